@@ -1,0 +1,227 @@
+package shardify
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"math/bits"
+	"sync"
+)
+
+// Pool is the memory of one conversion: buffers by size class, reused, with one
+// limit over all of them. Spans get their share through Grant, in the order of
+// the calls.
+type Pool struct {
+	limit int64
+
+	mu      sync.Mutex
+	granted int64      // promised to arenas
+	waiting list.List  // of *waiter, oldest first
+	free    [][][]byte // by class
+	kept    int64      // bytes in free
+	used    int64      // bytes in arenas
+	peak    int64      // most of used+kept
+	arenas  []*Arena
+}
+
+type waiter struct {
+	bytes int64
+	ready chan struct{}
+}
+
+// NewPool makes a pool of at most limit bytes. One span larger than the limit
+// is still granted, alone.
+func NewPool(limit int64) *Pool {
+	return &Pool{limit: max(limit, 1), free: make([][][]byte, classes)}
+}
+
+// Limit is the limit in bytes.
+func (p *Pool) Limit() int64 { return p.limit }
+
+// Peak is the most memory the pool has held, free buffers included.
+func (p *Pool) Peak() int64 { p.mu.Lock(); defer p.mu.Unlock(); return p.peak }
+
+// Grant waits until bytes fit under the limit and returns an arena that may
+// allocate them. Grants are given first come, first served.
+func (p *Pool) Grant(ctx context.Context, bytes int64) (*Arena, error) {
+	bytes = min(max(bytes, 0), p.limit)
+	p.mu.Lock()
+	if p.waiting.Len() == 0 && p.granted+bytes <= p.limit {
+		p.granted += bytes
+		a := p.arena(bytes)
+		p.mu.Unlock()
+		return a, nil
+	}
+	w := &waiter{bytes, make(chan struct{})}
+	e := p.waiting.PushBack(w)
+	p.mu.Unlock()
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		select {
+		case <-w.ready: // granted meanwhile: give it back
+			p.granted -= w.bytes
+		default:
+			p.waiting.Remove(e)
+		}
+		p.wake()
+		return nil, ctx.Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.arena(bytes), nil
+}
+
+// arena is called with mu held.
+func (p *Pool) arena(granted int64) *Arena {
+	if n := len(p.arenas); n > 0 {
+		a := p.arenas[n-1]
+		p.arenas = p.arenas[:n-1]
+		a.granted = granted
+		return a
+	}
+	return &Arena{pool: p, granted: granted}
+}
+
+// wake is called with mu held.
+func (p *Pool) wake() {
+	for e := p.waiting.Front(); e != nil; e = p.waiting.Front() {
+		w := e.Value.(*waiter)
+		if p.granted+w.bytes > p.limit {
+			return
+		}
+		p.granted += w.bytes
+		p.waiting.Remove(e)
+		close(w.ready)
+	}
+}
+
+// Arena hands out the buffers of one span and takes them all back at Release.
+// It may be used by one goroutine at a time.
+type Arena struct {
+	pool    *Pool
+	granted int64
+	used    int64
+	bufs    []buffer
+	batch   Batch
+}
+
+type buffer struct {
+	mem   []byte
+	class int
+}
+
+const (
+	align   = 64
+	classes = 4 * 48
+	// smallest is the size of class 0; below it memory is not worth counting.
+	smallest = 1 << 10
+)
+
+// class is the smallest class of at least n bytes: four steps per power of two,
+// so at most a quarter of a buffer is unused.
+func class(n int) (c, size int) {
+	if n <= smallest {
+		return 0, smallest
+	}
+	shift := bits.Len(uint(n-1)) - 3 // n-1 has its top three bits above shift
+	top := (n - 1) >> shift          // 4..7
+	return (shift-8)*4 + top - 3, (top + 1) << shift
+}
+
+// ClassBytes is the memory that a buffer of n bytes takes: what a grant must
+// allow for it.
+func ClassBytes(n int64) int64 {
+	if n <= 0 {
+		return 0
+	}
+	_, size := class(int(n))
+	return int64(size + align)
+}
+
+// Alloc returns n bytes, aligned to 64, with any content. Going over the grant
+// is allowed (the estimate was low) and counted.
+func (a *Arena) Alloc(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	if n < 0 {
+		panic(fmt.Sprintf("shardify: Alloc(%d)", n))
+	}
+	c, size := class(n)
+	p := a.pool
+	p.mu.Lock()
+	var mem []byte
+	if l := p.free[c]; len(l) > 0 {
+		mem = l[len(l)-1]
+		p.free[c] = l[:len(l)-1]
+		p.kept -= int64(size + align)
+	}
+	p.used += int64(size + align)
+	p.trim()
+	p.peak = max(p.peak, p.used+p.kept)
+	p.mu.Unlock()
+	if mem == nil {
+		mem = make([]byte, size+align)
+	}
+	a.used += int64(size + align)
+	a.bufs = append(a.bufs, buffer{mem, c})
+	return aligned(mem, n)
+}
+
+// Int64s is Alloc for n numbers.
+func (a *Arena) Int64s(n int) []int64 { return View[int64](a.Alloc(n * 8)) }
+
+// Used is the bytes allocated so far.
+func (a *Arena) Used() int64 { return a.used }
+
+// Batch returns an empty batch that lives in the arena, with room for n columns.
+// It is valid until Release and there is one per arena.
+func (a *Arena) Batch(n int) *Batch {
+	cols := a.batch.Columns
+	if cap(cols) < n {
+		cols = make([]Column, 0, n)
+	}
+	a.batch = Batch{Columns: cols[:0]}
+	return &a.batch
+}
+
+// Release gives all buffers and the grant back. Nothing allocated from the
+// arena, nor the arena itself, may be used afterwards.
+func (a *Arena) Release() {
+	p := a.pool
+	for _, b := range a.bufs {
+		poison(b.mem)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, b := range a.bufs {
+		p.free[b.class] = append(p.free[b.class], b.mem)
+		p.kept += int64(len(b.mem))
+		p.used -= int64(len(b.mem))
+		a.bufs[i] = buffer{}
+	}
+	a.bufs = a.bufs[:0]
+	p.granted -= a.granted
+	a.granted, a.used = 0, 0
+	for i := range a.batch.Columns {
+		a.batch.Columns[i] = Column{}
+	}
+	p.arenas = append(p.arenas, a)
+	p.trim()
+	p.wake()
+}
+
+// trim drops free buffers, largest first, while the pool holds more than its
+// limit. Called with mu held.
+func (p *Pool) trim() {
+	for c := len(p.free) - 1; c >= 0 && p.used+p.kept > p.limit; c-- {
+		for l := p.free[c]; len(l) > 0 && p.used+p.kept > p.limit; l = p.free[c] {
+			p.kept -= int64(len(l[len(l)-1]))
+			l[len(l)-1] = nil
+			p.free[c] = l[:len(l)-1]
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package shardify
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The decisions callers make. Test with errors.Is.
+var (
+	// ErrCorrupt: the bytes contradict their format, or a checksum.
+	ErrCorrupt = errors.New("corrupt data")
+	// ErrUnsupported: valid, but not something shardify reads or writes.
+	ErrUnsupported = errors.New("not supported")
+	// ErrSchema: fields do not fit each other or the output format.
+	ErrSchema = errors.New("schema mismatch")
+	// ErrExists: the output is there already with other content.
+	ErrExists = errors.New("already exists")
+)
+
+// Error answers: doing what, to which file, object, field, sample, at which
+// byte, why. It is filled at the place that knows the fact; Sample and Offset
+// are -1 when unknown.
+type Error struct {
+	Op     string // "read", "open", "write", "publish"
+	File   string
+	Object string // inside the file: a member, a data set, a tree
+	Field  string
+	Sample int64 // absolute, in the input
+	Offset int64 // bytes from the start of the file, or of the object if it is compressed
+	Err    error
+}
+
+// Error writes one sentence:
+//
+//	read a.npz x.npy sample 120448 at byte 2406: crc32 is 1f, stored 2e: corrupt data
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	for _, s := range []string{e.File, e.Object, e.Field} {
+		if s == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(s)
+	}
+	if e.Sample >= 0 {
+		fmt.Fprintf(&b, " sample %d", e.Sample)
+	}
+	if e.Offset >= 0 {
+		fmt.Fprintf(&b, " at byte %d", e.Offset)
+	}
+	if b.Len() > 0 {
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Err.Error())
+	return strings.TrimPrefix(b.String(), " ")
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Corrupt makes an error that wraps ErrCorrupt; offset -1 is unknown.
+func Corrupt(offset int64, format string, args ...any) *Error {
+	return newError(ErrCorrupt, offset, format, args...)
+}
+
+// Unsupported makes an error that wraps ErrUnsupported.
+func Unsupported(format string, args ...any) *Error {
+	return newError(ErrUnsupported, -1, format, args...)
+}
+
+// Mismatch makes an error that wraps ErrSchema.
+func Mismatch(format string, args ...any) *Error {
+	return newError(ErrSchema, -1, format, args...)
+}
+
+func newError(kind error, offset int64, format string, args ...any) *Error {
+	return &Error{Sample: -1, Offset: offset, Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), kind)}
+}
+
+// Annotate fills the facts that err does not carry yet: op, file and object. An
+// error that is no *Error is wrapped in one. nil stays nil.
+func Annotate(err error, op, file, object string) error {
+	if err == nil {
+		return nil
+	}
+	e, ok := err.(*Error)
+	if !ok {
+		return &Error{Op: op, File: file, Object: object, Sample: -1, Offset: -1, Err: err}
+	}
+	c := *e
+	if c.Op == "" {
+		c.Op = op
+	}
+	if c.File == "" {
+		c.File = file
+	}
+	if c.Object == "" {
+		c.Object = object
+	}
+	return &c
+}

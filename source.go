@@ -1,0 +1,154 @@
+package shardify
+
+import (
+	"context"
+	"io"
+	"iter"
+)
+
+// Source is the whole list of inputs of one format, narrowed to the wanted
+// fields. Schema and Spans come from metadata alone. All methods may be called
+// concurrently.
+type Source interface {
+	Schema() []Field
+	// Spans yields every sample once, in order, in spans of about target
+	// decoded bytes cut at the format's natural borders. Spans of one run are
+	// contiguous in the sequence.
+	Spans(ctx context.Context, target int64) iter.Seq2[Span, error]
+	// Reader returns a new reader for one run; run 0 reads any span of run 0.
+	// A reader is used by one goroutine at a time, several readers at once.
+	Reader(run uint32) (Reader, error)
+	io.Closer
+}
+
+// Reader reads spans. Readers of a run > 0 are asked for its spans in order
+// (spans may be left out). The batch's buffers belong to mem; on error nothing
+// is returned. A short read is an error, never a short batch.
+type Reader interface {
+	Read(ctx context.Context, s Span, mem *Arena) (*Batch, error)
+	io.Closer
+}
+
+// Leftover names a field or file that a source does not deliver, and why.
+type Leftover struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+	Count  int64  `json:"count,omitempty"` // files left out for this reason; 0 means one field
+}
+
+// Reporter is a Source that left something out: fields it cannot read, files
+// that are no samples.
+type Reporter interface{ Leftovers() []Leftover }
+
+// Stater is a Source whose survey of the inputs is worth keeping in the plan,
+// so that each task need not repeat it. State is handed back in OpenArgs.State.
+type Stater interface{ State() ([]byte, error) }
+
+// ObjectNamer names Proof.Object for errors.
+type ObjectNamer interface {
+	ObjectName(input, object uint32) string
+}
+
+// OpenArgs is what every format's Open gets.
+type OpenArgs struct {
+	Table   *Table
+	Columns []string // wanted fields as globs (path.Match); empty means all
+	Options Options
+	// State is the result of State at plan time; nil means Open surveys. With a
+	// State, Open touches no input: readers check what they open against it.
+	State []byte
+	// Jobs bounds the goroutines of the survey; 0 means GOMAXPROCS.
+	Jobs int
+}
+
+// SourceFormat is a line of the readers' table.
+type SourceFormat struct {
+	Name string
+	// Help is one line for the list of formats.
+	Help string
+	// Sniff tells from the first bytes (up to 512) and the base name whether
+	// this format reads the file.
+	Sniff   func(head []byte, name string) bool
+	Options []Option
+	Open    func(ctx context.Context, a OpenArgs) (Source, error)
+}
+
+// Transform changes batches. Its output depends on sample and seed alone: not
+// on neighbours, batch borders or jobs.
+type Transform interface {
+	Schema(in []Field) ([]Field, error) // refuses a bad plan before any data is read
+	Cost(in []Field) Cost
+	Apply(b *Batch, seed uint64, mem *Arena) (*Batch, error)
+}
+
+// Cost is what a transform adds to the memory of a span.
+type Cost struct {
+	Growth float64 // output bytes per input byte
+	Sample int64   // further bytes per sample
+}
+
+// Sink writes one shard, from one goroutine. The shard does not exist for
+// others until Commit.
+type Sink interface {
+	// Write takes samples in order. It must not keep b or its buffers.
+	Write(b *Batch) error
+	// Commit publishes the shard with all files that belong to it. After an
+	// error nothing is published under the shard's name.
+	Commit(ctx context.Context) (Shard, error)
+	// Abort removes what was written; after Commit it does nothing.
+	Abort() error
+}
+
+// Shard is the record of a published shard.
+type Shard struct {
+	Name    string `json:"name"` // slash path below the data set's folder
+	Samples int64  `json:"samples"`
+	Bytes   int64  `json:"bytes"`
+	Digest  string `json:"digest"` // "xxh3:" + 32 hex digits; what it covers is the format's choice
+	// Files are further files that belong to this shard (an offset index).
+	Files []File `json:"files,omitempty"`
+}
+
+// File is a published file that is no shard.
+type File struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	Digest string `json:"digest"`
+}
+
+// ShardSpec is what a plan fixes about one shard.
+type ShardSpec struct {
+	Name   string // slash path, extension included
+	Schema []Field
+	// Samples planned. Exact is true when a shard with another count is an
+	// error; false when samples may be dropped or skipped on the way.
+	Samples int64
+	Exact   bool
+	// Keyed: batches carry Keys.
+	Keyed   bool
+	Options Options
+}
+
+// SinkFormat is a line of the writers' table.
+type SinkFormat struct {
+	Name    string
+	Help    string
+	Ext     string // of shards, with the dot
+	Options []Option
+	// Check refuses a schema that the format cannot carry, at plan time, and
+	// says what would help.
+	Check func(schema []Field, keyed bool, o Options) error
+	// SampleBytes is the output bytes of one sample given its decoded bytes:
+	// fixed is added per sample, factor multiplies the payload.
+	SampleBytes func(schema []Field, keyed bool) (fixed int64, factor float64)
+	New         func(store Store, spec ShardSpec) (Sink, error)
+	// Finish writes what foreign loaders want for the whole set; nil if nothing.
+	Finish func(ctx context.Context, store Store, set FinishedSet) ([]File, error)
+}
+
+// FinishedSet is what a SinkFormat's Finish may know.
+type FinishedSet struct {
+	Schema  []Field
+	Shards  []Shard
+	Options Options
+}

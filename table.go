@@ -1,0 +1,105 @@
+package shardify
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// Table is the list of input files of a plan, in order. A million entries take
+// their names plus about 32 bytes each.
+type Table struct {
+	// Roots are the INPUT arguments as given: a folder, a file, or "" for names
+	// that stand for themselves. They may differ from machine to machine and are
+	// no part of a plan's digest.
+	Roots []string
+	names []byte
+	ends  []int64
+	root  []uint32
+	size  []int64
+	mtime []int64
+}
+
+// SizeUnknown is the Size of a file that was not looked at.
+const SizeUnknown = -1
+
+// Append adds a file: root indexes Roots, name is its slash path below the root
+// ("" when the root is the file itself), mtime is in nanoseconds.
+func (t *Table) Append(root int, name string, size, mtime int64) {
+	t.names = append(t.names, name...)
+	t.ends = append(t.ends, int64(len(t.names)))
+	t.root = append(t.root, uint32(root))
+	t.size = append(t.size, size)
+	t.mtime = append(t.mtime, mtime)
+}
+
+// Len is the number of files.
+func (t *Table) Len() int { return len(t.ends) }
+
+// Name is the slash path of file i below its root; what identifies it in plans
+// and manifests. For a root that is itself a file it is the base name.
+func (t *Table) Name(i int) string {
+	if n := t.NameBytes(i); len(n) > 0 {
+		return string(n)
+	}
+	return filepath.Base(t.Roots[t.root[i]])
+}
+
+// NameBytes is the stored name of file i, not to be changed: empty when the root
+// is the file itself.
+func (t *Table) NameBytes(i int) []byte {
+	lo := int64(0)
+	if i > 0 {
+		lo = t.ends[i-1]
+	}
+	return t.names[lo:t.ends[i]:t.ends[i]]
+}
+
+// Path is where to open file i.
+func (t *Table) Path(i int) string {
+	n := t.NameBytes(i)
+	switch r := t.Roots[t.root[i]]; {
+	case len(n) == 0:
+		return r
+	case r == "":
+		return string(n)
+	default:
+		return filepath.Join(r, filepath.FromSlash(string(n)))
+	}
+}
+
+// Root is the index of file i's root.
+func (t *Table) Root(i int) int { return int(t.root[i]) }
+
+// Size is the size in bytes of file i, or SizeUnknown.
+func (t *Table) Size(i int) int64 { return t.size[i] }
+
+// SetSize records a size found later.
+func (t *Table) SetSize(i int, size, mtime int64) { t.size[i], t.mtime[i] = size, mtime }
+
+// ModTime is the modification time of file i in nanoseconds since 1970.
+func (t *Table) ModTime(i int) int64 { return t.mtime[i] }
+
+// Bytes is the sum of the known sizes.
+func (t *Table) Bytes() int64 {
+	var n int64
+	for _, s := range t.size {
+		n += max(s, 0)
+	}
+	return n
+}
+
+// Validate checks indexes after decoding a table from a plan.
+func (t *Table) Validate() error {
+	n := len(t.ends)
+	if len(t.root) != n || len(t.size) != n || len(t.mtime) != n {
+		return fmt.Errorf("input table: lists of %d, %d, %d and %d entries: %w", n, len(t.root), len(t.size), len(t.mtime), ErrCorrupt)
+	}
+	prev := int64(0)
+	for i, e := range t.ends {
+		if e < prev || e > int64(len(t.names)) || int(t.root[i]) >= len(t.Roots) {
+			return fmt.Errorf("input table: entry %d: %w", i, ErrCorrupt)
+		}
+		prev = e
+	}
+	return nil
+}
