@@ -1,0 +1,166 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/shardify/shardify"
+)
+
+// result is a span that was read: a batch in its arena, or why not.
+type result struct {
+	span  shardify.Span
+	batch *shardify.Batch
+	mem   *shardify.Arena
+	err   error
+}
+
+// ahead reads the spans of one unit in order, some of them before they are asked
+// for, and calls use for each in order. Memory is granted in span order before a
+// read starts, so the batch that use waits for always has its grant and nothing
+// can lock up. It returns when every goroutine it started has ended.
+func (j *Job) ahead(ctx context.Context, spans []shardify.Span, use func(result) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	queue := make(chan chan result, j.readers())
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		defer close(queue)
+		j.produce(ctx, &wg, spans, queue)
+	}()
+	var failed error
+	done := 0
+	for ch := range queue {
+		r := <-ch
+		switch {
+		case failed != nil: // drain, so that all memory comes back
+		case r.mem == nil:
+			failed = r.err
+		default:
+			failed = use(r)
+			done++
+		}
+		if r.mem != nil {
+			r.mem.Release()
+		}
+		if failed != nil {
+			cancel(failed)
+		}
+	}
+	wg.Wait()
+	cancel(nil)
+	if failed == nil && ctx.Err() != nil && done < len(spans) {
+		failed = context.Cause(ctx)
+	}
+	if failed == nil && done != len(spans) {
+		failed = fmt.Errorf("read %d of %d spans", done, len(spans))
+	}
+	return failed
+}
+
+// request is a granted span on its way to a reader.
+type request struct {
+	result
+	to chan result
+}
+
+// produce grants memory and hands out reads: spans of runs to one reader that
+// keeps their order, independent spans to several.
+func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.Span, queue chan<- chan result) {
+	free := make(chan request)
+	ordered := make(chan request, cap(queue))
+	defer close(free)
+	defer close(ordered)
+	serve := func(in <-chan request) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			j.serve(ctx, in)
+		}()
+	}
+	readers, inOrder := 0, false
+	for _, s := range spans {
+		mem, err := j.Pool.Grant(ctx, j.Plan.memory(s))
+		if err != nil {
+			err = context.Cause(ctx)
+		}
+		to := make(chan result, 1)
+		r := request{result{span: s, mem: mem, err: err}, to}
+		queue <- to // the consumer drains until the channel is closed
+		switch {
+		case err != nil:
+			to <- r.result
+			return
+		case s.Run > 0:
+			if !inOrder {
+				serve(ordered)
+				inOrder = true
+			}
+			ordered <- r
+		case readers < j.readers():
+			select {
+			case free <- r:
+			default:
+				serve(free)
+				readers++
+				free <- r
+			}
+		default:
+			free <- r
+		}
+	}
+}
+
+// serve reads what it is asked for until the channel is closed.
+func (j *Job) serve(ctx context.Context, in <-chan request) {
+	l := lane{source: j.Source}
+	defer l.close()
+	for r := range in {
+		r.batch, r.err = l.read(ctx, r.span, r.mem)
+		r.to <- r.result
+	}
+}
+
+// lane is the reader of one goroutine, replaced when the run changes.
+type lane struct {
+	source shardify.Source
+	reader shardify.Reader
+	run    uint32
+}
+
+func (l *lane) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if l.reader == nil || l.run != s.Run {
+		l.close()
+		r, err := l.source.Reader(s.Run)
+		if err != nil {
+			return nil, err
+		}
+		l.reader, l.run = r, s.Run
+	}
+	b, err := l.reader.Read(ctx, s, mem)
+	if err != nil {
+		return nil, err
+	}
+	if int64(b.Samples) != s.Samples() {
+		return nil, fmt.Errorf("reader gave %d samples for span [%d, %d)", b.Samples, s.Lo, s.Hi)
+	}
+	return b, nil
+}
+
+func (l *lane) close() {
+	if l.reader != nil {
+		l.reader.Close()
+		l.reader = nil
+	}
+}
+
+// memory is what a span's buffers may take: its bytes in size classes, the
+// offsets, and something for each column.
+func (p *Plan) memory(s shardify.Span) int64 {
+	return s.Bytes + s.Bytes/4 + s.Samples()*8 + int64(len(p.Schema)+2)*4096
+}

@@ -1,0 +1,368 @@
+package convert
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+)
+
+// PlanName is where a plan stands below the data set's folder.
+const PlanName = store.Private + "/plan"
+
+// A plan file:
+//
+//	8   magic "SHFYPLAN"
+//	4   u32 PlanVersion
+//	8   u64 n, bytes of the content
+//	8   u64 m, bytes of the schedule
+//	n   zstd of the content: what decides the bytes of the data set
+//	m   zstd of the schedule: where the inputs are on this machine
+//	37  digest of all bytes before it, as text
+//
+// Content and schedule are a JSON head and tables of varints. The digest of the
+// uncompressed content is the plan's identity.
+const (
+	planMagic  = "SHFYPLAN"
+	planHead   = len(planMagic) + 4 + 8 + 8
+	digestSize = len(index.DigestPrefix) + 32
+	// maxPlan bounds what a plan file may unpack to.
+	maxPlan = 8 << 30
+)
+
+// Digest identifies the plan: equal content gives equal data sets.
+func (p *Plan) Digest() string {
+	if p.digest == "" {
+		p.digest = index.DigestOf(p.content())
+	}
+	return p.digest
+}
+
+func (p *Plan) content() []byte {
+	head, err := json.Marshal(p)
+	if err != nil {
+		panic("convert: plan head: " + err.Error())
+	}
+	b := binary.AppendUvarint(nil, uint64(len(head)))
+	b = append(b, head...)
+	b = binary.AppendUvarint(b, uint64(len(p.State)))
+	b = append(b, p.State...)
+	t := p.Table
+	b = binary.AppendUvarint(b, uint64(len(t.Roots)))
+	b = binary.AppendUvarint(b, uint64(t.Len()))
+	var prev []byte
+	for i := range t.Len() {
+		n := t.NameBytes(i)
+		same := 0
+		for same < len(n) && same < len(prev) && n[same] == prev[same] {
+			same++
+		}
+		b = binary.AppendUvarint(b, uint64(same))
+		b = binary.AppendUvarint(b, uint64(len(n)-same))
+		b = append(b, n[same:]...)
+		b = binary.AppendUvarint(b, uint64(t.Root(i)))
+		b = binary.AppendVarint(b, t.Size(i))
+		prev = n
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.Spans)))
+	var s shardify.Span
+	for _, x := range p.Spans {
+		b = binary.AppendVarint(b, int64(x.Input)-int64(s.Input))
+		b = binary.AppendVarint(b, int64(x.Run)-int64(s.Run))
+		b = binary.AppendVarint(b, x.Lo-s.Hi)
+		b = binary.AppendUvarint(b, uint64(x.Hi-x.Lo))
+		b = binary.AppendUvarint(b, uint64(x.Bytes))
+		s = x
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.Shards)))
+	for _, x := range p.Shards {
+		b = binary.AppendUvarint(b, uint64(x.Hi-x.Lo))
+		b = binary.AppendUvarint(b, uint64(x.Samples))
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.Units)))
+	for _, x := range p.Units {
+		b = binary.AppendUvarint(b, uint64(x.Hi-x.Lo))
+	}
+	return b
+}
+
+func (p *Plan) schedule() ([]byte, error) {
+	roots := slices.Clone(p.Table.Roots)
+	for i, r := range roots {
+		if r == "" {
+			continue
+		}
+		abs, err := filepath.Abs(r)
+		if err != nil {
+			return nil, err
+		}
+		roots[i] = abs
+	}
+	head, err := json.Marshal(roots)
+	if err != nil {
+		return nil, err
+	}
+	b := binary.AppendUvarint(nil, uint64(len(head)))
+	b = append(b, head...)
+	var prev int64
+	for i := range p.Table.Len() {
+		m := p.Table.ModTime(i)
+		b = binary.AppendVarint(b, m-prev)
+		prev = m
+	}
+	return b, nil
+}
+
+// Encode writes the plan file.
+func (p *Plan) Encode() ([]byte, error) {
+	sched, err := p.schedule()
+	if err != nil {
+		return nil, err
+	}
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer enc.Close()
+	content := enc.EncodeAll(p.content(), nil)
+	sched = enc.EncodeAll(sched, nil)
+	b := append([]byte(planMagic), 0, 0, 0, 0)
+	binary.LittleEndian.PutUint32(b[len(planMagic):], PlanVersion)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(content)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(sched)))
+	b = append(append(b, content...), sched...)
+	return append(b, index.DigestOf(b)...), nil
+}
+
+// DecodePlan parses a plan file.
+func DecodePlan(b []byte) (*Plan, error) {
+	p, err := decodePlan(b)
+	if err != nil {
+		return nil, shardify.Annotate(err, "read", PlanName, "")
+	}
+	return p, nil
+}
+
+func decodePlan(b []byte) (*Plan, error) {
+	if len(b) < planHead+digestSize || string(b[:len(planMagic)]) != planMagic {
+		return nil, shardify.Corrupt(0, "not a plan")
+	}
+	if v := binary.LittleEndian.Uint32(b[len(planMagic):]); v != PlanVersion {
+		return nil, shardify.Unsupported("plan of version %d; this program makes and reads version %d", v, PlanVersion)
+	}
+	end := len(b) - digestSize
+	if got := index.DigestOf(b[:end]); got != string(b[end:]) {
+		return nil, shardify.Corrupt(int64(end), "digest is %s, stored %q", got, b[end:])
+	}
+	n := binary.LittleEndian.Uint64(b[len(planMagic)+4:])
+	m := binary.LittleEndian.Uint64(b[len(planMagic)+12:])
+	body := uint64(end - planHead)
+	if n > body || m != body-n {
+		return nil, shardify.Corrupt(int64(len(planMagic)), "parts of %d and %d bytes in %d", n, m, body)
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPlan))
+	if err != nil {
+		return nil, err
+	}
+	defer dec.Close()
+	content, err := dec.DecodeAll(b[planHead:planHead+int(n)], nil)
+	if err != nil {
+		return nil, shardify.Corrupt(int64(planHead), "content: %v", err)
+	}
+	sched, err := dec.DecodeAll(b[planHead+int(n):end], nil)
+	if err != nil {
+		return nil, shardify.Corrupt(int64(planHead)+int64(n), "schedule: %v", err)
+	}
+	return parsePlan(content, sched)
+}
+
+// varints reads a table and remembers the first failure.
+type varints struct {
+	b   []byte
+	bad bool
+}
+
+func (v *varints) u() uint64 {
+	x, n := binary.Uvarint(v.b)
+	if n <= 0 {
+		v.bad, v.b = true, nil
+		return 0
+	}
+	v.b = v.b[n:]
+	return x
+}
+
+func (v *varints) i() int64 {
+	x, n := binary.Varint(v.b)
+	if n <= 0 {
+		v.bad, v.b = true, nil
+		return 0
+	}
+	v.b = v.b[n:]
+	return x
+}
+
+func (v *varints) bytes(n uint64) []byte {
+	if n > uint64(len(v.b)) {
+		v.bad, v.b = true, nil
+		return nil
+	}
+	x := v.b[:n]
+	v.b = v.b[n:]
+	return x
+}
+
+// count is a number of entries that take at least each bytes apiece, so that a
+// wild number is found before anything is allocated for it.
+func (v *varints) count(each int) int {
+	n := v.u()
+	if n > uint64(len(v.b)/each) {
+		v.bad, v.b = true, nil
+		return 0
+	}
+	return int(n)
+}
+
+func parsePlan(content, sched []byte) (*Plan, error) {
+	p := &Plan{Table: &shardify.Table{}}
+	v := &varints{b: content}
+	if err := json.Unmarshal(v.bytes(v.u()), p); err != nil {
+		return nil, shardify.Corrupt(-1, "head: %v", err)
+	}
+	p.State = slices.Clone(v.bytes(v.u()))
+	nRoots := v.u()
+	s := &varints{b: sched}
+	if err := json.Unmarshal(s.bytes(s.u()), &p.Table.Roots); err != nil || uint64(len(p.Table.Roots)) != nRoots {
+		return nil, shardify.Corrupt(-1, "roots: %d, want %d: %v", len(p.Table.Roots), nRoots, err)
+	}
+	var name []byte
+	var mtime int64
+	for range v.count(4) {
+		same := v.u()
+		rest := v.bytes(v.u())
+		if same > uint64(len(name)) {
+			v.bad = true
+		}
+		if v.bad {
+			break
+		}
+		name = append(name[:same], rest...)
+		root, size := v.u(), v.i()
+		if root >= nRoots {
+			v.bad = true
+			break
+		}
+		mtime += s.i()
+		p.Table.Append(int(root), string(name), size, mtime)
+	}
+	p.parseSpans(v)
+	if v.bad || s.bad || len(v.b) > 0 || len(s.b) > 0 {
+		return nil, shardify.Corrupt(-1, "tables do not fit their counts")
+	}
+	if err := p.validate(); err != nil {
+		return nil, shardify.Corrupt(-1, "%v", err)
+	}
+	p.digest = index.DigestOf(content)
+	return p, nil
+}
+
+func (p *Plan) parseSpans(v *varints) {
+	p.Spans = make([]shardify.Span, 0, v.count(5))
+	var s shardify.Span
+	for range cap(p.Spans) {
+		s.Input = uint32(int64(s.Input) + v.i())
+		s.Run = uint32(int64(s.Run) + v.i())
+		s.Lo = s.Hi + v.i()
+		s.Hi = s.Lo + int64(v.u())
+		s.Bytes = int64(v.u())
+		if s.Lo < 0 || s.Hi < s.Lo || s.Bytes < 0 {
+			v.bad = true
+			return
+		}
+		p.Spans = append(p.Spans, s)
+	}
+	p.Shards = make([]PlannedShard, 0, v.count(2))
+	at := 0
+	for range cap(p.Shards) {
+		n := int(v.u())
+		p.Shards = append(p.Shards, PlannedShard{Lo: at, Hi: at + n, Samples: int64(v.u())})
+		at += n
+	}
+	p.Units = make([]Unit, 0, v.count(1))
+	at = 0
+	for range cap(p.Units) {
+		n := int(v.u())
+		p.Units = append(p.Units, Unit{Lo: at, Hi: at + n})
+		at += n
+	}
+}
+
+// LoadPlan reads the plan of a data set's folder; fs.ErrNotExist if there is
+// none.
+func LoadPlan(s shardify.Store) (*Plan, error) {
+	b, err := readAll(s, PlanName)
+	if err != nil {
+		return nil, err
+	}
+	return DecodePlan(b)
+}
+
+// Diff lists how another plan differs from this one, a line each: "option:
+// mine / theirs".
+func (p *Plan) Diff(q *Plan) []string {
+	var out []string
+	add := func(what, a, b string) {
+		if a != b {
+			out = append(out, fmt.Sprintf("%s: %s / %s", what, a, b))
+		}
+	}
+	add("input format", p.Input, q.Input)
+	add("output format", p.Output, q.Output)
+	add("columns", fmt.Sprint(p.Columns), fmt.Sprint(q.Columns))
+	add("on-error", p.OnError, q.OnError)
+	for _, m := range []struct{ a, b map[string]string }{
+		{p.InputOptions, q.InputOptions}, {p.OutputOptions, q.OutputOptions}, {p.Recipe, q.Recipe},
+	} {
+		keys := maps.Clone(m.a)
+		if keys == nil {
+			keys = map[string]string{}
+		}
+		maps.Copy(keys, m.b)
+		for _, k := range slices.Sorted(maps.Keys(keys)) {
+			add(k, m.a[k], m.b[k])
+		}
+	}
+	add("inputs", fmt.Sprintf("%d files, %d bytes", p.Table.Len(), p.Table.Bytes()), fmt.Sprintf("%d files, %d bytes", q.Table.Len(), q.Table.Bytes()))
+	add("samples", fmt.Sprint(p.Samples), fmt.Sprint(q.Samples))
+	if len(out) == 0 && p.Digest() != q.Digest() {
+		out = append(out, "the input files: names, sizes or layout have changed")
+	}
+	return out
+}
+
+// readAll reads a small published file.
+func readAll(s shardify.Store, name string) ([]byte, error) {
+	b, err := s.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	if b.Size() > maxPlan {
+		return nil, shardify.Corrupt(0, "%s has %d bytes", name, b.Size())
+	}
+	buf := make([]byte, b.Size())
+	if n, err := b.ReadAt(buf, 0); n < len(buf) {
+		return nil, shardify.Annotate(err, "read", name, "")
+	} else if err != nil && err != io.EOF {
+		return nil, shardify.Annotate(err, "read", name, "")
+	}
+	return buf, nil
+}

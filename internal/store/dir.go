@@ -1,0 +1,254 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/shardify/shardify"
+)
+
+// Sync says when a published file is made durable.
+type Sync string
+
+// The choices of --sync.
+const (
+	SyncShard Sync = "shard" // each file before it gets its name
+	SyncEnd   Sync = "end"   // all files at once, before the manifest
+	SyncNone  Sync = "none"  // never: for scratch; a power cut may lose or empty files
+)
+
+// Dir is a folder on a local or shared file system.
+type Dir struct {
+	root string
+	sync Sync
+	host string
+
+	mu    sync.Mutex
+	known map[string]bool // folders that exist and are durable
+}
+
+// NewDir returns the store of a folder; it is created with the first file.
+func NewDir(root string, s Sync) *Dir {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	return &Dir{root: root, sync: s, host: strings.ReplaceAll(host, ".", "_"), known: map[string]bool{}}
+}
+
+// Root is the folder.
+func (d *Dir) Root() string { return d.root }
+
+func (d *Dir) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
+
+type blob struct {
+	*os.File
+	size int64
+}
+
+func (b *blob) Size() int64 { return b.size }
+
+// Open opens a published file.
+func (d *Dir) Open(name string) (shardify.Blob, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(d.path(name))
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a regular file")}
+	}
+	return &blob{f, st.Size()}, nil
+}
+
+// Create starts a file under a temporary name in the private folder, which is on
+// the same file system as the data set.
+func (d *Dir) Create(name string) (shardify.Pending, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	f, err := d.temp(filepath.Base(name))
+	if err != nil {
+		return nil, err
+	}
+	return &pending{dir: d, name: name, File: f}, nil
+}
+
+// temp makes a new file in the temporary folder. Its name tells whose it is, so
+// that leftovers of dead processes can be removed.
+func (d *Dir) temp(base string) (*os.File, error) {
+	if err := d.mkdir(tempDir); err != nil {
+		return nil, err
+	}
+	for try := 0; ; try++ {
+		name := fmt.Sprintf("%s.%s.%d.%08x", base, d.host, os.Getpid(), rand.Uint32())
+		f, err := os.OpenFile(d.path(tempDir+"/"+name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666)
+		if err == nil || !errors.Is(err, fs.ErrExist) || try > 100 {
+			return f, err
+		}
+	}
+}
+
+// mkdir makes a folder and its parents and makes their entries durable.
+func (d *Dir) mkdir(dir string) error {
+	if dir == "." || dir == "/" {
+		dir = ""
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known[dir] {
+		return nil
+	}
+	full := d.path(dir)
+	var missing []string
+	for p := full; ; p = filepath.Dir(p) {
+		if _, err := os.Stat(p); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		missing = append(missing, p)
+		if filepath.Dir(p) == p {
+			break
+		}
+	}
+	if err := os.MkdirAll(full, 0o777); err != nil {
+		return err
+	}
+	if d.sync == SyncShard {
+		for i := len(missing) - 1; i >= 0; i-- {
+			if err := syncDir(filepath.Dir(missing[i])); err != nil {
+				return err
+			}
+		}
+	}
+	d.known[dir] = true
+	return nil
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		err = nil // some network file systems cannot sync a folder
+	}
+	return errors.Join(err, f.Close())
+}
+
+// List yields the published files below dir in byte order of their names.
+func (d *Dir) List(dir string) iter.Seq2[shardify.FileInfo, error] {
+	return func(yield func(shardify.FileInfo, error) bool) {
+		start := d.path(dir)
+		err := filepath.WalkDir(start, func(p string, e fs.DirEntry, err error) error {
+			if err != nil {
+				if p == start && errors.Is(err, fs.ErrNotExist) {
+					return fs.SkipAll
+				}
+				return err
+			}
+			rel, err := filepath.Rel(d.root, p)
+			if err != nil {
+				return err
+			}
+			name := filepath.ToSlash(rel)
+			if e.IsDir() {
+				if isTemp(name) {
+					return fs.SkipDir
+				}
+				return nil
+			}
+			st, err := e.Info()
+			if err != nil {
+				return err
+			}
+			if !yield(shardify.FileInfo{Name: name, Size: st.Size()}, nil) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			yield(shardify.FileInfo{}, err)
+		}
+	}
+}
+
+// Remove removes a published file; a missing one is no error.
+func (d *Dir) Remove(name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	err := os.Remove(d.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Flush makes durable what was published so far, where Commit did not. Call it
+// before publishing what vouches for the rest (the manifest).
+func (d *Dir) Flush(context.Context) error {
+	if d.sync != SyncEnd {
+		return nil
+	}
+	f, err := os.Open(d.root)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncFS(f), f.Close())
+}
+
+// Clean removes temporary files whose owner is gone: made by a dead process of
+// this host, or older than a day.
+func (d *Dir) Clean() error {
+	entries, err := os.ReadDir(d.path(tempDir))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	for _, e := range entries {
+		st, err := e.Info()
+		if err != nil {
+			continue // gone meanwhile
+		}
+		if d.ownerGone(e.Name()) || time.Since(st.ModTime()) > 24*time.Hour {
+			if err := os.Remove(d.path(tempDir + "/" + e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Dir) ownerGone(name string) bool {
+	parts := strings.Split(name, ".")
+	if len(parts) < 4 || parts[len(parts)-3] != d.host {
+		return false
+	}
+	pid, err := strconv.Atoi(parts[len(parts)-2])
+	if err != nil || pid <= 0 {
+		return false
+	}
+	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}
