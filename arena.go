@@ -74,6 +74,10 @@ func (p *Pool) Grant(ctx context.Context, bytes int64) (*Arena, error) {
 	return p.arena(bytes), nil
 }
 
+// Overdraft returns an arena at once, whatever the limit: for repairing a span
+// whose own memory is held meanwhile.
+func (p *Pool) Overdraft() *Arena { p.mu.Lock(); defer p.mu.Unlock(); return p.arena(0) }
+
 // arena is called with mu held.
 func (p *Pool) arena(granted int64) *Arena {
 	if n := len(p.arenas); n > 0 {

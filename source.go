@@ -44,6 +44,14 @@ type Reporter interface{ Leftovers() []Leftover }
 // so that each task need not repeat it. State is handed back in OpenArgs.State.
 type Stater interface{ State() ([]byte, error) }
 
+// Keyer is a Source that says whether its batches carry Keys; without it they
+// do not. CheckKeys applies a sink's rule to every key and reports all that
+// break it in one error with count, examples and cure.
+type Keyer interface {
+	Keyed() bool
+	CheckKeys(memberMax int, check func(key []byte) error) error
+}
+
 // ObjectNamer names Proof.Object for errors.
 type ObjectNamer interface {
 	ObjectName(input, object uint32) string
@@ -141,7 +149,13 @@ type SinkFormat struct {
 	// SampleBytes is the output bytes of one sample given its decoded bytes:
 	// fixed is added per sample, factor multiplies the payload.
 	SampleBytes func(schema []Field, keyed bool) (fixed int64, factor float64)
-	New         func(store Store, spec ShardSpec) (Sink, error)
+	// KeyRule is what the format asks of sample names: a check, and the length of
+	// the longest member name that is appended to a key. nil takes any UTF-8 key.
+	KeyRule func(schema []Field, o Options) (memberMax int, check func(key []byte) error)
+	// Members names what a reader finds for each field in a shard, for the
+	// manifest; nil if fields stand under their own names.
+	Members func(schema []Field, o Options) (map[string]string, error)
+	New     func(store Store, spec ShardSpec) (Sink, error)
 	// Finish writes what foreign loaders want for the whole set; nil if nothing.
 	Finish func(ctx context.Context, store Store, set FinishedSet) ([]File, error)
 }

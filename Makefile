@@ -1,0 +1,68 @@
+# shardify. `make demo` builds and shows the main job on real data, `make test`
+# runs the quick tests; `make help` lists the rest.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  = -s -w -X main.version=$(VERSION)
+GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
+PROGRAMS = bin/shardify bin/verify
+VENV     = build/venv
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: help build demo test test-go test-python test-peers lint fuzz mutate crash bench golden dist clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+build: $(PROGRAMS) ## build bin/shardify and bin/verify (static)
+
+bin/%: FORCE
+	@mkdir -p bin
+	$(GOBUILD) -o $@ ./cmd/$*
+
+FORCE:
+
+demo: build ## convert real images and arrays, verify them, read them back
+	@sh testdata/demo/demo.sh
+
+test: test-go test-python ## the quick tests; what is skipped is named with a reason
+
+test-go:
+	go test -race ./...
+	@go test -count=1 -run 'Corpus|EndToEnd' -v ./... 2>&1 | grep -E '^ +[a-z_]+\.go:[0-9]+: (corpus|skipped)|^--- SKIP' || true
+
+# The Python package is tested in a virtual environment of its own, made on the
+# first run. Where there is no python3 the tests are skipped.
+test-python: build
+	@sh python/test.sh $(VENV)
+
+test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read what we write
+	python3 python/tests/peers/run.py --shardify bin/shardify --work build/peers
+
+lint: ## gofmt, go vet, staticcheck, import rules
+	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofmt'ed:"; echo "$$out"; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+	go test ./internal/archtest
+
+FUZZTIME ?= 60s
+fuzz: ## run every fuzz target for FUZZTIME each
+	@sh bench/fuzz.sh $(FUZZTIME)
+
+MUTATIONS ?= 1000000
+mutate: ## MUTATIONS damaged inputs through every parser
+	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTATIONS) go test -count=1 -timeout 4h -v -run 'Mutat' ./readers/... ./index/... ./internal/verify/... ./internal/inflate/...
+
+crash: build ## kill a conversion at each of its state-changing system calls (Linux, amd64)
+	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run 'Crash' ./internal/crashtest
+
+bench: build ## every figure of bench/RESULTS.md, against the named peers on the same files
+	@sh bench/run.sh
+
+golden: ## rewrite the golden dumps; review the diff
+	go test ./index -run Golden -update
+
+dist: ## static binaries for linux amd64 and arm64, completions, man pages, SHA256SUMS
+	@VERSION=$(VERSION) sh bench/dist.sh
+
+clean: ## remove what was built
+	rm -rf bin build dist

@@ -1,0 +1,17 @@
+// Package index is shardify's bytes on disk: the manifest, the layout of mmap
+// shards (safetensors) and of wds shards (USTAR with an offset index), and their
+// checksums. Encoding and decoding of one layout stand side by side, and
+// docs/format.md states the result. It opens no files: callers bring bytes, an
+// io.ReaderAt and sizes.
+//
+//	m, err := index.DecodeManifest(text) // shardify.json
+//	s, err := index.ParseShard(file, m.Shards[0].Bytes)
+//	x := s.Tensor("x")                   // bytes [x.Lo, x.Hi) of the file
+//
+// Whatever is parsed here may come from a stranger: a length is compared with
+// the bytes present before anything is allocated, damage is a *shardify.Error
+// that wraps ErrCorrupt, and nothing panics.
+package index
+
+// Version is the number of docs/format.md that this package reads and writes.
+const Version = 1

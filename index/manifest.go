@@ -1,0 +1,191 @@
+package index
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/zeebo/xxh3"
+)
+
+// ManifestName is the file that makes a folder a data set.
+const ManifestName = "shardify.json"
+
+// Names of the shard formats in Manifest.Format.
+const (
+	FormatMmap = "mmap"
+	FormatWDS  = "wds"
+)
+
+// Manifest is shardify.json: what readers know of a data set. docs/format.md
+// section 2 has the meaning of every key; the order of the fields is the order
+// on disk.
+type Manifest struct {
+	Version int              `json:"shardify"`
+	Format  string           `json:"format"`
+	Samples int64            `json:"samples"` // sum over Shards
+	Bytes   int64            `json:"bytes"`   // sum over Shards
+	Keyed   bool             `json:"keyed,omitempty"`
+	Schema  []shardify.Field `json:"schema"`
+	// Members maps a field to what follows the key and a dot in the name of its
+	// tar member; wds only.
+	Members map[string]string   `json:"members,omitempty"`
+	Shards  []shardify.Shard    `json:"shards"`
+	Files   []shardify.File     `json:"files"`
+	Inputs  Inputs              `json:"inputs"`
+	Recipe  map[string]string   `json:"recipe"`
+	Skipped []Skip              `json:"skipped,omitempty"`
+	LeftOut []shardify.Leftover `json:"left_out,omitempty"`
+	// Splits are the subfolders of a split set; such a manifest has no Shards.
+	Splits map[string]Split `json:"splits,omitempty"`
+	// Digest is 32 hexadecimal digits over the file; Encode fills it.
+	Digest string `json:"xxh3"`
+}
+
+// Inputs says what a data set was made from.
+type Inputs struct {
+	Format string `json:"format"`
+	Count  int64  `json:"count"`
+	Bytes  int64  `json:"bytes"`
+	Digest string `json:"digest"` // of all names and sizes
+	// Names are there only for MaxInputNames inputs or fewer.
+	Names []string `json:"names,omitempty"`
+}
+
+// MaxInputNames is the most inputs that a manifest names one by one.
+const MaxInputNames = 1000
+
+// Skip is input samples [Lo, Hi) that were left out because they could not be
+// read.
+type Skip struct {
+	Input  string `json:"input"`
+	Object string `json:"object,omitempty"`
+	Lo     int64  `json:"lo"`
+	Hi     int64  `json:"hi"`
+	Reason string `json:"reason"`
+}
+
+// Split is a subfolder that is a data set of its own.
+type Split struct {
+	Samples int64  `json:"samples"`
+	Shards  int64  `json:"shards"`
+	Digest  string `json:"xxh3"` // that of the split's own manifest
+}
+
+// The digest stands in the last line but one, so that it is found without
+// parsing.
+const (
+	digestKey    = "\n  \"xxh3\": \""
+	digestEnd    = "\"\n}\n"
+	digestDigits = 32
+)
+
+// noDigest stands where the digest will be while it is computed.
+var noDigest = strings.Repeat("0", digestDigits)
+
+// Encode writes the canonical text: equal manifests give equal bytes. It sets
+// Version and Digest, and refuses what DecodeManifest would refuse.
+func (m *Manifest) Encode() ([]byte, error) {
+	m.Version, m.Digest = Version, noDigest
+	c := *m // lists are [] in the text, never null
+	c.Schema, c.Shards, c.Files = orEmpty(c.Schema), orEmpty(c.Shards), orEmpty(c.Files)
+	if c.Recipe == nil {
+		c.Recipe = map[string]string{}
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	b, err := marshal(&c, "  ")
+	if err != nil {
+		return nil, shardify.Annotate(err, "write", ManifestName, "")
+	}
+	at := len(b) - len(digestEnd) - digestDigits
+	m.Digest = digestText(xxh3.Hash128(b))[len(DigestPrefix):]
+	copy(b[at:], m.Digest)
+	return b, nil
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// marshal is json.Marshal without the escapes for HTML, ending in a line feed
+// when indented.
+func marshal(v any, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	if indent == "" {
+		b.Truncate(b.Len() - 1)
+	}
+	return b.Bytes(), nil
+}
+
+// DecodeManifest parses shardify.json and checks all that the text alone can
+// tell: version, digest, schema, sums, and names that stay inside the folder. An
+// unknown key is no error, another version is ErrUnsupported.
+func DecodeManifest(b []byte) (*Manifest, error) {
+	m, err := decodeManifest(b)
+	if err != nil {
+		return nil, shardify.Annotate(err, "read", ManifestName, "")
+	}
+	return m, nil
+}
+
+func decodeManifest(b []byte) (*Manifest, error) {
+	var v struct {
+		Version *int `json:"shardify"`
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return nil, shardify.Corrupt(jsonOffset(err), "%v", err)
+	}
+	switch {
+	case v.Version == nil:
+		return nil, shardify.Corrupt(-1, "no key \"shardify\": not a manifest")
+	case *v.Version != Version:
+		return nil, shardify.Unsupported("version %d of the layout; this program reads version %d", *v.Version, Version)
+	}
+	if err := checkManifestDigest(b); err != nil {
+		return nil, err
+	}
+	var m Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, shardify.Corrupt(jsonOffset(err), "%v", err)
+	}
+	return &m, m.check()
+}
+
+// jsonOffset is the place of a JSON error, or -1.
+func jsonOffset(err error) int64 {
+	switch e := err.(type) {
+	case *json.SyntaxError:
+		return e.Offset
+	case *json.UnmarshalTypeError:
+		return e.Offset
+	}
+	return -1
+}
+
+func checkManifestDigest(b []byte) error {
+	at := len(b) - len(digestEnd) - digestDigits
+	if at < len(digestKey) || string(b[at-len(digestKey):at]) != digestKey || string(b[at+digestDigits:]) != digestEnd {
+		return shardify.Corrupt(int64(len(b)), "does not end with its digest (key \"xxh3\")")
+	}
+	stored := string(b[at : at+digestDigits])
+	var h xxh3.Hasher
+	h.Write(b[:at])
+	h.WriteString(noDigest)
+	h.Write(b[at+digestDigits:])
+	if got := digestText(h.Sum128())[len(DigestPrefix):]; got != stored {
+		return shardify.Corrupt(int64(at), "xxh3 of the text is %s, stored %s", got, stored)
+	}
+	return nil
+}

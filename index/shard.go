@@ -1,0 +1,172 @@
+package index
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/shardify/shardify"
+)
+
+// MmapShard is the header of one of our own shards: the tensors of its Layout,
+// one for one, with their places in the file.
+type MmapShard struct {
+	*Safetensors
+	*Layout
+	Samples int64
+	CRC32C  []uint32 // of the bytes of each tensor, in data order
+	Counts  []int64  // first dimension of each tensor, in data order
+}
+
+// Tensor finds a tensor by name, nil if there is none.
+func (s *MmapShard) Tensor(name string) *Tensor { return s.Safetensors.Tensor(name) }
+
+// ParseShard reads the header of an mmap shard of size bytes and checks
+// everything that docs/format.md says about it, short of the tensors' contents
+// (CheckTensor).
+func ParseShard(r io.ReaderAt, size int64) (*MmapShard, error) {
+	st, err := ParseSafetensors(r, size)
+	if err != nil {
+		return nil, err
+	}
+	s := &MmapShard{Safetensors: st}
+	if err := s.parseMetadata(); err != nil {
+		return nil, err
+	}
+	for _, check := range []func() error{s.checkText, s.checkTensors, s.checkCounts, s.parseSums} {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *MmapShard) parseMetadata() error {
+	version, ok := s.Metadata[metaVersion]
+	switch {
+	case !ok:
+		return shardify.Unsupported("no shardify in its %s: a safetensors file, but not a shard", metaName)
+	case version != strconv.Itoa(Version):
+		return shardify.Unsupported("version %.20q of the layout; this program reads version %d", version, Version)
+	}
+	text := s.Metadata[metaSamples]
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n == math.MaxInt64 || strconv.FormatInt(n, 10) != text {
+		return shardify.Corrupt(-1, "%s is %.30q", metaSamples, text)
+	}
+	s.Samples = n
+	var schema []shardify.Field
+	if err := json.Unmarshal([]byte(s.Metadata[metaSchema]), &schema); err != nil {
+		return shardify.Corrupt(-1, "%s: %v", metaSchema, err)
+	}
+	keyed := s.Safetensors.Tensor(KeyName+SuffixValues) != nil
+	if s.Layout, err = NewLayout(schema, keyed); err != nil {
+		return shardify.Corrupt(-1, "%s: %v", metaSchema, err)
+	}
+	return nil
+}
+
+// checkText checks padding and order of the header's text.
+func (s *MmapShard) checkText() error {
+	pad := bytes.TrimRight(s.header[lengthBytes:], " ")
+	switch {
+	case s.Safetensors.HeaderBytes%Page != 0:
+		return shardify.Corrupt(0, "data begin at byte %d, no multiple of %d", s.Safetensors.HeaderBytes, Page)
+	case pad[len(pad)-1] != '}':
+		return shardify.Corrupt(int64(lengthBytes+len(pad)), "header is not padded with spaces")
+	case !s.ordered:
+		return shardify.Corrupt(-1, "header does not list its tensors in data order")
+	}
+	return nil
+}
+
+// checkTensors holds the tensors against the layout of the schema.
+func (s *MmapShard) checkTensors() error {
+	have, want := s.Safetensors.Tensors, s.Layout.Tensors
+	for i := range min(len(have), len(want)) {
+		if err := sameTensor(&have[i], &want[i]); err != nil {
+			return err
+		}
+		s.Counts = append(s.Counts, have[i].Shape[0])
+	}
+	if len(have) != len(want) {
+		return shardify.Corrupt(-1, "%d tensors, the schema has %d", len(have), len(want))
+	}
+	return nil
+}
+
+func sameTensor(have *Tensor, want *TensorSpec) error {
+	if have.Name != want.Name {
+		return shardify.Corrupt(-1, "tensor %q where the schema has %q", have.Name, want.Name)
+	}
+	same := have.Type == want.DType.Tensor() && len(have.Shape) == 1+len(want.Inner)
+	for i := 0; same && i < len(want.Inner); i++ {
+		same = have.Shape[1+i] == int64(want.Inner[i])
+	}
+	if !same {
+		return shardify.Corrupt(-1, "tensor %q is %s %v, the schema has %s of %v", have.Name, have.Type, have.Shape, want.DType.Tensor(), want.Inner)
+	}
+	return nil
+}
+
+// checkCounts: first dimensions that must be equal are.
+func (s *MmapShard) checkCounts() error {
+	for i, n := range s.Counts {
+		t := &s.Layout.Tensors[i]
+		if s.Known(i) && n != s.Layout.Count(i, s.Samples) || t.Lead == LeadLists && n < 1 {
+			return shardify.Corrupt(-1, "tensor %q has %d rows in a shard of %d samples", t.Name, n, s.Samples)
+		}
+	}
+	for i := range s.Columns {
+		a := &s.Columns[i]
+		if a.Offsets < 0 {
+			continue
+		}
+		if s.Samples == 0 && s.Items(a) != 0 {
+			return shardify.Corrupt(-1, "tensor %q has rows, but there are no samples", s.Layout.Tensors[a.Values].Name)
+		}
+		if b := s.ColumnOf(a.Offsets); s.Items(b) != s.Items(a) {
+			return shardify.Corrupt(-1, "fields %s and %s share offsets, but have %d and %d items",
+				s.Schema[i].Name, s.Layout.Tensors[b.Values].Name, s.Items(a), s.Items(b))
+		}
+	}
+	return nil
+}
+
+// Items is what a column's Offsets count: lists of a two-level column, elements
+// of a jagged one.
+func (s *MmapShard) Items(c *ColumnTensors) int64 {
+	if c.Offsets1 >= 0 {
+		return s.Counts[c.Offsets1] - 1
+	}
+	return s.Counts[c.Values]
+}
+
+func (s *MmapShard) parseSums() error {
+	p := scanner{b: []byte(s.Metadata[metaCRC32C])}
+	err := p.object(func(name string) error {
+		text, err := p.string()
+		if err != nil {
+			return err
+		}
+		i := len(s.CRC32C)
+		if i == len(s.Layout.Tensors) || s.Layout.Tensors[i].Name != name {
+			return p.fail("entry %q where another tensor comes", name)
+		}
+		sum, err := strconv.ParseUint(text, 16, 32)
+		if err != nil || len(text) != 8 || !isHex(text) {
+			return p.fail("tensor %q has sum %.20q", name, text)
+		}
+		s.CRC32C = append(s.CRC32C, uint32(sum))
+		return nil
+	})
+	if p.peek(); err == nil && (p.pos != len(p.b) || len(s.CRC32C) != len(s.Layout.Tensors)) {
+		err = p.fail("%d sums for %d tensors", len(s.CRC32C), len(s.Layout.Tensors))
+	}
+	if e, ok := err.(*shardify.Error); ok { // a place in this text is none in the file
+		return shardify.Corrupt(-1, "%s at %d: %v", metaCRC32C, e.Offset, e.Err)
+	}
+	return err
+}

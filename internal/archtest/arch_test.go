@@ -1,0 +1,172 @@
+// Package archtest holds the rules of who may import whom, as a test.
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/shardify/shardify"
+
+type pkg struct {
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+	Deps       []string
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports,Deps", module+"/...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// allowed lists, for packages that match a pattern, what of ours they may import
+// directly. The first match counts. A package that no pattern names may import
+// nothing of ours.
+var allowed = []struct {
+	pattern string
+	may     []string
+}{
+	{"", nil},
+	{"index", []string{""}},
+	{"convert", []string{"", "index", "internal/store"}},
+	{"readers", []string{"", "readers/*", "internal/walk", "internal/store", "index"}},
+	{"readers/wds", []string{"", "index", "internal/store", "internal/inflate", "internal/guard"}},
+	{"readers/mmap", []string{"", "index", "internal/store", "internal/guard"}},
+	{"readers/readertest", []string{""}},
+	{"readers/*", []string{"", "internal/walk", "internal/walk/*", "internal/inflate", "internal/guard", "internal/store"}},
+	{"writers", []string{"", "writers/*"}},
+	{"writers/writertest", []string{"", "internal/store"}},
+	{"writers/*", []string{"", "index", "internal/store"}},
+	{"internal/store", []string{""}},
+	{"internal/walk", []string{"", "internal/walk/*"}},
+	{"internal/walk/*", []string{""}},
+	{"internal/inflate", nil},
+	{"internal/guard", []string{""}},
+	{"internal/host", nil},
+	{"internal/inspect", []string{"", "readers", "index", "convert", "internal/store"}},
+	{"internal/verify", []string{"", "index", "convert", "readers", "readers/*", "writers", "writers/*", "internal/store"}},
+	{"internal/verifycmd", []string{"", "internal/verify", "internal/cli"}},
+	{"internal/*", []string{"*"}},
+	{"cmd/*", []string{"*"}},
+	{"bench", []string{"*"}},
+	{"bench/*", []string{"*"}},
+}
+
+func match(pattern, name string) bool {
+	if pattern == "*" {
+		return true
+	}
+	ok, _ := filepath.Match(pattern, name)
+	return ok
+}
+
+func TestImportsFollowTheDesign(t *testing.T) {
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		i := slices.IndexFunc(allowed, func(a struct {
+			pattern string
+			may     []string
+		}) bool {
+			return match(a.pattern, name)
+		})
+		for _, imp := range p.Imports {
+			if imp != module && !strings.HasPrefix(imp, module+"/") {
+				continue
+			}
+			short := strings.TrimPrefix(strings.TrimPrefix(imp, module), "/")
+			if i < 0 || !slices.ContainsFunc(allowed[i].may, func(m string) bool { return match(m, short) }) {
+				t.Errorf("%s imports %s", p.ImportPath, imp)
+			}
+		}
+		if name == "" {
+			for _, d := range p.Deps {
+				if first, _, _ := strings.Cut(d, "/"); strings.Contains(first, ".") {
+					t.Errorf("the vocabulary depends on %s; it imports only the standard library", d)
+				}
+			}
+		}
+		if strings.HasPrefix(name, "cmd/") && name != "cmd/shardify-gpu" && slices.ContainsFunc(p.Deps, func(d string) bool { return strings.Contains(d, "purego") }) {
+			t.Errorf("%s reaches purego: it would no longer be static", name)
+		}
+	}
+}
+
+// TestOnlyCommandsPrintAndExit finds uses of the terminal and of the process in
+// packages below cmd/.
+func TestOnlyCommandsPrintAndExit(t *testing.T) {
+	banned := map[string][]string{
+		"os":  {"Stdout", "Stderr", "Stdin", "Exit", "Args"},
+		"fmt": {"Print", "Println", "Printf"},
+		"log": {"Print", "Println", "Printf", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf"},
+	}
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		if strings.HasPrefix(name, "cmd/") || strings.HasSuffix(name, "cmd") || name == "internal/cli" || strings.HasPrefix(name, "bench") {
+			continue
+		}
+		for _, f := range p.GoFiles {
+			path := filepath.Join(p.Dir, f)
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if x, ok := sel.X.(*ast.Ident); ok && x.Obj == nil && slices.Contains(banned[x.Name], sel.Sel.Name) {
+					t.Errorf("%s uses %s.%s", fset.Position(n.Pos()), x.Name, sel.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// TestUnsafeStaysInItsFiles keeps unsafe where it can be reviewed.
+func TestUnsafeStaysInItsFiles(t *testing.T) {
+	ok := []string{"view.go", "internal/walk/dirfd/*.go", "internal/inflate/unsafe.go", "index/*.go", "gpuload/*.go"}
+	for _, p := range list(t) {
+		for _, f := range p.GoFiles {
+			path := filepath.Join(p.Dir, f)
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rel := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module)+"/"+f, "/"))
+			for _, imp := range file.Imports {
+				if imp.Path.Value == `"unsafe"` && !slices.ContainsFunc(ok, func(g string) bool { return match(g, rel) }) {
+					t.Errorf("%s imports unsafe", rel)
+				}
+			}
+		}
+	}
+}

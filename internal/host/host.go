@@ -1,0 +1,123 @@
+// Package host finds out what this process may use: cores, memory, disk space.
+// It looks at the machine, the control groups above the process and the batch
+// allocation, and says where each figure comes from, so that a command can print
+// what it chose and why. It changes nothing.
+package host
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// Env is where to look; tests bring their own.
+type Env struct {
+	Root     string // prefix of /proc and /sys paths
+	Getenv   func(string) string
+	LookPath func(string) (string, error)
+	Procs    int // GOMAXPROCS
+}
+
+// Machine is what this process may use, and who says so.
+type Machine struct {
+	Cores      int
+	CoresFrom  string
+	Memory     int64 // bytes; 0 is unknown
+	MemoryFrom string
+	// Login: batch commands are there but no allocation is: others work here too.
+	Login bool
+}
+
+// What one process takes of a login node.
+const (
+	loginJobs   = 4
+	loginMemory = 4 << 30
+)
+
+// Defaults of the memory budget. More than the largest helps nobody: spans are
+// small. The rest of the machine is the page cache's, which makes reading and
+// writing fast, and other people's.
+const (
+	smallestBudget = 256 << 20
+	largestBudget  = 16 << 30
+)
+
+// Probe looks at the machine.
+func Probe(getenv func(string) string) Machine {
+	return Env{Getenv: getenv, LookPath: exec.LookPath, Procs: runtime.GOMAXPROCS(0)}.Probe()
+}
+
+// Probe looks at the machine that e describes.
+func (e Env) Probe() Machine {
+	var m Machine
+	m.Cores, m.CoresFrom = e.cores()
+	m.Memory, m.MemoryFrom = e.memory()
+	m.Login = e.login()
+	return m
+}
+
+// Jobs is how many units to work on at once: asked, or the default for 0.
+func (m Machine) Jobs(asked int) (n int, why string) {
+	switch {
+	case asked > 0:
+		return asked, "asked for"
+	case m.Login && m.Cores > loginJobs:
+		return loginJobs, "login node; more with --jobs or inside an allocation"
+	}
+	return m.Cores, m.CoresFrom
+}
+
+// Budget is the memory to stay under: asked, or the default for 0.
+func (m Machine) Budget(asked int64) (bytes int64, why string) {
+	if asked > 0 {
+		if m.Memory > 0 && asked > m.Memory {
+			return asked, fmt.Sprintf("asked for; only %s by %s", shardify.FormatSize(m.Memory), m.MemoryFrom)
+		}
+		return asked, "asked for"
+	}
+	if m.Memory <= 0 {
+		return 1 << 30, "memory of this machine unknown"
+	}
+	n := min(max(m.Memory/4, smallestBudget), largestBudget)
+	n = min(n, m.Memory/10*8) // a very small machine
+	if m.Login && n > loginMemory {
+		return loginMemory, "login node; more with --memory or inside an allocation"
+	}
+	return n, fmt.Sprintf("of %s by %s", shardify.FormatSize(m.Memory), m.MemoryFrom)
+}
+
+func (e Env) cores() (int, string) {
+	n := max(e.Procs, 1)
+	if c := e.number("SLURM_CPUS_PER_TASK"); c > 0 && c < int64(n) {
+		return int(c), "SLURM_CPUS_PER_TASK"
+	}
+	if e.Getenv("SLURM_CPUS_PER_TASK") == "" {
+		// Without -c Slurm tells only the node's share; several tasks divide it.
+		tasks := max(e.number("SLURM_NTASKS_PER_NODE"), 1)
+		if c := e.number("SLURM_CPUS_ON_NODE") / tasks; c > 0 && c < int64(n) {
+			return int(c), "SLURM_CPUS_ON_NODE"
+		}
+	}
+	return n, "cores"
+}
+
+func (e Env) login() bool {
+	if e.Getenv("SLURM_JOB_ID") != "" {
+		return false
+	}
+	_, err := e.LookPath("sbatch")
+	return err == nil
+}
+
+// number reads an environment variable; 0 when it is no positive number.
+func (e Env) number(name string) int64 {
+	n, err := strconv.ParseInt(strings.TrimSpace(e.Getenv(name)), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

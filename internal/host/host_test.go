@@ -1,0 +1,141 @@
+package host
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// machine builds a fake / and environment.
+func machine(t *testing.T, procs int, env map[string]string, files map[string]string) Machine {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		p := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Env{
+		Root: root, Procs: procs,
+		Getenv: func(k string) string { return env[k] },
+		LookPath: func(name string) (string, error) {
+			if env["commands"] == name {
+				return "/usr/bin/" + name, nil
+			}
+			return "", errors.New("not found")
+		},
+	}.Probe()
+}
+
+const (
+	v2mount = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+	v1mount = "33 23 0:29 /docker/ab /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+	meminfo = "MemTotal:  33554432 kB\nMemAvailable:   16777216 kB\n"
+)
+
+func TestMemoryIsTheSmallestLimitAboveTheProcess(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		env   map[string]string
+		files map[string]string
+		want  int64
+		from  string
+	}{
+		{"nothing known", nil, nil, 0, ""},
+		{"available memory", nil, map[string]string{"proc/meminfo": meminfo}, 16 << 30, "MemAvailable"},
+		{"v2, limit on a parent", nil, map[string]string{
+			"proc/meminfo": meminfo, "proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/slurm/job_7/step_0\n",
+			"sys/fs/cgroup/slurm/job_7/memory.max": "2147483648\n", "sys/fs/cgroup/slurm/job_7/step_0/memory.max": "max\n",
+		}, 2 << 30, "cgroup memory.max"},
+		{"v2, own limit is lower", nil, map[string]string{
+			"proc/meminfo": meminfo, "proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/a/b\n",
+			"sys/fs/cgroup/a/memory.max": "2147483648\n", "sys/fs/cgroup/a/b/memory.high": "1073741824\n",
+		}, 1 << 30, "cgroup memory.high"},
+		{"v2, limit at the mount point of a container", nil, map[string]string{
+			"proc/meminfo": meminfo, "proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/\n",
+			"sys/fs/cgroup/memory.max": "3221225472\n",
+		}, 3 << 30, "cgroup memory.max"},
+		{"v1 in a container, mounted below its root", nil, map[string]string{
+			"proc/meminfo": meminfo, "proc/self/mountinfo": v1mount, "proc/self/cgroup": "5:cpu:/x\n4:memory:/docker/ab/job\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n", "sys/fs/cgroup/memory/job/memory.limit_in_bytes": "536870912\n",
+		}, 512 << 20, "cgroup memory.limit_in_bytes"},
+		{"v1, group outside the mount", nil, map[string]string{
+			"proc/meminfo": meminfo, "proc/self/mountinfo": v1mount, "proc/self/cgroup": "4:memory:/other\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n",
+		}, 1 << 30, "cgroup memory.limit_in_bytes"},
+		{"allocation by node", map[string]string{"SLURM_MEM_PER_NODE": "4096"}, map[string]string{"proc/meminfo": meminfo}, 4 << 30, "SLURM_MEM_PER_NODE"},
+		{"allocation by core", map[string]string{"SLURM_MEM_PER_CPU": "1024", "SLURM_CPUS_ON_NODE": "3"}, map[string]string{"proc/meminfo": meminfo}, 3 << 30, "SLURM_MEM_PER_CPU"},
+		{"rubbish", map[string]string{"SLURM_MEM_PER_NODE": "lots"}, map[string]string{
+			"proc/meminfo": "MemAvailable: many kB\n", "proc/self/mountinfo": "x - \n\n", "proc/self/cgroup": "::\n:\n",
+		}, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := machine(t, 4, c.env, c.files)
+			if m.Memory != c.want || m.MemoryFrom != c.from {
+				t.Errorf("memory %d from %q, want %d from %q", m.Memory, m.MemoryFrom, c.want, c.from)
+			}
+		})
+	}
+}
+
+func TestJobsFollowTheAllocation(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		env   map[string]string
+		asked int
+		want  int
+		why   string
+	}{
+		{"whole machine", nil, 0, 64, "cores"},
+		{"asked", nil, 3, 3, "asked for"},
+		{"allocation with -c", map[string]string{"SLURM_JOB_ID": "1", "SLURM_CPUS_PER_TASK": "8", "SLURM_CPUS_ON_NODE": "2"}, 0, 8, "SLURM_CPUS_PER_TASK"},
+		{"allocation without -c", map[string]string{"SLURM_JOB_ID": "1", "SLURM_CPUS_ON_NODE": "12", "SLURM_NTASKS_PER_NODE": "3"}, 0, 4, "SLURM_CPUS_ON_NODE"},
+		{"login node", map[string]string{"commands": "sbatch"}, 0, 4, "login node"},
+		{"asked on a login node", map[string]string{"commands": "sbatch"}, 9, 9, "asked for"},
+		{"allocation on a cluster", map[string]string{"commands": "sbatch", "SLURM_JOB_ID": "7"}, 0, 64, "cores"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, why := machine(t, 64, c.env, nil).Jobs(c.asked)
+			if n != c.want || !strings.HasPrefix(why, c.why) {
+				t.Errorf("jobs %d (%s), want %d (%s)", n, why, c.want, c.why)
+			}
+		})
+	}
+}
+
+func TestBudget(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		m     Machine
+		asked int64
+		want  int64
+	}{
+		{"a quarter", Machine{Memory: 8 << 30, MemoryFrom: "MemAvailable"}, 0, 2 << 30},
+		{"not more than helps", Machine{Memory: 1 << 40}, 0, largestBudget},
+		{"small machine", Machine{Memory: 512 << 20}, 0, smallestBudget},
+		{"tiny machine", Machine{Memory: 100 << 20}, 0, (100 << 20) / 10 * 8},
+		{"login node", Machine{Memory: 1 << 40, Login: true}, 0, loginMemory},
+		{"asked", Machine{Memory: 8 << 30}, 64 << 20, 64 << 20},
+		{"unknown", Machine{}, 0, 1 << 30},
+	} {
+		if n, why := c.m.Budget(c.asked); n != c.want || why == "" {
+			t.Errorf("%s: %d (%s), want %d", c.name, n, why, c.want)
+		}
+	}
+	if _, why := (Machine{Memory: 1 << 30, MemoryFrom: "MemAvailable"}).Budget(2 << 30); !strings.Contains(why, "only 1 GiB") {
+		t.Errorf("more than there is: %q", why)
+	}
+}
+
+func TestFreeSpaceOfAFolderThatIsNotThereYet(t *testing.T) {
+	dir := t.TempDir()
+	if FreeSpace(dir) <= 0 || FreeSpace(filepath.Join(dir, "a", "b")) <= 0 {
+		t.Error("no free space in the temporary folder")
+	}
+}

@@ -1,0 +1,51 @@
+package inflate
+
+import (
+	"bytes"
+	stdflate "compress/flate"
+	"io"
+	"testing"
+
+	"github.com/klauspost/compress/flate"
+)
+
+// BenchmarkInflate decodes 4 MiB of each kind of data, deflated at level 6.
+func BenchmarkInflate(b *testing.B) {
+	for _, k := range kinds {
+		data := k.make(4 << 20)
+		comp := deflated(b, data, 6)
+		dst := make([]byte, len(data))
+		bench := func(name string, decode func() error) {
+			b.Run(k.name+"/"+name, func(b *testing.B) {
+				b.SetBytes(int64(len(data)))
+				for b.Loop() {
+					if err := decode(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+		var d Decoder
+		bench("ours", func() error {
+			_, _, err := d.Deflate(dst, comp)
+			return err
+		})
+		var r Reader
+		bench("ours-reader", func() error {
+			r.Reset(bytes.NewReader(comp))
+			_, err := io.ReadFull(&r, dst)
+			return err
+		})
+		theirs := func(r io.ReadCloser) func() error {
+			return func() error {
+				if err := r.(flate.Resetter).Reset(bytes.NewReader(comp), nil); err != nil {
+					return err
+				}
+				_, err := io.ReadFull(r, dst)
+				return err
+			}
+		}
+		bench("klauspost", theirs(flate.NewReader(nil)))
+		bench("stdlib", theirs(stdflate.NewReader(nil)))
+	}
+}

@@ -1,0 +1,211 @@
+//go:build linux && !portable
+
+package dirfd
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io/fs"
+	"os"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is an open directory. The zero Dir is not valid.
+type Dir struct{ fd int }
+
+// Handle is an open file.
+type Handle struct{ fd int }
+
+const (
+	// O_NONBLOCK: a file that became a pipe since it was listed must not hang us.
+	fileFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
+	dirFlags  = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_DIRECTORY | unix.O_NONBLOCK
+	// pathMax is the longest path that one call takes.
+	pathMax = 4095
+)
+
+// Open opens a directory. Paths beyond the kernel's limit are opened in pieces.
+func Open(path string) (Dir, error) {
+	at := unix.AT_FDCWD
+	for rest := path; ; {
+		piece := rest
+		if len(rest) > pathMax {
+			cut := strings.LastIndexByte(rest[:pathMax], '/')
+			if cut <= 0 {
+				return Dir{}, &fs.PathError{Op: "open", Path: path, Err: unix.ENAMETOOLONG}
+			}
+			piece = rest[:cut]
+		}
+		fd, err := openDir(at, piece)
+		if at != unix.AT_FDCWD {
+			unix.Close(at)
+		}
+		if err != nil {
+			return Dir{}, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+		if rest = strings.TrimLeft(rest[len(piece):], "/"); rest == "" {
+			return Dir{fd}, nil
+		}
+		at = fd
+	}
+}
+
+func openDir(at int, path string) (int, error) {
+	for {
+		fd, err := unix.Openat(at, path, dirFlags, 0)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// Close closes the directory.
+func (d Dir) Close() { unix.Close(d.fd) }
+
+// Info stats the directory itself.
+func (d Dir) Info() (Info, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(d.fd, &st)
+	return info(&st), err
+}
+
+// Stat stats an entry, or a slash path below the directory, following links.
+func (d Dir) Stat(n *Name) (Info, error) {
+	var st unix.Stat_t
+	for {
+		_, _, e := unix.Syscall6(unix.SYS_NEWFSTATAT, uintptr(d.fd), uintptr(unsafe.Pointer(&n.buf[0])), uintptr(unsafe.Pointer(&st)), 0, 0, 0)
+		switch e {
+		case 0:
+			return info(&st), nil
+		case unix.EINTR:
+		default:
+			return Info{}, e
+		}
+	}
+}
+
+func info(st *unix.Stat_t) Info {
+	i := Info{Size: st.Size, ModTime: st.Mtim.Nano(), Dev: uint64(st.Dev), Ino: st.Ino}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		i.Type = File
+	case unix.S_IFDIR:
+		i.Type = Folder
+	case unix.S_IFLNK:
+		i.Type = Link
+	default:
+		i.Type = Other
+	}
+	return i
+}
+
+// direntHeader is inode 8, offset 8, record length 2, type 1; then the name,
+// ended by a zero byte.
+const direntHeader = 19
+
+// List calls each for every entry but . and .., in the directory's own order.
+// buf is scratch of at least 4 KiB; name is valid during the call.
+func (d Dir) List(buf []byte, each func(name []byte, t Type) error) error {
+	for {
+		n, err := unix.Getdents(d.fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return os.NewSyscallError("getdents", err)
+		}
+		if n <= 0 {
+			return nil
+		}
+		for rest := buf[:n]; len(rest) > direntHeader; {
+			size := int(binary.NativeEndian.Uint16(rest[16:]))
+			if size <= direntHeader || size > len(rest) {
+				return os.NewSyscallError("getdents", unix.EIO)
+			}
+			name := rest[direntHeader:size]
+			if end := bytes.IndexByte(name, 0); end >= 0 {
+				name = name[:end]
+			}
+			t := direntType(rest[18])
+			rest = rest[size:]
+			if string(name) == "." || string(name) == ".." {
+				continue
+			}
+			if err := each(name, t); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func direntType(t byte) Type {
+	switch t {
+	case unix.DT_REG:
+		return File
+	case unix.DT_DIR:
+		return Folder
+	case unix.DT_LNK:
+		return Link
+	case unix.DT_UNKNOWN:
+		return Unknown
+	}
+	return Other
+}
+
+// OpenFile opens an entry for reading and never blocks on a pipe. noatime asks
+// the kernel not to touch the access time; it is refused with EPERM (see
+// Refused) for files of other owners.
+func (d Dir) OpenFile(n *Name, noatime bool) (Handle, error) {
+	flags := uintptr(fileFlags)
+	if noatime {
+		flags |= unix.O_NOATIME
+	}
+	for {
+		fd, _, e := unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&n.buf[0])), flags, 0, 0, 0)
+		switch e {
+		case 0:
+			return Handle{int(fd)}, nil
+		case unix.EINTR:
+		default:
+			return Handle{}, e
+		}
+	}
+}
+
+// Refused reports that OpenFile may work without noatime.
+func Refused(err error) bool { return err == unix.EPERM }
+
+// Transient reports an error that network file systems give for a moment.
+func Transient(err error) bool {
+	return err == unix.ESTALE || err == unix.EIO || err == unix.ETIMEDOUT || err == unix.EAGAIN
+}
+
+// Read reads at the current position; 0 bytes and no error is the end.
+func (h Handle) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for {
+		n, _, e := unix.Syscall(unix.SYS_READ, uintptr(h.fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+		switch e {
+		case 0:
+			return int(n), nil
+		case unix.EINTR:
+		default:
+			return 0, e
+		}
+	}
+}
+
+// Info stats the open file.
+func (h Handle) Info() (Info, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(h.fd, &st)
+	return info(&st), err
+}
+
+// Close closes the file.
+func (h Handle) Close() { unix.Syscall(unix.SYS_CLOSE, uintptr(h.fd), 0, 0) }

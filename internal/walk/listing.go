@@ -1,0 +1,292 @@
+package walk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/walk/dirfd"
+)
+
+// entry is a name in a listing: 8 bytes beside the name itself.
+type entry struct {
+	off  uint32
+	size uint8
+	kind dirfd.Type
+}
+
+// listing is one folder's content, sorted, without what is left out.
+type listing struct {
+	names   []byte
+	entries []entry
+	// sizes and times stand beside entries; nil with NoStat.
+	sizes, times []int64
+	left         leftOut
+	bad          BadInputs
+}
+
+func (l *listing) name(i int) []byte {
+	e := l.entries[i]
+	return l.names[e.off : e.off+uint32(e.size)]
+}
+
+// folder is a node of the tree: what tells whether a link leads back up, and how
+// to get here.
+type folder struct {
+	parent   *folder
+	root     string // the argument
+	rel      string // slash path below it; "" is the root
+	dev, ino uint64
+	listing  listing
+	ready    chan struct{} // closed when listing is complete
+}
+
+func (f *folder) path() string { return filepath.Join(f.root, filepath.FromSlash(f.rel)) }
+
+func (f *folder) below(name []byte) string {
+	if f.rel == "" {
+		return string(name)
+	}
+	return f.rel + "/" + string(name)
+}
+
+// longest is the longest path that is followed: no tool reaches further, and a
+// hostile tree ends somewhere.
+const longest = 16 << 10
+
+var errLoop = errors.New(reasonLoop)
+
+// list fills f.listing. Failures are part of the listing.
+func (w *walker) list(ctx context.Context, f *folder) {
+	defer close(f.ready)
+	l := &f.listing
+	err := w.read(ctx, f)
+	switch {
+	case err == errLoop:
+		*l = listing{}
+		l.left.add("@", reasonLoop, 1)
+	case err != nil:
+		*l = listing{}
+		l.bad.add(f.path(), err)
+	}
+}
+
+func (w *walker) read(ctx context.Context, f *folder) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	path := f.path()
+	if len(path) > longest {
+		return fmt.Errorf("path of more than %d bytes: %w", longest, fs.ErrInvalid)
+	}
+	if !w.AnyKind && f.parent != nil {
+		if err := foreignKind(f.rel); err != nil {
+			return err
+		}
+	}
+	d, err := dirfd.Open(path)
+	if err != nil {
+		return reasonOf(err)
+	}
+	defer d.Close()
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	f.dev, f.ino = info.Dev, info.Ino
+	for p := f.parent; p != nil && info.Ino != 0; p = p.parent {
+		if p.dev == f.dev && p.ino == f.ino {
+			return errLoop
+		}
+	}
+	if err := w.entries(d, &f.listing); err != nil {
+		return reasonOf(err)
+	}
+	return w.statAll(ctx, d, f)
+}
+
+// entries reads the names, drops what is left out, and sorts.
+func (w *walker) entries(d dirfd.Dir, l *listing) error {
+	buf := w.buffers.Get().(*[]byte)
+	defer w.buffers.Put(buf)
+	err := d.List(*buf, func(name []byte, t dirfd.Type) error {
+		if l.left.litter(name) || (t == dirfd.File && !w.keep(&l.left, name)) {
+			return nil
+		}
+		if len(name) > math.MaxUint8 || len(l.names)+len(name) > math.MaxUint32 {
+			return shardify.Unsupported("more than 4 GiB of names in one folder")
+		}
+		l.entries = append(l.entries, entry{uint32(len(l.names)), uint8(len(name)), t})
+		l.names = append(l.names, name...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(l.entries, func(a, b entry) int {
+		return natural(l.names[a.off:a.off+uint32(a.size)], l.names[b.off:b.off+uint32(b.size)])
+	})
+	return nil
+}
+
+// keep asks the format's filter and counts a refusal.
+func (w *walker) keep(left *leftOut, base []byte) bool {
+	if w.Keep == nil {
+		return true
+	}
+	s := string(base)
+	if w.Keep(s) {
+		return true
+	}
+	left.other(s)
+	return false
+}
+
+// statChunk is how many entries a goroutine stats at once.
+const statChunk = 256
+
+// statAll stats every file once, and everything whose type the listing did not
+// tell, with as many goroutines as are free at the moment.
+func (w *walker) statAll(ctx context.Context, d dirfd.Dir, f *folder) error {
+	l := &f.listing
+	n := len(l.entries)
+	if !w.NoStat {
+		l.sizes, l.times = make([]int64, n), make([]int64, n)
+	}
+	bad := make([][]badEntry, (n+statChunk-1)/statChunk)
+	w.chunks(ctx, len(bad), func(c int, name *dirfd.Name) {
+		for i := c * statChunk; i < min(n, (c+1)*statChunk); i++ {
+			if err := w.stat(d, l, i, name); err != nil {
+				bad[c] = append(bad[c], badEntry{i, err})
+			}
+		}
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for _, list := range bad {
+		for _, b := range list {
+			l.bad.add(filepath.Join(f.path(), string(l.name(b.i))), b.err)
+			l.entries[b.i].kind = dropped
+		}
+	}
+	l.compact(w)
+	return nil
+}
+
+type badEntry struct {
+	i   int
+	err error
+}
+
+// dropped marks an entry that compact removes.
+const dropped dirfd.Type = 255
+
+var (
+	errPipe     = fmt.Errorf("a pipe, socket or device, not opened: %w", shardify.ErrUnsupported)
+	errDangling = fmt.Errorf("link to nothing: %w", fs.ErrNotExist)
+)
+
+// stat completes one entry.
+func (w *walker) stat(d dirfd.Dir, l *listing, i int, name *dirfd.Name) error {
+	e := &l.entries[i]
+	switch e.kind {
+	case dirfd.Other:
+		return errPipe
+	case dirfd.Folder:
+		return nil
+	case dirfd.File:
+		if w.NoStat {
+			return nil
+		}
+	}
+	name.Set(l.name(i))
+	info, err := d.Stat(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) && e.kind == dirfd.Link {
+			return errDangling
+		}
+		return err
+	}
+	if info.Type == dirfd.Other {
+		return errPipe
+	}
+	if e.kind == dirfd.File && info.Type != dirfd.File {
+		return errors.New("changed its type while it was listed")
+	}
+	if info.Type == dirfd.File && e.kind != dirfd.File {
+		e.kind = unasked
+	} else {
+		e.kind = info.Type
+	}
+	if !w.NoStat {
+		l.sizes[i], l.times[i] = info.Size, info.ModTime
+	}
+	return nil
+}
+
+// unasked marks a file that the format's filter has not seen yet, since only the
+// stat told that it is a file.
+const unasked dirfd.Type = 254
+
+// compact removes what stat dropped.
+func (l *listing) compact(w *walker) {
+	k := 0
+	for i, e := range l.entries {
+		if e.kind == unasked {
+			e.kind = dirfd.File
+			if !w.keep(&l.left, l.name(i)) {
+				e.kind = dropped
+			}
+		}
+		if e.kind == dropped {
+			continue
+		}
+		l.entries[k] = e
+		if l.sizes != nil {
+			l.sizes[k], l.times[k] = l.sizes[i], l.times[i]
+		}
+		k++
+	}
+	l.entries = l.entries[:k]
+}
+
+// chunks calls do for 0..n-1, here and on as many further goroutines as the
+// bound over the whole walk leaves.
+func (w *walker) chunks(ctx context.Context, n int, do func(c int, name *dirfd.Name)) {
+	var next atomic.Int64
+	work := func() {
+		var name dirfd.Name
+		for c := int(next.Add(1)) - 1; c < n && ctx.Err() == nil; c = int(next.Add(1)) - 1 {
+			do(c, &name)
+		}
+	}
+	var wg sync.WaitGroup
+	for range n - 1 {
+		select {
+		case w.helpers <- struct{}{}:
+			wg.Go(func() { defer func() { <-w.helpers }(); work() })
+			continue
+		default:
+		}
+		break
+	}
+	work()
+	wg.Wait()
+}
+
+// reasonOf drops the path that a file system error repeats.
+func reasonOf(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package walk
+
+import (
+	"bytes"
+	"strings"
+)
+
+// natural orders names as people count: digit runs compare as numbers, all else
+// by bytes, so that img2 stands before img10. Runs of equal value compare by
+// bytes (01 before 1) at once, not at the end of the name: so all names that
+// share a stem stay together.
+func natural(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := firstDifference(a[:n], b[:n])
+	start := i // of the digit run that the difference is in, if any
+	for start > 0 && digit(a[start-1]) {
+		start--
+	}
+	da, db := run(a[start:]), run(b[start:])
+	if da > 0 && db > 0 {
+		if c := compareNumbers(a[start:start+da], b[start:start+db]); c != 0 {
+			return c
+		}
+	}
+	if i == n {
+		return len(a) - len(b)
+	}
+	return int(a[i]) - int(b[i])
+}
+
+// firstDifference is the length of the common prefix of slices of equal length.
+func firstDifference(a, b []byte) int {
+	i := 0
+	for ; i+16 <= len(a) && string(a[i:i+16]) == string(b[i:i+16]); i += 16 {
+	}
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+func digit(c byte) bool { return c-'0' < 10 }
+
+func run(s []byte) int {
+	n := 0
+	for n < len(s) && digit(s[n]) {
+		n++
+	}
+	return n
+}
+
+// compareNumbers compares digit runs by value, then by bytes; 0 means equal.
+func compareNumbers(a, b []byte) int {
+	x, y := bytes.TrimLeft(a, "0"), bytes.TrimLeft(b, "0")
+	if len(x) != len(y) {
+		return len(x) - len(y)
+	}
+	if c := bytes.Compare(x, y); c != 0 {
+		return c
+	}
+	return bytes.Compare(a, b)
+}
+
+// naturalPath compares slash paths component by component.
+func naturalPath(a, b string) int {
+	for {
+		x, restA, moreA := strings.Cut(a, "/")
+		y, restB, moreB := strings.Cut(b, "/")
+		if c := natural([]byte(x), []byte(y)); c != 0 {
+			return c
+		}
+		switch {
+		case !moreA && !moreB:
+			return 0
+		case !moreA:
+			return -1
+		case !moreB:
+			return 1
+		}
+		a, b = restA, restB
+	}
+}

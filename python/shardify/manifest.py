@@ -1,0 +1,199 @@
+"""The manifest `shardify.json`: found, checked, parsed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from . import xxh3
+from .errors import CorruptError, NotADatasetError, SchemaError, UnsupportedError, corrupt
+from .schema import Field, parse_schema
+
+NAME = "shardify.json"
+VERSION = 1
+MAX_BYTES = 1 << 30
+_DIGEST = re.compile(rb'"xxh3": ?"([0-9a-f]{32})"\s*\}\s*\Z')
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The record of one shard file; path is absolute or below the working folder."""
+
+    path: str
+    samples: int
+    bytes: int
+    digest: str
+    files: Tuple[Tuple[str, int], ...]  # path and bytes of what belongs to it
+
+
+@dataclass(frozen=True)
+class Manifest:
+    folder: str
+    format: str
+    samples: int
+    keyed: bool
+    fields: Tuple[Field, ...]
+    members: Mapping[str, str]
+    shards: Tuple[Shard, ...]
+    splits: Mapping[str, Mapping[str, Any]]
+    digest: str
+    raw: Dict[str, Any]  # the JSON as it stands
+
+
+def strict_json(text: bytes) -> Any:
+    """JSON without the liberties of Python's parser: no duplicate keys, no NaN."""
+
+    def pairs(items: List[Tuple[str, Any]]) -> Dict[str, Any]:
+        d = dict(items)
+        if len(d) != len(items):
+            raise ValueError("a key stands twice")
+        return d
+
+    def constant(name: str) -> Any:
+        raise ValueError("%s is not JSON" % name)
+
+    try:
+        return json.loads(text.decode("utf-8"), object_pairs_hook=pairs, parse_constant=constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def load(folder: str) -> Manifest:
+    """Reads and checks the manifest of a folder."""
+    path = os.path.join(folder, NAME)
+    try:
+        with open(path, "rb") as f:
+            text = f.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        raise _absent(folder) from None
+    if len(text) > MAX_BYTES:
+        raise corrupt(path, "more than %d bytes" % MAX_BYTES)
+    try:
+        raw = strict_json(text)
+    except ValueError as e:  # also UnicodeDecodeError
+        raise corrupt(path, "not a manifest: %s" % e) from None
+    if not isinstance(raw, dict) or "shardify" not in raw:
+        raise corrupt(path, "no key 'shardify'")
+    if type(raw["shardify"]) is not int or raw["shardify"] != VERSION:
+        raise UnsupportedError(
+            "read %s: version %r of the layout; this package reads version %d: update it with pip"
+            % (path, raw["shardify"], VERSION)
+        )
+    digest = _check_digest(path, text)
+    try:
+        return _parse(folder, raw, digest)
+    except (SchemaError, ValueError, TypeError, KeyError) as e:
+        if isinstance(e, CorruptError):
+            raise
+        raise corrupt(path, "%s: %s" % (type(e).__name__, e)) from None
+
+
+def _check_digest(path: str, text: bytes) -> str:
+    m = _DIGEST.search(text[-200:])
+    if m is None:
+        raise corrupt(path, "does not end with its digest (key 'xxh3'): truncated or edited")
+    at = max(0, len(text) - 200) + m.start(1)
+    stored = m.group(1).decode()
+    try:
+        got = xxh3.hexdigest(text[:at] + b"0" * 32 + text[at + 32 :])
+    except ValueError as e:
+        raise corrupt(path, str(e)) from None
+    if got != stored:
+        raise corrupt(path, "xxh3 of the text is %s, stored %s: damaged or edited" % (got, stored), offset=at)
+    return stored
+
+
+def _absent(folder: str) -> NotADatasetError:
+    if not os.path.isdir(folder):
+        return NotADatasetError("%s: no such folder" % folder)
+    if os.path.isdir(os.path.join(folder, ".shardify")):
+        return NotADatasetError(
+            "%s: the conversion is not finished: run the same `shardify convert` again, "
+            "or `shardify merge %s` when all tasks are done" % (folder, folder)
+        )
+    parent = os.path.dirname(os.path.abspath(folder))
+    hint = "; %s is one" % parent if os.path.isfile(os.path.join(parent, NAME)) else ""
+    return NotADatasetError(
+        "%s: no %s, so this is not a shardify data set%s; `shardify convert INPUT -o DIR` makes one" % (folder, NAME, hint)
+    )
+
+
+def _int(value: Any, what: str) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 63:
+        raise ValueError("%s is %r" % (what, value))
+    return value
+
+
+def _str(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError("%s is %r" % (what, value))
+    return value
+
+
+def _inside(folder: str, name: Any) -> str:
+    """The path of a published file. Names that leave the folder are refused."""
+    name = _str(name, "a file name")
+    parts = name.split("/")
+    if "\\" in name or "\0" in name or any(p in ("", ".", "..") for p in parts):
+        raise ValueError("file name %r leaves the folder" % name)
+    return os.path.join(folder, *parts)
+
+
+def _parse_shard(folder: str, entry: Dict[str, Any]) -> Shard:
+    name = entry["name"]
+    files = tuple(
+        (_inside(folder, f["name"]), _int(f["bytes"], "bytes of %s" % f["name"])) for f in entry.get("files") or ()
+    )
+    return Shard(
+        _inside(folder, name),
+        _int(entry["samples"], "samples of %s" % name),
+        _int(entry["bytes"], "bytes of %s" % name),
+        _str(entry["digest"], "digest of %s" % name),
+        files,
+    )
+
+
+def _parse(folder: str, raw: Dict[str, Any], digest: str) -> Manifest:
+    shards = tuple(_parse_shard(folder, s) for s in raw["shards"])
+    splits = raw.get("splits") or {}
+    members = raw.get("members") or {}
+    if not isinstance(splits, dict) or not isinstance(members, dict):
+        raise ValueError("splits or members are no objects")
+    samples = _int(raw["samples"], "samples")
+    if not splits and samples != sum(s.samples for s in shards):
+        raise ValueError("samples is %d, the shards have %d" % (samples, sum(s.samples for s in shards)))
+    if raw.get("keyed", False) not in (True, False):
+        raise ValueError("keyed is %r" % (raw["keyed"],))
+    return Manifest(
+        folder=folder,
+        format=_str(raw["format"], "format"),
+        samples=samples,
+        keyed=bool(raw.get("keyed", False)),
+        fields=parse_schema(raw["schema"]),
+        members={k: _str(v, "member of %s" % k) for k, v in members.items()},
+        shards=shards,
+        splits=splits,
+        digest=digest,
+        raw=raw,
+    )
+
+
+def check_files(m: Manifest) -> None:
+    """Every shard and index is there and has the size that the manifest says."""
+    for shard in m.shards:
+        for path, want in ((shard.path, shard.bytes),) + shard.files:
+            check_size(path, want, None)
+
+
+def check_size(path: str, want: int, have: Optional[int]) -> None:
+    if have is None:
+        try:
+            have = os.stat(path).st_size
+        except FileNotFoundError:
+            raise corrupt(path, "the file is missing; the manifest says %d bytes" % want) from None
+    if have != want:
+        how = "truncated" if have < want else "too long"
+        raise corrupt(path, "%s: %d bytes, the manifest says %d" % (how, have, want), offset=min(have, want))

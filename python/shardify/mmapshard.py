@@ -1,0 +1,74 @@
+"""One mmap shard, mapped."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import corrupt
+from .layout import Tensor, counter_of, read_header
+from .manifest import Manifest, Shard, check_size
+from .readers import FixedReader, List2Reader, ListReader, Opaque2Reader, OpaqueReader, Reader
+from .schema import DTYPES, KEY, KEY_FIELD, SHAPE_SUFFIX, Field
+
+_NUMPY = {tensor: np.dtype(numpy) for numpy, tensor in DTYPES.values()}
+_NUMPY["BF16"] = np.dtype("<u2")
+
+
+def map_file(path: str, size: int) -> mmap.mmap:
+    """The whole file, read-only. A file of another size is refused, since touching
+    pages past its end would kill the process."""
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        raise corrupt(path, "the file is missing; the manifest says %d bytes" % size) from None
+    try:
+        check_size(path, size, os.fstat(fd).st_size)
+        if size == 0:
+            raise corrupt(path, "the file is empty")
+        return mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
+    finally:
+        os.close(fd)
+
+
+class MmapShard:
+    """The readers of the wanted fields over one file."""
+
+    def __init__(self, m: Manifest, shard: Shard, wanted: Sequence[Field]) -> None:
+        self.path = shard.path
+        self._map = map_file(shard.path, shard.bytes)
+        self.tensors = read_header(shard.path, self._map, shard, m.fields, m.keyed)
+        self.readers: Dict[str, Reader] = {f.name: self._reader(f) for f in wanted}
+
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """A tensor as a read-only view of the file."""
+        t = self.tensors[name]
+        return np.ndarray(t.shape, _NUMPY[t.dtype], self._map, t.offset)
+
+    def memmap(self, name: str) -> npt.NDArray[Any]:
+        """A tensor as np.memmap, with a mapping of its own."""
+        t = self.tensors[name]
+        if 0 in t.shape:  # mmap has no empty mapping
+            return np.empty(t.shape, _NUMPY[t.dtype])
+        return np.memmap(self.path, _NUMPY[t.dtype], "r", t.offset, t.shape)
+
+    def _reader(self, f: Field) -> Reader:
+        valid = self.array(f.name + "#valid") if f.nullable else None
+        if f.levels == 0:
+            return FixedReader(self.path, f, self.array(f.name), valid)
+        values = self.array(f.name + "#values")
+        offsets = self.array(counter_of(f) + "#offsets")
+        if f.levels == 2:
+            kind = Opaque2Reader if f.media else List2Reader
+            return kind(self.path, f, values, valid, offsets, self.array(f.name + "#offsets1"))
+        if f.media:
+            return OpaqueReader(self.path, f, values, valid, offsets)
+        shapes = self.array(f.name + SHAPE_SUFFIX) if f.ragged else None
+        return ListReader(self.path, f, values, valid, offsets, shapes)
+
+    def sample(self, j: int) -> Dict[str, Any]:
+        return {name: r.one(j) for name, r in self.readers.items()}

@@ -1,0 +1,277 @@
+package readertest
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/shardify/shardify"
+)
+
+// projection opens the source for single fields, as a user would by name.
+func (s *suite) projection(t *testing.T) {
+	asked := 0
+	for i := range s.schema {
+		name := s.schema[i].Name
+		if shardify.Companion(s.schema, i) || asked == 8 {
+			continue
+		}
+		asked++
+		src := s.source(t, []string{name}, nil)
+		got := ReadAll(t, src, s.small())
+		if err := s.want.EqualField(got, name); err != nil {
+			t.Error(err)
+		}
+		schema := src.Schema()
+		for j := range schema {
+			if schema[j].Name != name && !shardify.Companion(schema, j) {
+				t.Errorf("asked for %s, got %s too", name, schema[j].Name)
+			}
+		}
+		if got.Samples != s.total {
+			t.Errorf("column %s alone has %d samples of %d", name, got.Samples, s.total)
+		}
+	}
+}
+
+func (s *suite) unknownColumn(t *testing.T) {
+	if src, err := s.open([]string{"no such column"}, nil); err == nil {
+		src.Close()
+		t.Error("asked for a column that is not there: no error")
+	}
+}
+
+// release holds two batches of one reader, releases the older, and reads on.
+func (s *suite) release(t *testing.T) {
+	src := s.source(t, nil, nil)
+	spans := Spans(t, src, s.small())
+	want := perSpan(t, src, spans)
+	pool := shardify.NewPool(1 << 40)
+	ctx := context.Background()
+	var r shardify.Reader
+	var prev *shardify.Arena
+	for i, sp := range spans {
+		var err error
+		if i == 0 || sp.Run != spans[i-1].Run {
+			if r != nil {
+				r.Close()
+			}
+			if r, err = src.Reader(sp.Run); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mem, err := pool.Grant(ctx, sp.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := r.Read(ctx, sp, mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if prev != nil {
+			prev.Release()
+		}
+		prev = mem
+		c := NewContent()
+		c.Add(b, 0, b.Samples)
+		if err := want[sp].Equal(c); err != nil {
+			t.Errorf("%+v after the release of the span before: %v", sp, err)
+		}
+	}
+	r.Close()
+	prev.Release()
+}
+
+// proofs checks that the CRC-32 parts of each object cover it once and join to
+// the sum that the input stores.
+func (s *suite) proofs(t *testing.T) {
+	src := s.source(t, nil, nil)
+	type object struct{ input, object uint32 }
+	for _, target := range s.targets() {
+		all := map[object][]shardify.Proof{}
+		Each(t, src, Spans(t, src, target), func(b *shardify.Batch) {
+			for _, p := range b.Proofs {
+				o := object{p.Input, p.Object}
+				all[o] = append(all[o], p)
+			}
+		})
+		for o, parts := range all {
+			checkProofs(t, o.input, o.object, parts)
+			if n, ok := src.(shardify.ObjectNamer); ok && n.ObjectName(o.input, o.object) == "" {
+				t.Errorf("input %d object %d has no name", o.input, o.object)
+			}
+		}
+	}
+}
+
+func checkProofs(t *testing.T, input, object uint32, parts []shardify.Proof) {
+	t.Helper()
+	slices.SortFunc(parts, func(a, b shardify.Proof) int { return int(a.Lo - b.Lo) })
+	var at int64
+	var sum uint32
+	for _, p := range parts {
+		if p.Lo != at || p.Hi <= p.Lo || p.Total != parts[0].Total || p.Want != parts[0].Want {
+			t.Errorf("input %d object %d: part %+v does not follow byte %d", input, object, p, at)
+			return
+		}
+		sum = joinCRC(sum, p.Sum, p.Hi-p.Lo)
+		at = p.Hi
+	}
+	if at != parts[0].Total || sum != parts[0].Want {
+		t.Errorf("input %d object %d: %d of %d bytes have crc32 %08x, want %08x", input, object, at, parts[0].Total, sum, parts[0].Want)
+	}
+}
+
+// joinCRC is the CRC-32 of two neighbours, given theirs and the length of the
+// second: a is multiplied by x^(8n) modulo the polynomial.
+func joinCRC(a, b uint32, n int64) uint32 {
+	power := uint32(0x00800000) // x^8, bits reversed
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			a = mulCRC(power, a)
+		}
+		power = mulCRC(power, power)
+	}
+	return a ^ b
+}
+
+func mulCRC(a, b uint32) (p uint32) {
+	for bit := uint32(1) << 31; bit != 0; bit >>= 1 {
+		if a&bit != 0 {
+			p ^= b
+		}
+		if b&1 != 0 {
+			b = b>>1 ^ 0xedb88320
+		} else {
+			b >>= 1
+		}
+	}
+	return p
+}
+
+func (s *suite) cancelled(t *testing.T) {
+	src := s.source(t, nil, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var failed bool
+	var n int64
+	for sp, err := range src.Spans(ctx, s.small()) {
+		if err != nil {
+			failed = true
+			break
+		}
+		n += sp.Samples()
+	}
+	if !failed {
+		t.Errorf("Spans of a cancelled context: %d of %d samples and no error", n, s.total)
+	}
+	pool := shardify.NewPool(1 << 40)
+	for _, sp := range Spans(t, src, s.small()) {
+		r, err := src.Reader(sp.Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mem, _ := pool.Grant(context.Background(), sp.Bytes)
+		if b, err := r.Read(ctx, sp, mem); err == nil || b != nil {
+			t.Errorf("Read with a cancelled context: batch %v, error %v", b != nil, err)
+		}
+		mem.Release()
+		r.Close()
+	}
+}
+
+func (s *suite) wrongSpans(t *testing.T) {
+	src := s.source(t, nil, nil)
+	spans := Spans(t, src, s.small())
+	sp := spans[0]
+	end := s.ends[sp.Input]
+	pool := shardify.NewPool(1 << 40)
+	for _, w := range []shardify.Span{
+		{Input: sp.Input, Run: sp.Run, Lo: -1, Hi: 1},
+		{Input: sp.Input, Run: sp.Run, Lo: 0, Hi: end + 1},
+		{Input: sp.Input, Run: sp.Run, Lo: end, Hi: end + 1},
+		{Input: sp.Input, Run: sp.Run, Lo: end, Hi: end - 1},
+		{Input: sp.Input, Run: sp.Run, Lo: 0, Hi: math.MaxInt64},
+		{Input: sp.Input, Run: sp.Run, Lo: math.MinInt64, Hi: math.MaxInt64},
+		{Input: sp.Input, Run: sp.Run, Lo: math.MaxInt64 - 1, Hi: math.MaxInt64},
+		{Input: math.MaxUint32, Run: sp.Run, Lo: 0, Hi: 1},
+		{Input: sp.Input, Run: sp.Run + 7777, Lo: 0, Hi: 1},
+	} {
+		r, err := src.Reader(w.Run)
+		if err != nil {
+			continue
+		}
+		mem, _ := pool.Grant(context.Background(), 1<<20)
+		if b, err := r.Read(context.Background(), w, mem); err == nil || b != nil {
+			t.Errorf("span %+v of an input of %d samples: batch %v, error %v", w, end, b != nil, err)
+		}
+		mem.Release()
+		r.Close()
+	}
+}
+
+func (s *suite) closeTwice(t *testing.T) {
+	src := s.source(t, nil, nil)
+	sp := Spans(t, src, s.small())[0]
+	unused, err := src.Reader(sp.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := src.Reader(sp.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := readOne(src, r, sp, shardify.NewPool(1<<40), func(*shardify.Batch) {}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, c := range []interface{ Close() error }{r, unused} {
+			if err := c.Close(); err != nil {
+				t.Errorf("close reader: %v", err)
+			}
+		}
+	}
+	for range 2 {
+		if err := src.Close(); err != nil {
+			t.Errorf("close source: %v", err)
+		}
+	}
+}
+
+func (s *suite) state(t *testing.T) {
+	src := s.source(t, nil, nil)
+	st, ok := src.(shardify.Stater)
+	if !ok {
+		t.Skip("the source keeps no state")
+	}
+	state, err := st.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := st.State()
+	if err != nil || !slices.Equal(state, again) {
+		t.Errorf("a second State differs (error %v)", err)
+	}
+	re := s.source(t, nil, state)
+	if !slices.EqualFunc(src.Schema(), re.Schema(), func(a, b shardify.Field) bool { return sameField(&a, &b) == nil }) {
+		t.Errorf("schema from state is %+v, want %+v", re.Schema(), src.Schema())
+	}
+	for _, target := range s.targets() {
+		if a, b := Spans(t, src, target), Spans(t, re, target); !slices.Equal(a, b) {
+			t.Errorf("target %d: other spans from state", target)
+		}
+	}
+	if err := s.want.Equal(ReadAll(t, re, s.small())); err != nil {
+		t.Errorf("data from state: %v", err)
+	}
+	if again, err := re.(shardify.Stater).State(); err != nil || !slices.Equal(state, again) {
+		t.Errorf("state of the reopened source differs (error %v)", err)
+	}
+	for _, bad := range [][]byte{{0}, state[:len(state)/2], state[:len(state)-1], append(slices.Clone(state), 0)} {
+		if src, err := s.open(nil, bad); err == nil {
+			src.Close()
+			t.Errorf("a state of %d bytes cut to %d opens", len(state), len(bad))
+		}
+	}
+}

@@ -1,0 +1,50 @@
+#!/bin/sh
+# make demo: real images and real arrays through the whole of shardify.
+set -eu
+cd "$(dirname "$0")/../.."
+work=build/demo
+rm -rf "$work"
+mkdir -p "$work"
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+run() { printf '$ %s\n' "$*"; "$@"; }
+
+say "1. Real input: 1,797 handwritten digits, as a folder of PNG images and as an NPZ"
+go run ./testdata/demo testdata/demo/digits.npz "$work/digits"
+cp testdata/demo/digits.npz "$work/digits.npz"
+
+say "2. Look before you convert"
+run bin/shardify inspect "$work/digits.npz"
+
+say "3. Images -> WebDataset shards"
+run bin/shardify convert "$work/digits" -o "$work/images-wds"
+
+say "4. Arrays -> mmap shards (safetensors)"
+run bin/shardify convert "$work/digits.npz" -o "$work/arrays-mmap"
+
+say "5. And the other way round: images -> mmap, arrays -> WebDataset"
+run bin/shardify convert "$work/digits" -o "$work/images-mmap" --format mmap --quiet
+run bin/shardify convert "$work/digits.npz" -o "$work/arrays-wds" --format wds --quiet
+
+say "6. Verify every byte, and the values against the source"
+run bin/verify "$work/images-wds" --against "$work/digits"
+run bin/verify "$work/arrays-mmap" --against "$work/digits.npz"
+run bin/verify "$work/images-mmap"
+run bin/verify "$work/arrays-wds"
+
+say "7. One sample"
+run bin/shardify inspect "$work/images-wds" --sample 42
+
+say "8. Read them back in Python"
+if sh python/venv.sh build/venv >"$work/venv.log" 2>&1; then
+	run env PYTHONPATH=python build/venv/bin/python testdata/demo/read.py "$work"
+else
+	echo "skipped: $(tail -1 "$work/venv.log")"
+fi
+
+say "Done. Try next:"
+cat <<END
+  bin/shardify inspect YOUR_FILE_OR_FOLDER     what is in it, with the convert line to paste
+  bin/shardify convert YOUR_FOLDER -o OUT      then: bin/verify OUT
+  bin/shardify convert --help
+END

@@ -1,0 +1,52 @@
+// Package mmap writes shards that readers map into memory: one safetensors file
+// of whole columns (docs/format.md section 3).
+//
+//	[0, 8)        u64 n
+//	[8, 8+n)      JSON header: schema, checksums, places of the tensors
+//	[8+n, EOF)    tensors by falling item size, then name
+//
+// Where the number of samples decides the size of a tensor, its place is known
+// before the first sample and it is written there at once. So is the first
+// tensor whose size depends on the data. The others grow in scratch files and
+// are moved behind it when the shard is complete.
+package mmap
+
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// Format is the line of the writers' table.
+var Format = shardify.SinkFormat{
+	Name:        index.FormatMmap,
+	Help:        "whole columns as tensors, one safetensors file per shard; opens without copying",
+	Ext:         ".safetensors",
+	Check:       check,
+	SampleBytes: sampleBytes,
+	New:         New,
+}
+
+func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {
+	_, err := index.NewLayout(schema, keyed)
+	return err
+}
+
+// sampleBytes: a fixed schema takes exactly its decoded bytes. Variable length
+// adds one offset per counter; further offsets of lists are part of the payload.
+func sampleBytes(schema []shardify.Field, keyed bool) (fixed int64, factor float64) {
+	l, err := index.NewLayout(schema, keyed)
+	if err != nil {
+		return 0, 1
+	}
+	for i := range l.Tensors {
+		if l.Tensors[i].Lead == index.LeadOffsets {
+			fixed += 8
+		}
+	}
+	for i := range schema {
+		if schema[i].Nullable {
+			fixed++
+		}
+	}
+	return fixed, 1
+}

@@ -1,0 +1,108 @@
+package mmap
+
+import (
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+)
+
+const (
+	// buffers is what all tensors of a shard may gather before they write: it
+	// must not grow with the number of columns.
+	buffers = 4 << 20
+	// piece is how much is summed and written at a time: it stays in the
+	// processor's cache between the two.
+	piece = 512 << 10
+)
+
+// bufferSize is the share of one of n tensors.
+func bufferSize(n int) int { return min(max(buffers/n, 4<<10), 256<<10) &^ 4095 }
+
+// tensor writes the bytes of one tensor, in order.
+type tensor struct {
+	sink  *sink
+	at    int64 // where the next bytes go in the file; -1 into the spill
+	spill *store.Spill
+	buf   []byte
+	size  int // of buf at most
+	crc   uint32
+	rows  int64
+	base  int64 // of offsets: the last one written
+}
+
+// write appends b, which is rows steps of the first dimension. Little is
+// gathered; much goes to the file from the caller's memory.
+func (t *tensor) write(b []byte, rows int64) error {
+	t.rows += rows
+	if len(t.buf)+len(b) < t.size {
+		t.crc = index.CRC32C(t.crc, b)
+		t.buf = append(t.buf, b...)
+		return nil
+	}
+	if n := len(t.buf); n > 0 {
+		top := min(t.size-n, len(b)) // fill it, so that writes stay aligned
+		t.crc = index.CRC32C(t.crc, b[:top])
+		t.buf = append(t.buf, b[:top]...)
+		b = b[top:]
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	for len(b) >= t.size {
+		n := min(len(b), piece)
+		t.crc = index.CRC32C(t.crc, b[:n])
+		if err := t.put(b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	t.crc = index.CRC32C(t.crc, b)
+	t.buf = append(t.buf, b...)
+	return nil
+}
+
+func (t *tensor) flush() error {
+	b := t.buf
+	t.buf = t.buf[:0]
+	return t.put(b)
+}
+
+// put writes b to the tensor's place or its spill.
+func (t *tensor) put(b []byte) (err error) {
+	if len(b) == 0 {
+		return nil
+	}
+	if t.at >= 0 {
+		_, err = t.sink.file.WriteAt(b, t.at)
+		t.at += int64(len(b))
+		return err
+	}
+	if t.spill == nil {
+		if t.spill, err = store.NewSpill(t.sink.store); err != nil {
+			return err
+		}
+	}
+	_, err = t.spill.Write(b)
+	return err
+}
+
+// finish brings everything to the file, where the tensor begins at byte lo.
+func (t *tensor) finish(lo int64) error {
+	if t.at < 0 {
+		t.at = lo
+		if t.spill != nil {
+			if err := t.spill.CopyTo(t.sink.file, lo); err != nil {
+				return err
+			}
+			t.at += t.spill.Size()
+		}
+	}
+	return t.flush()
+}
+
+func (t *tensor) close() {
+	if t.spill != nil {
+		t.spill.Close()
+		t.spill = nil
+	}
+	t.buf = nil
+}

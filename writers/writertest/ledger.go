@@ -1,0 +1,45 @@
+package writertest
+
+import (
+	"context"
+
+	"github.com/shardify/shardify"
+)
+
+// ledger counts the pending files that were neither committed nor aborted.
+type ledger struct {
+	shardify.Store
+	n int
+}
+
+func (l *ledger) Create(name string) (shardify.Pending, error) {
+	p, err := l.Store.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	l.n++
+	return &entry{Pending: p, l: l}, nil
+}
+
+type entry struct {
+	shardify.Pending
+	l     *ledger
+	ended bool
+}
+
+func (e *entry) end() {
+	if !e.ended {
+		e.ended = true
+		e.l.n--
+	}
+}
+
+func (e *entry) Commit(ctx context.Context) error {
+	err := e.Pending.Commit(ctx)
+	if err == nil {
+		e.end()
+	}
+	return err
+}
+
+func (e *entry) Abort() error { e.end(); return e.Pending.Abort() }
