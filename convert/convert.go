@@ -15,12 +15,13 @@ var errNotExist = fs.ErrNotExist
 // Convert publishes the plan, does every unit that is not done yet, and merges.
 func (j *Job) Convert(ctx context.Context) (*index.Manifest, error) {
 	if err := j.Plan.Publish(ctx, j.Store); err != nil {
-		return nil, err
+		return nil, why(ctx, err)
 	}
 	if err := j.Work(ctx, j.Plan.Task(0, 1)); err != nil {
 		return nil, err
 	}
-	return j.Merge(ctx)
+	m, err := j.Merge(ctx)
+	return m, why(ctx, err)
 }
 
 // Clear removes what a conversion with this plan may have published, manifest

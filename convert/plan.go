@@ -135,6 +135,7 @@ func MakePlan(ctx context.Context, r Request) (*Plan, error) {
 		return nil, err
 	}
 	r.pack(p)
+	p.seal()
 	return p, nil
 }
 

@@ -39,12 +39,10 @@ const (
 )
 
 // Digest identifies the plan: equal content gives equal data sets.
-func (p *Plan) Digest() string {
-	if p.digest == "" {
-		p.digest = index.DigestOf(p.content())
-	}
-	return p.digest
-}
+func (p *Plan) Digest() string { return p.digest }
+
+// seal computes the digest of a finished plan.
+func (p *Plan) seal() { p.digest = index.DigestOf(p.content()) }
 
 func (p *Plan) content() []byte {
 	head, err := json.Marshal(p)

@@ -81,34 +81,41 @@ func (j *Job) receipt(i int) (*Receipt, error) {
 	if bad == nil && (r.Plan != j.Plan.Digest() || r.Index != i || r.balance() != nil) {
 		bad = errors.New("it belongs to another plan")
 	}
-	if bad == nil {
-		bad = j.present(r.Shard)
+	ok := bad == nil
+	if ok {
+		if ok, err = j.present(r.Shard); err != nil {
+			return nil, err
+		}
 	}
-	if bad != nil {
-		// Published whole and first, so it was damaged later: make the shard anew.
+	if !ok {
+		// Published whole, so it was damaged later: make the shard anew.
 		return nil, j.Store.Remove(name)
 	}
 	return &r, nil
 }
 
-// present checks that the files of a shard have the sizes of its record.
-func (j *Job) present(s shardify.Shard) error {
+// present tells whether the files of a shard are there in the sizes of its
+// record. That one cannot be looked at is an error, not an absence.
+func (j *Job) present(s shardify.Shard) (bool, error) {
 	if s.Samples == 0 {
-		return nil
+		return true, nil
 	}
 	files := append([]shardify.File{{Name: s.Name, Bytes: s.Bytes}}, s.Files...)
 	for _, f := range files {
 		b, err := j.Store.Open(f.Name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		size := b.Size()
 		b.Close()
 		if size != f.Bytes {
-			return fmt.Errorf("%s has %d bytes, its receipt says %d", f.Name, size, f.Bytes)
+			return false, nil
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // proofs collects checksums of parts of input objects and joins neighbours.

@@ -50,20 +50,28 @@ func (j *Job) readers() int { return max(2, 4*runtime.GOMAXPROCS(0)/j.jobs()) }
 
 // Work does the units that have no receipt yet.
 func (j *Job) Work(ctx context.Context, units []int) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(j.jobs())
 	for _, u := range units {
 		if u < 0 || u >= len(j.Plan.Units) {
 			return fmt.Errorf("unit %d of %d", u, len(j.Plan.Units))
 		}
-		if ctx.Err() != nil {
+		if each.Err() != nil {
 			break
 		}
-		g.Go(func() error { return j.unit(ctx, u) })
+		g.Go(func() error { return j.unit(each, u) })
 	}
 	err := g.Wait()
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	if err == nil {
+		err = ctx.Err()
+	}
+	return why(ctx, err)
+}
+
+// why replaces the bare news that ctx was cancelled by the cause.
+func why(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return err
 }

@@ -37,14 +37,22 @@ var period = [8]struct {
 //
 // One refill gives at least 56 bits: three entries of the primary table and a
 // length need at most 3*11+20, a distance 28 more, hence the second refill.
-// The buffer may hold correct bits of the stream above its n valid ones; loading
-// the same bytes over them again changes nothing.
+// acc may hold correct bits of the stream above its n valid ones; loading the
+// same bytes over them again changes nothing. Only the low six bits of n count,
+// so that an entry is subtracted from it without being masked.
+//
+// Each turn takes src and dst out of the buffers, at a bounds check each, and
+// indexes these arrays with numbers that the compiler knows to be small. That
+// is within 5 % of the speed of unsafe loads and stores. The slice expressions
+// name their capacity, which saves the instructions that keep a pointer to the
+// end of a slice from leaving its allocation.
 func (f *inflater) fast(lit *litTable, dist *distTable, out []byte, pos int, in []byte, ip int) (int, int, status) {
 	acc, n := f.bits, uint32(f.n)
 	in, out = in[:len(in):len(in)], out[:len(out):len(out)]
 	inEnd, outEnd := len(in)-fastIn, len(out)-fastOut
 	st := running
 	for ip <= inEnd && pos <= outEnd {
+		// k input bytes were loaded by the first refill, m literals stored.
 		src := (*[fastIn]byte)(in[ip : ip+fastIn : ip+fastIn])
 		dst := (*[fastOut]byte)(out[pos : pos+fastOut : pos+fastOut])
 
@@ -140,8 +148,7 @@ func (f *inflater) fast(lit *litTable, dist *distTable, out []byte, pos int, in 
 		word, step := binary.LittleEndian.Uint64(out[from:from+8:from+8]), 8
 		if d < 8 {
 			p := &period[d&7]
-			word = word & p.mask * p.mult
-			step = p.step
+			word, step = word&p.mask*p.mult, p.step
 		}
 		for {
 			binary.LittleEndian.PutUint64(out[to:to+8:to+8], word)
@@ -159,12 +166,12 @@ func (f *inflater) fast(lit *litTable, dist *distTable, out []byte, pos int, in 
 	return pos, ip, st
 }
 
-// load8 loads eight bytes from p at i.
+// load8 loads eight bytes of p at i.
 func load8(p *[fastIn]byte, i uint) uint64 {
 	return binary.LittleEndian.Uint64(p[i : i+8 : i+8])
 }
 
-// store4 stores the literals of e and one byte of rubbish. Turning e
+// store4 stores the literals of entry e, and rubbish up to four bytes. Turning e
 // rather than shifting it is what the compiler makes a single store of.
 func store4(p *[fastOut]byte, i uint, e uint32) {
 	binary.LittleEndian.PutUint32(p[i:i+4:i+4], bits.RotateLeft32(e, -litShift))

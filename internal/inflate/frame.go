@@ -2,7 +2,6 @@ package inflate
 
 import (
 	"fmt"
-	"hash/adler32"
 	"hash/crc32"
 	"io"
 	"math/bits"
@@ -33,7 +32,7 @@ func (f frame) start() sum {
 func (f frame) add(s *sum, p []byte) {
 	switch f {
 	case zlibFrame:
-		s.check = adlerUpdate(s.check, p)
+		s.check = adler32(s.check, p)
 	case gzipFrame:
 		s.check = crc32.Update(s.check, crc32.IEEETable, p)
 		s.size += uint32(len(p))
@@ -178,11 +177,4 @@ func gzipNext(src *source) (bool, error) {
 		}
 		return false, src.fail(ErrCorrupt, "gzip data followed by something else")
 	}
-}
-
-func adlerUpdate(check uint32, p []byte) uint32 {
-	if check == 1 {
-		return adler32.Checksum(p)
-	}
-	return check
 }

@@ -44,8 +44,10 @@ type folder struct {
 	root     string // the argument
 	rel      string // slash path below it; "" is the root
 	dev, ino uint64
-	listing  listing
-	ready    chan struct{} // closed when listing is complete
+	// wanted narrows the listing to names of interest; nil lists all.
+	wanted  func(name []byte, t dirfd.Type) bool
+	listing listing
+	ready   chan struct{} // closed when listing is complete
 }
 
 func (f *folder) path() string { return filepath.Join(f.root, filepath.FromSlash(f.rel)) }
@@ -87,7 +89,7 @@ func (w *walker) read(ctx context.Context, f *folder) error {
 		return fmt.Errorf("path of more than %d bytes: %w", longest, fs.ErrInvalid)
 	}
 	if !w.AnyKind && f.parent != nil {
-		if err := foreignKind(f.rel); err != nil {
+		if err := foreignFolder(f.rel); err != nil {
 			return err
 		}
 	}
@@ -106,18 +108,19 @@ func (w *walker) read(ctx context.Context, f *folder) error {
 			return errLoop
 		}
 	}
-	if err := w.entries(d, &f.listing); err != nil {
+	if err := w.entries(d, f); err != nil {
 		return reasonOf(err)
 	}
 	return w.statAll(ctx, d, f)
 }
 
 // entries reads the names, drops what is left out, and sorts.
-func (w *walker) entries(d dirfd.Dir, l *listing) error {
+func (w *walker) entries(d dirfd.Dir, f *folder) error {
+	l := &f.listing
 	buf := w.buffers.Get().(*[]byte)
 	defer w.buffers.Put(buf)
 	err := d.List(*buf, func(name []byte, t dirfd.Type) error {
-		if l.left.litter(name) || (t == dirfd.File && !w.keep(&l.left, name)) {
+		if (f.wanted != nil && !f.wanted(name, t)) || l.left.litter(name) || (t == dirfd.File && !w.keep(&l.left, name)) {
 			return nil
 		}
 		if len(name) > math.MaxUint8 || len(l.names)+len(name) > math.MaxUint32 {

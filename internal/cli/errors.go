@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify/convert"
+)
+
+// Exit codes. Batch scripts depend on them.
+const (
+	CodeDone        = 0
+	CodeFailed      = 1
+	CodeUsage       = 2
+	CodeIncomplete  = 3  // finished, but input was skipped, or shards are missing or damaged
+	CodeStopped     = 75 // stopped on request: run the same command again to go on
+	CodeInterrupted = 130
+)
+
+// ExitCodes is what every command's help says about them.
+const ExitCodes = "0 done, 1 failed, 2 wrong usage, 3 finished but incomplete (skipped input, missing or damaged shard), 75 stopped on request (run the same command again), 130 interrupted"
+
+// ErrUsage is behind every mistake in the command line.
+var ErrUsage = errors.New("wrong usage")
+
+// ErrInterrupted is the cause of a context that Ctrl-C cancelled.
+var ErrInterrupted = errors.New("interrupted")
+
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+func (e *usageError) Unwrap() error { return ErrUsage }
+
+// Usage makes an error of wrong usage.
+func Usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+type hinted struct {
+	error
+	hints []string
+}
+
+func (e *hinted) Unwrap() error { return e.error }
+
+// Hint adds lines that say what to do next.
+func Hint(err error, lines ...string) error {
+	if err == nil || len(lines) == 0 {
+		return err
+	}
+	return &hinted{err, lines}
+}
+
+// Hints collects the hint lines of an error, outermost last.
+func Hints(err error) []string {
+	var out []string
+	for err != nil {
+		if h, ok := err.(*hinted); ok {
+			out = append(slices.Clone(h.hints), out...)
+		}
+		err = errors.Unwrap(err)
+	}
+	return out
+}
+
+// Code is the exit code that err deserves.
+func Code(err error) int {
+	switch {
+	case err == nil:
+		return CodeDone
+	case errors.Is(err, ErrInterrupted):
+		return CodeInterrupted
+	case errors.Is(err, convert.ErrStopped):
+		return CodeStopped
+	case errors.Is(err, convert.ErrIncomplete):
+		return CodeIncomplete
+	case errors.Is(err, ErrUsage):
+		return CodeUsage
+	}
+	return CodeFailed
+}
+
+// Report writes err with its hints and returns the exit code. An error that
+// follows from a request to stop is reported as that request.
+func (o *IO) Report(ctx context.Context, program string, err error) int {
+	if err == nil {
+		return CodeDone
+	}
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
+		err = cause
+	}
+	hints := Hints(err)
+	if errors.Is(err, convert.ErrStopped) || errors.Is(err, ErrInterrupted) {
+		hints = append(hints, "what is published stays; the same command goes on from there")
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %v\n", program, err)
+	for _, h := range hints {
+		fmt.Fprintf(&b, "hint: %s\n", h)
+	}
+	o.write(o.Err, b.String())
+	o.Object("error", struct {
+		Message string   `json:"message"`
+		Hints   []string `json:"hints,omitempty"`
+		Code    int      `json:"code"`
+	}{err.Error(), hints, Code(err)})
+	return Code(err)
+}

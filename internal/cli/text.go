@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Count writes a number for people: 1,281,167.
+func Count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Of writes a count with its noun: "1 shard", "12 shards".
+func Of(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(n) + " " + noun + "s"
+}
+
+// Quote writes a word as a POSIX shell would take it.
+func Quote(s string) string {
+	safe := s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r))
+	}) < 0
+	if safe {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// DidYouMean names the candidate that a mistyped word resembles, or "".
+func DidYouMean(word string, candidates []string) string {
+	best, limit := "", max(len(word)/3, 1)+1
+	for _, c := range candidates {
+		d := distance(word, c)
+		if strings.HasPrefix(c, word) && len(word) >= 3 {
+			d = min(d, 1)
+		}
+		if d < limit {
+			best, limit = c, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for k := range row {
+		row[k] = k
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for k := range len(b) {
+			cost := diag
+			if a[i] != b[k] {
+				cost++
+			}
+			diag = row[k+1]
+			row[k+1] = min(cost, row[k]+1, row[k+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// Seconds writes a duration for people.
+func Seconds(s float64) string {
+	switch {
+	case s < 10:
+		return fmt.Sprintf("%.1f s", s)
+	case s < 120:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 7200:
+		return fmt.Sprintf("%.0f min", s/60)
+	}
+	return fmt.Sprintf("%.1f h", s/3600)
+}

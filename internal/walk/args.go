@@ -1,0 +1,243 @@
+package walk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/walk/dirfd"
+)
+
+// argument is one INPUT.
+type argument struct {
+	text    string
+	err     error
+	folder  *folder // of a folder
+	root    int
+	rel     string // of a file, below its root
+	pattern []string
+	size    int64
+	mtime   int64
+}
+
+// arguments lists all Inputs.
+func (w *walker) arguments(ctx context.Context) error {
+	args := make([]argument, len(w.Inputs))
+	w.chunks(ctx, len(args), func(i int, _ *dirfd.Name) { args[i] = w.classify(w.Inputs[i]) })
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	w.overlaps(args)
+	w.roots(args)
+	folders := window{w: w}
+	for i := range args {
+		if args[i].folder != nil {
+			folders.folders = append(folders.folders, args[i].folder)
+		}
+	}
+	for i := range args {
+		if err := w.argument(ctx, &args[i], &folders); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) argument(ctx context.Context, a *argument, folders *window) error {
+	switch {
+	case a.err != nil:
+		w.bad.add(a.text, a.err)
+		return nil
+	case a.folder != nil:
+		return w.visit(ctx, a.root, folders.next(ctx))
+	case a.pattern != nil:
+		return w.glob(ctx, a)
+	}
+	return w.add(a.root, a.rel, a.size, a.mtime)
+}
+
+// classify looks at one argument without opening it.
+func (w *walker) classify(text string) argument {
+	a := argument{text: text}
+	if text == "" {
+		a.err = errors.New("empty name")
+		return a
+	}
+	if a.err = remote(text); a.err != nil {
+		return a
+	}
+	st, err := os.Stat(text)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		a.err = missing(text)
+		if a.err == nil { // a pattern
+			a.pattern = strings.Split(filepath.ToSlash(filepath.Clean(text)), "/")
+		}
+	case err != nil:
+		a.err = reasonOf(err)
+	case st.IsDir():
+		a.folder = &folder{root: text}
+		if !w.AnyKind {
+			a.err = foreignFolder(text)
+		}
+	case st.Mode().IsRegular():
+		if !w.AnyKind {
+			a.err = foreignFile(text)
+		}
+		a.size, a.mtime = st.Size(), st.ModTime().UnixNano()
+		if w.NoStat {
+			a.size, a.mtime = shardify.SizeUnknown, 0
+		}
+	default:
+		a.err = errPipe
+	}
+	return a
+}
+
+// missing tells why a name that does not exist is no input; nil if it is a
+// pattern.
+func missing(text string) error {
+	if _, err := os.Lstat(text); err == nil {
+		return errDangling
+	}
+	if !strings.ContainsAny(text, "*?[") {
+		return fs.ErrNotExist
+	}
+	return validPattern(text)
+}
+
+// overlaps refuses inputs that would be read twice.
+func (w *walker) overlaps(args []argument) {
+	type place struct {
+		path []string
+		i    int
+	}
+	var places []place
+	for i := range args {
+		a := &args[i]
+		if a.err != nil {
+			continue
+		}
+		text := a.text
+		if a.pattern != nil {
+			text, _ = splitPattern(a.pattern)
+		}
+		if abs, err := filepath.Abs(text); err == nil {
+			places = append(places, place{strings.Split(abs, string(filepath.Separator)), i})
+		}
+	}
+	slices.SortStableFunc(places, func(a, b place) int {
+		if c := slices.Compare(a.path, b.path); c != 0 || args[a.i].pattern == nil == (args[b.i].pattern == nil) {
+			return c
+		}
+		if args[a.i].pattern == nil {
+			return -1
+		}
+		return 1
+	})
+	var above []place // folders that hold the current place
+	for _, p := range places {
+		for len(above) > 0 && !within(p.path, above[len(above)-1].path) {
+			above = above[:len(above)-1]
+		}
+		a := &args[p.i]
+		if n := len(above); n > 0 {
+			if q := &args[above[n-1].i]; q.folder != nil || (len(above[n-1].path) == len(p.path) && a.pattern == nil) {
+				a.err = fmt.Errorf("given twice: it is in %s, too", Quote(q.text))
+				continue
+			}
+		}
+		if a.pattern == nil {
+			above = append(above, p)
+		}
+	}
+}
+
+func within(p, dir []string) bool { return len(p) >= len(dir) && slices.Equal(p[:len(dir)], dir) }
+
+// roots gives every argument its root. Files share the deepest folder that holds
+// them, so that "*/*.npz", expanded by a shell, has the names that the same
+// files have when their folder is given.
+func (w *walker) roots(args []argument) {
+	shared := map[string]*shared{}
+	for i := range args {
+		if a := &args[i]; a.err == nil && a.folder == nil && a.pattern == nil {
+			key, dir := climb(a.text)
+			s := shared[key]
+			if s == nil {
+				shared[key] = newShared(dir)
+			} else {
+				s.meet(dir)
+			}
+		}
+	}
+	for i := range args {
+		a := &args[i]
+		switch {
+		case a.err != nil:
+		case a.folder != nil:
+			a.root = w.root(a.text)
+		case a.pattern != nil:
+			var dir string
+			dir, a.pattern = splitPattern(a.pattern)
+			a.root = w.root(dir)
+		default:
+			key, _ := climb(a.text)
+			s := shared[key]
+			if s.root < 0 {
+				s.root = w.root(s.path(key))
+			}
+			a.root, a.rel = s.root, s.below(key, a.text)
+		}
+	}
+}
+
+func (w *walker) root(path string) int {
+	w.table.Roots = append(w.table.Roots, path)
+	return len(w.table.Roots) - 1
+}
+
+// shared is the deepest common folder of files that are all absolute, or all
+// relative with equally many leading "..".
+type shared struct {
+	dir  []string
+	root int
+}
+
+func newShared(dir []string) *shared { return &shared{dir: dir, root: -1} }
+
+// climb splits a file's path into the leading "/" or "../.." and the folders
+// below it.
+func climb(path string) (key string, dir []string) {
+	parts := strings.Split(filepath.ToSlash(filepath.Clean(path)), "/")
+	parts = parts[:len(parts)-1]
+	n := 0
+	for n < len(parts) && (parts[n] == ".." || (n == 0 && parts[n] == "")) {
+		n++
+	}
+	return strings.Join(parts[:n], "/") + strings.Repeat("/", min(n, 1)), parts[n:]
+}
+
+func (s *shared) meet(dir []string) {
+	n := 0
+	for n < min(len(s.dir), len(dir)) && s.dir[n] == dir[n] {
+		n++
+	}
+	s.dir = s.dir[:n]
+}
+
+func (s *shared) path(key string) string {
+	return filepath.Clean(filepath.FromSlash(key + strings.Join(s.dir, "/")))
+}
+
+func (s *shared) below(key, path string) string {
+	path = filepath.ToSlash(filepath.Clean(path))
+	prefix := key + strings.Join(s.dir, "/")
+	return strings.TrimPrefix(path[len(prefix):], "/")
+}

@@ -1,0 +1,200 @@
+package walk
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/walk/dirfd"
+)
+
+// nameMax is the longest name in a list: more is no list of names.
+const nameMax = 64 << 10
+
+// listBatch is how many names of a list are looked at together.
+const listBatch = 8 << 10
+
+// filesFrom takes the names of a list, in its order.
+func (w *walker) filesFrom(ctx context.Context) error {
+	base := w.Base
+	if base == "" {
+		base = "."
+	}
+	l := list{walker: w, roots: map[bool]*listRoot{}}
+	l.base = base
+	l.abs, _ = filepath.Abs(base)
+	defer l.close()
+	in := bufio.NewReaderSize(w.FilesFrom, nameMax)
+	end := terminator(in)
+	for line := int64(1); ; line++ {
+		name, err := in.ReadSlice(end)
+		if err != nil && err != io.EOF {
+			if errors.Is(err, bufio.ErrBufferFull) {
+				err = fmt.Errorf("name %d is longer than %d bytes: not a list of names", line, nameMax)
+			}
+			return &shardify.Error{Op: "read", File: "list of inputs", Sample: -1, Offset: -1, Err: err}
+		}
+		l.take(bytes.TrimSuffix(name, []byte{end}))
+		if len(l.batch) >= listBatch || err == io.EOF {
+			if e := l.flush(ctx); e != nil {
+				return e
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}
+
+// terminator is the zero byte if the first names have one, else the line feed.
+func terminator(in *bufio.Reader) byte {
+	head, _ := in.Peek(nameMax)
+	if bytes.IndexByte(head, 0) >= 0 {
+		return 0
+	}
+	return '\n'
+}
+
+// list is a list of names being read.
+type list struct {
+	*walker
+	base, abs string
+	roots     map[bool]*listRoot // by whether names below it were absolute
+	batch     []listedName
+}
+
+type listRoot struct {
+	index int
+	dir   dirfd.Dir
+	open  bool
+	err   error
+}
+
+type listedName struct {
+	name string // as listed
+	rel  string // below its root
+	root *listRoot
+	info dirfd.Info
+	err  error
+}
+
+func (l *list) close() {
+	for _, r := range l.roots {
+		if r.open {
+			r.dir.Close()
+		}
+	}
+}
+
+// take puts one name into the batch.
+func (l *list) take(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	e := listedName{name: string(b)}
+	e.root, e.rel, e.err = l.place(e.name)
+	if e.err == nil && l.leftOut(e.rel) {
+		return
+	}
+	l.batch = append(l.batch, e)
+}
+
+// place finds root and relative path of a name.
+func (l *list) place(name string) (*listRoot, string, error) {
+	if err := remote(name); err != nil {
+		return nil, "", err
+	}
+	if strings.IndexByte(name, 0) >= 0 {
+		return nil, "", errors.New("a zero byte in a list of lines")
+	}
+	rel, absolute := filepath.ToSlash(filepath.Clean(name)), filepath.IsAbs(name)
+	if absolute {
+		below, ok := strings.CutPrefix(rel, strings.TrimSuffix(filepath.ToSlash(l.abs), "/")+"/")
+		if ok {
+			rel, absolute = below, false
+		} else {
+			rel = strings.TrimPrefix(rel, "/")
+		}
+	}
+	if rel == ".." || strings.HasPrefix(rel, "../") {
+		return nil, "", fmt.Errorf("leads out of the folder %s", Quote(l.base))
+	}
+	r := l.roots[absolute]
+	if r == nil {
+		dir := l.base
+		if absolute {
+			dir = string(filepath.Separator)
+		}
+		r = &listRoot{index: l.root(dir)}
+		if r.dir, r.err = dirfd.Open(dir); r.err == nil {
+			r.open = true
+		}
+		l.roots[absolute] = r
+	}
+	return r, rel, nil
+}
+
+// leftOut counts names that are never samples, or not of the wanted format.
+func (l *list) leftOut(rel string) bool {
+	for part := range strings.SplitSeq(rel, "/") {
+		if part != "." && l.left.litter([]byte(part)) {
+			return true
+		}
+	}
+	return !l.keep(&l.left, []byte(path.Base(rel)))
+}
+
+// flush stats the batch and appends it to the table.
+func (l *list) flush(ctx context.Context) error {
+	n := len(l.batch)
+	l.chunks(ctx, (n+statChunk-1)/statChunk, func(c int, name *dirfd.Name) {
+		for i := c * statChunk; i < min(n, (c+1)*statChunk); i++ {
+			l.look(&l.batch[i], name)
+		}
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for i := range l.batch {
+		e := &l.batch[i]
+		if e.err != nil {
+			l.bad.add(e.name, e.err)
+			continue
+		}
+		if err := l.add(e.root.index, e.rel, e.info.Size, e.info.ModTime); err != nil {
+			return err
+		}
+	}
+	l.batch = l.batch[:0]
+	return nil
+}
+
+func (l *list) look(e *listedName, name *dirfd.Name) {
+	if e.err != nil || e.root.err != nil {
+		if e.err == nil {
+			e.err = reasonOf(e.root.err)
+		}
+		return
+	}
+	if l.NoStat {
+		e.info.Size = shardify.SizeUnknown
+		return
+	}
+	name.Set([]byte(e.rel))
+	e.info, e.err = e.root.dir.Stat(name)
+	switch {
+	case e.err != nil:
+		e.err = reasonOf(e.err)
+	case e.info.Type == dirfd.Folder:
+		e.err = errors.New("a folder; list files only, with find -type f")
+	case e.info.Type != dirfd.File:
+		e.err = errPipe
+	}
+}

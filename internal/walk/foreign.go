@@ -1,0 +1,77 @@
+package walk
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// remotes is what fetches each kind of address.
+var remotes = map[string]string{
+	"root": "xrdcp", "xroot": "xrdcp", "xrootd": "xrdcp", "davs": "gfal-copy", "dav": "gfal-copy", "gsiftp": "gfal-copy", "srm": "gfal-copy",
+	"s3": "aws s3 sync, or s5cmd", "s3a": "aws s3 sync", "gs": "gcloud storage rsync", "gcs": "gcloud storage rsync",
+	"az": "azcopy", "abfs": "azcopy", "abfss": "azcopy", "wasb": "azcopy", "oci": "rclone", "ais": "ais object get", "swift": "rclone",
+	"http": "curl -LO, or wget", "https": "curl -LO, or wget", "ftp": "wget", "sftp": "sftp or rsync", "ssh": "rsync", "rsync": "rsync",
+	"hdfs": "hdfs dfs -get", "hf": "hf download", "globus": "globus transfer", "dvc": "dvc pull",
+}
+
+// remote refuses an address and names what fetches it.
+func remote(text string) error {
+	scheme, _, ok := strings.Cut(text, "://")
+	if !ok || strings.ContainsAny(scheme, "/. ") {
+		return nil
+	}
+	if tool := remotes[strings.ToLower(scheme)]; tool != "" {
+		return shardify.Unsupported("inputs are local files; fetch it first, with %s", tool)
+	}
+	return shardify.Unsupported("inputs are local files; rclone fetches from most kinds of storage")
+}
+
+type foreignKind struct{ ext, cure string }
+
+// foreignFolders is the same for folders.
+var foreignFolders = []foreignKind{
+	{".zarr", `in Python: numpy.savez("x.npz", **zarr.open_group("x.zarr"))`},
+	{".lmdb", "the Python package lmdb reads it; write one file per value"},
+}
+
+// foreignKinds is what turns kinds of files that no reader understands into one that some
+// reader does, by the end of the name.
+var foreignKinds = []foreignKind{
+	{".tfrecord", "the Python package tfrecord reads it; write arrays with numpy.savez or one file per sample"},
+	{".tfrecords", "the Python package tfrecord reads it; write arrays with numpy.savez or one file per sample"},
+	{".csv", `in Python: numpy.savez("x.npz", **pandas.read_csv("x.csv"))`},
+	{".tsv", `in Python: numpy.savez("x.npz", **pandas.read_csv("x.tsv", sep="\t"))`},
+	{".feather", `in Python: numpy.savez("x.npz", **pandas.read_feather("x.feather"))`},
+	{".arrow", `in Python: numpy.savez("x.npz", **pandas.read_feather("x.arrow"))`},
+	{".mat", `in Python: numpy.savez("x.npz", **scipy.io.loadmat("x.mat")); version 7.3 is HDF5`},
+	{".fits", `in Python: numpy.savez("x.npz", **{h.name: h.data for h in astropy.io.fits.open("x.fits") if h.data is not None})`},
+	{".pt", "in Python: torch.load and numpy.savez"},
+	{".pth", "in Python: torch.load and numpy.savez"},
+	{".pkl", "in Python: pickle.load and numpy.savez"},
+	{".pickle", "in Python: pickle.load and numpy.savez"},
+	{".beton", "the Python package ffcv reads it"},
+	{".array_record", "the Python package array_record reads it; write one file per record"},
+	{".arrayrecord", "the Python package array_record reads it; write one file per record"},
+	{".zip", "unpack it first, with unzip"},
+	{".7z", "unpack it first, with 7z x"},
+	{".rar", "unpack it first, with unrar x"},
+}
+
+// foreignFile refuses a kind of file that no reader understands and names what
+// converts it.
+func foreignFile(name string) error { return foreign(name, foreignKinds) }
+
+func foreignFolder(name string) error { return foreign(name, foreignFolders) }
+
+func foreign(name string, kinds []foreignKind) error {
+	ext := strings.ToLower(path.Ext(filepath.ToSlash(strings.TrimRight(name, "/"))))
+	for _, k := range kinds {
+		if k.ext == ext {
+			return shardify.Unsupported("%s is not a kind of input; %s", ext, k.cure)
+		}
+	}
+	return nil
+}

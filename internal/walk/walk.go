@@ -1,0 +1,203 @@
+// Package walk turns what a user names as input (files, folders, patterns, lists
+// of names) into the table of files that a plan is made from.
+//
+// It reads directories in batches, stats each file once (or not at all), and
+// opens nothing but directories. The order is a property of the names alone:
+// arguments as given, below each in natural order, component by component (2
+// before 10). What is left out is counted by reason; what cannot be input is
+// refused, all of it in one error.
+//
+//	t, left, err := walk.Walk(ctx, walk.Request{Inputs: []string{"photos"}})
+package walk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/walk/dirfd"
+)
+
+// ErrNone means that the inputs hold no file that is wanted.
+var ErrNone = errors.New("no input files")
+
+// Request says what to list.
+type Request struct {
+	// Inputs are files, folders (listed to the bottom, links followed) and
+	// patterns: path.Match for each component, ** for any number of folders. A
+	// file named here is taken whatever its name.
+	Inputs []string
+	// FilesFrom is a list of names, ended by zero bytes or line feeds, in the
+	// order in which they are taken; nil for none. Names are relative to Base
+	// ("" is the current folder); absolute names below Base become relative to it.
+	FilesFrom io.Reader
+	Base      string
+	// Keep tells by the base name whether a file found in a folder, by a pattern
+	// or in a list is one for the format; nil takes all. What it refuses is
+	// counted by extension. It is called from several goroutines.
+	Keep func(base string) bool
+	// NoStat leaves sizes unknown: a list of a million files then costs its
+	// directories only.
+	NoStat bool
+	// AnyKind takes files and folders of kinds that no reader understands (.csv,
+	// .zarr): for opaque copies.
+	AnyKind bool
+	// Jobs bounds the goroutines that wait for the file system; 0 means four per
+	// processor, since they mostly wait.
+	Jobs int
+}
+
+// Walk lists the inputs. The error may be a *BadInputs with all that cannot be
+// read, or wrap ErrNone.
+func Walk(ctx context.Context, r Request) (*shardify.Table, []shardify.Leftover, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	w := newWalker(r)
+	defer w.wg.Wait() // after cancel: nothing outlives the call
+	defer cancel()
+	if err := w.arguments(ctx); err != nil {
+		return nil, nil, err
+	}
+	if r.FilesFrom != nil {
+		if err := w.filesFrom(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := w.bad.err(); err != nil {
+		return nil, nil, err
+	}
+	left := w.left.list()
+	if w.table.Len() == 0 {
+		return nil, left, w.nothing(left)
+	}
+	return w.table, left, nil
+}
+
+type walker struct {
+	Request
+	table   *shardify.Table
+	left    leftOut
+	bad     BadInputs
+	helpers chan struct{} // bounds goroutines that stat beside the lister
+	listers chan struct{} // bounds listings in progress
+	ahead   int           // listings started before they are needed, per level
+	buffers sync.Pool     // *[]byte for getdents
+	wg      sync.WaitGroup
+}
+
+// dirBuffer is what one getdents may fill: some 1,500 names.
+const dirBuffer = 64 << 10
+
+func newWalker(r Request) *walker {
+	jobs := r.Jobs
+	if jobs <= 0 {
+		jobs = 4 * runtime.GOMAXPROCS(0)
+	}
+	return &walker{
+		Request: r,
+		table:   &shardify.Table{},
+		helpers: make(chan struct{}, jobs-1),
+		listers: make(chan struct{}, jobs),
+		ahead:   min(jobs, 16),
+		buffers: sync.Pool{New: func() any { b := make([]byte, dirBuffer); return &b }},
+	}
+}
+
+// nothing says what was there instead.
+func (w *walker) nothing(left []shardify.Leftover) error {
+	var there []string
+	err := ErrNone
+	for _, l := range left {
+		there = append(there, fmt.Sprintf("%d %s (%s)", l.Count, l.Name, l.Reason))
+		if e := foreignFile(l.Name); e != nil {
+			err = fmt.Errorf("%w; %w", ErrNone, e)
+		}
+	}
+	if there != nil {
+		err = fmt.Errorf("%w; left out: %s", err, strings.Join(there, ", "))
+	}
+	in := strings.Join(w.Inputs[:min(3, len(w.Inputs))], ", ")
+	return &shardify.Error{Op: "list", File: Quote(in), Sample: -1, Offset: -1, Err: err}
+}
+
+// add appends a file to the table.
+func (w *walker) add(root int, rel string, size, mtime int64) error {
+	if w.table.Len() == math.MaxUint32 {
+		return shardify.Unsupported("more than %d input files", uint32(math.MaxUint32))
+	}
+	w.table.Append(root, rel, size, mtime)
+	return nil
+}
+
+// visit puts everything below f into the table, in order. It frees the listing.
+func (w *walker) visit(ctx context.Context, root int, f *folder) error {
+	select {
+	case <-f.ready:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	l := f.listing
+	f.listing = listing{}
+	w.left.merge(l.left)
+	w.bad.merge(&l.bad)
+	children := window{w: w}
+	for i, e := range l.entries {
+		if e.kind == dirfd.Folder {
+			children.folders = append(children.folders, &folder{parent: f, root: f.root, rel: f.below(l.name(i))})
+		}
+	}
+	for i, e := range l.entries {
+		if e.kind == dirfd.Folder {
+			if err := w.visit(ctx, root, children.next(ctx)); err != nil {
+				return err
+			}
+			continue
+		}
+		size, mtime := int64(shardify.SizeUnknown), int64(0)
+		if l.sizes != nil {
+			size, mtime = l.sizes[i], l.times[i]
+		}
+		if err := w.add(root, f.below(l.name(i)), size, mtime); err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// window lists folders ahead of their visit, a few at a time, so that memory
+// holds few listings and a slow file system is asked for several at once.
+type window struct {
+	w       *walker
+	folders []*folder
+	begun   int
+	taken   int
+}
+
+// next returns the next folder, being listed.
+func (x *window) next(ctx context.Context) *folder {
+	for ; x.begun < min(len(x.folders), x.taken+x.w.ahead); x.begun++ {
+		x.w.begin(ctx, x.folders[x.begun])
+	}
+	f := x.folders[x.taken]
+	x.folders[x.taken] = nil
+	x.taken++
+	return f
+}
+
+func (w *walker) begin(ctx context.Context, f *folder) {
+	f.ready = make(chan struct{})
+	w.wg.Go(func() {
+		select {
+		case w.listers <- struct{}{}:
+			defer func() { <-w.listers }()
+		case <-ctx.Done():
+			return // and so does whoever waits for f
+		}
+		w.list(ctx, f)
+	})
+}
