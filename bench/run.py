@@ -1,0 +1,169 @@
+"""Times shardify against the named peers on the same files, interleaved.
+
+    python bench/run.py --data DIR --shardify BIN [--pairs 7] [--only NAME,...] [--results bench/RESULTS.md]
+
+Every figure is the median of interleaved runs with a warm page cache; the spread is the lowest and the highest. A
+target is met when the median of the pairs' wall ratios reaches it or the ratio of CPU seconds does. "durable"
+compares `--sync shard` with the peer followed by `sync`. Output is removed between runs, outside the clock.
+"""
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Run:
+    def __init__(self, wall, cpu, rss):
+        self.wall, self.cpu, self.rss = wall, cpu, rss
+
+
+def clock(cmd, out, durable=False):
+    shutil.rmtree(out, ignore_errors=True)
+    if os.path.exists(out):
+        os.unlink(out)
+    os.sync()
+    start = time.perf_counter()
+    p = subprocess.Popen(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    err = p.stderr.read()
+    _, status, use = os.wait4(p.pid, 0)
+    if durable:
+        os.sync()
+    wall = time.perf_counter() - start
+    if status != 0:
+        sys.exit(f"{' '.join(cmd)}\nfailed with status {status}:\n{err.decode(errors='replace')[-2000:]}")
+    return Run(wall, use.ru_utime + use.ru_stime, use.ru_maxrss * 1024)
+
+
+def mib(n):
+    return f"{n / (1 << 20):.0f} MiB"
+
+
+class Bench:
+    def __init__(self, a):
+        self.a, self.rows, self.out = a, [], os.path.join(a.work, "out")
+        os.makedirs(a.work, exist_ok=True)
+
+    def shardify(self, src, *flags, jobs=2, sync="none"):
+        return [self.a.shardify, "convert", src, "-o", self.out, "--quiet", "--sync", sync, "--jobs", str(jobs), *flags]
+
+    def pair(self, name, ours, peer, peer_name, target, pairs=None, peer_out=None, durable=True):
+        if self.a.only and not any(name.startswith(o) for o in self.a.only):
+            return
+        pairs = pairs or self.a.pairs
+        us, them = [], []
+        clock(ours("none"), self.out), clock(peer, peer_out or self.out)
+        for _ in range(pairs):
+            us.append(clock(ours("none"), self.out))
+            them.append(clock(peer, peer_out or self.out))
+        ratios = sorted(t.wall / u.wall for u, t in zip(us, them))
+        cpu = statistics.median(t.cpu for t in them) / statistics.median(u.cpu for u in us)
+        row = {
+            "name": name, "peer": peer_name, "target": target, "pairs": pairs,
+            "wall": statistics.median(ratios), "low": ratios[0], "high": ratios[-1], "cpu": cpu,
+            "us": statistics.median(u.wall for u in us), "them": statistics.median(t.wall for t in them),
+            "us_cpu": statistics.median(u.cpu for u in us), "them_cpu": statistics.median(t.cpu for t in them),
+            "us_rss": max(u.rss for u in us), "them_rss": max(t.rss for t in them), "durable": None,
+        }
+        if durable and self.a.durable:
+            d = [(clock(ours("shard"), self.out).wall, clock(peer, peer_out or self.out, durable=True).wall) for _ in range(3)]
+            row["durable"] = statistics.median(t / u for u, t in d)
+        row["met"] = target is None or max(row["wall"], cpu) >= target
+        self.rows.append(row)
+        print(f"{name}: {row['wall']:.2f}x [{row['low']:.2f}-{row['high']:.2f}] wall, {cpu:.2f}x CPU of {peer_name}; {row['us']:.3f} s against {row['them']:.3f} s; "
+              f"peak {mib(row['us_rss'])} against {mib(row['them_rss'])}; target {target}: {'met' if row['met'] else 'MISSED'}", flush=True)
+        shutil.rmtree(self.out, ignore_errors=True)
+
+    def memory(self, name, src, limit):
+        if self.a.only and not any(name.startswith(o) for o in self.a.only):
+            return
+        r = clock(self.shardify(src, "--memory", "256MiB"), self.out)
+        row = {"name": name, "rss": r.rss, "limit": limit, "wall": r.wall, "met": r.rss <= limit}
+        self.rows.append(row)
+        print(f"{name}: peak {mib(r.rss)}, bound {mib(limit)}, {r.wall:.1f} s: {'met' if row['met'] else 'MISSED'}", flush=True)
+        shutil.rmtree(self.out, ignore_errors=True)
+
+
+def run(b):
+    d, py = b.a.data, sys.executable
+    peers = os.path.join(HERE, "peers.py")
+    tar = os.path.join(b.a.work, "peer.tar")
+
+    def ours(src, *flags, jobs=2):
+        return lambda sync: b.shardify(f"{d}/{src}", *flags, jobs=jobs, sync=sync)
+
+    def numpy(src):
+        return [py, peers, "columns", f"{d}/{src}", b.out]
+
+    for what, src, targets in ("files", "files", (2.0, 1.35, 10)), ("jpegs", "jpegs", (2.3, None, None)):
+        conv = lambda j: ours(src, "--format", "wds", jobs=j)
+        b.pair(f"{what} -> wds, 2 jobs", conv(2), ["tar", "-C", d, "-cf", tar, src], "tar cf", targets[0], peer_out=tar)
+        b.pair(f"{what} -> wds, 1 job", conv(1), ["tar", "-C", d, "-cf", tar, src], "tar cf", targets[1], peer_out=tar)
+        b.pair(f"{what} -> wds, 2 jobs, large blocks", conv(2), ["tar", "-C", d, "-b", "2048", "-cf", tar, src], "tar -b 2048", None, peer_out=tar)
+        b.pair(f"{what} -> wds, 2 jobs, ShardWriter", conv(2), [py, peers, "wds-files", f"{d}/{src}", b.out], "webdataset ShardWriter", targets[2], pairs=3, durable=False)
+    b.pair("npz stored -> mmap", ours("npz-stored", "--format", "mmap"), numpy("npz-stored"), "numpy script", 2.2)
+    b.pair("npz deflated -> mmap", ours("npz-deflated", "--format", "mmap"), numpy("npz-deflated"), "numpy script", 2.5)
+    b.pair("npz events -> wds", ours("npz-tenth", "--format", "wds"), [py, peers, "wds-events", f"{d}/npz-tenth/events.npz", b.out], "webdataset ShardWriter", 40, pairs=3, durable=False)
+    b.pair("volumes -> mmap, cp", ours("volumes", "--format", "mmap", "--sample", "file"), ["cp", "-r", f"{d}/volumes", b.out], "cp -r", 1.0)
+    b.pair("volumes -> mmap, np.load", ours("volumes", "--format", "mmap", "--sample", "file"), [py, peers, "load", f"{d}/volumes", b.out], "np.load script", None)
+    if os.path.exists(f"{d}/big.done"):
+        limit = int(1.1 * (256 << 20)) + (40 << 20)
+        for kind in "stored", "deflated":
+            b.memory(f"4 GiB {kind} npz, --memory 256MiB", f"{d}/big/{kind}", limit)
+
+
+def cpu_name():
+    with open("/proc/cpuinfo") as f:
+        return next((l.split(":", 1)[1].strip() for l in f if l.startswith("model name")), platform.machine())
+
+
+def report(b):
+    def git(*args):
+        return subprocess.run(["git", *args], capture_output=True, text=True, cwd=HERE).stdout.strip()
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
+    lines = ["# Results", "",
+             f"{os.cpu_count()} cores {cpu_name()}, {memory} GiB, Linux {platform.release()}, {git('log', '-1', '--format=%cs')}, commit {git('rev-parse', '--short', 'HEAD')}"
+             f"{' with changes' if git('status', '--porcelain', '-uno') else ''}. Made by `make bench`; the data are described in bench/gen.py, the peers in bench/peers.py.", "",
+             "Wall ratio: median of interleaved pairs [lowest-highest], warm page cache, `--sync none` against the peer as it is; CPU ratio: user + system seconds; durable: `--sync shard` against the peer "
+             "followed by `sync`. A target is met by the wall or by the CPU ratio. Index and checksums are included in our figures.", "",
+             "| what | peer | wall ratio | CPU ratio | durable | target | met | ours | peer | peak ours | peak peer |",
+             "|---|---|---|---|---|---|---|---|---|---|---|"]
+    for r in b.rows:
+        if "rss" in r:
+            continue
+        durable = f"{r['durable']:.2f}" if r["durable"] else "-"
+        lines.append(f"| {r['name']} | {r['peer']} | {r['wall']:.2f} [{r['low']:.2f}-{r['high']:.2f}] | {r['cpu']:.2f} | {durable} | {r['target'] or '-'} | {'yes' if r['met'] else 'NO'}"
+                     f" | {r['us']:.3f} s | {r['them']:.3f} s | {mib(r['us_rss'])} | {mib(r['them_rss'])} |")
+    mem = [r for r in b.rows if "rss" in r]
+    if mem:
+        lines += ["", "| memory | peak | bound | met | seconds |", "|---|---|---|---|---|"]
+        lines += [f"| {r['name']} | {mib(r['rss'])} | {mib(r['limit'])} | {'yes' if r['met'] else 'NO'} | {r['wall']:.1f} |" for r in mem]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--data", required=True)
+    p.add_argument("--shardify", required=True)
+    p.add_argument("--work", default="build/bench")
+    p.add_argument("--pairs", type=int, default=7)
+    p.add_argument("--only", type=lambda s: s.split(","), default=[])
+    p.add_argument("--durable", action=argparse.BooleanOptionalAction, default=True)
+    p.add_argument("--results")
+    a = p.parse_args()
+    b = Bench(a)
+    run(b)
+    if a.results:
+        with open(a.results, "w") as f:
+            f.write(report(b))
+    sys.exit(0 if all(r["met"] for r in b.rows) else 3)
+
+
+main()
