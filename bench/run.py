@@ -123,24 +123,46 @@ def cpu_name():
         return next((l.split(":", 1)[1].strip() for l in f if l.startswith("model name")), platform.machine())
 
 
-def report(b):
+def table(rows):
+    lines = ["| what | peer | wall ratio | CPU ratio | durable | target | met | ours | peer | peak ours | peak peer |",
+             "|---|---|---|---|---|---|---|---|---|---|---|"]
+    for r in rows:
+        durable = f"{r['durable']:.2f}" if r["durable"] else "-"
+        lines.append(f"| {r['name']} | {r['peer']} | {r['wall']:.2f} [{r['low']:.2f}-{r['high']:.2f}] | {r['cpu']:.2f} | {durable} | {r['target'] or '-'} | {'yes' if r['met'] else 'NO'}"
+                     f" | {r['us']:.3f} s | {r['them']:.3f} s | {mib(r['us_rss'])} | {mib(r['them_rss'])} |")
+    return lines
+
+
+def head():
     def git(*args):
         return subprocess.run(["git", *args], capture_output=True, text=True, cwd=HERE).stdout.strip()
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
-    lines = ["# Results", "",
-             f"{os.cpu_count()} cores {cpu_name()}, {memory} GiB, Linux {platform.release()}, {git('log', '-1', '--format=%cs')}, commit {git('rev-parse', '--short', 'HEAD')}"
-             f"{' with changes' if git('status', '--porcelain', '-uno') else ''}. Made by `make bench`; the data are described in bench/gen.py, the peers in bench/peers.py.", "",
-             "Wall ratio: median of interleaved pairs [lowest-highest], warm page cache, `--sync none` against the peer as it is; CPU ratio: user + system seconds; durable: `--sync shard` against the peer "
-             "followed by `sync`. A target is met by the wall or by the CPU ratio. Index and checksums are included in our figures.", "",
-             "| what | peer | wall ratio | CPU ratio | durable | target | met | ours | peer | peak ours | peak peer |",
-             "|---|---|---|---|---|---|---|---|---|---|---|"]
+    return (f"{os.cpu_count()} cores {cpu_name()}, {memory} GiB, Linux {platform.release()}, {git('log', '-1', '--format=%cs')}, commit {git('rev-parse', '--short', 'HEAD')}"
+            f"{' with changes' if git('status', '--porcelain', '-uno') else ''}.")
+
+
+def readme(path, b):
+    """Puts the headline figures between the markers of the README."""
+    with open(path) as f:
+        text = f.read()
+    start, end = "<!-- bench -->\n", "<!-- /bench -->"
+    i, k = text.index(start) + len(start), text.index(end)
+    lines = ["| what | against | times faster | target | peak memory, ours and theirs |", "|---|---|---|---|---|"]
     for r in b.rows:
         if "rss" in r:
-            continue
-        durable = f"{r['durable']:.2f}" if r["durable"] else "-"
-        lines.append(f"| {r['name']} | {r['peer']} | {r['wall']:.2f} [{r['low']:.2f}-{r['high']:.2f}] | {r['cpu']:.2f} | {durable} | {r['target'] or '-'} | {'yes' if r['met'] else 'NO'}"
-                     f" | {r['us']:.3f} s | {r['them']:.3f} s | {mib(r['us_rss'])} | {mib(r['them_rss'])} |")
+            lines.append(f"| {r['name']} | bound {mib(r['limit'])} | - | - | {mib(r['rss'])} |")
+        else:
+            lines.append(f"| {r['name']} | {r['peer']} | {r['wall']:.1f} (CPU {r['cpu']:.1f}) | {r['target'] or '-'}{'' if r['met'] else ', missed'} | {mib(r['us_rss'])}, {mib(r['them_rss'])} |")
+    with open(path, "w") as f:
+        f.write(text[:i] + head() + "\n\n" + "\n".join(lines) + "\n" + text[k:])
+
+
+def report(b):
+    lines = ["# Results", "",
+             head() + " Made by `make bench`; the data are described in bench/gen.py, the peers in bench/peers.py.", "",
+             "Wall ratio: median of interleaved pairs [lowest-highest], warm page cache, `--sync none` against the peer as it is; CPU ratio: user + system seconds; durable: `--sync shard` against the peer "
+             "followed by `sync`. A target is met by the wall or by the CPU ratio. Index and checksums are included in our figures.", "", *table([r for r in b.rows if "rss" not in r])]
     mem = [r for r in b.rows if "rss" in r]
     if mem:
         lines += ["", "| memory | peak | bound | met | seconds |", "|---|---|---|---|---|"]
@@ -157,12 +179,15 @@ def main():
     p.add_argument("--only", type=lambda s: s.split(","), default=[])
     p.add_argument("--durable", action=argparse.BooleanOptionalAction, default=True)
     p.add_argument("--results")
+    p.add_argument("--readme")
     a = p.parse_args()
     b = Bench(a)
     run(b)
     if a.results:
         with open(a.results, "w") as f:
             f.write(report(b))
+    if a.readme:
+        readme(a.readme, b)
     sys.exit(0 if all(r["met"] for r in b.rows) else 3)
 
 

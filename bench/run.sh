@@ -11,4 +11,4 @@ if ! "$venv/bin/python" -c 'import numpy, webdataset, PIL' 2>/dev/null; then
 	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check numpy webdataset==1.0.2 pillow
 fi
 "$venv/bin/python" bench/gen.py "$data" files jpegs npz volumes big
-exec "$venv/bin/python" bench/run.py --data "$data" --shardify bin/shardify --work build/bench/work --results bench/RESULTS.md "$@"
+exec "$venv/bin/python" bench/run.py --data "$data" --shardify bin/shardify --work build/bench/work --results bench/RESULTS.md --readme README.md "$@"

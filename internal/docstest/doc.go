@@ -1,0 +1,3 @@
+// Package docstest runs the code blocks of the README and of docs/. It has tests
+// only.
+package docstest

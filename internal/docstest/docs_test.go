@@ -1,0 +1,134 @@
+package docstest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// pages are run in this order, in one folder: later ones use what earlier ones
+// made.
+var pages = []string{
+	"README.md", "docs/quickstart.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md",
+	"docs/troubleshooting.md", "docs/decisions.md", "python/README.md",
+}
+
+type block struct {
+	lang, text string
+	line       int
+}
+
+func blocks(t *testing.T, page string) (out []block) {
+	t.Helper()
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cur *block
+	for i, line := range strings.Split(string(b), "\n") {
+		lang, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && cur != nil:
+			out, cur = append(out, *cur), nil
+		case fence:
+			cur = &block{lang: lang, line: i + 1}
+		case cur != nil:
+			cur.text += line + "\n"
+		}
+	}
+	return out
+}
+
+// notRun says why a block is left out; "" means it runs.
+func notRun(b block, python string) string {
+	switch {
+	case b.lang != "sh" && b.lang != "python":
+		return "is no program"
+	case strings.Contains(b.text, "#SBATCH"):
+		return "needs Slurm"
+	case strings.Contains(b.text, "tar -xzf"):
+		return "installs a release"
+	case b.lang == "sh" && (strings.Contains(b.text, "make ") || strings.Contains(b.text, "pip install")):
+		return "is a command of the source tree"
+	case b.lang == "python" && python == "":
+		return "python3 with numpy is not here"
+	case b.lang == "python":
+		for _, m := range []string{"torch", "webdataset", "torchvision", "PIL"} {
+			if strings.Contains(b.text, "import "+m) || strings.Contains(b.text, ", "+m) || strings.Contains(b.text, "from "+m) {
+				if exec.Command(python, "-c", "import "+m).Run() != nil {
+					return "the Python module " + m + " is not here"
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// findPython prefers the virtual environment that the Python tests use.
+func findPython(root string) string {
+	for _, p := range []string{os.Getenv("SHARDIFY_PYTHON"), filepath.Join(root, "build/venv/bin/python"), "python3"} {
+		if p != "" && exec.Command(p, "-c", "import numpy").Run() == nil {
+			return p
+		}
+	}
+	return ""
+}
+
+func TestDocumentedCommandsRunAsTyped(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the pages are written for sh")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	bin := filepath.Join(work, "bin")
+	command := func(dir, name string, args ...string) *exec.Cmd {
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PYTHONPATH="+filepath.Join(root, "python"))
+		return cmd
+	}
+	must := func(cmd *exec.Cmd) {
+		t.Helper()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+		}
+	}
+	must(command(root, "go", "build", "-o", bin+"/", "./cmd/shardify", "./cmd/verify"))
+	demo := filepath.Join(work, "build/demo")
+	must(command(root, "go", "run", "./testdata/demo", "testdata/demo/digits.npz", filepath.Join(demo, "digits")))
+	npz, err := os.ReadFile(filepath.Join(root, "testdata/demo/digits.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(demo, "digits.npz"), npz, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	python := findPython(root)
+	ran := 0
+	for _, page := range pages {
+		for _, b := range blocks(t, filepath.Join(root, page)) {
+			if why := notRun(b, python); why != "" {
+				t.Logf("skipped: %s:%d %s", page, b.line, why)
+				continue
+			}
+			cmd := command(work, "sh", "-e", "-c", b.text)
+			if b.lang == "python" {
+				cmd = command(work, python, "-c", b.text)
+			}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s:%d: %v\n%s\n%s", page, b.line, err, b.text, out)
+			}
+			ran++
+		}
+	}
+	t.Logf("%d blocks run", ran)
+	if ran < 8 {
+		t.Errorf("only %d blocks were run", ran)
+	}
+}
