@@ -52,6 +52,11 @@ type Keyer interface {
 	CheckKeys(memberMax int, check func(key []byte) error) error
 }
 
+// Describer is a Source that knows more about its inputs than the schema says:
+// how they are stored, which axis is the sample axis and why. One fact a line,
+// for people.
+type Describer interface{ Describe() []string }
+
 // ObjectNamer names Proof.Object for errors.
 type ObjectNamer interface {
 	ObjectName(input, object uint32) string

@@ -3,6 +3,7 @@ package shardify
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 )
 
 // Table is the list of input files of a plan, in order. A million entries take
@@ -30,6 +31,16 @@ func (t *Table) Append(root int, name string, size, mtime int64) {
 	t.root = append(t.root, uint32(root))
 	t.size = append(t.size, size)
 	t.mtime = append(t.mtime, mtime)
+}
+
+// Grow makes room for further files whose names have nameBytes in all, so that
+// a large folder does not pay for growth step by step.
+func (t *Table) Grow(files, nameBytes int) {
+	t.names = slices.Grow(t.names, nameBytes)
+	t.ends = slices.Grow(t.ends, files)
+	t.root = slices.Grow(t.root, files)
+	t.size = slices.Grow(t.size, files)
+	t.mtime = slices.Grow(t.mtime, files)
 }
 
 // Len is the number of files.

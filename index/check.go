@@ -11,7 +11,7 @@ import (
 // checks its CRC-32C, and what its values promise: offsets begin at 0, never
 // fall and end at the count of what they index; BOOL is 0 or 1.
 func (s *MmapShard) CheckTensor(r io.ReaderAt, i int, buf []byte) error {
-	t, spec := &s.Safetensors.Tensors[i], &s.Layout.Tensors[i]
+	t, spec := &s.Places[i], &s.Tensors[i]
 	buf = buf[:len(buf)&^7]
 	values := valueCheck{want: -1}
 	if spec.Lead == LeadOffsets || spec.Lead == LeadLists {

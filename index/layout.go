@@ -83,6 +83,9 @@ func NewLayout(schema []shardify.Field, keyed bool) (*Layout, error) {
 		l.Key = b.column(-1, &f)
 	}
 	l.sort(b.tensors)
+	if !slices.ContainsFunc(l.Tensors, func(t TensorSpec) bool { return t.Row > 0 }) {
+		return nil, shardify.Unsupported("no field has any values: a shard could claim any number of samples")
+	}
 	text, err := marshal(schema, "")
 	if err != nil {
 		return nil, err
@@ -204,3 +207,7 @@ func (l *Layout) End(i int, lo, count int64) (int64, error) {
 	}
 	return lo + count*row, nil
 }
+
+// SchemaText is the schema as it stands in a shard's header: equal for equal
+// schemas only.
+func (l *Layout) SchemaText() string { return l.schemaText }

@@ -43,6 +43,10 @@ func ParseSafetensors(r io.ReaderAt, size int64) (*Safetensors, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseSafetensors(head, size)
+}
+
+func parseSafetensors(head []byte, size int64) (*Safetensors, error) {
 	s := &Safetensors{HeaderBytes: int64(len(head)), header: head}
 	if head[lengthBytes] != '{' {
 		return nil, shardify.Corrupt(lengthBytes, "header begins with %q: want {", head[lengthBytes])
@@ -202,11 +206,12 @@ func (s *Safetensors) place(size int64) error {
 
 // bytes is the size that type and shape say.
 func (t *Tensor) bytes() (int64, error) {
-	n, ok := typeBits[t.Type]
+	bits, ok := typeBits[t.Type]
 	if !ok {
 		return 0, shardify.Unsupported("tensor %q has type %q", t.Name, t.Type)
 	}
-	for _, d := range t.Shape {
+	n := int64(1)
+	for _, d := range append(t.Shape[:len(t.Shape):len(t.Shape)], bits) {
 		if d > 0 && n > math.MaxInt64/d {
 			return 0, shardify.Corrupt(-1, "tensor %q: shape %v overflows", t.Name, t.Shape)
 		}
@@ -227,7 +232,3 @@ func (s *Safetensors) Tensor(name string) *Tensor {
 	}
 	return nil
 }
-
-// HeaderDigest is the digest of bytes [0, HeaderBytes): what the manifest has
-// for an mmap shard.
-func (s *Safetensors) HeaderDigest() string { return DigestOf(s.header) }

@@ -13,25 +13,62 @@ import (
 // MmapShard is the header of one of our own shards: the tensors of its Layout,
 // one for one, with their places in the file.
 type MmapShard struct {
-	*Safetensors
 	*Layout
-	Samples int64
-	CRC32C  []uint32 // of the bytes of each tensor, in data order
-	Counts  []int64  // first dimension of each tensor, in data order
+	HeaderBytes int64 // where this file's data begin
+	Samples     int64
+	// By tensor, as Layout.Tensors: places in the file, first dimensions, and
+	// the stored CRC-32C of the bytes.
+	Places []Tensor
+	Counts []int64
+	CRC32C []uint32
+	file   *Safetensors
 }
 
-// Tensor finds a tensor by name, nil if there is none.
-func (s *MmapShard) Tensor(name string) *Tensor { return s.Safetensors.Tensor(name) }
+// Tensor finds a tensor by name, nil if there is none. It takes a pass over all.
+func (s *MmapShard) Tensor(name string) *Tensor { return s.file.Tensor(name) }
+
+// HeaderDigest is the digest that the manifest has for the shard: of bytes
+// [0, HeaderBytes), which hold the CRC-32C of all others.
+func (s *MmapShard) HeaderDigest() string { return DigestOf(s.file.header) }
 
 // ParseShard reads the header of an mmap shard of size bytes and checks
 // everything that docs/format.md says about it, short of the tensors' contents
 // (CheckTensor).
 func ParseShard(r io.ReaderAt, size int64) (*MmapShard, error) {
-	st, err := ParseSafetensors(r, size)
+	head, err := readHeader(r, size)
 	if err != nil {
 		return nil, err
 	}
-	s := &MmapShard{Safetensors: st}
+	return parseShard(head, size)
+}
+
+// OpenShard is ParseShard of a file of size bytes that a manifest describes: it
+// holds size, digest and samples against the record too, the digest before
+// anything else in the header is believed.
+func OpenShard(r io.ReaderAt, size int64, record *shardify.Shard) (*MmapShard, error) {
+	if size != record.Bytes {
+		return nil, shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", record.Bytes, size)
+	}
+	head, err := readHeader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if d := DigestOf(head); d != record.Digest {
+		return nil, shardify.Corrupt(0, "digest: the manifest says %s, the header has %s", record.Digest, d)
+	}
+	s, err := parseShard(head, size)
+	if err == nil && s.Samples != record.Samples {
+		return nil, shardify.Corrupt(-1, "samples: the manifest says %d, the header %d", record.Samples, s.Samples)
+	}
+	return s, err
+}
+
+func parseShard(head []byte, size int64) (*MmapShard, error) {
+	st, err := parseSafetensors(head, size)
+	if err != nil {
+		return nil, err
+	}
+	s := &MmapShard{file: st, HeaderBytes: st.HeaderBytes, Places: st.Tensors}
 	if err := s.parseMetadata(); err != nil {
 		return nil, err
 	}
@@ -44,24 +81,24 @@ func ParseShard(r io.ReaderAt, size int64) (*MmapShard, error) {
 }
 
 func (s *MmapShard) parseMetadata() error {
-	version, ok := s.Metadata[metaVersion]
+	version, ok := s.file.Metadata[metaVersion]
 	switch {
 	case !ok:
 		return shardify.Unsupported("no shardify in its %s: a safetensors file, but not a shard", metaName)
 	case version != strconv.Itoa(Version):
 		return shardify.Unsupported("version %.20q of the layout; this program reads version %d", version, Version)
 	}
-	text := s.Metadata[metaSamples]
+	text := s.file.Metadata[metaSamples]
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n == math.MaxInt64 || strconv.FormatInt(n, 10) != text {
 		return shardify.Corrupt(-1, "%s is %.30q", metaSamples, text)
 	}
 	s.Samples = n
 	var schema []shardify.Field
-	if err := json.Unmarshal([]byte(s.Metadata[metaSchema]), &schema); err != nil {
+	if err := json.Unmarshal([]byte(s.file.Metadata[metaSchema]), &schema); err != nil {
 		return shardify.Corrupt(-1, "%s: %v", metaSchema, err)
 	}
-	keyed := s.Safetensors.Tensor(KeyName+SuffixValues) != nil
+	keyed := s.Tensor(KeyName+SuffixValues) != nil
 	if s.Layout, err = NewLayout(schema, keyed); err != nil {
 		return shardify.Corrupt(-1, "%s: %v", metaSchema, err)
 	}
@@ -70,13 +107,13 @@ func (s *MmapShard) parseMetadata() error {
 
 // checkText checks padding and order of the header's text.
 func (s *MmapShard) checkText() error {
-	pad := bytes.TrimRight(s.header[lengthBytes:], " ")
+	pad := bytes.TrimRight(s.file.header[lengthBytes:], " ")
 	switch {
-	case s.Safetensors.HeaderBytes%Page != 0:
-		return shardify.Corrupt(0, "data begin at byte %d, no multiple of %d", s.Safetensors.HeaderBytes, Page)
+	case s.HeaderBytes%Page != 0:
+		return shardify.Corrupt(0, "data begin at byte %d, no multiple of %d", s.HeaderBytes, Page)
 	case pad[len(pad)-1] != '}':
 		return shardify.Corrupt(int64(lengthBytes+len(pad)), "header is not padded with spaces")
-	case !s.ordered:
+	case !s.file.ordered:
 		return shardify.Corrupt(-1, "header does not list its tensors in data order")
 	}
 	return nil
@@ -84,7 +121,7 @@ func (s *MmapShard) checkText() error {
 
 // checkTensors holds the tensors against the layout of the schema.
 func (s *MmapShard) checkTensors() error {
-	have, want := s.Safetensors.Tensors, s.Layout.Tensors
+	have, want := s.Places, s.Tensors
 	for i := range min(len(have), len(want)) {
 		if err := sameTensor(&have[i], &want[i]); err != nil {
 			return err
@@ -114,8 +151,8 @@ func sameTensor(have *Tensor, want *TensorSpec) error {
 // checkCounts: first dimensions that must be equal are.
 func (s *MmapShard) checkCounts() error {
 	for i, n := range s.Counts {
-		t := &s.Layout.Tensors[i]
-		if s.Known(i) && n != s.Layout.Count(i, s.Samples) || t.Lead == LeadLists && n < 1 {
+		t := &s.Tensors[i]
+		if s.Known(i) && n != s.Count(i, s.Samples) || t.Lead == LeadLists && n < 1 {
 			return shardify.Corrupt(-1, "tensor %q has %d rows in a shard of %d samples", t.Name, n, s.Samples)
 		}
 	}
@@ -125,11 +162,11 @@ func (s *MmapShard) checkCounts() error {
 			continue
 		}
 		if s.Samples == 0 && s.Items(a) != 0 {
-			return shardify.Corrupt(-1, "tensor %q has rows, but there are no samples", s.Layout.Tensors[a.Values].Name)
+			return shardify.Corrupt(-1, "tensor %q has rows, but there are no samples", s.Tensors[a.Values].Name)
 		}
 		if b := s.ColumnOf(a.Offsets); s.Items(b) != s.Items(a) {
 			return shardify.Corrupt(-1, "fields %s and %s share offsets, but have %d and %d items",
-				s.Schema[i].Name, s.Layout.Tensors[b.Values].Name, s.Items(a), s.Items(b))
+				s.Schema[i].Name, s.Tensors[b.Values].Name, s.Items(a), s.Items(b))
 		}
 	}
 	return nil
@@ -145,14 +182,14 @@ func (s *MmapShard) Items(c *ColumnTensors) int64 {
 }
 
 func (s *MmapShard) parseSums() error {
-	p := scanner{b: []byte(s.Metadata[metaCRC32C])}
+	p := scanner{b: []byte(s.file.Metadata[metaCRC32C])}
 	err := p.object(func(name string) error {
 		text, err := p.string()
 		if err != nil {
 			return err
 		}
 		i := len(s.CRC32C)
-		if i == len(s.Layout.Tensors) || s.Layout.Tensors[i].Name != name {
+		if i == len(s.Tensors) || s.Tensors[i].Name != name {
 			return p.fail("entry %q where another tensor comes", name)
 		}
 		sum, err := strconv.ParseUint(text, 16, 32)
@@ -162,8 +199,8 @@ func (s *MmapShard) parseSums() error {
 		s.CRC32C = append(s.CRC32C, uint32(sum))
 		return nil
 	})
-	if p.peek(); err == nil && (p.pos != len(p.b) || len(s.CRC32C) != len(s.Layout.Tensors)) {
-		err = p.fail("%d sums for %d tensors", len(s.CRC32C), len(s.Layout.Tensors))
+	if p.peek(); err == nil && (p.pos != len(p.b) || len(s.CRC32C) != len(s.Tensors)) {
+		err = p.fail("%d sums for %d tensors", len(s.CRC32C), len(s.Tensors))
 	}
 	if e, ok := err.(*shardify.Error); ok { // a place in this text is none in the file
 		return shardify.Corrupt(-1, "%s at %d: %v", metaCRC32C, e.Offset, e.Err)

@@ -97,6 +97,9 @@ func NewTarTail(member string) TarTail {
 // String is the tail: ".jpg".
 func (t *TarTail) String() string { return t.tail }
 
+// Len is the length of the tail.
+func (t *TarTail) Len() int { return len(t.tail) }
+
 // Put writes the header of member key+tail into the 512 bytes of h. keySum is
 // TarSum(key). The caller has made sure that the name is at most MaxTarName and
 // the size at most MaxTarMember.

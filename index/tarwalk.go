@@ -17,6 +17,8 @@ type TarWindow struct {
 	lo   int64 // place of buf[0]
 	n    int   // bytes of buf in use
 	step int   // bytes of the last fill
+	// fresh: step was set by Expect
+	fresh bool
 }
 
 const (
@@ -30,6 +32,16 @@ const (
 // should be 4 KiB or more and limits what Bytes can return.
 func (w *TarWindow) Reset(r io.ReaderAt, size int64, buf []byte) {
 	*w = TarWindow{r: r, size: size, buf: buf}
+}
+
+// Expect says how far apart the reads to come are on average, from which the
+// first of them decides how much to read ahead.
+func (w *TarWindow) Expect(apart int64) {
+	w.step = minStep
+	if apart <= maxGap {
+		w.step = len(w.buf)
+	}
+	w.fresh = true
 }
 
 // Size is the bytes that the window reads.
@@ -47,10 +59,12 @@ func (w *TarWindow) Bytes(at int64, n int) ([]byte, error) {
 	if n > len(w.buf) {
 		return nil, shardify.Unsupported("window of %d bytes asked for %d", len(w.buf), n)
 	}
-	end := w.lo + int64(w.n)
-	if at >= w.lo && at <= end+maxGap {
-		w.step = min(2*w.step, len(w.buf))
-	} else {
+	switch end := w.lo + int64(w.n); {
+	case w.fresh:
+		w.fresh = false
+	case at >= w.lo && at <= end+maxGap:
+		w.step *= 2
+	default:
 		w.step = minStep
 	}
 	w.step = min(max(w.step, n, minStep), len(w.buf))

@@ -149,10 +149,15 @@ func badKey(key []byte, what string) error {
 func AppendRowKey(dst []byte, id shardify.ID) []byte {
 	dst = appendDigits(dst, uint64(id.Input), 6)
 	dst = appendDigits(append(dst, '-'), uint64(max(id.Sample, 0)), 9)
-	if id.Copy > 0 {
-		dst = appendDigits(append(dst, '-'), uint64(id.Copy), 3)
+	return AppendCopy(dst, id)
+}
+
+// AppendCopy appends -CCC to the key of a copy.
+func AppendCopy(dst []byte, id shardify.ID) []byte {
+	if id.Copy == 0 {
+		return dst
 	}
-	return dst
+	return appendDigits(append(dst, '-'), uint64(id.Copy), 3)
 }
 
 // RowKeyBytes is the length of most row keys.

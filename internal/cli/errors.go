@@ -96,6 +96,12 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %v\n", program, err)
+	var d interface{ Details() []string }
+	if errors.As(err, &d) {
+		for _, line := range d.Details() {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
+	}
 	for _, h := range hints {
 		fmt.Fprintf(&b, "hint: %s\n", h)
 	}

@@ -89,34 +89,39 @@ func (v *optionValue) Type() string {
 	return "TEXT"
 }
 
-// Split gives each of the two chosen formats its options, complete with
-// defaults. An option that belongs to neither is refused. all are the formats
-// that the option may belong to instead.
-func Split(given shardify.Options, src *shardify.SourceFormat, sink *shardify.SinkFormat, owners map[string][]string) (in, out shardify.Options, err error) {
-	in, out = shardify.Options{}, shardify.Options{}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		used := false
-		for _, side := range []struct {
-			decl []shardify.Option
-			to   shardify.Options
-		}{{src.Options, in}, {sink.Options, out}} {
-			if slices.ContainsFunc(side.decl, func(o shardify.Option) bool { return o.Name == name }) {
-				side.to[name], used = given[name], true
-			}
-		}
-		if !used {
-			err := Usage("--%s is an option of %s; this reads %s and writes %s", name, strings.Join(owners[name], ", "), src.Name, sink.Name)
-			return nil, nil, Hint(err, fmt.Sprintf("leave --%s out, or choose the format with --from or --format", name))
-		}
-	}
-	if in, err = shardify.CheckOptions(src.Options, in); err == nil {
-		out, err = shardify.CheckOptions(sink.Options, out)
-	}
-	if err != nil {
-		return nil, nil, Usage("%v", err)
-	}
-	return in, out, nil
-}
-
 // Owners tells which formats declare each option.
 func (f *FormatFlags) Owners() map[string][]string { return f.owners }
+
+// Pick is the options of one format among those given, complete with defaults.
+func Pick(given shardify.Options, decl []shardify.Option) (shardify.Options, error) {
+	mine := shardify.Options{}
+	for i := range decl {
+		if v, ok := given[decl[i].Name]; ok {
+			mine[decl[i].Name] = v
+		}
+	}
+	full, err := shardify.CheckOptions(decl, mine)
+	if err != nil {
+		return nil, Usage("%v", err)
+	}
+	return full, nil
+}
+
+// Belong refuses an option that neither the source nor any of the sinks has.
+func Belong(given shardify.Options, owners map[string][]string, src *shardify.SourceFormat, sinks ...shardify.SinkFormat) error {
+	has := func(decl []shardify.Option, name string) bool {
+		return slices.ContainsFunc(decl, func(o shardify.Option) bool { return o.Name == name })
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if has(src.Options, name) || slices.ContainsFunc(sinks, func(s shardify.SinkFormat) bool { return has(s.Options, name) }) {
+			continue
+		}
+		does := "this reads " + src.Name
+		if len(sinks) == 1 {
+			does += " and writes " + sinks[0].Name
+		}
+		return Hint(Usage("--%s is an option of %s; %s", name, strings.Join(owners[name], ", "), does),
+			fmt.Sprintf("leave --%s out, or choose another format with --from or --format", name))
+	}
+	return nil
+}

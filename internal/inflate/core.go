@@ -137,15 +137,18 @@ func (f *inflater) careful(lit *litTable, dist *distTable, widths *[numLit]uint8
 		if e&(distOther|distInvalid) == distOther {
 			e = dist[(e>>subShift+uint32(rest>>distBits)&(e>>distSubMaskShift&0xff))&(distTableSize-1)]
 		}
+		lengthDrop := drop
 		drop += uint(e & dropMask)
 		if drop > f.n {
 			return pos, ip, needInput
 		}
 		if e&distOther != 0 {
+			f.drop(lengthDrop) // errors are where the fast loop has them
 			return pos, ip, f.corrupt("invalid distance code")
 		}
 		d := int(e>>distBaseShift) + int(uint32(rest>>(e>>distWidthShift&15))&(1<<(e>>distExtraShift&15)-1))
 		if d > pos {
+			f.drop(drop)
 			return pos, ip, f.corrupt("distance goes before the start of the data")
 		}
 		if length > len(out)-pos {

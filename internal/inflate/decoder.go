@@ -29,9 +29,9 @@ func (d *Decoder) Zlib(dst, src []byte) (n, consumed int, err error) {
 	return d.decode(zlibFrame, dst, src)
 }
 
-// Gzip decodes gzip members (RFC 1952) up to the end of src or to bytes that do
-// not begin a member, and verifies the checksums and sizes of all of them. Zero
-// padding up to the end counts as used.
+// Gzip decodes gzip members (RFC 1952) up to the end of src or to a byte that is
+// not 1f, with which each begins, and verifies the checksums and sizes of all of
+// them. Zero padding up to the end counts as used.
 func (d *Decoder) Gzip(dst, src []byte) (n, consumed int, err error) {
 	return d.decode(gzipFrame, dst, src)
 }

@@ -2,19 +2,239 @@ package inflate
 
 import (
 	"bytes"
+	"compress/flate"
+	"errors"
+	"io"
+	"math/rand/v2"
 	"testing"
 )
 
-func TestKinds(t *testing.T) {
+// oracle decodes src with the standard library, up to limit bytes.
+func oracle(src []byte, limit int) (data []byte, consumed int, err error) {
+	in := bytes.NewReader(src) // an io.ByteReader, so not a byte more is read than needed
+	data, err = io.ReadAll(io.LimitReader(flate.NewReader(in), int64(limit)+1))
+	return data, len(src) - in.Len(), err
+}
+
+// check decodes src whole and streamed and compares with the oracle.
+func check(t *testing.T, src []byte) {
+	t.Helper()
+	const limit = 1 << 20
+	want, wantUsed, wantErr := oracle(src, limit)
+	dst := make([]byte, min(len(want), limit))
+	n, used, err := Deflate(dst, src)
+	switch {
+	case len(want) > limit:
+		if !errors.Is(err, ErrTooLong) && !errors.Is(err, ErrCorrupt) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("%x: holds more than %d bytes, got %d and %v", src, limit, n, err)
+		}
+		return
+	case (err == nil) != (wantErr == nil):
+		t.Fatalf("%x: error %v, standard library %v", src, err, wantErr)
+	case err == nil && (n != len(want) || !bytes.Equal(dst, want)):
+		t.Fatalf("%x: %d bytes %x, standard library %d bytes %x", src, n, dst[:n], len(want), want)
+	case err == nil && used != wantUsed:
+		t.Fatalf("%x: used %d bytes of input, standard library %d", src, used, wantUsed)
+	}
+	if err != nil {
+		var e *Error
+		if !errors.As(err, &e) || e.Offset < 0 || e.Offset > int64(len(src)) || int64(used) != e.Offset {
+			t.Fatalf("%x: error %#v, used %d", src, err, used)
+		}
+	}
+}
+
+func TestKindsAtEveryLevel(t *testing.T) {
+	var r Reader
 	for _, k := range kinds {
-		data := k.make(1 << 20)
-		for level := -2; level <= 9; level++ {
-			dst := make([]byte, len(data))
-			comp := deflated(t, data, level)
-			n, used, err := Deflate(dst, comp)
-			if err != nil || n != len(data) || used != len(comp) || !bytes.Equal(dst, data) {
-				t.Errorf("%s level %d: n %d of %d, used %d of %d, equal %v: %v", k.name, level, n, len(data), used, len(comp), bytes.Equal(dst, data), err)
+		for _, size := range []int{0, 1, 2, 7, 100, 257, 300, 1000, 5000, 70000, 700_000} {
+			data := k.make(size)
+			for level := flate.HuffmanOnly; level <= 9; level++ {
+				if size > 5000 && level%5 != 1 && level > 0 {
+					continue // the encoder takes long
+				}
+				comp := deflated(t, data, level)
+				dst := make([]byte, size)
+				n, used, err := Deflate(dst, append(comp, "behind it"...))
+				if err != nil || n != size || used != len(comp) || !bytes.Equal(dst, data) {
+					t.Errorf("%s, %d bytes, level %d: %d bytes, used %d of %d: %v", k.name, size, level, n, used, len(comp), err)
+				}
+				r.Reset(bytes.NewReader(append(comp, "behind it"...)))
+				got, err := io.ReadAll(&r)
+				if err != nil || r.InputBytes() != int64(len(comp)) || !bytes.Equal(got, data) {
+					t.Errorf("%s, %d bytes, level %d, streamed: %d bytes, used %d of %d: %v", k.name, size, level, len(got), r.InputBytes(), len(comp), err)
+				}
 			}
 		}
+	}
+}
+
+func TestRandomCodes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 3000 {
+		src := randomStream(r, 1+r.IntN(3000))
+		if _, _, err := oracle(src, 1<<21); err != nil {
+			t.Fatalf("stream %d: the test's own encoder is wrong: %v", i, err)
+		}
+		check(t, src)
+	}
+}
+
+// small are short streams with every type of block.
+func small(t testing.TB) [][]byte {
+	r := rand.New(rand.NewPCG(5, 6))
+	var all [][]byte
+	for _, k := range kinds {
+		for level := flate.HuffmanOnly; level <= 9; level += 2 {
+			all = append(all, deflated(t, k.make(150), level))
+		}
+		all = append(all, deflated(t, k.make(2500), 6))
+	}
+	for range 30 {
+		all = append(all, randomStream(r, 60))
+	}
+	return all
+}
+
+func TestEveryTruncationIsAnError(t *testing.T) {
+	var r Reader
+	for _, src := range small(t) {
+		dst := make([]byte, 1<<16)
+		for n := range src {
+			if _, _, err := Deflate(dst, src[:n]); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%d of %d bytes: %v", n, len(src), err)
+			}
+			r.Reset(bytes.NewReader(src[:n]))
+			if _, err := io.Copy(io.Discard, &r); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%d of %d bytes streamed: %v", n, len(src), err)
+			}
+		}
+	}
+}
+
+func TestDamageIsSeenAsByTheStandardLibrary(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, src := range small(t) {
+		bad := make([]byte, len(src))
+		for i := range src {
+			for _, flip := range []byte{1, 16, 128, 255, byte(r.IntN(256))} {
+				copy(bad, src)
+				bad[i] ^= flip
+				check(t, bad)
+			}
+		}
+	}
+	for range 20_000 {
+		bad := make([]byte, 1+r.IntN(100))
+		for i := range bad {
+			bad[i] = byte(r.IntN(256))
+		}
+		bad[0] = bad[0]&^7 | byte(r.IntN(6)) // not a reserved block type
+		check(t, bad)
+	}
+}
+
+func TestNothingIsWrittenBehindDst(t *testing.T) {
+	for _, src := range small(t) {
+		data, _, err := oracle(src, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n <= len(data); n += 1 + n/50 {
+			buf := bytes.Repeat([]byte{0xa5}, len(data)+400)
+			got, _, err := Deflate(buf[:n], src)
+			if n < len(data) && !errors.Is(err, ErrTooLong) || n == len(data) && err != nil {
+				t.Fatalf("%d of %d bytes: %v", n, len(data), err)
+			}
+			if got > n || !bytes.Equal(buf[:got], data[:got]) {
+				t.Fatalf("%d of %d bytes: got %d, or others", n, len(data), got)
+			}
+			for i, c := range buf[n:] {
+				if c != 0xa5 {
+					t.Fatalf("%d of %d bytes: wrote %d bytes behind", n, len(data), i+1)
+				}
+			}
+		}
+	}
+}
+
+// TestCodeSets has the sets of codes on which decoders disagree.
+func TestCodeSets(t *testing.T) {
+	two := []uint8{5: 1, endSymbol: 1}
+	five := []uint8{5: 1, endSymbol: 2, 257: 2}
+	for _, c := range []struct {
+		name      string
+		lit, dist []uint8
+		use       []int // distance symbols after two literals and a length
+		want      string
+	}{
+		{"two codes", two, []uint8{1, 1}, nil, ""},
+		{"no distance code", two, []uint8{0}, nil, ""},
+		{"no distance code, used", five, []uint8{0, 0}, []int{0}, "invalid distance code"},
+		{"one distance code", five, []uint8{1}, []int{0}, ""},
+		{"one distance code of two bits", five, []uint8{2}, nil, "incomplete distance code"},
+		{"two distance codes of two bits", five, []uint8{2, 2}, nil, "incomplete distance code"},
+		{"three distance codes of one bit", five, []uint8{1, 1, 1}, nil, "over-subscribed distance code"},
+		{"too far back", five, []uint8{0, 0, 1, 1}, []int{2}, "distance goes before the start of the data"},
+		{"only an end code", []uint8{endSymbol: 1}, []uint8{0}, nil, ""},
+		{"only an end code of two bits", []uint8{endSymbol: 2}, []uint8{0}, nil, "incomplete literal/length code"},
+		{"no end code", []uint8{5: 1, 6: 1, endSymbol: 0}, []uint8{0}, nil, "no code for the end of the block"},
+		{"too many codes", []uint8{5: 1, 6: 1, endSymbol: 1}, []uint8{0}, nil, "over-subscribed literal/length code"},
+		{"too few codes", []uint8{5: 2, 6: 2, endSymbol: 2}, []uint8{0}, nil, "incomplete literal/length code"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var w bitWriter
+			w.bits(1, 1)
+			w.bits(2, 2)
+			w.widths(rng(), c.lit, c.dist)
+			if len(c.lit) > 257 {
+				w.code(c.lit, 5)
+				w.code(c.lit, 5)
+			}
+			for _, d := range c.use {
+				w.code(c.lit, 257)
+				if c.dist[d] == 0 {
+					w.bits(0, 1)
+				} else {
+					w.code(c.dist, d)
+				}
+			}
+			w.code(c.lit, endSymbol)
+			w.align()
+			w.p = append(w.p, 0, 0, 0)
+			if c.lit[endSymbol] != 0 { // the standard library notices only at the end of the input
+				check(t, w.p)
+			}
+			_, _, err := Deflate(make([]byte, 100), w.p)
+			var e *Error
+			if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &e) || e.What != c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDecodingDoesNotAllocate(t *testing.T) {
+	data := energies(200_000)
+	comp := deflated(t, data, 6)
+	dst := make([]byte, len(data))
+	var d Decoder
+	if n := testing.AllocsPerRun(10, func() {
+		if _, _, err := d.Deflate(dst, comp); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("Decoder: %v allocations", n)
+	}
+	var r Reader
+	in := bytes.NewReader(nil)
+	if n := testing.AllocsPerRun(10, func() {
+		in.Reset(comp)
+		r.Reset(in)
+		if _, err := io.ReadFull(&r, dst); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("Reader: %v allocations", n)
 	}
 }

@@ -51,6 +51,7 @@ func (r *Reader) ResetGzip(src io.Reader) { r.reset(gzipFrame, src) }
 
 func (r *Reader) reset(fr frame, src io.Reader) {
 	r.src.reset(src)
+	r.f.reset()
 	r.frame, r.stage = fr, atFrameHeader
 	if r.win == nil {
 		r.win = make([]byte, windowSize)

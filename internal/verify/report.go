@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shardify/shardify"
 )
@@ -56,7 +57,7 @@ type Problem struct {
 	Kind  string `json:"kind"`
 	// Note: worth knowing, but nothing is wrong with the data.
 	Note   bool   `json:"note,omitempty"`
-	File   string `json:"file"`            // slash path below the folder
+	File   string `json:"file"`             // slash path below the folder
 	Object string `json:"object,omitempty"` // inside the file: a tensor, a member, a key
 	Field  string `json:"field,omitempty"`
 	Sample int64  `json:"sample"` // in the data set; for single files, in the file
@@ -119,11 +120,11 @@ type Counts struct {
 	ShardsRead int64 `json:"shards_read"` // their checksums were computed
 	Files      int64 `json:"files"`       // other published files
 	Samples    int64 `json:"samples"`
-	Parts      int64 `json:"parts"`     // tensors or members whose structure was checked
-	Bytes      int64 `json:"bytes"`     // of all shards
+	Parts      int64 `json:"parts"`      // tensors or members whose structure was checked
+	Bytes      int64 `json:"bytes"`      // of all shards
 	BytesRead  int64 `json:"bytes_read"` // went through a checksum
-	Compared   int64 `json:"compared"`  // samples whose values were compared with the source
-	Values     int64 `json:"values"`    // fields of samples compared
+	Compared   int64 `json:"compared"`   // samples whose values were compared with the source
+	Values     int64 `json:"values"`     // fields of samples compared
 }
 
 // Report is the outcome of a check.
@@ -154,8 +155,10 @@ type collector struct {
 	mu      sync.Mutex
 	report  *Report
 	keep    int
-	perFile map[string]int
-	fixes   map[string]string // by file
+	perFile map[string]int   // problems and notes kept
+	totals  map[string]int64 // problems, kept or not
+	remedies
+	flips atomic.Int64 // bytes that searches for flipped bits may still digest
 }
 
 // keepFile is how many problems of one file are kept: a torn tar may have one in
@@ -166,7 +169,9 @@ func newCollector(keep int) *collector {
 	if keep <= 0 {
 		keep = 10_000
 	}
-	return &collector{report: &Report{}, keep: keep, perFile: map[string]int{}}
+	c := &collector{report: &Report{}, keep: keep, perFile: map[string]int{}, totals: map[string]int64{}, remedies: newRemedies()}
+	c.flips.Store(flipWork)
+	return c
 }
 
 func (c *collector) add(p Problem) {
@@ -176,12 +181,27 @@ func (c *collector) add(p Problem) {
 		c.report.Notes++
 	} else {
 		c.report.Total++
+		c.totals[p.File]++
 	}
 	if len(c.report.Problems) >= c.keep || c.perFile[p.File] >= keepFile {
 		return
 	}
 	c.perFile[p.File]++
 	c.report.Problems = append(c.report.Problems, p)
+}
+
+// repaired marks the problems of a file.
+func (c *collector) repaired(file, done string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Repaired += c.totals[file]
+	c.report.Done = append(c.report.Done, done)
+	delete(c.rebuild, file)
+	for i := range c.report.Problems {
+		if p := &c.report.Problems[i]; p.File == file && !p.Note {
+			p.Repaired = true
+		}
+	}
 }
 
 func (c *collector) count(f func(*Counts)) {

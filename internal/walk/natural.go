@@ -2,6 +2,8 @@ package walk
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"strings"
 )
 
@@ -12,15 +14,13 @@ import (
 func natural(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := firstDifference(a[:n], b[:n])
-	start := i // of the digit run that the difference is in, if any
+	start := i // of the digit run that the difference is in or after, if any
 	for start > 0 && digit(a[start-1]) {
 		start--
 	}
-	da, db := run(a[start:]), run(b[start:])
-	if da > 0 && db > 0 {
-		if c := compareNumbers(a[start:start+da], b[start:start+db]); c != 0 {
-			return c
-		}
+	// Runs of equal length compare as their bytes do.
+	if da, db := run(a[start:]), run(b[start:]); da != db && da > 0 && db > 0 {
+		return compareNumbers(a[start:start+da], b[start:start+db])
 	}
 	if i == n {
 		return len(a) - len(b)
@@ -31,7 +31,10 @@ func natural(a, b []byte) int {
 // firstDifference is the length of the common prefix of slices of equal length.
 func firstDifference(a, b []byte) int {
 	i := 0
-	for ; i+16 <= len(a) && string(a[i:i+16]) == string(b[i:i+16]); i += 16 {
+	for ; i+8 <= len(a); i += 8 {
+		if d := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); d != 0 {
+			return i + bits.TrailingZeros64(d)/8
+		}
 	}
 	for i < len(a) && a[i] == b[i] {
 		i++
@@ -49,7 +52,8 @@ func run(s []byte) int {
 	return n
 }
 
-// compareNumbers compares digit runs by value, then by bytes; 0 means equal.
+// compareNumbers compares digit runs of different length by value, then by
+// bytes.
 func compareNumbers(a, b []byte) int {
 	x, y := bytes.TrimLeft(a, "0"), bytes.TrimLeft(b, "0")
 	if len(x) != len(y) {

@@ -151,6 +151,9 @@ func (w *walker) visit(ctx context.Context, root int, f *folder) error {
 			children.folders = append(children.folders, &folder{parent: f, root: f.root, rel: f.below(l.name(i))})
 		}
 	}
+	if n := len(l.entries) - len(children.folders); n > largeFolder {
+		w.table.Grow(n, len(l.names)+n*(len(f.rel)+1))
+	}
 	for i, e := range l.entries {
 		if e.kind == dirfd.Folder {
 			if err := w.visit(ctx, root, children.next(ctx)); err != nil {
@@ -168,6 +171,9 @@ func (w *walker) visit(ctx context.Context, root int, f *folder) error {
 	}
 	return context.Cause(ctx)
 }
+
+// largeFolder is a number of files for which the table grows at once.
+const largeFolder = 64 << 10
 
 // window lists folders ahead of their visit, a few at a time, so that memory
 // holds few listings and a slow file system is asked for several at once.

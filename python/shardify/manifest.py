@@ -117,7 +117,8 @@ def _absent(folder: str) -> NotADatasetError:
     parent = os.path.dirname(os.path.abspath(folder))
     hint = "; %s is one" % parent if os.path.isfile(os.path.join(parent, NAME)) else ""
     return NotADatasetError(
-        "%s: no %s, so this is not a shardify data set%s; `shardify convert INPUT -o DIR` makes one" % (folder, NAME, hint)
+        "%s: no %s, so this is not a shardify data set%s; `shardify convert INPUT -o DIR` makes one"
+        % (folder, NAME, hint)
     )
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import mmap
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import corrupt
-from .layout import Tensor, counter_of, read_header
+from .layout import counter_of, read_header
 from .manifest import Manifest, Shard, check_size
 from .readers import FixedReader, List2Reader, ListReader, Opaque2Reader, OpaqueReader, Reader
-from .schema import DTYPES, KEY, KEY_FIELD, SHAPE_SUFFIX, Field
+from .schema import DTYPES, SHAPE_SUFFIX, Field
 
 _NUMPY = {tensor: np.dtype(numpy) for numpy, tensor in DTYPES.values()}
 _NUMPY["BF16"] = np.dtype("<u2")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 _MAGIC = b"\x93NUMPY"
 _KEYS = {"descr", "fortran_order", "shape"}
-_DESCRS = {"|b1"} | {b + k + s for b in "<>|" for k in "iu" for s in "1248"} | {b + "f" + s for b in "<>" for s in "248"}
+_DESCRS = {"|b1", "|i1", "|u1"} | {b + kind for b in "<>" for kind in "i2 i4 i8 u2 u4 u8 f2 f4 f8".split()}
 
 
 def parse(data: memoryview) -> npt.NDArray[Any]:
@@ -36,6 +36,8 @@ def parse(data: memoryview) -> npt.NDArray[Any]:
 def _header(text: bytes) -> Tuple[np.dtype[Any], bool, Tuple[int, ...]]:
     if len(text) > 65536:
         raise ValueError("NPY header of %d bytes" % len(text))
+    if b"\\" in text:
+        raise ValueError("the NPY header has escapes")
     try:
         h = ast.literal_eval(text.decode("utf-8").strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):

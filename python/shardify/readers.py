@@ -140,7 +140,7 @@ class OpaqueReader(ListReader):
 
     def __init__(self, path: str, f: Field, values: Array, valid: Optional[Array], offsets: Ints) -> None:
         super().__init__(path, f, values, valid, offsets)
-        self.data = memoryview(values) if len(values) else memoryview(b"")
+        self.data = values.data if len(values) else memoryview(b"")
 
     def _one(self, j: int) -> Any:
         a, b = self.span(j)
@@ -265,7 +265,9 @@ def _ranges(starts: Ints, lengths: Ints) -> Ints:
     """starts[0], starts[0]+1, ... of each range, one after the other."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total, dtype=np.int64)
+    within: Ints = np.arange(total, dtype=np.int64)
+    within += np.repeat(starts - (ends - lengths), lengths)
+    return within
 
 
 def copy_lists(dst: Array, to: Ints, src: Array, start: Ints, length: Ints) -> None:

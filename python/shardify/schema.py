@@ -85,8 +85,8 @@ KEY_FIELD = Field(KEY, "u8", levels=1, media="txt")
 
 def bf16_to_f32(bits: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
     """The values of bf16 bits (as `ds.column` gives them), exactly."""
-    wide: npt.NDArray[np.float32] = (np.asarray(bits).astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return wide
+    wide = np.ascontiguousarray(bits).astype(np.uint32) << np.uint32(16)
+    return wide.view(np.float32).reshape(np.shape(bits))
 
 
 def _typed(entry: Mapping[str, Any], key: str, kind: Any, default: Any) -> Any:

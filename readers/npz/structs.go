@@ -143,10 +143,11 @@ func (p *typeParser) subArray(typ, shape value) (node, error) {
 func (p *typeParser) leaves(to []leaf, n node, name string, offs, dims []int) ([]leaf, error) {
 	dims = append(dims[:len(dims):len(dims)], n.dims...)
 	if n.scalar != nil {
-		if n.scalar.kind == 'V' && name != "" && strings.HasSuffix(name, "/") {
-			return to, nil // padding of an aligned struct
+		l := leaf{name: name, scalar: *n.scalar, dims: dims, runs: offs, runBytes: int(n.size)}
+		if l.scalar.size == 0 && l.values() > maxRuns {
+			return nil, p.lit.fail(n.at, "%d values of no bytes", l.values())
 		}
-		return append(to, leaf{name: name, scalar: *n.scalar, dims: dims, runs: offs, runBytes: int(n.size)}), nil
+		return append(to, l), nil
 	}
 	if len(n.dims) > 0 {
 		var err error

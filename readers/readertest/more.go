@@ -1,7 +1,9 @@
 package readertest
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -87,40 +89,54 @@ func (s *suite) release(t *testing.T) {
 // the sum that the input stores.
 func (s *suite) proofs(t *testing.T) {
 	src := s.source(t, nil, nil)
-	type object struct{ input, object uint32 }
 	for _, target := range s.targets() {
-		all := map[object][]shardify.Proof{}
-		Each(t, src, Spans(t, src, target), func(b *shardify.Batch) {
-			for _, p := range b.Proofs {
-				o := object{p.Input, p.Object}
-				all[o] = append(all[o], p)
-			}
-		})
-		for o, parts := range all {
-			checkProofs(t, o.input, o.object, parts)
-			if n, ok := src.(shardify.ObjectNamer); ok && n.ObjectName(o.input, o.object) == "" {
-				t.Errorf("input %d object %d has no name", o.input, o.object)
+		var all []shardify.Proof
+		Each(t, src, Spans(t, src, target), func(b *shardify.Batch) { all = append(all, b.Proofs...) })
+		if err := JoinProofs(all); err != nil {
+			t.Errorf("target %d: %v", target, err)
+		}
+		for _, p := range all {
+			if n, ok := src.(shardify.ObjectNamer); ok && n.ObjectName(p.Input, p.Object) == "" {
+				t.Errorf("input %d object %d has no name", p.Input, p.Object)
 			}
 		}
 	}
 }
 
-func checkProofs(t *testing.T, input, object uint32, parts []shardify.Proof) {
-	t.Helper()
-	slices.SortFunc(parts, func(a, b shardify.Proof) int { return int(a.Lo - b.Lo) })
+// JoinProofs tells whether the parts of each object cover it without gaps and
+// its CRC-32 is the wanted one.
+func JoinProofs(proofs []shardify.Proof) error {
+	all := slices.Clone(proofs)
+	slices.SortFunc(all, func(a, b shardify.Proof) int {
+		return cmp.Or(cmp.Compare(a.Input, b.Input), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Lo, b.Lo))
+	})
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].Input == all[0].Input && all[n].Object == all[0].Object {
+			n++
+		}
+		if err := joinObject(all[:n]); err != nil {
+			return fmt.Errorf("input %d object %d: %w", all[0].Input, all[0].Object, err)
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+func joinObject(parts []shardify.Proof) error {
 	var at int64
 	var sum uint32
 	for _, p := range parts {
 		if p.Lo != at || p.Hi <= p.Lo || p.Total != parts[0].Total || p.Want != parts[0].Want {
-			t.Errorf("input %d object %d: part %+v does not follow byte %d", input, object, p, at)
-			return
+			return fmt.Errorf("part %+v does not follow byte %d", p, at)
 		}
 		sum = joinCRC(sum, p.Sum, p.Hi-p.Lo)
 		at = p.Hi
 	}
 	if at != parts[0].Total || sum != parts[0].Want {
-		t.Errorf("input %d object %d: %d of %d bytes have crc32 %08x, want %08x", input, object, at, parts[0].Total, sum, parts[0].Want)
+		return fmt.Errorf("%d of %d bytes have crc32 %08x, want %08x: %w", at, parts[0].Total, sum, parts[0].Want, shardify.ErrCorrupt)
 	}
+	return nil
 }
 
 // joinCRC is the CRC-32 of two neighbours, given theirs and the length of the

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/spf13/cobra"
+)
+
+func convertCommand(p *program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "convert INPUT... -o FOLDER",
+		Short: "convert inputs into a data set of shards",
+		Long: `Inputs are files, folders and patterns of one format. The plan is printed first: what is read, what is written,
+what is left out, and what was chosen where no flag says otherwise.
+
+A conversion that was stopped or has failed goes on when the same command runs again. A complete one is left as it is.`,
+		Example: `shardify convert photos/ -o photos-shards
+shardify convert 'run*.npz' -o run-shards --columns 'x,y' --shard-size 1GiB
+shardify convert --recipe train.yaml --dry-run`,
+	}
+	f := addSettings(c)
+	dry := c.Flags().Bool("dry-run", false, "print the plan and write nothing")
+	c.Flags().SetAnnotation("dry-run", cli.Group, []string{"Running"})
+	c.RunE = func(c *cobra.Command, args []string) error {
+		s, err := f.settings(p, c, args)
+		if err != nil {
+			return err
+		}
+		return p.convert(c.Context(), s, *dry)
+	}
+	return c
+}
+
+func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
+	x, err := cli.Prepare(ctx, s, p.machine)
+	if x != nil {
+		defer x.Job.Source.Close()
+	}
+	if err != nil {
+		return err
+	}
+	if dry {
+		p.showPlan(x)
+		p.Result("nothing written (--dry-run)")
+		return nil
+	}
+	p.notePlan(x)
+	if x.State == cli.StateComplete {
+		m, err := x.Manifest()
+		if err != nil {
+			return cli.Hint(err, "verify "+cli.Quote(x.Output)+" tells what is damaged")
+		}
+		return p.outcome("already complete", x, m, 0)
+	}
+	if x.State == cli.StateResume {
+		p.Note("%-9sthe same conversion was begun here and goes on", "resume")
+	}
+	if err := x.Clear(); err != nil {
+		return err
+	}
+	limitMemory(x.Memory)
+	start := time.Now()
+	stop := p.Watch(x.Plan, x.Plan.Task(0, 1), &x.Job.Progress)
+	m, err := x.Job.Convert(ctx)
+	stop()
+	if err != nil {
+		return err
+	}
+	return p.outcome("done", x, m, time.Since(start))
+}
+
+// outcome is the last thing that convert and merge say.
+func (p *program) outcome(word string, x *cli.Prepared, m *index.Manifest, took time.Duration) error {
+	var skipped int64
+	for _, s := range m.Skipped {
+		skipped += s.Hi - s.Lo
+	}
+	p.Object("done", struct {
+		Output  string  `json:"output"`
+		Format  string  `json:"format"`
+		Already bool    `json:"already_complete"`
+		Samples int64   `json:"samples"`
+		Skipped int64   `json:"skipped"`
+		Shards  int     `json:"shards"`
+		Bytes   int64   `json:"bytes"`
+		Seconds float64 `json:"seconds"`
+	}{x.Output, m.Format, took == 0, m.Samples, skipped, len(m.Shards), m.Bytes, took.Seconds()})
+	p.summary(word, x, m, took)
+	if skipped > 0 {
+		return cli.Incomplete(x.Output, m.Skipped, skipped)
+	}
+	return nil
+}
+
+func (p *program) summary(word string, x *cli.Prepared, m *index.Manifest, took time.Duration) {
+	rate := ""
+	if s := took.Seconds(); s > 0 {
+		rate = fmt.Sprintf(" (%s, peak memory %s)", cli.Seconds(s), cli.PeakMemory())
+	}
+	p.Result("%s: %s in %s, %s in %s%s", word, cli.Of(m.Samples, "sample"), cli.Of(int64(len(m.Shards)), "shard"), cli.Size(m.Bytes), x.Output, rate)
+	p.Result("next: verify %s", cli.Quote(x.Output))
+	p.Result("      %s", cli.PythonLine(x.Output))
+}
+
+func (p *program) showPlan(x *cli.Prepared) {
+	p.Object("plan", x.Facts())
+	for _, l := range x.Lines() {
+		p.Result("%s", l)
+	}
+}
+
+// notePlan tells the plan beside the results.
+func (p *program) notePlan(x *cli.Prepared) {
+	p.Object("plan", x.Facts())
+	for _, l := range x.Lines() {
+		p.Note("%s", l)
+	}
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/inspect"
+	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/writers"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type inspectFlags struct {
+	from    string
+	columns []string
+	sample  *sampleValue
+	formats *cli.FormatFlags
+}
+
+func inspectCommand(p *program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "inspect INPUT...",
+		Short: "tell what is in inputs or in a data set",
+		Long: `Prints the fields, sizes and samples of inputs, what would be left out and why, and a convert line ready to paste. Inputs
+that do not fit together are compared. Of a data set of shards it prints what the manifest says.`,
+		Example: `shardify inspect photos/
+shardify inspect train.npz test.npz
+shardify inspect photos-shards --sample 12`,
+	}
+	f := &inspectFlags{}
+	fs := c.Flags()
+	group(fs, "Input", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.from, "from", "", "input `FORMAT`; found out from the inputs if left out")
+		fs.StringSliceVar(&f.columns, "columns", nil, "only fields that match one of these `GLOB,...`")
+	})
+	f.formats = cli.AddFormatFlags(fs, readers.Formats, nil)
+	f.sample = addSample(fs)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cli.Hint(cli.Usage("no input"), "for example: shardify inspect photos/")
+		}
+		return p.inspect(c.Context(), f, args)
+	}
+	return c
+}
+
+func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string) error {
+	src, why, err := cli.ChooseInput(ctx, f.from, inputs)
+	if err != nil {
+		return err
+	}
+	given := f.formats.Given()
+	if !f.sample.option {
+		delete(given, "sample")
+	}
+	if err := cli.Belong(given, f.formats.Owners(), &src); err != nil {
+		return err
+	}
+	options, err := cli.Pick(given, src.Options)
+	if err != nil {
+		return err
+	}
+	jobs, _ := p.machine.Jobs(0)
+	r := inspect.Request{Inputs: inputs, Format: src, Why: why, Columns: f.columns, Options: options, Jobs: jobs, Asked: f.from != ""}
+	switch {
+	case f.sample.number >= 0:
+		return p.inspectSample(ctx, r, f.sample.number)
+	case len(inputs) == 1 && (src.Name == index.FormatMmap || src.Name == index.FormatWDS):
+		return p.inspectSet(inputs[0])
+	}
+	rep, err := inspect.Inputs(ctx, r)
+	if err != nil {
+		return err
+	}
+	return p.inspected(rep, r, given)
+}
+
+// inspected prints a report and the command that converts.
+func (p *program) inspected(rep *inspect.Report, r inspect.Request, given shardify.Options) error {
+	command := convertLine(r, given)
+	p.Object("inputs", struct {
+		*inspect.Report
+		Command string `json:"command"`
+	}{rep, command})
+	if p.JSON {
+		return nil
+	}
+	rep.WriteText(p.Out)
+	if rep.Differences != nil || rep.Problems != nil {
+		p.Result("\nnext: inspect or convert those that fit together, or take the fields they share with --columns")
+		return nil
+	}
+	format, why := writers.Default(fieldsOnly(rep.Fields), rep.Keyed)
+	p.Result("\nnext: %s", command)
+	p.Result("      writes %s (%s); another with --format", format, why)
+	return nil
+}
+
+func fieldsOnly(fields []inspect.Field) []shardify.Field {
+	out := make([]shardify.Field, len(fields))
+	for i := range fields {
+		out[i] = fields[i].Field
+	}
+	return out
+}
+
+// convertLine is the command that converts what was inspected.
+func convertLine(r inspect.Request, given shardify.Options) string {
+	words := []string{"shardify", "convert"}
+	for _, in := range r.Inputs {
+		words = append(words, cli.Quote(in))
+	}
+	if r.Asked {
+		words = append(words, "--from", r.Format.Name)
+	}
+	if len(r.Columns) > 0 {
+		words = append(words, "--columns", cli.Quote(strings.Join(r.Columns, ",")))
+	}
+	for _, o := range r.Format.Options {
+		if v, ok := given[o.Name]; ok {
+			words = append(words, fmt.Sprintf("--%s=%s", o.Name, cli.Quote(v)))
+		}
+	}
+	return strings.Join(append(words, "-o", cli.Quote(inspect.Output(r.Inputs))), " ")
+}
+
+func (p *program) inspectSet(dir string) error {
+	if filepath.Base(dir) == index.ManifestName {
+		dir = filepath.Dir(dir)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, index.ManifestName))
+	if err != nil {
+		return err
+	}
+	m, err := index.DecodeManifest(b)
+	if err != nil {
+		return cli.Hint(err, "verify "+cli.Quote(dir)+" tells more")
+	}
+	s := inspect.Describe(dir, m)
+	p.Object("dataset", s)
+	if !p.JSON {
+		s.WriteText(p.Out)
+	}
+	p.Result("\nnext: verify %s", cli.Quote(dir))
+	p.Result("      %s", cli.PythonLine(dir))
+	return nil
+}
+
+func (p *program) inspectSample(ctx context.Context, r inspect.Request, n int64) error {
+	o, err := readers.Open(ctx, r.Format, readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked})
+	if err != nil {
+		return err
+	}
+	defer o.Source.Close()
+	s, err := inspect.Sample(ctx, o.Source, o.Args.Table, n)
+	if err != nil {
+		return err
+	}
+	p.Object("sample", s)
+	if !p.JSON {
+		s.WriteText(p.Out)
+	}
+	return nil
+}
+
+// sampleValue is --sample: a number shows that sample; a word is the option of
+// that name that a format declares.
+type sampleValue struct {
+	pflag.Value
+	number int64
+	option bool
+}
+
+func addSample(fs *pflag.FlagSet) *sampleValue {
+	f := fs.Lookup("sample")
+	if f == nil {
+		f = fs.VarPF(new(cli.CountValue), "sample", "", "")
+	}
+	v := &sampleValue{Value: f.Value, number: -1}
+	f.Value, f.Usage = v, strings.TrimPrefix("show sample N (from 0); or: "+f.Usage, "; or: ")
+	return v
+}
+
+func (v *sampleValue) Set(s string) error {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
+		v.number = n
+		return nil
+	}
+	v.option = true
+	return v.Value.Set(s)
+}
+
+func (v *sampleValue) Type() string { return "N|" + v.Value.Type() }

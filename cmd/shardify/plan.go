@@ -1,0 +1,44 @@
+package main
+
+import (
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/spf13/cobra"
+)
+
+func planCommand(p *program) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "plan INPUT... -o FOLDER",
+		Short: "plan a conversion, to be carried out by any number of tasks",
+		Long: `Publishes the plan in the output folder and prints it. Then run work, any task on any machine that sees the inputs and the
+folder, and merge when all tasks are done. convert does the same in one process.`,
+		Example: `shardify plan photos/ -o photos-shards
+shardify work photos-shards --task 0 --tasks 2
+shardify work photos-shards --task 1 --tasks 2
+shardify merge photos-shards`,
+	}
+	f := addSettings(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		s, err := f.settings(p, c, args)
+		if err != nil {
+			return err
+		}
+		x, err := cli.Prepare(c.Context(), s, p.machine)
+		if x != nil {
+			defer x.Job.Source.Close()
+		}
+		if err != nil {
+			return err
+		}
+		if err := x.Clear(); err != nil {
+			return err
+		}
+		if err := x.Plan.Publish(c.Context(), x.Store); err != nil {
+			return err
+		}
+		p.showPlan(x)
+		p.Result("planned: %s in %s", cli.Of(int64(len(x.Plan.Units)), "unit"), x.Output)
+		p.Result("next: shardify work %s --task 0 --tasks 1", cli.Quote(x.Output))
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"runtime/debug"
+
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/spf13/cobra"
+)
+
+// program is what every command has.
+type program struct {
+	*cli.IO
+	stdin   *os.File
+	machine host.Machine
+}
+
+func newRoot(p *program) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "shardify COMMAND",
+		Short: "convert data sets into shards that training reads fast",
+		Long: `Reads image folders, NPZ and NumPy files, and its own shards; writes shards that are mapped into memory (mmap)
+or WebDataset tars (wds), with an index, checksums and a manifest.
+
+Nothing is ever overwritten. A conversion that was stopped goes on when the same command runs again.`,
+		Example: `shardify inspect photos/
+shardify convert photos/ -o photos-shards
+shardify convert train.npz -o train-shards --columns 'x,y'
+verify photos-shards`,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return c.Help()
+			}
+			return unknownCommand(c, args[0])
+		},
+	}
+	root.AddCommand(
+		convertCommand(p), planCommand(p), workCommand(p), mergeCommand(p), inspectCommand(p),
+		formatsCommand(p), versionCommand(p), manCommand(p),
+	)
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(p.Out, cli.PageOf(c)) })
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
+	root.PersistentFlags().BoolVar(&p.JSON, "json", false, "results as one JSON object per line")
+	root.PersistentFlags().BoolVarP(&p.Quiet, "quiet", "q", false, "neither notes nor progress")
+	return root
+}
+
+func unknownCommand(root *cobra.Command, word string) error {
+	err := cli.Usage("unknown command %q", word)
+	if _, e := os.Stat(word); e == nil {
+		return cli.Hint(err, "did you mean: shardify inspect "+cli.Quote(word))
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	if m := cli.DidYouMean(word, names); m != "" {
+		return cli.Hint(err, "did you mean: shardify "+m)
+	}
+	return cli.Hint(err, "see: shardify --help")
+}
+
+// limitMemory asks the runtime to collect garbage rather than to grow past the
+// budget.
+func limitMemory(budget int64) { debug.SetMemoryLimit(budget) }

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/store"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func workCommand(p *program) *cobra.Command {
+	var task, tasks, jobs cli.CountValue
+	var memory cli.SizeValue
+	var sync cli.EnumValue
+	c := &cobra.Command{
+		Use:   "work FOLDER --task I [--tasks T]",
+		Short: "carry out one task of a plan",
+		Long: `Task I of T, counted from 0, is a fixed part of the plan's units. Tasks may run at the same time, on several machines, again,
+and in any order; what is done already is not done again.`,
+		Example: "shardify work photos-shards --task 3 --tasks 16",
+		Args:    oneFolder,
+	}
+	c.Flags().Var(&task, "task", "number of this task, from 0")
+	c.Flags().Var(&tasks, "tasks", "number of tasks; 1 if left out")
+	group(c.Flags(), "Running", func(fs *pflag.FlagSet) { addRunning(fs, &jobs, &memory, &sync) })
+	c.RunE = func(c *cobra.Command, args []string) error {
+		n := max(int(tasks), 1)
+		if int(task) >= n {
+			return cli.Usage("--task %d of --tasks %d: tasks are counted from 0", task, n)
+		}
+		x, err := cli.Reopen(args[0], store.Sync(sync.Value), int(jobs), int64(memory), p.machine)
+		if err != nil {
+			return err
+		}
+		if err := x.OpenSource(c.Context()); err != nil {
+			return err
+		}
+		defer x.Job.Source.Close()
+		if err := x.Clear(); err != nil {
+			return err
+		}
+		limitMemory(x.Memory)
+		units := x.Plan.Task(int(task), n)
+		p.Note("task %d of %d: %s, jobs %d (%s), memory %s (%s)", task, n, cli.Of(int64(len(units)), "unit"), x.Jobs, x.JobsWhy, cli.Size(x.Memory), x.MemoryWhy)
+		stop := p.Watch(x.Plan, units, &x.Job.Progress)
+		err = x.Job.Work(c.Context(), units)
+		stop()
+		if err != nil {
+			return err
+		}
+		p.workDone(x, int(task), n, len(units))
+		return nil
+	}
+	return c
+}
+
+func (p *program) workDone(x *cli.Prepared, task, tasks, units int) {
+	skipped := x.Job.Progress.Skipped.Load()
+	p.Object("work", struct {
+		Output  string `json:"output"`
+		Task    int    `json:"task"`
+		Tasks   int    `json:"tasks"`
+		Units   int    `json:"units"`
+		Shards  int64  `json:"shards"`
+		Samples int64  `json:"samples"`
+		Skipped int64  `json:"skipped"`
+	}{x.Output, task, tasks, units, x.Job.Progress.Shards.Load(), x.Job.Progress.Samples.Load(), skipped})
+	if skipped > 0 {
+		p.Note("skipped %s", cli.Of(skipped, "sample"))
+	}
+	p.Result("done: task %d of %d, %s", task, tasks, cli.Of(x.Job.Progress.Shards.Load(), "shard"))
+	p.Result("next: shardify merge %s, when all tasks are done", cli.Quote(x.Output))
+}
+
+func oneFolder(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return cli.Usage("want one folder, not %d", len(args))
+	}
+	return nil
+}

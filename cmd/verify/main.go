@@ -1,0 +1,34 @@
+// Verify checks data sets of shards, and tars and safetensors files made by
+// others.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/verifycmd"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	out := &cli.IO{Out: os.Stdout, Err: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
+	ctx, stop := cli.Signals(context.Background(), os.Exit)
+	defer stop()
+	c := verifycmd.New(out, "verify")
+	c.Version = version
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetFlagErrorFunc(cli.FlagError)
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(out.Out, cli.PageOf(c)) })
+	c.SetOut(out.Out)
+	c.SetErr(out.Err)
+	c.Flags().BoolVar(&out.JSON, "json", false, "results as one JSON object per line")
+	c.Flags().BoolVarP(&out.Quiet, "quiet", "q", false, "no progress")
+	return out.Report(ctx, "verify", c.ExecuteContext(ctx))
+}

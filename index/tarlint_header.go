@@ -1,0 +1,192 @@
+package index
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/shardify/shardify"
+)
+
+// foreignHeader is a header of any form of tar. Its slices are copies.
+type foreignHeader struct {
+	name, prefix []byte
+	size         int64
+	typ          byte
+	binary       bool // the size is in base 256
+	extended     bool // GNU sparse: more of the map follows
+}
+
+// parseForeign reads a header of any form; a problem with a rule means that it
+// is none, at an offset in the block.
+func parseForeign(b []byte) (h foreignHeader, p TarProblem) {
+	h.typ = b[156]
+	h.name = bytes.Clone(cString(b[:MaxTarName]))
+	sum, ok := parseOctal(b[tarChksum : tarChksum+8])
+	if !ok {
+		return h, TarProblem{Rule: TarBadSum, Offset: tarChksum, Detail: fmt.Sprintf("the field is %q", cString(b[tarChksum:tarChksum+8]))}
+	}
+	unsigned, signed := int64(8*' '), int64(8*' ')
+	for i, c := range b[:TarBlock] {
+		if i < tarChksum || i >= tarChksum+8 {
+			unsigned += int64(c)
+			signed += int64(int8(c)) // old tars summed signed bytes
+		}
+	}
+	if sum != unsigned && sum != signed {
+		return h, TarProblem{Rule: TarBadSum, Offset: tarChksum, Detail: fmt.Sprintf("the bytes add up to %o, stored %o", unsigned, sum)}
+	}
+	field := b[tarSize : tarSize+12]
+	h.binary = field[0]&0x80 != 0
+	if h.binary {
+		h.size, ok = parseBase256(field)
+	} else {
+		h.size, ok = parseOctal(field)
+	}
+	if !ok {
+		return h, TarProblem{Rule: TarBadHeader, Offset: tarSize, Detail: fmt.Sprintf("the size is %q", field)}
+	}
+	switch string(b[257:265]) {
+	case "ustar\x0000":
+		h.prefix = bytes.Clone(cString(b[345:500]))
+	case "ustar  \x00":
+		h.extended = b[482] != 0
+	}
+	return h, p
+}
+
+func cString(b []byte) []byte {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		return b[:i]
+	}
+	return b
+}
+
+// parseOctal reads a number among spaces and NULs; an empty field is 0.
+func parseOctal(b []byte) (int64, bool) {
+	b = bytes.Trim(b, " \x00")
+	if len(b) == 0 {
+		return 0, true
+	}
+	v, err := strconv.ParseInt(string(b), 8, 64)
+	return v, err == nil && b[0] != '+' && v >= 0
+}
+
+// parseBase256 reads GNU's binary form, big-endian after the mark.
+func parseBase256(b []byte) (int64, bool) {
+	if b[0] != 0x80 {
+		return 0, false // negative, or more than 88 bits
+	}
+	var v int64
+	for _, c := range b[1:] {
+		if v > 1<<54 {
+			return 0, false
+		}
+		v = v<<8 | int64(c)
+	}
+	return v, true
+}
+
+// tarExt is what extension headers say about the next member.
+type tarExt struct {
+	at     int64 // of the first, -1 without
+	path   []byte
+	size   int64 // -1 without
+	sparse bool
+	global bool // reported once
+}
+
+func (e *tarExt) reset() { *e = tarExt{at: -1, size: -1, global: e.global} }
+
+// extension reads a PAX or GNU extension header.
+func (l *linter) extension(h *foreignHeader, data int64) error {
+	if l.ext.at < 0 && h.typ != 'g' {
+		l.ext.at = l.at
+	}
+	if h.size > l.w.Size()-data {
+		return nil // the caller reports it
+	}
+	if h.size > maxTarMeta {
+		l.stop(TarBadHeader, l.at, h.name, "%d bytes of extension", h.size)
+		return nil
+	}
+	b, err := l.w.Bytes(data, int(h.size))
+	if err != nil {
+		return err
+	}
+	switch h.typ {
+	case 'L':
+		l.ext.path = bytes.Clone(cString(b))
+		l.found(TarGNUName, l.at, l.ext.path, "")
+	case 'K':
+		l.found(TarGNUName, l.at, nil, "of a link")
+	case 'g':
+		if !l.ext.global {
+			l.ext.global = true
+			l.found(TarPAX, l.at, nil, "for all members")
+		}
+	case 'x':
+		if at, ok := l.ext.pax(b); !ok {
+			l.stop(TarBadHeader, data+int64(at), nil, "PAX record")
+			return nil
+		}
+		l.found(TarPAX, l.at, l.ext.path, "")
+	}
+	return nil
+}
+
+// pax reads records "LENGTH KEY=VALUE\n"; at is where a bad one begins.
+func (e *tarExt) pax(b []byte) (at int, ok bool) {
+	for at < len(b) {
+		space := bytes.IndexByte(b[at:], ' ')
+		if space < 1 || space > 9 {
+			return at, false
+		}
+		n, err := strconv.Atoi(string(b[at : at+space]))
+		if err != nil || n < space+3 || n > len(b)-at || b[at+n-1] != '\n' {
+			return at, false
+		}
+		key, value, found := bytes.Cut(b[at+space+1:at+n-1], []byte("="))
+		if !found {
+			return at, false
+		}
+		switch k := string(key); {
+		case k == "path" || k == "GNU.sparse.name":
+			e.path = nil // an empty value takes the record back
+			if len(value) > 0 {
+				e.path = bytes.Clone(value)
+			}
+			e.sparse = e.sparse || k != "path"
+		case k == "size":
+			if e.size, err = strconv.ParseInt(string(value), 10, 64); err != nil || e.size < 0 {
+				return at, false
+			}
+		case bytes.HasPrefix(key, []byte("GNU.sparse.")):
+			e.sparse = true
+		}
+		at += n
+	}
+	return at, true
+}
+
+// sparseMap steps over further blocks of an old GNU sparse map.
+func (l *linter) sparseMap(data int64) (int64, error) {
+	for n := 0; ; n++ {
+		if n > 1<<16 {
+			l.stop(TarBadHeader, l.at, nil, "a sparse map without end")
+			return data, nil
+		}
+		b, err := l.w.Bytes(data, TarBlock)
+		if e, ok := err.(*shardify.Error); ok && e.Op == "" {
+			l.stop(TarTruncated, data, nil, "in a sparse map")
+			return data, nil
+		}
+		if err != nil {
+			return data, err
+		}
+		data += TarBlock
+		if b[504] == 0 {
+			return data, nil
+		}
+	}
+}

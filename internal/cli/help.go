@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Page is the help of one command, for the terminal and for its man page.
+type Page struct {
+	Use, Short string
+	Text       []string // paragraphs
+	Commands   [][2]string
+	Groups     []FlagGroup
+	Examples   []string
+}
+
+// FlagGroup is flags under one heading.
+type FlagGroup struct {
+	Heading string
+	Flags   [][2]string // "-o, --output DIR", text
+}
+
+// groupOrder is the order of headings; the one for everything else is last.
+var groupOrder = []string{"Input", "Output", "Selection", "Running", GroupFormats, "Options"}
+
+// PageOf collects a command's help.
+func PageOf(c *cobra.Command) Page {
+	p := Page{Use: c.UseLine(), Short: c.Short}
+	for para := range strings.SplitSeq(strings.TrimSpace(c.Long), "\n\n") {
+		if para != "" {
+			p.Text = append(p.Text, strings.Join(strings.Fields(para), " "))
+		}
+	}
+	p.Text = append(p.Text, "Exit codes: "+ExitCodes+".")
+	for _, s := range c.Commands() {
+		if s.IsAvailableCommand() {
+			p.Commands = append(p.Commands, [2]string{s.Name(), s.Short})
+		}
+	}
+	groups := map[string][][2]string{}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		g := "Options"
+		if a := f.Annotations[Group]; len(a) > 0 {
+			g = a[0]
+		}
+		groups[g] = append(groups[g], [2]string{flagName(f), flagText(f)})
+	})
+	for _, h := range groupOrder {
+		if f := groups[h]; f != nil {
+			p.Groups = append(p.Groups, FlagGroup{h, f})
+		}
+	}
+	for line := range strings.SplitSeq(c.Example, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			p.Examples = append(p.Examples, line)
+		}
+	}
+	return p
+}
+
+func flagName(f *pflag.Flag) string {
+	s := "--" + f.Name
+	if f.Shorthand != "" {
+		s = "-" + f.Shorthand + ", " + s
+	}
+	if t := f.Value.Type(); t != "bool" {
+		if t == "string" || t == "stringSlice" {
+			t = "TEXT"
+		}
+		if name, _ := pflag.UnquoteUsage(f); name != "" && strings.Contains(f.Usage, "`") {
+			t = name
+		}
+		s += " " + t
+	}
+	return s
+}
+
+func flagText(f *pflag.Flag) string {
+	_, s := pflag.UnquoteUsage(f)
+	if d := f.DefValue; d != "" && d != "false" && d != "[]" && d != "0" {
+		s += " [" + d + "]"
+	}
+	return s
+}
+
+// WriteHelp writes the page for a terminal of 80 columns or more.
+func WriteHelp(w io.Writer, p Page) {
+	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", p.Short, p.Use)
+	for _, t := range p.Text {
+		fmt.Fprintf(w, "\n%s\n", wrap(t, 0))
+	}
+	if len(p.Commands) > 0 {
+		fmt.Fprintf(w, "\nCommands:\n")
+		for _, c := range p.Commands {
+			fmt.Fprintf(w, "  %-12s %s\n", c[0], c[1])
+		}
+	}
+	for _, g := range p.Groups {
+		fmt.Fprintf(w, "\n%s:\n", g.Heading)
+		for _, f := range g.Flags {
+			const column = 30
+			name := "  " + f[0]
+			if len(name) >= column {
+				name += "\n" + strings.Repeat(" ", column)
+			}
+			fmt.Fprintf(w, "%-*s%s\n", column, name, wrap(f[1], column))
+		}
+	}
+	if len(p.Examples) > 0 {
+		fmt.Fprintf(w, "\nExamples:\n  %s\n", strings.Join(p.Examples, "\n  "))
+	}
+}
+
+// wrap breaks text into lines of up to 96 columns, the first already indented.
+func wrap(s string, indent int) string {
+	var b strings.Builder
+	at := indent
+	for i, word := range strings.Fields(s) {
+		switch {
+		case i == 0:
+		case at+1+len(word) > 96:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			at = indent
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += len(word)
+	}
+	return b.String()
+}
+
+// FlagError turns an error of flag parsing into one of usage that names the flag
+// that was meant.
+func FlagError(c *cobra.Command, err error) error {
+	out := Usage("%v", err)
+	if e, ok := err.(*pflag.NotExistError); ok && e.GetSpecifiedShortnames() == "" {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if m := DidYouMean(e.GetSpecifiedName(), names); m != "" {
+			out = Hint(out, "did you mean: --"+m)
+		}
+	}
+	if e, ok := err.(*pflag.InvalidValueError); ok {
+		out = Usage("--%s %v", e.GetFlag().Name, e.Unwrap())
+	}
+	return Hint(out, "see: "+c.CommandPath()+" --help")
+}
+
+// Manual writes the page as a man page.
+func Manual(w io.Writer, name, section string, p Page) {
+	esc := strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace
+	text := func(s string) string {
+		if s = esc(s); s != "" && strings.ContainsRune(".'", rune(s[0])) {
+			s = `\&` + s
+		}
+		return s
+	}
+	fmt.Fprintf(w, ".TH %q %q\n.SH NAME\n%s \\- %s\n", strings.ToUpper(name), section, esc(name), text(p.Short))
+	fmt.Fprintf(w, ".SH SYNOPSIS\n.B %s\n", text(p.Use))
+	if len(p.Text) > 0 {
+		fmt.Fprint(w, ".SH DESCRIPTION\n")
+		for _, t := range p.Text {
+			fmt.Fprintf(w, ".PP\n%s\n", text(t))
+		}
+	}
+	if len(p.Commands) > 0 {
+		fmt.Fprint(w, ".SH COMMANDS\n")
+		for _, c := range p.Commands {
+			fmt.Fprintf(w, ".TP\n.B %s\n%s\n", text(c[0]), text(c[1]))
+		}
+	}
+	for _, g := range p.Groups {
+		fmt.Fprintf(w, ".SH %s\n", strings.ToUpper(g.Heading))
+		for _, f := range g.Flags {
+			fmt.Fprintf(w, ".TP\n.B %s\n%s\n", text(f[0]), text(f[1]))
+		}
+	}
+	if len(p.Examples) > 0 {
+		fmt.Fprint(w, ".SH EXAMPLES\n.nf\n")
+		for _, e := range p.Examples {
+			fmt.Fprintln(w, text(e))
+		}
+		fmt.Fprint(w, ".fi\n")
+	}
+}
+
+// Commands lists a command and all below it that people may use.
+func Commands(c *cobra.Command) []*cobra.Command {
+	out := []*cobra.Command{c}
+	for _, s := range c.Commands() {
+		if s.IsAvailableCommand() && s.Name() != "help" && s.Name() != "completion" {
+			out = append(out, Commands(s)...)
+		}
+	}
+	return slices.Clip(out)
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+)
+
+// Size writes bytes for people.
+func Size(n int64) string { return shardify.FormatSize(n) }
+
+// Incomplete is the error of a conversion that is done but left samples out.
+func Incomplete(output string, list []index.Skip, samples int64) error {
+	s := list[0]
+	where := s.Input
+	if s.Object != "" {
+		where += " " + s.Object
+	}
+	err := fmt.Errorf("%s left out because they cannot be read, the first in %s at sample %d (%s): %w", Of(samples, "sample"), where, s.Lo, s.Reason, convert.ErrIncomplete)
+	return Hint(err, fmt.Sprintf("all of them are listed under \"skipped\" in %s/%s", output, index.ManifestName))
+}
+
+// HintMissing tells how to make what merge misses.
+func HintMissing(err error, p *Prepared) error {
+	if !errors.Is(err, convert.ErrIncomplete) {
+		return err
+	}
+	return Hint(err, fmt.Sprintf("make them: shardify work %s --task 0 --tasks 1 (what is done is not done again), then merge", Quote(p.Output)))
+}
+
+// PythonLine opens the data set.
+func PythonLine(output string) string {
+	return "python3 -c " + Quote(fmt.Sprintf("import shardify; ds = shardify.open(%q); print(len(ds), ds[0])", output))
+}
+
+// PeakMemory is the most memory that this process had resident.
+func PeakMemory() string {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return "unknown"
+	}
+	return Size(u.Maxrss << 10)
+}

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/writers"
+)
+
+// compare holds the plan against what stands in the output folder.
+func (p *Prepared) compare(fresh bool) error {
+	old, err := convert.LoadPlan(p.Store)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return p.foreign()
+	case fresh:
+		p.replace = func() error { return p.clear(old) }
+		return nil
+	case err != nil:
+		return Hint(err, "the plan in "+Quote(p.Output)+" cannot be read; --fresh removes that conversion and begins anew")
+	case old.Digest() != p.Plan.Digest():
+		return Hint(&differs{p.Output, &convert.Conflict{Diff: old.Diff(p.Plan)}}, "choose another folder: -o "+Quote(strings.TrimRight(p.Output, "/")+"-2"),
+			"or replace the conversion there: the same command with --fresh")
+	}
+	p.State = StateResume
+	if complete(p.Store) {
+		p.State = StateComplete
+	}
+	return nil
+}
+
+// differs shows a Conflict as a table.
+type differs struct {
+	output   string
+	conflict *convert.Conflict
+}
+
+func (e *differs) Error() string {
+	return e.output + " holds another conversion: " + shardify.ErrExists.Error()
+}
+
+func (e *differs) Unwrap() error { return e.conflict }
+
+// Details is the table: what differs, as it is there and as it is now.
+func (e *differs) Details() []string {
+	rows := [][3]string{{"", "there", "now"}}
+	for _, d := range e.conflict.Diff {
+		what, values, _ := strings.Cut(d, ": ")
+		there, now, ok := strings.Cut(values, " / ")
+		if !ok {
+			rows = append(rows, [3]string{d})
+			continue
+		}
+		rows = append(rows, [3]string{what, cmp.Or(there, "-"), cmp.Or(now, "-")})
+	}
+	var wide [2]int
+	for _, r := range rows {
+		if r[1] != "" {
+			wide[0], wide[1] = max(wide[0], len(r[0])), max(wide[1], len(r[1]))
+		}
+	}
+	var out []string
+	for _, r := range rows {
+		out = append(out, strings.TrimRight(fmt.Sprintf("%-*s  %-*s  %s", wide[0], r[0], wide[1], r[1], r[2]), " "))
+	}
+	return out
+}
+
+// Clear removes what earlier runs left: temporary files of dead processes and,
+// where it was asked for, the conversion that gives way to this one.
+func (p *Prepared) Clear() error {
+	if err := p.Store.Clean(); err != nil || p.replace == nil {
+		return err
+	}
+	return p.replace()
+}
+
+// foreign refuses a folder that holds anything and no plan of ours.
+func (p *Prepared) foreign() error {
+	entries, err := os.ReadDir(p.Output)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == store.Private { // an earlier run ended before its plan was there
+			continue
+		}
+		err := fmt.Errorf("%s is not empty and holds no conversion of ours (%s is there): %w", p.Output, e.Name(), shardify.ErrExists)
+		return Hint(err, "nothing is ever overwritten: choose a new folder, or empty this one yourself")
+	}
+	return nil
+}
+
+// clear removes the files of the conversion in the output folder. A plan that
+// cannot be read still tells by its presence that the folder is ours.
+func (p *Prepared) clear(old *convert.Plan) error {
+	if old != nil {
+		return old.Clear(p.Store)
+	}
+	for _, f := range writers.Formats {
+		if err := (&convert.Plan{Ext: f.Ext}).Clear(p.Store); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete tells whether the folder has a manifest.
+func complete(s shardify.Store) bool {
+	b, err := s.Open(index.ManifestName)
+	if err != nil {
+		return false
+	}
+	b.Close()
+	return true
+}
+
+// Manifest reads the manifest of the output folder.
+func (p *Prepared) Manifest() (*index.Manifest, error) {
+	b, err := p.Store.Open(index.ManifestName)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	text := make([]byte, b.Size())
+	if n, err := b.ReadAt(text, 0); n < len(text) {
+		return nil, err
+	}
+	return index.DecodeManifest(text)
+}
+
+// space compares the planned output with what may be written.
+func (s *Settings) space(p *Prepared) error {
+	if p.State == StateComplete {
+		return nil
+	}
+	need := p.Plan.OutputBytes
+	if s.MaxOutput > 0 && need > s.MaxOutput {
+		return Hint(fmt.Errorf("the output would take about %s, --max-output is %s", shardify.FormatSize(need), shardify.FormatSize(s.MaxOutput)), p.Shrink()...)
+	}
+	need -= published(p.Store)
+	if p.Free >= 0 && need > p.Free {
+		err := fmt.Errorf("the output needs about %s, %s has %s free", shardify.FormatSize(need), p.Output, shardify.FormatSize(p.Free))
+		return Hint(err, p.Shrink()...)
+	}
+	return nil
+}
+
+// published is the bytes that are there already.
+func published(s shardify.Store) (n int64) {
+	for f, err := range s.List("") {
+		if err != nil {
+			return n
+		}
+		n += f.Size
+	}
+	return n
+}

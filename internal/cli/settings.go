@@ -1,0 +1,300 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/writers"
+)
+
+// Settings are what a conversion is asked to do. Zero values mean the defaults.
+type Settings struct {
+	Inputs    []string
+	FilesFrom string // a file of names, "-" for Stdin
+	Stdin     *os.File
+	Output    string
+	From      string // input format
+	Format    string // output format
+	Columns   []string
+	Options   shardify.Options    // of the formats, as given
+	Owners    map[string][]string // option -> formats that have it
+
+	ShardSize    int64
+	ShardSamples int64
+	Limit        int64
+	Range        RangeValue
+	OnError      string
+	MaxOutput    int64
+
+	Sync   store.Sync
+	Jobs   int
+	Memory int64
+	Fresh  bool
+}
+
+// State is what stands in the output folder.
+type State int
+
+// The states of an output folder.
+const (
+	StateNew      State = iota
+	StateResume         // the same plan, not complete
+	StateComplete       // the same plan and a manifest
+)
+
+// Prepared is a planned job and what was chosen on the way.
+type Prepared struct {
+	Job    *convert.Job
+	Plan   *convert.Plan
+	Store  *store.Dir
+	Output string
+	State  State
+	Free   int64 // bytes on the output's file system; -1 unknown
+
+	FromWhy, FormatWhy string // "" after Reopen
+	Jobs               int
+	JobsWhy            string
+	Memory             int64
+	MemoryWhy          string
+	Warnings           []string
+	Litter             []shardify.Leftover // left out, but not worth recording
+
+	replace func() error // removes the conversion that gives way
+}
+
+// Prepare opens the inputs, chooses formats, plans, and compares with what is in
+// the output folder. Metadata only: nothing is written. The caller closes
+// Job.Source.
+func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err error) {
+	p = &Prepared{Output: s.Output, Store: store.NewDir(s.Output, s.Sync), Free: host.FreeSpace(s.Output)}
+	p.choose(s.Jobs, s.Memory, m)
+	if err := insideInput(s); err != nil {
+		return nil, err
+	}
+	src, opened, err := s.open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			opened.Source.Close()
+		}
+	}()
+	p.Job = &convert.Job{Source: opened.Source}
+	if err := s.plan(ctx, p, src, opened); err != nil {
+		return nil, err
+	}
+	if err := p.compare(s.Fresh); err != nil {
+		return nil, err
+	}
+	p.finish()
+	return p, s.space(p)
+}
+
+func (p *Prepared) choose(jobs int, memory int64, m host.Machine) {
+	p.Jobs, p.JobsWhy = m.Jobs(jobs)
+	p.Memory, p.MemoryWhy = m.Budget(memory)
+}
+
+// finish fills in what depends on the plan.
+func (p *Prepared) finish() {
+	p.Job.Plan, p.Job.Store, p.Job.Jobs = p.Plan, p.Store, p.Jobs
+	p.Job.Pool = shardify.NewPool(poolLimit(p.Memory))
+}
+
+// poolLimit is the share of the memory that holds samples in flight. The rest is
+// for what the sinks buffer, decoders, the plan itself and the runtime.
+func poolLimit(memory int64) int64 { return memory / 8 * 5 }
+
+func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFormat, o *readers.Opened, err error) {
+	inputs := s.Inputs
+	var list io.Reader
+	if s.FilesFrom != "" {
+		f, first, err := s.list()
+		if err != nil {
+			return src, nil, err
+		}
+		defer f.Close()
+		list = f
+		if len(inputs) == 0 && first != "" {
+			inputs = []string{first}
+		}
+	}
+	if src, p.FromWhy, err = ChooseInput(ctx, s.From, inputs); err != nil {
+		return src, nil, err
+	}
+	sinks := writers.Formats
+	if s.Format != "" {
+		sink, ok := writers.Lookup(s.Format)
+		if !ok {
+			return src, nil, unknownFormat("--format", s.Format, writers.Names())
+		}
+		sinks = []shardify.SinkFormat{sink}
+	}
+	if err := Belong(s.Options, s.Owners, &src, sinks...); err != nil {
+		return src, nil, err
+	}
+	options, err := Pick(s.Options, src.Options)
+	if err != nil {
+		return src, nil, err
+	}
+	o, err = readers.Open(ctx, src, readers.Request{
+		Inputs: s.Inputs, FilesFrom: list, Columns: s.Columns, Options: options, Jobs: p.Jobs, Asked: s.From != "",
+	})
+	return src, o, err
+}
+
+// list opens the list of inputs and peeks at its first name.
+func (s *Settings) list() (io.ReadCloser, string, error) {
+	f := s.Stdin
+	if s.FilesFrom != "-" {
+		var err error
+		if f, err = os.Open(s.FilesFrom); err != nil {
+			return nil, "", err
+		}
+	}
+	const longestName = 64 << 10
+	r := bufio.NewReaderSize(f, longestName)
+	head, _ := r.Peek(longestName)
+	first := string(head)
+	if i := strings.IndexAny(first, "\x00\n"); i >= 0 {
+		first = first[:i]
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, f}, first, nil
+}
+
+// ChooseInput is readers.Choose with errors for the command line.
+func ChooseInput(ctx context.Context, asked string, inputs []string) (shardify.SourceFormat, string, error) {
+	if _, ok := readers.Lookup(asked); asked != "" && !ok {
+		return shardify.SourceFormat{}, "", unknownFormat("--from", asked, readers.Names())
+	}
+	f, why, err := readers.Choose(ctx, asked, inputs)
+	if errors.Is(err, readers.ErrUndecided) {
+		err = Hint(Usage("%v", err), "name it with --from: "+strings.Join(readers.Names(), ", "))
+	}
+	return f, why, err
+}
+
+func unknownFormat(flag, name string, names []string) error {
+	err := Usage("%s %q: want one of %s", flag, name, strings.Join(names, ", "))
+	if m := DidYouMean(name, names); m != "" {
+		return Hint(err, fmt.Sprintf("did you mean: %s %s", flag, m))
+	}
+	return err
+}
+
+// plan chooses the output format and makes the plan.
+func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFormat, o *readers.Opened) error {
+	name := s.Format
+	p.FormatWhy = "asked for"
+	if name == "" {
+		name, p.FormatWhy = writers.Default(o.Source.Schema(), keyed(o.Source))
+	}
+	sink, _ := writers.Lookup(name)
+	p.Job.Sink = sink
+	if err := Belong(s.Options, s.Owners, &src, sink); err != nil {
+		return err
+	}
+	options, err := Pick(s.Options, sink.Options)
+	if err != nil {
+		return err
+	}
+	p.Plan, err = convert.MakePlan(ctx, convert.Request{
+		Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
+		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, Lo: s.Range.Lo, Hi: s.Range.Hi,
+		OnError: s.OnError, Recipe: s.recipe(),
+	})
+	if err == nil {
+		p.leftOut(o.LeftOut)
+	}
+	return err
+}
+
+// leftOut adds what the listing left out. Litter (hidden files, thumbnails) is
+// told but no part of the plan: it comes and goes, and a resumed conversion must
+// not care.
+func (p *Prepared) leftOut(list []shardify.Leftover) {
+	for _, l := range list {
+		if strings.HasPrefix(l.Name, ".") || l.Name == "Thumbs.db" {
+			p.Litter = append(p.Litter, l)
+		} else {
+			p.Plan.LeftOut = append(p.Plan.LeftOut, l)
+		}
+	}
+}
+
+func keyed(src shardify.Source) bool {
+	k, ok := src.(shardify.Keyer)
+	return ok && k.Keyed()
+}
+
+// recipe is what the plan records of the settings that decide bytes.
+func (s *Settings) recipe() map[string]string {
+	r := map[string]string{}
+	for name, n := range map[string]int64{"shard-size": s.ShardSize, "shard-samples": s.ShardSamples, "limit": s.Limit} {
+		if n > 0 {
+			r[name] = fmt.Sprint(n)
+		}
+	}
+	if t := s.Range.String(); t != "" {
+		r["range"] = t
+	}
+	return r
+}
+
+// insideInput refuses an output folder that is, or lies in, an input folder: the
+// next run would take our shards for inputs.
+func insideInput(s Settings) error {
+	out, err := realPath(s.Output)
+	if err != nil {
+		return err
+	}
+	for _, in := range s.Inputs {
+		st, err := os.Stat(in)
+		if err != nil || !st.IsDir() {
+			continue
+		}
+		dir, err := realPath(in)
+		if err != nil {
+			return err
+		}
+		if rel, err := filepath.Rel(dir, out); err == nil && (rel == "." || rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))) {
+			return Hint(Usage("output %s is inside the input %s", s.Output, in), "choose a folder outside of it: -o "+Quote(strings.TrimRight(in, "/")+"-shards"))
+		}
+	}
+	return nil
+}
+
+// realPath follows links as far as the path exists.
+func realPath(p string) (string, error) {
+	p, err := filepath.Abs(p)
+	if err != nil {
+		return "", err
+	}
+	rest := ""
+	for dir := p; ; dir = filepath.Dir(dir) {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
+			return p, nil // opening it will say what is wrong
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
+}

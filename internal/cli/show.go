@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/writers"
+)
+
+// PlanFacts is what a plan says before any work, also as an object of --json.
+type PlanFacts struct {
+	Input        string              `json:"input_format"`
+	Output       string              `json:"output_format"`
+	Folder       string              `json:"output"`
+	Inputs       int64               `json:"inputs"`
+	InputBytes   int64               `json:"input_bytes"` // on disk
+	DecodedBytes int64               `json:"decoded_bytes"`
+	OutputBytes  int64               `json:"output_bytes"` // estimate
+	FreeBytes    int64               `json:"free_bytes"`   // -1 unknown
+	Samples      int64               `json:"samples"`
+	Shards       int64               `json:"shards"`
+	Units        int64               `json:"units"`
+	Jobs         int                 `json:"jobs"`
+	Memory       int64               `json:"memory"`
+	Fields       []FieldBytes        `json:"fields"` // largest first
+	LeftOut      []shardify.Leftover `json:"left_out,omitempty"`
+	Digest       string              `json:"digest"`
+	Hints        []string            `json:"hints,omitempty"`
+}
+
+// FieldBytes is the share of a field, decoded. Fields of variable length are
+// known only together.
+type FieldBytes struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Facts sums up the plan.
+func (p *Prepared) Facts() PlanFacts {
+	x := p.Plan
+	f := PlanFacts{
+		Input: x.Input, Output: x.Output, Folder: p.Output, Inputs: int64(x.Table.Len()), InputBytes: x.Table.Bytes(),
+		DecodedBytes: x.DecodedBytes, OutputBytes: x.OutputBytes, FreeBytes: p.Free, Samples: x.Samples,
+		Shards: int64(len(x.Shards)), Units: int64(len(x.Units)), Jobs: p.Jobs, Memory: p.Memory,
+		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, p.Litter), Digest: x.Digest(),
+	}
+	if f.OutputBytes > 2*f.InputBytes && f.OutputBytes > 1<<20 && f.InputBytes > 0 {
+		f.Hints = p.Shrink()
+	}
+	return f
+}
+
+func (p *Prepared) fields() []FieldBytes {
+	var out []FieldBytes
+	var variable []string
+	rest := p.Plan.DecodedBytes
+	for i := range p.Plan.Schema {
+		f := &p.Plan.Schema[i]
+		if f.Levels > 0 {
+			variable = append(variable, f.Name)
+			continue
+		}
+		n := int64(f.ElemBytes()) * p.Plan.Samples
+		rest -= n
+		out = append(out, FieldBytes{f.Name, n})
+	}
+	if len(variable) > 0 {
+		name := strings.Join(variable[:min(len(variable), 3)], " + ")
+		if n := len(variable) - 3; n > 0 {
+			name += fmt.Sprintf(" + %d more", n)
+		}
+		out = append(out, FieldBytes{name, max(rest, 0)})
+	}
+	slices.SortStableFunc(out, func(a, b FieldBytes) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return out
+}
+
+// Shrink names what would make the output smaller.
+func (p *Prepared) Shrink() []string {
+	var out []string
+	x := p.Plan
+	if f := p.Job.Sink; f.SampleBytes != nil && x.Output == "wds" {
+		fixed, _ := f.SampleBytes(x.Schema, x.Keyed)
+		if over := fixed * x.Samples; over > x.DecodedBytes {
+			if m, ok := writers.Lookup("mmap"); ok && (m.Check == nil || m.Check(x.Schema, x.Keyed, nil) == nil) {
+				out = append(out, fmt.Sprintf("tar headers take %s of the output: --format mmap has none", shardify.FormatSize(over)))
+			}
+		}
+	}
+	if f := p.fields(); len(f) > 1 && x.DecodedBytes > 0 && f[0].Bytes > 0 {
+		out = append(out, fmt.Sprintf("%s takes %d %% of the data: --columns takes only the fields you name", f[0].Name, 100*f[0].Bytes/max(x.DecodedBytes, 1)))
+	}
+	return append(out, "--limit N converts the first N samples")
+}
+
+// Lines is the plan for people.
+func (p *Prepared) Lines() []string {
+	f := p.Facts()
+	var out []string
+	line := func(label, format string, args ...any) {
+		out = append(out, fmt.Sprintf("%-9s", label)+fmt.Sprintf(format, args...))
+	}
+	line("input", "%s, %s in %s (%s)", f.Input, shardify.FormatSize(f.InputBytes), Of(f.Inputs, "file"), p.FromWhy)
+	line("samples", "%s of %s, %s decoded", Count(f.Samples), Of(int64(len(p.Plan.Schema)), "field"), shardify.FormatSize(f.DecodedBytes))
+	if t := largest(f); t != "" {
+		line("largest", "%s", t)
+	}
+	for _, l := range f.LeftOut {
+		line("left out", "%s", Leftover(l))
+	}
+	free := "free space unknown"
+	if f.FreeBytes >= 0 {
+		free = shardify.FormatSize(f.FreeBytes) + " free"
+	}
+	line("output", "%s (%s): about %s in %s, %s in %s", f.Output, p.FormatWhy, shardify.FormatSize(f.OutputBytes), Of(f.Shards, "shard"), free, f.Folder)
+	line("jobs", "%d (%s)", f.Jobs, p.JobsWhy)
+	line("memory", "%s (%s)", shardify.FormatSize(f.Memory), p.MemoryWhy)
+	for _, h := range f.Hints {
+		line("smaller", "%s", h)
+	}
+	return out
+}
+
+func largest(f PlanFacts) string {
+	var out []string
+	for _, c := range f.Fields[:min(len(f.Fields), 3)] {
+		if c.Bytes > 0 {
+			out = append(out, c.Name+" "+shardify.FormatSize(c.Bytes))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Leftover is a left-out field or kind of file in words.
+func Leftover(l shardify.Leftover) string {
+	if l.Count > 0 {
+		return fmt.Sprintf("%s: %s (%s)", l.Name, l.Reason, Of(l.Count, "file"))
+	}
+	return l.Name + ": " + l.Reason
+}

@@ -1,0 +1,197 @@
+// Package inspect describes inputs and data sets: their fields, sizes and
+// samples, and the command that converts them. It reads metadata; only Sample
+// reads data.
+//
+//	r, err := inspect.Inputs(ctx, inspect.Request{Inputs: []string{"photos"}})
+//	r.WriteText(os.Stdout)
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/readers"
+)
+
+// Request says what to look at.
+type Request struct {
+	Inputs  []string
+	Format  shardify.SourceFormat
+	Why     string // of the format
+	Columns []string
+	Options shardify.Options // complete
+	Jobs    int
+	// Asked: the format was named, not found out.
+	Asked bool
+}
+
+func (r *Request) open() readers.Request {
+	return readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked}
+}
+
+// Report describes inputs.
+type Report struct {
+	Format  string `json:"format"`
+	Why     string `json:"why"`
+	Inputs  int64  `json:"inputs"`
+	Bytes   int64  `json:"bytes"` // on disk
+	Samples int64  `json:"samples"`
+	Decoded int64  `json:"decoded_bytes"` // exact, a bound or an estimate: what the format knows
+	Keyed   bool   `json:"keyed"`         // samples have names of their own
+	// InOrder is the part of Decoded that is read in order only (compressed
+	// members).
+	InOrder int64               `json:"in_order_bytes"`
+	Fields  []Field             `json:"fields"`
+	Facts   []string            `json:"facts,omitempty"`
+	LeftOut []shardify.Leftover `json:"left_out,omitempty"`
+	// Differences are there when the inputs do not fit together.
+	Differences []Difference `json:"differences,omitempty"`
+	Problems    []string     `json:"problems,omitempty"` // inputs that cannot be opened
+}
+
+// Field is a field and what it takes.
+type Field struct {
+	shardify.Field
+	SampleBytes int64 `json:"sample_bytes"` // decoded, on average; -1 unknown
+	Bytes       int64 `json:"bytes"`        // decoded, of all samples; -1 unknown
+	// Files have the field like this; 0 means all of them.
+	Files int64 `json:"files,omitempty"`
+}
+
+// Inputs opens the inputs together. If they do not fit together it describes
+// them one by one and says how they differ.
+func Inputs(ctx context.Context, r Request) (*Report, error) {
+	o, err := readers.Open(ctx, r.Format, r.open())
+	if err != nil {
+		return r.apart(ctx, err)
+	}
+	defer o.Source.Close()
+	rep := &Report{Format: r.Format.Name, Why: r.Why, Inputs: int64(o.Args.Table.Len()), Bytes: o.Args.Table.Bytes(), LeftOut: o.LeftOut}
+	return rep, rep.source(ctx, o.Source)
+}
+
+// source adds what one source knows.
+func (r *Report) source(ctx context.Context, src shardify.Source) error {
+	var bytes int64
+	for s, err := range src.Spans(ctx, convert.SpanBytes) {
+		if err != nil {
+			return err
+		}
+		r.Samples += s.Samples()
+		bytes += s.Bytes
+		if s.Run > 0 {
+			r.InOrder += s.Bytes
+		}
+	}
+	r.Decoded += bytes
+	if k, ok := src.(shardify.Keyer); ok {
+		r.Keyed = k.Keyed()
+	}
+	if l, ok := src.(shardify.Reporter); ok {
+		r.LeftOut = append(r.LeftOut, l.Leftovers()...)
+	}
+	if d, ok := src.(shardify.Describer); ok {
+		r.Facts = append(r.Facts, d.Describe()...)
+	}
+	r.Fields = fieldsOf(src.Schema(), r.Samples, bytes)
+	return nil
+}
+
+// fieldsOf shares the bytes out: fixed fields are known, what is left belongs to
+// the fields of variable length, and is one's own if there is one.
+func fieldsOf(schema []shardify.Field, samples, bytes int64) []Field {
+	var out []Field
+	variable, rest := 0, bytes
+	for i := range schema {
+		f := Field{Field: schema[i], SampleBytes: -1, Bytes: -1}
+		if f.Levels > 0 {
+			variable++
+		} else {
+			f.SampleBytes = int64(f.ElemBytes())
+			f.Bytes = f.SampleBytes * samples
+			rest -= f.Bytes
+		}
+		out = append(out, f)
+	}
+	for i := range out {
+		if out[i].Levels > 0 && variable == 1 && samples > 0 {
+			out[i].Bytes = max(rest, 0)
+			out[i].SampleBytes = out[i].Bytes / samples
+		}
+	}
+	return out
+}
+
+// maxApart bounds how many inputs are opened one by one.
+const maxApart = 1000
+
+// apart describes inputs that do not fit together, each by itself. Formats whose
+// samples are spread over several files cannot be taken apart.
+func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
+	if !errors.Is(cause, shardify.ErrSchema) || r.Format.Name == "files" || r.Options.Bool("zip") {
+		return nil, cause
+	}
+	t, left, err := readers.List(ctx, r.Format, r.open())
+	if err != nil || t.Len() < 2 {
+		return nil, cause
+	}
+	rep := &Report{Format: r.Format.Name, Why: r.Why, Inputs: int64(t.Len()), Bytes: t.Bytes(), LeftOut: left}
+	m := merger{byField: map[string][]variant{}}
+	for i := range min(t.Len(), maxApart) {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		one := &shardify.Table{Roots: t.Roots}
+		one.Append(t.Root(i), string(t.NameBytes(i)), t.Size(i), t.ModTime(i))
+		src, err := r.Format.Open(ctx, shardify.OpenArgs{Table: one, Options: r.Options, Jobs: r.Jobs})
+		if err != nil {
+			rep.Problems = append(rep.Problems, err.Error())
+			continue
+		}
+		part := &Report{}
+		err = part.source(ctx, src)
+		src.Close()
+		if err != nil {
+			rep.Problems = append(rep.Problems, err.Error())
+			continue
+		}
+		rep.Samples += part.Samples
+		rep.Decoded += part.Decoded
+		m.add(t.Name(i), part.Fields)
+	}
+	if t.Len() > maxApart {
+		rep.Facts = append(rep.Facts, fmt.Sprintf("only the first %d of %d files were looked at", maxApart, t.Len()))
+	}
+	rep.Fields, rep.Differences = m.result()
+	if rep.Differences == nil && rep.Problems == nil {
+		return nil, cause // each is fine, and so are all fields: not ours to explain
+	}
+	return rep, nil
+}
+
+// Output is a name for the folder of shards made from the inputs.
+func Output(inputs []string) string {
+	base := "data"
+	if len(inputs) > 0 {
+		base = filepath.Base(filepath.Clean(inputs[0]))
+		if len(inputs) > 1 || strings.ContainsAny(base, "*?[") {
+			if dir := filepath.Base(filepath.Dir(filepath.Clean(inputs[0]))); dir != "." && dir != "/" && !strings.ContainsAny(dir, "*?[") {
+				base = dir
+			}
+		}
+		if ext := filepath.Ext(base); slices.Contains([]string{".npz", ".npy", ".tar"}, ext) {
+			base = strings.TrimSuffix(base, ext)
+		}
+		base = strings.Trim(base, "*?[].-_/")
+	}
+	if base == "" {
+		base = "data"
+	}
+	return base + "-shards"
+}

@@ -1,0 +1,86 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// Set describes a data set by its manifest.
+type Set struct {
+	Folder   string           `json:"folder"`
+	Manifest *index.Manifest  `json:"-"`
+	Format   string           `json:"format"`
+	Samples  int64            `json:"samples"`
+	Bytes    int64            `json:"bytes"`
+	Shards   []shardify.Shard `json:"shards"`
+	Fields   []Field          `json:"fields"`
+	Digest   string           `json:"xxh3"`
+}
+
+// Describe sums up a manifest.
+func Describe(folder string, m *index.Manifest) *Set {
+	return &Set{Folder: folder, Manifest: m, Format: m.Format, Samples: m.Samples, Bytes: m.Bytes, Shards: m.Shards,
+		Fields: fieldsOf(m.Schema, m.Samples, m.Bytes), Digest: m.Digest}
+}
+
+// shownShards is how many shards are listed.
+const shownShards = 10
+
+// WriteText writes the facts for people.
+func (s *Set) WriteText(w io.Writer) {
+	m := s.Manifest
+	fmt.Fprintf(w, "%s: data set of %s shards, %s in %s, %s\n", s.Folder, m.Format, plural(m.Samples, "sample"), plural(int64(len(m.Shards)), "shard"), shardify.FormatSize(m.Bytes))
+	fmt.Fprintf(w, "made from %s of %s, %s\n\n", plural(m.Inputs.Count, "file"), m.Inputs.Format, shardify.FormatSize(m.Inputs.Bytes))
+	for _, name := range slices.Sorted(maps.Keys(m.Splits)) {
+		x := m.Splits[name]
+		fmt.Fprintf(w, "  %s/  %s in %s\n", name, plural(x.Samples, "sample"), plural(x.Shards, "shard"))
+	}
+	if len(s.Fields) > 0 {
+		writeFields(w, s.Fields, 0)
+	}
+	var lines []string
+	for i, x := range m.Shards {
+		if i == shownShards {
+			lines = append(lines, fmt.Sprintf("... and %d more", len(m.Shards)-i))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("%s  %s, %s", x.Name, plural(x.Samples, "sample"), shardify.FormatSize(x.Bytes)))
+	}
+	section(w, "shards:", lines)
+	lines = nil
+	for _, k := range slices.Sorted(maps.Keys(m.Recipe)) {
+		lines = append(lines, k+" "+m.Recipe[k])
+	}
+	section(w, "recipe:", lines)
+	lines = nil
+	for _, l := range m.LeftOut {
+		lines = append(lines, leftover(l))
+	}
+	section(w, "left out:", lines)
+	lines = nil
+	for _, k := range m.Skipped {
+		lines = append(lines, fmt.Sprintf("%s %s samples [%d, %d): %s", k.Input, k.Object, k.Lo, k.Hi, k.Reason))
+	}
+	section(w, "skipped:", lines)
+}
+
+// WriteText writes the sample for people.
+func (s *Shown) WriteText(w io.Writer) {
+	fmt.Fprintf(w, "sample %d", s.Sample)
+	if s.Key != "" {
+		fmt.Fprintf(w, " %q", s.Key)
+	}
+	fmt.Fprintf(w, " (sample %d of %s)\n", s.In, s.Input)
+	name, typ := 0, 0
+	for _, v := range s.Values {
+		name, typ = max(name, len(v.Field)), max(typ, len(v.Type))
+	}
+	for _, v := range s.Values {
+		fmt.Fprintf(w, "  %-*s  %-*s  %s\n", name, v.Field, typ, v.Type, v.Text)
+	}
+}

@@ -1,0 +1,186 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// manyFields is how many fields are listed one by one.
+const manyFields = 50
+
+// WriteText writes the report for people, without the command.
+func (r *Report) WriteText(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s, %s (%s)\n", r.Format, plural(r.Inputs, "file"), shardify.FormatSize(r.Bytes), r.Why)
+	fmt.Fprintf(w, "%s, %s decoded", plural(r.Samples, "sample"), shardify.FormatSize(r.Decoded))
+	if r.InOrder > 0 {
+		fmt.Fprintf(w, ", %d %% of it compressed as streams that are read in order", 100*r.InOrder/max(r.Decoded, 1))
+	}
+	if r.Keyed {
+		fmt.Fprint(w, ", samples have names of their own")
+	}
+	fmt.Fprint(w, "\n\n")
+	writeFields(w, r.Fields, r.Inputs)
+	section(w, "", r.Facts)
+	var left []string
+	for _, l := range r.LeftOut {
+		left = append(left, leftover(l))
+	}
+	section(w, "left out:", left)
+	var diff []string
+	for _, d := range r.Differences {
+		diff = append(diff, fmt.Sprintf("%s is %s in %s: %s", d.Field, d.Type, plural(d.Files, "file"), examples(d)))
+	}
+	section(w, "the inputs do not fit together:", diff)
+	section(w, "cannot be opened:", r.Problems)
+}
+
+func examples(d Difference) string {
+	s := strings.Join(d.Examples, ", ")
+	if int64(len(d.Examples)) < d.Files {
+		s += ", ..."
+	}
+	return s
+}
+
+func leftover(l shardify.Leftover) string {
+	if l.Count > 0 {
+		return fmt.Sprintf("%s: %s (%s)", l.Name, l.Reason, plural(l.Count, "file"))
+	}
+	return l.Name + ": " + l.Reason
+}
+
+func section(w io.Writer, head string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	if head != "" {
+		fmt.Fprintln(w, head)
+	}
+	for _, l := range lines {
+		fmt.Fprintf(w, "  %s\n", l)
+	}
+}
+
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.FormatInt(n, 10) + " " + noun + "s"
+}
+
+// row is a line of the table: a field, or several of one type and prefix.
+type row struct{ name, typ, each, all, note string }
+
+func writeFields(w io.Writer, fields []Field, inputs int64) {
+	rows := []row{{"field", "type", "a sample", "in all", ""}}
+	visible := make([]Field, 0, len(fields))
+	schema := make([]shardify.Field, len(fields))
+	for i := range fields {
+		schema[i] = fields[i].Field
+	}
+	for i := range fields {
+		if !shardify.Companion(schema, i) {
+			visible = append(visible, fields[i])
+		}
+	}
+	if len(visible) > manyFields {
+		rows = append(rows, grouped(visible)...)
+	} else {
+		for i := range visible {
+			rows = append(rows, rowOf(&visible[i], inputs))
+		}
+	}
+	var name, typ int
+	for _, r := range rows {
+		name, typ = max(name, len(r.name)), max(typ, len(r.typ))
+	}
+	for _, r := range rows {
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %-*s  %-*s  %10s  %10s  %s", name, r.name, typ, r.typ, r.each, r.all, r.note), " "))
+	}
+}
+
+func rowOf(f *Field, inputs int64) row {
+	r := row{f.Name, TypeOf(&f.Field), bytesOr(f.SampleBytes), bytesOr(f.Bytes), notes(&f.Field)}
+	if f.Files > 0 {
+		r.note = strings.TrimSpace(fmt.Sprintf("in %d of %d files  %s", f.Files, inputs, r.note))
+	}
+	return r
+}
+
+func bytesOr(n int64) string {
+	if n < 0 {
+		return "varies"
+	}
+	return shardify.FormatSize(n)
+}
+
+// notes are the facts that a field carries: its classes, its unit.
+func notes(f *shardify.Field) string {
+	var out []string
+	if l := f.Labels(); l != nil {
+		s := strings.Join(l[:min(len(l), 8)], ", ")
+		if len(l) > 8 {
+			s += ", ..."
+		}
+		out = append(out, fmt.Sprintf("%d names: %s", len(l), s))
+	}
+	for _, k := range []string{"unit", "time"} {
+		if v := f.Attrs[k]; v != "" {
+			out = append(out, k+" "+v)
+		}
+	}
+	if f.Counter != "" {
+		out = append(out, "length shared: "+f.Counter)
+	}
+	return strings.Join(out, "; ")
+}
+
+// grouped joins fields of one type whose names begin alike up to the first
+// separator, in the order of their first member.
+func grouped(fields []Field) []row {
+	type key struct{ prefix, typ string }
+	at := map[key]int{}
+	var groups [][]*Field
+	for i := range fields {
+		f := &fields[i]
+		k := key{prefix(f.Name), TypeOf(&f.Field)}
+		if g, ok := at[k]; ok {
+			groups[g] = append(groups[g], f)
+			continue
+		}
+		at[k] = len(groups)
+		groups = append(groups, []*Field{f})
+	}
+	var rows []row
+	for _, g := range groups {
+		if len(g) < 3 {
+			for _, f := range g {
+				rows = append(rows, rowOf(f, 0))
+			}
+			continue
+		}
+		var each, all int64
+		for _, f := range g {
+			each, all = sum(each, f.SampleBytes), sum(all, f.Bytes)
+		}
+		rows = append(rows, row{prefix(g[0].Name) + "*", TypeOf(&g[0].Field), bytesOr(each), bytesOr(all), fmt.Sprintf("%d fields, %s ... %s", len(g), g[0].Name, g[len(g)-1].Name)})
+	}
+	return rows
+}
+
+// prefix is the name up to and with its first separator, or up to its first
+// digit.
+func prefix(name string) string {
+	if i := strings.IndexAny(name, "_/."); i > 0 {
+		return name[:i+1]
+	}
+	if i := strings.IndexAny(name, "0123456789"); i > 0 {
+		return name[:i]
+	}
+	return name
+}

@@ -1,0 +1,279 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"golang.org/x/sync/errgroup"
+)
+
+// comparison reads the inputs again as the plan says, and the data set as its
+// readers do, and compares the values.
+type comparison struct {
+	*set
+	source, ours shardify.Source
+	pool         *shardify.Pool
+	byName       map[string]int // shards of the set
+}
+
+// against compares the values of the chosen shards with the source.
+func (s *set) against(ctx context.Context) error {
+	c := comparison{set: s, byName: map[string]int{}, pool: shardify.NewPool(int64(s.o.Jobs) * 4 * convert.SpanBytes)}
+	if s.manifest == nil {
+		return errors.New("values against the source: only a data set with its manifest can be compared")
+	}
+	for i := range s.shards {
+		c.byName[s.shards[i].Name] = i
+	}
+	if err := c.open(ctx); err != nil || c.ours == nil {
+		return err
+	}
+	defer c.ours.Close()
+	defer c.source.Close()
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(s.o.Jobs)
+	for _, u := range s.plan.Units {
+		if ctx.Err() != nil {
+			break
+		}
+		g.Go(func() error { return c.unit(ctx, u) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// open opens both sides. An error means that nothing can be compared.
+func (c *comparison) open(ctx context.Context) error {
+	var err error
+	if c.plan == nil {
+		if c.plan, err = convert.LoadPlan(c.store); err != nil {
+			return fmt.Errorf("values against the source: the plan says which samples went where: %w", err)
+		}
+	}
+	p := c.plan
+	table := *p.Table
+	if n := len(c.o.Inputs); n > 0 {
+		if n != len(table.Roots) {
+			return fmt.Errorf("values against the source: %d inputs given, the data set was made from %d: %q", n, len(table.Roots), table.Roots)
+		}
+		table.Roots = c.o.Inputs
+	}
+	c.source, err = openSource(ctx, c.o, p.Input, shardify.OpenArgs{
+		Table: &table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: c.o.Jobs,
+	})
+	if err != nil {
+		return fmt.Errorf("values against the source: %w", err)
+	}
+	if a, b := schemaText(c.source.Schema()), schemaText(c.schema); a != b {
+		c.source.Close()
+		return fmt.Errorf("values against the source: the source has other fields than the data set: %s, not %s: %w", a, b, shardify.ErrSchema)
+	}
+	folder := &shardify.Table{Roots: []string{filepath.Join(c.o.Dir, filepath.FromSlash(c.prefix))}}
+	folder.Append(0, index.ManifestName, shardify.SizeUnknown, 0)
+	c.ours, err = openSource(ctx, c.o, c.format, shardify.OpenArgs{Table: folder})
+	if err != nil {
+		c.source.Close()
+		p := problemOf(LevelValues, index.ManifestName, err)
+		p.What = "values were not compared: the data set cannot be opened: " + p.What
+		c.add(p)
+	}
+	return nil
+}
+
+func schemaText(schema []shardify.Field) string { b, _ := json.Marshal(schema); return string(b) }
+
+func openSource(ctx context.Context, o *Options, name string, a shardify.OpenArgs) (shardify.Source, error) {
+	i := slices.IndexFunc(o.Sources, func(f shardify.SourceFormat) bool { return f.Name == name })
+	if i < 0 {
+		return nil, shardify.Unsupported("input format %q", name)
+	}
+	if a.Options == nil {
+		var err error
+		if a.Options, err = shardify.CheckOptions(o.Sources[i].Options, nil); err != nil {
+			return nil, err
+		}
+	}
+	return o.Sources[i].Open(ctx, a)
+}
+
+// unit compares the shards that come from one run, in its order.
+func (c *comparison) unit(ctx context.Context, u convert.Unit) error {
+	l := &lane{c: c}
+	defer l.close()
+	for i := u.Lo; i < u.Hi; i++ {
+		if j, ok := c.byName[c.plan.ShardName(i)]; ok && c.results[j].read {
+			if err := l.shard(ctx, i, j); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lane is the readers of one goroutine.
+type lane struct {
+	c      *comparison
+	source shardify.Reader
+	run    uint32
+	ours   shardify.Reader
+	number int // of the shard in the set
+	at     int64
+}
+
+func (l *lane) close() {
+	if l.source != nil {
+		l.source.Close()
+		l.source = nil
+	}
+	if l.ours != nil {
+		l.ours.Close()
+		l.ours = nil
+	}
+}
+
+// shard compares planned shard i, which is shard j of the set.
+func (l *lane) shard(ctx context.Context, i, j int) error {
+	p, e := l.c.plan, &l.c.shards[j]
+	l.number, l.at = j, 0
+	skips := l.c.skips(e.Name)
+	for _, s := range p.Spans[p.Shards[i].Lo:p.Shards[i].Hi] {
+		for _, part := range kept(s, skips[l.c.inputName(s.Input)]) {
+			if l.at+part.Samples() > e.Samples {
+				l.c.add(l.count(i, e))
+				return nil
+			}
+			if err := l.span(ctx, part); err != nil {
+				return err
+			}
+			l.at += part.Samples()
+		}
+	}
+	if l.at != e.Samples {
+		l.c.add(l.count(i, e))
+	}
+	return nil
+}
+
+func (l *lane) count(i int, e *expected) Problem {
+	p := simple(LevelValues, KindMismatch, e.Name, "samples")
+	p.Want = &Side{convert.PlanName, fmt.Sprintf("%d less those skipped", l.c.plan.Shards[i].Samples)}
+	p.Got = &Side{e.from, fmt.Sprint(e.Samples)}
+	return p
+}
+
+func (c *comparison) inputName(i uint32) string {
+	if int(i) < c.plan.Table.Len() {
+		return c.plan.Table.Name(int(i))
+	}
+	return ""
+}
+
+// skips are the samples of each input that the shard leaves out: of its receipt,
+// else of the whole set.
+func (c *comparison) skips(shard string) map[string][]index.Skip {
+	list := c.manifest.Skipped
+	if r, err := c.receipt(c.receiptName(shard)); err == nil {
+		list = r.Skipped
+	}
+	by := map[string][]index.Skip{}
+	for _, s := range list {
+		by[s.Input] = append(by[s.Input], s)
+	}
+	return by
+}
+
+// kept is what is left of a span.
+func kept(s shardify.Span, skips []index.Skip) []shardify.Span {
+	out := []shardify.Span{s}
+	for _, k := range skips {
+		var next []shardify.Span
+		for _, o := range out {
+			a, b := o, o
+			a.Hi, b.Lo = min(o.Hi, k.Lo), max(o.Lo, k.Hi)
+			if a.Lo < a.Hi {
+				next = append(next, a)
+			}
+			if b.Lo < b.Hi {
+				next = append(next, b)
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+// span compares one span with the next samples of the shard. That either side
+// cannot be read is a problem of that span alone.
+func (l *lane) span(ctx context.Context, s shardify.Span) error {
+	theirs, err := l.reader(&l.source, l.c.source, s.Run)
+	if err != nil {
+		return err
+	}
+	ours, err := l.reader(&l.ours, l.c.ours, 0)
+	if err != nil {
+		return err
+	}
+	memA, memB := l.c.pool.Overdraft(), l.c.pool.Overdraft()
+	defer memA.Release()
+	defer memB.Release()
+	a, err := theirs.Read(ctx, s, memA)
+	if err == nil && int64(a.Samples) != s.Samples() {
+		err = fmt.Errorf("reader gave %d samples for span [%d, %d)", a.Samples, s.Lo, s.Hi)
+	}
+	if err != nil {
+		l.source = closed(l.source)
+		return l.unread(ctx, "source: "+l.c.inputName(s.Input), s, err)
+	}
+	e := &l.c.shards[l.number]
+	b, err := ours.Read(ctx, shardify.Span{Lo: e.first + l.at, Hi: e.first + l.at + s.Samples()}, memB)
+	if err != nil {
+		l.ours = closed(l.ours)
+		return l.unread(ctx, "data set", s, err)
+	}
+	l.compare(a, b, s)
+	return nil
+}
+
+func closed(r shardify.Reader) shardify.Reader {
+	r.Close() // what a failed read leaves behind is not defined
+	return nil
+}
+
+func (l *lane) reader(have *shardify.Reader, src shardify.Source, run uint32) (shardify.Reader, error) {
+	if have == &l.source && l.source != nil && l.run != run {
+		l.source = closed(l.source)
+	}
+	if *have == nil {
+		r, err := src.Reader(run)
+		if err != nil {
+			return nil, err
+		}
+		*have = r
+		if have == &l.source {
+			l.run = run
+		}
+	}
+	return *have, nil
+}
+
+func (l *lane) unread(ctx context.Context, side string, s shardify.Span, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	e := &l.c.shards[l.number]
+	p := problemOf(LevelValues, e.Name, err)
+	p.What = fmt.Sprintf("%d samples were not compared, %s cannot be read: %v", s.Samples(), side, err)
+	p.Object, p.Field, p.Offset = "", "", -1
+	p.Sample = e.sample(l.at)
+	l.c.add(p)
+	return nil
+}

@@ -1,0 +1,238 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+)
+
+// derived makes anew, in memory, what follows from the shards: offset indexes,
+// the files for foreign loaders, the manifest. Nothing of it is believed unless
+// its digest is the recorded one; only a manifest has none elsewhere.
+type derived struct {
+	s        *set
+	over     *overlay
+	finished bool
+}
+
+func newDerived(s *set) *derived {
+	return &derived{s: s, over: &overlay{Store: s.store, mem: store.NewMem()}}
+}
+
+// file is the right content of a file, nil if it cannot be told. The error is
+// that of the context.
+func (d *derived) file(ctx context.Context, f *otherFile) ([]byte, error) {
+	content, ok := d.over.mem.Files()[f.Name]
+	if !ok && f.shard >= 0 && f.Name == d.s.shards[f.shard].Name+index.TarIndexExt {
+		if b, err := d.tarIndex(ctx, &d.s.shards[f.shard]); err == nil {
+			d.over.mem.Set(f.Name, b)
+		}
+	} else if !ok && !d.finished {
+		d.finished = true
+		d.finish(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	content = d.over.mem.Files()[f.Name]
+	if content == nil || index.DigestOf(content) != f.Digest {
+		return nil, nil
+	}
+	return content, nil
+}
+
+// tarIndex walks a tar.
+func (d *derived) tarIndex(ctx context.Context, e *expected) ([]byte, error) {
+	b, err := d.s.store.Open(e.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	var w index.TarWindow
+	w.Reset(&watched{ctx, b, &d.s.o.Progress.Bytes}, b.Size(), make([]byte, windowBytes))
+	tar := index.TarWalker{TarWindow: &w}
+	end := b.Size() - index.TarEnd
+	if end < 0 {
+		return nil, shardify.Corrupt(0, "tar of %d bytes", b.Size())
+	}
+	tar.Part(0, end)
+	var key, out []byte
+	for {
+		t, err := tar.Next()
+		if errors.Is(err, io.EOF) {
+			return index.AppendTarIndex(out, end), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		k, _, ok := index.SplitKey(t.Name)
+		if !ok {
+			return nil, shardify.Corrupt(t.Offset, "member %q", t.Name)
+		}
+		if out == nil || !bytes.Equal(k, key) {
+			out = index.AppendTarIndex(out, t.Offset)
+			key = append(key[:0], k...)
+		}
+	}
+}
+
+// finish lets the output format write its files for the whole set. That it
+// fails means that they cannot be told.
+func (d *derived) finish(ctx context.Context) {
+	sink := d.s.sink()
+	if sink == nil || sink.Finish == nil {
+		return
+	}
+	set := shardify.FinishedSet{Schema: d.s.schema, Options: d.s.outputOptions(sink)}
+	for i := range d.s.shards {
+		set.Shards = append(set.Shards, d.s.shards[i].Shard)
+	}
+	_, _ = sink.Finish(ctx, d.over, set)
+}
+
+// sink is the output format of the set, nil if this program has none.
+func (s *set) sink() *shardify.SinkFormat {
+	i := slices.IndexFunc(s.o.Sinks, func(f shardify.SinkFormat) bool { return f.Name == s.format })
+	if i < 0 {
+		return nil
+	}
+	return &s.o.Sinks[i]
+}
+
+// outputOptions are those of the plan, else what the recipe has of them.
+func (s *set) outputOptions(sink *shardify.SinkFormat) shardify.Options {
+	if s.plan == nil {
+		s.plan, _ = convert.LoadPlan(s.store)
+	}
+	if s.plan != nil {
+		return s.plan.OutputOptions
+	}
+	given := shardify.Options{}
+	for _, o := range sink.Options {
+		if v, ok := s.manifest.Recipe[o.Name]; ok {
+			given[o.Name] = v
+		}
+	}
+	full, err := shardify.CheckOptions(sink.Options, given)
+	if err != nil {
+		return given
+	}
+	return full
+}
+
+// manifest is the manifest as a merge of the receipts makes it, nil if some are
+// missing.
+func (d *derived) manifest(ctx context.Context) []byte {
+	s := d.s
+	sink := s.sink()
+	if s.plan == nil || sink == nil {
+		return nil
+	}
+	d.over.hide = index.ManifestName
+	j := convert.Job{Plan: s.plan, Sink: *sink, Store: d.over}
+	if _, err := j.Merge(ctx); err != nil {
+		return nil
+	}
+	return d.over.mem.Files()[index.ManifestName]
+}
+
+// explainManifest reports a damaged manifest, with what was changed if that can
+// be told.
+func (s *set) explainManifest(ctx context.Context, d *derived) error {
+	if s.damaged == nil {
+		return nil
+	}
+	p := *s.damaged
+	want := s.fixed
+	if want == nil {
+		want = d.manifest(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		have, err := s.text(index.ManifestName)
+		switch {
+		case want == nil:
+			p.Fix = "restore it from a copy, or remove it and run the same convert command again"
+		case err == nil && len(have) == len(want):
+			p.Offset = int64(firstDiff(have, want))
+			p.What = fmt.Sprintf("%d bytes are changed, the first is %#02x and was %#02x; %s", countDiff(have, want), have[p.Offset], want[p.Offset], p.What)
+		case err == nil && bytes.HasPrefix(want, have):
+			p.Offset, p.What = int64(len(have)), "is truncated"
+		case err == nil:
+			p.What = "is not what the receipts say; " + p.What
+		}
+	}
+	s.add(p)
+	if !s.o.Repair {
+		return nil
+	}
+	return s.repairFile(ctx, index.ManifestName, want)
+}
+
+// overlay is a store whose writes stay in memory.
+type overlay struct {
+	shardify.Store
+	mem  *store.Mem
+	hide string // a published file that is not seen
+}
+
+func (o *overlay) Open(name string) (shardify.Blob, error) {
+	if b, err := o.mem.Open(name); err == nil {
+		return b, nil
+	}
+	if name == o.hide {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return o.Store.Open(name)
+}
+
+func (o *overlay) Create(name string) (shardify.Pending, error) { return o.mem.Create(name) }
+
+// Remove removes nothing: nobody asked for it.
+func (o *overlay) Remove(string) error { return nil }
+
+// List is that of the store below; what is written here is never listed.
+func (o *overlay) List(dir string) iter.Seq2[shardify.FileInfo, error] {
+	return func(yield func(shardify.FileInfo, error) bool) {
+		for f, err := range o.Store.List(dir) {
+			if err == nil && f.Name == o.hide {
+				continue
+			}
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
+// sub is a folder of a store.
+type sub struct {
+	shardify.Store
+	prefix string // with a slash at its end
+}
+
+func (u *sub) Open(name string) (shardify.Blob, error)      { return u.Store.Open(u.prefix + name) }
+func (u *sub) Create(name string) (shardify.Pending, error) { return u.Store.Create(u.prefix + name) }
+func (u *sub) Remove(name string) error                     { return u.Store.Remove(u.prefix + name) }
+
+func (u *sub) List(dir string) iter.Seq2[shardify.FileInfo, error] {
+	return func(yield func(shardify.FileInfo, error) bool) {
+		for f, err := range u.Store.List(strings.TrimSuffix(u.prefix+dir, "/")) {
+			f.Name = strings.TrimPrefix(f.Name, u.prefix)
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}

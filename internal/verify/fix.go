@@ -1,0 +1,129 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+)
+
+// What helps with a problem; fix turns it into words.
+const (
+	fixRepair = "repair" // make the file anew from the shards
+	fixRemake = "remake" // convert the shard again
+	fixRemove = "remove"
+)
+
+// remedies gather what helps, by file, for the command at the end.
+type remedies struct {
+	rebuild, remake, remove map[string]bool
+	plan                    bool // the folder has one
+}
+
+func newRemedies() remedies {
+	return remedies{map[string]bool{}, map[string]bool{}, map[string]bool{}, false}
+}
+
+// fix says what helps with a problem and remembers it.
+func (s *set) fix(p *Problem) string {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	name := s.prefix + p.File
+	switch p.Fix {
+	case fixRepair:
+		s.c.rebuild[name] = true
+		return s.o.repairCommand()
+	case fixRemake:
+		s.c.remake[name] = true
+		return s.o.remakeCommand(s.c.plan, name)
+	case fixRemove:
+		s.c.remove[name] = true
+		return s.o.removeCommand(name)
+	}
+	return p.Fix
+}
+
+func (o *Options) repairCommand() string {
+	c := o.Command
+	if c == "" {
+		c = "verify"
+	}
+	return c + " " + quote(o.Dir) + " --repair"
+}
+
+func (o *Options) removeCommand(names ...string) string {
+	words := []string{"rm -f"}
+	for _, n := range names {
+		words = append(words, quote(filepath.Join(o.Dir, filepath.FromSlash(n))))
+	}
+	return strings.Join(words, " ")
+}
+
+// remakeCommand makes shards again from the inputs. The manifest goes first: a
+// folder that has one is left as it is.
+func (o *Options) remakeCommand(plan bool, names ...string) string {
+	if !plan {
+		return "convert the inputs again into a new folder (this one has no plan any more)"
+	}
+	dir := quote(o.Dir)
+	return o.removeCommand(append([]string{index.ManifestName}, names...)...) + " && " + againCommand(dir)
+}
+
+func againCommand(dir string) string { return "shardify work " + dir + " && shardify merge " + dir }
+
+// maxNamed is how many files one command names.
+const maxNamed = 20
+
+// next is the command that helps most.
+func next(c *collector, o *Options) string {
+	switch {
+	case len(c.remake) > 0:
+		// What else is damaged would stand in the way: nothing is overwritten.
+		names := slices.Sorted(maps.Keys(c.remake))
+		for _, n := range slices.Sorted(maps.Keys(c.rebuild)) {
+			if n != index.ManifestName {
+				names = append(names, n)
+			}
+		}
+		if len(names) > maxNamed {
+			return fmt.Sprintf("remove %s and the %d damaged files, then %s", index.ManifestName, len(names), againCommand(quote(o.Dir)))
+		}
+		return o.remakeCommand(c.plan, names...)
+	case len(c.rebuild) > 0 && !o.Repair:
+		return o.repairCommand()
+	case len(c.remove) > maxNamed:
+		return fmt.Sprintf("remove the %d files that do not belong to the data set", len(c.remove))
+	case len(c.remove) > 0:
+		return o.removeCommand(slices.Sorted(maps.Keys(c.remove))...)
+	case c.report.State == StateUnfinished && c.plan:
+		return "shardify work " + quote(o.Dir) + " && shardify merge " + quote(o.Dir) + " (or the same convert command again)"
+	case c.report.State == StateUnfinished:
+		return "run the same convert command again"
+	}
+	return ""
+}
+
+// hasPlan looks for a plan, which remaking needs.
+func (s *set) hasPlan() bool {
+	b, err := s.store.Open(convert.PlanName)
+	if err != nil {
+		return false
+	}
+	b.Close()
+	return true
+}
+
+// quote writes a word as a POSIX shell would take it.
+func quote(s string) string {
+	safe := s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r))
+	}) < 0
+	if safe {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

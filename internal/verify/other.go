@@ -1,0 +1,154 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// maxFlip is the longest text whose every bit is tried against its digest.
+const maxFlip = 1 << 20
+
+// checkOther checks the published files that are no shards: sizes and digests.
+// They are small next to the shards, so they are read whatever part of those is.
+func (s *set) checkOther(ctx context.Context) {
+	for i := range s.other {
+		if ctx.Err() != nil {
+			return
+		}
+		s.checkFile(&s.other[i])
+	}
+}
+
+func (s *set) checkFile(f *otherFile) {
+	b, err := s.store.Open(f.Name)
+	if err != nil {
+		f.bad = errors.Is(err, fs.ErrNotExist)
+		s.openError(err, f.Name, f.from, f.Bytes, fixRepair)
+		return
+	}
+	defer b.Close()
+	if size := b.Size(); size != f.Bytes {
+		f.bad = true
+		s.add(sizeProblem(f.Name, f.from, f.Bytes, size, fixRepair))
+		return
+	}
+	digest, err := digestOf(b)
+	switch {
+	case err != nil:
+		s.addError(LevelIndex, f.Name, err)
+	case digest != f.Digest:
+		f.bad = true // explain reports it, with the place if it can be told
+	}
+}
+
+// digestOf digests a file in pieces.
+func digestOf(b shardify.Blob) (string, error) {
+	buf := bufferPool.Get().(*buffers)
+	defer bufferPool.Put(buf)
+	p := &pieces{r: b, size: b.Size(), buf: buf.piece}
+	return p.rest()
+}
+
+// diagnose reports the shards whose digest is wrong, now that all digests are
+// known.
+func (s *set) diagnose() {
+	owner := map[string]string{}
+	for i := range s.shards {
+		if s.shards[i].vouched {
+			owner[s.shards[i].Digest] = s.shards[i].Name
+		}
+	}
+	for i := range s.shards {
+		e, r := &s.shards[i], &s.results[i]
+		if !e.vouched || r.digest == "" || r.digest == e.Digest {
+			continue
+		}
+		level := LevelChecksum
+		if s.layout != nil {
+			level = LevelStructure // of the header
+		}
+		p := digestProblem(level, e.Name, e.from, e.Digest, r.digest)
+		p.Object, p.Offset = r.object, r.offset
+		switch other := owner[r.digest]; {
+		case other != "":
+			p.Kind, p.What = KindSwapped, "holds what "+other+" should hold: digest"
+		case r.what != "":
+			p.What = r.what + "; digest"
+		case r.sound && s.layout != nil:
+			p.What = "a sound shard, but not the one that was converted: digest"
+		}
+		s.add(p)
+	}
+}
+
+// explain reports the other files that are damaged. Those that can be made anew
+// from the shards are compared with what they should be, which tells the place,
+// and are repaired on request.
+func (s *set) explain(ctx context.Context) error {
+	d := newDerived(s)
+	for i := range s.other {
+		f := &s.other[i]
+		if !f.bad {
+			continue
+		}
+		want, err := d.file(ctx, f)
+		if err != nil {
+			return err
+		}
+		s.explainFile(f, want)
+		if s.o.Repair {
+			if err := s.repairFile(ctx, f.Name, want); err != nil {
+				return err
+			}
+		}
+	}
+	return s.explainManifest(ctx, d)
+}
+
+// explainFile compares a damaged file with its right content, nil if that cannot
+// be told.
+func (s *set) explainFile(f *otherFile, want []byte) {
+	have, err := s.text(f.Name)
+	if err != nil || int64(len(have)) != f.Bytes {
+		return // reported before
+	}
+	got := index.DigestOf(have)
+	p := digestProblem(LevelIndex, f.Name, f.from, f.Digest, got)
+	p.Fix = fixRepair
+	if want == nil {
+		if at, mask, ok := flipDigest(have, &s.c.flips, f.Digest); ok {
+			p.Offset, p.What = int64(at), flipText(have[at], mask)+"; digest"
+		} else {
+			p.Fix = ""
+		}
+	} else {
+		at := firstDiff(have, want)
+		p.Offset = int64(at)
+		p.What = fmt.Sprintf("%d bytes are changed, the first is %#02x and was %#02x; digest", countDiff(have, want), have[at], want[at])
+	}
+	s.add(p)
+}
+
+func firstDiff(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return max(n-1, 0)
+}
+
+func countDiff(a, b []byte) (n int) {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,245 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/writers/mmap"
+	"github.com/shardify/shardify/writers/wds"
+	"github.com/shardify/shardify/writers/writertest"
+)
+
+// made is a source of invented samples, all in one input.
+type made struct {
+	writertest.Schema
+	whole *shardify.Batch
+}
+
+func makeSource(s writertest.Schema, samples int, seed uint64) *made {
+	return &made{s, writertest.Batches(s, samples, seed, max(samples, 1))[0]}
+}
+
+func (m *made) Close() error { return nil }
+func (m *made) Keyed() bool  { return m.Schema.Keyed }
+
+func (m *made) CheckKeys(int, func([]byte) error) error { return nil }
+
+type madeSource struct{ *made }
+
+func (m madeSource) Schema() []shardify.Field { return m.Fields }
+
+func (m madeSource) Spans(context.Context, int64) iter.Seq2[shardify.Span, error] {
+	return func(yield func(shardify.Span, error) bool) {
+		n := int64(m.whole.Samples)
+		for lo := int64(0); lo < n; lo += 3 {
+			if !yield(shardify.Span{Lo: lo, Hi: min(lo+3, n), Bytes: 100}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m madeSource) Reader(uint32) (shardify.Reader, error) { return madeReader{m.made}, nil }
+
+type madeReader struct{ *made }
+
+func (m madeReader) Read(_ context.Context, s shardify.Span, _ *shardify.Arena) (*shardify.Batch, error) {
+	b := writertest.Slice(m.whole, int(s.Lo), int(s.Hi))
+	b.First = shardify.ID{Input: s.Input, Sample: s.Lo}
+	return b, nil
+}
+
+// sourceFormat serves src under the name that build puts into plans.
+func sourceFormat(src *made) shardify.SourceFormat {
+	return shardify.SourceFormat{Name: "made", Open: func(context.Context, shardify.OpenArgs) (shardify.Source, error) { return madeSource{src}, nil }}
+}
+
+func sinkOf(t testing.TB, format string) (shardify.SinkFormat, shardify.Options) {
+	t.Helper()
+	f := map[string]shardify.SinkFormat{"mmap": mmap.Format, "wds": wds.Format}[format]
+	given := shardify.Options{}
+	if format == "wds" {
+		given["dali"] = "true"
+	}
+	o, err := shardify.CheckOptions(f.Options, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, o
+}
+
+// job plans a conversion of src in shards of perShard samples.
+func job(t testing.TB, s shardify.Store, format string, src *made, perShard int) *convert.Job {
+	t.Helper()
+	sink, options := sinkOf(t, format)
+	table := &shardify.Table{Roots: []string{"/nowhere"}}
+	table.Append(0, "in.made", 100, 0)
+	plan, err := convert.MakePlan(context.Background(), convert.Request{
+		Input: "made", Source: madeSource{src}, Args: shardify.OpenArgs{Table: table},
+		Output: sink, Options: options, ShardSamples: int64(perShard),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &convert.Job{Plan: plan, Source: madeSource{src}, Sink: sink, Store: s, Pool: shardify.NewPool(1 << 30), Jobs: 1}
+}
+
+// build converts src into a data set in memory.
+func build(t testing.TB, format string, src *made, perShard int) *store.Mem {
+	t.Helper()
+	m := store.NewMem()
+	if _, err := job(t, m, format, src, perShard).Convert(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// check verifies a store; jobs are few, so that tests say where they fail.
+func check(t testing.TB, s shardify.Store, change func(*Options)) *Report {
+	t.Helper()
+	sinkM, _ := sinkOf(t, "mmap")
+	sinkW, _ := sinkOf(t, "wds")
+	o := Options{Store: s, Sinks: []shardify.SinkFormat{sinkM, sinkW}, Sources: []shardify.SourceFormat{}, Jobs: 1}
+	if change != nil {
+		change(&o)
+	}
+	r, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatalf("verify: %v", err)
+	}
+	return r
+}
+
+// quick turns off the search for flipped bits in texts, which takes a while for
+// each damage.
+func quick(t testing.TB) {
+	t.Helper()
+	old := flipWork
+	flipWork = 0
+	t.Cleanup(func() { flipWork = old })
+}
+
+func schema(t testing.TB, name string) writertest.Schema {
+	t.Helper()
+	all := writertest.Schemas()
+	i := slices.IndexFunc(all, func(s writertest.Schema) bool { return s.Name == name })
+	if i < 0 {
+		t.Fatalf("no schema %q", name)
+	}
+	return all[i]
+}
+
+// small is one field of each kind that the format carries.
+func small(t testing.TB, format string) *made {
+	t.Helper()
+	var s writertest.Schema
+	if format == "mmap" {
+		s = writertest.Schema{Name: "small", Fields: append(slices.Clone(schema(t, "nullable numbers").Fields), schema(t, "two levels").Fields[0],
+			shardify.Field{Name: "b", DType: shardify.Bool})}
+		s.Keyed = true
+	} else {
+		s = writertest.Schema{Name: "small", Fields: append(slices.Clone(schema(t, "jagged").Fields[:1]), schema(t, "images of several types").Fields...)}
+	}
+	return makeSource(s, 7, 5)
+}
+
+// published are the names of the files that readers see.
+func published(m *store.Mem) []string {
+	var names []string
+	for _, n := range slices.Sorted(maps.Keys(m.Files())) {
+		if !strings.HasPrefix(n, store.Private+"/") {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+func list(r *Report) string {
+	var b strings.Builder
+	for i := range r.Problems {
+		fmt.Fprintf(&b, "\n  %s %s %s", r.Problems[i].Level, r.Problems[i].Kind, r.Problems[i].String())
+	}
+	return b.String()
+}
+
+func TestASoundSetHasNoProblem(t *testing.T) {
+	for _, s := range writertest.Schemas() {
+		for _, format := range []string{"mmap", "wds"} {
+			sink, o := sinkOf(t, format)
+			if sink.Check(s.Fields, s.Keyed, o) != nil {
+				continue
+			}
+			for _, samples := range []int{1, 20} {
+				t.Run(fmt.Sprintf("%s/%s/%d", format, s.Name, samples), func(t *testing.T) {
+					m := build(t, format, makeSource(s, samples, 1), 8)
+					r := check(t, m, nil)
+					if len(r.Problems) > 0 || r.Err() != nil || r.State != StateComplete || r.Next != "" {
+						t.Fatalf("%v %s next %q:%s", r.Err(), r.State, r.Next, list(r))
+					}
+					shards := int64(samples+7) / 8
+					if n := r.Counts; n.Samples != int64(samples) || n.Shards != shards || n.ShardsRead != shards || n.BytesRead != n.Bytes || n.Bytes == 0 {
+						t.Errorf("counts %+v", n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestEveryFlippedByteIsFound: all bytes of all published files, one at a time.
+func TestEveryFlippedByteIsFound(t *testing.T) {
+	quick(t)
+	for _, format := range []string{"mmap", "wds"} {
+		t.Run(format, func(t *testing.T) {
+			m := build(t, format, small(t, format), 4)
+			var all, exact, near int
+			for _, name := range published(m) {
+				a, e, n := flipAll(t, m, name)
+				all, exact, near = all+a, exact+e, near+n
+			}
+			t.Logf("%s: %d bytes of %d files flipped, all found in the right file; %d placed exactly, %d within 512 bytes", format, all, len(published(m)), exact, near)
+		})
+	}
+}
+
+func flipAll(t *testing.T, m *store.Mem, name string) (all, exact, near int) {
+	t.Helper()
+	good := m.Files()[name]
+	for i := range good {
+		bad := slices.Clone(good)
+		bad[i] ^= 1 << (i % 8)
+		if i%3 == 0 {
+			bad[i] = ^good[i]
+		}
+		d := m.Clone()
+		d.Set(name, bad)
+		r := check(t, d, nil)
+		var here, at, by bool
+		for _, p := range r.Problems {
+			here = here || p.File == name && !p.Note
+			if p.File == name && p.Offset >= 0 {
+				at = at || p.Offset == int64(i)
+				by = by || p.Offset/index.TarBlock == int64(i)/index.TarBlock
+			}
+		}
+		if !here || r.OK() {
+			t.Fatalf("%s byte %d: %#02x for %#02x is not found in that file:%s", name, i, bad[i], good[i], list(r))
+		}
+		all++
+		if at {
+			exact++
+		} else if by {
+			near++
+		}
+	}
+	return all, exact, near
+}

@@ -1,0 +1,107 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/writers"
+)
+
+// Options say what to check and how far.
+type Options struct {
+	// Dir is the data set's folder: where it is read, unless Store is set, and
+	// how commands in fixes name it.
+	Dir   string
+	Store shardify.Store
+	// Command is how fixes name this program; "" means "verify".
+	Command string
+	// Sources and Sinks are the tables of formats, nil for those of this
+	// program. They serve to compare values and to make files for foreign loaders
+	// anew.
+	Sources []shardify.SourceFormat
+	Sinks   []shardify.SinkFormat
+
+	Read Part
+	Seed uint64 // decides which shards a percentage takes
+
+	// Against compares values with the source. Inputs replace the plan's roots,
+	// one for one; none means that the inputs are where they were.
+	Against bool
+	Inputs  []string
+
+	Repair   bool
+	Jobs     int // shards at once; 0 means GOMAXPROCS
+	Keep     int // problems kept in the report; 0 means 10,000
+	Progress *Progress
+}
+
+// Progress may be read while Run works.
+type Progress struct {
+	Bytes, Total, Shards atomic.Int64
+}
+
+// ErrNotDataSet: the folder holds nothing to check.
+var ErrNotDataSet = errors.New("neither a data set nor shards")
+
+// Run checks a data set. Whatever is wrong with the data is in the report; an
+// error means that the check itself could not be made.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if o.Store == nil {
+		st, err := os.Stat(o.Dir)
+		if err != nil {
+			return nil, err
+		}
+		if !st.IsDir() {
+			return nil, fmt.Errorf("%s is not a folder", o.Dir)
+		}
+		o.Store = store.NewDir(o.Dir, store.SyncShard)
+	}
+	if o.Progress == nil {
+		o.Progress = &Progress{}
+	}
+	if o.Jobs <= 0 {
+		o.Jobs = runtime.GOMAXPROCS(0)
+	}
+	if o.Sources == nil {
+		o.Sources = readers.Formats
+	}
+	if o.Sinks == nil {
+		o.Sinks = writers.Formats
+	}
+	c := newCollector(o.Keep)
+	s := &set{o: &o, c: c, store: o.Store}
+	if err := s.run(ctx); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	r := c.finish()
+	r.Next = next(c, &o)
+	return r, nil
+}
+
+// Err is nil when nothing is wrong; else it wraps convert.ErrIncomplete and says
+// how much is.
+func (r *Report) Err() error {
+	switch {
+	case !r.OK():
+		return &incomplete{fmt.Sprintf("%d problems", r.Total-r.Repaired)}
+	case r.State == StateUnfinished:
+		return &incomplete{"the conversion is not finished"}
+	}
+	return nil
+}
+
+type incomplete struct{ msg string }
+
+func (e *incomplete) Error() string   { return e.msg }
+func (e *incomplete) Is(t error) bool { return t == convert.ErrIncomplete }

@@ -1,0 +1,127 @@
+// Package verifycmd is the command verify, which is a program of its own and a
+// command of shardify: flags, one call, and the printing.
+package verifycmd
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/verify"
+	"github.com/spf13/cobra"
+)
+
+type flags struct {
+	read    string
+	seed    uint64
+	against inputs
+	repair  bool
+	jobs    cli.CountValue
+	show    int
+}
+
+// New returns the command. name is how the user calls it: "verify" or "shardify
+// verify". The flags --json and --quiet, which set fields of o, are the caller's.
+func New(o *cli.IO, name string) *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "verify FOLDER [--against [INPUT...]]",
+		Short: "find every byte of a data set that is not as it was converted",
+		Long: `Checks from cheap to dear: the manifest, names and sizes of all files, offset indexes, the structure of every shard, and the
+checksums of all shards or of the part that --read names. Every problem is listed with file, place, and both sides; a damaged shard does
+not stop the others. A conversion that is not finished is checked as far as it got, and exits with 3.
+
+With --against, the inputs are read again and every value is compared. INPUT... says where they are now, if they have moved.
+
+Files that follow from the shards (offset indexes, files for other loaders, the manifest) can be made anew with --repair. Shards are never
+touched: the last line says how to convert the damaged ones again.
+
+Tars and safetensors files made by others, or folders of them, are checked for what makes some loader misread them.`,
+		Example: name + ` photos-shards
+` + name + ` photos-shards --read 5%
+` + name + ` photos-shards --against photos/
+` + name + ` photos-shards --repair
+` + name + ` downloaded/*.tar`,
+		Args: cobra.ArbitraryArgs,
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.read, "read", "all", "whose data to read: all, none, a `PART` such as 1/8 (parts 1/8 to 8/8 are all), or 5% at random")
+	fs.Uint64Var(&f.seed, "seed", 0, "choose the shards of a percentage by this `NUMBER`; at random if left out")
+	fs.Var(&f.against, "against", "compare the values with the inputs")
+	fs.Lookup("against").NoOptDefVal = recorded
+	fs.BoolVar(&f.repair, "repair", false, "make damaged indexes, files for other loaders and the manifest anew")
+	fs.Var(&f.jobs, "jobs", "shards checked at once; the number of processors if left out")
+	fs.IntVar(&f.show, "show", 100, "print at most `N` problems; 0 means all")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !c.Flags().Changed("seed") {
+			f.seed = rand.Uint64()
+		}
+		return f.run(c.Context(), o, name, args)
+	}
+	return c
+}
+
+// recorded stands for the inputs where the plan has them.
+const recorded = "\x00recorded"
+
+// inputs is the flag --against, which may stand alone or have a value.
+type inputs struct {
+	set  bool
+	list []string
+}
+
+func (v *inputs) Set(s string) error {
+	v.set = true
+	if s != recorded {
+		v.list = append(v.list, s)
+	}
+	return nil
+}
+
+func (v *inputs) String() string { return strings.Join(v.list, " ") }
+
+// Type is shown in help.
+func (v *inputs) Type() string { return "[INPUT...]" }
+
+func (f *flags) run(ctx context.Context, o *cli.IO, name string, args []string) error {
+	if len(args) == 0 {
+		return cli.Hint(cli.Usage("want a folder to verify"), "see: "+name+" --help")
+	}
+	part, err := verify.ParsePart(f.read)
+	if err != nil {
+		return cli.Usage("--read: %v", err)
+	}
+	dir := args[0]
+	if filepath.Base(dir) == "shardify.json" {
+		dir = filepath.Dir(dir)
+	}
+	opt := verify.Options{
+		Dir: dir, Command: name, Read: part, Seed: f.seed, Against: f.against.set, Inputs: append(f.against.list, args[1:]...),
+		Repair: f.repair, Jobs: int(f.jobs), Keep: f.show, Progress: &verify.Progress{},
+	}
+	if f.show <= 0 {
+		opt.Keep = 1 << 30
+	}
+	foreign := verify.IsForeign(dir)
+	if !foreign && len(args) > 1 && !f.against.set {
+		return cli.Hint(cli.Usage("want one folder, not %d", len(args)), "to compare with inputs: "+name+" "+cli.Quote(args[0])+" --against "+cli.Quote(args[1]))
+	}
+	if foreign && (f.against.set || f.repair) {
+		return cli.Usage("%s is no data set: --against and --repair are for data sets", args[0])
+	}
+	stop := watch(o, opt.Progress)
+	var r *verify.Report
+	if foreign {
+		r, err = verify.Lint(ctx, args, opt)
+	} else {
+		r, err = verify.Run(ctx, opt)
+	}
+	stop()
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	return show(o, dir, args, f, r)
+}

@@ -1,0 +1,278 @@
+"""The data set: any sample by its number."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from fnmatch import fnmatchcase
+from functools import partial
+from operator import index
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import manifest as mf
+from .batch import Batch, Sample
+from .errors import SchemaError, UnsupportedError
+from .layout import counter_of
+from .mmapshard import MmapShard
+from .readers import gather
+from .schema import KEY, KEY_FIELD, Field, differences, visible
+from .tarshard import TarShard
+from .views import Concat, JaggedColumn, join_offsets, split_rows, starts_of
+
+Transform = Callable[[Dict[str, Any]], Any]
+AnyShard = Union[MmapShard, TarShard]
+
+
+def _open_limit() -> int:
+    """Shards kept open: each takes a file descriptor, of which others want some too."""
+    try:
+        import resource
+
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    except (ImportError, OSError, ValueError):
+        return 128
+    return 4096 if soft < 0 else max(16, min(soft // 4, 4096))
+
+
+class Dataset:
+    """Samples of one or more data sets of one schema; made by `shardify.open`.
+
+    Shards are mapped when they are first touched, in each process for itself:
+    a data set may be pickled, forked and spawned freely.
+    """
+
+    def __init__(
+        self,
+        manifests: Sequence[mf.Manifest],
+        columns: Optional[Sequence[str]] = None,
+        transform: Optional[Transform] = None,
+    ) -> None:
+        self._manifests = tuple(manifests)
+        self.transform = transform
+        first = self._manifests[0]
+        for m in self._manifests[1:]:
+            _check_compatible(first, m)
+        every = ((KEY_FIELD,) if first.keyed else ()) + visible(first.fields)
+        wanted = _select(every, columns)
+        self.schema: Tuple[Field, ...] = tuple(f for f in wanted if f.name != KEY)
+        self._names = [f.name for f in wanted]
+        self._shards = [(m, shard) for m in self._manifests for shard in m.shards]
+        self._starts = starts_of([shard.samples for _, shard in self._shards])
+        self._columnar = all(m.format == "mmap" for m in self._manifests)
+        self._limit = _open_limit()
+        self._open: Dict[int, AnyShard] = {}
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_open": {}}
+
+    # ---- what it is
+
+    @property
+    def fields(self) -> List[str]:
+        """The keys of every sample, except `__key__`."""
+        return [f.name for f in self.schema]
+
+    @property
+    def manifests(self) -> List[Dict[str, Any]]:
+        """The JSON of each data set's shardify.json."""
+        return [m.raw for m in self._manifests]
+
+    @property
+    def manifest(self) -> Dict[str, Any]:
+        if len(self._manifests) > 1:
+            raise ValueError("%d data sets have as many manifests: use .manifests" % len(self._manifests))
+        return self._manifests[0].raw
+
+    def field(self, name: str) -> Field:
+        for f in self.schema:
+            if f.name == name:
+                return f
+        if name == KEY and KEY in self._names:
+            return KEY_FIELD
+        raise KeyError("no field %r; there are %s" % (name, ", ".join(self._names)))
+
+    def labels(self, name: str) -> List[str]:
+        """Names of the codes 0, 1, ... of a field: class names."""
+        labels = self.field(name).labels
+        if labels is None:
+            with_labels = [f.name for f in self.schema if f.labels is not None]
+            raise KeyError("field %s has no labels; fields with labels: %s" % (name, ", ".join(with_labels) or "none"))
+        return labels
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def __repr__(self) -> str:
+        folders = ", ".join(m.folder for m in self._manifests)
+        lines = ["shardify.Dataset(%s: %d samples, %d shards)" % (folders, len(self), len(self._shards))]
+        return "\n".join(lines + ["  %s: %s" % (f.name, f.describe()) for f in self.schema])
+
+    # ---- samples
+
+    def __getitem__(self, key: Any) -> Any:
+        """`ds[i]`: one sample. `ds[a:b]`: a view, nothing is read. `ds[[i, j, ...]]`: as __getitems__."""
+        if isinstance(key, slice):
+            return View(self, range(*key.indices(len(self))))
+        if isinstance(key, (list, tuple, range)) or (isinstance(key, np.ndarray) and key.ndim > 0):
+            return self.__getitems__(key)
+        i = index(key)
+        n = len(self)
+        if not -n <= i < n:
+            raise IndexError("sample %d of %d" % (i, n))
+        sample = self._sample(i + n if i < 0 else i)
+        return sample if self.transform is None else self.transform(sample)
+
+    def _sample(self, i: int) -> Sample:
+        k = bisect_right(self._starts, i) - 1
+        sample = Sample(self._shard(k).sample(i - self._starts[k]))
+        sample.schema = self.schema
+        return sample
+
+    def __getitems__(self, indices: Any) -> Sequence[Any]:
+        """Many samples at once, column by column: what DataLoader calls for a batch.
+
+        Their arrays are views of arrays that belong to this batch.
+        """
+        rows = _rows(indices, len(self))
+        if self._columnar and len(rows):
+            batch: Sequence[Sample] = self._gather(rows)
+        else:
+            batch = [self._sample(i) for i in rows.tolist()]
+        return batch if self.transform is None else [self.transform(s) for s in batch]
+
+    def _gather(self, rows: npt.NDArray[np.int64]) -> Batch:
+        parts = []
+        for k, at, local in split_rows(rows, self._starts):
+            shard = self._shard(k)
+            assert isinstance(shard, MmapShard)
+            parts.append((at, shard.readers, local))
+        columns = {}
+        for name in self._names:
+            columns[name] = gather([(at, readers[name], local) for at, readers, local in parts], len(rows))
+        return Batch(columns, len(rows), self.schema)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def _shard(self, k: int) -> AnyShard:
+        shard = self._open.get(k)
+        if shard is None:
+            m, record = self._shards[k]
+            by_name = {f.name: f for f in m.fields + (KEY_FIELD,)}
+            wanted = [by_name[name] for name in self._names]
+            shard = MmapShard(m, record, wanted) if m.format == "mmap" else TarShard(m, record, wanted)
+            # Dropping the oldest closes its file once nothing refers to its arrays.
+            while len(self._open) >= self._limit:
+                self._open.pop(next(iter(self._open)), None)
+            self._open[k] = shard
+        return shard
+
+    # ---- columns
+
+    def column(self, name: str) -> Any:
+        """All values of one field, without reading them: np.memmap when one shard
+        holds them, else a `Concat`; a `JaggedColumn` when lengths differ.
+
+        Values are as stored: bf16 as the bits in u16 (see bf16_to_f32). Only mmap
+        sets have columns.
+        """
+        f = self.field(name)
+        if not self._columnar:
+            raise UnsupportedError("column(%r): a wds set has no columns; convert with --format mmap" % name)
+        if f.levels == 0:
+            return self._tensor(name, f.shape, f)
+        values = self._tensor(name + "#values", f.shape, f)
+        lists = [self._mapped(k).array(self._counter(k, name) + "#offsets") for k in range(len(self._shards))]
+        inner = [self._mapped(k).array(name + "#offsets1") for k in range(len(self._shards))] if f.levels == 2 else None
+        return JaggedColumn(
+            partial(self._one, name), values, join_offsets(lists), None if inner is None else join_offsets(inner)
+        )
+
+    def _mapped(self, k: int) -> MmapShard:
+        shard = self._shard(k)
+        assert isinstance(shard, MmapShard)
+        return shard
+
+    def _counter(self, k: int, name: str) -> str:
+        return name if name == KEY else counter_of(next(f for f in self._shards[k][0].fields if f.name == name))
+
+    def _one(self, name: str, i: int) -> Any:
+        k = bisect_right(self._starts, i) - 1
+        return self._mapped(k).readers[name].one(i - self._starts[k])
+
+    def _tensor(self, tensor: str, shape: Tuple[int, ...], f: Field) -> Any:
+        count = len(self._shards)
+        if count == 0:
+            return np.empty((0,) + shape, f.numpy)
+        if count == 1:
+            return self._mapped(0).memmap(tensor)
+        if tensor == f.name:
+            lengths = [shard.samples for _, shard in self._shards]
+        else:
+            lengths = [self._mapped(k).tensors[tensor].shape[0] for k in range(count)]
+        return Concat([partial(self._array, k, tensor) for k in range(count)], lengths)
+
+    def _array(self, k: int, tensor: str) -> npt.NDArray[Any]:
+        return self._mapped(k).array(tensor)
+
+
+class View(Sequence[Any]):
+    """Some samples of a data set, by a range of their numbers: what `ds[a:b]` gives."""
+
+    def __init__(self, ds: Dataset, rows: range) -> None:
+        self.ds, self.rows = ds, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return View(self.ds, self.rows[key])
+        if isinstance(key, (list, tuple, range)) or (isinstance(key, np.ndarray) and key.ndim > 0):
+            return self.__getitems__(key)
+        return self.ds[self.rows[index(key)]]
+
+    def __getitems__(self, indices: Any) -> Sequence[Any]:
+        rows = _rows(indices, len(self.rows))
+        return self.ds.__getitems__(self.rows.start + rows * self.rows.step)
+
+    @property
+    def schema(self) -> Tuple[Field, ...]:
+        return self.ds.schema
+
+    def __repr__(self) -> str:
+        return "%d samples %r of %r" % (len(self), self.rows, self.ds)
+
+
+def _rows(indices: Any, n: int) -> npt.NDArray[np.int64]:
+    rows = np.asarray(indices)
+    if rows.size == 0:
+        return np.empty(0, np.int64)
+    if rows.dtype.kind not in "iu" or rows.ndim != 1:
+        raise TypeError("samples are chosen by a list of integers, not %s %r" % (rows.dtype, rows.shape))
+    wrong = (rows < -n) | (rows >= n) if rows.dtype.kind == "i" else rows >= n
+    if wrong.any():
+        raise IndexError("sample %d of %d" % (rows[wrong.argmax()], n))
+    rows = rows.astype(np.int64)
+    return np.where(rows < 0, rows + n, rows)
+
+
+def _select(every: Tuple[Field, ...], columns: Optional[Sequence[str]]) -> Tuple[Field, ...]:
+    if columns is None:
+        return every
+    if isinstance(columns, str):
+        columns = columns.split(",")
+    for pattern in columns:
+        if not any(fnmatchcase(f.name, pattern) for f in every):
+            raise SchemaError("columns: no field %s; there are %s" % (pattern, ", ".join(f.name for f in every)))
+    return tuple(f for f in every if any(fnmatchcase(f.name, p) for p in columns))
+
+
+def _check_compatible(a: mf.Manifest, b: mf.Manifest) -> None:
+    lines = differences(visible(a.fields), visible(b.fields), a.folder, b.folder)
+    if a.keyed != b.keyed:
+        lines.append("__key__: only in %s" % (a.folder if a.keyed else b.folder))
+    if lines:
+        raise SchemaError("%s and %s do not fit each other:\n  %s" % (a.folder, b.folder, "\n  ".join(lines)))

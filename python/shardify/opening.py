@@ -1,0 +1,43 @@
+"""From a path to a checked manifest."""
+
+from __future__ import annotations
+
+import os
+from typing import Optional, Union
+
+from . import manifest as mf
+from .errors import SchemaError, UnsupportedError, corrupt
+
+
+def load(path: Union[str, "os.PathLike[str]"], split: Optional[str], check: bool) -> mf.Manifest:
+    """The manifest of one folder, or of one split of it."""
+    folder = os.fspath(path)
+    if os.path.basename(folder) == mf.NAME and os.path.isfile(folder):
+        folder = os.path.dirname(folder) or "."
+    m = mf.load(folder)
+    if m.splits or split is not None:
+        m = _split(m, folder, split)
+    if m.format not in ("mmap", "wds"):
+        raise UnsupportedError("%s: format %r is for others; this package reads mmap and wds" % (folder, m.format))
+    if check:
+        mf.check_files(m)
+    return m
+
+
+def _split(m: mf.Manifest, folder: str, split: Optional[str]) -> mf.Manifest:
+    if not m.splits:
+        raise SchemaError("%s has no splits; open it without split=%r" % (folder, split))
+    names = ", ".join(sorted(m.splits))
+    if split is None:
+        some = "val" if "train" not in m.splits else "train"
+        raise SchemaError(
+            "%s has the splits %s: name one, as in shardify.open(%r, split=%r)" % (folder, names, folder, some)
+        )
+    if split not in m.splits:
+        raise SchemaError("%s has no split %r; it has %s" % (folder, split, names))
+    sub = mf.load(os.path.join(folder, split))
+    want = m.splits[split].get("xxh3")
+    if sub.digest != want:
+        root = os.path.join(folder, mf.NAME)
+        raise corrupt(os.path.join(sub.folder, mf.NAME), "xxh3 is %s, %s says %s" % (sub.digest, root, want))
+    return sub

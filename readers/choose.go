@@ -1,0 +1,202 @@
+package readers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/walk"
+)
+
+// ErrUndecided: the inputs do not tell their format, or tell several.
+var ErrUndecided = errors.New("input format undecided")
+
+// sample bounds how many arguments are looked at, and how many names in folders.
+const (
+	sampleInputs = 64
+	sampleNames  = 2000
+	sampleDirs   = 64
+)
+
+// Choose finds the format of the inputs: the one asked for, or what the first
+// bytes and the names say. why says it for people.
+func Choose(ctx context.Context, asked string, inputs []string) (f shardify.SourceFormat, why string, err error) {
+	if asked != "" {
+		f, ok := Lookup(asked)
+		if !ok {
+			return f, "", fmt.Errorf("%w: no format %q, want one of %s", ErrUndecided, asked, strings.Join(Names(), ", "))
+		}
+		return f, "asked for", nil
+	}
+	first := ""
+	for i, in := range inputs[:min(len(inputs), sampleInputs)] {
+		if err := ctx.Err(); err != nil {
+			return f, "", context.Cause(ctx)
+		}
+		g, w, err := detect(in)
+		if err != nil {
+			return f, "", explain(ctx, inputs, err)
+		}
+		if i > 0 && g.Name != f.Name {
+			return f, "", fmt.Errorf("%w: %s is %s, %s is %s", ErrUndecided, first, f.Name, in, g.Name)
+		}
+		if i == 0 {
+			f, why, first = g, w, in
+		}
+	}
+	return f, why, nil
+}
+
+// explain prefers what listing the inputs has to say: that one is missing, is an
+// address, or is of a kind that another tool converts.
+func explain(ctx context.Context, inputs []string, err error) error {
+	if _, _, e := walk.Walk(ctx, walk.Request{Inputs: inputs, NoStat: true}); e != nil {
+		return e
+	}
+	return err
+}
+
+func detect(in string) (shardify.SourceFormat, string, error) {
+	st, err := os.Stat(in)
+	switch {
+	case err != nil && strings.ContainsAny(in, "*?["):
+		return byName(path.Base(filepath.ToSlash(in)))
+	case err != nil:
+		return shardify.SourceFormat{}, "", err
+	case st.IsDir():
+		return detectFolder(in)
+	case !st.Mode().IsRegular():
+		return shardify.SourceFormat{}, "", &fs.PathError{Op: "open", Path: in, Err: errors.New("not a regular file")}
+	}
+	return detectFile(in)
+}
+
+// detectFile asks each format about the first bytes and the name.
+func detectFile(name string) (f shardify.SourceFormat, why string, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return f, "", err
+	}
+	defer file.Close()
+	head := make([]byte, 512)
+	n, err := io.ReadFull(file, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return f, "", err
+	}
+	base := filepath.Base(name)
+	for _, f := range Formats {
+		if f.Sniff != nil && f.Sniff(head[:n], base) {
+			return f, "first bytes and name of " + base, nil
+		}
+	}
+	return f, "", fmt.Errorf("%w: neither the first bytes nor the name of %s are known", ErrUndecided, name)
+}
+
+func byName(base string) (f shardify.SourceFormat, why string, err error) {
+	for _, f := range Formats {
+		if f.Sniff != nil && f.Sniff(nil, base) {
+			return f, "name " + base, nil
+		}
+	}
+	return f, "", fmt.Errorf("%w: the name %s is not known", ErrUndecided, base)
+}
+
+// detectFolder: a data set says what it is; else the names in it decide.
+func detectFolder(dir string) (f shardify.SourceFormat, why string, err error) {
+	m := filepath.Join(dir, index.ManifestName)
+	if _, err := os.Stat(m); err == nil {
+		f, _, err := detectFile(m)
+		return f, "data set with " + index.ManifestName, err
+	}
+	c, err := count(dir)
+	if err != nil {
+		return f, "", err
+	}
+	return c.decide(dir)
+}
+
+// census is what kinds of files a folder holds, and which stems of arrays have
+// company of another kind.
+type census struct {
+	files, arrays int
+	stems         map[string]int // 1 array, 2 other, 3 both
+}
+
+// count looks at the first names in a folder and those below it.
+func count(dir string) (census, error) {
+	c := census{stems: map[string]int{}}
+	queue := []string{dir}
+	for dirs := 0; len(queue) > 0 && dirs < sampleDirs && c.files < sampleNames; dirs++ {
+		next := queue[0]
+		queue = queue[1:]
+		d, err := os.Open(next)
+		if err != nil {
+			return c, err
+		}
+		entries, err := d.ReadDir(sampleNames)
+		d.Close()
+		if err != nil && err != io.EOF {
+			return c, err
+		}
+		for _, e := range entries {
+			name := e.Name()
+			switch {
+			case strings.HasPrefix(name, ".") || strings.EqualFold(name, "thumbs.db"):
+			case e.IsDir():
+				queue = append(queue, filepath.Join(next, name))
+			default:
+				c.add(filepath.Join(next, name))
+			}
+		}
+	}
+	return c, nil
+}
+
+func (c *census) add(name string) {
+	c.files++
+	kind := 2
+	if ext := strings.ToLower(filepath.Ext(name)); ext == ".npy" || ext == ".npz" {
+		c.arrays++
+		kind = 1
+	}
+	dir, base := filepath.Split(name)
+	stem, _, _ := strings.Cut(base, ".")
+	c.stems[dir+stem] |= kind
+}
+
+// decide: arrays are one format when they stand alone. An array beside another
+// file of the same stem is a member of a sample.
+func (c *census) decide(dir string) (f shardify.SourceFormat, why string, err error) {
+	pairs := 0
+	for _, k := range c.stems {
+		if k == 3 {
+			pairs++
+		}
+	}
+	name := "files"
+	switch {
+	case c.files == 0:
+		return f, "", fmt.Errorf("%w: no files in %s", ErrUndecided, dir)
+	case c.arrays > 0 && pairs == 0 && c.arrays*2 >= c.files:
+		name, why = "npz", fmt.Sprintf("%d of %d files looked at in %s are .npy or .npz", c.arrays, c.files, filepath.Base(dir))
+	case pairs > 0:
+		why = "files of one stem in " + filepath.Base(dir) + " are one sample"
+	case c.arrays > 0:
+		return f, "", fmt.Errorf("%w: %s holds %d .npy or .npz files and %d others: choose with --from npz or --from files", ErrUndecided, dir, c.arrays, c.files-c.arrays)
+	default:
+		why = "folder of files"
+	}
+	f, ok := Lookup(name)
+	if !ok {
+		return f, "", fmt.Errorf("%w: %s is for format %s, which this program does not have", ErrUndecided, dir, name)
+	}
+	return f, why, nil
+}

@@ -1,0 +1,171 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/shardify/shardify"
+)
+
+// builder makes a source from nothing but the table.
+type builder struct {
+	table   *shardify.Table
+	options shardify.Options
+	names   *names
+	g       *groups
+	all     []member // of all files
+	members []member // wanted
+	// labelled: the field cls is wanted if it can be had.
+	labelled bool
+	labels   []string // its classes; nil without it
+	m        *matrix
+	left     []shardify.Leftover
+}
+
+func open(ctx context.Context, a shardify.OpenArgs) (*source, error) {
+	set, err := shardify.CheckOptions(options, a.Options)
+	if err != nil {
+		return nil, err
+	}
+	if a.Table == nil || a.Table.Len() == 0 {
+		return nil, shardify.Unsupported("no input files")
+	}
+	if err := plainNames(a.Table); err != nil {
+		return nil, err
+	}
+	var c *content
+	if a.State != nil {
+		c, err = decodeState(a.State, a.Table)
+	} else {
+		c, err = build(ctx, a, set)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newSource(c, a.Columns)
+}
+
+// plainNames refuses names that the kernel would read otherwise.
+func plainNames(t *shardify.Table) error {
+	for i := range t.Len() {
+		for _, c := range t.NameBytes(i) {
+			if c == 0 {
+				return shardify.Corrupt(-1, "input table: name %q has a zero byte", t.NameBytes(i))
+			}
+		}
+	}
+	return nil
+}
+
+func build(ctx context.Context, a shardify.OpenArgs, options shardify.Options) (*content, error) {
+	b := &builder{table: a.Table, options: options}
+	b.names = newNames(a.Table, options[optStem] == "last")
+	var err error
+	if b.g, err = group(ctx, b.names); err != nil {
+		return nil, err
+	}
+	b.all = b.g.members()
+	if err := b.choose(a.Columns); err != nil {
+		return nil, err
+	}
+	if err := b.arrange(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.findLabels(); err != nil { // of the samples that are left
+		return nil, err
+	}
+	c := &content{
+		names: b.names, m: b.m, left: b.left,
+		survey: survey{
+			Members: b.members, Labels: b.labels, Assume: options.Size(optAssume),
+			Last: b.names.last, Ordinal: options[optKeys] == "ordinal",
+		},
+	}
+	if err := c.checkSizes(); err != nil {
+		return nil, err
+	}
+	return c, c.checkNames()
+}
+
+func (b *builder) path(i int) string { return quote([]byte(b.table.Path(i))) }
+
+// choose narrows the members to the wanted columns.
+func (b *builder) choose(columns []string) error {
+	available := []string{labelField} // for all that is known yet
+	for i := range b.all {
+		available = append(available, b.all[i].Field)
+	}
+	want, err := wanted(columns, available)
+	if err != nil {
+		return err
+	}
+	b.labelled = want(labelField)
+	for i := range b.all {
+		if want(b.all[i].Field) {
+			b.members = append(b.members, b.all[i])
+		}
+	}
+	return nil
+}
+
+// wanted makes a test of the column globs; each must match something. A
+// companion may be named, but comes with its field anyway.
+func wanted(columns, available []string) (func(string) bool, error) {
+	match := func(glob, field string) bool {
+		ok, _ := path.Match(glob, field)
+		return ok || glob == field || glob == field+shardify.ExtSuffix
+	}
+	for _, glob := range columns {
+		if _, err := path.Match(glob, ""); err != nil {
+			return nil, fmt.Errorf("column %q: %w", glob, err)
+		}
+		if !slices.ContainsFunc(available, func(f string) bool { return match(glob, f) }) {
+			return nil, shardify.Mismatch("no field %q among %s", glob, strings.Join(available[:min(len(available), 20)], ", "))
+		}
+	}
+	return func(field string) bool {
+		return len(columns) == 0 || slices.ContainsFunc(columns, func(glob string) bool { return match(glob, field) })
+	}, nil
+}
+
+// checkSizes refuses samples that memory could not hold.
+func (c *content) checkSizes() error {
+	for s := range int64(c.m.samples) {
+		var n int64
+		for j := range c.m.members {
+			if f := c.m.file(s, j); f != none {
+				n += max(0, c.names.table.Size(int(f)))
+			}
+			if n > maxFile {
+				return fileError("open", c.names.table, int(c.m.file(s, j)), tooLarge(n))
+			}
+		}
+	}
+	return nil
+}
+
+func tooLarge(n int64) error {
+	return shardify.Unsupported("a sample of %s: it is held in memory, at most %s", shardify.FormatSize(n), shardify.FormatSize(maxFile))
+}
+
+// checkNames refuses keys that are no UTF-8: no output can carry them.
+func (c *content) checkNames() error {
+	if c.Ordinal {
+		return nil
+	}
+	var bad places
+	var key []byte
+	for s := range int64(c.m.samples) {
+		if key = c.names.appendKey(key[:0], c.m.named(s)); !utf8.Valid(key) {
+			bad.add(func() string { return quote(key) })
+		}
+	}
+	if bad.count > 0 {
+		return shardify.Mismatch("names of %s are not UTF-8; --keys ordinal numbers them instead", bad.list("sample", "samples"))
+	}
+	return nil
+}

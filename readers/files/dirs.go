@@ -1,0 +1,116 @@
+package files
+
+import (
+	"container/list"
+	"sync"
+
+	"github.com/shardify/shardify/internal/walk/dirfd"
+)
+
+// maxDirs bounds the open folders that no reader is in at the moment.
+const maxDirs = 64
+
+// dirs keeps folders open for all readers of a source, the least recently used
+// ones closed first. A reader holds the one that it is in.
+type dirs struct {
+	max int
+
+	mu     sync.Mutex
+	byKey  map[string]*dir
+	idle   list.List // of *dir that nobody holds, oldest first
+	closed bool
+}
+
+type dir struct {
+	dirfd.Dir
+	key    string
+	holds  int
+	idle   *list.Element
+	listed bool // in byKey
+}
+
+func newDirs(max int) *dirs { return &dirs{max: max, byKey: map[string]*dir{}} }
+
+// hold returns the folder open under key, or opens path.
+func (d *dirs) hold(key []byte, path func() string) (*dir, error) {
+	d.mu.Lock()
+	if x := d.byKey[string(key)]; x != nil {
+		d.take(x)
+		d.mu.Unlock()
+		return x, nil
+	}
+	d.mu.Unlock()
+	fd, err := dirfd.Open(path()) // not under the lock: it may take long
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if x := d.byKey[string(key)]; x != nil { // another reader was faster
+		fd.Close()
+		d.take(x)
+		return x, nil
+	}
+	x := &dir{Dir: fd, key: string(key), holds: 1, listed: true}
+	d.byKey[x.key] = x
+	return x, nil
+}
+
+// take is called with mu held.
+func (d *dirs) take(x *dir) {
+	x.holds++
+	if x.idle != nil {
+		d.idle.Remove(x.idle)
+		x.idle = nil
+	}
+}
+
+// release ends a hold.
+func (d *dirs) release(x *dir) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if x.holds--; x.holds > 0 {
+		return
+	}
+	if !x.listed || d.closed {
+		d.drop(x)
+		return
+	}
+	x.idle = d.idle.PushBack(x)
+	if d.idle.Len() > d.max {
+		d.drop(d.idle.Front().Value.(*dir))
+	}
+}
+
+// forget makes sure that a folder which gave an error is opened anew.
+func (d *dirs) forget(x *dir) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if x.listed {
+		x.listed = false
+		delete(d.byKey, x.key)
+	}
+}
+
+// drop closes a folder that nobody holds. Called with mu held.
+func (d *dirs) drop(x *dir) {
+	if x.idle != nil {
+		d.idle.Remove(x.idle)
+		x.idle = nil
+	}
+	if x.listed {
+		x.listed = false
+		delete(d.byKey, x.key)
+	}
+	x.Close()
+}
+
+// close closes all that nobody holds; the rest follows at its release.
+func (d *dirs) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	for e := d.idle.Front(); e != nil; e = d.idle.Front() {
+		d.drop(e.Value.(*dir))
+	}
+}

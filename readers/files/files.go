@@ -1,0 +1,90 @@
+// Package files reads folders of files: images with their labels, texts and
+// masks. Files with one stem are one sample, each of them a field of opaque
+// bytes:
+//
+//	cats/0001.jpg  cats/0001.json  cats/0001.seg.png
+//
+// is the sample cats/0001 with the fields jpg, json and seg.png, and, if every
+// sample stands below a folder such as cats, a field cls with the folder's
+// number among all. Nothing is decoded: bytes go from the file into the column
+// with three system calls a file.
+//
+// A sample's input is always 0 and its number counts over all inputs, since a
+// span should hold many files; its own name is its key.
+//
+// The rules for names: extensions count in lower case; jpeg and jpe are jpg,
+// tiff is tif. Image types that differ between samples are one field "image",
+// whose companion "image.ext" says which. A file without an extension has the
+// field bin. A cls file stays as it is, opaque bytes.
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// ErrChanged means that a file is not what it was when the inputs were listed.
+// It is no damage that may be skipped: the plan is out of date.
+var ErrChanged = errors.New("changed since the plan")
+
+// The names of the options.
+const (
+	optStem    = "stem"
+	optLabels  = "labels"
+	optMissing = "missing"
+	optKeys    = "keys"
+	optAssume  = "assume-size"
+)
+
+// Format is the line of the readers' table.
+var Format = shardify.SourceFormat{
+	Name:    "files",
+	Help:    "folders of files; files with one stem are one sample (0001.jpg, 0001.json)",
+	Sniff:   sniff,
+	Options: options,
+	Open:    func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
+}
+
+// options are the settings of the format.
+var options = []shardify.Option{
+	{Name: optStem, Kind: shardify.KindEnum, Default: "first", Values: []string{"first", "last"}, Help: "a sample's name ends at the first or the last dot of the file name"},
+	{Name: optLabels, Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", "none", "folder"}, Help: "field cls from the first folder's name: when it looks like a set of classes, never, or always"},
+	{Name: optMissing, Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have: refuse, leave out, or write an empty value"},
+	{Name: optKeys, Kind: shardify.KindEnum, Default: "path", Values: []string{"path", "ordinal"}, Help: "names of samples: the path below the input, or a number"},
+	{Name: optAssume, Kind: shardify.KindSize, Default: "0", Help: "plan with this size for every file instead of asking the file system; 0 asks"},
+}
+
+// imageTypes are the extensions that may stand for each other in one field.
+var imageTypes = map[string]bool{
+	"jpg": true, "png": true, "gif": true, "bmp": true, "webp": true, "tif": true, "ppm": true, "pgm": true, "pbm": true, "pnm": true,
+	"avif": true, "heic": true, "jp2": true, "jxl": true,
+}
+
+// magics are the first bytes of image types.
+var magics = []string{"\xff\xd8\xff", "\x89PNG\r\n\x1a\n", "GIF8", "BM", "II*\x00", "MM\x00*"}
+
+// sniff takes images: by their first bytes, or by name if those are not known.
+func sniff(head []byte, name string) bool {
+	for _, m := range magics {
+		if bytes.HasPrefix(head, []byte(m)) {
+			return true
+		}
+	}
+	var buf [nameMax]byte
+	base := []byte(name)
+	ext := string(normalise(buf[:0], base[stemEnd(base, true):]))
+	return imageTypes[ext]
+}
+
+// media is the Media of a field whose extension ends in last.
+func media(ext string) string {
+	last := ext[strings.LastIndexByte(ext, '.')+1:]
+	if last == "" || last == "image" { // "image" says that the type varies
+		return "bin"
+	}
+	return last
+}

@@ -1,0 +1,276 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// member is a field whose values are files.
+type member struct {
+	Field string `json:"field"`
+	// Exts are the extensions it takes: one, or the image types of a field of
+	// media "image", sorted; their places are the codes of the companion.
+	Exts     []string `json:"exts"`
+	Nullable bool     `json:"nullable,omitempty"`
+}
+
+func (m *member) varies() bool { return len(m.Exts) > 1 }
+
+// members makes fields of the extensions, sorted by name.
+func (g *groups) members() []member {
+	families := map[string][]uint16{} // by what stands before the image type
+	for id, ext := range g.exts {
+		if imageTypes[media(ext)] {
+			f := ext[:len(ext)-len(media(ext))]
+			families[f] = append(families[f], uint16(id))
+		}
+	}
+	in := map[uint16]string{} // extension -> merged field
+	for prefix, ids := range families {
+		name := strings.TrimSuffix(prefix, ".")
+		if name == "" {
+			name = "image"
+		}
+		if len(ids) > 1 && !slices.Contains(g.exts, name) && g.exclude(ids) {
+			for _, id := range ids {
+				in[id] = name
+			}
+		}
+	}
+	byName := map[string]*member{}
+	for id, ext := range g.exts {
+		name := ext
+		if merged, ok := in[uint16(id)]; ok {
+			name = merged
+		}
+		if byName[name] == nil {
+			byName[name] = &member{Field: name}
+		}
+		byName[name].Exts = append(byName[name].Exts, ext)
+	}
+	var list []member
+	for _, m := range byName {
+		slices.Sort(m.Exts)
+		list = append(list, *m)
+	}
+	slices.SortFunc(list, func(a, b member) int { return strings.Compare(a.Field, b.Field) })
+	return list
+}
+
+// exclude reports whether no sample has files of two of the extensions.
+func (g *groups) exclude(ids []uint16) bool {
+	of := make([]int, len(g.exts)) // 1 + place among ids
+	for k, id := range ids {
+		of[id] = k + 1
+	}
+	seen := make([]uint8, len(g.first)) // there are fewer image types than 255
+	for i, ext := range g.ext {
+		k := of[ext]
+		if k == 0 {
+			continue
+		}
+		if s := g.of[i]; seen[s] != 0 && int(seen[s]) != k {
+			return false
+		}
+		seen[g.of[i]] = uint8(k)
+	}
+	return true
+}
+
+// matrix is the file of each member of each sample.
+type matrix struct {
+	members int
+	files   []uint32 // samples x members; nil when file i is simply number i
+	first   []uint32 // per sample, one of its files, for its name; nil when that is files[s*members]
+	samples int
+}
+
+// file is the file of member m of sample s, or none.
+func (m *matrix) file(s int64, member int) uint32 {
+	k := s*int64(m.members) + int64(member)
+	if m.files == nil {
+		return uint32(k)
+	}
+	return m.files[k]
+}
+
+// named is a file of sample s, whatever member.
+func (m *matrix) named(s int64) int {
+	if m.first != nil {
+		return int(m.first[s])
+	}
+	return int(m.file(s, 0))
+}
+
+// arrange builds the matrix of the wanted members and applies --missing.
+func (b *builder) arrange(ctx context.Context) error {
+	g, k := b.g, len(b.members)
+	of := b.memberOf()
+	counts := make([]int64, k)
+	for _, ext := range g.ext {
+		if m := of[ext]; m >= 0 {
+			counts[m]++
+		}
+	}
+	// A matrix with mostly holes would take memory without bound; this many
+	// members missing is a misread name anyway.
+	if int64(len(g.first))*int64(k) > 8*int64(len(g.of))+1<<16 {
+		return b.missingError(of, "that is too sparse for a table of fields")
+	}
+	m := &matrix{members: k, samples: len(g.first), first: g.first, files: make([]uint32, len(g.first)*k)}
+	for i := range m.files {
+		m.files[i] = none
+	}
+	var twice places
+	for i, ext := range g.ext {
+		if of[ext] < 0 {
+			continue
+		}
+		slot := &m.files[int(g.of[i])*k+of[ext]]
+		if *slot != none {
+			twice.add(func() string { return fmt.Sprintf("%s and %s", b.path(int(*slot)), b.path(i)) })
+			continue
+		}
+		*slot = uint32(i)
+	}
+	if twice.count > 0 {
+		return shardify.Mismatch("%s are the same field of the same sample", twice.list("pair", "pairs"))
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	b.m = m
+	if slices.Contains(m.files, none) {
+		if err := b.holes(of); err != nil {
+			return err
+		}
+	}
+	m.simplify(len(g.of))
+	return nil
+}
+
+// memberOf maps an extension to the wanted member that takes it, or -1.
+func (b *builder) memberOf() []int {
+	of := make([]int, len(b.g.exts))
+	for id, ext := range b.g.exts {
+		of[id] = slices.IndexFunc(b.members, func(m member) bool { return slices.Contains(m.Exts, ext) })
+	}
+	return of
+}
+
+// holes applies --missing to samples that lack a file.
+func (b *builder) holes(of []int) error {
+	m := b.m
+	switch b.options[optMissing] {
+	case "drop":
+		return b.drop()
+	case "fill":
+		for j := range b.members {
+			for s := range m.samples {
+				b.members[j].Nullable = b.members[j].Nullable || m.files[s*m.members+j] == none
+			}
+		}
+		return nil
+	}
+	return b.missingError(of, "--missing drop leaves them out, --missing fill writes empty values")
+}
+
+// drop removes samples that lack a file, and counts each under the first field
+// that it lacks.
+func (b *builder) drop() error {
+	m := b.m
+	lacks := make([]int64, m.members)
+	first := make([]uint32, 0, m.samples)
+	files := m.files[:0]
+	for s := range m.samples {
+		row := m.files[s*m.members : (s+1)*m.members]
+		if j := slices.Index(row, none); j >= 0 {
+			lacks[j]++
+			continue
+		}
+		files = append(files, row...)
+		first = append(first, m.first[s])
+	}
+	for j, n := range lacks {
+		if n > 0 {
+			b.left = append(b.left, shardify.Leftover{Name: b.members[j].Field, Reason: "samples without it (--missing drop)", Count: n})
+		}
+	}
+	m.files, m.first, m.samples = files, first, len(first)
+	if m.samples == 0 {
+		return shardify.Mismatch("no sample has all of %s: nothing is left by --missing drop", strings.Join(b.fieldNames(), ", "))
+	}
+	return nil
+}
+
+func (b *builder) fieldNames() []string {
+	var s []string
+	for i := range b.members {
+		s = append(s, b.members[i].Field)
+	}
+	return s
+}
+
+// missingError names the fields that some samples lack, with count and examples.
+func (b *builder) missingError(of []int, cure string) error {
+	const fields = 6
+	var lacks []string
+	more, dots := 0, false
+	for j := range b.members {
+		has := make([]bool, len(b.g.first))
+		for i, ext := range b.g.ext {
+			if of[ext] == j {
+				has[b.g.of[i]] = true
+			}
+		}
+		var p places
+		for s, ok := range has {
+			if !ok {
+				p.add(func() string { return quote(b.names.stem(int(b.g.first[s]))) })
+			}
+		}
+		if p.count == 0 {
+			continue
+		}
+		dots = dots || strings.Contains(b.members[j].Field, ".")
+		if len(lacks) == fields {
+			more = len(b.members) - j
+			break
+		}
+		lacks = append(lacks, fmt.Sprintf("%s in %s", b.members[j].Field, p.list("sample", "samples")))
+	}
+	text := strings.Join(lacks, "; ")
+	if more > 0 {
+		text += fmt.Sprintf("; and up to %d more", more)
+	}
+	if dots && b.options[optStem] == "first" {
+		cure += "; if names have dots, --stem last"
+	}
+	return shardify.Mismatch("of %d samples some lack a file: %s; %s", len(b.g.first), text, cure)
+}
+
+// simplify drops lists that follow from the order of the files.
+func (m *matrix) simplify(files int) {
+	same := m.members > 0
+	for s := 0; same && s < m.samples; s++ {
+		same = m.first[s] == m.files[s*m.members]
+	}
+	if same {
+		m.first = nil
+	} else {
+		m.first = slices.Clip(m.first)
+	}
+	if len(m.files) != files {
+		return
+	}
+	for i, f := range m.files {
+		if int(f) != i {
+			return
+		}
+	}
+	m.files = nil
+}

@@ -1,0 +1,244 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// content is what the survey found and a state keeps.
+type content struct {
+	survey
+	names *names
+	m     *matrix
+	left  []shardify.Leftover
+}
+
+// source is a content narrowed to the wanted fields.
+type source struct {
+	*content
+	schema []shardify.Field
+	fields []field // as schema
+	codes  map[string]int64
+	width  int // of ordinal keys
+	dirs   *dirs
+}
+
+// field says where a column comes from.
+type field struct {
+	role   role
+	member int // of value and ext
+}
+
+type role uint8
+
+const (
+	value role = iota // the bytes of a file
+	ext               // which type the file has
+	label             // the class
+)
+
+// maxSpan bounds the samples of a span, so that many empty files do not make a
+// single one.
+const maxSpan = 4096
+
+// assumed is the size that a file is taken to have if nothing is known.
+const assumed = 64 << 10
+
+func newSource(c *content, columns []string) (*source, error) {
+	s := &source{content: c, dirs: newDirs(maxDirs), width: max(6, len(strconv.Itoa(c.m.samples-1)))}
+	var available []string
+	for i := range c.Members {
+		available = append(available, c.Members[i].Field)
+	}
+	if c.Labels != nil {
+		available = append(available, labelField)
+	}
+	want, err := wanted(columns, available)
+	if err != nil {
+		return nil, err
+	}
+	if c.Labels != nil && want(labelField) {
+		s.codes = make(map[string]int64, len(c.Labels))
+		for i, l := range c.Labels {
+			s.codes[l] = int64(i)
+		}
+	}
+	s.describe(want)
+	return s, shardify.ValidateSchema(s.schema)
+}
+
+// describe makes the schema: members by name, cls among them.
+func (s *source) describe(want func(string) bool) {
+	labelled := s.codes == nil
+	addLabels := func() {
+		labelled = true
+		s.add(shardify.Field{Name: labelField, DType: shardify.I64, Attrs: labels(s.Labels)}, field{role: label})
+	}
+	for i, m := range s.Members {
+		if !want(m.Field) {
+			continue
+		}
+		if !labelled && m.Field > labelField {
+			addLabels()
+		}
+		f := shardify.Field{Name: m.Field, DType: shardify.U8, Levels: 1, Media: "image", Nullable: m.Nullable}
+		if !m.varies() {
+			f.Media = media(m.Exts[0])
+		}
+		s.add(f, field{value, i})
+		if m.varies() {
+			var types []string
+			for _, e := range m.Exts {
+				types = append(types, media(e))
+			}
+			s.add(shardify.Field{Name: m.Field + shardify.ExtSuffix, DType: shardify.U8, Attrs: labels(types)}, field{ext, i})
+		}
+	}
+	if !labelled {
+		addLabels()
+	}
+}
+
+func (s *source) add(f shardify.Field, from field) {
+	s.schema = append(s.schema, f)
+	s.fields = append(s.fields, from)
+}
+
+func labels(names []string) map[string]string {
+	return map[string]string{"labels": strings.Join(names, shardify.LabelSeparator)}
+}
+
+// Schema returns the wanted fields.
+func (s *source) Schema() []shardify.Field { return s.schema }
+
+// Leftovers lists what the survey left out.
+func (s *source) Leftovers() []shardify.Leftover { return s.left }
+
+// Keyed reports that batches carry Keys.
+func (s *source) Keyed() bool { return true }
+
+// Spans cuts the samples at target bytes.
+func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
+	return func(yield func(shardify.Span, error) bool) {
+		span := shardify.Span{}
+		for k := range int64(s.m.samples) {
+			if k%maxSpan == 0 && ctx.Err() != nil {
+				yield(shardify.Span{}, context.Cause(ctx))
+				return
+			}
+			n := s.sampleBytes(k)
+			if span.Hi > span.Lo && (span.Bytes+n > target || span.Samples() == maxSpan) {
+				if !yield(span, nil) {
+					return
+				}
+				span = shardify.Span{Lo: k, Hi: k}
+			}
+			span.Hi++
+			span.Bytes += n
+		}
+		yield(span, nil)
+	}
+}
+
+// sampleBytes is what a sample takes in a batch: its files, and beside them
+// offsets, key, class and marks.
+func (s *source) sampleBytes(k int64) int64 {
+	n := int64(s.keyLen(k)) + 8
+	for i := range s.fields {
+		switch f := s.fields[i]; f.role {
+		case label:
+			n += 8
+		case ext:
+			n++
+		default:
+			n += 8
+			if s.schema[i].Nullable {
+				n++
+			}
+			if file := s.m.file(k, f.member); file != none {
+				n += s.planned(int(file))
+			}
+		}
+	}
+	return n
+}
+
+// planned is the size of a file as known before it is opened.
+func (s *source) planned(i int) int64 {
+	if n := s.names.table.Size(i); n != shardify.SizeUnknown {
+		return n
+	}
+	if s.Assume > 0 {
+		return s.Assume
+	}
+	return assumed
+}
+
+func (s *source) keyLen(k int64) int {
+	if s.Ordinal {
+		return s.width
+	}
+	return s.names.keyLen(s.m.named(k))
+}
+
+func (s *source) appendKey(dst []byte, k int64) []byte {
+	if !s.Ordinal {
+		return s.names.appendKey(dst, s.m.named(k))
+	}
+	var digits [20]byte
+	d := strconv.AppendInt(digits[:0], k, 10)
+	for range s.width - len(d) {
+		dst = append(dst, '0')
+	}
+	return append(dst, d...)
+}
+
+// maxTarName is the longest name that a tar member can have.
+const maxTarName = 100
+
+// CheckKeys applies check to every key, and, if members of up to memberMax bytes
+// are named after them, that key, dot and member fit into a tar.
+func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
+	var bad places
+	var key []byte
+	var why error
+	for k := range int64(s.m.samples) {
+		key = s.appendKey(key[:0], k)
+		err := error(nil)
+		if memberMax > 0 && len(key)+1+memberMax > maxTarName {
+			err = shardify.Mismatch("key of %d bytes, with a member name of %d a tar holds %d", len(key), memberMax, maxTarName-1-memberMax)
+		} else if check != nil {
+			err = check(key)
+		}
+		if err != nil {
+			bad.add(func() string { return quote(key) })
+			if why == nil {
+				why = err
+			}
+		}
+	}
+	if why == nil {
+		return nil
+	}
+	cure := ""
+	if !s.Ordinal && !strings.Contains(why.Error(), optKeys+" ordinal") {
+		cure = "; --keys ordinal numbers them instead"
+	}
+	return fmt.Errorf("names of %s do not fit the output: %w%s", bad.list("sample", "samples"), why, cure)
+}
+
+// Reader reads any span.
+func (s *source) Reader(run uint32) (shardify.Reader, error) {
+	if run != 0 {
+		return nil, fmt.Errorf("files have no run %d", run)
+	}
+	return newReader(s), nil
+}
+
+// Close closes the folders that are open for the next reader.
+func (s *source) Close() error { s.dirs.close(); return nil }

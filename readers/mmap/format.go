@@ -1,0 +1,28 @@
+// Package mmap reads data sets of mmap shards back (docs/format.md section 3).
+// An input is a data set: its folder, or the shardify.json in it. Sample numbers
+// count through all shards of the data set.
+//
+// What it relies on is checked: the manifest, every shard's header against the
+// manifest's digest, and offsets. The CRC-32C of a tensor needs the whole tensor
+// and is left to verify.
+package mmap
+
+import (
+	"bytes"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// Format is the line of the readers' table.
+var Format = shardify.SourceFormat{
+	Name:  index.FormatMmap,
+	Help:  "a data set of mmap shards: its folder or its shardify.json",
+	Sniff: sniff,
+	Open:  Open,
+}
+
+// sniff: a manifest's first lines are its version and its format.
+func sniff(head []byte, name string) bool {
+	return name == index.ManifestName && bytes.Contains(head, []byte(`"format": "`+index.FormatMmap+`"`))
+}

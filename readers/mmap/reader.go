@@ -1,0 +1,213 @@
+package mmap
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// reader keeps the shard of the last span open.
+type reader struct {
+	src   *source
+	input int
+	shard int
+	file  *os.File
+	head  *index.MmapShard
+	lists []list // by tensor: offsets read for the present span
+}
+
+// list is offsets of a span, and which items of the shard they select.
+type list struct {
+	o      []int64
+	lo, hi int64
+}
+
+func (r *reader) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	err := r.file.Close()
+	r.file, r.head, r.input = nil, nil, -1
+	return err
+}
+
+// Read reads the columns of a span, one read per column.
+func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	if int(s.Input) >= len(r.src.Inputs) || s.Run != 0 {
+		return nil, fmt.Errorf("span of input %d, run %d: there are %d inputs without runs", s.Input, s.Run, len(r.src.Inputs))
+	}
+	shards := r.src.Inputs[s.Input]
+	j := sort.Search(len(shards), func(j int) bool { return shards[j].lo > s.Lo }) - 1
+	if j < 0 || s.Lo < 0 || s.Hi <= s.Lo || s.Hi > shards[j].lo+shards[j].Samples {
+		return nil, fmt.Errorf("span [%d, %d) is not within one shard", s.Lo, s.Hi)
+	}
+	name := r.src.shardPath(int(s.Input), shards[j].Name)
+	if err := r.open(int(s.Input), j, name); err != nil {
+		return nil, shardify.Annotate(err, "open", name, "")
+	}
+	b, err := r.read(ctx, s, s.Lo-shards[j].lo, s.Hi-shards[j].lo, mem)
+	return b, shardify.Annotate(err, "read", name, "")
+}
+
+// open makes shard j of an input the present one.
+func (r *reader) open(input, j int, name string) error {
+	if r.file != nil && r.input == input && r.shard == j {
+		return nil
+	}
+	r.Close()
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	head, err := r.check(f, &r.src.Inputs[input][j])
+	if err != nil {
+		f.Close()
+		return err
+	}
+	r.input, r.shard, r.file, r.head = input, j, f, head
+	r.lists = make([]list, len(head.Tensors))
+	return nil
+}
+
+// check holds a shard against the manifest.
+func (r *reader) check(f *os.File, want *shard) (*index.MmapShard, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	head, err := index.OpenShard(f, st.Size(), &want.Shard)
+	if err != nil {
+		return nil, err
+	}
+	if head.SchemaText() != r.src.layout.SchemaText() || head.Keyed != r.src.Keyed {
+		return nil, shardify.Corrupt(-1, "the schema in the header is not that of the manifest")
+	}
+	return head, nil
+}
+
+// read reads samples [lo, hi) of the present shard.
+func (r *reader) read(ctx context.Context, s shardify.Span, lo, hi int64, mem *shardify.Arena) (*shardify.Batch, error) {
+	clear(r.lists)
+	b := mem.Batch(len(r.src.wanted))
+	b.Samples, b.First = int(hi-lo), shardify.ID{Input: s.Input, Sample: s.Lo}
+	for _, i := range r.src.wanted {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c, err := r.column(&r.src.survey.Schema[i], &r.head.Columns[i], lo, hi, mem)
+		if err != nil {
+			return nil, locate(err, r.src.survey.Schema[i].Name)
+		}
+		b.Columns = append(b.Columns, c)
+	}
+	if r.src.Keyed {
+		f := index.KeyField()
+		c, err := r.column(&f, &r.head.Key, lo, hi, mem)
+		if err != nil {
+			return nil, locate(err, f.Name)
+		}
+		b.Keys = &c
+	}
+	return b, nil
+}
+
+func locate(err error, field string) error {
+	if e, ok := err.(*shardify.Error); ok && e.Field == "" {
+		e.Field = field
+	}
+	return err
+}
+
+func (r *reader) column(f *shardify.Field, at *index.ColumnTensors, lo, hi int64, mem *shardify.Arena) (c shardify.Column, err error) {
+	c.Field = *f
+	samples := [2]int64{lo, hi}
+	if at.Offsets >= 0 {
+		if lo, hi, err = r.offsets(&c, at.Offsets, r.head.Items(at), lo, hi, mem); err != nil {
+			return c, err
+		}
+	}
+	if at.Offsets1 >= 0 {
+		if lo, hi, err = r.offsets(&c, at.Offsets1, r.head.Counts[at.Values], lo, hi, mem); err != nil {
+			return c, err
+		}
+	}
+	if c.Data, err = r.rows(at.Values, lo, hi, mem); err == nil && at.Valid >= 0 {
+		c.Valid, err = r.rows(at.Valid, samples[0], samples[1], mem)
+	}
+	return c, err
+}
+
+// offsets appends entries [lo, hi] of an offsets tensor to the column, from 0,
+// and returns which of the total items they select.
+func (r *reader) offsets(c *shardify.Column, tensor int, total, lo, hi int64, mem *shardify.Arena) (from, to int64, err error) {
+	l := &r.lists[tensor]
+	if l.o == nil {
+		b, err := r.bytes(tensor, lo, hi+1, mem)
+		if err != nil {
+			return 0, 0, err
+		}
+		o := shardify.View[int64](b)
+		if at := badOffset(o, total, lo == 0, hi+1 == r.head.Counts[tensor]); at >= 0 {
+			return 0, 0, shardify.Corrupt(r.head.Places[tensor].Lo+(lo+int64(at))*8,
+				"offset %d of list %d: want from 0 to %d, never falling", o[at], lo+int64(at), total)
+		}
+		l.o, l.lo, l.hi = o, o[0], o[len(o)-1]
+		for i := range o {
+			o[i] -= l.lo
+		}
+	}
+	c.Offsets = append(c.Offsets, l.o)
+	return l.lo, l.hi, nil
+}
+
+// badOffset is the place of the first offset that cannot be, or -1. o begins or
+// ends the tensor when first or last.
+func badOffset(o []int64, total int64, first, last bool) int {
+	if o[0] < 0 || first && o[0] != 0 {
+		return 0
+	}
+	for i := 1; i < len(o); i++ {
+		if o[i] < o[i-1] {
+			return i
+		}
+	}
+	if end := o[len(o)-1]; end > total || last && end != total {
+		return len(o) - 1
+	}
+	return -1
+}
+
+// rows is bytes, with booleans checked.
+func (r *reader) rows(tensor int, lo, hi int64, mem *shardify.Arena) ([]byte, error) {
+	b, err := r.bytes(tensor, lo, hi, mem)
+	if err != nil || r.head.Tensors[tensor].DType != shardify.Bool {
+		return b, err
+	}
+	for i, v := range b {
+		if v > 1 {
+			return nil, shardify.Corrupt(r.head.Places[tensor].Lo+lo*r.head.Tensors[tensor].Row+int64(i), "bool with value %d", v)
+		}
+	}
+	return b, nil
+}
+
+// bytes reads steps [lo, hi) of a tensor's first dimension. The header was
+// checked against the file's size, so no more is allocated than the file has.
+func (r *reader) bytes(tensor int, lo, hi int64, mem *shardify.Arena) ([]byte, error) {
+	t, row := &r.head.Places[tensor], r.head.Tensors[tensor].Row
+	at := t.Lo + lo*row
+	b := mem.Alloc(int((hi - lo) * row))
+	n, err := r.file.ReadAt(b, at)
+	switch {
+	case n == len(b):
+		return b, nil
+	case err == io.EOF || err == nil:
+		return nil, shardify.Corrupt(at+int64(n), "file ends inside bytes [%d, %d)", at, at+int64(len(b)))
+	}
+	return nil, &shardify.Error{Sample: -1, Offset: at, Err: err}
+}

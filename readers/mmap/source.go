@@ -1,0 +1,299 @@
+package mmap
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// maxManifest bounds the text of a manifest: a million shards take 200 MiB.
+const maxManifest = 1 << 30
+
+// survey is what a plan keeps of the inputs.
+type survey struct {
+	Schema []shardify.Field `json:"schema"`
+	Keyed  bool             `json:"keyed"`
+	Inputs [][]shard        `json:"inputs"` // as the table
+}
+
+// shard is the manifest's record of one shard, and where its samples begin.
+type shard struct {
+	shardify.Shard
+	lo int64
+}
+
+type source struct {
+	survey
+	table  *shardify.Table
+	layout *index.Layout
+	schema []shardify.Field // the wanted fields
+	wanted []int            // their places in survey.Schema
+}
+
+// Open reads the manifests, or takes what a plan has kept of them.
+func Open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
+	s := &source{table: a.Table}
+	if a.State != nil {
+		if err := json.Unmarshal(a.State, &s.survey); err != nil || len(s.Inputs) != a.Table.Len() {
+			return nil, shardify.Corrupt(-1, "state of %d inputs for a table of %d: %v", len(s.Inputs), a.Table.Len(), err)
+		}
+	} else if err := s.read(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.layout, err = index.NewLayout(s.survey.Schema, s.Keyed); err != nil {
+		return nil, err
+	}
+	for i := range s.Inputs {
+		if err := s.number(i); err != nil {
+			return nil, shardify.Annotate(err, "open", s.manifest(i), "")
+		}
+	}
+	if err := s.project(a.Columns); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// manifest is the path of input i's manifest.
+func (s *source) manifest(i int) string {
+	p := s.table.Path(i)
+	if filepath.Base(p) == index.ManifestName {
+		return p
+	}
+	return filepath.Join(p, index.ManifestName)
+}
+
+// read surveys the inputs: manifests, and the sizes of the shards they name.
+func (s *source) read(ctx context.Context) error {
+	if s.table.Len() == 0 {
+		return shardify.Unsupported("no input: want the folder of a data set")
+	}
+	for i := range s.table.Len() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.readOne(i); err != nil {
+			return shardify.Annotate(err, "open", s.manifest(i), "")
+		}
+	}
+	return nil
+}
+
+func (s *source) readOne(i int) error {
+	m, err := readManifest(s.manifest(i))
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(m.Splits) > 0:
+		names := make([]string, 0, len(m.Splits))
+		for n := range m.Splits {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		return shardify.Unsupported("a set of splits: name one of its folders %s", strings.Join(names, ", "))
+	case m.Format != index.FormatMmap:
+		return shardify.Unsupported("a data set of %s shards", m.Format)
+	case i == 0:
+		s.survey.Schema, s.Keyed = m.Schema, m.Keyed
+	default:
+		if err := s.same(m); err != nil {
+			return err
+		}
+	}
+	shards := make([]shard, len(m.Shards))
+	for j, sh := range m.Shards {
+		shards[j] = shard{Shard: sh}
+		st, err := os.Stat(s.shardPath(i, sh.Name))
+		if err != nil {
+			return err
+		}
+		if !st.Mode().IsRegular() || st.Size() != sh.Bytes {
+			return shardify.Corrupt(-1, "shard %s: the manifest says %d bytes, the file has %d", sh.Name, sh.Bytes, st.Size())
+		}
+	}
+	s.Inputs = append(s.Inputs, shards)
+	return nil
+}
+
+func readManifest(name string) (*index.Manifest, error) {
+	st, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	if st.Size() > maxManifest {
+		return nil, shardify.Unsupported("manifest of %d bytes", st.Size())
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return index.DecodeManifest(b)
+}
+
+// same compares the schema of a further input with the first one's.
+func (s *source) same(m *index.Manifest) error {
+	if m.Keyed != s.Keyed {
+		return shardify.Mismatch("keyed is %v, but %v in %s", m.Keyed, s.Keyed, s.manifest(0))
+	}
+	text := func(f []shardify.Field) string { b, _ := json.Marshal(f); return string(b) }
+	for i := range min(len(m.Schema), len(s.survey.Schema)) {
+		if a, b := m.Schema[i:i+1], s.survey.Schema[i:i+1]; text(a) != text(b) {
+			return shardify.Mismatch("field %d is %s, but %s in %s", i, text(a), text(b), s.manifest(0))
+		}
+	}
+	if a, b := len(m.Schema), len(s.survey.Schema); a != b {
+		return shardify.Mismatch("%d fields, but %d in %s", a, b, s.manifest(0))
+	}
+	return nil
+}
+
+func (s *source) shardPath(input int, name string) string {
+	return filepath.Join(filepath.Dir(s.manifest(input)), filepath.FromSlash(name))
+}
+
+// number finds where each shard's samples begin, and refuses counts that its
+// bytes cannot hold.
+func (s *source) number(input int) error {
+	lo, row := int64(0), s.sampleBytes(s.survey.Schema, true)
+	for j := range s.Inputs[input] {
+		sh := &s.Inputs[input][j]
+		if err := index.SafeName(sh.Name); err != nil {
+			return err
+		}
+		data := sh.Bytes - s.layout.HeaderBytes
+		if sh.Samples < 0 || data < 0 || row > 0 && sh.Samples > data/row || lo+sh.Samples < lo {
+			return shardify.Corrupt(-1, "shard %s: %d samples in %d bytes", sh.Name, sh.Samples, sh.Bytes)
+		}
+		sh.lo = lo
+		lo += sh.Samples
+	}
+	return nil
+}
+
+// sampleBytes is what each sample of the fields takes for certain; with offsets
+// or without.
+func (s *source) sampleBytes(fields []shardify.Field, offsets bool) (n int64) {
+	for i := range fields {
+		f := &fields[i]
+		if f.Levels == 0 {
+			n += int64(f.ElemBytes())
+		}
+		if f.Nullable {
+			n++
+		}
+	}
+	if offsets {
+		for i := range s.layout.Tensors {
+			if s.layout.Tensors[i].Lead == index.LeadOffsets {
+				n += 8
+			}
+		}
+	}
+	return n
+}
+
+// project keeps the fields that match one of the globs, with their companions.
+func (s *source) project(globs []string) error {
+	all := s.survey.Schema
+	want := make([]bool, len(all))
+	for _, g := range globs {
+		found := false
+		for i := range all {
+			ok, err := path.Match(g, all[i].Name)
+			if err != nil {
+				return fmt.Errorf("columns %q: %w", g, err)
+			}
+			want[i] = want[i] || ok
+			found = found || ok
+		}
+		if !found {
+			return shardify.Mismatch("columns %q: the data set has no such field", g)
+		}
+	}
+	for i := range all {
+		if len(globs) > 0 && !want[i] {
+			continue
+		}
+		want[i] = true
+		if j := shardify.FieldIndex(all, all[i].Name+shardify.ShapeSuffix); j >= 0 && all[i].Ragged {
+			want[j] = true
+		}
+		if j := shardify.FieldIndex(all, all[i].Name+shardify.ExtSuffix); j >= 0 && all[i].Media == "image" {
+			want[j] = true
+		}
+	}
+	for i := range all {
+		if want[i] {
+			s.schema = append(s.schema, all[i])
+			s.wanted = append(s.wanted, i)
+		}
+	}
+	return nil
+}
+
+func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }
+
+func (s *source) State() ([]byte, error) { return json.Marshal(&s.survey) }
+
+func (s *source) Close() error { return nil }
+
+// Spans cuts every shard into pieces of about target bytes.
+func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
+	return func(yield func(shardify.Span, error) bool) {
+		for i := range s.Inputs {
+			for j := range s.Inputs[i] {
+				sh := &s.Inputs[i][j]
+				each := s.spanBytes(sh, sh.Samples)
+				step := sh.Samples
+				if each > target { // at least one sample, at most all
+					step = max(1, int64(float64(sh.Samples)*(float64(max(target, 1))/float64(each))))
+				}
+				for lo := int64(0); lo < sh.Samples; lo += step {
+					if err := ctx.Err(); err != nil {
+						yield(shardify.Span{}, err)
+						return
+					}
+					hi := min(lo+step, sh.Samples)
+					span := shardify.Span{Input: uint32(i), Lo: sh.lo + lo, Hi: sh.lo + hi, Bytes: s.spanBytes(sh, hi-lo)}
+					if !yield(span, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// spanBytes is exact for fixed fields. All fields of variable length together
+// are taken to be spread evenly over the shard.
+func (s *source) spanBytes(sh *shard, samples int64) int64 {
+	n := samples * s.sampleBytes(s.schema, false)
+	variable := s.Keyed || slices.ContainsFunc(s.schema, func(f shardify.Field) bool { return f.Levels > 0 })
+	if variable && sh.Samples > 0 {
+		rest := sh.Bytes - s.layout.HeaderBytes - sh.Samples*s.sampleBytes(s.survey.Schema, false)
+		n += int64(float64(rest) * (float64(samples) / float64(sh.Samples)))
+	}
+	return n
+}
+
+func (s *source) Reader(run uint32) (shardify.Reader, error) {
+	if run != 0 {
+		return nil, fmt.Errorf("run %d: mmap shards have none", run)
+	}
+	return &reader{src: s, input: -1}, nil
+}

@@ -1,0 +1,240 @@
+package npz
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// column is an array that every file of a group has.
+type column struct {
+	key string
+	// inner are the dimensions within a sample: all but the first, or all when
+	// a file is a sample.
+	inner  []int64
+	ragged bool // inner differs from file to file; only its length holds
+	wanted []wanted
+}
+
+// wanted is a leaf of the column's item that is delivered.
+type wanted struct {
+	leaf int
+	name string // of the field
+}
+
+// chooser decides which arrays of a file are columns.
+type chooser struct {
+	patterns []string
+	matched  []bool // by pattern: something in some group matched
+	byFile   bool   // a file is a sample
+}
+
+func newChooser(patterns []string, byFile bool) (*chooser, error) {
+	for _, p := range patterns {
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, fmt.Errorf("column pattern %q: %w", p, err)
+		}
+	}
+	return &chooser{patterns: patterns, matched: make([]bool, len(patterns)), byFile: byFile}, nil
+}
+
+// match tells whether one of the names is asked for, and whether by a name
+// rather than a wildcard.
+func (c *chooser) match(names ...string) (hit, exact bool) {
+	if len(c.patterns) == 0 {
+		return true, false
+	}
+	for i, p := range c.patterns {
+		for _, name := range names {
+			if ok, _ := path.Match(p, name); ok || p == name {
+				c.matched[i], hit = true, true
+				exact = exact || p == name
+			}
+		}
+	}
+	return hit, exact
+}
+
+// unmatched is the first name that nothing matched, "" if there is none.
+func (c *chooser) unmatched() string {
+	for i, p := range c.patterns {
+		if !c.matched[i] && !strings.ContainsAny(p, `*?[\`) {
+			return p
+		}
+	}
+	return ""
+}
+
+// candidate is an array in which something is wanted.
+type candidate struct {
+	*array
+	wanted []wanted
+	exact  bool
+}
+
+// choose applies the rules to the file that stands for its group.
+func (c *chooser) choose(l *listing) ([]column, []shardify.Leftover, error) {
+	if len(c.patterns) == 0 && l.sparse() {
+		return nil, nil, shardify.Unsupported("a scipy sparse matrix: save it with np.savez(..., x=scipy.sparse.load_npz(FILE).toarray()), or name its arrays with --columns")
+	}
+	left := slices.Clone(l.notes)
+	cands, err := c.candidates(l, &left)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, ok := sampleAxis(cands)
+	var cols []column
+	for _, a := range cands {
+		switch {
+		case c.byFile:
+			cols = append(cols, column{key: a.key, inner: slices.Clone(a.shape), wanted: a.wanted})
+		case ok && len(a.shape) > 0 && a.shape[0] == n:
+			cols = append(cols, column{key: a.key, inner: slices.Clone(a.inner()), wanted: a.wanted})
+		case a.exact && !ok:
+			return nil, nil, shardify.Mismatch("%s has no sample axis; the file has %s; --sample file makes each file one sample", a.key, l.shapes())
+		case a.exact:
+			return nil, nil, shardify.Mismatch("%s has not the %d samples of the other columns; the file has %s", a.key, n, l.shapes())
+		default:
+			left = append(left, shardify.Leftover{Name: a.key, Reason: c.why(a, cands, n)})
+		}
+	}
+	return cols, left, nil
+}
+
+// candidates finds the wanted leaves of each array. What cannot be read goes to
+// left, unless it was asked for by name or is damaged.
+func (c *chooser) candidates(l *listing, left *[]shardify.Leftover) ([]candidate, error) {
+	var out []candidate
+	for i := range l.arrays {
+		a := &l.arrays[i]
+		if a.err == errNotRead {
+			continue
+		}
+		if a.err != nil {
+			hit, exact := c.match(a.key)
+			if hit && (exact || errors.Is(a.err, shardify.ErrCorrupt)) {
+				return nil, a.err
+			}
+			if hit {
+				*left = append(*left, shardify.Leftover{Name: a.key, Reason: reason(a.err)})
+			}
+			continue
+		}
+		cand := candidate{array: a}
+		for j := range a.item.leaves {
+			name := a.fieldName(j, l.npyFile)
+			hit, exact := c.match(name, a.key)
+			if !hit {
+				continue
+			}
+			if err := shardify.ValidName(name); err != nil {
+				if exact {
+					return nil, err
+				}
+				*left = append(*left, shardify.Leftover{Name: name, Reason: reason(err)})
+				continue
+			}
+			cand.exact = cand.exact || exact
+			cand.wanted = append(cand.wanted, wanted{j, name})
+		}
+		if len(cand.wanted) > 0 {
+			out = append(out, cand)
+		}
+	}
+	return out, nil
+}
+
+// fieldName is the name of the field that a leaf becomes. The fields of an .npy
+// file need no key before them.
+func (a *array) fieldName(leaf int, npyFile bool) string {
+	switch name := a.item.leaves[leaf].name; {
+	case name == "":
+		return a.key
+	case npyFile:
+		return name
+	default:
+		return a.key + "/" + name
+	}
+}
+
+// sampleAxis is the leading length of the largest array.
+func sampleAxis(cands []candidate) (n int64, ok bool) {
+	most := int64(-1)
+	for _, a := range cands {
+		if len(a.shape) > 0 && a.data > most {
+			most, n, ok = a.data, a.shape[0], true
+		}
+	}
+	return n, ok
+}
+
+// why says why an array is no column, and how to get it.
+func (c *chooser) why(a candidate, all []candidate, n int64) string {
+	if len(a.shape) == 0 {
+		return "0-d: no sample axis"
+	}
+	var group []string
+	for _, o := range all {
+		if len(o.shape) > 0 && o.shape[0] == a.shape[0] {
+			group = append(group, o.key)
+		}
+	}
+	s := fmt.Sprintf("its length is %d, the samples are %d", a.shape[0], n)
+	if len(group) <= 20 && len(c.patterns) == 0 {
+		s += fmt.Sprintf("; convert it apart with --columns '%s'", strings.Join(group, ","))
+	}
+	return s
+}
+
+// reason is an error's text without what the reader of a leftover knows.
+func reason(err error) string {
+	var e *shardify.Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	s := err.Error()
+	for _, kind := range []error{shardify.ErrUnsupported, shardify.ErrSchema} {
+		s = strings.TrimSuffix(s, ": "+kind.Error())
+	}
+	return s
+}
+
+// sparse recognises what scipy.sparse.save_npz writes.
+func (l *listing) sparse() bool {
+	found := 0
+	for i := range l.arrays {
+		switch l.arrays[i].key {
+		case "data", "indices", "indptr", "shape", "format":
+			found++
+		}
+	}
+	return found == 5
+}
+
+// shapes lists what a file has, for messages.
+func (l *listing) shapes() string {
+	var all []string
+	for i := range l.arrays {
+		a := &l.arrays[i]
+		switch {
+		case a.err == errNotRead:
+			continue
+		case a.err != nil:
+			all = append(all, fmt.Sprintf("%s (%s)", a.key, reason(a.err)))
+		default:
+			all = append(all, a.key+" "+a.String())
+		}
+		if len(all) == 60 {
+			all = append(all, fmt.Sprintf("and %d more", len(l.arrays)-60))
+			break
+		}
+	}
+	if len(all) == 0 {
+		return "no arrays"
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,94 @@
+package npz
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/readertest"
+)
+
+// columnsOf makes one file's arrays of every kind of column, n rows each.
+func columnsOf(rng *rand.Rand, n int, method uint16) []member {
+	utf32 := make([]byte, 0, n*12)
+	for range 3 * n {
+		utf32 = le.AppendUint32(utf32, []uint32{0, 'a', 'é', '日', 0x1F600}[rng.IntN(5)])
+	}
+	other := method
+	if method == 99 { // a mixture
+		method, other = stored, deflated
+	}
+	return []member{
+		{"x.npy", method, npy("<f4", false, []int{n, 16, 7}, floats(rng, n*16*7))},
+		{"y.npy", other, npy("<i8", false, []int{n}, random(rng, n*8))},
+		{"mask.npy", method, npy("|b1", false, []int{n, 16}, random(rng, n*16))},
+		{"big.npy", other, npy(">f8", false, []int{n, 2}, random(rng, n*16))},
+		{"z.npy", method, npy(">c8", false, []int{n}, random(rng, n*8))},
+		{"name.npy", other, npy("|S5", false, []int{n}, random(rng, n*5))},
+		{"tags.npy", method, npy("|S3", false, []int{n, 4}, random(rng, n*12))},
+		{"text.npy", other, npy("<U3", false, []int{n}, utf32)},
+		{"jet.npy", method, npy("[('pt', '>f4'), ('id', '<i2', (3,)), ('', '|V2'), ('sub', [('a', '|u1'), ('s', '|S2')], (2,))]",
+			false, []int{n, 5}, random(rng, n*5*18))},
+		{"none.npy", method, npy("<f4", false, []int{n, 0}, nil)},
+		{"raw.npy", other, npy("|V3", false, []int{n}, random(rng, n*3))},
+		{"classes.npy", stored, npy("<i4", false, []int{3}, random(rng, 12))},
+	}
+}
+
+func fortranOf(rng *rand.Rand, n int, method uint16) []member {
+	return []member{
+		{"f4.npy", method, npy("<f4", true, []int{n, 5, 3, 2}, random(rng, n*120))},
+		{"be.npy", method, npy(">i2", true, []int{n, 40}, random(rng, n*80))},
+		{"st.npy", method, npy("[('a', '>i2'), ('b', '|S3')]", true, []int{n, 3}, random(rng, n*15))},
+		{"c.npy", method, npy("<f8", false, []int{n}, random(rng, n*8))},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	file := func(name string, members []member) member { return member{name, 0, archive(members...)} }
+	shape := func(i int) []int { return []int{3 + i%2, 4, 2 + i%3} }
+	ragged := func(i int) []member {
+		n := shape(i)
+		return []member{
+			{"x.npy", uint16(i % 2 * deflated), npy("<f4", i%3 == 1, n, random(rng, 4*n[0]*n[1]*n[2]))},
+			{"label.npy", stored, npy("<i8", false, nil, random(rng, 8))},
+			{"fixed.npy", deflated, npy("<u2", false, []int{4, 2}, random(rng, 16))},
+			{"words.npy", stored, npy("|S4", false, []int{i}, random(rng, 4*i))},
+		}
+	}
+	var raggeds []member
+	for i := range 9 {
+		raggeds = append(raggeds, file(fmt.Sprintf("s%d.npz", i), ragged(i)))
+	}
+	for _, c := range []struct {
+		name    string
+		table   *shardify.Table
+		options shardify.Options
+	}{
+		{"stored", folder(t, file("a.npz", columnsOf(rng, 40, stored)), file("b.npz", columnsOf(rng, 1, stored)), file("c.npz", columnsOf(rng, 77, stored))), nil},
+		{"deflated", folder(t, file("a.npz", columnsOf(rng, 40, deflated)), file("b.npz", columnsOf(rng, 77, deflated))), nil},
+		{"mixed", folder(t, file("a.npz", columnsOf(rng, 40, 99)), file("b.npz", columnsOf(rng, 0, stored)), file("c.npz", columnsOf(rng, 30, stored)),
+			member{"README.md", 0, []byte("no array")}), nil},
+		{"npy", folder(t, member{"x_0.npy", 0, npy("<f4", false, []int{30, 3}, random(rng, 360))},
+			member{"x_1.npy", 0, npy(">f4", true, []int{50, 3}, random(rng, 600))}), nil},
+		{"fortran stored", folder(t, file("a.npz", fortranOf(rng, 90, stored)), file("b.npz", fortranOf(rng, 33, stored))), nil},
+		{"fortran deflated", folder(t, file("a.npz", fortranOf(rng, 90, deflated)), file("b.npz", fortranOf(rng, 33, deflated))), nil},
+		{"a file a sample", folder(t, raggeds...), shardify.Options{"sample": "file"}},
+		{"zip", roots(t,
+			[]member{{"x0.npy", 0, npy("<f4", false, []int{30, 3}, random(rng, 360))}, {"x1.npy", 0, npy("<f4", false, []int{50, 3}, random(rng, 600))}},
+			[]member{{"y.npy", 0, npy("<i8", false, []int{80}, random(rng, 640))}},
+			[]member{file("a.npz", []member{{"w.npy", deflated, npy("<f8", false, []int{10}, random(rng, 80))}}),
+				file("b.npz", []member{{"w.npy", stored, npy("<f8", false, []int{20}, random(rng, 160))}}),
+				file("c.npz", []member{{"w.npy", deflated, npy("<f8", false, []int{50}, random(rng, 400))}})}),
+			shardify.Options{"zip": "true"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
+				return Format.Open(context.Background(), shardify.OpenArgs{Table: c.table, Columns: columns, State: state, Options: c.options, Jobs: 3})
+			})
+		})
+	}
+}

@@ -1,0 +1,290 @@
+package npz
+
+import (
+	"fmt"
+	"math/bits"
+	"unicode/utf8"
+
+	"github.com/shardify/shardify"
+)
+
+// output is one column in the making.
+type output struct {
+	leaf *leaf
+	data []byte
+	pos  int // bytes of data that are filled
+	// offs are the ends of texts, with a leading 0; texts counts them.
+	offs  []int64
+	texts int
+}
+
+// badValue is a value that cannot be delivered, in an item that counts from the
+// start of the span.
+type badValue struct {
+	item  int64
+	field string
+	what  string
+}
+
+func (e *badValue) Error() string { return e.what }
+
+// Unwrap makes it damage.
+func (e *badValue) Unwrap() error { return shardify.ErrCorrupt }
+
+// outputs allocates what the wanted leaves of so many items become. Texts take
+// at most the bytes that they take in the file.
+func (j *job) outputs(c int, r *region, items int64) []output {
+	out := make([]output, len(j.group.columns[c].wanted))
+	for i, w := range j.group.columns[c].wanted {
+		l := &r.item.leaves[w.leaf]
+		values := items * int64(l.values())
+		out[i] = output{leaf: l, data: j.mem.Alloc(int(values) * l.scalar.size)}
+		if l.scalar.isText() {
+			out[i].offs = j.mem.Int64s(int(values) + 1)
+			out[i].offs[0] = 0
+		}
+	}
+	return out
+}
+
+// deliver adds the filled outputs to the batch, as the next columns of the
+// schema.
+func (j *job) deliver(c int, out []output) {
+	b := j.batch
+	samples := int(j.span.Samples())
+	for i := range out {
+		o := &out[i]
+		col := shardify.Column{Field: j.src.schema[len(b.Columns)], Data: o.data[:o.pos]}
+		switch {
+		case col.Levels == 2:
+			col.Offsets = [][]int64{j.even(samples, o.texts), o.offs}
+		case o.offs != nil:
+			col.Offsets = [][]int64{o.offs}
+		case col.Ragged:
+			col.Offsets = [][]int64{j.even(samples, o.pos/max(col.ElemBytes(), 1))}
+		}
+		b.Columns = append(b.Columns, col)
+		if col.Ragged {
+			b.Columns = append(b.Columns, j.shapeColumn(c))
+		}
+	}
+}
+
+// even gives offsets of so many lists of equal length.
+func (j *job) even(lists, elements int) []int64 {
+	o := j.mem.Int64s(lists + 1)
+	for i := range o {
+		o[i] = int64(i) * int64(elements/lists)
+	}
+	return o
+}
+
+// shapeColumn is the companion of a ragged column. Files are samples, so there
+// is one.
+func (j *job) shapeColumn(c int) shardify.Column {
+	shape := j.group.shape(j.fileIndex, c)
+	v := j.mem.Int64s(len(shape))
+	copy(v, shape)
+	return shardify.Column{Field: j.src.schema[len(j.batch.Columns)], Data: shardify.Bytes(v)}
+}
+
+// convert reads rows in the order of the file into the outputs.
+func (j *job) convert(src feed, r *region, rows int64, out []output) error {
+	if r.item.plain() {
+		return fillPlain(src, &out[0])
+	}
+	items, size := rows*r.perRow, int64(r.item.size)
+	if size == 0 {
+		return takeItems(out, nil, 0, items)
+	}
+	buf := j.scratch
+	if size > chunkBytes {
+		buf = j.mem.Alloc(int(size))
+	} else if buf = j.buffer(0); int64(len(buf)) > size {
+		buf = buf[:chunkBytes/size*size]
+	}
+	for items > 0 {
+		n := min(items, int64(len(buf))/size)
+		if err := src.fill(buf[:n*size]); err != nil {
+			return err
+		}
+		if err := takeItems(out, buf[:n*size], int(size), n); err != nil {
+			return err
+		}
+		items -= n
+	}
+	return nil
+}
+
+// fillPlain reads values straight into their column, and repairs them there
+// while they are in the cache.
+func fillPlain(src feed, o *output) error {
+	step := len(o.data)
+	if o.leaf.scalar.repairs() {
+		step = chunkBytes // a multiple of every value's size
+	}
+	for o.pos < len(o.data) {
+		p := o.data[o.pos:min(o.pos+step, len(o.data))]
+		if err := src.fill(p); err != nil {
+			return err
+		}
+		o.leaf.scalar.repair(p)
+		o.pos += len(p)
+	}
+	return nil
+}
+
+// takeItems appends n items of size bytes to the outputs.
+func takeItems(out []output, items []byte, size int, n int64) error {
+	for i := range out {
+		o := &out[i]
+		if o.leaf.scalar.isText() {
+			if err := o.takeTexts(items, size, int(n)); err != nil {
+				return err
+			}
+			continue
+		}
+		got := int(n) * len(o.leaf.runs) * o.leaf.runBytes
+		p := o.data[o.pos : o.pos+got]
+		gather(p, items, size, o.leaf)
+		o.leaf.scalar.repair(p)
+		o.pos += got
+	}
+	return nil
+}
+
+// gather copies the leaf's bytes of every item to dst.
+func gather(dst, items []byte, size int, l *leaf) {
+	if len(dst) == 0 {
+		return
+	}
+	if len(l.runs) == 1 {
+		src := items[l.runs[0]:]
+		switch l.runBytes {
+		case 1:
+			for i := range dst {
+				dst[i] = src[i*size]
+			}
+			return
+		case 2:
+			for ; len(dst) >= 2; dst = dst[2:] {
+				*(*[2]byte)(dst) = *(*[2]byte)(src)
+				src = src[min(size, len(src)):]
+			}
+			return
+		case 4:
+			for ; len(dst) >= 4; dst = dst[4:] {
+				*(*[4]byte)(dst) = *(*[4]byte)(src)
+				src = src[min(size, len(src)):]
+			}
+			return
+		case 8:
+			for ; len(dst) >= 8; dst = dst[8:] {
+				*(*[8]byte)(dst) = *(*[8]byte)(src)
+				src = src[min(size, len(src)):]
+			}
+			return
+		}
+	}
+	for len(dst) > 0 {
+		for _, at := range l.runs {
+			dst = dst[copy(dst[:l.runBytes], items[at:]):]
+		}
+		items = items[size:]
+	}
+}
+
+// repairs tells whether stored values differ from delivered ones of equal size.
+func (s scalar) repairs() bool {
+	return s.kind == 'b' || s.big && s.kind != 'S' && s.kind != 'V' && s.unitSize() > 1
+}
+
+// unitSize is the bytes that byte order applies to: of half a complex number.
+func (s scalar) unitSize() int {
+	if s.kind == 'c' {
+		return s.size / 2
+	}
+	return s.size
+}
+
+// repair turns big-endian values round and other bools than 0 and 1 to 1.
+func (s scalar) repair(p []byte) {
+	if !s.repairs() {
+		return
+	}
+	if s.kind == 'b' {
+		for i, v := range p {
+			if v > 1 {
+				p[i] = 1
+			}
+		}
+		return
+	}
+	switch s.unitSize() {
+	case 2:
+		for i := 0; i+2 <= len(p); i += 2 {
+			p[i], p[i+1] = p[i+1], p[i]
+		}
+	case 4:
+		for i := 0; i+4 <= len(p); i += 4 {
+			le.PutUint32(p[i:], bits.ReverseBytes32(le.Uint32(p[i:])))
+		}
+	case 8:
+		for i := 0; i+8 <= len(p); i += 8 {
+			le.PutUint64(p[i:], bits.ReverseBytes64(le.Uint64(p[i:])))
+		}
+	}
+}
+
+// takeTexts appends the texts of n items.
+func (o *output) takeTexts(items []byte, size, n int) error {
+	l := o.leaf
+	perRun := l.values() / max(len(l.runs), 1)
+	for i := range n {
+		for _, at := range l.runs {
+			at += i * size
+			for range perRun {
+				v := items[at : at+l.scalar.size]
+				at += l.scalar.size
+				if l.scalar.kind == 'S' {
+					o.pos += copy(o.data[o.pos:], v[:textEnd(v, 1)])
+				} else if r, ok := o.takeUTF32(v); !ok {
+					return &badValue{int64(o.texts / l.values()), l.name, fmt.Sprintf("text has the code %#x, which is no character", r)}
+				}
+				o.texts++
+				o.offs[o.texts] = int64(o.pos)
+			}
+		}
+	}
+	return nil
+}
+
+// textEnd is the length without trailing zero units.
+func textEnd(v []byte, unit int) int {
+	n := len(v)
+	for n > 0 && v[n-1] == 0 {
+		n--
+	}
+	return (n + unit - 1) / unit * unit
+}
+
+// takeUTF32 appends a text of 32-bit codes as UTF-8.
+func (o *output) takeUTF32(v []byte) (code uint32, ok bool) {
+	v = v[:textEnd(v, 4)]
+	for ; len(v) >= 4; v = v[4:] {
+		code = le.Uint32(v)
+		if o.leaf.scalar.big {
+			code = bits.ReverseBytes32(code)
+		}
+		if code < utf8.RuneSelf {
+			o.data[o.pos] = byte(code)
+			o.pos++
+			continue
+		}
+		if code > utf8.MaxRune || !utf8.ValidRune(rune(code)) {
+			return code, false
+		}
+		o.pos += utf8.EncodeRune(o.data[o.pos:], rune(code))
+	}
+	return 0, true
+}

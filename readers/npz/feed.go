@@ -1,0 +1,163 @@
+package npz
+
+import (
+	"context"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/shardify/shardify"
+)
+
+// feed gives the bytes of rows one after another.
+type feed interface {
+	fill(p []byte) error
+}
+
+// inPlace is a feed of bytes that stand in the file. It sums what it reads.
+type inPlace struct {
+	ctx  context.Context
+	f    *os.File
+	pos  int64
+	sum  uint32
+	sums bool
+}
+
+// plainBytes is what is read at once where nothing is summed: large, and yet a
+// cancelled context is soon seen.
+const plainBytes = 16 << 20
+
+func (s *inPlace) fill(p []byte) error {
+	for len(p) > 0 {
+		q := p[:min(len(p), plainBytes)]
+		if s.sums {
+			q = p[:min(len(p), chunkBytes)]
+		}
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		if n, err := s.f.ReadAt(q, s.pos); n < len(q) {
+			if err == io.EOF {
+				return shardify.Corrupt(s.pos+int64(n), "truncated while it was read")
+			}
+			return err
+		}
+		if s.sums {
+			s.sum = crc32.Update(s.sum, crc32.IEEETable, q)
+		}
+		s.pos += int64(len(q))
+		p = p[len(q):]
+	}
+	return nil
+}
+
+// decoded is a feed of a compressed member.
+type decoded struct {
+	*stream
+	ctx context.Context
+}
+
+func (s decoded) fill(p []byte) error {
+	for len(p) > 0 {
+		q := p[:min(len(p), chunkBytes)]
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.stream.fill(q); err != nil {
+			return err
+		}
+		p = p[len(q):]
+	}
+	return nil
+}
+
+// column reads one column's rows of the span.
+func (j *job) column(c int) error {
+	r := j.group.region(j.fileIndex, c, j.src.byFile)
+	lo, hi := j.lo, j.lo+j.span.Samples()
+	if j.src.byFile {
+		lo, hi = 0, r.rows
+	}
+	out := j.outputs(c, &r, (hi-lo)*r.perRow)
+	var err error
+	switch {
+	case r.method != stored:
+		err = j.packed(c, &r, lo, hi, out)
+	case r.scattered():
+		err = j.scattered(c, &r, lo, hi, out)
+	default:
+		err = j.stored(c, &r, lo, hi, out)
+	}
+	if err != nil {
+		return err
+	}
+	j.deliver(c, out)
+	return nil
+}
+
+// stored reads rows in place and proves what it read.
+func (j *job) stored(c int, r *region, lo, hi int64, out []output) error {
+	from := int64(r.head) + lo*r.rowBytes
+	src := &inPlace{ctx: j.ctx, f: j.file.f, pos: r.off + from, sums: r.flags&hasSum != 0}
+	if lo == 0 {
+		from, src.sum = 0, r.headSum // openFile has read the header
+	}
+	if err := j.convert(src, r, hi-lo, out); err != nil {
+		return err
+	}
+	to := int64(r.head) + hi*r.rowBytes
+	if !src.sums || from == to {
+		return nil
+	}
+	if from == 0 && to == r.size() {
+		if src.sum != r.crc {
+			return badSum(src.sum, r.crc)
+		}
+		return nil
+	}
+	j.batch.Proofs = append(j.batch.Proofs, shardify.Proof{
+		Input: j.group.files[j.fileIndex].input, Object: j.object + uint32(c),
+		Lo: from, Hi: to, Sum: src.sum, Total: r.size(), Want: r.crc,
+	})
+	return nil
+}
+
+// packed decodes rows, from where the last span ended if it can.
+func (j *job) packed(c int, r *region, lo, hi int64, out []output) error {
+	from := int64(r.head) + lo*r.rowBytes
+	s := j.file.streams[c]
+	if s == nil || s.pos > from {
+		s.close()
+		s = openStream(j.file.f, r.off, r.packed, r.size(), uint16(r.method), r.crc)
+		j.file.streams[c] = s
+		if err := s.fill(j.buffer(int(r.head))[:r.head]); err != nil {
+			return err
+		}
+		if s.sum != r.headSum {
+			return errChanged(j.group.columns[c].key)
+		}
+	}
+	src := decoded{s, j.ctx}
+	for s.pos < from {
+		if err := src.fill(j.buffer(0)[:min(from-s.pos, chunkBytes)]); err != nil {
+			return err
+		}
+	}
+	var err error
+	if r.scattered() {
+		err = j.turnWhole(src, r, out)
+	} else {
+		err = j.convert(src, r, hi-lo, out)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.finish(); err != nil {
+		return err
+	}
+	if s.done { // the memory serves the next member
+		s.close()
+		j.file.streams[c] = nil
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package npz
+
+import (
+	"slices"
+
+	"github.com/shardify/shardify"
+)
+
+// fit compares a file with the reference and keeps where its columns stand.
+// extra are keys that the reference does not have.
+func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
+	at := make(map[string]*array, len(l.arrays))
+	for i := range l.arrays {
+		at[l.arrays[i].key] = &l.arrays[i]
+	}
+	s.samples = -1
+	if b.choose.byFile {
+		s.samples = 1
+	}
+	var first string
+	var data int64
+	for i := range b.cols {
+		c := &b.cols[i]
+		a := at[c.key]
+		if a == nil {
+			return shardify.Mismatch("there is no %s, as there is in %s; it has %s", c.key, b.refName, l.shapes())
+		}
+		if a.err != nil {
+			return a.err
+		}
+		if err := b.agree(c, a); err != nil {
+			return err
+		}
+		if !b.choose.byFile {
+			if s.samples >= 0 && a.shape[0] != s.samples {
+				return shardify.Mismatch("%s has %d samples, %s has %d; if one is no column, name the others with --columns", first, s.samples, a.key, a.shape[0])
+			}
+			s.samples, first = a.shape[0], a.key
+		}
+		data = max(data, a.data)
+		s.parts = append(s.parts, b.part(a))
+		if b.choose.byFile {
+			s.dims = append(s.dims, a.shape...)
+		}
+	}
+	if data == 0 && s.samples > maxEmpty {
+		return shardify.Unsupported("%d samples of no bytes", s.samples)
+	}
+	for _, key := range extra {
+		a := at[key]
+		if a == nil || a.err != nil {
+			continue
+		}
+		if b.choose.byFile || len(a.shape) > 0 && a.shape[0] == s.samples {
+			return shardify.Mismatch("there is %s %s, as there is not in %s; name the wanted ones with --columns", key, a.String(), b.refName)
+		}
+	}
+	return nil
+}
+
+// agree compares an array with the reference's.
+func (b *groupBuilder) agree(c *column, a *array) error {
+	k := slices.IndexFunc(b.ref.arrays, func(r array) bool { return r.key == c.key && r.err == nil })
+	ref := &b.ref.arrays[k]
+	same := len(a.item.leaves) == len(ref.item.leaves) && len(a.shape) == len(ref.shape)
+	for i := 0; same && i < len(ref.item.leaves); i++ {
+		same = a.item.leaves[i].like(&ref.item.leaves[i])
+	}
+	if same && !b.choose.byFile {
+		same = slices.Equal(a.inner(), ref.inner())
+	}
+	if same {
+		return nil
+	}
+	hint := ""
+	if !b.choose.byFile && len(a.shape) == len(ref.shape) && a.item.text == ref.item.text {
+		hint = "; if each file is one sample, say --sample file"
+	}
+	return shardify.Mismatch("%s is %s, in %s it is %s%s", a.key, a.String(), b.refName, ref.String(), hint)
+}
+
+// part keeps what a reader must know of an array.
+func (b *groupBuilder) part(a *array) part {
+	p := part{off: a.off, packed: a.packed, crc: a.crc, headSum: a.headSum, head: uint32(a.bytes), method: uint8(a.method)}
+	if a.fortran {
+		p.flags |= inFortran
+	}
+	if a.checked {
+		p.flags |= hasSum
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, ok := b.types[a.item.text]
+	if !ok {
+		t = uint32(len(b.list))
+		b.types[a.item.text] = t
+		b.list = append(b.list, a.item)
+	}
+	p.typ = t
+	return p
+}
+
+// findRagged marks the columns whose shapes differ from file to file and drops
+// the shapes of the others.
+func (b *groupBuilder) findRagged(all []surveyed) {
+	if !b.choose.byFile {
+		return
+	}
+	for i := range all {
+		at := 0
+		if all[i].foreign {
+			continue
+		}
+		for j := range b.cols {
+			c := &b.cols[j]
+			d := all[i].dims[at : at+len(c.inner)]
+			at += len(c.inner)
+			c.ragged = c.ragged || !slices.Equal(d, c.inner)
+		}
+	}
+	for i := range all {
+		at := 0
+		keep := all[i].dims[:0]
+		for j := range b.cols {
+			c := &b.cols[j]
+			if len(all[i].dims) == 0 {
+				break
+			}
+			if c.ragged {
+				keep = append(keep, all[i].dims[at:at+len(c.inner)]...)
+			}
+			at += len(c.inner)
+		}
+		all[i].dims = keep
+	}
+}

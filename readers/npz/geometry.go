@@ -1,0 +1,154 @@
+package npz
+
+import (
+	"math"
+
+	"github.com/shardify/shardify"
+)
+
+// region is the bytes of one column in one file, seen as rows along axis 0.
+type region struct {
+	*part
+	item  *itemType
+	rows  int64
+	inner []int64
+	// perRow are the items, rowBytes the bytes of one row.
+	perRow, rowBytes int64
+}
+
+// region finds column j in a file.
+func (g *group) region(file, j int, byFile bool) region {
+	c := &g.columns[j]
+	p := &g.parts[file*len(g.columns)+j]
+	r := region{part: p, item: &g.types[p.typ], rows: g.files[file].samples, inner: c.inner, perRow: 1}
+	if byFile {
+		shape := c.inner
+		if c.ragged {
+			shape = g.shape(file, j)
+		}
+		r.rows, r.inner = 1, nil
+		if len(shape) > 0 {
+			r.rows, r.inner = shape[0], shape[1:]
+		}
+	}
+	for _, d := range r.inner {
+		r.perRow *= d
+	}
+	r.rowBytes = r.perRow * int64(r.item.size)
+	return r
+}
+
+// shape is that of a ragged column in one file.
+func (g *group) shape(file, j int) []int64 {
+	perFile, at := 0, 0
+	for k := range g.columns {
+		if !g.columns[k].ragged {
+			continue
+		}
+		if k < j {
+			at += len(g.columns[k].inner)
+		}
+		perFile += len(g.columns[k].inner)
+	}
+	at += file * perFile
+	return g.dims[at : at+len(g.columns[j].inner)]
+}
+
+// size is that of the array with its header: of the decoded member.
+func (r *region) size() int64 { return int64(r.head) + r.rows*r.rowBytes }
+
+// scattered: the rows of the array are not consecutive in the file.
+func (r *region) scattered() bool { return r.flags&inFortran != 0 }
+
+const (
+	// maxWhole bounds arrays that must be held whole: compressed and in Fortran
+	// order.
+	maxWhole = 1 << 30
+	// chunkBytes is what is read, summed and converted at once: it stays in the
+	// cache between the steps.
+	chunkBytes = 256 << 10
+)
+
+// cost is the memory that reading takes from the files at of each group: per
+// sample, and whatever the number of samples. whole: the files cannot be read in
+// parts.
+func (s *source) cost(at []int) (perSample, fixed int64, whole bool) {
+	for i, g := range s.groups {
+		for j := range g.columns {
+			if len(g.columns[j].wanted) == 0 {
+				continue
+			}
+			r := g.region(at[i], j, s.byFile)
+			n := r.cost(g.columns[j].wanted)
+			if s.byFile {
+				n = satMul(n, r.rows)
+			}
+			perSample = satAdd(perSample, n)
+			fixed = satAdd(fixed, r.scratch())
+			whole = whole || r.method != stored && r.scattered()
+		}
+	}
+	return perSample, fixed, whole
+}
+
+// cost is the memory of one row: what is delivered, and the bytes in their order
+// in the file where they must be turned round.
+func (r *region) cost(wanted []wanted) (n int64) {
+	for _, w := range wanted {
+		l := &r.item.leaves[w.leaf]
+		values := satMul(int64(l.values()), r.perRow)
+		n = satAdd(n, satMul(values, int64(l.scalar.size)))
+		if l.scalar.isText() {
+			n = satAdd(n, satMul(values, 8)+8)
+		}
+	}
+	if r.scattered() {
+		n = satAdd(n, r.rowBytes)
+		if !r.item.plain() {
+			n = satAdd(n, r.rowBytes)
+		}
+	}
+	return n
+}
+
+// scratch is the memory of an item too large for a reader's own buffer.
+func (r *region) scratch() int64 {
+	if r.item.plain() || r.item.size <= chunkBytes {
+		return 0
+	}
+	return int64(r.item.size)
+}
+
+// checkBig refuses what would have to be held whole and is too large for it.
+func (s *source) checkBig() error {
+	for _, g := range s.groups {
+		for i := range g.files {
+			for j := range g.columns {
+				if len(g.columns[j].wanted) == 0 {
+					continue
+				}
+				r := g.region(i, j, s.byFile)
+				if n := r.size(); r.method != stored && r.scattered() && n > maxWhole {
+					err := shardify.Unsupported("compressed and in Fortran order: %s would be held at once; save it in C order or with np.savez",
+						shardify.FormatSize(n))
+					return shardify.Annotate(err, "open", s.table.Name(int(g.files[i].input)), g.columns[j].key+".npy")
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func satAdd(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+func satMul(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
+}

@@ -1,0 +1,351 @@
+package npz
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shardify/shardify"
+)
+
+// group is a list of files with the same arrays, joined along the sample axis:
+// all inputs, or with zip=true the inputs below one root.
+type group struct {
+	columns []column
+	types   []itemType // as files store them; parts refer to them
+	files   []file
+	parts   []part // len(columns) per file
+	// dims are the shapes of ragged columns, in the order of files and columns.
+	dims    []int64
+	samples int64
+}
+
+// file is one input of a group.
+type file struct {
+	input   uint32 // in the table
+	run     uint32
+	samples int64
+	first   int64 // samples in the files before it
+	size    int64
+}
+
+// part is one column's array in one file.
+type part struct {
+	off, packed int64
+	crc         uint32
+	headSum     uint32
+	head        uint32 // bytes of the NPY header
+	typ         uint32
+	method      uint8
+	flags       uint8
+}
+
+const (
+	inFortran = 1 << iota // columns first
+	hasSum                // crc is known
+)
+
+// groupBuilder surveys the files of one group.
+type groupBuilder struct {
+	table   *shardify.Table
+	inputs  []uint32
+	npyName string
+	choose  *chooser
+	jobs    int
+
+	ref     *listing // the file that stands for the group
+	refName string
+	known   map[string]bool // keys of ref: is it a column?
+	cols    []column
+	left    []shardify.Leftover
+
+	mu    sync.Mutex
+	types map[string]uint32
+	list  []itemType
+	bad   failures
+}
+
+// surveyed is what the survey keeps of a file.
+type surveyed struct {
+	file
+	parts    []part
+	dims     []int64
+	trailing bool
+	foreign  bool
+}
+
+func (b *groupBuilder) build(ctx context.Context) (*group, error) {
+	if err := b.findReference(ctx); err != nil {
+		return nil, err
+	}
+	cols, left, err := b.choose.choose(b.ref)
+	if err != nil {
+		return nil, shardify.Annotate(err, "open", b.refName, "")
+	}
+	if len(cols) == 0 && len(b.choose.patterns) > 0 {
+		// Nothing asked for is here, but the samples must be counted.
+		all := &chooser{byFile: b.choose.byFile}
+		if cols, _, err = all.choose(b.ref); err != nil {
+			return nil, shardify.Annotate(err, "open", b.refName, "")
+		}
+		left = nil
+		cols = cols[:min(len(cols), 1)]
+		for i := range cols {
+			cols[i].wanted = nil
+		}
+	}
+	if len(cols) == 0 {
+		return nil, shardify.Annotate(b.nothing(), "open", b.refName, "")
+	}
+	b.cols, b.left = cols, append(b.left, left...)
+	b.setKnown()
+	all, err := b.surveyAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.assemble(all)
+}
+
+// nothing says why the reference has no column.
+func (b *groupBuilder) nothing() error {
+	for i := range b.ref.arrays {
+		if a := &b.ref.arrays[i]; a.err == nil && len(a.shape) == 0 && !b.choose.byFile {
+			return shardify.Unsupported("no array has a sample axis: %s; --sample file makes each file one sample", b.ref.shapes())
+		}
+	}
+	if len(b.ref.arrays) == 1 {
+		if err := b.ref.arrays[0].err; err != nil {
+			return err
+		}
+	}
+	return shardify.Unsupported("no arrays to read: %s", b.ref.shapes())
+}
+
+// findReference takes the first file with data, else the first that can be read.
+func (b *groupBuilder) findReference(ctx context.Context) error {
+	b.types = map[string]uint32{}
+	foreign := 0
+	for _, i := range b.inputs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		l, err := survey(b.table.Path(int(i)), b.npyName, nil)
+		if err != nil {
+			b.bad.add(i, shardify.Annotate(err, "open", b.table.Name(int(i)), ""))
+			continue
+		}
+		if l.foreign {
+			foreign++
+			continue
+		}
+		if b.ref == nil || l.hasData() {
+			b.ref, b.refName = l, b.table.Name(int(i))
+		}
+		if l.hasData() {
+			break
+		}
+	}
+	if b.ref != nil {
+		b.bad = failures{} // met again by surveyAll
+		return nil
+	}
+	if err := b.bad.err(b.table, len(b.inputs)); err != nil {
+		return err
+	}
+	if foreign > 0 {
+		return shardify.Annotate(shardify.Unsupported("%v, nor are the other %d files", errForeign, foreign-1), "open", b.table.Name(int(b.inputs[0])), "")
+	}
+	return shardify.Unsupported("no NPY or NPZ files")
+}
+
+func (l *listing) hasData() bool {
+	return slices.ContainsFunc(l.arrays, func(a array) bool { return a.err == nil && a.data > 0 })
+}
+
+// surveyAll looks into every file, several at once.
+func (b *groupBuilder) surveyAll(ctx context.Context) ([]surveyed, error) {
+	jobs := b.jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	all := make([]surveyed, len(b.inputs))
+	var next atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(jobs, len(b.inputs)) {
+		g.Go(func() error {
+			for {
+				k := next.Add(1) - 1
+				if k >= int64(len(all)) {
+					return nil
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := b.surveyOne(b.inputs[k], &all[k]); err != nil {
+					b.mu.Lock()
+					b.bad.add(b.inputs[k], shardify.Annotate(err, "open", b.table.Name(int(b.inputs[k])), ""))
+					b.mu.Unlock()
+				}
+			}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return all, b.bad.err(b.table, len(b.inputs))
+}
+
+func (b *groupBuilder) surveyOne(i uint32, s *surveyed) error {
+	var extra []string
+	l, err := survey(b.table.Path(int(i)), b.npyName, func(key string) bool {
+		col, ok := b.known[key]
+		if !ok && len(b.choose.patterns) == 0 {
+			extra = append(extra, key)
+		}
+		return col || !ok && len(b.choose.patterns) == 0
+	})
+	if err != nil {
+		return err
+	}
+	s.input, s.size = i, l.size
+	if s.foreign = l.foreign; s.foreign {
+		return nil
+	}
+	s.trailing = l.trailing > 0
+	return b.fit(l, s, extra)
+}
+
+// setKnown fills known.
+func (b *groupBuilder) setKnown() {
+	b.known = make(map[string]bool, len(b.ref.arrays))
+	for i := range b.ref.arrays {
+		b.known[b.ref.arrays[i].key] = false
+	}
+	for i := range b.cols {
+		b.known[b.cols[i].key] = true
+	}
+}
+
+// assemble joins what the survey found, in the order of the inputs.
+func (b *groupBuilder) assemble(all []surveyed) (*group, error) {
+	g := &group{columns: b.cols}
+	b.findRagged(all)
+	typ := make([]int, len(b.list)) // index in g.types plus one: numbered in file order, not as found
+	var foreign, trailing shardify.Leftover
+	for i := range all {
+		s := &all[i]
+		name := func() string { return b.table.Name(int(s.input)) }
+		if s.foreign {
+			note(&foreign, name, errForeign.Error())
+			continue
+		}
+		if s.trailing {
+			note(&trailing, name, "bytes behind the array were not read")
+		}
+		s.first = g.samples
+		g.samples += s.samples
+		g.files = append(g.files, s.file)
+		for j := range s.parts {
+			if t := s.parts[j].typ; typ[t] == 0 {
+				g.types = append(g.types, b.list[t])
+				typ[t] = len(g.types)
+			}
+			s.parts[j].typ = uint32(typ[s.parts[j].typ] - 1)
+		}
+		g.parts = append(g.parts, s.parts...)
+		g.dims = append(g.dims, s.dims...)
+		s.parts, s.dims = nil, nil
+	}
+	for _, l := range []shardify.Leftover{foreign, trailing} {
+		if l.Count > 0 {
+			b.left = append(b.left, l)
+		}
+	}
+	return g, nil
+}
+
+func note(l *shardify.Leftover, name func() string, reason string) {
+	if l.Count++; l.Count == 1 {
+		l.Name, l.Reason = name(), reason
+	}
+}
+
+// failures keeps the first errors of many files.
+type failures struct {
+	count int
+	first []failure // by input, at most three
+}
+
+type failure struct {
+	input uint32
+	err   error
+}
+
+func (f *failures) add(input uint32, err error) {
+	f.count++
+	f.first = append(f.first, failure{input, err})
+	slices.SortFunc(f.first, func(a, b failure) int { return int(a.input) - int(b.input) })
+	f.first = f.first[:min(len(f.first), 3)]
+}
+
+// err is the first failure, with the number and names of the others.
+func (f *failures) err(t *shardify.Table, of int) error {
+	if f.count < 2 {
+		if f.count == 1 {
+			return f.first[0].err
+		}
+		return nil
+	}
+	var names []string
+	for _, x := range f.first {
+		names = append(names, t.Name(int(x.input)))
+	}
+	more := ""
+	if f.count > len(names) {
+		more = ", ..."
+	}
+	var e *shardify.Error
+	if !errors.As(f.first[0].err, &e) {
+		e = &shardify.Error{Op: "open", Sample: -1, Offset: -1, Err: f.first[0].err}
+	}
+	c := *e
+	c.Err = fmt.Errorf("%w (%d of %d files: %s%s)", e.Err, f.count, of, strings.Join(names, ", "), more)
+	return &c
+}
+
+// npyName names the array of .npy files: by their stem, or what their stems
+// have in common.
+func npyName(t *shardify.Table, inputs []uint32) string {
+	var common string
+	n, same := 0, true
+	for _, i := range inputs {
+		base := path.Base(t.Name(int(i)))
+		ext := path.Ext(base)
+		if !strings.EqualFold(ext, ".npy") && len(inputs) > 1 {
+			continue
+		}
+		stem := strings.TrimSuffix(base, ext)
+		if n++; n == 1 {
+			common = stem
+		}
+		same = same && stem == common
+		for !strings.HasPrefix(stem, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	if !same {
+		common = strings.TrimRight(strings.ToValidUTF8(common, ""), "0123456789_-. ")
+	}
+	if common == "" {
+		return "data"
+	}
+	return common
+}

@@ -1,0 +1,181 @@
+package npz
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+const (
+	magic = "\x93NUMPY"
+	// prefixBytes hold magic, version and the longer form of the header's length.
+	prefixBytes = 12
+	// maxHeader is our bound on headers: 4,000 fields take 90 kB.
+	maxHeader = 1 << 20
+	maxRank   = 64
+)
+
+// header is what stands before the elements of an array.
+type header struct {
+	bytes   int // where the elements begin
+	item    itemType
+	fortran bool // columns first; false where that makes no difference
+	shape   []int64
+	data    int64 // bytes of all elements
+}
+
+// headerBytes tells from the first bytes of an NPY file, prefixBytes of them or
+// the whole file, how many the header takes.
+func headerBytes(b []byte) (int, error) {
+	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
+		return 0, shardify.Corrupt(0, "not an NPY file")
+	}
+	if len(b) < 8 {
+		return 0, shardify.Corrupt(int64(len(b)), "truncated: the header ends after %d bytes", len(b))
+	}
+	wide := b[6] > 1
+	if b[6] < 1 || b[6] > 3 || b[7] != 0 {
+		return 0, shardify.Unsupported("NPY version %d.%d", b[6], b[7])
+	}
+	if len(b) < 10 || wide && len(b) < prefixBytes {
+		return 0, shardify.Corrupt(int64(len(b)), "truncated: the header ends after %d bytes", len(b))
+	}
+	start, n := 10, int64(binary.LittleEndian.Uint16(b[8:]))
+	if wide {
+		start, n = prefixBytes, int64(binary.LittleEndian.Uint32(b[8:]))
+	}
+	if n > maxHeader {
+		return 0, shardify.Corrupt(8, "header of %d bytes, at most %d are read", n, maxHeader)
+	}
+	return start + int(n), nil
+}
+
+// parseHeader reads a header of exactly len(b) bytes.
+func parseHeader(b []byte) (header, error) {
+	h := header{bytes: len(b)}
+	start := 10
+	if b[6] > 1 {
+		start = prefixBytes
+	}
+	l := &literal{s: b[start:], base: start, latin: b[6] < 3}
+	v, err := l.whole()
+	if err != nil {
+		return h, err
+	}
+	if v.kind != isDict {
+		return h, l.fail(v.at, "is %s, not a dict", kindNames[v.kind])
+	}
+	keys := map[string]*value{"descr": nil, "fortran_order": nil, "shape": nil}
+	for i := 0; i < len(v.items); i += 2 {
+		k := &v.items[i]
+		old, known := keys[k.text]
+		if k.kind != isString || !known {
+			return h, l.fail(k.at, "unknown key %q", clip(k.text, 20))
+		}
+		if old != nil {
+			return h, l.fail(k.at, "key %s stands twice", k.text)
+		}
+		keys[k.text] = &v.items[i+1]
+	}
+	for _, k := range []string{"descr", "fortran_order", "shape"} {
+		if keys[k] == nil {
+			return h, l.fail(v.at, "key %s is missing", k)
+		}
+	}
+	if err := h.readShape(l, keys["shape"]); err != nil {
+		return h, err
+	}
+	order := keys["fortran_order"]
+	if order.kind != isBool {
+		return h, l.fail(order.at, "fortran_order is %s", kindNames[order.kind])
+	}
+	h.fortran = order.num == 1 && len(h.shape) > 1
+	if h.item, err = (&typeParser{lit: l}).parse(*keys["descr"]); err != nil {
+		return h, err
+	}
+	return h, h.measure()
+}
+
+func (h *header) readShape(l *literal, v *value) error {
+	if v.kind != isTuple {
+		return l.fail(v.at, "shape is %s, not a tuple", kindNames[v.kind])
+	}
+	if len(v.items) > maxRank {
+		return l.fail(v.at, "shape has %d dimensions", len(v.items))
+	}
+	for _, d := range v.items {
+		if d.kind != isInt {
+			return l.fail(d.at, "shape has %s", kindNames[d.kind])
+		}
+		if d.num < 0 {
+			return l.fail(d.at, "shape has the negative dimension %d", d.num)
+		}
+		h.shape = append(h.shape, d.num)
+	}
+	return nil
+}
+
+// measure finds the bytes of the elements and refuses shapes that overflow,
+// or that promise values which take no bytes.
+func (h *header) measure() error {
+	n, zero := int64(1), false
+	for _, d := range h.shape {
+		if d == 0 {
+			zero = true
+			continue
+		}
+		if n > math.MaxInt64/d {
+			return shardify.Corrupt(-1, "shape overflow: %s", h.dims())
+		}
+		n *= d
+	}
+	size := int64(max(h.item.size, 1))
+	if n > math.MaxInt64/4/size {
+		return shardify.Corrupt(-1, "shape overflow: %s of %d bytes each", h.dims(), h.item.size)
+	}
+	if zero {
+		n = 0
+	}
+	h.data = n * int64(h.item.size)
+	for i := range h.item.leaves {
+		l := &h.item.leaves[i]
+		if v := int64(l.values()); l.scalar.size == 0 && l.scalar.isText() && v > 0 && n > maxEmpty/v {
+			return shardify.Unsupported("%s values that take no bytes", h.dims())
+		}
+	}
+	return nil
+}
+
+// rowBytes is the size of one index of axis 0; of a 0-d array all of it.
+func (h *header) rowBytes() int64 {
+	n := int64(h.item.size)
+	for _, d := range h.inner() {
+		n *= d
+	}
+	return n
+}
+
+// inner are the dimensions behind the first.
+func (h *header) inner() []int64 {
+	if len(h.shape) == 0 {
+		return nil
+	}
+	return h.shape[1:]
+}
+
+// dims writes the shape for messages: [50,7].
+func (h *header) dims() string {
+	return strings.ReplaceAll(fmt.Sprint(h.shape), " ", ",")
+}
+
+// String is what messages say of an array: <f4 [50,7].
+func (h *header) String() string {
+	s := clip(h.item.text, 60) + " " + h.dims()
+	if h.fortran {
+		s += " in Fortran order"
+	}
+	return s
+}

@@ -1,0 +1,279 @@
+package npz
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// Format is the readers' table's line for NumPy files.
+var Format = shardify.SourceFormat{
+	Name:    "npz",
+	Help:    "NumPy arrays: .npy files and .npz archives, stored or compressed",
+	Sniff:   sniff,
+	Options: options,
+	Open:    open,
+}
+
+var options = []shardify.Option{
+	{Name: "sample", Kind: shardify.KindEnum, Default: "row", Values: []string{"row", "file"},
+		Help: "what is one sample: a row of the arrays (axis 0) or a whole file"},
+	{Name: "zip", Kind: shardify.KindBool, Default: "false",
+		Help: "join the inputs by position: each INPUT holds other columns of the same samples"},
+}
+
+func sniff(head []byte, name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(string(head), magic) || strings.HasSuffix(name, ".npy") || strings.HasSuffix(name, ".npz")
+}
+
+// source is what the survey found, or a State kept.
+type source struct {
+	table  *shardify.Table
+	byFile bool
+	groups []*group
+	schema []shardify.Field
+	left   []shardify.Leftover
+}
+
+func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
+	opts, err := shardify.CheckOptions(options, a.Options)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{table: a.Table, byFile: opts["sample"] == "file"}
+	if a.State != nil {
+		if err := s.decode(a.State); err != nil {
+			return nil, shardify.Annotate(err, "open", "", "survey of the plan")
+		}
+	} else if err := s.survey(ctx, a, opts.Bool("zip")); err != nil {
+		return nil, err
+	}
+	for _, g := range s.groups {
+		s.schema = append(s.schema, g.fields(s.byFile)...)
+	}
+	if err := shardify.ValidateSchema(s.schema); err != nil {
+		return nil, fmt.Errorf("%w; --columns selects some", err)
+	}
+	s.markRuns()
+	return s, s.checkBig()
+}
+
+// survey looks into the files, group by group.
+func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) error {
+	lists, err := inputGroups(a.Table, zip)
+	if err != nil {
+		return err
+	}
+	chooser, err := newChooser(a.Columns, s.byFile)
+	if err != nil {
+		return err
+	}
+	var shapes []string
+	for _, inputs := range lists {
+		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, jobs: a.Jobs}
+		g, err := b.build(ctx)
+		if err != nil {
+			return err
+		}
+		s.groups = append(s.groups, g)
+		s.left = append(s.left, b.left...)
+		shapes = append(shapes, fmt.Sprintf("%s has %s", b.refName, b.ref.shapes()))
+	}
+	if name := chooser.unmatched(); name != "" {
+		return shardify.Mismatch("there is no %s; %s", name, strings.Join(shapes, "; "))
+	}
+	if !slices.ContainsFunc(s.groups, (*group).delivers) {
+		return shardify.Mismatch("nothing to read with --columns '%s'; %s", strings.Join(a.Columns, ","), strings.Join(shapes, "; "))
+	}
+	return s.checkCounts()
+}
+
+// inputGroups lists the inputs that belong together.
+func inputGroups(t *shardify.Table, zip bool) ([][]uint32, error) {
+	lists := make([][]uint32, 1)
+	if zip {
+		lists = make([][]uint32, len(t.Roots))
+	}
+	for i := range t.Len() {
+		g := 0
+		if zip {
+			g = t.Root(i)
+		}
+		lists[g] = append(lists[g], uint32(i))
+	}
+	if zip && len(lists) < 2 {
+		return nil, shardify.Mismatch("--zip joins two or more inputs, there is %d", len(lists))
+	}
+	for g := range lists {
+		if len(lists[g]) == 0 {
+			return nil, shardify.Unsupported("no NPY or NPZ files")
+		}
+	}
+	return lists, nil
+}
+
+// checkCounts compares the lengths of what zip joins.
+func (s *source) checkCounts() error {
+	for i, g := range s.groups {
+		if g.samples != s.groups[0].samples {
+			return shardify.Mismatch("--zip: %s has %d samples, %s has %d", s.table.Roots[0], s.groups[0].samples, s.table.Roots[i], g.samples)
+		}
+	}
+	return nil
+}
+
+func (g *group) delivers() bool {
+	return slices.ContainsFunc(g.columns, func(c column) bool { return len(c.wanted) > 0 })
+}
+
+// fields are the schema of the group's columns.
+func (g *group) fields(byFile bool) []shardify.Field {
+	var all []shardify.Field
+	for j := range g.columns {
+		c := &g.columns[j]
+		for _, w := range c.wanted {
+			l := &g.types[g.parts[j].typ].leaves[w.leaf]
+			inner := c.inner
+			ragged := byFile && c.ragged && !l.scalar.isText()
+			if ragged {
+				inner = nil
+			}
+			f := l.field(inner)
+			f.Name = w.name
+			if !ragged {
+				all = append(all, f)
+				continue
+			}
+			f.Levels, f.Ragged = 1, true
+			all = append(all, f, shardify.Field{Name: w.name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{len(c.inner)}})
+		}
+	}
+	return all
+}
+
+// Schema implements shardify.Source.
+func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }
+
+// Leftovers implements shardify.Reporter.
+func (s *source) Leftovers() []shardify.Leftover { return slices.Clone(s.left) }
+
+// ObjectName implements shardify.ObjectNamer: objects are the arrays, counted
+// over all groups.
+func (s *source) ObjectName(_, object uint32) string {
+	n := int(object)
+	for _, g := range s.groups {
+		if n < len(g.columns) {
+			return g.columns[n].key + ".npy"
+		}
+		n -= len(g.columns)
+	}
+	return ""
+}
+
+// Close implements shardify.Source. Readers hold their files themselves.
+func (s *source) Close() error { return nil }
+
+// markRuns gives a run to every stretch of files that must be decoded in order:
+// a file with a compressed column, with all that zip joins to it.
+func (s *source) markRuns() {
+	at := make([]int, len(s.groups)) // next file of each group
+	for at[0] < len(s.groups[0].files) {
+		start := at[0]
+		end := int64(-1)
+		packed := false
+		for again := true; again; {
+			again = false
+			for i, g := range s.groups {
+				for at[i] < len(g.files) && (i == 0 && end < 0 || g.files[at[i]].first < end) {
+					f := &g.files[at[i]]
+					packed = packed || g.packed(at[i])
+					at[i]++
+					if e := f.first + f.samples; e > end {
+						end, again = e, true
+					}
+				}
+			}
+		}
+		for k := start; k < at[0] && packed; k++ {
+			s.groups[0].files[k].run = s.groups[0].files[start].input + 1
+		}
+	}
+}
+
+// packed tells whether a wanted column of a file is compressed.
+func (g *group) packed(file int) bool {
+	for j := range g.columns {
+		if p := &g.parts[file*len(g.columns)+j]; len(g.columns[j].wanted) > 0 && p.method != stored {
+			return true
+		}
+	}
+	return false
+}
+
+// Spans implements shardify.Source.
+func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
+	return func(yield func(shardify.Span, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(shardify.Span{}, err)
+			return
+		}
+		at := make([]int, len(s.groups))
+		files := s.groups[0].files
+		for i := range files {
+			at[0] = i
+			for lo := int64(0); lo < files[i].samples; {
+				hi := s.commonEnd(at, files[i].first+lo) - files[i].first
+				if !s.cut(at, lo, hi, target, yield) {
+					return
+				}
+				lo = hi
+				if err := ctx.Err(); err != nil {
+					yield(shardify.Span{}, err)
+					return
+				}
+			}
+		}
+	}
+}
+
+// commonEnd moves every group to its file that holds sample pos and returns the
+// first end of one of them.
+func (s *source) commonEnd(at []int, pos int64) int64 {
+	end := int64(-1)
+	for i, g := range s.groups {
+		for g.files[at[i]].first+g.files[at[i]].samples <= pos {
+			at[i]++
+		}
+		if e := g.files[at[i]].first + g.files[at[i]].samples; end < 0 || e < end {
+			end = e
+		}
+	}
+	return end
+}
+
+// cut yields samples [lo, hi) of a file in equal spans of at most target bytes.
+func (s *source) cut(at []int, lo, hi, target int64, yield func(shardify.Span, error) bool) bool {
+	perSample, fixed, whole := s.cost(at)
+	n := hi - lo
+	rows := min(max((max(target, 1)-fixed)/max(perSample, 1), 1), n)
+	if whole {
+		rows = n
+	}
+	spans := (n + rows - 1) / rows
+	f := &s.groups[0].files[at[0]]
+	for k := range spans {
+		a, b := lo+border(n, k, spans), lo+border(n, k+1, spans)
+		if !yield(shardify.Span{Input: f.input, Run: f.run, Lo: a, Hi: b, Bytes: satAdd(satMul(perSample, b-a), fixed)}, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// border is where piece k of n samples in equal pieces begins.
+func border(n, k, pieces int64) int64 { return n/pieces*k + min(k, n%pieces) }

@@ -1,0 +1,309 @@
+package npz
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/shardify/shardify"
+)
+
+// A zip archive, as far as its members' bytes are found by it:
+//
+//	local header   PK 3 4, 30 bytes: +4 version, +6 flags, +8 method, +14 crc32, packed and
+//	               decoded size, +26 name length n, +28 extra length m; name, extra, data
+//	directory      PK 1 2, 46 bytes each: +8 flags, +10 method, +16 crc32, +20 packed size,
+//	               +24 decoded size, +28 lengths of name, extra, comment, +42 local header
+//	ZIP64 end      PK 6 6, 56 bytes: +32 entries, +40 size and +48 offset of the directory
+//	ZIP64 locator  PK 6 7, 20 bytes: +8 offset of the ZIP64 end
+//	end            PK 5 6, 22 bytes: +10 entries, +12 size and +16 offset of the directory,
+//	               +20 length of the comment behind it
+//
+// Sizes and offsets are taken from the directory, the start of the data from the
+// local header, whose extra field has another length. Bytes before the first
+// member (a shell script, a mail header) shift all offsets.
+const (
+	localSig, localBytes     = "PK\x03\x04", 30
+	dirSig, dirBytes         = "PK\x01\x02", 46
+	end64Sig, end64Bytes     = "PK\x06\x06", 56
+	locatorSig, locatorBytes = "PK\x06\x07", 20
+	endSig, endBytes         = "PK\x05\x06", 22
+
+	maxComment = 1<<16 - 1
+	// maxDirectory bounds the directory: some 500,000 members.
+	maxDirectory = 64 << 20
+)
+
+// The methods of compression that have names.
+const (
+	stored   = 0
+	deflated = 8
+	bzip2ed  = 12
+)
+
+var methodNames = map[uint16]string{
+	1: "shrink", 6: "implode", 9: "deflate64", 14: "lzma", 93: "zstd", 95: "xz", 96: "jpeg", 97: "wavpack", 98: "ppmd", 99: "aes",
+}
+
+// entry is one member, as the directory has it.
+type entry struct {
+	name    string // decoded
+	raw     string
+	flags   uint16
+	method  uint16
+	crc     uint32
+	packed  int64
+	decoded int64
+	local   int64 // where its local header stands
+}
+
+// directory is the list of members.
+type directory struct {
+	entries []entry
+	start   int64 // members end before it
+}
+
+// endRecord is what the end of an archive says about its directory.
+type endRecord struct {
+	at           int64 // the directory ends before it
+	count        uint64
+	size, offset uint64
+}
+
+var le = binary.LittleEndian
+
+// readDirectory finds and reads the central directory.
+func readDirectory(in *input) (*directory, error) {
+	end, err := findEnd(in)
+	if err != nil {
+		return nil, err
+	}
+	if end.size > uint64(end.at) || end.count > end.size/dirBytes {
+		return nil, shardify.Corrupt(end.at, "zip directory of %d members in %d bytes does not fit", end.count, end.size)
+	}
+	if end.size > maxDirectory {
+		return nil, shardify.Unsupported("zip directory of %d bytes", end.size)
+	}
+	// The directory stands right before its end; its offset tells how much
+	// other data precede the archive.
+	start := end.at - int64(end.size)
+	shift := start - int64(min(end.offset, 1<<62))
+	if shift < 0 {
+		return nil, shardify.Corrupt(end.at, "zip directory at byte %d of %d bytes does not fit before its end", end.offset, end.size)
+	}
+	b, err := in.at(start, int(end.size))
+	if err != nil {
+		return nil, err
+	}
+	d := &directory{start: start, entries: make([]entry, 0, end.count)}
+	var packed int64
+	for rest := b; len(rest) > 0; {
+		at := start + int64(len(b)-len(rest))
+		e, n, err := readEntry(rest, at)
+		if err != nil {
+			return nil, err
+		}
+		e.local += shift
+		if packed += e.packed; e.packed > start || packed > start {
+			return nil, shardify.Corrupt(at, "members take more bytes than there are: they overlap")
+		}
+		d.entries = append(d.entries, e)
+		rest = rest[n:]
+	}
+	if uint64(len(d.entries)) != end.count {
+		return nil, shardify.Corrupt(end.at, "zip end record has %d members, the directory %d", end.count, len(d.entries))
+	}
+	return d, nil
+}
+
+// findEnd looks for the end record: the last one whose comment reaches exactly
+// to the end of the file and whose directory is where it says. A comment may
+// itself contain the signature.
+func findEnd(in *input) (endRecord, error) {
+	for _, n := range []int64{pieceBytes, maxComment + endBytes} {
+		n = min(n, in.size)
+		tail, err := in.at(in.size-n, int(n))
+		if err != nil {
+			return endRecord{}, err
+		}
+		tail = bytes.Clone(tail)
+		for i := len(tail) - endBytes; i >= 0; i-- {
+			if string(tail[i:i+4]) != endSig || i+endBytes+int(le.Uint16(tail[i+20:])) != len(tail) {
+				continue
+			}
+			if e, ok := readEnd(in, tail[i:], in.size-n+int64(i)); ok {
+				return e, nil
+			}
+		}
+		if n == in.size {
+			break
+		}
+	}
+	return endRecord{}, shardify.Corrupt(in.size, "no end of a zip archive: is the file cut short?")
+}
+
+// readEnd reads the end record at byte at, and the ZIP64 one that it may refer
+// to. ok is false when there is no directory where it should be.
+func readEnd(in *input, b []byte, at int64) (e endRecord, ok bool) {
+	e = endRecord{at: at, count: uint64(le.Uint16(b[10:])), size: uint64(le.Uint32(b[12:])), offset: uint64(le.Uint32(b[16:]))}
+	if e.count == 1<<16-1 || e.size == 1<<32-1 || e.offset == 1<<32-1 {
+		e.end64(in)
+	}
+	if e.size > uint64(e.at) {
+		return e, false
+	}
+	if e.size == 0 {
+		return e, e.count == 0
+	}
+	head, err := in.at(e.at-int64(e.size), min(dirBytes, int(min(e.size, dirBytes))))
+	return e, err == nil && strings.HasPrefix(string(head), dirSig)
+}
+
+// end64 takes the values of the ZIP64 end record, if there is one before e.
+func (e *endRecord) end64(in *input) {
+	loc, err := in.at(e.at-locatorBytes, locatorBytes)
+	if err != nil || string(loc[:4]) != locatorSig {
+		return
+	}
+	claim := int64(min(le.Uint64(loc[8:]), 1<<62))
+	// The offset is wrong when the archive is preceded by other data; then the
+	// record stands right before its locator, as everybody writes it.
+	for _, at := range []int64{claim, e.at - locatorBytes - end64Bytes} {
+		if at > e.at-locatorBytes-end64Bytes {
+			continue
+		}
+		b, err := in.at(at, end64Bytes)
+		if err == nil && string(b[:4]) == end64Sig {
+			*e = endRecord{at: at, count: le.Uint64(b[32:]), size: le.Uint64(b[40:]), offset: le.Uint64(b[48:])}
+			return
+		}
+	}
+}
+
+// readEntry reads the entry at the start of b, which stands at byte at of the
+// file, and returns its length.
+func readEntry(b []byte, at int64) (e entry, n int, err error) {
+	if len(b) < dirBytes || string(b[:4]) != dirSig {
+		return e, 0, shardify.Corrupt(at, "zip directory entry expected")
+	}
+	name, extra, comment := int(le.Uint16(b[28:])), int(le.Uint16(b[30:])), int(le.Uint16(b[32:]))
+	n = dirBytes + name + extra + comment
+	if n > len(b) {
+		return e, 0, shardify.Corrupt(at, "zip directory entry of %d bytes, %d are left", n, len(b))
+	}
+	e = entry{
+		raw:   string(b[dirBytes : dirBytes+name]),
+		flags: le.Uint16(b[8:]), method: le.Uint16(b[10:]), crc: le.Uint32(b[16:]),
+		packed: int64(le.Uint32(b[20:])), decoded: int64(le.Uint32(b[24:])), local: int64(le.Uint32(b[42:])),
+	}
+	e.name = e.raw
+	if e.flags&(1<<11) == 0 || !utf8.ValidString(e.raw) {
+		e.name = fromCP437(e.raw)
+	}
+	if !e.extra64(b[dirBytes+name : dirBytes+name+extra]) {
+		return e, 0, shardify.Corrupt(at, "member %s: zip64 sizes are missing", clip(e.name, 60))
+	}
+	return e, n, nil
+}
+
+// extra64 replaces sizes that do not fit 32 bits by those of the extra field 1,
+// which has just these, in this order.
+func (e *entry) extra64(extra []byte) bool {
+	var wide []*int64
+	for _, v := range []*int64{&e.decoded, &e.packed, &e.local} {
+		if *v == 1<<32-1 {
+			wide = append(wide, v)
+		}
+	}
+	for len(wide) > 0 && len(extra) >= 4 {
+		id, n := le.Uint16(extra), int(le.Uint16(extra[2:]))
+		if extra = extra[4:]; n > len(extra) {
+			return false
+		}
+		if id == 1 {
+			if n < 8*len(wide) {
+				return false
+			}
+			for i, v := range wide {
+				u := le.Uint64(extra[8*i:])
+				if u > 1<<62 {
+					return false
+				}
+				*v = int64(u)
+			}
+			return true
+		}
+		extra = extra[n:]
+	}
+	return len(wide) == 0
+}
+
+// dataOffset reads the local header of a member and returns where its data
+// begin, which end before the directory.
+func (d *directory) dataOffset(in *input, e *entry) (int64, error) {
+	if e.local > d.start-localBytes {
+		return 0, shardify.Corrupt(e.local, "local header lies behind the zip directory at byte %d", d.start)
+	}
+	b, err := in.at(e.local, localBytes)
+	if err != nil {
+		return 0, err
+	}
+	if string(b[:4]) != localSig {
+		return 0, shardify.Corrupt(e.local, "no local header where the zip directory says")
+	}
+	if m := le.Uint16(b[8:]); m != e.method {
+		return 0, shardify.Corrupt(e.local+8, "local header has method %d, the directory %d", m, e.method)
+	}
+	name, extra := int(le.Uint16(b[26:])), int(le.Uint16(b[28:]))
+	off := e.local + localBytes + int64(name) + int64(extra)
+	if off > d.start || e.packed > d.start-off {
+		return 0, shardify.Corrupt(off, "member of %d bytes runs into the zip directory at byte %d", e.packed, d.start)
+	}
+	if b, err = in.at(e.local+localBytes, name); err != nil {
+		return 0, err
+	}
+	if string(b) != e.raw {
+		return 0, shardify.Corrupt(e.local+localBytes, "local header has the name %q", clip(string(b), 60))
+	}
+	return off, nil
+}
+
+// readable refuses members that we cannot decode, by name of what they use, and
+// sizes that contradict each other.
+func (e *entry) readable() error {
+	switch {
+	case e.flags&(1<<0|1<<6|1<<13) != 0:
+		return shardify.Unsupported("member is encrypted")
+	case e.method != stored && e.method != deflated && e.method != bzip2ed:
+		if name := methodNames[e.method]; name != "" {
+			return shardify.Unsupported("compression method %d (%s): save it with np.savez_compressed", e.method, name)
+		}
+		return shardify.Unsupported("compression method %d", e.method)
+	case e.method == stored && e.packed != e.decoded:
+		return shardify.Corrupt(-1, "stored member of %d bytes takes %d", e.decoded, e.packed)
+	case e.method == deflated && e.decoded/maxRatio > e.packed:
+		return shardify.Corrupt(-1, "%d deflated bytes cannot hold %d", e.packed, e.decoded)
+	case e.method == bzip2ed && e.decoded/maxRatio > e.packed: // legal, but good for bombs
+		return shardify.Unsupported("bzip2 member that grows from %d to %d bytes: save it with np.savez_compressed", e.packed, e.decoded)
+	}
+	return nil
+}
+
+// maxRatio is more than deflate can shrink anything: 258 bytes to 2 bits.
+const maxRatio = 1040
+
+// high is the upper half of code page 437, in which old zip names are written.
+var high = []rune("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0")
+
+func fromCP437(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c < 0x80 {
+			b.WriteByte(c)
+		} else {
+			b.WriteRune(high[c-0x80])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,118 @@
+package readers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/walk"
+)
+
+// Request is what Open gets beside the format.
+type Request struct {
+	Inputs    []string
+	FilesFrom io.Reader // a list of names; nil for none
+	Columns   []string
+	Options   shardify.Options // complete
+	Jobs      int
+	// Asked: the user named the format. Files of kinds that no reader
+	// understands are then copied as they are, where the format copies files.
+	Asked bool
+}
+
+// Opened is a source with what it was opened from.
+type Opened struct {
+	Source shardify.Source
+	Args   shardify.OpenArgs
+	// LeftOut is what the listing of the inputs left out, before the source saw
+	// it.
+	LeftOut []shardify.Leftover
+}
+
+// Open lists the inputs and opens them.
+func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, error) {
+	table, left, err := List(ctx, f, r)
+	if err != nil {
+		return nil, err
+	}
+	a := shardify.OpenArgs{Table: table, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs}
+	src, err := f.Open(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return &Opened{Source: src, Args: a, LeftOut: left}, nil
+}
+
+// isSet tells the formats whose inputs are data sets, one manifest each.
+func isSet(name string) bool { return name == index.FormatMmap || name == index.FormatWDS }
+
+// List lists the inputs as Open would, without opening them.
+func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Table, []shardify.Leftover, error) {
+	if isSet(f.Name) {
+		t, err := sets(r.Inputs)
+		return t, nil, err
+	}
+	w := walk.Request{Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs}
+	switch f.Name {
+	case "npz":
+		w.Keep = func(base string) bool { return f.Sniff(nil, base) }
+	case "files":
+		w.AnyKind = r.Asked
+		w.NoStat = r.Options.Size("assume-size") > 0
+	}
+	if r.Options.Bool("zip") {
+		return apart(ctx, w)
+	}
+	return walk.Walk(ctx, w)
+}
+
+// apart lists every input under a root of its own: what stands side by side.
+func apart(ctx context.Context, w walk.Request) (*shardify.Table, []shardify.Leftover, error) {
+	all := &shardify.Table{}
+	var left []shardify.Leftover
+	for _, in := range w.Inputs {
+		one := w
+		one.Inputs = []string{in}
+		t, l, err := walk.Walk(ctx, one)
+		if err != nil {
+			return nil, nil, err
+		}
+		root := len(all.Roots)
+		all.Roots, left = append(all.Roots, t.Roots...), append(left, l...)
+		for i := range t.Len() {
+			all.Append(root+t.Root(i), string(t.NameBytes(i)), t.Size(i), t.ModTime(i))
+		}
+	}
+	return all, left, nil
+}
+
+// sets makes the table of data sets: a line per manifest.
+func sets(inputs []string) (*shardify.Table, error) {
+	t := &shardify.Table{}
+	var bad []error
+	for _, in := range inputs {
+		if filepath.Base(in) != index.ManifestName {
+			in = filepath.Join(in, index.ManifestName)
+		}
+		st, err := os.Stat(in)
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		dir := filepath.Dir(in)
+		i := slices.Index(t.Roots, dir)
+		if i >= 0 {
+			bad = append(bad, fmt.Errorf("%s: given twice", dir))
+			continue
+		}
+		t.Roots = append(t.Roots, dir)
+		t.Append(len(t.Roots)-1, index.ManifestName, st.Size(), st.ModTime().UnixNano())
+	}
+	return t, errors.Join(bad...)
+}

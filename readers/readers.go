@@ -1,0 +1,38 @@
+// Package readers is the table of input formats, and the choice among them.
+//
+//	f, why, err := readers.Choose(ctx, "", inputs)
+//	in, err := readers.Open(ctx, f, readers.Request{Inputs: inputs, Options: options})
+//	defer in.Source.Close()
+package readers
+
+import (
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/files"
+	"github.com/shardify/shardify/readers/mmap"
+	"github.com/shardify/shardify/readers/npz"
+	"github.com/shardify/shardify/readers/wds"
+)
+
+// Formats is every input format. The first whose Sniff says yes is chosen, so
+// the one that takes anything comes last.
+var Formats = []shardify.SourceFormat{npz.Format, mmap.Format, wds.Format, files.Format}
+
+// Lookup finds a format by name.
+func Lookup(name string) (shardify.SourceFormat, bool) {
+	i := slices.IndexFunc(Formats, func(f shardify.SourceFormat) bool { return f.Name == name })
+	if i < 0 {
+		return shardify.SourceFormat{}, false
+	}
+	return Formats[i], true
+}
+
+// Names lists the formats.
+func Names() []string {
+	var out []string
+	for i := range Formats {
+		out = append(out, Formats[i].Name)
+	}
+	return out
+}

@@ -1,0 +1,29 @@
+// Package wds reads data sets of wds shards back (docs/format.md section 4): the
+// tars that shardify wrote, by their manifest and offset indexes. An input is a
+// data set: its folder, or the shardify.json in it. Sample numbers count through
+// all shards of the data set.
+//
+// Every byte of a tar that is read and is no data is checked: headers, fillers,
+// names, the headers of NumPy files. The digest of a shard needs the whole shard
+// and is left to verify.
+package wds
+
+import (
+	"bytes"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// Format is the line of the readers' table.
+var Format = shardify.SourceFormat{
+	Name:  index.FormatWDS,
+	Help:  "a data set of wds shards: its folder or its shardify.json",
+	Sniff: sniff,
+	Open:  Open,
+}
+
+// sniff: a manifest's first lines are its version and its format.
+func sniff(head []byte, name string) bool {
+	return name == index.ManifestName && bytes.Contains(head, []byte(`"format": "`+index.FormatWDS+`"`))
+}

@@ -1,0 +1,81 @@
+package wds
+
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// Keyed is what the manifest says. Batches of a single set of rows carry Keys
+// all the same: a sink that must write names keeps those of the tar, so that
+// sharding again renames nothing. Of several sets the names of rows may be equal
+// and are made anew.
+func (s *source) Keyed() bool { return s.survey.Keyed }
+
+func (s *source) hasKeys() bool { return s.survey.Keyed || len(s.Inputs) == 1 }
+
+// CheckKeys reads the names of all samples if their members' names get longer.
+// Otherwise the tars prove that they fit.
+func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
+	longest := 0
+	for i := range s.names {
+		longest = max(longest, len(s.names[i].tail))
+	}
+	if memberMax <= longest || !s.survey.Keyed {
+		return nil
+	}
+	var bad int64
+	var first error
+	for i := range s.Inputs {
+		for j := range s.Inputs[i] {
+			err := s.eachKey(i, j, func(key []byte) {
+				err := check(key)
+				if err == nil && len(key)+memberMax > index.MaxTarName {
+					err = shardify.Mismatch("key %q is %d bytes long, with a member's name of %d it exceeds %d: shorten the field's name",
+						key, len(key), memberMax, index.MaxTarName)
+				}
+				if err != nil {
+					if bad++; first == nil {
+						first = err
+					}
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if bad > 1 {
+		return shardify.Mismatch("%d samples have names that do not fit, the first: %v", bad, first)
+	}
+	return first
+}
+
+// eachKey reads the first header of every sample of a shard.
+func (s *source) eachKey(input, j int, f func(key []byte)) error {
+	r := &reader{src: s, input: -1}
+	defer r.Close()
+	if err := r.open(input, j); err != nil {
+		return err
+	}
+	const step = 8 << 10
+	entries := make([]int64, step)
+	for at := int64(0); at < r.shard.Samples; at += step {
+		offsets := entries[:min(step, r.shard.Samples-at)]
+		if err := r.entries(offsets, make([]byte, len(offsets)*8), at); err != nil {
+			return err
+		}
+		for _, o := range offsets {
+			b, err := r.tar.Bytes(o, index.TarBlock)
+			if err != nil {
+				return r.locate(err)
+			}
+			h, err := index.ParseTarHeader(b)
+			if err != nil {
+				return r.locate(err)
+			}
+			key, _, _ := index.SplitKey(h.Name)
+			f(key)
+		}
+	}
+	return nil
+}

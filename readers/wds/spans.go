@@ -1,0 +1,124 @@
+package wds
+
+import (
+	"context"
+	"iter"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// Spans cuts every shard by its offset index.
+func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
+	return func(yield func(shardify.Span, error) bool) {
+		buf := make([]byte, indexStep*8)
+		for i := range s.Inputs {
+			for j := range s.Inputs[i] {
+				if !s.shardSpans(ctx, i, j, target, buf, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// indexStep is how many entries of an offset index are read at once.
+const indexStep = 8 << 10
+
+func (s *source) shardSpans(ctx context.Context, input, j int, target int64, buf []byte, yield func(shardify.Span, error) bool) bool {
+	r := &reader{src: s, input: -1}
+	defer r.Close()
+	if err := ctx.Err(); err != nil {
+		yield(shardify.Span{}, err)
+		return false
+	}
+	if err := r.open(input, j); err != nil {
+		yield(shardify.Span{}, err)
+		return false
+	}
+	sh := r.shard
+	entries := make([]int64, indexStep)
+	var lo, start, last int64 // first sample and byte of the span, entry before
+	for at := int64(0); at <= sh.Samples; at += indexStep {
+		part := entries[:min(indexStep, sh.Samples+1-at)]
+		if err := r.entries(part, buf[:len(part)*8], at); err != nil {
+			yield(shardify.Span{}, err)
+			return false
+		}
+		if at > 0 && part[0] <= last {
+			yield(shardify.Span{}, r.locate(shardify.Corrupt(-1, "offset index: entry %d is %d, the one before %d", at, part[0], last)))
+			return false
+		}
+		for k, end := range part {
+			last = end
+			hi := at + int64(k) // samples before this entry
+			size := s.decoded(end-start, hi-lo)
+			if hi == lo || size < target && hi < sh.Samples {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				yield(shardify.Span{}, err)
+				return false
+			}
+			if !yield(shardify.Span{Input: uint32(input), Lo: sh.lo + lo, Hi: sh.lo + hi, Bytes: size}, nil) {
+				return false
+			}
+			lo, start = hi, end
+		}
+	}
+	return true
+}
+
+// decoded is the memory of n samples that take size bytes of a tar: exact when
+// all fields are fixed, else at most half a block per variable member too high.
+// Lists of many short texts may take more.
+func (s *source) decoded(size, n int64) int64 {
+	return max(size-n*s.overhead, n)
+}
+
+// setOverhead finds what a sample in the tar takes more than in memory.
+func (s *source) setOverhead() {
+	want := make([]bool, len(s.survey.Schema))
+	for _, i := range s.wanted {
+		want[i] = true
+	}
+	if s.hasKeys() {
+		s.overhead -= 8 + index.RowKeyBytes
+	}
+	for i := range s.members {
+		m := &s.members[i]
+		f := &s.survey.Schema[m.Field]
+		s.overhead += memberOverhead(m, f, want[m.Field])
+		if !want[m.Field] {
+			continue
+		}
+		s.overhead -= int64(8 * f.Levels)
+		if f.Nullable {
+			s.overhead--
+		}
+		for _, c := range []int{m.Shape, m.Ext} {
+			if c >= 0 {
+				s.overhead -= int64(s.survey.Schema[c].ElemBytes())
+			}
+		}
+	}
+}
+
+func memberOverhead(m *index.Member, f *shardify.Field, want bool) int64 {
+	size, head := int64(f.ElemBytes()), int64(0)
+	switch {
+	case m.Kind == index.MemberClass:
+		head = index.TarBlock - size
+	case m.Kind == index.MemberNPY:
+		h := index.NewNPYHeader(f)
+		head = int64(h.Len())
+	}
+	if f.Levels > 0 {
+		return index.TarBlock + head
+	}
+	head += index.TarPad(head + size)
+	if !want {
+		head += size
+	}
+	return index.TarBlock + head
+}

@@ -1,0 +1,133 @@
+package wds
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// column turns one field of a batch into members.
+type column struct {
+	index.Member
+	field *shardify.Field
+	elem  int
+	npy   index.NPYHeader
+	// Of the batch at hand.
+	data    []byte
+	offsets []int64 // nil for a fixed field
+	texts   []int64 // the second level
+	valid   []byte
+	shape   []byte // the companions' data
+	ext     []byte
+	rank    int
+	dims    []int64
+	scratch []byte
+}
+
+func newColumn(schema []shardify.Field, m index.Member) column {
+	f := &schema[m.Field]
+	c := column{Member: m, field: f, elem: f.ElemBytes()}
+	if m.Kind == index.MemberNPY {
+		c.npy = index.NewNPYHeader(f)
+	}
+	if m.Shape >= 0 {
+		c.rank = schema[m.Shape].Shape[0]
+	}
+	return c
+}
+
+// bind takes the column's data from a batch of the sink's schema.
+func (c *column) bind(cols []shardify.Column) {
+	col := &cols[c.Field]
+	c.data, c.valid, c.offsets, c.texts = col.Data, col.Valid, nil, nil
+	if col.Levels > 0 {
+		c.offsets = col.Offsets[0]
+	}
+	if col.Levels > 1 {
+		c.texts = col.Offsets[1]
+	}
+	if c.Shape >= 0 {
+		c.shape = cols[c.Shape].Data
+	}
+	if c.Ext >= 0 {
+		c.ext = cols[c.Ext].Data
+	}
+}
+
+// member is the content of sample i's member: head, valid until the next call,
+// then body.
+func (c *column) member(i int) (head, body []byte, err error) {
+	if c.valid != nil && c.valid[i] == 0 {
+		if c.Kind == index.MemberTexts {
+			return append(c.scratch[:0], index.NoTexts...), nil, nil
+		}
+		return nil, nil, nil
+	}
+	lo, hi := int64(i), int64(i)+1
+	if c.offsets != nil {
+		lo, hi = c.offsets[i], c.offsets[i+1]
+	}
+	switch c.Kind {
+	case index.MemberTexts:
+		c.scratch, err = index.AppendTexts(c.scratch[:0], c.data, c.texts[lo:hi+1])
+		return c.scratch, nil, err
+	case index.MemberClass:
+		c.scratch = c.class(c.data[i*c.elem:])
+		return c.scratch, nil, nil
+	}
+	body = c.data[lo*int64(c.elem) : hi*int64(c.elem)]
+	switch {
+	case c.Kind != index.MemberNPY:
+		return nil, body, nil
+	case c.Shape >= 0:
+		err = c.ragged(i, hi-lo)
+	case c.offsets != nil:
+		c.scratch = c.npy.Append(c.scratch[:0], hi-lo)
+	default:
+		return c.npy.Fixed(), body, nil
+	}
+	return c.scratch, body, err
+}
+
+// ragged is the header of an array whose shape is in the companion.
+func (c *column) ragged(i int, n int64) error {
+	c.dims = c.dims[:0]
+	row := c.shape[i*c.rank*8 : (i+1)*c.rank*8]
+	for ; len(row) > 0; row = row[8:] {
+		c.dims = append(c.dims, int64(binary.LittleEndian.Uint64(row)))
+	}
+	for _, d := range c.field.Shape {
+		c.dims = append(c.dims, int64(d))
+	}
+	size, ok := index.NPYBytes(c.field.DType, c.dims)
+	if !ok || size != n*int64(c.elem) || slices.ContainsFunc(c.dims, func(d int64) bool { return d < 0 }) {
+		return shardify.Mismatch("shape %v for %d values", c.dims, n*int64(c.field.Elem()))
+	}
+	c.scratch = index.AppendNPYHeader(c.scratch[:0], c.field.DType, c.dims)
+	return nil
+}
+
+// class is an integer in decimal.
+func (c *column) class(b []byte) []byte {
+	dst := c.scratch[:0]
+	switch c.field.DType {
+	case shardify.I8:
+		return strconv.AppendInt(dst, int64(int8(b[0])), 10)
+	case shardify.I16:
+		return strconv.AppendInt(dst, int64(int16(binary.LittleEndian.Uint16(b))), 10)
+	case shardify.I32:
+		return strconv.AppendInt(dst, int64(int32(binary.LittleEndian.Uint32(b))), 10)
+	case shardify.I64:
+		return strconv.AppendInt(dst, int64(binary.LittleEndian.Uint64(b)), 10)
+	case shardify.U8:
+		return strconv.AppendUint(dst, uint64(b[0]), 10)
+	case shardify.U16:
+		return strconv.AppendUint(dst, uint64(binary.LittleEndian.Uint16(b)), 10)
+	case shardify.U32:
+		return strconv.AppendUint(dst, uint64(binary.LittleEndian.Uint32(b)), 10)
+	}
+	return strconv.AppendUint(dst, binary.LittleEndian.Uint64(b), 10)
+}

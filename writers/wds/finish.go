@@ -1,0 +1,137 @@
+package wds
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/shardify/shardify"
+)
+
+// energonVersion is what .info.json claims to be made by. It is a constant:
+// the bytes must not depend on what is installed.
+const energonVersion = "7.0.0"
+
+// finish writes what wids, Megatron-Energon and, if asked, DALI open.
+func finish(ctx context.Context, store shardify.Store, set shardify.FinishedSet) ([]shardify.File, error) {
+	var files []shardify.File
+	add := func(name string, b []byte, err error) error {
+		if err != nil {
+			return err
+		}
+		f, err := publish(ctx, store, name, b)
+		if err == nil {
+			files = append(files, f)
+		}
+		return err
+	}
+	var shards []shardify.Shard
+	for _, s := range set.Shards {
+		if s.Samples > 0 { // a shard without samples has no file
+			shards = append(shards, s)
+		}
+	}
+	wids, err := widsIndex(shards)
+	if err := add("index.json", wids, err); err != nil {
+		return nil, err
+	}
+	info, err := energonInfo(shards)
+	if err := add(".nv-meta/.info.json", info, err); err != nil {
+		return nil, err
+	}
+	split, err := energonSplit(shards)
+	if err := add(".nv-meta/split.yaml", split, err); err != nil {
+		return nil, err
+	}
+	if err := add(".nv-meta/dataset.yaml", []byte(energonDataset), nil); err != nil {
+		return nil, err
+	}
+	if !set.Options.Bool("dali") {
+		return files, nil
+	}
+	for i := range shards {
+		b, err := daliIndex(store, &shards[i])
+		if err := add(daliName(shards[i].Name), b, err); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// widsIndex is index.json of wids: the shards with their sample counts.
+func widsIndex(shards []shardify.Shard) ([]byte, error) {
+	type entry struct {
+		URL      string `json:"url"`
+		Samples  int64  `json:"nsamples"`
+		FileSize int64  `json:"filesize"`
+	}
+	list := make([]entry, len(shards))
+	for i, s := range shards {
+		list[i] = entry{s.Name, s.Samples, s.Bytes}
+	}
+	return indented(struct {
+		Kind    string  `json:"__kind__"`
+		Version int     `json:"wids_version"`
+		Shards  []entry `json:"shardlist"`
+	}{"wids-shard-index-v1", 1, list})
+}
+
+func indented(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+// energonInfo is .nv-meta/.info.json. Energon numbers the shards by the order of
+// the keys, so this object is written by hand.
+func energonInfo(shards []shardify.Shard) ([]byte, error) {
+	b := []byte("{\n  \"energon_version\": \"" + energonVersion + "\",\n  \"shard_counts\": {")
+	for i, s := range shards {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, err := quoted(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(append(b, "\n    "...), name...), ": "...)
+		b = strconv.AppendInt(b, s.Samples, 10)
+	}
+	if len(shards) > 0 {
+		b = append(b, "\n  "...)
+	}
+	return append(b, "}\n}\n"...), nil
+}
+
+// energonSplit is .nv-meta/split.yaml: all shards are for training, since each
+// split of ours is a data set of its own.
+func energonSplit(shards []shardify.Shard) ([]byte, error) {
+	b := []byte("exclude: []\nsplit_parts:\n  test: []\n")
+	if len(shards) == 0 {
+		b = append(b, "  train: []\n"...)
+	} else {
+		b = append(b, "  train:\n"...)
+	}
+	for _, s := range shards {
+		name, err := quoted(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(append(b, "  - "...), name...), '\n')
+	}
+	return append(b, "  val: []\n"...), nil
+}
+
+// quoted is a JSON string, which YAML reads too.
+func quoted(s string) ([]byte, error) {
+	b, err := indented(s)
+	return bytes.TrimSuffix(b, []byte("\n")), err
+}
+
+// energonDataset is .nv-meta/dataset.yaml: samples as they are, for the user's
+// own cooker.
+const energonDataset = "__class__: CrudeWebdataset\n__module__: megatron.energon\n"

@@ -1,0 +1,98 @@
+package wds
+
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+const (
+	// outputBytes is the size of each write. The buffer is hashed and written
+	// while it is in the second-level cache.
+	outputBytes = 512 << 10
+	// directBytes is the length from which data are written from where they are.
+	directBytes = 256 << 10
+)
+
+// output is a tar in the making: bytes pass through one buffer into the file and
+// the digest. Both the place in the tar and the buffer's fill are the same
+// modulo a block, so a header always fits in one piece.
+type output struct {
+	w    shardify.Pending
+	sum  index.Digest
+	buf  []byte
+	n    int   // of buf
+	size int64 // before buf
+}
+
+// offset is the place of the next byte.
+func (o *output) offset() int64 { return o.size + int64(o.n) }
+
+// header returns room for a header block.
+func (o *output) header() ([]byte, error) {
+	if o.n == len(o.buf) {
+		if err := o.flush(); err != nil {
+			return nil, err
+		}
+	}
+	h := o.buf[o.n : o.n+index.TarBlock]
+	o.n += index.TarBlock
+	return h, nil
+}
+
+// data appends p.
+func (o *output) data(p []byte) error {
+	n := copy(o.buf[o.n:], p)
+	o.n += n
+	if n == len(p) {
+		return nil
+	}
+	return o.more(p[n:])
+}
+
+// more appends p after a full buffer.
+func (o *output) more(p []byte) error {
+	for len(p) >= directBytes {
+		if err := o.flush(); err != nil {
+			return err
+		}
+		n := min(len(p), outputBytes) &^ (index.TarBlock - 1)
+		if err := o.put(p[:n]); err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	for len(p) > 0 {
+		if o.n == len(o.buf) {
+			if err := o.flush(); err != nil {
+				return err
+			}
+		}
+		n := copy(o.buf[o.n:], p)
+		o.n += n
+		p = p[n:]
+	}
+	return nil
+}
+
+// fill completes the block of the last data.
+func (o *output) fill() {
+	n := -o.n & (index.TarBlock - 1)
+	clear(o.buf[o.n : o.n+n])
+	o.n += n
+}
+
+func (o *output) flush() error {
+	n := o.n
+	o.n = 0
+	return o.put(o.buf[:n])
+}
+
+func (o *output) put(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	o.sum.Write(p)
+	_, err := o.w.Write(p)
+	o.size += int64(len(p))
+	return err
+}

@@ -1,0 +1,108 @@
+// Package wds writes WebDataset shards: one tar per shard in the form that
+// webdataset, wids, Megatron-Energon, DALI and Hugging Face datasets read alike,
+// an offset index beside it, and for the whole set the files that wids and
+// Energon open. docs/format.md section 4 states the bytes, package index encodes
+// them.
+//
+//	sink, err := wds.Format.New(store, spec)
+//	err = sink.Write(batch)
+//	shard, err := sink.Commit(ctx)
+package wds
+
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// Format is the line in the table of writers.
+var Format = shardify.SinkFormat{
+	Name: index.FormatWDS,
+	Help: "WebDataset: one tar of samples per shard, for files and images",
+	Ext:  ".tar",
+	Options: []shardify.Option{
+		{Name: "dali", Kind: shardify.KindBool, Default: "false", Help: "write an index for NVIDIA DALI beside every shard"},
+	},
+	Check:       check,
+	SampleBytes: sampleBytes,
+	KeyRule:     keyRule,
+	Members: func(schema []shardify.Field, _ shardify.Options) (map[string]string, error) {
+		return index.MemberNames(schema)
+	},
+	New:    newSink,
+	Finish: finish,
+}
+
+// maxPlans bounds the orders of members that images of varying type can have.
+const maxPlans = 1 << 16
+
+func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {
+	members, err := index.Members(schema)
+	if err != nil {
+		return shardify.Annotate(err, "write wds", "", "")
+	}
+	plans := 1
+	for i := range members {
+		m := &members[i]
+		for _, name := range m.Names() {
+			if n := index.RowKeyBytes + 1 + len(name); !keyed && n > index.MaxTarName {
+				return shardify.Annotate(shardify.Mismatch("member %s gives names of %d bytes, a tar holds %d: rename the field", name, n, index.MaxTarName),
+					"write wds", "", "")
+			}
+		}
+		if m.Kind == index.MemberImage {
+			plans *= len(m.Exts)
+		}
+		if plans > maxPlans {
+			return shardify.Annotate(shardify.Unsupported("image fields of %d combinations of types", plans), "write wds", "", "")
+		}
+	}
+	return nil
+}
+
+// keyRule is index.CheckKey; behind the key stand a dot and a member name.
+func keyRule(schema []shardify.Field, _ shardify.Options) (memberMax int, check func([]byte) error) {
+	members, err := index.Members(schema)
+	if err != nil {
+		return 0, func([]byte) error { return err }
+	}
+	for i := range members {
+		for _, name := range members[i].Names() {
+			memberMax = max(memberMax, 1+len(name))
+		}
+	}
+	return memberMax, index.CheckKey
+}
+
+// sampleBytes counts a header block per member, the NumPy headers, and half a
+// block of filler where the length varies.
+func sampleBytes(schema []shardify.Field, _ bool) (fixed int64, factor float64) {
+	members, err := index.Members(schema)
+	if err != nil {
+		return 0, 1
+	}
+	for i := range members {
+		m := &members[i]
+		f := &schema[m.Field]
+		fixed += index.TarBlock
+		size := int64(f.ElemBytes())
+		switch m.Kind {
+		case index.MemberClass:
+			fixed += index.TarBlock - size
+			continue
+		case index.MemberNPY:
+			h := index.NewNPYHeader(f)
+			fixed += int64(h.Len())
+			if f.Levels == 0 {
+				fixed += index.TarPad(int64(h.Len()) + size)
+				continue
+			}
+		}
+		fixed += index.TarBlock / 2
+		for _, c := range []int{m.Shape, m.Ext} { // companions are not written
+			if c >= 0 {
+				fixed -= int64(schema[c].ElemBytes())
+			}
+		}
+	}
+	return fixed, 1
+}
