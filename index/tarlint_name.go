@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"github.com/zeebo/xxh3"
@@ -120,7 +121,28 @@ func (l *linter) endGroup() {
 		g.first = slices.Sorted(slices.Values(g.fields))
 		return
 	}
-	if fields := slices.Sorted(slices.Values(g.fields)); !slices.Equal(fields, g.first) {
-		l.found(TarOtherField, g.at, g.key, "%.200q, the first has %.200q", fields, g.first)
+	fields := slices.Sorted(slices.Values(g.fields))
+	if slices.Equal(fields, g.first) {
+		return
 	}
+	l.found(TarOtherField, g.at, g.key, "%s, %s", without("lacks", g.first, fields), without("has more", fields, g.first))
+}
+
+// without lists what a has and b lacks, at most three names.
+func without(what string, a, b []string) string {
+	text, n := what, 0
+	for _, s := range a {
+		if slices.Contains(b, s) {
+			continue
+		}
+		if n++; n <= 3 {
+			text += fmt.Sprintf(" %.40q", s)
+		}
+	}
+	if n == 0 {
+		return what + " none"
+	} else if n > 3 {
+		return fmt.Sprintf("%s and %d more", text, n-3)
+	}
+	return text
 }

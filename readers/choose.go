@@ -55,6 +55,18 @@ func Choose(ctx context.Context, asked string, inputs []string) (f shardify.Sour
 	return f, why, nil
 }
 
+// ChooseListed finds the format by the first names of a list: that of the first
+// name which tells, else files.
+func ChooseListed(names []string) (f shardify.SourceFormat, why string) {
+	for _, n := range names[:min(len(names), sampleInputs)] {
+		if f, why, err := byName(path.Base(filepath.ToSlash(n))); err == nil {
+			return f, why + " in the list"
+		}
+	}
+	f, _ = Lookup("files")
+	return f, "list of files"
+}
+
 // explain prefers what listing the inputs has to say: that one is missing, is an
 // address, or is of a kind that another tool converts.
 func explain(ctx context.Context, inputs []string, err error) error {

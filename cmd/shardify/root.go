@@ -6,6 +6,8 @@ import (
 
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/writers"
 	"github.com/spf13/cobra"
 )
 
@@ -41,6 +43,9 @@ verify photos-shards`,
 		convertCommand(p), planCommand(p), workCommand(p), mergeCommand(p), inspectCommand(p),
 		formatsCommand(p), versionCommand(p), manCommand(p),
 	)
+	for _, c := range root.Commands() {
+		cli.Complete(c, map[string][]string{"from": readers.Names(), "format": writers.Names()})
+	}
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(p.Out, cli.PageOf(c)) })
 	root.SetOut(p.Out)

@@ -119,20 +119,19 @@ func (p *Prepared) finish() {
 func poolLimit(memory int64) int64 { return memory / 8 * 5 }
 
 func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFormat, o *readers.Opened, err error) {
-	inputs := s.Inputs
 	var list io.Reader
+	var names []string
 	if s.FilesFrom != "" {
 		f, first, err := s.list()
 		if err != nil {
 			return src, nil, err
 		}
 		defer f.Close()
-		list = f
-		if len(inputs) == 0 && first != "" {
-			inputs = []string{first}
-		}
+		list, names = f, first
 	}
-	if src, p.FromWhy, err = ChooseInput(ctx, s.From, inputs); err != nil {
+	if s.From == "" && len(s.Inputs) == 0 && s.FilesFrom != "" {
+		src, p.FromWhy = readers.ChooseListed(names)
+	} else if src, p.FromWhy, err = ChooseInput(ctx, s.From, s.Inputs); err != nil {
 		return src, nil, err
 	}
 	sinks := writers.Formats
@@ -156,26 +155,23 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFo
 	return src, o, err
 }
 
-// list opens the list of inputs and peeks at its first name.
-func (s *Settings) list() (io.ReadCloser, string, error) {
+// list opens the list of inputs and peeks at its first names.
+func (s *Settings) list() (io.ReadCloser, []string, error) {
 	f := s.Stdin
 	if s.FilesFrom != "-" {
 		var err error
 		if f, err = os.Open(s.FilesFrom); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 	}
-	const longestName = 64 << 10
-	r := bufio.NewReaderSize(f, longestName)
-	head, _ := r.Peek(longestName)
-	first := string(head)
-	if i := strings.IndexAny(first, "\x00\n"); i >= 0 {
-		first = first[:i]
-	}
+	const peek = 64 << 10
+	r := bufio.NewReaderSize(f, peek)
+	head, _ := r.Peek(peek)
+	names := strings.FieldsFunc(string(head), func(r rune) bool { return r == 0 || r == '\n' })
 	return struct {
 		io.Reader
 		io.Closer
-	}{r, f}, first, nil
+	}{r, f}, names, nil
 }
 
 // ChooseInput is readers.Choose with errors for the command line.
@@ -274,7 +270,7 @@ func insideInput(s Settings) error {
 			return err
 		}
 		if rel, err := filepath.Rel(dir, out); err == nil && (rel == "." || rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))) {
-			return Hint(Usage("output %s is inside the input %s", s.Output, in), "choose a folder outside of it: -o "+Quote(strings.TrimRight(in, "/")+"-shards"))
+			return Hint(Usage("output %s is inside the input %s", s.Output, in), "choose a folder outside of it: -o "+Quote(dir+"-shards"))
 		}
 	}
 	return nil

@@ -65,7 +65,9 @@ func (p *Prepared) fields() []FieldBytes {
 		}
 		n := int64(f.ElemBytes()) * p.Plan.Samples
 		rest -= n
-		out = append(out, FieldBytes{f.Name, n})
+		if !shardify.Companion(p.Plan.Schema, i) {
+			out = append(out, FieldBytes{f.Name, n})
+		}
 	}
 	if len(variable) > 0 {
 		name := strings.Join(variable[:min(len(variable), 3)], " + ")
@@ -104,7 +106,7 @@ func (p *Prepared) Lines() []string {
 		out = append(out, fmt.Sprintf("%-9s", label)+fmt.Sprintf(format, args...))
 	}
 	line("input", "%s, %s in %s (%s)", f.Input, shardify.FormatSize(f.InputBytes), Of(f.Inputs, "file"), p.FromWhy)
-	line("samples", "%s of %s, %s decoded", Count(f.Samples), Of(int64(len(p.Plan.Schema)), "field"), shardify.FormatSize(f.DecodedBytes))
+	line("samples", "%s of %s, %s decoded", Count(f.Samples), Of(p.visible(), "field"), shardify.FormatSize(f.DecodedBytes))
 	if t := largest(f); t != "" {
 		line("largest", "%s", t)
 	}
@@ -122,6 +124,16 @@ func (p *Prepared) Lines() []string {
 		line("smaller", "%s", h)
 	}
 	return out
+}
+
+// visible counts the fields that users see.
+func (p *Prepared) visible() (n int64) {
+	for i := range p.Plan.Schema {
+		if !shardify.Companion(p.Plan.Schema, i) {
+			n++
+		}
+	}
+	return n
 }
 
 func largest(f PlanFacts) string {

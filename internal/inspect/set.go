@@ -71,11 +71,11 @@ func (s *Set) WriteText(w io.Writer) {
 
 // WriteText writes the sample for people.
 func (s *Shown) WriteText(w io.Writer) {
-	fmt.Fprintf(w, "sample %d", s.Sample)
 	if s.Key != "" {
-		fmt.Fprintf(w, " %q", s.Key)
+		fmt.Fprintf(w, "sample %d %q\n", s.Sample, s.Key)
+	} else {
+		fmt.Fprintf(w, "sample %d (sample %d of %s)\n", s.Sample, s.In, s.Input)
 	}
-	fmt.Fprintf(w, " (sample %d of %s)\n", s.In, s.Input)
 	name, typ := 0, 0
 	for _, v := range s.Values {
 		name, typ = max(name, len(v.Field)), max(typ, len(v.Type))

@@ -21,11 +21,10 @@ const (
 // remedies gather what helps, by file, for the command at the end.
 type remedies struct {
 	rebuild, remake, remove map[string]bool
-	plan                    bool // the folder has one
 }
 
 func newRemedies() remedies {
-	return remedies{map[string]bool{}, map[string]bool{}, map[string]bool{}, false}
+	return remedies{map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
 // fix says what helps with a problem and remembers it.
@@ -39,7 +38,7 @@ func (s *set) fix(p *Problem) string {
 		return s.o.repairCommand()
 	case fixRemake:
 		s.c.remake[name] = true
-		return s.o.remakeCommand(s.c.plan, name)
+		return s.o.remakeCommand(name)
 	case fixRemove:
 		s.c.remove[name] = true
 		return s.o.removeCommand(name)
@@ -65,8 +64,8 @@ func (o *Options) removeCommand(names ...string) string {
 
 // remakeCommand makes shards again from the inputs. The manifest goes first: a
 // folder that has one is left as it is.
-func (o *Options) remakeCommand(plan bool, names ...string) string {
-	if !plan {
+func (o *Options) remakeCommand(names ...string) string {
+	if !o.hasPlan() {
 		return "convert the inputs again into a new folder (this one has no plan any more)"
 	}
 	dir := quote(o.Dir)
@@ -92,15 +91,15 @@ func next(c *collector, o *Options) string {
 		if len(names) > maxNamed {
 			return fmt.Sprintf("remove %s and the %d damaged files, then %s", index.ManifestName, len(names), againCommand(quote(o.Dir)))
 		}
-		return o.remakeCommand(c.plan, names...)
+		return o.remakeCommand(names...)
 	case len(c.rebuild) > 0 && !o.Repair:
 		return o.repairCommand()
 	case len(c.remove) > maxNamed:
 		return fmt.Sprintf("remove the %d files that do not belong to the data set", len(c.remove))
 	case len(c.remove) > 0:
 		return o.removeCommand(slices.Sorted(maps.Keys(c.remove))...)
-	case c.report.State == StateUnfinished && c.plan:
-		return "shardify work " + quote(o.Dir) + " && shardify merge " + quote(o.Dir) + " (or the same convert command again)"
+	case c.report.State == StateUnfinished && o.hasPlan():
+		return againCommand(quote(o.Dir)) + " (or the same convert command again)"
 	case c.report.State == StateUnfinished:
 		return "run the same convert command again"
 	}
@@ -108,8 +107,8 @@ func next(c *collector, o *Options) string {
 }
 
 // hasPlan looks for a plan, which remaking needs.
-func (s *set) hasPlan() bool {
-	b, err := s.store.Open(convert.PlanName)
+func (o *Options) hasPlan() bool {
+	b, err := o.Store.Open(convert.PlanName)
 	if err != nil {
 		return false
 	}

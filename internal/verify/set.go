@@ -96,9 +96,6 @@ func (s *set) run(ctx context.Context) error {
 	if err := s.load(sizes); err != nil {
 		return err
 	}
-	if s.prefix == "" {
-		s.c.plan = s.hasPlan()
-	}
 	if s.manifest != nil && len(s.manifest.Splits) > 0 {
 		return s.splits(ctx, sizes)
 	}
@@ -247,6 +244,9 @@ func (s *set) prepare() error {
 	switch s.format {
 	case index.FormatMmap:
 		s.layout, err = index.NewLayout(s.schema, s.keyed)
+		if err == nil && s.manifest != nil && len(s.manifest.Members) > 0 {
+			err = shardify.Corrupt(-1, "names of tar members for mmap shards")
+		}
 	case index.FormatWDS:
 		if s.manifest != nil {
 			s.members, err = index.MembersOf(s.schema, s.manifest.Members)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/writers/mmap"
 	"github.com/shardify/shardify/writers/wds"
@@ -193,53 +192,4 @@ func TestASoundSetHasNoProblem(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestEveryFlippedByteIsFound: all bytes of all published files, one at a time.
-func TestEveryFlippedByteIsFound(t *testing.T) {
-	quick(t)
-	for _, format := range []string{"mmap", "wds"} {
-		t.Run(format, func(t *testing.T) {
-			m := build(t, format, small(t, format), 4)
-			var all, exact, near int
-			for _, name := range published(m) {
-				a, e, n := flipAll(t, m, name)
-				all, exact, near = all+a, exact+e, near+n
-			}
-			t.Logf("%s: %d bytes of %d files flipped, all found in the right file; %d placed exactly, %d within 512 bytes", format, all, len(published(m)), exact, near)
-		})
-	}
-}
-
-func flipAll(t *testing.T, m *store.Mem, name string) (all, exact, near int) {
-	t.Helper()
-	good := m.Files()[name]
-	for i := range good {
-		bad := slices.Clone(good)
-		bad[i] ^= 1 << (i % 8)
-		if i%3 == 0 {
-			bad[i] = ^good[i]
-		}
-		d := m.Clone()
-		d.Set(name, bad)
-		r := check(t, d, nil)
-		var here, at, by bool
-		for _, p := range r.Problems {
-			here = here || p.File == name && !p.Note
-			if p.File == name && p.Offset >= 0 {
-				at = at || p.Offset == int64(i)
-				by = by || p.Offset/index.TarBlock == int64(i)/index.TarBlock
-			}
-		}
-		if !here || r.OK() {
-			t.Fatalf("%s byte %d: %#02x for %#02x is not found in that file:%s", name, i, bad[i], good[i], list(r))
-		}
-		all++
-		if at {
-			exact++
-		} else if by {
-			near++
-		}
-	}
-	return all, exact, near
 }

@@ -28,19 +28,20 @@ func (s *set) openIndex(e *expected) *tarIndex {
 	x := &tarIndex{set: s, name: e.Name + index.TarIndexExt}
 	b, err := s.store.Open(x.name)
 	if err != nil {
-		if e.vouched && e.file(x.name) == nil {
-			p := simple(LevelIndex, KindMissing, x.name, "is missing, and "+e.from+" does not name it")
-			if !errors.Is(err, fs.ErrNotExist) {
-				p = problemOf(LevelIndex, x.name, err)
-			}
-			s.add(p)
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.addError(LevelIndex, x.name, err)
+		} else if e.vouched && e.file(x.name) == nil {
+			s.add(simple(LevelIndex, KindMissing, x.name, "is missing, and "+e.from+" does not name it"))
 		}
 		return x
 	}
 	x.blob, x.entries = b, b.Size()/8
 	if f := e.file(x.name); f != nil {
 		digest, err := digestOf(b)
-		x.trusted = err == nil && digest == f.Digest
+		if err != nil {
+			s.addError(LevelIndex, x.name, err)
+		}
+		x.trusted = digest == f.Digest
 	}
 	if n := b.Size(); n%8 != 0 || e.Samples >= 0 && n != index.TarIndexBytes(e.Samples) {
 		p := simple(LevelIndex, KindSize, x.name, "does not have an entry of 8 bytes for each sample and one more")

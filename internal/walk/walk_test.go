@@ -205,6 +205,26 @@ func TestEveryBadInputIsListedInOneError(t *testing.T) {
 	}
 }
 
+func TestUnreadableFoldersAreListed(t *testing.T) {
+	dir := tree(t, "a/x.jpg", "b/y.jpg", "c/d/z.jpg", "ok.jpg")
+	os.Chmod(filepath.Dir(dir), 0o755)
+	for _, d := range []string{"b", "c/d"} {
+		os.Chmod(filepath.Join(dir, d), 0)
+		defer os.Chmod(filepath.Join(dir, d), 0o777)
+	}
+	if os.Getuid() == 0 {
+		if _, _, e := syscall.AllThreadsSyscall(syscall.SYS_SETFSUID, 65534, 0, 0); e != 0 {
+			t.Skip("cannot give up root's rights: ", e)
+		}
+		defer syscall.AllThreadsSyscall(syscall.SYS_SETFSUID, 0, 0, 0)
+	}
+	_, _, err := Walk(context.Background(), Request{Inputs: []string{dir}})
+	var bad *BadInputs
+	if !errors.As(err, &bad) || bad.Count != 2 || !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "/c/d: permission denied") {
+		t.Error(err)
+	}
+}
+
 func TestForeignInputsNameTheirTool(t *testing.T) {
 	dir := tree(t, "a.tfrecord", "b.csv", "c.zarr/x", "d/x.tfrecord")
 	for in, want := range map[string]string{

@@ -29,6 +29,7 @@ SETS = [
     ("text", "wds"),
     ("image", "wds"),
     ("image", "mmap"),
+    ("jagged", "wds"),
 ]
 LONG = bool(os.environ.get("SHARDIFY_LONG"))
 WORKERS = [(0, None), (2, "fork"), (2, "spawn")]

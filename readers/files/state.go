@@ -32,6 +32,7 @@ func (s *source) State() ([]byte, error) {
 	v := s.survey
 	v.Version, v.Files, v.Samples, v.Left = stateVersion, s.names.table.Len(), s.m.samples, s.left
 	v.Listed, v.Named = s.m.files != nil, s.m.first != nil
+	v.Prefixes = nil
 	for _, r := range s.names.roots {
 		v.Prefixes = append(v.Prefixes, r.prefix)
 	}

@@ -1,0 +1,146 @@
+package verify
+
+import (
+	"hash/crc32"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+)
+
+// TestEveryFlippedByteIsFound damages the published files of a small set one byte
+// at a time. The long form takes every byte, and in each all eight bits and all
+// at once; the short one every fifth byte and one of these.
+func TestEveryFlippedByteIsFound(t *testing.T) {
+	quick(t)
+	long := os.Getenv("SHARDIFY_LONG") != ""
+	for _, format := range []string{"mmap", "wds"} {
+		t.Run(format, func(t *testing.T) {
+			m := build(t, format, small(t, format), 2)
+			f := flips{t: t, set: m}
+			for _, name := range published(m) {
+				for i := range m.Files()[name] {
+					switch {
+					case long:
+						for bit := range 8 {
+							f.flip(name, i, 1<<bit)
+						}
+						f.flip(name, i, 0xff)
+					case i%5 == len(name)%5:
+						f.flip(name, i, []byte{1, 2, 4, 8, 16, 32, 64, 128, 255}[i/5%9])
+					}
+				}
+			}
+			t.Logf("%s: %d flips in %d files, all found in the right file; %d placed exactly, %d in the same block of 512 bytes, %d named the tensor or member",
+				format, f.all, len(published(m)), f.exact, f.near, f.named)
+		})
+	}
+}
+
+type flips struct {
+	t                       *testing.T
+	set                     *store.Mem
+	all, exact, near, named int
+}
+
+func (f *flips) flip(name string, i int, mask byte) {
+	f.t.Helper()
+	bad := slices.Clone(f.set.Files()[name])
+	bad[i] ^= mask
+	d := f.set.Clone()
+	d.Set(name, bad)
+	r := check(f.t, d, nil)
+	var here, at, near, named bool
+	for _, p := range r.Problems {
+		if p.File != name || p.Note {
+			continue
+		}
+		here = true
+		at = at || p.Offset == int64(i)
+		near = near || p.Offset >= 0 && p.Offset/index.TarBlock == int64(i)/index.TarBlock
+		named = named || p.Object != ""
+	}
+	if !here || r.OK() || r.Err() == nil {
+		f.t.Fatalf("%s byte %d changed by %#02x is not found in that file:%s", name, i, mask, list(r))
+	}
+	f.all++
+	switch {
+	case at:
+		f.exact++
+	case near:
+		f.near++
+	case named:
+		f.named++
+	}
+}
+
+func TestAFlippedBitInATextIsPlaced(t *testing.T) {
+	for _, format := range []string{"mmap", "wds"} {
+		m := build(t, format, small(t, format), 4)
+		for _, name := range published(m) {
+			good := m.Files()[name]
+			i := len(good) / 3
+			bad := slices.Clone(good)
+			bad[i] ^= 0x10
+			d := m.Clone()
+			d.Set(name, bad)
+			r := check(t, d, nil)
+			if !slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.File == name && p.Offset == int64(i) }) {
+				t.Errorf("%s byte %d of %d:%s", name, i, len(good), list(r))
+			}
+			if name == index.ManifestName && r.Counts.ShardsRead == 0 {
+				t.Errorf("%s: nothing was checked by the mended manifest", name)
+			}
+		}
+	}
+}
+
+func TestCRCTellsTheChangedByte(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	b := make([]byte, 300_000)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	table := crc32.MakeTable(crc32.Castagnoli)
+	want := crc32.Checksum(b, table)
+	for _, at := range []int{0, 1, 4711, len(b) - 1} {
+		for _, mask := range []byte{1, 0x80, 0xff, 0x5a} {
+			b[at] ^= mask
+			i, m, ok := crcFlip(crc32.Checksum(b, table), want, int64(len(b)))
+			if !ok || i != int64(at) || m != mask {
+				t.Errorf("byte %d by %#02x: found %d by %#02x, %v", at, mask, i, m, ok)
+			}
+			b[at] ^= mask
+		}
+	}
+	// Two damaged places far apart are not taken for one, but for a rare chance.
+	wrong := 0
+	for range 100 {
+		i, k := r.IntN(1000), 2000+r.IntN(1000)
+		b[i] ^= 7
+		b[k] ^= 9
+		if _, _, ok := crcFlip(crc32.Checksum(b[:3000], table), crc32.Checksum(b[:3000], table)^uint32(r.Uint64()|1<<20), 3000); ok {
+			wrong++
+		}
+	}
+	if wrong > 1 {
+		t.Errorf("%d of 100 random differences explained by one byte", wrong)
+	}
+}
+
+func TestFlipSearchEndsWithItsWork(t *testing.T) {
+	var work atomic.Int64
+	work.Store(1000)
+	b := make([]byte, 100)
+	if _, _, ok := findFlip(b, &work, func() bool { return true }); ok {
+		t.Error("searched beyond its work")
+	}
+	work.Store(1 << 20)
+	if at, mask, ok := findFlip(b, &work, func() bool { return b[42] == 4 }); !ok || at != 42 || mask != 4 || b[42] != 0 {
+		t.Errorf("found %d %#x %v, b[42] is %d", at, mask, ok, b[42])
+	}
+}

@@ -1,0 +1,316 @@
+package npz
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/shardify/shardify"
+)
+
+func zeros(descr string, shape ...int) []byte {
+	t, err := parseScalar(descr)
+	if err != nil {
+		panic(err)
+	}
+	n := t.size
+	for _, d := range shape {
+		n *= d
+	}
+	return npy(descr, false, shape, make([]byte, n))
+}
+
+func npz(name string, members ...member) member { return member{name, 0, archive(members...)} }
+
+// describe opens a source and writes its schema, samples and leftovers.
+func describe(table *shardify.Table, columns []string, o shardify.Options) string {
+	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Columns: columns, Options: o})
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	defer src.Close()
+	var b strings.Builder
+	for _, f := range src.Schema() {
+		fmt.Fprintf(&b, "%s %v%v", f.Name, f.DType, f.Shape)
+		if f.Levels > 0 {
+			fmt.Fprintf(&b, " levels=%d", f.Levels)
+		}
+		if f.Media != "" {
+			fmt.Fprintf(&b, " media=%s", f.Media)
+		}
+		if f.Ragged {
+			b.WriteString(" ragged")
+		}
+		if len(f.Attrs) > 0 {
+			fmt.Fprintf(&b, " %v", f.Attrs)
+		}
+		b.WriteString("; ")
+	}
+	n := int64(0)
+	for sp, err := range src.Spans(context.Background(), 1<<40) {
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		n += sp.Samples()
+	}
+	fmt.Fprintf(&b, "%d samples", n)
+	for _, l := range src.(shardify.Reporter).Leftovers() {
+		fmt.Fprintf(&b, "; left %s: %s", l.Name, l.Reason)
+		if l.Count > 0 {
+			fmt.Fprintf(&b, " (%d files)", l.Count)
+		}
+	}
+	return b.String()
+}
+
+func TestWhatIsASample(t *testing.T) {
+	file := shardify.Options{"sample": "file"}
+	mnist := folder(t, npz("m.npz",
+		member{"x_train.npy", 0, zeros("|u1", 60, 28, 28)}, member{"y_train.npy", 0, zeros("|u1", 60)},
+		member{"x_test.npy", 0, zeros("|u1", 10, 28, 28)}, member{"y_test.npy", 0, zeros("|u1", 10)}))
+	mixed := folder(t, npz("m.npz",
+		member{"x.npy", 0, zeros("<f4", 50, 7)}, member{"classes.npy", 0, zeros("<U4", 3)}, member{"y.npy", 8, zeros("<i8", 50)},
+		member{"mean.npy", 0, zeros("<f8")}, member{"o.npy", 0, npy("|O", false, []int{50}, nil)}, member{"README", 0, []byte("hello")}))
+	for _, c := range []struct {
+		name    string
+		table   *shardify.Table
+		columns []string
+		options shardify.Options
+		want    string
+	}{
+		{"the largest array decides", mixed, nil, nil,
+			"x f32[7]; y i64[]; 50 samples; left o: object array (a pickle): save it as a numeric array; left README: no NPY array; " +
+				"left classes: its length is 3, the samples are 50; convert it apart with --columns 'classes'; left mean: 0-d: no sample axis"},
+		{"a leftover by name is an error", mixed, []string{"x", "classes"}, nil,
+			"error: open m.npz: classes has not the 50 samples of the other columns; the file has x <f4 [50,7], classes <U4 [3], y <i8 [50], mean <f8 [], " +
+				"o (object array (a pickle): save it as a numeric array), README (no NPY array): schema mismatch"},
+		{"a leftover alone is the largest", mixed, []string{"classes"}, nil, "classes u8[] levels=1 media=txt; 3 samples"},
+		{"a wildcard takes what fits", mixed, []string{"*"}, nil,
+			"x f32[7]; y i64[]; 50 samples; left o: object array (a pickle): save it as a numeric array; left README: no NPY array; " +
+				"left classes: its length is 3, the samples are 50; left mean: 0-d: no sample axis"},
+		{"an object array by name", mixed, []string{"o"}, nil, "error: open m.npz o.npy: object array (a pickle): save it as a numeric array: not supported"},
+		{"no such name", mixed, []string{"x", "nope"}, nil, "error: there is no nope; m.npz has x <f4 [50,7]"},
+		{"nothing matches", mixed, []string{"q*"}, nil, "error: nothing to read with --columns 'q*'; m.npz has x <f4 [50,7]"},
+		{"bad pattern", mixed, []string{"[x"}, nil, `error: column pattern "[x": syntax error in pattern`},
+		{"train and test", mnist, nil, nil,
+			"x_train u8[28 28]; y_train u8[]; 60 samples; left x_test: its length is 10, the samples are 60; convert it apart with --columns 'x_test,y_test'; " +
+				"left y_test: its length is 10, the samples are 60; convert it apart with --columns 'x_test,y_test'"},
+		{"test by name", mnist, []string{"*_test"}, nil, "x_test u8[28 28]; y_test u8[]; 10 samples"},
+		{"a file a sample", mixed, []string{"x", "classes", "mean"}, file, "x f32[50 7]; classes u8[] levels=2 media=txt; mean f64[]; 1 samples"},
+		{"only scalars", folder(t, npz("s.npz", member{"n.npy", 0, zeros("<i8")})), nil, nil,
+			"error: open s.npz: no array has a sample axis: n <i8 []; --sample file makes each file one sample: not supported"},
+		{"scipy sparse", folder(t, npz("s.npz", member{"data.npy", 0, zeros("<f8", 9)}, member{"indices.npy", 0, zeros("<i4", 9)},
+			member{"indptr.npy", 0, zeros("<i4", 4)}, member{"shape.npy", 0, zeros("<i8", 2)}, member{"format.npy", 0, zeros("|S3")})), nil, nil,
+			"error: open s.npz: a scipy sparse matrix"},
+		{"reserved name", folder(t, npz("s.npz", member{"__x__.npy", 0, zeros("<f8", 9)}, member{"y.npy", 0, zeros("<f8", 9)})), nil, nil,
+			`y f64[]; 9 samples; left __x__: field name "__x__" begins with __ (reserved)`},
+		{"the last of equal names", folder(t, npz("s.npz", member{"x.npy", 0, zeros("<f8", 9)}, member{"x.npy", 0, zeros("<f4", 5)})), nil, nil,
+			"x f32[]; 5 samples; left x: an earlier member of the same name; the last one counts, as for numpy"},
+		{"times and complex", folder(t, npz("s.npz", member{"t.npy", 0, zeros("<M8[25ns]", 2)}, member{"d.npy", 0, zeros(">m8", 2)},
+			member{"z.npy", 0, zeros("<c16", 2)}, member{"v.npy", 0, zeros("|V5", 2)})), nil, nil,
+			"t i64[] map[time:25ns]; d i64[] map[delta:true time:generic]; z f64[2] map[complex:true]; v u8[5] map[void:true]; 2 samples"},
+		{"fields of a struct in an archive", folder(t, npz("s.npz", member{"jet.npy", 0, npy("[('pt', '<f4'), ('sub', [('id', '|u1')])]", false, []int{3, 2}, make([]byte, 30))})),
+			[]string{"jet/sub/*"}, nil, "jet/sub/id u8[2]; 3 samples"},
+		{"a struct by its key", folder(t, npz("s.npz", member{"jet.npy", 0, npy("[('pt', '<f4'), ('id', '|u1')]", false, []int{3}, make([]byte, 15))})),
+			[]string{"jet"}, nil, "jet/pt f32[]; jet/id u8[]; 3 samples"},
+		{"fields of a struct in a file", folder(t, member{"jets.npy", 0, npy("[('pt', '<f4'), ('id', '|u1')]", false, []int{3}, make([]byte, 15))}),
+			nil, nil, "pt f32[]; id u8[]; 3 samples"},
+		{"a lone npy is named by its stem", folder(t, member{"run 07/x_07.NPY", 0, zeros("<f4", 3)}), nil, nil, "x_07 f32[]; 3 samples"},
+		{"npy files are named by what they share", folder(t, member{"a/x_00.npy", 0, zeros("<f4", 3)}, member{"b/x_01.npy", 0, zeros(">f4", 4)},
+			member{"notes.txt", 0, []byte("hi")}), nil, nil, "x f32[]; 7 samples; left notes.txt: not an NPY or NPZ file (1 files)"},
+		{"npy files that share nothing", folder(t, member{"00.npy", 0, zeros("<f4", 3)}, member{"01.npy", 0, zeros("<f4", 4)}), nil, nil, "data f32[]; 7 samples"},
+		{"bytes behind an npy array", folder(t, member{"x.npy", 0, append(zeros("<f4", 3), 1, 2)}), nil, nil,
+			"x f32[]; 3 samples; left x.npy: bytes behind the array were not read (1 files)"},
+		{"texts of other widths are one column", folder(t, member{"a/s.npy", 0, zeros("<U3", 3)}, member{"b/s.npy", 0, zeros(">U9", 4)}), nil, nil,
+			"s u8[] levels=1 media=txt; 7 samples"},
+		{"empty files are legal", folder(t, member{"0/x.npy", 0, zeros("<f4", 0, 2)}, member{"1/x.npy", 0, zeros("<f4", 4, 2)}), nil, nil, "x f32[2]; 4 samples"},
+		{"one sample a file, by rows", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)})), nil, nil,
+			"x f32[8 9]; 2 samples"},
+		{"one sample a file of many shapes", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 7, 9)})), nil, nil,
+			"error: open 1.npz: x is <f4 [1,7,9], in 0.npz it is <f4 [1,8,9]; if each file is one sample, say --sample file: schema mismatch"},
+		{"ragged", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 7, 9)})), nil, file,
+			"x f32[] levels=1 ragged; x.shape i64[3]; 2 samples"},
+		{"types that differ", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}), npz("1.npz", member{"x.npy", 0, zeros("<f8", 2)}),
+			npz("2.npz", member{"x.npy", 0, zeros("<f4", 2)}), npz("3.npz", member{"z.npy", 0, zeros("<f4", 2)}),
+			npz("4.npz", member{"x.npy", 0, zeros("<f4", 2, 2)}), npz("5.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"w.npy", 0, zeros("<f4", 2)})), nil, nil,
+			"error: open 1.npz: x is <f8 [2], in 0.npz it is <f4 [2]: schema mismatch (4 of 6 files: 1.npz, 3.npz, 4.npz, ...)"},
+		{"an extra column", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 3)}, member{"w.npy", 0, zeros("<f4", 3)})), nil, nil,
+			"error: open 1.npz: there is w <f4 [3], as there is not in 0.npz; name the wanted ones with --columns: schema mismatch"},
+		{"a column that got lost", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, zeros("<f4", 2)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 3)})), nil, nil,
+			"error: open 1.npz: there is no y, as there is in 0.npz; it has x <f4 [3]: schema mismatch"},
+		{"columns of other lengths", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, zeros("<f4", 2)}),
+			npz("1.npz", member{"x.npy", 0, zeros("<f4", 3)}, member{"y.npy", 0, zeros("<f4", 4)})), nil, nil,
+			"error: open 1.npz: x has 3 samples, y has 4; if one is no column, name the others with --columns: schema mismatch"},
+		{"one damaged file", folder(t, member{"0.npy", 0, zeros("<f4", 2)}, member{"1.npy", 0, []byte("rubbish")}, member{"2.npy", 0, zeros("<f4", 2)[:130]}), nil, nil,
+			"error: open 1.npy at byte 0: not an NPY file: corrupt data (2 of 3 files: 1.npy, 2.npy)"},
+		{"no files of ours", folder(t, member{"a.txt", 0, []byte("a")}), nil, nil, "error: open a.txt: not an NPY or NPZ file"},
+		{"no files", folder(t), nil, nil, "error: no NPY or NPZ files: not supported"},
+		{"unknown option", mixed, nil, shardify.Options{"axis": "1"}, `error: unknown option "axis"`},
+	} {
+		got := describe(c.table, c.columns, c.options)
+		if got != c.want && !(strings.HasPrefix(c.want, "error: ") && strings.HasPrefix(got, c.want)) {
+			t.Errorf("%s:\nis   %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestZipJoinsByPosition(t *testing.T) {
+	zip := shardify.Options{"zip": "true"}
+	count := func(from, n int) []byte {
+		var b []byte
+		for i := range n {
+			b = le.AppendUint32(b, uint32(from+i))
+		}
+		return b
+	}
+	x := []member{{"x0.npy", 0, npy("<i4", false, []int{3}, count(0, 3))}, {"x1.npy", 0, npy("<i4", false, []int{4}, count(3, 4))}}
+	y := []member{npz("y.npz", member{"y.npy", deflated, npy("<i4", false, []int{7}, count(100, 7))})}
+	got, err := loadTable(roots(t, x, y), nil, zip, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 7 {
+		a, b := le.Uint32(got.cols["x"].Data[4*i:]), le.Uint32(got.cols["y"].Data[4*i:])
+		if a != uint32(i) || b != uint32(100+i) {
+			t.Errorf("sample %d is x %d, y %d", i, a, b)
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		table *shardify.Table
+		want  string
+	}{
+		{"unequal", roots(t, x, []member{{"y.npy", 0, npy("<i4", false, []int{6}, count(0, 6))}}), "has 7 samples"},
+		{"same name", roots(t, x, x), "two fields named x"},
+		{"one input", roots(t, x), "--zip joins two or more inputs"},
+		{"empty input", roots(t, x, nil), "no NPY or NPZ files"},
+	} {
+		if got := describe(c.table, nil, zip); !strings.HasPrefix(got, "error: ") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+}
+
+func TestChangedFilesAreRefused(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for _, method := range []uint16{stored, deflated} {
+		good := npz("a.npz", member{"x.npy", method, npy("<f4", false, []int{500}, floats(rng, 500))})
+		other := npz("a.npz", member{"x.npy", method, npy("<i4", false, []int{500}, floats(rng, 500))})
+		for name, b := range map[string][]byte{
+			"longer":        append(append([]byte{}, good.data...), 0),
+			"shorter":       good.data[:len(good.data)-1],
+			"other header":  append(append([]byte{}, other.data...), make([]byte, 9000)...)[:len(good.data)],
+			"zeros":         make([]byte, len(good.data)),
+			"other content": patch(good.data, len(good.data)/2, 1, 2, 3, 4, 5, 6, 7, 8),
+		} {
+			table := folder(t, good)
+			src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(table.Path(0), b, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if err := readSpans(src); err == nil {
+				t.Errorf("method %d, %s: no error", method, name)
+			} else if len(b) != len(good.data) && !strings.Contains(err.Error(), "changed since the plan") {
+				t.Errorf("method %d, %s: %v", method, name, err)
+			}
+			src.Close()
+		}
+	}
+}
+
+func readSpans(src shardify.Source) error {
+	ctx := context.Background()
+	pool := shardify.NewPool(1 << 30)
+	for sp, err := range src.Spans(ctx, 1<<40) {
+		if err != nil {
+			return err
+		}
+		r, err := src.Reader(sp.Run)
+		if err != nil {
+			return err
+		}
+		mem, _ := pool.Grant(ctx, sp.Bytes)
+		_, err = r.Read(ctx, sp, mem)
+		mem.Release()
+		r.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestErrorsNameFileMemberSample(t *testing.T) {
+	var text []byte
+	for i := range 40 {
+		code := uint32('a')
+		if i == 27 {
+			code = 0xd800
+		}
+		text = le.AppendUint32(text, code)
+	}
+	table := folder(t, npz("a.npz", member{"t.npy", 0, npy("<U1", false, []int{20, 2}, text)}))
+	_, err := loadTable(table, nil, nil, 100)
+	var e *shardify.Error
+	if !errors.As(err, &e) || e.File != "a.npz" || e.Object != "t.npy" || e.Sample != 13 || !errors.Is(err, shardify.ErrCorrupt) {
+		t.Errorf("%v (%+v)", err, e)
+	}
+	t.Log(err)
+}
+
+func TestPipesAreNotOpened(t *testing.T) {
+	table := folder(t, member{"x.npy", 0, zeros("<f4", 2)})
+	if err := os.Remove(table.Path(0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(table.Path(0), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := describe(table, nil, nil); !strings.Contains(got, "not a regular file") {
+		t.Error(got)
+	}
+}
+
+func TestSniff(t *testing.T) {
+	for name, want := range map[string]bool{"a.npy": true, "a.NPZ": true, "a.zip": false, "a": false} {
+		if got := Format.Sniff([]byte("PK\x03\x04"), name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if !Format.Sniff([]byte(magic+"\x01\x00"), "array") {
+		t.Error("NPY magic is not recognised")
+	}
+}
+
+func TestBigSampleInOneSpanTakesNoSecondBuffer(t *testing.T) {
+	table := folder(t, npz("a.npz", member{"x.npy", 0, zeros("<f4", 1, 512, 1024)}))
+	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	pool := shardify.NewPool(1 << 30)
+	for sp, err := range src.Spans(context.Background(), 1<<16) {
+		if err != nil || sp.Bytes != 2<<20 {
+			t.Fatalf("%+v, error %v", sp, err)
+		}
+		r, _ := src.Reader(0)
+		mem, _ := pool.Grant(context.Background(), sp.Bytes)
+		if _, err := r.Read(context.Background(), sp, mem); err != nil {
+			t.Fatal(err)
+		}
+		if mem.Used() > shardify.ClassBytes(sp.Bytes) {
+			t.Errorf("took %d bytes for a span of %d", mem.Used(), sp.Bytes)
+		}
+		mem.Release()
+		r.Close()
+	}
+}
