@@ -155,7 +155,8 @@ type SinkFormat struct {
 	// fixed is added per sample, factor multiplies the payload.
 	SampleBytes func(schema []Field, keyed bool) (fixed int64, factor float64)
 	// KeyRule is what the format asks of sample names: a check, and the length of
-	// the longest member name that is appended to a key. nil takes any UTF-8 key.
+	// the longest text (a dot and the member's name) that is appended to a key. nil
+	// takes any UTF-8 key.
 	KeyRule func(schema []Field, o Options) (memberMax int, check func(key []byte) error)
 	// Members names what a reader finds for each field in a shard, for the
 	// manifest; nil if fields stand under their own names.

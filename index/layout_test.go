@@ -211,3 +211,37 @@ func TestCheckTensorFindsValuesThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+func TestFieldsOfOneCounterMustHaveEqualCounts(t *testing.T) {
+	l, b := shardBytes(t)
+	s, err := parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(name string, counts []int64, i int){
+		"elements": func(name string, counts []int64, i int) {
+			if name == "Jet_id#values" {
+				counts[i]++
+			}
+		},
+		"items without samples": func(name string, counts []int64, i int) {
+			if l.Known(i) {
+				counts[i] = l.Count(i, 0)
+			}
+		},
+	} {
+		counts, size := slices.Clone(s.Counts), l.HeaderBytes
+		for i := range counts {
+			change(l.Tensors[i].Name, counts, i)
+			size += counts[i] * l.Tensors[i].Row
+		}
+		samples := counts[slices.IndexFunc(l.Tensors, func(t TensorSpec) bool { return t.Name == "a" })]
+		head, err := l.Header(samples, counts, s.CRC32C)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ParseShard(bytes.NewReader(head), size); !errors.Is(err, shardify.ErrCorrupt) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/writers/mmap"
 	"github.com/shardify/shardify/writers/wds"
 )
@@ -39,8 +38,8 @@ func Default(schema []shardify.Field, keyed bool) (name, why string) {
 		switch m := schema[i].Media; {
 		case m == "":
 		case keyed, m != "txt" && m != "json":
-			return index.FormatWDS, "field " + schema[i].Name + " holds " + m + " files"
+			return wds.Format.Name, "field " + schema[i].Name + " holds " + m + " files"
 		}
 	}
-	return index.FormatMmap, "all fields are numbers or text"
+	return mmap.Format.Name, "all fields are numbers or text"
 }

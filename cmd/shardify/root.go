@@ -41,12 +41,17 @@ verify photos-shards`,
 	}
 	root.AddCommand(
 		convertCommand(p), planCommand(p), workCommand(p), mergeCommand(p), inspectCommand(p),
-		formatsCommand(p), versionCommand(p), manCommand(p),
+		verifyCommand(p), indexCommand(p), formatsCommand(p), versionCommand(p), manCommand(p),
 	)
 	for _, c := range root.Commands() {
 		cli.Complete(c, map[string][]string{"from": readers.Names(), "format": writers.Names()})
 	}
-	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if words := c.Flags().Args(); c == root && len(words) > 0 {
+			return unknownCommand(root, words[0]) // before the flags of whatever was meant
+		}
+		return cli.FlagError(c, err)
+	})
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(p.Out, cli.PageOf(c)) })
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)

@@ -44,7 +44,7 @@ type differs struct {
 }
 
 func (e *differs) Error() string {
-	return e.output + " holds another conversion: " + shardify.ErrExists.Error()
+	return e.output + ": the folder holds another conversion: " + shardify.ErrExists.Error()
 }
 
 func (e *differs) Unwrap() error { return e.conflict }

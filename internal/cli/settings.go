@@ -63,6 +63,7 @@ type Prepared struct {
 	State  State
 	Free   int64 // bytes on the output's file system; -1 unknown
 
+	Sync               store.Sync
 	FromWhy, FormatWhy string // "" after Reopen
 	Jobs               int
 	JobsWhy            string
@@ -78,7 +79,7 @@ type Prepared struct {
 // the output folder. Metadata only: nothing is written. The caller closes
 // Job.Source.
 func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err error) {
-	p = &Prepared{Output: s.Output, Store: store.NewDir(s.Output, s.Sync), Free: host.FreeSpace(s.Output)}
+	p = &Prepared{Output: s.Output, Sync: s.Sync, Store: store.NewDir(s.Output, s.Sync), Free: host.FreeSpace(s.Output)}
 	p.choose(s.Jobs, s.Memory, m)
 	if err := insideInput(s); err != nil {
 		return nil, err

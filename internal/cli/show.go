@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -120,6 +121,9 @@ func (p *Prepared) Lines() []string {
 	line("output", "%s (%s): about %s in %s, %s in %s", f.Output, p.FormatWhy, shardify.FormatSize(f.OutputBytes), Of(f.Shards, "shard"), free, f.Folder)
 	line("jobs", "%d (%s)", f.Jobs, p.JobsWhy)
 	line("memory", "%s (%s)", shardify.FormatSize(f.Memory), p.MemoryWhy)
+	if p.Sync == store.SyncNone {
+		line("sync", "none: a power cut may lose or empty what was written; for scratch only")
+	}
 	for _, h := range f.Hints {
 		line("smaller", "%s", h)
 	}

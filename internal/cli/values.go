@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -79,7 +78,7 @@ func (v *RangeValue) Set(s string) error {
 		*x.n = n
 	}
 	if hi != "" && r.Hi <= r.Lo {
-		return errors.New("the range is empty")
+		return fmt.Errorf("%q: the range is empty", s)
 	}
 	*v = r
 	return nil

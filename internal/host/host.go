@@ -5,13 +5,10 @@
 package host
 
 import (
-	"fmt"
 	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
-
-	"github.com/shardify/shardify"
 )
 
 // Env is where to look; tests bring their own.
@@ -75,7 +72,7 @@ func (m Machine) Jobs(asked int) (n int, why string) {
 func (m Machine) Budget(asked int64) (bytes int64, why string) {
 	if asked > 0 {
 		if m.Memory > 0 && asked > m.Memory {
-			return asked, fmt.Sprintf("asked for; only %s by %s", shardify.FormatSize(m.Memory), m.MemoryFrom)
+			return asked, "asked for; more than " + m.MemoryFrom + " gives"
 		}
 		return asked, "asked for"
 	}
@@ -87,7 +84,10 @@ func (m Machine) Budget(asked int64) (bytes int64, why string) {
 	if m.Login && n > loginMemory {
 		return loginMemory, "login node; more with --memory or inside an allocation"
 	}
-	return n, fmt.Sprintf("of %s by %s", shardify.FormatSize(m.Memory), m.MemoryFrom)
+	if n == m.Memory/4 {
+		return n, "a quarter of " + m.MemoryFrom
+	}
+	return n, "by " + m.MemoryFrom
 }
 
 func (e Env) cores() (int, string) {

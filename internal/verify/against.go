@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/readers"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -60,15 +61,14 @@ func (c *comparison) open(ctx context.Context) error {
 		}
 	}
 	p := c.plan
-	table := *p.Table
-	if n := len(c.o.Inputs); n > 0 {
-		if n != len(table.Roots) {
-			return fmt.Errorf("values against the source: %d inputs given, the data set was made from %d: %q", n, len(table.Roots), table.Roots)
+	table := p.Table
+	if len(c.o.Inputs) > 0 {
+		if table, err = c.moved(ctx); err != nil {
+			return fmt.Errorf("values against the source: %w", err)
 		}
-		table.Roots = c.o.Inputs
 	}
 	c.source, err = openSource(ctx, c.o, p.Input, shardify.OpenArgs{
-		Table: &table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: c.o.Jobs,
+		Table: table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: c.o.Jobs,
 	})
 	if err != nil {
 		return fmt.Errorf("values against the source: %w", err)
@@ -89,20 +89,57 @@ func (c *comparison) open(ctx context.Context) error {
 	return nil
 }
 
+// moved lists the inputs where they are now. They must be those of the plan, in
+// its order; other sizes are a problem of their own.
+func (c *comparison) moved(ctx context.Context) (*shardify.Table, error) {
+	p := c.plan
+	f, err := sourceNamed(c.o, p.Input)
+	if err != nil {
+		return nil, err
+	}
+	x, err := readers.Open(ctx, *f, readers.Request{Inputs: c.o.Inputs, Columns: p.Columns, Options: p.InputOptions, Jobs: c.o.Jobs})
+	if err != nil {
+		return nil, err
+	}
+	defer x.Source.Close()
+	now := x.Args.Table
+	if a, b := p.Table.Len(), now.Len(); a != b {
+		return nil, fmt.Errorf("the data set was made from %d files, %q hold %d", a, c.o.Inputs, b)
+	}
+	for i := range now.Len() {
+		if a, b := p.Table.Name(i), now.Name(i); a != b {
+			return nil, fmt.Errorf("input %d was %q and is %q now", i, a, b)
+		}
+		if a, b := p.Table.Size(i), now.Size(i); a != b && a >= 0 && b >= 0 {
+			p := simple(LevelValues, KindMismatch, now.Path(i), "the input has changed: bytes")
+			p.Want, p.Got = &Side{convert.PlanName, fmt.Sprint(a)}, &Side{"the input", fmt.Sprint(b)}
+			c.add(p)
+		}
+	}
+	return now, nil
+}
+
 func schemaText(schema []shardify.Field) string { b, _ := json.Marshal(schema); return string(b) }
 
 func openSource(ctx context.Context, o *Options, name string, a shardify.OpenArgs) (shardify.Source, error) {
+	f, err := sourceNamed(o, name)
+	if err != nil {
+		return nil, err
+	}
+	if a.Options == nil {
+		if a.Options, err = shardify.CheckOptions(f.Options, nil); err != nil {
+			return nil, err
+		}
+	}
+	return f.Open(ctx, a)
+}
+
+func sourceNamed(o *Options, name string) (*shardify.SourceFormat, error) {
 	i := slices.IndexFunc(o.Sources, func(f shardify.SourceFormat) bool { return f.Name == name })
 	if i < 0 {
 		return nil, shardify.Unsupported("input format %q", name)
 	}
-	if a.Options == nil {
-		var err error
-		if a.Options, err = shardify.CheckOptions(o.Sources[i].Options, nil); err != nil {
-			return nil, err
-		}
-	}
-	return o.Sources[i].Open(ctx, a)
+	return &o.Sources[i], nil
 }
 
 // unit compares the shards that come from one run, in its order.

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -138,6 +139,40 @@ func TestSampleAndPlaceOfAChangedValue(t *testing.T) {
 	}
 	if p := r.Problems[0]; p.Sample != 15 || p.Offset != int64(at) || p.Object != "x" || p.Field != "x" || p.Level != LevelChecksum {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestSampleOfAnElement: the element of a list of lists leads back to its sample.
+func TestSampleOfAnElement(t *testing.T) {
+	src := makeSource(schema(t, "two levels"), 30, 1)
+	m := build(t, "mmap", src, 30)
+	name := "shard-000000.safetensors"
+	good := m.Files()[name]
+	shard, err := index.ParseShard(bytes.NewReader(good), int64(len(good)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits := src.whole.Columns[0]
+	checked := 0
+	for sample := range 30 {
+		lo, hi := hits.Range(sample, sample+1)
+		if lo == hi {
+			continue
+		}
+		for _, at := range []int{lo, hi - 1} {
+			d := m.Clone()
+			b := slices.Clone(good)
+			b[shard.Tensor("hits#values").Lo+int64(at)] ^= 8
+			d.Set(name, b)
+			r := check(t, d, nil)
+			if len(r.Problems) != 1 || r.Problems[0].Sample != int64(sample) {
+				t.Errorf("sample %d:%s", sample, list(r))
+			}
+			checked++
+		}
+	}
+	if checked < 10 {
+		t.Errorf("%d places", checked)
 	}
 }
 

@@ -155,7 +155,8 @@ func (s *set) explainManifest(ctx context.Context, d *derived) error {
 	}
 	p := *s.damaged
 	want := s.fixed
-	if want == nil {
+	repairable := p.Fix == fixRepair
+	if want == nil && repairable {
 		want = d.manifest(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -174,9 +175,10 @@ func (s *set) explainManifest(ctx context.Context, d *derived) error {
 		}
 	}
 	s.add(p)
-	if !s.o.Repair {
+	if !s.o.Repair || !repairable {
 		return nil
 	}
+	s.c.again = s.c.again || s.manifest == nil && want != nil
 	return s.repairFile(ctx, index.ManifestName, want)
 }
 

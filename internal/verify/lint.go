@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -34,16 +35,19 @@ func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
 	}
 	l := &lint{o: &o, c: newCollector(o.Keep)}
 	l.c.report.State = StateForeign
-	g, ctx := errgroup.WithContext(ctx)
+	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(o.Jobs)
 	for _, f := range files {
-		if ctx.Err() != nil {
+		if inner.Err() != nil {
 			break
 		}
-		g.Go(func() error { return l.file(ctx, f) })
+		g.Go(func() error { return l.file(inner, f) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	return l.c.finish(), nil
 }
@@ -63,12 +67,12 @@ func IsForeign(path string) bool {
 	if !st.IsDir() {
 		return filepath.Base(path) != index.ManifestName
 	}
-	for _, n := range []string{index.ManifestName, ".shardify"} {
+	for _, n := range []string{index.ManifestName, store.Private} {
 		if _, err := os.Lstat(filepath.Join(path, n)); err == nil {
 			return false
 		}
 	}
-	return true
+	return !isEmpty(path)
 }
 
 // lintFiles are the files named, and the shards in the folders named.

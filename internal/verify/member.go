@@ -49,6 +49,13 @@ func (c *memberCheck) prepare(schema []shardify.Field, members []index.Member) {
 	}
 }
 
+// begin forgets the sample before.
+func (c *memberCheck) begin() {
+	if len(c.counts) > 0 {
+		clear(c.counts)
+	}
+}
+
 // find is the member of this name; the n-th of a sample is mostly the n-th of
 // all names.
 func (c *memberCheck) find(n int, name []byte) (member int, text string, ok bool) {

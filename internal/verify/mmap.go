@@ -1,10 +1,12 @@
 package verify
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"sort"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
@@ -151,14 +153,46 @@ func (s *set) tensor(r io.ReaderAt, e *expected, shard *index.MmapShard, i int, 
 			s.flipped(&p, r, shard, i, crc)
 		}
 	}
-	if spec.Lead <= index.LeadOffsets && spec.Row > 0 && p.Offset >= place.Lo && (p.Offset > place.Lo || p.Kind == KindFormat) {
-		row := (p.Offset - place.Lo) / spec.Row
-		if spec.Lead == index.LeadOffsets {
-			row = max(row-1, 0)
-		}
-		p.Sample = e.sample(row)
+	if spec.Row > 0 && p.Offset >= place.Lo && p.Kind == KindFormat {
+		p.Sample = e.sample(sampleAt(r, shard, i, (p.Offset-place.Lo)/spec.Row))
 	}
 	s.add(p)
+}
+
+// sampleAt is the sample that a row of tensor i belongs to, -1 if the offsets do
+// not tell.
+func sampleAt(r io.ReaderAt, shard *index.MmapShard, i int, row int64) int64 {
+	c := shard.ColumnOf(i)
+	switch shard.Tensors[i].Lead {
+	case index.LeadSamples:
+		return row
+	case index.LeadOffsets:
+		return max(row-1, 0)
+	case index.LeadLists:
+		row = max(row-1, 0)
+	case index.LeadElements:
+		if c.Offsets1 >= 0 {
+			row = listAt(r, shard, c.Offsets1, row)
+		}
+	}
+	return listAt(r, shard, c.Offsets, row)
+}
+
+// listAt is the list that an item belongs to, by bisection of the offsets on
+// disk.
+func listAt(r io.ReaderAt, shard *index.MmapShard, offsets int, item int64) int64 {
+	bad := item < 0
+	n := sort.Search(int(shard.Counts[offsets]), func(k int) bool {
+		var b [8]byte
+		if got, _ := r.ReadAt(b[:], shard.Places[offsets].Lo+int64(k)*8); got < len(b) {
+			bad = true
+		}
+		return int64(binary.LittleEndian.Uint64(b[:])) > item
+	})
+	if bad || n == 0 || int64(n) == shard.Counts[offsets] {
+		return -1
+	}
+	return int64(n - 1)
 }
 
 // flipped fills in both checksums, and the byte that explains the difference.

@@ -50,8 +50,8 @@ func (s *set) checkFile(f *otherFile) {
 func digestOf(b shardify.Blob) (string, error) {
 	buf := bufferPool.Get().(*buffers)
 	defer bufferPool.Put(buf)
-	p := &pieces{r: b, size: b.Size(), buf: buf.piece}
-	return p.rest()
+	d := &digesting{r: b, size: b.Size(), buf: buf.piece}
+	return d.rest()
 }
 
 // diagnose reports the shards whose digest is wrong, now that all digests are

@@ -15,7 +15,7 @@ import (
 const pieceBytes = 1 << 20
 
 // windowBytes is the buffer of a walk over tar headers.
-const windowBytes = 64 << 10
+const windowBytes = 256 << 10
 
 // buffers are what one worker needs.
 type buffers struct{ piece, window []byte }
@@ -40,74 +40,54 @@ func (w *watched) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// pieces reads a file once from its beginning to its end and digests it, while a
-// walk that mostly goes forward reads from what is in memory.
-type pieces struct {
+// digesting digests a file from its beginning to its end while a walk reads from
+// it, mostly forward: what the walk reads is digested on its way, what it leaves
+// out is read for the digest alone.
+type digesting struct {
 	r      io.ReaderAt
 	size   int64
 	buf    []byte
-	lo     int64 // place of buf[0]
-	n      int   // bytes of buf in use
+	done   int64 // bytes digested
 	digest index.Digest
 }
 
-// ReadAt serves the walk. What lies behind is read again; it is little.
-func (p *pieces) ReadAt(b []byte, at int64) (done int, err error) {
-	for done < len(b) {
-		here := at + int64(done)
-		if here < p.lo {
-			n, err := p.r.ReadAt(b[done:min(int64(len(b)), int64(done)+p.lo-here)], here)
-			if done += n; n == 0 {
-				return done, noProgress(err)
+// ReadAt serves the walk.
+func (d *digesting) ReadAt(b []byte, at int64) (int, error) {
+	if at > d.done {
+		if err := d.skip(at); err != nil {
+			return 0, err
+		}
+	}
+	n, err := d.r.ReadAt(b, at)
+	if end := at + int64(n); end > d.done {
+		d.digest.Write(b[d.done-at : n])
+		d.done = end
+	}
+	return n, err
+}
+
+// skip digests up to a place; io.EOF when the file ends before it.
+func (d *digesting) skip(to int64) error {
+	for d.done < to {
+		n, err := d.r.ReadAt(d.buf[:min(int64(len(d.buf)), to-d.done)], d.done)
+		d.digest.Write(d.buf[:n])
+		d.done += int64(n)
+		if n == 0 {
+			if err == nil {
+				err = io.ErrNoProgress
 			}
-			continue
-		}
-		if here < p.lo+int64(p.n) {
-			done += copy(b[done:], p.buf[here-p.lo:p.n])
-			continue
-		}
-		if err := p.next(); err != nil {
-			return done, err
+			return err
 		}
 	}
-	return done, nil
-}
-
-func noProgress(err error) error {
-	if err == nil {
-		return io.ErrNoProgress
-	}
-	return err
-}
-
-// next reads and digests the next piece; io.EOF at the end of the file, which
-// may come before size.
-func (p *pieces) next() error {
-	at := p.lo + int64(p.n)
-	want := int(min(int64(len(p.buf)), p.size-at))
-	if want <= 0 {
-		return io.EOF
-	}
-	n, err := p.r.ReadAt(p.buf[:want], at)
-	p.digest.Write(p.buf[:n])
-	p.lo, p.n = at, n
-	if n > 0 {
-		return nil
-	}
-	return noProgress(err)
+	return nil
 }
 
 // rest reads what the walk has left out and returns the digest of the whole.
-func (p *pieces) rest() (string, error) {
-	for {
-		err := p.next()
-		if errors.Is(err, io.EOF) {
-			return p.digest.String(), nil
-		}
-		if err != nil {
-			return "", &shardify.Error{Op: "read", Sample: -1, Offset: p.lo + int64(p.n), Err: err}
-		}
+func (d *digesting) rest() (string, error) {
+	if err := d.skip(d.size); err != nil && !errors.Is(err, io.EOF) {
+		return "", &shardify.Error{Op: "read", Sample: -1, Offset: d.done, Err: err}
 	}
+	return d.digest.String(), nil
 }
 
 // overlaid is a file whose beginning is known better than from the file.

@@ -157,6 +157,7 @@ type collector struct {
 	keep    int
 	perFile map[string]int   // problems and notes kept
 	totals  map[string]int64 // problems, kept or not
+	again   bool             // a manifest was made anew: check by it
 	remedies
 	flips atomic.Int64 // bytes that searches for flipped bits may still digest
 }
@@ -202,6 +203,18 @@ func (c *collector) repaired(file, done string) {
 			p.Repaired = true
 		}
 	}
+}
+
+// carry takes over what an earlier pass has repaired.
+func (c *collector) carry(first *collector) {
+	for _, p := range first.report.Problems {
+		if p.Repaired {
+			c.report.Problems = append(c.report.Problems, p)
+		}
+	}
+	c.report.Total += first.report.Repaired
+	c.report.Repaired += first.report.Repaired
+	c.report.Done = append(slices.Clone(first.report.Done), c.report.Done...)
 }
 
 func (c *collector) count(f func(*Counts)) {

@@ -166,11 +166,24 @@ func (s *set) load(sizes map[string]int64) error {
 	return s.prepare()
 }
 
-// begun tells a folder in which a conversion has left nothing but its private
-// folder.
+// begun tells a folder that is empty, or in which a conversion has left nothing
+// but its private folder: what a crash may leave right after the start.
 func (s *set) begun() bool {
+	if s.o.Dir == "" {
+		return false
+	}
 	st, err := os.Stat(filepath.Join(s.o.Dir, store.Private))
-	return s.o.Dir != "" && err == nil && st.IsDir()
+	return err == nil && st.IsDir() || isEmpty(s.o.Dir)
+}
+
+func isEmpty(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = f.ReadDir(1)
+	return err == io.EOF
 }
 
 // decode takes the manifest, with the one flipped bit undone if that is what is
@@ -182,8 +195,11 @@ func (s *set) decode(b []byte) {
 		return
 	}
 	p := problemOf(LevelManifest, index.ManifestName, err)
-	p.Fix = fixRepair
 	s.damaged = &p
+	if errors.Is(err, shardify.ErrUnsupported) {
+		return // of a later version, maybe: nothing to repair
+	}
+	p.Fix = fixRepair
 	if errors.Is(err, shardify.ErrCorrupt) {
 		if at, mask, ok := findFlip(b, &s.c.flips, func() bool { return manifestDigestOK(b) }); ok {
 			b[at] ^= mask

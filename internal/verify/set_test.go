@@ -21,10 +21,12 @@ import (
 type made struct {
 	writertest.Schema
 	whole *shardify.Batch
+	run   uint32
+	bad   int // a sample that cannot be read; 0 for none
 }
 
 func makeSource(s writertest.Schema, samples int, seed uint64) *made {
-	return &made{s, writertest.Batches(s, samples, seed, max(samples, 1))[0]}
+	return &made{Schema: s, whole: writertest.Batches(s, samples, seed, max(samples, 1))[0]}
 }
 
 func (m *made) Close() error { return nil }
@@ -40,7 +42,7 @@ func (m madeSource) Spans(context.Context, int64) iter.Seq2[shardify.Span, error
 	return func(yield func(shardify.Span, error) bool) {
 		n := int64(m.whole.Samples)
 		for lo := int64(0); lo < n; lo += 3 {
-			if !yield(shardify.Span{Lo: lo, Hi: min(lo+3, n), Bytes: 100}, nil) {
+			if !yield(shardify.Span{Run: m.run, Lo: lo, Hi: min(lo+3, n), Bytes: 100}, nil) {
 				return
 			}
 		}
@@ -52,6 +54,9 @@ func (m madeSource) Reader(uint32) (shardify.Reader, error) { return madeReader{
 type madeReader struct{ *made }
 
 func (m madeReader) Read(_ context.Context, s shardify.Span, _ *shardify.Arena) (*shardify.Batch, error) {
+	if m.bad > 0 && s.Lo <= int64(m.bad) && int64(m.bad) < s.Hi {
+		return nil, shardify.Corrupt(-1, "sample %d is bad", m.bad)
+	}
 	b := writertest.Slice(m.whole, int(s.Lo), int(s.Hi))
 	b.First = shardify.ID{Input: s.Input, Sample: s.Lo}
 	return b, nil
@@ -84,7 +89,7 @@ func job(t testing.TB, s shardify.Store, format string, src *made, perShard int)
 	table.Append(0, "in.made", 100, 0)
 	plan, err := convert.MakePlan(context.Background(), convert.Request{
 		Input: "made", Source: madeSource{src}, Args: shardify.OpenArgs{Table: table},
-		Output: sink, Options: options, ShardSamples: int64(perShard),
+		Output: sink, Options: options, ShardSamples: int64(perShard), OnError: convert.OnErrorSkip,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -32,8 +32,8 @@ type Options struct {
 	Read Part
 	Seed uint64 // decides which shards a percentage takes
 
-	// Against compares values with the source. Inputs replace the plan's roots,
-	// one for one; none means that the inputs are where they were.
+	// Against compares values with the source. Inputs says where the inputs are
+	// now; none means that they are where they were.
 	Against bool
 	Inputs  []string
 
@@ -76,17 +76,34 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Sinks == nil {
 		o.Sinks = writers.Formats
 	}
-	c := newCollector(o.Keep)
-	s := &set{o: &o, c: c, store: o.Store}
-	if err := s.run(ctx); err != nil {
-		return nil, err
+	c, err := o.pass(ctx)
+	if err == nil && c.again {
+		// The first pass had no manifest to go by. What it repaired stays in the
+		// report, all else is looked at again.
+		first := c
+		if c, err = o.pass(ctx); err == nil {
+			c.carry(first)
+		}
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
+	if err != nil {
+		return nil, err
 	}
 	r := c.finish()
 	r.Next = next(c, &o)
 	return r, nil
+}
+
+// pass checks everything once.
+func (o *Options) pass(ctx context.Context) (*collector, error) {
+	c := newCollector(o.Keep)
+	s := &set{o: o, c: c, store: o.Store}
+	if err := s.run(ctx); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return c, nil
 }
 
 // Err is nil when nothing is wrong; else it wraps convert.ErrIncomplete and says
@@ -94,7 +111,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 func (r *Report) Err() error {
 	switch {
 	case !r.OK():
-		return &incomplete{fmt.Sprintf("%d problems", r.Total-r.Repaired)}
+		n := r.Total - r.Repaired
+		if n == 1 {
+			return &incomplete{"1 problem"}
+		}
+		return &incomplete{fmt.Sprintf("%d problems", n)}
 	case r.State == StateUnfinished:
 		return &incomplete{"the conversion is not finished"}
 	}

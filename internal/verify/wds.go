@@ -19,9 +19,9 @@ func (s *set) wdsShard(r io.ReaderAt, size int64, e *expected, out *result, buf 
 		record = e.Bytes
 	}
 	w := &tarWalk{set: s, e: e, out: out, samples: e.Samples}
-	pieces := &pieces{r: r, size: size, buf: buf.piece}
+	whole := &digesting{r: r, size: size, buf: buf.piece}
 	if out.read {
-		w.window.Reset(pieces, record, buf.window)
+		w.window.Reset(whole, record, buf.window)
 	} else {
 		w.window.Reset(r, record, buf.window)
 	}
@@ -36,7 +36,7 @@ func (s *set) wdsShard(r io.ReaderAt, size int64, e *expected, out *result, buf 
 	if !out.read {
 		return
 	}
-	digest, err := pieces.rest()
+	digest, err := whole.rest()
 	if err != nil {
 		s.addError(LevelChecksum, e.Name, err)
 		return
@@ -167,21 +167,19 @@ func (w *tarWalk) member(t *index.TarEntry) {
 		w.begin(t, key)
 	}
 	m, name, ok := w.members.find(w.found, tail)
-	p := simple(LevelStructure, KindFormat, w.e.Name, "")
-	p.Sample, p.Offset, p.Object = w.e.sample(w.sample), t.Offset, string(t.Name)
-	switch {
-	case !ok:
-		p.What = "the schema has no such member"
-	case name <= w.last && w.found > 0:
-		p.What = "members of a sample are not in order: it comes after " + w.last
-	default:
-		w.found++
+	inOrder := w.found == 0 || name > w.last
+	w.found++
+	if ok && inOrder {
 		w.last = name
 		w.content(m, t)
 		return
 	}
+	p := simple(LevelStructure, KindFormat, w.e.Name, "the schema has no such member")
+	if ok {
+		p.What = "members of a sample are not in order: it comes after " + w.last
+	}
+	p.Sample, p.Offset, p.Object = w.e.sample(w.sample), t.Offset, string(t.Name)
 	w.bad = true
-	w.found++
 	w.set.add(p)
 }
 
@@ -192,7 +190,7 @@ func (w *tarWalk) begin(t *index.TarEntry, key []byte) {
 	w.idx.entry(w, w.sample, t.Offset)
 	w.key = append(w.key[:0], key...)
 	w.found, w.last, w.bad = 0, "", false
-	clear(w.members.counts)
+	w.members.begin()
 	err := index.CheckKey(key)
 	if err == nil && !w.set.keyed {
 		if _, ok := index.ParseRowKey(key); !ok {

@@ -60,7 +60,7 @@ func show(o *cli.IO, dir string, args []string, f *flags, r *verify.Report) erro
 func checked(f *flags, r *verify.Report) string {
 	n := &r.Counts
 	if r.State == verify.StateForeign {
-		return fmt.Sprintf("%s of %s: %s", cli.Of(n.Shards, "file"), cli.Size(n.Bytes), cli.Of(n.Parts, "member or tensor"))
+		return fmt.Sprintf("%s of %s: %s members or tensors", cli.Of(n.Shards, "file"), cli.Size(n.Bytes), cli.Count(n.Parts))
 	}
 	parts := []string{}
 	if r.State == verify.StateComplete {

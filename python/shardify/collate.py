@@ -162,7 +162,11 @@ def _absent(f: Field, n: int) -> Column:
     valid, zeros = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64)
     if f.levels == 0:
         return FixedColumn(np.zeros((n,) + f.shape, _empty(f).dtype), valid)
-    return ListsColumn(_empty(f), zeros, None, valid) if f.levels == 1 else Lists2Column(_empty(f), zeros, zeros[:1], valid)
+    return (
+        ListsColumn(_empty(f), zeros, None, valid)
+        if f.levels == 1
+        else Lists2Column(_empty(f), zeros, zeros[:1], valid)
+    )
 
 
 def _empty(f: Field) -> Array:
@@ -171,14 +175,22 @@ def _empty(f: Field) -> Array:
 
 
 def _stack(name: str, items: List[Any], there: List[Any]) -> Array:
+    first = there[0]
+    if not isinstance(first, np.ndarray):
+        zero = type(first)(0)
+        out = np.array([zero if v is None else v for v in items])
+        if out.ndim == 1 and out.dtype.kind in "biuf":
+            return out
     shapes = {np.shape(v) for v in there}
     if len(shapes) > 1:
         raise SchemaError(
             "%s has different shapes in this batch, as %s: if it is a jagged field, give collate(schema=ds.schema)"
             % (name or "a value", " and ".join(map(str, sorted(shapes)[:2])))
         )
-    like = np.zeros_like(there[0])
-    return np.stack([like if v is None else v for v in items])
+    out = np.empty((len(items),) + shapes.pop(), np.result_type(*{np.asarray(v).dtype for v in there}))
+    for k, v in enumerate(items):
+        out[k] = 0 if v is None else v
+    return out
 
 
 def _offsets(lengths: Sequence[int]) -> npt.NDArray[np.int64]:

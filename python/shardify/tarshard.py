@@ -139,7 +139,7 @@ def _header(h: memoryview) -> Tuple[str, int]:
 
 
 def _decode(f: Field, member: str, data: memoryview) -> Any:
-    if f.nullable and f.media and len(data) == 0:
+    if f.nullable and f.media and len(data) in (0, 4) and bytes(data) == (b"null" if f.levels == 2 else b""):
         return None
     if f.media and f.levels == 2:
         return _texts(data)

@@ -41,6 +41,12 @@ SCHEMAS: Dict[str, fixture.Schema] = {
         {"name": "bin", "dtype": "u8", "levels": 1, "media": "bin"},
         {"name": "cls", "dtype": "i64", "attrs": {"labels": "zero\none"}},
     ],
+    "nullable": [
+        {"name": "note", "dtype": "u8", "levels": 1, "media": "txt", "nullable": True},
+        {"name": "jpg", "dtype": "u8", "levels": 1, "media": "jpg", "nullable": True},
+        {"name": "words", "dtype": "u8", "levels": 2, "media": "txt", "nullable": True},
+        {"name": "cls", "dtype": "i64"},
+    ],
 }
 # What a tar does not carry.
 MMAP_ONLY: fixture.Schema = [
@@ -53,7 +59,7 @@ MMAP_ONLY: fixture.Schema = [
     {"name": "empty", "dtype": "f32", "shape": [0, 3]},
 ]
 SCHEMAS["mmap_only"] = MMAP_ONLY
-BOTH = ["fixed", "jagged", "text", "image"]
+BOTH = ["fixed", "jagged", "text", "image", "nullable"]
 KINDS = [(k, f) for k in BOTH for f in ("mmap", "wds")] + [("mmap_only", "mmap")]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import tarfile
 from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
@@ -123,6 +122,7 @@ def npy(a: np.ndarray) -> bytes:
 
 def member(f: Dict[str, Any], ext: Optional[str] = None) -> str:
     name, media = f["name"], f.get("media", "")
+    name = "".join(c if c in "abcdefghijklmnopqrstuvwxyz0123456789._" else "_" for c in name.lower())
     if media == "image":
         return (ext or "*") if name == "image" else name + "." + (ext or "*")
     if media and f["levels"] == 2:
@@ -134,7 +134,7 @@ def member(f: Dict[str, Any], ext: Optional[str] = None) -> str:
 
 def _content(f: Dict[str, Any], v: Any) -> bytes:
     if f.get("media") and f["levels"] == 2:
-        return json.dumps(v).encode()
+        return _compact(v).encode()  # null if missing
     if f.get("media"):
         return b"" if v is None else as_bytes(v)
     if member(f) == "cls":
@@ -149,6 +149,14 @@ def _ext(schema: Schema, f: Dict[str, Any], s: Dict[str, Any]) -> Optional[str]:
     return None
 
 
+def tar_header(name: str, size: int) -> bytes:
+    """USTAR, byte for byte: releases of Python's tarfile differ in the device numbers."""
+    h = name.encode("ascii").ljust(100, b"\0") + b"0000444\0" + b"0000000\0" * 2
+    h += b"%011o\0" % size + b"%011o\0" % 0 + b" " * 8 + b"0" + bytes(100) + b"ustar\x0000"
+    h += bytes(64) + b"0000000\0" * 2 + bytes(155 + 12)
+    return h[:148] + b"%06o\0 " % sum(h) + h[156:]
+
+
 def wds_bytes(schema: Schema, samples: Samples, keyed: bool, first: int) -> "tuple[bytes, bytes]":
     """A tar and its .tar.idx."""
     out, index = io.BytesIO(), []
@@ -158,9 +166,7 @@ def wds_bytes(schema: Schema, samples: Samples, keyed: bool, first: int) -> "tup
         shown = [f for f in schema if not f["name"].endswith((".shape", ".ext"))]
         members = sorted((member(f, _ext(schema, f, s)), _content(f, s[f["name"]])) for f in shown)
         for name, data in members:
-            t = tarfile.TarInfo(key + "." + name)
-            t.size, t.mode = len(data), 0o444
-            out.write(t.tobuf(tarfile.USTAR_FORMAT))
+            out.write(tar_header(key + "." + name, len(data)))
             out.write(data.ljust((len(data) + 511) // 512 * 512, b"\0"))
     index.append(out.tell())
     out.write(bytes(1024))
@@ -182,7 +188,11 @@ def write_manifest(folder: str, m: Dict[str, Any]) -> str:
 
 
 def write(
-    folder: Any, schema: Schema, samples: Samples, format: str = "mmap", shards: Optional[Sequence[int]] = None,
+    folder: Any,
+    schema: Schema,
+    samples: Samples,
+    format: str = "mmap",
+    shards: Optional[Sequence[int]] = None,
     keyed: bool = False,
 ) -> str:
     """A whole data set; shards are the sample counts. Returns the folder."""

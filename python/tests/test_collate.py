@@ -102,7 +102,9 @@ def test_missing_values_need_a_fill(make):
     there = [s["maybe"] is not None for s in w]
     assert any(there) and not all(there)
     for batch in batches(ds):
-        with pytest.raises(shardify.SchemaError, match=r"sample 4 of the batch has no maybe: use collate\(fill={'maybe'"):
+        with pytest.raises(
+            shardify.SchemaError, match=r"sample 4 of the batch has no maybe: use collate\(fill={'maybe'"
+        ):
             shardify.collate(to="numpy")(batch)
         out = shardify.collate(to="numpy", fill={"maybe": -5, "maybes": 0})(batch)
         assert out["maybe"].tolist() == [-5 if s["maybe"] is None else s["maybe"] for s in w]

@@ -6,14 +6,15 @@ import json
 import os
 import random
 import shutil
+from functools import partial
 
 import fixture
 import numpy as np
 import pytest
-from conftest import N, SCHEMAS, same, samples
+from conftest import SCHEMAS, same, samples
 
 import shardify
-from shardify import npy, xxh3
+from shardify import xxh3
 
 LONG = bool(os.environ.get("SHARDIFY_LONG"))
 
@@ -209,9 +210,9 @@ def test_shapes_that_do_not_hold_the_values(make):
             f.write(bad)
         reseal(folder)
         ds = shardify.open(folder)
-        for read in (lambda: ds[1], lambda: ds[[0, 1]]):
+        for rows in (1, [0, 1]):
             with pytest.raises(shardify.CorruptError, match="volume sample 1"):
-                read()
+                ds[rows]
         assert ds[2]["volume"].shape == (2, 2, 1)
 
 
@@ -291,7 +292,7 @@ def test_tar_headers_with_right_checksums(make, name):
     assert ds[1]["txt"] == samples("text", 2)[1]["txt"]
 
 
-def test_members_that_are_no_value_of_their_field(tmp_path):
+def test_members_that_are_no_value_of_their_field(tmp_path, monkeypatch):
     schema = SCHEMAS["text"] + [{"name": "x", "dtype": "f32", "shape": [2]}]
     good = dict(samples("text", 1)[0], x=[1, 2])
     bad = {
@@ -301,56 +302,14 @@ def test_members_that_are_no_value_of_their_field(tmp_path):
         "x.npy": fixture.npy(np.zeros(3, "f4")),
     }
     for name, content in {**bad, "x.npy": fixture.npy(np.zeros(2, "f8"))}.items():
-        folder = fixture.write(tmp_path / name, schema, [good], "wds")
-        path = os.path.join(folder, "shard-000000.tar")
         real = fixture._content
-        try:
-            fixture._content = lambda f, v: content if fixture.member(f) == name else real(f, v)
+        with monkeypatch.context() as m:
+            m.setattr(fixture, "_content", partial(instead, name, content, real))
             folder = fixture.write(tmp_path / name, schema, [good], "wds")
-        finally:
-            fixture._content = real
+        path = os.path.join(folder, "shard-000000.tar")
         with pytest.raises(shardify.CorruptError, match=r"%s .*%s sample 0" % (path, name)):
             shardify.open(folder)[0]
 
 
-NPYS = [
-    b"",
-    b"\x93NUMPY",
-    b"\x93NUMPY\x01\x00\xff\xff{}",
-    b"\x93NUMPY\x09\x00\x02\x00{}",
-    fixture.npy(np.zeros(4))[:-1],
-    fixture.npy(np.zeros(4)) + b"\0",
-    fixture.npy(np.zeros(4)).replace(b"<f8", b"|O8"),
-    fixture.npy(np.zeros(4)).replace(b"(4,)", b"(-4)"),
-    fixture.npy(np.zeros(4)).replace(b"(4,)", b"[4] "),
-    fixture.npy(np.zeros(4)).replace(b"(4,), ", b"(99**99,"),
-    fixture.npy(np.zeros(4)).replace(b"'shape'", b"'shapE'"),
-    fixture.npy(np.zeros(4)).replace(b"False", b"0    "),
-]
-
-
-@pytest.mark.parametrize("data", NPYS)
-def test_npy_files_that_break_a_rule(data):
-    with pytest.raises(ValueError):
-        npy.parse(memoryview(data))
-
-
-def test_npy_reads_what_numpy_writes():
-    for a in (np.arange(6).reshape(2, 3), np.float32(3), np.zeros((0, 3), "f2"), np.asfortranarray(np.eye(3)), np.array([True])):
-        got = npy.parse(memoryview(fixture.npy(a)))
-        assert got.dtype == a.dtype and got.shape == a.shape and np.array_equal(got, a) and got.flags.writeable
-
-
-def test_mutated_npy_never_does_anything_else():
-    r, whole, parsed = random.Random(2), fixture.npy(np.arange(4, dtype="i2")), 0
-    for _ in range(100000 if LONG else 3000):
-        data = bytearray(whole)
-        for _ in range(r.randrange(1, 4)):
-            data[r.randrange(len(data))] = r.randrange(256)
-        try:
-            npy.parse(memoryview(data))
-            parsed += 1
-        except ValueError:
-            pass
-    print("%d parsed" % parsed)
-    assert N and parsed
+def instead(name, content, real, f, v):
+    return content if fixture.member(f) == name else real(f, v)

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import KINDS, N, SCHEMAS, same, samples, shown
+from conftest import KINDS, SCHEMAS, N, same, samples, shown
 
 import shardify
 

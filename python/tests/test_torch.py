@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from conftest import N, SCHEMAS, same, samples, shown
+from conftest import SCHEMAS, N, same, samples, shown
 
 import shardify
 
@@ -61,7 +61,9 @@ def widened(kind, s):
     """uint16 is no type of older torch: collate widens it."""
     wide = {"uint16": np.int32, "uint32": np.int64, "uint64": np.int64}
     return {
-        k: v.astype(wide.get(v.dtype.name, v.dtype)) if isinstance(v, np.ndarray) and not hasattr(torch, v.dtype.name) else v
+        k: v.astype(wide.get(v.dtype.name, v.dtype))
+        if isinstance(v, np.ndarray) and not hasattr(torch, v.dtype.name)
+        else v
         for k, v in shown(kind, s).items()
     }
 
@@ -81,7 +83,12 @@ def test_dataloader(make, kind, format, workers, start):
     ds = shardify.open(make(kind, format, shards=[5, 9, N - 14]))
     ds[0]  # maps that are open already must survive the start of a worker
     loader = DataLoader(
-        ds, batch_size=4, num_workers=workers, multiprocessing_context=start, collate_fn=shardify.collate(), timeout=60 * (workers > 0)
+        ds,
+        batch_size=4,
+        num_workers=workers,
+        multiprocessing_context=start,
+        collate_fn=shardify.collate(),
+        timeout=60 * (workers > 0),
     )
     for _ in range(2 if start != "spawn" else 1):
         got = [s for b in loader for s in unbatch(b)]
@@ -136,7 +143,10 @@ def test_whole_batches_by_a_batch_sampler(make, kind, format):
 @pytest.mark.parametrize("kind,format", [("fixed", "mmap"), ("fixed", "wds"), ("text", "mmap"), ("image", "wds")])
 def test_default_collate(make, kind, format):
     """Types come out as they are stored; f64 scalars do not become f32."""
-    ds = shardify.open(make(kind, format), columns=[f["name"] for f in SCHEMAS[kind] if f.get("levels") != 2 and ".ext" not in f["name"]])
+    ds = shardify.open(
+        make(kind, format),
+        columns=[f["name"] for f in SCHEMAS[kind] if f.get("levels") != 2 and ".ext" not in f["name"]],
+    )
     for samples_ in (ds[[3, 9, 4]], [ds[3], ds[9], ds[4]]):
         batch = default_collate(samples_)
         assert type(batch["cls"]) is torch.Tensor

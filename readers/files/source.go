@@ -210,8 +210,8 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	for k := range int64(s.m.samples) {
 		key = s.appendKey(key[:0], k)
 		err := error(nil)
-		if memberMax > 0 && len(key)+1+memberMax > maxTarName {
-			err = shardify.Mismatch("key of %d bytes, with a member name of %d a tar holds %d", len(key), memberMax, maxTarName-1-memberMax)
+		if memberMax > 0 && len(key)+memberMax > maxTarName {
+			err = shardify.Mismatch("key of %d bytes, with a member name of %d a tar holds %d", len(key), memberMax, maxTarName-memberMax)
 		} else if check != nil {
 			err = check(key)
 		}

@@ -218,15 +218,21 @@ func TestMutatedShardsNeverPanic(t *testing.T) {
 	name := filepath.Join(dir, m.Shards[0].Name)
 	whole, _ := os.ReadFile(name)
 	r := rand.New(rand.NewPCG(1, 1))
-	n, failed := 200, 0
+	n, failed, reached := 200, 0, 0
 	if os.Getenv("SHARDIFY_LONG") != "" {
 		n = 50000
 	}
 	for range n {
 		b := bytes.Clone(whole)
+		from, to := int(headBytes(whole)), len(b)
+		if r.IntN(3) == 0 {
+			from, to = 0, from
+		}
 		for range 1 + r.IntN(3) {
-			at := r.IntN(len(b))
-			b[at] = byte(r.Uint32())
+			b[from+r.IntN(to-from)] = byte(r.Uint32())
+		}
+		if _, err := index.ParseShard(bytes.NewReader(b), int64(len(b))); err == nil {
+			reached++
 		}
 		os.WriteFile(name, b, 0o666)
 		// The manifest goes along, so that the digest does not hide what follows.
@@ -239,7 +245,10 @@ func TestMutatedShardsNeverPanic(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d mutants: %d refused", n, failed)
+	if reached < n*3/10 || failed < n/10 {
+		t.Errorf("the mutants test too little: %d of %d reach the values, %d are refused", reached, n, failed)
+	}
+	t.Logf("%d mutants: %d reached the values, %d refused", n, reached, failed)
 }
 
 func headBytes(b []byte) uint64 { return min(8+binary.LittleEndian.Uint64(b)%(1<<40), 1<<40) }
@@ -273,6 +282,63 @@ func TestInputsThatAreNoDataSetOfOurs(t *testing.T) {
 	writertest.WriteManifest(t, claims, m)
 	if _, err := open(claims); !errors.Is(err, shardify.ErrCorrupt) {
 		t.Errorf("more samples than the bytes can hold: %v", err)
+	}
+}
+
+func TestSniffKnowsManifestsOfThisFormat(t *testing.T) {
+	s := writertest.Schema{Fields: []shardify.Field{{Name: "x", DType: shardify.F32}}}
+	dir, m := dataSet(t, s, 3, 1)
+	head := func() []byte {
+		b, err := os.ReadFile(filepath.Join(dir, index.ManifestName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b[:min(512, len(b))]
+	}
+	if !mmap.Format.Sniff(head(), index.ManifestName) || mmap.Format.Sniff(head(), "other.json") {
+		t.Error("a manifest is known by its name and its format")
+	}
+	m.Format = index.FormatWDS
+	writertest.WriteManifest(t, dir, m)
+	if mmap.Format.Sniff(head(), index.ManifestName) {
+		t.Error("took the manifest of a wds data set")
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		levels int
+	}{{"fixed", 0}, {"jagged", 1}} {
+		b.Run(c.name, func(b *testing.B) {
+			var s writertest.Schema
+			for i := range 4 {
+				s.Fields = append(s.Fields, shardify.Field{Name: string(rune('a' + i)), DType: shardify.F32, Shape: []int{8}, Levels: c.levels})
+			}
+			dir, m := dataSet(b, s, 200000, 1)
+			b.SetBytes(m.Bytes)
+			ctx := context.Background()
+			pool := shardify.NewPool(64 << 20)
+			for b.Loop() {
+				src, err := open(dir)
+				if err != nil {
+					b.Fatal(err)
+				}
+				r, _ := src.Reader(0)
+				for span, err := range src.Spans(ctx, 4<<20) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					mem, _ := pool.Grant(ctx, span.Bytes)
+					if _, err := r.Read(ctx, span, mem); err != nil {
+						b.Fatal(err)
+					}
+					mem.Release()
+				}
+				r.Close()
+				src.Close()
+			}
+		})
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *reader) check(f *os.File, want *shard) (*index.MmapShard, error) {
 	if err != nil {
 		return nil, err
 	}
-	if head.SchemaText() != r.src.layout.SchemaText() || head.Keyed != r.src.Keyed {
+	if head.SchemaText() != r.src.layout.SchemaText() || head.Keyed != r.src.survey.Keyed {
 		return nil, shardify.Corrupt(-1, "the schema in the header is not that of the manifest")
 	}
 	return head, nil
@@ -105,7 +105,7 @@ func (r *reader) read(ctx context.Context, s shardify.Span, lo, hi int64, mem *s
 		}
 		b.Columns = append(b.Columns, c)
 	}
-	if r.src.Keyed {
+	if r.src.survey.Keyed {
 		f := index.KeyField()
 		c, err := r.column(&f, &r.head.Key, lo, hi, mem)
 		if err != nil {

@@ -51,7 +51,7 @@ func Open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	var err error
-	if s.layout, err = index.NewLayout(s.survey.Schema, s.Keyed); err != nil {
+	if s.layout, err = index.NewLayout(s.survey.Schema, s.survey.Keyed); err != nil {
 		return nil, err
 	}
 	for i := range s.Inputs {
@@ -106,7 +106,7 @@ func (s *source) readOne(i int) error {
 	case m.Format != index.FormatMmap:
 		return shardify.Unsupported("a data set of %s shards", m.Format)
 	case i == 0:
-		s.survey.Schema, s.Keyed = m.Schema, m.Keyed
+		s.survey.Schema, s.survey.Keyed = m.Schema, m.Keyed
 	default:
 		if err := s.same(m); err != nil {
 			return err
@@ -147,8 +147,8 @@ func readManifest(name string) (*index.Manifest, error) {
 
 // same compares the schema of a further input with the first one's.
 func (s *source) same(m *index.Manifest) error {
-	if m.Keyed != s.Keyed {
-		return shardify.Mismatch("keyed is %v, but %v in %s", m.Keyed, s.Keyed, s.manifest(0))
+	if m.Keyed != s.survey.Keyed {
+		return shardify.Mismatch("keyed is %v, but %v in %s", m.Keyed, s.survey.Keyed, s.manifest(0))
 	}
 	text := func(f []shardify.Field) string { b, _ := json.Marshal(f); return string(b) }
 	for i := range min(len(m.Schema), len(s.survey.Schema)) {
@@ -283,7 +283,7 @@ func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Spa
 // are taken to be spread evenly over the shard.
 func (s *source) spanBytes(sh *shard, samples int64) int64 {
 	n := samples * s.sampleBytes(s.schema, false)
-	variable := s.Keyed || slices.ContainsFunc(s.schema, func(f shardify.Field) bool { return f.Levels > 0 })
+	variable := s.survey.Keyed || slices.ContainsFunc(s.schema, func(f shardify.Field) bool { return f.Levels > 0 })
 	if variable && sh.Samples > 0 {
 		rest := sh.Bytes - s.layout.HeaderBytes - sh.Samples*s.sampleBytes(s.survey.Schema, false)
 		n += int64(float64(rest) * (float64(samples) / float64(sh.Samples)))

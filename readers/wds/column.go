@@ -183,7 +183,7 @@ func (c *column) countTexts(w *index.TarWindow, i int, e *index.TarEntry) (int64
 
 // content is all of a member.
 func (c *column) content(w *index.TarWindow, e *index.TarEntry) ([]byte, error) {
-	if e.Size <= windowBytes {
+	if e.Size <= directBytes {
 		return w.Bytes(e.Data(), int(e.Size))
 	}
 	if int64(cap(c.big)) < e.Size {

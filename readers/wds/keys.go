@@ -57,6 +57,9 @@ func (s *source) eachKey(input, j int, f func(key []byte)) error {
 	if err := r.open(input, j); err != nil {
 		return err
 	}
+	if err := r.window(); err != nil {
+		return r.locate(err)
+	}
 	const step = 8 << 10
 	entries := make([]int64, step)
 	for at := int64(0); at < r.shard.Samples; at += step {

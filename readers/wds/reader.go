@@ -61,15 +61,21 @@ func (r *reader) open(input, j int) error {
 		return errors.Join(err, file.Close())
 	}
 	r.input, r.shard, r.file, r.idx = input, sh, file, idx
-	if r.buf == nil {
-		r.buf = make([]byte, windowBytes)
-	}
-	r.tar.Reset(file, sh.Bytes, r.buf)
-	if _, err := index.CheckTarEnd(&r.tar); err != nil {
-		r.Close()
-		return r.locate(err)
-	}
+	r.tar = index.TarWindow{}
 	return nil
+}
+
+// window prepares reading of the tar.
+func (r *reader) window() error {
+	if r.tar.Size() > 0 {
+		return nil
+	}
+	if n := int(min(windowBytes, r.shard.Bytes)); len(r.buf) < n {
+		r.buf = make([]byte, n)
+	}
+	r.tar.Reset(r.file, r.shard.Bytes, r.buf)
+	_, err := index.CheckTarEnd(&r.tar)
+	return err
 }
 
 // openFile opens a file that must have this size.
@@ -129,6 +135,9 @@ func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 }
 
 func (r *reader) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	if err := r.window(); err != nil {
+		return nil, err
+	}
 	n := int(s.Samples())
 	raw := mem.Alloc((n + 1) * 8)
 	offsets := shardify.View[int64](raw)

@@ -109,6 +109,35 @@ func TestShardOfNoSamples(t *testing.T) {
 	}
 }
 
+// A plan's output size: exact for fixed fields, else offsets are what is added.
+func TestSampleBytes(t *testing.T) {
+	for _, s := range append(writertest.Schemas(), mixed()) {
+		const n = 1000
+		b := writertest.Batches(s, n, 1, n)[0]
+		decoded, variable := int64(0), s.Keyed
+		for i := range b.Columns {
+			decoded += int64(len(b.Columns[i].Data))
+			if b.Columns[i].Levels == 2 {
+				decoded += 8 * int64(len(b.Columns[i].Offsets[1]))
+			}
+			variable = variable || b.Columns[i].Levels > 0
+		}
+		if s.Keyed {
+			decoded += int64(len(b.Keys.Data))
+		}
+		sh, err := write(store.NewMem(), spec(s, n, true), b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixed, factor := mmap.Format.SampleBytes(s.Fields, s.Keyed)
+		layout, _ := index.NewLayout(s.Fields, s.Keyed)
+		got, want := sh.Bytes-layout.HeaderBytes, n*fixed+int64(factor*float64(decoded))
+		if diff := got - want; diff != 0 && !variable || diff < 0 || diff > 8*int64(len(layout.Tensors)) {
+			t.Errorf("%s: %d bytes, planned %d", s.Name, got, want)
+		}
+	}
+}
+
 func TestFieldsOfOneCounterMustHaveEqualLengths(t *testing.T) {
 	s := writertest.Schema{Fields: []shardify.Field{
 		{Name: "Jet_pt", DType: shardify.U8, Levels: 1, Counter: "Jet"},
@@ -138,8 +167,9 @@ func TestFieldsOfOneCounterMustHaveEqualLengths(t *testing.T) {
 // and sum of what was written behind them.
 type counting struct {
 	shardify.Store
-	head []byte
-	end  int64
+	head  []byte
+	end   int64
+	bytes int64
 }
 
 func (c *counting) Create(string) (shardify.Pending, error) { return c, nil }
@@ -153,6 +183,7 @@ func (c *counting) WriteAt(b []byte, off int64) (int, error) {
 		return 0, errors.New("hole in the file")
 	}
 	c.end = max(c.end, off+int64(len(b)))
+	c.bytes += int64(len(b))
 	return len(b), nil
 }
 
@@ -194,6 +225,33 @@ func TestShardBeyond32Bits(t *testing.T) {
 type sparse struct{ head []byte }
 
 func (s sparse) ReadAt(b []byte, off int64) (int, error) { return copy(b, s.head[off:]), nil }
+
+// Bytes whose place is known go there at once: no scratch file, no second copy.
+func TestFixedColumnsAreWrittenInPlace(t *testing.T) {
+	s := writertest.Schema{Fields: columns(5, 0)}
+	const n, rounds = 1 << 20, 4
+	c := &counting{end: 1 << 40}
+	sink, err := mmap.New(c, spec(s, n*rounds, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &shardify.Batch{Samples: n}
+	for _, f := range s.Fields {
+		b.Columns = append(b.Columns, shardify.Column{Field: f, Data: make([]byte, 4*n)})
+	}
+	for range rounds {
+		if err := sink.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := int64(len(s.Fields)) * 4 * n * rounds; c.bytes != want {
+		t.Errorf("%d of %d bytes were written before Commit", c.bytes, want)
+	}
+	if err := sink.Write(b); !errors.Is(err, shardify.ErrSchema) {
+		t.Errorf("a batch beyond the plan would overwrite the next column: %v", err)
+	}
+	sink.Abort()
+}
 
 // A sample must cost no allocation, nor a batch more than a few.
 func TestWritingAllocatesNothingPerSample(t *testing.T) {

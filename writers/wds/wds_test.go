@@ -244,24 +244,6 @@ func TestMissingValues(t *testing.T) {
 	writertest.Compare(t, b, writertest.ReadAll(t, src, 1<<20), false)
 }
 
-// TestGolden pins the bytes: a change here changes every data set.
-func TestGolden(t *testing.T) {
-	s := kinds()
-	s.Keyed = true
-	files, rec := shard(t, s.Fields, writertest.Batches(s, 13, 5, 5)...)
-	for name, want := range map[string]string{
-		"shard-000000.tar":     "xxh3:0",
-		"shard-000000.tar.idx": "xxh3:0",
-	} {
-		if got := index.DigestOf(files[name]); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
-	}
-	if rec.Digest != index.DigestOf(files["shard-000000.tar"]) {
-		t.Errorf("the record says %s", rec.Digest)
-	}
-}
-
 // keyed is a batch of tiny samples with these names.
 func keyed(keys ...string) *shardify.Batch {
 	f := field("cls", shardify.U8)

@@ -36,10 +36,12 @@ func Run(t *testing.T, f shardify.SinkFormat, readBack ReadBack) {
 			accepted++
 			c := &contract{format: f, schema: s, options: options, readBack: readBack}
 			t.Run("SameBytesHoweverCut", c.sameBytes)
+			t.Run("NoMarksMeanAllPresent", c.noMarks)
 			t.Run("RecordFitsTheFiles", c.record)
 			t.Run("ReadsBack", c.reads)
 			t.Run("RefusesAnotherCount", c.counts)
 			t.Run("RefusesAnotherSchema", c.schemas)
+			t.Run("FailedWriteIsFinal", c.failedWrite)
 			t.Run("AbortLeavesNothing", c.aborts)
 			t.Run("EndsOnce", c.ends)
 			t.Run("NeverReplaces", c.replaces)
@@ -112,6 +114,32 @@ func (c *contract) sameBytes(t *testing.T) {
 	}
 }
 
+// noMarks: a column without valid marks is one whose marks are all 1.
+func (c *contract) noMarks(t *testing.T) {
+	if !slices.ContainsFunc(c.schema.Fields, func(f shardify.Field) bool { return f.Nullable }) {
+		t.Skip("no nullable field")
+	}
+	var files [2]map[string][]byte
+	for i := range files {
+		batches := Batches(c.schema, samples, 1, 7)
+		for _, b := range batches {
+			for j := range b.Columns {
+				if b.Columns[j].Valid != nil {
+					b.Columns[j].Valid = marks(nil, b.Samples*i)
+				}
+			}
+		}
+		mem := store.NewMem()
+		if _, err := c.write(mem, c.spec(samples, true), batches); err != nil {
+			t.Fatal(err)
+		}
+		files[i] = mem.Files()
+	}
+	if diff := differ(files[0], files[1]); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func differ(a, b map[string][]byte) string {
 	for name := range a {
 		if !bytes.Equal(a[name], b[name]) {
@@ -181,6 +209,27 @@ func (c *contract) schemas(t *testing.T) {
 		if !errors.Is(err, shardify.ErrSchema) || len(mem.Files()) > 0 {
 			t.Errorf("%s: error %v and %d files, want a schema mismatch and none", name, err, len(mem.Files()))
 		}
+	}
+}
+
+// failedWrite: whoever overlooks the error of a Write gets no shard without the
+// batch.
+func (c *contract) failedWrite(t *testing.T) {
+	mem := store.NewMem()
+	sink, err := c.format.New(mem, c.spec(samples, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sink.Abort()
+	batches := Batches(c.schema, samples, 1, 7)
+	batches[1].Columns[0].Name += "x"
+	for i, b := range batches {
+		if err := sink.Write(b); (err == nil) != (i == 0) {
+			t.Errorf("batch %d: error %v", i, err)
+		}
+	}
+	if _, err := sink.Commit(context.Background()); err == nil || len(mem.Files()) > 0 {
+		t.Errorf("Commit after a failed Write: error %v, %d files", err, len(mem.Files()))
 	}
 }
 

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/verify"
+	"github.com/spf13/cobra"
+)
+
+func indexCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "index FOLDER",
+		Short: "make offset indexes and files for other loaders anew",
+		Long: `Rebuilds what follows from the shards of a data set and is missing or damaged: the .tar.idx of wds shards, the files for other
+loaders, the manifest. Shards are never touched, and their data are not read; verify --repair does the same and reads them.`,
+		Example: "shardify index photos-shards",
+		Args:    oneFolder,
+		RunE: func(c *cobra.Command, args []string) error {
+			dir := args[0]
+			r, err := verify.Run(c.Context(), verify.Options{Dir: dir, Command: "shardify verify", Read: verify.PartNone, Repair: true})
+			if err != nil {
+				return fmt.Errorf("%s: %w", dir, err)
+			}
+			for _, d := range r.Done {
+				p.Result("%s", d)
+			}
+			p.Object("index", struct {
+				Output string   `json:"output"`
+				Done   []string `json:"done"`
+				Left   int64    `json:"problems_left"`
+			}{dir, append([]string{}, r.Done...), r.Total - r.Repaired})
+			if err := r.Err(); err != nil {
+				return cli.Hint(fmt.Errorf("%s: %w", dir, err), "what is wrong: verify "+cli.Quote(dir))
+			}
+			p.Result("done: %s made anew in %s", cli.Of(int64(len(r.Done)), "file"), dir)
+			p.Result("next: verify %s", cli.Quote(dir))
+			return nil
+		},
+	}
+}

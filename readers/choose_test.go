@@ -1,0 +1,148 @@
+package readers
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+)
+
+// write makes files below dir; a name that ends in / is an empty folder.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		p := filepath.Join(dir, name)
+		if strings.HasSuffix(name, "/") {
+			if err := os.MkdirAll(p, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const (
+	npy  = "\x93NUMPY\x01\x00"
+	zipf = "PK\x03\x04"
+	png  = "\x89PNG\r\n\x1a\n"
+)
+
+func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		files  map[string]string
+		inputs []string
+		want   string // format, or "" for an error that holds says
+		says   string
+	}{
+		{"npy by its bytes, whatever its name", map[string]string{"x.dat": npy}, []string{"x.dat"}, "npz", "first bytes"},
+		{"npz by its name", map[string]string{"x.npz": zipf}, []string{"x.npz"}, "npz", ""},
+		{"image", map[string]string{"a": png}, []string{"a"}, "files", ""},
+		{"mmap set", map[string]string{"s/shardify.json": "{\n  \"shardify\": 1,\n  \"format\": \"mmap\","}, []string{"s"}, "mmap", "data set"},
+		{"wds set by its manifest", map[string]string{"s/shardify.json": "{\n  \"shardify\": 1,\n  \"format\": \"wds\","}, []string{"s/shardify.json"}, "wds", ""},
+		{"folder of arrays", map[string]string{"d/1.npz": zipf, "d/e/2.npy": npy, "d/README.txt": ""}, []string{"d"}, "npz", "2 of 3 files"},
+		{"folder of images", map[string]string{"d/a/1.jpg": "", "d/b/2.png": ""}, []string{"d"}, "files", "folder of files"},
+		{"arrays beside images of one stem are members", map[string]string{"d/1.jpg": "", "d/1.npy": npy, "d/2.jpg": "", "d/2.npy": npy}, []string{"d"}, "files", "one stem"},
+		{"litter does not count", map[string]string{"d/1.npz": zipf, "d/._1.npz": "", "d/.DS_Store": "", "d/Thumbs.db": "", "d/.x": ""}, []string{"d"}, "npz", "1 of 1"},
+		{"mixture", map[string]string{"d/1.npz": zipf, "d/a.jpg": "", "d/b.jpg": ""}, []string{"d"}, "", "--from npz or --from files"},
+		{"quoted pattern", map[string]string{"d/1.npz": zipf}, []string{"d/*.npz"}, "npz", ""},
+		{"two formats", map[string]string{"a.npz": zipf, "b.jpg": png}, []string{"a.npz", "b.jpg"}, "", "is npz"},
+		{"unknown bytes and name", map[string]string{"a.xyz": "what"}, []string{"a.xyz"}, "", "neither the first bytes nor the name"},
+		{"empty folder", map[string]string{"d/": ""}, []string{"d"}, "", "no input files"},
+		{"missing", nil, []string{"none.npz"}, "", "does not exist"},
+		{"address", nil, []string{"s3://b/k"}, "", "aws s3"},
+		{"another tool's kind", map[string]string{"t.csv": "a,b"}, []string{"t.csv"}, "", "pandas"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Chdir(dir)
+			write(t, dir, c.files)
+			f, why, err := Choose(context.Background(), "", c.inputs)
+			if c.want == "" {
+				if err == nil || !strings.Contains(err.Error(), c.says) {
+					t.Fatalf("%s, %v; want an error with %q", f.Name, err, c.says)
+				}
+				return
+			}
+			if err != nil || f.Name != c.want || !strings.Contains(why, c.says) {
+				t.Fatalf("%s (%s), %v; want %s (%s)", f.Name, why, err, c.want, c.says)
+			}
+		})
+	}
+}
+
+func TestFormatAskedForWins(t *testing.T) {
+	if f, why, err := Choose(context.Background(), "files", []string{"a.npz"}); err != nil || f.Name != "files" || why != "asked for" {
+		t.Errorf("%s (%s), %v", f.Name, why, err)
+	}
+	if _, _, err := Choose(context.Background(), "nope", nil); !errors.Is(err, ErrUndecided) {
+		t.Errorf("unknown format: %v", err)
+	}
+	if f, _ := ChooseListed([]string{"x/.hidden", "x/1.npz"}); f.Name != "npz" {
+		t.Errorf("list of npz: %s", f.Name)
+	}
+	if f, _ := ChooseListed([]string{"data/LICENSE", "data/0001"}); f.Name != "files" {
+		t.Errorf("list of files without a telling name: %s", f.Name)
+	}
+}
+
+// TestZipKeepsInputsApart: files of one folder share a root, except where each
+// input stands for columns of its own.
+func TestZipKeepsInputsApart(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, dir, map[string]string{"x.npy": npy, "y.npy": npy})
+	npzFormat, _ := Lookup("npz")
+	for zip, want := range map[string]int{"true": 2, "false": 1} {
+		table, _, err := List(context.Background(), npzFormat, Request{Inputs: []string{"x.npy", "y.npy"}, Options: shardify.Options{"zip": zip}})
+		if err != nil || table.Len() != 2 || len(table.Roots) != want {
+			t.Errorf("zip %s: %v, roots %v", zip, err, table.Roots)
+		}
+		if err == nil && (table.Path(0) != "x.npy" || table.Path(1) != "y.npy") {
+			t.Errorf("zip %s: %s, %s", zip, table.Path(0), table.Path(1))
+		}
+	}
+}
+
+func TestDataSetsAreNamedOnceEach(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"a/shardify.json": "{}", "b/shardify.json": "{}"})
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	table, err := sets([]string{a, filepath.Join(b, "shardify.json")})
+	if err != nil || table.Len() != 2 || table.Path(1) != filepath.Join(b, "shardify.json") || table.Name(0) != "shardify.json" {
+		t.Errorf("%v %+v", err, table)
+	}
+	if _, err := sets([]string{a, filepath.Join(a, "shardify.json")}); err == nil || !strings.Contains(err.Error(), "given twice") {
+		t.Errorf("one set twice: %v", err)
+	}
+	if _, err := sets([]string{filepath.Join(dir, "c"), filepath.Join(dir, "d")}); err == nil || strings.Count(err.Error(), "no such file") != 2 {
+		t.Errorf("two missing sets: %v", err)
+	}
+}
+
+// TestTablesAreFit: what is made from the tables (flags, messages) relies on it.
+func TestTablesAreFit(t *testing.T) {
+	for _, f := range Formats {
+		if f.Name == "" || f.Help == "" || f.Open == nil || strings.HasSuffix(f.Help, ".") {
+			t.Errorf("format %q: a name, help without a full stop, and Open", f.Name)
+		}
+		if g, ok := Lookup(f.Name); !ok || g.Help != f.Help {
+			t.Errorf("format %q stands twice", f.Name)
+		}
+		for _, o := range f.Options {
+			if o.Help == "" || o.Default != "" && o.Check(o.Default) != nil {
+				t.Errorf("format %s: option %q: help %q, default %q", f.Name, o.Name, o.Help, o.Default)
+			}
+		}
+	}
+}
