@@ -159,16 +159,22 @@ func ParseTarHeader(b []byte) (TarHeader, error) {
 	if err := checkTarName(h.Name); err != nil {
 		return TarHeader{}, err
 	}
+	sum := tarBlankSum + TarSum(h.Name)
 	for i, c := range b[tarSize:tarSizeEnd] {
 		if c < '0' || c > '7' {
 			return TarHeader{}, shardify.Corrupt(int64(tarSize+i), "tar header: size is %q, want 11 octal digits", b[tarSize:tarSizeEnd+1])
 		}
 		h.Size = h.Size<<3 | int64(c-'0')
+		sum += uint32(c)
 	}
-	var want [TarBlock]byte
-	PutTarHeader(want[:], h.Name, h.Size)
-	if !bytes.Equal(b, want[:]) {
-		return TarHeader{}, tarHeaderDiff(b, want[:])
+	same := bytes.Equal(b[n:MaxTarName], zeros[:MaxTarName-n]) && bytes.Equal(b[MaxTarName:tarSize], tarBlank[MaxTarName:tarSize]) &&
+		bytes.Equal(b[tarSizeEnd:tarChksum], tarBlank[tarSizeEnd:tarChksum]) && b[tarChksumEnd] == 0 && bytes.Equal(b[tarChksumEnd+1:], tarBlank[tarChksumEnd+1:])
+	for i := tarChksumEnd - 1; i >= tarChksum; i-- {
+		same = same && b[i] == '0'+byte(sum&7)
+		sum >>= 3
+	}
+	if !same {
+		return TarHeader{}, tarHeaderDiff(b, h)
 	}
 	return h, nil
 }
@@ -186,7 +192,9 @@ func checkTarName(name []byte) error {
 }
 
 // tarHeaderDiff names the first field that is not as we write it.
-func tarHeaderDiff(got, want []byte) error {
+func tarHeaderDiff(got []byte, h TarHeader) error {
+	want := make([]byte, TarBlock)
+	PutTarHeader(want, h.Name, h.Size)
 	at := 0
 	for got[at] == want[at] {
 		at++

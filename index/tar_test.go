@@ -330,3 +330,28 @@ func TestTarIndex(t *testing.T) {
 		}
 	}
 }
+
+// FuzzTarIndex: what is accepted, written again, gives the same bytes.
+func FuzzTarIndex(f *testing.F) {
+	f.Add(AppendTarIndex(AppendTarIndex(AppendTarIndex(nil, 0), 1024), 4096), int64(2), int64(4096+TarEnd))
+	f.Add(make([]byte, 8), int64(0), int64(TarEnd))
+	f.Add([]byte(nil), int64(-1), int64(0))
+	f.Fuzz(func(t *testing.T, b []byte, samples, tarBytes int64) {
+		offsets, err := ParseTarIndex(b, samples, tarBytes)
+		if err != nil {
+			if !errors.Is(err, shardify.ErrCorrupt) {
+				t.Fatalf("error of no kind: %v", err)
+			}
+			return
+		}
+		var again []byte
+		for i, o := range offsets {
+			if again = AppendTarIndex(again, o); i > 0 && o <= offsets[i-1] {
+				t.Fatalf("offsets %v do not rise", offsets)
+			}
+		}
+		if !bytes.Equal(again, b) || offsets[0] != 0 || offsets[len(offsets)-1] != tarBytes-TarEnd || int64(len(offsets)) != samples+1 {
+			t.Fatalf("offsets %v of %d samples in %d bytes", offsets, samples, tarBytes)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"strings"
 
@@ -183,20 +184,24 @@ var pow10 = [...]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
 // ParseRowKey is the inverse of AppendRowKey.
 func ParseRowKey(key []byte) (id shardify.ID, ok bool) {
 	input, rest, _ := bytes.Cut(key, []byte("-"))
-	sample, copies, copied := bytes.Cut(rest, []byte("-"))
-	in, err1 := strconv.ParseUint(string(input), 10, 32)
-	n, err2 := strconv.ParseInt(string(sample), 10, 64)
-	id = shardify.ID{Input: uint32(in), Sample: n}
-	if copied {
-		c, err := strconv.ParseUint(string(copies), 10, 16)
-		if err != nil {
-			return shardify.ID{}, false
-		}
-		id.Copy = uint16(c)
-	}
-	var text [48]byte // one way to write each key: no signs, no missing zeros
-	if err1 != nil || err2 != nil || !bytes.Equal(AppendRowKey(text[:0], id), key) {
+	sample, copies, _ := bytes.Cut(rest, []byte("-"))
+	in, ok1 := parseDigits(input, math.MaxUint32)
+	n, ok2 := parseDigits(sample, math.MaxInt64)
+	c, ok3 := parseDigits(copies, math.MaxUint16)
+	id = shardify.ID{Input: uint32(in), Sample: int64(n), Copy: uint16(c)}
+	var text [48]byte // there is one way to write each key: no zero too few or many
+	if !ok1 || !ok2 || !ok3 || !bytes.Equal(AppendRowKey(text[:0], id), key) {
 		return shardify.ID{}, false
 	}
 	return id, true
+}
+
+func parseDigits(b []byte, limit uint64) (v uint64, ok bool) {
+	for _, c := range b {
+		if c < '0' || c > '9' || v > limit/10 {
+			return 0, false
+		}
+		v = v*10 + uint64(c-'0')
+	}
+	return v, v <= limit
 }

@@ -119,9 +119,9 @@ func ParseNPY(dims []int64, b []byte, total int64, d shardify.DType, rank int) (
 	if len(dims)-n != rank {
 		return dims[:n], 0, shardify.Corrupt(npyShapeAt, "array of %d dimensions, want %d", len(dims)-n, rank)
 	}
-	var text [512]byte
-	if want := AppendNPYHeader(text[:0], d, dims[n:]); !bytes.Equal(want, b[:header]) {
-		return dims[:n], 0, shardify.Corrupt(0, "NumPy header is %q, want %q", b[:header], want)
+	var text [512]byte // more is allocated, for arrays of very many dimensions
+	if !bytes.Equal(AppendNPYHeader(text[:0], d, dims[n:]), b[:header]) {
+		return dims[:n], 0, shardify.Corrupt(0, "NumPy header is %q, want %q", b[:header], AppendNPYHeader(nil, d, dims[n:]))
 	}
 	size, ok := NPYBytes(d, dims[n:])
 	if !ok || size != total-int64(header) {

@@ -59,7 +59,7 @@ func FuzzTexts(f *testing.F) {
 		b, _ := AppendTexts(nil, data, offsets)
 		f.Add(b)
 	}
-	for _, s := range []string{"null", "[", "]", `["a",]`, `[ "a"]`, `["\u0041"]`, `["\/"]`, `["a""b"]`, `["\u001F"]`, `["\`, `["\"]`, `[,"a"]`, "[\"\xff\"]", `[1]`} {
+	for _, s := range []string{"null", "[", "]", `["a",]`, `[ "a"]`, `["\u0041"]`, `["\/"]`, `["a""b"]`, `["\u001F"]`, `["\u000a"]`, `["\u0022"]`, `["\`, `["\"]`, `[,"a"]`, "[\"\xff\"]", `[1]`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -54,6 +54,12 @@ func isSet(name string) bool { return name == index.FormatMmap || name == index.
 
 // List lists the inputs as Open would, without opening them.
 func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Table, []shardify.Leftover, error) {
+	if f.Name == "synth" {
+		if len(r.Inputs) > 0 || r.FilesFrom != nil {
+			return nil, nil, shardify.Unsupported("synth invents its data and takes no inputs")
+		}
+		return &shardify.Table{}, nil, nil
+	}
 	if isSet(f.Name) {
 		t, err := sets(r.Inputs)
 		return t, nil, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -44,7 +43,7 @@ shardify inspect photos-shards --sample 12`,
 	f.formats = cli.AddFormatFlags(fs, readers.Formats, nil)
 	f.sample = addSample(fs)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
+		if len(args) == 0 && f.from != "synth" {
 			return cli.Hint(cli.Usage("no input"), "for example: shardify inspect photos/")
 		}
 		return p.inspect(c.Context(), f, args)
@@ -170,32 +169,3 @@ func (p *program) inspectSample(ctx context.Context, r inspect.Request, n int64)
 	}
 	return nil
 }
-
-// sampleValue is --sample: a number shows that sample; a word is the option of
-// that name that a format declares.
-type sampleValue struct {
-	pflag.Value
-	number int64
-	option bool
-}
-
-func addSample(fs *pflag.FlagSet) *sampleValue {
-	f := fs.Lookup("sample")
-	if f == nil {
-		f = fs.VarPF(new(cli.CountValue), "sample", "", "")
-	}
-	v := &sampleValue{Value: f.Value, number: -1}
-	f.Value, f.Usage = v, strings.TrimPrefix("show sample N (from 0); or: "+f.Usage, "; or: ")
-	return v
-}
-
-func (v *sampleValue) Set(s string) error {
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
-		v.number = n
-		return nil
-	}
-	v.option = true
-	return v.Value.Set(s)
-}
-
-func (v *sampleValue) Type() string { return "N|" + v.Value.Type() }

@@ -124,7 +124,8 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(name, b, 0o666))
 }
 
-// makeNPZ writes x f32 [rows, 4] and y i64 [rows]: mknpz FILE ROWS [deflate].
+// makeNPZ writes x f32 [rows, 4] and y i64 [rows]: mknpz FILE ROWS [deflate |
+// pairs], where pairs makes x f64 [rows, 2].
 func makeNPZ(args []string) error {
 	rows, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -139,14 +140,17 @@ func makeNPZ(args []string) error {
 	}
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	method := zip.Store
-	if len(args) > 2 {
+	method, xtype, xshape := zip.Store, "<f4", "(%d, 4)"
+	switch {
+	case len(args) > 2 && args[2] == "deflate":
 		method = zip.Deflate
+	case len(args) > 2:
+		xtype, xshape = "<f8", "(%d, 2)"
 	}
 	for _, m := range []struct {
 		name, descr, shape string
 		data               []byte
-	}{{"x.npy", "<f4", fmt.Sprintf("(%d, 4)", rows), x}, {"y.npy", "<i8", fmt.Sprintf("(%d,)", rows), y}} {
+	}{{"x.npy", xtype, fmt.Sprintf(xshape, rows), x}, {"y.npy", "<i8", fmt.Sprintf("(%d,)", rows), y}} {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: m.name, Method: method})
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/verifycmd"
 	"github.com/spf13/cobra"
 )
 
@@ -20,7 +21,9 @@ func manCommand(p *program) *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
 				return err
 			}
-			for _, s := range cli.Commands(c.Root()) {
+			verify := verifycmd.New(p.IO, "verify")
+			verify.Flags().AddFlagSet(c.Root().PersistentFlags())
+			for _, s := range append(cli.Commands(c.Root()), verify) {
 				name := strings.ReplaceAll(s.CommandPath(), " ", "-")
 				var b bytes.Buffer
 				cli.Manual(&b, name, "1", cli.PageOf(s))

@@ -12,18 +12,21 @@ func workCommand(p *program) *cobra.Command {
 	var memory cli.SizeValue
 	var sync cli.EnumValue
 	c := &cobra.Command{
-		Use:   "work FOLDER --task I [--tasks T]",
+		Use:   "work FOLDER [--task I --tasks T]",
 		Short: "carry out one task of a plan",
 		Long: `Task I of T, counted from 0, is a fixed part of the plan's units. Tasks may run at the same time, on several machines, again,
 and in any order; what is done already is not done again.`,
 		Example: "shardify work photos-shards --task 3 --tasks 16",
 		Args:    oneFolder,
 	}
-	c.Flags().Var(&task, "task", "number of this task, from 0")
+	c.Flags().Var(&task, "task", "number of this task, from 0; the whole plan is task 0 of 1")
 	c.Flags().Var(&tasks, "tasks", "number of tasks; 1 if left out")
 	group(c.Flags(), "Running", func(fs *pflag.FlagSet) { addRunning(fs, &jobs, &memory, &sync) })
 	c.RunE = func(c *cobra.Command, args []string) error {
 		n := max(int(tasks), 1)
+		if n > 1 && !c.Flags().Changed("task") {
+			return cli.Usage("--tasks %d without --task: which of them is this?", n)
+		}
 		if int(task) >= n {
 			return cli.Usage("--task %d of --tasks %d: tasks are counted from 0", task, n)
 		}

@@ -13,7 +13,7 @@ import (
 // made.
 var pages = []string{
 	"README.md", "docs/quickstart.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md",
-	"docs/troubleshooting.md", "docs/decisions.md", "python/README.md",
+	"docs/troubleshooting.md", "docs/decisions.md",
 }
 
 type block struct {

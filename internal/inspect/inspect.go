@@ -73,7 +73,13 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 	}
 	defer o.Source.Close()
 	rep := &Report{Format: r.Format.Name, Why: r.Why, Inputs: int64(o.Args.Table.Len()), Bytes: o.Args.Table.Bytes(), LeftOut: o.LeftOut}
-	return rep, rep.source(ctx, o.Source)
+	if err := rep.source(ctx, o.Source); err != nil {
+		return nil, err
+	}
+	if _, ok := o.Source.(shardify.Describer); !ok {
+		rep.facts(&r.Format, r.Options)
+	}
+	return rep, nil
 }
 
 // source adds what one source knows.

@@ -75,6 +75,7 @@ func TestConformance(t *testing.T) {
 		{"npy", folder(t, member{"x_0.npy", 0, npy("<f4", false, []int{30, 3}, random(rng, 360))},
 			member{"x_1.npy", 0, npy(">f4", true, []int{50, 3}, random(rng, 600))}), nil},
 		{"fortran stored", folder(t, file("a.npz", fortranOf(rng, 90, stored)), file("b.npz", fortranOf(rng, 33, stored))), nil},
+		{"fortran far apart", folder(t, file("a.npz", []member{{"x.npy", stored, npy("<f8", true, []int{2000, 2, 3}, random(rng, 2000*48))}})), nil},
 		{"fortran deflated", folder(t, file("a.npz", fortranOf(rng, 90, deflated)), file("b.npz", fortranOf(rng, 33, deflated))), nil},
 		{"a file a sample", folder(t, raggeds...), shardify.Options{"sample": "file"}},
 		{"zip", roots(t,

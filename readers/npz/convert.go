@@ -97,11 +97,9 @@ func (j *job) convert(src feed, r *region, rows int64, out []output) error {
 	if size == 0 {
 		return takeItems(out, nil, 0, items)
 	}
-	buf := j.scratch
-	if size > chunkBytes {
+	buf := j.buffer(0)
+	if size > int64(len(buf)) {
 		buf = j.mem.Alloc(int(size))
-	} else if buf = j.buffer(0); int64(len(buf)) > size {
-		buf = buf[:chunkBytes/size*size]
 	}
 	for items > 0 {
 		n := min(items, int64(len(buf))/size)

@@ -73,6 +73,9 @@ func (b *groupBuilder) agree(c *column, a *array) error {
 		return nil
 	}
 	hint := ""
+	if b.ref.npyFile {
+		hint = "; files with columns of the same samples are joined by --zip A B"
+	}
 	if !b.choose.byFile && len(a.shape) == len(ref.shape) && a.item.text == ref.item.text {
 		hint = "; if each file is one sample, say --sample file"
 	}

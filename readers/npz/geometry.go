@@ -67,12 +67,16 @@ const (
 	// chunkBytes is what is read, summed and converted at once: it stays in the
 	// cache between the steps.
 	chunkBytes = 256 << 10
+	// maxStreams bounds the decoders that a reader keeps, of some 400 KiB each. A
+	// file with more compressed columns is read whole, one column after another.
+	maxStreams = 64
 )
 
 // cost is the memory that reading takes from the files at of each group: per
 // sample, and whatever the number of samples. whole: the files cannot be read in
 // parts.
 func (s *source) cost(at []int) (perSample, fixed int64, whole bool) {
+	streams, size := 0, int64(0)
 	for i, g := range s.groups {
 		for j := range g.columns {
 			if len(g.columns[j].wanted) == 0 {
@@ -86,8 +90,12 @@ func (s *source) cost(at []int) (perSample, fixed int64, whole bool) {
 			perSample = satAdd(perSample, n)
 			fixed = satAdd(fixed, r.scratch())
 			whole = whole || r.method != stored && r.scattered()
+			if size = satAdd(size, r.size()); r.method != stored {
+				streams++
+			}
 		}
 	}
+	whole = whole || streams > maxStreams && size <= maxWhole
 	return perSample, fixed, whole
 }
 

@@ -77,6 +77,13 @@ func archive(members ...member) []byte {
 	return b.Bytes()
 }
 
+func writeFile(t testing.TB, name string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // folder writes files and lists them, in the order given.
 func folder(t testing.TB, files ...member) *shardify.Table {
 	t.Helper()
@@ -87,9 +94,7 @@ func folder(t testing.TB, files ...member) *shardify.Table {
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, f.data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, name, f.data)
 		table.Append(0, f.name, int64(len(f.data)), 0)
 	}
 	return table

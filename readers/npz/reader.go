@@ -76,9 +76,6 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 		job.lo = first - g.files[at[i]].first
 		if err := job.read(); err != nil {
 			r.open[i].close() // a decoder stopped anywhere is of no use
-			if i > 0 && errors.Is(err, ctx.Err()) && ctx.Err() != nil {
-				return nil, err
-			}
 			return nil, shardify.Annotate(err, "read", r.src.table.Name(int(g.files[at[i]].input)), "")
 		}
 		job.object += uint32(len(g.columns))

@@ -184,6 +184,8 @@ func TestArchivesRefused(t *testing.T) {
 	good := small(deflated)
 	first := int(le.Uint32(good[len(good)-endBytes+16:])) // directory entry of x
 	local := int(le.Uint32(good[first+42:]))
+	second := first + 4 + bytes.Index(good[first+4:], []byte(dirSig))
+	size := good[second+20] + 30 // of y, with the data descriptor behind it
 	long := npy("<f4", false, []int{6, 2}, make([]byte, 49))
 	short := npy("<f4", false, []int{6, 2}, make([]byte, 47))
 	bomb := npy("<u1", false, []int{100000}, make([]byte, 100000))
@@ -207,7 +209,7 @@ func TestArchivesRefused(t *testing.T) {
 		{"name in the local header", patch(good, local+localBytes, 'q'), shardify.ErrCorrupt, `name "q.npy"`},
 		{"local header elsewhere", patch(good, first+42, 1), shardify.ErrCorrupt, "no local header"},
 		{"local header in the directory", patch(good, first+42, byte(first), byte(first>>8)), shardify.ErrCorrupt, "behind the zip directory"},
-		{"packed size runs into the directory", patch(good, first+20, 0xff, 0x01), shardify.ErrCorrupt, ""},
+		{"packed size runs into the directory", patch(patch(good, second+20, size), second+24, size), shardify.ErrCorrupt, "runs into the zip directory"},
 		{"more members than entries", patch(good, len(good)-endBytes+10, 3), shardify.ErrCorrupt, "3 members"},
 		{"directory larger than the file", patch(good, len(good)-endBytes+12, 0xff, 0xff), shardify.ErrCorrupt, "no end of a zip archive"},
 		{"array longer than the member", archive(member{"x.npy", stored, short}), shardify.ErrCorrupt, "truncated"},

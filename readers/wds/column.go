@@ -79,7 +79,7 @@ func newColumn(s *source, m index.Member) column {
 }
 
 // measure checks a member and adds its length.
-func (c *column) measure(w *index.TarWindow, i int, e *index.TarEntry, code int) error {
+func (c *column) measure(w *index.TarWindow, i int, e index.TarEntry, code int) error {
 	n, err := c.count(w, i, e)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (c *column) measure(w *index.TarWindow, i int, e *index.TarEntry, code int)
 }
 
 // count is the elements of sample i.
-func (c *column) count(w *index.TarWindow, i int, e *index.TarEntry) (int64, error) {
+func (c *column) count(w *index.TarWindow, i int, e index.TarEntry) (int64, error) {
 	switch c.Kind {
 	case index.MemberTexts:
 		return c.countTexts(w, i, e)
@@ -133,7 +133,7 @@ func (c *column) count(w *index.TarWindow, i int, e *index.TarEntry) (int64, err
 // 20 digits.
 const npyRead = 1 << 10
 
-func (c *column) countArray(i int, e *index.TarEntry, b []byte) (int64, error) {
+func (c *column) countArray(i int, e index.TarEntry, b []byte) (int64, error) {
 	dims, head, err := index.ParseNPY(c.dims[:0], b, e.Size, c.field.DType, c.rank)
 	c.dims = dims
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *column) countArray(i int, e *index.TarEntry, b []byte) (int64, error) {
 }
 
 // countTexts counts a list of texts, and their bytes.
-func (c *column) countTexts(w *index.TarWindow, i int, e *index.TarEntry) (int64, error) {
+func (c *column) countTexts(w *index.TarWindow, i int, e index.TarEntry) (int64, error) {
 	b, err := c.content(w, e)
 	if err != nil {
 		return 0, err
@@ -182,7 +182,7 @@ func (c *column) countTexts(w *index.TarWindow, i int, e *index.TarEntry) (int64
 }
 
 // content is all of a member.
-func (c *column) content(w *index.TarWindow, e *index.TarEntry) ([]byte, error) {
+func (c *column) content(w *index.TarWindow, e index.TarEntry) ([]byte, error) {
 	if e.Size <= directBytes {
 		return w.Bytes(e.Data(), int(e.Size))
 	}
@@ -237,7 +237,7 @@ func (r *reader) sameCounter(i, n int) error {
 }
 
 // fill puts a member's data in its place.
-func (c *column) fill(w *index.TarWindow, i int, e *index.TarEntry, _ int) error {
+func (c *column) fill(w *index.TarWindow, i int, e index.TarEntry, _ int) error {
 	switch c.Kind {
 	case index.MemberTexts:
 		return c.fillTexts(w, i, e)
@@ -262,7 +262,7 @@ func (c *column) fill(w *index.TarWindow, i int, e *index.TarEntry, _ int) error
 	return err
 }
 
-func (c *column) fillTexts(w *index.TarWindow, i int, e *index.TarEntry) error {
+func (c *column) fillTexts(w *index.TarWindow, i int, e index.TarEntry) error {
 	if c.valid != nil && c.valid[i] == 0 {
 		return nil
 	}
@@ -279,7 +279,7 @@ func (c *column) fillTexts(w *index.TarWindow, i int, e *index.TarEntry) error {
 }
 
 // fillClass reads an integer, written as the sink writes it.
-func (c *column) fillClass(w *index.TarWindow, i int, e *index.TarEntry) error {
+func (c *column) fillClass(w *index.TarWindow, i int, e index.TarEntry) error {
 	b, err := w.Bytes(e.Data(), int(min(e.Size, 32)))
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func (s *source) hasKeys() bool { return s.survey.Keyed || len(s.Inputs) == 1 }
 func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	longest := 0
 	for i := range s.names {
-		longest = max(longest, len(s.names[i].tail))
+		longest = max(longest, len(s.names[i].tail)-1) // without the dot
 	}
 	if memberMax <= longest || !s.survey.Keyed {
 		return nil
@@ -29,8 +29,8 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 		for j := range s.Inputs[i] {
 			err := s.eachKey(i, j, func(key []byte) {
 				err := check(key)
-				if err == nil && len(key)+memberMax > index.MaxTarName {
-					err = shardify.Mismatch("key %q is %d bytes long, with a member's name of %d it exceeds %d: shorten the field's name",
+				if err == nil && len(key)+1+memberMax > index.MaxTarName {
+					err = shardify.Mismatch("key %q is %d bytes long, with a dot and a member's name of %d it exceeds %d: shorten the field's name",
 						key, len(key), memberMax, index.MaxTarName)
 				}
 				if err != nil {

@@ -169,9 +169,13 @@ func (r *reader) read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 	return b, nil
 }
 
+// visitor is a pass over one member of sample i, whose name has an extension of
+// this code.
+type visitor func(c *column, w *index.TarWindow, i int, e index.TarEntry, code int) error
+
 // walk hands every member of the samples at offsets to visit.
 func (r *reader) walk(ctx context.Context, lo int64, offsets []int64, keys *shardify.Column,
-	visit func(*column, *index.TarWindow, int, *index.TarEntry, int) error) error {
+	visit visitor) error {
 	w := index.TarWalker{TarWindow: &r.tar}
 	r.last = r.last[:0]
 	for k := range r.cols {
@@ -196,7 +200,7 @@ func (r *reader) walk(ctx context.Context, lo int64, offsets []int64, keys *shar
 }
 
 // sample walks the members of one sample: all of them, in order, under one key.
-func (r *reader) sample(w *index.TarWalker, i int, visit func(*column, *index.TarWindow, int, *index.TarEntry, int) error) error {
+func (r *reader) sample(w *index.TarWalker, i int, visit visitor) error {
 	r.key = r.key[:0]
 	names, seen := r.src.names, 0
 	for {
@@ -208,7 +212,7 @@ func (r *reader) sample(w *index.TarWalker, i int, visit func(*column, *index.Ta
 			return err
 		}
 		if len(r.key) == 0 {
-			if err := r.firstKey(&e); err != nil {
+			if err := r.firstKey(e); err != nil {
 				return err
 			}
 		}
@@ -218,19 +222,19 @@ func (r *reader) sample(w *index.TarWalker, i int, visit func(*column, *index.Ta
 			k++
 		}
 		if !ok || k == len(names) {
-			return withMember(shardify.Corrupt(e.Offset, "a member of sample %s expected here: one of %s", r.key, tails(names)), &e)
+			return withMember(shardify.Corrupt(e.Offset, "a member of sample %s expected here: one of %s", r.key, tails(names)), e)
 		}
 		n := names[k]
 		names = names[k+1:]
 		c := &r.cols[n.member]
 		if c.seen == i+1 {
-			return withMember(shardify.Corrupt(e.Offset, "field %s twice in one sample", c.field.Name), &e)
+			return withMember(shardify.Corrupt(e.Offset, "field %s twice in one sample", c.field.Name), e)
 		}
 		c.seen = i + 1
 		seen++
 		if c.wanted {
-			if err := visit(c, &r.tar, i, &e, n.code); err != nil {
-				return withMember(withField(err, c.field.Name), &e)
+			if err := visit(c, &r.tar, i, e, n.code); err != nil {
+				return withMember(withField(err, c.field.Name), e)
 			}
 		}
 	}
@@ -249,13 +253,13 @@ func tails(names []name) string {
 }
 
 // firstKey takes the sample's key from its first member.
-func (r *reader) firstKey(e *index.TarEntry) error {
+func (r *reader) firstKey(e index.TarEntry) error {
 	key, _, ok := index.SplitKey(e.Name)
 	if !ok {
 		return withMember(shardify.Corrupt(e.Offset, "no dot in the name"), e)
 	}
-	if err := index.CheckKey(key); err != nil {
-		return withMember(shardify.Corrupt(e.Offset, "%v", err), e)
+	if index.CheckKey(key) != nil {
+		return withMember(shardify.Corrupt(e.Offset, "%q is no key of this format", key), e)
 	}
 	if bytes.Equal(key, r.last) {
 		return withMember(shardify.Corrupt(e.Offset, "two samples in a row are named %s", key), e)
@@ -275,7 +279,7 @@ func withField(err error, field string) error {
 	return amend(err, func(e *shardify.Error) { e.Field = field })
 }
 
-func withMember(err error, m *index.TarEntry) error {
+func withMember(err error, m index.TarEntry) error {
 	return amend(err, func(e *shardify.Error) { e.Object = string(m.Name) })
 }
 

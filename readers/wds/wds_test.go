@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,6 +149,63 @@ func TestSpansAreCutByBytes(t *testing.T) {
 	}
 }
 
+// TestCheckKeysReadsTheNamesOfLongerMembers: names fit the members that they
+// have; longer ones are checked key by key.
+func TestCheckKeysReadsTheNamesOfLongerMembers(t *testing.T) {
+	dir, _ := set(t, kinds(true), 30, 5)
+	src, err := open(nil, nil, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := src.(shardify.Keyer)
+	never := func(key []byte) error { return errors.New("asked for " + string(key)) }
+	if err := k.CheckKeys(len("caption.txt"), never); err != nil || !k.Keyed() {
+		t.Errorf("keyed %v, members of their own length: %v", k.Keyed(), err)
+	}
+	if err := k.CheckKeys(len("caption.txt")+1, never); err == nil || !strings.Contains(err.Error(), "35 samples") || !strings.Contains(err.Error(), "d0/n000000") {
+		t.Errorf("longer members: %v", err)
+	}
+	const fits = index.MaxTarName - 1 - len("d0/n000000")
+	if err := k.CheckKeys(fits, index.CheckKey); err != nil {
+		t.Errorf("members that just fit: %v", err)
+	}
+	if err := k.CheckKeys(fits+1, index.CheckKey); !errors.Is(err, shardify.ErrSchema) {
+		t.Errorf("members too long by one: %v", err)
+	}
+}
+
+// TestReadAllocatesNothingPerSample: the samples of a span share all buffers.
+func TestReadAllocatesNothingPerSample(t *testing.T) {
+	s := kinds(true)
+	s.Fields = s.Fields[:8] // no lists of texts
+	const n = 300
+	dir, _ := set(t, s, n)
+	src, err := open(nil, nil, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	span := readertest.Spans(t, src, 1<<30)[0]
+	r, err := src.Reader(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	pool := shardify.NewPool(1 << 30)
+	allocs := testing.AllocsPerRun(5, func() {
+		mem, err := pool.Grant(context.Background(), span.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Read(context.Background(), span, mem); err != nil {
+			t.Fatal(err)
+		}
+		mem.Release()
+	})
+	if allocs > n/4 {
+		t.Errorf("%.0f allocations for %d samples", allocs, n)
+	}
+}
+
 // readAll reads a whole source and returns the first error.
 func readAll(src shardify.Source) (*readertest.Content, error) {
 	ctx := context.Background()
@@ -188,178 +244,4 @@ func openAll(dir string) (*readertest.Content, error) {
 	}
 	defer src.Close()
 	return readAll(src)
-}
-
-// TestEveryFlipIsSeen: a flipped bit anywhere in tar and index is an error that
-// names the shard, or lies in the data of a member and changes a value.
-func TestEveryFlipIsSeen(t *testing.T) {
-	dir, m := set(t, kinds(true), 2)
-	want, err := openAll(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := 13 // meets every place of a block in time
-	if os.Getenv("SHARDIFY_LONG") != "" {
-		step = 1
-	}
-	for _, name := range []string{m.Shards[0].Name, m.Shards[0].Files[0].Name} {
-		good, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		seen, tried := 0, 0
-		if len(good) < 1000 {
-			step = 1
-		}
-		for at := 0; at < len(good); at += step {
-			tried++
-			if _, err := f.WriteAt([]byte{good[at] ^ 1<<(at%8)}, int64(at)); err != nil {
-				t.Fatal(err)
-			}
-			got, err := openAll(dir)
-			f.WriteAt(good[at:at+1], int64(at))
-			switch {
-			case err != nil:
-				seen++
-				if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), m.Shards[0].Name) {
-					t.Fatalf("%s byte %d: %v", name, at, err)
-				}
-			case want.Equal(got) == nil:
-				t.Errorf("%s byte %d: nobody saw it", name, at)
-			}
-		}
-		t.Logf("%s: %d of %d flips are errors, the others change a value", name, seen, tried)
-	}
-	if got, err := openAll(dir); err != nil || want.Equal(got) != nil {
-		t.Errorf("restored: %v", err)
-	}
-}
-
-// TestDamagedSets: files that are cut, longer, missing or swapped, and manifests
-// that say what cannot be.
-func TestDamagedSets(t *testing.T) {
-	rewrite := func(f func(m *index.Manifest)) func(*testing.T, string, *index.Manifest) {
-		return func(t *testing.T, dir string, m *index.Manifest) { f(m); writertest.WriteManifest(t, dir, m) }
-	}
-	truncate := func(shard int, ext string, by int64) func(*testing.T, string, *index.Manifest) {
-		return func(t *testing.T, dir string, m *index.Manifest) {
-			name := filepath.Join(dir, m.Shards[shard].Name+ext)
-			st, err := os.Stat(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Truncate(name, st.Size()+by); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for name, c := range map[string]struct {
-		damage func(t *testing.T, dir string, m *index.Manifest)
-		kind   error
-		text   string
-	}{
-		"tar cut":      {truncate(1, "", -512), shardify.ErrCorrupt, "shard-000001.tar"},
-		"tar longer":   {truncate(0, "", 512), shardify.ErrCorrupt, "shard-000000.tar"},
-		"index cut":    {truncate(1, ".idx", -8), shardify.ErrCorrupt, "shard-000001.tar.idx"},
-		"index longer": {truncate(0, ".idx", 8), shardify.ErrCorrupt, "shard-000000.tar.idx"},
-		"no index": {func(t *testing.T, dir string, m *index.Manifest) {
-			os.Remove(filepath.Join(dir, m.Shards[0].Name+".idx"))
-		}, os.ErrNotExist, "shard-000000.tar.idx"},
-		"tars swapped": {func(t *testing.T, dir string, m *index.Manifest) {
-			a, b := filepath.Join(dir, m.Shards[0].Name), filepath.Join(dir, m.Shards[1].Name)
-			os.Rename(a, a+"x")
-			os.Rename(b, a)
-			os.Rename(a+"x", b)
-		}, shardify.ErrCorrupt, "shard-000000.tar"},
-		"more samples":  {rewrite(func(m *index.Manifest) { m.Shards[0].Samples++; m.Samples++ }), shardify.ErrCorrupt, "shard-000000.tar"},
-		"2^60 samples":  {rewrite(func(m *index.Manifest) { m.Shards[0].Samples += 1 << 60; m.Samples += 1 << 60 }), shardify.ErrCorrupt, "shard-000000.tar"},
-		"other dtype":   {rewrite(func(m *index.Manifest) { m.Schema[0].DType = shardify.I32 }), shardify.ErrCorrupt, "x.npy"},
-		"other shape":   {rewrite(func(m *index.Manifest) { m.Schema[0].Shape = []int{3, 2} }), shardify.ErrCorrupt, "x.npy"},
-		"a huge shape":  {rewrite(func(m *index.Manifest) { m.Schema[0].Shape = []int{1 << 50} }), shardify.ErrCorrupt, "x.npy"},
-		"other ragged":  {rewrite(func(m *index.Manifest) { m.Schema[5].Shape = []int{3} }), shardify.ErrCorrupt, "v.npy"},
-		"counters":        {rewrite(func(m *index.Manifest) { m.Schema[3].Counter = "Jet" }), shardify.ErrCorrupt, "share the counter Jet"},
-		"other members": {rewrite(func(m *index.Manifest) { m.Members["x"] = "y.npy" }), shardify.ErrCorrupt, "x.npy"},
-		"a member less": {rewrite(func(m *index.Manifest) { delete(m.Members, "x") }), shardify.ErrCorrupt, "x: no member name"},
-		"names of rows": {rewrite(func(m *index.Manifest) { m.Keyed = false }), shardify.ErrCorrupt, "not the name of a row"},
-		"mmap":          {rewrite(func(m *index.Manifest) { m.Format = index.FormatMmap }), shardify.ErrUnsupported, "mmap"},
-	} {
-		dir, m := set(t, kinds(true), 12, 12)
-		c.damage(t, dir, m)
-		_, err := openAll(dir)
-		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: error %v, want %q", name, err, c.text)
-		}
-	}
-}
-
-// TestClassesAreStrict: decimal integers within the type, written in one way.
-func TestClassesAreStrict(t *testing.T) {
-	for text, ok := range map[string]bool{
-		"0": true, "-128": true, "127": true, "128": false, "-129": false, "+1": false, "01": false, "-0": false, "": false, " 1": false, "1\n": false, "1_0": false, "x": false,
-		"000000000000000000001": false,
-	} {
-		dir := t.TempDir()
-		b := make([]byte, 1024, 2048)
-		index.PutTarHeader(b, []byte("000000-000000000.cls"), int64(len(text)))
-		copy(b[512:], text)
-		if text == "" {
-			b = b[:512]
-		}
-		writeSet(t, dir, []shardify.Field{{Name: "cls", DType: shardify.I8}}, append(b, make([]byte, index.TarEnd)...), []int64{0, int64(len(b))})
-		if _, err := openAll(dir); (err == nil) != ok || err != nil && !errors.Is(err, shardify.ErrCorrupt) {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
-
-// writeSet makes a data set of one shard from its bytes.
-func writeSet(t testing.TB, dir string, schema []shardify.Field, tarred []byte, offsets []int64) {
-	t.Helper()
-	var idx []byte
-	for _, o := range offsets {
-		idx = index.AppendTarIndex(idx, o)
-	}
-	sh := shardify.Shard{Name: "s.tar", Samples: int64(len(offsets) - 1), Bytes: int64(len(tarred)), Digest: index.DigestOf(tarred)}
-	m := &index.Manifest{Format: index.FormatWDS, Schema: schema, Shards: []shardify.Shard{sh}, Samples: sh.Samples, Bytes: sh.Bytes}
-	m.Members, _ = index.MemberNames(schema)
-	writertest.WriteManifest(t, dir, m)
-	for name, b := range map[string][]byte{"s.tar": tarred, "s.tar.idx": idx} {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// FuzzRead: whatever stands in a tar, reading it ends, with an error of a kind
-// or with columns that fit each other. fix gives headers a right checksum, so
-// that most inputs come past it.
-func FuzzRead(f *testing.F) {
-	s := kinds(false)
-	dir, m := set(f, s, 3)
-	tarred, err := os.ReadFile(filepath.Join(dir, m.Shards[0].Name))
-	if err != nil {
-		f.Fatal(err)
-	}
-	one := len(tarred) - index.TarEnd
-	f.Add(tarred[:one], int64(one/3)&^511, int64(one/3*2)&^511, true)
-	f.Add(tarred[:one], int64(0), int64(1024), false)
-	f.Fuzz(func(t *testing.T, b []byte, second, third int64, fix bool) {
-		b = append(b[:len(b)&^511:len(b)&^511], make([]byte, index.TarEnd)...)
-		for at := 0; fix && at+index.TarBlock <= len(b); at += index.TarBlock {
-			if h := b[at : at+index.TarBlock]; string(h[257:262]) == "ustar" {
-				copy(h[148:], "        ")
-				copy(h[148:], fmt.Sprintf("%06o\x00", index.TarSum(h)))
-			}
-		}
-		dir := t.TempDir()
-		writeSet(t, dir, s.Fields, b, []int64{0, second, third, int64(len(b) - index.TarEnd)})
-		if _, err := openAll(dir); err != nil && !errors.Is(err, shardify.ErrCorrupt) {
-			t.Fatalf("error of no kind: %v", err)
-		}
-	})
 }

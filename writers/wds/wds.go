@@ -59,7 +59,7 @@ func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {
 	return nil
 }
 
-// keyRule is index.CheckKey; behind the key stand a dot and a member name.
+// keyRule is index.CheckKey; behind the key stand a dot and one of the members.
 func keyRule(schema []shardify.Field, _ shardify.Options) (memberMax int, check func([]byte) error) {
 	members, err := index.Members(schema)
 	if err != nil {
@@ -67,7 +67,7 @@ func keyRule(schema []shardify.Field, _ shardify.Options) (memberMax int, check 
 	}
 	for i := range members {
 		for _, name := range members[i].Names() {
-			memberMax = max(memberMax, 1+len(name))
+			memberMax = max(memberMax, len(name))
 		}
 	}
 	return memberMax, index.CheckKey

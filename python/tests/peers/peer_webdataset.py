@@ -1,0 +1,69 @@
+"""webdataset: raw members, decoded values, and through PyTorch's workers."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Tuple
+
+import numpy as np
+import webdataset as wds
+from expect import Skip, compare, expected, main, tars
+
+Samples = Iterator[Tuple[str, Dict[str, Any]]]
+VERSION = "webdataset " + wds.__version__ if hasattr(wds, "__version__") else "webdataset"
+
+
+def own(sample: Dict[str, Any]) -> Dict[str, Any]:
+    return {k: v for k, v in sample.items() if not k.startswith("__")}
+
+
+def raw(name: str) -> Samples:
+    for s in wds.WebDataset(tars(name), shardshuffle=False, empty_check=True):
+        yield s["__key__"], own(s)
+
+
+def decoded(name: str) -> Samples:
+    """Its decoders give numbers and texts; back to bytes for the comparison."""
+    for s in wds.WebDataset(tars(name), shardshuffle=False).decode():
+        out = own(s)
+        for k, v in out.items():
+            if k == "cls":
+                assert type(v) is int, v
+                out[k] = b"%d" % v
+            elif k == "txt":
+                assert type(v) is str, v
+            elif k.endswith(".npy"):
+                assert isinstance(v, np.ndarray), v
+        yield s["__key__"], out
+
+
+def pictures() -> str:
+    n = 0
+    for s, w in zip(wds.WebDataset(tars("images"), shardshuffle=False).decode("rgb8"), expected("images")):
+        assert s["__key__"] == w["key"] and s["png"].dtype == np.uint8 and s["png"].ndim == 3
+        n += 1
+    assert n == len(expected("images"))
+    return "images: %d pictures decoded" % n
+
+
+def workers() -> str:
+    """Two workers share the shards: every sample once, in some order."""
+    try:
+        from torch.utils.data import DataLoader
+    except ImportError:
+        raise Skip("PyTorch is not installed") from None
+    ds = wds.WebDataset(tars("numbers"), shardshuffle=False, nodesplitter=wds.split_by_node)
+    loader = DataLoader(ds, batch_size=None, num_workers=2)
+    got = sorted(((s["__key__"], own(s)) for s in loader), key=lambda s: s[0])
+    return compare("numbers", iter(got)) + " through 2 workers"
+
+
+if __name__ == "__main__":
+    main(
+        [(VERSION, lambda name=name: compare(name, raw(name))) for name in ("images", "mixed", "numbers")]
+        + [
+            (VERSION, lambda: compare("images", decoded("images")) + " decoded"),
+            (VERSION, lambda: compare("numbers", decoded("numbers")) + " decoded"),
+            (VERSION, pictures),
+            (VERSION, workers),
+        ]
+    )

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Other people's loaders open what shardify writes, and yield exactly its samples.
+
+    python3 run.py --shardify BIN --work DIR [--cache DIR] [--only PEER,...] [--no-skips]
+
+Makes small sources (a folder of images, NPZ files), converts them with BIN, and runs
+each peer in a virtual environment of its own below --cache (made once; they need PyPI).
+Peers that need PyTorch use the one of a Python on this machine; it is not installed.
+One line per check; exit code 1 if one failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import Dict, List, Optional
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# Environment -> what pip installs. "torch": sees the system's packages for PyTorch.
+# wids left webdataset with 1.0; 0.2.111 is the last release that has it. Energon is
+# installed without dependencies, of which most are for clouds; "deps" are those it imports.
+ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
+    "webdataset": {"pip": ["webdataset==1.0.2", "safetensors==0.8.0", "pillow"], "torch": ["wanted"]},
+    "wids": {"pip": ["webdataset==0.2.111", "pillow"], "torch": ["needed"]},
+    "datasets": {"pip": ["datasets==5.2.0", "pillow"]},
+    "energon": {
+        "pip": ["braceexpand", "click", "filetype", "mfusepy", "multi-storage-client>=0.40.0", "rapidyaml>=0.10.0"]
+        + ["s3fs", "tqdm", "pyyaml", "pillow>=10.0.1"],
+        "bare": ["megatron-energon==7.4.1", "webdataset==1.0.2"],
+        "torch": ["needed"],
+    },
+}
+# Peer -> environment.
+PEERS = {
+    "tar": "webdataset",
+    "webdataset": "webdataset",
+    "safetensors": "webdataset",
+    "wids": "wids",
+    "datasets": "datasets",
+    "energon": "energon",
+}
+# Data set -> arguments of convert. HF datasets wants the same members in every
+# sample, so images of two types are a set of their own that it is not shown.
+SETS = {
+    "images": ["src/images", "--format", "wds", "--shard-samples", "150", "--dali"],
+    "mixed": ["src/mixed", "--format", "wds", "--shard-samples", "20"],
+    "numbers": ["src/a.npz", "src/b.npz", "--format", "wds", "--shard-samples", "400", "--dali"],
+    "images-mmap": ["src/images", "--format", "mmap", "--shard-samples", "150"],
+    "mixed-mmap": ["src/mixed", "--format", "mmap", "--shard-samples", "20"],
+    "numbers-mmap": ["src/a.npz", "src/b.npz", "--format", "mmap", "--shard-samples", "400"],
+}
+
+
+class Skip(Exception):
+    """A peer cannot run here."""
+
+
+class Runner:
+    def __init__(self, cache: str, work: str) -> None:
+        self.cache, self.work = cache, work
+        self.counts = {"ok": 0, "FAILED": 0, "skipped": 0}
+        self.torch = find_torch()
+        self.made: Dict[str, str] = {}
+
+    def say(self, status: str, peer: str, what: str) -> None:
+        self.counts[status] += 1
+        print("%-8s %-22s %s" % (status, peer, what), flush=True)
+
+    def python(self, env: str) -> str:
+        """The Python of an environment, which is made if it is not there."""
+        if env not in self.made:
+            self.made[env] = make_environment(env, self.cache, self.torch)
+        return self.made[env]
+
+    def run(self, peer: str) -> None:
+        try:
+            python = self.python(PEERS[peer])
+        except Skip as e:
+            return self.say("skipped", peer, str(e))
+        script = os.path.join(HERE, "peer_%s.py" % peer)
+        p = run([python, script, self.work], timeout=900, env=quiet_environment(self.work))
+        seen = 0
+        for line in p.stdout.splitlines():
+            if line.startswith("{"):
+                r = json.loads(line)
+                self.say(r["status"], r["peer"], r["what"])
+                seen += 1
+        if p.returncode != 0 or seen == 0:
+            self.say("FAILED", peer, "exit code %d: %s" % (p.returncode, tail(p.stderr + p.stdout)))
+
+
+def run(command: List[str], timeout: int, **kw: object) -> "subprocess.CompletedProcess[str]":
+    try:
+        return subprocess.run(command, stdout=-1, stderr=-1, universal_newlines=True, timeout=timeout, **kw)  # type: ignore
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 124, "", "no end after %d s" % timeout)
+
+
+def tail(text: str) -> str:
+    return " | ".join(text.strip().splitlines()[-6:])[-600:]
+
+
+def quiet_environment(work: str) -> Dict[str, str]:
+    """Nothing from or to the network, no caches outside the working folder."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "PYTHON", "WDS_", "WIDS_"))}
+    scratch = os.path.join(work, "scratch")
+    env.update(HF_HOME=scratch, HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", WIDS_CACHE=scratch, TMPDIR=scratch)
+    env.update(PYTHONPATH=HERE, PYTHONDONTWRITEBYTECODE="1", TOKENIZERS_PARALLELISM="false")
+    return env
+
+
+def find_torch() -> Optional[str]:
+    """A Python that imports PyTorch."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        code = "import torch, torch.utils.data"
+        if os.access(python, os.X_OK) and run([python, "-c", code], timeout=300).returncode == 0:
+            return python
+    return None
+
+
+def make_environment(name: str, cache: str, torch: Optional[str]) -> str:
+    spec = ENVIRONMENTS[name]
+    if torch is None and spec.get("torch") == ["needed"]:
+        raise Skip("no Python here has PyTorch (Debian: apt install python3-torch)")
+    base = torch if torch is not None and "torch" in spec else sys.executable
+    wanted = json.dumps([spec, base], sort_keys=True)
+    folder = os.path.join(cache, "%s-%s" % (name, hashlib.sha256(wanted.encode()).hexdigest()[:8]))
+    python = os.path.join(folder, "bin", "python")
+    if os.path.exists(os.path.join(folder, "complete")):
+        return python
+    print("making %s (once)" % folder, file=sys.stderr, flush=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    flags = ["--system-site-packages"] if base == torch and "torch" in spec else []
+    steps = [[base, "-m", "venv"] + flags + [folder]]
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    steps.append(pip + ["--upgrade", "pip"])  # the resolver of Debian's takes hours for some of these
+    numpy = "numpy"
+    if flags:
+        # The system's PyTorch was built for the system's NumPy.
+        numpy = (
+            "numpy"
+            + run([base, "-c", "import numpy; print('<2' * numpy.__version__.startswith('1.'))"], 60).stdout.strip()
+        )
+    if "bare" in spec:
+        steps.append(pip + ["--no-deps"] + spec["bare"])
+    steps.append(pip + [numpy] + spec["pip"])
+    for step in steps:
+        p = run(step, timeout=1200)
+        if p.returncode != 0:
+            raise Skip("%s: %s" % (" ".join(step[1:4]), tail(p.stderr)))
+    with open(os.path.join(folder, "complete"), "w") as f:
+        f.write(wanted)
+    return python
+
+
+def convert(binary: str, work: str) -> None:
+    for name, args in SETS.items():
+        p = run([binary, "convert"] + args + ["-o", name, "--quiet"], timeout=600, cwd=work)
+        if p.returncode != 0:
+            sys.exit("shardify convert %s: %s" % (" ".join(args), p.stderr))
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--shardify", required=True, help="the converter")
+    p.add_argument("--work", required=True, help="folder for sources and data sets; made, and emptied of earlier ones")
+    p.add_argument("--cache", default=os.path.expanduser("~/.cache/shardify/peers"), help="folder for environments")
+    p.add_argument("--only", default=",".join(PEERS), help="peers, by default all: %(default)s")
+    p.add_argument("--no-skips", action="store_true", help="a skipped peer is a failure")
+    a = p.parse_args()
+    binary, work = os.path.abspath(a.shardify), os.path.abspath(a.work)
+    for name in list(SETS) + ["src", "scratch"]:
+        shutil.rmtree(os.path.join(work, name), ignore_errors=True)
+    os.makedirs(os.path.join(work, "scratch"))
+    os.makedirs(a.cache, exist_ok=True)
+    runner = Runner(os.path.abspath(a.cache), work)
+    try:
+        maker = runner.python("webdataset")
+    except Skip as e:
+        print("skipped: no environment could be made: %s" % e)
+        print("0 passed, 0 failed, %d skipped" % len(PEERS))
+        return int(a.no_skips)
+    made = run([maker, os.path.join(HERE, "sources.py"), work], timeout=600)
+    if made.returncode != 0:
+        sys.exit("sources: " + tail(made.stderr))
+    convert(binary, work)
+    for peer in a.only.split(","):
+        runner.run(peer)
+    shutil.rmtree(os.path.join(work, "scratch"), ignore_errors=True)
+    c = runner.counts
+    print("%d passed, %d failed, %d skipped" % (c["ok"], c["FAILED"], c["skipped"]))
+    return int(c["FAILED"] > 0 or (a.no_skips and c["skipped"] > 0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
