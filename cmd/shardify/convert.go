@@ -50,6 +50,9 @@ func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
 	}
 	p.notePlan(x)
 	if x.State == cli.StateComplete {
+		if err := x.Store.Clean(); err != nil {
+			return err
+		}
 		m, err := x.Manifest()
 		if err != nil {
 			return cli.Hint(err, "verify "+cli.Quote(x.Output)+" tells what is damaged")

@@ -57,7 +57,7 @@ Tars and safetensors files made by others, or folders of them, are checked for w
 	fs.IntVar(&f.show, "show", 100, "print at most `N` problems; 0 means all")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !c.Flags().Changed("seed") {
-			f.seed = rand.Uint64()
+			f.seed = uint64(rand.Uint32())
 		}
 		return f.run(c.Context(), o, name, args)
 	}

@@ -58,8 +58,15 @@ func (b *BadInputs) err() error {
 	return b
 }
 
-// Quote returns a path as it is if a terminal can show it, else in Go's quotes.
+// shown is how much of a path stands in an error.
+const shown = 400
+
+// Quote returns a path as it is if a terminal can show it, else in Go's quotes; a
+// very long one without its middle.
 func Quote(path string) string {
+	if len(path) > shown {
+		path = path[:shown/4] + "..." + path[len(path)-shown*3/4:]
+	}
 	if path == "" {
 		return `""`
 	}

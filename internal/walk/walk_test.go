@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/walk/dirfd"
 )
 
 // tree makes files below a new folder; a name that ends in / is a folder, one
@@ -151,7 +152,7 @@ func TestLitterIsLeftOutAndCounted(t *testing.T) {
 }
 
 func TestKeepCountsByExtension(t *testing.T) {
-	dir := tree(t, "a.npz", "B.NPZ", "c.txt", "d.TXT", "README", "x.000001", "x.000002", "l.npz->a.npz", "l.txt->c.txt")
+	dir := tree(t, "a.npz", "B.NPZ", "c.txt", "d.TXT", "README", "x.000001", "x.000002", "l.npz->a.npz", "0.txt->c.txt")
 	got, left := walk(t, Request{Inputs: []string{dir}, Keep: func(n string) bool { return strings.EqualFold(filepath.Ext(n), ".npz") }})
 	equal(t, names(got), []string{"B.NPZ", "a.npz", "l.npz"})
 	if want := map[string]int64{"*.txt": 3, "*": 3}; fmt.Sprint(left) != fmt.Sprint(want) {
@@ -214,7 +215,7 @@ func TestUnreadableFoldersAreListed(t *testing.T) {
 	}
 	if os.Getuid() == 0 {
 		if _, _, e := syscall.AllThreadsSyscall(syscall.SYS_SETFSUID, 65534, 0, 0); e != 0 {
-			t.Skip("cannot give up root's rights: ", e)
+			t.Skip("cannot give up root's rights, which needs CGO_ENABLED=0: ", e)
 		}
 		defer syscall.AllThreadsSyscall(syscall.SYS_SETFSUID, 0, 0, 0)
 	}
@@ -287,6 +288,12 @@ func TestPathsBeyondTheKernelsLimit(t *testing.T) {
 		syscall.Close(f)
 	}
 	got, _, err := Walk(context.Background(), Request{Inputs: []string{dir}})
+	if dirfd.Portable && errors.Is(err, syscall.ENAMETOOLONG) {
+		if len(err.Error()) > 1000 {
+			t.Errorf("an error of %d bytes", len(err.Error()))
+		}
+		t.Skip("the portable way ends at the kernel's limit, with an error")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

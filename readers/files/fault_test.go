@@ -138,7 +138,7 @@ func TestPermissionErrorNamesTheFile(t *testing.T) {
 func asNobody(t *testing.T, f func()) {
 	if os.Getuid() == 0 {
 		if _, _, e := syscall.AllThreadsSyscall(syscall.SYS_SETFSUID, 65534, 0, 0); e != 0 {
-			t.Skip("cannot give up root's rights: ", e)
+			t.Skip("cannot give up root's rights, which needs CGO_ENABLED=0: ", e)
 		}
 		defer syscall.AllThreadsSyscall(syscall.SYS_SETFSUID, 0, 0, 0)
 	}

@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Portable: package os does the work.
+const Portable = false
+
 // Dir is an open directory. The zero Dir is not valid.
 type Dir struct{ fd int }
 

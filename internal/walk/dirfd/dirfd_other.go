@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 )
 
+// Portable: package os does the work.
+const Portable = true
+
 // Dir is an open directory.
 type Dir struct{ path string }
 
