@@ -44,8 +44,9 @@ type Reporter interface{ Leftovers() []Leftover }
 // so that each task need not repeat it. State is handed back in OpenArgs.State.
 type Stater interface{ State() ([]byte, error) }
 
-// Keyer is a Source that says whether its batches carry Keys; without it they
-// do not. CheckKeys applies a sink's rule to every key and reports all that
+// Keyer is a Source that says whether its samples have names of their own; without
+// it they do not. (Batches may carry Keys all the same, as the names that rows had
+// in a tar: a sink that must write names keeps them.) CheckKeys applies a sink's rule to every key and reports all that
 // break it in one error with count, examples and cure.
 type Keyer interface {
 	Keyed() bool
@@ -155,8 +156,8 @@ type SinkFormat struct {
 	// fixed is added per sample, factor multiplies the payload.
 	SampleBytes func(schema []Field, keyed bool) (fixed int64, factor float64)
 	// KeyRule is what the format asks of sample names: a check, and the length of
-	// the longest text (a dot and the member's name) that is appended to a key. nil
-	// takes any UTF-8 key.
+	// the longest member name, which follows the key and a dot. nil takes any UTF-8
+	// key.
 	KeyRule func(schema []Field, o Options) (memberMax int, check func(key []byte) error)
 	// Members names what a reader finds for each field in a shard, for the
 	// manifest; nil if fields stand under their own names.

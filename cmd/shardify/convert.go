@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/spf13/cobra"
@@ -71,9 +74,17 @@ func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
 	m, err := x.Job.Convert(ctx)
 	stop()
 	if err != nil {
-		return err
+		return hintSkip(err, x)
 	}
 	return p.outcome("done", x, m, time.Since(start))
+}
+
+// hintSkip tells how to go on without what is damaged.
+func hintSkip(err error, x *cli.Prepared) error {
+	if x.Plan.OnError == convert.OnErrorFail && errors.Is(err, shardify.ErrCorrupt) {
+		return cli.Hint(err, "fetch the input again, or leave the damaged samples out and listed: the same command with --on-error skip --fresh")
+	}
+	return err
 }
 
 // outcome is the last thing that convert and merge say.

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
@@ -44,6 +47,38 @@ func TestStopIsReportedAsSuch(t *testing.T) {
 	}
 	if code := o.Report(ctx, "p", shardify.Corrupt(3, "bad")); code != CodeFailed {
 		t.Errorf("damage found while stopping: code %d", code)
+	}
+}
+
+// TestStubbornWorkIsEnded: a request to stop ends the process in time even if the
+// work does not heed its context; a second interrupt ends it at once.
+func TestStubbornWorkIsEnded(t *testing.T) {
+	for _, c := range []struct {
+		signals  []syscall.Signal
+		patience time.Duration
+		want     int
+		cause    error
+	}{
+		{[]syscall.Signal{syscall.SIGTERM}, 20 * time.Millisecond, CodeStopped, convert.ErrStopped},
+		{[]syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM}, 20 * time.Millisecond, CodeStopped, convert.ErrStopped},
+		{[]syscall.Signal{syscall.SIGINT}, 20 * time.Millisecond, CodeInterrupted, ErrInterrupted},
+		{[]syscall.Signal{syscall.SIGINT, syscall.SIGINT}, time.Hour, CodeInterrupted, ErrInterrupted},
+	} {
+		code := make(chan int, 9)
+		ctx, stop := signals(context.Background(), c.patience, func(n int) { code <- n; runtime.Goexit() })
+		for i, s := range c.signals {
+			syscall.Kill(syscall.Getpid(), s)
+			if i == 0 {
+				<-ctx.Done()
+			}
+		}
+		if context.Cause(ctx) != c.cause {
+			t.Errorf("%v: cause %v", c.signals, context.Cause(ctx))
+		}
+		if got := <-code; got != c.want {
+			t.Errorf("%v: exit %d, want %d", c.signals, got, c.want)
+		}
+		stop()
 	}
 }
 

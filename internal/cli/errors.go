@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/shardify/shardify/convert"
 )
@@ -93,6 +94,9 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	hints := Hints(err)
 	if errors.Is(err, convert.ErrStopped) || errors.Is(err, ErrInterrupted) {
 		hints = append(hints, "what is published stays; the same command goes on from there")
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		hints = append(hints, "free some space (or inodes, or quota) and run the same command: it goes on from there")
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %v\n", program, err)

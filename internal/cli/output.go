@@ -17,10 +17,16 @@ import (
 
 // compare holds the plan against what stands in the output folder.
 func (p *Prepared) compare(fresh bool) error {
+	if err := isFolder(p.Output); err != nil {
+		return err
+	}
 	old, err := convert.LoadPlan(p.Store)
+	damaged := errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return p.foreign()
+	case err != nil && !damaged:
+		return err
 	case fresh:
 		p.replace = func() error { return p.clear(old) }
 		return nil
@@ -35,6 +41,18 @@ func (p *Prepared) compare(fresh bool) error {
 		p.State = StateComplete
 	}
 	return nil
+}
+
+// isFolder refuses an output that is there and no folder.
+func isFolder(output string) error {
+	st, err := os.Stat(output)
+	if err == nil && !st.IsDir() {
+		return fmt.Errorf("output %s is there and no folder: %w", output, shardify.ErrExists)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // differs shows a Conflict as a table.

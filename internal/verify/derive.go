@@ -33,7 +33,7 @@ func newDerived(s *set) *derived {
 // file is the right content of a file, nil if it cannot be told. The error is
 // that of the context.
 func (d *derived) file(ctx context.Context, f *otherFile) ([]byte, error) {
-	content, ok := d.over.mem.Files()[f.Name]
+	_, ok := d.over.mem.Files()[f.Name]
 	if !ok && f.shard >= 0 && f.Name == d.s.shards[f.shard].Name+index.TarIndexExt {
 		if b, err := d.tarIndex(ctx, &d.s.shards[f.shard]); err == nil {
 			d.over.mem.Set(f.Name, b)
@@ -45,7 +45,7 @@ func (d *derived) file(ctx context.Context, f *otherFile) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	content = d.over.mem.Files()[f.Name]
+	content := d.over.mem.Files()[f.Name]
 	if content == nil || index.DigestOf(content) != f.Digest {
 		return nil, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
 )
 
 // maxFlip is the longest text whose every bit is tried against its digest.
@@ -42,7 +41,7 @@ func (s *set) checkFile(f *otherFile) {
 	case err != nil:
 		s.addError(LevelIndex, f.Name, err)
 	case digest != f.Digest:
-		f.bad = true // explain reports it, with the place if it can be told
+		f.bad, f.digest = true, digest // explain reports it, with the place if it can be told
 	}
 }
 
@@ -100,8 +99,7 @@ func (s *set) explain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.explainFile(f, want)
-		if s.o.Repair {
+		if want = s.explainFile(f, want); s.o.Repair {
 			if err := s.repairFile(ctx, f.Name, want); err != nil {
 				return err
 			}
@@ -110,28 +108,35 @@ func (s *set) explain(ctx context.Context) error {
 	return s.explainManifest(ctx, d)
 }
 
-// explainFile compares a damaged file with its right content, nil if that cannot
-// be told.
-func (s *set) explainFile(f *otherFile, want []byte) {
-	have, err := s.text(f.Name)
-	if err != nil || int64(len(have)) != f.Bytes {
-		return // reported before
+// explainFile reports a damaged file with the place, and returns its right
+// content: want, if that is known, else what a single flipped bit explains.
+func (s *set) explainFile(f *otherFile, want []byte) []byte {
+	if int64(len(want)) != f.Bytes {
+		want = nil // size and digest in the record cannot both be right
 	}
-	got := index.DigestOf(have)
-	p := digestProblem(LevelIndex, f.Name, f.from, f.Digest, got)
+	if f.digest == "" {
+		return want // missing or of another size: reported
+	}
+	p := digestProblem(LevelIndex, f.Name, f.from, f.Digest, f.digest)
 	p.Fix = fixRepair
-	if want == nil {
-		if at, mask, ok := flipDigest(have, &s.c.flips, f.Digest); ok {
-			p.Offset, p.What = int64(at), flipText(have[at], mask)+"; digest"
-		} else {
-			p.Fix = ""
-		}
-	} else {
+	have, err := s.text(f.Name)
+	switch {
+	case err != nil || int64(len(have)) != f.Bytes:
+	case want != nil:
 		at := firstDiff(have, want)
 		p.Offset = int64(at)
 		p.What = fmt.Sprintf("%d bytes are changed, the first is %#02x and was %#02x; digest", countDiff(have, want), have[at], want[at])
+	default:
+		if at, mask, ok := flipDigest(have, &s.c.flips, f.Digest); ok {
+			p.Offset, p.What = int64(at), flipText(have[at], mask)+"; digest"
+			have[at] ^= mask
+			want = have
+		} else {
+			p.Fix = ""
+		}
 	}
 	s.add(p)
+	return want
 }
 
 func firstDiff(a, b []byte) int {

@@ -49,7 +49,7 @@ func (m madeSource) Spans(context.Context, int64) iter.Seq2[shardify.Span, error
 	}
 }
 
-func (m madeSource) Reader(uint32) (shardify.Reader, error) { return madeReader{m.made}, nil }
+func (m madeSource) Reader(uint32) (shardify.Reader, error) { return madeReader(m), nil }
 
 type madeReader struct{ *made }
 

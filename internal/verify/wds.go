@@ -18,7 +18,7 @@ func (s *set) wdsShard(r io.ReaderAt, size int64, e *expected, out *result, buf 
 	if e.vouched {
 		record = e.Bytes
 	}
-	w := &tarWalk{set: s, e: e, out: out, samples: e.Samples}
+	w := &tarWalk{set: s, e: e, samples: e.Samples}
 	whole := &digesting{r: r, size: size, buf: buf.piece}
 	if out.read {
 		w.window.Reset(whole, record, buf.window)
@@ -30,7 +30,7 @@ func (s *set) wdsShard(r io.ReaderAt, size int64, e *expected, out *result, buf 
 	idx := s.openIndex(e)
 	defer idx.close()
 	w.idx = idx
-	w.run(r)
+	w.run()
 	out.samples, out.parts = w.sample, w.parts
 	out.sound = s.total(e.Name) == begun
 	if !out.read {
@@ -65,7 +65,6 @@ func (s *set) tarFlip(r io.ReaderAt, size int64, e *expected, out *result) {
 type tarWalk struct {
 	set     *set
 	e       *expected
-	out     *result
 	window  index.TarWindow
 	tar     index.TarWalker
 	idx     *tarIndex
@@ -77,12 +76,11 @@ type tarWalk struct {
 	found   int // members of the current sample so far
 	last    string
 	bad     bool
-	head    [1024]byte
 }
 
 // run walks to the end. Where the headers are damaged it goes on with the next
 // sample that the offset index names.
-func (w *tarWalk) run(r io.ReaderAt) {
+func (w *tarWalk) run() {
 	s, name := w.set, w.e.Name
 	end := w.window.Size() - index.TarEnd
 	if end < 0 || end%index.TarBlock != 0 {
@@ -226,10 +224,8 @@ func (w *tarWalk) content(m int, t *index.TarEntry) {
 		err = &c
 	}
 	p := problemOf(LevelStructure, w.e.Name, err)
-	p.Sample, p.Object = w.e.sample(w.sample), w.key2(m)
+	p.Sample, p.Object = w.e.sample(w.sample), string(w.key)+"."+w.last
 	p.Field = w.set.schema[w.set.members[m].Field].Name
 	w.bad = true
 	w.set.add(p)
 }
-
-func (w *tarWalk) key2(m int) string { return string(w.key) + "." + w.last }

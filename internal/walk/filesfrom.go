@@ -62,6 +62,8 @@ func terminator(in *bufio.Reader) byte {
 	return '\n'
 }
 
+var errFolder = errors.New("a folder; list files only, with find -type f")
+
 // list is a list of names being read.
 type list struct {
 	*walker
@@ -123,6 +125,9 @@ func (l *list) place(name string) (*listRoot, string, error) {
 			rel = strings.TrimPrefix(rel, "/")
 		}
 	}
+	if rel == "" || rel == "." {
+		return nil, "", errFolder
+	}
 	if rel == ".." || strings.HasPrefix(rel, "../") {
 		return nil, "", fmt.Errorf("leads out of the folder %s", Quote(l.base))
 	}
@@ -144,7 +149,7 @@ func (l *list) place(name string) (*listRoot, string, error) {
 // leftOut counts names that are never samples, or not of the wanted format.
 func (l *list) leftOut(rel string) bool {
 	for part := range strings.SplitSeq(rel, "/") {
-		if part != "." && l.left.litter([]byte(part)) {
+		if l.left.litter([]byte(part)) {
 			return true
 		}
 	}
@@ -193,7 +198,7 @@ func (l *list) look(e *listedName, name *dirfd.Name) {
 	case e.err != nil:
 		e.err = reasonOf(e.err)
 	case e.info.Type == dirfd.Folder:
-		e.err = errors.New("a folder; list files only, with find -type f")
+		e.err = errFolder
 	case e.info.Type != dirfd.File:
 		e.err = errPipe
 	}

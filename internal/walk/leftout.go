@@ -24,7 +24,7 @@ var litter = []struct {
 }
 
 const (
-	reasonLoop  = "link to a folder that holds it"
+	reasonLoop  = "lead to a folder that holds them"
 	reasonOther = "not an input of this format"
 	// kinds bounds the different extensions that are reported one by one.
 	kinds = 32

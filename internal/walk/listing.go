@@ -73,7 +73,7 @@ func (w *walker) list(ctx context.Context, f *folder) {
 	switch {
 	case err == errLoop:
 		*l = listing{}
-		l.left.add("@", reasonLoop, 1)
+		l.left.add("links", reasonLoop, 1)
 	case err != nil:
 		*l = listing{}
 		l.bad.add(f.path(), err)

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -169,8 +170,8 @@ func TestLinksAreFollowedAndLoopsEnd(t *testing.T) {
 	dir := tree(t, "a/b/x.jpg", "a/b/up->../..", "a/self->.", "one->a/b/x.jpg", "far->"+other, "p/q->../r", "r/s->../p", "r/y")
 	got, left := walk(t, Request{Inputs: []string{dir}})
 	equal(t, names(got), []string{"a/b/x.jpg", "far/far/x.jpg", "one", "p/q/y", "r/y"})
-	if left["@"] != 4 { // up, self, p/q/s and r/s/q
-		t.Errorf("%d loops", left["@"])
+	if left["links"] != 4 { // up, self, p/q/s and r/s/q
+		t.Errorf("%d loops", left["links"])
 	}
 }
 
@@ -446,4 +447,22 @@ func TestCancelEndsTheWalk(t *testing.T) {
 	if _, _, err := Walk(ctx, Request{Inputs: []string{dir}}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+func FuzzFilesFrom(f *testing.F) {
+	for _, s := range []string{"a\nb/c\n", "a\x00b\nc\x00", "/x/../y\n./z\n..\n", "s3://b\n.h\n/\n", strings.Repeat("x", nameMax)} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, list []byte) {
+		table, _, err := Walk(context.Background(), Request{FilesFrom: bytes.NewReader(list), NoStat: true})
+		if err != nil {
+			return
+		}
+		for i := range table.Len() {
+			n := table.Name(i)
+			if n == "" || n == ".." || strings.HasPrefix(n, "../") || strings.HasPrefix(n, "/") || strings.IndexByte(n, 0) >= 0 {
+				t.Fatalf("name %q below %q", n, table.Roots[table.Root(i)])
+			}
+		}
+	})
 }

@@ -125,9 +125,9 @@ def _header(h: memoryview) -> Tuple[str, int]:
     """Name and size of a strict USTAR member."""
     if bytes(h[257:265]) != b"ustar\x0000":
         raise ValueError("no USTAR header")
-    stored, total = _octal(h[148:156]), sum(h) - sum(h[148:156]) + 8 * 32
-    if stored != total:
-        raise ValueError("tar checksum is %o, stored %o" % (total, stored))
+    stored, want = bytes(h[148:156]), b"%06o\0 " % (sum(h) - sum(h[148:156]) + 8 * 32)
+    if stored != want:
+        raise ValueError("tar checksum is %r, stored %r" % (want, stored))
     if h[156] != 48:
         raise ValueError("tar type %r, only regular files are written" % chr(h[156]))
     if any(h[345:500]):

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/shardify/shardify"
@@ -268,6 +269,9 @@ func (r *reader) once(i int, dst []byte) error {
 	}
 	err = fill(h, dst)
 	h.Close()
+	if errors.Is(err, syscall.EISDIR) {
+		return dirfd.ErrNotFile
+	}
 	return err
 }
 
@@ -303,7 +307,7 @@ func changed(h dirfd.Handle, planned int64) error {
 	case err != nil:
 		return err
 	case info.Type != dirfd.File:
-		return fmt.Errorf("not a regular file any more: %w", ErrChanged)
+		return dirfd.ErrNotFile
 	case info.Size == planned:
 		return fmt.Errorf("read other than the %d bytes it has: %w", planned, ErrChanged)
 	}
@@ -321,7 +325,7 @@ func (r *reader) stat(ctx context.Context, i int) (size int64, err error) {
 		case err != nil:
 			return err
 		case info.Type != dirfd.File:
-			return shardify.Unsupported("not a regular file")
+			return dirfd.ErrNotFile
 		case info.Size > maxFile:
 			return tooLarge(info.Size)
 		}
@@ -367,6 +371,9 @@ func (r *reader) fail(err error, i, j int, sample int64) error {
 		return err
 	}
 	err = reasonOf(err)
+	if errors.Is(err, dirfd.ErrNotFile) {
+		err = fmt.Errorf("%w any more: %w", err, ErrChanged)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("gone: %w: %w", ErrChanged, err)
 	}

@@ -201,8 +201,8 @@ func (s *source) appendKey(dst []byte, k int64) []byte {
 // maxTarName is the longest name that a tar member can have.
 const maxTarName = 100
 
-// CheckKeys applies check to every key, and, if members of up to memberMax bytes
-// are named after them, that key, dot and member fit into a tar.
+// CheckKeys applies check to every key, and, if up to memberMax bytes (a dot and
+// a member's name) are appended to them, that this fits into a tar.
 func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	var bad places
 	var key []byte
@@ -210,8 +210,8 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	for k := range int64(s.m.samples) {
 		key = s.appendKey(key[:0], k)
 		err := error(nil)
-		if memberMax > 0 && len(key)+memberMax > maxTarName {
-			err = shardify.Mismatch("key of %d bytes, with a member name of %d a tar holds %d", len(key), memberMax, maxTarName-memberMax)
+		if memberMax > 0 && len(key)+1+memberMax > maxTarName {
+			err = shardify.Mismatch("key of %d bytes; before a member name of %d a tar holds %d", len(key), memberMax, maxTarName-1-memberMax)
 		} else if check != nil {
 			err = check(key)
 		}

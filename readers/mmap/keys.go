@@ -40,7 +40,7 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 		for i := range b.Samples {
 			key := b.Key(i)
 			err := check(key)
-			if err == nil && memberMax > 0 && len(key)+memberMax > index.MaxTarName {
+			if err == nil && memberMax > 0 && len(key)+1+memberMax > index.MaxTarName {
 				err = shardify.Mismatch("key %q is %d bytes long, with a member's name of %d it exceeds %d", key, len(key), memberMax, index.MaxTarName)
 			}
 			if err != nil {

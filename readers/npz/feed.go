@@ -125,6 +125,9 @@ func (j *job) stored(c int, r *region, lo, hi int64, out []output) error {
 // packed decodes rows, from where the last span ended if it can.
 func (j *job) packed(c int, r *region, lo, hi int64, out []output) error {
 	from := int64(r.head) + lo*r.rowBytes
+	if r.scattered() {
+		from = int64(r.head) // all of it, whatever is wanted
+	}
 	s := j.file.streams[c]
 	if s == nil || s.pos > from {
 		s.close()
@@ -145,7 +148,7 @@ func (j *job) packed(c int, r *region, lo, hi int64, out []output) error {
 	}
 	var err error
 	if r.scattered() {
-		err = j.turnWhole(src, r, out)
+		err = j.turnWhole(src, r, lo, hi, out)
 	} else {
 		err = j.convert(src, r, hi-lo, out)
 	}

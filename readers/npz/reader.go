@@ -137,10 +137,18 @@ func (j *job) read() error {
 			continue
 		}
 		if err := j.column(c); err != nil {
-			return shardify.Annotate(j.locateError(err, c), "read", "", j.group.columns[c].key+".npy")
+			return shardify.Annotate(j.locateError(err, c), "read", "", j.objectName(c))
 		}
 	}
 	return nil
+}
+
+// objectName is the member of a column; an .npy file has none.
+func (j *job) objectName(c int) string {
+	if j.group.parts[j.fileIndex*len(j.group.columns)+c].flags&hasSum == 0 {
+		return ""
+	}
+	return j.group.columns[c].key + ".npy"
 }
 
 // locateError turns a sample that counts from the start of the span into one of

@@ -24,7 +24,7 @@ func (j *job) scattered(c int, r *region, lo, hi int64, out []output) error {
 	src := &inPlace{ctx: j.ctx, f: j.file.f, pos: r.off + int64(r.head)}
 	if lo == 0 && hi == r.rows {
 		src.sum, src.sums = r.headSum, r.flags&hasSum != 0
-		if err := j.turnWhole(src, r, out); err != nil {
+		if err := j.turnWhole(src, r, lo, hi, out); err != nil {
 			return err
 		}
 		if src.sums && src.sum != r.crc {
@@ -81,13 +81,21 @@ func (j *job) sumWhole(r *region) error {
 	return nil
 }
 
-// turnWhole reads all columns.
-func (j *job) turnWhole(src feed, r *region, out []output) error {
+// turnWhole reads all columns and makes rows [lo, hi).
+func (j *job) turnWhole(src feed, r *region, lo, hi int64, out []output) error {
 	slab := j.mem.Alloc(int(r.rows * r.rowBytes))
 	if err := src.fill(slab); err != nil {
 		return err
 	}
-	return j.turn(slab, r, r.rows, out)
+	size := int64(r.item.size)
+	if piece, stride := (hi-lo)*size, r.rows*size; piece < stride { // somebody cut the span
+		n := 0
+		for at := lo * size; at < int64(len(slab)); at += stride {
+			n += copy(slab[n:], slab[at:at+piece])
+		}
+		slab = slab[:n]
+	}
+	return j.turn(slab, r, hi-lo, out)
 }
 
 // turn makes rows of a slab and converts them.

@@ -46,7 +46,8 @@ func (s *source) shardSpans(ctx context.Context, input, j int, target int64, buf
 			return false
 		}
 		if at > 0 && part[0] <= last {
-			yield(shardify.Span{}, r.locate(shardify.Corrupt(-1, "offset index: entry %d is %d, the one before %d", at, part[0], last)))
+			err := shardify.Corrupt(at*8, "offset index: entry %d is %d, the one before %d", at, part[0], last)
+			yield(shardify.Span{}, shardify.Annotate(err, "read", r.path+index.TarIndexExt, ""))
 			return false
 		}
 		for k, end := range part {

@@ -90,7 +90,7 @@ func (s *sink) write(b *shardify.Batch) error {
 		}
 		s.samples++
 	}
-	return nil
+	return s.out.release()
 }
 
 // at says which sample and field an error is about.
@@ -197,11 +197,10 @@ func (s *sink) member(st *step, sum uint32, head, body []byte) error {
 	if err := s.out.data(head); err != nil {
 		return err
 	}
-	if err := s.out.data(body); err != nil {
+	if err := s.out.payload(body); err != nil {
 		return err
 	}
-	s.out.fill()
-	return nil
+	return s.out.fill()
 }
 
 // Commit ends the tar and publishes it. Its index goes first: whoever sees the

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Portable: package os does the work.
@@ -109,7 +110,9 @@ func (d Dir) OpenFile(n *Name, _ bool) (Handle, error) {
 func Refused(error) bool { return false }
 
 // Transient reports an error that network file systems give for a moment.
-func Transient(error) bool { return false }
+func Transient(err error) bool {
+	return errors.Is(err, syscall.ESTALE) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ETIMEDOUT) || errors.Is(err, syscall.EAGAIN)
+}
 
 // Read reads at the current position; 0 bytes and no error is the end.
 func (h Handle) Read(p []byte) (int, error) {

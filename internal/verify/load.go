@@ -1,0 +1,185 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+)
+
+// maxText bounds manifests, receipts and other texts that are read whole.
+const maxText = 1 << 30
+
+// load finds out what should be there: from the manifest, else from receipts.
+func (s *set) load(sizes map[string]int64) error {
+	b, err := s.text(index.ManifestName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		p := problemOf(LevelManifest, index.ManifestName, err)
+		s.damaged = &p
+	default:
+		s.decode(b)
+	}
+	if s.manifest != nil {
+		s.fromManifest()
+		return s.prepare()
+	}
+	if err := s.loadPlan(); err != nil {
+		return err
+	}
+	found, err := s.fromReceipts(sizes)
+	if err != nil {
+		return err
+	}
+	if !found && s.damaged == nil && s.prefix == "" && !s.begun() {
+		return fmt.Errorf("no %s and no plan: %w", index.ManifestName, ErrNotDataSet)
+	}
+	if s.prefix == "" {
+		s.c.report.State = StateUnfinished
+	}
+	if s.damaged == nil {
+		p := simple(LevelManifest, KindUnfinished, index.ManifestName, "is not there: the conversion is not finished")
+		p.Note = s.prefix == ""
+		s.add(p)
+	}
+	return s.prepare()
+}
+
+// begun tells a folder that is empty, or in which a conversion has left nothing
+// but its private folder: what a crash may leave right after the start.
+func (s *set) begun() bool {
+	if s.o.Dir == "" {
+		return false
+	}
+	st, err := os.Stat(filepath.Join(s.o.Dir, store.Private))
+	return err == nil && st.IsDir() || isEmpty(s.o.Dir)
+}
+
+func isEmpty(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = f.ReadDir(1)
+	return err == io.EOF
+}
+
+// decode takes the manifest, with the one flipped bit undone if that is what is
+// wrong with it.
+func (s *set) decode(b []byte) {
+	m, err := index.DecodeManifest(b)
+	if err == nil {
+		s.manifest = m
+		return
+	}
+	p := problemOf(LevelManifest, index.ManifestName, err)
+	s.damaged = &p
+	if errors.Is(err, shardify.ErrUnsupported) {
+		return // of a later version, maybe: nothing to repair
+	}
+	p.Fix = fixRepair
+	if errors.Is(err, shardify.ErrCorrupt) {
+		if at, mask, ok := findFlip(b, &s.c.flips, func() bool { return manifestDigestOK(b) }); ok {
+			b[at] ^= mask
+			if s.manifest, err = index.DecodeManifest(b); err == nil {
+				p.Offset, s.fixed = int64(at), b
+				p.What = fmt.Sprintf("a bit is flipped: the byte is %#02x and was %#02x", b[at]^mask, b[at])
+			}
+		}
+	}
+}
+
+// manifestDigestOK checks the digest alone, without parsing.
+func manifestDigestOK(b []byte) bool {
+	const digits, tail = 32, len("\"\n}\n")
+	at := len(b) - tail - digits
+	if at < 0 {
+		return false
+	}
+	c := append([]byte(nil), b...)
+	copy(c[at:], strings.Repeat("0", digits))
+	return index.DigestOf(c) == index.DigestPrefix+string(b[at:at+digits])
+}
+
+func (s *set) fromManifest() {
+	m := s.manifest
+	s.from, s.format, s.keyed, s.schema = index.ManifestName, m.Format, m.Keyed, m.Schema
+	if s.prefix == "" {
+		s.c.report.State = StateComplete
+	}
+	if m.Format != "" {
+		s.c.report.Format = m.Format
+	}
+	at := s.first
+	for i, sh := range m.Shards {
+		s.shards = append(s.shards, expected{Shard: sh, from: index.ManifestName, number: -1, first: at, vouched: true})
+		at += sh.Samples
+		s.own(i, &s.shards[i])
+	}
+	for _, f := range m.Files {
+		s.other = append(s.other, otherFile{File: f, from: index.ManifestName, shard: -1})
+	}
+}
+
+// own lists the further files of shard i.
+func (s *set) own(i int, e *expected) {
+	for _, f := range e.Files {
+		s.other = append(s.other, otherFile{File: f, from: e.from, shard: i})
+	}
+}
+
+// prepare derives what all shards of the format have in common.
+func (s *set) prepare() error {
+	s.isShard = map[string]bool{}
+	for i := range s.shards {
+		s.isShard[s.shards[i].Name] = true
+	}
+	var err error
+	switch s.format {
+	case index.FormatMmap:
+		s.layout, err = index.NewLayout(s.schema, s.keyed)
+		if err == nil && s.manifest != nil && len(s.manifest.Members) > 0 {
+			err = shardify.Corrupt(-1, "names of tar members for mmap shards")
+		}
+	case index.FormatWDS:
+		if s.manifest != nil {
+			s.members, err = index.MembersOf(s.schema, s.manifest.Members)
+		} else {
+			s.members, err = index.Members(s.schema)
+		}
+	}
+	if err != nil {
+		s.addError(LevelManifest, s.from, err)
+	}
+	return nil
+}
+
+// text reads a small file whole.
+func (s *set) text(name string) ([]byte, error) {
+	b, err := s.store.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	if b.Size() > maxText {
+		return nil, shardify.Corrupt(-1, "%d bytes; at most %d are believed", b.Size(), maxText)
+	}
+	buf := make([]byte, b.Size())
+	n, err := b.ReadAt(buf, 0)
+	if n == len(buf) {
+		return buf, nil
+	}
+	if err == nil || err == io.EOF {
+		return nil, shardify.Corrupt(int64(n), "ends here, %d bytes before its size", len(buf)-n)
+	}
+	return nil, err
+}
