@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/shardify/shardify"
 )
@@ -24,11 +26,12 @@ func (j *Job) ahead(ctx context.Context, spans []shardify.Span, use func(result)
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	queue := make(chan chan result, j.readers())
+	var waits atomic.Bool // a read was slow
 	wg.Add(1)
 	go func() {
 		defer wg.Done()
 		defer close(queue)
-		j.produce(ctx, &wg, spans, queue)
+		j.produce(ctx, &wg, spans, queue, &waits)
 	}()
 	var failed error
 	done := 0
@@ -68,7 +71,7 @@ type request struct {
 
 // produce grants memory and hands out reads: spans of runs to one reader that
 // keeps their order, independent spans to several.
-func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.Span, queue chan<- chan result) {
+func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.Span, queue chan<- chan result, waits *atomic.Bool) {
 	free := make(chan request)
 	ordered := make(chan request, cap(queue))
 	defer close(free)
@@ -77,7 +80,7 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			j.serve(ctx, in)
+			j.serve(ctx, in, waits)
 		}()
 	}
 	readers, inOrder := 0, false
@@ -99,7 +102,7 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 				inOrder = true
 			}
 			ordered <- r
-		case readers < j.readers():
+		case readers == 0 || readers < j.readers() && waits.Load():
 			select {
 			case free <- r:
 			default:
@@ -114,11 +117,15 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 }
 
 // serve reads what it is asked for until the channel is closed.
-func (j *Job) serve(ctx context.Context, in <-chan request) {
+func (j *Job) serve(ctx context.Context, in <-chan request, waits *atomic.Bool) {
 	l := lane{source: j.Source}
 	defer l.close()
 	for r := range in {
+		start := time.Now()
 		r.batch, r.err = l.read(ctx, r.span, r.mem)
+		if time.Since(start) > slow*time.Duration(1+r.span.Bytes>>20) {
+			waits.Store(true)
+		}
 		r.to <- r.result
 	}
 }

@@ -28,8 +28,9 @@ import (
 const PlanVersion = 1
 
 // SpanBytes is the decoded size that spans aim at. It is part of the plan's
-// rules and never derived from memory or jobs.
-const SpanBytes = 4 << 20
+// rules and never derived from memory or jobs. 1 MiB passes from reader to writer
+// within the second-level cache: 4 MiB cost a tenth more on 100,000 small files.
+const SpanBytes = 1 << 20
 
 // Choices of OnError.
 const (
@@ -92,11 +93,11 @@ type PlannedShard struct {
 type Unit struct{ Lo, Hi int }
 
 // DefaultShardSize is the target for a set of so many output bytes: a sixteenth
-// of a small set, so that jobs have something to share, between 64 and 256 MiB;
+// of a small set, so that jobs share it evenly, between 32 and 256 MiB;
 // growing to 2 GiB so that large sets have at most 4,000 shards.
 func DefaultShardSize(total int64) int64 {
 	const mib = 1 << 20
-	size := min(max(total/16, 64*mib), 256*mib)
+	size := min(max(total/16, 32*mib), 256*mib)
 	return min(max(size, total/4000), 2048*mib)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
@@ -44,9 +45,15 @@ func (j *Job) jobs() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// readers is how many goroutines read ahead for one unit: storage that is not in
-// memory wants several requests in flight whatever the number of jobs.
+// readers is the most goroutines that read ahead for one unit: storage that is
+// not in memory wants several requests in flight whatever the number of jobs.
 func (j *Job) readers() int { return max(2, 4*runtime.GOMAXPROCS(0)/j.jobs()) }
+
+// slow is the time for a mebibyte from which a read is taken to wait for storage
+// (or to decode), so that more of them at once are worth their memory. From the
+// page cache one reader is ahead of the writer, and eight only push each other's
+// data out of the processor's cache.
+const slow = 5 * time.Millisecond
 
 // Work does the units that have no receipt yet.
 func (j *Job) Work(ctx context.Context, units []int) error {

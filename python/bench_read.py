@@ -84,10 +84,10 @@ def bench(folder: str) -> None:
         return DataLoader(d, None, sampler=BatchSampler(r.tolist(), BATCH, False), **kw)
 
     tensors = shardify.collate()
-    rate("DataLoader over an array, one column, item by item", rows, lambda r: drain(loader(flat, r, False)))
-    rate("DataLoader, one column, item by item", rows, lambda r: drain(loader(x, r, False, collate_fn=tensors)))
-    rate("DataLoader, 8 fields, item by item", rows, lambda r: drain(loader(ds, r, False, collate_fn=tensors)))
-    rate("DataLoader, 8 fields, by batch", rows, lambda r: drain(loader(ds, r, True, collate_fn=tensors)))
+    rate("DataLoader over an array, one column", rows, lambda r: drain(loader(flat, r, False)))
+    rate("DataLoader, one column", rows, lambda r: drain(loader(x, r, False, collate_fn=tensors)))
+    rate("DataLoader, 8 fields", rows, lambda r: drain(loader(ds, r, False, collate_fn=tensors)))
+    rate("DataLoader, 8 fields, BatchSampler", rows, lambda r: drain(loader(ds, r, True, collate_fn=tensors)))
 
 
 def main() -> None:

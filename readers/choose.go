@@ -162,7 +162,7 @@ func count(dir string) (census, error) {
 			name := e.Name()
 			switch {
 			case strings.HasPrefix(name, ".") || strings.EqualFold(name, "thumbs.db"):
-			case e.IsDir():
+			case e.IsDir() || e.Type()&fs.ModeSymlink != 0 && isDir(filepath.Join(next, name)):
 				queue = append(queue, filepath.Join(next, name))
 			default:
 				c.add(filepath.Join(next, name))
@@ -170,6 +170,11 @@ func count(dir string) (census, error) {
 		}
 	}
 	return c, nil
+}
+
+func isDir(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && st.IsDir()
 }
 
 func (c *census) add(name string) {

@@ -81,6 +81,17 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 	}
 }
 
+func TestLinkedFoldersCount(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"real/1.npz": zipf, "in/": ""})
+	if err := errors.Join(os.Symlink("../real", filepath.Join(dir, "in", "link")), os.Symlink("..", filepath.Join(dir, "in", "up"))); err != nil {
+		t.Skip(err)
+	}
+	if f, why, err := Choose(context.Background(), "", []string{filepath.Join(dir, "in")}); err != nil || f.Name != "npz" {
+		t.Errorf("%s (%s), %v", f.Name, why, err)
+	}
+}
+
 func TestFormatAskedForWins(t *testing.T) {
 	if f, why, err := Choose(context.Background(), "files", []string{"a.npz"}); err != nil || f.Name != "files" || why != "asked for" {
 		t.Errorf("%s (%s), %v", f.Name, why, err)

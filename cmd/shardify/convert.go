@@ -40,33 +40,28 @@ shardify convert --recipe train.yaml --dry-run`,
 
 func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
 	x, err := cli.Prepare(ctx, s, p.machine)
-	if x != nil {
-		defer x.Job.Source.Close()
-	}
 	if err != nil {
 		return err
 	}
+	defer x.Job.Source.Close()
 	if dry {
 		p.showPlan(x)
 		p.Result("nothing written (--dry-run)")
 		return nil
 	}
 	p.notePlan(x)
-	if x.State == cli.StateComplete {
-		if err := x.Store.Clean(); err != nil {
-			return err
-		}
+	if err := x.Clear(); err != nil {
+		return err
+	}
+	switch x.State {
+	case cli.StateComplete:
 		m, err := x.Manifest()
 		if err != nil {
 			return cli.Hint(err, "verify "+cli.Quote(x.Output)+" tells what is damaged")
 		}
 		return p.outcome("already complete", x, m, 0)
-	}
-	if x.State == cli.StateResume {
+	case cli.StateResume:
 		p.Note("%-9sthe same conversion was begun here and goes on", "resume")
-	}
-	if err := x.Clear(); err != nil {
-		return err
 	}
 	limitMemory(x.Memory)
 	start := time.Now()

@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// quickExit keeps the race detector from waiting a second at the end of every
+// process.
+const quickExit = "atexit_sleep_ms=0"
+
 func try(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,7 +50,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("PATH", e.Getenv("PATH"))
+			e.Setenv("GORACE", quickExit)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -196,6 +200,7 @@ func makePhotos(args []string) error {
 func start(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	c := &exec.Cmd{Path: os.Args[0], Args: append([]string{"shardify"}, args...), Stderr: new(bytes.Buffer)}
+	c.Env = append(os.Environ(), "GORACE="+quickExit)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -23,12 +23,10 @@ shardify merge photos-shards`,
 			return err
 		}
 		x, err := cli.Prepare(c.Context(), s, p.machine)
-		if x != nil {
-			defer x.Job.Source.Close()
-		}
 		if err != nil {
 			return err
 		}
+		defer x.Job.Source.Close()
 		if err := x.Clear(); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/store"
 	"github.com/spf13/pflag"
 )
 
@@ -234,5 +235,24 @@ func TestObjectsAreOneLineWithTheTypeFirst(t *testing.T) {
 	o.Result("not with --json")
 	if want := "{\"type\":\"a\"}\n{\"type\":\"b\",\"x\":\"1\\n2\"}\n"; out.String() != want {
 		t.Errorf("%q, want %q", &out, want)
+	}
+}
+
+func TestOutputThatDoesNotFitNamesBothNumbers(t *testing.T) {
+	prepared := func(free int64) *Prepared {
+		return &Prepared{Output: "out", Store: store.NewDir(t.TempDir(), store.SyncNone), Free: free, Job: &convert.Job{},
+			Plan: &convert.Plan{OutputBytes: 3 << 20, Table: &shardify.Table{}}}
+	}
+	err := (&Settings{}).space(prepared(1 << 20))
+	if err == nil || err.Error() != "the output needs about 3 MiB, out has 1 MiB free" || len(Hints(err)) == 0 {
+		t.Errorf("too little space: %v, hints %q", err, Hints(err))
+	}
+	for _, free := range []int64{-1, 3 << 20} {
+		if err := (&Settings{}).space(prepared(free)); err != nil {
+			t.Errorf("%d bytes free: %v", free, err)
+		}
+	}
+	if err := (&Settings{MaxOutput: 1 << 20}).space(prepared(-1)); err == nil || !strings.Contains(err.Error(), "about 3 MiB, --max-output is 1 MiB") {
+		t.Errorf("over --max-output: %v", err)
 	}
 }

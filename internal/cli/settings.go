@@ -100,8 +100,11 @@ func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err 
 	if err := p.compare(s.Fresh); err != nil {
 		return nil, err
 	}
+	if err := s.space(p); err != nil {
+		return nil, err
+	}
 	p.finish()
-	return p, s.space(p)
+	return p, nil
 }
 
 func (p *Prepared) choose(jobs int, memory int64, m host.Machine) {

@@ -43,7 +43,7 @@ func signals(parent context.Context, patience time.Duration, exit func(code int)
 					cancel(convert.ErrStopped)
 				}
 				if late == nil {
-					_ = patience
+					late = time.After(patience)
 				}
 			case <-late:
 				exit(code)

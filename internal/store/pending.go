@@ -36,13 +36,6 @@ func (p *pending) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// WritePieces appends the pieces in order, without joining them first.
-func (p *pending) WritePieces(pieces [][]byte) error {
-	n, err := writePieces(p.File, pieces)
-	p.wrote(n)
-	return err
-}
-
 func (p *pending) WriteAt(b []byte, off int64) (int, error) {
 	n, err := p.File.WriteAt(b, off)
 	p.wrote(int64(n))

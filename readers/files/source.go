@@ -201,8 +201,8 @@ func (s *source) appendKey(dst []byte, k int64) []byte {
 // maxTarName is the longest name that a tar member can have.
 const maxTarName = 100
 
-// CheckKeys applies check to every key, and, if up to memberMax bytes (a dot and
-// a member's name) are appended to them, that this fits into a tar.
+// CheckKeys applies check to every key, and, if a dot and member names of up to
+// memberMax bytes are appended to them, that this fits into a tar.
 func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	var bad places
 	var key []byte
