@@ -43,8 +43,8 @@ func TestHeaderEqualsArchiveTar(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s: header\n%q, archive/tar has\n%q", c.name, got, want)
 		}
-		key, member, _ := strings.Cut(c.name[strings.LastIndexByte(c.name, '/')+1:], ".")
-		key = c.name[:len(c.name)-len(member)-1]
+		_, member, _ := strings.Cut(c.name[strings.LastIndexByte(c.name, '/')+1:], ".")
+		key := c.name[:len(c.name)-len(member)-1]
 		tail := NewTarTail(member)
 		clear(got)
 		tail.Put(got, []byte(key), TarSum([]byte(key)), c.size)

@@ -76,8 +76,7 @@ func sniff(head []byte, name string) bool {
 	}
 	var buf [nameMax]byte
 	base := []byte(name)
-	ext := string(normalise(buf[:0], base[stemEnd(base, true):]))
-	return imageTypes[ext]
+	return imageTypes[string(normalise(buf[:0], base[stemEnd(base, true):]))]
 }
 
 // media is the Media of a field whose extension ends in last.

@@ -143,10 +143,10 @@ func timeUnit(s string) (unit string, ok bool) {
 	if s == "" {
 		return "generic", true
 	}
-	unit, ok = strings.CutPrefix(s, "[")
-	if unit, ok = strings.CutSuffix(unit, "]"); !ok || !strings.HasPrefix(s, "[") {
+	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") || len(s) < 2 {
 		return "", false
 	}
+	unit = s[1 : len(s)-1]
 	name := strings.TrimLeft(unit, "0123456789")
 	switch name {
 	case "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic":
