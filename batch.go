@@ -18,6 +18,9 @@ type Span struct {
 	Run    uint32
 	Lo, Hi int64
 	Bytes  int64 // decoded: exact or an upper bound where the format knows, else an estimate
+	// Stream is set for one large sample whose receiver takes columns as Stream;
+	// readers may ignore it.
+	Stream bool
 }
 
 // Samples is Hi - Lo.
@@ -34,6 +37,11 @@ type Column struct {
 	Offsets [][]int64
 	// Valid has one byte per sample, 0 or 1; nil means all are present.
 	Valid []byte
+	// Stream, if set, stands for Data: it yields the StreamBytes bytes in order, in
+	// pieces that are valid during the call. It is called once, before the arena is
+	// released. Only a span with Stream set brings such columns.
+	Stream      func(yield func(piece []byte) error) error
+	StreamBytes int64
 }
 
 // Bytes is the memory that the column's data takes.
@@ -134,8 +142,12 @@ func (c *Column) check(samples int) error {
 		}
 		n = o[len(o)-1]
 	}
-	if size := int64(c.ElemBytes()); int64(len(c.Data)) != n*size {
-		return fmt.Errorf("field %s has %d bytes for %d elements of %d: %w", c.Name, len(c.Data), n, size, ErrSchema)
+	have := int64(len(c.Data))
+	if c.Stream != nil {
+		have = c.StreamBytes
+	}
+	if size := int64(c.ElemBytes()); have != n*size {
+		return fmt.Errorf("field %s has %d bytes for %d elements of %d: %w", c.Name, have, n, size, ErrSchema)
 	}
 	if c.Valid != nil && len(c.Valid) != samples {
 		return fmt.Errorf("field %s has %d valid marks for %d samples: %w", c.Name, len(c.Valid), samples, ErrSchema)

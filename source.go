@@ -149,6 +149,8 @@ type SinkFormat struct {
 	Help    string
 	Ext     string // of shards, with the dot
 	Options []Option
+	// Streams: the sinks take columns that come as Stream.
+	Streams bool
 	// Check refuses a schema that the format cannot carry, at plan time, and
 	// says what would help.
 	Check func(schema []Field, keyed bool, o Options) error

@@ -85,6 +85,7 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 	}
 	readers, inOrder := 0, false
 	for _, s := range spans {
+		s.Stream = j.streams(s)
 		mem, err := j.Pool.Grant(ctx, j.Plan.memory(s))
 		if err != nil {
 			err = context.Cause(ctx)
@@ -114,6 +115,16 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 			free <- r
 		}
 	}
+}
+
+// streamFrom is the size of a sample that is passed on in pieces where reader and
+// sink can: fresh memory for it costs more than reading it.
+const streamFrom = 8 << 20
+
+// streams tells whether a span may bring columns as streams. With skips allowed
+// damage must be found before the sink has a part of it.
+func (j *Job) streams(s shardify.Span) bool {
+	return j.Sink.Streams && s.Bytes >= streamFrom && s.Samples() == 1 && j.Plan.OnError != OnErrorSkip
 }
 
 // serve reads what it is asked for until the channel is closed.

@@ -184,10 +184,10 @@ func (w *worker) open() error {
 // write routes a batch to its shard. There is one output; splits and buckets
 // will have several, chosen here.
 func (w *worker) write(b *shardify.Batch) error {
-	w.proofs.add(b.Proofs...)
 	if err := w.sink.Write(b); err != nil {
 		return err
 	}
+	w.proofs.add(b.Proofs...) // after Write: streams have theirs at their end
 	w.rec.Shard.Samples += int64(b.Samples)
 	return nil
 }

@@ -78,6 +78,10 @@ func (j *job) column(c int) error {
 	if j.src.byFile {
 		lo, hi = 0, r.rows
 	}
+	if j.passes(c, &r) {
+		j.pass(c, &r, lo, hi)
+		return nil
+	}
 	out := j.outputs(c, &r, (hi-lo)*r.perRow)
 	var err error
 	switch {

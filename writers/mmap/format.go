@@ -21,6 +21,7 @@ var Format = shardify.SinkFormat{
 	Name:        index.FormatMmap,
 	Help:        "whole columns as tensors, one safetensors file per shard; opens without copying",
 	Ext:         ".safetensors",
+	Streams:     true,
 	Check:       check,
 	SampleBytes: sampleBytes,
 	New:         New,

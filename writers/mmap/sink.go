@@ -116,10 +116,27 @@ func (s *sink) column(i int, at *index.ColumnTensors, c *shardify.Column, sample
 			return err
 		}
 	}
-	if err := s.tensors[at.Values].write(c.Data, rows); err != nil || at.Valid < 0 {
+	if err := s.values(&s.tensors[at.Values], c, rows); err != nil || at.Valid < 0 {
 		return err
 	}
 	return s.valid(&s.tensors[at.Valid], c.Valid, samples)
+}
+
+// values appends the column's data, which may come in pieces.
+func (s *sink) values(t *tensor, c *shardify.Column, rows int64) error {
+	if c.Stream == nil {
+		return t.write(c.Data, rows)
+	}
+	var got int64
+	err := c.Stream(func(p []byte) error {
+		got += int64(len(p))
+		return t.write(p, 0)
+	})
+	if err == nil && got != c.StreamBytes {
+		err = shardify.Mismatch("field %s: %d bytes came of %d", c.Name, got, c.StreamBytes)
+	}
+	t.rows += rows
+	return err
 }
 
 // offsets appends the ends of the lists, counted from the shard's beginning.

@@ -1,0 +1,93 @@
+package npz
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/shardify/shardify"
+)
+
+// passes tells whether column c of the span can be handed on as it stands in the
+// file, piece by piece, instead of being held in memory.
+func (j *job) passes(c int, r *region) bool {
+	if !j.span.Stream || r.method != stored || r.scattered() || len(r.item.leaves) != 1 {
+		return false
+	}
+	l := &r.item.leaves[0]
+	return j.straight(l, r) && !l.scalar.isText() && !l.scalar.repairs() && int64(l.values()*l.scalar.size)*r.perRow == r.rowBytes
+}
+
+// straight: the leaf is the whole of the item.
+func (j *job) straight(l *leaf, r *region) bool {
+	return len(l.runs) == 1 && l.runs[0] == 0 && l.runBytes == l.values()*l.scalar.size
+}
+
+// pass adds column c to the batch as a stream of the file's bytes. The stream
+// opens the file itself: the reader may have gone on to the next one by the time
+// it is read.
+func (j *job) pass(c int, r *region, lo, hi int64) {
+	b, input := j.batch, j.group.files[j.fileIndex].input
+	proof := shardify.Proof{
+		Input: input, Object: j.object + uint32(c), Lo: int64(r.head) + lo*r.rowBytes, Hi: int64(r.head) + hi*r.rowBytes,
+		Total: r.size(), Want: r.crc,
+	}
+	col := shardify.Column{Field: j.src.schema[len(b.Columns)], StreamBytes: proof.Hi - proof.Lo}
+	feed := inPlace{ctx: j.ctx, pos: r.off + proof.Lo, sums: r.flags&hasSum != 0}
+	if lo == 0 {
+		proof.Lo, feed.sum = 0, r.headSum // openFile has read the header
+	}
+	path, object, size := j.src.table.Path(int(input)), j.objectName(c), j.group.files[j.fileIndex].size
+	left := col.StreamBytes
+	ctx := j.ctx
+	col.Stream = func(yield func([]byte) error) error {
+		err := streamFile(ctx, path, size, feed, left, func(sum uint32, p []byte) error {
+			proof.Sum = sum
+			return yield(p)
+		})
+		if err != nil {
+			return shardify.Annotate(err, "read", path, object)
+		}
+		if feed.sums {
+			b.Proofs = append(b.Proofs, proof)
+		}
+		return nil
+	}
+	if col.Ragged {
+		col.Offsets = [][]int64{j.even(int(j.span.Samples()), int(col.StreamBytes)/max(col.ElemBytes(), 1))}
+	}
+	b.Columns = append(b.Columns, col)
+	if col.Ragged {
+		b.Columns = append(b.Columns, j.shapeColumn(c))
+	}
+}
+
+// streamFile yields left bytes of a file in pieces that stay in the processor's
+// cache, with the sum of all so far.
+func streamFile(ctx context.Context, path string, size int64, feed inPlace, left int64, yield func(sum uint32, p []byte) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if fi.Size() != size {
+		return fmt.Errorf("changed since the plan: it has %d bytes, had %d", fi.Size(), size)
+	}
+	feed.f, feed.ctx = f, ctx
+	buf := make([]byte, min(left, chunkBytes))
+	for left > 0 {
+		p := buf[:min(left, int64(len(buf)))]
+		if err := feed.fill(p); err != nil {
+			return err
+		}
+		if err := yield(feed.sum, p); err != nil {
+			return err
+		}
+		left -= int64(len(p))
+	}
+	return nil
+}
