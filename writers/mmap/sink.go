@@ -68,6 +68,33 @@ func (s *sink) place() error {
 	return nil
 }
 
+// placeAll gives the other tensors their places too, when the first batch is the
+// whole shard: nothing is spilled then. Nothing was flushed so far.
+func (s *sink) placeAll(b *shardify.Batch) (err error) {
+	lo := s.layout.HeaderBytes
+	for i := range s.tensors {
+		if s.tensors[i].at < 0 {
+			s.tensors[i].at = lo
+		}
+		c := b.Keys
+		if k := s.layout.Tensors[i].Column; k >= 0 {
+			c = &b.Columns[k]
+		}
+		count := s.layout.Count(i, s.spec.Samples)
+		switch s.layout.Tensors[i].Lead {
+		case index.LeadLists:
+			count = c.Offsets[0][b.Samples] + 1
+		case index.LeadElements:
+			last := c.Offsets[len(c.Offsets)-1]
+			count = last[len(last)-1]
+		}
+		if lo, err = s.layout.End(i, lo, count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Write appends the batch's samples.
 func (s *sink) Write(b *shardify.Batch) error {
 	if s.done {
@@ -82,6 +109,11 @@ func (s *sink) Write(b *shardify.Batch) error {
 func (s *sink) write(b *shardify.Batch) error {
 	if err := s.match(b); err != nil {
 		return err
+	}
+	if s.samples == 0 && s.spec.Exact && int64(b.Samples) == s.spec.Samples {
+		if err := s.placeAll(b); err != nil {
+			return err
+		}
 	}
 	for i := range b.Columns {
 		if err := s.column(i, &s.layout.Columns[i], &b.Columns[i], b.Samples); err != nil {
