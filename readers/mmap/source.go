@@ -4,20 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"iter"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/dataset"
 )
-
-// maxManifest bounds the text of a manifest: a million shards take 200 MiB.
-const maxManifest = 1 << 30
 
 // survey is what a plan keeps of the inputs.
 type survey struct {
@@ -59,111 +52,37 @@ func Open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 			return nil, shardify.Annotate(err, "open", s.manifest(i), "")
 		}
 	}
-	if err := s.project(a.Columns); err != nil {
+	if s.schema, s.wanted, err = dataset.Project(s.survey.Schema, a.Columns); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
 // manifest is the path of input i's manifest.
-func (s *source) manifest(i int) string {
-	p := s.table.Path(i)
-	if filepath.Base(p) == index.ManifestName {
-		return p
-	}
-	return filepath.Join(p, index.ManifestName)
+func (s *source) manifest(i int) string { return dataset.ManifestPath(s.table.Path(i)) }
+
+func (s *source) shardPath(input int, name string) string {
+	return dataset.FilePath(s.table.Path(input), name)
 }
 
 // read surveys the inputs: manifests, and the sizes of the shards they name.
 func (s *source) read(ctx context.Context) error {
-	if s.table.Len() == 0 {
-		return shardify.Unsupported("no input: want the folder of a data set")
-	}
-	for i := range s.table.Len() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := s.readOne(i); err != nil {
-			return shardify.Annotate(err, "open", s.manifest(i), "")
-		}
-	}
-	return nil
-}
-
-func (s *source) readOne(i int) error {
-	m, err := readManifest(s.manifest(i))
+	sets, err := dataset.Read(ctx, s.table, index.FormatMmap)
 	if err != nil {
 		return err
 	}
-	switch {
-	case len(m.Splits) > 0:
-		names := make([]string, 0, len(m.Splits))
-		for n := range m.Splits {
-			names = append(names, n)
+	s.survey.Schema, s.survey.Keyed = sets[0].Schema, sets[0].Keyed
+	for i, m := range sets {
+		shards := make([]shard, len(m.Shards))
+		for j, sh := range m.Shards {
+			shards[j] = shard{Shard: sh}
+			if err := dataset.CheckFile(s.shardPath(i, sh.Name), sh.Bytes); err != nil {
+				return shardify.Annotate(err, "open", s.manifest(i), "")
+			}
 		}
-		slices.Sort(names)
-		return shardify.Unsupported("a set of splits: name one of its folders %s", strings.Join(names, ", "))
-	case m.Format != index.FormatMmap:
-		return shardify.Unsupported("a data set of %s shards", m.Format)
-	case i == 0:
-		s.survey.Schema, s.survey.Keyed = m.Schema, m.Keyed
-	default:
-		if err := s.same(m); err != nil {
-			return err
-		}
-	}
-	shards := make([]shard, len(m.Shards))
-	for j, sh := range m.Shards {
-		shards[j] = shard{Shard: sh}
-		st, err := os.Stat(s.shardPath(i, sh.Name))
-		if err != nil {
-			return err
-		}
-		if !st.Mode().IsRegular() || st.Size() != sh.Bytes {
-			return shardify.Corrupt(-1, "shard %s: the manifest says %d bytes, the file has %d", sh.Name, sh.Bytes, st.Size())
-		}
-	}
-	s.Inputs = append(s.Inputs, shards)
-	return nil
-}
-
-func readManifest(name string) (*index.Manifest, error) {
-	st, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	if st.Size() > maxManifest {
-		return nil, shardify.Unsupported("manifest of %d bytes", st.Size())
-	}
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return index.DecodeManifest(b)
-}
-
-// same compares the schema of a further input with the first one's.
-func (s *source) same(m *index.Manifest) error {
-	if m.Keyed != s.survey.Keyed {
-		return shardify.Mismatch("keyed is %v, but %v in %s", m.Keyed, s.survey.Keyed, s.manifest(0))
-	}
-	text := func(f []shardify.Field) string { b, _ := json.Marshal(f); return string(b) }
-	for i := range min(len(m.Schema), len(s.survey.Schema)) {
-		if a, b := m.Schema[i:i+1], s.survey.Schema[i:i+1]; text(a) != text(b) {
-			return shardify.Mismatch("field %d is %s, but %s in %s", i, text(a), text(b), s.manifest(0))
-		}
-	}
-	if a, b := len(m.Schema), len(s.survey.Schema); a != b {
-		return shardify.Mismatch("%d fields, but %d in %s", a, b, s.manifest(0))
+		s.Inputs = append(s.Inputs, shards)
 	}
 	return nil
-}
-
-func (s *source) shardPath(input int, name string) string {
-	return filepath.Join(filepath.Dir(s.manifest(input)), filepath.FromSlash(name))
 }
 
 // number finds where each shard's samples begin, and refuses counts that its
@@ -205,45 +124,6 @@ func (s *source) sampleBytes(fields []shardify.Field, offsets bool) (n int64) {
 		}
 	}
 	return n
-}
-
-// project keeps the fields that match one of the globs, with their companions.
-func (s *source) project(globs []string) error {
-	all := s.survey.Schema
-	want := make([]bool, len(all))
-	for _, g := range globs {
-		found := false
-		for i := range all {
-			ok, err := path.Match(g, all[i].Name)
-			if err != nil {
-				return fmt.Errorf("columns %q: %w", g, err)
-			}
-			want[i] = want[i] || ok
-			found = found || ok
-		}
-		if !found {
-			return shardify.Mismatch("columns %q: the data set has no such field", g)
-		}
-	}
-	for i := range all {
-		if len(globs) > 0 && !want[i] {
-			continue
-		}
-		want[i] = true
-		if j := shardify.FieldIndex(all, all[i].Name+shardify.ShapeSuffix); j >= 0 && all[i].Ragged {
-			want[j] = true
-		}
-		if j := shardify.FieldIndex(all, all[i].Name+shardify.ExtSuffix); j >= 0 && all[i].Media == "image" {
-			want[j] = true
-		}
-	}
-	for i := range all {
-		if want[i] {
-			s.schema = append(s.schema, all[i])
-			s.wanted = append(s.wanted, i)
-		}
-	}
-	return nil
 }
 
 func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }

@@ -4,20 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/dataset"
 )
-
-// maxManifest bounds the text of a manifest: a million shards take 300 MiB.
-const maxManifest = 1 << 30
 
 // survey is what a plan keeps of the inputs.
 type survey struct {
@@ -73,7 +66,7 @@ func Open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 			return nil, shardify.Annotate(err, "open", s.manifest(i), "")
 		}
 	}
-	if err := s.project(a.Columns); err != nil {
+	if s.schema, s.wanted, err = dataset.Project(s.survey.Schema, a.Columns); err != nil {
 		return nil, err
 	}
 	s.setOverhead()
@@ -81,109 +74,32 @@ func Open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 }
 
 // manifest is the path of input i's manifest.
-func (s *source) manifest(i int) string {
-	p := s.table.Path(i)
-	if filepath.Base(p) == index.ManifestName {
-		return p
-	}
-	return filepath.Join(p, index.ManifestName)
-}
+func (s *source) manifest(i int) string { return dataset.ManifestPath(s.table.Path(i)) }
 
 func (s *source) shardPath(input int, name string) string {
-	return filepath.Join(filepath.Dir(s.manifest(input)), filepath.FromSlash(name))
+	return dataset.FilePath(s.table.Path(input), name)
 }
 
 // read surveys the inputs: manifests, and the sizes of the shards they name.
 func (s *source) read(ctx context.Context) error {
-	if s.table.Len() == 0 {
-		return shardify.Unsupported("no input: want the folder of a data set")
-	}
-	for i := range s.table.Len() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := s.readOne(i); err != nil {
-			return shardify.Annotate(err, "open", s.manifest(i), "")
-		}
-	}
-	return nil
-}
-
-func (s *source) readOne(i int) error {
-	m, err := readManifest(s.manifest(i))
+	sets, err := dataset.Read(ctx, s.table, index.FormatWDS)
 	if err != nil {
 		return err
 	}
-	switch {
-	case len(m.Splits) > 0:
-		return shardify.Unsupported("a set of splits: name one of its folders %s", strings.Join(slices.Sorted(maps.Keys(m.Splits)), ", "))
-	case m.Format != index.FormatWDS:
-		return shardify.Unsupported("a data set of %s shards", m.Format)
-	case i == 0:
-		s.survey.Schema, s.survey.Keyed, s.Members = m.Schema, m.Keyed, m.Members
-	default:
-		if err := s.same(m); err != nil {
-			return err
-		}
-	}
-	var shards []shard
-	for _, sh := range m.Shards {
-		for name, size := range map[string]int64{sh.Name: sh.Bytes, sh.Name + index.TarIndexExt: index.TarIndexBytes(sh.Samples)} {
-			if err := checkFile(s.shardPath(i, name), size); err != nil {
-				return err
+	s.survey.Schema, s.survey.Keyed, s.Members = sets[0].Schema, sets[0].Keyed, sets[0].Members
+	for i, m := range sets {
+		var shards []shard
+		for _, sh := range m.Shards {
+			err := dataset.CheckFile(s.shardPath(i, sh.Name), sh.Bytes)
+			if err == nil {
+				err = dataset.CheckFile(s.shardPath(i, sh.Name+index.TarIndexExt), index.TarIndexBytes(sh.Samples))
 			}
+			if err != nil {
+				return shardify.Annotate(err, "open", s.manifest(i), "")
+			}
+			shards = append(shards, shard{Name: sh.Name, Samples: sh.Samples, Bytes: sh.Bytes})
 		}
-		shards = append(shards, shard{Name: sh.Name, Samples: sh.Samples, Bytes: sh.Bytes})
-	}
-	s.Inputs = append(s.Inputs, shards)
-	return nil
-}
-
-func checkFile(name string, size int64) error {
-	st, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	if !st.Mode().IsRegular() || st.Size() != size {
-		return shardify.Corrupt(-1, "%s: the manifest says %d bytes, the file has %d", filepath.Base(name), size, st.Size())
-	}
-	return nil
-}
-
-func readManifest(name string) (*index.Manifest, error) {
-	st, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	if st.Size() > maxManifest {
-		return nil, shardify.Unsupported("manifest of %d bytes", st.Size())
-	}
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return index.DecodeManifest(b)
-}
-
-// same compares a further input with the first one.
-func (s *source) same(m *index.Manifest) error {
-	if m.Keyed != s.survey.Keyed {
-		return shardify.Mismatch("keyed is %v, but %v in %s", m.Keyed, s.survey.Keyed, s.manifest(0))
-	}
-	text := func(f []shardify.Field) string { b, _ := json.Marshal(f); return string(b) }
-	for i := range min(len(m.Schema), len(s.survey.Schema)) {
-		if a, b := m.Schema[i:i+1], s.survey.Schema[i:i+1]; text(a) != text(b) {
-			return shardify.Mismatch("field %d is %s, but %s in %s", i, text(a), text(b), s.manifest(0))
-		}
-	}
-	if a, b := len(m.Schema), len(s.survey.Schema); a != b {
-		return shardify.Mismatch("%d fields, but %d in %s", a, b, s.manifest(0))
-	}
-	if !maps.Equal(m.Members, s.Members) {
-		return shardify.Mismatch("members %v, but %v in %s", m.Members, s.Members, s.manifest(0))
+		s.Inputs = append(s.Inputs, shards)
 	}
 	return nil
 }
@@ -213,44 +129,6 @@ func (s *source) number(input int) error {
 		}
 		sh.lo = lo
 		lo += sh.Samples
-	}
-	return nil
-}
-
-// project keeps the fields that match one of the globs, with their companions.
-func (s *source) project(globs []string) error {
-	all := s.survey.Schema
-	want := make([]bool, len(all))
-	for _, g := range globs {
-		found := false
-		for i := range all {
-			ok, err := path.Match(g, all[i].Name)
-			if err != nil {
-				return fmt.Errorf("columns %q: %w", g, err)
-			}
-			want[i] = want[i] || ok
-			found = found || ok
-		}
-		if !found {
-			return shardify.Mismatch("columns %q: the data set has no such field", g)
-		}
-	}
-	for i := range s.members {
-		m := &s.members[i]
-		if len(globs) > 0 && !want[m.Field] {
-			continue
-		}
-		for _, f := range []int{m.Field, m.Shape, m.Ext} {
-			if f >= 0 {
-				want[f] = true
-			}
-		}
-	}
-	for i := range all {
-		if want[i] {
-			s.schema = append(s.schema, all[i])
-			s.wanted = append(s.wanted, i)
-		}
 	}
 	return nil
 }
