@@ -59,7 +59,7 @@ bench: build ## every figure of bench/RESULTS.md, against the named peers on the
 	@sh bench/run.sh
 
 golden: ## rewrite the golden dumps; review the diff
-	go test ./index -run Golden -update
+	go test ./index ./writers/wds -run Golden -update
 
 dist: ## static binaries for linux amd64 and arm64, completions, man pages, SHA256SUMS
 	@VERSION=$(VERSION) sh bench/dist.sh

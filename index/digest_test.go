@@ -1,9 +1,13 @@
 package index
 
 import (
+	"encoding/binary"
 	"hash/crc32"
 	"math/rand/v2"
+	"strings"
 	"testing"
+
+	"github.com/zeebo/xxh3"
 )
 
 func TestDigestIsXXH3OfTheWholeHoweverItIsCut(t *testing.T) {
@@ -59,5 +63,33 @@ func TestCombineCRC32EqualsTheCRCOfTheJoinedBytes(t *testing.T) {
 func BenchmarkCombineCRC32(b *testing.B) {
 	for i := 0; i < b.N; i++ {
 		CombineCRC32(crc32.IEEE, uint32(i), 1, 1<<40-1)
+	}
+}
+
+func TestPieceDigestIsOfPiecesHoweverTheBytesCome(t *testing.T) {
+	b := make([]byte, 3*PieceBytes+777)
+	for i := range b {
+		b[i] = byte(i * i >> 5)
+	}
+	for _, n := range []int{0, 1, PieceBytes - 1, PieceBytes, PieceBytes + 1, 2 * PieceBytes, len(b)} {
+		var outer []byte
+		for at := 0; at < n; at += PieceBytes {
+			s := xxh3.Hash128(b[at:min(at+PieceBytes, n)])
+			outer = binary.BigEndian.AppendUint64(outer, s.Hi)
+			outer = binary.BigEndian.AppendUint64(outer, s.Lo)
+		}
+		want := PiecePrefix + strings.TrimPrefix(DigestOf(outer), DigestPrefix)
+		for _, step := range []int{1 << 30, 1000, PieceBytes, PieceBytes + 512, 4097} {
+			var d PieceDigest
+			for at := 0; at < n; at += step {
+				d.Write(b[at:min(at+step, n)])
+			}
+			if got := d.String(); got != want || got != d.String() || !ValidDigest(got) {
+				t.Errorf("%d bytes in steps of %d: %s, want %s", n, step, got, want)
+			}
+		}
+		if n > 0 && PieceDigestOf(b[:n]) == PieceDigestOf(b[:n-1]) {
+			t.Errorf("%d bytes and one less have one digest", n)
+		}
 	}
 }

@@ -80,7 +80,7 @@ func checkFile(seen map[string]bool, name string, size int64, digest string) err
 	case size < 0:
 		return shardify.Corrupt(-1, "file %q has %d bytes", name, size)
 	case !ValidDigest(digest):
-		return shardify.Corrupt(-1, "file %q: digest %q: want xxh3: and 32 digits", name, digest)
+		return shardify.Corrupt(-1, "file %q: digest %q: want xxh3: or xxh3p: and 32 digits", name, digest)
 	}
 	seen[name] = true
 	return nil

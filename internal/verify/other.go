@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
 )
 
 // maxFlip is the longest text whose every bit is tried against its digest.
@@ -49,7 +50,7 @@ func (s *set) checkFile(f *otherFile) {
 func digestOf(b shardify.Blob) (string, error) {
 	buf := bufferPool.Get().(*buffers)
 	defer bufferPool.Put(buf)
-	d := &digesting{r: b, size: b.Size(), buf: buf.piece}
+	d := &digesting{r: b, size: b.Size(), buf: buf.piece, digest: new(index.Digest)}
 	return d.rest()
 }
 

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
 )
 
 // pieceBytes is how much of a shard is in memory at a time.
@@ -40,6 +39,12 @@ func (w *watched) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
+// hasher is a digest in the making: that of a tar or of any other file.
+type hasher interface {
+	io.Writer
+	String() string
+}
+
 // digesting digests a file from its beginning to its end while a walk reads from
 // it, mostly forward: what the walk reads is digested on its way, what it leaves
 // out is read for the digest alone.
@@ -48,7 +53,7 @@ type digesting struct {
 	size   int64
 	buf    []byte
 	done   int64 // bytes digested
-	digest index.Digest
+	digest hasher
 }
 
 // ReadAt serves the walk.

@@ -128,7 +128,7 @@ func TestTarsThatWereWrittenWrong(t *testing.T) {
 			tar, idx := handTar(c.change(append(sample(0), sample(1)...)))
 			name := "shard-000000.tar"
 			m := handSet(t, index.Manifest{Format: "wds", Schema: fields, Members: names},
-				shardify.Shard{Name: name, Samples: 2, Digest: index.DigestOf(tar)}, map[string][]byte{name: tar, name + ".idx": idx})
+				shardify.Shard{Name: name, Samples: 2, Digest: index.PieceDigestOf(tar)}, map[string][]byte{name: tar, name + ".idx": idx})
 			for _, part := range []Part{{}, PartNone} { // structure is cheap
 				r := check(t, m, func(o *Options) { o.Read = part })
 				if c.what == "" {

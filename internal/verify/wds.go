@@ -19,7 +19,7 @@ func (s *set) wdsShard(r io.ReaderAt, size int64, e *expected, out *result, buf 
 		record = e.Bytes
 	}
 	w := &tarWalk{set: s, e: e, samples: e.Samples}
-	whole := &digesting{r: r, size: size, buf: buf.piece}
+	whole := &digesting{r: r, size: size, buf: buf.piece, digest: new(index.PieceDigest)}
 	if out.read {
 		w.window.Reset(whole, record, buf.window)
 	} else {

@@ -223,7 +223,7 @@ func writeSet(t testing.TB, dir string, schema []shardify.Field, tarred []byte, 
 	if err := os.WriteFile(filepath.Join(dir, "s.tar"), tarred, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	writeIndex(t, dir, schema, int64(len(tarred)), index.DigestOf(tarred), offsets)
+	writeIndex(t, dir, schema, int64(len(tarred)), index.PieceDigestOf(tarred), offsets)
 }
 
 // writeIndex writes all of a data set but its tar.

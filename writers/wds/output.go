@@ -6,11 +6,9 @@ import (
 )
 
 const (
-	// outputBytes is the size of each write. The buffer is hashed and written
-	// while it is in the second-level cache.
-	outputBytes = 256 << 10
-	// directBytes is the length from which data are written from where they are.
-	directBytes = 128 << 10
+	// outputBytes is the size of each write but the last: a piece of the digest,
+	// hashed and written while it is in the second-level cache.
+	outputBytes = index.PieceBytes
 )
 
 // output is a tar in the making: bytes pass through one buffer into the file and
@@ -18,7 +16,7 @@ const (
 // modulo a block, so a header always fits in one piece.
 type output struct {
 	w    shardify.Pending
-	sum  index.Digest
+	sum  index.PieceDigest
 	buf  []byte
 	n    int   // of buf
 	size int64 // before buf
@@ -51,15 +49,14 @@ func (o *output) data(p []byte) error {
 
 // more appends p after a full buffer.
 func (o *output) more(p []byte) error {
-	for len(p) >= directBytes {
+	for len(p) >= outputBytes {
 		if err := o.flush(); err != nil {
 			return err
 		}
-		n := min(len(p), outputBytes) &^ (index.TarBlock - 1)
-		if err := o.put(p[:n]); err != nil {
+		if err := o.put(p[:outputBytes]); err != nil {
 			return err
 		}
-		p = p[n:]
+		p = p[outputBytes:]
 	}
 	for len(p) > 0 {
 		if o.n == len(o.buf) {

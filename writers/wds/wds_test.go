@@ -196,7 +196,7 @@ func TestLengthsAroundTheBuffers(t *testing.T) {
 				w.Write(data[offsets[i]:offsets[i+1]])
 			}
 			w.Close()
-			if !bytes.Equal(files["shard-000000.tar"], want.Bytes()) || rec.Digest != index.DigestOf(want.Bytes()) {
+			if !bytes.Equal(files["shard-000000.tar"], want.Bytes()) || rec.Digest != index.PieceDigestOf(want.Bytes()) {
 				t.Errorf("%d and more bytes first: not the tar of archive/tar", pre)
 			}
 		}
