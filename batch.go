@@ -1,6 +1,9 @@
 package shardify
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // ID is the identity of a sample, from input to disk. Input indexes the
 // source's table, Sample counts within that input from 0.
@@ -122,6 +125,28 @@ func (b *Batch) Check() error {
 	}
 	if b.Keys != nil {
 		return b.Keys.check(b.Samples)
+	}
+	return nil
+}
+
+// Match checks the batch against a sink's schema: its columns, field by field, and
+// all that Check does.
+func (b *Batch) Match(schema []Field) error {
+	if len(b.Columns) != len(schema) {
+		return Mismatch("batch of %d columns for a schema of %d fields", len(b.Columns), len(schema))
+	}
+	if err := b.Check(); err != nil {
+		return err
+	}
+	for i := range b.Columns {
+		c, f := &b.Columns[i], &schema[i]
+		if c.Name != f.Name || c.DType != f.DType || c.Levels != f.Levels || !slices.Equal(c.Shape, f.Shape) {
+			return Mismatch("column %s of %d levels of %s %v for field %s of %d levels of %s %v",
+				c.Name, c.Levels, c.DType, c.Shape, f.Name, f.Levels, f.DType, f.Shape)
+		}
+		if c.Valid != nil && !f.Nullable {
+			return Mismatch("field %s is not nullable, but its column marks missing values", f.Name)
+		}
 	}
 	return nil
 }

@@ -84,9 +84,6 @@ func (t *Table) Root(i int) int { return int(t.root[i]) }
 // Size is the size in bytes of file i, or SizeUnknown.
 func (t *Table) Size(i int) int64 { return t.size[i] }
 
-// SetSize records a size found later.
-func (t *Table) SetSize(i int, size, mtime int64) { t.size[i], t.mtime[i] = size, mtime }
-
 // ModTime is the modification time of file i in nanoseconds since 1970.
 func (t *Table) ModTime(i int) int64 { return t.mtime[i] }
 

@@ -27,10 +27,6 @@ type MmapShard struct {
 // Tensor finds a tensor by name, nil if there is none. It takes a pass over all.
 func (s *MmapShard) Tensor(name string) *Tensor { return s.file.Tensor(name) }
 
-// HeaderDigest is the digest that the manifest has for the shard: of bytes
-// [0, HeaderBytes), which hold the CRC-32C of all others.
-func (s *MmapShard) HeaderDigest() string { return DigestOf(s.file.header) }
-
 // ParseShard reads the header of an mmap shard of size bytes and checks
 // everything that docs/format.md says about it, short of the tensors' contents
 // (CheckTensor).

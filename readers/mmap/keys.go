@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/dataset"
 )
 
 // Keyed is what the manifests say.
@@ -22,8 +22,7 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	defer r.Close()
 	ctx := context.Background()
 	pool := shardify.NewPool(64 << 20)
-	var bad int64
-	var first error
+	names := dataset.KeyCheck{MemberMax: memberMax, Rule: check}
 	for span, err := range keys.Spans(ctx, 1<<20) {
 		if err != nil {
 			return err
@@ -38,21 +37,9 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 			return err
 		}
 		for i := range b.Samples {
-			key := b.Key(i)
-			err := check(key)
-			if err == nil && memberMax > 0 && len(key)+1+memberMax > index.MaxTarName {
-				err = shardify.Mismatch("key %q is %d bytes long, with a member's name of %d it exceeds %d", key, len(key), memberMax, index.MaxTarName)
-			}
-			if err != nil {
-				if bad++; first == nil {
-					first = err
-				}
-			}
+			names.Add(b.Key(i))
 		}
 		mem.Release()
 	}
-	if bad > 1 {
-		return shardify.Mismatch("%d samples have names that do not fit, the first: %v", bad, first)
-	}
-	return first
+	return names.Err()
 }

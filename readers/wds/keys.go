@@ -1,8 +1,8 @@
 package wds
 
 import (
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/dataset"
 )
 
 // Keyed is what the manifest says. Batches of a single set of rows carry Keys
@@ -23,31 +23,15 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	if memberMax <= longest || !s.survey.Keyed {
 		return nil
 	}
-	var bad int64
-	var first error
+	names := dataset.KeyCheck{MemberMax: memberMax, Rule: check}
 	for i := range s.Inputs {
 		for j := range s.Inputs[i] {
-			err := s.eachKey(i, j, func(key []byte) {
-				err := check(key)
-				if err == nil && len(key)+1+memberMax > index.MaxTarName {
-					err = shardify.Mismatch("key %q is %d bytes long, with a dot and a member's name of %d it exceeds %d: shorten the field's name",
-						key, len(key), memberMax, index.MaxTarName)
-				}
-				if err != nil {
-					if bad++; first == nil {
-						first = err
-					}
-				}
-			})
-			if err != nil {
+			if err := s.eachKey(i, j, names.Add); err != nil {
 				return err
 			}
 		}
 	}
-	if bad > 1 {
-		return shardify.Mismatch("%d samples have names that do not fit, the first: %v", bad, first)
-	}
-	return first
+	return names.Err()
 }
 
 // eachKey reads the first header of every sample of a shard.

@@ -12,16 +12,10 @@ func (s *sink) match(b *shardify.Batch) error {
 	if n := s.samples + int64(b.Samples); s.spec.Exact && n > s.spec.Samples {
 		return shardify.Mismatch("samples: %d planned, %d came", s.spec.Samples, n)
 	}
-	if len(b.Columns) != len(s.spec.Schema) {
-		return shardify.Mismatch("batch of %d columns for a schema of %d fields", len(b.Columns), len(s.spec.Schema))
-	}
-	if err := b.Check(); err != nil {
+	if err := b.Match(s.spec.Schema); err != nil {
 		return err
 	}
 	for i := range b.Columns {
-		if err := matchColumn(&b.Columns[i], &s.spec.Schema[i]); err != nil {
-			return err
-		}
 		if err := s.matchCounter(b, i); err != nil {
 			return err
 		}
@@ -31,17 +25,6 @@ func (s *sink) match(b *shardify.Batch) error {
 	}
 	if b.Keys == nil || b.Keys.Levels != 1 || b.Keys.ElemBytes() != 1 {
 		return shardify.Mismatch("batch without keys for a keyed shard")
-	}
-	return nil
-}
-
-func matchColumn(c *shardify.Column, f *shardify.Field) error {
-	if c.Name != f.Name || c.DType != f.DType || c.Levels != f.Levels || !slices.Equal(c.Shape, f.Shape) {
-		return shardify.Mismatch("column %s of %d levels of %s %v for field %s of %d levels of %s %v",
-			c.Name, c.Levels, c.DType, c.Shape, f.Name, f.Levels, f.DType, f.Shape)
-	}
-	if c.Valid != nil && !f.Nullable {
-		return shardify.Mismatch("field %s is not nullable, but its column marks missing values", f.Name)
 	}
 	return nil
 }

@@ -11,10 +11,7 @@ func (s *sink) bind(b *shardify.Batch) error {
 	if n := s.samples + int64(b.Samples); s.spec.Exact && n > s.spec.Samples {
 		return shardify.Mismatch("samples: %d planned, %d came", s.spec.Samples, n)
 	}
-	if len(b.Columns) != len(s.spec.Schema) {
-		return shardify.Mismatch("batch of %d columns for a schema of %d fields", len(b.Columns), len(s.spec.Schema))
-	}
-	if err := b.Check(); err != nil {
+	if err := b.Match(s.spec.Schema); err != nil {
 		return err
 	}
 	if s.spec.Keyed && b.Keys == nil {
@@ -24,7 +21,7 @@ func (s *sink) bind(b *shardify.Batch) error {
 		return shardify.Mismatch("keys are %s of %d levels, want bytes", b.Keys.DType, b.Keys.Levels)
 	}
 	for i := range b.Columns {
-		if err := s.match(b, i); err != nil {
+		if err := s.matchCounter(b, i); err != nil {
 			return err
 		}
 	}
@@ -34,17 +31,10 @@ func (s *sink) bind(b *shardify.Batch) error {
 	return nil
 }
 
-// match checks column i, also that it agrees with the first one of its counter:
-// each member holds its own count, so a reader would find the damage only later.
-func (s *sink) match(b *shardify.Batch, i int) error {
+// matchCounter checks that column i agrees with the first one of its counter: each
+// member holds its own count, so a reader would find the damage only later.
+func (s *sink) matchCounter(b *shardify.Batch, i int) error {
 	c, f := &b.Columns[i], &s.spec.Schema[i]
-	if c.Name != f.Name || c.DType != f.DType || c.Levels != f.Levels || !slices.Equal(c.Shape, f.Shape) {
-		return shardify.Mismatch("column %s of %d levels of %s %v for field %s of %d levels of %s %v",
-			c.Name, c.Levels, c.DType, c.Shape, f.Name, f.Levels, f.DType, f.Shape)
-	}
-	if c.Valid != nil && !f.Nullable {
-		return shardify.Mismatch("field %s is not nullable, but its column marks missing values", f.Name)
-	}
 	if f.Counter == "" {
 		return nil
 	}
