@@ -85,6 +85,9 @@ type SourceFormat struct {
 	Sniff   func(head []byte, name string) bool
 	Options []Option
 	Open    func(ctx context.Context, a OpenArgs) (Source, error)
+	// Outline tells what one file holds, a line each, whether or not it can be
+	// converted; nil for formats whose schema says it all.
+	Outline func(ctx context.Context, file string) ([]string, error)
 }
 
 // Transform changes batches. Its output depends on sample and seed alone: not
@@ -151,6 +154,9 @@ type SinkFormat struct {
 	Options []Option
 	// Streams: the sinks take columns that come as Stream.
 	Streams bool
+	// Frame is how the sinks would have the values of samples laid out; nil, or a
+	// nil result, if they do not care. Such sinks are Framers.
+	Frame func(schema []Field, o Options) *Frame
 	// Check refuses a schema that the format cannot carry, at plan time, and
 	// says what would help.
 	Check func(schema []Field, keyed bool, o Options) error

@@ -6,6 +6,11 @@ npz-stored, npz-deflated   400,000 events in 4 files: x f32[64,7], y i64, mask u
 npz-tenth  the first tenth of npz-stored in one file
 volumes    six NPZ of one sample each, about 140 MB, x f32 and y u8 of differing shapes
 big        4 GiB of stored and of deflated NPZ (on request: gen.py DIR big)
+hdf5       one file of 320,000 such events each: x alone, as contiguous, gzip (gzip-4 and shuffle), lzf, zstd, blosc (lz4 and shuffle), and noise (gzip-4 and shuffle, values that hardly compress); many-chunks (200,000
+           chunks) and many-datasets (10,000 data sets)
+hdf5-big   four gzip-4 and shuffle files with x, y and mask, 2.2 GB decoded
+root       a flat ntuple of 20 columns and 3,000,000 entries (zlib, lz4, zstd), a NanoAOD-like tree of 1,500 jagged branches (zstd, as TTree and RNTuple), a wide tree of 2,600 branches
+root-big   four zstd files with x-like jagged columns, 2 GB decoded
 """
 import io
 import os
@@ -96,17 +101,114 @@ def big(root):
         os.link(f"{root}/deflated/big_0.npz", f"{root}/deflated/big_{i}.npz")
 
 
+def hdf5(root):
+    import h5py
+    import hdf5plugin
+
+    rng = np.random.default_rng(6)
+    x = np.concatenate([events(rng, 80_000)["x"] for _ in range(4)])
+    noise = rng.normal(0, 1, x.shape).astype(np.float32)
+    chunks = (256, 64, 7)
+    for kind, data, how in (
+        ("contiguous", x, {}),
+        ("gzip", x, dict(chunks=chunks, compression="gzip", compression_opts=4, shuffle=True)),
+        ("noise", noise, dict(chunks=chunks, compression="gzip", compression_opts=4, shuffle=True)),
+        ("lzf", x, dict(chunks=chunks, compression="lzf", shuffle=True)),
+        ("zstd", x, dict(chunks=chunks, shuffle=True, **hdf5plugin.Zstd(clevel=3))),
+        ("blosc", x, dict(chunks=chunks, **hdf5plugin.Blosc(cname="lz4", clevel=5, shuffle=1))),
+    ):
+        os.makedirs(f"{root}/{kind}", exist_ok=True)
+        with h5py.File(f"{root}/{kind}/events.h5", "w") as f:
+            f.create_dataset("x", data=data, **how)
+    os.makedirs(f"{root}/many", exist_ok=True)
+    with h5py.File(f"{root}/many/chunks.h5", "w") as f:
+        f.create_dataset("x", data=np.arange(200_000 * 8, dtype=np.int32).reshape(-1, 8), chunks=(1, 8))
+    with h5py.File(f"{root}/many/datasets.h5", "w") as f:
+        for i in range(10_000):
+            f.create_dataset(f"group{i // 100:03d}/data{i % 100:03d}", data=np.arange(16, dtype=np.float32) + i)
+
+
+def hdf5_big(root):
+    import h5py
+
+    rng = np.random.default_rng(7)
+    for i in range(4):
+        parts = [events(rng, 75_000) for _ in range(4)]
+        with h5py.File(f"{root}/events_{i}.h5", "w") as f:
+            for k in parts[0]:
+                a = np.concatenate([p[k] for p in parts])
+                f.create_dataset(k, data=a, chunks=(256, *a.shape[1:]), compression="gzip", compression_opts=4, shuffle=True)
+
+
+def jagged(rng, n, mean, fields):
+    import awkward as ak
+
+    counts = rng.poisson(mean, n)
+    total = int(counts.sum())
+    kinds = (lambda: rng.exponential(30, total).astype(np.float32), lambda: rng.normal(0, 1.5, total).astype(np.float32),
+             lambda: rng.integers(0, 40, total).astype(np.int32), lambda: rng.random(total) > 0.5)
+    values = {f: kinds[i % 4]() for i, f in enumerate(fields)}
+    return ak.unflatten(ak.zip(values), counts)
+
+
+def root(base):
+    import uproot
+
+    rng = np.random.default_rng(8)
+    codecs = {"zlib": uproot.ZLIB(1), "lz4": uproot.LZ4(4), "zstd": uproot.ZSTD(5)}
+    flat = lambda n: {f"f{i:02d}": np.round(rng.normal(0, 100, n), 2).astype(np.float32) if i % 4 else rng.integers(0, 1000, n).astype(np.int32) for i in range(20)}
+    parts = [flat(100_000) for _ in range(30)]
+    for kind, codec in codecs.items():
+        os.makedirs(f"{base}/flat-{kind}", exist_ok=True)
+        with uproot.recreate(f"{base}/flat-{kind}/flat.root", compression=codec) as f:
+            f.mktree("Events", {k: v.dtype for k, v in parts[0].items()})
+            for p in parts:
+                f["Events"].extend(p)
+    groups = {f"Obj{g:02d}": [f"v{i:02d}" for i in range(50)] for g in range(30)}
+    blocks = [{g: jagged(rng, 5_000, 1 + i % 6, names) for i, (g, names) in enumerate(groups.items())} for _ in range(4)]
+    for kind in "nano", "nano-rntuple":
+        os.makedirs(f"{base}/{kind}", exist_ok=True)
+        with uproot.recreate(f"{base}/{kind}/nano.root", compression=codecs["zstd"]) as f:
+            if kind == "nano":
+                f.mktree("Events", {g: blocks[0][g].type for g in groups})
+                f["Events"].extend(blocks[0])
+            else:
+                f.mkrntuple("Events", blocks[0])
+            for b in blocks[1:]:
+                f["Events"].extend(b)
+    os.makedirs(f"{base}/wide", exist_ok=True)
+    with uproot.recreate(f"{base}/wide/wide.root", compression=codecs["zstd"]) as f:
+        f.mktree("Events", {f"branch_{i:04d}": np.float32 for i in range(2600)})
+        for _ in range(2):
+            f["Events"].extend({f"branch_{i:04d}": rng.normal(0, 1, 500).astype(np.float32) for i in range(2600)})
+
+
+def root_big(base):
+    import uproot
+
+    rng = np.random.default_rng(9)
+    names = [f"v{i:02d}" for i in range(8)]
+    for i in range(4):
+        with uproot.recreate(f"{base}/events_{i}.root", compression=uproot.ZSTD(5)) as f:
+            for k in range(10):
+                block = {"part": jagged(rng, 50_000, 40, names), "label": rng.integers(0, 10, 50_000).astype(np.int32)}
+                if k == 0:
+                    f.mktree("Events", {"part": block["part"].type, "label": np.int32})
+                f["Events"].extend(block)
+
+
 def main():
     base, want = sys.argv[1], sys.argv[2:] or ["files", "jpegs", "npz", "volumes"]
     for name in want:
-        root = base if name == "npz" else f"{base}/{name}"
+        root_dir = base if name == "npz" else f"{base}/{name}"
         flag = f"{base}/{name}.done"
         if os.path.exists(flag):
             continue
-        os.makedirs(root, exist_ok=True)
+        os.makedirs(root_dir, exist_ok=True)
         print("making", name, flush=True)
-        {"files": files, "jpegs": jpegs, "npz": npz, "volumes": volumes, "big": big}[name](root)
+        MAKE[name](root_dir)
         open(flag, "w").close()
 
 
+MAKE = {"files": files, "jpegs": jpegs, "npz": npz, "volumes": volumes, "big": big, "hdf5": hdf5, "hdf5-big": hdf5_big, "root": root, "root-big": root_big}
 main()

@@ -4,6 +4,10 @@ columns DIR OUT      npz files -> one safetensors-like file each: np.load, tofil
 wds-files DIR OUT    a tree of small files -> webdataset.ShardWriter
 wds-events FILE OUT  one event a sample -> webdataset.ShardWriter
 load DIR OUT         one sample per npz: np.load and tofile
+hdf5 DIR OUT         h5py -> one safetensors-like file each: read_direct of whole chunk rows into one buffer, tofile
+root DIR OUT         uproot with two threads -> one safetensors-like file each: values and offsets of every branch
+open-hdf5 FILE       seconds to open, learn every data set's shape and type, find all chunks' rows and read the first (best of 5)
+open-root FILE       seconds to open, interpret every branch and read the first entries (best of 5)
 """
 import json
 import os
@@ -53,4 +57,109 @@ def wds_events(src, out):
             w.write({"__key__": f"000000-{i:09d}", "x.npy": x[i], "y.npy": y[i], "mask.npy": mask[i]})
 
 
-{"columns": columns, "wds-files": wds_files, "wds-events": wds_events, "load": columns}[sys.argv[1]](*sys.argv[2:4])
+NAMES = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8", "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL"}
+
+
+def header(f, arrays):
+    """arrays: name -> (dtype, shape)"""
+    head, at = {}, 0
+    for k, (dtype, shape) in arrays.items():
+        n = int(np.prod(shape)) * dtype.itemsize
+        head[k] = {"dtype": NAMES[dtype.name], "shape": list(shape), "data_offsets": [at, at + n]}
+        at += n
+    text = json.dumps(head).encode()
+    text += b" " * (-(len(text) + 8) % 4096)
+    f.write(len(text).to_bytes(8, "little") + text)
+
+
+def hdf5(src, out):
+    import h5py
+    import hdf5plugin  # noqa: F401  the filters beyond gzip and lzf
+
+    os.makedirs(out, exist_ok=True)
+    for i, name in enumerate(sorted(os.listdir(src))):
+        with h5py.File(f"{src}/{name}") as h, open(f"{out}/{i:06d}.safetensors", "wb") as f:
+            sets = {k: d for k, d in h.items() if isinstance(d, h5py.Dataset)}
+            header(f, {k: (d.dtype, d.shape) for k, d in sets.items()})
+            for d in sets.values():
+                row = max(d.dtype.itemsize * int(np.prod(d.shape[1:])), 1)
+                step = d.chunks[0] if d.chunks else 1
+                rows = max((4 << 20) // row // step, 1) * step
+                buf = np.empty((min(rows, len(d)), *d.shape[1:]), d.dtype)
+                for lo in range(0, len(d), rows):
+                    n = min(rows, len(d) - lo)
+                    d.read_direct(buf, np.s_[lo:lo + n], np.s_[:n])
+                    buf[:n].tofile(f)
+
+
+def root(src, out):
+    import awkward as ak
+    import uproot
+    from concurrent.futures import ThreadPoolExecutor
+
+    os.makedirs(out, exist_ok=True)
+    with ThreadPoolExecutor(2) as pool:
+        for i, name in enumerate(sorted(os.listdir(src))):
+            with uproot.open(f"{src}/{name}") as r, open(f"{out}/{i:06d}.safetensors", "wb") as f:
+                t = r["Events"]
+                kw = {} if isinstance(t, uproot.behaviors.RNTuple.RNTuple) else dict(decompression_executor=pool)
+                data = {}
+                whole = t.arrays(**kw)
+                for k in whole.fields:
+                    flatten(data, k, ak.to_packed(whole[k]).layout)
+                header(f, {k: (a.dtype, a.shape) for k, a in data.items()})
+                for a in data.values():
+                    a.tofile(f)
+
+
+def flatten(data, name, layout):
+    import awkward as ak
+
+    if layout.is_record:
+        for k in layout.fields:
+            flatten(data, f"{name}_{k}", layout[k])
+    elif layout.is_list:
+        a = layout.to_ListOffsetArray64(True)
+        data[name + "#offsets"] = np.asarray(a.offsets)
+        flatten(data, name, a.content)
+    else:
+        data[name] = np.asarray(ak.to_numpy(layout))
+
+
+def best(once):
+    import time
+
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        once()
+        times.append(time.perf_counter() - start)
+    print(f"{min(times):.6f}")
+
+
+def open_hdf5(name):
+    import h5py
+
+    def once():
+        with h5py.File(name) as h:
+            sets = []
+            h.visititems(lambda k, o: sets.append((k, o.shape, o.dtype, o.chunks)) if isinstance(o, h5py.Dataset) else None)
+            d = h[sets[0][0]]
+            d[: (d.chunks or d.shape)[0]]
+
+    best(once)
+
+
+def open_root(name):
+    import uproot
+
+    def once():
+        with uproot.open(name) as r:
+            t = r["Events"]
+            [b.interpretation for b in t.branches]
+            t.arrays(t.keys()[:1], entry_stop=100, library="np")
+
+    best(once)
+
+
+{"columns": columns, "wds-files": wds_files, "wds-events": wds_events, "load": columns, "hdf5": hdf5, "root": root, "open-hdf5": open_hdf5, "open-root": open_root}[sys.argv[1]](*sys.argv[2:4])

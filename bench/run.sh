@@ -1,14 +1,15 @@
 #!/bin/sh
 # make bench: makes the data once, then times shardify against its peers.
-# SHARDIFY_BENCH_DATA names a folder with about 25 GB free (default build/bench).
+# SHARDIFY_BENCH_DATA names a folder with about 35 GB free (default build/bench).
 set -eu
 cd "$(dirname "$0")/.."
 data=${SHARDIFY_BENCH_DATA:-build/bench/data}
 venv=build/bench/venv
 mkdir -p "$data"
-if ! "$venv/bin/python" -c 'import numpy, webdataset, PIL' 2>/dev/null; then
+if ! "$venv/bin/python" -c 'import numpy, webdataset, PIL, h5py, hdf5plugin, uproot' 2>/dev/null; then
 	python3 -m venv "$venv"
-	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check numpy webdataset==1.0.2 pillow
+	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check numpy webdataset==1.0.2 pillow h5py hdf5plugin uproot awkward
 fi
-"$venv/bin/python" bench/gen.py "$data" files jpegs npz volumes big
+"$venv/bin/python" bench/gen.py "$data" files jpegs npz volumes big hdf5 hdf5-big root root-big
+go build -o build/bench/opentime ./bench/opentime
 exec "$venv/bin/python" bench/run.py --data "$data" --shardify bin/shardify --work build/bench/work --results bench/RESULTS.md --readme README.md "$@"

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -77,6 +79,7 @@ func explain(ctx context.Context, inputs []string, err error) error {
 }
 
 func detect(in string) (shardify.SourceFormat, string, error) {
+	in, _ = splitObject(in)
 	st, err := os.Stat(in)
 	switch {
 	case err != nil && strings.ContainsAny(in, "*?["):
@@ -135,16 +138,28 @@ func detectFolder(dir string) (f shardify.SourceFormat, why string, err error) {
 	return c.decide(dir)
 }
 
-// census is what kinds of files a folder holds, and which stems of arrays have
+// census is what kinds of files a folder holds, and which stems of containers have
 // company of another kind.
 type census struct {
-	files, arrays int
-	stems         map[string]int // 1 array, 2 other, 3 both
+	files int
+	kinds map[string]int // files of a format that keeps many samples in a file, by its name
+	stems map[string]int // 1 container, 2 other, 3 both
+}
+
+// container finds the format that keeps many samples in a file of this name.
+func container(base string) (name string, ok bool) {
+	for i := range Formats {
+		f := &Formats[i]
+		if f.Name != "files" && !isSet(f.Name) && f.Sniff != nil && f.Sniff(nil, base) {
+			return f.Name, true
+		}
+	}
+	return "", false
 }
 
 // count looks at the first names in a folder and those below it.
 func count(dir string) (census, error) {
-	c := census{stems: map[string]int{}}
+	c := census{kinds: map[string]int{}, stems: map[string]int{}}
 	queue := []string{dir}
 	for dirs := 0; len(queue) > 0 && dirs < sampleDirs && c.files < sampleNames; dirs++ {
 		next := queue[0]
@@ -180,8 +195,8 @@ func isDir(name string) bool {
 func (c *census) add(name string) {
 	c.files++
 	kind := 2
-	if ext := strings.ToLower(filepath.Ext(name)); ext == ".npy" || ext == ".npz" {
-		c.arrays++
+	if f, ok := container(filepath.Base(name)); ok {
+		c.kinds[f]++
 		kind = 1
 	}
 	dir, base := filepath.Split(name)
@@ -189,8 +204,8 @@ func (c *census) add(name string) {
 	c.stems[dir+stem] |= kind
 }
 
-// decide: arrays are one format when they stand alone. An array beside another
-// file of the same stem is a member of a sample.
+// decide: containers of one format are that format when they stand alone. One beside
+// another file of the same stem is a member of a sample.
 func (c *census) decide(dir string) (f shardify.SourceFormat, why string, err error) {
 	pairs := 0
 	for _, k := range c.stems {
@@ -198,16 +213,21 @@ func (c *census) decide(dir string) (f shardify.SourceFormat, why string, err er
 			pairs++
 		}
 	}
+	kinds := slices.Sorted(maps.Keys(c.kinds))
 	name := "files"
 	switch {
 	case c.files == 0:
 		return f, "", fmt.Errorf("%w: no files in %s", ErrUndecided, dir)
-	case c.arrays > 0 && pairs == 0 && c.arrays*2 >= c.files:
-		name, why = "npz", fmt.Sprintf("%d of %d files looked at in %s are .npy or .npz", c.arrays, c.files, filepath.Base(dir))
 	case pairs > 0:
 		why = "files of one stem in " + filepath.Base(dir) + " are one sample"
-	case c.arrays > 0:
-		return f, "", fmt.Errorf("%w: %s holds %d .npy or .npz files and %d others: choose with --from npz or --from files", ErrUndecided, dir, c.arrays, c.files-c.arrays)
+	case len(kinds) > 1:
+		return f, "", fmt.Errorf("%w: %s holds files of %s: choose with --from", ErrUndecided, dir, strings.Join(kinds, " and of "))
+	case len(kinds) == 1 && c.kinds[kinds[0]]*2 >= c.files:
+		name = kinds[0]
+		why = fmt.Sprintf("%d of %d files looked at in %s are %s", c.kinds[name], c.files, filepath.Base(dir), name)
+	case len(kinds) == 1:
+		k := kinds[0]
+		return f, "", fmt.Errorf("%w: %s holds %d files of %s and %d others: choose with --from %s or --from files", ErrUndecided, dir, c.kinds[k], k, c.files-c.kinds[k], k)
 	default:
 		why = "folder of files"
 	}
@@ -217,3 +237,50 @@ func (c *census) decide(dir string) (f shardify.SourceFormat, why string, err er
 	}
 	return f, why, nil
 }
+
+// splitObject takes apart FILE:OBJECT, the way in which ROOT's users name a tree in a
+// file. A name that exists as it is stays whole.
+func splitObject(in string) (file, object string) {
+	if _, err := os.Lstat(in); err == nil {
+		return in, ""
+	}
+	for i := range len(in) {
+		if in[i] != ':' || i == 0 {
+			continue
+		}
+		file := in[:i]
+		_, named := container(filepath.Base(file))
+		if st, err := os.Stat(file); err == nil && st.Mode().IsRegular() || named && strings.ContainsAny(file, "*?[") {
+			return file, in[i+1:]
+		}
+	}
+	return in, ""
+}
+
+// splitObjects does so for all inputs of a format with the option "object".
+func splitObjects(f *shardify.SourceFormat, r *Request) error {
+	if !slices.ContainsFunc(f.Options, func(o shardify.Option) bool { return o.Name == objectOption }) {
+		return nil
+	}
+	object := r.Options[objectOption]
+	inputs := slices.Clone(r.Inputs)
+	for i, in := range inputs {
+		file, o := splitObject(in)
+		switch {
+		case o == "":
+		case object != "" && o != object:
+			return shardify.Mismatch("%s names object %s, but %s is asked for too: one conversion reads one", in, o, object)
+		default:
+			inputs[i], object = file, o
+		}
+	}
+	if object != r.Options[objectOption] {
+		r.Options = maps.Clone(r.Options)
+		r.Options[objectOption] = object
+	}
+	r.Inputs = inputs
+	return nil
+}
+
+// objectOption chooses what to read in a file that holds several things.
+const objectOption = "object"

@@ -37,6 +37,9 @@ type Opened struct {
 
 // Open lists the inputs and opens them.
 func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, error) {
+	if err := splitObjects(&f, &r); err != nil {
+		return nil, err
+	}
 	table, left, err := List(ctx, f, r)
 	if err != nil {
 		return nil, err
@@ -64,9 +67,12 @@ func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Ta
 		t, err := sets(r.Inputs)
 		return t, nil, err
 	}
+	if err := splitObjects(&f, &r); err != nil {
+		return nil, nil, err
+	}
 	w := walk.Request{Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs}
 	switch f.Name {
-	case "npz":
+	default:
 		w.Keep = func(base string) bool { return f.Sniff(nil, base) }
 	case "files":
 		w.AnyKind = r.Asked

@@ -53,6 +53,10 @@ type Report struct {
 	// Differences are there when the inputs do not fit together.
 	Differences []Difference `json:"differences,omitempty"`
 	Problems    []string     `json:"problems,omitempty"` // inputs that cannot be opened
+	// Outline is what OutlineOf, the first input, holds, for formats that keep more in
+	// a file than the fields tell.
+	OutlineOf string   `json:"outline_of,omitempty"`
+	Outline   []string `json:"outline,omitempty"`
 }
 
 // Field is a field and what it takes.
@@ -76,10 +80,23 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 	if err := rep.source(ctx, o.Source); err != nil {
 		return nil, err
 	}
-	if _, ok := o.Source.(shardify.Describer); !ok {
+	if _, ok := o.Source.(shardify.Describer); !ok && r.Format.Outline == nil {
 		rep.facts(&r.Format, r.Options)
 	}
+	rep.outline(ctx, &r.Format, o.Args.Table)
 	return rep, nil
+}
+
+// outline adds what the first input holds; an input that cannot tell says so.
+func (r *Report) outline(ctx context.Context, f *shardify.SourceFormat, t *shardify.Table) {
+	if f.Outline == nil || t.Len() == 0 {
+		return
+	}
+	lines, err := f.Outline(ctx, t.Path(0))
+	if err != nil {
+		lines = append(lines, err.Error())
+	}
+	r.OutlineOf, r.Outline = t.Name(0), lines
 }
 
 // source adds what one source knows.
@@ -144,10 +161,14 @@ func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
 		return nil, cause
 	}
 	t, left, err := readers.List(ctx, r.Format, r.open())
-	if err != nil || t.Len() < 2 {
+	if err != nil || t.Len() == 0 || t.Len() < 2 && r.Format.Outline == nil {
 		return nil, cause
 	}
 	rep := &Report{Format: r.Format.Name, Why: r.Why, Inputs: int64(t.Len()), Bytes: t.Bytes(), LeftOut: left}
+	if rep.outline(ctx, &r.Format, t); t.Len() == 1 {
+		rep.Problems = []string{cause.Error()}
+		return rep, nil
+	}
 	m := merger{byField: map[string][]variant{}}
 	for i := range min(t.Len(), maxApart) {
 		if ctx.Err() != nil {

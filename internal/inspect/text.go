@@ -15,6 +15,15 @@ const manyFields = 50
 // WriteText writes the report for people, without the command.
 func (r *Report) WriteText(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s, %s (%s)\n", r.Format, plural(r.Inputs, "file"), shardify.FormatSize(r.Bytes), r.Why)
+	if len(r.Fields) > 0 {
+		r.writeSamples(w)
+	}
+	section(w, "", r.Facts)
+	section(w, r.OutlineOf+" holds:", r.Outline)
+	r.writeProblems(w)
+}
+
+func (r *Report) writeSamples(w io.Writer) {
 	fmt.Fprintf(w, "%s, %s decoded", plural(r.Samples, "sample"), shardify.FormatSize(r.Decoded))
 	if r.InOrder > 0 {
 		fmt.Fprintf(w, ", %d %% of it compressed as streams that are read in order", 100*r.InOrder/max(r.Decoded, 1))
@@ -24,7 +33,9 @@ func (r *Report) WriteText(w io.Writer) {
 	}
 	fmt.Fprint(w, "\n\n")
 	writeFields(w, r.Fields, r.Inputs)
-	section(w, "", r.Facts)
+}
+
+func (r *Report) writeProblems(w io.Writer) {
 	var left []string
 	for _, l := range r.LeftOut {
 		left = append(left, leftover(l))

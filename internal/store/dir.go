@@ -90,7 +90,7 @@ func (d *Dir) Create(name string) (shardify.Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pending{dir: d, name: name, File: f}, nil
+	return &pending{dir: d, name: name, File: f, out: output(f)}, nil
 }
 
 // temp makes a new file in the temporary folder. Its name tells whose it is, so

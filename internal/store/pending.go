@@ -20,6 +20,7 @@ const writeback = 64 << 20
 
 type pending struct {
 	*os.File
+	out     io.Writer // File, where it can be written to fast
 	dir     *Dir
 	name    string
 	written int64
@@ -31,7 +32,7 @@ type pending struct {
 func (p *pending) OSFile() *os.File { return p.File }
 
 func (p *pending) Write(b []byte) (int, error) {
-	n, err := p.File.Write(b)
+	n, err := p.out.Write(b)
 	p.wrote(int64(n))
 	return n, err
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/walk/dirfd"
 )
 
 // argument is one INPUT.
@@ -29,7 +28,7 @@ type argument struct {
 // arguments lists all Inputs.
 func (w *walker) arguments(ctx context.Context) error {
 	args := make([]argument, len(w.Inputs))
-	w.chunks(ctx, len(args), func(i int, _ *dirfd.Name) { args[i] = w.classify(w.Inputs[i]) })
+	w.chunks(ctx, len(args), func(i int, _ *caller) { args[i] = w.classify(w.Inputs[i]) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

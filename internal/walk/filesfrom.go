@@ -159,9 +159,9 @@ func (l *list) leftOut(rel string) bool {
 // flush stats the batch and appends it to the table.
 func (l *list) flush(ctx context.Context) error {
 	n := len(l.batch)
-	l.chunks(ctx, (n+statChunk-1)/statChunk, func(c int, name *dirfd.Name) {
+	l.chunks(ctx, (n+statChunk-1)/statChunk, func(c int, at *caller) {
 		for i := c * statChunk; i < min(n, (c+1)*statChunk); i++ {
-			l.look(&l.batch[i], name)
+			l.look(&l.batch[i], &at.name)
 		}
 	})
 	if ctx.Err() != nil {
@@ -193,7 +193,7 @@ func (l *list) look(e *listedName, name *dirfd.Name) {
 		return
 	}
 	name.Set([]byte(e.rel))
-	e.info, e.err = e.root.dir.Stat(name)
+	e.info, e.err = e.root.dir.Stat(name, false)
 	switch {
 	case e.err != nil:
 		e.err = reasonOf(e.err)

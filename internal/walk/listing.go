@@ -164,9 +164,10 @@ func (w *walker) statAll(ctx context.Context, d dirfd.Dir, f *folder) error {
 		l.sizes, l.times = make([]int64, n), make([]int64, n)
 	}
 	bad := make([][]badEntry, (n+statChunk-1)/statChunk)
-	w.chunks(ctx, len(bad), func(c int, name *dirfd.Name) {
+	w.chunks(ctx, len(bad), func(c int, at *caller) {
+		at.pace.Begin()
 		for i := c * statChunk; i < min(n, (c+1)*statChunk); i++ {
-			if err := w.stat(d, l, i, name); err != nil {
+			if err := w.stat(d, l, i, at); err != nil {
 				bad[c] = append(bad[c], badEntry{i, err})
 			}
 		}
@@ -198,7 +199,7 @@ var (
 )
 
 // stat completes one entry.
-func (w *walker) stat(d dirfd.Dir, l *listing, i int, name *dirfd.Name) error {
+func (w *walker) stat(d dirfd.Dir, l *listing, i int, at *caller) error {
 	e := &l.entries[i]
 	switch e.kind {
 	case dirfd.Other:
@@ -210,8 +211,8 @@ func (w *walker) stat(d dirfd.Dir, l *listing, i int, name *dirfd.Name) error {
 			return nil
 		}
 	}
-	name.Set(l.name(i))
-	info, err := d.Stat(name)
+	at.name.Set(l.name(i))
+	info, err := d.Stat(&at.name, at.pace.Next(d))
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) && e.kind == dirfd.Link {
 			return errDangling
@@ -261,14 +262,20 @@ func (l *listing) compact(w *walker) {
 	l.entries = l.entries[:k]
 }
 
+// caller is what a goroutine needs to ask for files.
+type caller struct {
+	name dirfd.Name
+	pace dirfd.Pace
+}
+
 // chunks calls do for 0..n-1, here and on as many further goroutines as the
 // bound over the whole walk leaves.
-func (w *walker) chunks(ctx context.Context, n int, do func(c int, name *dirfd.Name)) {
+func (w *walker) chunks(ctx context.Context, n int, do func(c int, at *caller)) {
 	var next atomic.Int64
 	work := func() {
-		var name dirfd.Name
+		var at caller
 		for c := int(next.Add(1)) - 1; c < n && ctx.Err() == nil; c = int(next.Add(1)) - 1 {
-			do(c, &name)
+			do(c, &at)
 		}
 	}
 	var wg sync.WaitGroup

@@ -3,20 +3,14 @@ package files
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io/fs"
-	"syscall"
-	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/internal/walk/dirfd"
 )
 
 // reader reads spans: a pass over the sizes, then one over the files, each
-// straight into its column.
+// straight into its place in a column or frame.
 type reader struct {
 	*source
 	dir     *dir   // the folder that the last file was in
@@ -25,8 +19,13 @@ type reader struct {
 	root    int
 	name    dirfd.Name
 	noatime bool
-	sizes   []int64 // of the span's files, in the order in which they are read
+	pace    dirfd.Pace
+	place   []int   // of each field that is a value, among those of a sample
+	values  int     // of a sample
+	sizes   []int64 // of the span's files
 	cols    []column
+	frame   []byte // of a span that has one
+	at      int64  // in frame
 	ext     []byte
 	label   []byte // of the last sample
 	code    int64
@@ -42,7 +41,14 @@ type column struct {
 }
 
 func newReader(s *source) *reader {
-	return &reader{source: s, root: -1, noatime: true, cols: make([]column, len(s.fields)), code: -1}
+	r := &reader{source: s, root: -1, noatime: true, cols: make([]column, len(s.fields)), place: make([]int, len(s.fields)), code: -1}
+	for j, f := range s.fields {
+		if f.role == value {
+			r.place[j] = r.values
+			r.values++
+		}
+	}
+	return r
 }
 
 // checkEvery is how many samples are read between looks at the context.
@@ -55,20 +61,23 @@ func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
+	if s.Frame != nil && !r.fits(s.Frame) {
+		s.Frame = nil
+	}
 	if err := r.measure(ctx, s); err != nil {
 		return nil, err
 	}
 	r.allocate(s, mem)
+	r.pace.Begin()
 	sizes := r.sizes
 	for k := s.Lo; k < s.Hi; k++ {
 		if (k-s.Lo)%checkEvery == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		n, err := r.sample(ctx, k, k-s.Lo, sizes)
-		if err != nil {
+		if err := r.sample(ctx, k, k-s.Lo, sizes, s.Frame); err != nil {
 			return nil, err
 		}
-		sizes = sizes[n:]
+		sizes = sizes[r.values:]
 	}
 	return r.batch(s, mem), nil
 }
@@ -106,6 +115,10 @@ func (r *reader) measure(ctx context.Context, s shardify.Span) error {
 // allocate takes the columns' buffers from mem.
 func (r *reader) allocate(s shardify.Span, mem *shardify.Arena) {
 	n := int(s.Samples())
+	r.frame, r.at = nil, 0
+	if s.Frame != nil {
+		r.frame, r.at = mem.Alloc(int(r.frameBytes(s))+1), int64(s.Frame.Lead)
+	}
 	for j := range r.cols {
 		c := &r.cols[j]
 		switch r.fields[j].role {
@@ -114,7 +127,9 @@ func (r *reader) allocate(s shardify.Span, mem *shardify.Arena) {
 		case ext:
 			c.data = mem.Alloc(n)
 		default:
-			c.data = mem.Alloc(int(c.pos) + 1)
+			if r.frame == nil {
+				c.data = mem.Alloc(int(c.pos) + 1)
+			}
 			c.off = mem.Int64s(n + 1)
 			c.off[0] = 0
 			if r.schema[j].Nullable {
@@ -125,36 +140,83 @@ func (r *reader) allocate(s shardify.Span, mem *shardify.Arena) {
 	}
 }
 
-// sample reads sample k into place at of the columns and returns how many sizes
-// it used.
-func (r *reader) sample(ctx context.Context, k, at int64, sizes []int64) (used int, err error) {
+// sample reads sample k into place at of the columns; sizes begin with its own.
+func (r *reader) sample(ctx context.Context, k, at int64, sizes []int64, frame *shardify.Frame) error {
 	for j, f := range r.fields {
 		c := &r.cols[j]
 		switch f.role {
 		case label:
 			c.codes[at] = r.class(k)
-			continue
 		case ext:
 			c.data[at] = r.typeCode(k, f.member)
-			continue
-		}
-		i, n := r.m.file(k, f.member), sizes[used]
-		used++
-		if c.valid != nil {
-			c.valid[at] = 0
-		}
-		if i != none {
-			if c.valid != nil {
-				c.valid[at] = 1
+		default:
+			if frame != nil {
+				continue
 			}
-			if err := r.file(ctx, int(i), c.data[c.pos:c.pos+n+1]); err != nil {
-				return 0, r.fail(err, int(i), j, k)
+			if err := r.value(ctx, k, at, j, c.data[c.pos:c.pos+sizes[r.place[j]]+1]); err != nil {
+				return err
 			}
-			c.pos += n
 		}
-		c.off[at+1] = c.pos
 	}
-	return used, nil
+	if frame == nil {
+		return nil
+	}
+	for _, v := range frame.Values {
+		n := sizes[r.place[v.Field]]
+		r.at += int64(v.Before)
+		if err := r.value(ctx, k, at, v.Field, r.frame[r.at:r.at+n+1]); err != nil {
+			return err
+		}
+		r.at += frame.End(0, n)
+	}
+	r.at += int64(frame.After)
+	return nil
+}
+
+// value reads the file of field j of sample k, if it has one, into all of dst but
+// its last byte.
+func (r *reader) value(ctx context.Context, k, at int64, j int, dst []byte) error {
+	c := &r.cols[j]
+	i := r.m.file(k, r.fields[j].member)
+	if c.valid != nil {
+		c.valid[at] = 0
+	}
+	if i != none {
+		if c.valid != nil {
+			c.valid[at] = 1
+		}
+		if err := r.file(ctx, int(i), dst); err != nil {
+			return r.fail(err, int(i), j, k)
+		}
+		c.pos += int64(len(dst)) - 1
+	}
+	c.off[at+1] = c.pos
+	return nil
+}
+
+// fits tells whether a frame has a place for every value, and for nothing else.
+func (r *reader) fits(f *shardify.Frame) bool {
+	seen := make([]bool, len(r.fields))
+	for _, v := range f.Values {
+		if v.Field >= len(r.fields) || r.fields[v.Field].role != value || seen[v.Field] {
+			return false
+		}
+		seen[v.Field] = true
+	}
+	return len(f.Values) == r.values
+}
+
+// frameBytes is the size of the frame of a span that is measured.
+func (r *reader) frameBytes(s shardify.Span) int64 {
+	f, sizes := s.Frame, r.sizes
+	n := int64(f.Lead) + int64(f.After)*s.Samples()
+	for range s.Samples() {
+		for _, v := range f.Values {
+			n += int64(v.Before) + f.End(0, sizes[r.place[v.Field]])
+		}
+		sizes = sizes[r.values:]
+	}
+	return n
 }
 
 // class is the number of the sample's first folder.
@@ -196,10 +258,15 @@ func (r *reader) batch(s shardify.Span, mem *shardify.Arena) *shardify.Batch {
 		case ext:
 			col.Data = c.data
 		default:
-			col.Data = c.data[:c.pos]
+			if col.Framed = r.frame != nil; !col.Framed {
+				col.Data = c.data[:c.pos]
+			}
 			col.Offsets = [][]int64{c.off}
 		}
 		b.Columns = append(b.Columns, col)
+	}
+	if r.frame != nil {
+		b.Frame, b.Framed = s.Frame, r.frame[:r.at]
 	}
 	b.Keys = r.keys(s, mem)
 	return b
@@ -220,178 +287,6 @@ func (r *reader) keys(s shardify.Span, mem *shardify.Arena) *shardify.Column {
 		Field: shardify.Field{Name: "__key__", DType: shardify.U8, Levels: 1, Media: "txt"},
 		Data:  data, Offsets: [][]int64{off},
 	}
-}
-
-// retries is how often a file is opened anew after an error that a network file
-// system gives for a moment.
-const retries = 3
-
-var backoff = [retries]time.Duration{50 * time.Millisecond, 250 * time.Millisecond, time.Second}
-
-// again calls do until it gives no transient error.
-func (r *reader) again(ctx context.Context, do func() error) error {
-	for try := 0; ; try++ {
-		err := do()
-		if err == nil || try == retries || !dirfd.Transient(err) {
-			return err
-		}
-		r.leave(true)
-		select {
-		case <-time.After(backoff[try]):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// file fills all of dst but its last byte with the content of file i.
-func (r *reader) file(ctx context.Context, i int, dst []byte) error {
-	if err := r.once(i, dst); err != nil {
-		if !dirfd.Transient(err) {
-			return err
-		}
-		return r.again(ctx, func() error { return r.once(i, dst) })
-	}
-	return nil
-}
-
-func (r *reader) once(i int, dst []byte) error {
-	if err := r.enter(i); err != nil {
-		return err
-	}
-	h, err := r.dir.OpenFile(&r.name, r.noatime)
-	if err != nil && r.noatime && dirfd.Refused(err) {
-		r.noatime = false
-		h, err = r.dir.OpenFile(&r.name, false)
-	}
-	if err != nil {
-		return err
-	}
-	err = fill(h, dst)
-	h.Close()
-	if errors.Is(err, syscall.EISDIR) {
-		return dirfd.ErrNotFile
-	}
-	return err
-}
-
-// maxRead bounds one read: the kernel gives no more than 2 GiB, and a read that
-// it cut short must not be taken for the end.
-const maxRead = 1 << 30
-
-// fill reads a file of len(dst)-1 bytes. It asks for a byte more than there
-// should be: not to get it is the proof that the file ends here, without a stat
-// or a further read.
-func fill(h dirfd.Handle, dst []byte) error {
-	size, got := len(dst)-1, 0
-	for {
-		ask := min(len(dst)-got, maxRead)
-		n, err := h.Read(dst[got : got+ask])
-		if err != nil {
-			return err
-		}
-		got += n
-		switch {
-		case got > size, n == 0 && got < size:
-			return changed(h, int64(size))
-		case got == size && n < ask:
-			return nil
-		}
-	}
-}
-
-// changed says what a file is that is not what was planned.
-func changed(h dirfd.Handle, planned int64) error {
-	info, err := h.Info()
-	switch {
-	case err != nil:
-		return err
-	case info.Type != dirfd.File:
-		return dirfd.ErrNotFile
-	case info.Size == planned:
-		return fmt.Errorf("read other than the %d bytes it has: %w", planned, ErrChanged)
-	}
-	return fmt.Errorf("%d bytes, planned %d: %w", info.Size, planned, ErrChanged)
-}
-
-// stat finds the size of a file that the plan does not know.
-func (r *reader) stat(ctx context.Context, i int) (size int64, err error) {
-	err = r.again(ctx, func() error {
-		if err := r.enter(i); err != nil {
-			return err
-		}
-		info, err := r.dir.Stat(&r.name)
-		switch {
-		case err != nil:
-			return err
-		case info.Type != dirfd.File:
-			return dirfd.ErrNotFile
-		case info.Size > maxFile:
-			return tooLarge(info.Size)
-		}
-		size = info.Size
-		return nil
-	})
-	return size, err
-}
-
-// enter opens the folder of file i, if the reader is not there already, and
-// sets the file's name.
-func (r *reader) enter(i int) error {
-	rel, root := r.names.rel(i), r.names.table.Root(i)
-	d := bytes.LastIndexByte(rel, '/') + 1
-	r.name.Set(rel[d:])
-	if r.dir != nil && root == r.root && bytes.Equal(rel[:d], r.rel) {
-		return nil
-	}
-	r.leave(false)
-	r.key = append(binary.LittleEndian.AppendUint32(r.key[:0], uint32(root)), rel[:d]...)
-	dir, err := r.dirs.hold(r.key, func() string { return r.names.folder(root, rel[:d]) })
-	if err != nil {
-		return reasonOf(err)
-	}
-	r.dir, r.root, r.rel = dir, root, append(r.rel[:0], rel[:d]...)
-	return nil
-}
-
-// leave gives up the folder; after an error it must not be used again.
-func (r *reader) leave(forget bool) {
-	if r.dir == nil {
-		return
-	}
-	if forget {
-		r.dirs.forget(r.dir)
-	}
-	r.dirs.release(r.dir)
-	r.dir = nil
-}
-
-func (r *reader) fail(err error, i, j int, sample int64) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	err = reasonOf(err)
-	if errors.Is(err, dirfd.ErrNotFile) {
-		err = fmt.Errorf("%w any more: %w", err, ErrChanged)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("gone: %w: %w", ErrChanged, err)
-	}
-	e := &shardify.Error{Op: "read", File: walk.Quote(r.names.table.Path(i)), Field: r.schema[j].Name, Sample: sample, Offset: -1, Err: err}
-	var inner *shardify.Error
-	if errors.As(err, &inner) {
-		e.Err = inner.Err
-	}
-	return e
-}
-
-// reasonOf drops the path that a file system error repeats.
-func reasonOf(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 func (r *reader) Close() error {

@@ -39,12 +39,29 @@ func (o *output) header() ([]byte, error) {
 
 // data appends p.
 func (o *output) data(p []byte) error {
+	for o.n == 0 && len(p) >= outputBytes {
+		if err := o.put(p[:outputBytes]); err != nil {
+			return err
+		}
+		p = p[outputBytes:]
+	}
 	n := copy(o.buf[o.n:], p)
 	o.n += n
 	if n == len(p) {
 		return nil
 	}
 	return o.more(p[n:])
+}
+
+// lead puts what waits in the buffer at the end of p, if there is room for it, and
+// tells how much that was.
+func (o *output) lead(p []byte) int {
+	if o.n == 0 || len(p) < o.n {
+		return 0
+	}
+	n := copy(p[len(p)-o.n:], o.buf[:o.n])
+	o.n = 0
+	return n
 }
 
 // more appends p after a full buffer.

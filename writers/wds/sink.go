@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
@@ -22,6 +23,10 @@ type sink struct {
 	plans   []*plan   // by the images' extensions
 	tarIdx  []byte
 	samples int64
+	frame   *shardify.Frame // that the shard wants; nil if none
+	order   []int           // of the members in a frame
+	colOf   []int           // of each field, that is a member
+	inPlace bool            // the batch has the wanted frame
 	// Keys of the last two samples.
 	key, lastKey []byte
 }
@@ -30,6 +35,7 @@ type sink struct {
 type plan struct {
 	steps   []step
 	maxTail int
+	framed  bool // the order is that of the frame
 }
 
 type step struct {
@@ -49,14 +55,18 @@ func newSink(store shardify.Store, spec shardify.ShardSpec) (shardify.Sink, erro
 	}
 	s := &sink{store: store, spec: spec, cols: make([]column, len(members))}
 	plans := 1
+	s.colOf = make([]int, len(spec.Schema))
 	for i, m := range members {
 		s.cols[i] = newColumn(spec.Schema, m)
+		s.colOf[m.Field] = i
 		if m.Kind == index.MemberImage {
 			s.images = append(s.images, &s.cols[i])
 			plans *= len(m.Exts)
 		}
 	}
 	s.plans = make([]*plan, plans)
+	s.order = index.SortMembers(members, make([]int, len(members)))
+	s.frame = frame(spec.Schema, spec.Options)
 	s.tarIdx = make([]byte, 0, index.TarIndexBytes(min(max(spec.Samples, 0), 1<<20)))
 	if s.out.w, err = store.Create(spec.Name); err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
@@ -79,6 +89,9 @@ func (s *sink) Write(b *shardify.Batch) error {
 func (s *sink) write(b *shardify.Batch) error {
 	if err := s.bind(b); err != nil {
 		return err
+	}
+	if b.Frame != nil {
+		return s.framed(b)
 	}
 	for i := 0; i < b.Samples; i++ {
 		if err := s.nextKey(b, i); err != nil {
@@ -140,7 +153,12 @@ func (s *sink) plan(i int) (*plan, error) {
 	if s.plans[n] == nil {
 		s.plans[n] = s.newPlan(i)
 	}
-	return s.plans[n], nil
+	p := s.plans[n]
+	if n := len(s.key) + p.maxTail; n > index.MaxTarName {
+		return nil, shardify.Mismatch("sample %q gives member names of %d bytes, a tar holds %d: shorten the name, or use --keys ordinal",
+			s.key, n, index.MaxTarName)
+	}
+	return p, nil
 }
 
 func (s *sink) newPlan(i int) *plan {
@@ -152,7 +170,9 @@ func (s *sink) newPlan(i int) *plan {
 		}
 	}
 	p := new(plan)
-	for _, k := range index.SortMembers(members, codes) {
+	order := index.SortMembers(members, codes)
+	p.framed = slices.Equal(order, s.order)
+	for _, k := range order {
 		t := index.NewTarTail(members[k].NameOf(codes[k]))
 		p.steps = append(p.steps, step{k, t})
 		p.maxTail = max(p.maxTail, t.Len())
@@ -166,26 +186,35 @@ func (s *sink) sample(b *shardify.Batch, i int) error {
 	if err != nil {
 		return at(err, b, i, "")
 	}
-	if n := len(s.key) + p.maxTail; n > index.MaxTarName {
-		return at(shardify.Mismatch("sample %q gives member names of %d bytes, a tar holds %d: shorten the name, or use --keys ordinal",
-			s.key, n, index.MaxTarName), b, i, "")
-	}
+	return s.members(b, i, p)
+}
+
+func (s *sink) members(b *shardify.Batch, i int, p *plan) error {
 	sum := index.TarSum(s.key)
 	for k := range p.steps {
 		st := &p.steps[k]
-		c := &s.cols[st.col]
-		head, body, err := c.member(i)
-		if err == nil && len(head)+len(body) > index.MaxTarMember {
-			err = shardify.Unsupported("member of %d bytes, a tar holds %d: use --format mmap", len(head)+len(body), int64(index.MaxTarMember))
-		}
+		head, body, err := s.content(b, i, st)
 		if err != nil {
-			return at(err, b, i, c.field.Name)
+			return err
 		}
 		if err := s.member(st, sum, head, body); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// content is what a member of sample i holds.
+func (s *sink) content(b *shardify.Batch, i int, st *step) (head, body []byte, err error) {
+	c := &s.cols[st.col]
+	head, body, err = c.member(i)
+	if err == nil && len(head)+len(body) > index.MaxTarMember {
+		err = shardify.Unsupported("member of %d bytes, a tar holds %d: use --format mmap", len(head)+len(body), int64(index.MaxTarMember))
+	}
+	if err != nil {
+		return nil, nil, at(err, b, i, c.field.Name)
+	}
+	return head, body, nil
 }
 
 func (s *sink) member(st *step, sum uint32, head, body []byte) error {

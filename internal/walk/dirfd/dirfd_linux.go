@@ -5,8 +5,10 @@ package dirfd
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -17,10 +19,16 @@ import (
 const Portable = false
 
 // Dir is an open directory. The zero Dir is not valid.
-type Dir struct{ fd int }
+type Dir struct {
+	fd    int
+	local bool
+}
 
 // Handle is an open file.
-type Handle struct{ fd int }
+type Handle struct {
+	fd   int
+	keep bool
+}
 
 const (
 	// O_NONBLOCK: a file that became a pipe since it was listed must not hang us.
@@ -50,7 +58,7 @@ func Open(path string) (Dir, error) {
 			return Dir{}, &fs.PathError{Op: "open", Path: path, Err: err}
 		}
 		if rest = strings.TrimLeft(rest[len(piece):], "/"); rest == "" {
-			return Dir{fd}, nil
+			return Dir{fd, local(fd)}, nil
 		}
 		at = fd
 	}
@@ -65,6 +73,20 @@ func openDir(at int, path string) (int, error) {
 	}
 }
 
+// localTypes are file systems whose calls end in this machine.
+var localTypes = []uint32{
+	unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.F2FS_SUPER_MAGIC,
+	0x2fc12fc1, // ZFS
+}
+
+func local(fd int) bool {
+	var st unix.Statfs_t
+	return unix.Fstatfs(fd, &st) == nil && slices.Contains(localTypes, uint32(st.Type))
+}
+
+// Local tells whether the directory is on a file system of this machine.
+func (d Dir) Local() bool { return d.local }
+
 // Close closes the directory.
 func (d Dir) Close() { unix.Close(d.fd) }
 
@@ -75,11 +97,17 @@ func (d Dir) Info() (Info, error) {
 	return info(&st), err
 }
 
-// Stat stats an entry, or a slash path below the directory, following links.
-func (d Dir) Stat(n *Name) (Info, error) {
+// Stat stats an entry, or a slash path below the directory, following links. keep
+// is for a call that keeps its processor, see Pace.
+func (d Dir) Stat(n *Name, keep bool) (Info, error) {
 	var st unix.Stat_t
 	for {
-		_, _, e := unix.Syscall6(unix.SYS_NEWFSTATAT, uintptr(d.fd), uintptr(unsafe.Pointer(&n.buf[0])), uintptr(unsafe.Pointer(&st)), 0, 0, 0)
+		var e unix.Errno
+		if keep {
+			_, _, e = unix.RawSyscall6(unix.SYS_NEWFSTATAT, uintptr(d.fd), uintptr(unsafe.Pointer(&n.buf[0])), uintptr(unsafe.Pointer(&st)), 0, 0, 0)
+		} else {
+			_, _, e = unix.Syscall6(unix.SYS_NEWFSTATAT, uintptr(d.fd), uintptr(unsafe.Pointer(&n.buf[0])), uintptr(unsafe.Pointer(&st)), 0, 0, 0)
+		}
 		switch e {
 		case 0:
 			return info(&st), nil
@@ -160,17 +188,24 @@ func direntType(t byte) Type {
 
 // OpenFile opens an entry for reading and never blocks on a pipe. noatime asks
 // the kernel not to touch the access time; it is refused with EPERM (see
-// Refused) for files of other owners.
-func (d Dir) OpenFile(n *Name, noatime bool) (Handle, error) {
+// Refused) for files of other owners. With keep this call, and those of the
+// handle, keep their processor.
+func (d Dir) OpenFile(n *Name, noatime, keep bool) (Handle, error) {
 	flags := uintptr(fileFlags)
 	if noatime {
 		flags |= unix.O_NOATIME
 	}
 	for {
-		fd, _, e := unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&n.buf[0])), flags, 0, 0, 0)
+		var fd uintptr
+		var e unix.Errno
+		if keep {
+			fd, _, e = unix.RawSyscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&n.buf[0])), flags, 0, 0, 0)
+		} else {
+			fd, _, e = unix.Syscall6(unix.SYS_OPENAT, uintptr(d.fd), uintptr(unsafe.Pointer(&n.buf[0])), flags, 0, 0, 0)
+		}
 		switch e {
 		case 0:
-			return Handle{int(fd)}, nil
+			return Handle{int(fd), keep}, nil
 		case unix.EINTR:
 		default:
 			return Handle{}, e
@@ -192,7 +227,13 @@ func (h Handle) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	for {
-		n, _, e := unix.Syscall(unix.SYS_READ, uintptr(h.fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+		var n uintptr
+		var e unix.Errno
+		if h.keep {
+			n, _, e = unix.RawSyscall(unix.SYS_READ, uintptr(h.fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+		} else {
+			n, _, e = unix.Syscall(unix.SYS_READ, uintptr(h.fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+		}
 		switch e {
 		case 0:
 			return int(n), nil
@@ -211,4 +252,36 @@ func (h Handle) Info() (Info, error) {
 }
 
 // Close closes the file.
-func (h Handle) Close() { unix.Syscall(unix.SYS_CLOSE, uintptr(h.fd), 0, 0) }
+func (h Handle) Close() {
+	if h.keep {
+		unix.RawSyscall(unix.SYS_CLOSE, uintptr(h.fd), 0, 0)
+		return
+	}
+	unix.Syscall(unix.SYS_CLOSE, uintptr(h.fd), 0, 0)
+}
+
+// maxWrite bounds one write: the kernel takes no more than 2 GiB.
+const maxWrite = 1 << 30
+
+func write(fd uintptr, b []byte, keep bool) (done int, err error) {
+	for done < len(b) {
+		p := b[done:min(len(b), done+maxWrite)]
+		var n uintptr
+		var e unix.Errno
+		if keep {
+			n, _, e = unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+		} else {
+			n, _, e = unix.Syscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+		}
+		switch {
+		case e == unix.EINTR:
+		case e != 0:
+			return done, e
+		case n == 0:
+			return done, io.ErrShortWrite
+		default:
+			done += int(n)
+		}
+	}
+	return done, nil
+}

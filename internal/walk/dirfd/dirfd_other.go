@@ -35,8 +35,11 @@ func (d Dir) Close() {}
 // Info stats the directory itself.
 func (d Dir) Info() (Info, error) { return stat(d.path) }
 
+// Local is not known.
+func (d Dir) Local() bool { return false }
+
 // Stat stats an entry, or a slash path below the directory, following links.
-func (d Dir) Stat(n *Name) (Info, error) { return stat(d.join(n)) }
+func (d Dir) Stat(n *Name, _ bool) (Info, error) { return stat(d.join(n)) }
 
 func (d Dir) join(n *Name) string {
 	return filepath.Join(d.path, filepath.FromSlash(string(n.Bytes())))
@@ -93,7 +96,7 @@ func (d Dir) List(_ []byte, each func(name []byte, t Type) error) error {
 
 // OpenFile opens an entry for reading. It looks at its type first, so as not to
 // block on a pipe.
-func (d Dir) OpenFile(n *Name, _ bool) (Handle, error) {
+func (d Dir) OpenFile(n *Name, _, _ bool) (Handle, error) {
 	path := d.join(n)
 	st, err := os.Stat(path)
 	if err != nil {

@@ -1,0 +1,188 @@
+package rows
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// surveyed is the facts of a file, checked and ready to be interned.
+type surveyed struct {
+	fields  []shardify.Field
+	at      []int32
+	bytes   []int64
+	left    []shardify.Leftover
+	borders []byte
+	dims    []byte
+	// key is equal for files that share a layout.
+	key []byte
+}
+
+// digest checks what a format says about a file: numbers come from the file and may
+// be anything.
+func (c *collector) digest(facts *Facts) (*surveyed, error) {
+	if facts.Samples < 0 || facts.Samples > maxSamples {
+		return nil, shardify.Corrupt(-1, "claims %d samples", facts.Samples)
+	}
+	n := len(facts.Fields)
+	s := &surveyed{left: slices.Clone(facts.Left), fields: make([]shardify.Field, 0, n), at: make([]int32, 0, n), bytes: make([]int64, 0, n)}
+	seen := make(map[string]bool, n)
+	var twice []string
+	for i := range facts.Fields {
+		f := facts.Fields[i].Field
+		if err := f.Validate(); err != nil {
+			s.left = append(s.left, shardify.Leftover{Name: f.Name, Reason: reason(err)})
+			continue
+		}
+		if seen[f.Name] {
+			twice = append(twice, f.Name)
+			continue
+		}
+		seen[f.Name] = true
+		n := int64(0)
+		if f.Levels > 0 {
+			n = max(facts.Fields[i].Bytes, 0)
+		}
+		s.fields, s.at, s.bytes = append(s.fields, f), append(s.at, int32(i)), append(s.bytes, n)
+	}
+	if len(twice) > 0 {
+		slices.Sort(twice)
+		twice = slices.Compact(twice)
+		return nil, shardify.Mismatch("more than one field is named %s", examples(twice, len(twice)))
+	}
+	if err := s.check(facts.Samples); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(s.left, func(a, b shardify.Leftover) int { return cmp.Compare(a.Name, b.Name) })
+	s.left = slices.CompactFunc(s.left, func(a, b shardify.Leftover) bool { return a.Name == b.Name })
+	var err error
+	if s.borders, err = facts.Borders.encode(facts.Samples); err != nil {
+		return nil, err
+	}
+	s.makeKey(facts.Samples == 0, c.f.Ragged)
+	return s, nil
+}
+
+// check refuses claims of more bytes than any file holds: sparse data sets and
+// shapes are numbers in the file, their decoded size is not bound by its size. A
+// Ragged field without its companion is a bug of the format.
+func (s *surveyed) check(samples int64) error {
+	var all int64
+	for i := range s.fields {
+		f := &s.fields[i]
+		n := s.bytes[i]
+		if f.Levels == 0 {
+			n = satMul(samples, int64(f.ElemBytes()))
+		}
+		if all = satAdd(all, n); all > maxDecoded {
+			return shardify.Unsupported("field %s: %d samples of %s are too many", f.Name, samples, typeOf(f))
+		}
+		if f.Ragged && rank(s.fields, f.Name) < 0 {
+			return shardify.Mismatch("ragged field %s has no %s", f.Name, f.Name+shardify.ShapeSuffix)
+		}
+	}
+	return nil
+}
+
+// rank is that of a Ragged field: the length of its companion; -1 without one.
+func rank(fields []shardify.Field, name string) int {
+	i := shardify.FieldIndex(fields, name+shardify.ShapeSuffix)
+	if i < 0 || fields[i].DType != shardify.I64 || fields[i].Levels != 0 || len(fields[i].Shape) != 1 {
+		return -1
+	}
+	return fields[i].Shape[0]
+}
+
+// keptAttrs are the attributes that say what the values mean. Fields that differ in
+// them differ; other attributes are kept where all inputs agree.
+var keptAttrs = []string{"labels", "time", "unit"}
+
+func (s *surveyed) makeKey(empty, ragged bool) {
+	b := make([]byte, 0, 32*len(s.fields)+16)
+	b = append(b, flag(empty, 1))
+	b = binary.AppendUvarint(b, uint64(len(s.fields)))
+	for i := range s.fields {
+		f := &s.fields[i]
+		b = appendString(b, f.Name)
+		b = appendString(b, f.Counter)
+		b = appendString(b, f.Media)
+		b = binary.AppendUvarint(b, uint64(s.at[i]))
+		b = append(b, byte(f.DType), byte(f.Levels), flag(f.Ragged, 1)|flag(f.Nullable, 2))
+		b = binary.AppendUvarint(b, uint64(len(f.Shape)))
+		for _, d := range f.Shape {
+			if ragged && mayVary(f) {
+				s.dims = binary.AppendUvarint(s.dims, uint64(d))
+			} else {
+				b = binary.AppendUvarint(b, uint64(d))
+			}
+		}
+		for _, k := range keptAttrs {
+			v, ok := f.Attrs[k]
+			b = append(b, flag(ok, 1))
+			b = appendString(b, v)
+		}
+	}
+	for i := range s.left {
+		b = appendString(b, s.left[i].Name)
+	}
+	s.key = b
+}
+
+// mayVary tells whether a field can become Ragged: it is fixed and has a shape.
+func mayVary(f *shardify.Field) bool { return f.Levels == 0 && len(f.Shape) > 0 }
+
+func flag(on bool, bit byte) byte {
+	if on {
+		return bit
+	}
+	return 0
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// commonAttrs is what two fields agree on. a is not changed.
+func commonAttrs(a, b map[string]string) map[string]string {
+	if len(a) == 0 || maps.Equal(a, b) {
+		return a
+	}
+	out := map[string]string{}
+	for k, v := range a {
+		if w, ok := b[k]; ok && v == w {
+			out[k] = v
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// typeOf says what a field is, for messages: "f32 [3]", "jagged i16", "txt".
+func typeOf(f *shardify.Field) string {
+	var b strings.Builder
+	b.WriteString([]string{"", "jagged ", "twice jagged "}[min(max(f.Levels, 0), 2)])
+	switch {
+	case f.Media != "":
+		b.Reset()
+		if f.Levels > 1 {
+			b.WriteString("jagged ")
+		}
+		b.WriteString(f.Media)
+	default:
+		b.WriteString(f.DType.String())
+	}
+	if len(f.Shape) > 0 {
+		b.WriteByte(' ')
+		b.WriteString(shapeText(f.Shape))
+	}
+	if f.Ragged {
+		b.WriteString(" of any shape")
+	}
+	return b.String()
+}

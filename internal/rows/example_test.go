@@ -1,0 +1,190 @@
+package rows_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+)
+
+// The format of the example: a line of JSON, then the values of one field after the
+// other; before the values of a jagged one the i64 ends of its lists.
+type header struct {
+	Samples int64
+	Every   int64 // samples of a chunk
+	Fields  []shardify.Field
+	At      []int64 // byte of each field, counted from behind the line
+	Bytes   []int64
+}
+
+// file is an open file; the readers of a source share it.
+type file struct {
+	*os.File
+	header
+	start int64
+}
+
+func openFile(f *os.File) (*file, error) {
+	line := make([]byte, 1<<12)
+	n, err := f.ReadAt(line, 0)
+	end := bytes.IndexByte(line[:n], '\n')
+	if end < 0 {
+		return nil, shardify.Corrupt(0, "no header: %v", err)
+	}
+	x := &file{File: f, start: int64(end) + 1}
+	if err := json.Unmarshal(line[:end], &x.header); err != nil {
+		return nil, shardify.Corrupt(0, "header: %v", err)
+	}
+	return x, nil
+}
+
+// look is the survey of one file.
+func look(_ context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+	f, size, err := rows.OpenFile(path, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	x, err := openFile(f)
+	if err != nil {
+		return nil, err
+	}
+	facts := &rows.Facts{Samples: x.Samples, Size: size, Borders: rows.Borders{Every: x.Every}}
+	var places []int // in the file, of the wanted fields
+	for i := range x.Fields {
+		name := x.Fields[i].Name // a companion is wanted if its field is
+		if hit, _ := want.Match(name, strings.TrimSuffix(name, shardify.ShapeSuffix)); hit {
+			facts.Fields = append(facts.Fields, rows.Field{Field: x.Fields[i], Bytes: x.Bytes[i]})
+			places = append(places, i)
+		}
+	}
+	facts.Blob, err = json.Marshal(places)
+	return facts, err
+}
+
+// source is the whole Source: a Set has all of it but the readers.
+type source struct {
+	*rows.Set
+	files *rows.Handles[*file]
+}
+
+func open(ctx context.Context, a shardify.OpenArgs, f rows.Format) (shardify.Source, error) {
+	var err error
+	if a.Options, err = shardify.CheckOptions([]shardify.Option{rows.Option}, a.Options); err != nil {
+		return nil, err
+	}
+	f.Name, f.Look = "example", look
+	set, err := rows.Open(ctx, a, f)
+	if err != nil {
+		return nil, err
+	}
+	return &source{set, rows.NewHandles(func(_ context.Context, f *os.File, _ *rows.Input) (*file, error) { return openFile(f) })}, nil
+}
+
+func (s *source) Close() error { return s.files.Close() }
+
+func (s *source) Reader(uint32) (shardify.Reader, error) { return reader{s}, nil }
+
+type reader struct{ *source }
+
+func (r reader) Close() error { return nil } // its files are the source's
+
+func (r reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	in, b, err := r.Begin(ctx, sp, mem)
+	if err != nil {
+		return nil, err
+	}
+	h, err := r.files.Acquire(ctx, &in)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Release()
+	var places []int
+	if err := json.Unmarshal(in.Blob, &places); err != nil {
+		return nil, shardify.Corrupt(-1, "survey of the plan: %v", err)
+	}
+	for i := range b.Columns {
+		k := in.Field(i)
+		if k < 0 {
+			continue // Finish makes it
+		}
+		if k >= len(places) || places[k] >= len(h.Value.Fields) {
+			return nil, shardify.Corrupt(-1, "survey of the plan: field %d", k)
+		}
+		if err := h.Value.read(places[k], sp, &b.Columns[i], mem); err != nil {
+			return nil, shardify.Annotate(err, "read", in.Name(), b.Columns[i].Name)
+		}
+	}
+	return r.Finish(&in, b, mem)
+}
+
+// read fills a column with samples [sp.Lo, sp.Hi) of a field.
+func (f *file) read(field int, sp shardify.Span, c *shardify.Column, mem *shardify.Arena) error {
+	at, lo, hi := f.start+f.At[field], sp.Lo, sp.Hi
+	if c.Levels > 0 {
+		ends := mem.Int64s(int(hi-lo) + 1)
+		if ends[0] = 0; lo > 0 {
+			if _, err := f.ReadAt(shardify.Bytes(ends[:1]), at+(lo-1)*8); err != nil {
+				return err
+			}
+		}
+		if _, err := f.ReadAt(shardify.Bytes(ends[1:]), at+lo*8); err != nil {
+			return err
+		}
+		at += f.Samples * 8
+		lo, hi = ends[0], ends[hi-lo]
+		for i := range ends {
+			ends[i] -= lo
+		}
+		c.Offsets = [][]int64{ends}
+	}
+	size := int64(c.ElemBytes())
+	c.Data = mem.Alloc(int((hi - lo) * size))
+	_, err := f.ReadAt(c.Data, at+lo*size)
+	if err == io.EOF {
+		return shardify.Corrupt(at, "the file ends within field %s", c.Name)
+	}
+	return err
+}
+
+func Example() {
+	dir, _ := os.MkdirTemp("", "")
+	defer os.RemoveAll(dir)
+	table := &shardify.Table{Roots: []string{dir}}
+	for i, d := range []shardify.DType{shardify.F32, shardify.F64} {
+		x := shardify.Field{Name: "x", DType: d}
+		n := writeFile(filepath.Join(dir, fmt.Sprint(i)), header{Samples: 4, Every: 2, Fields: []shardify.Field{x}}, 1)
+		table.Append(0, fmt.Sprint(i), n, 0)
+	}
+	src, err := open(context.Background(), shardify.OpenArgs{Table: table}, rows.Format{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer src.Close()
+	fmt.Println(src.(shardify.Describer).Describe()[0])
+	r, _ := src.Reader(0)
+	for sp, err := range src.Spans(context.Background(), 16) {
+		mem := shardify.NewPool(1 << 20).Overdraft()
+		b, errRead := r.Read(context.Background(), sp, mem)
+		if err != nil || errRead != nil {
+			fmt.Println(err, errRead)
+			return
+		}
+		fmt.Printf("input %d samples [%d, %d): %v\n", sp.Input, sp.Lo, sp.Hi, shardify.View[float64](b.Columns[0].Data))
+		mem.Release()
+	}
+	// Output:
+	// field x is widened to f64: f32 in 1 input (0), f64 in 1 input (1)
+	// input 0 samples [0, 2): [1 2]
+	// input 0 samples [2, 4): [3 4]
+	// input 1 samples [0, 2): [1 2]
+	// input 1 samples [2, 4): [3 4]
+}

@@ -1,0 +1,89 @@
+package rows
+
+import (
+	"context"
+
+	"github.com/shardify/shardify"
+)
+
+// Format is what the package must know of a format.
+type Format struct {
+	Name string // in errors: "HDF5"
+	// Look surveys one file, with metadata alone. It reports the fields that want
+	// has, and no others; what cannot be read goes to Facts.Left. An error means
+	// that the file is bad: all bad files are gathered in one error. Look is called
+	// from several goroutines. OpenFile opens path with the checks it deserves.
+	Look func(ctx context.Context, path string, want *Wanted) (*Facts, error)
+	// Oversize is how many targets a unit between two borders may be long before it
+	// is cut inside; 0 means 4.
+	Oversize int
+	// Ragged: fields that are fixed in every file but differ in shape become Ragged
+	// fields with a companion for the shape (a file, or a group, is one sample).
+	Ragged bool
+	// Key is all that the facts depend on beside the files: the format's options as
+	// text, the version of its blobs. A state made with another key is refused.
+	Key string
+}
+
+// Facts is what a format's survey says about one file. It belongs to the package
+// after Look has returned it.
+type Facts struct {
+	Samples int64
+	// Size of the file in bytes: Handles refuses a file that has another one later.
+	Size int64
+	// Fields that the file can deliver, by names unique in the file. Their order in
+	// the first file is the order of the schema; their index is what Input.Field
+	// gives back. (The field's name stands in the schema, too: a reader may go by it.)
+	// The companion of a Ragged field comes with it, asked for or not.
+	Fields  []Field
+	Borders Borders
+	// Left names fields that were wanted and cannot be read, and why. Such a field
+	// is no field of the table, though other files could deliver it.
+	Left []shardify.Leftover
+	// Blob is handed back in Input. Equal blobs are kept once, so that it should hold
+	// what is true of many files (the path of the tree, choices made), and leave to
+	// the reader what it finds at once when it opens the file.
+	Blob []byte
+	// Foreign, if set, says why the file is none of the format at all: it is left
+	// out and counted. The rest is not looked at.
+	Foreign string
+}
+
+// Field is a field of one file.
+type Field struct {
+	shardify.Field
+	// Bytes is the size of the field's data in the whole file, decoded, an estimate.
+	// Only jagged fields need it: elements, and the inner offsets of two levels.
+	Bytes int64
+}
+
+// Borders are where a file may be cut without reading anything twice: ends of
+// chunks, clusters or row groups. 0 and the number of samples are borders always.
+type Borders struct {
+	// Every > 0: borders are at First, First+Every, First+2*Every, ... where First 0
+	// means Every. 1 is data that may be cut anywhere.
+	Every, First int64
+	// At lists borders in ascending order, if Every is 0.
+	At []int64
+	// Inside > 0: a unit between two borders that is longer than Format.Oversize
+	// targets may be cut at multiples of Inside samples, counted from its start.
+	Inside int64
+}
+
+// Option is the --missing of every format that uses the package.
+var Option = shardify.Option{
+	Name: "missing", Kind: shardify.KindEnum, Default: string(Fail),
+	Values: []string{string(Fail), string(Intersect), string(Drop), string(Fill)},
+	Help:   "fields that some inputs lack: refuse, leave out the field, leave out the input, or write an empty value",
+}
+
+// Missing is a value of Option.
+type Missing string
+
+// What to do about a field that some inputs lack.
+const (
+	Fail      Missing = "fail"
+	Intersect Missing = "intersect"
+	Drop      Missing = "drop"
+	Fill      Missing = "fill"
+)

@@ -1,0 +1,280 @@
+package rows
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// merger makes one schema of the layouts that the survey found.
+type merger struct {
+	*collector
+	ctx     context.Context
+	set     *Set
+	want    *Wanted
+	missing Missing
+
+	live   []*layout // whose files count: with samples, not dropped; by first file
+	files  int64     // of live
+	cands  []*candidate
+	byName map[string]*candidate
+	left   []shardify.Leftover
+	notes  []string
+}
+
+// candidate is a field that may become one of the schema.
+type candidate struct {
+	name  string
+	refs  []ref // by layout, in the order of live
+	files int64 // that have it
+	fill  bool  // some files lack it
+	field shardify.Field
+	rank  int // of a Ragged field
+	// shape is, for layouts in which the field is Ragged, the index of its companion.
+	shape map[*layout]int
+}
+
+// ref is a field of a layout.
+type ref struct {
+	layout *layout
+	field  int
+}
+
+func (r ref) get() *shardify.Field { return &r.layout.fields[r.field] }
+
+func (m *merger) merge() error {
+	if err := m.begin(); err != nil {
+		return err
+	}
+	if err := m.unreadable(); err != nil {
+		return err
+	}
+	if err := m.findWanted(); err != nil {
+		return err
+	}
+	if err := m.applyMissing(); err != nil {
+		return err
+	}
+	if len(m.cands) == 0 {
+		return m.nothing()
+	}
+	if err := m.unify(); err != nil {
+		return err
+	}
+	m.build()
+	if err := shardify.ValidateSchema(m.set.schema); err != nil {
+		return fmt.Errorf("%w; --columns selects some", err)
+	}
+	return nil
+}
+
+// begin finds the layouts that count and their fields. Files without samples have
+// no say, unless all are such: their columns often have another type.
+func (m *merger) begin() error {
+	if m.foreign.count == int64(m.table.Len()) {
+		err := shardify.Unsupported("%s (%d inputs)", m.foreign.first[0].err, m.foreign.count)
+		return shardify.Annotate(err, "open", m.table.Name(int(m.foreign.first[0].input)), "")
+	}
+	if m.foreign.count > 0 {
+		m.left = append(m.left, m.fileLeft(&m.foreign))
+	}
+	var empty failures
+	for i := range m.entries {
+		if e := &m.entries[i]; e.layout != none && e.samples == 0 {
+			empty.add(e.input, nil)
+		}
+	}
+	for _, l := range m.layouts {
+		if !l.empty || empty.count+m.foreign.count == int64(m.table.Len()) {
+			m.live = append(m.live, l)
+		}
+	}
+	if empty.count > 0 {
+		m.notes = append(m.notes, fmt.Sprintf("no samples in %s", m.namesOf(&empty)))
+	}
+	slices.SortFunc(m.live, func(a, b *layout) int { return cmp.Compare(a.first[0], b.first[0]) })
+	m.byName = map[string]*candidate{}
+	for _, l := range m.live {
+		m.files += l.files
+		m.addFields(l)
+	}
+	return nil
+}
+
+// addFields makes candidates of the fields of a layout. Companions are none: they go
+// with their fields.
+func (m *merger) addFields(l *layout) {
+	shapes := map[string]int{}
+	for i := range l.fields {
+		if shardify.Companion(l.fields, i) {
+			shapes[l.fields[i].Name] = i
+		}
+	}
+	for i := range l.fields {
+		f := &l.fields[i]
+		if _, ok := shapes[f.Name]; ok {
+			continue
+		}
+		c := m.byName[f.Name]
+		if c == nil {
+			c = &candidate{name: f.Name}
+			m.byName[c.name] = c
+			m.cands = append(m.cands, c)
+		}
+		if k, ok := shapes[f.Name+shardify.ShapeSuffix]; ok {
+			if c.shape == nil {
+				c.shape = map[*layout]int{}
+			}
+			c.shape[l] = k
+		}
+		c.refs = append(c.refs, ref{l, i})
+		c.files += l.files
+	}
+}
+
+// fileLeft is the leftover for files that are left out for one kind of reason.
+func (m *merger) fileLeft(f *failures) shardify.Leftover {
+	return shardify.Leftover{Name: m.table.Name(int(f.first[0].input)), Reason: f.first[0].err.Error(), Count: f.count}
+}
+
+// namesOf says "4 inputs (a, b, c, ...)".
+func (m *merger) namesOf(f *failures) string {
+	var names []string
+	for _, x := range f.first {
+		names = append(names, m.table.Name(int(x.input)))
+	}
+	return inputs(f.count) + " (" + examples(names, int(f.count)) + ")"
+}
+
+func inputs(n int64) string {
+	if n == 1 {
+		return "1 input"
+	}
+	return fmt.Sprintf("%d inputs", n)
+}
+
+// in says which files have one of the layouts: "3 inputs (a, b, c)".
+func (m *merger) in(layouts map[*layout]bool) string {
+	var f failures
+	var first []uint32
+	for l := range layouts {
+		f.count += l.files
+		first = append(first, l.first...)
+	}
+	slices.Sort(first)
+	for _, input := range first[:min(len(first), shown)] {
+		f.first = append(f.first, failure{input, nil})
+	}
+	return m.namesOf(&f)
+}
+
+func (c *candidate) layouts() map[*layout]bool {
+	all := make(map[*layout]bool, len(c.refs))
+	for _, r := range c.refs {
+		all[r.layout] = true
+	}
+	return all
+}
+
+// unreadable leaves out the fields that some files have but cannot deliver.
+func (m *merger) unreadable() error {
+	type bad struct {
+		name    string
+		reason  leftField
+		layouts map[*layout]bool
+		files   int64
+	}
+	byName := map[string]*bad{}
+	var all []*bad
+	for _, l := range m.live {
+		for _, x := range l.left {
+			b := byName[x.name]
+			if b == nil {
+				b = &bad{name: x.name, reason: x, layouts: map[*layout]bool{}}
+				byName[x.name] = b
+				all = append(all, b)
+			}
+			if x.input < b.reason.input {
+				b.reason = x
+			}
+			b.layouts[l] = true
+			b.files += l.files
+		}
+	}
+	for _, b := range all {
+		why := b.reason.reason
+		if m.want.exact(b.name) {
+			err := shardify.Unsupported("%s", why)
+			err.Field = b.name
+			return shardify.Annotate(err, "open", m.table.Name(int(b.reason.input)), "")
+		}
+		if b.files < m.files {
+			why = fmt.Sprintf("%s, in %s of %d", why, m.in(b.layouts), m.files)
+		}
+		m.left = append(m.left, shardify.Leftover{Name: b.name, Reason: why})
+	}
+	m.drop(func(c *candidate) bool { return byName[c.name] != nil })
+	return nil
+}
+
+// drop takes candidates out.
+func (m *merger) drop(is func(c *candidate) bool) {
+	m.cands = slices.DeleteFunc(m.cands, func(c *candidate) bool {
+		if !is(c) {
+			return false
+		}
+		delete(m.byName, c.name)
+		return true
+	})
+}
+
+// findWanted refuses globs that nothing matched.
+func (m *merger) findWanted() error {
+	globs := m.want.unmatched()
+	if len(globs) == 0 {
+		return nil
+	}
+	return m.want.notFound(globs, m.available())
+}
+
+// available looks into the first file once more for all that it has.
+func (m *merger) available() []string {
+	all, _ := NewWanted(nil)
+	for _, l := range m.layouts {
+		facts, err := m.f.Look(m.ctx, m.table.Path(int(l.first[0])), all)
+		if err != nil {
+			continue
+		}
+		var names []string
+		for i := range facts.Fields {
+			names = append(names, facts.Fields[i].Name)
+		}
+		for i := range facts.Left {
+			names = append(names, facts.Left[i].Name)
+		}
+		return names
+	}
+	return nil
+}
+
+// nothing says why there is no field at all.
+func (m *merger) nothing() error {
+	var why []string
+	for _, l := range m.left {
+		if l.Count == 0 {
+			why = append(why, l.Name+": "+l.Reason)
+		}
+	}
+	text := "no fields to read"
+	if len(why) > 0 {
+		text += ": " + strings.Join(why[:min(len(why), shown)], "; ")
+	}
+	if more := len(why) - shown; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return shardify.Annotate(shardify.Unsupported("%s", text), "open", m.table.Name(int(m.live[0].first[0])), "")
+}

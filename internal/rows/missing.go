@@ -1,0 +1,139 @@
+package rows
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// applyMissing decides about the fields that some files lack.
+func (m *merger) applyMissing() error {
+	var lacking []*candidate
+	for _, c := range m.cands {
+		if c.files < m.files {
+			lacking = append(lacking, c)
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	switch m.missing {
+	case Intersect:
+		return m.intersect(lacking)
+	case Drop:
+		return m.dropFiles(lacking)
+	case Fill:
+		return m.fillIn(lacking)
+	}
+	return m.differ(lacking)
+}
+
+// maxPairs bounds fields times layouts where each pair costs time or memory: files
+// with hardly a field in common are no table.
+const maxPairs = 1 << 24
+
+func (m *merger) fillIn(lacking []*candidate) error {
+	if len(m.cands) > maxPairs/len(m.live) {
+		return shardify.Mismatch("the inputs have hardly a field in common: %d fields in all, in %d different sets; --missing intersect, or --columns", len(m.cands), len(m.live))
+	}
+	for _, c := range lacking {
+		c.fill = true
+		m.notes = append(m.notes, fmt.Sprintf("field %s is filled in %s of %d (--missing fill)", c.name, m.in(m.without(c)), m.files))
+	}
+	return nil
+}
+
+// without is the layouts that lack a field.
+func (m *merger) without(c *candidate) map[*layout]bool {
+	has, lacks := c.layouts(), map[*layout]bool{}
+	for _, l := range m.live {
+		if !has[l] {
+			lacks[l] = true
+		}
+	}
+	return lacks
+}
+
+// listed is how many fields an error about many of them names.
+const listed = 8
+
+// differ is the error about fields that only some files have.
+func (m *merger) differ(lacking []*candidate) error {
+	var all []string
+	for _, c := range lacking[:min(len(lacking), listed)] {
+		all = append(all, fmt.Sprintf("field %s is in %s, not in %s", c.name, m.in(c.layouts()), m.in(m.without(c))))
+	}
+	if more := len(lacking) - listed; more > 0 {
+		all = append(all, fmt.Sprintf("and %d more fields", more))
+	}
+	return shardify.Mismatch("the inputs differ: %s; --missing intersect leaves out such fields, --missing drop such inputs, --missing fill writes empty values", strings.Join(all, "; "))
+}
+
+func (m *merger) intersect(lacking []*candidate) error {
+	for _, c := range lacking {
+		where := inputs(m.files - c.files)
+		if len(m.cands) <= maxPairs/len(m.live) {
+			where = m.in(m.without(c))
+		}
+		if m.want.exact(c.name) {
+			return shardify.Mismatch("field %s was asked for by name and is not in %s; --missing drop leaves those out, --missing fill writes empty values", c.name, where)
+		}
+		m.left = append(m.left, shardify.Leftover{Name: c.name, Reason: fmt.Sprintf("not in %s of %d (--missing intersect)", where, m.files)})
+	}
+	m.drop(func(c *candidate) bool { return c.files < m.files })
+	if len(m.cands) == 0 {
+		return shardify.Mismatch("no field is in all %d inputs: nothing is left by --missing intersect", m.files)
+	}
+	return nil
+}
+
+// dropFiles takes out the files that lack a field.
+func (m *merger) dropFiles(lacking []*candidate) error {
+	has := make(map[*layout]int, len(m.live))
+	for _, c := range m.cands {
+		for _, r := range c.refs {
+			has[r.layout]++
+		}
+	}
+	lacks := func(l *layout) bool { return has[l] < len(m.cands) }
+	keep := m.live[:0:0]
+	var out failures
+	for _, l := range m.live {
+		if !lacks(l) {
+			keep = append(keep, l)
+			continue
+		}
+		if out.add(l.first[0], errText("")); out.count == 1 { // the first file of all
+			out.first[0].err = errText(fmt.Sprintf("lacks %s (--missing drop)", lackedBy(l, lacking)))
+		}
+		out.count += l.files - 1
+	}
+	if len(keep) == 0 {
+		return shardify.Mismatch("no input has all of the %d fields: nothing is left by --missing drop; %s", len(m.cands), reason(m.differ(lacking)))
+	}
+	m.live, m.files = keep, m.files-out.count
+	for i := range m.entries {
+		if e := &m.entries[i]; e.layout != none && e.samples > 0 && lacks(m.layouts[e.layout]) {
+			e.layout = none
+		}
+	}
+	m.left = append(m.left, m.fileLeft(&out))
+	for _, c := range m.cands {
+		c.refs = slices.DeleteFunc(c.refs, func(r ref) bool { return lacks(r.layout) })
+		c.files = m.files
+	}
+	return nil
+}
+
+// lackedBy names the fields that a layout lacks.
+func lackedBy(l *layout, lacking []*candidate) string {
+	var names []string
+	for _, c := range lacking {
+		if !slices.ContainsFunc(c.refs, func(r ref) bool { return r.layout == l }) {
+			names = append(names, c.name)
+		}
+	}
+	return examples(names, len(names))
+}

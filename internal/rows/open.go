@@ -1,0 +1,61 @@
+package rows
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/shardify/shardify"
+)
+
+// Open surveys all inputs and compares their schemas, or restores what an earlier
+// Open found from a.State, touching no file. a.Columns and the option "missing"
+// apply; other options are the format's.
+func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
+	s := &Set{name: f.Name, key: f.Key, table: a.Table, oversize: int64(f.Oversize)}
+	if s.oversize <= 0 {
+		s.oversize = 4
+	}
+	if a.State != nil {
+		return s, shardify.Annotate(s.decode(a.State), "open", "", "survey of the plan")
+	}
+	want, err := NewWanted(a.Columns)
+	if err != nil {
+		return nil, err
+	}
+	c, err := survey(ctx, a.Table, a.Jobs, &f, want)
+	if err != nil {
+		return nil, err
+	}
+	m := merger{collector: c, ctx: ctx, set: s, want: want, missing: Missing(a.Options[Option.Name])}
+	if err := m.merge(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// OpenFile opens a regular file for reading; anything else is refused before it is
+// opened, since opening a pipe would wait for its writer. A file that has not size
+// bytes is refused too, unless size is negative: it changed since the plan. have is
+// the size that it has.
+func OpenFile(path string, size int64) (f *os.File, have int64, err error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, 0, shardify.Unsupported("not a regular file")
+	}
+	if f, err = os.Open(path); err != nil {
+		return nil, 0, err
+	}
+	if fi, err = f.Stat(); err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	if have = fi.Size(); size >= 0 && have != size {
+		f.Close()
+		return nil, 0, fmt.Errorf("changed since the plan: it has %d bytes, had %d", have, size)
+	}
+	return f, have, nil
+}

@@ -1,0 +1,145 @@
+package rows
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"sort"
+
+	"github.com/shardify/shardify"
+)
+
+// Set is many files as one table of samples. It is immutable; its methods may be
+// called concurrently. A format's source embeds it.
+type Set struct {
+	name     string
+	key      string
+	table    *shardify.Table
+	oversize int64
+
+	schema  []shardify.Field
+	layouts []mapped
+	entries []entry
+	borders [][]byte
+	blobs   [][]byte
+	dims    [][]byte
+	samples int64
+	left    []shardify.Leftover
+	notes   []string
+}
+
+// mapped is what some files have in common: where their columns come from.
+type mapped struct {
+	mapping []from
+	fixed   int64 // bytes of a sample in a batch, without the values of jagged fields
+}
+
+// from says where a column comes from.
+type from struct {
+	field int32 // index in Facts.Fields; -1: none is read
+	dtype shardify.DType
+	how   how
+}
+
+type how uint8
+
+const (
+	direct  how = iota
+	missing     // filled
+	fixed       // of one shape in this file, Ragged in the schema
+	shapeOf     // the shape of the fixed field before it
+)
+
+// measure adds the bytes of a sample to a mapping: fixed values, an offset for each
+// counter, and what widening needs beside the result.
+func (s *Set) measure(mapping []from) mapped {
+	m := mapped{mapping: mapping}
+	counters := map[string]bool{}
+	for i := range s.schema {
+		f, from := &s.schema[i], &mapping[i]
+		if from.how == missing {
+			m.fixed = satAdd(m.fixed, 1)
+		}
+		switch {
+		case f.Levels == 0:
+			m.fixed = satAdd(m.fixed, int64(f.ElemBytes()))
+			if from.dtype != f.DType {
+				m.fixed = satAdd(m.fixed, int64(f.Elem()*from.dtype.Size()))
+			}
+		case !counters[f.CounterName()]:
+			counters[f.CounterName()] = true
+			m.fixed = satAdd(m.fixed, 8)
+		}
+	}
+	return m
+}
+
+// Schema implements shardify.Source.
+func (s *Set) Schema() []shardify.Field { return slices.Clone(s.schema) }
+
+// Leftovers implements shardify.Reporter: fields and files that are left out.
+func (s *Set) Leftovers() []shardify.Leftover { return slices.Clone(s.left) }
+
+// Describe implements shardify.Describer: what was widened or filled, and how many
+// inputs have no samples.
+func (s *Set) Describe() []string { return slices.Clone(s.notes) }
+
+// Samples in all inputs.
+func (s *Set) Samples() int64 { return s.samples }
+
+// Inputs yields the inputs of the set in order; those left out are not among them,
+// those without samples are.
+func (s *Set) Inputs() iter.Seq[Input] {
+	return func(yield func(Input) bool) {
+		for i := range s.entries {
+			if !yield(s.input(&s.entries[i])) {
+				return
+			}
+		}
+	}
+}
+
+// Input is one file of a Set.
+type Input struct {
+	Index   uint32 // in the table of inputs
+	Samples int64
+	Size    int64 // bytes of the file
+	// Blob is what Facts had; not to be changed. It may come from a plan, which may
+	// be damaged: check it.
+	Blob []byte
+
+	set   *Set
+	entry *entry
+}
+
+func (s *Set) input(e *entry) Input {
+	return Input{Index: e.input, Samples: e.samples, Size: e.size, Blob: s.blobs[e.blob], set: s, entry: e}
+}
+
+// Field is the index, in the file's Facts.Fields, of the field that column i of the
+// schema is read from; -1 if nothing is read, since Finish makes the column. It may
+// come from a plan, which may be damaged: check it against the fields of the file.
+func (in *Input) Field(i int) int { return int(in.set.layouts[in.entry.layout].mapping[i].field) }
+
+// Name of the file in errors.
+func (in *Input) Name() string { return in.set.table.Name(int(in.Index)) }
+
+// Path is where to open the file.
+func (in *Input) Path() string { return in.set.table.Path(int(in.Index)) }
+
+// find returns the entry of an input that the span lies in.
+func (s *Set) find(sp shardify.Span) (*entry, error) {
+	wrong := func(what string, args ...any) error {
+		return fmt.Errorf("%s: span [%d, %d) of input %d, run %d: %s", s.name, sp.Lo, sp.Hi, sp.Input, sp.Run, fmt.Sprintf(what, args...))
+	}
+	k := sort.Search(len(s.entries), func(k int) bool { return s.entries[k].input >= sp.Input })
+	switch {
+	case k == len(s.entries) || s.entries[k].input != sp.Input:
+		return nil, wrong("no such input")
+	case sp.Lo < 0 || sp.Hi <= sp.Lo || sp.Hi > s.entries[k].samples:
+		return nil, wrong("the input has %d samples", s.entries[k].samples)
+	case sp.Run != 0:
+		return nil, wrong("there is no such run")
+	}
+	return &s.entries[k], nil
+}

@@ -1,0 +1,215 @@
+package rows
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shardify/shardify"
+)
+
+const (
+	// maxSamples and maxDecoded bound what one file may claim, so that sums of
+	// samples and bytes do not overflow, and a file of holes is no endless plan.
+	maxSamples = 1 << 50
+	maxDecoded = 1 << 52
+	// maxFields bounds the fields of all different layouts together: files that have
+	// nothing in common must not fill the memory before that is said.
+	maxFields = 1 << 20
+)
+
+// entry is what is kept of a file: 44 bytes. Lists that files may have in common are
+// numbers of interned ones.
+type entry struct {
+	input   uint32
+	layout  uint32
+	borders uint32
+	blob    uint32
+	dims    uint32 // shapes of its fixed fields that are Ragged in the schema
+	samples int64
+	size    int64
+	jagged  int64 // decoded bytes of its jagged fields
+}
+
+// collector gathers the facts of all files. Facts are dropped as soon as they are
+// interned: those of 100,000 files with 2,600 fields would not fit into memory.
+type collector struct {
+	table *shardify.Table
+	f     *Format
+	want  *Wanted
+
+	mu      sync.Mutex
+	entries []entry // by place in the table; foreign and bad ones have no layout
+	layouts []*layout
+	byKey   map[string]uint32
+	fields  int // in layouts
+	most    int // of fields
+	borders interner
+	blobs   interner
+	dims    interner
+	bad     failures
+	foreign failures
+}
+
+// none is the layout of a file that is not in the set.
+const none = 1<<32 - 1
+
+// layout is the fields that some files have in common.
+type layout struct {
+	empty  bool // they have no samples
+	fields []shardify.Field
+	at     []int32 // index of each field in Facts.Fields
+	bytes  []int64 // of jagged fields, summed over the files
+	varies []bool  // the shape differs from file to file
+	left   []leftField
+
+	files int64
+	first []uint32 // the first of the files, in order
+}
+
+type leftField struct {
+	name, reason string
+	input        uint32 // that the reason is about
+}
+
+// interner keeps equal byte strings once.
+type interner struct {
+	list [][]byte
+	ids  map[string]uint32
+}
+
+func (n *interner) add(b []byte) uint32 {
+	id, ok := n.ids[string(b)]
+	if !ok {
+		if n.ids == nil {
+			n.ids = map[string]uint32{}
+		}
+		id = uint32(len(n.list))
+		n.list = append(n.list, append([]byte(nil), b...))
+		n.ids[string(b)] = id
+	}
+	return id
+}
+
+// survey looks into every file, several at once. Its goroutines end before it does.
+func survey(ctx context.Context, t *shardify.Table, jobs int, f *Format, want *Wanted) (*collector, error) {
+	if t == nil || t.Len() == 0 {
+		return nil, shardify.Unsupported("no input files")
+	}
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	c := newCollector(t, f, want)
+	var next atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(jobs, t.Len()) {
+		g.Go(func() error {
+			for {
+				i := next.Add(1) - 1
+				if i >= int64(t.Len()) {
+					return nil
+				}
+				if err := c.look(ctx, uint32(i)); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return c, c.bad.err(t)
+}
+
+func newCollector(t *shardify.Table, f *Format, want *Wanted) *collector {
+	return &collector{table: t, f: f, want: want, entries: make([]entry, t.Len()), byKey: map[string]uint32{}, most: maxFields}
+}
+
+// look surveys one file. Its error ends the survey; that the file is bad is none.
+func (c *collector) look(ctx context.Context, input uint32) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	c.entries[input] = entry{input: input, layout: none}
+	facts, err := c.f.Look(ctx, c.table.Path(int(input)), c.want)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	var s *surveyed
+	if err == nil && facts.Foreign == "" {
+		s, err = c.digest(facts)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err != nil:
+		c.bad.add(input, shardify.Annotate(err, "open", c.table.Name(int(input)), ""))
+	case s == nil:
+		c.foreign.add(input, errText(facts.Foreign))
+	default:
+		return c.add(input, facts, s)
+	}
+	return nil
+}
+
+type errText string
+
+func (e errText) Error() string { return string(e) }
+
+// add interns the facts of a file. It is called with mu held; all that takes long
+// was done before.
+func (c *collector) add(input uint32, facts *Facts, s *surveyed) error {
+	e := &c.entries[input]
+	e.samples, e.size = facts.Samples, facts.Size
+	e.borders, e.blob, e.dims = c.borders.add(s.borders), c.blobs.add(facts.Blob), c.dims.add(s.dims)
+	id, ok := c.byKey[string(s.key)]
+	if !ok {
+		if c.fields += len(s.fields) + len(s.left); c.fields > c.most {
+			return shardify.Mismatch("the inputs have nothing in common: %d different sets of fields among the first ones looked at; name those that are one table, or the wanted fields with --columns", len(c.layouts))
+		}
+		id = uint32(len(c.layouts))
+		c.byKey[string(s.key)] = id
+		c.layouts = append(c.layouts, &layout{
+			empty: facts.Samples == 0, fields: s.fields, at: s.at, bytes: make([]int64, len(s.fields)), varies: make([]bool, len(s.fields)),
+		})
+	}
+	e.layout = id
+	e.jagged = c.layouts[id].join(input, s, !ok)
+	return nil
+}
+
+// join adds a file to a layout. The result must not depend on the order of files.
+func (l *layout) join(input uint32, s *surveyed, isNew bool) (jagged int64) {
+	l.files++
+	at, _ := slices.BinarySearch(l.first, input)
+	l.first = slices.Insert(l.first, at, input)
+	l.first = l.first[:min(len(l.first), shown)]
+	for i := range s.fields {
+		f := &s.fields[i]
+		if n := s.bytes[i]; n > 0 {
+			l.bytes[i] = satAdd(l.bytes[i], n)
+			jagged = satAdd(jagged, n)
+		}
+		if isNew {
+			continue
+		}
+		l.varies[i] = l.varies[i] || !slices.Equal(f.Shape, l.fields[i].Shape)
+		l.fields[i].Attrs = commonAttrs(l.fields[i].Attrs, f.Attrs)
+	}
+	if isNew {
+		for _, x := range s.left {
+			l.left = append(l.left, leftField{x.Name, x.Reason, input})
+		}
+		return jagged
+	}
+	for i, x := range s.left {
+		if input < l.left[i].input {
+			l.left[i] = leftField{x.Name, x.Reason, input}
+		}
+	}
+	return jagged
+}

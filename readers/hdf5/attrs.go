@@ -1,0 +1,114 @@
+package hdf5
+
+import (
+	"maps"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// keptAttrs are the attributes of data sets that go into the schema, by the name
+// they get there. They are stated, never applied.
+var keptAttrs = map[string]string{
+	"units": "unit", "unit": "unit", "Units": "unit", "UNITS": "unit",
+	"long_name": "long_name", "standard_name": "standard_name", "description": "description",
+	"scale_factor": "scale_factor", "add_offset": "add_offset", "_FillValue": "_FillValue", "missing_value": "missing_value",
+	"valid_min": "valid_min", "valid_max": "valid_max", "calendar": "calendar",
+	"MATLAB_class": "MATLAB_class",
+}
+
+// maxAttr bounds the text of one attribute in the schema.
+const maxAttr = 1 << 10
+
+// fieldAttrs joins a data set's attributes to those of the field's type.
+func fieldAttrs(f *h5.File, o *h5.Object, of map[string]string) map[string]string {
+	list, _ := o.Attributes() // a damaged attribute costs only itself
+	out := maps.Clone(of)
+	for i := range list {
+		name := keptAttrs[list[i].Name]
+		text := attrText(f, &list[i])
+		if name == "" || text == "" {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		if out[name] == "" {
+			out[name] = text
+		}
+	}
+	return out
+}
+
+// textAttr is the text of an attribute, "" if there is none.
+func textAttr(f *h5.File, o *h5.Object, name string) string {
+	a, ok, err := o.Attribute(name)
+	if !ok || err != nil {
+		return ""
+	}
+	return attrText(f, &a)
+}
+
+// attrText writes a simple attribute, one text or up to a few numbers; "" for any
+// other.
+func attrText(f *h5.File, a *h5.Attribute) string {
+	if a.Err != nil || a.Type == nil || a.Space.Elements() < 1 || a.Space.Elements() > 16 {
+		return ""
+	}
+	n := int(a.Space.Elements())
+	if a.Type.Size < 1 || len(a.Data) < n*a.Type.Size {
+		return ""
+	}
+	leaves := typeRules{media: mediaText, refSize: a.Type.Size}.leaves(a.Type)
+	if len(leaves) != 1 || leaves[0].err != nil || leaves[0].at.values() != 1 {
+		return ""
+	}
+	l := &leaves[0]
+	var parts []string
+	for i := range n {
+		b := a.Data[i*a.Type.Size:][:a.Type.Size]
+		var text string
+		switch l.kind {
+		case texts:
+			text = string(trim(trim(b, l.padding), h5.NulPadded))
+		case varText:
+			t, err := f.NewHeap(1<<16).View(b, 1)
+			if err != nil {
+				return ""
+			}
+			text = string(trim(t, h5.NulTerminated))
+		case numbers:
+			text = numberText(l, b)
+		default:
+			return ""
+		}
+		parts = append(parts, text)
+	}
+	s := strings.Join(parts, " ")
+	if len(s) > maxAttr || !validText(s) || strings.ContainsRune(s, 0) {
+		return ""
+	}
+	return s
+}
+
+func numberText(l *leaf, b []byte) string {
+	var v [8]byte
+	l.convert(v[:], b[l.at.off:], 1, l.num.size)
+	w := le.Uint64(v[:])
+	switch d := l.num.dtype; {
+	case d == shardify.F64:
+		return strconv.FormatFloat(math.Float64frombits(w), 'g', -1, 64)
+	case d == shardify.F32:
+		return strconv.FormatFloat(float64(math.Float32frombits(uint32(w))), 'g', -1, 32)
+	case d.IsFloat():
+		return ""
+	case l.num.signed:
+		shift := 64 - 8*d.Size()
+		return strconv.FormatInt(int64(w<<shift)>>shift, 10)
+	default:
+		return strconv.FormatUint(w, 10)
+	}
+}

@@ -1,0 +1,310 @@
+package hdf5
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/filter"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// work is the memory of one reader, reused from span to span.
+type work struct {
+	in    []byte // stored bytes of neighbouring chunks
+	out   []byte // a decoded chunk
+	raw   []byte // rows before their conversion
+	jobs  []job
+	coord []int64
+	kept  []kept    // rows of chunks that spans use in part
+	vary  []varying // by column
+	heap  *h5.Heap
+	owner *file // of heap
+	pipe  filter.Scratch
+	sub   *work // of a virtual data set's sources
+}
+
+// job is the reading of one stored chunk.
+type job struct {
+	h5.Chunk
+	n int64 // its number
+}
+
+// kept is a decoded row of chunks.
+type kept struct {
+	c    *chunks
+	row  int64
+	data []byte
+}
+
+const (
+	// gap is how far apart two stored chunks may be to be read at once: less than
+	// what a disk delivers in the time of a seek.
+	gap = 64 << 10
+	// together bounds what is read at once.
+	together = 1 << 20
+	// keepRow and keepAll bound the rows of chunks that a reader keeps decoded.
+	keepRow = 8 << 20
+	keepAll = 32 << 20
+)
+
+func grow(b []byte, n int64) []byte {
+	if int64(cap(b)) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}
+
+// read reads rows [lo, hi). Rows of chunks that are needed in part are kept, as
+// the next span needs the other part.
+func (c *chunks) read(ctx context.Context, w *work, dst []byte, lo, hi int64) error {
+	c0, rowBytes := c.dims[0], c.a.rowBytes
+	for lo < hi {
+		row := lo / c0
+		start, end := row*c0, min((row+1)*c0, c.a.rows)
+		if part := lo > start || hi < end; part && !c.plain && (end-start)*rowBytes <= keepRow {
+			data, err := c.keep(ctx, w, row, start, end)
+			if err != nil {
+				return err
+			}
+			n := min(hi, end) - lo
+			copy(dst[:n*rowBytes], data[(lo-start)*rowBytes:])
+			dst, lo = dst[n*rowBytes:], lo+n
+			continue
+		}
+		stop := hi
+		if last := hi / c0 * c0; last > lo && last < hi && hi < c.a.rows {
+			stop = last // the rest is part of a row of chunks
+		}
+		if err := c.readRows(ctx, w, dst[:(stop-lo)*rowBytes], lo, stop); err != nil {
+			return err
+		}
+		dst, lo = dst[(stop-lo)*rowBytes:], stop
+	}
+	return nil
+}
+
+// keep returns a decoded row of chunks, which a reader has once.
+func (c *chunks) keep(ctx context.Context, w *work, row, start, end int64) ([]byte, error) {
+	for i := range w.kept {
+		if k := w.kept[i]; k.c == c && k.row == row {
+			return k.data, nil
+		}
+	}
+	var data []byte
+	total := (end - start) * c.a.rowBytes
+	for i := 0; i < len(w.kept); {
+		k := w.kept[i]
+		if k.c == c { // the row before: no longer wanted
+			data = k.data
+			w.kept = slices.Delete(w.kept, i, i+1)
+			continue
+		}
+		total += int64(len(k.data))
+		i++
+	}
+	for ; total > keepAll && len(w.kept) > 0; w.kept = slices.Delete(w.kept, 0, 1) {
+		total -= int64(len(w.kept[0].data))
+	}
+	data = grow(data, (end-start)*c.a.rowBytes)
+	if err := c.readRows(ctx, w, data, start, end); err != nil {
+		return nil, err
+	}
+	w.kept = append(w.kept, kept{c, row, data})
+	return data, nil
+}
+
+// readRows reads rows [lo, hi), each chunk once: sorted by place in the file,
+// neighbours by one read.
+func (c *chunks) readRows(ctx context.Context, w *work, dst []byte, lo, hi int64) error {
+	first, last := lo/c.dims[0]*c.inner, ((hi-1)/c.dims[0]+1)*c.inner
+	jobs := w.jobs[:0]
+	missing := false
+	for n := first; n < last; n++ {
+		k, ok := c.table.Get(n)
+		if !ok {
+			missing = true
+			continue
+		}
+		jobs = append(jobs, job{k, n})
+	}
+	w.jobs = jobs
+	if missing {
+		fill(dst, c.a.set.Fill)
+	}
+	if !slices.IsSortedFunc(jobs, byPlace) {
+		slices.SortFunc(jobs, byPlace)
+	}
+	for i := 0; i < len(jobs); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := c.readSome(w, jobs[i:], dst, lo, hi)
+		if err != nil {
+			return err
+		}
+		i += n
+	}
+	return nil
+}
+
+func byPlace(a, b job) int { return cmp.Compare(a.Addr, b.Addr) }
+
+// readSome reads the first of the jobs and those that stand near it.
+func (c *chunks) readSome(w *work, jobs []job, dst []byte, lo, hi int64) (int, error) {
+	if c.direct && c.stored(jobs[0]) {
+		return c.readDirect(jobs, dst, lo, hi)
+	}
+	start := jobs[0].Addr
+	end := start
+	n := 0
+	for ; n < len(jobs); n++ {
+		j := &jobs[n]
+		if j.Size < 0 || j.Addr < 0 || j.Size > c.a.file.size-j.Addr {
+			return 0, c.at(shardify.Corrupt(j.Addr, "chunk of %d bytes in a file of %d", j.Size, c.a.file.size), *j)
+		}
+		if n > 0 && (j.Addr-end > gap || j.Addr+j.Size-start > together || c.direct && c.stored(*j)) {
+			break
+		}
+		end = max(end, j.Addr+j.Size)
+	}
+	w.in = grow(w.in, end-start)
+	if err := c.a.file.readAt(w.in, start); err != nil {
+		return 0, err
+	}
+	for _, j := range jobs[:n] {
+		if err := c.decode(w, j, w.in[j.Addr-start:][:j.Size], dst, lo, hi); err != nil {
+			return 0, c.at(err, j)
+		}
+	}
+	return n, nil
+}
+
+// stored: the chunk's bytes are its elements.
+func (c *chunks) stored(j job) bool { return c.plain || j.Mask == h5.AllFilters }
+
+// readDirect reads stored rows to where they belong, together with those that
+// follow both in the file and in the array.
+func (c *chunks) readDirect(jobs []job, dst []byte, lo, hi int64) (int, error) {
+	at := func(j job) (off, from, to int64) { // place in the file, in dst
+		r0 := j.n * c.dims[0]
+		a, b := max(lo, r0), min(hi, r0+c.dims[0])
+		return j.Addr + (a-r0)*c.a.rowBytes, (a - lo) * c.a.rowBytes, (b - lo) * c.a.rowBytes
+	}
+	off, from, to := at(jobs[0])
+	n := 0
+	for ; n < len(jobs); n++ {
+		o, f, t := at(jobs[n])
+		if !c.stored(jobs[n]) || o != off+f-from || n > 0 && f != to {
+			break
+		}
+		if jobs[n].Size < c.size {
+			return 0, c.at(shardify.Corrupt(jobs[n].Addr, "chunk of %d bytes has %d", c.size, jobs[n].Size), jobs[n])
+		}
+		to = t
+	}
+	if n == 0 {
+		panic("hdf5: a stored chunk that is not")
+	}
+	if err := c.a.file.readAt(dst[from:to], off); err != nil {
+		return 0, c.at(err, jobs[0])
+	}
+	return n, nil
+}
+
+// decode decodes a chunk, into its place if it is whole and in one piece there.
+func (c *chunks) decode(w *work, j job, in, dst []byte, lo, hi int64) error {
+	r0 := j.n / c.inner * c.dims[0]
+	a, b := max(lo, r0), min(hi, r0+c.dims[0])
+	if c.direct && b-a == c.dims[0] {
+		to := dst[(a-lo)*c.a.rowBytes:][:c.size]
+		return c.pipe.Decode(to, in, j.Mask, &w.pipe)
+	}
+	out := in
+	if c.stored(j) {
+		if int64(len(in)) < c.size {
+			return shardify.Corrupt(-1, "chunk of %d bytes has %d", c.size, len(in))
+		}
+	} else {
+		if c.size > largeClaim && c.size/c.ratio > j.Size {
+			return shardify.Corrupt(-1, "chunk of %d bytes cannot come from %d", c.size, j.Size)
+		}
+		w.out = grow(w.out, c.size)
+		if err := c.pipe.Decode(w.out, in, j.Mask, &w.pipe); err != nil {
+			return err
+		}
+		out = w.out
+	}
+	c.place(w, j.n, dst, out, lo, a, b)
+	return nil
+}
+
+// place copies rows [a, b) of chunk n to dst, which begins with row lo.
+func (c *chunks) place(w *work, n int64, dst, src []byte, lo, a, b int64) {
+	w.coord = slices.Grow(w.coord[:0], len(c.dims))
+	coord := c.table.Coord(n, w.coord[:len(c.dims)])
+	from := (a - coord[0]*c.dims[0]) * c.from[0]
+	to := (a - lo) * c.to[0]
+	count := b - a
+	if c.run == 0 {
+		copy(dst[to:], src[from:][:count*c.from[0]])
+		return
+	}
+	for range count {
+		c.placeInner(dst[to:], src[from:], 1, coord)
+		to, from = to+c.to[0], from+c.from[0]
+	}
+}
+
+// placeInner copies what is inside dimension d.
+func (c *chunks) placeInner(dst, src []byte, d int, coord []int64) {
+	origin := coord[d] * c.dims[d]
+	count := min(c.dims[d], c.a.dims[d]-origin)
+	dst = dst[origin*c.to[d]:]
+	if d == c.run {
+		n := count * c.from[d]
+		copy(dst[:n], src[:n])
+		return
+	}
+	if d+1 == c.run {
+		c.placeRuns(dst, src, d, count, coord)
+		return
+	}
+	var to, from int64
+	for range count {
+		c.placeInner(dst[to:], src[from:], d+1, coord)
+		to, from = to+c.to[d], from+c.from[d]
+	}
+}
+
+// placeRuns is the innermost loop: count runs that lie apart.
+func (c *chunks) placeRuns(dst, src []byte, d int, count int64, coord []int64) {
+	origin := coord[c.run] * c.dims[c.run]
+	n := min(c.dims[c.run], c.a.dims[c.run]-origin) * c.from[c.run]
+	dst = dst[origin*c.to[c.run]:]
+	tos, froms := c.to[d], c.from[d]
+	var to, from int64
+	switch n { // single values, as where a chunk holds one channel
+	case 4:
+		for range count {
+			le.PutUint32(dst[to:], le.Uint32(src[from:]))
+			to, from = to+tos, from+froms
+		}
+	case 8:
+		for range count {
+			le.PutUint64(dst[to:], le.Uint64(src[from:]))
+			to, from = to+tos, from+froms
+		}
+	default:
+		for range count {
+			copy(dst[to:to+n], src[from:from+n])
+			to, from = to+tos, from+froms
+		}
+	}
+}
+
+// at says in which chunk an error is.
+func (c *chunks) at(err error, j job) error {
+	return located(err, j.Addr, "chunk %v", c.table.Coord(j.n, make([]int64, len(c.dims))))
+}

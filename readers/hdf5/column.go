@@ -1,0 +1,293 @@
+package hdf5
+
+import (
+	"bytes"
+	"context"
+	"unicode/utf8"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// part is a column that is read from a leaf of an array.
+type part struct {
+	column int // in the batch
+	leaf   *leaf
+	two    bool // two levels of variable length
+}
+
+// stretch is samples of one array, to be read into columns.
+type stretch struct {
+	a      *array
+	parts  []part
+	lo, hi int64 // rows
+	per    int64 // rows of one sample
+}
+
+// batchBytes is about how much stands between file and columns at once: it
+// stays in the cache.
+const batchBytes = 1 << 20
+
+// read fills data, each column's buffer from the stretch's first sample on, and
+// appends to w.vary what varies.
+func (s *stretch) read(ctx context.Context, w *work, data [][]byte) error {
+	if len(s.parts) == 1 && s.parts[0].leaf.whole(s.a.elem) {
+		return s.readInPlace(ctx, w, data[s.parts[0].column])
+	}
+	step := s.step()
+	for lo := s.lo; lo < s.hi; {
+		hi := min((lo/step+1)*step, s.hi)
+		w.raw = grow(w.raw, (hi-lo)*s.a.rowBytes)
+		if err := s.a.read(ctx, w, w.raw, lo, hi); err != nil {
+			return err
+		}
+		for _, p := range s.parts {
+			if err := s.convert(w, p, data[p.column], lo, hi); err != nil {
+				return err
+			}
+		}
+		lo = hi
+	}
+	if s.lo == s.hi { // a sample without rows
+		for _, p := range s.parts {
+			if p.leaf.kind != numbers {
+				w.vary[p.column].endSample(p)
+			}
+		}
+	}
+	return nil
+}
+
+// step is the rows of one batch: whole rows of chunks if there are chunks.
+func (s *stretch) step() int64 {
+	n := max(batchBytes/max(s.a.rowBytes, 1), 1)
+	if c := s.a.set.Layout.ChunkDims; len(c) > 0 {
+		n = max(n/c[0], 1) * c[0]
+	}
+	return n
+}
+
+// whole: elements are exactly the leaf's values.
+func (l *leaf) whole(elem int64) bool {
+	if l.kind != numbers || !l.num.inPlace() || l.at.off != 0 {
+		return false
+	}
+	switch len(l.at.count) {
+	case 0:
+		return elem == int64(l.num.size)
+	case 1:
+		return l.at.step[0] == l.num.size && elem == int64(l.num.size*l.at.count[0])
+	}
+	return false
+}
+
+func (s *stretch) readInPlace(ctx context.Context, w *work, dst []byte) error {
+	n := &s.parts[0].leaf.num
+	dst = dst[:(s.hi-s.lo)*s.a.rowBytes]
+	if err := s.a.read(ctx, w, dst, s.lo, s.hi); err != nil {
+		return err
+	}
+	if n.truth || n.big && n.size > 1 {
+		s.parts[0].leaf.convert(dst, dst, len(dst)/n.size, n.size)
+	}
+	return nil
+}
+
+// convert turns rows [lo, hi), which are in w.raw, into one column's values.
+func (s *stretch) convert(w *work, p part, dst []byte, lo, hi int64) error {
+	l := p.leaf
+	if l.kind == numbers {
+		size := l.num.dtype.Size()
+		dst = dst[(lo-s.lo)*s.a.rowElems*int64(size*l.at.values()):]
+		l.at.gather(dst, w.raw, int((hi-lo)*s.a.rowElems), int(s.a.elem), size, l.convert)
+		return nil
+	}
+	if s.a.file != w.owner && l.kind != texts {
+		w.heap, w.owner = s.a.file.h5.NewHeap(0), s.a.file
+	}
+	v := &w.vary[p.column]
+	raw := w.raw
+	for row := lo; row < hi; row++ {
+		for range s.a.rowElems {
+			if err := v.places(w, p, raw[:s.a.elem], l.at.off, 0); err != nil {
+				return &rowError{row / max(s.per, 1), err}
+			}
+			raw = raw[s.a.elem:]
+		}
+		if (row+1)%s.per == 0 {
+			v.endSample(p)
+		}
+		if int64(len(v.data)) > s.a.file.size+largeClaim {
+			return &rowError{row / s.per, shardify.Corrupt(-1, "its values are larger than the file")}
+		}
+	}
+	return nil
+}
+
+// rowError says in which sample of its array an error is.
+type rowError struct {
+	sample int64
+	err    error
+}
+
+func (e *rowError) Error() string { return e.err.Error() }
+func (e *rowError) Unwrap() error { return e.err }
+
+// varying collects a column whose size is not known before it is read.
+type varying struct {
+	data  []byte
+	outer []int64 // ends of the samples' lists
+	inner []int64 // ends of the lists in them, of two levels
+	nest  []byte  // a list of lists
+}
+
+func (v *varying) reset() { v.data, v.outer, v.inner = v.data[:0], v.outer[:0], v.inner[:0] }
+
+func (v *varying) endSample(p part) {
+	if p.two {
+		v.outer = append(v.outer, int64(len(v.inner)))
+		return
+	}
+	v.outer = append(v.outer, int64(len(v.data)/p.leaf.unit()))
+}
+
+// unit is the bytes of one element of the innermost lists.
+func (l *leaf) unit() int {
+	switch l.kind {
+	case numbers:
+		return l.num.dtype.Size() * l.at.values()
+	case varList:
+		return l.elem.unit()
+	}
+	return 1
+}
+
+// places appends the items of one element, wherever arrays put them in it.
+func (v *varying) places(w *work, p part, elem []byte, off, level int) error {
+	at := &p.leaf.at
+	if level < len(at.count) {
+		for i := range at.count[level] {
+			if err := v.places(w, p, elem, off+i*at.step[level], level+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return v.item(w, p.leaf, elem[off:], p.two)
+}
+
+// item appends one text or list. two: of its ends a list is kept.
+func (v *varying) item(w *work, l *leaf, b []byte, two bool) error {
+	switch l.kind {
+	case texts:
+		if err := v.text(l, trim(b[:l.size], l.padding)); err != nil {
+			return err
+		}
+	case varText:
+		t, err := w.heap.View(b[:l.size], 1)
+		if err != nil {
+			return err
+		}
+		if err := v.text(l, trim(t, h5.NulTerminated)); err != nil {
+			return err
+		}
+	default:
+		t, err := w.heap.View(b[:l.size], l.entry)
+		if err != nil {
+			return err
+		}
+		if l.elem.kind != numbers {
+			return v.list(w, l, t)
+		}
+		v.numbers(l, t)
+	}
+	if two {
+		v.inner = append(v.inner, int64(len(v.data)/l.unit()))
+	}
+	return nil
+}
+
+// list appends a list of texts or lists.
+func (v *varying) list(w *work, l *leaf, b []byte) error {
+	if l.elem.kind != texts { // the view ends with the next one
+		v.nest = append(v.nest[:0], b...)
+		b = v.nest
+	}
+	for ; len(b) >= l.entry; b = b[l.entry:] {
+		if err := v.item(w, l.elem, b[l.elem.at.off:], true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbers appends the converted entries of a sequence.
+func (v *varying) numbers(l *leaf, b []byte) {
+	n := len(b) / l.entry
+	at, size := len(v.data), n*l.unit()
+	if cap(v.data)-at < size {
+		v.data = append(make([]byte, 0, 2*(at+size)), v.data...)
+	}
+	v.data = v.data[:at+size]
+	l.elem.at.gather(v.data[at:], b, n, l.entry, l.elem.num.dtype.Size(), l.elem.convert)
+}
+
+func (v *varying) text(l *leaf, b []byte) error {
+	if l.media == mediaText && !utf8.Valid(b) {
+		return shardify.Unsupported("text that is not UTF-8 (%.40q); --text bytes takes it as it is", b)
+	}
+	v.data = append(v.data, b...)
+	return nil
+}
+
+const mediaText = "txt"
+
+// trim cuts off what pads a text.
+func trim(b []byte, p h5.Padding) []byte {
+	switch p {
+	case h5.NulTerminated:
+		if i := bytes.IndexByte(b, 0); i >= 0 {
+			b = b[:i]
+		}
+	case h5.SpacePadded:
+		b = bytes.TrimRight(b, " ")
+	default:
+		for len(b) > 0 && b[len(b)-1] == 0 {
+			b = b[:len(b)-1]
+		}
+	}
+	return b
+}
+
+// column hands what was collected to a column, repeated n times if it is one
+// sample for all.
+func (v *varying) column(c *shardify.Column, mem *shardify.Arena, repeat int64) {
+	data, inner, outer := int64(len(v.data)), int64(len(v.inner)), int64(len(v.outer))
+	c.Data = mem.Alloc(int(data * repeat))
+	for k := range repeat {
+		copy(c.Data[k*data:], v.data)
+	}
+	ends := func(list []int64, each int64) []int64 {
+		out := mem.Int64s(int(int64(len(list))*repeat) + 1)
+		out[0] = 0
+		for k := range repeat {
+			for i, e := range list {
+				out[1+int(k)*len(list)+i] = e + k*each
+			}
+		}
+		return out
+	}
+	if c.Levels == 2 {
+		last := int64(0)
+		if inner > 0 {
+			last = v.inner[inner-1]
+		}
+		c.Offsets = [][]int64{ends(v.outer, inner), ends(v.inner, last)}
+		return
+	}
+	last := int64(0)
+	if outer > 0 {
+		last = v.outer[outer-1]
+	}
+	c.Offsets = [][]int64{ends(v.outer, last)}
+}

@@ -1,0 +1,94 @@
+package hdf5
+
+import (
+	"bytes"
+	"path"
+	"strings"
+
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// convention is what wrote a file, as far as it matters here.
+type convention struct {
+	pytables bool // and pandas
+	netcdf   bool
+	matlab   bool
+	keras    bool
+}
+
+// conventionOf looks at the user block and the root group's attributes.
+func conventionOf(f *file, root *h5.Object) (c convention) {
+	if f.h5.Base >= 512 {
+		head := make([]byte, 32)
+		c.matlab = f.readAt(head, 0) == nil && bytes.HasPrefix(head, []byte("MATLAB 7.3 MAT-file"))
+	}
+	has := func(name string) bool {
+		_, ok, err := root.Attribute(name)
+		return ok && err == nil
+	}
+	c.pytables = has("PYTABLES_FORMAT_VERSION")
+	c.netcdf = has("_NCProperties")
+	c.keras = has("layer_names") || has("keras_version")
+	return c
+}
+
+// hides tells links that the convention keeps for itself.
+func (c *convention) hides(name string) bool {
+	return c.pytables && (strings.HasPrefix(name, "_i_") || strings.HasPrefix(name, "_v_") || strings.HasPrefix(name, "_p_")) ||
+		c.matlab && (name == "#refs#" || name == "#subsystem#")
+}
+
+const noVariable = "This is a netCDF dimension but not a netCDF variable"
+
+// leavesOut says why a data set is no data, "" if it is.
+func (c *convention) leavesOut(f *h5.File, o *h5.Object) string {
+	class := textAttr(f, o, "CLASS")
+	switch {
+	case class == "DIMENSION_SCALE" && strings.HasPrefix(textAttr(f, o, "NAME"), noVariable):
+		return "a netCDF dimension without values"
+	case c.pytables && (class == "TINDEX" || class == "INDEXARRAY" || class == "CINDEX"):
+		return "an index of PyTables"
+	case c.pytables && class == "VLARRAY" && textAttr(f, o, "PSEUDOATOM") == "object":
+		return "pickled Python objects, which can run any code when read"
+	case c.matlab:
+		if a, ok, err := o.Attribute("MATLAB_empty"); ok && err == nil && len(a.Data) > 0 && a.Data[0] == 1 {
+			return "an empty MATLAB array"
+		}
+	}
+	return ""
+}
+
+// pandas notes groups that are fixed frames.
+func (t *tree) pandas(g *h5.Object, p string) {
+	if t.kind.pytables && textAttr(t.file.h5, g, "pandas_type") == "frame" {
+		t.frames[p] = true
+	}
+}
+
+// frameNote says why a part of pandas' fixed frame is no column.
+func (t *tree) frameNote(o *object) string {
+	dir, base := path.Split(o.path)
+	if !t.frames[strings.TrimSuffix(dir, "/")] {
+		return ""
+	}
+	if base == "axis0" || strings.HasPrefix(base, "block") && strings.HasSuffix(base, "_items") {
+		return "column names of pandas' frame, kept with the columns"
+	}
+	return ""
+}
+
+// oneSamplePerFile knows published sets whose files are one sample each although
+// some dimensions agree.
+func (t *tree) oneSamplePerFile() string {
+	rank := map[string]int{}
+	for i := range t.objects {
+		rank[t.objects[i].path] = len(t.objects[i].dims)
+	}
+	switch {
+	case rank["/climate/data"] == 3 && rank["/climate/labels_0"] == 2:
+		return "laid out as DeepCAM: each file is one sample"
+	case rank["/full"] == 4 && rank["/unitPar"] == 1:
+		return "laid out as CosmoFlow: each file is one sample"
+	}
+	return ""
+}

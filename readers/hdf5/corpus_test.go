@@ -1,0 +1,488 @@
+package hdf5
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// corpusDir is the folder of files with expected values beside them.
+func corpusDir(t testing.TB) string {
+	dir := os.Getenv("SHARDIFY_CORPUS_HDF5")
+	if dir == "" {
+		dir = "../../../shared/corpus/hdf5"
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no corpus: %v (SHARDIFY_CORPUS_HDF5 names its folder)", err)
+	}
+	return dir
+}
+
+// expected is the JSON beside a file: what h5py and h5dump say of it.
+type expected struct {
+	OpenError     string                     `json:"open_error"`
+	OracleCrash   any                        `json:"oracle_crash"`
+	ExpectedError string                     `json:"expected_error"`
+	Objects       map[string]*expectedObject `json:"objects"`
+}
+
+type expectedObject struct {
+	Kind      string          `json:"kind"`
+	Shape     []int64         `json:"shape"`
+	ReadError string          `json:"read_error"`
+	Skipped   any             `json:"values_skipped"`
+	Values    *expectedValues `json:"values"`
+}
+
+type expectedValues struct {
+	Bytes  int64                      `json:"nbytes"`
+	LE     string                     `json:"sha256_le"`
+	Raw    string                     `json:"sha256_raw"`
+	Lists  string                     `json:"sha256_len8_bytes"`
+	Fields map[string]*expectedValues `json:"fields"`
+}
+
+func (v *expectedValues) stated() bool {
+	if v == nil {
+		return false
+	}
+	for _, f := range v.Fields {
+		if f.stated() {
+			return true
+		}
+	}
+	return v.LE != "" || v.Raw != "" || v.Lists != ""
+}
+
+// deviation is a line of testdata/deviations.json: where we differ from the
+// expected values on purpose. Object is a path; empty means all of the file.
+type deviation struct {
+	File   string `json:"file"`
+	Object string `json:"object"`
+	Expect string `json:"expect"` // "refuse" or "read"
+	Reason string `json:"reason"`
+}
+
+func deviations(t testing.TB) map[string]*deviation {
+	text, err := os.ReadFile("testdata/deviations.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []deviation
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	m := map[string]*deviation{}
+	for i := range list {
+		m[list[i].File+":"+list[i].Object] = &list[i]
+	}
+	return m
+}
+
+// tally counts data sets by outcome.
+type tally struct {
+	files, refusedFiles, equal, refused, unstated, wrong int
+	reasons                                              map[string]int
+}
+
+func TestCorpusEqualsH5py(t *testing.T) {
+	dir := corpusDir(t)
+	dev := deviations(t)
+	n := tally{reasons: map[string]int{}}
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(p, ".json") {
+			return err
+		}
+		p = strings.TrimSuffix(p, ".json")
+		rel, _ := filepath.Rel(dir, p)
+		c := &corpusFile{t: t, path: p, name: filepath.ToSlash(rel), dev: dev, n: &n}
+		c.run()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.files == 0 {
+		t.Fatal("the corpus has no files")
+	}
+	t.Logf("%d files, of them %d refused as a whole as expected", n.files, n.refusedFiles)
+	t.Logf("equal: %d data sets", n.equal)
+	t.Logf("refused as expected: %d data sets", n.refused)
+	t.Logf("without expected values, read or refused cleanly: %d", n.unstated)
+	for _, r := range slices.Sorted(maps.Keys(n.reasons)) {
+		t.Logf("    %d: %s", n.reasons[r], r)
+	}
+	t.Logf("wrong: %d", n.wrong)
+}
+
+// corpusFile checks one file.
+type corpusFile struct {
+	t    *testing.T
+	path string
+	name string
+	dev  map[string]*deviation
+	n    *tally
+}
+
+func (c *corpusFile) wrong(object, format string, args ...any) {
+	c.n.wrong++
+	c.t.Errorf("%s %s: %s", c.name, object, fmt.Sprintf(format, args...))
+}
+
+func clean(err error) bool {
+	return errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrSchema)
+}
+
+func (c *corpusFile) run() {
+	text, err := os.ReadFile(c.path + ".json")
+	if err != nil {
+		c.wrong("", "%v", err)
+		return
+	}
+	var want expected
+	if err := json.Unmarshal(text, &want); err != nil {
+		c.wrong("", "%v", err)
+		return
+	}
+	c.n.files++
+	d := c.dev[c.name+":"]
+	f, err := openPath(c.path)
+	if err != nil {
+		switch {
+		case !clean(err):
+			c.wrong("", "refused for no kind of reason: %v", err)
+		case want.OpenError != "" || want.ExpectedError != "" || want.Objects == nil:
+			c.n.refusedFiles++
+		case d != nil && d.Expect == "refuse":
+			c.n.refusedFiles++
+			c.n.reasons["(file) "+d.Reason]++
+		default:
+			c.wrong("", "%v", err)
+		}
+		return
+	}
+	defer f.Close()
+	if want.ExpectedError != "" && (d == nil || d.Expect != "read") {
+		c.wrong("", "opens, and should be refused: %s", want.ExpectedError)
+	}
+	for _, p := range slices.Sorted(maps.Keys(want.Objects)) {
+		if o := want.Objects[p]; o.Kind == "dataset" {
+			c.dataset(f, p, o)
+		}
+	}
+	if want.Objects == nil {
+		c.unknown(f, want.OpenError != "")
+	}
+}
+
+// openPath opens a file as a test does that reads single data sets.
+func openPath(p string) (*file, error) {
+	osf, err := os.Open(p)
+	if err != nil {
+		return nil, err
+	}
+	st, err := osf.Stat()
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFile(osf, st.Size(), p, true)
+	if err != nil {
+		osf.Close()
+	}
+	return f, err
+}
+
+// unknown reads what the library could not open: any outcome but an error of no
+// kind will do, and is counted.
+func (c *corpusFile) unknown(f *file, broken bool) {
+	read, refused := 0, 0
+	for _, p := range allDatasets(f) {
+		if _, err := readWhole(f, p); err == nil {
+			read++
+		} else if refused++; !clean(err) {
+			c.wrong(p, "refused for no kind of reason: %v", err)
+		}
+	}
+	if broken {
+		c.n.refusedFiles++
+	}
+	c.n.unstated += read + refused
+	c.n.reasons[fmt.Sprintf("(no oracle) %s: %d read, %d refused", c.name, read, refused)]++
+}
+
+// allDatasets lists every data set of a file, as far as its groups can be read.
+func allDatasets(f *file) (paths []string) {
+	seen := map[int64]bool{}
+	var walk func(o *h5.Object, prefix string, depth int)
+	walk = func(o *h5.Object, prefix string, depth int) {
+		if seen[o.Addr] || depth > 64 || len(seen) > 10000 {
+			return
+		}
+		seen[o.Addr] = true
+		if o.Kind == h5.KindDataset {
+			paths = append(paths, cmpPath(prefix))
+			return
+		}
+		links, _ := o.Children()
+		for i := range links {
+			if links[i].Kind != h5.HardLink || links[i].Err != nil {
+				continue
+			}
+			if sub, err := f.h5.Object(links[i].Addr, prefix+"/"+links[i].Name); err == nil {
+				walk(sub, prefix+"/"+links[i].Name, depth+1)
+			}
+		}
+	}
+	if root, err := f.h5.Object(f.h5.Root, "/"); err == nil {
+		walk(root, "", 0)
+	}
+	return paths
+}
+
+// loaded is a whole data set: its leaves and their columns.
+type loaded struct {
+	a      *array
+	leaves []leaf
+	cols   []shardify.Column
+}
+
+// readWhole reads a data set as one sample. Leaves that cannot be read keep their
+// error.
+func readWhole(f *file, p string) (*loaded, error) {
+	f.mu.Lock()
+	a, err := f.open(p)
+	f.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.usable(); err != nil {
+		return nil, err
+	}
+	if err := a.backed(a.rows); err != nil {
+		return nil, err
+	}
+	root, err := f.h5.Object(f.h5.Root, "/")
+	if err != nil {
+		return nil, err
+	}
+	kind := conventionOf(f, root)
+	l := &loaded{a: a, leaves: typeRules{media: "bin", refSize: f.h5.RefSize(), pytables: kind.pytables}.leaves(a.set.Type)}
+	l.cols = make([]shardify.Column, len(l.leaves))
+	mem, _ := shardify.NewPool(1<<40).Grant(context.Background(), 1)
+	s := stretch{a: a, lo: 0, hi: a.rows, per: a.rows}
+	inner, samples := a.dims, 1
+	for i := range l.leaves { // lists of lists are read by rows
+		if l.leaves[i].kind == varList && l.leaves[i].elem.kind != numbers && len(a.dims) == 1 {
+			s.per, inner, samples = 1, nil, int(a.rows)
+		}
+	}
+	w := &work{vary: make([]varying, len(l.leaves))}
+	data := make([][]byte, len(l.leaves))
+	var first error
+	for i := range l.leaves {
+		if first == nil {
+			first = l.leaves[i].err
+		}
+		if l.leaves[i].err != nil {
+			continue
+		}
+		f, err := l.leaves[i].field("x", inner)
+		if err != nil {
+			l.leaves[i].err = err
+			continue
+		}
+		l.cols[i] = shardify.Column{Field: f}
+		s.parts = append(s.parts, part{column: i, leaf: &l.leaves[i], two: f.Levels == 2})
+		if f.Levels == 0 {
+			l.cols[i].Data = mem.Alloc(samples * f.ElemBytes())
+			data[i] = l.cols[i].Data
+		}
+	}
+	if len(s.parts) == 0 {
+		return l, first
+	}
+	if err := s.read(context.Background(), w, data); err != nil {
+		return nil, err
+	}
+	for _, p := range s.parts {
+		if l.cols[p.column].Levels > 0 {
+			w.vary[p.column].column(&l.cols[p.column], mem, 1)
+		}
+		if err := (&shardify.Batch{Samples: samples, Columns: l.cols[p.column : p.column+1]}).Check(); err != nil {
+			return nil, fmt.Errorf("batch: %w", err)
+		}
+	}
+	return l, nil
+}
+
+func (c *corpusFile) dataset(f *file, p string, want *expectedObject) {
+	d := c.dev[c.name+":"+p]
+	if d == nil {
+		d = c.dev[c.name+":"]
+	}
+	got, err := readWhole(f, p)
+	stated := want.Values.stated()
+	switch {
+	case err != nil && !clean(err):
+		c.wrong(p, "refused for no kind of reason: %v", err)
+	case err != nil && want.ReadError != "":
+		c.n.refused++
+	case err != nil && !stated:
+		c.n.unstated++
+		c.n.reasons["(no values) "+reason(err)]++
+	case err != nil && d != nil && d.Expect == "refuse":
+		c.n.refused++
+		c.n.reasons["(refused) "+d.Reason]++
+	case err != nil:
+		c.wrong(p, "%v", err)
+	case !stated:
+		c.n.unstated++
+		if want.ReadError != "" {
+			c.n.reasons["(read, not by the library) "+c.name]++
+		}
+	default:
+		if err := c.compare(got, "", want.Values); err != nil {
+			if d != nil && d.Expect == "read" {
+				c.n.unstated++
+				c.n.reasons["(other value) "+d.Reason]++
+				return
+			}
+			c.wrong(p, "%v", err)
+			return
+		}
+		c.n.equal++
+	}
+}
+
+// compare checks the leaves below a member's name. Names of members repeat in
+// few files; the first of a name counts.
+func (c *corpusFile) compare(l *loaded, name string, want *expectedValues) error {
+	if len(want.Fields) > 0 {
+		for sub, w := range want.Fields {
+			if err := c.compare(l, join(name, sub), w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if !want.stated() {
+		return nil
+	}
+	i := slices.IndexFunc(l.leaves, func(x leaf) bool { return x.name == name })
+	if i < 0 {
+		return fmt.Errorf("no leaf %q", name)
+	}
+	if l.leaves[i].err != nil {
+		if d := c.dev[c.name+":"+l.a.path+"/"+name]; d != nil && d.Expect == "refuse" {
+			c.n.reasons["(member refused) "+d.Reason]++
+			return nil
+		}
+		return fmt.Errorf("member %s: %w", name, l.leaves[i].err)
+	}
+	h := sha256.New()
+	sum := want.LE
+	switch {
+	case want.Lists != "":
+		sum = want.Lists
+		if e := l.leaves[i].elem; e != nil && e.kind == texts {
+			h.Write(textLists(&l.cols[i], e.size))
+		} else {
+			h.Write(lists(&l.cols[i]))
+		}
+	case l.leaves[i].kind == texts:
+		if sum = want.Raw; sum == "" {
+			sum = want.LE
+		}
+		h.Write(padded(&l.cols[i], &l.leaves[i]))
+	default:
+		if want.Raw != "" {
+			sum = want.Raw
+		}
+		h.Write(atWidth(l.cols[i].Data, l.cols[i].DType, want.Bytes))
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
+		return fmt.Errorf("member %q: values of %v %v have the sum %s, want %s", name, l.cols[i].DType, l.cols[i].Shape, got, sum)
+	}
+	return nil
+}
+
+// lists writes every list with its length in bytes before it.
+func lists(c *shardify.Column) []byte {
+	var out []byte
+	ends := c.Offsets[len(c.Offsets)-1]
+	size := int64(c.ElemBytes())
+	for i := 1; i < len(ends); i++ {
+		b := c.Data[ends[i-1]*size : ends[i]*size]
+		out = append(binary.LittleEndian.AppendUint64(out, uint64(len(b))), b...)
+	}
+	return out
+}
+
+// textLists writes lists of texts of a stored width.
+func textLists(c *shardify.Column, width int) []byte {
+	var out []byte
+	for i := 1; i < len(c.Offsets[0]); i++ {
+		lo, hi := c.Offsets[0][i-1], c.Offsets[0][i]
+		out = binary.LittleEndian.AppendUint64(out, uint64(hi-lo)*uint64(width))
+		for k := lo; k < hi; k++ {
+			b := c.Data[c.Offsets[1][k]:c.Offsets[1][k+1]]
+			out = append(append(out, b...), make([]byte, width-len(b))...)
+		}
+	}
+	return out
+}
+
+// padded writes every text at its stored width.
+func padded(c *shardify.Column, l *leaf) []byte {
+	var out []byte
+	ends := c.Offsets[len(c.Offsets)-1]
+	pad := []byte{0} // of any padding: it is what NumPy has
+	for i := 1; i < len(ends); i++ {
+		b := c.Data[ends[i-1]:ends[i]]
+		out = append(append(out, b...), bytes.Repeat(pad, l.size-len(b))...)
+	}
+	return out
+}
+
+// atWidth writes numbers at the width that NumPy has for them, which for some
+// floats is larger.
+func atWidth(b []byte, d shardify.DType, want int64) []byte {
+	n := int64(len(b) / d.Size())
+	if n == 0 || int64(len(b)) == want || !d.IsFloat() || want%n != 0 {
+		return b
+	}
+	var out []byte
+	for ; len(b) > 0; b = b[d.Size():] {
+		var v float64
+		switch d {
+		case shardify.F16:
+			v = formF16.value(uint64(le.Uint16(b)))
+		case shardify.BF16:
+			v = float64(math.Float32frombits(uint32(le.Uint16(b)) << 16))
+		case shardify.F32:
+			v = float64(math.Float32frombits(le.Uint32(b)))
+		}
+		if want/n == 4 {
+			out = le.AppendUint32(out, math.Float32bits(float32(v)))
+		} else {
+			out = le.AppendUint64(out, math.Float64bits(v))
+		}
+	}
+	return out
+}

@@ -1,0 +1,324 @@
+package hdf5
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// mode is what one sample is.
+type mode string
+
+const (
+	byAxis  mode = "axis"  // a row of the data sets
+	byGroup mode = "group" // a group
+	byFile  mode = "file"
+)
+
+// choice is what samples are, decided on one file for all.
+type choice struct {
+	mode mode
+	// Of groups: the group that holds them, and what their names begin with.
+	parent, stem string
+	numbered     bool
+	why          string
+	left         map[string]string // data sets that are no columns, and why
+}
+
+// choose decides what the samples are. It follows what the data say, and asks
+// rather than guesses.
+func (t *tree) choose(sample string, inputs int) (*choice, error) {
+	switch {
+	case t.kind.keras:
+		return nil, shardify.Unsupported("the weights of a Keras model, which are no samples")
+	case sample == string(byFile):
+		return &choice{mode: byFile, why: "each file is one sample, as asked for"}, nil
+	case sample == string(byGroup):
+		return t.chooseGroups(true)
+	case sample != string(byAxis):
+		if why := t.oneSamplePerFile(); why != "" {
+			return &choice{mode: byFile, why: why}, nil
+		}
+		if c, err := t.chooseGroups(false); c != nil || err != nil {
+			return c, err
+		}
+	}
+	if c := t.chooseAxis(sample == string(byAxis)); c != nil {
+		return c, nil
+	}
+	if sample != string(byAxis) && inputs > 1 {
+		return &choice{mode: byFile, why: "the data sets of a file have no common first dimension: each file is one sample"}, nil
+	}
+	return nil, shardify.Mismatch("the data sets have no common first dimension: %s; --object or --columns selects some that have, --sample file makes each file one sample", t.shapes())
+}
+
+// shapes lists data sets with their dimensions.
+func (t *tree) shapes() string {
+	var parts []string
+	for i := range t.objects {
+		if i == 20 {
+			parts = append(parts, fmt.Sprintf("and %d more", len(t.objects)-i))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s %v", t.objects[i].path, t.objects[i].dims))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// chooseAxis looks for a common first dimension: of all data sets, of those that
+// can grow, of a pandas frame, of nearly all the bytes. firm: single rows are
+// rows, as the user says so.
+func (t *tree) chooseAxis(firm bool) *choice {
+	all := func(o *object) bool { return len(o.dims) > 0 && t.frameNote(o) == "" }
+	n, same := t.common(all)
+	grows := func(o *object) bool { return len(o.dims) > 0 && o.unlimited[0] }
+	m, sameGrowing := t.common(grows)
+	switch {
+	case same && (n != 1 || firm || sameGrowing):
+		return t.axis(n, fmt.Sprintf("axis 0, which all data sets share"))
+	case same:
+		return nil // one row: rather the file is the sample
+	case sameGrowing && t.growOnlyFirst():
+		return t.axis(m, "axis 0 of the data sets that can grow (unlimited first dimension)")
+	}
+	if n, ok := t.frame(); ok {
+		return t.axis(n, "axis 0, the rows of pandas' frame")
+	}
+	if n, ok := t.most(); ok {
+		return t.axis(n, "axis 0 of the data sets that hold nearly all bytes")
+	}
+	return nil
+}
+
+// common is the first dimension of the data sets that are in.
+func (t *tree) common(in func(*object) bool) (n int64, ok bool) {
+	for i := range t.objects {
+		o := &t.objects[i]
+		switch {
+		case !in(o):
+		case !ok:
+			n, ok = o.dims[0], true
+		case o.dims[0] != n:
+			return 0, false
+		}
+	}
+	return n, ok
+}
+
+// growOnlyFirst: no data set grows along another dimension.
+func (t *tree) growOnlyFirst() bool {
+	for i := range t.objects {
+		if u := t.objects[i].unlimited; len(u) > 1 && slices.Contains(u[1:], true) {
+			return false
+		}
+	}
+	return true
+}
+
+// frame finds the rows of the only pandas frame that is chosen.
+func (t *tree) frame() (int64, bool) {
+	if len(t.frames) != 1 {
+		return 0, false
+	}
+	for i := range t.objects {
+		if o := &t.objects[i]; path.Base(o.path) == "axis1" && t.frames[path.Dir(o.path)] && len(o.dims) == 1 {
+			return o.dims[0], true
+		}
+	}
+	return 0, false
+}
+
+// most finds a length that two data sets or more share, and with it nine tenths
+// of the bytes: inputs and labels beside tables of names.
+func (t *tree) most() (int64, bool) {
+	bytes, count := map[int64]int64{}, map[int64]int{}
+	var total, best int64
+	for i := range t.objects {
+		o := &t.objects[i]
+		total += o.bytes
+		if len(o.dims) == 0 {
+			continue
+		}
+		n := o.dims[0]
+		bytes[n] += o.bytes
+		count[n]++
+		if bytes[n] > bytes[best] {
+			best = n
+		}
+	}
+	return best, best > 1 && count[best] > 1 && bytes[best] >= total-total/10
+}
+
+// axis is the choice of n rows; all data sets of other lengths are left out.
+func (t *tree) axis(n int64, why string) *choice {
+	c := &choice{mode: byAxis, why: "samples are rows: " + why, left: map[string]string{}}
+	for i := range t.objects {
+		o := &t.objects[i]
+		switch note := t.frameNote(o); {
+		case note != "":
+			c.left[o.path] = note
+		case len(o.dims) > 0 && o.dims[0] != n:
+			c.left[o.path] = fmt.Sprintf("its first dimension is %d, the samples are %d", o.dims[0], n)
+		}
+	}
+	return c
+}
+
+// groupSet is groups of one kind, each a sample.
+type groupSet struct {
+	parent, stem string
+	numbered     bool
+	names        []string // of the groups
+	members      []string // of the first, relative paths
+	first        []int    // object of each group's first member
+	current      string
+	at           int
+	bad          string // what a group lacks or has too much
+}
+
+// add takes the next object, in order of paths.
+func (g *groupSet) add(name, member string, object int) {
+	if name != g.current || len(g.names) == 0 {
+		g.end()
+		g.current, g.at = name, 0
+		g.names, g.first = append(g.names, name), append(g.first, object)
+	}
+	switch {
+	case len(g.names) == 1:
+		g.members = append(g.members, member)
+	case g.at >= len(g.members) || g.members[g.at] != member:
+		if g.bad == "" {
+			g.bad = fmt.Sprintf("%s and %s hold other data sets", g.names[0], name)
+		}
+	}
+	g.at++
+}
+
+func (g *groupSet) end() {
+	if len(g.names) > 1 && g.at != len(g.members) && g.bad == "" {
+		g.bad = fmt.Sprintf("%s and %s hold other data sets", g.names[0], g.current)
+	}
+}
+
+// stemOf cuts the digits off a name.
+func stemOf(name string) (string, bool) {
+	stem := strings.TrimRight(name, "0123456789")
+	return stem, len(stem) < len(name)
+}
+
+// groupSets lists the sets of sibling groups: those with numbers, or any.
+func (t *tree) groupSets(numbered bool) []*groupSet {
+	type key struct{ parent, stem string }
+	sets := map[key]*groupSet{}
+	var order []*groupSet
+	for i := range t.objects {
+		p := t.objects[i].path
+		for at := 1; ; {
+			k := strings.IndexByte(p[at:], '/')
+			if k < 0 {
+				break
+			}
+			parent, name, member := p[:at-1], p[at:at+k], p[at+k+1:]
+			at += k + 1
+			stem, ok := stemOf(name)
+			if !numbered {
+				stem = ""
+			} else if !ok {
+				continue
+			}
+			g := sets[key{parent, stem}]
+			if g == nil {
+				g = &groupSet{parent: parent, stem: stem, numbered: numbered}
+				sets[key{parent, stem}] = g
+				order = append(order, g)
+			}
+			g.add(name, member, i)
+		}
+	}
+	for _, g := range order {
+		g.end()
+	}
+	return order
+}
+
+// chooseGroups finds groups that are samples: numbered ones of equal content,
+// and if asked for any of equal content.
+func (t *tree) chooseGroups(asked bool) (*choice, error) {
+	var found []*groupSet
+	why := ""
+	for _, numbered := range []bool{true, false} {
+		for _, g := range t.groupSets(numbered) {
+			if g.bad != "" {
+				why = fmt.Sprintf("in %s/ %s", g.parent, g.bad)
+			} else if len(g.names) > 1 {
+				found = append(found, g)
+			}
+		}
+		if len(found) > 0 || !asked {
+			break
+		}
+	}
+	if asked && len(found) == 0 {
+		for _, g := range t.groupSets(true) {
+			if g.bad == "" {
+				found = append(found, g)
+			}
+		}
+	}
+	if len(found) == 0 && asked {
+		if why == "" {
+			why = "there are none"
+		}
+		return nil, shardify.Mismatch("no groups of equal content that could be samples: %s; --object selects", why)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	depth := func(g *groupSet) int { return strings.Count(g.parent, "/") }
+	slices.SortStableFunc(found, func(a, b *groupSet) int { return depth(a) - depth(b) })
+	g := found[0]
+	if len(found) > 1 && depth(found[1]) == depth(g) {
+		o := found[1]
+		return nil, shardify.Mismatch("groups of two kinds could be the samples, %s/%s* and %s/%s*: --object selects one", g.parent, g.stem, o.parent, o.stem)
+	}
+	c := &choice{mode: byGroup, parent: g.parent, stem: g.stem, numbered: g.numbered,
+		why: fmt.Sprintf("samples are the groups %s/%s*", g.parent, g.stem)}
+	return c, nil
+}
+
+// natural orders names as people count: demo_9 before demo_10.
+func natural(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x == 0 || y == 0 {
+			if a[0] != b[0] {
+				return int(a[0]) - int(b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		p, q := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
+		if len(p) != len(q) {
+			return len(p) - len(q)
+		}
+		if c := strings.Compare(p, q); c != 0 {
+			return c
+		}
+		if x != y {
+			return y - x // 01 before 1
+		}
+		a, b = a[x:], b[y:]
+	}
+	return len(a) - len(b)
+}
+
+func digits(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,73 @@
+package hdf5
+
+import (
+	"io"
+	"os"
+
+	"github.com/shardify/shardify"
+)
+
+// piece is a part of a contiguous data set in a raw file.
+type piece struct {
+	f          *os.File
+	name       string
+	start, end int64 // bytes of the data set
+	off        int64 // in the file
+}
+
+// newPieces opens the raw files of a data set.
+func newPieces(a *array) ([]piece, error) {
+	list := a.set.External
+	if !a.file.external {
+		return nil, shardify.Unsupported("its values are in the file %s; --external reads files below the input's folder", list[0].Name)
+	}
+	f := a.file
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	total := a.rows * a.rowBytes
+	var out []piece
+	var at int64
+	for _, e := range list {
+		if at >= total {
+			break
+		}
+		r := f.raws[e.Name]
+		if r == nil {
+			if len(f.raws) >= maxOthers {
+				return nil, shardify.Unsupported("more than %d external files", maxOthers)
+			}
+			var err error
+			if r, _, _, err = f.beside(e.Name); err != nil {
+				return nil, err
+			}
+			f.raws[e.Name] = r
+		}
+		n := total - at
+		if e.Size >= 0 {
+			n = min(n, e.Size)
+		}
+		if e.Offset < 0 {
+			return nil, shardify.Corrupt(-1, "external file %s from byte %d on", e.Name, e.Offset)
+		}
+		out = append(out, piece{r, e.Name, at, at + n, e.Offset})
+		at += n
+	}
+	return out, nil
+}
+
+// readPieces reads bytes of the data set. What a raw file lacks is zero, as for
+// the reference library.
+func (a *array) readPieces(dst []byte, at int64) error {
+	clear(dst)
+	for i := range a.pieces {
+		p := &a.pieces[i]
+		lo, hi := max(at, p.start), min(at+int64(len(dst)), p.end)
+		if lo >= hi {
+			continue
+		}
+		if _, err := p.f.ReadAt(dst[lo-at:hi-at], p.off+lo-p.start); err != nil && err != io.EOF {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package hdf5
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// file is an open input, used by several readers at once.
+type file struct {
+	os   *os.File
+	h5   *h5.File
+	size int64
+	path string // for what is named relative to it
+	// external: data in other files of its folder may be read.
+	external bool
+	depth    int // of files that were opened for another's sake
+
+	mu     sync.Mutex
+	arrays map[string]*array
+	others map[string]*file
+	raws   map[string]*os.File
+}
+
+const (
+	// itself is how a virtual data set names its own file.
+	itself = "."
+	// maxNested bounds files and virtual data sets that lead to others.
+	maxNested = 8
+	// maxOthers bounds the files that one file may have opened.
+	maxOthers = 4096
+)
+
+// newFile takes over an open file.
+func newFile(f *os.File, size int64, path string, external bool) (*file, error) {
+	h, err := h5.Open(f, size, "", h5.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &file{os: f, h5: h, size: size, path: path, external: external,
+		arrays: map[string]*array{}, others: map[string]*file{}, raws: map[string]*os.File{}}, nil
+}
+
+// Close closes it with all that it led to.
+func (f *file) Close() error {
+	err := f.os.Close()
+	for _, o := range f.others {
+		err = errors.Join(err, o.Close())
+	}
+	for _, r := range f.raws {
+		err = errors.Join(err, r.Close())
+	}
+	return err
+}
+
+func (f *file) readAt(b []byte, off int64) error { return readAt(f.os, b, off) }
+
+// array opens the data set at a path, once.
+func (f *file) array(path string) (*array, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if a := f.arrays[path]; a != nil {
+		return a, nil
+	}
+	a, err := f.open(path)
+	if err != nil {
+		return nil, err
+	}
+	f.arrays[path] = a
+	return a, nil
+}
+
+// open is called with mu held.
+func (f *file) open(path string) (*array, error) {
+	o, in, err := f.object(path)
+	if err != nil {
+		return nil, err
+	}
+	if o.Kind != h5.KindDataset {
+		return nil, shardify.Mismatch("a %s, no data set", o.Kind)
+	}
+	d, err := o.Dataset()
+	if err != nil {
+		return nil, err
+	}
+	return newArray(in, path, d)
+}
+
+// object finds what a path leads to, in this file or behind external links.
+func (f *file) object(path string) (*h5.Object, *file, error) {
+	for range maxNested {
+		found, err := f.h5.Lookup(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, shardify.Mismatch("there is no %s", path)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if !found.External {
+			o, err := f.h5.Object(found.Addr, path)
+			return o, f, err
+		}
+		if !f.external {
+			return nil, nil, shardify.Unsupported("an external link to %s; --external follows links to files below the input's folder", found.File)
+		}
+		if f, err = f.other(found.File); err != nil {
+			return nil, nil, err
+		}
+		if path = found.Target; !strings.HasPrefix(path, "/") {
+			path = "/" + path
+		}
+	}
+	return nil, nil, shardify.Corrupt(-1, "external links that lead on without end")
+}
+
+// other opens another HDF5 file of the folder; called with mu held.
+func (f *file) other(name string) (*file, error) {
+	if o := f.others[name]; o != nil {
+		return o, nil
+	}
+	if f.depth >= maxNested || len(f.others) >= maxOthers {
+		return nil, shardify.Unsupported("more than %d files inside each other", maxNested)
+	}
+	osf, size, path, err := f.beside(name)
+	if err != nil {
+		return nil, err
+	}
+	o, err := newFile(osf, size, path, f.external)
+	if err != nil {
+		osf.Close()
+		return nil, shardify.Annotate(err, "", name, "")
+	}
+	o.depth = f.depth + 1
+	f.others[name] = o
+	return o, nil
+}
+
+// beside opens a regular file below this file's folder: nothing else may be
+// named by data, be it through "..", an absolute path or a symbolic link.
+func (f *file) beside(name string) (*os.File, int64, string, error) {
+	if name == itself {
+		o, err := os.Open(f.path)
+		return o, f.size, f.path, err
+	}
+	clean := filepath.FromSlash(name)
+	if !filepath.IsLocal(clean) || strings.Contains(name, "..") {
+		return nil, 0, "", shardify.Unsupported("refers to the file %q, which is not below the folder of the input", name)
+	}
+	dir := filepath.Dir(f.path)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	defer root.Close()
+	st, err := root.Stat(clean)
+	if err != nil {
+		return nil, 0, "", shardify.Unsupported("refers to the file %s: %v", name, unwrapPath(err))
+	}
+	if !st.Mode().IsRegular() {
+		return nil, 0, "", shardify.Unsupported("refers to %s, which is not a regular file", name)
+	}
+	o, err := root.Open(clean)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	if st, err = o.Stat(); err != nil || !st.Mode().IsRegular() {
+		o.Close()
+		return nil, 0, "", errors.Join(err, shardify.Unsupported("refers to %s, which is not a regular file", name))
+	}
+	return o, st.Size(), filepath.Join(dir, clean), nil
+}
+
+func unwrapPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// located adds to an error where in the file and in what it is.
+func located(err error, off int64, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	what := fmt.Sprintf(format, args...)
+	var e *shardify.Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	c := *e
+	if c.Offset < 0 {
+		c.Offset = off
+	}
+	c.Err = fmt.Errorf("%s: %w", what, e.Err)
+	return &c
+}

@@ -1,0 +1,189 @@
+package h5
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// eachAttribute calls fn for every attribute, those of the header first.
+func (o *Object) eachAttribute(fn func(Attribute) error) error {
+	f := o.f
+	var first error
+	bad := func(err error) error {
+		if first == nil {
+			first = err
+		}
+		return nil
+	}
+	for _, m := range o.msgs {
+		switch m.typ {
+		case msgAttribute:
+			if m.flags&flagShared != 0 {
+				body, _, err := f.sharedBody(m)
+				if err != nil {
+					bad(err)
+					continue
+				}
+				m = body
+			}
+			a, err := f.parseAttribute(m.data, m.at)
+			if err != nil {
+				bad(err)
+				continue
+			}
+			if err := fn(a); err != nil {
+				return err
+			}
+		case msgAttrInfo:
+			if err := o.denseAttributes(m, bad, fn); err != nil {
+				return err
+			}
+		}
+	}
+	return first
+}
+
+// denseAttributes reads an attribute info message: u8 0, u8 flags, [u16: bit 0], O
+// heap, O name B-tree.
+func (o *Object) denseAttributes(m message, bad func(error) error, fn func(Attribute) error) error {
+	f := o.f
+	d := f.decode(m.data, m.at, "attribute info message")
+	if err := d.version(0); err != nil {
+		return bad(err)
+	}
+	if d.u8()&1 != 0 {
+		d.skip(2)
+	}
+	heap, tree := d.addr(), d.addr()
+	if err := d.err(); err != nil {
+		return bad(err)
+	}
+	if heap == Undefined {
+		return nil
+	}
+	var stop error // what fn said, as opposed to damage
+	err := f.denseObjects(heap, tree, 8, 0, 8, bad, func(b []byte, at int64, rec []byte) error {
+		var err error
+		if rec[8]&flagShared != 0 {
+			if b, err = f.sharedObject(msgAttribute, rec[:8]); err != nil {
+				return bad(err)
+			}
+		}
+		a, err := f.parseAttribute(b, at)
+		if err != nil {
+			return bad(err)
+		}
+		stop = fn(a)
+		return stop
+	})
+	if err != nil && stop == nil {
+		return bad(err)
+	}
+	return err
+}
+
+func (o *Object) attributes() ([]Attribute, error) {
+	var list []Attribute
+	var total int64
+	err := o.eachAttribute(func(a Attribute) error {
+		// Records that share one heap object could add up to any size.
+		if total += int64(len(a.Data) + len(a.Name)); total > o.f.size+(64<<20) {
+			return shardify.Corrupt(o.Addr, "the attributes hold more bytes than the file")
+		}
+		list = append(list, a)
+		return nil
+	})
+	slices.SortStableFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
+	return list, o.f.fail(err, o.Path)
+}
+
+var errFound = errors.New("found")
+
+func (o *Object) attribute(name string) (a Attribute, ok bool, err error) {
+	err = o.eachAttribute(func(x Attribute) error {
+		if x.Name == name {
+			a, ok = x, true
+			return errFound
+		}
+		return nil
+	})
+	if ok {
+		return a, true, o.f.fail(a.Err, o.Path)
+	}
+	return a, false, o.f.fail(err, o.Path)
+}
+
+// parseAttribute parses an attribute message. Once the name is known, damage goes
+// to the attribute's Err.
+//
+//	v1: u8 1, reserved, u16 name, type, space size, name pad8, type pad8, space pad8, data
+//	v2: u8 2, u8 flags, u16 sizes, name, type, space, data
+//	v3: u8 3, u8 flags, u16 sizes, u8 name charset, name, type, space, data
+//
+// Flag bit 0: the type is a shared message, bit 1: the space.
+func (f *File) parseAttribute(b []byte, at int64) (Attribute, error) {
+	d := f.decode(b, at, "attribute")
+	version, flags := d.u8(), d.u8()
+	nameSize, typeSize, spaceSize := int(d.u16()), int(d.u16()), int(d.u16())
+	a := Attribute{}
+	pad := func(n int) int { return n }
+	switch version {
+	case 1:
+		flags = 0
+		pad = func(n int) int { return (n + 7) &^ 7 }
+	case 2:
+	case 3:
+		a.UTF8 = d.u8() == 1
+	default:
+		return a, d.corruptAt(0, "version is %d", version)
+	}
+	name := d.bytes(pad(nameSize))
+	if err := d.err(); err != nil {
+		return a, err
+	}
+	a.Name = untilNUL(name)
+	typeMsg := f.part(&d, msgType, flags&1 != 0, typeSize, pad(typeSize))
+	spaceMsg := f.part(&d, msgSpace, flags&2 != 0, spaceSize, pad(spaceSize))
+	if a.Err = d.err(); a.Err == nil {
+		a.Err = f.attributeValue(&d, &a, typeMsg, spaceMsg)
+	}
+	return a, nil
+}
+
+func (f *File) part(d *decoder, typ uint16, shared bool, n, padded int) message {
+	m := message{typ: typ, at: -1}
+	if d.at >= 0 {
+		m.at = d.at + int64(d.pos)
+	}
+	if shared {
+		m.flags = flagShared
+	}
+	if b := d.bytes(padded); b != nil {
+		m.data = b[:n]
+	}
+	return m
+}
+
+func (f *File) attributeValue(d *decoder, a *Attribute, typeMsg, spaceMsg message) (err error) {
+	if a.Type, err = f.typeMessage(typeMsg); err != nil {
+		return err
+	}
+	if spaceMsg.flags&flagShared != 0 {
+		if spaceMsg, _, err = f.sharedBody(spaceMsg); err != nil {
+			return err
+		}
+	}
+	if a.Space, err = f.parseSpace(spaceMsg.data, spaceMsg.at); err != nil {
+		return err
+	}
+	n, ok := a.Space.bytes(a.Type.Size)
+	if !ok || n > int64(d.rest()) {
+		return d.corrupt("%v elements of %d bytes in %d bytes", a.Space.Dims, a.Type.Size, d.rest())
+	}
+	a.Data = bytes.Clone(d.bytes(int(n)))
+	return nil
+}

@@ -1,0 +1,175 @@
+package h5
+
+import (
+	"slices"
+
+	"github.com/shardify/shardify"
+)
+
+// Version 1 B-trees: "TREE", u8 type (0 group, 1 chunks), u8 level (0 leaf), u16
+// entries, O left, O right, then key, child, key, child, ..., key. There is no
+// checksum.
+//
+// They are read level by level, the nodes of one level in the order of their
+// addresses, neighbours in one read: what they find is sorted or numbered
+// afterwards, and a node that is reached twice meets itself.
+
+const (
+	treeGroup  = 0
+	treeChunks = 1
+)
+
+// Nodes whose distance is smaller are read together, up to treeRun bytes.
+const (
+	treeGap = 32 << 10
+	treeRun = 1 << 20
+)
+
+type btree1 struct {
+	f        *File
+	kind     uint8
+	keySize  int
+	maxCount int // entries of a node
+	nodeSize int64
+	entries  int64 // met so far
+}
+
+func (f *File) newBTree1(kind uint8, keySize, k int) *btree1 {
+	t := &btree1{f: f, kind: kind, keySize: keySize, maxCount: 2 * k}
+	t.nodeSize = int64(8+2*f.OffsetSize) + int64(t.maxCount)*int64(keySize+f.OffsetSize) + int64(keySize)
+	return t
+}
+
+// node is the content of one node: count entries of key and child.
+type node1 struct {
+	addr  int64
+	count int
+	b     []byte // entries
+	step  int
+}
+
+func (n *node1) entry(i int) []byte { return n.b[i*n.step:] }
+
+// parse checks a node of a known level. b may have been cut at the end of the
+// file.
+func (t *btree1) parse(addr int64, b []byte, level int) (node1, error) {
+	d := t.f.decode(b, addr, "B-tree node")
+	if err := d.magic("TREE"); err != nil {
+		return node1{}, err
+	}
+	kind, lvl, n := d.u8(), int(d.u8()), int(d.u16())
+	d.skip(2 * t.f.OffsetSize)
+	if err := d.err(); err != nil {
+		return node1{}, err
+	}
+	if kind != t.kind || lvl != level {
+		return node1{}, d.corruptAt(4, "type %d level %d, expected type %d level %d", kind, lvl, t.kind, level)
+	}
+	if n > t.maxCount {
+		return node1{}, d.corruptAt(6, "%d entries, at most %d", n, t.maxCount)
+	}
+	step := t.keySize + t.f.OffsetSize
+	// Nodes that overlap could be visited for ever.
+	if t.entries += int64(n); t.entries > t.f.size/int64(step) {
+		return node1{}, d.corruptAt(6, "more than %d entries in the tree", t.f.size/int64(step))
+	}
+	body := d.bytes(n * step)
+	return node1{addr, n, body, step}, d.err()
+}
+
+// rootLevel reads the level of the root.
+func (t *btree1) rootLevel(root int64) (int, error) {
+	b, err := t.f.view(root, 8, "B-tree node")
+	if err != nil {
+		return 0, err
+	}
+	return int(b[5]), nil
+}
+
+// leaves returns the addresses of all leaf nodes, sorted. Damaged inner nodes are
+// reported to bad, which decides by its result whether the walk goes on.
+func (t *btree1) leaves(root int64, bad func(error) error) ([]int64, error) {
+	level, err := t.rootLevel(root)
+	if err != nil {
+		return nil, bad(err)
+	}
+	addrs := []int64{root}
+	for ; level > 0 && len(addrs) > 0; level-- {
+		var next []int64
+		err := t.each(addrs, level, func(n *node1) error {
+			for i := range n.count {
+				child := t.f.offset(n.entry(i)[t.keySize : t.keySize+t.f.OffsetSize])
+				next = append(next, child)
+			}
+			return nil
+		}, bad)
+		if err != nil {
+			return nil, err
+		}
+		slices.Sort(next)
+		for i := 1; i < len(next); i++ {
+			if next[i] == next[i-1] {
+				return nil, shardify.Corrupt(next[i], "B-tree node is reached twice")
+			}
+		}
+		addrs = next
+	}
+	return addrs, nil
+}
+
+// each reads the nodes at sorted addresses. Damage goes to bad, and the walk goes
+// on if that returns nil; what fn returns ends it. The node is valid inside fn.
+func (t *btree1) each(addrs []int64, level int, fn func(n *node1) error, bad func(error) error) error {
+	return t.f.runs(addrs, t.nodeSize, "B-tree node", func(addr int64, b []byte, err error) error {
+		var n node1
+		if err == nil {
+			n, err = t.parse(addr, b, level)
+		}
+		if err != nil {
+			return bad(err)
+		}
+		return fn(&n)
+	})
+}
+
+// runs reads pieces of size bytes at sorted addresses, those close to each other
+// at once, and calls fn for each, the bytes cut at the end of the file. They are
+// valid inside fn.
+func (f *File) runs(addrs []int64, size int64, what string, fn func(addr int64, b []byte, err error) error) error {
+	var buf []byte
+	for len(addrs) > 0 {
+		lo := addrs[0]
+		if err := f.within(lo, 1, what); err != nil || size > treeRun {
+			var b []byte
+			if err == nil {
+				b, err = f.viewUpTo(lo, size, what)
+			}
+			if err := fn(lo, b, err); err != nil {
+				return err
+			}
+			addrs = addrs[1:]
+			continue
+		}
+		n, hi := 1, lo+size
+		for n < len(addrs) && addrs[n] < f.size && addrs[n]-hi < treeGap && addrs[n]+size-lo <= treeRun {
+			hi = addrs[n] + size
+			n++
+		}
+		hi = min(hi, f.size)
+		if hi > f.EOF {
+			f.within(lo, hi-lo, what)
+		}
+		if int64(cap(buf)) < hi-lo {
+			buf = make([]byte, min(max(hi-lo, 2*int64(cap(buf))), treeRun))
+		}
+		run := buf[:hi-lo]
+		err := f.io.read(run, lo)
+		for _, a := range addrs[:n] {
+			if err := fn(a, run[a-lo:min(a-lo+size, hi-lo)], err); err != nil {
+				return err
+			}
+		}
+		addrs = addrs[n:]
+	}
+	return nil
+}

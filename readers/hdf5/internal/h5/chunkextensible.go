@@ -1,0 +1,217 @@
+package h5
+
+import (
+	"math/bits"
+
+	"github.com/shardify/shardify"
+)
+
+// extArray is an extensible array. Super block k has 2^(k/2) data blocks of
+// minElements x 2^ceil(k/2) elements each; those of the first super blocks stand
+// in the index block, the others have a secondary block.
+type extArray struct {
+	chunkArray
+	maxBits, indexElements, minElements, minPointers, pageBits int
+	used                                                       int64 // highest element set + 1
+	offBytes                                                   int
+}
+
+// indexExtensible reads an extensible array.
+//
+//	"EAHD", u8 0, u8 client, u8 element size, u8 max bits, u8 index elements, u8 min elements m,
+//	        u8 min pointers q, u8 page bits, 6 L counts (the fifth: highest set + 1), O index block, u32 lookup3
+//	"EAIB", u8 0, u8 client, O header, index elements, 2(q-1) data blocks, secondary blocks, u32 lookup3
+//	"EASB", u8 0, u8 client, O header, offset, [page bits], data blocks, u32 lookup3
+//	"EADB", u8 0, u8 client, O header, offset, elements, u32 lookup3 | u32 lookup3, pages
+func (ds *Dataset) indexExtensible(b *tableBuilder) error {
+	unlimited := -1
+	for i, n := range ds.Space.MaxDims {
+		if n == Unlimited && unlimited < 0 {
+			unlimited = i
+		}
+	}
+	if unlimited < 0 {
+		return shardify.Corrupt(ds.Addr, "extensible array without an unlimited dimension")
+	}
+	m, err := ds.maximalGrid(b, unlimited)
+	if err != nil {
+		return err
+	}
+	a := &extArray{chunkArray: chunkArray{d: ds, b: b, m: m, f: ds.f, header: ds.Layout.Addr}}
+	index, err := a.readHeader()
+	if err != nil {
+		return err
+	}
+	b.expect(min(a.used, a.f.size/int64(a.element)))
+	if index == Undefined {
+		return nil
+	}
+	return a.readIndex(index)
+}
+
+func (a *extArray) readHeader() (index int64, err error) {
+	f := a.f
+	head, err := f.view(a.header, int64(16+6*f.LengthSize+f.OffsetSize), "extensible array header")
+	if err != nil {
+		return 0, err
+	}
+	d := f.decode(head, a.header, "extensible array header")
+	if err := d.magic("EAHD"); err != nil {
+		return 0, err
+	}
+	if err := d.version(0); err != nil {
+		return 0, err
+	}
+	client, element := d.u8(), d.u8()
+	a.maxBits, a.indexElements, a.minElements, a.minPointers, a.pageBits = int(d.u8()), int(d.u8()), int(d.u8()), int(d.u8()), int(d.u8())
+	d.skip(4 * f.LengthSize)
+	a.used = d.size()
+	d.length()
+	index = d.addr()
+	if err := d.checksum(); err != nil {
+		return 0, err
+	}
+	if err := a.elementSize(&d, client, element); err != nil {
+		return 0, err
+	}
+	power := func(v int) bool { return bits.OnesCount(uint(v)) == 1 }
+	if a.maxBits == 0 || a.maxBits > 64 || !power(a.minElements) || !power(a.minPointers) || a.minPointers < 2 || a.pageBits > 62 || a.superBlocks() < a.direct() {
+		return 0, d.corrupt("max bits %d, elements %d, pointers %d, page bits %d", a.maxBits, a.minElements, a.minPointers, a.pageBits)
+	}
+	a.offBytes = (a.maxBits + 7) / 8
+	return index, nil
+}
+
+// superBlocks is the number of super blocks, direct of those without a block.
+func (a *extArray) superBlocks() int { return 1 + a.maxBits - bits.TrailingZeros(uint(a.minElements)) }
+func (a *extArray) direct() int      { return 2 * bits.TrailingZeros(uint(a.minPointers)) }
+
+// super returns the data blocks of super block k and the elements of each.
+func (a *extArray) super(k int) (blocks, elements int64) {
+	return 1 << (k / 2), int64(a.minElements) << ((k + 1) / 2)
+}
+
+func (a *extArray) readIndex(addr int64) error {
+	f := a.f
+	start := 6 + f.OffsetSize
+	inner := 2 * (a.minPointers - 1)
+	second := a.superBlocks() - a.direct()
+	size := int64(start + a.indexElements*a.element + (inner+second)*f.OffsetSize + 4)
+	d, err := a.open(addr, size, "EAIB", "extensible array index")
+	if err != nil {
+		return err
+	}
+	elements := d.bytes(a.indexElements * a.element)
+	pointers := f.decode(d.bytes((inner+second)*f.OffsetSize), addr, d.what)
+	if err := d.checksum(); err != nil {
+		return err
+	}
+	if err := a.add(0, elements); err != nil {
+		return err
+	}
+	at := int64(a.indexElements)
+	for k := range a.direct() {
+		blocks, n := a.super(k)
+		for range blocks {
+			if err := a.dataBlock(pointers.addr(), at, n); err != nil {
+				return err
+			}
+			at += n
+		}
+	}
+	for k := a.direct(); k < a.superBlocks(); k++ {
+		blocks, n := a.super(k)
+		if err := a.secondary(pointers.addr(), at, blocks, n); err != nil {
+			return err
+		}
+		var ok bool
+		if n, ok = mulFits(n, blocks); !ok || at > 1<<62-n {
+			return nil // more than can be addressed
+		}
+		at += n
+	}
+	return nil
+}
+
+// dataBlock reads a data block that is not paged.
+func (a *extArray) dataBlock(addr, at, n int64) error {
+	if addr == Undefined {
+		return nil
+	}
+	start := int64(6 + a.f.OffsetSize + a.offBytes)
+	if n > a.f.size/int64(a.element) {
+		return shardify.Corrupt(addr, "extensible array block of %d elements", n)
+	}
+	if _, err := a.open(addr, start, "EADB", "extensible array block"); err != nil {
+		return err
+	}
+	return a.whole(addr, start, at, n, "extensible array block")
+}
+
+func (a *extArray) secondary(addr, at, blocks, n int64) error {
+	if addr == Undefined {
+		return nil
+	}
+	f := a.f
+	page := int64(1) << a.pageBits
+	pages, bitmap := int64(0), int64(0)
+	if n > page {
+		pages = n / page
+		bitmap = blocks * ((pages + 7) / 8)
+	}
+	if blocks > f.size/int64(f.OffsetSize) || bitmap < 0 || bitmap > f.size {
+		return shardify.Corrupt(addr, "secondary block of %d blocks of %d elements", blocks, n)
+	}
+	start := int64(6 + f.OffsetSize + a.offBytes)
+	d, err := a.open(addr, start+bitmap+blocks*int64(f.OffsetSize)+4, "EASB", "extensible array secondary block")
+	if err != nil {
+		return err
+	}
+	d.skip(a.offBytes)
+	present := d.bytes(int(bitmap))
+	pointers := f.decode(d.bytes(int(blocks)*f.OffsetSize), addr, d.what)
+	if err := d.checksum(); err != nil {
+		return err
+	}
+	for i := range blocks {
+		block := pointers.addr()
+		first := at + i*n
+		if pages == 0 {
+			if err := a.dataBlock(block, first, n); err != nil {
+				return err
+			}
+			continue
+		}
+		if block == Undefined {
+			continue
+		}
+		if err := a.pagedBlock(block, first, pages, page, present, i*pages); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pagedBlock reads the pages of a data block that were written. Their bits form
+// one run over all blocks of the secondary block.
+func (a *extArray) pagedBlock(addr, at, pages, page int64, present []byte, firstBit int64) error {
+	start := int64(6 + a.f.OffsetSize + a.offBytes)
+	d, err := a.open(addr, start+4, "EADB", "extensible array block")
+	if err != nil {
+		return err
+	}
+	d.skip(a.offBytes)
+	if err := d.checksum(); err != nil {
+		return err
+	}
+	p := addr + start + 4
+	for j := range pages {
+		if bit(present, firstBit+j) {
+			if err := a.page(p, at+j*page, page, "extensible array page"); err != nil {
+				return err
+			}
+		}
+		p += page*int64(a.element) + 4
+	}
+	return nil
+}

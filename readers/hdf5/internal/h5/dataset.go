@@ -1,0 +1,125 @@
+package h5
+
+// LayoutClass says how the elements are stored.
+type LayoutClass uint8
+
+const (
+	Compact    LayoutClass = 0
+	Contiguous LayoutClass = 1
+	Chunked    LayoutClass = 2
+	Virtual    LayoutClass = 3
+)
+
+// IndexKind is the structure that finds chunks.
+type IndexKind uint8
+
+const (
+	IndexBTree1     IndexKind = 0 // layout versions 1 to 3
+	IndexSingle     IndexKind = 1
+	IndexImplicit   IndexKind = 2
+	IndexFixed      IndexKind = 3
+	IndexExtensible IndexKind = 4
+	IndexBTree2     IndexKind = 5
+)
+
+// Layout is where the elements are.
+type Layout struct {
+	Version uint8
+	Class   LayoutClass
+
+	Data []byte // Compact: the elements; at least as many bytes as they need
+
+	// Contiguous: the elements; Undefined without storage, when all have the fill
+	// value. Single, implicit and every other index: its address.
+	Addr int64
+	Size int64 // Contiguous: bytes stored, -1 when the layout does not say
+
+	// Chunked.
+	ChunkDims  []int64 // as many as the dataspace has dimensions, each at least 1
+	ChunkBytes int64   // decoded size of a chunk
+	Index      IndexKind
+	// EdgeUnfiltered: chunks that stick out of the extent are stored without
+	// filters. ChunkTable.At says so by the mask AllFilters.
+	EdgeUnfiltered bool
+
+	params indexParams
+}
+
+// Filter is one step of the filter pipeline, in the order of writing.
+type Filter struct {
+	ID       uint16
+	Optional bool
+	Name     string
+	Values   []uint32 // client data
+}
+
+// ExternalFile is a piece of a contiguous data set in another file.
+type ExternalFile struct {
+	Name   string // as stored: not checked in any way
+	Offset int64  // in that file
+	Size   int64  // -1: to the end of that file
+}
+
+// Dataset holds what is needed to read the elements. It does not keep the Object.
+type Dataset struct {
+	f        *File
+	Addr     int64  // object header
+	Path     string // as given to File.Object
+	Type     *Type
+	Space    Space
+	Layout   Layout
+	Filters  []Filter
+	External []ExternalFile // empty when the elements are in this file
+	// Fill is the fill value in Type's form, Type.Size bytes; nil means zeros.
+	Fill []byte
+}
+
+// Dataset parses the messages of a data set. A filter this program cannot decode
+// is no error here.
+func (o *Object) Dataset() (*Dataset, error) { return o.dataset() }
+
+// Chunks reads the whole chunk index in one pass.
+func (d *Dataset) Chunks() (*ChunkTable, error) { return d.chunks() }
+
+// Mappings parses the mappings of a virtual data set.
+func (d *Dataset) Mappings() ([]Mapping, error) { return d.mappings() }
+
+// Mapping says that the elements selected in another data set, in row-major
+// order, are those selected here.
+type Mapping struct {
+	File    string // "." is this file; %b stands for a block number, %% for %
+	Dataset string
+	Source  Selection
+	Virtual Selection
+}
+
+// SelectionKind is the kind of a selection.
+type SelectionKind uint8
+
+const (
+	SelectNone   SelectionKind = 0
+	SelectPoints SelectionKind = 1
+	SelectSlab   SelectionKind = 2
+	SelectAll    SelectionKind = 3
+)
+
+// Selection of elements of a dataspace. A regular slab (Boxes is nil) has Start,
+// Stride, Count and Block per dimension, where Count and Block may be Unlimited;
+// an irregular one a list of Boxes; points are Boxes of one element, in the order
+// of the list.
+type Selection struct {
+	Kind                        SelectionKind
+	Rank                        int // 0 for none and all, which do not say
+	Start, Stride, Count, Block []int64
+	Boxes                       []Box
+}
+
+// Box holds the first and the last (inclusive) coordinate of each dimension.
+type Box struct{ First, Last []int64 }
+
+// Selection parses a serialized selection: the part of a region reference's
+// object after the O-byte header address, for one.
+func (f *File) Selection(b []byte) (Selection, error) {
+	s, err := f.parseSelection(b)
+	return s, f.fail(err, "")
+}

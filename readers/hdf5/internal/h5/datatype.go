@@ -1,0 +1,135 @@
+package h5
+
+// Class is the class of a datatype, with the numbers of the format.
+type Class uint8
+
+const (
+	Integer   Class = 0
+	Float     Class = 1
+	Time      Class = 2
+	String    Class = 3
+	BitField  Class = 4
+	Opaque    Class = 5
+	Compound  Class = 6
+	Reference Class = 7
+	Enum      Class = 8
+	VarLen    Class = 9
+	Array     Class = 10
+	Complex   Class = 11
+)
+
+// Order is the byte order of a number.
+type Order uint8
+
+const (
+	LittleEndian Order = iota
+	BigEndian
+	VAX
+)
+
+// Padding of a string.
+type Padding uint8
+
+const (
+	NulTerminated Padding = 0 // the text ends at the first NUL
+	NulPadded     Padding = 1 // trailing NULs are no text, inner ones are
+	SpacePadded   Padding = 2
+)
+
+// FloatFormat is the geometry of a floating-point number, in bits.
+type FloatFormat struct {
+	ExpPos, ExpSize, ManPos, ManSize, SignPos uint8
+	Norm                                      uint8 // 0 none, 1 top mantissa bit stored, 2 implied
+	Bias                                      uint32
+}
+
+// Type is a datatype. Which fields count depends on Class.
+type Type struct {
+	Class   Class
+	Version uint8
+	Size    int // bytes of one element, at least 1
+
+	// Integer, Float, BitField, Time; Complex takes them from Base.
+	Order     Order
+	Signed    bool
+	BitOffset int
+	Precision int // bits
+	Float     FloatFormat
+
+	// String, and VarLen with VarString set.
+	Padding Padding
+	UTF8    bool
+
+	VarString bool     // VarLen: a string, else a sequence
+	RefKind   uint8    // Reference: 0 object, 1 region, 2 object, 3 region, 4 attribute (2 to 4: opaque tokens)
+	Tag       string   // Opaque
+	Members   []Member // Compound, in stored order
+	Names     []string // Enum
+	Values    []byte   // Enum: len(Names) x Base.Size bytes in Base's order
+	Dims      []int    // Array; each at least 1
+	Base      *Type    // Enum, VarLen, Array, Complex
+
+	Committed int64 // header of the committed type it was taken from, else Undefined
+}
+
+// Member of a compound type.
+type Member struct {
+	Name   string
+	Offset int // bytes into the element
+	Type   *Type
+}
+
+// The geometries that have a machine type.
+var (
+	FormatF16  = FloatFormat{10, 5, 0, 10, 15, 2, 15}
+	FormatBF16 = FloatFormat{7, 8, 0, 7, 15, 2, 127}
+	FormatF32  = FloatFormat{23, 8, 0, 23, 31, 2, 127}
+	FormatF64  = FloatFormat{52, 11, 0, 52, 63, 2, 1023}
+	FormatX87  = FloatFormat{64, 15, 0, 64, 79, 1, 16383} // size 16 or 12, precision 80
+)
+
+// Plain says that the number fills its bytes: an integer or bit field of 1, 2, 4
+// or 8 bytes at offset 0 with full precision, or one of F16, BF16, F32, F64.
+func (t *Type) Plain() bool {
+	full := t.BitOffset == 0 && t.Precision == 8*t.Size && t.Order != VAX
+	switch t.Class {
+	case Integer, BitField:
+		return full && (t.Size == 1 || t.Size == 2 || t.Size == 4 || t.Size == 8)
+	case Float:
+		switch t.Size {
+		case 2:
+			return full && (t.Float == FormatF16 || t.Float == FormatBF16)
+		case 4:
+			return full && t.Float == FormatF32
+		case 8:
+			return full && t.Float == FormatF64
+		}
+	}
+	return false
+}
+
+// Bool says that the type is h5py's boolean: an enumeration of one byte with
+// FALSE = 0 and TRUE = 1.
+func (t *Type) Bool() bool {
+	if t.Class != Enum || t.Size != 1 || len(t.Names) != 2 || t.Base.Class != Integer {
+		return false
+	}
+	f, v := 0, 1
+	if t.Names[0] == "TRUE" {
+		f, v = 1, 0
+	}
+	return t.Names[f] == "FALSE" && t.Names[v] == "TRUE" && t.Values[f] == 0 && t.Values[v] == 1
+}
+
+// HasVarLen says that elements hold variable-length parts at any depth.
+func (t *Type) HasVarLen() bool {
+	if t.Class == VarLen {
+		return true
+	}
+	for i := range t.Members {
+		if t.Members[i].Type.HasVarLen() {
+			return true
+		}
+	}
+	return t.Base != nil && t.Base.HasVarLen()
+}

@@ -1,0 +1,131 @@
+package h5
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/shardify/shardify"
+)
+
+// dense lists the links in the fractal heap of a link info message, if there is
+// one: u8 0, u8 flags, [u64: bit 0], O heap, O name B-tree.
+func (g *groupLister) dense(m message) error {
+	d := g.f.decode(m.data, m.at, "link info message")
+	if err := d.version(0); err != nil {
+		return err
+	}
+	if d.u8()&1 != 0 {
+		d.skip(8)
+	}
+	heapAddr, tree := d.addr(), d.addr()
+	if err := d.err(); err != nil || heapAddr == Undefined {
+		return err
+	}
+	return g.f.denseObjects(heapAddr, tree, 5, 4, 7, g.bad, func(b []byte, at int64, _ []byte) error {
+		l, err := g.f.parseLink(b, at)
+		if err != nil {
+			return g.bad(err)
+		}
+		return g.add(l)
+	})
+}
+
+// denseObjects calls fn for the heap object of each record of a name index. The
+// heap ID of idSize bytes stands at idAt in the record. Objects are fetched in the
+// order of their place in the heap, so that each block is read once.
+func (f *File) denseObjects(heapAddr, tree int64, kind uint8, idAt, idSize int, bad func(error) error, fn func(b []byte, at int64, rec []byte) error) error {
+	h, err := f.openFractalHeap(heapAddr)
+	if err != nil {
+		return err
+	}
+	type entry struct {
+		key uint64
+		rec [17]byte
+	}
+	var ids []entry
+	err = f.walkBTree2(tree, []uint8{kind}, func(_ uint8, rec []byte) error {
+		if len(rec) < idAt+idSize || len(rec) > 17 {
+			return shardify.Corrupt(tree, "B-tree records of %d bytes", len(rec))
+		}
+		var e entry
+		copy(e.rec[:], rec)
+		ids = append(ids, e)
+		return nil
+	})
+	if err != nil {
+		bad(err)
+	}
+	for i := range ids {
+		ids[i].key = h.place(ids[i].rec[idAt : idAt+idSize])
+	}
+	slices.SortFunc(ids, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	for i := range ids {
+		rec := ids[i].rec[:]
+		if kind == 8 && rec[8]&flagShared != 0 { // not in this heap
+			if err := fn(nil, -1, rec); err != nil {
+				return err
+			}
+			continue
+		}
+		b, err := h.object(rec[idAt : idAt+idSize])
+		if err == nil {
+			err = fn(b, -1, rec)
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := bad(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseLink parses a link message: u8 1, u8 flags, [u8 kind: bit 3], [u64 creation
+// order: bit 2], [u8 charset: bit 4], name length in 1 to 8 bytes (bits 0-1), name,
+// target.
+func (f *File) parseLink(b []byte, at int64) (Link, error) {
+	d := f.decode(b, at, "link")
+	l := Link{Addr: Undefined}
+	if err := d.version(1); err != nil {
+		return l, err
+	}
+	flags := d.u8()
+	if flags&(1<<3) != 0 {
+		l.Kind = LinkKind(d.u8())
+	}
+	if flags&(1<<2) != 0 {
+		d.skip(8)
+	}
+	if flags&(1<<4) != 0 {
+		d.skip(1)
+	}
+	n := d.uint(1 << (flags & 3))
+	if n > uint64(d.rest()) || n == 0 {
+		return l, d.corrupt("name of %d bytes", n)
+	}
+	l.Name = string(d.bytes(int(n)))
+	switch {
+	case l.Kind == HardLink:
+		l.Addr = d.addr()
+	case l.Kind == SoftLink:
+		l.Target = string(d.bytes(int(d.u16())))
+	case l.Kind == ExternalLink:
+		body := d.bytes(int(d.u16()))
+		e := f.decode(body, -1, "external link")
+		l.Err = externalTarget(&e, &l)
+	case l.Kind < ExternalLink:
+		l.Err = d.corrupt("link of kind %d", l.Kind)
+	}
+	return l, d.err()
+}
+
+func externalTarget(d *decoder, l *Link) (err error) {
+	d.skip(1)
+	if l.File, err = d.text(); err != nil {
+		return err
+	}
+	l.Target, err = d.text()
+	return err
+}

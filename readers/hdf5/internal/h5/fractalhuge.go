@@ -1,0 +1,112 @@
+package h5
+
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/inflate"
+)
+
+// hugeRecord is an object of a fractal heap that is too large for its blocks and
+// stands in the file alone.
+type hugeRecord struct {
+	addr, stored int64
+	mask         uint32
+	size         int64 // after decoding
+}
+
+// hugeObject reads the rest of a heap ID of kind 1: the place itself, when it
+// fits, else a key into the huge B-tree.
+func (h *fractalHeap) hugeObject(d *decoder) ([]byte, error) {
+	f := h.f
+	room := f.OffsetSize + f.LengthSize
+	if h.filters != nil {
+		room += 4 + f.LengthSize
+	}
+	if h.idLength-1 >= room {
+		return h.readHuge(h.hugeFields(d))
+	}
+	key := d.uint(min(8, h.idLength-1))
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	if h.huge == nil {
+		if err := h.readHugeTree(); err != nil {
+			return nil, err
+		}
+	}
+	r, ok := h.huge[key]
+	if !ok {
+		return nil, h.corrupt("no huge object with ID %d", key)
+	}
+	return h.readHuge(r, nil)
+}
+
+func (h *fractalHeap) hugeFields(d *decoder) (r hugeRecord, err error) {
+	r.addr, r.stored = d.addr(), d.size()
+	r.size = r.stored
+	if h.filters != nil {
+		r.mask, r.size = d.u32(), d.size()
+	}
+	return r, d.err()
+}
+
+func (h *fractalHeap) readHugeTree() error {
+	kind := uint8(1)
+	if h.filters != nil {
+		kind = 2
+	}
+	huge := map[uint64]hugeRecord{}
+	err := h.f.walkBTree2(h.hugeTree, []uint8{kind}, func(_ uint8, rec []byte) error {
+		d := h.f.decode(rec, -1, "huge object record")
+		r, err := h.hugeFields(&d)
+		if err != nil {
+			return err
+		}
+		huge[d.length()] = r
+		return d.err()
+	})
+	if err == nil {
+		h.huge = huge
+	}
+	return err
+}
+
+func (h *fractalHeap) readHuge(r hugeRecord, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	b, err := h.f.view(r.addr, r.stored, "huge heap object")
+	if err != nil || h.filters == nil {
+		return b, err
+	}
+	if r.size > maxMeta {
+		return nil, shardify.Unsupported("huge heap object of %d bytes", r.size)
+	}
+	return unfilter(h.filters, r.mask, b, int(r.size))
+}
+
+// unfilter undoes the pipeline of a heap. Only deflate has been seen there.
+func unfilter(filters []Filter, mask uint32, b []byte, size int) ([]byte, error) {
+	if size/1032 > len(b)+1 { // more than deflate can make of it
+		return nil, shardify.Corrupt(-1, "%d bytes of a heap stored in %d", size, len(b))
+	}
+	for i := len(filters) - 1; i >= 0; i-- {
+		if mask&(1<<i) != 0 {
+			continue
+		}
+		switch filters[i].ID {
+		case 1:
+			out := make([]byte, size)
+			n, _, err := inflate.Zlib(out, b)
+			if err != nil {
+				return nil, shardify.Corrupt(-1, "filtered heap block: %v", err)
+			}
+			b = out[:n]
+		default:
+			return nil, shardify.Unsupported("heap filtered with %d", filters[i].ID)
+		}
+	}
+	if len(b) != size {
+		return nil, shardify.Corrupt(-1, "filtered heap block has %d bytes, not %d", len(b), size)
+	}
+	return b, nil
+}

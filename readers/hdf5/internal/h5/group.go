@@ -1,0 +1,208 @@
+package h5
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// groupLister collects the links of one group.
+type groupLister struct {
+	f     *File
+	links []Link
+	text  int64 // bytes of names and targets taken so far
+	err   error // the first damage that hides links
+}
+
+func (g *groupLister) bad(err error) error {
+	if g.err == nil {
+		g.err = err
+	}
+	return nil
+}
+
+// add takes a link. Links that share one long name could add up to any size, so
+// their bytes are counted.
+func (g *groupLister) add(l Link) error {
+	g.text += int64(len(l.Name) + len(l.File) + len(l.Target))
+	if g.text > g.f.size+(16<<20) {
+		return shardify.Corrupt(-1, "the names of a group hold more bytes than the file")
+	}
+	if len(g.links) == cap(g.links) { // append alone grows large slices by a quarter
+		g.links = slices.Grow(g.links, max(8, len(g.links)))
+	}
+	g.links = append(g.links, l)
+	return nil
+}
+
+// children lists a group of any form. The caches of recent groups make a loop of
+// lookups in one group cheap.
+func (o *Object) children() ([]Link, error) {
+	if o.Kind != KindGroup {
+		return nil, o.f.fail(shardify.Corrupt(o.Addr, "a %s, not a group", o.Kind), o.Path)
+	}
+	if links, ok := o.f.groups.get(o.f, o.Addr); ok {
+		return links, nil
+	}
+	links, err := o.listGroup()
+	return links, o.f.fail(err, o.Path)
+}
+
+func (o *Object) listGroup() ([]Link, error) {
+	g := &groupLister{f: o.f}
+	for _, m := range o.msgs {
+		var err error
+		switch m.typ {
+		case msgSymbolTable:
+			err = g.symbolTable(m)
+		case msgLinkInfo:
+			err = g.dense(m)
+		case msgLink:
+			var l Link
+			if l, err = o.f.parseLink(m.data, m.at); err == nil {
+				err = g.add(l)
+			}
+		}
+		if err != nil {
+			g.bad(err)
+		}
+	}
+	byName := func(a, b Link) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(g.links, byName) {
+		slices.SortStableFunc(g.links, byName)
+	}
+	if g.err == nil {
+		o.f.groups.put(o.f, o.Addr, g.links)
+	}
+	return g.links, g.err
+}
+
+func (o *Object) child(name string) (Link, bool, error) {
+	if o.Kind != KindGroup {
+		return Link{}, false, o.f.fail(shardify.Corrupt(o.Addr, "a %s, not a group", o.Kind), o.Path)
+	}
+	links, ok := o.f.groups.get(o.f, o.Addr)
+	var err error
+	if !ok {
+		links, err = o.listGroup()
+	}
+	i, ok := slices.BinarySearchFunc(links, name, func(l Link, n string) int { return strings.Compare(l.Name, n) })
+	if !ok {
+		return Link{}, false, o.f.fail(err, o.Path)
+	}
+	l := links[i]
+	l.Name = strings.Clone(l.Name) // names of old groups are views into their heap
+	return l, true, nil
+}
+
+// symbolTable lists an old-style group: a B-tree of symbol nodes, the names in a
+// local heap.
+func (g *groupLister) symbolTable(m message) error {
+	d := g.f.decode(m.data, m.at, "symbol table message")
+	root, heapAddr := d.addr(), d.addr()
+	if err := d.err(); err != nil {
+		return err
+	}
+	heap, err := g.f.openLocalHeap(heapAddr)
+	if err != nil {
+		return err
+	}
+	t := g.f.newBTree1(treeGroup, g.f.LengthSize, g.f.GroupInternalK)
+	leaves, err := t.leaves(root, g.bad)
+	if err != nil {
+		return err
+	}
+	return t.each(leaves, 0, func(n *node1) error {
+		for i := range n.count {
+			child := g.f.offset(n.entry(i)[t.keySize : t.keySize+g.f.OffsetSize])
+			if err := g.symbolNode(child, heap); err != nil {
+				g.bad(err)
+			}
+		}
+		return nil
+	}, g.bad)
+}
+
+// symbolNode reads "SNOD", u8 1, reserved, u16 count, and count entries: L name
+// offset, O object header, u32 cache kind, reserved, 16 bytes of scratch.
+func (g *groupLister) symbolNode(addr int64, heap *localHeap) error {
+	f := g.f
+	entry := f.LengthSize + f.OffsetSize + 24
+	b, err := f.viewUpTo(addr, int64(8+2*f.GroupLeafK*entry), "symbol node")
+	if err != nil {
+		return err
+	}
+	d := f.decode(b, addr, "symbol node")
+	if err := d.magic("SNOD"); err != nil {
+		return err
+	}
+	if err := d.version(1); err != nil {
+		return err
+	}
+	d.skip(1)
+	n := int(d.u16())
+	if n > 2*f.GroupLeafK || n*entry > d.rest() {
+		return d.corrupt("%d entries, at most %d", n, 2*f.GroupLeafK)
+	}
+	for range n {
+		if len(g.links) > int(f.size)/entry+1 {
+			return d.corrupt("the group has more links than the file can hold")
+		}
+		name, l := d.length(), Link{Addr: d.addr()}
+		kind := d.u32()
+		d.skip(4)
+		scratch := d.bytes(16)
+		if err := d.err(); err != nil {
+			return err
+		}
+		if l.Name, err = heap.text(name); err != nil {
+			g.bad(err)
+			continue
+		}
+		if kind == 2 {
+			l.Kind, l.Addr = SoftLink, Undefined
+			l.Target, l.Err = heap.text(leUint(scratch[:4]))
+		}
+		if err := g.add(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupCache keeps the sorted links of the groups looked into last.
+type groupCache struct {
+	addr  [4]int64
+	links [4][]Link
+	next  int
+}
+
+// maxCachedLinks bounds one cached group.
+const maxCachedLinks = 1 << 17
+
+func (c *groupCache) get(f *File, addr int64) ([]Link, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range c.addr {
+		if c.links[i] != nil && c.addr[i] == addr {
+			return c.links[i], true
+		}
+	}
+	return nil, false
+}
+
+func (c *groupCache) put(f *File, addr int64, links []Link) {
+	if len(links) == 0 || len(links) > maxCachedLinks {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range c.addr {
+		if c.links[i] != nil && c.addr[i] == addr {
+			return
+		}
+	}
+	c.addr[c.next], c.links[c.next] = addr, links
+	c.next = (c.next + 1) % len(c.addr)
+}

@@ -1,0 +1,306 @@
+package h5
+
+import (
+	"github.com/shardify/shardify"
+)
+
+// Message types of object headers.
+const (
+	msgSpace        = 0x01
+	msgLinkInfo     = 0x02
+	msgType         = 0x03
+	msgFillOld      = 0x04
+	msgFill         = 0x05
+	msgLink         = 0x06
+	msgExternal     = 0x07
+	msgLayout       = 0x08
+	msgBogus        = 0x09 // test files hold it as an unknown one
+	msgGroupInfo    = 0x0a
+	msgFilters      = 0x0b
+	msgAttribute    = 0x0c
+	msgComment      = 0x0d
+	msgSharedTable  = 0x0f
+	msgContinuation = 0x10
+	msgSymbolTable  = 0x11
+	msgKValues      = 0x13
+	msgDriver       = 0x14
+	msgAttrInfo     = 0x15
+	msgRefCount     = 0x16
+	msgLast         = 0x16
+	msgSpaceInfo    = 0x17
+	msgCacheImage   = 0x18
+)
+
+// Message flags.
+const (
+	flagShared        = 1 << 1
+	flagRefuseUnknown = 1 << 7
+)
+
+// Bounds of one header. Real ones have at most a few thousand messages in a few
+// MiB: attributes move to a heap long before.
+const (
+	maxHeaderBytes = 64 << 20
+	maxMessages    = 1 << 20
+)
+
+type message struct {
+	typ   uint16
+	flags uint8
+	at    int64 // file offset of data
+	data  []byte
+}
+
+// headerChunk is a piece of a header that holds messages.
+type headerChunk struct{ addr, size int64 }
+
+type headerReader struct {
+	f     *File
+	v2    bool
+	order bool // v2: messages carry a creation order
+	msgs  []message
+	queue []headerChunk
+	seen  map[int64]bool
+	total int64
+}
+
+// readHeader reads all messages of an object header, continuations included.
+//
+// Version 1: u8 1, reserved, u16 messages, u32 references, u32 size of the
+// messages that follow after 4 bytes of filler; each u16 type, u16 size, u8
+// flags, 3 reserved, data. The count is not to be trusted, the size is.
+//
+// Version 2: "OHDR", u8 2, u8 flags, [4 u32 times], [2 u16 phase changes], size
+// of the messages in 1 to 8 bytes, messages, gap, u32 lookup3; each u8 type, u16
+// size, u8 flags, [u16 creation order], data.
+func (f *File) readHeader(addr int64) ([]message, error) {
+	b, err := f.viewUpTo(addr, 48, "object header")
+	if err != nil {
+		return nil, err
+	}
+	r := &headerReader{f: f, msgs: make([]message, 0, 8)}
+	if len(b) > 0 && b[0] == 1 {
+		err = r.first1(addr, b)
+	} else {
+		err = r.first2(addr, b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for len(r.queue) > 0 {
+		c := r.queue[0]
+		r.queue = r.queue[1:]
+		if err := r.continuation(c); err != nil {
+			return nil, err
+		}
+	}
+	return r.msgs, nil
+}
+
+func (r *headerReader) first1(addr int64, b []byte) error {
+	d := r.f.decode(b, addr, "object header")
+	d.skip(8)
+	n := int64(d.u32())
+	d.skip(4)
+	if err := d.err(); err != nil {
+		return err
+	}
+	if err := r.take(n); err != nil {
+		return err
+	}
+	b, err := r.f.view(addr+16, n, "object header")
+	if err != nil {
+		return err
+	}
+	return r.messages(b, addr+16)
+}
+
+func (r *headerReader) first2(addr int64, b []byte) error {
+	r.v2 = true
+	d := r.f.decode(b, addr, "object header")
+	if err := d.magic("OHDR"); err != nil {
+		return err
+	}
+	if err := d.version(2); err != nil {
+		return err
+	}
+	flags := d.u8()
+	r.order = flags&(1<<2) != 0
+	if flags&(1<<5) != 0 {
+		d.skip(16)
+	}
+	if flags&(1<<4) != 0 {
+		d.skip(4)
+	}
+	n := d.uint(1 << (flags & 3))
+	if err := d.err(); err != nil {
+		return err
+	}
+	if n > maxHeaderBytes {
+		return d.corrupt("%d bytes of messages", n)
+	}
+	if err := r.take(int64(n)); err != nil {
+		return err
+	}
+	start := d.pos
+	b, err := r.f.view(addr, int64(start)+int64(n)+4, "object header")
+	if err != nil {
+		return err
+	}
+	return r.checked(b, start, addr)
+}
+
+// checked verifies the lookup3 at the end of b and reads the messages between.
+func (r *headerReader) checked(b []byte, start int, addr int64) error {
+	d := r.f.decode(b, addr, "object header")
+	d.skip(len(b) - 4)
+	if err := d.checksum(); err != nil {
+		return err
+	}
+	return r.messages(b[start:len(b)-4], addr+int64(start))
+}
+
+// take counts header bytes; overlapping continuations could add up to any size.
+func (r *headerReader) take(n int64) error {
+	if r.total += n; r.total > maxHeaderBytes {
+		return shardify.Corrupt(-1, "object header of more than %d bytes", maxHeaderBytes)
+	}
+	return nil
+}
+
+func (r *headerReader) continuation(c headerChunk) error {
+	if err := r.take(c.size); err != nil {
+		return err
+	}
+	b, err := r.f.view(c.addr, c.size, "object header continuation")
+	if err != nil {
+		return err
+	}
+	if !r.v2 {
+		return r.messages(b, c.addr)
+	}
+	d := r.f.decode(b, c.addr, "object header continuation")
+	if err := d.magic("OCHK"); err != nil {
+		return err
+	}
+	if d.rest() < 4 {
+		return d.corrupt("%d bytes are too few", len(b))
+	}
+	return r.checked(b, 4, c.addr)
+}
+
+// messages reads the messages of one chunk. What is shorter than a message header
+// at its end is a gap.
+func (r *headerReader) messages(b []byte, at int64) error {
+	head := 8
+	if r.v2 {
+		head = 4
+		if r.order {
+			head = 6
+		}
+	}
+	d := r.f.decode(b, at, "object header")
+	for d.rest() >= head {
+		var m message
+		var n int
+		if r.v2 {
+			m.typ, n, m.flags = uint16(d.u8()), int(d.u16()), d.u8()
+			d.skip(head - 4)
+		} else {
+			m.typ, n, m.flags = d.u16(), int(d.u16()), d.u8()
+			d.skip(3)
+		}
+		if n > d.rest() {
+			return d.corrupt("message of type %#x and %d bytes ends outside of its header", m.typ, n)
+		}
+		m.at = at + int64(d.pos)
+		m.data = d.bytes(n)
+		if err := r.add(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *headerReader) add(m message) error {
+	switch {
+	case m.typ == 0:
+		return nil
+	case m.typ == msgContinuation:
+		d := r.f.decode(m.data, m.at, "continuation message")
+		c := headerChunk{d.addr(), d.size()}
+		if err := d.err(); err != nil {
+			return err
+		}
+		if r.seen[c.addr] {
+			return d.corrupt("continuation at %d is used twice", c.addr)
+		}
+		if r.seen == nil {
+			r.seen = map[int64]bool{}
+		}
+		r.seen[c.addr] = true
+		r.queue = append(r.queue, c)
+		return nil
+	case (m.typ > msgCacheImage || m.typ == msgBogus) && m.flags&flagRefuseUnknown != 0:
+		return shardify.Unsupported("unknown message of type %#x, which a reader must know", m.typ)
+	}
+	if m.typ == msgRefCount && !r.v2 {
+		return shardify.Corrupt(m.at, "object header of version 1 with a reference count message")
+	}
+	if len(r.msgs) == maxMessages {
+		return shardify.Corrupt(m.at, "object header of more than %d messages", maxMessages)
+	}
+	r.msgs = append(r.msgs, m)
+	return nil
+}
+
+func (f *File) object(addr int64, path string) (*Object, error) {
+	msgs, err := f.readHeader(addr)
+	if err != nil {
+		return nil, f.fail(err, path)
+	}
+	o := &Object{f: f, Addr: addr, Path: path, msgs: msgs}
+	var has [msgLast + 1]bool
+	for i := range msgs {
+		if t := msgs[i].typ; t <= msgLast {
+			has[t] = true
+		}
+	}
+	switch {
+	case has[msgSymbolTable] || has[msgLinkInfo] || has[msgLink] || has[msgGroupInfo]:
+		o.Kind = KindGroup
+	case has[msgLayout] || has[msgSpace] && has[msgType]:
+		o.Kind = KindDataset
+	case has[msgType]:
+		o.Kind = KindType
+	}
+	return o, nil
+}
+
+// fail adds the file and the object to an error.
+func (f *File) fail(err error, path string) error {
+	return shardify.Annotate(err, "read", f.name, path)
+}
+
+// find returns the first message of a type.
+func (o *Object) find(typ uint16) (message, bool) {
+	for _, m := range o.msgs {
+		if m.typ == typ {
+			return m, true
+		}
+	}
+	return message{}, false
+}
+
+func (o *Object) comment() string {
+	m, ok := o.find(msgComment)
+	if !ok {
+		return ""
+	}
+	for i, c := range m.data {
+		if c == 0 {
+			return string(m.data[:i])
+		}
+	}
+	return string(m.data)
+}

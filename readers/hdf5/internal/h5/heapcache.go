@@ -1,0 +1,220 @@
+package h5
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/shardify/shardify"
+)
+
+// A global heap collection: "GCOL", u8 1, 3 reserved, L size of the collection,
+// then objects: u16 index, u16 references, u32 reserved, L size, data padded to 8.
+// Index 0 is the free space and ends the list.
+
+// heapState is the cache of a Heap.
+type heapState struct {
+	limit, held int64
+	m           map[int64]*collection
+	last        *collection
+	newest      *collection // ends of the list in order of use
+	oldest      *collection
+	free        *collection // memory of one that was put out
+}
+
+// collection is a parsed collection: where the object of each index is.
+type collection struct {
+	addr  int64
+	data  []byte
+	spans []heapSpan // by index; n is -1 where there is none
+	newer *collection
+	older *collection
+}
+
+type heapSpan struct{ off, n int32 }
+
+// minCollection is the smallest collection, and what is read at first.
+const minCollection = 4096
+
+func newHeap(f *File, cacheBytes int64) *Heap {
+	if cacheBytes <= 0 {
+		cacheBytes = 8 << 20
+	}
+	return &Heap{f: f, heapState: heapState{limit: cacheBytes, m: map[int64]*collection{}}}
+}
+
+func (h *Heap) count(ref []byte) int64 { return int64(binary.LittleEndian.Uint32(ref)) }
+
+// view reads a reference: u32 count, O collection, u32 index.
+func (h *Heap) view(ref []byte, baseSize int) ([]byte, error) {
+	n := int64(binary.LittleEndian.Uint32(ref)) * int64(baseSize)
+	o := h.f.OffsetSize
+	addr := h.f.offset(ref[4 : 4+o])
+	// Address 0 is stored for an empty element; it is the base in this file.
+	if n == 0 || addr == Undefined || addr == h.f.Base {
+		return nil, nil
+	}
+	b, err := h.object(addr, binary.LittleEndian.Uint32(ref[4+o:]))
+	if err != nil {
+		return nil, err
+	}
+	if n > int64(len(b)) {
+		return nil, shardify.Corrupt(addr, "global heap: %d bytes wanted of an object of %d", n, len(b))
+	}
+	return b[:n:n], nil
+}
+
+func (h *Heap) object(addr int64, index uint32) ([]byte, error) {
+	c := h.last
+	if c == nil || c.addr != addr {
+		var err error
+		if c, err = h.collection(addr); err != nil {
+			return nil, h.f.fail(err, "")
+		}
+	}
+	if index == 0 || int64(index) >= int64(len(c.spans)) || c.spans[index].n < 0 {
+		return nil, h.f.fail(shardify.Corrupt(addr, "global heap: no object %d", index), "")
+	}
+	s := c.spans[index]
+	return c.data[s.off : int64(s.off)+int64(s.n)], nil
+}
+
+func (h *Heap) collection(addr int64) (*collection, error) {
+	if c := h.m[addr]; c != nil {
+		h.unlink(c)
+		h.front(c)
+		h.last = c
+		return c, nil
+	}
+	c := h.free
+	h.free = nil
+	if c == nil {
+		c = &collection{}
+	}
+	if err := h.read(c, addr); err != nil {
+		return nil, err
+	}
+	if err := h.parse(c); err != nil {
+		return nil, err
+	}
+	h.front(c)
+	h.m[addr] = c
+	h.held += c.bytes()
+	h.last = c
+	for h.held > h.limit && len(h.m) > 1 {
+		h.evict()
+	}
+	return c, nil
+}
+
+func (c *collection) bytes() int64 { return int64(cap(c.data)) + 8*int64(cap(c.spans)) }
+
+// evict puts out the collection that was not used for longest.
+func (h *Heap) evict() {
+	c := h.oldest
+	h.unlink(c)
+	delete(h.m, c.addr)
+	h.held -= c.bytes()
+	h.free = c
+}
+
+func (h *Heap) front(c *collection) {
+	c.older, c.newer = h.newest, nil
+	if h.newest != nil {
+		h.newest.newer = c
+	} else {
+		h.oldest = c
+	}
+	h.newest = c
+}
+
+func (h *Heap) unlink(c *collection) {
+	if c.newer != nil {
+		c.newer.older = c.older
+	} else {
+		h.newest = c.older
+	}
+	if c.older != nil {
+		c.older.newer = c.newer
+	} else {
+		h.oldest = c.newer
+	}
+}
+
+// read loads a collection into c. Most have the smallest size: one read.
+func (h *Heap) read(c *collection, addr int64) error {
+	f := h.f
+	head := int64(8 + f.LengthSize)
+	if err := f.within(addr, head, "global heap collection"); err != nil {
+		return err
+	}
+	n := min(minCollection, f.size-addr)
+	c.addr, c.data = addr, resize(c.data, n)
+	if err := f.io.read(c.data, addr); err != nil {
+		return err
+	}
+	d := f.decode(c.data, addr, "global heap collection")
+	if err := d.magic("GCOL"); err != nil {
+		return err
+	}
+	if err := d.version(1); err != nil {
+		return err
+	}
+	d.skip(3)
+	size := d.size()
+	if size < head || size > math.MaxInt32 {
+		return d.corrupt("%d bytes", size)
+	}
+	if err := f.within(addr, size, "global heap collection"); err != nil {
+		return err
+	}
+	if size > n {
+		whole := resize(nil, size)
+		copy(whole, c.data)
+		if err := f.io.read(whole[n:], addr+n); err != nil {
+			return err
+		}
+		c.data = whole
+	}
+	c.data = c.data[:size]
+	return nil
+}
+
+func resize(b []byte, n int64) []byte {
+	if int64(cap(b)) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}
+
+func (h *Heap) parse(c *collection) error {
+	c.spans = c.spans[:0]
+	head := 8 + h.f.LengthSize
+	for at := head; len(c.data)-at >= head; {
+		index := int(binary.LittleEndian.Uint16(c.data[at:]))
+		if index == 0 {
+			break
+		}
+		n := leUint(c.data[at+8 : at+head])
+		at += head
+		if n > uint64(len(c.data)-at) {
+			return shardify.Corrupt(c.addr+int64(at), "global heap: object %d of %d bytes reaches past its collection", index, n)
+		}
+		for len(c.spans) <= index {
+			c.spans = append(c.spans, heapSpan{n: -1})
+		}
+		c.spans[index] = heapSpan{int32(at), int32(n)}
+		at += (int(n) + 7) &^ 7
+	}
+	return nil
+}
+
+func (f *File) address(raw []byte) (int64, error) {
+	if len(raw) < f.OffsetSize {
+		return Undefined, shardify.Corrupt(-1, "address of %d bytes, not %d", len(raw), f.OffsetSize)
+	}
+	a := f.offset(raw[:f.OffsetSize])
+	if a == f.Base {
+		return Undefined, nil
+	}
+	return a, nil
+}

@@ -1,0 +1,39 @@
+package h5
+
+// LinkKind says what a link leads to.
+type LinkKind uint8
+
+const (
+	HardLink     LinkKind = 0
+	SoftLink     LinkKind = 1
+	ExternalLink LinkKind = 64
+	// Kinds above ExternalLink are user-defined: listed, never followed.
+)
+
+// Link is one entry of a group.
+type Link struct {
+	Name   string
+	Kind   LinkKind
+	Addr   int64  // HardLink: the object's header, which is its identity
+	File   string // ExternalLink: the other file, as stored
+	Target string // SoftLink, ExternalLink: a path; relative ones start at the group
+	Err    error  // this entry is damaged; the others are not
+}
+
+// Found is the end of a path.
+type Found struct {
+	Path string // absolute, without . and soft links
+	Addr int64  // object header; Undefined when the path leaves the file
+	// The path leaves the file at an external link: Target is a path in File,
+	// what was left of the path after the link appended.
+	External     bool
+	File, Target string
+}
+
+// maxHops bounds the soft links followed for one path.
+const maxHops = 40
+
+// Lookup resolves an absolute path through hard and soft links. A missing name is
+// an error that wraps fs.ErrNotExist; a user-defined link wraps ErrUnsupported.
+// External links are not followed: the caller decides.
+func (f *File) Lookup(path string) (Found, error) { return f.lookup(path) }

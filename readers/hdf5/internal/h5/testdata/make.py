@@ -1,0 +1,55 @@
+"""Makes the files of this folder: python3 make.py (h5py 3). They are small, and
+between them hold every structure that a test changes on purpose."""
+import h5py
+import numpy as np
+
+
+def old():
+    """Old groups, v1 headers, v1 B-tree, links of every kind, behind a user block."""
+    with h5py.File("old.h5", "w", libver="earliest", userblock_size=512) as f:
+        g = f.create_group("train/a/b")
+        g["x"] = np.arange(6, dtype=">i2").reshape(2, 3)
+        f["train/again"] = f["train/a"]  # two paths, one object
+        g["up"] = f["train"]  # a cycle
+        f["soft"] = h5py.SoftLink("/train/a/b/x")
+        f["train/relative"] = h5py.SoftLink("a/b/x")
+        f["dangling"] = h5py.SoftLink("/nowhere")
+        f["loop1"] = h5py.SoftLink("/loop2")
+        f["loop2"] = h5py.SoftLink("/loop1")
+        f["ext"] = h5py.ExternalLink("other.h5", "/far")
+        c = f.create_dataset("chunked", (10, 6), "f4", chunks=(4, 3), maxshape=(None, 6), compression=4, shuffle=True, fillvalue=-1)
+        c[0:4] = 1
+        c[8:10, 3:6] = 2
+        c.attrs["unit"] = "GeV"
+        c.attrs["ids"] = np.arange(5, dtype="u8")
+        f["text"] = np.array(["one", "", "three"], dtype=h5py.string_dtype())
+        f["ragged"] = h5py.Empty("f8")
+        v = f.create_dataset("vlen", (3,), h5py.vlen_dtype("i4"))
+        v[0], v[2] = [1, 2, 3], [4]
+        f["flag"] = np.array([True, False])
+        f["table"] = np.zeros(3, [("n", "i1"), ("v", ">f8", (2,)), ("s", "S5")])
+
+
+def new():
+    """Every structure with a checksum, and nothing without: no variable-length data."""
+    with h5py.File("new.h5", "w", libver=("v110", "v110")) as f:
+        z = dict(compression=1)
+        f.create_dataset("single", (3, 4), "i2", chunks=(3, 4), **z)[...] = 1
+        f.create_dataset("fixed", (7, 5), "i2", chunks=(2, 2), **z)[...] = 2
+        f.create_dataset("extensible", (9, 5), "i1", chunks=(1, 2), maxshape=(None, 8), **z)[:7] = 3
+        f.create_dataset("btree", (5, 5), "i1", chunks=(1, 2), maxshape=(None, None))[:4] = 4
+        p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        p.set_chunk((2, 2))
+        p.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        h5py.h5d.create(f.id, b"implicit", h5py.h5t.STD_I16LE, h5py.h5s.create_simple((3, 3)), p)
+        f["compact"] = np.float16(1.5)
+        g = f.create_group("dense")
+        for i in range(12):
+            g["link%d" % i] = h5py.SoftLink("/fixed")
+        for i in range(10):
+            g.attrs["a%d" % i] = i
+        f["type"] = np.dtype("i4")
+
+
+old()
+new()

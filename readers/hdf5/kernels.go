@@ -1,0 +1,224 @@
+package hdf5
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+var (
+	le = binary.LittleEndian
+	be = binary.BigEndian
+)
+
+// The loops that most bytes go through. Each has a form for numbers that stand
+// side by side, where the compiler keeps bounds checks out of the loop.
+
+var copiers = [9]convert{1: copy1, 2: copy2, 4: copy4, 8: copy8}
+
+func copy1(dst, src []byte, count, stride int) {
+	if stride == 1 {
+		copy(dst[:count], src)
+		return
+	}
+	dst = dst[:count]
+	for i := range dst {
+		dst[i] = src[i*stride]
+	}
+}
+
+func copy2(dst, src []byte, count, stride int) {
+	if stride == 2 {
+		copy(dst[:2*count], src)
+		return
+	}
+	for ; count > 0; count-- {
+		le.PutUint16(dst, le.Uint16(src))
+		dst = dst[2:]
+		src = src[min(stride, len(src)):]
+	}
+}
+
+func copy4(dst, src []byte, count, stride int) {
+	if stride == 4 {
+		copy(dst[:4*count], src)
+		return
+	}
+	for ; count > 0; count-- {
+		le.PutUint32(dst, le.Uint32(src))
+		dst = dst[4:]
+		src = src[min(stride, len(src)):]
+	}
+}
+
+func copy8(dst, src []byte, count, stride int) {
+	if stride == 8 {
+		copy(dst[:8*count], src)
+		return
+	}
+	for ; count > 0; count-- {
+		le.PutUint64(dst, le.Uint64(src))
+		dst = dst[8:]
+		src = src[min(stride, len(src)):]
+	}
+}
+
+// swap2 turns big-endian numbers of 2 bytes, four at a time.
+func swap2(dst, src []byte, count, stride int) {
+	if stride == 2 {
+		dst, src = dst[:2*count], src[:2*count]
+		for len(src) >= 8 && len(dst) >= 8 {
+			w := le.Uint64(src)
+			le.PutUint64(dst, w>>8&0x00ff00ff00ff00ff|w&0x00ff00ff00ff00ff<<8)
+			src, dst = src[8:], dst[8:]
+		}
+		count = len(src) / 2
+	}
+	for ; count > 0; count-- {
+		le.PutUint16(dst, be.Uint16(src))
+		dst = dst[2:]
+		src = src[min(stride, len(src)):]
+	}
+}
+
+func swap4(dst, src []byte, count, stride int) {
+	if stride == 4 {
+		dst, src = dst[:4*count], src[:4*count]
+		for len(src) >= 8 && len(dst) >= 8 {
+			le.PutUint64(dst, bits.RotateLeft64(bits.ReverseBytes64(le.Uint64(src)), 32))
+			src, dst = src[8:], dst[8:]
+		}
+		count = len(src) / 4
+	}
+	for ; count > 0; count-- {
+		le.PutUint32(dst, be.Uint32(src))
+		dst = dst[4:]
+		src = src[min(stride, len(src)):]
+	}
+}
+
+func swap8(dst, src []byte, count, stride int) {
+	if stride == 8 {
+		dst, src = dst[:8*count], src[:8*count]
+		for len(src) >= 8 && len(dst) >= 8 {
+			le.PutUint64(dst, be.Uint64(src))
+			src, dst = src[8:], dst[8:]
+		}
+		return
+	}
+	for ; count > 0; count-- {
+		le.PutUint64(dst, be.Uint64(src))
+		dst = dst[8:]
+		src = src[min(stride, len(src)):]
+	}
+}
+
+// strided is where values stand inside an element: arrays in arrays, outermost
+// first. count[i] pieces begin step[i] bytes apart.
+type strided struct {
+	off   int
+	count []int
+	step  []int
+}
+
+// values is the number of values in one element.
+func (s *strided) values() int {
+	n := 1
+	for _, c := range s.count {
+		n *= c
+	}
+	return n
+}
+
+// inside adds an array around the values.
+func (s *strided) inside(count, step int) {
+	s.count = append([]int{count}, s.count...)
+	s.step = append([]int{step}, s.step...)
+}
+
+// simplify joins neighbouring levels whose pieces stand side by side, and drops
+// those of one piece.
+func (s *strided) simplify() {
+	var count, step []int
+	for i := range s.count {
+		k := len(count)
+		switch {
+		case s.count[i] == 1:
+		case k > 0 && step[k-1] == s.step[i]*s.count[i]:
+			count[k-1] *= s.count[i]
+			step[k-1] = s.step[i]
+		default:
+			count, step = append(count, s.count[i]), append(step, s.step[i])
+		}
+	}
+	s.count, s.step = count, step
+}
+
+// gather converts the values of n elements that stand stride bytes apart.
+// size is that of one value in dst.
+func (s *strided) gather(dst, src []byte, n, stride, size int, f convert) {
+	if n == 0 || s.values() == 0 {
+		return
+	}
+	switch len(s.count) {
+	case 0:
+		f(dst, src[s.off:], n, stride)
+	case 1:
+		c, step := s.count[0], s.step[0]
+		if step*c == stride {
+			f(dst, src[s.off:], n*c, step)
+			return
+		}
+		for i := range n {
+			f(dst[i*c*size:], src[s.off+i*stride:], c, step)
+		}
+	default:
+		inner := s.values()
+		for i := range n {
+			s.nested(dst[i*inner*size:], src[s.off+i*stride:], 0, size, f)
+		}
+	}
+}
+
+func (s *strided) nested(dst, src []byte, level, size int, f convert) {
+	if level == len(s.count)-1 {
+		f(dst, src, s.count[level], s.step[level])
+		return
+	}
+	inner := 1
+	for _, c := range s.count[level+1:] {
+		inner *= c
+	}
+	for i := range s.count[level] {
+		s.nested(dst[i*inner*size:], src[i*s.step[level]:], level+1, size, f)
+	}
+}
+
+func validText(s string) bool { return utf8.ValidString(s) }
+
+// fill repeats a pattern over dst.
+func fill(dst, pattern []byte) {
+	if len(pattern) == 0 {
+		clear(dst)
+		return
+	}
+	n := copy(dst, pattern)
+	for n < len(dst) {
+		n += copy(dst[n:], dst[:n])
+	}
+}
+
+// dimsBytes is the product of dims and size, or -1 if it does not fit.
+func dimsBytes(dims []int64, size int64) int64 {
+	n := size
+	for _, d := range dims {
+		if d < 0 || d > 0 && n > maxBytes/d {
+			return -1
+		}
+		n *= d
+	}
+	return n
+}
+
+// maxBytes bounds what one data set may claim.
+const maxBytes = 1 << 60

@@ -1,0 +1,54 @@
+package hdf5
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// leftovers collects what is not delivered. Many names with one reason become a
+// few lines: a file may hold 100,000 data sets.
+type leftovers struct {
+	list  []shardify.Leftover
+	count map[string]int // by reason
+}
+
+// maxSame is how many names of one reason are listed.
+const maxSame = 20
+
+func (l *leftovers) add(name string, err error) { l.note(name, reason(err)) }
+
+func (l *leftovers) note(name, why string) {
+	if l.count == nil {
+		l.count = map[string]int{}
+	}
+	if l.count[why]++; l.count[why] <= maxSame {
+		l.list = append(l.list, shardify.Leftover{Name: strings.TrimPrefix(name, "/"), Reason: why})
+	}
+}
+
+// all are the leftovers, with a line for those not listed.
+func (l *leftovers) all() []shardify.Leftover {
+	out := l.list
+	for i := range out {
+		if n := l.count[out[i].Reason]; n > maxSame {
+			l.count[out[i].Reason] = 0
+			out = append(out, shardify.Leftover{Name: fmt.Sprintf("(%d more)", n-maxSame), Reason: out[i].Reason})
+		}
+	}
+	return out
+}
+
+// reason is an error as a line of a list that names the object itself.
+func reason(err error) string {
+	var e *shardify.Error
+	s := err.Error()
+	if errors.As(err, &e) {
+		if s = e.Err.Error(); e.Offset >= 0 {
+			s += fmt.Sprintf(" (at byte %d)", e.Offset)
+		}
+	}
+	return strings.Replace(s, ": "+shardify.ErrUnsupported.Error(), "", 1)
+}

@@ -1,0 +1,150 @@
+package hdf5
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/shardify/shardify"
+)
+
+// tableOf lists files, one root each; names without a folder are in testdata.
+func tableOf(names ...string) *shardify.Table {
+	t := &shardify.Table{}
+	for _, n := range names {
+		if filepath.Base(n) == n {
+			n = filepath.Join("testdata", n)
+		}
+		t.Roots = append(t.Roots, n)
+		t.Append(len(t.Roots)-1, "", shardify.SizeUnknown, 0)
+	}
+	return t
+}
+
+// set is a whole source in memory.
+type set struct {
+	samples int64
+	cols    map[string]*shardify.Column
+	order   []string
+	left    map[string]string
+	notes   []string
+}
+
+// load reads files as one source in small spans.
+func load(names, columns []string, o shardify.Options) (*set, error) {
+	ctx := context.Background()
+	src, err := Format.Open(ctx, shardify.OpenArgs{Table: tableOf(names...), Columns: columns, Options: o, Jobs: 2})
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	out := &set{cols: map[string]*shardify.Column{}, left: map[string]string{}, notes: src.(shardify.Describer).Describe()}
+	for _, l := range src.(shardify.Reporter).Leftovers() {
+		out.left[l.Name] = l.Reason
+	}
+	for _, f := range src.Schema() {
+		out.order = append(out.order, f.Name)
+		col := &shardify.Column{Field: f}
+		for range f.Levels {
+			col.Offsets = append(col.Offsets, []int64{0})
+		}
+		out.cols[f.Name] = col
+	}
+	r, err := src.Reader(0)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	pool := shardify.NewPool(1 << 30)
+	for sp, err := range src.Spans(ctx, 500) {
+		if err != nil {
+			return nil, err
+		}
+		mem, err := pool.Grant(ctx, sp.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		b, err := r.Read(ctx, sp, mem)
+		if err == nil {
+			err = b.Match(src.Schema())
+		}
+		if err != nil {
+			mem.Release()
+			return nil, err
+		}
+		out.add(b)
+		mem.Release()
+	}
+	return out, nil
+}
+
+func (s *set) add(b *shardify.Batch) {
+	s.samples += int64(b.Samples)
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		to := s.cols[c.Name]
+		to.Data = append(to.Data, c.Data...)
+		for level, offs := range c.Offsets {
+			base := to.Offsets[level][len(to.Offsets[level])-1]
+			for _, o := range offs[1:] {
+				to.Offsets[level] = append(to.Offsets[level], base+o)
+			}
+		}
+	}
+}
+
+// mustLoad is load that ends the test.
+func mustLoad(t *testing.T, names, columns []string, o shardify.Options) *set {
+	t.Helper()
+	s, err := load(names, columns, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// values are a column's numbers as float64.
+func values(c *shardify.Column) []float64 {
+	size := c.DType.Size()
+	out := make([]float64, 0, len(c.Data)/size)
+	for b := c.Data; len(b) > 0; b = b[size:] {
+		out = append(out, value(c.DType, b))
+	}
+	return out
+}
+
+func value(d shardify.DType, b []byte) float64 {
+	switch d {
+	case shardify.F16:
+		return formF16.value(uint64(le.Uint16(b)))
+	case shardify.F32:
+		return formF32.value(uint64(le.Uint32(b)))
+	case shardify.F64:
+		return formF64.value(le.Uint64(b))
+	case shardify.Bool, shardify.U8:
+		return float64(b[0])
+	case shardify.I8:
+		return float64(int8(b[0]))
+	case shardify.U16:
+		return float64(le.Uint16(b))
+	case shardify.I16:
+		return float64(int16(le.Uint16(b)))
+	case shardify.U32:
+		return float64(le.Uint32(b))
+	case shardify.I32:
+		return float64(int32(le.Uint32(b)))
+	case shardify.U64:
+		return float64(le.Uint64(b))
+	}
+	return float64(int64(le.Uint64(b)))
+}
+
+// texts are a column's texts, of any level.
+func textsOf(c *shardify.Column) []string {
+	ends := c.Offsets[len(c.Offsets)-1]
+	out := make([]string, 0, len(ends))
+	for i := 1; i < len(ends); i++ {
+		out = append(out, string(c.Data[ends[i-1]:ends[i]]))
+	}
+	return out
+}

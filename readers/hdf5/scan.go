@@ -1,0 +1,310 @@
+package hdf5
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// object is a data set found in a file, with what the choice of samples needs.
+type object struct {
+	path      string // absolute
+	addr      int64
+	dims      []int64
+	unlimited []bool // by dimension
+	elem      int64
+	bytes     int64 // decoded
+	unit      int64 // rows that are decoded together; 1 if any can be read
+	wanted    []wantedLeaf
+}
+
+type wantedLeaf struct {
+	index int // in the type's leaves
+	leaf  leaf
+	exact bool // asked for by name
+}
+
+// tree is what a scan found.
+type tree struct {
+	file    *file
+	kind    convention
+	objects []object // sorted by path
+	left    leftovers
+	frames  map[string]bool // groups that are pandas' fixed frames
+}
+
+// scanner walks through the groups of a file.
+type scanner struct {
+	ctx    context.Context
+	tree   *tree
+	opts   *settings
+	want   *rows.Wanted
+	rules  typeRules
+	groups map[int64]bool
+	sets   map[int64]string
+}
+
+const (
+	maxGroupDepth = 200
+	maxObjects    = 1 << 22
+)
+
+// scan lists the data sets that --object and --columns want.
+func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted) (*tree, error) {
+	t := &tree{file: f, frames: map[string]bool{}}
+	root, err := f.h5.Object(f.h5.Root, "/")
+	if err != nil {
+		return nil, err
+	}
+	t.kind = conventionOf(f, root)
+	s := &scanner{ctx: ctx, tree: t, opts: opts, want: want, groups: map[int64]bool{}, sets: map[int64]string{},
+		rules: typeRules{pytables: t.kind.pytables, media: opts.media, refSize: f.h5.RefSize()}}
+	s.groups[root.Addr] = true
+	if err := s.group(root, "", 0); err != nil {
+		return nil, err
+	}
+	if err := s.named(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(t.objects, func(a, b object) int { return strings.Compare(a.path, b.path) })
+	return t, nil
+}
+
+// group visits what is linked in a group; prefix is its path without a final
+// slash.
+func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	s.tree.pandas(g, prefix)
+	links, err := g.Children()
+	if err != nil {
+		if prefix == "" && len(links) == 0 {
+			return err
+		}
+		s.tree.left.add(cmpPath(prefix), err)
+	}
+	for i := range links {
+		l := &links[i]
+		p := prefix + "/" + l.Name
+		if !s.opts.below(p) && !s.opts.object(p) || s.tree.kind.hides(l.Name) {
+			continue
+		}
+		if err := s.link(l, p, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cmpPath(p string) string {
+	if p == "" {
+		return "/"
+	}
+	return p
+}
+
+func (s *scanner) link(l *h5.Link, p string, depth int) error {
+	switch {
+	case l.Err != nil:
+		s.tree.left.add(p, l.Err)
+		return nil
+	case l.Kind == h5.SoftLink:
+		return nil // what it leads to is found under its own name
+	case l.Kind == h5.ExternalLink && !s.opts.external:
+		s.tree.left.add(p, shardify.Unsupported("an external link to %s; --external follows links to files below the input's folder", l.File))
+		return nil
+	case l.Kind == h5.ExternalLink:
+		return s.external(p)
+	case l.Kind != h5.HardLink:
+		s.tree.left.add(p, shardify.Unsupported("a user-defined link"))
+		return nil
+	}
+	if s.groups[l.Addr] {
+		return nil // another name of a group that was visited
+	}
+	o, err := s.tree.file.h5.Object(l.Addr, p)
+	if err != nil {
+		s.tree.left.add(p, err)
+		return nil
+	}
+	switch o.Kind {
+	case h5.KindGroup:
+		s.groups[l.Addr] = true
+		if depth >= maxGroupDepth {
+			s.tree.left.add(p, shardify.Unsupported("groups in groups more than %d deep", maxGroupDepth))
+			return nil
+		}
+		return s.group(o, p, depth+1)
+	case h5.KindDataset:
+		if s.opts.object(p) {
+			return s.dataset(s.tree.file, o, p)
+		}
+	case h5.KindUnknown:
+		s.tree.left.add(p, shardify.Unsupported("neither a group nor a data set"))
+	}
+	return nil
+}
+
+// external adds a data set of another file; groups there are not walked.
+func (s *scanner) external(p string) error {
+	f := s.tree.file
+	f.mu.Lock()
+	o, in, err := f.object(p)
+	f.mu.Unlock()
+	switch {
+	case err != nil:
+		s.tree.left.add(p, err)
+	case o.Kind == h5.KindDataset && s.opts.object(p):
+		return s.dataset(in, o, p)
+	case o.Kind == h5.KindGroup:
+		s.tree.left.add(p, shardify.Unsupported("an external link to a group"))
+	}
+	return nil
+}
+
+// named adds the data sets that --object names exactly and that the walk did not
+// meet: those behind soft links.
+func (s *scanner) named() error {
+	for _, p := range s.opts.objects {
+		if strings.ContainsAny(p, `*?[\`) || slices.ContainsFunc(s.tree.objects, func(o object) bool { return o.path == p || strings.HasPrefix(o.path, p+"/") }) {
+			continue
+		}
+		found, err := s.tree.file.h5.Lookup(p)
+		if err != nil || found.External {
+			continue // its absence is reported when nothing matched
+		}
+		o, err := s.tree.file.h5.Object(found.Addr, p)
+		if err == nil && o.Kind == h5.KindGroup && !s.groups[o.Addr] {
+			s.groups[o.Addr] = true
+			err = s.group(o, p, 1)
+		} else if err == nil && o.Kind == h5.KindDataset {
+			err = s.dataset(s.tree.file, o, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dataset adds a data set, or says why it is left out.
+func (s *scanner) dataset(f *file, o *h5.Object, p string) error {
+	if first, ok := s.sets[o.Addr]; ok && f == s.tree.file {
+		s.tree.left.add(p, shardify.Unsupported("another name of %s", first))
+		return nil
+	}
+	if f == s.tree.file {
+		s.sets[o.Addr] = p
+	}
+	if len(s.tree.objects) >= maxObjects {
+		return shardify.Unsupported("more than %d data sets", maxObjects)
+	}
+	obj, err := s.examine(f, o, p)
+	if err != nil {
+		if errors.Is(err, errUnwanted) {
+			return nil
+		}
+		if hit, _ := s.want.Match(names(p, "")...); hit {
+			s.tree.left.add(p, err)
+		}
+		return nil
+	}
+	if len(obj.wanted) > 0 {
+		s.tree.objects = append(s.tree.objects, *obj)
+	}
+	return nil
+}
+
+var errUnwanted = errors.New("not wanted")
+
+// names are the ways in which users may write a field.
+func names(p, leaf string) []string {
+	n := strings.TrimPrefix(p, "/")
+	if leaf == "" {
+		return []string{n, p}
+	}
+	return []string{join(n, leaf), join(p, leaf), n, p, leaf}
+}
+
+// examine parses the messages of a data set and finds the wanted leaves.
+func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
+	d, err := o.Dataset()
+	if err != nil {
+		return nil, err
+	}
+	if why := s.tree.kind.leavesOut(f.h5, o); why != "" {
+		return nil, shardify.Unsupported("%s", why)
+	}
+	a, err := newArray(f, p, d)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.usable(); err != nil {
+		return nil, err
+	}
+	obj := &object{path: p, addr: o.Addr, dims: a.dims, elem: a.elem, bytes: a.rows * a.rowBytes, unit: a.unit()}
+	for i := range a.dims {
+		obj.unlimited = append(obj.unlimited, i < len(d.Space.MaxDims) && d.Space.MaxDims[i] == h5.Unlimited)
+	}
+	leaves := s.rules.leaves(d.Type)
+	var refused error
+	hits := 0
+	for i := range leaves {
+		hit, exact := s.want.Match(names(p, leaves[i].name)...)
+		if !hit {
+			continue
+		}
+		hits++
+		if err := leaves[i].err; err != nil {
+			refused = err
+			if len(leaves) > 1 {
+				s.tree.left.add(join(p, leaves[i].name), err)
+			}
+			continue
+		}
+		obj.wanted = append(obj.wanted, wantedLeaf{i, leaves[i], exact})
+	}
+	switch {
+	case hits == 0:
+		return nil, errUnwanted
+	case len(leaves) == 1 && refused != nil:
+		return nil, refused
+	}
+	return obj, nil
+}
+
+// usable refuses what no reader can deliver, from the messages alone.
+func (a *array) usable() error {
+	d := a.set
+	if d.Layout.Class == h5.Chunked {
+		if len(d.Layout.ChunkDims) != len(a.dims) || len(a.dims) == 0 {
+			return shardify.Corrupt(-1, "chunks of rank %d for a data set of rank %d", len(d.Layout.ChunkDims), len(a.dims))
+		}
+		_, err := newPipeline(d)
+		return err
+	}
+	if l := &d.Layout; l.Class == h5.Contiguous && l.Addr != h5.Undefined && len(d.External) == 0 {
+		if n := a.rows * a.rowBytes; n > a.file.size || l.Addr > a.file.size-n {
+			return shardify.Corrupt(l.Addr, "data set of %d bytes in a file of %d", n, a.file.size)
+		}
+	}
+	if len(d.External) > 0 || d.Layout.Class == h5.Virtual {
+		return a.ready()
+	}
+	return nil
+}
+
+// unit is the rows that are decoded together: those of a chunk, 1 where any row
+// can be read by itself.
+func (a *array) unit() int64 {
+	if a.set.Layout.Class != h5.Chunked || len(a.set.Filters) == 0 && a.rowBytes > 0 {
+		return 1
+	}
+	return max(min(a.set.Layout.ChunkDims[0], a.rows), 1)
+}

@@ -1,0 +1,403 @@
+package hdf5
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/readertest"
+)
+
+// counts checks that a column counts up from first, file by file.
+func counts(t *testing.T, s *set, name string, perFile ...int) {
+	t.Helper()
+	c := s.cols[name]
+	if c == nil {
+		t.Errorf("no column %s", name)
+		return
+	}
+	var want []float64
+	for _, n := range perFile {
+		for i := range n * c.Elem() {
+			want = append(want, float64(i))
+		}
+	}
+	if got := values(c); !slices.Equal(got, want) {
+		t.Errorf("%s %s %v: %v", name, c.DType, c.Shape, got)
+	}
+}
+
+func TestEveryLayoutGivesItsRows(t *testing.T) {
+	s := mustLoad(t, []string{"rows_a.h5", "rows_b.h5"}, nil, nil)
+	if s.samples != 32 {
+		t.Errorf("%d samples", s.samples)
+	}
+	for _, name := range []string{"contiguous", "big", "gzip", "edges", "deep", "channels", "stored", "tiled", "group/inside"} {
+		counts(t, s, name, 23, 9)
+	}
+	for i, v := range values(s.cols["sparse"]) {
+		row := i / 2
+		want := -7.0
+		if row >= 23 {
+			row -= 23
+		}
+		if row >= 4 && row < 8 {
+			want = float64(2*row + i%2)
+		}
+		if v != want {
+			t.Errorf("sparse row %d is %v, want %v", row, v, want)
+		}
+	}
+	for _, v := range values(s.cols["never"]) {
+		if v != 9 {
+			t.Errorf("a data set without storage gives %v, not its fill value 9", v)
+		}
+	}
+	c := s.cols["group/constant"]
+	if v := values(c); len(v) != 32 || slices.Min(v) != 2.5 || slices.Max(v) != 2.5 || c.Attrs["unit"] != "GeV" {
+		t.Errorf("constant: %v, attributes %v", v, c.Attrs)
+	}
+	if a := s.cols["contiguous"].Attrs; a["unit"] != "cm" || a["scale_factor"] != "0.5" {
+		t.Errorf("attributes %v", a)
+	}
+	if s.left["second"] == "" {
+		t.Errorf("a second name of a data set is not reported: %v", s.left)
+	}
+}
+
+func TestEveryTypeGivesItsValues(t *testing.T) {
+	const n = 11
+	s := mustLoad(t, []string{"types.h5"}, nil, nil)
+	for _, name := range s.order {
+		if strings.HasPrefix(name, "n_") {
+			counts(t, s, name, n)
+		}
+	}
+	for _, name := range []string{"time", "table/id", "table/p4", "table/jet/pt", "table/jet/tag", "e4m3"} {
+		counts(t, s, name, n)
+	}
+	if f := s.cols["time"].Attrs["time"]; f != "ns" {
+		t.Errorf("time of unit %q", f)
+	}
+	for i := range n {
+		if b := s.cols["bool"].Data[i]; b != byte(i%2) {
+			t.Errorf("bool %d is %d", i, b)
+		}
+		if v := values(s.cols["bits"])[i]; v != float64(i-5) {
+			t.Errorf("an integer of 20 bits from bit 2: %v, want %d", v, i-5)
+		}
+		if v := values(s.cols["complex"])[2*i:][:2]; v[0] != float64(i) || v[1] != 1 {
+			t.Errorf("complex %d is %v", i, v)
+		}
+		if v := values(s.cols["codes"])[i]; v != float64(i%2*5-3) {
+			t.Errorf("code %d is %v", i, v)
+		}
+		if v := textsOf(s.cols["fixed"])[i]; v != strings.Repeat("x", i%5) {
+			t.Errorf("fixed text %d is %q", i, v)
+		}
+		if v := textsOf(s.cols["text"])[i]; v != strings.Repeat(fmt.Sprintf("é%d", i), i%3) {
+			t.Errorf("text %d is %q", i, v)
+		}
+		if v := textsOf(s.cols["words"])[2*i:][:2]; v[0] != fmt.Sprintf("a%d", i) || v[1] != "b" {
+			t.Errorf("words %d are %q", i, v)
+		}
+		if v := textsOf(s.cols["table/name"])[i]; v != fmt.Sprintf("n%d", i) {
+			t.Errorf("name %d is %q", i, v)
+		}
+		if v := s.cols["void"].Data[3*i:][:3]; v[0] != byte(i) || v[2] != byte(i+2) {
+			t.Errorf("void %d is %v", i, v)
+		}
+		list := func(name string, k int) (out []float64) {
+			o := s.cols[name].Offsets[0]
+			return values(s.cols[name])[o[k]:o[k+1]]
+		}
+		if v := list("jagged", i); len(v) != i%4 || len(v) > 0 && v[len(v)-1] != float64(i%4-1) {
+			t.Errorf("list %d is %v", i, v)
+		}
+		hits, ch := list("hits/t", i), list("hits/ch", i)
+		if len(hits) != i%3 || len(ch) != i%3 || len(hits) > 1 && (hits[1] != float64(1+i) || ch[1] != 1) {
+			t.Errorf("hits %d are %v of channels %v", i, hits, ch)
+		}
+	}
+	if l := s.cols["enum"].Labels(); !slices.Equal(l, []string{"cat", "dog", "owl"}) {
+		t.Errorf("labels %q", l)
+	}
+	if a := s.cols["codes"].Attrs["enum"]; a != "LOW=-3\nHIGH=2" && a != "HIGH=2\nLOW=-3" {
+		t.Errorf("names of codes %q", a)
+	}
+	for name, why := range map[string]string{"refs": "reference", "long": "long double"} {
+		if !strings.Contains(s.left[name], why) {
+			t.Errorf("%s is left out because %q", name, s.left[name])
+		}
+	}
+	if _, err := load([]string{"types.h5"}, []string{"refs"}, nil); !errors.Is(err, shardify.ErrUnsupported) {
+		t.Errorf("references asked for by name: %v", err)
+	}
+}
+
+func TestGroupsAreSamplesInNaturalOrder(t *testing.T) {
+	sizes := []int{3, 1, 4, 1, 5, 2, 2, 3, 1, 1, 2, 6}
+	s := mustLoad(t, []string{"groups.h5"}, nil, nil)
+	if s.samples != 12 || !slices.Equal(s.order, []string{"actions", "actions.shape", "goal", "label", "obs/pixels", "obs/pixels.shape", "task"}) {
+		t.Fatalf("%d samples of %q", s.samples, s.order)
+	}
+	counts(t, s, "label", 12)
+	a := s.cols["actions"]
+	for i, n := range sizes {
+		lo, hi := a.Offsets[0][i], a.Offsets[0][i+1]
+		v := values(a)[lo:hi]
+		shape := values(s.cols["actions.shape"])[2*i:][:2]
+		if len(v) != 7*n || v[0] != float64(1000*i) || v[len(v)-1] != float64(1000*i+7*n-1) || shape[0] != float64(n) || shape[1] != 7 {
+			t.Errorf("demo_%d has %v of shape %v", i, v, shape)
+		}
+		if g := values(s.cols["goal"])[3*i:][:3]; g[2] != float64(i+2) {
+			t.Errorf("goal %d is %v", i, g)
+		}
+		if x := textsOf(s.cols["task"])[i]; x != fmt.Sprintf("task %d", i) {
+			t.Errorf("task %d is %q", i, x)
+		}
+	}
+	if s.left["mask/train"] == "" {
+		t.Errorf("what is in no sample group is not reported: %v", s.left)
+	}
+	if both := mustLoad(t, []string{"groups.h5", "groups_more.h5"}, nil, nil); both.samples != 14 {
+		t.Errorf("two files have %d samples", both.samples)
+	}
+}
+
+func TestFilesAreSamples(t *testing.T) {
+	s := mustLoad(t, []string{"cosmo_0.hdf5", "cosmo_1.hdf5", "cosmo_2.hdf5"}, nil, nil)
+	if s.samples != 3 || !slices.Equal(s.cols["full"].Shape, []int{4, 4, 4, 2}) || values(s.cols["full"])[2*128+5] != 7 {
+		t.Errorf("%d samples of %v", s.samples, s.cols["full"].Shape)
+	}
+	if got := textsOf(s.cols["namePar"]); len(got) != 6 || got[5] != "sigma_8" {
+		t.Errorf("names %q", got)
+	}
+	if s := mustLoad(t, []string{"deepcam.h5"}, nil, nil); s.samples != 1 {
+		t.Errorf("a DeepCAM file is %d samples", s.samples)
+	}
+	v := mustLoad(t, []string{"volume_0.h5", "volume_1.h5"}, nil, nil)
+	im := v.cols["image"]
+	if v.samples != 2 || !im.Ragged || im.Offsets[0][1] != 24 || im.Offsets[0][2] != 60 {
+		t.Fatalf("%d samples, image %+v", v.samples, im.Field)
+	}
+	if got := values(v.cols["image.shape"]); !slices.Equal(got, []float64{2, 3, 4, 3, 3, 4}) {
+		t.Errorf("shapes %v", got)
+	}
+	if got := values(im); got[23] != 23 || got[24] != 0 || got[59] != 35 {
+		t.Errorf("values %v", got)
+	}
+}
+
+func TestConventionsConvertAsTheirUsersExpect(t *testing.T) {
+	for _, c := range []struct {
+		file    string
+		options shardify.Options
+		samples int64
+		fields  []string
+	}{
+		{"netcdf.nc", nil, 6, []string{"t2m", "time"}},
+		{"calo.hdf5", nil, 20, []string{"incident_energies", "showers"}},
+		{"pytables.h5", nil, 20, []string{"events/id", "events/when", "events/exact", "events/good", "events/word", "events/vec"}},
+		{"frame_table.h5", nil, 15, []string{"df/table/index", "df/table/values_block_0", "df/table/values_block_1"}},
+		{"frame_fixed.h5", nil, 15, []string{"df/axis1", "df/block0_values", "df/block1_values"}},
+		{"matlab.mat", nil, 4, []string{"x"}},
+		{"rows_a.h5", shardify.Options{"object": "/group"}, 23, []string{"group/constant", "group/inside"}},
+		{"rows_a.h5", shardify.Options{"object": "/g*"}, 23, []string{"group/constant", "group/inside", "gzip"}},
+		{"rows_a.h5", shardify.Options{"object": "/soft,/big"}, 23, []string{"big", "soft"}},
+		{"groups.h5", shardify.Options{"object": "/data/demo_4"}, 5, nil},
+	} {
+		t.Run(c.file+c.options["object"], func(t *testing.T) {
+			s, err := load([]string{c.file}, nil, c.options)
+			if c.fields == nil {
+				if !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "demo_4/actions [5 7]") {
+					t.Errorf("data sets that disagree: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.samples != c.samples || !slices.Equal(s.order, c.fields) {
+				t.Errorf("%d samples of %q, left out %v", s.samples, s.order, s.left)
+			}
+			if len(s.notes) == 0 {
+				t.Error("nothing said about what a sample is")
+			}
+		})
+	}
+}
+
+func TestConventionsKeepTheirFacts(t *testing.T) {
+	s := mustLoad(t, []string{"netcdf.nc"}, nil, nil)
+	if a := s.cols["t2m"].Attrs; a["unit"] != "K" || a["long_name"] != "temperature" || a["_FillValue"] != "9e+36" {
+		t.Errorf("attributes %v", a)
+	}
+	if !strings.Contains(s.left["x"], "netCDF dimension") || s.left["lat"] == "" {
+		t.Errorf("left out: %v", s.left)
+	}
+	p := mustLoad(t, []string{"pytables.h5"}, nil, nil)
+	for i, v := range values(p.cols["events/exact"]) {
+		if v != float64(i)+0.25 {
+			t.Errorf("time %d is %v", i, v)
+		}
+	}
+	counts(t, p, "events/vec", 20)
+	if p.cols["events/good"].DType != shardify.Bool || p.cols["events/when"].Attrs["time"] != "s" || !strings.Contains(p.left["objects"], "pickle") {
+		t.Errorf("good is %s, when has %v, left out %v", p.cols["events/good"].DType, p.cols["events/when"].Attrs, p.left)
+	}
+	for _, file := range []string{"frame_table.h5", "frame_fixed.h5"} {
+		s := mustLoad(t, []string{file}, nil, nil)
+		for name, c := range s.cols {
+			if !strings.Contains(name, "values") {
+				continue
+			}
+			want := map[int]string{2: "a\nb", 1: "n"}[c.Elem()]
+			if c.Attrs["columns"] != want {
+				t.Errorf("%s %s: columns %q, want %q", file, name, c.Attrs["columns"], want)
+			}
+		}
+	}
+	if _, err := load([]string{"weights.h5"}, nil, nil); err == nil || !strings.Contains(err.Error(), "Keras") {
+		t.Errorf("model weights: %v", err)
+	}
+}
+
+func TestVirtualDataSets(t *testing.T) {
+	s := mustLoad(t, []string{"virtual.h5"}, nil, nil)
+	t.Log(s.order, s.left)
+	want := make([]float64, 36)
+	for i := range want {
+		switch row := i / 3; {
+		case row < 8:
+			want[i] = float64(i)
+		case row == 9:
+			want[i] = float64(3 + i%3)
+		case row == 10:
+			want[i] = float64(9 + i%3)
+		default:
+			want[i] = -1
+		}
+	}
+	if got := values(s.cols["v"]); !slices.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	for i, v := range values(s.cols["own"]) {
+		if i%2 == 0 && v != float64(i/2) || i%2 == 1 && v != 5 {
+			t.Errorf("own value %d is %v", i, v)
+		}
+	}
+	if _, err := load([]string{"missing_source.h5"}, nil, nil); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "nowhere.h5") {
+		t.Errorf("a missing source: %v", err)
+	}
+}
+
+func TestOtherFilesOnlyOnRequestAndBelowTheFolder(t *testing.T) {
+	yes := shardify.Options{"external": "true"}
+	if _, err := load([]string{"external.h5"}, nil, nil); err == nil || !strings.Contains(err.Error(), "--external") {
+		t.Errorf("without the option: %v", err)
+	}
+	s := mustLoad(t, []string{"external.h5"}, []string{"x"}, yes)
+	want := []float64{2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5}
+	if got := values(s.cols["x"]); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	counts(t, mustLoad(t, []string{"external.h5"}, []string{"link"}, yes), "link", 8)
+	if _, err := load([]string{"escape.h5"}, nil, yes); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "not below") {
+		t.Errorf("data outside the folder: %v", err)
+	}
+	dir := t.TempDir()
+	b, err := os.ReadFile("testdata/external.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"a/external.h5": b, "secret": make([]byte, 100)} {
+		os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777)
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../secret", filepath.Join(dir, "a/external.raw")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := load([]string{filepath.Join(dir, "a/external.h5")}, []string{"x"}, yes); err == nil {
+		t.Error("a symbolic link led out of the folder")
+	}
+}
+
+func TestSniff(t *testing.T) {
+	for _, c := range []struct {
+		head, name string
+		want       bool
+	}{
+		{signature, "x.bin", true}, {"MATLAB 7.3 MAT-file", "x.mat", true}, {"MATLAB 5.0 MAT-file", "x.mat", false},
+		{"CDF\x01", "x.nc", false}, {"\x0e\x03\x13\x01", "x.hdf", false}, {"", "x.H5", true}, {"", "x.he5", true}, {"", "x.txt", false}, {"any", "x.txt", false},
+	} {
+		if got := sniff([]byte(c.head), c.name); got != c.want {
+			t.Errorf("%q %s: %v", c.head, c.name, got)
+		}
+	}
+}
+
+func TestFilesThatAreNoHDF5AreLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	readme := filepath.Join(dir, "README")
+	broken := filepath.Join(dir, "x.h5")
+	for _, p := range []string{readme, broken} {
+		if err := os.WriteFile(p, []byte("no data here"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := mustLoad(t, []string{"calo.hdf5", readme}, nil, nil); s.samples != 20 {
+		t.Errorf("%d samples beside a README", s.samples)
+	}
+	if _, err := load([]string{"calo.hdf5", broken}, nil, nil); !errors.Is(err, shardify.ErrCorrupt) {
+		t.Errorf("a file named .h5 that is none: %v", err)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		files   []string
+		options shardify.Options
+	}{
+		{"rows", []string{"rows_a.h5", "rows_b.h5", "rows_a.h5"}, nil},
+		{"types", []string{"types.h5", "types.h5"}, nil},
+		{"groups", []string{"groups.h5", "groups_more.h5"}, nil},
+		{"files", []string{"volume_0.h5", "volume_1.h5", "volume_0.h5"}, nil},
+		{"tables", []string{"pytables.h5"}, nil},
+		{"virtual", []string{"virtual.h5"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
+				return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(c.files...), Columns: columns, State: state, Options: c.options, Jobs: 3})
+			})
+		})
+	}
+}
+
+func TestFloatFormsAreExact(t *testing.T) {
+	for _, f := range []struct {
+		form  floatForm
+		width int
+	}{{formF16, 16}, {floatForm{3, 4, 0, 3, 7, 7, true}, 8}, {floatForm{2, 5, 0, 2, 7, 15, true}, 8}} {
+		n, err := floating(f.width/8, false, 0, f.width, f.form)
+		if err != nil || n.dtype != shardify.F16 {
+			t.Fatalf("%+v: %v, %v", f.form, n.dtype, err)
+		}
+		for w := range uint64(1) << f.width {
+			v := f.form.value(w)
+			if back := formF16.value(uint64(half(v))); back != v && !(math.IsNaN(v) && math.IsNaN(back)) {
+				t.Fatalf("%x is %v, as F16 %v", w, v, back)
+			}
+		}
+	}
+}

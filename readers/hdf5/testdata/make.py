@@ -1,0 +1,196 @@
+"""Makes the HDF5 files beside it: h5py 3.16, PyTables and pandas of the day.
+
+    python make.py
+
+Numbers count up from 0 in C order in every data set, so that tests can tell any value
+from its place. The files are committed; the tests need no Python.
+"""
+import os
+import h5py
+import numpy as np
+import pandas as pd
+import tables
+
+
+def count(shape, dtype):
+    return np.arange(int(np.prod(shape, dtype=int))).reshape(shape).astype(dtype)
+
+
+def new(name, **kw):
+    if os.path.exists(name):
+        os.remove(name)
+    return h5py.File(name, "w", **kw)
+
+
+def rows(name, n, **kw):
+    """Every layout and filter that can be read by rows."""
+    with new(name, **kw) as f:
+        d = f.create_dataset
+        d("contiguous", data=count((n, 3), "<f4"))
+        d("big", data=count((n, 5), ">i2"))
+        d("gzip", data=count((n, 4, 3), "<f4"), chunks=(7, 4, 3), compression="gzip", shuffle=True, fletcher32=True)
+        d("edges", data=count((n, 10), "<i4"), chunks=(8, 4), compression="lzf")
+        d("deep", data=count((n, 4, 6), "<u2"), chunks=(5, 3, 4), compression="gzip")
+        d("channels", data=count((n, 6), "<f8"), chunks=(n, 1), compression="gzip")
+        d("stored", data=count((n, 2), "<i8"), chunks=(6, 2))
+        d("tiled", data=count((n, 9), "<u1"), chunks=(4, 5))
+        s = d("sparse", (n, 2), "<i4", chunks=(4, 2), compression="gzip", fillvalue=-7)
+        s[4:8] = count((n, 2), "<i4")[4:8]
+        d("never", (n,), "<i4", fillvalue=9)
+        d("group/inside", data=count((n,), "<u8"))
+        d("group/constant", data=np.float32(2.5))
+        f["group/constant"].attrs["units"] = "GeV"
+        f["contiguous"].attrs["units"] = "cm"
+        f["contiguous"].attrs["scale_factor"] = 0.5
+        f["second"] = f["big"]
+        f["soft"] = h5py.SoftLink("/gzip")
+
+
+def types(name, n=11):
+    with new(name) as f:
+        d = f.create_dataset
+        for t in ["i1", "u1", "<i2", ">i2", "<u4", ">u4", "<i8", ">u8", "<f2", ">f2", "<f4", ">f4", "<f8", ">f8"]:
+            d("n_" + t.replace("<", "le_").replace(">", "be_"), data=count((n, 2), t))
+        d("bool", data=count((n,), "i4") % 2 == 1)
+        d("enum", data=count((n,), "i4").astype("u1") % 3, dtype=h5py.enum_dtype({"cat": 0, "dog": 1, "owl": 2}, "u1"))
+        d("codes", data=count((n,), "<i2") % 2 * 5 - 3, dtype=h5py.enum_dtype({"LOW": -3, "HIGH": 2}, "<i2"))
+        d("complex", data=count((n,), "f4") + 1j)
+        d("fixed", data=np.array([b"x" * (i % 5) for i in range(n)], "S5"))
+        d("text", data=["é%d" % i * (i % 3) for i in range(n)], dtype=h5py.string_dtype())
+        d("words", data=np.array([["a%d" % i, "b"] for i in range(n)], dtype=object), dtype=h5py.string_dtype())
+        v = d("jagged", (n,), h5py.vlen_dtype(">i4"))
+        w = d("hits", (n,), h5py.vlen_dtype(np.dtype([("t", "<f8"), ("ch", "<i2")])))
+        for i in range(n):
+            v[i] = np.arange(i % 4)
+            w[i] = np.array([(k + i, k) for k in range(i % 3)], [("t", "<f8"), ("ch", "<i2")])
+        t = np.dtype([("id", "<i4"), ("p4", ">f4", (4,)), ("jet", [("pt", "<f8"), ("tag", "u1", (2, 3))]), ("name", "S3")])
+        a = np.zeros(n, t)
+        a["id"] = count((n,), "i4")
+        a["p4"] = count((n, 4), "f4")
+        a["jet"]["pt"] = count((n,), "f8")
+        a["jet"]["tag"] = count((n, 2, 3), "u1")
+        a["name"] = [b"n%d" % i for i in range(n)]
+        d("table", data=a, chunks=(4,), compression="gzip")
+        d("time", data=count((n,), "i8").astype("<M8[ns]").astype(h5py.opaque_dtype("<M8[ns]")))
+        d("void", data=np.array([bytes([i, i + 1, i + 2]) for i in range(n)], "V3"))
+        odd = h5py.h5t.STD_I32BE.copy()
+        odd.set_size(3), odd.set_precision(20), odd.set_offset(2)
+        h5py.h5d.create(f.id, b"bits", odd, h5py.h5s.create_simple((n,))).write(h5py.h5s.ALL, h5py.h5s.ALL, count((n,), "i4") - 5)
+        small = h5py.h5t.IEEE_F16LE.copy()
+        small.set_fields(7, 3, 4, 0, 3), small.set_size(1), small.set_ebias(7)
+        h5py.h5d.create(f.id, b"e4m3", small, h5py.h5s.create_simple((n,))).write(h5py.h5s.ALL, h5py.h5s.ALL, count((n,), "f4"))
+        d("refs", data=[f["bool"].ref] * n, dtype=h5py.ref_dtype)
+        d("long", data=np.zeros(n, np.longdouble))
+
+
+def groups(name, sizes):
+    """robomimic: a demonstration is a group; the order of names is not that of numbers."""
+    with new(name) as f:
+        for i, n in enumerate(sizes):
+            g = f.create_group("data/demo_%d" % i)
+            g.create_dataset("actions", data=count((n, 7), "<f8") + 1000 * i)
+            g.create_dataset("obs/pixels", data=count((n, 2, 2), "u1"), chunks=(1, 2, 2), compression="gzip")
+            g["label"] = np.int64(i)
+            g["goal"] = count((3,), "<f4") + i
+            g["task"] = "task %d" % i
+        f["mask/train"] = np.array([b"demo_0", b"demo_1"])
+
+
+def files():
+    for i in range(3):
+        with new("cosmo_%d.hdf5" % i) as f:
+            f["full"] = count((4, 4, 4, 2), "<i2") + i
+            f["unitPar"] = count((4,), "<f4") + i
+            f["namePar"] = np.array([b"Omega_m", b"sigma_8"])
+    for i in range(2):
+        with new("volume_%d.h5" % i) as f:
+            f.create_dataset("image", data=count((2 + i, 3, 4), "<f4"), chunks=(1, 3, 4), compression="gzip")
+            f["spacing"] = count((3,), "<f8")
+            f["patient"] = "p%d" % i
+
+
+def conventions():
+    with new("netcdf.nc") as f:
+        f.attrs["_NCProperties"] = "version=2,netcdf=4.9.2"
+        for dim, n in [("time", 6), ("lat", 3)]:
+            f.create_dataset(dim, data=count((n,), "<f8"), maxshape=(None if dim == "time" else n,), chunks=(3,))
+            f[dim].make_scale(dim)
+        f.create_dataset("x", (5,), "<f4")
+        f["x"].make_scale("This is a netCDF dimension but not a netCDF variable.         5")
+        t = f.create_dataset("t2m", data=count((6, 3), "<f4"), maxshape=(None, 3), chunks=(4, 3), compression="gzip", fillvalue=9e36)
+        t.attrs["units"], t.attrs["long_name"], t.attrs["_FillValue"] = "K", "temperature", np.float32(9e36)
+    with new("matlab.mat", userblock_size=512) as f:
+        f["x"] = count((4, 6), "<f8")
+        f["x"].attrs["MATLAB_class"] = np.bytes_("double")
+        f["c"] = np.array([f["x"].ref] * 4, dtype=h5py.ref_dtype)
+        f["#refs#/a"] = count((2,), "<f8")
+    with open("matlab.mat", "r+b") as f:
+        f.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64")
+    with new("weights.h5") as f:
+        f.attrs["layer_names"], f.attrs["keras_version"] = [b"dense"], "2.15.0"
+        f["dense/kernel"] = count((3, 4), "<f4")
+    with new("deepcam.h5") as f:
+        f["climate/data"] = count((4, 6, 3), "<f4")
+        f["climate/labels_0"] = count((4, 6), "<f4")
+    with new("calo.hdf5") as f:
+        f.create_dataset("incident_energies", data=count((20, 1), "<f8"), chunks=(20, 1), compression="gzip")
+        f.create_dataset("showers", data=count((20, 30), "<f8"), chunks=(3, 30), compression="gzip")
+
+    class Row(tables.IsDescription):
+        id = tables.Int32Col(pos=0)
+        when = tables.Time32Col(pos=1)
+        exact = tables.Time64Col(pos=2)
+        good = tables.BoolCol(pos=3)
+        word = tables.StringCol(4, pos=4)
+        vec = tables.Float32Col(shape=(3,), pos=5)
+
+    with tables.open_file("pytables.h5", "w") as f:
+        t = f.create_table("/", "events", Row, filters=tables.Filters(5, "blosc:lz4", shuffle=True), chunkshape=8, expectedrows=20)
+        r = t.row
+        for i in range(20):
+            r["id"], r["when"], r["exact"], r["good"], r["word"], r["vec"] = i, i, i + 0.25, i % 2, b"w%d" % i, [3 * i, 3 * i + 1, 3 * i + 2]
+            r.append()
+        t.flush()
+        v = f.create_vlarray("/", "objects", tables.ObjectAtom(), chunkshape=4)
+        for i in range(20):
+            v.append([i])
+    with h5py.File("pytables.h5", "a") as f:  # an index takes a megabyte: only its name
+        f["_i_events/id/sorted"] = count((20,), "<i4")
+    df = pd.DataFrame({"a": count((15,), "f8"), "b": count((15,), "f8") + 1, "n": count((15,), "i8")})
+    df.to_hdf("frame_table.h5", key="df", mode="w", format="table", complib="blosc", complevel=5)
+    df.to_hdf("frame_fixed.h5", key="df", mode="w", format="fixed", complib="zlib", complevel=5)
+
+
+def others():
+    with new("source.h5") as f:
+        f["x"] = count((8, 3), "<i4")
+    with new("virtual.h5", libver=("earliest", "v110")) as f:
+        v = h5py.VirtualLayout((12, 3), "<i4")
+        s = h5py.VirtualSource("source.h5", "x", (8, 3))
+        v[0:8] = s
+        v[9:11] = s[1:5:2]
+        f.create_virtual_dataset("v", v, fillvalue=-1)
+        f["y"] = count((12,), "<i8")
+        w = h5py.VirtualLayout((12, 2), "<i8")
+        w[:, 0] = h5py.VirtualSource(".", "y", (12,))
+        f.create_virtual_dataset("own", w, fillvalue=5)
+    for name, raw in [("external.h5", "external.raw"), ("escape.h5", "../testdata/external.raw")]:
+        with new(name) as f:
+            f.create_dataset("x", (6, 2), "<i4", external=[(raw, 8, 24), (raw, 0, 24)])
+            f["link"] = h5py.ExternalLink("source.h5" if name == "external.h5" else "../testdata/source.h5", "/x")
+    count((12,), "<i4").tofile("external.raw")
+    with new("missing_source.h5", libver=("earliest", "v110")) as f:
+        v = h5py.VirtualLayout((4,), "<i4")
+        v[:] = h5py.VirtualSource("nowhere.h5", "x", (4,))
+        f.create_virtual_dataset("v", v)
+
+
+if __name__ == "__main__":
+    rows("rows_a.h5", 23)
+    rows("rows_b.h5", 9, libver="latest")
+    types("types.h5")
+    groups("groups.h5", [3, 1, 4, 1, 5, 2, 2, 3, 1, 1, 2, 6])
+    groups("groups_more.h5", [2, 2])
+    files()
+    conventions()
+    others()

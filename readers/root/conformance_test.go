@@ -1,0 +1,38 @@
+package root
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/readertest"
+)
+
+func TestConformance(t *testing.T) {
+	corpus := func(name string) string { return filepath.Join(corpusDir(t), name) }
+	for _, c := range []struct {
+		name  string
+		files func() []string
+		opts  shardify.Options
+	}{
+		{"trees", func() []string { return []string{testdata("events-0.root"), testdata("events-1.root")} }, shardify.Options{"object": "Events"}},
+		{"ntuples", func() []string { return []string{testdata("ntuple-0.root"), testdata("ntuple-1.root")} }, nil},
+		{"friends", func() []string { return []string{testdata("events-0.root"), testdata("events-1.root")} },
+			shardify.Options{"object": "Events", "friend": testdata("friend-0.root")}},
+		// Baskets of every branch end elsewhere, and some have no offsets.
+		{"generated offsets", func() []string { return []string{corpus("ttree/uproot-small-dy-nooffsets.root")} }, nil},
+		{"strings", func() []string { return []string{corpus("ttree/uproot-foriter2.root")} }, nil},
+		{"split collections", func() []string { return []string{corpus("ttree/uproot-issue-214.root")} }, shardify.Options{"object": "E"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files := c.files()
+			if c.opts["friend"] != "" {
+				files = files[:1]
+			}
+			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
+				return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(files...), Columns: columns, State: state, Options: c.opts, Jobs: 2})
+			})
+		})
+	}
+}

@@ -1,0 +1,40 @@
+// Package root reads ROOT files as samples: TTrees (also TNtuple and TNtupleD) and
+// RNTuples, whose entries are the samples.
+//
+//	src, err := root.Format.Open(ctx, shardify.OpenArgs{Table: table, Options: shardify.Options{"object": "Events"}})
+//
+// What is on disk is described where it is read: internal/rfile (file, directories,
+// keys, class descriptions), internal/block (compression), internal/ttree and
+// internal/rntuple. This package makes fields of what these find, joins friends,
+// and reads spans. The parts that all table-like formats share (many files, their
+// schemas, state, cuts) are internal/rows.
+//
+// # Fields
+//
+// A branch, or a member of what a branch holds, is a field if it has a flat form:
+//
+//	in the tree                            field
+//	number                                 the same type; bool as 0 and 1
+//	Double32_t, Float16_t                  f64, f32, whatever their packing
+//	x[3][4]                                shape [3, 4]
+//	x[n], x[n][4]                          jagged, counter n; the count is a field, too
+//	vector<T>, RVec<T>, set<T>, ...        jagged
+//	vector<vector<T>>                      two levels
+//	string, TString, char*                 media txt
+//	vector<string>                         two levels, media txt
+//	leaf-list "x/F:y/I" of branch b        b.x, b.y
+//	members of a class, split or not       b.x, b.y; of base classes without their name
+//	members of a collection of a class     jagged b.x, b.y with one counter
+//	map<K, V>                              jagged b.first, b.second
+//	three levels, pointers, references,    left out, with the reason
+//	classes that the file does not describe
+//
+// Columns with one counter share their offsets; that the lengths of their entries
+// agree with the counts is checked.
+//
+// # Checks
+//
+// XXH64 of LZ4 blocks, the checksums inside of zlib, xz and zstd streams, and all of
+// RNTuple's are verified. Every length is compared with the bytes at hand, and every
+// entry must be explained to its last byte by its type.
+package root

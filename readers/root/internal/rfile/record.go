@@ -1,0 +1,123 @@
+package rfile
+
+import (
+	"errors"
+	"io"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/root/internal/block"
+)
+
+// readAt reads n bytes at off; it never allocates more than the file has.
+func (f *File) readAt(off, n int64) ([]byte, error) {
+	if off < 0 || n < 0 || off > f.size || n > f.size-off {
+		return nil, shardify.Corrupt(off, "%d bytes at byte %d, the file has %d", n, off, f.size)
+	}
+	b := make([]byte, n)
+	if err := f.ReadFull(b, off); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// ReadFull fills p from byte off of the file.
+func (f *File) ReadFull(p []byte, off int64) error {
+	n, err := f.r.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = shardify.Corrupt(off, "the file ends after %d of %d bytes", n, len(p))
+	}
+	return err
+}
+
+// Record reads the record at a byte of the file and returns its key's bytes and
+// payload, decompressed, in one piece: index and position in the record are the
+// same.
+func (f *File) Record(off, nbytes int64) (rec []byte, h Header, err error) {
+	if nbytes < 18 {
+		return nil, h, shardify.Corrupt(off, "record of %d bytes", nbytes)
+	}
+	raw, err := f.readAt(off, nbytes)
+	if err != nil {
+		return nil, h, err
+	}
+	if h, err = ParseHeader(raw); err != nil {
+		return nil, h, shift(err, off)
+	}
+	if h.Nbytes != len(raw) {
+		return nil, h, shardify.Corrupt(off, "record of %d bytes, its key says %d", len(raw), h.Nbytes)
+	}
+	if !h.Compressed() {
+		return raw[:h.KeyLen+h.ObjLen], h, nil
+	}
+	if err := CheckBlocks(raw[h.KeyLen:], h.ObjLen); err != nil {
+		return nil, h, shift(err, off)
+	}
+	rec = make([]byte, h.KeyLen+h.ObjLen)
+	copy(rec, raw[:h.KeyLen])
+	if err := block.Decode(rec[h.KeyLen:], raw[h.KeyLen:]); err != nil {
+		return nil, h, shift(err, off)
+	}
+	return rec, h, nil
+}
+
+// Object reads the record a directory's key points to.
+func (f *File) Object(k *Key) (rec []byte, h Header, err error) {
+	rec, h, err = f.Record(k.Seek, k.Nbytes)
+	return rec, h, shardify.Annotate(err, "read", f.name, k.Name)
+}
+
+// shift makes an offset inside a record one inside the file.
+func shift(err error, off int64) error {
+	var e *shardify.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	c := *e
+	c.Offset = max(c.Offset, 0) + off
+	return &c
+}
+
+// blockHead is the bytes in front of each compression block.
+const blockHead = 9
+
+// CheckBlocks compares the sizes that a chain of blocks claims with the length
+// it shall give, so that nothing is allocated for a claim that the bytes present
+// cannot fulfil.
+func CheckBlocks(src []byte, objLen int) error {
+	total := 0
+	for off := 0; total < objLen; {
+		if len(src)-off < blockHead {
+			return shardify.Corrupt(int64(off), "compression blocks give %d bytes, the key says %d", total, objLen)
+		}
+		h := src[off:]
+		c := int(h[3]) | int(h[4])<<8 | int(h[5])<<16
+		u := int(h[6]) | int(h[7])<<8 | int(h[8])<<16
+		off += blockHead
+		if c > len(src)-off {
+			return shardify.Corrupt(int64(off), "compression block of %d bytes with %d left", c, len(src)-off)
+		}
+		if u > maxRatio(h[0])*(c+16) || c == 0 {
+			return shardify.Corrupt(int64(off), "compression block of %d bytes says it holds %d", c, u)
+		}
+		off += c
+		total += u
+	}
+	if total != objLen {
+		return shardify.Corrupt(0, "compression blocks hold %d bytes, the key says %d", total, objLen)
+	}
+	return nil
+}
+
+// maxRatio bounds what an algorithm can make of one byte.
+func maxRatio(magic byte) int {
+	switch magic {
+	case 'Z', 'X': // ZS: 128 KiB from a 4-byte run block
+		return 1 << 15
+	case 'L':
+		return 256
+	}
+	return 1 << 11
+}

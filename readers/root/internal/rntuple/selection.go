@@ -1,0 +1,202 @@
+package rntuple
+
+import (
+	"iter"
+
+	"github.com/shardify/shardify"
+)
+
+// Selection is some flats of an ntuple, read together: lists that several of them
+// share are read once. It is not changed after Select; use it from many goroutines.
+type Selection struct {
+	n     *Ntuple
+	flats []*Flat
+	nodes []node // parents before children; 0 is the entries
+	items []item // by flat
+}
+
+// node is a set of elements: the entries, the items of a list, the present values
+// of an optional.
+type node struct {
+	step
+	parent   int
+	presence bool // of a maybe or alt whose parents are entries or presences
+	level    bool // of any other step: it has offsets
+	// per is the elements per entry of the entries and of arrays directly below
+	// them; 0 for all others. Only columns of such nodes can be deferred.
+	per      int64
+	children []int
+	slots    []int // of the values and lists that count this node's elements
+	perSlot  []int64
+}
+
+// item is the values of one flat.
+type item struct {
+	node int
+	leaf leaf
+}
+
+// Select takes flats by their place in n.Flats.
+func (n *Ntuple) Select(flats []int) *Selection {
+	s := &Selection{n: n, nodes: []node{{parent: -1, per: 1}}}
+	known := map[nodeKey]int{}
+	for _, i := range flats {
+		f := &n.Flats[i]
+		at := 0
+		for _, st := range f.path {
+			at = s.child(known, at, st)
+		}
+		s.flats = append(s.flats, f)
+		s.items = append(s.items, item{at, f.leaf})
+		if f.leaf.kind == values {
+			s.nodes[at].add(f.leaf.slot, f.leaf.n)
+		}
+	}
+	return s
+}
+
+type nodeKey struct {
+	parent int
+	kind   stepKind
+	slot   int
+	tag    uint32
+	n      int64
+}
+
+func (s *Selection) child(known map[nodeKey]int, parent int, st step) int {
+	key := nodeKey{parent, st.kind, st.slot, st.tag, st.n}
+	if id, ok := known[key]; ok {
+		return id
+	}
+	p := &s.nodes[parent]
+	c := node{step: st, parent: parent}
+	switch {
+	case (st.kind == maybe || st.kind == alt) && (parent == 0 || p.presence):
+		c.presence = true
+	default:
+		c.level = true
+	}
+	if st.kind == array {
+		c.per = p.per * st.n
+		if c.per > maxElements {
+			c.per = 0
+		}
+	} else {
+		p.add(st.slot, 1)
+	}
+	id := len(s.nodes)
+	p.children = append(p.children, id)
+	s.nodes = append(s.nodes, c)
+	known[key] = id
+	return id
+}
+
+func (n *node) add(slot int, per int64) {
+	n.slots = append(n.slots, slot)
+	n.perSlot = append(n.perSlot, per)
+}
+
+// Fields returns what Read delivers, in order.
+func (s *Selection) Fields() []shardify.Field {
+	all := make([]shardify.Field, len(s.flats))
+	for i, f := range s.flats {
+		all[i] = f.Field
+	}
+	return all
+}
+
+// Bytes is the memory of the columns of a cluster, decoded.
+func (s *Selection) Bytes(cluster int) int64 {
+	c := &s.n.Clusters[cluster]
+	var sum int64
+	count := make([]int64, len(s.nodes))
+	for i := range s.nodes {
+		switch n := &s.nodes[i]; {
+		case i == 0:
+			count[i] = c.Entries
+		case n.kind == array:
+			count[i] = min(mul(count[n.parent], n.n), maxElements)
+		default:
+			count[i] = s.guess(n, c)
+		}
+		if n := &s.nodes[i]; n.level {
+			sum += 8 * count[n.parent]
+		} else if n.presence {
+			sum += c.Entries
+		}
+	}
+	for i, it := range s.items {
+		f := s.flats[i]
+		n := count[it.node]
+		if it.leaf.kind == counts || f.Levels == 0 {
+			n = max(n, c.Entries)
+		}
+		sum += min(mul(n, it.leaf.n*int64(f.DType.Size())), maxElements)
+	}
+	return min(sum, maxElements)
+}
+
+// guess is the elements of a node in a cluster, as the pages of its columns say:
+// an estimate, since nothing of it is verified here.
+func (s *Selection) guess(n *node, c *Cluster) int64 {
+	for i, slot := range n.slots {
+		for _, id := range s.n.slots[slot].columns {
+			if ch := c.chunk(id); ch.elements > 0 {
+				return ch.elements / n.perSlot[i]
+			}
+		}
+	}
+	for _, child := range n.children {
+		if ch := &s.nodes[child]; ch.kind == array {
+			return s.guess(ch, c) / ch.n
+		}
+	}
+	return 0
+}
+
+func mul(a, b int64) int64 {
+	if a != 0 && b > maxElements/a {
+		return maxElements
+	}
+	return a * b
+}
+
+// Part is entries [Lo, Hi) that are well read together, and the bytes of their
+// columns as far as the metadata tell.
+type Part struct{ Lo, Hi, Bytes int64 }
+
+// Parts cuts all entries into parts of about target bytes: whole clusters, several
+// small ones together, and equal pieces of large ones.
+func (s *Selection) Parts(target int64) iter.Seq[Part] {
+	return func(yield func(Part) bool) {
+		var p Part
+		flush := func() bool {
+			ok := p.Hi == p.Lo || yield(p)
+			p = Part{Lo: p.Hi, Hi: p.Hi}
+			return ok
+		}
+		for i := range s.n.Clusters {
+			c := &s.n.Clusters[i]
+			b := s.Bytes(i)
+			if p.Bytes+b > target && !flush() {
+				return
+			}
+			if b <= target {
+				p.Hi += c.Entries
+				p.Bytes += b
+				continue
+			}
+			pieces := min((b+target-1)/max(target, 1), c.Entries)
+			for k := range pieces {
+				// Two steps, since entries times pieces may overflow.
+				each, more := c.Entries/pieces, c.Entries%pieces
+				p.Hi = c.FirstEntry + each*(k+1) + min(k+1, more)
+				p.Bytes = b / pieces
+				if !flush() {
+					return
+				}
+			}
+		}
+		flush()
+	}
+}

@@ -1,0 +1,132 @@
+package rntuple
+
+import (
+	"fmt"
+
+	"github.com/shardify/shardify"
+)
+
+// ColumnType is the encoding of a column's elements.
+type ColumnType uint16
+
+// The column types of the format.
+const (
+	Bit ColumnType = iota
+	Byte
+	Char
+	Int8
+	UInt8
+	Int16
+	UInt16
+	Int32
+	UInt32
+	Int64
+	UInt64
+	Real16
+	Real32
+	Real64
+	Index32
+	Index64
+	Switch
+	SplitInt16
+	SplitUInt16
+	SplitInt32
+	SplitUInt32
+	SplitInt64
+	SplitUInt64
+	SplitReal16
+	SplitReal32
+	SplitReal64
+	SplitIndex32
+	SplitIndex64
+	Real32Trunc
+	Real32Quant
+)
+
+// encoding is how the elements of a page lie in its bytes.
+type encoding uint8
+
+const (
+	stored  encoding = iota // little-endian, one after the other
+	bit                     // one bit each
+	split                   // byte k of all elements, for each k
+	zigzag                  // split, and signed numbers as 0, -1, 1, -2, ...
+	delta                   // split, and each but the first as difference
+	packed                  // upper bits of a float32
+	quantum                 // steps between two bounds
+)
+
+type columnType struct {
+	name             string
+	minBits, maxBits int
+	dtype            shardify.DType // Invalid for Index and Switch, which are no values
+	width            int            // of a decoded element
+	enc              encoding
+}
+
+var columnTypes = [...]columnType{
+	Bit:          {"Bit", 1, 1, shardify.Bool, 1, bit},
+	Byte:         {"Byte", 8, 8, shardify.U8, 1, stored},
+	Char:         {"Char", 8, 8, shardify.I8, 1, stored},
+	Int8:         {"Int8", 8, 8, shardify.I8, 1, stored},
+	UInt8:        {"UInt8", 8, 8, shardify.U8, 1, stored},
+	Int16:        {"Int16", 16, 16, shardify.I16, 2, stored},
+	UInt16:       {"UInt16", 16, 16, shardify.U16, 2, stored},
+	Int32:        {"Int32", 32, 32, shardify.I32, 4, stored},
+	UInt32:       {"UInt32", 32, 32, shardify.U32, 4, stored},
+	Int64:        {"Int64", 64, 64, shardify.I64, 8, stored},
+	UInt64:       {"UInt64", 64, 64, shardify.U64, 8, stored},
+	Real16:       {"Real16", 16, 16, shardify.F16, 2, stored},
+	Real32:       {"Real32", 32, 32, shardify.F32, 4, stored},
+	Real64:       {"Real64", 64, 64, shardify.F64, 8, stored},
+	Index32:      {"Index32", 32, 32, shardify.Invalid, 4, stored},
+	Index64:      {"Index64", 64, 64, shardify.Invalid, 8, stored},
+	Switch:       {"Switch", 96, 96, shardify.Invalid, 12, stored},
+	SplitInt16:   {"SplitInt16", 16, 16, shardify.I16, 2, zigzag},
+	SplitUInt16:  {"SplitUInt16", 16, 16, shardify.U16, 2, split},
+	SplitInt32:   {"SplitInt32", 32, 32, shardify.I32, 4, zigzag},
+	SplitUInt32:  {"SplitUInt32", 32, 32, shardify.U32, 4, split},
+	SplitInt64:   {"SplitInt64", 64, 64, shardify.I64, 8, zigzag},
+	SplitUInt64:  {"SplitUInt64", 64, 64, shardify.U64, 8, split},
+	SplitReal16:  {"SplitReal16", 16, 16, shardify.F16, 2, split},
+	SplitReal32:  {"SplitReal32", 32, 32, shardify.F32, 4, split},
+	SplitReal64:  {"SplitReal64", 64, 64, shardify.F64, 8, split},
+	SplitIndex32: {"SplitIndex32", 32, 32, shardify.Invalid, 4, delta},
+	SplitIndex64: {"SplitIndex64", 64, 64, shardify.Invalid, 8, delta},
+	Real32Trunc:  {"Real32Trunc", 10, 31, shardify.F32, 4, packed},
+	Real32Quant:  {"Real32Quant", 1, 32, shardify.F32, 4, quantum},
+}
+
+// String returns the name that the format's document uses.
+func (t ColumnType) String() string {
+	if t.known() {
+		return columnTypes[t].name
+	}
+	return fmt.Sprintf("column type 0x%02x", uint16(t))
+}
+
+func (t ColumnType) known() bool { return int(t) < len(columnTypes) }
+
+// index reports end offsets of a collection's items.
+func (t ColumnType) index() bool {
+	return t == Index32 || t == Index64 || t == SplitIndex32 || t == SplitIndex64
+}
+
+// Width is the bytes of one decoded element: Bit has 1, reals of odd widths are
+// float32, Switch is a u64 and a u32.
+func (t ColumnType) Width() int {
+	if t.known() {
+		return columnTypes[t].width
+	}
+	return 0
+}
+
+// names are the types of numbers as files spell them.
+var names = map[string]shardify.DType{
+	"bool": shardify.Bool, "char": shardify.I8, "signed char": shardify.I8, "unsigned char": shardify.U8, "std::byte": shardify.U8,
+	"std::int8_t": shardify.I8, "std::uint8_t": shardify.U8, "std::int16_t": shardify.I16, "std::uint16_t": shardify.U16,
+	"std::int32_t": shardify.I32, "std::uint32_t": shardify.U32, "std::int64_t": shardify.I64, "std::uint64_t": shardify.U64,
+	"short": shardify.I16, "unsigned short": shardify.U16, "int": shardify.I32, "unsigned int": shardify.U32,
+	"long": shardify.I64, "unsigned long": shardify.U64, "long long": shardify.I64, "unsigned long long": shardify.U64,
+	"float": shardify.F32, "double": shardify.F64,
+}

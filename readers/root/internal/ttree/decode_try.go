@@ -1,0 +1,131 @@
+package ttree
+
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/root/internal/rfile"
+)
+
+// tryEntries is how many entries Try looks at.
+const tryEntries = 64
+
+// Try decodes the first entries of a Risky reading and tells why its recipe does
+// not explain the bytes; nil if it does. Damage of the file itself is no reason
+// and comes out when the branch is read.
+func (r *Reading) Try(f *rfile.File, s *Scratch) error {
+	b := r.Branch
+	for i := range b.Baskets.Len() {
+		basket, err := b.ReadBasket(f, i, s)
+		if err != nil || basket.Entries == 0 || len(basket.Data) == 0 {
+			if err != nil {
+				return nil
+			}
+			continue
+		}
+		lo := basket.First
+		hi := lo + int64(min(basket.Entries, tryEntries))
+		d := NewDecoder(r)
+		var lengths Lengths
+		if r.Counts != nil {
+			counts, err := r.Counts.readCounts(f, r.CountsColumn, lo, hi)
+			if err != nil {
+				return nil
+			}
+			lengths.Lists = make([]int64, len(counts)+1)
+			if !Sum(lengths.Lists, counts) {
+				return nil
+			}
+		}
+		d.Begin(lo, hi, make([]bool, len(r.Columns)), 1, lengths, nil)
+		return d.Basket(&basket)
+	}
+	return nil
+}
+
+// readCounts reads one integer column of entries [lo, hi).
+func (r *Reading) readCounts(f *rfile.File, column int, lo, hi int64) ([]int64, error) {
+	pool := shardify.NewPool(1 << 40)
+	mem := pool.Overdraft()
+	defer mem.Release()
+	want := make([]bool, len(r.Columns))
+	want[column] = true
+	d := NewDecoder(r)
+	d.Begin(lo, hi, want, 1, Lengths{}, mem)
+	var s Scratch
+	table := &r.Branch.Baskets
+	for i := range table.Len() {
+		if table.First[i+1] <= lo || table.First[i] >= hi {
+			continue
+		}
+		basket, err := r.Branch.ReadBasket(f, i, &s)
+		if err == nil {
+			err = d.Basket(&basket)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	col := shardify.Column{Field: shardify.Field{DType: r.Columns[column].DType}}
+	if err := d.Finish(column, &col); err != nil {
+		return nil, err
+	}
+	return Counts(nil, &col)
+}
+
+// Counts appends the values of a decoded column of integers, none of which may be
+// negative.
+func Counts(dst []int64, col *shardify.Column) ([]int64, error) {
+	from := len(dst)
+	switch col.DType {
+	case shardify.I8:
+		dst = appendInts(dst, shardify.View[int8](col.Data))
+	case shardify.I16:
+		dst = appendInts(dst, shardify.View[int16](col.Data))
+	case shardify.I32:
+		dst = appendInts(dst, shardify.View[int32](col.Data))
+	case shardify.I64:
+		dst = appendInts(dst, shardify.View[int64](col.Data))
+	case shardify.U8:
+		dst = appendInts(dst, col.Data)
+	case shardify.U16:
+		dst = appendInts(dst, shardify.View[uint16](col.Data))
+	case shardify.U32:
+		dst = appendInts(dst, shardify.View[uint32](col.Data))
+	case shardify.U64:
+		dst = appendInts(dst, shardify.View[uint64](col.Data))
+	default:
+		return dst, shardify.Corrupt(-1, "counts of type %s", col.DType)
+	}
+	for i, n := range dst[from:] {
+		if n < 0 {
+			return dst, shardify.Corrupt(-1, "entry %d: a count of %d", i, n)
+		}
+	}
+	return dst, nil
+}
+
+func appendInts[T shardify.Number](dst []int64, src []T) []int64 {
+	for _, v := range src {
+		dst = append(dst, int64(v))
+	}
+	return dst
+}
+
+// Sum fills lists, one longer than counts, with the counts' running sum from 0. It
+// is false if that is more than any basket holds.
+func Sum(lists, counts []int64) bool {
+	sum := int64(0)
+	lists[0] = 0
+	for i, n := range counts {
+		if sum += n; n < 0 || sum < 0 || n > maxCount || sum > maxSum {
+			return false
+		}
+		lists[i+1] = sum
+	}
+	return true
+}
+
+// A basket has less than 2^31 bytes; elements may have none.
+const (
+	maxCount = 1 << 31
+	maxSum   = 1 << 48
+)

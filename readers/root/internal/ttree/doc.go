@@ -1,0 +1,23 @@
+// Package ttree reads TTrees, TNtuples and TNtupleDs: their branches, leaves,
+// basket tables and clusters, and the baskets themselves as bytes.
+//
+//	tree, err := ttree.Read(f, object)
+//	b := tree.Branch("Jet_pt")
+//	var s ttree.Scratch
+//	basket, err := b.ReadBasket(f, i, &s)
+//
+// A tree is one record. Its branches are objects in it; each has a table of the
+// baskets that hold its entries, which are records of their own:
+//
+//	key        bytes on disk, payload bytes, key bytes, ..., class, name, title
+//	           version 2, fBufferSize 4, fNevBufSize 4 (negative: + 1 byte of
+//	           I/O bits), fNevBuf 4 (entries), fLast 4, flag 1
+//	payload    entries back to back up to fLast - fKeylen, then, unless entries
+//	           have a fixed width or offsets are generated: count 4, count x
+//	           offset 4 (from the start of the key; the last one is rubbish)
+//
+// A basket that was not full when the tree was written lies in the tree's record
+// instead ("embedded").
+//
+// Damage in one branch is noted in its Err; the others are there all the same.
+package ttree

@@ -1,0 +1,303 @@
+package root
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/root/internal/rfile"
+)
+
+// joined is an input's table and those of its friends, open.
+type joined struct {
+	files  []*os.File
+	tables []table
+	list   []joinedField
+	cannot []leftOut
+	wanted []int // of list, in order
+}
+
+// joinedField is a field of one of the tables, under a name that is unique in all.
+type joinedField struct {
+	field
+	table, index int
+}
+
+// Close closes the files.
+func (j *joined) Close() error {
+	var err error
+	for _, f := range j.files {
+		err = errors.Join(err, f.Close())
+	}
+	j.files = nil
+	return err
+}
+
+// openJoined opens the tables of an input. f is the input's file, which is closed
+// with the result, or after an error by the caller.
+func openJoined(f *os.File, size int64, name, object string, friends []friend, input string) (j *joined, err error) {
+	j = &joined{files: []*os.File{f}}
+	defer func() {
+		if err != nil {
+			j.files = j.files[1:]
+			j.Close()
+		}
+	}()
+	main, err := rfile.Open(f, size, name)
+	if err != nil {
+		return j, err
+	}
+	t, err := openTable(main, f, object)
+	if err != nil {
+		return j, err
+	}
+	var names namer
+	j.add(t, "", &names)
+	for i := range friends {
+		if err := j.friend(&friends[i], main, f, input, &names); err != nil {
+			return j, err
+		}
+	}
+	return j, nil
+}
+
+// friend joins one more table.
+func (j *joined) friend(fr *friend, main *rfile.File, f *os.File, input string, names *namer) error {
+	where := main
+	if fr.file != "" {
+		g, size, err := rows.OpenFile(fr.path(input), -1)
+		if err != nil {
+			return err
+		}
+		j.files, f = append(j.files, g), g
+		if where, err = rfile.Open(g, size, path.Base(fr.path(input))); err != nil {
+			return err
+		}
+	}
+	t, err := openTable(where, f, fr.object)
+	if err != nil {
+		return err
+	}
+	if n := j.tables[0].entries(); t.entries() != n {
+		return shardify.Annotate(shardify.Mismatch("it has %d entries, its friend %s has %d", n, t.path(), t.entries()), "open", main.Name(), j.tables[0].path())
+	}
+	j.add(t, path.Base(t.path()), names)
+	return nil
+}
+
+// add appends the fields of a table. A name that is taken gets the table's before
+// it, as ROOT has it.
+func (j *joined) add(t table, prefix string, names *namer) {
+	rename := map[string]string{}
+	for i, f := range t.fields() {
+		own := f.Name
+		if names.taken[own] {
+			own = prefix + "." + own
+		}
+		own = names.unique(own)
+		if own != f.Name {
+			f.aliases = append([]string{}, f.aliases...)
+			rename[f.Name] = own
+		}
+		f.Field.Name = own
+		if prefix != "" {
+			f.aliases = append(f.aliases, prefix+"."+t.fields()[i].Name)
+		}
+		j.list = append(j.list, joinedField{f, len(j.tables), i})
+	}
+	j.renameCounters(len(j.tables), prefix, rename, names)
+	j.cannot = append(j.cannot, t.left()...)
+	j.tables = append(j.tables, t)
+}
+
+// renameCounters keeps the counters of one table apart from those of others.
+func (j *joined) renameCounters(table int, prefix string, rename map[string]string, names *namer) {
+	for i := range j.list {
+		f := &j.list[i]
+		if f.table != table || f.Counter == "" {
+			continue
+		}
+		to, ok := rename[f.Counter]
+		if !ok {
+			to = f.Counter
+			if prefix != "" && names.taken[to] && !j.has(table, to) {
+				to = names.unique(prefix + "." + to)
+			}
+			rename[f.Counter] = to
+			names.note(to)
+		}
+		f.Counter = to
+	}
+}
+
+// has tells whether a table delivers a field of this name.
+func (j *joined) has(table int, name string) bool {
+	for i := range j.list {
+		if j.list[i].table == table && j.list[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// choose finds the wanted fields. What was found to be unreadable is left out; asked
+// for by its name it is an error.
+func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []shardify.Leftover, err error) {
+	refuse := func(name, reason string) error {
+		return &shardify.Error{Op: "open", Field: name, Sample: -1, Offset: -1, Err: fmt.Errorf("%s: %w", reason, shardify.ErrUnsupported)}
+	}
+	for _, c := range j.cannot {
+		hit, exact := want.Match(append([]string{c.name}, c.aliases...)...)
+		if exact {
+			return nil, refuse(c.name, c.reason)
+		}
+		if hit {
+			left = append(left, shardify.Leftover{Name: c.name, Reason: c.reason})
+		}
+	}
+	j.wanted = j.wanted[:0]
+	names := make(map[string]bool, len(j.list))
+	for i := range j.list {
+		names[j.list[i].Name] = true
+	}
+	for i := range j.list {
+		f := &j.list[i]
+		ways := append(make([]string, 0, 4), f.Name)
+		for _, a := range f.aliases {
+			if !names[a] { // it means another field
+				ways = append(ways, a)
+			}
+		}
+		hit, exact := want.Match(ways...)
+		if !hit {
+			continue
+		}
+		if reason, ok := bad[f.Name]; ok {
+			if exact {
+				return nil, refuse(f.Name, reason)
+			}
+			left = append(left, shardify.Leftover{Name: f.Name, Reason: reason})
+			continue
+		}
+		j.wanted = append(j.wanted, i)
+	}
+	return left, nil
+}
+
+// try looks at the bytes of wanted fields.
+func (j *joined) try() map[string]string {
+	bad := map[string]string{}
+	for t := range j.tables {
+		var want, at []int
+		for _, i := range j.wanted {
+			if j.list[i].table == t {
+				want, at = append(want, j.list[i].index), append(at, i)
+			}
+		}
+		for k, reason := range j.tables[t].try(want) {
+			for n, i := range want {
+				if i == k {
+					bad[j.list[at[n]].Name] = reason
+				}
+			}
+		}
+	}
+	return bad
+}
+
+// borders are where all tables may be cut.
+func (j *joined) borders() rows.Borders {
+	var all rows.Borders
+	for t := range j.tables {
+		var want []int
+		for _, i := range j.wanted {
+			if j.list[i].table == t {
+				want = append(want, j.list[i].index)
+			}
+		}
+		if len(want) == 0 && t > 0 {
+			continue
+		}
+		b := j.tables[t].borders(want)
+		if t == 0 {
+			all = b
+			continue
+		}
+		all.Inside = min(all.Inside, b.Inside)
+		n := j.tables[0].entries()
+		all.At = intersect(expand(all, n), expand(b, n))
+		all.Every = 0
+		if len(all.At) == 0 {
+			all.Every = max(n, 1)
+		}
+	}
+	return all
+}
+
+// expand lists borders that stand as a distance. Tables without baskets have them
+// everywhere; then one is enough.
+func expand(b rows.Borders, n int64) []int64 {
+	if b.Every == 0 {
+		return b.At
+	}
+	var at []int64
+	if b.Every < n && b.Every > 1 {
+		for v := b.Every; v < n; v += b.Every {
+			at = append(at, v)
+		}
+	}
+	return at
+}
+
+// readers makes what reads an input's fields: for each table one reader, and which
+// columns of the batch it fills.
+type joinedReader struct {
+	j       *joined
+	readers []tableReader
+	into    [][]int
+	cols    []*shardify.Column
+}
+
+// reader reads the wanted fields; take[i] is the place in j.wanted of column i of
+// the batch, or -1.
+func (j *joined) reader(take []int) (*joinedReader, error) {
+	r := &joinedReader{j: j, readers: make([]tableReader, len(j.tables)), into: make([][]int, len(j.tables))}
+	want := make([][]int, len(j.tables))
+	for col, w := range take {
+		if w < 0 {
+			continue
+		}
+		if w >= len(j.wanted) {
+			return nil, errState
+		}
+		f := &j.list[j.wanted[w]]
+		want[f.table] = append(want[f.table], f.index)
+		r.into[f.table] = append(r.into[f.table], col)
+	}
+	for t := range j.tables {
+		if len(want[t]) > 0 {
+			r.readers[t] = j.tables[t].reader(want[t])
+		}
+	}
+	return r, nil
+}
+
+func (r *joinedReader) read(ctx context.Context, lo, hi int64, mem *shardify.Arena, b *shardify.Batch) error {
+	for t, tr := range r.readers {
+		if tr == nil {
+			continue
+		}
+		r.cols = r.cols[:0]
+		for _, col := range r.into[t] {
+			r.cols = append(r.cols, &b.Columns[col])
+		}
+		if err := tr.read(ctx, lo, hi, mem, r.cols); err != nil {
+			return shardify.Annotate(err, "read", "", r.j.tables[t].path())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package root
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+)
+
+// Format is the readers' table's line for ROOT files.
+var Format = shardify.SourceFormat{
+	Name:    "root",
+	Help:    "ROOT files: TTree and RNTuple",
+	Sniff:   sniff,
+	Options: options,
+	Open:    open,
+}
+
+var options = []shardify.Option{
+	{Name: "object", Kind: shardify.KindString, Help: "path of the tree in the files, such as Events or dir/tree;2; needed if there are several"},
+	{Name: "friend", Kind: shardify.KindString,
+		Help: "trees with further columns of the same entries: FILE, FILE:TREE or :TREE, separated by commas; {} in FILE is the input's name"},
+	{Name: "text", Kind: shardify.KindEnum, Default: "utf-8", Values: []string{"utf-8", "bytes"},
+		Help: "what strings are: text, which is checked, or bytes"},
+	rows.Option,
+}
+
+var magic = []byte("root")
+
+func sniff(head []byte, name string) bool {
+	if len(head) > 0 {
+		return bytes.HasPrefix(head, magic)
+	}
+	return strings.EqualFold(filepath.Ext(name), ".root")
+}
+
+// source is many inputs as one table.
+type source struct {
+	*rows.Set
+	handles *rows.Handles[*joined]
+	want    *rows.Wanted
+	opts    shardify.Options
+	friends []friend
+
+	mu    sync.Mutex
+	lines []string // of the first input that was looked at
+	first string
+}
+
+// errState is about a plan that does not fit its files.
+var errState = errors.New("the plan does not fit the file: other columns than at the survey")
+
+func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
+	opts, err := shardify.CheckOptions(options, a.Options)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{opts: opts, friends: parseFriends(opts["friend"])}
+	if err := checkFriends(s.friends, a.Table.Len()); err != nil {
+		return nil, err
+	}
+	if s.want, err = rows.NewWanted(a.Columns); err != nil {
+		return nil, err
+	}
+	a.Options = shardify.Options{rows.Option.Name: opts[rows.Option.Name]}
+	s.Set, err = rows.Open(ctx, a, rows.Format{
+		Name: "ROOT", Look: s.look, Oversize: oversize,
+		Key: fmt.Sprintf("1\x00%s\x00%s\x00%s", opts["object"], opts["friend"], opts["text"]),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.handles = rows.NewHandles(s.acquire)
+	return s, nil
+}
+
+// oversize is how many targets the baskets between two borders may be long before
+// they are cut inside, which reads some of them twice.
+const oversize = 48
+
+// blob is what a plan keeps of a file: fields found to be unreadable.
+type blob struct {
+	Bad map[string]string `json:"bad,omitempty"`
+}
+
+// look surveys one file.
+func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+	f, size, err := rows.OpenFile(path, -1)
+	if err != nil {
+		return nil, err
+	}
+	j, err := openJoined(f, size, filepath.Base(path), s.opts["object"], s.friends, path)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	defer j.Close()
+	left, err := j.choose(want, nil)
+	if err != nil {
+		return nil, err
+	}
+	var state blob
+	if bad := j.try(); len(bad) > 0 {
+		state.Bad = bad
+		if left, err = j.choose(want, bad); err != nil {
+			return nil, err
+		}
+	}
+	facts := &rows.Facts{Samples: j.tables[0].entries(), Size: size, Left: left, Borders: j.borders()}
+	if facts.Blob, err = json.Marshal(state); err != nil {
+		return nil, err
+	}
+	for _, i := range j.wanted {
+		f := &j.list[i]
+		fd := f.Field
+		if fd.Media == "txt" && s.opts["text"] == "bytes" {
+			fd.Media = "bin"
+		}
+		facts.Fields = append(facts.Fields, rows.Field{Field: fd, Bytes: f.bytes})
+	}
+	s.note(path, j)
+	return facts, nil
+}
+
+// note keeps what there is to say about the first input.
+func (s *source) note(path string, j *joined) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first != "" && s.first <= path {
+		return
+	}
+	s.first, s.lines = path, nil
+	for _, t := range j.tables {
+		s.lines = append(s.lines, t.describe()...)
+	}
+}
+
+// acquire opens a file for reading.
+func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*joined, error) {
+	var state blob
+	if err := json.Unmarshal(in.Blob, &state); err != nil {
+		return nil, errState
+	}
+	j, err := openJoined(f, in.Size, in.Name(), s.opts["object"], s.friends, in.Path())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := j.choose(s.want, state.Bad); err != nil || j.tables[0].entries() != in.Samples {
+		for _, g := range j.files[1:] {
+			g.Close()
+		}
+		return nil, errState
+	}
+	return j, nil
+}
+
+// Describe implements shardify.Describer.
+func (s *source) Describe() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append(append([]string{}, s.lines...), s.Set.Describe()...)
+}
+
+// Close implements shardify.Source.
+func (s *source) Close() error { return s.handles.Close() }
+
+// reasonOf is an error's text without what the reader of a leftover knows.
+func reasonOf(err error) string {
+	var e *shardify.Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	text := err.Error()
+	for _, kind := range []error{shardify.ErrUnsupported, shardify.ErrSchema} {
+		text = strings.TrimSuffix(text, ": "+kind.Error())
+	}
+	return text
+}

@@ -1,0 +1,321 @@
+package root
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/root/internal/ttree"
+)
+
+const (
+	// mergeGap is how many bytes between two baskets are read rather than skipped.
+	mergeGap = 256 << 10
+	// chunkBytes bounds what is read at a time, unless a basket is longer.
+	chunkBytes = 4 << 20
+	// keepBytes bounds the baskets kept for the next span.
+	keepBytes = 32 << 20
+)
+
+// treeReader reads spans of a tree. Its memory is kept from span to span.
+type treeReader struct {
+	x        *tree
+	wanted   []*branchReader
+	counters []*branchReader // those that count the elements of wanted ones
+	queue    []request
+	chunk    []byte
+	payload  []byte
+	kept     int64 // bytes of baskets kept
+	scratch  *shardify.Pool
+}
+
+// branchReader is one branch of a reader.
+type branchReader struct {
+	r    *ttree.Reading
+	d    *ttree.Decoder
+	want []bool
+	cols []int // of the read's cols, by column of the reading; -1: not wanted
+	// from the span at hand
+	lo, hi     int64         // entries, of counters those before the span, too
+	first, end int           // baskets
+	lengths    ttree.Lengths // of this branch's entries
+	before     [][]int64     // by column: counts as they were read
+	// keep is the last basket, if the next span may need the rest of it.
+	keep    ttree.Basket
+	keepAt  int
+	counter *branchReader
+	deps    []*branchReader
+}
+
+// request is a basket to be read.
+type request struct {
+	off    int64
+	bytes  int
+	branch *branchReader
+	basket int
+}
+
+func (x *tree) reader(want []int) tableReader {
+	t := &treeReader{x: x, scratch: shardify.NewPool(1 << 20)}
+	byReading := map[*ttree.Reading]*branchReader{}
+	get := func(r *ttree.Reading) *branchReader {
+		b := byReading[r]
+		if b == nil {
+			b = &branchReader{r: r, d: ttree.NewDecoder(r), want: make([]bool, len(r.Columns)), keepAt: -1}
+			for range r.Columns {
+				b.cols = append(b.cols, -1)
+			}
+			byReading[r] = b
+			t.wanted = append(t.wanted, b)
+		}
+		return b
+	}
+	counters := map[*ttree.Reading]*branchReader{}
+	for k, i := range want {
+		c := x.columns[i]
+		b := get(c.reading)
+		b.cols[c.column], b.want[c.column] = k, true
+	}
+	for _, b := range t.wanted {
+		c := b.r.Counts
+		if c == nil {
+			continue
+		}
+		if counters[c] == nil {
+			// Another decoder than that of the wanted column: it reads other entries.
+			n := &branchReader{r: c, d: ttree.NewDecoder(c), want: make([]bool, len(c.Columns)), keepAt: -1}
+			counters[c] = n
+			t.counters = append(t.counters, n)
+		}
+		b.counter = counters[c]
+		b.counter.want[b.r.CountsColumn] = true
+		b.counter.deps = append(b.counter.deps, b)
+	}
+	return t
+}
+
+func (t *treeReader) read(ctx context.Context, lo, hi int64, mem *shardify.Arena, cols []*shardify.Column) error {
+	if err := t.count(ctx, lo, hi, mem); err != nil {
+		return err
+	}
+	for _, b := range t.wanted {
+		var l ttree.Lengths
+		if b.counter != nil {
+			l = b.lengths
+		}
+		b.begin(lo, hi, l, mem)
+	}
+	if err := t.run(ctx, t.wanted); err != nil {
+		return err
+	}
+	for _, b := range t.wanted {
+		for i, k := range b.cols {
+			if k < 0 {
+				continue
+			}
+			if err := b.d.Finish(i, cols[k]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begin finds the baskets of entries [lo, hi).
+func (b *branchReader) begin(lo, hi int64, l ttree.Lengths, mem *shardify.Arena) {
+	b.lo, b.hi = lo, hi
+	first := b.r.Branch.Baskets.First
+	b.first = max(sort.Search(len(first), func(i int) bool { return first[i] > lo })-1, 0)
+	b.end = b.first + sort.Search(max(len(first)-1-b.first, 0), func(i int) bool { return first[b.first+i] >= hi })
+	b.d.Begin(lo, hi, b.want, b.ratio(), l, mem)
+}
+
+// ratio is by how much more there is in all baskets of the span than in the first.
+func (b *branchReader) ratio() float64 {
+	table := &b.r.Branch.Baskets
+	sum, one := 0.0, 0.0
+	for i := b.first; i < b.end; i++ {
+		lo, hi := table.First[i], table.First[i+1]
+		part := float64(min(hi, b.hi)-max(lo, b.lo)) / float64(max(hi-lo, 1))
+		size := float64(table.Bytes[i])
+		if table.IsEmbedded(i) {
+			size = 1 << 10
+		}
+		sum += size * part
+		if i == b.first {
+			one = sum
+		}
+	}
+	if one <= 0 {
+		return 1
+	}
+	return sum / one
+}
+
+// run reads the baskets of some branches, in the order of the file.
+func (t *treeReader) run(ctx context.Context, branches []*branchReader) error {
+	t.queue = t.queue[:0]
+	for _, b := range branches {
+		if !t.enqueue(b) {
+			return t.inOrder(ctx, branches)
+		}
+	}
+	slices.SortStableFunc(t.queue, func(a, b request) int {
+		switch {
+		case a.off < b.off:
+			return -1
+		case a.off > b.off:
+			return 1
+		}
+		return 0
+	})
+	return t.drain(ctx)
+}
+
+// inOrder reads branch by branch: baskets of some stand in another order in the
+// file than their entries.
+func (t *treeReader) inOrder(ctx context.Context, branches []*branchReader) error {
+	for _, b := range branches {
+		t.queue = t.queue[:0]
+		t.enqueue(b)
+		if err := t.drain(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enqueue asks for the baskets of a branch. It is false if they do not stand in
+// order in the file.
+func (t *treeReader) enqueue(b *branchReader) (ordered bool) {
+	table := &b.r.Branch.Baskets
+	ordered = true
+	last := int64(-1)
+	for i := b.first; i < b.end; i++ {
+		q := request{off: table.Seek[i], bytes: int(table.Bytes[i]), branch: b, basket: i}
+		if table.IsEmbedded(i) {
+			q.off, q.bytes = math.MaxInt64, 0 // without reading, so last
+		}
+		if i == b.keepAt {
+			q.off, q.bytes = max(last, 0), 0
+		}
+		ordered = ordered && q.off >= last
+		last = q.off
+		t.queue = append(t.queue, q)
+	}
+	return ordered
+}
+
+// drain reads and decodes the queue, neighbours in one piece.
+func (t *treeReader) drain(ctx context.Context) error {
+	for i := 0; i < len(t.queue); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		lo, hi, k := t.next(i)
+		if hi > lo {
+			if err := t.fetch(lo, hi); err != nil {
+				return t.located(err, t.queue[i])
+			}
+		}
+		for ; i < k; i++ {
+			q := &t.queue[i]
+			var rec []byte
+			if q.bytes > 0 {
+				rec = t.chunk[q.off-lo : q.off-lo+int64(q.bytes)]
+			}
+			if err := t.decode(q, rec); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// next is the piece of the file that request i begins, up to request k.
+func (t *treeReader) next(i int) (lo, hi int64, k int) {
+	for k = i; k < len(t.queue); k++ {
+		q := &t.queue[k]
+		switch end := q.off + int64(q.bytes); {
+		case q.bytes == 0:
+		case hi == 0:
+			lo, hi = q.off, end
+		case q.off-hi > mergeGap || max(hi, end)-lo > chunkBytes:
+			return lo, hi, k
+		default:
+			hi = max(hi, end)
+		}
+	}
+	return lo, hi, k
+}
+
+func (t *treeReader) fetch(lo, hi int64) error {
+	size := t.x.f.Size()
+	if lo < 0 || hi < lo || hi > size {
+		return shardify.Corrupt(lo, "baskets up to byte %d, the file has %d", hi, size)
+	}
+	n := int(hi - lo)
+	if cap(t.chunk) < n {
+		t.chunk = make([]byte, max(n, min(chunkBytes, int(size))))
+	}
+	t.chunk = t.chunk[:n]
+	return t.x.f.ReadFull(t.chunk, lo)
+}
+
+// located puts the branch into an error of reading.
+func (t *treeReader) located(err error, q request) error {
+	e, ok := shardify.Annotate(err, "read", "", t.x.t.Path).(*shardify.Error)
+	if !ok {
+		return err
+	}
+	c := *e
+	if c.Field == "" {
+		c.Field = q.branch.r.Branch.Path
+	}
+	return &c
+}
+
+// decode decodes one basket into its columns.
+func (t *treeReader) decode(q *request, rec []byte) error {
+	b := q.branch
+	if q.basket == b.keepAt {
+		return b.d.Basket(&b.keep)
+	}
+	t.forget(b)
+	basket, err := b.r.Branch.Decode(q.basket, rec, t.payload)
+	if err != nil {
+		return err
+	}
+	t.payload = basket.Buf
+	if err := b.d.Basket(&basket); err != nil {
+		return err
+	}
+	if basket.First+int64(basket.Entries) > b.hi {
+		t.keep(b, q.basket, basket)
+	}
+	return nil
+}
+
+// keep holds a basket that reaches beyond the span, if its memory is its own.
+func (t *treeReader) keep(b *branchReader, i int, basket ttree.Basket) {
+	if !basket.Own() || t.kept+int64(cap(basket.Buf)) > keepBytes {
+		return
+	}
+	b.keep, b.keepAt = basket, i
+	t.kept += int64(cap(basket.Buf))
+	t.payload = nil
+}
+
+// forget gives the memory of a branch's kept basket back.
+func (t *treeReader) forget(b *branchReader) {
+	if b.keepAt < 0 {
+		return
+	}
+	t.kept -= int64(cap(b.keep.Buf))
+	if cap(t.payload) < cap(b.keep.Buf) {
+		t.payload = b.keep.Buf
+	}
+	b.keep, b.keepAt = ttree.Basket{}, -1
+}
