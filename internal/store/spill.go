@@ -8,8 +8,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// Spill is a scratch file: appended to, then copied to its final place. It has
-// no name, so nothing is left of it whatever happens.
+// Spill is a scratch file: appended to, then copied to its final place, range by
+// range. It has no name, so nothing is left of it whatever happens.
 type Spill struct {
 	f    *os.File
 	size int64
@@ -58,28 +58,61 @@ func (s *Spill) Size() int64 { return s.size }
 // ReadAt reads what was written.
 func (s *Spill) ReadAt(b []byte, off int64) (int, error) { return s.f.ReadAt(b, off) }
 
-// CopyTo writes the whole content at off of dst, inside the kernel where both
-// are files.
-func (s *Spill) CopyTo(dst shardify.Pending, off int64) error {
-	var done int64
-	if o, ok := dst.(interface{ OSFile() *os.File }); ok {
-		done = copyRange(o.OSFile(), off, s.f, 0, s.size)
+// Extent is a range of bytes of a scratch file.
+type Extent struct{ Off, Len int64 }
+
+const (
+	// gather is how much of small extents is read before it is written.
+	gather = 1 << 20
+	// direct is the length from which an extent is copied inside the kernel.
+	direct = 256 << 10
+)
+
+// CopyTo writes the extents one after the other at off of dst, the long ones inside
+// the kernel where both are files. buf is scratch memory, handed back for the next
+// call.
+func (s *Spill) CopyTo(dst shardify.Pending, off int64, extents []Extent, buf []byte) ([]byte, error) {
+	o, files := dst.(interface{ OSFile() *os.File })
+	buf = buf[:0]
+	flush := func() error {
+		_, err := dst.WriteAt(buf, off)
+		off += int64(len(buf))
+		buf = buf[:0]
+		return err
 	}
-	buf := make([]byte, min(1<<20, s.size-done))
-	for done < s.size {
-		n, err := s.f.ReadAt(buf[:min(int64(len(buf)), s.size-done)], done)
-		if n == 0 {
-			if err == nil || errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
+	for _, e := range extents {
+		if files && e.Len >= direct {
+			if err := flush(); err != nil {
+				return buf, err
 			}
-			return err
+			done := copyRange(o.OSFile(), off, s.f, e.Off, e.Len)
+			off, e.Off, e.Len = off+done, e.Off+done, e.Len-done
 		}
-		if _, err := dst.WriteAt(buf[:n], off+done); err != nil {
-			return err
+		for e.Len > 0 {
+			if cap(buf) == 0 {
+				buf = make([]byte, 0, gather)
+			}
+			n := int(min(e.Len, int64(cap(buf)-len(buf))))
+			got, err := s.f.ReadAt(buf[len(buf):len(buf)+n], e.Off)
+			if got < n {
+				if err == nil || errors.Is(err, io.EOF) {
+					err = io.ErrUnexpectedEOF
+				}
+				return buf, err
+			}
+			buf = buf[:len(buf)+n]
+			e.Off, e.Len = e.Off+int64(n), e.Len-int64(n)
+			if len(buf) == cap(buf) {
+				if err := flush(); err != nil {
+					return buf, err
+				}
+			}
 		}
-		done += int64(n)
 	}
-	return nil
+	if len(buf) == 0 {
+		return buf, nil
+	}
+	return buf, flush()
 }
 
 // Close frees the space.

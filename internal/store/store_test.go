@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -191,14 +192,23 @@ func TestSpillCopiesToAnyPlace(t *testing.T) {
 		}
 		p, _ := s.Create("out")
 		p.Write([]byte("head"))
-		if err := sp.CopyTo(p, 4); err != nil {
+		want := "head"
+		var extents []Extent // short and long ones, in another order than written
+		for _, e := range []Extent{{1_000_000, 300_001}, {0, 1}, {7, 4095}, {5000, 2 << 20}, {3_199_999, 1}, {0, 1_000_000}} {
+			extents = append(extents, e)
+			want += string(data[e.Off : e.Off+e.Len])
+		}
+		if _, err := sp.CopyTo(p, 4, extents, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.Commit(bg); err != nil {
 			t.Fatal(err)
 		}
-		if got := get(t, s, "out"); got != "head"+string(data) {
-			t.Errorf("%d bytes, want %d", len(got), len(data)+4)
+		if got := get(t, s, "out"); got != want {
+			t.Errorf("%d bytes, want %d", len(got), len(want))
+		}
+		if _, err := sp.CopyTo(p, 0, []Extent{{int64(len(data)) - 5, 6}}, nil); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("an extent behind the end: %v", err)
 		}
 	})
 }

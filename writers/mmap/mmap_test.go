@@ -3,6 +3,7 @@ package mmap_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"errors"
 	"hash/crc32"
 	"os"
@@ -80,6 +81,48 @@ func TestSameBytesThroughBuffersAndSpills(t *testing.T) {
 			t.Errorf("exact %v, batches of %d: other bytes", c.exact, c.cut)
 		}
 	}
+}
+
+// A file for each column would pass the limit of open files, and cost more than the
+// data.
+func TestWideShardsHoldFewFilesOpen(t *testing.T) {
+	files := func() int {
+		names, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skipf("open files cannot be counted: %v", err)
+		}
+		return len(names)
+	}
+	var schema []shardify.Field
+	for i := range 300 {
+		schema = append(schema, shardify.Field{Name: fmt.Sprintf("jet_%03d", i), DType: shardify.F32, Levels: 1})
+	}
+	const n = 2000
+	dir := t.TempDir()
+	sp := spec(schema, n, true)
+	before := files()
+	sink, err := mmap.New(store.NewDir(dir, store.SyncNone), sp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sink.Abort()
+	for _, b := range writertest.Batches(schema, n, 1, 300) {
+		if err := sink.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if open := files() - before; open > 4 {
+		t.Errorf("%d files are open", open)
+	}
+	sh, err := sink.Commit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, sp.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, b, &sh)
 }
 
 // check holds a shard to the layout, contents included.

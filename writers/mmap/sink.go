@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
 )
 
 // sink writes one shard.
@@ -18,24 +19,28 @@ type sink struct {
 	tensors []tensor // as layout.Tensors
 	samples int64
 	scratch []int64
-	err     error // of the first call that failed; the shard is lost then
-	done    bool
+	// spill holds what has no place in the file yet, of all tensors: a file for each
+	// would be thousands in a wide set.
+	spill    *store.Spill
+	gathered []byte
+	err      error // of the first call that failed; the shard is lost then
+	done     bool
 }
 
 // errDone: the caller went on after Commit or Abort.
 var errDone = errors.New("shard is already ended")
 
 // New starts a shard.
-func New(store shardify.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+func New(st shardify.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
 	layout, err := index.NewLayout(spec.Schema, spec.Keyed)
 	if err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
 	}
-	s := &sink{store: store, spec: spec, layout: layout, tensors: make([]tensor, len(layout.Tensors))}
+	s := &sink{store: st, spec: spec, layout: layout, tensors: make([]tensor, len(layout.Tensors))}
 	if err := s.place(); err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
 	}
-	if s.file, err = store.Create(spec.Name); err != nil {
+	if s.file, err = st.Create(spec.Name); err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
 	}
 	return s, nil
@@ -225,7 +230,7 @@ func (s *sink) Commit(ctx context.Context) (shardify.Shard, error) {
 		return shardify.Shard{}, s.err
 	}
 	s.done = true
-	s.closeSpills()
+	s.close()
 	return sh, nil
 }
 
@@ -267,12 +272,23 @@ func (s *sink) Abort() error {
 		return nil
 	}
 	s.done = true
-	s.closeSpills()
+	s.close()
 	return s.file.Abort()
 }
 
-func (s *sink) closeSpills() {
-	for i := range s.tensors {
-		s.tensors[i].close()
+// scratchFile is the shard's scratch file, made when first asked for.
+func (s *sink) scratchFile() (_ *store.Spill, err error) {
+	if s.spill == nil {
+		s.spill, err = store.NewSpill(s.store)
 	}
+	return s.spill, err
+}
+
+// close frees what only a shard in the making needs.
+func (s *sink) close() {
+	if s.spill != nil {
+		s.spill.Close()
+		s.spill = nil
+	}
+	s.tensors, s.gathered = nil, nil
 }

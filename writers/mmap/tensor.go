@@ -20,8 +20,8 @@ func bufferSize(n int) int { return min(max(buffers/n, 4<<10), 256<<10) &^ 4095 
 // tensor writes the bytes of one tensor, in order.
 type tensor struct {
 	sink  *sink
-	at    int64 // where the next bytes go in the file; -1 into the spill
-	spill *store.Spill
+	at    int64          // where the next bytes go in the file; -1 into the spill
+	spill []store.Extent // what stands in the sink's scratch file
 	buf   []byte
 	size  int // of buf at most
 	crc   uint32
@@ -76,13 +76,20 @@ func (t *tensor) put(b []byte) (err error) {
 		t.at += int64(len(b))
 		return err
 	}
-	if t.spill == nil {
-		if t.spill, err = store.NewSpill(t.sink.store); err != nil {
-			return err
-		}
+	file, err := t.sink.scratchFile()
+	if err != nil {
+		return err
 	}
-	_, err = t.spill.Write(b)
-	return err
+	off := file.Size()
+	if _, err = file.Write(b); err != nil {
+		return err
+	}
+	if k := len(t.spill) - 1; k >= 0 && t.spill[k].Off+t.spill[k].Len == off {
+		t.spill[k].Len += int64(len(b))
+		return nil
+	}
+	t.spill = append(t.spill, store.Extent{Off: off, Len: int64(len(b))})
+	return nil
 }
 
 // finish brings everything to the file, where the tensor begins at byte lo.
@@ -90,19 +97,15 @@ func (t *tensor) finish(lo int64) error {
 	if t.at < 0 {
 		t.at = lo
 		if t.spill != nil {
-			if err := t.spill.CopyTo(t.sink.file, lo); err != nil {
+			var err error
+			if t.sink.gathered, err = t.sink.spill.CopyTo(t.sink.file, lo, t.spill, t.sink.gathered); err != nil {
 				return err
 			}
-			t.at += t.spill.Size()
+			for _, e := range t.spill {
+				t.at += e.Len
+			}
+			t.spill = nil
 		}
 	}
 	return t.flush()
-}
-
-func (t *tensor) close() {
-	if t.spill != nil {
-		t.spill.Close()
-		t.spill = nil
-	}
-	t.buf = nil
 }
