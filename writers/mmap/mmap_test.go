@@ -3,8 +3,8 @@ package mmap_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
@@ -99,14 +99,15 @@ func TestWideShardsHoldFewFilesOpen(t *testing.T) {
 	}
 	const n = 2000
 	dir := t.TempDir()
-	sp := spec(schema, n, true)
+	wide := writertest.Schema{Fields: schema}
+	sp := spec(wide, n, true)
 	before := files()
 	sink, err := mmap.New(store.NewDir(dir, store.SyncNone), sp)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer sink.Abort()
-	for _, b := range writertest.Batches(schema, n, 1, 300) {
+	for _, b := range writertest.Batches(wide, n, 1, 300) {
 		if err := sink.Write(b); err != nil {
 			t.Fatal(err)
 		}
