@@ -58,6 +58,10 @@ type Keyer interface {
 // for people.
 type Describer interface{ Describe() []string }
 
+// Noter is a Source that did something to make its inputs fit together, such as
+// widening a type: what people should know before they convert. One fact a line.
+type Noter interface{ Notes() []string }
+
 // ObjectNamer names Proof.Object for errors.
 type ObjectNamer interface {
 	ObjectName(input, object uint32) string

@@ -34,6 +34,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 const (
 	npy  = "\x93NUMPY\x01\x00"
 	zipf = "PK\x03\x04"
+	hdf  = "\x89HDF\r\n\x1a\n"
 	png  = "\x89PNG\r\n\x1a\n"
 )
 
@@ -54,6 +55,13 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"folder of images", map[string]string{"d/a/1.jpg": "", "d/b/2.png": ""}, []string{"d"}, "files", "folder of files"},
 		{"arrays beside images of one stem are members", map[string]string{"d/1.jpg": "", "d/1.npy": npy, "d/2.jpg": "", "d/2.npy": npy}, []string{"d"}, "files", "one stem"},
 		{"litter does not count", map[string]string{"d/1.npz": zipf, "d/._1.npz": "", "d/.DS_Store": "", "d/Thumbs.db": "", "d/.x": ""}, []string{"d"}, "npz", "1 of 1"},
+		{"hdf5 by its bytes", map[string]string{"x.dat": hdf}, []string{"x.dat"}, "hdf5", "first bytes"},
+		{"root by its bytes", map[string]string{"x.dat": "root\x00\x00\xf2\xd8"}, []string{"x.dat"}, "root", "first bytes"},
+		{"folder of hdf5", map[string]string{"d/1.h5": hdf, "d/2.hdf5": hdf, "d/notes.txt": ""}, []string{"d"}, "hdf5", "2 of 3 files"},
+		{"folder of two formats", map[string]string{"d/1.h5": hdf, "d/2.npz": zipf}, []string{"d"}, "", "hdf5 and of npz: choose with --from"},
+		{"a tree in a file", map[string]string{"x.root": "root\x00\x00\xf2\xd8"}, []string{"x.root:dir/Events"}, "root", ""},
+		{"a tree in files of a pattern", map[string]string{"x.root": "root\x00\x00\xf2\xd8"}, []string{"*.root:Events"}, "root", ""},
+		{"a colon in a name", map[string]string{"a:b.npz": zipf}, []string{"a:b.npz"}, "npz", ""},
 		{"mixture", map[string]string{"d/1.npz": zipf, "d/a.jpg": "", "d/b.jpg": ""}, []string{"d"}, "", "--from npz or --from files"},
 		{"quoted pattern", map[string]string{"d/1.npz": zipf}, []string{"d/*.npz"}, "npz", ""},
 		{"two formats", map[string]string{"a.npz": zipf, "b.jpg": png}, []string{"a.npz", "b.jpg"}, "", "is npz"},
@@ -154,6 +162,41 @@ func TestTablesAreFit(t *testing.T) {
 			if o.Help == "" || o.Default != "" && o.Check(o.Default) != nil {
 				t.Errorf("format %s: option %q: help %q, default %q", f.Name, o.Name, o.Help, o.Default)
 			}
+		}
+	}
+}
+
+func TestObjectsInInputsAgreeWithEachOtherAndTheOption(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, dir, map[string]string{"a.root": "", "b.root": "", "c:d.root": ""})
+	f, _ := Lookup("root")
+	for _, c := range []struct {
+		inputs []string
+		given  string
+		want   string // the object; "" for an error
+		files  string
+	}{
+		{[]string{"a.root:Events", "b.root:Events"}, "", "Events", "a.root b.root"},
+		{[]string{"a.root:Events", "b.root"}, "", "Events", "a.root b.root"},
+		{[]string{"a.root", "c:d.root:x/y;2"}, "x/y;2", "x/y;2", "a.root c:d.root"},
+		{[]string{"a.root:Events", "b.root:Runs"}, "", "", ""},
+		{[]string{"a.root:Events"}, "Runs", "", ""},
+	} {
+		given := shardify.Options{objectOption: c.given}
+		r := Request{Inputs: c.inputs, Options: given}
+		err := splitObjects(&f, &r)
+		if c.want == "" {
+			if !errors.Is(err, shardify.ErrSchema) {
+				t.Errorf("%q with %q: %v", c.inputs, c.given, err)
+			}
+			continue
+		}
+		if err != nil || r.Options[objectOption] != c.want || strings.Join(r.Inputs, " ") != c.files {
+			t.Errorf("%q with %q: %q of %q, %v", c.inputs, c.given, r.Options[objectOption], r.Inputs, err)
+		}
+		if given[objectOption] != c.given {
+			t.Error("the caller's options changed")
 		}
 	}
 }

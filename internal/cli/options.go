@@ -45,10 +45,12 @@ func (f *FormatFlags) add(format string, decl []shardify.Option) {
 		o := &decl[i]
 		owners, known := f.owners[o.Name]
 		if !known {
-			fl := f.fs.VarPF(&optionValue{o, o.Default}, o.Name, "", o.Help)
+			fl := f.fs.VarPF(&optionValue{o, o.Values, o.Default}, o.Name, "", o.Help)
 			if o.Kind == shardify.KindBool {
 				fl.NoOptDefVal = "true"
 			}
+		} else {
+			f.fs.Lookup(o.Name).Value.(*optionValue).also(o.Values)
 		}
 		if !slices.Contains(owners, format) { // wds and mmap are read and written
 			f.owners[o.Name] = append(owners, format)
@@ -68,8 +70,18 @@ func (f *FormatFlags) Given() shardify.Options {
 }
 
 type optionValue struct {
-	o *shardify.Option
-	s string
+	o      *shardify.Option
+	values []string // of all formats that declare it
+	s      string
+}
+
+// also adds the values that another format knows.
+func (v *optionValue) also(values []string) {
+	for _, s := range values {
+		if !slices.Contains(v.values, s) {
+			v.values = append(slices.Clip(v.values), s)
+		}
+	}
 }
 
 func (v *optionValue) Set(s string) error { v.s = s; return nil } // checked by Split, when the formats are known
@@ -84,7 +96,7 @@ func (v *optionValue) Type() string {
 	case shardify.KindSize:
 		return "SIZE"
 	case shardify.KindEnum:
-		return strings.Join(v.o.Values, "|")
+		return strings.Join(v.values, "|")
 	}
 	return "TEXT"
 }

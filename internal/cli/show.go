@@ -28,6 +28,7 @@ type PlanFacts struct {
 	Memory       int64               `json:"memory"`
 	Fields       []FieldBytes        `json:"fields"` // largest first
 	LeftOut      []shardify.Leftover `json:"left_out,omitempty"`
+	Notes        []string            `json:"notes,omitempty"` // what was done to make the inputs fit
 	Digest       string              `json:"digest"`
 	Hints        []string            `json:"hints,omitempty"`
 }
@@ -47,6 +48,9 @@ func (p *Prepared) Facts() PlanFacts {
 		DecodedBytes: x.DecodedBytes, OutputBytes: x.OutputBytes, FreeBytes: p.Free, Samples: x.Samples,
 		Shards: int64(len(x.Shards)), Units: int64(len(x.Units)), Jobs: p.Jobs, Memory: p.Memory,
 		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, p.Litter), Digest: x.Digest(),
+	}
+	if n, ok := p.Job.Source.(shardify.Noter); ok {
+		f.Notes = n.Notes()
 	}
 	if f.OutputBytes > 2*f.InputBytes && f.OutputBytes > 1<<20 && f.InputBytes > 0 {
 		f.Hints = p.shrink()
@@ -118,6 +122,9 @@ func (p *Prepared) Lines() []string {
 	}
 	for _, l := range f.LeftOut {
 		line("left out", "%s", Leftover(l))
+	}
+	for _, n := range f.Notes {
+		line("note", "%s", n)
 	}
 	free := "free space unknown"
 	if f.FreeBytes >= 0 {

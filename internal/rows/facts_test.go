@@ -158,6 +158,14 @@ func TestDropThatLeavesNothingAndIntersectWithoutCommonFieldsAreErrors(t *testin
 	}
 }
 
+func TestDroppedInputsHaveNoSayInTypes(t *testing.T) {
+	files := []made{file("a", field("x", shardify.F32), field("y", shardify.F32)), file("b", field("x", shardify.F64, 3))}
+	s, err := openMade(files, Drop)
+	if err != nil || show(s) != "x f32, y f32 | a:10 0 1" {
+		t.Errorf("error %v", err)
+	}
+}
+
 // with changes a field.
 func with(f Field, change func(*shardify.Field)) Field {
 	change(&f.Field)
@@ -194,6 +202,7 @@ func TestFieldsThatDiffer(t *testing.T) {
 		{with(jagged("x", shardify.F32, 1), counter("n")), with(jagged("x", shardify.F32, 1), counter("n")), "x jagged f32 #n", ""},
 		{with(jagged("x", shardify.F32, 1), counter("n")), with(jagged("x", shardify.F32, 1), counter("m")), "x jagged f32", ""},
 		{field("x", shardify.F32), with(field("x", shardify.F32), func(f *shardify.Field) { f.Nullable = true }), "x f32?", ""},
+		{field("x", shardify.F64), with(field("x", shardify.F32), func(f *shardify.Field) { f.Nullable = true }), "x f64?", ""},
 		{attrs(field("x", shardify.U8), "labels", "a\nb"), attrs(field("x", shardify.U8), "labels", "b\na"), `!field x differs in labels: "a,b" in 1 input (a), "b,a" in 1 input (b)`, ""},
 		{attrs(field("x", shardify.U8), "labels", "a\nb"), attrs(field("x", shardify.U8), "labels", "a\nb\nc"), "x u8", "labels=a\nb\nc"},
 		{attrs(field("x", shardify.U8), "labels", "a\nb"), attrs(field("x", shardify.U8), "labels", "a\nbc"), "!differs in labels", ""},
@@ -369,6 +378,27 @@ func TestColumnsNotFoundNameTheNearOnes(t *testing.T) {
 	}
 	if s, err := openMade(files, Fail, "Jet_*"); err != nil || show(s) != "Jet_pt f32, Jet_eta f32 | a:10 0 1" {
 		t.Errorf("glob: %v", err)
+	}
+}
+
+func TestANameIsExactWhateverGlobsMatchItToo(t *testing.T) {
+	w, err := NewWanted([]string{"Jet_pt", "Jet_*", "a[1]"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		names      []string
+		hit, exact bool
+	}{
+		{[]string{"Jet_pt"}, true, true},
+		{[]string{"Jet_eta"}, true, false},
+		{[]string{"Events/Jet_pt", "Jet_pt"}, true, true},
+		{[]string{"a[1]"}, true, true},
+		{[]string{"event"}, false, false},
+	} {
+		if hit, exact := w.Match(c.names...); hit != c.hit || exact != c.exact {
+			t.Errorf("%v: %v, exact %v", c.names, hit, exact)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +41,8 @@ type bench struct {
 	open    atomic.Int64
 	fail    atomic.Bool
 	before  func(ctx context.Context) error
+	mu      sync.Mutex
+	file    *os.File // that open refused last
 }
 
 func newBench(t *testing.T, n int) *bench {
@@ -67,6 +70,9 @@ func newBench(t *testing.T, n int) *bench {
 			}
 		}
 		if b.fail.Load() {
+			b.mu.Lock()
+			b.file = f
+			b.mu.Unlock()
 			return nil, shardify.Corrupt(7, "broken")
 		}
 		b.opened.Add(1)
@@ -129,10 +135,13 @@ func TestMoreFilesInUseThanFitAreAllOpenAndThenClosed(t *testing.T) {
 	if n := b.open.Load(); n != MaxOpen {
 		t.Errorf("%d files are open", n)
 	}
-	b.acquire(0)
+	last := b.acquire(0)
 	b.handles.Close()
 	if n := b.open.Load(); n != 1 {
 		t.Errorf("after Close, with one in use, %d are open", n)
+	}
+	if last.Release(); b.open.Load() != 0 {
+		t.Error("released after Close it stays open")
 	}
 }
 
@@ -157,6 +166,9 @@ func TestErrorsOfOpeningNameTheFileAndAreNotKept(t *testing.T) {
 	_, err := b.handles.Acquire(context.Background(), &b.inputs[0])
 	if !errors.Is(err, shardify.ErrCorrupt) || !strings.HasPrefix(err.Error(), "open 0 at byte 7: broken") {
 		t.Errorf("error %v", err)
+	}
+	if err := b.file.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the file stays open: %v", err)
 	}
 	b.fail.Store(false)
 	b.acquire(0).Release()
@@ -196,6 +208,11 @@ func TestCancelOfWhoOpensIsNoErrorForWhoWaits(t *testing.T) {
 		}
 		second <- err
 	}()
+	for waiting := false; !waiting; runtime.Gosched() {
+		b.handles.mu.Lock()
+		waiting = b.handles.files[0].users == 2
+		b.handles.mu.Unlock()
+	}
 	// One who waits and is cancelled himself goes away at once.
 	gone, cancelGone := context.WithCancel(context.Background())
 	cancelGone()

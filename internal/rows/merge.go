@@ -198,9 +198,6 @@ func (m *merger) unreadable() error {
 				byName[x.name] = b
 				all = append(all, b)
 			}
-			if x.input < b.reason.input {
-				b.reason = x
-			}
 			b.layouts[l] = true
 			b.files += l.files
 		}

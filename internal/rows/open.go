@@ -17,7 +17,10 @@ func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
 		s.oversize = 4
 	}
 	if a.State != nil {
-		return s, shardify.Annotate(s.decode(a.State), "open", "", "survey of the plan")
+		if err := s.decode(a.State); err != nil {
+			return nil, shardify.Annotate(err, "open", "", "survey of the plan")
+		}
+		return s, nil
 	}
 	want, err := NewWanted(a.Columns)
 	if err != nil {

@@ -80,9 +80,13 @@ func (s *Set) Schema() []shardify.Field { return slices.Clone(s.schema) }
 // Leftovers implements shardify.Reporter: fields and files that are left out.
 func (s *Set) Leftovers() []shardify.Leftover { return slices.Clone(s.left) }
 
-// Describe implements shardify.Describer: what was widened or filled, and how many
-// inputs have no samples.
-func (s *Set) Describe() []string { return slices.Clone(s.notes) }
+// Notes implements shardify.Noter: what was widened or filled, and how many inputs are
+// empty.
+func (s *Set) Notes() []string { return slices.Clone(s.notes) }
+
+// Describe implements shardify.Describer by the notes; formats put their own facts
+// before them.
+func (s *Set) Describe() []string { return s.Notes() }
 
 // Samples in all inputs.
 func (s *Set) Samples() int64 { return s.samples }

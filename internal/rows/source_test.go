@@ -165,20 +165,25 @@ func TestFilledValuesAreMarkedAndEmpty(t *testing.T) {
 }
 
 func TestShapesThatDifferMakeRaggedFields(t *testing.T) {
-	files := []header{{1, 1, fields(image(2, 3)), nil, nil}, {1, 1, fields(image(4, 1)), nil, nil}}
+	files := []header{{1, 1, fields(image(2, 3)), nil, nil}, {1, 1, fields(image(4, 1)), nil, nil}, {1, 1, fields(image(2, 3)), nil, nil}}
 	table := folder(t, files...)
-	src, err := open(context.Background(), shardify.OpenArgs{Table: table}, rows.Format{Ragged: true})
+	src, err := open(context.Background(), shardify.OpenArgs{Table: table, Jobs: 1}, rows.Format{Ragged: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	for i, want := range [][]int64{{2, 3}, {4, 1}} {
+	for i, want := range [][]int64{{2, 3}, {4, 1}, {2, 3}} {
 		readWhole(t, src, uint32(i), func(b *shardify.Batch) {
 			v := shardify.View[uint16](b.Columns[0].Data)
 			if shape := shardify.View[int64](b.Columns[1].Data); !slices.Equal(shape, want) || len(v) != int(want[0]*want[1]) || int(v[0]) != 1+17*i {
 				t.Errorf("input %d: %v of shape %v, want %v", i, v, shape, want)
 			}
 		})
+	}
+	for i, want := range []int64{12, 8, 12} { // and an offset, and the shape
+		if sp := readertest.Spans(t, src, 1)[i]; sp.Bytes != want+8+16 {
+			t.Errorf("span of input %d has %d bytes, want %d", i, sp.Bytes, want+8+16)
+		}
 	}
 	// Files that agree keep their shape.
 	same, err := open(context.Background(), shardify.OpenArgs{Table: folder(t, files[0], files[0])}, rows.Format{Ragged: true})

@@ -24,7 +24,7 @@ func rich() []made {
 		case 0:
 			m.f.Borders = Borders{Every: 3, Inside: 1}
 		case 1:
-			m.f.Borders = Borders{At: []int64{2, 4, 9, 16}}
+			m.f.Borders = Borders{At: []int64{0, 2, 2, 4, 9, 16, 1000}}
 		case 2:
 			m.f.Fields = append(m.f.Fields, field("y", shardify.I32, 2))
 		case 3:
@@ -95,6 +95,35 @@ func TestStateReopensTheSameWithoutTouchingInputs(t *testing.T) {
 		}
 		if _, err := reopen(formatOf(files), files[:3], state); err == nil {
 			t.Error("with fewer inputs it opens")
+		}
+	}
+}
+
+// TestStateThatBreaksWhatReadersRelyOnIsRefused sets what random damage seldom hits.
+func TestStateThatBreaksWhatReadersRelyOnIsRefused(t *testing.T) {
+	files := rich()[:1]
+	files[0].f.Samples = 10
+	for name, damage := range map[string]func(s *Set){
+		"a missing field that is not nullable": func(s *Set) { s.layouts[0].mapping[0] = from{field: -1, dtype: shardify.F32, how: missing} },
+		"too many samples":                     func(s *Set) { s.entries[0].samples = maxSamples + 1 },
+		"a shape without a field":              func(s *Set) { s.layouts[0].mapping[0] = from{field: -1, dtype: shardify.F32, how: shapeOf} },
+		"a fixed field without a shape":        func(s *Set) { s.layouts[0].mapping[1].how = fixed },
+		"a type that does not widen":           func(s *Set) { s.layouts[0].mapping[0].dtype = shardify.I64 },
+		"borders of nothing":                   func(s *Set) { s.borders[0] = []byte{0, 0, 0} },
+		"shapes that nobody has":               func(s *Set) { s.dims[0] = []byte{1} },
+		"an input that is not there":           func(s *Set) { s.entries[0].input = 1 },
+	} {
+		s, err := openMade(files, Fail)
+		if err != nil {
+			t.Fatal(err)
+		}
+		damage(s)
+		state, err := s.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := reopen(formatOf(files), files, state); !errors.Is(err, shardify.ErrCorrupt) {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
@@ -280,10 +309,10 @@ func useSet(t *testing.T, s *Set) {
 				t.Fatalf("span %+v after %+v", sp, last)
 			}
 			last = sp
-			if n++; n == 200 {
+			if n++; n == 20 {
 				break
 			}
-			if sp.Bytes > 1<<20 {
+			if sp.Bytes > 1<<14 {
 				continue
 			}
 			mem := shardify.NewPool(1 << 30).Overdraft()

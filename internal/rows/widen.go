@@ -76,10 +76,12 @@ func Widen(dst, src []byte, to, from shardify.DType) {
 		widenTo[uint32](dst, src, to)
 	case shardify.F32:
 		widenTo[float32](dst, src, to)
-	case shardify.F16:
-		widenHalf(dst, src, to, half)
-	case shardify.BF16:
-		widenHalf(dst, src, to, func(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) })
+	case shardify.F16, shardify.BF16:
+		if to == shardify.F32 {
+			widenHalf[float32](dst, src, from)
+		} else {
+			widenHalf[float64](dst, src, from)
+		}
 	}
 }
 
@@ -114,28 +116,28 @@ func convert[D, S shardify.Number](dst, src []byte) {
 	}
 }
 
-func widenHalf(dst, src []byte, to shardify.DType, value func(uint16) float32) {
-	s := shardify.View[uint16](src)
-	if to == shardify.F32 {
-		for i, d := 0, shardify.View[float32](dst); i < len(s); i++ {
-			d[i] = value(s[i])
+func widenHalf[D float32 | float64](dst, src []byte, from shardify.DType) {
+	d, s := shardify.View[D](dst), shardify.View[uint16](src)
+	d = d[:len(s)]
+	if from == shardify.BF16 {
+		for i, v := range s {
+			d[i] = D(math.Float32frombits(uint32(v) << 16))
 		}
 		return
 	}
-	for i, d := 0, shardify.View[float64](dst); i < len(s); i++ {
-		d[i] = float64(value(s[i]))
+	for i, v := range s {
+		d[i] = D(half(v))
 	}
 }
 
 // half is the value of an IEEE 754 binary16.
 func half(h uint16) float32 {
-	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&0x3ff
-	switch {
-	case exp == 31: // infinity, or not a number with its payload
-		return math.Float32frombits(sign | 0xff<<23 | frac<<13)
-	case exp == 0:
-		v := float32(frac) * (1.0 / (1 << 24))
-		return math.Float32frombits(math.Float32bits(v) | sign)
+	sign, rest := uint32(h&0x8000)<<16, uint32(h&0x7fff)
+	switch h & 0x7c00 {
+	case 0: // zero or subnormal: as a whole number, since subnormals are slow to multiply
+		return math.Float32frombits(math.Float32bits(float32(rest)*0x1p-24) | sign)
+	case 0x7c00: // infinity, or not a number with its payload
+		return math.Float32frombits(sign | 0x7f800000 | rest<<13)
 	}
-	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
+	return math.Float32frombits(sign | (rest<<13 + 112<<23))
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# make demo: real images and real arrays through the whole of shardify.
+# make demo: real images, arrays, HDF5 and ROOT files through the whole of shardify.
 set -eu
 cd "$(dirname "$0")/../.."
 work=build/demo
@@ -26,16 +26,28 @@ say "5. And the other way round: images -> mmap, arrays -> WebDataset"
 run bin/shardify convert "$work/digits" -o "$work/images-mmap" --format mmap --quiet
 run bin/shardify convert "$work/digits.npz" -o "$work/arrays-wds" --format wds --quiet
 
-say "6. Verify every byte, and the values against the source"
+say "6. HDF5 -> mmap: the same digits, written by h5py"
+cp testdata/demo/digits.h5 testdata/demo/HZZ.root "$work/"
+run bin/shardify inspect "$work/digits.h5"
+run bin/shardify convert "$work/digits.h5" -o "$work/hdf5-mmap"
+cmp "$work/hdf5-mmap/shard-000000.safetensors" "$work/arrays-mmap/shard-000000.safetensors" && echo "byte for byte the shard that the NPZ gave"
+
+say "7. ROOT -> mmap: 2,421 collision events with jagged particles"
+run bin/shardify inspect "$work/HZZ.root"
+run bin/shardify convert "$work/HZZ.root:events" -o "$work/root-mmap"
+
+say "8. Verify every byte, and the values against the source"
 run bin/verify "$work/images-wds" --against "$work/digits"
 run bin/verify "$work/arrays-mmap" --against "$work/digits.npz"
+run bin/verify "$work/hdf5-mmap" --against "$work/digits.h5"
+run bin/verify "$work/root-mmap" --against "$work/HZZ.root:events"
 run bin/verify "$work/images-mmap"
 run bin/verify "$work/arrays-wds"
 
-say "7. One sample"
+say "9. One sample"
 run bin/shardify inspect "$work/images-wds" --sample 42
 
-say "8. Read them back in Python"
+say "10. Read them back in Python"
 if sh python/venv.sh build/venv >"$work/venv.log" 2>&1; then
 	run env PYTHONPATH=python build/venv/bin/python testdata/demo/read.py "$work"
 else

@@ -1,4 +1,4 @@
-"""Reads the four data sets of the demo and compares them with the source."""
+"""Reads the data sets of the demo and compares them with the source."""
 import sys
 
 import numpy as np
@@ -17,6 +17,14 @@ print(f"arrays-mmap: {len(arrays)} samples, ds[42] has", {k: getattr(v, "shape",
 tar = shardify.open(f"{work}/arrays-wds")
 assert all((tar[i]["x"] == want["x"][i]).all() and tar[i]["y"] == want["y"][i] for i in range(len(tar)))
 print(f"arrays-wds:  {len(tar)} samples, equal to the NPZ")
+
+hdf5 = shardify.open(f"{work}/hdf5-mmap")
+assert (np.asarray(hdf5.column("x")) == want["x"]).all() and (np.asarray(hdf5.column("y")) == want["y"]).all()
+print(f"hdf5-mmap:   {len(hdf5)} samples, equal to the NPZ")
+
+events = shardify.open(f"{work}/root-mmap")
+assert len(events) == 2421 and all(len(events[i]["Jet_Px"]) == events[i]["NJet"] for i in range(0, len(events), 100))
+print(f"root-mmap:   {len(events)} events, ds[5]['Jet_Px'] is", events[5]["Jet_Px"])
 
 for name in "images-wds", "images-mmap":
     ds = shardify.open(f"{work}/{name}")
