@@ -35,7 +35,7 @@ test-go:
 test-python: build
 	@sh python/test.sh $(VENV)
 
-test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read what we write
+test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read what we write; h5py and uproot agree on what we read
 	python3 python/tests/peers/run.py --shardify bin/shardify --work build/peers
 
 lint: ## gofmt, go vet, staticcheck, import rules

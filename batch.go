@@ -216,4 +216,6 @@ type Proof struct {
 	Sum    uint32 `json:"sum"`
 	Total  int64  `json:"total"`
 	Want   uint32 `json:"want"`
+	// Castagnoli: the sums are CRC-32C.
+	Castagnoli bool `json:"castagnoli,omitempty"`
 }

@@ -167,6 +167,9 @@ type SinkFormat struct {
 	// SampleBytes is the output bytes of one sample given its decoded bytes:
 	// fixed is added per sample, factor multiplies the payload.
 	SampleBytes func(schema []Field, keyed bool) (fixed int64, factor float64)
+	// ScratchBytes is SampleBytes for the most that a sink has in scratch files beside
+	// the shard that it completes; nil if it needs none.
+	ScratchBytes func(schema []Field, keyed, exact bool) (fixed int64, factor float64)
 	// KeyRule is what the format asks of sample names: a check, and the length of
 	// the longest member name, which follows the key and a dot. nil takes any UTF-8
 	// key.

@@ -16,13 +16,30 @@ type result struct {
 	batch *shardify.Batch
 	mem   *shardify.Arena
 	err   error
+	more  bool // the batch is not the last of its span of the plan
 }
 
-// ahead reads the spans of one unit in order, some of them before they are asked
-// for, and calls use for each in order. Memory is granted in span order before a
-// read starts, so the batch that use waits for always has its grant and nothing
-// can lock up. It returns when every goroutine it started has ended.
-func (j *Job) ahead(ctx context.Context, spans []shardify.Span, use func(result) error) error {
+// consumer takes the spans of a unit.
+type consumer interface {
+	use(ctx context.Context, r result) error
+	// next is how the frame of the next batch should be, for sinks that care.
+	next() (lead int, bytes int64, err error)
+}
+
+// ahead reads the spans of one unit in order and hands each to w. Where that
+// pays, spans are read before they are asked for. Memory is granted in span order
+// before a read starts, so the batch that w waits for always has its grant and
+// nothing can lock up. It returns when every goroutine it started has ended.
+func (j *Job) ahead(ctx context.Context, spans []shardify.Span, w consumer) error {
+	done, err := j.inline(ctx, spans, w)
+	if err != nil || done == len(spans) {
+		return err
+	}
+	return j.pipelined(ctx, spans[done:], func(r result) error { return w.use(ctx, r) })
+}
+
+// pipelined reads on goroutines of its own.
+func (j *Job) pipelined(ctx context.Context, spans []shardify.Span, use func(result) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	queue := make(chan chan result, j.readers())
@@ -85,13 +102,11 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 	}
 	readers, inOrder := 0, false
 	for _, s := range spans {
-		s.Stream = j.streams(s)
-		mem, err := j.Pool.Grant(ctx, j.Plan.memory(s))
-		if err != nil {
-			err = context.Cause(ctx)
-		}
+		s.Frame = j.framed(s)
+		granted := j.grant(ctx, s)
+		err := granted.err
 		to := make(chan result, 1)
-		r := request{result{span: s, mem: mem, err: err}, to}
+		r := request{granted, to}
 		queue <- to // the consumer drains until the channel is closed
 		switch {
 		case err != nil:
@@ -132,13 +147,30 @@ func (j *Job) serve(ctx context.Context, in <-chan request, waits *atomic.Bool) 
 	l := lane{source: j.Source}
 	defer l.close()
 	for r := range in {
-		start := time.Now()
-		r.batch, r.err = l.read(ctx, r.span, r.mem)
-		if time.Since(start) > slow*time.Duration(1+r.span.Bytes>>20) {
+		if !l.serve(ctx, &r.result) {
 			waits.Store(true)
 		}
 		r.to <- r.result
 	}
+}
+
+// grant takes the memory for a span; without it, err says why.
+func (j *Job) grant(ctx context.Context, s shardify.Span) result {
+	s.Stream = j.streams(s)
+	mem, err := j.Pool.Grant(ctx, j.Plan.memory(s))
+	if err != nil {
+		err = context.Cause(ctx)
+	}
+	return result{span: s, mem: mem, err: err}
+}
+
+// framed is the frame for a span, if its values are large enough to be worth the
+// room around them.
+func (j *Job) framed(s shardify.Span) *shardify.Frame {
+	if f := j.frame; f != nil && s.Bytes >= 2*f.Overhead()*s.Samples() {
+		return f
+	}
+	return nil
 }
 
 // lane is the reader of one goroutine, replaced when the run changes.
@@ -146,6 +178,13 @@ type lane struct {
 	source shardify.Source
 	reader shardify.Reader
 	run    uint32
+}
+
+// serve reads a granted span and tells whether that was quick.
+func (l *lane) serve(ctx context.Context, r *result) bool {
+	start := time.Now()
+	r.batch, r.err = l.read(ctx, r.span, r.mem)
+	return time.Since(start) <= slow*time.Duration(1+r.span.Bytes>>20)
 }
 
 func (l *lane) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
@@ -180,5 +219,8 @@ func (l *lane) close() {
 // memory is what a span's buffers may take: its bytes in size classes, the
 // offsets, and something for each column.
 func (p *Plan) memory(s shardify.Span) int64 {
+	if s.Frame != nil {
+		s.Bytes += int64(s.Frame.Lead) + s.Frame.Overhead()*s.Samples()
+	}
 	return s.Bytes + s.Bytes/4 + s.Samples()*8 + int64(len(p.Schema)+2)*4096
 }

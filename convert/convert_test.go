@@ -312,12 +312,18 @@ func TestWholeShardSkippedHasAReceiptAndNoFile(t *testing.T) {
 }
 
 func TestWrongChecksumOfAnInputIsFoundAcrossUnits(t *testing.T) {
-	for _, wrong := range []uint32{1, 3, 6} {
+	for i, wrong := range []uint32{1, 3, 6, 0, 1, 3, 6, 0} {
 		f := mixed()
-		f.wrong = wrong
+		f.wrong, f.crc32c = wrong, i > 3
 		p := fakePlan(t, f, nil)
 		s := store.NewMem()
 		_, err := fakeJob(p, f, s).Convert(bg)
+		if wrong == 0 {
+			if err != nil {
+				t.Errorf("sound inputs: %v", err)
+			}
+			continue
+		}
 		if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), fmt.Sprintf("dir/file%d", wrong)) {
 			t.Errorf("input %d: %v", wrong, err)
 		}

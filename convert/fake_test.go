@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
 )
 
 // fakeInput is one file of the fake source: n samples of eight bytes each.
@@ -22,6 +23,7 @@ type fakeSource struct {
 	inputs []fakeInput
 	bad    map[[2]int64]error
 	wrong  uint32 // input whose proof does not fit
+	crc32c bool   // what proofs are made of
 	reads  atomic.Int64
 	onRead func(s shardify.Span)
 }
@@ -91,11 +93,15 @@ func (r *fakeReader) Read(ctx context.Context, s shardify.Span, mem *shardify.Ar
 	b.Samples, b.First = int(s.Samples()), shardify.ID{Input: s.Input, Sample: s.Lo}
 	b.Columns = append(b.Columns, shardify.Column{Field: f.Schema()[0], Data: data})
 	n := f.inputs[s.Input].n
-	want := crc32.ChecksumIEEE(f.bytes(s.Input, 0, n))
+	sum := crc32.ChecksumIEEE
+	if f.crc32c {
+		sum = func(b []byte) uint32 { return index.CRC32C(0, b) }
+	}
+	want := sum(f.bytes(s.Input, 0, n))
 	if f.wrong > 0 && s.Input == f.wrong {
 		want++
 	}
-	b.Proofs = []shardify.Proof{{Input: s.Input, Lo: s.Lo * 8, Hi: s.Hi * 8, Sum: crc32.ChecksumIEEE(data), Total: n * 8, Want: want}}
+	b.Proofs = []shardify.Proof{{Input: s.Input, Lo: s.Lo * 8, Hi: s.Hi * 8, Sum: sum(data), Total: n * 8, Want: want, Castagnoli: f.crc32c}}
 	return b, nil
 }
 

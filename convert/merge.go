@@ -104,11 +104,18 @@ func (p *Plan) inputs() index.Inputs {
 	t := p.Table
 	in := index.Inputs{Format: p.Input, Count: int64(t.Len()), Bytes: t.Bytes()}
 	var d index.Digest
-	var line []byte
+	var lines []byte
 	for i := range t.Len() {
-		line = append(append(line[:0], t.Name(i)...), 0)
-		line = binary.LittleEndian.AppendUint64(line, uint64(t.Size(i)))
-		d.Write(line)
+		if name := t.NameBytes(i); len(name) > 0 {
+			lines = append(lines, name...)
+		} else {
+			lines = append(lines, t.Name(i)...)
+		}
+		lines = binary.LittleEndian.AppendUint64(append(lines, 0), uint64(t.Size(i)))
+		if len(lines) > 64<<10 || i == t.Len()-1 {
+			d.Write(lines)
+			lines = lines[:0]
+		}
 		if t.Len() <= index.MaxInputNames {
 			in.Names = append(in.Names, strings.ToValidUTF8(t.Name(i), "\uFFFD"))
 		}

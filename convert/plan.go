@@ -80,6 +80,7 @@ type Plan struct {
 	Units  []Unit          `json:"-"`
 
 	digest string
+	sealed []byte // the content, from seal to the first Encode
 }
 
 // PlannedShard is the spans [Lo, Hi) of the plan.
@@ -123,21 +124,44 @@ func MakePlan(ctx context.Context, r Request) (*Plan, error) {
 	if err := shardify.ValidateSchema(p.Schema); err != nil {
 		return nil, err
 	}
-	if err := r.checkOutput(p); err != nil {
+	if err := r.fill(ctx, p); err != nil {
 		return nil, err
 	}
+	return p, nil
+}
+
+// fill makes the tables while the output format looks at schema and keys.
+func (r *Request) fill(ctx context.Context, p *Plan) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	refused := make(chan error, 1)
+	go func() {
+		err := r.checkOutput(p)
+		if err != nil {
+			cancel()
+		}
+		refused <- err
+	}()
+	err := r.tables(ctx, p)
+	if e := <-refused; e != nil {
+		return e
+	}
+	return err
+}
+
+func (r *Request) tables(ctx context.Context, p *Plan) error {
 	if s, ok := r.Source.(shardify.Stater); ok {
 		var err error
 		if p.State, err = s.State(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := r.spans(ctx, p); err != nil {
-		return nil, err
+		return err
 	}
 	r.pack(p)
 	p.seal()
-	return p, nil
+	return nil
 }
 
 // checkOutput asks the output format whether it can carry the schema and keys.

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/store"
+	"golang.org/x/sync/errgroup"
 )
 
 // PlanName is where a plan stands below the data set's folder.
@@ -42,14 +43,18 @@ const (
 func (p *Plan) Digest() string { return p.digest }
 
 // seal computes the digest of a finished plan.
-func (p *Plan) seal() { p.digest = index.DigestOf(p.content()) }
+func (p *Plan) seal() {
+	p.sealed = p.content()
+	p.digest = index.DigestOf(p.sealed)
+}
 
 func (p *Plan) content() []byte {
 	head, err := json.Marshal(p)
 	if err != nil {
 		panic("convert: plan head: " + err.Error())
 	}
-	b := binary.AppendUvarint(nil, uint64(len(head)))
+	b := make([]byte, 0, len(head)+len(p.State)+16*p.Table.Len()+16*len(p.Spans)+64)
+	b = binary.AppendUvarint(b, uint64(len(head)))
 	b = append(b, head...)
 	b = binary.AppendUvarint(b, uint64(len(p.State)))
 	b = append(b, p.State...)
@@ -119,19 +124,32 @@ func (p *Plan) schedule() ([]byte, error) {
 	return b, nil
 }
 
+func compress(b []byte) ([]byte, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return nil, err
+	}
+	defer enc.Close()
+	return enc.EncodeAll(b, make([]byte, 0, len(b)/2)), nil
+}
+
 // Encode writes the plan file.
 func (p *Plan) Encode() ([]byte, error) {
 	sched, err := p.schedule()
 	if err != nil {
 		return nil, err
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
+	plain := p.sealed
+	if p.sealed = nil; plain == nil {
+		plain = p.content()
+	}
+	var content []byte
+	var g errgroup.Group
+	g.Go(func() (err error) { content, err = compress(plain); return err })
+	g.Go(func() (err error) { sched, err = compress(sched); return err })
+	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	defer enc.Close()
-	content := enc.EncodeAll(p.content(), nil)
-	sched = enc.EncodeAll(sched, nil)
 	b := append([]byte(planMagic), 0, 0, 0, 0)
 	binary.LittleEndian.PutUint32(b[len(planMagic):], PlanVersion)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(content)))

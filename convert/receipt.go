@@ -119,15 +119,19 @@ func (j *Job) present(s shardify.Shard) (bool, error) {
 }
 
 // proofs collects checksums of parts of input objects and joins neighbours.
-type proofs struct{ list []shardify.Proof }
+type proofs struct {
+	list []shardify.Proof
+	full int // when to join them
+}
 
-// tooMany is when the list is worth joining before its end.
+// tooMany is when the list is worth joining before its end, at least.
 const tooMany = 1 << 12
 
 func (p *proofs) add(list ...shardify.Proof) {
 	p.list = append(p.list, list...)
-	if len(p.list) > tooMany {
+	if len(p.list) > max(p.full, tooMany) {
 		p.merge()
+		p.full = 2 * len(p.list)
 	}
 }
 
@@ -147,7 +151,7 @@ func (p *proofs) merge() {
 	for _, x := range p.list {
 		if n := len(out); n > 0 && adjoins(out[n-1], x) {
 			last := &out[n-1]
-			last.Sum = index.CombineCRC32(crc32.IEEE, last.Sum, x.Sum, x.Hi-x.Lo)
+			last.Sum = index.CombineCRC32(polynomial(x), last.Sum, x.Sum, x.Hi-x.Lo)
 			last.Hi = x.Hi
 			continue
 		}
@@ -157,15 +161,29 @@ func (p *proofs) merge() {
 }
 
 func adjoins(a, b shardify.Proof) bool {
-	return a.Input == b.Input && a.Object == b.Object && a.Hi == b.Lo && a.Total == b.Total && a.Want == b.Want
+	return a.Input == b.Input && a.Object == b.Object && a.Hi == b.Lo && a.Total == b.Total && a.Want == b.Want && a.Castagnoli == b.Castagnoli
 }
+
+func polynomial(p shardify.Proof) uint32 {
+	if p.Castagnoli {
+		return crc32.Castagnoli
+	}
+	return crc32.IEEE
+}
+
+// complete tells whether a proof is of the whole object.
+func complete(p shardify.Proof) bool { return p.Lo == 0 && p.Hi == p.Total }
 
 // check joins the parts and compares what is complete with what the input says.
 func (p *proofs) check(src shardify.Source, t *shardify.Table) error {
 	p.merge()
 	for _, x := range p.list {
-		if x.Lo == 0 && x.Hi == x.Total && x.Sum != x.Want {
-			e := shardify.Corrupt(-1, "crc32 of its %d bytes is %08x, stored %08x", x.Total, x.Sum, x.Want)
+		if complete(x) && x.Sum != x.Want {
+			kind := "crc32"
+			if x.Castagnoli {
+				kind = "crc32c"
+			}
+			e := shardify.Corrupt(-1, "%s of its %d bytes is %08x, stored %08x", kind, x.Total, x.Sum, x.Want)
 			e.Op = "read"
 			if int(x.Input) < t.Len() {
 				e.File = t.Path(int(x.Input))

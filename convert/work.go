@@ -30,6 +30,9 @@ type Job struct {
 	Jobs   int // units at once; 0 means GOMAXPROCS
 	// Progress counts what is done; may be read at any time.
 	Progress Progress
+
+	left  atomic.Int64    // units of this Work that are not done
+	frame *shardify.Frame // that the sinks want; nil if none
 }
 
 // Progress counts the samples and decoded bytes that were read, and the shards
@@ -59,6 +62,10 @@ const slow = 5 * time.Millisecond
 func (j *Job) Work(ctx context.Context, units []int) error {
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(j.jobs())
+	j.left.Store(int64(len(units)))
+	if j.Sink.Frame != nil {
+		j.frame = j.Sink.Frame(j.Plan.Schema, j.Plan.OutputOptions)
+	}
 	for _, u := range units {
 		if u < 0 || u >= len(j.Plan.Units) {
 			return fmt.Errorf("unit %d of %d", u, len(j.Plan.Units))
@@ -85,6 +92,7 @@ func why(ctx context.Context, err error) error {
 
 // unit does one unit: its shards in order, each published before the next.
 func (j *Job) unit(ctx context.Context, u int) error {
+	defer j.left.Add(-1)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -94,7 +102,7 @@ func (j *Job) unit(ctx context.Context, u int) error {
 		return err
 	}
 	defer w.abort()
-	err = j.ahead(ctx, spans, func(r result) error { return w.use(ctx, r) })
+	err = j.ahead(ctx, spans, w)
 	if err != nil {
 		return err
 	}
@@ -158,10 +166,24 @@ func (w *worker) use(ctx context.Context, r result) error {
 	}
 	w.j.Progress.Samples.Add(r.span.Samples())
 	w.j.Progress.Bytes.Add(r.span.Bytes)
+	if r.more {
+		return nil
+	}
 	if w.left--; w.left == 0 {
 		return w.commit(ctx)
 	}
 	return nil
+}
+
+// next is how the sink of the next batch would have it framed.
+func (w *worker) next() (lead int, bytes int64, err error) {
+	if w.shard < 0 {
+		if err := w.open(); err != nil {
+			return 0, 0, err
+		}
+	}
+	lead, bytes = w.sink.(shardify.Framer).NextFrame()
+	return lead, bytes, nil
 }
 
 // open begins the next shard.
@@ -211,7 +233,11 @@ func (w *worker) commit(ctx context.Context) error {
 	} else if err := w.sink.Abort(); err != nil {
 		return err
 	}
-	w.rec.Proofs = append([]shardify.Proof(nil), w.proofs.list...)
+	for _, p := range w.proofs.list {
+		if !complete(p) { // what is whole was checked
+			w.rec.Proofs = append(w.rec.Proofs, p)
+		}
+	}
 	if err := w.j.publish(ctx, &w.rec); err != nil {
 		return err
 	}

@@ -11,8 +11,17 @@ import (
 
 // Constants of a safetensors file.
 const (
-	// MaxHeader is the longest header text that safetensors readers accept.
-	MaxHeader = 100_000_000
+	// MaxHeader is the longest header text that is read and written. Safetensors
+	// allows 100 MB; a hostile one of that length unpacks to a gigabyte, and real
+	// ones of a hundred thousand tensors take 12 MB.
+	MaxHeader = 32 << 20
+	// maxSchema bounds the schema in it, which may unpack to twelve times its
+	// length.
+	maxSchema = 8 << 20
+	// maxRank bounds the dimensions of a tensor: as in PyTorch.
+	maxRank = 64
+	// maxMetadata bounds the entries of __metadata__.
+	maxMetadata = 1 << 16
 	// Page is what 8 + n is a multiple of in our shards.
 	Page = 4096
 	// lengthBytes is the width of n.
@@ -122,7 +131,7 @@ func (l *Layout) sizeHeader() error {
 	n := int64(lengthBytes + len(h.b))
 	n = (n + Page - 1) / Page * Page
 	if n-lengthBytes > MaxHeader {
-		return shardify.Unsupported("the schema takes a header of %d bytes; safetensors allows %d", n, MaxHeader)
+		return shardify.Unsupported("the schema takes a header of %d bytes; at most %d are read", n, MaxHeader)
 	}
 	l.HeaderBytes = n
 	return nil

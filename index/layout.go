@@ -90,6 +90,9 @@ func NewLayout(schema []shardify.Field, keyed bool) (*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(text) > maxSchema {
+		return nil, shardify.Unsupported("a schema of %d bytes; at most %d are read", len(text), maxSchema)
+	}
 	l.schemaText = string(text)
 	if err := l.sizeHeader(); err != nil {
 		return nil, err

@@ -1,9 +1,11 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -51,7 +53,10 @@ func parseSafetensors(head []byte, size int64) (*Safetensors, error) {
 	if head[lengthBytes] != '{' {
 		return nil, shardify.Corrupt(lengthBytes, "header begins with %q: want {", head[lengthBytes])
 	}
-	p := headerParser{scanner: scanner{b: head[lengthBytes:], base: lengthBytes}, out: s, seen: map[string]bool{}}
+	// Room for all tensors at once: a list that grows leaves twice its size behind.
+	n := min(bytes.Count(head, []byte("data_offsets")), len(head)/shortestTensor)
+	s.Tensors = make([]Tensor, 0, n)
+	p := headerParser{scanner: scanner{b: head[lengthBytes:], base: lengthBytes}, out: s, seen: make(map[string]bool, n)}
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
@@ -71,7 +76,10 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 		return nil, err
 	}
 	n := binary.LittleEndian.Uint64(length[:])
-	if n < 2 || n > MaxHeader || n > uint64(size-lengthBytes) {
+	if n > MaxHeader && n <= uint64(size-lengthBytes) {
+		return nil, shardify.Unsupported("header of %d bytes; at most %d are read", n, MaxHeader)
+	}
+	if n < 2 || n > uint64(size-lengthBytes) {
 		return nil, shardify.Corrupt(0, "header of %d bytes in a file of %d", n, size)
 	}
 	head := make([]byte, lengthBytes+int(n))
@@ -94,8 +102,14 @@ type headerParser struct {
 	scanner
 	out  *Safetensors
 	seen map[string]bool
-	dims []int64 // shapes are cut from it
+	dims []int64 // room that shapes are cut from
 }
+
+// shortestTensor is less than any tensor takes in a header.
+const shortestTensor = 40
+
+// manyDims is how much room for shapes is made at once.
+const manyDims = 1 << 10
 
 func (p *headerParser) parse() error {
 	err := p.object(func(name string) error {
@@ -124,6 +138,9 @@ func (p *headerParser) metadata() error {
 		if _, ok := meta[name]; ok {
 			return p.fail("two entries named %q in %s", name, metaName)
 		}
+		if len(meta) == maxMetadata {
+			return shardify.Unsupported("more than %d entries in %s", maxMetadata, metaName)
+		}
 		if p.peek() != '"' {
 			return p.fail("%s entry %q is not a string", metaName, name)
 		}
@@ -136,6 +153,7 @@ func (p *headerParser) metadata() error {
 func (p *headerParser) tensor(name string) error {
 	t := Tensor{Name: name}
 	var has struct{ dtype, shape, offsets bool }
+	var ends [2]int64
 	at := p.pos
 	err := p.object(func(key string) (err error) {
 		var again bool
@@ -143,15 +161,19 @@ func (p *headerParser) tensor(name string) error {
 		case "dtype":
 			again, has.dtype = has.dtype, true
 			t.Type, err = p.string()
+			t.Type = intern(t.Type)
 		case "shape":
 			again, has.shape = has.shape, true
+			if cap(p.dims)-len(p.dims) < maxRank {
+				p.dims = make([]int64, 0, manyDims)
+			}
 			from := len(p.dims)
-			p.dims, err = p.uints(p.dims)
+			p.dims, err = p.uints(p.dims, maxRank)
 			t.Shape = p.dims[from:len(p.dims):len(p.dims)]
 		case "data_offsets":
 			again, has.offsets = has.offsets, true
 			var pair []int64
-			if pair, err = p.uints(make([]int64, 0, 2)); err == nil && len(pair) != 2 {
+			if pair, err = p.uints(ends[:0], len(ends)); err == nil && len(pair) != 2 {
 				err = p.fail("tensor %q has %d data offsets", name, len(pair))
 			}
 			if err == nil {
@@ -172,6 +194,18 @@ func (p *headerParser) tensor(name string) error {
 	p.out.Tensors = append(p.out.Tensors, t)
 	return err
 }
+
+// intern gives all tensors of one type one string.
+func intern(name string) string {
+	for _, known := range typeNames {
+		if name == known {
+			return known
+		}
+	}
+	return name
+}
+
+var typeNames = slices.Sorted(maps.Keys(typeBits))
 
 // place sorts the tensors by their data, makes their offsets those of the file
 // and checks that they fill it.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"unicode/utf16"
@@ -95,6 +96,9 @@ func (s *scanner) string() (string, error) {
 	}
 	var long strings.Builder
 	from := s.pos
+	if end := bytes.IndexByte(s.b[from:], '"'); end >= 0 {
+		long.Grow(end) // and more if that one is escaped
+	}
 	for ; s.pos < len(s.b); s.pos++ {
 		switch c := s.b[s.pos]; {
 		case c == '"':
@@ -193,9 +197,13 @@ func (s *scanner) uint() (n int64, err error) {
 	return n, nil
 }
 
-// uints reads a list of numbers.
-func (s *scanner) uints(into []int64) ([]int64, error) {
+// uints reads a list of up to most numbers.
+func (s *scanner) uints(into []int64, most int) ([]int64, error) {
+	most += len(into)
 	err := s.each('[', ']', func() error {
+		if len(into) == most {
+			return s.fail("list of more than %d numbers", most)
+		}
 		n, err := s.uint()
 		into = append(into, n)
 		return err

@@ -3,9 +3,12 @@ package index
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/shardify/shardify"
 )
@@ -90,8 +93,8 @@ func (s *MmapShard) parseMetadata() error {
 		return shardify.Corrupt(-1, "%s is %.30q", metaSamples, text)
 	}
 	s.Samples = n
-	var schema []shardify.Field
-	if err := json.Unmarshal([]byte(s.file.Metadata[metaSchema]), &schema); err != nil {
+	schema, err := s.parseSchema()
+	if err != nil {
 		return shardify.Corrupt(-1, "%s: %v", metaSchema, err)
 	}
 	keyed := s.Tensor(KeyName+SuffixValues) != nil
@@ -99,6 +102,36 @@ func (s *MmapShard) parseMetadata() error {
 		return shardify.Corrupt(-1, "%s: %v", metaSchema, err)
 	}
 	return nil
+}
+
+// parseSchema reads the fields one by one: each has a tensor, so there are no more
+// of them, whatever the text claims.
+func (s *MmapShard) parseSchema() (schema []shardify.Field, err error) {
+	text := s.file.Metadata[metaSchema]
+	if len(text) > maxSchema {
+		return nil, fmt.Errorf("%d bytes; at most %d are read", len(text), maxSchema)
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return nil, fmt.Errorf("no list: %v", err)
+	}
+	for d.More() {
+		if len(schema) == len(s.Places) {
+			return nil, fmt.Errorf("more fields than the %d tensors", len(s.Places))
+		}
+		var f shardify.Field
+		if err := d.Decode(&f); err != nil {
+			return nil, err
+		}
+		schema = append(schema, f)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("something after the list")
+	}
+	return schema, nil
 }
 
 // checkText checks padding and order of the header's text.

@@ -145,7 +145,8 @@ type TarHeader struct {
 
 // ParseTarHeader reads one header block of a shard of ours and refuses every
 // other form of tar: what it accepts, PutTarHeader writes with the same bytes.
-// Offsets in its errors count from the beginning of the block.
+// Offsets in its errors count from the beginning of the block. Errors copy what
+// they quote, so that a caller's block can stay on its stack.
 func ParseTarHeader(b []byte) (TarHeader, error) {
 	if len(b) < TarBlock {
 		return TarHeader{}, shardify.Corrupt(0, "tar header of %d bytes, want %d", len(b), TarBlock)
@@ -162,7 +163,7 @@ func ParseTarHeader(b []byte) (TarHeader, error) {
 	sum := tarBlankSum + TarSum(h.Name)
 	for i, c := range b[tarSize:tarSizeEnd] {
 		if c < '0' || c > '7' {
-			return TarHeader{}, shardify.Corrupt(int64(tarSize+i), "tar header: size is %q, want 11 octal digits", b[tarSize:tarSizeEnd+1])
+			return TarHeader{}, shardify.Corrupt(int64(tarSize+i), "tar header: size is %q, want 11 octal digits", string(b[tarSize:tarSizeEnd+1]))
 		}
 		h.Size = h.Size<<3 | int64(c-'0')
 		sum += uint32(c)
@@ -185,7 +186,7 @@ func checkTarName(name []byte) error {
 	}
 	for i, c := range name {
 		if c < 0x21 || c > 0x7e {
-			return shardify.Corrupt(int64(i), "tar header: name %q has byte %#02x", name, c)
+			return shardify.Corrupt(int64(i), "tar header: name %q has byte %#02x", string(name), c)
 		}
 	}
 	return nil
@@ -202,7 +203,7 @@ func tarHeaderDiff(got []byte, h TarHeader) error {
 	for i := 1; i < len(tarFields); i++ {
 		if lo, hi := tarFields[i-1].at, tarFields[i].at; at < hi {
 			return shardify.Corrupt(int64(at), "tar header: %s is %q, want %q", tarFields[i-1].name,
-				bytes.TrimRight(got[lo:hi], "\x00"), bytes.TrimRight(want[lo:hi], "\x00"))
+				string(bytes.TrimRight(got[lo:hi], "\x00")), string(bytes.TrimRight(want[lo:hi], "\x00")))
 		}
 	}
 	return nil // not reached: the blocks differ

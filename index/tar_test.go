@@ -355,3 +355,21 @@ func FuzzTarIndex(f *testing.F) {
 		}
 	})
 }
+
+// TestParseTarHeaderLeavesTheBlockOnTheStack: a walk over headers costs no heap.
+func TestParseTarHeaderLeavesTheBlockOnTheStack(t *testing.T) {
+	name := []byte("cats/0001.jpg")
+	var sum int64
+	n := testing.AllocsPerRun(100, func() {
+		var block [TarBlock]byte
+		PutTarHeader(block[:], name, 4711)
+		h, err := ParseTarHeader(block[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += h.Size + int64(len(h.Name))
+	})
+	if n > 0 || sum == 0 {
+		t.Errorf("%.0f allocations a header", n)
+	}
+}

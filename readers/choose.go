@@ -257,6 +257,17 @@ func splitObject(in string) (file, object string) {
 	return in, ""
 }
 
+// Stem is the name of an input without its folder, the object it names in a file, and
+// the extension of a format that keeps many samples in a file.
+func Stem(input string) string {
+	file, _ := splitObject(filepath.Clean(input))
+	base := filepath.Base(file)
+	if _, ok := container(base); ok || strings.EqualFold(filepath.Ext(base), ".tar") {
+		base = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	return base
+}
+
 // splitObjects does so for all inputs of a format with the option "object".
 func splitObjects(f *shardify.SourceFormat, r *Request) error {
 	if !slices.ContainsFunc(f.Options, func(o shardify.Option) bool { return o.Name == objectOption }) {

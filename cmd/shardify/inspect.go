@@ -93,6 +93,10 @@ func (p *program) inspected(rep *inspect.Report, r inspect.Request, given shardi
 		return nil
 	}
 	rep.WriteText(p.Out)
+	if rep.Inputs == 1 && rep.Problems != nil {
+		p.Result("\nnext: the same with the option that the message names")
+		return nil
+	}
 	if rep.Differences != nil || rep.Problems != nil {
 		p.Result("\nnext: inspect or convert those that fit together, or take the fields they share with --columns")
 		return nil

@@ -55,6 +55,7 @@ var allowed = []struct {
 	{"", nil},
 	{"index", []string{""}},
 	{"convert", []string{"", "index", "internal/store"}},
+	{"gpuload", []string{"", "index", "internal/dataset", "internal/host"}},
 	{"readers", []string{"", "readers/*", "internal/walk", "internal/store", "index"}},
 	{"readers/wds", []string{"", "index", "internal/store", "internal/dataset", "internal/inflate", "internal/guard"}},
 	{"readers/mmap", []string{"", "index", "internal/store", "internal/dataset", "internal/guard"}},

@@ -168,11 +168,19 @@ func (s *Settings) space(p *Prepared) error {
 		return Hint(fmt.Errorf("the output would take about %s, --max-output is %s", shardify.FormatSize(need), shardify.FormatSize(s.MaxOutput)), p.Shrink()...)
 	}
 	need -= published(p.Store)
-	if p.Free >= 0 && need > p.Free {
-		err := fmt.Errorf("the output needs about %s, %s has %s free", shardify.FormatSize(need), p.Output, shardify.FormatSize(p.Free))
+	scratch := p.Plan.Scratch(p.Job.Sink, p.Jobs)
+	if p.Free >= 0 && need+scratch > p.Free {
+		err := fmt.Errorf("the output needs about %s%s, %s has %s free", shardify.FormatSize(need), beside(scratch), p.Output, shardify.FormatSize(p.Free))
 		return Hint(err, p.Shrink()...)
 	}
 	return nil
+}
+
+func beside(scratch int64) string {
+	if scratch == 0 {
+		return ""
+	}
+	return " and up to " + shardify.FormatSize(scratch) + " of scratch files (less with fewer --jobs or a smaller --shard-size)"
 }
 
 // published is the bytes that are there already.

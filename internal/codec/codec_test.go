@@ -137,6 +137,30 @@ func TestDecodesExactlyTheDeclaredSize(t *testing.T) {
 	}
 }
 
+func TestAtMostMayDecodeToLessButNotToMore(t *testing.T) {
+	data := synth(20000)
+	for _, d := range []decoder{
+		{name: "zstd", decode: ZstdAtMost, encode: decoders[1].encode},
+		{name: "bzip2", decode: Bzip2AtMost, encode: decoders[4].encode},
+	} {
+		src := d.encode(t, data)
+		buf := make([]byte, 30000)
+		for _, n := range []int{20000, 20001, 25000} {
+			if m, err := d.decode(buf[:n], src); err != nil || m != 20000 || !bytes.Equal(buf[:m], data) {
+				t.Errorf("%s: %d bytes, %v", d.name, m, err)
+			}
+		}
+		for _, n := range []int{0, 19980, 19999} { // though the capacity would do
+			if m, err := d.decode(buf[:n], src); !errors.Is(err, shardify.ErrCorrupt) {
+				t.Errorf("%s: %d bytes to a buffer of %d, %v", d.name, m, n, err)
+			}
+		}
+		if m, err := d.decode(buf, src[:len(src)-5]); !errors.Is(err, shardify.ErrCorrupt) {
+			t.Errorf("%s: cut: %d bytes, %v", d.name, m, err)
+		}
+	}
+}
+
 func TestDamageIsAnErrorOrHarmless(t *testing.T) {
 	for _, d := range decoders {
 		data := synth(2000)

@@ -13,13 +13,14 @@ const (
 // adler32 continues the checksum sum with the bytes of p. It is about twice as
 // fast as hash/adler32, which would take a fifth of the time to decode a chunk.
 //
-// The bytes of a word are added in lanes of 16 bits, those at even places apart
-// from those at odd ones. The sum of running sums counts each byte once for
-// every byte from it to the end of the block: eight times for each whole word
-// behind its own, and 8 down to 1 by its place in the word.
+// Where there is AVX2, adlerFast leaves it less than 32 bytes. Else the bytes of a
+// word are added in lanes of 16 bits, those at even places apart from those at odd
+// ones. The sum of running sums counts each byte once for every byte from it to the
+// end of the block: eight times for each whole word behind its own, and 8 down to 1
+// by its place in the word.
 func adler32(sum uint32, p []byte) uint32 {
 	const lanes = 0x00ff00ff00ff00ff
-	s1, s2 := uint64(sum&0xffff), uint64(sum>>16)
+	s1, s2, p := adlerFast(uint64(sum&0xffff), uint64(sum>>16), p)
 	for ; len(p) >= adlerBlock; p = p[adlerBlock:] {
 		block := (*[adlerBlock]byte)(p)
 		var even, odd, evens, odds uint64

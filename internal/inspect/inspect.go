@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -206,14 +205,11 @@ func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
 func Output(inputs []string) string {
 	base := "data"
 	if len(inputs) > 0 {
-		base = filepath.Base(filepath.Clean(inputs[0]))
+		base = readers.Stem(inputs[0])
 		if len(inputs) > 1 || strings.ContainsAny(base, "*?[") {
 			if dir := filepath.Base(filepath.Dir(filepath.Clean(inputs[0]))); dir != "." && dir != "/" && !strings.ContainsAny(dir, "*?[") {
 				base = dir
 			}
-		}
-		if ext := filepath.Ext(base); slices.Contains([]string{".npz", ".npy", ".tar"}, ext) {
-			base = strings.TrimSuffix(base, ext)
 		}
 		base = strings.Trim(base, "*?[].-_/")
 	}

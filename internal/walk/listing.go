@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -133,9 +132,7 @@ func (w *walker) entries(d dirfd.Dir, f *folder) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(l.entries, func(a, b entry) int {
-		return natural(l.names[a.off:a.off+uint32(a.size)], l.names[b.off:b.off+uint32(b.size)])
-	})
+	l.sort()
 	return nil
 }
 

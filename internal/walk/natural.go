@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
-	"strings"
 )
 
 // natural orders names as people count: digit runs compare as numbers, all else
@@ -65,12 +64,12 @@ func compareNumbers(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// naturalPath compares slash paths component by component.
-func naturalPath(a, b string) int {
+// ComparePaths orders slash paths as Walk lists them.
+func ComparePaths(a, b []byte) int {
 	for {
-		x, restA, moreA := strings.Cut(a, "/")
-		y, restB, moreB := strings.Cut(b, "/")
-		if c := natural([]byte(x), []byte(y)); c != 0 {
+		x, restA, moreA := bytes.Cut(a, slash)
+		y, restB, moreB := bytes.Cut(b, slash)
+		if c := natural(x, y); c != 0 {
 			return c
 		}
 		switch {
@@ -84,3 +83,8 @@ func naturalPath(a, b string) int {
 		a, b = restA, restB
 	}
 }
+
+var slash = []byte{'/'}
+
+// naturalPath compares slash paths component by component.
+func naturalPath(a, b string) int { return ComparePaths([]byte(a), []byte(b)) }

@@ -75,20 +75,21 @@ func build(ctx context.Context, a shardify.OpenArgs, options shardify.Options) (
 	if err := b.arrange(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.findLabels(); err != nil { // of the samples that are left
-		return nil, err
-	}
 	c := &content{
-		names: b.names, m: b.m, left: b.left,
-		survey: survey{
-			Members: b.members, Labels: b.labels, Assume: options.Size(optAssume),
-			Last: b.names.last, Ordinal: options[optKeys] == "ordinal",
-		},
+		names: b.names, m: b.m,
+		survey: survey{Members: b.members, Assume: options.Size(optAssume), Last: b.names.last, Ordinal: options[optKeys] == "ordinal"},
 	}
-	if err := c.checkSizes(); err != nil {
+	checked := make(chan error, 1)
+	go func() { checked <- c.check() }()
+	err = b.findLabels() // of the samples that are left
+	if e := <-checked; err == nil {
+		err = e
+	}
+	if err != nil {
 		return nil, err
 	}
-	return c, c.checkNames()
+	c.left, c.Labels = b.left, b.labels
+	return c, nil
 }
 
 func (b *builder) path(i int) string { return quote([]byte(b.table.Path(i))) }
@@ -130,6 +131,14 @@ func wanted(columns, available []string) (func(string) bool, error) {
 	return func(field string) bool {
 		return len(columns) == 0 || slices.ContainsFunc(columns, func(glob string) bool { return match(glob, field) })
 	}, nil
+}
+
+// check refuses what no output can take.
+func (c *content) check() error {
+	if err := c.checkSizes(); err != nil {
+		return err
+	}
+	return c.checkNames()
 }
 
 // checkSizes refuses samples that memory could not hold.

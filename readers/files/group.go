@@ -1,9 +1,7 @@
 package files
 
 import (
-	"bytes"
 	"context"
-	"hash/maphash"
 	"math"
 	"strings"
 
@@ -44,13 +42,13 @@ func group(ctx context.Context, n *names) (*groups, error) {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		_, _, ext := n.split(n.rel(i))
+		folder, stem, ext := n.split(n.rel(i))
 		id, err := exts.id(ext)
 		if err != nil {
 			return nil, fileError("open", t, i, err)
 		}
 		g.ext[i] = id
-		g.of[i] = index.sample(i)
+		g.of[i] = index.sample(i, folder, stem)
 	}
 	g.exts = exts.list
 	return g, nil
@@ -60,72 +58,25 @@ func fileError(op string, t *shardify.Table, i int, err error) error {
 	return shardify.Annotate(err, op, walk.Quote(t.Path(i)), "")
 }
 
-// stems finds the sample of a file: an open hash table of samples, by the stem
-// of their first file.
-type stems struct {
-	names *names
-	g     *groups
-	seed  maphash.Seed
-	slots []uint32 // sample+1, or 0; a power of two long, at most half full
-}
-
-func newStems(n *names, g *groups) *stems {
-	return &stems{names: n, g: g, seed: maphash.MakeSeed(), slots: make([]uint32, 1024)}
-}
-
-// sample returns the sample of file i, a new one if need be. Files come in
-// ascending order, and mostly the stem is that of the file before.
-func (s *stems) sample(i int) uint32 {
-	space, stem := s.names.roots[s.names.table.Root(i)].space, s.names.stem(i)
-	if i > 0 {
-		if last := s.g.of[i-1]; s.same(last, space, stem) {
-			return last
-		}
-	}
-	if 2*len(s.g.first) >= len(s.slots) {
-		s.grow()
-	}
-	at := s.home(space, stem)
-	for ; s.slots[at] != 0; at = (at + 1) & (len(s.slots) - 1) {
-		if k := s.slots[at] - 1; s.same(k, space, stem) {
-			return k
-		}
-	}
-	k := uint32(len(s.g.first))
-	s.g.first = append(s.g.first, uint32(i))
-	s.slots[at] = k + 1
-	return k
-}
-
-func (s *stems) same(sample uint32, space int, stem []byte) bool {
-	j := int(s.g.first[sample])
-	return s.names.roots[s.names.table.Root(j)].space == space && bytes.Equal(s.names.stem(j), stem)
-}
-
-func (s *stems) home(space int, stem []byte) int {
-	return int(maphash.Bytes(s.seed, stem)+uint64(space)*0x9e3779b97f4a7c15) & (len(s.slots) - 1)
-}
-
-func (s *stems) grow() {
-	s.slots = make([]uint32, 2*len(s.slots))
-	for k, f := range s.g.first {
-		i := int(f)
-		at := s.home(s.names.roots[s.names.table.Root(i)].space, s.names.stem(i))
-		for s.slots[at] != 0 {
-			at = (at + 1) & (len(s.slots) - 1)
-		}
-		s.slots[at] = uint32(k) + 1
-	}
-}
-
 // extensions numbers the normalised extensions in order of appearance.
 type extensions struct {
-	ids  map[string]uint16
-	list []string
-	buf  []byte
+	ids    map[string]uint16
+	list   []string
+	buf    []byte
+	last   []byte // as it was given
+	lastID uint16
 }
 
 func (e *extensions) id(ext []byte) (uint16, error) {
+	if len(e.list) > 0 && string(ext) == string(e.last) {
+		return e.lastID, nil
+	}
+	id, err := e.find(ext)
+	e.last, e.lastID = append(e.last[:0], ext...), id
+	return id, err
+}
+
+func (e *extensions) find(ext []byte) (uint16, error) {
 	e.buf = normalise(e.buf[:0], ext)
 	if id, ok := e.ids[string(e.buf)]; ok {
 		return id, nil

@@ -48,8 +48,19 @@ func newArray(f *file, path string, d *h5.Dataset) (*array, error) {
 	if a.rowBytes = dimsBytes(a.inner(), a.elem); a.rowBytes < 0 || a.rowBytes > 0 && a.rows > maxBytes/a.rowBytes {
 		return nil, shardify.Corrupt(-1, "data set of %v elements of %d bytes", a.dims, a.elem)
 	}
+	if a.rowBytes == 0 && a.rows > maxEmpty {
+		return nil, shardify.Unsupported("%d rows without values", a.rows)
+	}
 	return a, nil
 }
+
+const (
+	// maxEmpty bounds rows that take no bytes in the file but do in memory.
+	maxEmpty = 1 << 20
+	// hugeClaim is from where on a data set must show a part of its bytes: its
+	// spans alone take memory.
+	hugeClaim = 1 << 40
+)
 
 // inner are the dimensions within a row.
 func (a *array) inner() []int64 {
@@ -113,21 +124,40 @@ const largeClaim = 64 << 20
 
 // backed refuses rows whose memory would be out of proportion to what the file
 // holds: a damaged size in a header must not take the machine.
-func (a *array) backed(rows int64) error {
-	if a.rowBytes == 0 || rows <= largeClaim/a.rowBytes {
+func (a *array) backed(rows int64) error { return a.claim(rows, new(int64)) }
+
+// smallClaim is what is not looked into.
+const smallClaim = 1 << 20
+
+// claim is backed for several arrays whose rows are in memory together; sum is
+// what they claimed so far beyond what the file holds.
+func (a *array) claim(rows int64, sum *int64) error {
+	if a.rowBytes == 0 || rows <= smallClaim/a.rowBytes {
 		return nil
-	}
-	if err := a.ready(); err != nil {
-		return err
 	}
 	have := int64(math.MaxInt64)
 	switch l := &a.set.Layout; {
-	case a.chunks != nil:
+	case l.Class == h5.Chunked:
+		if err := a.ready(); err != nil {
+			return err
+		}
 		have = a.chunks.decoded()
+	case l.Class == h5.Virtual:
+		if err := a.ready(); err != nil {
+			return err
+		}
+		have = 0
+		for i := range a.maps {
+			have += min(a.maps[i].to.count*a.elem, maxBytes/int64(len(a.maps)))
+		}
 	case l.Class == h5.Contiguous && l.Addr == h5.Undefined && len(a.set.External) == 0:
 		have = 0
 	}
-	if n := rows * a.rowBytes; n/16 > have+largeClaim/16 {
+	n := rows * a.rowBytes
+	if have >= n/16 {
+		return nil
+	}
+	if *sum += n - 16*have; *sum > largeClaim {
 		return shardify.Unsupported("%s in one piece, of which the file holds at most %s", shardify.FormatSize(n), shardify.FormatSize(have))
 	}
 	return nil

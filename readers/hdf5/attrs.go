@@ -23,14 +23,20 @@ var keptAttrs = map[string]string{
 // maxAttr bounds the text of one attribute in the schema.
 const maxAttr = 1 << 10
 
+// maxText bounds the text of an attribute that is looked at.
+const maxText = 1 << 18
+
 // fieldAttrs joins a data set's attributes to those of the field's type.
 func fieldAttrs(f *h5.File, o *h5.Object, of map[string]string) map[string]string {
 	list, _ := o.Attributes() // a damaged attribute costs only itself
 	out := maps.Clone(of)
 	for i := range list {
 		name := keptAttrs[list[i].Name]
+		if name == "" {
+			continue
+		}
 		text := attrText(f, &list[i])
-		if name == "" || text == "" {
+		if text == "" || len(text) > maxAttr {
 			continue
 		}
 		if out == nil {
@@ -88,7 +94,7 @@ func attrText(f *h5.File, a *h5.Attribute) string {
 		parts = append(parts, text)
 	}
 	s := strings.Join(parts, " ")
-	if len(s) > maxAttr || !validText(s) || strings.ContainsRune(s, 0) {
+	if len(s) > maxText || !validText(s) || strings.ContainsRune(s, 0) {
 		return ""
 	}
 	return s

@@ -23,6 +23,8 @@ type work struct {
 	owner *file // of heap
 	pipe  filter.Scratch
 	sub   *work // of a virtual data set's sources
+	// decoded counts the chunks that were decoded, if a test wants it.
+	decoded map[*chunks]int
 }
 
 // job is the reading of one stored chunk.
@@ -44,10 +46,12 @@ const (
 	gap = 64 << 10
 	// together bounds what is read at once.
 	together = 1 << 20
-	// keepRow and keepAll bound the rows of chunks that a reader keeps decoded.
-	keepRow = 8 << 20
+	// keepAll bounds the rows of chunks that a reader keeps decoded.
 	keepAll = 32 << 20
 )
+
+// keepRow is the largest row of chunks that is kept. Tests make it small.
+var keepRow int64 = 8 << 20
 
 func grow(b []byte, n int64) []byte {
 	if int64(cap(b)) < n {
@@ -215,6 +219,9 @@ func (c *chunks) readDirect(jobs []job, dst []byte, lo, hi int64) (int, error) {
 
 // decode decodes a chunk, into its place if it is whole and in one piece there.
 func (c *chunks) decode(w *work, j job, in, dst []byte, lo, hi int64) error {
+	if w.decoded != nil {
+		w.decoded[c]++
+	}
 	r0 := j.n / c.inner * c.dims[0]
 	a, b := max(lo, r0), min(hi, r0+c.dims[0])
 	if c.direct && b-a == c.dims[0] {
@@ -306,5 +313,6 @@ func (c *chunks) placeRuns(dst, src []byte, d int, count int64, coord []int64) {
 
 // at says in which chunk an error is.
 func (c *chunks) at(err error, j job) error {
-	return located(err, j.Addr, "chunk %v", c.table.Coord(j.n, make([]int64, len(c.dims))))
+	coord := c.table.Coord(j.n, make([]int64, len(c.dims)))
+	return &rowError{coord[0] * c.dims[0], located(err, j.Addr, "chunk %v", coord)}
 }

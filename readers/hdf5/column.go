@@ -110,7 +110,7 @@ func (s *stretch) convert(w *work, p part, dst []byte, lo, hi int64) error {
 	for row := lo; row < hi; row++ {
 		for range s.a.rowElems {
 			if err := v.places(w, p, raw[:s.a.elem], l.at.off, 0); err != nil {
-				return &rowError{row / max(s.per, 1), err}
+				return &rowError{row, err}
 			}
 			raw = raw[s.a.elem:]
 		}
@@ -118,16 +118,16 @@ func (s *stretch) convert(w *work, p part, dst []byte, lo, hi int64) error {
 			v.endSample(p)
 		}
 		if int64(len(v.data)) > s.a.file.size+largeClaim {
-			return &rowError{row / s.per, shardify.Corrupt(-1, "its values are larger than the file")}
+			return &rowError{row, shardify.Corrupt(-1, "its values are larger than the file")}
 		}
 	}
 	return nil
 }
 
-// rowError says in which sample of its array an error is.
+// rowError says in which row of its array an error is, or in which sample.
 type rowError struct {
-	sample int64
-	err    error
+	row int64
+	err error
 }
 
 func (e *rowError) Error() string { return e.err.Error() }

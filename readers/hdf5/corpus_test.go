@@ -1,7 +1,6 @@
 package hdf5
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -129,6 +128,35 @@ func TestCorpusEqualsH5py(t *testing.T) {
 		t.Logf("    %d: %s", n.reasons[r], r)
 	}
 	t.Logf("wrong: %d", n.wrong)
+}
+
+// TestPublishedLayouts opens files laid out as published sets are, without any
+// option: how many samples of how many fields they give.
+func TestPublishedLayouts(t *testing.T) {
+	dir := filepath.Join(corpusDir(t), "generated")
+	for _, c := range []struct {
+		file            string
+		samples, fields int
+	}{
+		{"ml_calochallenge.hdf5", 500, 2}, {"ml_camels_maps.hdf5", 30, 2}, {"ml_cosmoflow.hdf5", 1, 5}, {"ml_deepcam.h5", 1, 4}, {"ml_jetnet.hdf5", 400, 2},
+		{"ml_pandas_fixed_zlib.h5", 300, 3}, {"ml_robomimic_demos.hdf5", 10, 8}, {"ml_toptagging_pandas_table.h5", 300, 4}, {"netcdf4_groups.nc", 7, 1},
+		{"../structures/group_per_sample.h5", 60, 3}, {"../structures/netcdf_like.h5", 10, 2},
+	} {
+		s, err := load([]string{filepath.Join(dir, c.file)}, nil, nil)
+		if err != nil {
+			t.Errorf("%s: %v", c.file, err)
+		} else if s.samples != int64(c.samples) || len(s.order) != c.fields {
+			t.Errorf("%s: %d samples of %q, want %d of %d fields", c.file, s.samples, s.order, c.samples, c.fields)
+		}
+	}
+	if _, err := load([]string{filepath.Join(dir, "ml_keras_weights.h5")}, nil, nil); !errors.Is(err, shardify.ErrUnsupported) {
+		t.Errorf("model weights: %v", err)
+	}
+	_, err := load([]string{filepath.Join(dir, "corrupt_deflate_bitflip.h5")}, []string{"x"}, nil)
+	var e *shardify.Error
+	if !errors.As(err, &e) || e.Sample < 0 || e.Offset < 0 || e.Object != "/x" || e.File == "" || !errors.Is(err, shardify.ErrCorrupt) {
+		t.Errorf("a damaged chunk: %v", err)
+	}
 }
 
 // corpusFile checks one file.
@@ -409,7 +437,7 @@ func (c *corpusFile) compare(l *loaded, name string, want *expectedValues) error
 		if sum = want.Raw; sum == "" {
 			sum = want.LE
 		}
-		h.Write(padded(&l.cols[i], &l.leaves[i]))
+		h.Write(padded(&l.cols[i], l.leaves[i].size))
 	default:
 		if want.Raw != "" {
 			sum = want.Raw
@@ -448,14 +476,13 @@ func textLists(c *shardify.Column, width int) []byte {
 	return out
 }
 
-// padded writes every text at its stored width.
-func padded(c *shardify.Column, l *leaf) []byte {
+// padded writes every text at its stored width, with NULs as NumPy has them.
+func padded(c *shardify.Column, width int) []byte {
 	var out []byte
 	ends := c.Offsets[len(c.Offsets)-1]
-	pad := []byte{0} // of any padding: it is what NumPy has
 	for i := 1; i < len(ends); i++ {
 		b := c.Data[ends[i-1]:ends[i]]
-		out = append(append(out, b...), bytes.Repeat(pad, l.size-len(b))...)
+		out = append(append(out, b...), make([]byte, width-len(b))...)
 	}
 	return out
 }

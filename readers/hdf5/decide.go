@@ -25,6 +25,7 @@ type choice struct {
 	parent, stem string
 	numbered     bool
 	why          string
+	measure      string            // of rows: a data set that has all of them
 	left         map[string]string // data sets that are no columns, and why
 }
 
@@ -162,6 +163,8 @@ func (t *tree) axis(n int64, why string) *choice {
 			c.left[o.path] = note
 		case len(o.dims) > 0 && o.dims[0] != n:
 			c.left[o.path] = fmt.Sprintf("its first dimension is %d, the samples are %d", o.dims[0], n)
+		case len(o.dims) > 0 && c.measure == "":
+			c.measure = o.path
 		}
 	}
 	return c

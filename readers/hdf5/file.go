@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ type file struct {
 
 	mu     sync.Mutex
 	arrays map[string]*array
+	dirs   map[string]int64 // groups that paths led through
 	others map[string]*file
 	raws   map[string]*os.File
 }
@@ -34,18 +36,18 @@ const (
 	itself = "."
 	// maxNested bounds files and virtual data sets that lead to others.
 	maxNested = 8
-	// maxOthers bounds the files that one file may have opened.
-	maxOthers = 4096
+	// maxOthers bounds the files that one file may have opened, as all stay open.
+	maxOthers = 512
 )
 
 // newFile takes over an open file.
-func newFile(f *os.File, size int64, path string, external bool) (*file, error) {
+func newFile(f *os.File, size int64, name string, external bool) (*file, error) {
 	h, err := h5.Open(f, size, "", h5.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return &file{os: f, h5: h, size: size, path: path, external: external,
-		arrays: map[string]*array{}, others: map[string]*file{}, raws: map[string]*os.File{}}, nil
+	return &file{os: f, h5: h, size: size, path: name, external: external,
+		arrays: map[string]*array{}, dirs: map[string]int64{}, others: map[string]*file{}, raws: map[string]*os.File{}}, nil
 }
 
 // Close closes it with all that it led to.
@@ -63,26 +65,31 @@ func (f *file) Close() error {
 func (f *file) readAt(b []byte, off int64) error { return readAt(f.os, b, off) }
 
 // array opens the data set at a path, once.
-func (f *file) array(path string) (*array, error) {
+func (f *file) array(p string) (*array, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if a := f.arrays[path]; a != nil {
+	if a := f.arrays[p]; a != nil {
 		return a, nil
 	}
-	a, err := f.open(path)
+	a, err := f.open(p)
 	if err != nil {
 		return nil, err
 	}
-	f.arrays[path] = a
+	f.arrays[p] = a
 	return a, nil
 }
 
 // open is called with mu held.
-func (f *file) open(path string) (*array, error) {
-	o, in, err := f.object(path)
+func (f *file) open(p string) (*array, error) {
+	o, in, err := f.object(p)
 	if err != nil {
 		return nil, err
 	}
+	return in.dataset(o, p)
+}
+
+// dataset makes an object an array.
+func (f *file) dataset(o *h5.Object, p string) (*array, error) {
 	if o.Kind != h5.KindDataset {
 		return nil, shardify.Mismatch("a %s, no data set", o.Kind)
 	}
@@ -90,21 +97,24 @@ func (f *file) open(path string) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newArray(in, path, d)
+	return newArray(f, p, d)
 }
 
 // object finds what a path leads to, in this file or behind external links.
-func (f *file) object(path string) (*h5.Object, *file, error) {
+func (f *file) object(p string) (*h5.Object, *file, error) {
+	if o := f.sibling(p); o != nil {
+		return o, f, nil
+	}
 	for range maxNested {
-		found, err := f.h5.Lookup(path)
+		found, err := f.h5.Lookup(p)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, shardify.Mismatch("there is no %s", path)
+			return nil, nil, shardify.Mismatch("there is no %s", p)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		if !found.External {
-			o, err := f.h5.Object(found.Addr, path)
+			o, err := f.h5.Object(found.Addr, p)
 			return o, f, err
 		}
 		if !f.external {
@@ -113,11 +123,45 @@ func (f *file) object(path string) (*h5.Object, *file, error) {
 		if f, err = f.other(found.File); err != nil {
 			return nil, nil, err
 		}
-		if path = found.Target; !strings.HasPrefix(path, "/") {
-			path = "/" + path
+		if p = found.Target; !strings.HasPrefix(p, "/") {
+			p = "/" + p
 		}
 	}
 	return nil, nil, shardify.Corrupt(-1, "external links that lead on without end")
+}
+
+// maxDirs bounds the groups that are remembered.
+const maxDirs = 1 << 16
+
+// sibling finds an object in a group that was found before: data sets of one
+// group are mostly asked for one after the other. nil leaves it to the whole path.
+func (f *file) sibling(p string) *h5.Object {
+	dir, name := path.Split(p)
+	if name == "" || name == "." || name == ".." {
+		return nil
+	}
+	addr, ok := f.dirs[dir]
+	if !ok {
+		found, err := f.h5.Lookup(cmpPath(strings.TrimSuffix(dir, "/")))
+		if err != nil || found.External || len(f.dirs) >= maxDirs {
+			return nil
+		}
+		addr = found.Addr
+		f.dirs[dir] = addr
+	}
+	g, err := f.h5.Object(addr, dir)
+	if err != nil || g.Kind != h5.KindGroup {
+		return nil
+	}
+	l, ok, err := g.Child(name)
+	if err != nil || !ok || l.Kind != h5.HardLink || l.Err != nil {
+		return nil
+	}
+	o, err := f.h5.Object(l.Addr, p)
+	if err != nil {
+		return nil
+	}
+	return o
 }
 
 // other opens another HDF5 file of the folder; called with mu held.
@@ -126,13 +170,13 @@ func (f *file) other(name string) (*file, error) {
 		return o, nil
 	}
 	if f.depth >= maxNested || len(f.others) >= maxOthers {
-		return nil, shardify.Unsupported("more than %d files inside each other", maxNested)
+		return nil, shardify.Unsupported("it refers to more than %d files, or more than %d deep", maxOthers, maxNested)
 	}
-	osf, size, path, err := f.beside(name)
+	osf, size, place, err := f.beside(name)
 	if err != nil {
 		return nil, err
 	}
-	o, err := newFile(osf, size, path, f.external)
+	o, err := newFile(osf, size, place, f.external)
 	if err != nil {
 		osf.Close()
 		return nil, shardify.Annotate(err, "", name, "")

@@ -3,7 +3,6 @@ package hdf5
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -24,8 +23,11 @@ type blob struct {
 	Objects []blobObject `json:"objects"`
 }
 
-// blobObject is a data set whose leaves are fields, one after the other; a ragged
-// leaf is two, its values and its shape.
+// shapeLeaf stands in a blob behind a leaf of numbers whose shape varies, for the
+// field that holds the shape. Texts and lists have none.
+const shapeLeaf = -1
+
+// blobObject is a data set whose leaves are fields, one after the other.
 type blobObject struct {
 	Path   string `json:"path"` // in a group that is a sample: below it
 	Leaves []int  `json:"leaves"`
@@ -91,10 +93,14 @@ func (f *factory) byAxis() error {
 		}
 		in = append(in, o)
 	}
-	f.facts.Samples = max(n, 0)
-	if n < 0 && len(in) > 0 { // nothing but single values: one sample
-		f.facts.Samples = 1
+	if n < 0 && len(in) > 0 { // nothing but single values, for each row of others
+		a, err := f.tree.file.array(f.choice.measure)
+		if err != nil {
+			return shardify.Annotate(err, "", "", f.choice.measure)
+		}
+		n = a.rows
 	}
+	f.facts.Samples = max(n, 0)
 	for _, o := range in {
 		if err := f.add(o, o.path, o.inner(), len(o.dims) == 0); err != nil {
 			return err
@@ -116,9 +122,13 @@ func (o *object) inner() []int64 {
 
 func (f *factory) byFile() error {
 	f.facts.Samples = 1
+	var sum int64
 	for i := range f.tree.objects {
 		o := &f.tree.objects[i]
-		if err := f.backed(o, 0, true); err != nil {
+		if err := f.backed(o, math.MaxInt64, &sum); err != nil {
+			if o.exact() {
+				return shardify.Annotate(err, "", "", o.path)
+			}
 			f.tree.left.add(o.path, err)
 			continue
 		}
@@ -149,6 +159,9 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 		}
 		if !foreign {
 			field.Attrs = fieldAttrs(f.tree.file.h5, obj, field.Attrs)
+			if f.tree.kind.pytables {
+				field.Attrs = withColumns(field.Attrs, frameColumns(f.tree.file, obj, o.path, w.leaf.name), &field)
+			}
 		}
 		b.Leaves = append(b.Leaves, w.index)
 		f.facts.Fields = append(f.facts.Fields, rows.Field{Field: field, Bytes: f.guess(o, &w.leaf)})
@@ -171,13 +184,9 @@ func (f *factory) guess(o *object, l *leaf) int64 {
 	return 0
 }
 
-const (
-	// slabBytes bounds what is decoded together; rows of chunks larger than that
-	// are decoded more than once.
-	slabBytes = 512 << 20
-	// smallRow is a row of chunks that readers keep when spans use parts of it.
-	smallRow = keepRow
-)
+// slabBytes bounds what is decoded together; rows of chunks larger than that are
+// decoded more than once. Tests make it small.
+var slabBytes int64 = 512 << 20
 
 // borders finds where spans may be cut without decoding a chunk twice.
 func (f *factory) borders(in []*object) error {
@@ -199,7 +208,7 @@ func (f *factory) borders(in []*object) error {
 		switch {
 		case joined <= 4<<20/perRow, unit == 1:
 			unit = joined
-		case o.rowBytes()*o.unit > smallRow && joined <= slabBytes/perRow:
+		case o.rowBytes()*o.unit > keepRow && joined <= slabBytes/perRow:
 			unit = joined
 		}
 	}
@@ -211,8 +220,9 @@ func (f *factory) borders(in []*object) error {
 		f.facts.Borders.Inside = max(rows, 1)
 		unit = f.facts.Borders.Inside
 	}
+	var sum int64
 	for _, o := range in {
-		if err := f.backed(o, max(unit, largeClaim/perRow), false); err != nil {
+		if err := f.backed(o, max(unit, smallClaim/perRow), &sum); err != nil {
 			return shardify.Annotate(err, "", "", o.path)
 		}
 	}
@@ -237,20 +247,17 @@ func compareBytes(a, b *object) int {
 	return 0
 }
 
-// backed refuses claims of memory without bytes behind them.
-func (f *factory) backed(o *object, n int64, whole bool) error {
-	if len(o.dims) == 0 || whole {
-		n = max(o.rowCount(), 1)
-	}
-	n = min(n, max(o.rowCount(), 1))
-	if o.rowBytes() == 0 || n <= largeClaim/o.rowBytes() {
+// backed refuses claims of memory without bytes behind them, of n rows or all.
+func (f *factory) backed(o *object, n int64, sum *int64) error {
+	n = min(n, o.rowCount())
+	if o.rowBytes() == 0 || n <= smallClaim/o.rowBytes() {
 		return nil
 	}
 	a, err := f.tree.file.array(o.path)
 	if err != nil {
 		return err
 	}
-	return a.backed(n)
+	return a.claim(n, sum)
 }
 
 func (o *object) rowCount() int64 {
@@ -270,109 +277,4 @@ func lcm(a, b int64) int64 {
 		return math.MaxInt64
 	}
 	return a / x * b
-}
-
-// byGroup makes fields of the members that all sample groups have.
-func (f *factory) byGroup(ctx context.Context) error {
-	g, err := f.groups()
-	if err != nil {
-		return err
-	}
-	if g == nil {
-		return nil
-	}
-	f.facts.Samples = int64(len(g.names))
-	in := make(map[int]bool, len(g.names)*len(g.members))
-	for _, first := range g.first {
-		for m := range g.members {
-			in[first+m] = true
-		}
-	}
-	for i := range f.tree.objects {
-		if !in[i] {
-			f.tree.left.note(f.tree.objects[i].path, fmt.Sprintf("not in one of the groups %s/%s*", f.choice.parent, f.choice.stem))
-		}
-	}
-	for m, name := range g.members {
-		if err := f.member(g, m, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// groups finds the sample groups of this file; nil if it has none.
-func (f *factory) groups() (*groupSet, error) {
-	for _, g := range f.tree.groupSets(f.choice.numbered) {
-		if g.parent != f.choice.parent || g.stem != f.choice.stem {
-			continue
-		}
-		if g.bad != "" {
-			return nil, shardify.Mismatch("in %s/ %s", g.parent, g.bad)
-		}
-		return g, nil
-	}
-	return nil, nil
-}
-
-// member makes fields of member m of every group.
-func (f *factory) member(g *groupSet, m int, name string) error {
-	head := &f.tree.objects[g.first[0]+m]
-	ragged, total := false, int64(0)
-	for i, first := range g.first {
-		o := &f.tree.objects[first+m]
-		if why := head.differs(o); why != "" {
-			if head.exact() {
-				return shardify.Annotate(shardify.Mismatch("%s", why), "", "", o.path)
-			}
-			f.tree.left.note(name, fmt.Sprintf("%s in %s", why, g.names[i]))
-			return nil
-		}
-		ragged = ragged || !slices.Equal(head.dims, o.dims)
-		total += o.bytes
-	}
-	before := len(f.facts.Fields)
-	if err := f.add(head, name, head.dims, false); err != nil {
-		return err
-	}
-	added := f.facts.Fields[before:]
-	if !ragged || len(added) == 0 {
-		for i := range added {
-			added[i].Bytes *= int64(len(g.names))
-		}
-		return nil
-	}
-	f.blob.Objects[len(f.blob.Objects)-1].Ragged = true
-	fields := slices.Clone(added)
-	f.facts.Fields = f.facts.Fields[:before]
-	for _, x := range fields {
-		x.Bytes = total
-		if x.Levels > 0 {
-			f.facts.Fields = append(f.facts.Fields, x)
-			continue
-		}
-		shape := shardify.Field{Name: x.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{len(x.Shape)}}
-		x.Shape, x.Levels, x.Ragged = nil, 1, true
-		f.facts.Fields = append(f.facts.Fields, x, rows.Field{Field: shape})
-	}
-	return nil
-}
-
-// differs says why two data sets cannot be one field, "" if they can.
-func (o *object) differs(p *object) string {
-	if len(o.dims) != len(p.dims) {
-		return fmt.Sprintf("rank %d, elsewhere %d", len(p.dims), len(o.dims))
-	}
-	if len(o.wanted) != len(p.wanted) {
-		return "another type"
-	}
-	for i := range o.wanted {
-		a, errA := o.wanted[i].leaf.field("x", nil)
-		b, errB := p.wanted[i].leaf.field("x", nil)
-		if o.wanted[i].index != p.wanted[i].index || o.wanted[i].leaf.name != p.wanted[i].leaf.name || (errA == nil) != (errB == nil) ||
-			a.DType != b.DType || a.Levels != b.Levels || !slices.Equal(a.Shape, b.Shape) {
-			return "another type"
-		}
-	}
-	return ""
 }

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
-	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
 // input is an open file with the places of the set's fields in it.
@@ -22,13 +20,19 @@ type input struct {
 	rules   typeRules
 	fields  []place // by field of the file
 	samples int64
-	groups  func() ([]string, error) // the sample groups, in order
+	groups  func() ([]sampleGroup, error) // in order
+}
+
+// sampleGroup is a group that is a sample.
+type sampleGroup struct {
+	name string
+	addr int64
 }
 
 // place is where a field comes from.
 type place struct {
 	object int // in the blob
-	leaf   int // of the object's leaves; of a ragged field's shape, -1
+	leaf   int // of the object's leaves, or shapeLeaf
 }
 
 // openInput implements the handles' open. The blob may come from a damaged plan.
@@ -50,48 +54,10 @@ func (s *source) openInput(ctx context.Context, osf *os.File, in *rows.Input) (*
 	for k, o := range i.blob.Objects {
 		for _, leaf := range o.Leaves {
 			i.fields = append(i.fields, place{k, leaf})
-			if o.Ragged {
-				i.fields = append(i.fields, place{k, -1})
-			}
 		}
 	}
 	i.groups = sync.OnceValues(i.listGroups)
 	return i, nil
-}
-
-// listGroups finds the sample groups again, in natural order.
-func (i *input) listGroups() ([]string, error) {
-	b := &i.blob
-	found, err := i.h5.Lookup(cmpPath(b.Parent))
-	if err != nil {
-		return nil, err
-	}
-	o, err := i.h5.Object(found.Addr, b.Parent)
-	if err != nil {
-		return nil, err
-	}
-	links, err := o.Children()
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for k := range links {
-		stem, numbered := stemOf(links[k].Name)
-		if links[k].Kind == h5.HardLink && links[k].Err == nil && (!b.Number || numbered && stem == b.Stem) {
-			names = append(names, links[k].Name)
-		}
-	}
-	if int64(len(names)) != i.samples && len(b.Objects) > 0 { // others stand among them
-		names = slices.DeleteFunc(names, func(name string) bool {
-			_, err := i.h5.Lookup(b.Parent + "/" + name + "/" + b.Objects[0].Path)
-			return err != nil
-		})
-	}
-	if int64(len(names)) != i.samples {
-		return nil, errChanged("%d sample groups, had %d", len(names), i.samples)
-	}
-	slices.SortFunc(names, natural)
-	return names, nil
 }
 
 func errChanged(format string, args ...any) error {
@@ -188,18 +154,20 @@ func (j *spanRead) read(ctx context.Context, in *rows.Input) error {
 
 type colPlace struct{ column, leaf int }
 
-// annotate turns a sample that counts in its array into one of the input.
+// annotate adds the sample, if the error knows the row, and the data set.
 func (j *spanRead) annotate(err error, object string) error {
 	var re *rowError
+	var e *shardify.Error
 	if !errors.As(err, &re) {
 		return shardify.Annotate(err, "read", "", object)
 	}
-	var e *shardify.Error
-	if !errors.As(re.err, &e) {
-		e = &shardify.Error{Sample: -1, Offset: -1, Err: re.err}
+	if !errors.As(err, &e) {
+		e = &shardify.Error{Sample: -1, Offset: -1, Err: err}
 	}
 	c := *e
-	c.Sample = re.sample
+	if c.Sample = re.row; j.in.blob.Mode == byFile {
+		c.Sample = 0
+	}
 	return shardify.Annotate(&c, "read", "", object)
 }
 
@@ -271,127 +239,4 @@ func (j *spanRead) parts(s *stretch, cols []colPlace, inner []int64) error {
 func (a *array) leavesBy(r typeRules) []leaf {
 	a.typeOnce.Do(func() { a.leaves = r.leaves(a.set.Type) })
 	return a.leaves
-}
-
-// groups reads one member of the sample groups of the span.
-func (j *spanRead) groups(ctx context.Context, o *blobObject, cols []colPlace) error {
-	names, err := j.in.groups()
-	if err != nil {
-		return err
-	}
-	fixed := make([]int, len(cols)) // bytes of one sample of a fixed column
-	for k, c := range cols {
-		col := &j.batch.Columns[c.column]
-		j.work.vary[c.column].reset()
-		if col.Levels == 0 && !(o.Ragged && c.leaf < 0) {
-			fixed[k] = col.ElemBytes()
-			col.Data = j.mem.Alloc(int(j.span.Samples()) * fixed[k])
-			j.data[c.column] = col.Data
-		}
-	}
-	for i := j.span.Lo; i < j.span.Hi; i++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		p := j.in.blob.Parent + "/" + names[i] + "/" + o.Path
-		if err := j.group(ctx, p, o, cols); err != nil {
-			e := &rowError{i, err}
-			return j.annotate(e, strings.TrimPrefix(p, "/"))
-		}
-		for k, c := range cols {
-			j.data[c.column] = j.data[c.column][fixed[k]:]
-		}
-	}
-	for _, c := range cols {
-		col := &j.batch.Columns[c.column]
-		v := &j.work.vary[c.column]
-		switch {
-		case c.leaf < 0:
-			col.Data = j.mem.Alloc(len(v.outer) * 8)
-			for i, d := range v.outer {
-				le.PutUint64(col.Data[8*i:], uint64(d))
-			}
-		case col.Levels > 0:
-			v.column(col, j.mem, 1)
-		}
-	}
-	return nil
-}
-
-// group reads one member of one sample group.
-func (j *spanRead) group(ctx context.Context, p string, o *blobObject, cols []colPlace) error {
-	j.in.mu.Lock()
-	a, err := j.in.open(p)
-	j.in.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	if err := a.usable(); err != nil {
-		return err
-	}
-	if err := a.backed(a.rows); err != nil {
-		return err
-	}
-	s := stretch{a: a, lo: 0, hi: a.rows, per: a.rows}
-	if !o.Ragged {
-		if err := j.parts(&s, cols, a.dims); err != nil {
-			return err
-		}
-		return s.read(ctx, &j.work, j.data)
-	}
-	return j.ragged(ctx, &s, cols)
-}
-
-// ragged appends values of any shape, and the shape.
-func (j *spanRead) ragged(ctx context.Context, s *stretch, cols []colPlace) error {
-	leaves := s.a.leavesBy(j.in.rules)
-	for _, c := range cols {
-		k := c.leaf
-		v := &j.work.vary[c.column]
-		if k < 0 {
-			k = j.shapeOf(c.column, cols)
-		}
-		if k < 0 || k >= len(leaves) || leaves[k].err != nil {
-			return errChanged("another type")
-		}
-		l := &leaves[k]
-		f, err := l.field("x", s.a.dims)
-		want := &j.batch.Columns[c.column]
-		switch {
-		case err != nil:
-			return err
-		case c.leaf < 0:
-			if len(want.Shape) != 1 || want.Shape[0] != len(f.Shape) {
-				return errChanged("rank %d", len(f.Shape))
-			}
-			for _, d := range f.Shape {
-				v.outer = append(v.outer, int64(d))
-			}
-			continue
-		case f.DType != want.DType || l.kind == numbers && want.Levels != 1 || l.kind != numbers && want.Levels != f.Levels:
-			return errChanged("%s %v", f.DType, f.Shape)
-		}
-		s.parts = append(s.parts, part{column: c.column, leaf: l, two: f.Levels == 2})
-		if l.kind == numbers {
-			at, size := len(v.data), f.ElemBytes()
-			v.data = slices.Grow(v.data, size)[:at+size]
-			j.data[c.column] = v.data[at:]
-			v.outer = append(v.outer, int64(len(v.data)/f.DType.Size()))
-		}
-	}
-	if len(s.parts) == 0 {
-		return nil
-	}
-	return s.read(ctx, &j.work, j.data)
-}
-
-// shapeOf is the leaf whose shape a companion column has.
-func (j *spanRead) shapeOf(column int, cols []colPlace) int {
-	name := strings.TrimSuffix(j.batch.Columns[column].Name, shardify.ShapeSuffix)
-	for _, c := range cols {
-		if c.leaf >= 0 && j.batch.Columns[c.column].Name == name {
-			return c.leaf
-		}
-	}
-	return -1
 }

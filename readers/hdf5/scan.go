@@ -44,6 +44,7 @@ type scanner struct {
 	tree   *tree
 	opts   *settings
 	want   *rows.Wanted
+	choice *choice // nil while it is made
 	rules  typeRules
 	groups map[int64]bool
 	sets   map[int64]string
@@ -55,14 +56,14 @@ const (
 )
 
 // scan lists the data sets that --object and --columns want.
-func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted) (*tree, error) {
+func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *choice) (*tree, error) {
 	t := &tree{file: f, frames: map[string]bool{}}
 	root, err := f.h5.Object(f.h5.Root, "/")
 	if err != nil {
 		return nil, err
 	}
 	t.kind = conventionOf(f, root)
-	s := &scanner{ctx: ctx, tree: t, opts: opts, want: want, groups: map[int64]bool{}, sets: map[int64]string{},
+	s := &scanner{ctx: ctx, tree: t, opts: opts, want: want, choice: c, groups: map[int64]bool{}, sets: map[int64]string{},
 		rules: typeRules{pytables: t.kind.pytables, media: opts.media, refSize: f.h5.RefSize()}}
 	s.groups[root.Addr] = true
 	if err := s.group(root, "", 0); err != nil {
@@ -210,7 +211,7 @@ func (s *scanner) dataset(f *file, o *h5.Object, p string) error {
 		if errors.Is(err, errUnwanted) {
 			return nil
 		}
-		if hit, _ := s.want.Match(names(p, "")...); hit {
+		if hit, _ := s.want.Match(s.names(p, "")...); hit {
 			s.tree.left.add(p, err)
 		}
 		return nil
@@ -230,6 +231,22 @@ func names(p, leaf string) []string {
 		return []string{n, p}
 	}
 	return []string{join(n, leaf), join(p, leaf), n, p, leaf}
+}
+
+// names adds the field's own name, which in a group that is a sample is shorter.
+func (s *scanner) names(p, leaf string) []string {
+	list := names(p, leaf)
+	if s.choice == nil || s.choice.mode != byGroup {
+		return list
+	}
+	rest, ok := strings.CutPrefix(p, s.choice.parent+"/")
+	if _, member, inside := strings.Cut(rest, "/"); ok && inside {
+		list = append(list, join(member, leaf))
+		if leaf != "" {
+			list = append(list, member)
+		}
+	}
+	return list
 }
 
 // examine parses the messages of a data set and finds the wanted leaves.
@@ -256,7 +273,7 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	var refused error
 	hits := 0
 	for i := range leaves {
-		hit, exact := s.want.Match(names(p, leaves[i].name)...)
+		hit, exact := s.want.Match(s.names(p, leaves[i].name)...)
 		if !hit {
 			continue
 		}
@@ -286,8 +303,17 @@ func (a *array) usable() error {
 		if len(d.Layout.ChunkDims) != len(a.dims) || len(a.dims) == 0 {
 			return shardify.Corrupt(-1, "chunks of rank %d for a data set of rank %d", len(d.Layout.ChunkDims), len(a.dims))
 		}
-		_, err := newPipeline(d)
-		return err
+		if _, err := newPipeline(d); err != nil {
+			return err
+		}
+	}
+	if n := a.rows * a.rowBytes; n > hugeClaim && (d.Layout.Class == h5.Chunked || d.Layout.Addr == h5.Undefined) {
+		if err := a.ready(); err != nil {
+			return err
+		}
+		if a.chunks == nil || a.chunks.decoded() < n>>10 {
+			return shardify.Unsupported("%s, of which next to nothing is stored", shardify.FormatSize(n))
+		}
 	}
 	if l := &d.Layout; l.Class == h5.Contiguous && l.Addr != h5.Undefined && len(d.External) == 0 {
 		if n := a.rows * a.rowBytes; n > a.file.size || l.Addr > a.file.size-n {

@@ -2,10 +2,7 @@ package hdf5
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -132,7 +129,7 @@ func matchPrefix(glob, p string, n int) bool {
 
 // key is what the survey depends on beside the files.
 func (s *settings) key() string {
-	return fmt.Sprintf("hdf5 1 object=%q sample=%s external=%v text=%s", s.objects, s.sample, s.external, s.media)
+	return fmt.Sprintf("hdf5 2 object=%q sample=%s external=%v text=%s", s.objects, s.sample, s.external, s.media)
 }
 
 // source implements shardify.Source.
@@ -153,6 +150,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	sv := &survey{opts: s.opts, inputs: a.Table.Len()}
+	defer sv.close()
 	if a.State == nil {
 		if err := sv.decide(ctx, a); err != nil {
 			return nil, err
@@ -168,131 +166,3 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 
 // Close implements shardify.Source.
 func (s *source) Close() error { return s.handles.Close() }
-
-// Describe implements shardify.Describer.
-func (s *source) Describe() []string {
-	var out []string
-	for in := range s.Inputs() {
-		var b blob
-		if json.Unmarshal(in.Blob, &b) == nil && b.Why != "" {
-			out = append(out, b.Why)
-		}
-		break
-	}
-	return append(out, s.Set.Describe()...)
-}
-
-// survey looks into the inputs.
-type survey struct {
-	opts   *settings
-	inputs int
-	choice *choice
-}
-
-// maxLooks bounds the inputs that are tried for what the samples are.
-const maxLooks = 64
-
-// decide finds what the samples are from the first input that tells.
-func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
-	var firstErr error
-	for i := range min(a.Table.Len(), maxLooks) {
-		c, err := s.decideBy(ctx, a, i)
-		if err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			if firstErr == nil {
-				firstErr = shardify.Annotate(err, "open", a.Table.Name(i), "")
-			}
-			continue
-		}
-		s.choice = c
-		return nil
-	}
-	if firstErr != nil {
-		return firstErr
-	}
-	return shardify.Unsupported("no HDF5 files")
-}
-
-func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int) (*choice, error) {
-	want, err := rows.NewWanted(a.Columns)
-	if err != nil {
-		return nil, err
-	}
-	f, err := s.file(a.Table.Path(i))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	t, err := scan(ctx, f, s.opts, want)
-	if err != nil {
-		return nil, err
-	}
-	if len(t.objects) == 0 {
-		return nil, t.nothing()
-	}
-	return t.choose(s.opts.sample, s.inputs)
-}
-
-// nothing says why a file has no data sets to offer.
-func (t *tree) nothing() error {
-	if t.kind.keras {
-		return shardify.Unsupported("the weights of a Keras model, which are no samples")
-	}
-	if left := t.left.all(); len(left) > 0 {
-		return shardify.Unsupported("no data sets to read: %s: %s", left[0].Name, left[0].Reason)
-	}
-	return shardify.Mismatch("there are no data sets that --object and --columns want")
-}
-
-func (s *survey) file(name string) (*file, error) {
-	osf, size, err := rows.OpenFile(name, -1)
-	if err != nil {
-		return nil, err
-	}
-	f, err := newFile(osf, size, name, s.opts.external)
-	if err != nil {
-		osf.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-// look implements rows.Format.
-func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
-	f, err := s.file(name)
-	if err != nil {
-		return foreign(name, err)
-	}
-	defer f.Close()
-	t, err := scan(ctx, f, s.opts, want)
-	if err != nil {
-		return nil, err
-	}
-	if t.kind.keras {
-		return nil, shardify.Unsupported("the weights of a Keras model, which are no samples")
-	}
-	return t.facts(ctx, s.choice, s.opts)
-}
-
-// foreign leaves a file out that is no HDF5 and is not named so.
-func foreign(name string, err error) (*rows.Facts, error) {
-	if !errors.Is(err, shardify.ErrCorrupt) || slices.Contains(extensions, strings.ToLower(path.Ext(name))) {
-		return nil, err
-	}
-	head := make([]byte, len(signature))
-	f, e := os.Open(name)
-	if e != nil {
-		return nil, e
-	}
-	defer f.Close()
-	for off := int64(0); ; off = max(512, 2*off) {
-		if _, e := f.ReadAt(head, off); e != nil {
-			return &rows.Facts{Foreign: "no HDF5 file"}, nil
-		}
-		if string(head) == signature {
-			return nil, err
-		}
-	}
-}

@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -332,6 +333,23 @@ func TestOtherFilesOnlyOnRequestAndBelowTheFolder(t *testing.T) {
 	}
 }
 
+// TestSizesWithoutBytesAreNotBelieved opens data sets that claim what no file
+// could hold, and stores nothing.
+func TestSizesWithoutBytesAreNotBelieved(t *testing.T) {
+	for _, name := range []string{"rows", "huge", "row", "chunk"} {
+		if s, err := load([]string{"claims.h5"}, []string{name}, shardify.Options{"sample": "axis"}); !errors.Is(err, shardify.ErrUnsupported) {
+			t.Errorf("%s: %v %v", name, s, err)
+		}
+	}
+	s := mustLoad(t, []string{"claims.h5"}, []string{"few"}, nil)
+	if v := values(s.cols["few"]); !slices.Equal(v, []float64{3, 3, 3, 3}) {
+		t.Errorf("few: %v", v)
+	}
+	if g := mustLoad(t, []string{"claims_groups.h5"}, nil, nil); g.samples != 2 || g.left["x"] == "" || g.cols["y"] == nil {
+		t.Errorf("groups: %d samples of %q, left out %v", g.samples, g.order, g.left)
+	}
+}
+
 func TestSniff(t *testing.T) {
 	for _, c := range []struct {
 		head, name string
@@ -381,6 +399,102 @@ func TestConformance(t *testing.T) {
 				return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(c.files...), Columns: columns, State: state, Options: c.options, Jobs: 3})
 			})
 		})
+	}
+}
+
+// TestChunksLargerThanWhatIsKept cuts spans inside chunks, which are then decoded
+// again for each.
+func TestChunksLargerThanWhatIsKept(t *testing.T) {
+	want := mustLoad(t, []string{"rows_a.h5"}, nil, nil)
+	for _, c := range []struct{ keep, slab int64 }{{0, 512 << 20}, {0, 100}, {60, 300}, {1 << 20, 1}} {
+		func() {
+			oldKeep, oldSlab := keepRow, slabBytes
+			defer func() { keepRow, slabBytes = oldKeep, oldSlab }()
+			keepRow, slabBytes = c.keep, c.slab
+			got := mustLoad(t, []string{"rows_a.h5"}, nil, nil)
+			for name, col := range want.cols {
+				if !bytes.Equal(col.Data, got.cols[name].Data) {
+					t.Errorf("keep %d slab %d: %s differs", c.keep, c.slab, name)
+				}
+			}
+		}()
+	}
+}
+
+// TestEachChunkIsReadOnce reads two data sets whose chunks do not end together.
+func TestEachChunkIsReadOnce(t *testing.T) {
+	for _, name := range []string{"rows_a.h5", "calo.hdf5"} {
+		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		r, _ := src.Reader(0)
+		r.(*reader).work.decoded = map[*chunks]int{}
+		for _, sp := range readertest.Spans(t, src, 1) {
+			mem, _ := shardify.NewPool(1<<30).Grant(context.Background(), sp.Bytes)
+			if _, err := r.Read(context.Background(), sp, mem); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for c, n := range r.(*reader).work.decoded {
+			if n != c.table.Stored() && len(c.a.set.Filters) > 0 {
+				t.Errorf("%s %s: %d chunks are decoded %d times in all", name, c.a.path, c.table.Stored(), n)
+			}
+		}
+	}
+}
+
+func TestTextThatIsNotUTF8(t *testing.T) {
+	files := []string{"latin1.h5"}
+	_, err := load(files, nil, nil)
+	var e *shardify.Error
+	if !errors.As(err, &e) || e.Sample != 2 || e.Object == "" || !strings.Contains(err.Error(), "--text bytes") {
+		t.Errorf("latin-1 as text: %v", err)
+	}
+	s := mustLoad(t, files, nil, shardify.Options{"text": "bytes"})
+	if c := s.cols["name"]; c.Media != "bin" || textsOf(c)[2] != "M\xfcller" {
+		t.Errorf("as bytes: %s %q", c.Media, textsOf(c))
+	}
+}
+
+func TestColumnsDoNotChangeWhatASampleIs(t *testing.T) {
+	for _, c := range []struct {
+		file    string
+		columns []string
+		samples int64
+	}{
+		{"rows_a.h5", []string{"group/constant"}, 23},
+		{"cosmo_0.hdf5", []string{"unitPar"}, 1},
+		{"netcdf.nc", []string{"lat"}, 3}, // it has no place beside the others
+		{"groups.h5", []string{"goal"}, 12},
+		{"groups.h5", []string{"obs/*"}, 12},
+	} {
+		if s := mustLoad(t, []string{c.file}, c.columns, nil); s.samples != c.samples {
+			t.Errorf("%s %v: %d samples, want %d", c.file, c.columns, s.samples, c.samples)
+		}
+	}
+	if _, err := load([]string{"netcdf.nc"}, []string{"t2m", "lat"}, nil); !errors.Is(err, shardify.ErrSchema) {
+		t.Errorf("two lengths asked for by name: %v", err)
+	}
+}
+
+func TestNaturalOrder(t *testing.T) {
+	list := []string{"demo_10", "b", "demo_9", "demo_1", "demo_01", "a10", "a9b", "a9"}
+	slices.SortFunc(list, natural)
+	if want := []string{"a9", "a9b", "a10", "b", "demo_01", "demo_1", "demo_9", "demo_10"}; !slices.Equal(list, want) {
+		t.Errorf("%q", list)
+	}
+}
+
+func TestPickledNamesAreNeverExecuted(t *testing.T) {
+	if got := pickledTexts("(lp0\nVa\np1\naVb c\np2\na."); !slices.Equal(got, []string{"a", "b c"}) {
+		t.Errorf("%q", got)
+	}
+	for _, s := range []string{"", "(lp0\n", "(lp0\nVa\np1\na", "cos\nsystem\n(S'x'\ntR.", "(lp0\nV\\u00e9\np1\na.", "(lp0\nI1\na.", "(lp0\ncos\nsystem\np1\na."} {
+		if got := pickledTexts(s); got != nil {
+			t.Errorf("%q gives %q", s, got)
+		}
 	}
 }
 

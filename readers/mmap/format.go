@@ -3,8 +3,9 @@
 // count through all shards of the data set.
 //
 // What it relies on is checked: the manifest, every shard's header against the
-// manifest's digest, and offsets. The CRC-32C of a tensor needs the whole tensor
-// and is left to verify.
+// manifest's digest, and offsets. The CRC-32Cs of what is read of a tensor are
+// handed on as Proofs, which join where all of it is read; of a part (--range,
+// --limit) only verify can tell.
 package mmap
 
 import (

@@ -211,6 +211,68 @@ func TestDamageThatStructureShowsIsCorrupt(t *testing.T) {
 	}
 }
 
+// TestDamageInDataIsProven: a flipped bit anywhere in the data of a shard is an
+// error of structure, or the proofs do not join to the stored sums.
+func TestDamageInDataIsProven(t *testing.T) {
+	dir, m := dataSet(t, everything(), 7, 7)
+	name := filepath.Join(dir, m.Shards[0].Name)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := index.ParseShard(bytes.NewReader(whole), int64(len(whole)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	proven := 0
+	for at := head.HeaderBytes; at < int64(len(whole)); at += 1 + (int64(len(whole))-head.HeaderBytes)/251 {
+		b := bytes.Clone(whole)
+		b[at] ^= 1 << (at % 8)
+		os.WriteFile(name, b, 0o666)
+		proofs, err := proofsOf(src)
+		if err == nil {
+			err = readertest.JoinProofs(proofs)
+			proven++
+		}
+		if !errors.Is(err, shardify.ErrCorrupt) {
+			t.Fatalf("byte %d changed: %v", at, err)
+		}
+	}
+	if proven == 0 {
+		t.Error("structure alone showed all damage")
+	}
+}
+
+func proofsOf(src shardify.Source) (all []shardify.Proof, err error) {
+	r, err := src.Reader(0)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	pool := shardify.NewPool(1 << 20)
+	for sp, err := range src.Spans(context.Background(), 300) {
+		if err != nil {
+			return nil, err
+		}
+		mem, err := pool.Grant(context.Background(), sp.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		b, err := r.Read(context.Background(), sp, mem)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, b.Proofs...)
+		mem.Release()
+	}
+	return all, nil
+}
+
 // Whatever a shard's bytes are, reading ends with values or an error.
 func TestMutatedShardsNeverPanic(t *testing.T) {
 	s := everything()

@@ -19,6 +19,8 @@ type reader struct {
 	file  *os.File
 	head  *index.MmapShard
 	lists []list // by tensor: offsets read for the present span
+	batch *shardify.Batch
+	final bool // the span ends the shard
 }
 
 // list is offsets of a span, and which items of the shard they select.
@@ -94,6 +96,7 @@ func (r *reader) check(f *os.File, want *shard) (*index.MmapShard, error) {
 func (r *reader) read(ctx context.Context, s shardify.Span, lo, hi int64, mem *shardify.Arena) (*shardify.Batch, error) {
 	clear(r.lists)
 	b := mem.Batch(len(r.src.wanted))
+	r.batch, r.final = b, hi == r.head.Samples
 	b.Samples, b.First = int(hi-lo), shardify.ID{Input: s.Input, Sample: s.Lo}
 	for _, i := range r.src.wanted {
 		if err := ctx.Err(); err != nil {
@@ -151,6 +154,11 @@ func (r *reader) offsets(c *shardify.Column, tensor int, total, lo, hi int64, me
 		if err != nil {
 			return 0, 0, err
 		}
+		end := hi // the span that follows begins with entry hi
+		if r.final {
+			end++
+		}
+		r.prove(tensor, lo, b[:(end-lo)*8])
 		o := shardify.View[int64](b)
 		if at := badOffset(o, total, lo == 0, hi+1 == r.head.Counts[tensor]); at >= 0 {
 			return 0, 0, shardify.Corrupt(r.head.Places[tensor].Lo+(lo+int64(at))*8,
@@ -185,8 +193,12 @@ func badOffset(o []int64, total int64, first, last bool) int {
 // rows is bytes, with booleans checked.
 func (r *reader) rows(tensor int, lo, hi int64, mem *shardify.Arena) ([]byte, error) {
 	b, err := r.bytes(tensor, lo, hi, mem)
-	if err != nil || r.head.Tensors[tensor].DType != shardify.Bool {
-		return b, err
+	if err != nil {
+		return nil, err
+	}
+	r.prove(tensor, lo, b)
+	if r.head.Tensors[tensor].DType != shardify.Bool {
+		return b, nil
 	}
 	for i, v := range b {
 		if v > 1 {
@@ -194,6 +206,19 @@ func (r *reader) rows(tensor int, lo, hi int64, mem *shardify.Arena) ([]byte, er
 		}
 	}
 	return b, nil
+}
+
+// prove hands on the CRC-32C of what was read of a tensor from step lo on.
+func (r *reader) prove(tensor int, lo int64, b []byte) {
+	object, ok := r.src.object(r.input, r.shard, tensor)
+	if !ok || len(b) == 0 {
+		return
+	}
+	t, from := &r.head.Places[tensor], lo*r.head.Tensors[tensor].Row
+	r.batch.Proofs = append(r.batch.Proofs, shardify.Proof{
+		Input: uint32(r.input), Object: object, Lo: from, Hi: from + int64(len(b)), Sum: index.CRC32C(0, b),
+		Total: t.Hi - t.Lo, Want: r.head.CRC32C[tensor], Castagnoli: true,
+	})
 }
 
 // bytes reads steps [lo, hi) of a tensor's first dimension. The header was

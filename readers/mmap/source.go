@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/shardify/shardify"
@@ -129,6 +130,21 @@ func (s *source) sampleBytes(fields []shardify.Field, offsets bool) (n int64) {
 func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }
 
 func (s *source) State() ([]byte, error) { return json.Marshal(&s.survey) }
+
+// object numbers the tensors of an input, shard by shard.
+func (s *source) object(input, shard, tensor int) (uint32, bool) {
+	n := int64(shard)*int64(len(s.layout.Tensors)) + int64(tensor)
+	return uint32(n), n <= math.MaxUint32
+}
+
+// ObjectName is the shard and tensor of a proof.
+func (s *source) ObjectName(input, object uint32) string {
+	n := uint32(len(s.layout.Tensors))
+	if int(input) >= len(s.Inputs) || int(object/n) >= len(s.Inputs[input]) {
+		return ""
+	}
+	return s.Inputs[input][object/n].Name + " tensor " + s.layout.Tensors[object%n].Name
+}
 
 func (s *source) Close() error { return nil }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"slices"
 	"testing"
@@ -130,7 +131,11 @@ func joinObject(parts []shardify.Proof) error {
 		if p.Lo != at || p.Hi <= p.Lo || p.Total != parts[0].Total || p.Want != parts[0].Want {
 			return fmt.Errorf("part %+v does not follow byte %d", p, at)
 		}
-		sum = joinCRC(sum, p.Sum, p.Hi-p.Lo)
+		poly := uint32(crc32.IEEE)
+		if p.Castagnoli {
+			poly = crc32.Castagnoli
+		}
+		sum = joinCRC(poly, sum, p.Sum, p.Hi-p.Lo)
 		at = p.Hi
 	}
 	if at != parts[0].Total || sum != parts[0].Want {
@@ -141,24 +146,24 @@ func joinObject(parts []shardify.Proof) error {
 
 // joinCRC is the CRC-32 of two neighbours, given theirs and the length of the
 // second: a is multiplied by x^(8n) modulo the polynomial.
-func joinCRC(a, b uint32, n int64) uint32 {
+func joinCRC(poly, a, b uint32, n int64) uint32 {
 	power := uint32(0x00800000) // x^8, bits reversed
 	for ; n > 0; n >>= 1 {
 		if n&1 != 0 {
-			a = mulCRC(power, a)
+			a = mulCRC(poly, power, a)
 		}
-		power = mulCRC(power, power)
+		power = mulCRC(poly, power, power)
 	}
 	return a ^ b
 }
 
-func mulCRC(a, b uint32) (p uint32) {
+func mulCRC(poly, a, b uint32) (p uint32) {
 	for bit := uint32(1) << 31; bit != 0; bit >>= 1 {
 		if a&bit != 0 {
 			p ^= b
 		}
 		if b&1 != 0 {
-			b = b>>1 ^ 0xedb88320
+			b = b>>1 ^ poly
 		} else {
 			b >>= 1
 		}

@@ -16,7 +16,7 @@ func BenchmarkRead(b *testing.B) {
 	if name == "" {
 		b.Skip("SHARDIFY_BENCH_ROOT names no file")
 	}
-	file, object := SplitObject(name)
+	file, object := splitObject(name)
 	for b.Loop() {
 		src, err := openFiles(shardify.Options{"object": object}, nil, file)
 		if err != nil {
@@ -33,7 +33,7 @@ func BenchmarkOpen(b *testing.B) {
 	if name == "" {
 		name = testdata("events-0.root:Events")
 	}
-	file, object := SplitObject(name)
+	file, object := splitObject(name)
 	for b.Loop() {
 		src, err := openFiles(shardify.Options{"object": object}, nil, file)
 		if err != nil {

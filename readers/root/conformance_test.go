@@ -20,6 +20,7 @@ func TestConformance(t *testing.T) {
 		{"ntuples", func() []string { return []string{testdata("ntuple-0.root"), testdata("ntuple-1.root")} }, nil},
 		{"friends", func() []string { return []string{testdata("events-0.root"), testdata("events-1.root")} },
 			shardify.Options{"object": "Events", "friend": testdata("friend-0.root")}},
+		{"baskets out of order", func() []string { return []string{testdata("order.root")} }, nil},
 		// Baskets of every branch end elsewhere, and some have no offsets.
 		{"generated offsets", func() []string { return []string{corpus("ttree/uproot-small-dy-nooffsets.root")} }, nil},
 		{"strings", func() []string { return []string{corpus("ttree/uproot-foriter2.root")} }, nil},

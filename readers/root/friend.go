@@ -22,15 +22,15 @@ func parseFriends(text string) []friend {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}
-		file, object := SplitObject(part)
+		file, object := splitObject(part)
 		all = append(all, friend{file, object})
 	}
 	return all
 }
 
-// SplitObject takes "file.root:dir/Events" apart. Without a colon, or where a file
+// splitObject takes "file.root:dir/Events" apart. Without a colon, or where a file
 // has that name, all of it is the file.
-func SplitObject(input string) (file, object string) {
+func splitObject(input string) (file, object string) {
 	i := strings.LastIndexByte(input, ':')
 	if i < 0 || strings.Contains(input[i:], "//") {
 		return input, ""

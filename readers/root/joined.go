@@ -150,8 +150,22 @@ func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []shardi
 	refuse := func(name, reason string) error {
 		return &shardify.Error{Op: "open", Field: name, Sample: -1, Offset: -1, Err: fmt.Errorf("%s: %w", reason, shardify.ErrUnsupported)}
 	}
+	j.wanted = j.wanted[:0]
+	names := make(map[string]bool, len(j.list))
+	for i := range j.list {
+		names[j.list[i].Name] = true
+	}
+	ways := func(name string, aliases []string) []string {
+		all := append(make([]string, 0, 4), name)
+		for _, a := range aliases {
+			if !names[a] { // else it means that field
+				all = append(all, a)
+			}
+		}
+		return all
+	}
 	for _, c := range j.cannot {
-		hit, exact := want.Match(append([]string{c.name}, c.aliases...)...)
+		hit, exact := want.Match(ways(c.name, c.aliases)...)
 		if exact {
 			return nil, refuse(c.name, c.reason)
 		}
@@ -159,20 +173,9 @@ func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []shardi
 			left = append(left, shardify.Leftover{Name: c.name, Reason: c.reason})
 		}
 	}
-	j.wanted = j.wanted[:0]
-	names := make(map[string]bool, len(j.list))
-	for i := range j.list {
-		names[j.list[i].Name] = true
-	}
 	for i := range j.list {
 		f := &j.list[i]
-		ways := append(make([]string, 0, 4), f.Name)
-		for _, a := range f.aliases {
-			if !names[a] { // it means another field
-				ways = append(ways, a)
-			}
-		}
-		hit, exact := want.Match(ways...)
+		hit, exact := want.Match(ways(f.Name, f.aliases)...)
 		if !hit {
 			continue
 		}
@@ -253,8 +256,8 @@ func expand(b rows.Borders, n int64) []int64 {
 	return at
 }
 
-// readers makes what reads an input's fields: for each table one reader, and which
-// columns of the batch it fills.
+// joinedReader reads an input's fields: for each table one reader, and which columns
+// of the batch it fills.
 type joinedReader struct {
 	j       *joined
 	readers []tableReader

@@ -30,6 +30,9 @@ func newNtuple(n *rntuple.Ntuple, path string) *ntuple {
 	return x
 }
 
+// sampled is how many clusters are looked at for the sizes of fields.
+const sampled = 16
+
 // estimate finds out how large each jagged field is.
 func (x *ntuple) estimate() {
 	for i := range x.list {
@@ -39,8 +42,14 @@ func (x *ntuple) estimate() {
 			continue
 		}
 		s := x.n.Select([]int{i})
-		for c := range x.n.Clusters {
+		step := len(x.n.Clusters)/sampled + 1
+		entries := int64(0)
+		for c := 0; c < len(x.n.Clusters); c += step {
 			f.bytes += s.Bytes(c)
+			entries += x.n.Clusters[c].Entries
+		}
+		if step > 1 && entries > 0 {
+			f.bytes = int64(float64(f.bytes) / float64(entries) * float64(x.n.Entries))
 		}
 	}
 }
@@ -55,22 +64,16 @@ func (x *ntuple) try([]int) map[int]string { return nil }
 // borders are the clusters' ends. A cluster may be cut inside: pages are small.
 func (x *ntuple) borders(want []int) rows.Borders {
 	var at []int64
-	largest := int64(1)
 	for _, c := range x.n.Clusters {
 		if c.FirstEntry > 0 && c.FirstEntry < x.n.Entries {
 			at = append(at, c.FirstEntry)
 		}
-		largest = max(largest, c.Entries)
 	}
 	b := rows.Borders{At: inner(at, x.n.Entries)}
 	if len(b.At) == 0 {
 		b = rows.Borders{Every: max(x.n.Entries, 1)}
 	}
-	perEntry := 0.0
-	for _, i := range want {
-		perEntry += float64(x.list[i].bytes) / float64(max(x.n.Entries, 1))
-	}
-	b.Inside = int64(min(max(insideBytes/max(perEntry, 1e-9), 1), 1<<31))
+	b.Inside = x.n.Select(want).Inside(insideBytes)
 	return b
 }
 
@@ -81,9 +84,9 @@ func (x *ntuple) describe() []string {
 	}
 	v := x.n.Version
 	return []string{
-		fmt.Sprintf("%s: RNTuple %d.%d.%d.%d by %s with %d entries, %d fields, %d columns of %s", x.at, v[0], v[1], v[2], v[3], x.n.Writer,
-			x.n.Entries, len(x.n.Fields), len(x.n.Columns), shardify.FormatSize(stored)),
-		fmt.Sprintf("%s: %d clusters", x.at, len(x.n.Clusters)),
+		fmt.Sprintf("%s: RNTuple %d.%d.%d.%d by %s with %s, %s, %s of %s", x.at, v[0], v[1], v[2], v[3], x.n.Writer,
+			many(x.n.Entries, "entry", "entries"), many(len(x.n.Fields), "field", "fields"), many(len(x.n.Columns), "column", "columns"), shardify.FormatSize(stored)),
+		fmt.Sprintf("%s: %s", x.at, many(len(x.n.Clusters), "cluster", "clusters")),
 	}
 }
 

@@ -55,7 +55,7 @@ type leftOut struct {
 
 // openTable finds a table in a file. An empty path is the only one there.
 func openTable(f *rfile.File, r io.ReaderAt, path string) (table, error) {
-	o, err := find(f, path)
+	o, err := find(f, r, path)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func readTable(f *rfile.File, r io.ReaderAt, o rfile.Object) (table, error) {
 }
 
 // find returns the object of a path, or the only table.
-func find(f *rfile.File, path string) (rfile.Object, error) {
+func find(f *rfile.File, r io.ReaderAt, path string) (rfile.Object, error) {
 	if path != "" {
 		return f.Lookup(path)
 	}
@@ -102,32 +102,29 @@ func find(f *rfile.File, path string) (rfile.Object, error) {
 		}
 		return rfile.Object{}, shardify.Annotate(shardify.Mismatch("no tree in it"), "open", f.Name(), "")
 	}
-	return rfile.Object{}, shardify.Annotate(shardify.Mismatch("several trees: %s; choose one with --object", listing(f, all)), "open", f.Name(), "")
+	return rfile.Object{}, shardify.Annotate(shardify.Mismatch("several trees: %s; choose one with --object", listing(f, r, all)), "open", f.Name(), "")
 }
 
 // listed is how many trees an error names.
 const listed = 12
 
 // listing names trees with their entries.
-func listing(f *rfile.File, all []rfile.Object) string {
+func listing(f *rfile.File, r io.ReaderAt, all []rfile.Object) string {
 	var names []string
 	for i, o := range all {
 		if i == listed {
 			names = append(names, fmt.Sprintf("and %d more", len(all)-i))
 			break
 		}
-		names = append(names, o.Path+entriesOf(f, o))
+		names = append(names, o.Path+entriesOf(f, r, o))
 	}
 	return strings.Join(names, ", ")
 }
 
-func entriesOf(f *rfile.File, o rfile.Object) string {
-	if !rfile.IsTree(o.Key.Class) {
-		return " (RNTuple)"
-	}
-	t, err := ttree.Read(f, o)
+func entriesOf(f *rfile.File, r io.ReaderAt, o rfile.Object) string {
+	t, err := readTable(f, r, o)
 	if err != nil {
-		return " (damaged)"
+		return " (" + reasonOf(err) + ")"
 	}
-	return fmt.Sprintf(" (%d entries)", t.Entries)
+	return " (" + many(t.entries(), "entry", "entries") + ")"
 }

@@ -22,14 +22,15 @@ var Format = shardify.SourceFormat{
 	Sniff:   sniff,
 	Options: options,
 	Open:    open,
+	Outline: outline,
 }
 
 var options = []shardify.Option{
 	{Name: "object", Kind: shardify.KindString, Help: "path of the tree in the files, such as Events or dir/tree;2; needed if there are several"},
 	{Name: "friend", Kind: shardify.KindString,
 		Help: "trees with further columns of the same entries: FILE, FILE:TREE or :TREE, separated by commas; {} in FILE is the input's name"},
-	{Name: "text", Kind: shardify.KindEnum, Default: "utf-8", Values: []string{"utf-8", "bytes"},
-		Help: "what strings are: text, which is checked, or bytes"},
+	{Name: "text", Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
+		Help: "strings are text, which must be UTF-8, or any bytes"},
 	rows.Option,
 }
 

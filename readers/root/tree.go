@@ -1,8 +1,10 @@
 package root
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -122,19 +124,26 @@ func (x *tree) try(want []int) map[int]string {
 	return bad
 }
 
-// insideBytes is how much of a tree without common borders is read at a time: so
-// much that few baskets are read twice.
+// insideBytes is how much is read at a time where there are no common borders.
 const insideBytes = 16 << 20
 
-// borders are the entries at which a basket begins in every wanted branch.
+// borders are the entries at which a basket begins in every wanted branch. A few
+// small branches that have other borders do not count: what is decoded twice for
+// them is less than what smaller pieces save.
 func (x *tree) borders(want []int) rows.Borders {
-	tables := x.basketTables(want)
+	tables, total := x.basketTables(want)
 	if len(tables) == 0 || x.t.Entries == 0 {
 		return rows.Borders{Every: 1}
 	}
-	common := tables[0]
+	slices.SortStableFunc(tables, func(a, b basketTable) int { return cmp.Compare(b.bytes, a.bytes) })
+	common, ignored := tables[0].first, int64(0)
 	for _, t := range tables[1:] {
-		common = intersect(common, t)
+		both := intersect(common, t.first)
+		if len(both) < len(common)/2 && ignored+t.bytes < total/10 {
+			ignored += t.bytes
+			continue
+		}
+		common = both
 	}
 	b := rows.Borders{At: inner(common, x.t.Entries), Inside: x.inside(want)}
 	if len(b.At) == 0 {
@@ -144,39 +153,34 @@ func (x *tree) borders(want []int) rows.Borders {
 	return b
 }
 
-// basketTables lists the first entries of the baskets of the branches that are
-// read, each list once.
-func (x *tree) basketTables(want []int) [][]int64 {
-	var tables [][]int64
+// basketTable is where the baskets of some branches begin, and their bytes.
+type basketTable struct {
+	first []int64
+	bytes int64
+}
+
+// basketTables lists the tables of the branches that are read, equal ones in a row
+// as one.
+func (x *tree) basketTables(want []int) (tables []basketTable, total int64) {
 	seen := map[*ttree.Reading]bool{}
 	use := func(r *ttree.Reading) {
 		if r == nil || seen[r] {
 			return
 		}
 		seen[r] = true
-		first := r.Branch.Baskets.First
-		if len(tables) > 0 && equal(tables[len(tables)-1], first) {
+		t := basketTable{r.Branch.Baskets.First, max(r.Branch.TotBytes, 1)}
+		total += t.bytes
+		if n := len(tables); n > 0 && slices.Equal(tables[n-1].first, t.first) {
+			tables[n-1].bytes += t.bytes
 			return
 		}
-		tables = append(tables, first)
+		tables = append(tables, t)
 	}
 	for _, i := range want {
 		use(x.columns[i].reading)
 		use(x.columns[i].reading.Counts)
 	}
-	return tables
-}
-
-func equal(a, b []int64) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
+	return tables, total
 }
 
 // intersect returns what stands in both ascending lists.
@@ -209,38 +213,37 @@ func inner(list []int64, end int64) []int64 {
 	return out
 }
 
-// inside is how many entries are read at a time between far borders.
+// inside is how many entries are read at a time between far borders: so many that
+// the baskets at both ends, which are decoded twice, are at most half of it.
 func (x *tree) inside(want []int) int64 {
-	perEntry := 0.0
+	perEntry, baskets := 0.0, 0.0
+	seen := map[*ttree.Reading]bool{}
 	for _, i := range want {
 		f := &x.list[i]
+		bytes := float64(f.bytes)
 		if f.Levels == 0 {
-			perEntry += float64(f.ElemBytes())
-		} else {
-			perEntry += float64(f.bytes) / float64(x.t.Entries)
+			bytes = float64(f.ElemBytes()) * float64(x.t.Entries)
+		}
+		perEntry += bytes / float64(x.t.Entries)
+		if r := x.columns[i].reading; !seen[r] {
+			seen[r] = true
+			baskets += float64(max(r.Branch.TotBytes, 0)) / float64(max(r.Branch.Baskets.Len(), 1))
 		}
 	}
-	return int64(min(max(insideBytes/max(perEntry, 1e-9), 1), math.MaxInt32))
+	return int64(min(max(max(insideBytes, 2*baskets)/max(perEntry, 1e-9), 1), math.MaxInt32))
 }
 
 func (x *tree) describe() []string {
 	t := x.t
-	lines := []string{fmt.Sprintf("%s: %s with %d entries, %d branches, %s compressed to %s", t.Path, t.Class, t.Entries, len(t.All),
+	lines := []string{fmt.Sprintf("%s: %s with %s, %s, %s compressed to %s", t.Path, t.Class, many(t.Entries, "entry", "entries"), many(len(t.All), "branch", "branches"),
 		shardify.FormatSize(t.TotBytes), shardify.FormatSize(t.ZipBytes))}
-	how := map[int]int{}
-	most, baskets := 0, 0
+	baskets := 0
 	for _, b := range t.All {
-		if b.Baskets.Len() > 0 {
-			how[b.Compress/100]++
-			if how[b.Compress/100] > how[most] {
-				most = b.Compress / 100
-			}
-			baskets += b.Baskets.Len()
-		}
+		baskets += b.Baskets.Len()
 	}
-	lines = append(lines, fmt.Sprintf("%s: %d baskets, compression %s", t.Path, baskets, algorithm(most)))
+	lines = append(lines, fmt.Sprintf("%s: %s, compression %s", t.Path, many(baskets, "basket", "baskets"), algorithm(x.f.Compress/100)))
 	if n := len(x.borders(x.all()).At); n > 0 {
-		lines = append(lines, fmt.Sprintf("%s: %d clusters, at whose ends all branches are cut", t.Path, n+1))
+		lines = append(lines, fmt.Sprintf("%s: %s, at whose ends the branches are cut", t.Path, many(n+1, "cluster", "clusters")))
 	}
 	for _, f := range t.Friends {
 		lines = append(lines, fmt.Sprintf("%s: friend tree %s %s is named in it, and joined only with --friend", t.Path, f.Tree, f.File))
@@ -261,4 +264,12 @@ func algorithm(n int) string {
 		return names[n]
 	}
 	return fmt.Sprintf("algorithm %d", n)
+}
+
+// many writes a count with its noun.
+func many[T int | int64](n T, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }

@@ -1,6 +1,7 @@
 package root
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -25,6 +26,7 @@ type treeReader struct {
 	wanted   []*branchReader
 	counters []*branchReader // those that count the elements of wanted ones
 	queue    []request
+	apart    []*branchReader
 	chunk    []byte
 	payload  []byte
 	kept     int64 // bytes of baskets kept
@@ -154,30 +156,23 @@ func (b *branchReader) ratio() float64 {
 	return sum / one
 }
 
-// run reads the baskets of some branches, in the order of the file.
+// run reads the baskets of some branches, in the order of the file. A branch whose
+// baskets stand in another order there than their entries is read apart.
 func (t *treeReader) run(ctx context.Context, branches []*branchReader) error {
 	t.queue = t.queue[:0]
+	t.apart = t.apart[:0]
 	for _, b := range branches {
+		have := len(t.queue)
 		if !t.enqueue(b) {
-			return t.inOrder(ctx, branches)
+			t.queue = t.queue[:have]
+			t.apart = append(t.apart, b)
 		}
 	}
-	slices.SortStableFunc(t.queue, func(a, b request) int {
-		switch {
-		case a.off < b.off:
-			return -1
-		case a.off > b.off:
-			return 1
-		}
-		return 0
-	})
-	return t.drain(ctx)
-}
-
-// inOrder reads branch by branch: baskets of some stand in another order in the
-// file than their entries.
-func (t *treeReader) inOrder(ctx context.Context, branches []*branchReader) error {
-	for _, b := range branches {
+	slices.SortStableFunc(t.queue, func(a, b request) int { return cmp.Compare(a.off, b.off) })
+	if err := t.drain(ctx); err != nil {
+		return err
+	}
+	for _, b := range t.apart {
 		t.queue = t.queue[:0]
 		t.enqueue(b)
 		if err := t.drain(ctx); err != nil {
@@ -210,6 +205,12 @@ func (t *treeReader) enqueue(b *branchReader) (ordered bool) {
 
 // drain reads and decodes the queue, neighbours in one piece.
 func (t *treeReader) drain(ctx context.Context) error {
+	size := t.x.f.Size()
+	for i := range t.queue {
+		if q := &t.queue[i]; q.bytes < 0 || q.bytes > 0 && (q.off < 0 || q.off > size-int64(q.bytes)) {
+			return t.located(shardify.Corrupt(q.off, "basket %d of %d bytes, the file has %d", q.basket, q.bytes, size), *q)
+		}
+	}
 	for i := 0; i < len(t.queue); {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -242,7 +243,7 @@ func (t *treeReader) next(i int) (lo, hi int64, k int) {
 		case q.bytes == 0:
 		case hi == 0:
 			lo, hi = q.off, end
-		case q.off-hi > mergeGap || max(hi, end)-lo > chunkBytes:
+		case q.off < lo || q.off-hi > mergeGap || max(hi, end)-lo > chunkBytes:
 			return lo, hi, k
 		default:
 			hi = max(hi, end)
@@ -286,7 +287,7 @@ func (t *treeReader) decode(q *request, rec []byte) error {
 	t.forget(b)
 	basket, err := b.r.Branch.Decode(q.basket, rec, t.payload)
 	if err != nil {
-		return err
+		return inFile(err, q)
 	}
 	t.payload = basket.Buf
 	if err := b.d.Basket(&basket); err != nil {
@@ -296,6 +297,18 @@ func (t *treeReader) decode(q *request, rec []byte) error {
 		t.keep(b, q.basket, basket)
 	}
 	return nil
+}
+
+// inFile makes the offset in an error that of the basket in the file: its bytes are
+// compressed, so that no other is of use.
+func inFile(err error, q *request) error {
+	e, ok := err.(*shardify.Error)
+	if !ok || q.bytes == 0 {
+		return err
+	}
+	c := *e
+	c.Offset = q.off
+	return &c
 }
 
 // keep holds a basket that reaches beyond the span, if its memory is its own.

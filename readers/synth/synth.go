@@ -42,7 +42,7 @@ var Format = shardify.SourceFormat{
 // The names of the options.
 const (
 	optSamples = "samples"
-	optSeed    = "seed"
+	optSeed    = "synth-seed"
 	optSchema  = "schema"
 	optRun     = "run-samples"
 	optKeys    = "keyed"

@@ -49,7 +49,7 @@ func TestValuesFollowFromSeedFieldAndSample(t *testing.T) {
 		if err := all.EqualField(other, name); err != nil {
 			t.Errorf("%s beside other fields: %v", name, err)
 		}
-		seeded := readertest.ReadAll(t, open1(t, nil, nil, "schema", pick(name), "samples", "200", "seed", "1"), 1<<30)
+		seeded := readertest.ReadAll(t, open1(t, nil, nil, "schema", pick(name), "samples", "200", "synth-seed", "1"), 1<<30)
 		if all.EqualField(seeded, name) == nil {
 			t.Errorf("%s: another seed gives the same values", name)
 		}
@@ -125,7 +125,7 @@ func TestValuesAreLegal(t *testing.T) {
 }
 
 func TestGoldenValues(t *testing.T) {
-	c := readertest.ReadAll(t, open1(t, nil, nil, "schema", everything, "samples", "50", "seed", "7"), 1<<30)
+	c := readertest.ReadAll(t, open1(t, nil, nil, "schema", everything, "samples", "50", "synth-seed", "7"), 1<<30)
 	got := ""
 	for _, f := range splitFields(everything) {
 		name, _, _ := strings.Cut(f, ":")

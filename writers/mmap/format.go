@@ -18,13 +18,14 @@ import (
 
 // Format is the line of the writers' table.
 var Format = shardify.SinkFormat{
-	Name:        index.FormatMmap,
-	Help:        "whole columns as tensors, one safetensors file per shard; opens without copying",
-	Ext:         ".safetensors",
-	Streams:     true,
-	Check:       check,
-	SampleBytes: sampleBytes,
-	New:         New,
+	Name:         index.FormatMmap,
+	Help:         "whole columns as tensors, one safetensors file per shard; opens without copying",
+	Ext:          ".safetensors",
+	Streams:      true,
+	Check:        check,
+	SampleBytes:  sampleBytes,
+	ScratchBytes: scratchBytes,
+	New:          New,
 }
 
 func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {
@@ -50,4 +51,28 @@ func sampleBytes(schema []shardify.Field, keyed bool) (fixed int64, factor float
 		}
 	}
 	return fixed, 1
+}
+
+// scratchBytes: all behind the first tensor of unknown size waits for its place.
+// Two tensors of variable length share the payload in unknown parts, so it counts
+// in full then.
+func scratchBytes(schema []shardify.Field, keyed, exact bool) (fixed int64, factor float64) {
+	l, err := index.NewLayout(schema, keyed)
+	if err != nil {
+		return 0, 1
+	}
+	waiting := false
+	for i := range l.Tensors {
+		known := exact && l.Known(i)
+		switch {
+		case !waiting:
+			waiting = !known
+		case l.Known(i):
+			fixed += l.Tensors[i].Row
+		default:
+			all, factor := sampleBytes(schema, keyed)
+			return all, factor
+		}
+	}
+	return fixed, 0
 }

@@ -143,7 +143,11 @@ func TestFrameMustFit(t *testing.T) {
 		"no frame":   func(b *shardify.Batch) { b.Frame = nil },
 		"not marked": func(b *shardify.Batch) { b.Columns[1].Framed = false },
 		"numbers":    func(b *shardify.Batch) { b.Columns[0].Framed = true },
-		"no column":  func(b *shardify.Batch) { f := *b.Frame; f.Values = append(f.Values, shardify.FrameValue{Field: 9}); b.Frame = &f },
+		"no column": func(b *shardify.Batch) {
+			f := *b.Frame
+			f.Values = append(f.Values, shardify.FrameValue{Field: 9})
+			b.Frame = &f
+		},
 	} {
 		sink, err := wds.Format.New(store.NewMem(), shardify.ShardSpec{Name: "shard-000000.tar", Schema: schema, Options: shardify.Options{"dali": "false"}})
 		if err != nil {

@@ -35,6 +35,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
         "bare": ["megatron-energon==7.4.1", "webdataset==1.0.2"],
         "torch": ["needed"],
     },
+    "uproot": {"pip": ["uproot==5.7.7", "awkward==2.14.0"]},
 }
 # Peer -> environment.
 PEERS = {
@@ -44,6 +45,7 @@ PEERS = {
     "wids": "wids",
     "datasets": "datasets",
     "energon": "energon",
+    "uproot": "uproot",
 }
 # Data set -> arguments of convert. HF datasets wants the same members in every
 # sample, so images of two types are a set of their own that it is not shown.
@@ -62,8 +64,8 @@ class Skip(Exception):
 
 
 class Runner:
-    def __init__(self, cache: str, work: str) -> None:
-        self.cache, self.work = cache, work
+    def __init__(self, cache: str, work: str, binary: str) -> None:
+        self.cache, self.work, self.binary = cache, work, binary
         self.counts = {"ok": 0, "FAILED": 0, "skipped": 0}
         self.torch = find_torch()
         self.made: Dict[str, str] = {}
@@ -84,7 +86,8 @@ class Runner:
         except Skip as e:
             return self.say("skipped", peer, str(e))
         script = os.path.join(HERE, "peer_%s.py" % peer)
-        p = run([python, script, self.work], timeout=900, env=quiet_environment(self.work))
+        env = dict(quiet_environment(self.work), SHARDIFY=self.binary)
+        p = run([python, script, self.work], timeout=900, env=env)
         seen = 0
         for line in p.stdout.splitlines():
             if line.startswith("{"):
@@ -179,7 +182,7 @@ def main() -> int:
         shutil.rmtree(os.path.join(work, name), ignore_errors=True)
     os.makedirs(os.path.join(work, "scratch"))
     os.makedirs(a.cache, exist_ok=True)
-    runner = Runner(os.path.abspath(a.cache), work)
+    runner = Runner(os.path.abspath(a.cache), work, binary)
     try:
         maker = runner.python("webdataset")
     except Skip as e:

@@ -179,6 +179,18 @@ def others():
             f.create_dataset("x", (6, 2), "<i4", external=[(raw, 8, 24), (raw, 0, 24)])
             f["link"] = h5py.ExternalLink("source.h5" if name == "external.h5" else "../testdata/source.h5", "/x")
     count((12,), "<i4").tofile("external.raw")
+    with new("claims.h5") as f:
+        f.create_dataset("rows", (2**45, 0), "<f4", chunks=(1024, 1), maxshape=(None, None))
+        f.create_dataset("huge", (2**45,), "u1", chunks=(2**20,))
+        f.create_dataset("row", (4, 2**33), "u1", chunks=(1, 2**20))
+        f.create_dataset("chunk", (2**29,), "u1", chunks=(2**29,), compression="gzip")
+        f.create_dataset("few", (4,), "i4", chunks=(2,), fillvalue=3)
+    with new("claims_groups.h5") as f:
+        for i in range(2):
+            f.create_dataset("event_%d/x" % i, (2**28, 8), "<f8")
+            f["event_%d/y" % i] = i
+    with new("latin1.h5") as f:
+        f["name"] = np.array([b"a", b"b", b"M\xfcller"])
     with new("missing_source.h5", libver=("earliest", "v110")) as f:
         v = h5py.VirtualLayout((4,), "<i4")
         v[:] = h5py.VirtualSource("nowhere.h5", "x", (4,))

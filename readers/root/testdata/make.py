@@ -4,7 +4,8 @@
     python3 make.py
 
 events-*.root hold the tree Events and a tree Runs; ntuple-*.root the same Events as
-RNTuple; friend-*.root a tree of as many entries with one more column.
+RNTuple; friend-*.root a tree of as many entries with one more column; order.root a
+tree whose baskets stand in another order than its entries.
 """
 
 import awkward as ak
@@ -57,6 +58,10 @@ def main():
             w = f.mkrntuple("Events", parts[0])
             for p in parts[1:]:
                 w.extend(p)
+    # Its baskets do not stand in the order of their entries: later ones fill gaps.
+    rng = np.random.default_rng(9)
+    with uproot.recreate("order.root", compression=None) as f:
+        tree(f, "t", [{"x": np.arange(100 * i, 100 * i + m), "y": rng.random(m)} for i, m in enumerate([5, 90, 1] * 8)])
 
 
 main()

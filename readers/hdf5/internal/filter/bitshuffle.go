@@ -113,7 +113,10 @@ func (b bitshuffle) decodeBlock(dst, src []byte, s *Scratch) (rest []byte, err e
 		if b.codec == bitshuffleLZ4 {
 			_, err = codec.LZ4Block(bits, stored)
 		} else {
-			_, err = codec.Zstd(bits, stored)
+			var n int
+			if n, err = codec.ZstdAtMost(bits, stored); err == nil {
+				_, err = sized("bitshuffle", bits, n, true)
+			}
 		}
 		if err != nil {
 			return nil, err

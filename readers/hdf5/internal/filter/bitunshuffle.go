@@ -30,9 +30,10 @@ func bitUnshuffle(dst, src []byte, size int, tmp *[]byte) {
 	}
 }
 
-// bitTurn turns n bytes of eight rows, which begin row bytes apart, to n bytes of
-// eight planes, which begin plane bytes apart.
-func bitTurn(dst, src []byte, n, row, plane int) {
+// bitTurnGo turns n bytes of eight rows, which begin row bytes apart, to n bytes of
+// eight planes, which begin plane bytes apart: bit k of a byte of row i becomes
+// bit i of that byte of plane k.
+func bitTurnGo(dst, src []byte, n, row, plane int) {
 	const m4, m2, m1 = 0x0f0f0f0f0f0f0f0f, 0x3333333333333333, 0x5555555555555555
 	s0, s1, s2, s3 := src[:n], src[row:row+n], src[2*row:2*row+n], src[3*row:3*row+n]
 	s4, s5, s6, s7 := src[4*row:4*row+n], src[5*row:5*row+n], src[6*row:6*row+n], src[7*row:7*row+n]

@@ -91,6 +91,7 @@ func (blosc) decode(dst, src []byte, exact bool, s *Scratch) ([]byte, error) {
 	}
 	for i, at := 0, 0; at < len(dst); i, at = i+1, at+f.block {
 		last := len(dst)-at < int(block)
+		// With the capacity of dst: rubbish behind a block is written over later.
 		if err := f.decodeBlock(dst[at:min(at+f.block, len(dst))], i, last, s); err != nil {
 			return nil, err
 		}
@@ -165,7 +166,7 @@ func (f *bloscFrame) stream(dst, src []byte, s *Scratch) error {
 			err = shardify.Corrupt(-1, "blosc: zlib: %v", err)
 		}
 	case bloscZstd:
-		n, err = codec.Zstd(dst, src)
+		n, err = codec.ZstdAtMost(dst, src)
 	default:
 		return shardify.Unsupported("blosc: codec %d", kind)
 	}

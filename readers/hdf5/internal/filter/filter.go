@@ -18,6 +18,7 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/codec"
 	"github.com/shardify/shardify/internal/inflate"
 )
 
@@ -40,7 +41,8 @@ type Pipeline struct {
 type stage interface {
 	// decode decodes src and returns the result, which lies at the start of dst or
 	// is a part of src. len(dst) is the size to expect, or the upper bound if the
-	// size is not known before (exact is false).
+	// size is not known before (exact is false). Rubbish may be written behind it,
+	// as far as its capacity goes.
 	decode(dst, src []byte, exact bool, s *Scratch) ([]byte, error)
 
 	// encoded returns the greatest size that n bytes, or fewer, may have after
@@ -104,7 +106,7 @@ func (p *Pipeline) Decode(dst, stored []byte, mask uint32, s *Scratch) error {
 		if mask>>i&1 != 0 {
 			continue
 		}
-		to := dst
+		to := dst[:len(dst):len(dst)]
 		if i != first {
 			to = grow(&s.buf[s.turn], sizes[i])
 		}
@@ -141,12 +143,12 @@ type Scratch struct {
 	bits    []byte // of a part of bitUnshuffle
 }
 
-// grow returns n bytes of *buf, of any content.
+// grow returns n bytes of *buf, of any content, and slack behind them.
 func grow(buf *[]byte, n int) []byte {
-	if cap(*buf) < n {
-		*buf = make([]byte, n)
+	if cap(*buf) < n+codec.ZstdSlack {
+		*buf = make([]byte, n+codec.ZstdSlack)
 	}
-	return (*buf)[:n:n]
+	return (*buf)[: n : n+codec.ZstdSlack]
 }
 
 // expanded is the upper bound of n bytes after a compressor that could not

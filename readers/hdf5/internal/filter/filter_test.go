@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/fnv"
+	"os"
 	"strings"
 	"testing"
 
@@ -150,6 +151,28 @@ func plainFletcher(p []byte) uint32 {
 	return s2<<16 | s1
 }
 
+func TestScaleOffsetWithoutAFillValue(t *testing.T) {
+	// Four differences of two bits, 0 1 2 3, from 100.
+	src := []byte{2, 0, 0, 0, 8, 100, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0b00_01_10_11}
+	for _, c := range []struct {
+		hasFill uint32
+		want    []byte
+	}{
+		{0, []byte{100, 0, 101, 0, 102, 0, 103, 0}},
+		{1, []byte{100, 0, 101, 0, 102, 0, 7, 1}},
+	} {
+		p, err := New([]Spec{{ID: 6, Client: []uint32{2, 0, 4, 0, 2, 0, 0, c.hasFill, 0x107}}}, 2, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s Scratch
+		got, err := decodeChunk(t, &chunk{}, p, src, 0, 8, &s)
+		if err != nil || !bytes.Equal(got, c.want) {
+			t.Errorf("fill value defined %d: %v, %v", c.hasFill, got, err)
+		}
+	}
+}
+
 func TestBloscStoredAsIs(t *testing.T) {
 	data := synth(100, 4)
 	src := []byte{2, 1, bloscMemcpy | bloscByteShuffle, 4}
@@ -172,7 +195,8 @@ func TestBloscStoredAsIs(t *testing.T) {
 	}
 }
 
-// TestDamageNeverHarms changes and cuts what the reference library stored.
+// TestDamageNeverHarms changes and cuts what the reference library stored, at more
+// places with SHARDIFY_LONG=1.
 func TestDamageNeverHarms(t *testing.T) {
 	var s Scratch
 	tried, passed := 0, 0
@@ -183,18 +207,26 @@ func TestDamageNeverHarms(t *testing.T) {
 			continue
 		}
 		sure := c.checked()
-		step := max(1, len(c.Stored)/12)
+		places := 12
+		switch {
+		case raceEnabled:
+			places = 3
+		case os.Getenv("SHARDIFY_LONG") != "":
+			places = 400
+		}
+		step := max(1, len(c.Stored)/places)
 		for i := 0; i < len(c.Stored); i += step {
 			bad := bytes.Clone(c.Stored)
 			bad[i] ^= 0x81 >> (i % 7)
-			for _, src := range [][]byte{bad, c.Stored[:i]} {
+			for k, src := range [][]byte{bad, c.Stored[:i]} {
 				tried++
 				got, err := decodeChunk(t, &c, p, src, c.Mask, len(want), &s)
-				if err == nil {
-					passed++
-					if sure && !bytes.Equal(got, want) {
-						t.Errorf("%s: byte %d of %d: other values without an error", c.Name, i, len(c.Stored))
-					}
+				if err != nil {
+					continue
+				}
+				passed++
+				if cut := k == 1; (sure || cut) && !bytes.Equal(got, want) {
+					t.Errorf("%s: byte %d of %d (cut %v): other values without an error", c.Name, i, len(c.Stored), cut)
 				}
 			}
 		}

@@ -60,24 +60,3 @@ func lzfDecode(dst, src []byte) (int, bool) {
 	}
 	return o, true
 }
-
-// copyMatch writes n bytes to dst[o:], each that of dist before. The caller has
-// checked 0 < dist <= o and o+n <= len(dst). It may write rubbish behind them.
-func copyMatch(dst []byte, o, dist, n int) {
-	if dist >= 16 && len(dst)-o >= n+16 {
-		from := dst[o-dist:]
-		to := dst[o:]
-		*(*[16]byte)(to) = *(*[16]byte)(from)
-		for k := 16; k < n; k += 16 {
-			*(*[16]byte)(to[k:]) = *(*[16]byte)(from[k:])
-		}
-		return
-	}
-	// What was written becomes source: the copied part doubles each time.
-	for to := dst[o : o+n]; len(to) > 0; {
-		k := copy(to, dst[o-dist:o])
-		to = to[k:]
-		o += k
-		dist += k
-	}
-}

@@ -23,11 +23,11 @@ func unshuffle(dst, src []byte, size int) {
 	case 1:
 		copy(dst, src)
 	case 2:
-		gather2(dst, src[:n], src[n:])
+		gather2(dst, src, n)
 	case 3:
 		gather3(dst, src[:n], src[n:2*n], src[2*n:])
 	case 4:
-		gather4to4(dst, src[:n], src[n:2*n], src[2*n:3*n], src[3*n:])
+		gather4(dst, src, n)
 	case 8:
 		gather8(dst, src, n, n, 8)
 	default:
@@ -51,11 +51,11 @@ func unshuffleAny(dst, src []byte, n, size int) {
 		// The last groups of planes overlap those before, too.
 		if size-j > 4 {
 			k := max(0, size-8)
-			gather4(to[k:], src[k*n+e:], m, n, size)
+			gather4Wide(to[k:], src[k*n+e:], m, n, size)
 		}
 		if size > j {
 			k := size - 4
-			gather4(to[k:], src[k*n+e:], m, n, size)
+			gather4Wide(to[k:], src[k*n+e:], m, n, size)
 		}
 	}
 }
@@ -86,8 +86,8 @@ const (
 // The steps are written out, since as functions of arrays they would go through
 // memory: half the speed.
 
-// gather2 gathers two planes of the same length to elements of two bytes.
-func gather2(dst, a, b []byte) {
+// gather2Go gathers two planes of the same length to elements of two bytes.
+func gather2Go(dst, a, b []byte) {
 	n := len(a)
 	b = b[:n]
 	for i := 0; ; {
@@ -139,8 +139,8 @@ func gather3(dst, a, b, c []byte) {
 	}
 }
 
-// gather4to4 gathers four planes of the same length to elements of four bytes.
-func gather4to4(dst, a, b, c, d []byte) {
+// gather4Go gathers four planes of the same length to elements of four bytes.
+func gather4Go(dst, a, b, c, d []byte) {
 	m := len(a)
 	b, c, d = b[:m], c[:m], d[:m]
 	for i := 0; ; {
@@ -172,9 +172,9 @@ func gather4to4(dst, a, b, c, d []byte) {
 	}
 }
 
-// gather4 gathers m elements of four planes, which begin n bytes apart, to four
+// gather4Wide gathers m elements of four planes, which begin n bytes apart, to four
 // bytes at every size-th byte of dst.
-func gather4(dst, src []byte, m, n, size int) {
+func gather4Wide(dst, src []byte, m, n, size int) {
 	a, b, c, d := src[:m], src[n:n+m], src[2*n:2*n+m], src[3*n:3*n+m]
 	for i := 0; ; {
 		x, y := binary.LittleEndian.Uint64(a[i:]), binary.LittleEndian.Uint64(b[i:])
@@ -209,8 +209,8 @@ func gather4(dst, src []byte, m, n, size int) {
 	}
 }
 
-// gather8 is gather4 for eight planes.
-func gather8(dst, src []byte, m, n, size int) {
+// gather8Go is gather4Wide for eight planes.
+func gather8Go(dst, src []byte, m, n, size int) {
 	a, b, c, d := src[:m], src[n:n+m], src[2*n:2*n+m], src[3*n:3*n+m]
 	e, f, g, h := src[4*n:4*n+m], src[5*n:5*n+m], src[6*n:6*n+m], src[7*n:7*n+m]
 	for i := 0; ; {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// benchFile opens a file of the folder $SHARDIFY_BENCH_HDF5, which the benchmarks'
-// author fills: what matters here are files too large for the repository.
+// benchFile opens a file of the folder $SHARDIFY_BENCH_HDF5, which
+// testdata/bench.py fills: what matters here are files too large for the repository.
 func benchFile(b *testing.B, name string) (*os.File, int64) {
 	dir := os.Getenv("SHARDIFY_BENCH_HDF5")
 	if dir == "" {

@@ -184,6 +184,10 @@ func (c *corpusCheck) file(dir string) {
 		if err := walkAll(f, nil); err != nil {
 			c.errorf("%v", err)
 		}
+		reason := readOnPurpose[c.name]
+		if warned := len(f.Warnings()); warned > 1 || warned == 0 && (strings.Contains(reason, "closed") || strings.Contains(reason, "beyond")) {
+			c.errorf("warnings %q", f.Warnings())
+		}
 		c.counts["files read beyond the oracle"]++
 		return
 	}
@@ -191,8 +195,16 @@ func (c *corpusCheck) file(dir string) {
 	if f.Version != want.Superblock || f.OffsetSize != want.Sizes[0] || f.LengthSize != want.Sizes[1] {
 		c.errorf("superblock %d sizes %d %d, want %d %v", f.Version, f.OffsetSize, f.LengthSize, want.Superblock, want.Sizes)
 	}
+	if f.Base != want.Userblock {
+		c.errorf("user block %d, want %d", f.Base, want.Userblock)
+	}
 	c.base = f.Base
 	c.links(&want)
+	defer func() {
+		if w := f.Warnings(); len(w) > 0 {
+			c.errorf("warnings %q", w)
+		}
+	}()
 	for _, path := range slices.Sorted(maps.Keys(want.Objects)) {
 		c.object(path, want.Objects[path])
 	}

@@ -20,6 +20,15 @@
 // *shardify.Error that wraps ErrCorrupt and names the structure and its address,
 // a feature outside of this reader one that wraps ErrUnsupported.
 //
+// The files, from the outside in:
+//
+//	file, object, link, dataset, datatype, dataspace, chunktable, globalheap   the API
+//	superblock, header, messages, layout, datatypeparse, datasetparse          messages
+//	group, dense, lookup, attr, shared, virtual                                what they lead to
+//	chunkindex, chunkarray, chunkfixed, chunkextensible, tablebuild            chunk indexes
+//	btree1, btree2, localheap, heapcache, fractalheap, fractalblocks, fractalhuge   trees and heaps
+//	io, decode                                                                 bytes
+//
 // A File, its Objects, Datasets and ChunkTables may be used by several goroutines
 // at once; a Heap belongs to one.
 package h5

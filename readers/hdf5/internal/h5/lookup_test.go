@@ -21,6 +21,7 @@ func TestLookupFollowsLinksInsideTheFile(t *testing.T) {
 		"soft":                       "/train/a/b/x",
 		"//train/./a//b/x/":          "/train/a/b/x",
 		"/train/relative":            "/train/a/b/x",
+		"/train/a/absolute":          "/train/a/b/x",
 		"/train/again/b/x":           "/train/again/b/x",
 		"/train/a/b/up/a/b/up/a/b/x": "/train/a/b/up/a/b/up/a/b/x",
 		"/train/a/b/up/again/../x":   "",

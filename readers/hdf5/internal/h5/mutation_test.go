@@ -71,10 +71,10 @@ func TestCrashersGiveErrorsOrValues(t *testing.T) {
 
 // TestMutatedFilesNeitherPanicNorHang damages files at random places. Half of them
 // are read with checksums switched off, so that the damage gets behind them.
-// MUTATIONS sets the count, SEED the start.
+// SHARDIFY_MUTATIONS sets the count, SEED the start.
 func TestMutatedFilesNeitherPanicNorHang(t *testing.T) {
 	count, seed := 2000, uint64(1)
-	if s := os.Getenv("MUTATIONS"); s != "" {
+	if s := os.Getenv("SHARDIFY_MUTATIONS"); s != "" {
 		count, _ = strconv.Atoi(s)
 		seed = uint64(time.Now().UnixNano())
 	}

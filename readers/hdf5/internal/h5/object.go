@@ -22,7 +22,8 @@ func (k Kind) String() string {
 	return "unknown object"
 }
 
-// Object is a header that has been read and verified, its messages not yet.
+// Object is a header that has been read and verified, its messages not yet. It
+// keeps the blocks it was read from alive: use it and let it go.
 type Object struct {
 	f    *File
 	Addr int64  // identity: two paths with one Addr are one object
@@ -40,7 +41,9 @@ func (f *File) Object(addr int64, path string) (*Object, error) { return f.objec
 // be shared with other calls: do not change it.
 func (o *Object) Children() ([]Link, error) { return o.children() }
 
-// Child finds one link of a group. ok is false when there is none.
+// Child finds one link of a group. ok is false when there is none. It lists the
+// group; up to 131,072 links of the last four groups are kept, so a loop over names
+// is cheap up to there, and better served by Children beyond.
 func (o *Object) Child(name string) (link Link, ok bool, err error) { return o.child(name) }
 
 // Comment returns the object's comment, "" without one.

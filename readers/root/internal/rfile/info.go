@@ -120,21 +120,10 @@ func (f *File) Streamers() *Infos {
 	return f.infos
 }
 
-// ParseInfos reads a TList of streamer infos from memory.
-func ParseInfos(payload []byte, origin int) (*Infos, error) {
-	s := &Infos{byClass: map[string][]*StreamerInfo{}}
-	c := NewCursor(payload, origin)
-	err := s.readList(c)
-	return s, err
-}
-
+// read reads the record of a list of streamer infos.
 func (s *Infos) read(rec []byte, keyLen int) error {
 	c := NewCursor(rec, 0)
 	c.SeekTo(keyLen)
-	return s.readList(c)
-}
-
-func (s *Infos) readList(c *Cursor) error {
 	var refs Refs
 	f, n := List(c)
 	for range n {

@@ -2,8 +2,6 @@ package rntuple
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -180,61 +178,6 @@ func TestCorpusColumns(t *testing.T) {
 	t.Logf("%d columns equal (%d of them without elements), 0 skipped, %d wrong", total, empty, wrong)
 }
 
-// readAll reads flats in parts of the given borders, and joins them.
-func readAll(n *Ntuple, flats []int, borders []int64, jobs int) ([]shardify.Column, error) {
-	s := n.Select(flats)
-	r := s.Reader()
-	r.Jobs = jobs
-	pool := shardify.NewPool(1 << 30)
-	var all []shardify.Column
-	for i := 1; i < len(borders); i++ {
-		mem := pool.Overdraft()
-		cols, err := r.Read(context.Background(), borders[i-1], borders[i], mem, nil)
-		if err != nil {
-			mem.Release()
-			return nil, err
-		}
-		b := shardify.Batch{Samples: int(borders[i] - borders[i-1]), Columns: cols}
-		if err := b.Match(s.Fields()); err != nil {
-			return nil, err
-		}
-		if all == nil {
-			all = make([]shardify.Column, len(cols))
-		}
-		for k := range cols {
-			join(&all[k], &cols[k])
-		}
-		mem.Release()
-	}
-	return all, nil
-}
-
-func join(a, b *shardify.Column) {
-	if a.Name == "" {
-		a.Field = b.Field
-		a.Offsets = make([][]int64, b.Levels)
-		for l := range a.Offsets {
-			a.Offsets[l] = []int64{0}
-		}
-	}
-	a.Data = append(a.Data, b.Data...)
-	a.Valid = append(a.Valid, b.Valid...)
-	for l, o := range b.Offsets {
-		base := a.Offsets[l][len(a.Offsets[l])-1]
-		for _, v := range o[1:] {
-			a.Offsets[l] = append(a.Offsets[l], base+v)
-		}
-	}
-}
-
-func every(n *Ntuple) []int {
-	all := make([]int, len(n.Flats))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
 // TestCorpusFlats reads every flat and compares it with the columns below it.
 func TestCorpusFlats(t *testing.T) {
 	classes := map[string]int{}
@@ -322,113 +265,4 @@ func TestEpoch0IsRefused(t *testing.T) {
 	if _, err := Open(bytes.NewReader(b), int64(len(b)), a); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "epoch 0") {
 		t.Error(err)
 	}
-}
-
-// TestTwinsAgree compares ntuples with the values expected of the trees that they
-// were made from.
-func TestTwinsAgree(t *testing.T) {
-	type tree struct {
-		Branches []struct {
-			Name   string   `json:"name"`
-			Values string   `json:"values_sha"`
-			Counts []string `json:"counts_sha"`
-		} `json:"branches"`
-	}
-	dir := corpusDir(t)
-	for file, name := range map[string]string{"nano_dy": "Events", "nano_dimuon": "Events", "nano_tree": "Events", "treemaker": "PreSelection"} {
-		text, err := os.ReadFile(filepath.Join(dir, "..", "ttree", file+".root.expect.json"))
-		if err != nil {
-			t.Skip(err)
-		}
-		var want struct {
-			Trees []struct {
-				tree
-				Path string `json:"path"`
-			} `json:"trees"`
-		}
-		if err := json.Unmarshal(text, &want); err != nil {
-			t.Fatal(err)
-		}
-		b, err := os.ReadFile(filepath.Join(dir, file+"_rntuple.root"))
-		if err != nil {
-			t.Skip(err)
-		}
-		n := openAll(t, b)[name]
-		cols, err := readAll(n, every(n), []int64{0, n.Entries}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		byName := map[string]*shardify.Column{}
-		for i := range cols {
-			byName[cols[i].Name] = &cols[i]
-		}
-		same, other := 0, 0
-		for _, tr := range want.Trees {
-			for _, br := range tr.Branches {
-				c := byName[br.Name]
-				if tr.Path != name || c == nil || br.Values == "" {
-					continue
-				}
-				ok := sha(c.Data) == br.Values && len(br.Counts) == c.Levels
-				for l := 0; ok && l < c.Levels; l++ {
-					o := c.Offsets[l]
-					lengths := make([]int64, len(o)-1)
-					for i := range lengths {
-						lengths[i] = o[i+1] - o[i]
-					}
-					ok = sha(shardify.Bytes(lengths)) == br.Counts[l]
-				}
-				if same++; !ok {
-					same--
-					other++
-					t.Errorf("%s %s differs (%v, %d levels)", file, br.Name, c.DType, c.Levels)
-				}
-			}
-		}
-		t.Logf("%s: %d of %d flats equal the tree's branches, %d differ", file, same, len(cols), other)
-	}
-}
-
-// TestAnyCutGivesTheSame reads in parts that begin and end anywhere.
-func TestAnyCutGivesTheSame(t *testing.T) {
-	for _, f := range corpus(t) {
-		for _, n := range openAll(t, f.data) {
-			checkCuts(t, f.path, n)
-		}
-	}
-}
-
-func checkCuts(t *testing.T, name string, n *Ntuple) {
-	t.Helper()
-	whole, err := readAll(n, every(n), []int64{0, n.Entries}, 1)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	for i, borders := range [][]int64{
-		{0, n.Entries / 2, n.Entries}, {0, min(1, n.Entries), n.Entries}, {0, n.Entries * 3 / 7, n.Entries * 3 / 7, n.Entries * 6 / 7, n.Entries},
-		parts(n, 20_000), parts(n, 300_000),
-	} {
-		cut, err := readAll(n, every(n), borders, 1+i%3)
-		if err != nil {
-			t.Errorf("%s in parts %v: %v", name, borders, err)
-			continue
-		}
-		for k := range cut { // nothing at all without entries
-			a, b := &whole[k], &cut[k]
-			if !bytes.Equal(a.Data, b.Data) || !bytes.Equal(a.Valid, b.Valid) || slices.CompareFunc(a.Offsets, b.Offsets, slices.Compare[[]int64]) != 0 {
-				t.Errorf("%s %s in parts %v differs", name, a.Name, borders)
-			}
-		}
-	}
-}
-
-func parts(n *Ntuple, target int64) []int64 {
-	b := []int64{0}
-	for p := range n.Select(every(n)).Parts(target) {
-		if p.Lo != b[len(b)-1] || cmp.Compare(p.Lo, p.Hi) >= 0 {
-			panic(fmt.Sprint("parts with a gap ", p))
-		}
-		b = append(b, p.Hi)
-	}
-	return b
 }

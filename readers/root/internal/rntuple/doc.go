@@ -16,8 +16,8 @@
 //	nt, err := rntuple.Open(file, size, anchor)
 //	sel, err := nt.Select([]int{0, 3})  // of nt.Flats
 //	r := sel.Reader()
-//	for lo, hi := range sel.Spans(32 << 20) {
-//		columns, err := r.Read(ctx, lo, hi, arena, nil)
+//	for p := range sel.Parts(32 << 20) {
+//		columns, err := r.Read(ctx, p.Lo, p.Hi, arena, nil)
 //	}
 //
 // It knows nothing of ROOT's directories and keys: the caller finds the anchor.

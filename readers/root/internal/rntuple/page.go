@@ -10,10 +10,6 @@ import (
 	"github.com/shardify/shardify/readers/root/internal/block"
 )
 
-// maxPage bounds the decompressed page that a reader keeps in memory. ROOT's own
-// limit is 1 MiB unless told otherwise; other writers make one page per cluster.
-const maxPage = 1 << 31
-
 // scratch is memory that pages are decoded in; one per goroutine.
 type scratch struct {
 	raw    []byte
@@ -37,21 +33,26 @@ func (p *page) rawBytes(c *Column) int64 { return (int64(p.n)*int64(c.Bits) + 7)
 func (p *page) verify(disk []byte, c *Column) ([]byte, error) {
 	body := disk[:p.size]
 	if p.summed {
-		if sum, want := xxh3.Hash(body), le.Uint64(disk[p.size:]); sum != want {
-			return nil, shardify.Corrupt(p.offset, "page: xxh3 is %016x, stored %016x", sum, want)
+		if err := p.check(body, disk[p.size:]); err != nil {
+			return nil, err
 		}
 	}
 	switch n := p.rawBytes(c); {
 	case p.size > n:
 		return nil, shardify.Corrupt(p.offset, "page of %d bytes for %d elements of %d bits", p.size, p.n, c.Bits)
-	case p.size < n && n > maxPage:
-		return nil, shardify.Unsupported("compressed page of %d bytes (at most %d)", n, int64(maxPage))
 	case p.size < n:
 		if err := block.Check(n, body); err != nil {
 			return nil, p.located(err)
 		}
 	}
 	return body, nil
+}
+
+func (p *page) check(body, stored []byte) error {
+	if sum, want := xxh3.Hash(body), le.Uint64(stored); sum != want {
+		return shardify.Corrupt(p.offset, "page: xxh3 is %016x, stored %016x", sum, want)
+	}
+	return nil
 }
 
 // raw verifies a page and returns its bytes before compression.

@@ -57,9 +57,16 @@ func (q *queue) run(ctx context.Context, n *Ntuple, jobs int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if t := &rest[0]; t.direct(&n.Columns[t.column]) {
+			if err := t.read(n); err != nil {
+				return n.columnError(t.column, err)
+			}
+			rest = rest[1:]
+			continue
+		}
 		start, end := rest[0].page.offset, rest[0].page.end()
 		k := 1
-		for k < len(rest) && rest[k].page.offset <= end+maxGap && (rest[k].page.end() <= end || rest[k].page.end()-start <= maxRead) {
+		for k < len(rest) && !rest[k].direct(&n.Columns[rest[k].column]) && rest[k].page.offset <= end+maxGap && (rest[k].page.end() <= end || rest[k].page.end()-start <= maxRead) {
 			end = max(end, rest[k].page.end())
 			k++
 		}
@@ -77,6 +84,28 @@ func (q *queue) run(ctx context.Context, n *Ntuple, jobs int) error {
 }
 
 func (p *page) end() int64 { return p.offset + p.disk() }
+
+// directSize is from where on a call of its own costs less than a copy.
+const directSize = 64 << 10
+
+// direct reports a page whose bytes in the file are the values as they are wanted.
+func (t *task) direct(c *Column) bool {
+	ct := &columnTypes[c.Type]
+	return t.page.size >= directSize && ct.enc == stored && t.from == 0 && t.to == int(t.page.n) && t.page.size == int64(len(t.dst)) &&
+		t.page.size == t.page.rawBytes(c) && (t.kind == nativeTask || t.kind == indexTask || alike(t.dtype, ct.dtype))
+}
+
+// read fills dst from the file.
+func (t *task) read(n *Ntuple) error {
+	if err := n.readAt(t.dst, t.page.offset); err != nil || !t.page.summed {
+		return err
+	}
+	var sum [sumSize]byte
+	if err := n.readAt(sum[:], t.page.offset+t.page.size); err != nil {
+		return err
+	}
+	return t.page.check(t.dst, sum[:])
+}
 
 func (q *queue) decode(n *Ntuple, tasks []task, buf []byte, start int64, jobs int) error {
 	jobs = max(min(jobs, len(tasks)/4), 1)

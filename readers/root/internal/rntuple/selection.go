@@ -117,13 +117,14 @@ func (s *Selection) Bytes(cluster int) int64 {
 		case n.kind == array:
 			count[i] = min(mul(count[n.parent], n.n), maxElements)
 		default:
-			count[i] = s.guess(n, c)
+			count[i] = min(s.guess(n, c), maxElements)
 		}
 		if n := &s.nodes[i]; n.level {
 			sum += 8 * count[n.parent]
 		} else if n.presence {
 			sum += c.Entries
 		}
+		sum = min(sum, maxElements)
 	}
 	for i, it := range s.items {
 		f := s.flats[i]
@@ -131,9 +132,9 @@ func (s *Selection) Bytes(cluster int) int64 {
 		if it.leaf.kind == counts || f.Levels == 0 {
 			n = max(n, c.Entries)
 		}
-		sum += min(mul(n, it.leaf.n*int64(f.DType.Size())), maxElements)
+		sum = min(sum+mul(n, it.leaf.n*int64(f.DType.Size())), maxElements)
 	}
-	return min(sum, maxElements)
+	return sum
 }
 
 // guess is the elements of a node in a cluster, as the pages of its columns say:
@@ -161,14 +162,46 @@ func mul(a, b int64) int64 {
 	return a * b
 }
 
+// Inside is how many entries a piece of a cluster should have to be of about target
+// bytes. Pages that lie on both sides of a cut are decoded for both pieces, so it is
+// more where pages are large: a cut may cost half of a piece at most.
+func (s *Selection) Inside(target int64) int64 {
+	n := s.n
+	var bytes, twice int64
+	for i := range n.Clusters {
+		bytes = min(bytes+s.Bytes(i), maxElements)
+	}
+	for i := range s.nodes {
+		for _, slot := range s.nodes[i].slots {
+			twice += 2 * n.pageBytes(slot)
+		}
+	}
+	entries := float64(max(target, twice)) / float64(max(bytes, 1)) * float64(n.Entries)
+	return int64(max(min(entries, float64(n.Entries)), 1))
+}
+
+// pageBytes is the mean size of a slot's pages, decompressed.
+func (n *Ntuple) pageBytes(slot int) int64 {
+	var bytes, pages int64
+	for _, id := range n.slots[slot].columns {
+		for i := range n.Clusters {
+			ch := n.Clusters[i].chunk(id)
+			bytes = min(bytes+(ch.elements*int64(n.Columns[id].Bits)+7)/8, maxElements)
+			pages += int64(ch.hi - ch.lo)
+		}
+	}
+	return bytes / max(pages, 1)
+}
+
 // Part is entries [Lo, Hi) that are well read together, and the bytes of their
 // columns as far as the metadata tell.
 type Part struct{ Lo, Hi, Bytes int64 }
 
 // Parts cuts all entries into parts of about target bytes: whole clusters, several
-// small ones together, and equal pieces of large ones.
+// small ones together, and pieces of large ones as Inside says.
 func (s *Selection) Parts(target int64) iter.Seq[Part] {
 	return func(yield func(Part) bool) {
+		inside := s.Inside(target)
 		var p Part
 		flush := func() bool {
 			ok := p.Hi == p.Lo || yield(p)
@@ -181,12 +214,12 @@ func (s *Selection) Parts(target int64) iter.Seq[Part] {
 			if p.Bytes+b > target && !flush() {
 				return
 			}
-			if b <= target {
+			pieces := (c.Entries + inside - 1) / inside
+			if b <= target || pieces <= 1 {
 				p.Hi += c.Entries
 				p.Bytes += b
 				continue
 			}
-			pieces := min((b+target-1)/max(target, 1), c.Entries)
 			for k := range pieces {
 				// Two steps, since entries times pieces may overflow.
 				each, more := c.Entries/pieces, c.Entries%pieces

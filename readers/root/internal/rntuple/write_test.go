@@ -29,10 +29,25 @@ func makeFile(seed uint64, fields, entries int, plain bool) *made {
 			m.projectionsOf(f)
 		}
 	}
+	m.write(entries)
+	return &made{m, m.file.Bytes()}
+}
+
+// makeOf writes entries of fields that a test chose.
+func makeOf(entries int, tweak func(kind int, payload []byte) []byte, fields ...*model) *made {
+	m := &maker{rng: rand.New(rand.NewPCG(3, 3)), plain: true, tweak: tweak, top: fields, fixed: true}
+	for _, f := range fields {
+		m.register(f, -1)
+	}
+	m.write(entries)
+	return &made{m, m.file.Bytes()}
+}
+
+func (m *maker) write(entries int) {
 	m.nHeader = [2]int{len(m.fields), len(m.columns)}
 	in := 0
 	for e := range entries {
-		if e > 0 && m.rng.IntN(12) == 0 {
+		if e > 0 && !m.fixed && m.rng.IntN(12) == 0 {
 			m.add(e)
 		}
 		row := make([]any, len(m.top))
@@ -52,7 +67,6 @@ func makeFile(seed uint64, fields, entries int, plain bool) *made {
 		m.flush(int64(in))
 	}
 	m.finish()
-	return &made{m, m.file.Bytes()}
 }
 
 // add adds a field after some entries.
@@ -116,6 +130,9 @@ func (o *out) locator(at, size int64) {
 // close frames the payload as an envelope and appends it to the file, compressed or
 // not.
 func (m *maker) envelope(kind int, payload []byte) (b blob, sum uint64) {
+	if m.tweak != nil {
+		payload = m.tweak(kind, payload)
+	}
 	all := le.AppendUint64(nil, uint64(kind)|uint64(len(payload)+16)<<16)
 	all = append(all, payload...)
 	sum = xxh3.Hash(all)
@@ -165,7 +182,7 @@ func (m *maker) fieldRecord(o *out, i int) {
 	if f.kind == fixed || f.kind == bitset {
 		flags |= fieldRepetitive
 	}
-	if f.kind == projection {
+	if f.source != nil {
 		flags |= fieldProjected
 	}
 	o.frame(-1, func() {

@@ -108,33 +108,39 @@ func (p *parser) element(b *Branch, version int) {
 	b.Counter2, _ = v.slot[mBranchCount2].(*Branch)
 }
 
-// name gives branches their place in the tree, paths and unique names.
-func (t *Tree) name() {
-	t.byName = make(map[string]*Branch, 2*len(t.Branches))
-	n := namer{t: t, seen: map[*Branch]bool{}, suffix: map[string]int{}}
+// name gives the n branches, about, their place in the tree, paths and unique names.
+func (t *Tree) name(n int) {
+	t.byDotted = make(map[string]*Branch, n)
+	t.All = make([]*Branch, 0, n)
+	names := namer{t: t, suffix: map[string]int{}}
 	for _, b := range t.Branches {
-		n.place(b, nil)
+		names.place(b, nil)
 	}
-	names := make(map[string]int, len(t.All))
+}
+
+// otherNames finds branches by path and, where only one has it, name. Most callers
+// never ask for these.
+func (t *Tree) otherNames() {
+	t.byOther = make(map[string]*Branch, 2*len(t.All))
 	for _, b := range t.All {
-		names[b.Name]++
-	}
-	for _, b := range t.All {
-		if _, ok := t.byName[b.Path]; !ok {
-			t.byName[b.Path] = b
+		if _, again := t.byOther[b.Name]; again {
+			t.byOther[b.Name] = nil
+		} else {
+			t.byOther[b.Name] = b
 		}
-		if names[b.Name] == 1 {
-			if _, ok := t.byName[b.Name]; !ok {
-				t.byName[b.Name] = b
-			}
+	}
+	paths := make(map[string]bool, len(t.All))
+	for _, b := range t.All {
+		if !paths[b.Path] {
+			paths[b.Path] = true
+			t.byOther[b.Path] = b
 		}
 	}
 }
 
 // namer walks the branches of a tree.
 type namer struct {
-	t    *Tree
-	seen map[*Branch]bool
+	t *Tree
 	// suffix is the last number given to a name that came again. It is kept since
 	// a file may have a hundred thousand branches of one name.
 	suffix map[string]int
@@ -143,10 +149,10 @@ type namer struct {
 // place adds b and its sub-branches to All. A hostile file may list a branch
 // twice, or below itself.
 func (n *namer) place(b, parent *Branch) {
-	if n.seen[b] {
+	if b.placed {
 		return
 	}
-	n.seen[b] = true
+	b.placed = true
 	b.Parent, b.Index = parent, len(n.t.All)
 	n.t.All = append(n.t.All, b)
 	b.Path, b.Dotted = b.Name, strings.TrimSuffix(b.Name, ".")
@@ -159,10 +165,10 @@ func (n *namer) place(b, parent *Branch) {
 		b.Dotted = parent.Dotted + "." + rest
 	}
 	b.Dotted = n.unique(b.Dotted)
-	n.t.byName[b.Dotted] = b
+	n.t.byDotted[b.Dotted] = b
 	children := b.Children[:0:len(b.Children)]
 	for _, child := range b.Children {
-		if !n.seen[child] {
+		if !child.placed {
 			children = append(children, child)
 			n.place(child, b)
 		}
@@ -171,13 +177,13 @@ func (n *namer) place(b, parent *Branch) {
 }
 
 func (n *namer) unique(name string) string {
-	if n.t.byName[name] == nil {
+	if n.t.byDotted[name] == nil {
 		return name
 	}
 	i := max(n.suffix[name], 1)
 	for {
 		i++
-		if u := name + "#" + strconv.Itoa(i); n.t.byName[u] == nil {
+		if u := name + "#" + strconv.Itoa(i); n.t.byDotted[u] == nil {
 			n.suffix[name] = i
 			return u
 		}

@@ -7,8 +7,6 @@ type Clusters struct {
 	// AutoFlush is the entries between flushes after the last range; negative or
 	// 0: not known.
 	AutoFlush int64
-	// Flushed is the bytes written when the tree was flushed last.
-	Flushed int64
 	// RangeEnd is the last entry of each range of equal clusters, and Size the
 	// entries of a cluster in it; 0: the range is one cluster.
 	RangeEnd, Size []int64

@@ -76,7 +76,9 @@ func (d *Decoder) count(entry int64) int64 {
 func (d *Decoder) hint(n int) {
 	each := float64(n)
 	if d.ratio > 1 {
-		each *= d.ratio * 1.07
+		// Sizes of baskets that were not read yet are claims: no more than some times
+		// what is known.
+		each = min(each*d.ratio*1.07, 16*each+1<<20)
 	}
 	for i := range d.m.outs {
 		if o := &d.m.outs[i]; d.m.want[i] && o.hint == 0 {
@@ -145,41 +147,10 @@ func (d *Decoder) flat(b *Basket, from, to int) error {
 	return nil
 }
 
-// ends fills d.offs with the offsets of entries [from, to] of a basket, counted
-// in its data, and returns them.
-func (d *Decoder) ends(b *Basket, from, to int) ([]int32, error) {
-	var err error
-	if !b.Generated {
-		d.offs, err = b.Offsets(d.offs[:0])
-		if err != nil {
-			return nil, err
-		}
-		return d.offs[from : to+1], nil
-	}
-	if d.Reading.layout != layoutJagged || d.Reading.Counts == nil {
-		return nil, shardify.Unsupported("basket without offsets, and no counts to make them from")
-	}
-	f := &d.Reading.fields[0]
-	d.offs = append(d.offs[:0], 0)
-	at := int64(0)
-	for i := range to {
-		n := d.count(b.First + int64(i))
-		if n < 0 || n > int64(len(b.Data)) {
-			return nil, shardify.Corrupt(-1, "entry %d of the basket has %d elements, its data are %d bytes", i, n, len(b.Data))
-		}
-		at += n*int64(f.wire.size*f.per) + int64(d.Reading.head)
-		if at > int64(len(b.Data)) {
-			return nil, shardify.Corrupt(-1, "counts ask for %d bytes, the basket has %d", at, len(b.Data))
-		}
-		d.offs = append(d.offs, int32(at))
-	}
-	if to == b.Entries && at != int64(len(b.Data)) {
-		return nil, shardify.Corrupt(-1, "counts ask for %d bytes, the basket has %d", at, len(b.Data))
-	}
-	return d.offs[from : to+1], nil
-}
-
 func (d *Decoder) jagged(b *Basket, from, to int) error {
+	if d.counted(b, from, to) {
+		return nil
+	}
 	offs, err := d.ends(b, from, to)
 	if err != nil {
 		return err

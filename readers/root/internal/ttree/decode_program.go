@@ -44,7 +44,8 @@ type step struct {
 	// members are the kids of a collection that is written member by member.
 	members []step
 	splits  bool // members is what such a collection has
-	// class of the object in the frame, if the file describes it.
+	// class of the object in the frame, or of a collection's items, if the file
+	// describes it.
 	class *rfile.StreamerInfo
 }
 
@@ -313,9 +314,7 @@ func (m *machine) collection(s *step, reps int) {
 		}
 		steps = s.members
 		if version&^memberwise >= 8 {
-			if v := m.take(2); v != nil && int16(binary.BigEndian.Uint16(v)) <= 0 {
-				m.take(4)
-			}
+			m.itemClass(s.class)
 		}
 	}
 	for ; reps > 0 && m.bad == nil; reps-- {
@@ -329,6 +328,22 @@ func (m *machine) collection(s *step, reps int) {
 		}
 	}
 	m.leave(end)
+}
+
+// itemClass reads the version of the class whose members follow, and compares it
+// with the description that the steps were made from.
+func (m *machine) itemClass(c *rfile.StreamerInfo) {
+	b := m.take(2)
+	if b == nil {
+		return
+	}
+	v, sum := int16(binary.BigEndian.Uint16(b)), uint32(0)
+	if v <= 0 {
+		sum = m.u32()
+	}
+	if c != nil && (v > 0 && int(v) != c.Version || v <= 0 && sum != c.CheckSum) {
+		m.refuse("items of class %s in version %d with checksum %08x, the file describes version %d with %08x", c.Name, v, sum, c.Version, c.CheckSum)
+	}
 }
 
 // items reads a collection's count and items.

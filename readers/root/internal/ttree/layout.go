@@ -48,7 +48,6 @@ const (
 	mEntries
 	mTotBytes
 	mZipBytes
-	mFlushed
 	mAutoFlush
 	mNClusterRange
 	mClusterRangeEnd
@@ -85,7 +84,7 @@ const (
 
 // memberOf is the place for a data member by its name in streamer infos.
 var memberOf = map[string]member{
-	"fEntries": mEntries, "fTotBytes": mTotBytes, "fZipBytes": mZipBytes, "fFlushedBytes": mFlushed,
+	"fEntries": mEntries, "fTotBytes": mTotBytes, "fZipBytes": mZipBytes,
 	"fAutoFlush": mAutoFlush, "fNClusterRange": mNClusterRange, "fClusterRangeEnd": mClusterRangeEnd,
 	"fClusterSize": mClusterSize, "fIOFeatures": mIOBits, "fBranches": mBranches, "fLeaves": mLeaves,
 	"fAliases": mAliases, "fFriends": mFriends, "fCompress": mCompress, "fEntryOffsetLen": mEntryOffsetLen,
@@ -120,7 +119,7 @@ func treeLayout(version int) []layoutField {
 	}
 	s := concat(treeBases, []layoutField{at(kI64, mEntries), at(kI64, mTotBytes), at(kI64, mZipBytes), at(kI64, mNone)})
 	if version >= 18 {
-		s = append(s, at(kI64, mFlushed))
+		s = append(s, at(kI64, mNone)) // fFlushedBytes
 	}
 	s = concat(s, []layoutField{at(kF64, mNone)}, times(kI32, 3))
 	if version >= 17 {

@@ -15,14 +15,18 @@ import (
 
 // corpusDir is the folder of files with expected values beside them.
 func corpusDir(t testing.TB) string {
-	dir := os.Getenv("SHARDIFY_CORPUS_ROOT")
-	if dir == "" {
-		dir = "../../../../../shared/corpus/root"
-	}
+	dir := corpusPath()
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("no corpus: %v (SHARDIFY_CORPUS_ROOT names its folder)", err)
 	}
 	return dir
+}
+
+func corpusPath() string {
+	if dir := os.Getenv("SHARDIFY_CORPUS_ROOT"); dir != "" {
+		return dir
+	}
+	return "../../../../../shared/corpus/root"
 }
 
 // openFile opens a file until the test ends.
@@ -232,7 +236,7 @@ func walkBaskets(t *testing.T, f *rfile.File, tree *Tree) (n, withOffsets int) {
 // is done for versions of tomorrow, gives the tree that the tables here give.
 func TestLayoutsAgreeWithStreamerInfos(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.root")
-	if more, _ := filepath.Glob("../../../../../shared/corpus/root/ttree/*.root"); len(more) > 0 {
+	if more, _ := filepath.Glob(corpusPath() + "/ttree/*.root"); len(more) > 0 {
 		files = append(files, more...)
 	}
 	layouts := map[planKey]int{}

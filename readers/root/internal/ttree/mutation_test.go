@@ -26,7 +26,7 @@ const (
 // trees: no panic, no hang, little memory, errors of a kind. SHARDIFY_MUTATIONS is
 // their number.
 func TestMutatedMetadataGivesErrorsOnly(t *testing.T) {
-	count := 3000
+	count := 1000
 	if os.Getenv("SHARDIFY_LONG") != "" {
 		count = 1_000_000
 	}
@@ -94,7 +94,7 @@ type seed struct {
 func metadataSeeds(t testing.TB) []seed {
 	t.Helper()
 	names, _ := filepath.Glob("testdata/*.root")
-	more, _ := filepath.Glob("../../../../../shared/corpus/root/ttree/*.root")
+	more, _ := filepath.Glob(corpusPath() + "/ttree/*.root")
 	var list []seed
 	for _, name := range append(names, more...) {
 		if st, err := os.Stat(name); err != nil || st.Size() > 120<<10 {

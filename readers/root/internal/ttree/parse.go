@@ -20,7 +20,9 @@ type parser struct {
 	slab  []Branch
 	leafs []Leaf
 	depth int
-	plans map[planKey]plan
+	// branches seen so far
+	branches int
+	plans    map[planKey]plan
 }
 
 type planKey struct {

@@ -61,14 +61,14 @@ func (p *parser) readTree() error {
 	}
 	t.Branches, t.Aliases, t.Friends = v.branches, v.aliases, v.friends
 	t.Clusters = p.clusters(&v)
-	t.name()
+	t.name(p.branches)
 	return nil
 }
 
 // clusters takes the table of cluster ranges. It is a hint, so one that
 // contradicts itself is left out.
 func (p *parser) clusters(v *values) Clusters {
-	c := Clusters{AutoFlush: v.num[mAutoFlush], Flushed: v.num[mFlushed]}
+	c := Clusters{AutoFlush: v.num[mAutoFlush]}
 	n := len(v.bytes[mClusterRangeEnd]) / 8
 	if n == 0 || len(v.bytes[mClusterSize]) != 8*n {
 		return c
@@ -179,6 +179,7 @@ func (p *parser) newBranch(class string) *Branch {
 	}
 	b := &p.slab[0]
 	p.slab = p.slab[1:]
+	p.branches++
 	b.Tree, b.Class, b.StreamerType, b.ID = p.tree, class, -1, -1
 	return b
 }

@@ -1,6 +1,10 @@
 package ttree
 
-import "github.com/shardify/shardify/readers/root/internal/rfile"
+import (
+	"sync"
+
+	"github.com/shardify/shardify/readers/root/internal/rfile"
+)
 
 // Tree is the metadata of a tree.
 type Tree struct {
@@ -20,7 +24,9 @@ type Tree struct {
 	// Problem is damage that may hide branches; nil if the list is whole.
 	Problem error
 
-	byName map[string]*Branch
+	byDotted map[string]*Branch
+	byOther  map[string]*Branch // by path and name
+	others   sync.Once          // makes byOther
 }
 
 // Alias is a name for an expression.
@@ -74,6 +80,8 @@ type Branch struct {
 	Counter      *Branch
 	Counter2     *Branch
 
+	placed bool // is in Tree.All
+
 	// Err is why this branch cannot be read; nil if it can.
 	Err error
 }
@@ -124,4 +132,10 @@ func Read(f *rfile.File, o rfile.Object) (*Tree, error) { return read(f, o) }
 
 // Branch finds a branch by its dotted name, path or, if only one has it, name;
 // nil if there is none.
-func (t *Tree) Branch(name string) *Branch { return t.byName[name] }
+func (t *Tree) Branch(name string) *Branch {
+	if b := t.byDotted[name]; b != nil {
+		return b
+	}
+	t.others.Do(t.otherNames)
+	return t.byOther[name]
+}

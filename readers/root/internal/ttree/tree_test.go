@@ -317,7 +317,7 @@ func TestNamesOfBranches(t *testing.T) {
 	loop := leaf("loop")
 	loop.Children = []*Branch{loop}
 	tree.Branches = append(tree.Branches, loop, loop)
-	tree.name()
+	tree.name(0)
 	var dotted, paths []string
 	for _, b := range tree.All {
 		dotted, paths = append(dotted, b.Dotted), append(paths, b.Path)

@@ -13,6 +13,7 @@ def old():
         g["up"] = f["train"]  # a cycle
         f["soft"] = h5py.SoftLink("/train/a/b/x")
         f["train/relative"] = h5py.SoftLink("a/b/x")
+        f["train/a/absolute"] = h5py.SoftLink("/soft")
         f["dangling"] = h5py.SoftLink("/nowhere")
         f["loop1"] = h5py.SoftLink("/loop2")
         f["loop2"] = h5py.SoftLink("/loop1")
@@ -51,5 +52,29 @@ def new():
         f["type"] = np.dtype("i4")
 
 
+def sizes():
+    """Addresses of 2 bytes and lengths of 4: heap IDs then hold the place of a huge
+    object themselves."""
+    c = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    c.set_sizes(2, 4)
+    a = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    a.set_libver_bounds(h5py.h5f.LIBVER_V18, h5py.h5f.LIBVER_V110)
+    with h5py.File(h5py.h5f.create(b"sizes.h5", h5py.h5f.ACC_TRUNC, c, a)) as f:
+        g = f.create_group("g")
+        for i in range(10):
+            g["n%d" % i] = h5py.SoftLink("/g")
+        g["long" * 1200] = h5py.SoftLink("/g")
+
+
+def virtual():
+    with h5py.File("virtual.h5", "w", libver=("v110", "v110")) as f:
+        v = h5py.VirtualLayout((8, 3), "i4")
+        v[1:5:2] = h5py.VirtualSource("src.h5", "a/x", (2, 3))
+        v[6:8, 0:2] = h5py.VirtualSource(".", "y", (5, 5))[1:3, 2:4]
+        f.create_virtual_dataset("v", v, fillvalue=7)
+
+
 old()
 new()
+sizes()
+virtual()

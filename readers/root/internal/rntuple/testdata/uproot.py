@@ -1,3 +1,4 @@
+# Writes uproot_zstd.root and uproot_none.root into the folder given: uproot.py DIR (uproot 5.7, awkward 2).
 import uproot, awkward as ak, numpy as np, json, sys
 out = sys.argv[1]
 def part(lo, hi):

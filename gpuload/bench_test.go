@@ -1,0 +1,99 @@
+package gpuload
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shardify/shardify/index"
+)
+
+// sizes are the samples that loaders are compared with: a vector, a CSV row, a
+// small image.
+var sizes = []struct {
+	name    string
+	floats  int
+	samples int
+}{{"64B", 16, 2 << 20}, {"1.8KB", 450, 1 << 16}, {"150KB", 38400, 1 << 10}}
+
+func cpu() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkLoader delivers batches of 256 to a consumer that does nothing. It
+// reports processor time, since machines are shared.
+func BenchmarkLoader(b *testing.B) {
+	for _, s := range sizes {
+		dir := makeSet(b, setOptions{format: index.FormatMmap, schema: fmt.Sprintf("x:f32[%d]", s.floats), samples: s.samples})
+		d := mustOpen(b, dir)
+		for _, tier := range []Tier{TierPinned, TierStream} {
+			for _, shuffle := range []Shuffle{None, Block, Global} {
+				for _, workers := range []int{1, 2} {
+					b.Run(fmt.Sprintf("%s/%s/%s/%d", s.name, tier, shuffle, workers), func(b *testing.B) {
+						l := mustLoader(b, d, Config{Batch: 256, Shuffle: shuffle, Tier: tier, Workers: workers, Verify: VerifyNone})
+						first, err := l.Next(bg)
+						if err != nil {
+							b.Fatal(err)
+						}
+						first.Release()
+						b.SetBytes(256 * int64(s.floats) * 4)
+						b.ReportAllocs()
+						before := cpu()
+						b.ResetTimer()
+						for range b.N {
+							x, err := l.Next(bg)
+							if err == io.EOF {
+								x, err = l.Next(bg)
+							}
+							if err != nil {
+								b.Fatal(err)
+							}
+							x.Release()
+						}
+						b.StopTimer()
+						gb := float64(b.N) * 256 * float64(s.floats) * 4 / 1e9
+						b.ReportMetric((cpu()-before).Seconds()/gb, "core-s/GB")
+						b.ReportMetric(float64(b.N)*256/b.Elapsed().Seconds(), "samples/s")
+						l.Close()
+					})
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkGather is copyRows alone, with rows at random places of 512 MiB.
+func BenchmarkGather(b *testing.B) {
+	src, err := allocate(512 << 20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer release(src)
+	for i := range src {
+		src[i] = byte(i)
+	}
+	for _, size := range []int{8, 64, 256, 1800, 4096, 150 << 10} {
+		n := max((4<<20)/size, 16)
+		dst, _ := allocate(int64(n * size))
+		rows := make([]int64, n)
+		for i := range rows {
+			rows[i] = rand.Int64N(int64(len(src) / size))
+		}
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			b.SetBytes(int64(n * size))
+			best := time.Hour
+			for range b.N {
+				t := cpu()
+				copyRows(dst, src, size, rows)
+				best = min(best, cpu()-t)
+			}
+			b.ReportMetric(float64(n*size)/1e6/best.Seconds(), "best-MB/s")
+		})
+		release(dst)
+	}
+}

@@ -1,0 +1,183 @@
+package gpuload
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// Shuffle is how the samples of an epoch are mixed.
+type Shuffle string
+
+// The kinds of shuffle.
+const (
+	// None keeps the order of the data set.
+	None Shuffle = "none"
+	// Block permutes runs of neighbouring samples over the whole set, and samples
+	// within windows of such runs: reads are large whatever a sample's size.
+	Block Shuffle = "block"
+	// Global permutes all samples.
+	Global Shuffle = "global"
+)
+
+// Last is what happens to samples at the end of an epoch that fill no batch on
+// every rank.
+type Last string
+
+// The policies.
+const (
+	Drop Last = "drop"
+	// Pad delivers them in a batch whose Rows is less than its Batch, or 0; the
+	// rest is zeros, empty lists and ID -1.
+	Pad Last = "pad"
+)
+
+// Tier is where the samples of an epoch come from.
+type Tier string
+
+// The tiers.
+const (
+	// TierAuto is TierPinned when the columns fit into Memory, else TierStream.
+	TierAuto Tier = "auto"
+	// TierPinned reads the wanted columns of the whole set once, into host memory that
+	// the device may copy from.
+	TierPinned Tier = "pinned"
+	// TierStream reads ahead: windows of blocks, or each batch's samples.
+	TierStream Tier = "stream"
+)
+
+// Verify says when the checksums in the shards are compared with the data. Size
+// and header of a shard are compared with the manifest whenever it is opened.
+type Verify string
+
+// The kinds.
+const (
+	// VerifyWhole checks tensors that are read whole: those of TierPinned.
+	VerifyWhole Verify = "whole"
+	// VerifyOpen checks a shard's wanted tensors (of a tar, all) when it is first
+	// opened, which reads it once more.
+	VerifyOpen Verify = "open"
+	VerifyNone Verify = "none"
+)
+
+// Config says what a Loader delivers. The zero value of a field is its default.
+type Config struct {
+	// Columns are globs (path.Match) of the wanted fields; empty means all.
+	Columns []string
+	// Keys delivers the samples' own names as column "__key__", where the set has
+	// them.
+	Keys bool
+
+	Batch   int     // samples per rank and step
+	Shuffle Shuffle // None
+	// Window is from how many samples a global batch of a Block shuffle is drawn.
+	// It is part of the order. By default it is samples of 256 MiB.
+	Window int64
+	// Streams is in how many parts a Block shuffle runs through the set side by
+	// side; world sizes that divide it read every block on one rank only. It is part
+	// of the order. By default it is 192, or 1 for a set with fewer samples.
+	Streams int
+	Seed    uint64
+	Epoch   int // to begin with
+	Last    Last
+
+	// Rank of World ranks (default 1) receives this Loader's batches.
+	Rank, World int
+
+	// Indices are the samples to draw from, by number; nil means all.
+	Indices []int64
+	// Mix weighs the inputs of Open: shares of the samples of every stretch of an
+	// epoch, whatever the inputs' sizes.
+	Mix []float64
+	// Weights draws samples with replacement, each with a chance in proportion to
+	// its weight.
+	Weights []float64
+	// Balance names a scalar integer field; its values are drawn equally often.
+	Balance string
+	// Samples is the length of an epoch with Mix, Weights or Balance; by default
+	// that of the set.
+	Samples int64
+
+	Tier Tier
+	// Memory is the bytes that samples may take in host memory, slots not included.
+	// The default depends on the machine; ranks of one node divide it by LocalRanks.
+	Memory     int64
+	LocalRanks int
+	// Depth is how many batches are made ahead of the consumer (default 3). There is
+	// one slot more, for the batch that the consumer holds.
+	Depth int
+	// Workers is the goroutines that read and gather (default: cores, at most 16).
+	Workers int
+	Verify  Verify
+	// Device is "host"; "" and "auto" choose it.
+	Device string
+	// Trace receives the timeline as Chrome trace events when the Loader is closed.
+	Trace io.Writer
+}
+
+const (
+	defaultStreams = 192 // the least common multiple of 1-4, 6, 8, 12, 16, 24, 48, 64, 96
+	defaultDepth   = 3
+	windowBytes    = 256 << 20
+	blockBytes     = 512 << 10
+	maxEpoch       = 1 << 31
+	maxStreams     = 1 << 16
+	maxWindow      = 1 << 40
+	maxSamples     = 1 << 48
+)
+
+func oneOf[T ~string](name string, v *T, values ...T) error {
+	if *v == "" {
+		*v = values[0]
+	}
+	var list []string
+	for _, w := range values {
+		if *v == w {
+			return nil
+		}
+		list = append(list, string(w))
+	}
+	return fmt.Errorf("%s %q: want one of %s", name, string(*v), strings.Join(list, ", "))
+}
+
+// check fills in what does not depend on the set.
+func (c *Config) check() error {
+	for _, err := range []error{
+		oneOf("shuffle", &c.Shuffle, None, Block, Global),
+		oneOf("last", &c.Last, Drop, Pad),
+		oneOf("tier", &c.Tier, TierAuto, TierPinned, TierStream),
+		oneOf("verify", &c.Verify, VerifyWhole, VerifyOpen, VerifyNone),
+		oneOf("device", &c.Device, "auto", "host"),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	if c.World == 0 {
+		c.World = 1
+	}
+	if c.LocalRanks == 0 {
+		c.LocalRanks = 1
+	}
+	if c.Depth == 0 {
+		c.Depth = defaultDepth
+	}
+	return c.checkNumbers()
+}
+
+func (c *Config) checkNumbers() error {
+	switch {
+	case c.Batch < 1 || c.Batch > math.MaxInt32:
+		return fmt.Errorf("batch %d: want 1 or more samples", c.Batch)
+	case c.World < 1 || c.World > maxStreams || c.Rank < 0 || c.Rank >= c.World:
+		return fmt.Errorf("rank %d of %d: want a rank from 0 to world size - 1", c.Rank, c.World)
+	case c.Epoch < 0 || c.Epoch >= maxEpoch:
+		return fmt.Errorf("epoch %d: want 0 to 2^31-1", c.Epoch)
+	case c.Depth < 1 || c.Workers < 0 || c.Memory < 0 || c.LocalRanks < 1:
+		return fmt.Errorf("depth %d, workers %d, memory %s, local ranks %d: none may be negative", c.Depth, c.Workers, shardify.FormatSize(c.Memory), c.LocalRanks)
+	}
+	return nil
+}

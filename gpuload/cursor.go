@@ -1,0 +1,128 @@
+package gpuload
+
+// cursor computes positions of one epoch one after the other and keeps what
+// neighbours share. It is used by one goroutine.
+type cursor struct {
+	*Order
+	epoch   uint64
+	drawKey uint64
+	parts   []partCursor
+	cycles  []cycle // by stream
+}
+
+// partCursor keeps the permutations of a part.
+type partCursor struct {
+	*part
+	pass    [2]passOrder // the pass at hand and the one before or after
+	windows []windowOrder
+}
+
+// passOrder is one pass over a part: an epoch, unless parts are mixed.
+type passOrder struct {
+	pass   uint64
+	ready  bool
+	all    perm
+	blocks blocks
+}
+
+// windowOrder is a window of a stream: samples lo to lo+perm.n of the part's
+// blocks.
+type windowOrder struct {
+	pass  uint64
+	k     int64
+	ready bool
+	lo    int64
+	perm  perm
+}
+
+type cycle struct {
+	n     int64
+	ready bool
+	perm  perm
+}
+
+func (o *Order) cursor(epoch int) *cursor {
+	c := &cursor{Order: o, epoch: uint64(epoch), parts: make([]partCursor, len(o.parts))}
+	for i := range c.parts {
+		c.parts[i] = partCursor{part: &o.parts[i]}
+		if o.shuffle == Block {
+			c.parts[i].windows = make([]windowOrder, o.shape.streams)
+		}
+	}
+	c.drawKey = derive(o.seed, c.epoch, forDraw)
+	if o.mix != nil {
+		c.cycles = make([]cycle, o.shape.streams)
+	}
+	return c
+}
+
+// at is the sample at position q.
+func (c *cursor) at(q int64) int64 {
+	var item int64
+	switch {
+	case c.draw != nil:
+		item = c.draw.at(c.drawKey, q)
+	case c.balance != nil:
+		item = c.balance.at(c.seed, c.epoch, q)
+	case c.mix != nil:
+		item = c.mixed(q)
+	default:
+		s := c.shape.streams
+		item = c.sample(&c.parts[0], c.epoch, q%s, q/s)
+	}
+	if c.indices != nil {
+		return c.indices[item]
+	}
+	return item
+}
+
+// mixed: each stream is a mixture of its own that goes on from epoch to epoch.
+func (c *cursor) mixed(q int64) int64 {
+	s := c.shape.streams
+	stream, at := q%s, q/s
+	_, length := share(c.length, s, stream)
+	x := int64(c.epoch)*length + at
+	cy := &c.cycles[stream]
+	if n := x / mixCycle; c.mix.scatter && (!cy.ready || cy.n != n) {
+		*cy = cycle{n, true, newPerm(mixCycle, derive(c.seed, uint64(n), forMix, uint64(stream)))}
+	}
+	i, rank := c.mix.split(x, &cy.perm)
+	p := &c.parts[i]
+	_, own := share(p.n, s, stream)
+	return p.base + c.sample(p, uint64(rank/own), stream, rank%own)
+}
+
+// sample is the one at place o of a stream in a pass over a part.
+func (c *cursor) sample(p *partCursor, pass uint64, stream, o int64) int64 {
+	switch c.shuffle {
+	case Global:
+		return int64(c.passOf(p, pass).all.at(uint64(o)))
+	case Block:
+		w := c.windowOf(p, pass, stream, o/c.shape.window)
+		item, _ := c.passOf(p, pass).blocks.item(w.lo + int64(w.perm.at(uint64(o%c.shape.window))))
+		return item
+	}
+	return o
+}
+
+func (c *cursor) passOf(p *partCursor, pass uint64) *passOrder {
+	s := &p.pass[pass&1]
+	if !s.ready || s.pass != pass {
+		*s = passOrder{pass: pass, ready: true}
+		if c.shuffle == Block {
+			s.blocks = newBlocks(p.n, c.shape.block, derive(c.seed, pass, forBlocks, p.number))
+		} else {
+			s.all = newPerm(p.n, derive(c.seed, pass, forSamples, p.number))
+		}
+	}
+	return s
+}
+
+func (c *cursor) windowOf(p *partCursor, pass uint64, stream, k int64) *windowOrder {
+	w := &p.windows[stream]
+	if !w.ready || w.pass != pass || w.k != k {
+		lo, size := c.shape.windowAt(p.n, stream, k)
+		*w = windowOrder{pass, k, true, lo, newPerm(size, derive(c.seed, pass, forWindow, p.number, uint64(stream), uint64(k)))}
+	}
+	return w
+}

@@ -1,0 +1,23 @@
+// Package gpuload feeds trainers from shardify's data sets: it reads shards in a
+// shuffled order that is a pure function of seed, epoch and position, gathers
+// batches into slots, and says what the trainer waits for.
+//
+//	set, err := gpuload.Open(ctx, "data/train")
+//	l, err := set.Loader(gpuload.Config{Batch: 256, Shuffle: gpuload.Block, Seed: 1})
+//	for {
+//		b, err := l.Next(ctx)
+//		if err == io.EOF { // the epoch is over; the next Next begins another
+//			break
+//		}
+//		x := b.Host("x") // b.Batch() samples, row-major
+//		...
+//		b.Release()
+//	}
+//
+// It has no worker processes. Files are read with pread, never mapped: a file that
+// shrinks is an error here, not a SIGBUS. A shard is held against the manifest
+// each time it is opened, and a short read names shard and offset.
+//
+// docs/loader.md defines the order of samples precisely enough to compute it
+// elsewhere; it is a promise, held by testdata/order.golden.
+package gpuload

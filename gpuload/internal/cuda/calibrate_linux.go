@@ -1,0 +1,3 @@
+package cuda
+
+func (d *Device) calibrate() error { return nil }

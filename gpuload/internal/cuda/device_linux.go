@@ -1,0 +1,320 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Device is one GPU. Its methods may be called from several goroutines; those
+// of one Slot or Window never at once.
+type Device struct {
+	drv    *driver
+	info   Info
+	thread *thread
+	node   int // NUMA node of the GPU, or -1
+	chunk  int64
+
+	// The rest belongs to the thread.
+	dev      int32
+	ctx      uintptr
+	retained bool
+	module   uintptr
+	kernels  map[string]uintptr
+	copies   uintptr // stream of the copy engine
+	gathers  uintptr // stream of the kernels
+	batch    bool    // several copies by one call
+	flight   [4]string
+	at       int
+	lost     error
+	live     map[closer]struct{} // what Close gives back
+	speed    Speed
+	grid     uint32 // blocks of kernels that read host memory
+	wide     uint32 // and of those that read device memory
+
+	mu     sync.RWMutex
+	pinned []*pinned // by address
+	closed bool
+}
+
+// closer is something of a Device that must be given back on its thread.
+type closer interface{ destroy() error }
+
+// Open makes a GPU ready: its context, streams, kernels, and figures of its speed.
+// Without a driver or such a GPU the error is ErrNoDriver or ErrNoDevice.
+func Open(o Options) (*Device, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	drv, err := load(o.Library)
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{drv: drv, thread: newThread(), chunk: o.Chunk, node: -1, kernels: map[string]uintptr{}, live: map[closer]struct{}{}}
+	err = d.thread.do(func() error { return d.open(int32(o.Device)) })
+	if err == nil && !o.NoCalibration {
+		err = d.calibrate()
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (d *Device) open(ordinal int32) error {
+	if err := d.drv.init(); err != nil {
+		return err
+	}
+	n, err := d.drv.deviceCount()
+	if err != nil {
+		return err
+	}
+	if n == 0 || ordinal >= n {
+		return fmt.Errorf("%w: cuda:%d of %d", ErrNoDevice, ordinal, n)
+	}
+	if d.dev, err = d.drv.device(ordinal); err != nil {
+		return err
+	}
+	if err := d.describe(ordinal); err != nil {
+		return err
+	}
+	if d.info.Capability[0] < 7 {
+		return fmt.Errorf("%w: cuda:%d (%s) has compute capability %d.%d, want 7.0", ErrNoDevice, ordinal, d.info.Name, d.info.Capability[0], d.info.Capability[1])
+	}
+	if d.ctx, err = d.drv.primaryRetain(d.dev); err != nil {
+		return err
+	}
+	d.retained = true
+	if err := d.drv.setCurrent(d.ctx); err != nil {
+		return err
+	}
+	if _, err := d.drv.captureMode(captureRelaxed); err != nil {
+		return err
+	}
+	return d.prepare()
+}
+
+// prepare makes the streams and loads the kernels.
+func (d *Device) prepare() error {
+	_, greatest, err := d.drv.priorityRange()
+	if err != nil {
+		return err
+	}
+	// Small kernels that a training step's large ones would otherwise delay.
+	if d.copies, err = d.drv.streamCreate(streamNonBlocking, greatest); err != nil {
+		return err
+	}
+	if d.gathers, err = d.drv.streamCreate(streamNonBlocking, greatest); err != nil {
+		return err
+	}
+	ptx := append([]byte(kernelsPTX), 0)
+	m, log, err := d.drv.moduleLoad(ptx)
+	if err != nil {
+		if log = strings.TrimSpace(log); log != "" {
+			return fmt.Errorf("%w: %s", err, log)
+		}
+		return err
+	}
+	d.module = m
+	for _, name := range kernelNames() {
+		if d.kernels[name], err = d.drv.function(m, name); err != nil {
+			return fmt.Errorf("kernel %s: %w", name, err)
+		}
+	}
+	// A few multiprocessors saturate the link; training keeps the others.
+	d.grid = uint32(min(max(d.info.Multiprocessors/5, 4), 24))
+	d.wide = uint32(max(d.info.Multiprocessors, 1) * 4)
+	d.batch = d.drv.hasBatch()
+	return nil
+}
+
+func (d *Device) describe(ordinal int32) (err error) {
+	i := &d.info
+	i.Ordinal, i.Library = int(ordinal), d.drv.path
+	if i.Driver, err = d.drv.version(); err != nil {
+		return err
+	}
+	if i.Name, err = d.drv.deviceName(d.dev); err != nil {
+		return err
+	}
+	if i.PCI, err = d.drv.pciBusID(d.dev); err != nil {
+		return err
+	}
+	if i.Memory, err = d.drv.totalMemory(d.dev); err != nil {
+		return err
+	}
+	if d.drv.cuDeviceGetUuid != 0 {
+		id, err := d.drv.uuid(d.dev)
+		if err != nil {
+			return err
+		}
+		i.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+	}
+	d.node = numaNode(i.PCI)
+	i.NUMA = d.node
+	for _, a := range []struct {
+		attr int32
+		to   *int32
+	}{
+		{attrMajor, &i.Capability[0]}, {attrMinor, &i.Capability[1]}, {attrMultiprocessors, &i.Multiprocessors},
+		{attrAsyncEngines, &i.CopyEngines}, {attrUnified, &i.unified}, {attrCanMapHost, &i.mapsHost},
+		{attrHostRegister, &i.registers}, {attrReadOnlyRegister, &i.readOnly},
+	} {
+		if *a.to, err = d.drv.attribute(a.attr, d.dev); err != nil {
+			// Newer attributes are unknown to older drivers.
+			if code(err) != codeInvalidValue {
+				return err
+			}
+			*a.to, err = 0, nil
+		}
+	}
+	return err
+}
+
+// Info is what the driver says about the device.
+func (d *Device) Info() Info { return d.info }
+
+// Speed is what Open measured.
+func (d *Device) Speed() Speed { return d.speed }
+
+func (d *Device) String() string { return fmt.Sprintf("cuda:%d", d.info.Ordinal) }
+
+// do runs f on the device's thread, unless the context is lost.
+func (d *Device) do(f func() error) error {
+	return d.thread.do(func() error {
+		if d.lost != nil {
+			return d.lost
+		}
+		return d.noted(f())
+	})
+}
+
+// noted remembers an error after which the context is of no use, and says what was
+// on its way when it was seen.
+func (d *Device) noted(err error) error {
+	var e *Error
+	if errors.As(err, &e) && sticky(e.Code) {
+		e.While = d.inFlight()
+		d.lost = err
+	}
+	return err
+}
+
+func (d *Device) inFlight() string {
+	var list []string
+	for i := range d.flight {
+		if s := d.flight[(d.at+i)%len(d.flight)]; s != "" {
+			list = append(list, s)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// began notes the name of work that was given to the device.
+func (d *Device) began(name string) {
+	d.flight[d.at] = name
+	d.at = (d.at + 1) % len(d.flight)
+}
+
+// MemoryInfo is the free and total bytes of device memory.
+func (d *Device) MemoryInfo() (free, total uint64, err error) {
+	err = d.do(func() (err error) {
+		free, total, err = d.drv.memInfo()
+		return err
+	})
+	return free, total, err
+}
+
+// poll waits until done says so. The thread stays free for other calls meanwhile.
+func (d *Device) poll(ctx context.Context, done func() (bool, error)) error {
+	for wait := 20 * time.Microsecond; ; wait = min(2*wait, time.Millisecond) {
+		var ok bool
+		err := d.do(func() (err error) {
+			ok, err = done()
+			return err
+		})
+		if ok || err != nil {
+			return err
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		case <-t.C:
+		}
+	}
+}
+
+// Drain waits until the device's own streams have done all work given to them.
+func (d *Device) Drain(ctx context.Context) error {
+	return d.poll(ctx, func() (bool, error) {
+		for _, s := range []uintptr{d.copies, d.gathers} {
+			if err := d.drv.streamQuery(s); code(err) == codeNotReady {
+				return false, nil
+			} else if err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+}
+
+// Close waits for the device's streams and gives everything back: slots, windows,
+// pinned memory that is still out, streams, kernels, the context. Batches must not be
+// in use any more. Closing twice does nothing.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	closed := d.closed
+	d.closed = true
+	d.mu.Unlock()
+	if closed {
+		return nil
+	}
+	err := d.thread.do(d.destroy)
+	d.thread.stop()
+	return err
+}
+
+// destroy goes on after errors: what can be given back is.
+func (d *Device) destroy() error {
+	var all []error
+	try := func(err error) {
+		// At the end of a process the driver may be gone before us. A lost context
+		// was reported already, and each of its calls fails in the same way.
+		if n := code(err); err != nil && n != codeDeinitialized && !(d.lost != nil && sticky(n)) {
+			all = append(all, err)
+		}
+	}
+	for _, s := range []uintptr{d.copies, d.gathers} {
+		if s != 0 {
+			try(d.drv.streamSynchronize(s))
+		}
+	}
+	for c := range d.live {
+		try(c.destroy())
+	}
+	d.mu.Lock()
+	left := d.pinned
+	d.pinned = nil
+	d.mu.Unlock()
+	for _, p := range left {
+		try(p.destroy(d))
+	}
+	for _, s := range []uintptr{d.copies, d.gathers} {
+		if s != 0 {
+			try(d.drv.streamDestroy(s))
+		}
+	}
+	if d.module != 0 {
+		try(d.drv.moduleUnload(d.module))
+	}
+	if d.retained {
+		try(d.drv.setCurrent(0))
+		try(d.drv.primaryRelease(d.dev))
+	}
+	return errors.Join(all...)
+}

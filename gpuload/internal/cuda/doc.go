@@ -1,0 +1,33 @@
+// Package cuda moves batches to an NVIDIA GPU through the driver API alone:
+// libcuda.so.1 is opened at run time, and neither a toolkit nor cgo is needed to
+// build. A program that imports this package is linked dynamically.
+//
+//	d, err := cuda.Open(cuda.Options{Device: 0})
+//	b, err := d.Alloc(n, row)            // pinned host memory, in huge pages
+//	s, err := d.NewSlot(cuda.SlotOptions{Tensors: []int64{n}, Rows: 256})
+//	for {
+//		err = s.Reuse(ctx)               // b may be written from here on
+//		err = s.Send(0, b)               // starts the copy
+//		err = s.Done("batch 7")          // the slot is complete
+//		err = s.Ready(stream)            // the consumer's stream waits for it
+//		... s.Ptr(0) ...
+//		err = s.Release(stream)          // the slot is free when stream is here
+//	}
+//
+// # Threads, streams, events
+//
+// All driver calls are made by one goroutine on one operating system thread, which
+// has the device's primary context current (the one PyTorch uses, so pointers,
+// streams and events are interchangeable) and whose capture mode is relaxed, so
+// that a graph capture elsewhere in the process is not broken by it. Two streams
+// of the device's own copy and gather; neither waits for the legacy default stream.
+// The host waits for nothing but for its own memory to be read: everything else is
+// ordered by events on the device. An event that was never recorded makes a wait
+// for it a no-op in the driver; here it is an error.
+//
+// # Memory
+//
+// Everything is allocated before the first batch, except that a tensor of variable
+// length may outgrow its slot. Sources of asynchronous copies are checked to be
+// pinned memory of the Device; a copy never spans two registrations.
+package cuda

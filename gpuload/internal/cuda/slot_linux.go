@@ -1,0 +1,325 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/shardify/shardify"
+)
+
+// Slot is the device memory of one batch: a stable address for each tensor.
+//
+// The order of calls is Reuse, then Send and Gather as often as needed, Done,
+// Ready, Release.
+type Slot struct {
+	d       *Device
+	tensors []buffer
+	rows    []byte // pinned: row numbers of Gather, read by kernels
+	casts   []*Cast
+	affine  []buffer // by tensor: scales, then shifts
+
+	// On the thread:
+	sent, gathered, free event
+	sends, gathers       bool // in this round
+	open                 bool // the streams wait for free already
+	done                 bool
+	handed               bool // to a consumer that has not released it
+	closed               bool
+	name                 string
+	pieces               pieceList
+	addresses            []atomic.Uint64
+}
+
+// pieceList is copies for one call of the driver.
+type pieceList struct {
+	dst, src []uint64
+	size     []uintptr
+}
+
+// SlotOptions says what a slot holds.
+type SlotOptions struct {
+	// Tensors is the bytes of each tensor. One that turns out longer is allocated
+	// anew, which waits for the device.
+	Tensors []int64
+	// Rows is the most rows of a batch; 0 makes a slot without Gather.
+	Rows int64
+	// Casts is, by tensor, what Gather converts; shorter or nil: nothing.
+	Casts []*Cast
+}
+
+// NewSlot allocates a slot.
+func (d *Device) NewSlot(o SlotOptions) (*Slot, error) {
+	s := &Slot{d: d, tensors: make([]buffer, len(o.Tensors)), affine: make([]buffer, len(o.Tensors)), casts: make([]*Cast, len(o.Tensors)), addresses: make([]atomic.Uint64, len(o.Tensors))}
+	for i, c := range o.Casts[:min(len(o.Casts), len(o.Tensors))] {
+		if c == nil {
+			continue
+		}
+		k := *c
+		if err := k.check(); err != nil {
+			return nil, fmt.Errorf("tensor %d: %w", i, err)
+		}
+		s.casts[i] = &k
+	}
+	if o.Rows > 0 {
+		b, err := d.Alloc(o.Rows*8, 8)
+		if err != nil {
+			return nil, err
+		}
+		s.rows = b
+	}
+	if err := d.do(func() error { return s.make(o) }); err != nil {
+		return nil, errors.Join(err, d.Free(s.rows))
+	}
+	for i, c := range s.casts {
+		if c == nil || len(c.Scale) == 0 {
+			continue
+		}
+		if err := s.upload(i, c); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+func (s *Slot) make(o SlotOptions) (err error) {
+	d := s.d
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.destroy())
+		}
+	}()
+	for _, e := range []*event{&s.sent, &s.gathered, &s.free} {
+		if *e, err = d.newEvent(eventDisableTiming); err != nil {
+			return err
+		}
+	}
+	for i, n := range o.Tensors {
+		if s.tensors[i], err = d.newBuffer(n); err != nil {
+			return fmt.Errorf("tensor %d: %w", i, err)
+		}
+		s.addresses[i].Store(s.tensors[i].at)
+	}
+	for i, c := range s.casts {
+		if c == nil || len(c.Scale) == 0 {
+			continue
+		}
+		if s.affine[i], err = d.newBuffer(int64(len(c.Scale)) * 8); err != nil {
+			return fmt.Errorf("scales of tensor %d: %w", i, err)
+		}
+	}
+	d.live[s] = struct{}{}
+	return nil
+}
+
+// upload copies scales and shifts to the device and waits.
+func (s *Slot) upload(i int, c *Cast) error {
+	d := s.d
+	b, err := d.Alloc(int64(len(c.Scale))*8, 4)
+	if err != nil {
+		return err
+	}
+	f := shardify.View[float32](b)
+	copy(f[copy(f, c.Scale):], c.Shift)
+	err = d.do(func() error { return d.copyIn(s.affine[i].at, addressOf(b), int64(len(b)), d.copies) })
+	if err == nil {
+		err = d.Drain(context.Background())
+	}
+	return errors.Join(err, d.Free(b))
+}
+
+// Ptr is the device address of tensor i.
+func (s *Slot) Ptr(i int) uint64 { return s.addresses[i].Load() }
+
+// begin makes the stream wait, once a round, until the consumer left the slot.
+func (s *Slot) begin() error {
+	switch {
+	case s.done || s.closed:
+		return errors.New("cuda: slot written between Done and Reuse")
+	case s.handed:
+		return errors.New("cuda: slot written before its consumer released it")
+	}
+	if s.open || s.free.recorded == 0 {
+		s.open = true
+		return nil
+	}
+	for _, stream := range []uintptr{s.d.copies, s.d.gathers} {
+		if err := s.d.wait(stream, &s.free); err != nil {
+			return err
+		}
+	}
+	s.open = true
+	return nil
+}
+
+// Send starts the copy of b, pinned memory, to the beginning of tensor i. b must
+// stay as it is until Reuse.
+func (s *Slot) Send(i int, b []byte) error {
+	return s.d.do(func() error {
+		if err := s.begin(); err != nil {
+			return err
+		}
+		if err := s.room(i, int64(len(b))); err != nil {
+			return err
+		}
+		if len(b) == 0 {
+			return nil
+		}
+		s.sends = true
+		return s.d.copyIn(s.tensors[i].at, addressOf(b), int64(len(b)), s.d.copies)
+	})
+}
+
+// room replaces tensor i if it is too small. The driver waits for all work before
+// it frees memory.
+func (s *Slot) room(i int, n int64) error {
+	if n <= s.tensors[i].size {
+		return nil
+	}
+	b, err := s.d.newBuffer(n + n/4)
+	if err != nil {
+		return fmt.Errorf("tensor %d: %w", i, err)
+	}
+	old := s.tensors[i]
+	s.tensors[i] = b
+	s.addresses[i].Store(b.at)
+	if old.at == 0 {
+		return nil
+	}
+	for _, stream := range []uintptr{s.d.copies, s.d.gathers} {
+		if err := s.d.drv.streamSynchronize(stream); err != nil {
+			return errors.Join(err, s.d.freeBuffer(&old))
+		}
+	}
+	return s.d.freeBuffer(&old)
+}
+
+// Done ends a batch; name is for errors that show later.
+func (s *Slot) Done(name string) error {
+	return s.d.do(func() error {
+		if err := s.begin(); err != nil {
+			return err
+		}
+		if s.sends || !s.gathers {
+			if err := s.d.record(&s.sent, s.d.copies); err != nil {
+				return err
+			}
+			s.sends = true
+		}
+		if s.gathers {
+			if err := s.d.record(&s.gathered, s.d.gathers); err != nil {
+				return err
+			}
+		}
+		s.d.began(name)
+		s.done = true
+		return nil
+	})
+}
+
+// Ready makes a stream wait for the batch. 0 is the legacy default stream.
+func (s *Slot) Ready(stream uintptr) error {
+	return s.d.do(func() error {
+		if !s.done {
+			return errors.New("cuda: slot is not done")
+		}
+		s.handed = true
+		if s.sends {
+			if err := s.d.wait(stream, &s.sent); err != nil {
+				return err
+			}
+		}
+		if s.gathers {
+			return s.d.wait(stream, &s.gathered)
+		}
+		return nil
+	})
+}
+
+// Wait waits on the host for the batch.
+func (s *Slot) Wait(ctx context.Context) error { return s.d.poll(ctx, s.arrived) }
+
+// arrived tells whether the batch is there; the memory it came from is then free.
+func (s *Slot) arrived() (bool, error) {
+	if s.sends {
+		if ok, err := s.d.passed(&s.sent); !ok || err != nil {
+			return false, err
+		}
+	}
+	if s.gathers {
+		return s.d.passed(&s.gathered)
+	}
+	return true, nil
+}
+
+// Release frees the slot as soon as a stream is here. The stream must be the one
+// that used the batch, and not be capturing.
+func (s *Slot) Release(stream uintptr) error {
+	return s.d.do(func() error {
+		if err := s.d.record(&s.free, stream); err != nil {
+			return err
+		}
+		s.handed = false
+		return nil
+	})
+}
+
+// Reuse waits until the host memory that the last batch was made from may be
+// written. The device orders the rest. It also forgets a batch that failed halfway.
+func (s *Slot) Reuse(ctx context.Context) error {
+	err := s.d.poll(ctx, func() (bool, error) {
+		if !s.done && (s.sends || s.gathers) {
+			// Work was begun but never ended: mark its end now.
+			if err := s.d.record(&s.sent, s.d.copies); err != nil {
+				return false, err
+			}
+			if err := s.d.record(&s.gathered, s.d.gathers); err != nil {
+				return false, err
+			}
+			s.sends, s.gathers, s.done = true, true, true
+		}
+		ok, err := s.arrived()
+		if ok && err == nil {
+			s.sends, s.gathers, s.open, s.done = false, false, false, false
+		}
+		return ok, err
+	})
+	return err
+}
+
+// Close waits for the slot's work and gives its memory back. Closing twice does
+// nothing.
+func (s *Slot) Close() error {
+	d := s.d
+	err := d.thread.do(func() error {
+		if s.closed {
+			return nil
+		}
+		var all []error
+		for _, stream := range []uintptr{d.copies, d.gathers} {
+			if err := d.drv.streamSynchronize(stream); err != nil && d.lost == nil {
+				all = append(all, d.noted(err))
+			}
+		}
+		return errors.Join(append(all, s.destroy())...)
+	})
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	rows := s.rows
+	s.rows = nil
+	return errors.Join(err, d.Free(rows))
+}
+
+// destroy runs on the thread.
+func (s *Slot) destroy() error {
+	d := s.d
+	s.closed = true
+	delete(d.live, s)
+	all := []error{d.destroyEvents(&s.sent, &s.gathered, &s.free)}
+	for i := range s.tensors {
+		all = append(all, d.freeBuffer(&s.tensors[i]), d.freeBuffer(&s.affine[i]))
+	}
+	return errors.Join(all...)
+}

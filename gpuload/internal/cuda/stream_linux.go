@@ -1,0 +1,136 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+)
+
+// event is a point in a stream. It is the thread's, like all that follows.
+type event struct {
+	handle uintptr
+	// recorded counts how often it was: a wait for an event never recorded would
+	// wait for nothing.
+	recorded uint64
+}
+
+var errNeverRecorded = errors.New("cuda: wait for an event that was never recorded")
+
+func (d *Device) newEvent(flags uint32) (event, error) {
+	h, err := d.drv.eventCreate(flags)
+	return event{handle: h}, err
+}
+
+func (d *Device) record(e *event, stream uintptr) error {
+	if err := d.drv.eventRecord(e.handle, stream); err != nil {
+		return err
+	}
+	e.recorded++
+	return nil
+}
+
+// wait makes a stream wait for the newest record of e.
+func (d *Device) wait(stream uintptr, e *event) error {
+	if e.recorded == 0 {
+		return errNeverRecorded
+	}
+	return d.drv.streamWait(stream, e.handle)
+}
+
+// passed tells whether the newest record of e was reached.
+func (d *Device) passed(e *event) (bool, error) {
+	if e.recorded == 0 {
+		return true, nil
+	}
+	if err := d.drv.eventQuery(e.handle); code(err) == codeNotReady {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+func (d *Device) destroyEvents(list ...*event) error {
+	var all []error
+	for _, e := range list {
+		if e.handle != 0 {
+			all = append(all, d.drv.eventDestroy(e.handle))
+			*e = event{}
+		}
+	}
+	return errors.Join(all...)
+}
+
+// buffer is device memory.
+type buffer struct {
+	at   uint64
+	size int64
+}
+
+func (d *Device) newBuffer(n int64) (buffer, error) {
+	if n <= 0 {
+		return buffer{}, nil
+	}
+	// 16 bytes more, as for host memory.
+	at, err := d.drv.memAlloc(roundUp(n+16, 256))
+	return buffer{at, n}, err
+}
+
+func (d *Device) freeBuffer(b *buffer) error {
+	if b.at == 0 {
+		return nil
+	}
+	err := d.drv.memFree(b.at)
+	*b = buffer{}
+	return err
+}
+
+// inside tells whether n bytes from at on are in b.
+func (b buffer) inside(at uint64, n int64) bool {
+	return at >= b.at && n >= 0 && n <= b.size && at-b.at <= uint64(b.size-n)
+}
+
+// copyIn copies pinned memory to the device, split where registrations meet.
+func (d *Device) copyIn(dst uint64, src uint64, n int64, stream uintptr) error {
+	if n == 0 {
+		return nil
+	}
+	p := d.find(src, n)
+	if p == nil {
+		return errors.New("cuda: source of a copy is not pinned memory of this device")
+	}
+	for n > 0 {
+		edge := p.base + ((src-p.base)/p.chunk+1)*p.chunk
+		m := min(n, int64(edge-src))
+		if err := d.drv.copyToDevice(dst, src, m, stream); err != nil {
+			return err
+		}
+		dst, src, n = dst+uint64(m), src+uint64(m), n-m
+	}
+	return nil
+}
+
+// Fetch copies device memory to pinned memory and waits for it.
+func (d *Device) Fetch(ctx context.Context, dst []byte, src uint64) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	p := d.find(addressOf(dst), int64(len(dst)))
+	if p == nil {
+		return errors.New("cuda: target of a copy is not pinned memory of this device")
+	}
+	err := d.do(func() error {
+		to := addressOf(dst)
+		for n := int64(len(dst)); n > 0; {
+			m := min(n, int64(p.base+((to-p.base)/p.chunk+1)*p.chunk-to))
+			if err := d.drv.copyToHost(to, src, m, d.gathers); err != nil {
+				return err
+			}
+			to, src, n = to+uint64(m), src+uint64(m), n-m
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return d.Drain(ctx)
+}

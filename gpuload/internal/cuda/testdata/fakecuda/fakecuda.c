@@ -1,0 +1,668 @@
+// A libcuda.so.1 without a GPU, for tests: streams are threads, device memory is host
+// memory, kernels are the C functions below. It answers as the driver does and keeps
+// a list of what a correct program never does (fakecuda_report).
+//
+// fakecuda_configure sets, as does the environment at the first call:
+//   FAKECUDA_DELAY=us     every stream sleeps up to so long before each operation
+//   FAKECUDA_FAIL=name:n:code  the n-th call of a function (or *) fails
+//   FAKECUDA_MODE=stub|nodevice|oldptx|noregister|noreadonly
+// Build with -DFAKECUDA_MISSING for a library without cuMemHostRegister_v2, with
+// -DFAKECUDA_BATCH=1 or 2 for one with the CUDA 12.8 or 13 form of cuMemcpyBatchAsync.
+#define _GNU_SOURCE
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define API __attribute__((visibility("default")))
+typedef int32_t CUresult;
+typedef uint64_t u64;
+typedef uint32_t u32;
+
+// ---- state, all under one lock ----
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER; // something completed
+static char report[8192];
+static char mode[64], fail_name[64];
+static long fail_at, fail_seen;
+static int fail_code, delay_us, configured, initialised, capturing;
+static u32 seed = 1;
+
+struct range { u64 base, size; int kind; }; // 1 registered, 2 host allocated, 3 device
+static struct range ranges[4096];
+static int range_count;
+static struct { char name[48]; long calls; } counts[96];
+static int count_n;
+static int retained, streams, events, modules, copies_batched;
+static char context; // its address is the primary context
+static __thread void *current;
+static __thread int thread_mode; // of capture
+
+static void violation(const char *fmt, ...) {
+    size_t n = strlen(report);
+    va_list a;
+    va_start(a, fmt);
+    vsnprintf(report + n, sizeof report - n, fmt, a);
+    va_end(a);
+    n = strlen(report);
+    if (n + 1 < sizeof report) strcpy(report + n, "\n");
+}
+
+static void configure(const char *key, const char *value) {
+    if (!value) value = "";
+    if (!strcmp(key, "FAKECUDA_DELAY")) delay_us = atoi(value);
+    if (!strcmp(key, "FAKECUDA_MODE")) snprintf(mode, sizeof mode, "%s", value);
+    if (!strcmp(key, "FAKECUDA_FAIL")) {
+        fail_name[0] = 0, fail_at = fail_seen = 0, fail_code = 999;
+        sscanf(value, "%63[^:]:%ld:%d", fail_name, &fail_at, &fail_code);
+    }
+}
+
+// enter counts a call and answers what it must fail with.
+static int enter(const char *name, int context_needed, int unsafe) {
+    if (!configured) {
+        configured = 1;
+        configure("FAKECUDA_DELAY", getenv("FAKECUDA_DELAY"));
+        configure("FAKECUDA_MODE", getenv("FAKECUDA_MODE"));
+        configure("FAKECUDA_FAIL", getenv("FAKECUDA_FAIL"));
+    }
+    int i = 0;
+    while (i < count_n && strcmp(counts[i].name, name)) i++;
+    if (i == count_n) snprintf(counts[count_n++].name, 48, "%s", name);
+    counts[i].calls++;
+    if (fail_at && (!strcmp(fail_name, "*") || !strcmp(fail_name, name)) && ++fail_seen == fail_at) return fail_code;
+    if (!initialised && strcmp(name, "cuInit") && strcmp(name, "cuDriverGetVersion")) return 3;
+    if (context_needed && (current != &context || !retained)) {
+        violation("%s without the context on its thread", name);
+        return 201;
+    }
+    if (unsafe && capturing && thread_mode != 2) {
+        violation("%s breaks a capture", name);
+        return 900;
+    }
+    return 0;
+}
+#define ENTER(name, context_needed, unsafe) \
+    pthread_mutex_lock(&lock); \
+    { int r_ = enter(name, context_needed, unsafe); if (r_) { pthread_mutex_unlock(&lock); return r_; } }
+#define LEAVE(code) do { int c_ = (code); pthread_mutex_unlock(&lock); return c_; } while (0)
+
+static struct range *find(u64 at, u64 n, int host) {
+    for (int i = 0; i < range_count; i++) {
+        struct range *r = &ranges[i];
+        if ((r->kind < 3) == host && at >= r->base && at - r->base < r->size && n <= r->size - (at - r->base)) return r;
+    }
+    return 0;
+}
+// covered tells whether all bytes are in registered memory, of one or more registrations.
+static int covered(u64 at, u64 n) {
+    while (n) {
+        struct range *r = find(at, 1, 1);
+        if (!r) r = find(at, 1, 0);
+        if (!r) return 0;
+        u64 m = r->base + r->size - at;
+        if (m >= n) return 1;
+        at += m, n -= m;
+    }
+    return 1;
+}
+static int add(u64 base, u64 size, int kind) {
+    for (int i = 0; i < range_count; i++)
+        if (base < ranges[i].base + ranges[i].size && ranges[i].base < base + size) return 712;
+    if (range_count == 4096) return 2;
+    ranges[range_count++] = (struct range){base, size, kind};
+    return 0;
+}
+static u64 drop(u64 base, int kind) { // its size, or 0
+    for (int i = 0; i < range_count; i++)
+        if (ranges[i].base == base && ranges[i].kind == kind) {
+            u64 n = ranges[i].size;
+            ranges[i] = ranges[--range_count];
+            return n;
+        }
+    return 0;
+}
+
+// ---- events and streams ----
+
+enum { EVENT = 0x45564e54, STREAM = 0x5354524d, MODULE = 0x4d4f4455 };
+struct event { u32 magic; int flags; u64 recorded, done; double at; };
+
+enum op_kind { COPY, SET, KERNEL, RECORD, WAIT, STOP };
+struct op {
+    enum op_kind kind;
+    u64 a, b, n;
+    int f;
+    struct event *e;
+    u64 params[16];
+    struct op *next;
+};
+struct stream { u32 magic; int flags; pthread_t thread; struct op *head, **tail; int busy; };
+static struct stream legacy = {STREAM, 0, 0, 0, 0, 0};
+
+static void run_kernel(int f, u64 *p);
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+}
+
+static void execute(struct op *o) { // under the lock but for the work itself
+    switch (o->kind) {
+    case COPY:
+        // Host memory on either side must still be pinned when the copy happens.
+        if (!covered(o->a, o->n) || !covered(o->b, o->n)) {
+            violation("a copy of %llu bytes runs on memory that was given back", (unsigned long long)o->n);
+            return;
+        }
+        pthread_mutex_unlock(&lock);
+        memcpy((void *)o->a, (void *)o->b, o->n);
+        pthread_mutex_lock(&lock);
+        break;
+    case SET: memset((void *)o->a, o->f, o->n); break;
+    case KERNEL: run_kernel(o->f, o->params); break;
+    case RECORD:
+        if (o->n > o->e->done) o->e->done = o->n, o->e->at = now();
+        break;
+    case WAIT:
+        while (o->e->done < o->n) pthread_cond_wait(&moved, &lock);
+        break;
+    case STOP: break;
+    }
+}
+
+static void *stream_main(void *arg) {
+    struct stream *s = arg;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!s->head) pthread_cond_wait(&moved, &lock);
+        struct op *o = s->head;
+        if (delay_us) {
+            int us = rand_r(&seed) % (delay_us + 1);
+            pthread_mutex_unlock(&lock);
+            usleep(us);
+            pthread_mutex_lock(&lock);
+        }
+        execute(o);
+        s->head = o->next;
+        if (!s->head) s->tail = &s->head;
+        enum op_kind kind = o->kind;
+        free(o);
+        pthread_cond_broadcast(&moved);
+        if (kind == STOP) break;
+    }
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static int start(struct stream *s) {
+    s->tail = &s->head;
+    return pthread_create(&s->thread, 0, stream_main, s) ? 2 : 0;
+}
+
+static struct stream *stream_of(void *h) {
+    struct stream *s = h ? h : &legacy;
+    if (!h && !legacy.tail) start(&legacy);
+    if (s->magic != STREAM) {
+        violation("use of a stream that is none");
+        return 0;
+    }
+    return s;
+}
+
+static int push(void *h, struct op o) {
+    struct stream *s = stream_of(h);
+    if (!s) return 400;
+    struct op *p = malloc(sizeof *p);
+    *p = o;
+    p->next = 0;
+    *s->tail = p;
+    s->tail = &p->next;
+    pthread_cond_broadcast(&moved);
+    return 0;
+}
+
+static struct event *event_of(void *h) {
+    struct event *e = h;
+    if (!e || e->magic != EVENT) {
+        violation("use of an event that is none");
+        return 0;
+    }
+    return e;
+}
+
+static void drain(struct stream *s) {
+    while (s->head) pthread_cond_wait(&moved, &lock);
+}
+
+// ---- control from tests ----
+
+API void fakecuda_configure(const char *key, const char *value) {
+    pthread_mutex_lock(&lock);
+    configured = 1;
+    configure(key, value);
+    pthread_mutex_unlock(&lock);
+}
+// fakecuda_reset forgets counts, violations and settings, but nothing that is alive.
+API void fakecuda_reset(void) {
+    pthread_mutex_lock(&lock);
+    report[0] = mode[0] = fail_name[0] = 0;
+    fail_at = fail_seen = delay_us = capturing = count_n = copies_batched = 0;
+    configured = 1;
+    memset(counts, 0, sizeof counts);
+    pthread_mutex_unlock(&lock);
+}
+API void fakecuda_report(char *out, u64 n) {
+    pthread_mutex_lock(&lock);
+    snprintf(out, n, "%s", report);
+    pthread_mutex_unlock(&lock);
+}
+// fakecuda_alive says what was not given back.
+API void fakecuda_alive(char *out, u64 n) {
+    pthread_mutex_lock(&lock);
+    int kinds[4] = {0};
+    for (int i = 0; i < range_count; i++) kinds[ranges[i].kind]++;
+    snprintf(out, n, "registered %d, host %d, device %d, streams %d, events %d, modules %d, contexts %d", kinds[1], kinds[2], kinds[3], streams, events, modules, retained);
+    pthread_mutex_unlock(&lock);
+}
+// fakecuda_calls lists "name count" lines.
+API void fakecuda_calls(char *out, u64 n) {
+    pthread_mutex_lock(&lock);
+    out[0] = 0;
+    for (int i = 0; i < count_n; i++) {
+        size_t k = strlen(out);
+        snprintf(out + k, n - k, "%s %ld\n", counts[i].name, counts[i].calls);
+    }
+    pthread_mutex_unlock(&lock);
+}
+// fakecuda_capture begins (1) or ends (0) a graph capture in global mode.
+API void fakecuda_capture(int on) {
+    pthread_mutex_lock(&lock);
+    capturing = on;
+    pthread_mutex_unlock(&lock);
+}
+API int fakecuda_batched(void) { return copies_batched; }
+
+// ---- the driver's functions ----
+
+API CUresult cuInit(u32 flags) {
+    ENTER("cuInit", 0, 0);
+    if (flags) LEAVE(1);
+    if (!strcmp(mode, "stub")) LEAVE(34);
+    if (!strcmp(mode, "nodevice")) LEAVE(100);
+    initialised = 1;
+    LEAVE(0);
+}
+API CUresult cuDriverGetVersion(int32_t *v) { ENTER("cuDriverGetVersion", 0, 0); *v = !strcmp(mode, "oldptx") ? 10020 : 13000; LEAVE(0); }
+API CUresult cuDeviceGetCount(int32_t *n) { ENTER("cuDeviceGetCount", 0, 0); *n = 1; LEAVE(0); }
+API CUresult cuDeviceGet(int32_t *d, int32_t ordinal) { ENTER("cuDeviceGet", 0, 0); *d = 7; LEAVE(ordinal ? 101 : 0); }
+static int device(int32_t d) { return d == 7 ? 0 : 101; }
+API CUresult cuDeviceGetName(char *s, int32_t n, int32_t d) { ENTER("cuDeviceGetName", 0, 0); snprintf(s, n, "Fake GPU"); LEAVE(device(d)); }
+API CUresult cuDeviceGetPCIBusId(char *s, int32_t n, int32_t d) { ENTER("cuDeviceGetPCIBusId", 0, 0); snprintf(s, n, "0000:FF:1F.7"); LEAVE(device(d)); }
+API CUresult cuDeviceGetUuid_v2(char *s, int32_t d) { ENTER("cuDeviceGetUuid_v2", 0, 0); for (int i = 0; i < 16; i++) s[i] = i; LEAVE(device(d)); }
+API CUresult cuDeviceTotalMem_v2(u64 *n, int32_t d) { ENTER("cuDeviceTotalMem_v2", 0, 0); *n = 1ull << 33; LEAVE(device(d)); }
+API CUresult cuDeviceGetAttribute(int32_t *v, int32_t a, int32_t d) {
+    ENTER("cuDeviceGetAttribute", 0, 0);
+    static const int32_t table[][2] = {{16, 20}, {19, 1}, {40, 3}, {41, 1}, {75, 9}, {76, 0}, {91, 1}, {99, 1}, {113, 1}};
+    *v = 0;
+    for (unsigned i = 0; i < sizeof table / sizeof *table; i++) if (table[i][0] == a) *v = table[i][1];
+    if (a == 113 && !strcmp(mode, "noreadonly")) *v = 0;
+    LEAVE(a > 200 ? 1 : device(d));
+}
+API CUresult cuDevicePrimaryCtxRetain(void **c, int32_t d) { ENTER("cuDevicePrimaryCtxRetain", 0, 0); retained++; *c = &context; LEAVE(device(d)); }
+API CUresult cuDevicePrimaryCtxRelease_v2(int32_t d) {
+    ENTER("cuDevicePrimaryCtxRelease_v2", 0, 0);
+    if (retained-- <= 0) violation("release of a context that is not retained");
+    LEAVE(device(d));
+}
+API CUresult cuCtxSetCurrent(void *c) { ENTER("cuCtxSetCurrent", 0, 0); current = c; LEAVE(c && c != &context ? 201 : 0); }
+API CUresult cuCtxGetCurrent(void **c) { ENTER("cuCtxGetCurrent", 0, 0); *c = current; LEAVE(0); }
+API CUresult cuCtxGetStreamPriorityRange(int32_t *least, int32_t *greatest) { ENTER("cuCtxGetStreamPriorityRange", 1, 0); *least = 0; *greatest = -5; LEAVE(0); }
+API CUresult cuMemGetInfo_v2(u64 *f, u64 *t) { ENTER("cuMemGetInfo_v2", 1, 0); *t = 1ull << 33; *f = *t; LEAVE(0); }
+
+static int take(void **p, u64 n, int kind) {
+    if (!n) return 1;
+    u64 size = (n + 4095) & ~4095ull;
+    void *m = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m == MAP_FAILED) return 2;
+    memset(m, 0xDB, n > 1 << 22 ? 1 << 22 : n);
+    *p = m;
+    return add((u64)m, kind == 3 ? n : size, kind);
+}
+static int give(u64 p, int kind) {
+    u64 n = drop(p, kind);
+    if (!n) return 1;
+    munmap((void *)p, (n + 4095) & ~4095ull);
+    return 0;
+}
+API CUresult cuMemHostAlloc(void **p, u64 n, u32 flags) { ENTER("cuMemHostAlloc", 1, 1); LEAVE(flags > 7 ? 1 : take(p, n, 2)); }
+API CUresult cuMemFreeHost(void *p) { ENTER("cuMemFreeHost", 1, 1); LEAVE(give((u64)p, 2)); }
+#ifndef FAKECUDA_MISSING
+API CUresult cuMemHostRegister_v2(void *p, u64 n, u32 flags) {
+    ENTER("cuMemHostRegister_v2", 1, 1);
+    if (!n || (u64)p % 4096 || n % 4096) LEAVE(1);
+    if (!strcmp(mode, "noregister")) LEAVE(801);
+    if ((flags & 8) && !strcmp(mode, "noreadonly")) LEAVE(801);
+    LEAVE(add((u64)p, n, 1));
+}
+#endif
+API CUresult cuMemHostUnregister(void *p) { ENTER("cuMemHostUnregister", 1, 1); LEAVE(drop((u64)p, 1) ? 0 : 713); }
+API CUresult cuMemHostGetDevicePointer_v2(u64 *d, void *p, u32 flags) { ENTER("cuMemHostGetDevicePointer_v2", 1, 0); *d = (u64)p; LEAVE(flags || !find((u64)p, 1, 1) ? 1 : 0); }
+API CUresult cuMemAlloc_v2(u64 *d, u64 n) { ENTER("cuMemAlloc_v2", 1, 1); LEAVE(take((void **)d, n, 3)); }
+API CUresult cuMemFree_v2(u64 d) { ENTER("cuMemFree_v2", 1, 1); LEAVE(give(d, 3)); }
+
+static int copy(u64 dst, u64 src, u64 n, void *stream, int to_host, int from_host) {
+    if (!n) return 0;
+    if (!find(dst, n, to_host)) {
+        violation("copy of %llu bytes to what is not one %s", (unsigned long long)n, to_host ? "pinned range" : "allocation");
+        return 1;
+    }
+    if (!find(src, n, from_host)) {
+        violation("copy of %llu bytes from what is not one %s", (unsigned long long)n, from_host ? "pinned range" : "allocation");
+        return 1;
+    }
+    return push(stream, (struct op){.kind = COPY, .a = dst, .b = src, .n = n});
+}
+API CUresult cuMemcpyHtoDAsync_v2(u64 d, const void *s, u64 n, void *st) { ENTER("cuMemcpyHtoDAsync_v2", 1, 0); LEAVE(copy(d, (u64)s, n, st, 0, 1)); }
+API CUresult cuMemcpyDtoHAsync_v2(void *d, u64 s, u64 n, void *st) { ENTER("cuMemcpyDtoHAsync_v2", 1, 0); LEAVE(copy((u64)d, s, n, st, 1, 0)); }
+API CUresult cuMemcpyDtoDAsync_v2(u64 d, u64 s, u64 n, void *st) { ENTER("cuMemcpyDtoDAsync_v2", 1, 0); LEAVE(copy(d, s, n, st, 0, 0)); }
+API CUresult cuMemsetD8Async(u64 d, unsigned char v, u64 n, void *st) {
+    ENTER("cuMemsetD8Async", 1, 0);
+    if (!find(d, n, 0)) LEAVE(1);
+    LEAVE(push(st, (struct op){.kind = SET, .a = d, .n = n, .f = v}));
+}
+#ifdef FAKECUDA_BATCH
+struct attributes { int32_t order, src[2], dst[2]; u32 flags; };
+static int batch(u64 *d, u64 *s, u64 *n, u64 count, struct attributes *a, u64 *first, u64 attributes, void *st) {
+    if (!count || attributes != 1 || first[0] != 0 || a->order < 1 || a->order > 3 || !st || stream_of(st) == 0) {
+        violation("batch copy: count %llu, attributes %llu, stream %p", (unsigned long long)count, (unsigned long long)attributes, st);
+        return 1;
+    }
+    for (u64 i = 0; i < count; i++) {
+        int r = copy(d[i], s[i], n[i], st, 0, 1);
+        if (r) return r;
+    }
+    copies_batched += count;
+    return 0;
+}
+#if FAKECUDA_BATCH == 1
+API CUresult cuMemcpyBatchAsync(u64 *d, u64 *s, u64 *n, u64 count, struct attributes *a, u64 *first, u64 attributes, u64 *failed, void *st) {
+    ENTER("cuMemcpyBatchAsync", 1, 0);
+    if (failed == st) violation("batch copy: arguments of the other form");
+    *failed = 0;
+    LEAVE(batch(d, s, n, count, a, first, attributes, st));
+}
+#else
+API CUresult cuMemcpyBatchAsync_v2(u64 *d, u64 *s, u64 *n, u64 count, struct attributes *a, u64 *first, u64 attributes, void *st) {
+    ENTER("cuMemcpyBatchAsync_v2", 1, 0);
+    LEAVE(batch(d, s, n, count, a, first, attributes, st));
+}
+#endif
+#endif
+
+API CUresult cuStreamCreateWithPriority(void **h, u32 flags, int32_t priority) {
+    ENTER("cuStreamCreateWithPriority", 1, 1);
+    if (!(flags & 1)) violation("a stream that waits for the default stream");
+    struct stream *s = calloc(1, sizeof *s);
+    s->magic = STREAM, s->flags = flags;
+    (void)priority;
+    streams++;
+    *h = s;
+    LEAVE(start(s));
+}
+API CUresult cuStreamDestroy_v2(void *h) {
+    ENTER("cuStreamDestroy_v2", 1, 1);
+    struct stream *s = stream_of(h);
+    if (!s || s == &legacy) LEAVE(400);
+    push(h, (struct op){.kind = STOP});
+    pthread_mutex_unlock(&lock);
+    pthread_join(s->thread, 0);
+    pthread_mutex_lock(&lock);
+    s->magic = 0; // the memory stays, to notice later use
+    streams--;
+    LEAVE(0);
+}
+API CUresult cuStreamWaitEvent(void *h, void *he, u32 flags) {
+    ENTER("cuStreamWaitEvent", 1, 0);
+    struct event *e = event_of(he);
+    if (!e || flags) LEAVE(400);
+    if (!e->recorded) violation("wait for an event that was never recorded");
+    LEAVE(push(h, (struct op){.kind = WAIT, .e = e, .n = e->recorded}));
+}
+API CUresult cuStreamQuery(void *h) {
+    ENTER("cuStreamQuery", 1, 1);
+    struct stream *s = stream_of(h);
+    LEAVE(!s ? 400 : s->head ? 600 : 0);
+}
+API CUresult cuStreamSynchronize(void *h) {
+    ENTER("cuStreamSynchronize", 1, 1);
+    struct stream *s = stream_of(h);
+    if (!s) LEAVE(400);
+    drain(s);
+    LEAVE(0);
+}
+API CUresult cuEventCreate(void **h, u32 flags) {
+    ENTER("cuEventCreate", 1, 1);
+    struct event *e = calloc(1, sizeof *e);
+    e->magic = EVENT, e->flags = flags;
+    events++;
+    *h = e;
+    LEAVE(0);
+}
+API CUresult cuEventDestroy_v2(void *h) {
+    ENTER("cuEventDestroy_v2", 1, 1);
+    struct event *e = event_of(h);
+    if (!e) LEAVE(400);
+    while (e->done < e->recorded) pthread_cond_wait(&moved, &lock);
+    e->magic = 0; // the memory stays: a stream may still hold it
+    events--;
+    LEAVE(0);
+}
+API CUresult cuEventRecord(void *he, void *h) {
+    ENTER("cuEventRecord", 1, 0);
+    struct event *e = event_of(he);
+    if (!e) LEAVE(400);
+    LEAVE(push(h, (struct op){.kind = RECORD, .e = e, .n = ++e->recorded}));
+}
+API CUresult cuEventQuery(void *h) {
+    ENTER("cuEventQuery", 1, 1);
+    struct event *e = event_of(h);
+    LEAVE(!e ? 400 : e->done < e->recorded ? 600 : 0);
+}
+API CUresult cuEventSynchronize(void *h) {
+    ENTER("cuEventSynchronize", 1, 1);
+    struct event *e = event_of(h);
+    if (!e) LEAVE(400);
+    while (e->done < e->recorded) pthread_cond_wait(&moved, &lock);
+    LEAVE(0);
+}
+API CUresult cuEventElapsedTime(float *ms, void *ha, void *hb) {
+    ENTER("cuEventElapsedTime", 1, 0);
+    struct event *a = event_of(ha), *b = event_of(hb);
+    if (!a || !b || ((a->flags | b->flags) & 2)) LEAVE(400);
+    if (!a->recorded || !b->recorded) LEAVE(400);
+    if (a->done < a->recorded || b->done < b->recorded) LEAVE(600);
+    *ms = b->at - a->at;
+    LEAVE(0);
+}
+
+// ---- kernels ----
+
+static float widen_f16(uint16_t h) {
+    u32 e = h >> 10 & 31, m = h & 1023;
+    float f = e == 0 ? ldexpf(m, -24) : e == 31 ? (m ? NAN : INFINITY) : ldexpf(m | 1024, (int)e - 25);
+    return h >> 15 ? -f : f;
+}
+static uint16_t narrow_f16(float f) {
+    u32 b;
+    memcpy(&b, &f, 4);
+    uint16_t sign = b >> 16 & 0x8000;
+    double a = fabs((double)f);
+    if (isnan(f)) return 0x7fff;
+    if (a >= 65520) return sign | 0x7c00;
+    int e;
+    frexp(a, &e);
+    if (a == 0 || e < -13) return sign | (uint16_t)nearbyint(ldexp(a, 24)); // subnormal; may carry into the first normal
+    return sign | (uint16_t)(((e + 13) << 10) + (int)nearbyint(ldexp(a, 11 - e)));
+}
+static float widen_bf16(uint16_t h) {
+    u32 b = (u32)h << 16;
+    float f;
+    memcpy(&f, &b, 4);
+    return f;
+}
+static uint16_t narrow_bf16(float f) {
+    u32 b;
+    memcpy(&b, &f, 4);
+    return isnan(f) ? 0x7fff : (b + 0x7fff + (b >> 16 & 1)) >> 16;
+}
+
+static const char *const kernel_names[] = {
+    "gather16", "gather8", "gather4", "gather1", "read16", "spin",
+    "cast_u8_f16", "cast_u8_bf16", "cast_u8_f32", "cast_i16_f16", "cast_i16_bf16", "cast_i16_f32",
+    "cast_i32_f16", "cast_i32_bf16", "cast_i32_f32", "cast_f16_f16", "cast_f16_bf16", "cast_f16_f32",
+    "cast_bf16_f16", "cast_bf16_bf16", "cast_bf16_f32", "cast_f32_f16", "cast_f32_bf16", "cast_f32_f32"};
+enum { KERNELS = sizeof kernel_names / sizeof *kernel_names };
+static int param_count(int f) { return f < 4 ? 8 : f == 4 ? 3 : f == 5 ? 1 : 12; }
+
+static void gather_rows(int f, u64 *p) {
+    u64 dst = p[0], src = p[1], n = p[3], row = p[4];
+    const int64_t *ids = (const int64_t *)p[2];
+    static const u64 align[] = {16, 8, 4, 1};
+    if ((dst | src | row) % align[f]) violation("%s on addresses that are not aligned", kernel_names[f]);
+    if (p[5] * p[6] < row || (p[5] - 1) * p[6] >= row || p[6] % align[f]) violation("%s: %llu pieces of %llu for %llu", kernel_names[f], (unsigned long long)p[5], (unsigned long long)p[6], (unsigned long long)row);
+    for (u64 i = 0; i < n; i++) {
+        if (ids[i] < 0) memset((void *)(dst + i * row), 0, row);
+        else if (!covered(src + ids[i] * row, row)) { violation("%s reads row %lld outside of memory it may read", kernel_names[f], (long long)ids[i]); return; }
+        else memcpy((void *)(dst + i * row), (void *)(src + ids[i] * row), row);
+    }
+}
+
+static void cast_rows(int f, u64 *p) {
+    static const int sizes[] = {1, 2, 4, 2, 2, 4}, outs[] = {2, 2, 4};
+    int from = (f - 6) / 3, to = (f - 6) % 3;
+    u64 n = p[3], elems = p[4], channels = p[10], inner = p[11];
+    const float *scale = (const float *)p[8], *shift = (const float *)p[9];
+    const int64_t *ids = (const int64_t *)p[2];
+    for (u64 i = 0; i < n; i++) {
+        const char *s = (const char *)(p[1] + ids[i] * elems * sizes[from]);
+        char *d = (char *)(p[0] + i * elems * outs[to]);
+        if (ids[i] < 0) { memset(d, 0, elems * outs[to]); continue; }
+        if (!covered((u64)s, elems * sizes[from])) { violation("%s reads row %lld outside of memory it may read", kernel_names[f], (long long)ids[i]); return; }
+        for (u64 e = 0; e < elems; e++) {
+            volatile float x;
+            int16_t a; int32_t b; uint16_t h; float g;
+            switch (from) {
+            case 0: x = ((const unsigned char *)s)[e]; break;
+            case 1: memcpy(&a, s + 2 * e, 2); x = a; break;
+            case 2: memcpy(&b, s + 4 * e, 4); x = (float)b; break;
+            case 3: memcpy(&h, s + 2 * e, 2); x = widen_f16(h); break;
+            case 4: memcpy(&h, s + 2 * e, 2); x = widen_bf16(h); break;
+            default: memcpy(&g, s + 4 * e, 4); x = g;
+            }
+            if (scale) {
+                u64 c = channels > 1 ? e / inner % channels : 0;
+                x = x * scale[c];
+                x = x + shift[c];
+            }
+            switch (to) {
+            case 0: h = narrow_f16(x); memcpy(d + 2 * e, &h, 2); break;
+            case 1: h = narrow_bf16(x); memcpy(d + 2 * e, &h, 2); break;
+            default: g = x; memcpy(d + 4 * e, &g, 4);
+            }
+        }
+    }
+}
+
+static void run_kernel(int f, u64 *p) {
+    int casts = f >= 6;
+    u64 out = casts ? (u64[]){2, 2, 4}[(f - 6) % 3] : 1;
+    if (f == 5) { pthread_mutex_unlock(&lock); usleep(p[0] / 1000); pthread_mutex_lock(&lock); return; }
+    if (f == 4) { if (!covered(p[0], p[1]) || p[1] % 16) violation("read16 outside of memory it may read"); return; }
+    if (!find(p[0], p[3] * p[4] * out, 0)) { violation("%s writes outside of one allocation", kernel_names[f]); return; }
+    if (!covered(p[2], p[3] * 8)) { violation("%s: row numbers outside of memory it may read", kernel_names[f]); return; }
+    if (casts) cast_rows(f, p); else gather_rows(f, p);
+}
+
+struct module { u32 magic; char *text; };
+static int load(void **h, const char *image) {
+    int major = 0, minor = 0;
+    const char *v = strstr(image, ".version ");
+    if (!v || sscanf(v, ".version %d.%d", &major, &minor) != 2 || !strstr(image, ".target sm_")) return 218;
+    if (!strcmp(mode, "oldptx") && major >= 7) return 222;
+    struct module *m = calloc(1, sizeof *m);
+    m->magic = MODULE, m->text = strdup(image);
+    modules++;
+    *h = m;
+    return 0;
+}
+API CUresult cuModuleLoadData(void **h, const void *image) { ENTER("cuModuleLoadData", 1, 1); LEAVE(load(h, image)); }
+API CUresult cuModuleLoadDataEx(void **h, const void *image, u32 n, int32_t *opts, void **vals) {
+    ENTER("cuModuleLoadDataEx", 1, 1);
+    int r = load(h, image);
+    if (r) for (u32 i = 0; i + 1 < n; i++)
+        if (opts[i] == 5 && opts[i + 1] == 6) snprintf(vals[i], (size_t)vals[i + 1], "ptxas fatal: unsupported version");
+    LEAVE(r);
+}
+API CUresult cuModuleUnload(void *h) {
+    ENTER("cuModuleUnload", 1, 1);
+    struct module *m = h;
+    if (m->magic != MODULE) LEAVE(400);
+    m->magic = 0;
+    free(m->text);
+    modules--;
+    LEAVE(0);
+}
+API CUresult cuModuleGetFunction(void **f, void *h, const char *name) {
+    ENTER("cuModuleGetFunction", 1, 0);
+    struct module *m = h;
+    char entry[96];
+    snprintf(entry, sizeof entry, ".entry %s(", name);
+    if (m->magic != MODULE || !strstr(m->text, entry)) LEAVE(500);
+    for (int i = 0; i < KERNELS; i++) if (!strcmp(kernel_names[i], name)) { *f = (void *)(u64)(i + 1); LEAVE(0); }
+    LEAVE(500);
+}
+API CUresult cuLaunchKernel(void *f, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 bz, u32 shared, void *st, void **params, void **extra) {
+    ENTER("cuLaunchKernel", 1, 0);
+    u64 i = (u64)f - 1;
+    if (i >= KERNELS || !gx || gy != 1 || gz != 1 || !bx || bx * by * bz > 1024 || shared || extra) {
+        violation("launch of kernel %llu with grid %u %u %u, block %u %u %u, shared %u, extra %p", (unsigned long long)i, gx, gy, gz, bx, by, bz, shared, (void *)extra);
+        LEAVE(1);
+    }
+    struct op o = {.kind = KERNEL, .f = (int)i};
+    for (int k = 0; k < param_count(i); k++) memcpy(&o.params[k], params[k], 8);
+    LEAVE(push(st, o));
+}
+API CUresult cuLaunchHostFunc(void *st, void (*fn)(void *), void *arg) { (void)st, (void)fn, (void)arg; ENTER("cuLaunchHostFunc", 1, 0); LEAVE(801); }
+API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int32_t *n, void *f, int32_t block, u64 smem) { (void)f, (void)smem; ENTER("cuOccupancyMaxActiveBlocksPerMultiprocessor", 1, 0); *n = 2048 / block; LEAVE(0); }
+API CUresult cuThreadExchangeStreamCaptureMode(int32_t *m) {
+    ENTER("cuThreadExchangeStreamCaptureMode", 0, 0);
+    int old = thread_mode;
+    thread_mode = *m;
+    *m = old;
+    LEAVE(0);
+}
+API CUresult cuPointerGetAttribute(void *out, int32_t attr, u64 p) {
+    ENTER("cuPointerGetAttribute", 1, 0);
+    if (attr != 2) LEAVE(1);
+    if (find(p, 1, 1)) *(u32 *)out = 1;
+    else if (find(p, 1, 0)) *(u32 *)out = 2;
+    else LEAVE(1);
+    LEAVE(0);
+}
+API CUresult cuGetProcAddress_v2(const char *name, void **fn, int32_t version, u64 flags, int32_t *status) { (void)name, (void)fn, (void)version, (void)flags, (void)status; ENTER("cuGetProcAddress_v2", 0, 0); LEAVE(801); }
+API CUresult cuGetErrorName(int32_t n, const char **s) {
+    static const struct { int n; const char *s; } table[] = {{1, "CUDA_ERROR_INVALID_VALUE"}, {2, "CUDA_ERROR_OUT_OF_MEMORY"}, {34, "CUDA_ERROR_STUB_LIBRARY"}, {100, "CUDA_ERROR_NO_DEVICE"}, {201, "CUDA_ERROR_INVALID_CONTEXT"}, {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"}, {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {801, "CUDA_ERROR_NOT_SUPPORTED"}};
+    for (unsigned i = 0; i < sizeof table / sizeof *table; i++) if (table[i].n == n) { *s = table[i].s; return 0; }
+    *s = "CUDA_ERROR_UNKNOWN";
+    return 0;
+}
+API CUresult cuGetErrorString(int32_t n, const char **s) { (void)n; *s = "fake"; return 0; }

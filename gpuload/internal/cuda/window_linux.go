@@ -1,0 +1,99 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+)
+
+// Window is device memory that is filled from the host and that slots gather from,
+// over and over.
+type Window struct {
+	d   *Device
+	mem buffer
+	// On the thread:
+	loaded, left event
+	read         bool
+	closed       bool
+}
+
+// NewWindow allocates a window of n bytes.
+func (d *Device) NewWindow(n int64) (*Window, error) {
+	w := &Window{d: d}
+	err := d.do(func() (err error) {
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, w.destroy())
+			}
+		}()
+		for _, e := range []*event{&w.loaded, &w.left} {
+			if *e, err = d.newEvent(eventDisableTiming); err != nil {
+				return err
+			}
+		}
+		if w.mem, err = d.newBuffer(n); err != nil {
+			return err
+		}
+		d.live[w] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Load starts the copy of b, pinned memory, to byte at of the window, behind all
+// gathers from it that began before. b must stay as it is until Wait.
+func (w *Window) Load(at int64, b []byte) error {
+	return w.d.do(func() error {
+		if w.closed || at < 0 || !w.mem.inside(w.mem.at+uint64(at), int64(len(b))) {
+			return errors.New("cuda: load outside of a window")
+		}
+		if w.read {
+			// The copies come behind the kernels that still read.
+			if err := w.d.record(&w.left, w.d.gathers); err != nil {
+				return err
+			}
+			if err := w.d.wait(w.d.copies, &w.left); err != nil {
+				return err
+			}
+			w.read = false
+		}
+		if err := w.d.copyIn(w.mem.at+uint64(at), addressOf(b), int64(len(b)), w.d.copies); err != nil {
+			return err
+		}
+		return w.d.record(&w.loaded, w.d.copies)
+	})
+}
+
+// Wait waits on the host until all loads are done: their sources may be written.
+func (w *Window) Wait(ctx context.Context) error {
+	return w.d.poll(ctx, func() (bool, error) { return w.d.passed(&w.loaded) })
+}
+
+// Close waits for what uses the window and gives its memory back.
+func (w *Window) Close() error {
+	d := w.d
+	err := d.thread.do(func() error {
+		if w.closed {
+			return nil
+		}
+		var all []error
+		for _, stream := range []uintptr{d.copies, d.gathers} {
+			if err := d.drv.streamSynchronize(stream); err != nil && d.lost == nil {
+				all = append(all, d.noted(err))
+			}
+		}
+		return errors.Join(append(all, w.destroy())...)
+	})
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (w *Window) destroy() error {
+	w.closed = true
+	delete(w.d.live, w)
+	return errors.Join(w.d.destroyEvents(&w.loaded, &w.left), w.d.freeBuffer(&w.mem))
+}

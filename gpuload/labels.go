@@ -1,0 +1,174 @@
+package gpuload
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// labels are the values of a scalar integer field, of all samples or of indices.
+func (d *Dataset) labels(name string, indices []int64) ([]int64, error) {
+	f, err := d.labelField(name)
+	if err != nil {
+		return nil, err
+	}
+	all, err := d.readLabels(f, func(s *shardSet) []run {
+		var runs []run
+		const step = 64 << 10
+		for _, sh := range s.shards {
+			for lo := int64(0); lo < sh.record.Samples; lo += step {
+				runs = append(runs, run{sh, lo, min(lo+step, sh.record.Samples), sh.lo + lo})
+			}
+		}
+		return runs
+	}, d.samples)
+	if err != nil || indices == nil {
+		return all, err
+	}
+	some := make([]int64, len(indices))
+	for i, v := range indices {
+		if v < 0 || v >= d.samples {
+			return nil, fmt.Errorf("index %d is %d, there are %d samples", i, v, d.samples)
+		}
+		some[i] = all[v]
+	}
+	return some, nil
+}
+
+func (d *Dataset) labelField(name string) (*shardify.Field, error) {
+	schema := d.inputs[0].manifest.Schema
+	i := shardify.FieldIndex(schema, name)
+	if i < 0 {
+		return nil, shardify.Mismatch("balance: no field %s", name)
+	}
+	if !isLabel(&schema[i]) {
+		return nil, shardify.Mismatch("balance: field %s is no scalar integer", name)
+	}
+	return &schema[i], nil
+}
+
+func isLabel(f *shardify.Field) bool {
+	return f.Levels == 0 && f.Elem() == 1 && len(f.Shape) == 0 && !f.Nullable && (f.DType.IsInt() || f.DType == shardify.Bool)
+}
+
+// readLabels reads a label field of some runs.
+func (d *Dataset) readLabels(f *shardify.Field, runs func(*shardSet) []run, rows int64) ([]int64, error) {
+	if _, err := d.project([]string{quoteGlob(f.Name)}); err != nil {
+		return nil, err
+	}
+	layout, err := index.NewLayout([]shardify.Field{*f}, false)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newShardSet(d, layout, VerifyNone)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	t := newTable(layout, hostDevice{}, nil)
+	defer t.close()
+	l := loader{shardSet: s, crew: newCrew(maxWorkers - 1)}
+	if err := l.load(context.Background(), t, rows, runs(s)); err != nil {
+		return nil, err
+	}
+	labels := make([]int64, rows)
+	b, size := t.bytes(0), f.DType.Size()
+	var word [8]byte
+	for i := range labels {
+		clear(word[:])
+		copy(word[:], b[i*size:(i+1)*size])
+		shift := 64 - 8*size
+		labels[i] = int64(binary.LittleEndian.Uint64(word[:])<<shift) >> shift
+		if f.DType >= shardify.U8 && f.DType <= shardify.U32 {
+			labels[i] = int64(binary.LittleEndian.Uint64(word[:]))
+		}
+	}
+	return labels, nil
+}
+
+// quoteGlob is a glob that matches one name only.
+func quoteGlob(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}
+
+// labelNames are what fields with classes are mostly called.
+var labelNames = []string{"cls", "label", "labels", "target", "class", "y"}
+
+// probes is how many samples are looked at to judge how well a window mixes.
+const probes = 64
+
+// noteLabels warns when a Block shuffle runs over a set that is sorted: made from
+// several inputs and never shuffled. A window then holds what its few blocks hold.
+func (l *Loader) noteLabels() {
+	inputs, shuffled := int64(0), true
+	for _, in := range l.set.inputs {
+		inputs += in.manifest.Inputs.Count
+		switch in.manifest.Recipe["shuffle"] {
+		case "", "none", "false":
+			shuffled = false
+		}
+	}
+	if inputs < 2 || shuffled || !l.order.windowed() || l.order.items <= l.order.shape.window*l.order.shape.streams {
+		return
+	}
+	text := fmt.Sprintf("block shuffle of a set of %d inputs that was never shuffled: a window of %d samples", inputs, l.order.shape.window*l.order.shape.streams)
+	schema := l.set.inputs[0].manifest.Schema
+	i := slices.IndexFunc(schema, func(f shardify.Field) bool { return isLabel(&f) && slices.Contains(labelNames, f.Name) })
+	if i < 0 {
+		l.note("%s holds a few blocks of %d neighbours; shuffle=global mixes all", text, l.order.shape.block)
+		return
+	}
+	window, set := l.probe(&schema[i])
+	if window == "" || window == set {
+		return
+	}
+	l.note("%s holds %s %s, the set %s; shuffle=global mixes all", text, schema[i].Name, window, set)
+}
+
+// probe is the mix of labels in the first window and in the whole set.
+func (l *Loader) probe(f *shardify.Field) (window, set string) {
+	o := l.order
+	n := min(o.shape.window*o.shape.streams, o.items)
+	cur := o.cursor(0)
+	labels, err := l.set.readLabels(f, func(s *shardSet) []run {
+		var runs []run
+		for i := range int64(probes) {
+			runs = appendRuns(runs, s, nil, cur.at(i*n/probes), 1, i)
+			runs = appendRuns(runs, s, o.indices, i*o.items/probes, 1, probes+i)
+		}
+		return runs
+	}, 2*probes)
+	if err != nil {
+		return "", "" // Next will say it
+	}
+	return mixText(labels[:probes]), mixText(labels[probes:])
+}
+
+// mixText is the most frequent labels: "3: 81 %, 7: 19 %".
+func mixText(labels []int64) string {
+	counts := map[int64]int{}
+	for _, v := range labels {
+		counts[v]++
+	}
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b int64) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	var b strings.Builder
+	for i, k := range keys[:min(len(keys), 4)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d: %d %%", k, 100*counts[k]/len(labels))
+	}
+	if len(keys) > 4 {
+		fmt.Fprintf(&b, " and %d more", len(keys)-4)
+	}
+	return b.String()
+}

@@ -1,0 +1,203 @@
+package gpuload
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/shardify/shardify/index"
+)
+
+// ways are the shuffles, by all tiers.
+func ways() map[string]Config {
+	return map[string]Config{
+		"none":         {Shuffle: None},
+		"global":       {Shuffle: Global, Seed: 3},
+		"block":        {Shuffle: Block, Seed: 4, Window: 64, Streams: 4},
+		"small window": {Shuffle: Block, Seed: 4, Window: 1, Streams: 1},
+		"wide window":  {Shuffle: Block, Seed: 5, Window: 10000, Streams: 2},
+	}
+}
+
+func eachWay(t *testing.T, f func(t *testing.T, c Config)) {
+	for name, c := range ways() {
+		for _, tier := range []Tier{TierPinned, TierStream} {
+			c.Tier = tier
+			t.Run(name+"/"+string(tier), func(t *testing.T) { f(t, c) })
+		}
+	}
+}
+
+func TestEverySampleOnceAndBitExact(t *testing.T) {
+	for format, schema := range everyKind {
+		for _, keyed := range []bool{false, true} {
+			dir := makeSet(t, setOptions{format: format, schema: schema, samples: 257, shard: 50, keyed: keyed})
+			want := contents(t, format, dir)
+			d := mustOpen(t, dir)
+			t.Run(fmt.Sprint(format, "/keyed=", keyed), func(t *testing.T) {
+				eachWay(t, func(t *testing.T, c Config) {
+					c.Batch, c.Last, c.Keys, c.Workers = 16, Pad, keyed, 3
+					l := mustLoader(t, d, c)
+					for range 2 {
+						all := slices.Concat(epochIDs(t, l, want)...)
+						if c.Shuffle != None && slices.IsSorted(all) {
+							t.Error("not shuffled")
+						}
+						slices.Sort(all)
+						for i, id := range all {
+							if id != int64(i) || len(all) != 257 {
+								t.Fatalf("%d samples of 257; number %d is sample %d", len(all), i, id)
+							}
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestTheOrderIsThatOfOrder(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 300, shard: 70})
+	d := mustOpen(t, dir)
+	eachWay(t, func(t *testing.T, c Config) {
+		c.Batch, c.Rank, c.World = 7, 1, 3
+		l := mustLoader(t, d, c)
+		for step, ids := range epochIDs(t, l, nil) {
+			first, stride, n := l.steps.rows(int64(step) * 21)
+			for j := range n {
+				if want := l.Order().At(0, first+j*stride); ids[j] != want {
+					t.Fatalf("step %d, row %d is sample %d, want %d", step, j, ids[j], want)
+				}
+			}
+		}
+	})
+}
+
+func TestEveryWorldDeliversTheSameGlobalSteps(t *testing.T) {
+	const global = 24
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[2],h:i16*", samples: 301, shard: 64})
+	want := contents(t, index.FormatMmap, dir)
+	d := mustOpen(t, dir)
+	eachWay(t, func(t *testing.T, c Config) {
+		for _, last := range []Last{Drop, Pad} {
+			var first [][]int64
+			for _, world := range []int{1, 2, 3, 4, 6, 8, 12} {
+				steps := make([][]int64, 0, 16)
+				for rank := range world {
+					c.Batch, c.Rank, c.World, c.Last, c.Streams = global/world, rank, world, last, 12
+					l := mustLoader(t, d, c)
+					mine := epochIDs(t, l, want)
+					if len(mine) != l.Steps() {
+						t.Fatalf("%d steps, Steps says %d", len(mine), l.Steps())
+					}
+					for i := range mine {
+						if rank == 0 {
+							steps = append(steps, nil)
+						}
+						steps[i] = append(steps[i], mine[i]...)
+					}
+					l.Close()
+				}
+				for i := range steps {
+					slices.Sort(steps[i])
+				}
+				if first == nil {
+					first = steps
+				} else if !slices.EqualFunc(first, steps, slices.Equal) {
+					t.Errorf("world %d, %s: other steps than world 1", world, last)
+				}
+			}
+		}
+	})
+}
+
+func TestResumeAtEveryStepEqualsTheUnbrokenRun(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[2],h:i16*", samples: 150, shard: 40})
+	want := contents(t, index.FormatMmap, dir)
+	d := mustOpen(t, dir)
+	eachWay(t, func(t *testing.T, c Config) {
+		c.Batch, c.Seed = 12, 9
+		l := mustLoader(t, d, c)
+		var states []State
+		var unbroken [][]int64
+		for range 2 {
+			states = append(states, l.State())
+			steps := 0
+			for range l.Steps() {
+				b, err := l.Next(bg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				unbroken = append(unbroken, slices.Clone(b.IDs()))
+				b.Release()
+				states = append(states, l.State())
+				steps++
+			}
+			epochIDs(t, l, nil) // the end
+			states = states[:len(states)-1]
+		}
+		for at, s := range states {
+			text, err := s.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, err = DecodeState(text); err != nil {
+				t.Fatal(err)
+			}
+			r := mustLoader(t, d, c)
+			if err := r.Restore(s); err != nil {
+				t.Fatal(err)
+			}
+			var rest [][]int64
+			for len(rest) < len(unbroken)-at {
+				rest = append(rest, epochIDs(t, r, want)...)
+			}
+			if !slices.EqualFunc(rest[:len(unbroken)-at], unbroken[at:], slices.Equal) {
+				t.Fatalf("resumed at step %d: other samples than without a break", at)
+			}
+			r.Close()
+		}
+	})
+}
+
+// TestResumeInAnotherWorldGoesOnAtTheSameSample: what was seen and what comes are
+// the whole epoch, each sample once.
+func TestResumeInAnotherWorldGoesOnAtTheSameSample(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[2]", samples: 300, shard: 64})
+	want := contents(t, index.FormatMmap, dir)
+	d := mustOpen(t, dir)
+	eachWay(t, func(t *testing.T, c Config) {
+		c.Streams = 12
+		var all []int64
+		var s State
+		for rank := range 4 {
+			c.Batch, c.Rank, c.World = 7, rank, 4
+			l := mustLoader(t, d, c)
+			for range 3 {
+				b, err := l.Next(bg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, b.IDs()...)
+				b.Release()
+			}
+			s = l.State()
+			l.Close()
+		}
+		for rank := range 3 {
+			c.Batch, c.Rank, c.World, c.Last = 5, rank, 3, Pad
+			l := mustLoader(t, d, c)
+			if err := l.Restore(s); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, slices.Concat(epochIDs(t, l, want)...)...)
+			l.Close()
+		}
+		slices.Sort(all)
+		for i, id := range all {
+			if id != int64(i) || len(all) != 300 {
+				t.Fatalf("%d samples, want 300; number %d is sample %d", len(all), i, id)
+			}
+		}
+	})
+}

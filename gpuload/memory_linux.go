@@ -1,0 +1,48 @@
+package gpuload
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/shardify/shardify"
+)
+
+// hugeBytes is the size of a huge page, and from which size memory is asked for
+// them: gathers of small rows from huge pages are up to four times faster.
+const hugeBytes = 2 << 20
+
+// allocate returns n zero bytes that the garbage collector does not know of.
+func allocate(n int64) ([]byte, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	size := n
+	if n >= hugeBytes {
+		size = (n + hugeBytes - 1) &^ (hugeBytes - 1)
+	}
+	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("allocating %s: %w", shardify.FormatSize(size), err)
+	}
+	if n >= hugeBytes {
+		_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // not to be had everywhere
+	}
+	return b[:n], nil
+}
+
+// release gives memory of allocate back.
+func release(b []byte) {
+	if cap(b) > 0 {
+		_ = unix.Munmap(b[:cap(b)])
+	}
+}
+
+// coresAllowed is the cores that this process may run on.
+func coresAllowed() int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return 0
+	}
+	return set.Count()
+}

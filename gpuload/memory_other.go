@@ -1,0 +1,16 @@
+//go:build !linux
+
+package gpuload
+
+// allocate returns n zero bytes. Blocks of the Go heap that hold no pointers are
+// aligned well enough from 64 bytes on.
+func allocate(n int64) ([]byte, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	return make([]byte, n, max(n, 64)), nil
+}
+
+func release([]byte) {}
+
+func coresAllowed() int { return 0 }

@@ -1,0 +1,189 @@
+package gpuload
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/host"
+)
+
+// plan decides all that the configuration and the manifests decide.
+func (l *Loader) plan() error {
+	fields, err := l.set.project(l.cfg.Columns)
+	if err != nil {
+		return err
+	}
+	keys := l.cfg.Keys
+	for _, in := range l.set.inputs {
+		if keys && !in.manifest.Keyed && in.manifest.Format != index.FormatWDS {
+			keys = false
+			l.note("no keys: the samples of %s have no names of their own", in.path)
+		}
+	}
+	if l.layout, err = index.NewLayout(fields, keys); err != nil {
+		return err
+	}
+	for i := range fields {
+		l.columns = append(l.columns, fields[i].Name)
+	}
+	if keys {
+		l.columns = append(l.columns, index.KeyName)
+	}
+	if l.shards, err = newShardSet(l.set, l.layout, l.cfg.Verify); err != nil {
+		return err
+	}
+	if l.order, err = l.set.order(&l.cfg); err != nil {
+		return err
+	}
+	l.steps = steps{
+		length: l.order.length, batch: int64(l.cfg.Batch), rank: int64(l.cfg.Rank), world: int64(l.cfg.World),
+		last: l.cfg.Last, strided: l.order.windowed() || l.order.shape.streams > 1,
+	}
+	l.planWork()
+	l.planTier()
+	l.noteOrder()
+	l.trace = newTracer(l.cfg.Trace, l.cfg.Rank)
+	return nil
+}
+
+func (l *Loader) note(format string, args ...any) {
+	l.notes = append(l.notes, fmt.Sprintf(format, args...))
+}
+
+// order makes the order that a configuration describes.
+func (d *Dataset) order(c *Config) (*Order, error) {
+	o := OrderConfig{
+		Shuffle: c.Shuffle, Seed: c.Seed, Parts: d.Inputs(),
+		Indices: c.Indices, Mix: c.Mix, Weights: c.Weights, Samples: c.Samples,
+	}
+	d.shape(c, &o)
+	if c.Balance != "" {
+		labels, err := d.labels(c.Balance, c.Indices)
+		if err != nil {
+			return nil, err
+		}
+		o.Labels = labels
+	}
+	return NewOrder(o)
+}
+
+// shape chooses window, block and streams of a Block shuffle from the manifests
+// alone.
+func (d *Dataset) shape(c *Config, o *OrderConfig) {
+	each := d.sampleBytes()
+	least := d.samples
+	if c.Indices != nil {
+		least = int64(len(c.Indices))
+	}
+	if c.Mix != nil {
+		least = slices.Min(o.Parts)
+	}
+	o.Streams = int64(c.Streams)
+	if c.Streams == 0 {
+		o.Streams = defaultStreams
+		if least < defaultStreams {
+			o.Streams = 1
+		}
+	}
+	if o.Window = c.Window; c.Window == 0 {
+		o.Window = max(windowBytes/each, o.Streams)
+	}
+	o.Block = max(blockBytes/each, 1)
+}
+
+// maxWorkers bounds the goroutines that are used without being asked for.
+const maxWorkers = 16
+
+func (l *Loader) planWork() {
+	l.workers = l.cfg.Workers
+	if l.workers == 0 {
+		l.workers = min(runtime.GOMAXPROCS(0), maxWorkers)
+		if n := coresAllowed(); n > 0 {
+			l.workers = min(l.workers, n)
+		}
+	}
+	l.makers = min(l.workers, l.cfg.Depth)
+	l.crew = newCrew(l.workers - 1)
+}
+
+// planTier decides where samples come from.
+func (l *Loader) planTier() {
+	budget := l.cfg.Memory
+	if budget == 0 {
+		m := host.Probe(func(string) string { return "" })
+		if budget = m.Memory / 2; budget == 0 {
+			budget = 1 << 30
+		}
+	}
+	budget /= int64(l.cfg.LocalRanks)
+	need := l.set.columnBytes(l.layout)
+	l.tier = l.cfg.Tier
+	if l.tier == TierAuto {
+		l.tier = TierStream
+		if need <= budget {
+			l.tier = TierPinned
+		}
+		l.note("tier %s: the columns take about %s, there are %s of memory for them", l.tier, shardify.FormatSize(need), shardify.FormatSize(budget))
+	} else if l.tier == TierPinned && need > budget {
+		l.note("tier pinned takes about %s; %s were meant for it", shardify.FormatSize(need), shardify.FormatSize(budget))
+	}
+	if l.tier != TierStream || !l.order.windowed() {
+		return
+	}
+	span, stride := generationShape(l.order, &l.steps)
+	rows := l.order.shape.streams / stride * span
+	if n := 2 * rows * (need/max(l.set.samples, 1) + 1); n > budget && l.order.shape.block > 1 {
+		l.note("two windows of %d samples take about %s; %s were meant for them: a smaller window, or more ranks, take less", rows, shardify.FormatSize(n), shardify.FormatSize(budget))
+	}
+}
+
+// columnBytes is about what the wanted columns of all samples take: exact for
+// fixed fields, at most the shards' size for others.
+func (d *Dataset) columnBytes(l *index.Layout) (total int64) {
+	for _, in := range d.inputs {
+		wanted, _ := rowBytes(l.Schema)
+		all, variable := rowBytes(in.manifest.Schema)
+		_, some := rowBytes(l.Schema)
+		total += in.manifest.Samples * wanted
+		if variable && some {
+			total += max(in.manifest.Bytes-in.manifest.Samples*all, 0)
+		}
+	}
+	return total
+}
+
+// rowBytes is the bytes of a sample's fixed fields, and whether there are others.
+func rowBytes(fields []shardify.Field) (n int64, variable bool) {
+	for i := range fields {
+		if f := &fields[i]; f.Levels == 0 {
+			n += int64(f.ElemBytes())
+		} else {
+			variable = true
+		}
+		if fields[i].Nullable {
+			n++
+		}
+	}
+	return n, variable
+}
+
+// noteOrder says what about the order may surprise.
+func (l *Loader) noteOrder() {
+	s, st := l.order.shape.streams, &l.steps
+	if s > 1 && s%st.world != 0 {
+		l.note("world size %d does not divide %d streams: the samples of every global step are those of other world sizes, but a rank reads about %d times what it delivers; streams=%d would divide",
+			st.world, s, st.world/gcd(st.world, s), s/gcd(s, st.world)*st.world)
+	}
+	if l.order.shuffle == Block && l.order.mix != nil && l.tier == TierStream {
+		l.note("inputs that are mixed and do not fit into memory are read sample by sample")
+	}
+	if st.count(0) == 0 {
+		l.note("an epoch of %d samples has no batch of %d on %d ranks; use last=pad or a smaller batch", st.length, st.batch, st.world)
+	}
+	if l.cfg.Shuffle == Block {
+		l.noteLabels()
+	}
+}

@@ -1,0 +1,295 @@
+package gpuload
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/dataset"
+)
+
+// maxOpen is how many shards are kept open.
+const maxOpen = 128
+
+// shard is a file of samples.
+type shard struct {
+	*input
+	record *shardify.Shard
+	path   string
+	lo     int64 // its first sample in the Dataset
+	tar    *tarFormat
+
+	opening  sync.Mutex
+	verified bool
+	// Under shardSet.mu:
+	open *openShard
+}
+
+// openShard is a shard that was found to be what the manifest says.
+type openShard struct {
+	*shard
+	file *os.File
+	refs int
+	used int64 // when it was last acquired, in turns
+	// mmap: the wanted tensors; wds: the offset index.
+	tensors []place
+	index   []int64
+}
+
+// place is where a wanted tensor stands in a shard.
+type place struct {
+	lo, count int64
+	row       int64
+	items     int64 // what offsets end at
+	number    int   // in the shard's own layout
+	crc       uint32
+}
+
+// shardSet is all shards of a Dataset, read for some of the fields. It may be used
+// concurrently.
+type shardSet struct {
+	layout *index.Layout // of the wanted fields
+	shards []*shard
+	starts []int64 // of shards, and the number of samples
+	verify Verify
+
+	readNanos, readBytes atomic.Int64
+	clock                func() int64
+
+	mu   sync.Mutex
+	kept []*openShard
+	turn int64
+}
+
+func newShardSet(d *Dataset, layout *index.Layout, verify Verify) (*shardSet, error) {
+	s := &shardSet{layout: layout, verify: verify, clock: nanos}
+	at := int64(0)
+	for _, in := range d.inputs {
+		var tar *tarFormat
+		if in.manifest.Format == index.FormatWDS {
+			var err error
+			if tar, err = newTarFormat(in, layout); err != nil {
+				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.path), "")
+			}
+		}
+		for i := range in.manifest.Shards {
+			r := &in.manifest.Shards[i]
+			if err := plausible(in, r); err != nil {
+				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.path), "")
+			}
+			s.shards = append(s.shards, &shard{input: in, record: r, path: dataset.FilePath(in.path, r.Name), lo: at, tar: tar})
+			s.starts = append(s.starts, at)
+			at += r.Samples
+		}
+	}
+	s.starts = append(s.starts, at)
+	if at != d.samples {
+		return nil, shardify.Corrupt(-1, "shards of %d samples, the manifests say %d", at, d.samples)
+	}
+	return s, nil
+}
+
+// plausible refuses a count of samples that a shard's bytes cannot hold, before any
+// memory is sized by it.
+func plausible(in *input, r *shardify.Shard) error {
+	each, variable := rowBytes(in.manifest.Schema)
+	if variable {
+		each += 8
+	}
+	if in.manifest.Format == index.FormatWDS {
+		each = index.TarBlock
+	}
+	if r.Samples < 0 || r.Samples > r.Bytes/max(each, 1) {
+		return shardify.Corrupt(-1, "shard %s: %d samples in %d bytes", r.Name, r.Samples, r.Bytes)
+	}
+	return nil
+}
+
+var start = time.Now()
+
+// nanos is a monotonic clock.
+func nanos() int64 { return int64(time.Since(start)) }
+
+// find is the shard that has a sample.
+func (s *shardSet) find(sample int64) *shard {
+	i := sort.Search(len(s.shards), func(i int) bool { return s.starts[i+1] > sample })
+	return s.shards[i]
+}
+
+// acquire opens a shard, or finds it open.
+func (s *shardSet) acquire(sh *shard) (*openShard, error) {
+	if h := s.opened(sh); h != nil {
+		return h, nil
+	}
+	sh.opening.Lock()
+	defer sh.opening.Unlock()
+	if h := s.opened(sh); h != nil {
+		return h, nil
+	}
+	h, err := s.openFile(sh)
+	if err != nil {
+		return nil, shardify.Annotate(err, "open", sh.path, "")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh.open, h.refs = h, 1
+	s.kept = append(s.kept, h)
+	s.evict(maxOpen)
+	return h, nil
+}
+
+func (s *shardSet) opened(sh *shard) *openShard {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := sh.open
+	if h == nil {
+		return nil
+	}
+	h.refs++
+	s.turn++
+	h.used = s.turn
+	return h
+}
+
+// evict closes shards that nobody uses, the longest unused first, until at most
+// keep are open.
+func (s *shardSet) evict(keep int) {
+	for len(s.kept) > keep {
+		oldest := -1
+		for i, h := range s.kept {
+			if h.refs == 0 && (oldest < 0 || h.used < s.kept[oldest].used) {
+				oldest = i
+			}
+		}
+		if oldest < 0 {
+			return
+		}
+		h := s.kept[oldest]
+		h.file.Close()
+		h.shard.open = nil
+		s.kept = slices.Delete(s.kept, oldest, oldest+1)
+	}
+}
+
+func (s *shardSet) release(h *openShard) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.refs--; h.refs == 0 && len(s.kept) > maxOpen {
+		s.evict(maxOpen)
+	}
+}
+
+// close closes all shards; none is in use.
+func (s *shardSet) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.evict(0)
+}
+
+// openFile opens a shard and holds it against the manifest.
+func (s *shardSet) openFile(sh *shard) (*openShard, error) {
+	f, size, err := openRegular(sh.path)
+	if err != nil {
+		return nil, err
+	}
+	h := &openShard{shard: sh, file: f}
+	if sh.tar != nil {
+		err = s.openTar(h, size)
+	} else {
+		err = s.openMmap(h, size)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	sh.verified = true
+	return h, nil
+}
+
+func openRegular(name string) (*os.File, int64, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = shardify.Unsupported("not a regular file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, st.Size(), nil
+}
+
+// openMmap checks size, header and schema of an mmap shard, and finds the wanted
+// tensors.
+func (s *shardSet) openMmap(h *openShard, size int64) error {
+	head, err := index.OpenShard(h.file, size, h.record)
+	if err != nil {
+		return err
+	}
+	if head.SchemaText() != h.layout.SchemaText() || head.Keyed != h.manifest.Keyed {
+		return shardify.Corrupt(-1, "the schema in the header is not that of the manifest")
+	}
+	byName := make(map[string]int, len(head.Tensors))
+	for i := range head.Tensors {
+		byName[head.Tensors[i].Name] = i
+	}
+	buf := []byte(nil)
+	for i := range s.layout.Tensors {
+		t := &s.layout.Tensors[i]
+		j, ok := byName[t.Name]
+		if !ok || head.Tensors[j].DType != t.DType || head.Tensors[j].Row != t.Row {
+			return shardify.Corrupt(-1, "no tensor %s as wanted", t.Name)
+		}
+		p := place{lo: head.Places[j].Lo, count: head.Counts[j], row: t.Row, number: j, crc: head.CRC32C[j]}
+		if t.Lead == index.LeadOffsets || t.Lead == index.LeadLists {
+			p.items = indexed(head, j)
+		}
+		h.tensors = append(h.tensors, p)
+		if s.verify == VerifyOpen && !h.verified {
+			if buf == nil {
+				buf = make([]byte, 1<<20)
+			}
+			if err := head.CheckTensor(h.file, j, buf); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// indexed is the count that offsets tensor i of a shard must end at.
+func indexed(s *index.MmapShard, i int) int64 {
+	c := s.ColumnOf(i)
+	if c.Offsets1 == i {
+		return s.Counts[c.Values]
+	}
+	return s.Items(c)
+}
+
+// read fills b from a place of the shard. A file that ends early is damaged.
+func (s *shardSet) read(h *openShard, b []byte, at int64) error {
+	if len(b) == 0 {
+		return nil
+	}
+	t := s.clock()
+	n, err := h.file.ReadAt(b, at)
+	s.readNanos.Add(s.clock() - t)
+	s.readBytes.Add(int64(n))
+	switch {
+	case n == len(b):
+		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return shardify.Corrupt(at+int64(n), "file ends inside bytes [%d, %d)", at, at+int64(len(b)))
+	}
+	return &shardify.Error{Sample: -1, Offset: at, Err: err}
+}

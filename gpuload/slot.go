@@ -1,0 +1,30 @@
+package gpuload
+
+// slot is the memory of one batch, used again and again. It belongs to one
+// goroutine at a time: the one that makes the batch, then the consumer.
+type slot struct {
+	table *table
+	made  chan error // of the batch being made
+	// Of the batch at hand:
+	epoch    int
+	step     int64
+	from     int64 // first position of the step, over all ranks
+	first    int64 // this rank's first position
+	stride   int64
+	rows     int
+	ids      []int64
+	segments []segment
+	held     bool // by the consumer; under Loader.mu
+	// device is for the device's own use.
+	device any
+}
+
+// poison makes what a released batch held unreadable in test builds.
+func (s *slot) poison() {
+	for i := range s.table.data {
+		poison(s.table.bytes(i))
+	}
+	for i := range s.ids {
+		s.ids[i] = -0x2424242424242425
+	}
+}

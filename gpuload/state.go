@@ -1,0 +1,71 @@
+package gpuload
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// State is a place in the order of samples. It does not depend on world and batch
+// size: a Loader with others goes on at the same sample.
+type State struct {
+	Version     int    `json:"shardify_loader"`
+	Fingerprint string `json:"fingerprint"` // of the data set
+	Order       string `json:"order"`       // Order.String
+	Seed        uint64 `json:"seed"`
+	Epoch       int    `json:"epoch"`
+	// Position is how many positions of the epoch all ranks together have consumed.
+	Position int64 `json:"position"`
+}
+
+const stateVersion = 1
+
+// maxState bounds the text of a state.
+const maxState = 64 << 10
+
+// Encode writes the state as JSON.
+func (s *State) Encode() ([]byte, error) {
+	c := *s
+	c.Version = stateVersion
+	return json.Marshal(&c)
+}
+
+// DecodeState reads what Encode wrote. Unknown keys are refused: they would mean
+// something that this program does not heed.
+func DecodeState(b []byte) (State, error) {
+	var s State
+	if len(b) > maxState {
+		return s, fmt.Errorf("%w: %d bytes", ErrState, len(b))
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return State{}, fmt.Errorf("%w: %v", ErrState, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return State{}, fmt.Errorf("%w: more text after it", ErrState)
+	}
+	switch {
+	case s.Version != stateVersion:
+		return State{}, fmt.Errorf("%w: version %d, this program reads %d", ErrState, s.Version, stateVersion)
+	case s.Epoch < 0 || s.Epoch >= maxEpoch || s.Position < 0:
+		return State{}, fmt.Errorf("%w: epoch %d, position %d", ErrState, s.Epoch, s.Position)
+	}
+	return s, nil
+}
+
+// matches tells whether a state is of this set and order.
+func (s *State) matches(fingerprint string, o *Order) error {
+	switch {
+	case s.Fingerprint != fingerprint:
+		return fmt.Errorf("%w: its fingerprint is %s, that of the set %s", ErrFingerprint, s.Fingerprint, fingerprint)
+	case s.Order != o.String():
+		return fmt.Errorf("%w: it says %q, the loader %q", ErrOrder, s.Order, o.String())
+	case s.Seed != o.seed:
+		return fmt.Errorf("%w: its seed is %d, that of the loader %d", ErrOrder, s.Seed, o.seed)
+	case s.Epoch < 0 || s.Epoch >= maxEpoch || s.Position < 0 || s.Position > o.length:
+		return fmt.Errorf("%w: position %d of epoch %d, epochs have %d samples", ErrState, s.Position, s.Epoch, o.length)
+	}
+	return nil
+}

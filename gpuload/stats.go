@@ -1,0 +1,86 @@
+package gpuload
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+)
+
+// counters are written by all goroutines.
+type counters struct {
+	fill, gathered, copied, memory atomic.Int64
+	// Written by the consumer only, under Loader.mu:
+	batches, samples    int64
+	bytes               int64
+	wait, compute       int64 // nanoseconds; the first wait and what came before are not counted
+	firstWait, returned int64
+}
+
+// Stats is what a Loader has done since it was made. Seconds of reading, gathering
+// and copying are sums over goroutines.
+type Stats struct {
+	Batches, Samples int64
+	Bytes            int64 // delivered
+	ReadBytes        int64
+	// FirstWait is until the first batch; Fill the part of it that read
+	// TierPinned. Wait is what the consumer waited for the batches after it, and Compute
+	// what it did between them.
+	FirstWait, Fill, Wait, Compute float64
+	Read, Gather, Copy             float64
+	// Utilization is that of the accelerator as DLIO defines it: Compute divided by
+	// Compute and Wait, without the first batch. 0 if there were fewer than two.
+	Utilization float64
+	// Bound is what limits the rate: "read", "gather", "copy" or "consumer"; "" if
+	// there were fewer than two batches.
+	Bound string
+	// Verdict is Bound in a sentence, with its likely cause.
+	Verdict string
+	Tier    Tier
+	// Memory is the bytes of slots, windows and the Pinned tier.
+	Memory  int64
+	Workers int
+	Cores   int // that this process may run on; 0 is unknown
+}
+
+// enough is the utilisation from which the consumer is what limits the rate.
+const enough = 0.95
+
+// Stats tells what was done so far.
+func (l *Loader) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &l.stats
+	const ns = 1e-9
+	s := Stats{
+		Batches: c.batches, Samples: c.samples, Bytes: c.bytes, ReadBytes: l.shards.readBytes.Load(),
+		FirstWait: float64(c.firstWait) * ns, Fill: float64(c.fill.Load()) * ns,
+		Wait: float64(c.wait) * ns, Compute: float64(c.compute) * ns,
+		Read: float64(l.shards.readNanos.Load()) * ns, Gather: float64(c.gathered.Load()) * ns, Copy: float64(c.copied.Load()) * ns,
+		Tier: l.tier, Memory: c.memory.Load(), Workers: l.workers, Cores: coresAllowed(),
+	}
+	if s.Batches > 1 && s.Compute+s.Wait > 0 {
+		s.Utilization = s.Compute / (s.Compute + s.Wait)
+		s.Bound, s.Verdict = s.judge(runtime.NumCPU())
+	}
+	return s
+}
+
+// judge finds the stage that took the most time, unless the consumer hardly
+// waited.
+func (s *Stats) judge(cores int) (bound, verdict string) {
+	if s.Utilization >= enough {
+		return "consumer", fmt.Sprintf("bound by the consumer: it waited %.1f %% of the time", 100*(1-s.Utilization))
+	}
+	bound, most := "read", s.Read
+	if s.Gather > most {
+		bound, most = "gather", s.Gather
+	}
+	if s.Copy > most {
+		bound = "copy"
+	}
+	verdict = fmt.Sprintf("bound by %s: the consumer waited %.1f %% of the time", bound, 100*(1-s.Utilization))
+	if s.Cores == 1 && cores > 1 {
+		verdict += fmt.Sprintf("; this process may use 1 of %d cores (affinity mask): check --cpu-bind, taskset or cpusets", cores)
+	}
+	return bound, verdict
+}

@@ -1,0 +1,65 @@
+package gpuload
+
+// share is how n things fall to the i-th of k: [lo, lo+len), the first n mod k
+// getting one more.
+func share(n, k, i int64) (lo, length int64) {
+	q, r := n/k, n%k
+	length = q
+	if i < r {
+		length++
+	}
+	return i*q + min(i, r), length
+}
+
+// blocks is the order of a part's samples after its blocks are permuted: what
+// the streams then divide.
+type blocks struct {
+	n, size int64
+	perm    perm
+	// The last block may be shorter: it has length last and stands from place at to
+	// at+last.
+	at, last int64
+}
+
+func newBlocks(n, size int64, key uint64) blocks {
+	count := (n + size - 1) / size
+	b := blocks{n: n, size: size, perm: newPerm(count, key), last: n - (count-1)*size}
+	b.at = int64(b.perm.place(uint64(count-1))) * size
+	return b
+}
+
+// item is the sample at place x, and how many places from x on hold the samples
+// that follow it.
+func (b *blocks) item(x int64) (item, run int64) {
+	var j, i, length int64
+	switch {
+	case x < b.at:
+		j, i, length = x/b.size, x%b.size, b.size
+	case x < b.at+b.last:
+		j, i, length = b.at/b.size, x-b.at, b.last
+	default:
+		y := x - b.last
+		j, i, length = y/b.size+1, y%b.size, b.size
+	}
+	return int64(b.perm.at(uint64(j)))*b.size + i, length - i
+}
+
+// part is an input of the set, or the whole of it: n samples, numbered from base
+// in the set.
+type part struct {
+	base, n int64
+	number  uint64
+}
+
+// shape is the parameters of a Block shuffle.
+type shape struct {
+	streams int64
+	window  int64 // samples of one window of one stream
+	block   int64
+}
+
+// windowAt is window k of a stream: size places of the part's blocks from lo on.
+func (s *shape) windowAt(n, stream, k int64) (lo, size int64) {
+	lo, length := share(n, s.streams, stream)
+	return lo + k*s.window, min(s.window, length-k*s.window)
+}

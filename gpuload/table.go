@@ -1,0 +1,135 @@
+package gpuload
+
+import (
+	"sync/atomic"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// table is samples in memory, a buffer for each tensor of a layout, as in a shard:
+// rows of fixed fields, offsets, values. Slots, windows and the pinned tier are
+// tables.
+type table struct {
+	layout *index.Layout
+	dev    device
+	used   *atomic.Int64 // counts the memory; may be nil
+	rows   int64
+	// By tensor: the memory, and the first dimension in use.
+	data   [][]byte
+	counts []int64
+}
+
+func newTable(l *index.Layout, dev device, used *atomic.Int64) *table {
+	return &table{layout: l, dev: dev, used: used, data: make([][]byte, len(l.Tensors)), counts: make([]int64, len(l.Tensors))}
+}
+
+// reset makes the table one of this many rows. All lists are empty; the content of
+// fixed fields is undefined.
+func (t *table) reset(rows int64) error {
+	t.rows = rows
+	for i := range t.layout.Tensors {
+		if !t.layout.Known(i) {
+			t.counts[i] = 0
+			continue
+		}
+		if err := t.setCount(i, t.layout.Count(i, rows)); err != nil {
+			return err
+		}
+		if t.layout.Tensors[i].Lead == index.LeadOffsets {
+			clear(t.bytes(i))
+		}
+	}
+	return nil
+}
+
+// setCount makes room for the first n rows of tensor i, whose content is kept only
+// if it fits already.
+func (t *table) setCount(i int, n int64) error {
+	end, err := t.layout.End(i, 0, n)
+	if err != nil {
+		return err
+	}
+	t.counts[i] = n
+	if end <= int64(len(t.data[i])) {
+		return nil
+	}
+	return t.grow(i, end)
+}
+
+// grow replaces the memory of tensor i. Variable lengths leave room, so that a few
+// batches suffice to find a size that lasts.
+func (t *table) grow(i int, n int64) error {
+	if !t.layout.Known(i) && t.data[i] != nil {
+		n += n / 4
+	}
+	b, err := t.dev.alloc(n)
+	if err != nil {
+		return err
+	}
+	t.count(int64(len(b) - len(t.data[i])))
+	t.dev.free(t.data[i])
+	t.data[i] = b
+	return nil
+}
+
+func (t *table) count(n int64) {
+	if t.used != nil {
+		t.used.Add(n)
+	}
+}
+
+// bytes is tensor i.
+func (t *table) bytes(i int) []byte {
+	return t.data[i][:t.counts[i]*t.layout.Tensors[i].Row]
+}
+
+// int64s is tensor i, which holds offsets.
+func (t *table) int64s(i int) []int64 { return shardify.View[int64](t.bytes(i)) }
+
+// part is rows [lo, hi) of tensor i.
+func (t *table) part(i int, lo, hi int64) []byte {
+	row := t.layout.Tensors[i].Row
+	return t.data[i][lo*row : hi*row : hi*row]
+}
+
+// sum turns the lengths in an offsets tensor into offsets.
+func sum(offsets []int64) int64 {
+	at := int64(0)
+	for i, n := range offsets {
+		at += n
+		offsets[i] = at
+	}
+	return at
+}
+
+// lastOffsets is the offsets tensor that counts the elements of a column.
+func lastOffsets(c *index.ColumnTensors) int {
+	if c.Offsets1 >= 0 {
+		return c.Offsets1
+	}
+	return c.Offsets
+}
+
+// total is the last of the offsets in tensor i.
+func (t *table) total(i int) int64 {
+	o := t.int64s(i)
+	return o[len(o)-1]
+}
+
+// size is the bytes in use.
+func (t *table) size() (n int64) {
+	for i := range t.data {
+		n += t.counts[i] * t.layout.Tensors[i].Row
+	}
+	return n
+}
+
+// close gives the memory back.
+func (t *table) close() {
+	for i := range t.data {
+		t.count(-int64(len(t.data[i])))
+		t.dev.free(t.data[i])
+		t.data[i], t.counts[i] = nil, 0
+	}
+}

@@ -1,0 +1,65 @@
+package gpuload
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// tracer writes Chrome trace events, one a line, as chrome://tracing, Perfetto and
+// DFTracer's tools read them. nil writes nothing.
+type tracer struct {
+	mu   sync.Mutex
+	w    *bufio.Writer
+	some bool
+	rank int
+	err  error
+}
+
+func newTracer(w io.Writer, rank int) *tracer {
+	if w == nil {
+		return nil
+	}
+	return &tracer{w: bufio.NewWriterSize(w, 64<<10), rank: rank}
+}
+
+// lanes are the rows of the picture.
+var lanes = map[string]int{"read": 1, "gather": 2, "copy": 3, "wait": 4, "step": 5}
+
+// event notes what began at start (nanos) and ends now.
+func (t *tracer) event(name, lane string, start, step, bytes int64) {
+	if t == nil {
+		return
+	}
+	end := nanos()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sep := ",\n"
+	if !t.some {
+		sep, t.some = "[\n", true
+	}
+	_, err := fmt.Fprintf(t.w, `%s{"name":%q,"cat":%q,"ph":"X","ts":%.3f,"dur":%.3f,"pid":%d,"tid":%d,"args":{"step":%d,"bytes":%d}}`,
+		sep, name, lane, float64(start)/1e3, float64(end-start)/1e3, t.rank, lanes[lane], step, bytes)
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+// close ends the list.
+func (t *tracer) close() error {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	end := "\n]\n"
+	if !t.some {
+		end = "[]\n"
+	}
+	t.w.WriteString(end)
+	if err := t.w.Flush(); t.err == nil {
+		t.err = err
+	}
+	return t.err
+}

@@ -1,0 +1,70 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/walk"
+)
+
+// TestStemsWhateverTheOrder: files group as a map of stems groups them, in the
+// order of a walk and in any other, over roots that share a folder or do not.
+func TestStemsWhateverTheOrder(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		table := &shardify.Table{Roots: []string{"/a", "/a/", "/b", ""}[:1+rng.IntN(4)]}
+		var files []string
+		for range rng.IntN(2000) {
+			dir := ""
+			for range rng.IntN(3) {
+				dir = path.Join(dir, fmt.Sprintf("%c%d", 'x'+rng.IntN(2), rng.IntN(12)))
+			}
+			f := path.Join(dir, fmt.Sprintf("s%d%s", rng.IntN(300), []string{"", ".jpg", "-m.png", ".seg.png", ".txt"}[rng.IntN(5)]))
+			if rng.IntN(20) == 0 || seed%7 == 0 && rng.IntN(2) == 0 {
+				f = "/" + f
+			}
+			if seed%7 == 0 {
+				f = path.Join(path.Dir(f), "deep", path.Base(f)) // no file at the top
+			}
+			files = append(files, f)
+		}
+		if rng.IntN(3) > 0 {
+			slices.SortFunc(files, func(a, b string) int { return walk.ComparePaths([]byte(a), []byte(b)) })
+		}
+		root := 0
+		for i, f := range files {
+			if rng.IntN(3) == 0 {
+				root = (root + i) % len(table.Roots)
+			}
+			table.Append(root, f, 1, 1)
+		}
+		n := newNames(table, seed%2 == 0)
+		g, err := group(context.Background(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]uint32{}
+		for i := range table.Len() {
+			key := fmt.Sprint(n.roots[table.Root(i)].space, " ", string(n.stem(i)))
+			k, ok := want[key]
+			if !ok {
+				k = uint32(len(want))
+				want[key] = k
+				if int(g.first[k]) != i {
+					t.Fatalf("seed %d: sample %d begins with file %d, want %d", seed, k, g.first[k], i)
+				}
+			}
+			if g.of[i] != k {
+				t.Fatalf("seed %d: file %d (%s) is of sample %d, want %d", seed, i, key, g.of[i], k)
+			}
+		}
+		if len(g.first) != len(want) {
+			t.Fatalf("seed %d: %d samples, want %d", seed, len(g.first), len(want))
+		}
+	}
+}

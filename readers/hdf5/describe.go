@@ -1,0 +1,200 @@
+package hdf5
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// maxDescribed bounds the data sets that Describe lists.
+const maxDescribed = 40
+
+// Describe implements shardify.Describer: what the samples are and why, and how
+// the data sets of the first file are stored.
+func (s *source) Describe() []string {
+	var out []string
+	for in := range s.Inputs() {
+		var b blob
+		if json.Unmarshal(in.Blob, &b) == nil && b.Why != "" {
+			out = append(out, b.Why)
+		}
+		out = append(out, s.Set.Describe()...)
+		lines, err := s.describeFile(&in, &b)
+		if err != nil {
+			lines = []string{fmt.Sprintf("%s: %v", in.Name(), err)}
+		}
+		return append(out, lines...)
+	}
+	return append(out, s.Set.Describe()...)
+}
+
+func (s *source) describeFile(in *rows.Input, b *blob) ([]string, error) {
+	first := ""
+	sv := &survey{opts: s.opts}
+	f, err := sv.file(in.Path())
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all, _ := rows.NewWanted(nil)
+	t, err := scan(context.Background(), f, s.opts, all, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := t.kind.describe()
+	out = append(out, f.h5.Warnings()...)
+	listed, others := 0, 0
+	for i := range t.objects {
+		o := &t.objects[i]
+		switch {
+		case b.Mode == byGroup && !b.firstGroup(o.path, &first):
+			others++
+		case listed == maxDescribed:
+			return append(out, fmt.Sprintf("and %d more data sets", len(t.objects)-i)), nil
+		default:
+			listed++
+			out = append(out, t.describe(o)...)
+		}
+	}
+	if others > 0 {
+		out = append(out, fmt.Sprintf("the other groups like %s: %d data sets", first, others))
+	}
+	return out, nil
+}
+
+// firstGroup tells whether a data set is in no sample group, or in the first of
+// them, whose path is kept.
+func (b *blob) firstGroup(p string, first *string) bool {
+	rest, ok := strings.CutPrefix(p, b.Parent+"/")
+	name, _, inside := strings.Cut(rest, "/")
+	if stem, numbered := stemOf(name); !ok || !inside || b.Number && (!numbered || stem != b.Stem) {
+		return true
+	}
+	if group := b.Parent + "/" + name; *first == "" || *first == group {
+		*first = group
+		return true
+	}
+	return false
+}
+
+// describe says what the convention of the file means for its values.
+func (c *convention) describe() (out []string) {
+	if c.matlab {
+		out = append(out, "MATLAB stores arrays with their axes reversed: the first axis here is MATLAB's last; nothing is changed")
+	}
+	if c.netcdf {
+		out = append(out, "netCDF-4: scale_factor, add_offset and _FillValue are kept with the fields and not applied")
+	}
+	if c.pytables {
+		out = append(out, "written by PyTables or pandas")
+	}
+	return out
+}
+
+// describe writes lines about one data set.
+func (t *tree) describe(o *object) []string {
+	a, err := t.file.array(o.path)
+	if err != nil {
+		return []string{fmt.Sprintf("%s: %v", o.path, err)}
+	}
+	line := fmt.Sprintf("%s %s %v, %s", o.path, typeName(a.set.Type), o.dims, a.storage())
+	for _, attr := range t.describeAttrs(a) {
+		line += "; " + attr
+	}
+	out := []string{line}
+	if chunk := a.set.Layout.ChunkDims; a.chunks != nil && len(a.set.Filters) > 0 && a.rowBytes > 0 && len(o.dims) > 0 {
+		rows := min(chunk[0], a.rows)
+		switch n := rows * a.rowBytes; {
+		case n > slabBytes:
+			out = append(out, fmt.Sprintf("%s: a row of its chunks is %s; it is read in pieces of %s, and each chunk is decoded up to %d times",
+				o.path, shardify.FormatSize(n), shardify.FormatSize(slabBytes), n/slabBytes+1))
+		case n > largeClaim:
+			out = append(out, fmt.Sprintf("%s: a row of its chunks is %s, which is read at once", o.path, shardify.FormatSize(n)))
+		}
+	}
+	return out
+}
+
+// storage says how an array is stored, and how well it is compressed.
+func (a *array) storage() string {
+	total := a.rows * a.rowBytes
+	switch l := &a.set.Layout; {
+	case l.Class == h5.Compact:
+		return "in its header"
+	case l.Class == h5.Virtual:
+		return "virtual"
+	case len(a.set.External) > 0:
+		return "in " + a.set.External[0].Name
+	case l.Class != h5.Chunked && l.Addr == h5.Undefined:
+		return "never written"
+	case l.Class != h5.Chunked:
+		return "contiguous"
+	}
+	s := fmt.Sprintf("chunks %v", a.set.Layout.ChunkDims)
+	if len(a.set.Filters) > 0 {
+		if p, err := newPipeline(a.set); err == nil {
+			s += " " + strings.Join(p.Names(), " + ")
+		}
+	}
+	if a.ready() != nil {
+		return s
+	}
+	var stored int64
+	a.chunks.table.All(func(_ int64, c h5.Chunk) bool { stored += c.Size; return true })
+	s += fmt.Sprintf(", %s in %s", shardify.FormatSize(total), shardify.FormatSize(stored))
+	if stored > 0 {
+		s += fmt.Sprintf(" (%.1f:1)", float64(total)/float64(stored))
+	}
+	if n := a.chunks.table.Total() - int64(a.chunks.table.Stored()); n > 0 {
+		s += fmt.Sprintf(", %d of %d chunks never written", n, a.chunks.table.Total())
+	}
+	return s
+}
+
+// describeAttrs writes the simple attributes of a data set.
+func (t *tree) describeAttrs(a *array) (out []string) {
+	o, err := a.file.h5.Object(a.set.Addr, a.path)
+	if err != nil {
+		return nil
+	}
+	list, _ := o.Attributes()
+	for i := range list {
+		text := attrText(a.file.h5, &list[i])
+		if text == "" || len(out) == 8 || len(text) > 60 || strings.ContainsAny(text, "\n\r") || strings.HasPrefix(list[i].Name, "FIELD_") {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s = %s", list[i].Name, text))
+	}
+	return out
+}
+
+// typeName is a datatype for people.
+func typeName(t *h5.Type) string {
+	switch t.Class {
+	case h5.Compound:
+		return fmt.Sprintf("compound of %d members", len(t.Members))
+	case h5.VarLen:
+		if t.VarString {
+			return "string"
+		}
+		return "list of " + typeName(t.Base)
+	case h5.Array:
+		return fmt.Sprintf("%s %v", typeName(t.Base), t.Dims)
+	case h5.String:
+		return fmt.Sprintf("string of %d", t.Size)
+	}
+	leaves := typeRules{media: mediaText}.leaves(t)
+	if len(leaves) != 1 || leaves[0].err != nil {
+		return fmt.Sprintf("type of %d bytes", t.Size)
+	}
+	order := ""
+	if leaves[0].num.big && leaves[0].num.size > 1 {
+		order = " big-endian"
+	}
+	return leaves[0].num.dtype.String() + order
+}

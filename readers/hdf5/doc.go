@@ -1,0 +1,47 @@
+// Package hdf5 reads HDF5 files as samples: plain ones, and those of NetCDF-4,
+// PyTables, pandas, MATLAB v7.3 and h5py. It needs no C library.
+//
+// Two packages below it know the bytes: internal/h5 the structures of a file
+// (headers, groups, types, chunk indexes, heaps), internal/filter the stored form
+// of chunks. This one decides what the samples are, and moves values.
+//
+//	scan.go      data sets of a file, as --object and --columns want them
+//	decide.go    what a sample is: a row, a group, a file
+//	look.go      the fields of a file, and where its rows may be cut
+//	types.go     a datatype's fields; number.go and kernels.go convert values
+//	array.go     rows of a data set, whatever its layout: chunks.go, virtual.go,
+//	             external.go
+//	column.go    rows become columns
+//	reader.go    spans become batches
+//
+// # Samples
+//
+// A sample is a row (axis 0) where the data sets share their first dimension; a
+// group where siblings with numbers hold the same data sets (demo_0, demo_1, ...);
+// else, of several inputs, a file. What does not fit is left out and named; what
+// contradicts itself is an error that lists the shapes.
+//
+// # Fields
+//
+// A field is named by the path of its data set, the members of a compound type by
+// a further slash each.
+//
+//	stored as                   field
+//	integer of 1 to 8 bytes     i8 ... u64, the next width that holds it
+//	bit field                   the same, unsigned
+//	float                       f16, bf16, f32, f64; odd forms the smallest that is exact
+//	enum                        its integer, with names; FALSE and TRUE are a bool
+//	string, any                 text (media txt)
+//	list (variable length)      jagged; of strings or lists two levels
+//	compound                    a field for each member; r and i are a complex number
+//	array                       further dimensions
+//	complex                     a last dimension of 2
+//	opaque                      u8; NumPy's times i64
+//	references, long double     left out by name
+//
+// # Reading
+//
+// Spans end where chunks end, so that each chunk is decoded once. Chunks that span
+// whole rows are decoded into the column itself; stored bytes are read into it.
+// Neighbouring chunks are read together.
+package hdf5

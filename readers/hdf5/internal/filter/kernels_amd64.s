@@ -1,0 +1,262 @@
+#include "textflag.h"
+
+// The kernels of unshuffle.go and bitunshuffle.go for 32 elements a turn. All
+// count on whole turns; see kernels_amd64.go for what the callers check.
+
+// func gather2AVX2(dst, src []byte, m, n int)
+TEXT ·gather2AVX2(SB), NOSPLIT, $0-64
+	MOVQ dst_base+0(FP), DI
+	MOVQ src_base+24(FP), SI
+	MOVQ m+48(FP), CX
+	MOVQ n+56(FP), DX
+
+turn2:
+	VMOVDQU (SI), Y0
+	VMOVDQU (SI)(DX*1), Y1
+
+	// The unpacking instructions work in halves of 16 bytes: the low halves of
+	// the results are elements 0-15, the high ones 16-31.
+	VPUNPCKLBW Y1, Y0, Y2
+	VPUNPCKHBW Y1, Y0, Y3
+	VMOVDQU    X2, (DI)
+	VMOVDQU    X3, 16(DI)
+
+	VEXTRACTI128 $1, Y2, 32(DI)
+	VEXTRACTI128 $1, Y3, 48(DI)
+
+	ADDQ $32, SI
+	ADDQ $64, DI
+	SUBQ $32, CX
+	JNZ  turn2
+	VZEROUPPER
+	RET
+
+// func gather4AVX2(dst, src []byte, m, n int)
+TEXT ·gather4AVX2(SB), NOSPLIT, $0-64
+	MOVQ dst_base+0(FP), DI
+	MOVQ src_base+24(FP), SI
+	MOVQ m+48(FP), CX
+	MOVQ n+56(FP), DX
+	LEAQ (SI)(DX*2), R8
+
+turn4:
+	VMOVDQU (SI), Y0
+	VMOVDQU (SI)(DX*1), Y1
+	VMOVDQU (R8), Y2
+	VMOVDQU (R8)(DX*1), Y3
+
+	VPUNPCKLBW Y1, Y0, Y4
+	VPUNPCKHBW Y1, Y0, Y5
+	VPUNPCKLBW Y3, Y2, Y6
+	VPUNPCKHBW Y3, Y2, Y7
+	VPUNPCKLWD Y6, Y4, Y0 // elements 0-3 and 16-19
+	VPUNPCKHWD Y6, Y4, Y1
+	VPUNPCKLWD Y7, Y5, Y2
+	VPUNPCKHWD Y7, Y5, Y3 // elements 12-15 and 28-31
+
+	VMOVDQU X0, (DI)
+	VMOVDQU X1, 16(DI)
+	VMOVDQU X2, 32(DI)
+	VMOVDQU X3, 48(DI)
+
+	VEXTRACTI128 $1, Y0, 64(DI)
+	VEXTRACTI128 $1, Y1, 80(DI)
+	VEXTRACTI128 $1, Y2, 96(DI)
+	VEXTRACTI128 $1, Y3, 112(DI)
+
+	ADDQ $32, SI
+	ADDQ $32, R8
+	ADDQ $128, DI
+	SUBQ $32, CX
+	JNZ  turn4
+	VZEROUPPER
+	RET
+
+// LOAD8 loads 32 bytes of eight planes, DX apart, from SI, R8 (SI+3*DX) and R9
+// (SI+6*DX) to Y0-Y7.
+#define LOAD8 \
+	VMOVDQU (SI), Y0; \
+	VMOVDQU (SI)(DX*1), Y1; \
+	VMOVDQU (SI)(DX*2), Y2; \
+	VMOVDQU (R8), Y3; \
+	VMOVDQU (R8)(DX*1), Y4; \
+	VMOVDQU (R8)(DX*2), Y5; \
+	VMOVDQU (R9), Y6; \
+	VMOVDQU (R9)(DX*1), Y7
+
+// TURN8 gathers Y0-Y7 to elements of eight bytes: 0 and 1 in the low half of Y8, 2
+// and 3 in that of Y9, and so on, 16-31 in the high halves.
+#define TURN8 \
+	VPUNPCKLBW Y1, Y0, Y8; \
+	VPUNPCKHBW Y1, Y0, Y9; \
+	VPUNPCKLBW Y3, Y2, Y10; \
+	VPUNPCKHBW Y3, Y2, Y11; \
+	VPUNPCKLBW Y5, Y4, Y12; \
+	VPUNPCKHBW Y5, Y4, Y13; \
+	VPUNPCKLBW Y7, Y6, Y14; \
+	VPUNPCKHBW Y7, Y6, Y15; \
+	VPUNPCKLWD Y10, Y8, Y0; \
+	VPUNPCKHWD Y10, Y8, Y1; \
+	VPUNPCKLWD Y11, Y9, Y2; \
+	VPUNPCKHWD Y11, Y9, Y3; \
+	VPUNPCKLWD Y14, Y12, Y4; \
+	VPUNPCKHWD Y14, Y12, Y5; \
+	VPUNPCKLWD Y15, Y13, Y6; \
+	VPUNPCKHWD Y15, Y13, Y7; \
+	VPUNPCKLDQ Y4, Y0, Y8; \
+	VPUNPCKHDQ Y4, Y0, Y9; \
+	VPUNPCKLDQ Y5, Y1, Y10; \
+	VPUNPCKHDQ Y5, Y1, Y11; \
+	VPUNPCKLDQ Y6, Y2, Y12; \
+	VPUNPCKHDQ Y6, Y2, Y13; \
+	VPUNPCKLDQ Y7, Y3, Y14; \
+	VPUNPCKHDQ Y7, Y3, Y15
+
+// STORE2 stores the two elements of X, BX apart, and passes them.
+#define STORE2(X) \
+	VMOVQ   X, (DI); \
+	VMOVHPD X, (DI)(BX*1); \
+	LEAQ    (DI)(BX*2), DI
+
+// func gather8AVX2(dst, src []byte, m, n, size int)
+TEXT ·gather8AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), DI
+	MOVQ src_base+24(FP), SI
+	MOVQ m+48(FP), CX
+	MOVQ n+56(FP), DX
+	MOVQ size+64(FP), BX
+	LEAQ (DX)(DX*2), R10
+	LEAQ (SI)(R10*1), R8
+	LEAQ (SI)(R10*2), R9
+	CMPQ BX, $8
+	JEQ  whole8
+
+turn8:
+	LOAD8
+	TURN8
+	STORE2(X8)
+	STORE2(X9)
+	STORE2(X10)
+	STORE2(X11)
+	STORE2(X12)
+	STORE2(X13)
+	STORE2(X14)
+	STORE2(X15)
+	VEXTRACTI128 $1, Y8, X8
+	VEXTRACTI128 $1, Y9, X9
+	VEXTRACTI128 $1, Y10, X10
+	VEXTRACTI128 $1, Y11, X11
+	VEXTRACTI128 $1, Y12, X12
+	VEXTRACTI128 $1, Y13, X13
+	VEXTRACTI128 $1, Y14, X14
+	VEXTRACTI128 $1, Y15, X15
+	STORE2(X8)
+	STORE2(X9)
+	STORE2(X10)
+	STORE2(X11)
+	STORE2(X12)
+	STORE2(X13)
+	STORE2(X14)
+	STORE2(X15)
+	ADDQ $32, SI
+	ADDQ $32, R8
+	ADDQ $32, R9
+	SUBQ $32, CX
+	JNZ  turn8
+	VZEROUPPER
+	RET
+
+whole8:
+	LOAD8
+	TURN8
+	VMOVDQU X8, (DI)
+	VMOVDQU X9, 16(DI)
+	VMOVDQU X10, 32(DI)
+	VMOVDQU X11, 48(DI)
+	VMOVDQU X12, 64(DI)
+	VMOVDQU X13, 80(DI)
+	VMOVDQU X14, 96(DI)
+	VMOVDQU X15, 112(DI)
+	VEXTRACTI128 $1, Y8, 128(DI)
+	VEXTRACTI128 $1, Y9, 144(DI)
+	VEXTRACTI128 $1, Y10, 160(DI)
+	VEXTRACTI128 $1, Y11, 176(DI)
+	VEXTRACTI128 $1, Y12, 192(DI)
+	VEXTRACTI128 $1, Y13, 208(DI)
+	VEXTRACTI128 $1, Y14, 224(DI)
+	VEXTRACTI128 $1, Y15, 240(DI)
+	ADDQ $32, SI
+	ADDQ $32, R8
+	ADDQ $32, R9
+	ADDQ $256, DI
+	SUBQ $32, CX
+	JNZ  whole8
+	VZEROUPPER
+	RET
+
+// EXCHANGE exchanges the bits of A that lie S above the places of MASK with those
+// of B at these places.
+#define EXCHANGE(A, B, S, MASK) \
+	VPSRLQ $S, A, Y8; \
+	VPXOR  B, Y8, Y8; \
+	VPAND  MASK, Y8, Y8; \
+	VPXOR  B, Y8, B; \
+	VPSLLQ $S, Y8, Y8; \
+	VPXOR  A, Y8, A
+
+// func bitTurnAVX2(dst, src []byte, m, row, plane int)
+TEXT ·bitTurnAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), DI
+	MOVQ src_base+24(FP), SI
+	MOVQ m+48(FP), CX
+	MOVQ row+56(FP), DX
+	MOVQ plane+64(FP), BX
+	LEAQ (DX)(DX*2), R10
+	LEAQ (SI)(R10*1), R8
+	LEAQ (SI)(R10*2), R9
+	LEAQ (BX)(BX*2), R10
+	LEAQ (DI)(R10*1), R11
+	LEAQ (DI)(R10*2), R12
+
+	MOVQ         $0x0f0f0f0f0f0f0f0f, AX
+	VMOVQ        AX, X13
+	VPBROADCASTQ X13, Y13
+	MOVQ         $0x3333333333333333, AX
+	VMOVQ        AX, X14
+	VPBROADCASTQ X14, Y14
+	MOVQ         $0x5555555555555555, AX
+	VMOVQ        AX, X15
+	VPBROADCASTQ X15, Y15
+
+turnbits:
+	LOAD8
+	EXCHANGE(Y0, Y4, 4, Y13)
+	EXCHANGE(Y1, Y5, 4, Y13)
+	EXCHANGE(Y2, Y6, 4, Y13)
+	EXCHANGE(Y3, Y7, 4, Y13)
+	EXCHANGE(Y0, Y2, 2, Y14)
+	EXCHANGE(Y1, Y3, 2, Y14)
+	EXCHANGE(Y4, Y6, 2, Y14)
+	EXCHANGE(Y5, Y7, 2, Y14)
+	EXCHANGE(Y0, Y1, 1, Y15)
+	EXCHANGE(Y2, Y3, 1, Y15)
+	EXCHANGE(Y4, Y5, 1, Y15)
+	EXCHANGE(Y6, Y7, 1, Y15)
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y1, (DI)(BX*1)
+	VMOVDQU Y2, (DI)(BX*2)
+	VMOVDQU Y3, (R11)
+	VMOVDQU Y4, (R11)(BX*1)
+	VMOVDQU Y5, (R11)(BX*2)
+	VMOVDQU Y6, (R12)
+	VMOVDQU Y7, (R12)(BX*1)
+	ADDQ $32, SI
+	ADDQ $32, R8
+	ADDQ $32, R9
+	ADDQ $32, DI
+	ADDQ $32, R11
+	ADDQ $32, R12
+	SUBQ $32, CX
+	JNZ  turnbits
+	VZEROUPPER
+	RET

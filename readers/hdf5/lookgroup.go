@@ -1,0 +1,123 @@
+package hdf5
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+)
+
+// byGroup makes fields of the members that all sample groups have.
+func (f *factory) byGroup(ctx context.Context) error {
+	g, err := f.groups()
+	if err != nil {
+		return err
+	}
+	if g == nil {
+		return nil
+	}
+	f.facts.Samples = int64(len(g.names))
+	in := make(map[int]bool, len(g.names)*len(g.members))
+	for _, first := range g.first {
+		for m := range g.members {
+			in[first+m] = true
+		}
+	}
+	for i := range f.tree.objects {
+		if !in[i] {
+			f.tree.left.note(f.tree.objects[i].path, fmt.Sprintf("not in one of the groups %s/%s*", f.choice.parent, f.choice.stem))
+		}
+	}
+	for m, name := range g.members {
+		if err := f.member(g, m, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groups finds the sample groups of this file; nil if it has none.
+func (f *factory) groups() (*groupSet, error) {
+	for _, g := range f.tree.groupSets(f.choice.numbered) {
+		if g.parent != f.choice.parent || g.stem != f.choice.stem {
+			continue
+		}
+		if g.bad != "" {
+			return nil, shardify.Mismatch("in %s/ %s", g.parent, g.bad)
+		}
+		return g, nil
+	}
+	return nil, nil
+}
+
+// member makes fields of member m of every group.
+func (f *factory) member(g *groupSet, m int, name string) error {
+	head := &f.tree.objects[g.first[0]+m]
+	ragged, total := false, int64(0)
+	for i, first := range g.first {
+		o := &f.tree.objects[first+m]
+		err := f.backed(o, math.MaxInt64, new(int64))
+		if why := head.differs(o); why != "" {
+			err = shardify.Mismatch("%s in %s", why, g.names[i])
+		}
+		if err != nil {
+			if head.exact() {
+				return shardify.Annotate(err, "", "", o.path)
+			}
+			f.tree.left.add(name, err)
+			return nil
+		}
+		ragged = ragged || !slices.Equal(head.dims, o.dims)
+		total += o.bytes
+	}
+	before := len(f.facts.Fields)
+	if err := f.add(head, name, head.dims, false); err != nil {
+		return err
+	}
+	added := f.facts.Fields[before:]
+	if !ragged || len(added) == 0 {
+		for i := range added {
+			added[i].Bytes *= int64(len(g.names))
+		}
+		return nil
+	}
+	b := &f.blob.Objects[len(f.blob.Objects)-1]
+	b.Ragged = true
+	fields, leaves := slices.Clone(added), slices.Clone(b.Leaves)
+	f.facts.Fields, b.Leaves = f.facts.Fields[:before], nil
+	for i, x := range fields {
+		x.Bytes = total
+		b.Leaves = append(b.Leaves, leaves[i])
+		if x.Levels > 0 {
+			f.facts.Fields = append(f.facts.Fields, x)
+			continue
+		}
+		shape := shardify.Field{Name: x.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{len(x.Shape)}}
+		x.Shape, x.Levels, x.Ragged = nil, 1, true
+		b.Leaves = append(b.Leaves, shapeLeaf)
+		f.facts.Fields = append(f.facts.Fields, x, rows.Field{Field: shape})
+	}
+	return nil
+}
+
+// differs says why two data sets cannot be one field, "" if they can.
+func (o *object) differs(p *object) string {
+	if len(o.dims) != len(p.dims) {
+		return fmt.Sprintf("rank %d, elsewhere %d", len(p.dims), len(o.dims))
+	}
+	if len(o.wanted) != len(p.wanted) {
+		return "another type"
+	}
+	for i := range o.wanted {
+		a, errA := o.wanted[i].leaf.field("x", nil)
+		b, errB := p.wanted[i].leaf.field("x", nil)
+		if o.wanted[i].index != p.wanted[i].index || o.wanted[i].leaf.name != p.wanted[i].leaf.name || (errA == nil) != (errB == nil) ||
+			a.DType != b.DType || a.Levels != b.Levels || !slices.Equal(a.Shape, b.Shape) {
+			return "another type"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,501 @@
+package hdf5
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+const (
+	mutationMemory = 512 << 20
+	mutationTime   = 20 * time.Second
+)
+
+// TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little
+// memory, and errors of a kind. SHARDIFY_MUTATIONS is their number.
+func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
+	count := 1500
+	if os.Getenv("SHARDIFY_LONG") != "" {
+		count = 1_000_000
+	}
+	if s := os.Getenv("SHARDIFY_MUTATIONS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count = n
+	}
+	first, _ := strconv.Atoi(os.Getenv("SHARDIFY_MUTATIONS_FROM"))
+	m := &mutator{seeds: seeds(t), dir: t.TempDir()}
+	// The heap is to be what is in use, not what waits to be collected, least of all
+	// from other tests.
+	runtime.GC()
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(mutationMemory / 2))
+	stop := m.watch()
+	defer stop()
+	for i := range count {
+		m.one(t, uint64(first+i))
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d mutated files from %d seeds: %d opened, %d reached the value decoder (%.0f %%), %d were read to the end; 0 panics, 0 hangs, heap at most %s",
+		count, len(m.seeds), m.opened, m.reached, 100*float64(m.reached)/float64(count), m.whole, shardify.FormatSize(m.heap.Load()))
+	if count >= 1000 && m.reached*10 < count*3 {
+		t.Errorf("only %d of %d inputs reached the value decoder", m.reached, count)
+	}
+}
+
+type seed struct {
+	name string
+	data []byte
+}
+
+// seeds are our own files and the small ones of the corpus, if there is one.
+func seeds(t testing.TB) (all []seed) {
+	dirs := []string{"testdata"}
+	corpus := os.Getenv("SHARDIFY_CORPUS_HDF5")
+	if corpus == "" {
+		corpus = "../../../shared/corpus/hdf5"
+	}
+	for _, dir := range append(dirs, corpus) {
+		filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return nil
+			}
+			if b, err := os.ReadFile(p); err == nil && len(b) < 96<<10 && sniff(b, p) && bytes.Contains(b, []byte(signature)) {
+				all = append(all, seed{filepath.Base(p), b})
+			}
+			return nil
+		})
+	}
+	if len(all) == 0 {
+		t.Fatal("no seeds")
+	}
+	return all
+}
+
+type mutator struct {
+	seeds                  []seed
+	dir                    string
+	opened, reached, whole int
+	current                atomic.Int64
+	since                  atomic.Int64 // when current began
+	heap                   atomic.Int64
+}
+
+// watch ends the process when an input takes too long, and notes the heap.
+func (m *mutator) watch() (stop func()) {
+	done := make(chan struct{})
+	m.since.Store(time.Now().UnixNano())
+	go func() {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+			metrics.Read(sample)
+			if n := int64(sample[0].Value.Uint64()); n > m.heap.Load() {
+				m.heap.Store(n)
+			}
+			if time.Since(time.Unix(0, m.since.Load())) > mutationTime {
+				panic(fmt.Sprintf("mutation %d hangs", m.current.Load()))
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
+// one makes input i, reads it and judges the outcome.
+func (m *mutator) one(t *testing.T, i uint64) {
+	m.current.Store(int64(i))
+	m.since.Store(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(21, i))
+	s := m.seeds[rng.IntN(len(m.seeds))]
+	b := m.mutate(rng, bytes.Clone(s.data))
+	name := filepath.Join(m.dir, "m.h5")
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("mutation %d of %s: panic: %v\n%s", i, s.name, p, debug.Stack())
+		}
+		if n := m.heap.Load(); n > mutationMemory {
+			t.Errorf("mutation %d of %s: heap of %s", i, s.name, shardify.FormatSize(n))
+		}
+		if t.Failed() {
+			keep := filepath.Join(os.TempDir(), fmt.Sprintf("hdf5-mutation-%d.h5", i))
+			os.WriteFile(keep, b, 0o666)
+			t.Logf("kept as %s", keep)
+		}
+	}()
+	if err := os.WriteFile(name, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	mode := []string{"auto", "axis", "file", "group"}[rng.IntN(4)]
+	reached := false
+	if err := m.read(name, mode, &reached); err != nil && !clean(err) {
+		t.Errorf("mutation %d of %s: error of no kind: %v", i, s.name, err)
+	}
+	if f, err := openPath(name); err == nil {
+		for k, p := range allDatasets(f) {
+			if k == 30 {
+				break
+			}
+			if _, err := readWhole(f, p); err == nil {
+				reached = true
+			} else if !clean(err) {
+				t.Errorf("mutation %d of %s: %s: error of no kind: %v", i, s.name, p, err)
+			}
+		}
+		f.Close()
+	}
+	if reached {
+		m.reached++
+	}
+}
+
+func (m *mutator) read(name, mode string, reached *bool) error {
+	ctx := context.Background()
+	table := &shardify.Table{Roots: []string{name}}
+	table.Append(0, "", shardify.SizeUnknown, 0)
+	src, err := Format.Open(ctx, shardify.OpenArgs{Table: table, Options: shardify.Options{"sample": mode, "external": "true"}, Jobs: 1})
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	m.opened++
+	if err := shardify.ValidateSchema(src.Schema()); err != nil {
+		return err
+	}
+	pool := shardify.NewPool(64 << 20)
+	r, err := src.Reader(0)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	spans := 0
+	for sp, err := range src.Spans(ctx, 32<<10) {
+		if err != nil {
+			return err
+		}
+		mem, err := pool.Grant(ctx, sp.Bytes)
+		if err != nil {
+			return err
+		}
+		*reached = true
+		b, err := r.Read(ctx, sp, mem)
+		if err == nil {
+			err = b.Check()
+		}
+		mem.Release()
+		if err != nil {
+			return err
+		}
+		if spans++; spans == 100 { // a legal file of much that has the fill value
+			return nil
+		}
+	}
+	m.whole++
+	return nil
+}
+
+// mutate damages b in one to three places.
+func (m *mutator) mutate(rng *rand.Rand, b []byte) []byte {
+	for range 1 + rng.IntN(3)*rng.IntN(2) {
+		if len(b) == 0 {
+			return b
+		}
+		at := placeOf(rng, b)
+		switch rng.IntN(8) {
+		case 0, 1:
+			b[at] ^= 1 << rng.IntN(8)
+		case 2:
+			b[at] = byte(rng.Uint32())
+		case 3, 4: // a length, an address, a count
+			for i, v := range le.AppendUint64(nil, interesting[rng.IntN(len(interesting))])[:1<<rng.IntN(4)] {
+				if at+i < len(b) {
+					b[at+i] = v
+				}
+			}
+		case 5: // an address of this file
+			for i, v := range le.AppendUint64(nil, uint64(rng.IntN(len(b)))) {
+				if at+i < len(b) {
+					b[at+i] = v
+				}
+			}
+		case 6: // a piece of another file
+			o := m.seeds[rng.IntN(len(m.seeds))].data
+			k := placeOf(rng, o)
+			copy(b[at:], o[k:min(k+1+rng.IntN(64), len(o))])
+		case 7: // the end, seldom
+			if rng.IntN(8) == 0 {
+				b = b[:at]
+			} else {
+				b[at]++
+			}
+		}
+		mend(b)
+	}
+	return b
+}
+
+var interesting = []uint64{0, 1, 2, 7, 8, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0xffff, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<62 - 1, 1<<63 - 1, 1 << 63, 1<<64 - 1}
+
+var structures = [][]byte{[]byte("OHDR"), []byte("TREE"), []byte("SNOD"), []byte("HEAP"), []byte("GCOL"), []byte("FRHP"), []byte("BTHD"), []byte("FADB"), []byte("EAHD"), {1, 0, 0, 0}, {0x78}}
+
+// placeOf is where to damage a file: anywhere, or behind the mark of a structure.
+func placeOf(rng *rand.Rand, b []byte) int {
+	at := rng.IntN(len(b))
+	if rng.IntN(4) == 0 {
+		return at
+	}
+	mark := structures[rng.IntN(len(structures))]
+	if k := bytes.Index(b[at:], mark); k >= 0 {
+		return min(at+k+rng.IntN(120), len(b)-1)
+	}
+	return at
+}
+
+// mend makes the checksums of object headers right again, so that damage reaches
+// what they protect.
+func mend(b []byte) {
+	for at := 0; ; {
+		k := bytes.Index(b[at:], []byte("OHDR"))
+		if k < 0 {
+			return
+		}
+		at += k
+		if h := b[at:]; len(h) > 6 {
+			n := 6
+			if h[5]&0x20 != 0 {
+				n += 16
+			}
+			if h[5]&0x10 != 0 {
+				n += 4
+			}
+			w := 1 << (h[5] & 3)
+			if len(h) >= n+w {
+				size := 0
+				for i := w - 1; i >= 0 && size < len(b); i-- {
+					size = size<<8 | int(h[n+i])
+				}
+				if end := n + w + size; size < len(h) && end+4 <= len(h) {
+					le.PutUint32(h[end:], lookup3(h[:end]))
+				}
+			}
+		}
+		at += 4
+	}
+}
+
+// lookup3 is the checksum of HDF5's metadata.
+func lookup3(b []byte) uint32 {
+	rot := func(x uint32, k int) uint32 { return x<<k | x>>(32-k) }
+	a := 0xdeadbeef + uint32(len(b))
+	x, c := a, a
+	for len(b) > 12 {
+		a, x, c = a+le.Uint32(b), x+le.Uint32(b[4:]), c+le.Uint32(b[8:])
+		a = (a - c) ^ rot(c, 4)
+		c += x
+		x = (x - a) ^ rot(a, 6)
+		a += c
+		c = (c - x) ^ rot(x, 8)
+		x += a
+		a = (a - c) ^ rot(c, 16)
+		c += x
+		x = (x - a) ^ rot(a, 19)
+		a += c
+		c = (c - x) ^ rot(x, 4)
+		x += a
+		b = b[12:]
+	}
+	if len(b) == 0 {
+		return c
+	}
+	var last [12]byte
+	copy(last[:], b)
+	a, x, c = a+le.Uint32(last[:]), x+le.Uint32(last[4:]), c+le.Uint32(last[8:])
+	c = (c ^ x) - rot(x, 14)
+	a = (a ^ c) - rot(c, 11)
+	x = (x ^ a) - rot(a, 25)
+	c = (c ^ x) - rot(x, 16)
+	a = (a ^ c) - rot(c, 4)
+	x = (x ^ a) - rot(a, 14)
+	return (c ^ x) - rot(x, 24)
+}
+
+// TestEveryFlippedByteIsFoundOrHarmless flips each byte of a file whose metadata
+// have checksums, but for stored values that have none: what can be read then has
+// the values of before.
+func TestEveryFlippedByteIsFoundOrHarmless(t *testing.T) {
+	good, err := os.ReadFile("testdata/rows_b.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "f.h5")
+	sums := func(b []byte) (map[string]string, [][2]int64) {
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		f, err := openPath(name)
+		if err != nil {
+			return nil, nil
+		}
+		defer f.Close()
+		out := map[string]string{}
+		var raw [][2]int64
+		for _, p := range allDatasets(f) {
+			l, err := readWhole(f, p)
+			if err != nil {
+				continue
+			}
+			h := sha256.New()
+			for i := range l.cols {
+				fmt.Fprint(h, l.cols[i].Field)
+				h.Write(l.cols[i].Data)
+			}
+			out[p] = string(h.Sum(nil))
+			raw = append(raw, unchecked(l.a)...)
+		}
+		return out, raw
+	}
+	want, raw := sums(good)
+	if len(want) < 10 {
+		t.Fatalf("%d data sets", len(want))
+	}
+	step, checked := 7, 0
+	if os.Getenv("SHARDIFY_LONG") != "" {
+		step = 1
+	}
+flip:
+	for i := 0; i < len(good); i += step {
+		for _, r := range raw {
+			if int64(i) >= r[0] && int64(i) < r[1] {
+				continue flip
+			}
+		}
+		checked++
+		b := bytes.Clone(good)
+		b[i] ^= 1 << (i % 8)
+		got, _ := sums(b)
+		for p, v := range got {
+			if want[p] != v {
+				t.Errorf("byte %d flipped: %s has other values", i, p)
+			}
+		}
+	}
+	t.Logf("%d of %d bytes flipped", checked, len(good))
+}
+
+// unchecked are the places of stored values without a checksum.
+func unchecked(a *array) (out [][2]int64) {
+	l := &a.set.Layout
+	switch {
+	case l.Class == h5.Contiguous && l.Addr != h5.Undefined:
+		return [][2]int64{{l.Addr, l.Addr + a.rows*a.rowBytes}}
+	case a.chunks == nil:
+		return nil
+	}
+	for _, f := range a.set.Filters {
+		if f.ID == 3 { // fletcher32
+			return nil
+		}
+	}
+	a.chunks.table.All(func(_ int64, c h5.Chunk) bool {
+		out = append(out, [2]int64{c.Addr, c.Addr + c.Size})
+		return true
+	})
+	return out
+}
+
+// FuzzRead reads any bytes as a file.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"rows_b.h5", "types.h5", "virtual.h5", "netcdf.nc", "pytables.h5", "cosmo_0.hdf5"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		name := filepath.Join(t.TempDir(), "f.h5")
+		mend(b)
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		m := &mutator{}
+		reached := false
+		if err := m.read(name, "auto", &reached); err != nil && !clean(err) {
+			t.Errorf("error of no kind: %v", err)
+		}
+		file, err := openPath(name)
+		if err != nil {
+			return
+		}
+		defer file.Close()
+		for k, p := range allDatasets(file) {
+			if k == 10 {
+				break
+			}
+			if _, err := readWhole(file, p); err != nil && !clean(err) {
+				t.Errorf("%s: error of no kind: %v", p, err)
+			}
+		}
+	})
+}
+
+// FuzzState opens damaged states beside intact files.
+func FuzzState(f *testing.F) {
+	sets := [][]string{{"rows_a.h5", "rows_b.h5"}, {"groups.h5"}, {"volume_0.h5", "volume_1.h5"}}
+	for i, names := range sets {
+		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(names...)})
+		if err != nil {
+			f.Fatal(err)
+		}
+		state, err := src.(shardify.Stater).State()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(state, byte(i))
+	}
+	f.Fuzz(func(t *testing.T, state []byte, which byte) {
+		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(sets[int(which)%len(sets)]...), State: append([]byte{}, state...)})
+		if err != nil {
+			return
+		}
+		defer src.Close()
+		n := 0
+		pool := shardify.NewPool(64 << 20)
+		for sp, err := range src.Spans(context.Background(), 1<<20) {
+			if n++; err != nil || n > 50 || sp.Bytes > 1<<28 || sp.Samples() > 1<<20 {
+				return
+			}
+			r, err := src.Reader(sp.Run)
+			if err != nil {
+				return
+			}
+			mem, _ := pool.Grant(context.Background(), sp.Bytes)
+			if b, err := r.Read(context.Background(), sp, mem); err == nil && b.Check() != nil {
+				t.Errorf("%+v: %v", sp, b.Check())
+			}
+			mem.Release()
+			r.Close()
+		}
+	})
+}

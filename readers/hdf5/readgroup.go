@@ -1,0 +1,191 @@
+package hdf5
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// listGroups finds the sample groups again, in natural order.
+func (i *input) listGroups() ([]sampleGroup, error) {
+	b := &i.blob
+	found, err := i.h5.Lookup(cmpPath(b.Parent))
+	if err != nil {
+		return nil, err
+	}
+	o, err := i.h5.Object(found.Addr, b.Parent)
+	if err != nil {
+		return nil, err
+	}
+	links, err := o.Children()
+	if err != nil {
+		return nil, err
+	}
+	var groups []sampleGroup
+	for k := range links {
+		stem, numbered := stemOf(links[k].Name)
+		if links[k].Kind == h5.HardLink && links[k].Err == nil && (!b.Number || numbered && stem == b.Stem) {
+			groups = append(groups, sampleGroup{links[k].Name, links[k].Addr})
+		}
+	}
+	if int64(len(groups)) != i.samples && len(b.Objects) > 0 { // others stand among them
+		groups = slices.DeleteFunc(groups, func(g sampleGroup) bool {
+			_, err := i.within(g, b.Parent, b.Objects[0].Path)
+			return err != nil
+		})
+	}
+	if int64(len(groups)) != i.samples {
+		return nil, errChanged("%d sample groups, had %d", len(groups), i.samples)
+	}
+	slices.SortFunc(groups, func(a, b sampleGroup) int { return natural(a.name, b.name) })
+	return groups, nil
+}
+
+// within opens a data set of a sample group. It starts at the group, as the group
+// that holds a hundred thousand of them should not be searched for each.
+func (f *file) within(g sampleGroup, parent, member string) (*array, error) {
+	p := parent + "/" + g.name
+	o, err := f.h5.Object(g.addr, p)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range strings.Split(member, "/") {
+		if o.Kind != h5.KindGroup {
+			return nil, shardify.Mismatch("%s is no group", p)
+		}
+		l, ok, err := o.Child(name)
+		if err != nil {
+			return nil, err
+		}
+		p += "/" + name
+		if !ok || l.Kind != h5.HardLink || l.Err != nil {
+			return nil, shardify.Mismatch("there is no %s", p)
+		}
+		if o, err = f.h5.Object(l.Addr, p); err != nil {
+			return nil, err
+		}
+	}
+	return f.dataset(o, p)
+}
+
+// groups reads one member of the sample groups of the span.
+func (j *spanRead) groups(ctx context.Context, o *blobObject, cols []colPlace) error {
+	groups, err := j.in.groups()
+	if err != nil {
+		return err
+	}
+	fixed := make([]int, len(cols)) // bytes of one sample of a fixed column
+	for k, c := range cols {
+		col := &j.batch.Columns[c.column]
+		j.work.vary[c.column].reset()
+		if col.Levels == 0 && !(o.Ragged && c.leaf < 0) {
+			fixed[k] = col.ElemBytes()
+			col.Data = j.mem.Alloc(int(j.span.Samples()) * fixed[k])
+			j.data[c.column] = col.Data
+		}
+	}
+	for i := j.span.Lo; i < j.span.Hi; i++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := j.group(ctx, groups[i], o, cols); err != nil {
+			return j.annotate(&rowError{i, err}, strings.TrimPrefix(join(j.in.blob.Parent+"/"+groups[i].name, o.Path), "/"))
+		}
+		for k, c := range cols {
+			j.data[c.column] = j.data[c.column][fixed[k]:]
+		}
+	}
+	for _, c := range cols {
+		col := &j.batch.Columns[c.column]
+		v := &j.work.vary[c.column]
+		switch {
+		case c.leaf < 0:
+			col.Data = j.mem.Alloc(len(v.outer) * 8)
+			for i, d := range v.outer {
+				le.PutUint64(col.Data[8*i:], uint64(d))
+			}
+		case col.Levels > 0:
+			v.column(col, j.mem, 1)
+		}
+	}
+	return nil
+}
+
+// group reads one member of one sample group.
+func (j *spanRead) group(ctx context.Context, g sampleGroup, o *blobObject, cols []colPlace) error {
+	a, err := j.in.within(g, j.in.blob.Parent, o.Path)
+	if err != nil {
+		return err
+	}
+	if err := a.usable(); err != nil {
+		return err
+	}
+	if err := a.backed(a.rows); err != nil {
+		return err
+	}
+	s := stretch{a: a, lo: 0, hi: a.rows, per: a.rows}
+	if !o.Ragged {
+		if err := j.parts(&s, cols, a.dims); err != nil {
+			return err
+		}
+		return s.read(ctx, &j.work, j.data)
+	}
+	return j.ragged(ctx, &s, cols)
+}
+
+// ragged appends values of any shape, and the shape.
+func (j *spanRead) ragged(ctx context.Context, s *stretch, cols []colPlace) error {
+	leaves := s.a.leavesBy(j.in.rules)
+	for _, c := range cols {
+		k := c.leaf
+		v := &j.work.vary[c.column]
+		if k < 0 {
+			k = j.shapeOf(c.column, cols)
+		}
+		if k < 0 || k >= len(leaves) || leaves[k].err != nil {
+			return errChanged("another type")
+		}
+		l := &leaves[k]
+		f, err := l.field("x", s.a.dims)
+		want := &j.batch.Columns[c.column]
+		switch {
+		case err != nil:
+			return err
+		case c.leaf < 0:
+			if len(want.Shape) != 1 || want.Shape[0] != len(f.Shape) {
+				return errChanged("rank %d", len(f.Shape))
+			}
+			for _, d := range f.Shape {
+				v.outer = append(v.outer, int64(d))
+			}
+			continue
+		case f.DType != want.DType || l.kind == numbers && want.Levels != 1 || l.kind != numbers && want.Levels != f.Levels:
+			return errChanged("%s %v", f.DType, f.Shape)
+		}
+		s.parts = append(s.parts, part{column: c.column, leaf: l, two: f.Levels == 2})
+		if l.kind == numbers {
+			at, size := len(v.data), f.ElemBytes()
+			v.data = slices.Grow(v.data, size)[:at+size]
+			j.data[c.column] = v.data[at:]
+			v.outer = append(v.outer, int64(len(v.data)/f.DType.Size()))
+		}
+	}
+	if len(s.parts) == 0 {
+		return nil
+	}
+	return s.read(ctx, &j.work, j.data)
+}
+
+// shapeOf is the leaf whose shape a companion column has.
+func (j *spanRead) shapeOf(column int, cols []colPlace) int {
+	name := strings.TrimSuffix(j.batch.Columns[column].Name, shardify.ShapeSuffix)
+	for _, c := range cols {
+		if c.leaf >= 0 && j.batch.Columns[c.column].Name == name {
+			return c.leaf
+		}
+	}
+	return -1
+}

@@ -1,0 +1,195 @@
+package hdf5
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+)
+
+// survey looks into the inputs.
+type survey struct {
+	opts   *settings
+	inputs int
+	choice *choice
+
+	mu   sync.Mutex
+	kept *tree // of the file that decided, which is not scanned twice
+	path string
+}
+
+// maxLooks bounds the inputs that are tried for what the samples are.
+const maxLooks = 64
+
+// decide finds what the samples are from the first input that tells.
+func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
+	var firstErr error
+	for i := range min(a.Table.Len(), maxLooks) {
+		c, err := s.decideBy(ctx, a, i)
+		if err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			if firstErr == nil {
+				firstErr = shardify.Annotate(err, "open", a.Table.Name(i), "")
+			}
+			continue
+		}
+		s.choice = c
+		return nil
+	}
+	if firstErr != nil {
+		return firstErr
+	}
+	return shardify.Unsupported("no HDF5 files")
+}
+
+// decideBy looks at all data sets, whatever the columns: a column alone must have
+// the samples that it has among the others.
+func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int) (c *choice, err error) {
+	all, _ := rows.NewWanted(nil)
+	f, err := s.file(a.Table.Path(i))
+	if err != nil {
+		return nil, err
+	}
+	keep := false
+	defer func() {
+		if !keep {
+			f.Close()
+		}
+	}()
+	t, err := scan(ctx, f, s.opts, all, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(t.objects) == 0 {
+		return nil, t.nothing()
+	}
+	c, err = t.choose(s.opts.sample, s.inputs)
+	if len(a.Columns) > 0 {
+		if sub := t.only(a.Columns); len(sub.objects) > 0 && (err != nil || c.leavesAll(sub)) {
+			if alone, e := sub.choose(s.opts.sample, s.inputs); e == nil {
+				return alone, nil
+			}
+		}
+		return c, err
+	}
+	if keep = err == nil; keep {
+		s.kept, s.path = t, a.Table.Path(i)
+	}
+	return c, err
+}
+
+// only is the tree of the data sets that the globs want.
+func (t *tree) only(globs []string) *tree {
+	sub := *t
+	sub.objects = nil
+	want, err := rows.NewWanted(globs)
+	if err != nil {
+		return &sub
+	}
+	for _, o := range t.objects {
+		for _, w := range o.wanted {
+			if hit, _ := want.Match(names(o.path, w.leaf.name)...); hit {
+				sub.objects = append(sub.objects, o)
+				break
+			}
+		}
+	}
+	return &sub
+}
+
+// leavesAll tells whether the choice leaves nothing of a tree.
+func (c *choice) leavesAll(t *tree) bool {
+	return !slices.ContainsFunc(t.objects, func(o object) bool { return c.left[o.path] == "" })
+}
+
+// take hands out the kept tree of a file, once.
+func (s *survey) take(name string) *tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.kept
+	if t == nil || s.path != name {
+		return nil
+	}
+	s.kept = nil
+	return t
+}
+
+// close drops what was kept and not taken.
+func (s *survey) close() {
+	if s.kept != nil {
+		s.kept.file.Close()
+	}
+}
+
+// nothing says why a file has no data sets to offer.
+func (t *tree) nothing() error {
+	if t.kind.keras {
+		return shardify.Unsupported("the weights of a Keras model, which are no samples")
+	}
+	if left := t.left.all(); len(left) > 0 {
+		return shardify.Unsupported("no data sets to read: %s: %s", left[0].Name, left[0].Reason)
+	}
+	return shardify.Mismatch("there are no data sets that --object and --columns want")
+}
+
+func (s *survey) file(name string) (*file, error) {
+	osf, size, err := rows.OpenFile(name, -1)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFile(osf, size, name, s.opts.external)
+	if err != nil {
+		osf.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// look implements rows.Format.
+func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
+	t := s.take(name)
+	if t == nil {
+		f, err := s.file(name)
+		if err != nil {
+			return foreign(name, err)
+		}
+		if t, err = scan(ctx, f, s.opts, want, s.choice); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	defer t.file.Close()
+	if t.kind.keras {
+		return nil, shardify.Unsupported("the weights of a Keras model, which are no samples")
+	}
+	return t.facts(ctx, s.choice, s.opts)
+}
+
+// foreign leaves a file out that is no HDF5 and is not named so.
+func foreign(name string, err error) (*rows.Facts, error) {
+	if !errors.Is(err, shardify.ErrCorrupt) || slices.Contains(extensions, strings.ToLower(path.Ext(name))) {
+		return nil, err
+	}
+	head := make([]byte, len(signature))
+	f, e := os.Open(name)
+	if e != nil {
+		return nil, e
+	}
+	defer f.Close()
+	for off := int64(0); ; off = max(512, 2*off) {
+		if _, e := f.ReadAt(head, off); e != nil {
+			return &rows.Facts{Foreign: "no HDF5 file"}, nil
+		}
+		if string(head) == signature {
+			return nil, err
+		}
+	}
+}

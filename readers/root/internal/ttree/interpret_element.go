@@ -1,0 +1,188 @@
+package ttree
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/root/internal/rfile"
+)
+
+// element interprets a TBranchElement.
+func (r *Reading) element(infos *rfile.Infos) {
+	b := r.Branch
+	bld := &builder{infos: infos}
+	switch {
+	case b.Type == 3 || b.Type == 4:
+		r.Columns = []Column{{DType: shardify.I32, Type: "count"}}
+		r.Hidden, r.layout, r.width = true, layoutFlat, 4
+		r.fields = []flatField{{wire: plain(shardify.I32), per: 1}}
+	case b.Type == 31 || b.Type == 41:
+		r.count = countRef{branch: b.Counter, must: true}
+		r.memberBranch(bld, 1, true)
+	case b.Type == 1 || b.Type == 2 || b.Type == 0 && b.ID == -2:
+		if b.Baskets.Len() > 0 && len(b.Children) == 0 && b.ID != -2 {
+			r.memberBranch(bld, 0, false)
+		}
+	case b.Type == 0 && b.ID >= 0:
+		if len(b.Children) > 0 && b.Baskets.Len() == 0 {
+			return
+		}
+		r.memberBranch(bld, 0, false)
+	case b.Type == 0 && b.ID == -1:
+		if len(b.Children) > 0 && b.Baskets.Len() == 0 {
+			return
+		}
+		r.whole(bld)
+	case b.Type == -1 && isText(tidy(b.ClassName)):
+		r.whole(bld)
+	case b.Type == -1:
+		r.refuse(b.ClassName, fmt.Sprintf("class %s with a streamer of its own", b.ClassName))
+	default:
+		r.refuse(b.ClassName, fmt.Sprintf("branch of type %d", b.Type))
+	}
+}
+
+// whole interprets a branch that has objects, or collections, in one piece.
+func (r *Reading) whole(bld *builder) {
+	b := r.Branch
+	class := tidy(strings.TrimSuffix(tidy(b.ClassName), "*"))
+	var steps []step
+	var err error
+	switch {
+	case isText(class):
+		steps = []step{bld.text(opText, "", 0, class)}
+		r.bare = true
+	case strings.HasPrefix(class, "bitset<"), isCollection(class):
+		var s step
+		s, err = bld.collection(class, 0, "", 0, 0)
+		steps = []step{s}
+	default:
+		switch class {
+		case "TClonesArray", "TRefArray", "TObjArray", "TList":
+			r.refuse(class, class+" that is not split")
+			return
+		}
+		info := bld.infos.Find(class, b.ClassVersion, b.CheckSum)
+		if info == nil {
+			info = bld.infos.Latest(class)
+		}
+		if info == nil {
+			r.refuse(class, "class "+class+" is not described in the file")
+			return
+		}
+		steps, err = bld.members(info, "", 0, false)
+	}
+	r.build(bld, steps, err, class)
+}
+
+func isCollection(name string) bool { _, _, ok := itemOf(name); return ok }
+
+// build takes over what the builder made, if it made anything.
+func (r *Reading) build(bld *builder, steps []step, err error, typ string) {
+	if err != nil {
+		r.refuse(typ, err.Error())
+		return
+	}
+	readable := false
+	for i := range bld.cols {
+		readable = readable || bld.cols[i].Unreadable == ""
+	}
+	if !readable {
+		reason := "nothing in it has a flat form"
+		if len(bld.cols) == 1 {
+			reason = bld.cols[0].Unreadable
+		}
+		r.refuse(typ, reason)
+		return
+	}
+	r.program(bld, steps)
+}
+
+// memberBranch interprets a branch that has one member of a class.
+func (r *Reading) memberBranch(bld *builder, level int, apart bool) {
+	b := r.Branch
+	e := r.described(bld.infos)
+	if e == nil {
+		if e = r.guessed(); e == nil {
+			r.refuse(b.ClassName, fmt.Sprintf("member %d of class %s is not described in the file", b.ID, b.ClassName))
+			return
+		}
+	}
+	plain := *e
+	plain.Name = ""
+	if level == 0 && e.CountName != "" {
+		prefix := strings.TrimSuffix(stripDims(b.Name), e.Name)
+		r.count = countRef{branch: b.sibling(prefix + e.CountName)}
+	}
+	steps, err := bld.member(&plain, "", level, apart, false)
+	typ := e.TypeName
+	r.build(bld, steps, err, typ)
+}
+
+// sibling finds the branch beside b with this name.
+func (b *Branch) sibling(name string) *Branch {
+	list := b.Tree.Branches
+	if b.Parent != nil {
+		list = b.Parent.Children
+	}
+	for _, s := range list {
+		if stripDims(s.Name) == name && s != b {
+			return s
+		}
+	}
+	return nil
+}
+
+// stripDims takes "[10]" off the end of a branch's name.
+func stripDims(name string) string {
+	if i := strings.IndexByte(name, '['); i > 0 && strings.HasSuffix(name, "]") {
+		return name[:i]
+	}
+	return name
+}
+
+// described is the member in the streamer infos.
+func (r *Reading) described(infos *rfile.Infos) *rfile.Element {
+	b := r.Branch
+	info := infos.Find(b.ClassName, b.ClassVersion, b.CheckSum)
+	if info == nil {
+		info = infos.Latest(b.ClassName)
+	}
+	if info == nil || b.ID < 0 || b.ID >= len(info.Elements) {
+		return nil
+	}
+	e := &info.Elements[b.ID]
+	last := stripDims(b.Name)
+	last = last[strings.LastIndexByte(last, '.')+1:]
+	if e.Name != last {
+		// Numbers may be those of another version of the class.
+		if other := info.Element(last); other != nil {
+			return other
+		}
+	}
+	return e
+}
+
+// guessed is the member by what the branch alone says.
+func (r *Reading) guessed() *rfile.Element {
+	b := r.Branch
+	if len(b.Leaves) != 1 {
+		return nil
+	}
+	l := b.Leaves[0]
+	e := &rfile.Element{Name: b.Name, Title: l.Title, Type: b.StreamerType}
+	switch t := b.StreamerType; {
+	case t > 0 && t < 20 && l.Count == nil, t > 0 && t < 20 && (b.Type == 31 || b.Type == 41):
+		return e
+	case t > 20 && t < 40 && l.Len > 0 && l.Len <= maxRepeat:
+		e.Len = l.Len
+		for _, d := range leafShape(l.Title, l.Len) {
+			e.Dims = append(e.Dims, int32(d))
+		}
+		return e
+	case t == 365, t == 65:
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package ttree
+
+// underRace: everything takes ten times as long.
+const underRace = true

@@ -1,0 +1,63 @@
+package root
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify/readers/root/internal/rfile"
+)
+
+// outline lists the trees of a file with their entries and columns, then what else is
+// in it by class.
+func outline(ctx context.Context, name string) ([]string, error) {
+	r, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	st, err := r.Stat()
+	if err != nil {
+		return nil, err
+	}
+	f, err := rfile.Open(r, st.Size(), st.Name())
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	others := map[string]int{}
+	for _, o := range f.Objects() {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		class := o.Key.Class
+		if !rfile.IsTree(class) && class != rfile.NTupleClass && class != rfile.OldNTupleClass {
+			others[class]++
+			continue
+		}
+		t, err := readTable(f, r, o)
+		if err != nil {
+			lines = append(lines, fmt.Sprintf("%s  %s: %s", o.Path, class, reasonOf(err)))
+			continue
+		}
+		line := fmt.Sprintf("%s  %s, %s, %s", o.Path, class, many(t.entries(), "entry", "entries"), many(int64(len(t.fields())), "column", "columns"))
+		if n := len(t.left()); n > 0 {
+			line += fmt.Sprintf(", %d left out", n)
+		}
+		lines = append(lines, line)
+	}
+	if len(others) > 0 {
+		var rest []string
+		for _, class := range slices.Sorted(maps.Keys(others)) {
+			rest = append(rest, fmt.Sprintf("%d %s", others[class], class))
+		}
+		lines = append(lines, "no trees: "+strings.Join(rest, ", "))
+	}
+	for _, p := range f.Problems() {
+		lines = append(lines, p.Error())
+	}
+	return lines, nil
+}

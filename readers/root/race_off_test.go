@@ -1,0 +1,5 @@
+//go:build !race
+
+package root
+
+const underRace = false

@@ -1,0 +1,6 @@
+//go:build race
+
+package root
+
+// underRace: everything takes ten times as long.
+const underRace = true
