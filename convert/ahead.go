@@ -38,17 +38,20 @@ func (j *Job) ahead(ctx context.Context, spans []shardify.Span, w consumer) erro
 	return j.pipelined(ctx, spans[done:], func(r result) error { return w.use(ctx, r) })
 }
 
+// pace counts the reads of a unit, and those that were slow.
+type pace struct{ reads, slow atomic.Int64 }
+
 // pipelined reads on goroutines of its own.
 func (j *Job) pipelined(ctx context.Context, spans []shardify.Span, use func(result) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	queue := make(chan chan result, j.readers())
-	var waits atomic.Bool // a read was slow
+	var pace pace
 	wg.Add(1)
 	go func() {
 		defer wg.Done()
 		defer close(queue)
-		j.produce(ctx, &wg, spans, queue, &waits)
+		j.produce(ctx, &wg, spans, queue, &pace)
 	}()
 	var failed error
 	done := 0
@@ -71,6 +74,7 @@ func (j *Job) pipelined(ctx context.Context, spans []shardify.Span, use func(res
 	}
 	wg.Wait()
 	cancel(nil)
+	j.slow.Store(4*pace.slow.Load() > pace.reads.Load())
 	if failed == nil && ctx.Err() != nil && done < len(spans) {
 		failed = context.Cause(ctx)
 	}
@@ -88,7 +92,7 @@ type request struct {
 
 // produce grants memory and hands out reads: spans of runs to one reader that
 // keeps their order, independent spans to several.
-func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.Span, queue chan<- chan result, waits *atomic.Bool) {
+func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.Span, queue chan<- chan result, pace *pace) {
 	free := make(chan request)
 	ordered := make(chan request, cap(queue))
 	defer close(free)
@@ -97,7 +101,7 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			j.serve(ctx, in, waits)
+			j.serve(ctx, in, pace)
 		}()
 	}
 	readers, inOrder := 0, false
@@ -118,7 +122,7 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 				inOrder = true
 			}
 			ordered <- r
-		case readers == 0 || readers < j.readers() && waits.Load():
+		case readers == 0 || readers < j.readers() && pace.slow.Load() > 0:
 			select {
 			case free <- r:
 			default:
@@ -143,13 +147,14 @@ func (j *Job) streams(s shardify.Span) bool {
 }
 
 // serve reads what it is asked for until the channel is closed.
-func (j *Job) serve(ctx context.Context, in <-chan request, waits *atomic.Bool) {
+func (j *Job) serve(ctx context.Context, in <-chan request, pace *pace) {
 	l := lane{source: j.Source}
 	defer l.close()
 	for r := range in {
 		if !l.serve(ctx, &r.result) {
-			waits.Store(true)
+			pace.slow.Add(1)
 		}
+		pace.reads.Add(1)
 		r.to <- r.result
 	}
 }
@@ -184,7 +189,16 @@ type lane struct {
 func (l *lane) serve(ctx context.Context, r *result) bool {
 	start := time.Now()
 	r.batch, r.err = l.read(ctx, r.span, r.mem)
-	return time.Since(start) <= slow*time.Duration(1+r.span.Bytes>>20)
+	return time.Since(start) <= allowed(r.span)
+}
+
+// allowed is the longest that a quick read of a span takes. Parts of a span have
+// their share of it: storage that is slow in small pieces is slow.
+func allowed(s shardify.Span) time.Duration {
+	if s.Frame != nil && s.Bytes < SpanBytes {
+		return max(2*slow*time.Duration(s.Bytes)/SpanBytes, time.Millisecond)
+	}
+	return slow * time.Duration(1+s.Bytes>>20)
 }
 
 func (l *lane) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {

@@ -15,7 +15,10 @@ func (j *Job) inline(ctx context.Context, spans []shardify.Span, w consumer) (do
 	defer l.close()
 	slow := 0 // reads in a row; one alone may be another process's doing
 	for _, s := range spans {
-		if s.Run > 0 || slow > 1 || !j.busy() {
+		if slow > 1 {
+			j.slow.Store(true)
+		}
+		if s.Run > 0 || j.slow.Load() || !j.busy() {
 			return done, nil
 		}
 		if err := j.parts(ctx, &l, s, &slow, w); err != nil {

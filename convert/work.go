@@ -32,6 +32,7 @@ type Job struct {
 	Progress Progress
 
 	left  atomic.Int64    // units of this Work that are not done
+	slow  atomic.Bool     // storage was, of late: read ahead
 	frame *shardify.Frame // that the sinks want; nil if none
 }
 

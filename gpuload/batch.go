@@ -16,9 +16,9 @@ type Batch struct {
 
 // Tensor is an array of a batch: row-major, little-endian.
 type Tensor struct {
-	Device string // "host"
-	Ptr    uintptr
-	// Data is the memory, if it is the host's.
+	Device string  // "host", "cuda:0"
+	Ptr    uintptr // on the device; 0 if the tensor has no bytes
+	// Data is the memory on the host that the tensor was sent from, or is.
 	Data  []byte
 	DType shardify.DType
 	Shape []int64
@@ -45,7 +45,13 @@ func (b *Batch) Batch() int { return int(b.use().table.rows) }
 func (b *Batch) Rows() int { return b.use().rows }
 
 // IDs are the numbers of the samples in the Dataset; -1 stands for padding.
-func (b *Batch) IDs() []int64 { return b.use().ids }
+func (b *Batch) IDs() []int64 {
+	s := b.use()
+	if !s.known {
+		s.number(b.loader.order)
+	}
+	return s.ids
+}
 
 // Columns are the names of the fields, companions included.
 func (b *Batch) Columns() []string { return b.loader.Columns() }
@@ -101,7 +107,7 @@ func (b *Batch) tensor(col string, which func(*index.ColumnTensors) int) (Tensor
 		x.Shape = append(x.Shape, int64(d))
 	}
 	x.Data = t.bytes(i)
-	x.Ptr = address(x.Data)
+	x.Ptr = b.loader.dev.tensor(b.slot, i)
 	return x, nil
 }
 

@@ -112,7 +112,8 @@ type Config struct {
 	// Workers is the goroutines that read and gather (default: cores, at most 16).
 	Workers int
 	Verify  Verify
-	// Device is "host"; "" and "auto" choose it.
+	// Device is "host", "cuda:N" in builds with the tag cuda, or "auto" (the default):
+	// the first GPU if there is one, else the host.
 	Device string
 	// Trace receives the timeline as Chrome trace events when the Loader is closed.
 	Trace io.Writer
@@ -150,7 +151,6 @@ func (c *Config) check() error {
 		oneOf("last", &c.Last, Drop, Pad),
 		oneOf("tier", &c.Tier, TierAuto, TierPinned, TierStream),
 		oneOf("verify", &c.Verify, VerifyWhole, VerifyOpen, VerifyNone),
-		oneOf("device", &c.Device, "auto", "host"),
 	} {
 		if err != nil {
 			return err

@@ -67,8 +67,8 @@ func (c *cursor) at(q int64) int64 {
 	case c.mix != nil:
 		item = c.mixed(q)
 	default:
-		s := c.shape.streams
-		item = c.sample(&c.parts[0], c.epoch, q%s, q/s)
+		o, stream := c.shape.byStreams.div(q)
+		item = c.sample(&c.parts[0], c.epoch, stream, o)
 	}
 	if c.indices != nil {
 		return c.indices[item]
@@ -79,7 +79,7 @@ func (c *cursor) at(q int64) int64 {
 // mixed: each stream is a mixture of its own that goes on from epoch to epoch.
 func (c *cursor) mixed(q int64) int64 {
 	s := c.shape.streams
-	stream, at := q%s, q/s
+	at, stream := c.shape.byStreams.div(q)
 	_, length := share(c.length, s, stream)
 	x := int64(c.epoch)*length + at
 	cy := &c.cycles[stream]
@@ -98,8 +98,9 @@ func (c *cursor) sample(p *partCursor, pass uint64, stream, o int64) int64 {
 	case Global:
 		return int64(c.passOf(p, pass).all.at(uint64(o)))
 	case Block:
-		w := c.windowOf(p, pass, stream, o/c.shape.window)
-		item, _ := c.passOf(p, pass).blocks.item(w.lo + int64(w.perm.at(uint64(o%c.shape.window))))
+		k, at := c.shape.byWindow.div(o)
+		w := c.windowOf(p, pass, stream, k)
+		item, _ := c.passOf(p, pass).blocks.item(w.lo + int64(w.perm.at(uint64(at))))
 		return item
 	}
 	return o
@@ -119,10 +120,15 @@ func (c *cursor) passOf(p *partCursor, pass uint64) *passOrder {
 }
 
 func (c *cursor) windowOf(p *partCursor, pass uint64, stream, k int64) *windowOrder {
-	w := &p.windows[stream]
-	if !w.ready || w.pass != pass || w.k != k {
-		lo, size := c.shape.windowAt(p.n, stream, k)
-		*w = windowOrder{pass, k, true, lo, newPerm(size, derive(c.seed, pass, forWindow, p.number, uint64(stream), uint64(k)))}
+	if w := &p.windows[stream]; w.ready && w.pass == pass && w.k == k {
+		return w
 	}
+	return c.newWindow(p, pass, stream, k)
+}
+
+func (c *cursor) newWindow(p *partCursor, pass uint64, stream, k int64) *windowOrder {
+	w := &p.windows[stream]
+	lo, size := c.shape.windowAt(p.n, stream, k)
+	*w = windowOrder{pass, k, true, lo, newPerm(size, derive(c.seed, pass, forWindow, p.number, uint64(stream), uint64(k)))}
 	return w
 }

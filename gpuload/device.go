@@ -1,42 +1,75 @@
 package gpuload
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"strings"
+)
 
 // Stream is the consumer's queue on a device (a CUstream); 0 on the host.
 type Stream uintptr
 
 // device is the memory that batches live in and the way there. The pipeline
-// gathers a batch into the slot's host tensors, sends it, hands it over, and reuses
-// the slot after it was taken back; a device whose memory is the host's has nothing
-// to do in between.
+// gathers a batch into the slot's table, sends it, hands it over, and reuses the
+// slot after it was taken back. Where the device's memory is the host's, nothing is
+// to be done in between.
 //
 // Methods may be called from several goroutines, those about one slot never at
 // once. All memory is allocated before the first batch, but for tensors of variable
-// length that turn out longer (table.grow).
+// length that turn out longer (table.grow), and for the tables of a tier.
 type device interface {
-	String() string
-	// alloc returns n bytes of host memory, aligned to 64, that send may copy from:
-	// pinned for a GPU. Its content is zero.
-	alloc(n int64) ([]byte, error)
+	String() string // "host", "cuda:0"
+	// alloc returns n zero bytes of host memory, aligned to 64, that send and gather
+	// may read from: pinned for a GPU. Rows of row bytes are kept whole where memory
+	// is registered in pieces.
+	alloc(n, row int64) ([]byte, error)
 	free(b []byte)
-	// attach makes what a slot needs on the device. Its tensors are allocated.
+	// attach makes what a slot needs on the device (slot.device). The tensors of its
+	// table have their first size.
 	attach(s *slot) error
+	// reuse waits until the slot may be written again.
+	reuse(ctx context.Context, s *slot) error
 	// send starts the copy of a gathered slot to the device and does not wait.
 	send(s *slot) error
 	// ready makes a consumer's stream wait for the slot's data.
 	ready(s *slot, stream Stream) error
 	// release notes the point on a stream after which the slot is free.
 	release(s *slot, stream Stream) error
-	// reuse waits until the slot may be written again.
-	reuse(ctx context.Context, s *slot) error
+	// tensor is where tensor i of a sent slot lies on the device.
+	tensor(s *slot, i int) uintptr
 	// detach gives back what attach made.
 	detach(s *slot)
 	close() error
 }
 
-// deviceGatherer is a device that gathers by itself from tables in its host
-// memory: the pipeline then only tells it the rows. It computes the slot's lengths
-// as gather does.
+// deviceGatherer is a device that gathers from tables by itself. It makes the slot's
+// table with layOutBatch, gathers the tensors it can, and leaves the others to
+// copyBatch.
 type deviceGatherer interface {
-	gather(s *slot, from []segment) error
+	gather(c *crew, s *slot, rows int64, from []segment) error
+}
+
+// tableDevice is a device that wants to know of the tables that batches are
+// gathered from: windows, and the pinned tier. It keeps what it needs in
+// table.device.
+type tableDevice interface {
+	// filled: the table has its content and keeps it until refill.
+	filled(t *table) error
+	// refill waits until nothing reads the table any more.
+	refill(ctx context.Context, t *table) error
+	// drop gives back what filled made, before the memory is freed.
+	drop(t *table)
+}
+
+// openDevice makes the device of a Config ready.
+func openDevice(name string) (device, error) {
+	switch {
+	case name == "host":
+		return hostDevice{}, nil
+	case name == "" || name == "auto":
+		return autoDevice()
+	case strings.HasPrefix(name, "cuda"):
+		return openCUDA(name)
+	}
+	return nil, fmt.Errorf("device %q: want host, cuda:N or auto", name)
 }

@@ -11,6 +11,9 @@ var (
 	ErrOrder = errors.New("state of another order")
 	// ErrState: the state cannot be read.
 	ErrState = errors.New("not a state of a loader")
+	// ErrNoDriver: there is no usable driver of the device, or this program was built
+	// without.
+	ErrNoDriver = errors.New("no driver")
 	// ErrClosed: the Loader was closed.
 	ErrClosed = errors.New("loader is closed")
 )

@@ -20,12 +20,16 @@ const gatherSplit = 4 << 20
 // gather makes t the batch of these segments; rows behind them are empty lists and
 // zeros.
 func gather(c *crew, t *table, rows int64, from []segment) error {
-	if err := t.reset(rows); err != nil {
+	if err := layOutBatch(t, rows, from); err != nil {
 		return err
 	}
-	n := int64(0)
-	for i := range from {
-		n += int64(len(from[i].rows))
+	return copyBatch(c, t, from, nil)
+}
+
+// layOutBatch sets the offsets and the sizes of a batch.
+func layOutBatch(t *table, rows int64, from []segment) error {
+	if err := t.reset(rows); err != nil {
+		return err
 	}
 	l := t.layout
 	for i := range l.Tensors {
@@ -47,13 +51,23 @@ func gather(c *crew, t *table, rows int64, from []segment) error {
 			}
 		}
 	}
+	return nil
+}
+
+// copyBatch copies the data of a batch that was laid out, but for the tensors that
+// are in skip.
+func copyBatch(c *crew, t *table, from []segment, skip []bool) error {
+	n := int64(0)
+	for i := range from {
+		n += int64(len(from[i].rows))
+	}
 	parts := min(max(t.size()/gatherSplit, 1), 64, max(n, 1))
 	err := c.each(int(parts), func(k int) error {
 		lo, length := share(n, parts, int64(k))
-		gatherPart(t, from, lo, lo+length)
+		gatherPart(t, from, lo, lo+length, skip)
 		return nil
 	})
-	if n < rows {
+	if n < t.rows {
 		t.zero(n)
 	}
 	return err
@@ -108,7 +122,7 @@ func gatherLists(t *table, i int, from []segment) error {
 }
 
 // gatherPart copies the data of rows [lo, hi) of a batch.
-func gatherPart(t *table, from []segment, lo, hi int64) {
+func gatherPart(t *table, from []segment, lo, hi int64, skip []bool) {
 	for _, s := range from {
 		a, b := max(lo-s.at, 0), min(hi-s.at, int64(len(s.rows)))
 		if a >= b {
@@ -117,6 +131,9 @@ func gatherPart(t *table, from []segment, lo, hi int64) {
 		rows := s.rows[a:b]
 		for i := range t.layout.Tensors {
 			spec := &t.layout.Tensors[i]
+			if skip != nil && skip[i] {
+				continue
+			}
 			switch spec.Lead {
 			case index.LeadSamples:
 				copyRows(t.part(i, s.at+a, s.at+b), s.from.bytes(i), int(spec.Row), rows)

@@ -59,6 +59,14 @@ func (l *loader) load(ctx context.Context, t *table, rows int64, runs []run) err
 	return l.passes(ctx, t)
 }
 
+// tell lets the device know of a table that was filled without error.
+func (l *loader) tell(err error, t *table) error {
+	if d, ok := t.dev.(tableDevice); ok && err == nil {
+		return d.filled(t)
+	}
+	return err
+}
+
 // passes: lengths, then lengths of lists in lists, then data.
 func (l *loader) passes(ctx context.Context, t *table) error {
 	if err := l.each(ctx, t, (*span).measure); err != nil {

@@ -52,12 +52,17 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	l := &Loader{set: d, cfg: cfg, epoch: cfg.Epoch, dev: hostDevice{}}
+	l := &Loader{set: d, cfg: cfg, epoch: cfg.Epoch}
 	if err := l.plan(); err != nil {
+		return nil, err
+	}
+	var err error
+	if l.dev, err = openDevice(cfg.Device); err != nil {
 		return nil, err
 	}
 	if err := l.allocate(); err != nil {
 		l.freeMemory()
+		l.dev.close()
 		return nil, err
 	}
 	return l, nil

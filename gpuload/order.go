@@ -47,7 +47,7 @@ type OrderConfig struct {
 
 // NewOrder makes an order.
 func NewOrder(c OrderConfig) (*Order, error) {
-	o := &Order{seed: c.Seed, shuffle: c.Shuffle, indices: c.Indices, shape: shape{1, 1, 1}}
+	o := &Order{seed: c.Seed, shuffle: c.Shuffle, indices: c.Indices, shape: newShape(1, 1, 1)}
 	if err := o.setItems(&c); err != nil {
 		return nil, err
 	}
@@ -58,8 +58,7 @@ func NewOrder(c OrderConfig) (*Order, error) {
 		if c.Window < 1 || c.Window > maxWindow || c.Block < 1 || c.Streams < 1 || c.Streams > maxStreams {
 			return nil, fmt.Errorf("window of %d samples, blocks of %d, %d streams: want 1 or more, windows of at most %d and at most %d streams", c.Window, c.Block, c.Streams, int64(maxWindow), maxStreams)
 		}
-		window := (c.Window + c.Streams - 1) / c.Streams
-		o.shape = shape{streams: c.Streams, window: window, block: min(c.Block, window)}
+		o.shape = newShape(c.Streams, (c.Window+c.Streams-1)/c.Streams, c.Block)
 	}
 	if o.shape.streams > 1 && o.mix != nil {
 		for _, p := range o.parts { // every stream has something of every part

@@ -35,6 +35,9 @@ func (p *pinned) fill(ctx context.Context, s *shardSet, c *crew) error {
 			return err
 		}
 	}
+	if err := l.tell(nil, p.table); err != nil {
+		return err
+	}
 	p.filled = true
 	return nil
 }

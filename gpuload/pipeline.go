@@ -153,9 +153,7 @@ func (m *maker) make(s *slot) error {
 	if m.cursor == nil || m.cursor.epoch != uint64(s.epoch) {
 		m.cursor = m.order.cursor(s.epoch)
 	}
-	for i := s.rows; i < len(s.ids); i++ {
-		s.ids[i] = -1
-	}
+	s.known = false
 	var err error
 	switch {
 	case m.windows != nil && s.rows > 0:
@@ -185,22 +183,22 @@ func (m *maker) fromWindows(s *slot) error {
 
 func (m *maker) fromPinned(s *slot) error {
 	m.items(s)
-	copy(m.rows, s.ids[:s.rows])
-	s.segments = append(s.segments[:0], segment{m.pinned.table, m.rows[:s.rows], 0})
+	s.segments = append(s.segments[:0], segment{m.pinned.table, s.ids[:s.rows], 0})
 	return m.gather(s)
 }
 
+// items computes the samples of a batch, where they are needed to make it.
 func (m *maker) items(s *slot) {
-	for j := range s.rows {
-		s.ids[j] = m.cursor.at(s.first + int64(j)*s.stride)
-	}
+	s.cursor, m.cursor = m.cursor, s.cursor
+	s.number(m.order)
+	s.cursor, m.cursor = m.cursor, s.cursor
 }
 
 func (m *maker) gather(s *slot) error {
 	t := nanos()
 	var err error
 	if g, ok := m.dev.(deviceGatherer); ok {
-		err = g.gather(s, s.segments)
+		err = g.gather(m.crew, s, m.steps.batch, s.segments)
 	} else {
 		err = gather(m.crew, s.table, m.steps.batch, s.segments)
 	}

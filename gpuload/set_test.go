@@ -150,6 +150,23 @@ func compareRow(t testing.TB, b *Batch, row int, want *shardify.Batch, sample in
 	}
 }
 
+// compareKey holds the name of row i against a sample's, where the batch has names.
+func compareKey(t testing.TB, b *Batch, row int, want *shardify.Batch, sample int64) {
+	t.Helper()
+	names, err := b.Tensor(index.KeyName)
+	if err != nil {
+		return
+	}
+	x, err := b.Offsets(index.KeyName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := shardify.View[int64](x.Data)
+	if have := names.Data[o[row]:o[row+1]]; !bytes.Equal(have, want.Key(int(sample))) {
+		t.Fatalf("sample %d is named %q, want %q", sample, have, want.Key(int(sample)))
+	}
+}
+
 // compareLists: the lists of one sample have the wanted lengths.
 func compareLists(t testing.TB, c *shardify.Column, have []int64, sample int64) {
 	t.Helper()
@@ -180,6 +197,7 @@ func epochIDs(t testing.TB, l *Loader, want *shardify.Batch) [][]int64 {
 		for i, id := range b.IDs()[:b.Rows()] {
 			if want != nil {
 				compareRow(t, b, i, want, id)
+				compareKey(t, b, i, want, id)
 			}
 		}
 		for _, id := range b.IDs()[b.Rows():] {
@@ -190,4 +208,9 @@ func epochIDs(t testing.TB, l *Loader, want *shardify.Batch) [][]int64 {
 		steps = append(steps, append([]int64(nil), b.IDs()[:b.Rows()]...))
 		b.Release()
 	}
+}
+
+func mmapFormat() shardify.SinkFormat {
+	f, _ := writers.Lookup(index.FormatMmap)
+	return f
 }

@@ -13,10 +13,26 @@ type slot struct {
 	stride   int64
 	rows     int
 	ids      []int64
+	known    bool    // ids are those of the batch; else they are computed when asked for
+	cursor   *cursor // for that
 	segments []segment
 	held     bool // by the consumer; under Loader.mu
 	// device is for the device's own use.
 	device any
+}
+
+// number computes the IDs.
+func (s *slot) number(o *Order) {
+	if s.cursor == nil || s.cursor.epoch != uint64(s.epoch) {
+		s.cursor = o.cursor(s.epoch)
+	}
+	for j := range s.rows {
+		s.ids[j] = s.cursor.at(s.first + int64(j)*s.stride)
+	}
+	for j := s.rows; j < len(s.ids); j++ {
+		s.ids[j] = -1
+	}
+	s.known = true
 }
 
 // poison makes what a released batch held unreadable in test builds.

@@ -1,5 +1,26 @@
 package gpuload
 
+import (
+	"math"
+	"math/bits"
+)
+
+// divisor divides by a constant with a multiplication: division instructions would
+// take most of the time of finding a sample.
+type divisor struct{ d, m uint64 }
+
+func newDivisor(d int64) divisor { return divisor{uint64(d), math.MaxUint64 / uint64(d)} }
+
+// div is x/d and x%d for x >= 0.
+func (v divisor) div(x int64) (q, r int64) {
+	hi, _ := bits.Mul64(uint64(x), v.m) // the quotient, or one or two less
+	rest := uint64(x) - hi*v.d
+	for rest >= v.d {
+		hi, rest = hi+1, rest-v.d
+	}
+	return int64(hi), int64(rest)
+}
+
 // share is how n things fall to the i-th of k: [lo, lo+len), the first n mod k
 // getting one more.
 func share(n, k, i int64) (lo, length int64) {
@@ -15,6 +36,7 @@ func share(n, k, i int64) (lo, length int64) {
 // the streams then divide.
 type blocks struct {
 	n, size int64
+	by      divisor // size
 	perm    perm
 	// The last block may be shorter: it has length last and stands from place at to
 	// at+last.
@@ -23,7 +45,7 @@ type blocks struct {
 
 func newBlocks(n, size int64, key uint64) blocks {
 	count := (n + size - 1) / size
-	b := blocks{n: n, size: size, perm: newPerm(count, key), last: n - (count-1)*size}
+	b := blocks{n: n, size: size, by: newDivisor(size), perm: newPerm(count, key), last: n - (count-1)*size}
 	b.at = int64(b.perm.place(uint64(count-1))) * size
 	return b
 }
@@ -34,12 +56,14 @@ func (b *blocks) item(x int64) (item, run int64) {
 	var j, i, length int64
 	switch {
 	case x < b.at:
-		j, i, length = x/b.size, x%b.size, b.size
+		length = b.size
+		j, i = b.by.div(x)
 	case x < b.at+b.last:
 		j, i, length = b.at/b.size, x-b.at, b.last
 	default:
-		y := x - b.last
-		j, i, length = y/b.size+1, y%b.size, b.size
+		length = b.size
+		j, i = b.by.div(x - b.last)
+		j++
 	}
 	return int64(b.perm.at(uint64(j)))*b.size + i, length - i
 }
@@ -56,6 +80,12 @@ type shape struct {
 	streams int64
 	window  int64 // samples of one window of one stream
 	block   int64
+
+	byStreams, byWindow divisor
+}
+
+func newShape(streams, window, block int64) shape {
+	return shape{streams, window, min(block, window), newDivisor(streams), newDivisor(window)}
 }
 
 // windowAt is window k of a stream: size places of the part's blocks from lo on.

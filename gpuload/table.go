@@ -14,6 +14,7 @@ type table struct {
 	layout *index.Layout
 	dev    device
 	used   *atomic.Int64 // counts the memory; may be nil
+	device any           // for the device's own use
 	rows   int64
 	// By tensor: the memory, and the first dimension in use.
 	data   [][]byte
@@ -63,7 +64,7 @@ func (t *table) grow(i int, n int64) error {
 	if !t.layout.Known(i) && t.data[i] != nil {
 		n += n / 4
 	}
-	b, err := t.dev.alloc(n)
+	b, err := t.dev.alloc(n, t.layout.Tensors[i].Row)
 	if err != nil {
 		return err
 	}
@@ -127,6 +128,9 @@ func (t *table) size() (n int64) {
 
 // close gives the memory back.
 func (t *table) close() {
+	if d, ok := t.dev.(tableDevice); ok {
+		d.drop(t)
+	}
 	for i := range t.data {
 		t.count(-int64(len(t.data[i])))
 		t.dev.free(t.data[i])

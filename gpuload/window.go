@@ -41,8 +41,7 @@ func (a generationKey) before(b generationKey) bool {
 // generation is the memory of one. Place t of its i-th stream is row i*span+t.
 type generation struct {
 	table *table
-	items []int64 // samples by row
-	first int64   // its first stream
+	first int64 // its first stream
 	runs  []run
 	load  loader
 }
@@ -57,11 +56,10 @@ func newWindows(o *Order, s *shardSet, c *crew, st steps, dev device, used *atom
 	w := &windows{order: o, shards: s, crew: c, steps: st, trace: trace, states: map[generationKey]*generationState{}}
 	w.changed = sync.NewCond(&w.mu)
 	w.span, w.stride = generationShape(o, &st)
-	rows := w.rows()
 	for range 2 {
 		w.all = append(w.all, &generation{
-			table: newTable(s.layout, dev, used), items: make([]int64, rows),
-			load: loader{shardSet: s, crew: c},
+			table: newTable(s.layout, dev, used),
+			load:  loader{shardSet: s, crew: c},
 		})
 	}
 	return w
@@ -173,6 +171,11 @@ func (w *windows) read(ctx context.Context, key generationKey, first int64) bool
 func (g *generation) read(ctx context.Context, w *windows, key generationKey) error {
 	o := w.order
 	p := &o.parts[0]
+	if d, ok := g.table.dev.(tableDevice); ok {
+		if err := d.refill(ctx, g.table); err != nil {
+			return err
+		}
+	}
 	cur := o.cursor(key.epoch)
 	pass := cur.passOf(&cur.parts[0], uint64(key.epoch))
 	g.runs = g.runs[:0]
@@ -184,21 +187,10 @@ func (g *generation) read(ctx context.Context, w *windows, key generationKey) er
 			item, n := pass.blocks.item(lo + at)
 			n = min(n, to-at)
 			g.runs = appendRuns(g.runs, w.shards, o.indices, item, n, row)
-			for k := range n {
-				g.items[row+k] = o.itemAt(item + k)
-			}
 			at, row = at+n, row+n
 		}
 	}
-	return g.load.load(ctx, g.table, w.rows(), g.runs)
-}
-
-// itemAt is the sample at place i of what is drawn from.
-func (o *Order) itemAt(i int64) int64 {
-	if o.indices != nil {
-		return o.indices[i]
-	}
-	return i
+	return g.load.tell(g.load.load(ctx, g.table, w.rows(), g.runs), g.table)
 }
 
 // appendRuns adds items [item, item+n) as runs, cut at shards and wherever indices
@@ -287,37 +279,41 @@ func (w *windows) done(a, b generationKey) {
 
 // segments finds the rows of a batch in its generations.
 func (w *windows) segments(s *slot, cur *cursor, rows []int64) error {
-	p := &cur.parts[0]
-	shape := &cur.shape
 	s.segments = s.segments[:0]
-	var g *generation
-	var base int64 // the first place of g
-	stream, o := s.first%shape.streams, s.first/shape.streams
-	k, at := o/shape.window, o%shape.window
-	start := 0
-	for j := range s.rows {
-		if g == nil || o >= base+w.span {
-			if g != nil {
-				s.segments = append(s.segments, segment{g.table, rows[start:j], int64(start)})
-			}
-			key := generationKey{s.epoch, o / w.span}
-			next, err := w.wait(key)
-			if err != nil {
-				return err
-			}
-			g, base, start = next, key.k*w.span, j
+	o, stream := cur.shape.byStreams.div(s.first)
+	for j := 0; j < s.rows; {
+		key := generationKey{s.epoch, o / w.span}
+		g, err := w.wait(key)
+		if err != nil {
+			return err
 		}
-		u := int64(cur.windowOf(p, uint64(s.epoch), stream, k).perm.at(uint64(at)))
-		row := (stream-g.first)/w.stride*w.span + k*shape.window + u - base
-		rows[j], s.ids[j] = row, g.items[row]
-		if stream += s.stride; stream >= shape.streams {
-			o += stream / shape.streams
-			stream %= shape.streams
-			k, at = o/shape.window, o%shape.window
-		}
-	}
-	if g != nil {
-		s.segments = append(s.segments, segment{g.table, rows[start:s.rows], int64(start)})
+		start := j
+		j, o, stream = w.within(g, key, s, cur, rows, j, o, stream)
+		s.segments = append(s.segments, segment{g.table, rows[start:j], int64(start)})
 	}
 	return nil
+}
+
+// within finds the rows from j on that lie in one generation: places from o on, of
+// a stream and those that follow it.
+func (w *windows) within(g *generation, key generationKey, s *slot, cur *cursor, rows []int64, j int, o, stream int64) (int, int64, int64) {
+	p, shape := &cur.parts[0], &cur.shape
+	base := key.k * w.span
+	k, at := shape.byWindow.div(o)
+	row := k*shape.window - base + (stream-g.first)/w.stride*w.span
+	step := s.stride / w.stride * w.span // from one stream's rows to the next one's
+	all := shape.streams / w.stride * w.span
+	for j < s.rows && o < base+w.span {
+		u := cur.windowOf(p, uint64(s.epoch), stream, k).perm.at(uint64(at))
+		rows[j] = row + int64(u)
+		j++
+		stream, row = stream+s.stride, row+step
+		for stream >= shape.streams {
+			stream, row = stream-shape.streams, row-all
+			if o, at = o+1, at+1; at == shape.window {
+				k, at, row = k+1, 0, row+shape.window
+			}
+		}
+	}
+	return j, o, stream
 }

@@ -52,8 +52,8 @@ type Report struct {
 	// Differences are there when the inputs do not fit together.
 	Differences []Difference `json:"differences,omitempty"`
 	Problems    []string     `json:"problems,omitempty"` // inputs that cannot be opened
-	// Outline is what OutlineOf, the first input, holds, for formats that keep more in
-	// a file than the fields tell.
+	// Outline is what OutlineOf, the first input, holds, where the inputs could not be
+	// opened as one table.
 	OutlineOf string   `json:"outline_of,omitempty"`
 	Outline   []string `json:"outline,omitempty"`
 }
@@ -82,7 +82,6 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 	if _, ok := o.Source.(shardify.Describer); !ok && r.Format.Outline == nil {
 		rep.facts(&r.Format, r.Options)
 	}
-	rep.outline(ctx, &r.Format, o.Args.Table)
 	return rep, nil
 }
 

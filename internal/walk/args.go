@@ -86,7 +86,7 @@ func (w *walker) classify(text string) argument {
 			a.err = foreignFolder(text)
 		}
 	case st.Mode().IsRegular():
-		if !w.AnyKind {
+		if !w.AnyKind && (w.Keep == nil || !w.Keep(filepath.Base(text))) { // a .mat file may be HDF5
 			a.err = foreignFile(text)
 		}
 		a.size, a.mtime = st.Size(), st.ModTime().UnixNano()

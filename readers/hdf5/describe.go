@@ -34,15 +34,33 @@ func (s *source) Describe() []string {
 }
 
 func (s *source) describeFile(in *rows.Input, b *blob) ([]string, error) {
+	return describeFile(context.Background(), in.Path(), s.opts, b)
+}
+
+// outline lists the data sets of a file, whether or not they make one table, and what
+// cannot be read.
+func outline(ctx context.Context, name string) ([]string, error) {
+	defaults, err := shardify.CheckOptions(options, nil)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := newSettings(defaults)
+	if err != nil {
+		return nil, err
+	}
+	return describeFile(ctx, name, opts, &blob{})
+}
+
+func describeFile(ctx context.Context, name string, opts *settings, b *blob) ([]string, error) {
 	first := ""
-	sv := &survey{opts: s.opts}
-	f, err := sv.file(in.Path())
+	sv := &survey{opts: opts}
+	f, err := sv.file(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	all, _ := rows.NewWanted(nil)
-	t, err := scan(context.Background(), f, s.opts, all, nil)
+	t, err := scan(ctx, f, opts, all, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ var Format = shardify.SourceFormat{
 	Sniff:   sniff,
 	Options: options,
 	Open:    open,
+	Outline: outline,
 }
 
 var options = []shardify.Option{

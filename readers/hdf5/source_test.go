@@ -515,3 +515,10 @@ func TestFloatFormsAreExact(t *testing.T) {
 		}
 	}
 }
+
+func TestOutlineListsDataSetsThatMakeNoTable(t *testing.T) {
+	lines, err := outline(context.Background(), "testdata/types.h5")
+	if err != nil || len(lines) < 10 || !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "/") && strings.Contains(l, "big-endian") }) {
+		t.Errorf("%q, %v", lines, err)
+	}
+}

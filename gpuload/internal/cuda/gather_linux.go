@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/shardify/shardify"
 )
@@ -46,7 +47,26 @@ func (s *Slot) gather(i int, at int64, ids []int64, from *Source) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	src, engine, err := s.source(i, from)
+	if from.Window == nil && s.casts[i] == nil && from.Row >= s.d.engineRow() && from.Rows*from.Row <= int64(len(from.Host)) {
+		if err := s.fits(i, (at+int64(len(ids)))*from.Row); err != nil {
+			return err
+		}
+		s.sends = true
+		return s.byEngine(s.tensors[i].at+uint64(at*from.Row), addressOf(from.Host), ids, from.Row)
+	}
+	list := shardify.View[int64](s.rows)
+	if have := list[min(at, s.listed):min(at+int64(len(ids)), s.listed)]; !slices.Equal(have, ids[:len(have)]) {
+		return errors.New("cuda: other row numbers than those of a gather before it at the same rows")
+	}
+	if err := s.byKernel(i, at, ids, from); err != nil {
+		return err
+	}
+	s.listed = max(s.listed, at+int64(len(ids)))
+	return nil
+}
+
+func (s *Slot) byKernel(i int, at int64, ids []int64, from *Source) error {
+	src, err := s.source(from)
 	if err != nil {
 		return err
 	}
@@ -61,10 +81,6 @@ func (s *Slot) gather(i int, at int64, ids []int64, from *Source) error {
 		return err
 	}
 	dst := s.tensors[i].at + uint64(at*out)
-	if engine {
-		s.sends = true
-		return s.byEngine(dst, addressOf(from.Host), ids, from.Row)
-	}
 	s.gathers = true
 	copy(shardify.View[int64](s.rows)[at:], ids)
 	list, err := s.d.deviceAddress(s.rows[at*8:], int64(len(ids))*8)
@@ -92,24 +108,23 @@ func (s *Slot) fits(i int, n int64) error {
 	return s.room(i, n)
 }
 
-// source is where kernels find row 0, and whether the copy engine takes the rows.
-func (s *Slot) source(i int, from *Source) (src uint64, engine bool, err error) {
+// source is where kernels find row 0.
+func (s *Slot) source(from *Source) (uint64, error) {
 	n := from.Rows * from.Row
 	if w := from.Window; w != nil {
 		if from.At < 0 || !w.mem.inside(w.mem.at+uint64(from.At), n) {
-			return 0, false, fmt.Errorf("gather from bytes %d to %d of a window of %d", from.At, from.At+n, w.mem.size)
+			return 0, fmt.Errorf("gather from bytes %d to %d of a window of %d", from.At, from.At+n, w.mem.size)
 		}
 		if err := s.d.wait(s.d.gathers, &w.loaded); err != nil {
-			return 0, false, err
+			return 0, err
 		}
 		w.read = true
-		return w.mem.at + uint64(from.At), false, nil
+		return w.mem.at + uint64(from.At), nil
 	}
 	if n > int64(len(from.Host)) {
-		return 0, false, fmt.Errorf("gather from %d rows of %d bytes in %d bytes", from.Rows, from.Row, len(from.Host))
+		return 0, fmt.Errorf("gather from %d rows of %d bytes in %d bytes", from.Rows, from.Row, len(from.Host))
 	}
-	src, err = s.d.deviceAddress(from.Host, n)
-	return src, err == nil && s.casts[i] == nil && from.Row >= s.d.engineRow(), err
+	return s.d.deviceAddress(from.Host, n)
 }
 
 func (d *Device) engineRow() int64 {

@@ -27,7 +27,7 @@ type Slot struct {
 	done                 bool
 	handed               bool // to a consumer that has not released it
 	closed               bool
-	name                 string
+	listed               int64 // rows with numbers in this round
 	pieces               pieceList
 	addresses            []atomic.Uint64
 }
@@ -281,7 +281,7 @@ func (s *Slot) Reuse(ctx context.Context) error {
 		}
 		ok, err := s.arrived()
 		if ok && err == nil {
-			s.sends, s.gathers, s.open, s.done = false, false, false, false
+			s.sends, s.gathers, s.open, s.done, s.listed = false, false, false, false, 0
 		}
 		return ok, err
 	})

@@ -331,6 +331,7 @@ def rounds(one: Callable[[str, int, str], Dict[str, Any]], what: str, count: int
         raise Skip("SHARDIFY names no program")
     n = values = refused = unmade = 0
     failed: List[str] = []
+    r: Dict[str, Any] = {"unmade": "no rounds"}
     for k in range(FIRST, FIRST + count):
         folder = os.path.join(WORK, "%s-%d-%d" % (what, SEED, k))
         shutil.rmtree(folder, ignore_errors=True)

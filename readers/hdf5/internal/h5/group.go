@@ -171,25 +171,21 @@ func (g *groupLister) symbolNode(addr int64, heap *localHeap) error {
 	return nil
 }
 
-// groupCache keeps the sorted links of the groups looked into last.
+// groupCache keeps the sorted links of groups looked into. It forgets all of them when
+// they are too many: reads come back to the same few groups, or to none.
 type groupCache struct {
-	addr  [4]int64
-	links [4][]Link
-	next  int
+	links map[int64][]Link // by header address
+	held  int
 }
 
-// maxCachedLinks bounds one cached group.
+// maxCachedLinks bounds the links that are kept.
 const maxCachedLinks = 1 << 17
 
 func (c *groupCache) get(f *File, addr int64) ([]Link, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := range c.addr {
-		if c.links[i] != nil && c.addr[i] == addr {
-			return c.links[i], true
-		}
-	}
-	return nil, false
+	links, ok := c.links[addr]
+	return links, ok
 }
 
 func (c *groupCache) put(f *File, addr int64, links []Link) {
@@ -198,11 +194,11 @@ func (c *groupCache) put(f *File, addr int64, links []Link) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := range c.addr {
-		if c.links[i] != nil && c.addr[i] == addr {
-			return
-		}
+	if _, ok := c.links[addr]; ok {
+		return
 	}
-	c.addr[c.next], c.links[c.next] = addr, links
-	c.next = (c.next + 1) % len(c.addr)
+	if c.held += len(links); c.links == nil || c.held > maxCachedLinks {
+		c.links, c.held = map[int64][]Link{}, len(links)
+	}
+	c.links[addr] = links
 }

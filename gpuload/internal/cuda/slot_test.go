@@ -1,0 +1,347 @@
+//go:build linux
+
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shardify/shardify"
+)
+
+// consumer is a trainer: it copies what a slot holds on a stream of its own, slowly,
+// and compares much later.
+type consumer struct {
+	d      *Device
+	stream uintptr
+	out    []byte
+}
+
+func (c *consumer) take(s *Slot, tensor int, at, n int64) error {
+	if err := s.Ready(c.stream); err != nil {
+		return err
+	}
+	err := c.d.do(func() error {
+		return c.d.drv.copyToHost(addressOf(c.out)+uint64(at), s.Ptr(tensor), n, c.stream)
+	})
+	return errors.Join(err, s.Release(c.stream))
+}
+
+// TestRingDeliversEveryBatchUnderDelays runs a ring whose streams are slow and whose
+// host memory is overwritten as early as it may be. A graph capture is in flight all
+// the while, and nothing is allocated.
+func TestRingDeliversEveryBatchUnderDelays(t *testing.T) {
+	const batches, size, depth = 60, 40_000, 3
+	f := newFake(t)
+	d := f.open(t, Options{})
+	ctx := within(t, 60*time.Second)
+	c := consumer{d, stream(t, d), alloc(t, d, batches*size)}
+	var slots [depth]*Slot
+	var host [depth][]byte
+	for i := range slots {
+		var err error
+		slots[i], err = d.NewSlot(SlotOptions{Tensors: []int64{size, size / 2}})
+		check(t, err)
+		host[i] = alloc(t, d, size)
+	}
+	address := slots[1].Ptr(0)
+	before := f.calls()
+	f.configure("FAKECUDA_DELAY", "800")
+	f.capture(1)
+	for b := range batches {
+		s, h := slots[b%depth], host[b%depth]
+		check(t, s.Reuse(ctx))
+		fill(h, b)
+		check(t, s.Send(0, h))
+		check(t, s.Send(1, h[:size/2]))
+		check(t, s.Done(fmt.Sprint("batch ", b)))
+		check(t, c.take(s, b%2, int64(b*size), size/2))
+	}
+	check(t, d.do(func() error { return d.drv.streamSynchronize(c.stream) }))
+	f.capture(0)
+	f.configure("FAKECUDA_DELAY", "0")
+	want := make([]byte, size)
+	for b := range batches {
+		fill(want, b)
+		if got := c.out[b*size : b*size+size/2]; !bytes.Equal(got, want[:size/2]) {
+			t.Fatalf("batch %d holds other bytes", b)
+		}
+	}
+	after := f.calls()
+	for _, name := range []string{"cuMemAlloc_v2", "cuMemHostAlloc", "cuMemHostRegister_v2", "cuEventCreate", "cuStreamCreateWithPriority", "cuMemFree_v2"} {
+		if before[name] != after[name] {
+			t.Errorf("%s was called %d times after the ring was made", name, after[name]-before[name])
+		}
+	}
+	if slots[1].Ptr(0) != address {
+		t.Error("the address of a tensor changed")
+	}
+}
+
+func fill(b []byte, batch int) {
+	for i := range b {
+		b[i] = byte(i*7 + batch*31 + i>>8)
+	}
+}
+
+func TestATensorMayOutgrowItsSlot(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, Options{})
+	f.configure("FAKECUDA_DELAY", "500")
+	h := alloc(t, d, 50_000)
+	c := consumer{d, stream(t, d), alloc(t, d, 250_000)}
+	s, err := d.NewSlot(SlotOptions{Tensors: []int64{0}})
+	check(t, err)
+	for b := range 5 {
+		check(t, s.Reuse(t.Context()))
+		fill(h, b)
+		n := int64(b) * 10_000
+		check(t, s.Send(0, h[:n]))
+		check(t, s.Done("batch"))
+		check(t, c.take(s, 0, int64(b)*50_000, n))
+	}
+	check(t, d.do(func() error { return d.drv.streamSynchronize(c.stream) }))
+	for b := range 5 {
+		fill(h, b)
+		if n := b * 10_000; !bytes.Equal(c.out[b*50_000:b*50_000+n], h[:n]) {
+			t.Errorf("batch %d holds other bytes", b)
+		}
+	}
+}
+
+func TestSlotsRefuseTheWrongOrderOfCalls(t *testing.T) {
+	d := newFake(t).open(t, Options{})
+	h := alloc(t, d, 64)
+	s, err := d.NewSlot(SlotOptions{Tensors: []int64{64}, Rows: 4})
+	check(t, err)
+	rows := Source{Host: h, Rows: 4, Row: 16}
+	refused := func(says string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v: want %q", err, says)
+		}
+	}
+	refused("is not done", s.Ready(0))
+	refused("never recorded", d.do(func() error { return d.wait(d.copies, &s.sent) }))
+	refused("rows at 3 into a slot of 4", s.Gather(0, 3, []int64{0, 1}, rows))
+	refused("row 4 of 4", s.Gather(0, 0, []int64{4}, rows))
+	refused("row -2 of 4", s.Gather(0, 0, []int64{-2}, rows))
+	refused("in 64 bytes", s.Gather(0, 0, []int64{0}, Source{Host: h, Rows: 5, Row: 16}))
+	refused("from 4 rows of 0 bytes", s.Gather(0, 0, []int64{0}, Source{Host: h, Rows: 4}))
+	check(t, s.Gather(0, 0, []int64{3, 1}, rows))
+	refused("other row numbers", s.Gather(0, 1, []int64{2}, rows))
+	check(t, s.Gather(0, 1, []int64{1, 2}, rows))
+	check(t, s.Done("batch"))
+	refused("between Done and Reuse", s.Send(0, h))
+	check(t, s.Ready(0))
+	check(t, s.Reuse(t.Context()))
+	refused("before its consumer released it", s.Send(0, h))
+	check(t, s.Release(0))
+	check(t, s.Send(0, h))
+	// A batch that failed halfway is forgotten.
+	check(t, s.Reuse(t.Context()))
+	check(t, s.Send(0, h))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	check(t, s.Done("batch"))
+	if err := s.Wait(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// rowsOf is n rows of row bytes that tell each byte from all others nearby.
+func rowsOf(b []byte) {
+	for i := range b {
+		b[i] = byte(i) ^ byte(i>>8)*29 ^ byte(i>>16)*101
+	}
+}
+
+var gatherSizes = []int64{1, 3, 4, 7, 8, 12, 16, 24, 64, 100, 513, 1003, 4096, 16384, 70000, 131072}
+
+// TestGatherIsExact gathers rows of all widths by kernel and by copy engine, from host
+// memory in small registrations, from a window, into the middle of a slot.
+func TestGatherIsExact(t *testing.T) {
+	for _, flags := range []string{"-DFAKECUDA_NO_BATCH", "-DFAKECUDA_BATCH=1", "-DFAKECUDA_BATCH=2"} {
+		t.Run(flags, func(t *testing.T) {
+			f := newFake(t, flags)
+			d := f.open(t, Options{Chunk: 64 << 10})
+			f.configure("FAKECUDA_DELAY", "100")
+			const rows = 20
+			host, back := alloc(t, d, rows*131072), alloc(t, d, rows*131072)
+			rowsOf(host)
+			w, err := d.NewWindow(rows*131072 + 5)
+			check(t, err)
+			check(t, w.Load(5, host))
+			check(t, w.Wait(t.Context()))
+			ids := []int64{19, 3, 4, 5, -1, 0, 19, 7, 8, 2}
+			for _, row := range gatherSizes {
+				s, err := d.NewSlot(SlotOptions{Tensors: []int64{row * 12}, Rows: 12})
+				check(t, err)
+				for _, from := range []Source{{Host: host, Rows: rows, Row: row}, {Window: w, At: 5, Rows: rows, Row: row}} {
+					check(t, s.Reuse(t.Context()))
+					check(t, s.Gather(0, 0, ids[:2], from))
+					check(t, s.Gather(0, 2, ids, from))
+					check(t, s.Done("batch"))
+					check(t, s.Wait(t.Context()))
+					check(t, d.Fetch(t.Context(), back[:row*12], s.Ptr(0)))
+					for k, r := range append(ids[:2:2], ids...) {
+						want := make([]byte, row)
+						if r >= 0 {
+							want = host[r*row:][:row]
+						}
+						if got := back[int64(k)*row:][:row]; !bytes.Equal(got, want) {
+							t.Fatalf("rows of %d bytes, window %v: row %d is not row %d of the source", row, from.Window != nil, k, r)
+						}
+					}
+				}
+				check(t, s.Close())
+			}
+			if n := f.batched(); (n > 0) != strings.Contains(flags, "_BATCH=") {
+				t.Errorf("%d copies in batches", n)
+			}
+			n := f.calls()["cuLaunchKernel"]
+			if n == 0 {
+				t.Error("no kernel was used")
+			}
+		})
+	}
+}
+
+// TestCastsAreExact compares every cast with the arithmetic in Go, bit by bit.
+func TestCastsAreExact(t *testing.T) {
+	d := newFake(t).open(t, Options{})
+	const rows, elems = 6, 60
+	host, back := alloc(t, d, rows*elems*4), alloc(t, d, rows*elems*4)
+	values := []float32{0, 1, -1, 0.5, 3.14159, -2.7e4, 65519, 65520, 65504, 1e-7, 6e-8, 2.9e-8, 1e-40, 1e30, -1e38, 254.999}
+	ids := []int64{5, -1, 0, 3}
+	for _, from := range castSources {
+		for i := range rows * elems {
+			v := values[i%len(values)] * float32(1+i/len(values))
+			switch from {
+			case shardify.U8:
+				host[i] = byte(i * 7)
+			case shardify.I16:
+				binary.LittleEndian.PutUint16(host[2*i:], uint16(i*9973))
+			case shardify.I32:
+				binary.LittleEndian.PutUint32(host[4*i:], uint32(i*1234567891))
+			case shardify.F32:
+				binary.LittleEndian.PutUint32(host[4*i:], f32bits(v))
+			default:
+				binary.LittleEndian.PutUint16(host[2*i:], narrowed(v, from))
+			}
+		}
+		for _, to := range castTargets {
+			for _, c := range []Cast{
+				{From: from, To: to},
+				{From: from, To: to, Scale: []float32{1.0 / 255}, Shift: []float32{-0.485}},
+				{From: from, To: to, Scale: []float32{1, 0.1, 3}, Shift: []float32{0, -1, 1e-3}, Inner: 4},
+			} {
+				s, err := d.NewSlot(SlotOptions{Tensors: []int64{rows * elems * 4}, Rows: rows, Casts: []*Cast{&c}})
+				check(t, err)
+				check(t, s.Gather(0, 0, ids, Source{Host: host, Rows: rows, Row: elems * int64(from.Size())}))
+				check(t, s.Done("batch"))
+				check(t, s.Wait(t.Context()))
+				check(t, d.Fetch(t.Context(), back, s.Ptr(0)))
+				for k, r := range ids {
+					for e := range elems {
+						want := castReference(host, from, to, &c, r, e, elems)
+						got := uint32(binary.LittleEndian.Uint16(back[(k*elems+e)*2:]))
+						if to == shardify.F32 {
+							got = binary.LittleEndian.Uint32(back[(k*elems+e)*4:])
+						}
+						if got != want {
+							t.Fatalf("%v to %v, scales %v: element %d of row %d is %x, want %x", from, to, c.Scale, e, r, got, want)
+						}
+					}
+				}
+				check(t, s.Close())
+			}
+		}
+	}
+	for _, c := range []Cast{{From: shardify.F64, To: shardify.F32}, {From: shardify.U8, To: shardify.I32}, {From: shardify.U8, To: shardify.F32, Scale: []float32{1}}} {
+		if _, err := d.NewSlot(SlotOptions{Tensors: []int64{8}, Rows: 1, Casts: []*Cast{&c}}); err == nil {
+			t.Errorf("cast %+v was taken", c)
+		}
+	}
+}
+
+// TestWindowsAreReloadedBehindTheirReaders loads a window again and again while
+// slow kernels still gather from it.
+func TestWindowsAreReloadedBehindTheirReaders(t *testing.T) {
+	const rounds, rows, row = 20, 50, 160
+	f := newFake(t)
+	d := f.open(t, Options{})
+	c := consumer{d, stream(t, d), alloc(t, d, rounds*rows*row)}
+	w, err := d.NewWindow(rows * row)
+	check(t, err)
+	var slots [2]*Slot
+	for i := range slots {
+		slots[i], err = d.NewSlot(SlotOptions{Tensors: []int64{rows * row}, Rows: rows})
+		check(t, err)
+	}
+	host := [2][]byte{alloc(t, d, rows*row), alloc(t, d, rows*row)}
+	ids := scatter(nil, rows)
+	f.configure("FAKECUDA_DELAY", "700")
+	for b := range rounds {
+		s, h := slots[b%2], host[b%2]
+		check(t, s.Reuse(t.Context())) // its gather read what h was loaded into
+		fill(h, b)
+		check(t, w.Load(0, h))
+		check(t, s.Gather(0, 0, ids, Source{Window: w, Rows: rows, Row: row}))
+		check(t, s.Done("batch"))
+		check(t, c.take(s, 0, int64(b*rows*row), rows*row))
+	}
+	check(t, d.do(func() error { return d.drv.streamSynchronize(c.stream) }))
+	want := make([]byte, rows*row)
+	for b := range rounds {
+		fill(want, b)
+		for k, r := range ids {
+			if got := c.out[(b*rows+k)*row:][:row]; !bytes.Equal(got, want[r*row:][:row]) {
+				t.Fatalf("round %d, row %d is not row %d of the window then", b, k, r)
+			}
+		}
+	}
+}
+
+// TestSlotsAreIndependent uses slots from several goroutines.
+func TestSlotsAreIndependent(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, Options{})
+	f.configure("FAKECUDA_DELAY", "50")
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			err := func() error {
+				h, err := d.Alloc(3000, 0)
+				if err != nil {
+					return err
+				}
+				s, err := d.NewSlot(SlotOptions{Tensors: []int64{3000}, Rows: 30})
+				if err != nil {
+					return err
+				}
+				for b := range 20 {
+					if err := s.Reuse(t.Context()); err != nil {
+						return err
+					}
+					fill(h, g*100+b)
+					if err := errors.Join(s.Send(0, h), s.Done("batch"), s.Ready(0), s.Release(0)); err != nil {
+						return err
+					}
+				}
+				return errors.Join(s.Wait(t.Context()), s.Close(), d.Free(h))
+			}()
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
