@@ -27,6 +27,7 @@ type Loader struct {
 	makers  int
 	pinned  *pinned
 	windows *windows
+	advisor *advisor
 	trace   *tracer
 	notes   []string
 	columns []string
@@ -73,8 +74,13 @@ func (l *Loader) allocate() error {
 	switch {
 	case l.tier == TierPinned:
 		l.pinned = &pinned{table: newTable(l.layout, l.dev, &l.stats.memory)}
-	case l.order.windowed() && l.order.shape.block > 1:
-		l.windows = newWindows(l.order, l.shards, l.crew, l.steps, l.dev, &l.stats.memory, l.trace)
+	case l.order.windowed():
+		w := newWindows(l.order, l.shards, l.crew, l.steps, l.dev, &l.stats.memory, l.trace)
+		if l.direct() {
+			l.advisor = newAdvisor(w)
+		} else {
+			l.windows = w
+		}
 	}
 	l.free = make(chan *slot, l.cfg.Depth+1)
 	for range l.cfg.Depth + 1 {
@@ -89,6 +95,15 @@ func (l *Loader) allocate() error {
 		l.free <- s
 	}
 	return nil
+}
+
+// largeRow is the bytes of a sample from which it is better read by itself: the
+// call costs less than the second copy, out of a window that no cache holds.
+const largeRow = 16 << 10
+
+// direct reports that samples of a Block shuffle are read one by one.
+func (l *Loader) direct() bool {
+	return l.order.shape.block == 1 || l.set.columnBytes(l.layout)/max(l.set.samples, 1) >= largeRow*int64(len(l.layout.Tensors))
 }
 
 // windowed reports an order whose windows can be read ahead.

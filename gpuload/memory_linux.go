@@ -2,6 +2,7 @@ package gpuload
 
 import (
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -36,6 +37,15 @@ func release(b []byte) {
 	if cap(b) > 0 {
 		_ = unix.Munmap(b[:cap(b)])
 	}
+}
+
+// willNeed asks for bytes [lo, hi) of a file to be read into the page cache.
+func willNeed(f *os.File, lo, hi int64) {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = c.Control(func(fd uintptr) { _ = unix.Fadvise(int(fd), lo, hi-lo, unix.FADV_WILLNEED) })
 }
 
 // coresAllowed is the cores that this process may run on.

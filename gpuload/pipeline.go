@@ -74,6 +74,10 @@ func (p *pipeline) main() {
 		epoch, at := p.epoch, p.at
 		p.wg.Go(func() { p.windows.run(p.ctx, epoch, at) })
 	}
+	if a := p.advisor; a != nil {
+		a.from, a.begun = p.at, false
+		p.wg.Go(func() { a.run(p.ctx) })
+	}
 	for i := range p.makers {
 		p.wg.Go(func() { p.work(i) })
 	}
@@ -126,6 +130,9 @@ func (p *pipeline) next(s *slot) bool {
 	p.at += st.global()
 	if p.windows != nil && rows > 0 {
 		p.windows.claim(s.generations(p.windows))
+	}
+	if p.advisor != nil && rows > 0 {
+		p.advisor.touch(p.advisor.keyOf(s.epoch, s.first))
 	}
 	return p.send(ticket{slot: s})
 }

@@ -135,7 +135,7 @@ func (l *Loader) planTier() {
 	}
 	span, stride := generationShape(l.order, &l.steps)
 	rows := l.order.shape.streams / stride * span
-	if n := 2 * rows * (need/max(l.set.samples, 1) + 1); n > budget && l.order.shape.block > 1 {
+	if n := 2 * rows * (need/max(l.set.samples, 1) + 1); n > budget && !l.direct() {
 		l.note("two windows of %d samples take about %s; %s were meant for them: a smaller window, or more ranks, take less", rows, shardify.FormatSize(n), shardify.FormatSize(budget))
 	}
 }

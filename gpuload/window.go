@@ -18,6 +18,7 @@ type windows struct {
 	span   int64 // places of a stream in a generation, whole windows
 	stride int64 // between this rank's streams
 	trace  *tracer
+	from   int64 // the position that the run begins at
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -167,15 +168,21 @@ func (w *windows) read(ctx context.Context, key generationKey, first int64) bool
 	return err == nil && !w.stopped
 }
 
-// read plans the runs of a generation and loads them.
+// read reads a generation into its table.
 func (g *generation) read(ctx context.Context, w *windows, key generationKey) error {
-	o := w.order
-	p := &o.parts[0]
 	if d, ok := g.table.dev.(tableDevice); ok {
 		if err := d.refill(ctx, g.table); err != nil {
 			return err
 		}
 	}
+	g.plan(w, key)
+	return g.load.tell(g.load.load(ctx, g.table, w.rows(), g.runs), g.table)
+}
+
+// plan finds the runs of a generation.
+func (g *generation) plan(w *windows, key generationKey) {
+	o := w.order
+	p := &o.parts[0]
 	cur := o.cursor(key.epoch)
 	pass := cur.passOf(&cur.parts[0], uint64(key.epoch))
 	g.runs = g.runs[:0]
@@ -190,7 +197,6 @@ func (g *generation) read(ctx context.Context, w *windows, key generationKey) er
 			at, row = at+n, row+n
 		}
 	}
-	return g.load.tell(g.load.load(ctx, g.table, w.rows(), g.runs), g.table)
 }
 
 // appendRuns adds items [item, item+n) as runs, cut at shards and wherever indices

@@ -12,7 +12,7 @@ import (
 // pages are run in this order, in one folder: later ones use what earlier ones
 // made.
 var pages = []string{
-	"README.md", "docs/quickstart.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md",
+	"README.md", "docs/quickstart.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md", "docs/hdf5.md", "docs/root.md",
 	"docs/troubleshooting.md", "docs/decisions.md",
 }
 
@@ -102,12 +102,14 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 	must(command(root, "go", "build", "-o", bin+"/", "./cmd/shardify", "./cmd/verify"))
 	demo := filepath.Join(work, "build/demo")
 	must(command(root, "go", "run", "./testdata/demo", "testdata/demo/digits.npz", filepath.Join(demo, "digits")))
-	npz, err := os.ReadFile(filepath.Join(root, "testdata/demo/digits.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(demo, "digits.npz"), npz, 0o666); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"digits.npz", "digits.h5", "HZZ.root"} {
+		b, err := os.ReadFile(filepath.Join(root, "testdata/demo", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(demo, name), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	python := findPython(root)
 	ran := 0

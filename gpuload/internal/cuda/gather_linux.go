@@ -26,9 +26,13 @@ type Source struct {
 //
 // Sources of one batch have their ids at the same rows of all tensors.
 func (s *Slot) Gather(i int, at int64, ids []int64, from Source) error {
-	if len(ids) == 0 {
-		return nil
+	if err := s.checkGather(at, ids, &from); err != nil {
+		return err
 	}
+	return s.d.do(func() error { return s.gather(i, at, ids, &from) })
+}
+
+func (s *Slot) checkGather(at int64, ids []int64, from *Source) error {
 	if at < 0 || at > int64(len(s.rows)/8) || int64(len(ids)) > int64(len(s.rows)/8)-at {
 		return fmt.Errorf("gather of %d rows at %d into a slot of %d", len(ids), at, len(s.rows)/8)
 	}
@@ -40,11 +44,11 @@ func (s *Slot) Gather(i int, at int64, ids []int64, from Source) error {
 			return fmt.Errorf("gather of row %d of %d", r, from.Rows)
 		}
 	}
-	return s.d.do(func() error { return s.gather(i, at, ids, &from) })
+	return nil
 }
 
 func (s *Slot) gather(i int, at int64, ids []int64, from *Source) error {
-	if err := s.begin(); err != nil {
+	if err := s.begin(); err != nil || len(ids) == 0 {
 		return err
 	}
 	if from.Window == nil && s.casts[i] == nil && from.Row >= s.d.engineRow() && from.Rows*from.Row <= int64(len(from.Host)) {

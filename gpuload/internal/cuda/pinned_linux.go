@@ -182,8 +182,8 @@ func (d *Device) find(at uint64, n int64) *pinned {
 	return nil
 }
 
-// Free gives memory of Alloc back, or undoes Register. What the device still reads
-// from it must be waited for before (Slot.Reuse, Drain).
+// Free gives memory of Alloc back, or undoes Register, after the work that was given
+// to the device.
 func (d *Device) Free(b []byte) error {
 	if cap(b) == 0 {
 		return nil
@@ -202,7 +202,7 @@ func (d *Device) Free(b []byte) error {
 	d.pinned = slices.Delete(d.pinned, i, i+1)
 	d.mu.Unlock()
 	// Even if the context is lost the driver may still let go of memory.
-	return d.thread.do(func() error { return p.destroy(d) })
+	return d.thread.do(func() error { return errors.Join(d.settle(), p.destroy(d)) })
 }
 
 func (d *Device) isClosed() bool {

@@ -153,22 +153,60 @@ func (s *Slot) begin() error {
 	return nil
 }
 
+// Move is one tensor's part of a batch: Send, or else a Gather.
+type Move struct {
+	Tensor int
+	Send   []byte
+	At     int64
+	IDs    []int64
+	From   Source
+}
+
+// Fill is Send and Gather of many tensors and Done, by one visit to the device's
+// thread.
+func (s *Slot) Fill(name string, moves []Move) error {
+	for i := range moves {
+		if m := &moves[i]; m.IDs != nil {
+			if err := s.checkGather(m.At, m.IDs, &m.From); err != nil {
+				return err
+			}
+		}
+	}
+	return s.d.do(func() error {
+		for i := range moves {
+			m := &moves[i]
+			var err error
+			if m.IDs != nil {
+				err = s.gather(m.Tensor, m.At, m.IDs, &m.From)
+			} else {
+				err = s.send(m.Tensor, m.Send)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return s.finish(name)
+	})
+}
+
 // Send starts the copy of b, pinned memory, to the beginning of tensor i. b must
 // stay as it is until Reuse.
 func (s *Slot) Send(i int, b []byte) error {
-	return s.d.do(func() error {
-		if err := s.begin(); err != nil {
-			return err
-		}
-		if err := s.room(i, int64(len(b))); err != nil {
-			return err
-		}
-		if len(b) == 0 {
-			return nil
-		}
-		s.sends = true
-		return s.d.copyIn(s.tensors[i].at, addressOf(b), int64(len(b)), s.d.copies)
-	})
+	return s.d.do(func() error { return s.send(i, b) })
+}
+
+func (s *Slot) send(i int, b []byte) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	if err := s.room(i, int64(len(b))); err != nil {
+		return err
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	s.sends = true
+	return s.d.copyIn(s.tensors[i].at, addressOf(b), int64(len(b)), s.d.copies)
 }
 
 // room replaces tensor i if it is too small. The driver waits for all work before
@@ -187,35 +225,32 @@ func (s *Slot) room(i int, n int64) error {
 	if old.at == 0 {
 		return nil
 	}
-	for _, stream := range []uintptr{s.d.copies, s.d.gathers} {
-		if err := s.d.drv.streamSynchronize(stream); err != nil {
-			return errors.Join(err, s.d.freeBuffer(&old))
-		}
-	}
-	return s.d.freeBuffer(&old)
+	return errors.Join(s.d.settle(), s.d.freeBuffer(&old))
 }
 
 // Done ends a batch; name is for errors that show later.
 func (s *Slot) Done(name string) error {
-	return s.d.do(func() error {
-		if err := s.begin(); err != nil {
+	return s.d.do(func() error { return s.finish(name) })
+}
+
+func (s *Slot) finish(name string) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	if s.sends || !s.gathers {
+		if err := s.d.record(&s.sent, s.d.copies); err != nil {
 			return err
 		}
-		if s.sends || !s.gathers {
-			if err := s.d.record(&s.sent, s.d.copies); err != nil {
-				return err
-			}
-			s.sends = true
+		s.sends = true
+	}
+	if s.gathers {
+		if err := s.d.record(&s.gathered, s.d.gathers); err != nil {
+			return err
 		}
-		if s.gathers {
-			if err := s.d.record(&s.gathered, s.d.gathers); err != nil {
-				return err
-			}
-		}
-		s.d.began(name)
-		s.done = true
-		return nil
-	})
+	}
+	s.d.began(name)
+	s.done = true
+	return nil
 }
 
 // Ready makes a stream wait for the batch. 0 is the legacy default stream.
@@ -296,13 +331,7 @@ func (s *Slot) Close() error {
 		if s.closed {
 			return nil
 		}
-		var all []error
-		for _, stream := range []uintptr{d.copies, d.gathers} {
-			if err := d.drv.streamSynchronize(stream); err != nil && d.lost == nil {
-				all = append(all, d.noted(err))
-			}
-		}
-		return errors.Join(append(all, s.destroy())...)
+		return errors.Join(d.settle(), s.destroy())
 	})
 	if errors.Is(err, ErrClosed) {
 		return nil

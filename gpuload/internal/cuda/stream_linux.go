@@ -134,3 +134,19 @@ func (d *Device) Fetch(ctx context.Context, dst []byte, src uint64) error {
 	}
 	return d.Drain(ctx)
 }
+
+// settle waits for the device's streams, on the thread. That a lost context says so
+// again is no news; but until it says so, copies may be on their way.
+func (d *Device) settle() error {
+	lost := d.lost != nil
+	var all []error
+	for _, stream := range []uintptr{d.copies, d.gathers} {
+		if stream == 0 {
+			continue
+		}
+		if err := d.noted(d.drv.streamSynchronize(stream)); err != nil && !lost {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}

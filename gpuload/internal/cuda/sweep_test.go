@@ -35,7 +35,7 @@ func journey(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := d.NewSlot(SlotOptions{Tensors: []int64{20_000, 20_000, 20_000, 100}, Rows: 4, Casts: []*Cast{nil, nil, nil, {From: castSources[0], To: castTargets[2], Scale: []float32{2}, Shift: []float32{1}}}})
+	s, err := d.NewSlot(SlotOptions{Tensors: []int64{12_000, 20_000, 20_000, 100}, Rows: 4, Casts: []*Cast{nil, nil, nil, {From: castSources[0], To: castTargets[2], Scale: []float32{2}, Shift: []float32{1}}}})
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func travel(ctx context.Context, d *Device, w *Window, s *Slot, h, back []byte) 
 		}
 		for _, f := range []func() error{
 			func() error { return w.Load(0, h) },
-			func() error { return s.Send(0, h[:10_000+b*6000]) },
+			func() error { return s.Send(0, h[:10_000+b*5000]) },
 			func() error { return s.Gather(1, 0, ids, Source{Window: w, Rows: 4, Row: 4096}) },
 			func() error { return s.Gather(2, 0, ids, Source{Host: h, Rows: 4, Row: 4096}) },
 			func() error { return s.Gather(3, 0, ids, Source{Host: h, Rows: 4, Row: 5}) },

@@ -78,13 +78,7 @@ func (w *Window) Close() error {
 		if w.closed {
 			return nil
 		}
-		var all []error
-		for _, stream := range []uintptr{d.copies, d.gathers} {
-			if err := d.drv.streamSynchronize(stream); err != nil && d.lost == nil {
-				all = append(all, d.noted(err))
-			}
-		}
-		return errors.Join(append(all, w.destroy())...)
+		return errors.Join(d.settle(), w.destroy())
 	})
 	if errors.Is(err, ErrClosed) {
 		return nil

@@ -75,6 +75,7 @@ class Maker:
     def __init__(self, rng: np.random.Generator, folder: str) -> None:
         self.rng, self.folder = rng, folder
         self.log: List[str] = []
+        self.sources = 0
 
     def one(self, *choices: Any) -> Any:
         return choices[int(self.rng.integers(len(choices)))]
@@ -185,6 +186,8 @@ class Maker:
             return self.odd(g, name, m.dtype, shape)
         dtype = np.dtype(m.dtype)
         data = self.values(dtype, shape)
+        if m.special == "" and shape and 0 not in shape and not holds_objects(dtype) and dtype.subdtype is None and self.chance(0.04):
+            return self.virtual(g, name, dtype, shape)
         layout = "contiguous" if not shape else self.one("contiguous", "compact", "chunked", "chunked", "chunked", "resized")
         if m.special == "blosc2":
             layout = "resized" if 0 in shape else "chunked"
@@ -243,6 +246,25 @@ class Maker:
                 self.log[-1] += " first chunk unfiltered"
             except (OSError, ValueError, RuntimeError):
                 pass
+
+    def virtual(self, g: h5py.Group, name: str, dtype: Any, shape: Shape) -> None:
+        """Rows of other files, every second one perhaps, and some of none."""
+        self.sources += 1
+        source = "src%d.h5" % (self.sources % 5)
+        more = tuple(s + int(self.rng.integers(0, 3)) for s in shape)
+        with h5py.File(os.path.join(self.folder, source), "a") as f:
+            f.create_dataset("x%d" % self.sources, data=self.values(dtype, more), chunks=True if self.chance(0.5) else None)
+        layout = h5py.VirtualLayout(shape, dtype)
+        rest = tuple(slice(a, a + s) for a, s in ((int(self.rng.integers(0, m - s + 1)), s) for s, m in zip(shape[1:], more[1:])))
+        n, step = shape[0], int(self.one(1, 2, 3))
+        cut = int(self.rng.integers(0, n + 1))
+        for lo, hi, by in ((0, cut, 1), (cut, n, step)):
+            k = len(range(lo, hi, by))
+            if k > 0 and self.chance(0.8):
+                layout[lo:hi:by] = h5py.VirtualSource(source, "x%d" % self.sources, more)[(slice(more[0] - k, more[0]),) + rest]
+        fill = self.values(dtype, ())[()] if dtype.kind in "iufb" and self.chance(0.6) else None
+        self.log.append("%s: virtual %s %s of %s to %d by %d fill %s" % (name, dtype, shape, more, cut, step, fill))
+        g.create_virtual_dataset(name, layout, fillvalue=fill)
 
     def bytes(self, dtype: Any, shape: Shape) -> int:
         return int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize

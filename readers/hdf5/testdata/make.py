@@ -6,6 +6,7 @@ Numbers count up from 0 in C order in every data set, so that tests can tell any
 from its place. The files are committed; the tests need no Python.
 """
 import os
+import zlib
 import h5py
 import numpy as np
 import pandas as pd
@@ -197,6 +198,26 @@ def others():
         f.create_virtual_dataset("v", v)
 
 
+def varying():
+    """Groups whose members of every kind differ in shape, and texts far larger than their file."""
+    with new("varying.h5") as f:
+        record = np.dtype([("n", "<i2"), ("word", "S4"), ("pair", ">f4", (2,))])
+        for i in range(4):
+            g = f.create_group("event_%d" % i)
+            g["before"] = np.int32(i)
+            g["words"] = np.array([b"w%d" % k for k in range(i)], "S2")
+            d = g.create_dataset("lists", (i + 1,), h5py.vlen_dtype("<i4"))
+            for k in range(i + 1):
+                d[k] = np.arange(k, dtype="<i4")
+            r = np.zeros((i, 2), record)
+            r["n"], r["word"], r["pair"] = count((i, 2), "i2"), b"ab", count((i, 2, 2), "f4")
+            g["records"] = r
+            g["track"] = count((i + 1, 3), "<f4")
+    with new("repeated.h5") as f:
+        d = f.create_dataset("text", (72,), "S1000000", chunks=(72,), compression="gzip", compression_opts=9)
+        d.id.write_direct_chunk((0,), zlib.compress(b"x" * 72000000, 9), 0)
+
+
 if __name__ == "__main__":
     rows("rows_a.h5", 23)
     rows("rows_b.h5", 9, libver="latest")
@@ -206,3 +227,4 @@ if __name__ == "__main__":
     files()
     conventions()
     others()
+    varying()

@@ -6,9 +6,14 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// mappings parses the block of a virtual data set in the global heap: u8 0, L
-// entries, entries, u32 lookup3; an entry is source file NUL, source data set NUL,
-// source selection, virtual selection.
+// mappings parses the block of a virtual data set in the global heap.
+//
+//	v0, 1: u8 version, L entries, entries, u32 lookup3
+//	entry: [v1: u8 flags], source file NUL, source data set NUL, source selection, virtual selection
+//
+// Version 1, which the library writes since 2.0 where it is shorter, leaves out the
+// file if it is this one (flag 4), and has L the number of an earlier entry in place
+// of a file (flag 1) or a data set (flag 2) with the same name.
 func (ds *Dataset) mappings() ([]Mapping, error) {
 	list, err := ds.parseMappings()
 	return list, ds.f.fail(err, ds.Path)
@@ -27,20 +32,18 @@ func (ds *Dataset) parseMappings() ([]Mapping, error) {
 		return nil, err
 	}
 	d := f.decode(b, -1, "virtual mappings")
-	if v := d.u8(); v != 0 {
-		return nil, shardify.Unsupported("virtual mappings of version %d", v)
+	version := d.u8()
+	if version > 1 {
+		return nil, shardify.Unsupported("virtual mappings of version %d", version)
 	}
 	n := d.length()
-	if n > uint64(d.rest()/18) { // two NULs and two selections of 8 bytes
+	if n > uint64(d.rest()/18) { // two names and two selections of 8 bytes
 		return nil, d.corrupt("%d mappings in %d bytes", n, d.rest())
 	}
 	list := make([]Mapping, n)
 	for i := range list {
 		m := &list[i]
-		if m.File, err = d.text(); err != nil {
-			return nil, err
-		}
-		if m.Dataset, err = d.text(); err != nil {
+		if err := d.mappingNames(list, i, version); err != nil {
 			return nil, err
 		}
 		if m.Source, err = d.selection(); err != nil {
@@ -54,6 +57,52 @@ func (ds *Dataset) parseMappings() ([]Mapping, error) {
 		}
 	}
 	return list, d.checksum()
+}
+
+// The flags of an entry of version 1.
+const (
+	sharedFile    = 1 << 0
+	sharedDataset = 1 << 1
+	sameFile      = 1 << 2
+)
+
+// mappingNames reads the names of entry i.
+func (d *decoder) mappingNames(list []Mapping, i int, version uint8) (err error) {
+	m, flags := &list[i], uint8(0)
+	if version > 0 {
+		if flags = d.u8(); flags > sharedFile|sharedDataset|sameFile || flags&sharedFile != 0 && flags&sameFile != 0 {
+			return d.corrupt("flags %#x", flags)
+		}
+	}
+	earlier := func() (*Mapping, error) {
+		k := d.length()
+		if d.bad || k >= uint64(i) {
+			return nil, d.corrupt("entry %d has the name of entry %d", i, k)
+		}
+		return &list[k], nil
+	}
+	var e *Mapping
+	switch {
+	case flags&sameFile != 0:
+		m.File = "."
+	case flags&sharedFile != 0:
+		if e, err = earlier(); err != nil {
+			return err
+		}
+		m.File = e.File
+	default:
+		if m.File, err = d.text(); err != nil {
+			return err
+		}
+	}
+	if flags&sharedDataset == 0 {
+		m.Dataset, err = d.text()
+		return err
+	}
+	if e, err = earlier(); err == nil {
+		m.Dataset = e.Dataset
+	}
+	return err
 }
 
 func (f *File) parseSelection(b []byte) (Selection, error) {

@@ -72,6 +72,13 @@ def virtual():
         v[1:5:2] = h5py.VirtualSource("src.h5", "a/x", (2, 3))
         v[6:8, 0:2] = h5py.VirtualSource(".", "y", (5, 5))[1:3, 2:4]
         f.create_virtual_dataset("v", v, fillvalue=7)
+    with h5py.File("virtual1.h5", "w", libver="latest") as f:  # names told once
+        v = h5py.VirtualLayout((18,), "i4")
+        here, there, far = ".", "a_file_with_a_long_name.h5", "another_file_with_a_long_name.h5"
+        short, long = "y", "data/set/with/a/long/name"
+        for i, (file, name) in enumerate([(here, short), (there, long), (there, long), (far, long), (there, short), (here, long)]):
+            v[3 * i : 3 * i + 3] = h5py.VirtualSource(file, name, (9,))[i : i + 3]
+        f.create_virtual_dataset("v", v)
 
 
 old()

@@ -1,0 +1,74 @@
+package gpuload
+
+import (
+	"context"
+
+	"github.com/shardify/shardify/index"
+)
+
+// advisor asks the system to read the next generation of a Block shuffle whose
+// samples are large enough to be read one by one: the page cache is the window
+// then, and samples go from there straight into the slot.
+type advisor struct {
+	*windows // plans the runs; its tables stay empty
+	next     chan generationKey
+	last     generationKey
+	begun    bool
+}
+
+func newAdvisor(w *windows) *advisor {
+	return &advisor{windows: w, next: make(chan generationKey, 1)}
+}
+
+// touch notes that a batch takes samples of a generation. It never waits: advice
+// that comes too late is not needed.
+func (a *advisor) touch(k generationKey) {
+	if a.begun && k == a.last {
+		return
+	}
+	ahead := generationKey{k.epoch, k.k + 1}
+	if !a.begun {
+		ahead = k
+	}
+	select {
+	case a.next <- ahead:
+		a.begun, a.last = true, k
+	default:
+	}
+}
+
+// run gives advice until ctx ends. Its errors show when the samples are read.
+func (a *advisor) run(ctx context.Context) {
+	for {
+		select {
+		case k := <-a.next:
+			a.advise(ctx, k)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (a *advisor) advise(ctx context.Context, key generationKey) {
+	g := a.all[0]
+	g.first = (a.from + a.steps.rank) % a.stride
+	g.plan(a.windows, key)
+	for _, r := range g.runs {
+		if ctx.Err() != nil {
+			return
+		}
+		h, err := a.shards.acquire(r.sh)
+		if err != nil {
+			return
+		}
+		if h.index != nil {
+			willNeed(h.file, h.index[r.lo], h.index[r.hi])
+		}
+		for i, p := range h.tensors {
+			if a.shards.layout.Tensors[i].Lead == index.LeadSamples && p.row >= largeRow {
+				willNeed(h.file, p.lo+r.lo*p.row, p.lo+r.hi*p.row)
+			}
+		}
+		a.shards.release(h)
+	}
+}
