@@ -11,18 +11,25 @@ import (
 // then, and samples go from there straight into the slot.
 type advisor struct {
 	*windows // plans the runs; its tables stay empty
-	next     chan generationKey
+	next     chan stretch
 	last     generationKey
 	begun    bool
 }
 
-func newAdvisor(w *windows) *advisor {
-	return &advisor{windows: w, next: make(chan generationKey, 1)}
+// stretch is a generation of the streams from first on.
+type stretch struct {
+	key   generationKey
+	first int64
 }
 
-// touch notes that a batch takes samples of a generation. It never waits: advice
+func newAdvisor(w *windows) *advisor {
+	return &advisor{windows: w, next: make(chan stretch, 1)}
+}
+
+// touch notes that a batch begins in a generation at a position. It never waits: advice
 // that comes too late is not needed.
-func (a *advisor) touch(k generationKey) {
+func (a *advisor) touch(epoch int, q int64) {
+	k := a.keyOf(epoch, q)
 	if a.begun && k == a.last {
 		return
 	}
@@ -31,7 +38,7 @@ func (a *advisor) touch(k generationKey) {
 		ahead = k
 	}
 	select {
-	case a.next <- ahead:
+	case a.next <- stretch{ahead, q % a.stride}:
 		a.begun, a.last = true, k
 	default:
 	}
@@ -41,18 +48,18 @@ func (a *advisor) touch(k generationKey) {
 func (a *advisor) run(ctx context.Context) {
 	for {
 		select {
-		case k := <-a.next:
-			a.advise(ctx, k)
+		case s := <-a.next:
+			a.advise(ctx, s)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (a *advisor) advise(ctx context.Context, key generationKey) {
+func (a *advisor) advise(ctx context.Context, s stretch) {
 	g := a.all[0]
-	g.first = (a.from + a.steps.rank) % a.stride
-	g.plan(a.windows, key)
+	g.first = s.first
+	g.plan(a.windows, s.key)
 	for _, r := range g.runs {
 		if ctx.Err() != nil {
 			return

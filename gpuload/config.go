@@ -112,6 +112,9 @@ type Config struct {
 	// Workers is the goroutines that read and gather (default: cores, at most 16).
 	Workers int
 	Verify  Verify
+	// Synthetic fills every slot once and delivers it again and again: the rate that
+	// no reading can exceed. IDs are then those of the first filling.
+	Synthetic bool
 	// Device is "host", "cuda:N" in builds with the tag cuda, or "auto" (the default):
 	// the first GPU if there is one, else the host.
 	Device string

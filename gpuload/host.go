@@ -17,7 +17,10 @@ func (hostDevice) send(*slot) error { return nil }
 
 func (hostDevice) ready(*slot, Stream) error { return nil }
 
-func (hostDevice) release(s *slot, _ Stream) error { s.poison(); return nil }
+func (hostDevice) release(s *slot, _ Stream) error {
+	s.poison()
+	return nil
+}
 
 func (hostDevice) reuse(context.Context, *slot) error { return nil }
 

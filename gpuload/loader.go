@@ -72,6 +72,7 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 // allocate makes the slots and what the tier needs.
 func (l *Loader) allocate() error {
 	switch {
+	case l.cfg.Synthetic: // a few batches are read one by one
 	case l.tier == TierPinned:
 		l.pinned = &pinned{table: newTable(l.layout, l.dev, &l.stats.memory)}
 	case l.order.windowed():
@@ -84,7 +85,7 @@ func (l *Loader) allocate() error {
 	}
 	l.free = make(chan *slot, l.cfg.Depth+1)
 	for range l.cfg.Depth + 1 {
-		s := &slot{table: newTable(l.layout, l.dev, &l.stats.memory), made: make(chan error, 1), ids: make([]int64, l.steps.batch)}
+		s := &slot{table: newTable(l.layout, l.dev, &l.stats.memory), made: make(chan error, 1), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.batch)}
 		l.slots = append(l.slots, s)
 		if err := s.table.reset(l.steps.batch); err != nil {
 			return err

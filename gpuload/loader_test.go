@@ -201,3 +201,41 @@ func TestResumeInAnotherWorldGoesOnAtTheSameSample(t *testing.T) {
 		}
 	})
 }
+
+// TestLargeSamplesAreReadOneByOne, also where a rank resumes in streams of another
+// residue.
+func TestLargeSamplesAreReadOneByOne(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[6000]", samples: 60, shard: 25})
+	want := contents(t, index.FormatMmap, dir)
+	d := mustOpen(t, dir)
+	l := mustLoader(t, d, Config{Batch: 5, Shuffle: Block, Window: 24, Streams: 6, World: 2, Rank: 1, Tier: TierStream, Last: Pad})
+	if l.advisor == nil || l.windows != nil {
+		t.Fatal("no advisor")
+	}
+	s := l.State()
+	s.Position = 13
+	if err := l.Restore(s); err != nil {
+		t.Fatal(err)
+	}
+	first := slices.Concat(epochIDs(t, l, want)...)
+	second := slices.Concat(epochIDs(t, l, want)...)
+	if len(first) != 23 || len(second) != 30 {
+		t.Errorf("%d and %d samples, want 23 of the rest and 30 of an epoch", len(first), len(second))
+	}
+}
+
+func TestSyntheticDeliversTheSameSlots(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 400})
+	want := contents(t, index.FormatMmap, dir)
+	eachWay(t, func(t *testing.T, c Config) {
+		c.Batch, c.Synthetic, c.Depth = 8, true, 2
+		seen := map[int64]bool{}
+		steps := epochIDs(t, mustLoader(t, mustOpen(t, dir), c), want)
+		for _, id := range slices.Concat(steps...) {
+			seen[id] = true
+		}
+		if len(steps) != 50 || len(seen) != 24 {
+			t.Errorf("%d steps with %d different samples, want 50 with the 24 of 3 slots", len(steps), len(seen))
+		}
+	})
+}

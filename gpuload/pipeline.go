@@ -75,7 +75,7 @@ func (p *pipeline) main() {
 		p.wg.Go(func() { p.windows.run(p.ctx, epoch, at) })
 	}
 	if a := p.advisor; a != nil {
-		a.from, a.begun = p.at, false
+		a.begun = false
 		p.wg.Go(func() { a.run(p.ctx) })
 	}
 	for i := range p.makers {
@@ -132,7 +132,7 @@ func (p *pipeline) next(s *slot) bool {
 		p.windows.claim(s.generations(p.windows))
 	}
 	if p.advisor != nil && rows > 0 {
-		p.advisor.touch(p.advisor.keyOf(s.epoch, s.first))
+		p.advisor.touch(s.epoch, s.first)
 	}
 	return p.send(ticket{slot: s})
 }
@@ -160,7 +160,10 @@ func (m *maker) make(s *slot) error {
 	if m.cursor == nil || m.cursor.epoch != uint64(s.epoch) {
 		m.cursor = m.order.cursor(s.epoch)
 	}
-	s.known = false
+	if m.cfg.Synthetic && s.filled {
+		return m.transfer(s)
+	}
+	s.known, s.filled = false, true
 	var err error
 	switch {
 	case m.windows != nil && s.rows > 0:
@@ -173,9 +176,15 @@ func (m *maker) make(s *slot) error {
 	if err != nil {
 		return err
 	}
+	return m.transfer(s)
+}
+
+// transfer sends a slot to the device.
+func (m *maker) transfer(s *slot) error {
 	t := nanos()
-	err = m.dev.send(s)
+	err := m.dev.send(s)
 	m.stats.copied.Add(nanos() - t)
+	m.trace.event("copy", "copy", t, s.step, s.table.size())
 	return err
 }
 

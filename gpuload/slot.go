@@ -16,6 +16,8 @@ type slot struct {
 	known    bool    // ids are those of the batch; else they are computed when asked for
 	cursor   *cursor // for that
 	segments []segment
+	keep     bool // Config.Synthetic: the content is to stay
+	filled   bool // once, which is enough for Config.Synthetic
 	held     bool // by the consumer; under Loader.mu
 	// device is for the device's own use.
 	device any
@@ -37,6 +39,9 @@ func (s *slot) number(o *Order) {
 
 // poison makes what a released batch held unreadable in test builds.
 func (s *slot) poison() {
+	if s.keep {
+		return
+	}
 	for i := range s.table.data {
 		poison(s.table.bytes(i))
 	}

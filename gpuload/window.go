@@ -18,7 +18,6 @@ type windows struct {
 	span   int64 // places of a stream in a generation, whole windows
 	stride int64 // between this rank's streams
 	trace  *tracer
-	from   int64 // the position that the run begins at
 
 	mu      sync.Mutex
 	changed *sync.Cond

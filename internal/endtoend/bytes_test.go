@@ -65,8 +65,25 @@ func published(t *testing.T, dir string) map[string]xxh3.Uint128 {
 	return files
 }
 
-// inputs makes the handwritten digits as PNGs, and as several NPZ files: one
-// deflated (a run) and two stored halves made by conversion of npy members.
+// copies makes a folder with some copies of a file of the demo.
+func copies(t *testing.T, dir, file string, names ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("../../testdata/demo", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		if err := os.WriteFile(filepath.Join(dir, n), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// inputs makes the handwritten digits as PNGs, and as several NPZ files.
 func inputs(t *testing.T, dir string) (images, arrays string) {
 	t.Helper()
 	images, arrays = filepath.Join(dir, "digits"), filepath.Join(dir, "arrays")
@@ -75,30 +92,21 @@ func inputs(t *testing.T, dir string) (images, arrays string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	b, err := os.ReadFile("../../testdata/demo/digits.npz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(arrays, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []string{"a.npz", "b.npz", "c.npz"} {
-		if err := os.WriteFile(filepath.Join(arrays, n), b, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copies(t, arrays, "digits.npz", "a.npz", "b.npz", "c.npz")
 	return images, arrays
 }
 
 func TestEndToEndSameBytesWhateverJobsTasksMemoryAndPlace(t *testing.T) {
 	dir := t.TempDir()
 	images, arrays := inputs(t, dir)
+	hdf5 := copies(t, filepath.Join(dir, "hdf5"), "digits.h5", "a.h5", "b.h5")
+	trees := copies(t, filepath.Join(dir, "trees"), "HZZ.root", "a.root", "b.root")
 	moved := filepath.Join(t.TempDir(), "elsewhere")
 	if err := os.CopyFS(moved, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
 	compared := 0
-	for _, in := range []string{images, arrays} {
+	for _, in := range []string{images, arrays, hdf5, trees} {
 		for _, format := range []string{"wds", "mmap"} {
 			name := filepath.Base(in) + "-" + format
 			var want map[string]xxh3.Uint128
@@ -141,7 +149,7 @@ func TestEndToEndSameBytesWhateverJobsTasksMemoryAndPlace(t *testing.T) {
 			same("inputs copied elsewhere", out)
 		}
 	}
-	t.Logf("%d conversions, equal bytes within each of 4 kinds", compared)
+	t.Logf("%d conversions, equal bytes within each of 8 kinds", compared)
 }
 
 // TestEndToEndThereAndBack: wds -> mmap -> wds gives the first shards again.

@@ -22,7 +22,8 @@ type work struct {
 	heap  *h5.Heap
 	owner *file // of heap
 	pipe  filter.Scratch
-	sub   *work // of a virtual data set's sources
+	sub   *work  // of a virtual data set's sources
+	rows  []byte // of such a source; raw may be what they go to
 	// decoded counts the chunks that were decoded, if a test wants it.
 	decoded map[*chunks]int
 }

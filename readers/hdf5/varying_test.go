@@ -47,6 +47,21 @@ func TestGroupsOfMembersThatVary(t *testing.T) {
 	}
 }
 
+// Rows of a source do not stand where the rows of the virtual data set go to, which
+// are converted afterwards.
+func TestVirtualRecords(t *testing.T) {
+	s := mustLoad(t, []string{"virtual_records.h5"}, nil, nil)
+	if got := fmt.Sprint(values(s.cols["v/n"])); got != "[13 15 17 19 21 23 0 2 4 6 8 10]" {
+		t.Errorf("numbers %s", got)
+	}
+	if got := fmt.Sprint(textsOf(s.cols["v/word"])); got != "[b6 b7 b8 b9 b10 b11 a0 a1 a2 a3 a4 a5]" {
+		t.Errorf("words %s", got)
+	}
+	if got := values(s.cols["v/pair"]); len(got) != 24 || got[0] != 26 || got[1] != 27 || got[23] != 21 {
+		t.Errorf("pairs %v", got)
+	}
+}
+
 // Fixed texts are compressed: their bytes may exceed the file's many times over.
 func TestTextsLargerThanTheirFile(t *testing.T) {
 	s := mustLoad(t, []string{"repeated.h5"}, nil, shardify.Options{"sample": "file"})

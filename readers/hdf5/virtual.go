@@ -136,18 +136,18 @@ func (m *mapping) copy(ctx context.Context, w *work, dst []byte, base, n, end in
 			last++
 		}
 		hi := m.from.row(last) + 1
-		w.raw = grow(w.raw, (hi-lo)*src.rowBytes)
+		w.rows = grow(w.rows, (hi-lo)*src.rowBytes)
 		if err := src.backed(hi - lo); err != nil {
 			return err
 		}
-		if err := src.read(ctx, w.sub, w.raw, lo, hi); err != nil {
+		if err := src.read(ctx, w.sub, w.rows, lo, hi); err != nil {
 			return err
 		}
 		for stop := min((last+1)*per, end); n < stop; {
 			from, run := m.from.at(n)
 			to, also := m.to.at(n)
 			k := min(run, also, stop-n)
-			copy(dst[(to-base)*src.elem:][:k*src.elem], w.raw[(from-lo*src.rowElems)*src.elem:])
+			copy(dst[(to-base)*src.elem:][:k*src.elem], w.rows[(from-lo*src.rowElems)*src.elem:])
 			n += k
 		}
 	}

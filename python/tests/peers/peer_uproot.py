@@ -231,6 +231,29 @@ def rounds(ntuple: bool) -> str:
     )
 
 
+def past_4_gib() -> str:
+    """A sparse file whose later baskets, key lists and tree lie behind 5 GiB of nothing."""
+    if shutil.which(BINARY) is None:
+        raise Skip("SHARDIFY names no program")
+    os.makedirs(WORK, exist_ok=True)
+    path, out = os.path.join(WORK, "big.root"), os.path.join(WORK, "out")
+    try:
+        with uproot.recreate(path) as f:
+            block = {"x": np.arange(1000), "y": np.arange(1000, dtype="f4")}
+            f.mktree("t", {k: v.dtype for k, v in block.items()})
+            f["t"].extend(block)
+            f._cascading.freesegments.allocate(5 << 30, dry_run=False)
+            f["t"].extend(block)
+        size = os.path.getsize(path)
+        assert size > 5 << 30
+        convert(path, out)
+        n, v = differ(path, out)
+    finally:
+        if os.path.exists(path):
+            os.unlink(path)
+    return "%d bytes, %d fields, %d values: no difference" % (size, n, v)
+
+
 if __name__ == "__main__":
     peer = "uproot " + uproot.__version__
-    main([(peer, lambda: rounds(False)), (peer, lambda: rounds(True))])
+    main([(peer, lambda: rounds(False)), (peer, lambda: rounds(True)), (peer + ", past 4 GiB", past_4_gib)])

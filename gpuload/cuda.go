@@ -1,0 +1,279 @@
+//go:build cuda && linux
+
+package gpuload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/shardify/shardify/gpuload/internal/cuda"
+	"github.com/shardify/shardify/index"
+)
+
+// ErrNoDevice: the driver knows no such GPU.
+var ErrNoDevice = errors.New("no such device")
+
+// windowOnDevice is the most bytes of a table that are copied to the device to
+// gather from there; batches of larger ones are gathered from host memory by the
+// device.
+const windowOnDevice = 512 << 20
+
+// cudaDevice delivers batches in the memory of an NVIDIA GPU.
+type cudaDevice struct {
+	gpu *cuda.Device
+
+	mu      sync.Mutex
+	slots   int // attached
+	closing bool
+	err     error // the first of giving back
+}
+
+// cudaSlot is the device's part of a slot.
+type cudaSlot struct {
+	*cuda.Slot
+	moves []cuda.Move
+	// By tensor: the device gathers it.
+	gathered []bool
+	none     []int64 // numbers of rows that are zeros
+}
+
+// cudaTable is, by tensor, a table's copy on the device, or nil.
+type cudaTable struct{ windows []*cuda.Window }
+
+func openCUDA(name string) (device, error) {
+	n := 0
+	if s, ok := strings.CutPrefix(name, "cuda:"); ok {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil || n < 0 {
+			return nil, fmt.Errorf("device %q: want cuda:N", name)
+		}
+	} else if name != "cuda" {
+		return nil, fmt.Errorf("device %q: want host, cuda:N or auto", name)
+	}
+	gpu, err := cuda.Open(cuda.Options{Device: n})
+	if err != nil {
+		return nil, fmt.Errorf("device %s: %w", name, asOurs(err))
+	}
+	return &cudaDevice{gpu: gpu}, nil
+}
+
+// asOurs makes the sentinels of package cuda those of this one.
+func asOurs(err error) error {
+	switch {
+	case errors.Is(err, cuda.ErrNoDriver):
+		return fmt.Errorf("%w: %w", ErrNoDriver, err)
+	case errors.Is(err, cuda.ErrNoDevice):
+		return fmt.Errorf("%w: %w", ErrNoDevice, err)
+	}
+	return err
+}
+
+func autoDevice() (device, error) {
+	d, err := openCUDA("cuda:0")
+	if errors.Is(err, ErrNoDriver) || errors.Is(err, ErrNoDevice) {
+		return hostDevice{}, nil
+	}
+	return d, err
+}
+
+func (d *cudaDevice) String() string { return d.gpu.String() }
+
+func (d *cudaDevice) alloc(n, row int64) ([]byte, error) { return d.gpu.Alloc(n, row) }
+
+func (d *cudaDevice) free(b []byte) { d.keep(d.gpu.Free(b)) }
+
+// keep remembers the first error of calls that have none to return.
+func (d *cudaDevice) keep(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+func (d *cudaDevice) attach(s *slot) error {
+	t := s.table
+	o := cuda.SlotOptions{Tensors: make([]int64, len(t.data)), Rows: t.rows}
+	for i := range t.data {
+		o.Tensors[i] = int64(len(t.data[i]))
+	}
+	c, err := d.gpu.NewSlot(o)
+	if err != nil {
+		return err
+	}
+	s.device = &cudaSlot{Slot: c, gathered: make([]bool, len(t.data)), none: slices.Repeat([]int64{-1}, int(t.rows))}
+	d.mu.Lock()
+	d.slots++
+	d.mu.Unlock()
+	return nil
+}
+
+func (d *cudaDevice) reuse(ctx context.Context, s *slot) error {
+	c := s.device.(*cudaSlot)
+	clear(c.gathered)
+	c.moves = c.moves[:0]
+	return c.Reuse(ctx)
+}
+
+// gather leaves to the device the fields of fixed size: their rows are taken from
+// the tables' copies there, or from host memory.
+func (d *cudaDevice) gather(crew *crew, s *slot, rows int64, from []segment) error {
+	t, c := s.table, s.device.(*cudaSlot)
+	if err := layOutBatch(t, rows, from); err != nil {
+		return err
+	}
+	n := int64(0)
+	for i := range from {
+		n += int64(len(from[i].rows))
+	}
+	for i := range t.layout.Tensors {
+		spec := &t.layout.Tensors[i]
+		if spec.Lead != index.LeadSamples || spec.Row == 0 || len(from) == 0 {
+			continue
+		}
+		c.gathered[i] = true
+		for j := range from {
+			c.moves = append(c.moves, cuda.Move{Tensor: i, At: from[j].at, IDs: from[j].rows, From: tableSource(from[j].from, i)})
+		}
+		if n < rows {
+			c.moves = append(c.moves, cuda.Move{Tensor: i, At: n, IDs: c.none[:rows-n], From: tableSource(from[0].from, i)})
+		}
+	}
+	return copyBatch(crew, t, from, c.gathered)
+}
+
+// tableSource is the rows of tensor i of a table.
+func tableSource(t *table, i int) cuda.Source {
+	src := cuda.Source{Rows: t.counts[i], Row: t.layout.Tensors[i].Row}
+	if c, ok := t.device.(*cudaTable); ok && c.windows[i] != nil {
+		src.Window = c.windows[i]
+	} else {
+		src.Host = t.data[i]
+	}
+	return src
+}
+
+func (d *cudaDevice) send(s *slot) error {
+	t, c := s.table, s.device.(*cudaSlot)
+	for i := range t.data {
+		if !c.gathered[i] {
+			c.moves = append(c.moves, cuda.Move{Tensor: i, Send: t.bytes(i)})
+		}
+	}
+	return c.Fill(fmt.Sprintf("batch of epoch %d, step %d", s.epoch, s.step), c.moves)
+}
+
+func (d *cudaDevice) ready(s *slot, stream Stream) error {
+	return s.device.(*cudaSlot).Ready(uintptr(stream))
+}
+
+func (d *cudaDevice) release(s *slot, stream Stream) error {
+	return s.device.(*cudaSlot).Release(uintptr(stream))
+}
+
+func (d *cudaDevice) tensor(s *slot, i int) uintptr { return uintptr(s.device.(*cudaSlot).Ptr(i)) }
+
+func (d *cudaDevice) detach(s *slot) {
+	c, ok := s.device.(*cudaSlot)
+	if !ok {
+		return
+	}
+	s.device = nil
+	d.keep(c.Close())
+	d.mu.Lock()
+	d.slots--
+	d.mu.Unlock()
+	d.end()
+}
+
+// close closes the device with the last slot: a consumer may still hold batches.
+func (d *cudaDevice) close() error {
+	d.mu.Lock()
+	d.closing = true
+	d.mu.Unlock()
+	d.end()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}
+
+func (d *cudaDevice) end() {
+	d.mu.Lock()
+	last := d.closing && d.slots == 0
+	d.mu.Unlock()
+	if last {
+		d.keep(d.gpu.Close())
+	}
+}
+
+// filled copies a table's fields of fixed size to the device, if they are few
+// enough. Batches then come from there at the rate of the device's memory, and
+// all that crosses the link are these copies, at its best rate.
+func (d *cudaDevice) filled(t *table) error {
+	c, ok := t.device.(*cudaTable)
+	if !ok {
+		c = &cudaTable{make([]*cuda.Window, len(t.data))}
+		if t.size() <= windowOnDevice {
+			for i := range t.data {
+				if t.layout.Tensors[i].Lead != index.LeadSamples || len(t.data[i]) == 0 {
+					continue
+				}
+				w, err := d.gpu.NewWindow(int64(len(t.data[i])))
+				if err != nil {
+					d.dropWindows(c)
+					return err
+				}
+				c.windows[i] = w
+			}
+		}
+		t.device = c
+	}
+	for i, w := range c.windows {
+		if w == nil {
+			continue
+		}
+		if err := w.Load(0, t.bytes(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refill waits until the table's memory may be written: until it was copied, or
+// until what is gathered from it was.
+func (d *cudaDevice) refill(ctx context.Context, t *table) error {
+	c, ok := t.device.(*cudaTable)
+	if !ok {
+		return nil
+	}
+	for i, w := range c.windows {
+		if w != nil {
+			if err := w.Wait(ctx); err != nil {
+				return err
+			}
+		} else if t.layout.Tensors[i].Lead == index.LeadSamples && len(t.data[i]) > 0 {
+			return d.gpu.Drain(ctx)
+		}
+	}
+	return nil
+}
+
+func (d *cudaDevice) drop(t *table) {
+	if c, ok := t.device.(*cudaTable); ok {
+		d.dropWindows(c)
+	}
+	t.device = nil
+}
+
+func (d *cudaDevice) dropWindows(c *cudaTable) {
+	for _, w := range c.windows {
+		if w != nil {
+			d.keep(w.Close())
+		}
+	}
+}
