@@ -28,6 +28,7 @@ test: test-go test-python ## the quick tests; what is skipped is named with a re
 
 test-go:
 	go test -race ./...
+	go test -race -tags cuda ./gpuload # the device path, on a stand-in for the driver
 	@go test -count=1 -run Corpus -v ./readers/... | grep -E '^ +[a-z_]+_test\.go:' || true
 
 # The Python package is tested in a virtual environment of its own, made on the
@@ -41,6 +42,7 @@ test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read 
 lint: ## gofmt, go vet, staticcheck, import rules
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofmt'ed:"; echo "$$out"; exit 1; }
 	go vet ./...
+	go vet -tags cuda ./gpuload/...
 	go run $(STATICCHECK) ./...
 	go test ./internal/archtest
 

@@ -18,7 +18,7 @@ type Batch struct {
 type Tensor struct {
 	Device string  // "host", "cuda:0"
 	Ptr    uintptr // on the device; 0 if the tensor has no bytes
-	// Data is the memory on the host that the tensor was sent from, or is.
+	// Data is the memory if it is the host's. Offsets have it on every device.
 	Data  []byte
 	DType shardify.DType
 	Shape []int64
@@ -106,15 +106,18 @@ func (b *Batch) tensor(col string, which func(*index.ColumnTensors) int) (Tensor
 	for _, d := range spec.Inner {
 		x.Shape = append(x.Shape, int64(d))
 	}
-	x.Data = t.bytes(i)
+	if b.loader.onHost || spec.Lead == index.LeadOffsets || spec.Lead == index.LeadLists {
+		x.Data = t.bytes(i)
+	}
 	x.Ptr = b.loader.dev.tensor(b.slot, i)
 	return x, nil
 }
 
-// Host is the bytes of Tensor; nil if there is no such column.
+// Host is the bytes of Tensor on the host; nil on another device, or if there is no
+// such column.
 func (b *Batch) Host(col string) []byte {
 	c, err := b.column(col)
-	if err != nil {
+	if err != nil || !b.loader.onHost {
 		return nil
 	}
 	return b.slot.table.bytes(c.Values)

@@ -15,9 +15,6 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// ErrNoDevice: the driver knows no such GPU.
-var ErrNoDevice = errors.New("no such device")
-
 // windowOnDevice is the most bytes of a table that are copied to the device to
 // gather from there; batches of larger ones are gathered from host memory by the
 // device.
@@ -45,6 +42,10 @@ type cudaSlot struct {
 // cudaTable is, by tensor, a table's copy on the device, or nil.
 type cudaTable struct{ windows []*cuda.Window }
 
+// speeds is what the first Loader on a device measured, by ordinal: a second one, for
+// validation say, need not.
+var speeds sync.Map
+
 func openCUDA(name string) (device, error) {
 	n := 0
 	if s, ok := strings.CutPrefix(name, "cuda:"); ok {
@@ -55,10 +56,16 @@ func openCUDA(name string) (device, error) {
 	} else if name != "cuda" {
 		return nil, fmt.Errorf("device %q: want host, cuda:N or auto", name)
 	}
-	gpu, err := cuda.Open(cuda.Options{Device: n})
+	o := cuda.Options{Device: n}
+	if v, ok := speeds.Load(n); ok {
+		o.Speed = v.(*cuda.Speed)
+	}
+	gpu, err := cuda.Open(o)
 	if err != nil {
 		return nil, fmt.Errorf("device %s: %w", name, asOurs(err))
 	}
+	speed := gpu.Speed()
+	speeds.Store(n, &speed)
 	return &cudaDevice{gpu: gpu}, nil
 }
 

@@ -4,12 +4,17 @@ package gpuload
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/ebitengine/purego"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/cuda"
@@ -31,10 +36,11 @@ func useFakeDriver(t testing.TB) {
 		t.Skipf("the C compiler cannot build the fake driver: %v\n%s", err, out)
 	}
 	t.Setenv(cuda.LibraryVariable, path)
+	t.Setenv("FAKECUDA_DELAY", "150") // microseconds; seen where Go and C share an environment
 }
 
-// fetch waits for a batch on the device and puts it where the tests look.
-func fetch(t testing.TB, b *Batch) {
+// fetch waits for a batch on the device and returns it as one of the host.
+func fetch(t testing.TB, b *Batch) *Batch {
 	t.Helper()
 	s := b.slot
 	if err := b.Ready(0); err != nil {
@@ -49,6 +55,7 @@ func fetch(t testing.TB, b *Batch) {
 			copy(to, unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), len(to)))
 		}
 	}
+	return &Batch{loader: &Loader{dev: hostDevice{}, onHost: true}, slot: s}
 }
 
 func TestTheDeviceDeliversEverySampleBitExact(t *testing.T) {
@@ -71,10 +78,10 @@ func TestTheDeviceDeliversEverySampleBitExact(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						fetch(t, b)
+						host := fetch(t, b)
 						for i, id := range b.IDs()[:b.Rows()] {
-							compareRow(t, b, i, want, id)
-							compareKey(t, b, i, want, id)
+							compareRow(t, host, i, want, id)
+							compareKey(t, host, i, want, id)
 							all = append(all, id)
 						}
 						comparePadding(t, b)
@@ -123,8 +130,7 @@ func TestABatchOutlivesItsLoaderOnTheDevice(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	fetch(t, b)
-	x := b.Host("x")
+	x := fetch(t, b).Host("x")
 	if len(x) != 80 || len(shardify.View[int64](x)) != 10 {
 		t.Errorf("%d bytes", len(x))
 	}
@@ -151,4 +157,61 @@ func TestWithoutADriverAutoIsTheHost(t *testing.T) {
 	if _, err := d.Loader(Config{Batch: 10, Device: "cuda:1"}); !errors.Is(err, ErrNoDevice) {
 		t.Errorf("%v: want ErrNoDevice", err)
 	}
+}
+
+// TestEveryDeviceFailureStopsTheLoader fails the n-th call of functions that a Loader
+// uses: a clear error, no hang, nothing left pinned.
+func TestEveryDeviceFailureStopsTheLoader(t *testing.T) {
+	useFakeDriver(t)
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[3],hits:f32*", samples: 120, shard: 50})
+	d := mustOpen(t, dir)
+	h, err := purego.Dlopen(os.Getenv(cuda.LibraryVariable), purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var configure func(key, value string)
+	var alive func(out *byte, n uint64)
+	purego.RegisterLibFunc(&configure, h, "fakecuda_configure")
+	purego.RegisterLibFunc(&alive, h, "fakecuda_alive")
+	for _, name := range []string{"cuInit", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuStreamWaitEvent", "cuEventRecord", "cuEventQuery", "cuLaunchKernel", "cuEventCreate", "cuModuleLoadDataEx"} {
+		for _, n := range []int{1, 2, 7, 30} {
+			for _, number := range []int{2, 700} {
+				configure("FAKECUDA_FAIL", fmt.Sprintf("%s:%d:%d", name, n, number))
+				err := wholeEpoch(d, Config{Batch: 8, Shuffle: Block, Window: 32, Streams: 2, Tier: TierStream, Device: "cuda:0"})
+				configure("FAKECUDA_FAIL", "")
+				if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("%s: CUDA error %d", name, number)) {
+					t.Errorf("%s, call %d, error %d: %v", name, n, number, err)
+				}
+				if err == nil && n < 3 && name != "cuEventQuery" && (name != "cuInit" || n == 1) && (name != "cuModuleLoadDataEx" || n == 1) {
+					t.Errorf("%s, call %d, error %d: no error", name, n, number)
+				}
+				b := make([]byte, 200)
+				alive(&b[0], uint64(len(b)))
+				if s := string(b); !strings.HasPrefix(s, "registered 0, host 0, device 0, streams 0, events 0, modules 0, contexts 0") {
+					t.Fatalf("%s, call %d, error %d: left behind: %s", name, n, number, s)
+				}
+			}
+		}
+	}
+}
+
+// wholeEpoch returns the first error of an epoch, or of Close.
+func wholeEpoch(d *Dataset, c Config) error {
+	l, err := d.Loader(c)
+	if err != nil {
+		return err
+	}
+	for {
+		var b *Batch
+		if b, err = l.Next(bg); err != nil {
+			break
+		}
+		if err = errors.Join(b.Ready(0), b.ReleaseOn(0)); err != nil {
+			break
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return errors.Join(err, l.Close())
 }

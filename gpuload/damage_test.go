@@ -152,6 +152,30 @@ func TestReplacedShortenedOrMissingShardIsAnError(t *testing.T) {
 	}
 }
 
+// TestRepairedShardReadsAfterSetEpoch: an error is final until then.
+func TestRepairedShardReadsAfterSetEpoch(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 40})
+	name := shardsOf(t, dir, "*.safetensors")[0]
+	for _, tier := range []Tier{TierPinned, TierStream} {
+		if err := os.Rename(name, name+".away"); err != nil {
+			t.Fatal(err)
+		}
+		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: tier})
+		if err := readAll(l, nil); !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("error is %v", err)
+		}
+		if err := os.Rename(name+".away", name); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.SetEpoch(0); err != nil {
+			t.Fatal(err)
+		}
+		if steps := epochIDs(t, l, nil); len(steps) != 10 {
+			t.Errorf("%s: %d steps after the repair", tier, len(steps))
+		}
+	}
+}
+
 // TestShardThatShrinksWhileOpen is what a mapped file would die of.
 func TestShardThatShrinksWhileOpen(t *testing.T) {
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[500]", samples: 200, shard: 200})
@@ -223,6 +247,28 @@ func TestNextEndsWithItsContextAndGoesOn(t *testing.T) {
 	}
 }
 
+func TestCloseEndsANextThatWaits(t *testing.T) {
+	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 100}))
+	l := mustLoader(t, d, Config{Batch: 10, Depth: 1})
+	for range 2 { // all slots
+		if _, err := l.Next(bg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan error)
+	go func() {
+		_, err := l.Next(bg)
+		ended <- err
+	}()
+	time.Sleep(10 * time.Millisecond)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, ErrClosed) {
+		t.Errorf("error is %v", err)
+	}
+}
+
 func openFiles(t testing.TB) int {
 	names, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -257,6 +303,9 @@ func TestEpochsLeakNothing(t *testing.T) {
 					if err := l.SetEpoch(epoch); err != nil {
 						t.Fatal(err)
 					}
+					if n := len(l.free); n != len(l.slots)-1 {
+						t.Fatalf("%d of %d slots are free while one is held", n, len(l.slots))
+					}
 					b.Release()
 					continue
 				}
@@ -279,6 +328,7 @@ func TestEpochsLeakNothing(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("%d epochs of %d kinds", epochs, 2*len(ways()))
 	for i := 0; i < 100 && runtime.NumGoroutine() > goroutines; i++ {
 		time.Sleep(10 * time.Millisecond)
 	}

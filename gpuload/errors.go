@@ -1,6 +1,10 @@
 package gpuload
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/shardify/shardify"
+)
 
 // The decisions callers make. Test with errors.Is. Damaged or replaced shards are
 // shardify.ErrCorrupt.
@@ -14,6 +18,34 @@ var (
 	// ErrNoDriver: there is no usable driver of the device, or this program was built
 	// without.
 	ErrNoDriver = errors.New("no driver")
+	// ErrNoDevice: the driver knows no such device.
+	ErrNoDevice = errors.New("no such device")
 	// ErrClosed: the Loader was closed.
 	ErrClosed = errors.New("loader is closed")
 )
+
+func amend(err error, f func(*shardify.Error)) error {
+	e, ok := err.(*shardify.Error)
+	if !ok {
+		e = &shardify.Error{Sample: -1, Offset: -1, Err: err}
+	}
+	c := *e
+	f(&c)
+	return &c
+}
+
+func withSample(err error, sample int64) error {
+	return amend(err, func(e *shardify.Error) { e.Sample = sample })
+}
+
+func withField(err error, field string) error {
+	return amend(err, func(e *shardify.Error) { e.Field = field })
+}
+
+func shift(err error, base int64) error {
+	return amend(err, func(e *shardify.Error) {
+		if e.Offset >= 0 {
+			e.Offset += base
+		}
+	})
+}

@@ -2,17 +2,14 @@ package gpuload
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sync"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 )
 
-// Loader delivers one rank's batches, epoch after epoch. Next, SetEpoch, Restore
-// and Close are called by one goroutine at a time; State, Stats and Release may be
-// called from others.
+// Loader delivers one rank's batches, epoch after epoch. Its methods may be called
+// concurrently; batches come in order to whoever asks.
 type Loader struct {
 	set     *Dataset
 	cfg     Config
@@ -22,6 +19,7 @@ type Loader struct {
 	shards  *shardSet
 	crew    *crew
 	dev     device
+	onHost  bool // dev is the host
 	tier    Tier
 	workers int
 	makers  int
@@ -41,6 +39,9 @@ type Loader struct {
 	head     *ticket // taken from the queue, and the caller's context ended
 	failed   error
 
+	closing   chan struct{} // closed by Close, to end a Next that waits
+	closeOnce sync.Once
+
 	mu       sync.Mutex
 	epoch    int
 	position int64
@@ -53,7 +54,7 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	l := &Loader{set: d, cfg: cfg, epoch: cfg.Epoch}
+	l := &Loader{set: d, cfg: cfg, epoch: cfg.Epoch, closing: make(chan struct{})}
 	if err := l.plan(); err != nil {
 		return nil, err
 	}
@@ -61,6 +62,7 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 	if l.dev, err = openDevice(cfg.Device); err != nil {
 		return nil, err
 	}
+	_, l.onHost = l.dev.(hostDevice)
 	if err := l.allocate(); err != nil {
 		l.freeMemory()
 		l.dev.close()
@@ -154,6 +156,8 @@ func (l *Loader) take(ctx context.Context) (ticket, error) {
 			l.head = &t
 		case <-ctx.Done():
 			return ticket{}, context.Cause(ctx)
+		case <-l.closing:
+			return ticket{}, ErrClosed
 		}
 	}
 	t := *l.head
@@ -162,6 +166,8 @@ func (l *Loader) take(ctx context.Context) (ticket, error) {
 		case t.err = <-t.slot.made:
 		case <-ctx.Done():
 			return ticket{}, context.Cause(ctx)
+		case <-l.closing:
+			return ticket{}, ErrClosed
 		}
 	}
 	l.head = nil
@@ -205,74 +211,6 @@ func (l *Loader) giveBack(s *slot, stream Stream) error {
 	return err
 }
 
-// Steps is the number of batches of a whole epoch, the same on every rank.
-func (l *Loader) Steps() int { return int(l.steps.count(0)) }
-
-// Remaining is the number of batches up to the end of the epoch at hand.
-func (l *Loader) Remaining() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return int(l.steps.count(l.position))
-}
-
-// Order is the order of the samples.
-func (l *Loader) Order() *Order { return l.order }
-
-// Notes tell, a sentence each, what the user may want to know: choices that were
-// made, and settings that do not work out as asked.
-func (l *Loader) Notes() []string { return append([]string(nil), l.notes...) }
-
-// Columns are the names of what every batch has.
-func (l *Loader) Columns() []string { return append([]string(nil), l.columns...) }
-
-// Schema is the delivered fields, companions included.
-func (l *Loader) Schema() []shardify.Field { return append([]shardify.Field(nil), l.layout.Schema...) }
-
-// State is the place behind the last batch that Next returned.
-func (l *Loader) State() State {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return State{stateVersion, l.set.fingerprint, l.order.String(), l.order.seed, l.epoch, l.position}
-}
-
-// Restore goes to the place of a state, in time that does not depend on it. World
-// and batch size may differ from those of the loader that wrote it. Batches not yet
-// released stay valid.
-func (l *Loader) Restore(s State) error {
-	if err := s.matches(l.set.fingerprint, l.order); err != nil {
-		return err
-	}
-	return l.moveTo(s.Epoch, s.Position)
-}
-
-// SetEpoch goes to the beginning of an epoch. It costs nothing if that is where
-// the Loader is.
-func (l *Loader) SetEpoch(epoch int) error {
-	if epoch < 0 || epoch >= maxEpoch {
-		return fmt.Errorf("epoch %d: want 0 to 2^31-1", epoch)
-	}
-	return l.moveTo(epoch, 0)
-}
-
-func (l *Loader) moveTo(epoch int, position int64) error {
-	l.use.Lock()
-	defer l.use.Unlock()
-	if l.isClosed() {
-		return ErrClosed
-	}
-	l.mu.Lock()
-	here := l.epoch == epoch && l.position == position
-	l.mu.Unlock()
-	if here && l.failed == nil {
-		return nil
-	}
-	l.halt()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.epoch, l.position = epoch, position
-	return nil
-}
-
 // halt ends the pipeline.
 func (l *Loader) halt() {
 	if l.pipeline != nil {
@@ -282,8 +220,9 @@ func (l *Loader) halt() {
 }
 
 // Close ends all goroutines and gives memory and files back, that of batches not
-// yet released when they are.
+// yet released when they are. A Next that waits returns ErrClosed.
 func (l *Loader) Close() error {
+	l.closeOnce.Do(func() { close(l.closing) })
 	l.use.Lock()
 	defer l.use.Unlock()
 	if l.isClosed() {

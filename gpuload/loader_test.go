@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 )
 
@@ -14,7 +15,8 @@ func ways() map[string]Config {
 		"none":         {Shuffle: None},
 		"global":       {Shuffle: Global, Seed: 3},
 		"block":        {Shuffle: Block, Seed: 4, Window: 64, Streams: 4},
-		"small window": {Shuffle: Block, Seed: 4, Window: 1, Streams: 1},
+		"no window":    {Shuffle: Block, Seed: 4, Window: 1, Streams: 1},
+		"small window": {Shuffle: Block, Seed: 4, Window: 6, Streams: 2}, // several make a generation
 		"wide window":  {Shuffle: Block, Seed: 5, Window: 10000, Streams: 2},
 	}
 }
@@ -236,6 +238,98 @@ func TestSyntheticDeliversTheSameSlots(t *testing.T) {
 		}
 		if len(steps) != 50 || len(seen) != 24 {
 			t.Errorf("%d steps with %d different samples, want 50 with the 24 of 3 slots", len(steps), len(seen))
+		}
+	})
+}
+
+// TestPaddingIsZeros also in slots that held other samples before.
+func TestPaddingIsZeros(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[3],h:i16*", samples: 70})
+	eachWay(t, func(t *testing.T, c Config) {
+		c.Batch, c.Last, c.Depth = 8, Pad, 1
+		padded := 0
+		l := mustLoader(t, mustOpen(t, dir), c)
+		for range 2 {
+			if err := readAll(l, func(b *Batch) {
+				o, err := b.Offsets("h")
+				if err != nil {
+					t.Fatal(err)
+				}
+				offsets := shardify.View[int64](o.Data)
+				for i := b.Rows(); i < b.Batch(); i++ {
+					padded++
+					for _, v := range b.Host("x")[i*12 : i*12+12] {
+						if v != 0 || offsets[i] != offsets[i+1] {
+							t.Fatalf("row %d of %d samples is not empty", i, b.Rows())
+						}
+					}
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if padded != 4 {
+			t.Errorf("%d rows of padding, want 2 an epoch", padded)
+		}
+	})
+}
+
+func TestFewFilesAreOpenAtOnce(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 200, shard: 10})
+	want := contents(t, index.FormatMmap, dir)
+	eachWay(t, func(t *testing.T, c Config) {
+		c.Batch, c.Workers = 5, 4
+		l := mustLoader(t, mustOpen(t, dir), c)
+		l.shards.open = 2
+		if n := len(epochIDs(t, l, want)); n != 40 {
+			t.Errorf("%d steps", n)
+		}
+		l.shards.mu.Lock()
+		defer l.shards.mu.Unlock()
+		if n := len(l.shards.kept); n > 2+4+3 {
+			t.Errorf("%d shards are open", n)
+		}
+	})
+}
+
+// TestAnyWorldSharesAnEpoch: also one that does not divide the streams, or exceeds
+// them.
+func TestAnyWorldSharesAnEpoch(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 301, shard: 64})
+	want := contents(t, index.FormatMmap, dir)
+	d := mustOpen(t, dir)
+	eachWay(t, func(t *testing.T, c Config) {
+		for _, world := range []int{5, 7, 18} {
+			var all []int64
+			for rank := range world {
+				c.Batch, c.Rank, c.World, c.Last, c.Streams = 3, rank, world, Pad, 12
+				l := mustLoader(t, d, c)
+				mine := epochIDs(t, l, want)
+				if len(mine) != (301+3*world-1)/(3*world) || len(mine) != l.Steps() {
+					t.Fatalf("world %d: %d steps on rank %d", world, len(mine), rank)
+				}
+				all = append(all, slices.Concat(mine...)...)
+				l.Close()
+			}
+			slices.Sort(all)
+			for i, id := range all {
+				if id != int64(i) || len(all) != 301 {
+					t.Fatalf("world %d: %d samples; number %d is sample %d", world, len(all), i, id)
+				}
+			}
+		}
+	})
+}
+
+func TestRankWithoutSamplesHasEmptySteps(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 2})
+	eachWay(t, func(t *testing.T, c Config) {
+		c.Batch, c.Rank, c.World, c.Last, c.Streams = 2, 3, 4, Pad, 1
+		l := mustLoader(t, mustOpen(t, dir), c)
+		for range 3 {
+			if steps := epochIDs(t, l, nil); len(steps) != 1 || len(steps[0]) != 0 {
+				t.Fatalf("steps %v, want an empty one", steps)
+			}
 		}
 	})
 }

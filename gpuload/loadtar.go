@@ -56,6 +56,11 @@ func (s *span) measureTar(l *loader, t *table) error {
 	if err := s.readTar(l); err != nil {
 		return err
 	}
+	return s.parse(t)
+}
+
+// parse finds and checks the members in the bytes that were read.
+func (s *span) parse(t *table) error {
 	f := s.sh.tar
 	if n := int(s.hi-s.lo) * f.stride(); cap(s.tar.members) < n {
 		s.tar.members = make([]tarEntry, n)
@@ -81,79 +86,6 @@ func (s *span) measureTar(l *loader, t *table) error {
 		}
 	}
 	return nil
-}
-
-// walk finds the members of sample i: all of the format's, in order, under one
-// key.
-func (s *span) walk(i int64) error {
-	f, raw := s.sh.tar, s.tar.raw
-	at, end := s.h.index[s.lo+i]-s.tar.at, s.h.index[s.lo+i+1]-s.tar.at
-	var key []byte
-	next, seen := 0, 0
-	last := -1 // member
-	for at < end {
-		h, err := index.ParseTarHeader(raw[at : at+index.TarBlock])
-		if err != nil {
-			return shift(err, s.tar.at+at)
-		}
-		data := at + index.TarBlock
-		if h.Size > end-data {
-			return shardify.Corrupt(s.tar.at+at, "tar member %s has %d bytes, %d are left", h.Name, h.Size, end-data)
-		}
-		if key == nil {
-			if key, err = s.key(h.Name, s.tar.at+at); err != nil {
-				return err
-			}
-			*s.entry(i, f.wanted) = tarEntry{at: at, n: int64(len(key))}
-		}
-		tail, ok := bytes.CutPrefix(h.Name, key)
-		for next < len(f.names) && f.names[next].tail != string(tail) {
-			next++
-		}
-		if !ok || next == len(f.names) {
-			return shardify.Corrupt(s.tar.at+at, "tar member %q does not belong to sample %s", h.Name, key)
-		}
-		n := &f.names[next]
-		next++
-		if n.member == last {
-			return shardify.Corrupt(s.tar.at+at, "two members of one field in sample %s", key)
-		}
-		last = n.member
-		seen++
-		if w := f.members[n.member].wanted; w >= 0 {
-			e := s.entry(i, w)
-			if e.at != 0 {
-				return shardify.Corrupt(s.tar.at+at, "two members of one field in sample %s", key)
-			}
-			*e = tarEntry{at: data, n: h.Size, code: int32(n.code)}
-		}
-		at = data + h.Size
-		pad := index.TarPad(h.Size)
-		for _, c := range raw[at : at+pad] {
-			if c != 0 {
-				return shardify.Corrupt(s.tar.at+at, "tar filler is not zeros")
-			}
-		}
-		at += pad
-	}
-	if seen != len(f.members) {
-		return shardify.Corrupt(-1, "sample %s has %d members, want %d", key, seen, len(f.members))
-	}
-	return nil
-}
-
-// key is the name of a sample, from that of its first member.
-func (s *span) key(name []byte, at int64) ([]byte, error) {
-	key, _, ok := index.SplitKey(name)
-	if !ok || index.CheckKey(key) != nil {
-		return nil, shardify.Corrupt(at, "tar member %q: no key of this format", name)
-	}
-	if !s.sh.tar.keyed {
-		if _, ok := index.ParseRowKey(key); !ok {
-			return nil, shardify.Corrupt(at, "%s is not the name of a row", key)
-		}
-	}
-	return key, nil
 }
 
 // content is what a member holds, without a NumPy header once measured.
@@ -327,90 +259,4 @@ func fillClass(to []byte, d shardify.DType, b []byte, at int64) error {
 	binary.LittleEndian.PutUint64(le[:], v)
 	copy(to, le[:])
 	return nil
-}
-
-// decodeTexts decodes a list of texts into scratch memory.
-func (s *span) decodeTexts(c *tarMember, e *tarEntry) (texts []byte, ends []int64, err error) {
-	b := s.content(e)
-	if c.field.Nullable && string(b) == index.NoTexts {
-		return nil, nil, nil
-	}
-	_, size, err := index.TextsSize(b)
-	if err != nil {
-		return nil, nil, shift(err, s.tar.at+e.at)
-	}
-	if cap(s.tar.texts) < size {
-		s.tar.texts = make([]byte, 0, size)
-	}
-	s.tar.texts, s.tar.ends = index.DecodeTexts(s.tar.texts[:0], s.tar.ends[:0], b)
-	return s.tar.texts, s.tar.ends, nil
-}
-
-// measureTexts writes the lengths of texts in lists.
-func (s *span) measureTexts(l *loader, t *table) error {
-	defer s.drop(l)
-	if err := s.again(l); err != nil {
-		return err
-	}
-	for m := range s.sh.tar.members {
-		c := &s.sh.tar.members[m]
-		if c.wanted < 0 || c.at.Offsets1 < 0 {
-			continue
-		}
-		lists, lengths := t.int64s(c.at.Offsets), t.int64s(c.at.Offsets1)
-		for i := range s.hi - s.lo {
-			_, ends, err := s.decodeTexts(c, s.entry(i, c.wanted))
-			if err == nil && int64(len(ends)) != lists[s.row+i+1]-lists[s.row+i] {
-				err = shardify.Corrupt(-1, "the file changed while it was read")
-			}
-			if err != nil {
-				return withSample(withField(err, c.field.Name), s.sh.lo+s.lo+i)
-			}
-			before := int64(0)
-			for k, end := range ends {
-				lengths[lists[s.row+i]+1+int64(k)] = end - before
-				before = end
-			}
-		}
-	}
-	return nil
-}
-
-func (s *span) fillTexts(t *table, lo, hi int64, c *tarMember, e *tarEntry) error {
-	texts, _, err := s.decodeTexts(c, e)
-	if err != nil {
-		return err
-	}
-	o := t.int64s(c.at.Offsets1)
-	if int64(len(texts)) != o[hi]-o[lo] {
-		return shardify.Corrupt(s.tar.at+e.at, "the file changed while it was read")
-	}
-	copy(t.part(c.at.Values, o[lo], o[hi]), texts)
-	return nil
-}
-
-func amend(err error, f func(*shardify.Error)) error {
-	e, ok := err.(*shardify.Error)
-	if !ok {
-		e = &shardify.Error{Sample: -1, Offset: -1, Err: err}
-	}
-	c := *e
-	f(&c)
-	return &c
-}
-
-func withSample(err error, sample int64) error {
-	return amend(err, func(e *shardify.Error) { e.Sample = sample })
-}
-
-func withField(err error, field string) error {
-	return amend(err, func(e *shardify.Error) { e.Field = field })
-}
-
-func shift(err error, base int64) error {
-	return amend(err, func(e *shardify.Error) {
-		if e.Offset >= 0 {
-			e.Offset += base
-		}
-	})
 }

@@ -3,6 +3,7 @@ package gpuload
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"sort"
@@ -64,12 +65,13 @@ type shardSet struct {
 	clock                func() int64
 
 	mu   sync.Mutex
+	open int // shards to keep open
 	kept []*openShard
 	turn int64
 }
 
 func newShardSet(d *Dataset, layout *index.Layout, verify Verify) (*shardSet, error) {
-	s := &shardSet{layout: layout, verify: verify, clock: nanos}
+	s := &shardSet{layout: layout, verify: verify, clock: nanos, open: maxOpen}
 	at := int64(0)
 	for _, in := range d.inputs {
 		var tar *tarFormat
@@ -141,7 +143,7 @@ func (s *shardSet) acquire(sh *shard) (*openShard, error) {
 	defer s.mu.Unlock()
 	sh.open, h.refs = h, 1
 	s.kept = append(s.kept, h)
-	s.evict(maxOpen)
+	s.evict(s.open)
 	return h, nil
 }
 
@@ -181,8 +183,8 @@ func (s *shardSet) evict(keep int) {
 func (s *shardSet) release(h *openShard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h.refs--; h.refs == 0 && len(s.kept) > maxOpen {
-		s.evict(maxOpen)
+	if h.refs--; h.refs == 0 && len(s.kept) > s.open {
+		s.evict(s.open)
 	}
 }
 
@@ -215,6 +217,9 @@ func (s *shardSet) openFile(sh *shard) (*openShard, error) {
 
 func openRegular(name string) (*os.File, int64, error) {
 	f, err := os.Open(name)
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return nil, 0, e.Err // the name is said by the error that this becomes
+	}
 	if err != nil {
 		return nil, 0, err
 	}

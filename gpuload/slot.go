@@ -20,6 +20,7 @@ type slot struct {
 	filled   bool // once, which is enough for Config.Synthetic
 	held     bool // by the consumer; under Loader.mu
 	// device is for the device's own use.
+	//lint:ignore U1000 used in builds with the tag cuda
 	device any
 }
 

@@ -14,7 +14,9 @@ type table struct {
 	layout *index.Layout
 	dev    device
 	used   *atomic.Int64 // counts the memory; may be nil
-	device any           // for the device's own use
+	// device is for the device's own use.
+	//lint:ignore U1000 used in builds with the tag cuda
+	device any
 	rows   int64
 	// By tensor: the memory, and the first dimension in use.
 	data   [][]byte

@@ -79,7 +79,7 @@ func (t *tree) chooseAxis(firm bool) *choice {
 	m, sameGrowing := t.common(grows)
 	switch {
 	case same && (n != 1 || firm || sameGrowing):
-		return t.axis(n, fmt.Sprintf("axis 0, which all data sets share"))
+		return t.axis(n, "axis 0, which all data sets share")
 	case same:
 		return nil // one row: rather the file is the sample
 	case sameGrowing && t.growOnlyFirst():

@@ -130,12 +130,6 @@ func (s *strided) values() int {
 	return n
 }
 
-// inside adds an array around the values.
-func (s *strided) inside(count, step int) {
-	s.count = append([]int{count}, s.count...)
-	s.step = append([]int{step}, s.step...)
-}
-
 // simplify joins neighbouring levels whose pieces stand side by side, and drops
 // those of one piece.
 func (s *strided) simplify() {

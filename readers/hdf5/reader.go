@@ -61,7 +61,7 @@ func (s *source) openInput(ctx context.Context, osf *os.File, in *rows.Input) (*
 }
 
 func errChanged(format string, args ...any) error {
-	return fmt.Errorf("changed since the plan: it has %s", fmt.Sprintf(format, args...))
+	return shardify.Mismatch("changed since the plan, or damaged: it has %s", fmt.Sprintf(format, args...))
 }
 
 // Reader implements shardify.Source.

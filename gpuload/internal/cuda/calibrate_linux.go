@@ -4,16 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"time"
+
+	"github.com/shardify/shardify"
 )
 
 // calibrationBytes is what a measurement moves: some milliseconds' worth.
 const calibrationBytes = 32 << 20
 
+// smallestEngineRow is where asking for every row costs more than moving it.
+const smallestEngineRow = 16 << 10
+
 // calibrate measures how fast the copy engine and kernels read pinned memory, and
 // from which size of a row the copy engine is the better choice.
 func (d *Device) calibrate() (err error) {
-	m, err := d.newMeter(calibrationBytes)
+	m, err := d.newMeter(calibrationBytes, calibrationBytes/smallestEngineRow)
 	if err != nil {
 		return err
 	}
@@ -26,7 +33,7 @@ func (d *Device) calibrate() (err error) {
 		return err
 	}
 	s.EngineRow = 1 << 40
-	for row := int64(256 << 10); row >= 16<<10; row /= 2 {
+	for row := int64(256 << 10); row >= smallestEngineRow; row /= 2 {
 		e, err := m.rows(row, true)
 		if s.Batch && code(err) != 0 && !errors.Is(err, ErrLost) {
 			// A form of the call that this driver does not take after all.
@@ -57,19 +64,18 @@ type meter struct {
 	d    *Device
 	host []byte
 	slot *Slot
-	ids  []int64
 }
 
-func (d *Device) newMeter(n int64) (m *meter, err error) {
+// newMeter makes one of n bytes for batches of so many rows.
+func (d *Device) newMeter(n, rows int64) (m *meter, err error) {
 	m = &meter{d: d}
 	if m.host, err = d.Alloc(n, 0); err != nil {
 		return nil, err
 	}
-	m.slot, err = d.NewSlot(SlotOptions{Tensors: []int64{n}, Rows: n / 4096})
+	m.slot, err = d.NewSlot(SlotOptions{Tensors: []int64{n}, Rows: rows})
 	if err != nil {
 		return nil, errors.Join(err, d.Free(m.host))
 	}
-	m.ids = make([]int64, 0, n/4096)
 	return m, nil
 }
 
@@ -130,10 +136,18 @@ func (m *meter) read() (float64, error) {
 	return rate(n, t), err
 }
 
+// device is the rate of copies inside device memory.
+func (m *meter) device() (float64, error) {
+	half := int64(len(m.host)) / 2
+	at := m.slot.tensors[0].at
+	t, err := m.timed(func() error { return m.d.drv.copyOnDevice(at+uint64(half), at, half, m.d.copies) })
+	return rate(half, t), err
+}
+
 // rows is the rate of rows in an order without neighbours, by the copy engine or by
 // the kernel.
 func (m *meter) rows(row int64, engine bool) (float64, error) {
-	ids := scatter(m.ids[:0], int64(len(m.host))/row)
+	ids := scatter(int64(len(m.host)) / row)
 	from := Source{Host: m.host, Rows: int64(len(ids)), Row: row}
 	t, err := m.timed(func() error {
 		if engine {
@@ -144,14 +158,14 @@ func (m *meter) rows(row int64, engine bool) (float64, error) {
 	return rate(int64(len(ids))*row, t), err
 }
 
-// scatter appends 0 to n-1 in an order in which few are neighbours.
-func scatter(ids []int64, n int64) []int64 {
-	step := n*5/8 | 1
-	for gcd(step, n) != 1 {
-		step += 2
-	}
-	for i := range n {
-		ids = append(ids, i*step%n)
+// scatter is 0 to n-1 in a random order that is always the same.
+func scatter(n int64) []int64 {
+	ids := make([]int64, n)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range ids {
+		j := r.IntN(i + 1)
+		ids[i] = ids[j]
+		ids[j] = int64(i)
 	}
 	return ids
 }
@@ -159,7 +173,7 @@ func scatter(ids []int64, n int64) []int64 {
 // Figures measures what Speed leaves out. It is for benches; nothing else may use
 // the device meanwhile.
 func (d *Device) Figures(ctx context.Context, bytes int64, rows []int64) (f []Figure, err error) {
-	m, err := d.newMeter(bytes)
+	m, err := d.newMeter(bytes, bytes/slices.Min(rows))
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +188,10 @@ func (d *Device) Figures(ctx context.Context, bytes int64, rows []int64) (f []Fi
 	}
 	r, err = m.read()
 	if err := add("read peak", bytes, r, err); err != nil {
+		return nil, err
+	}
+	r, err = m.device()
+	if err := add("device copy", bytes, r, err); err != nil {
 		return nil, err
 	}
 	for _, row := range rows {
@@ -199,12 +217,12 @@ func (m *meter) figures(row int64, add func(string, int64, float64, error) error
 	if n == 0 {
 		return fmt.Errorf("rows of %d bytes in %d", row, len(m.host))
 	}
-	kernelIDs := scatter(nil, min(n, int64(len(m.slot.rows)/8)))
+	kernelIDs := scatter(n)
 	r, err := m.engine(max(row, min(row*256, int64(len(m.host)))))
 	if err := add("sequential, batches of 256", row, r, err); err != nil {
 		return err
 	}
-	if row >= 16<<10 {
+	if row >= smallestEngineRow {
 		r, err := m.rows(row, true)
 		if err := add("global, copy engine", row, r, err); err != nil {
 			return err
@@ -249,7 +267,7 @@ func (m *meter) windows(w [2]*Window, n, row int64, ids []int64, add func(string
 	}
 	best := 0.0
 	for range 3 {
-		r, err := m.block(w, n, row, ids)
+		r, err := m.block(w, n, row)
 		if err != nil {
 			return err
 		}
@@ -258,28 +276,16 @@ func (m *meter) windows(w [2]*Window, n, row int64, ids []int64, add func(string
 	return add("block", row, best, nil)
 }
 
-// gather is the rate of the kernel, launched often enough to move the whole.
+// gather is the rate of the kernel for all rows once.
 func (m *meter) gather(from Source, ids []int64) (float64, error) {
-	times := m.times(from.Row, ids)
-	t, err := m.timed(func() error { return m.kernels(times, from, ids) })
-	return rate(times*int64(len(ids))*from.Row, t), err
+	copy(shardify.View[int64](m.slot.rows), ids)
+	t, err := m.timed(func() error { return m.slot.kernel(0, 0, int64(len(ids)), &from) })
+	return rate(int64(len(ids))*from.Row, t), err
 }
 
-// times is how many launches for these rows move as much as there is.
-func (m *meter) times(row int64, ids []int64) int64 {
-	return max(int64(len(m.host))/(int64(len(ids))*row), 1)
-}
-
-func (m *meter) kernels(times int64, from Source, ids []int64) error {
-	for range times {
-		if err := m.slot.byKernel(0, 0, ids, &from); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *meter) block(w [2]*Window, n, row int64, ids []int64) (float64, error) {
+// block is the rate of windows loaded while the one before is gathered from, in the
+// order of the last gather.
+func (m *meter) block(w [2]*Window, n, row int64) (float64, error) {
 	const loads = 8
 	from := time.Now()
 	for k := range loads {
@@ -288,7 +294,7 @@ func (m *meter) block(w [2]*Window, n, row int64, ids []int64) (float64, error) 
 			return 0, err
 		}
 		err := m.d.do(func() error {
-			return m.kernels(m.times(row, ids), Source{Window: w, Rows: n, Row: row}, ids)
+			return m.slot.kernel(0, 0, n, &Source{Window: w, Rows: n, Row: row})
 		})
 		if err != nil {
 			return 0, err

@@ -185,12 +185,12 @@ func (d *driver) memset(p uint64, v byte, n int64, stream uintptr) error {
 	return d.check("cuMemsetD8Async", r)
 }
 
-// copyAttributes is CUmemcpyAttributes: order of the source's access, two hints of
-// location as {type, id}, flags.
+// copyAttributes is CUmemcpyAttributes: order of the source's access, hints of the
+// source's and target's location as {type, id}, flags.
 type copyAttributes struct {
-	order    int32
-	src, dst [2]int32
-	flags    uint32
+	order int32
+	_     [2][2]int32
+	_     uint32
 }
 
 // hasBatch tells whether the driver copies several pieces by one call.

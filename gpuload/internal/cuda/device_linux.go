@@ -55,7 +55,11 @@ func Open(o Options) (*Device, error) {
 	}
 	d := &Device{drv: drv, thread: newThread(), chunk: o.Chunk, node: -1, kernels: map[string]uintptr{}, live: map[closer]struct{}{}}
 	err = d.thread.do(func() error { return d.open(int32(o.Device)) })
-	if err == nil && !o.NoCalibration {
+	switch {
+	case err != nil || o.NoCalibration:
+	case o.Speed != nil:
+		d.speed, d.batch = *o.Speed, o.Speed.Batch && d.batch
+	default:
 		err = d.calibrate()
 	}
 	if err != nil {

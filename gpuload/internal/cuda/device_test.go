@@ -67,6 +67,14 @@ func TestInfo(t *testing.T) {
 		if ctx != d.ctx {
 			t.Errorf("context %x is current, want %x", ctx, d.ctx)
 		}
+		from, err4 := d.drv.eventCreate(eventBlockingSync)
+		to, err5 := d.drv.eventCreate(eventBlockingSync)
+		err6 := errors.Join(d.drv.eventRecord(from, d.gathers), d.drv.launch(d.kernels["spin"], 1, 1, d.gathers, []uint64{3e6}), d.drv.eventRecord(to, d.gathers), d.drv.eventSynchronize(to))
+		ms, err7 := d.drv.eventElapsed(from, to)
+		if ms < 3 || ms > 3000 {
+			t.Errorf("a kernel of 3 ms took %v", ms)
+		}
+		err = errors.Join(err, err4, err5, err6, err7, d.drv.eventDestroy(from), d.drv.eventDestroy(to))
 		n, err2 := d.drv.occupancy(d.kernels["spin"], 256)
 		k, err3 := d.drv.memoryType(addressOf(b))
 		if n != 8 || k != 1 {

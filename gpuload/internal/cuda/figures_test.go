@@ -24,8 +24,17 @@ func TestOpenMeasuresSpeeds(t *testing.T) {
 	f.configure("FAKECUDA_FAIL", "cuMemcpyBatchAsync_v2:1:801")
 	d, err = Open(Options{Library: f.path})
 	check(t, err)
-	if d.Speed().Batch {
+	s = d.Speed()
+	if s.Batch {
 		t.Error("copies in batches although the driver refused them")
+	}
+	check(t, d.Close())
+	f.end(t)
+	n := f.calls()["cuLaunchKernel"]
+	d, err = Open(Options{Library: f.path, Speed: &s})
+	check(t, err)
+	if d.Speed() != s || d.batch || f.calls()["cuLaunchKernel"] != n {
+		t.Error("a known speed was measured again")
 	}
 	check(t, d.Close())
 	f.end(t)
@@ -40,17 +49,14 @@ func TestFigures(t *testing.T) {
 		o.Library = f.path
 		t.Cleanup(func() { f.end(t) })
 	} else {
-		bytes = 1 << 30
-		if n, err := strconv.ParseInt(os.Getenv("SHARDIFY_GPU_BYTES"), 10, 64); err == nil {
-			bytes = n
-		}
+		bytes = gpuBytes(1 << 30)
 	}
 	d, err := Open(o)
 	check(t, err)
 	from := time.Now()
 	figures, err := d.Figures(t.Context(), bytes, rows)
 	check(t, err)
-	if want := 2 + 4*len(rows) + 1; len(figures) != want {
+	if want := 3 + 4*len(rows) + 1; len(figures) != want {
 		t.Errorf("%d figures, want %d", len(figures), want)
 	}
 	for _, f := range figures {
@@ -65,4 +71,12 @@ func TestFigures(t *testing.T) {
 	}
 	t.Logf("%s", out)
 	check(t, d.Close())
+}
+
+// gpuBytes is how much to move: $SHARDIFY_GPU_BYTES, if that is set.
+func gpuBytes(n int64) int64 {
+	if v, err := strconv.ParseInt(os.Getenv("SHARDIFY_GPU_BYTES"), 10, 64); err == nil {
+		return v
+	}
+	return n
 }

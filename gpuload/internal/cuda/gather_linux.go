@@ -51,8 +51,11 @@ func (s *Slot) gather(i int, at int64, ids []int64, from *Source) error {
 	if err := s.begin(); err != nil || len(ids) == 0 {
 		return err
 	}
-	if from.Window == nil && s.casts[i] == nil && from.Row >= s.d.engineRow() && from.Rows*from.Row <= int64(len(from.Host)) {
+	if from.Window == nil && s.casts[i] == nil && piece(ids, from.Row) >= s.d.engineRow() && from.Rows*from.Row <= int64(len(from.Host)) {
 		if err := s.fits(i, (at+int64(len(ids)))*from.Row); err != nil {
+			return err
+		}
+		if err := s.enter(s.d.copies); err != nil {
 			return err
 		}
 		s.sends = true
@@ -69,7 +72,28 @@ func (s *Slot) gather(i int, at int64, ids []int64, from *Source) error {
 	return nil
 }
 
+// piece is the bytes of neighbouring rows that ids ask for at a time, on average.
+func piece(ids []int64, row int64) int64 {
+	n := int64(1)
+	for k := 1; k < len(ids); k++ {
+		if ids[k] != ids[k-1]+1 {
+			n++
+		}
+	}
+	return int64(len(ids)) * row / n
+}
+
 func (s *Slot) byKernel(i int, at int64, ids []int64, from *Source) error {
+	// A source that is refused must not change the numbers.
+	if err := s.checkSource(from); err != nil {
+		return err
+	}
+	copy(shardify.View[int64](s.rows)[at:], ids)
+	return s.kernel(i, at, int64(len(ids)), from)
+}
+
+// kernel gathers the n rows whose numbers are in the slot already, from at on.
+func (s *Slot) kernel(i int, at, n int64, from *Source) error {
 	src, err := s.source(from)
 	if err != nil {
 		return err
@@ -81,17 +105,19 @@ func (s *Slot) byKernel(i int, at int64, ids []int64, from *Source) error {
 		}
 		out = from.Row / int64(c.From.Size()) * int64(c.To.Size())
 	}
-	if err := s.fits(i, (at+int64(len(ids)))*out); err != nil {
+	if err := s.fits(i, (at+n)*out); err != nil {
+		return err
+	}
+	if err := s.enter(s.d.gathers); err != nil {
 		return err
 	}
 	dst := s.tensors[i].at + uint64(at*out)
 	s.gathers = true
-	copy(shardify.View[int64](s.rows)[at:], ids)
-	list, err := s.d.deviceAddress(s.rows[at*8:], int64(len(ids))*8)
+	list, err := s.d.deviceAddress(s.rows[at*8:], n*8)
 	if err != nil {
 		return err
 	}
-	l := rowLaunch{dst: dst, src: src, ids: list, n: int64(len(ids)), row: from.Row, grid: s.d.grid}
+	l := rowLaunch{dst: dst, src: src, ids: list, n: n, row: from.Row, grid: s.d.grid}
 	if from.Window != nil {
 		l.grid = s.d.wide
 	}
@@ -112,23 +138,36 @@ func (s *Slot) fits(i int, n int64) error {
 	return s.room(i, n)
 }
 
-// source is where kernels find row 0.
-func (s *Slot) source(from *Source) (uint64, error) {
+// checkSource: all rows of a source are in its memory.
+func (s *Slot) checkSource(from *Source) error {
 	n := from.Rows * from.Row
 	if w := from.Window; w != nil {
 		if from.At < 0 || !w.mem.inside(w.mem.at+uint64(from.At), n) {
-			return 0, fmt.Errorf("gather from bytes %d to %d of a window of %d", from.At, from.At+n, w.mem.size)
+			return fmt.Errorf("gather from bytes %d to %d of a window of %d", from.At, from.At+n, w.mem.size)
 		}
-		if err := s.d.wait(s.d.gathers, &w.loaded); err != nil {
-			return 0, err
-		}
-		w.read = true
-		return w.mem.at + uint64(from.At), nil
+		return nil
 	}
 	if n > int64(len(from.Host)) {
-		return 0, fmt.Errorf("gather from %d rows of %d bytes in %d bytes", from.Rows, from.Row, len(from.Host))
+		return fmt.Errorf("gather from %d rows of %d bytes in %d bytes", from.Rows, from.Row, len(from.Host))
 	}
-	return s.d.deviceAddress(from.Host, n)
+	_, err := s.d.deviceAddress(from.Host, n)
+	return err
+}
+
+// source is where kernels find row 0; they start behind the loads of a window.
+func (s *Slot) source(from *Source) (uint64, error) {
+	if err := s.checkSource(from); err != nil {
+		return 0, err
+	}
+	w := from.Window
+	if w == nil {
+		return s.d.deviceAddress(from.Host, from.Rows*from.Row)
+	}
+	if err := s.d.wait(s.d.gathers, &w.loaded); err != nil {
+		return 0, err
+	}
+	w.read = true
+	return w.mem.at + uint64(from.At), nil
 }
 
 func (d *Device) engineRow() int64 {
@@ -162,7 +201,7 @@ func (s *Slot) byEngine(dst, src uint64, ids []int64, row int64) error {
 			if err := s.d.drv.memset(to, 0, row, s.d.copies); err != nil {
 				return err
 			}
-		} else if err := s.piece(to, src+uint64(ids[k]*row), int64(n)*row); err != nil {
+		} else if err := s.addPiece(to, src+uint64(ids[k]*row), int64(n)*row); err != nil {
 			return err
 		}
 		k += n
@@ -173,8 +212,8 @@ func (s *Slot) byEngine(dst, src uint64, ids []int64, row int64) error {
 // maxPieces is the most copies of one call.
 const maxPieces = 512
 
-// piece adds a copy, split where registrations meet.
-func (s *Slot) piece(dst, src uint64, n int64) error {
+// addPiece adds a copy, split where registrations meet.
+func (s *Slot) addPiece(dst, src uint64, n int64) error {
 	p := s.d.find(src, n)
 	if p == nil {
 		return errors.New("cuda: source of a copy is not pinned memory of this device")

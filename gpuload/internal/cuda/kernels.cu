@@ -19,6 +19,8 @@ typedef unsigned long long u64;
 struct __align__(8) lane8 { u32 a, b; };
 struct __align__(16) lane16 { u32 a, b, c, d; };
 
+// The tests compile this file for the processor too, where a load is a load.
+#ifdef __CUDA_ARCH__
 __device__ inline u32 load(const u32 *p) {
     u32 v;
     asm volatile("ld.global.cs.u32 %0, [%1];" : "=r"(v) : "l"(p));
@@ -34,6 +36,9 @@ __device__ inline lane16 load(const lane16 *p) {
     asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.a), "=r"(v.b), "=r"(v.c), "=r"(v.d) : "l"(p));
     return v;
 }
+#else
+template <class T> __device__ inline T load(const T *p) { return *p; }
+#endif
 
 struct group { u32 lane, width, first, stride; };
 
@@ -102,11 +107,7 @@ extern "C" __global__ void gather1(u64 dst, u64 src, u64 ids, u64 n, u64 size, u
         const i64 r = ((const i64 *)ids)[row];
         u64 s = src + (u64)r * size + from, d = dst + (u64)row * size + from;
         const u32 head = min((u32)(-d & 3), m);
-        if (g.width == 1) {
-            for (u32 j = 0; j < head; j++) ((u8 *)d)[j] = r < 0 ? 0 : ((const u8 *)s)[j];
-        } else if (g.lane < head) {
-            ((u8 *)d)[g.lane] = r < 0 ? 0 : ((const u8 *)s)[g.lane];
-        }
+        for (u32 j = g.lane; j < head; j += g.width) ((u8 *)d)[j] = r < 0 ? 0 : ((const u8 *)s)[j];
         s += head;
         d += head;
         const u32 words = (m - head) / 4, shift = (u32)(s & 3) * 8;
@@ -137,13 +138,23 @@ __device__ inline float widen(i32 x) { return __int2float_rn(x); }
 __device__ inline float widen(float x) { return x; }
 __device__ inline float widen(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
 __device__ inline float widen(f16 x) {
+#ifdef __CUDA_ARCH__
     float y;
     asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
     return y;
+#else
+    return widen_f16(x.bits);
+#endif
 }
 
 __device__ inline void narrow(float x, float *y) { *y = x; }
-__device__ inline void narrow(float x, f16 *y) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y->bits) : "f"(x)); }
+__device__ inline void narrow(float x, f16 *y) {
+#ifdef __CUDA_ARCH__
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y->bits) : "f"(x));
+#else
+    y->bits = narrow_f16(x);
+#endif
+}
 __device__ inline void narrow(float x, bf16 *y) {
     const u32 b = __float_as_uint(x);
     y->bits = (b & 0x7fffffff) > 0x7f800000 ? 0x7fff : (u16)((b + 0x7fff + ((b >> 16) & 1)) >> 16);
@@ -229,9 +240,11 @@ extern "C" __global__ void read16(u64 src, u64 size, u64 sink) {
 
 // Takes so many nanoseconds: a training step's stand-in.
 extern "C" __global__ void spin(u64 ns) {
+#ifdef __CUDA_ARCH__
     u64 from, now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(from));
     do {
         asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     } while (now - from < ns);
+#endif
 }

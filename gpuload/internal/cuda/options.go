@@ -17,6 +17,8 @@ type Options struct {
 	// (default 1 GiB, a multiple of 2 MiB). Drivers refuse calls of hundreds of
 	// GiB, and hold locks of the whole machine during one.
 	Chunk int64
+	// Speed is what an earlier Open of the device measured; nil measures again.
+	Speed *Speed
 	// NoCalibration leaves the speeds unmeasured; paths are then chosen by typical
 	// ones.
 	NoCalibration bool

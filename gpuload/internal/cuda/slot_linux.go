@@ -22,8 +22,8 @@ type Slot struct {
 
 	// On the thread:
 	sent, gathered, free event
-	sends, gathers       bool // in this round
-	open                 bool // the streams wait for free already
+	sends, gathers       bool    // in this round
+	entered              [2]bool // copies, gathers: it waits for free already
 	done                 bool
 	handed               bool // to a consumer that has not released it
 	closed               bool
@@ -132,7 +132,7 @@ func (s *Slot) upload(i int, c *Cast) error {
 // Ptr is the device address of tensor i.
 func (s *Slot) Ptr(i int) uint64 { return s.addresses[i].Load() }
 
-// begin makes the stream wait, once a round, until the consumer left the slot.
+// begin refuses to write a slot that is not free.
 func (s *Slot) begin() error {
 	switch {
 	case s.done || s.closed:
@@ -140,17 +140,22 @@ func (s *Slot) begin() error {
 	case s.handed:
 		return errors.New("cuda: slot written before its consumer released it")
 	}
-	if s.open || s.free.recorded == 0 {
-		s.open = true
+	return nil
+}
+
+// enter makes a stream of the device wait, once a round, until the consumer left the
+// slot. A stream that does not write the slot need not: loads of windows would queue
+// behind a consumer at work.
+func (s *Slot) enter(stream uintptr) error {
+	k := 0
+	if stream == s.d.gathers {
+		k = 1
+	}
+	if s.entered[k] || s.free.recorded == 0 {
 		return nil
 	}
-	for _, stream := range []uintptr{s.d.copies, s.d.gathers} {
-		if err := s.d.wait(stream, &s.free); err != nil {
-			return err
-		}
-	}
-	s.open = true
-	return nil
+	s.entered[k] = true
+	return s.d.wait(stream, &s.free)
 }
 
 // Move is one tensor's part of a batch: Send, or else a Gather.
@@ -205,6 +210,9 @@ func (s *Slot) send(i int, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
+	if err := s.enter(s.d.copies); err != nil {
+		return err
+	}
 	s.sends = true
 	return s.d.copyIn(s.tensors[i].at, addressOf(b), int64(len(b)), s.d.copies)
 }
@@ -214,6 +222,10 @@ func (s *Slot) send(i int, b []byte) error {
 func (s *Slot) room(i int, n int64) error {
 	if n <= s.tensors[i].size {
 		return nil
+	}
+	// What is freed below must not be the consumer's any more.
+	if err := s.enter(s.d.copies); err != nil {
+		return err
 	}
 	b, err := s.d.newBuffer(n + n/4)
 	if err != nil {
@@ -316,7 +328,7 @@ func (s *Slot) Reuse(ctx context.Context) error {
 		}
 		ok, err := s.arrived()
 		if ok && err == nil {
-			s.sends, s.gathers, s.open, s.done, s.listed = false, false, false, false, 0
+			s.sends, s.gathers, s.done, s.listed, s.entered = false, false, false, 0, [2]bool{}
 		}
 		return ok, err
 	})

@@ -22,6 +22,7 @@ type consumer struct {
 	d      *Device
 	stream uintptr
 	out    []byte
+	slow   uint64 // nanoseconds that it takes for a batch
 }
 
 func (c *consumer) take(s *Slot, tensor int, at, n int64) error {
@@ -29,6 +30,9 @@ func (c *consumer) take(s *Slot, tensor int, at, n int64) error {
 		return err
 	}
 	err := c.d.do(func() error {
+		if err := c.d.drv.launch(c.d.kernels["spin"], 1, 1, c.stream, []uint64{c.slow}); err != nil {
+			return err
+		}
 		return c.d.drv.copyToHost(addressOf(c.out)+uint64(at), s.Ptr(tensor), n, c.stream)
 	})
 	return errors.Join(err, s.Release(c.stream))
@@ -42,7 +46,7 @@ func TestRingDeliversEveryBatchUnderDelays(t *testing.T) {
 	f := newFake(t)
 	d := f.open(t, Options{})
 	ctx := within(t, 60*time.Second)
-	c := consumer{d, stream(t, d), alloc(t, d, batches*size)}
+	c := consumer{d, stream(t, d), alloc(t, d, batches*size), 2e6}
 	var slots [depth]*Slot
 	var host [depth][]byte
 	for i := range slots {
@@ -96,7 +100,7 @@ func TestATensorMayOutgrowItsSlot(t *testing.T) {
 	d := f.open(t, Options{})
 	f.configure("FAKECUDA_DELAY", "500")
 	h := alloc(t, d, 50_000)
-	c := consumer{d, stream(t, d), alloc(t, d, 250_000)}
+	c := consumer{d, stream(t, d), alloc(t, d, 250_000), 0}
 	s, err := d.NewSlot(SlotOptions{Tensors: []int64{0}})
 	check(t, err)
 	for b := range 5 {
@@ -173,50 +177,65 @@ func TestGatherIsExact(t *testing.T) {
 			f := newFake(t, flags)
 			d := f.open(t, Options{Chunk: 64 << 10})
 			f.configure("FAKECUDA_DELAY", "100")
-			const rows = 20
-			host, back := alloc(t, d, rows*131072), alloc(t, d, rows*131072)
-			rowsOf(host)
-			w, err := d.NewWindow(rows*131072 + 5)
-			check(t, err)
-			check(t, w.Load(5, host))
-			check(t, w.Wait(t.Context()))
-			ids := []int64{19, 3, 4, 5, -1, 0, 19, 7, 8, 2}
-			for _, row := range gatherSizes {
-				s, err := d.NewSlot(SlotOptions{Tensors: []int64{row * 12}, Rows: 12})
-				check(t, err)
-				for _, from := range []Source{{Host: host, Rows: rows, Row: row}, {Window: w, At: 5, Rows: rows, Row: row}} {
-					check(t, s.Reuse(t.Context()))
-					check(t, s.Gather(0, 0, ids[:2], from))
-					check(t, s.Gather(0, 2, ids, from))
-					check(t, s.Done("batch"))
-					check(t, s.Wait(t.Context()))
-					check(t, d.Fetch(t.Context(), back[:row*12], s.Ptr(0)))
-					for k, r := range append(ids[:2:2], ids...) {
-						want := make([]byte, row)
-						if r >= 0 {
-							want = host[r*row:][:row]
-						}
-						if got := back[int64(k)*row:][:row]; !bytes.Equal(got, want) {
-							t.Fatalf("rows of %d bytes, window %v: row %d is not row %d of the source", row, from.Window != nil, k, r)
-						}
-					}
-				}
-				check(t, s.Close())
-			}
+			gatherExactly(t, d)
 			if n := f.batched(); (n > 0) != strings.Contains(flags, "_BATCH=") {
 				t.Errorf("%d copies in batches", n)
 			}
-			n := f.calls()["cuLaunchKernel"]
-			if n == 0 {
+			if f.calls()["cuLaunchKernel"] == 0 {
 				t.Error("no kernel was used")
 			}
 		})
 	}
 }
 
+// TestKernelSourceIsExact runs kernels.cu itself, compiled for the processor, with all
+// its threads.
+func TestKernelSourceIsExact(t *testing.T) {
+	d := newFake(t, "-DFAKECUDA_SOURCE", "testdata/fakecuda/kernels.cc").open(t, Options{Chunk: 64 << 10})
+	for _, grid := range []uint32{1, 3, 24} {
+		d.grid, d.wide, d.speed.EngineRow = grid, grid+1, 1<<40
+		gatherExactly(t, d)
+		castExactly(t, d)
+	}
+}
+
+func gatherExactly(t *testing.T, d *Device) {
+	const rows = 20
+	host, back := alloc(t, d, rows*131072), alloc(t, d, rows*131072)
+	rowsOf(host)
+	w, err := d.NewWindow(rows*131072 + 5)
+	check(t, err)
+	check(t, w.Load(5, host))
+	check(t, w.Wait(t.Context()))
+	ids := []int64{19, 3, 4, 5, -1, 0, 19, 7, 8, 2}
+	for _, row := range gatherSizes {
+		s, err := d.NewSlot(SlotOptions{Tensors: []int64{row * 12}, Rows: 12})
+		check(t, err)
+		for _, from := range []Source{{Host: host, Rows: rows, Row: row}, {Window: w, At: 5, Rows: rows, Row: row}} {
+			check(t, s.Reuse(t.Context()))
+			check(t, s.Gather(0, 0, ids[:2], from))
+			check(t, s.Gather(0, 2, ids, from))
+			check(t, s.Done("batch"))
+			check(t, s.Wait(t.Context()))
+			check(t, d.Fetch(t.Context(), back[:row*12], s.Ptr(0)))
+			for k, r := range append(ids[:2:2], ids...) {
+				want := make([]byte, row)
+				if r >= 0 {
+					want = host[r*row:][:row]
+				}
+				if got := back[int64(k)*row:][:row]; !bytes.Equal(got, want) {
+					t.Fatalf("rows of %d bytes, window %v: row %d is not row %d of the source", row, from.Window != nil, k, r)
+				}
+			}
+		}
+		check(t, s.Close())
+	}
+}
+
 // TestCastsAreExact compares every cast with the arithmetic in Go, bit by bit.
-func TestCastsAreExact(t *testing.T) {
-	d := newFake(t).open(t, Options{})
+func TestCastsAreExact(t *testing.T) { castExactly(t, newFake(t).open(t, Options{})) }
+
+func castExactly(t *testing.T, d *Device) {
 	const rows, elems = 6, 60
 	host, back := alloc(t, d, rows*elems*4), alloc(t, d, rows*elems*4)
 	values := []float32{0, 1, -1, 0.5, 3.14159, -2.7e4, 65519, 65520, 65504, 1e-7, 6e-8, 2.9e-8, 1e-40, 1e30, -1e38, 254.999}
@@ -275,10 +294,15 @@ func TestCastsAreExact(t *testing.T) {
 // TestWindowsAreReloadedBehindTheirReaders loads a window again and again while
 // slow kernels still gather from it.
 func TestWindowsAreReloadedBehindTheirReaders(t *testing.T) {
-	const rounds, rows, row = 20, 50, 160
 	f := newFake(t)
 	d := f.open(t, Options{})
-	c := consumer{d, stream(t, d), alloc(t, d, rounds*rows*row)}
+	f.configure("FAKECUDA_DELAY", "700")
+	reloadExactly(t, d, 50, 160)
+}
+
+func reloadExactly(t *testing.T, d *Device, rows, row int64) {
+	const rounds = 20
+	c := consumer{d, stream(t, d), alloc(t, d, rounds*rows*row), 1e6}
 	w, err := d.NewWindow(rows * row)
 	check(t, err)
 	var slots [2]*Slot
@@ -287,8 +311,7 @@ func TestWindowsAreReloadedBehindTheirReaders(t *testing.T) {
 		check(t, err)
 	}
 	host := [2][]byte{alloc(t, d, rows*row), alloc(t, d, rows*row)}
-	ids := scatter(nil, rows)
-	f.configure("FAKECUDA_DELAY", "700")
+	ids := scatter(rows)
 	for b := range rounds {
 		s, h := slots[b%2], host[b%2]
 		check(t, s.Reuse(t.Context())) // its gather read what h was loaded into
@@ -296,14 +319,14 @@ func TestWindowsAreReloadedBehindTheirReaders(t *testing.T) {
 		check(t, w.Load(0, h))
 		check(t, s.Gather(0, 0, ids, Source{Window: w, Rows: rows, Row: row}))
 		check(t, s.Done("batch"))
-		check(t, c.take(s, 0, int64(b*rows*row), rows*row))
+		check(t, c.take(s, 0, int64(b)*rows*row, rows*row))
 	}
 	check(t, d.do(func() error { return d.drv.streamSynchronize(c.stream) }))
 	want := make([]byte, rows*row)
 	for b := range rounds {
 		fill(want, b)
 		for k, r := range ids {
-			if got := c.out[(b*rows+k)*row:][:row]; !bytes.Equal(got, want[r*row:][:row]) {
+			if got := c.out[(int64(b)*rows+int64(k))*row:][:row]; !bytes.Equal(got, want[r*row:][:row]) {
 				t.Fatalf("round %d, row %d is not row %d of the window then", b, k, r)
 			}
 		}

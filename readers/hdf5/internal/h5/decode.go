@@ -80,13 +80,6 @@ func (d *decoder) u32() uint32 {
 	return 0
 }
 
-func (d *decoder) u64() uint64 {
-	if b := d.bytes(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
 // uint reads an unsigned integer of n <= 8 bytes.
 func (d *decoder) uint(n int) uint64 { return leUint(d.bytes(n)) }
 

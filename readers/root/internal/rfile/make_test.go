@@ -13,8 +13,6 @@ type entry struct {
 	cycle       int
 	payload     string
 	sub         []entry
-	// seek of the record when it is not the next free place; see sparse.
-	seek int64
 }
 
 // layout is what may differ between files.

@@ -41,19 +41,6 @@ func flatNames(n *Ntuple) (all []string) {
 	return all
 }
 
-// swapBytes replaces the first place of old in envelopes of a kind.
-func swapBytes(kind int, old, new string) func(int, []byte) []byte {
-	return func(k int, p []byte) []byte {
-		if k != kind {
-			return p
-		}
-		if !bytes.Contains(p, []byte(old)) {
-			panic("nothing to replace")
-		}
-		return bytes.Replace(p, []byte(old), []byte(new), 1)
-	}
-}
-
 // TestWhatCannotBeReadIsNamed: one field is left out with its reason, all others
 // are read.
 func TestWhatCannotBeReadIsNamed(t *testing.T) {

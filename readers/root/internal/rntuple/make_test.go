@@ -381,13 +381,6 @@ func (m *maker) register(f *model, parent int) {
 	}
 }
 
-func (f *model) each(do func(*model)) {
-	do(f)
-	for _, k := range f.kids {
-		k.each(do)
-	}
-}
-
 // principal calls do for fields whose columns have a fixed number of elements per
 // entry.
 func (f *model) principal(per int64, do func(*model, int64)) {

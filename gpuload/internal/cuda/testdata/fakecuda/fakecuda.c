@@ -6,7 +6,8 @@
 //   FAKECUDA_DELAY=us     every stream sleeps up to so long before each operation
 //   FAKECUDA_FAIL=name:n:code  the n-th call of a function (or *) fails
 //   FAKECUDA_MODE=stub|nodevice|oldptx|noregister|noreadonly
-// Build with -DFAKECUDA_MISSING for a library without cuMemHostRegister_v2, with
+// Build with -DFAKECUDA_SOURCE and kernels.cc to run kernels.cu itself, thread by
+// thread, in place of the C functions; with -DFAKECUDA_MISSING for a library without cuMemHostRegister_v2, with
 // -DFAKECUDA_BATCH=1 or 2 for one with the CUDA 12.8 or 13 form of cuMemcpyBatchAsync.
 #define _GNU_SOURCE
 #include <math.h>
@@ -533,7 +534,13 @@ static const char *const kernel_names[] = {
 enum { KERNELS = sizeof kernel_names / sizeof *kernel_names };
 static int param_count(int f) { return f < 4 ? 8 : f == 4 ? 3 : f == 5 ? 1 : 12; }
 
-static void gather_rows(int f, u64 *p) {
+#ifdef FAKECUDA_SOURCE
+void run_source(int f, u32 grid, u32 block, u64 *p); // kernels.cc
+float fake_widen_f16(uint16_t h) { return widen_f16(h); }
+uint16_t fake_narrow_f16(float f) { return narrow_f16(f); }
+#endif
+
+static inline void gather_rows(int f, u64 *p) {
     u64 dst = p[0], src = p[1], n = p[3], row = p[4];
     const int64_t *ids = (const int64_t *)p[2];
     static const u64 align[] = {16, 8, 4, 1};
@@ -546,7 +553,7 @@ static void gather_rows(int f, u64 *p) {
     }
 }
 
-static void cast_rows(int f, u64 *p) {
+static inline void cast_rows(int f, u64 *p) {
     static const int sizes[] = {1, 2, 4, 2, 2, 4}, outs[] = {2, 2, 4};
     int from = (f - 6) / 3, to = (f - 6) % 3;
     u64 n = p[3], elems = p[4], channels = p[10], inner = p[11];
@@ -589,7 +596,15 @@ static void run_kernel(int f, u64 *p) {
     if (f == 4) { if (!covered(p[0], p[1]) || p[1] % 16) violation("read16 outside of memory it may read"); return; }
     if (!find(p[0], p[3] * p[4] * out, 0)) { violation("%s writes outside of one allocation", kernel_names[f]); return; }
     if (!covered(p[2], p[3] * 8)) { violation("%s: row numbers outside of memory it may read", kernel_names[f]); return; }
+#ifdef FAKECUDA_SOURCE
+    const int64_t *ids = (const int64_t *)p[2];
+    u64 sizes[] = {1, 2, 4, 2, 2, 4}, row = p[4] * (casts ? sizes[(f - 6) / 3] : 1);
+    for (u64 i = 0; i < p[3]; i++)
+        if (ids[i] >= 0 && !covered(p[1] + ids[i] * row, row)) { violation("%s reads row %lld outside of memory it may read", kernel_names[f], (long long)ids[i]); return; }
+    run_source(f, p[14], p[15], p);
+#else
     if (casts) cast_rows(f, p); else gather_rows(f, p);
+#endif
 }
 
 struct module { u32 magic; char *text; };
@@ -639,6 +654,7 @@ API CUresult cuLaunchKernel(void *f, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32
     }
     struct op o = {.kind = KERNEL, .f = (int)i};
     for (int k = 0; k < param_count(i); k++) memcpy(&o.params[k], params[k], 8);
+    o.params[14] = gx, o.params[15] = bx;
     LEAVE(push(st, o));
 }
 API CUresult cuLaunchHostFunc(void *st, void (*fn)(void *), void *arg) { (void)st, (void)fn, (void)arg; ENTER("cuLaunchHostFunc", 1, 0); LEAVE(801); }

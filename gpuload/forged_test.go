@@ -1,0 +1,107 @@
+package gpuload
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// TestOffsetsThatOnlyTheChecksumBetrays: still rising, one list's element given to
+// its neighbour.
+func TestOffsetsThatOnlyTheChecksumBetrays(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "h:i16*", samples: 30})
+	name := shardsOf(t, dir, "*.safetensors")[0]
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := index.ParseShard(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Tensor("h#offsets")
+	forged := false
+	for at := p.Lo + 8; at < p.Hi-8 && !forged; at += 8 {
+		if v := binary.LittleEndian.Uint64(b[at:]); v < binary.LittleEndian.Uint64(b[at+8:]) {
+			binary.LittleEndian.PutUint64(b[at:], v+1)
+			forged = true
+		}
+	}
+	if err := os.WriteFile(name, b, 0o644); err != nil || !forged {
+		t.Fatal(err, forged)
+	}
+	for _, c := range []Config{{Tier: TierPinned}, {Tier: TierStream, Verify: VerifyOpen}} {
+		c.Batch = 5
+		if err := readAll(mustLoader(t, mustOpen(t, dir), c), nil); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "h#offsets") {
+			t.Errorf("%s: %v", c.Tier, err)
+		}
+	}
+}
+
+// forgeTar changes the header of the first member with this ending, and nothing
+// that the offset index says.
+func forgeTar(t *testing.T, name, ending string, change func(h []byte, e index.TarEntry)) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w index.TarWindow
+	w.Reset(bytes.NewReader(b), int64(len(b)), make([]byte, 64<<10))
+	walk := index.TarWalker{TarWindow: &w}
+	walk.Part(0, int64(len(b))-index.TarEnd)
+	for {
+		e, err := walk.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(string(e.Name), ending) {
+			e.Name = bytes.Clone(e.Name)
+			change(b[e.Offset:], e)
+			break
+		}
+	}
+	if err := os.WriteFile(name, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestForgedTarMembers(t *testing.T) {
+	swallow := func(h []byte, e index.TarEntry) { // the next member becomes data of this one
+		next, err := index.ParseTarHeader(h[index.TarBlock+e.Size+index.TarPad(e.Size):])
+		if err != nil {
+			t.Fatal(err)
+		}
+		index.PutTarHeader(h, e.Name, e.Size+index.TarPad(e.Size)+index.TarBlock+next.Size)
+	}
+	for _, c := range []struct {
+		what, schema, ending, want string
+		change                     func([]byte, index.TarEntry)
+	}{
+		{"missing", "a:jpg*90,b:jpg*90", ".a.jpg", "members, want", swallow},
+		{"of another name", "a:jpg*90,b:jpg*90", ".a.jpg", "does not belong", func(h []byte, e index.TarEntry) {
+			index.PutTarHeader(h, bytes.Replace(e.Name, []byte(".a."), []byte(".x."), 1), e.Size)
+		}},
+		{"of another counter", "a:u8*90@J,b:u8*90@J", ".a.npy", "counter J", func(h []byte, e index.TarEntry) {
+			f := shardify.Field{Name: "a", DType: shardify.U8, Levels: 1}
+			head := index.NewNPYHeader(&f)
+			n := e.Size - int64(head.Len()) - 1 // one element less, with the padding to match
+			copy(h[index.TarBlock:], head.Append(nil, n))
+			h[index.TarBlock+e.Size-1] = 0
+			index.PutTarHeader(h, e.Name, e.Size-1)
+		}},
+	} {
+		dir := makeSet(t, setOptions{format: index.FormatWDS, schema: c.schema, samples: 12})
+		forgeTar(t, shardsOf(t, dir, "*.tar")[0], c.ending, c.change)
+		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: TierStream})
+		if err := readAll(l, nil); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("member %s: %v", c.what, err)
+		}
+	}
+}

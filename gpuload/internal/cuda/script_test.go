@@ -1,0 +1,42 @@
+//go:build linux
+
+package cuda
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTheScriptForGPUsRuns runs bench/gpu.sh from end to end on the fake driver.
+func TestTheScriptForGPUsRuns(t *testing.T) {
+	if os.Getenv("SHARDIFY_LONG") == "" {
+		t.Skip("builds and runs two test programs; SHARDIFY_LONG=1 does")
+	}
+	lib, dir := library(t, "-DFAKECUDA_BATCH=2"), t.TempDir()
+	out := filepath.Join(dir, "out")
+	for _, args := range [][]string{{"../../../bench/gpu.sh", "build", dir}, {filepath.Join(dir, "gpu.sh"), "run", out}} {
+		cmd := exec.Command("sh", args...)
+		cmd.Env = append(os.Environ(), LibraryVariable+"="+lib, "SHARDIFY_GPU_BYTES=4194304", "FAKECUDA_DELAY=0")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			check, _ := os.ReadFile(filepath.Join(out, "check.txt"))
+			t.Fatalf("gpu.sh %s: %v\n%s\n%s", args[1], err, text, check)
+		}
+	}
+	for _, name := range []string{"gpu.json", "loader.json"} {
+		b, err := os.ReadFile(filepath.Join(out, name))
+		check(t, err)
+		var v struct{ Figures []map[string]any }
+		if err := json.Unmarshal(b, &v); err != nil || len(v.Figures) < 15 {
+			t.Errorf("%s: %v: %s", name, err, b)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(out, "check.txt"))
+	check(t, err)
+	if !strings.Contains(string(b), "--- PASS: TestOnTheGPU") {
+		t.Errorf("TestOnTheGPU did not pass:\n%s", b)
+	}
+}

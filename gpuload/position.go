@@ -1,0 +1,75 @@
+package gpuload
+
+import (
+	"fmt"
+
+	"github.com/shardify/shardify"
+)
+
+// Steps is the number of batches of a whole epoch, the same on every rank.
+func (l *Loader) Steps() int { return int(l.steps.count(0)) }
+
+// Remaining is the number of batches up to the end of the epoch at hand.
+func (l *Loader) Remaining() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int(l.steps.count(l.position))
+}
+
+// Order is the order of the samples.
+func (l *Loader) Order() *Order { return l.order }
+
+// Notes tell, a sentence each, what the user may want to know: choices that were
+// made, and settings that do not work out as asked.
+func (l *Loader) Notes() []string { return append([]string(nil), l.notes...) }
+
+// Columns are the names of what every batch has.
+func (l *Loader) Columns() []string { return append([]string(nil), l.columns...) }
+
+// Schema is the delivered fields, companions included.
+func (l *Loader) Schema() []shardify.Field { return append([]shardify.Field(nil), l.layout.Schema...) }
+
+// State is the place behind the last batch that Next returned.
+func (l *Loader) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return State{stateVersion, l.set.fingerprint, l.order.String(), l.order.seed, l.epoch, l.position}
+}
+
+// Restore goes to the place of a state, in time that does not depend on it. World
+// and batch size may differ from those of the loader that wrote it. Batches not yet
+// released stay valid.
+func (l *Loader) Restore(s State) error {
+	if err := s.matches(l.set.fingerprint, l.order); err != nil {
+		return err
+	}
+	return l.moveTo(s.Epoch, s.Position)
+}
+
+// SetEpoch goes to the beginning of an epoch. It costs nothing if that is where
+// the Loader is.
+func (l *Loader) SetEpoch(epoch int) error {
+	if epoch < 0 || epoch >= maxEpoch {
+		return fmt.Errorf("epoch %d: want 0 to 2^31-1", epoch)
+	}
+	return l.moveTo(epoch, 0)
+}
+
+func (l *Loader) moveTo(epoch int, position int64) error {
+	l.use.Lock()
+	defer l.use.Unlock()
+	if l.isClosed() {
+		return ErrClosed
+	}
+	l.mu.Lock()
+	here := l.epoch == epoch && l.position == position
+	l.mu.Unlock()
+	if here && l.failed == nil {
+		return nil
+	}
+	l.halt()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epoch, l.position = epoch, position
+	return nil
+}
