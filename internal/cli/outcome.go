@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"syscall"
+	"os"
+	"strconv"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
@@ -37,11 +39,16 @@ func PythonLine(output string) string {
 	return "python3 -c " + Quote(fmt.Sprintf("import shardify; ds = shardify.open(%q); print(len(ds), ds[0])", output))
 }
 
-// PeakMemory is the most memory that this process had resident.
+// PeakMemory is the most memory that this process had resident. What getrusage tells
+// would include what its parent held before it became this program.
 func PeakMemory() string {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return "unknown"
+	status, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		_, line, _ := strings.Cut(string(status), "\nVmHWM:")
+		line, _, _ = strings.Cut(line, "kB")
+		if n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64); err == nil {
+			return Size(n << 10)
+		}
 	}
-	return Size(u.Maxrss << 10)
+	return "unknown"
 }

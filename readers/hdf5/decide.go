@@ -51,7 +51,7 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 		return c, nil
 	}
 	if sample != string(byAxis) && inputs > 1 {
-		return &choice{mode: byFile, why: "the data sets of a file have no common first dimension: each file is one sample"}, nil
+		return &choice{mode: byFile, why: "the data sets of a file have no common first dimension: each file is one sample (--sample axis with --columns or --object makes rows)"}, nil
 	}
 	return nil, shardify.Mismatch("the data sets have no common first dimension: %s; --object or --columns selects some that have, --sample file makes each file one sample", t.shapes())
 }

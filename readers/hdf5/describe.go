@@ -17,20 +17,32 @@ const maxDescribed = 40
 // Describe implements shardify.Describer: what the samples are and why, and how
 // the data sets of the first file are stored.
 func (s *source) Describe() []string {
-	var out []string
+	out := s.Notes()
 	for in := range s.Inputs() {
 		var b blob
-		if json.Unmarshal(in.Blob, &b) == nil && b.Why != "" {
-			out = append(out, b.Why)
+		if err := json.Unmarshal(in.Blob, &b); err != nil {
+			break // a file that has no samples
 		}
-		out = append(out, s.Set.Describe()...)
 		lines, err := s.describeFile(&in, &b)
 		if err != nil {
 			lines = []string{fmt.Sprintf("%s: %v", in.Name(), err)}
 		}
 		return append(out, lines...)
 	}
-	return append(out, s.Set.Describe()...)
+	return out
+}
+
+// Notes implements shardify.Noter: what the samples are comes first.
+func (s *source) Notes() []string {
+	var out []string
+	for in := range s.Inputs() {
+		var b blob
+		if json.Unmarshal(in.Blob, &b) == nil && b.Why != "" {
+			out = append(out, b.Why)
+		}
+		break
+	}
+	return append(out, s.Set.Notes()...)
 }
 
 func (s *source) describeFile(in *rows.Input, b *blob) ([]string, error) {
