@@ -13,7 +13,7 @@ from .manifest import Shard, strict_json
 from .schema import DTYPES, KEY_FIELD, Field, parse_schema
 
 PAGE = 4096
-MAX_HEADER = 100_000_000
+MAX_HEADER = 32 << 20
 _TENSOR_BYTES = {tensor: int(numpy[-1]) for numpy, tensor in DTYPES.values()}
 
 

@@ -11,14 +11,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/readertest"
 )
 
 const (
@@ -41,12 +40,12 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 		count = n
 	}
 	first, _ := strconv.Atoi(os.Getenv("SHARDIFY_MUTATIONS_FROM"))
-	m := &mutator{seeds: seeds(t), dir: t.TempDir()}
+	m := &mutator{seeds: seeds(t), dir: t.TempDir(), Watch: readertest.Watch{Limit: mutationTime}}
 	// The heap is to be what is in use, not what waits to be collected, least of all
 	// from other tests.
 	runtime.GC()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(mutationMemory / 2))
-	stop := m.watch()
+	stop := m.Start()
 	defer stop()
 	for i := range count {
 		m.one(t, uint64(first+i))
@@ -55,7 +54,7 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 		}
 	}
 	t.Logf("%d mutated files from %d seeds: %d opened, %d reached the value decoder (%.0f %%), %d were read to the end; 0 panics, 0 hangs, heap at most %s",
-		count, len(m.seeds), m.opened, m.reached, 100*float64(m.reached)/float64(count), m.whole, shardify.FormatSize(m.heap.Load()))
+		count, len(m.seeds), m.opened, m.reached, 100*float64(m.reached)/float64(count), m.whole, shardify.FormatSize(m.Heap()))
 	if count >= 1000 && m.reached*10 < count*3 {
 		t.Errorf("only %d of %d inputs reached the value decoder", m.reached, count)
 	}
@@ -94,39 +93,12 @@ type mutator struct {
 	seeds                  []seed
 	dir                    string
 	opened, reached, whole int
-	current                atomic.Int64
-	since                  atomic.Int64 // when current began
-	heap                   atomic.Int64
-}
-
-// watch ends the process when an input takes too long, and notes the heap.
-func (m *mutator) watch() (stop func()) {
-	done := make(chan struct{})
-	m.since.Store(time.Now().UnixNano())
-	go func() {
-		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-		for {
-			select {
-			case <-done:
-				return
-			case <-time.After(5 * time.Millisecond):
-			}
-			metrics.Read(sample)
-			if n := int64(sample[0].Value.Uint64()); n > m.heap.Load() {
-				m.heap.Store(n)
-			}
-			if time.Since(time.Unix(0, m.since.Load())) > mutationTime {
-				panic(fmt.Sprintf("mutation %d hangs", m.current.Load()))
-			}
-		}
-	}()
-	return func() { close(done) }
+	readertest.Watch
 }
 
 // one makes input i, reads it and judges the outcome.
 func (m *mutator) one(t *testing.T, i uint64) {
-	m.current.Store(int64(i))
-	m.since.Store(time.Now().UnixNano())
+	m.Begin(i)
 	rng := rand.New(rand.NewPCG(21, i))
 	s := m.seeds[rng.IntN(len(m.seeds))]
 	b := m.mutate(rng, bytes.Clone(s.data))
@@ -135,7 +107,7 @@ func (m *mutator) one(t *testing.T, i uint64) {
 		if p := recover(); p != nil {
 			t.Errorf("mutation %d of %s: panic: %v\n%s", i, s.name, p, debug.Stack())
 		}
-		if n := m.heap.Load(); n > mutationMemory {
+		if n := m.Heap(); n > mutationMemory {
 			t.Errorf("mutation %d of %s: heap of %s", i, s.name, shardify.FormatSize(n))
 		}
 		if t.Failed() {
