@@ -184,7 +184,7 @@ def head():
             f"{' with changes' if git('status', '--porcelain', '-uno') else ''}.")
 
 
-def readme(path, b):
+def readme(path, b, machine):
     """Puts the headline figures between the markers of the README."""
     with open(path) as f:
         text = f.read()
@@ -199,12 +199,12 @@ def readme(path, b):
         else:
             lines.append(f"| {r['name']} | {r['peer']} | {r['wall']:.1f} (CPU {r['cpu']:.1f}) | {r['target'] or '-'}{'' if r['met'] else ', missed'} | {mib(r['us_rss'])}, {mib(r['them_rss'])} |")
     with open(path, "w") as f:
-        f.write(text[:i] + head() + "\n\n" + "\n".join(lines) + "\n" + text[k:])
+        f.write(text[:i] + machine + "\n\n" + "\n".join(lines) + "\n" + text[k:])
 
 
-def report(b):
+def report(b, machine):
     lines = ["# Results", "",
-             head() + " Made by `make bench`; the data are described in bench/gen.py, the peers in bench/peers.py.", "",
+             machine + " Made by `make bench`; the data are described in bench/gen.py, the peers in bench/peers.py.", "",
              "Wall ratio: median of interleaved pairs [lowest-highest], warm page cache, `--sync none` against the peer as it is; CPU ratio: user + system seconds; durable: `--sync shard` against the peer "
              "followed by `sync`. A target is met by the wall or by the CPU ratio. Index and checksums are included in our figures.", "", *table([r for r in b.rows if "rss" not in r])]
     mem = [r for r in b.rows if "rss" in r]
@@ -227,12 +227,13 @@ def main():
     p.add_argument("--readme")
     a = p.parse_args()
     b = Bench(a)
+    machine = head()  # before the results change the tree
     run(b)
     if a.results:
         with open(a.results, "w") as f:
-            f.write(report(b))
+            f.write(report(b, machine))
     if a.readme:
-        readme(a.readme, b)
+        readme(a.readme, b, machine)
     sys.exit(0 if all(r["met"] for r in b.rows) else 3)
 
 
