@@ -10,24 +10,24 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	corpus := func(name string) string { return filepath.Join(corpusDir(t), name) }
+	corpus := func(t *testing.T, name string) string { return filepath.Join(corpusDir(t), name) }
 	for _, c := range []struct {
 		name  string
-		files func() []string
+		files func(t *testing.T) []string
 		opts  shardify.Options
 	}{
-		{"trees", func() []string { return []string{testdata("events-0.root"), testdata("events-1.root")} }, shardify.Options{"object": "Events"}},
-		{"ntuples", func() []string { return []string{testdata("ntuple-0.root"), testdata("ntuple-1.root")} }, nil},
-		{"friends", func() []string { return []string{testdata("events-0.root"), testdata("events-1.root")} },
+		{"trees", func(*testing.T) []string { return []string{testdata("events-0.root"), testdata("events-1.root")} }, shardify.Options{"object": "Events"}},
+		{"ntuples", func(*testing.T) []string { return []string{testdata("ntuple-0.root"), testdata("ntuple-1.root")} }, nil},
+		{"friends", func(*testing.T) []string { return []string{testdata("events-0.root"), testdata("events-1.root")} },
 			shardify.Options{"object": "Events", "friend": testdata("friend-0.root")}},
-		{"baskets out of order", func() []string { return []string{testdata("order.root")} }, nil},
+		{"baskets out of order", func(*testing.T) []string { return []string{testdata("order.root")} }, nil},
 		// Baskets of every branch end elsewhere, and some have no offsets.
-		{"generated offsets", func() []string { return []string{corpus("ttree/uproot-small-dy-nooffsets.root")} }, nil},
-		{"strings", func() []string { return []string{corpus("ttree/uproot-foriter2.root")} }, nil},
-		{"split collections", func() []string { return []string{corpus("ttree/uproot-issue-214.root")} }, shardify.Options{"object": "E"}},
+		{"generated offsets", func(t *testing.T) []string { return []string{corpus(t, "ttree/uproot-small-dy-nooffsets.root")} }, nil},
+		{"strings", func(t *testing.T) []string { return []string{corpus(t, "ttree/uproot-foriter2.root")} }, nil},
+		{"split collections", func(t *testing.T) []string { return []string{corpus(t, "ttree/uproot-issue-214.root")} }, shardify.Options{"object": "E"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			files := c.files()
+			files := c.files(t)
 			if c.opts["friend"] != "" {
 				files = files[:1]
 			}
