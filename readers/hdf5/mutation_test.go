@@ -28,19 +28,9 @@ const (
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little
 // memory, and errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
-	count := 1500
-	if os.Getenv("SHARDIFY_LONG") != "" {
-		count = 1_000_000
-	}
-	if s := os.Getenv("SHARDIFY_MUTATIONS"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		count = n
-	}
+	count := readertest.Mutations(t, 1500)
 	first, _ := strconv.Atoi(os.Getenv("SHARDIFY_MUTATIONS_FROM"))
-	m := &mutator{seeds: seeds(t), dir: t.TempDir(), Watch: readertest.Watch{Limit: mutationTime}}
+	m := &mutator{seeds: seeds(t), dir: t.TempDir(), Watch: readertest.Watch{Limit: mutationTime, Memory: mutationMemory}}
 	// The heap is to be what is in use, not what waits to be collected, least of all
 	// from other tests.
 	runtime.GC()
@@ -103,19 +93,7 @@ func (m *mutator) one(t *testing.T, i uint64) {
 	s := m.seeds[rng.IntN(len(m.seeds))]
 	b := m.mutate(rng, bytes.Clone(s.data))
 	name := filepath.Join(m.dir, "m.h5")
-	defer func() {
-		if p := recover(); p != nil {
-			t.Errorf("mutation %d of %s: panic: %v\n%s", i, s.name, p, debug.Stack())
-		}
-		if n := m.Heap(); n > mutationMemory {
-			t.Errorf("mutation %d of %s: heap of %s", i, s.name, shardify.FormatSize(n))
-		}
-		if t.Failed() {
-			keep := filepath.Join(os.TempDir(), fmt.Sprintf("hdf5-mutation-%d.h5", i))
-			os.WriteFile(keep, b, 0o666)
-			t.Logf("kept as %s", keep)
-		}
-	}()
+	defer m.Judge(t, i, s.name, b, fmt.Sprintf("hdf5-mutation-%d.h5", i))
 	if err := os.WriteFile(name, b, 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,18 +25,8 @@ const (
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little
 // memory, and errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
-	count := 5000
-	if os.Getenv("SHARDIFY_LONG") != "" {
-		count = 1_000_000
-	}
-	if s := os.Getenv("SHARDIFY_MUTATIONS"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		count = n
-	}
-	m := &mutator{seeds: seeds(t), dir: t.TempDir(), Watch: readertest.Watch{Limit: mutationTime}}
+	count := readertest.Mutations(t, 5000)
+	m := &mutator{seeds: seeds(t), dir: t.TempDir(), Watch: readertest.Watch{Limit: mutationTime, Memory: mutationMemory}}
 	stop := m.Start()
 	defer stop()
 	for i := range count {
@@ -96,19 +84,7 @@ func (m *mutator) one(t *testing.T, i uint64) {
 	seed := m.seeds[rng.IntN(len(m.seeds))]
 	b := m.mutate(rng, bytes.Clone(seed.data))
 	name := filepath.Join(m.dir, "m"+filepath.Ext(seed.name))
-	defer func() {
-		if p := recover(); p != nil {
-			t.Errorf("mutation %d of %s: panic: %v\n%s", i, seed.name, p, debug.Stack())
-		}
-		if n := m.Heap(); n > mutationMemory {
-			t.Errorf("mutation %d of %s: heap of %s", i, seed.name, shardify.FormatSize(n))
-		}
-		if t.Failed() {
-			keep := filepath.Join(os.TempDir(), fmt.Sprintf("npz-mutation-%d%s", i, filepath.Ext(seed.name)))
-			os.WriteFile(keep, b, 0o666)
-			t.Logf("kept as %s", keep)
-		}
-	}()
+	defer m.Judge(t, i, seed.name, b, fmt.Sprintf("npz-mutation-%d%s", i, filepath.Ext(seed.name)))
 	if err := os.WriteFile(name, b, 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,17 +40,8 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 	if underRace {
 		count = 200
 	}
-	if os.Getenv("SHARDIFY_LONG") != "" {
-		count = 1_000_000
-	}
-	if s := os.Getenv("SHARDIFY_MUTATIONS"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		count = n
-	}
-	m := &mutator{seeds: seeds(t), dir: t.TempDir(), Watch: readertest.Watch{Limit: mutationTime}}
+	count = readertest.Mutations(t, count)
+	m := &mutator{seeds: seeds(t), dir: t.TempDir(), Watch: readertest.Watch{Limit: mutationTime, Memory: mutationMemory}}
 	stop := m.Start()
 	defer stop()
 	for i := range count {
@@ -122,19 +111,7 @@ func (m *mutator) one(t *testing.T, i uint64) {
 	s := &m.seeds[rng.IntN(len(m.seeds))]
 	b := m.mutate(rng, bytes.Clone(s.data))
 	name := filepath.Join(m.dir, "m.root")
-	defer func() {
-		if p := recover(); p != nil {
-			t.Errorf("mutation %d of %s: panic: %v\n%s", i, s.name, p, debug.Stack())
-		}
-		if n := m.Heap(); n > mutationMemory {
-			t.Errorf("mutation %d of %s: heap of %s", i, s.name, shardify.FormatSize(n))
-		}
-		if t.Failed() {
-			keep := filepath.Join(os.TempDir(), fmt.Sprintf("root-mutation-%d.root", i))
-			os.WriteFile(keep, b, 0o666)
-			t.Logf("kept as %s", keep)
-		}
-	}()
+	defer m.Judge(t, i, s.name, b, fmt.Sprintf("root-mutation-%d.root", i))
 	if err := os.WriteFile(name, b, 0o666); err != nil {
 		t.Fatal(err)
 	}
