@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/readertest"
 )
 
 // tableOf lists files, one root each; names without a folder are in testdata.
@@ -38,59 +39,15 @@ func load(names, columns []string, o shardify.Options) (*set, error) {
 		return nil, err
 	}
 	defer src.Close()
-	out := &set{cols: map[string]*shardify.Column{}, left: map[string]string{}, notes: src.(shardify.Describer).Describe()}
-	for _, l := range src.(shardify.Reporter).Leftovers() {
-		out.left[l.Name] = l.Reason
-	}
-	for _, f := range src.Schema() {
-		out.order = append(out.order, f.Name)
-		col := &shardify.Column{Field: f}
-		for range f.Levels {
-			col.Offsets = append(col.Offsets, []int64{0})
-		}
-		out.cols[f.Name] = col
-	}
-	r, err := src.Reader(0)
+	all, err := readertest.Load(src, 500)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	pool := shardify.NewPool(1 << 30)
-	for sp, err := range src.Spans(ctx, 500) {
-		if err != nil {
-			return nil, err
-		}
-		mem, err := pool.Grant(ctx, sp.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		b, err := r.Read(ctx, sp, mem)
-		if err == nil {
-			err = b.Match(src.Schema())
-		}
-		if err != nil {
-			mem.Release()
-			return nil, err
-		}
-		out.add(b)
-		mem.Release()
+	out := &set{samples: all.Samples, cols: all.ByName, order: all.Order, left: map[string]string{}, notes: src.(shardify.Describer).Describe()}
+	for _, l := range src.(shardify.Reporter).Leftovers() {
+		out.left[l.Name] = l.Reason
 	}
 	return out, nil
-}
-
-func (s *set) add(b *shardify.Batch) {
-	s.samples += int64(b.Samples)
-	for i := range b.Columns {
-		c := &b.Columns[i]
-		to := s.cols[c.Name]
-		to.Data = append(to.Data, c.Data...)
-		for level, offs := range c.Offsets {
-			base := to.Offsets[level][len(to.Offsets[level])-1]
-			for _, o := range offs[1:] {
-				to.Offsets[level] = append(to.Offsets[level], base+o)
-			}
-		}
-	}
 }
 
 // mustLoad is load that ends the test.

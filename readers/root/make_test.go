@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/readertest"
 )
 
 // corpusDir is the folder of files with expected values beside them.
@@ -54,58 +55,11 @@ func load(o shardify.Options, columns []string, target int64, files ...string) (
 }
 
 func loadSource(src shardify.Source, target int64) (*loaded, error) {
-	ctx := context.Background()
-	out := &loaded{cols: map[string]*shardify.Column{}, left: src.(shardify.Reporter).Leftovers()}
-	for _, f := range src.Schema() {
-		out.order = append(out.order, f.Name)
-		col := &shardify.Column{Field: f}
-		for range f.Levels {
-			col.Offsets = append(col.Offsets, []int64{0})
-		}
-		out.cols[f.Name] = col
-	}
-	r, err := src.Reader(0)
+	all, err := readertest.Load(src, target)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	pool := shardify.NewPool(1 << 40)
-	for sp, err := range src.Spans(ctx, target) {
-		if err != nil {
-			return nil, err
-		}
-		mem, err := pool.Grant(ctx, sp.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		b, err := r.Read(ctx, sp, mem)
-		if err == nil {
-			err = b.Match(src.Schema())
-		}
-		if err != nil {
-			mem.Release()
-			return nil, err
-		}
-		out.add(b)
-		mem.Release()
-	}
-	return out, nil
-}
-
-func (l *loaded) add(b *shardify.Batch) {
-	l.samples += int64(b.Samples)
-	for i := range b.Columns {
-		c := &b.Columns[i]
-		to := l.cols[c.Name]
-		to.Data = append(to.Data, c.Data...)
-		to.Valid = append(to.Valid, c.Valid...)
-		for level, offs := range c.Offsets {
-			base := to.Offsets[level][len(to.Offsets[level])-1]
-			for _, o := range offs[1:] {
-				to.Offsets[level] = append(to.Offsets[level], base+o)
-			}
-		}
-	}
+	return &loaded{samples: all.Samples, cols: all.ByName, order: all.Order, left: src.(shardify.Reporter).Leftovers()}, nil
 }
 
 func testdata(name string) string { return filepath.Join("testdata", name) }
