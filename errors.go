@@ -103,3 +103,28 @@ func Annotate(err error, op, file, object string) error {
 	}
 	return &c
 }
+
+// Amend changes a copy of err, made an *Error if it is none.
+func Amend(err error, f func(*Error)) error {
+	e, ok := err.(*Error)
+	if !ok {
+		e = &Error{Sample: -1, Offset: -1, Err: err}
+	}
+	c := *e
+	f(&c)
+	return &c
+}
+
+// Reason is an error's text without the place and without the kinds that the reader of
+// a Leftover knows.
+func Reason(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	s := err.Error()
+	for _, kind := range []error{ErrUnsupported, ErrSchema} {
+		s = strings.TrimSuffix(s, ": "+kind.Error())
+	}
+	return s
+}

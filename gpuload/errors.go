@@ -24,26 +24,16 @@ var (
 	ErrClosed = errors.New("loader is closed")
 )
 
-func amend(err error, f func(*shardify.Error)) error {
-	e, ok := err.(*shardify.Error)
-	if !ok {
-		e = &shardify.Error{Sample: -1, Offset: -1, Err: err}
-	}
-	c := *e
-	f(&c)
-	return &c
-}
-
 func withSample(err error, sample int64) error {
-	return amend(err, func(e *shardify.Error) { e.Sample = sample })
+	return shardify.Amend(err, func(e *shardify.Error) { e.Sample = sample })
 }
 
 func withField(err error, field string) error {
-	return amend(err, func(e *shardify.Error) { e.Field = field })
+	return shardify.Amend(err, func(e *shardify.Error) { e.Field = field })
 }
 
 func shift(err error, base int64) error {
-	return amend(err, func(e *shardify.Error) {
+	return shardify.Amend(err, func(e *shardify.Error) {
 		if e.Offset >= 0 {
 			e.Offset += base
 		}

@@ -62,19 +62,6 @@ func examples(names []string, count int) string {
 	return s
 }
 
-// reason is an error's text without what the reader of a leftover knows.
-func reason(err error) string {
-	var e *shardify.Error
-	if errors.As(err, &e) {
-		err = e.Err
-	}
-	s := err.Error()
-	for _, kind := range []error{shardify.ErrUnsupported, shardify.ErrSchema} {
-		s = strings.TrimSuffix(s, ": "+kind.Error())
-	}
-	return s
-}
-
 func shapeText(shape []int) string {
 	return strings.ReplaceAll(fmt.Sprint(shape), " ", ", ")
 }

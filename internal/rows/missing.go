@@ -111,7 +111,7 @@ func (m *merger) dropFiles(lacking []*candidate) error {
 		out.count += l.files - 1
 	}
 	if len(keep) == 0 {
-		return shardify.Mismatch("no input has all of the %d fields: nothing is left by --missing drop; %s", len(m.cands), reason(m.differ(lacking)))
+		return shardify.Mismatch("no input has all of the %d fields: nothing is left by --missing drop; %s", len(m.cands), shardify.Reason(m.differ(lacking)))
 	}
 	m.live, m.files = keep, m.files-out.count
 	for i := range m.entries {

@@ -120,7 +120,7 @@ func (c *chooser) candidates(l *listing, left *[]shardify.Leftover) ([]candidate
 				return nil, a.err
 			}
 			if hit {
-				*left = append(*left, shardify.Leftover{Name: a.key, Reason: reason(a.err)})
+				*left = append(*left, shardify.Leftover{Name: a.key, Reason: shardify.Reason(a.err)})
 			}
 			continue
 		}
@@ -135,7 +135,7 @@ func (c *chooser) candidates(l *listing, left *[]shardify.Leftover) ([]candidate
 				if exact {
 					return nil, err
 				}
-				*left = append(*left, shardify.Leftover{Name: name, Reason: reason(err)})
+				*left = append(*left, shardify.Leftover{Name: name, Reason: shardify.Reason(err)})
 				continue
 			}
 			cand.exact = cand.exact || exact
@@ -190,19 +190,6 @@ func (c *chooser) why(a candidate, all []candidate, n int64) string {
 	return s
 }
 
-// reason is an error's text without what the reader of a leftover knows.
-func reason(err error) string {
-	var e *shardify.Error
-	if errors.As(err, &e) {
-		err = e.Err
-	}
-	s := err.Error()
-	for _, kind := range []error{shardify.ErrUnsupported, shardify.ErrSchema} {
-		s = strings.TrimSuffix(s, ": "+kind.Error())
-	}
-	return s
-}
-
 // sparse recognises what scipy.sparse.save_npz writes.
 func (l *listing) sparse() bool {
 	found := 0
@@ -224,7 +211,7 @@ func (l *listing) shapes() string {
 		case a.err == errNotRead:
 			continue
 		case a.err != nil:
-			all = append(all, fmt.Sprintf("%s (%s)", a.key, reason(a.err)))
+			all = append(all, fmt.Sprintf("%s (%s)", a.key, shardify.Reason(a.err)))
 		default:
 			all = append(all, a.key+" "+a.String())
 		}

@@ -124,7 +124,7 @@ func listing(f *rfile.File, r io.ReaderAt, all []rfile.Object) string {
 func entriesOf(f *rfile.File, r io.ReaderAt, o rfile.Object) string {
 	t, err := readTable(f, r, o)
 	if err != nil {
-		return " (" + reasonOf(err) + ")"
+		return " (" + shardify.Reason(err) + ")"
 	}
 	return " (" + many(t.entries(), "entry", "entries") + ")"
 }

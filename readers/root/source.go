@@ -172,16 +172,3 @@ func (s *source) Describe() []string {
 
 // Close implements shardify.Source.
 func (s *source) Close() error { return s.handles.Close() }
-
-// reasonOf is an error's text without what the reader of a leftover knows.
-func reasonOf(err error) string {
-	var e *shardify.Error
-	if errors.As(err, &e) {
-		err = e.Err
-	}
-	text := err.Error()
-	for _, kind := range []error{shardify.ErrUnsupported, shardify.ErrSchema} {
-		text = strings.TrimSuffix(text, ": "+kind.Error())
-	}
-	return text
-}

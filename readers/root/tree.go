@@ -75,7 +75,7 @@ func (x *tree) add(r *ttree.Reading, i int, given map[treeColumn]string) {
 	}
 	if reason == "" {
 		if err := fd.Validate(); err != nil {
-			reason = reasonOf(err)
+			reason = shardify.Reason(err)
 		}
 	}
 	if reason != "" {
@@ -113,7 +113,7 @@ func (x *tree) try(want []int) map[int]string {
 		reason, done := tried[r]
 		if !done {
 			if err := r.Try(x.f, &s); err != nil {
-				reason = "its bytes are not what its type says: " + reasonOf(err)
+				reason = "its bytes are not what its type says: " + shardify.Reason(err)
 			}
 			tried[r] = reason
 		}

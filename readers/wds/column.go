@@ -137,7 +137,7 @@ func (c *column) countArray(i int, e index.TarEntry, b []byte) (int64, error) {
 	dims, head, err := index.ParseNPY(c.dims[:0], b, e.Size, c.field.DType, c.rank)
 	c.dims = dims
 	if err != nil {
-		return 0, amend(err, func(x *shardify.Error) { x.Offset += e.Data() })
+		return 0, shardify.Amend(err, func(x *shardify.Error) { x.Offset += e.Data() })
 	}
 	lead := len(dims) - len(c.field.Shape)
 	for k, d := range c.field.Shape {
@@ -174,7 +174,7 @@ func (c *column) countTexts(w *index.TarWindow, i int, e index.TarEntry) (int64,
 	}
 	texts, size, err := index.TextsSize(b)
 	if err != nil {
-		return 0, amend(err, func(x *shardify.Error) { x.Offset += e.Data() })
+		return 0, shardify.Amend(err, func(x *shardify.Error) { x.Offset += e.Data() })
 	}
 	c.texts += int64(texts)
 	c.size += int64(size)

@@ -272,23 +272,13 @@ func (r *reader) firstKey(e index.TarEntry) error {
 }
 
 func withSample(err error, sample int64) error {
-	return amend(err, func(e *shardify.Error) { e.Sample = sample })
+	return shardify.Amend(err, func(e *shardify.Error) { e.Sample = sample })
 }
 
 func withField(err error, field string) error {
-	return amend(err, func(e *shardify.Error) { e.Field = field })
+	return shardify.Amend(err, func(e *shardify.Error) { e.Field = field })
 }
 
 func withMember(err error, m index.TarEntry) error {
-	return amend(err, func(e *shardify.Error) { e.Object = string(m.Name) })
-}
-
-func amend(err error, f func(*shardify.Error)) error {
-	e, ok := err.(*shardify.Error)
-	if !ok {
-		e = &shardify.Error{Sample: -1, Offset: -1, Err: err}
-	}
-	c := *e
-	f(&c)
-	return &c
+	return shardify.Amend(err, func(e *shardify.Error) { e.Object = string(m.Name) })
 }
