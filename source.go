@@ -94,20 +94,6 @@ type SourceFormat struct {
 	Outline func(ctx context.Context, file string) ([]string, error)
 }
 
-// Transform changes batches. Its output depends on sample and seed alone: not
-// on neighbours, batch borders or jobs.
-type Transform interface {
-	Schema(in []Field) ([]Field, error) // refuses a bad plan before any data is read
-	Cost(in []Field) Cost
-	Apply(b *Batch, seed uint64, mem *Arena) (*Batch, error)
-}
-
-// Cost is what a transform adds to the memory of a span.
-type Cost struct {
-	Growth float64 // output bytes per input byte
-	Sample int64   // further bytes per sample
-}
-
 // Sink writes one shard, from one goroutine. The shard does not exist for
 // others until Commit.
 type Sink interface {
