@@ -171,6 +171,7 @@ type SinkFormat struct {
 // FinishedSet is what a SinkFormat's Finish may know.
 type FinishedSet struct {
 	Schema  []Field
+	Keyed   bool
 	Shards  []Shard
 	Options Options
 }

@@ -59,7 +59,7 @@ func (j *Job) Merge(ctx context.Context) (*index.Manifest, error) {
 		}
 	}
 	if j.Sink.Finish != nil {
-		files, err := j.Sink.Finish(ctx, j.Store, shardify.FinishedSet{Schema: p.Schema, Shards: m.Shards, Options: p.OutputOptions})
+		files, err := j.Sink.Finish(ctx, j.Store, shardify.FinishedSet{Schema: p.Schema, Keyed: p.Keyed, Shards: m.Shards, Options: p.OutputOptions})
 		if err != nil {
 			return nil, err
 		}

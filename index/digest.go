@@ -79,6 +79,19 @@ func (d *PieceDigest) String() string {
 	return PiecePrefix + digestText(outer.Sum128())[len(DigestPrefix):]
 }
 
+// PieceSum is the contribution of one piece to a PieceDigest, for files whose first
+// pieces are known last.
+func PieceSum(p []byte) [16]byte { return xxh3.Hash128(p).Bytes() }
+
+// DigestOfSums is the PieceDigest of a file from the sums of its pieces, in order.
+func DigestOfSums(sums ...[]byte) string {
+	var h xxh3.Hasher
+	for _, s := range sums {
+		h.Write(s)
+	}
+	return PiecePrefix + digestText(h.Sum128())[len(DigestPrefix):]
+}
+
 // PieceDigestOf is the PieceDigest of b.
 func PieceDigestOf(b []byte) string {
 	var d PieceDigest

@@ -12,7 +12,13 @@ import (
 
 // check holds for every manifest that is written or read.
 func (m *Manifest) check() error {
-	if m.Format != FormatMmap && m.Format != FormatWDS && !(m.Format == "" && len(m.Splits) > 0) {
+	switch m.Format {
+	case FormatMmap, FormatWDS, FormatMDS, FormatMegatron:
+	case "":
+		if len(m.Splits) == 0 {
+			return shardify.Unsupported("format %q", m.Format)
+		}
+	default:
 		return shardify.Unsupported("format %q", m.Format)
 	}
 	if len(m.Schema) > 0 || len(m.Splits) == 0 {

@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/writers/mds"
+	"github.com/shardify/shardify/writers/megatron"
 	"github.com/shardify/shardify/writers/mmap"
 	"github.com/shardify/shardify/writers/wds"
 )
 
 // Formats is every output format.
-var Formats = []shardify.SinkFormat{mmap.Format, wds.Format}
+var Formats = []shardify.SinkFormat{mmap.Format, wds.Format, mds.Format, megatron.Format}
 
 // Lookup finds a format by name.
 func Lookup(name string) (shardify.SinkFormat, bool) {

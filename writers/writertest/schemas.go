@@ -49,6 +49,7 @@ func Schemas() []Schema {
 		{Name: "jagged", Fields: []shardify.Field{
 			jagged("x", "", shardify.F32), jagged("n", "", shardify.I64), jagged("p", "", shardify.I16, 2), f("w", shardify.F64),
 		}},
+		{Name: "tokens", Fields: []shardify.Field{jagged("tokens", "", shardify.U16)}},
 		{Name: "shared counter", Fields: []shardify.Field{
 			jagged("Jet_pt", "Jet", shardify.F32), jagged("MET", "", shardify.F32),
 			jagged("Jet_id", "Jet", shardify.U8), jagged("Jet_p4", "Jet", shardify.F64, 4),

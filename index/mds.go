@@ -1,0 +1,277 @@
+package index
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// FormatMDS names data sets of MDS shards (MosaicML Streaming).
+const FormatMDS = "mds"
+
+// MDSKey is the column that holds the samples' names.
+const MDSKey = "__key__"
+
+// MDSIndexName is the file that MosaicML Streaming opens.
+const MDSIndexName = "index.json"
+
+// MDSKind is how a value stands in an MDS sample.
+type MDSKind uint8
+
+// The kinds.
+const (
+	MDSFixed   MDSKind = iota // Size bytes
+	MDSBytes                  // u32 size in front; the list's bytes as they are
+	MDSArray                  // u32 size in front; shape, then values
+	MDSStrings                // u32 size in front; a JSON list
+)
+
+// MDSColumn is one column of an MDS shard.
+type MDSColumn struct {
+	Name     string
+	Encoding string
+	Field    int // of the schema; -1: the keys
+	Kind     MDSKind
+	Size     int // of MDSFixed
+	Shape    int // the companion with the shape of a Ragged field, or -1
+}
+
+// MDSColumns maps a schema to the columns of an MDS shard, sorted by name. It
+// refuses, with what would help, what MDS cannot carry. The companion of an image
+// field that says its type is left out: the image's first bytes say it too.
+func MDSColumns(schema []shardify.Field, keyed bool) ([]MDSColumn, error) {
+	var cols []MDSColumn
+	for i := range schema {
+		if shardify.Companion(schema, i) {
+			continue
+		}
+		c, err := mdsColumn(schema, i)
+		if err != nil {
+			return nil, shardify.Amend(err, func(e *shardify.Error) { e.Field = schema[i].Name })
+		}
+		cols = append(cols, c)
+	}
+	if keyed {
+		cols = append(cols, MDSColumn{Name: MDSKey, Encoding: "str", Field: -1, Kind: MDSBytes, Shape: -1})
+	}
+	if len(cols) == 0 {
+		return nil, shardify.Unsupported("an MDS shard without columns")
+	}
+	slices.SortFunc(cols, func(a, b MDSColumn) int { return strings.Compare(a.Name, b.Name) })
+	return cols, nil
+}
+
+func mdsColumn(schema []shardify.Field, i int) (MDSColumn, error) {
+	f := &schema[i]
+	c := MDSColumn{Name: f.Name, Field: i, Kind: MDSBytes, Shape: -1}
+	switch {
+	case f.Nullable:
+		return c, shardify.Unsupported("MDS has no missing values: leave the field out with --columns, or use --format mmap")
+	case f.Media != "" && f.Levels == 2:
+		c.Kind, c.Encoding = MDSStrings, "json"
+		if f.Media != "txt" {
+			return c, shardify.Unsupported("MDS has no lists of %s: use --format mmap", f.Media)
+		}
+		return c, nil
+	case f.Media != "":
+		c.Encoding = mdsMedia(f.Media)
+		return c, nil
+	case f.Levels == 2:
+		return c, shardify.Unsupported("MDS has no lists of lists: leave the field out with --columns, or use --format mmap")
+	}
+	name, err := mdsNumber(f.DType)
+	if err != nil {
+		return c, err
+	}
+	switch {
+	case f.Levels == 0 && len(f.Shape) == 0:
+		c.Kind, c.Encoding, c.Size = MDSFixed, name, f.DType.Size()
+	case f.Levels == 0:
+		c.Kind, c.Encoding, c.Size = MDSFixed, fmt.Sprintf("ndarray:%s:%s", name, strings.ReplaceAll(strings.Trim(fmt.Sprint(f.Shape), "[]"), " ", ",")), f.ElemBytes()
+	default:
+		c.Kind, c.Encoding = MDSArray, "ndarray:"+name
+		c.Shape = shardify.FieldIndex(schema, f.Name+shardify.ShapeSuffix)
+	}
+	if f.Elem() == 0 {
+		return c, shardify.Unsupported("MDS has no arrays of shape %v: use --format mmap", f.Shape)
+	}
+	return c, nil
+}
+
+// mdsMedia is the encoding of opaque bytes. Readers decode jpeg and png to images
+// and json to objects.
+func mdsMedia(media string) string {
+	switch media {
+	case "txt":
+		return "str"
+	case "json":
+		return "json"
+	case "jpg":
+		return "jpeg"
+	case "png":
+		return "png"
+	}
+	return "bytes"
+}
+
+func mdsNumber(d shardify.DType) (string, error) {
+	bits := fmt.Sprint(8 * d.Size())
+	switch {
+	case d == shardify.Bool:
+		return "uint8", nil
+	case d == shardify.BF16:
+		return "", shardify.Unsupported("MDS has no bf16: convert to f32 with --cast, or use --format mmap")
+	case d.IsFloat():
+		return "float" + bits, nil
+	case strings.HasPrefix(d.String(), "u"):
+		return "uint" + bits, nil
+	}
+	return "int" + bits, nil
+}
+
+// MDSConfig is the text in a shard's head that describes its columns.
+func MDSConfig(cols []MDSColumn) []byte {
+	return mustJSON(newMDSConfig(cols))
+}
+
+// mdsConfig has its fields in the order of their keys.
+type mdsConfig struct {
+	Encodings   []string `json:"column_encodings"`
+	Names       []string `json:"column_names"`
+	Sizes       []*int   `json:"column_sizes"`
+	Compression *string  `json:"compression"`
+	Format      string   `json:"format"`
+	Hashes      []string `json:"hashes"`
+}
+
+type mdsTail struct {
+	SizeLimit *int64 `json:"size_limit"`
+	Version   int    `json:"version"`
+}
+
+func newMDSConfig(cols []MDSColumn) any {
+	c := configOf(cols)
+	return struct {
+		mdsConfig
+		mdsTail
+	}{c, mdsTail{Version: 2}}
+}
+
+func configOf(cols []MDSColumn) mdsConfig {
+	c := mdsConfig{Format: FormatMDS, Hashes: []string{}}
+	for i := range cols {
+		c.Names = append(c.Names, cols[i].Name)
+		c.Encodings = append(c.Encodings, cols[i].Encoding)
+		var size *int
+		if cols[i].Kind == MDSFixed {
+			size = &cols[i].Size
+		}
+		c.Sizes = append(c.Sizes, size)
+	}
+	return c
+}
+
+// MDSShard is a shard as it stands in index.json.
+type MDSShard struct {
+	Name    string // below the folder of index.json
+	Samples int64
+	Bytes   int64
+	// ZipName and ZipBytes are the compressed file, if there is one; Name and Bytes
+	// then stand for what it holds.
+	ZipName  string
+	ZipBytes int64
+}
+
+// MDSIndex is index.json.
+func MDSIndex(cols []MDSColumn, compression string, shards []MDSShard) []byte {
+	type file struct {
+		Name   string            `json:"basename"`
+		Bytes  int64             `json:"bytes"`
+		Hashes map[string]string `json:"hashes"`
+	}
+	type entry struct {
+		mdsConfig
+		Raw     file  `json:"raw_data"`
+		Samples int64 `json:"samples"`
+		mdsTail
+		Zip *file `json:"zip_data"`
+	}
+	list := make([]entry, len(shards))
+	for i, s := range shards {
+		list[i] = entry{mdsConfig: configOf(cols), Raw: file{s.Name, s.Bytes, map[string]string{}}, Samples: s.Samples, mdsTail: mdsTail{Version: 2}}
+		if compression != "" {
+			list[i].Compression = &compression
+			list[i].Zip = &file{s.ZipName, s.ZipBytes, map[string]string{}}
+		}
+	}
+	return append(mustJSON(struct {
+		Shards  []entry `json:"shards"`
+		Version int     `json:"version"`
+	}{list, 2}), '\n')
+}
+
+func mustJSON(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("index: " + err.Error()) // our own types
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// MaxMDSBytes is the largest shard: places are 32 bits.
+const MaxMDSBytes = math.MaxUint32
+
+// MDSHeadBytes is the size of a shard's head: count, places, configuration.
+func MDSHeadBytes(samples int64, config []byte) int64 { return 4 + 4*(samples+1) + int64(len(config)) }
+
+// AppendMDSHead appends the head of a shard. ends are where each sample ends,
+// counted from the end of the head.
+func AppendMDSHead(dst []byte, ends []uint32, config []byte) []byte {
+	base := uint32(MDSHeadBytes(int64(len(ends)), config))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(ends)))
+	dst = binary.LittleEndian.AppendUint32(dst, base)
+	for _, e := range ends {
+		dst = binary.LittleEndian.AppendUint32(dst, base+e)
+	}
+	return append(dst, config...)
+}
+
+// AppendMDSShape appends what stands before the values of an MDSArray.
+func AppendMDSShape(dst []byte, dims []int64) []byte {
+	var top int64
+	for _, d := range dims {
+		top = max(top, d)
+	}
+	log := 0
+	for log < 3 && uint64(top)>>(8<<log) != 0 {
+		log++
+	}
+	dst = append(dst, byte(len(dims)<<2|log))
+	for _, d := range dims {
+		for k := range 1 << log {
+			dst = append(dst, byte(d>>(8*k)))
+		}
+	}
+	return dst
+}
+
+// MDSShapeBytes is the size of what AppendMDSShape appends.
+func MDSShapeBytes(dims []int64) int {
+	var top int64
+	for _, d := range dims {
+		top = max(top, d)
+	}
+	log := 0
+	for log < 3 && uint64(top)>>(8<<log) != 0 {
+		log++
+	}
+	return 1 + len(dims)<<log
+}
