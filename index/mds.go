@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -274,4 +275,83 @@ func MDSShapeBytes(dims []int64) int {
 		log++
 	}
 	return 1 + len(dims)<<log
+}
+
+// ParseMDSHead reads the head of a shard of size bytes and returns where each
+// sample begins, and the end. The configuration must be the one given.
+func ParseMDSHead(r io.ReaderAt, size int64, config []byte) ([]uint32, error) {
+	var b [4]byte
+	if n, err := r.ReadAt(b[:], 0); n < len(b) {
+		return nil, short(err, int64(n))
+	}
+	n := int64(binary.LittleEndian.Uint32(b[:]))
+	head := MDSHeadBytes(n, config)
+	if head > size {
+		return nil, shardify.Corrupt(0, "%d samples in a file of %d bytes", n, size)
+	}
+	buf := make([]byte, head-4)
+	if k, err := r.ReadAt(buf, 4); int64(k) < head-4 {
+		return nil, short(err, int64(k)+4)
+	}
+	if got := buf[4*(n+1):]; !bytes.Equal(got, config) {
+		return nil, shardify.Corrupt(4+4*(n+1), "columns are %.200q, want %.200q", got, config)
+	}
+	ends := make([]uint32, n+1)
+	for i := range ends {
+		ends[i] = binary.LittleEndian.Uint32(buf[4*i:])
+		low := uint32(head)
+		if i > 0 {
+			low = ends[i-1]
+		}
+		if ends[i] < low || i == 0 && ends[i] != low || int64(ends[i]) > size {
+			return nil, shardify.Corrupt(4+4*int64(i), "place %d of %d is %d, after %d in a file of %d bytes", i, n, ends[i], low, size)
+		}
+	}
+	if int64(ends[n]) != size {
+		return nil, shardify.Corrupt(4+4*n, "the last sample ends at %d in a file of %d bytes", ends[n], size)
+	}
+	return ends, nil
+}
+
+func short(err error, at int64) error {
+	if err == nil || err == io.EOF {
+		return shardify.Corrupt(at, "the file ends here")
+	}
+	return err
+}
+
+// CheckMDSSamples checks that the values of every sample fill it. It returns the
+// number of the sample that an error is about. buf is scratch memory.
+func CheckMDSSamples(r io.ReaderAt, ends []uint32, cols []MDSColumn, buf []byte) (int64, error) {
+	fixed, sizes := int64(0), 0
+	for i := range cols {
+		if cols[i].Kind == MDSFixed {
+			fixed += int64(cols[i].Size)
+		} else {
+			sizes += 4
+		}
+	}
+	buf = buf[:max(len(buf), sizes)]
+	var lo, hi int64 // of what buf holds
+	for i := 0; i+1 < len(ends); i++ {
+		at, end := int64(ends[i]), int64(ends[i+1])
+		if end-at < int64(sizes) {
+			return int64(i), shardify.Corrupt(at, "sample of %d bytes", end-at)
+		}
+		if at+int64(sizes) > hi {
+			n, err := r.ReadAt(buf[:min(int64(len(buf)), int64(ends[len(ends)-1])-at)], at)
+			if n < sizes {
+				return int64(i), short(err, at+int64(n))
+			}
+			lo, hi = at, at+int64(n)
+		}
+		total := fixed + int64(sizes)
+		for k := 0; k < sizes; k += 4 {
+			total += int64(binary.LittleEndian.Uint32(buf[at-lo+int64(k):]))
+		}
+		if total != end-at {
+			return int64(i), shardify.Corrupt(at, "values take %d bytes of a sample of %d", total, end-at)
+		}
+	}
+	return -1, nil
 }

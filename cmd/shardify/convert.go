@@ -112,7 +112,7 @@ func (p *program) summary(word string, x *cli.Prepared, m *index.Manifest, took 
 	}
 	p.Result("%s: %s in %s, %s in %s%s", word, cli.Of(m.Samples, "sample"), cli.Of(int64(len(m.Shards)), "shard"), cli.Size(m.Bytes), x.Output, rate)
 	p.Result("next: verify %s", cli.Quote(x.Output))
-	p.Result("      %s", cli.PythonLine(x.Output))
+	p.Result("      %s", cli.PythonLine(m.Format, x.Output))
 }
 
 func (p *program) showPlan(x *cli.Prepared) {

@@ -153,7 +153,7 @@ func (p *program) inspectSet(dir string) error {
 		s.WriteText(p.Out)
 	}
 	p.Result("\nnext: verify %s", cli.Quote(dir))
-	p.Result("      %s", cli.PythonLine(dir))
+	p.Result("      %s", cli.PythonLine(m.Format, dir))
 	return nil
 }
 

@@ -34,8 +34,14 @@ func HintMissing(err error, p *Prepared) error {
 	return Hint(err, fmt.Sprintf("make them: shardify work %s --task 0 --tasks 1 (what is done is not done again), then merge", Quote(p.Output)))
 }
 
-// PythonLine opens the data set.
-func PythonLine(output string) string {
+// PythonLine opens a data set of the format.
+func PythonLine(format, output string) string {
+	switch format {
+	case index.FormatMDS:
+		return "python3 -c " + Quote(fmt.Sprintf("from streaming import StreamingDataset; ds = StreamingDataset(local=%q, batch_size=1); print(len(ds), ds[0])", output))
+	case index.FormatMegatron:
+		return "train with " + Quote(strings.TrimSuffix(output, "/")+"/shard-000000") + " as a data prefix of Megatron-LM (one for each shard)"
+	}
 	return "python3 -c " + Quote(fmt.Sprintf("import shardify; ds = shardify.open(%q); print(len(ds), ds[0])", output))
 }
 

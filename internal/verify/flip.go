@@ -3,6 +3,7 @@ package verify
 import (
 	"hash/crc32"
 	"math/bits"
+	"strings"
 	"sync/atomic"
 
 	"github.com/shardify/shardify/index"
@@ -38,7 +39,11 @@ func findFlip(b []byte, work *atomic.Int64, ok func() bool) (at int, mask byte, 
 
 // flipDigest is findFlip for a digest of all bytes.
 func flipDigest(b []byte, work *atomic.Int64, digest string) (at int, mask byte, found bool) {
-	return findFlip(b, work, func() bool { return index.DigestOf(b) == digest })
+	of := index.DigestOf
+	if strings.HasPrefix(digest, index.PiecePrefix) {
+		of = index.PieceDigestOf
+	}
+	return findFlip(b, work, func() bool { return of(b) == digest })
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

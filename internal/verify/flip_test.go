@@ -19,7 +19,7 @@ import (
 func TestEveryFlippedByteIsFound(t *testing.T) {
 	quick(t)
 	long := os.Getenv("SHARDIFY_LONG") != ""
-	for _, format := range []string{"mmap", "wds"} {
+	for _, format := range []string{"mmap", "wds", "mds", "megatron"} {
 		t.Run(format, func(t *testing.T) {
 			m := build(t, format, small(t, format), 2)
 			f := flips{t: t, set: m}
@@ -81,7 +81,7 @@ func (f *flips) flip(name string, i int, mask byte) {
 }
 
 func TestAFlippedBitInATextIsPlaced(t *testing.T) {
-	for _, format := range []string{"mmap", "wds"} {
+	for _, format := range []string{"mmap", "wds", "mds", "megatron"} {
 		m := build(t, format, small(t, format), 4)
 		for _, name := range published(m) {
 			good := m.Files()[name]

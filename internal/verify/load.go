@@ -156,6 +156,8 @@ func (s *set) prepare() error {
 		} else {
 			s.members, err = index.Members(s.schema)
 		}
+	case index.FormatMDS:
+		s.columns, err = index.MDSColumns(s.schema, s.keyed)
 	}
 	if err != nil {
 		s.addError(LevelManifest, s.from, err)

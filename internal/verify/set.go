@@ -32,6 +32,7 @@ type set struct {
 	schema   []shardify.Field
 	layout   *index.Layout  // mmap
 	members  []index.Member // wds
+	columns  []index.MDSColumn
 
 	shards  []expected
 	isShard map[string]bool
@@ -234,6 +235,10 @@ func (s *set) shard(ctx context.Context, e *expected, r *result) {
 		s.mmapShard(w, size, e, r, buf)
 	case s.members != nil:
 		s.wdsShard(w, size, e, r, buf)
+	case s.columns != nil:
+		s.mdsShard(w, size, e, r, buf)
+	case s.format == index.FormatMegatron:
+		s.binShard(w, size, e, r, buf)
 	}
 	s.c.count(func(n *Counts) {
 		n.Samples += max(r.samples, 0)

@@ -12,6 +12,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/writers/mds"
+	"github.com/shardify/shardify/writers/megatron"
 	"github.com/shardify/shardify/writers/mmap"
 	"github.com/shardify/shardify/writers/wds"
 	"github.com/shardify/shardify/writers/writertest"
@@ -69,7 +71,7 @@ func sourceFormat(src *made) shardify.SourceFormat {
 
 func sinkOf(t testing.TB, format string) (shardify.SinkFormat, shardify.Options) {
 	t.Helper()
-	f := map[string]shardify.SinkFormat{"mmap": mmap.Format, "wds": wds.Format}[format]
+	f := map[string]shardify.SinkFormat{"mmap": mmap.Format, "wds": wds.Format, "mds": mds.Format, "megatron": megatron.Format}[format]
 	given := shardify.Options{}
 	if format == "wds" {
 		given["dali"] = "true"
@@ -146,11 +148,16 @@ func schema(t testing.TB, name string) writertest.Schema {
 func small(t testing.TB, format string) *made {
 	t.Helper()
 	var s writertest.Schema
-	if format == "mmap" {
+	switch format {
+	case "megatron":
+		s = schema(t, "tokens")
+	case "mds":
+		s = writertest.Schema{Name: "small", Keyed: true, Fields: append(slices.Clone(schema(t, "ragged").Fields), schema(t, "lists of texts").Fields...)}
+	case "mmap":
 		s = writertest.Schema{Name: "small", Fields: append(slices.Clone(schema(t, "nullable numbers").Fields), schema(t, "two levels").Fields[0],
 			shardify.Field{Name: "b", DType: shardify.Bool})}
 		s.Keyed = true
-	} else {
+	default:
 		s = writertest.Schema{Name: "small", Fields: append(slices.Clone(schema(t, "jagged").Fields[:1]), schema(t, "images of several types").Fields...)}
 	}
 	return makeSource(s, 7, 5)

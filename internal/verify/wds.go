@@ -43,12 +43,12 @@ func (s *set) wdsShard(r io.ReaderAt, size int64, e *expected, out *result, buf 
 	}
 	out.digest = digest
 	if e.vouched && digest != e.Digest && size == e.Bytes {
-		s.tarFlip(r, size, e, out)
+		s.fileFlip(r, size, e, out)
 	}
 }
 
-// tarFlip looks for the flipped bit of a small tar.
-func (s *set) tarFlip(r io.ReaderAt, size int64, e *expected, out *result) {
+// fileFlip looks for the flipped bit of a small shard whose digest is that of the file.
+func (s *set) fileFlip(r io.ReaderAt, size int64, e *expected, out *result) {
 	if size > maxFlip {
 		return
 	}
