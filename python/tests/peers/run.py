@@ -35,6 +35,12 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
         "bare": ["megatron-energon==7.4.1", "webdataset==1.0.2"],
         "torch": ["needed"],
     },
+    "mosaic": {
+        # "catalogue" and "zstd" are what it imports of its many dependencies.
+        "pip": ["transformers==4.36.2", "typing_extensions>=4.9", "xxhash", "zstd", "brotli", "catalogue", "python-snappy", "pillow"],
+        "bare": ["mosaicml-streaming==0.13.0", "megatron-core==0.16.1"],
+        "torch": ["needed"],
+    },
     "uproot": {"pip": ["uproot==5.7.7", "awkward==2.14.0"]},
     "hdf5": {
         "pip": ["h5py==3.16.0", "hdf5plugin==7.1.0", "tables==3.11.1", "pandas==3.1.1", "netCDF4==1.7.5.1.post1"]
@@ -49,6 +55,8 @@ PEERS = {
     "wids": "wids",
     "datasets": "datasets",
     "energon": "energon",
+    "mosaic": "mosaic",
+    "megatron": "mosaic",
     "uproot": "uproot",
     "hdf5": "hdf5",
 }
@@ -60,6 +68,9 @@ SETS = {
     "numbers": ["src/a.npz", "src/b.npz", "--format", "wds", "--shard-samples", "400", "--dali"],
     "images-mmap": ["src/images", "--format", "mmap", "--shard-samples", "150"],
     "mixed-mmap": ["src/mixed", "--format", "mmap", "--shard-samples", "20"],
+    "images-mds": ["src/images", "--format", "mds", "--shard-samples", "150"],
+    "numbers-mds": ["src/a.npz", "src/b.npz", "--format", "mds", "--shard-samples", "400"],
+    "tokens-megatron": ["src/tokens.npz", "--format", "megatron", "--shard-samples", "200"],
     "numbers-mmap": ["src/a.npz", "src/b.npz", "--format", "mmap", "--shard-samples", "400"],
 }
 

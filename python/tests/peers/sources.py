@@ -84,6 +84,7 @@ def main(work: str) -> None:
         "mixed": mixed(os.path.join(src, "mixed"), r),
         "numbers": numbers(src, r),
     }
+    np.savez(os.path.join(src, "tokens.npz"), tokens=r.integers(0, 50000, (500, 96)).astype("u2"))
     with open(os.path.join(src, "expected.json"), "w") as f:
         json.dump(expected, f)
 
