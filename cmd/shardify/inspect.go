@@ -21,6 +21,7 @@ type inspectFlags struct {
 	from    string
 	columns []string
 	sample  *sampleValue
+	stats   *statsFlags
 	formats *cli.FormatFlags
 }
 
@@ -29,10 +30,12 @@ func inspectCommand(p *program) *cobra.Command {
 		Use:   "inspect INPUT...",
 		Short: "tell what is in inputs or in a data set",
 		Long: `Prints the fields, sizes and samples of inputs, what would be left out and why, and a convert line ready to paste. Inputs
-that do not fit together are compared. Of a data set of shards it prints what the manifest says.`,
+that do not fit together are compared. Of a data set of shards it prints what the manifest says. With --stats, --html or --duplicates all
+data are read once.`,
 		Example: `shardify inspect photos/
 shardify inspect train.npz test.npz
-shardify inspect photos-shards --sample 12`,
+shardify inspect photos-shards --sample 12
+shardify inspect events.root --stats --html report.html`,
 	}
 	f := &inspectFlags{}
 	fs := c.Flags()
@@ -40,6 +43,7 @@ shardify inspect photos-shards --sample 12`,
 		fs.StringVar(&f.from, "from", "", "input `FORMAT`; found out from the inputs if left out")
 		fs.StringSliceVar(&f.columns, "columns", nil, "only fields that match one of these `GLOB,...`")
 	})
+	f.stats = addStats(fs)
 	f.formats = cli.AddFormatFlags(fs, readers.Formats, nil)
 	f.sample = addSample(fs)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -72,6 +76,8 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 	switch {
 	case f.sample.number >= 0:
 		return p.inspectSample(ctx, r, f.sample.number)
+	case f.stats.wanted():
+		return p.stats(ctx, f.stats, r)
 	case len(inputs) == 1 && (src.Name == index.FormatMmap || src.Name == index.FormatWDS):
 		return p.inspectSet(inputs[0])
 	}

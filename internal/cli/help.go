@@ -26,7 +26,7 @@ type FlagGroup struct {
 }
 
 // groupOrder is the order of headings; the one for everything else is last.
-var groupOrder = []string{"Input", "Output", "Selection", "Running", GroupFormats, "Options"}
+var groupOrder = []string{"Input", "Output", "Selection", "Labels and columns", "Running", GroupFormats, "Options"}
 
 // PageOf collects a command's help.
 func PageOf(c *cobra.Command) Page {

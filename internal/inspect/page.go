@@ -1,0 +1,184 @@
+package inspect
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/shardify/shardify/internal/page"
+	"github.com/shardify/shardify/internal/stats"
+)
+
+const (
+	pageClasses = 40  // bars of one chart
+	pageFields  = 300 // with a chart of their own
+)
+
+// Page is the report of a pass over the data as one HTML page.
+func Page(title string, lead []string, r *stats.Report) *page.Page {
+	p := &page.Page{Title: title, Lead: lead}
+	var nan, missing int64
+	var constant []string
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		missing += f.Missing
+		if f.Values != nil {
+			nan += f.Values.NaN + f.Values.Inf
+			if f.Values.Count > 0 && f.Values.Min == f.Values.Max {
+				constant = append(constant, f.Name)
+			}
+		}
+	}
+	p.Figures = []page.Figure{
+		{Value: page.Format(float64(r.Samples), page.Plain), Label: "samples", Note: strconv.FormatInt(r.Samples, 10)},
+		{Value: strconv.Itoa(len(r.Fields)), Label: "fields"},
+		{Value: page.Format(float64(nan), page.Plain), Label: "NaN or infinite"},
+		{Value: page.Format(float64(missing), page.Plain), Label: "missing values"},
+		{Value: strconv.Itoa(len(constant)), Label: "constant fields"},
+	}
+	if d := r.Duplicates; d != nil {
+		p.Figures = append(p.Figures, page.Figure{Value: page.Format(float64(d.Samples), page.Plain), Label: "duplicate samples"})
+	}
+	p.Sections = append(p.Sections, overview(r))
+	for i := range r.Fields {
+		if i == pageFields {
+			p.Sections = append(p.Sections, page.Section{Title: "More fields", Text: fmt.Sprintf("%d more fields are in the table only; choose some with --columns to see their charts.", len(r.Fields)-i)})
+			break
+		}
+		if s := fieldSection(&r.Fields[i]); len(s.Parts) > 0 {
+			p.Sections = append(p.Sections, s)
+		}
+	}
+	if d := r.Duplicates; d != nil && d.Samples > 0 {
+		var rows [][]string
+		for _, g := range d.First {
+			row := ""
+			for _, n := range g {
+				row += strconv.FormatInt(n, 10) + " "
+			}
+			rows = append(rows, []string{row})
+		}
+		p.Sections = append(p.Sections, page.Section{Title: "Duplicates", Text: duplicateLines(d)[0],
+			Parts: []page.Part{&page.Table{Head: []string{"equal samples"}, Rows: rows}}})
+	}
+	return p
+}
+
+func overview(r *stats.Report) page.Section {
+	t := &page.Table{Head: []string{"field", "type", "values", "min", "1 %", "median", "99 %", "max", "mean", "std", "notes"}, Names: true, Dense: true,
+		Right: []bool{false, false, true, true, true, true, true, true, true, true}}
+	for i := range r.Fields {
+		for _, row := range fieldRows(&r.Fields[i]) {
+			t.Rows = append(t.Rows, append(row[:10:10], row[11]))
+		}
+	}
+	return page.Section{Title: "Fields", Parts: []page.Part{t}}
+}
+
+func fieldSection(f *stats.Field) page.Section {
+	s := page.Section{Title: f.Name, Text: f.Type}
+	if len(f.Classes) > 1 && (f.Values == nil || f.Field.Labels() != nil || len(f.Classes) <= pageClasses) {
+		s.Parts = append(s.Parts, classBars(f))
+	} else if f.Values != nil {
+		s.Parts = histogram(s.Parts, "", unitOf(f), f.Values, 0)
+	}
+	if f.Lengths != nil {
+		caption, x := "Length", lengthName(f)
+		if f.Values == nil {
+			caption, x = "Size", "bytes"
+		}
+		s.Parts = histogram(s.Parts, caption, x, f.Lengths, 1)
+	}
+	if f.Inner != nil {
+		s.Parts = histogram(s.Parts, "Inner length", "length", f.Inner, 1)
+	}
+	if m := f.Images; m != nil {
+		if m.Width != nil && m.Width.Count > 0 && (m.Width.Min != m.Width.Max || m.Height.Min != m.Height.Max) {
+			s.Parts = histogram(s.Parts, "Width", "pixels", m.Width, 2)
+			s.Parts = histogram(s.Parts, "Height", "pixels", m.Height, 2)
+		}
+		for _, l := range imageLines(m) {
+			s.Parts = append(s.Parts, page.Text(l))
+		}
+		s.Parts = append(s.Parts, thumbnails(m.Thumbnails))
+	}
+	return s
+}
+
+func unitOf(f *stats.Field) string {
+	if u := f.Field.Attrs["unit"]; u != "" {
+		return f.Name + " [" + u + "]"
+	}
+	return f.Name
+}
+
+func classBars(f *stats.Field) page.Part {
+	b := &page.Bars{Caption: "Classes", Unit: page.Plain}
+	list := slices.Clone(f.Classes)
+	rest := int64(0)
+	if len(list) > pageClasses {
+		slices.SortStableFunc(list, func(a, b stats.Class) int { return cmp.Compare(b.Count, a.Count) })
+		for _, c := range list[pageClasses-1:] {
+			rest += c.Count
+		}
+		list = list[:pageClasses-1]
+		b.Caption = fmt.Sprintf("The largest %d of %d classes", len(list), len(f.Classes))
+	}
+	for i := range list {
+		b.Bars = append(b.Bars, page.Bar{Name: ClassName(&list[i], f), Value: float64(list[i].Count)})
+	}
+	if rest > 0 {
+		b.Bars = append(b.Bars, page.Bar{Name: "all others", Value: float64(rest), Tone: 3})
+	}
+	return b
+}
+
+// histogram appends a chart, and what lies beyond it.
+func histogram(parts []page.Part, caption, x string, s *stats.Summary, tone page.Tone) []page.Part {
+	h := s.Histogram
+	if len(h.Counts) < 2 {
+		return parts
+	}
+	if s.Whole { // bins begin at whole numbers, not between them
+		h.Lo, h.Hi = h.Lo+0.5, h.Hi+0.5
+	}
+	g := &page.Histogram{Caption: caption, X: x, Y: "count", Tone: tone}
+	step := (h.Hi - h.Lo) / float64(len(h.Counts))
+	for i, c := range h.Counts {
+		g.Bins = append(g.Bins, page.Bin{Lo: h.Lo + float64(i)*step, Hi: h.Lo + float64(i+1)*step, Count: c})
+	}
+	parts = append(parts, g)
+	if h.Below+h.Above >= 1 {
+		parts = append(parts, page.Text(fmt.Sprintf("Beyond the chart: %.0f below, %.0f above.", h.Below, h.Above)))
+	}
+	return parts
+}
+
+// thumbnails shows encoded images as they are.
+func thumbnails(list []stats.Thumbnail) page.Part {
+	g := &page.Images{}
+	for _, t := range list {
+		g.Images = append(g.Images, page.Image{
+			Source: "data:image/" + t.Type + ";base64," + base64.StdEncoding.EncodeToString(t.Data), Name: "sample " + strconv.FormatInt(t.Sample, 10),
+		})
+	}
+	return g
+}
+
+// NameTypes fills in how the types of the fields are called, and leaves the lengths
+// that several fields share with the first of them.
+func NameTypes(r *stats.Report) {
+	seen := map[string]bool{}
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		f.Type = TypeOf(&f.Field)
+		if c := f.Field.Counter; c != "" {
+			if seen[c] {
+				f.Lengths = nil
+			}
+			seen[c] = true
+		}
+	}
+}

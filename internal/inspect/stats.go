@@ -1,0 +1,234 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/shardify/shardify/internal/stats"
+)
+
+// shownClasses is how many classes are listed in a terminal.
+const shownClasses = 20
+
+// sparkBins is the width of a histogram in a terminal.
+const sparkBins = 24
+
+// WriteStats writes what a pass over the data has found, for people.
+func WriteStats(w io.Writer, r *stats.Report) {
+	rows := [][]string{{"field", "type", "values", "min", "1%", "median", "99%", "max", "mean", "std", "", ""}}
+	for i := range r.Fields {
+		rows = append(rows, fieldRows(&r.Fields[i])...)
+	}
+	fmt.Fprintf(w, "statistics of %s:\n", plural(r.Samples, "sample"))
+	table(w, rows, 2)
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		section(w, "classes of "+f.Name+":", classLines(f, r.Samples))
+		if f.Images != nil {
+			section(w, "images "+f.Name+":", imageLines(f.Images))
+		}
+	}
+	if d := r.Duplicates; d != nil {
+		section(w, "samples that are there more than once:", duplicateLines(d))
+	}
+}
+
+func fieldRows(f *stats.Field) (rows [][]string) {
+	if f.Values != nil {
+		rows = append(rows, summaryRow(f.Name, f.Type, f.Values, notesOf(f, f.Values)))
+	}
+	if f.Lengths != nil {
+		name, note := lengthName(f), ""
+		if f.Values == nil {
+			name, note = f.Name+" (bytes)", notesOf(f, f.Lengths)
+		}
+		typ := ""
+		if f.Values == nil {
+			typ = f.Type
+		}
+		rows = append(rows, summaryRow(name, typ, f.Lengths, note))
+	}
+	if f.Inner != nil {
+		rows = append(rows, summaryRow(f.Name+" (inner length)", "", f.Inner, ""))
+	}
+	return rows
+}
+
+// lengthName is what lists of a field are counted as.
+func lengthName(f *stats.Field) string {
+	if c := f.Field.Counter; c != "" {
+		return c + " (length)"
+	}
+	return f.Name + " (length)"
+}
+
+func summaryRow(name, typ string, s *stats.Summary, note string) []string {
+	row := []string{name, typ, strconv.FormatInt(s.Count, 10), "", "", "", "", "", "", "", "", note}
+	if s.Count == 0 {
+		return row
+	}
+	for i, v := range []string{shortText(s.Min), Short(s.At(0.01)), Short(s.At(0.5)), Short(s.At(0.99)), shortText(s.Max), Short(*s.Mean), Short(*s.Std), spark(&s.Histogram)} {
+		row[3+i] = v
+	}
+	return row
+}
+
+// notesOf is what must not be overlooked.
+func notesOf(f *stats.Field, s *stats.Summary) string {
+	var notes []string
+	add := func(n int64, what string) {
+		if n > 0 {
+			notes = append(notes, strconv.FormatInt(n, 10)+" "+what)
+		}
+	}
+	add(s.NaN, "NaN")
+	add(s.Inf, "infinite")
+	add(f.Missing, "missing")
+	if s.Count > 0 && s.Min == s.Max && f.Values != nil {
+		notes = append(notes, "constant")
+	}
+	if s.Count > 0 && s.Zeros > s.Count/2 && s.Min != s.Max && f.Values != nil {
+		notes = append(notes, percent(s.Zeros, s.Count)+" zeros")
+	}
+	return strings.Join(notes, ", ")
+}
+
+// Short writes a number with four digits.
+func Short(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e6 {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	s := strconv.FormatFloat(x, 'g', 4, 64)
+	if m, e, ok := strings.Cut(s, "e"); ok {
+		n, err := strconv.Atoi(e)
+		if err == nil {
+			return m + "e" + strconv.Itoa(n)
+		}
+	}
+	return s
+}
+
+// shortText shortens an exact extreme.
+func shortText(s string) string {
+	if len(s) <= 7 {
+		return s
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return s
+	}
+	return Short(x)
+}
+
+func percent(n, of int64) string {
+	if of == 0 {
+		return "0 %"
+	}
+	return strconv.FormatFloat(100*float64(n)/float64(of), 'f', 1, 64) + " %"
+}
+
+var sparks = []rune(" ▁▂▃▄▅▆▇█")
+
+// spark draws a histogram in one line.
+func spark(h *stats.Histogram) string {
+	if len(h.Counts) < 2 {
+		return ""
+	}
+	n := min(sparkBins, len(h.Counts))
+	bins := make([]float64, n)
+	for i, c := range h.Counts {
+		bins[i*n/len(h.Counts)] += c
+	}
+	most := slices.Max(bins)
+	var b strings.Builder
+	for _, c := range bins {
+		k := 0
+		if c > 0 && most > 0 {
+			k = max(1, int(math.Round(c/most*float64(len(sparks)-1))))
+		}
+		b.WriteRune(sparks[k])
+	}
+	return b.String()
+}
+
+func classLines(f *stats.Field, samples int64) (lines []string) {
+	// Counts of a number that is no label say nothing that the histogram does not.
+	if len(f.Classes) < 2 || len(f.Classes) > 100 && f.Field.Labels() == nil && f.Values != nil {
+		return nil
+	}
+	if f.Values != nil && f.Field.Labels() == nil && len(f.Classes) > shownClasses {
+		return nil
+	}
+	for i, c := range f.Classes {
+		if i == shownClasses {
+			lines = append(lines, fmt.Sprintf("... and %d more", len(f.Classes)-i))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("%s  %d (%s)", ClassName(&c, f), c.Count, percent(c.Count, samples)))
+	}
+	return lines
+}
+
+// ClassName is how a class is called.
+func ClassName(c *stats.Class, f *stats.Field) string {
+	switch {
+	case f.Values == nil:
+		return strconv.Quote(c.Name)
+	case c.Name != "":
+		return fmt.Sprintf("%d %s", c.Value, c.Name)
+	}
+	return strconv.FormatInt(c.Value, 10)
+}
+
+func imageLines(m *stats.Images) (lines []string) {
+	for _, k := range slices.Sorted(maps.Keys(m.Types)) {
+		lines = append(lines, fmt.Sprintf("%s  %d", k, m.Types[k]))
+	}
+	if m.Width != nil && m.Width.Count > 0 {
+		lines = append(lines, fmt.Sprintf("width %s to %s, median %s; height %s to %s, median %s", m.Width.Min, m.Width.Max, Short(m.Width.At(0.5)),
+			m.Height.Min, m.Height.Max, Short(m.Height.At(0.5))))
+	}
+	if m.Unreadable > 0 {
+		lines = append(lines, plural(m.Unreadable, "image")+" of a kind that is not known here, or damaged")
+	}
+	return lines
+}
+
+func duplicateLines(d *stats.Duplicates) []string {
+	if d.Samples == 0 {
+		return []string{"none"}
+	}
+	lines := []string{fmt.Sprintf("%s beyond the first of each of %s", plural(d.Samples, "sample"), plural(d.Groups, "group"))}
+	for _, g := range d.First {
+		lines = append(lines, "samples "+strings.Trim(fmt.Sprint(g), "[]"))
+	}
+	return lines
+}
+
+// table writes rows in columns; those from left on stand to the right.
+func table(w io.Writer, rows [][]string, left int) {
+	width := make([]int, len(rows[0]))
+	for _, r := range rows {
+		for i, v := range r {
+			width[i] = max(width[i], utf8.RuneCountInString(v))
+		}
+	}
+	for _, r := range rows {
+		var b strings.Builder
+		for i, v := range r {
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(v))
+			if i < left || i >= len(r)-2 {
+				b.WriteString("  " + v + pad)
+			} else {
+				b.WriteString("  " + pad + v)
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+}

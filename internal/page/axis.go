@@ -1,0 +1,290 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Unit is how numbers of an axis are written.
+type Unit int
+
+// The units.
+const (
+	Plain   Unit = iota // 1.5k, 20M
+	Seconds             // 20 µs, 1.5 s, 2 min
+	Bytes               // 1.5 KiB
+	Percent             // of 1: 0.5 is 50 %
+)
+
+// Format writes a number with up to three digits.
+func Format(x float64, u Unit) string {
+	switch {
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return "-"
+	case x < 0:
+		return "-" + Format(-x, u)
+	case u == Percent:
+		return digits(x*100) + " %"
+	case x == 0:
+		return "0"
+	}
+	switch u {
+	case Seconds:
+		return duration(x)
+	case Bytes:
+		return scaled(x, 1024, " ", "B", "KiB", "MiB", "GiB", "TiB", "PiB")
+	}
+	if x < 1 {
+		return digits(x)
+	}
+	return scaled(x, 1000, "", "", "k", "M", "G", "T", "P")
+}
+
+func duration(x float64) string {
+	each, name := timeUnit(x)
+	return digits(x/each) + name
+}
+
+// timeUnit is what a time of x seconds is best written in.
+func timeUnit(x float64) (seconds float64, name string) {
+	for _, s := range []struct {
+		limit, each float64
+		name        string
+	}{{0.9995e-6, 1e-9, " ns"}, {0.9995e-3, 1e-6, " µs"}, {0.9995, 1e-3, " ms"}, {120, 1, " s"}, {7200, 60, " min"}} {
+		if x < s.limit {
+			return s.each, s.name
+		}
+	}
+	return 3600, " h"
+}
+
+func scaled(x, base float64, space string, names ...string) string {
+	i := 0
+	for x >= base*0.9995 && i < len(names)-1 {
+		x, i = x/base, i+1
+	}
+	if names[i] == "" {
+		space = ""
+	}
+	return digits(x) + space + names[i]
+}
+
+// digits writes three significant digits, never with an exponent in the usual range.
+func digits(x float64) string {
+	switch {
+	case x == 0:
+		return "0"
+	case x >= 100:
+		return strconv.FormatFloat(math.Round(x), 'f', 0, 64)
+	case x < 1e-4:
+		return strconv.FormatFloat(x, 'g', 2, 64)
+	}
+	places := 2 - int(math.Floor(math.Log10(x)*(1+1e-12)))
+	s := strconv.FormatFloat(x, 'f', max(places, 0), 64)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}
+
+// ticks are up to about n round numbers from lo to hi.
+func ticks(lo, hi float64, n int, u Unit) []float64 {
+	if !(hi > lo) || n < 1 || math.IsInf(hi-lo, 0) {
+		return []float64{lo}
+	}
+	step := niceStep((hi-lo)/float64(n), u)
+	var out []float64
+	for i := math.Ceil(lo/step - 1e-9); i*step <= hi+step*1e-9; i++ {
+		out = append(out, i*step)
+		if len(out) > 4*n {
+			break
+		}
+	}
+	return out
+}
+
+// niceStep is the smallest round step that is not less than x.
+func niceStep(x float64, u Unit) float64 {
+	if u == Bytes && x > 1 {
+		return math.Exp2(math.Ceil(math.Log2(x)))
+	}
+	if u == Seconds && x > 5 {
+		for _, s := range []float64{10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400} {
+			if x <= s {
+				return s
+			}
+		}
+	}
+	scale := math.Pow(10, math.Floor(math.Log10(x)))
+	for _, k := range []float64{1, 2, 2.5, 5, 10} {
+		if x <= k*scale*(1+1e-9) {
+			return k * scale
+		}
+	}
+	return 10 * scale
+}
+
+// labels writes the numbers of one axis: alike in unit and, as far as their distance
+// asks for it, in places.
+func labels(at []float64, u Unit) []string {
+	out := make([]string, len(at))
+	for i, v := range at {
+		out[i] = Format(v, u)
+	}
+	if u != Seconds || len(at) < 2 {
+		return out
+	}
+	each, name := timeUnit(max(math.Abs(at[0]), math.Abs(at[len(at)-1])))
+	step := (at[1] - at[0]) / each
+	places := 0
+	for places < 9 && math.Abs(step-math.Round(step)) > 1e-6*step {
+		step, places = step*10, places+1
+	}
+	for i, v := range at {
+		if out[i] = "0"; math.Abs(v) > 1e-9*math.Abs(at[1]-at[0]) {
+			out[i] = strconv.FormatFloat(v/each, 'f', places, 64) + name
+		}
+	}
+	return out
+}
+
+// Sizes of a chart, in the units of its viewBox.
+const (
+	chartWidth = 900
+	charWidth  = 6.9 // of the 12 px text, on the generous side
+	lineHeight = 16
+)
+
+func textWidth(s string) float64 { return float64(utf8.RuneCountInString(s)) * charWidth }
+
+// cut shortens text to a width.
+func cut(s string, width float64) string {
+	n := int(width / charWidth)
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	return string(r[:max(n-1, 1)]) + "…"
+}
+
+// frame is the inner rectangle of a chart with its two scales.
+type frame struct {
+	left, right, top, bottom float64
+	x0, x1, y0, y1           float64
+}
+
+func (f *frame) x(v float64) float64 {
+	return f.left + (v-f.x0)/(f.x1-f.x0)*(f.right-f.left)
+}
+
+func (f *frame) y(v float64) float64 {
+	return f.bottom - (v-f.y0)/(f.y1-f.y0)*(f.bottom-f.top)
+}
+
+// open begins the figure: caption, legend, drawing.
+func (w *writer) open(caption, label string, legend []Key, height float64) {
+	w.printf("<figure>\n")
+	if caption != "" {
+		w.printf("<figcaption>%s</figcaption>\n", clean(caption))
+	}
+	if len(legend) > 0 {
+		w.printf("<ul class=\"legend\">")
+		for _, k := range legend {
+			line := ""
+			if k.Line {
+				line = "dash "
+			}
+			w.printf("<li><i class=\"%s%s\"></i>%s</li>", line, k.Tone.class(), clean(k.Name))
+		}
+		w.printf("</ul>\n")
+	}
+	if caption != "" {
+		label = caption
+	}
+	w.printf("<div class=\"scroll\"><svg viewBox=\"0 0 %d %s\" role=\"img\" aria-label=\"%s\">\n", chartWidth, num(height), clean(label))
+}
+
+func (w *writer) close() { w.printf("</svg></div>\n</figure>\n") }
+
+// Key is an entry of a legend.
+type Key struct {
+	Name string
+	Tone Tone
+	Line bool // a dashed line
+}
+
+// num writes a coordinate.
+func num(v float64) string {
+	s := strconv.FormatFloat(v, 'f', 1, 64)
+	return strings.TrimSuffix(s, ".0")
+}
+
+func (w *writer) text(x, y float64, anchor, class, s string) {
+	if class != "" {
+		class = fmt.Sprintf(" class=%q", class)
+	}
+	w.printf("<text x=\"%s\" y=\"%s\" text-anchor=\"%s\"%s>%s</text>\n", num(x), num(y), anchor, class, clean(s))
+}
+
+// yAxis draws lines and numbers of the vertical scale, and its name above.
+func (w *writer) yAxis(f *frame, at []float64, u Unit, name string) {
+	text := labels(at, u)
+	for i, v := range at {
+		y := f.y(v)
+		w.printf("<path class=\"grid\" d=\"M%s %sH%s\"/>\n", num(f.left), num(y), num(f.right))
+		w.text(f.left-8, y+4, "end", "", text[i])
+	}
+	if name != "" {
+		w.text(0, f.top-12, "start", "strong", name)
+	}
+}
+
+// xAxis draws the horizontal scale under the chart. Its last number may end at the
+// right border, but not behind it.
+func (w *writer) xAxis(f *frame, at []float64, u Unit, name string) {
+	w.printf("<path class=\"axis\" d=\"M%s %sH%s\"/>\n", num(f.left), num(f.bottom), num(f.right))
+	x := make([]float64, len(at))
+	for i, v := range at {
+		x[i] = f.x(v)
+	}
+	w.ticks(f, x, labels(at, u))
+	if name != "" {
+		w.text((f.left+f.right)/2, f.bottom+37, "middle", "strong", name)
+	}
+}
+
+// ticks draws marks under the chart with as many of their texts as have room: all,
+// or every second, or every third, ...
+func (w *writer) ticks(f *frame, x []float64, text []string) {
+	every := 1
+	for !apart(x, text, every) {
+		every++
+	}
+	for i, s := range text {
+		if i%every == 0 {
+			w.printf("<path class=\"axis\" d=\"M%s %sv5\"/>\n", num(x[i]), num(f.bottom))
+			w.text(clampText(x[i], s), f.bottom+19, "middle", "", s)
+		}
+	}
+}
+
+func apart(x []float64, text []string, every int) bool {
+	end := math.Inf(-1)
+	for i := 0; i < len(text); i += every {
+		at, half := clampText(x[i], text[i]), textWidth(text[i])/2
+		if at-half < end {
+			return false
+		}
+		end = at + half + charWidth
+	}
+	return true
+}
+
+// clampText moves the middle of a text so that it stays inside the drawing.
+func clampText(x float64, s string) float64 {
+	half := textWidth(s) / 2
+	return min(max(x, half), chartWidth-half)
+}

@@ -1,0 +1,134 @@
+package page
+
+import "math"
+
+// Bars is amounts side by side, each with its name, as horizontal bars.
+type Bars struct {
+	Caption string
+	Unit    Unit
+	Bars    []Bar
+}
+
+// Bar is one amount. Text, if set, stands for the number.
+type Bar struct {
+	Name  string
+	Value float64
+	Text  string
+	Tone  Tone
+}
+
+func (b *Bars) write(w *writer) {
+	const row, bar = 26.0, 16.0
+	left, right, most := 0.0, 0.0, 0.0
+	texts := make([]string, len(b.Bars))
+	for i := range b.Bars {
+		x := &b.Bars[i]
+		if texts[i] = x.Text; texts[i] == "" {
+			texts[i] = Format(x.Value, b.Unit)
+		}
+		left, right = max(left, textWidth(x.Name)+12), max(right, textWidth(texts[i])+10)
+		if finite(x.Value) {
+			most = max(most, x.Value)
+		}
+	}
+	left, right = min(left, 280), chartWidth-min(right, 320)
+	w.open(b.Caption, "bars", nil, row*float64(len(b.Bars))+6)
+	for i := range b.Bars {
+		x := &b.Bars[i]
+		y := row*float64(i) + 4
+		width := 0.0
+		if most > 0 && finite(x.Value) {
+			width = max(x.Value, 0) / most * (right - left)
+		}
+		w.printf("<g><title>%s: %s</title>\n", clean(x.Name), clean(texts[i]))
+		w.text(left-10, y+bar-4, "end", "", cut(x.Name, left-10))
+		w.printf("<rect class=\"fill %s\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"2\"/>\n", x.Tone.class(), num(left), num(y), num(max(width, 1)), num(bar))
+		w.text(left+width+6, y+bar-4, "start", "strong", texts[i])
+		w.printf("</g>\n")
+	}
+	w.close()
+}
+
+// Histogram is how often values fell between borders. Bins are drawn equally wide,
+// whatever their borders are.
+type Histogram struct {
+	Caption string
+	X, Y    string
+	Unit    Unit // of the borders
+	Bins    []Bin
+	Tone    Tone
+}
+
+// Bin is values from Lo up to but without Hi.
+type Bin struct {
+	Lo, Hi float64
+	Count  float64
+}
+
+func (h *Histogram) write(w *writer) {
+	if len(h.Bins) == 0 {
+		Text("No data.").write(w)
+		return
+	}
+	const height = 230.0
+	f := frame{top: 28, bottom: height - 44, right: chartWidth - 14, x1: float64(len(h.Bins))}
+	top, total := 0.0, 0.0
+	for _, b := range h.Bins {
+		if finite(b.Count) {
+			top, total = max(top, b.Count), total+b.Count
+		}
+	}
+	if top <= 0 {
+		top = 1
+	}
+	yt := whole(ticks(0, top*1.02, 4, Plain))
+	f.y1 = max(top, yt[len(yt)-1])
+	for _, v := range yt {
+		f.left = max(f.left, textWidth(Format(v, Plain))+10)
+	}
+	// Few bins are not stretched over the whole page.
+	f.right = min(f.right, f.left+90*float64(len(h.Bins)))
+	w.open(h.Caption, h.Y+" by "+h.X, nil, height)
+	w.yAxis(&f, yt, Plain, h.Y)
+	w.printf("<path class=\"axis\" d=\"M%s %sH%s\"/>\n", num(f.left), num(f.bottom), num(f.right))
+	for i, b := range h.Bins {
+		x, next := f.x(float64(i)), f.x(float64(i+1))
+		if b.Count > 0 {
+			y := min(f.y(b.Count), f.bottom-1)
+			w.printf("<rect class=\"fill %s\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>%s to %s: %s (%s)</title></rect>\n", h.Tone.class(),
+				num(x+1), num(y), num(max(next-x-2, 1)), num(f.bottom-y), Format(b.Lo, h.Unit), Format(b.Hi, h.Unit), Format(b.Count, Plain), Format(b.Count/max(total, 1), Percent))
+		}
+	}
+	h.borders(w, &f)
+	if h.X != "" {
+		w.text(max((f.left+f.right)/2, textWidth(h.X)/2), f.bottom+37, "middle", "strong", h.X)
+	}
+	w.close()
+}
+
+// borders writes the numbers between the bins.
+func (h *Histogram) borders(w *writer, f *frame) {
+	var x []float64
+	var text []string
+	add := func(i int, v float64) {
+		if !math.IsInf(v, 0) {
+			x, text = append(x, f.x(float64(i))), append(text, Format(v, h.Unit))
+		}
+	}
+	for i, b := range h.Bins {
+		add(i, b.Lo)
+	}
+	add(len(h.Bins), h.Bins[len(h.Bins)-1].Hi)
+	w.ticks(f, x, text)
+}
+
+// whole keeps the ticks of a count that are whole numbers.
+func whole(list []float64) []float64 {
+	out := list[:0]
+	for _, v := range list {
+		if v == math.Trunc(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

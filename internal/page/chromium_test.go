@@ -1,0 +1,102 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// browser runs headless Chromium on a page and returns its document and its log.
+func browser(t *testing.T, profile, name string, args ...string) (dom, log string) {
+	t.Helper()
+	var path string
+	for _, b := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(b); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("no chromium here")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	args = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions", "--disable-background-networking", "--user-data-dir=" + profile, "--enable-logging=stderr", "--v=0"}, args...)
+	cmd := exec.CommandContext(ctx, path, append(args, "--dump-dom", "file://"+name)...)
+	var out, msg bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &msg
+	if err := cmd.Run(); err != nil {
+		t.Skipf("chromium does not run here: %v\n%s", err, msg.String())
+	}
+	return out.String(), msg.String()
+}
+
+// measure is added to the page for the test: it compares every text with the drawing
+// it stands in, as the browser has laid it out, and the page with its window.
+const measure = `<script>
+const bad = [];
+for (const s of document.querySelectorAll("svg")) {
+  const v = s.viewBox.baseVal;
+  for (const t of s.querySelectorAll("text")) {
+    const b = t.getBBox();
+    if (b.x < -1 || b.x + b.width > v.width + 1 || b.y < -1 || b.y + b.height > v.height + 1) bad.push("cut: " + t.textContent);
+  }
+}
+if (document.documentElement.scrollWidth > innerWidth) bad.push("the page is wider than its window: " + document.documentElement.scrollWidth);
+const e = document.createElement("pre"); e.id = "verdict"; e.textContent = JSON.stringify({bad, charts: document.querySelectorAll("svg").length, dark: getComputedStyle(document.body).backgroundColor}); document.body.append(e);
+</script>`
+
+var verdicts = regexp.MustCompile(`<pre id="verdict">(.*?)</pre>`)
+
+// TestChromiumShowsThePage: no error in its log, no text cut off, on a wide and on a
+// narrow window, light and dark.
+func TestChromiumShowsThePage(t *testing.T) {
+	text := render(t, everything())
+	name := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	profile := t.TempDir()
+	_, log := browser(t, profile, name)
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "CONSOLE") {
+			t.Errorf("the browser says: %s", line)
+		}
+	}
+	// The measuring copy may run a script.
+	text = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy".*\n`).ReplaceAllString(text, "")
+	if err := os.WriteFile(name, []byte(strings.Replace(text, "</body>", measure+"</body>", 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	backs := map[string]bool{}
+	for _, args := range [][]string{{"--window-size=1200,900"}, {"--window-size=500,900", "--blink-settings=preferredColorScheme=0"}} {
+		dom, _ := browser(t, profile, name, args...)
+		m := verdicts.FindStringSubmatch(dom)
+		if m == nil {
+			t.Fatalf("%v: the page was not measured", args)
+		}
+		var v struct {
+			Bad    []string
+			Charts int
+			Dark   string
+		}
+		if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &v); err != nil {
+			t.Fatal(err)
+		}
+		if len(v.Bad) > 0 || v.Charts < 6 {
+			t.Errorf("%v: %d charts; %q", args, v.Charts, v.Bad)
+		}
+		backs[v.Dark] = true
+	}
+	if len(backs) != 2 {
+		t.Errorf("light and dark have the same background: %v", backs)
+	}
+}

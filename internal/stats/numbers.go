@@ -1,0 +1,282 @@
+package stats
+
+import (
+	"math"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/shape/half"
+)
+
+// Numbers gathers facts of a stream of numbers: extremes, moments about the first
+// one, and a sketch from which quantiles and histograms are made.
+type Numbers struct {
+	Count         int64 // finite ones
+	NaN, Inf      int64
+	Zeros         int64
+	Min, Max      float64
+	pivot         float64
+	pivoted       bool
+	sum, sumOfSqs float64
+	sketch        sketch
+	// Extremes of 64-bit integers, which a float64 does not hold.
+	minInt, maxInt   int64
+	minUint, maxUint uint64
+	dtype            shardify.DType
+}
+
+func newNumbers(d shardify.DType) *Numbers {
+	return &Numbers{dtype: d, Min: math.Inf(1), Max: math.Inf(-1), minInt: math.MaxInt64, maxInt: math.MinInt64, minUint: math.MaxUint64}
+}
+
+// part is an empty one that can be merged.
+func (n *Numbers) part() *Numbers {
+	p := newNumbers(n.dtype)
+	p.pivot, p.pivoted = n.pivot, n.pivoted
+	return p
+}
+
+// add counts x.
+func (n *Numbers) add(x float64) {
+	if x-x != 0 { // NaN and infinities
+		if x != x {
+			n.NaN++
+		} else {
+			n.Inf++
+		}
+		return
+	}
+	if !n.pivoted {
+		n.pivot, n.pivoted = x, true
+	}
+	n.Count++
+	if x == 0 {
+		n.Zeros++
+	}
+	if x < n.Min {
+		n.Min = x
+	}
+	if x > n.Max {
+		n.Max = x
+	}
+	d := x - n.pivot
+	n.sum += d
+	n.sumOfSqs += d * d
+	n.sketch.add(d)
+}
+
+// column adds the values in data.
+func (n *Numbers) column(data []byte) {
+	switch n.dtype {
+	case shardify.Bool, shardify.U8:
+		values(n, data)
+	case shardify.I8:
+		values(n, shardify.View[int8](data))
+	case shardify.I16:
+		values(n, shardify.View[int16](data))
+	case shardify.I32:
+		values(n, shardify.View[int32](data))
+	case shardify.U16:
+		values(n, shardify.View[uint16](data))
+	case shardify.U32:
+		values(n, shardify.View[uint32](data))
+	case shardify.F32:
+		values(n, shardify.View[float32](data))
+	case shardify.F64:
+		values(n, shardify.View[float64](data))
+	case shardify.F16:
+		for _, h := range shardify.View[uint16](data) {
+			n.add(float64(half.F16(h)))
+		}
+	case shardify.BF16:
+		for _, h := range shardify.View[uint16](data) {
+			n.add(float64(half.BF16(h)))
+		}
+	case shardify.I64:
+		v := shardify.View[int64](data)
+		for _, x := range v {
+			n.minInt, n.maxInt = min(n.minInt, x), max(n.maxInt, x)
+		}
+		values(n, v)
+	case shardify.U64:
+		v := shardify.View[uint64](data)
+		for _, x := range v {
+			n.minUint, n.maxUint = min(n.minUint, x), max(n.maxUint, x)
+		}
+		values(n, v)
+	}
+}
+
+// values is add for each of v, with the sums kept in registers.
+func values[T shardify.Number](n *Numbers, v []T) {
+	for len(v) > 0 && !n.pivoted {
+		n.add(float64(v[0]))
+		v = v[1:]
+	}
+	lo, hi, sum, sumOfSqs, pivot := n.Min, n.Max, 0.0, 0.0, n.pivot
+	count := 0
+	for _, y := range v {
+		x := float64(y)
+		if x-x != 0 {
+			n.add(x)
+			continue
+		}
+		count++
+		if x == 0 {
+			n.Zeros++
+		}
+		if x < lo {
+			lo = x
+		}
+		if x > hi {
+			hi = x
+		}
+		d := x - pivot
+		sum += d
+		sumOfSqs += d * d
+		n.sketch.add(d)
+	}
+	n.Min, n.Max = lo, hi
+	n.Count += int64(count)
+	n.sum += sum
+	n.sumOfSqs += sumOfSqs
+}
+
+// lengths adds the differences of neighbouring offsets.
+func (n *Numbers) lengths(o []int64) {
+	for i := 1; i < len(o); i++ {
+		n.add(float64(o[i] - o[i-1]))
+	}
+}
+
+// merge adds what m, a part of n, has gathered.
+func (n *Numbers) merge(m *Numbers) {
+	if !n.pivoted {
+		n.pivot, n.pivoted = m.pivot, m.pivoted
+	}
+	shift := m.pivot - n.pivot
+	n.NaN += m.NaN
+	n.Inf += m.Inf
+	n.Zeros += m.Zeros
+	n.Min, n.Max = min(n.Min, m.Min), max(n.Max, m.Max)
+	n.minInt, n.maxInt = min(n.minInt, m.minInt), max(n.maxInt, m.maxInt)
+	n.minUint, n.maxUint = min(n.minUint, m.minUint), max(n.maxUint, m.maxUint)
+	n.sumOfSqs += m.sumOfSqs + 2*shift*m.sum + shift*shift*float64(m.Count)
+	n.sum += m.sum + shift*float64(m.Count)
+	n.Count += m.Count
+	n.sketch.merge(&m.sketch, shift)
+}
+
+// Mean of the finite values.
+func (n *Numbers) Mean() float64 { return n.pivot + n.sum/float64(n.Count) }
+
+// Std is the standard deviation of the finite values.
+func (n *Numbers) Std() float64 {
+	m := n.sum / float64(n.Count)
+	return math.Sqrt(max(n.sumOfSqs/float64(n.Count)-m*m, 0))
+}
+
+// Quantile is the value below which a share q of the finite values lies, within half
+// a percent of its distance from the first value.
+func (n *Numbers) Quantile(q float64) float64 {
+	if n.Count == 0 {
+		return math.NaN()
+	}
+	x := n.pivot + n.sketch.quantile(int64(q*float64(n.Count-1)))
+	if n.dtype.IsInt() || n.dtype == shardify.Bool {
+		x = math.Round(x)
+	}
+	return min(max(x, n.Min), n.Max)
+}
+
+// Histogram shares the finite values out to bins of equal width between two
+// quantiles that leave out at most a thousandth on each side; Below and Above are
+// those outside.
+func (n *Numbers) Histogram(bins int) Histogram {
+	h := Histogram{Lo: n.Min, Hi: n.Max}
+	if n.Count == 0 {
+		return h
+	}
+	// Outliers are cut off only where they squeeze the rest.
+	if lo, hi := n.Quantile(0.001), n.Quantile(0.999); hi > lo && (h.Hi-h.Lo) > 3*(hi-lo) {
+		h.Lo, h.Hi = lo, hi
+	}
+	whole := n.dtype.IsInt() || n.dtype == shardify.Bool
+	if whole {
+		step := math.Max(1, math.Ceil((h.Hi-h.Lo+1)/float64(bins)))
+		bins = int(math.Ceil((h.Hi - h.Lo + 1) / step))
+		h.Lo, h.Hi = h.Lo-0.5, h.Lo-0.5+step*float64(bins)
+	} else if h.Hi == h.Lo {
+		bins = 1
+	}
+	h.Counts = make([]float64, bins)
+	edge := 0.0
+	if whole {
+		edge = 0.5
+	}
+	n.sketch.each(func(lo, hi float64, count int64) {
+		if whole {
+			lo, hi = wholes(lo, hi)
+		}
+		h.share(max(n.pivot+lo, n.Min-edge), min(n.pivot+hi, n.Max+edge), float64(count))
+	})
+	return h
+}
+
+// wholes is where the whole numbers in a bucket lie, with half a unit on both sides
+// if there are several.
+func wholes(lo, hi float64) (float64, float64) {
+	switch {
+	case hi-lo > 1 && lo >= 0:
+		return lo - 0.5, hi - 0.5
+	case hi-lo > 1:
+		return lo + 0.5, hi + 0.5
+	case lo >= 0:
+		return lo, lo
+	}
+	return hi, hi
+}
+
+// Histogram is counts in bins of equal width over [Lo, Hi]. Counts are estimates
+// where bins are narrower than the sketch.
+type Histogram struct {
+	Lo, Hi       float64
+	Counts       []float64
+	Below, Above float64
+}
+
+// share puts count values that lie in [lo, hi] into the bins.
+func (h *Histogram) share(lo, hi, count float64) {
+	width := (h.Hi - h.Lo) / float64(len(h.Counts))
+	if hi <= lo || width <= 0 {
+		h.put(lo, width, count)
+		return
+	}
+	// Few bins are crossed: the sketch is finer than most of them.
+	for at := lo; at < hi; {
+		next := hi
+		if at < h.Lo {
+			next = min(hi, h.Lo)
+		} else if at < h.Hi {
+			k := math.Floor((at - h.Lo) / width)
+			next = min(hi, h.Lo+(k+1)*width)
+		}
+		if next <= at {
+			next = hi
+		}
+		h.put((at+next)/2, width, count*(next-at)/(hi-lo))
+		at = next
+	}
+}
+
+func (h *Histogram) put(x, width, count float64) {
+	switch {
+	case x < h.Lo:
+		h.Below += count
+	case x > h.Hi:
+		h.Above += count
+	case width <= 0:
+		h.Counts[0] += count
+	default:
+		h.Counts[min(int((x-h.Lo)/width), len(h.Counts)-1)] += count
+	}
+}
