@@ -1,0 +1,4 @@
+package augment
+
+// imageOps are the lines of the table for images.
+var imageOps []Op
