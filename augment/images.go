@@ -1,4 +1,507 @@
 package augment
 
-// imageOps are the lines of the table for images.
-var imageOps []Op
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/shardify/shardify"
+)
+
+// AttrImage marks a field of raw pixels, which further operations on images take: its
+// value is the order of the axes.
+const (
+	AttrImage = "image"
+	hwc       = "HWC"
+)
+
+var (
+	fieldArg  = Arg{"field", "*", "image fields, as a glob"}
+	filterArg = Arg{"filter", "bilinear", "box, bilinear, bicubic or lanczos; antialiased"}
+	sizeValue = Arg{Name: "SIZE", Help: "N for N x N pixels, or WxH"}
+)
+
+const rawEffect = "raw pixels, U8 RGB [H, W, 3]; encode brings them back to jpg or png"
+
+// imageOps are the lines of the table for images. Each decodes what is encoded; what it
+// makes is raw pixels, so that a chain decodes once and loses nothing in between.
+var imageOps = []Op{
+	{
+		Name: "resize", Help: "scale images", Value: Arg{Name: "SIZE", Help: "N: the shorter side becomes N pixels and the ratio stays; WxH: both sides"},
+		Args: []Arg{filterArg, fieldArg}, Effect: rawEffect,
+		make: newResize,
+	},
+	{
+		Name: "centre-crop", Help: "cut the middle out of images; smaller ones are an error", Value: sizeValue, Args: []Arg{fieldArg}, Effect: rawEffect,
+		make: func(a *args, env Env) (shardify.Transform, error) { return newCrop(a, env, false) },
+	},
+	{
+		Name: "random-crop", Help: "cut a part out of images at a random place; smaller ones are an error", Value: sizeValue, Args: []Arg{fieldArg}, Effect: rawEffect, Random: true,
+		make: func(a *args, env Env) (shardify.Transform, error) { return newCrop(a, env, true) },
+	},
+	{
+		Name: "random-resized-crop", Help: "cut a random part out of images and scale it", Value: sizeValue, Random: true, Effect: rawEffect,
+		Args: []Arg{{"scale", "0.08:1", "LO:HI of the part's area, as a share of the image"}, {"ratio", "0.75:1.3333", "LO:HI of its width over height"}, filterArg, fieldArg},
+		make: newResizedCrop,
+	},
+	{
+		Name: "flip", Help: "mirror images at random", Value: Arg{Name: "horizontal|vertical", Default: "horizontal", Help: "left and right, or top and bottom"}, Random: true,
+		Args: []Arg{{"p", "0.5", "chance of each image"}, fieldArg}, Effect: rawEffect,
+		make: newFlip,
+	},
+	{
+		Name: "rotate", Help: "turn images about their centre by a random angle, keeping their size", Value: Arg{Name: "DEGREES", Help: "the most to either side"}, Random: true,
+		Args: []Arg{{"fill", "0", "0 to 255: what comes in from outside"}, fieldArg}, Effect: rawEffect,
+		make: newTurn,
+	},
+	{
+		Name: "colour-jitter", Help: "change brightness, contrast, saturation and hue at random, in this order", Random: true, Effect: rawEffect,
+		Args: []Arg{
+			{"brightness", "0", "S: a factor between 1-S and 1+S"}, {"contrast", "0", "S: a factor between 1-S and 1+S, about the mean grey"},
+			{"saturation", "0", "S: a factor between 1-S and 1+S"}, {"hue", "0", "H up to 0.5: a turn of up to H of the circle to either side"}, fieldArg,
+		},
+		make: newJitter,
+	},
+	{
+		Name: "encode", Help: "encode raw pixels", Value: Arg{Name: "jpg|png", Help: "the format"},
+		Args: []Arg{{"quality", "90", "1 to 100, of jpg"}, fieldArg}, Effect: "a field of encoded images",
+		make: newEncode,
+	},
+}
+
+// images changes pictures one by one.
+type images struct {
+	glob string
+	dice dice
+	do   func(p picture, r *source, s *buffers) (picture, error)
+	// w and h are the size of what do makes; 0: as it was (same), or varying.
+	w, h int
+	same bool
+	pool sync.Pool
+
+	n    int
+	plan []imageColumn
+	out  []shardify.Field
+}
+
+// imageColumn is a column of what comes out: a copy of column from, or pictures made of
+// it, or their shapes.
+type imageColumn struct {
+	from    int
+	picture bool
+	shapes  bool
+	shape   int // of a ragged source: its companion; -1: encoded, or of fixed shape
+}
+
+func newImages(a *args, env Env) (*images, error) {
+	m := &images{glob: a.text("field"), dice: dice{table: env.Table}}
+	_, err := path.Match(m.glob, "")
+	return m, err
+}
+
+// Needs names the field, if it is a name.
+func (m *images) Needs() []string { return plain([]string{m.glob}) }
+
+// encoded tells whether a field holds files of images.
+func encoded(f *shardify.Field) bool {
+	return f.Levels == 1 && slices.Contains([]string{"jpg", "png", "gif", "webp", "image"}, f.Media)
+}
+
+// raw tells whether a field holds pixels.
+func raw(f *shardify.Field) bool {
+	return f.Attrs[AttrImage] == hwc && f.DType == shardify.U8 && (f.Ragged && f.Levels == 1 || f.Levels == 0 && len(f.Shape) == 3)
+}
+
+// chosen lists the image fields that the glob takes.
+func chosen(in []shardify.Field, glob string, fits func(*shardify.Field) bool, what string) ([]bool, error) {
+	out, any := make([]bool, len(in)), false
+	for i := range in {
+		if ok, _ := path.Match(glob, in[i].Name); ok && !shardify.Companion(in, i) && fits(&in[i]) {
+			out[i], any = true, true
+		}
+	}
+	if !any {
+		return nil, shardify.Mismatch("no field %s holds %s", glob, what)
+	}
+	return out, nil
+}
+
+// Schema makes raw pixels of the image fields.
+func (m *images) Schema(in []shardify.Field) ([]shardify.Field, error) {
+	mine, err := chosen(in, m.glob, func(f *shardify.Field) bool { return encoded(f) || raw(f) }, "images")
+	if err != nil {
+		return nil, err
+	}
+	m.n, m.plan, m.out = len(in), nil, nil
+	for i := range in {
+		f := in[i]
+		if owner, ok := companionOf(in, i); ok && mine[owner] {
+			continue // made anew, or no longer needed
+		}
+		if !mine[i] {
+			m.plan, m.out = append(m.plan, imageColumn{from: i}), append(m.out, f)
+			continue
+		}
+		c := imageColumn{from: i, picture: true, shape: -1}
+		if f.Ragged {
+			c.shape = shardify.FieldIndex(in, f.Name+shardify.ShapeSuffix)
+		}
+		w, h := m.w, m.h
+		if m.same && f.Levels == 0 {
+			h, w = f.Shape[0], f.Shape[1]
+		}
+		m.plan, m.out = append(m.plan, c), append(m.out, rawField(f, w, h))
+		if w == 0 {
+			m.plan = append(m.plan, imageColumn{from: i, shapes: true})
+			m.out = append(m.out, shardify.Field{Name: f.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{3}})
+		}
+	}
+	return m.out, nil
+}
+
+// rawField is the field of pictures of a size, or of any (0).
+func rawField(f shardify.Field, w, h int) shardify.Field {
+	attrs := maps.Clone(f.Attrs)
+	if attrs == nil {
+		attrs = map[string]string{}
+	}
+	attrs[AttrImage] = hwc
+	out := shardify.Field{Name: f.Name, DType: shardify.U8, Nullable: f.Nullable, Attrs: attrs}
+	if w > 0 {
+		out.Shape = []int{h, w, 3}
+	} else {
+		out.Levels, out.Ragged = 1, true
+	}
+	return out
+}
+
+// companionOf tells of which field i is a companion.
+func companionOf(in []shardify.Field, i int) (owner int, ok bool) {
+	if !shardify.Companion(in, i) {
+		return 0, false
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(in[i].Name, shardify.ShapeSuffix), shardify.ExtSuffix)
+	owner = shardify.FieldIndex(in, name)
+	return owner, owner >= 0
+}
+
+// Cost is raw pixels, ten to forty times what JPEG takes.
+func (m *images) Cost([]shardify.Field) shardify.Cost {
+	if m.w > 0 {
+		return shardify.Cost{Growth: 1, Sample: int64(3*m.w*m.h) + 64}
+	}
+	return shardify.Cost{Growth: 20, Sample: 64}
+}
+
+// Apply changes every picture of a batch.
+func (m *images) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*shardify.Batch, error) {
+	if err := match(b, m.n); err != nil {
+		return nil, err
+	}
+	s, _ := m.pool.Get().(*buffers)
+	if s == nil {
+		s = new(buffers)
+	}
+	defer m.pool.Put(s)
+	out := *b
+	out.Columns = make([]shardify.Column, len(m.plan))
+	var shapes []int64 // of the picture column before
+	for k, c := range m.plan {
+		src := &b.Columns[c.from]
+		switch {
+		case c.shapes:
+			out.Columns[k] = shardify.Column{Field: m.out[k], Data: shardify.Bytes(shapes)}
+		case !c.picture:
+			out.Columns[k] = *src
+		default:
+			var shape *shardify.Column
+			if c.shape >= 0 {
+				shape = &b.Columns[c.shape]
+			}
+			dst := shardify.Column{Field: m.out[k], Valid: src.Valid}
+			var err error
+			if shapes, err = m.column(&dst, src, shape, b, seed, s, mem); err != nil {
+				return nil, err
+			}
+			out.Columns[k] = dst
+		}
+	}
+	return &out, nil
+}
+
+// column makes the pictures of one column and returns their shapes.
+func (m *images) column(dst, src, shape *shardify.Column, b *shardify.Batch, seed uint64, s *buffers, mem *shardify.Arena) (shapes []int64, err error) {
+	fixed := dst.Levels == 0
+	var offsets []int64
+	each := 0
+	if fixed {
+		each = dst.ElemBytes()
+		dst.Data = mem.Alloc(each * b.Samples)
+	} else {
+		offsets, shapes = mem.Int64s(b.Samples+1), mem.Int64s(3*b.Samples)
+		offsets[0] = 0
+		dst.Offsets = [][]int64{offsets}
+		s.out = s.out[:0]
+	}
+	m.dice.roll(b, seed, func(i int, r *source) {
+		if err != nil {
+			return
+		}
+		var p picture
+		if present(src, i) {
+			if p, err = m.one(src, shape, i, r, s); err != nil {
+				err = shardify.Amend(err, func(e *shardify.Error) { e.Op, e.Field, e.Sample = "augment", src.Name, b.ID(i).Sample })
+				return
+			}
+		}
+		if fixed {
+			to := dst.Data[each*i : each*(i+1)]
+			clear(to[copy(to, p.pix):])
+			return
+		}
+		s.out = append(s.out, p.pix...)
+		offsets[i+1] = int64(len(s.out))
+		shapes[3*i], shapes[3*i+1], shapes[3*i+2] = int64(p.h), int64(p.w), 3
+	})
+	if err == nil && !fixed {
+		dst.Data = mem.Alloc(len(s.out))
+		copy(dst.Data, s.out)
+	}
+	return shapes, err
+}
+
+// one makes the picture of sample i.
+func (m *images) one(src, shape *shardify.Column, i int, r *source, s *buffers) (p picture, err error) {
+	if p, err = load(src, shape, i, s); err != nil {
+		return p, err
+	}
+	if p, err = m.do(p, r, s); err != nil {
+		return p, err
+	}
+	if m.w > 0 && (p.w != m.w || p.h != m.h) {
+		return p, fmt.Errorf("made %d x %d pixels of %d x %d", p.w, p.h, m.w, m.h)
+	}
+	return p, nil
+}
+
+// load is the picture of sample i, in memory that may be changed.
+func load(src, shape *shardify.Column, i int, s *buffers) (picture, error) {
+	lo, hi := src.Range(i, i+1)
+	data := src.Data[lo:hi]
+	if src.Media != "" {
+		return s.decode(data)
+	}
+	p := picture{}
+	if shape != nil {
+		row := shape.Data[24*i:]
+		h, w, c := binary.LittleEndian.Uint64(row), binary.LittleEndian.Uint64(row[8:]), binary.LittleEndian.Uint64(row[16:])
+		if c != 3 || h > maxPixels || w > maxPixels || 3*h*w != uint64(len(data)) {
+			return p, shardify.Corrupt(-1, "shape [%d, %d, %d] for %d bytes of pixels", h, w, c, len(data))
+		}
+		p.h, p.w = int(h), int(w)
+	} else {
+		p.h, p.w = src.Shape[0], src.Shape[1]
+		if src.Shape[2] != 3 {
+			return p, shardify.Unsupported("pixels of %d channels", src.Shape[2])
+		}
+	}
+	p.pix = grow(&s.decoded, len(data))
+	copy(p.pix, data)
+	return p, nil
+}
+
+// size parses N or WxH.
+func size(text string) (w, h int, err error) {
+	a, b, two := strings.Cut(text, "x")
+	if !two {
+		b = a
+	}
+	w, err1 := strconv.Atoi(a)
+	h, err2 := strconv.Atoi(b)
+	if err1 != nil || err2 != nil || w < 1 || h < 1 || w > 1<<15 || h > 1<<15 {
+		return 0, 0, fmt.Errorf("%q: want a size, N or WxH, up to 32768 pixels", text)
+	}
+	return w, h, nil
+}
+
+func filterOf(a *args) (string, error) {
+	name := a.text("filter")
+	if _, ok := filters[name]; !ok {
+		return "", fmt.Errorf("filter=%s: want box, bilinear, bicubic or lanczos", name)
+	}
+	return name, nil
+}
+
+func newResize(a *args, env Env) (shardify.Transform, error) {
+	m, err := newImages(a, env)
+	if err != nil {
+		return nil, err
+	}
+	w, h, err := size(a.text(""))
+	if err != nil {
+		return nil, err
+	}
+	name, err := filterOf(a)
+	short := !strings.Contains(a.text(""), "x")
+	if !short {
+		m.w, m.h = w, h
+	}
+	m.do = func(p picture, _ *source, s *buffers) (picture, error) {
+		to, up := w, h
+		if short {
+			to, up = shorter(p.w, p.h, w)
+		}
+		if to == p.w && up == p.h {
+			return p, nil
+		}
+		return s.resize(p, 0, 0, float64(p.w), float64(p.h), to, up, name), nil
+	}
+	return m, err
+}
+
+// shorter is the size whose shorter side is n.
+func shorter(w, h, n int) (int, int) {
+	if w <= h {
+		return n, max(1, int(int64(n)*int64(h)/int64(w)))
+	}
+	return max(1, int(int64(n)*int64(w)/int64(h))), n
+}
+
+func newCrop(a *args, env Env, random bool) (shardify.Transform, error) {
+	m, err := newImages(a, env)
+	if err != nil {
+		return nil, err
+	}
+	m.w, m.h, err = size(a.text(""))
+	m.do = func(p picture, r *source, s *buffers) (picture, error) {
+		if p.w < m.w || p.h < m.h {
+			return p, shardify.Mismatch("an image of %d x %d pixels is smaller than the crop of %d x %d: --augment resize=%d before it", p.w, p.h, m.w, m.h, max(m.w, m.h))
+		}
+		x, y := int(math.RoundToEven(float64(p.w-m.w)/2)), int(math.RoundToEven(float64(p.h-m.h)/2))
+		if random {
+			x, y = r.below(p.w-m.w+1), r.below(p.h-m.h+1)
+		}
+		return s.crop(p, x, y, m.w, m.h), nil
+	}
+	return m, err
+}
+
+func newResizedCrop(a *args, env Env) (shardify.Transform, error) {
+	m, err := newImages(a, env)
+	if err != nil {
+		return nil, err
+	}
+	if m.w, m.h, err = size(a.text("")); err != nil {
+		return nil, err
+	}
+	lo, hi, err := a.pair("scale", 1e-6, 1)
+	if err != nil {
+		return nil, err
+	}
+	thin, broad, err := a.pair("ratio", 1e-3, 1e3)
+	if err != nil {
+		return nil, err
+	}
+	name, err := filterOf(a)
+	m.do = func(p picture, r *source, s *buffers) (picture, error) {
+		x, y, w, h := part(p, lo, hi, thin, broad, r)
+		return s.resize(s.crop(p, x, y, w, h), 0, 0, float64(w), float64(h), m.w, m.h, name), nil
+	}
+	return m, err
+}
+
+// part draws a rectangle of such an area and ratio; where ten tries do not fit it is the
+// middle, as far as the ratio allows.
+func part(p picture, lo, hi, thin, broad float64, r *source) (x, y, w, h int) {
+	area := float64(p.w) * float64(p.h)
+	for range 10 {
+		a := area * r.between(lo, hi)
+		ratio := math.Exp(r.between(math.Log(thin), math.Log(broad)))
+		w, h = int(math.Round(math.Sqrt(a*ratio))), int(math.Round(math.Sqrt(a/ratio)))
+		if w >= 1 && h >= 1 && w <= p.w && h <= p.h {
+			return r.below(p.w - w + 1), r.below(p.h - h + 1), w, h
+		}
+	}
+	w, h = p.w, p.h
+	switch ratio := float64(p.w) / float64(p.h); {
+	case ratio < thin:
+		h = max(1, int(math.Round(float64(w)/thin)))
+	case ratio > broad:
+		w = max(1, int(math.Round(float64(h)*broad)))
+	}
+	return (p.w - w) / 2, (p.h - h) / 2, w, h
+}
+
+func newFlip(a *args, env Env) (shardify.Transform, error) {
+	m, err := newImages(a, env)
+	if err != nil {
+		return nil, err
+	}
+	which := a.text("")
+	if which != "horizontal" && which != "vertical" {
+		return nil, fmt.Errorf("%q: want horizontal or vertical", which)
+	}
+	chance, err := a.number("p", 0, 1)
+	m.same = true
+	m.do = func(p picture, r *source, _ *buffers) (picture, error) {
+		if r.float() < chance {
+			mirror(p, which == "vertical")
+		}
+		return p, nil
+	}
+	return m, err
+}
+
+func newTurn(a *args, env Env) (shardify.Transform, error) {
+	m, err := newImages(a, env)
+	if err != nil {
+		return nil, err
+	}
+	most, err := a.number("", 0, 180)
+	if err != nil {
+		return nil, err
+	}
+	fill, err := a.whole("fill", 0, 255)
+	m.same = true
+	m.do = func(p picture, r *source, s *buffers) (picture, error) {
+		if angle := r.between(-most, most) * math.Pi / 180; angle != 0 {
+			return s.rotate(p, angle, byte(fill)), nil
+		}
+		return p, nil
+	}
+	return m, err
+}
+
+func newJitter(a *args, env Env) (shardify.Transform, error) {
+	m, err := newImages(a, env)
+	if err != nil {
+		return nil, err
+	}
+	var most [4]float64
+	for i, name := range []string{"brightness", "contrast", "saturation", "hue"} {
+		limit := 10.0
+		if name == "hue" {
+			limit = 0.5
+		}
+		if most[i], err = a.number(name, 0, limit); err != nil {
+			return nil, err
+		}
+	}
+	if most == [4]float64{} {
+		return nil, fmt.Errorf("give at least one of brightness, contrast, saturation and hue")
+	}
+	m.same = true
+	m.do = func(p picture, r *source, _ *buffers) (picture, error) {
+		factor := func(s float64) float64 { return r.between(max(1-s, 0), 1+s) }
+		j := jitter{factor(most[0]), factor(most[1]), factor(most[2]), r.between(-most[3], most[3])}
+		j.apply(p)
+		return p, nil
+	}
+	return m, nil
+}

@@ -1,0 +1,144 @@
+package augment
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"maps"
+	"sync"
+
+	"github.com/shardify/shardify"
+)
+
+// encode makes files of raw pixels.
+type encode struct {
+	glob, format string
+	quality      int
+	pool         sync.Pool
+
+	n    int
+	plan []imageColumn
+	out  []shardify.Field
+}
+
+func newEncode(a *args, _ Env) (shardify.Transform, error) {
+	e := &encode{glob: a.text("field"), format: a.text("")}
+	if e.format == "jpeg" {
+		e.format = "jpg"
+	}
+	if e.format != "jpg" && e.format != "png" {
+		return nil, fmt.Errorf("%q: want jpg or png", e.format)
+	}
+	var err error
+	e.quality, err = a.whole("quality", 1, 100)
+	return e, err
+}
+
+// Needs names the field, if it is a name.
+func (e *encode) Needs() []string { return plain([]string{e.glob}) }
+
+// Schema makes encoded images of raw ones.
+func (e *encode) Schema(in []shardify.Field) ([]shardify.Field, error) {
+	mine, err := chosen(in, e.glob, func(f *shardify.Field) bool { return encoded(f) || raw(f) }, "images")
+	if err != nil {
+		return nil, err
+	}
+	e.n, e.plan, e.out = len(in), nil, nil
+	for i := range in {
+		f := in[i]
+		if owner, ok := companionOf(in, i); ok && mine[owner] {
+			continue
+		}
+		c := imageColumn{from: i, shape: -1}
+		if mine[i] {
+			c.picture = true
+			if f.Ragged {
+				c.shape = shardify.FieldIndex(in, f.Name+shardify.ShapeSuffix)
+			}
+			attrs := maps.Clone(f.Attrs)
+			delete(attrs, AttrImage)
+			if len(attrs) == 0 {
+				attrs = nil
+			}
+			f = shardify.Field{Name: f.Name, DType: shardify.U8, Levels: 1, Media: e.format, Nullable: f.Nullable, Attrs: attrs}
+		}
+		e.plan, e.out = append(e.plan, c), append(e.out, f)
+	}
+	return e.out, nil
+}
+
+// Cost is at most as much again: encoded images are smaller than raw ones, but those
+// that come encoded are decoded one by one.
+func (e *encode) Cost([]shardify.Field) shardify.Cost { return shardify.Cost{Growth: 1.5, Sample: 256} }
+
+// Apply encodes every picture of a batch.
+func (e *encode) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardify.Batch, error) {
+	if err := match(b, e.n); err != nil {
+		return nil, err
+	}
+	s, _ := e.pool.Get().(*buffers)
+	if s == nil {
+		s = new(buffers)
+	}
+	defer e.pool.Put(s)
+	out := *b
+	out.Columns = make([]shardify.Column, len(e.plan))
+	for k, c := range e.plan {
+		src := &b.Columns[c.from]
+		if !c.picture {
+			out.Columns[k] = *src
+			continue
+		}
+		dst := shardify.Column{Field: e.out[k], Valid: src.Valid}
+		var shape *shardify.Column
+		if c.shape >= 0 {
+			shape = &b.Columns[c.shape]
+		}
+		if err := e.column(&dst, src, shape, b, s, mem); err != nil {
+			return nil, err
+		}
+		out.Columns[k] = dst
+	}
+	return &out, nil
+}
+
+func (e *encode) column(dst, src, shape *shardify.Column, b *shardify.Batch, s *buffers, mem *shardify.Arena) error {
+	offsets := mem.Int64s(b.Samples + 1)
+	offsets[0] = 0
+	w := bytes.NewBuffer(s.out[:0])
+	for i := range b.Samples {
+		if present(src, i) {
+			p, err := load(src, shape, i, s)
+			if err == nil {
+				err = e.write(w, p, s)
+			}
+			if err != nil {
+				return shardify.Amend(err, func(x *shardify.Error) { x.Op, x.Field, x.Sample = "augment", src.Name, b.ID(i).Sample })
+			}
+		}
+		offsets[i+1] = int64(w.Len())
+	}
+	s.out = w.Bytes()
+	dst.Offsets = [][]int64{offsets}
+	dst.Data = mem.Alloc(len(s.out))
+	copy(dst.Data, s.out)
+	return nil
+}
+
+// write encodes one picture.
+func (e *encode) write(w *bytes.Buffer, p picture, s *buffers) error {
+	if p.w == 0 || p.h == 0 {
+		return shardify.Mismatch("an image of %d x %d pixels", p.w, p.h)
+	}
+	m := image.NRGBA{Pix: grow(&s.one, 4*p.w*p.h), Stride: 4 * p.w, Rect: image.Rect(0, 0, p.w, p.h)}
+	for i, k := 0, 0; i < len(p.pix); i, k = i+3, k+4 {
+		m.Pix[k], m.Pix[k+1], m.Pix[k+2], m.Pix[k+3] = p.pix[i], p.pix[i+1], p.pix[i+2], 255
+	}
+	if e.format == "png" {
+		return png.Encode(w, &m)
+	}
+	rgba := image.RGBA(m) // opaque: the same, and the encoder is faster with it
+	return jpeg.Encode(w, &rgba, &jpeg.Options{Quality: e.quality})
+}

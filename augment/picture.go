@@ -1,0 +1,132 @@
+package augment
+
+import (
+	"bytes"
+	"image"
+	"image/draw"
+	_ "image/gif" // formats that are decoded
+	"image/jpeg"
+	_ "image/png"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/guard"
+	_ "golang.org/x/image/webp" // as above
+)
+
+// picture is RGB, one byte each, row by row.
+type picture struct {
+	w, h int
+	pix  []byte
+}
+
+// maxPixels bounds what a damaged or hostile file may claim.
+const maxPixels = 1 << 28
+
+// buffers are the memory of one goroutine, reused from picture to picture.
+type buffers struct {
+	decoded, one, two, rows []byte
+	rgba                    *image.RGBA
+	out                     []byte
+	coefs                   [2]kernel
+}
+
+func grow(b *[]byte, n int) []byte {
+	if cap(*b) < n {
+		*b = make([]byte, n)
+	}
+	*b = (*b)[:n]
+	return *b
+}
+
+// decode makes a picture of an encoded image.
+func (s *buffers) decode(b []byte) (p picture, err error) {
+	err = guard.Do(func() error {
+		cfg, kind, err := image.DecodeConfig(bytes.NewReader(b))
+		if err != nil {
+			return shardify.Corrupt(-1, "no image that can be decoded: %v", err)
+		}
+		if cfg.Width <= 0 || cfg.Height <= 0 || cfg.Width > maxPixels/cfg.Height {
+			return shardify.Corrupt(-1, "a %s image of %d x %d pixels", kind, cfg.Width, cfg.Height)
+		}
+		var m image.Image
+		if kind == "jpeg" {
+			m, err = jpeg.Decode(bytes.NewReader(b))
+		} else {
+			m, _, err = image.Decode(bytes.NewReader(b))
+		}
+		if err != nil {
+			return shardify.Corrupt(-1, "%s: %v", kind, err)
+		}
+		p = s.picture(m)
+		return nil
+	})
+	return p, err
+}
+
+// picture is the colours of an image; transparent parts are shown on black.
+func (s *buffers) picture(m image.Image) picture {
+	r := m.Bounds()
+	p := picture{r.Dx(), r.Dy(), grow(&s.decoded, 3*r.Dx()*r.Dy())}
+	switch m := m.(type) {
+	case *image.YCbCr:
+		fromYCbCr(p.pix, m)
+	case *image.Gray:
+		for y := range p.h {
+			row := m.Pix[y*m.Stride : y*m.Stride+p.w]
+			out := p.pix[3*y*p.w:]
+			for x, v := range row {
+				out[3*x], out[3*x+1], out[3*x+2] = v, v, v
+			}
+		}
+	default:
+		if s.rgba == nil || s.rgba.Bounds().Dx() < p.w || s.rgba.Bounds().Dy() < p.h {
+			s.rgba = image.NewRGBA(image.Rect(0, 0, p.w, p.h))
+		}
+		area := image.Rect(0, 0, p.w, p.h)
+		draw.Draw(s.rgba, area, m, r.Min, draw.Src)
+		for y := range p.h {
+			row, out := s.rgba.Pix[y*s.rgba.Stride:], p.pix[3*y*p.w:]
+			for x := range p.w {
+				copy(out[3*x:3*x+3], row[4*x:4*x+3])
+			}
+		}
+	}
+	return p
+}
+
+// fromYCbCr converts by JFIF's matrix, in 16-bit fixed point.
+func fromYCbCr(dst []byte, m *image.YCbCr) {
+	r := m.Bounds()
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		yi, ci := m.YOffset(r.Min.X, y), m.COffset(r.Min.X, y)
+		step := 0 // chroma columns are shared by 1 << step pixels
+		switch m.SubsampleRatio {
+		case image.YCbCrSubsampleRatio422, image.YCbCrSubsampleRatio420:
+			step = 1
+		case image.YCbCrSubsampleRatio411, image.YCbCrSubsampleRatio410:
+			step = 2
+		}
+		luma := m.Y[yi : yi+r.Dx()]
+		cb, cr := m.Cb[ci:], m.Cr[ci:]
+		phase := r.Min.X & (1<<step - 1)
+		for x, v := range luma {
+			k := (x + phase) >> step
+			b, c := int32(cb[k])-128, int32(cr[k])-128
+			l := int32(v)<<16 + 1<<15
+			dst[0] = clamp((l + 91881*c) >> 16)
+			dst[1] = clamp((l - 22554*b - 46802*c) >> 16)
+			dst[2] = clamp((l + 116130*b) >> 16)
+			dst = dst[3:]
+		}
+	}
+}
+
+func clamp(x int32) byte {
+	if uint32(x) < 256 {
+		return byte(x)
+	}
+	if x < 0 {
+		return 0
+	}
+	return 255
+}
