@@ -118,29 +118,38 @@ const fewPoints = 40
 
 func (s *Series) draw(w *writer, f *frame) {
 	stairs := len(s.X) == len(s.Y)+1
-	var path strings.Builder
+	var path, area strings.Builder
 	pen := false
-	x0, x1 := 0.0, 0.0
+	ground := num(f.bottom)
+	lift := func() {
+		if pen {
+			area.WriteString("V" + ground + "Z")
+		}
+		pen = false
+	}
 	for i, v := range s.Y {
 		if i >= len(s.X) || !finite(v) || !finite(s.X[i]) {
-			pen = false
+			lift()
 			continue
 		}
-		y := num(f.y(min(v, f.y1)))
-		op := "L"
-		if !pen {
-			op, x0 = "M", f.x(s.X[i])
-		}
-		path.WriteString(op + num(f.x(s.X[i])) + " " + y)
-		x1 = f.x(s.X[i])
+		x, y := num(f.x(s.X[i])), num(f.y(min(v, f.y1)))
+		to := "L" + x + " " + y
 		if stairs {
-			x1 = f.x(s.X[i+1])
-			path.WriteString("H" + num(x1))
+			to += "H" + num(f.x(s.X[i+1]))
 		}
+		if !pen {
+			area.WriteString("M" + x + " " + ground)
+		}
+		area.WriteString(to)
+		if !pen {
+			to = "M" + to[1:]
+		}
+		path.WriteString(to)
 		pen = true
 	}
-	if s.Fill && path.Len() > 0 {
-		w.printf("<path class=\"area fill %s\" d=\"%sV%sH%sZ\"/>\n", s.Tone.class(), path.String(), num(f.bottom), num(x0))
+	lift()
+	if s.Fill && area.Len() > 0 {
+		w.printf("<path class=\"area fill %s\" d=\"%s\"/>\n", s.Tone.class(), area.String())
 	}
 	w.printf("<path class=\"line stroke %s\" d=\"%s\"><title>%s</title></path>\n", s.Tone.class(), path.String(), clean(s.Name))
 	if len(s.Y) > fewPoints || stairs {

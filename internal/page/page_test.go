@@ -172,7 +172,7 @@ func check(t testing.TB, page string, what any) {
 // TestLabelsStayInsideAndApart tries charts of every magnitude.
 func TestLabelsStayInsideAndApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 600 {
+	for range 120 {
 		scale := math.Pow(10, r.Float64()*24-9)
 		span := math.Pow(10, r.Float64()*16-9)
 		from := 0.0
@@ -201,7 +201,7 @@ func TestLabelsStayInsideAndApart(t *testing.T) {
 // TestNumbersOfAnAxisDiffer: neighbours that read alike would be a lie.
 func TestNumbersOfAnAxisDiffer(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 20000 {
+	for range 5000 {
 		u := Unit(r.IntN(4))
 		lo, span := 0.0, math.Pow(10, r.Float64()*18-9)
 		if u == Seconds && r.IntN(2) == 0 {

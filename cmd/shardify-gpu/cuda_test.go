@@ -1,0 +1,5 @@
+//go:build cuda && linux
+
+package main
+
+const withCUDA = true

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/readers/synth"
+	"github.com/shardify/shardify/writers"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"shardify-gpu": main, "mkset": func() {
+		if err := makeSet(os.Args[1], os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}})
+}
+
+// makeSet writes a data set of x f32[25], y i64 and a jagged field: mkset FOLDER
+// SAMPLES.
+func makeSet(dir, samples string) error {
+	ctx := context.Background()
+	opts, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"samples": samples, "schema": "x:f32[25],y:i64,hits:f32*"})
+	if err != nil {
+		return err
+	}
+	args := shardify.OpenArgs{Table: &shardify.Table{}, Options: opts}
+	src, err := synth.Format.Open(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	sink, _ := writers.Lookup(index.FormatMmap)
+	plan, err := convert.MakePlan(ctx, convert.Request{Input: "synth", Source: src, Args: args, Output: sink, ShardSamples: 500})
+	if err != nil {
+		return err
+	}
+	job := convert.Job{Plan: plan, Source: src, Sink: sink, Store: store.NewDir(dir, "none"), Pool: shardify.NewPool(64 << 20), Jobs: 1}
+	_, err = job.Convert(ctx)
+	return err
+}
+
+// fakeDriver builds the stand-in for libcuda.so.1; "" if there is no C compiler.
+func fakeDriver(t *testing.T) string {
+	cc, err := exec.LookPath("cc")
+	if err != nil || runtime.GOOS != "linux" {
+		return ""
+	}
+	path := filepath.Join(t.TempDir(), "libcuda.so.1")
+	if out, err := exec.Command(cc, "-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-DFAKECUDA_BATCH=2", "-o", path,
+		"../../gpuload/internal/cuda/testdata/fakecuda/fakecuda.c", "-lpthread", "-lm").CombinedOutput(); err != nil {
+		t.Logf("the C compiler cannot build the fake driver: %v\n%s", err, out)
+		return ""
+	}
+	return path
+}
+
+// TestScripts runs testdata/*.txtar; those on a device only in builds with the tag
+// cuda, on the fake driver.
+func TestScripts(t *testing.T) {
+	lib := ""
+	if withCUDA {
+		if lib = fakeDriver(t); lib == "" {
+			t.Log("skipped: no C compiler to build the fake driver with")
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
+			e.Setenv("GPULOAD_LIBCUDA", lib)
+			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			switch name {
+			case "driver":
+				return lib != "", nil
+			case "cuda":
+				return withCUDA, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
+		},
+	})
+}

@@ -1,0 +1,101 @@
+package benchcmd
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/trainer"
+)
+
+// show prints a report.
+func show(o *cli.IO, dirs []string, f *flags, r *trainer.Report) {
+	next := advice(dirs, r)
+	o.Object("bench", struct {
+		Path []string `json:"path"`
+		*trainer.Report
+		Trace string `json:"trace,omitempty"`
+		HTML  string `json:"html,omitempty"`
+		Next  string `json:"next,omitempty"`
+	}{dirs, r, f.trace, f.html, next})
+	line := func(name, format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); text != "" {
+			o.Result("%-13s%s", name, text)
+		}
+	}
+	for _, n := range r.Notes {
+		o.Note("%s", n)
+	}
+	s := &r.Settings
+	line("set", "%s in %s, %s", cli.Of(s.Samples, "sample"), strings.Join(dirs, ", "), columns(s.Columns))
+	line("run", "%s", r.Run())
+	line("rate", "%s", r.Rate())
+	if b := r.Bound; b != nil {
+		line("at most", "%s if batches cost nothing (measured with synthetic ones): %s of that was reached", trainer.Rates(b.SamplesPerSecond, b.BytesPerSecond), trainer.Percent(min(b.Reached, 1)))
+	}
+	if r.Steps > 1 {
+		if s.StepSeconds > 0 {
+			line("utilisation", "%s of the time went to the accelerator's steps%s", trainer.Percent(r.Utilization), r.LateText())
+		}
+		w := &r.Wait
+		line("wait", "p50 %s, p99 %s, at most %s a step", trainer.Seconds(w.P50), trainer.Seconds(w.P99), trainer.Seconds(w.Max))
+	}
+	line("first batch", "%s", r.FirstText())
+	line("work", "read %s, gather %s, copy %s (summed over %s)", trainer.Seconds(r.Work.Read), trainer.Seconds(r.Work.Gather), trainer.Seconds(r.Work.Copy), cli.Of(int64(s.Workers*s.Ranks), "worker"))
+	line("cpu", "%s: %.3g core-seconds per GB, %.2f cores busy", trainer.Seconds(r.CPU.Seconds), r.CPU.PerGB, r.CPU.Cores)
+	line("memory", "%s; the process had %s at most", r.MemoryText(), cli.PeakMemory())
+	line("read", "%s", r.ReadText())
+	ranks(o, r)
+	line("verdict", "%s", verdict(r))
+	for _, x := range [][2]string{{"trace", f.trace}, {"page", f.html}} {
+		line(x[0], "%s", x[1])
+	}
+	if next != "" {
+		o.Result("next: %s", next)
+	}
+}
+
+func columns(list []string) string {
+	const most = 6
+	if len(list) > most {
+		return fmt.Sprintf("%d columns: %s, ...", len(list), strings.Join(list[:most], ", "))
+	}
+	return cli.Of(int64(len(list)), "column") + ": " + strings.Join(list, ", ")
+}
+
+// ranks prints a line for each of several ranks.
+func ranks(o *cli.IO, r *trainer.Report) {
+	const most = 16
+	for i := range r.Ranks {
+		if i == most {
+			o.Result("  ... and %d more (--json has all)", len(r.Ranks)-most)
+			return
+		}
+		k := &r.Ranks[i]
+		o.Result("  rank %-3d %12s samples/s, utilisation %s, wait p99 %s", i, cli.Count(int64(k.SamplesPerSecond)), trainer.Percent(k.Utilization), trainer.Seconds(k.Wait.P99))
+	}
+}
+
+func verdict(r *trainer.Report) string {
+	if r.Verdict == "" {
+		return "too few batches to tell"
+	}
+	return r.Verdict
+}
+
+// advice is the command that may help, "" if there is none.
+func advice(dirs []string, r *trainer.Report) string {
+	s := &r.Settings
+	switch {
+	case s.Synthetic || r.Limit != "read" || len(dirs) != 1 || s.Tier != "stream":
+		return ""
+	case r.Storage > r.ReadBytes/10:
+		name := filepath.Base(filepath.Clean(dirs[0]))
+		return fmt.Sprintf("shardify stage %s /dev/shm/%s, if %s fit there; or more --workers", cli.Quote(dirs[0]), cli.Quote(name), shardify.FormatSize(s.Bytes))
+	case s.Workers*s.Ranks < s.Cores:
+		return fmt.Sprintf("the same with --workers %d", max(s.Cores/s.Ranks, 1))
+	}
+	return ""
+}

@@ -1,0 +1,142 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/store"
+	"golang.org/x/sync/errgroup"
+)
+
+// copier fills the staging folder.
+type copier struct {
+	*plan
+	o       *Options
+	staging string
+	store   *store.Dir
+	buffers chan []byte
+}
+
+// run copies and checks all files, several at once, and returns the bytes that
+// earlier runs had left.
+func (c *copier) run(ctx context.Context) (reused int64, err error) {
+	c.buffers = make(chan []byte, c.o.Jobs)
+	for range c.o.Jobs {
+		c.buffers <- make([]byte, pieceBytes)
+	}
+	var left atomic.Int64
+	g, jobs := errgroup.WithContext(ctx)
+	g.SetLimit(c.o.Jobs)
+	for i := range c.files {
+		if jobs.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			buf := <-c.buffers
+			defer func() { c.buffers <- buf }()
+			n, err := c.file(jobs, &c.files[i], buf)
+			if err == nil {
+				left.Add(n)
+				c.o.Progress.Files.Add(1)
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return 0, err
+	}
+	if ctx.Err() != nil { // not all files were begun
+		return 0, context.Cause(ctx)
+	}
+	return left.Load(), nil
+}
+
+// file brings one file into the staging folder.
+func (c *copier) file(ctx context.Context, f *file, buf []byte) (reused int64, err error) {
+	left := filepath.Join(c.staging, filepath.FromSlash(f.name))
+	if _, err := os.Lstat(left); err == nil {
+		n, err := c.pass(ctx, left, f, nil, buf)
+		if err == nil {
+			return n, nil
+		}
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		c.o.Progress.Bytes.Add(-n)
+		if err := os.Remove(left); err != nil {
+			return 0, err
+		}
+	}
+	p, err := c.store.Create(f.name)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := c.pass(ctx, c.path(f.name), f, p, buf); err != nil {
+		return 0, errors.Join(err, p.Abort())
+	}
+	return 0, p.Commit(ctx)
+}
+
+// pass reads a file once, checks it, and writes it to w unless that is nil. It
+// returns how many bytes it read.
+func (c *copier) pass(ctx context.Context, path string, f *file, w io.Writer, buf []byte) (n int64, err error) {
+	n, err = c.stream(ctx, path, f, w, buf)
+	if err == nil || ctx.Err() != nil {
+		return n, err
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) { // names its file by itself
+		return n, err
+	}
+	return n, shardify.Annotate(err, "stage", path, "")
+}
+
+func (c *copier) stream(ctx context.Context, path string, f *file, w io.Writer, buf []byte) (at int64, err error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	st, err := r.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if !st.Mode().IsRegular() || st.Size() != f.bytes {
+		return 0, shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", f.bytes, st.Size())
+	}
+	sequential(r)
+	check, err := checkerOf(f, r)
+	if err != nil {
+		return 0, err
+	}
+	for at < f.bytes {
+		if ctx.Err() != nil {
+			return at, context.Cause(ctx)
+		}
+		b := buf[:min(int64(len(buf)), f.bytes-at)]
+		n, err := r.ReadAt(b, at)
+		if n < len(b) {
+			if err == io.EOF {
+				err = shardify.Corrupt(at+int64(n), "the file ends here, it had %d bytes", f.bytes)
+			}
+			return at, err
+		}
+		if _, err := check.Write(b); err != nil {
+			return at, err
+		}
+		if w != nil {
+			if _, err := w.Write(b); err != nil {
+				return at, err
+			}
+		}
+		at += int64(n)
+		c.o.Progress.Bytes.Add(int64(n))
+	}
+	return at, check.end()
+}

@@ -1,0 +1,156 @@
+package stage
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/dataset"
+)
+
+// maxManifest bounds the text of a manifest.
+const maxManifest = 1 << 30
+
+// plan is everything that a copy consists of.
+type plan struct {
+	source    string // folder, absolute
+	digest    string // of the root manifest, and so of everything
+	manifests []text // of splits first, the root's last
+	files     []file
+	bytes     int64
+	samples   int64
+	sets      []string
+}
+
+// text is a manifest as it was read.
+type text struct {
+	name string
+	b    []byte
+}
+
+// file is any other file of the data set.
+type file struct {
+	name   string // slash path below the folder
+	bytes  int64
+	digest string
+	// shard is set for mmap shards, whose digest is that of their header.
+	shard *shardify.Shard
+}
+
+// load reads the manifests of a data set.
+func load(source string) (*plan, error) {
+	dir, err := filepath.Abs(filepath.Dir(dataset.ManifestPath(source)))
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{source: dir}
+	m, err := p.set("")
+	if err != nil {
+		return nil, err
+	}
+	p.digest, p.samples = m.Digest, m.Samples
+	for _, name := range slices.Sorted(maps.Keys(m.Splits)) {
+		s, err := p.set(name + "/")
+		if err == nil && s.Digest != m.Splits[name].Digest {
+			err = p.annotate(shardify.Mismatch("its xxh3 is %s, but %s in the manifest of all splits", s.Digest, m.Splits[name].Digest), name+"/"+index.ManifestName)
+		}
+		if err == nil && len(s.Splits) > 0 {
+			err = p.annotate(shardify.Corrupt(-1, "splits inside a split"), name+"/"+index.ManifestName)
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.sets = append(p.sets, name)
+	}
+	if len(m.Splits) == 0 {
+		p.sets = []string{""}
+	}
+	slices.Reverse(p.manifests)
+	// The largest first: the last ones then end together.
+	slices.SortStableFunc(p.files, func(a, b file) int { return int(min(max(b.bytes-a.bytes, -1), 1)) })
+	return p, nil
+}
+
+// set reads one manifest and adds what it names.
+func (p *plan) set(prefix string) (*index.Manifest, error) {
+	name := prefix + index.ManifestName
+	b, err := readManifest(p.path(name))
+	if err != nil {
+		return nil, p.annotate(err, name)
+	}
+	m, err := index.DecodeManifest(b)
+	if err != nil {
+		return nil, p.annotate(err, name)
+	}
+	p.manifests = append(p.manifests, text{name, b})
+	p.bytes += int64(len(b))
+	for i := range m.Shards {
+		s := &m.Shards[i]
+		f := file{name: prefix + s.Name, bytes: s.Bytes, digest: s.Digest}
+		if m.Format == index.FormatMmap {
+			f.shard = s
+		}
+		p.add(f)
+		for _, x := range s.Files {
+			p.add(file{name: prefix + x.Name, bytes: x.Bytes, digest: x.Digest})
+		}
+	}
+	for _, x := range m.Files {
+		p.add(file{name: prefix + x.Name, bytes: x.Bytes, digest: x.Digest})
+	}
+	return m, nil
+}
+
+func (p *plan) add(f file) {
+	p.files = append(p.files, f)
+	p.bytes += f.bytes
+}
+
+func (p *plan) path(name string) string { return filepath.Join(p.source, filepath.FromSlash(name)) }
+
+func (p *plan) annotate(err error, name string) error {
+	return shardify.Annotate(err, "read", p.path(name), "")
+}
+
+func readManifest(name string) ([]byte, error) {
+	st, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	case st.Size() > maxManifest:
+		return nil, shardify.Unsupported("manifest of %d bytes", st.Size())
+	}
+	return os.ReadFile(name)
+}
+
+// present tells what is wrong with a complete copy's sizes.
+func (p *plan) present(dest string) error {
+	for i := range p.manifests {
+		m := &p.manifests[i]
+		b, err := os.ReadFile(filepath.Join(dest, filepath.FromSlash(m.name)))
+		if err == nil && string(b) != string(m.b) {
+			err = fmt.Errorf("%s is not that of the source", m.name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for i := range p.files {
+		f := &p.files[i]
+		st, err := os.Stat(filepath.Join(dest, filepath.FromSlash(f.name)))
+		if err != nil {
+			return err
+		}
+		if !st.Mode().IsRegular() || st.Size() != f.bytes {
+			return fmt.Errorf("%s has %d bytes, not %d", f.name, st.Size(), f.bytes)
+		}
+	}
+	return nil
+}

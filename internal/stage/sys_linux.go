@@ -1,0 +1,20 @@
+package stage
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// sequential tells the system to read far ahead.
+func sequential(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_SEQUENTIAL) }
+
+// inMemory reports that the file system of a folder takes memory for what it holds.
+func inMemory(dir string) bool {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return false
+	}
+	const ramfs = 0x858458f6
+	return int64(st.Type) == unix.TMPFS_MAGIC || uint32(st.Type) == ramfs
+}

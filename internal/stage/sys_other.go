@@ -1,0 +1,9 @@
+//go:build !linux
+
+package stage
+
+import "os"
+
+func sequential(*os.File) {}
+
+func inMemory(string) bool { return false }

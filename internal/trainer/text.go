@@ -1,0 +1,136 @@
+package trainer
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/page"
+)
+
+// Percent writes a share.
+func Percent(x float64) string {
+	switch {
+	case x > 0.9995 && x < 1:
+		return fmt.Sprintf("%.2f %%", math.Floor(x*1e4)/100) // 99.99 is not 100
+	case x < 0.001 && x > 0:
+		return fmt.Sprintf("%.2g %%", x*100)
+	}
+	return fmt.Sprintf("%.1f %%", x*100)
+}
+
+// Rates writes samples and bytes a second.
+func Rates(samples, bytes float64) string {
+	return fmt.Sprintf("%s samples/s, %s GB/s", figure(samples), figure(bytes*1e-9))
+}
+
+// figure writes a positive number with three digits or more.
+func figure(x float64) string {
+	switch {
+	case x >= 100:
+		return thousands(int64(math.Round(x)))
+	case x >= 1e-3 || x == 0:
+		return strconv.FormatFloat(x, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 2, 64)
+}
+
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Run is what was run, in words.
+func (r *Report) Run() string {
+	s := &r.Settings
+	list := []string{
+		fmt.Sprintf("batch %s (%s)", thousands(int64(s.Batch)), shardify.FormatSize(s.BatchBytes)),
+		fmt.Sprintf("step %g ms", s.StepSeconds*1e3), "shuffle " + s.Shuffle, "device " + s.Device,
+	}
+	if s.Synthetic {
+		list = append(list, "synthetic")
+	} else {
+		list = append(list, "tier "+s.Tier)
+	}
+	list = append(list, plural(s.Workers, "worker"), fmt.Sprintf("depth %d", s.Depth))
+	if s.Ranks > 1 {
+		list = append(list, plural(s.Ranks, "rank"))
+	}
+	return strings.Join(list, ", ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return thousands(int64(n)) + " " + noun + "s"
+}
+
+// Rate is the outcome in words.
+func (r *Report) Rate() string {
+	if r.Seconds == 0 {
+		return "unknown: only one batch was taken"
+	}
+	each := ""
+	if r.Settings.Ranks > 1 {
+		each = " a rank"
+	}
+	return fmt.Sprintf("%s (%s%s, %s, %s s)", Rates(r.SamplesPerSecond, r.BytesPerSecond), plural(int(r.Steps), "step"), each, plural(int(r.Epochs), "epoch")+" completed", figure(r.Seconds))
+}
+
+// Seconds writes a duration.
+func Seconds(s float64) string { return page.Format(s, page.Seconds) }
+
+// FirstText is the way to the first batch in words.
+func (r *Report) FirstText() string {
+	f := &r.First
+	text := "after " + Seconds(f.Wait)
+	var of []string
+	if f.Stage > 0 {
+		of = append(of, Seconds(f.Stage)+" staging the shards")
+	}
+	if f.Fill > 0 {
+		of = append(of, Seconds(f.Fill)+" reading the set into memory")
+	}
+	if of != nil {
+		text += ", of which " + strings.Join(of, " and ")
+	}
+	return text
+}
+
+// MemoryText is what the samples took in words.
+func (r *Report) MemoryText() string {
+	m := &r.Memory
+	text := shardify.FormatSize(m.Host) + " for samples"
+	if m.Device > 0 {
+		text += ", " + shardify.FormatSize(m.Device) + " on the device"
+	}
+	if m.Staged > 0 {
+		text += ", " + shardify.FormatSize(m.Staged) + " staged"
+	}
+	return text
+}
+
+// ReadText is what was read in words.
+func (r *Report) ReadText() string {
+	text := shardify.FormatSize(r.ReadBytes) + " of files"
+	if r.Storage >= 0 {
+		text += ", " + shardify.FormatSize(r.Storage) + " of it from storage (the rest from memory)"
+	}
+	return text
+}
+
+// LateText tells of steps that took longer than they should; "" if that is nothing to
+// speak of.
+func (r *Report) LateText() string {
+	const worthSaying = 0.05
+	if r.Late < worthSaying {
+		return ""
+	}
+	return fmt.Sprintf(" (steps of %s took %s: the processors are busy otherwise)", Seconds(r.Settings.StepSeconds), Seconds(r.Settings.StepSeconds*(1+r.Late)))
+}
