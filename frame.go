@@ -73,3 +73,10 @@ type Framer interface {
 	// after how many bytes it should best end.
 	NextFrame() (lead int, bytes int64)
 }
+
+// Fitter is a Reader that knows the sizes of values before it reads them.
+type Fitter interface {
+	// Fit tells how many samples of a span that has a frame it takes to fill n bytes
+	// of it behind the Lead; all, if they do not.
+	Fit(s Span, n int64) int64
+}

@@ -33,6 +33,16 @@ func (t *Table) Append(root int, name string, size, mtime int64) {
 	t.mtime = append(t.mtime, mtime)
 }
 
+// AppendIn adds the file base of the folder dir, a slash path below the root; ""
+// is the root itself.
+func (t *Table) AppendIn(root int, dir string, base []byte, size, mtime int64) {
+	if dir != "" {
+		t.names = append(append(t.names, dir...), '/')
+	}
+	t.names = append(t.names, base...)
+	t.Append(root, "", size, mtime)
+}
+
 // Grow makes room for further files whose names have nameBytes in all, so that
 // a large folder does not pay for growth step by step.
 func (t *Table) Grow(files, nameBytes int) {

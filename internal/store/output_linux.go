@@ -3,7 +3,6 @@
 package store
 
 import (
-	"io"
 	"io/fs"
 	"os"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // output writes to f and names it in errors.
-func output(f *os.File) io.Writer { return named{f.Name(), dirfd.NewOutput(f.Fd())} }
+func output(f *os.File) writer { return named{f.Name(), dirfd.NewOutput(f.Fd())} }
 
 type named struct {
 	name string
@@ -20,8 +19,19 @@ type named struct {
 
 func (n named) Write(b []byte) (int, error) {
 	k, err := n.Output.Write(b)
+	return k, n.named("write", err)
+}
+
+func (n named) WriteAt(b []byte, off int64) (int, error) {
+	k, err := n.Output.WriteAt(b, off)
+	return k, n.named("write", err)
+}
+
+func (n named) Trim() error { return n.named("truncate", n.Output.Trim()) }
+
+func (n named) named(op string, err error) error {
 	if err != nil {
-		err = &fs.PathError{Op: "write", Path: n.name, Err: err}
+		err = &fs.PathError{Op: op, Path: n.name, Err: err}
 	}
-	return k, err
+	return err
 }

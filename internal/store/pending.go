@@ -20,12 +20,19 @@ const writeback = 64 << 20
 
 type pending struct {
 	*os.File
-	out     io.Writer // File, where it can be written to fast
+	out     writer // File, where it can be written to fast
 	dir     *Dir
 	name    string
 	written int64
 	started int64
 	done    bool
+}
+
+// writer is a file that may have room reserved behind its end, until Trim.
+type writer interface {
+	io.Writer
+	io.WriterAt
+	Trim() error
 }
 
 // OSFile gives spill files access to copy_file_range.
@@ -38,7 +45,7 @@ func (p *pending) Write(b []byte) (int, error) {
 }
 
 func (p *pending) WriteAt(b []byte, off int64) (int, error) {
-	n, err := p.File.WriteAt(b, off)
+	n, err := p.out.WriteAt(b, off)
 	p.wrote(int64(n))
 	return n, err
 }
@@ -70,6 +77,10 @@ func (p *pending) publish() error {
 	temp := p.File.Name()
 	p.done = true
 	defer os.Remove(temp)
+	if err := p.out.Trim(); err != nil {
+		p.File.Close()
+		return err
+	}
 	if p.dir.sync == SyncShard {
 		if err := p.File.Sync(); err != nil {
 			p.File.Close()

@@ -116,6 +116,7 @@ func (w *walker) read(ctx context.Context, f *folder) error {
 // entries reads the names, drops what is left out, and sorts.
 func (w *walker) entries(d dirfd.Dir, f *folder) error {
 	l := &f.listing
+	l.entries, l.names = make([]entry, 0, w.usual.entries.Load()), make([]byte, 0, w.usual.names.Load())
 	buf := w.buffers.Get().(*[]byte)
 	defer w.buffers.Put(buf)
 	err := d.List(*buf, func(name []byte, t dirfd.Type) error {
@@ -132,9 +133,20 @@ func (w *walker) entries(d dirfd.Dir, f *folder) error {
 	if err != nil {
 		return err
 	}
+	w.usual.entries.Store(int64(min(len(l.entries), usualEntries)))
+	w.usual.names.Store(int64(min(len(l.names), usualNames)))
 	l.sort()
 	return nil
 }
+
+// usual is the size of the last listing: folders of a data set are much alike.
+type usual struct{ entries, names atomic.Int64 }
+
+// A folder larger than this grows by itself.
+const (
+	usualEntries = 2 << 10
+	usualNames   = 32 << 10
+)
 
 // keep asks the format's filter and counts a refusal.
 func (w *walker) keep(left *leftOut, base []byte) bool {

@@ -81,6 +81,7 @@ func Walk(ctx context.Context, r Request) (*shardify.Table, []shardify.Leftover,
 type walker struct {
 	Request
 	table   *shardify.Table
+	files   int // that it has room for
 	left    leftOut
 	bad     BadInputs
 	helpers chan struct{} // bounds goroutines that stat beside the lister
@@ -88,6 +89,7 @@ type walker struct {
 	ahead   int           // listings started before they are needed, per level
 	buffers sync.Pool     // *[]byte for getdents
 	wg      sync.WaitGroup
+	usual   usual
 }
 
 // dirBuffer is what one getdents may fill: some 1,500 names.
@@ -125,10 +127,12 @@ func (w *walker) nothing(left []shardify.Leftover) error {
 	return &shardify.Error{Op: "list", File: Quote(in), Sample: -1, Offset: -1, Err: err}
 }
 
+func tooMany() error { return shardify.Unsupported("more than %d input files", uint32(math.MaxUint32)) }
+
 // add appends a file to the table.
 func (w *walker) add(root int, rel string, size, mtime int64) error {
 	if w.table.Len() == math.MaxUint32 {
-		return shardify.Unsupported("more than %d input files", uint32(math.MaxUint32))
+		return tooMany()
 	}
 	w.table.Append(root, rel, size, mtime)
 	return nil
@@ -151,9 +155,8 @@ func (w *walker) visit(ctx context.Context, root int, f *folder) error {
 			children.folders = append(children.folders, &folder{parent: f, root: f.root, rel: f.below(l.name(i))})
 		}
 	}
-	if n := len(l.entries) - len(children.folders); n > largeFolder {
-		w.table.Grow(n, len(l.names)+n*(len(f.rel)+1))
-	}
+	n := len(l.entries) - len(children.folders)
+	w.room(n, len(l.names)+n*(len(f.rel)+1))
 	for i, e := range l.entries {
 		if e.kind == dirfd.Folder {
 			if err := w.visit(ctx, root, children.next(ctx)); err != nil {
@@ -165,15 +168,24 @@ func (w *walker) visit(ctx context.Context, root int, f *folder) error {
 		if l.sizes != nil {
 			size, mtime = l.sizes[i], l.times[i]
 		}
-		if err := w.add(root, f.below(l.name(i)), size, mtime); err != nil {
-			return err
+		if w.table.Len() == math.MaxUint32 {
+			return tooMany()
 		}
+		w.table.AppendIn(root, f.rel, l.name(i), size, mtime)
 	}
 	return context.Cause(ctx)
 }
 
-// largeFolder is a number of files for which the table grows at once.
-const largeFolder = 64 << 10
+// room makes room in the table for further files with names of so many bytes. It
+// doubles a small table: to copy one often costs more than the memory it wastes.
+func (w *walker) room(files, bytes int) {
+	const small = 128 << 10
+	have := w.table.Len()
+	if w.files = max(w.files, have); w.files < have+files {
+		w.files = have + max(files, min(have, small), have/4)
+		w.table.Grow(w.files-have, bytes/max(files, 1)*(w.files-have))
+	}
+}
 
 // window lists folders ahead of their visit, a few at a time, so that memory
 // holds few listings and a slow file system is asked for several at once.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	labeltable "github.com/shardify/shardify/internal/labels"
 )
 
 // builder makes a source from nothing but the table.
@@ -23,6 +24,7 @@ type builder struct {
 	labelled bool
 	labels   []string // its classes; nil without it
 	m        *matrix
+	joined   []labeltable.Column // of --labels FILE, in the order of the samples
 	left     []shardify.Leftover
 }
 
@@ -69,14 +71,21 @@ func build(ctx context.Context, a shardify.OpenArgs, options shardify.Options) (
 		return nil, err
 	}
 	b.all = b.g.members()
-	if err := b.choose(a.Columns); err != nil {
+	table, err := b.readLabels(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.choose(a.Columns, table); err != nil {
 		return nil, err
 	}
 	if err := b.arrange(ctx); err != nil {
 		return nil, err
 	}
+	if err := b.joinLabels(table); err != nil {
+		return nil, err
+	}
 	c := &content{
-		names: b.names, m: b.m,
+		names: b.names, m: b.m, joined: b.joined,
 		survey: survey{Members: b.members, Assume: options.Size(optAssume), Last: b.names.last, Ordinal: options[optKeys] == "ordinal"},
 	}
 	checked := make(chan error, 1)
@@ -95,10 +104,15 @@ func build(ctx context.Context, a shardify.OpenArgs, options shardify.Options) (
 func (b *builder) path(i int) string { return quote([]byte(b.table.Path(i))) }
 
 // choose narrows the members to the wanted columns.
-func (b *builder) choose(columns []string) error {
+func (b *builder) choose(columns []string, table *labeltable.Table) error {
 	available := []string{labelField} // for all that is known yet
 	for i := range b.all {
 		available = append(available, b.all[i].Field)
+	}
+	if table != nil {
+		for i := range table.Columns {
+			available = append(available, table.Columns[i].Field.Name)
+		}
 	}
 	want, err := wanted(columns, available)
 	if err != nil {

@@ -12,6 +12,9 @@
 // A sample's input is always 0 and its number counts over all inputs, since a
 // span should hold many files; its own name is its key.
 //
+// Labels may also come from a table (package labels): a field for each column, joined
+// by names.
+//
 // The rules for names: extensions count in lower case; jpeg and jpe are jpg,
 // tiff is tif. Image types that differ between samples are one field "image",
 // whose companion "image.ext" says which. A file without an extension has the
@@ -35,6 +38,7 @@ var ErrChanged = errors.New("changed since the plan")
 const (
 	optStem    = "stem"
 	optLabels  = "labels"
+	optKey     = "key"
 	optMissing = "missing"
 	optKeys    = "keys"
 	optAssume  = "assume-size"
@@ -52,8 +56,9 @@ var Format = shardify.SourceFormat{
 // options are the settings of the format.
 var options = []shardify.Option{
 	{Name: optStem, Kind: shardify.KindEnum, Default: "first", Values: []string{"first", "last"}, Help: "a sample's name ends at the first or the last dot of the file name"},
-	{Name: optLabels, Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", "none", "folder"}, Help: "field cls from the first folder's name: when it looks like a set of classes, never, or always"},
-	{Name: optMissing, Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have: refuse, leave out, or write an empty value"},
+	{Name: optLabels, Kind: shardify.KindString, Default: "auto", Help: "auto, none, folder: field cls from the first folder's name when it looks like a set of classes, never, always; or FILE.csv, .tsv, .jsonl, .parquet: a field for each column, joined by --key"},
+	{Name: optKey, Kind: shardify.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"},
+	{Name: optMissing, Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have, or their labels: refuse, leave out, or write an empty value"},
 	{Name: optKeys, Kind: shardify.KindEnum, Default: "path", Values: []string{"path", "ordinal"}, Help: "names of samples: the path below the input, or a number"},
 	{Name: optAssume, Kind: shardify.KindSize, Default: "0", Help: "plan with this size for every file instead of asking the file system; 0 asks"},
 }

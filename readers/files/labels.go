@@ -26,7 +26,7 @@ var splits = []string{"train", "training", "val", "valid", "validation", "dev", 
 // findLabels decides about the field cls and lists the classes.
 func (b *builder) findLabels() error {
 	mode := b.options[optLabels]
-	if mode == "none" || !b.labelled {
+	if mode == "none" || isTable(mode) || !b.labelled {
 		return nil
 	}
 	reason := b.classes()

@@ -126,6 +126,7 @@ func (r *reader) allocate(s shardify.Span, mem *shardify.Arena) {
 			c.codes = mem.Int64s(n)
 		case ext:
 			c.data = mem.Alloc(n)
+		case joined:
 		default:
 			if r.frame == nil {
 				c.data = mem.Alloc(int(c.pos) + 1)
@@ -149,6 +150,7 @@ func (r *reader) sample(ctx context.Context, k, at int64, sizes []int64, frame *
 			c.codes[at] = r.class(k)
 		case ext:
 			c.data[at] = r.typeCode(k, f.member)
+		case joined:
 		default:
 			if frame != nil {
 				continue
@@ -206,6 +208,25 @@ func (r *reader) fits(f *shardify.Frame) bool {
 	return len(f.Values) == r.values
 }
 
+// Fit counts by the planned sizes.
+func (r *reader) Fit(s shardify.Span, n int64) int64 {
+	if s.Lo < 0 || s.Hi > int64(r.m.samples) || !r.fits(s.Frame) {
+		return s.Samples()
+	}
+	k := s.Lo
+	for ; k < s.Hi && n > 0; k++ {
+		for _, v := range s.Frame.Values {
+			size := int64(0)
+			if i := r.m.file(k, r.fields[v.Field].member); i != none {
+				size = r.planned(int(i))
+			}
+			n -= int64(v.Before) + s.Frame.End(0, size)
+		}
+		n -= int64(s.Frame.After)
+	}
+	return k - s.Lo
+}
+
 // frameBytes is the size of the frame of a span that is measured.
 func (r *reader) frameBytes(s shardify.Span) int64 {
 	f, sizes := s.Frame, r.sizes
@@ -257,6 +278,8 @@ func (r *reader) batch(s shardify.Span, mem *shardify.Arena) *shardify.Batch {
 			col.Data = shardify.Bytes(c.codes)
 		case ext:
 			col.Data = c.data
+		case joined:
+			col = r.joined[r.fields[j].member].Batch(s.Lo, s.Hi, mem)
 		default:
 			if col.Framed = r.frame != nil; !col.Framed {
 				col.Data = c.data[:c.pos]

@@ -8,14 +8,16 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	labeltable "github.com/shardify/shardify/internal/labels"
 )
 
 // content is what the survey found and a state keeps.
 type content struct {
 	survey
-	names *names
-	m     *matrix
-	left  []shardify.Leftover
+	names  *names
+	m      *matrix
+	joined []labeltable.Column // of --labels FILE
+	left   []shardify.Leftover
 }
 
 // source is a content narrowed to the wanted fields.
@@ -31,15 +33,16 @@ type source struct {
 // field says where a column comes from.
 type field struct {
 	role   role
-	member int // of value and ext
+	member int // of value and ext; of label tables the column
 }
 
 type role uint8
 
 const (
-	value role = iota // the bytes of a file
-	ext               // which type the file has
-	label             // the class
+	value  role = iota // the bytes of a file
+	ext                // which type the file has
+	label              // the class
+	joined             // a column of --labels FILE
 )
 
 // maxSpan bounds the samples of a span, so that many empty files do not make a
@@ -57,6 +60,9 @@ func newSource(c *content, columns []string) (*source, error) {
 	}
 	if c.Labels != nil {
 		available = append(available, labelField)
+	}
+	for i := range c.joined {
+		available = append(available, c.joined[i].Field.Name)
 	}
 	want, err := wanted(columns, available)
 	if err != nil {
@@ -102,6 +108,11 @@ func (s *source) describe(want func(string) bool) {
 	if !labelled {
 		addLabels()
 	}
+	for i := range s.joined {
+		if f := s.joined[i].Field; want(f.Name) {
+			s.add(f, field{joined, i})
+		}
+	}
 }
 
 func (s *source) add(f shardify.Field, from field) {
@@ -121,6 +132,9 @@ func (s *source) Leftovers() []shardify.Leftover { return s.left }
 
 // Keyed reports that batches carry Keys.
 func (s *source) Keyed() bool { return true }
+
+// Owner is the file that a sample is named by.
+func (s *source) Owner(_ uint32, sample int64) uint32 { return uint32(s.m.named(sample)) }
 
 // Spans cuts the samples at target bytes.
 func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
@@ -155,6 +169,8 @@ func (s *source) sampleBytes(k int64) int64 {
 			n += 8
 		case ext:
 			n++
+		case joined:
+			n += s.joined[f.member].Bytes(k)
 		default:
 			n += 8
 			if s.schema[i].Nullable {

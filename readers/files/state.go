@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	labeltable "github.com/shardify/shardify/internal/labels"
 )
 
 // survey is the part of a state that is JSON. After it stand the file numbers of
@@ -23,6 +24,7 @@ type survey struct {
 	Left     []shardify.Leftover `json:"left,omitempty"`
 	Listed   bool                `json:"listed,omitempty"` // a list of files follows
 	Named    bool                `json:"named,omitempty"`  // and one of files that name samples
+	Joined   []shardify.Field    `json:"joined,omitempty"` // and the values of these
 }
 
 const stateVersion = 1
@@ -32,7 +34,10 @@ func (s *source) State() ([]byte, error) {
 	v := s.survey
 	v.Version, v.Files, v.Samples, v.Left = stateVersion, s.names.table.Len(), s.m.samples, s.left
 	v.Listed, v.Named = s.m.files != nil, s.m.first != nil
-	v.Prefixes = nil
+	v.Prefixes, v.Joined = nil, nil
+	for i := range s.joined {
+		v.Joined = append(v.Joined, s.joined[i].Field)
+	}
 	for _, r := range s.names.roots {
 		v.Prefixes = append(v.Prefixes, r.prefix)
 	}
@@ -43,7 +48,7 @@ func (s *source) State() ([]byte, error) {
 	b := binary.AppendUvarint(nil, uint64(len(head)))
 	b = append(b, head...)
 	b = appendFiles(b, s.m.files)
-	return appendFiles(b, s.m.first), nil
+	return labeltable.AppendState(appendFiles(b, s.m.first), s.joined), nil
 }
 
 // appendFiles writes each file number as the step from the one before, which is
@@ -107,6 +112,10 @@ func decodeState(b []byte, t *shardify.Table) (*content, error) {
 		if c.m.first, b, ok = takeFiles(b, int64(v.Samples), v.Files, false); !ok {
 			return bad("file numbers")
 		}
+	}
+	var err error
+	if c.joined, b, err = labeltable.ReadState(b, v.Joined, v.Samples); err != nil {
+		return nil, err
 	}
 	if len(b) > 0 {
 		return bad("longer than it says")

@@ -44,6 +44,7 @@ func newStems(n *names, g *groups) *stems {
 // ascending order, and mostly the stem is that of the file before.
 func (s *stems) sample(i int, folder, stem []byte) uint32 {
 	space := s.names.roots[s.names.table.Root(i)].space
+	before := len(folder)
 	folder = bytes.TrimLeft(folder, "/") // as stem does
 	if space != s.space || !bytes.Equal(folder, s.folder) {
 		s.enter(space, folder)
@@ -54,7 +55,8 @@ func (s *stems) sample(i int, folder, stem []byte) uint32 {
 	if 2*s.used >= len(s.slots) {
 		s.rebuild(2*len(s.slots), s.first())
 	}
-	whole := s.names.stem(i)
+	whole := s.names.rel(i)
+	whole = bytes.TrimLeft(whole[:before+len(stem)], "/")
 	h := s.hash(space, whole)
 	at := int(h) & (len(s.slots) - 1)
 	for ; s.slots[at].sample != 0; at = (at + 1) & (len(s.slots) - 1) {
@@ -79,7 +81,9 @@ func (s *stems) enter(space int, folder []byte) {
 	switch {
 	case s.all:
 	case c > 0:
-		s.slots = s.slots[:fewSlots]
+		if 8*s.used < len(s.slots) {
+			s.slots = s.slots[:fewSlots] // else this folder may be as large as the last
+		}
 		clear(s.slots)
 		s.used = 0
 	default:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash/crc32"
 	"io"
-	"os"
 
 	"github.com/shardify/shardify"
 )
@@ -17,7 +16,7 @@ type feed interface {
 // inPlace is a feed of bytes that stand in the file. It sums what it reads.
 type inPlace struct {
 	ctx  context.Context
-	f    *os.File
+	f    io.ReaderAt
 	pos  int64
 	sum  uint32
 	sums bool

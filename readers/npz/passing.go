@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/walk/dirfd"
 )
 
 // passes tells whether column c of the span can be handed on as it stands in the
@@ -77,7 +78,7 @@ func streamFile(ctx context.Context, path string, size int64, feed inPlace, left
 	if fi.Size() != size {
 		return fmt.Errorf("changed since the plan: it has %d bytes, had %d", fi.Size(), size)
 	}
-	feed.f, feed.ctx = f, ctx
+	feed.f, feed.ctx = dirfd.NewInput(f), ctx
 	buf := make([]byte, min(left, chunkBytes))
 	for left > 0 {
 		p := buf[:min(left, int64(len(buf)))]

@@ -1,6 +1,8 @@
 package wds
 
 import (
+	"sync"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 )
@@ -17,9 +19,20 @@ const (
 type output struct {
 	w    shardify.Pending
 	sum  index.PieceDigest
-	buf  []byte
-	n    int   // of buf
-	size int64 // before buf
+	buf  []byte // of buffers
+	n    int    // of buf
+	size int64  // before buf
+}
+
+// buffers pass from shard to shard: fresh memory costs more than to fill it.
+var buffers = sync.Pool{New: func() any { return new([outputBytes]byte) }}
+
+// free gives the buffer back; nothing must be written afterwards.
+func (o *output) free() {
+	if o.buf != nil {
+		buffers.Put((*[outputBytes]byte)(o.buf))
+		o.buf = nil
+	}
 }
 
 // offset is the place of the next byte.

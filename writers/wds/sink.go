@@ -71,7 +71,7 @@ func newSink(store shardify.Store, spec shardify.ShardSpec) (shardify.Sink, erro
 	if s.out.w, err = store.Create(spec.Name); err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
 	}
-	s.out.buf = make([]byte, outputBytes)
+	s.out.buf = buffers.Get().(*[outputBytes]byte)[:]
 	return s, nil
 }
 
@@ -241,6 +241,7 @@ func (s *sink) Commit(ctx context.Context) (shardify.Shard, error) {
 	}
 	shard, err := s.commit(ctx)
 	s.err = errDone
+	s.out.free()
 	if err != nil {
 		s.err = shardify.Annotate(err, "publish", s.spec.Name, "")
 		return shardify.Shard{}, s.err
@@ -282,6 +283,7 @@ func (s *sink) Abort() error {
 	if s.err == nil {
 		s.err = errDone
 	}
+	s.out.free()
 	return s.out.w.Abort()
 }
 

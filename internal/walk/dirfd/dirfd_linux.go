@@ -5,6 +5,7 @@ package dirfd
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -79,9 +80,17 @@ var localTypes = []uint32{
 	0x2fc12fc1, // ZFS
 }
 
-func local(fd int) bool {
+func local(fd int) bool { return isLocal(fsType(fd)) }
+
+func isLocal(t uint32) bool { return slices.Contains(localTypes, t) }
+
+// fsType is the kind of file system that a file is on; 0 if it cannot be told.
+func fsType(fd int) uint32 {
 	var st unix.Statfs_t
-	return unix.Fstatfs(fd, &st) == nil && slices.Contains(localTypes, uint32(st.Type))
+	if unix.Fstatfs(fd, &st) != nil {
+		return 0
+	}
+	return uint32(st.Type)
 }
 
 // Local tells whether the directory is on a file system of this machine.
@@ -263,25 +272,47 @@ func (h Handle) Close() {
 // maxWrite bounds one write: the kernel takes no more than 2 GiB.
 const maxWrite = 1 << 30
 
-func write(fd uintptr, b []byte, keep bool) (done int, err error) {
-	for done < len(b) {
-		p := b[done:min(len(b), done+maxWrite)]
-		var n uintptr
-		var e unix.Errno
+func write(fd uintptr, b []byte, keep bool) (int, error) {
+	n, err := whole(b, func(p []byte, _ int) (n uintptr, e unix.Errno) {
 		if keep {
 			n, _, e = unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
 		} else {
 			n, _, e = unix.Syscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
 		}
+		return n, e
+	})
+	if err == errNothing {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
+// errNothing: a call did nothing, and no error.
+var errNothing = errors.New("0 bytes")
+
+// whole makes calls for parts of b until all is done.
+func whole(b []byte, call func(p []byte, done int) (uintptr, unix.Errno)) (done int, err error) {
+	for done < len(b) {
+		n, e := call(b[done:min(len(b), done+maxWrite)], done)
 		switch {
 		case e == unix.EINTR:
 		case e != 0:
 			return done, e
 		case n == 0:
-			return done, io.ErrShortWrite
+			return done, errNothing
 		default:
 			done += int(n)
 		}
 	}
 	return done, nil
+}
+
+// at is pread64 or pwrite64, on a machine whose registers hold an offset.
+func at(call, fd uintptr, p []byte, off int64, keep bool) (n uintptr, e unix.Errno) {
+	if keep {
+		n, _, e = unix.RawSyscall6(call, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), uintptr(off), 0, 0)
+	} else {
+		n, _, e = unix.Syscall6(call, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), uintptr(off), 0, 0)
+	}
+	return n, e
 }

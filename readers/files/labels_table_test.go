@@ -1,0 +1,119 @@
+package files
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/readertest"
+)
+
+const labelCSV = "file,score,caption\nb/2.jpg,0.5,two\na/1.jpg,,one\nb/3.jpg,2,three\n"
+
+func labelled(t testing.TB, csv string, more ...string) (table *shardify.Table, name string) {
+	t.Helper()
+	table = listing(t, folder(t, append([]string{"a/1.jpg", "a/1.json", "b/2.jpg", "b/2.json", "b/3.jpg", "b/3.json"}, more...)...))
+	name = filepath.Join(t.TempDir(), "labels.csv")
+	if err := os.WriteFile(name, []byte(csv), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return table, name
+}
+
+// TestLabelsOfATableGoToTheirSamples: whatever the order of the rows, and as text
+// whatever else changes.
+func TestLabelsOfATableGoToTheirSamples(t *testing.T) {
+	table, name := labelled(t, labelCSV)
+	o := opts("labels", name, "key", "file")
+	src := openTable(t, table, o, "score", "caption")
+	want := []string{"a/1 score=- caption=one", "b/2 score=3fe0000000000000 caption=two", "b/3 score=4000000000000000 caption=three"}
+	got := dump(t, src)
+	if len(got) != len(want) || !strings.Contains(got[0], "score=- caption=one") || !strings.Contains(got[2], "b/3") || !strings.HasSuffix(got[2], "caption=three") {
+		t.Errorf("got %q, want about %q", got, want)
+	}
+	if slices.ContainsFunc(openTable(t, table, o).Schema(), func(f shardify.Field) bool { return f.Name == labelField }) {
+		t.Error("there is a field cls of the folders beside the table")
+	}
+}
+
+// TestLabelsAreInThePlan: with a state the table is not read again.
+func TestLabelsAreInThePlan(t *testing.T) {
+	table, name := labelled(t, labelCSV)
+	o := opts("labels", name, "key", "file")
+	src := openTable(t, table, o)
+	state, err := src.(shardify.Stater).State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := dump(t, src)
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: o, State: state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if got := dump(t, again); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	other, name := labelled(t, strings.Replace(labelCSV, "two", "2", 1))
+	state2, err := openTable(t, other, opts("labels", name, "key", "file")).(shardify.Stater).State()
+	if err != nil || string(state2) == string(state) {
+		t.Errorf("other labels, and the same state (%v)", err)
+	}
+}
+
+// TestLabelsAndSamplesThatLackEachOther: --missing decides.
+func TestLabelsAndSamplesThatLackEachOther(t *testing.T) {
+	table, name := labelled(t, labelCSV+"c/9.jpg,1,nobody\n", "b/4.jpg", "b/4.json")
+	open := func(missing string) (shardify.Source, error) {
+		return Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: opts("labels", name, "key", "file", "missing", missing)})
+	}
+	_, err := open("fail")
+	if err == nil || !strings.Contains(err.Error(), `samples without labels: 1 ("b/4")`) || !strings.Contains(err.Error(), "labels without a sample: 1 (c/9.jpg)") {
+		t.Errorf("fail: %v", err)
+	}
+	for missing, samples := range map[string]int{"drop": 3, "fill": 4} {
+		src, err := open(missing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		lines := dump(t, src)
+		if len(lines) != samples || missing == "fill" && !strings.HasSuffix(lines[3], "score=- caption=-") {
+			t.Errorf("%s: %q", missing, lines)
+		}
+		if left := src.(shardify.Reporter).Leftovers(); len(left) != map[string]int{"drop": 2, "fill": 1}[missing] {
+			t.Errorf("%s: left out %+v", missing, left)
+		}
+	}
+}
+
+// TestLabelOptionsThatMakeNoSense are refused with what would.
+func TestLabelOptionsThatMakeNoSense(t *testing.T) {
+	table, name := labelled(t, "file,jpg\na/1.jpg,1\n")
+	for want, o := range map[string]shardify.Options{
+		"there is a column jpg":    opts("labels", name, "key", "file"),
+		"--key COLUMN":             opts("labels", name),
+		"there is none":            opts("key", "file"),
+		"want auto, none, folder":  opts("labels", "yes"),
+		"no such file":             opts("labels", "nowhere.csv", "key", "file"),
+		"no column \"f\"; there i": opts("labels", name, "key", "f"),
+	} {
+		if _, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: o}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", o, err, want)
+		}
+	}
+}
+
+func TestConformanceWithALabelTable(t *testing.T) {
+	table, name := labelled(t, labelCSV)
+	readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
+		return Format.Open(context.Background(), shardify.OpenArgs{Table: table, Columns: columns, State: state, Options: opts("labels", name, "key", "file")})
+	})
+}
