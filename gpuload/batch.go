@@ -2,51 +2,64 @@ package gpuload
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 )
 
 // Batch is one step's samples of one rank. Its memory is a slot of the Loader and
-// valid until Release.
+// valid until Release. Its methods may be called concurrently; of those that look at
+// the memory, none while another goroutine releases it.
 type Batch struct {
 	loader *Loader
-	slot   *slot
+	slot   atomic.Pointer[slot] // nil after Release
+	epoch  int
+	step   int64
+	rows   int
+	batch  int
+	bytes  int64
+}
+
+func newBatch(l *Loader, s *slot) *Batch {
+	b := &Batch{loader: l, epoch: s.epoch, step: s.step, rows: s.rows, batch: int(s.table.rows), bytes: s.table.size()}
+	b.slot.Store(s)
+	return b
 }
 
 // Tensor is an array of a batch: row-major, little-endian.
 type Tensor struct {
 	Device string  // "host", "cuda:0"
 	Ptr    uintptr // on the device; 0 if the tensor has no bytes
-	// Data is the memory if it is the host's. Offsets have it on every device.
+	// Data is the memory if it is the host's. Offsets and what they count have it on every
+	// device: texts and images are wanted on the host.
 	Data  []byte
 	DType shardify.DType
 	Shape []int64
 }
 
-func (b *Batch) use() *slot {
-	if b.slot == nil {
-		panic("gpuload: use of a batch after its Release")
-	}
-	return b.slot
-}
-
 // Epoch is the epoch that the batch belongs to.
-func (b *Batch) Epoch() int { return b.use().epoch }
+func (b *Batch) Epoch() int { return b.epoch }
 
 // Index is the number of the step in its epoch, the same on all ranks. A loader
 // resumed inside an epoch counts from there.
-func (b *Batch) Index() int64 { return b.use().step }
+func (b *Batch) Index() int64 { return b.step }
 
 // Batch is the rows of every tensor, padding included.
-func (b *Batch) Batch() int { return int(b.use().table.rows) }
+func (b *Batch) Batch() int { return b.batch }
 
 // Rows is the samples; the rows behind them are padding.
-func (b *Batch) Rows() int { return b.use().rows }
+func (b *Batch) Rows() int { return b.rows }
 
-// IDs are the numbers of the samples in the Dataset; -1 stands for padding.
+// IDs are the numbers of the samples in the Dataset; -1 stands for padding. nil after
+// Release.
 func (b *Batch) IDs() []int64 {
-	s := b.use()
+	s := b.slot.Load()
+	if s == nil {
+		return nil
+	}
+	s.naming.Lock()
+	defer s.naming.Unlock()
 	if !s.known {
 		s.number(b.loader.order)
 	}
@@ -57,8 +70,8 @@ func (b *Batch) IDs() []int64 {
 func (b *Batch) Columns() []string { return b.loader.Columns() }
 
 // column is the tensors of a field.
-func (b *Batch) column(name string) (*index.ColumnTensors, error) {
-	l := b.use().table.layout
+func (s *slot) column(name string) (*index.ColumnTensors, error) {
+	l := s.table.layout
 	if name == index.KeyName && l.Key.Values >= 0 {
 		return &l.Key, nil
 	}
@@ -92,7 +105,11 @@ func (b *Batch) Valid(col string) (Tensor, error) {
 }
 
 func (b *Batch) tensor(col string, which func(*index.ColumnTensors) int) (Tensor, error) {
-	c, err := b.column(col)
+	s := b.slot.Load()
+	if s == nil {
+		return Tensor{}, ErrReleased
+	}
+	c, err := s.column(col)
 	if err != nil {
 		return Tensor{}, err
 	}
@@ -100,47 +117,56 @@ func (b *Batch) tensor(col string, which func(*index.ColumnTensors) int) (Tensor
 	if i < 0 {
 		return Tensor{}, fmt.Errorf("column %s has no such tensor", col)
 	}
-	t := b.slot.table
+	t := s.table
 	spec := &t.layout.Tensors[i]
 	x := Tensor{Device: b.loader.dev.String(), DType: spec.DType, Shape: []int64{t.counts[i]}}
 	for _, d := range spec.Inner {
 		x.Shape = append(x.Shape, int64(d))
 	}
-	if b.loader.onHost || spec.Lead == index.LeadOffsets || spec.Lead == index.LeadLists {
+	if b.loader.onHost || spec.Lead != index.LeadSamples { // a device gathers those of fixed size alone
 		x.Data = t.bytes(i)
 	}
-	x.Ptr = b.loader.dev.tensor(b.slot, i)
+	x.Ptr = b.loader.dev.tensor(s, i)
 	return x, nil
 }
 
-// Host is the bytes of Tensor on the host; nil on another device, or if there is no
-// such column.
+// Host is the bytes of Tensor on the host; nil on another device, after Release, or if
+// there is no such column.
 func (b *Batch) Host(col string) []byte {
-	c, err := b.column(col)
-	if err != nil || !b.loader.onHost {
+	s := b.slot.Load()
+	if s == nil || !b.loader.onHost {
 		return nil
 	}
-	return b.slot.table.bytes(c.Values)
+	c, err := s.column(col)
+	if err != nil {
+		return nil
+	}
+	return s.table.bytes(c.Values)
 }
 
 // Bytes is the memory that the batch's tensors take.
-func (b *Batch) Bytes() int64 { return b.use().table.size() }
+func (b *Batch) Bytes() int64 { return b.bytes }
 
 // Ready makes a stream of the device wait until the batch's data are there. On the
 // host they are when Next returns.
-func (b *Batch) Ready(s Stream) error { return b.loader.dev.ready(b.use(), s) }
+func (b *Batch) Ready(s Stream) error {
+	sl := b.slot.Load()
+	if sl == nil {
+		return ErrReleased
+	}
+	return b.loader.dev.ready(sl, s)
+}
 
-// Release gives the slot back. Nothing of the batch may be used afterwards.
+// Release gives the slot back. Nothing of the batch's memory may be used afterwards.
 // Releasing twice does nothing.
 func (b *Batch) Release() { _ = b.ReleaseOn(0) }
 
 // ReleaseOn gives the slot back as soon as a stream of the device reaches this
 // point.
 func (b *Batch) ReleaseOn(s Stream) error {
-	sl := b.slot
+	sl := b.slot.Swap(nil)
 	if sl == nil {
 		return nil
 	}
-	b.slot = nil
 	return b.loader.giveBack(sl, s)
 }

@@ -31,7 +31,7 @@ func BenchmarkLoader(b *testing.B) {
 	for _, s := range sizes {
 		dir := makeSet(b, setOptions{format: index.FormatMmap, schema: fmt.Sprintf("x:f32[%d]", s.floats), samples: s.samples})
 		d := mustOpen(b, dir)
-		for _, tier := range []Tier{TierPinned, TierStream} {
+		for _, tier := range []Tier{TierPinned, TierStaged, TierStream} {
 			for _, shuffle := range []Shuffle{None, Block, Global} {
 				for _, workers := range []int{1, 2} {
 					b.Run(fmt.Sprintf("%s/%s/%s/%d", s.name, tier, shuffle, workers), func(b *testing.B) {
@@ -95,5 +95,43 @@ func BenchmarkGather(b *testing.B) {
 			b.ReportMetric(float64(n*size)/1e6/best.Seconds(), "best-MB/s")
 		})
 		release(dst)
+	}
+}
+
+// BenchmarkTar delivers images of a wds set in random order, by the offset index.
+func BenchmarkTar(b *testing.B) {
+	for _, bytes := range []int{7 << 10, 38 << 10} {
+		dir := makeSet(b, setOptions{format: index.FormatWDS, schema: fmt.Sprintf("img:jpg*%d,cls:i64", bytes), samples: (128 << 20) / bytes, shard: 4096})
+		d := mustOpen(b, dir)
+		for _, tier := range []Tier{TierPinned, TierStream} {
+			for _, shuffle := range []Shuffle{Block, Global} {
+				for _, workers := range []int{1, 2} {
+					b.Run(fmt.Sprintf("%d/%s/%s/%d", bytes, tier, shuffle, workers), func(b *testing.B) {
+						l := mustLoader(b, d, Config{Batch: 256, Shuffle: shuffle, Tier: tier, Workers: workers, Verify: VerifyNone})
+						var n, size int64
+						before := cpu()
+						for k := range b.N + 1 {
+							x, err := l.Next(bg)
+							if err == io.EOF {
+								x, err = l.Next(bg)
+							}
+							if err != nil {
+								b.Fatal(err)
+							}
+							if n, size = n+int64(x.Rows()), size+x.Bytes(); k == 0 { // the tier is full
+								n, size, before = 0, 0, cpu()
+								b.ResetTimer()
+							}
+							x.Release()
+						}
+						b.StopTimer()
+						b.ReportMetric((cpu()-before).Seconds()/(float64(size)/1e9), "core-s/GB")
+						b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "samples/s")
+						b.ReportMetric(float64(n)/(cpu()-before).Seconds(), "samples/core-s")
+						l.Close()
+					})
+				}
+			}
+		}
 	}
 }

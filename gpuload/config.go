@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/shardify/shardify"
 )
@@ -40,11 +41,19 @@ type Tier string
 
 // The tiers.
 const (
-	// TierAuto is TierPinned when the columns fit into Memory, else TierStream.
+	// TierAuto is TierDevice when the columns fit into DeviceMemory, TierPinned when
+	// they fit into Memory, else TierStream.
 	TierAuto Tier = "auto"
+	// TierDevice keeps the wanted columns of the whole set in the memory of the GPU,
+	// those of variable length in host memory. It wants DeviceMemory.
+	TierDevice Tier = "device"
 	// TierPinned reads the wanted columns of the whole set once, into host memory that
 	// the device may copy from.
 	TierPinned Tier = "pinned"
+	// TierStaged copies the shards to Stage, once for all ranks of a node, checks
+	// them, and then gathers from there (mmap shards in tmpfs) or reads them as
+	// TierStream does.
+	TierStaged Tier = "staged"
 	// TierStream reads ahead: windows of blocks, or each batch's samples.
 	TierStream Tier = "stream"
 )
@@ -55,7 +64,9 @@ type Verify string
 
 // The kinds.
 const (
-	// VerifyWhole checks tensors that are read whole: those of TierPinned.
+	// VerifyWhole checks what is read whole before the first batch: TierPinned,
+	// TierDevice, TierStaged, and small sets. In TierStream it checks each shard of a
+	// large set once beside the reading; docs/loader.md says how soon.
 	VerifyWhole Verify = "whole"
 	// VerifyOpen checks a shard's wanted tensors (of a tar, all) when it is first
 	// opened, which reads it once more.
@@ -101,14 +112,28 @@ type Config struct {
 	// that of the set.
 	Samples int64
 
+	// Cast converts columns, by name, to another type on their way into the batch.
+	Cast map[string]Cast
+
 	Tier Tier
 	// Memory is the bytes that samples may take in host memory, slots not included.
 	// The default depends on the machine; ranks of one node divide it by LocalRanks.
 	Memory     int64
 	LocalRanks int
+	// DeviceMemory is the bytes that samples may take in the memory of this rank's
+	// GPU, slots not included. By default 768 MiB, for windows of a Block shuffle alone;
+	// less than 0 is none.
+	DeviceMemory int64
+	// Stage is the folder of TierStaged (default /dev/shm). Loaders of one set share
+	// the copy there; the last one that is closed removes it, but for KeepStage.
+	Stage     string
+	KeepStage bool
 	// Depth is how many batches are made ahead of the consumer (default 3). There is
 	// one slot more, for the batch that the consumer holds.
 	Depth int
+	// Patience is how long Next waits while the consumer holds every slot before it
+	// returns ErrHeld (default 30 s); less than 0 is for ever.
+	Patience time.Duration
 	// Workers is the goroutines that read and gather (default: cores, at most 16).
 	Workers int
 	Verify  Verify
@@ -125,6 +150,8 @@ type Config struct {
 const (
 	defaultStreams = 192 // the least common multiple of 1-4, 6, 8, 12, 16, 24, 48, 64, 96
 	defaultDepth   = 3
+	defaultStage   = "/dev/shm"
+	patience       = 30 * time.Second
 	windowBytes    = 256 << 20
 	blockBytes     = 512 << 10
 	maxEpoch       = 1 << 31
@@ -152,7 +179,7 @@ func (c *Config) check() error {
 	for _, err := range []error{
 		oneOf("shuffle", &c.Shuffle, None, Block, Global),
 		oneOf("last", &c.Last, Drop, Pad),
-		oneOf("tier", &c.Tier, TierAuto, TierPinned, TierStream),
+		oneOf("tier", &c.Tier, TierAuto, TierDevice, TierPinned, TierStaged, TierStream),
 		oneOf("verify", &c.Verify, VerifyWhole, VerifyOpen, VerifyNone),
 	} {
 		if err != nil {
@@ -167,6 +194,12 @@ func (c *Config) check() error {
 	}
 	if c.Depth == 0 {
 		c.Depth = defaultDepth
+	}
+	if c.Patience == 0 {
+		c.Patience = patience
+	}
+	if c.Stage == "" {
+		c.Stage = defaultStage
 	}
 	return c.checkNumbers()
 }

@@ -6,19 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/cuda"
 	"github.com/shardify/shardify/index"
 )
-
-// windowOnDevice is the most bytes of a table that are copied to the device to
-// gather from there; batches of larger ones are gathered from host memory by the
-// device.
-const windowOnDevice = 512 << 20
 
 // cudaDevice delivers batches in the memory of an NVIDIA GPU.
 type cudaDevice struct {
@@ -40,7 +37,10 @@ type cudaSlot struct {
 }
 
 // cudaTable is, by tensor, a table's copy on the device, or nil.
-type cudaTable struct{ windows []*cuda.Window }
+type cudaTable struct {
+	windows []*cuda.Window
+	bytes   int64
+}
 
 // speeds is what the first Loader on a device measured, by ordinal: a second one, for
 // validation say, need not.
@@ -88,6 +88,19 @@ func autoDevice() (device, error) {
 	return d, err
 }
 
+func (d *cudaDevice) describe(info *DeviceInfo) {
+	i, s := d.gpu.Info(), d.gpu.Speed()
+	info.Name, info.UUID, info.PCI, info.Library = i.Name, i.UUID, i.PCI, i.Library
+	info.Driver, info.NUMA = int(i.Driver), i.NUMA
+	info.Capability = [2]int{int(i.Capability[0]), int(i.Capability[1])}
+	info.Multiprocessors, info.CopyEngines = int(i.Multiprocessors), int(i.CopyEngines)
+	info.Memory, info.PinsReadOnly = int64(i.Memory), i.PinsReadOnly()
+	info.Engine, info.Read, info.EngineRow = s.Engine, s.Read, s.EngineRow
+	if free, _, err := d.gpu.MemoryInfo(); err == nil {
+		info.Free = int64(free)
+	}
+}
+
 func (d *cudaDevice) String() string { return d.gpu.String() }
 
 func (d *cudaDevice) alloc(n, row int64) ([]byte, error) { return d.gpu.Alloc(n, row) }
@@ -105,9 +118,12 @@ func (d *cudaDevice) keep(err error) {
 
 func (d *cudaDevice) attach(s *slot) error {
 	t := s.table
-	o := cuda.SlotOptions{Tensors: make([]int64, len(t.data)), Rows: t.rows}
+	o := cuda.SlotOptions{Tensors: make([]int64, len(t.data)), Casts: make([]*cuda.Cast, len(t.data)), Rows: t.rows}
 	for i := range t.data {
 		o.Tensors[i] = int64(len(t.data[i]))
+		if k := t.caster(i); k != nil && onDevice(k) {
+			o.Casts[i] = &cuda.Cast{From: k.from, To: k.to, Scale: k.scale, Shift: k.shift, Inner: int64(k.inner)}
+		}
 	}
 	c, err := d.gpu.NewSlot(o)
 	if err != nil {
@@ -129,9 +145,9 @@ func (d *cudaDevice) reuse(ctx context.Context, s *slot) error {
 
 // gather leaves to the device the fields of fixed size: their rows are taken from
 // the tables' copies there, or from host memory.
-func (d *cudaDevice) gather(crew *crew, s *slot, rows int64, from []segment) error {
+func (d *cudaDevice) gather(crew *crew, s *slot, rows int64, from, host []segment) error {
 	t, c := s.table, s.device.(*cudaSlot)
-	if err := layOutBatch(t, rows, from); err != nil {
+	if err := layOutBatch(t, rows, host); err != nil {
 		return err
 	}
 	n := int64(0)
@@ -140,7 +156,7 @@ func (d *cudaDevice) gather(crew *crew, s *slot, rows int64, from []segment) err
 	}
 	for i := range t.layout.Tensors {
 		spec := &t.layout.Tensors[i]
-		if spec.Lead != index.LeadSamples || spec.Row == 0 || len(from) == 0 {
+		if len(from) == 0 || !d.holds(spec, t.caster(i)) {
 			continue
 		}
 		c.gathered[i] = true
@@ -151,8 +167,11 @@ func (d *cudaDevice) gather(crew *crew, s *slot, rows int64, from []segment) err
 			c.moves = append(c.moves, cuda.Move{Tensor: i, At: n, IDs: c.none[:rows-n], From: tableSource(from[0].from, i)})
 		}
 	}
-	return copyBatch(crew, t, from, c.gathered)
+	return copyBatch(crew, t, host, c.gathered)
 }
+
+// onDevice tells whether a kernel casts so. The others are cast on the host.
+func onDevice(k *caster) bool { return cuda.Casts(k.from, k.to) && k.inner <= math.MaxInt32 }
 
 // tableSource is the rows of tensor i of a table.
 func tableSource(t *table, i int) cuda.Source {
@@ -218,27 +237,24 @@ func (d *cudaDevice) end() {
 	}
 }
 
-// filled copies a table's fields of fixed size to the device, if they are few
-// enough. Batches then come from there at the rate of the device's memory, and
-// all that crosses the link are these copies, at its best rate.
+// holds: fields of fixed size, unless only the host casts them so.
+func (d *cudaDevice) holds(spec *index.TensorSpec, k *caster) bool {
+	return spec.Lead == index.LeadSamples && spec.Row > 0 && (k == nil || onDevice(k))
+}
+
+// filled copies the fields of fixed size of a table that is mirrored to the device.
+// Batches then come from there at the rate of the device's memory, and all that
+// crosses the link are these copies, at its best rate.
 func (d *cudaDevice) filled(t *table) error {
+	if !t.mirrored {
+		return nil
+	}
 	c, ok := t.device.(*cudaTable)
 	if !ok {
-		c = &cudaTable{make([]*cuda.Window, len(t.data))}
-		if t.size() <= windowOnDevice {
-			for i := range t.data {
-				if t.layout.Tensors[i].Lead != index.LeadSamples || len(t.data[i]) == 0 {
-					continue
-				}
-				w, err := d.gpu.NewWindow(int64(len(t.data[i])))
-				if err != nil {
-					d.dropWindows(c)
-					return err
-				}
-				c.windows[i] = w
-			}
+		var err error
+		if c, err = d.newWindows(t, func(i int) int64 { return int64(len(t.data[i])) }); err != nil {
+			return err
 		}
-		t.device = c
 	}
 	for i, w := range c.windows {
 		if w == nil {
@@ -251,28 +267,83 @@ func (d *cudaDevice) filled(t *table) error {
 	return nil
 }
 
-// refill waits until the table's memory may be written: until it was copied, or
-// until what is gathered from it was.
-func (d *cudaDevice) refill(ctx context.Context, t *table) error {
-	c, ok := t.device.(*cudaTable)
-	if !ok {
-		return nil
+// newWindows gives a table memory on the device: size bytes for each tensor.
+func (d *cudaDevice) newWindows(t *table, size func(i int) int64) (*cudaTable, error) {
+	c := &cudaTable{windows: make([]*cuda.Window, len(t.data))}
+	for i := range t.data {
+		n := size(i)
+		if t.layout.Tensors[i].Lead != index.LeadSamples || n == 0 {
+			continue
+		}
+		w, err := d.gpu.NewWindow(n)
+		if err != nil {
+			d.dropWindows(c)
+			return nil, fmt.Errorf("%s of %s on %s: %w", shardify.FormatSize(n), t.layout.Tensors[i].Name, d, err)
+		}
+		c.windows[i] = w
+		c.bytes += n
 	}
-	for i, w := range c.windows {
-		if w != nil {
-			if err := w.Wait(ctx); err != nil {
-				return err
-			}
-		} else if t.layout.Tensors[i].Lead == index.LeadSamples && len(t.data[i]) > 0 {
-			return d.gpu.Drain(ctx)
+	t.device = c
+	if t.used != nil {
+		t.used.deviceMemory.Add(c.bytes)
+	}
+	return c, nil
+}
+
+func (d *cudaDevice) reserve(t *table) error {
+	_, err := d.newWindows(t, func(i int) int64 {
+		if !t.absent[i] {
+			return 0
+		}
+		return t.counts[i] * t.layout.Tensors[i].Row
+	})
+	return err
+}
+
+func (d *cudaDevice) store(t, from *table, rows []copyRun) error {
+	for i, w := range t.device.(*cudaTable).windows {
+		if w == nil {
+			continue
+		}
+		row := t.layout.Tensors[i].Row
+		pieces := make([]cuda.Piece, len(rows))
+		for k, r := range rows {
+			pieces[k] = cuda.Piece{At: r.row * row, From: from.part(i, r.lo, r.hi)}
+		}
+		if err := w.LoadPieces(pieces); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+func (d *cudaDevice) stored(ctx context.Context, t *table) error {
+	for _, w := range t.device.(*cudaTable).windows {
+		if w == nil {
+			continue
+		}
+		if err := w.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refill waits until the table's memory may be written: until it was copied, or
+// until what is gathered from it was.
+func (d *cudaDevice) refill(ctx context.Context, t *table) error {
+	if _, ok := t.device.(*cudaTable); ok {
+		return d.stored(ctx, t)
+	}
+	return d.gpu.Drain(ctx)
+}
+
 func (d *cudaDevice) drop(t *table) {
 	if c, ok := t.device.(*cudaTable); ok {
 		d.dropWindows(c)
+		if t.used != nil {
+			t.used.deviceMemory.Add(-c.bytes)
+		}
 	}
 	t.device = nil
 }

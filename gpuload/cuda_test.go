@@ -36,13 +36,39 @@ func useFakeDriver(t testing.TB) {
 		t.Skipf("the C compiler cannot build the fake driver: %v\n%s", err, out)
 	}
 	t.Setenv(cuda.LibraryVariable, path)
-	t.Setenv("FAKECUDA_DELAY", "150") // microseconds; seen where Go and C share an environment
+	h, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report func(out *byte, n uint64)
+	purego.RegisterLibFunc(&report, h, "fakecuda_report")
+	t.Cleanup(func() {
+		b := make([]byte, 8192)
+		report(&b[0], uint64(len(b)))
+		if s, _, _ := strings.Cut(string(b), "\x00"); s != "" {
+			t.Errorf("what a correct program never does:\n%s", s)
+		}
+	})
+	slow(t, 20)
+}
+
+// slow makes streams of the fake driver sleep up to so many microseconds before each
+// operation.
+func slow(t testing.TB, us int) {
+	t.Helper()
+	h, err := purego.Dlopen(os.Getenv(cuda.LibraryVariable), purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var configure func(key, value string)
+	purego.RegisterLibFunc(&configure, h, "fakecuda_configure")
+	configure("FAKECUDA_DELAY", fmt.Sprint(us))
 }
 
 // fetch waits for a batch on the device and returns it as one of the host.
 func fetch(t testing.TB, b *Batch) *Batch {
 	t.Helper()
-	s := b.slot
+	s := b.slot.Load()
 	if err := b.Ready(0); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +81,7 @@ func fetch(t testing.TB, b *Batch) *Batch {
 			copy(to, unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), len(to)))
 		}
 	}
-	return &Batch{loader: &Loader{dev: hostDevice{}, onHost: true}, slot: s}
+	return newBatch(&Loader{dev: hostDevice{}, onHost: true}, s)
 }
 
 func TestTheDeviceDeliversEverySampleBitExact(t *testing.T) {
@@ -105,7 +131,7 @@ func TestTheDeviceDeliversEverySampleBitExact(t *testing.T) {
 // comparePadding: fixed fields of rows behind the last sample are zeros.
 func comparePadding(t testing.TB, b *Batch) {
 	t.Helper()
-	tb := b.slot.table
+	tb := b.slot.Load().table
 	for i := range tb.layout.Tensors {
 		if tb.layout.Tensors[i].Lead != index.LeadSamples {
 			continue
@@ -173,22 +199,28 @@ func TestEveryDeviceFailureStopsTheLoader(t *testing.T) {
 	var alive func(out *byte, n uint64)
 	purego.RegisterLibFunc(&configure, h, "fakecuda_configure")
 	purego.RegisterLibFunc(&alive, h, "fakecuda_alive")
+	window := Config{Batch: 8, Shuffle: Block, Window: 32, Streams: 2, Device: "cuda:0"}
+	streamed, pinned, resident := window, window, window
+	streamed.Tier, pinned.Tier = TierStream, TierPinned
+	resident.Tier, resident.DeviceMemory = TierDevice, 1<<20
+	resident.Cast = map[string]Cast{"x": {DType: shardify.F16, Scale: []float32{2}}}
 	for _, name := range []string{"cuInit", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuStreamWaitEvent", "cuEventRecord", "cuEventQuery", "cuLaunchKernel", "cuEventCreate", "cuModuleLoadDataEx"} {
 		for _, n := range []int{1, 2, 7, 30} {
-			for _, number := range []int{2, 700} {
+			for k, number := range []int{2, 700, 2, 700, 2, 700} {
 				configure("FAKECUDA_FAIL", fmt.Sprintf("%s:%d:%d", name, n, number))
-				err := wholeEpoch(d, Config{Batch: 8, Shuffle: Block, Window: 32, Streams: 2, Tier: TierStream, Device: "cuda:0"})
+				c := []Config{streamed, pinned, resident}[k/2]
+				err := wholeEpoch(d, c)
 				configure("FAKECUDA_FAIL", "")
 				if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("%s: CUDA error %d", name, number)) {
-					t.Errorf("%s, call %d, error %d: %v", name, n, number, err)
+					t.Errorf("tier %s, %s, call %d, error %d: %v", c.Tier, name, n, number, err)
 				}
 				if err == nil && n < 3 && name != "cuEventQuery" && (name != "cuInit" || n == 1) && (name != "cuModuleLoadDataEx" || n == 1) {
-					t.Errorf("%s, call %d, error %d: no error", name, n, number)
+					t.Errorf("tier %s, %s, call %d, error %d: no error", c.Tier, name, n, number)
 				}
 				b := make([]byte, 200)
 				alive(&b[0], uint64(len(b)))
 				if s := string(b); !strings.HasPrefix(s, "registered 0, host 0, device 0, streams 0, events 0, modules 0, contexts 0") {
-					t.Fatalf("%s, call %d, error %d: left behind: %s", name, n, number, s)
+					t.Fatalf("tier %s, %s, call %d, error %d: left behind: %s", c.Tier, name, n, number, s)
 				}
 			}
 		}
@@ -214,4 +246,158 @@ func wholeEpoch(d *Dataset, c Config) error {
 		err = nil
 	}
 	return errors.Join(err, l.Close())
+}
+
+// deviceWays are the places that samples may be gathered from.
+func deviceWays(t *testing.T, f func(t *testing.T, c Config)) {
+	for name, c := range ways() {
+		if os.Getenv("SHARDIFY_LONG") == "" && (name == "no window" || name == "wide window") {
+			continue
+		}
+		for _, way := range []struct {
+			tier   Tier
+			memory int64
+		}{{TierDevice, 1 << 30}, {TierPinned, 0}, {TierPinned, -1}, {TierStream, 0}, {TierStream, -1}} {
+			c.Tier, c.DeviceMemory, c.Device = way.tier, way.memory, "cuda:0"
+			t.Run(fmt.Sprint(name, "/", way.tier, "/", way.memory), func(t *testing.T) { f(t, c) })
+		}
+	}
+}
+
+// TestEveryTierOfTheDeviceCastsAsTheHost: of both formats, in every order, from wherever
+// samples are gathered.
+func TestEveryTierOfTheDeviceCastsAsTheHost(t *testing.T) {
+	useFakeDriver(t)
+	for format, schema := range everyKind {
+		d := mustOpen(t, makeSet(t, setOptions{format: format, schema: schema, samples: 101, shard: 30, keyed: true}))
+		casts := map[string]Cast{}
+		for name, c := range someCasts {
+			if shardify.FieldIndex(d.Schema(), name) >= 0 {
+				casts[name] = c
+			}
+		}
+		deviceWays(t, func(t *testing.T, c Config) {
+			c.Batch, c.Last, c.Workers, c.Keys, c.Window = 9, Pad, 3, true, min(c.Window, 40)
+			host := c
+			host.Device, host.Tier, host.DeviceMemory = "host", TierStream, 0
+			plain := mustLoader(t, d, host)
+			c.Cast = casts
+			l, err := d.Loader(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[int64]bool{}
+			for range 2 {
+				for {
+					raw, e1 := plain.Next(bg)
+					b, e2 := l.Next(bg)
+					if e1 == io.EOF && e2 == io.EOF {
+						break
+					}
+					if e1 != nil || e2 != nil {
+						t.Fatal(e1, e2)
+					}
+					if !slices.Equal(raw.IDs(), b.IDs()) {
+						t.Fatalf("samples %v, want %v", b.IDs(), raw.IDs())
+					}
+					for _, id := range b.IDs()[:b.Rows()] {
+						seen[id] = true
+					}
+					have := fetch(t, b)
+					sameCasts(t, l, have, raw)
+					raw.Release()
+					b.Release()
+				}
+			}
+			if len(seen) != 101 {
+				t.Errorf("%d samples of 101", len(seen))
+			}
+			s := l.Stats()
+			if kernel := c.Tier == TierDevice || l.windows != nil && c.DeviceMemory == 0; kernel != (s.DeviceMemory > 0) {
+				t.Errorf("%d bytes on the device", s.DeviceMemory)
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			if n, m := l.stats.memory.Load(), l.stats.deviceMemory.Load(); n != 0 || m != 0 {
+				t.Errorf("%d bytes of memory and %d of the device are not given back", n, m)
+			}
+		})
+	}
+}
+
+func TestDeviceMemoryIsNotTakenUnasked(t *testing.T) {
+	useFakeDriver(t)
+	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[8]", samples: 100}))
+	for _, c := range []struct {
+		config Config
+		want   string
+	}{
+		{Config{Tier: TierDevice}, "DeviceMemory"},
+		{Config{Tier: TierDevice, DeviceMemory: 100}, "DeviceMemory is 100"},
+		{Config{Tier: TierDevice, DeviceMemory: 1 << 20, Device: "host"}, "want a GPU"},
+	} {
+		c.config.Batch = 5
+		if _, err := d.Loader(c.config); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c.config, err)
+		}
+	}
+	l := mustLoader(t, d, Config{Batch: 5})
+	if err := wholeOf(l); err != nil || l.Stats().DeviceMemory != 0 || l.tier != TierPinned {
+		t.Errorf("tier %s, %+v, %v", l.tier, l.Stats(), err)
+	}
+	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1 << 20}); l.tier != TierDevice {
+		t.Errorf("tier %s: %v", l.tier, l.Notes())
+	}
+	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1000, Tier: TierStream, Shuffle: Block}); !strings.Contains(notes(l), "do not fit") {
+		t.Errorf("%s", notes(l))
+	}
+}
+
+// wholeOf reads an epoch on a device.
+func wholeOf(l *Loader) error {
+	for {
+		b, err := l.Next(bg)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(b.Ready(0), b.ReleaseOn(0)); err != nil {
+			return err
+		}
+	}
+}
+
+func TestDamageOnTheWayToTheDeviceIsAnError(t *testing.T) {
+	useFakeDriver(t)
+	for format, ext := range map[string]string{index.FormatMmap: "*.safetensors", index.FormatWDS: "*.tar"} {
+		dir := makeSet(t, setOptions{format: format, schema: everyKind[format], samples: 24, shard: 12})
+		name := shardsOf(t, dir, ext)[1]
+		good, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(good); i += 1 + len(good)/40 {
+			bad := slices.Clone(good)
+			bad[i] ^= 4
+			if err := os.WriteFile(name, bad, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			l := mustLoader(t, mustOpen(t, dir), Config{Batch: 5, Last: Pad, Tier: TierDevice, DeviceMemory: 1 << 20, Device: "cuda:0"})
+			if err := wholeOf(l); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(name)) {
+				t.Fatalf("%s: byte %d flipped: %v", format, i, err)
+			}
+			if i == 0 { // repaired, a second attempt fills the tier anew
+				if err := os.WriteFile(name, good, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(l.SetEpoch(0), wholeOf(l)); err != nil {
+					t.Error(err)
+				}
+			}
+			l.Close()
+		}
+	}
 }

@@ -76,6 +76,53 @@ func (c *cursor) at(q int64) int64 {
 	return item
 }
 
+// fill is the samples at positions q, q+stride, ... It is at, many times faster: the
+// processor computes several permutations at once where none waits for another.
+func (c *cursor) fill(ids []int64, q, stride int64) {
+	switch {
+	case c.draw != nil || c.balance != nil || c.mix != nil:
+		for j := range ids {
+			ids[j] = c.at(q + int64(j)*stride)
+		}
+		return
+	case c.shuffle == Block:
+		c.fillBlock(ids, q, stride)
+	default:
+		for j := range ids {
+			ids[j] = q + int64(j)*stride
+		}
+		if c.shuffle == Global {
+			c.passOf(&c.parts[0], c.epoch).all.list(ids)
+		}
+	}
+	if c.indices != nil {
+		for j, v := range ids {
+			ids[j] = c.indices[v]
+		}
+	}
+}
+
+// fillBlock is fill for a Block shuffle of one part.
+func (c *cursor) fillBlock(ids []int64, q, stride int64) {
+	p, s := &c.parts[0], &c.shape
+	b := &c.passOf(p, c.epoch).blocks
+	b.writeDown()
+	step, over := s.byStreams.div(stride)
+	o, stream := s.byStreams.div(q)
+	for j := range ids {
+		k, at := s.byWindow.div(o)
+		w := c.windowOf(p, c.epoch, stream, k)
+		ids[j] = w.lo + int64(w.perm.at(uint64(at)))
+		o, stream = o+step, stream+over
+		if stream >= s.streams {
+			o, stream = o+1, stream-s.streams
+		}
+	}
+	for j, x := range ids {
+		ids[j], _ = b.item(x)
+	}
+}
+
 // mixed: each stream is a mixture of its own that goes on from epoch to epoch.
 func (c *cursor) mixed(q int64) int64 {
 	s := c.shape.streams

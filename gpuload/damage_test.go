@@ -286,10 +286,12 @@ func TestEpochsLeakNothing(t *testing.T) {
 	}
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[3],h:i16*", samples: 64, shard: 10})
 	d := mustOpen(t, dir)
+	folder := inSharedMemory(t)
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
 	for name, c := range ways() {
-		for _, tier := range []Tier{TierPinned, TierStream} {
-			c.Batch, c.Tier, c.Workers = 5, tier, 4
+		for _, tier := range []Tier{TierPinned, TierStream, TierStaged} {
+			c.Batch, c.Tier, c.Workers, c.Stage = 5, tier, 4, folder
+			c.Cast = map[string]Cast{"x": {DType: shardify.F16}}
 			l, err := d.Loader(c)
 			if err != nil {
 				t.Fatal(err)
@@ -328,7 +330,10 @@ func TestEpochsLeakNothing(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d epochs of %d kinds", epochs, 2*len(ways()))
+	t.Logf("%d epochs of %d kinds", epochs, 3*len(ways()))
+	if n := inStage(t, folder); n != 0 {
+		t.Errorf("%d files are left in the stage", n)
+	}
 	for i := 0; i < 100 && runtime.NumGoroutine() > goroutines; i++ {
 		time.Sleep(10 * time.Millisecond)
 	}

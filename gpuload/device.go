@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/shardify/shardify/index"
 )
 
 // Stream is the consumer's queue on a device (a CUstream); 0 on the host.
@@ -42,12 +44,28 @@ type device interface {
 	close() error
 }
 
-// deviceGatherer is a device that gathers from tables by itself. It makes the slot's
-// table with layOutBatch, gathers the tensors it can, and leaves the others to
-// copyBatch.
+// deviceGatherer is a device that gathers from tables by itself: the tensors it can
+// from the first list, the others, laid out and copied by the host, from the second.
 type deviceGatherer interface {
-	gather(c *crew, s *slot, rows int64, from []segment) error
+	gather(c *crew, s *slot, rows int64, from, host []segment) error
 }
+
+// residentDevice is a device that keeps tables in memory of its own: those of
+// TierDevice, and windows that are filled from TierPinned. It is a tableDevice too.
+type residentDevice interface {
+	// holds tells whether it can keep a tensor of a layout, cast so when gathered.
+	holds(spec *index.TensorSpec, k *caster) bool
+	// reserve makes room for the absent tensors of a table of its size.
+	reserve(t *table) error
+	// store starts the copy of rows of another table, in host memory that send may
+	// read from, into the absent tensors of t. They stay as they are until stored.
+	store(t, from *table, rows []copyRun) error
+	// stored waits until all copies into t are done.
+	stored(ctx context.Context, t *table) error
+}
+
+// copyRun is rows [lo, hi) of one table that go to row row of another.
+type copyRun struct{ lo, hi, row int64 }
 
 // tableDevice is a device that wants to know of the tables that batches are
 // gathered from: windows, and the pinned tier. It keeps what it needs in

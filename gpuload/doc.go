@@ -14,9 +14,13 @@
 //		b.Release()
 //	}
 //
-// It has no worker processes. Files are read with pread, never mapped: a file that
-// shrinks is an error here, not a SIGBUS. A shard is held against the manifest
-// each time it is opened, and a short read names shard and offset.
+// It has no worker processes. Files are read with pread, not mapped: a file that
+// shrinks is an error here, not a SIGBUS. (Only copies of its own in tmpfs are.) A shard is held against the manifest
+// each time it is opened, a short read names shard and offset, and checksums are
+// compared before or beside the reading (Config.Verify).
+//
+// Samples come from a tier: the GPU's memory, pinned memory, a copy of the shards that
+// the ranks of a node share, or the shards themselves (Config.Tier).
 //
 // docs/loader.md defines the order of samples precisely enough to compute it
 // elsewhere; it is a promise, held by testdata/order.golden.

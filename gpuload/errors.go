@@ -22,6 +22,11 @@ var (
 	ErrNoDevice = errors.New("no such device")
 	// ErrClosed: the Loader was closed.
 	ErrClosed = errors.New("loader is closed")
+	// ErrReleased: the batch was released.
+	ErrReleased = errors.New("batch was released")
+	// ErrHeld: the consumer holds every slot, so no batch can be made until it releases
+	// one. Next may be called again.
+	ErrHeld = errors.New("all batches are held")
 )
 
 func withSample(err error, sample int64) error {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload"
 )
 
@@ -59,4 +60,25 @@ func ExampleLoader_Restore() {
 	if err := l.Restore(s); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// Images are stored as bytes and delivered as normalised half floats; on a GPU its
+// kernel converts them. The whole set is kept there if it fits into 40 GiB.
+func ExampleCast() {
+	set, err := gpuload.Open(context.Background(), "data/train")
+	if err != nil {
+		log.Fatal(err)
+	}
+	l, err := set.Loader(gpuload.Config{
+		Batch: 256, Shuffle: gpuload.Block, DeviceMemory: 40 << 30,
+		Cast: map[string]gpuload.Cast{"image": {
+			DType: shardify.F16,
+			Scale: []float32{0.0171, 0.0175, 0.0174}, Shift: []float32{-2.118, -2.036, -1.804}, // by channel, axis 0
+		}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer l.Close()
+	fmt.Println(l.Notes(), l.Device().Name, l.Stats().DeviceMemory)
 }

@@ -84,6 +84,27 @@ func (p *perm) at(x uint64) uint64 {
 	}
 }
 
+// list replaces places of [0, n) by their elements.
+func (p *perm) list(x []int64) {
+	low, maskH, maskL, k := p.low&63, p.maskH, p.maskL, &p.keys
+	for i, v := range x {
+		h, l := uint64(v)>>low, uint64(v)&maskL
+		h ^= scatter(l, k[0]) & maskH
+		l ^= scatter(h, k[1]) & maskL
+		h ^= scatter(l, k[2]) & maskH
+		l ^= scatter(h, k[3]) & maskL
+		h ^= scatter(l, k[4]) & maskH
+		l ^= scatter(h, k[5]) & maskL
+		x[i] = int64(h<<low | l)
+	}
+	// Those that have left [0, n) walk on: few, and guessing at each would cost more.
+	for i, v := range x {
+		if uint64(v) >= p.n {
+			x[i] = int64(p.at(uint64(v)))
+		}
+	}
+}
+
 // place is the inverse of at.
 func (p *perm) place(x uint64) uint64 {
 	for {

@@ -99,7 +99,7 @@ func TestForgedTarMembers(t *testing.T) {
 	} {
 		dir := makeSet(t, setOptions{format: index.FormatWDS, schema: c.schema, samples: 12})
 		forgeTar(t, shardsOf(t, dir, "*.tar")[0], c.ending, c.change)
-		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: TierStream})
+		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: TierStream, Verify: VerifyNone})
 		if err := readAll(l, nil); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("member %s: %v", c.what, err)
 		}

@@ -136,7 +136,12 @@ func gatherPart(t *table, from []segment, lo, hi int64, skip []bool) {
 			}
 			switch spec.Lead {
 			case index.LeadSamples:
-				copyRows(t.part(i, s.at+a, s.at+b), s.from.bytes(i), int(spec.Row), rows)
+				to, row := t.part(i, s.at+a, s.at+b), int(s.from.layout.Tensors[i].Row)
+				if k := t.caster(i); k != nil {
+					k.rows(to, s.from.bytes(i), row, rows)
+				} else {
+					copyRows(to, s.from.bytes(i), row, rows)
+				}
 			case index.LeadElements:
 				copyLists(t, s.from, i, s.at+a, rows)
 			}
@@ -146,7 +151,7 @@ func gatherPart(t *table, from []segment, lo, hi int64, skip []bool) {
 
 // copyLists copies the elements of rows of another table to rows from at on.
 func copyLists(t, from *table, i int, at int64, rows []int64) {
-	c, row := t.layout.ColumnOf(i), t.layout.Tensors[i].Row
+	c, row, k := t.layout.ColumnOf(i), from.layout.Tensors[i].Row, t.caster(i)
 	outer := from.int64s(c.Offsets)
 	to := t.int64s(c.Offsets)[at]
 	var inner []int64
@@ -154,13 +159,18 @@ func copyLists(t, from *table, i int, at int64, rows []int64) {
 		inner = from.int64s(c.Offsets1)
 		to = t.int64s(c.Offsets1)[to]
 	}
-	dst, src := t.bytes(i)[to*row:], from.bytes(i)
+	dst, src := t.bytes(i)[to*t.layout.Tensors[i].Row:], from.bytes(i)
 	for _, r := range rows {
 		lo, hi := outer[r], outer[r+1]
 		if inner != nil {
 			lo, hi = inner[lo], inner[hi]
 		}
-		n := copy(dst, src[lo*row:hi*row])
+		n := int(hi-lo) * int(t.layout.Tensors[i].Row)
+		if k == nil {
+			copy(dst[:n], src[lo*row:hi*row])
+		} else {
+			k.convert(dst[:n], src[lo*row:hi*row])
+		}
 		dst = dst[n:]
 	}
 }
@@ -202,7 +212,7 @@ func copyRows(dst, src []byte, size int, rows []int64) {
 	case 48:
 		copyAs[[48]byte](d, s, rows)
 	case 64:
-		copyAhead[[64]byte](d, s, rows)
+		copyAs[[64]byte](d, s, rows)
 	case 128:
 		copyAhead[[128]byte](d, s, rows)
 	case 256:
@@ -212,17 +222,25 @@ func copyRows(dst, src []byte, size int, rows []int64) {
 	}
 }
 
-// ahead is how many rows before its turn a row's first line is fetched. The
-// processor fetches the lines after it by itself. Rows of 64 bytes at random places
-// of 512 MiB gain 20 % from it; smaller ones lose, and large ones have no need.
+// ahead is how many rows before its turn a row's first line is fetched. Rows of 64
+// bytes and less lose by it, since the processor has several of them under way.
 const ahead = 16
+
+// Rows from touchFrom to touchTo bytes gain a tenth when the first lines of the next one
+// are fetched: by the time the processor sees a stream in them, half has passed.
+const touchFrom, touchTo, touchLines = 1 << 10, 4 << 10, 4
 
 // copyAny copies rows of any size.
 func copyAny(dst, src []byte, size int, rows []int64) {
 	var touched byte
 	for j, r := range rows {
-		if k := j + ahead; size < 1024 && k < len(rows) {
+		if k := j + ahead; size < touchFrom && k < len(rows) {
 			touched += src[int(rows[k])*size]
+		} else if size >= touchFrom && size < touchTo && j+1 < len(rows) {
+			next := src[int(rows[j+1])*size:][:touchLines*64]
+			for i := 0; i < len(next); i += 64 {
+				touched += next[i]
+			}
 		}
 		copy(dst[j*size:(j+1)*size], src[int(r)*size:])
 	}

@@ -8,10 +8,15 @@ type generation struct {
 	first int64 // its first stream
 	runs  []run
 	load  loader
+	// copies is runs in the pinned tier, where the generation comes from there.
+	copies []copyRun
 }
 
 // read reads a generation into its table.
 func (g *generation) read(ctx context.Context, w *windows, key generationKey) error {
+	if w.from != nil {
+		return g.store(w, key)
+	}
 	if d, ok := g.table.dev.(tableDevice); ok {
 		if err := d.refill(ctx, g.table); err != nil {
 			return err
@@ -19,6 +24,22 @@ func (g *generation) read(ctx context.Context, w *windows, key generationKey) er
 	}
 	g.plan(w, key)
 	return g.load.tell(g.load.load(ctx, g.table, w.rows(), g.runs), g.table)
+}
+
+// store copies a generation from the pinned tier into the device's memory: runs of
+// blocks at the link's best rate, however small the samples are.
+func (g *generation) store(w *windows, key generationKey) error {
+	g.plan(w, key)
+	g.copies = g.copies[:0]
+	for _, r := range g.runs {
+		lo, hi := r.sh.lo+r.lo, r.sh.lo+r.hi
+		if k := len(g.copies) - 1; k >= 0 && g.copies[k].hi == lo && g.copies[k].row+g.copies[k].hi-g.copies[k].lo == r.row {
+			g.copies[k].hi = hi
+			continue
+		}
+		g.copies = append(g.copies, copyRun{lo, hi, r.row})
+	}
+	return g.table.dev.(residentDevice).store(g.table, w.from.table, g.copies)
 }
 
 // plan finds the runs of a generation.

@@ -2,6 +2,7 @@ package gpuload
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 
@@ -15,7 +16,9 @@ type Loader struct {
 	cfg     Config
 	order   *Order
 	steps   steps
-	layout  *index.Layout
+	layout  *index.Layout // of what is read
+	out     *index.Layout // of what is delivered
+	casts   []*caster     // by tensor; nil if there are none
 	shards  *shardSet
 	crew    *crew
 	dev     device
@@ -24,25 +27,30 @@ type Loader struct {
 	workers int
 	makers  int
 	pinned  *pinned
+	stage   *stage
+	mapped  *mapped
+	scrub   *scrubber
 	windows *windows
 	advisor *advisor
 	trace   *tracer
 	notes   []string
 	columns []string
 
-	slots []*slot
-	free  chan *slot
+	slots  []*slot
+	helps  bool // the consumer makes batches too
+	small  bool // batches are
+	wakeAt int  // free slots from which another goroutine is woken
 
 	// use is held by the calls that consume, mu by those and by others for a moment.
-	use      sync.Mutex
-	pipeline *pipeline
-	head     *ticket // taken from the queue, and the caller's context ended
-	failed   error
+	use    sync.Mutex
+	failed error
 
 	closing   chan struct{} // closed by Close, to end a Next that waits
 	closeOnce sync.Once
 
 	mu       sync.Mutex
+	pipeline *pipeline // changed under use too
+	free     []*slot
 	epoch    int
 	position int64
 	closed   bool
@@ -63,7 +71,7 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 		return nil, err
 	}
 	_, l.onHost = l.dev.(hostDevice)
-	if err := l.allocate(); err != nil {
+	if err := l.prepare(); err != nil {
 		l.freeMemory()
 		l.dev.close()
 		return nil, err
@@ -71,23 +79,28 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 	return l, nil
 }
 
+// prepare does what depends on the device.
+func (l *Loader) prepare() error {
+	if err := l.planTier(); err != nil {
+		return err
+	}
+	l.noteOrder()
+	return l.allocate()
+}
+
 // allocate makes the slots and what the tier needs.
 func (l *Loader) allocate() error {
-	switch {
-	case l.cfg.Synthetic: // a few batches are read one by one
-	case l.tier == TierPinned:
-		l.pinned = &pinned{table: newTable(l.layout, l.dev, &l.stats.memory)}
-	case l.order.windowed():
-		w := newWindows(l.order, l.shards, l.crew, l.steps, l.dev, &l.stats.memory, l.trace)
-		if l.direct() {
-			l.advisor = newAdvisor(w)
-		} else {
-			l.windows = w
-		}
+	if err := l.sources(); err != nil {
+		return err
 	}
-	l.free = make(chan *slot, l.cfg.Depth+1)
+	l.helps = l.onHost && (l.pinned != nil || l.windows != nil || l.mapped != nil)
+	l.small = l.steps.batch*deviceRow(l.out) < helpBytes
+	if l.wakeAt = 1; l.helps {
+		l.wakeAt = (l.cfg.Depth + 1) / 2
+	}
 	for range l.cfg.Depth + 1 {
-		s := &slot{table: newTable(l.layout, l.dev, &l.stats.memory), made: make(chan error, 1), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.batch)}
+		s := &slot{table: newTable(l.out, l.dev, &l.stats), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.batch)}
+		s.table.casts = l.casts
 		l.slots = append(l.slots, s)
 		if err := s.table.reset(l.steps.batch); err != nil {
 			return err
@@ -95,7 +108,7 @@ func (l *Loader) allocate() error {
 		if err := l.dev.attach(s); err != nil {
 			return err
 		}
-		l.free <- s
+		l.free = append(l.free, s)
 	}
 	return nil
 }
@@ -106,15 +119,22 @@ const largeRow = 16 << 10
 
 // direct reports that samples of a Block shuffle are read one by one.
 func (l *Loader) direct() bool {
-	return l.order.shape.block == 1 || l.set.columnBytes(l.layout)/max(l.set.samples, 1) >= largeRow*int64(len(l.layout.Tensors))
+	calls := int64(1) // of a sample in a tar
+	for _, in := range l.set.inputs {
+		if in.manifest.Format != index.FormatWDS {
+			calls = int64(len(l.layout.Tensors))
+		}
+	}
+	return l.order.shape.block == 1 || l.set.columnBytes(l.layout)/max(l.set.samples, 1) >= largeRow*calls
 }
 
 // windowed reports an order whose windows can be read ahead.
 func (o *Order) windowed() bool { return o.shuffle == Block && !o.replaces() }
 
 // Next returns the next batch, io.EOF at the end of an epoch. After that it goes on
-// with the next epoch. It waits while the consumer holds all slots. An error of
-// reading is final until SetEpoch or Restore; that of ctx is not.
+// with the next epoch. While the consumer holds all slots it waits, at most
+// Config.Patience. An error of reading is final until SetEpoch or Restore; that of ctx
+// and ErrHeld are not.
 func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	l.use.Lock()
 	defer l.use.Unlock()
@@ -126,9 +146,12 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	}
 	entered := nanos()
 	if l.pipeline == nil {
-		l.pipeline = l.startPipeline()
+		p := l.startPipeline()
+		l.mu.Lock()
+		l.pipeline = p
+		l.mu.Unlock()
 	}
-	t, err := l.take(ctx)
+	t, err := l.pipeline.take(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -145,33 +168,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	t.slot.held = true
 	l.epoch, l.position = t.slot.epoch, min(t.slot.from+l.steps.global(), l.steps.length)
 	l.account(t.slot, entered)
-	return &Batch{l, t.slot}, nil
-}
-
-// take waits for the next ticket and its batch.
-func (l *Loader) take(ctx context.Context) (ticket, error) {
-	if l.head == nil {
-		select {
-		case t := <-l.pipeline.queue:
-			l.head = &t
-		case <-ctx.Done():
-			return ticket{}, context.Cause(ctx)
-		case <-l.closing:
-			return ticket{}, ErrClosed
-		}
-	}
-	t := *l.head
-	if t.slot != nil {
-		select {
-		case t.err = <-t.slot.made:
-		case <-ctx.Done():
-			return ticket{}, context.Cause(ctx)
-		case <-l.closing:
-			return ticket{}, ErrClosed
-		}
-	}
-	l.head = nil
-	return t, nil
+	return newBatch(l, t.slot), nil
 }
 
 // account notes how long the consumer waited, and what it did before.
@@ -188,7 +185,7 @@ func (l *Loader) account(s *slot, entered int64) {
 	c.returned = now
 	c.batches++
 	c.samples += int64(s.rows)
-	c.bytes += s.table.size()
+	c.delivered.Add(s.table.size())
 }
 
 func (l *Loader) isClosed() bool {
@@ -203,10 +200,13 @@ func (l *Loader) giveBack(s *slot, stream Stream) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.held = false
-	if l.closed {
+	switch {
+	case l.closed:
 		l.freeSlot(s)
-	} else {
-		l.free <- s
+	case l.pipeline != nil:
+		l.pipeline.released(s)
+	default:
+		l.free = append(l.free, s)
 	}
 	return err
 }
@@ -216,7 +216,10 @@ func (l *Loader) halt() {
 	if l.pipeline != nil {
 		l.pipeline.stop()
 	}
-	l.pipeline, l.head, l.failed = nil, nil, nil
+	l.failed = nil
+	l.mu.Lock()
+	l.pipeline = nil
+	l.mu.Unlock()
 }
 
 // Close ends all goroutines and gives memory and files back, that of batches not
@@ -235,6 +238,9 @@ func (l *Loader) Close() error {
 	l.mu.Unlock()
 	l.shards.close()
 	err := l.trace.close()
+	if l.stage != nil {
+		err = errors.Join(err, l.stage.close())
+	}
 	if e := l.dev.close(); err == nil {
 		err = e
 	}
@@ -252,6 +258,9 @@ func (l *Loader) freeMemory() {
 	}
 	if l.windows != nil {
 		l.windows.close()
+	}
+	if l.mapped != nil {
+		l.mapped.close()
 	}
 }
 

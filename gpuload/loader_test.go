@@ -23,8 +23,10 @@ func ways() map[string]Config {
 
 func eachWay(t *testing.T, f func(t *testing.T, c Config)) {
 	for name, c := range ways() {
-		for _, tier := range []Tier{TierPinned, TierStream} {
-			c.Tier = tier
+		for _, tier := range []Tier{TierPinned, TierStream, TierStaged} {
+			if c.Tier = tier; tier == TierStaged {
+				c.Stage, c.KeepStage = inSharedMemory(t), true // one copy for all of a test
+			}
 			t.Run(name+"/"+string(tier), func(t *testing.T) { f(t, c) })
 		}
 	}

@@ -3,6 +3,7 @@ package gpuload
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -55,4 +56,39 @@ func coresAllowed() int {
 		return 0
 	}
 	return set.Count()
+}
+
+// hugePages is the system's setting for anonymous memory.
+func hugePages() string {
+	b, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
+	if _, s, ok := strings.Cut(string(b), "["); ok {
+		s, _, _ = strings.Cut(s, "]")
+		return s
+	}
+	return ""
+}
+
+// inMemory tells whether a folder is in tmpfs.
+func inMemory(dir string) bool {
+	const tmpfs = 0x01021994
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && int64(st.Type) == tmpfs
+}
+
+// mapFile maps the first n bytes of a file for reading.
+func mapFile(f *os.File, n int64) (b []byte, err error) {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	if e := c.Control(func(fd uintptr) { b, err = unix.Mmap(int(fd), 0, int(n), unix.PROT_READ, unix.MAP_SHARED) }); e != nil {
+		return nil, e
+	}
+	return b, err
+}
+
+func unmapFile(b []byte) {
+	if b != nil {
+		_ = unix.Munmap(b)
+	}
 }

@@ -2,7 +2,10 @@
 
 package gpuload
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // allocate returns n zero bytes. Blocks of the Go heap that hold no pointers are
 // aligned well enough from 64 bytes on.
@@ -18,3 +21,11 @@ func release([]byte) {}
 func willNeed(*os.File, int64, int64) {}
 
 func coresAllowed() int { return 0 }
+
+func hugePages() string { return "" }
+
+func inMemory(string) bool { return false }
+
+func mapFile(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
+
+func unmapFile([]byte) {}

@@ -365,3 +365,24 @@ func BenchmarkOrder(b *testing.B) {
 		})
 	}
 }
+
+// TestAListOfPositionsIsThatOfEach: the fast way and the plain one agree.
+func TestAListOfPositionsIsThatOfEach(t *testing.T) {
+	for n := int64(1); n < 5000; n = n*3 + 1 {
+		for _, c := range shuffles(n) {
+			o := mustOrder(t, c)
+			for _, stride := range []int64{1, 2, 3, 7, 192, 1000} {
+				for from := int64(0); from < min(o.Len(), 40); from += 13 {
+					ids := make([]int64, min((o.Len()-from+stride-1)/stride, 600))
+					cur := o.cursor(2)
+					cur.fill(ids, from, stride)
+					for j, id := range ids {
+						if want := o.At(2, from+int64(j)*stride); id != want {
+							t.Fatalf("%s: position %d has sample %d, want %d", o, from+int64(j)*stride, id, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -18,6 +18,9 @@ const pieceBytes = 4 << 20
 
 // fill reads everything, several pieces at once, and checks it.
 func (p *pinned) fill(ctx context.Context, s *shardSet, c *crew) error {
+	if p.table.absent != nil {
+		return p.fillDevice(ctx, s, c)
+	}
 	var runs []run
 	for _, sh := range s.shards {
 		n := sh.record.Samples
@@ -69,19 +72,10 @@ func (p *pinned) verify(ctx context.Context, s *shardSet, c *crew) error {
 
 func (p *pinned) verifyTensor(s *shardSet, h *openShard, i int) error {
 	place, spec := &h.tensors[i], &s.layout.Tensors[i]
-	lo, hi := h.lo, h.lo+h.record.Samples
-	switch spec.Lead {
-	case index.LeadOffsets, index.LeadLists:
+	if spec.Lead == index.LeadOffsets || spec.Lead == index.LeadLists {
 		return s.checkOffsets(h, place)
-	case index.LeadElements:
-		c := s.layout.ColumnOf(i)
-		o := p.table.int64s(c.Offsets)
-		lo, hi = o[lo], o[hi]
-		if c.Offsets1 >= 0 {
-			o = p.table.int64s(c.Offsets1)
-			lo, hi = o[lo], o[hi]
-		}
 	}
+	lo, hi := p.table.span(i, h.lo, h.lo+h.record.Samples)
 	if hi-lo != place.count {
 		return shardify.Corrupt(place.lo, "%d rows, the header says %d", hi-lo, place.count)
 	}

@@ -2,7 +2,9 @@ package gpuload
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"time"
 )
 
 // ticket is what the consumer gets next: a batch being made, or the end of an
@@ -15,61 +17,111 @@ type ticket struct {
 
 // pipeline makes the batches from one place of the order on, until it is stopped.
 // Goroutines take a free slot and the next step, in that order and under one lock,
-// so that the batch the consumer waits for always has a slot.
+// so that the batch the consumer waits for always has a slot. A consumer that is
+// faster than they are makes batches too, where that is no more than copying memory:
+// waking another goroutine for a small batch takes as long as making it.
 type pipeline struct {
 	*Loader
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	queue  chan ticket
+	helper *maker        // of the consumer
+	wake   chan struct{} // to the consumer that waits
 
-	mu    sync.Mutex
-	epoch int
-	at    int64 // first position of the next step
+	// Under Loader.mu:
+	work    *sync.Cond // of makers that wait for a slot
+	idle    int        // of them
+	queue   []ticket   // in order
+	ends    int        // in it, of epochs
+	epoch   int
+	at      int64 // first position of the next step
+	running bool  // what is read before the first batch is there
+	stopped bool
+	waiting bool  // the consumer
+	reason  error // why no more batches may be delivered
+}
+
+// helpBytes is the size of batches below which the consumer makes one while another
+// is being made.
+const helpBytes = 1 << 20
+
+// newPipeline is a stopped one.
+func newPipeline(l *Loader) *pipeline {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &pipeline{Loader: l, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1)}
+	p.work = sync.NewCond(&l.mu)
+	p.helper = p.newMaker()
+	return p
 }
 
 func (l *Loader) startPipeline() *pipeline {
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &pipeline{Loader: l, ctx: ctx, cancel: cancel, epoch: l.epoch, at: l.position, queue: make(chan ticket, len(l.slots)+2)}
+	p := newPipeline(l)
+	l.mu.Lock()
+	p.epoch, p.at = l.epoch, l.position
+	l.mu.Unlock()
 	if l.windows != nil {
 		l.windows.reset()
 	}
-	p.wg.Go(p.main)
+	p.wg.Go(func() {
+		if err := p.main(); err != nil {
+			p.fail(err)
+		}
+	})
 	return p
 }
 
 // stop ends all goroutines. Slots that the consumer does not hold are free again.
 func (p *pipeline) stop() {
 	p.cancel()
+	p.mu.Lock()
+	p.stopped = true
+	p.work.Broadcast()
+	p.mu.Unlock()
 	if p.windows != nil {
 		p.windows.stop()
 	}
 	p.wg.Wait()
-	p.Loader.mu.Lock()
-	defer p.Loader.mu.Unlock()
-	for len(p.free) > 0 {
-		<-p.free
-	}
+	p.helper.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = p.free[:0]
 	for _, s := range p.slots {
-		for len(s.made) > 0 {
-			<-s.made
-		}
 		if !s.held {
-			p.free <- s
+			p.free = append(p.free, s)
 		}
 	}
 }
 
-func (p *pipeline) main() {
+// main reads what there is to be read first, and starts the goroutines.
+func (p *pipeline) main() error {
+	if p.stage != nil && !p.stage.ready {
+		t := nanos()
+		if err := p.stage.open(p.ctx, p.shards, p.crew); err != nil {
+			return err
+		}
+		if p.mapped != nil {
+			if err := p.mapped.open(p.crew); err != nil {
+				return err
+			}
+		}
+		p.stage.ready = true
+		p.stats.stage.Add(nanos() - t)
+		p.stats.staged.Store(p.set.Bytes())
+		p.trace.event("stage", "read", t, 0, p.set.Bytes())
+	}
 	if p.pinned != nil && !p.pinned.filled {
 		t := nanos()
 		if err := p.pinned.fill(p.ctx, p.shards, p.crew); err != nil {
-			p.send(ticket{err: err})
-			return
+			return err
 		}
 		p.stats.fill.Add(nanos() - t)
 		p.trace.event("fill", "read", t, 0, p.pinned.table.size())
 	}
+	p.start()
+	return nil
+}
+
+func (p *pipeline) start() {
 	if p.windows != nil {
 		epoch, at := p.epoch, p.at
 		p.wg.Go(func() { p.windows.run(p.ctx, epoch, at) })
@@ -78,63 +130,93 @@ func (p *pipeline) main() {
 		a.begun = false
 		p.wg.Go(func() { a.run(p.ctx) })
 	}
-	for i := range p.makers {
-		p.wg.Go(func() { p.work(i) })
+	if p.scrub != nil {
+		p.wg.Go(func() {
+			if err := p.scrub.run(p.ctx); err != nil {
+				p.fail(err)
+			}
+		})
 	}
-}
-
-func (p *pipeline) send(t ticket) bool {
-	select {
-	case p.queue <- t:
-		return true
-	case <-p.ctx.Done():
-		return false
+	for range p.makers {
+		m := p.newMaker()
+		p.wg.Go(m.run)
 	}
-}
-
-// work makes one batch after the other.
-func (p *pipeline) work(number int) {
-	m := &maker{pipeline: p, number: number, load: loader{shardSet: p.shards, crew: p.crew}, rows: make([]int64, p.steps.batch)}
-	for {
-		var s *slot
-		select {
-		case s = <-p.free:
-		case <-p.ctx.Done():
-			return
-		}
-		if !p.next(s) {
-			return
-		}
-		err := m.make(s)
-		s.made <- err
-		if err != nil {
-			return
-		}
-	}
-}
-
-// next gives a slot the next step and puts it into the queue.
-func (p *pipeline) next(s *slot) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.steps.count(p.at) == 0 {
-		if !p.send(ticket{epoch: p.epoch}) {
-			return false
+	p.running = true
+	p.rouse()
+}
+
+// fail keeps further batches from being delivered.
+func (p *pipeline) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reason == nil {
+		p.reason = err
+	}
+	p.rouse()
+}
+
+// rouse wakes the consumer if it waits. Under Loader.mu, as all that follows but for
+// take.
+func (p *pipeline) rouse() {
+	if p.waiting {
+		p.waiting = false
+		select {
+		case p.wake <- struct{}{}:
+		default:
 		}
+	}
+}
+
+// released makes a slot free that the consumer held.
+func (p *pipeline) released(s *slot) {
+	p.free = append(p.free, s)
+	p.rouse()
+	if p.idle > 0 && len(p.free) >= p.wakeAt {
+		p.work.Signal()
+	}
+}
+
+// claim gives a free slot the next step and puts it into the queue. With ready it does
+// so only if the step can be made without waiting. nil: there is none.
+func (p *pipeline) claim(ready bool) *slot {
+	if len(p.free) == 0 {
+		return nil
+	}
+	for p.steps.count(p.at) == 0 {
+		if p.ends > 0 && p.steps.count(0) == 0 {
+			return nil // epochs without steps: one at a time
+		}
+		p.queue = append(p.queue, ticket{epoch: p.epoch})
+		p.ends++
 		p.epoch, p.at = p.epoch+1, 0
+		p.rouse()
 	}
-	st := &p.steps
-	first, stride, rows := st.rows(p.at)
-	s.epoch, s.from, s.step = p.epoch, p.at, p.at/st.global()
-	s.first, s.stride, s.rows = first, stride, int(rows)
-	p.at += st.global()
-	if p.windows != nil && rows > 0 {
-		p.windows.claim(s.generations(p.windows))
+	s := p.free[len(p.free)-1]
+	p.steps.give(s, p.epoch, p.at)
+	if p.windows != nil && s.rows > 0 {
+		a, b := s.generations(p.windows)
+		if ready && !p.windows.loaded(a, b) {
+			return nil
+		}
+		p.windows.claim(a, b)
 	}
-	if p.advisor != nil && rows > 0 {
+	p.free = p.free[:len(p.free)-1]
+	p.at += p.steps.global()
+	if p.advisor != nil && s.rows > 0 {
 		p.advisor.touch(s.epoch, s.first)
 	}
-	return p.send(ticket{slot: s})
+	s.made, s.err = false, nil
+	p.queue = append(p.queue, ticket{slot: s})
+	return s
+}
+
+// give makes a slot that of the step at a position.
+func (st *steps) give(s *slot, epoch int, at int64) {
+	first, stride, rows := st.rows(at)
+	s.epoch, s.from, s.step = epoch, at, at/st.global()
+	s.first, s.stride, s.rows = first, stride, int(rows)
 }
 
 // generations is the range of those that a batch's rows lie in.
@@ -142,104 +224,141 @@ func (s *slot) generations(w *windows) (a, b generationKey) {
 	return w.keyOf(s.epoch, s.first), w.keyOf(s.epoch, s.first+int64(s.rows-1)*s.stride)
 }
 
+// head is the next ticket once it can be delivered.
+func (p *pipeline) head() (ticket, bool) {
+	if len(p.queue) == 0 {
+		return ticket{}, false
+	}
+	t := p.queue[0]
+	switch {
+	case t.slot == nil:
+		p.ends--
+	case !t.slot.made:
+		return t, false
+	default:
+		t.err = t.slot.err
+	}
+	p.queue = p.queue[:copy(p.queue, p.queue[1:])]
+	return t, true
+}
+
+// help is a slot that the consumer is to fill itself.
+func (p *pipeline) help() *slot {
+	if !p.running || !p.helps || len(p.queue) > 0 && !p.small {
+		return nil
+	}
+	return p.claim(true)
+}
+
+// take waits for the next ticket and its batch.
+func (p *pipeline) take(ctx context.Context) (ticket, error) {
+	for {
+		p.mu.Lock()
+		if err := p.reason; err != nil {
+			p.mu.Unlock()
+			return ticket{err: err}, nil
+		}
+		t, ok := p.head()
+		if !ok {
+			if s := p.help(); s != nil {
+				p.mu.Unlock()
+				p.helper.fill(s)
+				continue
+			}
+			t, ok = p.head() // the end of an epoch may have come to light
+		}
+		if ok {
+			p.mu.Unlock()
+			return t, nil
+		}
+		if p.idle > 0 && len(p.free) > 0 {
+			p.work.Signal()
+		}
+		held := len(p.queue) == 0 && len(p.free) == 0
+		p.waiting = true
+		p.mu.Unlock()
+		if err := p.wait(ctx, held); err != nil {
+			return ticket{}, err
+		}
+	}
+}
+
+// wait waits until something has changed. held: the consumer holds all slots.
+func (p *pipeline) wait(ctx context.Context, held bool) error {
+	var late <-chan time.Time
+	if held && p.cfg.Patience > 0 {
+		t := time.NewTimer(p.cfg.Patience)
+		defer t.Stop()
+		late = t.C
+	}
+	select {
+	case <-p.wake:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-p.closing:
+		return ErrClosed
+	case <-late:
+		return fmt.Errorf("%w: for %v none of %d was released (Depth %d)", ErrHeld, p.cfg.Patience, len(p.slots), p.cfg.Depth)
+	}
+}
+
 // maker is one goroutine's memory.
 type maker struct {
 	*pipeline
-	number int
 	cursor *cursor
 	load   loader
 	rows   []int64
 	runs   []run
+	raw    *table // of direct, where there are casts
 }
 
-// make fills a slot with its step's samples and sends it to the device.
-func (m *maker) make(s *slot) error {
-	if err := m.dev.reuse(m.ctx, s); err != nil {
-		return err
+func (p *pipeline) newMaker() *maker {
+	m := &maker{pipeline: p, load: loader{shardSet: p.shards, crew: p.crew}, rows: make([]int64, p.steps.batch)}
+	if p.casts != nil {
+		m.raw = newTable(p.layout, hostDevice{}, &p.stats)
 	}
-	if m.cursor == nil || m.cursor.epoch != uint64(s.epoch) {
-		m.cursor = m.order.cursor(s.epoch)
-	}
-	if m.cfg.Synthetic && s.filled {
-		return m.transfer(s)
-	}
-	s.known, s.filled = false, true
-	var err error
-	switch {
-	case m.windows != nil && s.rows > 0:
-		err = m.fromWindows(s)
-	case m.pinned != nil:
-		err = m.fromPinned(s)
-	default:
-		err = m.direct(s)
-	}
-	if err != nil {
-		return err
-	}
-	return m.transfer(s)
+	return m
 }
 
-// transfer sends a slot to the device.
-func (m *maker) transfer(s *slot) error {
-	t := nanos()
-	err := m.dev.send(s)
-	m.stats.copied.Add(nanos() - t)
-	m.trace.event("copy", "copy", t, s.step, s.table.size())
-	return err
-}
-
-func (m *maker) fromWindows(s *slot) error {
-	a, b := s.generations(m.windows)
-	defer m.windows.done(a, b)
-	if err := m.windows.segments(s, m.cursor, m.rows); err != nil {
-		return err
+func (m *maker) close() {
+	if m.raw != nil {
+		m.raw.close()
 	}
-	return m.gather(s)
 }
 
-func (m *maker) fromPinned(s *slot) error {
-	m.items(s)
-	s.segments = append(s.segments[:0], segment{m.pinned.table, s.ids[:s.rows], 0})
-	return m.gather(s)
-}
-
-// items computes the samples of a batch, where they are needed to make it.
-func (m *maker) items(s *slot) {
-	s.cursor, m.cursor = m.cursor, s.cursor
-	s.number(m.order)
-	s.cursor, m.cursor = m.cursor, s.cursor
-}
-
-func (m *maker) gather(s *slot) error {
-	t := nanos()
-	var err error
-	if g, ok := m.dev.(deviceGatherer); ok {
-		err = g.gather(m.crew, s, m.steps.batch, s.segments)
-	} else {
-		err = gather(m.crew, s.table, m.steps.batch, s.segments)
-	}
-	m.stats.gathered.Add(nanos() - t)
-	m.trace.event("gather", "gather", t, s.step, s.table.size())
-	return err
-}
-
-// direct reads a batch's samples from the shards into the slot.
-func (m *maker) direct(s *slot) error {
-	t := nanos()
-	m.items(s)
-	m.runs = m.runs[:0]
-	for j := 0; j < s.rows; {
-		n := 1
-		for j+n < s.rows && s.ids[j+n] == s.ids[j]+int64(n) {
-			n++
+// run makes one batch after the other.
+func (m *maker) run() {
+	defer m.close()
+	for {
+		m.mu.Lock()
+		s := m.claim(false)
+		for s == nil && !m.stopped {
+			m.idle++
+			m.work.Wait()
+			m.idle--
+			s = m.claim(false)
 		}
-		m.runs = appendRuns(m.runs, m.shards, nil, s.ids[j], int64(n), int64(j))
-		j += n
+		stopped := m.stopped
+		if m.idle > 0 && len(m.free) > 0 && !m.small {
+			m.work.Signal()
+		}
+		m.mu.Unlock()
+		if stopped || !m.fill(s) {
+			return
+		}
 	}
-	err := m.load.load(m.ctx, s.table, m.steps.batch, m.runs)
-	if err == nil && int64(s.rows) < m.steps.batch {
-		s.table.zero(int64(s.rows))
+}
+
+// fill makes a slot's batch and says that it is there. It returns false after an
+// error.
+func (m *maker) fill(s *slot) bool {
+	err := m.make(s)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.made, s.err = true, err
+	if len(m.queue) > 0 && m.queue[0].slot == s {
+		m.rouse()
 	}
-	m.trace.event("read", "read", t, s.step, s.table.size())
-	return err
+	return err == nil
 }

@@ -27,7 +27,7 @@ func (l *Loader) Notes() []string { return append([]string(nil), l.notes...) }
 func (l *Loader) Columns() []string { return append([]string(nil), l.columns...) }
 
 // Schema is the delivered fields, companions included.
-func (l *Loader) Schema() []shardify.Field { return append([]shardify.Field(nil), l.layout.Schema...) }
+func (l *Loader) Schema() []shardify.Field { return append([]shardify.Field(nil), l.out.Schema...) }
 
 // State is the place behind the last batch that Next returned.
 func (l *Loader) State() State {

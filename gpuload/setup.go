@@ -5,9 +5,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/host"
 )
 
 // plan decides all that the configuration and the manifests decide.
@@ -43,8 +41,9 @@ func (l *Loader) plan() error {
 		last: l.cfg.Last, strided: l.order.windowed() || l.order.shape.streams > 1,
 	}
 	l.planWork()
-	l.planTier()
-	l.noteOrder()
+	if l.out, l.casts, err = castLayout(l.layout, l.cfg.Cast); err != nil {
+		return err
+	}
 	l.trace = newTracer(l.cfg.Trace, l.cfg.Rank)
 	return nil
 }
@@ -109,67 +108,6 @@ func (l *Loader) planWork() {
 	l.crew = newCrew(l.workers - 1)
 }
 
-// planTier decides where samples come from.
-func (l *Loader) planTier() {
-	budget := l.cfg.Memory
-	if budget == 0 {
-		m := host.Probe(func(string) string { return "" })
-		if budget = m.Memory / 2; budget == 0 {
-			budget = 1 << 30
-		}
-	}
-	budget /= int64(l.cfg.LocalRanks)
-	need := l.set.columnBytes(l.layout)
-	l.tier = l.cfg.Tier
-	if l.tier == TierAuto {
-		l.tier = TierStream
-		if need <= budget {
-			l.tier = TierPinned
-		}
-		l.note("tier %s: the columns take about %s, there are %s of memory for them", l.tier, shardify.FormatSize(need), shardify.FormatSize(budget))
-	} else if l.tier == TierPinned && need > budget {
-		l.note("tier pinned takes about %s; %s were meant for it", shardify.FormatSize(need), shardify.FormatSize(budget))
-	}
-	if l.tier != TierStream || !l.order.windowed() {
-		return
-	}
-	span, stride := generationShape(l.order, &l.steps)
-	rows := l.order.shape.streams / stride * span
-	if n := 2 * rows * (need/max(l.set.samples, 1) + 1); n > budget && !l.direct() {
-		l.note("two windows of %d samples take about %s; %s were meant for them: a smaller window, or more ranks, take less", rows, shardify.FormatSize(n), shardify.FormatSize(budget))
-	}
-}
-
-// columnBytes is about what the wanted columns of all samples take: exact for
-// fixed fields, at most the shards' size for others.
-func (d *Dataset) columnBytes(l *index.Layout) (total int64) {
-	for _, in := range d.inputs {
-		wanted, _ := rowBytes(l.Schema)
-		all, variable := rowBytes(in.manifest.Schema)
-		_, some := rowBytes(l.Schema)
-		total += in.manifest.Samples * wanted
-		if variable && some {
-			total += max(in.manifest.Bytes-in.manifest.Samples*all, 0)
-		}
-	}
-	return total
-}
-
-// rowBytes is the bytes of a sample's fixed fields, and whether there are others.
-func rowBytes(fields []shardify.Field) (n int64, variable bool) {
-	for i := range fields {
-		if f := &fields[i]; f.Levels == 0 {
-			n += int64(f.ElemBytes())
-		} else {
-			variable = true
-		}
-		if fields[i].Nullable {
-			n++
-		}
-	}
-	return n, variable
-}
-
 // noteOrder says what about the order may surprise.
 func (l *Loader) noteOrder() {
 	s, st := l.order.shape.streams, &l.steps
@@ -177,7 +115,7 @@ func (l *Loader) noteOrder() {
 		l.note("world size %d does not divide %d streams: the samples of every global step are those of other world sizes, but a rank reads about %d times what it delivers; streams=%d would divide",
 			st.world, s, st.world/gcd(st.world, s), s/gcd(s, st.world)*st.world)
 	}
-	if l.order.shuffle == Block && l.order.mix != nil && l.tier == TierStream {
+	if l.order.shuffle == Block && l.order.mix != nil && (l.tier == TierStream || l.tier == TierStaged) {
 		l.note("inputs that are mixed and do not fit into memory are read sample by sample")
 	}
 	if st.count(0) == 0 {

@@ -23,12 +23,15 @@ const maxOpen = 128
 type shard struct {
 	*input
 	record *shardify.Shard
+	number int // of its input
 	path   string
 	lo     int64 // its first sample in the Dataset
 	tar    *tarFormat
 
 	opening  sync.Mutex
 	verified bool
+	first    os.FileInfo // as it was when it was last found to be right
+	suspect  bool        // it is another file now, or was written to
 	// Under shardSet.mu:
 	open *openShard
 }
@@ -39,6 +42,10 @@ type openShard struct {
 	file *os.File
 	refs int
 	used int64 // when it was last acquired, in turns
+	// stamp is the file's when it was opened, seen when it was last compared.
+	stamp os.FileInfo
+	seen  int64 // nanos
+	stale bool  // it was written to since
 	// mmap: the wanted tensors; wds: the offset index.
 	tensors []place
 	index   []int64
@@ -73,7 +80,7 @@ type shardSet struct {
 func newShardSet(d *Dataset, layout *index.Layout, verify Verify) (*shardSet, error) {
 	s := &shardSet{layout: layout, verify: verify, clock: nanos, open: maxOpen}
 	at := int64(0)
-	for _, in := range d.inputs {
+	for k, in := range d.inputs {
 		var tar *tarFormat
 		if in.manifest.Format == index.FormatWDS {
 			var err error
@@ -86,7 +93,7 @@ func newShardSet(d *Dataset, layout *index.Layout, verify Verify) (*shardSet, er
 			if err := plausible(in, r); err != nil {
 				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.path), "")
 			}
-			s.shards = append(s.shards, &shard{input: in, record: r, path: dataset.FilePath(in.path, r.Name), lo: at, tar: tar})
+			s.shards = append(s.shards, &shard{input: in, number: k, record: r, path: dataset.FilePath(in.path, r.Name), lo: at, tar: tar})
 			s.starts = append(s.starts, at)
 			at += r.Samples
 		}
@@ -120,9 +127,11 @@ var start = time.Now()
 func nanos() int64 { return int64(time.Since(start)) }
 
 // find is the shard that has a sample.
-func (s *shardSet) find(sample int64) *shard {
-	i := sort.Search(len(s.shards), func(i int) bool { return s.starts[i+1] > sample })
-	return s.shards[i]
+func (s *shardSet) find(sample int64) *shard { return s.shards[s.number(sample)] }
+
+// number is which shard that is.
+func (s *shardSet) number(sample int64) int {
+	return sort.Search(len(s.shards), func(i int) bool { return s.starts[i+1] > sample })
 }
 
 // acquire opens a shard, or finds it open.
@@ -154,10 +163,40 @@ func (s *shardSet) opened(sh *shard) *openShard {
 	if h == nil {
 		return nil
 	}
+	if now := nanos(); now-h.seen > restat {
+		if h.seen = now; h.changed() {
+			s.drop(h)
+			return nil
+		}
+	}
 	h.refs++
 	s.turn++
 	h.used = s.turn
 	return h
+}
+
+// restat is how often it is asked whether a shard was written to while it is open:
+// nanoseconds.
+const restat = 200e6
+
+// changed tells whether the file was written to since it was opened.
+func (h *openShard) changed() bool {
+	st, err := h.file.Stat()
+	return err != nil || !sameStamp(st, h.stamp)
+}
+
+func sameStamp(a, b os.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// drop forgets a shard that was written to. It is opened again, and its checksums are
+// compared then.
+func (s *shardSet) drop(h *openShard) {
+	h.stale, h.shard.open = true, nil
+	s.kept = slices.DeleteFunc(s.kept, func(k *openShard) bool { return k == h })
+	if h.refs == 0 {
+		h.file.Close()
+	}
 }
 
 // evict closes shards that nobody uses, the longest unused first, until at most
@@ -183,7 +222,12 @@ func (s *shardSet) evict(keep int) {
 func (s *shardSet) release(h *openShard) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h.refs--; h.refs == 0 && len(s.kept) > s.open {
+	h.refs--
+	switch {
+	case h.refs > 0:
+	case h.stale:
+		h.file.Close()
+	case len(s.kept) > s.open:
 		s.evict(s.open)
 	}
 }
@@ -201,7 +245,12 @@ func (s *shardSet) openFile(sh *shard) (*openShard, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &openShard{shard: sh, file: f}
+	h := &openShard{shard: sh, file: f, seen: nanos()}
+	if h.stamp, err = f.Stat(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	sh.suspect = sh.first != nil && !sameStamp(h.stamp, sh.first)
 	if sh.tar != nil {
 		err = s.openTar(h, size)
 	} else {
@@ -211,7 +260,7 @@ func (s *shardSet) openFile(sh *shard) (*openShard, error) {
 		f.Close()
 		return nil, err
 	}
-	sh.verified = true
+	sh.verified, sh.first = true, h.stamp
 	return h, nil
 }
 
@@ -232,6 +281,12 @@ func openRegular(name string) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	return f, st.Size(), nil
+}
+
+// checks tells whether the data of a shard are compared with its checksums when it is
+// opened.
+func (s *shardSet) checks(sh *shard) bool {
+	return s.verify == VerifyOpen && !sh.verified || s.verify != VerifyNone && sh.suspect
 }
 
 // openMmap checks size, header and schema of an mmap shard, and finds the wanted
@@ -260,7 +315,7 @@ func (s *shardSet) openMmap(h *openShard, size int64) error {
 			p.items = indexed(head, j)
 		}
 		h.tensors = append(h.tensors, p)
-		if s.verify == VerifyOpen && !h.verified {
+		if s.checks(h.shard) {
 			if buf == nil {
 				buf = make([]byte, 1<<20)
 			}
@@ -281,15 +336,23 @@ func indexed(s *index.MmapShard, i int) int64 {
 	return s.Items(c)
 }
 
-// read fills b from a place of the shard. A file that ends early is damaged.
+// read fills b from a place of the shard.
 func (s *shardSet) read(h *openShard, b []byte, at int64) error {
+	t := s.clock()
+	err := s.fill(h, b, at)
+	s.readNanos.Add(s.clock() - t)
+	if err == nil {
+		s.readBytes.Add(int64(len(b)))
+	}
+	return err
+}
+
+// fill is read outside of the statistics. A file that ends early is damaged.
+func (s *shardSet) fill(h *openShard, b []byte, at int64) error {
 	if len(b) == 0 {
 		return nil
 	}
-	t := s.clock()
 	n, err := h.file.ReadAt(b, at)
-	s.readNanos.Add(s.clock() - t)
-	s.readBytes.Add(int64(n))
 	switch {
 	case n == len(b):
 		return nil

@@ -1,10 +1,14 @@
 package gpuload
 
+import "sync"
+
 // slot is the memory of one batch, used again and again. It belongs to one
 // goroutine at a time: the one that makes the batch, then the consumer.
 type slot struct {
 	table *table
-	made  chan error // of the batch being made
+	// Under Loader.mu: the batch is there, or could not be made.
+	made bool
+	err  error
 	// Of the batch at hand:
 	epoch    int
 	step     int64
@@ -13,12 +17,14 @@ type slot struct {
 	stride   int64
 	rows     int
 	ids      []int64
-	known    bool    // ids are those of the batch; else they are computed when asked for
-	cursor   *cursor // for that
+	naming   sync.Mutex // guards ids once the consumer has them
+	known    bool       // ids are those of the batch; else they are computed when asked for
+	cursor   *cursor    // for that
 	segments []segment
-	keep     bool // Config.Synthetic: the content is to stay
-	filled   bool // once, which is enough for Config.Synthetic
-	held     bool // by the consumer; under Loader.mu
+	hosted   []segment // where the device gathers from elsewhere than the host
+	keep     bool      // Config.Synthetic: the content is to stay
+	filled   bool      // once, which is enough for Config.Synthetic
+	held     bool      // by the consumer; under Loader.mu
 	// device is for the device's own use.
 	//lint:ignore U1000 used in builds with the tag cuda
 	device any
@@ -29,9 +35,7 @@ func (s *slot) number(o *Order) {
 	if s.cursor == nil || s.cursor.epoch != uint64(s.epoch) {
 		s.cursor = o.cursor(s.epoch)
 	}
-	for j := range s.rows {
-		s.ids[j] = s.cursor.at(s.first + int64(j)*s.stride)
-	}
+	s.cursor.fill(s.ids[:s.rows], s.first, s.stride)
 	for j := s.rows; j < len(s.ids); j++ {
 		s.ids[j] = -1
 	}

@@ -8,10 +8,10 @@ import (
 
 // counters are written by all goroutines.
 type counters struct {
-	fill, gathered, copied, memory atomic.Int64
+	fill, stage, gathered, copied           atomic.Int64 // nanoseconds
+	delivered, memory, deviceMemory, staged atomic.Int64 // bytes
 	// Written by the consumer only, under Loader.mu:
 	batches, samples    int64
-	bytes               int64
 	wait, compute       int64 // nanoseconds; the first wait and what came before are not counted
 	firstWait, returned int64
 }
@@ -36,8 +36,11 @@ type Stats struct {
 	// Verdict is Bound in a sentence, with its likely cause.
 	Verdict string
 	Tier    Tier
-	// Memory is the bytes of slots, windows and the Pinned tier.
-	Memory  int64
+	// Memory is the bytes of slots, windows and the Pinned tier; DeviceMemory those of
+	// windows and the Device tier on the device, Staged the shards' in Config.Stage.
+	Memory, DeviceMemory, Staged int64
+	// Stage is the seconds that copying them took, or waiting until another rank had.
+	Stage   float64
 	Workers int
 	Cores   int // that this process may run on; 0 is unknown
 }
@@ -52,11 +55,11 @@ func (l *Loader) Stats() Stats {
 	c := &l.stats
 	const ns = 1e-9
 	s := Stats{
-		Batches: c.batches, Samples: c.samples, Bytes: c.bytes, ReadBytes: l.shards.readBytes.Load(),
+		Batches: c.batches, Samples: c.samples, Bytes: c.delivered.Load(), ReadBytes: l.shards.readBytes.Load(),
 		FirstWait: float64(c.firstWait) * ns, Fill: float64(c.fill.Load()) * ns,
 		Wait: float64(c.wait) * ns, Compute: float64(c.compute) * ns,
 		Read: float64(l.shards.readNanos.Load()) * ns, Gather: float64(c.gathered.Load()) * ns, Copy: float64(c.copied.Load()) * ns,
-		Tier: l.tier, Memory: c.memory.Load(), Workers: l.workers, Cores: coresAllowed(),
+		Tier: l.tier, Memory: c.memory.Load(), DeviceMemory: c.deviceMemory.Load(), Staged: c.staged.Load(), Stage: float64(c.stage.Load()) * ns, Workers: l.workers, Cores: coresAllowed(),
 	}
 	if s.Batches > 1 && s.Compute+s.Wait > 0 {
 		s.Utilization = s.Compute / (s.Compute + s.Wait)

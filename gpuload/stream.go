@@ -41,6 +41,30 @@ type blocks struct {
 	// The last block may be shorter: it has length last and stands from place at to
 	// at+last.
 	at, last int64
+	table    []uint32 // of perm, where a list of samples is wanted and it is short
+}
+
+// maxBlockTable is the most blocks whose order is written down: every sample of a
+// list wants the place of its block.
+const maxBlockTable = 1 << 16
+
+// writeDown makes item faster, once for many.
+func (b *blocks) writeDown() {
+	if b.table != nil || b.perm.n > maxBlockTable {
+		return
+	}
+	b.table = make([]uint32, b.perm.n)
+	for j := range b.table {
+		b.table[j] = uint32(b.perm.at(uint64(j)))
+	}
+}
+
+// place is which block stands at place j.
+func (b *blocks) place(j int64) int64 {
+	if b.table != nil {
+		return int64(b.table[j])
+	}
+	return int64(b.perm.at(uint64(j)))
 }
 
 func newBlocks(n, size int64, key uint64) blocks {
@@ -65,7 +89,7 @@ func (b *blocks) item(x int64) (item, run int64) {
 		j, i = b.by.div(x - b.last)
 		j++
 	}
-	return int64(b.perm.at(uint64(j)))*b.size + i, length - i
+	return b.place(j)*b.size + i, length - i
 }
 
 // part is an input of the set, or the whole of it: n samples, numbered from base

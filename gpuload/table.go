@@ -1,8 +1,6 @@
 package gpuload
 
 import (
-	"sync/atomic"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 )
@@ -12,8 +10,14 @@ import (
 // tables.
 type table struct {
 	layout *index.Layout
+	casts  []*caster // by tensor, of a slot; nil if there are none
 	dev    device
-	used   *atomic.Int64 // counts the memory; may be nil
+	used   *counters // counts the memory; may be nil
+	// absent: tensors without memory on the host; nil if there are none.
+	absent []bool
+	// mirrored: filled copies the table to the device.
+	//lint:ignore U1000 used in builds with the tag cuda
+	mirrored bool
 	// device is for the device's own use.
 	//lint:ignore U1000 used in builds with the tag cuda
 	device any
@@ -23,7 +27,7 @@ type table struct {
 	counts []int64
 }
 
-func newTable(l *index.Layout, dev device, used *atomic.Int64) *table {
+func newTable(l *index.Layout, dev device, used *counters) *table {
 	return &table{layout: l, dev: dev, used: used, data: make([][]byte, len(l.Tensors)), counts: make([]int64, len(l.Tensors))}
 }
 
@@ -54,7 +58,7 @@ func (t *table) setCount(i int, n int64) error {
 		return err
 	}
 	t.counts[i] = n
-	if end <= int64(len(t.data[i])) {
+	if end <= int64(len(t.data[i])) || t.absent != nil && t.absent[i] {
 		return nil
 	}
 	return t.grow(i, end)
@@ -78,7 +82,7 @@ func (t *table) grow(i int, n int64) error {
 
 func (t *table) count(n int64) {
 	if t.used != nil {
-		t.used.Add(n)
+		t.used.memory.Add(n)
 	}
 }
 
@@ -138,4 +142,12 @@ func (t *table) close() {
 		t.dev.free(t.data[i])
 		t.data[i], t.counts[i] = nil, 0
 	}
+}
+
+// caster is what converts tensor i, or nil.
+func (t *table) caster(i int) *caster {
+	if t.casts == nil {
+		return nil
+	}
+	return t.casts[i]
 }

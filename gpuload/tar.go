@@ -102,7 +102,7 @@ func (s *shardSet) openTar(h *openShard, size int64) error {
 	if _, err := index.CheckTarEnd(&w); err != nil {
 		return err
 	}
-	if s.verify == VerifyOpen && !h.verified {
+	if s.checks(h.shard) {
 		if err := checkTar(h); err != nil {
 			return err
 		}
@@ -142,10 +142,12 @@ func (s *shardSet) readTarIndex(h *openShard) error {
 }
 
 // checkTar compares all bytes of a tar with its digest.
-func checkTar(h *openShard) error {
+func checkTar(h *openShard) error { return checkTarFrom(h.file, h) }
+
+func checkTarFrom(r io.ReaderAt, h *openShard) error {
 	var d index.PieceDigest
 	buf := make([]byte, 4*index.PieceBytes)
-	n, err := io.CopyBuffer(&d, struct{ io.Reader }{io.NewSectionReader(h.file, 0, h.record.Bytes)}, buf)
+	n, err := io.CopyBuffer(&d, struct{ io.Reader }{io.NewSectionReader(r, 0, h.record.Bytes)}, buf)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,9 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
+// filler is what follows a member's data up to the next header.
+var filler [index.TarBlock]byte
+
 // walk finds the members of sample i: all of the format's, in order, under one
 // key.
 func (s *span) walk(i int64) error {
@@ -53,10 +56,8 @@ func (s *span) walk(i int64) error {
 		}
 		at = data + h.Size
 		pad := index.TarPad(h.Size)
-		for _, c := range raw[at : at+pad] {
-			if c != 0 {
-				return shardify.Corrupt(s.tar.at+at, "tar filler is not zeros")
-			}
+		if !bytes.Equal(raw[at:at+pad], filler[:pad]) {
+			return shardify.Corrupt(s.tar.at+at, "tar filler is not zeros")
 		}
 		at += pad
 	}

@@ -3,7 +3,6 @@ package gpuload
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 )
 
 // windows reads the streams of a Block shuffle ahead, a generation at a time: the
@@ -18,6 +17,7 @@ type windows struct {
 	span   int64 // places of a stream in a generation, whole windows
 	stride int64 // between this rank's streams
 	trace  *tracer
+	from   *pinned // where the samples come from; nil is the shards
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -44,7 +44,7 @@ type generationState struct {
 	loaded bool
 }
 
-func newWindows(o *Order, s *shardSet, c *crew, st steps, dev device, used *atomic.Int64, trace *tracer) *windows {
+func newWindows(o *Order, s *shardSet, c *crew, st steps, dev device, used *counters, trace *tracer) *windows {
 	w := &windows{order: o, shards: s, crew: c, steps: st, trace: trace, states: map[generationKey]*generationState{}}
 	w.changed = sync.NewCond(&w.mu)
 	w.span, w.stride = generationShape(o, &st)
@@ -62,7 +62,8 @@ func newWindows(o *Order, s *shardSet, c *crew, st steps, dev device, used *atom
 func generationShape(o *Order, st *steps) (span, stride int64) {
 	c := o.shape.streams
 	batch := (st.batch-1)*st.world/c + 2 // places of a stream that a batch may touch
-	return (batch + o.shape.window - 1) / o.shape.window * o.shape.window, gcd(st.world, c)
+	span = (batch + o.shape.window - 1) / o.shape.window * o.shape.window
+	return min(span, (o.parts[0].n+c-1)/c), gcd(st.world, c)
 }
 
 func gcd(a, b int64) int64 {
@@ -215,4 +216,16 @@ func (w *windows) done(a, b generationKey) {
 		s.refs--
 		w.recycle(k, s)
 	}
+}
+
+// loaded tells whether generations a to b are in memory.
+func (w *windows) loaded(a, b generationKey) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for k := a; !b.before(k); k.k++ {
+		if s := w.states[k]; s == nil || !s.loaded {
+			return false
+		}
+	}
+	return true
 }

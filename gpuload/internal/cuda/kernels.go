@@ -3,6 +3,7 @@ package cuda
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"github.com/shardify/shardify"
 )
@@ -35,15 +36,14 @@ func castKernel(from, to shardify.DType) string {
 	return "cast_" + castNames[from] + "_" + castNames[to]
 }
 
+// Casts reports that there is a kernel for a Cast.
+func Casts(from, to shardify.DType) bool {
+	return slices.Contains(castSources, from) && slices.Contains(castTargets, to)
+}
+
 // check refuses what no kernel does, and fills in Inner.
 func (c *Cast) check() error {
-	ok := false
-	for _, f := range castSources {
-		for _, t := range castTargets {
-			ok = ok || f == c.From && t == c.To
-		}
-	}
-	if !ok {
+	if !Casts(c.From, c.To) {
 		return fmt.Errorf("cast %v to %v: want u8, i16, i32, f16, bf16 or f32 to f16, bf16 or f32", c.From, c.To)
 	}
 	if len(c.Scale) != len(c.Shift) {

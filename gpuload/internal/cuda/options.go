@@ -61,6 +61,9 @@ type Info struct {
 	unified, mapsHost, registers, readOnly int32
 }
 
+// PinsReadOnly reports that Register takes read-only memory.
+func (i *Info) PinsReadOnly() bool { return i.readOnly == 1 }
+
 // Speed is measured figures, in bytes per second.
 type Speed struct {
 	// Engine is one large copy from pinned memory, Read a kernel that reads it.

@@ -20,11 +20,16 @@ func TestTheScriptForGPUsRuns(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	for _, args := range [][]string{{"../../../bench/gpu.sh", "build", dir}, {filepath.Join(dir, "gpu.sh"), "run", out}} {
 		cmd := exec.Command("sh", args...)
-		cmd.Env = append(os.Environ(), LibraryVariable+"="+lib, "SHARDIFY_GPU_BYTES=4194304", "FAKECUDA_DELAY=0")
+		cmd.Env = append(os.Environ(), LibraryVariable+"="+lib, "SHARDIFY_GPU_BYTES=4194304", "SHARDIFY_GPU_SECONDS=0.5", "FAKECUDA_DELAY=0")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			check, _ := os.ReadFile(filepath.Join(out, "check.txt"))
 			t.Fatalf("gpu.sh %s: %v\n%s\n%s", args[1], err, text, check)
 		}
+	}
+	b, err := os.ReadFile(filepath.Join(out, "torch.json"))
+	check(t, err)
+	if !strings.Contains(string(b), `"type": "torch"`) && !strings.Contains(string(b), "skipped") {
+		t.Errorf("torch.json: %s", b)
 	}
 	for _, name := range []string{"gpu.json", "loader.json"} {
 		b, err := os.ReadFile(filepath.Join(out, name))
@@ -34,7 +39,7 @@ func TestTheScriptForGPUsRuns(t *testing.T) {
 			t.Errorf("%s: %v: %s", name, err, b)
 		}
 	}
-	b, err := os.ReadFile(filepath.Join(out, "check.txt"))
+	b, err = os.ReadFile(filepath.Join(out, "check.txt"))
 	check(t, err)
 	if !strings.Contains(string(b), "--- PASS: TestOnTheGPU") {
 		t.Errorf("TestOnTheGPU did not pass:\n%s", b)

@@ -45,25 +45,52 @@ func (d *Device) NewWindow(n int64) (*Window, error) {
 // Load starts the copy of b, pinned memory, to byte at of the window, behind all
 // gathers from it that began before. b must stay as it is until Wait.
 func (w *Window) Load(at int64, b []byte) error {
-	return w.d.do(func() error {
-		if w.closed || at < 0 || !w.mem.inside(w.mem.at+uint64(at), int64(len(b))) {
-			return errors.New("cuda: load outside of a window")
-		}
-		if w.read {
-			// The copies come behind the kernels that still read.
-			if err := w.d.record(&w.left, w.d.gathers); err != nil {
-				return err
-			}
-			if err := w.d.wait(w.d.copies, &w.left); err != nil {
-				return err
-			}
-			w.read = false
-		}
-		if err := w.d.copyIn(w.mem.at+uint64(at), addressOf(b), int64(len(b)), w.d.copies); err != nil {
+	return w.LoadPieces([]Piece{{at, b}})
+}
+
+func (w *Window) load(pieces []Piece) error {
+	if w.read {
+		// The copies come behind the kernels that still read.
+		if err := w.d.record(&w.left, w.d.gathers); err != nil {
 			return err
 		}
-		return w.d.record(&w.loaded, w.d.copies)
-	})
+		if err := w.d.wait(w.d.copies, &w.left); err != nil {
+			return err
+		}
+		w.read = false
+	}
+	for _, p := range pieces {
+		if w.closed || p.At < 0 || !w.mem.inside(w.mem.at+uint64(p.At), int64(len(p.From))) {
+			return errors.New("cuda: load outside of a window")
+		}
+		if err := w.d.copyIn(w.mem.at+uint64(p.At), addressOf(p.From), int64(len(p.From)), w.d.copies); err != nil {
+			return err
+		}
+	}
+	return w.d.record(&w.loaded, w.d.copies)
+}
+
+// Piece is pinned memory and the byte of a window that it goes to.
+type Piece struct {
+	At   int64
+	From []byte
+}
+
+// visitPieces is how many copies are started by one visit to the device's thread, so
+// that others get their turn.
+const visitPieces = 64
+
+// LoadPieces is Load of many pieces.
+func (w *Window) LoadPieces(pieces []Piece) error {
+	for len(pieces) > 0 {
+		n := min(len(pieces), visitPieces)
+		some := pieces[:n]
+		if err := w.d.do(func() error { return w.load(some) }); err != nil {
+			return err
+		}
+		pieces = pieces[n:]
+	}
+	return nil
 }
 
 // Wait waits on the host until all loads are done: their sources may be written.

@@ -1,0 +1,121 @@
+package gpuload
+
+// make fills a slot with its step's samples and sends it to the device.
+func (m *maker) make(s *slot) error {
+	if err := m.dev.reuse(m.ctx, s); err != nil {
+		return err
+	}
+	if m.cursor == nil || m.cursor.epoch != uint64(s.epoch) {
+		m.cursor = m.order.cursor(s.epoch)
+	}
+	if m.cfg.Synthetic && s.filled {
+		return m.transfer(s)
+	}
+	s.known, s.filled = false, true
+	var err error
+	switch {
+	case m.windows != nil && s.rows > 0:
+		// Until the device was told what to read, the windows must stay.
+		a, b := s.generations(m.windows)
+		defer m.windows.done(a, b)
+		err = m.fromWindows(s)
+	case m.pinned != nil:
+		err = m.fromPinned(s)
+	case m.mapped != nil:
+		err = m.fromMapped(s)
+	default:
+		err = m.direct(s)
+	}
+	if err != nil {
+		return err
+	}
+	return m.transfer(s)
+}
+
+// transfer sends a slot to the device.
+func (m *maker) transfer(s *slot) error {
+	t := nanos()
+	err := m.dev.send(s)
+	m.stats.copied.Add(nanos() - t)
+	m.trace.event("copy", "copy", t, s.step, s.table.size())
+	return err
+}
+
+func (m *maker) fromWindows(s *slot) error {
+	if err := m.windows.segments(s, m.cursor, m.rows); err != nil {
+		return err
+	}
+	if m.pinned != nil {
+		m.items(s)
+		s.hosted = append(s.hosted[:0], segment{m.pinned.table, s.ids[:s.rows], 0})
+	}
+	return m.gather(s)
+}
+
+func (m *maker) fromPinned(s *slot) error {
+	m.items(s)
+	s.segments = append(s.segments[:0], segment{m.pinned.table, s.ids[:s.rows], 0})
+	return m.gather(s)
+}
+
+// items computes the samples of a batch, where they are needed to make it.
+func (m *maker) items(s *slot) {
+	s.cursor, m.cursor = m.cursor, s.cursor
+	s.number(m.order)
+	s.cursor, m.cursor = m.cursor, s.cursor
+}
+
+func (m *maker) gather(s *slot) error {
+	t := nanos()
+	var err error
+	if g, ok := m.dev.(deviceGatherer); ok {
+		host := s.segments
+		if len(s.hosted) > 0 {
+			host = s.hosted
+		}
+		err = g.gather(m.crew, s, m.steps.batch, s.segments, host)
+	} else {
+		err = gather(m.crew, s.table, m.steps.batch, s.segments)
+	}
+	m.stats.gathered.Add(nanos() - t)
+	m.trace.event("gather", "gather", t, s.step, s.table.size())
+	return err
+}
+
+// direct reads a batch's samples from the shards into the slot.
+func (m *maker) direct(s *slot) error {
+	t := nanos()
+	m.items(s)
+	m.runs = m.runs[:0]
+	for j := 0; j < s.rows; {
+		n := 1
+		for j+n < s.rows && s.ids[j+n] == s.ids[j]+int64(n) {
+			n++
+		}
+		m.runs = appendRuns(m.runs, m.shards, nil, s.ids[j], int64(n), int64(j))
+		j += n
+	}
+	var err error
+	if m.raw != nil {
+		err = m.convert(s)
+	} else {
+		err = m.load.load(m.ctx, s.table, m.steps.batch, m.runs)
+		if err == nil && int64(s.rows) < m.steps.batch {
+			s.table.zero(int64(s.rows))
+		}
+	}
+	m.trace.event("read", "read", t, s.step, s.table.size())
+	return err
+}
+
+// convert reads a batch's samples and casts them on their way into the slot.
+func (m *maker) convert(s *slot) error {
+	if err := m.load.load(m.ctx, m.raw, m.steps.batch, m.runs); err != nil {
+		return err
+	}
+	for j := range s.rows {
+		m.rows[j] = int64(j)
+	}
+	s.segments = append(s.segments[:0], segment{m.raw, m.rows[:s.rows], 0})
+	return gather(m.crew, s.table, m.steps.batch, s.segments)
+}

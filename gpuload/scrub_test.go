@@ -1,0 +1,218 @@
+package gpuload
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// flip changes one byte of a file's data.
+func flip(t testing.TB, name string) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)*3/4] ^= 0x40
+	if err := os.WriteFile(name, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTheStreamTierFindsDamage before the first batch of a small set, and in a large one
+// while it runs, in every order, by the rank whose part it is.
+func TestTheStreamTierFindsDamage(t *testing.T) {
+	for format, ext := range map[string]string{index.FormatMmap: "*.safetensors", index.FormatWDS: "*.tar"} {
+		dir := makeSet(t, setOptions{format: format, schema: "x:f32[300],hits:f32*", samples: 120, shard: 10})
+		name := shardsOf(t, dir, ext)[7]
+		flip(t, name)
+		d := mustOpen(t, dir)
+		for _, c := range []Config{{Shuffle: None}, {Shuffle: Global}, {Shuffle: Block, Window: 40, Streams: 4}} {
+			c.Tier, c.Batch, c.World = TierStream, 5, 3
+			found := func(err error) bool {
+				return errors.Is(err, shardify.ErrCorrupt) && strings.Contains(err.Error(), filepath.Base(name))
+			}
+			small := c
+			small.World = 1
+			if err := readAll(mustLoader(t, d, small), nil); !found(err) {
+				t.Errorf("%s, %s, small: %v", format, c.Shuffle, err)
+			}
+			for rank := range 3 {
+				c.Rank = rank
+				l := asLarge(t, d, c)
+				if rank != 7%3 {
+					l.scrub.delivered = func() int64 { return 1 << 40 }
+					if err := l.scrub.run(bg); err != nil {
+						t.Errorf("%s: rank %d checks another one's shard: %v", format, rank, err)
+					}
+					continue
+				}
+				var err error
+				for epoch := 0; epoch < 100 && err == nil; epoch++ {
+					err = readAll(l, func(*Batch) { time.Sleep(time.Millisecond) })
+				}
+				if !found(err) {
+					t.Errorf("%s, %s: %v", format, c.Shuffle, err)
+				}
+				l.Close()
+				if used := l.scrub.used - scrubAhead; used > l.stats.delivered.Load()/scrubShare+1<<20 {
+					t.Errorf("%d bytes were read for checks, %d delivered", used, l.stats.delivered.Load())
+				}
+			}
+		}
+	}
+}
+
+// asLarge is a Loader of a small set that treats it as a large one, with nothing read
+// ahead for checks.
+func asLarge(t testing.TB, d *Dataset, c Config) *Loader {
+	t.Helper()
+	l := mustLoader(t, d, c)
+	l.shards.verify = VerifyWhole
+	l.scrub = &scrubber{set: l.shards, rank: c.Rank, world: c.World, used: scrubAhead, delivered: l.stats.delivered.Load}
+	return l
+}
+
+// TestAShardWrittenToWhileOpenIsCheckedAgain: an equal copy goes on, another is an
+// error.
+func TestAShardWrittenToWhileOpenIsCheckedAgain(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[300]", samples: 120, shard: 60})
+	name := shardsOf(t, dir, "*.safetensors")[0]
+	good, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []string{"equal", "other"} {
+		bad := what == "other"
+		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: TierStream, Depth: 1, Shuffle: Global})
+		b, err := l.Next(bg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Release()
+		other := bytes.Clone(good)
+		if bad {
+			other[len(other)-5] ^= 1
+		}
+		f, err := os.OpenFile(name, os.O_WRONLY, 0) // in place: never shorter
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt(other, 0); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		later := time.Now().Add(time.Hour)
+		if err := os.Chtimes(name, later, later); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(restat)
+		err = readAll(l, nil)
+		if bad != errors.Is(err, shardify.ErrCorrupt) || !bad && err != nil {
+			t.Errorf("%s content: %v", what, err)
+		}
+		l.Close()
+	}
+}
+
+// TestNextSaysThatAllBatchesAreHeld instead of waiting for ever, and goes on.
+func TestNextSaysThatAllBatchesAreHeld(t *testing.T) {
+	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 100}))
+	for _, tier := range []Tier{TierPinned, TierStream} {
+		l := mustLoader(t, d, Config{Batch: 10, Depth: 2, Tier: tier, Patience: 20 * time.Millisecond})
+		var held []*Batch
+		for range 3 {
+			b, err := l.Next(bg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, b)
+		}
+		for range 2 {
+			if _, err := l.Next(bg); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "3") {
+				t.Fatalf("error is %v", err)
+			}
+		}
+		go func() {
+			time.Sleep(5 * time.Millisecond)
+			held[1].Release()
+		}()
+		b, err := l.Next(bg)
+		if err != nil || b.IDs()[0] != 30 {
+			t.Fatal(err)
+		}
+		b.Release()
+		held[0].Release()
+		held[2].Release()
+		if rest := epochIDs(t, l, nil); len(rest) != 6 {
+			t.Errorf("%d steps after it", len(rest))
+		}
+	}
+}
+
+// TestAReleasedBatchAnswersWithAnError, never with memory of another batch.
+func TestAReleasedBatchAnswersWithAnError(t *testing.T) {
+	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64,h:i16*,n:f32?", samples: 100}))
+	l := mustLoader(t, d, Config{Batch: 10})
+	b, err := l.Next(bg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := b.Tensor("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := make([]byte, len(x.Data))
+	if err := b.CopyTo(Copy{x, to}); err != nil || !bytes.Equal(to, x.Data) {
+		t.Error(err)
+	}
+	if err := b.CopyTo(Copy{x, to[1:]}); err == nil {
+		t.Error("a copy to less memory")
+	}
+	b.Release()
+	for name, f := range map[string]func() error{
+		"Tensor": func() error { _, err := b.Tensor("x"); return err }, "Offsets": func() error { _, err := b.Offsets("h"); return err },
+		"Valid": func() error { _, err := b.Valid("n"); return err }, "Ready": func() error { return b.Ready(0) }, "CopyTo": func() error { return b.CopyTo(Copy{x, to}) },
+	} {
+		if err := f(); !errors.Is(err, ErrReleased) {
+			t.Errorf("%s after Release: %v", name, err)
+		}
+	}
+	if b.Host("x") != nil || b.IDs() != nil || b.Rows() != 10 || b.Index() != 0 || b.Bytes() == 0 {
+		t.Error("Host, IDs or the numbers of a released batch")
+	}
+}
+
+// TestAShardThatIsReplacedBetweenTwoReadsIsChecked: the same header, other data.
+func TestAShardThatIsReplacedBetweenTwoReadsIsChecked(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[300]", samples: 120, shard: 40})
+	name := shardsOf(t, dir, "*.safetensors")[0]
+	l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: TierStream, Shuffle: Global})
+	l.shards.open = 1
+	if err := readAll(l, nil); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good[len(good)-9] ^= 1
+	if err := errors.Join(os.WriteFile(name+".new", good, 0o644), os.Rename(name+".new", name)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // batches of the next epoch may have been read before
+		if err = readAll(l, nil); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(name)) {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -1,0 +1,238 @@
+package gpuload
+
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/host"
+)
+
+// windowsOnDevice is the device memory for windows of a Block shuffle that is used
+// without being asked for.
+const windowsOnDevice = 768 << 20
+
+// planTier decides where samples come from, on the device at hand.
+func (l *Loader) planTier() error {
+	budget := l.memory()
+	need := l.set.columnBytes(l.layout)
+	fixed := l.set.samples * deviceRow(l.layout)
+	l.tier = l.cfg.Tier
+	switch l.tier {
+	case TierAuto:
+		l.tier = TierStream
+		switch {
+		case !l.onHost && fixed > 0 && l.cfg.DeviceMemory > 0 && fixed <= l.cfg.DeviceMemory && need-fixed <= budget:
+			l.tier = TierDevice
+		case need <= budget:
+			l.tier = TierPinned
+		}
+		l.note("tier %s: the columns take about %s, there are %s of memory for them%s", l.tier, shardify.FormatSize(need), shardify.FormatSize(budget), l.instead(need, budget))
+	case TierPinned:
+		if need > budget {
+			l.note("tier pinned takes about %s; %s were meant for it", shardify.FormatSize(need), shardify.FormatSize(budget))
+		}
+	case TierDevice:
+		if err := l.checkDevice(fixed); err != nil {
+			return err
+		}
+	}
+	l.noteWindows(need, budget)
+	return nil
+}
+
+// sources makes what the tier reads from.
+func (l *Loader) sources() error {
+	if l.tier == TierStream && l.shards.verify == VerifyWhole {
+		if l.set.Bytes() <= scrubWhole {
+			l.shards.verify = VerifyOpen
+		} else {
+			l.scrub = &scrubber{set: l.shards, rank: l.cfg.Rank, world: l.cfg.World, delivered: l.stats.delivered.Load}
+		}
+	}
+	if l.tier == TierStaged {
+		l.stage = newStage(l.set, &l.cfg)
+		l.note("tier staged: %s in %s", shardify.FormatSize(l.set.Bytes()), l.stage.dir)
+	}
+	switch {
+	case l.cfg.Synthetic: // a few batches are read one by one
+	case l.tier == TierPinned || l.tier == TierDevice:
+		l.pinned = &pinned{table: newTable(l.layout, l.dev, &l.stats)}
+		if d, ok := l.dev.(residentDevice); ok && l.tier == TierDevice {
+			l.pinned.table.absent = l.held(d)
+		} else if ok && l.order.windowed() {
+			return l.windowsFromPinned(d)
+		}
+	case l.tier == TierStaged && l.mappable():
+		l.mapped = &mapped{set: l.shards}
+	case l.order.windowed():
+		l.windowsFromShards()
+	}
+	return nil
+}
+
+// memory is the bytes of host memory that this rank's samples may take.
+func (l *Loader) memory() int64 {
+	budget := l.cfg.Memory
+	if budget == 0 {
+		m := host.Probe(func(string) string { return "" })
+		if budget = m.Memory / 2; budget == 0 {
+			budget = 1 << 30
+		}
+	}
+	return budget / int64(l.cfg.LocalRanks)
+}
+
+// deviceMemory is the bytes of device memory for windows.
+func (l *Loader) deviceMemory() int64 {
+	switch n := l.cfg.DeviceMemory; {
+	case l.onHost || n < 0:
+		return 0
+	case n == 0:
+		return windowsOnDevice
+	default:
+		return n
+	}
+}
+
+// instead names a tier that would do better where ranks share a node.
+func (l *Loader) instead(need, budget int64) string {
+	if l.tier == TierStream && l.cfg.LocalRanks > 1 && need <= budget*int64(l.cfg.LocalRanks) {
+		return "; tier staged holds one copy for all ranks of a node"
+	}
+	return ""
+}
+
+func (l *Loader) checkDevice(fixed int64) error {
+	switch {
+	case l.onHost:
+		return shardify.Unsupported("tier device on device %s: want a GPU", l.dev)
+	case l.cfg.DeviceMemory <= 0:
+		return shardify.Unsupported("tier device without DeviceMemory: say how many bytes of %s it may take; these columns take %s", l.dev, shardify.FormatSize(fixed))
+	case fixed > l.cfg.DeviceMemory:
+		return shardify.Unsupported("tier device: the columns take %s of %s, DeviceMemory is %s", shardify.FormatSize(fixed), l.dev, shardify.FormatSize(l.cfg.DeviceMemory))
+	}
+	return nil
+}
+
+// noteWindows says what the windows of a Block shuffle take beyond what was meant.
+func (l *Loader) noteWindows(need, budget int64) {
+	if l.tier != TierStream && l.tier != TierStaged || !l.order.windowed() || l.direct() {
+		return
+	}
+	span, stride := generationShape(l.order, &l.steps)
+	rows := l.order.shape.streams / stride * span
+	if n := 2 * rows * (need/max(l.set.samples, 1) + 1); n > budget {
+		l.note("two windows of %d samples take about %s; %s were meant for them: a smaller window, or more ranks, take less", rows, shardify.FormatSize(n), shardify.FormatSize(budget))
+	}
+}
+
+// deviceRow is the bytes of a sample that a device can hold: fields of fixed size.
+func deviceRow(l *index.Layout) (n int64) {
+	for i := range l.Tensors {
+		if l.Tensors[i].Lead == index.LeadSamples {
+			n += l.Tensors[i].Row
+		}
+	}
+	return n
+}
+
+// columnBytes is about what the wanted columns of all samples take: exact for
+// fixed fields, at most the shards' size for others.
+func (d *Dataset) columnBytes(l *index.Layout) (total int64) {
+	for _, in := range d.inputs {
+		wanted, _ := rowBytes(l.Schema)
+		all, variable := rowBytes(in.manifest.Schema)
+		_, some := rowBytes(l.Schema)
+		total += in.manifest.Samples * wanted
+		if variable && some {
+			total += max(in.manifest.Bytes-in.manifest.Samples*all, 0)
+		}
+	}
+	return total
+}
+
+// rowBytes is the bytes of a sample's fixed fields, and whether there are others.
+func rowBytes(fields []shardify.Field) (n int64, variable bool) {
+	for i := range fields {
+		if f := &fields[i]; f.Levels == 0 {
+			n += int64(f.ElemBytes())
+		} else {
+			variable = true
+		}
+		if fields[i].Nullable {
+			n++
+		}
+	}
+	return n, variable
+}
+
+// windowsFromShards prepares what a Block shuffle reads ahead.
+func (l *Loader) windowsFromShards() {
+	w := newWindows(l.order, l.shards, l.crew, l.steps, l.dev, &l.stats, l.trace)
+	if l.direct() {
+		l.advisor = newAdvisor(w)
+		return
+	}
+	l.windows = w
+	if n := l.windowsOnDevice(w); n > 0 {
+		for _, g := range w.all {
+			g.table.mirrored = true
+		}
+	}
+}
+
+// windowsOnDevice is the bytes of device memory that the windows take, or 0 if that is
+// more than they may.
+func (l *Loader) windowsOnDevice(w *windows) int64 {
+	if l.onHost {
+		return 0
+	}
+	n := int64(len(w.all)) * w.rows() * deviceRow(l.layout)
+	if limit := l.deviceMemory(); n > limit {
+		l.note("windows of %s do not fit into %s of %s: batches are gathered from host memory", shardify.FormatSize(n), shardify.FormatSize(limit), l.dev)
+		return 0
+	}
+	return n
+}
+
+// engineRow is the bytes of a sample from which the copy engine is as fast sample by
+// sample.
+const engineRow = 64 << 10
+
+// windowsFromPinned lets a Block shuffle of small samples in pinned memory cross the
+// link in blocks.
+func (l *Loader) windowsFromPinned(d residentDevice) error {
+	if l.order.shape.block == 1 || deviceRow(l.layout) >= engineRow {
+		return nil
+	}
+	w := newWindows(l.order, l.shards, l.crew, l.steps, l.dev, &l.stats, l.trace)
+	if l.windowsOnDevice(w) == 0 {
+		return nil
+	}
+	l.windows, w.from = w, l.pinned
+	for _, g := range w.all {
+		g.table.absent = l.held(d)
+		g.table.rows = w.rows()
+		for i := range g.table.counts {
+			if g.table.absent[i] {
+				g.table.counts[i] = w.rows()
+			}
+		}
+		if err := d.reserve(g.table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// held is, by tensor, what a device keeps in its own memory.
+func (l *Loader) held(d residentDevice) []bool {
+	absent := make([]bool, len(l.layout.Tensors))
+	for i := range absent {
+		var k *caster
+		if l.casts != nil {
+			k = l.casts[i]
+		}
+		absent[i] = d.holds(&l.layout.Tensors[i], k)
+	}
+	return absent
+}
