@@ -4,20 +4,26 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
-PROGRAMS = bin/shardify bin/verify
+PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build demo test test-go test-python test-peers lint fuzz mutate crash bench golden dist clean
+.PHONY: help build demo test test-go test-python pylib test-peers lint fuzz mutate crash bench bench-loader golden dist wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-build: $(PROGRAMS) ## build bin/shardify and bin/verify (static)
+build: $(PROGRAMS) ## build bin/shardify and bin/verify (static), and bin/shardify-gpu
 
 bin/%: FORCE
 	@mkdir -p bin
 	$(GOBUILD) -o $@ ./cmd/$*
+
+# What opens the CUDA driver is linked dynamically. It needs neither CUDA nor a GPU to
+# be built, nor a C library of a certain age to run.
+bin/shardify-gpu: FORCE
+	@mkdir -p bin
+	$(GOBUILD) -tags cuda -o $@ ./cmd/shardify-gpu
 
 FORCE:
 
@@ -28,8 +34,13 @@ test: test-go test-python ## the quick tests; what is skipped is named with a re
 
 test-go:
 	go test -race ./...
-	go test -race -tags cuda ./gpuload # the device path, on a stand-in for the driver
+	go test -race -tags cuda ./gpuload ./cmd/shardify-gpu # the device path, on a stand-in for the driver
 	@go test -count=1 -run Corpus -v ./readers/... | grep -E '^ +[a-z_]+_test\.go:' || true
+
+# The library behind shardify.Loader, for this machine. Wheels have one of their own
+# for each kind of machine.
+pylib: ## python/shardify/_shardify.so, which shardify.Loader loads (needs a C compiler)
+	@sh python/pylib.sh
 
 # The Python package is tested in a virtual environment of its own, made on the
 # first run. Where there is no python3 the tests are skipped.
@@ -42,7 +53,7 @@ test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read 
 lint: ## gofmt, go vet, staticcheck, import rules
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofmt'ed:"; echo "$$out"; exit 1; }
 	go vet ./...
-	go vet -tags cuda ./gpuload/...
+	go vet -tags cuda ./gpuload/... ./cmd/shardify-gpu
 	go run $(STATICCHECK) ./...
 	go test ./internal/archtest
 
@@ -60,11 +71,17 @@ crash: build ## kill a conversion at each of its state-changing system calls (Li
 bench: build ## every figure of bench/RESULTS.md, against the named peers on the same files
 	@sh bench/run.sh
 
+bench-loader: build ## bench/LOADER.md: shardify.Loader against PyTorch's DataLoader and webdataset on the same files
+	@sh bench/loader.sh
+
 golden: ## rewrite the golden dumps; review the diff
 	go test ./index ./writers/wds -run Golden -update
 
 dist: ## static binaries for linux amd64 and arm64, completions, man pages, SHA256SUMS
 	@VERSION=$(VERSION) sh bench/dist.sh
+
+wheel: ## Python wheels with the loader's library for linux x86_64 and aarch64 into dist/, tested in an empty environment
+	@VERSION=$(VERSION) sh python/wheel.sh build/wheel $(VENV)
 
 clean: ## remove what was built
 	rm -rf bin build dist

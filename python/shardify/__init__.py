@@ -8,35 +8,61 @@
 NumPy is all it needs; with PyTorch a data set goes straight into a DataLoader:
 
     DataLoader(ds, batch_size=256, shuffle=True, collate_fn=shardify.collate(jagged="pad"))
+
+Batches without worker processes, resumable in the middle of an epoch, also on a GPU:
+
+    for batch in shardify.Loader("OUT", 256, shuffle="block", seed=1):
+        step(batch["x"], batch["cls"])
 """
 
 from __future__ import annotations
 
 import os
-from typing import Optional, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 from .batch import Batch, Sample
 from .collate import collate
 from .dataset import Dataset, Transform, View
-from .errors import CorruptError, NotADatasetError, SchemaError, ShardifyError, UnsupportedError
+from .errors import (
+    ClosedError,
+    CorruptError,
+    DeviceError,
+    ForkedError,
+    NotADatasetError,
+    SchemaError,
+    ShardifyError,
+    StateError,
+    UnsupportedError,
+)
+from .loader import Loader
+from .loaderbatch import LoaderBatch
 from .opening import load
+from .profile import profile
 from .schema import Field, bf16_to_f32
 
 __version__ = "0.1.0"
 __all__ = [
     "Batch",
+    "ClosedError",
     "CorruptError",
     "Dataset",
+    "DeviceError",
     "Field",
+    "ForkedError",
+    "Loader",
+    "LoaderBatch",
+    "LoaderDataset",
     "NotADatasetError",
     "Sample",
     "SchemaError",
     "ShardifyError",
+    "StateError",
     "UnsupportedError",
     "View",
     "bf16_to_f32",
     "collate",
     "open",
+    "profile",
 ]
 
 Path = Union[str, "os.PathLike[str]"]
@@ -61,3 +87,12 @@ def open(
     if not paths:
         raise ValueError("shardify.open of no data set")
     return Dataset([load(p, split, check) for p in paths], columns, transform)
+
+
+def __getattr__(name: str) -> Any:
+    # LoaderDataset is a class of torch, which nothing else imports.
+    if name == "LoaderDataset":
+        from .torchset import LoaderDataset
+
+        return LoaderDataset
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))

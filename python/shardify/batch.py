@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 import numpy.typing as npt
 
-from .schema import Field
+from .schema import Field, part_of
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -18,11 +18,21 @@ class Sample(Dict[str, Any]):
     """A dict of one sample's values by field name.
 
     It remembers its schema, so that `collate` can tell a list of varying
-    length from an array that happens to have one axis.
+    length from an array that happens to have one axis, and so that a field
+    which was packed or stacked with others is found under its own name.
     """
 
     __slots__ = ("schema",)
     schema: Tuple[Field, ...]
+
+    def __missing__(self, name: str) -> Any:
+        part = part_of(getattr(self, "schema", ()), name)
+        if part is None or part.part is None or part.part[0] not in self:
+            raise KeyError(name)
+        whole = self[part.part[0]]
+        if isinstance(whole, list):
+            return [v[..., part.part[1]] for v in whole]
+        return None if whole is None else whole[..., part.part[1]]
 
 
 class Column:

@@ -17,7 +17,7 @@ from .errors import SchemaError, UnsupportedError
 from .layout import counter_of
 from .mmapshard import MmapShard
 from .readers import gather
-from .schema import KEY, KEY_FIELD, Field, differences, visible
+from .schema import KEY, KEY_FIELD, Field, differences, part_of, visible
 from .tarshard import TarShard
 from .views import Concat, JaggedColumn, join_offsets, split_rows, starts_of
 
@@ -89,6 +89,9 @@ class Dataset:
         for f in self.schema:
             if f.name == name:
                 return f
+        part = part_of(self.schema, name)
+        if part is not None:
+            return part
         if name == KEY and KEY in self._names:
             return KEY_FIELD
         raise KeyError("no field %r; there are %s" % (name, ", ".join(self._names)))
@@ -100,6 +103,12 @@ class Dataset:
             with_labels = [f.name for f in self.schema if f.labels is not None]
             raise KeyError("field %s has no labels; fields with labels: %s" % (name, ", ".join(with_labels) or "none"))
         return labels
+
+    def vocab(self, name: str) -> List[Union[str, int]]:
+        """What the codes 0, 1, ... of a field stand for: the texts or integers that --encode
+        found, in order. vocab(name)[code] is the value."""
+        self.labels(name)
+        return self.field(name).vocab or []
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -161,7 +170,7 @@ class Dataset:
         if shard is None:
             m, record = self._shards[k]
             by_name = {f.name: f for f in m.fields + (KEY_FIELD,)}
-            wanted = [by_name[name] for name in self._names]
+            wanted = [by_name.get(name) or _part(m, name) for name in self._names]
             shard = MmapShard(m, record, wanted) if m.format == "mmap" else TarShard(m, record, wanted)
             # Dropping the oldest closes its file once nothing refers to its arrays.
             while len(self._open) >= self._limit:
@@ -181,13 +190,14 @@ class Dataset:
         f = self.field(name)
         if not self._columnar:
             raise UnsupportedError("column(%r): a wds set has no columns; convert with --format mmap" % name)
+        whole = name if f.part is None else f.part[0]
         if f.levels == 0:
-            return self._tensor(name, f.shape, f)
-        values = self._tensor(name + "#values", f.shape, f)
-        lists = [self._mapped(k).array(self._counter(k, name) + "#offsets") for k in range(len(self._shards))]
-        inner = [self._mapped(k).array(name + "#offsets1") for k in range(len(self._shards))] if f.levels == 2 else None
+            return self._tensor(whole, f.shape, f)
+        values = self._tensor(whole + "#values", f.shape, f)
+        lists = [self._mapped(k).array(self._counter(k, whole) + "#offsets") for k in range(len(self._shards))]
+        inner = [self._mapped(k).array(whole + "#offsets1") for k in range(len(self._shards))] if f.levels == 2 else None
         return JaggedColumn(
-            partial(self._one, name), values, join_offsets(lists), None if inner is None else join_offsets(inner)
+            partial(self._one, f), values, join_offsets(lists), None if inner is None else join_offsets(inner)
         )
 
     def _mapped(self, k: int) -> MmapShard:
@@ -198,24 +208,25 @@ class Dataset:
     def _counter(self, k: int, name: str) -> str:
         return name if name == KEY else counter_of(next(f for f in self._shards[k][0].fields if f.name == name))
 
-    def _one(self, name: str, i: int) -> Any:
+    def _one(self, f: Field, i: int) -> Any:
         k = bisect_right(self._starts, i) - 1
-        return self._mapped(k).readers[name].one(i - self._starts[k])
+        return self._mapped(k).reader(f).one(i - self._starts[k])
 
     def _tensor(self, tensor: str, shape: Tuple[int, ...], f: Field) -> Any:
         count = len(self._shards)
         if count == 0:
             return np.empty((0,) + shape, f.numpy)
         if count == 1:
-            return self._mapped(0).memmap(tensor)
-        if tensor == f.name:
+            mapped = self._mapped(0).memmap(tensor)
+            return mapped if f.part is None else mapped[..., f.part[1]]
+        if f.levels == 0:
             lengths = [shard.samples for _, shard in self._shards]
         else:
             lengths = [self._mapped(k).tensors[tensor].shape[0] for k in range(count)]
-        return Concat([partial(self._array, k, tensor) for k in range(count)], lengths)
+        return Concat([partial(self._array, k, tensor, f) for k in range(count)], lengths)
 
-    def _array(self, k: int, tensor: str) -> npt.NDArray[Any]:
-        return self._mapped(k).array(tensor)
+    def _array(self, k: int, tensor: str, f: Field) -> npt.NDArray[Any]:
+        return self._mapped(k).part(f, tensor)
 
 
 class View(Sequence[Any]):
@@ -264,10 +275,24 @@ def _select(every: Tuple[Field, ...], columns: Optional[Sequence[str]]) -> Tuple
         return every
     if isinstance(columns, str):
         columns = columns.split(",")
+    parts: List[Field] = []
     for pattern in columns:
-        if not any(fnmatchcase(f.name, pattern) for f in every):
+        part = part_of(every, pattern)
+        if part is not None and not any(f.name == pattern for f in every):
+            parts.append(part)
+        elif not any(fnmatchcase(f.name, pattern) for f in every):
             raise SchemaError("columns: no field %s; there are %s" % (pattern, ", ".join(f.name for f in every)))
-    return tuple(f for f in every if any(fnmatchcase(f.name, p) for p in columns))
+    return tuple(f for f in every if any(fnmatchcase(f.name, p) for p in columns)) + tuple(parts)
+
+
+def _part(m: mf.Manifest, name: str) -> Field:
+    part = part_of(m.fields, name)
+    if part is None:
+        raise SchemaError("%s has no field %s" % (m.folder, name))
+    if m.format != "mmap":
+        whole = part.part[0] if part.part else ""
+        raise UnsupportedError("columns=[%r]: a wds set gives %s whole: sample[%r] is a part of it" % (name, whole, name))
+    return part
 
 
 def _check_compatible(a: mf.Manifest, b: mf.Manifest) -> None:

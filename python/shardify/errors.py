@@ -45,3 +45,19 @@ def corrupt(
     if offset is not None:
         where.append("at byte %d" % offset)
     return CorruptError("%s: %s: corrupt data" % (" ".join(where), why))
+
+
+class StateError(ShardifyError, ValueError):
+    """A loader's state that belongs to other data, or to another order of them."""
+
+
+class DeviceError(ShardifyError, RuntimeError):
+    """No driver, no such GPU, or one that failed."""
+
+
+class ForkedError(ShardifyError, RuntimeError):
+    """A loader, or the library behind it, is of the process that this one was forked from."""
+
+
+class ClosedError(ShardifyError, RuntimeError):
+    """The loader was closed."""

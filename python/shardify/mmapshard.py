@@ -57,18 +57,28 @@ class MmapShard:
         return np.memmap(self.path, _NUMPY[t.dtype], "r", t.offset, t.shape)
 
     def _reader(self, f: Field) -> Reader:
-        valid = self.array(f.name + "#valid") if f.nullable else None
+        name = f.name if f.part is None else f.part[0]
+        valid = self.array(name + "#valid") if f.nullable else None
         if f.levels == 0:
-            return FixedReader(self.path, f, self.array(f.name), valid)
-        values = self.array(f.name + "#values")
+            return FixedReader(self.path, f, self.part(f, name), valid)
+        values = self.part(f, name + "#values")
         offsets = self.array(counter_of(f) + "#offsets")
         if f.levels == 2:
             kind = Opaque2Reader if f.media else List2Reader
-            return kind(self.path, f, values, valid, offsets, self.array(f.name + "#offsets1"))
+            return kind(self.path, f, values, valid, offsets, self.array(name + "#offsets1"))
         if f.media:
             return OpaqueReader(self.path, f, values, valid, offsets)
         shapes = self.array(f.name + SHAPE_SUFFIX) if f.ragged else None
         return ListReader(self.path, f, values, valid, offsets, shapes)
+
+    def reader(self, f: Field) -> Reader:
+        """The reader of a field, wanted or not."""
+        return self.readers.get(f.name) or self._reader(f)
+
+    def part(self, f: Field, tensor: str) -> npt.NDArray[Any]:
+        """A tensor of a field, or what of it is the part of the whole."""
+        whole = self.array(tensor)
+        return whole if f.part is None else whole[..., f.part[1]]
 
     def sample(self, j: int) -> Dict[str, Any]:
         return {name: r.one(j) for name, r in self.readers.items()}

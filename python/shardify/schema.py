@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,8 @@ class Field:
     media: str = ""
     nullable: bool = False
     attrs: Mapping[str, str] = field(default_factory=dict)
+    # One of the fields that were put together: the whole, and its place there.
+    part: Optional[Tuple[str, int]] = None
 
     @property
     def numpy(self) -> np.dtype[Any]:
@@ -68,6 +70,20 @@ class Field:
         text = self.attrs.get("labels")
         return None if text is None else text.split("\n")
 
+    @property
+    def vocab(self) -> Optional[List[Union[str, int]]]:
+        """What the codes 0, 1, ... stand for, in the type it had before."""
+        if self.labels is None:
+            return None
+        return [int(t) for t in self.labels] if self.attrs.get("vocab") == "int" else list(self.labels)
+
+    @property
+    def columns(self) -> List[str]:
+        """The fields that --pack or --stack put together; their values are the last dimension."""
+        text = self.attrs.get("columns")
+        names = [] if text is None else text.split("\n")
+        return names if self.shape and self.shape[-1] == len(names) else []
+
     def describe(self) -> str:
         """The field in words, as errors and repr show it."""
         parts = [self.dtype if not self.media else self.media]
@@ -78,6 +94,16 @@ class Field:
         if self.nullable:
             parts.append("nullable")
         return " ".join(parts)
+
+
+def part_of(fields: Sequence[Field], name: str) -> Optional[Field]:
+    """The field that was put together with others under another name; None if there is none."""
+    for f in fields:
+        if name in f.columns:
+            whole = (f.name, f.columns.index(name))
+            counter = (f.counter or f.name) if f.levels else ""
+            return Field(name, f.dtype, f.shape[:-1], f.levels, counter, nullable=f.nullable, part=whole)
+    return None
 
 
 KEY_FIELD = Field(KEY, "u8", levels=1, media="txt")

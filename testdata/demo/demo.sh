@@ -27,9 +27,13 @@ run bin/shardify convert "$work/digits" -o "$work/images-mmap" --format mmap --q
 run bin/shardify convert "$work/digits.npz" -o "$work/arrays-wds" --format wds --quiet
 
 say "6. HDF5 -> mmap: the same digits, written by h5py"
-cp testdata/demo/digits.h5 testdata/demo/HZZ.root "$work/"
+cp testdata/demo/digits.h5 testdata/demo/digits.parquet testdata/demo/HZZ.root "$work/"
 run bin/shardify inspect "$work/digits.h5"
 run bin/shardify convert "$work/digits.h5" -o "$work/hdf5-mmap"
+
+say "   Parquet -> WebDataset: the same as Hugging Face stores images"
+run bin/shardify inspect "$work/digits.parquet"
+run bin/shardify convert "$work/digits.parquet" -o "$work/parquet-wds"
 
 say "7. ROOT -> mmap: 2,421 collision events with jagged particles"
 run bin/shardify inspect "$work/HZZ.root"
@@ -39,6 +43,7 @@ say "8. Verify every byte, and the values against the source"
 run bin/verify "$work/images-wds" --against "$work/digits"
 run bin/verify "$work/arrays-mmap" --against "$work/digits.npz"
 run bin/verify "$work/hdf5-mmap" --against "$work/digits.h5"
+run bin/verify "$work/parquet-wds" --against "$work/digits.parquet"
 run bin/verify "$work/root-mmap" --against "$work/HZZ.root:events"
 run bin/verify "$work/images-mmap"
 run bin/verify "$work/arrays-wds"
@@ -51,6 +56,15 @@ if sh python/venv.sh build/venv >"$work/venv.log" 2>&1; then
 	run env PYTHONPATH=python build/venv/bin/python testdata/demo/read.py "$work"
 else
 	echo "skipped: $(tail -1 "$work/venv.log")"
+fi
+
+say "11. Train on the shards; killed in the middle of an epoch, the run goes on where it was"
+if [ ! -x build/venv/bin/python ]; then
+	echo "skipped: there is no Python with numpy"
+elif ! sh python/pylib.sh "$work/_shardify.so" >"$work/library.log" 2>&1; then
+	echo "skipped: $(tail -1 "$work/library.log")"
+else
+	run env PYTHONPATH=python SHARDIFY_LIBRARY="$PWD/$work/_shardify.so" build/venv/bin/python testdata/demo/train.py "$work/arrays-mmap"
 fi
 
 say "Done. Try next:"

@@ -42,6 +42,9 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
         "torch": ["needed"],
     },
     "uproot": {"pip": ["uproot==5.7.7", "awkward==2.14.0"]},
+    "parquet": {
+        "pip": ["pyarrow==26.0.1", "pandas==3.1.1", "polars==2.1.0", "duckdb==2.0.0", "fastparquet==2026.9.0"]
+    },
     "hdf5": {
         "pip": ["h5py==3.16.0", "hdf5plugin==7.1.0", "tables==3.11.1", "pandas==3.1.1", "netCDF4==1.7.5.1.post1"]
         + ["hdf5storage==0.2.2"]
@@ -59,6 +62,7 @@ PEERS = {
     "megatron": "mosaic",
     "uproot": "uproot",
     "hdf5": "hdf5",
+    "parquet": "parquet",
 }
 # Data set -> arguments of convert. HF datasets wants the same members in every
 # sample, so images of two types are a set of their own that it is not shown.

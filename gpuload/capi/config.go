@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload"
+)
+
+// config is what shardify_open reads: gpuload.Config as JSON, and the data sets.
+type config struct {
+	Paths     []string  `json:"paths"`
+	Mix       []float64 `json:"mix"`
+	Columns   []string  `json:"columns"`
+	Keys      bool      `json:"keys"`
+	Batch     int       `json:"batch"`
+	Shuffle   string    `json:"shuffle"`
+	Window    int64     `json:"window"`
+	Streams   int       `json:"streams"`
+	Seed      uint64    `json:"seed"`
+	Epoch     int       `json:"epoch"`
+	Last      string    `json:"last"`
+	Rank      int       `json:"rank"`
+	World     int       `json:"world"`
+	Balance   string    `json:"balance"`
+	Samples   int64     `json:"samples"`
+	Device    string    `json:"device"`
+	Tier      string    `json:"tier"`
+	Memory    size      `json:"memory"`
+	DeviceMem size      `json:"device_memory"`
+	Stage     string    `json:"stage"`
+	KeepStage bool      `json:"keep_stage"`
+	Local     int       `json:"local_ranks"`
+	Depth     int       `json:"depth"`
+	Workers   int       `json:"workers"`
+	Verify    string    `json:"verify"`
+	Synthetic bool      `json:"synthetic"`
+	// Trace is the file that the timeline goes to.
+	Trace string          `json:"trace"`
+	Cast  map[string]cast `json:"cast"`
+	// Patience is the seconds that a call waits for a slot while the consumer holds all.
+	Patience float64 `json:"patience"`
+}
+
+type cast struct {
+	DType shardify.DType `json:"dtype"`
+	Scale []float32      `json:"scale"`
+	Shift []float32      `json:"shift"`
+	Axis  int            `json:"axis"`
+}
+
+// size is bytes as a number or as users write them: "8GiB".
+type size int64
+
+func (s *size) UnmarshalJSON(b []byte) error {
+	text := string(b)
+	if len(b) > 0 && b[0] == '"' {
+		if err := json.Unmarshal(b, &text); err != nil {
+			return err
+		}
+		n, err := shardify.ParseSize(text)
+		*s = size(n)
+		return err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%s: want bytes, or text such as 8GiB", text)
+	}
+	*s = size(n)
+	return nil
+}
+
+func decodeConfig(b []byte) (*config, error) {
+	c := &config{}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(c); err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return c, nil
+}
+
+// loaderConfig is the configuration without its trace.
+func (c *config) loaderConfig() gpuload.Config {
+	g := gpuload.Config{
+		Columns: c.Columns, Keys: c.Keys, Batch: c.Batch, Shuffle: gpuload.Shuffle(c.Shuffle), Window: c.Window, Streams: c.Streams,
+		Seed: c.Seed, Epoch: c.Epoch, Last: gpuload.Last(c.Last), Rank: c.Rank, World: c.World, Mix: c.Mix, Balance: c.Balance, Samples: c.Samples,
+		Tier: gpuload.Tier(c.Tier), Memory: int64(c.Memory), DeviceMemory: int64(c.DeviceMem), LocalRanks: c.Local, Stage: c.Stage, KeepStage: c.KeepStage,
+		Depth: c.Depth, Workers: c.Workers, Verify: gpuload.Verify(c.Verify), Synthetic: c.Synthetic, Device: c.Device,
+		Patience: time.Duration(min(c.Patience, 1e9) * float64(time.Second)),
+	}
+	if len(c.Cast) > 0 {
+		g.Cast = make(map[string]gpuload.Cast, len(c.Cast))
+	}
+	for name, k := range c.Cast {
+		g.Cast[name] = gpuload.Cast{DType: k.DType, Scale: k.Scale, Shift: k.Shift, Axis: k.Axis}
+	}
+	return g
+}
+
+// openTrace creates the file of the timeline; nil if there is to be none.
+func (c *config) openTrace() (*os.File, error) {
+	if c.Trace == "" {
+		return nil, nil
+	}
+	return os.Create(c.Trace)
+}
+
+// maxList bounds arrays of the caller: a length that is none would be read as memory.
+const maxList = math.MaxInt64 / 8

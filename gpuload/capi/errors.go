@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime/debug"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload"
+)
+
+// failure is an error as the caller gets it.
+type failure struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	File    string `json:"file,omitempty"`
+	Object  string `json:"object,omitempty"`
+	Field   string `json:"field,omitempty"`
+	Sample  int64  `json:"sample"` // -1 is unknown, as of Offset
+	Offset  int64  `json:"offset"`
+}
+
+// kinds are the decisions that callers make. The first that fits counts.
+var kinds = []struct {
+	err  error
+	kind string
+}{
+	{shardify.ErrCorrupt, "corrupt"},
+	{shardify.ErrUnsupported, "unsupported"},
+	{shardify.ErrSchema, "schema"},
+	{gpuload.ErrFingerprint, "state"},
+	{gpuload.ErrOrder, "state"},
+	{gpuload.ErrState, "state"},
+	{gpuload.ErrNoDriver, "device"},
+	{gpuload.ErrNoDevice, "device"},
+	{gpuload.ErrHeld, "held"},
+	{gpuload.ErrClosed, "closed"},
+	{errStale, "closed"},
+	{errPanic, "panic"},
+	{fs.ErrNotExist, "missing"},
+	{fs.ErrPermission, "io"},
+}
+
+var (
+	errStale = errors.New("no such handle: it was closed or given back")
+	errPanic = errors.New("this is a bug of shardify")
+)
+
+// encodeError is the JSON of an error.
+func encodeError(err error) string {
+	f := failure{Kind: "value", Message: err.Error(), Sample: -1, Offset: -1}
+	var e *shardify.Error
+	if errors.As(err, &e) {
+		f.Kind = "io"
+		f.File, f.Object, f.Field, f.Sample, f.Offset = e.File, e.Object, e.Field, e.Sample, e.Offset
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		f.Kind = "io"
+		if f.File == "" {
+			f.File = path.Path
+		}
+	}
+	if strings.Contains(f.Message, "CUDA error") {
+		f.Kind = "device"
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			f.Kind = k.kind
+			break
+		}
+	}
+	b, err := json.Marshal(&f)
+	if err != nil {
+		return `{"kind":"value","message":"an error that JSON cannot say","sample":-1,"offset":-1}`
+	}
+	return string(b)
+}
+
+// recovered makes an error of a panic, which must not reach the caller's frames.
+func recovered(v any) error {
+	return fmt.Errorf("panic: %v: %w\n%s", v, errPanic, debug.Stack())
+}

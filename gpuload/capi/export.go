@@ -1,0 +1,256 @@
+package main
+
+/*
+#include <stdint.h>
+#include <stdlib.h>
+*/
+import "C"
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"github.com/shardify/shardify/gpuload"
+)
+
+func init() {
+	newLease = func() *int64 {
+		p := (*int64)(C.calloc(1, 8))
+		*p = 1
+		return p
+	}
+	freeLease = func(p *int64) { C.free(unsafe.Pointer(p)) }
+}
+
+// try runs what an exported function does. Neither an error nor a panic gets past it.
+func try(text **C.char, f func() (int, error)) (code C.int) {
+	defer func() {
+		if v := recover(); v != nil {
+			code = fail(text, recovered(v))
+		}
+	}()
+	n, err := f()
+	if err != nil {
+		return fail(text, err)
+	}
+	return C.int(n)
+}
+
+func fail(text **C.char, err error) C.int {
+	if text != nil {
+		*text = C.CString(encodeError(err))
+	}
+	return failed
+}
+
+// list is an array of the caller; nil if it has none.
+func list[T any](p *T, n C.int64_t) ([]T, error) {
+	if p == nil {
+		return nil, nil
+	}
+	if n < 0 || n > maxList {
+		return nil, errors.New("an array of negative length")
+	}
+	return unsafe.Slice(p, int64(n)), nil
+}
+
+func answer(to **C.char, v any) error {
+	b, err := json.Marshal(v)
+	if err == nil {
+		*to = C.CString(string(b))
+	}
+	return err
+}
+
+//export goOpen
+func goOpen(text *C.char, size C.size_t, indices *C.int64_t, nIndices C.int64_t, weights *C.double, nWeights C.int64_t, handle *C.uint64_t, about **C.char, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		is, err := list((*int64)(indices), nIndices)
+		if err != nil {
+			return failed, err
+		}
+		ws, err := list((*float64)(weights), nWeights)
+		if err != nil {
+			return failed, err
+		}
+		// The caller's arrays end with this call.
+		l, err := openLoader(unsafe.Slice((*byte)(unsafe.Pointer(text)), size), clone(is), clone(ws))
+		if err != nil {
+			return failed, err
+		}
+		if err := answer(about, &l.info); err != nil {
+			return failed, errors.Join(err, l.close())
+		}
+		*handle = C.uint64_t(known.addLoader(l))
+		return ok, nil
+	})
+}
+
+// clone keeps the difference between no list and an empty one.
+func clone[T any](a []T) []T {
+	if a == nil {
+		return nil
+	}
+	return append(make([]T, 0, len(a)), a...)
+}
+
+func withLoader(handle C.uint64_t, errText **C.char, f func(l *loader) (int, error)) C.int {
+	return try(errText, func() (int, error) {
+		l, err := known.loader(uint64(handle))
+		if err != nil {
+			return failed, err
+		}
+		return f(l)
+	})
+}
+
+func withBatch(handle C.uint64_t, errText **C.char, f func(b *batch) (int, error)) C.int {
+	return try(errText, func() (int, error) {
+		b, err := known.batch(uint64(handle))
+		if err != nil {
+			return failed, err
+		}
+		return f(b)
+	})
+}
+
+//export goNext
+func goNext(handle C.uint64_t, timeout C.int64_t, stream C.uint64_t, lend C.int, step *C.int64_t, errText **C.char) C.int {
+	return withLoader(handle, errText, func(l *loader) (int, error) {
+		n := stepHead + len(l.tensors)*tensorEach
+		wait := time.Duration(min(max(int64(timeout), 0), 1<<31)) * time.Millisecond
+		return l.next(wait, gpuload.Stream(stream), lend != 0, unsafe.Slice((*int64)(step), n))
+	})
+}
+
+//export goTake
+func goTake(handle C.uint64_t, to, sizes *C.int64_t, n C.int64_t, errText **C.char) C.int {
+	return withBatch(handle, errText, func(b *batch) (int, error) {
+		if b.views != nil {
+			return failed, errors.New("take of a batch that is lent")
+		}
+		addresses, err := list((*int64)(to), n)
+		if err != nil {
+			return failed, err
+		}
+		lengths, err := list((*int64)(sizes), n)
+		if err != nil {
+			return failed, err
+		}
+		if len(addresses) != len(b.tensors) {
+			return failed, fmt.Errorf("%d addresses for %d tensors", len(addresses), len(b.tensors))
+		}
+		if err := b.take(addresses, lengths); err != nil {
+			return failed, err
+		}
+		return giveBack(b, 0)
+	})
+}
+
+func giveBack(b *batch, stream gpuload.Stream) (int, error) {
+	if _, err := known.takeBatch(b.handle); err != nil {
+		return failed, err
+	}
+	return ok, b.ReleaseOn(stream)
+}
+
+//export goIDs
+func goIDs(handle C.uint64_t, ids *C.int64_t, n C.int64_t, errText **C.char) C.int {
+	return withBatch(handle, errText, func(b *batch) (int, error) {
+		to, err := list((*int64)(ids), n)
+		copy(to, b.IDs())
+		return ok, err
+	})
+}
+
+//export goIDsAt
+func goIDsAt(handle C.uint64_t, epoch, from C.int64_t, ids *C.int64_t, n C.int64_t, errText **C.char) C.int {
+	return withLoader(handle, errText, func(l *loader) (int, error) {
+		to, err := list((*int64)(ids), n)
+		if err == nil {
+			l.idsAt(int64(epoch), int64(from), to)
+		}
+		return ok, err
+	})
+}
+
+//export goReady
+func goReady(handle, stream C.uint64_t, errText **C.char) C.int {
+	return withBatch(handle, errText, func(b *batch) (int, error) { return ok, b.Ready(gpuload.Stream(stream)) })
+}
+
+//export goRelease
+func goRelease(handle, stream C.uint64_t, errText **C.char) C.int {
+	return withBatch(handle, errText, func(b *batch) (int, error) {
+		if b.views != nil {
+			return failed, errors.New("release of a batch that is lent")
+		}
+		return giveBack(b, gpuload.Stream(stream))
+	})
+}
+
+//export goHold
+func goHold(handle C.uint64_t, errText **C.char) C.int {
+	return withBatch(handle, errText, func(b *batch) (int, error) {
+		b.of.mu.Lock()
+		defer b.of.mu.Unlock()
+		b.held = b.views != nil && !b.of.closed
+		return ok, nil
+	})
+}
+
+//export goSettle
+func goSettle(handle, stream C.uint64_t, errText **C.char) C.int {
+	return withBatch(handle, errText, func(b *batch) (int, error) {
+		if b.views == nil {
+			return failed, errors.New("settle of a batch that is not lent")
+		}
+		return b.of.settle(b, gpuload.Stream(stream))
+	})
+}
+
+//export goState
+func goState(handle C.uint64_t, text **C.char, errText **C.char) C.int {
+	return withLoader(handle, errText, func(l *loader) (int, error) { return ok, answer(text, l.State()) })
+}
+
+//export goRestore
+func goRestore(handle C.uint64_t, text *C.char, size C.size_t, errText **C.char) C.int {
+	return withLoader(handle, errText, func(l *loader) (int, error) {
+		s, err := gpuload.DecodeState(unsafe.Slice((*byte)(unsafe.Pointer(text)), size))
+		if err != nil {
+			return failed, err
+		}
+		return ok, l.Restore(s)
+	})
+}
+
+//export goStats
+func goStats(handle C.uint64_t, text **C.char, errText **C.char) C.int {
+	return withLoader(handle, errText, func(l *loader) (int, error) { return ok, answer(text, l.Stats()) })
+}
+
+//export goClose
+func goClose(handle C.uint64_t, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		l, err := known.takeLoader(uint64(handle))
+		if err != nil {
+			return failed, err
+		}
+		return ok, l.close()
+	})
+}
+
+//export goProbe
+func goProbe(device *C.char, text **C.char, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		d, err := gpuload.Probe(C.GoString(device))
+		if err != nil {
+			return failed, err
+		}
+		return ok, answer(text, d)
+	})
+}

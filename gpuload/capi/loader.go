@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/shardify/shardify/gpuload"
+)
+
+// The results and layouts of shardify.h.
+const (
+	ok     = 0
+	end    = 1
+	again  = 2
+	failed = -1
+)
+
+const (
+	stepBatch = iota
+	stepLease
+	stepEpoch
+	stepIndex
+	stepRows
+	stepFrom
+	stepPosition
+	stepLent
+	stepHead
+)
+
+const (
+	tensorAddress = iota
+	tensorCount
+	tensorHost
+	tensorEach
+)
+
+// loader is a Loader that the caller knows.
+type loader struct {
+	*gpuload.Loader
+	set     *gpuload.Dataset
+	trace   *os.File
+	tensors []tensorInfo
+	info    info
+	slots   int
+	// How rows lie in a step: docs/loader.md section 1.
+	strided            bool
+	rank, world, batch int64
+
+	use sync.Mutex // one Next at a time, so that the place before it is known
+
+	mu     sync.Mutex
+	lent   map[*batch]struct{}
+	closed bool
+}
+
+// batch is one that the caller has or has lent.
+type batch struct {
+	*gpuload.Batch
+	of      *loader
+	handle  uint64
+	tensors []gpuload.Tensor
+	stream  gpuload.Stream
+	// views is the lease, in memory of C; nil if the batch is not lent.
+	views *int64
+	held  bool // given back by hand: shardify_hold
+}
+
+// Leases are C's memory, since DLPack's deleters, which must not enter Go, count
+// in them.
+var (
+	newLease  func() *int64
+	freeLease func(*int64)
+)
+
+// spareThreads is what Go may use beside a Loader's workers.
+const spareThreads = 2
+
+// fewerThreads keeps Go from taking all cores of a node that has other ranks too. It
+// never takes from a Loader that is there what it has.
+func fewerThreads(workers int) {
+	known.mu.Lock()
+	first := len(known.loaders) == 0
+	known.mu.Unlock()
+	if n := workers + spareThreads; os.Getenv("GOMAXPROCS") == "" && n <= runtime.NumCPU() && (first || n > runtime.GOMAXPROCS(0)) {
+		runtime.GOMAXPROCS(n)
+	}
+}
+
+func openLoader(text []byte, indices []int64, weights []float64) (_ *loader, err error) {
+	c, err := decodeConfig(text)
+	if err != nil {
+		return nil, err
+	}
+	l := &loader{lent: map[*batch]struct{}{}, rank: int64(c.Rank), world: int64(max(c.World, 1)), batch: int64(c.Batch)}
+	if l.set, err = gpuload.Open(context.Background(), c.Paths...); err != nil {
+		return nil, err
+	}
+	g := c.loaderConfig()
+	g.Indices, g.Weights = indices, weights
+	if l.trace, err = c.openTrace(); err != nil {
+		return nil, err
+	}
+	if l.trace != nil {
+		g.Trace = l.trace
+	}
+	if l.Loader, err = l.set.Loader(g); err != nil {
+		if l.trace != nil {
+			err = errors.Join(err, l.trace.Close())
+		}
+		return nil, err
+	}
+	fewerThreads(l.Stats().Workers)
+	l.slots = g.Depth + 1
+	if g.Depth == 0 {
+		l.slots = 4
+	}
+	l.strided = g.Shuffle == gpuload.Block && weights == nil && c.Balance == ""
+	l.describe()
+	return l, nil
+}
+
+// next delivers a batch into step.
+func (l *loader) next(wait time.Duration, stream gpuload.Stream, lend bool, step []int64) (int, error) {
+	l.use.Lock()
+	defer l.use.Unlock()
+	if err := l.sweep(); err != nil {
+		return failed, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	before := l.State()
+	g, err := l.Next(ctx)
+	switch {
+	case err == io.EOF:
+		return end, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return again, nil
+	case err != nil:
+		return failed, err
+	}
+	b := &batch{Batch: g, of: l, stream: stream, tensors: make([]gpuload.Tensor, len(l.tensors))}
+	if err := b.hand(l, step); err != nil {
+		g.Release()
+		return failed, err
+	}
+	l.mu.Lock()
+	if lend {
+		b.views = newLease()
+		l.lent[b] = struct{}{}
+	}
+	n := len(l.lent)
+	l.mu.Unlock()
+	known.addBatch(b)
+	step[stepBatch], step[stepLease] = int64(b.handle), int64(uintptr(unsafe.Pointer(b.views)))
+	step[stepEpoch], step[stepIndex], step[stepRows] = int64(g.Epoch()), g.Index(), int64(g.Rows())
+	step[stepFrom], step[stepPosition], step[stepLent] = before.Position, l.State().Position, int64(n)
+	return ok, nil
+}
+
+// hand makes the stream wait for the batch and writes its tensors' places.
+func (b *batch) hand(l *loader, step []int64) (err error) {
+	if err := b.Ready(b.stream); err != nil {
+		return err
+	}
+	at := step[stepHead:]
+	for i := range l.tensors {
+		t := &b.tensors[i]
+		if *t, err = l.tensors[i].get(b.Batch); err != nil {
+			return err
+		}
+		at[tensorAddress], at[tensorCount], at[tensorHost] = int64(t.Ptr), t.Shape[0], 0
+		if len(t.Data) > 0 {
+			at[tensorHost] = int64(uintptr(unsafe.Pointer(unsafe.SliceData(t.Data))))
+		}
+		at = at[tensorEach:]
+	}
+	return nil
+}
+
+// copyAlone is up to how many bytes a batch is copied by the caller's own thread: to
+// wake others takes longer, and they have the next batches to make.
+const copyAlone = 4 << 20
+
+// take copies a batch to memory of the caller.
+func (b *batch) take(to, sizes []int64) error {
+	total := int64(0)
+	for i, address := range to {
+		if address != 0 {
+			total += sizes[i]
+			if n := int64(len(b.tensors[i].Data)); n != sizes[i] {
+				return fmt.Errorf("tensor %d has %d bytes on the host, there is room for %d", i, n, sizes[i])
+			}
+		}
+	}
+	list := make([]gpuload.Copy, 0, len(to))
+	for i, address := range to {
+		switch {
+		case address == 0 || sizes[i] == 0:
+		case total <= copyAlone:
+			copy(at(address, sizes[i]), b.tensors[i].Data)
+		default:
+			list = append(list, gpuload.Copy{From: b.tensors[i], To: at(address, sizes[i])})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return b.CopyTo(list...)
+}
+
+// at is memory of C.
+func at(address, n int64) []byte {
+	p := uintptr(address)
+	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), n)
+}
+
+// idle tells that nobody holds a lent batch.
+func (b *batch) idle() bool { return atomic.LoadInt64(b.views) == 0 }
+
+// sweep gives back what was lent and is held by nobody any more.
+func (l *loader) sweep() (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for b := range l.lent {
+		if !b.held && b.idle() {
+			err = errors.Join(err, l.giveBack(b, b.stream))
+		}
+	}
+	return err
+}
+
+// giveBack ends a loan. The caller holds l.mu.
+func (l *loader) giveBack(b *batch, stream gpuload.Stream) error {
+	delete(l.lent, b)
+	if _, err := known.takeBatch(b.handle); err != nil {
+		return nil
+	}
+	freeLease(b.views)
+	return b.ReleaseOn(stream)
+}
+
+// settle gives a held batch back.
+func (l *loader) settle(b *batch, stream gpuload.Stream) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !b.idle() {
+		return again, nil
+	}
+	return ok, l.giveBack(b, stream)
+}
+
+// orphansEvery is how often batches that outlive their Loader are looked at.
+const orphansEvery = 100 * time.Millisecond
+
+// close ends the Loader. What is lent is given back as it comes.
+func (l *loader) close() error {
+	err := errors.Join(l.sweep(), l.Close())
+	if l.trace != nil {
+		err = errors.Join(err, l.trace.Close())
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed = true; len(l.lent) == 0 {
+		return err
+	}
+	for b := range l.lent {
+		b.held = false // nobody is left to settle it
+	}
+	go func() {
+		for {
+			_ = l.sweep()
+			time.Sleep(orphansEvery)
+			l.mu.Lock()
+			n := len(l.lent)
+			l.mu.Unlock()
+			if n == 0 {
+				return
+			}
+		}
+	}()
+	return err
+}
+
+// idsAt computes the samples of a step that is gone.
+func (l *loader) idsAt(epoch, from int64, ids []int64) {
+	if l.strided {
+		l.Order().IDs(ids, int(epoch), from+l.rank, l.world)
+	} else {
+		l.Order().IDs(ids, int(epoch), from+l.rank*l.batch, 1)
+	}
+}

@@ -1,0 +1,121 @@
+// The C interface of gpuload: what `_shardify.so` exports to Python's ctypes.
+//
+// Every function may be called from any thread, none of them needs Python's global lock,
+// and none calls into Python. Texts are UTF-8. A text that a function returns is freed
+// with shardify_free. A handle is never given twice: a stale one is an error.
+//
+// Structures that cross the border are JSON where they are rare and arrays of int64
+// where they come with every batch.
+#ifndef SHARDIFY_H
+#define SHARDIFY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The version of this interface. A program refuses a library of another.
+#define SHARDIFY_ABI 1
+
+// Results.
+enum {
+    SHARDIFY_OK = 0,
+    SHARDIFY_END = 1,     // of the epoch; the next shardify_next begins another
+    SHARDIFY_AGAIN = 2,   // nothing came in the time given; nothing is lost
+    SHARDIFY_ERROR = -1,  // *error is a JSON object: kind, message, file, object, field, sample, offset
+    SHARDIFY_FORKED = -2, // this process was forked from one that had loaded the library: it has none of its threads
+};
+
+// What shardify_next writes: these, then SHARDIFY_EACH numbers for each tensor of
+// info.tensors, in order.
+enum {
+    SHARDIFY_BATCH,    // handle
+    SHARDIFY_LEASE,    // address of the lease, 0 unless lent
+    SHARDIFY_EPOCH,    // of the batch
+    SHARDIFY_INDEX,    // step of the epoch
+    SHARDIFY_ROWS,     // samples; the rows behind them are padding
+    SHARDIFY_FROM,     // global position where the step begins
+    SHARDIFY_POSITION, // and where it ends: the position of the state behind it
+    SHARDIFY_LENT,     // batches that are lent now, this one included
+    SHARDIFY_HEAD,
+};
+enum {
+    SHARDIFY_ADDRESS, // where the delivered tensor lies; 0 if it has no bytes
+    SHARDIFY_COUNT,   // its first dimension
+    SHARDIFY_HOST,    // where a host's copy lies: of all tensors on the host, of offsets on every device; else 0
+    SHARDIFY_EACH,
+};
+
+// shardify_open makes a Loader. config is the JSON of gpuload.Config and the paths
+// (loader.go: config); indices and weights are arrays, NULL for none, that are copied.
+// info is JSON: what every batch has, steps, notes (loader.go: info).
+int shardify_open(const char *config, size_t size, const int64_t *indices, int64_t n_indices, const double *weights,
+                  int64_t n_weights, uint64_t *loader, char **info, char **error);
+
+// shardify_next waits up to timeout_ms for the next batch and makes `stream` of the
+// device wait for its data. step has room for SHARDIFY_HEAD + tensors * SHARDIFY_EACH.
+//
+// lend = 0: the batch belongs to the caller until shardify_take or shardify_release.
+// lend = 1: it is lent. Its lease counts those that hold it, the caller first; when the
+// last one let go, a later shardify_next gives it back, after all that `stream` has got to
+// do by then.
+int shardify_next(uint64_t loader, int64_t timeout_ms, uint64_t stream, int lend, int64_t *step, char **error);
+
+// shardify_take copies the batch's tensors, from the host, to addresses of the caller (0: not
+// wanted) and gives the batch back. bytes are the sizes that the caller has room for: any
+// other than the tensor's is an error.
+int shardify_take(uint64_t batch, const int64_t *to, const int64_t *bytes, int64_t n, char **error);
+
+// shardify_ids writes the numbers of the batch's samples, -1 for padding.
+int shardify_ids(uint64_t batch, int64_t *ids, int64_t n, char **error);
+// shardify_ids_at does so for a batch that is gone, by its place.
+int shardify_ids_at(uint64_t loader, int64_t epoch, int64_t from, int64_t *ids, int64_t n, char **error);
+
+// shardify_ready makes another stream of the device wait for the batch's data.
+int shardify_ready(uint64_t batch, uint64_t stream, char **error);
+// shardify_release gives a batch that is not lent back, as soon as stream gets here.
+int shardify_release(uint64_t batch, uint64_t stream, char **error);
+// shardify_hold puts off the return of a lent batch until shardify_settle, which fails with
+// SHARDIFY_AGAIN while anybody holds it.
+int shardify_hold(uint64_t batch, char **error);
+int shardify_settle(uint64_t batch, uint64_t stream, char **error);
+
+// State as JSON: where the next batch begins, and going there.
+int shardify_state(uint64_t loader, char **state, char **error);
+int shardify_restore(uint64_t loader, const char *state, size_t size, char **error);
+
+int shardify_stats(uint64_t loader, char **stats, char **error);
+// shardify_close ends a Loader. Lent batches stay valid until they are let go.
+int shardify_close(uint64_t loader, char **error);
+
+// shardify_probe opens and measures a device: "host", "cuda:0". info is JSON.
+int shardify_probe(const char *device, char **info, char **error);
+
+void shardify_free(void *p);
+int shardify_abi(void);
+// shardify_forked tells a child that it cannot use the library.
+int shardify_forked(void);
+
+// ---- DLPack. These never enter Go.
+
+// A tensor without its address and first dimension.
+typedef struct {
+    int32_t device_type, device_id; // as in dlpack.h
+    int32_t code, bits;
+    int32_t ndim;      // 1 to 16
+    int32_t read_only; // of the versioned form
+    int64_t shape[16]; // shape[0] is not used
+} shardify_tensor;
+
+// shardify_view makes a DLManagedTensor (versioned: a DLManagedTensorVersioned) over memory
+// of a lent batch. It holds the lease until its deleter is called, on whatever thread.
+// NULL: no memory.
+void *shardify_view(void *lease, const shardify_tensor *t, int64_t address, int64_t count, int versioned);
+// shardify_unview calls the deleter of a view that nobody consumed.
+void shardify_unview(void *view, int versioned);
+void shardify_keep(void *lease); // one more holds it
+void shardify_drop(void *lease); // one less
+// shardify_capsule is the destructor for PyCapsules of views, after shardify_python got the
+// addresses of PyCapsule_IsValid and PyCapsule_GetPointer.
+void shardify_capsule(void *capsule);
+void shardify_python(void *is_valid, void *get_pointer);
+
+#endif

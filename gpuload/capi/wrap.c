@@ -1,0 +1,65 @@
+// What the library exports. A child of fork has the memory of this process but not the
+// threads of Go: a call that needs one would wait for ever. So every function asks first.
+#include "shardify.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "_cgo_export.h"
+
+static volatile int forked;
+
+static void in_child(void) { forked = 1; }
+
+__attribute__((constructor)) static void begin(void) { pthread_atfork(NULL, NULL, in_child); }
+
+#define HERE(call)                          \
+    do {                                    \
+        if (forked) return SHARDIFY_FORKED; \
+        return call;                        \
+    } while (0)
+
+int shardify_open(const char *config, size_t size, const int64_t *indices, int64_t n_indices, const double *weights,
+                  int64_t n_weights, uint64_t *loader, char **info, char **error) {
+    HERE(goOpen((char *)config, size, (int64_t *)indices, n_indices, (double *)weights, n_weights, loader, info, error));
+}
+
+int shardify_next(uint64_t loader, int64_t timeout_ms, uint64_t stream, int lend, int64_t *step, char **error) {
+    HERE(goNext(loader, timeout_ms, stream, lend, step, error));
+}
+
+int shardify_take(uint64_t batch, const int64_t *to, const int64_t *bytes, int64_t n, char **error) {
+    HERE(goTake(batch, (int64_t *)to, (int64_t *)bytes, n, error));
+}
+
+int shardify_ids(uint64_t batch, int64_t *ids, int64_t n, char **error) { HERE(goIDs(batch, ids, n, error)); }
+
+int shardify_ids_at(uint64_t loader, int64_t epoch, int64_t from, int64_t *ids, int64_t n, char **error) {
+    HERE(goIDsAt(loader, epoch, from, ids, n, error));
+}
+
+int shardify_ready(uint64_t batch, uint64_t stream, char **error) { HERE(goReady(batch, stream, error)); }
+
+int shardify_release(uint64_t batch, uint64_t stream, char **error) { HERE(goRelease(batch, stream, error)); }
+
+int shardify_hold(uint64_t batch, char **error) { HERE(goHold(batch, error)); }
+
+int shardify_settle(uint64_t batch, uint64_t stream, char **error) { HERE(goSettle(batch, stream, error)); }
+
+int shardify_state(uint64_t loader, char **state, char **error) { HERE(goState(loader, state, error)); }
+
+int shardify_restore(uint64_t loader, const char *state, size_t size, char **error) {
+    HERE(goRestore(loader, (char *)state, size, error));
+}
+
+int shardify_stats(uint64_t loader, char **stats, char **error) { HERE(goStats(loader, stats, error)); }
+
+int shardify_close(uint64_t loader, char **error) { HERE(goClose(loader, error)); }
+
+int shardify_probe(const char *device, char **info, char **error) { HERE(goProbe((char *)device, info, error)); }
+
+void shardify_free(void *p) { free(p); }
+
+int shardify_abi(void) { return SHARDIFY_ABI; }
+
+int shardify_forked(void) { return forked; }

@@ -1,0 +1,229 @@
+"""The library behind `Loader`: found, loaded on first use, its errors as exceptions.
+
+gpuload/capi/shardify.h says what each function does. ctypes gives up Python's lock
+during every call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import threading
+from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from typing import Any, Dict, NoReturn, Optional, Type
+
+from .errors import (
+    ClosedError,
+    CorruptError,
+    DeviceError,
+    ForkedError,
+    NotADatasetError,
+    SchemaError,
+    ShardifyError,
+    StateError,
+    UnsupportedError,
+)
+
+ABI = 1
+VARIABLE = "SHARDIFY_LIBRARY"
+OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
+
+# Places in what shardify_next writes.
+BATCH, LEASE, EPOCH, INDEX, ROWS, FROM, POSITION, LENT, HEAD = range(9)
+ADDRESS, COUNT, HOST, EACH = range(4)
+
+_KINDS: Dict[str, Type[Exception]] = {
+    "corrupt": CorruptError,
+    "unsupported": UnsupportedError,
+    "schema": SchemaError,
+    "state": StateError,
+    "device": DeviceError,
+    "closed": ClosedError,
+    "missing": NotADatasetError,
+    "value": ValueError,
+}
+
+
+class Tensor(ctypes.Structure):
+    """shardify_tensor: what a DLPack view needs but address and count."""
+
+    _fields_ = [
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("code", c_int32),
+        ("bits", c_int32),
+        ("ndim", c_int32),
+        ("read_only", c_int32),
+        ("shape", c_int64 * 16),
+    ]
+
+
+_error = POINTER(c_void_p)
+_FUNCTIONS: Dict[str, Any] = {
+    "open": [c_char_p, c_size_t, c_void_p, c_int64, c_void_p, c_int64, POINTER(c_uint64), POINTER(c_void_p), _error],
+    "next": [c_uint64, c_int64, c_uint64, c_int, c_void_p, _error],
+    "take": [c_uint64, c_void_p, c_void_p, c_int64, _error],
+    "ids": [c_uint64, c_void_p, c_int64, _error],
+    "ids_at": [c_uint64, c_int64, c_int64, c_void_p, c_int64, _error],
+    "ready": [c_uint64, c_uint64, _error],
+    "release": [c_uint64, c_uint64, _error],
+    "hold": [c_uint64, _error],
+    "settle": [c_uint64, c_uint64, _error],
+    "state": [c_uint64, POINTER(c_void_p), _error],
+    "restore": [c_uint64, c_char_p, c_size_t, _error],
+    "stats": [c_uint64, POINTER(c_void_p), _error],
+    "close": [c_uint64, _error],
+    "probe": [c_char_p, POINTER(c_void_p), _error],
+    "abi": [],
+    "forked": [],
+}
+
+
+class Library:
+    """The functions of the library, without their prefix."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        lib = ctypes.CDLL(path)
+        for name, types in _FUNCTIONS.items():
+            f = getattr(lib, "shardify_" + name)
+            f.argtypes, f.restype = types, c_int
+            setattr(self, name, f)
+        # These are a few instructions: giving up the lock would cost more. They are
+        # called with it, by destructors too.
+        quick = ctypes.PyDLL(path)
+        self.view = _typed(quick.shardify_view, [c_void_p, POINTER(Tensor), c_int64, c_int64, c_int], c_void_p)
+        self.unview = _typed(quick.shardify_unview, [c_void_p, c_int], None)
+        self.drop = _typed(quick.shardify_drop, [c_void_p], None)
+        self.keep = _typed(quick.shardify_keep, [c_void_p], None)
+        self.free = _typed(quick.shardify_free, [c_void_p], None)
+        python = ctypes.pythonapi
+        quick.shardify_python.argtypes, quick.shardify_python.restype = [c_void_p, c_void_p], None
+        quick.shardify_python(
+            ctypes.cast(python.PyCapsule_IsValid, c_void_p), ctypes.cast(python.PyCapsule_GetPointer, c_void_p)
+        )
+        self.capsule_destructor = ctypes.cast(quick.shardify_capsule, c_void_p)
+
+    open: Any
+    next: Any
+    take: Any
+    ids: Any
+    ids_at: Any
+    ready: Any
+    release: Any
+    hold: Any
+    settle: Any
+    state: Any
+    restore: Any
+    stats: Any
+    close: Any
+    probe: Any
+    abi: Any
+    forked: Any
+
+    def text(self, p: c_void_p) -> str:
+        """A text of the library, which is freed."""
+        try:
+            return ctypes.string_at(p.value or 0).decode("utf-8", "replace")
+        finally:
+            self.free(p)
+
+    def call(self, f: Any, *args: Any) -> int:
+        """The result of a function of the library; its error as an exception."""
+        err = c_void_p()
+        code: int = f(*args, byref(err))
+        if code < 0:
+            self.fail(code, err)
+        return code
+
+    def ask(self, f: Any, *args: Any) -> Any:
+        """The JSON that a function answers with."""
+        out = c_void_p()
+        self.call(f, *args, byref(out))
+        return json.loads(self.text(out))
+
+    def fail(self, code: int, err: c_void_p) -> NoReturn:
+        if code == FORKED:
+            raise forked()
+        raise translate(json.loads(self.text(err)))
+
+
+def _typed(f: Any, args: Any, result: Any) -> Any:
+    f.argtypes, f.restype = args, result
+    return f
+
+
+def forked() -> ForkedError:
+    return ForkedError(
+        "this process was forked from one that had used shardify.Loader, and has none of its threads: "
+        'start workers with "spawn" or "forkserver", make the first Loader in the worker, '
+        "or read with shardify.open, which may be forked"
+    )
+
+
+def translate(e: Dict[str, Any]) -> Exception:
+    """The exception for an error of the library, with its facts as attributes."""
+    kind = _KINDS.get(e["kind"], ShardifyError)
+    made = kind(e["message"])
+    if isinstance(made, ShardifyError):
+        for key in ("file", "object", "field"):
+            setattr(made, key, e.get(key, ""))
+        made.sample = e["sample"] if e["sample"] >= 0 else None  # type: ignore[attr-defined]
+        made.offset = e["offset"] if e["offset"] >= 0 else None  # type: ignore[attr-defined]
+    return made
+
+
+_lock = threading.Lock()
+_loaded: Optional[Library] = None
+
+
+def path() -> str:
+    return os.environ.get(VARIABLE) or os.path.join(os.path.dirname(os.path.abspath(__file__)), "_shardify.so")
+
+
+def load() -> Library:
+    """The library, loaded by the first call. It starts Go's threads, so not before it is needed."""
+    global _loaded
+    if _loaded is not None:
+        if _loaded.forked():
+            raise forked()
+        return _loaded
+    with _lock:
+        if _loaded is None:
+            _loaded = _load(path())
+        return _loaded
+
+
+def _load(file: str) -> Library:
+    hint = "shardify.open and shardify.collate need no library: they read the same data with NumPy alone"
+    if not os.path.exists(file):
+        raise UnsupportedError(
+            "shardify.Loader needs its library, and %s is not there: install a wheel that has it, or build it "
+            "and name it in %s. %s" % (file, VARIABLE, hint)
+        )
+    try:
+        lib = Library(file)
+    except (OSError, AttributeError) as e:
+        raise UnsupportedError("shardify.Loader: %s cannot be used here: %s. %s" % (file, e, hint)) from None
+    if lib.abi() != ABI:
+        raise UnsupportedError(
+            "shardify.Loader: %s has interface %d, this package wants %d: the two are of different releases"
+            % (file, lib.abi(), ABI)
+        )
+    return lib
+
+
+def available() -> bool:
+    """Whether `Loader` can be used here."""
+    try:
+        load()
+    except ShardifyError:
+        return False
+    return True
+
+
+def probe(device: str = "host") -> Any:
+    """What there is to know about a device: opens and measures it."""
+    lib = load()
+    return lib.ask(lib.probe, device.encode())

@@ -1,0 +1,402 @@
+"""JPEG and PNG bytes of a batch become one array of pixels, decoded on threads.
+
+    images = decode.make("image", resize=256, crop=224)
+    pixels = images(values, offsets, ids, epoch)  # u8 [batch, 3, 224, 224]
+
+Loader(decode=...) does this for every batch. Pixels depend on the image, the options
+and, where they are random, on (seed, epoch, sample) alone: neither on threads nor on
+which batch or rank a sample is in. Orientation tags and colour profiles are ignored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from math import ceil
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import SchemaError, ShardifyError, UnsupportedError, corrupt
+from .geometry import DRAWS, MAX_PIXELS, Cut, Shaping, Size, draws
+
+Array = npt.NDArray[Any]
+
+BACKENDS = ("auto", "pillow", "torchvision", "nvjpeg")
+LAYOUTS = ("nchw", "nhwc")
+COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1)}
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # those Pillow is asked to try
+
+
+def make(
+    field: str,
+    backend: str = "auto",
+    resize: Optional[Size] = None,
+    crop: Optional[Size] = None,
+    *,
+    random_crop: Union[bool, Tuple[float, float]] = False,
+    flip: float = 0.0,
+    seed: int = 0,
+    layout: str = "nchw",
+    color: str = "rgb",
+    threads: Optional[int] = None,
+    scaled: bool = True,
+    device: Optional[str] = None,
+) -> "Decoder":
+    """A function that decodes the images of a batch.
+
+    field        name of the field, for errors
+    backend      "pillow", "torchvision", "nvjpeg" (torchvision on a GPU), or "auto": Pillow, else torchvision
+    resize       an int: the shorter side becomes that long; (height, width): exactly that
+    crop         an int or (height, width): the middle of the resized image
+    random_crop  True: any place instead of the middle; (low, high): a part of the image with that share of
+                 its area and sides of 3:4 to 4:3, brought to the size of `crop` (RandomResizedCrop)
+    flip         chance that an image is mirrored left to right
+    seed         of what is random, together with the epoch and each sample's number
+    layout       "nchw" or "nhwc"
+    color        "rgb" or "gray"
+    threads      default: the cores this process may use, at most 16
+    scaled       JPEGs that become smaller are decoded at 1/2, 1/4 or 1/8 of their size (Pillow only), never
+                 below the size asked for; False decodes every pixel
+    device       of nvjpeg: "cuda" or "cuda:N"
+
+    Without resize and crop all images of a batch must have one size.
+    """
+    for name, value, known in ("backend", backend, BACKENDS), ("layout", layout, LAYOUTS), ("color", color, COLORS):
+        if value not in known:
+            raise ValueError("%s=%r: want one of %s" % (name, value, ", ".join(known)))
+    shaping = Shaping.make(resize, crop, random_crop, flip)
+    if backend == "auto":
+        backend = _first_here()
+    threads = threads or min(16, _cores())
+    if threads < 1:
+        raise ValueError("threads=%r: want 1 or more" % threads)
+    made = Decoder(str(field), backend, shaping, seed, layout, color, threads, scaled, device or "cuda")
+    made.backend_function()  # an absent library is an error here, not at the first batch
+    return made
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _first_here() -> str:
+    for name, module in ("pillow", "PIL.Image"), ("torchvision", "torchvision.io"):
+        try:
+            __import__(module)
+        except ImportError:
+            continue
+        return name
+    raise UnsupportedError("decoding images needs Pillow or torchvision: pip install pillow")
+
+
+@dataclasses.dataclass
+class Decoder:
+    """What `make` returns; picklable, and good in a forked process."""
+
+    field: str
+    backend: str
+    shaping: Shaping
+    seed: int
+    layout: str
+    color: str
+    threads: int
+    scaled: bool
+    device: str
+    images: int = 0  # decoded so far
+    seconds: float = 0.0  # that callers waited for them
+    _pool: Optional[ThreadPoolExecutor] = dataclasses.field(default=None, repr=False, compare=False)
+    _pid: int = dataclasses.field(default=0, repr=False, compare=False)
+    _lock: Any = dataclasses.field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_pool": None, "_lock": None}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
+    def __call__(self, values: Any, offsets: Any, ids: Any, epoch: int = 0, out: Any = None) -> Any:
+        """Pixels u8 of all samples: values[offsets[k]:offsets[k+1]] is the file of sample ids[k].
+
+        Samples with id -1 are padding and become zeros. `out` is an array to write to.
+        nvjpeg returns a tensor on its device, the others an array.
+        """
+        start = time.perf_counter()
+        values, offsets, ids = _host(values, np.uint8), _host(offsets, np.int64), _host(ids, np.int64)
+        if values.ndim != 1 or len(offsets) != len(ids) + 1:
+            raise ValueError("%s: %d offsets for %d samples" % (self.field, len(offsets), len(ids)))
+        if (np.diff(offsets) < 0).any() or (len(offsets) and (offsets[0] < 0 or offsets[-1] > len(values))):
+            raise SchemaError("%s: offsets leave the %d bytes of the batch" % (self.field, len(values)))
+        chance = draws(self.seed, epoch, ids) if self.shaping.random else np.zeros((len(ids), DRAWS))
+        files = [
+            File(self.field, values[a:b], sample, u)
+            for a, b, sample, u in zip(offsets[:-1].tolist(), offsets[1:].tolist(), ids.tolist(), chance)
+        ]
+        pixels = self.backend_function()(files, out)
+        self.images += len(files)
+        self.seconds += time.perf_counter() - start
+        return pixels
+
+    def backend_function(self) -> Callable[[List["File"], Any], Any]:
+        if self.backend == "nvjpeg":
+            return partial(self._on_device, _nvjpeg())
+        one = _pillow(self) if self.backend == "pillow" else _torchvision(self)
+        return partial(self._on_threads, one)
+
+    def _on_threads(self, one: Callable[["File"], Array], files: List["File"], out: Any) -> Any:
+        """`one` gives pixels [height, width, channels]; the first image tells the size."""
+        there = [k for k, f in enumerate(files) if f.sample >= 0]
+        channels = COLORS[self.color][1]
+        size = self.shaping.size
+        first: Optional[Array] = None
+        if size is None and there:
+            first = one(files[there[0]])
+            size = first.shape[:2]
+        h, w = size or (0, 0)
+        shape = (len(files), channels, h, w) if self.layout == "nchw" else (len(files), h, w, channels)
+        if out is None:
+            out = np.empty(shape, np.uint8)
+        elif out.shape != shape or out.dtype != np.uint8:
+            raise ValueError("out is %s %s, the images are uint8 %s" % (out.dtype, out.shape, shape))
+        rows = out.transpose(0, 2, 3, 1) if self.layout == "nchw" else out
+
+        def some(part: Sequence[int]) -> None:
+            for k in part:
+                pixels = first if first is not None and k == there[0] else one(files[k])
+                if pixels.shape[:2] != (h, w):
+                    raise files[k].differs(pixels.shape[:2], (h, w), files[there[0]].sample)
+                rows[k] = pixels
+
+        for k, f in enumerate(files):
+            if f.sample < 0:
+                rows[k] = 0
+        step = max(1, ceil(len(there) / (4 * self.threads)))
+        parts = [there[i : i + step] for i in range(0, len(there), step)]
+        if self.threads == 1 or len(parts) < 2:
+            some(there)
+        else:
+            for _ in self._threads().map(some, parts):
+                pass
+        return out
+
+    def _threads(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None or self._pid != os.getpid():  # threads do not survive a fork
+                self._pool = ThreadPoolExecutor(self.threads, "shardify-decode")
+                self._pid = os.getpid()
+            return self._pool
+
+    def _on_device(self, decode_jpeg: Any, files: List["File"], out: Any) -> Any:
+        """JPEGs are decoded by the GPU, one call for all; others by the host."""
+        import torch
+        from torchvision.io import ImageReadMode, decode_image
+
+        mode = ImageReadMode.RGB if self.color == "rgb" else ImageReadMode.GRAY
+        there = [f for f in files if f.sample >= 0]
+        jpegs = [f for f in there if f.probe()[0] == "jpeg"]
+        decoded = dict(zip([f.sample for f in jpegs], _decode_jpegs(decode_jpeg, jpegs, mode, self.device)))
+        images: List[Any] = []
+        shape: Optional[Tuple[int, ...]] = None
+        for f in there:
+            image = decoded.get(f.sample)
+            if image is None:
+                image = f.guarded(partial(decode_image, _tensor(f.data), mode)).to(self.device)
+            images.append(_shape_tensor(image, self.shaping, f))
+            shape = shape or tuple(images[0].shape)
+            if tuple(images[-1].shape) != shape:
+                raise f.differs(tuple(images[-1].shape[1:]), shape[1:], there[0].sample)
+        shape = shape or (COLORS[self.color][1],) + (self.shaping.size or (0, 0))
+        left = iter(images)
+        zeros = torch.zeros(shape, dtype=torch.uint8, device=self.device)
+        rows = [zeros if f.sample < 0 else next(left) for f in files]
+        pixels = torch.stack(rows) if rows else zeros[None][:0]
+        pixels = pixels if self.layout == "nchw" else pixels.permute(0, 2, 3, 1).contiguous()
+        if out is None:
+            return pixels
+        out.copy_(pixels)
+        return out
+
+
+@dataclasses.dataclass
+class File:
+    """The bytes of one sample's image."""
+
+    field: str
+    data: Array
+    sample: int
+    chance: Array
+
+    def differs(self, size: Sequence[int], want: Sequence[int], other: int) -> SchemaError:
+        return SchemaError(
+            "%s: sample %d is %dx%d, sample %d is %dx%d (height x width): give resize=(HEIGHT, WIDTH) or crop=SIZE"
+            % (self.field, self.sample, size[0], size[1], other, want[0], want[1])
+        )
+
+    def refused(self, why: str) -> UnsupportedError:
+        return UnsupportedError("%s: sample %d: %s" % (self.field, self.sample, why))
+
+    def guarded(self, decode: Callable[[], Any]) -> Any:
+        """Errors of an image library say neither field nor sample."""
+        try:
+            return decode()
+        except (ShardifyError, MemoryError):
+            raise
+        except Exception as e:
+            raise corrupt(self.field, str(e) or type(e).__name__, sample=self.sample) from e
+
+    def cut(self, shaping: Shaping, width: int, height: int) -> Cut:
+        if width < 1 or height < 1:
+            raise corrupt(self.field, "an image of %dx%d" % (height, width), sample=self.sample)
+        try:
+            return shaping.cut(width, height, self.chance)
+        except SchemaError as e:
+            raise SchemaError("%s: sample %d: %s" % (self.field, self.sample, e)) from None
+
+    def probe(self) -> Tuple[str, int, int]:
+        """Format, width and height; refuses what no decoder here shows rightly."""
+        if len(self.data) == 0:
+            raise SchemaError("%s: sample %d has no image" % (self.field, self.sample))
+        kind, width, height, bits = _header(self.data)
+        if width * height > MAX_PIXELS:
+            raise self.refused("%d x %d pixels: more than %d" % (width, height, MAX_PIXELS))
+        if bits > 8:
+            raise self.refused("%d bits a channel: decode it yourself, with transform=" % bits)
+        return kind, width, height
+
+
+def _host(a: Any, dtype: Any) -> Array:
+    """Numbers of whatever holds them, on the host."""
+    if hasattr(a, "detach"):
+        a = a.detach().cpu().numpy()
+    elif isinstance(a, (bytes, bytearray, memoryview)):
+        a = np.frombuffer(a, np.uint8)
+    array: Array = np.asarray(a)
+    if dtype is not np.uint8:
+        return array.astype(dtype, copy=False)
+    if array.dtype.itemsize != 1:
+        raise SchemaError("values of an image are bytes, these are %s" % array.dtype)
+    return array.view(np.uint8)
+
+
+def _header(data: Array) -> Tuple[str, int, int, int]:
+    """Format, width, height and bits a channel, as far as the first bytes tell; zeros otherwise."""
+    head = bytes(data[:32])
+    if head[:8] == b"\x89PNG\r\n\x1a\n" and len(head) >= 25:
+        return "png", int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big"), head[24]
+    if head[:2] != b"\xff\xd8":
+        return "", 0, 0, 0
+    at, end = 2, len(data)
+    while at + 9 < end:
+        if data[at] != 0xFF:
+            break
+        marker = int(data[at + 1])
+        if marker == 0xFF:  # padding
+            at += 1
+        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            bits, h1, h0, w1, w0 = (int(b) for b in data[at + 4 : at + 9])
+            return "jpeg", w1 << 8 | w0, h1 << 8 | h0, bits
+        elif marker == 0x01 or 0xD0 <= marker <= 0xD8:  # without a length
+            at += 2
+        else:
+            at += 2 + (int(data[at + 2]) << 8 | int(data[at + 3]))
+    return "jpeg", 0, 0, 0
+
+
+def _pillow(d: Decoder) -> Callable[[File], Array]:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise UnsupportedError("decode='pillow' needs Pillow: pip install pillow") from None
+    mode, channels = COLORS[d.color]
+    bilinear = getattr(Image, "Resampling", Image).BILINEAR
+
+    def decode(f: File) -> Array:
+        f.probe()
+        with Image.open(io.BytesIO(f.data.data), formats=FORMATS) as image:
+            width, height = image.size
+            if width * height > MAX_PIXELS:
+                raise f.refused("%d x %d pixels: more than %d" % (width, height, MAX_PIXELS))
+            if image.mode[0] in "IF":
+                raise f.refused("pixels of mode %s: decode it yourself, with transform=" % image.mode)
+            cut = f.cut(d.shaping, width, height)
+            by = 1.0
+            if image.format == "JPEG" and (d.scaled and cut.smaller or mode == "L"):
+                # libjpeg leaves out the frequencies that a smaller image does not show.
+                least = (width, height) if not d.scaled else cut.least(width, height)
+                drafted = image.draft("L" if mode == "L" else None, least)
+                if drafted is not None:
+                    by = width / drafted[1][2]
+            shown = image if image.mode == mode else image.convert(mode)
+            if not cut.whole:
+                box = cut.box(by, shown.size)
+                exact = by == 1 and cut.same_scale
+                shown = shown.crop(tuple(map(round, box))) if exact else shown.resize(cut.out, bilinear, box)
+            pixels = np.asarray(shown).reshape(shown.size[1], shown.size[0], channels)
+        return pixels[:, ::-1] if cut.mirrored else pixels
+
+    return lambda f: f.guarded(partial(decode, f))
+
+
+def _torchvision(d: Decoder) -> Callable[[File], Array]:
+    try:
+        from torchvision.io import ImageReadMode, decode_image
+    except (ImportError, OSError) as e:
+        raise UnsupportedError("decode='torchvision' needs torchvision: %s" % e) from None
+    mode = ImageReadMode.RGB if d.color == "rgb" else ImageReadMode.GRAY
+
+    def decode(f: File) -> Array:
+        f.probe()
+        image = _shape_tensor(decode_image(_tensor(f.data), mode), d.shaping, f)
+        pixels: Array = image.permute(1, 2, 0).numpy()
+        return pixels
+
+    return lambda f: f.guarded(partial(decode, f))
+
+
+def _tensor(data: Array) -> Any:
+    import torch
+
+    return torch.from_numpy(data if data.flags.writeable else data.copy())
+
+
+def _shape_tensor(image: Any, shaping: Shaping, f: File) -> Any:
+    """The image [channels, height, width] cut, resized and mirrored."""
+    from torchvision.transforms.functional import resize
+
+    cut = f.cut(shaping, int(image.shape[2]), int(image.shape[1]))
+    if not cut.whole:
+        x, y, w, h = cut.part
+        image = image[:, y : y + h, x : x + w]
+        if not cut.same_scale:
+            image = resize(image, [cut.resized[1], cut.resized[0]], antialias=True)
+        (x, y), (w, h) = cut.at, cut.out
+        image = image[:, y : y + h, x : x + w]
+    return image.flip(2) if cut.mirrored else image
+
+
+def _nvjpeg() -> Any:
+    try:
+        import torch
+        from torchvision.io import decode_jpeg
+    except (ImportError, OSError) as e:
+        raise UnsupportedError("decode='nvjpeg' needs torch and torchvision: %s" % e) from None
+    if not torch.cuda.is_available():
+        raise UnsupportedError("decode='nvjpeg' needs a GPU that torch can use: torch.cuda.is_available() is false")
+    if not any(hasattr(torch.ops.image, name) for name in ("decode_jpegs_cuda", "decode_jpeg_cuda")):
+        raise UnsupportedError("decode='nvjpeg': this torchvision was built without nvJPEG")
+    return decode_jpeg
+
+
+def _decode_jpegs(decode_jpeg: Any, files: List[File], mode: Any, device: str) -> List[Any]:
+    if not files:
+        return []
+    try:  # torchvision 0.19 and later take a list
+        return list(decode_jpeg([_tensor(f.data) for f in files], mode, device=device))
+    except (TypeError, RuntimeError):  # one by one, which also finds the damaged one
+        return [f.guarded(partial(decode_jpeg, _tensor(f.data), mode, device=device)) for f in files]

@@ -1,0 +1,204 @@
+"""Batches of the library as the loop gets them: one `Delivery` a loader, which has its handle."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import threading
+import time
+from functools import partial
+from typing import Any, Dict, List, NoReturn, Optional, Tuple
+
+import numpy as np
+
+from . import clib
+from .columns import Plan, damaged
+from .dlpack import Lease
+from .errors import ClosedError
+from .loaderbatch import LoaderBatch
+from .source import Copied, Group, Lent
+
+# How long one call waits: in between Python sees signals, so that Ctrl-C works.
+_PATIENCE_MS = 200
+
+
+class Made:
+    """A batch that is not yet the loop's."""
+
+    __slots__ = ("step", "batch", "images")
+
+    def __init__(self, step: List[int]) -> None:
+        self.step, self.batch = step, LoaderBatch()
+        self.images: List[Any] = []
+
+    def take_images(self, plan: Plan, s: Any) -> None:
+        for p in plan.images:
+            self.images.append((p, s.array(p.values), s.array(p.offsets)))
+
+    def decode(self) -> None:
+        out = self.batch
+        for part, values, offsets in self.images:
+            part.decode(out, values, offsets, out.ids, out.epoch)
+        self.images = []
+
+
+class Delivery:
+    """What talks to the library. `lock` is held by calls that change the place."""
+
+    plan: Plan
+
+    def __init__(self, config: Dict[str, Any], indices: Any, weights: Any) -> None:
+        self.lib = lib = clib.load()
+        self.handle, self.pid, self.lock = 0, os.getpid(), threading.Lock()
+        # Batches that other streams use: lease, stream of the hand-over, the others.
+        self.recorded: Dict[int, Tuple[int, int, List[Any]]] = {}
+        self.seconds = 0.0
+        text = json.dumps({k: v for k, v in config.items() if v is not None}).encode()
+        handle, out = ctypes.c_uint64(), ctypes.c_void_p()
+
+        def array(a: Any) -> Tuple[Any, int]:
+            if a is None:
+                return None, 0
+            return (a if a.size else np.empty(1, a.dtype)).ctypes.data, a.size
+
+        lib.call(lib.open, text, len(text), *array(indices), *array(weights), ctypes.byref(handle), ctypes.byref(out))
+        self.handle = handle.value
+        self.info: Dict[str, Any] = json.loads(lib.text(out))
+        self.step = np.zeros(clib.HEAD + clib.EACH * len(self.info["tensors"]), np.int64)
+        self._address = self.step.ctypes.data
+
+    def prepare(self, plan: Plan, size: int, short: bool, lend: bool, own: bool) -> None:
+        """Says what batches are to be: size rows, or fewer at the end; lent, or copies."""
+        self.plan, self._size, self._short, self._lend, self._own = plan, size, short, int(lend), own
+        self._groups = Group.make(plan, size)
+
+    def usable(self) -> int:
+        if os.getpid() != self.pid:
+            raise clib.forked()
+        if not self.handle:
+            raise ClosedError("the loader is closed")
+        return self.handle
+
+    def restore(self, state: Dict[str, Any]) -> None:
+        try:
+            text = json.dumps(state).encode()
+        except TypeError as e:
+            raise ValueError("load_state_dict: %s" % e) from None
+        self.lib.call(self.lib.restore, self.usable(), text, len(text))
+
+    def stats(self) -> Any:
+        return self.lib.ask(self.lib.stats, self.usable())
+
+    def next(self) -> Optional[Made]:
+        """The next batch, None at the end of the epoch. The caller holds the lock."""
+        lib, handle = self.lib, self.usable()
+        if self.recorded:
+            self._settle()
+        stream = self.plan.framework.stream()
+        while True:
+            code = lib.call(lib.next, handle, _PATIENCE_MS, stream, self._lend, self._address)
+            if code != clib.AGAIN:
+                break
+        if code == clib.END:
+            return None
+        start = time.perf_counter()
+        made = Made(self.step.tolist())
+        try:
+            self._build(made, stream)
+        except BaseException:  # Ctrl-C, too
+            self._again(made.step)
+            raise
+        self.seconds += time.perf_counter() - start
+        return made
+
+    def _build(self, made: Made, stream: int) -> None:
+        step, out = made.step, made.batch
+        out.schema = self.plan.schema
+        out.epoch, out.index, out.rows = step[clib.EPOCH], step[clib.INDEX], step[clib.ROWS]
+        out.size = out.rows if self._short else self._size
+        out._ids = partial(self._ids_at, step, out.size)
+        if self._lend:
+            self._build_lent(made, stream)
+        else:
+            self._build_copied(made)
+
+    def _again(self, step: List[int]) -> None:
+        """Goes back to a batch that could not be made, so that it is not left out."""
+        try:
+            if not self._lend:
+                self.lib.call(self.lib.release, step[clib.BATCH], 0)
+        except ClosedError:
+            pass  # it was given back already
+        if self.handle:
+            self.restore({**self.info["state"], "epoch": step[clib.EPOCH], "position": step[clib.FROM]})
+
+    def _build_copied(self, made: Made) -> None:
+        lib, plan, step = self.lib, self.plan, made.step
+        batch = step[clib.BATCH]
+        s = Copied(plan, step, made.batch.size, self._complain)
+        if plan.images:
+            made.batch._ids = self._ids(batch, made.batch.size)
+        early = plan.early(s.borrowed()) if plan.objects else {}
+        places = s.place(self._groups)
+        at, n = ctypes.addressof(places), len(plan.specs)
+        lib.call(lib.take, batch, at, at + 8 * n, n)
+        plan.build(made.batch, s, early)
+        made.take_images(plan, s)
+
+    def _build_lent(self, made: Made, stream: int) -> None:
+        lib, plan, step = self.lib, self.plan, made.step
+        batch, lease = step[clib.BATCH], step[clib.LEASE]
+        s = Lent(plan, step, made.batch.size, self._complain)
+        s.stream, s.lease = stream, Lease(lib, lease, batch)
+        # The last slot is not lent: there would be none to make the next batch in.
+        s.own = self._own or step[clib.LENT] >= self.info["slots"]
+        if plan.images:
+            made.batch._ids = self._ids(batch, made.batch.size)
+        plan.build(made.batch, s, {})
+        made.take_images(plan, s)
+        if s.own:
+            del s  # the last that holds the batch, unless images are to be decoded from it
+            lib.call(lib.settle, batch, stream)
+        elif plan.on_device:
+            made.batch._record = partial(self._record, batch, lease, stream)
+
+    def _ids(self, batch: int, n: int) -> Any:
+        ids = np.empty(n, np.int64)
+        self.lib.call(self.lib.ids, batch, ids.ctypes.data, n)
+        return ids
+
+    def _ids_at(self, step: List[int], n: int) -> Any:
+        ids = np.empty(n, np.int64)
+        at = ids.ctypes.data
+        self.lib.call(self.lib.ids_at, self.usable(), step[clib.EPOCH], step[clib.FROM], at, n)
+        return ids
+
+    def _complain(self, step: List[int], field: str, why: str, row: int) -> NoReturn:
+        raise damaged(field, why, int(self._ids_at(step, row + 1)[row]) if row >= 0 else None)
+
+    def _record(self, batch: int, lease: int, stream: int, other: Any) -> None:
+        with self.lock:
+            if batch not in self.recorded:
+                self.lib.call(self.lib.hold, batch)
+                self.recorded[batch] = (lease, stream, [])
+            self.recorded[batch][2].append(other)
+
+    def _settle(self) -> None:
+        """Gives back batches that other streams worked on, after those."""
+        for batch, (lease, stream, others) in list(self.recorded.items()):
+            if ctypes.c_int64.from_address(lease).value == 0:
+                for other in others:
+                    self.plan.framework.join(stream, other)
+                del self.recorded[batch]
+                self.lib.call(self.lib.settle, batch, stream)
+
+    def close(self) -> None:
+        if not self.handle or os.getpid() != self.pid:
+            return  # a forked child has neither threads nor locks to rely on
+        handle, self.handle = self.handle, 0
+        for _, stream, others in self.recorded.values():
+            for other in others:
+                self.plan.framework.join(stream, other)
+        self.recorded.clear()
+        self.lib.call(self.lib.close, handle)

@@ -1,0 +1,368 @@
+"""`Loader`: shards to batches, without worker processes.
+
+Threads of a library read, shuffle and gather; Python only wraps what they made.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple
+
+from . import clib, loaderconfig, ranks
+from .columns import Plan
+from .delivery import Delivery, Made
+from .epochs import Epoch
+from .errors import ClosedError
+from .frameworks import choose, device_name
+from .loaderbatch import LoaderBatch
+from .schema import Field, parse_schema
+
+Transform = Callable[[LoaderBatch], Any]
+
+_DEPTH = 3
+
+_open: "weakref.WeakSet[Loader]" = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for loader in list(_open):
+        loader.close()
+
+
+atexit.register(_close_all)
+
+
+class Loader:
+    """Batches of a data set, epoch after epoch.
+
+        loader = shardify.Loader("data/train", 256, shuffle="block", seed=1)
+        for epoch in range(10):
+            for batch in loader:
+                step(batch["x"], batch["cls"])
+
+    data           a folder that shardify wrote, a list of them, or {folder: share} to mix them
+    batch_size     samples of each batch on each rank
+    split          which part of sets that have splits
+    columns        only these fields, as names or globs
+    keys           the samples' own names as "__key__"
+    shuffle        "none"; "block": fast from any storage; "global": every order is possible
+    window         block: samples from which a batch is drawn
+    streams        block: parts of the set that are read side by side
+    seed, epoch    of the order; the epoch to begin with
+    last           "drop" samples that fill no batch; "pad" them with zeros to a whole batch; "short": a
+                   last batch that is shorter, on some ranks perhaps empty. drop_last=True is "drop",
+                   drop_last=False "short"
+    rank, world_size  default: torch.distributed, else what torchrun, mpirun or srun set
+    indices        numbers of the samples to use, or a bool for every sample
+    weights        draw with replacement, each sample by its weight
+    balance        draw the values of this field equally often
+    samples        length of an epoch of a mixture, or with weights or balance
+    device         "auto": what the framework computes on; "cpu", "cuda:N"
+    tier           "auto", "stream", "pinned", "staged", "device": where the samples wait
+    memory, device_memory  what they may take, as bytes or "8GiB"
+    stage, keep_stage  tier="staged": the folder (/dev/shm), and whether the copy stays there
+    depth          batches made ahead (3)
+    workers        threads that read and gather
+    verify         checksums of the shards: "whole", "open" or "none"
+    framework      "torch" (default where it is installed), "numpy", "cupy", "jax", "dlpack"
+    copy           True: tensors are yours for ever. False: they are the loader's memory, valid as long as
+                   you hold them, and later batches are copied while you hold too many
+    jagged, pad_value  as in shardify.collate
+    cast           {"x": "float16"}, {"x": ("float16", scale, shift)}: convert on the way
+    decode, resize, crop  images to pixels: a backend's name, a dict of shardify.decode.make's arguments,
+                   or decoders
+    transform      called with every batch; its result is what the loop gets
+    transform_threads  0: on the thread of the loop; N: on N threads, ahead of it, in order
+    synthetic      the same few batches again and again: the rate that no reading can exceed
+    trace          a file for the timeline, in Chrome's format, written by close()
+
+    A `for` over the loader is one epoch and the next `for` the next one, also after a
+    `break`. After load_state_dict it goes on where the state was taken.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        batch_size: int,
+        *,
+        split: Optional[str] = None,
+        columns: Any = None,
+        keys: bool = False,
+        shuffle: str = "none",
+        window: Optional[int] = None,
+        streams: Optional[int] = None,
+        seed: int = 0,
+        epoch: int = 0,
+        last: Optional[str] = None,
+        drop_last: Optional[bool] = None,
+        rank: Optional[int] = None,
+        world_size: Optional[int] = None,
+        indices: Any = None,
+        weights: Any = None,
+        balance: Optional[str] = None,
+        samples: Optional[int] = None,
+        device: Any = "auto",
+        tier: str = "auto",
+        memory: Any = None,
+        device_memory: Any = None,
+        stage: Any = None,
+        keep_stage: bool = False,
+        depth: Optional[int] = None,
+        workers: Optional[int] = None,
+        verify: str = "whole",
+        framework: str = "auto",
+        copy: bool = True,
+        jagged: str = "values",
+        pad_value: float = 0,
+        cast: Optional[Mapping[str, Any]] = None,
+        decode: Any = None,
+        resize: Any = None,
+        crop: Any = None,
+        transform: Optional[Transform] = None,
+        transform_threads: int = 0,
+        synthetic: bool = False,
+        trace: Any = None,
+    ) -> None:
+        self._delivery: Optional[Delivery] = None
+        self._pool: Optional[ThreadPoolExecutor] = None
+        if jagged not in loaderconfig.JAGGED:
+            raise ValueError("jagged=%r: want one of %s" % (jagged, ", ".join(loaderconfig.JAGGED)))
+        clib.load()  # first, so that a library that is missing is not hidden by another mistake
+        kind = choose(framework)
+        name = device_name(kind, device)
+        self.rank, self.world_size, local, source = ranks.find(rank, world_size)
+        self.batch_size = int(batch_size)
+        self._last = loaderconfig.last_policy(last, drop_last)
+        folders, mix = loaderconfig.paths(data, split)
+        depth = _DEPTH if depth is None else int(depth)
+        config = {
+            "paths": folders,
+            "mix": mix,
+            "columns": loaderconfig.globs(columns),
+            "keys": bool(keys),
+            "batch": self.batch_size,
+            "shuffle": shuffle,
+            "window": window,
+            "streams": streams,
+            "seed": int(seed),
+            "epoch": int(epoch),
+            "last": "drop" if self._last == "drop" else "pad",
+            "rank": self.rank,
+            "world": self.world_size,
+            "local_ranks": local,
+            "balance": balance,
+            "samples": samples,
+            "device": name,
+            "tier": tier,
+            "memory": loaderconfig.size(memory),
+            "device_memory": loaderconfig.size(device_memory),
+            "stage": None if stage is None else os.fspath(stage),
+            "keep_stage": bool(keep_stage),
+            # The loop still holds a batch while it asks for the next one.
+            "depth": depth if copy else depth + 1,
+            "workers": workers,
+            "verify": verify,
+            "synthetic": bool(synthetic),
+            "trace": None if trace is None else os.fspath(trace),
+            "cast": loaderconfig.casts(cast),
+        }
+        self._delivery = made = Delivery(config, loaderconfig.indices(indices), loaderconfig.weights(weights))
+        self._info = info = made.info
+        _open.add(self)
+        try:
+            fields = parse_schema(info["schema"])
+            self.framework = kind.name
+            decoders = loaderconfig.decoders(decode, resize, crop, fields, int(seed))
+            self._plan = Plan(info, fields, kind(info["device"]), jagged, pad_value, decoders)
+            made.prepare(self._plan, self.batch_size, self._last == "short", not copy or name != "host", copy)
+        except BaseException:
+            self.close()
+            raise
+        self.transform, self._threads = transform, int(transform_threads)
+        self._notes: List[str] = list(info["notes"] or ())
+        if source not in ("", "arguments") and self.world_size > 1:
+            self._notes.append("rank %d of %d, from %s" % (self.rank, self.world_size, source))
+        # The place behind what the loop got; whether it is inside an epoch that the loop
+        # began; a place that was asked for since.
+        self._at: Tuple[int, int] = (info["state"]["epoch"], 0)
+        self._begun = False
+        self._pending: Optional[Tuple[int, int]] = None
+        self._turn = 0
+        self._seconds = {"decode": 0.0, "transform": 0.0}
+
+    # ---- what it is
+
+    def __len__(self) -> int:
+        """Batches of a whole epoch, the same on every rank."""
+        return int(self._info["steps"])
+
+    def __repr__(self) -> str:
+        return "shardify.Loader(%d samples, %d batches of %d, rank %d of %d, %s on %s%s)" % (
+            self._info["samples"],
+            len(self),
+            self.batch_size,
+            self.rank,
+            self.world_size,
+            self.framework,
+            self.device,
+            "" if self._delivery is not None and self._delivery.handle else ", closed",
+        )
+
+    @property
+    def device(self) -> str:
+        """Where the batches are: "host" or "cuda:N"."""
+        return str(self._info["device"])
+
+    @property
+    def schema(self) -> Tuple[Field, ...]:
+        return self._plan.schema
+
+    @property
+    def fields(self) -> List[str]:
+        return [f.name for f in self.schema]
+
+    def labels(self, name: str) -> List[str]:
+        """Names of the codes 0, 1, ... of a field: class names."""
+        for f in self.schema:
+            if f.name == name and f.labels is not None:
+                return f.labels
+        raise KeyError("no field %r with labels" % name)
+
+    def notes(self) -> List[str]:
+        """What the loader chose, and settings that do not work out as asked."""
+        return list(self._notes)
+
+    def stats(self) -> Dict[str, Any]:
+        """What was done so far, and what limits the rate: see docs/loader.md."""
+        made = self._made()
+        out = {_snake(k): v for k, v in made.stats().items()}
+        return {**out, "python": made.seconds, **self._seconds}
+
+    # ---- where it is
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next batch."""
+        return self._place()[0]
+
+    @property
+    def remaining(self) -> int:
+        """Batches from here to the end of the epoch."""
+        left = self._info["length"] - self._place()[1]
+        step = self.batch_size * self.world_size
+        return int(left // step if self._last == "drop" else -(-left // step))
+
+    def _place(self) -> Tuple[int, int]:
+        return self._at if self._pending is None else self._pending
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next `for` is this epoch, from its beginning; but what load_state_dict said of the
+        same epoch stays."""
+        epoch = int(epoch)
+        if not 0 <= epoch < 1 << 31:
+            raise ValueError("epoch %d: want 0 to 2^31-1" % epoch)
+        if self._pending is None or self._pending[0] != epoch:
+            self._pending = (epoch, 0)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The place behind the last batch that the loop got, as JSON can hold it."""
+        epoch, position = self._place()
+        return {**self._info["state"], "epoch": epoch, "position": position}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state, also one of another world or batch size: the next `for` is what
+        was left of its epoch."""
+        state = dict(state)
+        made = self._made()
+        with made.lock:
+            made.restore(state)
+            self._turn += 1
+            self._pending = (state["epoch"], state["position"])
+
+    # ---- batches
+
+    def __iter__(self) -> Iterator[Any]:
+        made = self._made()
+        with made.lock:
+            if self._pending is not None:
+                place = self._pending
+            elif self._begun:
+                place = (self._at[0] + 1, 0)
+            else:
+                place = self._at
+            made.restore({**self._info["state"], "epoch": place[0], "position": place[1]})
+            self._at, self._pending, self._begun = place, None, False
+            self._turn += 1
+            return Epoch(self, self._turn)
+
+    def _made(self) -> Delivery:
+        """What makes the batches; an error where it cannot any more."""
+        if self._delivery is None:
+            raise ClosedError("the loader is closed")
+        self._delivery.usable()
+        return self._delivery
+
+    def _next(self, turn: int) -> Optional[Made]:
+        """The next batch of an iteration, None at the end of the epoch."""
+        delivery = self._made()
+        with delivery.lock:
+            if turn != self._turn:
+                raise RuntimeError("this iteration ended: another one of the same loader began, or a state was loaded")
+            return delivery.next()
+
+    def _finish(self, made: Made) -> Any:
+        """Decodes and transforms: may run on any thread."""
+        out = made.batch
+        if made.images:
+            start = time.perf_counter()
+            made.decode()
+            self._seconds["decode"] += time.perf_counter() - start
+        if self.transform is None:
+            return out
+        start = time.perf_counter()
+        result = self.transform(out)
+        self._seconds["transform"] += time.perf_counter() - start
+        return result
+
+    def _pool_of_threads(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads, "shardify-transform")
+        return self._pool
+
+    # ---- the end
+
+    def close(self) -> None:
+        """Ends the loader's threads and gives its memory back. Tensors that are there stay good."""
+        made = self._delivery
+        if made is None or not made.handle or os.getpid() != made.pid:
+            return
+        _open.discard(self)
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+        made.close()
+
+    def __enter__(self) -> "Loader":
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:  # while the interpreter ends, modules may be gone
+            pass
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a shardify.Loader is of this process alone: it cannot be pickled, copied or sent to workers. "
+            "It needs none; for torch's DataLoader use shardify.LoaderDataset, and send state_dict() to go on elsewhere"
+        )
+
+
+def _snake(name: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")

@@ -1,0 +1,146 @@
+"""The arguments of `Loader` as the library's configuration."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from .schema import DTYPES, Field
+
+Path = Union[str, "os.PathLike[str]"]
+LAST = ("drop", "pad", "short")
+JAGGED = ("values", "pad", "nested")
+
+_LONG = {"half": "f16", "float": "f32", "double": "f64"}
+
+
+def paths(data: Any, split: Optional[str]) -> Tuple[List[str], Optional[List[float]]]:
+    """Folders, and their shares of a mixture."""
+    mix = None
+    if isinstance(data, (str, os.PathLike)):
+        data = [data]
+    elif isinstance(data, Mapping):
+        mix = [float(w) for w in data.values()]
+        data = list(data)
+    folders = [os.fspath(p) for p in data]
+    if not folders:
+        raise ValueError("Loader of no data set")
+    if any(not isinstance(p, str) for p in folders):
+        raise TypeError("Loader: paths are text, not bytes")
+    return [os.path.join(p, split) if split else p for p in folders], mix
+
+
+def last_policy(last: Optional[str], drop_last: Optional[bool]) -> str:
+    if drop_last is not None:
+        if last is not None:
+            raise ValueError("last=%r and drop_last=%r: give one" % (last, drop_last))
+        return "drop" if drop_last else "short"
+    last = "drop" if last is None else last
+    if last not in LAST:
+        raise ValueError("last=%r: want one of %s" % (last, ", ".join(LAST)))
+    return last
+
+
+def globs(columns: Union[None, str, Sequence[str]]) -> List[str]:
+    if columns is None:
+        return []
+    return columns.split(",") if isinstance(columns, str) else [str(c) for c in columns]
+
+
+def indices(rows: Any) -> Any:
+    if rows is None:
+        return None
+    rows = np.asarray(rows)
+    if rows.dtype == np.bool_:
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise TypeError("indices: want a list of integers, not %s %r" % (rows.dtype, rows.shape))
+    return np.ascontiguousarray(rows, np.int64)
+
+
+def weights(w: Any) -> Any:
+    if w is None:
+        return None
+    w = np.asarray(w)
+    if w.ndim != 1 or w.dtype.kind not in "iufb":
+        raise TypeError("weights: want a list of numbers, not %s %r" % (w.dtype, w.shape))
+    return np.ascontiguousarray(w, np.float64)
+
+
+def size(n: Any) -> Any:
+    """Bytes: a number, or text such as "8GiB", which the library reads."""
+    return n if n is None or isinstance(n, str) else int(n)
+
+
+def dtype(d: Any) -> str:
+    """The name of a type as shardify has it, from that of NumPy or torch."""
+    if d in DTYPES:
+        return str(d)
+    text = str(d).split(".")[-1]
+    if text == "bfloat16":
+        return "bf16"
+    if text in _LONG:
+        return _LONG[text]
+    try:
+        plain = np.dtype(text if text != str(d) or isinstance(d, str) else d)
+    except TypeError:
+        raise ValueError("cast to %r: want one of %s" % (d, ", ".join(DTYPES))) from None
+    for name, (code, _) in DTYPES.items():
+        if np.dtype(code) == plain and name != "bf16":
+            return name
+    raise ValueError("cast to %r: want one of %s" % (d, ", ".join(DTYPES)))
+
+
+def casts(cast: Optional[Mapping[str, Any]]) -> Dict[str, Dict[str, Any]]:
+    """{"x": "float16"}, {"x": ("float16", scale, shift)} or {"x": dict(dtype=, scale=, shift=, axis=)}."""
+    out = {}
+    for name, c in (cast or {}).items():
+        if isinstance(c, Mapping):
+            given = dict(c)
+        elif isinstance(c, tuple):
+            given = dict(zip(("dtype", "scale", "shift"), c))
+        else:
+            given = {"dtype": c}
+        unknown = set(given) - {"dtype", "scale", "shift", "axis"}
+        if unknown or "dtype" not in given:
+            raise ValueError("cast of %s: want dtype and perhaps scale, shift and axis, not %r" % (name, c))
+        entry: Dict[str, Any] = {"dtype": dtype(given["dtype"]), "axis": int(given.get("axis", 0))}
+        for key in ("scale", "shift"):
+            if given.get(key) is not None:
+                entry[key] = np.atleast_1d(np.asarray(given[key], np.float64)).ravel().tolist()
+        out[name] = entry
+    return out
+
+
+def decoders(decode: Any, resize: Any, crop: Any, fields: Sequence[Field], seed: int) -> Dict[str, Any]:
+    """Decoders by field. decode is a backend's name, decode.make's arguments, or decoders."""
+    from . import decode as decoding  # imports threads and image libraries
+
+    if decode is None:
+        if resize is not None or crop is not None:
+            raise ValueError("resize and crop are for decode=")
+        return {}
+    if isinstance(decode, (str, Mapping)) and not isinstance(decode, decoding.Decoder):
+        given: Dict[str, Any] = {"backend": decode} if isinstance(decode, str) else dict(decode)
+        for key, v in (("resize", resize), ("crop", crop)):
+            if v is not None:
+                given[key] = v
+        given.setdefault("seed", seed)
+        names = [given.pop("field")] if "field" in given else image_fields(fields)
+        return {name: decoding.make(name, **given) for name in names}
+    if resize is not None or crop is not None:
+        raise ValueError("resize and crop belong to the decoders that decode= has")
+    many = decode if isinstance(decode, (list, tuple)) else [decode]
+    return {d.field: d for d in many}
+
+
+IMAGES = ("image", "jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm")
+
+
+def image_fields(fields: Sequence[Field]) -> List[str]:
+    names = [f.name for f in fields if f.media in IMAGES and f.levels == 1]
+    if not names:
+        raise ValueError("decode: there is no field of images; decode=dict(field=...) names one")
+    return names

@@ -1,0 +1,85 @@
+"""The loader under torch's DataLoader, for those who keep it."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Mapping, Optional
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from . import ranks
+from .loader import Loader
+
+_MAX_WORKERS = 1024
+
+
+class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignore]
+    """Whole batches for `DataLoader(LoaderDataset("data/train", 256), batch_size=None, num_workers=2)`.
+
+    It takes the arguments of `Loader` and makes one in each worker: n workers on each of
+    W ranks are n*W ranks of it, so that all samples come once, and every rank gets as many
+    batches. `Loader` itself is faster: nothing goes from process to process.
+
+    DataLoader rebuilds the dicts that it gets; with collate_fn=LoaderDataset.as_is batches keep
+    their epoch, index, rows and ids.
+
+    Each pass is the next epoch; set_epoch(e) chooses it, also for workers that persist.
+    The library's threads do not survive a fork, so workers are forked before the parent uses
+    a `Loader`, or spawned; a worker that cannot work says so.
+    """
+
+    def __init__(self, data: Any, batch_size: int, **options: Any) -> None:
+        for name in ("copy", "trace"):
+            if options.get(name) not in (None, True):
+                raise ValueError("LoaderDataset: %s=%r is for Loader alone" % (name, options[name]))
+        rank, world, _, _ = ranks.find(options.pop("rank", None), options.pop("world_size", None))
+        options.setdefault("framework", "torch")
+        # Tensors on a GPU do not go from process to process.
+        options.setdefault("device", "cpu")
+        self.data, self.batch_size, self.options = data, batch_size, options
+        self.rank, self.world_size = rank, world
+        # The next epoch of each worker, in memory that all of them see.
+        self._epochs = torch.full((_MAX_WORKERS,), int(options.pop("epoch", 0)), dtype=torch.int64).share_memory_()
+        self._loader: Optional[Loader] = None
+        self._key: Any = None
+        self._state: Optional[Dict[str, Any]] = None
+
+    @staticmethod
+    def as_is(batch: Any) -> Any:
+        return batch
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_loader": None, "_key": None}
+
+    def set_epoch(self, epoch: int) -> None:
+        self._epochs.fill_(int(epoch))
+
+    def __iter__(self) -> Iterator[Any]:
+        info = get_worker_info()
+        worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
+        if worker >= _MAX_WORKERS:
+            raise ValueError("LoaderDataset: %d workers; at most %d" % (workers, _MAX_WORKERS))
+        loader = self._made(self.rank * workers + worker, self.world_size * workers)
+        epoch = int(self._epochs[worker])
+        if self._state is not None:
+            loader.load_state_dict(self._state)
+            epoch, self._state = loader.epoch, None
+        else:
+            loader.set_epoch(epoch)
+        self._epochs[worker] = epoch + 1
+        return iter(loader)
+
+    def _made(self, rank: int, world: int) -> Loader:
+        if self._loader is None or self._key != (rank, world):
+            if self._loader is not None:
+                self._loader.close()
+            self._loader = Loader(self.data, self.batch_size, rank=rank, world_size=world, **self.options)
+            self._key = (rank, world)
+        return self._loader
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The place of this process's loader. torchdata's StatefulDataLoader asks each worker."""
+        return {} if self._loader is None else self._loader.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._state = dict(state) or None

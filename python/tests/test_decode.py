@@ -1,0 +1,273 @@
+"""Images of a batch, decoded: the pixels that Pillow and torchvision show, whatever the threads."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import shardify
+from shardify import decode
+
+Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+BACKENDS = ["pillow", "torchvision"]
+
+
+def picture(k, width=80, height=60, kind="RGB"):
+    """Smooth, so that a scaled decode may be compared with an exact one."""
+    y, x = np.mgrid[0:height, 0:width].astype("f8")
+    planes = [127 + 110 * np.sin((x * (c + 1) + 3 * k) / 37 + y / (19 + 5 * c)) for c in range(3)]
+    image = Image.fromarray(np.stack(planes, -1).astype("u1"))
+    return image.convert(kind)
+
+
+def coded(image, format="png", **kw):
+    out = io.BytesIO()
+    image.save(out, format, **kw)
+    return out.getvalue()
+
+
+def packed(files):
+    offsets = np.cumsum([0] + [len(f) for f in files])
+    return np.frombuffer(b"".join(files), np.uint8), offsets, np.arange(len(files))
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    if request.param == "torchvision":
+        pytest.importorskip("torchvision", reason="torchvision is not installed")
+    return request.param
+
+
+@pytest.mark.parametrize("format", ["png", "jpeg"])
+def test_pixels_are_those_of_the_file(backend, format):
+    files = [coded(picture(k), format) for k in range(5)]
+    want = np.stack([np.asarray(Image.open(io.BytesIO(f))) for f in files])
+    got = decode.make("image", backend, layout="nhwc")(*packed(files))
+    assert got.dtype == np.uint8 and np.array_equal(got, want)
+    assert np.array_equal(decode.make("image", backend)(*packed(files)), want.transpose(0, 3, 1, 2))
+    gray = decode.make("image", backend, color="gray")(*packed([coded(picture(1, kind="L"), format)]))
+    assert np.array_equal(gray[0, 0], np.asarray(Image.open(io.BytesIO(coded(picture(1, kind="L"), format)))))
+
+
+@pytest.mark.parametrize("width,height", [(80, 60), (60, 80), (61, 97), (40, 40)])
+def test_resize_and_crop_are_those_of_torchvision(backend, width, height):
+    transforms = pytest.importorskip("torchvision.transforms", reason="torchvision is not installed")
+    files = [coded(picture(k, width, height)) for k in range(3)]
+    for options, steps in [
+        ({"resize": 32, "crop": 28}, [transforms.Resize(32), transforms.CenterCrop(28)]),
+        ({"resize": (24, 33)}, [transforms.Resize((24, 33))]),
+        ({"crop": (20, 31)}, [transforms.CenterCrop((20, 31))]),
+        ({"resize": 120, "crop": 100}, [transforms.Resize(120), transforms.CenterCrop(100)]),
+    ]:
+        known = transforms.Compose(steps)
+        want = np.stack([np.asarray(known(Image.open(io.BytesIO(f)))) for f in files]).astype("i2")
+        got = decode.make("image", backend, layout="nhwc", scaled=False, **options)(*packed(files))
+        assert got.shape == want.shape and abs(got - want).max() <= 1, options
+
+
+def test_a_scaled_decode_shows_the_same_part():
+    files = [coded(picture(k, 640, 480), "jpeg", quality=95) for k in range(3)]
+    for options in {"resize": 64, "crop": 56}, {"resize": (50, 70)}, {"crop": 48, "random_crop": (0.3, 1), "flip": 0.5}:
+        exact = decode.make("image", "pillow", scaled=False, **options)(*packed(files)).astype("i2")
+        scaled = decode.make("image", "pillow", **options)(*packed(files))
+        assert abs(exact - scaled).max() <= 10 and abs(exact - scaled).mean() < 2, options
+        shifted = abs(exact[..., 1:] - scaled[..., :-1]).mean()  # the tolerance sees one pixel
+        assert shifted > 2 * abs(exact - scaled).mean()
+
+
+def test_a_scaled_decode_keeps_the_detail_that_was_asked_for():
+    grain = Image.fromarray(np.random.default_rng(1).integers(0, 256, (120, 160, 3), np.uint8)).resize((640, 480), 0)
+    for size in (120, 160), (100, 130), (240, 320):
+        exact = decode.make("image", "pillow", scaled=False, resize=size)(*packed([coded(grain, "jpeg", quality=95)]))
+        scaled = decode.make("image", "pillow", resize=size)(*packed([coded(grain, "jpeg", quality=95)]))
+        assert scaled.std() > 0.9 * exact.std(), size
+
+
+@pytest.mark.parametrize("options", [{"random_crop": True}, {"random_crop": (0.08, 1), "flip": 0.5}])
+def test_chance_depends_on_seed_epoch_and_sample_alone(backend, options):
+    files = [coded(picture(k)) for k in range(12)]
+    values, offsets, ids = packed(files)
+    make = lambda **kw: decode.make("image", backend, crop=24, **{**options, **kw})  # noqa: E731
+    whole = make(threads=1)(values, offsets, ids, 3)
+    assert np.array_equal(make(threads=3)(values, offsets, ids, 3), whole)
+    order = [7, 0, 11, 3]  # another batch
+    some = make()(*packed([files[k] for k in order])[:2], np.array(order), 3)
+    assert np.array_equal(some, whole[order])
+    assert not np.array_equal(make()(values, offsets, ids, 4), whole)
+    assert not np.array_equal(make(seed=1)(values, offsets, ids, 3), whole)
+
+
+def test_chance_is_fair():
+    from shardify.geometry import Shaping, draws
+
+    u = draws(5, 2, np.arange(20000))
+    assert ((0 <= u) & (u < 1)).all() and abs(u.mean(0) - 0.5).max() < 0.02
+    assert abs(np.corrcoef(u.T) - np.eye(u.shape[1])).max() < 0.04
+    assert draws(2**64 - 1, 2**31 - 1, np.array([2**48])).shape == (1, u.shape[1])
+    shaping = Shaping.make(None, 32, (0.25, 1.0), 0.5)
+    cuts = [shaping.cut(100, 80, row) for row in u[:4000]]
+    shares = [c.part[2] * c.part[3] / 8000 for c in cuts]
+    assert 0.24 < min(shares) and 0.5 < np.mean(shares) < 0.62 and 0.45 < np.mean([c.mirrored for c in cuts]) < 0.55
+    assert all(x >= 0 and y >= 0 and x + w <= 100 and y + h <= 80 for x, y, w, h in (c.part for c in cuts))
+
+
+def test_padding_is_zeros_and_out_is_filled(backend):
+    files = [coded(picture(k)) for k in range(3)]
+    values, offsets, _ = packed(files)
+    offsets = np.append(offsets, [offsets[-1], offsets[-1]])
+    out = np.full((5, 3, 60, 80), 9, "u1")
+    d = decode.make("image", backend)
+    assert d(values, offsets, np.array([4, 5, 6, -1, -1]), out=out) is out
+    assert (out[3:] == 0).all() and (out[:3] != 9).any() and d.images == 5 and d.seconds > 0
+    assert decode.make("image", backend, crop=8)(b"", [0, 0], [-1]).shape == (1, 3, 8, 8)
+    assert decode.make("image", backend, crop=8)(b"", [0], []).shape == (0, 3, 8, 8)
+
+
+def wide_strip():
+    return coded(Image.new("L", (60000, 1)))
+
+
+def bomb():
+    """A PNG that says it is 65,000 x 65,000."""
+    good = coded(Image.new("L", (8, 8)))
+    return good[:16] + (65000).to_bytes(4, "big") * 2 + good[24:]
+
+
+def big_jpeg():
+    good = coded(picture(0), "jpeg")
+    at = good.index(b"\xff\xc0") + 5
+    return good[:at] + b"\xff\xff\xff\xff" + good[at + 4 :]
+
+
+HOSTILE = {
+    "no image": (b"", shardify.SchemaError, "has no image"),
+    "text": (b"this is no image at all", shardify.CorruptError, "sample 1"),
+    "cut png": (coded(picture(0))[:300], shardify.CorruptError, "sample 1"),
+    "cut jpeg": (coded(picture(0), "jpeg")[:400], shardify.CorruptError, "sample 1"),
+    "jpeg head": (b"\xff\xd8\xff\xe0", shardify.CorruptError, "sample 1"),
+    "endless jpeg": (b"\xff\xd8" + b"\xff\xe0\x00\x00" * 50, shardify.CorruptError, "sample 1"),
+    "bomb": (bomb(), shardify.UnsupportedError, "65000 x 65000 pixels"),
+    "big jpeg": (big_jpeg(), shardify.UnsupportedError, "65535 x 65535 pixels"),
+    "16 bits": (coded(Image.fromarray(np.zeros((60, 80), "u2"))), shardify.UnsupportedError, "16 bits a channel"),
+    "another size": (coded(picture(0, 81, 60)), shardify.SchemaError, "sample 1 is 60x81, sample 0 is 60x80"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_cannot_be_decoded_is_named(backend, name):
+    data, error, words = HOSTILE[name]
+    files = [coded(picture(0)), data, coded(picture(2))]
+    with pytest.raises(error, match=words) as e:
+        decode.make("photo", backend)(*packed(files))
+    assert "photo" in str(e.value)
+
+
+def test_every_cut_of_a_file_is_an_error_or_pixels(backend):
+    for format in "png", "jpeg":
+        good = coded(picture(3, 20, 16), format)
+        for n in range(0, len(good), 7):
+            try:
+                got = decode.make("image", backend, resize=(8, 8))(*packed([good[:n]]))
+            except (shardify.CorruptError, shardify.SchemaError, shardify.UnsupportedError):
+                continue
+            assert got.shape == (1, 3, 8, 8)
+
+
+def test_a_strip_does_not_become_a_mountain(backend):
+    with pytest.raises(shardify.SchemaError, match="too large"):
+        decode.make("image", backend, resize=200, crop=100)(*packed([wide_strip()]))
+    with pytest.raises(shardify.SchemaError, match="smaller than crop"):
+        decode.make("image", backend, crop=100)(*packed([coded(picture(0))]))
+
+
+@pytest.mark.parametrize(
+    "options,words",
+    [
+        ({"backend": "magick"}, "backend"),
+        ({"layout": "chw"}, "layout"),
+        ({"random_crop": True}, "needs crop"),
+        ({"random_crop": (0, 1), "crop": 8}, "shares"),
+        ({"random_crop": (0.1, 1), "crop": 8, "resize": 9}, "no resize"),
+        ({"resize": 0}, "resize"),
+        ({"flip": 2}, "flip"),
+        ({"threads": -1}, "threads"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        decode.make("image", **options)
+
+
+def test_offsets_that_leave_the_batch_are_refused():
+    d = decode.make("image", "pillow")
+    for offsets in [0, 5], [-1, 3], [3, 1]:
+        with pytest.raises((shardify.SchemaError, ValueError)):
+            d(b"abc", offsets, [0])
+    with pytest.raises(ValueError, match="offsets for"):
+        d(b"abc", [0, 3], [0, 1])
+    with pytest.raises(shardify.SchemaError, match="are bytes"):
+        d(np.zeros(3, "f4"), [0, 3], [0])
+
+
+def test_a_decoder_goes_to_workers():
+    args = packed([coded(picture(k)) for k in range(8)])
+    d = decode.make("image", "pillow", threads=2)
+    want = d(*args)
+    assert np.array_equal(pickle.loads(pickle.dumps(d))(*args), want)
+    if not hasattr(os, "fork"):
+        return
+    pid = os.fork()
+    if pid == 0:  # the parent's threads are not here
+        os._exit(0 if np.array_equal(d(*args), want) else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_without_libraries_the_error_says_what_to_install(monkeypatch):
+    import sys
+
+    for name in "PIL", "PIL.Image", "torchvision", "torchvision.io":
+        monkeypatch.setitem(sys.modules, name, None)
+    install = "pip install pillow"
+    for backend, words in ("auto", install), ("pillow", install), ("torchvision", "needs torchvision"):
+        with pytest.raises(shardify.UnsupportedError, match=words):
+            decode.make("image", backend)
+
+
+def test_nvjpeg_says_what_it_lacks():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    with pytest.raises(shardify.UnsupportedError, match="nvjpeg"):
+        decode.make("image", "nvjpeg")
+
+
+@pytest.mark.parametrize("lists", [True, False], ids=["decodes lists", "one by one"])
+def test_the_path_of_nvjpeg_on_a_stand_in(monkeypatch, lists):
+    """The GPU's decoder, played by the host's: order, kinds, padding and shapes are ours."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    io_ = pytest.importorskip("torchvision.io", reason="torchvision is not installed")
+
+    def decode_jpeg(data, mode, device):
+        if isinstance(data, list):
+            if not lists:
+                raise TypeError("expected a tensor")
+            return [io_.decode_jpeg(d, mode) for d in data]
+        return io_.decode_jpeg(data, mode)
+
+    monkeypatch.setattr(decode, "_nvjpeg", lambda: decode_jpeg)
+    files = [coded(picture(k), "png" if k == 2 else "jpeg") for k in range(5)]
+    values, offsets, ids = packed(files)
+    offsets, ids = np.append(offsets, offsets[-1]), np.append(ids, -1)
+    for options in {}, {"resize": 32, "crop": 24}, {"crop": 24, "random_crop": (0.1, 1), "flip": 0.5}:
+        for layout in "nchw", "nhwc":
+            got = decode.make("image", "nvjpeg", device="cpu", layout=layout, **options)(values, offsets, ids, 1)
+            want = decode.make("image", "torchvision", layout=layout, **options)(values, offsets, ids, 1)
+            assert np.array_equal(got.numpy(), want)
+    with pytest.raises(shardify.CorruptError, match="sample 1"):
+        decode.make("image", "nvjpeg", device="cpu")(*packed([files[0], files[1][:200]]))
+    with pytest.raises(shardify.SchemaError, match="sample 1 is 60x81"):
+        decode.make("image", "nvjpeg", device="cpu")(*packed([files[0], coded(picture(0, 81), "jpeg")]))
