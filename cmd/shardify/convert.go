@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/shardify/shardify"
@@ -59,6 +62,9 @@ func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
 		if err != nil {
 			return cli.Hint(err, "verify "+cli.Quote(x.Output)+" tells what is damaged")
 		}
+		if err := x.Tidy(); err != nil {
+			return err
+		}
 		return p.outcome("already complete", x, m, 0)
 	case cli.StateResume:
 		p.Note("%-9sthe same conversion was begun here and goes on", "resume")
@@ -70,6 +76,9 @@ func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
 	stop()
 	if err != nil {
 		return hintSkip(err, x)
+	}
+	if err := x.Tidy(); err != nil {
+		return err
 	}
 	return p.outcome("done", x, m, time.Since(start))
 }
@@ -97,7 +106,7 @@ func (p *program) outcome(word string, x *cli.Prepared, m *index.Manifest, took 
 		Shards  int     `json:"shards"`
 		Bytes   int64   `json:"bytes"`
 		Seconds float64 `json:"seconds"`
-	}{x.Output, m.Format, took == 0, m.Samples, skipped, len(m.Shards), m.Bytes, took.Seconds()})
+	}{x.Output, m.Format, took == 0, m.Samples, skipped, int(shardsOf(m)), m.Bytes, took.Seconds()})
 	p.summary(word, x, m, took)
 	if skipped > 0 {
 		return cli.Incomplete(x.Output, m.Skipped, skipped)
@@ -110,9 +119,30 @@ func (p *program) summary(word string, x *cli.Prepared, m *index.Manifest, took 
 	if s := took.Seconds(); s > 0 {
 		rate = fmt.Sprintf(" (%s, peak memory %s)", cli.Seconds(s), cli.PeakMemory())
 	}
-	p.Result("%s: %s in %s, %s in %s%s", word, cli.Of(m.Samples, "sample"), cli.Of(int64(len(m.Shards)), "shard"), cli.Size(m.Bytes), x.Output, rate)
+	p.Result("%s: %s in %s, %s in %s%s", word, cli.Of(m.Samples, "sample"), cli.Of(shardsOf(m), "shard"), cli.Size(m.Bytes), x.Output, rate)
+	p.happened(m)
 	p.Result("next: verify %s", cli.Quote(x.Output))
-	p.Result("      %s", cli.PythonLine(m.Format, x.Output))
+	p.Result("      %s", cli.PythonLine(m.Format, trainFolder(x.Output, m)))
+}
+
+// trainFolder is the folder to train on: that of a split, if there are several.
+func trainFolder(output string, m *index.Manifest) string {
+	if len(m.Splits) == 0 {
+		return output
+	}
+	if _, ok := m.Splits["train"]; ok {
+		return filepath.Join(output, "train")
+	}
+	return filepath.Join(output, slices.Sorted(maps.Keys(m.Splits))[0])
+}
+
+// shardsOf is the shards of a set, those of its splits included.
+func shardsOf(m *index.Manifest) int64 {
+	n := int64(len(m.Shards))
+	for _, s := range m.Splits {
+		n += s.Shards
+	}
+	return n
 }
 
 func (p *program) showPlan(x *cli.Prepared) {

@@ -35,6 +35,9 @@ work again for them.`,
 		if err != nil {
 			return cli.HintMissing(err, x)
 		}
+		if err := x.Tidy(); err != nil {
+			return err
+		}
 		return p.outcome("done", x, m, time.Since(start))
 	}
 	return c

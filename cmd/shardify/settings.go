@@ -15,10 +15,12 @@ type settingsFlags struct {
 	s       cli.Settings
 	recipe  string
 	formats *cli.FormatFlags
+	ops     opsFlags
 
 	shardSize, memory, maxOutput cli.SizeValue
 	shardSamples, limit, jobs    cli.CountValue
-	onError, sync                cli.EnumValue
+	onError, sync, shuffle       cli.EnumValue
+	split                        cli.SplitFlags
 }
 
 // group puts the flags that add adds under a heading.
@@ -34,6 +36,7 @@ func group(fs *pflag.FlagSet, heading string, add func(*pflag.FlagSet)) {
 func addSettings(c *cobra.Command) *settingsFlags {
 	f := &settingsFlags{
 		onError: cli.EnumValue{Values: []string{convert.OnErrorFail, convert.OnErrorSkip}, Value: convert.OnErrorFail},
+		shuffle: cli.EnumValue{Values: []string{convert.ShuffleNone, convert.ShuffleBlock, convert.ShuffleGlobal}, Value: convert.ShuffleNone},
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
@@ -55,6 +58,18 @@ func addSettings(c *cobra.Command) *settingsFlags {
 		fs.Var(&f.limit, "limit", "only the first N samples")
 		fs.Var(&f.s.Range, "range", "only samples LO up to but without HI, counted over all inputs")
 		fs.Var(&f.onError, "on-error", "what a damaged sample does: end the conversion, or be left out and listed")
+	})
+	group(fs, "Labels and columns", func(fs *pflag.FlagSet) { f.ops = addOps(fs) })
+	group(fs, "Order and splits", func(fs *pflag.FlagSet) {
+		fs.Var(&f.shuffle, "shuffle", "order of the samples: as the inputs have it, mixed within each shard, or mixed over all inputs (needs scratch space)")
+		fs.Uint64Var(&f.s.Seed, "seed", 0, "what is random follows from this `NUMBER`")
+		fs.StringVar(&f.split.Split, "split", "", "make several data sets, as in train=0.8,val=0.1,test=0.1 or train=rest,val=10000: `NAME=SHARE,...`")
+		fs.StringVar(&f.split.From, "split-from", "", "keep splits that exist: dirs (the INPUT folders if there are several, else the folders in INPUT), or `NAME=GLOB,...` of inputs")
+		fs.StringSliceVar(&f.split.Identity, "identity", nil, "fields that say who a sample is, for the split; its file and place in it if left out: `FIELD,...`")
+		fs.StringVar(&f.split.Stratify, "stratify", "", "share the samples of each value of `FIELD` in the same proportions")
+		fs.StringVar(&f.split.GroupBy, "group-by", "", "keep samples with the same value of `FIELD` (a run, a patient) in one split")
+		fs.StringVar(&f.s.Scratch, "scratch", "", "`FOLDER` for the scratch files of --shuffle, seen by all tasks; inside the output folder if left out")
+		fs.BoolVar(&f.s.Provenance, "provenance", false, "add where each sample came from: the field "+convert.OriginField+", and the list "+convert.InputsName)
 	})
 	group(fs, "Running", func(fs *pflag.FlagSet) { addRunning(fs, &f.jobs, &f.memory, &f.sync) })
 	f.formats = cli.AddFormatFlags(fs, readers.Formats, writers.Formats)
@@ -85,10 +100,16 @@ func (f *settingsFlags) settings(p *program, c *cobra.Command, args []string) (c
 	}
 	s := f.s
 	s.Inputs, s.Stdin = inputs, p.stdin
+	s.Shape = f.ops.given()
 	s.Options, s.Owners = f.formats.Given(), f.formats.Owners()
 	s.ShardSize, s.ShardSamples, s.Limit = int64(f.shardSize), int64(f.shardSamples), int64(f.limit)
 	s.OnError, s.Sync = f.onError.Value, store.Sync(f.sync.Value)
 	s.Jobs, s.Memory, s.MaxOutput = int(f.jobs), int64(f.memory), int64(f.maxOutput)
+	s.Shuffle = f.shuffle.Value
+	var err error
+	if s.Split, err = f.split.Parse(); err != nil {
+		return s, err
+	}
 	return s, check(s)
 }
 

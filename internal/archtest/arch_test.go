@@ -25,9 +25,12 @@ type pkg struct {
 	Deps       []string
 }
 
-func list(t *testing.T) []pkg {
+func list(t *testing.T, args ...string) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports,Deps", module+"/...")
+	if len(args) == 0 {
+		args = []string{module + "/..."}
+	}
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,GoFiles,Imports,Deps"}, args...)...)
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	if err != nil {
@@ -65,7 +68,7 @@ var allowed = []struct {
 	{"readers/hdf5/internal/*", []string{"", "internal/inflate", "internal/codec", "internal/guard", "readers/hdf5/internal/*"}},
 	{"readers/root/internal/*", []string{"", "internal/inflate", "internal/codec", "internal/guard", "readers/root/internal/*"}},
 	{"readers/parquet/internal/*", []string{"", "internal/inflate", "internal/codec", "internal/guard", "readers/parquet/internal/*"}},
-	{"readers/*", []string{"", "internal/walk", "internal/walk/*", "internal/inflate", "internal/codec", "internal/rows", "internal/guard", "internal/store", "readers/hdf5/internal/*", "readers/root/internal/*", "readers/parquet/internal/*"}},
+	{"readers/*", []string{"", "internal/walk", "internal/walk/*", "internal/inflate", "internal/codec", "internal/rows", "internal/guard", "internal/labels", "internal/store", "readers/hdf5/internal/*", "readers/root/internal/*", "readers/parquet/internal/*"}},
 	{"writers", []string{"", "writers/*"}},
 	{"writers/writertest", []string{"", "index", "internal/store"}},
 	{"writers/*", []string{"", "index", "internal/store"}},
@@ -78,7 +81,12 @@ var allowed = []struct {
 	{"internal/codec", []string{"", "internal/inflate", "internal/guard"}},
 	{"internal/rows", []string{"", "internal/store"}},
 	{"internal/host", nil},
+	{"internal/page", nil},
+	{"internal/trainer", []string{"", "gpuload", "internal/page"}},
+	{"internal/benchcmd", []string{"", "index", "gpuload", "internal/dataset", "internal/cli", "internal/trainer"}},
+	{"internal/stage", []string{"", "index", "internal/dataset", "internal/host", "internal/store"}},
 	{"internal/inspect", []string{"", "readers", "index", "convert", "internal/store", "internal/stats", "internal/page"}},
+	{"augment", []string{"", "internal/guard", "internal/shape/half"}},
 	{"internal/stats", []string{"", "internal/guard", "internal/shape/half"}},
 	{"internal/shape", []string{"", "internal/shape/*"}},
 	{"internal/shape/*", []string{"", "internal/guard", "internal/shape/*"}},
@@ -126,6 +134,25 @@ func TestImportsFollowTheDesign(t *testing.T) {
 		}
 		if strings.HasPrefix(name, "cmd/") && name != "cmd/shardify-gpu" && slices.ContainsFunc(p.Deps, func(d string) bool { return strings.Contains(d, "purego") }) {
 			t.Errorf("%s reaches purego: it would no longer be static", name)
+		}
+	}
+}
+
+// TestOnlyTheGPUProgramOpensTheDriver: shardify and verify are static, and the
+// program that is not does reach the driver in the build that is meant for it.
+func TestOnlyTheGPUProgramOpensTheDriver(t *testing.T) {
+	reaches := func(p pkg) bool {
+		return slices.ContainsFunc(p.Deps, func(d string) bool { return strings.Contains(d, "purego") })
+	}
+	programs := []string{module + "/cmd/shardify", module + "/cmd/verify"}
+	for _, p := range list(t, programs...) {
+		if reaches(p) {
+			t.Errorf("%s reaches purego: it would no longer be static", p.ImportPath)
+		}
+	}
+	for _, p := range list(t, "-tags=cuda", module+"/cmd/shardify-gpu", module+"/cmd/verify") {
+		if gpu := strings.HasSuffix(p.ImportPath, "shardify-gpu"); gpu != reaches(p) {
+			t.Errorf("%s with the tag cuda: reaches purego is %v", p.ImportPath, !gpu)
 		}
 	}
 }

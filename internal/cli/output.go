@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/writers"
 )
@@ -169,6 +170,11 @@ func (s *Settings) space(p *Prepared) error {
 	}
 	need -= published(p.Store)
 	scratch := p.Plan.Scratch(p.Job.Sink, p.Jobs)
+	if fragments := p.Plan.ShuffleBytes(); p.Plan.ScratchPath == "" {
+		scratch += fragments
+	} else if free := host.FreeSpace(p.Plan.ScratchPath); free >= 0 && fragments > free {
+		return fmt.Errorf("the shuffle needs about %s of scratch space, %s has %s free", shardify.FormatSize(fragments), p.Plan.ScratchPath, shardify.FormatSize(free))
+	}
 	if p.Free >= 0 && need+scratch > p.Free {
 		err := fmt.Errorf("the output needs about %s%s, %s has %s free", shardify.FormatSize(need), beside(scratch), p.Output, shardify.FormatSize(p.Free))
 		return Hint(err, p.Shrink()...)

@@ -22,6 +22,9 @@ func (o *IO) Watch(p *convert.Plan, units []int, c *convert.Progress) (stop func
 			w.samples += s.Samples
 		}
 	}
+	if p.Shuffle == convert.ShuffleGlobal {
+		w.shards = int64(p.Gathers)
+	}
 	if o.Quiet || w.shards == 0 {
 		return func() {}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/shardify/shardify/internal/ops"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
@@ -24,12 +25,13 @@ type Recipe struct {
 }
 
 type setting struct {
-	key, value string
-	line       int
+	key   string
+	words []string
+	line  int
 }
 
-// lists are the keys that may have several values.
-var lists = map[string]bool{"inputs": true, "columns": true}
+// list tells keys that may have several values.
+func list(key string) bool { return key == "inputs" || key == "columns" || ops.Lists(key) }
 
 // LoadRecipe reads a recipe.
 func LoadRecipe(name string) (*Recipe, error) {
@@ -77,7 +79,7 @@ func ParseRecipe(f io.Reader) (*Recipe, error) {
 			r.Inputs = words
 			continue
 		}
-		r.values = append(r.values, setting{k.Value, strings.Join(words, ","), k.Line})
+		r.values = append(r.values, setting{k.Value, words, k.Line})
 	}
 	return r, nil
 }
@@ -86,7 +88,7 @@ func values(k, v *yaml.Node) ([]string, error) {
 	switch {
 	case v.Kind == yaml.ScalarNode && v.Tag != "!!null":
 		return []string{v.Value}, nil
-	case v.Kind == yaml.SequenceNode && lists[k.Value]:
+	case v.Kind == yaml.SequenceNode && list(k.Value):
 		var out []string
 		for _, e := range v.Content {
 			if e.Kind != yaml.ScalarNode || e.Tag == "!!null" {
@@ -116,8 +118,14 @@ func (r *Recipe) Apply(name string, fs *pflag.FlagSet) error {
 		if f.Changed {
 			continue // the command line wins
 		}
-		if err := fs.Set(s.key, s.value); err != nil {
-			return Usage("%s line %d: %s: %v", name, s.line, s.key, errors.Unwrap(err))
+		words := s.words
+		if !ops.Lists(s.key) { // else each value is a flag of its own
+			words = []string{strings.Join(words, ",")}
+		}
+		for _, w := range words {
+			if err := fs.Set(s.key, w); err != nil {
+				return Usage("%s line %d: %s: %v", name, s.line, s.key, errors.Unwrap(err))
+			}
 		}
 	}
 	return nil

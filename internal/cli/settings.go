@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/ops"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
@@ -37,6 +38,13 @@ type Settings struct {
 	Range        RangeValue
 	OnError      string
 	MaxOutput    int64
+	Shape        ops.Settings // what is done to samples
+
+	Shuffle    string
+	Seed       uint64
+	Split      *convert.Split
+	Scratch    string // folder for the fragments of a shuffle
+	Provenance bool
 
 	Sync   store.Sync
 	Jobs   int
@@ -72,6 +80,7 @@ type Prepared struct {
 	Warnings           []string
 	Litter             []shardify.Leftover // left out, but not worth recording
 
+	helpers []string     // fields that were opened for operations alone
 	replace func() error // removes the conversion that gives way
 }
 
@@ -114,8 +123,11 @@ func (p *Prepared) choose(jobs int, memory int64, m host.Machine) {
 
 // finish fills in what depends on the plan.
 func (p *Prepared) finish() {
-	p.Job.Plan, p.Job.Store, p.Job.Jobs = p.Plan, p.Store, p.Jobs
+	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Compile = p.Plan, p.Store, p.Jobs, ops.Compile
 	p.Job.Pool = shardify.NewPool(poolLimit(p.Memory))
+	if p.Plan.Shuffle != "" {
+		p.Job.Scratch = store.NewDir(p.ScratchFolder(), store.SyncNone)
+	}
 }
 
 // poolLimit is the share of the memory that holds samples in flight. The rest is
@@ -153,8 +165,8 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFo
 	if err != nil {
 		return src, nil, err
 	}
-	o, err = readers.Open(ctx, src, readers.Request{
-		Inputs: s.Inputs, FilesFrom: list, Columns: s.Columns, Options: options, Jobs: p.Jobs, Asked: s.From != "",
+	o, err = s.openFields(ctx, p, src, readers.Request{
+		Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "",
 	})
 	return src, o, err
 }
@@ -214,15 +226,30 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 	if err != nil {
 		return err
 	}
+	known, _ := convert.LoadPlan(p.Store) // if it is not what this becomes, compare says so
+	if err := s.assignSplit(o.Args.Table); err != nil {
+		return err
+	}
+	list, err := s.Shape.Ops(o.Args.Table)
+	if err != nil {
+		return Usage("%v", err)
+	}
 	p.Plan, err = convert.MakePlan(ctx, convert.Request{
 		Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
 		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, Lo: s.Range.Lo, Hi: s.Range.Hi,
 		OnError: s.OnError, Recipe: s.recipe(),
+		Seed: s.Seed, Ops: list, Compile: ops.Compile, Helpers: p.helpers, Split: s.Split, Shuffle: s.Shuffle,
+		Provenance: s.Provenance, Pool: shardify.NewPool(poolLimit(p.Memory)), Jobs: p.Jobs, Known: known,
 	})
-	if err == nil {
-		p.leftOut(o.LeftOut)
+	if err != nil {
+		return s.shapeError(err)
 	}
-	return err
+	p.leftOut(o.LeftOut)
+	p.Plan.ScratchPath = s.Scratch
+	if s.Scratch == "" && known != nil && known.Digest() == p.Plan.Digest() {
+		p.Plan.ScratchPath = known.ScratchPath
+	}
+	return nil
 }
 
 // leftOut adds what the listing left out. Litter (hidden files, thumbnails) is

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/writers"
 )
@@ -30,6 +31,9 @@ type PlanFacts struct {
 	LeftOut      []shardify.Leftover `json:"left_out,omitempty"`
 	Notes        []string            `json:"notes,omitempty"` // what was done to make the inputs fit
 	Digest       string              `json:"digest"`
+	Shuffle      string              `json:"shuffle"`
+	Splits       []string            `json:"splits,omitempty"`
+	ScratchBytes int64               `json:"scratch_bytes,omitempty"` // of a global shuffle
 	Hints        []string            `json:"hints,omitempty"`
 }
 
@@ -46,9 +50,10 @@ func (p *Prepared) Facts() PlanFacts {
 	f := PlanFacts{
 		Input: x.Input, Output: x.Output, Folder: p.Output, Inputs: int64(x.Table.Len()), InputBytes: x.Table.Bytes(),
 		DecodedBytes: x.DecodedBytes, OutputBytes: x.OutputBytes, FreeBytes: p.Free, Samples: x.Samples,
-		Shards: int64(len(x.Shards)), Units: int64(len(x.Units)), Jobs: p.Jobs, Memory: p.Memory,
+		Shards: int64(x.Outputs() * max(len(x.SplitNames()), 1)), Units: int64(len(x.Units)), Jobs: p.Jobs, Memory: p.Memory,
 		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, p.Litter), Digest: x.Digest(),
 	}
+	f.Shuffle, f.Splits, f.ScratchBytes = cmp.Or(x.Shuffle, convert.ShuffleNone), x.SplitNames(), x.ShuffleBytes()
 	if n, ok := p.Job.Source.(shardify.Noter); ok {
 		f.Notes = n.Notes()
 	}
@@ -126,6 +131,10 @@ func (p *Prepared) Lines() []string {
 	for _, n := range f.Notes {
 		line("note", "%s", n)
 	}
+	for _, op := range p.operations() {
+		line(op[0], "%s", op[1])
+	}
+	p.orderLines(line)
 	free := "free space unknown"
 	if f.FreeBytes >= 0 {
 		free = shardify.FormatSize(f.FreeBytes) + " free"
@@ -135,6 +144,9 @@ func (p *Prepared) Lines() []string {
 	line("memory", "%s (%s)", shardify.FormatSize(f.Memory), p.MemoryWhy)
 	if p.Sync == store.SyncNone {
 		line("sync", "none: a power cut may lose or empty what was written; for scratch only")
+	}
+	if h := p.halves(); h != "" {
+		line("smaller", "%s", h)
 	}
 	for _, h := range f.Hints {
 		line("smaller", "%s", h)

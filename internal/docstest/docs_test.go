@@ -12,8 +12,8 @@ import (
 // pages are run in this order, in one folder: later ones use what earlier ones
 // made.
 var pages = []string{
-	"README.md", "docs/quickstart.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md", "docs/hdf5.md", "docs/root.md",
-	"docs/troubleshooting.md", "docs/decisions.md",
+	"README.md", "docs/quickstart.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md", "docs/hdf5.md", "docs/root.md", "docs/parquet.md", "docs/shape.md", "docs/shuffle-and-split.md", "docs/augment.md",
+	"docs/from-pytorch.md", "docs/from-mosaicml.md", "docs/ddp.md", "docs/bench.md", "docs/stage.md", "docs/troubleshooting.md", "docs/decisions.md",
 }
 
 type block struct {
@@ -42,8 +42,9 @@ func blocks(t *testing.T, page string) (out []block) {
 	return out
 }
 
-// notRun says why a block is left out; "" means it runs.
-func notRun(b block, python string) string {
+// notRun says why a block is left out; "" means it runs. library is the file behind
+// shardify.Loader.
+func notRun(b block, python, library string) string {
 	switch {
 	case b.lang != "sh" && b.lang != "python":
 		return "is no program"
@@ -55,6 +56,8 @@ func notRun(b block, python string) string {
 		return "is a command of the source tree"
 	case b.lang == "python" && python == "":
 		return "python3 with numpy is not here"
+	case b.lang == "python" && library == "" && strings.Contains(b.text, "shardify.Loader"):
+		return "shardify.Loader's library could not be built: it needs a C compiler"
 	case b.lang == "python":
 		for _, m := range []string{"torch", "webdataset", "torchvision", "PIL"} {
 			if strings.Contains(b.text, "import "+m) || strings.Contains(b.text, ", "+m) || strings.Contains(b.text, "from "+m) {
@@ -65,6 +68,17 @@ func notRun(b block, python string) string {
 		}
 	}
 	return ""
+}
+
+// buildLibrary makes what shardify.Loader is a wrapper of; "" without a C compiler.
+func buildLibrary(root, folder string) string {
+	library := filepath.Join(folder, "_shardify.so")
+	cmd := exec.Command("sh", "python/pylib.sh", library)
+	cmd.Dir = root
+	if cmd.Run() != nil {
+		return ""
+	}
+	return library
 }
 
 // findPython prefers the virtual environment that the Python tests use.
@@ -90,7 +104,7 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 	command := func(dir, name string, args ...string) *exec.Cmd {
 		cmd := exec.Command(name, args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PYTHONPATH="+filepath.Join(root, "python"))
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PYTHONPATH="+filepath.Join(root, "python"), "SHARDIFY_LIBRARY="+filepath.Join(bin, "_shardify.so"))
 		return cmd
 	}
 	must := func(cmd *exec.Cmd) {
@@ -102,7 +116,7 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 	must(command(root, "go", "build", "-o", bin+"/", "./cmd/shardify", "./cmd/verify"))
 	demo := filepath.Join(work, "build/demo")
 	must(command(root, "go", "run", "./testdata/demo", "testdata/demo/digits.npz", filepath.Join(demo, "digits")))
-	for _, name := range []string{"digits.npz", "digits.h5", "HZZ.root"} {
+	for _, name := range []string{"digits.npz", "digits.h5", "digits.parquet", "HZZ.root"} {
 		b, err := os.ReadFile(filepath.Join(root, "testdata/demo", name))
 		if err != nil {
 			t.Fatal(err)
@@ -111,11 +125,11 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	python := findPython(root)
+	python, library := findPython(root), buildLibrary(root, bin)
 	ran := 0
 	for _, page := range pages {
 		for _, b := range blocks(t, filepath.Join(root, page)) {
-			if why := notRun(b, python); why != "" {
+			if why := notRun(b, python, library); why != "" {
 				t.Logf("skipped: %s:%d %s", page, b.line, why)
 				continue
 			}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/ops"
+	"github.com/shardify/shardify/readers"
+)
+
+// openFields opens the inputs with the fields that were asked for and those that
+// operations look at.
+func (s *Settings) openFields(ctx context.Context, p *Prepared, src shardify.SourceFormat, r readers.Request) (*readers.Opened, error) {
+	var err error
+	if r.Columns, p.helpers, err = s.Shape.Columns(s.Columns, s.splitFields()...); err != nil {
+		return nil, s.shapeError(Usage("%v", err))
+	}
+	if r.Columns == nil {
+		r.Columns = s.Columns
+	}
+	o, err := readers.Open(ctx, src, r)
+	if err == nil || len(r.Columns) == len(s.Columns) || r.FilesFrom != nil {
+		return o, err
+	}
+	// Perhaps it is an operation that names a field which nobody has: with all fields
+	// open it is known which one was meant.
+	r.Columns = nil
+	if all, e := readers.Open(ctx, src, r); e == nil {
+		defer all.Source.Close()
+		if e := s.Shape.Check(all.Source.Schema()); e != nil {
+			return nil, s.shapeError(e)
+		}
+	}
+	return nil, err
+}
+
+// shapeError adds the corrected flag.
+func (s *Settings) shapeError(err error) error {
+	if fixed := ops.Correct(s.Shape, err); err != nil && fixed != "" {
+		return Hint(err, "did you mean: "+fixed)
+	}
+	return err
+}
+
+// operations is the plan's operations for people, in the order in which they run.
+func (p *Prepared) operations() (out [][2]string) {
+	for _, op := range p.Plan.Ops {
+		for _, text := range ops.Shown(op) {
+			out = append(out, [2]string{op.Name, text})
+		}
+	}
+	if h := p.Plan.Helpers; len(h) > 0 {
+		out = append(out, [2]string{"not kept", join(h) + ": read for the operations alone"})
+	}
+	return out
+}
+
+// join lists names, the first few of many.
+func join(names []string) string {
+	const most = 4
+	out := ""
+	for i, n := range names[:min(len(names), most)] {
+		if i > 0 {
+			out += ", "
+		}
+		out += n
+	}
+	if n := len(names) - most; n > 0 {
+		out += " and " + Count(int64(n)) + " more"
+	}
+	return out
+}
+
+// halves names the columns of f64, and what halves them.
+func (p *Prepared) halves() string {
+	var wide []string
+	for i := range p.Plan.Schema {
+		if p.Plan.Schema[i].DType == shardify.F64 {
+			wide = append(wide, p.Plan.Schema[i].Name)
+		}
+	}
+	switch len(wide) {
+	case 0:
+		return ""
+	case 1:
+		return wide[0] + " is f64: --cast f64=f32 halves it"
+	}
+	return join(wide) + " are f64: --cast f64=f32 halves them"
+}

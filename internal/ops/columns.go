@@ -1,0 +1,234 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/shape"
+	"github.com/shardify/shardify/internal/shape/expr"
+)
+
+// need is a field of the source that an operation names.
+type need struct {
+	name, flag, text string
+	// wanted: who names it wants to have it, under this or another name. The others are
+	// read and dropped.
+	wanted bool
+}
+
+// needs lists the fields of the source that the operations name. Names that other
+// operations make are none.
+func (s Settings) needs() ([]need, error) {
+	l := looker{defs: map[string]*expr.Expr{}, old: map[string]string{}, made: map[string]bool{}}
+	// What is defined, and renamed, must be known before those that name it.
+	for _, name := range append([]string{Define, Rename}, Names...) {
+		texts, err := s.texts(name)
+		for _, t := range texts {
+			if err == nil {
+				err = l.look(name, t)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(l.needs, func(n need) bool { return l.made[n.name] }), nil
+}
+
+// looker collects what operations name and make.
+type looker struct {
+	needs []need
+	made  map[string]bool
+	defs  map[string]*expr.Expr
+	old   map[string]string // names of the source, by those of --rename
+}
+
+func (l *looker) look(name, text string) error {
+	switch name {
+	case Set:
+		head, _, _ := strings.Cut(text, "=")
+		head, _, _ = strings.Cut(head, ":")
+		l.made[strings.TrimSpace(head)] = true
+	case Define:
+		d, err := shape.NewDefine(text)
+		if err != nil {
+			return err
+		}
+		l.made[d.Name], l.defs[d.Name] = true, d.Expr
+		l.add(name, text, false, d.Needs())
+	case Where:
+		w, err := shape.NewWhere(text, l.defs)
+		if err != nil {
+			return err
+		}
+		l.add(name, text, false, w.Needs())
+	case Sort:
+		x, err := shape.NewSort(text, nil)
+		if err != nil {
+			return err
+		}
+		l.add(name, text, false, x.Needs())
+	case Encode:
+		l.add(name, text, true, []string{strings.TrimSpace(text)})
+	case Pad:
+		x, err := shape.NewPad(text)
+		if err != nil {
+			return err
+		}
+		l.made[x.Needs()[0]+shape.MaskSuffix] = true
+	case Rename:
+		x, err := shape.NewRename(text)
+		if err != nil {
+			return err
+		}
+		l.old = x.Old()
+		l.add(name, text, true, x.Needs())
+	case Stack, Cast, Pack:
+		return l.last(name, text)
+	}
+	return nil
+}
+
+// last looks at operations whose fields may have been renamed, and joined.
+func (l *looker) last(name, text string) error {
+	switch name {
+	case Stack:
+		x, err := shape.NewStack(text)
+		if err != nil {
+			return err
+		}
+		l.makes(x.Names())
+		l.add(name, text, true, x.Needs())
+	case Cast:
+		x, err := shape.NewCast(text)
+		if err != nil {
+			return err
+		}
+		l.renamed(name, text, x.Needs())
+	case Pack:
+		x, err := shape.NewPack(text)
+		if err != nil {
+			return err
+		}
+		l.makes(x.Names())
+		l.renamed(name, text, x.Needs())
+	}
+	return nil
+}
+
+func (l *looker) add(flag, text string, wanted bool, names []string) {
+	for _, n := range names {
+		l.needs = append(l.needs, need{n, flag, text, wanted})
+	}
+}
+
+func (l *looker) makes(names []string) {
+	for _, n := range names {
+		l.made[n] = true
+	}
+}
+
+func (l *looker) renamed(flag, text string, names []string) {
+	for _, n := range names {
+		if old, ok := l.old[n]; ok {
+			n = old
+		}
+		l.add(flag, text, true, []string{n})
+	}
+}
+
+// Columns completes the fields that are asked for by those that operations name, and by
+// others (what a split goes by). helpers are those of them that nobody wants to keep.
+// With no fields asked for, all are read and none is a helper.
+func (s Settings) Columns(asked []string, others ...string) (open, helpers []string, err error) {
+	needs, err := s.needs()
+	if err != nil || len(asked) == 0 {
+		return nil, nil, err
+	}
+	for _, o := range others {
+		needs = append(needs, need{name: o})
+	}
+	open = slices.Clone(asked)
+	for _, n := range needs {
+		if matches(asked, n.name) {
+			continue
+		}
+		if !slices.Contains(open, n.name) {
+			open = append(open, n.name)
+		}
+		wanted := slices.ContainsFunc(needs, func(m need) bool { return m.name == n.name && m.wanted })
+		if !wanted && !slices.Contains(helpers, n.name) {
+			helpers = append(helpers, n.name)
+		}
+	}
+	return open, helpers, nil
+}
+
+func matches(globs []string, name string) bool {
+	return slices.ContainsFunc(globs, func(g string) bool {
+		ok, _ := path.Match(g, name)
+		return ok || g == name
+	})
+}
+
+// Check refuses names that no field of a source has, flag by flag, where the source is
+// known in full. Pads and sorts may name what only later stages make.
+func (s Settings) Check(schema []shardify.Field) error {
+	needs, err := s.needs()
+	if err != nil {
+		return err
+	}
+	known := make([]string, len(schema))
+	for i := range schema {
+		known[i] = schema[i].Name
+	}
+	for _, n := range needs {
+		if n.flag == "" || slices.Contains(known, n.name) {
+			continue
+		}
+		unknown := &expr.UnknownField{Name: n.name, Suggest: expr.Suggest(n.name, known)}
+		return fmt.Errorf("--%s '%s': %w", n.flag, n.text, unknown)
+	}
+	return nil
+}
+
+// Correct is the flag of an error with the field that was meant in it, "" if nobody
+// knows better.
+func Correct(s Settings, err error) string {
+	var u *expr.UnknownField
+	if !errors.As(err, &u) || u.Suggest == "" {
+		return ""
+	}
+	for _, name := range Names {
+		for _, t := range s[name] {
+			if fixed := replaceWord(t, u.Name, u.Suggest); fixed != t {
+				return fmt.Sprintf("--%s '%s'", name, fixed)
+			}
+		}
+	}
+	return ""
+}
+
+// replaceWord replaces a name that stands alone.
+func replaceWord(s, old, by string) string {
+	part := func(c byte) bool {
+		return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	for at := 0; ; {
+		i := strings.Index(s[at:], old)
+		if i < 0 || old == "" {
+			return s
+		}
+		i += at
+		end := i + len(old)
+		if (i == 0 || !part(s[i-1])) && (end == len(s) || !part(s[end])) {
+			s = s[:i] + by + s[end:]
+			end = i + len(by)
+		}
+		at = end
+	}
+}

@@ -1,0 +1,216 @@
+package expr
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// text is the block's sample k of a text.
+func (f *frame) text(v *value, k int) []byte {
+	if v.konst {
+		return []byte(v.s) // compared at once: does not escape
+	}
+	c := &f.b.Columns[v.col-1]
+	o := c.Offsets[0][f.lo+k:]
+	return c.Data[o[0]:o[1]]
+}
+
+// compareText compares texts byte by byte, and codes with the text of their label.
+func (b *binder) compareText(op string, x, y *value, n ast.Node) (*value, error) {
+	if x.labels != nil && y.kind == kindText && y.konst {
+		return b.compareLabel(op, x, y.s, n)
+	}
+	if y.labels != nil && x.kind == kindText && x.konst {
+		return b.compareLabel(op, y, x.s, n)
+	}
+	if err := oneText(x, y); err != nil {
+		return nil, fmt.Errorf("%s: %w", n, err)
+	}
+	if x.konst && !y.konst { // the constant stands on the right
+		x, y = y, x
+		if flip, ok := map[string]string{"<": ">", ">": "<", "<=": ">=", ">=": "<="}[op]; ok {
+			op = flip
+		}
+	}
+	test := func(c int) bool { return c == 0 }
+	switch op {
+	case "!=":
+		test = func(c int) bool { return c != 0 }
+	case "<":
+		test = func(c int) bool { return c < 0 }
+	case "<=":
+		test = func(c int) bool { return c <= 0 }
+	case ">":
+		test = func(c int) bool { return c > 0 }
+	case ">=":
+		test = func(c int) bool { return c >= 0 }
+	}
+	constant := []byte(y.s)
+	return b.textTest(x, y, func(p, q []byte) bool {
+		if y.konst {
+			q = constant
+		}
+		return test(bytes.Compare(p, q))
+	}), nil
+}
+
+func oneText(in ...*value) error {
+	for _, v := range in {
+		if v.kind != kindText {
+			return fmt.Errorf("a text and %s do not go together", v.kind)
+		}
+		if v.slot < 0 {
+			return errors.New("lists of texts and of lists have a length only: len(...)")
+		}
+	}
+	return nil
+}
+
+// textTest is a condition on two texts; the second may be a constant.
+func (b *binder) textTest(x, y *value, test func(p, q []byte) bool) *value {
+	out := &value{kind: kindBool, dom: scalar, slot: b.slot(), null: x.null || y.null}
+	b.emit(func(f *frame) error {
+		z := f.bools(out.slot, f.samples())
+		for k := range z {
+			var q []byte
+			if !y.konst {
+				q = f.text(y, k)
+			}
+			z[k] = bit(test(f.text(x, k), q))
+		}
+		f.joinMissing(out, x, y)
+		return nil
+	})
+	return out
+}
+
+// compareLabel compares a code with the code of a label.
+func (b *binder) compareLabel(op string, x *value, label string, n ast.Node) (*value, error) {
+	if op != "==" && op != "!=" {
+		return nil, fmt.Errorf("%s: labels are equal or not", n)
+	}
+	i := slices.Index(x.labels, label)
+	if i < 0 {
+		msg := fmt.Sprintf("%s: no label %q", n, label)
+		if s := Suggest(label, x.labels); s != "" {
+			msg += fmt.Sprintf("; did you mean %q?", s)
+		}
+		return nil, errors.New(msg)
+	}
+	return b.compare(op, x, b.constInt(int64(i)), n)
+}
+
+// texts are startsWith, endsWith, contains and matches.
+func (b *binder) texts(op string, x, y *value) (*value, error) {
+	if err := oneText(x, y); err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	if x.konst || !y.konst {
+		return nil, fmt.Errorf("%s wants a field on its left and a text in quotes on its right", op)
+	}
+	c := []byte(y.s)
+	test := func(p, _ []byte) bool { return bytes.HasPrefix(p, c) }
+	switch op {
+	case "endsWith":
+		test = func(p, _ []byte) bool { return bytes.HasSuffix(p, c) }
+	case "contains":
+		test = func(p, _ []byte) bool { return bytes.Contains(p, c) }
+	case "matches":
+		re, err := regexp.Compile(y.s)
+		if err != nil {
+			return nil, err
+		}
+		test = func(p, _ []byte) bool { return re.Match(p) }
+	}
+	return b.textTest(x, y, test), nil
+}
+
+// in is x in [a, b, c], or x in lo..hi with both ends.
+func (b *binder) in(x *value, n *ast.BinaryNode) (*value, error) {
+	if r, ok := n.Right.(*ast.BinaryNode); ok && r.Operator == ".." {
+		lo, err := b.compile(r.Left)
+		if err != nil {
+			return nil, err
+		}
+		hi, err := b.compile(r.Right)
+		if err != nil {
+			return nil, err
+		}
+		above, err := b.compare(">=", x, lo, n)
+		if err != nil {
+			return nil, err
+		}
+		below, err := b.compare("<=", x, hi, n)
+		if err != nil {
+			return nil, err
+		}
+		return b.logic(true, above, below, n)
+	}
+	list, ok := n.Right.(*ast.ArrayNode)
+	if !ok {
+		return nil, fmt.Errorf("%s: in takes a list [a, b] or a range lo..hi", n)
+	}
+	if len(list.Nodes) > 16 {
+		if v, err := b.inSet(x, list); v != nil || err != nil {
+			return v, err
+		}
+	}
+	var out *value
+	for _, e := range list.Nodes {
+		y, err := b.compile(e)
+		if err != nil {
+			return nil, err
+		}
+		if !y.konst {
+			return nil, fmt.Errorf("%s: in takes constants", n)
+		}
+		eq, err := b.compare("==", x, y, n)
+		if err != nil {
+			return nil, err
+		}
+		if out == nil {
+			out = eq
+		} else if out, err = b.logic(false, out, eq, n); err != nil {
+			return nil, err
+		}
+	}
+	if out == nil {
+		return nil, fmt.Errorf("%s: the list is empty", n)
+	}
+	return out, nil
+}
+
+// inSet looks up integers in a long list; nil if they are not all integers.
+func (b *binder) inSet(x *value, list *ast.ArrayNode) (*value, error) {
+	if x.kind != kindInt {
+		return nil, nil
+	}
+	set := make(map[int64]struct{}, len(list.Nodes))
+	for _, e := range list.Nodes {
+		y, err := b.compile(e)
+		if err != nil {
+			return nil, err
+		}
+		if !y.konst || y.kind != kindInt {
+			return nil, nil
+		}
+		set[y.i] = struct{}{}
+	}
+	out := b.like(x, kindBool)
+	b.emit(func(f *frame) error {
+		c := f.count(out.dom)
+		z := f.bools(out.slot, c)
+		for i, e := range f.vector(x, c).i[:c] {
+			_, ok := set[e]
+			z[i] = bit(ok)
+		}
+		f.joinMissing(out, x)
+		return nil
+	})
+	return out, nil
+}

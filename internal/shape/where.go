@@ -1,0 +1,95 @@
+package shape
+
+import (
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/shape/expr"
+)
+
+// Where keeps the samples for which a condition holds. Those for which it is missing
+// go, too.
+type Where struct {
+	text string
+	expr *expr.Expr
+	defs map[string]*expr.Expr
+	prog *expr.Program
+	keep sync.Pool // of *[]byte
+}
+
+// NewWhere parses a condition. defs are the expressions of fields that are defined
+// later: where they are named, they are computed from what the source has.
+func NewWhere(text string, defs map[string]*expr.Expr) (*Where, error) {
+	e, err := expr.Parse(text)
+	if err != nil {
+		return nil, said("where", text, err)
+	}
+	return &Where{text: text, expr: e, defs: defs}, nil
+}
+
+// Needs names the fields that the condition looks at.
+func (w *Where) Needs() []string { return needs(w.expr, w.defs) }
+
+// needs follows the names of definitions.
+func needs(e *expr.Expr, defs map[string]*expr.Expr) []string {
+	var out []string
+	seen := map[string]bool{}
+	var visit func(e *expr.Expr)
+	visit = func(e *expr.Expr) {
+		for _, n := range e.Names() {
+			if seen[n] {
+				continue
+			}
+			seen[n] = true
+			if d := defs[n]; d != nil {
+				visit(d)
+				continue
+			}
+			out = append(out, n)
+		}
+	}
+	visit(e)
+	return out
+}
+
+// Schema binds the condition.
+func (w *Where) Schema(in []shardify.Field) ([]shardify.Field, error) {
+	p, err := w.expr.Bind(in, w.defs)
+	if err == nil {
+		err = p.Condition()
+	}
+	if err != nil {
+		return nil, within(w.text, err)
+	}
+	w.prog = p
+	return in, nil
+}
+
+// Cost is a copy of what is kept.
+func (w *Where) Cost([]shardify.Field) shardify.Cost { return shardify.Cost{Growth: 1, Sample: 24} }
+
+// Apply selects.
+func (w *Where) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardify.Batch, error) {
+	keep := marks(&w.keep, b.Samples)
+	defer w.keep.Put(keep)
+	if err := w.prog.Keep(b, *keep); err != nil {
+		return nil, said("where", w.text, err)
+	}
+	out, err := selected(b, *keep, mem)
+	if err == nil && out.Samples < b.Samples {
+		count(out, int64(b.Samples-out.Samples), "where %s: dropped", w.text)
+	}
+	return out, err
+}
+
+func marks(pool *sync.Pool, n int) *[]byte {
+	m, _ := pool.Get().(*[]byte)
+	if m == nil {
+		m = new([]byte)
+	}
+	if cap(*m) < n {
+		*m = make([]byte, n)
+	}
+	*m = (*m)[:n]
+	return m
+}
