@@ -110,6 +110,7 @@ type Arena struct {
 	used    int64
 	bufs    []buffer
 	batch   Batch
+	idents  []ID
 }
 
 type buffer struct {
@@ -178,6 +179,19 @@ func (a *Arena) Alloc(n int) []byte {
 // Int64s is Alloc for n numbers.
 func (a *Arena) Int64s(n int) []int64 { return View[int64](a.Alloc(n * 8)) }
 
+// ids returns n identities of any content.
+func (a *Arena) ids(n int) []ID {
+	if n == 0 {
+		return []ID{} // a list, if an empty one
+	}
+	if cap(a.idents)-len(a.idents) < n {
+		a.idents = make([]ID, 0, max(n, 2*cap(a.idents)))
+	}
+	at := len(a.idents)
+	a.idents = a.idents[:at+n]
+	return a.idents[at : at+n : at+n]
+}
+
 // Used is the bytes allocated so far.
 func (a *Arena) Used() int64 { return a.used }
 
@@ -210,6 +224,7 @@ func (a *Arena) Release() {
 	a.bufs = a.bufs[:0]
 	p.granted -= a.granted
 	a.granted, a.used = 0, 0
+	a.idents = a.idents[:0]
 	for i := range a.batch.Columns {
 		a.batch.Columns[i] = Column{}
 	}

@@ -16,14 +16,15 @@ type result struct {
 	batch *shardify.Batch
 	mem   *shardify.Arena
 	err   error
-	more  bool // the batch is not the last of its span of the plan
+	ends  int // spans of the plan whose last sample this has
 }
 
 // consumer takes the spans of a unit.
 type consumer interface {
 	use(ctx context.Context, r result) error
-	// next is how the frame of the next batch should be, for sinks that care.
-	next() (lead int, bytes int64, err error)
+	// next is how the frame of the next batch should be, for sinks that care, and of
+	// how many spans it may have samples.
+	next() (lead int, bytes int64, spans int, err error)
 }
 
 // ahead reads the spans of one unit in order and hands each to w. Where that
@@ -31,11 +32,11 @@ type consumer interface {
 // before a read starts, so the batch that w waits for always has its grant and
 // nothing can lock up. It returns when every goroutine it started has ended.
 func (j *Job) ahead(ctx context.Context, spans []shardify.Span, w consumer) error {
-	done, err := j.inline(ctx, spans, w)
-	if err != nil || done == len(spans) {
+	spans, err := j.inline(ctx, spans, w)
+	if err != nil || len(spans) == 0 {
 		return err
 	}
-	return j.pipelined(ctx, spans[done:], func(r result) error { return w.use(ctx, r) })
+	return j.pipelined(ctx, spans, func(r result) error { return w.use(ctx, r) })
 }
 
 // pace counts the reads of a unit, and those that were slow.
@@ -143,7 +144,7 @@ const streamFrom = 8 << 20
 // streams tells whether a span may bring columns as streams. With skips allowed
 // damage must be found before the sink has a part of it.
 func (j *Job) streams(s shardify.Span) bool {
-	return j.Sink.Streams && s.Bytes >= streamFrom && s.Samples() == 1 && j.Plan.OnError != OnErrorSkip
+	return j.Sink.Streams && j.flow == nil && s.Bytes >= streamFrom && s.Samples() == 1 && j.Plan.OnError != OnErrorSkip
 }
 
 // serve reads what it is asked for until the channel is closed.
@@ -162,11 +163,11 @@ func (j *Job) serve(ctx context.Context, in <-chan request, pace *pace) {
 // grant takes the memory for a span; without it, err says why.
 func (j *Job) grant(ctx context.Context, s shardify.Span) result {
 	s.Stream = j.streams(s)
-	mem, err := j.Pool.Grant(ctx, j.Plan.memory(s))
+	mem, err := j.Pool.Grant(ctx, j.Plan.memory(s)+j.beside(s))
 	if err != nil {
 		err = context.Cause(ctx)
 	}
-	return result{span: s, mem: mem, err: err}
+	return result{span: s, mem: mem, err: err, ends: 1}
 }
 
 // framed is the frame for a span, if its values are large enough to be worth the
@@ -205,13 +206,8 @@ func (l *lane) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if l.reader == nil || l.run != s.Run {
-		l.close()
-		r, err := l.source.Reader(s.Run)
-		if err != nil {
-			return nil, err
-		}
-		l.reader, l.run = r, s.Run
+	if err := l.open(s.Run); err != nil {
+		return nil, err
 	}
 	b, err := l.reader.Read(ctx, s, mem)
 	if err != nil {
@@ -221,6 +217,19 @@ func (l *lane) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (
 		return nil, fmt.Errorf("reader gave %d samples for span [%d, %d)", b.Samples, s.Lo, s.Hi)
 	}
 	return b, nil
+}
+
+func (l *lane) open(run uint32) error {
+	if l.reader != nil && l.run == run {
+		return nil
+	}
+	l.close()
+	r, err := l.source.Reader(run)
+	if err != nil {
+		return err
+	}
+	l.reader, l.run = r, run
+	return nil
 }
 
 func (l *lane) close() {
@@ -236,5 +245,5 @@ func (p *Plan) memory(s shardify.Span) int64 {
 	if s.Frame != nil {
 		s.Bytes += int64(s.Frame.Lead) + s.Frame.Overhead()*s.Samples()
 	}
-	return s.Bytes + s.Bytes/4 + s.Samples()*8 + int64(len(p.Schema)+2)*4096
+	return s.Bytes + s.Bytes/4 + s.Samples()*8 + int64(len(p.read())+2)*4096
 }

@@ -17,12 +17,83 @@ func (j *Job) Convert(ctx context.Context) (*index.Manifest, error) {
 	if err := j.Plan.Publish(ctx, j.Store); err != nil {
 		return nil, why(ctx, err)
 	}
-	if err := j.Work(ctx, j.Plan.Task(0, 1)); err != nil {
+	if err := j.Task(ctx, 0, 1); err != nil {
 		return nil, err
 	}
 	m, err := j.Merge(ctx)
 	return m, why(ctx, err)
 }
+
+// Task does what task i of n has left to do. Of a global shuffle that is first its
+// share of the scattering, and as soon as everybody's is done its share of the shards;
+// until then the error is Waiting.
+func (j *Job) Task(ctx context.Context, i, n int) error {
+	if j.Plan.Shuffle != ShuffleGlobal {
+		return j.Work(ctx, j.Plan.Task(i, n))
+	}
+	mine := j.Plan.GatherTask(i, n)
+	if done, err := j.gathered(ctx, mine); err != nil || done {
+		return err
+	}
+	if err := j.Work(ctx, j.Plan.Task(i, n)); err != nil {
+		return err
+	}
+	return j.Gather(ctx, mine)
+}
+
+// gathered tells whether all shards are there.
+func (j *Job) gathered(ctx context.Context, shards []int) (bool, error) {
+	for _, i := range shards {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		if r, err := j.receipt(i); err != nil || r == nil {
+			return false, err
+		}
+	}
+	j.Progress.Shards.Add(int64(len(shards)))
+	return len(shards) > 0, nil
+}
+
+// GatherTask is the shards of a global shuffle that task i of n makes.
+func (p *Plan) GatherTask(i, n int) (shards []int) {
+	for k := i; k < p.Gathers; k += max(n, 1) {
+		shards = append(shards, k)
+	}
+	return shards
+}
+
+// tidy removes the fragments of a finished shuffle.
+func (j *Job) tidy() error {
+	if j.Plan.Shuffle == "" {
+		return nil
+	}
+	return clearScratch(j.scratch())
+}
+
+// Tidy removes what scratch space still holds of a data set that is complete.
+func (j *Job) Tidy() error { return j.tidy() }
+
+func clearScratch(s shardify.Store) error {
+	var ours []string
+	for f, err := range s.List("") {
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(f.Name, fragmentSuffix) {
+			ours = append(ours, f.Name)
+		}
+	}
+	for _, n := range ours {
+		if err := s.Remove(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fragmentSuffix ends the names of fragments.
+const fragmentSuffix = ".fragment"
 
 // Clear removes what a conversion with this plan may have published, manifest
 // first and plan last, and nothing else.
@@ -52,7 +123,20 @@ func (p *Plan) owns(name string) bool {
 	if name == PlanName {
 		return false // removed last
 	}
-	if strings.HasPrefix(name, store.Private+"/") || strings.HasPrefix(name, ".nv-meta/") || name == "index.json" {
+	if strings.HasPrefix(name, store.Private+"/") {
+		return true
+	}
+	for _, split := range p.SplitNames() {
+		if rest, ok := strings.CutPrefix(name, split+"/"); ok {
+			return rest == index.ManifestName || p.ownsInSet(rest)
+		}
+	}
+	return p.ownsInSet(name)
+}
+
+// ownsInSet is owns for a name below the folder of one data set.
+func (p *Plan) ownsInSet(name string) bool {
+	if strings.HasPrefix(name, ".nv-meta/") || name == "index.json" || p.Provenance && name == InputsName {
 		return true
 	}
 	base := name[strings.LastIndexByte(name, '/')+1:]

@@ -9,24 +9,41 @@ import (
 
 // inline reads spans on the goroutine that uses them, as long as every core has a
 // unit to work on and reads are quick: what is read is then written before it
-// leaves the core's cache, and nobody is woken. It tells how many spans it did.
-func (j *Job) inline(ctx context.Context, spans []shardify.Span, w consumer) (done int, err error) {
+// leaves the core's cache, and nobody is woken. It returns what it leaves to do,
+// in the list that it was given.
+func (j *Job) inline(ctx context.Context, spans []shardify.Span, w consumer) (rest []shardify.Span, err error) {
 	l := lane{source: j.Source}
 	defer l.close()
 	slow := 0 // reads in a row; one alone may be another process's doing
-	for _, s := range spans {
+	for len(spans) > 0 {
 		if slow > 1 {
 			j.slow.Store(true)
 		}
-		if s.Run > 0 || j.slow.Load() || !j.busy() {
-			return done, nil
+		if spans[0].Run > 0 || j.slow.Load() || !j.busy() {
+			return spans, nil
 		}
-		if err := j.parts(ctx, &l, s, &slow, w); err != nil {
-			return done, err
+		part, rest, err := j.part(&l, spans, w)
+		if err != nil {
+			return nil, err
 		}
-		done++
+		r := j.grant(ctx, part)
+		if r.err != nil {
+			return nil, r.err
+		}
+		r.ends = len(spans) - len(rest)
+		spans = rest
+		if l.serve(ctx, &r) {
+			slow = 0
+		} else {
+			slow++
+		}
+		err = w.use(ctx, r)
+		r.mem.Release()
+		if err != nil {
+			return nil, err
+		}
 	}
-	return done, nil
+	return nil, nil
 }
 
 // busy tells whether the units in work are enough for all cores.
@@ -35,54 +52,55 @@ func (j *Job) busy() bool {
 	return j.jobs() >= cores && j.left.Load() >= int64(cores)
 }
 
-// parts reads and uses one span: whole, or in parts of the size that suits a sink
-// that takes frames.
-func (j *Job) parts(ctx context.Context, l *lane, s shardify.Span, slow *int, w consumer) error {
-	for {
-		part, err := j.part(s, w)
-		if err != nil {
-			return err
-		}
-		r := j.grant(ctx, part)
-		if r.err != nil {
-			return r.err
-		}
-		r.more = part.Hi < s.Hi
-		if l.serve(ctx, &r) {
-			*slow = 0
-		} else {
-			*slow++
-		}
-		err = w.use(ctx, r)
-		r.mem.Release()
-		if err != nil || !r.more {
-			return err
-		}
-		rest := sub(s, part.Hi, s.Hi)
-		rest.Bytes = s.Bytes - part.Bytes
-		s = rest
-	}
-}
-
-// part is what to read next of a span.
-func (j *Job) part(s shardify.Span, w consumer) (shardify.Span, error) {
-	f := j.framed(s)
+// part is what to read next: the first span, or as much of it, or of it and those
+// that follow, as suits a sink that takes frames. rest is what is left of the spans.
+func (j *Job) part(l *lane, spans []shardify.Span, w consumer) (part shardify.Span, rest []shardify.Span, err error) {
+	part = spans[0]
+	f := j.framed(part)
 	if f == nil {
-		return s, nil
+		return part, spans[1:], nil
 	}
-	lead, bytes, err := w.next()
+	lead, bytes, most, err := w.next()
 	if err != nil {
-		return s, err
+		return part, nil, err
 	}
 	frame := *f
 	frame.Lead = lead
+	part.Frame = &frame
+	joined := 1
+	for joined < min(most, len(spans)) && part.Bytes < bytes && follows(part, spans[joined]) {
+		part.Hi, part.Bytes = spans[joined].Hi, part.Bytes+spans[joined].Bytes
+		joined++
+	}
+	n, err := l.fit(part, bytes)
+	if err != nil {
+		return part, nil, err
+	}
+	part.Hi, part.Bytes = part.Lo+n, 0
+	for rest = spans; len(rest) > len(spans)-joined && rest[0].Hi <= part.Hi; rest = rest[1:] {
+		part.Bytes += rest[0].Bytes
+	}
+	if len(rest) > len(spans)-joined && rest[0].Lo < part.Hi {
+		begun := sub(rest[0], rest[0].Lo, part.Hi)
+		part.Bytes += begun.Bytes
+		rest[0].Lo, rest[0].Bytes = part.Hi, rest[0].Bytes-begun.Bytes
+	}
+	return part, rest, nil
+}
+
+func follows(a, b shardify.Span) bool { return b.Lo == a.Hi && b.Input == a.Input && b.Run == a.Run }
+
+// fit is how many samples of a span it takes to fill so many bytes of its frame.
+func (l *lane) fit(s shardify.Span, bytes int64) (int64, error) {
+	if err := l.open(s.Run); err != nil {
+		return 0, err
+	}
+	if f, ok := l.reader.(shardify.Fitter); ok {
+		return min(max(f.Fit(s, bytes), 1), s.Samples()), nil
+	}
 	// Blocks end half empty on average. A little too much is better than too
 	// little: what is short of a piece is copied.
+	f := s.Frame
 	each := s.Bytes/s.Samples() + f.Overhead() - int64(len(f.Values)*f.Block/2)
-	n := 1 + (bytes+bytes/16)/each
-	if s.Samples() > n {
-		s = sub(s, s.Lo, s.Lo+n)
-	}
-	s.Frame = &frame
-	return s, nil
+	return min(1+(bytes+bytes/16)/each, s.Samples()), nil
 }

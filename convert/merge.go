@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -19,53 +20,19 @@ type flusher interface{ Flush(context.Context) error }
 // the manifest. It alone may say that a data set is complete. Missing shards are
 // ErrIncomplete.
 func (j *Job) Merge(ctx context.Context) (*index.Manifest, error) {
-	p := j.Plan
-	m := &index.Manifest{
-		Format: p.Output, Keyed: p.Keyed, Schema: p.Schema, Recipe: p.recipe(), LeftOut: p.LeftOut,
-		Shards: make([]shardify.Shard, 0, len(p.Shards)), Inputs: p.inputs(),
-	}
-	var all proofs
-	var missing []int
-	for i := range p.Shards {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		r, err := j.receipt(i)
-		switch {
-		case err != nil:
-			return nil, err
-		case r == nil:
-			missing = append(missing, i)
-			continue
-		}
-		all.add(r.Proofs...)
-		m.Skipped = append(m.Skipped, r.Skipped...)
-		if r.Shard.Samples > 0 {
-			m.Shards = append(m.Shards, r.Shard)
-			m.Samples += r.Shard.Samples
-			m.Bytes += r.Shard.Bytes
-		}
-	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("%d of %d shards are missing: %s: %w", len(missing), len(p.Shards), ranges(missing), ErrIncomplete)
-	}
-	if err := all.check(j.Source, p.Table); err != nil {
+	m, err := j.collect(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if j.Sink.Members != nil {
-		var err error
-		if m.Members, err = j.Sink.Members(p.Schema, p.OutputOptions); err != nil {
-			return nil, err
-		}
+	if j.Plan.Split != nil {
+		err = j.finishSplits(ctx, m)
+	} else if err = j.complete(ctx, j.Store, &m.Manifest); err == nil {
+		err = j.finish(ctx, &m.Manifest)
 	}
-	if j.Sink.Finish != nil {
-		files, err := j.Sink.Finish(ctx, j.Store, shardify.FinishedSet{Schema: p.Schema, Keyed: p.Keyed, Shards: m.Shards, Options: p.OutputOptions})
-		if err != nil {
-			return nil, err
-		}
-		m.Files = files
+	if err != nil {
+		return nil, err
 	}
-	return m, j.finish(ctx, m)
+	return &m.Manifest, j.tidy()
 }
 
 func (j *Job) finish(ctx context.Context, m *index.Manifest) error {
@@ -73,14 +40,16 @@ func (j *Job) finish(ctx context.Context, m *index.Manifest) error {
 	if err != nil {
 		return err
 	}
-	if f, ok := j.Store.(flusher); ok {
-		if err := f.Flush(ctx); err != nil {
-			return err
-		}
+	if err := j.flush(ctx); err != nil {
+		return err
 	}
 	if err := publish(ctx, j.Store, index.ManifestName, b); err != nil {
 		return err
 	}
+	return j.flush(ctx)
+}
+
+func (j *Job) flush(ctx context.Context) error {
 	if f, ok := j.Store.(flusher); ok {
 		return f.Flush(ctx)
 	}
@@ -96,6 +65,18 @@ func (p *Plan) recipe() map[string]string {
 		r["columns"] = strings.Join(p.Columns, ",")
 	}
 	r["on-error"] = p.OnError
+	if p.Shuffle != "" {
+		r["shuffle"] = p.Shuffle
+	}
+	if p.Shuffle != "" || p.Split != nil || len(p.Ops) > 0 {
+		r["seed"] = strconv.FormatUint(p.Seed, 10)
+	}
+	if p.Split != nil {
+		p.Split.recipe(r)
+	}
+	if p.Provenance {
+		r["provenance"] = "true"
+	}
 	return r
 }
 

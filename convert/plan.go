@@ -25,7 +25,7 @@ import (
 
 // PlanVersion is the version of plan files and of the packing rules: another
 // version may cut other shards from the same input.
-const PlanVersion = 1
+const PlanVersion = 2
 
 // SpanBytes is the decoded size that spans aim at. It is part of the plan's
 // rules and never derived from memory or jobs. 1 MiB passes from reader to writer
@@ -51,6 +51,22 @@ type Request struct {
 	Limit        int64 // at most so many samples; 0 means all
 	Lo, Hi       int64 // range of samples over all inputs; Hi 0 means to the end
 	OnError      string
+
+	Seed    uint64
+	Ops     []Op
+	Compile Compile // of Ops; may be nil without
+	// Helpers are the fields of the source that were opened for operations alone.
+	Helpers []string
+	Split   *Split // nil: one data set
+	Shuffle string // ShuffleNone, ShuffleBlock, ShuffleGlobal; "" is none
+	// Provenance adds the field OriginField and the list InputsName.
+	Provenance bool
+	// Pool and Jobs are for surveys, which read data when the plan is made. Known is an
+	// earlier plan of the same conversion: what it has found out is not surveyed again.
+	Pool  *shardify.Pool
+	Jobs  int
+	Known *Plan
+
 	// Recipe is further settings that decide bytes, for the record.
 	Recipe map[string]string
 }
@@ -72,6 +88,28 @@ type Plan struct {
 	Samples       int64               `json:"samples"`
 	DecodedBytes  int64               `json:"decoded_bytes"`
 	OutputBytes   int64               `json:"output_bytes"` // estimate
+
+	// What happens to the samples on the way; nothing in most plans.
+	Seed       uint64           `json:"seed,omitempty"`
+	Ops        []Op             `json:"ops,omitempty"`
+	Source     []shardify.Field `json:"source,omitempty"` // schema of the source, where operations change it
+	Helpers    []string         `json:"helpers,omitempty"`
+	Split      *Split           `json:"split,omitempty"`
+	Shuffle    string           `json:"shuffle,omitempty"` // ShuffleBlock, ShuffleGlobal
+	Provenance bool             `json:"provenance,omitempty"`
+	Findings   []Finding        `json:"findings,omitempty"`
+	Cuts       []Cuts           `json:"cuts,omitempty"`
+	// Base is the digest of the plan without what surveys have found.
+	Base   string `json:"base,omitempty"`
+	Copies int    `json:"copies,omitempty"` // of a sample at most
+	// Shards and buckets of a global shuffle, see shuffle.go.
+	Gathers  int   `json:"gathers,omitempty"`
+	Buckets  int   `json:"buckets,omitempty"`
+	PerShard int64 `json:"per_shard,omitempty"` // exact samples of a shard
+
+	// ScratchPath is the folder of fragments; "" is a private one of the data set. No
+	// part of the digest.
+	ScratchPath string `json:"-"`
 
 	Table  *shardify.Table `json:"-"`
 	State  []byte          `json:"-"`
@@ -124,6 +162,9 @@ func MakePlan(ctx context.Context, r Request) (*Plan, error) {
 	if err := shardify.ValidateSchema(p.Schema); err != nil {
 		return nil, err
 	}
+	if r.shaped() {
+		return p, r.shape(ctx, p)
+	}
 	if err := r.fill(ctx, p); err != nil {
 		return nil, err
 	}
@@ -173,6 +214,9 @@ func (r *Request) checkOutput(p *Plan) error {
 	}
 	if k, ok := r.Source.(shardify.Keyer); ok && p.Keyed && r.Output.KeyRule != nil {
 		longest, check := r.Output.KeyRule(p.Schema, r.Options)
+		if p.Copies > 1 && longest > 0 {
+			longest += len(copyKey(nil, p.Copies-1))
+		}
 		if check != nil {
 			return k.CheckKeys(longest, check)
 		}
@@ -254,6 +298,9 @@ type packer struct {
 	factor float64 // output bytes per decoded byte
 	exact  int64   // samples per shard, or 0
 	target int64
+	// With operations on the way: output bytes per sample and per decoded byte.
+	shaped             bool
+	perSample, perByte float64
 }
 
 func (r *Request) pack(p *Plan) {
@@ -261,6 +308,7 @@ func (r *Request) pack(p *Plan) {
 	if r.Output.SampleBytes != nil {
 		k.fixed, k.factor = r.Output.SampleBytes(p.Schema, p.Keyed)
 	}
+	k.pass(p.growth())
 	for _, s := range p.Spans {
 		p.OutputBytes += k.bytes(s)
 	}
@@ -275,6 +323,9 @@ func (r *Request) pack(p *Plan) {
 }
 
 func (k *packer) bytes(s shardify.Span) int64 {
+	if k.shaped {
+		return max(int64(k.perSample*float64(s.Samples())+k.perByte*float64(s.Bytes)), 0)
+	}
 	return s.Samples()*k.fixed + int64(float64(s.Bytes)*k.factor)
 }
 
@@ -354,7 +405,7 @@ func (p *Plan) ShardName(i int) string { return p.stem(i) + p.Ext }
 
 func (p *Plan) stem(i int) string {
 	const perFolder = 4000
-	if len(p.Shards) > perFolder {
+	if p.Outputs() > perFolder {
 		return fmt.Sprintf("%04d/shard-%06d", i/perFolder, i)
 	}
 	return fmt.Sprintf("shard-%06d", i)
@@ -412,6 +463,15 @@ func (p *Plan) validate() error {
 	}
 	if err := shardify.ValidateSchema(p.Schema); err != nil {
 		return err
+	}
+	if p.Split != nil {
+		if err := p.Split.check(); err != nil {
+			return err
+		}
+	}
+	const most = 1 << 30
+	if p.Gathers < 0 || p.Gathers > most || p.Buckets < 0 || p.Buckets > most || p.PerShard < 0 || p.Shuffle == ShuffleGlobal && p.Buckets == 0 {
+		return fmt.Errorf("%d shards of %d buckets", p.Gathers, p.Buckets)
 	}
 	span := 0
 	for i, s := range p.Shards {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
@@ -97,7 +98,13 @@ func (p *Plan) content() []byte {
 	return b
 }
 
-func (p *Plan) schedule() ([]byte, error) {
+// places is where things are on this machine.
+type places struct {
+	Roots   []string `json:"roots"`
+	Scratch string   `json:"scratch,omitempty"`
+}
+
+func (p *Plan) schedule() (_ []byte, err error) {
 	roots := slices.Clone(p.Table.Roots)
 	for i, r := range roots {
 		if r == "" {
@@ -109,7 +116,13 @@ func (p *Plan) schedule() ([]byte, error) {
 		}
 		roots[i] = abs
 	}
-	head, err := json.Marshal(roots)
+	where := places{Roots: roots}
+	if p.ScratchPath != "" {
+		if where.Scratch, err = filepath.Abs(p.ScratchPath); err != nil {
+			return nil, err
+		}
+	}
+	head, err := json.Marshal(where)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +269,10 @@ func parsePlan(content, sched []byte) (*Plan, error) {
 	p.State = slices.Clone(v.bytes(v.u()))
 	nRoots := v.u()
 	s := &varints{b: sched}
-	if err := json.Unmarshal(s.bytes(s.u()), &p.Table.Roots); err != nil || uint64(len(p.Table.Roots)) != nRoots {
+	var where places
+	err := json.Unmarshal(s.bytes(s.u()), &where)
+	p.Table.Roots, p.ScratchPath = where.Roots, where.Scratch
+	if err != nil || uint64(len(p.Table.Roots)) != nRoots {
 		return nil, shardify.Corrupt(-1, "roots: %d, want %d: %v", len(p.Table.Roots), nRoots, err)
 	}
 	var name []byte
@@ -344,6 +360,13 @@ func (p *Plan) Diff(q *Plan) []string {
 	add("output format", p.Output, q.Output)
 	add("columns", fmt.Sprint(p.Columns), fmt.Sprint(q.Columns))
 	add("on-error", p.OnError, q.OnError)
+	add("operations", opsText(p.Ops), opsText(q.Ops))
+	add("shuffle", p.shuffleWord(), q.shuffleWord())
+	if p.Shuffle != "" || len(p.Ops) > 0 || p.Split != nil {
+		add("seed", fmt.Sprint(p.Seed), fmt.Sprint(q.Seed))
+	}
+	add("split", splitText(p.Split), splitText(q.Split))
+	add("provenance", fmt.Sprint(p.Provenance), fmt.Sprint(q.Provenance))
 	for _, m := range []struct{ a, b map[string]string }{
 		{p.InputOptions, q.InputOptions}, {p.OutputOptions, q.OutputOptions}, {p.Recipe, q.Recipe},
 	} {
@@ -362,6 +385,37 @@ func (p *Plan) Diff(q *Plan) []string {
 		out = append(out, "the input files: names, sizes or layout have changed")
 	}
 	return out
+}
+
+func opsText(ops []Op) string {
+	var out []string
+	for _, o := range ops {
+		out = append(out, strings.TrimSpace("--"+o.Name+" "+o.Text))
+	}
+	return strings.Join(out, " ")
+}
+
+// shuffleWord is what --shuffle says.
+func (p *Plan) shuffleWord() string {
+	if p.Shuffle == "" {
+		return ShuffleNone
+	}
+	return p.Shuffle
+}
+
+func splitText(s *Split) string {
+	if s == nil {
+		return ""
+	}
+	text := s.String()
+	for _, o := range []struct{ name, value string }{
+		{"identity", strings.Join(s.Identity, ",")}, {"stratify", s.Stratify}, {"group-by", s.GroupBy},
+	} {
+		if o.value != "" {
+			text += " --" + o.name + " " + o.value
+		}
+	}
+	return text
 }
 
 // readAll reads a small published file.

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"sort"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
@@ -20,27 +21,77 @@ type Receipt struct {
 	Index   int              `json:"index"`
 	Shard   shardify.Shard   `json:"shard"` // Samples 0: there is no file
 	Read    int64            `json:"read"`
+	Copied  int64            `json:"copied,omitempty"` // samples that are further copies
 	Dropped int64            `json:"dropped"`
 	Skipped []index.Skip     `json:"skipped,omitempty"`
 	Proofs  []shardify.Proof `json:"proofs,omitempty"`
+	Counts  []shardify.Count `json:"counts,omitempty"`
+	// With splits: the samples of each, and its shard; Shard is then empty.
+	Written []int64          `json:"written,omitempty"`
+	Splits  []shardify.Shard `json:"splits,omitempty"`
+	// Fragment holds the samples until a global shuffle has them all; there are no
+	// shards yet then.
+	Fragment *shardify.File `json:"fragment,omitempty"`
 }
 
 func (p *Plan) receiptName(i int) string { return store.Private + "/receipts/" + p.stem(i) + ".json" }
 
-// balance is law: every sample read is written, dropped or skipped.
+// balance is law: every sample read, and every further copy, is written, dropped or
+// skipped.
 func (r *Receipt) balance() error {
 	var skipped int64
 	for _, s := range r.Skipped {
 		skipped += s.Hi - s.Lo
 	}
-	if r.Read != r.Shard.Samples+r.Dropped+skipped {
-		return fmt.Errorf("shard %d: read %d samples, wrote %d, dropped %d, skipped %d", r.Index, r.Read, r.Shard.Samples, r.Dropped, skipped)
+	if r.Read+r.Copied != r.written()+r.Dropped+skipped {
+		return fmt.Errorf("shard %d: read %d samples, copied %d, wrote %d, dropped %d, skipped %d", r.Index, r.Read, r.Copied, r.written(), r.Dropped, skipped)
 	}
 	return nil
 }
 
+// written is the samples in shards or fragments.
+func (r *Receipt) written() int64 {
+	n := r.Shard.Samples
+	if r.Written != nil {
+		n = 0
+		for _, w := range r.Written {
+			n += w
+		}
+	}
+	return n
+}
+
+// wrote compares the shards with the samples that were handed to them.
+func (r *Receipt) wrote(samples []int64) error {
+	shards := r.Splits
+	if shards == nil {
+		shards = []shardify.Shard{r.Shard}
+	}
+	if r.Fragment != nil {
+		return nil // it has checked
+	}
+	for i, s := range shards {
+		if s.Samples != samples[i] {
+			return fmt.Errorf("%s: sink wrote %d samples of %d", s.Name, s.Samples, samples[i])
+		}
+	}
+	return nil
+}
+
+// shards is the shard of each split, or the one there is.
+func (r *Receipt) shards() []shardify.Shard {
+	if r.Splits != nil {
+		return r.Splits
+	}
+	return []shardify.Shard{r.Shard}
+}
+
 // publish writes the receipt.
 func (j *Job) publish(ctx context.Context, r *Receipt) error {
+	return j.publishAs(ctx, r, j.Plan.receiptName(r.Index))
+}
+
+func (j *Job) publishAs(ctx context.Context, r *Receipt, name string) error {
 	if err := r.balance(); err != nil {
 		return err
 	}
@@ -48,7 +99,7 @@ func (j *Job) publish(ctx context.Context, r *Receipt) error {
 	if err != nil {
 		return err
 	}
-	return publish(ctx, j.Store, j.Plan.receiptName(r.Index), append(b, '\n'))
+	return publish(ctx, j.Store, name, append(b, '\n'))
 }
 
 func publish(ctx context.Context, s shardify.Store, name string, b []byte) error {
@@ -68,7 +119,10 @@ func publish(ctx context.Context, s shardify.Store, name string, b []byte) error
 // receipt returns the receipt of shard i if there is one and the files that it
 // names are there in full size; nil means the shard is to be made.
 func (j *Job) receipt(i int) (*Receipt, error) {
-	name := j.Plan.receiptName(i)
+	return j.receiptAt(i, j.Plan.receiptName(i))
+}
+
+func (j *Job) receiptAt(i int, name string) (*Receipt, error) {
 	b, err := readAll(j.Store, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -76,14 +130,9 @@ func (j *Job) receipt(i int) (*Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r Receipt
-	bad := json.Unmarshal(b, &r)
-	if bad == nil && (r.Plan != j.Plan.Digest() || r.Index != i || r.balance() != nil) {
-		bad = errors.New("it belongs to another plan")
-	}
-	ok := bad == nil
+	r, ok := j.decode(b, i)
 	if ok {
-		if ok, err = j.present(r.Shard); err != nil {
+		if ok, err = j.presentAll(r); err != nil {
 			return nil, err
 		}
 	}
@@ -91,7 +140,54 @@ func (j *Job) receipt(i int) (*Receipt, error) {
 		// Published whole, so it was damaged later: make the shard anew.
 		return nil, j.Store.Remove(name)
 	}
-	return &r, nil
+	return r, nil
+}
+
+// decode parses a receipt and tells whether it is that of entry i of this plan.
+func (j *Job) decode(b []byte, i int) (*Receipt, bool) {
+	var r Receipt
+	if json.Unmarshal(b, &r) != nil || r.Plan != j.Plan.Digest() || r.Index != i || r.balance() != nil {
+		return nil, false
+	}
+	parts := len(j.Plan.SplitNames())
+	switch {
+	case r.Fragment != nil:
+		return &r, j.Plan.Shuffle == ShuffleGlobal && len(r.Written) == max(parts, 1)
+	case len(r.Splits) != parts || len(r.Written) != parts:
+		return nil, false
+	}
+	for i, s := range r.Splits {
+		if s.Samples != r.Written[i] || s.Samples > 0 && !strings.HasPrefix(s.Name, j.Plan.Split.Parts[i].Name+"/") {
+			return nil, false
+		}
+	}
+	return &r, true
+}
+
+// told is the receipt of a portion whether or not its fragment is still there.
+func (j *Job) told(i int) (*Receipt, error) {
+	b, err := readAll(j.Store, j.Plan.scatterName(i))
+	if err != nil {
+		return nil, err
+	}
+	r, ok := j.decode(b, i)
+	if !ok || r.Fragment == nil {
+		return nil, shardify.Annotate(shardify.Corrupt(-1, "it belongs to another plan"), "read", j.Plan.scatterName(i), "")
+	}
+	return r, nil
+}
+
+// presentAll is present for all that a receipt names.
+func (j *Job) presentAll(r *Receipt) (bool, error) {
+	if r.Fragment != nil {
+		return j.scattered(r)
+	}
+	for _, s := range r.shards() {
+		if ok, err := j.present(s); err != nil || !ok {
+			return ok, err
+		}
+	}
+	return true, nil
 }
 
 // present tells whether the files of a shard are there in the sizes of its

@@ -10,10 +10,13 @@ import (
 // Scratch is the space that scratch files may take beside the output while so many
 // units are in work: of each the shard that needs most, of the units the largest.
 func (p *Plan) Scratch(output shardify.SinkFormat, jobs int) (total int64) {
+	if p.Shuffle == ShuffleGlobal {
+		return p.gatherScratch(output, jobs)
+	}
 	if output.ScratchBytes == nil {
 		return 0
 	}
-	fixed, factor := output.ScratchBytes(p.Schema, p.Keyed, p.OnError != OnErrorSkip)
+	fixed, factor := output.ScratchBytes(p.Schema, p.Keyed, p.Shuffle != "" || p.Source == nil && p.OnError != OnErrorSkip)
 	units := make([]int64, len(p.Units))
 	for u, x := range p.Units {
 		for _, s := range p.Shards[x.Lo:x.Hi] {
@@ -29,4 +32,29 @@ func (p *Plan) Scratch(output shardify.SinkFormat, jobs int) (total int64) {
 		total += n
 	}
 	return total
+}
+
+// gatherScratch is Scratch for the shards of a global shuffle, all alike.
+func (p *Plan) gatherScratch(output shardify.SinkFormat, jobs int) int64 {
+	if output.ScratchBytes == nil || p.Gathers == 0 {
+		return 0
+	}
+	fixed, factor := output.ScratchBytes(p.Schema, p.Keyed, true)
+	all := float64(p.Samples)*float64(fixed) + float64(p.ShuffleBytes())*factor
+	return int64(all / float64(p.Gathers) * float64(min(p.Gathers, max(jobs, 1))))
+}
+
+// ShuffleBytes is about what the fragments of a global shuffle take together. They are
+// there until the last shard is.
+func (p *Plan) ShuffleBytes() int64 {
+	if p.Shuffle != ShuffleGlobal {
+		return 0
+	}
+	fixed, factor := p.growth()
+	if p.Provenance { // not in fragments, it is known there
+		f := originField(p.Copies > 1)
+		fixed -= float64(f.ElemBytes() * max(p.Copies, 1))
+	}
+	const id = 8 // of who a sample is, or a little more
+	return max(int64((fixed+id)*float64(p.Samples)+factor*float64(p.DecodedBytes)), 0)
 }

@@ -28,18 +28,27 @@ type Job struct {
 	Store  shardify.Store
 	Pool   *shardify.Pool
 	Jobs   int // units at once; 0 means GOMAXPROCS
+	// Compile makes the plan's operations anew; nil without operations.
+	Compile Compile
+	// Scratch holds the fragments of a shuffle; nil is a private folder of Store.
+	Scratch shardify.Store
 	// Progress counts what is done; may be read at any time.
 	Progress Progress
 
 	left  atomic.Int64    // units of this Work that are not done
 	slow  atomic.Bool     // storage was, of late: read ahead
 	frame *shardify.Frame // that the sinks want; nil if none
+	flow  *flow           // what happens to samples; nil if nothing
+	hoards
+	memory int64 // of all hoards
 }
 
 // Progress counts the samples and decoded bytes that were read, and the shards
 // that are published. Resumed shards count from the start.
 type Progress struct {
 	Samples, Bytes, Shards, Skipped atomic.Int64
+	// Gathered counts the samples of a global shuffle that are in their shards.
+	Gathered atomic.Int64
 }
 
 func (j *Job) jobs() int {
@@ -61,10 +70,13 @@ const slow = 5 * time.Millisecond
 
 // Work does the units that have no receipt yet.
 func (j *Job) Work(ctx context.Context, units []int) error {
+	if err := j.bind(); err != nil {
+		return err
+	}
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(j.jobs())
 	j.left.Store(int64(len(units)))
-	if j.Sink.Frame != nil {
+	if j.Sink.Frame != nil && j.flow == nil {
 		j.frame = j.Sink.Frame(j.Plan.Schema, j.Plan.OutputOptions)
 	}
 	for _, u := range units {
@@ -97,7 +109,7 @@ func (j *Job) unit(ctx context.Context, u int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	w := &worker{j: j, shard: -1}
+	w := j.worker(ctx)
 	spans, err := w.todo(u)
 	if err != nil || len(spans) == 0 {
 		return err
@@ -122,6 +134,7 @@ type worker struct {
 	sink   shardify.Sink
 	rec    Receipt
 	proofs proofs
+	shaping
 }
 
 // todo lists the shards without a receipt and their spans.
@@ -129,7 +142,7 @@ func (w *worker) todo(u int) (spans []shardify.Span, err error) {
 	p := w.j.Plan
 	for i := p.Units[u].Lo; i < p.Units[u].Hi; i++ {
 		s := p.Shards[i]
-		r, err := w.j.receipt(i)
+		r, err := w.j.portion(i)
 		if err != nil {
 			return nil, err
 		}
@@ -167,24 +180,22 @@ func (w *worker) use(ctx context.Context, r result) error {
 	}
 	w.j.Progress.Samples.Add(r.span.Samples())
 	w.j.Progress.Bytes.Add(r.span.Bytes)
-	if r.more {
-		return nil
-	}
-	if w.left--; w.left == 0 {
+	if w.left -= r.ends; r.ends > 0 && w.left == 0 {
 		return w.commit(ctx)
 	}
 	return nil
 }
 
-// next is how the sink of the next batch would have it framed.
-func (w *worker) next() (lead int, bytes int64, err error) {
+// next is how the sink of the next batch would have it framed, and the spans that
+// its shard still has to come.
+func (w *worker) next() (lead int, bytes int64, spans int, err error) {
 	if w.shard < 0 {
 		if err := w.open(); err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 	}
 	lead, bytes = w.sink.(shardify.Framer).NextFrame()
-	return lead, bytes, nil
+	return lead, bytes, w.left, nil
 }
 
 // open begins the next shard.
@@ -192,6 +203,9 @@ func (w *worker) open() error {
 	p := w.j.Plan
 	i := w.shards[0]
 	s := p.Shards[i]
+	if w.run != nil {
+		return w.begin()
+	}
 	sink, err := w.j.Sink.New(w.j.Store, shardify.ShardSpec{
 		Name: p.ShardName(i), Schema: p.Schema, Samples: s.Samples, Exact: p.OnError != OnErrorSkip,
 		Keyed: p.Keyed, Options: p.OutputOptions,
@@ -204,9 +218,12 @@ func (w *worker) open() error {
 	return nil
 }
 
-// write routes a batch to its shard. There is one output; splits and buckets
-// will have several, chosen here.
+// write brings a batch to its shard. Where there is more to do, or more than one
+// shard to choose from, shape does it.
 func (w *worker) write(b *shardify.Batch) error {
+	if w.run != nil {
+		return w.shape(b)
+	}
 	if err := w.sink.Write(b); err != nil {
 		return err
 	}
@@ -221,6 +238,9 @@ func (w *worker) commit(ctx context.Context) error {
 	if err := w.proofs.check(w.j.Source, w.j.Plan.Table); err != nil {
 		return err
 	}
+	if w.run != nil {
+		return w.complete(ctx)
+	}
 	written := w.rec.Shard.Samples
 	if written > 0 {
 		s, err := w.sink.Commit(ctx)
@@ -234,23 +254,36 @@ func (w *worker) commit(ctx context.Context) error {
 	} else if err := w.sink.Abort(); err != nil {
 		return err
 	}
+	if err := w.j.publish(ctx, w.receipt()); err != nil {
+		return err
+	}
+	w.done()
+	return nil
+}
+
+// receipt is the receipt of the shard in work.
+func (w *worker) receipt() *Receipt {
 	for _, p := range w.proofs.list {
 		if !complete(p) { // what is whole was checked
 			w.rec.Proofs = append(w.rec.Proofs, p)
 		}
 	}
-	if err := w.j.publish(ctx, &w.rec); err != nil {
-		return err
-	}
+	return &w.rec
+}
+
+// done leaves a published shard.
+func (w *worker) done() {
 	w.proofs.list = w.proofs.list[:0]
 	w.sink, w.shard = nil, -1
 	w.j.Progress.Shards.Add(1)
-	return nil
 }
 
 func (w *worker) abort() {
 	if w.sink != nil {
 		w.sink.Abort()
+	}
+	if w.out != nil {
+		w.out.abort()
 	}
 }
 

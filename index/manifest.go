@@ -30,11 +30,21 @@ type Manifest struct {
 	Schema  []shardify.Field `json:"schema"`
 	// Members maps a field to what follows the key and a dot in the name of its
 	// tar member; wds only.
-	Members map[string]string   `json:"members,omitempty"`
-	Shards  []shardify.Shard    `json:"shards"`
-	Files   []shardify.File     `json:"files"`
-	Inputs  Inputs              `json:"inputs"`
-	Recipe  map[string]string   `json:"recipe"`
+	Members map[string]string `json:"members,omitempty"`
+	Shards  []shardify.Shard  `json:"shards"`
+	Files   []shardify.File   `json:"files"`
+	Inputs  Inputs            `json:"inputs"`
+	Recipe  map[string]string `json:"recipe"`
+	// Operations are what was done to the samples, in order; Surveys what was found out
+	// about them first.
+	Operations []Operation `json:"operations,omitempty"`
+	Surveys    []Survey    `json:"surveys,omitempty"`
+	// Dropped samples are in no shard by the operations' wish, Copied are further copies.
+	// Counts is what else the operations did to values. With splits these and Skipped
+	// stand in the root manifest alone.
+	Dropped int64               `json:"dropped,omitempty"`
+	Copied  int64               `json:"copied,omitempty"`
+	Counts  []shardify.Count    `json:"counts,omitempty"`
 	Skipped []Skip              `json:"skipped,omitempty"`
 	LeftOut []shardify.Leftover `json:"left_out,omitempty"`
 	// Splits are the subfolders of a split set; such a manifest has no Shards.
@@ -64,6 +74,18 @@ type Skip struct {
 	Lo     int64  `json:"lo"`
 	Hi     int64  `json:"hi"`
 	Reason string `json:"reason"`
+}
+
+// Operation is something that was done to all samples.
+type Operation struct {
+	Op   string `json:"op"`
+	Text string `json:"text,omitempty"`
+}
+
+// Survey is something that was found out about the samples before they were converted.
+type Survey struct {
+	What   string `json:"what"`
+	Result string `json:"result"`
 }
 
 // Split is a subfolder that is a data set of its own.

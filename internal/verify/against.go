@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
@@ -56,11 +57,15 @@ func (s *set) against(ctx context.Context) error {
 func (c *comparison) open(ctx context.Context) error {
 	var err error
 	if c.plan == nil {
-		if c.plan, err = convert.LoadPlan(c.store); err != nil {
+		if c.plan, err = convert.LoadPlan(c.top().store); err != nil {
 			return fmt.Errorf("values against the source: the plan says which samples went where: %w", err)
 		}
 	}
 	p := c.plan
+	if p.Source != nil {
+		return fmt.Errorf("values against the source: the samples were %s on the way: convert the inputs anew with the same options into another folder; "+
+			"the two %s are equal if the values are: %w", shapedBy(p), index.ManifestName, shardify.ErrUnsupported)
+	}
 	table := p.Table
 	if len(c.o.Inputs) > 0 {
 		if table, err = c.moved(ctx); err != nil {
@@ -87,6 +92,21 @@ func (c *comparison) open(ctx context.Context) error {
 		c.add(p)
 	}
 	return nil
+}
+
+// shapedBy says what became of the samples of a plan.
+func shapedBy(p *convert.Plan) string {
+	var out []string
+	if len(p.Ops) > 0 || p.Provenance {
+		out = append(out, "changed")
+	}
+	if p.Split != nil {
+		out = append(out, "split")
+	}
+	if p.Shuffle != "" {
+		out = append(out, "shuffled")
+	}
+	return strings.Join(out, " and ")
 }
 
 // moved lists the inputs where they are now. They must be those of the plan, in
@@ -218,7 +238,7 @@ func (c *comparison) inputName(i uint32) string {
 // else of the whole set.
 func (c *comparison) skips(shard string) map[string][]index.Skip {
 	list := c.manifest.Skipped
-	if r, err := c.receipt(c.receiptName(shard)); err == nil {
+	if r, err := c.receipt(c.receiptName(shard, false)); err == nil {
 		list = r.Skipped
 	}
 	by := map[string][]index.Skip{}

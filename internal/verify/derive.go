@@ -113,7 +113,7 @@ func (s *set) sink() *shardify.SinkFormat {
 // outputOptions are those of the plan, else what the recipe has of them.
 func (s *set) outputOptions(sink *shardify.SinkFormat) shardify.Options {
 	if s.plan == nil {
-		s.plan, _ = convert.LoadPlan(s.store)
+		s.plan, _ = convert.LoadPlan(s.top().store)
 	}
 	if s.plan != nil {
 		return s.plan.OutputOptions
@@ -139,12 +139,23 @@ func (d *derived) manifest(ctx context.Context) []byte {
 	if s.plan == nil || sink == nil {
 		return nil
 	}
-	d.over.hide = index.ManifestName
-	j := convert.Job{Plan: s.plan, Sink: *sink, Store: d.over}
+	over := d.over
+	if s.root != nil {
+		over = &overlay{Store: s.root.store, mem: store.NewMem()}
+	}
+	over.hidden = append(over.hidden, index.ManifestName)
+	for _, split := range s.plan.SplitNames() {
+		over.hidden = append(over.hidden, split+"/"+index.ManifestName)
+	}
+	j := convert.Job{Plan: s.plan, Sink: *sink, Store: over}
 	if _, err := j.Merge(ctx); err != nil {
 		return nil
 	}
-	return d.over.mem.Files()[index.ManifestName]
+	name := index.ManifestName
+	if s.root != nil {
+		name = s.prefix + name
+	}
+	return over.mem.Files()[name]
 }
 
 // explainManifest reports a damaged manifest, with what was changed if that can
@@ -185,15 +196,15 @@ func (s *set) explainManifest(ctx context.Context, d *derived) error {
 // overlay is a store whose writes stay in memory.
 type overlay struct {
 	shardify.Store
-	mem  *store.Mem
-	hide string // a published file that is not seen
+	mem    *store.Mem
+	hidden []string // published files that are not seen
 }
 
 func (o *overlay) Open(name string) (shardify.Blob, error) {
 	if b, err := o.mem.Open(name); err == nil {
 		return b, nil
 	}
-	if name == o.hide {
+	if slices.Contains(o.hidden, name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	return o.Store.Open(name)
@@ -208,7 +219,7 @@ func (o *overlay) Remove(string) error { return nil }
 func (o *overlay) List(dir string) iter.Seq2[shardify.FileInfo, error] {
 	return func(yield func(shardify.FileInfo, error) bool) {
 		for f, err := range o.Store.List(dir) {
-			if err == nil && f.Name == o.hide {
+			if err == nil && slices.Contains(o.hidden, f.Name) {
 				continue
 			}
 			if !yield(f, err) {

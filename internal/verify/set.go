@@ -21,6 +21,7 @@ type set struct {
 	c      *collector
 	store  shardify.Store
 	prefix string // of names in the report: "train/"
+	root   *set   // of which this is a split; nil if it is none
 
 	manifest *index.Manifest // nil: there is none, or it cannot be used
 	damaged  *Problem        // there is a manifest that is not as it was written
@@ -70,7 +71,7 @@ func (s *set) add(p Problem) {
 	p.Fix = s.fix(&p)
 	p.File = s.prefix + p.File
 	for _, side := range []*Side{p.Want, p.Got} {
-		if side != nil && (side.From == index.ManifestName || strings.HasPrefix(side.From, store.Private+"/")) {
+		if side != nil && (side.From == index.ManifestName || s.root == nil && strings.HasPrefix(side.From, store.Private+"/")) {
 			side.From = s.prefix + side.From
 		}
 	}
@@ -164,19 +165,33 @@ func (s *set) extra(sizes map[string]int64) {
 // ourSummary tells a file that a conversion writes between its last shard and
 // its manifest, or with a shard and before its receipt.
 func (s *set) ourSummary(name string) bool {
-	if name == "index.json" || strings.HasPrefix(name, ".nv-meta/") {
+	if s.plan != nil && s.root == nil {
+		for _, split := range s.plan.SplitNames() {
+			if rest, ok := strings.CutPrefix(name, split+"/"); ok && (rest == index.ManifestName || summary(rest)) {
+				return true
+			}
+		}
+	}
+	if summary(name) {
 		return true
 	}
 	stem, ok := strings.CutSuffix(name, ".idx")
 	if !ok || s.plan == nil {
 		return false
 	}
-	for i := range s.plan.Shards {
-		if n := s.plan.ShardName(i); stem == n || stem+s.plan.Ext == n {
-			return true
+	for i := range s.plan.Outputs() {
+		for _, n := range s.planned(i) {
+			if stem == n || stem+s.plan.Ext == n {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// summary tells the names of files for a whole set.
+func summary(name string) bool {
+	return name == "index.json" || name == convert.InputsName || strings.HasPrefix(name, ".nv-meta/")
 }
 
 func (s *set) vouchers() string {

@@ -35,7 +35,7 @@ func (s *set) splits(ctx context.Context, sizes map[string]int64) error {
 
 func (s *set) split(ctx context.Context, name string) error {
 	want := s.manifest.Splits[name]
-	t := &set{o: s.o, c: s.c, store: &sub{s.store, name + "/"}, prefix: s.prefix + name + "/"}
+	t := &set{o: s.o, c: s.c, store: &sub{s.store, name + "/"}, prefix: s.prefix + name + "/", root: s}
 	if err := t.run(ctx); err != nil {
 		return err
 	}

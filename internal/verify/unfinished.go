@@ -14,12 +14,15 @@ import (
 	"github.com/shardify/shardify/internal/store"
 )
 
-const receiptsDir = store.Private + "/receipts"
+const (
+	receiptsDir = store.Private + "/receipts"
+	scatterDir  = receiptsDir + "/scatter/"
+)
 
 // loadPlan takes schema and names from the plan where there is one. A damaged
 // plan is a problem, but receipts go without it.
 func (s *set) loadPlan() error {
-	p, err := convert.LoadPlan(s.store)
+	p, err := convert.LoadPlan(s.top().store)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -47,19 +50,63 @@ func (s *set) fromReceipts(sizes map[string]int64) (found bool, err error) {
 		return len(receipts) > 0, s.withoutPlan(receipts)
 	}
 	var first int64
-	for i := range s.plan.Shards {
+	for i := range s.plan.Outputs() {
 		r := receipts[i]
-		switch name := s.plan.ShardName(i); {
-		case r != nil && r.Shard.Samples == 0: // done, and there is no file
-		case r != nil:
-			s.vouched(r, first)
-			first = after(first, r.Shard.Samples)
-		default:
-			s.unvouched(i, name, first, sizes)
-			first = -1
+		for k, name := range s.planned(i) {
+			switch {
+			case r == nil:
+				s.unvouched(i, name, first, sizes)
+				first = -1
+			case s.made(r)[k].Samples > 0: // else it is done, and there is no file
+				s.vouched(r, s.made(r)[k], first)
+				first = after(first, s.made(r)[k].Samples)
+			}
 		}
 	}
 	return true, nil
+}
+
+// top is the set whose folder has the plan: of a split that which it is a part of.
+func (s *set) top() *set {
+	if s.root != nil {
+		return s.root
+	}
+	return s
+}
+
+// planned names shard i of the plan, below this set's folder: one name, or one of each
+// split.
+func (s *set) planned(i int) []string {
+	splits := s.plan.SplitNames()
+	if len(splits) == 0 || s.root != nil {
+		return []string{s.plan.ShardName(i)}
+	}
+	var out []string
+	for k := range splits {
+		out = append(out, s.plan.SplitShardName(k, i))
+	}
+	return out
+}
+
+// made is the shards of a receipt, as planned names them.
+func (s *set) made(r *convert.Receipt) []shardify.Shard {
+	if len(r.Splits) == 0 {
+		return []shardify.Shard{r.Shard}
+	}
+	if s.root == nil {
+		return r.Splits
+	}
+	k := slices.Index(s.plan.SplitNames(), strings.TrimSuffix(s.prefix, "/"))
+	if k < 0 || k >= len(r.Splits) {
+		return []shardify.Shard{{}}
+	}
+	x := r.Splits[k]
+	x.Name = strings.TrimPrefix(x.Name, s.prefix)
+	x.Files = slices.Clone(x.Files)
+	for i := range x.Files {
+		x.Files[i].Name = strings.TrimPrefix(x.Files[i].Name, s.prefix)
+	}
+	return []shardify.Shard{x}
 }
 
 func after(first, samples int64) int64 {
@@ -76,15 +123,18 @@ func (s *set) withoutPlan(receipts map[int]*convert.Receipt) error {
 	}
 	slices.Sort(order)
 	for _, i := range order {
-		if receipts[i].Shard.Samples > 0 {
-			s.vouched(receipts[i], -1)
+		r := receipts[i]
+		for _, x := range append([]shardify.Shard{r.Shard}, r.Splits...) {
+			if x.Samples > 0 {
+				s.vouched(r, x, -1)
+			}
 		}
 	}
 	return nil
 }
 
-func (s *set) vouched(r *convert.Receipt, first int64) {
-	s.shards = append(s.shards, expected{Shard: r.Shard, from: s.receiptName(r.Shard.Name), number: r.Index, first: first, vouched: true})
+func (s *set) vouched(r *convert.Receipt, x shardify.Shard, first int64) {
+	s.shards = append(s.shards, expected{Shard: x, from: s.receiptName(x.Name, len(r.Splits) > 0 && s.root == nil), number: r.Index, first: first, vouched: true})
 	s.own(len(s.shards)-1, &s.shards[len(s.shards)-1])
 }
 
@@ -96,7 +146,7 @@ func (s *set) unvouched(i int, name string, first int64, sizes map[string]int64)
 		return
 	}
 	e := expected{Shard: shardify.Shard{Name: name, Samples: -1, Bytes: -1}, from: convert.PlanName, number: i, first: first}
-	if s.plan.OnError != convert.OnErrorSkip {
+	if s.plan.OnError != convert.OnErrorSkip && s.plan.Source == nil {
 		e.Samples = s.plan.Shards[i].Samples
 	}
 	s.shards = append(s.shards, e)
@@ -105,8 +155,12 @@ func (s *set) unvouched(i int, name string, first int64, sizes map[string]int64)
 	s.add(p)
 }
 
-// receiptName is where the receipt of a shard stands.
-func (s *set) receiptName(shard string) string {
+// receiptName is where the receipt of a shard stands. split: its name begins with that
+// of a split.
+func (s *set) receiptName(shard string, split bool) string {
+	if _, rest, ok := strings.Cut(shard, "/"); ok && split {
+		shard = rest
+	}
 	if i := strings.LastIndexByte(shard, '.'); i > strings.LastIndexByte(shard, '/') {
 		shard = shard[:i]
 	}
@@ -116,9 +170,12 @@ func (s *set) receiptName(shard string) string {
 // receipts reads all receipts, by number of the shard.
 func (s *set) receipts() (map[int]*convert.Receipt, error) {
 	all := map[int]*convert.Receipt{}
-	for f, err := range s.store.List(receiptsDir) {
+	for f, err := range s.top().store.List(receiptsDir) {
 		if err != nil {
 			return nil, err
+		}
+		if strings.HasPrefix(f.Name, scatterDir) {
+			continue // of fragments
 		}
 		r, err := s.receipt(f.Name)
 		switch {
@@ -139,7 +196,7 @@ func (s *set) receipts() (map[int]*convert.Receipt, error) {
 
 // receipt reads one receipt and checks what its text alone can tell.
 func (s *set) receipt(name string) (*convert.Receipt, error) {
-	b, err := s.text(name)
+	b, err := s.top().text(name)
 	if err != nil {
 		return nil, err
 	}
@@ -147,25 +204,45 @@ func (s *set) receipt(name string) (*convert.Receipt, error) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return nil, shardify.Corrupt(-1, "%v", err)
 	}
-	if r.Shard.Samples == 0 {
-		return &r, nil
+	if s.plan != nil && len(r.Splits) != len(s.plan.SplitNames()) {
+		return nil, shardify.Corrupt(-1, "%d splits, the plan has %d", len(r.Splits), len(s.plan.SplitNames()))
 	}
-	files := append([]shardify.File{{Name: r.Shard.Name, Bytes: r.Shard.Bytes, Digest: r.Shard.Digest}}, r.Shard.Files...)
-	for _, f := range files {
-		if err := index.SafeName(f.Name); err != nil {
+	if err := s.receiptShard(name, &r, &r.Shard, -1); err != nil {
+		return nil, err
+	}
+	for k := range r.Splits {
+		if err := s.receiptShard(name, &r, &r.Splits[k], k); err != nil {
 			return nil, err
 		}
-		if f.Bytes < 0 || !index.ValidDigest(f.Digest) {
-			return nil, shardify.Corrupt(-1, "file %q of %d bytes with digest %q", f.Name, f.Bytes, f.Digest)
-		}
-	}
-	switch {
-	case s.receiptName(r.Shard.Name) != name:
-		return nil, shardify.Corrupt(-1, "it names shard %q", r.Shard.Name)
-	case r.Index < 0 || s.plan != nil && (r.Index >= len(s.plan.Shards) || s.plan.ShardName(r.Index) != r.Shard.Name):
-		return nil, shardify.Corrupt(-1, "shard %d is not %q", r.Index, r.Shard.Name)
-	case r.Shard.Samples < 0:
-		return nil, shardify.Corrupt(-1, "%d samples", r.Shard.Samples)
 	}
 	return &r, nil
+}
+
+// receiptShard checks a shard that a receipt names; split is -1 without splits.
+func (s *set) receiptShard(name string, r *convert.Receipt, x *shardify.Shard, split int) error {
+	if x.Samples == 0 {
+		return nil
+	}
+	files := append([]shardify.File{{Name: x.Name, Bytes: x.Bytes, Digest: x.Digest}}, x.Files...)
+	for _, f := range files {
+		if err := index.SafeName(f.Name); err != nil {
+			return err
+		}
+		if f.Bytes < 0 || !index.ValidDigest(f.Digest) {
+			return shardify.Corrupt(-1, "file %q of %d bytes with digest %q", f.Name, f.Bytes, f.Digest)
+		}
+	}
+	want := ""
+	if s.plan != nil && r.Index >= 0 && r.Index < s.plan.Outputs() {
+		want = s.plan.SplitShardName(max(split, 0), r.Index)
+	}
+	switch {
+	case s.receiptName(x.Name, split >= 0) != name:
+		return shardify.Corrupt(-1, "it names shard %q", x.Name)
+	case r.Index < 0 || s.plan != nil && want != x.Name:
+		return shardify.Corrupt(-1, "shard %d is not %q", r.Index, x.Name)
+	case x.Samples < 0:
+		return shardify.Corrupt(-1, "%d samples", x.Samples)
+	}
+	return nil
 }

@@ -1,0 +1,161 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// collected is the manifest of what receipts say. With splits its shards stand in
+// those of the splits, with names below their own folders.
+type collected struct {
+	index.Manifest
+	splits []*index.Manifest
+}
+
+// manifest is what the plan alone says about the set.
+func (p *Plan) manifest() index.Manifest {
+	m := index.Manifest{
+		Format: p.Output, Keyed: p.Keyed, Schema: p.Schema, Recipe: p.recipe(), LeftOut: p.LeftOut,
+		Shards: []shardify.Shard{}, Inputs: p.inputs(),
+	}
+	for _, o := range p.Ops {
+		m.Operations = append(m.Operations, index.Operation{Op: o.Name, Text: o.Text})
+	}
+	for _, f := range p.Findings {
+		m.Surveys = append(m.Surveys, index.Survey{What: f.What, Result: f.Result})
+	}
+	return m
+}
+
+// collect reads all receipts.
+func (j *Job) collect(ctx context.Context) (*collected, error) {
+	p := j.Plan
+	m := &collected{Manifest: p.manifest()}
+	for range p.SplitNames() {
+		one := p.manifest()
+		m.splits = append(m.splits, &one)
+	}
+	var all proofs
+	var missing []int
+	for i := range p.Outputs() {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		r, err := j.receipt(i)
+		switch {
+		case err != nil:
+			return nil, err
+		case r == nil:
+			missing = append(missing, i)
+			continue
+		}
+		all.add(r.Proofs...)
+		m.receipt(p, r)
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%d of %d shards are missing: %s: %w", len(missing), p.Outputs(), ranges(missing), ErrIncomplete)
+	}
+	if p.Shuffle == ShuffleGlobal {
+		if err := j.collectScatter(ctx, m, &all); err != nil {
+			return nil, err
+		}
+	}
+	return m, all.check(j.Source, p.Table)
+}
+
+// receipt adds what a receipt says.
+func (m *collected) receipt(p *Plan, r *Receipt) {
+	m.Skipped = append(m.Skipped, r.Skipped...)
+	m.Dropped += r.Dropped
+	m.Copied += r.Copied
+	for _, c := range r.Counts {
+		m.Counts = addCount(m.Counts, c)
+	}
+	if r.Splits == nil {
+		m.shard(r.Shard)
+		return
+	}
+	for i, s := range r.Splits {
+		if s.Samples == 0 {
+			continue
+		}
+		one := collected{Manifest: *m.splits[i]}
+		cut := len(p.Split.Parts[i].Name) + 1
+		s.Name = s.Name[cut:]
+		files := s.Files
+		s.Files = nil
+		for _, f := range files {
+			f.Name = f.Name[cut:]
+			s.Files = append(s.Files, f)
+		}
+		one.shard(s)
+		*m.splits[i] = one.Manifest
+	}
+}
+
+func (m *collected) shard(s shardify.Shard) {
+	if s.Samples == 0 {
+		return
+	}
+	m.Shards = append(m.Shards, s)
+	m.Samples += s.Samples
+	m.Bytes += s.Bytes
+}
+
+// complete adds to a manifest what stands beside the shards, and publishes that.
+func (j *Job) complete(ctx context.Context, store shardify.Store, m *index.Manifest) error {
+	p := j.Plan
+	if j.Sink.Members != nil {
+		var err error
+		if m.Members, err = j.Sink.Members(p.Schema, p.OutputOptions); err != nil {
+			return err
+		}
+	}
+	if j.Sink.Finish != nil {
+		files, err := j.Sink.Finish(ctx, store, shardify.FinishedSet{Schema: p.Schema, Shards: m.Shards, Options: p.OutputOptions})
+		if err != nil {
+			return err
+		}
+		m.Files = files
+	}
+	if p.Provenance {
+		f, err := p.listInputs(ctx, store)
+		if err != nil {
+			return err
+		}
+		m.Files = append(m.Files, f)
+	}
+	return nil
+}
+
+// finishSplits publishes the manifest of each split, then the one that names them.
+func (j *Job) finishSplits(ctx context.Context, m *collected) error {
+	m.Splits = map[string]index.Split{}
+	texts := make([][]byte, len(m.splits))
+	for i, s := range m.splits {
+		name := j.Plan.Split.Parts[i].Name
+		if err := j.complete(ctx, below{j.Store, name + "/"}, s); err != nil {
+			return err
+		}
+		var err error
+		if texts[i], err = s.Encode(); err != nil {
+			return err
+		}
+		m.Splits[name] = index.Split{Samples: s.Samples, Shards: int64(len(s.Shards)), Digest: s.Digest}
+		m.Samples += s.Samples
+		m.Bytes += s.Bytes
+		m.Members = s.Members
+	}
+	if err := j.flush(ctx); err != nil {
+		return err
+	}
+	for i, b := range texts {
+		if err := publish(ctx, j.Store, j.Plan.Split.Parts[i].Name+"/"+index.ManifestName, b); err != nil {
+			return err
+		}
+	}
+	return j.finish(ctx, &m.Manifest)
+}

@@ -1,0 +1,301 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/shardify/shardify"
+)
+
+// count finds where the hashes are to be cut so that splits have exact numbers of
+// samples, or of each class. Hashes are kept as long as they are few; of many only
+// counts are kept, and those that lie near a cut are looked at in a second pass.
+func (r *Request) count(ctx context.Context, f *flow) error {
+	p := f.plan
+	if p.Split == nil || !p.Split.counted() || p.Cuts != nil {
+		return nil
+	}
+	// The first pass sees what reaches the router, unsplit.
+	pass := func(near map[uint64][]uint64) (*ranker, error) {
+		begin := func() gathering {
+			return &ranker{hasher: p.hasher(), field: p.Split.Stratify, near: near, classes: map[uint64]*class{}}
+		}
+		got, err := r.hashes(ctx, f, begin)
+		if err != nil {
+			return nil, err
+		}
+		return got.(*ranker), nil
+	}
+	k, err := pass(nil)
+	if err != nil {
+		return err
+	}
+	near, err := k.look(p.Split)
+	if err != nil {
+		return err
+	}
+	second := k
+	if len(near) > 0 {
+		if second, err = pass(near); err != nil {
+			return err
+		}
+	}
+	if p.Cuts, err = k.cuts(p.Split, second); err != nil {
+		return err
+	}
+	if f.router, err = p.newRouter(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// hashes passes over all samples that reach the router. Where nothing has touched
+// them, and who they are is enough, they need not be read.
+func (r *Request) hashes(ctx context.Context, f *flow, begin func() gathering) (gathering, error) {
+	p := f.plan
+	if len(f.before) > 0 || len(p.Split.Needs()) > 0 || p.OnError == OnErrorSkip {
+		return r.scan(ctx, f, len(f.before), false, begin)
+	}
+	g := begin()
+	const most = 1 << 16
+	for _, s := range p.Spans {
+		for lo := s.Lo; lo < s.Hi; lo += most {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			b := &shardify.Batch{Samples: int(min(most, s.Hi-lo)), First: shardify.ID{Input: s.Input, Sample: lo}}
+			if err := g.add(0, owned(r.Source, b)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return g, nil
+}
+
+const (
+	// keptHashes is how many hashes are kept before they are only counted.
+	keptHashes = 1 << 21
+	// bins is the counters of a class that has many samples.
+	bins = 1 << 16
+	// maxClasses bounds what --stratify keeps in memory.
+	maxClasses = 1 << 16
+)
+
+// class is the hashes of the samples with one value.
+type class struct {
+	n     int64
+	kept  []uint64
+	bins  []int64 // by the first 16 bits, once there are too many to keep
+	first string  // for errors
+}
+
+// ranker ranks hashes within classes.
+type ranker struct {
+	hasher
+	field   string
+	near    map[uint64][]uint64 // second pass: the bins to keep, by class
+	classes map[uint64]*class
+	kept    int
+	buf     []uint64
+}
+
+func (k *ranker) add(_ int, b *shardify.Batch) (err error) {
+	if k.buf, err = k.hash(k.buf[:0], b); err != nil {
+		return err
+	}
+	var c *shardify.Column
+	if k.field != "" {
+		if c, err = column(b, k.field); err != nil {
+			return err
+		}
+	}
+	for i, h := range k.buf {
+		var v uint64
+		if c != nil {
+			v = valueHash(c, i)
+		}
+		one := k.classes[v]
+		if one == nil {
+			if len(k.classes) == maxClasses {
+				return shardify.Unsupported("more than %d values of %s: --stratify is for classes", maxClasses, k.field)
+			}
+			one = &class{}
+			k.classes[v] = one
+		}
+		one.n++
+		switch {
+		case k.near != nil:
+			if _, ok := slices.BinarySearch(k.near[v], h>>48); ok {
+				one.kept = append(one.kept, h)
+			}
+		case one.bins != nil:
+			one.bins[h>>48]++
+		default:
+			one.kept = append(one.kept, h)
+			k.kept++
+		}
+	}
+	k.thin()
+	return nil
+}
+
+// thin turns the hashes of the largest classes into counts while there are too many.
+func (k *ranker) thin() {
+	for k.near == nil && k.kept > keptHashes {
+		var big *class
+		for _, c := range k.classes {
+			if c.bins == nil && (big == nil || len(c.kept) > len(big.kept)) {
+				big = c
+			}
+		}
+		if big == nil || len(big.kept) < bins/8 {
+			return // counters would take more than the hashes do
+		}
+		k.kept -= len(big.kept)
+		big.toBins()
+	}
+}
+
+func (c *class) toBins() {
+	if c.bins == nil {
+		c.bins = make([]int64, bins)
+	}
+	for _, h := range c.kept {
+		c.bins[h>>48]++
+	}
+	c.kept = nil
+}
+
+func (k *ranker) merge(next gathering) error {
+	o := next.(*ranker)
+	for v, c := range o.classes {
+		mine := k.classes[v]
+		if mine == nil {
+			if len(k.classes) == maxClasses {
+				return shardify.Unsupported("more than %d values of %s: --stratify is for classes", maxClasses, k.field)
+			}
+			k.classes[v] = c
+			k.kept += len(c.kept)
+			continue
+		}
+		mine.n += c.n
+		if mine.bins != nil || c.bins != nil {
+			k.kept -= len(mine.kept)
+			mine.toBins()
+			c.toBins()
+			for i, n := range c.bins {
+				mine.bins[i] += n
+			}
+			continue
+		}
+		mine.kept = append(mine.kept, c.kept...)
+		k.kept += len(c.kept)
+	}
+	k.thin()
+	return nil
+}
+
+// look finds the bins that a second pass must look into.
+func (k *ranker) look(s *Split) (map[uint64][]uint64, error) {
+	var near map[uint64][]uint64
+	for v, c := range k.classes {
+		ends, _, err := s.ranks(c.n)
+		if err != nil {
+			return nil, err
+		}
+		if c.bins == nil {
+			slices.Sort(c.kept)
+			continue
+		}
+		for _, end := range ends {
+			if end < c.n {
+				if near == nil {
+					near = map[uint64][]uint64{}
+				}
+				bin, _ := c.bin(end)
+				near[v] = append(near[v], uint64(bin))
+			}
+		}
+		slices.Sort(near[v])
+		near[v] = slices.Compact(near[v])
+	}
+	return near, nil
+}
+
+// bin is where the hash of a rank lies, and the rank of the bin's first hash.
+func (c *class) bin(rank int64) (bin int, first int64) {
+	for i, n := range c.bins {
+		if rank < first+n {
+			return i, first
+		}
+		first += n
+	}
+	return len(c.bins) - 1, first
+}
+
+// cuts is the hash at each rank, class by class in the order of their numbers.
+func (k *ranker) cuts(s *Split, second *ranker) ([]Cuts, error) {
+	var out []Cuts
+	var values []uint64
+	for v := range k.classes {
+		values = append(values, v)
+	}
+	slices.Sort(values)
+	for _, v := range values {
+		c := k.classes[v]
+		ends, order, err := s.ranks(c.n)
+		if err != nil {
+			return nil, err
+		}
+		one := Cuts{Order: order}
+		if k.field != "" {
+			one.Class = fmt.Sprintf("%016x", v)
+		}
+		for _, end := range ends {
+			h, err := c.at(end, second.classes[v])
+			if err != nil {
+				return nil, err
+			}
+			one.Below = append(one.Below, h)
+		}
+		out = append(out, one)
+	}
+	if len(out) == 0 {
+		// No samples: nothing is cut.
+		_, order, err := s.ranks(0)
+		if err != nil {
+			return nil, err
+		}
+		one := Cuts{Order: order}
+		for range order {
+			one.Below = append(one.Below, all)
+		}
+		out = []Cuts{one}
+	}
+	return out, nil
+}
+
+// at is the hash of a rank: the first that is not below the cut.
+func (c *class) at(rank int64, second *class) (uint64, error) {
+	switch {
+	case rank >= c.n:
+		return all, nil
+	case c.bins == nil:
+		return c.kept[rank], nil
+	}
+	bin, first := c.bin(rank)
+	var in []uint64
+	if second != nil {
+		for _, h := range second.kept {
+			if int(h>>48) == bin {
+				in = append(in, h)
+			}
+		}
+	}
+	if int64(len(in)) != c.bins[bin] {
+		return 0, fmt.Errorf("the samples changed between two passes: %d with hashes from %x, counted %d", len(in), bin, c.bins[bin])
+	}
+	slices.Sort(in)
+	return in[rank-first], nil
+}

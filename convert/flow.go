@@ -1,0 +1,336 @@
+package convert
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/shardify/shardify"
+)
+
+// flow is a plan's pipeline, ready to run: every schema fixed, every survey learned.
+type flow struct {
+	plan   *Plan
+	before []stage
+	router Router
+	after  []stage
+	splits []string // of the plan; one nameless without
+	copies []int    // of each split's samples, at least 1
+	schema []shardify.Field
+	cost   cost
+	keyer  keyer
+}
+
+// stage is a transform in its place.
+type stage struct {
+	Stage
+	seed uint64
+	in   []shardify.Field
+	// before is what each split had in front of the stage.
+	before [][]shardify.Field
+	place  int    // among all stages
+	on     []bool // by split; nil in front of the router
+}
+
+// cost is bytes of memory beside the batch itself.
+type cost struct {
+	byte   float64 // per byte of the batch
+	sample float64 // per sample
+}
+
+func (c cost) of(samples int, bytes int64) int64 {
+	return int64(c.byte*float64(bytes)) + int64(c.sample*float64(samples))
+}
+
+// opSeed is the seed of the operation with an ordinal.
+func (p *Plan) opSeed(op int) uint64 {
+	return shardify.Mix(shardify.Mix(p.Seed) + uint64(op) + 1)
+}
+
+// shaped tells whether samples are touched between reader and sinks.
+func (p *Plan) shaped() bool {
+	return len(p.Ops) > 0 || p.Split != nil || p.Shuffle != "" || p.Provenance
+}
+
+// compile makes the flow of a plan without its schemas.
+func (p *Plan) compile(compile Compile) (*flow, error) {
+	pipe := &Pipeline{}
+	if len(p.Ops) > 0 {
+		if compile == nil {
+			return nil, fmt.Errorf("the plan has operations, and nobody to compile them")
+		}
+		env := Env{Table: p.Table, Seed: p.Seed, Schema: p.read(), Helpers: p.Helpers, Keyed: p.Keyed, Splits: p.SplitNames()}
+		var err error
+		if pipe, err = compile(p.Ops, env); err != nil {
+			return nil, err
+		}
+	} else if len(p.Helpers) > 0 {
+		pipe.After = []Stage{{Transform: DropFields(p.Helpers...)}}
+	}
+	f := &flow{plan: p, splits: p.SplitNames(), router: pipe.Router}
+	if len(f.splits) == 0 {
+		f.splits = []string{""}
+	}
+	for _, s := range pipe.Before {
+		f.before = append(f.before, stage{Stage: s, seed: p.opSeed(s.Op), place: len(f.before)})
+	}
+	for _, s := range pipe.After {
+		on, err := f.subset(s.Splits)
+		if err != nil {
+			return nil, err
+		}
+		f.after = append(f.after, stage{Stage: s, seed: p.opSeed(s.Op), place: len(f.before) + len(f.after), on: on})
+	}
+	on, err := f.subset(pipe.CopySplits)
+	if err != nil {
+		return nil, err
+	}
+	for i := range f.splits {
+		f.copies = append(f.copies, 1)
+		if on[i] {
+			f.copies[i] = min(max(pipe.Copies, 1), 1<<16)
+		}
+	}
+	if p.Split != nil {
+		if f.router, err = p.newRouter(); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// subset marks the named splits; nil is all.
+func (f *flow) subset(names []string) ([]bool, error) {
+	on := make([]bool, len(f.splits))
+	for i := range on {
+		on[i] = names == nil
+	}
+	for _, n := range names {
+		i := slices.Index(f.splits, n)
+		if i < 0 {
+			return nil, shardify.Mismatch("split %q: the splits are %v", n, f.splits)
+		}
+		on[i] = true
+	}
+	return on, nil
+}
+
+// stageAt is the stage at a place.
+func (f *flow) stageAt(place int) *stage {
+	if place < len(f.before) {
+		return &f.before[place]
+	}
+	return &f.after[place-len(f.before)]
+}
+
+func (f *flow) stages() int { return len(f.before) + len(f.after) }
+
+// chain fixes the schemas from a place on. Stages that are surveyed later may change
+// theirs once more. Behind the router the splits may have other fields for a while, as
+// long as no stage takes several of them that differ, and all agree in the end.
+func (f *flow) chain(from int) error {
+	now := make([][]shardify.Field, len(f.splits))
+	for i := range now {
+		now[i] = f.plan.read()
+	}
+	if from > 0 {
+		copy(now, f.stageAt(from).before)
+	}
+	for i := from; i < f.stages(); i++ {
+		if i == len(f.before) {
+			if err := f.routable(now[0]); err != nil {
+				return err
+			}
+		}
+		s := f.stageAt(i)
+		s.before = slices.Clone(now)
+		in, err := f.agreed(now, s.on)
+		if err != nil {
+			return f.named(s, err)
+		}
+		s.in = in
+		out, err := s.Schema(in)
+		if err != nil {
+			return f.named(s, err)
+		}
+		for k := range now {
+			if s.on == nil || s.on[k] {
+				now[k] = out
+			}
+		}
+	}
+	if f.stages() == len(f.before) {
+		if err := f.routable(now[0]); err != nil {
+			return err
+		}
+	}
+	var err error
+	if f.schema, err = f.agreed(now, nil); err != nil {
+		return err
+	}
+	f.costs()
+	return nil
+}
+
+// agreed is the schema that all of some splits have; nil is all splits.
+func (f *flow) agreed(now [][]shardify.Field, on []bool) ([]shardify.Field, error) {
+	first := -1
+	for k := range now {
+		switch {
+		case on != nil && !on[k]:
+		case first < 0:
+			first = k
+		case !reflect.DeepEqual(normal(now[first]), normal(now[k])):
+			return nil, shardify.Mismatch("the splits %s and %s do not have the same fields any more (%s): an operation that changes fields must have its like in every split",
+				f.splits[first], f.splits[k], differing(now[first], now[k]))
+		}
+	}
+	return now[max(first, 0)], nil
+}
+
+// differing tells the first fields that two schemas do not share.
+func differing(a, b []shardify.Field) string {
+	for i := range a {
+		j := shardify.FieldIndex(b, a[i].Name)
+		switch {
+		case j < 0:
+			return a[i].Name + " is in the first alone"
+		case !reflect.DeepEqual(normal(a[i:i+1]), normal(b[j:j+1])):
+			return fmt.Sprintf("%s is %s %v in the first and %s %v in the second", a[i].Name, kind(&a[i]), a[i].Shape, kind(&b[j]), b[j].Shape)
+		}
+	}
+	for i := range b {
+		if shardify.FieldIndex(a, b[i].Name) < 0 {
+			return b[i].Name + " is in the second alone"
+		}
+	}
+	return "their order"
+}
+
+func kind(f *shardify.Field) string {
+	if f.Media != "" {
+		return f.Media
+	}
+	return f.DType.String()
+}
+
+// routable checks that the router finds its fields.
+func (f *flow) routable(in []shardify.Field) error {
+	if f.router == nil {
+		return nil
+	}
+	for _, n := range f.router.Needs() {
+		if shardify.FieldIndex(in, n) < 0 {
+			return shardify.Mismatch("the split goes by field %q, which is not there", n)
+		}
+	}
+	return nil
+}
+
+// named says which operation an error is about.
+func (f *flow) named(s *stage, err error) error {
+	if s.Op >= 0 && s.Op < len(f.plan.Ops) {
+		return fmt.Errorf("--%s: %w", f.plan.Ops[s.Op].Name, err)
+	}
+	return err
+}
+
+// costs adds up what the stages take: each result lives until the batch is written.
+func (f *flow) costs() {
+	const ids = 24 // bytes of an identity
+	size, c := cost{1, 0}, cost{0, 2 * ids}
+	add := func(s *stage) {
+		k := s.Cost(s.in)
+		grown := cost{size.byte * k.Growth, size.sample*k.Growth + float64(k.Sample)}
+		c.byte, c.sample = c.byte+grown.byte, c.sample+grown.sample
+		size.byte, size.sample = max(size.byte, grown.byte), max(size.sample, grown.sample)
+	}
+	for i := range f.before {
+		add(&f.before[i])
+	}
+	if n := float64(slices.Max(f.copies)); n > 1 {
+		size.byte, size.sample = size.byte*n, size.sample*n
+		c.byte, c.sample = c.byte+size.byte, c.sample+size.sample+ids*n
+	}
+	if f.router != nil {
+		c.byte, c.sample = c.byte+size.byte, c.sample+size.sample+ids
+	}
+	for i := range f.after {
+		add(&f.after[i])
+	}
+	f.cost = c
+}
+
+// learn gives the surveyors what the plan has found, in order.
+func (f *flow) learn() error {
+	next := 0
+	for i := range f.stages() {
+		s := f.stageAt(i)
+		v, ok := s.Transform.(shardify.Surveyor)
+		if !ok || v.Surveys() == "" {
+			continue
+		}
+		if next >= len(f.plan.Findings) || f.plan.Findings[next].Stage != i {
+			return shardify.Corrupt(-1, "the plan has no result of the survey of %s", v.Surveys())
+		}
+		if err := v.Learn([]byte(f.plan.Findings[next].Result)); err != nil {
+			return f.named(s, err)
+		}
+		next++
+		if err := f.chain(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bind makes the flow that carries out a finished plan.
+func (p *Plan) bind(compile Compile) (*flow, error) {
+	f, err := p.compile(compile)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.chain(0); err != nil {
+		return nil, err
+	}
+	if err := f.learn(); err != nil {
+		return nil, err
+	}
+	if have, want := f.output(), p.Schema; !reflect.DeepEqual(normal(have), normal(want)) {
+		return nil, shardify.Mismatch("the operations make other fields than the plan says: %v, planned %v", names(have), names(want))
+	}
+	if p.Shuffle != "" {
+		f.keyer = p.keyer()
+	}
+	return f, nil
+}
+
+// output is the schema that sinks see.
+func (f *flow) output() []shardify.Field {
+	if f.plan.Provenance {
+		return append(slices.Clip(f.schema), originField(slices.Max(f.copies) > 1))
+	}
+	return f.schema
+}
+
+// normal makes schemas comparable: what is empty is nil.
+func normal(schema []shardify.Field) []shardify.Field {
+	out := slices.Clone(schema)
+	for i := range out {
+		if len(out[i].Shape) == 0 {
+			out[i].Shape = nil
+		}
+		if len(out[i].Attrs) == 0 {
+			out[i].Attrs = nil
+		}
+	}
+	return out
+}
+
+func names(schema []shardify.Field) []string {
+	var out []string
+	for i := range schema {
+		out = append(out, schema[i].Name)
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package convert
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// OriginField is the field of Request.Provenance: per sample the number of its input
+// in InputsName and its number in that input; with copies also the number of the copy.
+const OriginField = "origin"
+
+func originField(copies bool) shardify.Field {
+	n := 2
+	if copies {
+		n = 3
+	}
+	return shardify.Field{Name: OriginField, DType: shardify.I64, Shape: []int{n}}
+}
+
+// origins adds the column to a batch.
+func origins(b *shardify.Batch, f shardify.Field, mem *shardify.Arena) {
+	n := f.Shape[0]
+	data := mem.Alloc(b.Samples * n * 8)
+	for i := range b.Samples {
+		id := b.ID(i)
+		at := data[i*n*8:]
+		binary.LittleEndian.PutUint64(at, uint64(id.Input))
+		binary.LittleEndian.PutUint64(at[8:], uint64(id.Sample))
+		if n > 2 {
+			binary.LittleEndian.PutUint64(at[16:], uint64(id.Copy))
+		}
+	}
+	b.Columns = append(b.Columns[:len(b.Columns):len(b.Columns)], shardify.Column{Field: f, Data: data})
+}
+
+// InputsName is the list of inputs that OriginField counts: a line of JSON for each,
+// {"file": "..."}, with the object that was read in it if there is a choice.
+const InputsName = "inputs.jsonl"
+
+// listInputs publishes the list.
+func (p *Plan) listInputs(ctx context.Context, store shardify.Store) (shardify.File, error) {
+	out, err := store.Create(InputsName)
+	if err != nil {
+		return shardify.File{}, err
+	}
+	defer out.Abort()
+	var d index.Digest
+	var n int64
+	var lines []byte
+	flush := func() error {
+		d.Write(lines)
+		n += int64(len(lines))
+		_, err := out.Write(lines)
+		lines = lines[:0]
+		return err
+	}
+	object := p.InputOptions["object"]
+	for i := range p.Table.Len() {
+		lines = append(lines, `{"file":`...)
+		lines = appendJSON(lines, p.Table.Name(i))
+		if object != "" {
+			lines = appendJSON(append(lines, `,"object":`...), object)
+		}
+		if lines = append(lines, "}\n"...); len(lines) > 256<<10 {
+			if err := flush(); err != nil {
+				return shardify.File{}, err
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return shardify.File{}, err
+	}
+	return shardify.File{Name: InputsName, Bytes: n, Digest: d.String()}, out.Commit(ctx)
+}
+
+func appendJSON(dst []byte, s string) []byte {
+	b, err := json.Marshal(strings.ToValidUTF8(s, "\uFFFD"))
+	if err != nil {
+		panic("convert: text to JSON: " + err.Error())
+	}
+	return append(dst, b...)
+}

@@ -1,0 +1,127 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/shardify/shardify"
+)
+
+// outlet takes the samples of one shard of the plan, split by split.
+type outlet interface {
+	// write takes samples in order; b is valid during the call, and what it needs more
+	// lives in mem.
+	write(split int, b *shardify.Batch, mem *shardify.Arena) error
+	// commit publishes what was written and fills in the receipt.
+	commit(ctx context.Context, r *Receipt) error
+	abort()
+}
+
+// sinks is an outlet with a shard for each split, made with its first sample.
+type sinks struct {
+	j     *Job
+	shard int
+	list  []shardify.Sink // nil without samples
+	// samples of each shard, where they are known before the first: sinks then write in
+	// place what they else must keep apart until its size is known.
+	samples []int64
+}
+
+func (j *Job) newSinks(shard int) *sinks {
+	return &sinks{j: j, shard: shard, list: make([]shardify.Sink, len(j.flow.splits))}
+}
+
+func (k *sinks) write(split int, b *shardify.Batch, mem *shardify.Arena) error {
+	p := k.j.Plan
+	if k.list[split] == nil {
+		spec := shardify.ShardSpec{
+			Name: p.SplitShardName(split, k.shard), Schema: p.Schema, Samples: p.expected(k.shard),
+			Keyed: p.Keyed, Options: p.OutputOptions,
+		}
+		if k.samples != nil {
+			spec.Samples, spec.Exact = k.samples[split], true
+		}
+		s, err := k.j.Sink.New(k.j.Store, spec)
+		if err != nil {
+			return err
+		}
+		k.list[split] = s
+	}
+	out, err := k.j.finished(split, b, mem)
+	if err != nil {
+		return err
+	}
+	return k.list[split].Write(out)
+}
+
+func (k *sinks) commit(ctx context.Context, r *Receipt) error {
+	shards := make([]shardify.Shard, len(k.list))
+	for i, s := range k.list {
+		if s == nil {
+			continue
+		}
+		var err error
+		if shards[i], err = s.Commit(ctx); err != nil {
+			return err
+		}
+	}
+	if k.j.Plan.Split == nil {
+		r.Shard = shards[0]
+	} else {
+		r.Splits = shards
+	}
+	return nil
+}
+
+func (k *sinks) abort() {
+	for _, s := range k.list {
+		if s != nil {
+			s.Abort()
+		}
+	}
+}
+
+// finished is a batch as sinks see it: with its origins, and with names that tell
+// copies apart.
+func (j *Job) finished(split int, b *shardify.Batch, mem *shardify.Arena) (*shardify.Batch, error) {
+	out := *b
+	out.Counts, out.Proofs = nil, nil
+	if j.Plan.Provenance {
+		origins(&out, j.Plan.Schema[len(j.Plan.Schema)-1], mem)
+	}
+	if j.flow.copies[split] > 1 && out.Keys != nil {
+		copyKeys(&out, mem)
+	}
+	if err := out.Match(j.Plan.Schema); err != nil {
+		return nil, fmt.Errorf("after the operations: %w", err)
+	}
+	return &out, nil
+}
+
+// copyKeys names each copy KEY-cCOPY, the first one too: every name has such an end
+// then, and no two samples share one, whatever they were called. The copy is then part
+// of the name and no longer of the ID.
+func copyKeys(b *shardify.Batch, mem *shardify.Arena) {
+	const most = 7 // "-c65535"
+	old := b.Keys
+	keys := *old
+	n := len(old.Data) + most*b.Samples
+	data := mem.Alloc(n)[:0]
+	offsets := mem.Int64s(b.Samples + 1)
+	offsets[0] = 0
+	ids := make([]shardify.ID, b.Samples)
+	for i := range b.Samples {
+		ids[i] = b.ID(i)
+		data = copyKey(append(data, b.Key(i)...), int(ids[i].Copy))
+		offsets[i+1] = int64(len(data))
+		ids[i].Copy = 0
+	}
+	keys.Data, keys.Offsets = data, [][]int64{offsets}
+	b.Keys, b.IDs = &keys, ids
+}
+
+// copyKey appends the end of a copy's name.
+func copyKey(dst []byte, copy int) []byte {
+	return strconv.AppendUint(append(dst, "-c"...), uint64(copy), 10)
+}

@@ -1,0 +1,73 @@
+package convert
+
+import (
+	"github.com/shardify/shardify"
+)
+
+// Op is one operation as it was asked for: {"where", "nJet >= 2"}. The plan records
+// the operations in their order; they are part of its digest.
+type Op struct {
+	Name string `json:"op"`
+	Text string `json:"text,omitempty"`
+}
+
+// Env is what operations are compiled for.
+type Env struct {
+	// Table is the plan's input table; sources without files have inputs beyond it.
+	Table *shardify.Table
+	// Seed of the plan. Apply is given one that follows from it and from Stage.Op.
+	Seed uint64
+	// Schema of the source: what the first stage sees.
+	Schema []shardify.Field
+	// Helpers are the fields of Schema that are read for operations alone: Compile
+	// ends After with a stage that drops those that are left, see DropFields.
+	Helpers []string
+	// Keyed: the samples have names of their own.
+	Keyed bool
+	// Splits are the names of the splits, in order; empty without.
+	Splits []string
+}
+
+// Stage is one transform of a pipeline.
+type Stage struct {
+	shardify.Transform
+	// Op is the ordinal of the operation in the plan; seeds follow from it.
+	Op int
+	// Splits names the splits that it applies to, which must have the same fields by
+	// then; nil is all of them. In the end all splits must have the same fields.
+	Splits []string
+}
+
+// Router tells to which split each sample goes, by identity or values alone.
+type Router interface {
+	// Route sets to[i] to the split of sample i, an index into Pipeline.Splits, or to
+	// Nowhere.
+	Route(b *shardify.Batch, to []uint16) error
+	// Needs names the fields that Route looks at.
+	Needs() []string
+}
+
+// Nowhere is the split of a sample that no split takes. It counts as dropped.
+const Nowhere = 0xffff
+
+// Pipeline is what happens to samples between reader and sinks:
+//
+//	read -> Before (set, fraction, where) -> split -> copies ->
+//	After (augment, define, encode, stack, sort, pad, rename, cast, pack, drop helpers)
+//
+// Its transforms may be used from several goroutines at once.
+type Pipeline struct {
+	Before []Stage
+	// Router and Splits are left alone by Compile: they follow from Request.Split.
+	Router Router
+	Splits []string
+	// Copies of each sample that After sees, told apart by ID.Copy; 0 and 1 are one.
+	Copies int
+	// CopySplits names the splits whose samples are copied; nil is all of them.
+	CopySplits []string
+	After      []Stage
+}
+
+// Compile makes a pipeline of operations. The same operations and Env make the same
+// pipeline: at plan time, and again in every task.
+type Compile func(ops []Op, env Env) (*Pipeline, error)

@@ -1,0 +1,292 @@
+package convert
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// Split says how samples are shared among data sets of their own. A sample's place
+// follows from a seeded hash of who it is, so that it stays where it is when inputs
+// are added; only numbers (Count) and Stratify look at all samples together.
+type Split struct {
+	Parts []Part `json:"parts"`
+	// Identity names the columns that say who a sample is; empty: its input and its
+	// number there.
+	Identity []string `json:"identity,omitempty"`
+	// Stratify names a field: each of its values is shared in the same proportions.
+	Stratify string `json:"stratify,omitempty"`
+	// GroupBy names a field: samples with one value stay together.
+	GroupBy string `json:"group_by,omitempty"`
+	// Dirs: folders name the splits: the INPUT arguments if they are several, else those
+	// in it.
+	Dirs bool `json:"dirs,omitempty"`
+	// Inputs says which part each input has, where names decide: runs of inputs, found
+	// when the plan is made.
+	Inputs []InputPart `json:"inputs,omitempty"`
+}
+
+// InputPart is the inputs up to End, and from the end of the one before.
+type InputPart struct {
+	End  uint32 `json:"end"`
+	Part int    `json:"part"`
+}
+
+// Part is one split: a share of the samples, a number of them, what is left, or the
+// inputs that match a glob.
+type Part struct {
+	Name  string  `json:"name"`
+	Share float64 `json:"share,omitempty"`
+	Count int64   `json:"count,omitempty"`
+	Rest  bool    `json:"rest,omitempty"`
+	Glob  string  `json:"glob,omitempty"`
+}
+
+// maxSplits is more than anybody wants.
+const maxSplits = 100
+
+// ParseSplit reads train=0.8,val=0.1,test=0.1 (shares, which add up to one) or
+// train=rest,val=10000 (numbers of samples; one may be what is left).
+func ParseSplit(text string) (*Split, error) {
+	s := &Split{}
+	for _, item := range strings.Split(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(item), "=")
+		if !ok {
+			return nil, shardify.Mismatch("split %q: want NAME=SHARE, as in train=0.8,val=0.2, or NAME=SAMPLES", item)
+		}
+		p := Part{Name: name}
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil && (n > 1 || n == 0 && !strings.Contains(value, ".")) {
+			p.Count = n
+			if n == 0 {
+				return nil, shardify.Mismatch("split %q has no samples", item)
+			}
+		} else if value == "rest" {
+			p.Rest = true
+		} else if f, err := strconv.ParseFloat(value, 64); err == nil && f > 0 && f <= 1 {
+			p.Share = f
+		} else {
+			return nil, shardify.Mismatch("split %q: want a share between 0 and 1, a number of samples, or rest", item)
+		}
+		s.Parts = append(s.Parts, p)
+	}
+	return s, s.check()
+}
+
+// ParseSplitFrom reads dirs or train=GLOB,val=GLOB: splits that exist already.
+func ParseSplitFrom(text string) (*Split, error) {
+	if text == "dirs" {
+		return &Split{Dirs: true}, nil
+	}
+	s := &Split{}
+	for _, item := range strings.Split(text, ",") {
+		name, glob, ok := strings.Cut(strings.TrimSpace(item), "=")
+		if !ok || glob == "" {
+			return nil, shardify.Mismatch("split %q: want dirs, or NAME=GLOB of input names, as in train=train/*,test=test/*", item)
+		}
+		if _, err := path.Match(glob, ""); err != nil {
+			return nil, shardify.Mismatch("split %s: glob %q: %v", name, glob, err)
+		}
+		s.Parts = append(s.Parts, Part{Name: name, Glob: glob})
+	}
+	return s, s.check()
+}
+
+func (s *Split) check() error {
+	if len(s.Parts) == 0 || len(s.Parts) > maxSplits {
+		return shardify.Mismatch("%d splits: want 1 to %d", len(s.Parts), maxSplits)
+	}
+	for i, r := range s.Inputs {
+		if r.Part < 0 || r.Part >= len(s.Parts) || i > 0 && r.End <= s.Inputs[i-1].End {
+			return shardify.Mismatch("inputs up to %d in split %d of %d", r.End, r.Part, len(s.Parts))
+		}
+	}
+	seen := map[string]bool{}
+	shares, counts, rest := 0, 0, 0
+	sum := 0.0
+	for _, p := range s.Parts {
+		if err := checkSplitName(p.Name); err != nil {
+			return err
+		}
+		if seen[strings.ToLower(p.Name)] {
+			return shardify.Mismatch("split %s stands twice", p.Name)
+		}
+		seen[strings.ToLower(p.Name)] = true
+		switch {
+		case p.Share > 0:
+			shares++
+			sum += p.Share
+		case p.Count > 0:
+			counts++
+		case p.Rest:
+			rest++
+		}
+	}
+	switch {
+	case shares > 0 && counts > 0:
+		return shardify.Mismatch("splits are shares of the samples or numbers of samples, not both")
+	case rest > 1:
+		return shardify.Mismatch("only one split can have the rest")
+	case shares > 0 && rest == 0 && math.Abs(sum-1) > 1e-9:
+		return shardify.Mismatch("the shares of the splits add up to %v, not to 1: say NAME=rest for one of them", sum)
+	case shares > 0 && rest == 1 && sum >= 1:
+		return shardify.Mismatch("the shares of the splits add up to %v and leave no rest", sum)
+	}
+	return nil
+}
+
+// checkSplitName: a split is a folder beside shards and the manifest.
+func checkSplitName(name string) error {
+	ok := name != "" && len(name) <= 64 && name[0] != '.' && !strings.HasPrefix(name, "shard-") && name != index.ManifestName && name != InputsName
+	for _, c := range []byte(name) {
+		ok = ok && (c == '_' || c == '-' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z')
+	}
+	if ok && len(name) == 4 && strings.Trim(name, "0123456789") == "" {
+		ok = false // as folders of many shards are named
+	}
+	if !ok {
+		return shardify.Mismatch("split name %q: want letters, digits, - and _, as in train", name)
+	}
+	return nil
+}
+
+// Needs names the fields that the split goes by.
+func (s *Split) Needs() []string {
+	var out []string
+	out = append(out, s.Identity...)
+	for _, f := range []string{s.Stratify, s.GroupBy} {
+		if f != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// counted: the cuts depend on all samples, so that a survey must find them.
+func (s *Split) counted() bool {
+	if s.Stratify != "" {
+		return true
+	}
+	for _, p := range s.Parts {
+		if p.Count > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// settled checks the settings against each other, at plan time.
+func (s *Split) settled() error {
+	named := s.Dirs || len(s.Parts) > 0 && s.Parts[0].Glob != ""
+	switch {
+	case named && len(s.Needs()) > 0:
+		return shardify.Mismatch("splits that exist go by input: --identity, --stratify and --group-by are for --split")
+	case s.GroupBy != "" && s.Stratify != "":
+		return shardify.Mismatch("--stratify and --group-by exclude each other: a group may have several values")
+	case s.GroupBy != "" && len(s.Identity) > 0:
+		return shardify.Mismatch("--group-by and --identity exclude each other: the group is what decides")
+	case s.GroupBy != "" && s.counted():
+		return shardify.Mismatch("--group-by keeps groups whole and cannot give exact numbers of samples: use shares")
+	case s.Stratify != "" && s.Parts[0].Count > 0:
+		return shardify.Mismatch("--stratify shares each value in proportion: use shares instead of numbers")
+	}
+	return s.check()
+}
+
+// shares is the cumulative shares of the parts, the last one 1. A part with the rest
+// stands last in the order in which hashes are given out; order tells which is where.
+func (s *Split) shares() (cum []float64, order []int) {
+	sum := 0.0
+	rest := -1
+	for i, p := range s.Parts {
+		if p.Rest {
+			rest = i
+			continue
+		}
+		sum += p.Share
+		cum, order = append(cum, sum), append(order, i)
+	}
+	if rest >= 0 {
+		cum, order = append(cum, 1), append(order, rest)
+	}
+	cum[len(cum)-1] = 1
+	return cum, order
+}
+
+// cut is the hash below which a share of all hashes lies; a share of 1 has none.
+func cut(share float64) uint64 {
+	if share >= 1 {
+		return math.MaxUint64
+	}
+	f := new(big.Float).SetMantExp(big.NewFloat(share), 64)
+	n, _ := f.Uint64()
+	return n
+}
+
+// ranks is the numbers of samples, of n, before the end of each part in order.
+func (s *Split) ranks(n int64) (ends []int64, order []int, err error) {
+	if s.Parts[0].Share > 0 || s.Parts[0].Rest && len(s.Parts) > 1 && s.Parts[1].Share > 0 {
+		cum, order := s.shares()
+		for _, c := range cum {
+			ends = append(ends, int64(math.Round(c*float64(n))))
+		}
+		return ends, order, nil
+	}
+	var at int64
+	rest := -1
+	for i, p := range s.Parts {
+		if p.Rest {
+			rest = i
+			continue
+		}
+		if p.Count > n-at {
+			return nil, nil, shardify.Mismatch("the splits want more than the %d samples there are", n)
+		}
+		at += p.Count
+		ends, order = append(ends, at), append(order, i)
+	}
+	if rest >= 0 {
+		ends, order = append(ends, n), append(order, rest)
+	}
+	return ends, order, nil
+}
+
+// String is the split as it was asked for.
+func (s *Split) String() string {
+	if s.Dirs {
+		return "dirs"
+	}
+	var out []string
+	for _, p := range s.Parts {
+		switch {
+		case p.Glob != "":
+			out = append(out, p.Name+"="+p.Glob)
+		case p.Rest:
+			out = append(out, p.Name+"=rest")
+		case p.Count > 0:
+			out = append(out, fmt.Sprintf("%s=%d", p.Name, p.Count))
+		default:
+			out = append(out, fmt.Sprintf("%s=%v", p.Name, p.Share))
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// recipe is the flags that the split was asked for by.
+func (s *Split) recipe(r map[string]string) {
+	flag := "split"
+	if s.Dirs || len(s.Parts) > 0 && s.Parts[0].Glob != "" {
+		flag = "split-from"
+	}
+	r[flag] = s.String()
+	for name, value := range map[string]string{"identity": strings.Join(s.Identity, ","), "stratify": s.Stratify, "group-by": s.GroupBy} {
+		if value != "" {
+			r[name] = value
+		}
+	}
+}

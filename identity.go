@@ -1,0 +1,63 @@
+package shardify
+
+// Mix spreads the bits of x: each bit of the result depends on every bit of x, and
+// different x give different results (the finaliser of splitmix64).
+func Mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// golden is the odd number that splitmix64 steps by.
+const golden = 0x9e3779b97f4a7c15
+
+// NameHash is a hash of the name of input i. It does not depend on the other inputs
+// or on where the file lies. Sources that have no files have inputs beyond the table.
+func (t *Table) NameHash(i uint32) uint64 {
+	if t == nil || int64(i) >= int64(t.Len()) {
+		return Mix(uint64(i) + golden)
+	}
+	name := t.NameBytes(int(i))
+	if len(name) == 0 {
+		name = []byte(t.Name(int(i)))
+	}
+	h := uint64(0xcbf29ce484222325)
+	for _, c := range name {
+		h = (h ^ uint64(c)) * 0x100000001b3
+	}
+	return Mix(h)
+}
+
+// Identity appends a hash for each sample of the batch that follows from who it is,
+// its input's name and its number there, and from nothing else: not from its copy, nor
+// from the other inputs. Whatever is random about a sample follows from it, see
+// SampleSeed.
+func (t *Table) Identity(dst []uint64, b *Batch) []uint64 {
+	if b.Samples == 0 {
+		return dst
+	}
+	input := b.ID(0).Input
+	name := t.NameHash(input)
+	for i := range b.Samples {
+		id := b.ID(i)
+		if id.Input != input {
+			input = id.Input
+			name = t.NameHash(input)
+		}
+		dst = append(dst, SampleIdentity(name, id.Sample))
+	}
+	return dst
+}
+
+// SampleIdentity is the identity of one sample of an input whose NameHash is name.
+func SampleIdentity(name uint64, sample int64) uint64 {
+	return Mix(name + Mix((uint64(sample)+1)*golden))
+}
+
+// SampleSeed seeds the generator of one sample in one operation: seed is what Apply is
+// given, identity comes from Table.Identity, copy from the sample's ID.
+func SampleSeed(seed, identity uint64, copy uint16) uint64 {
+	return Mix(Mix(identity+seed*golden) + uint64(copy)*golden)
+}
