@@ -137,7 +137,8 @@ func (e *encode) write(w *bytes.Buffer, p picture, s *buffers) error {
 		m.Pix[k], m.Pix[k+1], m.Pix[k+2], m.Pix[k+3] = p.pix[i], p.pix[i+1], p.pix[i+2], 255
 	}
 	if e.format == "png" {
-		return png.Encode(w, &m)
+		enc := png.Encoder{BufferPool: &s.png}
+		return enc.Encode(w, &m)
 	}
 	rgba := image.RGBA(m) // opaque: the same, and the encoder is faster with it
 	return jpeg.Encode(w, &rgba, &jpeg.Options{Quality: e.quality})

@@ -6,7 +6,7 @@ import (
 	"image/draw"
 	_ "image/gif" // formats that are decoded
 	"image/jpeg"
-	_ "image/png"
+	"image/png"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/guard"
@@ -28,7 +28,17 @@ type buffers struct {
 	rgba                    *image.RGBA
 	out                     []byte
 	coefs                   [2]kernel
+	png                     pngBuffer
 }
+
+// pngBuffer keeps the encoder's memory.
+type pngBuffer struct{ b *png.EncoderBuffer }
+
+// Get is for the encoder.
+func (p *pngBuffer) Get() *png.EncoderBuffer { return p.b }
+
+// Put is for the encoder.
+func (p *pngBuffer) Put(b *png.EncoderBuffer) { p.b = b }
 
 func grow(b *[]byte, n int) []byte {
 	if cap(*b) < n {
