@@ -67,6 +67,13 @@ type ObjectNamer interface {
 	ObjectName(input, object uint32) string
 }
 
+// Owner is a Source whose spans number samples over many inputs (in a folder of files
+// each file is one). Owner names the input that sample i of a span's input is known by:
+// what labels by input, splits and random choices go by. There the sample is number 0.
+type Owner interface {
+	Owner(input uint32, sample int64) uint32
+}
+
 // OpenArgs is what every format's Open gets.
 type OpenArgs struct {
 	Table   *Table
@@ -166,6 +173,9 @@ type SinkFormat struct {
 	New     func(store Store, spec ShardSpec) (Sink, error)
 	// Finish writes what foreign loaders want for the whole set; nil if nothing.
 	Finish func(ctx context.Context, store Store, set FinishedSet) ([]File, error)
+	// FinishSplits writes what foreign loaders want at the root of a set of splits; nil
+	// if nothing.
+	FinishSplits func(ctx context.Context, store Store, splits []FinishedSplit) ([]File, error)
 }
 
 // FinishedSet is what a SinkFormat's Finish may know.
@@ -174,4 +184,11 @@ type FinishedSet struct {
 	Keyed   bool
 	Shards  []Shard
 	Options Options
+}
+
+// FinishedSplit is one split as FinishSplits sees it: names of shards begin with that of
+// the split.
+type FinishedSplit struct {
+	Name   string
+	Shards []Shard
 }

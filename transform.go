@@ -37,6 +37,10 @@ type Surveyor interface {
 	Learn(result []byte) error
 }
 
+// AllSplits is a Surveyor whose survey counts the samples of every split: what it learns
+// names values and does not measure them. Other surveys count the split to train on.
+type AllSplits interface{ SurveysAllSplits() bool }
+
 // Survey gathers facts of samples, in their order, on one goroutine.
 type Survey interface {
 	Add(b *Batch) error

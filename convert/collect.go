@@ -115,7 +115,7 @@ func (j *Job) complete(ctx context.Context, store shardify.Store, m *index.Manif
 		}
 	}
 	if j.Sink.Finish != nil {
-		files, err := j.Sink.Finish(ctx, store, shardify.FinishedSet{Schema: p.Schema, Shards: m.Shards, Options: p.OutputOptions})
+		files, err := j.Sink.Finish(ctx, store, shardify.FinishedSet{Schema: p.Schema, Keyed: p.Keyed, Shards: m.Shards, Options: p.OutputOptions})
 		if err != nil {
 			return err
 		}
@@ -149,6 +149,12 @@ func (j *Job) finishSplits(ctx context.Context, m *collected) error {
 		m.Bytes += s.Bytes
 		m.Members = s.Members
 	}
+	if j.Sink.FinishSplits != nil {
+		var err error
+		if m.Files, err = j.Sink.FinishSplits(ctx, j.Store, j.finishedSplits(m)); err != nil {
+			return err
+		}
+	}
 	if err := j.flush(ctx); err != nil {
 		return err
 	}
@@ -158,4 +164,17 @@ func (j *Job) finishSplits(ctx context.Context, m *collected) error {
 		}
 	}
 	return j.finish(ctx, &m.Manifest)
+}
+
+// finishedSplits is the splits with names of shards from the root.
+func (j *Job) finishedSplits(m *collected) (out []shardify.FinishedSplit) {
+	for i, s := range m.splits {
+		f := shardify.FinishedSplit{Name: j.Plan.Split.Parts[i].Name}
+		for _, x := range s.Shards {
+			x.Name = f.Name + "/" + x.Name
+			f.Shards = append(f.Shards, x)
+		}
+		out = append(out, f)
+	}
+	return out
 }

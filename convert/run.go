@@ -146,7 +146,7 @@ func (r *runner) compute(b *shardify.Batch, lo, hi int, mem *shardify.Arena, t *
 	cur := b
 	var err error
 	if lo > 0 || hi < b.Samples {
-		if cur, err = b.Take(r.range_(lo, hi), mem); err != nil {
+		if cur, err = b.Take(r.stretch(lo, hi), mem); err != nil {
 			return nil, err
 		}
 	}
@@ -173,7 +173,7 @@ func (r *runner) compute(b *shardify.Batch, lo, hi int, mem *shardify.Arena, t *
 	return outs, nil
 }
 
-func (r *runner) range_(lo, hi int) []int32 {
+func (r *runner) stretch(lo, hi int) []int32 {
 	r.all = r.all[:0]
 	for i := lo; i < hi; i++ {
 		r.all = append(r.all, int32(i))

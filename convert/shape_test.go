@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
@@ -322,6 +323,7 @@ func (f *fakeSource) all() (out []uint64) {
 func sorted(v []uint64) []uint64 { v = slices.Clone(v); slices.Sort(v); return v }
 
 func TestSplitsHaveEverySampleOnce(t *testing.T) {
+	smallSurveys(t)
 	f := mixed()
 	for _, c := range []struct {
 		text   string
@@ -408,6 +410,26 @@ func TestCopiesDifferAndStayInTheirSplit(t *testing.T) {
 	}
 }
 
+// TestCopiesAreShuffledApart: each copy has a place of its own.
+func TestCopiesAreShuffledApart(t *testing.T) {
+	f := mixed()
+	for _, shuffle := range []string{ShuffleBlock, ShuffleGlobal} {
+		s, _ := convertFake(t, f, func(r *Request) {
+			r.Shuffle, r.Ops, r.ShardSize = shuffle, []Op{{Name: "copies", Text: "2"}}, 1<<20
+		})
+		v := valuesOf(t, s, "")
+		together := 0
+		for i := 1; i < len(v); i++ {
+			if v[i] == v[i-1] {
+				together++
+			}
+		}
+		if len(v) != 2*429 || together > 20 {
+			t.Errorf("%s: %d of %d copies stand beside each other", shuffle, together, len(v)/2)
+		}
+	}
+}
+
 func TestSurveySeesTrainAlone(t *testing.T) {
 	f := mixed()
 	p := shapedPlan(t, f, func(r *Request) { r.Split, r.Ops = split(t, "train=0.5,val=0.5"), []Op{{Name: "total"}} })
@@ -432,6 +454,46 @@ func TestSurveySeesTrainAlone(t *testing.T) {
 	})
 	if f.reads.Load() == reads {
 		t.Fatal("another split took the survey of this one")
+	}
+}
+
+// smallSurveys has surveys of several parts.
+func smallSurveys(t *testing.T) {
+	old := surveyPart
+	surveyPart = 300
+	t.Cleanup(func() { surveyPart = old })
+}
+
+func TestOperationsHaveSeedsOfTheirOwn(t *testing.T) {
+	seen := map[uint64]bool{}
+	for seed := range uint64(20) {
+		p := &Plan{Seed: seed}
+		for op := range 20 {
+			s := p.opSeed(op)
+			if seen[s] {
+				t.Fatalf("operation %d of seed %d has the seed of another", op, seed)
+			}
+			seen[s] = true
+		}
+	}
+}
+
+func TestSurveyIsTheSameWhateverTheJobs(t *testing.T) {
+	smallSurveys(t)
+	f := mixed()
+	f.onRead = func(s shardify.Span) { time.Sleep(time.Duration(shardify.Mix(uint64(s.Lo))%3) * time.Millisecond) }
+	want := ""
+	for _, jobs := range []int{1, 2, 7} {
+		p := shapedPlan(t, f, func(r *Request) { r.Ops, r.Jobs, r.Pool = []Op{{Name: "total"}}, jobs, shardify.NewPool(1<<20) })
+		if want == "" {
+			want = p.Findings[0].Result
+		}
+		if got := p.Findings[0].Result; got != want {
+			t.Fatalf("%d jobs found %s, one job %s", jobs, got, want)
+		}
+		if n := len(surveyParts(p.Spans)); n < 5 {
+			t.Fatalf("%d parts", n)
+		}
 	}
 }
 

@@ -191,6 +191,7 @@ func classConvert(t *testing.T, f *fakeSource, change func(*Request)) map[string
 }
 
 func TestStratifyKeepsTheProportionsOfEachClass(t *testing.T) {
+	smallSurveys(t)
 	f := mixed()
 	class := map[uint64]uint8{}
 	total := map[uint8]int{}

@@ -17,8 +17,8 @@ type Finding struct {
 }
 
 // surveyPart is the decoded size of what is surveyed on one goroutine: a rule of the
-// plan, since the order of sums follows from it.
-const surveyPart = 64 << 20
+// plan, since the order of sums follows from it; tests make it smaller.
+var surveyPart int64 = 64 << 20
 
 // defaultPool is the memory of a survey that nobody gave a pool.
 const defaultPool = 256 << 20

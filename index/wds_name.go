@@ -18,6 +18,9 @@ func memberName(f *shardify.Field) string {
 		if f.Name == "cls" && f.DType.IsInt() && f.Levels == 0 && len(f.Shape) == 0 {
 			return "cls"
 		}
+		if base == "npy" { // key.npy in tars of other making
+			return base
+		}
 		return base + ".npy"
 	case f.Media == "image" && base == "image":
 		return "*"

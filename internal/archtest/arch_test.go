@@ -63,6 +63,7 @@ var allowed = []struct {
 	{"gpuload", []string{"", "index", "internal/dataset", "internal/host"}},
 	{"readers", []string{"", "readers/*", "internal/walk", "internal/store", "index"}},
 	{"readers/wds", []string{"", "index", "internal/store", "internal/dataset", "internal/inflate", "internal/guard"}},
+	{"readers/tar", []string{"", "index", "internal/dataset", "internal/inflate", "internal/guard"}},
 	{"readers/mmap", []string{"", "index", "internal/store", "internal/dataset", "internal/guard"}},
 	{"readers/readertest", []string{""}},
 	{"readers/hdf5/internal/*", []string{"", "internal/inflate", "internal/codec", "internal/guard", "readers/hdf5/internal/*"}},

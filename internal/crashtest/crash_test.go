@@ -71,7 +71,7 @@ func tree(t *testing.T, dir string) (files map[string]string, temps []string) {
 		}
 		rel, _ := filepath.Rel(dir, p)
 		switch {
-		case strings.HasPrefix(rel, ".shardify/tmp/"):
+		case strings.HasPrefix(rel, ".shardify/tmp/"), strings.HasPrefix(rel, ".shardify/scratch/"):
 			temps = append(temps, rel)
 		case !strings.HasPrefix(rel, ".shardify/"):
 			b, err := os.ReadFile(p)
@@ -130,18 +130,24 @@ func TestCrashAtEveryCall(t *testing.T) {
 		t.Skipf("skipped: tracing is not permitted here: %s", out)
 	}
 	total := 0
-	for _, c := range []struct{ name, in, format string }{
-		{"files-wds", folder, "wds"}, {"files-mmap", folder, "mmap"}, {"npy-wds", array, "wds"}, {"npy-mmap", array, "mmap"},
+	shuffle := []string{"--shuffle", "global", "--split", "train=0.6,val=0.4"}
+	for _, c := range []struct {
+		name, in, format string
+		flags            []string
+	}{
+		{"files-wds", folder, "wds", nil}, {"files-mmap", folder, "mmap", nil}, {"npy-wds", array, "wds", nil}, {"npy-mmap", array, "mmap", nil},
+		{"files-wds-shuffled", folder, "wds", shuffle}, {"npy-mmap-shuffled", array, "mmap", append(shuffle, "--scratch", filepath.Join(t.TempDir(), "scratch"))},
+		{"npy-mmap-block", array, "mmap", []string{"--shuffle", "block", "--provenance"}},
 	} {
-		t.Run(c.name, func(t *testing.T) { total += sweep(t, c.in, c.format, step) })
+		t.Run(c.name, func(t *testing.T) { total += sweep(t, c.in, c.format, step, c.flags) })
 	}
 	t.Logf("%d kill points, none torn, all resumed to equal bytes", total)
 }
 
-func sweep(t *testing.T, in, format string, step int) (points int) {
+func sweep(t *testing.T, in, format string, step int, flags []string) (points int) {
 	dir := t.TempDir()
 	args := func(out string) []string {
-		return []string{"shardify", "convert", in, "-o", out, "--format", format, "--shard-samples", "5", "--jobs", "1", "--quiet"}
+		return append([]string{"shardify", "convert", in, "-o", out, "--format", format, "--shard-samples", "5", "--jobs", "1", "--quiet"}, flags...)
 	}
 	clean := filepath.Join(dir, "clean")
 	if code, out := run(t, args(clean)...); code != 0 {
@@ -162,6 +168,13 @@ func sweep(t *testing.T, in, format string, step int) (points int) {
 			got, temps := tree(t, out)
 			if !maps.Equal(want, got) {
 				t.Fatalf("point %d (%s): other bytes after the next run: %v, want %v", n, what, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+			}
+			for i, f := range flags {
+				if f == "--scratch" {
+					if left, _ := os.ReadDir(flags[i+1]); len(left) > 0 {
+						t.Errorf("point %d (%s): left %v in the scratch folder", n, what, left)
+					}
+				}
 			}
 			if len(temps) > 0 {
 				t.Errorf("point %d (%s): left %v", n, what, temps)

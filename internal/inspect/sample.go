@@ -28,6 +28,8 @@ type Shown struct {
 	Input  string  `json:"input"`
 	In     int64   `json:"sample_in_input"`
 	Values []Value `json:"values"`
+	// Origin is where it was converted from, where the set says so.
+	Origin *Origin `json:"origin,omitempty"`
 }
 
 // Sample reads sample n, counted over all inputs of the source. It reads no more
@@ -70,6 +72,7 @@ func Sample(ctx context.Context, src shardify.Source, t *shardify.Table, n int64
 	out.Sample = n
 	if in := b.ID(0).Input; int(in) < t.Len() {
 		out.Input = t.Name(int(in))
+		out.Origin = origin(b, t.Path(int(in)))
 	}
 	return out, nil
 }

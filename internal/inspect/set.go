@@ -34,7 +34,11 @@ const shownShards = 10
 // WriteText writes the facts for people.
 func (s *Set) WriteText(w io.Writer) {
 	m := s.Manifest
-	fmt.Fprintf(w, "%s: data set of %s shards, %s in %s, %s\n", s.Folder, m.Format, plural(m.Samples, "sample"), plural(int64(len(m.Shards)), "shard"), shardify.FormatSize(m.Bytes))
+	shards := int64(len(m.Shards))
+	for _, x := range m.Splits {
+		shards += x.Shards
+	}
+	fmt.Fprintf(w, "%s: data set of %s shards, %s in %s, %s\n", s.Folder, m.Format, plural(m.Samples, "sample"), plural(shards, "shard"), shardify.FormatSize(m.Bytes))
 	fmt.Fprintf(w, "made from %s of %s, %s\n\n", plural(m.Inputs.Count, "file"), m.Inputs.Format, shardify.FormatSize(m.Inputs.Bytes))
 	for _, name := range slices.Sorted(maps.Keys(m.Splits)) {
 		x := m.Splits[name]
@@ -75,6 +79,9 @@ func (s *Shown) WriteText(w io.Writer) {
 		fmt.Fprintf(w, "sample %d %q\n", s.Sample, s.Key)
 	} else {
 		fmt.Fprintf(w, "sample %d (sample %d of %s)\n", s.Sample, s.In, s.Input)
+	}
+	if s.Origin != nil {
+		fmt.Fprintf(w, "from %s\n", s.Origin)
 	}
 	name, typ := 0, 0
 	for _, v := range s.Values {

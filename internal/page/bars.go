@@ -1,6 +1,9 @@
 package page
 
-import "math"
+import (
+	"math"
+	"strconv"
+)
 
 // Bars is amounts side by side, each with its name, as horizontal bars.
 type Bars struct {
@@ -108,18 +111,47 @@ func (h *Histogram) write(w *writer) {
 
 // borders writes the numbers between the bins.
 func (h *Histogram) borders(w *writer, f *frame) {
-	var x []float64
-	var text []string
+	var x, values []float64
 	add := func(i int, v float64) {
 		if !math.IsInf(v, 0) {
-			x, text = append(x, f.x(float64(i))), append(text, Format(v, h.Unit))
+			x, values = append(x, f.x(float64(i))), append(values, v)
 		}
 	}
 	for i, b := range h.Bins {
 		add(i, b.Lo)
 	}
 	add(len(h.Bins), h.Bins[len(h.Bins)-1].Hi)
-	w.ticks(f, x, text)
+	w.ticks(f, x, distinct(values, h.Unit))
+}
+
+// distinct writes numbers in ascending order, with as many digits as tell neighbours
+// apart.
+func distinct(values []float64, u Unit) []string {
+	out := make([]string, len(values))
+	same := false
+	for i, v := range values {
+		out[i] = Format(v, u)
+		same = same || i > 0 && out[i] == out[i-1]
+	}
+	if !same || u != Plain {
+		return out
+	}
+	step, most := values[len(values)-1]-values[0], 0.0
+	for i, v := range values {
+		most = max(most, math.Abs(v))
+		if i > 0 && v > values[i-1] {
+			step = min(step, v-values[i-1])
+		}
+	}
+	places := max(int(math.Ceil(-math.Log10(step))), 0)
+	for i, v := range values {
+		if most < 1e12 && places < 9 {
+			out[i] = strconv.FormatFloat(v, 'f', places, 64)
+		} else {
+			out[i] = strconv.FormatFloat(v, 'g', min(max(int(math.Ceil(math.Log10(most/step)))+1, 3), 15), 64)
+		}
+	}
+	return out
 }
 
 // whole keeps the ticks of a count that are whole numbers.

@@ -56,12 +56,25 @@ func schemaOf(b *shardify.Batch) []shardify.Field {
 	return s
 }
 
+// arena hands out memory that was used before, as conversions do.
 func arena(t testing.TB) *shardify.Arena {
-	a, err := shardify.NewPool(1<<30).Grant(context.Background(), 1<<20)
-	if err != nil {
-		t.Fatal(err)
+	t.Helper()
+	pool := shardify.NewPool(1 << 30)
+	grant := func() *shardify.Arena {
+		a, err := pool.Grant(context.Background(), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
 	}
-	return a
+	dirty := grant()
+	for size := 1 << 10; size <= 8<<10; size += size / 4 {
+		for range max(4, 1<<17/size) {
+			set(dirty.Alloc(size), 0xab)
+		}
+	}
+	dirty.Release()
+	return grant()
 }
 
 // value is all bytes of one sample of a column: lengths of lists, values, presence.
@@ -167,6 +180,7 @@ func conformOn(t *testing.T, tr shardify.Transform, whole *shardify.Batch, mem *
 	want.add(out)
 	for _, step := range []int{1, 7} {
 		got := newOutcome()
+		mem := arena(t)
 		for lo := 0; lo < whole.Samples; lo += step {
 			apply(t, tr, part(t, whole, lo, min(lo+step, whole.Samples), mem), fields, got, mem)
 		}

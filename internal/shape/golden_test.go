@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -378,6 +379,10 @@ func TestMissingValues(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s is %s, want %s", e, got, want)
+		}
+		kept := run(t, made[*Where](t)(NewWhere(e, nil)), b)
+		if n := strings.Count(want, "1"); kept.Samples != n {
+			t.Errorf("--where %s keeps %d samples, want %d", e, kept.Samples, n)
 		}
 	}
 }

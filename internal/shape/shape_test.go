@@ -319,6 +319,29 @@ func TestSchemasThatDoNotFit(t *testing.T) {
 	}
 }
 
+// TestRenameTakesCompanionsAlong: a shape and an extension go with their field.
+func TestRenameTakesCompanionsAlong(t *testing.T) {
+	in := []shardify.Field{
+		{Name: "vol", DType: shardify.U16, Levels: 1, Ragged: true}, {Name: "vol.shape", DType: shardify.I64, Shape: []int{3}},
+		{Name: "img", DType: shardify.U8, Levels: 1, Media: "image"}, {Name: "img.ext", DType: shardify.U8}, {Name: "vol.ext", DType: shardify.U8},
+	}
+	r := made[*Rename](t)(NewRename("volume=vol, picture=img"))
+	out, err := r.Schema(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range out {
+		names = append(names, out[i].Name)
+	}
+	if got := strings.Join(names, " "); got != "volume volume.shape picture picture.ext vol.ext" {
+		t.Error(got)
+	}
+	if _, err := made[*Rename](t)(NewRename("a=vol.shape")).Schema(in); err == nil {
+		t.Error("a companion got a name of its own")
+	}
+}
+
 // TestOwnListsMustBeEquallyLong: without a common counter only the data can tell.
 func TestOwnListsMustBeEquallyLong(t *testing.T) {
 	a := col("a", shardify.F32, shardify.Bytes([]float32{1, 2, 3}))

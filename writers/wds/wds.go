@@ -30,7 +30,7 @@ var Format = shardify.SinkFormat{
 	},
 	Frame:  frame,
 	New:    newSink,
-	Finish: finish,
+	Finish: finish, FinishSplits: finishSplits,
 }
 
 // maxPlans bounds the orders of members that images of varying type can have.
