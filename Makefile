@@ -8,7 +8,7 @@ PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build demo test test-go test-python pylib test-peers lint fuzz mutate crash bench bench-loader golden dist wheel clean
+.PHONY: help build demo test test-go test-python pylib test-peers lint fuzz mutate crash bench bench-loader bench-augment golden dist wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -73,6 +73,9 @@ bench: build ## every figure of bench/RESULTS.md, against the named peers on the
 
 bench-loader: build ## bench/LOADER.md: shardify.Loader against PyTorch's DataLoader and webdataset on the same files
 	@sh bench/loader.sh
+
+bench-augment: build ## bench/AUGMENT.md: --augment against Pillow, torchvision and numpy on the same files
+	@sh bench/augment.sh
 
 golden: ## rewrite the golden dumps; review the diff
 	go test ./index ./writers/wds -run Golden -update
