@@ -11,6 +11,7 @@ hdf5       one file of 320,000 such events each: x alone, as contiguous, gzip (g
 hdf5-big   four gzip-4 and shuffle files with x, y and mask, 2.2 GB decoded
 root       a flat ntuple of 20 columns and 3,000,000 entries (zlib, lz4, zstd), a NanoAOD-like tree of 1,500 jagged branches (zstd, as TTree and RNTuple), a wide tree of 2,600 branches
 root-big   four zstd files with x-like jagged columns, 2 GB decoded
+parquet    3,000,000 rows of 20 columns like those of root (snappy, zstd, gzip), jagged ones of 40 items (zstd), text and dictionaries (snappy), 20,000 images of 20 KB as Hugging Face stores them
 """
 import io
 import os
@@ -197,6 +198,53 @@ def root_big(base):
                 f["Events"].extend(block)
 
 
+def parquet(base):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(10)
+
+    def save(kind, parts, **kw):
+        os.makedirs(f"{base}/{kind}", exist_ok=True)
+        with pq.ParquetWriter(f"{base}/{kind}/{kind}.parquet", parts[0].schema, **kw) as w:
+            for p in parts:
+                w.write_table(p)
+
+    def flat(n):
+        return pa.table({f"f{i:02d}": np.round(rng.normal(0, 100, n), 2).astype(np.float32) if i % 4 else rng.integers(0, 1000, n).astype(np.int32) for i in range(20)})
+
+    parts = [flat(500_000) for _ in range(6)]
+    for codec in "snappy", "zstd", "gzip":
+        save(f"flat-{codec}", parts, compression=codec)
+    save("flat-plain", parts, compression="none", use_dictionary=False)
+
+    def lists(n):
+        offsets = np.zeros(n + 1, np.int32)
+        np.cumsum(rng.poisson(40, n), out=offsets[1:])
+        m = int(offsets[-1])
+        values = [rng.exponential(30, m).astype(np.float32), rng.normal(0, 1.5, m).astype(np.float32), rng.integers(0, 40, m).astype(np.int32), rng.normal(0, 1, m)]
+        return pa.table({**{f"v{i}": pa.ListArray.from_arrays(offsets, v) for i, v in enumerate(values)}, "label": rng.integers(0, 10, n)})
+
+    save("jagged", [lists(100_000) for _ in range(6)], compression="zstd")
+    words = np.array(["word%d" % i for i in range(5000)])
+
+    def text(n):
+        return pa.table({"id": pa.array(["%016x" % k for k in rng.integers(0, 1 << 62, n)]), "kind": pa.array(words[rng.integers(0, 50, n)]),
+                         "text": pa.array([" ".join(w) for w in words[rng.integers(0, 5000, (n, 12))]]), "score": rng.normal(size=n)})
+
+    save("text", [text(200_000) for _ in range(5)], compression="snappy")
+    pool = rng.integers(0, 256, 1 << 20, dtype=np.uint8).tobytes()
+
+    def images(n):
+        at = rng.integers(0, (1 << 20) - 30_000, n)
+        size = rng.integers(10_000, 30_000, n)
+        b = pa.array([b"\xff\xd8\xff\xe0" + pool[a:a + s] for a, s in zip(at, size)])
+        image = pa.StructArray.from_arrays([b, pa.array(["%d.jpg" % i for i in range(n)])], ["bytes", "path"])
+        return pa.table({"image": image, "label": rng.integers(0, 10, n)})
+
+    save("images", [images(1_000) for _ in range(20)], compression="snappy")
+
+
 def main():
     base, want = sys.argv[1], sys.argv[2:] or ["files", "jpegs", "npz", "volumes"]
     for name in want:
@@ -210,5 +258,5 @@ def main():
         open(flag, "w").close()
 
 
-MAKE = {"files": files, "jpegs": jpegs, "npz": npz, "volumes": volumes, "big": big, "hdf5": hdf5, "hdf5-big": hdf5_big, "root": root, "root-big": root_big}
+MAKE = {"files": files, "jpegs": jpegs, "npz": npz, "volumes": volumes, "big": big, "hdf5": hdf5, "hdf5-big": hdf5_big, "root": root, "root-big": root_big, "parquet": parquet}
 main()

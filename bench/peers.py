@@ -5,6 +5,7 @@ wds-files DIR OUT    a tree of small files -> webdataset.ShardWriter
 wds-events FILE OUT  one event a sample -> webdataset.ShardWriter
 load DIR OUT         one sample per npz: np.load and tofile
 hdf5 DIR OUT         h5py -> one safetensors-like file each: read_direct of whole chunk rows into one buffer, tofile
+parquet DIR OUT      pyarrow with two threads -> one safetensors-like file each: values and offsets of every column
 root DIR OUT         uproot with two threads -> one safetensors-like file each: values and offsets of every branch
 open-hdf5 FILE       seconds to open, learn every data set's shape and type, find all chunks' rows and read the first (best of 5)
 open-root FILE       seconds to open, interpret every branch and read the first entries (best of 5)
@@ -126,6 +127,48 @@ def flatten(data, name, layout):
         data[name] = np.asarray(ak.to_numpy(layout))
 
 
+def parquet(src, out):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pa.set_cpu_count(2)
+    os.makedirs(out, exist_ok=True)
+    for i, name in enumerate(sorted(os.listdir(src))):
+        t = pq.read_table(f"{src}/{name}")
+        data = {}
+        for k, column in zip(t.column_names, t.columns):
+            for a in column.chunks:
+                arrow(data, k, a)
+        with open(f"{out}/{i:06d}.safetensors", "wb") as f:
+            header(f, {k: (a[0].dtype, (sum(map(len, a)),)) for k, a in data.items()})
+            for parts in data.values():
+                for a in parts:
+                    a.tofile(f)
+
+
+def arrow(data, name, a):
+    """The arrays of a column, a chunk after the other; offsets count on."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(a.type):
+        for x, child in zip(a.type, a.flatten()):
+            arrow(data, f"{name}.{x.name}", child)
+        return
+    if pa.types.is_list(a.type) or pa.types.is_string(a.type) or pa.types.is_binary(a.type):
+        if pa.types.is_list(a.type):
+            offsets, values = a.offsets.to_numpy(), a.values
+        else:
+            o, v = a.buffers()[1:]
+            offsets = np.frombuffer(o, np.int32)[a.offset:a.offset + len(a) + 1]
+            values = pa.Array.from_buffers(pa.uint8(), int(offsets[-1]), [None, v]) if v else pa.array([], pa.uint8())
+        have = data.setdefault(name + "#offsets", [])
+        at = int(have[-1][-1]) if have else 0
+        have.append(offsets[1 if have else 0:].astype(np.int64) + (at - int(offsets[0])))
+        arrow(data, name + "#values", values[int(offsets[0]):int(offsets[-1])])
+        return
+    data.setdefault(name, []).append(a.to_numpy(zero_copy_only=False))
+
+
 def best(once):
     import time
 
@@ -162,4 +205,4 @@ def open_root(name):
     best(once)
 
 
-{"columns": columns, "wds-files": wds_files, "wds-events": wds_events, "load": columns, "hdf5": hdf5, "root": root, "open-hdf5": open_hdf5, "open-root": open_root}[sys.argv[1]](*sys.argv[2:4])
+{"columns": columns, "wds-files": wds_files, "wds-events": wds_events, "load": columns, "hdf5": hdf5, "root": root, "parquet": parquet, "open-hdf5": open_hdf5, "open-root": open_root}[sys.argv[1]](*sys.argv[2:4])

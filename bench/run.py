@@ -130,6 +130,7 @@ def run(b):
     b.pair("volumes -> mmap, np.load", ours("volumes", "--format", "mmap", "--sample", "file"), [py, peers, "load", f"{d}/volumes", b.out], "np.load script", None)
     hdf5(b, ours)
     root(b, ours)
+    parquet(b, ours)
     if os.path.exists(f"{d}/big.done"):
         limit = int(1.1 * (256 << 20)) + (40 << 20)
         for kind in "stored", "deflated":
@@ -154,6 +155,12 @@ def root(b, ours):
         b.pair(f"root {kind} -> mmap, 2 jobs", ours(f"root/{kind}", "--format", "mmap"), [py, peers, "root", f"{d}/root/{kind}", b.out], "uproot script", target, durable=kind == "flat-zstd")
     b.inner("root open, 2,600 branches", [b.a.opentime, f"{d}/root/wide/wide.root"], [py, peers, "open-root", f"{d}/root/wide/wide.root"], "uproot", 10)
     b.pair("root set of 2 GB -> mmap, 2 jobs", ours("root-big", "--format", "mmap"), [py, peers, "root", f"{d}/root-big", b.out], "uproot script", None, pairs=3, durable=False)
+
+
+def parquet(b, ours):
+    d, py, peers = b.a.data, sys.executable, os.path.join(HERE, "peers.py")
+    for kind in "flat-snappy", "flat-zstd", "flat-gzip", "flat-plain", "jagged", "text", "images":
+        b.pair(f"parquet {kind} -> mmap, 2 jobs", ours(f"parquet/{kind}", "--format", "mmap"), [py, peers, "parquet", f"{d}/parquet/{kind}", b.out], "pyarrow script", 0.8, durable=kind == "flat-zstd")
 
 
 def cpu_name():

@@ -6,10 +6,10 @@ cd "$(dirname "$0")/.."
 data=${SHARDIFY_BENCH_DATA:-build/bench/data}
 venv=build/bench/venv
 mkdir -p "$data"
-if ! "$venv/bin/python" -c 'import numpy, webdataset, PIL, h5py, hdf5plugin, uproot' 2>/dev/null; then
+if ! "$venv/bin/python" -c 'import numpy, webdataset, PIL, h5py, hdf5plugin, uproot, pyarrow' 2>/dev/null; then
 	python3 -m venv "$venv"
-	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check numpy webdataset==1.0.2 pillow h5py hdf5plugin uproot awkward
+	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check numpy webdataset==1.0.2 pillow h5py hdf5plugin uproot awkward pyarrow
 fi
-"$venv/bin/python" bench/gen.py "$data" files jpegs npz volumes big hdf5 hdf5-big root root-big
+"$venv/bin/python" bench/gen.py "$data" files jpegs npz volumes big hdf5 hdf5-big root root-big parquet
 go build -o build/bench/opentime ./bench/opentime
 exec "$venv/bin/python" bench/run.py --data "$data" --shardify bin/shardify --work build/bench/work --results bench/RESULTS.md --readme README.md "$@"

@@ -81,7 +81,35 @@ func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Ta
 	if r.Options.Bool("zip") {
 		return apart(ctx, w)
 	}
-	return walk.Walk(ctx, w)
+	t, left, err := walk.Walk(ctx, w)
+	if err == nil && f.Name == "files" {
+		t, left = withoutLabels(t, left, r.Options["labels"])
+	}
+	return t, left, err
+}
+
+// withoutLabels leaves the table of --labels out of the samples that it is about.
+func withoutLabels(t *shardify.Table, left []shardify.Leftover, name string) (*shardify.Table, []shardify.Leftover) {
+	st, err := os.Stat(name)
+	if err != nil || st.IsDir() {
+		return t, left
+	}
+	for i := range t.Len() {
+		if t.Size(i) != st.Size() && t.Size(i) != shardify.SizeUnknown || filepath.Base(t.Path(i)) != filepath.Base(name) {
+			continue
+		}
+		if other, err := os.Stat(t.Path(i)); err != nil || !os.SameFile(st, other) {
+			continue
+		}
+		rest := &shardify.Table{Roots: t.Roots}
+		for k := range t.Len() {
+			if k != i {
+				rest.Append(t.Root(k), string(t.NameBytes(k)), t.Size(k), t.ModTime(k))
+			}
+		}
+		return rest, append(left, shardify.Leftover{Name: t.Name(i), Reason: "the table of --labels", Count: 1})
+	}
+	return t, left
 }
 
 // apart lists every input under a root of its own: what stands side by side.

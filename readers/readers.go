@@ -13,14 +13,16 @@ import (
 	"github.com/shardify/shardify/readers/hdf5"
 	"github.com/shardify/shardify/readers/mmap"
 	"github.com/shardify/shardify/readers/npz"
+	"github.com/shardify/shardify/readers/parquet"
 	"github.com/shardify/shardify/readers/root"
 	"github.com/shardify/shardify/readers/synth"
+	"github.com/shardify/shardify/readers/tar"
 	"github.com/shardify/shardify/readers/wds"
 )
 
 // Formats is every input format. The first whose Sniff says yes is chosen, so
 // what takes most comes last.
-var Formats = []shardify.SourceFormat{npz.Format, hdf5.Format, root.Format, mmap.Format, wds.Format, files.Format, synth.Format}
+var Formats = []shardify.SourceFormat{npz.Format, hdf5.Format, root.Format, parquet.Format, mmap.Format, wds.Format, tar.Format, files.Format, synth.Format}
 
 // Lookup finds a format by name.
 func Lookup(name string) (shardify.SourceFormat, bool) {

@@ -1,6 +1,6 @@
 """The fields that a table read by pyarrow must become.
 
-    python3 parquet_expect.py FILE.parquet...     writes FILE.json beside each, for the tests in Go
+python3 parquet_expect.py FILE.parquet...     writes FILE.json beside each, for the tests in Go
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""pyarrow: random Parquet files, written by pyarrow, pandas, polars, DuckDB and fastparquet, must come out as pyarrow reads them.
+"""pyarrow: random Parquet files must come out as pyarrow reads them, whoever wrote them.
 
-    python3 peer_parquet.py WORK     SHARDIFY names the program, ROUNDS and SEED the files
+python3 peer_parquet.py WORK     SHARDIFY names the program, ROUNDS and SEED the files
 """
 
 from __future__ import annotations
@@ -44,7 +44,15 @@ class Random:
     def scalar(self) -> pa.DataType:
         numbers = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
         numbers += [pa.float16(), pa.float32(), pa.float64(), pa.bool_()]
-        others = [pa.string(), pa.binary(), pa.large_string(), pa.binary(5), pa.date32(), pa.time32("ms"), pa.time64("us")]
+        others = [
+            pa.string(),
+            pa.binary(),
+            pa.large_string(),
+            pa.binary(5),
+            pa.date32(),
+            pa.time32("ms"),
+            pa.time64("us"),
+        ]
         others += [pa.timestamp(u) for u in ("ms", "us", "ns")] + [pa.duration("us"), pa.decimal128(7, 2)]
         others += [pa.decimal128(18, 4), pa.decimal128(30, 5), pa.dictionary(pa.int32(), pa.string())]
         return self.one(*numbers) if self.chance(0.6) else self.one(*others)
@@ -197,7 +205,9 @@ def by_fastparquet(r: Random, n: int, path: str) -> None:
     columns["t"] = pd.to_datetime(r.rng.integers(0, 10**15, n), unit="us")
     frame = pd.DataFrame({k: columns[k] for k in columns if r.chance(0.7)} or {"i": columns["i"]})
     groups = list(range(0, max(n, 1), int(r.one(13, 10**6))))
-    fastparquet.write(path, frame, compression=r.one("SNAPPY", "GZIP", "ZSTD", "UNCOMPRESSED"), row_group_offsets=groups)
+    fastparquet.write(
+        path, frame, compression=r.one("SNAPPY", "GZIP", "ZSTD", "UNCOMPRESSED"), row_group_offsets=groups
+    )
 
 
 WRITERS: Dict[str, Writer] = {"pyarrow": by_pyarrow, "pandas": by_pandas, "polars": by_polars, "duckdb": by_duckdb}
@@ -223,7 +233,7 @@ def columns(out: str) -> Dict[str, Leaf]:
         n = int.from_bytes(raw[:8], "little")
         head = json.loads(raw[8 : 8 + n])
 
-        def tensor(name: str) -> np.ndarray:
+        def tensor(name: str, raw: bytes = raw, head: Dict[str, Any] = head, n: int = n) -> np.ndarray:
             t = head[name]
             lo, hi = t["data_offsets"]
             return np.frombuffer(raw[8 + n + lo : 8 + n + hi], TENSORS[t["dtype"]]).reshape(t["shape"])

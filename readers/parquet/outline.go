@@ -1,0 +1,36 @@
+package parquet
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/parquet/internal/pq"
+)
+
+// outline lists the columns of a file and what becomes of them.
+func outline(ctx context.Context, name string) ([]string, error) {
+	f, size, err := rows.OpenFile(name, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p, err := pq.Open(f, size)
+	if err != nil {
+		return nil, err
+	}
+	h, err := readHints(p)
+	if err != nil {
+		return nil, err
+	}
+	x := &file{f: f, pq: p}
+	var left []leftOut
+	x.cols, left = columns(p, h, "utf8")
+	lines := []string{fmt.Sprintf("%d rows, %d columns", p.Rows, len(p.Leaves))}
+	lines = append(lines, x.describe()...)
+	for _, l := range left {
+		lines = append(lines, fmt.Sprintf("%s  left out: %s", plainName(l.name), shardify.Reason(l.reason)))
+	}
+	return lines, nil
+}

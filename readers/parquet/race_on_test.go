@@ -1,0 +1,6 @@
+//go:build race
+
+package parquet
+
+// underRace: everything takes ten times as long.
+const underRace = true

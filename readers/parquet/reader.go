@@ -1,0 +1,283 @@
+package parquet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/parquet/internal/page"
+)
+
+// keepBytes bounds the decoded pages that a reader keeps for its next span. Those that
+// are dropped are decoded again.
+const keepBytes = 64 << 20
+
+// Reader implements shardify.Source.
+func (s *source) Reader(run uint32) (shardify.Reader, error) {
+	if run != 0 {
+		return nil, fmt.Errorf("parquet: there is no run %d", run)
+	}
+	return &reader{s: s}, nil
+}
+
+// reader reads spans. Where a span ends in the middle of pages they are kept for the
+// next one.
+type reader struct {
+	s       *source
+	in      uint32
+	handle  *rows.Handle[*file]
+	cursors []*cursor // by column of the schema; nil where nothing is read
+	window  window
+	spare   []*page.Page
+	asm     assembler
+	part    float64 // of the row group that is being read
+	closed  bool
+}
+
+// Close implements shardify.Reader.
+func (r *reader) Close() error {
+	r.drop()
+	r.closed = true
+	return nil
+}
+
+func (r *reader) drop() {
+	if r.handle != nil {
+		r.handle.Release()
+	}
+	r.handle, r.cursors, r.window = nil, nil, window{}
+}
+
+// take returns a page to decode into.
+func (r *reader) take() *page.Page {
+	if n := len(r.spare); n > 0 {
+		p := r.spare[n-1]
+		r.spare = r.spare[:n-1]
+		return p
+	}
+	return &page.Page{}
+}
+
+// ahead is how much of a chunk is worth reading at a time.
+func (r *reader) ahead(c *cursor) int64 {
+	return min(readAhead, headGuess+int64(r.part*float64(c.chunk.End-c.chunk.Off)))
+}
+
+// Read implements shardify.Reader.
+func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	if r.closed {
+		return nil, errors.New("parquet: Read after Close")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	in, b, err := r.s.Begin(ctx, sp, mem)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.open(ctx, &in, b); err != nil {
+		return nil, shardify.Annotate(err, "open", in.Name(), "")
+	}
+	if err := r.read(ctx, &sp, b, mem); err != nil {
+		r.drop() // pages may be half read
+		return nil, shardify.Annotate(err, "read", in.Name(), "")
+	}
+	if b, err = r.s.Finish(&in, b, mem); err == nil {
+		r.s.setMedia(b)
+	}
+	return b, err
+}
+
+func (r *reader) read(ctx context.Context, sp *shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	for i, c := range r.cursors {
+		if c == nil {
+			continue
+		}
+		err := r.column(ctx, c, sp, &b.Columns[i], mem)
+		if err != nil {
+			return shardify.Amend(err, func(e *shardify.Error) {
+				if e.Field == "" {
+					e.Field = b.Columns[i].Name
+				}
+			})
+		}
+	}
+	r.hive(b, mem)
+	r.forget()
+	return share(b)
+}
+
+// column reads a column of a span, row group by row group.
+func (r *reader) column(ctx context.Context, c *cursor, sp *shardify.Span, out *shardify.Column, mem *shardify.Arena) error {
+	a := &r.asm
+	a.begin(c.col, int(sp.Samples()), sp.Lo, mem, r.s.fillItems)
+	groups := c.f.pq.Groups
+	for row := sp.Lo; row < sp.Hi; {
+		g, _ := slices.BinarySearch(groups, row+1)
+		n := min(groups[g], sp.Hi) - row
+		r.part = float64(n) / float64(groups[g]-groups[g-1])
+		if err := c.seek(ctx, row); err != nil {
+			return err
+		}
+		a.expect(c, r.part)
+		err := c.each(ctx, n, func(s *segment) error {
+			if err := a.add(s); err != nil {
+				return at(err, s.off)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		row += n
+	}
+	if err := a.finish(out); err != nil {
+		return err
+	}
+	return checkText(out, sp.Lo)
+}
+
+// expect makes room for what part of a row group probably holds.
+func (a *assembler) expect(c *cursor, part float64) {
+	guess := func(n int64) int64 { return int64(float64(n)*part*1.1) + 64 }
+	w := int64(c.col.page.Form.Width)
+	if w == 0 {
+		a.data.hint = int64(len(a.data.b)) + guess(c.f.valueBytes(c.col, c.group))
+		a.ends.hint = int64(len(a.ends.o)) + guess(c.chunk.Values)
+	} else {
+		a.data.hint = int64(len(a.data.b)) + guess(c.chunk.Values*w)
+	}
+	if len(c.col.lists) > 0 {
+		return
+	}
+	a.ends.hint = int64(a.rows) + 1
+	if w > 0 {
+		a.data.hint = int64(a.rows) * w
+	}
+}
+
+// forget drops the pages of this span's end if they take much memory together.
+func (r *reader) forget() {
+	sum := int64(0)
+	for _, c := range r.cursors {
+		if c == nil {
+			continue
+		}
+		if c.page != nil && c.entry == c.page.Entries && !c.continues() {
+			c.drop()
+		}
+		if c.page != nil {
+			sum += c.page.Memory()
+		}
+		if c.dict != nil {
+			sum += c.dict.Memory()
+		}
+		if sum > keepBytes {
+			c.drop()
+			c.group, c.dict = -1, nil
+		}
+	}
+	for i, p := range r.spare {
+		if sum += p.Memory(); sum > keepBytes {
+			clear(r.spare[i:])
+			r.spare = r.spare[:i]
+			break
+		}
+	}
+}
+
+// open makes the span's input the one at hand.
+func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) error {
+	if r.handle != nil && r.in == in.Index {
+		return nil
+	}
+	r.drop()
+	h, err := r.s.handles.Acquire(ctx, in)
+	if err != nil {
+		return err
+	}
+	f := h.Value
+	cursors := make([]*cursor, len(b.Columns))
+	for i := range b.Columns {
+		k := in.Field(i)
+		if k < 0 || k >= len(f.cols) && k < len(f.cols)+len(f.parts) && f.parts[k-len(f.cols)].key == b.Columns[i].Name {
+			continue // not in this file, or in its path
+		}
+		if k >= len(f.cols) || !fits(&f.cols[k].field, &b.Columns[i].Field) {
+			h.Release()
+			return errState
+		}
+		cursors[i] = &cursor{r: r, f: f, col: &f.cols[k], group: -1}
+	}
+	r.handle, r.in, r.cursors, r.window = h, in.Index, cursors, window{r: f.f}
+	return nil
+}
+
+// fits tells whether a file's field is what the plan takes it for.
+func fits(have, want *shardify.Field) bool {
+	return have.Name == want.Name && have.DType == want.DType && have.Levels == want.Levels && slices.Equal(have.Shape, want.Shape)
+}
+
+// share makes columns of one counter share their offsets, which must agree.
+func share(b *shardify.Batch) error {
+	first := map[string]*shardify.Column{}
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		if c.Counter == "" || len(c.Offsets) == 0 {
+			continue
+		}
+		f := first[c.Counter]
+		if f == nil {
+			first[c.Counter] = c
+			continue
+		}
+		if !slices.Equal(f.Offsets[0], c.Offsets[0]) {
+			e := shardify.Corrupt(-1, "its lists are not as long as those of %s", f.Name)
+			e.Field = c.Name
+			return e
+		}
+		c.Offsets[0] = f.Offsets[0]
+	}
+	return nil
+}
+
+// checkText tells whether texts are UTF-8.
+func checkText(c *shardify.Column, first int64) error {
+	if c.Media != "txt" && c.Media != "json" || ascii(c.Data) {
+		return nil
+	}
+	last := len(c.Offsets) - 1
+	ends := c.Offsets[last]
+	for i := 0; i+1 < len(ends); i++ {
+		if utf8.Valid(c.Data[ends[i]:ends[i+1]]) {
+			continue
+		}
+		e := shardify.Unsupported("text %.40q is not UTF-8; with --text bytes strings are bytes", c.Data[ends[i]:ends[i+1]])
+		e.Field, e.Sample = c.Name, first+int64(i)
+		if last == 1 {
+			n, _ := slices.BinarySearch(c.Offsets[0], int64(i)+1)
+			e.Sample = first + int64(n) - 1
+		}
+		return e
+	}
+	return nil
+}
+
+func ascii(b []byte) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.LittleEndian.Uint64(b)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

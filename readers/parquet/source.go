@@ -1,0 +1,202 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/parquet/internal/pq"
+)
+
+// Format is the readers' table's line for Parquet files.
+var Format = shardify.SourceFormat{
+	Name:    "parquet",
+	Help:    "Parquet files: tables with numbers, text, bytes, lists and structs",
+	Sniff:   sniff,
+	Options: options,
+	Open:    open,
+	Outline: outline,
+}
+
+const optItems = "null-items"
+
+var options = []shardify.Option{
+	{Name: "text", Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
+		Help: "strings are text, which must be UTF-8, or any bytes"},
+	{Name: optItems, Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
+		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
+	rows.Option,
+}
+
+var magic = []byte("PAR1")
+
+func sniff(head []byte, name string) bool {
+	if len(head) > 0 {
+		return bytes.HasPrefix(head, magic) || bytes.HasPrefix(head, []byte("PARE"))
+	}
+	ext := strings.ToLower(filepath.Ext(name))
+	return ext == ".parquet" || ext == ".parq" || ext == ".pq"
+}
+
+// source is many inputs as one table.
+type source struct {
+	*rows.Set
+	handles   *rows.Handles[*file]
+	want      *rows.Wanted
+	opts      shardify.Options
+	fillItems bool
+	parts     *partitions
+	media     map[string]string // of fields that hold images
+
+	mu    sync.Mutex
+	first string // input that lines are about
+	lines []string
+}
+
+var errState = errors.New("the plan does not fit the file: other columns than at the survey")
+
+func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
+	opts, err := shardify.CheckOptions(options, a.Options)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{opts: opts, fillItems: opts[optItems] == "fill", parts: findPartitions(a.Table)}
+	if s.want, err = rows.NewWanted(a.Columns); err != nil {
+		return nil, err
+	}
+	a.Options = shardify.Options{rows.Option.Name: opts[rows.Option.Name]}
+	s.Set, err = rows.Open(ctx, a, rows.Format{
+		Name: "Parquet", Look: s.look, Oversize: oversize,
+		Key: fmt.Sprintf("1\x00%s\x00%s", opts["text"], opts[optItems]),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.handles = rows.NewHandles(s.acquire)
+	return s, s.findMedia()
+}
+
+// oversize is how many targets a row group may be long before it is cut inside.
+const oversize = 24
+
+// blob is what a plan keeps of a file.
+type blob struct {
+	// Media of fields whose bytes were found to be images.
+	Media map[string]string `json:"media,omitempty"`
+}
+
+// look surveys one file.
+func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+	f, size, err := rows.OpenFile(path, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p, err := pq.Open(f, size)
+	if err != nil {
+		return nil, err
+	}
+	x := &file{f: f, pq: p}
+	facts := &rows.Facts{Samples: p.Rows, Size: size}
+	if x.cols, facts.Left, err = s.choose(p, want); err != nil {
+		return nil, err
+	}
+	var state blob
+	for i := range x.cols {
+		c := &x.cols[i]
+		if c.sniff {
+			if m := x.sniffMedia(ctx, c); m != "" {
+				if state.Media == nil {
+					state.Media = map[string]string{}
+				}
+				state.Media[c.field.Name] = m
+			}
+		}
+		facts.Fields = append(facts.Fields, rows.Field{Field: c.field, Bytes: x.bytes(c)})
+	}
+	for _, h := range s.parts.of(path, x.cols) {
+		if hit, _ := want.Match(h.key); hit {
+			facts.Fields = append(facts.Fields, h.field(p.Rows))
+		}
+	}
+	facts.Borders = x.borders()
+	if facts.Blob, err = json.Marshal(state); err != nil {
+		return nil, err
+	}
+	s.note(path, x)
+	return facts, nil
+}
+
+// choose makes the wanted columns of a file.
+func (s *source) choose(p *pq.File, want *rows.Wanted) (cols []column, left []shardify.Leftover, err error) {
+	h, err := readHints(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, out := columns(p, h, s.opts["text"])
+	for _, c := range all {
+		if hit, _ := want.Match(append(c.aliases, c.field.Name)...); hit {
+			cols = append(cols, c)
+		}
+	}
+	for _, l := range out {
+		if hit, _ := want.Match(l.name, l.alias, plainName(l.name)); hit {
+			left = append(left, shardify.Leftover{Name: plainName(l.name), Reason: shardify.Reason(l.reason)})
+		}
+	}
+	return cols, left, nil
+}
+
+// acquire opens a file for reading.
+func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*file, error) {
+	p, err := pq.Open(f, in.Size)
+	if err != nil {
+		return nil, err
+	}
+	if p.Rows != in.Samples {
+		return nil, errState
+	}
+	x := &file{f: f, pq: p}
+	if x.cols, _, err = s.choose(p, s.want); err != nil {
+		return nil, err
+	}
+	for _, h := range s.parts.of(in.Path(), x.cols) {
+		if hit, _ := s.want.Match(h.key); hit {
+			x.parts = append(x.parts, h)
+		}
+	}
+	var keep []int
+	for i := range x.cols {
+		keep = append(keep, x.cols[i].leaf)
+	}
+	p.Keep(keep)
+	return x, nil
+}
+
+// note keeps what there is to say about the first input.
+func (s *source) note(path string, x *file) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first != "" && s.first <= path {
+		return
+	}
+	s.first, s.lines = path, x.describe()
+}
+
+// Describe implements shardify.Describer.
+func (s *source) Describe() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append(append([]string{}, s.lines...), s.Set.Describe()...)
+}
+
+// Close implements shardify.Source.
+func (s *source) Close() error { return s.handles.Close() }
