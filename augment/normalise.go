@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/shape/half"
+	"github.com/shardify/shardify/internal/half"
 )
 
 // Attributes that a normalised field has, for the trainer to undo it: x = y*std + mean.

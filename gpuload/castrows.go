@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/half"
 )
 
 // castChunk is how many elements are converted at a time: what they need stays in the
@@ -133,7 +134,7 @@ func widen(to []float32, b []byte, d shardify.DType) {
 		widenAs[float64](to, b)
 	case shardify.F16:
 		for i, v := range shardify.View[uint16](b) {
-			to[i] = widenF16(v)
+			to[i] = half.F16(v)
 		}
 	case shardify.BF16:
 		for i, v := range shardify.View[uint16](b) {
@@ -159,17 +160,6 @@ func narrow(b []byte, from []float32, d shardify.DType) {
 			to[i] = narrowBF16(v)
 		}
 	}
-}
-
-func widenF16(h uint16) float32 {
-	sign, e, m := uint32(h&0x8000)<<16, uint32(h>>10&31), uint32(h&1023)
-	switch {
-	case e == 31:
-		return math.Float32frombits(sign | 0x7f800000 | m<<13)
-	case e == 0: // m steps of 2^-24, exact
-		return math.Float32frombits(sign | math.Float32bits(float32(m)*0x1p-24))
-	}
-	return math.Float32frombits(sign | (e+112)<<23 | m<<13)
 }
 
 // narrowF16 rounds to the nearest, ties to even. Every NaN becomes 0x7fff.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/half"
 	"github.com/shardify/shardify/convert"
 )
 
@@ -253,23 +254,5 @@ func number(t shardify.DType, b []byte) string {
 	case t == shardify.BF16:
 		return strconv.FormatFloat(float64(math.Float32frombits(uint32(u)<<16)), 'g', 4, 32)
 	}
-	return strconv.FormatFloat(half(binary.LittleEndian.Uint16(b)), 'g', 4, 64)
-}
-
-// half is the value of an IEEE 754 binary16.
-func half(h uint16) float64 {
-	sign, exp, frac := 1.0, int(h>>10&31), float64(h&1023)
-	if h>>15 == 1 {
-		sign = -1
-	}
-	switch exp {
-	case 0:
-		return sign * math.Ldexp(frac, -24)
-	case 31:
-		if frac != 0 {
-			return math.NaN()
-		}
-		return math.Inf(int(sign))
-	}
-	return sign * math.Ldexp(1+frac/1024, exp-15)
+	return strconv.FormatFloat(float64(half.F16(binary.LittleEndian.Uint16(b))), 'g', 4, 64)
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/shape/half"
+	"github.com/shardify/shardify/internal/half"
 )
 
 // caster is a wanted type. Integers that do not fit are an error, unless clip takes the

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/half"
 	"github.com/shardify/shardify/internal/shape/expr"
-	"github.com/shardify/shardify/internal/shape/half"
 )
 
 // goldenColumn is a column as numpy and awkward have it.

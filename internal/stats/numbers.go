@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/shape/half"
+	"github.com/shardify/shardify/internal/half"
 )
 
 // Numbers gathers facts of a stream of numbers: extremes, moments about the first

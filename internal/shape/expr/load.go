@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/shape/half"
+	"github.com/shardify/shardify/internal/half"
 )
 
 // field loads a column.

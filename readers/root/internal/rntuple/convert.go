@@ -2,6 +2,7 @@ package rntuple
 
 import (
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/half"
 )
 
 // convertible reports whether a field of type dst may be stored as src without
@@ -86,6 +87,6 @@ func widenFloat(dst []byte, dt shardify.DType, src []byte, st shardify.DType) {
 func halves[D float32 | float64](dst []D, src []uint16) {
 	src = src[:len(dst)]
 	for i := range dst {
-		dst[i] = D(half(src[i]))
+		dst[i] = D(half.F16(src[i]))
 	}
 }

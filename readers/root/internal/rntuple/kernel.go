@@ -1,7 +1,6 @@
 package rntuple
 
 import (
-	"math"
 
 	"github.com/shardify/shardify"
 )
@@ -227,17 +226,4 @@ func quantised[T float32 | float64](dst []T, raw []byte, from int, c *Column) {
 	for i := range dst {
 		dst[i] = T(c.Min + float64(float64(take(raw, from+i, c.Bits))*unit))
 	}
-}
-
-// half is the float32 of an IEEE half.
-func half(h uint16) float32 {
-	sign, e, m := uint32(h>>15)<<31, uint32(h>>10&31), uint32(h&0x3ff)
-	switch e {
-	case 0:
-		f := float32(m) * (1.0 / (1 << 24))
-		return math.Float32frombits(math.Float32bits(f) | sign)
-	case 31:
-		return math.Float32frombits(sign | 0x7f800000 | m<<13)
-	}
-	return math.Float32frombits(sign | (e+112)<<23 | m<<13)
 }

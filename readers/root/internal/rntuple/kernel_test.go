@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/half"
 )
 
 // TestKernelsDecodeAnyPart compares every encoding with the tests' plain encoder,
@@ -67,7 +68,7 @@ func TestHalf(t *testing.T) {
 		case e == 31:
 			want = math.NaN()
 		}
-		got := float64(half(uint16(h)))
+		got := float64(half.F16(uint16(h)))
 		if got != want && !(math.IsNaN(got) && math.IsNaN(want)) || math.Signbit(got) != (sign < 0) {
 			t.Fatalf("%04x is %v, want %v", h, got, want)
 		}
