@@ -84,10 +84,9 @@ const (
 
 // class is the hashes of the samples with one value.
 type class struct {
-	n     int64
-	kept  []uint64
-	bins  []int64 // by the first 16 bits, once there are too many to keep
-	first string  // for errors
+	n    int64
+	kept []uint64
+	bins []int64 // by the first 16 bits, once there are too many to keep
 }
 
 // ranker ranks hashes within classes.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 	"github.com/spf13/cobra"
@@ -69,7 +70,7 @@ func unknownCommand(root *cobra.Command, word string) error {
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
-	if m := cli.DidYouMean(word, names); m != "" {
+	if m := suggest.Word(word, names); m != "" {
 		return cli.Hint(err, "did you mean: shardify "+m)
 	}
 	return cli.Hint(err, "see: shardify --help")

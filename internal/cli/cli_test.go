@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/internal/suggest"
 	"github.com/spf13/pflag"
 )
 
@@ -93,7 +94,7 @@ func TestHintsKeepTheirOrder(t *testing.T) {
 func TestDidYouMean(t *testing.T) {
 	words := []string{"convert", "columns", "inspect", "jobs", "merge"}
 	for word, want := range map[string]string{"convrt": "convert", "colums": "columns", "insp": "inspect", "job": "jobs", "margin": "", "xyz": "", "merg": "merge"} {
-		if got := DidYouMean(word, words); got != want {
+		if got := suggest.Word(word, words); got != want {
 			t.Errorf("%s: %q, want %q", word, got, want)
 		}
 	}

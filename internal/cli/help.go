@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/shardify/shardify/internal/suggest"
 )
 
 // Page is the help of one command, for the terminal and for its man page.
@@ -146,7 +148,7 @@ func FlagError(c *cobra.Command, err error) error {
 	if e, ok := err.(*pflag.NotExistError); ok && e.GetSpecifiedShortnames() == "" {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if m := DidYouMean(e.GetSpecifiedName(), names); m != "" {
+		if m := suggest.Word(e.GetSpecifiedName(), names); m != "" {
 			out = Hint(out, "did you mean: --"+m)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/internal/ops"
+	"github.com/shardify/shardify/internal/suggest"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
@@ -110,7 +111,7 @@ func (r *Recipe) Apply(name string, fs *pflag.FlagSet) error {
 			err := Usage("%s line %d: unknown key %q", name, s.line, s.key)
 			keys := []string{"inputs"}
 			fs.VisitAll(func(f *pflag.Flag) { keys = append(keys, f.Name) })
-			if m := DidYouMean(s.key, keys); m != "" && m != s.key {
+			if m := suggest.Word(s.key, keys); m != "" && m != s.key {
 				err = Hint(err, fmt.Sprintf("did you mean: %s", m))
 			}
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/ops"
 	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 )
@@ -204,7 +205,7 @@ func ChooseInput(ctx context.Context, asked string, inputs []string) (shardify.S
 
 func unknownFormat(flag, name string, names []string) error {
 	err := Usage("%s %q: want one of %s", flag, name, strings.Join(names, ", "))
-	if m := DidYouMean(name, names); m != "" {
+	if m := suggest.Word(name, names); m != "" {
 		return Hint(err, fmt.Sprintf("did you mean: %s %s", flag, m))
 	}
 	return err

@@ -34,42 +34,6 @@ func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// DidYouMean names the candidate that a mistyped word resembles, or "".
-func DidYouMean(word string, candidates []string) string {
-	best, limit := "", max(len(word)/3, 1)+1
-	for _, c := range candidates {
-		d := distance(word, c)
-		if strings.HasPrefix(c, word) && len(word) >= 3 {
-			d = min(d, 1)
-		}
-		if d < limit {
-			best, limit = c, d
-		}
-	}
-	return best
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for k := range row {
-		row[k] = k
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for k := range len(b) {
-			cost := diag
-			if a[i] != b[k] {
-				cost++
-			}
-			diag = row[k+1]
-			row[k+1] = min(cost, row[k]+1, row[k+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // Seconds writes a duration for people.
 func Seconds(s float64) string {
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/shape"
 	"github.com/shardify/shardify/internal/shape/expr"
+	"github.com/shardify/shardify/internal/suggest"
 )
 
 // need is a field of the source that an operation names.
@@ -190,7 +191,7 @@ func (s Settings) Check(schema []shardify.Field) error {
 		if n.flag == "" || slices.Contains(known, n.name) {
 			continue
 		}
-		unknown := &expr.UnknownField{Name: n.name, Suggest: expr.Suggest(n.name, known)}
+		unknown := &expr.UnknownField{Name: n.name, Suggest: suggest.Word(n.name, known)}
 		return fmt.Errorf("--%s '%s': %w", n.flag, n.text, unknown)
 	}
 	return nil

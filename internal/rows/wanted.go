@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/suggest"
 )
 
 // Wanted is the choice of columns, as globs. It may be used from several
@@ -100,7 +101,7 @@ func nearest(s string, names []string) []string {
 	low := strings.ToLower(strings.Trim(s, "*?/"))
 	for _, name := range names {
 		n := strings.ToLower(name)
-		far := distance(low, n)
+		far := suggest.Distance(low, n)
 		if low != "" && strings.Contains(n, low) {
 			far = min(far, 1) // a part of the path, or another beginning
 		}
@@ -114,25 +115,4 @@ func nearest(s string, names []string) []string {
 		out = append(out, x.name)
 	}
 	return out
-}
-
-// distance is the number of bytes to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := last
-			if a[i] != b[j] {
-				replace++
-			}
-			last = row[j+1]
-			row[j+1] = min(replace, row[j]+1, last+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/shape/expr"
+	"github.com/shardify/shardify/internal/suggest"
 )
 
 // fork is a copy of a batch whose columns and counts may be changed.
@@ -33,7 +34,7 @@ func lookup(in []shardify.Field, name string) (int, error) {
 	for i := range in {
 		known[i] = in[i].Name
 	}
-	return -1, &expr.UnknownField{Name: name, Suggest: expr.Suggest(name, known)}
+	return -1, &expr.UnknownField{Name: name, Suggest: suggest.Word(name, known)}
 }
 
 // counts tells whether a name means a counter: nJet of NanoAOD is also called Jet.

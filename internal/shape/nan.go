@@ -60,7 +60,7 @@ func parseNaN(p string) (nanRule, error) {
 		r = nanRule{action: p}
 	}
 	if !slices.Contains([]string{"keep", "fail", "drop"}, r.action) {
-		return r, fmt.Errorf("%q: want keep, fail, drop or fill=VALUE, for all or for FIELD=...", p)
+		return r, fmt.Errorf("%q: want keep, fail, drop or fill=VALUE, for all fields or as FIELD=WHAT", p)
 	}
 	return r, r.check()
 }

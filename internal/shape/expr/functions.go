@@ -9,6 +9,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/suggest"
 )
 
 // oneFloat are the functions of one number that give a float.
@@ -86,7 +87,7 @@ func (b *binder) function(name string, args []*value, n *ast.CallNode) (*value, 
 	known := oneFloat[name] != nil || oneTest[name] != nil || slices.Contains(others, name)
 	if !known {
 		msg := "no function " + name
-		if s := Suggest(name, Functions()); s != "" {
+		if s := suggest.Word(name, Functions()); s != "" {
 			msg += "; did you mean " + s + "?"
 		}
 		return nil, errors.New(msg)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/internal/suggest"
 )
 
 // field loads a column.
@@ -67,7 +68,7 @@ func (b *binder) defined(name string) (*value, error) {
 			known = append(known, n)
 		}
 		slices.Sort(known)
-		return nil, &UnknownField{Name: name, Suggest: Suggest(name, known)}
+		return nil, &UnknownField{Name: name, Suggest: suggest.Word(name, known)}
 	}
 	if slices.Contains(b.inside, name) {
 		return nil, fmt.Errorf("%s is defined by itself", name)

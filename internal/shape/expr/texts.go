@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/shardify/shardify/internal/suggest"
 )
 
 // text is the block's sample k of a text.
@@ -97,7 +99,7 @@ func (b *binder) compareLabel(op string, x *value, label string, n ast.Node) (*v
 	i := slices.Index(x.labels, label)
 	if i < 0 {
 		msg := fmt.Sprintf("%s: no label %q", n, label)
-		if s := Suggest(label, x.labels); s != "" {
+		if s := suggest.Word(label, x.labels); s != "" {
 			msg += fmt.Sprintf("; did you mean %q?", s)
 		}
 		return nil, errors.New(msg)

@@ -1,24 +1,25 @@
-package expr
+// Package suggest finds the word that somebody meant.
+package suggest
 
 import "strings"
 
-// Suggest names the candidate that a mistyped word resembles, or "".
-func Suggest(word string, candidates []string) string {
+// Word names the candidate that a mistyped word resembles, or "".
+func Word(word string, candidates []string) string {
 	best, limit := "", max(len(word)/3, 1)+1
 	for _, c := range candidates {
-		d := distance(strings.ToLower(word), strings.ToLower(c))
+		d := Distance(strings.ToLower(word), strings.ToLower(c))
 		if strings.HasPrefix(c, word) && len(word) >= 3 {
 			d = min(d, 1)
 		}
-		if d < limit && c != word {
+		if d < limit {
 			best, limit = c, d
 		}
 	}
 	return best
 }
 
-// distance is Levenshtein's.
-func distance(a, b string) int {
+// Distance is the number of bytes to insert, delete or replace (Levenshtein).
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for k := range row {
 		row[k] = k
