@@ -3,95 +3,36 @@ package augment
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/readers/synth"
+	"github.com/shardify/shardify/internal/transformtest"
 )
 
 const wide = "id:i64,eta:f32,w:f64,h:f16,g:bf16,x:f32[3],m:i16[2,2],miss:f32?,px:f32,py:f32,pz:f32,vec:f64[4,3]," +
 	"Jet_pt:f32*5@Jet,Jet_phi:f32*5@Jet,Jet_id:i32*5@Jet,Jet_p3:f32*5[3]@Jet,hits:i32*4,deep:f32**5@Jet,tags:txt**3"
 
-// invent is a batch of synthetic samples.
 func invent(t testing.TB, schema string, samples int, mem *shardify.Arena) *shardify.Batch {
 	t.Helper()
-	o, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"schema": schema, "samples": fmt.Sprint(samples)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := synth.Format.Open(context.Background(), shardify.OpenArgs{Table: &shardify.Table{}, Options: o})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := src.Reader(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := r.Read(context.Background(), shardify.Span{Hi: int64(samples)}, mem)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := *b // the arena has one batch
-	c.Columns = slices.Clone(b.Columns)
-	return &c
+	return transformtest.Invent(t, schema, samples, mem)
 }
 
-var pool = shardify.NewPool(8 << 30)
+func arena(t testing.TB) *shardify.Arena { t.Helper(); return transformtest.Arena(t) }
 
-func arena(t testing.TB) *shardify.Arena {
-	a, err := pool.Grant(context.Background(), 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+func schemaOf(b *shardify.Batch) []shardify.Field { return transformtest.SchemaOf(b) }
+
+// samples is every sample of a batch by its identity, and the counts.
+func samples(b *shardify.Batch) *transformtest.Outcome {
+	o := transformtest.NewOutcome()
+	o.Add(b)
+	return o
 }
 
-func schemaOf(b *shardify.Batch) (s []shardify.Field) {
-	for i := range b.Columns {
-		s = append(s, b.Columns[i].Field)
-	}
-	return s
-}
-
-// value is all bytes of one sample of a column.
-func value(c *shardify.Column, i int) string {
-	var s strings.Builder
-	a, b := int64(i), int64(i+1)
-	for _, o := range c.Offsets {
-		for k := a; k < b; k++ {
-			fmt.Fprintf(&s, "%d,", o[k+1]-o[k])
-		}
-		a, b = o[a], o[b]
-	}
-	lo, hi := c.Range(i, i+1)
-	fmt.Fprintf(&s, "|%x", c.Data[lo:hi])
-	if c.Valid != nil {
-		fmt.Fprintf(&s, "|%d", c.Valid[i])
-	}
-	return s.String()
-}
-
-// digest is every sample by its identity, and the counts.
-func digest(into map[shardify.ID]string, counts map[string]int64, b *shardify.Batch) {
-	for i := range b.Samples {
-		var s strings.Builder
-		for k := range b.Columns {
-			fmt.Fprintf(&s, "%s=%s;", b.Columns[k].Name, value(&b.Columns[k], i))
-		}
-		into[b.ID(i)] = s.String()
-	}
-	for _, c := range b.Counts {
-		counts[c.Name] += c.N
-	}
-}
-
-const seed = 4711
+const seed = transformtest.Seed
 
 // prepared is the transform of a spec, ready for batches of a schema.
 func prepared(t testing.TB, spec string, whole *shardify.Batch) (shardify.Transform, []shardify.Field) {
@@ -131,69 +72,25 @@ func prepared(t testing.TB, spec string, whole *shardify.Batch) (shardify.Transf
 	return tr, fields
 }
 
-// conform holds a transform to the interface's promises: what comes out of a sample
-// does not depend on batch borders, neighbours or goroutines; the input stays as it is;
-// schema and columns agree; another seed changes random operations only.
+// conform is transformtest.Conform for a spec; another seed changes random operations
+// only.
 func conform(t *testing.T, spec string, whole *shardify.Batch, mem *shardify.Arena) *shardify.Batch {
 	t.Helper()
-	tr, fields := prepared(t, spec, whole)
-	before, none := map[shardify.ID]string{}, map[string]int64{}
-	digest(before, none, whole)
-	out, err := tr.Apply(whole, seed, mem)
+	s, err := Parse(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := out.Match(fields); err != nil {
+	tr, err := s.New(Env{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	want, counts := map[shardify.ID]string{}, map[string]int64{}
-	digest(want, counts, out)
-	for _, size := range []int{1, 7} {
-		got, tally := map[shardify.ID]string{}, map[string]int64{}
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		for lo := 0; lo < whole.Samples; lo += size {
-			rows := make([]int32, 0, size)
-			for i := lo; i < min(lo+size, whole.Samples); i++ {
-				rows = append(rows, int32(i))
-			}
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				own := arena(t)
-				defer own.Release()
-				part, err := whole.Take(rows, own)
-				if err == nil {
-					part, err = tr.Apply(part, seed, own)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				digest(got, tally, part)
-			}()
-		}
-		wg.Wait()
-		if !maps.Equal(got, want) || !maps.Equal(tally, counts) {
-			t.Fatalf("batches of %d give other samples or counts (%v, %v)", size, tally, counts)
-		}
-	}
-	after := map[shardify.ID]string{}
-	digest(after, none, whole)
-	if !maps.Equal(before, after) {
-		t.Fatal("the input was changed")
-	}
+	out := transformtest.Conform(t, tr, whole, mem)
 	other, err := tr.Apply(whole, seed+1, arena(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := map[shardify.ID]string{}
-	digest(changed, map[string]int64{}, other)
-	s, _ := Parse(spec)
-	if s.Op.Random == maps.Equal(changed, want) {
-		t.Errorf("random is %v, but another seed gives equal samples: %v", s.Op.Random, maps.Equal(changed, want))
+	if same := samples(out).Diff(samples(other)) == ""; s.Op.Random == same {
+		t.Errorf("random is %v, but another seed gives equal samples: %v", s.Op.Random, same)
 	}
 	return out
 }
@@ -223,11 +120,8 @@ func TestNothingIsDoneAtZeroStrength(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, got, counts := map[shardify.ID]string{}, map[shardify.ID]string{}, map[string]int64{}
-		digest(want, counts, whole)
-		digest(got, counts, out)
-		if !maps.Equal(want, got) || len(counts) > 0 {
-			t.Errorf("%s changes samples, counts %v", spec, counts)
+		if d := samples(whole).Diff(samples(out)); d != "" {
+			t.Errorf("%s changes samples: %s", spec, d)
 		}
 	}
 }
@@ -515,6 +409,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+var memory = shardify.NewPool(1 << 30) // of the benchmarks
+
 func BenchmarkArrays(b *testing.B) {
 	for _, spec := range []string{"normalise=x", "noise=x,sigma=0.1", "scale=x,range=0.5:2", "mask=x,p=0.1", "rotate-3d=v", "permute=a", "drop=a,p=0.3"} {
 		b.Run(spec, func(b *testing.B) {
@@ -524,7 +420,7 @@ func BenchmarkArrays(b *testing.B) {
 			tr, _ := prepared(b, spec, whole)
 			b.SetBytes(int64(len(whole.Columns[strings.Index("xva", spec[strings.Index(spec, "=")+1:][:1])].Data)))
 			for b.Loop() {
-				a, _ := pool.Grant(context.Background(), 1<<20)
+				a, _ := memory.Grant(context.Background(), 1<<20)
 				if _, err := tr.Apply(whole, seed, a); err != nil {
 					b.Fatal(err)
 				}

@@ -327,7 +327,7 @@ func BenchmarkImages(b *testing.B) {
 		b.Run(fmt.Sprintf("%s of %d KiB", c.spec, len(c.in.Columns[0].Data)>>10), func(b *testing.B) {
 			tr, _ := prepared(b, c.spec, c.in)
 			for b.Loop() {
-				a, _ := pool.Grant(context.Background(), 1<<20)
+				a, _ := memory.Grant(context.Background(), 1<<20)
 				if _, err := tr.Apply(c.in, seed, a); err != nil {
 					b.Fatal(err)
 				}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/transformtest"
 )
 
 func col(name string, d shardify.DType, data []byte) shardify.Column {
@@ -247,7 +248,7 @@ func TestVocabularyIsSorted(t *testing.T) {
 		if _, err := e.Apply(b, 0, mem); err == nil {
 			t.Error("codes without a vocabulary")
 		}
-		fields := survey(t, e, b, schemaOf(b), mem)
+		fields := transformtest.Survey(t, e, b, schemaOf(b), mem)
 		out, err := e.Apply(b, 0, mem)
 		if err != nil {
 			t.Fatal(err)
@@ -257,7 +258,7 @@ func TestVocabularyIsSorted(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
-		strange := batchOf(1, part(t, b, 0, 1, mem).Columns...)
+		strange := batchOf(1, transformtest.Part(t, b, 0, 1, mem).Columns...)
 		if name == "p" {
 			strange.Columns[0].Data = []byte("XYZ")
 		} else {
