@@ -49,6 +49,11 @@ type Manifest struct {
 	LeftOut []shardify.Leftover `json:"left_out,omitempty"`
 	// Splits are the subfolders of a split set; such a manifest has no Shards.
 	Splits map[string]Split `json:"splits,omitempty"`
+	// Parts says, for a set that was put together or extended, what made each stretch
+	// of its shards; nil for a set of one conversion.
+	Parts []Part `json:"parts,omitempty"`
+	// Previous is the digest of the manifest that this one took the place of.
+	Previous string `json:"previous,omitempty"`
 	// Digest is 32 hexadecimal digits over the file; Encode fills it.
 	Digest string `json:"xxh3"`
 }
@@ -61,6 +66,38 @@ type Inputs struct {
 	Digest string `json:"digest"` // of all names and sizes
 	// Names are there only for MaxInputNames inputs or fewer.
 	Names []string `json:"names,omitempty"`
+}
+
+// Part is a stretch of the shards of a data set that one conversion made.
+type Part struct {
+	Samples    int64               `json:"samples"`
+	Shards     int64               `json:"shards"`
+	Inputs     Inputs              `json:"inputs"`
+	Recipe     map[string]string   `json:"recipe"`
+	Operations []Operation         `json:"operations,omitempty"`
+	Surveys    []Survey            `json:"surveys,omitempty"`
+	Dropped    int64               `json:"dropped,omitempty"`
+	Copied     int64               `json:"copied,omitempty"`
+	Counts     []shardify.Count    `json:"counts,omitempty"`
+	Skipped    []Skip              `json:"skipped,omitempty"`
+	LeftOut    []shardify.Leftover `json:"left_out,omitempty"`
+	// Digest is that of the manifest with which the part was a set of its own.
+	Digest string `json:"xxh3"`
+}
+
+// AsParts is the set's parts; a set of one conversion is one.
+func (m *Manifest) AsParts() []Part {
+	if len(m.Parts) > 0 {
+		return m.Parts
+	}
+	shards := int64(len(m.Shards))
+	for _, s := range m.Splits {
+		shards += s.Shards
+	}
+	return []Part{{
+		Samples: m.Samples, Shards: shards, Inputs: m.Inputs, Recipe: m.Recipe, Operations: m.Operations, Surveys: m.Surveys,
+		Dropped: m.Dropped, Copied: m.Copied, Counts: m.Counts, Skipped: m.Skipped, LeftOut: m.LeftOut, Digest: m.Digest,
+	}}
 }
 
 // MaxInputNames is the most inputs that a manifest names one by one.

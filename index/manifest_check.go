@@ -45,7 +45,35 @@ func (m *Manifest) check() error {
 	if i := &m.Inputs; i.Count < 0 || i.Bytes < 0 || len(i.Names) > 0 && int64(len(i.Names)) != i.Count {
 		return shardify.Corrupt(-1, "%d inputs of %d bytes with %d names", i.Count, i.Bytes, len(i.Names))
 	}
+	if err := m.checkParts(); err != nil {
+		return err
+	}
 	return m.checkSums()
+}
+
+// checkParts: together they are the set.
+func (m *Manifest) checkParts() error {
+	if m.Previous != "" && (len(m.Previous) != digestDigits || !isHex(m.Previous)) {
+		return shardify.Corrupt(-1, "previous manifest %q", m.Previous)
+	}
+	if len(m.Parts) == 0 {
+		return nil
+	}
+	want := int64(len(m.Shards))
+	for _, s := range m.Splits {
+		want += min(max(s.Shards, 0), math.MaxInt32)
+	}
+	samples, shards := m.Samples, want
+	for _, p := range m.Parts {
+		if p.Samples < 0 || p.Shards < 0 || p.Samples > samples || p.Shards > shards || len(p.Digest) != digestDigits || !isHex(p.Digest) {
+			return shardify.Corrupt(-1, "part of %d samples in %d shards, xxh3 %q, of %d and %d left", p.Samples, p.Shards, p.Digest, samples, shards)
+		}
+		samples, shards = samples-p.Samples, shards-p.Shards
+	}
+	if samples != 0 || shards != 0 {
+		return shardify.Corrupt(-1, "parts lack %d samples and %d shards of the set", samples, shards)
+	}
+	return nil
 }
 
 // checkFiles: every published name once, inside the folder, with sizes and

@@ -13,6 +13,9 @@ func (s *source) Keyed() bool { return s.survey.Keyed }
 // CheckKeys reads the names of all samples: a mmap shard may hold names that the
 // output cannot.
 func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
+	if !s.survey.Keyed {
+		return nil
+	}
 	keys := *s
 	keys.schema, keys.wanted = nil, nil
 	r, err := keys.Reader(0)

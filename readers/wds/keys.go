@@ -13,14 +13,15 @@ func (s *source) Keyed() bool { return s.survey.Keyed }
 
 func (s *source) hasKeys() bool { return s.survey.Keyed || len(s.Inputs) == 1 }
 
-// CheckKeys reads the names of all samples if their members' names get longer.
-// Otherwise the tars prove that they fit.
+// CheckKeys reads the names of all samples if their members' names get longer, or if
+// memberMax is negative: then only the rule counts. Otherwise the tars prove that they
+// fit.
 func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	longest := 0
 	for i := range s.names {
 		longest = max(longest, len(s.names[i].tail)-1) // without the dot
 	}
-	if memberMax <= longest || !s.survey.Keyed {
+	if memberMax >= 0 && memberMax <= longest || !s.survey.Keyed {
 		return nil
 	}
 	names := dataset.KeyCheck{MemberMax: memberMax, Rule: check}

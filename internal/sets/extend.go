@@ -1,0 +1,290 @@
+package sets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+)
+
+// Where an extension keeps its things, below the data set's folder.
+const (
+	extendDir    = store.Private + "/extend"
+	workDir      = extendDir + "/work"          // the new shards, a conversion of its own until they are published
+	manifestsDir = store.Private + "/manifests" // the manifests that were replaced
+	lockName     = extendDir + "/lock"          // held by whoever publishes
+	baseName     = store.Private + "/extends"   // below workDir: digest of the manifest that is extended
+)
+
+// Extension is further shards for a data set.
+//
+//	e, err := sets.OpenExtension("out")
+//	plan a conversion to e.Staging with e.Compile; e.Fits(plan, source)
+//	job.Sink = e.Sink(plan, job.Sink); job.Convert(ctx)
+//	m, err := e.Publish(ctx)
+type Extension struct {
+	Base    *Set
+	Staging string
+	dir     string
+}
+
+// OpenExtension opens a finished data set.
+func OpenExtension(dir string) (*Extension, error) {
+	if filepath.Base(dir) == index.ManifestName {
+		dir = filepath.Dir(dir)
+	}
+	base, err := openBase(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Extension{Base: base, dir: dir, Staging: filepath.Join(dir, filepath.FromSlash(workDir))}, nil
+}
+
+// openBase opens a set. Where a kill came between the manifests of splits and that of
+// the root, the splits are those that the root knows.
+func openBase(dir string) (*Set, error) {
+	s, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for name, split := range s.Splits {
+		want := s.Manifest.Splits[name].Digest
+		if split.Manifest.Digest == want {
+			continue
+		}
+		kept := filepath.Join(dir, filepath.FromSlash(keptName(s.Manifest, name)))
+		b, err := os.ReadFile(kept)
+		if err == nil {
+			split.text = b
+			split.Manifest, err = index.DecodeManifest(b)
+		}
+		if err != nil || split.Manifest.Digest != want {
+			return nil, shardify.Annotate(shardify.Corrupt(-1, "its digest is not the one in the manifest of the set"), "extend", filepath.Join(split.Dir, index.ManifestName), "")
+		}
+	}
+	return s, nil
+}
+
+// keptName is where a replaced manifest of the root or of a split is kept: by the
+// number of its parts.
+func keptName(root *index.Manifest, split string) string {
+	if split != "" {
+		split = "-" + split
+	}
+	return fmt.Sprintf("%s/%06d%s.json", manifestsDir, len(root.AsParts()), split)
+}
+
+// Overlap is inputs that are part of a set already.
+type Overlap struct {
+	Inputs int
+	First  string
+	All    bool // nothing is new
+}
+
+// Known finds inputs of a plan among those that the set was made from, as far as it
+// remembers where they were.
+func (e *Extension) Known(p *convert.Plan) (o Overlap, err error) {
+	known := map[string]struct{}{}
+	plans := []string{convert.PlanName}
+	entries, err := os.ReadDir(filepath.Join(e.dir, filepath.FromSlash(extendDir)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return o, err
+	}
+	for _, x := range entries {
+		if filepath.Ext(x.Name()) == ".plan" {
+			plans = append(plans, extendDir+"/"+x.Name())
+		}
+	}
+	for _, name := range plans {
+		b, err := os.ReadFile(filepath.Join(e.dir, filepath.FromSlash(name)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return o, err
+		}
+		old, err := convert.DecodePlan(b)
+		if err != nil {
+			return o, shardify.Annotate(err, "extend", e.dir, "")
+		}
+		for i := range old.Table.Len() {
+			known[absolute(old.Table.Path(i))] = struct{}{}
+		}
+	}
+	for i := range p.Table.Len() {
+		path := p.Table.Path(i)
+		if _, ok := known[absolute(path)]; ok {
+			if o.Inputs++; o.Inputs == 1 {
+				o.First = path
+			}
+		}
+	}
+	o.All = o.Inputs > 0 && o.Inputs == p.Table.Len()
+	return o, nil
+}
+
+func absolute(p string) string {
+	if a, err := filepath.Abs(p); err == nil {
+		return a
+	}
+	return p
+}
+
+// Fits refuses, before any data is read, a plan whose shards would not belong to the
+// set: other fields, labels that it has not, names that are taken.
+func (e *Extension) Fits(ctx context.Context, p *convert.Plan, src shardify.Source) error {
+	m := e.Base.Manifest
+	if p.Output != m.Format || p.Keyed != m.Keyed {
+		return mismatch(e.dir, "keyed is %v, of the inputs %v", m.Keyed, p.Keyed)
+	}
+	if (p.Split != nil) != (len(m.Splits) > 0) {
+		return mismatch(e.dir, "the set has splits, the plan has none, or the other way round")
+	}
+	for _, name := range p.SplitNames() {
+		if e.Base.Splits[name] == nil {
+			return mismatch(e.dir, "the set has no split %s", name)
+		}
+	}
+	if _, err := e.labels(p.Schema); err != nil {
+		return err
+	}
+	k, ok := src.(shardify.Keyer)
+	if !m.Keyed || !ok {
+		return nil
+	}
+	return e.uniqueWith(ctx, k)
+}
+
+// labels compares the schema of new samples with the set's, and tells for each field
+// which code each of its own stands for; nil where they are the same.
+func (e *Extension) labels(schema []shardify.Field) ([][]int64, error) {
+	base := e.Base.Manifest.Schema
+	var differ []string
+	for i := range schema {
+		if shardify.FieldIndex(base, schema[i].Name) < 0 {
+			differ = append(differ, "the inputs have a field "+schema[i].Name+" that the set has not")
+		}
+	}
+	codes := make([][]int64, len(schema))
+	for i := range base {
+		k := shardify.FieldIndex(schema, base[i].Name)
+		if k < 0 {
+			differ = append(differ, "the inputs have no field "+base[i].Name)
+			continue
+		}
+		if k != i && len(schema) == len(base) {
+			differ = append(differ, "field "+base[i].Name+" stands in another place")
+			continue
+		}
+		x, y := base[i], schema[k]
+		x.Attrs, y.Attrs = without(x.Attrs), without(y.Attrs)
+		if textOf(x) != textOf(y) {
+			differ = append(differ, "field "+base[i].Name+" is "+textOf(schema[k])+" in the inputs, "+textOf(base[i])+" in the set")
+			continue
+		}
+		map1, why := recode(base[i].Labels(), schema[k].Labels())
+		if why != "" {
+			differ = append(differ, "field "+base[i].Name+": "+why)
+		}
+		codes[k] = map1
+	}
+	if len(differ) > 0 {
+		return nil, shardify.Annotate(shardify.Mismatch("%s", few(differ)), "extend", e.dir, "")
+	}
+	return codes, nil
+}
+
+// recode is which code of old each label of labels has.
+func recode(old, labels []string) (codes []int64, why string) {
+	if slices.Equal(old, labels) {
+		return nil, ""
+	}
+	if old == nil || labels == nil {
+		return nil, "only one of the set and the inputs has labels for its codes"
+	}
+	var unknown []string
+	for _, l := range labels {
+		at := slices.Index(old, l)
+		if at < 0 {
+			unknown = append(unknown, textOf(l))
+		}
+		codes = append(codes, int64(at))
+	}
+	if len(unknown) > 0 {
+		return nil, "the set has no label " + few(unknown) + ": convert all inputs into a new set"
+	}
+	return codes, ""
+}
+
+// uniqueWith refuses names of new samples that the set has already.
+func (e *Extension) uniqueWith(ctx context.Context, k shardify.Keyer) error {
+	var all []*Set
+	if len(e.Base.Splits) == 0 {
+		all = append(all, e.Base)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Base.Splits)) {
+		all = append(all, e.Base.Splits[name])
+	}
+	return uniqueBeside(ctx, all, k)
+}
+
+// Compile is compile with every survey answered by what the set's first conversion
+// found out: new samples are normalised and encoded as the old ones were.
+func (e *Extension) Compile(compile convert.Compile) convert.Compile {
+	surveys := e.Base.Manifest.AsParts()[0].Surveys
+	return func(ops []convert.Op, env convert.Env) (*convert.Pipeline, error) {
+		p, err := compile(ops, env)
+		if err != nil {
+			return nil, err
+		}
+		next := 0
+		for _, list := range [][]convert.Stage{p.Before, p.After} {
+			for i := range list {
+				if v, ok := list[i].Transform.(shardify.Surveyor); ok {
+					list[i].Transform = &learned{Surveyor: v, surveys: surveys, next: &next}
+				}
+			}
+		}
+		return p, nil
+	}
+}
+
+// learned is a transform that needs no survey any more.
+type learned struct {
+	shardify.Surveyor
+	surveys []index.Survey
+	next    *int
+	result  []byte
+}
+
+// Surveys: nothing.
+func (l *learned) Surveys() string { return "" }
+
+// Schema has the transform learn as soon as it knows its fields.
+func (l *learned) Schema(in []shardify.Field) ([]shardify.Field, error) {
+	out, err := l.Surveyor.Schema(in)
+	what := l.Surveyor.Surveys()
+	if err != nil || what == "" {
+		return out, err
+	}
+	if l.result == nil {
+		if *l.next >= len(l.surveys) || l.surveys[*l.next].What != what {
+			return nil, shardify.Mismatch("the set does not say what was found out: %s", what)
+		}
+		l.result = []byte(l.surveys[*l.next].Result)
+		*l.next++
+	}
+	if err := l.Surveyor.Learn(l.result); err != nil {
+		return nil, err
+	}
+	return l.Surveyor.Schema(in)
+}

@@ -1,0 +1,168 @@
+package sets
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+)
+
+// finisher writes what tells readers of a set.
+type finisher struct {
+	store store.Replacer
+	dir   *store.Dir
+}
+
+// folder is a part of a store as a store of its own.
+type folder struct {
+	shardify.Store
+	dir string // with its slash
+}
+
+func in(s shardify.Store, dir string) shardify.Store {
+	if dir == "" {
+		return s
+	}
+	return folder{s, dir + "/"}
+}
+
+func (f folder) Open(name string) (shardify.Blob, error) { return f.Store.Open(f.dir + name) }
+
+func (f folder) Create(name string) (shardify.Pending, error) { return f.Store.Create(f.dir + name) }
+
+func (f folder) Remove(name string) error { return f.Store.Remove(f.dir + name) }
+
+func (f folder) List(dir string) iter.Seq2[shardify.FileInfo, error] {
+	return func(yield func(shardify.FileInfo, error) bool) {
+		for x, err := range f.Store.List(strings.TrimSuffix(f.dir+dir, "/")) {
+			if err == nil {
+				x.Name = x.Name[len(f.dir):]
+			}
+			if !yield(x, err) {
+				return
+			}
+		}
+	}
+}
+
+// beside sums up a manifest, and publishes what foreign loaders want and the list of
+// inputs.
+func (f *finisher) beside(ctx context.Context, split string, m *index.Manifest, lines []byte) error {
+	m.Samples, m.Bytes, m.Files = 0, 0, nil
+	for _, s := range m.Shards {
+		m.Samples += s.Samples
+		m.Bytes += s.Bytes
+	}
+	sink, options, err := sink(m)
+	if err != nil {
+		return err
+	}
+	to := in(f.store, split)
+	if sink.Finish != nil {
+		m.Files, err = sink.Finish(ctx, to, shardify.FinishedSet{Schema: m.Schema, Keyed: m.Keyed, Shards: m.Shards, Options: options})
+		if err != nil {
+			return err
+		}
+	}
+	if lines != nil {
+		if err := publish(ctx, to, convert.InputsName, lines); err != nil {
+			return err
+		}
+		m.Files = append(m.Files, shardify.File{Name: convert.InputsName, Bytes: int64(len(lines)), Digest: index.DigestOf(lines)})
+	}
+	return nil
+}
+
+// manifests publishes those of the splits, then the one of the set.
+func (f *finisher) manifests(ctx context.Context, root *index.Manifest, names []string, made []*index.Manifest) (*index.Manifest, error) {
+	if len(names) == 1 && names[0] == "" {
+		m := made[0]
+		m.Previous = root.Previous
+		return m, f.manifest(ctx, "", m)
+	}
+	root.Splits = map[string]index.Split{}
+	var finished []shardify.FinishedSplit
+	for i, m := range made {
+		// What operations did is told of all splits together, in the root.
+		m.Dropped, m.Copied, m.Counts, m.Skipped = 0, 0, nil, nil
+		if _, err := m.Encode(); err != nil {
+			return nil, err
+		}
+		root.Splits[names[i]] = index.Split{Samples: m.Samples, Shards: int64(len(m.Shards)), Digest: m.Digest}
+		root.Samples += m.Samples
+		root.Bytes += m.Bytes
+		split := shardify.FinishedSplit{Name: names[i]}
+		for _, s := range m.Shards {
+			split.Shards = append(split.Shards, below(s, names[i]))
+		}
+		finished = append(finished, split)
+	}
+	sink, _, err := sink(root)
+	if err != nil {
+		return nil, err
+	}
+	if sink.FinishSplits != nil {
+		if root.Files, err = sink.FinishSplits(ctx, f.store, finished); err != nil {
+			return nil, err
+		}
+	}
+	for i, m := range made {
+		if err := f.manifest(ctx, names[i], m); err != nil {
+			return nil, err
+		}
+	}
+	return root, f.manifest(ctx, "", root)
+}
+
+func (f *finisher) manifest(ctx context.Context, split string, m *index.Manifest) error {
+	b, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	if err := f.dir.Flush(ctx); err != nil {
+		return err
+	}
+	return publish(ctx, in(f.store, split), index.ManifestName, b)
+}
+
+// inputLines is the list of inputs of all sets, nil without.
+func (m *merger) inputLines() ([]byte, error) {
+	var all []byte
+	for _, s := range m.sets {
+		b, err := s.inputLines()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, b...)
+	}
+	return all, nil
+}
+
+// inputLines is the set's list of inputs: of any split, since all have the same.
+func (s *Set) inputLines() ([]byte, error) {
+	if !provenance(s.Manifest) {
+		return nil, nil
+	}
+	dir := s.Dir
+	for _, split := range s.Splits {
+		dir = split.Dir
+	}
+	b, err := os.ReadFile(filepath.Join(dir, convert.InputsName))
+	if errors.Is(err, os.ErrNotExist) {
+		err = shardify.Corrupt(-1, "no %s", convert.InputsName)
+	}
+	if err != nil {
+		return nil, shardify.Annotate(err, "read", dir, "")
+	}
+	if n := int64(strings.Count(string(b), "\n")); n != s.inputs() {
+		return nil, shardify.Annotate(shardify.Corrupt(-1, "%s has %d lines for %d inputs", convert.InputsName, n, s.inputs()), "read", dir, "")
+	}
+	return b, nil
+}

@@ -1,0 +1,119 @@
+package sets
+
+import (
+	"context"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/dataset"
+	"github.com/shardify/shardify/readers"
+)
+
+// eachKey reads the names of all samples of a set without splits. Formats that we do
+// not read have none that must differ.
+func eachKey(ctx context.Context, s *Set, f func(key []byte) error) error {
+	format, ok := readers.Lookup(s.Manifest.Format)
+	if !ok || s.Manifest.Format != index.FormatMmap && s.Manifest.Format != index.FormatWDS {
+		return nil
+	}
+	t := &shardify.Table{Roots: []string{s.Dir}}
+	t.Append(0, index.ManifestName, shardify.SizeUnknown, 0)
+	src, err := format.Open(ctx, shardify.OpenArgs{Table: t})
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if k, ok := src.(shardify.Keyer); ok {
+		return k.CheckKeys(-1, f)
+	}
+	return nil
+}
+
+// unique refuses names that come twice in all of the sets.
+func unique(ctx context.Context, sets []*Set) error {
+	var u dataset.Unique
+	for _, s := range sets {
+		if err := eachKey(ctx, s, func(key []byte) error { u.Add(key); return nil }); err != nil {
+			return err
+		}
+	}
+	twice := u.Twice()
+	if len(twice) == 0 {
+		return nil
+	}
+	where := map[string]string{}
+	var bad error
+	for _, s := range sets {
+		err := eachKey(ctx, s, func(key []byte) error {
+			if !twice.Has(key) || bad != nil {
+				return nil
+			}
+			if other, ok := where[string(key)]; ok {
+				bad = mismatch(s.Dir, "sample %.100q is in %s too: names must differ", key, other)
+				return nil
+			}
+			where[string(key)] = s.Dir
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return bad
+}
+
+// uniqueBeside refuses names of a source that a set has already.
+func uniqueBeside(ctx context.Context, sets []*Set, k shardify.Keyer) error {
+	var u dataset.Unique
+	take := func(key []byte) error { u.Add(key); return nil }
+	for _, s := range sets {
+		if err := eachKey(ctx, s, take); err != nil {
+			return err
+		}
+	}
+	if err := k.CheckKeys(-1, take); err != nil {
+		return err
+	}
+	twice := u.Twice()
+	if len(twice) == 0 {
+		return nil
+	}
+	where := map[string]string{}
+	for _, s := range sets {
+		err := eachKey(ctx, s, func(key []byte) error {
+			if twice.Has(key) {
+				where[string(key)] = s.Dir
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	seen := map[string]bool{}
+	return k.CheckKeys(-1, func(key []byte) error {
+		if !twice.Has(key) {
+			return nil
+		}
+		if dir, ok := where[string(key)]; ok {
+			return shardify.Mismatch("sample %.100q is in %s already", key, dir)
+		}
+		if seen[string(key)] {
+			return shardify.Mismatch("sample %.100q comes twice", key)
+		}
+		seen[string(key)] = true
+		return nil
+	})
+}
+
+// uniqueKeys is unique for each set that will be.
+func (m *merger) uniqueKeys(ctx context.Context) error {
+	if !m.sets[0].Manifest.Keyed {
+		return nil
+	}
+	var all []*Set
+	for _, name := range m.names {
+		all = append(all, m.into[name].from...)
+	}
+	return unique(ctx, all)
+}

@@ -1,0 +1,201 @@
+package sets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+	"golang.org/x/sys/unix"
+)
+
+// ErrBusy: another process publishes an extension of the same set.
+var ErrBusy = errors.New("another process is extending this set")
+
+func (e *Extension) lock() (unlock func(), err error) {
+	name := filepath.Join(e.dir, filepath.FromSlash(lockName))
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return nil, shardify.Annotate(ErrBusy, "extend", e.dir, "")
+	}
+	// A file system without locks must do without: two that publish at once are rare.
+	return func() { f.Close() }, nil
+}
+
+// Staged tells whether a finished conversion waits to be published: a kill came in
+// between, and its plan says whose it is.
+func (e *Extension) Staged() bool {
+	_, err := os.Stat(filepath.Join(e.Staging, index.ManifestName))
+	return err == nil
+}
+
+// Discard removes an extension that was begun.
+func (e *Extension) Discard() error { return os.RemoveAll(e.Staging) }
+
+// Publish makes the finished conversion in Staging part of the set: it links the new
+// shards to their names, writes the lists of foreign loaders, and replaces the
+// manifest. Readers that have opened the set go on with what they know; all that it
+// names stays.
+func (e *Extension) Publish(ctx context.Context, sync store.Sync, jobs int) (*index.Manifest, error) {
+	unlock, err := e.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if e.Base, err = openBase(e.dir); err != nil {
+		return nil, err
+	}
+	staged, err := Open(e.Staging)
+	if err != nil {
+		return nil, err
+	}
+	out := store.NewDir(e.dir, sync)
+	work := store.Replacer{Dir: store.NewDir(e.Staging, sync)}
+	base, err := os.ReadFile(filepath.Join(e.Staging, filepath.FromSlash(baseName)))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if m := e.Base.Manifest; len(base) > 0 && m.Previous == string(base) { // a kill came right behind
+		return m, e.tidy(ctx, out, len(m.Parts))
+	}
+	if string(base) != e.Base.Manifest.Digest {
+		if err := publish(ctx, work, baseName, []byte(e.Base.Manifest.Digest)); err != nil {
+			return nil, err
+		}
+	}
+	m, err := e.publish(ctx, out, staged, jobs)
+	if err != nil {
+		return nil, err
+	}
+	return m, e.tidy(ctx, out, len(m.Parts))
+}
+
+// tidy keeps the plan of the extension and removes the rest.
+func (e *Extension) tidy(ctx context.Context, out *store.Dir, part int) error {
+	plan, err := os.ReadFile(filepath.Join(e.Staging, filepath.FromSlash(convert.PlanName)))
+	if err == nil {
+		err = publish(ctx, out, fmt.Sprintf("%s/%06d.plan", extendDir, part), plan)
+	}
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(e.Staging)
+}
+
+func (e *Extension) publish(ctx context.Context, out *store.Dir, staged *Set, jobs int) (*index.Manifest, error) {
+	c := carrier{store: out, link: true, jobs: jobs}
+	f := finisher{store: store.Replacer{Dir: out}, dir: out}
+	lines, err := e.lines(staged)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{""}
+	if len(e.Base.Splits) > 0 {
+		names = names[:0]
+		for name := range e.Base.Splits {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+	}
+	root := extended(e.Base.Manifest, staged.Manifest, e.Base.Manifest.AsParts()[0].Surveys)
+	if err := e.keep(ctx, out, names); err != nil {
+		return nil, err
+	}
+	var made []*index.Manifest
+	for _, name := range names {
+		old, add := e.Base, staged
+		if name != "" {
+			if old, add = e.Base.Splits[name], staged.Splits[name]; add == nil {
+				return nil, mismatch(e.dir, "the new shards have no split %s", name)
+			}
+		}
+		one := extended(old.Manifest, add.Manifest, root.Parts[0].Surveys)
+		moves, err := follow(old, add, name)
+		if err == nil {
+			err = c.carry(ctx, moves)
+		}
+		if err != nil {
+			return nil, err
+		}
+		one.Shards = slices.Clone(old.Manifest.Shards)
+		for i := range moves {
+			one.Shards = append(one.Shards, cut(moves[i].as, name))
+		}
+		if err := f.beside(ctx, name, one, lines); err != nil {
+			return nil, err
+		}
+		made = append(made, one)
+	}
+	return f.manifests(ctx, root, names, made)
+}
+
+// extended is what a manifest says about its making with one part more.
+func extended(old, add *index.Manifest, surveys []index.Survey) *index.Manifest {
+	m := *old
+	m.Shards, m.Files, m.Splits, m.Samples, m.Bytes = nil, nil, nil, 0, 0
+	m.Previous = old.Digest
+	part := add.AsParts()[0]
+	part.Surveys = surveys // the same as of the others: nothing was found out anew
+	join(&m, append(slices.Clone(old.AsParts()), part))
+	return &m
+}
+
+// follow names the shards that come behind those of a set.
+func follow(old, add *Set, split string) ([]move, error) {
+	first := 0
+	for _, s := range old.Manifest.Shards {
+		first = max(first, numberOf(s.Name)+1)
+	}
+	total := first + len(add.Manifest.Shards)
+	var moves []move
+	for i, s := range add.Manifest.Shards {
+		as, err := renamed(s, shardStem(first+i, total))
+		if err != nil {
+			return nil, err
+		}
+		if split != "" {
+			as = below(as, split)
+		}
+		moves = append(moves, move{from: add, shard: s, as: as})
+	}
+	return moves, nil
+}
+
+// keep saves the manifests that will be replaced.
+func (e *Extension) keep(ctx context.Context, out *store.Dir, names []string) error {
+	root := e.Base.Manifest
+	for _, name := range names {
+		s := e.Base
+		if name != "" {
+			s = e.Base.Splits[name]
+		}
+		if err := publish(ctx, out, keptName(root, name), s.text); err != nil {
+			return err
+		}
+	}
+	return publish(ctx, out, keptName(root, ""), e.Base.text)
+}
+
+// lines is the list of inputs of the set and of the new shards.
+func (e *Extension) lines(staged *Set) ([]byte, error) {
+	all, err := e.Base.inputLines()
+	if err != nil || all == nil {
+		return nil, err
+	}
+	more, err := staged.inputLines()
+	return append(all, more...), err
+}

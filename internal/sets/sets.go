@@ -1,0 +1,114 @@
+// Package sets puts finished data sets together without converting them again: Merge
+// makes one set of several, Extend adds further shards to a set under a new manifest.
+//
+//	m, err := sets.Merge(ctx, sets.MergeOptions{Inputs: []string{"a", "b"}, Output: "c"})
+//
+// Shards are copied or linked as they are wherever their bytes allow it. What differs
+// is rewritten without being decoded: the header of an mmap shard whose labels grew,
+// the numbers of inputs in names of rows and in the field origin.
+//
+// A set is published as a conversion publishes it: shards first, the manifest last,
+// and the same call goes on after a kill.
+package sets
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/writers"
+)
+
+// Set is a data set on disk; with splits each is one too.
+type Set struct {
+	Dir      string
+	Manifest *index.Manifest
+	Splits   map[string]*Set
+	text     []byte // of the manifest
+}
+
+// maxManifest bounds the text of a manifest.
+const maxManifest = 1 << 30
+
+// Open reads the manifest of a folder, and those of its splits.
+func Open(dir string) (*Set, error) {
+	name := filepath.Join(dir, index.ManifestName)
+	st, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, shardify.Annotate(shardify.Unsupported("no data set: it has no %s", index.ManifestName), "open", dir, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() > maxManifest {
+		return nil, shardify.Annotate(shardify.Unsupported("manifest of %d bytes", st.Size()), "open", name, "")
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{Dir: dir, text: b}
+	if s.Manifest, err = index.DecodeManifest(b); err != nil {
+		return nil, shardify.Annotate(err, "open", name, "")
+	}
+	for _, split := range slices.Sorted(maps.Keys(s.Manifest.Splits)) {
+		one, err := Open(filepath.Join(dir, split))
+		if err != nil {
+			return nil, err
+		}
+		if len(one.Manifest.Splits) > 0 {
+			return nil, shardify.Annotate(shardify.Unsupported("a split with splits"), "open", one.Dir, "")
+		}
+		if s.Splits == nil {
+			s.Splits = map[string]*Set{}
+		}
+		s.Splits[split] = one
+	}
+	return s, nil
+}
+
+// inputs is how many inputs all parts of a set had; one without a list of them counts
+// as one, since names of rows begin with its number.
+func (s *Set) inputs() (n int64) {
+	for _, p := range s.Manifest.AsParts() {
+		n += max(p.Inputs.Count, 1)
+	}
+	return n
+}
+
+// sink is the format of a set, and its options, which the recipe has as text.
+func sink(m *index.Manifest) (f shardify.SinkFormat, o shardify.Options, err error) {
+	f, ok := writers.Lookup(m.Format)
+	if !ok {
+		return f, nil, shardify.Unsupported("format %q", m.Format)
+	}
+	o = shardify.Options{}
+	for i := range f.Options {
+		if v, ok := m.Recipe[f.Options[i].Name]; ok {
+			o[f.Options[i].Name] = v
+		}
+	}
+	o, err = shardify.CheckOptions(f.Options, o)
+	return f, o, err
+}
+
+func textOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("sets: text of a field: " + err.Error())
+	}
+	return string(b)
+}
+
+func mismatch(dir, format string, args ...any) error {
+	return shardify.Annotate(shardify.Mismatch(format, args...), "merge", dir, "")
+}
+
+var errKilled = fmt.Errorf("killed by a test")

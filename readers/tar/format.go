@@ -1,0 +1,86 @@
+// Package tar reads tars of any making as WebDataset's readers see them: members
+// with one name up to the first dot of its last part are a sample.
+//
+//	cats/0001.jpg  cats/0001.json  cats/0001.seg.png
+//
+// is the sample cats/0001 with the fields jpg, json and seg.png. Data sets of
+// shardify are read by package wds, which knows their schema; here everything is
+// found out by a survey of all headers. A tar.gz or tar.zst must be decompressed
+// for it, so once more than a conversion needs.
+//
+// Understood are v7, USTAR, PAX and GNU tars. Links, devices and sparse members are
+// refused by name. Folders, hidden files (._*), names without an extension and
+// names of the form __x__ are left out and counted, as loaders do. A sample whose
+// members stand in several places of a tar is put together, since loaders would
+// make several of it; a member that comes twice is refused.
+//
+// Members *.npy are arrays where all agree in type and number of dimensions: of
+// fixed size where they agree in shape, jagged where only the first dimension
+// varies, else ragged. Members cls are integers. Everything else is opaque bytes.
+package tar
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// The names of the options.
+const (
+	optMissing = "missing"
+	optKeys    = "keys"
+)
+
+// Format is the line of the readers' table.
+var Format = shardify.SourceFormat{
+	Name:    "tar",
+	Help:    "WebDataset tars of any making: .tar, .tar.gz, .tar.zst; members with one name are one sample",
+	Sniff:   sniff,
+	Options: options,
+	Open:    func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
+}
+
+var options = []shardify.Option{
+	{Name: optMissing, Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a member which others have: refuse, leave out, or write an empty value"},
+	{Name: optKeys, Kind: shardify.KindEnum, Default: "path", Values: []string{"path", "shard", "ordinal"}, Help: "names of samples: as in the tars, with the tar's name before them, or a number"},
+}
+
+// extensions of the tars that are read.
+var extensions = []string{".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"}
+
+func sniff(head []byte, name string) bool {
+	if len(head) >= 262 && string(head[257:262]) == "ustar" {
+		return true
+	}
+	return stem(name) != name
+}
+
+// stem is a name without the extension of a tar.
+func stem(name string) string {
+	for _, e := range extensions {
+		if n := len(name) - len(e); n > 0 && strings.EqualFold(name[n:], e) {
+			return name[:n]
+		}
+	}
+	return name
+}
+
+// The forms of compression.
+const (
+	plain = iota
+	gzipped
+	zstandard
+)
+
+// packingOf tells how a file is compressed by its first bytes.
+func packingOf(head []byte) uint8 {
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return gzipped
+	case len(head) >= 4 && (string(head[1:4]) == "\xb5\x2f\xfd" && head[0] == 0x28 || string(head[1:4]) == "\x2a\x4d\x18" && head[0]>>4 == 5):
+		return zstandard
+	}
+	return plain
+}
