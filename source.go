@@ -145,9 +145,11 @@ type ShardSpec struct {
 
 // SinkFormat is a line of the writers' table.
 type SinkFormat struct {
-	Name    string
-	Help    string
-	Ext     string // of shards, with the dot
+	Name string
+	Help string
+	Ext  string // of shards, with the dot
+	// ExtOf is Ext where an option decides it; nil if none does.
+	ExtOf   func(o Options) string
 	Options []Option
 	// Streams: the sinks take columns that come as Stream.
 	Streams bool

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 )
 
 // Table is the list of input files of a plan, in order. A million entries take
@@ -18,6 +19,9 @@ type Table struct {
 	root  []uint32
 	size  []int64
 	mtime []int64
+	// Inputs whose name an earlier one has, and how many earlier ones; see twin.
+	once  sync.Once
+	twins map[uint32]uint64
 }
 
 // SizeUnknown is the Size of a file that was not looked at.

@@ -155,6 +155,29 @@ func TestIdentityDependsOnTheInputAloneAndIsUnique(t *testing.T) {
 	}
 }
 
+// TestFilesOfOneNameAreDifferentSamples: sig/a.root and bg/a.root, given as two
+// folders, and nobody else's identity changes when the second one is added.
+func TestFilesOfOneNameAreDifferentSamples(t *testing.T) {
+	alone, both := &Table{Roots: []string{"sig"}}, &Table{Roots: []string{"sig", "bg", "more"}}
+	alone.Append(0, "a.root", 1, 1)
+	for k := range both.Roots {
+		both.Append(k, "a.root", 1, 1)
+		both.Append(k, "b.root", 1, 1)
+	}
+	seen := map[uint64]bool{}
+	for input := range uint32(6) {
+		for _, id := range both.Identity(nil, &Batch{Samples: 100, First: ID{Input: input}}) {
+			if seen[id] {
+				t.Fatalf("input %d has the identity of another", input)
+			}
+			seen[id] = true
+		}
+	}
+	if alone.NameHash(0) != both.NameHash(0) {
+		t.Fatal("the first file is another when further folders are added")
+	}
+}
+
 func BenchmarkTake(b *testing.B) {
 	for _, dt := range []DType{U8, F32, F64} {
 		b.Run(dt.String(), func(b *testing.B) {

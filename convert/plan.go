@@ -147,6 +147,9 @@ func MakePlan(ctx context.Context, r Request) (*Plan, error) {
 		Output: r.Output.Name, Ext: r.Output.Ext, OutputOptions: r.Options, Recipe: r.Recipe, OnError: r.OnError,
 		Schema: r.Source.Schema(), Table: r.Args.Table,
 	}
+	if r.Output.ExtOf != nil {
+		p.Ext = r.Output.ExtOf(r.Options)
+	}
 	if p.OnError == "" {
 		p.OnError = OnErrorFail
 	}

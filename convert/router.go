@@ -48,6 +48,9 @@ func (p *Plan) newRouter() (Router, error) {
 	case s.Stratify != "":
 		r := &hashRouter{hasher: p.hasher(), field: s.Stratify, classes: map[uint64]*Cuts{}}
 		for i := range p.Cuts {
+			if p.Cuts[i].Class == "" {
+				continue // no samples, and so no classes
+			}
 			var h uint64
 			if _, err := fmt.Sscanf(p.Cuts[i].Class, "%x", &h); err != nil {
 				return nil, shardify.Corrupt(-1, "class %q: %v", p.Cuts[i].Class, err)

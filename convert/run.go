@@ -222,7 +222,8 @@ func (r *runner) route(b *shardify.Batch, mem *shardify.Arena, t *tally) ([]*sha
 // branch is what happens to the samples of one split.
 func (r *runner) branch(s int, b *shardify.Batch, mem *shardify.Arena, t *tally) (*shardify.Batch, error) {
 	var err error
-	if n := r.f.copies[s]; n > 1 {
+	// A survey in front of the split counts each sample once.
+	if n := r.f.copies[s]; n > 1 && !r.whole {
 		if b, err = r.multiply(b, n, mem); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -192,7 +193,7 @@ func (s *Split) settled() error {
 		return shardify.Mismatch("--group-by and --identity exclude each other: the group is what decides")
 	case s.GroupBy != "" && s.counted():
 		return shardify.Mismatch("--group-by keeps groups whole and cannot give exact numbers of samples: use shares")
-	case s.Stratify != "" && s.Parts[0].Count > 0:
+	case s.Stratify != "" && slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Count > 0 }):
 		return shardify.Mismatch("--stratify shares each value in proportion: use shares instead of numbers")
 	}
 	return s.check()

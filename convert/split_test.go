@@ -293,6 +293,54 @@ func TestSplitsThatExistAreKept(t *testing.T) {
 	}
 }
 
+// TestExactNumbersHoldForFilesOfOneName: two folders with the same file names.
+func TestExactNumbersHoldForFilesOfOneName(t *testing.T) {
+	table := &shardify.Table{Roots: []string{"sig", "bg"}}
+	table.Append(0, "a", 1, 1)
+	table.Append(1, "a", 1, 1)
+	p := &Plan{Table: table, Split: split(t, "train=rest,val=7"), Spans: []shardify.Span{{Hi: 50}, {Input: 1, Hi: 50}}}
+	fl := &flow{plan: p}
+	if err := (&Request{Source: &fakeSource{inputs: []fakeInput{{n: 50}, {n: 50}}}}).count(bg, fl); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for input := range uint32(2) {
+		to := make([]uint16, 50)
+		if err := fl.router.Route(&shardify.Batch{Samples: 50, First: shardify.ID{Input: input}}, to); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range to {
+			n += int(part)
+		}
+	}
+	if n != 7 {
+		t.Fatalf("val has %d samples", n)
+	}
+}
+
+// TestStratifyOfNoSamples: a selection may leave nothing, and the classes are none.
+func TestStratifyOfNoSamples(t *testing.T) {
+	s := split(t, "train=0.8,val=0.2")
+	s.Stratify = "y"
+	cuts, err := (&ranker{field: "y"}).cuts(s, &ranker{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&Plan{Table: &shardify.Table{}, Split: s, Cuts: cuts}).newRouter(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStratifyRefusesNumbersWhereverTheyStand(t *testing.T) {
+	for _, text := range []string{"train=rest,val=10", "val=10,train=rest"} {
+		s := split(t, text)
+		s.Stratify = "y"
+		if err := s.settled(); err == nil || !strings.Contains(err.Error(), "shares instead of numbers") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // TestExactNumbersHoldForManySamples goes through the second pass over the hashes.
 func TestExactNumbersHoldForManySamples(t *testing.T) {
 	f := &fakeSource{inputs: []fakeInput{{n: 2_300_000}}}

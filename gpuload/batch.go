@@ -16,13 +16,14 @@ type Batch struct {
 	slot   atomic.Pointer[slot] // nil after Release
 	epoch  int
 	step   int64
+	from   int64
 	rows   int
 	batch  int
 	bytes  int64
 }
 
 func newBatch(l *Loader, s *slot) *Batch {
-	b := &Batch{loader: l, epoch: s.epoch, step: s.step, rows: s.rows, batch: int(s.table.rows), bytes: s.table.size()}
+	b := &Batch{loader: l, epoch: s.epoch, step: s.step, from: s.from, rows: s.rows, batch: int(s.table.rows), bytes: s.table.size()}
 	b.slot.Store(s)
 	return b
 }
@@ -36,6 +37,8 @@ type Tensor struct {
 	Data  []byte
 	DType shardify.DType
 	Shape []int64
+
+	index int // in the layout
 }
 
 // Epoch is the epoch that the batch belongs to.
@@ -44,6 +47,12 @@ func (b *Batch) Epoch() int { return b.epoch }
 // Index is the number of the step in its epoch, the same on all ranks. A loader
 // resumed inside an epoch counts from there.
 func (b *Batch) Index() int64 { return b.step }
+
+// From is the position of its epoch, over all ranks, where the step begins.
+func (b *Batch) From() int64 { return b.from }
+
+// Position is where the step ends: State.Position behind it.
+func (b *Batch) Position() int64 { return min(b.from+b.loader.steps.global(), b.loader.steps.length) }
 
 // Batch is the rows of every tensor, padding included.
 func (b *Batch) Batch() int { return b.batch }
@@ -119,7 +128,7 @@ func (b *Batch) tensor(col string, which func(*index.ColumnTensors) int) (Tensor
 	}
 	t := s.table
 	spec := &t.layout.Tensors[i]
-	x := Tensor{Device: b.loader.dev.String(), DType: spec.DType, Shape: []int64{t.counts[i]}}
+	x := Tensor{Device: b.loader.dev.String(), DType: spec.DType, Shape: []int64{t.counts[i]}, index: i}
 	for _, d := range spec.Inner {
 		x.Shape = append(x.Shape, int64(d))
 	}

@@ -408,11 +408,19 @@ func TestStatsFindWhatLimits(t *testing.T) {
 		t.Errorf("slow consumer: %+v", s)
 	}
 	slow := Stats{Batches: 9, Wait: 3, Compute: 1, Utilization: 0.25, Read: 2, Gather: 1, Cores: 1}
-	if bound, verdict := slow.judge(8); bound != "read" || !strings.Contains(verdict, "affinity") {
+	if bound, verdict := slow.judge(slow.Read, 8); bound != "read" || !strings.Contains(verdict, "affinity") {
 		t.Errorf("%s: %s", bound, verdict)
 	}
 	slow.Copy = 5
-	if bound, _ := slow.judge(8); bound != "copy" {
+	if bound, _ := slow.judge(slow.Read, 8); bound != "copy" {
 		t.Error(bound)
+	}
+	// What filled the tier was over before the first batch.
+	p := mustLoader(t, d, Config{Batch: 50, Tier: TierPinned})
+	if err := readAll(p, func(*Batch) {}); err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Stats(); s.Read == 0 || s.Bound == "read" {
+		t.Errorf("pinned: %+v", s)
 	}
 }

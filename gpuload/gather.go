@@ -212,7 +212,7 @@ func copyRows(dst, src []byte, size int, rows []int64) {
 	case 48:
 		copyAs[[48]byte](d, s, rows)
 	case 64:
-		copyAs[[64]byte](d, s, rows)
+		copy64(d, s, rows)
 	case 128:
 		copyAhead[[128]byte](d, s, rows)
 	case 256:
@@ -269,5 +269,21 @@ func copyAs[T any](dst, src unsafe.Pointer, rows []int64) {
 	for _, r := range rows {
 		*(*T)(dst) = *(*T)(unsafe.Add(src, uintptr(r)*size))
 		dst = unsafe.Add(dst, size)
+	}
+}
+
+// quad is the most that is moved by one load and one store: for larger types the compiler
+// calls memmove, since source and target might overlap.
+type quad = [16]byte
+
+// copy64 copies rows of a cache line.
+func copy64(dst, src unsafe.Pointer, rows []int64) {
+	for _, r := range rows {
+		from := unsafe.Add(src, uintptr(r)*64)
+		a, b := *(*quad)(from), *(*quad)(unsafe.Add(from, 16))
+		c, d := *(*quad)(unsafe.Add(from, 32)), *(*quad)(unsafe.Add(from, 48))
+		*(*quad)(dst), *(*quad)(unsafe.Add(dst, 16)) = a, b
+		*(*quad)(unsafe.Add(dst, 32)), *(*quad)(unsafe.Add(dst, 48)) = c, d
+		dst = unsafe.Add(dst, 64)
 	}
 }

@@ -37,6 +37,7 @@ type Loader struct {
 	columns []string
 
 	slots  []*slot
+	spares *spares
 	helps  bool // the consumer makes batches too
 	small  bool // batches are
 	wakeAt int  // free slots from which another goroutine is woken
@@ -98,9 +99,13 @@ func (l *Loader) allocate() error {
 	if l.wakeAt = 1; l.helps {
 		l.wakeAt = (l.cfg.Depth + 1) / 2
 	}
+	l.spares = newSpares(len(l.out.Tensors), l.cfg.Depth+2)
 	for range l.cfg.Depth + 1 {
 		s := &slot{table: newTable(l.out, l.dev, &l.stats), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.batch)}
 		s.table.casts = l.casts
+		if l.onHost {
+			s.table.spares = l.spares
+		}
 		l.slots = append(l.slots, s)
 		if err := s.table.reset(l.steps.batch); err != nil {
 			return err
@@ -179,9 +184,9 @@ func (l *Loader) account(s *slot, entered int64) {
 	} else {
 		c.wait += now - entered
 		c.compute += entered - c.returned
-		l.trace.event("step", "step", c.returned, s.step-1, 0)
+		l.trace.span("step", "step", c.returned, entered, s.step-1, 0)
 	}
-	l.trace.event("wait", "wait", entered, s.step, 0)
+	l.trace.span("wait", "wait", entered, now, s.step, 0)
 	c.returned = now
 	c.batches++
 	c.samples += int64(s.rows)
@@ -252,6 +257,9 @@ func (l *Loader) freeMemory() {
 		if !s.held {
 			l.freeSlot(s)
 		}
+	}
+	if l.spares != nil {
+		l.spares.close()
 	}
 	if l.pinned != nil {
 		l.pinned.table.close()

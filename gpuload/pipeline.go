@@ -95,7 +95,7 @@ func (p *pipeline) stop() {
 // main reads what there is to be read first, and starts the goroutines.
 func (p *pipeline) main() error {
 	if p.stage != nil && !p.stage.ready {
-		t := nanos()
+		t, before := nanos(), p.shards.readNanos.Load()
 		if err := p.stage.open(p.ctx, p.shards, p.crew); err != nil {
 			return err
 		}
@@ -106,15 +106,17 @@ func (p *pipeline) main() error {
 		}
 		p.stage.ready = true
 		p.stats.stage.Add(nanos() - t)
+		p.stats.early.Add(p.shards.readNanos.Load() - before)
 		p.stats.staged.Store(p.set.Bytes())
 		p.trace.event("stage", "read", t, 0, p.set.Bytes())
 	}
 	if p.pinned != nil && !p.pinned.filled {
-		t := nanos()
+		t, before := nanos(), p.shards.readNanos.Load()
 		if err := p.pinned.fill(p.ctx, p.shards, p.crew); err != nil {
 			return err
 		}
 		p.stats.fill.Add(nanos() - t)
+		p.stats.early.Add(p.shards.readNanos.Load() - before)
 		p.trace.event("fill", "read", t, 0, p.pinned.table.size())
 	}
 	p.start()

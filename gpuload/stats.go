@@ -9,6 +9,7 @@ import (
 // counters are written by all goroutines.
 type counters struct {
 	fill, stage, gathered, copied           atomic.Int64 // nanoseconds
+	early                                   atomic.Int64 // nanoseconds of reading before the first batch: tiers that read all
 	delivered, memory, deviceMemory, staged atomic.Int64 // bytes
 	// Written by the consumer only, under Loader.mu:
 	batches, samples    int64
@@ -63,18 +64,19 @@ func (l *Loader) Stats() Stats {
 	}
 	if s.Batches > 1 && s.Compute+s.Wait > 0 {
 		s.Utilization = s.Compute / (s.Compute + s.Wait)
-		s.Bound, s.Verdict = s.judge(runtime.NumCPU())
+		s.Bound, s.Verdict = s.judge(s.Read-float64(c.early.Load())*ns, runtime.NumCPU())
 	}
 	return s
 }
 
-// judge finds the stage that took the most time, unless the consumer hardly
-// waited.
-func (s *Stats) judge(cores int) (bound, verdict string) {
+// judge finds the stage that took the most time, unless the consumer hardly waited.
+// read is the seconds of reading while there were batches: those of filling a tier ended
+// with the first one.
+func (s *Stats) judge(read float64, cores int) (bound, verdict string) {
 	if s.Utilization >= enough {
 		return "consumer", fmt.Sprintf("bound by the consumer: it waited %.1f %% of the time", 100*(1-s.Utilization))
 	}
-	bound, most := "read", s.Read
+	bound, most := "read", read
 	if s.Gather > most {
 		bound, most = "gather", s.Gather
 	}

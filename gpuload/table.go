@@ -13,6 +13,7 @@ type table struct {
 	casts  []*caster // by tensor, of a slot; nil if there are none
 	dev    device
 	used   *counters // counts the memory; may be nil
+	spares *spares   // where memory comes from, of a slot on the host; else nil
 	// absent: tensors without memory on the host; nil if there are none.
 	absent []bool
 	// mirrored: filled copies the table to the device.
@@ -67,10 +68,17 @@ func (t *table) setCount(i int, n int64) error {
 // grow replaces the memory of tensor i. Variable lengths leave room, so that a few
 // batches suffice to find a size that lasts.
 func (t *table) grow(i int, n int64) error {
-	if !t.layout.Known(i) && t.data[i] != nil {
+	least := n
+	if !t.layout.Known(i) && (t.data[i] != nil || t.spares != nil) {
 		n += n / 4
 	}
-	b, err := t.dev.alloc(n, t.layout.Tensors[i].Row)
+	var b []byte
+	var err error
+	if t.spares != nil {
+		b, err = t.spares.get(i, least, n, t.dev)
+	} else {
+		b, err = t.dev.alloc(n, t.layout.Tensors[i].Row)
+	}
 	if err != nil {
 		return err
 	}
@@ -78,6 +86,12 @@ func (t *table) grow(i int, n int64) error {
 	t.dev.free(t.data[i])
 	t.data[i] = b
 	return nil
+}
+
+// forget leaves tensor i without memory and rows.
+func (t *table) forget(i int) {
+	t.count(-int64(len(t.data[i])))
+	t.data[i], t.counts[i] = nil, 0
 }
 
 func (t *table) count(n int64) {

@@ -29,10 +29,16 @@ var lanes = map[string]int{"read": 1, "gather": 2, "copy": 3, "wait": 4, "step":
 
 // event notes what began at start (nanos) and ends now.
 func (t *tracer) event(name, lane string, start, step, bytes int64) {
+	if t != nil {
+		t.span(name, lane, start, nanos(), step, bytes)
+	}
+}
+
+// span notes what lasted from start to end.
+func (t *tracer) span(name, lane string, start, end, step, bytes int64) {
 	if t == nil {
 		return
 	}
-	end := nanos()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sep := ",\n"

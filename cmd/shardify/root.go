@@ -41,7 +41,7 @@ verify photos-shards`,
 		},
 	}
 	root.AddCommand(
-		convertCommand(p), planCommand(p), workCommand(p), mergeCommand(p), inspectCommand(p),
+		convertCommand(p), planCommand(p), workCommand(p), mergeCommand(p), mergeSetsCommand(p), extendCommand(p), inspectCommand(p),
 		verifyCommand(p), indexCommand(p), benchCommand(p), stageCommand(p), formatsCommand(p), versionCommand(p), manCommand(p),
 	)
 	for _, c := range root.Commands() {

@@ -60,6 +60,11 @@ func (p *program) stats(ctx context.Context, f *statsFlags, r inspect.Request) e
 	want := stats.Options{}
 	if f.duplicates {
 		want.Duplicates = memory / 2
+		for _, field := range o.Source.Schema() {
+			if inspect.IsOrigin(&field) { // copies of one sample have an origin each
+				want.Aside = append(want.Aside, field.Name)
+			}
+		}
 	}
 	if f.html != "" {
 		want.Thumbnails = thumbnails

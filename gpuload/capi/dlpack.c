@@ -4,13 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A lease is the number of those that hold a lent batch. Whoever finds it 0 gives the
-// batch back and frees the lease: the drop that made it so touches it no more.
-typedef _Atomic int64_t lease;
+// A lease is the number of those that hold a lent batch or a tensor's memory (lease in
+// loader.go). Of a batch, whoever finds it 0 gives the batch back and frees the lease: the
+// drop that made it so touches it no more. Of a tensor, that drop puts it into the list of
+// those that came back.
+typedef struct lease {
+    _Atomic int64_t held;
+    _Atomic(struct lease *) *list; // NULL: of a batch
+    struct lease *next;
+} lease;
 
-void shardify_keep(void *l) { atomic_fetch_add_explicit((lease *)l, 1, memory_order_relaxed); }
+void shardify_keep(void *p) { atomic_fetch_add_explicit(&((lease *)p)->held, 1, memory_order_relaxed); }
 
-void shardify_drop(void *l) { atomic_fetch_sub_explicit((lease *)l, 1, memory_order_release); }
+void shardify_drop(void *p) {
+    lease *l = p;
+    _Atomic(struct lease *) *list = l->list;
+    if (atomic_fetch_sub_explicit(&l->held, 1, memory_order_acq_rel) != 1 || !list) return;
+    l->next = atomic_load_explicit(list, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(list, &l->next, l, memory_order_release, memory_order_relaxed)) {
+    }
+}
 
 // The structures of dlpack.h, versions 0 and 1, whose layout is fixed.
 typedef struct {

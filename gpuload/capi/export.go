@@ -17,12 +17,12 @@ import (
 )
 
 func init() {
-	newLease = func() *int64 {
-		p := (*int64)(C.calloc(1, 8))
-		*p = 1
+	newLease = func() *lease {
+		p := (*lease)(C.calloc(1, C.size_t(unsafe.Sizeof(lease{}))))
+		p.held = 1
 		return p
 	}
-	freeLease = func(p *int64) { C.free(unsafe.Pointer(p)) }
+	freeLease = func(p *lease) { C.free(unsafe.Pointer(p)) }
 }
 
 // try runs what an exported function does. Neither an error nor a panic gets past it.
@@ -121,9 +121,21 @@ func withBatch(handle C.uint64_t, errText **C.char, f func(b *batch) (int, error
 func goNext(handle C.uint64_t, timeout C.int64_t, stream C.uint64_t, lend C.int, step *C.int64_t, errText **C.char) C.int {
 	return withLoader(handle, errText, func(l *loader) (int, error) {
 		n := stepHead + len(l.tensors)*tensorEach
-		wait := time.Duration(min(max(int64(timeout), 0), 1<<31)) * time.Millisecond
-		return l.next(wait, gpuload.Stream(stream), lend != 0, unsafe.Slice((*int64)(step), n))
+		return l.next(waitOf(timeout), gpuload.Stream(stream), lend != 0, unsafe.Slice((*int64)(step), n))
 	})
+}
+
+//export goFetch
+func goFetch(handle C.uint64_t, timeout C.int64_t, step, to *C.int64_t, errText **C.char) C.int {
+	return withLoader(handle, errText, func(l *loader) (int, error) {
+		n := len(l.tensors)
+		places := unsafe.Slice((*int64)(to), 2*n)
+		return l.fetch(waitOf(timeout), unsafe.Slice((*int64)(step), stepHead+n*tensorEach), places[:n], places[n:])
+	})
+}
+
+func waitOf(timeout C.int64_t) time.Duration {
+	return time.Duration(min(max(int64(timeout), 0), 1<<31)) * time.Millisecond
 }
 
 //export goTake

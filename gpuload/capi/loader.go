@@ -56,6 +56,8 @@ type loader struct {
 
 	use sync.Mutex // one Next at a time, so that the place before it is known
 
+	away *away
+
 	mu     sync.Mutex
 	lent   map[*batch]struct{}
 	closed bool
@@ -69,16 +71,9 @@ type batch struct {
 	tensors []gpuload.Tensor
 	stream  gpuload.Stream
 	// views is the lease, in memory of C; nil if the batch is not lent.
-	views *int64
+	views *lease
 	held  bool // given back by hand: shardify_hold
 }
-
-// Leases are C's memory, since DLPack's deleters, which must not enter Go, count
-// in them.
-var (
-	newLease  func() *int64
-	freeLease func(*int64)
-)
 
 // spareThreads is what Go may use beside a Loader's workers.
 const spareThreads = 2
@@ -117,6 +112,7 @@ func openLoader(text []byte, indices []int64, weights []float64) (_ *loader, err
 		}
 		return nil, err
 	}
+	l.away = newAway()
 	fewerThreads(l.Stats().Workers)
 	l.slots = g.Depth + 1
 	if g.Depth == 0 {
@@ -131,25 +127,9 @@ func openLoader(text []byte, indices []int64, weights []float64) (_ *loader, err
 func (l *loader) next(wait time.Duration, stream gpuload.Stream, lend bool, step []int64) (int, error) {
 	l.use.Lock()
 	defer l.use.Unlock()
-	if err := l.sweep(); err != nil {
-		return failed, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
-	defer cancel()
-	before := l.State()
-	g, err := l.Next(ctx)
-	switch {
-	case err == io.EOF:
-		return end, nil
-	case errors.Is(err, context.DeadlineExceeded):
-		return again, nil
-	case err != nil:
-		return failed, err
-	}
-	b := &batch{Batch: g, of: l, stream: stream, tensors: make([]gpuload.Tensor, len(l.tensors))}
-	if err := b.hand(l, step); err != nil {
-		g.Release()
-		return failed, err
+	b, code, err := l.deliver(wait, stream, step)
+	if b == nil {
+		return code, err
 	}
 	l.mu.Lock()
 	if lend {
@@ -159,10 +139,55 @@ func (l *loader) next(wait time.Duration, stream gpuload.Stream, lend bool, step
 	n := len(l.lent)
 	l.mu.Unlock()
 	known.addBatch(b)
-	step[stepBatch], step[stepLease] = int64(b.handle), int64(uintptr(unsafe.Pointer(b.views)))
-	step[stepEpoch], step[stepIndex], step[stepRows] = int64(g.Epoch()), g.Index(), int64(g.Rows())
-	step[stepFrom], step[stepPosition], step[stepLent] = before.Position, l.State().Position, int64(n)
+	step[stepBatch], step[stepLease], step[stepLent] = int64(b.handle), int64(uintptr(unsafe.Pointer(b.views))), int64(n)
 	return ok, nil
+}
+
+// fetch delivers a batch as next and take do.
+func (l *loader) fetch(wait time.Duration, step, to, sizes []int64) (int, error) {
+	l.use.Lock()
+	defer l.use.Unlock()
+	b, code, err := l.deliver(wait, 0, step)
+	if b == nil {
+		return code, err
+	}
+	step[stepBatch], step[stepLease], step[stepLent] = 0, 0, 0
+	err = b.take(to, sizes)
+	if e := b.ReleaseOn(0); err == nil {
+		err = e
+	}
+	if err != nil {
+		return failed, err
+	}
+	return ok, nil
+}
+
+// deliver gets a batch and writes what step says of it. nil: there is none, and the
+// code says why. The caller holds l.use.
+func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64) (*batch, int, error) {
+	l.away.sweep()
+	if err := l.sweep(); err != nil {
+		return nil, failed, err
+	}
+	ctx := &patience{wait: wait}
+	defer ctx.end()
+	g, err := l.Next(ctx)
+	switch {
+	case err == io.EOF:
+		return nil, end, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, again, nil
+	case err != nil:
+		return nil, failed, err
+	}
+	b := &batch{Batch: g, of: l, stream: stream, tensors: make([]gpuload.Tensor, len(l.tensors))}
+	if err := b.hand(l, step); err != nil {
+		g.Release()
+		return nil, failed, err
+	}
+	step[stepEpoch], step[stepIndex], step[stepRows] = int64(g.Epoch()), g.Index(), int64(g.Rows())
+	step[stepFrom], step[stepPosition] = g.From(), g.Position()
+	return b, ok, nil
 }
 
 // hand makes the stream wait for the batch and writes its tensors' places.
@@ -189,11 +214,14 @@ func (b *batch) hand(l *loader, step []int64) (err error) {
 // wake others takes longer, and they have the next batches to make.
 const copyAlone = 4 << 20
 
-// take copies a batch to memory of the caller.
+// detach is SHARDIFY_DETACH.
+const detach = -1
+
+// take copies a batch to memory of the caller, or makes its memory the caller's.
 func (b *batch) take(to, sizes []int64) error {
 	total := int64(0)
 	for i, address := range to {
-		if address != 0 {
+		if address != 0 && address != detach {
 			total += sizes[i]
 			if n := int64(len(b.tensors[i].Data)); n != sizes[i] {
 				return fmt.Errorf("tensor %d has %d bytes on the host, there is room for %d", i, n, sizes[i])
@@ -203,17 +231,29 @@ func (b *batch) take(to, sizes []int64) error {
 	list := make([]gpuload.Copy, 0, len(to))
 	for i, address := range to {
 		switch {
-		case address == 0 || sizes[i] == 0:
+		case address == 0 || address == detach || sizes[i] == 0:
 		case total <= copyAlone:
 			copy(at(address, sizes[i]), b.tensors[i].Data)
 		default:
 			list = append(list, gpuload.Copy{From: b.tensors[i], To: at(address, sizes[i])})
 		}
 	}
-	if len(list) == 0 {
-		return nil
+	if len(list) > 0 {
+		if err := b.CopyTo(list...); err != nil {
+			return err
+		}
 	}
-	return b.CopyTo(list...)
+	for i, address := range to {
+		if address != detach {
+			continue
+		}
+		d, err := b.Detach(b.tensors[i])
+		if err != nil {
+			return err // of the first or of none: the batch is the caller's alone
+		}
+		to[i], sizes[i] = int64(uintptr(unsafe.Pointer(unsafe.SliceData(d.Data)))), b.of.away.add(d)
+	}
+	return nil
 }
 
 // at is memory of C.
@@ -223,7 +263,7 @@ func at(address, n int64) []byte {
 }
 
 // idle tells that nobody holds a lent batch.
-func (b *batch) idle() bool { return atomic.LoadInt64(b.views) == 0 }
+func (b *batch) idle() bool { return atomic.LoadInt64(&b.views.held) == 0 }
 
 // sweep gives back what was lent and is held by nobody any more.
 func (l *loader) sweep() (err error) {
@@ -266,6 +306,7 @@ func (l *loader) close() error {
 	if l.trace != nil {
 		err = errors.Join(err, l.trace.Close())
 	}
+	l.away.close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed = true; len(l.lent) == 0 {

@@ -55,12 +55,11 @@ func makeSet(t testing.TB, schema string, samples int) string {
 func leases(t testing.TB) *atomic.Int64 {
 	var n atomic.Int64
 	newBefore, freeBefore := newLease, freeLease
-	newLease = func() *int64 {
+	newLease = func() *lease {
 		n.Add(1)
-		v := int64(1)
-		return &v
+		return &lease{held: 1}
 	}
-	freeLease = func(*int64) { n.Add(-1) }
+	freeLease = func(*lease) { n.Add(-1) }
 	t.Cleanup(func() { newLease, freeLease = newBefore, freeBefore })
 	return &n
 }
@@ -95,10 +94,11 @@ func TestALentBatchComesBackWhenNobodyHoldsIt(t *testing.T) {
 	l := mustOpen(t, `{"paths":[%q],"batch":4,"device":"host","depth":2}`, makeSet(t, "x:i64,hits:f32*", 100))
 	a, _ := mustNext(t, l, true)
 	b, step := mustNext(t, l, true)
+	n.Add(-1) // the loader's own list
 	if step[stepLent] != 2 || n.Load() != 2 {
 		t.Errorf("%d lent, %d leases: want 2", step[stepLent], n.Load())
 	}
-	atomic.AddInt64(a.views, -1)
+	atomic.AddInt64(&a.views.held, -1)
 	if code, err := b.of.settle(b, 0); code != again || err != nil {
 		t.Errorf("settle of a batch that is held: %d, %v", code, err)
 	}
@@ -114,8 +114,8 @@ func TestALentBatchComesBackWhenNobodyHoldsIt(t *testing.T) {
 	if code, err := l.next(50*time.Millisecond, 0, true, l.numbers()); code != again || err != nil {
 		t.Errorf("next with every slot lent: %d, %v", code, err)
 	}
-	atomic.AddInt64(b.views, -1)
-	atomic.AddInt64(last.views, -1)
+	atomic.AddInt64(&b.views.held, -1)
+	atomic.AddInt64(&last.views.held, -1)
 	mustNext(t, l, false)
 	// A loader that is closed leaves what is lent, and takes it back later.
 	if err := l.close(); err != nil {
@@ -124,7 +124,7 @@ func TestALentBatchComesBackWhenNobodyHoldsIt(t *testing.T) {
 	if x := c.Host("x"); len(x) != 32 || shardify.View[int64](x)[0] == 0 && shardify.View[int64](x)[1] == 0 {
 		t.Errorf("a lent batch after close: %v", x)
 	}
-	atomic.AddInt64(c.views, -1)
+	atomic.AddInt64(&c.views.held, -1)
 	for range 100 {
 		if n.Load() == 0 {
 			return
@@ -168,6 +168,70 @@ func TestTakeCopiesWhatFits(t *testing.T) {
 	}
 }
 
+// What is detached keeps its values while later batches are made, and after the loader is
+// closed; what came back is used again.
+func TestADetachedTensorIsTheCallers(t *testing.T) {
+	n := leases(t)
+	l := mustOpen(t, `{"paths":[%q],"batch":8,"device":"host","depth":1,"shuffle":"global"}`, makeSet(t, "x:i64[16],hits:f32*", 100))
+	drop := func(address int64) {
+		p := (*lease)(*(*unsafe.Pointer)(unsafe.Pointer(&address)))
+		if atomic.AddInt64(&p.held, -1) == 0 {
+			list := (*unsafe.Pointer)(unsafe.Pointer(p.list))
+			for {
+				first := atomic.LoadPointer(list)
+				p.next = (*lease)(first)
+				if atomic.CompareAndSwapPointer(list, first, unsafe.Pointer(p)) {
+					break
+				}
+			}
+		}
+	}
+	type kept struct {
+		address, lease int64
+		was            []byte
+	}
+	var all []kept
+	seen := map[int64]int{}
+	for k := range 10 {
+		b, _ := mustNext(t, l, false)
+		to, sizes := make([]int64, len(l.tensors)), make([]int64, len(l.tensors))
+		was := append([]byte(nil), b.tensors[0].Data...)
+		to[0] = detach
+		if err := b.take(to, sizes); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Detach(b.tensors[0]); err == nil {
+			t.Error("no error for a tensor that is detached already")
+		}
+		b.Release()
+		seen[to[0]]++
+		if k%2 == 0 {
+			all = append(all, kept{to[0], sizes[0], was})
+			continue
+		}
+		drop(sizes[0])
+	}
+	if len(seen) == 10 {
+		t.Error("memory that came back was not used again")
+	}
+	if err := l.close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range all {
+		if string(at(k.address, int64(len(k.was)))) != string(k.was) {
+			t.Errorf("tensor %d changed while the caller had it", i)
+		}
+		drop(k.lease)
+	}
+	for range 100 {
+		if n.Load() == 1 { // the loader's own list
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("%d leases are left", n.Load())
+}
+
 func TestLoadersAreUsedFromManyThreads(t *testing.T) {
 	leases(t)
 	l := mustOpen(t, `{"paths":[%q],"batch":4,"device":"host","shuffle":"global","last":"pad"}`, makeSet(t, "x:i64,hits:f32*", 200))
@@ -194,7 +258,7 @@ func TestLoadersAreUsedFromManyThreads(t *testing.T) {
 				}
 				_ = b.IDs()
 				if lend {
-					atomic.AddInt64(b.views, -1)
+					atomic.AddInt64(&b.views.held, -1)
 				} else if _, err := known.takeBatch(b.handle); err == nil {
 					b.Release()
 				}

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 1
+#define SHARDIFY_ABI 2
 
 // Results.
 enum {
@@ -61,8 +61,15 @@ int shardify_next(uint64_t loader, int64_t timeout_ms, uint64_t stream, int lend
 
 // shardify_take copies the batch's tensors, from the host, to addresses of the caller (0: not
 // wanted) and gives the batch back. bytes are the sizes that the caller has room for: any
-// other than the tensor's is an error.
-int shardify_take(uint64_t batch, const int64_t *to, const int64_t *bytes, int64_t n, char **error);
+// other than the tensor's is an error. Where to is SHARDIFY_DETACH, the tensor is not
+// copied: its memory becomes the caller's, to becomes its address and bytes that of its
+// lease, which the caller holds. Dropped by all, the memory is used for later batches.
+enum { SHARDIFY_DETACH = -1 };
+int shardify_take(uint64_t batch, int64_t *to, int64_t *bytes, int64_t n, char **error);
+
+// shardify_fetch is shardify_next and shardify_take in one, where all sizes are known
+// beforehand. to is the addresses and then the sizes, both for each tensor of info.tensors.
+int shardify_fetch(uint64_t loader, int64_t timeout_ms, int64_t *step, int64_t *to, char **error);
 
 // shardify_ids writes the numbers of the batch's samples, -1 for padding.
 int shardify_ids(uint64_t batch, int64_t *ids, int64_t n, char **error);

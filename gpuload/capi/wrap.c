@@ -28,8 +28,12 @@ int shardify_next(uint64_t loader, int64_t timeout_ms, uint64_t stream, int lend
     HERE(goNext(loader, timeout_ms, stream, lend, step, error));
 }
 
-int shardify_take(uint64_t batch, const int64_t *to, const int64_t *bytes, int64_t n, char **error) {
-    HERE(goTake(batch, (int64_t *)to, (int64_t *)bytes, n, error));
+int shardify_fetch(uint64_t loader, int64_t timeout_ms, int64_t *step, int64_t *to, char **error) {
+    HERE(goFetch(loader, timeout_ms, step, to, error));
+}
+
+int shardify_take(uint64_t batch, int64_t *to, int64_t *bytes, int64_t n, char **error) {
+    HERE(goTake(batch, to, bytes, n, error));
 }
 
 int shardify_ids(uint64_t batch, int64_t *ids, int64_t n, char **error) { HERE(goIDs(batch, ids, n, error)); }

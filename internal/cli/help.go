@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ type FlagGroup struct {
 }
 
 // groupOrder is the order of headings; the one for everything else is last.
-var groupOrder = []string{"Input", "Output", "Selection", "Labels and columns", "Running", GroupFormats, "Options"}
+var groupOrder = []string{"Input", "Output", "Selection", "Labels and columns", "Order and splits", "Running", GroupFormats, "Options"}
 
 // PageOf collects a command's help.
 func PageOf(c *cobra.Command) Page {
@@ -55,7 +56,13 @@ func PageOf(c *cobra.Command) Page {
 		}
 		groups[g] = append(groups[g], [2]string{flagName(f), flagText(f)})
 	})
-	for _, h := range groupOrder {
+	order := slices.Clone(groupOrder)
+	for _, h := range slices.Sorted(maps.Keys(groups)) {
+		if !slices.Contains(order, h) {
+			order = slices.Insert(order, len(order)-1, h)
+		}
+	}
+	for _, h := range order {
 		if f := groups[h]; f != nil {
 			p.Groups = append(p.Groups, FlagGroup{h, f})
 		}

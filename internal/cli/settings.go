@@ -40,6 +40,8 @@ type Settings struct {
 	OnError      string
 	MaxOutput    int64
 	Shape        ops.Settings // what is done to samples
+	// Compile is ops.Compile, unless something else is to make the pipeline of Shape.
+	Compile convert.Compile
 
 	Shuffle    string
 	Seed       uint64
@@ -235,11 +237,15 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 	if err != nil {
 		return Usage("%v", err)
 	}
+	compile := s.Compile
+	if compile == nil {
+		compile = ops.Compile
+	}
 	p.Plan, err = convert.MakePlan(ctx, convert.Request{
 		Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
 		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, Lo: s.Range.Lo, Hi: s.Range.Hi,
 		OnError: s.OnError, Recipe: s.recipe(),
-		Seed: s.Seed, Ops: list, Compile: ops.Compile, Helpers: p.helpers, Split: s.Split, Shuffle: s.Shuffle,
+		Seed: s.Seed, Ops: list, Compile: compile, Helpers: p.helpers, Split: s.Split, Shuffle: s.Shuffle,
 		Provenance: s.Provenance, Pool: shardify.NewPool(poolLimit(p.Memory)), Jobs: p.Jobs, Known: known,
 	})
 	if err != nil {

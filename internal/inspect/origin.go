@@ -21,12 +21,17 @@ type Origin struct {
 	Copy   int64  `json:"copy,omitempty"`
 }
 
+// IsOrigin tells whether a field is the one that --provenance makes.
+func IsOrigin(f *shardify.Field) bool {
+	return f.Name == convert.OriginField && f.DType == shardify.I64 && f.Levels == 0 && len(f.Shape) == 1 && f.Shape[0] >= 2 && f.Shape[0] <= 3
+}
+
 // origin reads the field that --provenance makes; nil if the batch has none. manifest
 // is the path of the set's manifest, which the list of inputs stands beside.
 func origin(b *shardify.Batch, manifest string) *Origin {
 	for k := range b.Columns {
 		c := &b.Columns[k]
-		if c.Name != convert.OriginField || c.DType != shardify.I64 || c.Levels != 0 || len(c.Shape) != 1 || c.Shape[0] < 2 || c.Shape[0] > 3 {
+		if !IsOrigin(&c.Field) {
 			continue
 		}
 		at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(c.Data[8*i:])) }

@@ -20,6 +20,7 @@ import (
 const (
 	extendDir    = store.Private + "/extend"
 	workDir      = extendDir + "/work"          // the new shards, a conversion of its own until they are published
+	doneDir      = extendDir + "/done"          // what is being removed
 	manifestsDir = store.Private + "/manifests" // the manifests that were replaced
 	lockName     = extendDir + "/lock"          // held by whoever publishes
 	baseName     = store.Private + "/extends"   // below workDir: digest of the manifest that is extended

@@ -291,7 +291,7 @@ func (x *Merger) Run(ctx context.Context) (*index.Manifest, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s.Manifest, nil
+		return s.Manifest, store.NewDir(m.o.Output, m.o.Sync).Clean()
 	}
 	if !m.o.Unchecked {
 		if err := m.check(ctx); err != nil {

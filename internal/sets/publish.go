@@ -36,16 +36,6 @@ func (e *Extension) lock() (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// Staged tells whether a finished conversion waits to be published: a kill came in
-// between, and its plan says whose it is.
-func (e *Extension) Staged() bool {
-	_, err := os.Stat(filepath.Join(e.Staging, index.ManifestName))
-	return err == nil
-}
-
-// Discard removes an extension that was begun.
-func (e *Extension) Discard() error { return os.RemoveAll(e.Staging) }
-
 // Publish makes the finished conversion in Staging part of the set: it links the new
 // shards to their names, writes the lists of foreign loaders, and replaces the
 // manifest. Readers that have opened the set go on with what they know; all that it
@@ -93,7 +83,21 @@ func (e *Extension) tidy(ctx context.Context, out *store.Dir, part int) error {
 	if err != nil {
 		return err
 	}
-	return os.RemoveAll(e.Staging)
+	// A kill must not leave half of it under its name.
+	if err := os.Rename(e.Staging, e.done()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return e.Sweep()
+}
+
+func (e *Extension) done() string { return filepath.Join(e.dir, filepath.FromSlash(doneDir)) }
+
+// Sweep removes what a killed extension has left that no other call needs.
+func (e *Extension) Sweep() error {
+	if err := os.RemoveAll(e.done()); err != nil {
+		return err
+	}
+	return store.NewDir(e.dir, store.SyncNone).Clean()
 }
 
 func (e *Extension) publish(ctx context.Context, out *store.Dir, staged *Set, jobs int) (*index.Manifest, error) {

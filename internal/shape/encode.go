@@ -61,7 +61,9 @@ func (e *Encode) Schema(in []shardify.Field) ([]shardify.Field, error) {
 		return nil, fmt.Errorf("%s holds %s; texts and integers get codes", f.Name, f.Media)
 	case f.Media == "" && !f.DType.IsInt():
 		return nil, fmt.Errorf("%s is %s; texts and integers get codes", f.Name, f.DType)
-	case f.Attrs["labels"] != "" || f.Ragged || shardify.Companion(in, i):
+	case f.Ragged:
+		return nil, fmt.Errorf("%s has a shape for each sample; texts and integers get codes, alone or in lists", f.Name)
+	case f.Attrs["labels"] != "" || shardify.Companion(in, i):
 		return nil, fmt.Errorf("%s holds codes of labels already", f.Name)
 	}
 	e.col, e.n, e.from = i, len(in), f

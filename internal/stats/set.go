@@ -33,6 +33,9 @@ type Options struct {
 	// Duplicates is how many bytes the search for samples that are there twice may
 	// take; 0 means no search.
 	Duplicates int64
+	// Aside names fields in which two samples may differ and be duplicates nevertheless,
+	// such as where they came from.
+	Aside []string
 	// Thumbnails is how many encoded images of each image field are kept, spread over
 	// Total samples.
 	Thumbnails int
@@ -234,6 +237,9 @@ func (s *Set) digest(b *shardify.Batch) error {
 		h.Reset()
 		for k := range b.Columns {
 			c := &b.Columns[k]
+			if slices.Contains(s.o.Aside, c.Name) {
+				continue
+			}
 			if c.Valid != nil && c.Valid[i] == 0 {
 				put(-1)
 				continue

@@ -25,13 +25,14 @@ from .errors import (
     UnsupportedError,
 )
 
-ABI = 1
+ABI = 2
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 
 # Places in what shardify_next writes.
 BATCH, LEASE, EPOCH, INDEX, ROWS, FROM, POSITION, LENT, HEAD = range(9)
 ADDRESS, COUNT, HOST, EACH = range(4)
+DETACH = -1  # instead of an address for shardify_take
 
 _KINDS: Dict[str, Type[Exception]] = {
     "corrupt": CorruptError,
@@ -63,6 +64,7 @@ _error = POINTER(c_void_p)
 _FUNCTIONS: Dict[str, Any] = {
     "open": [c_char_p, c_size_t, c_void_p, c_int64, c_void_p, c_int64, POINTER(c_uint64), POINTER(c_void_p), _error],
     "next": [c_uint64, c_int64, c_uint64, c_int, c_void_p, _error],
+    "fetch": [c_uint64, c_int64, c_void_p, c_void_p, _error],
     "take": [c_uint64, c_void_p, c_void_p, c_int64, _error],
     "ids": [c_uint64, c_void_p, c_int64, _error],
     "ids_at": [c_uint64, c_int64, c_int64, c_void_p, c_int64, _error],
@@ -107,6 +109,7 @@ class Library:
 
     open: Any
     next: Any
+    fetch: Any
     take: Any
     ids: Any
     ids_at: Any

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple
 
 import numpy as np
@@ -199,8 +198,6 @@ class Plan:
         self.framework, self.jagged, self.pad_value = framework, jagged, pad_value
         self.on_device = framework.number >= 0
         self.specs = [Spec(t["dtype"], t["inner"], t["lead"]) for t in info["tensors"]]
-        # Kept, since ctypes makes the type anew when nobody has it.
-        self.places = ctypes.c_int64 * (2 * len(self.specs))
         self.ready = [framework.prepare(s) for s in self.specs]
         places = {c["name"]: c for c in info["columns"]}
         shown = list(visible(fields))

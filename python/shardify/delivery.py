@@ -17,7 +17,7 @@ from .columns import Plan, damaged
 from .dlpack import Lease
 from .errors import ClosedError
 from .loaderbatch import LoaderBatch
-from .source import Copied, Group, Lent
+from .source import Copied, Lent, Room
 
 # How long one call waits: in between Python sees signals, so that Ctrl-C works.
 _PATIENCE_MS = 200
@@ -71,7 +71,9 @@ class Delivery:
     def prepare(self, plan: Plan, size: int, short: bool, lend: bool, own: bool) -> None:
         """Says what batches are to be: size rows, or fewer at the end; lent, or copies."""
         self.plan, self._size, self._short, self._lend, self._own = plan, size, short, int(lend), own
-        self._groups = Group.make(plan, size)
+        self._room = room = Room(self.lib, plan, size)
+        # One call brings what nothing is to be made of before it is copied.
+        self._fetch = not lend and room.fixed and not plan.objects and not plan.images
 
     def usable(self) -> int:
         if os.getpid() != self.pid:
@@ -95,9 +97,15 @@ class Delivery:
         lib, handle = self.lib, self.usable()
         if self.recorded:
             self._settle()
+        fetch, room = self._fetch, self._room
         stream = self.plan.framework.stream()
+        if fetch:
+            room.find()
         while True:
-            code = lib.call(lib.next, handle, _PATIENCE_MS, stream, self._lend, self._address)
+            if fetch:
+                code = lib.call(lib.fetch, handle, _PATIENCE_MS, self._address, room.address)
+            else:
+                code = lib.call(lib.next, handle, _PATIENCE_MS, stream, self._lend, self._address)
             if code != clib.AGAIN:
                 break
         if code == clib.END:
@@ -126,7 +134,7 @@ class Delivery:
     def _again(self, step: List[int]) -> None:
         """Goes back to a batch that could not be made, so that it is not left out."""
         try:
-            if not self._lend:
+            if not self._lend and not self._fetch:
                 self.lib.call(self.lib.release, step[clib.BATCH], 0)
         except ClosedError:
             pass  # it was given back already
@@ -136,13 +144,18 @@ class Delivery:
     def _build_copied(self, made: Made) -> None:
         lib, plan, step = self.lib, self.plan, made.step
         batch = step[clib.BATCH]
-        s = Copied(plan, step, made.batch.size, self._complain)
+        s, room = Copied(plan, step, made.batch.size, self._complain), self._room
+        if self._fetch:
+            s.where = room.taken()
+            plan.build(made.batch, s, {})
+            return
         if plan.images:
             made.batch._ids = self._ids(batch, made.batch.size)
         early = plan.early(s.borrowed()) if plan.objects else {}
-        places = s.place(self._groups)
-        at, n = ctypes.addressof(places), len(plan.specs)
-        lib.call(lib.take, batch, at, at + 8 * n, n)
+        room.measure(step[clib.HEAD + clib.COUNT :: clib.EACH])
+        room.find()
+        lib.call(lib.take, batch, room.address, room.address + 8 * room.n, room.n)
+        s.where = room.taken()
         plan.build(made.batch, s, early)
         made.take_images(plan, s)
 

@@ -76,7 +76,8 @@ class Loader:
     decode, resize, crop  images to pixels: a backend's name, a dict of shardify.decode.make's arguments,
                    or decoders
     transform      called with every batch; its result is what the loop gets
-    transform_threads  0: on the thread of the loop; N: on N threads, ahead of it, in order
+    transform_threads  for transform and decode. 0: on the thread of the loop; N: on N threads, ahead of
+                   it, in order. Default: 1 with decode= on the host, else 0
     synthetic      the same few batches again and again: the rate that no reading can exceed
     trace          a file for the timeline, in Chrome's format, written by close()
 
@@ -123,7 +124,7 @@ class Loader:
         resize: Any = None,
         crop: Any = None,
         transform: Optional[Transform] = None,
-        transform_threads: int = 0,
+        transform_threads: Optional[int] = None,
         synthetic: bool = False,
         trace: Any = None,
     ) -> None:
@@ -182,6 +183,9 @@ class Loader:
         except BaseException:
             self.close()
             raise
+        if transform_threads is None:
+            # On a GPU the stream of the loop's thread counts, which another thread does not have.
+            transform_threads = 1 if decoders and not self._plan.on_device else 0
         self.transform, self._threads = transform, int(transform_threads)
         self._notes: List[str] = list(info["notes"] or ())
         if source not in ("", "arguments") and self.world_size > 1:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NoReturn, Tuple
+import ctypes
+from typing import Any, Callable, Dict, List, NoReturn, Sequence, Tuple
 
 import numpy as np
 import numpy.typing as npt
 
 from . import clib, dlpack
-from .blocks import ALIGN, Block, Blocks
+from .blocks import ALIGN, Blocks
 from .columns import Plan, Source
 
 Array = npt.NDArray[Any]
@@ -50,11 +51,19 @@ class Group:
 
     ALONE = 16 << 10
     TOGETHER = 64 << 10
+    # From here on the library's own memory is handed over instead of copied: that takes as
+    # long as to copy some ten thousand bytes.
+    DETACH = 64 << 10
 
     def __init__(self) -> None:
         self.members: List[int] = []
         self.blocks = Blocks()
         self.bytes = 0
+        # Of the batch at hand: where its tensors lie in the block, and its length; or that
+        # the only one is not copied.
+        self.at: Dict[int, int] = {}
+        self.end = 0
+        self.detach = False
 
     @staticmethod
     def make(plan: Plan, size: int) -> List["Group"]:
@@ -75,31 +84,28 @@ class Group:
         return groups
 
 
+class Detached:
+    """A tensor's memory that the library gave away."""
+
+    __slots__ = ("address", "lease")
+
+    def __init__(self, address: int, lease: dlpack.Lease) -> None:
+        self.address, self.lease = address, lease
+
+    def array(self, at: int, shape: Tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return dlpack.array(self.address, shape, dtype, self.lease)
+
+
 class Copied(Arrived):
-    """In blocks of ours, which live as long as their arrays."""
+    """In blocks of ours, which live as long as their arrays. Large tensors are not copied:
+    their memory becomes ours, until nothing refers to it."""
+
+    # By tensor: its block, and where in it.
+    where: Dict[int, Tuple[Any, int]]
 
     def borrowed(self) -> Arrived:
         """The same batch in its own memory."""
         return Arrived(self.plan, self.step, self.rows, self._complain)
-
-    def place(self, groups: List[Group]) -> Any:
-        """Finds room for all wanted tensors: where shardify_take is to put them."""
-        plan, step = self.plan, self.step
-        n = len(plan.specs)
-        to = [0] * (2 * n)
-        where: Dict[int, Tuple[Block, int]] = {}
-        self.where = where
-        for g in groups:
-            end = 0
-            for i in g.members:
-                to[i] = end
-                to[n + i] = size = plan.specs[i].row * step[clib.HEAD + clib.EACH * i + clib.COUNT]
-                end += (size + ALIGN - 1) & -ALIGN
-            block = g.blocks.get(end, plan.varies)
-            for i in g.members:
-                where[i] = block, to[i]
-                to[i] += block.address
-        return plan.places(*to)
 
     def array(self, i: int) -> Array:
         block, at = self.where[i]
@@ -109,6 +115,59 @@ class Copied(Arrived):
         block, at = self.where[i]
         spec = self.plan.specs[i]
         return self.plan.framework.from_array(block.array(at, self.shape(i), spec.dtype), spec)
+
+
+class Room:
+    """Memory for the wanted tensors of a batch: where shardify_take is to put them."""
+
+    def __init__(self, lib: clib.Library, plan: Plan, size: int) -> None:
+        self.lib, self.plan = lib, plan
+        self.groups = Group.make(plan, size)
+        self.n = len(plan.specs)
+        self.places = (ctypes.c_int64 * (2 * self.n))()
+        self.address = ctypes.addressof(self.places)
+        self.where: Dict[int, Tuple[Any, int]] = {}
+        self.detached: List[int] = []
+        # Whether all sizes are known before the batch is there.
+        self.fixed = all(plan.specs[i].extra >= 0 for i in plan.wanted)
+        if self.fixed:
+            self.measure([size + max(s.extra, 0) for s in plan.specs])
+
+    def measure(self, counts: Sequence[int]) -> None:
+        """Says how long the tensors are: their first dimensions, padding included."""
+        places, n, specs = self.places, self.n, self.plan.specs
+        self.detached = []
+        for g in self.groups:
+            end = 0
+            for i in g.members:
+                places[n + i] = size = specs[i].row * counts[i]
+                g.at[i] = end
+                end += (size + ALIGN - 1) & -ALIGN
+            g.end = end
+            g.detach = len(g.members) == 1 and size >= Group.DETACH
+            if g.detach:
+                self.detached.append(g.members[0])
+
+    def find(self) -> None:
+        """Finds room for another batch."""
+        places, varies = self.places, self.plan.varies
+        self.where = where = {}
+        for g in self.groups:
+            if g.detach:
+                places[g.members[0]] = clib.DETACH
+                continue
+            block = g.blocks.get(g.end, varies)
+            for i, at in g.at.items():
+                where[i] = block, at
+                places[i] = block.address + at
+
+    def taken(self) -> Dict[int, Tuple[Any, int]]:
+        """Where the tensors are, now that shardify_take has put them there."""
+        where, places = self.where, self.places
+        self.where = {}  # they are the batch's: this object is not to hold them
+        for i in self.detached:
+            where[i] = Detached(places[i], dlpack.Lease(self.lib, places[self.n + i], 0)), 0
+        return where
 
 
 class Lent(Arrived):

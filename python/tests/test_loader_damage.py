@@ -181,7 +181,7 @@ def test_without_the_library_reading_goes_on(tmp_path):
     (tmp_path / "bad.so").write_bytes(b"no library")
     assert "cannot be used here" in run(text, SHARDIFY_LIBRARY=str(tmp_path / "bad.so"))
     patched = text.replace("import shardify\n", "import shardify\n    from shardify import clib; clib.ABI = 99\n", 1)
-    assert "interface 1, this package wants 99" in run(patched)
+    assert ", this package wants 99" in run(patched)
 
 
 def test_an_error_is_one_of_python(tmp_path):

@@ -244,3 +244,28 @@ def test_views_of_no_memory_are_refused():
     assert lib.view(0, clib.Tensor(1, 0, 2, 32, 17), 0, 4, 0) is None
     with pytest.raises(ValueError, match="dimensions"):
         dlpack.describe(np.dtype("f4"), [1] * 16, (1, 0))
+
+
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+def test_large_tensors_are_handed_over_and_stay_the_callers(tmp_path, framework):
+    """copy=True: memory that was given away is not written again while anything holds it, also
+    after close(); what nobody holds is used again."""
+    if framework == "torch":
+        pytest.importorskip("torch")
+    path = fixture.write(
+        tmp_path / "s", [{"name": "x", "dtype": "f32", "shape": [3000]}], [{"x": np.arange(3000) + i} for i in range(64)]
+    )
+    with shardify.Loader(path, 8, framework=framework, device="cpu", shuffle="global", depth=1) as loader:
+        kept, want, places = [], [], set()
+        for k, b in enumerate(b for _ in range(3) for b in loader):
+            x = np.asarray(b["x"])
+            assert x.nbytes >= 64 << 10 and x.flags.writeable
+            places.add(x.ctypes.data)
+            if k % 3 == 0:
+                kept.append(b["x"][1:])
+                want.append(x[1:].copy())
+            else:
+                x[:] = 0
+        assert len(places) < k + 1, "no memory was used again"
+    for a, b in zip(kept, want):
+        assert (np.asarray(a) == b).all()

@@ -149,16 +149,16 @@ def test_ctrl_c_ends_a_wait(path):
         it = iter(loader)
         next(it)
         # A call that never has anything to give: the library's answer is "again".
-        real = loader._delivery.lib.next
+        real = loader._delivery.lib.fetch
         def never(*a):
             time.sleep(0.05)
             return clib.AGAIN
-        loader._delivery.lib.next = never
+        loader._delivery.lib.fetch = never
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         try:
             next(it)
         except KeyboardInterrupt:
-            loader._delivery.lib.next = real
+            loader._delivery.lib.fetch = real
             print("interrupted", len(next(it)["x"]))
         """
         % path

@@ -69,7 +69,9 @@ fi
 
 say "Done. Try next:"
 cat <<END
-  bin/shardify inspect YOUR_FILE_OR_FOLDER     what is in it, with the convert line to paste
-  bin/shardify convert YOUR_FOLDER -o OUT      then: bin/verify OUT
-  bin/shardify convert --help
+  bin/shardify inspect YOUR_FILE_OR_FOLDER     what is in it, with the convert line to paste; --stats reads the data too
+  bin/shardify convert YOUR_FOLDER -o OUT --split train=0.9,val=0.1 --shuffle global
+                                               then: bin/verify OUT
+  bin/shardify bench OUT/train --step-ms 20    whether this storage feeds a model with steps of 20 ms
+  README.md, docs/quickstart.md                from a folder to a training loop
 END

@@ -9,6 +9,7 @@ package mds
 
 import (
 	"context"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
@@ -16,14 +17,31 @@ import (
 
 // Format is the line in the table of writers.
 var Format = shardify.SinkFormat{
-	Name:        index.FormatMDS,
-	Help:        "MDS: one file of rows per shard, for MosaicML Streaming",
-	Ext:         ".mds",
+	Name: index.FormatMDS,
+	Help: "MDS: one file of rows per shard, for MosaicML Streaming",
+	Ext:  ext,
+	ExtOf: func(o shardify.Options) string {
+		if zipped(o) {
+			return ext + zipExt
+		}
+		return ext
+	},
+	Options: []shardify.Option{
+		{Name: optCompression, Kind: shardify.KindEnum, Default: "none", Values: []string{"none", "zstd"}, Help: "compress each MDS shard as a whole; Streaming unpacks it beside the shards when it is first used"},
+	},
 	Check:       check,
 	SampleBytes: sampleBytes,
 	New:         newSink,
 	Finish:      finish,
 }
+
+const (
+	ext            = ".mds"
+	zipExt         = index.MDSZipExt
+	optCompression = "mds-compression"
+)
+
+func zipped(o shardify.Options) bool { return o[optCompression] == "zstd" }
 
 func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {
 	_, err := index.MDSColumns(schema, keyed)
@@ -56,12 +74,22 @@ func finish(ctx context.Context, store shardify.Store, set shardify.FinishedSet)
 		return nil, err
 	}
 	var shards []index.MDSShard
+	compression := ""
 	for _, s := range set.Shards {
-		if s.Samples > 0 { // a shard without samples has no file
-			shards = append(shards, index.MDSShard{Name: s.Name, Samples: s.Samples, Bytes: s.Bytes})
+		if s.Samples == 0 { // it has no file
+			continue
 		}
+		x := index.MDSShard{Name: s.Name, Samples: s.Samples, Bytes: s.Bytes}
+		if raw, ok := strings.CutSuffix(s.Name, zipExt); ok {
+			compression = zipExt[1:]
+			x.Name, x.ZipName, x.ZipBytes = raw, s.Name, s.Bytes
+			if x.Bytes, err = rawBytes(store, s.Name); err != nil {
+				return nil, shardify.Annotate(err, "read", s.Name, "")
+			}
+		}
+		shards = append(shards, x)
 	}
-	b := index.MDSIndex(cols, "", shards)
+	b := index.MDSIndex(cols, compression, shards)
 	f, err := store.Create(index.MDSIndexName)
 	if err == nil {
 		defer f.Abort()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
@@ -31,6 +32,8 @@ type sink struct {
 	buf      []byte // a piece of the digest
 	at       int64  // of buf in the file
 	sums     []byte // of the pieces behind front
+	zip      bool
+	bytes    int64 // of the published file
 	err      error
 }
 
@@ -55,7 +58,8 @@ func create(st shardify.Store, spec shardify.ShardSpec) (*sink, error) {
 	if s.file, err = st.Create(spec.Name); err != nil {
 		return nil, err
 	}
-	if !spec.Exact {
+	s.zip = zipped(spec.Options)
+	if !spec.Exact || s.zip {
 		s.spill, err = store.NewSpill(st)
 	}
 	if err != nil {
@@ -63,7 +67,7 @@ func create(st shardify.Store, spec shardify.ShardSpec) (*sink, error) {
 	}
 	s.buf = make([]byte, 0, index.PieceBytes)
 	s.ends = make([]uint32, 0, min(max(spec.Samples, 0), 1<<20))
-	if spec.Exact {
+	if s.spill == nil {
 		head := index.MDSHeadBytes(spec.Samples, s.config)
 		s.at = (head + index.PieceBytes - 1) / index.PieceBytes * index.PieceBytes
 		s.frontCap = int(s.at - head)
@@ -203,7 +207,7 @@ func (s *sink) Commit(ctx context.Context) (shardify.Shard, error) {
 	}
 	s.close()
 	return shardify.Shard{
-		Name: s.spec.Name, Samples: int64(len(s.ends)), Bytes: index.MDSHeadBytes(int64(len(s.ends)), s.config) + s.size, Digest: digest,
+		Name: s.spec.Name, Samples: int64(len(s.ends)), Bytes: s.bytes, Digest: digest,
 	}, nil
 }
 
@@ -214,8 +218,13 @@ func (s *sink) commit(ctx context.Context) (digest string, err error) {
 	if err := s.flush(); err != nil {
 		return "", err
 	}
-	if s.spill != nil {
-		digest, err = s.assemble(ctx)
+	s.bytes = index.MDSHeadBytes(int64(len(s.ends)), s.config) + s.size
+	if s.zip {
+		digest, err = s.compress(ctx)
+	} else if s.spill != nil {
+		var sum index.PieceDigest
+		err = s.assemble(ctx, io.MultiWriter(&sum, s.file))
+		digest = sum.String()
 	} else {
 		digest, err = s.complete()
 	}
@@ -241,31 +250,25 @@ func (s *sink) complete() (string, error) {
 }
 
 // assemble writes head and samples, those from the scratch file.
-func (s *sink) assemble(ctx context.Context) (string, error) {
-	var sum index.PieceDigest
-	put := func(p []byte) error {
-		sum.Write(p)
-		_, err := s.file.Write(p)
+func (s *sink) assemble(ctx context.Context, w io.Writer) error {
+	if _, err := w.Write(index.AppendMDSHead(nil, s.ends, s.config)); err != nil {
 		return err
-	}
-	if err := put(index.AppendMDSHead(nil, s.ends, s.config)); err != nil {
-		return "", err
 	}
 	buf := s.buf[:cap(s.buf)]
 	for off := int64(0); off < s.size; {
 		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		p := buf[:min(int64(len(buf)), s.size-off)]
 		if n, err := s.spill.ReadAt(p, off); n < len(p) {
-			return "", err
+			return err
 		}
-		if err := put(p); err != nil {
-			return "", err
+		if _, err := w.Write(p); err != nil {
+			return err
 		}
 		off += int64(len(p))
 	}
-	return sum.String(), nil
+	return nil
 }
 
 // Abort drops the shard; after Commit it does nothing.

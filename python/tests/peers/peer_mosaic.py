@@ -26,27 +26,27 @@ def source(key: str) -> bytes:
     raise FileNotFoundError(stem)
 
 
-def numbers() -> str:
+def numbers(name: str = "numbers-mds") -> str:
     """Arrays and scalars: dtype, shape and bytes."""
-    ds, want = opened("numbers-mds"), expected("numbers")
+    ds, want = opened(name), expected("numbers")
     assert len(ds) == len(want), (len(ds), len(want))
     values = 0
     for i, w in enumerate(want):
         got: Dict[str, Any] = {}
-        for name, value in ds[i].items():
-            if name == "flag":  # MDS has no booleans
+        for field, value in ds[i].items():
+            if field == "flag":  # MDS has no booleans
                 value = np.asarray(value).astype(bool)
-            got[name + ".npy"] = fingerprint(name, np.asarray(value))
+            got[field + ".npy"] = fingerprint(field, np.asarray(value))
         for member, value in w["members"].items():
             if member.endswith(".npy"):
                 assert got[member] == value, (i, member, got[member], value)
                 values += 1
-    return "numbers: %d samples, %d values" % (len(want), values)
+    return "%s: %d samples, %d values" % (name, len(want), values)
 
 
-def images() -> str:
+def images(name: str = "images-mds") -> str:
     """Names, labels and pixels, as its decoder makes them."""
-    ds, want = opened("images-mds"), expected("images")
+    ds, want = opened(name), expected("images")
     assert len(ds) == len(want), (len(ds), len(want))
     for i, w in enumerate(want):
         s = ds[i]
@@ -55,8 +55,14 @@ def images() -> str:
         field: List[str] = [k for k in s if k not in ("__key__", "cls")]
         have, good = s[field[0]], Image.open(io.BytesIO(source(w["key"])))
         assert np.array_equal(np.asarray(have), np.asarray(good)), (i, w["key"])
-    return "images: %d samples" % len(want)
+    return "%s: %d samples" % (name, len(want))
+
+
+def compressed() -> str:
+    """Shards that it unpacks itself: the same values."""
+    assert not [f for f in os.listdir(folder("numbers-zstd")) if f.endswith(".mds")]
+    return numbers("numbers-zstd") + "; " + images("images-zstd")
 
 
 if __name__ == "__main__":
-    main([("streaming 0.13.0", numbers), ("streaming 0.13.0", images)])
+    main([("streaming 0.13.0", numbers), ("streaming 0.13.0", images), ("streaming 0.13.0", compressed)])

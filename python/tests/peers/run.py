@@ -45,6 +45,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     "parquet": {
         "pip": ["pyarrow==26.0.1", "pandas==3.1.1", "polars==2.1.0", "duckdb==2.0.0", "fastparquet==2026.9.0"]
     },
+    "shape": {"pip": ["h5py==3.16.0", "uproot==5.7.7", "awkward==2.14.0"]},
     "hdf5": {
         "pip": ["h5py==3.16.0", "hdf5plugin==7.1.0", "tables==3.11.1", "pandas==3.1.1", "netCDF4==1.7.5.1.post1"]
         + ["hdf5storage==0.2.2"]
@@ -63,6 +64,7 @@ PEERS = {
     "uproot": "uproot",
     "hdf5": "hdf5",
     "parquet": "parquet",
+    "shape": "shape",
 }
 # Data set -> arguments of convert. HF datasets wants the same members in every
 # sample, so images of two types are a set of their own that it is not shown.
@@ -74,6 +76,8 @@ SETS = {
     "mixed-mmap": ["src/mixed", "--format", "mmap", "--shard-samples", "20"],
     "images-mds": ["src/images", "--format", "mds", "--shard-samples", "150"],
     "numbers-mds": ["src/a.npz", "src/b.npz", "--format", "mds", "--shard-samples", "400"],
+    "numbers-zstd": ["src/a.npz", "src/b.npz", "--format", "mds", "--mds-compression", "zstd", "--shard-samples", "400"],
+    "images-zstd": ["src/images", "--format", "mds", "--mds-compression", "zstd", "--shard-samples", "150"],
     "tokens-megatron": ["src/tokens.npz", "--format", "megatron", "--shard-samples", "200"],
     "numbers-mmap": ["src/a.npz", "src/b.npz", "--format", "mmap", "--shard-samples", "400"],
 }

@@ -1,0 +1,103 @@
+package index
+
+import (
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/shardify/shardify"
+)
+
+// MDSZipExt ends the names of MDS shards that are compressed as a whole: one zstd
+// frame that says how long the shard is.
+const MDSZipExt = ".zstd"
+
+// ZippedBytes is the length of the shard in a compressed file of size bytes, as its
+// first bytes say.
+func ZippedBytes(r io.ReaderAt, size int64) (int64, error) {
+	b := make([]byte, min(size, zstd.HeaderMaxSize))
+	if n, err := r.ReadAt(b, 0); n < len(b) {
+		return 0, short(err, int64(n))
+	}
+	var h zstd.Header
+	if err := h.Decode(b); err != nil || h.Skippable || !h.HasFCS || h.FrameContentSize > MaxMDSBytes {
+		return 0, shardify.Corrupt(0, "no zstd frame that tells its length, at most 4 GiB")
+	}
+	return int64(h.FrameContentSize), nil
+}
+
+// Unzipped reads the shard in a compressed file. It goes back at most a few MiB
+// without beginning anew. Close it.
+type Unzipped struct {
+	r      io.ReaderAt
+	size   int64 // of the compressed file
+	bytes  int64
+	dec    *zstd.Decoder
+	buf    []byte // the last bytes before pos
+	pos    int64
+	closed bool
+}
+
+const (
+	unzipKeep = 4 << 20
+	unzipStep = 1 << 20
+)
+
+// OpenUnzipped begins at the first byte.
+func OpenUnzipped(r io.ReaderAt, size int64) (*Unzipped, error) {
+	n, err := ZippedBytes(r, size)
+	if err != nil {
+		return nil, err
+	}
+	dec, err := zstd.NewReader(io.NewSectionReader(r, 0, size), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(64<<20))
+	if err != nil {
+		return nil, err
+	}
+	return &Unzipped{r: r, size: size, bytes: n, dec: dec}, nil
+}
+
+// Size is the length of the shard.
+func (u *Unzipped) Size() int64 { return u.bytes }
+
+// Close frees the decoder.
+func (u *Unzipped) Close() { u.dec.Close() }
+
+// ReadAt decodes up to where b ends.
+func (u *Unzipped) ReadAt(b []byte, off int64) (n int, err error) {
+	if off < u.pos-int64(len(u.buf)) {
+		if err := u.dec.Reset(io.NewSectionReader(u.r, 0, u.size)); err != nil {
+			return 0, err
+		}
+		u.buf, u.pos = u.buf[:0], 0
+	}
+	for n < len(b) {
+		lo := u.pos - int64(len(u.buf))
+		if at := off + int64(n); at < u.pos {
+			n += copy(b[n:], u.buf[at-lo:])
+			continue
+		}
+		if err := u.next(); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// next decodes a step more.
+func (u *Unzipped) next() error {
+	if len(u.buf)+unzipStep > unzipKeep {
+		u.buf = u.buf[:copy(u.buf, u.buf[len(u.buf)/2:])]
+	}
+	if cap(u.buf) < unzipKeep {
+		u.buf = append(make([]byte, 0, unzipKeep), u.buf...)
+	}
+	n, err := io.ReadFull(u.dec, u.buf[len(u.buf):len(u.buf)+unzipStep])
+	u.buf, u.pos = u.buf[:len(u.buf)+n], u.pos+int64(n)
+	switch {
+	case n > 0 || err == nil:
+		return nil
+	case errors.Is(err, io.EOF) && u.pos == u.bytes:
+		return io.EOF
+	}
+	return shardify.Corrupt(-1, "zstd at byte %d of %d: %v", u.pos, u.bytes, err)
+}

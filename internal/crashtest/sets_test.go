@@ -1,0 +1,149 @@
+//go:build linux && amd64
+
+package crashtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCrashAtEveryCallOfMergeAndExtend: kill merge-sets and extend right after, and
+// right before, their n-th state-changing system call, and let each of them fail. A set
+// that is extended stays one at every moment: all that its manifest names is there,
+// unchanged. The same command again gives the bytes of an unbroken run and leaves no
+// temporary file.
+func TestCrashAtEveryCallOfMergeAndExtend(t *testing.T) {
+	build(t)
+	if code, out := run(t, "crashat", "-n", "0", "true"); code != 0 {
+		t.Skipf("skipped: tracing is not permitted here: %s", out)
+	}
+	step := 61
+	if os.Getenv("SHARDIFY_LONG") != "" {
+		step = 1
+	}
+	points := 0
+	for _, c := range []struct {
+		format string
+		flags  []string
+	}{
+		{"mmap", []string{"--provenance"}}, {"wds", nil}, {"wds", []string{"--split", "train=0.6,val=0.4"}},
+	} {
+		t.Run(c.format, func(t *testing.T) {
+			dir := t.TempDir()
+			_, one := input(t)
+			_, two := input(t)
+			a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+			for out, in := range map[string]string{a: one, b: two} {
+				args := append([]string{"shardify", "convert", in, "-o", out, "--format", c.format, "--shard-samples", "5", "--quiet"}, c.flags...)
+				if code, text := run(t, args...); code != 0 {
+					t.Fatalf("exit %d\n%s", code, text)
+				}
+			}
+			points += setsSweep(t, dir, step, "", func(out string) []string { return []string{"merge-sets", a, b, "-o", out, "--jobs", "1", "--quiet"} })
+			points += setsSweep(t, dir, step, "", func(out string) []string {
+				return []string{"merge-sets", a, b, "-o", out, "--jobs", "1", "--quiet", "--link", "--unchecked"}
+			})
+			points += setsSweep(t, dir, step, a, func(out string) []string { return []string{"extend", out, two, "--jobs", "1", "--quiet"} })
+		})
+	}
+	t.Logf("%d points, no set torn, all completed to equal bytes", points)
+}
+
+// setsSweep runs a command that changes out, which begins as a copy of base.
+func setsSweep(t *testing.T, dir string, step int, base string, command func(out string) []string) (points int) {
+	t.Helper()
+	fresh := func(out string) {
+		if base == "" {
+			return
+		}
+		if text, err := exec.Command("cp", "-a", base, out).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+	clean := filepath.Join(dir, "clean")
+	os.RemoveAll(clean)
+	fresh(clean)
+	if code, text := run(t, append([]string{"shardify"}, command(clean)...)...); code != 0 {
+		t.Fatalf("exit %d\n%s", code, text)
+	}
+	want, _ := tree(t, clean)
+	for _, what := range []string{"kill", "before", "EIO"} {
+		for n := 1 + points%step; ; n += step {
+			out := filepath.Join(dir, fmt.Sprintf("%s-%d", what, n))
+			fresh(out)
+			_, text := run(t, append([]string{"crashat", "-n", fmt.Sprint(n), "-what", what, filepath.Join(programs, "shardify")}, command(out)...)...)
+			hit := !strings.Contains(text, " nohit ")
+			whole(t, out, base != "", n)
+			if code, text := run(t, append([]string{"shardify"}, command(out)...)...); code != 0 {
+				t.Fatalf("point %d (%s) of %v: the next run exits %d\n%s", n, what, command(out), code, text)
+			}
+			got, temps := tree(t, out)
+			if !maps.Equal(want, got) {
+				t.Fatalf("point %d (%s) of %v: other bytes after the next run: %v, want %v", n, what, command(out), slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+			}
+			if _, err := os.Stat(filepath.Join(out, ".shardify/extend/work")); err == nil || len(temps) > 0 {
+				t.Errorf("point %d (%s): left %v", n, what, temps)
+			}
+			os.RemoveAll(out)
+			if !hit {
+				break
+			}
+			points++
+		}
+	}
+	return points
+}
+
+// whole checks that a set is one, if it must be or says so: shards of the sizes that the
+// manifest has.
+func whole(t *testing.T, out string, must bool, n int) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(out, "shardify.json"))
+	if err != nil {
+		if must {
+			t.Fatalf("point %d: %v", n, err)
+		}
+		return
+	}
+	var m struct {
+		Shards []struct {
+			Name  string
+			Bytes int64
+			Files []struct {
+				Name  string
+				Bytes int64
+			}
+		}
+		Splits map[string]any
+	}
+	if err := json.Unmarshal(b, &m); err != nil {
+		t.Fatalf("point %d: %v", n, err)
+	}
+	size := func(name string, want int64) {
+		if st, err := os.Stat(filepath.Join(out, name)); err != nil || st.Size() != want {
+			t.Fatalf("point %d: %s: %v, want %d bytes", n, name, err, want)
+		}
+	}
+	for _, s := range m.Shards {
+		size(s.Name, s.Bytes)
+		for _, f := range s.Files {
+			size(f.Name, f.Bytes)
+		}
+	}
+	for split := range m.Splits {
+		whole(t, filepath.Join(out, split), true, n)
+	}
+	if len(m.Splits) == 0 {
+		return
+	}
+	if code, text := run(t, "verify", out, "--json"); code != 0 && code != 3 {
+		t.Fatalf("point %d: verify exits %d\n%s", n, code, text)
+	}
+}

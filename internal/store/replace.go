@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/shardify/shardify"
+)
+
+// Replacer is a folder whose files take the place of those that have their names:
+// at once, so that others see the old file or the new one. For the few files that
+// tell what a data set is (manifest, lists of shards); never for shards.
+type Replacer struct{ *Dir }
+
+// Create starts a file that replaces another at its Commit.
+func (r Replacer) Create(name string) (shardify.Pending, error) {
+	p, err := r.Dir.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return replacing{p.(*pending)}, nil
+}
+
+type replacing struct{ *pending }
+
+// Commit makes the file durable, then gives it its name.
+func (p replacing) Commit(ctx context.Context) error {
+	if p.done {
+		return fmt.Errorf("publish %s: already ended", p.name)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := p.replace(); err != nil {
+		return &shardify.Error{Op: "publish", File: p.dir.path(p.name), Sample: -1, Offset: -1, Err: err}
+	}
+	return nil
+}
+
+func (p replacing) replace() error {
+	temp := p.File.Name()
+	p.done = true
+	defer os.Remove(temp)
+	err := p.out.Trim()
+	if err == nil && p.dir.sync != SyncNone {
+		err = p.File.Sync()
+	}
+	if err = errors.Join(err, p.File.Close()); err != nil {
+		return err
+	}
+	if err := p.dir.mkdir(path.Dir(p.name)); err != nil {
+		return err
+	}
+	final := p.dir.path(p.name)
+	if err := os.Rename(temp, final); err != nil {
+		return err
+	}
+	if p.dir.sync == SyncNone {
+		return nil
+	}
+	return syncDir(filepath.Dir(final))
+}
+
+// Link publishes an existing file of the same file system under a name. One that has
+// the name must be that file, or have its content.
+func (d *Dir) Link(file, name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if err := d.mkdir(path.Dir(name)); err != nil {
+		return err
+	}
+	final := d.path(name)
+	err := os.Link(file, final)
+	if errors.Is(err, os.ErrExist) {
+		return d.Same(file, name)
+	}
+	if err != nil {
+		return &shardify.Error{Op: "publish", File: final, Sample: -1, Offset: -1, Err: err}
+	}
+	if d.sync == SyncShard {
+		return syncDir(filepath.Dir(final))
+	}
+	return nil
+}
+
+// Same refuses a published file that is not the given one, nor has its content.
+func (d *Dir) Same(file, name string) error {
+	final := d.path(name)
+	x, err := os.Stat(file)
+	var y os.FileInfo
+	if err == nil {
+		y, err = os.Stat(final)
+	}
+	same := err == nil && os.SameFile(x, y)
+	if err == nil && !same {
+		same, err = equal(file, final)
+	}
+	if err == nil && !same {
+		err = fmt.Errorf("a file of other content is there: %w", shardify.ErrExists)
+	}
+	if err != nil {
+		return &shardify.Error{Op: "publish", File: final, Sample: -1, Offset: -1, Err: err}
+	}
+	return nil
+}
+
+// CannotLink tells whether linking failed because the file systems do not do it.
+func CannotLink(err error) bool { return refused(err) }
