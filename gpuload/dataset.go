@@ -85,6 +85,9 @@ func openInput(path string) (*input, error) {
 	if len(m.Splits) > 0 {
 		return nil, shardify.Unsupported("a set of splits: name one of its folders %s", strings.Join(slices.Sorted(maps.Keys(m.Splits)), ", "))
 	}
+	if m.Format != index.FormatMmap && m.Format != index.FormatWDS {
+		return nil, shardify.Unsupported("a set of %s shards is for others to read: this loader takes mmap and wds", m.Format)
+	}
 	in := &input{path: path, manifest: m}
 	in.layout, err = index.NewLayout(m.Schema, m.Keyed)
 	return in, err

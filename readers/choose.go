@@ -1,6 +1,7 @@
 package readers
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -110,6 +111,13 @@ func detectFile(name string) (f shardify.SourceFormat, why string, err error) {
 	for _, f := range Formats {
 		if f.Sniff != nil && f.Sniff(head[:n], base) {
 			return f, "first bytes and name of " + base, nil
+		}
+	}
+	if base == index.ManifestName {
+		for _, other := range []string{index.FormatMDS, index.FormatMegatron} {
+			if bytes.Contains(head[:n], []byte(`"format": "`+other+`"`)) {
+				return f, "", shardify.Unsupported("%s is a set of %s shards, which are for others to read", filepath.Dir(name), other)
+			}
 		}
 	}
 	return f, "", fmt.Errorf("%w: neither the first bytes nor the name of %s are known", ErrUndecided, name)

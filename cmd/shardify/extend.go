@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/shardify/shardify"
@@ -75,8 +76,9 @@ func (p *program) extend(ctx context.Context, f *extendFlags, output string, inp
 	s.Compile = e.Compile(ops.Compile)
 	x, err := cli.Prepare(ctx, s, p.machine)
 	if err != nil {
-		if errors.Is(err, shardify.ErrExists) {
-			return cli.Hint(err, "an extension by other inputs was begun here: run its command again, or give it up with --fresh")
+		if errors.Is(err, shardify.ErrExists) { // and its hints are about folders
+			err = fmt.Errorf("%s: an extension by other inputs was begun and is not finished: %w", output, shardify.ErrExists)
+			return cli.Hint(err, "run its command again, or give it up: the same command with --fresh")
 		}
 		return err
 	}

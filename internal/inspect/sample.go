@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/half"
 )
 
 // Value is one field of one sample, for people.

@@ -14,7 +14,6 @@ package sets
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -110,5 +109,3 @@ func textOf(v any) string {
 func mismatch(dir, format string, args ...any) error {
 	return shardify.Annotate(shardify.Mismatch(format, args...), "merge", dir, "")
 }
-
-var errKilled = fmt.Errorf("killed by a test")

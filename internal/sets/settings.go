@@ -26,7 +26,7 @@ func (e *Extension) Settings() (cli.Settings, error) {
 	parts := m.AsParts()
 	for i := range parts[1:] {
 		p, q := &parts[0], &parts[1+i]
-		if !maps.Equal(p.Recipe, q.Recipe) || p.Inputs.Format != q.Inputs.Format || !slices.Equal(shownOps(p.Operations), shownOps(q.Operations)) {
+		if !sameRecipe(p.Recipe, q.Recipe) || p.Inputs.Format != q.Inputs.Format || !slices.Equal(shownOps(p.Operations), shownOps(q.Operations)) {
 			return refuse("its parts were made in several ways, so that there is no one way for further inputs: convert them and use merge-sets")
 		}
 	}
@@ -46,6 +46,9 @@ func (e *Extension) Settings() (cli.Settings, error) {
 				s.Options[list[i].Name] = v
 			}
 		}
+	}
+	if i := shardify.FieldIndex(m.Schema, "cls"); s.From == "files" && i >= 0 && m.Schema[i].Labels() != nil && s.Options["labels"] == "" {
+		s.Options["labels"] = "folder" // however few of the classes there are this time
 	}
 	if s.Shuffle == "" {
 		s.Shuffle = convert.ShuffleNone
@@ -82,6 +85,19 @@ func (e *Extension) Settings() (cli.Settings, error) {
 		s.Columns = slices.DeleteFunc(s.Columns, func(c string) bool { return slices.Contains(p.Helpers, c) })
 	}
 	return s, nil
+}
+
+// sameRecipe compares recipes. That labels come from folders is what auto found out.
+func sameRecipe(a, b map[string]string) bool {
+	found := func(m map[string]string) map[string]string {
+		if m["labels"] != "folder" {
+			return m
+		}
+		m = maps.Clone(m)
+		m["labels"] = "auto"
+		return m
+	}
+	return maps.Equal(found(a), found(b))
 }
 
 // shownOps is the operations without what they found among the inputs.

@@ -129,6 +129,9 @@ func placeOf(dest string) (place, error) {
 	if abs == filepath.Dir(abs) {
 		return place{}, fmt.Errorf("%s cannot be the folder of a copy: want a new folder in it", dest)
 	}
+	if mounted(abs) {
+		return place{}, fmt.Errorf("%s is where a file system is mounted and cannot be the folder of a copy: want a new folder in it, such as %s", dest, filepath.Join(dest, "data"))
+	}
 	beside := func(what string) string { return filepath.Join(filepath.Dir(abs), "."+base+what) }
 	return place{abs, filepath.Dir(abs), beside(".stage-lock"), beside(".staging"), beside(".removing")}, nil
 }

@@ -380,3 +380,16 @@ func TestSplitsThatDoNotFit(t *testing.T) {
 		t.Errorf("%v: want a mismatch", err)
 	}
 }
+
+// TestAMountPointIsNoCopy: it cannot be renamed, which would show at the very end.
+func TestAMountPointIsNoCopy(t *testing.T) {
+	if !mounted("/dev/shm") {
+		t.Skip("/dev/shm is no file system of its own here")
+	}
+	if _, err := placeOf("/dev/shm"); err == nil || !strings.Contains(err.Error(), "such as /dev/shm/data") {
+		t.Errorf("%v", err)
+	}
+	if _, err := placeOf("/dev/shm/data"); err != nil {
+		t.Error(err)
+	}
+}

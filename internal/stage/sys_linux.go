@@ -2,6 +2,7 @@ package stage
 
 import (
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,4 +18,11 @@ func inMemory(dir string) bool {
 	}
 	const ramfs = 0x858458f6
 	return int64(st.Type) == unix.TMPFS_MAGIC || uint32(st.Type) == ramfs
+}
+
+// mounted tells that a folder is the top of a file system: it has no place of its own
+// that another folder could take.
+func mounted(dir string) bool {
+	var here, above unix.Stat_t
+	return unix.Stat(dir, &here) == nil && unix.Stat(filepath.Dir(dir), &above) == nil && here.Dev != above.Dev
 }

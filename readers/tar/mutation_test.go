@@ -29,7 +29,7 @@ func seeds(t testing.TB) [][]byte {
 // TestMutatedTarsGiveErrorsOnly reads damaged tars: no panic, no hang, little memory,
 // and errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedTarsGiveErrorsOnly(t *testing.T) {
-	count := readertest.Mutations(t, 4000)
+	count := readertest.Mutations(t, 1500)
 	all := seeds(t)
 	w := readertest.Watch{Limit: 20 * time.Second, Memory: 512 << 20}
 	defer w.Start()()

@@ -55,6 +55,7 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
 PEERS = {
     "tar": "webdataset",
     "webdataset": "webdataset",
+    "foreign": "webdataset",
     "safetensors": "webdataset",
     "wids": "wids",
     "datasets": "datasets",

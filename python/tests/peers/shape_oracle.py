@@ -146,12 +146,19 @@ TEXTS: List[Test] = [
 ]
 LISTS: List[Test] = [
     ("max(J.pt) > 1", lambda s: len(s["J.pt"]) > 0 and s["J.pt"].max() > 1),
-    ("len(J.pt) >= 2 && any(abs(J.eta) < 0.5)", lambda s: len(s["J.pt"]) >= 2 and bool((abs(s["J.eta"]) < 0.5).any())),
+    (
+        "len(J.pt) >= 2 && any(abs(J.eta) < 0.5)",
+        lambda s: len(s["J.pt"]) >= 2 and bool((abs(s["J.eta"]) < 0.5).any()),
+    ),
     ("J.pt[0] > 0.5", lambda s: len(s["J.pt"]) > 0 and s["J.pt"][0] > 0.5),
     ("count(J.q == 1) == 1", lambda s: (s["J.q"] == 1).sum() == 1),
     ("sum(J.eta[J.pt > 1]) < 0", lambda s: _sum(s["J.eta"][s["J.pt"] > 1]) < 0),
     ("all(J.q >= 0)", lambda s: bool((s["J.q"] >= 0).all())),
 ]
+
+
+def _has_nan(v: Any) -> bool:
+    return v is not None and np.asarray(v).dtype.kind == "f" and bool(np.isnan(v).any())
 
 
 def _sum(values: Any) -> float:
@@ -215,7 +222,8 @@ class Pipeline:
         self.format = "mmap" if self.expected is None else self.r.one("mmap", "mmap", "wds")
         out += ["--format", self.format, "--seed", str(self.r.one(0, 1, 77))]
         size = self.r.one("--shard-samples", "--shard-samples", "--shard-size")
-        out += [size, str(self.r.one(1, 13, 60, 1000) if size == "--shard-samples" else self.r.one("4KiB", "16KiB", "64MiB"))]
+        of = (1, 13, 60, 1000) if size == "--shard-samples" else ("4KiB", "16KiB", "64MiB")
+        out += [size, str(self.r.one(*of))]
         if len(self.rows) > 300 and out[-1] == "1":
             out[-1] = "5"
         self.shuffle = self.r.one("none", "block", "global")
@@ -240,8 +248,13 @@ class Pipeline:
 
     def _set(self) -> List[str]:
         kind = self.r.one("int", "float", "text", "rest")
-        sig, bg = {"int": (np.int64(1), np.int64(0)), "float": (np.float32(0.25), np.float32(2)), "text": ("\u00fc b", "")}.get(
-            kind, (np.int64(7), np.int64(-7)))
+        values: Dict[str, Tuple[Any, Any]] = {
+            "int": (np.int64(1), np.int64(0)),
+            "float": (np.float32(0.25), np.float32(2)),
+            "text": ("\u00fc b", ""),
+            "rest": (np.int64(7), np.int64(-7)),
+        }
+        sig, bg = values[kind]
         for s in self.rows:
             s["label"] = sig if s["_side"] == "sig" else bg
         if kind == "float":
@@ -333,7 +346,7 @@ class Pipeline:
 
     def _nan(self) -> List[str]:
         kind = self.r.one("drop", "fill", "x")
-        bad = [any(np.asarray(v).dtype.kind == "f" and bool(np.isnan(v).any()) for c, v in s.items() if c[0] != "_" and v is not None) for s in self.rows]
+        bad = [any(_has_nan(v) for c, v in s.items() if c[0] != "_") for s in self.rows]
         if kind == "drop":
             if "count" in self.split or self.by[0] == "stratify":
                 self.split = {"names": self.split["names"]}
@@ -379,7 +392,8 @@ class Pipeline:
         if not self.src.lists and "k" in self.codes:
             return []
         for s in self.rows:
-            s["st"] = np.stack([s[c] for c in parts], -1).astype(np.result_type(*[np.asarray(s[c]).dtype for c in parts]))
+            joined = np.result_type(*[np.asarray(s[c]).dtype for c in parts])
+            s["st"] = np.stack([s[c] for c in parts], -1).astype(joined)
             for c in parts:
                 del s[c]
         return ["--stack", "st=" + ",".join(parts)]
@@ -491,7 +505,8 @@ class Pipeline:
                 assert abs(n - 0.7 * len(of)) <= 0.5001, "%d of %d with %s=%s in train" % (n, len(of), field, v)
         elif "share" in self.split and there:
             n, p = len(there), 0.7
-            assert abs(len(uids["train"]) - n * p) <= 5.5 * (n * p * (1 - p)) ** 0.5 + 1, "%d of %d in train" % (len(uids["train"]), n)
+            k = len(uids["train"])
+            assert abs(k - n * p) <= 5.5 * (n * p * (1 - p)) ** 0.5 + 1, "%d of %d in train" % (k, n)
 
     def sample(self, part: str, s: Dict[str, Any]) -> None:
         want = self.lookup[int(s["uid"])]
@@ -531,8 +546,8 @@ class Pipeline:
         seen = set()
         for s in samples:
             want, o = self.lookup[int(s["uid"])], s["origin"].tolist()
-            assert files[o[0]] == want["_file"] and o[0] == want["_input"] and o[1] == want["_at"], "origin %s of %s %d" % (
-                o, want["_file"], want["_at"])
+            place = (want["_file"], want["_input"], want["_at"])
+            assert (files[o[0]], o[0], o[1]) == place, "origin %s of %s" % (o, place)
             assert len(o) == (3 if self.copies > 1 else 2), "origin %s" % o
             assert tuple(o) not in seen and (len(o) == 2 or 0 <= o[2] < self.copies), "origin %s again" % o
             seen.add(tuple(o))
@@ -548,12 +563,21 @@ class Pipeline:
                 assert abs(c) < 5 / len(places) ** 0.5, "%r is in order: %.2f" % (name, c)
                 assert places != sorted(places)
 
-    def counts(self, counts: Dict[str, int]) -> None:
-        pass
-
 
 CHANCES = [
-    ("set", 0.4), ("fraction", 0.15), ("where", 0.5), ("split", 0.5), ("copies", 0.2), ("augment", 0.2), ("define", 0.4),
-    ("nan", 0.25), ("encode", 0.25), ("sort", 0.4), ("stack", 0.35), ("pad", 0.4), ("rename", 0.2), ("cast", 0.3),
+    ("set", 0.4),
+    ("fraction", 0.15),
+    ("where", 0.5),
+    ("split", 0.5),
+    ("copies", 0.2),
+    ("augment", 0.2),
+    ("define", 0.4),
+    ("nan", 0.25),
+    ("encode", 0.25),
+    ("sort", 0.4),
+    ("stack", 0.35),
+    ("pad", 0.4),
+    ("rename", 0.2),
+    ("cast", 0.3),
     ("pack", 0.25),
 ]

@@ -1,7 +1,6 @@
 package rntuple
 
 import (
-
 	"github.com/shardify/shardify"
 )
 
