@@ -125,17 +125,21 @@ func TestImagesConform(t *testing.T) {
 		"resize=24", "resize=20x30,filter=lanczos", "centre-crop=32", "random-crop=16x20", "random-resized-crop=24", "flip", "flip=vertical,p=0.3",
 		"rotate=30,fill=128", "colour-jitter,brightness=0.4,contrast=0.4,saturation=0.4,hue=0.1", "encode=png", "encode=jpg,quality=80",
 	} {
-		for _, kind := range []string{"png", "jpg", "raw", "fixed"} {
+		kinds := []string{"png", "fixed"}
+		if strings.HasPrefix(spec, "resize=24") || strings.HasPrefix(spec, "encode") || spec == "flip" {
+			kinds = append(kinds, "jpg", "raw")
+		}
+		for _, kind := range kinds {
 			t.Run(spec+" of "+kind, func(t *testing.T) {
 				mem := arena(t)
 				var b *shardify.Batch
 				switch kind {
 				case "raw":
-					b = then(t, photos(t, "png", 11), mem, "resize=45")
+					b = then(t, photos(t, "png", 5), mem, "resize=45")
 				case "fixed":
-					b = then(t, photos(t, "png", 11), mem, "resize=44x46")
+					b = then(t, photos(t, "png", 5), mem, "resize=44x46")
 				default:
-					b = photos(t, kind, 11)
+					b = photos(t, kind, 5)
 				}
 				out := conform(t, spec, b, mem)
 				if f := out.Columns[0].Field; strings.HasPrefix(spec, "encode") != encoded(&f) || encoded(&f) == raw(&f) {
