@@ -32,8 +32,11 @@ demo: build ## convert real images and arrays, verify them, read them back
 
 test: test-go test-python ## the quick tests; what is skipped is named with a reason
 
+# Those that run the programs gain nothing from -race: the programs are built without.
+PROGRAM_TESTS = internal/crashtest|internal/docstest|internal/endtoend
 test-go:
-	go test -race ./...
+	go test -race $$(go list ./... | grep -vE '$(PROGRAM_TESTS)')
+	go test $$(go list ./... | grep -E '$(PROGRAM_TESTS)')
 	go test -race -tags cuda ./gpuload ./cmd/shardify-gpu # the device path, on a stand-in for the driver
 	@go test -count=1 -run Corpus -v ./readers/... | grep -E '^ +[a-z_]+_test\.go:' || true
 

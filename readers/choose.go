@@ -270,7 +270,10 @@ func splitObject(in string) (file, object string) {
 func Stem(input string) string {
 	file, _ := splitObject(filepath.Clean(input))
 	base := filepath.Base(file)
-	if _, ok := container(base); ok || strings.EqualFold(filepath.Ext(base), ".tar") {
+	if _, ok := container(base); ok {
+		base = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	if strings.EqualFold(filepath.Ext(base), ".tar") { // also of a tar.gz
 		base = strings.TrimSuffix(base, filepath.Ext(base))
 	}
 	return base

@@ -24,7 +24,7 @@ func TestCrashAtEveryCallOfMergeAndExtend(t *testing.T) {
 	if code, out := run(t, "crashat", "-n", "0", "true"); code != 0 {
 		t.Skipf("skipped: tracing is not permitted here: %s", out)
 	}
-	step := 61
+	step := 23
 	if os.Getenv("SHARDIFY_LONG") != "" {
 		step = 1
 	}

@@ -21,7 +21,7 @@ func TestCrashAtEveryCallOfStage(t *testing.T) {
 	if code, out := run(t, "crashat", "-n", "0", "true"); code != 0 {
 		t.Skipf("skipped: tracing is not permitted here: %s", out)
 	}
-	step := 29
+	step := 61
 	if os.Getenv("SHARDIFY_LONG") != "" {
 		step = 1
 	}

@@ -101,7 +101,9 @@ func (e *Extension) Known(p *convert.Plan) (o Overlap, err error) {
 		return o, err
 	}
 	for _, x := range entries {
-		if filepath.Ext(x.Name()) == ".plan" {
+		// Of a part that the manifest does not have (it was made anew) nothing is there.
+		var part int
+		if n, _ := fmt.Sscanf(x.Name(), "%d.plan", &part); n == 1 && part <= len(e.Base.Manifest.AsParts()) {
 			plans = append(plans, extendDir+"/"+x.Name())
 		}
 	}

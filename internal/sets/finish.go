@@ -2,10 +2,10 @@ package sets
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -145,24 +145,33 @@ func (m *merger) inputLines() ([]byte, error) {
 	return all, nil
 }
 
-// inputLines is the set's list of inputs: of any split, since all have the same.
+// inputLines is the set's list of inputs: of any split, since all have the same. An
+// extension that was killed may have put the list of all inputs in its place: it begins
+// with this one.
 func (s *Set) inputLines() ([]byte, error) {
 	if !provenance(s.Manifest) {
 		return nil, nil
 	}
-	dir := s.Dir
+	of := s
 	for _, split := range s.Splits {
-		dir = split.Dir
+		of = split
 	}
-	b, err := os.ReadFile(filepath.Join(dir, convert.InputsName))
-	if errors.Is(err, os.ErrNotExist) {
-		err = shardify.Corrupt(-1, "no %s", convert.InputsName)
+	i := slices.IndexFunc(of.Manifest.Files, func(f shardify.File) bool { return f.Name == convert.InputsName })
+	if i < 0 {
+		return nil, shardify.Annotate(shardify.Corrupt(-1, "the manifest does not list %s", convert.InputsName), "read", of.Dir, "")
 	}
+	f := of.Manifest.Files[i]
+	name := filepath.Join(of.Dir, f.Name)
+	b, err := os.ReadFile(name)
 	if err != nil {
-		return nil, shardify.Annotate(err, "read", dir, "")
+		return nil, err
 	}
+	if int64(len(b)) < f.Bytes || index.DigestOf(b[:f.Bytes]) != f.Digest {
+		return nil, shardify.Annotate(shardify.Corrupt(-1, "it is not what the manifest says"), "read", name, "")
+	}
+	b = b[:f.Bytes]
 	if n := int64(strings.Count(string(b), "\n")); n != s.inputs() {
-		return nil, shardify.Annotate(shardify.Corrupt(-1, "%s has %d lines for %d inputs", convert.InputsName, n, s.inputs()), "read", dir, "")
+		return nil, shardify.Annotate(shardify.Corrupt(-1, "%d lines for %d inputs", n, s.inputs()), "read", name, "")
 	}
 	return b, nil
 }

@@ -57,7 +57,7 @@ func (s *set) against(ctx context.Context) error {
 func (c *comparison) open(ctx context.Context) error {
 	var err error
 	if c.plan == nil {
-		if c.plan, err = convert.LoadPlan(c.top().store); err != nil {
+		if c.plan, err = loadPlan(c.top().store); err != nil {
 			return fmt.Errorf("values against the source: the plan says which samples went where: %w", err)
 		}
 	}

@@ -113,7 +113,7 @@ func (s *set) sink() *shardify.SinkFormat {
 // outputOptions are those of the plan, else what the recipe has of them.
 func (s *set) outputOptions(sink *shardify.SinkFormat) shardify.Options {
 	if s.plan == nil {
-		s.plan, _ = convert.LoadPlan(s.top().store)
+		s.plan, _ = loadPlan(s.top().store)
 	}
 	if s.plan != nil {
 		return s.plan.OutputOptions

@@ -2,13 +2,16 @@ package verify
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
 )
 
 // What helps with a problem; fix turns it into words.
@@ -65,6 +68,9 @@ func (o *Options) removeCommand(names ...string) string {
 // remakeCommand makes shards again from the inputs. The manifest goes first: a
 // folder that has one is left as it is.
 func (o *Options) remakeCommand(names ...string) string {
+	if extended(o.Store) {
+		return "take it from a copy of the set, or make the set anew: parts in " + index.ManifestName + " says of what (what its first plan makes is not all of it)"
+	}
 	if !o.hasPlan() {
 		return "convert the inputs again into a new folder (this one has no plan any more)"
 	}
@@ -89,6 +95,9 @@ func next(c *collector, o *Options) string {
 			}
 		}
 		if len(names) > maxNamed {
+			if extended(o.Store) || !o.hasPlan() {
+				return o.remakeCommand()
+			}
 			return fmt.Sprintf("remove %s and the %d damaged files, then %s", index.ManifestName, len(names), againCommand(quote(o.Dir)))
 		}
 		return o.remakeCommand(names...)
@@ -108,12 +117,31 @@ func next(c *collector, o *Options) string {
 
 // hasPlan looks for a plan, which remaking needs.
 func (o *Options) hasPlan() bool {
-	b, err := o.Store.Open(convert.PlanName)
+	return !extended(o.Store) && there(o.Store, convert.PlanName)
+}
+
+// firstManifest is kept when a set is extended for the first time.
+const firstManifest = store.Private + "/manifests/000001.json"
+
+// extended tells a set that got further shards after its conversion. Its plan is about
+// the first ones alone, and must not be taken for that of the whole.
+func extended(s shardify.Store) bool { return there(s, firstManifest) }
+
+func there(s shardify.Store, name string) bool {
+	b, err := s.Open(name)
 	if err != nil {
 		return false
 	}
 	b.Close()
 	return true
+}
+
+// loadPlan is the plan of the whole set, if it has one.
+func loadPlan(s shardify.Store) (*convert.Plan, error) {
+	if extended(s) {
+		return nil, &fs.PathError{Op: "open", Path: convert.PlanName, Err: fs.ErrNotExist}
+	}
+	return convert.LoadPlan(s)
 }
 
 // quote writes a word as a POSIX shell would take it.

@@ -22,7 +22,7 @@ const (
 // loadPlan takes schema and names from the plan where there is one. A damaged
 // plan is a problem, but receipts go without it.
 func (s *set) loadPlan() error {
-	p, err := convert.LoadPlan(s.top().store)
+	p, err := loadPlan(s.top().store)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
