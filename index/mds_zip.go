@@ -29,13 +29,12 @@ func ZippedBytes(r io.ReaderAt, size int64) (int64, error) {
 // Unzipped reads the shard in a compressed file. It goes back at most a few MiB
 // without beginning anew. Close it.
 type Unzipped struct {
-	r      io.ReaderAt
-	size   int64 // of the compressed file
-	bytes  int64
-	dec    *zstd.Decoder
-	buf    []byte // the last bytes before pos
-	pos    int64
-	closed bool
+	r     io.ReaderAt
+	size  int64 // of the compressed file
+	bytes int64
+	dec   *zstd.Decoder
+	buf   []byte // the last bytes before pos
+	pos   int64
 }
 
 const (
