@@ -37,7 +37,8 @@ PROGRAM_TESTS = internal/crashtest|internal/docstest|internal/endtoend
 test-go:
 	go test -race $$(go list ./... | grep -vE '$(PROGRAM_TESTS)')
 	go test $$(go list ./... | grep -E '$(PROGRAM_TESTS)')
-	go test -race -tags cuda ./gpuload ./cmd/shardify-gpu # the device path, on a stand-in for the driver
+	go test -race -tags cuda -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
+	go test -race -tags cuda ./cmd/shardify-gpu
 	@go test -count=1 -run Corpus -v ./readers/... | grep -E '^ +[a-z_]+_test\.go:' || true
 
 # The library behind shardify.Loader, for this machine. Wheels have one of their own
