@@ -143,6 +143,7 @@ def test_ctrl_c_ends_a_wait(path):
         """
         import faulthandler, os, signal, threading, time
         faulthandler.dump_traceback_later(40, exit=True)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
         import shardify
         from shardify import clib
         loader = shardify.Loader(%r, 10, framework="numpy")

@@ -7,10 +7,12 @@ import re
 import fixture
 import numpy as np
 import pytest
+from loading import needs_library
 
 README = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "README.md")
 
 
+@needs_library
 def test_the_readme_runs(tmp_path, monkeypatch):
     pytest.importorskip("torchvision", reason="torchvision is not installed")
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
@@ -29,8 +31,9 @@ def test_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with open(README, encoding="utf-8") as f:
         blocks = re.findall(r"```python\n(.*?)```", f.read(), re.S)
-    names: dict = {}
+    seen: list = []
+    names: dict = {"step": lambda x, cls: seen.append(len(x)), "save": seen.append}
     for block in blocks:
         exec(block, names)
     picture, cls = names["ds"][7]
-    assert len(blocks) == 4 and tuple(picture.shape) == (3, 224, 224) and (picture == 7).all() and cls == 1
+    assert len(blocks) == 5 and len(seen) == 20 and tuple(picture.shape) == (3, 224, 224) and (picture == 7).all() and cls == 1
