@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/internal/varint"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -213,90 +214,43 @@ func decodePlan(b []byte) (*Plan, error) {
 	return parsePlan(content, sched)
 }
 
-// varints reads a table and remembers the first failure.
-type varints struct {
-	b   []byte
-	bad bool
-}
-
-func (v *varints) u() uint64 {
-	x, n := binary.Uvarint(v.b)
-	if n <= 0 {
-		v.bad, v.b = true, nil
-		return 0
-	}
-	v.b = v.b[n:]
-	return x
-}
-
-func (v *varints) i() int64 {
-	x, n := binary.Varint(v.b)
-	if n <= 0 {
-		v.bad, v.b = true, nil
-		return 0
-	}
-	v.b = v.b[n:]
-	return x
-}
-
-func (v *varints) bytes(n uint64) []byte {
-	if n > uint64(len(v.b)) {
-		v.bad, v.b = true, nil
-		return nil
-	}
-	x := v.b[:n]
-	v.b = v.b[n:]
-	return x
-}
-
-// count is a number of entries that take at least each bytes apiece, so that a
-// wild number is found before anything is allocated for it.
-func (v *varints) count(each int) int {
-	n := v.u()
-	if n > uint64(len(v.b)/each) {
-		v.bad, v.b = true, nil
-		return 0
-	}
-	return int(n)
-}
-
 func parsePlan(content, sched []byte) (*Plan, error) {
 	p := &Plan{Table: &shardify.Table{}}
-	v := &varints{b: content}
-	if err := json.Unmarshal(v.bytes(v.u()), p); err != nil {
+	v := &varint.Reader{B: content}
+	if err := json.Unmarshal(v.Bytes(v.U()), p); err != nil {
 		return nil, shardify.Corrupt(-1, "head: %v", err)
 	}
-	p.State = slices.Clone(v.bytes(v.u()))
-	nRoots := v.u()
-	s := &varints{b: sched}
+	p.State = slices.Clone(v.Bytes(v.U()))
+	nRoots := v.U()
+	s := &varint.Reader{B: sched}
 	var where places
-	err := json.Unmarshal(s.bytes(s.u()), &where)
+	err := json.Unmarshal(s.Bytes(s.U()), &where)
 	p.Table.Roots, p.ScratchPath = where.Roots, where.Scratch
 	if err != nil || uint64(len(p.Table.Roots)) != nRoots {
 		return nil, shardify.Corrupt(-1, "roots: %d, want %d: %v", len(p.Table.Roots), nRoots, err)
 	}
 	var name []byte
 	var mtime int64
-	for range v.count(4) {
-		same := v.u()
-		rest := v.bytes(v.u())
+	for range v.Count(4) {
+		same := v.U()
+		rest := v.Bytes(v.U())
 		if same > uint64(len(name)) {
-			v.bad = true
+			v.Bad = true
 		}
-		if v.bad {
+		if v.Bad {
 			break
 		}
 		name = append(name[:same], rest...)
-		root, size := v.u(), v.i()
+		root, size := v.U(), v.I()
 		if root >= nRoots {
-			v.bad = true
+			v.Bad = true
 			break
 		}
-		mtime += s.i()
+		mtime += s.I()
 		p.Table.Append(int(root), string(name), size, mtime)
 	}
 	p.parseSpans(v)
-	if v.bad || s.bad || len(v.b) > 0 || len(s.b) > 0 {
+	if v.Bad || s.Bad || len(v.B) > 0 || len(s.B) > 0 {
 		return nil, shardify.Corrupt(-1, "tables do not fit their counts")
 	}
 	if err := p.validate(); err != nil {
@@ -306,32 +260,32 @@ func parsePlan(content, sched []byte) (*Plan, error) {
 	return p, nil
 }
 
-func (p *Plan) parseSpans(v *varints) {
-	p.Spans = make([]shardify.Span, 0, v.count(5))
+func (p *Plan) parseSpans(v *varint.Reader) {
+	p.Spans = make([]shardify.Span, 0, v.Count(5))
 	var s shardify.Span
 	for range cap(p.Spans) {
-		s.Input = uint32(int64(s.Input) + v.i())
-		s.Run = uint32(int64(s.Run) + v.i())
-		s.Lo = s.Hi + v.i()
-		s.Hi = s.Lo + int64(v.u())
-		s.Bytes = int64(v.u())
+		s.Input = uint32(int64(s.Input) + v.I())
+		s.Run = uint32(int64(s.Run) + v.I())
+		s.Lo = s.Hi + v.I()
+		s.Hi = s.Lo + int64(v.U())
+		s.Bytes = int64(v.U())
 		if s.Lo < 0 || s.Hi < s.Lo || s.Bytes < 0 {
-			v.bad = true
+			v.Bad = true
 			return
 		}
 		p.Spans = append(p.Spans, s)
 	}
-	p.Shards = make([]PlannedShard, 0, v.count(2))
+	p.Shards = make([]PlannedShard, 0, v.Count(2))
 	at := 0
 	for range cap(p.Shards) {
-		n := int(v.u())
-		p.Shards = append(p.Shards, PlannedShard{Lo: at, Hi: at + n, Samples: int64(v.u())})
+		n := int(v.U())
+		p.Shards = append(p.Shards, PlannedShard{Lo: at, Hi: at + n, Samples: int64(v.U())})
 		at += n
 	}
-	p.Units = make([]Unit, 0, v.count(1))
+	p.Units = make([]Unit, 0, v.Count(1))
 	at = 0
 	for range cap(p.Units) {
-		n := int(v.u())
+		n := int(v.U())
 		p.Units = append(p.Units, Unit{Lo: at, Hi: at + n})
 		at += n
 	}

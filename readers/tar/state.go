@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/varint"
 )
 
 // The state is the survey as a plan keeps it:
@@ -53,99 +54,53 @@ const stateDigest = len(index.DigestPrefix) + 32
 
 var errState = shardify.Corrupt(-1, "state of the survey of tars")
 
-// parts reads numbers and remembers that there were none.
-type parts struct {
-	b   []byte
-	bad bool
-}
-
-func (p *parts) u() uint64 {
-	v, n := binary.Uvarint(p.b)
-	if n <= 0 {
-		p.bad, p.b = true, nil
-		return 0
-	}
-	p.b = p.b[n:]
-	return v
-}
-
-func (p *parts) i() int64 {
-	v, n := binary.Varint(p.b)
-	if n <= 0 {
-		p.bad, p.b = true, nil
-		return 0
-	}
-	p.b = p.b[n:]
-	return v
-}
-
-func (p *parts) bytes(n uint64) []byte {
-	if n > uint64(len(p.b)) {
-		p.bad, p.b = true, nil
-		return nil
-	}
-	v := p.b[:n]
-	p.b = p.b[n:]
-	return v
-}
-
-// count is a number of things that take at least each bytes.
-func (p *parts) count(each int) int {
-	n := p.u()
-	if n > uint64(len(p.b)/each) {
-		p.bad, p.b = true, nil
-		return 0
-	}
-	return int(n)
-}
-
 func decodeState(b []byte, tars int) (*survey, error) {
 	end := len(b) - stateDigest
 	if end < 1 || b[0] != stateVersion || index.DigestOf(b[:end]) != string(b[end:]) {
 		return nil, errState
 	}
-	p := &parts{b: b[1:end]}
+	p := &varint.Reader{B: b[1:end]}
 	s := &survey{}
-	if err := json.Unmarshal(p.bytes(p.u()), &s.head); err != nil || len(s.Exts) != len(s.Facts) {
+	if err := json.Unmarshal(p.Bytes(p.U()), &s.head); err != nil || len(s.Exts) != len(s.Facts) {
 		return nil, errState
 	}
 	for range tars {
-		s.tars = append(s.tars, p.content(len(s.Exts)))
+		s.tars = append(s.tars, readContent(p, len(s.Exts)))
 	}
-	if p.bad || len(p.b) > 0 {
+	if p.Bad || len(p.B) > 0 {
 		return nil, errState
 	}
 	return s, nil
 }
 
-func (p *parts) content(exts int) *content {
+func readContent(p *varint.Reader, exts int) *content {
 	c := &content{}
-	if k := p.bytes(1); len(k) == 1 {
+	if k := p.Bytes(1); len(k) == 1 {
 		c.packing = k[0]
 	}
 	var last sample
-	for range p.count(2) {
-		key, members := p.u(), p.u()
+	for range p.Count(2) {
+		key, members := p.U(), p.U()
 		if key > 1<<31 || members > 1<<16 {
-			p.bad = true
+			p.Bad = true
 			return c
 		}
 		last.key += uint32(key)
 		last.members += uint32(members)
 		c.samples = append(c.samples, last)
 	}
-	c.keys = append(c.keys, p.bytes(uint64(last.key))...)
-	if uint64(last.members) > uint64(len(p.b)) {
-		p.bad = true
+	c.keys = append(c.keys, p.Bytes(uint64(last.key))...)
+	if uint64(last.members) > uint64(len(p.B)) {
+		p.Bad = true
 		return c
 	}
 	c.members = make([]member, 0, last.members)
 	var at int64
 	for range last.members {
-		m := member{at: at + p.i(), size: int64(p.u())}
-		ext, head := p.u(), p.u()
+		m := member{at: at + p.I(), size: int64(p.U())}
+		ext, head := p.U(), p.U()
 		if m.at < 0 || m.size < 0 || ext >= uint64(exts) || head > npyMost || int64(head) > m.size {
-			p.bad = true
+			p.Bad = true
 			return c
 		}
 		m.ext, m.head = uint16(ext), uint16(head)
