@@ -9,45 +9,24 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
-const (
-	mutationMemory = 512 << 20
-	mutationTime   = 20 * time.Second
-)
-
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little
 // memory, and errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
-	count := readertest.Mutations(t, 1500)
-	first, _ := strconv.Atoi(os.Getenv("SHARDIFY_MUTATIONS_FROM"))
-	m := &mutator{seeds: seeds(t), dir: t.TempDir(), Watch: readertest.Watch{Limit: mutationTime, Memory: mutationMemory}}
-	// The heap is to be what is in use, not what waits to be collected, least of all
-	// from other tests.
-	runtime.GC()
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(mutationMemory / 2))
-	stop := m.Start()
-	defer stop()
-	for i := range count {
-		m.one(t, uint64(first+i))
-		if t.Failed() {
-			return
-		}
-	}
-	t.Logf("%d mutated files from %d seeds: %d opened, %d reached the value decoder (%.0f %%), %d were read to the end; 0 panics, 0 hangs, heap at most %s",
-		count, len(m.seeds), m.opened, m.reached, 100*float64(m.reached)/float64(count), m.whole, shardify.FormatSize(m.Heap()))
-	if count >= 1000 && m.reached*10 < count*3 {
-		t.Errorf("only %d of %d inputs reached the value decoder", m.reached, count)
-	}
+	all := seeds(t)
+	m := readertest.Mutants{Format: "hdf5", Quick: 1500, Seeds: len(all), Kind: clean, Make: func(rng *rand.Rand) readertest.Mutant {
+		s := all[rng.IntN(len(all))]
+		b := mutate(rng, all, bytes.Clone(s.data))
+		mode := []string{"auto", "axis", "file", "group"}[rng.IntN(4)]
+		return readertest.Mutant{Seed: s.name, Data: b, Read: func(name string) (readertest.Walked, error) { return walkAll(name, mode, 30) }}
+	}}
+	m.Run(t)
 }
 
 type seed struct {
@@ -79,94 +58,41 @@ func seeds(t testing.TB) (all []seed) {
 	return all
 }
 
-type mutator struct {
-	seeds                  []seed
-	dir                    string
-	opened, reached, whole int
-	readertest.Watch
-}
-
-// one makes input i, reads it and judges the outcome.
-func (m *mutator) one(t *testing.T, i uint64) {
-	m.Begin(i)
-	rng := rand.New(rand.NewPCG(21, i))
-	s := m.seeds[rng.IntN(len(m.seeds))]
-	b := m.mutate(rng, bytes.Clone(s.data))
-	name := filepath.Join(m.dir, "m.h5")
-	defer m.Judge(t, i, s.name, b, fmt.Sprintf("hdf5-mutation-%d.h5", i))
-	if err := os.WriteFile(name, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	mode := []string{"auto", "axis", "file", "group"}[rng.IntN(4)]
-	reached := false
-	if err := m.read(name, mode, &reached); err != nil && !clean(err) {
-		t.Errorf("mutation %d of %s: error of no kind: %v", i, s.name, err)
-	}
-	if f, err := openPath(name); err == nil {
-		for k, p := range allDatasets(f) {
-			if k == 30 {
-				break
-			}
-			if _, err := readWhole(f, p); err == nil {
-				reached = true
-			} else if !clean(err) {
-				t.Errorf("mutation %d of %s: %s: error of no kind: %v", i, s.name, p, err)
-			}
-		}
-		f.Close()
-	}
-	if reached {
-		m.reached++
-	}
-}
-
-func (m *mutator) read(name, mode string, reached *bool) error {
-	ctx := context.Background()
+// walk reads a file that may be damaged.
+func walk(name, mode string) (readertest.Walked, error) {
 	table := &shardify.Table{Roots: []string{name}}
 	table.Append(0, "", shardify.SizeUnknown, 0)
-	src, err := Format.Open(ctx, shardify.OpenArgs{Table: table, Options: shardify.Options{"sample": mode, "external": "true"}, Jobs: 1})
-	if err != nil {
-		return err
+	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
+		return Format.Open(ctx, shardify.OpenArgs{Table: table, Options: shardify.Options{"sample": mode, "external": "true"}, Jobs: 1})
+	}, 32<<10, nil)
+}
+
+// walkAll reads also the first data sets one by one, whatever they have in common.
+func walkAll(name, mode string, most int) (readertest.Walked, error) {
+	w, err := walk(name, mode)
+	if err != nil && !clean(err) {
+		return w, err
 	}
-	defer src.Close()
-	m.opened++
-	if err := shardify.ValidateSchema(src.Schema()); err != nil {
-		return err
+	f, broken := openPath(name)
+	if broken != nil {
+		return w, err
 	}
-	pool := shardify.NewPool(64 << 20)
-	r, err := src.Reader(0)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	spans := 0
-	for sp, err := range src.Spans(ctx, 32<<10) {
-		if err != nil {
-			return err
+	defer f.Close()
+	for k, p := range allDatasets(f) {
+		if k == most {
+			break
 		}
-		mem, err := pool.Grant(ctx, sp.Bytes)
-		if err != nil {
-			return err
-		}
-		*reached = true
-		b, err := r.Read(ctx, sp, mem)
-		if err == nil {
-			err = b.Check()
-		}
-		mem.Release()
-		if err != nil {
-			return err
-		}
-		if spans++; spans == 100 { // a legal file of much that has the fill value
-			return nil
+		if _, err := readWhole(f, p); err == nil {
+			w.Reached = true
+		} else if !clean(err) {
+			return w, fmt.Errorf("%s: %w", p, err)
 		}
 	}
-	m.whole++
-	return nil
+	return w, err
 }
 
 // mutate damages b in one to three places.
-func (m *mutator) mutate(rng *rand.Rand, b []byte) []byte {
+func mutate(rng *rand.Rand, all []seed, b []byte) []byte {
 	for range 1 + rng.IntN(3)*rng.IntN(2) {
 		if len(b) == 0 {
 			return b
@@ -178,7 +104,7 @@ func (m *mutator) mutate(rng *rand.Rand, b []byte) []byte {
 		case 2:
 			b[at] = byte(rng.Uint32())
 		case 3, 4: // a length, an address, a count
-			for i, v := range le.AppendUint64(nil, interesting[rng.IntN(len(interesting))])[:1<<rng.IntN(4)] {
+			for i, v := range le.AppendUint64(nil, readertest.Interesting[rng.IntN(len(readertest.Interesting))])[:1<<rng.IntN(4)] {
 				if at+i < len(b) {
 					b[at+i] = v
 				}
@@ -190,7 +116,7 @@ func (m *mutator) mutate(rng *rand.Rand, b []byte) []byte {
 				}
 			}
 		case 6: // a piece of another file
-			o := m.seeds[rng.IntN(len(m.seeds))].data
+			o := all[rng.IntN(len(all))].data
 			k := placeOf(rng, o)
 			copy(b[at:], o[k:min(k+1+rng.IntN(64), len(o))])
 		case 7: // the end, seldom
@@ -204,8 +130,6 @@ func (m *mutator) mutate(rng *rand.Rand, b []byte) []byte {
 	}
 	return b
 }
-
-var interesting = []uint64{0, 1, 2, 7, 8, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0xffff, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<62 - 1, 1<<63 - 1, 1 << 63, 1<<64 - 1}
 
 var structures = [][]byte{[]byte("OHDR"), []byte("TREE"), []byte("SNOD"), []byte("HEAP"), []byte("GCOL"), []byte("FRHP"), []byte("BTHD"), []byte("FADB"), []byte("EAHD"), {1, 0, 0, 0}, {0x78}}
 
@@ -389,23 +313,8 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		m := &mutator{}
-		reached := false
-		if err := m.read(name, "auto", &reached); err != nil && !clean(err) {
+		if _, err := walkAll(name, "auto", 10); err != nil && !clean(err) {
 			t.Errorf("error of no kind: %v", err)
-		}
-		file, err := openPath(name)
-		if err != nil {
-			return
-		}
-		defer file.Close()
-		for k, p := range allDatasets(file) {
-			if k == 10 {
-				break
-			}
-			if _, err := readWhole(file, p); err != nil && !clean(err) {
-				t.Errorf("%s: error of no kind: %v", p, err)
-			}
 		}
 	})
 }
@@ -413,39 +322,7 @@ func FuzzRead(f *testing.F) {
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
 	sets := [][]string{{"rows_a.h5", "rows_b.h5"}, {"groups.h5"}, {"volume_0.h5", "volume_1.h5"}}
-	for i, names := range sets {
-		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(names...)})
-		if err != nil {
-			f.Fatal(err)
-		}
-		state, err := src.(shardify.Stater).State()
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(state, byte(i))
-	}
-	f.Fuzz(func(t *testing.T, state []byte, which byte) {
-		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(sets[int(which)%len(sets)]...), State: append([]byte{}, state...)})
-		if err != nil {
-			return
-		}
-		defer src.Close()
-		n := 0
-		pool := shardify.NewPool(64 << 20)
-		for sp, err := range src.Spans(context.Background(), 1<<20) {
-			if n++; err != nil || n > 50 || sp.Bytes > 1<<28 || sp.Samples() > 1<<20 {
-				return
-			}
-			r, err := src.Reader(sp.Run)
-			if err != nil {
-				return
-			}
-			mem, _ := pool.Grant(context.Background(), sp.Bytes)
-			if b, err := r.Read(context.Background(), sp, mem); err == nil && b.Check() != nil {
-				t.Errorf("%+v: %v", sp, b.Check())
-			}
-			mem.Release()
-			r.Close()
-		}
+	readertest.FuzzState(f, len(sets), func(which int, state []byte) (shardify.Source, error) {
+		return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(sets[which]...), State: state})
 	})
 }
