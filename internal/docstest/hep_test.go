@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/shardify/shardify/internal/corpus"
 )
 
 // TestSignalAndBackgroundTrain runs docs/recipe-hep.md on files of the ROOT corpus.
@@ -16,13 +18,10 @@ func TestSignalAndBackgroundTrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	corpus := os.Getenv("SHARDIFY_CORPUS_ROOT")
-	if corpus == "" {
-		corpus = filepath.Join(root, "../shared/corpus/root")
-	}
+	folder := corpus.Path("root")
 	work := t.TempDir()
 	for to, from := range map[string]string{"sig/ttbar.root": "nanoAOD_2015_CMS_Open_Data_ttbar.root", "bg/dy.root": "nano_dy.root"} {
-		if err := copyFile(filepath.Join(work, to), filepath.Join(corpus, "ttree", from)); err != nil {
+		if err := copyFile(filepath.Join(work, to), filepath.Join(folder, "ttree", from)); err != nil {
 			t.Skipf("a file of the ROOT corpus is not here: %v", err)
 		}
 	}

@@ -18,20 +18,9 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
-
-// corpusDir is the folder of files with expected values beside them.
-func corpusDir(t testing.TB) string {
-	dir := os.Getenv("SHARDIFY_CORPUS_HDF5")
-	if dir == "" {
-		dir = "../../../shared/corpus/hdf5"
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus: %v (SHARDIFY_CORPUS_HDF5 names its folder)", err)
-	}
-	return dir
-}
 
 // expected is the JSON beside a file: what h5py and h5dump say of it.
 type expected struct {
@@ -101,7 +90,7 @@ type tally struct {
 }
 
 func TestCorpusEqualsH5py(t *testing.T) {
-	dir := corpusDir(t)
+	dir := corpus.Dir(t, "hdf5")
 	dev := deviations(t)
 	n := tally{reasons: map[string]int{}}
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -133,7 +122,7 @@ func TestCorpusEqualsH5py(t *testing.T) {
 // TestPublishedLayouts opens files laid out as published sets are, without any
 // option: how many samples of how many fields they give.
 func TestPublishedLayouts(t *testing.T) {
-	dir := filepath.Join(corpusDir(t), "generated")
+	dir := filepath.Join(corpus.Dir(t, "hdf5"), "generated")
 	for _, c := range []struct {
 		file            string
 		samples, fields int

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -37,11 +38,7 @@ type seed struct {
 // seeds are our own files and the small ones of the corpus, if there is one.
 func seeds(t testing.TB) (all []seed) {
 	dirs := []string{"testdata"}
-	corpus := os.Getenv("SHARDIFY_CORPUS_HDF5")
-	if corpus == "" {
-		corpus = "../../../shared/corpus/hdf5"
-	}
-	for _, dir := range append(dirs, corpus) {
+	for _, dir := range append(dirs, corpus.Path("hdf5")) {
 		filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return nil

@@ -16,22 +16,11 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
 var be = binary.BigEndian
-
-// corpusDir is the folder of files with expected values beside them.
-func corpusDir(t testing.TB) string {
-	dir := os.Getenv("SHARDIFY_CORPUS_NPZ")
-	if dir == "" {
-		dir = "../../../shared/corpus/npz"
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus: %v (SHARDIFY_CORPUS_NPZ names its folder)", err)
-	}
-	return dir
-}
 
 // expected is the JSON beside a file: what numpy and zipfile say of it.
 type expected struct {
@@ -57,7 +46,7 @@ type deviation struct {
 type tally struct{ equal, refused, left, wrong int }
 
 func TestCorpusEqualsNumpy(t *testing.T) {
-	dir := corpusDir(t)
+	dir := corpus.Dir(t, "npz")
 	var list []deviation
 	text, err := os.ReadFile("testdata/deviations.json")
 	if err != nil {

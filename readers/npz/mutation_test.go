@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -41,10 +42,7 @@ func seeds(t testing.TB) []member {
 	for _, m := range append(columnsOf(rng, 9, 0), fortranOf(rng, 9, 0)...) {
 		all = append(all, member{m.name, 0, m.data})
 	}
-	dir := os.Getenv("SHARDIFY_CORPUS_NPZ")
-	if dir == "" {
-		dir = "../../../shared/corpus/npz"
-	}
+	dir := corpus.Path("npz")
 	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasPrefix(filepath.Ext(path), ".np") {
 			return nil

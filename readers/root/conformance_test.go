@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
 func TestConformance(t *testing.T) {
-	corpus := func(t *testing.T, name string) string { return filepath.Join(corpusDir(t), name) }
+	corpus := func(t *testing.T, name string) string { return filepath.Join(corpus.Dir(t, "root"), name) }
 	for _, c := range []struct {
 		name  string
 		files func(t *testing.T) []string

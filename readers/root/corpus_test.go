@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -123,7 +124,7 @@ func (s *score) leave(reason string) {
 func TestCorpusTreesEqual(t *testing.T) {
 	s := &score{reasons: map[string]int{}}
 	known := deviations(t)
-	files, _ := filepath.Glob(filepath.Join(corpusDir(t), "*", "*.root"))
+	files, _ := filepath.Glob(filepath.Join(corpus.Dir(t, "root"), "*", "*.root"))
 	for _, name := range files {
 		want, ok := expectations(t, name)
 		if !ok {
@@ -273,7 +274,7 @@ func (w *wantedBranch) equals(c *shardify.Column) error {
 func TestCorpusNtuplesEqual(t *testing.T) {
 	s := &score{reasons: map[string]int{}}
 	known := deviations(t)
-	files, _ := filepath.Glob(filepath.Join(corpusDir(t), "rntuple", "*.root"))
+	files, _ := filepath.Glob(filepath.Join(corpus.Dir(t, "root"), "rntuple", "*.root"))
 	for _, name := range files {
 		want, ok := expectations(t, name)
 		if !ok {
@@ -348,7 +349,7 @@ func stored(c *shardify.Column, elements int64) []byte {
 
 // TestTwinsAreEqual: the same events as TTree and as RNTuple give the same columns.
 func TestTwinsAreEqual(t *testing.T) {
-	corpus := func(name string) string { return filepath.Join(corpusDir(t), name) }
+	corpus := func(name string) string { return filepath.Join(corpus.Dir(t, "root"), name) }
 	for _, c := range []struct {
 		tree, ntuple, object string
 		least                int
@@ -407,7 +408,7 @@ func equalColumns(x, y *shardify.Column) error {
 
 // TestCorpusOpens: every other file of the corpus opens or says why not.
 func TestCorpusOpens(t *testing.T) {
-	files, _ := filepath.Glob(filepath.Join(corpusDir(t), "*", "*.root"))
+	files, _ := filepath.Glob(filepath.Join(corpus.Dir(t, "root"), "*", "*.root"))
 	for _, name := range files {
 		src, err := openFiles(nil, nil, name)
 		if err == nil {

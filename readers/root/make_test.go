@@ -2,25 +2,11 @@ package root
 
 import (
 	"context"
-	"os"
 	"path/filepath"
-	"testing"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/readertest"
 )
-
-// corpusDir is the folder of files with expected values beside them.
-func corpusDir(t testing.TB) string {
-	dir := os.Getenv("SHARDIFY_CORPUS_ROOT")
-	if dir == "" {
-		dir = "../../../shared/corpus/root"
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus: %v (SHARDIFY_CORPUS_ROOT names its folder)", err)
-	}
-	return dir
-}
 
 // tableOf lists files, each a root of its own.
 func tableOf(files ...string) *shardify.Table {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -53,10 +54,7 @@ const maxSeed = 72 << 10
 // each of their trees.
 func seeds(t testing.TB) []seed {
 	var all []seed
-	dir := os.Getenv("SHARDIFY_CORPUS_ROOT")
-	if dir == "" {
-		dir = "../../../shared/corpus/root"
-	}
+	dir := corpus.Path("root")
 	for _, root := range []string{"testdata", dir} {
 		filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".root" {

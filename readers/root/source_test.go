@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/internal/rows"
 )
 
 func TestTreeIsChosenOrAllAreNamed(t *testing.T) {
-	corpus := func(name string) string { return filepath.Join(corpusDir(t), name) }
+	corpus := func(name string) string { return filepath.Join(corpus.Dir(t, "root"), name) }
 	for _, c := range []struct {
 		name, file, object string
 		samples            int64
@@ -98,7 +99,7 @@ func link(t *testing.T, from, to string) {
 }
 
 func TestUnreadableIsLeftOutUnlessAskedFor(t *testing.T) {
-	file := filepath.Join(corpusDir(t), "ttree", "uproot-stl_containers.root")
+	file := filepath.Join(corpus.Dir(t, "root"), "ttree", "uproot-stl_containers.root")
 	got, err := load(nil, nil, 1<<20, file)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +117,7 @@ func TestUnreadableIsLeftOutUnlessAskedFor(t *testing.T) {
 }
 
 func TestMapsGiveKeysAndValues(t *testing.T) {
-	got, err := load(nil, []string{"map_int32_int16*"}, 1<<20, filepath.Join(corpusDir(t), "ttree", "uproot-stl_containers.root"))
+	got, err := load(nil, []string{"map_int32_int16*"}, 1<<20, filepath.Join(corpus.Dir(t, "root"), "ttree", "uproot-stl_containers.root"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestMapsGiveKeysAndValues(t *testing.T) {
 }
 
 func TestRepeatedNamesStayApart(t *testing.T) {
-	got, err := load(shardify.Options{"object": "Delphes"}, []string{"Particle_size", "Particle_size_2"}, 1<<20, filepath.Join(corpusDir(t), "ttree", "uproot-issue513.root"))
+	got, err := load(shardify.Options{"object": "Delphes"}, []string{"Particle_size", "Particle_size_2"}, 1<<20, filepath.Join(corpus.Dir(t, "root"), "ttree", "uproot-issue513.root"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +237,7 @@ func TestCutsAreWhereAllBasketsBegin(t *testing.T) {
 // tenths of its bytes begin.
 func TestFewBytesAreDecodedTwice(t *testing.T) {
 	for _, name := range []string{"uproot-HZZ-zlib", "uproot-small-dy-withoffsets", "uproot-issue412", "tree_with_clusters", "uproot-issue64", "nanoAOD_2015_CMS_Open_Data_ttbar"} {
-		f, size, err := rows.OpenFile(filepath.Join(corpusDir(t), "ttree", name+".root"), -1)
+		f, size, err := rows.OpenFile(filepath.Join(corpus.Dir(t, "root"), "ttree", name+".root"), -1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/writers/mmap"
 )
@@ -75,8 +76,8 @@ func shardOf(t *testing.T, file string, target int64) []byte {
 // ways, are the same bytes in the end.
 func TestTwinsGiveIdenticalShards(t *testing.T) {
 	for _, name := range []string{"nano_dy", "nano_dimuon", "nano_tree"} {
-		a := shardOf(t, filepath.Join(corpusDir(t), "ttree", name+".root"), 1<<40)
-		b := shardOf(t, filepath.Join(corpusDir(t), "rntuple", name+"_rntuple.root"), 1<<16)
+		a := shardOf(t, filepath.Join(corpus.Dir(t, "root"), "ttree", name+".root"), 1<<40)
+		b := shardOf(t, filepath.Join(corpus.Dir(t, "root"), "rntuple", name+"_rntuple.root"), 1<<16)
 		if string(a) != string(b) {
 			t.Errorf("%s: shards of %d and %d bytes differ", name, len(a), len(b))
 		}

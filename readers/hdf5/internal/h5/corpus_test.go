@@ -13,20 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-// The corpus holds HDF5 files with what another reader found in them, as JSON. It
-// is not part of the repository.
-func corpusDir(t testing.TB) string {
-	dir := os.Getenv("SHARDIFY_CORPUS_HDF5")
-	if dir == "" {
-		dir = "../../../../../shared/corpus/hdf5"
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus: %v", err)
-	}
-	return dir
-}
+	"github.com/shardify/shardify/internal/corpus"
+)
 
 // corpusFiles returns all files that have a JSON beside them, by path below dir.
 func corpusFiles(t testing.TB, dir string) []string {
@@ -130,7 +119,7 @@ var differences = map[string]string{
 }
 
 func TestCorpusMetadataEqualsTheOracle(t *testing.T) {
-	dir := corpusDir(t)
+	dir := corpus.Dir(t, "hdf5")
 	total := counts{}
 	for _, name := range corpusFiles(t, dir) {
 		if strings.HasPrefix(name, "crashers/") {

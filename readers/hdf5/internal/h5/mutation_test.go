@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shardify/shardify/internal/corpus"
 )
 
 // seeds returns small files to damage: those of testdata and, when present, of the
@@ -29,10 +31,7 @@ func seeds(t testing.TB, largest int) (files [][]byte, names []string) {
 	for _, p := range own {
 		add(p, p)
 	}
-	dir := os.Getenv("SHARDIFY_CORPUS_HDF5")
-	if dir == "" {
-		dir = "../../../../../shared/corpus/hdf5"
-	}
+	dir := corpus.Path("hdf5")
 	if _, err := os.Stat(dir); err == nil {
 		for _, n := range corpusFiles(t, dir) {
 			add(filepath.Join(dir, n), n)
@@ -43,7 +42,7 @@ func seeds(t testing.TB, largest int) (files [][]byte, names []string) {
 
 // TestCrashersGiveErrorsOrValues reads files on which another reader dies.
 func TestCrashersGiveErrorsOrValues(t *testing.T) {
-	paths, _ := filepath.Glob(filepath.Join(corpusDir(t), "crashers", "*"))
+	paths, _ := filepath.Glob(filepath.Join(corpus.Dir(t, "hdf5"), "crashers", "*"))
 	n, refused := 0, 0
 	for _, p := range paths {
 		if strings.HasSuffix(p, ".json") || strings.HasSuffix(p, ".md") {

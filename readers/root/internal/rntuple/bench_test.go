@@ -38,7 +38,7 @@ func BenchmarkKernel(b *testing.B) {
 
 // BenchmarkCorpus reads all flats of a wide file, and opens it.
 func BenchmarkCorpus(b *testing.B) {
-	for _, f := range corpus(b) {
+	for _, f := range expectedFiles(b) {
 		if len(f.data) < 60_000 {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 )
 
 type expectedFile struct {
@@ -95,9 +96,9 @@ type corpusFile struct {
 	want expectedFile
 }
 
-// corpus yields every file that has expected values.
-func corpus(t testing.TB) []corpusFile {
-	dir := corpusDir(t)
+// expectedFiles yields every file that has expected values.
+func expectedFiles(t testing.TB) []corpusFile {
+	dir := filepath.Join(corpus.Dir(t, "root"), "rntuple")
 	paths, err := filepath.Glob(filepath.Join(dir, "*.root"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no files in %s: %v", dir, err)
@@ -136,7 +137,7 @@ func openAll(t testing.TB, file []byte) map[string]*Ntuple {
 func TestCorpusColumns(t *testing.T) {
 	equal := map[string]int{}
 	wrong, empty := 0, 0
-	for _, f := range corpus(t) {
+	for _, f := range expectedFiles(t) {
 		nts := openAll(t, f.data)
 		for _, want := range f.want.Ntuples {
 			n := nts[want.Name]
@@ -182,7 +183,7 @@ func TestCorpusColumns(t *testing.T) {
 func TestCorpusFlats(t *testing.T) {
 	classes := map[string]int{}
 	left := map[string]int{}
-	for _, f := range corpus(t) {
+	for _, f := range expectedFiles(t) {
 		for _, n := range openAll(t, f.data) {
 			if err := shardify.ValidateSchema(n.Select(every(n)).Fields()); err != nil && len(n.Flats) > 0 {
 				t.Errorf("%s %s: %v", f.path, n.Name, err)
@@ -253,7 +254,7 @@ func checkFlat(t *testing.T, path string, n *Ntuple, f *Flat, c *shardify.Column
 }
 
 func TestEpoch0IsRefused(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join(corpusDir(t), "ntpl001_staff_pre-1.0.root"))
+	b, err := os.ReadFile(filepath.Join(filepath.Join(corpus.Dir(t, "root"), "rntuple"), "ntpl001_staff_pre-1.0.root"))
 	if err != nil {
 		t.Skip(err)
 	}

@@ -3,25 +3,9 @@ package rntuple
 import (
 	"bytes"
 	"encoding/binary"
-	"os"
-	"path/filepath"
-	"testing"
 
 	"github.com/shardify/shardify/readers/root/internal/block"
 )
-
-// corpusDir is the folder of files with expected values beside them.
-func corpusDir(t testing.TB) string {
-	dir := os.Getenv("SHARDIFY_CORPUS_ROOT")
-	if dir == "" {
-		dir = "../../../../../shared/corpus/root"
-	}
-	dir = filepath.Join(dir, "rntuple")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus: %v (SHARDIFY_CORPUS_ROOT names its folder)", err)
-	}
-	return dir
-}
 
 // key is where an anchor's payload lies.
 type key struct {

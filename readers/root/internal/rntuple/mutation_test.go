@@ -20,6 +20,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 )
 
 const (
@@ -116,10 +117,7 @@ func seeds(t testing.TB) []*seed {
 	for i := range 60 {
 		all = append(all, makeFile(uint64(1000+i), 1+i%6, 1+i%40, true).seed(t, fmt.Sprint("made ", i)))
 	}
-	dir := os.Getenv("SHARDIFY_CORPUS_ROOT")
-	if dir == "" {
-		dir = "../../../../../shared/corpus/root"
-	}
+	dir := corpus.Path("root")
 	paths, _ := filepath.Glob(filepath.Join(dir, "rntuple", "*.root"))
 	for _, p := range paths {
 		b, err := os.ReadFile(p)

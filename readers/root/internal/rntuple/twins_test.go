@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 )
 
 // TestTwinsAgree compares ntuples with the values expected of the trees that they
@@ -19,7 +20,7 @@ func TestTwinsAgree(t *testing.T) {
 			Counts []string `json:"counts_sha"`
 		} `json:"branches"`
 	}
-	dir := corpusDir(t)
+	dir := filepath.Join(corpus.Dir(t, "root"), "rntuple")
 	for file, name := range map[string]string{"nano_dy": "Events", "nano_dimuon": "Events", "nano_tree": "Events", "treemaker": "PreSelection"} {
 		text, err := os.ReadFile(filepath.Join(dir, "..", "ttree", file+".root.expect.json"))
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 )
 
@@ -15,7 +16,7 @@ func BenchmarkOpen(b *testing.B) {
 		{"rntuple/uproot-physlite-rntuple_v1-0-0-0.root", "MetaData"},
 	} {
 		b.Run(filepath.Base(c.file), func(b *testing.B) {
-			name := filepath.Join(corpusDir(b), c.file)
+			name := filepath.Join(corpus.Dir(b, "root"), c.file)
 			branches := 0
 			b.ReportAllocs()
 			for b.Loop() {

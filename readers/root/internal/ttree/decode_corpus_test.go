@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 )
 
@@ -95,7 +96,7 @@ func (e *expectedBranch) same(c *shardify.Column) error {
 }
 
 func TestCorpusBranchesEqual(t *testing.T) {
-	files, _ := filepath.Glob(corpusDir(t) + "/*/*.root")
+	files, _ := filepath.Glob(corpus.Dir(t, "root") + "/*/*.root")
 	sort.Strings(files)
 	var equal, left, extra, wrong int
 	reasons := map[string]int{}

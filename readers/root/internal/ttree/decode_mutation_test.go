@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 )
 
@@ -27,10 +28,7 @@ func basketSeeds(t testing.TB) []basketSeed {
 	var files []string
 	for _, name := range []string{"uproot-stl_containers", "uproot-small-evnt-tree-fullsplit", "uproot-small-evnt-tree-nosplit", "uproot-HZZ-objects", "leaves",
 		"uproot-issue-214", "uproot-issue513", "uproot-small-dy-nooffsets", "uproot-vectorVectorDouble", "std-containers-split00", "uproot-double32-float16", "std-map-split1"} {
-		dir := os.Getenv("SHARDIFY_CORPUS_ROOT")
-		if dir == "" {
-			dir = "../../../../../shared/corpus/root"
-		}
+		dir := corpus.Path("root")
 		files = append(files, filepath.Join(dir, "ttree", name+".root"))
 	}
 	own, _ := filepath.Glob("testdata/*.root")

@@ -10,24 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 )
-
-// corpusDir is the folder of files with expected values beside them.
-func corpusDir(t testing.TB) string {
-	dir := corpusPath()
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no corpus: %v (SHARDIFY_CORPUS_ROOT names its folder)", err)
-	}
-	return dir
-}
-
-func corpusPath() string {
-	if dir := os.Getenv("SHARDIFY_CORPUS_ROOT"); dir != "" {
-		return dir
-	}
-	return "../../../../../shared/corpus/root"
-}
 
 // openFile opens a file until the test ends.
 func openFile(t testing.TB, path string) (*rfile.File, error) {
@@ -132,7 +117,7 @@ type listedTree struct {
 // TestCorpusMetadata compares trees, entries and branches in order, and decodes
 // every basket to its entries.
 func TestCorpusMetadata(t *testing.T) {
-	files, _ := filepath.Glob(corpusDir(t) + "/ttree/*.root")
+	files, _ := filepath.Glob(corpus.Dir(t, "root") + "/ttree/*.root")
 	var trees, branches, baskets, offsets int
 	for _, path := range files {
 		name := filepath.Base(path)
@@ -236,7 +221,7 @@ func walkBaskets(t *testing.T, f *rfile.File, tree *Tree) (n, withOffsets int) {
 // is done for versions of tomorrow, gives the tree that the tables here give.
 func TestLayoutsAgreeWithStreamerInfos(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.root")
-	if more, _ := filepath.Glob(corpusPath() + "/ttree/*.root"); len(more) > 0 {
+	if more, _ := filepath.Glob(corpus.Path("root") + "/ttree/*.root"); len(more) > 0 {
 		files = append(files, more...)
 	}
 	layouts := map[planKey]int{}

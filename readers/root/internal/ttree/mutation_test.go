@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 )
 
@@ -94,7 +95,7 @@ type seed struct {
 func metadataSeeds(t testing.TB) []seed {
 	t.Helper()
 	names, _ := filepath.Glob("testdata/*.root")
-	more, _ := filepath.Glob(corpusPath() + "/ttree/*.root")
+	more, _ := filepath.Glob(corpus.Path("root") + "/ttree/*.root")
 	var list []seed
 	for _, name := range append(names, more...) {
 		if st, err := os.Stat(name); err != nil || st.Size() > 120<<10 {
