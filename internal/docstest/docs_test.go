@@ -12,7 +12,7 @@ import (
 // pages are run in this order, in one folder: later ones use what earlier ones
 // made. docs/recipe-hep.md has a test of its own.
 var pages = []string{
-	"README.md", "docs/quickstart.md", "docs/inspect.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md", "docs/hdf5.md", "docs/root.md", "docs/parquet.md", "docs/shape.md", "docs/shuffle-and-split.md", "docs/augment.md",
+	"README.md", "docs/quickstart.md", "docs/inspect.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md", "docs/hdf5.md", "docs/root.md", "docs/parquet.md", "docs/shape.md", "docs/shuffle-and-split.md", "docs/augment.md", "docs/reshard.md",
 	"docs/from-pytorch.md", "docs/from-mosaicml.md", "docs/ddp.md", "docs/bench.md", "docs/stage.md", "docs/troubleshooting.md", "docs/decisions.md",
 }
 
@@ -128,6 +128,10 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 	python, library := findPython(root), buildLibrary(root, bin)
 	ran := 0
 	for _, page := range pages {
+		if page == "docs/reshard.md" && python == "" {
+			t.Logf("skipped: %s makes its inputs with numpy, which is not here", page)
+			continue
+		}
 		for _, b := range blocks(t, filepath.Join(root, page)) {
 			if why := notRun(b, python, library); why != "" {
 				t.Logf("skipped: %s:%d %s", page, b.line, why)
