@@ -44,6 +44,8 @@ type Facts struct {
 	// what is true of many files (the path of the tree, choices made), and leave to
 	// the reader what it finds at once when it opens the file.
 	Blob []byte
+	// Lines are what there is to say about the file; those of the first one are kept.
+	Lines []string
 	// Foreign, if set, says why the file is none of the format at all: it is left
 	// out and counted. The rest is not looked at.
 	Foreign string

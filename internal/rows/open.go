@@ -34,6 +34,7 @@ func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
 	if err := m.merge(); err != nil {
 		return nil, err
 	}
+	s.lines = c.lines
 	return s, nil
 }
 

@@ -26,6 +26,7 @@ type Set struct {
 	samples int64
 	left    []shardify.Leftover
 	notes   []string
+	lines   []string // about the first input
 }
 
 // mapped is what some files have in common: where their columns come from.
@@ -84,9 +85,9 @@ func (s *Set) Leftovers() []shardify.Leftover { return slices.Clone(s.left) }
 // empty.
 func (s *Set) Notes() []string { return slices.Clone(s.notes) }
 
-// Describe implements shardify.Describer by the notes; formats put their own facts
-// before them.
-func (s *Set) Describe() []string { return s.Notes() }
+// Describe implements shardify.Describer: what a survey had to say about the first
+// input, then the notes.
+func (s *Set) Describe() []string { return append(slices.Clone(s.lines), s.notes...) }
 
 // Samples in all inputs.
 func (s *Set) Samples() int64 { return s.samples }

@@ -51,6 +51,8 @@ type collector struct {
 	borders interner
 	blobs   interner
 	dims    interner
+	lines   []string
+	told    uint32 // 1 + the input that lines are about
 	bad     failures
 	foreign failures
 }
@@ -163,6 +165,9 @@ func (e errText) Error() string { return string(e) }
 // add interns the facts of a file. It is called with mu held; all that takes long
 // was done before.
 func (c *collector) add(input uint32, facts *Facts, s *surveyed) error {
+	if c.told == 0 || input < c.told-1 {
+		c.told, c.lines = input+1, facts.Lines
+	}
 	e := &c.entries[input]
 	e.samples, e.size = facts.Samples, facts.Size
 	e.borders, e.blob, e.dims = c.borders.add(s.borders), c.blobs.add(facts.Blob), c.dims.add(s.dims)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
@@ -55,10 +54,6 @@ type source struct {
 	fillItems bool
 	parts     *partitions
 	media     map[string]string // of fields that hold images
-
-	mu    sync.Mutex
-	first string // input that lines are about
-	lines []string
 }
 
 var errState = errors.New("the plan does not fit the file: other columns than at the survey")
@@ -131,7 +126,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	if facts.Blob, err = json.Marshal(state); err != nil {
 		return nil, err
 	}
-	s.note(path, x)
+	facts.Lines = x.describe()
 	return facts, nil
 }
 
@@ -179,23 +174,6 @@ func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*file
 	}
 	p.Keep(keep)
 	return x, nil
-}
-
-// note keeps what there is to say about the first input.
-func (s *source) note(path string, x *file) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.first != "" && s.first <= path {
-		return
-	}
-	s.first, s.lines = path, x.describe()
-}
-
-// Describe implements shardify.Describer.
-func (s *source) Describe() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append(append([]string{}, s.lines...), s.Set.Describe()...)
 }
 
 // Close implements shardify.Source.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
@@ -50,10 +49,6 @@ type source struct {
 	want    *rows.Wanted
 	opts    shardify.Options
 	friends []friend
-
-	mu    sync.Mutex
-	lines []string // of the first input that was looked at
-	first string
 }
 
 // errState is about a plan that does not fit its files.
@@ -127,21 +122,10 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		}
 		facts.Fields = append(facts.Fields, rows.Field{Field: fd, Bytes: f.bytes})
 	}
-	s.note(path, j)
-	return facts, nil
-}
-
-// note keeps what there is to say about the first input.
-func (s *source) note(path string, j *joined) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.first != "" && s.first <= path {
-		return
-	}
-	s.first, s.lines = path, nil
 	for _, t := range j.tables {
-		s.lines = append(s.lines, t.describe()...)
+		facts.Lines = append(facts.Lines, t.describe()...)
 	}
+	return facts, nil
 }
 
 // acquire opens a file for reading.
@@ -161,13 +145,6 @@ func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*join
 		return nil, errState
 	}
 	return j, nil
-}
-
-// Describe implements shardify.Describer.
-func (s *source) Describe() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append(append([]string{}, s.lines...), s.Set.Describe()...)
 }
 
 // Close implements shardify.Source.
