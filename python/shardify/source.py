@@ -109,7 +109,8 @@ class Copied(Arrived):
 
     def array(self, i: int) -> Array:
         block, at = self.where[i]
-        return block.array(at, self.shape(i), self.plan.specs[i].dtype)
+        out: Array = block.array(at, self.shape(i), self.plan.specs[i].dtype)
+        return out
 
     def tensor(self, i: int) -> Any:
         block, at = self.where[i]

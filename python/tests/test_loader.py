@@ -324,8 +324,7 @@ def test_an_iteration_is_one_epoch(tmp_path):
         assert loader.epoch == 1 and numbers(loader) == epochs[1] and loader.epoch == 2
         # A loop that ends early: the next one is the next epoch.
         loader.set_epoch(0)
-        for b in loader:
-            break
+        b = next(iter(loader))
         assert b["x"].tolist() == epochs[0][0] and loader.epoch == 0
         state = loader.state_dict()
         assert numbers(loader) == epochs[1]
@@ -350,7 +349,7 @@ def test_an_iteration_is_one_epoch(tmp_path):
             loader.set_epoch(-1)
         # A state at the very end of an epoch: nothing of it is left.
         loader.set_epoch(0)
-        for b in loader:
+        for _ in loader:
             state = loader.state_dict()
         loader.load_state_dict(state)
         assert numbers(loader) == [] and numbers(loader) == epochs[1]

@@ -74,9 +74,9 @@ def test_columns_of_parts(packed: Any) -> None:
 
 def test_parts_are_selected(packed: Any) -> None:
     folder, want = packed
-    ds = shardify.open(folder, columns=["kind", "eta", "Jet_eta", "b"])
-    assert ds.fields == ["kind", "eta", "Jet_eta", "b"]
-    for ds in (ds, pickle.loads(pickle.dumps(ds))):
+    opened = shardify.open(folder, columns=["kind", "eta", "Jet_eta", "b"])
+    assert opened.fields == ["kind", "eta", "Jet_eta", "b"]
+    for ds in (opened, pickle.loads(pickle.dumps(opened))):
         rows = [4, 11, 0]
         for s, i in zip(list(ds[rows]) + [ds[i] for i in rows], rows * 2):
             assert s["eta"] == want[i]["features"][1]

@@ -12,7 +12,6 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import h5py
 import numpy as np
-
 from hdf5_compare import Leaf, convert, fields, leaves, same
 
 warnings.simplefilter("ignore")

@@ -13,7 +13,6 @@ from typing import Any, Dict, List, Tuple
 import h5py
 import hdf5plugin
 import numpy as np
-
 from hdf5_types import Odd, Shape, Types, holds_objects, put
 
 LIBVERS = [("earliest", "v108"), ("earliest", "v110"), ("v108", "v108"), ("v110", "v110"), ("latest", "latest"), None]

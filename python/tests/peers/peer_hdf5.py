@@ -15,9 +15,8 @@ import traceback
 from typing import Any, Callable, Dict, List, Tuple
 
 import h5py
-import numpy as np
-
 import hdf5_foreign
+import numpy as np
 from expect import Skip, main
 from hdf5_compare import BINARY, Leaf, convert, fields, leaves, part, same
 from hdf5_random import Maker, Member, Plan

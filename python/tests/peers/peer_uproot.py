@@ -108,14 +108,10 @@ def write(rng: np.random.Generator, path: str, ntuple: bool) -> None:
     parts = [int(x) for x in rng.choice([1, 7, 100, 1500], rng.integers(1, 5))]
     kinds = [None, uproot.ZLIB(1), uproot.LZ4(1), uproot.ZSTD(1), uproot.LZMA(1)]
     with uproot.recreate(path, compression=kinds[int(rng.integers(0, len(kinds)))]) as f:
-        for i, n in enumerate(parts):
-            data = {name: make(n) for name, make in makers.items()}
-            if i > 0:
-                w.extend(data)
-            elif ntuple:
-                w = f.mkrntuple("t", data)
-            else:
-                w = f.mktree("t", data)
+        first, *others = [{name: make(n) for name, make in makers.items()} for n in parts]
+        w = f.mkrntuple("t", first) if ntuple else f.mktree("t", first)
+        for data in others:
+            w.extend(data)
 
 
 def convert(path: str, out: str) -> None:
@@ -139,7 +135,7 @@ def columns(out: str) -> Dict[str, Tuple[np.ndarray, List[np.ndarray]]]:
         with open(path, "rb") as f:
             head = json.loads(f.read(8 + n)[8:])
 
-        def tensor(name: str) -> np.ndarray:
+        def tensor(name: str, head: Any = head, path: str = path, n: int = n) -> np.ndarray:
             t = head[name]
             lo, hi = t["data_offsets"]
             if hi == lo:
