@@ -6,6 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 data=${SHARDIFY_BENCH_DATA:-build/bench/data}
 venv=build/bench/loader-venv
+[ -x bin/shardify ] || CGO_ENABLED=0 go build -trimpath -o bin/shardify ./cmd/shardify
 mkdir -p "$data"
 sh bench/torch_venv.sh
 "$venv/bin/python" -c 'import torch' 2>/dev/null || echo "PyTorch is not installed for $(readlink -f "$venv/bin/python"): DataLoader is left out"

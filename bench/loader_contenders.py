@@ -102,15 +102,22 @@ def dataloader(spec):
 
 
 def take(spec):
-    """The permutation is there before the clock runs, and the memory is used again and again."""
+    """What a loop does without a loader: a permutation for each epoch, tensors over the same memory again and again.
+    known: nothing but the copy, of rows that were there before the clock ran."""
     x = column(spec["data"])
-    rows = np.random.default_rng(1).permutation(len(x))
     out = np.empty((BATCH,) + x.shape[1:], x.dtype)
     x = np.asarray(x)
+    if spec.get("known"):
+        known = np.random.default_rng(1).permutation(len(x))
+        permutation, tensor = lambda: known, lambda a: a
+    else:
+        torch = need("torch")
+        permutation, tensor = lambda: torch.randperm(len(x)).numpy(), torch.from_numpy
 
     def batches():
+        rows = permutation()
         for i in range(0, len(rows) - BATCH + 1, BATCH):
-            yield np.take(x, rows[i : i + BATCH], axis=0, out=out, mode="clip")
+            yield tensor(np.take(x, rows[i : i + BATCH], axis=0, out=out, mode="clip"))
 
     class Epochs:
         __iter__ = staticmethod(batches)

@@ -6,15 +6,21 @@ Each contender is a process that opens the set, delivers a few batches and then 
 delivers batches for --seconds, after a few that are not counted (those that were ready before). So pairs are interleaved,
 the page cache is warm for all, and start-up is not what is asked. CPU is user + system of the process and its workers.
 A target is met when the median of the rounds' ratios of samples/s reaches it or that of CPU seconds per byte does.
+
+The report is written after every group, so a run that breaks off leaves what it has. After --minutes no group begins.
+Exit codes: 0 all targets met, 3 some missed, 1 something failed or was left for lack of time.
 """
 import argparse
 import json
 import os
 import platform
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 import numpy as np
@@ -40,25 +46,45 @@ class Process:
         if cores:
             cmd = ["taskset", "-c", cores, *cmd]
         env = dict(os.environ, PYTHONPATH=os.path.join(HERE, "..", "python"), OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore")
-        self.p = subprocess.Popen(cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
-        self.info = self.answer()
+        # A session of its own, so that its workers end with it; a file, since a pipe that nobody reads fills.
+        self.log = tempfile.TemporaryFile("w+")
+        self.p = subprocess.Popen(cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env, start_new_session=True)
+        self.info = self.answer(180)
 
-    def answer(self):
+    def answer(self, patience):
+        timer = threading.Timer(patience, self.kill)
+        timer.start()
         line = self.p.stdout.readline()
+        timer.cancel()
         if line:
             return json.loads(line)
-        err = self.p.stderr.read().strip()
+        self.log.seek(0)
+        err = self.log.read().strip() or f"it ended, or gave no answer for {patience:.0f} s"
         print(f"{self.name} ended:\n{err[-3000:]}", flush=True)
-        return {"failed": err.splitlines()[-1] if err else "it ended"}
+        return {"failed": err.splitlines()[-1]}
 
     def run(self, seconds):
-        self.p.stdin.write(f"{seconds}\n")
-        self.p.stdin.flush()
-        self.rounds.append(self.answer())
+        try:
+            self.p.stdin.write(f"{seconds}\n")
+            self.p.stdin.flush()
+        except BrokenPipeError:
+            pass  # answer says why
+        self.rounds.append(self.answer(30 + 20 * seconds))
         return "failed" not in self.rounds[-1]
 
+    def kill(self):
+        try:
+            os.killpg(self.p.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
     def end(self):
-        self.p.stdin.close()
+        try:
+            self.p.stdin.close()
+            self.p.wait(20)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            pass
+        self.kill()
         self.p.wait()
 
     def rate(self, k):
@@ -72,12 +98,16 @@ class Process:
 class Bench:
     def __init__(self, a):
         self.a, self.tables, self.ratios, self.absent, self.failed = a, [], [], {}, False
+        self.running, self.end = {}, time.monotonic() + 60 * a.minutes
 
     def group(self, title, specs, pairs, data, sample_bytes, seconds):
         """specs: name -> (spec, cores); pairs: (ours, peer, target)."""
         if self.a.only and title not in self.a.only:
             return
-        running = {}
+        if time.monotonic() > self.end:
+            self.absent[title], self.failed = f"{self.a.minutes} minutes were over", True
+            return
+        running = self.running = {}
         for name, (spec, cores) in specs.items():
             p = Process(name, spec, data, cores)
             if "absent" in p.info or "failed" in p.info:
@@ -96,10 +126,18 @@ class Bench:
                          "cpu": p.cpu() / sample_bytes * 1e9, "note": p.info.get("note", ""), "first": p.info["first"]})
             r = rows[-1]
             print(f"{title}: {p.name}: {r['rate']:,.0f} samples/s [{r['low']:,.0f}-{r['high']:,.0f}], {r['gb']:.3f} GB/s, {r['cpu']:.3f} core-s/GB {r['note']}", flush=True)
+        self.running = {}
         self.tables.append((title, rows))
         for ours, peer, target in pairs:
             if ours in running and peer in running:
                 self.compare(title, running[ours], running[peer], target)
+        self.save()
+
+    def save(self):
+        if self.a.out:
+            with open(self.a.out + ".new", "w") as f:
+                f.write(report(self, self.a.head))
+            os.replace(self.a.out + ".new", self.a.out)
 
     def leave_out(self, title, p, answer):
         self.absent[f"{title}: {p.name}"] = answer.get("absent") or "FAILED: " + answer["failed"]
@@ -116,19 +154,21 @@ class Bench:
 
 
 def run(b):
-    for size, (n, _, _) in SIZES.items():
-        data = os.path.join(b.a.data, "loader", size)
+    for size in SIZES:
+        data = folder_of(b.a, size)
         ours = lambda shuffle, **kw: {"kind": "loader", "set": "mmap", "options": {"shuffle": shuffle, **kw}}
         tar = lambda shuffle, **kw: {"kind": "loader", "set": "wds", "options": {"shuffle": shuffle, **kw}}
-        cores = len(os.sched_getaffinity(0))
+        cores = sorted(os.sched_getaffinity(0))
+        one, two = str(cores[0]), ",".join(map(str, cores[:2]))
         specs = {
             "Loader, global": (ours("global"), None),
             "Loader, block": (ours("block"), None),
             "Loader, global, streamed": (ours("global", tier="stream"), None),
             "Loader, block, streamed": (ours("block", tier="stream"), None),
-            "Loader, global, copy=False, 1 worker": (ours("global", workers=1, copy=False), None),
-            "Loader, global, copy=False, 2 workers": (ours("global", workers=2, copy=False), None),
-            "np.take, 1 thread": ({"kind": "take"}, None),
+            "Loader, global, copy=False, 1 core": (ours("global", workers=1, copy=False), one),
+            "Loader, global, copy=False, 2 cores": (ours("global", workers=2, copy=False), two),
+            "np.take, 1 core": ({"kind": "take"}, one),
+            "np.take of known rows, 1 core": ({"kind": "take", "known": True}, one),
             "DataLoader, 0 workers": ({"kind": "dataloader", "workers": 0}, None),
             "DataLoader, 2 workers": ({"kind": "dataloader", "workers": 2}, None),
             "DataLoader by batch, 0 workers": ({"kind": "dataloader-batch", "workers": 0}, None),
@@ -141,10 +181,12 @@ def run(b):
         sample = {"1.8KB": 15, "150KB": 6}.get(size)
         pairs = []
         for peer, target in ("DataLoader", sample), ("DataLoader by batch", 2):
-            for how in "global", "block", "global, copy=False, 2 workers":
+            for how in "global", "block", "global, copy=False, 2 cores":
                 pairs += [(f"Loader, {how}", f"{peer}, {w} workers", target) for w in (0, 2)]
-        # Both hand out memory that they will use again.
-        pairs += [("Loader, global, copy=False, 1 worker", "np.take, 1 thread", 1.0), ("Loader, global, copy=False, 2 workers", "np.take, 1 thread", 1.8 if cores > 1 else None)]
+        # All of them hand out memory that they will use again.
+        for peer, k in ("np.take", 1), ("np.take of known rows", None):
+            pairs.append(("Loader, global, copy=False, 1 core", f"{peer}, 1 core", k))
+            pairs.append(("Loader, global, copy=False, 2 cores", f"{peer}, 1 core", 1.8 * k if k and len(cores) > 1 else None))
         for how in "global", "block":
             for w in 0, 2:
                 pairs.append((f"Loader, tar, {how}", f"webdataset, {w} workers", 20))
@@ -171,11 +213,15 @@ def images(b):
     b.group("images", specs, pairs, b.a.data, contenders.PIXELS, 5 * b.a.seconds)
 
 
+def folder_of(a, size):
+    return os.path.join(a.data, "loader", f"{size}-{SIZES[size][0] // a.divide}")
+
+
 def make(a):
     """The sets, once: arrays as one mmap shard, which np.memmap reads as well, and a part of them as tar shards."""
     for size, (n, tars, arrays) in SIZES.items():
-        folder = os.path.join(a.data, "loader", size)
-        if os.path.exists(os.path.join(folder, "done")):
+        folder = folder_of(a, size)
+        if a.only and size not in a.only or os.path.exists(os.path.join(folder, "done")):
             continue
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
@@ -207,7 +253,8 @@ def machine():
 def report(b, head):
     lines = ["# The loader against its peers", "", head + " Made by `make bench-loader`.", "",
              f"Batches of {BATCH} ({contenders.IMAGES} for images), delivered as PyTorch tensors where PyTorch is there. Arrays are one mmap shard, of which the peers map the same bytes (np.memmap): float32 [16], float32 [64, 7], uint8 "
-             "[224, 224, 3]; tars hold a part of them as .npy members. Images are 20,000 JPEG files of 38 KB, cropped at random to 224 x 224 and flipped, as uint8. Peers shuffle as their users do: DataLoader globally, webdataset shards and a "
+             "[224, 224, 3]; tars hold a part of them as .npy members. np.take makes a permutation for each epoch (torch.randperm) and PyTorch tensors, as the others do; \"of known rows\" is its copy alone, of a permutation made "
+             "beforehand, to NumPy arrays. Images are 20,000 JPEG files of 38 KB, cropped at random to 224 x 224 and flipped, as uint8. Peers shuffle as their users do: DataLoader globally, webdataset shards and a "
              f"buffer of 1,000 samples. Rates are medians of {b.a.rounds} interleaved rounds of {b.a.seconds} s ({5 * b.a.seconds:.1f} s for images) [lowest-highest], page cache warm. First batch: seconds from opening the set to the first "
              "batch; the `auto` tier reads sets that fit into memory before it. `streamed` never holds more than windows of the set.", "",
              "## Ratios", "", "| samples | ours | peer | samples/s | CPU | target | met |", "|---|---|---|---|---|---|---|"]
@@ -230,16 +277,23 @@ def main():
     p.add_argument("--seconds", type=float, default=0.4)
     p.add_argument("--divide", type=int, default=1, help="make sets that many times smaller, to try the script")
     p.add_argument("--only", type=lambda s: s.split(","), default=[])
+    p.add_argument("--minutes", type=float, default=25)
     p.add_argument("--out")
     a = p.parse_args()
     a.data = os.path.abspath(a.data)
-    head = machine()
+    a.head = machine()
     make(a)
     b = Bench(a)
-    run(b)
-    if a.out:
-        with open(a.out, "w") as f:
-            f.write(report(b, head))
+    try:
+        run(b)
+    except BaseException as e:
+        b.absent["the rest"] = f"the run broke off ({type(e).__name__}: {e})"
+        b.save()
+        raise
+    finally:
+        for p in b.running.values():
+            p.kill()
+    b.save()
     sys.exit(1 if b.failed else 0 if all(r["met"] for r in b.ratios) else 3)
 
 

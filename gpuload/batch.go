@@ -16,14 +16,16 @@ type Batch struct {
 	slot   atomic.Pointer[slot] // nil after Release
 	epoch  int
 	step   int64
+	steps  int
 	from   int64
+	end    int64
 	rows   int
 	batch  int
 	bytes  int64
 }
 
 func newBatch(l *Loader, s *slot) *Batch {
-	b := &Batch{loader: l, epoch: s.epoch, step: s.step, from: s.from, rows: s.rows, batch: int(s.table.rows), bytes: s.table.size()}
+	b := &Batch{loader: l, epoch: s.epoch, step: s.step, steps: int(s.steps), from: s.from, end: l.steps.end(s), rows: s.rows, batch: int(s.table.rows), bytes: s.table.size()}
 	b.slot.Store(s)
 	return b
 }
@@ -52,7 +54,11 @@ func (b *Batch) Index() int64 { return b.step }
 func (b *Batch) From() int64 { return b.from }
 
 // Position is where the step ends: State.Position behind it.
-func (b *Batch) Position() int64 { return min(b.from+b.loader.steps.global(), b.loader.steps.length) }
+func (b *Batch) Position() int64 { return b.end }
+
+// Steps is how many steps the batch holds, one unless Config.Group is set. The rows of
+// each follow those of the one before.
+func (b *Batch) Steps() int { return b.steps }
 
 // Batch is the rows of every tensor, padding included.
 func (b *Batch) Batch() int { return b.batch }
@@ -70,9 +76,9 @@ func (b *Batch) IDs() []int64 {
 	s.naming.Lock()
 	defer s.naming.Unlock()
 	if !s.known {
-		s.number(b.loader.order)
+		s.number(b.loader.order, &b.loader.steps)
 	}
-	return s.ids
+	return s.ids[:s.size]
 }
 
 // Columns are the names of the fields, companions included.

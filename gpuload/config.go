@@ -30,6 +30,7 @@ type Last string
 
 // The policies.
 const (
+	// Drop leaves them out: all of an epoch that has fewer samples than Batch times World.
 	Drop Last = "drop"
 	// Pad delivers them in a batch whose Rows is less than its Batch, or 0; the
 	// rest is zeros, empty lists and ID -1.
@@ -131,6 +132,10 @@ type Config struct {
 	// Depth is how many batches are made ahead of the consumer (default 3). There is
 	// one slot more, for the batch that the consumer holds.
 	Depth int
+	// Group is the bytes up to which several steps come as one Batch (default: one step),
+	// on the host and where all columns are of fixed size: for consumers that part small
+	// batches at less cost than that of a call of Next.
+	Group int64
 	// Patience is how long Next waits while the consumer holds every slot before it
 	// returns ErrHeld (default 30 s); less than 0 is for ever.
 	Patience time.Duration
@@ -212,8 +217,8 @@ func (c *Config) checkNumbers() error {
 		return fmt.Errorf("rank %d of %d: want a rank from 0 to world size - 1", c.Rank, c.World)
 	case c.Epoch < 0 || c.Epoch >= maxEpoch:
 		return fmt.Errorf("epoch %d: want 0 to 2^31-1", c.Epoch)
-	case c.Depth < 1 || c.Workers < 0 || c.Memory < 0 || c.LocalRanks < 1:
-		return fmt.Errorf("depth %d, workers %d, memory %s, local ranks %d: none may be negative", c.Depth, c.Workers, shardify.FormatSize(c.Memory), c.LocalRanks)
+	case c.Depth < 1 || c.Workers < 0 || c.Memory < 0 || c.LocalRanks < 1 || c.Group < 0:
+		return fmt.Errorf("depth %d, workers %d, memory %s, local ranks %d, group %d: none may be negative", c.Depth, c.Workers, shardify.FormatSize(c.Memory), c.LocalRanks, c.Group)
 	}
 	return nil
 }

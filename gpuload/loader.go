@@ -72,12 +72,30 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 		return nil, err
 	}
 	_, l.onHost = l.dev.(hostDevice)
+	l.steps.together = l.together()
 	if err := l.prepare(); err != nil {
 		l.freeMemory()
 		l.dev.close()
 		return nil, err
 	}
 	return l, nil
+}
+
+// maxTogether bounds the steps of a batch, however small their rows are.
+const maxTogether = 64
+
+// together is how many steps fit into Config.Group.
+func (l *Loader) together() int64 {
+	for i := range l.out.Tensors {
+		if l.out.Tensors[i].Lead != index.LeadSamples {
+			return 1
+		}
+	}
+	if !l.onHost {
+		return 1
+	}
+	fit := l.cfg.Group / (l.steps.batch * max(deviceRow(l.out), 1))
+	return max(min(fit, maxTogether, l.steps.count(0)), 1)
 }
 
 // prepare does what depends on the device.
@@ -95,19 +113,19 @@ func (l *Loader) allocate() error {
 		return err
 	}
 	l.helps = l.onHost && (l.pinned != nil || l.windows != nil || l.mapped != nil)
-	l.small = l.steps.batch*deviceRow(l.out) < helpBytes
+	l.small = l.steps.most()*deviceRow(l.out) < helpBytes
 	if l.wakeAt = 1; l.helps {
 		l.wakeAt = (l.cfg.Depth + 1) / 2
 	}
 	l.spares = newSpares(len(l.out.Tensors), l.cfg.Depth+2)
 	for range l.cfg.Depth + 1 {
-		s := &slot{table: newTable(l.out, l.dev, &l.stats), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.batch)}
+		s := &slot{table: newTable(l.out, l.dev, &l.stats), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.most())}
 		s.table.casts = l.casts
 		if l.onHost {
 			s.table.spares = l.spares
 		}
 		l.slots = append(l.slots, s)
-		if err := s.table.reset(l.steps.batch); err != nil {
+		if err := s.table.reset(l.steps.most()); err != nil {
 			return err
 		}
 		if err := l.dev.attach(s); err != nil {
@@ -171,7 +189,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 		return nil, io.EOF
 	}
 	t.slot.held = true
-	l.epoch, l.position = t.slot.epoch, min(t.slot.from+l.steps.global(), l.steps.length)
+	l.epoch, l.position = t.slot.epoch, l.steps.end(t.slot)
 	l.account(t.slot, entered)
 	return newBatch(l, t.slot), nil
 }
@@ -188,7 +206,7 @@ func (l *Loader) account(s *slot, entered int64) {
 	}
 	l.trace.span("wait", "wait", entered, now, s.step, 0)
 	c.returned = now
-	c.batches++
+	c.batches += s.steps
 	c.samples += int64(s.rows)
 	c.delivered.Add(s.table.size())
 }

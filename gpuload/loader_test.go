@@ -2,6 +2,7 @@ package gpuload
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 
@@ -334,4 +335,85 @@ func TestRankWithoutSamplesHasEmptySteps(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestGroupsArePartsOfTheSameOrder: steps that come together are those that come one by
+// one, on every rank, at the end of an epoch and from any place on.
+func TestGroupsArePartsOfTheSameOrder(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[3],y:i64", samples: 203, shard: 50})
+	want := contents(t, index.FormatMmap, dir)
+	d := mustOpen(t, dir)
+	eachWay(t, func(t *testing.T, c Config) {
+		for _, world := range []int{1, 3} {
+			for _, last := range []Last{Drop, Pad} {
+				for rank := range world {
+					c.Batch, c.World, c.Rank, c.Last, c.Device, c.Group = 7, world, rank, last, "host", 0
+					one := mustLoader(t, d, c)
+					c.Group = 4*7*20 + 1
+					some := mustLoader(t, d, c)
+					if n := some.Together(); n != 4 {
+						t.Fatalf("%d steps together, want 4", n)
+					}
+					compareGroups(t, one, some, want)
+					at := one.State()
+					at.Position = 2 * 7 * int64(world) // inside of a group
+					for _, l := range []*Loader{one, some} {
+						if err := l.Restore(at); err != nil {
+							t.Fatal(err)
+						}
+					}
+					compareGroups(t, one, some, want)
+					one.Close()
+					some.Close()
+				}
+			}
+		}
+	})
+}
+
+// compareGroups holds the rest of an epoch in groups against that step by step.
+func compareGroups(t *testing.T, one, some *Loader, want *shardify.Batch) {
+	t.Helper()
+	for {
+		b, err := some.Next(bg)
+		if err == io.EOF {
+			if _, err = one.Next(bg); err != io.EOF {
+				t.Fatalf("there are more steps: %v", err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		each, rows := b.Batch()/b.Steps(), 0
+		for k := range b.Steps() {
+			step, err := one.Next(bg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ids := b.IDs()[k*each : (k+1)*each]; !slices.Equal(ids, step.IDs()) {
+				t.Fatalf("step %d has samples %v, in a group of %d %v", step.Index(), step.IDs(), b.Steps(), ids)
+			}
+			if k == 0 && (step.From() != b.From() || step.Index() != b.Index()) {
+				t.Fatalf("a group begins at %d, its first step at %d", b.From(), step.From())
+			}
+			if k == b.Steps()-1 && (step.Position() != b.Position() || one.State() != some.State()) {
+				t.Fatalf("a group ends at %d, its last step at %d", b.Position(), step.Position())
+			}
+			rows += step.Rows()
+			step.Release()
+		}
+		if rows != b.Rows() {
+			t.Fatalf("a group of %d rows, its steps have %d", b.Rows(), rows)
+		}
+		for i, id := range b.IDs()[:rows] {
+			compareRow(t, b, i, want, id)
+		}
+		for i, v := range b.Host("y")[8*rows:] {
+			if v != 0 {
+				t.Fatalf("byte %d of the padding is %d", i, v)
+			}
+		}
+		b.Release()
+	}
 }

@@ -61,7 +61,7 @@ func (m *maker) fromPinned(s *slot) error {
 // items computes the samples of a batch, where they are needed to make it.
 func (m *maker) items(s *slot) {
 	s.cursor, m.cursor = m.cursor, s.cursor
-	s.number(m.order)
+	s.number(m.order, &m.steps)
 	s.cursor, m.cursor = m.cursor, s.cursor
 }
 
@@ -73,9 +73,9 @@ func (m *maker) gather(s *slot) error {
 		if len(s.hosted) > 0 {
 			host = s.hosted
 		}
-		err = g.gather(m.crew, s, m.steps.batch, s.segments, host)
+		err = g.gather(m.crew, s, s.size, s.segments, host)
 	} else {
-		err = gather(m.crew, s.table, m.steps.batch, s.segments)
+		err = gather(m.crew, s.table, s.size, s.segments)
 	}
 	m.stats.gathered.Add(nanos() - t)
 	m.trace.event("gather", "gather", t, s.step, s.table.size())
@@ -99,8 +99,8 @@ func (m *maker) direct(s *slot) error {
 	if m.raw != nil {
 		err = m.convert(s)
 	} else {
-		err = m.load.load(m.ctx, s.table, m.steps.batch, m.runs)
-		if err == nil && int64(s.rows) < m.steps.batch {
+		err = m.load.load(m.ctx, s.table, s.size, m.runs)
+		if err == nil && int64(s.rows) < s.size {
 			s.table.zero(int64(s.rows))
 		}
 	}
@@ -110,12 +110,12 @@ func (m *maker) direct(s *slot) error {
 
 // convert reads a batch's samples and casts them on their way into the slot.
 func (m *maker) convert(s *slot) error {
-	if err := m.load.load(m.ctx, m.raw, m.steps.batch, m.runs); err != nil {
+	if err := m.load.load(m.ctx, m.raw, s.size, m.runs); err != nil {
 		return err
 	}
 	for j := range s.rows {
 		m.rows[j] = int64(j)
 	}
 	s.segments = append(s.segments[:0], segment{m.raw, m.rows[:s.rows], 0})
-	return gather(m.crew, s.table, m.steps.batch, s.segments)
+	return gather(m.crew, s.table, s.size, s.segments)
 }

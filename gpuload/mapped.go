@@ -117,7 +117,7 @@ func (m *maker) fromMapped(s *slot) error {
 		}
 		s.segments = append(s.segments, segment{m.mapped.tables[i], m.rows[start:j], int64(start)})
 	}
-	err := gather(m.crew, s.table, m.steps.batch, s.segments)
+	err := gather(m.crew, s.table, s.size, s.segments)
 	m.stats.gathered.Add(nanos() - t)
 	m.trace.event("gather", "gather", t, s.step, s.table.size())
 	return err

@@ -205,20 +205,13 @@ func (p *pipeline) claim(ready bool) *slot {
 		p.windows.claim(a, b)
 	}
 	p.free = p.free[:len(p.free)-1]
-	p.at += p.steps.global()
+	p.at += s.steps * p.steps.global()
 	if p.advisor != nil && s.rows > 0 {
 		p.advisor.touch(s.epoch, s.first)
 	}
 	s.made, s.err = false, nil
 	p.queue = append(p.queue, ticket{slot: s})
 	return s
-}
-
-// give makes a slot that of the step at a position.
-func (st *steps) give(s *slot, epoch int, at int64) {
-	first, stride, rows := st.rows(at)
-	s.epoch, s.from, s.step = epoch, at, at/st.global()
-	s.first, s.stride, s.rows = first, stride, int(rows)
 }
 
 // generations is the range of those that a batch's rows lie in.
@@ -316,7 +309,7 @@ type maker struct {
 }
 
 func (p *pipeline) newMaker() *maker {
-	m := &maker{pipeline: p, load: loader{shardSet: p.shards, crew: p.crew}, rows: make([]int64, p.steps.batch)}
+	m := &maker{pipeline: p, load: loader{shardSet: p.shards, crew: p.crew}, rows: make([]int64, p.steps.most())}
 	if p.casts != nil {
 		m.raw = newTable(p.layout, hostDevice{}, &p.stats)
 	}

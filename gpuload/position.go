@@ -6,10 +6,15 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// Steps is the number of batches of a whole epoch, the same on every rank.
+// Steps is the number of steps of a whole epoch, the same on every rank: of batches,
+// unless Config.Group is set. With Drop it is 0 where an epoch has fewer samples than Batch
+// times World: Next then returns io.EOF each time, and Notes names both numbers.
 func (l *Loader) Steps() int { return int(l.steps.count(0)) }
 
-// Remaining is the number of batches up to the end of the epoch at hand.
+// Together is the most steps that a batch holds.
+func (l *Loader) Together() int { return int(l.steps.together) }
+
+// Remaining is the number of steps up to the end of the epoch at hand.
 func (l *Loader) Remaining() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

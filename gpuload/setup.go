@@ -119,7 +119,7 @@ func (l *Loader) noteOrder() {
 		l.note("inputs that are mixed and do not fit into memory are read sample by sample")
 	}
 	if st.count(0) == 0 {
-		l.note("an epoch of %d samples has no batch of %d on %d ranks; use last=pad or a smaller batch", st.length, st.batch, st.world)
+		l.note("an epoch of %d samples has no batch: %d on each of %d ranks want %d samples; use last=pad or a smaller batch", st.length, st.batch, st.world, st.global())
 	}
 	if l.cfg.Shuffle == Block {
 		l.noteLabels()

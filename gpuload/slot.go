@@ -11,11 +11,13 @@ type slot struct {
 	err  error
 	// Of the batch at hand:
 	epoch    int
-	step     int64
+	step     int64 // the first
+	steps    int64
 	from     int64 // first position of the step, over all ranks
 	first    int64 // this rank's first position
 	stride   int64
 	rows     int
+	size     int64 // rows with padding
 	ids      []int64
 	naming   sync.Mutex // guards ids once the consumer has them
 	known    bool       // ids are those of the batch; else they are computed when asked for
@@ -31,11 +33,11 @@ type slot struct {
 }
 
 // number computes the IDs.
-func (s *slot) number(o *Order) {
+func (s *slot) number(o *Order, st *steps) {
 	if s.cursor == nil || s.cursor.epoch != uint64(s.epoch) {
 		s.cursor = o.cursor(s.epoch)
 	}
-	s.cursor.fill(s.ids[:s.rows], s.first, s.stride)
+	st.fill(s.ids[:s.rows], s, s.cursor)
 	for j := s.rows; j < len(s.ids); j++ {
 		s.ids[j] = -1
 	}

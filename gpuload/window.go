@@ -61,7 +61,7 @@ func newWindows(o *Order, s *shardSet, c *crew, st steps, dev device, used *coun
 // streams of one rank.
 func generationShape(o *Order, st *steps) (span, stride int64) {
 	c := o.shape.streams
-	batch := (st.batch-1)*st.world/c + 2 // places of a stream that a batch may touch
+	batch := (st.most()-1)*st.world/c + 2 // places of a stream that a batch may touch
 	span = (batch + o.shape.window - 1) / o.shape.window * o.shape.window
 	return min(span, (o.parts[0].n+c-1)/c), gcd(st.world, c)
 }

@@ -44,6 +44,7 @@ type config struct {
 	// Trace is the file that the timeline goes to.
 	Trace string          `json:"trace"`
 	Cast  map[string]cast `json:"cast"`
+	Group int64           `json:"group"`
 	// Patience is the seconds that a call waits for a slot while the consumer holds all.
 	Patience float64 `json:"patience"`
 }
@@ -92,7 +93,7 @@ func (c *config) loaderConfig() gpuload.Config {
 		Columns: c.Columns, Keys: c.Keys, Batch: c.Batch, Shuffle: gpuload.Shuffle(c.Shuffle), Window: c.Window, Streams: c.Streams,
 		Seed: c.Seed, Epoch: c.Epoch, Last: gpuload.Last(c.Last), Rank: c.Rank, World: c.World, Mix: c.Mix, Balance: c.Balance, Samples: c.Samples,
 		Tier: gpuload.Tier(c.Tier), Memory: int64(c.Memory), DeviceMemory: int64(c.DeviceMem), LocalRanks: c.Local, Stage: c.Stage, KeepStage: c.KeepStage,
-		Depth: c.Depth, Workers: c.Workers, Verify: gpuload.Verify(c.Verify), Synthetic: c.Synthetic, Device: c.Device,
+		Depth: c.Depth, Group: c.Group, Workers: c.Workers, Verify: gpuload.Verify(c.Verify), Synthetic: c.Synthetic, Device: c.Device,
 		Patience: time.Duration(min(c.Patience, 1e9) * float64(time.Second)),
 	}
 	if len(c.Cast) > 0 {

@@ -14,6 +14,7 @@ type info struct {
 	Columns []columnInfo     `json:"columns"`
 	Tensors []tensorInfo     `json:"tensors"`
 	Steps   int              `json:"steps"`
+	Group   int              `json:"group"`   // steps of a batch, at most
 	Samples int64            `json:"samples"` // of the set
 	Length  int64            `json:"length"`  // positions of an epoch
 	Slots   int              `json:"slots"`
@@ -84,7 +85,7 @@ func (l *loader) describe() {
 		columns = append(columns, c)
 	}
 	l.info = info{
-		Schema: schema, Columns: columns, Tensors: l.tensors, Steps: l.Steps(), Samples: l.set.Len(), Length: l.Order().Len(), Slots: l.slots,
+		Schema: schema, Columns: columns, Tensors: l.tensors, Steps: l.Steps(), Group: l.Loader.Together(), Samples: l.set.Len(), Length: l.Order().Len(), Slots: l.slots,
 		Device: l.Device().Device, Tier: string(l.Stats().Tier), Notes: l.Notes(), State: l.State(),
 	}
 }

@@ -32,6 +32,7 @@ const (
 	stepFrom
 	stepPosition
 	stepLent
+	stepSteps
 	stepHead
 )
 
@@ -186,7 +187,7 @@ func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64
 		return nil, failed, err
 	}
 	step[stepEpoch], step[stepIndex], step[stepRows] = int64(g.Epoch()), g.Index(), int64(g.Rows())
-	step[stepFrom], step[stepPosition] = g.From(), g.Position()
+	step[stepFrom], step[stepPosition], step[stepSteps] = g.From(), g.Position(), int64(g.Steps())
 	return b, ok, nil
 }
 
@@ -222,20 +223,22 @@ func (b *batch) take(to, sizes []int64) error {
 	total := int64(0)
 	for i, address := range to {
 		if address != 0 && address != detach {
-			total += sizes[i]
-			if n := int64(len(b.tensors[i].Data)); n != sizes[i] {
+			n := int64(len(b.tensors[i].Data))
+			if n > sizes[i] || n < sizes[i] && b.Steps() == b.of.Together() {
 				return fmt.Errorf("tensor %d has %d bytes on the host, there is room for %d", i, n, sizes[i])
 			}
+			total += n
 		}
 	}
 	list := make([]gpuload.Copy, 0, len(to))
 	for i, address := range to {
+		data := b.tensors[i].Data
 		switch {
 		case address == 0 || address == detach || sizes[i] == 0:
 		case total <= copyAlone:
-			copy(at(address, sizes[i]), b.tensors[i].Data)
+			copy(at(address, sizes[i]), data)
 		default:
-			list = append(list, gpuload.Copy{From: b.tensors[i], To: at(address, sizes[i])})
+			list = append(list, gpuload.Copy{From: b.tensors[i], To: at(address, int64(len(data)))})
 		}
 	}
 	if len(list) > 0 {

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 2
+#define SHARDIFY_ABI 3
 
 // Results.
 enum {
@@ -35,6 +35,7 @@ enum {
     SHARDIFY_FROM,     // global position where the step begins
     SHARDIFY_POSITION, // and where it ends: the position of the state behind it
     SHARDIFY_LENT,     // batches that are lent now, this one included
+    SHARDIFY_STEPS,    // of the batch, 1 unless "group" is configured
     SHARDIFY_HEAD,
 };
 enum {
@@ -61,7 +62,8 @@ int shardify_next(uint64_t loader, int64_t timeout_ms, uint64_t stream, int lend
 
 // shardify_take copies the batch's tensors, from the host, to addresses of the caller (0: not
 // wanted) and gives the batch back. bytes are the sizes that the caller has room for: any
-// other than the tensor's is an error. Where to is SHARDIFY_DETACH, the tensor is not
+// other than the tensor's is an error, but for the last batch of an epoch that has fewer
+// steps than the others. Where to is SHARDIFY_DETACH, the tensor is not
 // copied: its memory becomes the caller's, to becomes its address and bytes that of its
 // lease, which the caller holds. Dropped by all, the memory is used for later batches.
 enum { SHARDIFY_DETACH = -1 };

@@ -25,12 +25,12 @@ from .errors import (
     UnsupportedError,
 )
 
-ABI = 2
+ABI = 3
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 
 # Places in what shardify_next writes.
-BATCH, LEASE, EPOCH, INDEX, ROWS, FROM, POSITION, LENT, HEAD = range(9)
+BATCH, LEASE, EPOCH, INDEX, ROWS, FROM, POSITION, LENT, STEPS, HEAD = range(10)
 ADDRESS, COUNT, HOST, EACH = range(4)
 DETACH = -1  # instead of an address for shardify_take
 

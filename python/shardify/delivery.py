@@ -16,31 +16,11 @@ from . import clib
 from .columns import Plan, damaged
 from .dlpack import Lease
 from .errors import ClosedError
-from .loaderbatch import LoaderBatch
+from .groups import Group, Made, Parting, copies
 from .source import Copied, Lent, Room
 
 # How long one call waits: in between Python sees signals, so that Ctrl-C works.
 _PATIENCE_MS = 200
-
-
-class Made:
-    """A batch that is not yet the loop's."""
-
-    __slots__ = ("step", "batch", "images")
-
-    def __init__(self, step: List[int]) -> None:
-        self.step, self.batch = step, LoaderBatch()
-        self.images: List[Any] = []
-
-    def take_images(self, plan: Plan, s: Any) -> None:
-        for p in plan.images:
-            self.images.append((p, s.array(p.values), s.array(p.offsets)))
-
-    def decode(self) -> None:
-        out = self.batch
-        for part, values, offsets in self.images:
-            part.decode(out, values, offsets, out.ids, out.epoch)
-        self.images = []
 
 
 class Delivery:
@@ -54,6 +34,8 @@ class Delivery:
         # Batches that other streams use: lease, stream of the hand-over, the others.
         self.recorded: Dict[int, Tuple[int, int, List[Any]]] = {}
         self.seconds = 0.0
+        self._group: Optional[Group] = None  # what is left of it
+        self._world = config["world"]
         text = json.dumps({k: v for k, v in config.items() if v is not None}).encode()
         handle, out = ctypes.c_uint64(), ctypes.c_void_p()
 
@@ -71,9 +53,13 @@ class Delivery:
     def prepare(self, plan: Plan, size: int, short: bool, lend: bool, own: bool) -> None:
         """Says what batches are to be: size rows, or fewer at the end; lent, or copies."""
         self.plan, self._size, self._short, self._lend, self._own = plan, size, short, int(lend), own
-        self._room = room = Room(self.lib, plan, size)
+        together = self.info["group"]
+        self._room = room = Room(self.lib, plan, size * together)
         # One call brings what nothing is to be made of before it is copied.
         self._fetch = not lend and room.fixed and not plan.objects and not plan.images
+        self._parting: Optional[Parting] = None
+        if together > 1 or self._fetch and Parting.fits(plan):
+            self._parting = Parting(plan, size, short, size * self._world, self.info["length"], self._ids_at)
 
     def usable(self) -> int:
         if os.getpid() != self.pid:
@@ -83,6 +69,7 @@ class Delivery:
         return self.handle
 
     def restore(self, state: Dict[str, Any]) -> None:
+        self._group = None
         try:
             text = json.dumps(state).encode()
         except TypeError as e:
@@ -94,6 +81,12 @@ class Delivery:
 
     def next(self) -> Optional[Made]:
         """The next batch, None at the end of the epoch. The caller holds the lock."""
+        group = self._group
+        if group is not None:
+            made = group.next()
+            if not group.left:
+                self._group = None
+            return made
         lib, handle = self.lib, self.usable()
         if self.recorded:
             self._settle()
@@ -111,25 +104,45 @@ class Delivery:
         if code == clib.END:
             return None
         start = time.perf_counter()
-        made = Made(self.step.tolist())
+        step = self.step.tolist()
         try:
-            self._build(made, stream)
+            if self._parting is None:
+                made = Made((step[clib.EPOCH], step[clib.POSITION]))
+                self._build(made, step, stream)
+            else:
+                self._group = self._build_group(self._parting, step)
         except BaseException:  # Ctrl-C, too
-            self._again(made.step)
+            self._again(step)
             raise
         self.seconds += time.perf_counter() - start
-        return made
+        return made if self._parting is None else self.next()
 
-    def _build(self, made: Made, stream: int) -> None:
-        step, out = made.step, made.batch
+    def _build_group(self, parting: Parting, step: List[int]) -> Group:
+        rows = step[clib.ROWS] if self._short else step[clib.STEPS] * self._size
+        if self._fetch:
+            s = Copied(self.plan, step, rows, self._complain)
+            s.where = self._room.taken()
+            return Group(parting, step, s.array)
+        lent = Lent(self.plan, step, rows, self._complain)
+        lent.lease = Lease(self.lib, step[clib.LEASE], step[clib.BATCH])
+        # The last slot is not lent: there would be none to make the next batches in.
+        own = step[clib.LENT] >= self.info["slots"]
+        group = Group(parting, step, copies(lent.array) if own else lent.array)
+        if own:
+            del lent
+            self.lib.call(self.lib.settle, step[clib.BATCH], 0)
+        return group
+
+    def _build(self, made: Made, step: List[int], stream: int) -> None:
+        out = made.batch
         out.schema = self.plan.schema
         out.epoch, out.index, out.rows = step[clib.EPOCH], step[clib.INDEX], step[clib.ROWS]
         out.size = out.rows if self._short else self._size
-        out._ids = partial(self._ids_at, step, out.size)
+        out._ids = partial(self._ids_at, step[clib.EPOCH], step[clib.FROM], out.size)
         if self._lend:
-            self._build_lent(made, stream)
+            self._build_lent(made, step, stream)
         else:
-            self._build_copied(made)
+            self._build_copied(made, step)
 
     def _again(self, step: List[int]) -> None:
         """Goes back to a batch that could not be made, so that it is not left out."""
@@ -141,8 +154,8 @@ class Delivery:
         if self.handle:
             self.restore({**self.info["state"], "epoch": step[clib.EPOCH], "position": step[clib.FROM]})
 
-    def _build_copied(self, made: Made) -> None:
-        lib, plan, step = self.lib, self.plan, made.step
+    def _build_copied(self, made: Made, step: List[int]) -> None:
+        lib, plan = self.lib, self.plan
         batch = step[clib.BATCH]
         s, room = Copied(plan, step, made.batch.size, self._complain), self._room
         if self._fetch:
@@ -159,8 +172,8 @@ class Delivery:
         plan.build(made.batch, s, early)
         made.take_images(plan, s)
 
-    def _build_lent(self, made: Made, stream: int) -> None:
-        lib, plan, step = self.lib, self.plan, made.step
+    def _build_lent(self, made: Made, step: List[int], stream: int) -> None:
+        lib, plan = self.lib, self.plan
         batch, lease = step[clib.BATCH], step[clib.LEASE]
         s = Lent(plan, step, made.batch.size, self._complain)
         s.stream, s.lease = stream, Lease(lib, lease, batch)
@@ -181,14 +194,14 @@ class Delivery:
         self.lib.call(self.lib.ids, batch, ids.ctypes.data, n)
         return ids
 
-    def _ids_at(self, step: List[int], n: int) -> Any:
+    def _ids_at(self, epoch: int, position: int, n: int) -> Any:
         ids = np.empty(n, np.int64)
         at = ids.ctypes.data
-        self.lib.call(self.lib.ids_at, self.usable(), step[clib.EPOCH], step[clib.FROM], at, n)
+        self.lib.call(self.lib.ids_at, self.usable(), epoch, position, at, n)
         return ids
 
     def _complain(self, step: List[int], field: str, why: str, row: int) -> NoReturn:
-        raise damaged(field, why, int(self._ids_at(step, row + 1)[row]) if row >= 0 else None)
+        raise damaged(field, why, int(self._ids_at(step[clib.EPOCH], step[clib.FROM], row + 1)[row]) if row >= 0 else None)
 
     def _record(self, batch: int, lease: int, stream: int, other: Any) -> None:
         with self.lock:
@@ -206,7 +219,12 @@ class Delivery:
                 del self.recorded[batch]
                 self.lib.call(self.lib.settle, batch, stream)
 
+    def in_child(self) -> None:
+        """After a fork: what is left of a group is the parent's."""
+        self._group = None
+
     def close(self) -> None:
+        self._group = None
         if not self.handle or os.getpid() != self.pid:
             return  # a forked child has neither threads nor locks to rely on
         handle, self.handle = self.handle, 0

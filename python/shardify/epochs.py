@@ -6,8 +6,7 @@ from collections import deque
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Deque, Optional, Tuple
 
-from . import clib
-from .delivery import Made
+from .groups import Made
 
 if TYPE_CHECKING:
     from .loader import Loader
@@ -38,7 +37,7 @@ class Epoch:
             raise StopIteration
         made, result = got
         if self._turn == loader._turn:
-            loader._at, loader._begun = (made.step[clib.EPOCH], made.step[clib.POSITION]), True
+            loader._at, loader._begun = made.place, True
         return result
 
     def _from_threads(self) -> Optional[Tuple[Made, Any]]:

@@ -8,16 +8,18 @@ from __future__ import annotations
 import atexit
 import os
 import time
+import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple
 
 from . import clib, loaderconfig, ranks
 from .columns import Plan
-from .delivery import Delivery, Made
+from .delivery import Delivery
 from .epochs import Epoch
 from .errors import ClosedError
 from .frameworks import choose, device_name
+from .groups import GROUPED, Made
 from .loaderbatch import LoaderBatch
 from .schema import Field, parse_schema
 
@@ -34,6 +36,16 @@ def _close_all() -> None:
 
 
 atexit.register(_close_all)
+
+
+def _in_child() -> None:
+    for loader in list(_open):
+        if loader._delivery is not None:
+            loader._delivery.in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 class Loader:
@@ -55,7 +67,8 @@ class Loader:
     seed, epoch    of the order; the epoch to begin with
     last           "drop" samples that fill no batch; "pad" them with zeros to a whole batch; "short": a
                    last batch that is shorter, on some ranks perhaps empty. drop_last=True is "drop",
-                   drop_last=False "short"
+                   drop_last=False "short". A set smaller than a batch of every rank has no batch
+                   with "drop", which is warned of
     rank, world_size  default: torch.distributed, else what torchrun, mpirun or srun set
     indices        numbers of the samples to use, or a bool for every sample
     weights        draw with replacement, each sample by its weight
@@ -84,6 +97,10 @@ class Loader:
     A `for` over the loader is one epoch and the next `for` the next one, also after a
     `break`. After load_state_dict it goes on where the state was taken.
     """
+
+    # Small batches come several at a time, up to so many bytes: what a call of the library
+    # costs is shared.
+    _GROUP = 256 << 10
 
     def __init__(
         self,
@@ -169,6 +186,7 @@ class Loader:
             "verify": verify,
             "synthetic": bool(synthetic),
             "trace": None if trace is None else os.fspath(trace),
+            "group": self._GROUP if name == "host" and kind.name in GROUPED else 0,
             "cast": loaderconfig.casts(cast),
         }
         self._delivery = made = Delivery(config, loaderconfig.indices(indices), loaderconfig.weights(weights))
@@ -183,6 +201,14 @@ class Loader:
         except BaseException:
             self.close()
             raise
+        if len(self) == 0:
+            one = self.batch_size * self.world_size
+            warnings.warn(
+                "shardify.Loader has no batch: an epoch has %d samples, batch_size=%d on %d rank%s and drop_last want %d or "
+                "more; a smaller batch_size or drop_last=False delivers them"
+                % (info["length"], self.batch_size, self.world_size, "s"[: self.world_size > 1], one),
+                stacklevel=2,
+            )
         if transform_threads is None:
             # On a GPU the stream of the loop's thread counts, which another thread does not have.
             transform_threads = 1 if decoders and not self._plan.on_device else 0
@@ -312,7 +338,7 @@ class Loader:
 
     def _next(self, turn: int) -> Optional[Made]:
         """The next batch of an iteration, None at the end of the epoch."""
-        delivery = self._made()
+        delivery = self._delivery or self._made()
         with delivery.lock:
             if turn != self._turn:
                 raise RuntimeError("this iteration ended: another one of the same loader began, or a state was loaded")
@@ -321,6 +347,8 @@ class Loader:
     def _finish(self, made: Made) -> Any:
         """Decodes and transforms: may run on any thread."""
         out = made.batch
+        if self.transform is None and not made.images:
+            return out
         if made.images:
             start = time.perf_counter()
             made.decode()

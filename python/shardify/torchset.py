@@ -13,6 +13,12 @@ from .loader import Loader
 _MAX_WORKERS = 1024
 
 
+class _Single(Loader):
+    """Batches go from process to process with all the memory that they keep."""
+
+    _GROUP = 0
+
+
 class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignore]
     """Whole batches for `DataLoader(LoaderDataset("data/train", 256), batch_size=None, num_workers=2)`.
 
@@ -73,7 +79,7 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
         if self._loader is None or self._key != (rank, world):
             if self._loader is not None:
                 self._loader.close()
-            self._loader = Loader(self.data, self.batch_size, rank=rank, world_size=world, **self.options)
+            self._loader = _Single(self.data, self.batch_size, rank=rank, world_size=world, **self.options)
             self._key = (rank, world)
         return self._loader
 

@@ -34,6 +34,15 @@ def why_not():
 needs_library = pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
 
 
+def alone(*args, **options):
+    """A loader whose batches come one by one, however small they are."""
+
+    class Alone(shardify.Loader):
+        _GROUP = 0
+
+    return Alone(*args, **options)
+
+
 def as_numpy(v):
     """What a batch holds, as NumPy has it."""
     if torch is not None and isinstance(v, torch.Tensor):

@@ -6,11 +6,12 @@ import itertools
 import json
 import os
 import time
+import warnings
 
 import numpy as np
 import pytest
 from conftest import KINDS
-from loading import FRAMEWORKS, SHARDS, N, as_numpy, check, needs_library, numbered, numbers, same, torch
+from loading import FRAMEWORKS, SHARDS, N, alone, as_numpy, check, needs_library, numbered, numbers, same, torch
 
 import shardify
 
@@ -401,7 +402,7 @@ def test_memory_of_copies_is_used_again(tmp_path):
     import fixture
 
     path = fixture.write(tmp_path / "s", schema, [{"x": np.full(400, i)} for i in range(40)])
-    with shardify.Loader(path, 10, framework="numpy") as loader:
+    with alone(path, 10, framework="numpy") as loader:
         seen, kept = set(), []
         for _ in range(20):
             for b in loader:
@@ -496,3 +497,16 @@ def test_stats_notes_and_synthetic(make, tmp_path):
         next(iter(loader))
     with pytest.raises(shardify.ClosedError):
         loader.stats()
+
+
+def test_a_loader_without_batches_says_so(tmp_path):
+    """Once, with both numbers; not where the samples come in a shorter batch."""
+    path = numbered(tmp_path / "s", 100)
+    with pytest.warns(UserWarning, match="100 samples, batch_size=60 on 2 ranks and drop_last want 120") as seen:
+        with shardify.Loader(path, 60, framework="numpy", rank=0, world_size=2) as loader:
+            assert len(loader) == 0 and list(loader) == [] and list(loader) == []
+    assert len(seen) == 1 and seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with shardify.Loader(path, 101, framework="numpy", drop_last=False) as loader:
+            assert [b.rows for b in loader] == [100]

@@ -9,7 +9,7 @@ import threading
 import fixture
 import numpy as np
 import pytest
-from loading import FRAMEWORKS, SHARDS, N, needs_library, numbered, torch
+from loading import FRAMEWORKS, SHARDS, N, alone, needs_library, numbered, torch
 
 import shardify
 from shardify import clib, dlpack
@@ -47,7 +47,7 @@ def test_tensors_stay_what_they_are_as_long_as_they_are_held(tmp_path, framework
 
 
 def test_nothing_is_copied_while_few_are_held(tmp_path):
-    with shardify.Loader(wide(tmp_path / "s"), 4, framework="numpy", copy=False) as loader:
+    with alone(wide(tmp_path / "s"), 4, framework="numpy", copy=False) as loader:
         for _ in range(5):
             places = {b["x"].ctypes.data for b in loader}
         assert len(places) <= loader._info["slots"]
@@ -56,6 +56,22 @@ def test_nothing_is_copied_while_few_are_held(tmp_path):
         assert again.ctypes.data == b["x"].ctypes.data and again.flags.writeable
         b.release()
         assert list(b) == []
+
+
+def test_groups_are_not_copied_while_few_are_held(tmp_path):
+    """Batches that come together lie in the loader's memory, side by side; keeping one keeps it
+    as it is, and when all memory is held the next ones are copies."""
+    with shardify.Loader(wide(tmp_path / "s"), 4, framework="numpy", copy=False, depth=2) as loader:
+        assert loader._info["group"] == 16
+        for _ in range(5):
+            places = [b["x"].ctypes.data for b in loader]
+            assert places == list(range(places[0], places[0] + 16 * 4800, 4800))
+        kept = []
+        for _ in range(8):
+            kept.append([(b.ids, b["x"]) for b in loader][3:5])
+        for ids, x in sum(kept, []):
+            assert x[:, 7].tolist() == ids.tolist()
+        assert len({x.ctypes.data for _, x in sum(kept, [])}) == 16
 
 
 def test_release_gives_the_memory_back(tmp_path):
@@ -201,7 +217,7 @@ def test_a_loader_that_was_closed_leaves_its_tensors(tmp_path):
 
 def test_the_ledger_of_handles(tmp_path):
     """A stale or foreign handle is an error of the library, no crash."""
-    loader = shardify.Loader(numbered(tmp_path / "s", 40), 4, framework="numpy")
+    loader = alone(numbered(tmp_path / "s", 40), 4, framework="numpy")
     lib, it = loader._delivery.lib, iter(loader)
     next(it)
     batch, handle = int(loader._delivery.step[clib.BATCH]), loader._delivery.handle

@@ -10,6 +10,7 @@ import pytest
 from loading import needs_library, numbered, run
 
 import shardify
+from shardify import delivery, groups
 
 pytestmark = needs_library
 
@@ -146,6 +147,7 @@ def test_ctrl_c_ends_a_wait(path):
         signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
         import shardify
         from shardify import clib
+        shardify.Loader._GROUP = 0
         loader = shardify.Loader(%r, 10, framework="numpy")
         it = iter(loader)
         next(it)
@@ -170,7 +172,7 @@ def test_ctrl_c_ends_a_wait(path):
 @pytest.mark.parametrize("lent", [True, False])
 def test_an_interrupted_batch_comes_again(path, monkeypatch, lent):
     """Ctrl-C while Python wraps a batch: nothing is left out, and no memory is lost."""
-    with shardify.Loader(path, 10, framework="numpy", copy=not lent, shuffle="global", depth=1) as loader:
+    with shardify.Loader(path, 10, framework="dlpack", device="cpu", copy=not lent, shuffle="global", depth=1) as loader:
         want = [b.ids.tolist() for b in loader]
         loader.set_epoch(0)
         plan, got, it = loader._plan, [], iter(loader)
@@ -186,6 +188,32 @@ def test_an_interrupted_batch_comes_again(path, monkeypatch, lent):
                 next(it)
             assert loader.state_dict()["position"] == 10 * k
             monkeypatch.setattr(plan, "build", build)
+            got.append(next(it).ids.tolist())
+        assert got + [b.ids.tolist() for b in it] == want
+
+
+@pytest.mark.parametrize("lent", [True, False])
+def test_an_interrupted_group_comes_again(path, monkeypatch, lent):
+    """As above, while a group is made and while it is parted."""
+    monkeypatch.setattr(shardify.Loader, "_GROUP", 3 * 10 * 8)
+    with shardify.Loader(path, 10, framework="numpy", copy=not lent, shuffle="global", depth=1) as loader:
+        assert loader._info["group"] == 3
+        want = [b.ids.tolist() for b in loader]
+        loader.set_epoch(0)
+        got, it = [], iter(loader)
+        homes = [(delivery, "Group", delivery.Group), (groups, "LoaderBatch", groups.LoaderBatch)]
+        for k in range(24):
+            for home, name, real in homes if k % 3 == 0 else homes[1:]:
+
+                def interrupted(*a, real=real):
+                    real(*a)
+                    raise KeyboardInterrupt
+
+                monkeypatch.setattr(home, name, interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    next(it)
+                monkeypatch.setattr(home, name, real)
+                assert loader.state_dict()["position"] == 10 * k
             got.append(next(it).ids.tolist())
         assert got + [b.ids.tolist() for b in it] == want
 
@@ -257,14 +285,14 @@ def test_a_thousand_epochs_leak_nothing(tmp_path, how):
 
         one = loader()
         epochs = 300 if how == "loaders" else 1000
-        for epoch in range(2 * epochs):
+        for epoch in range(3 * epochs):
             if how == "loaders":
                 with loader() as one:
                     list(one)
             for b in one if how != "loaders" else ():
                 if how == "break" and b.index == 3:
                     break
-            if epoch == epochs - 1:
+            if epoch == 2 * epochs - 1:
                 before = rss()
         b = None
         print((rss() - before) >> 10)

@@ -1,0 +1,90 @@
+package gpuload
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/shardify/shardify/index"
+)
+
+// TestCopyRowsOfEverySize copies rows of every kind of size, at every alignment, up to
+// the last byte of a mapping: neither rows nor what is beside them may be wrong.
+func TestCopyRowsOfEverySize(t *testing.T) {
+	sizes := []int{300, 511, 512, 1000, 1792, 4096, 4097, 10_000, 1<<20 + 100}
+	for n := 1; n <= 130; n++ {
+		sizes = append(sizes, n)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, size := range sizes {
+		whole, err := allocate(int64(4096 + max(9*size, 4096)&^4095))
+		if err != nil {
+			t.Fatal(err)
+		}
+		src := whole[len(whole)-len(whole)/size*size:]
+		for i := range src {
+			src[i] = byte(rng.Uint32())
+		}
+		last := int64(len(src)/size - 1)
+		for _, n := range []int{0, 1, 33, 100} {
+			n = min(n, max((4<<20)/size, 1))
+			rows := make([]int64, n)
+			for i := range rows {
+				rows[i] = rng.Int64N(last + 1)
+			}
+			if n > 0 {
+				rows[n/2] = last
+			}
+			var want []byte
+			for _, r := range rows {
+				want = append(want, src[int(r)*size:(int(r)+1)*size]...)
+			}
+			for name, f := range map[string]func(dst, src []byte, size int, rows []int64){"copyRows": copyRows, "copyRowsPast": copyRowsPast} {
+				at := rng.IntN(64)
+				dst := bytes.Repeat([]byte{0xa5}, at+len(want)+64)
+				f(dst[at:at+len(want)], src, size, rows)
+				if !bytes.Equal(dst[at:at+len(want)], want) {
+					t.Fatalf("%s: %d rows of %d bytes at %d are not those of the source", name, n, size, at)
+				}
+				for i, b := range dst {
+					if b != 0xa5 && (i < at || i >= at+len(want)) {
+						t.Fatalf("%s: %d rows of %d bytes at %d: byte %d is written", name, n, size, at, i)
+					}
+				}
+			}
+		}
+		release(whole)
+	}
+}
+
+// TestRowsOutsideAreRefused: a row that does not exist is a bug of ours and never read.
+func TestRowsOutsideAreRefused(t *testing.T) {
+	for name, f := range map[string]func(dst, src []byte, size int, rows []int64){"copyRows": copyRows, "copyRowsPast": copyRowsPast} {
+		for _, c := range []struct {
+			dst, src int
+			row      int64
+		}{{64, 640, 10}, {64, 640, -1}, {63, 640, 1}} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: row %d of %d bytes to %d: no panic", name, c.row, c.src, c.dst)
+					}
+				}()
+				f(make([]byte, c.dst), make([]byte, c.src), 64, []int64{c.row})
+			}()
+		}
+	}
+}
+
+// TestLargeBatches: those that are copied past the caches hold the samples that they
+// should.
+func TestLargeBatches(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:u8[70001],y:i64", samples: 240, shard: 97})
+	want := contents(t, index.FormatMmap, dir)
+	for _, tier := range []Tier{TierPinned, TierStaged} {
+		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 120, Shuffle: Global, Tier: tier, Stage: inSharedMemory(t), Device: "host"})
+		if n := len(epochIDs(t, l, want)); n != 2 {
+			t.Errorf("%s: %d batches, want 2", tier, n)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+"""Batches of fixed size that the library delivered at once, one after the other.
+
+What a call of the library and a hand-over of memory cost is shared by all of a group, which
+matters where they are small. A tensor is an array over its part of the group's memory, and
+keeps all of it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Callable, List, Optional, Tuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import clib
+from .columns import Fixed, Plan
+from .frameworks import Spec
+from .loaderbatch import LoaderBatch
+
+Array = npt.NDArray[Any]
+
+# Those whose tensors are arrays of the host.
+GROUPED = ("torch", "numpy")
+
+
+class Made:
+    """A batch that is not yet the loop's."""
+
+    __slots__ = ("place", "batch", "images")
+
+    def __init__(self, place: Tuple[int, int]) -> None:
+        self.place = place  # the epoch, and the position behind the batch
+        self.batch = LoaderBatch()
+        self.images: Any = ()
+
+    def take_images(self, plan: Plan, s: Any) -> None:
+        self.images = [(p, s.array(p.values), s.array(p.offsets)) for p in plan.images]
+
+    def decode(self) -> None:
+        out = self.batch
+        for part, values, offsets in self.images:
+            part.decode(out, values, offsets, out.ids, out.epoch)
+        self.images = ()
+
+
+class Parting:
+    """How a loader's groups are parted: batches of so many rows, and positions of a step."""
+
+    def __init__(self, plan: Plan, size: int, short: bool, step: int, length: int, ids: Callable[..., Any]) -> None:
+        self.schema, self.size, self.short, self.step, self.length, self.ids = plan.schema, size, short, step, length, ids
+        self.names: List[Tuple[str, int, Optional[Callable[[Array], Any]]]] = []
+        for p in plan.parts:
+            if p.valid >= 0:
+                self.names.append((p.name + ".valid", p.valid, _maker(plan, plan.specs[p.valid])))
+            self.names.append((p.name, p.values, _maker(plan, plan.specs[p.values])))
+
+    @staticmethod
+    def fits(plan: Plan) -> bool:
+        """Whether batches of a plan can be parted. Copies that come one by one are groups of one."""
+        return plan.framework.name in GROUPED and all(isinstance(p, Fixed) for p in plan.parts)
+
+
+def _maker(plan: Plan, spec: Spec) -> Optional[Callable[[Array], Any]]:
+    """What makes a tensor of an array; None: the array is it."""
+    fw: Any = plan.framework
+    if fw.name == "numpy" and spec.plain:
+        return None
+    if fw.name == "torch" and spec.usual:
+        return fw.torch.from_numpy  # type: ignore[no-any-return]
+    return lambda a: fw.from_array(a, spec)
+
+
+class Group:
+    """Batches that are still to be delivered."""
+
+    __slots__ = ("how", "tensors", "epoch", "index", "at", "rows", "lo", "left")
+
+    def __init__(self, how: Parting, step: List[int], array: Callable[[int], Array]) -> None:
+        self.how, self.left, self.lo = how, step[clib.STEPS], 0
+        self.epoch, self.index, self.at, self.rows = step[clib.EPOCH], step[clib.INDEX], step[clib.FROM], step[clib.ROWS]
+        self.tensors = [(name, array(i), make) for name, i, make in how.names]
+
+    def next(self) -> Made:
+        how, lo, at = self.how, self.lo, self.at
+        size = how.size
+        end = at + how.step
+        made = Made((self.epoch, end if end < how.length else how.length))
+        out = made.batch
+        out.schema, out.epoch, out.index = how.schema, self.epoch, self.index
+        out.rows = rows = size if lo + size <= self.rows else max(self.rows - lo, 0)
+        out.size = size = rows if how.short else size
+        out._ids = partial(how.ids, self.epoch, at, size)
+        hi = lo + size
+        for name, a, make in self.tensors:
+            part = a[lo:hi]
+            out[name] = part if make is None else make(part)
+        # Nothing is left out if an interrupt came before.
+        self.lo, self.at, self.index, self.left = hi, end, self.index + 1, self.left - 1
+        return made
+
+
+def copies(array: Callable[[int], Array]) -> Callable[[int], Array]:
+    return lambda i: np.array(array(i))
