@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // TestCrashAtEveryCallOfMergeAndExtend: kill merge-sets and extend right after, and
@@ -20,12 +22,9 @@ import (
 // unchanged. The same command again gives the bytes of an unbroken run and leaves no
 // temporary file.
 func TestCrashAtEveryCallOfMergeAndExtend(t *testing.T) {
-	build(t)
-	if code, out := run(t, "crashat", "-n", "0", "true"); code != 0 {
-		t.Skipf("skipped: tracing is not permitted here: %s", out)
-	}
+	harness.NeedsTrace(t)
 	step := 23
-	if os.Getenv("SHARDIFY_LONG") != "" {
+	if harness.Long() {
 		step = 1
 	}
 	points := 0
@@ -36,13 +35,13 @@ func TestCrashAtEveryCallOfMergeAndExtend(t *testing.T) {
 		{"mmap", []string{"--provenance"}}, {"wds", nil}, {"wds", []string{"--split", "train=0.6,val=0.4"}},
 	} {
 		t.Run(c.format, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := harness.Fast(t)
 			_, one := input(t)
 			_, two := input(t)
 			a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 			for out, in := range map[string]string{a: one, b: two} {
 				args := append([]string{"shardify", "convert", in, "-o", out, "--format", c.format, "--shard-samples", "5", "--quiet"}, c.flags...)
-				if code, text := run(t, args...); code != 0 {
+				if code, text := harness.Run(t, args...); code != 0 {
 					t.Fatalf("exit %d\n%s", code, text)
 				}
 			}
@@ -70,21 +69,21 @@ func setsSweep(t *testing.T, dir string, step int, base string, command func(out
 	clean := filepath.Join(dir, "clean")
 	os.RemoveAll(clean)
 	fresh(clean)
-	if code, text := run(t, append([]string{"shardify"}, command(clean)...)...); code != 0 {
+	if code, text := harness.Run(t, append([]string{"shardify"}, command(clean)...)...); code != 0 {
 		t.Fatalf("exit %d\n%s", code, text)
 	}
-	want, _ := tree(t, clean)
+	want, _ := harness.Tree(t, clean)
 	for _, what := range []string{"kill", "before", "EIO"} {
 		for n := 1 + points%step; ; n += step {
 			out := filepath.Join(dir, fmt.Sprintf("%s-%d", what, n))
 			fresh(out)
-			_, text := run(t, append([]string{"crashat", "-n", fmt.Sprint(n), "-what", what, filepath.Join(programs, "shardify")}, command(out)...)...)
+			_, text := harness.Run(t, append([]string{"crashat", "-n", fmt.Sprint(n), "-what", what, harness.Program("shardify")}, command(out)...)...)
 			hit := !strings.Contains(text, " nohit ")
 			whole(t, out, base != "", n)
-			if code, text := run(t, append([]string{"shardify"}, command(out)...)...); code != 0 {
+			if code, text := harness.Run(t, append([]string{"shardify"}, command(out)...)...); code != 0 {
 				t.Fatalf("point %d (%s) of %v: the next run exits %d\n%s", n, what, command(out), code, text)
 			}
-			got, temps := tree(t, out)
+			got, temps := harness.Tree(t, out)
 			if !maps.Equal(want, got) {
 				t.Fatalf("point %d (%s) of %v: other bytes after the next run: %v, want %v", n, what, command(out), slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 			}
@@ -143,7 +142,7 @@ func whole(t *testing.T, out string, must bool, n int) {
 	if len(m.Splits) == 0 {
 		return
 	}
-	if code, text := run(t, "verify", out, "--json"); code != 0 && code != 3 {
+	if code, text := harness.Run(t, "verify", out, "--json"); code != 0 && code != 3 {
 		t.Fatalf("point %d: verify exits %d\n%s", n, code, text)
 	}
 }

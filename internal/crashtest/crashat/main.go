@@ -1,17 +1,25 @@
 //go:build linux && amd64
 
-// crashat runs a program under ptrace and breaks it at its N-th state-changing
-// system call, counted over all its threads (strace counts per thread).
+// crashat runs a program under ptrace and breaks it at its N-th counted system
+// call, over all its threads (strace counts per thread).
 //
-//	crashat [-n N] [-what kill|before|ERRNO] [-on LIST] [-log FILE] PROG ARG...
+//	crashat [-n N] [-what kill|before|ERRNO|lie|down1|down2] [-on LIST] [-under DIRS] [-skip LIST] [-log FILE] PROG ARG...
 //
-// kill ends the program just after the N-th call took effect, before just ahead
-// of it, an errno name or number makes that one call fail.  -n 0 only counts.
-// -from makes the error hold from the N-th call on.  The last line on stderr is
-// "crashat: COUNT hit|nohit STATUS".  Linux on amd64.
+// kill ends the program just after the N-th call took effect, before just ahead of
+// it, an errno's name or number makes that one call fail (-from: and all later ones).
+// lie answers that a write was done which was not.  down1 and down2 cut the power of
+// the file system -fs just after the call: without the data that was not synced, or
+// without the tail of the journal too; the program is killed.  -n 0 only counts.
+//
+// Counted are the calls that change state; -on all counts those that read as well,
+// -under only what is done to files below the given folders.  -skip names calls that
+// are answered with 0 and never done, as if the program left them out.  The log has a
+// line for each counted call: number, name, result, files, between tabs.  The last line
+// on stderr is "crashat: COUNT hit|nohit STATUS".  Linux on amd64.
 package main
 
 import (
+	"bufio"
 	"flag"
 	"fmt"
 	"os"
@@ -21,159 +29,250 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-var nums = map[string]uint64{
-	"write": 1, "pwrite64": 18, "writev": 20, "pwritev": 296, "pwritev2": 328,
-	"fsync": 74, "fdatasync": 75, "sync_file_range": 277, "syncfs": 306, "msync": 26,
-	"ftruncate": 77, "fallocate": 285, "rename": 82, "renameat": 264, "renameat2": 316,
-	"link": 86, "linkat": 265, "symlinkat": 266, "unlink": 87, "unlinkat": 263,
-	"mkdir": 83, "mkdirat": 258, "openat": 257, "close": 3, "fchmod": 91, "utimensat": 280,
-	"copy_file_range": 326, "sendfile": 40, "splice": 275, "read": 0, "pread64": 17, "flock": 73,
+// thread is what is known of a thread between the two stops of a call.
+type thread struct {
+	inside bool
+	name   string // of a counted call that it is in
+	number int
+	files  []string
+	fail   bool
+	length uint64 // of the write that is not done
+	skip   bool
 }
-var errnos = map[string]int{"EIO": 5, "ENOSPC": 28, "EDQUOT": 122, "EINTR": 4, "EROFS": 30,
-	"EXDEV": 18, "ENOLCK": 37, "ESTALE": 116, "EMFILE": 24, "EACCES": 13, "EOPNOTSUPP": 95, "ENOSYS": 38, "EAGAIN": 11}
 
-const changing = "write,pwrite64,writev,pwritev,fsync,fdatasync,ftruncate,fallocate,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,creat,copy_file_range,sendfile,splice,msync"
-
-type thread struct{ inside, fail bool }
+type tracer struct {
+	calls  counted
+	skip   counted
+	n      int
+	from   bool
+	what   string
+	errno  int // 0: not an errno
+	fs     int // descriptor of the file system whose power is cut
+	pid    int
+	th     map[int]*thread
+	by     map[string]int
+	count  int
+	hit    bool
+	status string
+	log    *bufio.Writer
+}
 
 func main() {
-	n := flag.Int("n", 0, "which call")
-	what := flag.String("what", "kill", "kill, before, or an errno")
-	on := flag.String("on", changing, "system calls; creat stands for openat with O_CREAT")
-	from := flag.Bool("from", false, "fail every call from the n-th on")
+	t := &tracer{th: map[int]*thread{}, by: map[string]int{}, status: "?"}
+	flag.IntVar(&t.n, "n", 0, "which call")
+	flag.StringVar(&t.what, "what", "kill", "kill, before, lie, down1, down2, or an errno")
+	on := flag.String("on", "changing", "system calls, all, or changing; creat stands for openat with O_CREAT")
+	under := flag.String("under", "", "count calls on files below these folders, separated by commas")
+	flag.BoolVar(&t.from, "from", false, "fail every call from the n-th on")
+	skip := flag.String("skip", "", "system calls that are not done")
 	logf := flag.String("log", "", "write the counted calls here")
+	fs := flag.String("fs", "", "mount point of the file system for down1 and down2")
 	flag.Parse()
-	want, creat := map[uint64]string{}, false
-	for _, s := range strings.Split(*on, ",") {
-		if s == "creat" {
-			creat = true
-		} else if v, ok := nums[s]; ok {
-			want[v] = s
-		} else {
-			fmt.Fprintln(os.Stderr, "crashat: unknown call", s)
-			os.Exit(2)
-		}
-	}
-	eno, isErr := errnos[*what]
-	if v, e := strconv.Atoi(*what); e == nil {
-		eno, isErr = v, true
-	}
-	if !isErr && *what != "kill" && *what != "before" {
-		fmt.Fprintln(os.Stderr, "crashat: unknown -what")
+	if err := t.setup(*on, *under, *skip, *logf, *fs); err != nil {
+		fmt.Fprintln(os.Stderr, "crashat:", err)
 		os.Exit(2)
 	}
-	var log *os.File
-	if *logf != "" {
-		log, _ = os.Create(*logf)
-	}
-
 	runtime.LockOSThread()
-	c := exec.Command(flag.Arg(0), flag.Args()[1:]...)
-	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
-	if e := c.Start(); e != nil {
-		fmt.Fprintln(os.Stderr, "crashat:", e)
+	if err := t.start(flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "crashat:", err)
 		os.Exit(127)
 	}
-	pid := c.Process.Pid
+	t.loop()
+	t.report()
+}
+
+func (t *tracer) setup(on, under, skip, logf, fs string) (err error) {
+	if skip != "" {
+		if t.skip, err = parseCalls(skip, under); err != nil {
+			return err
+		}
+	}
+	if t.calls, err = parseCalls(on, under); err != nil {
+		return err
+	}
+	t.errno = errnos[t.what]
+	if v, e := strconv.Atoi(t.what); e == nil {
+		t.errno = v
+	}
+	switch t.what {
+	case "kill", "before", "lie":
+	case "down1", "down2":
+		if t.fs, err = unix.Open(fs, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+			return fmt.Errorf("-fs %s: %w", fs, err)
+		}
+	default:
+		if t.errno == 0 {
+			return fmt.Errorf("unknown -what %s", t.what)
+		}
+	}
+	if logf == "" {
+		return nil
+	}
+	f, err := os.Create(logf)
+	t.log = bufio.NewWriter(f)
+	return err
+}
+
+func (t *tracer) start(args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("no program")
+	}
+	c := exec.Command(args[0], args[1:]...)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	t.pid = c.Process.Pid
 	var ws syscall.WaitStatus
-	syscall.Wait4(pid, &ws, 0, nil)
+	if _, err := syscall.Wait4(t.pid, &ws, 0, nil); err != nil {
+		return err
+	}
 	// TRACESYSGOOD | TRACEFORK | TRACEVFORK | TRACECLONE | TRACEEXEC | EXITKILL
-	syscall.PtraceSetOptions(pid, 1|2|4|8|16|1<<20)
-	th := map[int]*thread{pid: {}}
-	by := map[string]int{}
-	count, hit, status := 0, false, "?"
-	kill := func() { syscall.Kill(pid, syscall.SIGKILL) }
-	syscall.PtraceSyscall(pid, 0)
+	if err := syscall.PtraceSetOptions(t.pid, 1|2|4|8|16|1<<20); err != nil {
+		return err
+	}
+	t.th[t.pid] = &thread{}
+	return syscall.PtraceSyscall(t.pid, 0)
+}
+
+func (t *tracer) loop() {
+	var ws syscall.WaitStatus
 	for {
-		t, e := syscall.Wait4(-1, &ws, syscall.WALL, nil)
-		if e == syscall.EINTR {
+		id, err := syscall.Wait4(-1, &ws, syscall.WALL, nil)
+		if err == syscall.EINTR {
 			continue
 		}
-		if e != nil {
-			break
+		if err != nil {
+			return
 		}
 		if ws.Exited() || ws.Signaled() {
-			if t == pid {
-				status = fmt.Sprintf("exit=%d", ws.ExitStatus())
+			if id == t.pid {
+				t.status = fmt.Sprintf("exit=%d", ws.ExitStatus())
 				if ws.Signaled() {
-					status = "signal=" + ws.Signal().String()
+					t.status = "signal=" + ws.Signal().String()
 				}
 			}
-			delete(th, t)
+			delete(t.th, id)
 			continue
 		}
-		s := th[t]
+		s := t.th[id]
 		if s == nil {
 			s = &thread{}
-			th[t] = s
+			t.th[id] = s
 		}
 		sig := 0
 		switch {
 		case ws.StopSignal() == syscall.SIGTRAP|0x80:
-			var r syscall.PtraceRegs
-			if syscall.PtraceGetRegs(t, &r) != nil {
-				break
-			}
-			if !s.inside { // entry
-				s.inside = true
-				name, ok := want[r.Orig_rax]
-				if !ok && creat && r.Orig_rax == 257 && r.Rdx&0o100 != 0 {
-					name, ok = "creat", true
-				}
-				if (r.Orig_rax == 1 || r.Orig_rax == 20) && r.Rdi <= 2 {
-					ok = false // messages do not count
-				}
-				if ok {
-					count++
-					by[name]++
-					if log != nil {
-						fmt.Fprintf(log, "%d %d %s %d\n", count, t, name, int64(r.Rdi))
-					}
-					if *n > 0 && (count == *n || *from && count > *n) {
-						hit = true
-						switch {
-						case *what == "before":
-							kill()
-						case isErr:
-							r.Orig_rax = ^uint64(0) // no such call
-							syscall.PtraceSetRegs(t, &r)
-							s.fail = true
-						default:
-							s.fail = true // kill at exit
-						}
-					}
-				}
-			} else { // exit
-				s.inside = false
-				if s.fail {
-					s.fail = false
-					if isErr {
-						r.Rax = uint64(-int64(eno))
-						syscall.PtraceSetRegs(t, &r)
-					} else {
-						kill()
-					}
-				}
-			}
-		case ws.StopSignal() == syscall.SIGTRAP && ws.TrapCause() > 0: // clone, fork, exec
+			t.stopped(id, s)
+		case ws.StopSignal() == syscall.SIGTRAP: // clone, fork, exec
 		case ws.StopSignal() == syscall.SIGSTOP && !s.inside: // a new thread's first stop
-		case ws.StopSignal() == syscall.SIGTRAP:
 		default:
 			sig = int(ws.StopSignal())
 		}
-		syscall.PtraceSyscall(t, sig)
+		// It may be gone by now.
+		_ = syscall.PtraceSyscall(id, sig)
+	}
+}
+
+func (t *tracer) stopped(id int, s *thread) {
+	var r syscall.PtraceRegs
+	if syscall.PtraceGetRegs(id, &r) != nil {
+		return
+	}
+	if s.inside = !s.inside; s.inside {
+		t.entry(id, s, &r)
+	} else {
+		t.exit(id, s, &r)
+	}
+}
+
+func (t *tracer) entry(id int, s *thread, r *syscall.PtraceRegs) {
+	name, files, ok := t.calls.is(id, r)
+	s.name, s.fail, s.skip = "", false, false
+	if _, _, skip := t.skip.is(id, r); skip {
+		s.skip = true
+		defer func() {
+			r.Orig_rax = ^uint64(0)
+			_ = syscall.PtraceSetRegs(id, r)
+		}()
+	}
+	if !ok {
+		return
+	}
+	t.count++
+	t.by[name]++
+	s.name, s.number, s.files = name, t.count, files
+	if t.n == 0 || t.count != t.n && !(t.from && t.count > t.n) {
+		return
+	}
+	t.hit, s.fail = true, true
+	switch {
+	case t.what == "before":
+		t.kill()
+	case t.errno != 0, t.what == "lie":
+		s.length = r.Rdx
+		if r.Orig_rax == sysClose {
+			return // it fails, and is done: as Linux has it
+		}
+		r.Orig_rax = ^uint64(0) // no such call
+		_ = syscall.PtraceSetRegs(id, r)
+	}
+}
+
+func (t *tracer) exit(id int, s *thread, r *syscall.PtraceRegs) {
+	if s.skip {
+		r.Rax = 0
+		_ = syscall.PtraceSetRegs(id, r)
+	}
+	if s.name == "" {
+		return
+	}
+	if s.fail && (t.errno != 0 || t.what == "lie") {
+		r.Rax = s.length
+		if t.errno != 0 {
+			r.Rax = uint64(-int64(t.errno))
+		}
+		_ = syscall.PtraceSetRegs(id, r)
+	}
+	if t.log != nil {
+		fmt.Fprintf(t.log, "%d\t%s\t%d\t%s\n", s.number, s.name, int64(r.Rax), strings.Join(s.files, "\t"))
+	}
+	if !s.fail {
+		return
+	}
+	switch t.what {
+	case "down1", "down2":
+		// FS_IOC_SHUTDOWN: 2 drops the log as it is in memory, 1 writes it first.
+		if err := unix.IoctlSetPointerInt(t.fs, 0x8004587d, map[string]int{"down1": 1, "down2": 2}[t.what]); err != nil {
+			t.status = err.Error()
+		}
+		t.kill()
+	case "kill":
+		t.kill()
+	}
+}
+
+func (t *tracer) kill() { _ = syscall.Kill(t.pid, syscall.SIGKILL) }
+
+func (t *tracer) report() {
+	if t.log != nil {
+		if err := t.log.Flush(); err != nil {
+			fmt.Fprintln(os.Stderr, "crashat:", err)
+		}
 	}
 	var l []string
-	for k, v := range by {
+	for k, v := range t.by {
 		l = append(l, fmt.Sprintf("%s=%d", k, v))
 	}
 	sort.Strings(l)
 	h := "nohit"
-	if hit {
+	if t.hit {
 		h = "hit"
 	}
-	fmt.Fprintf(os.Stderr, "crashat: %s\ncrashat: %d %s %s\n", strings.Join(l, " "), count, h, status)
+	fmt.Fprintf(os.Stderr, "crashat: %s\ncrashat: %d %s %s\n", strings.Join(l, " "), t.count, h, t.status)
 }

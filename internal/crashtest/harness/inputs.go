@@ -1,0 +1,145 @@
+//go:build linux && amd64
+
+package harness
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Case is a small conversion of several shards.
+type Case struct {
+	Name  string
+	In    []string
+	Flags []string
+}
+
+// Convert is the command that carries it out.
+func (c *Case) Convert(out string, more ...string) []string {
+	return append(append([]string{"convert"}, c.args(out)...), more...)
+}
+
+// Plan is the command that plans it.
+func (c *Case) Plan(out string, more ...string) []string {
+	return append(append([]string{"plan"}, c.args(out)...), more...)
+}
+
+func (c *Case) args(out string) []string {
+	a := append([]string{}, c.In...)
+	a = append(a, "-o", out, "--jobs", "1", "--quiet")
+	return append(a, c.Flags...)
+}
+
+// Want is what an unbroken run gives.
+func (c *Case) Want(t testing.TB) map[string]string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "unbroken")
+	Must(t, append([]string{"shardify"}, c.Convert(out)...)...)
+	files, temps := Tree(t, out)
+	if len(temps) > 0 {
+		t.Fatalf("%s: left %v", c.Name, temps)
+	}
+	return files
+}
+
+// Cases are conversions of every format, to both kinds of shards, and of what has
+// stages of its own.
+func Cases(t testing.TB) []Case {
+	t.Helper()
+	tree, npz := Folder(t, 12), NPZ(t, 12)
+	testdata := func(name string) string { return filepath.Join(Root(t), "readers", name) }
+	hdf5, parquet := testdata("hdf5/testdata/calo.hdf5"), testdata("parquet/testdata/codec-zstd.parquet")
+	root := testdata("root/testdata/events-0.root")
+	five := []string{"--shard-samples", "5"}
+	with := func(flags ...string) []string { return append(append([]string{}, five...), flags...) }
+	return []Case{
+		{"files-wds", []string{tree}, with("--format", "wds")},
+		{"files-mmap", []string{tree}, with("--format", "mmap")},
+		{"npz-mmap", []string{npz}, with("--format", "mmap")},
+		{"npz-wds", []string{npz}, with("--format", "wds", "--dali")},
+		{"hdf5-mmap", []string{hdf5}, []string{"--shard-samples", "8", "--format", "mmap"}},
+		{"root-mmap", []string{root}, []string{"--shard-samples", "120", "--format", "mmap", "--object", "Events"}},
+		{"parquet-mmap", []string{parquet}, []string{"--shard-samples", "100", "--format", "mmap"}},
+		{"npz-mmap-global-split", []string{npz}, with("--format", "mmap", "--shuffle", "global", "--split", "train=0.6,val=0.4")},
+		{"files-wds-global", []string{tree}, with("--format", "wds", "--shuffle", "global", "--provenance")},
+	}
+}
+
+// Find is the case of a name.
+func Find(t testing.TB, cases []Case, name string) Case {
+	t.Helper()
+	for _, c := range cases {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no case %s", name)
+	return Case{}
+}
+
+// Folder makes a tree of n small files in two folders.
+func Folder(t testing.TB, n int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "tree")
+	for i := range n {
+		p := filepath.Join(dir, fmt.Sprintf("c%d", i%2), fmt.Sprintf("%03d.bin", i))
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, bytes.Repeat([]byte{byte(i)}, 100+i*37), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// array is an NPY file of n rows.
+func array(n, columns int) []byte {
+	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", n, columns)
+	head += strings.Repeat(" ", 117-len(head)) + "\n"
+	b := append([]byte("\x93NUMPY\x01\x00\x76\x00"), head...)
+	for i := range n * columns * 4 {
+		b = append(b, byte(i*7+i>>8))
+	}
+	return b
+}
+
+// NPY makes an array file of 12 rows.
+func NPY(t testing.TB) string {
+	t.Helper()
+	return file(t, "a.npy", array(12, 5))
+}
+
+// NPZ makes an archive of two arrays of n rows, one of them deflated.
+func NPZ(t testing.TB, n int) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i, m := range []string{"x.npy", "y.npy"} {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: m, Method: []uint16{zip.Deflate, zip.Store}[i]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(array(n, 5-i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file(t, "a.npz", b.Bytes())
+}
+
+func file(t testing.TB, name string, b []byte) string {
+	t.Helper()
+	p := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(p, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,209 @@
+//go:build linux && amd64
+
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	private  = ".shardify/"
+	manifest = "shardify.json"
+	receipts = private + "receipts/"
+)
+
+// temporary tells whether a file is scratch that no finished run leaves.
+func temporary(rel string) bool {
+	return strings.HasPrefix(rel, private+"tmp/") || strings.HasPrefix(rel, private+"scratch/")
+}
+
+// Tree is the content of every file of a data set, by name, and the names of the
+// temporary ones. The private folder does not belong to it.
+func Tree(t testing.TB, dir string) (files map[string]string, temps []string) {
+	t.Helper()
+	files = map[string]string{}
+	err := walk(dir, func(rel string) error {
+		switch {
+		case temporary(rel):
+			temps = append(temps, rel)
+		case !strings.HasPrefix(rel, private):
+			b, err := os.ReadFile(filepath.Join(dir, rel))
+			if err != nil {
+				return err
+			}
+			files[rel] = string(b)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files, temps
+}
+
+func walk(dir string, f func(rel string) error) error {
+	return filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil // a running program has removed it
+		}
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		return f(filepath.ToSlash(rel))
+	})
+}
+
+// Found is what is wrong with what a fault has left.
+type Found struct {
+	Torn  []string // files that have their names and not the bytes of an unbroken run
+	Lost  []string // files that a manifest, a receipt or a published name has promised
+	Temps []string // scratch; no fault as long as the next run removes it
+}
+
+// OK tells that nothing is torn and nothing lost.
+func (f *Found) OK() bool { return len(f.Torn)+len(f.Lost) == 0 }
+
+func (f *Found) String() string {
+	return fmt.Sprintf("torn: %v; lost: %v", f.Torn, f.Lost)
+}
+
+// Judge compares what is left in a folder with the files of an unbroken run: every
+// file that is there must be whole, and all that was acknowledged must be there, be it
+// by a manifest, by a receipt, or because its publication has returned (published).
+func Judge(t testing.TB, want map[string]string, out string, published []string) *Found {
+	t.Helper()
+	f := &Found{}
+	got, temps := Tree(t, out)
+	f.Temps = temps
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if w, ok := want[name]; !ok || w != got[name] {
+			f.Torn = append(f.Torn, fmt.Sprintf("%s (%d bytes, want %d)", name, len(got[name]), len(w)))
+		}
+		if path.Base(name) == manifest {
+			f.missing(got, want, path.Dir(name))
+		}
+	}
+	if _, done := got[manifest]; !done {
+		f.receipts(t, out)
+	}
+	for _, name := range published {
+		if !exists(filepath.Join(out, name)) {
+			f.Lost = append(f.Lost, name)
+		}
+	}
+	return f
+}
+
+// missing notes what a manifest names and is not there.
+func (f *Found) missing(got, want map[string]string, dir string) {
+	for name := range want {
+		if _, ok := got[name]; !ok && (dir == "." || strings.HasPrefix(name, dir+"/")) {
+			f.Lost = append(f.Lost, name+", of the manifest in "+dir)
+		}
+	}
+}
+
+type shard struct {
+	Name  string
+	Bytes int64
+	Files []struct {
+		Name  string
+		Bytes int64
+	}
+}
+
+// receipts looks for what the receipts name.
+func (f *Found) receipts(t testing.TB, out string) {
+	err := walk(filepath.Join(out, receipts), func(rel string) error {
+		b, err := os.ReadFile(filepath.Join(out, receipts, rel))
+		if err != nil || !strings.HasSuffix(rel, ".json") {
+			return err
+		}
+		var r struct {
+			Shard  shard
+			Splits []shard
+		}
+		if json.Unmarshal(b, &r) != nil {
+			f.Torn = append(f.Torn, receipts+rel)
+			return nil
+		}
+		for _, s := range append(r.Splits, r.Shard) {
+			if s.Name == "" {
+				continue
+			}
+			f.size(out, s.Name, s.Bytes, rel)
+			for _, x := range s.Files {
+				f.size(out, x.Name, x.Bytes, rel)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *Found) size(out, name string, want int64, receipt string) {
+	if st, err := os.Stat(filepath.Join(out, name)); err != nil || st.Size() != want {
+		f.Lost = append(f.Lost, name+", of the receipt "+receipt)
+	}
+}
+
+// Same fails unless a folder holds the files of an unbroken run, and no scratch.
+func Same(t testing.TB, want map[string]string, out, when string) {
+	t.Helper()
+	if d := Differs(t, want, out); d != "" {
+		t.Fatalf("%s: %s", when, d)
+	}
+}
+
+// Differs tells how a folder is not what an unbroken run gives; "" if it is.
+func Differs(t testing.TB, want map[string]string, out string) string {
+	t.Helper()
+	got, temps := Tree(t, out)
+	if !maps.Equal(want, got) {
+		return fmt.Sprintf("other bytes: %v, want %v", sizes(got), sizes(want))
+	}
+	if len(temps) > 0 {
+		return fmt.Sprintf("left %v", temps)
+	}
+	return ""
+}
+
+func sizes(files map[string]string) (list []string) {
+	for _, n := range slices.Sorted(maps.Keys(files)) {
+		list = append(list, fmt.Sprintf("%s:%d", n, len(files[n])))
+	}
+	return list
+}
+
+// Tear damages a file of a data set that has its name, and tells which: what a suite
+// must notice. False if there is none.
+func Tear(t testing.TB, out string) (string, bool) {
+	t.Helper()
+	files, _ := Tree(t, out)
+	for _, n := range slices.Sorted(maps.Keys(files)) {
+		if len(files[n]) == 0 {
+			continue
+		}
+		p := filepath.Join(out, n)
+		if err := os.Truncate(p, int64(len(files[n])-1)); err != nil {
+			t.Fatal(err)
+		}
+		return n, true
+	}
+	return "", false
+}

@@ -1,0 +1,125 @@
+//go:build linux && amd64
+
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	programs string
+	built    sync.Once
+	buildErr error
+)
+
+// Main runs the tests of a package with a place for the programs.
+func Main(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "shardify-faults-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	programs = dir
+	return m.Run()
+}
+
+// Build makes the programs, once.
+func Build(t testing.TB) {
+	t.Helper()
+	built.Do(func() {
+		cmd := exec.Command("go", "build", "-o", programs+string(filepath.Separator),
+			"./cmd/shardify", "./cmd/verify", "./internal/crashtest/crashat")
+		cmd.Dir = Root(t)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			buildErr = fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	})
+	if buildErr != nil {
+		t.Fatal(buildErr)
+	}
+}
+
+// Root is the repository's root folder.
+func Root(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Program is the path of a program of ours.
+func Program(name string) string { return filepath.Join(programs, name) }
+
+// Long tells whether the long forms of the suites were asked for.
+func Long() bool { return os.Getenv("SHARDIFY_LONG") != "" }
+
+// NeedsTrace skips where one process may not trace another.
+func NeedsTrace(t testing.TB) {
+	t.Helper()
+	Build(t)
+	if code, out := Run(t, "crashat", "-n", "0", "true"); code != 0 {
+		t.Skipf("skipped: tracing is not permitted here: %s", out)
+	}
+}
+
+// hang is the time after which a run is taken to hang.
+const hang = 2 * time.Minute
+
+// Run returns the exit code of a program and its combined output. One that hangs
+// ends the test.
+func Run(t testing.TB, args ...string) (int, string) {
+	t.Helper()
+	return RunEnv(t, nil, args...)
+}
+
+// RunEnv is Run with further environment variables. Names of ours stand for our
+// programs.
+func RunEnv(t testing.TB, env []string, args ...string) (int, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	if ours := Program(args[0]); !strings.ContainsRune(args[0], filepath.Separator) && exists(ours) {
+		cmd = exec.CommandContext(ctx, ours, args[1:]...)
+	}
+	cmd.Env = append(os.Environ(), env...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var e *exec.ExitError
+	if ctx.Err() != nil {
+		t.Fatalf("%v: hangs\n%s", args, out.String())
+	}
+	if err != nil && !errors.As(err, &e) {
+		t.Fatalf("%v: %v", args, err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String()
+}
+
+// Must runs a program that has to succeed.
+func Must(t testing.TB, args ...string) string {
+	t.Helper()
+	code, out := Run(t, args...)
+	if code != 0 {
+		t.Fatalf("%v: exit %d\n%s", args, code, out)
+	}
+	return out
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
