@@ -8,7 +8,7 @@ PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build demo test test-go test-python pylib test-peers lint fuzz mutate crash bench bench-loader bench-augment golden dist wheel clean
+.PHONY: help build demo test test-go test-python pylib test-peers lint fuzz mutate crash faults bench bench-loader bench-augment golden dist wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,7 +33,7 @@ demo: build ## convert real images and arrays, verify them, read them back
 test: test-go test-python ## the quick tests; what is skipped is named with a reason
 
 # Those that run the programs gain nothing from -race: the programs are built without.
-PROGRAM_TESTS = internal/crashtest|internal/docstest|internal/endtoend
+PROGRAM_TESTS = internal/crashtest|internal/faulttest|internal/docstest|internal/endtoend
 test-go:
 	go test -race $$(go list ./... | grep -vE '$(PROGRAM_TESTS)')
 	go test $$(go list ./... | grep -E '$(PROGRAM_TESTS)')
@@ -71,6 +71,11 @@ mutate: ## MUTATIONS damaged inputs through every parser
 
 crash: build ## kill a conversion at each of its state-changing system calls (Linux, amd64)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run 'Crash' ./internal/crashtest
+
+# kill, power, errno, space, limits, damaged, writers, tasks; several as a|b
+FAULTS ?= .
+faults: build ## break conversions in every way of docs/reliability.md, with counts (Linux, amd64, root; 1 h); FAULTS=power runs one suite
+	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/($(FAULTS))' ./internal/faulttest
 
 bench: build ## every figure of bench/RESULTS.md, against the named peers on the same files
 	@sh bench/run.sh

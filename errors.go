@@ -16,6 +16,9 @@ var (
 	ErrSchema = errors.New("schema mismatch")
 	// ErrExists: the output is there already with other content.
 	ErrExists = errors.New("already exists")
+	// ErrChanged: an input is not what it was when the plan was made. It is no damage
+	// that may be skipped: the plan is out of date.
+	ErrChanged = errors.New("changed since the plan")
 )
 
 // Error answers: doing what, to which file, object, field, sample, at which

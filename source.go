@@ -2,6 +2,7 @@ package shardify
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 )
@@ -28,6 +29,10 @@ type Reader interface {
 	Read(ctx context.Context, s Span, mem *Arena) (*Batch, error)
 	io.Closer
 }
+
+// Reopener is a Source of files that may be read again after an error that a network
+// file system gives for a moment: Reopen has new readers open them anew.
+type Reopener interface{ Reopen() }
 
 // Leftover names a field or file that a source does not deliver, and why.
 type Leftover struct {
@@ -82,6 +87,9 @@ type OpenArgs struct {
 	// State is the result of State at plan time; nil means Open surveys. With a
 	// State, Open touches no input: readers check what they open against it.
 	State []byte
+	// First is the number of the first sample, where State is that of a PartSurvey and
+	// Table one part of the inputs.
+	First int64
 	// Jobs bounds the goroutines of the survey; 0 means GOMAXPROCS.
 	Jobs int
 }
@@ -96,9 +104,53 @@ type SourceFormat struct {
 	Sniff   func(head []byte, name string) bool
 	Options []Option
 	Open    func(ctx context.Context, a OpenArgs) (Source, error)
+	// Parts is how a list of inputs too long for one table is planned; nil if the
+	// format needs all inputs at once.
+	Parts *Parts
 	// Outline tells what one file holds, a line each, whether or not it can be
 	// converted; nil for formats whose schema says it all.
 	Outline func(ctx context.Context, file string) ([]string, error)
+}
+
+// Parts is how a format takes a list of inputs in parts: tables of consecutive
+// inputs, each with a Source of its own. Samples are numbered over all parts.
+type Parts struct {
+	// Can tells whether these arguments (without a table) allow parts.
+	Can func(a OpenArgs) bool
+	// Cutter finds where a part may end. The names come in the order of a walk or,
+	// if sorted, in what should be that of their bytes.
+	Cutter func(a OpenArgs, sorted bool) Cutter
+	Survey func(a OpenArgs) (PartSurvey, error)
+}
+
+// ErrApart: the order of the inputs does not allow parts. They are planned in one
+// table then.
+var ErrApart = errors.New("inputs of one sample stand apart")
+
+// Cutter sees to it that no sample has inputs in two parts.
+type Cutter interface {
+	// Next takes the next name, a slash path below the one root there is, and tells
+	// whether a part may begin with it. The error may be ErrApart.
+	Next(name []byte) (begins bool, err error)
+	// Begin says that a part begins with the name that Next took last.
+	Begin()
+}
+
+// PartSurvey looks at all parts, in order.
+type PartSurvey interface {
+	// Add looks at the next part. src is good for Spans (numbered from 0) and CheckKeys
+	// if Finish says the same layout in the end. Where that is certain not to be, it is
+	// nil. It is used until the next Add.
+	Add(ctx context.Context, t *Table) (src Source, layout string, err error)
+	// Finish returns the State that the source of each part is opened with.
+	Finish() (state []byte, layout string, err error)
+}
+
+// Joiner is an error about many inputs that takes in one of its kind, about further
+// ones.
+type Joiner interface {
+	error
+	Join(more error) bool
 }
 
 // Sink writes one shard, from one goroutine. The shard does not exist for

@@ -1,7 +1,9 @@
 package shardify
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -55,6 +57,47 @@ func (t *Table) Grow(files, nameBytes int) {
 	t.root = slices.Grow(t.root, files)
 	t.size = slices.Grow(t.size, files)
 	t.mtime = slices.Grow(t.mtime, files)
+}
+
+// Reset empties the table and keeps its memory and its roots.
+func (t *Table) Reset() {
+	t.names, t.ends, t.root, t.size, t.mtime = t.names[:0], t.ends[:0], t.root[:0], t.size[:0], t.mtime[:0]
+	t.once, t.twins = sync.Once{}, nil
+}
+
+// MoveLast takes the last file off and appends it to another table.
+func (t *Table) MoveLast(to *Table) {
+	i := t.Len() - 1
+	to.Append(t.Root(i), "", t.size[i], t.mtime[i])
+	to.names = append(to.names, t.NameBytes(i)...)
+	to.ends[len(to.ends)-1] = int64(len(to.names))
+	t.names = t.names[:len(t.names)-len(t.NameBytes(i))]
+	t.ends, t.root, t.size, t.mtime = t.ends[:i], t.root[:i], t.size[:i], t.mtime[:i]
+}
+
+// AppendTable appends the files of a table with the same roots.
+func (t *Table) AppendTable(o *Table) {
+	t.Grow(o.Len(), len(o.names))
+	for _, e := range o.ends {
+		t.ends = append(t.ends, e+int64(len(t.names)))
+	}
+	t.names = append(t.names, o.names...)
+	t.root, t.size, t.mtime = append(t.root, o.root...), append(t.size, o.size...), append(t.mtime, o.mtime...)
+}
+
+// CommonPrefix is the number of bytes that two names begin with alike.
+func CommonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		if d := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); d != 0 {
+			return i + bits.TrailingZeros64(d)/8
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
 }
 
 // Len is the number of files.

@@ -106,9 +106,13 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 		}()
 	}
 	readers, inOrder := 0, false
+	post := j.posts.open()
+	defer j.posts.close(post)
 	for _, s := range spans {
 		s.Frame = j.framed(s)
+		post.set(atGranting, 0, s)
 		granted := j.grant(ctx, s)
+		post.leave()
 		err := granted.err
 		to := make(chan result, 1)
 		r := request{granted, to}
@@ -149,8 +153,8 @@ func (j *Job) streams(s shardify.Span) bool {
 
 // serve reads what it is asked for until the channel is closed.
 func (j *Job) serve(ctx context.Context, in <-chan request, pace *pace) {
-	l := lane{source: j.Source}
-	defer l.close()
+	l := j.lane()
+	defer l.end(j)
 	for r := range in {
 		if !l.serve(ctx, &r.result) {
 			pace.slow.Add(1)
@@ -184,6 +188,14 @@ type lane struct {
 	source shardify.Source
 	reader shardify.Reader
 	run    uint32
+	post   *post
+}
+
+func (j *Job) lane() lane { return lane{source: j.Source, post: j.posts.open()} }
+
+func (l *lane) end(j *Job) {
+	l.close()
+	j.posts.close(l.post)
 }
 
 // serve reads a granted span and tells whether that was quick.
@@ -206,6 +218,16 @@ func (l *lane) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	l.post.set(atReading, 0, s)
+	defer l.post.leave()
+	b, err := l.once(ctx, s, mem)
+	if err != nil {
+		return l.retry(ctx, s, mem, err)
+	}
+	return b, nil
+}
+
+func (l *lane) once(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
 	if err := l.open(s.Run); err != nil {
 		return nil, err
 	}

@@ -3,10 +3,67 @@ package convert
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"golang.org/x/sync/errgroup"
 )
+
+// Missing is the error of a merge that lacks shards. It is an ErrIncomplete.
+type Missing struct {
+	Shards []int
+	Of     int
+}
+
+func (m *Missing) Error() string {
+	what := "shards are"
+	if m.Of == 1 {
+		what = "shard is"
+	}
+	return fmt.Sprintf("%d of %d %s missing: %s: %s", len(m.Shards), m.Of, what, Ranges(m.Shards), ErrIncomplete.Error())
+}
+
+// Unwrap is ErrIncomplete.
+func (m *Missing) Unwrap() error { return ErrIncomplete }
+
+const (
+	// Receipts are read many at once, since a parallel file system answers many
+	// requests in the time of one, and kept for as long as an earlier one is awaited.
+	receiptReaders = 32
+	receiptWindow  = 2048
+)
+
+// inOrder reads n receipts and hands them on in order.
+func inOrder(ctx context.Context, n int, read func(i int) (*Receipt, error), each func(i int, r *Receipt) error) error {
+	var got [receiptWindow]*Receipt
+	for lo := 0; lo < n; lo += receiptWindow {
+		hi := min(lo+receiptWindow, n)
+		var next atomic.Int64
+		next.Store(int64(lo))
+		g, in := errgroup.WithContext(ctx)
+		for range min(receiptReaders, hi-lo) {
+			g.Go(func() (err error) {
+				for i := int(next.Add(1)) - 1; i < hi && err == nil; i = int(next.Add(1)) - 1 {
+					if in.Err() != nil {
+						return context.Cause(in)
+					}
+					got[i-lo], err = read(i)
+				}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		for i := lo; i < hi; i++ {
+			if err := each(i, got[i-lo]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // collected is the manifest of what receipts say. With splits its shards stand in
 // those of the splits, with names below their own folders.
@@ -40,23 +97,25 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 	}
 	var all proofs
 	var missing []int
-	for i := range p.Outputs() {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		r, err := j.receipt(i)
-		switch {
-		case err != nil:
-			return nil, err
-		case r == nil:
+	if p.Split == nil {
+		m.Shards = make([]shardify.Shard, 0, p.Outputs())
+	}
+	err := inOrder(ctx, p.Outputs(), j.receipt, func(i int, r *Receipt) error {
+		if r == nil {
 			missing = append(missing, i)
-			continue
+			return nil
 		}
-		all.add(r.Proofs...)
-		m.receipt(p, r)
+		if len(missing) == 0 {
+			all.add(r.Proofs...)
+			m.receipt(p, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%d of %d shards are missing: %s: %w", len(missing), p.Outputs(), ranges(missing), ErrIncomplete)
+		return nil, &Missing{Shards: missing, Of: p.Outputs()}
 	}
 	if p.Shuffle == ShuffleGlobal {
 		if err := j.collectScatter(ctx, m, &all); err != nil {
@@ -133,18 +192,10 @@ func (j *Job) complete(ctx context.Context, store shardify.Store, m *index.Manif
 
 // finishSplits publishes the manifest of each split, then the one that names them.
 func (j *Job) finishSplits(ctx context.Context, m *collected) error {
-	m.Splits = map[string]index.Split{}
-	texts := make([][]byte, len(m.splits))
 	for i, s := range m.splits {
-		name := j.Plan.Split.Parts[i].Name
-		if err := j.complete(ctx, below{j.Store, name + "/"}, s); err != nil {
+		if err := j.complete(ctx, below{j.Store, j.Plan.Split.Parts[i].Name + "/"}, s); err != nil {
 			return err
 		}
-		var err error
-		if texts[i], err = s.Encode(); err != nil {
-			return err
-		}
-		m.Splits[name] = index.Split{Samples: s.Samples, Shards: int64(len(s.Shards)), Digest: s.Digest}
 		m.Samples += s.Samples
 		m.Bytes += s.Bytes
 		m.Members = s.Members
@@ -158,10 +209,13 @@ func (j *Job) finishSplits(ctx context.Context, m *collected) error {
 	if err := j.flush(ctx); err != nil {
 		return err
 	}
-	for i, b := range texts {
-		if err := publish(ctx, j.Store, j.Plan.Split.Parts[i].Name+"/"+index.ManifestName, b); err != nil {
+	m.Splits = map[string]index.Split{}
+	for i, s := range m.splits {
+		name := j.Plan.Split.Parts[i].Name
+		if err := publishManifest(ctx, j.Store, name+"/"+index.ManifestName, s); err != nil {
 			return err
 		}
+		m.Splits[name] = index.Split{Samples: s.Samples, Shards: int64(len(s.Shards)), Digest: s.Digest}
 	}
 	return j.finish(ctx, &m.Manifest)
 }

@@ -20,25 +20,38 @@ func (j *Job) Convert(ctx context.Context) (*index.Manifest, error) {
 	if err := j.Task(ctx, 0, 1); err != nil {
 		return nil, err
 	}
+	post := j.posts.open()
+	defer j.posts.close(post)
+	post.at(atMerging, 0)
 	m, err := j.Merge(ctx)
 	return m, why(ctx, err)
 }
 
-// Task does what task i of n has left to do. Of a global shuffle that is first its
-// share of the scattering, and as soon as everybody's is done its share of the shards;
-// until then the error is Waiting.
+// Task does what task i of n has left to do.
 func (j *Job) Task(ctx context.Context, i, n int) error {
+	return j.Share(ctx, j.Plan.Task(i, n), j.Plan.GatherTask(i, n))
+}
+
+// Share does units, and of a global shuffle, as soon as everybody's units are done, its
+// shards; until then the error is Waiting.
+func (j *Job) Share(ctx context.Context, units, shards []int) error {
 	if j.Plan.Shuffle != ShuffleGlobal {
-		return j.Work(ctx, j.Plan.Task(i, n))
+		return j.Work(ctx, units)
 	}
-	mine := j.Plan.GatherTask(i, n)
-	if done, err := j.gathered(ctx, mine); err != nil || done {
+	if done, err := j.gathered(ctx, shards); err != nil || done {
 		return err
 	}
-	if err := j.Work(ctx, j.Plan.Task(i, n)); err != nil {
-		return err
+	err := j.Work(ctx, units)
+	if err == nil {
+		err = j.Gather(ctx, shards)
 	}
-	return j.Gather(ctx, mine)
+	if err != nil && ctx.Err() == nil {
+		// It may lack what another worker has removed, since it has completed the set.
+		if all, e := j.allGathered(); e == nil && all {
+			return nil
+		}
+	}
+	return err
 }
 
 // gathered tells whether all shards are there.

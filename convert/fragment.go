@@ -3,6 +3,8 @@ package convert
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"io"
 	"math"
 	"math/bits"
 	"slices"
@@ -253,7 +255,9 @@ type fragment struct {
 	damaged atomic.Bool
 }
 
-func openFragment(s shardify.Store, name string) (*fragment, error) {
+func openFragment(s interface {
+	Open(name string) (shardify.Blob, error)
+}, name string) (*fragment, error) {
 	blob, err := s.Open(name)
 	if err != nil {
 		return nil, err
@@ -286,7 +290,11 @@ func (f *fragment) head() error {
 }
 
 func readFull(r shardify.Blob, b []byte, at int64) error {
-	if n, err := r.ReadAt(b, at); n < len(b) {
+	n, err := r.ReadAt(b, at)
+	if err != nil && n < len(b) && !errors.Is(err, io.EOF) {
+		return err // of the storage: the file may be as it should
+	}
+	if n < len(b) {
 		return shardify.Corrupt(at, "%d bytes of %d: %v", n, len(b), err)
 	}
 	return nil

@@ -39,6 +39,9 @@ func (j *Job) Gather(ctx context.Context, shards []int) error {
 	if err == nil {
 		err = ctx.Err()
 	}
+	if err == nil {
+		err = j.flush(ctx)
+	}
 	return why(ctx, errors.Join(err, j.discard(all.list)))
 }
 
@@ -76,14 +79,16 @@ func (j *Job) ungathered(ctx context.Context, shards []int) (todo []int, err err
 
 // fragmentSet is all fragments of a shuffle.
 type fragmentSet struct {
-	list []*fragment
-	sums [][]int64 // with shards of exact numbers: by split, samples before each bucket
+	files *lent
+	list  []*fragment
+	sums  [][]int64 // with shards of exact numbers: by split, samples before each bucket
 }
 
 func (s *fragmentSet) close() {
 	for _, f := range s.list {
 		f.blob.Close()
 	}
+	s.files.close()
 }
 
 // Waiting is the error of a task of a global shuffle that cannot go on before others
@@ -95,7 +100,7 @@ func (w *Waiting) Error() string {
 	if len(w.Portions) == 1 {
 		what = "portion is"
 	}
-	return fmt.Sprintf("%d %s not scattered yet: %s: %s", len(w.Portions), what, ranges(w.Portions), ErrIncomplete.Error())
+	return fmt.Sprintf("%d %s not scattered yet: %s: %s", len(w.Portions), what, Ranges(w.Portions), ErrIncomplete.Error())
 }
 
 // Unwrap is ErrIncomplete.
@@ -104,7 +109,7 @@ func (w *Waiting) Unwrap() error { return ErrIncomplete }
 // fragments opens all fragments, or tells which are missing.
 func (j *Job) fragments(ctx context.Context) (*fragmentSet, error) {
 	p := j.Plan
-	s := &fragmentSet{}
+	s := &fragmentSet{files: newLent(j.scratch(), openFragments())}
 	first, count := p.buckets()
 	n := first[len(first)-1] + count[len(count)-1]
 	var missing []int
@@ -122,7 +127,7 @@ func (j *Job) fragments(ctx context.Context) (*fragmentSet, error) {
 			missing = append(missing, i)
 			continue
 		}
-		f, err := openFragment(j.scratch(), r.Fragment.Name)
+		f, err := openFragment(s.files, r.Fragment.Name)
 		if err != nil {
 			s.close()
 			if errors.Is(err, shardify.ErrCorrupt) {
@@ -175,6 +180,9 @@ func (s *fragmentSet) count(first, count []int, n int) error {
 func (j *Job) gather(ctx context.Context, all *fragmentSet, shard int) error {
 	out := j.newSinks(shard)
 	defer out.abort()
+	post := j.posts.open()
+	defer j.posts.close(post)
+	post.at(atGathering, shard)
 	g := j.gatherer()
 	first, count := j.Plan.buckets()
 	written := make([]int64, len(first))
@@ -191,6 +199,8 @@ func (j *Job) gather(ctx context.Context, all *fragmentSet, shard int) error {
 		emit := func(b *shardify.Batch, mem *shardify.Arena) error {
 			written[split] += int64(b.Samples)
 			j.Progress.Gathered.Add(int64(b.Samples))
+			post.at(atWriting, shard)
+			defer post.at(atGathering, shard)
 			return out.write(split, b, mem)
 		}
 		for b := c.lo; b < c.hi; b++ {
@@ -207,6 +217,7 @@ func (j *Job) gather(ctx context.Context, all *fragmentSet, shard int) error {
 	if j.Plan.Split != nil {
 		r.Written = written
 	}
+	post.at(atPublishing, shard)
 	if err := out.commit(ctx, r); err != nil {
 		return err
 	}
@@ -218,6 +229,7 @@ func (j *Job) gather(ctx context.Context, all *fragmentSet, shard int) error {
 		return err
 	}
 	j.Progress.Shards.Add(1)
+	j.Progress.Made.Add(1)
 	return nil
 }
 
@@ -265,20 +277,17 @@ func (j *Job) cutOf(all *fragmentSet, shard, split, first, count int) (c shardCu
 func (j *Job) collectScatter(ctx context.Context, m *collected, all *proofs) error {
 	p := j.Plan
 	want := make([]int64, max(len(p.SplitNames()), 1))
-	for i := range p.Shards {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		r, err := j.told(i)
-		if err != nil {
-			return err
-		}
+	err := inOrder(ctx, len(p.Shards), j.told, func(_ int, r *Receipt) error {
 		all.add(r.Proofs...)
 		r.Splits, r.Shard = nil, shardify.Shard{}
 		m.receipt(p, r)
 		for k := range want {
 			want[k] += r.Written[k]
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	have := []int64{m.Samples}
 	if p.Split != nil {

@@ -12,8 +12,8 @@ import (
 // leaves the core's cache, and nobody is woken. It returns what it leaves to do,
 // in the list that it was given.
 func (j *Job) inline(ctx context.Context, spans []shardify.Span, w consumer) (rest []shardify.Span, err error) {
-	l := lane{source: j.Source}
-	defer l.close()
+	l := j.lane()
+	defer l.end(j)
 	slow := 0 // reads in a row; one alone may be another process's doing
 	for len(spans) > 0 {
 		if slow > 1 {
@@ -26,7 +26,9 @@ func (j *Job) inline(ctx context.Context, spans []shardify.Span, w consumer) (re
 		if err != nil {
 			return nil, err
 		}
+		l.post.set(atGranting, 0, part)
 		r := j.grant(ctx, part)
+		l.post.leave()
 		if r.err != nil {
 			return nil, r.err
 		}

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -36,17 +37,33 @@ func (j *Job) Merge(ctx context.Context) (*index.Manifest, error) {
 }
 
 func (j *Job) finish(ctx context.Context, m *index.Manifest) error {
-	b, err := m.Encode()
-	if err != nil {
-		return err
-	}
 	if err := j.flush(ctx); err != nil {
 		return err
 	}
-	if err := publish(ctx, j.Store, index.ManifestName, b); err != nil {
+	if err := publishManifest(ctx, j.Store, index.ManifestName, m); err != nil {
 		return err
 	}
 	return j.flush(ctx)
+}
+
+// publishManifest completes a manifest with its digest and publishes it.
+func publishManifest(ctx context.Context, s shardify.Store, name string, m *index.Manifest) error {
+	f, err := s.Create(name)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 256<<10)
+	err = m.EncodeTo(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Commit(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return nil
 }
 
 func (j *Job) flush(ctx context.Context) error {
@@ -82,31 +99,51 @@ func (p *Plan) recipe() map[string]string {
 
 // inputs describes the input table without saying where it lies.
 func (p *Plan) inputs() index.Inputs {
+	if p.InParts() {
+		in := *p.Listed
+		return in
+	}
 	t := p.Table
-	in := index.Inputs{Format: p.Input, Count: int64(t.Len()), Bytes: t.Bytes()}
-	var d index.Digest
-	var lines []byte
+	var l lister
+	l.add(t)
+	in := l.inputs(p.Input)
 	for i := range t.Len() {
-		if name := t.NameBytes(i); len(name) > 0 {
-			lines = append(lines, name...)
-		} else {
-			lines = append(lines, t.Name(i)...)
-		}
-		lines = binary.LittleEndian.AppendUint64(append(lines, 0), uint64(t.Size(i)))
-		if len(lines) > 64<<10 || i == t.Len()-1 {
-			d.Write(lines)
-			lines = lines[:0]
-		}
 		if t.Len() <= index.MaxInputNames {
 			in.Names = append(in.Names, strings.ToValidUTF8(t.Name(i), "\uFFFD"))
 		}
 	}
-	in.Digest = d.String()
 	return in
 }
 
-// ranges writes numbers as an --array list: "3,17-19".
-func ranges(n []int) string {
+// lister adds up tables to what a manifest says about them.
+type lister struct {
+	count, bytes int64
+	digest       index.Digest
+	lines        []byte
+}
+
+func (l *lister) add(t *shardify.Table) {
+	l.count, l.bytes = l.count+int64(t.Len()), l.bytes+t.Bytes()
+	for i := range t.Len() {
+		if name := t.NameBytes(i); len(name) > 0 {
+			l.lines = append(l.lines, name...)
+		} else {
+			l.lines = append(l.lines, t.Name(i)...)
+		}
+		l.lines = binary.LittleEndian.AppendUint64(append(l.lines, 0), uint64(t.Size(i)))
+		if len(l.lines) > 64<<10 || i == t.Len()-1 {
+			l.digest.Write(l.lines)
+			l.lines = l.lines[:0]
+		}
+	}
+}
+
+func (l *lister) inputs(format string) index.Inputs {
+	return index.Inputs{Format: format, Count: l.count, Bytes: l.bytes, Digest: l.digest.String()}
+}
+
+// Ranges writes numbers as an --array list: "3,17-19".
+func Ranges(n []int) string {
 	var b strings.Builder
 	for i := 0; i < len(n); {
 		k := i
@@ -137,6 +174,9 @@ func (p *Plan) Publish(ctx context.Context, s shardify.Store) error {
 		return &Conflict{Diff: old.Diff(p)}
 	case !errors.Is(err, errNotExist):
 		return err
+	}
+	if p.InParts() {
+		return p.publishInParts(ctx, s)
 	}
 	b, err := p.Encode()
 	if err != nil {

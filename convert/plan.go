@@ -17,10 +17,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
 )
 
 // PlanVersion is the version of plan files and of the packing rules: another
@@ -66,6 +65,9 @@ type Request struct {
 	Pool  *shardify.Pool
 	Jobs  int
 	Known *Plan
+	// Parts is the rest of the inputs where they come in parts; nil if Args.Table has
+	// them all.
+	Parts *Parts
 
 	// Recipe is further settings that decide bytes, for the record.
 	Recipe map[string]string
@@ -106,6 +108,8 @@ type Plan struct {
 	Gathers  int   `json:"gathers,omitempty"`
 	Buckets  int   `json:"buckets,omitempty"`
 	PerShard int64 `json:"per_shard,omitempty"` // exact samples of a shard
+	// Listed describes the inputs of a plan in parts, see InParts.
+	Listed *index.Inputs `json:"listed,omitempty"`
 
 	// ScratchPath is the folder of fragments; "" is a private one of the data set. No
 	// part of the digest.
@@ -117,13 +121,17 @@ type Plan struct {
 	Shards []PlannedShard  `json:"-"`
 	Units  []Unit          `json:"-"`
 
+	parts      []planPart
+	blocks     blocks
+	shardBytes []int64 // decoded, of a plan in parts
+
 	digest string
 	sealed []byte // the content, from seal to the first Encode
 }
 
 // PlannedShard is the spans [Lo, Hi) of the plan.
 type PlannedShard struct {
-	Lo, Hi  int
+	Lo, Hi  int // of a plan in parts: among the spans of its part
 	Samples int64
 }
 
@@ -164,6 +172,9 @@ func MakePlan(ctx context.Context, r Request) (*Plan, error) {
 	}
 	if err := shardify.ValidateSchema(p.Schema); err != nil {
 		return nil, err
+	}
+	if r.Parts != nil {
+		return p, r.inParts(ctx, p)
 	}
 	if r.shaped() {
 		return p, r.shape(ctx, p)
@@ -417,22 +428,18 @@ func (p *Plan) stem(i int) string {
 // Task returns the units of task i of n: a view on the plan, balanced by decoded
 // bytes, the same whoever asks. The largest units come first.
 func (p *Plan) Task(i, n int) []int {
-	order := make([]int, len(p.Units))
-	cost := make([]int64, len(p.Units))
-	for u := range p.Units {
-		order[u] = u
-		cost[u] = p.UnitBytes(u)
-	}
 	if n <= 1 {
+		order := make([]int, len(p.Units))
+		for u := range order {
+			order[u] = u
+		}
 		return order
 	}
-	sort.SliceStable(order, func(a, b int) bool { return cost[order[a]] > cost[order[b]] })
-	load := make([]int64, n)
+	of := p.TasksOf(n)
+	order, _ := p.bySize()
 	var mine []int
 	for _, u := range order {
-		least := slices.Index(load, slices.Min(load))
-		load[least] += cost[u] + 1
-		if least == i {
+		if int(of[u]) == i {
 			mine = append(mine, u)
 		}
 	}
@@ -442,7 +449,25 @@ func (p *Plan) Task(i, n int) []int {
 // UnitBytes is the decoded size of unit u.
 func (p *Plan) UnitBytes(u int) int64 {
 	var n int64
+	if p.InParts() {
+		x := p.Units[u]
+		for _, b := range p.shardBytes[x.Lo:x.Hi] {
+			n += b
+		}
+		return n
+	}
 	for _, s := range p.unitSpans(u) {
+		n += s.Bytes
+	}
+	return n
+}
+
+// ShardBytes is the decoded size of planned shard i.
+func (p *Plan) ShardBytes(i int) (n int64) {
+	if p.InParts() {
+		return p.shardBytes[i]
+	}
+	for _, s := range p.Spans[p.Shards[i].Lo:p.Shards[i].Hi] {
 		n += s.Bytes
 	}
 	return n
@@ -475,6 +500,9 @@ func (p *Plan) validate() error {
 	const most = 1 << 30
 	if p.Gathers < 0 || p.Gathers > most || p.Buckets < 0 || p.Buckets > most || p.PerShard < 0 || p.Shuffle == ShuffleGlobal && p.Buckets == 0 {
 		return fmt.Errorf("%d shards of %d buckets", p.Gathers, p.Buckets)
+	}
+	if p.InParts() {
+		return p.validateParts()
 	}
 	span := 0
 	for i, s := range p.Shards {

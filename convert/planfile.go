@@ -51,6 +51,9 @@ func (p *Plan) seal() {
 }
 
 func (p *Plan) content() []byte {
+	if p.InParts() {
+		return p.contentInParts()
+	}
 	head, err := json.Marshal(p)
 	if err != nil {
 		panic("convert: plan head: " + err.Error())
@@ -60,33 +63,8 @@ func (p *Plan) content() []byte {
 	b = append(b, head...)
 	b = binary.AppendUvarint(b, uint64(len(p.State)))
 	b = append(b, p.State...)
-	t := p.Table
-	b = binary.AppendUvarint(b, uint64(len(t.Roots)))
-	b = binary.AppendUvarint(b, uint64(t.Len()))
-	var prev []byte
-	for i := range t.Len() {
-		n := t.NameBytes(i)
-		same := 0
-		for same < len(n) && same < len(prev) && n[same] == prev[same] {
-			same++
-		}
-		b = binary.AppendUvarint(b, uint64(same))
-		b = binary.AppendUvarint(b, uint64(len(n)-same))
-		b = append(b, n[same:]...)
-		b = binary.AppendUvarint(b, uint64(t.Root(i)))
-		b = binary.AppendVarint(b, t.Size(i))
-		prev = n
-	}
-	b = binary.AppendUvarint(b, uint64(len(p.Spans)))
-	var s shardify.Span
-	for _, x := range p.Spans {
-		b = binary.AppendVarint(b, int64(x.Input)-int64(s.Input))
-		b = binary.AppendVarint(b, int64(x.Run)-int64(s.Run))
-		b = binary.AppendVarint(b, x.Lo-s.Hi)
-		b = binary.AppendUvarint(b, uint64(x.Hi-x.Lo))
-		b = binary.AppendUvarint(b, uint64(x.Bytes))
-		s = x
-	}
+	b = binary.AppendUvarint(b, uint64(len(p.Table.Roots)))
+	b = appendSpans(appendNames(b, p.Table), p.Spans)
 	b = binary.AppendUvarint(b, uint64(len(p.Shards)))
 	for _, x := range p.Shards {
 		b = binary.AppendUvarint(b, uint64(x.Hi-x.Lo))
@@ -99,13 +77,64 @@ func (p *Plan) content() []byte {
 	return b
 }
 
+// appendNames writes the names and sizes of a table.
+func appendNames(b []byte, t *shardify.Table) []byte {
+	b = binary.AppendUvarint(b, uint64(t.Len()))
+	var prev []byte
+	for i := range t.Len() {
+		n := t.NameBytes(i)
+		same := shardify.CommonPrefix(n, prev)
+		b = binary.AppendUvarint(b, uint64(same))
+		b = binary.AppendUvarint(b, uint64(len(n)-same))
+		b = append(b, n[same:]...)
+		b = binary.AppendUvarint(b, uint64(t.Root(i)))
+		b = binary.AppendVarint(b, t.Size(i))
+		prev = n
+	}
+	return b
+}
+
+// appendTimes writes the modification times of a table.
+func appendTimes(b []byte, t *shardify.Table) []byte {
+	var prev int64
+	for i := range t.Len() {
+		m := t.ModTime(i)
+		b = binary.AppendVarint(b, m-prev)
+		prev = m
+	}
+	return b
+}
+
+func appendSpans(b []byte, spans []shardify.Span) []byte {
+	b = binary.AppendUvarint(b, uint64(len(spans)))
+	var s shardify.Span
+	for _, x := range spans {
+		b = binary.AppendVarint(b, int64(x.Input)-int64(s.Input))
+		b = binary.AppendVarint(b, int64(x.Run)-int64(s.Run))
+		b = binary.AppendVarint(b, x.Lo-s.Hi)
+		b = binary.AppendUvarint(b, uint64(x.Hi-x.Lo))
+		b = binary.AppendUvarint(b, uint64(x.Bytes))
+		s = x
+	}
+	return b
+}
+
 // places is where things are on this machine.
 type places struct {
 	Roots   []string `json:"roots"`
 	Scratch string   `json:"scratch,omitempty"`
 }
 
-func (p *Plan) schedule() (_ []byte, err error) {
+func (p *Plan) schedule() ([]byte, error) {
+	head, err := p.places()
+	if err != nil {
+		return nil, err
+	}
+	b := binary.AppendUvarint(nil, uint64(len(head)))
+	return appendTimes(append(b, head...), p.Table), nil
+}
+
+func (p *Plan) places() (_ []byte, err error) {
 	roots := slices.Clone(p.Table.Roots)
 	for i, r := range roots {
 		if r == "" {
@@ -123,19 +152,7 @@ func (p *Plan) schedule() (_ []byte, err error) {
 			return nil, err
 		}
 	}
-	head, err := json.Marshal(where)
-	if err != nil {
-		return nil, err
-	}
-	b := binary.AppendUvarint(nil, uint64(len(head)))
-	b = append(b, head...)
-	var prev int64
-	for i := range p.Table.Len() {
-		m := p.Table.ModTime(i)
-		b = binary.AppendVarint(b, m-prev)
-		prev = m
-	}
-	return b, nil
+	return json.Marshal(where)
 }
 
 func compress(b []byte) ([]byte, error) {
@@ -182,6 +199,13 @@ func DecodePlan(b []byte) (*Plan, error) {
 }
 
 func decodePlan(b []byte) (*Plan, error) {
+	if isInParts(b) {
+		p, err := openInParts(inMemory(b))
+		if err != nil {
+			return nil, err
+		}
+		return p.Whole()
+	}
 	if len(b) < planHead+digestSize || string(b[:len(planMagic)]) != planMagic {
 		return nil, shardify.Corrupt(0, "not a plan")
 	}
@@ -229,27 +253,9 @@ func parsePlan(content, sched []byte) (*Plan, error) {
 	if err != nil || uint64(len(p.Table.Roots)) != nRoots {
 		return nil, shardify.Corrupt(-1, "roots: %d, want %d: %v", len(p.Table.Roots), nRoots, err)
 	}
-	var name []byte
-	var mtime int64
-	for range v.Count(4) {
-		same := v.U()
-		rest := v.Bytes(v.U())
-		if same > uint64(len(name)) {
-			v.Bad = true
-		}
-		if v.Bad {
-			break
-		}
-		name = append(name[:same], rest...)
-		root, size := v.U(), v.I()
-		if root >= nRoots {
-			v.Bad = true
-			break
-		}
-		mtime += s.I()
-		p.Table.Append(int(root), string(name), size, mtime)
-	}
-	p.parseSpans(v)
+	parseNames(p.Table, v, s)
+	p.Spans = parseSpans(v)
+	p.parseCuts(v)
 	if v.Bad || s.Bad || len(v.B) > 0 || len(s.B) > 0 {
 		return nil, shardify.Corrupt(-1, "tables do not fit their counts")
 	}
@@ -260,10 +266,34 @@ func parsePlan(content, sched []byte) (*Plan, error) {
 	return p, nil
 }
 
-func (p *Plan) parseSpans(v *varint.Reader) {
-	p.Spans = make([]shardify.Span, 0, v.Count(5))
+// parseNames appends names, sizes and times to a table with roots.
+func parseNames(t *shardify.Table, v, times *varint.Reader) {
+	var name []byte
+	var mtime int64
+	for range v.Count(4) {
+		same := v.U()
+		rest := v.Bytes(v.U())
+		if same > uint64(len(name)) {
+			v.Bad = true
+		}
+		if v.Bad {
+			return
+		}
+		name = append(name[:same], rest...)
+		root, size := v.U(), v.I()
+		if root >= uint64(len(t.Roots)) {
+			v.Bad = true
+			return
+		}
+		mtime += times.I()
+		t.AppendIn(int(root), "", name, size, mtime)
+	}
+}
+
+func parseSpans(v *varint.Reader) []shardify.Span {
+	spans := make([]shardify.Span, 0, v.Count(5))
 	var s shardify.Span
-	for range cap(p.Spans) {
+	for range cap(spans) {
 		s.Input = uint32(int64(s.Input) + v.I())
 		s.Run = uint32(int64(s.Run) + v.I())
 		s.Lo = s.Hi + v.I()
@@ -271,10 +301,14 @@ func (p *Plan) parseSpans(v *varint.Reader) {
 		s.Bytes = int64(v.U())
 		if s.Lo < 0 || s.Hi < s.Lo || s.Bytes < 0 {
 			v.Bad = true
-			return
+			return spans
 		}
-		p.Spans = append(p.Spans, s)
+		spans = append(spans, s)
 	}
+	return spans
+}
+
+func (p *Plan) parseCuts(v *varint.Reader) {
 	p.Shards = make([]PlannedShard, 0, v.Count(2))
 	at := 0
 	for range cap(p.Shards) {
@@ -293,7 +327,12 @@ func (p *Plan) parseSpans(v *varint.Reader) {
 
 // LoadPlan reads the plan of a data set's folder; fs.ErrNotExist if there is
 // none.
+//
+// Of a plan in parts it reads the head; see Plan.InParts.
 func LoadPlan(s shardify.Store) (*Plan, error) {
+	if p, err := loadInParts(s); p != nil || err != nil {
+		return p, err
+	}
 	b, err := readAll(s, PlanName)
 	if err != nil {
 		return nil, err
@@ -333,12 +372,17 @@ func (p *Plan) Diff(q *Plan) []string {
 			add(k, m.a[k], m.b[k])
 		}
 	}
-	add("inputs", fmt.Sprintf("%d files, %d bytes", p.Table.Len(), p.Table.Bytes()), fmt.Sprintf("%d files, %d bytes", q.Table.Len(), q.Table.Bytes()))
+	add("inputs", p.inputsText(), q.inputsText())
 	add("samples", fmt.Sprint(p.Samples), fmt.Sprint(q.Samples))
 	if len(out) == 0 && p.Digest() != q.Digest() {
 		out = append(out, "the input files: names, sizes or layout have changed")
 	}
 	return out
+}
+
+func (p *Plan) inputsText() string {
+	files, bytes := p.Inputs()
+	return fmt.Sprintf("%d files, %d bytes", files, bytes)
 }
 
 func opsText(ops []Op) string {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 )
 
 // Receipt proves that a shard is done. It is published after the shard.
@@ -34,7 +33,7 @@ type Receipt struct {
 	Fragment *shardify.File `json:"fragment,omitempty"`
 }
 
-func (p *Plan) receiptName(i int) string { return store.Private + "/receipts/" + p.stem(i) + ".json" }
+func (p *Plan) receiptName(i int) string { return receiptsDir + "/" + p.stem(i) + ".json" }
 
 // balance is law: every sample read, and every further copy, is written, dropped or
 // skipped.
@@ -130,7 +129,7 @@ func (j *Job) receiptAt(i int, name string) (*Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, ok := j.decode(b, i)
+	r, ok := j.Plan.decode(b, i)
 	if ok {
 		if ok, err = j.presentAll(r); err != nil {
 			return nil, err
@@ -144,20 +143,20 @@ func (j *Job) receiptAt(i int, name string) (*Receipt, error) {
 }
 
 // decode parses a receipt and tells whether it is that of entry i of this plan.
-func (j *Job) decode(b []byte, i int) (*Receipt, bool) {
+func (p *Plan) decode(b []byte, i int) (*Receipt, bool) {
 	var r Receipt
-	if json.Unmarshal(b, &r) != nil || r.Plan != j.Plan.Digest() || r.Index != i || r.balance() != nil {
+	if json.Unmarshal(b, &r) != nil || r.Plan != p.Digest() || r.Index != i || r.balance() != nil {
 		return nil, false
 	}
-	parts := len(j.Plan.SplitNames())
+	parts := len(p.SplitNames())
 	switch {
 	case r.Fragment != nil:
-		return &r, j.Plan.Shuffle == ShuffleGlobal && len(r.Written) == max(parts, 1)
+		return &r, p.Shuffle == ShuffleGlobal && len(r.Written) == max(parts, 1)
 	case len(r.Splits) != parts || len(r.Written) != parts:
 		return nil, false
 	}
 	for i, s := range r.Splits {
-		if s.Samples != r.Written[i] || s.Samples > 0 && !strings.HasPrefix(s.Name, j.Plan.Split.Parts[i].Name+"/") {
+		if s.Samples != r.Written[i] || s.Samples > 0 && !strings.HasPrefix(s.Name, p.Split.Parts[i].Name+"/") {
 			return nil, false
 		}
 	}
@@ -165,50 +164,28 @@ func (j *Job) decode(b []byte, i int) (*Receipt, bool) {
 }
 
 // told is the receipt of a portion whether or not its fragment is still there.
-func (j *Job) told(i int) (*Receipt, error) {
-	b, err := readAll(j.Store, j.Plan.scatterName(i))
-	if err != nil {
-		return nil, err
-	}
-	r, ok := j.decode(b, i)
-	if !ok || r.Fragment == nil {
-		return nil, shardify.Annotate(shardify.Corrupt(-1, "it belongs to another plan"), "read", j.Plan.scatterName(i), "")
-	}
-	return r, nil
-}
+func (j *Job) told(i int) (*Receipt, error) { return j.Plan.ScatterReceipt(j.Store, i) }
 
 // presentAll is present for all that a receipt names.
 func (j *Job) presentAll(r *Receipt) (bool, error) {
 	if r.Fragment != nil {
 		return j.scattered(r)
 	}
-	for _, s := range r.shards() {
-		if ok, err := j.present(s); err != nil || !ok {
-			return ok, err
-		}
-	}
-	return true, nil
+	return j.Plan.present(j.Store, r)
 }
 
 // present tells whether the files of a shard are there in the sizes of its
 // record. That one cannot be looked at is an error, not an absence.
-func (j *Job) present(s shardify.Shard) (bool, error) {
+func present(store shardify.Store, s shardify.Shard) (bool, error) {
 	if s.Samples == 0 {
 		return true, nil
 	}
-	files := append([]shardify.File{{Name: s.Name, Bytes: s.Bytes}}, s.Files...)
-	for _, f := range files {
-		b, err := j.Store.Open(f.Name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
-		if err != nil {
+	if ok, err := there(store, shardify.File{Name: s.Name, Bytes: s.Bytes}); err != nil || !ok {
+		return false, err
+	}
+	for _, f := range s.Files {
+		if ok, err := there(store, f); err != nil || !ok {
 			return false, err
-		}
-		size := b.Size()
-		b.Close()
-		if size != f.Bytes {
-			return false, nil
 		}
 	}
 	return true, nil

@@ -19,12 +19,8 @@ func (p *Plan) Scratch(output shardify.SinkFormat, jobs int) (total int64) {
 	fixed, factor := output.ScratchBytes(p.Schema, p.Keyed, p.Shuffle != "" || p.Source == nil && p.OnError != OnErrorSkip)
 	units := make([]int64, len(p.Units))
 	for u, x := range p.Units {
-		for _, s := range p.Shards[x.Lo:x.Hi] {
-			var bytes int64
-			for _, sp := range p.Spans[s.Lo:s.Hi] {
-				bytes += sp.Bytes
-			}
-			units[u] = max(units[u], s.Samples*fixed+int64(float64(bytes)*factor))
+		for i := x.Lo; i < x.Hi; i++ {
+			units[u] = max(units[u], p.Shards[i].Samples*fixed+int64(float64(p.ShardBytes(i))*factor))
 		}
 	}
 	slices.SortFunc(units, func(a, b int64) int { return cmp.Compare(b, a) })

@@ -138,9 +138,15 @@ func (j *Job) publishPortion(ctx context.Context, r *Receipt) error {
 	if j.Plan.Shuffle != ShuffleGlobal {
 		return j.publish(ctx, r)
 	}
-	err := j.publishAs(ctx, r, j.Plan.scatterName(r.Index))
-	if errors.Is(err, shardify.ErrExists) {
-		return errors.Join(j.scratch().Remove(r.Fragment.Name), j.checkOther(r))
+	for {
+		err := j.publishAs(ctx, r, j.Plan.scatterName(r.Index))
+		if !errors.Is(err, shardify.ErrExists) {
+			return err
+		}
+		gone, err := j.checkOther(r)
+		if err == nil && gone {
+			continue
+		}
+		return errors.Join(j.scratch().Remove(r.Fragment.Name), err)
 	}
-	return err
 }

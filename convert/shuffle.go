@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -91,7 +90,7 @@ func (j *Job) scratch() shardify.Store {
 }
 
 func (p *Plan) scatterName(i int) string {
-	return fmt.Sprintf("%s/scatter/portion-%06d.json", store.Private+"/receipts", i)
+	return fmt.Sprintf("%s/scatter/portion-%06d.json", receiptsDir, i)
 }
 
 // portion is the receipt of the spans that plan entry i has.
@@ -102,24 +101,32 @@ func (j *Job) portion(i int) (*Receipt, error) {
 	return j.receipt(i)
 }
 
-// scattered tells whether the fragment of a receipt is there.
+// scattered tells whether the fragment of a receipt is there, or needed no more.
 func (j *Job) scattered(r *Receipt) (bool, error) {
-	b, err := j.scratch().Open(r.Fragment.Name)
-	if errors.Is(err, errNotExist) {
-		return false, nil
+	if ok, err := there(j.scratch(), *r.Fragment); ok || err != nil {
+		return ok, err
 	}
-	if err != nil {
-		return false, err
-	}
-	defer b.Close()
-	return b.Size() == r.Fragment.Bytes, nil
+	return j.allGathered()
 }
 
-// checkOther is for a receipt that another worker has published first.
-func (j *Job) checkOther(r *Receipt) error {
+// allGathered tells whether every shard is there. Another worker may then have removed
+// the fragments.
+func (j *Job) allGathered() (bool, error) {
+	for i := range j.Plan.Gathers {
+		if r, err := j.receipt(i); err != nil || r == nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// checkOther is for a receipt that another worker has published first. gone: its
+// fragment was removed meanwhile, as that worker needs it no more, and so was the
+// receipt.
+func (j *Job) checkOther(r *Receipt) (gone bool, err error) {
 	o, err := j.portion(r.Index)
-	if err == nil && (o == nil || o.written() != r.written()) {
+	if err == nil && o != nil && o.written() != r.written() {
 		err = fmt.Errorf("portion %d has been done differently meanwhile", r.Index)
 	}
-	return err
+	return err == nil && o == nil, err
 }

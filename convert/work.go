@@ -30,11 +30,15 @@ type Job struct {
 	Jobs   int // units at once; 0 means GOMAXPROCS
 	// Compile makes the plan's operations anew; nil without operations.
 	Compile Compile
+	// IgnoreTimes takes inputs of another modification time than the plan knows for
+	// unchanged.
+	IgnoreTimes bool
 	// Scratch holds the fragments of a shuffle; nil is a private folder of Store.
 	Scratch shardify.Store
 	// Progress counts what is done; may be read at any time.
 	Progress Progress
 
+	posts posts
 	left  atomic.Int64    // units of this Work that are not done
 	slow  atomic.Bool     // storage was, of late: read ahead
 	frame *shardify.Frame // that the sinks want; nil if none
@@ -47,8 +51,12 @@ type Job struct {
 // that are published. Resumed shards count from the start.
 type Progress struct {
 	Samples, Bytes, Shards, Skipped atomic.Int64
+	// Resumed is those of Bytes that were done before.
+	Resumed atomic.Int64
 	// Gathered counts the samples of a global shuffle that are in their shards.
 	Gathered atomic.Int64
+	// Made counts the shards and fragments that this process has published.
+	Made atomic.Int64
 }
 
 func (j *Job) jobs() int {
@@ -79,7 +87,7 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 	if j.Sink.Frame != nil && j.flow == nil {
 		j.frame = j.Sink.Frame(j.Plan.Schema, j.Plan.OutputOptions)
 	}
-	for _, u := range units {
+	for _, u := range j.byPart(units) {
 		if u < 0 || u >= len(j.Plan.Units) {
 			return fmt.Errorf("unit %d of %d", u, len(j.Plan.Units))
 		}
@@ -91,6 +99,9 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 	err := g.Wait()
 	if err == nil {
 		err = ctx.Err()
+	}
+	if err == nil {
+		err = j.flush(ctx) // a task that says it is done may be on another machine than merge
 	}
 	return why(ctx, err)
 }
@@ -110,10 +121,13 @@ func (j *Job) unit(ctx context.Context, u int) error {
 		return context.Cause(ctx)
 	}
 	w := j.worker(ctx)
-	spans, err := w.todo(u)
+	w.post = j.posts.open()
+	defer j.posts.close(w.post)
+	spans, release, err := w.todo(ctx, u)
 	if err != nil || len(spans) == 0 {
 		return err
 	}
+	defer release()
 	defer w.abort()
 	err = j.ahead(ctx, spans, w)
 	if err != nil {
@@ -134,30 +148,42 @@ type worker struct {
 	sink   shardify.Sink
 	rec    Receipt
 	proofs proofs
+	post   *post
+	followed
 	shaping
 }
 
-// todo lists the shards without a receipt and their spans.
-func (w *worker) todo(u int) (spans []shardify.Span, err error) {
+// todo lists the shards without a receipt and their spans, to be released when these
+// are read.
+func (w *worker) todo(ctx context.Context, u int) (spans []shardify.Span, release func(), err error) {
 	p := w.j.Plan
 	for i := p.Units[u].Lo; i < p.Units[u].Hi; i++ {
-		s := p.Shards[i]
+		w.post.at(atChecking, i)
 		r, err := w.j.portion(i)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if r != nil {
 			w.j.Progress.Shards.Add(1)
-			w.j.Progress.Samples.Add(s.Samples)
-			for _, sp := range p.Spans[s.Lo:s.Hi] {
-				w.j.Progress.Bytes.Add(sp.Bytes)
-			}
+			w.j.Progress.Samples.Add(p.Shards[i].Samples)
+			w.j.Progress.Bytes.Add(p.ShardBytes(i))
+			w.j.Progress.Resumed.Add(p.ShardBytes(i))
 			continue
 		}
 		w.shards = append(w.shards, i)
-		spans = append(spans, p.Spans[s.Lo:s.Hi]...)
 	}
-	return spans, nil
+	w.post.leave()
+	if len(w.shards) == 0 {
+		return nil, nil, nil
+	}
+	of, release, err := w.j.holdSpans(ctx, w.shards[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, i := range w.shards {
+		spans = append(spans, of[p.Shards[i].Lo:p.Shards[i].Hi]...)
+	}
+	return spans, release, nil
 }
 
 // use takes the next span of the unit.
@@ -169,6 +195,11 @@ func (w *worker) use(ctx context.Context, r result) error {
 		if err := w.open(); err != nil {
 			return err
 		}
+	}
+	w.post.at(atWriting, w.shard)
+	defer w.post.leave()
+	if err := w.follow(r.span.Input); err != nil {
+		return err
 	}
 	w.rec.Read += r.span.Samples()
 	if r.err != nil {
@@ -235,6 +266,10 @@ func (w *worker) write(b *shardify.Batch) error {
 // commit publishes the shard, then its receipt. Input objects that are complete
 // by now must have their checksum first.
 func (w *worker) commit(ctx context.Context) error {
+	w.post.at(atPublishing, w.shard)
+	if err := w.unchanged(); err != nil {
+		return err
+	}
 	if err := w.proofs.check(w.j.Source, w.j.Plan.Table); err != nil {
 		return err
 	}
@@ -276,6 +311,7 @@ func (w *worker) done() {
 	w.proofs.list = w.proofs.list[:0]
 	w.sink, w.shard = nil, -1
 	w.j.Progress.Shards.Add(1)
+	w.j.Progress.Made.Add(1)
 }
 
 func (w *worker) abort() {

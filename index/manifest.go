@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -146,6 +147,14 @@ var noDigest = strings.Repeat("0", digestDigits)
 // Encode writes the canonical text: equal manifests give equal bytes. It sets
 // Version and Digest, and refuses what DecodeManifest would refuse.
 func (m *Manifest) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	err := m.EncodeTo(&b)
+	return b.Bytes(), err
+}
+
+// EncodeTo is Encode for sets of very many shards, whose text is never in memory as a
+// whole. It writes in small pieces.
+func (m *Manifest) EncodeTo(w io.Writer) error {
 	m.Version, m.Digest = Version, noDigest
 	c := *m // lists are [] in the text, never null
 	c.Schema, c.Shards, c.Files = orEmpty(c.Schema), orEmpty(c.Shards), orEmpty(c.Files)
@@ -153,16 +162,64 @@ func (m *Manifest) Encode() ([]byte, error) {
 		c.Recipe = map[string]string{}
 	}
 	if err := c.check(); err != nil {
-		return nil, err
+		return err
 	}
-	b, err := marshal(&c, "  ")
+	c.Shards = []shardify.Shard{}
+	text, err := marshal(&c, "  ")
 	if err != nil {
-		return nil, shardify.Annotate(err, "write", ManifestName, "")
+		return shardify.Annotate(err, "write", ManifestName, "")
 	}
-	at := len(b) - len(digestEnd) - digestDigits
-	m.Digest = digestText(xxh3.Hash128(b))[len(DigestPrefix):]
-	copy(b[at:], m.Digest)
-	return b, nil
+	var h xxh3.Hasher
+	out := io.MultiWriter(&h, w)
+	// Text in JSON holds no line feeds, and what is nested stands further to the right.
+	head, tail, _ := bytes.Cut(text, []byte(noShards))
+	if _, err := out.Write(head); err != nil {
+		return err
+	}
+	if err := encodeShards(out, m.Shards); err != nil {
+		return err
+	}
+	end := len(tail) - len(digestEnd) - digestDigits
+	if _, err := out.Write(tail[:end]); err != nil {
+		return err
+	}
+	h.Write(tail[end:])
+	m.Digest = digestText(h.Sum128())[len(DigestPrefix):]
+	_, err = io.WriteString(w, m.Digest+digestEnd)
+	return err
+}
+
+const noShards = "\n  \"shards\": []"
+
+// encodeShards writes the list of shards as it would stand in the text of the whole.
+func encodeShards(w io.Writer, shards []shardify.Shard) error {
+	if len(shards) == 0 {
+		_, err := io.WriteString(w, noShards)
+		return err
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("    ", "  ")
+	b.WriteString("\n  \"shards\": [\n")
+	for i := range shards {
+		b.WriteString("    ")
+		if err := e.Encode(&shards[i]); err != nil {
+			return shardify.Annotate(err, "write", ManifestName, "")
+		}
+		if i+1 < len(shards) {
+			b.Truncate(b.Len() - 1)
+			b.WriteString(",\n")
+		}
+		if b.Len() > 1<<16 || i+1 == len(shards) {
+			if _, err := w.Write(b.Bytes()); err != nil {
+				return err
+			}
+			b.Reset()
+		}
+	}
+	_, err := io.WriteString(w, "  ]")
+	return err
 }
 
 func orEmpty[T any](s []T) []T {

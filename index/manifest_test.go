@@ -1,8 +1,10 @@
 package index
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -205,4 +207,52 @@ func FuzzDecodeManifest(f *testing.F) {
 			t.Fatalf("encoded again, but cannot be decoded: %v", err)
 		}
 	})
+}
+
+// TestManifestsOfManyShardsAreWrittenInPieces: the text is the one that JSON gives for
+// the whole, the digest is that of the text, and no piece is large.
+func TestManifestsOfManyShardsAreWrittenInPieces(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 3000} {
+		m := &Manifest{Format: FormatWDS, Schema: []shardify.Field{{Name: "shards", Levels: 1, DType: shardify.U8, Media: "bin"}}, Recipe: map[string]string{"x": "\n  \"shards\": []"}}
+		for i := range n {
+			s := shardify.Shard{Name: fmt.Sprintf("<%d>&.tar", i), Samples: 1, Bytes: 2, Digest: DigestPrefix + noDigest}
+			for k := range i % 3 {
+				s.Files = append(s.Files, shardify.File{Name: fmt.Sprintf("%d-%d.idx", i, k), Bytes: 3, Digest: DigestPrefix + noDigest})
+			}
+			m.Shards = append(m.Shards, s)
+			m.Samples, m.Bytes = m.Samples+1, m.Bytes+2
+		}
+		var w pieces
+		if err := m.EncodeTo(&w); err != nil {
+			t.Fatal(err)
+		}
+		digest := m.Digest
+		c := *m
+		c.Shards, c.Files, c.Digest = orEmpty(c.Shards), []shardify.File{}, noDigest
+		want, err := marshal(&c, "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = bytes.Replace(want, []byte(digestKey+noDigest+digestEnd), []byte(digestKey+digest+digestEnd), 1)
+		if !bytes.Equal(w.Bytes(), want) {
+			t.Errorf("%d shards: the text differs from that of the whole", n)
+		}
+		if _, err := DecodeManifest(w.Bytes()); err != nil {
+			t.Errorf("%d shards: %v", n, err)
+		}
+		if w.largest > 1<<17 {
+			t.Errorf("%d shards: a piece of %d bytes", n, w.largest)
+		}
+	}
+}
+
+// pieces is a buffer that knows the largest piece written to it.
+type pieces struct {
+	bytes.Buffer
+	largest int
+}
+
+func (p *pieces) Write(b []byte) (int, error) {
+	p.largest = max(p.largest, len(b))
+	return p.Buffer.Write(b)
 }

@@ -24,6 +24,8 @@ type Request struct {
 	// Asked: the user named the format. Files of kinds that no reader
 	// understands are then copied as they are, where the format copies files.
 	Asked bool
+	// Parts: a list too long for one table may come in parts, see Opened.More.
+	Parts bool
 }
 
 // Opened is a source with what it was opened from.
@@ -33,6 +35,9 @@ type Opened struct {
 	// LeftOut is what the listing of the inputs left out, before the source saw
 	// it.
 	LeftOut []shardify.Leftover
+	// More is the rest of a list of inputs of which Args.Table is the first part. What
+	// is left out is known at its end. nil if Args.Table has them all.
+	More *More
 }
 
 // Open lists the inputs and opens them.
@@ -40,10 +45,17 @@ func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, err
 	if err := splitObjects(&f, &r); err != nil {
 		return nil, err
 	}
+	if r.inParts(f) {
+		return openParts(ctx, f, r)
+	}
 	table, left, err := List(ctx, f, r)
 	if err != nil {
 		return nil, err
 	}
+	return openTable(ctx, f, r, table, left)
+}
+
+func openTable(ctx context.Context, f shardify.SourceFormat, r Request, table *shardify.Table, left []shardify.Leftover) (*Opened, error) {
 	a := shardify.OpenArgs{Table: table, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs}
 	src, err := f.Open(ctx, a)
 	if err != nil {
@@ -70,14 +82,7 @@ func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Ta
 	if err := splitObjects(&f, &r); err != nil {
 		return nil, nil, err
 	}
-	w := walk.Request{Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs}
-	switch f.Name {
-	default:
-		w.Keep = func(base string) bool { return f.Sniff(nil, base) }
-	case "files":
-		w.AnyKind = r.Asked
-		w.NoStat = r.Options.Size("assume-size") > 0
-	}
+	w := walkOf(f, r)
 	if r.Options.Bool("zip") {
 		return apart(ctx, w)
 	}
@@ -86,6 +91,18 @@ func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Ta
 		t, left = withoutLabels(t, left, r.Options["labels"])
 	}
 	return t, left, err
+}
+
+func walkOf(f shardify.SourceFormat, r Request) walk.Request {
+	w := walk.Request{Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs}
+	switch f.Name {
+	default:
+		w.Keep = func(base string) bool { return f.Sniff(nil, base) }
+	case "files":
+		w.AnyKind = r.Asked
+		w.NoStat = r.Options.Size("assume-size") > 0
+	}
+	return w
 }
 
 // withoutLabels leaves the table of --labels out of the samples that it is about.

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/cluster"
 	"github.com/spf13/cobra"
 )
 
@@ -42,6 +43,8 @@ shardify convert --recipe train.yaml --dry-run`,
 }
 
 func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
+	s.Local, s.IgnoreTimes = s.Scratch, p.anyTime
+	s.Parts, s.Dry = true, dry
 	x, err := cli.Prepare(ctx, s, p.machine)
 	if err != nil {
 		return err
@@ -56,6 +59,7 @@ func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
 	if err := x.Clear(); err != nil {
 		return err
 	}
+	defer x.Store.DropScratch()
 	switch x.State {
 	case cli.StateComplete:
 		m, err := x.Manifest()
@@ -69,7 +73,8 @@ func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
 	case cli.StateResume:
 		p.Note("%-9sthe same conversion was begun here and goes on", "resume")
 	}
-	limitMemory(x.Memory)
+	p.attempt(x, cluster.Attempt{Command: "convert"})
+	defer p.begin(ctx, x)()
 	start := time.Now()
 	stop := p.Watch(x.Plan, x.Plan.Task(0, 1), &x.Job.Progress)
 	m, err := x.Job.Convert(ctx)

@@ -73,6 +73,7 @@ func (p *program) extend(ctx context.Context, f *extendFlags, output string, inp
 	}
 	s.Inputs, s.FilesFrom, s.Stdin, s.Output, s.Fresh = inputs, f.filesFrom, p.stdin, e.Staging, f.fresh
 	s.Jobs, s.Memory, s.Sync = int(f.jobs), int64(f.memory), store.Sync(f.sync.Value)
+	s.IgnoreTimes = p.anyTime
 	s.Compile = e.Compile(ops.Compile)
 	x, err := cli.Prepare(ctx, s, p.machine)
 	if err != nil {
@@ -113,7 +114,7 @@ func (p *program) extend(ctx context.Context, f *extendFlags, output string, inp
 		if x.Job.Sink, err = e.Sink(x.Plan, x.Job.Sink); err != nil {
 			return err
 		}
-		limitMemory(x.Memory)
+		defer p.begin(ctx, x)()
 		stop := p.Watch(x.Plan, x.Plan.Task(0, 1), &x.Job.Progress)
 		_, err = x.Job.Convert(ctx)
 		stop()

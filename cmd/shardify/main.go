@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/host"
@@ -14,8 +15,13 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	out := &cli.IO{Out: os.Stdout, Err: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
-	ctx, stop := cli.Signals(context.Background(), os.Exit)
+	out.Command = commandLine(os.Args)
+	p := &program{IO: out, stdin: os.Stdin}
+	ctx, stop := cli.Signals(context.Background(), func(code int) { os.Exit(p.end(code)) })
 	defer stop()
-	root := newRoot(&program{IO: out, stdin: os.Stdin, machine: host.Probe(os.Getenv)})
-	return out.Report(ctx, "shardify", root.ExecuteContext(ctx))
+	p.machine = host.Probe(os.Getenv)
+	if os.Getenv("GOMAXPROCS") == "" && p.machine.Cores < runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(p.machine.Cores) // the runtime knows neither the groups above ours nor the batch system
+	}
+	return p.end(out.Report(ctx, "shardify", newRoot(p).ExecuteContext(ctx)))
 }

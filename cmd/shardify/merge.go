@@ -1,9 +1,16 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/spf13/cobra"
 )
@@ -15,30 +22,65 @@ func mergeCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge FOLDER",
 		Short: "complete a data set whose tasks are done",
-		Long: `Checks every receipt and writes the manifest, which makes the folder a data set. Missing shards are listed and exit with 3; run
-work again for them.`,
+		Long: `Checks every receipt and writes the manifest, which makes the folder a data set. Missing shards exit with 3, and with the list of
+tasks to run again, as for an array.`,
 		Example: "shardify merge photos-shards",
 		Args:    oneFolder,
 	}
 	addRunning(c.Flags(), &jobs, &memory, &sync)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		start := time.Now()
 		x, err := cli.Reopen(args[0], store.Sync(sync.Value), int(jobs), int64(memory), p.machine)
 		if err != nil {
 			return err
 		}
-		// The inputs only help to name a damaged object; merge works without them.
-		if x.OpenSource(c.Context()) == nil {
-			defer x.Job.Source.Close()
-		}
-		m, err := x.Job.Merge(c.Context())
-		if err != nil {
-			return cli.HintMissing(err, x)
-		}
-		if err := x.Tidy(); err != nil {
-			return err
-		}
-		return p.outcome("done", x, m, time.Since(start))
+		return p.merge(c.Context(), x)
 	}
 	return c
+}
+
+func (p *program) merge(ctx context.Context, x *cli.Prepared) error {
+	start := time.Now()
+	if err := x.Clear(); err != nil {
+		return err
+	}
+	p.attempt(x, cluster.Attempt{Command: "merge"})
+	defer p.begin(ctx, x)()
+	// What merge keeps, it keeps to the end: room for as much garbage again is of no use.
+	debug.SetGCPercent(25)
+	m, err := x.Job.Merge(ctx)
+	if errors.Is(err, shardify.ErrCorrupt) && x.OpenSource(ctx) == nil {
+		// The inputs help to name a damaged object; otherwise merge needs none.
+		defer x.Job.Source.Close()
+		m, err = x.Job.Merge(ctx)
+	}
+	if err != nil {
+		return hintMissing(ctx, err, x)
+	}
+	if err := x.Tidy(); err != nil {
+		return err
+	}
+	return p.outcome("done", x, m, time.Since(start))
+}
+
+// hintMissing tells how to make what merge misses: what status says.
+func hintMissing(ctx context.Context, err error, x *cli.Prepared) error {
+	var m *convert.Missing
+	if !errors.As(err, &m) {
+		return err
+	}
+	r, e := cluster.Status(ctx, x.Output)
+	if e != nil || len(r.Next) == 0 {
+		return cli.Hint(err, "see: shardify status "+cli.Quote(x.Output))
+	}
+	var hints []string
+	for _, s := range r.Stages {
+		if list := s.ToDo(); list != "" {
+			hints = append(hints, fmt.Sprintf("tasks to run again: --array=%s, of %d (%s)", list, s.Tasks.Total, s.Name))
+		}
+	}
+	for _, line := range r.Next {
+		hints = append(hints, "then: "+line)
+	}
+	hints[len(hints)-len(r.Next)] = "make them: " + r.Next[0] + " (what is done is not done again)"
+	return cli.Hint(err, hints...)
 }

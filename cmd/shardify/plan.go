@@ -22,6 +22,8 @@ shardify merge photos-shards`,
 		if err != nil {
 			return err
 		}
+		s.Parts = true
+		s.IgnoreTimes = p.anyTime
 		x, err := cli.Prepare(c.Context(), s, p.machine)
 		if err != nil {
 			return err

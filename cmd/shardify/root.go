@@ -2,7 +2,8 @@ package main
 
 import (
 	"os"
-	"runtime/debug"
+	"sync"
+	"time"
 
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/host"
@@ -17,6 +18,30 @@ type program struct {
 	*cli.IO
 	stdin   *os.File
 	machine host.Machine
+	stall   time.Duration // of --stall
+	anyTime bool          // of --ignore-times
+	// ends are done before the process ends, by itself or because it takes too long to
+	// stop.
+	mu   sync.Mutex
+	ends []func(code int)
+}
+
+// atEnd has something done before the process ends with a code.
+func (p *program) atEnd(f func(code int)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ends = append(p.ends, f)
+}
+
+// end does what is to be done before the process ends, once, the latest first.
+func (p *program) end(code int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := len(p.ends) - 1; i >= 0; i-- {
+		p.ends[i](code)
+	}
+	p.ends = nil
+	return code
 }
 
 func newRoot(p *program) *cobra.Command {
@@ -42,9 +67,10 @@ verify photos-shards`,
 		},
 	}
 	root.AddCommand(
-		convertCommand(p), planCommand(p), workCommand(p), mergeCommand(p), mergeSetsCommand(p), extendCommand(p), inspectCommand(p),
+		convertCommand(p), planCommand(p), workCommand(p), submitCommand(p), mergeCommand(p), statusCommand(p), gcCommand(p), mergeSetsCommand(p), extendCommand(p), inspectCommand(p),
 		verifyCommand(p), indexCommand(p), benchCommand(p), stageCommand(p), formatsCommand(p), versionCommand(p), manCommand(p),
 	)
+	p.addCommon(root)
 	for _, c := range root.Commands() {
 		cli.Complete(c, map[string][]string{"from": readers.Names(), "format": writers.Names()})
 	}
@@ -76,7 +102,3 @@ func unknownCommand(root *cobra.Command, word string) error {
 	}
 	return cli.Hint(err, "see: shardify --help")
 }
-
-// limitMemory asks the runtime to collect garbage rather than to grow past the
-// budget.
-func limitMemory(budget int64) { debug.SetMemoryLimit(budget) }

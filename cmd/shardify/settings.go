@@ -68,7 +68,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 		fs.StringSliceVar(&f.split.Identity, "identity", nil, "fields that say who a sample is, for the split; its file and place in it if left out: `FIELD,...`")
 		fs.StringVar(&f.split.Stratify, "stratify", "", "share the samples of each value of `FIELD` in the same proportions")
 		fs.StringVar(&f.split.GroupBy, "group-by", "", "keep samples with the same value of `FIELD` (a run, a patient) in one split")
-		fs.StringVar(&f.s.Scratch, "scratch", "", "`FOLDER` for the scratch files of --shuffle, seen by all tasks; inside the output folder if left out")
+		fs.StringVar(&f.s.Scratch, "scratch", "", "`FOLDER` for scratch files: shards in the making (not with plan), and what --shuffle writes; that must be seen by all tasks. Inside the output folder if left out")
 		fs.BoolVar(&f.s.Provenance, "provenance", false, "add where each sample came from: the field "+convert.OriginField+", and the list "+convert.InputsName)
 	})
 	group(fs, "Running", func(fs *pflag.FlagSet) { addRunning(fs, &f.jobs, &f.memory, &f.sync) })

@@ -73,7 +73,7 @@ var allowed = []struct {
 	{"writers", []string{"", "writers/*"}},
 	{"writers/writertest", []string{"", "index", "internal/store"}},
 	{"writers/*", []string{"", "index", "internal/store"}},
-	{"internal/store", []string{"", "internal/walk/dirfd"}},
+	{"internal/store", []string{"", "internal/walk/dirfd", "internal/host"}},
 	{"internal/dataset", []string{"", "index"}},
 	{"internal/walk", []string{"", "internal/walk/*"}},
 	{"internal/walk/*", []string{""}},

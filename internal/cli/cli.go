@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 )
 
 // IO is where a command writes.
@@ -17,8 +18,22 @@ type IO struct {
 	JSON     bool // results as one object per line
 	Quiet    bool // neither progress nor notes
 	Terminal bool // Err is one
-	mu       sync.Mutex
+	// Command is what the user has typed, as a shell would take it.
+	Command string
+	// RetryFull: a full disk or quota is no failure for good, CodeStopped is the code.
+	RetryFull bool
+	mu        sync.Mutex
+	reported  atomic.Pointer[Reported]
 }
+
+// Reported is an error that was shown, with its hints.
+type Reported struct {
+	Err   error
+	Hints []string
+}
+
+// Reported is what Report has shown last; nil if nothing.
+func (o *IO) Reported() *Reported { return o.reported.Load() }
 
 // Note writes a line about what happens, unless quiet.
 func (o *IO) Note(format string, args ...any) {

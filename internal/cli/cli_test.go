@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/spf13/pflag"
@@ -62,7 +63,7 @@ func TestStubbornWorkIsEnded(t *testing.T) {
 		cause    error
 	}{
 		{[]syscall.Signal{syscall.SIGTERM}, 20 * time.Millisecond, CodeStopped, convert.ErrStopped},
-		{[]syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM}, 20 * time.Millisecond, CodeStopped, convert.ErrStopped},
+		{[]syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM}, 20 * time.Millisecond, CodeStopped, ErrNotice},
 		{[]syscall.Signal{syscall.SIGINT}, 20 * time.Millisecond, CodeInterrupted, ErrInterrupted},
 		{[]syscall.Signal{syscall.SIGINT, syscall.SIGINT}, time.Hour, CodeInterrupted, ErrInterrupted},
 	} {
@@ -241,11 +242,11 @@ func TestObjectsAreOneLineWithTheTypeFirst(t *testing.T) {
 
 func TestOutputThatDoesNotFitNamesBothNumbers(t *testing.T) {
 	prepared := func(free int64) *Prepared {
-		return &Prepared{Output: "out", Store: store.NewDir(t.TempDir(), store.SyncNone), Free: free, Job: &convert.Job{},
+		return &Prepared{Output: "out", Store: store.NewDir(t.TempDir(), store.SyncNone), Room: room{"out", host.Space{Bytes: free, Inodes: -1}, nil}, Job: &convert.Job{},
 			Plan: &convert.Plan{OutputBytes: 3 << 20, Table: &shardify.Table{}}}
 	}
 	err := (&Settings{}).space(prepared(1 << 20))
-	if err == nil || err.Error() != "the output needs about 3 MiB, out has 1 MiB free" || len(Hints(err)) == 0 {
+	if err == nil || err.Error() != "the output needs about 3 MiB and 32 inodes in out: out has 1 MiB free, 2 MiB too few" || len(Hints(err)) == 0 {
 		t.Errorf("too little space: %v, hints %q", err, Hints(err))
 	}
 	for _, free := range []int64{-1, 3 << 20} {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 )
 
@@ -72,7 +72,7 @@ func Code(err error) int {
 		return CodeDone
 	case errors.Is(err, ErrInterrupted):
 		return CodeInterrupted
-	case errors.Is(err, convert.ErrStopped):
+	case errors.Is(err, convert.ErrStopped), stalled(err):
 		return CodeStopped
 	case errors.Is(err, convert.ErrIncomplete):
 		return CodeIncomplete
@@ -80,6 +80,11 @@ func Code(err error) int {
 		return CodeUsage
 	}
 	return CodeFailed
+}
+
+func stalled(err error) bool {
+	var s *convert.Stalled
+	return errors.As(err, &s)
 }
 
 // Report writes err with its hints and returns the exit code. An error that
@@ -92,12 +97,24 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 		err = cause
 	}
 	hints := Hints(err)
-	if errors.Is(err, convert.ErrStopped) || errors.Is(err, ErrInterrupted) {
+	if stalled(err) {
+		hints = append(hints, "the storage does not answer; --stall TIME waits longer, --stall 0 for ever")
+	}
+	if errors.Is(err, convert.ErrStopped) || errors.Is(err, ErrInterrupted) || stalled(err) {
 		hints = append(hints, "what is published stays; the same command goes on from there")
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		hints = append(hints, "free some space (or inodes, or quota) and run the same command: it goes on from there")
+	if errors.Is(err, shardify.ErrChanged) {
+		hints = append(hints, "convert what it is now: into another folder (-o), or in the place of what was begun (the same conversion with --fresh)")
+		if strings.Contains(err.Error(), "modified") {
+			hints = append(hints, "if only the time is another and the bytes are the same: --ignore-times")
+		}
 	}
+	hints = append(hints, refused(err, o.Command)...)
+	code := Code(err)
+	if o.RetryFull && full(err) {
+		code = CodeStopped
+	}
+	o.reported.Store(&Reported{err, hints})
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %v\n", program, err)
 	var d interface{ Details() []string }
@@ -114,6 +131,6 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 		Message string   `json:"message"`
 		Hints   []string `json:"hints,omitempty"`
 		Code    int      `json:"code"`
-	}{err.Error(), hints, Code(err)})
-	return Code(err)
+	}{err.Error(), hints, code})
+	return code
 }

@@ -140,11 +140,11 @@ func by(s *convert.Split) string {
 // orderWarning names the cure where the order of the inputs says what the samples are.
 func (p *Prepared) orderWarning() string {
 	constant := slices.ContainsFunc(p.Plan.Ops, func(o convert.Op) bool { return o.Name == ops.Set })
-	switch n := p.Plan.Table.Len(); {
+	switch n, _ := p.Plan.Inputs(); {
 	case n > 1 && constant:
 		return "; the constants of --set say which input a sample is from, and equal ones stand together: --shuffle global mixes them"
 	case n > 1:
-		return fmt.Sprintf("; those of %s follow each other: --shuffle global mixes them", Of(int64(n), "input"))
+		return fmt.Sprintf("; those of %s follow each other: --shuffle global mixes them", Of(n, "input"))
 	}
 	return ""
 }

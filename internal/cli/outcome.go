@@ -1,15 +1,13 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/cluster"
 )
 
 // Size writes bytes for people.
@@ -26,14 +24,6 @@ func Incomplete(output string, list []index.Skip, samples int64) error {
 	return Hint(err, fmt.Sprintf("all of them are listed under \"skipped\" in %s/%s", output, index.ManifestName))
 }
 
-// HintMissing tells how to make what merge misses.
-func HintMissing(err error, p *Prepared) error {
-	if !errors.Is(err, convert.ErrIncomplete) {
-		return err
-	}
-	return Hint(err, fmt.Sprintf("make them: shardify work %s --task 0 --tasks 1 (what is done is not done again), then merge", Quote(p.Output)))
-}
-
 // PythonLine opens a data set of the format.
 func PythonLine(format, output string) string {
 	switch format {
@@ -48,13 +38,8 @@ func PythonLine(format, output string) string {
 // PeakMemory is the most memory that this process had resident. What getrusage tells
 // would include what its parent held before it became this program.
 func PeakMemory() string {
-	status, err := os.ReadFile("/proc/self/status")
-	if err == nil {
-		_, line, _ := strings.Cut(string(status), "\nVmHWM:")
-		line, _, _ = strings.Cut(line, "kB")
-		if n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64); err == nil {
-			return Size(n << 10)
-		}
+	if n := cluster.PeakMemory(); n > 0 {
+		return Size(n)
 	}
 	return "unknown"
 }

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/writers"
 )
@@ -25,7 +25,12 @@ func (p *Prepared) compare(fresh bool) error {
 	damaged := errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return p.foreign()
+		err := p.foreign()
+		if f, e := p.Store.Open(convert.PlanName); err != nil && e == nil {
+			f.Close()
+			return p.compare(fresh) // another process began meanwhile
+		}
+		return err
 	case err != nil && !damaged:
 		return err
 	case fresh:
@@ -41,7 +46,23 @@ func (p *Prepared) compare(fresh bool) error {
 	if complete(p.Store) {
 		p.State = StateComplete
 	}
+	p.before = old
 	return nil
+}
+
+// touched refuses to go on with inputs that were modified since the conversion was begun.
+func touched(old, now *convert.Plan) error {
+	list := old.Touched(now)
+	if list == nil {
+		return nil
+	}
+	i := list[0]
+	t := now.Table
+	err := convert.Unchanged(t.Size(i), time.Unix(0, t.ModTime(i)), old.Table.Size(i), old.Table.ModTime(i), false)
+	if n := int64(len(list)); n > 1 {
+		err = fmt.Errorf("%w (the first of %s)", err, Of(n, "input"))
+	}
+	return shardify.Annotate(err, "compare", t.Path(i), "")
 }
 
 // isFolder refuses an output that is there and no folder.
@@ -96,6 +117,11 @@ func (e *differs) Details() []string {
 // Clear removes what earlier runs left: temporary files of dead processes and,
 // where it was asked for, the conversion that gives way to this one.
 func (p *Prepared) Clear() error {
+	if p.Local != "" {
+		if err := p.Store.SetScratch(p.Local); err != nil {
+			return err
+		}
+	}
 	if err := p.Store.Clean(); err != nil || p.replace == nil {
 		return err
 	}
@@ -157,45 +183,4 @@ func (p *Prepared) Manifest() (*index.Manifest, error) {
 		return nil, err
 	}
 	return index.DecodeManifest(text)
-}
-
-// space compares the planned output with what may be written.
-func (s *Settings) space(p *Prepared) error {
-	if p.State == StateComplete {
-		return nil
-	}
-	need := p.Plan.OutputBytes
-	if s.MaxOutput > 0 && need > s.MaxOutput {
-		return Hint(fmt.Errorf("the output would take about %s, --max-output is %s", shardify.FormatSize(need), shardify.FormatSize(s.MaxOutput)), p.Shrink()...)
-	}
-	need -= published(p.Store)
-	scratch := p.Plan.Scratch(p.Job.Sink, p.Jobs)
-	if fragments := p.Plan.ShuffleBytes(); p.Plan.ScratchPath == "" {
-		scratch += fragments
-	} else if free := host.FreeSpace(p.Plan.ScratchPath); free >= 0 && fragments > free {
-		return fmt.Errorf("the shuffle needs about %s of scratch space, %s has %s free", shardify.FormatSize(fragments), p.Plan.ScratchPath, shardify.FormatSize(free))
-	}
-	if p.Free >= 0 && need+scratch > p.Free {
-		err := fmt.Errorf("the output needs about %s%s, %s has %s free", shardify.FormatSize(need), beside(scratch), p.Output, shardify.FormatSize(p.Free))
-		return Hint(err, p.Shrink()...)
-	}
-	return nil
-}
-
-func beside(scratch int64) string {
-	if scratch == 0 {
-		return ""
-	}
-	return " and up to " + shardify.FormatSize(scratch) + " of scratch files (less with fewer --jobs or a smaller --shard-size)"
-}
-
-// published is the bytes that are there already.
-func published(s shardify.Store) (n int64) {
-	for f, err := range s.List("") {
-		if err != nil {
-			return n
-		}
-		n += f.Size
-	}
-	return n
 }

@@ -16,7 +16,7 @@ import (
 
 // Reopen loads the plan in an output folder.
 func Reopen(output string, sync store.Sync, jobs int, memory int64, m host.Machine) (*Prepared, error) {
-	p := &Prepared{Output: output, Store: store.NewDir(output, sync), Free: host.FreeSpace(output), State: StateResume}
+	p := &Prepared{Output: output, Store: store.NewDir(output, sync), State: StateResume}
 	p.choose(jobs, memory, m)
 	var err error
 	if p.Plan, err = convert.LoadPlan(p.Store); errors.Is(err, fs.ErrNotExist) {
@@ -42,6 +42,10 @@ func (p *Prepared) OpenSource(ctx context.Context) error {
 	src, ok := readers.Lookup(p.Plan.Input)
 	if !ok {
 		return shardify.Unsupported("input format %q of the plan", p.Plan.Input)
+	}
+	if p.Plan.InParts() {
+		p.Job.Source = convert.NewPartSource(p.Plan, src.Open)
+		return nil
 	}
 	s, err := src.Open(ctx, shardify.OpenArgs{
 		Table: p.Plan.Table, Columns: p.Plan.Columns, Options: p.Plan.InputOptions, State: p.Plan.State, Jobs: p.Jobs,

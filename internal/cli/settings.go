@@ -47,12 +47,17 @@ type Settings struct {
 	Seed       uint64
 	Split      *convert.Split
 	Scratch    string // folder for the fragments of a shuffle
+	Local      string // folder for shards in the making; "" is the output folder
 	Provenance bool
 
 	Sync   store.Sync
 	Jobs   int
 	Memory int64
 	Fresh  bool
+	// IgnoreTimes: inputs of another modification time are taken for unchanged.
+	IgnoreTimes bool
+	Parts       bool // plan a long list of inputs in parts
+	Dry         bool // write nothing, not even what is removed again
 }
 
 // State is what stands in the output folder.
@@ -72,7 +77,8 @@ type Prepared struct {
 	Store  *store.Dir
 	Output string
 	State  State
-	Free   int64 // bytes on the output's file system; -1 unknown
+	Room   room   // where the output is
+	Local  string // folder for shards in the making; "" is the output folder
 
 	Sync               store.Sync
 	FromWhy, FormatWhy string // "" after Reopen
@@ -83,24 +89,32 @@ type Prepared struct {
 	Warnings           []string
 	Litter             []shardify.Leftover // left out, but not worth recording
 
-	helpers []string     // fields that were opened for operations alone
-	replace func() error // removes the conversion that gives way
+	listing io.Closer     // the list of inputs, while it is read; nil without
+	helpers []string      // fields that were opened for operations alone
+	replace func() error  // removes the conversion that gives way
+	before  *convert.Plan // of the conversion that goes on
 }
 
 // Prepare opens the inputs, chooses formats, plans, and compares with what is in
 // the output folder. Metadata only: nothing is written. The caller closes
 // Job.Source.
 func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err error) {
-	p = &Prepared{Output: s.Output, Sync: s.Sync, Store: store.NewDir(s.Output, s.Sync), Free: host.FreeSpace(s.Output)}
+	p = &Prepared{Output: s.Output, Sync: s.Sync, Store: store.NewDir(s.Output, s.Sync), Room: look(s.Output), Local: s.Local}
 	p.choose(s.Jobs, s.Memory, m)
 	if err := insideInput(s); err != nil {
 		return nil, err
 	}
 	src, opened, err := s.open(ctx, p)
+	if p.listing != nil {
+		defer p.listing.Close()
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
+		if opened.More != nil {
+			opened.More.Close()
+		}
 		if err != nil {
 			opened.Source.Close()
 		}
@@ -112,6 +126,11 @@ func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err 
 	if err := p.compare(s.Fresh); err != nil {
 		return nil, err
 	}
+	if p.State == StateResume && !s.IgnoreTimes {
+		if err := touched(p.before, p.Plan); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.space(p); err != nil {
 		return nil, err
 	}
@@ -122,6 +141,7 @@ func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err 
 func (p *Prepared) choose(jobs int, memory int64, m host.Machine) {
 	p.Jobs, p.JobsWhy = m.Jobs(jobs)
 	p.Memory, p.MemoryWhy = m.Budget(memory)
+	p.Store.SetJob(m.Job, m.Restart)
 }
 
 // finish fills in what depends on the plan.
@@ -145,7 +165,7 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFo
 		if err != nil {
 			return src, nil, err
 		}
-		defer f.Close()
+		p.listing = f
 		list, names = f, first
 	}
 	if s.From == "" && len(s.Inputs) == 0 && s.FilesFrom != "" {
@@ -169,7 +189,7 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFo
 		return src, nil, err
 	}
 	o, err = s.openFields(ctx, p, src, readers.Request{
-		Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "",
+		Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(),
 	})
 	return src, o, err
 }
@@ -241,7 +261,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 	if compile == nil {
 		compile = ops.Compile
 	}
-	p.Plan, err = convert.MakePlan(ctx, convert.Request{
+	p.Plan, err = s.makePlan(ctx, p, src, o, convert.Request{
 		Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
 		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, Lo: s.Range.Lo, Hi: s.Range.Hi,
 		OnError: s.OnError, Recipe: s.recipe(),
@@ -250,6 +270,9 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 	})
 	if err != nil {
 		return s.shapeError(err)
+	}
+	if o.More != nil {
+		o.LeftOut = o.More.LeftOut()
 	}
 	p.leftOut(o.LeftOut)
 	p.Plan.ScratchPath = s.Scratch

@@ -19,9 +19,12 @@ type PlanFacts struct {
 	Folder       string              `json:"output"`
 	Inputs       int64               `json:"inputs"`
 	InputBytes   int64               `json:"input_bytes"` // on disk
+	Parts        int                 `json:"parts,omitempty"`
 	DecodedBytes int64               `json:"decoded_bytes"`
 	OutputBytes  int64               `json:"output_bytes"` // estimate
 	FreeBytes    int64               `json:"free_bytes"`   // -1 unknown
+	FreeInodes   int64               `json:"free_inodes"`  // -1 unknown
+	Quotas       []string            `json:"quotas,omitempty"`
 	Samples      int64               `json:"samples"`
 	Shards       int64               `json:"shards"`
 	Units        int64               `json:"units"`
@@ -47,9 +50,10 @@ type FieldBytes struct {
 // Facts sums up the plan.
 func (p *Prepared) Facts() PlanFacts {
 	x := p.Plan
+	inputs, bytes := x.Inputs()
 	f := PlanFacts{
-		Input: x.Input, Output: x.Output, Folder: p.Output, Inputs: int64(x.Table.Len()), InputBytes: x.Table.Bytes(),
-		DecodedBytes: x.DecodedBytes, OutputBytes: x.OutputBytes, FreeBytes: p.Free, Samples: x.Samples,
+		Input: x.Input, Output: x.Output, Folder: p.Output, Inputs: inputs, InputBytes: bytes, Parts: x.Parts(),
+		DecodedBytes: x.DecodedBytes, OutputBytes: x.OutputBytes, FreeBytes: p.Room.space.Bytes, FreeInodes: p.Room.space.Inodes, Quotas: p.Room.lines(), Samples: x.Samples,
 		Shards: int64(x.Outputs() * max(len(x.SplitNames()), 1)), Units: int64(len(x.Units)), Jobs: p.Jobs, Memory: p.Memory,
 		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, p.Litter), Digest: x.Digest(),
 	}
@@ -122,6 +126,9 @@ func (p *Prepared) Lines() []string {
 	}
 	line("input", "%s, %s in %s (%s)", f.Input, shardify.FormatSize(f.InputBytes), Of(f.Inputs, "file"), p.FromWhy)
 	line("samples", "%s of %s, %s decoded", Count(f.Samples), Of(p.visible(), "field"), shardify.FormatSize(f.DecodedBytes))
+	if f.Parts > 0 {
+		line("parts", "the inputs are planned in %d parts: a shard ends where a part does", f.Parts)
+	}
 	if t := largest(f); t != "" {
 		line("largest", "%s", t)
 	}
@@ -140,6 +147,12 @@ func (p *Prepared) Lines() []string {
 		free = shardify.FormatSize(f.FreeBytes) + " free"
 	}
 	line("output", "%s (%s): about %s in %s, %s in %s", f.Output, p.FormatWhy, shardify.FormatSize(f.OutputBytes), Of(f.Shards, "shard"), free, f.Folder)
+	for _, q := range f.Quotas {
+		line("quota", "%s", q)
+	}
+	if p.Local != "" {
+		line("scratch", "%s: shards are made there, then copied out", p.Local)
+	}
 	line("jobs", "%d (%s)", f.Jobs, p.JobsWhy)
 	line("memory", "%s (%s)", shardify.FormatSize(f.Memory), p.MemoryWhy)
 	if p.Sync == store.SyncNone {

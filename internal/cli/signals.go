@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -14,8 +15,12 @@ import (
 // they ask.
 const Patience = 4 * time.Second
 
-// Signals returns a context that ends on request: TERM and USR1 (sent by batch
-// systems before the time limit) with cause convert.ErrStopped, INT with
+// ErrNotice is the request to stop that a batch system makes before the time limit. It
+// is an ErrStopped. TERM may mean that somebody wants the job gone; this never does.
+var ErrNotice = fmt.Errorf("%w: the time limit is near", convert.ErrStopped)
+
+// Signals returns a context that ends on request: TERM with cause convert.ErrStopped,
+// USR1 (sent by batch systems before the time limit) with ErrNotice, INT with
 // ErrInterrupted. Whoever still works after Patience, or is interrupted again,
 // is ended by exit; nothing half is ever published, so that is safe.
 func Signals(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
@@ -39,6 +44,8 @@ func signals(parent context.Context, patience time.Duration, exit func(code int)
 				case s == syscall.SIGINT:
 					code = CodeInterrupted
 					cancel(ErrInterrupted)
+				case s == syscall.SIGUSR1:
+					cancel(ErrNotice)
 				default:
 					cancel(convert.ErrStopped)
 				}

@@ -5,6 +5,7 @@
 package host
 
 import (
+	"math"
 	"os/exec"
 	"runtime"
 	"strconv"
@@ -27,6 +28,8 @@ type Machine struct {
 	MemoryFrom string
 	// Login: batch commands are there but no allocation is: others work here too.
 	Login bool
+	// Job and Restart tell the batch job, and how often it was started again; "" is none.
+	Job, Restart string
 }
 
 // What one process takes of a login node.
@@ -54,6 +57,7 @@ func (e Env) Probe() Machine {
 	m.Cores, m.CoresFrom = e.cores()
 	m.Memory, m.MemoryFrom = e.memory()
 	m.Login = e.login()
+	m.Job, m.Restart = e.job()
 	return m
 }
 
@@ -90,19 +94,42 @@ func (m Machine) Budget(asked int64) (bytes int64, why string) {
 	return n, "by " + m.MemoryFrom
 }
 
+// cores is the smallest of what the runtime found (the affinity mask, GOMAXPROCS), the
+// control groups give and the batch system has promised.
 func (e Env) cores() (int, string) {
-	n := max(e.Procs, 1)
-	if c := e.number("SLURM_CPUS_PER_TASK"); c > 0 && c < int64(n) {
-		return int(c), "SLURM_CPUS_PER_TASK"
+	n, from := max(e.Procs, 1), "cores"
+	if q, name := e.quota(); q > 0 && q < float64(n) {
+		n, from = max(int(math.Ceil(q)), 1), name
 	}
-	if e.Getenv("SLURM_CPUS_PER_TASK") == "" {
-		// Without -c Slurm tells only the node's share; several tasks divide it.
-		tasks := max(e.number("SLURM_NTASKS_PER_NODE"), 1)
-		if c := e.number("SLURM_CPUS_ON_NODE") / tasks; c > 0 && c < int64(n) {
-			return int(c), "SLURM_CPUS_ON_NODE"
+	if c := e.number("SLURM_CPUS_PER_TASK"); c > 0 {
+		if c < int64(n) {
+			return int(c), "SLURM_CPUS_PER_TASK"
+		}
+		return n, from
+	}
+	// Without -c Slurm tells only the node's share; several tasks divide it.
+	tasks := max(int64(e.tasksHere()), e.number("SLURM_NTASKS_PER_NODE"), 1)
+	if c := e.number("SLURM_CPUS_ON_NODE"); c > 0 && max(c/tasks, 1) < int64(n) {
+		return int(max(c/tasks, 1)), "SLURM_CPUS_ON_NODE"
+	}
+	return n, from
+}
+
+// tasksHere is how many processes the job's step has on this node; 1 outside of srun.
+// Slurm writes the nodes' counts as in 4(x2),3.
+func (e Env) tasksHere() int {
+	node := e.number("SLURM_NODEID")
+	for part := range strings.SplitSeq(e.Getenv("SLURM_STEP_TASKS_PER_NODE"), ",") {
+		count, times, _ := strings.Cut(strings.TrimSuffix(part, ")"), "(x")
+		n, err := strconv.ParseUint(count, 10, 20)
+		if err != nil {
+			return 1
+		}
+		if node -= max(positive(times), 1); node < 0 {
+			return max(int(n), 1)
 		}
 	}
-	return n, "cores"
+	return 1
 }
 
 func (e Env) login() bool {
@@ -113,11 +140,18 @@ func (e Env) login() bool {
 	return err == nil
 }
 
+// job is the batch job's own name for itself. An element of a Slurm array has a job id
+// of its own.
+func (e Env) job() (id, restart string) {
+	for _, name := range []string{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"} {
+		if id = e.Getenv(name); id != "" {
+			return id, e.Getenv("SLURM_RESTART_COUNT")
+		}
+	}
+	return "", ""
+}
+
 // number reads an environment variable; 0 when it is no positive number.
 func (e Env) number(name string) int64 {
-	n, err := strconv.ParseInt(strings.TrimSpace(e.Getenv(name)), 10, 64)
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
+	return positive(e.Getenv(name))
 }

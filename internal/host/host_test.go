@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // machine builds a fake / and environment.
@@ -71,6 +72,9 @@ func TestMemoryIsTheSmallestLimitAboveTheProcess(t *testing.T) {
 		}, 1 << 30, "cgroup memory.limit_in_bytes"},
 		{"allocation by node", map[string]string{"SLURM_MEM_PER_NODE": "4096"}, map[string]string{"proc/meminfo": meminfo}, 4 << 30, "SLURM_MEM_PER_NODE"},
 		{"allocation by core", map[string]string{"SLURM_MEM_PER_CPU": "1024", "SLURM_CPUS_ON_NODE": "3"}, map[string]string{"proc/meminfo": meminfo}, 3 << 30, "SLURM_MEM_PER_CPU"},
+		{"allocation by core without the node's cores", map[string]string{"SLURM_MEM_PER_CPU": "1024", "SLURM_CPUS_PER_TASK": "2"}, map[string]string{"proc/meminfo": meminfo}, 2 << 30, "SLURM_MEM_PER_CPU"},
+		{"allocation shared by the tasks of a step", map[string]string{"SLURM_MEM_PER_NODE": "4096", "SLURM_STEP_TASKS_PER_NODE": "8(x2),4", "SLURM_NODEID": "2"}, map[string]string{"proc/meminfo": meminfo}, 1 << 30, "SLURM_MEM_PER_NODE among 4 tasks"},
+		{"all memory of the node", map[string]string{"SLURM_MEM_PER_NODE": "0"}, map[string]string{"proc/meminfo": meminfo}, 16 << 30, "MemAvailable"},
 		{"rubbish", map[string]string{"SLURM_MEM_PER_NODE": "lots"}, map[string]string{
 			"proc/meminfo": "MemAvailable: many kB\n", "proc/self/mountinfo": "x - \n\n", "proc/self/cgroup": "::\n:\n",
 		}, 0, ""},
@@ -109,6 +113,47 @@ func TestJobsFollowTheAllocation(t *testing.T) {
 	}
 }
 
+// TestCoresFollowTheQuotasOfAllGroups: that of a parent counts as the process's own does.
+func TestCoresFollowTheQuotasOfAllGroups(t *testing.T) {
+	const v1cpu = "34 23 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+	for _, c := range []struct {
+		name  string
+		env   map[string]string
+		files map[string]string
+		want  int
+		from  string
+	}{
+		{"v2, on a parent", nil, map[string]string{
+			"proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/slurm/job_7/step_0\n",
+			"sys/fs/cgroup/slurm/job_7/cpu.max": "250000 100000\n", "sys/fs/cgroup/slurm/job_7/step_0/cpu.max": "max 100000\n",
+		}, 3, "cgroup cpu.max"},
+		{"v2, a fraction of a core", nil, map[string]string{
+			"proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "20000 100000\n",
+		}, 1, "cgroup cpu.max"},
+		{"v1, on a parent", nil, map[string]string{
+			"proc/self/mountinfo": v1cpu + v1mount, "proc/self/cgroup": "3:cpu,cpuacct:/a/b\n4:memory:/docker/ab\n",
+			"sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us": "400000\n", "sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us": "100000\n",
+			"sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us": "100000\n",
+		}, 4, "cgroup cpu.cfs_quota_us"},
+		{"more than there is", nil, map[string]string{
+			"proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "12800000 100000\n",
+		}, 64, "cores"},
+		{"the allocation is smaller", map[string]string{"SLURM_CPUS_PER_TASK": "2"}, map[string]string{
+			"proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "400000 100000\n",
+		}, 2, "SLURM_CPUS_PER_TASK"},
+		{"rubbish", map[string]string{"SLURM_STEP_TASKS_PER_NODE": "many(x"}, map[string]string{
+			"proc/self/mountinfo": v2mount, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "max\n",
+		}, 64, "cores"},
+		{"several tasks of a step on the node", map[string]string{"SLURM_CPUS_ON_NODE": "12", "SLURM_STEP_TASKS_PER_NODE": "6"}, nil, 2, "SLURM_CPUS_ON_NODE"},
+		{"more tasks than cores", map[string]string{"SLURM_CPUS_ON_NODE": "2", "SLURM_STEP_TASKS_PER_NODE": "6"}, nil, 1, "SLURM_CPUS_ON_NODE"},
+	} {
+		m := machine(t, 64, c.env, c.files)
+		if m.Cores != c.want || m.CoresFrom != c.from {
+			t.Errorf("%s: %d cores from %s, want %d from %s", c.name, m.Cores, m.CoresFrom, c.want, c.from)
+		}
+	}
+}
+
 func TestBudget(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -137,5 +182,45 @@ func TestFreeSpaceOfAFolderThatIsNotThereYet(t *testing.T) {
 	dir := t.TempDir()
 	if FreeSpace(dir) <= 0 || FreeSpace(filepath.Join(dir, "a", "b")) <= 0 {
 		t.Error("no free space in the temporary folder")
+	}
+}
+
+// TestActivity: what reads, writes or computes moves, what waits does not.
+func TestActivity(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if ioBytes() == 0 {
+		t.Skip("the kernel does not count what processes read and write")
+	}
+	for _, c := range []struct {
+		name string
+		do   func()
+		want bool
+	}{
+		{"waits", func() { time.Sleep(50 * time.Millisecond) }, false},
+		{"writes", func() { f.Write(make([]byte, 64<<10)) }, true},
+		{"reads", func() { f.ReadAt(make([]byte, 64<<10), 0) }, true},
+		{"computes", func() {
+			for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); {
+			}
+		}, true},
+		{"waits and says so", func() { f.Write(make([]byte, 200)); time.Sleep(50 * time.Millisecond) }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for try := 0; ; try++ { // other tests of the machine may take the processor, or the runtime clean up
+				var a Activity
+				a.Moved()
+				c.do()
+				if got := a.Moved(); got == c.want {
+					return
+				} else if try == 5 {
+					t.Errorf("moved: %v", got)
+					return
+				}
+			}
+		})
 	}
 }

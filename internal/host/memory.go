@@ -1,6 +1,8 @@
 package host
 
 import (
+	"fmt"
+	"iter"
 	"math"
 	"os"
 	"path"
@@ -9,10 +11,15 @@ import (
 	"strings"
 )
 
-// memory is the smallest of all limits that are known, and its name.
+// memory is the smallest of all limits that are known, and its name. What a batch
+// job has on a node is shared by the processes of its step there.
 func (e Env) memory() (int64, string) {
 	best, from := int64(math.MaxInt64), ""
+	tasks := int64(e.tasksHere())
 	add := func(n int64, name string) {
+		if tasks > 1 && name != "MemAvailable" {
+			n, name = n/tasks, fmt.Sprintf("%s among %d tasks", name, tasks)
+		}
 		if n > 0 && n < best {
 			best, from = n, name
 		}
@@ -22,16 +29,16 @@ func (e Env) memory() (int64, string) {
 		add(n<<20, "SLURM_MEM_PER_NODE")
 	}
 	if n := e.number("SLURM_MEM_PER_CPU"); n < 1<<40 {
-		add((n<<20)*max(e.number("SLURM_CPUS_ON_NODE"), 1), "SLURM_MEM_PER_CPU")
+		add((n<<20)*max(e.number("SLURM_CPUS_ON_NODE"), e.number("SLURM_CPUS_PER_TASK"), 1), "SLURM_MEM_PER_CPU")
 	}
-	for _, g := range e.groups() {
-		// The limit may stand on any parent: a job's step is seldom limited itself.
-		for dir := g.leaf; ; dir = path.Dir(dir) {
-			for _, f := range g.files {
-				add(e.limit(path.Join(g.mount, dir, f)), "cgroup "+f)
-			}
-			if dir == "/" || dir == "." {
-				break
+	for _, g := range e.groups("memory") {
+		files := []string{"memory.limit_in_bytes"}
+		if g.unified {
+			files = []string{"memory.max", "memory.high"}
+		}
+		for dir := range g.upwards() {
+			for _, f := range files {
+				add(e.limit(path.Join(dir, f)), "cgroup "+f)
 			}
 		}
 	}
@@ -39,6 +46,32 @@ func (e Env) memory() (int64, string) {
 		return 0, ""
 	}
 	return best, from
+}
+
+// quota is the smallest share of processor time that the control groups give, in
+// cores, and its name; 0 is no limit. The runtime looks at the process's own group
+// alone, but jobs are limited by the groups above their steps.
+func (e Env) quota() (cores float64, from string) {
+	add := func(quota, period int64, name string) {
+		if quota <= 0 || period <= 0 {
+			return
+		}
+		if n := float64(quota) / float64(period); cores == 0 || n < cores {
+			cores, from = n, name
+		}
+	}
+	for _, g := range e.groups("cpu") {
+		for dir := range g.upwards() {
+			if g.unified {
+				if f := strings.Fields(e.read(path.Join(dir, "cpu.max"))); len(f) == 2 {
+					add(positive(f[0]), positive(f[1]), "cgroup cpu.max")
+				}
+				continue
+			}
+			add(positive(e.read(path.Join(dir, "cpu.cfs_quota_us"))), positive(e.read(path.Join(dir, "cpu.cfs_period_us"))), "cgroup cpu.cfs_quota_us")
+		}
+	}
+	return cores, from
 }
 
 func (e Env) read(name string) string {
@@ -52,8 +85,17 @@ func (e Env) read(name string) string {
 // limit reads a control file: "max" or a number of bytes. Version 1 writes a
 // number near 2^63 where there is no limit.
 func (e Env) limit(name string) int64 {
-	n, err := strconv.ParseInt(strings.TrimSpace(e.read(name)), 10, 64)
-	if err != nil || n >= 1<<60 {
+	n := positive(e.read(name))
+	if n >= 1<<60 {
+		return 0
+	}
+	return n
+}
+
+// positive reads a number; 0 is none.
+func positive(s string) int64 {
+	n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
+	if err != nil || n < 0 {
 		return 0
 	}
 	return n
@@ -76,13 +118,23 @@ func (e Env) meminfo(key string) int64 {
 
 // group is this process's place in one hierarchy of control groups.
 type group struct {
-	mount string // where the hierarchy is mounted
-	leaf  string // the process's group below the mount
-	files []string
+	mount   string // where the hierarchy is mounted
+	leaf    string // the process's group below the mount
+	unified bool   // version 2
 }
 
-// groups lists the hierarchies that limit memory: version 2, version 1, or both.
-func (e Env) groups() []group {
+// upwards yields the folders of the group and of all above it: a limit may stand on
+// any of them.
+func (g *group) upwards() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for dir := g.leaf; yield(path.Join(g.mount, dir)) && dir != "/" && dir != "."; dir = path.Dir(dir) {
+		}
+	}
+}
+
+// groups lists the hierarchies that limit what a controller controls: version 2,
+// version 1, or both.
+func (e Env) groups(controller string) []group {
 	var out []group
 	for line := range strings.Lines(e.read("/proc/self/cgroup")) {
 		part := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -92,11 +144,11 @@ func (e Env) groups() []group {
 		switch {
 		case part[0] == "0" && part[1] == "":
 			if mount, root := e.mountOf("cgroup2", ""); mount != "" {
-				out = append(out, group{mount, below(part[2], root), []string{"memory.max", "memory.high"}})
+				out = append(out, group{mount, below(part[2], root), true})
 			}
-		case contains(part[1], "memory"):
-			if mount, root := e.mountOf("cgroup", "memory"); mount != "" {
-				out = append(out, group{mount, below(part[2], root), []string{"memory.limit_in_bytes"}})
+		case contains(part[1], controller):
+			if mount, root := e.mountOf("cgroup", controller); mount != "" {
+				out = append(out, group{mount, below(part[2], root), false})
 			}
 		}
 	}

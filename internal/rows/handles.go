@@ -36,6 +36,7 @@ type Handle[T io.Closer] struct {
 	ready chan struct{} // closed when Value or err is set
 	err   error
 	users int
+	stale bool          // not in the cache any more; see Reopen
 	at    *list.Element // in idle
 }
 
@@ -108,7 +109,9 @@ func (h *Handles[T]) fill(ctx context.Context, x *Handle[T], in *Input) (*Handle
 	if x.Value = v; err != nil {
 		x.err = shardify.Annotate(err, "open", in.Name(), "")
 		h.mu.Lock()
-		delete(h.files, x.input) // before ready, so that nobody finds it who comes later
+		if h.files[x.input] == x {
+			delete(h.files, x.input) // before ready, so that nobody finds it who comes later
+		}
 		h.mu.Unlock()
 	}
 	close(x.ready)
@@ -162,12 +165,35 @@ func (h *Handles[T]) release(x *Handle[T]) bool {
 	if x.users--; x.users > 0 || x.err != nil {
 		return false
 	}
+	if x.stale {
+		return true
+	}
 	if h.closed || len(h.files) > MaxOpen {
 		delete(h.files, x.input)
 		return true
 	}
 	x.at = h.idle.PushBack(x)
 	return false
+}
+
+// Reopen has every file opened anew when it is acquired next: what a network file system
+// has lost stays lost for files that are open.
+func (h *Handles[T]) Reopen() {
+	var old []*Handle[T]
+	h.mu.Lock()
+	for i, x := range h.files {
+		if x.at != nil {
+			h.idle.Remove(x.at)
+			x.at = nil
+			old = append(old, x)
+		}
+		x.stale = true
+		delete(h.files, i)
+	}
+	h.mu.Unlock()
+	for _, x := range old {
+		x.Value.Close()
+	}
 }
 
 // Close closes the files not in use, and the others when they are released; nothing

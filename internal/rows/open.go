@@ -59,7 +59,7 @@ func OpenFile(path string, size int64) (f *os.File, have int64, err error) {
 	}
 	if have = fi.Size(); size >= 0 && have != size {
 		f.Close()
-		return nil, 0, fmt.Errorf("changed since the plan: it has %d bytes, had %d", have, size)
+		return nil, 0, fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, have, size)
 	}
 	return f, have, nil
 }

@@ -3,17 +3,15 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
-	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/shardify/shardify"
 )
@@ -30,9 +28,12 @@ const (
 
 // Dir is a folder on a local or shared file system.
 type Dir struct {
-	root string
-	sync Sync
-	host string
+	root  string
+	sync  Sync
+	owner owner
+
+	scratch string // where shards in the making are; "" is the temporary folder
+	written atomic.Int64
 
 	mu    sync.Mutex
 	known map[string]bool // folders that exist and are durable
@@ -40,15 +41,14 @@ type Dir struct {
 
 // NewDir returns the store of a folder; it is created with the first file.
 func NewDir(root string, s Sync) *Dir {
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		host = "localhost"
-	}
-	return &Dir{root: root, sync: s, host: strings.ReplaceAll(host, ".", "_"), known: map[string]bool{}}
+	return &Dir{root: root, sync: s, owner: thisProcess(), known: map[string]bool{}}
 }
 
 // Root is the folder.
 func (d *Dir) Root() string { return d.root }
+
+// Written is the bytes that were put into the folder by this process so far.
+func (d *Dir) Written() int64 { return d.written.Load() }
 
 func (d *Dir) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
 
@@ -86,30 +86,22 @@ func (d *Dir) Create(name string) (shardify.Pending, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	f, err := d.temp(filepath.Base(name))
+	if d.scratch != "" && large(name) {
+		return d.createScratch(name)
+	}
+	f, err := d.temp(path.Base(name))
 	if err != nil {
 		return nil, err
 	}
 	return &pending{dir: d, name: name, File: f, out: output(f)}, nil
 }
 
-// temp makes a new file in the temporary folder. Its name tells whose it is, so
-// that leftovers of dead processes can be removed.
-func (d *Dir) temp(base string) (*os.File, error) {
-	if err := d.mkdir(tempDir); err != nil {
-		return nil, err
-	}
-	for try := 0; ; try++ {
-		name := fmt.Sprintf("%s.%s.%d.%08x", base, d.host, os.Getpid(), rand.Uint32())
-		f, err := os.OpenFile(d.path(tempDir+"/"+name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666)
-		if err == nil || !errors.Is(err, fs.ErrExist) || try > 100 {
-			return f, err
-		}
-	}
-}
-
 // mkdir makes a folder and its parents and makes their entries durable.
 func (d *Dir) mkdir(dir string) error {
+	return d.failed(d.path(dir), d.makeFolder(dir))
+}
+
+func (d *Dir) makeFolder(dir string) error {
 	if dir == "." || dir == "/" {
 		dir = ""
 	}
@@ -152,7 +144,36 @@ func syncDir(dir string) error {
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		err = nil // some network file systems cannot sync a folder
 	}
-	return errors.Join(err, f.Close())
+	return errors.Join(err, closeFile(f))
+}
+
+// closeFile closes a file of which close must not hide what went wrong. After EINTR
+// Linux has closed it all the same.
+func closeFile(f *os.File) error {
+	err := f.Close()
+	if errors.Is(err, syscall.EINTR) {
+		return nil
+	}
+	return err
+}
+
+// What tells of the other files of a data set.
+const (
+	manifestName = "shardify.json"
+	planPrefix   = Private + "/plan"
+)
+
+// durable tells whether a file is made durable before it has its name. What tells of
+// the other files always is, unless nothing is: after a power cut an empty plan or
+// manifest would be in the way of the next run.
+func (d *Dir) durable(name string) bool {
+	switch d.sync {
+	case SyncShard:
+		return true
+	case SyncEnd:
+		return path.Base(name) == manifestName || strings.HasPrefix(name, planPrefix)
+	}
+	return false
 }
 
 // List yields the published files below dir in byte order of their names.
@@ -214,41 +235,5 @@ func (d *Dir) Flush(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(syncFS(f), f.Close())
-}
-
-// Clean removes temporary files whose owner is gone: made by a dead process of
-// this host, or older than a day.
-func (d *Dir) Clean() error {
-	entries, err := os.ReadDir(d.path(tempDir))
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	for _, e := range entries {
-		st, err := e.Info()
-		if err != nil {
-			continue // gone meanwhile
-		}
-		if d.ownerGone(e.Name()) || time.Since(st.ModTime()) > 24*time.Hour {
-			if err := os.Remove(d.path(tempDir + "/" + e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (d *Dir) ownerGone(name string) bool {
-	parts := strings.Split(name, ".")
-	if len(parts) < 4 || parts[len(parts)-3] != d.host {
-		return false
-	}
-	pid, err := strconv.Atoi(parts[len(parts)-2])
-	if err != nil || pid <= 0 {
-		return false
-	}
-	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+	return errors.Join(syncFS(f), closeFile(f))
 }

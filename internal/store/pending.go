@@ -25,6 +25,7 @@ type pending struct {
 	name    string
 	written int64
 	started int64
+	scratch bool // it is in the folder for scratch files, without a name
 	done    bool
 }
 
@@ -40,85 +41,109 @@ func (p *pending) OSFile() *os.File { return p.File }
 
 func (p *pending) Write(b []byte) (int, error) {
 	n, err := p.out.Write(b)
-	p.wrote(int64(n))
-	return n, err
+	return n, p.wrote(n, err)
 }
 
 func (p *pending) WriteAt(b []byte, off int64) (int, error) {
 	n, err := p.out.WriteAt(b, off)
-	p.wrote(int64(n))
-	return n, err
+	return n, p.wrote(n, err)
 }
 
-func (p *pending) wrote(n int64) {
-	p.written += n
-	if p.dir.sync == SyncShard && p.written-p.started >= writeback {
-		p.started = p.written
-		startWriteback(p.File)
+// wrote counts what was written.
+func (p *pending) wrote(n int, err error) error {
+	if !p.scratch {
+		p.dir.written.Add(int64(n))
+		p.written += int64(n)
+		if p.dir.sync == SyncShard && p.written-p.started >= writeback {
+			p.started = p.written
+			startWriteback(p.File)
+		}
 	}
+	return p.failed(err)
 }
+
+func (p *pending) failed(err error) error { return p.dir.failed(filepath.Dir(p.File.Name()), err) }
 
 // Commit makes the file durable, then visible. A failed fsync is final: the
 // kernel may have dropped the pages, so a second fsync proves nothing.
 func (p *pending) Commit(ctx context.Context) error {
-	if p.done {
-		return fmt.Errorf("publish %s: already ended", p.name)
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := p.publish(); err != nil {
-		return &shardify.Error{Op: "publish", File: p.dir.path(p.name), Sample: -1, Offset: -1, Err: err}
-	}
-	return nil
-}
-
-func (p *pending) publish() error {
-	temp := p.File.Name()
-	p.done = true
-	defer os.Remove(temp)
-	if err := p.out.Trim(); err != nil {
-		p.File.Close()
-		return err
-	}
-	if p.dir.sync == SyncShard {
-		if err := p.File.Sync(); err != nil {
-			p.File.Close()
-			return err
-		}
-	}
-	if err := p.File.Close(); err != nil {
-		return err
-	}
-	parent := path.Dir(p.name)
-	if err := p.dir.mkdir(parent); err != nil {
-		return err
-	}
-	final := p.dir.path(p.name)
-	if err := link(temp, final); err != nil {
+	return p.commit(ctx, p.dir.durable(p.name), func(temp, final string) error {
+		err := link(temp, final)
 		if !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		same, err := equal(temp, final)
-		if err != nil {
+		if err != nil || same {
 			return err
 		}
-		if !same {
-			return fmt.Errorf("a file of other content is there: %w", shardify.ErrExists)
+		if p.dir.sync != SyncShard { // else what has its name is whole
+			if same, err = torn(final, temp); err != nil {
+				return err
+			}
+			if same {
+				return rename(temp, final)
+			}
 		}
-	}
-	if p.dir.sync == SyncShard {
-		return syncDir(filepath.Dir(final))
-	}
-	return nil
+		return fmt.Errorf("a file of other content is there: %w", shardify.ErrExists)
+	})
 }
+
+// commit completes the file and calls name to give it its name.
+func (p *pending) commit(ctx context.Context, durable bool, name func(temp, final string) error) error {
+	if p.done {
+		return fmt.Errorf("publish %s: already ended", p.name)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	final := p.dir.path(p.name)
+	p.done = true
+	err := p.complete(ctx, durable)
+	if !p.scratch { // else no file was made
+		defer os.Remove(p.File.Name())
+	}
+	if err == nil {
+		err = p.dir.mkdir(path.Dir(p.name))
+	}
+	if err == nil {
+		err = name(p.File.Name(), final)
+	}
+	if err == nil && durable {
+		err = syncDir(filepath.Dir(final))
+	}
+	if err == nil || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return &shardify.Error{Op: "publish", File: final, Sample: -1, Offset: -1, Err: p.dir.failed(filepath.Dir(final), err)}
+}
+
+// complete makes the bytes final, in a file of the temporary folder, and closes it. What
+// close says counts: on network file systems a full disk may show there first.
+func (p *pending) complete(ctx context.Context, durable bool) error {
+	err := p.out.Trim()
+	if err == nil && p.scratch {
+		err = p.moveOut(ctx)
+	}
+	if err == nil && durable {
+		err = syncFile(p.File)
+	}
+	return p.failed(errors.Join(err, closeFile(p.File)))
+}
+
+// The calls that tests let fail.
+var (
+	hardLink  = os.Link
+	syncFile  = (*os.File).Sync
+	rename    = os.Rename
+	noReplace = renameNoReplace
+)
 
 // link gives the file its final name unless that is taken. Where hard links are
 // refused it renames without replacing, and where that is refused too it looks
 // before it renames: two writers of one name write equal bytes, so the race that
 // is left harms nobody.
 func link(temp, final string) error {
-	err := os.Link(temp, final)
+	err := hardLink(temp, final)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -131,14 +156,14 @@ func link(temp, final string) error {
 		}
 		return err
 	}
-	err = renameNoReplace(temp, final)
+	err = noReplace(temp, final)
 	if err == nil || !refused(err) && !errors.Is(err, syscall.EINVAL) {
 		return err
 	}
 	if _, err := os.Lstat(final); err == nil {
 		return fs.ErrExist
 	}
-	return os.Rename(temp, final)
+	return rename(temp, final)
 }
 
 func refused(err error) bool {
@@ -161,6 +186,11 @@ func equal(a, b string) (bool, error) {
 		return false, err
 	}
 	defer fb.Close()
+	x, errA := fa.Stat()
+	y, errB := fb.Stat()
+	if errA == nil && errB == nil && os.SameFile(x, y) {
+		return true, nil // a link whose success got lost on the way, and was tried again
+	}
 	return sameBytes(fa, fb)
 }
 
@@ -190,5 +220,8 @@ func (p *pending) Abort() error {
 		return nil
 	}
 	p.done = true
+	if p.scratch {
+		return p.File.Close()
+	}
 	return errors.Join(p.File.Close(), os.Remove(p.File.Name()))
 }

@@ -29,40 +29,7 @@ type replacing struct{ *pending }
 
 // Commit makes the file durable, then gives it its name.
 func (p replacing) Commit(ctx context.Context) error {
-	if p.done {
-		return fmt.Errorf("publish %s: already ended", p.name)
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := p.replace(); err != nil {
-		return &shardify.Error{Op: "publish", File: p.dir.path(p.name), Sample: -1, Offset: -1, Err: err}
-	}
-	return nil
-}
-
-func (p replacing) replace() error {
-	temp := p.File.Name()
-	p.done = true
-	defer os.Remove(temp)
-	err := p.out.Trim()
-	if err == nil && p.dir.sync != SyncNone {
-		err = p.File.Sync()
-	}
-	if err = errors.Join(err, p.File.Close()); err != nil {
-		return err
-	}
-	if err := p.dir.mkdir(path.Dir(p.name)); err != nil {
-		return err
-	}
-	final := p.dir.path(p.name)
-	if err := os.Rename(temp, final); err != nil {
-		return err
-	}
-	if p.dir.sync == SyncNone {
-		return nil
-	}
-	return syncDir(filepath.Dir(final))
+	return p.commit(ctx, p.dir.sync != SyncNone, rename)
 }
 
 // Link publishes an existing file of the same file system under a name. One that has
@@ -75,12 +42,12 @@ func (d *Dir) Link(file, name string) error {
 		return err
 	}
 	final := d.path(name)
-	err := os.Link(file, final)
+	err := hardLink(file, final)
 	if errors.Is(err, os.ErrExist) {
 		return d.Same(file, name)
 	}
 	if err != nil {
-		return &shardify.Error{Op: "publish", File: final, Sample: -1, Offset: -1, Err: err}
+		return &shardify.Error{Op: "publish", File: final, Sample: -1, Offset: -1, Err: d.failed(filepath.Dir(final), err)}
 	}
 	if d.sync == SyncShard {
 		return syncDir(filepath.Dir(final))
@@ -104,7 +71,7 @@ func (d *Dir) Same(file, name string) error {
 		err = fmt.Errorf("a file of other content is there: %w", shardify.ErrExists)
 	}
 	if err != nil {
-		return &shardify.Error{Op: "publish", File: final, Sample: -1, Offset: -1, Err: err}
+		return &shardify.Error{Op: "publish", File: final, Sample: -1, Offset: -1, Err: d.failed(filepath.Dir(final), err)}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/shardify/shardify"
 )
@@ -13,6 +14,7 @@ import (
 type Spill struct {
 	f    *os.File
 	size int64
+	dir  *Dir // nil if the store has no folder
 }
 
 // spiller is a store that has room for scratch files beside its own.
@@ -34,10 +36,15 @@ func NewSpill(s shardify.Store) (*Spill, error) {
 		}
 		return nil, err
 	}
-	return &Spill{f: f}, nil
+	x := &Spill{f: f}
+	x.dir, _ = s.(*Dir)
+	return x, nil
 }
 
 func (d *Dir) spillFile() (*os.File, error) {
+	if d.scratch != "" {
+		return d.scratchFile("spill")
+	}
 	f, err := d.temp("spill")
 	if err != nil {
 		return nil, err
@@ -49,6 +56,9 @@ func (d *Dir) spillFile() (*os.File, error) {
 func (s *Spill) Write(b []byte) (int, error) {
 	n, err := s.f.WriteAt(b, s.size)
 	s.size += int64(n)
+	if err != nil && s.dir != nil {
+		err = s.dir.failed(filepath.Dir(s.f.Name()), err)
+	}
 	return n, err
 }
 

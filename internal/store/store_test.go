@@ -104,7 +104,7 @@ func TestSecondWriterOfEqualBytesSucceedsAndOfOtherBytesFails(t *testing.T) {
 		big := strings.Repeat("x", 600<<10)
 		put(t, s, "f", big)
 		put(t, s, "f", big)
-		for _, other := range []string{big + "y", big[1:], strings.Repeat("x", 600<<10-1) + "y", ""} {
+		for _, other := range []string{"y" + big, big[1:], strings.Repeat("x", 600<<10-1) + "y", ""} {
 			p, _ := s.Create("f")
 			p.Write([]byte(other))
 			if err := p.Commit(bg); !errors.Is(err, shardify.ErrExists) {
@@ -161,13 +161,23 @@ func TestCleanRemovesOnlyFilesOfDeadOwners(t *testing.T) {
 		return p
 	}
 	const deadPID = "4194399" // above the kernel's largest
-	dead := touch("shard."+s.host+"."+deadPID+".00000000", 0)
-	other := touch("shard.elsewhere."+deadPID+".00000000", 0)
-	old := touch("shard.elsewhere."+deadPID+".00000001", 25*time.Hour)
+	dead := touch("shard.tar.12_3.0."+s.owner.host+"."+deadPID+".00000000", 0)
+	alive := touch("shard.0.0."+s.owner.host+".1.00000000", 0)
+	other := touch("shard.0.0.elsewhere."+deadPID+".00000000", 0)
+	old := touch("shard.0.0.elsewhere."+deadPID+".00000001", 25*time.Hour)
+	list, err := s.Temps()
+	if err != nil || len(list) != 5 {
+		t.Fatalf("%d temporary files, %v", len(list), err)
+	}
+	for _, x := range list {
+		if want := x.Name == filepath.Base(dead); x.Gone != want || want && (x.Job != "12_3" || x.PID != 4194399) {
+			t.Errorf("%+v", x)
+		}
+	}
 	if err := s.Clean(); err != nil {
 		t.Fatal(err)
 	}
-	for p, want := range map[string]bool{dead: false, old: false, other: true} {
+	for p, want := range map[string]bool{dead: false, old: false, other: true, alive: true} {
 		if _, err := os.Stat(p); (err == nil) != want {
 			t.Errorf("%s: there %v, want %v", filepath.Base(p), err == nil, want)
 		}

@@ -16,7 +16,13 @@ func startWriteback(f *os.File) {
 	_ = unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
 }
 
-func syncFS(f *os.File) error { return unix.Syncfs(int(f.Fd())) }
+func syncFS(f *os.File) error {
+	for {
+		if err := unix.Syncfs(int(f.Fd())); err != unix.EINTR {
+			return err
+		}
+	}
+}
 
 // copyRange copies n bytes inside the kernel. It returns how many it copied; the
 // caller does the rest by hand.

@@ -141,7 +141,11 @@ func loadPlan(s shardify.Store) (*convert.Plan, error) {
 	if extended(s) {
 		return nil, &fs.PathError{Op: "open", Path: convert.PlanName, Err: fs.ErrNotExist}
 	}
-	return convert.LoadPlan(s)
+	p, err := convert.LoadPlan(s)
+	if err != nil {
+		return nil, err
+	}
+	return p.Whole()
 }
 
 // quote writes a word as a POSIX shell would take it.

@@ -58,7 +58,7 @@ func (w *walker) argument(ctx context.Context, a *argument, folders *window) err
 	case a.pattern != nil:
 		return w.glob(ctx, a)
 	}
-	return w.add(a.root, a.rel, a.size, a.mtime)
+	return w.add(ctx, a.root, a.rel, a.size, a.mtime)
 }
 
 // classify looks at one argument without opening it.

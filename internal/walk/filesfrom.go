@@ -30,6 +30,9 @@ func (w *walker) filesFrom(ctx context.Context) error {
 	l := list{walker: w, roots: map[bool]*listRoot{}}
 	l.base = base
 	l.abs, _ = filepath.Abs(base)
+	if below := strings.Trim(filepath.ToSlash(l.abs), "/"); below != "" {
+		l.prefix = []byte(below + "/")
+	}
 	defer l.close()
 	in := bufio.NewReaderSize(w.FilesFrom, nameMax)
 	end := terminator(in)
@@ -41,7 +44,14 @@ func (w *walker) filesFrom(ctx context.Context) error {
 			}
 			return &shardify.Error{Op: "read", File: "list of inputs", Sample: -1, Offset: -1, Err: err}
 		}
-		l.take(bytes.TrimSuffix(name, []byte{end}))
+		if n := len(name); n > 0 && name[n-1] == end {
+			name = name[:n-1]
+		}
+		if quick, err := l.quick(ctx, name); err != nil {
+			return err
+		} else if !quick {
+			l.take(name)
+		}
 		if len(l.batch) >= listBatch || err == io.EOF {
 			if e := l.flush(ctx); e != nil {
 				return e
@@ -68,6 +78,7 @@ var errFolder = errors.New("a folder; list files only, with find -type f")
 type list struct {
 	*walker
 	base, abs string
+	prefix    []byte             // abs without its first slash and with one at its end
 	roots     map[bool]*listRoot // by whether names below it were absolute
 	batch     []listedName
 }
@@ -92,6 +103,62 @@ func (l *list) close() {
 		if r.open {
 			r.dir.Close()
 		}
+	}
+}
+
+// quick puts a name straight into the table where there is nothing to ask about it:
+// neither the file system, nor the format, nor how it is to be read.
+func (l *list) quick(ctx context.Context, name []byte) (bool, error) {
+	if !l.NoStat || l.Keep != nil || !plain(name) {
+		return false, nil
+	}
+	root := l.roots[false]
+	if name[0] == '/' {
+		below, ok := bytes.CutPrefix(name[1:], l.prefix)
+		if !ok {
+			root = l.roots[true]
+		}
+		if name = below; len(name) == 0 {
+			return false, nil
+		}
+	}
+	if root == nil || root.err != nil {
+		return false, nil // the first one finds the root
+	}
+	if len(l.batch) > 0 {
+		if err := l.flush(ctx); err != nil {
+			return false, err
+		}
+	}
+	if w := l.table.Len(); w%listBatch == 0 && ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	return true, l.addBytes(ctx, root.index, name)
+}
+
+// plain tells a name that means what it says, and whose folders and file may be
+// inputs.
+func plain(name []byte) bool {
+	rest := name
+	if len(rest) > 0 && rest[0] == '/' {
+		rest = rest[1:]
+	}
+	for {
+		if len(rest) == 0 {
+			return false
+		}
+		c := rest[0]
+		if c == '.' || c == '/' { // ".", "..", "//" and whatever is hidden
+			return false
+		}
+		k := bytes.IndexByte(rest, '/')
+		if c|0x20 == 't' && (k == len("Thumbs.db") || k < 0 && len(rest) == len("Thumbs.db")) {
+			return false
+		}
+		if k < 0 {
+			return bytes.IndexByte(name, 0) < 0
+		}
+		rest = rest[k+1:]
 	}
 }
 
@@ -173,7 +240,7 @@ func (l *list) flush(ctx context.Context) error {
 			l.bad.add(e.name, e.err)
 			continue
 		}
-		if err := l.add(e.root.index, e.rel, e.info.Size, e.info.ModTime); err != nil {
+		if err := l.add(ctx, e.root.index, e.rel, e.info.Size, e.info.ModTime); err != nil {
 			return err
 		}
 	}

@@ -73,7 +73,7 @@ func (w *walker) glob(ctx context.Context, a *argument) error {
 		if m.folder != nil {
 			err = w.visit(ctx, a.root, folders.next(ctx))
 		} else {
-			err = w.add(a.root, m.rel, m.size, m.mtime)
+			err = w.add(ctx, a.root, m.rel, m.size, m.mtime)
 		}
 		if err != nil {
 			return err

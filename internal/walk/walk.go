@@ -51,6 +51,21 @@ type Request struct {
 	// Jobs bounds the goroutines that wait for the file system; 0 means four per
 	// processor, since they mostly wait.
 	Jobs int
+	// Parts takes a long list in parts; nil makes one table.
+	Parts *Parts
+}
+
+// Parts takes a list of inputs, all below one root, in several tables.
+type Parts struct {
+	// Files is what a part has at least; the last one has fewer, if there are several.
+	Files int
+	// Cutter says where a part may end.
+	Cutter shardify.Cutter
+	// Take gets a part and gives an empty table to go on with.
+	Take func(ctx context.Context, t *shardify.Table) (*shardify.Table, error)
+	// Apart, after Walk: from some place on the order of the names has not allowed
+	// parts. The table that Walk returns goes on where the last part ends.
+	Apart bool
 }
 
 // Walk lists the inputs. The error may be a *BadInputs with all that cannot be
@@ -130,11 +145,50 @@ func (w *walker) nothing(left []shardify.Leftover) error {
 func tooMany() error { return shardify.Unsupported("more than %d input files", uint32(math.MaxUint32)) }
 
 // add appends a file to the table.
-func (w *walker) add(root int, rel string, size, mtime int64) error {
+func (w *walker) add(ctx context.Context, root int, rel string, size, mtime int64) error {
 	if w.table.Len() == math.MaxUint32 {
 		return tooMany()
 	}
 	w.table.Append(root, rel, size, mtime)
+	return w.added(ctx)
+}
+
+// addBytes is add for a file whose size nobody asks for.
+func (w *walker) addBytes(ctx context.Context, root int, rel []byte) error {
+	if w.table.Len() == math.MaxUint32 {
+		return tooMany()
+	}
+	w.table.AppendIn(root, "", rel, shardify.SizeUnknown, 0)
+	return w.added(ctx)
+}
+
+// added hands over a part if the table is one without its last file.
+func (w *walker) added(ctx context.Context) error {
+	p := w.Parts
+	if p == nil || p.Apart {
+		return nil
+	}
+	n := w.table.Len() - 1
+	begins, err := p.Cutter.Next(w.table.NameBytes(n))
+	if err != nil || len(w.table.Roots) > 1 {
+		p.Apart = true
+		if err != nil && !errors.Is(err, shardify.ErrApart) {
+			return err
+		}
+		return nil
+	}
+	if !begins || n < p.Files {
+		return nil
+	}
+	p.Cutter.Begin()
+	full := w.table
+	last := &shardify.Table{}
+	full.MoveLast(last)
+	if w.table, err = p.Take(ctx, full); err != nil {
+		return err
+	}
+	w.table.Roots, w.files = full.Roots, 0
+	last.MoveLast(w.table)
 	return nil
 }
 
@@ -156,7 +210,10 @@ func (w *walker) visit(ctx context.Context, root int, f *folder) error {
 		}
 	}
 	n := len(l.entries) - len(children.folders)
-	w.room(n, len(l.names)+n*(len(f.rel)+1))
+	if w.Parts != nil {
+		n = min(n, w.Parts.Files)
+	}
+	w.room(n, n*(len(l.names)/max(len(l.entries), 1)+len(f.rel)+2))
 	for i, e := range l.entries {
 		if e.kind == dirfd.Folder {
 			if err := w.visit(ctx, root, children.next(ctx)); err != nil {
@@ -172,6 +229,9 @@ func (w *walker) visit(ctx context.Context, root int, f *folder) error {
 			return tooMany()
 		}
 		w.table.AppendIn(root, f.rel, l.name(i), size, mtime)
+		if err := w.added(ctx); err != nil {
+			return err
+		}
 	}
 	return context.Cause(ctx)
 }

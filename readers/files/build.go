@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path"
@@ -26,6 +27,8 @@ type builder struct {
 	m        *matrix
 	joined   []labeltable.Column // of --labels FILE, in the order of the samples
 	left     []shardify.Leftover
+	part     bool  // of the inputs: it may be that no sample is left of it
+	total    int64 // then the samples of all parts
 }
 
 func open(ctx context.Context, a shardify.OpenArgs) (*source, error) {
@@ -41,7 +44,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (*source, error) {
 	}
 	var c *content
 	if a.State != nil {
-		c, err = decodeState(a.State, a.Table)
+		c, err = decodeState(ctx, a.State, a.Table, a.First)
 	} else {
 		c, err = build(ctx, a, set)
 	}
@@ -54,10 +57,8 @@ func open(ctx context.Context, a shardify.OpenArgs) (*source, error) {
 // plainNames refuses names that the kernel would read otherwise.
 func plainNames(t *shardify.Table) error {
 	for i := range t.Len() {
-		for _, c := range t.NameBytes(i) {
-			if c == 0 {
-				return shardify.Corrupt(-1, "input table: name %q has a zero byte", t.NameBytes(i))
-			}
+		if bytes.IndexByte(t.NameBytes(i), 0) >= 0 {
+			return shardify.Corrupt(-1, "input table: name %q has a zero byte", t.NameBytes(i))
 		}
 	}
 	return nil
@@ -118,33 +119,43 @@ func (b *builder) choose(columns []string, table *labeltable.Table) error {
 	if err != nil {
 		return err
 	}
+	b.narrow(want)
+	return nil
+}
+
+func (b *builder) narrow(want func(string) bool) {
 	b.labelled = want(labelField)
 	for i := range b.all {
 		if want(b.all[i].Field) {
 			b.members = append(b.members, b.all[i])
 		}
 	}
-	return nil
 }
 
 // wanted makes a test of the column globs; each must match something. A
 // companion may be named, but comes with its field anyway.
 func wanted(columns, available []string) (func(string) bool, error) {
-	match := func(glob, field string) bool {
-		ok, _ := path.Match(glob, field)
-		return ok || glob == field || glob == field+shardify.ExtSuffix
-	}
 	for _, glob := range columns {
 		if _, err := path.Match(glob, ""); err != nil {
 			return nil, fmt.Errorf("column %q: %w", glob, err)
 		}
-		if !slices.ContainsFunc(available, func(f string) bool { return match(glob, f) }) {
+		if !slices.ContainsFunc(available, func(f string) bool { return matches(glob, f) }) {
 			return nil, shardify.Mismatch("no field %q among %s", glob, strings.Join(available[:min(len(available), 20)], ", "))
 		}
 	}
+	return anyOf(columns), nil
+}
+
+// anyOf makes a test of globs; none take all.
+func anyOf(columns []string) func(field string) bool {
 	return func(field string) bool {
-		return len(columns) == 0 || slices.ContainsFunc(columns, func(glob string) bool { return match(glob, field) })
-	}, nil
+		return len(columns) == 0 || slices.ContainsFunc(columns, func(glob string) bool { return matches(glob, field) })
+	}
+}
+
+func matches(glob, field string) bool {
+	ok, _ := path.Match(glob, field)
+	return ok || glob == field || glob == field+shardify.ExtSuffix
 }
 
 // check refuses what no output can take.
@@ -157,7 +168,7 @@ func (c *content) check() error {
 
 // checkSizes refuses samples that memory could not hold.
 func (c *content) checkSizes() error {
-	for s := range int64(c.m.samples) {
+	for s := c.m.base; s < c.m.end(); s++ {
 		var n int64
 		for j := range c.m.members {
 			if f := c.m.file(s, j); f != none {
@@ -182,13 +193,15 @@ func (c *content) checkNames() error {
 	}
 	var bad places
 	var key []byte
-	for s := range int64(c.m.samples) {
+	for s := c.m.base; s < c.m.end(); s++ {
 		if key = c.names.appendKey(key[:0], c.m.named(s)); !utf8.Valid(key) {
 			bad.add(func() string { return quote(key) })
 		}
 	}
 	if bad.count > 0 {
-		return shardify.Mismatch("names of %s are not UTF-8; --keys ordinal numbers them instead", bad.list("sample", "samples"))
+		return &problem{kind: "utf-8", found: []finding{{places: bad}}, text: func(p *problem) error {
+			return shardify.Mismatch("names of %s are not UTF-8; --keys ordinal numbers them instead", p.found[0].list("sample", "samples"))
+		}}
 	}
 	return nil
 }

@@ -24,15 +24,13 @@ package files
 import (
 	"bytes"
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/shardify/shardify"
 )
 
-// ErrChanged means that a file is not what it was when the inputs were listed.
-// It is no damage that may be skipped: the plan is out of date.
-var ErrChanged = errors.New("changed since the plan")
+// ErrChanged is shardify.ErrChanged.
+var ErrChanged = shardify.ErrChanged
 
 // The names of the options.
 const (
@@ -50,6 +48,7 @@ var Format = shardify.SourceFormat{
 	Help:    "folders of files; files with one stem are one sample (0001.jpg, 0001.json)",
 	Sniff:   sniff,
 	Options: options,
+	Parts:   parts,
 	Open:    func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
 }
 

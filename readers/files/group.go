@@ -19,7 +19,7 @@ const maxExts = 1 << 12
 // none stands for a file that a sample lacks.
 const none = math.MaxUint32
 
-// groups is which files belong together: 4 bytes per sample and 6 per file, since
+// groups is which files belong together: 4 bytes per sample and 10 per file, since
 // a million files must not cost a string each.
 type groups struct {
 	first []uint32 // per sample: the file that came first
@@ -38,6 +38,7 @@ func group(ctx context.Context, n *names) (*groups, error) {
 	g := &groups{of: make([]uint32, t.Len()), ext: make([]uint16, t.Len())}
 	exts := extensions{ids: map[string]uint16{}}
 	index := newStems(n, g)
+	ends := make([]uint32, t.Len())
 	for i := range t.Len() {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -48,9 +49,10 @@ func group(ctx context.Context, n *names) (*groups, error) {
 			return nil, fileError("open", t, i, err)
 		}
 		g.ext[i] = id
+		ends[i] = uint32(len(folder) + len(stem))
 		g.of[i] = index.sample(i, folder, stem)
 	}
-	g.exts = exts.list
+	g.exts, n.ends = exts.list, ends
 	return g, nil
 }
 
@@ -82,8 +84,7 @@ func (e *extensions) find(ext []byte) (uint16, error) {
 		return id, nil
 	}
 	if len(e.list) == maxExts {
-		return 0, shardify.Unsupported("more than %d different extensions (%s, ...): if names have dots, use --stem last",
-			maxExts, strings.Join(e.list[:3], ", "))
+		return 0, tooManyExts(e.list)
 	}
 	name := string(e.buf)
 	if err := shardify.ValidName(name); err != nil {
@@ -93,4 +94,9 @@ func (e *extensions) find(ext []byte) (uint16, error) {
 	e.ids[name] = id
 	e.list = append(e.list, name)
 	return id, nil
+}
+
+func tooManyExts(list []string) error {
+	return shardify.Unsupported("more than %d different extensions (%s, ...): if names have dots, use --stem last",
+		maxExts, strings.Join(list[:3], ", "))
 }

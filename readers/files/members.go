@@ -21,28 +21,26 @@ type member struct {
 func (m *member) varies() bool { return len(m.Exts) > 1 }
 
 // members makes fields of the extensions, sorted by name.
-func (g *groups) members() []member {
-	families := map[string][]uint16{} // by what stands before the image type
-	for id, ext := range g.exts {
-		if imageTypes[media(ext)] {
-			f := ext[:len(ext)-len(media(ext))]
-			families[f] = append(families[f], uint16(id))
-		}
-	}
+func (g *groups) members() []member { return membersOf(g.exts, g.exclude) }
+
+// membersOf makes fields of extensions; exclude reports whether no sample has files of
+// two of some.
+func membersOf(exts []string, exclude func(ids []uint16) bool) []member {
+	families := families(exts)
 	in := map[uint16]string{} // extension -> merged field
 	for prefix, ids := range families {
 		name := strings.TrimSuffix(prefix, ".")
 		if name == "" {
 			name = "image"
 		}
-		if len(ids) > 1 && !slices.Contains(g.exts, name) && g.exclude(ids) {
+		if len(ids) > 1 && !slices.Contains(exts, name) && exclude(ids) {
 			for _, id := range ids {
 				in[id] = name
 			}
 		}
 	}
 	byName := map[string]*member{}
-	for id, ext := range g.exts {
+	for id, ext := range exts {
 		name := ext
 		if merged, ok := in[uint16(id)]; ok {
 			name = merged
@@ -59,6 +57,19 @@ func (g *groups) members() []member {
 	}
 	slices.SortFunc(list, func(a, b member) int { return strings.Compare(a.Field, b.Field) })
 	return list
+}
+
+// families are the extensions that could be one field, by what stands before the image
+// type.
+func families(exts []string) map[string][]uint16 {
+	out := map[string][]uint16{}
+	for id, ext := range exts {
+		if imageTypes[media(ext)] {
+			f := ext[:len(ext)-len(media(ext))]
+			out[f] = append(out[f], uint16(id))
+		}
+	}
+	return out
 }
 
 // exclude reports whether no sample has files of two of the extensions.
@@ -87,21 +98,25 @@ type matrix struct {
 	files   []uint32 // samples x members; nil when file i is simply number i
 	first   []uint32 // per sample, one of its files, for its name; nil when that is files[s*members]
 	samples int
+	base    int64 // number of the first sample, in a part of the inputs
 }
 
 // file is the file of member m of sample s, or none.
 func (m *matrix) file(s int64, member int) uint32 {
-	k := s*int64(m.members) + int64(member)
+	k := (s-m.base)*int64(m.members) + int64(member)
 	if m.files == nil {
 		return uint32(k)
 	}
 	return m.files[k]
 }
 
+// end is one past the last sample.
+func (m *matrix) end() int64 { return m.base + int64(m.samples) }
+
 // named is a file of sample s, whatever member.
 func (m *matrix) named(s int64) int {
 	if m.first != nil {
-		return int(m.first[s])
+		return int(m.first[s-m.base])
 	}
 	return int(m.file(s, 0))
 }
@@ -138,7 +153,9 @@ func (b *builder) arrange(ctx context.Context) error {
 		*slot = uint32(i)
 	}
 	if twice.count > 0 {
-		return shardify.Mismatch("%s are the same field of the same sample", twice.list("pair", "pairs"))
+		return &problem{kind: "twice", found: []finding{{places: twice}}, text: func(p *problem) error {
+			return shardify.Mismatch("%s are the same field of the same sample", p.found[0].list("pair", "pairs"))
+		}}
 	}
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -201,7 +218,7 @@ func (b *builder) drop() error {
 		}
 	}
 	m.files, m.first, m.samples = files, first, len(first)
-	if m.samples == 0 {
+	if m.samples == 0 && !b.part {
 		return shardify.Mismatch("no sample has all of %s: nothing is left by --missing drop", strings.Join(b.fieldNames(), ", "))
 	}
 	return nil
@@ -218,8 +235,11 @@ func (b *builder) fieldNames() []string {
 // missingError names the fields that some samples lack, with count and examples.
 func (b *builder) missingError(of []int, cure string) error {
 	const fields = 6
-	var lacks []string
-	more, dots := 0, false
+	e := &problem{kind: "missing", total: int64(len(b.g.first))}
+	if b.part {
+		e.total = b.total
+	}
+	dots := false
 	for j := range b.members {
 		has := make([]bool, len(b.g.first))
 		for i, ext := range b.g.ext {
@@ -227,30 +247,37 @@ func (b *builder) missingError(of []int, cure string) error {
 				has[b.g.of[i]] = true
 			}
 		}
-		var p places
+		f := finding{name: b.members[j].Field}
 		for s, ok := range has {
 			if !ok {
-				p.add(func() string { return quote(b.names.stem(int(b.g.first[s]))) })
+				f.add(func() string { return quote(b.names.stem(int(b.g.first[s]))) })
 			}
 		}
-		if p.count == 0 {
+		if f.count == 0 {
 			continue
 		}
-		dots = dots || strings.Contains(b.members[j].Field, ".")
-		if len(lacks) == fields {
-			more = len(b.members) - j
+		dots = dots || strings.Contains(f.name, ".")
+		if len(e.found) == fields {
+			e.more = len(b.members) - j
 			break
 		}
-		lacks = append(lacks, fmt.Sprintf("%s in %s", b.members[j].Field, p.list("sample", "samples")))
-	}
-	text := strings.Join(lacks, "; ")
-	if more > 0 {
-		text += fmt.Sprintf("; and up to %d more", more)
+		e.found = append(e.found, f)
 	}
 	if dots && b.options[optStem] == "first" {
 		cure += "; if names have dots, --stem last"
 	}
-	return shardify.Mismatch("of %d samples some lack a file: %s; %s", len(b.g.first), text, cure)
+	e.text = func(p *problem) error {
+		var lacks []string
+		for i := range p.found {
+			lacks = append(lacks, p.found[i].name+" in "+p.found[i].list("sample", "samples"))
+		}
+		text := strings.Join(lacks, "; ")
+		if p.more > 0 {
+			text += fmt.Sprintf("; and up to %d more", p.more)
+		}
+		return shardify.Mismatch("of %d samples some lack a file: %s; %s", p.total, text, cure)
+	}
+	return e
 }
 
 // simplify drops lists that follow from the order of the files.

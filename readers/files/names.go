@@ -69,7 +69,8 @@ type root struct {
 type names struct {
 	table *shardify.Table
 	roots []root
-	last  bool // the stem ends at the last dot
+	last  bool     // the stem ends at the last dot
+	ends  []uint32 // of the stems, in their files' paths; nil before the files are grouped
 }
 
 func newNames(t *shardify.Table, last bool) *names {
@@ -161,8 +162,12 @@ func (n *names) split(rel []byte) (dir, stem, ext []byte) {
 // stem is what the files of a sample share: folders and stem of file i.
 func (n *names) stem(i int) []byte {
 	rel := n.rel(i)
-	d := bytes.LastIndexByte(rel, '/') + 1
-	rel = rel[:d+stemEnd(rel[d:], n.last)]
+	if n.ends != nil {
+		rel = rel[:n.ends[i]]
+	} else {
+		d := bytes.LastIndexByte(rel, '/') + 1
+		rel = rel[:d+stemEnd(rel[d:], n.last)]
+	}
 	for len(rel) > 0 && rel[0] == '/' { // an absolute name below the root ""
 		rel = rel[1:]
 	}

@@ -55,8 +55,8 @@ func newReader(s *source) *reader {
 const checkEvery = 32
 
 func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
-	if s.Input != 0 || s.Run != 0 || s.Lo < 0 || s.Hi < s.Lo || s.Hi > int64(r.m.samples) {
-		return nil, fmt.Errorf("span %+v of %d samples of files", s, r.m.samples)
+	if s.Input != 0 || s.Run != 0 || s.Lo < r.m.base || s.Hi < s.Lo || s.Hi > r.m.end() {
+		return nil, fmt.Errorf("span %+v of samples %d to %d of files", s, r.m.base, r.m.end())
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -210,7 +210,7 @@ func (r *reader) fits(f *shardify.Frame) bool {
 
 // Fit counts by the planned sizes.
 func (r *reader) Fit(s shardify.Span, n int64) int64 {
-	if s.Lo < 0 || s.Hi > int64(r.m.samples) || !r.fits(s.Frame) {
+	if s.Lo < r.m.base || s.Hi > r.m.end() || !r.fits(s.Frame) {
 		return s.Samples()
 	}
 	k := s.Lo

@@ -54,6 +54,9 @@ const assumed = 64 << 10
 
 func newSource(c *content, columns []string) (*source, error) {
 	s := &source{content: c, dirs: newDirs(maxDirs), width: max(6, len(strconv.Itoa(c.m.samples-1)))}
+	if c.Parts {
+		s.width = partsWidth
+	}
 	var available []string
 	for i := range c.Members {
 		available = append(available, c.Members[i].Field)
@@ -139,8 +142,8 @@ func (s *source) Owner(_ uint32, sample int64) uint32 { return uint32(s.m.named(
 // Spans cuts the samples at target bytes.
 func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
 	return func(yield func(shardify.Span, error) bool) {
-		span := shardify.Span{}
-		for k := range int64(s.m.samples) {
+		span := shardify.Span{Lo: s.m.base, Hi: s.m.base}
+		for k := s.m.base; k < s.m.end(); k++ {
 			if k%maxSpan == 0 && ctx.Err() != nil {
 				yield(shardify.Span{}, context.Cause(ctx))
 				return
@@ -223,7 +226,7 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	var bad places
 	var key []byte
 	var why error
-	for k := range int64(s.m.samples) {
+	for k := s.m.base; k < s.m.end(); k++ {
 		key = s.appendKey(key[:0], k)
 		err := error(nil)
 		if memberMax > 0 && len(key)+1+memberMax > maxTarName {
@@ -245,7 +248,9 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	if !s.Ordinal && !strings.Contains(why.Error(), optKeys+" ordinal") {
 		cure = "; --keys ordinal numbers them instead"
 	}
-	return fmt.Errorf("names of %s do not fit the output: %w%s", bad.list("sample", "samples"), why, cure)
+	return &problem{kind: "keys", found: []finding{{places: bad}}, text: func(p *problem) error {
+		return fmt.Errorf("names of %s do not fit the output: %w%s", p.found[0].list("sample", "samples"), why, cure)
+	}}
 }
 
 // Reader reads any span.

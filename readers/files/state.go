@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"strings"
@@ -25,6 +26,9 @@ type survey struct {
 	Listed   bool                `json:"listed,omitempty"` // a list of files follows
 	Named    bool                `json:"named,omitempty"`  // and one of files that name samples
 	Joined   []shardify.Field    `json:"joined,omitempty"` // and the values of these
+	// Of inputs in parts nothing is listed: each part is grouped anew, by its names.
+	Parts   bool   `json:"parts,omitempty"`
+	Missing string `json:"missing,omitempty"` // the option
 }
 
 const stateVersion = 1
@@ -68,7 +72,7 @@ func appendFiles(b []byte, files []uint32) []byte {
 }
 
 // decodeState is the inverse of State for the same table.
-func decodeState(b []byte, t *shardify.Table) (*content, error) {
+func decodeState(ctx context.Context, b []byte, t *shardify.Table, first int64) (*content, error) {
 	bad := func(what string) (*content, error) { return nil, shardify.Corrupt(-1, "state of the files: %s", what) }
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {
@@ -83,6 +87,13 @@ func decodeState(b []byte, t *shardify.Table) (*content, error) {
 	switch {
 	case v.Version != stateVersion:
 		return bad("of another version")
+	case v.Parts && (len(b) > 0 || first < 0 || len(v.Prefixes) != len(t.Roots) || len(v.Members) > maxExts):
+		return bad("of parts that are none")
+	case v.Parts:
+		if err := v.check(); err != nil {
+			return nil, err
+		}
+		return v.openPart(ctx, t, first)
 	case v.Files != t.Len():
 		return bad("for another list of files")
 	case v.Samples < 1 || int64(v.Samples) > int64(v.Files) || len(v.Members) > maxExts:

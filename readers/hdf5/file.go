@@ -11,12 +11,14 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
 // file is an open input, used by several readers at once.
 type file struct {
 	os   *os.File
+	in   *rows.Watched
 	h5   *h5.File
 	size int64
 	path string // for what is named relative to it
@@ -42,11 +44,12 @@ const (
 
 // newFile takes over an open file.
 func newFile(f *os.File, size int64, name string, external bool) (*file, error) {
-	h, err := h5.Open(f, size, "", h5.Options{})
+	in := rows.Watch(f)
+	h, err := h5.Open(in, size, "", h5.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return &file{os: f, h5: h, size: size, path: name, external: external,
+	return &file{os: f, in: in, h5: h, size: size, path: name, external: external,
 		arrays: map[string]*array{}, dirs: map[string]int64{}, others: map[string]*file{}, raws: map[string]*os.File{}}, nil
 }
 
@@ -62,7 +65,20 @@ func (f *file) Close() error {
 	return err
 }
 
-func (f *file) readAt(b []byte, off int64) error { return readAt(f.os, b, off) }
+func (f *file) readAt(b []byte, off int64) error { return readAt(f.in, b, off) }
+
+// failed is the error of a read that failed, here or in a file that this one led to.
+func (f *file) failed() error {
+	if err := f.in.Failed(); err != nil {
+		return err
+	}
+	for _, o := range f.others {
+		if err := o.failed(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // array opens the data set at a path, once.
 func (f *file) array(p string) (*array, error) {

@@ -73,7 +73,7 @@ func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *ch
 		return nil, err
 	}
 	slices.SortFunc(t.objects, func(a, b object) int { return strings.Compare(a.path, b.path) })
-	return t, nil
+	return t, f.failed()
 }
 
 // group visits what is linked in a group; prefix is its path without a final

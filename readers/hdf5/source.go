@@ -167,3 +167,6 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 
 // Close implements shardify.Source.
 func (s *source) Close() error { return s.handles.Close() }
+
+// Reopen implements shardify.Reopener.
+func (s *source) Reopen() { s.handles.Reopen() }

@@ -170,7 +170,11 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	if t.kind.keras {
 		return nil, shardify.Unsupported("the weights of a Keras model, which are no samples")
 	}
-	return t.facts(ctx, s.choice, s.opts)
+	facts, err := t.facts(ctx, s.choice, s.opts)
+	if failed := t.file.failed(); failed != nil {
+		return nil, failed
+	}
+	return facts, err
 }
 
 // foreign leaves a file out that is no HDF5 and is not named so.

@@ -148,6 +148,9 @@ func (s *source) ObjectName(input, object uint32) string {
 
 func (s *source) Close() error { return nil }
 
+// Reopen implements shardify.Reopener: readers open files by themselves.
+func (s *source) Reopen() {}
+
 // Spans cuts every shard into pieces of about target bytes.
 func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
 	return func(yield func(shardify.Span, error) bool) {

@@ -76,7 +76,7 @@ func streamFile(ctx context.Context, path string, size int64, feed inPlace, left
 		return err
 	}
 	if fi.Size() != size {
-		return fmt.Errorf("changed since the plan: it has %d bytes, had %d", fi.Size(), size)
+		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, fi.Size(), size)
 	}
 	feed.f, feed.ctx = dirfd.NewInput(f), ctx
 	buf := make([]byte, min(left, chunkBytes))

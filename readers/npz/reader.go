@@ -185,7 +185,7 @@ func (j *job) openFile() error {
 		return err
 	}
 	if !fi.Mode().IsRegular() || fi.Size() != info.size {
-		return fmt.Errorf("changed since the plan: it has %d bytes, had %d", fi.Size(), info.size)
+		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, fi.Size(), info.size)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -210,7 +210,7 @@ func (j *job) openFile() error {
 }
 
 func errChanged(key string) error {
-	return fmt.Errorf("changed since the plan: the header of %s is another", key)
+	return fmt.Errorf("%w: the header of %s is another", shardify.ErrChanged, key)
 }
 
 // buffer is the reader's own memory, of chunkBytes or n.

@@ -178,6 +178,9 @@ func (s *source) ObjectName(_, object uint32) string {
 // Close implements shardify.Source. Readers hold their files themselves.
 func (s *source) Close() error { return nil }
 
+// Reopen implements shardify.Reopener: readers open files by themselves.
+func (s *source) Reopen() {}
+
 // markRuns gives a run to every stretch of files that must be decoded in order:
 // a file with a compressed column, with all that zip joins to it.
 func (s *source) markRuns() {

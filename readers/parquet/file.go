@@ -1,16 +1,16 @@
 package parquet
 
 import (
-	"os"
 	"sort"
 	"sync"
 
+	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )
 
 // file is an open file with the columns that are wanted of it.
 type file struct {
-	f     *os.File
+	f     *rows.Watched
 	pq    *pq.File
 	cols  []column
 	parts []part // of its path

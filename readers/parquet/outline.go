@@ -24,7 +24,7 @@ func outline(ctx context.Context, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &file{f: f, pq: p}
+	x := &file{f: rows.Watch(f), pq: p}
 	var left []leftOut
 	x.cols, left = columns(p, h, "utf8")
 	lines := []string{fmt.Sprintf("%d rows, %d columns", p.Rows, len(p.Leaves))}

@@ -95,11 +95,12 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		return nil, err
 	}
 	defer f.Close()
-	p, err := pq.Open(f, size)
+	w := rows.Watch(f)
+	p, err := pq.Open(w, size)
 	if err != nil {
 		return nil, err
 	}
-	x := &file{f: f, pq: p}
+	x := &file{f: w, pq: p}
 	facts := &rows.Facts{Samples: p.Rows, Size: size}
 	if x.cols, facts.Left, err = s.choose(p, want); err != nil {
 		return nil, err
@@ -127,7 +128,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		return nil, err
 	}
 	facts.Lines = x.describe()
-	return facts, nil
+	return facts, w.Failed()
 }
 
 // choose makes the wanted columns of a file.
@@ -159,7 +160,7 @@ func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*file
 	if p.Rows != in.Samples {
 		return nil, errState
 	}
-	x := &file{f: f, pq: p}
+	x := &file{f: rows.Watch(f), pq: p}
 	if x.cols, _, err = s.choose(p, s.want); err != nil {
 		return nil, err
 	}
@@ -178,3 +179,6 @@ func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*file
 
 // Close implements shardify.Source.
 func (s *source) Close() error { return s.handles.Close() }
+
+// Reopen implements shardify.Reopener.
+func (s *source) Reopen() { s.handles.Reopen() }

@@ -14,7 +14,7 @@ import (
 
 // joined is an input's table and those of its friends, open.
 type joined struct {
-	files  []*os.File
+	files  []*rows.Watched
 	tables []table
 	list   []joinedField
 	cannot []leftOut
@@ -37,10 +37,21 @@ func (j *joined) Close() error {
 	return err
 }
 
-// openJoined opens the tables of an input. f is the input's file, which is closed
+// failed is the error of a read that failed.
+func (j *joined) failed() error {
+	for _, f := range j.files {
+		if err := f.Failed(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openJoined opens the tables of an input. in is the input's file, which is closed
 // with the result, or after an error by the caller.
-func openJoined(f *os.File, size int64, name, object string, friends []friend, input string) (j *joined, err error) {
-	j = &joined{files: []*os.File{f}}
+func openJoined(in *os.File, size int64, name, object string, friends []friend, input string) (j *joined, err error) {
+	f := rows.Watch(in)
+	j = &joined{files: []*rows.Watched{f}}
 	defer func() {
 		if err != nil {
 			j.files = j.files[1:]
@@ -66,15 +77,16 @@ func openJoined(f *os.File, size int64, name, object string, friends []friend, i
 }
 
 // friend joins one more table.
-func (j *joined) friend(fr *friend, main *rfile.File, f *os.File, input string, names *namer) error {
+func (j *joined) friend(fr *friend, main *rfile.File, f *rows.Watched, input string, names *namer) error {
 	where := main
 	if fr.file != "" {
 		g, size, err := rows.OpenFile(fr.path(input), -1)
 		if err != nil {
 			return err
 		}
-		j.files, f = append(j.files, g), g
-		if where, err = rfile.Open(g, size, path.Base(fr.path(input))); err != nil {
+		f = rows.Watch(g)
+		j.files = append(j.files, f)
+		if where, err = rfile.Open(f, size, path.Base(fr.path(input))); err != nil {
 			return err
 		}
 	}

@@ -125,7 +125,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	for _, t := range j.tables {
 		facts.Lines = append(facts.Lines, t.describe()...)
 	}
-	return facts, nil
+	return facts, j.failed()
 }
 
 // acquire opens a file for reading.
@@ -149,3 +149,6 @@ func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*join
 
 // Close implements shardify.Source.
 func (s *source) Close() error { return s.handles.Close() }
+
+// Reopen implements shardify.Reopener.
+func (s *source) Reopen() { s.handles.Reopen() }

@@ -45,7 +45,7 @@ func openInput(t *shardify.Table, i int) (in input, packing uint8, err error) {
 	case !st.Mode().IsRegular():
 		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
 	case t.Size(i) != shardify.SizeUnknown && st.Size() != t.Size(i):
-		err = fmt.Errorf("the file has %d bytes, it had %d when the inputs were listed", st.Size(), t.Size(i))
+		err = fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, st.Size(), t.Size(i))
 	}
 	var head [4]byte
 	if err == nil {

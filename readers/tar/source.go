@@ -252,6 +252,9 @@ func (s *source) Notes() []string { return s.head.Notes }
 
 func (s *source) Close() error { return nil }
 
+// Reopen implements shardify.Reopener: readers open files by themselves.
+func (s *source) Reopen() {}
+
 // Spans cuts every tar at target bytes. A compressed one is a run.
 func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
 	return func(yield func(shardify.Span, error) bool) {

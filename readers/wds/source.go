@@ -139,6 +139,9 @@ func (s *source) State() ([]byte, error) { return json.Marshal(&s.survey) }
 
 func (s *source) Close() error { return nil }
 
+// Reopen implements shardify.Reopener: readers open files by themselves.
+func (s *source) Reopen() {}
+
 func (s *source) Reader(run uint32) (shardify.Reader, error) {
 	if run != 0 {
 		return nil, fmt.Errorf("run %d: wds shards have none", run)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/shardify/shardify"
@@ -26,11 +27,10 @@ func finish(ctx context.Context, store shardify.Store, set shardify.FinishedSet)
 		}
 		return err
 	}
-	var shards []shardify.Shard
-	for _, s := range set.Shards {
-		if s.Samples > 0 { // a shard without samples has no file
-			shards = append(shards, s)
-		}
+	shards := set.Shards
+	empty := func(s shardify.Shard) bool { return s.Samples == 0 } // it has no file
+	if slices.ContainsFunc(shards, empty) {
+		shards = slices.DeleteFunc(slices.Clone(shards), empty)
 	}
 	wids, err := widsIndex(shards)
 	if err := add("index.json", wids, err); err != nil {
@@ -59,22 +59,28 @@ func finish(ctx context.Context, store shardify.Store, set shardify.FinishedSet)
 	return files, nil
 }
 
-// widsIndex is index.json of wids: the shards with their sample counts.
+// widsIndex is index.json of wids: the shards with their sample counts. It is written by
+// hand since the text of very many shards is best in memory once.
 func widsIndex(shards []shardify.Shard) ([]byte, error) {
-	type entry struct {
-		URL      string `json:"url"`
-		Samples  int64  `json:"nsamples"`
-		FileSize int64  `json:"filesize"`
-	}
-	list := make([]entry, len(shards))
+	b := make([]byte, 0, 128*len(shards)+128)
+	b = append(b, "{\n  \"__kind__\": \"wids-shard-index-v1\",\n  \"wids_version\": 1,\n  \"shardlist\": ["...)
 	for i, s := range shards {
-		list[i] = entry{s.Name, s.Samples, s.Bytes}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, err := quoted(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(b, "\n    {\n      \"url\": "...), name...)
+		b = strconv.AppendInt(append(b, ",\n      \"nsamples\": "...), s.Samples, 10)
+		b = strconv.AppendInt(append(b, ",\n      \"filesize\": "...), s.Bytes, 10)
+		b = append(b, "\n    }"...)
 	}
-	return indented(struct {
-		Kind    string  `json:"__kind__"`
-		Version int     `json:"wids_version"`
-		Shards  []entry `json:"shardlist"`
-	}{"wids-shard-index-v1", 1, list})
+	if len(shards) > 0 {
+		b = append(b, "\n  "...)
+	}
+	return append(b, "]\n}\n"...), nil
 }
 
 func indented(v any) ([]byte, error) {

@@ -99,10 +99,17 @@ func (d Dir) Local() bool { return d.local }
 // Close closes the directory.
 func (d Dir) Close() { unix.Close(d.fd) }
 
+func fstat(fd int) (st unix.Stat_t, err error) {
+	for {
+		if err = unix.Fstat(fd, &st); err != unix.EINTR {
+			return st, err
+		}
+	}
+}
+
 // Info stats the directory itself.
 func (d Dir) Info() (Info, error) {
-	var st unix.Stat_t
-	err := unix.Fstat(d.fd, &st)
+	st, err := fstat(d.fd)
 	return info(&st), err
 }
 
@@ -255,8 +262,7 @@ func (h Handle) Read(p []byte) (int, error) {
 
 // Info stats the open file.
 func (h Handle) Info() (Info, error) {
-	var st unix.Stat_t
-	err := unix.Fstat(h.fd, &st)
+	st, err := fstat(h.fd)
 	return info(&st), err
 }
 

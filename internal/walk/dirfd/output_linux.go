@@ -87,8 +87,8 @@ func (o *Output) Trim() error {
 	if o.reserved == 0 {
 		return nil
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(int(o.fd), &st); err != nil || st.Size >= o.reserved {
+	st, err := fstat(int(o.fd))
+	if err != nil || st.Size >= o.reserved {
 		return err
 	}
 	for {

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/cluster"
+)
+
+// attempt leaves a record of what this process does with a data set, for `status`. It is
+// completed when the process ends, with what was reported then.
+func (p *program) attempt(x *cli.Prepared, a cluster.Attempt) {
+	a.Owner, a.Deadline = cluster.Self(os.Getenv)
+	a.Program, a.Args = version, append([]string{"shardify"}, os.Args[1:]...)
+	a.Dir, _ = os.Getwd()
+	a.Plan = x.Plan.Digest()
+	a.Jobs, a.Memory = x.Jobs, x.Memory
+	a.MemoryLimit, a.LimitFrom = p.machine.Memory, p.machine.MemoryFrom
+	r, err := cluster.Begin(x.Output, a)
+	if err != nil {
+		p.Note("%-9sno record of this run for `shardify status`: %v", "note", err)
+	}
+	r.Follow(func() cluster.Work {
+		c := &x.Job.Progress
+		return cluster.Work{
+			Samples: c.Samples.Load(), Bytes: c.Bytes.Load(), Resumed: c.Resumed.Load(), Gathered: c.Gathered.Load(),
+			Shards: c.Shards.Load(), Skipped: c.Skipped.Load(),
+		}
+	})
+	p.atEnd(func(code int) {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.End(ending(code, p.Reported()))
+		}()
+		select {
+		case <-ended:
+		case <-time.After(500 * time.Millisecond): // a file system that hangs must not keep us
+		}
+	})
+}
+
+// ending is how a process ended.
+func ending(code int, e *cli.Reported) cluster.Ending {
+	out := cluster.Ending{Outcome: cluster.OutcomeFailed, Code: code}
+	var waiting *convert.Waiting
+	var missing *convert.Missing
+	if e != nil {
+		out.Error, out.Hints = e.Err.Error(), e.Hints
+	}
+	switch {
+	case e != nil && (errors.As(e.Err, &waiting) || errors.As(e.Err, &missing)):
+		out.Outcome = cluster.OutcomeWaiting
+	case code == cli.CodeDone, code == cli.CodeIncomplete:
+		out.Outcome = cluster.OutcomeDone
+	case code == cli.CodeStopped, code == cli.CodeInterrupted:
+		out.Outcome = cluster.OutcomeStopped
+	}
+	return out
+}
+
+// stageOf is the value of --stage as a record has it.
+func stageOf(stage string) string {
+	if stage == stageAll {
+		return ""
+	}
+	return stage
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/internal/store"
+	"github.com/spf13/cobra"
+)
+
+func gcCommand(p *program) *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use:   "gc FOLDER [--yes]",
+		Short: "show and remove what dead processes have left in a data set",
+		Long: `Lists temporary files whose process is gone, scratch files of a shuffle that nothing needs, and records of attempts but the latest of
+each task. With --yes it removes them.
+
+Never touched are shards, with or without a receipt (the next run takes them over), receipts, the plan, and what a process that may
+be at work has made: temporary files of other machines go when they are a day old.`,
+		Example: `shardify gc photos-shards
+shardify gc photos-shards --yes`,
+		Args: oneFolder,
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "remove them")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		folder, scratch := args[0], ""
+		if x, err := cli.Reopen(folder, store.SyncNone, 1, 1<<30, p.machine); err == nil && x.Plan.ScratchPath != "" {
+			scratch = x.ScratchFolder()
+		}
+		w, err := cluster.FindWaste(c.Context(), folder, scratch, store.TempAge)
+		if err != nil {
+			return err
+		}
+		var files int
+		var bytes int64
+		if yes {
+			files, bytes, err = w.Remove(c.Context())
+		}
+		p.Object("gc", struct {
+			Leftovers []cluster.Leftover `json:"leftovers"`
+			Running   int                `json:"running_attempts"`
+			Removed   int                `json:"removed"`
+			Bytes     int64              `json:"removed_bytes"`
+		}{append([]cluster.Leftover{}, w.List...), len(w.Running), files, bytes})
+		for _, line := range w.Sum() {
+			p.Result("%s", line)
+		}
+		switch {
+		case yes:
+			p.Result("removed: %s, %s", cli.Of(int64(files), "file"), cli.Size(bytes))
+		case w.Removable() > 0:
+			p.Result("next: shardify gc %s --yes", cli.Quote(folder))
+		default:
+			p.Result("nothing to remove")
+		}
+		return err
+	}
+	return c
+}

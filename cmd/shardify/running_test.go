@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// under runs the program in dir, below a command line that sets limits or watches it,
+// and returns its exit code and what it said.
+func under(t *testing.T, dir, before string, args ...string) (int, string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "shardify") // by its name the program knows what it is
+	if err := os.Symlink(self, name); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("/bin/sh", append([]string{"-c", before + ` "$0" "$@"`, name}, args...)...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "GORACE="+quickExit)
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	err = c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), out.String()
+}
+
+// says checks an exit code and words of the output.
+func says(t *testing.T, code int, text string, want int, words ...string) {
+	t.Helper()
+	if code != want {
+		t.Errorf("exit code %d, want %d", code, want)
+	}
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("no %q", w)
+		}
+	}
+	if t.Failed() {
+		t.Fatal(text)
+	}
+}
+
+// blobs makes n files of a size.
+func blobs(t *testing.T, dir string, n, size int) string {
+	t.Helper()
+	in := filepath.Join(dir, "in")
+	if err := os.Mkdir(in, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if err := os.WriteFile(filepath.Join(in, fmt.Sprintf("%04d.bin", i)), bytes.Repeat([]byte{byte(i)}, size), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return in
+}
+
+// TestADiskThatFillsUp: the error says of what, what was written and how to go on, 75 is
+// the code if that is wanted, and the same command then completes the set.
+func TestADiskThatFillsUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		options string
+		fill    func(dir string)
+		want    string
+	}{
+		"bytes": {"size=24m", func(dir string) { os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 22<<20), 0o666) }, "is full"},
+		"inodes": {"size=24m,nr_inodes=64", func(dir string) {
+			for i := range 64 {
+				os.WriteFile(filepath.Join(dir, fmt.Sprint("fill", i)), nil, 0o666)
+			}
+		}, "no inodes left"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			blobs(t, dir, 8, 1<<20)
+			out := filepath.Join(dir, "out")
+			os.Mkdir(out, 0o777)
+			if err := syscall.Mount("shardify-test", out, "tmpfs", 0, c.options); err != nil {
+				t.Skip("mount needs rights that are not there: ", err)
+			}
+			defer syscall.Unmount(out, 0)
+			code, text := under(t, dir, "exec", "plan", "in", "-o", "out/set", "--shard-samples", "2")
+			says(t, code, text, 0)
+			c.fill(out)
+			code, text = under(t, dir, "exec", "work", "out/set")
+			says(t, code, text, 1, "no space left on device", "out/set", c.want, "then go on with: ", " work out/set\n")
+			code, text = under(t, dir, "exec", "work", "out/set", "--retry-full")
+			says(t, code, text, 75, "no space left on device")
+			fills, _ := filepath.Glob(filepath.Join(out, "fill*"))
+			for _, f := range fills {
+				os.Remove(f)
+			}
+			code, text = under(t, dir, "exec", "work", "out/set")
+			says(t, code, text, 0)
+			code, text = under(t, dir, "exec", "merge", "out/set")
+			says(t, code, text, 0, "done: 8 samples in 4 shards")
+		})
+	}
+}
+
+// TestLimitsOfTheProcess are named by the command that sets them.
+func TestLimitsOfTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	blobs(t, dir, 4, 1<<20)
+	code, text := under(t, dir, "ulimit -f 2048; exec", "convert", "in", "-o", "a")
+	says(t, code, text, 1, "file too large", "1 MiB (ulimit -f)", "--shard-size")
+	code, text = under(t, dir, "ulimit -n 8; exec", "convert", "in", "-o", "b")
+	says(t, code, text, 1, "too many open files", "8 files open (ulimit -n)")
+}
+
+// TestStallEndsTheProcess: a read that does not come back is named, and 75 the code.
+func TestStallEndsTheProcess(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("no strace to hold a call with")
+	}
+	dir := t.TempDir()
+	blobs(t, dir, 4, 1<<20)
+	code, text := under(t, dir, "exec strace -f -qq -o /dev/null -P "+dir+"/in/0002.bin -e trace=read -e inject=read:delay_enter=4000000", "convert", "in", "-o", "out", "--stall", "500ms")
+	if strings.Contains(text, "ptrace") {
+		t.Skip("no right to trace: ", text)
+	}
+	says(t, code, text, 75, "nothing was read or written for 500ms", "  reading in/000", "the storage does not answer", "the same command goes on from there")
+}
+
+// TestInputsThatChange since the plan are refused, unless it is their time alone and the
+// user says that it does not count.
+func TestInputsThatChange(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.npz", "b.npz"} {
+		if err := makeNPZ([]string{filepath.Join(dir, name), "300"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, text := under(t, dir, "exec", "plan", "a.npz", "b.npz", "-o", "out", "--shard-samples", "100")
+	says(t, code, text, 0)
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "b.npz"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	code, text = under(t, dir, "exec", "work", "out")
+	says(t, code, text, 1, "b.npz: changed since the plan: it was modified ", "--ignore-times", "--fresh")
+	code, text = under(t, dir, "exec", "convert", "a.npz", "b.npz", "-o", "out", "--shard-samples", "100")
+	says(t, code, text, 1, "b.npz: changed since the plan: it was modified ", "--ignore-times")
+	code, text = under(t, dir, "exec", "work", "out", "--ignore-times")
+	says(t, code, text, 0)
+}
+
+// TestScratchGivesTheSameShards: and leaves nothing where they were made.
+func TestScratchGivesTheSameShards(t *testing.T) {
+	dir := t.TempDir()
+	blobs(t, dir, 6, 300<<10)
+	os.Mkdir(filepath.Join(dir, "tmp"), 0o777)
+	for _, args := range [][]string{{"-o", "plain"}, {"-o", "local", "--scratch", "tmp"}} {
+		code, text := under(t, dir, "exec", append([]string{"convert", "in", "--shard-samples", "2"}, args...)...)
+		says(t, code, text, 0)
+	}
+	code, text := under(t, dir, "exec", "plan", "in", "--shard-samples", "2", "-o", "tasks")
+	says(t, code, text, 0)
+	code, text = under(t, dir, "exec", "work", "tasks", "--scratch", "tmp")
+	says(t, code, text, 0)
+	code, text = under(t, dir, "exec", "merge", "tasks")
+	says(t, code, text, 0)
+	for _, other := range []string{"local", "tasks"} {
+		if out, err := exec.Command("diff", "-r", "-x", ".shardify", filepath.Join(dir, "plain"), filepath.Join(dir, other)).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "tmp/*")); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}

@@ -1,0 +1,77 @@
+package convert
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// followed remembers which input a worker reads, to look at it once more when it is
+// through with it: a file that is replaced or written to while it is read gives samples
+// of two versions.
+type followed struct {
+	input uint32
+	reads bool
+}
+
+// follow goes on to an input. What was read before must be what the plan knows.
+func (w *worker) follow(input uint32) error {
+	if w.reads && w.input == input {
+		return nil
+	}
+	if err := w.unchanged(); err != nil {
+		return err
+	}
+	w.input, w.reads = input, true
+	return nil
+}
+
+// unchanged compares the input that was read last with the plan.
+func (w *worker) unchanged() error {
+	if !w.reads {
+		return nil
+	}
+	w.reads = false
+	// Only files can be looked at. A data set has one manifest, which is replaced when it
+	// grows, and its shards never change.
+	t := w.j.Plan.Table
+	if _, ok := w.j.Source.(shardify.Reopener); !ok || int(w.input) >= t.Len() || strings.HasSuffix(t.Name(int(w.input)), index.ManifestName) {
+		return nil
+	}
+	path := t.Path(int(w.input))
+	st, err := os.Stat(path)
+	if err == nil {
+		err = Unchanged(st.Size(), st.ModTime(), t.Size(int(w.input)), t.ModTime(int(w.input)), w.j.IgnoreTimes)
+	}
+	return shardify.Annotate(err, "read", path, "")
+}
+
+// Unchanged compares what a file is with what the plan knows of it; SizeUnknown and the
+// time 0 are not known.
+func Unchanged(size int64, at time.Time, planned, plannedTime int64, ignoreTimes bool) error {
+	const layout = "2006-01-02 15:04:05.000000000"
+	switch {
+	case planned != shardify.SizeUnknown && size != planned:
+		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, size, planned)
+	case plannedTime != 0 && at.UnixNano() != plannedTime && !ignoreTimes:
+		return fmt.Errorf("%w: it was modified %s, and %s then", shardify.ErrChanged, at.UTC().Format(layout), time.Unix(0, plannedTime).UTC().Format(layout))
+	}
+	return nil
+}
+
+// Touched are the inputs that have other times in two plans of equal content.
+func (p *Plan) Touched(now *Plan) (list []int) {
+	if p.Table.Len() != now.Table.Len() {
+		return nil
+	}
+	for i := range p.Table.Len() {
+		if a, b := p.Table.ModTime(i), now.Table.ModTime(i); a != b && a != 0 && b != 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}

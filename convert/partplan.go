@@ -1,0 +1,405 @@
+package convert
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+	"golang.org/x/sync/errgroup"
+)
+
+// Parts is a list of inputs too long for one table. The first of its parts is
+// Request.Args.Table.
+type Parts struct {
+	Survey shardify.PartSurvey
+	// Next gives the following part, nil after the last. With ErrApart it gives the
+	// rest of the inputs, of which no further parts can be made.
+	Next func(ctx context.Context) (*shardify.Table, error)
+	// Reuse takes back a table that nobody needs any more.
+	Reuse func(*shardify.Table)
+	// Open opens one part with the state of all.
+	Open func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)
+	// Scratch is where the parts are kept until the plan is published; nil is the
+	// system's temporary folder.
+	Scratch shardify.Store
+}
+
+// Apart is the error of MakePlan for inputs whose order does not allow parts: they are
+// all in one table now, to be planned in that.
+type Apart struct{ Table *shardify.Table }
+
+func (*Apart) Error() string { return shardify.ErrApart.Error() }
+
+// Unwrap is ErrApart.
+func (*Apart) Unwrap() error { return shardify.ErrApart }
+
+// partPlanner makes a plan in parts. While one part is listed, the one before is looked
+// at, and that before it written.
+type partPlanner struct {
+	*Request
+	p       *Plan
+	spill   *store.Spill
+	enc     *zstd.Encoder
+	layouts []string
+	left    [][]shardify.Leftover
+	list    lister
+	faults  faults
+	names   []byte // buffers
+	plain   []byte
+	block   []byte
+}
+
+// partWritten is a part on its way to the spill file.
+type partWritten struct {
+	table  *shardify.Table
+	part   planPart
+	spans  []byte // nil if they are not known yet
+	layout string
+}
+
+func (r *Request) inParts(ctx context.Context, p *Plan) error {
+	spill, err := store.NewSpill(r.Parts.Scratch)
+	if err != nil {
+		return err
+	}
+	w := &partPlanner{Request: r, p: p, spill: spill}
+	p.blocks = func() (blob, error) { return noClose{spill}, nil }
+	if err := w.plan(ctx); err != nil {
+		spill.Close()
+		return err
+	}
+	return nil
+}
+
+func (w *partPlanner) plan(ctx context.Context) (err error) {
+	if w.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest)); err != nil {
+		return err
+	}
+	defer w.enc.Close()
+	if _, err := w.spill.Write(partsStart()); err != nil {
+		return err
+	}
+	rest, err := w.stream(ctx)
+	if rest != nil {
+		return w.whole(rest)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.settle(ctx); err != nil {
+		return err
+	}
+	if err := w.pack(); err != nil {
+		return err
+	}
+	w.p.seal()
+	w.p.sealed = nil
+	return nil
+}
+
+// stream takes all parts through the survey into the spill file. It returns the rest of
+// the inputs if they can not be taken in parts.
+func (w *partPlanner) stream(ctx context.Context) (rest *shardify.Table, err error) {
+	queue := make(chan *partWritten)
+	g, each := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(queue)
+		for t := w.Args.Table; t != nil; {
+			x, err := w.look(each, t)
+			if err != nil {
+				return err
+			}
+			select {
+			case queue <- x:
+			case <-each.Done():
+				return context.Cause(each)
+			}
+			t, err = w.Parts.Next(each)
+			if errors.Is(err, shardify.ErrApart) {
+				rest, err = t, nil
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for x := range queue {
+			if err := w.write(x); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return rest, why(ctx, g.Wait())
+}
+
+// look surveys a part.
+func (w *partPlanner) look(ctx context.Context, t *shardify.Table) (*partWritten, error) {
+	src, layout, err := w.Parts.Survey.Add(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	x := &partWritten{table: t, layout: layout, part: planPart{files: int64(t.Len())}}
+	if src == nil {
+		w.left = append(w.left, nil)
+		return x, nil
+	}
+	defer src.Close()
+	w.left = append(w.left, leftovers(src))
+	if err := w.keys(src, len(w.left)-1); err != nil {
+		return nil, err
+	}
+	x.spans, err = w.measure(ctx, src, &x.part)
+	return x, err
+}
+
+func leftovers(src any) []shardify.Leftover {
+	if l, ok := src.(shardify.Reporter); ok {
+		return l.Leftovers()
+	}
+	return nil
+}
+
+// keys checks the names of a part's samples.
+func (w *partPlanner) keys(src shardify.Source, part int) error {
+	k, ok := src.(shardify.Keyer)
+	if !ok || !k.Keyed() || w.Output.KeyRule == nil {
+		return nil
+	}
+	longest, check := w.Output.KeyRule(src.Schema(), w.Options)
+	if check == nil {
+		return nil
+	}
+	return w.faults.set(part, k.CheckKeys(longest, check))
+}
+
+// measure encodes the spans of a part.
+func (w *partPlanner) measure(ctx context.Context, src shardify.Source, x *planPart) ([]byte, error) {
+	q := Plan{}
+	x.samples, x.bytes = 0, 0
+	for s, err := range src.Spans(ctx, SpanBytes) {
+		if err != nil {
+			return nil, err
+		}
+		if s.Hi > s.Lo {
+			q.Spans = append(q.Spans, s)
+			x.samples, x.bytes = x.samples+s.Samples(), x.bytes+s.Bytes
+		}
+	}
+	return appendSpans(nil, q.Spans), nil
+}
+
+// write puts the blocks of a part into the spill file.
+func (w *partPlanner) write(x *partWritten) error {
+	w.list.add(x.table)
+	w.names = appendNames(w.names[:0], x.table)
+	x.part.names.digest = index.DigestOf(w.names)
+	w.plain = append(binary.AppendUvarint(w.plain[:0], uint64(len(w.names))), w.names...)
+	w.plain = appendTimes(w.plain, x.table)
+	w.Parts.Reuse(x.table)
+	if err := w.store(w.plain, &x.part.names); err != nil {
+		return err
+	}
+	if x.spans != nil {
+		if err := w.storeSpans(x.spans, &x.part); err != nil {
+			return err
+		}
+	}
+	w.p.parts, w.layouts = append(w.p.parts, x.part), append(w.layouts, x.layout)
+	return nil
+}
+
+func (w *partPlanner) storeSpans(b []byte, x *planPart) error {
+	x.spans.digest = index.DigestOf(b)
+	return w.store(b, &x.spans)
+}
+
+func (w *partPlanner) store(plain []byte, x *packed) error {
+	if len(plain) > maxBlock {
+		return shardify.Unsupported("a part of the inputs whose names take %s", shardify.FormatSize(int64(len(plain))))
+	}
+	w.block = w.enc.EncodeAll(plain, w.block[:0])
+	x.off, x.bytes, x.plain = w.spill.Size(), int64(len(w.block)), int64(len(plain))
+	_, err := w.spill.Write(w.block)
+	return err
+}
+
+// whole is the error that has all inputs in one table.
+func (w *partPlanner) whole(rest *shardify.Table) error {
+	all := &shardify.Table{Roots: rest.Roots}
+	for i := range w.p.parts {
+		b, err := readBlock(w.spill, &w.p.parts[i].names)
+		if err != nil {
+			return err
+		}
+		if err := parseNamesBlock(all, b, &w.p.parts[i]); err != nil {
+			return err
+		}
+	}
+	all.AppendTable(rest)
+	return &Apart{all}
+}
+
+// settle gives all parts what the survey knows in the end. Parts that were measured as
+// if it were otherwise are measured again.
+func (w *partPlanner) settle(ctx context.Context) error {
+	p := w.p
+	state, layout, err := w.Parts.Survey.Finish()
+	if err != nil {
+		return err
+	}
+	p.State = state
+	p.Table = &shardify.Table{Roots: w.Args.Table.Roots}
+	for i := range p.parts {
+		if w.layouts[i] != layout || i == 0 {
+			if err := w.again(ctx, i); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.faults.err(); err != nil {
+		return err
+	}
+	if w.Output.Check != nil {
+		if err := w.Output.Check(p.Schema, p.Keyed, w.Options); err != nil {
+			return err
+		}
+	}
+	if err := shardify.ValidateSchema(p.Schema); err != nil {
+		return err
+	}
+	p.LeftOut = addLeftovers(nil, leftovers(w.Parts.Survey))
+	for _, l := range w.left {
+		p.LeftOut = addLeftovers(p.LeftOut, l)
+	}
+	in := w.list.inputs(p.Input)
+	p.Listed = &in
+	for i := range p.parts {
+		p.Samples += p.parts[i].samples
+		p.DecodedBytes += p.parts[i].bytes
+	}
+	return nil
+}
+
+// again opens a part as tasks will.
+func (w *partPlanner) again(ctx context.Context, i int) error {
+	p, x := w.p, &w.p.parts[i]
+	t, err := p.readNames(w.spill, x)
+	if err != nil {
+		return err
+	}
+	a := w.Args
+	a.Table, a.State, a.First = t, p.State, 0
+	src, err := w.Parts.Open(ctx, a)
+	if err != nil {
+		return w.faults.set(i, err)
+	}
+	defer src.Close()
+	p.Schema = src.Schema()
+	w.left[i] = leftovers(src)
+	if err := w.keys(src, i); err != nil {
+		return err
+	}
+	b, err := w.measure(ctx, src, x)
+	if err != nil {
+		return err
+	}
+	if x.spans.digest == index.DigestOf(b) {
+		return nil
+	}
+	return w.storeSpans(b, x)
+}
+
+func addLeftovers(list, more []shardify.Leftover) []shardify.Leftover {
+	for _, l := range more {
+		k := slices.IndexFunc(list, func(x shardify.Leftover) bool { return x.Name == l.Name && x.Reason == l.Reason })
+		if k < 0 {
+			list = append(list, l)
+		} else {
+			list[k].Count += l.Count
+		}
+	}
+	return list
+}
+
+// pack cuts each part into shards by itself.
+func (w *partPlanner) pack() error {
+	p := w.p
+	k := packer{factor: 1}
+	if w.Output.SampleBytes != nil {
+		k.fixed, k.factor = w.Output.SampleBytes(p.Schema, p.Keyed)
+	}
+	p.OutputBytes = k.bytes(shardify.Span{Hi: p.Samples, Bytes: p.DecodedBytes})
+	k.target = w.ShardSize
+	if k.target <= 0 {
+		k.target = DefaultShardSize(p.OutputBytes)
+	}
+	k.target = max(k.target, 1)
+	for i := range p.parts {
+		x := &p.parts[i]
+		spans, err := readSpans(w.spill, x)
+		if err != nil {
+			return err
+		}
+		q := &Plan{Spans: spans}
+		k.p = q
+		for lo := 0; lo < len(spans); {
+			lo = k.unit(lo)
+		}
+		x.shards, x.units = len(q.Shards), len(q.Units)
+		for _, u := range q.Units {
+			p.Units = append(p.Units, Unit{u.Lo + len(p.Shards), u.Hi + len(p.Shards)})
+		}
+		for s := range q.Shards {
+			p.shardBytes = append(p.shardBytes, q.ShardBytes(s))
+		}
+		p.Shards = append(p.Shards, q.Shards...)
+	}
+	return nil
+}
+
+// faults are the errors of parts. Those that are about many samples are told together.
+type faults struct{ by map[int]error }
+
+// set replaces the fault of a part; an error that cannot be joined comes back at once.
+func (f *faults) set(part int, err error) error {
+	if err == nil {
+		delete(f.by, part)
+		return nil
+	}
+	var j shardify.Joiner
+	if !errors.As(err, &j) {
+		return err
+	}
+	if f.by == nil {
+		f.by = map[int]error{}
+	}
+	f.by[part] = err
+	return nil
+}
+
+// err joins all faults of the kind of the first one.
+func (f *faults) err() error {
+	if len(f.by) == 0 {
+		return nil
+	}
+	var parts []int
+	for part := range f.by {
+		parts = append(parts, part)
+	}
+	slices.Sort(parts)
+	var first shardify.Joiner
+	errors.As(f.by[parts[0]], &first)
+	for _, part := range parts[1:] {
+		first.Join(f.by[part])
+	}
+	return f.by[parts[0]]
+}

@@ -1,0 +1,213 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/shardify/shardify"
+)
+
+// PartSource is the source of a plan in parts. It has those parts open whose units are
+// in work.
+type PartSource struct {
+	plan  *Plan
+	open  func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)
+	first []int64 // sample of each part, and one past the last
+
+	mu    sync.Mutex
+	parts map[int]*openPart
+	room  chan struct{} // a token for each part that may be open
+}
+
+// openPart is a part that units hold.
+type openPart struct {
+	*loadedPart
+	src   shardify.Source
+	err   error
+	ready chan struct{}
+	holds int
+}
+
+// NewPartSource makes the source of a plan in parts; open opens one of them.
+func NewPartSource(p *Plan, open func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)) *PartSource {
+	s := &PartSource{plan: p, open: open, first: make([]int64, 1, len(p.parts)+1), parts: map[int]*openPart{}}
+	for i := range p.parts {
+		s.first = append(s.first, s.first[i]+p.parts[i].samples)
+	}
+	return s
+}
+
+// partRoom is about what an open part takes for each byte of its block of names.
+const partRoom = 8
+
+// limit fixes how many parts are open at once: two, or what a part of the memory holds.
+func (s *PartSource) limit(memory int64) {
+	var largest int64
+	for i := range s.plan.parts {
+		x := &s.plan.parts[i]
+		largest = max(largest, x.names.plain*partRoom+x.spans.plain*partRoom)
+	}
+	s.room = make(chan struct{}, min(max(memory/16/max(largest, 1), 2), 1024))
+}
+
+// hold opens a part, or shares it with the units that have it open.
+func (s *PartSource) hold(ctx context.Context, k int) (*openPart, error) {
+	s.mu.Lock()
+	x := s.parts[k]
+	mine := x == nil
+	if mine {
+		x = &openPart{ready: make(chan struct{})}
+		s.parts[k] = x
+	}
+	x.holds++
+	s.mu.Unlock()
+	if mine {
+		select {
+		case s.room <- struct{}{}:
+			s.load(ctx, k, x)
+			if x.err != nil {
+				<-s.room
+			}
+		case <-ctx.Done():
+			x.err = context.Cause(ctx)
+		}
+		close(x.ready)
+	}
+	select {
+	case <-x.ready:
+	case <-ctx.Done():
+		s.release(k)
+		return nil, context.Cause(ctx)
+	}
+	if x.err != nil {
+		err := x.err
+		s.release(k)
+		return nil, err
+	}
+	return x, nil
+}
+
+func (s *PartSource) load(ctx context.Context, k int, x *openPart) {
+	if x.loadedPart, x.err = s.plan.loadPart(k); x.err != nil {
+		return
+	}
+	p := s.plan
+	x.src, x.err = s.open(ctx, shardify.OpenArgs{Table: x.table, Columns: p.Columns, Options: p.InputOptions, State: p.State, First: x.first})
+	if x.err != nil {
+		x.src = nil
+	}
+}
+
+// release ends a hold; the last one closes the part.
+func (s *PartSource) release(k int) {
+	s.mu.Lock()
+	x := s.parts[k]
+	x.holds--
+	last := x.holds == 0
+	if last {
+		delete(s.parts, k)
+	}
+	s.mu.Unlock()
+	if last && x.src != nil {
+		x.src.Close()
+		<-s.room
+	}
+}
+
+// Schema is that of the plan.
+func (s *PartSource) Schema() []shardify.Field { return s.plan.read() }
+
+// Spans has none: they are in the plan.
+func (s *PartSource) Spans(context.Context, int64) iter.Seq2[shardify.Span, error] {
+	return func(yield func(shardify.Span, error) bool) {
+		yield(shardify.Span{}, errors.New("the inputs are planned in parts already"))
+	}
+}
+
+// Reader reads spans of parts that are held.
+func (s *PartSource) Reader(run uint32) (shardify.Reader, error) {
+	return &partReader{s: s, run: run, part: -1}, nil
+}
+
+// Close does nothing: parts close with the units that hold them.
+func (s *PartSource) Close() error { return nil }
+
+// partReader is the reader of the part that the last span was in.
+type partReader struct {
+	s     *PartSource
+	run   uint32
+	part  int
+	inner shardify.Reader
+}
+
+func (r *partReader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	k := sort.Search(len(r.s.plan.parts), func(k int) bool { return s.Lo < r.s.first[k+1] })
+	if k != r.part {
+		if err := r.enter(k); err != nil {
+			return nil, err
+		}
+	}
+	return r.inner.Read(ctx, s, mem)
+}
+
+func (r *partReader) enter(k int) error {
+	if err := r.Close(); err != nil {
+		return err
+	}
+	r.s.mu.Lock()
+	x := r.s.parts[k]
+	r.s.mu.Unlock()
+	if x == nil || x.src == nil {
+		return fmt.Errorf("part %d of the inputs is not open", k)
+	}
+	inner, err := x.src.Reader(r.run)
+	if err != nil {
+		return err
+	}
+	r.part, r.inner = k, inner
+	return nil
+}
+
+func (r *partReader) Close() error {
+	if r.inner == nil {
+		return nil
+	}
+	err := r.inner.Close()
+	r.part, r.inner = -1, nil
+	return err
+}
+
+// byPart puts units into the order of the parts.
+func (j *Job) byPart(units []int) []int {
+	s, ok := j.Source.(*PartSource)
+	if !ok {
+		return units
+	}
+	s.limit(j.Pool.Limit())
+	units = slices.Clone(units)
+	slices.Sort(units)
+	return units
+}
+
+// holdSpans gives the spans among which those of planned shard i are; release is to be
+// called when they have been read.
+func (j *Job) holdSpans(ctx context.Context, i int) (spans []shardify.Span, release func(), err error) {
+	if !j.Plan.InParts() {
+		return j.Plan.Spans, func() {}, nil
+	}
+	src, ok := j.Source.(*PartSource)
+	if !ok {
+		return nil, nil, errors.New("the source is not that of a plan in parts")
+	}
+	k, _ := j.Plan.partOf(i)
+	x, err := src.hold(ctx, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	return x.spans, func() { src.release(k) }, nil
+}

@@ -1,0 +1,210 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/shardify/shardify"
+)
+
+// doing is what a goroutine of a job is at, as far as it may have to wait there for
+// somebody else.
+type doing uint8
+
+const (
+	atIdle doing = iota
+	atReading
+	atWriting
+	atPublishing
+	atGathering
+	atGranting
+	atChecking
+	atMerging
+)
+
+// post tells what one goroutine is at. A step is a whole span, so that this costs
+// nothing that could be measured.
+type post struct {
+	mu    sync.Mutex
+	what  doing
+	span  shardify.Span
+	shard int
+	moves int64
+
+	seen, ticks int64 // of the watch
+}
+
+func (p *post) set(what doing, shard int, s shardify.Span) {
+	if p == nil { // of a survey, which nobody watches
+		return
+	}
+	p.mu.Lock()
+	p.what, p.shard, p.span = what, shard, s
+	p.moves++
+	p.mu.Unlock()
+}
+
+// leave says that nothing is waited for.
+func (p *post) leave() { p.at(atIdle, 0) }
+
+func (p *post) at(what doing, shard int) { p.set(what, shard, shardify.Span{}) }
+
+// posts are those of all goroutines of a job.
+type posts struct {
+	mu   sync.Mutex
+	list map[*post]bool
+	past int64 // moves of those that have ended
+}
+
+func (s *posts) open() *post {
+	p := new(post)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.list == nil {
+		s.list = map[*post]bool{}
+	}
+	s.list[p] = true
+	return p
+}
+
+func (s *posts) close(p *post) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.list[p] {
+		s.past += p.moves + 1
+		delete(s.list, p)
+	}
+}
+
+// tick counts the steps of all, and for how many ticks each has made none.
+func (s *posts) tick() (moves int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	moves = s.past
+	for p := range s.list {
+		p.mu.Lock()
+		if moves += p.moves; p.moves != p.seen {
+			p.seen, p.ticks = p.moves, 0
+		} else {
+			p.ticks++
+		}
+		p.mu.Unlock()
+	}
+	return moves
+}
+
+// Stalled is the error of a job that does not move.
+type Stalled struct {
+	For     time.Duration
+	Waiting []string // what its goroutines wait for, those that have waited longest first
+}
+
+func (e *Stalled) Error() string { return fmt.Sprintf("nothing was read or written for %v", e.For) }
+
+// Details is what is waited for.
+func (e *Stalled) Details() []string { return e.Waiting }
+
+// WatchStall calls stalled, once, when the job has not moved for so long. moved, if it is
+// not nil, is asked before that is believed: it tells whether the process has done
+// anything since it was asked before. Time in which the process itself was stopped, or
+// the machine was, does not count.
+func (j *Job) WatchStall(after time.Duration, moved func() bool, stalled func(*Stalled)) (stop func()) {
+	const ticks = 20
+	every := max(after/ticks, time.Millisecond)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		t := time.NewTicker(every) // a stopped process finds one tick, however long it was stopped
+		defer t.Stop()
+		last, still := int64(-1), 0
+		for {
+			select {
+			case <-done:
+				return
+			case <-t.C:
+			}
+			now := j.moves()
+			if (moved != nil && moved()) || now != last {
+				last, still = now, 0
+				continue
+			}
+			if still++; still >= ticks {
+				stalled(&Stalled{after, j.waiting(every)})
+				return
+			}
+		}
+	})
+	return func() { close(done); wg.Wait() }
+}
+
+// moves is a number that changes while the job moves.
+func (j *Job) moves() int64 {
+	n := j.posts.tick() + j.Progress.Samples.Load() + j.Progress.Shards.Load() + j.Progress.Gathered.Load()
+	for _, s := range []shardify.Store{j.Store, j.scratch()} {
+		if w, ok := s.(interface{ Written() int64 }); ok {
+			n += w.Written()
+		}
+	}
+	return n
+}
+
+// waiting tells what the goroutines are at that have not moved.
+func (j *Job) waiting(tick time.Duration) (out []string) {
+	j.posts.mu.Lock()
+	defer j.posts.mu.Unlock()
+	const most = 32
+	var more int
+	for p := range j.posts.list {
+		p.mu.Lock()
+		if what := j.describe(p); what != "" {
+			if len(out) < most {
+				out = append(out, fmt.Sprintf("%s, for %v", what, time.Duration(p.ticks)*tick))
+			} else {
+				more++
+			}
+		}
+		p.mu.Unlock()
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return out
+}
+
+func (j *Job) describe(p *post) string {
+	shard := func() string { return strings.Join(j.Plan.shardNames(p.shard), ", ") }
+	switch p.what {
+	case atReading:
+		return fmt.Sprintf("reading %s, samples [%d, %d)", j.Plan.inputPath(p.span.Input), p.span.Lo, p.span.Hi)
+	case atWriting:
+		return "writing " + shard()
+	case atPublishing:
+		return "publishing " + shard() + " (fsync)"
+	case atGathering:
+		return "reading the fragments of the shuffle for " + shard()
+	case atGranting:
+		return fmt.Sprintf("waiting for memory to read %s", j.Plan.inputPath(p.span.Input))
+	case atChecking:
+		return "reading the receipt of " + shard()
+	case atMerging:
+		return "reading receipts, writing the manifest"
+	}
+	return ""
+}
+
+func (p *Plan) inputPath(i uint32) string {
+	if int(i) < p.Table.Len() {
+		return p.Table.Path(int(i))
+	}
+	return p.inputName(i)
+}
+
+// shardNames is what a shard of the plan is called, in every split.
+func (p *Plan) shardNames(i int) (names []string) {
+	for k := range max(len(p.SplitNames()), 1) {
+		names = append(names, p.SplitShardName(k, i))
+	}
+	return names
+}

@@ -1,0 +1,71 @@
+package convert
+
+import "sort"
+
+// loads is tasks as a heap: the one that has least to do first.
+type loads struct {
+	bytes []int64 // by task
+	order []int32
+}
+
+func newLoads(tasks int) *loads {
+	l := &loads{bytes: make([]int64, tasks), order: make([]int32, tasks)}
+	for t := range l.order {
+		l.order[t] = int32(t)
+	}
+	return l
+}
+
+func (l *loads) less(a, b int32) bool {
+	if l.bytes[a] != l.bytes[b] {
+		return l.bytes[a] < l.bytes[b]
+	}
+	return a < b
+}
+
+// give adds to the task that has least to do, and tells which that is.
+func (l *loads) give(bytes int64) int32 {
+	t := l.order[0]
+	l.bytes[t] += bytes
+	at := 0
+	for {
+		k := 2*at + 1
+		if k+1 < len(l.order) && l.less(l.order[k+1], l.order[k]) {
+			k++
+		}
+		if k >= len(l.order) || !l.less(l.order[k], t) {
+			break
+		}
+		l.order[at], at = l.order[k], k
+	}
+	l.order[at] = t
+	return t
+}
+
+// bySize is the units, the largest first.
+func (p *Plan) bySize() (order []int, cost []int64) {
+	order, cost = make([]int, len(p.Units)), make([]int64, len(p.Units))
+	for u := range p.Units {
+		order[u], cost[u] = u, p.UnitBytes(u)
+	}
+	sort.SliceStable(order, func(a, b int) bool { return cost[order[a]] > cost[order[b]] })
+	return order, cost
+}
+
+// TasksOf tells which of n tasks each unit belongs to: the one that has least to do
+// when the units are handed out, the largest first.
+func (p *Plan) TasksOf(n int) []int32 {
+	of := make([]int32, len(p.Units))
+	if n <= 1 {
+		return of
+	}
+	if p.InParts() {
+		return p.tasksInOrder(n)
+	}
+	order, cost := p.bySize()
+	l := newLoads(n)
+	for _, u := range order {
+		of[u] = l.give(cost[u] + 1)
+	}
+	return of
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/readers"
+)
+
+// inParts tells whether a long list of inputs may be planned in parts: samples go from
+// input to shard in order, each on its own, and all of them.
+func (s *Settings) inParts() bool {
+	ordered := s.Shuffle == "" || s.Shuffle == convert.ShuffleNone
+	return s.Parts && s.Shape.Empty() && s.Split == nil && ordered && !s.Provenance &&
+		s.ShardSamples == 0 && s.Limit == 0 && s.Range == RangeValue{}
+}
+
+// makePlan is convert.MakePlan for inputs that may come in parts.
+func (s *Settings) makePlan(ctx context.Context, p *Prepared, src shardify.SourceFormat, o *readers.Opened, r convert.Request) (*convert.Plan, error) {
+	if o.More == nil {
+		return convert.MakePlan(ctx, r)
+	}
+	r.Parts = &convert.Parts{Survey: o.More.Survey, Next: o.More.Next, Reuse: o.More.Reuse, Open: src.Open}
+	if !s.Dry {
+		r.Parts.Scratch = p.Store
+	}
+	x, err := convert.MakePlan(ctx, r)
+	var apart *convert.Apart
+	switch {
+	case errors.As(err, &apart):
+		o.Args.Table = apart.Table
+		whole, err := src.Open(ctx, o.Args)
+		if err != nil {
+			return nil, err
+		}
+		p.replaceSource(o, whole)
+		r.Source, r.Args, r.Parts = whole, o.Args, nil
+		return convert.MakePlan(ctx, r)
+	case err != nil:
+		return nil, err
+	}
+	p.replaceSource(o, convert.NewPartSource(x, src.Open))
+	return x, nil
+}
+
+func (p *Prepared) replaceSource(o *readers.Opened, src shardify.Source) {
+	o.Source.Close()
+	o.Source, p.Job.Source = src, src
+}

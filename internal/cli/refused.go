@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"strings"
+	"syscall"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/store"
+	"golang.org/x/sys/unix"
+)
+
+// full tells that a disk or a quota is, which may pass.
+func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// refused says in words what the system means by an error of it, and what helps. command
+// is what goes on from here; "" if nobody knows.
+func refused(err error, command string) (hints []string) {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return nil
+	}
+	var f *store.Failure
+	if !errors.As(err, &f) {
+		f = &store.Failure{Path: pathOf(err), Errno: errno, Space: host.Space{Bytes: -1, Inodes: -1}}
+	}
+	cure := cures(f)
+	if cure == "" {
+		return nil
+	}
+	hints = []string{cure}
+	if f.Written > 0 {
+		hints = append(hints, fmt.Sprintf("this run has written %s; what is published stays", shardify.FormatSize(f.Written)))
+	}
+	if command != "" {
+		hints = append(hints, "then go on with: "+command)
+	}
+	return hints
+}
+
+// cures tells what an error means and what helps; "" for errors that say it themselves.
+func cures(f *store.Failure) string {
+	where := f.Path
+	if where == "" {
+		where = "the output"
+	}
+	switch f.Errno {
+	case syscall.ENOSPC:
+		if f.NoInodes() {
+			return fmt.Sprintf("the file system of %s has no inodes left, though %s are free: remove files that nobody needs, or make fewer and larger shards (--shard-size)", where, shardify.FormatSize(f.Space.Bytes))
+		}
+		return "the file system of " + where + " is full: free some space, or let the operators do it"
+	case syscall.EDQUOT:
+		return "a quota is used up in " + where + whose(where) + ": remove files that nobody needs, or ask for more"
+	case syscall.EFBIG:
+		if n, ok := limit(unix.RLIMIT_FSIZE); ok {
+			return fmt.Sprintf("files of this process may have no more than %s (ulimit -f): raise it, or make smaller shards (--shard-size)", shardify.FormatSize(n))
+		}
+		return "the file system of " + where + " takes no file so large: make smaller shards (--shard-size)"
+	case syscall.EMFILE:
+		n, _ := limit(unix.RLIMIT_NOFILE)
+		return fmt.Sprintf("this process may have no more than %d files open (ulimit -n), and needs some 64 and a few for each job: raise it, or take fewer --jobs", n)
+	case syscall.ENFILE:
+		return "the machine has as many files open as it can: try again later, or on another node"
+	case syscall.EROFS:
+		return "the file system of " + where + " is mounted read-only: choose another folder, or ask the operators what happened to it"
+	case syscall.EACCES, syscall.EPERM:
+		return fmt.Sprintf("user %d has no right to this in %s: check the owner and the mode (ls -ld)", syscall.Getuid(), where)
+	}
+	return ""
+}
+
+// whose names the quotas that are used up, if somebody knows.
+func whose(dir string) string {
+	var of []string
+	for _, q := range host.Quotas(dir) {
+		const little = 16 << 20
+		switch {
+		case q.Bytes >= 0 && q.Bytes < little:
+			of = append(of, q.Of+", "+shardify.FormatSize(q.Bytes)+" left")
+		case q.Inodes == 0:
+			of = append(of, q.Of+", no inodes left")
+		}
+	}
+	if of == nil {
+		return " (of the user, the group or the project; lfs quota or quota -s tells)"
+	}
+	return " (" + strings.Join(of, "; ") + ")"
+}
+
+func limit(resource int) (int64, bool) {
+	var r unix.Rlimit
+	if unix.Getrlimit(resource, &r) != nil || r.Cur > math.MaxInt64 {
+		return 0, false
+	}
+	return int64(r.Cur), true
+}
+
+// pathOf is the file that an error is about.
+func pathOf(err error) string {
+	var p *fs.PathError
+	var e *shardify.Error
+	switch {
+	case errors.As(err, &p):
+		return p.Path
+	case errors.As(err, &e):
+		return e.File
+	}
+	return ""
+}

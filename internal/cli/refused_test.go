@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/store"
+)
+
+// TestRefusalsSayWhatIsMissingAndHowToGoOn: with the path, what was written, and the
+// command; the code is 75 for what is full, and only if that is asked for.
+func TestRefusalsSayWhatIsMissingAndHowToGoOn(t *testing.T) {
+	for _, c := range []struct {
+		errno syscall.Errno
+		space host.Space
+		words []string
+		retry int
+	}{
+		{syscall.ENOSPC, host.Space{Bytes: 0, Inodes: 100}, []string{"file system of /out/.shardify/tmp is full"}, 75},
+		{syscall.ENOSPC, host.Space{Bytes: 5 << 30, Inodes: 0}, []string{"no inodes left", "5 GiB"}, 75},
+		{syscall.EDQUOT, host.Space{Bytes: 5 << 30, Inodes: 9}, []string{"a quota is used up in /out/.shardify/tmp"}, 75},
+		{syscall.EFBIG, host.Space{}, []string{"--shard-size"}, 1},
+		{syscall.EMFILE, host.Space{}, []string{"ulimit -n", "--jobs"}, 1},
+		{syscall.EROFS, host.Space{}, []string{"read-only"}, 1},
+		{syscall.EACCES, host.Space{}, []string{"no right to this in /out/.shardify/tmp"}, 1},
+		{syscall.EIO, host.Space{}, nil, 1},
+	} {
+		err := error(&store.Failure{Path: "/out/.shardify/tmp", Errno: c.errno, Space: c.space, Written: 3 << 20,
+			Err: &fs.PathError{Op: "write", Path: "/out/.shardify/tmp/x", Err: c.errno}})
+		err = shardify.Annotate(err, "publish", "/out/shard-1.tar", "")
+		for retry, want := range map[bool]int{false: 1, true: c.retry} {
+			var text bytes.Buffer
+			o := &IO{Err: &text, Command: "shardify convert 'a b' -o out", RetryFull: retry}
+			if code := o.Report(context.Background(), "shardify", err); code != want {
+				t.Errorf("%v: code %d, want %d", c.errno, code, want)
+			}
+			words := append([]string{"/out/shard-1.tar", c.errno.Error()}, c.words...)
+			if c.words != nil {
+				words = append(words, "hint: this run has written 3 MiB", "hint: then go on with: shardify convert 'a b' -o out\n")
+			}
+			for _, w := range words {
+				if !strings.Contains(text.String(), w) {
+					t.Errorf("%v: no %q in %s", c.errno, w, text.String())
+				}
+			}
+		}
+	}
+}
+
+// TestWhatDoesNotFitIsNamedAtOnce: bytes and inodes, of the file system and of every
+// quota, with what is missing of each.
+func TestWhatDoesNotFitIsNamedAtOnce(t *testing.T) {
+	r := room{"out", host.Space{Bytes: 2 << 30, Inodes: 10}, []host.Quota{{Of: "user 7", Bytes: 1 << 30, Inodes: -1}, {Of: "project 9", Bytes: -1, Inodes: 20}}}
+	err := r.fits(need{what: "the output", bytes: 3 << 30, beside: 1 << 30, inodes: 21})
+	for _, w := range []string{"out has 2 GiB free, 2 GiB too few", "out has 10 inodes free, 11 too few", "user 7 has 1 GiB left, 3 GiB too few", "project 9 has 20 inodes left, 1 too few"} {
+		if err == nil || !strings.Contains(err.Error(), w) {
+			t.Errorf("no %q in %v", w, err)
+		}
+	}
+	if err := r.fits(need{bytes: 1 << 30, inodes: 10}); err != nil {
+		t.Error(err)
+	}
+	r = room{"out", host.Space{Bytes: -1, Inodes: -1}, nil}
+	if err := r.fits(need{bytes: 1 << 60, inodes: 1 << 60}); err != nil {
+		t.Error(fmt.Errorf("nothing known: %w", err))
+	}
+}

@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+	"golang.org/x/sync/errgroup"
+)
+
+// Leftover is a file that no reader needs.
+type Leftover struct {
+	Kind  string `json:"kind"` // LeftTemp, ...
+	Name  string `json:"name"` // below the data set's folder, or a path
+	Bytes int64  `json:"bytes"`
+	// Keep is why it must stay for now; "" if it may go.
+	Keep string `json:"keep,omitempty"`
+
+	remove func() error
+}
+
+// Kinds of leftovers.
+const (
+	LeftTemp     = "temporary file"
+	LeftFragment = "fragment"
+	LeftAttempt  = "record of an attempt"
+)
+
+// Waste is the leftovers of a data set.
+type Waste struct {
+	List []Leftover
+	// Running is the attempts at work.
+	Running []*Attempt
+}
+
+// FindWaste lists what is left over in a data set's folder and, of a global shuffle, in
+// its scratch folder; "" is the one inside. Published shards, receipts and the plan are
+// never among it. age is from when on a temporary file of an unknown process may go.
+func FindWaste(ctx context.Context, folder, scratch string, age time.Duration) (*Waste, error) {
+	d := store.NewDir(folder, store.SyncNone)
+	if err := isFolder(folder); err != nil {
+		return nil, err
+	}
+	w := &Waste{}
+	if err := w.attempts(ctx, folder); err != nil {
+		return nil, err
+	}
+	if err := w.temps(d, "", age); err != nil {
+		return nil, err
+	}
+	plan, err := convert.LoadPlan(d)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && plan.Shuffle != convert.ShuffleGlobal {
+		return w, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	from, at := convert.ScratchStore(d), convert.ScratchDir+"/"
+	if scratch != "" {
+		s := store.NewDir(scratch, store.SyncNone)
+		from, at = s, scratch+"/"
+		if err := w.temps(s, at, age); err != nil {
+			return nil, err
+		}
+	}
+	return w, w.fragments(ctx, plan, d, from, at)
+}
+
+// temps adds temporary files.
+func (w *Waste) temps(d *store.Dir, at string, age time.Duration) error {
+	list, err := d.Temps()
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
+		l := Leftover{Kind: LeftTemp, Name: at + store.Private + "/tmp/" + t.Name, Bytes: t.Bytes, remove: func() error { return d.RemoveTemp(t.Name) }}
+		if !t.Gone && t.Age < age {
+			l.Keep = "its process may be at work"
+			if t.Host != "" {
+				l.Keep = fmt.Sprintf("process %d on %s may be at work", t.PID, t.Host)
+			}
+		}
+		w.List = append(w.List, l)
+	}
+	return nil
+}
+
+// fragments adds those that nobody needs. While somebody is at work a fragment may be
+// there before the receipt that names it.
+func (w *Waste) fragments(ctx context.Context, p *convert.Plan, set *store.Dir, scratch shardify.Store, at string) error {
+	complete := false
+	if b, err := set.Open(index.ManifestName); err == nil {
+		b.Close()
+		complete = true
+	}
+	_, stray, err := p.Fragments(ctx, set, scratch, complete)
+	if err != nil {
+		return err
+	}
+	keep := ""
+	if len(w.Running) > 0 && !complete {
+		keep = "it may be that of an attempt at work"
+	}
+	for _, f := range stray {
+		w.List = append(w.List, Leftover{Kind: LeftFragment, Name: at + f.Name, Bytes: f.Size, Keep: keep, remove: func() error { return scratch.Remove(f.Name) }})
+	}
+	return nil
+}
+
+// attempts adds the records of all attempts but the latest of each task, and finds
+// those at work.
+func (w *Waste) attempts(ctx context.Context, folder string) error {
+	root := filepath.Join(folder, filepath.FromSlash(AttemptsDir))
+	groups, err := Attempts(ctx, folder)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	var old []*Attempt
+	var names []string
+	for _, g := range groups {
+		if g.Latest.Unreadable == "" && g.Latest.State(now) == StateRunning {
+			w.Running = append(w.Running, g.Latest)
+		}
+		names = append(names, g.Names[:len(g.Names)-1]...)
+	}
+	slices.Sort(names)
+	old = make([]*Attempt, len(names))
+	g, each := errgroup.WithContext(ctx)
+	g.SetLimit(32)
+	for i, n := range names {
+		if each.Err() != nil {
+			break
+		}
+		g.Go(func() (err error) { old[i], err = readAttempt(root, n); return err })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, a := range old {
+		if a == nil {
+			continue
+		}
+		l := Leftover{Kind: LeftAttempt, Name: AttemptsDir + "/" + a.Name, Bytes: AttemptBytes, remove: func() error { return removeFile(filepath.Join(root, filepath.FromSlash(a.Name))) }}
+		if a.Unreadable == "" && a.State(now) == StateRunning {
+			l.Keep = "it is at work"
+			w.Running = append(w.Running, a)
+		}
+		w.List = append(w.List, l)
+	}
+	return nil
+}
+
+func removeFile(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Remove removes what may go and tells how much that was. What cannot be removed does
+// not keep the rest.
+func (w *Waste) Remove(ctx context.Context) (files int, bytes int64, err error) {
+	var failed []error
+	for _, l := range w.List {
+		if ctx.Err() != nil {
+			return files, bytes, context.Cause(ctx)
+		}
+		if l.Keep != "" {
+			continue
+		}
+		if err := l.remove(); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		files, bytes = files+1, bytes+l.Bytes
+	}
+	if len(failed) > 3 {
+		failed = append(failed[:3], fmt.Errorf("and %d more", len(failed)-3))
+	}
+	return files, bytes, errors.Join(failed...)
+}
+
+// Sum counts the leftovers of each kind that may go, and those that must stay.
+func (w *Waste) Sum() (lines []string) {
+	type sum struct {
+		n     int
+		bytes int64
+	}
+	sums := map[string]*sum{}
+	var order []string
+	for _, l := range w.List {
+		what := l.Kind
+		if l.Keep != "" {
+			what += ", kept: " + l.Keep
+		}
+		if sums[what] == nil {
+			sums[what] = &sum{}
+			order = append(order, what)
+		}
+		sums[what].n++
+		sums[what].bytes += l.Bytes
+	}
+	for _, what := range order {
+		kind, keep, _ := strings.Cut(what, ",")
+		if keep != "" {
+			keep = "," + keep
+		}
+		lines = append(lines, fmt.Sprintf("%s %s, %s%s", number(int64(sums[what].n)), plural(kind, sums[what].n), shardify.FormatSize(sums[what].bytes), keep))
+	}
+	return lines
+}
+
+func plural(kind string, n int) string {
+	switch {
+	case n == 1:
+		return kind
+	case kind == LeftAttempt:
+		return "records of attempts"
+	}
+	return kind + "s"
+}
+
+// Removable is how many leftovers may go.
+func (w *Waste) Removable() (n int) {
+	for _, l := range w.List {
+		if l.Keep == "" {
+			n++
+		}
+	}
+	return n
+}

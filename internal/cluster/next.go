@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify/convert"
+)
+
+// SubmitDir is where the scripts of a submission are, below the data set's folder.
+const SubmitDir = ".shardify/submit"
+
+// next finds the commands that go on.
+func (l *look) next() {
+	r := l.r
+	merges := false
+	switch r.State {
+	case StatusComplete:
+		r.Next = append(r.Next, "verify "+quote(r.Output))
+		return
+	case StatusUnmerged:
+	case StatusPlanned, StatusPartial, StatusRunning:
+		for i := range r.Stages {
+			if r.Stages[i].Units.Done == r.Stages[i].Units.Total {
+				continue
+			}
+			var lines []string
+			lines, merges = l.again(&r.Stages[i])
+			r.Next = append(r.Next, lines...)
+		}
+		r.Next = slices.Compact(r.Next)
+		if len(r.Next) == 0 {
+			return // all that is left is running
+		}
+	default:
+		return
+	}
+	if !merges {
+		r.Next = append(r.Next, "shardify merge "+quote(r.Output))
+	}
+}
+
+// again is the commands that do what a stage lacks and nobody is at, and whether they
+// merge too.
+func (l *look) again(s *Stage) (lines []string, merges bool) {
+	last := l.last(s.Name)
+	tasks := slices.Concat(s.failed, s.missing)
+	slices.Sort(tasks)
+	switch {
+	case s.Units.Failed+s.Units.Missing == 0:
+		return nil, false
+	case last != nil && last.Engine == "slurm":
+		return l.resubmit(last, tasks)
+	case last == nil || last.Tasks == 1:
+		return l.whole()
+	}
+	stage := ""
+	if last.Stage != "" {
+		stage = " --stage " + s.Name
+	}
+	work := "shardify work " + quote(l.r.Output) + stage
+	switch {
+	case len(tasks) == 0: // what is missing belongs to another number of tasks
+		return []string{work}, false
+	case len(tasks) <= 3:
+		for _, t := range tasks {
+			lines = append(lines, fmt.Sprintf("%s --task %d --tasks %d", work, t, last.Tasks))
+		}
+		return lines, false
+	}
+	return []string{fmt.Sprintf("for i in %s; do %s --task $i --tasks %d; done", words(tasks), work, last.Tasks)}, false
+}
+
+// words writes numbers for a loop of the shell.
+func words(n []int) string {
+	var out []string
+	for i := 0; i < len(n); {
+		k := i
+		for k+1 < len(n) && n[k+1] == n[k]+1 {
+			k++
+		}
+		if k-i < 3 {
+			out = append(out, fmt.Sprint(n[i]))
+			i++
+			continue
+		}
+		out = append(out, fmt.Sprintf("$(seq %d %d)", n[i], n[k]))
+		i = k + 1
+	}
+	return strings.Join(out, " ")
+}
+
+// resubmit has the elements of an array that have something left to do queued again.
+// What submit has queued it queues again, with a merge behind it.
+func (l *look) resubmit(last *Attempt, tasks []int) (lines []string, merges bool) {
+	if _, err := os.Stat(filepath.Join(l.r.Output, filepath.FromSlash(SubmitDir))); err == nil || len(tasks) == 0 || last.Element == "" {
+		return []string{fmt.Sprintf("shardify submit slurm %s --missing --now", quote(l.r.Output))}, true
+	}
+	return []string{fmt.Sprintf("sbatch --array=%s SCRIPT, that of job %s", convert.Ranges(elements(tasks, last)), last.Job)}, false
+}
+
+// elements are the elements of an array that do the tasks: element k does k, k+stride, ...
+func elements(tasks []int, last *Attempt) []int {
+	var out []int
+	for _, t := range tasks {
+		if last.Stride > 0 {
+			t %= last.Stride
+		}
+		out = append(out, t)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// whole is the command that does all that is left in one process.
+func (l *look) whole() (lines []string, merges bool) {
+	var last *Attempt
+	for _, g := range l.groups {
+		if g.Latest.Command != "merge" {
+			last = g.Latest
+		}
+	}
+	if last == nil || last.Command != "convert" || len(last.Args) == 0 {
+		return []string{"shardify work " + quote(l.r.Output)}, false
+	}
+	var words []string
+	for _, a := range last.Args {
+		if a != "--fresh" { // it would begin anew
+			words = append(words, quote(a))
+		}
+	}
+	line := strings.Join(words, " ")
+	if here, err := os.Getwd(); err == nil && here != last.Dir && last.Dir != "" {
+		line = "cd " + quote(last.Dir) + " && " + line
+	}
+	return []string{line}, true
+}
+
+// last is the latest attempt at a stage.
+func (l *look) last(stage string) *Attempt {
+	_, n := l.numbers(stage)
+	for i := len(l.groups) - 1; i >= 0; i-- {
+		if a := l.groups[i].Latest; a.takesPart(stage) && a.Tasks == n {
+			return a
+		}
+	}
+	return nil
+}

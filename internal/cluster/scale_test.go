@@ -1,0 +1,144 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
+	"golang.org/x/sync/errgroup"
+)
+
+// program builds shardify as people have it: without the race detector.
+func program(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "shardify")
+	cmd := exec.Command("go", "build", "-o", bin, "./cmd/shardify")
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
+
+// run runs a program and tells its output, exit code, time and most memory.
+func run(t *testing.T, bin string, args ...string) (out string, code int, took time.Duration, peak int64) {
+	t.Helper()
+	cmd := exec.Command(bin, args...)
+	start := time.Now()
+	b, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(b), cmd.ProcessState.ExitCode(), time.Since(start), cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+}
+
+// pretend publishes receipts for all shards of a plan, and files of their sizes with
+// nothing in them.
+func pretend(t *testing.T, dir string) (shards int) {
+	t.Helper()
+	p, err := convert.LoadPlan(store.NewDir(dir, store.SyncNone))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := index.DigestOf(nil)
+	var g errgroup.Group
+	g.SetLimit(16)
+	for i := range p.Outputs() {
+		name := p.ShardName(i)
+		stem := strings.TrimSuffix(name, p.Ext)
+		receipt := filepath.Join(dir, ".shardify/receipts", stem+".json")
+		if i%4000 == 0 {
+			for _, f := range []string{filepath.Join(dir, name), receipt} {
+				if err := os.MkdirAll(filepath.Dir(f), 0o777); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		g.Go(func() error {
+			bytes := int64(1<<30 + i)
+			r := convert.Receipt{Plan: p.Digest(), Index: i, Read: p.Shards[i].Samples, Shard: shardify.Shard{
+				Name: name, Samples: p.Shards[i].Samples, Bytes: bytes, Digest: digest,
+				Files: []shardify.File{{Name: stem + ".idx", Bytes: 8, Digest: digest}},
+			}}
+			b, err := json.Marshal(r)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(receipt, b, 0o666); err != nil {
+				return err
+			}
+			if err := sparse(filepath.Join(dir, name), bytes); err != nil {
+				return err
+			}
+			return sparse(filepath.Join(dir, stem+".idx"), 8)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return p.Outputs()
+}
+
+func sparse(name string, bytes int64) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(bytes); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// TestMergeAndStatusOfVeryManyShards: merge keeps to its time and memory, and status is a
+// matter of seconds, however many receipts there are.
+func TestMergeAndStatusOfVeryManyShards(t *testing.T) {
+	shards, seconds := 6000, 20.0
+	if os.Getenv("SHARDIFY_LONG") != "" {
+		shards, seconds = 280_000, 120
+	}
+	bin, dir := program(t), filepath.Join(t.TempDir(), "set")
+	if out, code, _, _ := run(t, bin, "plan", "--from", "synth", "--samples", fmt.Sprint(shards), "--schema", "x:f32", "--shard-samples", "1", "--format", "wds", "-o", dir, "-q"); code != 0 {
+		t.Fatal(out)
+	}
+	start := time.Now()
+	pretend(t, dir)
+	t.Logf("%d receipts made in %.1f s", shards, time.Since(start).Seconds())
+	receipt := filepath.Join(dir, ".shardify/receipts/0000/shard-000017.json")
+	if err := os.Rename(receipt, receipt+".away"); err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, want int, in string, limit float64, memory int64, args ...string) {
+		t.Helper()
+		out, code, took, peak := run(t, bin, args...)
+		t.Logf("%s: %d shards, %.1f s, %s", what, shards, took.Seconds(), shardify.FormatSize(peak))
+		if code != want || !strings.Contains(out, in) {
+			t.Fatalf("%s: exit code %d, want %d and %q\n%.2000s", what, code, want, in, out)
+		}
+		if took.Seconds() > limit {
+			t.Errorf("%s took %.1f s, want %.0f", what, took.Seconds(), limit)
+		}
+		if peak > memory {
+			t.Errorf("%s took %s of memory", what, shardify.FormatSize(peak))
+		}
+	}
+	const mib = 1 << 20
+	check("status, one missing", 3, `"missing":1}`, seconds/4, 300*mib, "status", dir, "--json")
+	check("merge, one missing", 3, "shards are missing: 17: not complete", seconds, 300*mib, "merge", dir)
+	if err := os.Rename(receipt+".away", receipt); err != nil {
+		t.Fatal(err)
+	}
+	check("merge", 0, "done", seconds, 300*mib, "merge", dir)
+	check("status, complete", 0, "complete", seconds/4, 600*mib, "status", dir)
+}

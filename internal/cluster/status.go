@@ -1,0 +1,248 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/store"
+)
+
+// Status looks at a data set in the making and changes nothing.
+func Status(ctx context.Context, folder string) (*Report, error) {
+	return Options{}.Status(ctx, folder)
+}
+
+// Options are how closely to look.
+type Options struct {
+	// Deep reads every receipt and looks at every shard, however many there are.
+	Deep bool
+}
+
+// receiptsRead is the most receipts that are read without Deep: names tell what is
+// done, but not how many samples were skipped.
+const receiptsRead = 10_000
+
+// look is one look at a data set.
+type look struct {
+	Options
+	now    time.Time
+	store  *store.Dir
+	plan   *convert.Plan
+	done   *convert.Done
+	groups []*Group
+	states map[*Attempt]string
+	r      *Report
+}
+
+func isFolder(folder string) error {
+	st, err := os.Stat(folder)
+	if err == nil && !st.IsDir() {
+		err = &fs.PathError{Op: "open", Path: folder, Err: errors.New("not a folder")}
+	}
+	return err
+}
+
+// Status is the function of that name.
+func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
+	if err := isFolder(folder); err != nil {
+		return nil, err
+	}
+	l := &look{Options: o, now: time.Now(), store: store.NewDir(folder, store.SyncNone), states: map[*Attempt]string{}}
+	l.r = &Report{Output: folder, Stages: []Stage{}, Tasks: []Task{}, Damaged: []int{}, Next: []string{}, Free: host.FreeSpace(folder), Time: l.now}
+	if err := l.attempts(ctx); err != nil {
+		return nil, err
+	}
+	complete, err := l.manifest()
+	if err != nil {
+		return nil, err
+	}
+	l.plan, err = convert.LoadPlan(l.store)
+	switch {
+	case complete && err != nil: // readers need no plan, and it may be gone
+		l.r.Next = []string{"verify " + quote(folder)}
+		return l.r, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return l.r, l.unplanned()
+	case err != nil:
+		return nil, err
+	}
+	l.r.Plan = l.plan.Digest()
+	if l.done, err = l.plan.Done(ctx, l.store); err != nil {
+		return nil, err
+	}
+	if complete {
+		for i := range l.done.Shards {
+			l.done.Shards[i] = true
+		}
+	} else if err := l.receipts(ctx); err != nil {
+		return nil, err
+	}
+	l.stages()
+	l.state(complete)
+	l.next()
+	return l.r, nil
+}
+
+func (l *look) attempts(ctx context.Context) (err error) {
+	if l.groups, err = Attempts(ctx, l.store.Root()); err != nil {
+		return err
+	}
+	var good []*Group
+	for _, g := range l.groups {
+		l.r.Attempts += len(g.Names)
+		if g.Latest.Unreadable != "" {
+			l.r.Unreadable = append(l.r.Unreadable, AttemptsDir+"/"+g.Latest.Name)
+			continue
+		}
+		l.states[g.Latest] = g.Latest.State(l.now)
+		good = append(good, g)
+	}
+	l.groups = good
+	return nil
+}
+
+// manifest fills in what a complete data set says of itself.
+func (l *look) manifest() (complete bool, err error) {
+	b, err := l.store.Open(index.ManifestName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer b.Close()
+	text := make([]byte, b.Size())
+	if n, err := b.ReadAt(text, 0); n < len(text) {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return false, shardify.Annotate(err, "read", index.ManifestName, "")
+	}
+	m, err := index.DecodeManifest(text)
+	if err != nil {
+		return false, err
+	}
+	r := l.r
+	r.State, r.Exact = StatusComplete, true
+	r.Samples, r.Bytes, r.TotalBytes = m.Samples, m.Bytes, m.Bytes
+	r.TotalSamples = m.Samples
+	for _, s := range m.Skipped {
+		r.Skipped += s.Hi - s.Lo
+	}
+	return true, nil
+}
+
+// unplanned is the state of a folder without a plan.
+func (l *look) unplanned() error {
+	l.r.State = StatusNone
+	temps, err := l.store.Temps()
+	if err != nil {
+		return err
+	}
+	for _, t := range temps {
+		if strings.HasPrefix(t.Name, "plan.") && !t.Gone && t.Age < store.TempAge {
+			l.r.State = StatusPlanning
+		}
+	}
+	for _, g := range l.groups {
+		if l.states[g.Latest] == StateRunning {
+			l.r.State = StatusPlanning
+		}
+	}
+	if l.r.State == StatusNone {
+		l.r.Next = append(l.r.Next, fmt.Sprintf("shardify plan INPUT... -o %s", quote(l.r.Output)))
+	}
+	return nil
+}
+
+// receipts reads what receipts say, unless there are too many.
+func (l *look) receipts(ctx context.Context) error {
+	r, p := l.r, l.plan
+	r.TotalSamples, r.TotalBytes = p.Samples, p.OutputBytes
+	shards := count(l.done.Shards) + count(l.done.Portions)
+	if r.Exact = l.Deep || shards <= receiptsRead; !r.Exact {
+		r.estimate(l)
+		return nil
+	}
+	sum, err := p.Tally(ctx, l.store, l.done, l.Deep)
+	if err != nil {
+		return err
+	}
+	r.Samples, r.Bytes, r.Skipped = sum.Samples, sum.Bytes, sum.Skipped
+	r.Damaged = append(r.Damaged, sum.Damaged...)
+	return nil
+}
+
+// estimate fills in what names alone let guess.
+func (r *Report) estimate(l *look) {
+	n, all := count(l.done.Shards), max(len(l.done.Shards), 1)
+	r.Bytes = int64(float64(l.plan.OutputBytes) * float64(n) / float64(all))
+	if l.done.Portions == nil {
+		for i, done := range l.done.Shards {
+			if done {
+				r.Samples += l.plan.Shards[i].Samples
+			}
+		}
+	} else {
+		r.Samples = int64(float64(l.plan.Samples) * float64(n) / float64(all))
+	}
+	for _, g := range l.groups {
+		r.Skipped += g.Latest.Work.Skipped
+	}
+}
+
+func count(list []bool) (n int) {
+	for _, x := range list {
+		if x {
+			n++
+		}
+	}
+	return n
+}
+
+// state finds the one word.
+func (l *look) state(complete bool) {
+	r := l.r
+	var running, begun bool
+	for _, g := range l.groups {
+		s := l.states[g.Latest]
+		begun = true
+		if g.Latest.Command != "merge" {
+			running = running || s == StateRunning
+			continue
+		}
+		if s != StateDone && !complete {
+			t := l.task(g, "merge")
+			r.Merge = &t
+		}
+	}
+	all := true
+	for _, s := range r.Stages {
+		all = all && s.Units.Done == s.Units.Total
+		begun = begun || s.Units.Done > 0
+	}
+	switch {
+	case complete:
+		r.State = StatusComplete
+	case all && (running || r.Merge != nil && r.Merge.State == StateRunning):
+		r.State = StatusMerging
+	case all:
+		r.State = StatusUnmerged
+	case running:
+		r.State = StatusRunning
+	case begun:
+		r.State = StatusPartial
+	default:
+		r.State = StatusPlanned
+	}
+}

@@ -1,0 +1,254 @@
+package cluster
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/shardify/shardify/convert"
+)
+
+// Stages of a submission.
+const (
+	StageWork    = "work"
+	StageScatter = "scatter"
+	StageGather  = "gather"
+	StageMerge   = "merge"
+)
+
+// Array is one stage of the work: elements of a job array, each of which does the tasks
+// k, k+Stride, ...
+type Array struct {
+	Stage    string // StageWork, StageScatter, StageGather
+	Elements []int  // ascending
+}
+
+// Resources are what one job asks for.
+type Resources struct {
+	CPUs   int
+	Memory int64 // bytes
+	Time   time.Duration
+}
+
+// Submission is a conversion for Slurm: an array for each stage, then a merge.
+type Submission struct {
+	Program, Folder string // absolute
+	Arrays          []Array
+	Tasks, Stride   int // of the partition of the work
+	Job, Merge      Resources
+
+	Partition, Account, QOS, Constraint, MailUser string
+	Throttle                                      int      // elements that run at the same time; 0 is no bound
+	Logs                                          string   // folder
+	Prologue                                      string   // shell commands before the program
+	Sbatch                                        []string // further arguments of sbatch, as given
+	Work                                          []string // further arguments of work
+}
+
+// Script is a file for sbatch.
+type Script struct {
+	Stage string
+	Name  string // of the file
+	Text  string
+	// Needs: it starts after the script before it has succeeded.
+	Needs bool
+}
+
+// notice is how long before the time limit the program is asked to stop: Slurm may be a
+// minute off, and looks every half minute. Of a short limit it is a quarter.
+const notice = 3 * time.Minute
+
+// Scripts writes the scripts.
+func (s *Submission) Scripts() ([]Script, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	var out []Script
+	for _, a := range s.Arrays {
+		out = append(out, s.array(a, len(out) > 0))
+	}
+	return append(out, s.merge(len(out) > 0)), nil
+}
+
+// check refuses what a script cannot say.
+func (s *Submission) check() error {
+	for _, v := range []struct{ what, text string }{
+		{"the output folder", s.Folder}, {"the program", s.Program}, {"--logs", s.Logs}, {"--partition", s.Partition}, {"--account", s.Account},
+		{"--qos", s.QOS}, {"--constraint", s.Constraint}, {"--mail-user", s.MailUser}, {"--sbatch", strings.Join(s.Sbatch, "")}, {"an argument of work", strings.Join(s.Work, "")},
+	} {
+		if strings.ContainsAny(v.text, "\n\r\x00") {
+			return &Misplaced{fmt.Sprintf("%s is %q: a script cannot hold a line feed in a name", v.what, v.text), "choose another name"}
+		}
+	}
+	if strings.Contains(s.Logs, `\`) {
+		return &Misplaced{fmt.Sprintf("logs in %q: Slurm takes a backslash in the name of a log for something else", s.Logs), "choose another folder with --logs"}
+	}
+	return nil
+}
+
+func (s *Submission) array(a Array, needs bool) Script {
+	var b strings.Builder
+	b.WriteString("#!/bin/bash\n")
+	purpose := map[string]string{
+		StageWork:    "makes the shards of the data set",
+		StageScatter: "reads the inputs, the first stage of the shuffle",
+		StageGather:  "writes the shards, the second stage of the shuffle",
+	}[a.Stage]
+	each := fmt.Sprintf("Element k does task k of %d.", s.Tasks)
+	if s.Stride < s.Tasks {
+		each = fmt.Sprintf("Element k does the tasks k, k+%d, ... of %d.", s.Stride, s.Tasks)
+	}
+	s.comment(&b, fmt.Sprintf("This array %s", purpose), each,
+		"An element that is stopped before its time limit has itself queued again and",
+		"goes on; what is done is never done again.")
+	s.options(&b, a.Stage, s.Job)
+	spec := convert.Ranges(a.Elements)
+	if s.Throttle > 0 {
+		spec += fmt.Sprintf("%%%d", s.Throttle)
+	}
+	fmt.Fprintf(&b, "#SBATCH --array=%s\n", spec)
+	fmt.Fprintf(&b, "#SBATCH --signal=B:USR1@%d\n", min(notice, s.Job.Time/4)/time.Second)
+	s.log(&b, a.Stage+"-%A_%a.log")
+	s.begin(&b)
+	words := []string{"exec", quote(s.Program), "work", quote(s.Folder), `--task "$SLURM_ARRAY_TASK_ID"`, fmt.Sprintf("--tasks %d", s.Tasks)}
+	if s.Stride < s.Tasks {
+		words = append(words, fmt.Sprintf("--stride %d", s.Stride))
+	}
+	if a.Stage != StageWork {
+		words = append(words, "--stage "+a.Stage)
+	}
+	words = append(words, "--requeue")
+	for _, w := range s.Work {
+		words = append(words, quote(w))
+	}
+	b.WriteString(strings.Join(words, " ") + "\n")
+	return Script{a.Stage, a.Stage + ".sbatch", b.String(), needs}
+}
+
+func (s *Submission) merge(needs bool) Script {
+	var b strings.Builder
+	b.WriteString("#!/bin/bash\n")
+	s.comment(&b, "This job checks what the array has made and completes the data set",
+		"It is to start when all elements have succeeded. Exit code 3 says that shards are",
+		"missing, or that damaged input was left out; its log names them.")
+	s.options(&b, StageMerge, s.Merge)
+	s.log(&b, "merge-%j.log")
+	s.begin(&b)
+	fmt.Fprintf(&b, "exec %s merge %s\n", quote(s.Program), quote(s.Folder))
+	return Script{StageMerge, "merge.sbatch", b.String(), needs}
+}
+
+func (s *Submission) comment(b *strings.Builder, what string, more ...string) {
+	fmt.Fprintf(b, "# %s in\n#   %s\n", what, s.Folder)
+	for _, line := range more {
+		fmt.Fprintf(b, "# %s\n", line)
+	}
+	fmt.Fprintf(b, "#\n# What is done, what failed and why:\n#   %s status %s\n", quote(s.Program), quote(s.Folder))
+	fmt.Fprintf(b, "# After a failure, what is missing and the merge are submitted again by:\n#   %s submit slurm %s --missing --now\n", quote(s.Program), quote(s.Folder))
+}
+
+func (s *Submission) options(b *strings.Builder, stage string, r Resources) {
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(b, "#SBATCH --%s=%s\n", name, directive(value))
+		}
+	}
+	line("job-name", "shardify-"+stage)
+	b.WriteString("#SBATCH --nodes=1\n#SBATCH --ntasks=1\n")
+	line("cpus-per-task", fmt.Sprint(r.CPUs))
+	line("mem", fmt.Sprintf("%dM", (r.Memory+1<<20-1)>>20))
+	line("time", clock(r.Time))
+	line("partition", s.Partition)
+	line("account", s.Account)
+	line("qos", s.QOS)
+	line("constraint", s.Constraint)
+	if s.MailUser != "" {
+		line("mail-user", s.MailUser)
+		kind := "FAIL"
+		if stage == StageMerge {
+			kind = "END,FAIL"
+		}
+		line("mail-type", kind)
+	}
+	// Preempted jobs and those of a lost node start again.
+	b.WriteString("#SBATCH --requeue\n#SBATCH --open-mode=append\n")
+}
+
+// log names the log. In names of logs % stands for something, so that one in the folder is
+// written twice.
+func (s *Submission) log(b *strings.Builder, name string) {
+	folder := strings.ReplaceAll(s.Logs, "%", "%%")
+	fmt.Fprintf(b, "#SBATCH --output=%s\n", directive(filepath.Join(folder, name)))
+}
+
+// begin ends the options and does what the site wants first.
+func (s *Submission) begin(b *strings.Builder) {
+	for _, text := range s.Sbatch {
+		fmt.Fprintf(b, "#SBATCH %s\n", text)
+	}
+	b.WriteString("\n")
+	if p := strings.TrimRight(s.Prologue, "\n"); p != "" {
+		b.WriteString(p + "\n\n")
+	}
+	// exec: signals of Slurm reach the program, not a shell that would die of them.
+	b.WriteString("# exec, so that Slurm's signals reach the program\n")
+}
+
+// Commands is what submits the scripts that lie in a folder: shell commands, a line each.
+// after are jobs that the last stages wait for beside.
+func Commands(folder string, scripts []Script, after []string) (out []string) {
+	for i, c := range scripts {
+		line := "sbatch --parsable "
+		var needs string
+		if c.Needs {
+			needs = fmt.Sprintf(":${%s%%%%;*}", scripts[i-1].Stage)
+		}
+		if c.waits() {
+			needs += colons(after)
+		}
+		if needs != "" {
+			line += "--dependency=afterok" + needs + " --kill-on-invalid-dep=yes "
+		}
+		out = append(out, fmt.Sprintf("%s=$(%s%s)", c.Stage, line, quote(filepath.Join(folder, c.Name))))
+	}
+	return out
+}
+
+// waits tells stages that need all that others make.
+func (c Script) waits() bool { return c.Stage == StageGather || c.Stage == StageMerge }
+
+func colons(ids []string) (out string) {
+	for _, id := range ids {
+		out += ":" + id
+	}
+	return out
+}
+
+// clock writes a time as Slurm reads it.
+func clock(d time.Duration) string {
+	m := int64((d + time.Minute - 1) / time.Minute)
+	return fmt.Sprintf("%d-%02d:%02d:00", m/(24*60), m/60%24, m%60)
+}
+
+// directive writes a value of a #SBATCH line: such lines have quotes, but no shell.
+func directive(s string) string {
+	if plain(s) {
+		return s
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// quote writes a word for the shell.
+func quote(s string) string {
+	if plain(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func plain(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r))
+	}) < 0
+}

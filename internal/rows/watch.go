@@ -1,0 +1,36 @@
+package rows
+
+import (
+	"io"
+	"os"
+	"sync/atomic"
+)
+
+// Watched is an open file that remembers the first read that the system refused. What
+// a survey cannot make sense of it leaves out, and says so; what it could not read for
+// a moment must not be left out, or a slow disk would cost fields.
+type Watched struct {
+	*os.File
+	failed atomic.Pointer[error]
+}
+
+// Watch watches a file.
+func Watch(f *os.File) *Watched { return &Watched{File: f} }
+
+// ReadAt implements io.ReaderAt.
+func (w *Watched) ReadAt(b []byte, off int64) (int, error) {
+	n, err := w.File.ReadAt(b, off)
+	if err != nil && err != io.EOF {
+		w.failed.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// Failed is the error of the first read that failed, nil if none did. The end of the
+// file is no failure.
+func (w *Watched) Failed() error {
+	if err := w.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}

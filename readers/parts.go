@@ -1,0 +1,182 @@
+package readers
+
+import (
+	"context"
+	"os"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/walk"
+)
+
+// PartFiles is how many inputs a table has at least before the next part begins: a
+// rule of the plan, since shards do not cross parts. Tests make it smaller.
+var PartFiles = 1 << 17
+
+// tables is how many there are at most: being listed, being looked at, being written.
+const tables = 3
+
+// inParts tells whether a list may come in parts: it has one root, and an order.
+func (r *Request) inParts(f shardify.SourceFormat) bool {
+	if !r.Parts || f.Parts == nil || !f.Parts.Can(r.args(nil)) {
+		return false
+	}
+	if r.FilesFrom != nil {
+		return len(r.Inputs) == 0
+	}
+	if len(r.Inputs) != 1 {
+		return false
+	}
+	st, err := os.Stat(r.Inputs[0])
+	return err == nil && st.IsDir()
+}
+
+func (r *Request) args(t *shardify.Table) shardify.OpenArgs {
+	return shardify.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs}
+}
+
+// More is a list of inputs that goes on.
+type More struct {
+	Survey shardify.PartSurvey
+	cancel context.CancelFunc
+	next   chan listed
+	free   chan *shardify.Table
+	parts  walk.Parts
+	left   []shardify.Leftover
+	err    error
+}
+
+// listed is a part; of the last one the lister has told all.
+type listed struct {
+	*shardify.Table
+	last, apart bool
+}
+
+// openParts lists the inputs in parts, if there are enough.
+func openParts(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, error) {
+	survey, err := f.Parts.Survey(r.args(nil))
+	if err != nil {
+		return nil, err
+	}
+	inner, cancel := context.WithCancel(ctx)
+	m := &More{
+		Survey: survey, cancel: cancel,
+		next: make(chan listed), free: make(chan *shardify.Table, tables),
+	}
+	for range tables - 1 {
+		m.free <- &shardify.Table{}
+	}
+	m.parts = walk.Parts{Files: PartFiles, Cutter: f.Parts.Cutter(r.args(nil), r.FilesFrom != nil), Take: m.take}
+	go m.list(inner, walkOf(f, r))
+	first, err := m.receive(ctx)
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	if first.last {
+		m.Close()
+		return openTable(ctx, f, r, first.Table, m.left)
+	}
+	src, err := f.Open(ctx, r.args(first.Table))
+	if err != nil {
+		// Is it the first part alone? And if not, the error is about all of them.
+		table := m.whole(ctx, first.Table)
+		m.Close()
+		if table == nil {
+			return nil, err
+		}
+		return openTable(ctx, f, r, table, m.left)
+	}
+	return &Opened{Source: src, Args: r.args(first.Table), More: m}, nil
+}
+
+// wholeFiles is the most inputs that are put in one table to find out more about an
+// error.
+const wholeFiles = 1 << 24
+
+// whole puts all inputs into one table; nil if that fails, or they are too many.
+func (m *More) whole(ctx context.Context, t *shardify.Table) *shardify.Table {
+	all := &shardify.Table{Roots: t.Roots}
+	for {
+		all.AppendTable(t)
+		m.Reuse(t)
+		l, err := m.receive(ctx)
+		switch {
+		case err != nil || all.Len() > wholeFiles:
+			return nil
+		case l.Table == nil:
+			return all
+		}
+		t = l.Table
+		all.Roots = t.Roots
+	}
+}
+
+// list walks the inputs.
+func (m *More) list(ctx context.Context, w walk.Request) {
+	defer close(m.next)
+	w.Parts = &m.parts
+	t, left, err := walk.Walk(ctx, w)
+	m.left, m.err = left, err
+	if err == nil {
+		select {
+		case m.next <- listed{t, true, m.parts.Apart}:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// take passes on a part and waits for a table to go on with.
+func (m *More) take(ctx context.Context, t *shardify.Table) (*shardify.Table, error) {
+	select {
+	case m.next <- listed{t, false, false}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case t := <-m.free:
+		return t, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Next is the next part, nil after the last one. The error is ErrApart where that goes
+// on in such an order that the inputs are to be planned in one table.
+func (m *More) Next(ctx context.Context) (*shardify.Table, error) {
+	l, err := m.receive(ctx)
+	if err == nil && l.apart {
+		err = shardify.ErrApart
+	}
+	return l.Table, err
+}
+
+func (m *More) receive(ctx context.Context) (listed, error) {
+	select {
+	case l, ok := <-m.next:
+		if !ok {
+			return listed{}, m.err
+		}
+		return l, nil
+	case <-ctx.Done():
+		return listed{}, context.Cause(ctx)
+	}
+}
+
+// Reuse takes a part back that nobody looks at any more.
+func (m *More) Reuse(t *shardify.Table) {
+	t.Reset()
+	select {
+	case m.free <- t:
+	default:
+	}
+}
+
+// LeftOut is what the listing left out, after the last part.
+func (m *More) LeftOut() []shardify.Leftover { return m.left }
+
+// Close ends the listing.
+func (m *More) Close() {
+	m.cancel()
+	for range m.next { // it may wait with a part
+	}
+}
