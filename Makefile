@@ -8,7 +8,7 @@ PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build demo test test-go test-python pylib test-peers lint fuzz mutate crash faults bench bench-loader bench-augment golden dist wheel clean
+.PHONY: help build demo test test-go test-python pylib test-peers lint fuzz mutate crash faults slurm bench bench-loader bench-augment golden dist wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,7 +33,7 @@ demo: build ## convert real images and arrays, verify them, read them back
 test: test-go test-python ## the quick tests; what is skipped is named with a reason
 
 # Those that run the programs gain nothing from -race: the programs are built without.
-PROGRAM_TESTS = internal/crashtest|internal/faulttest|internal/docstest|internal/endtoend
+PROGRAM_TESTS = internal/crashtest|internal/faulttest|internal/docstest|internal/endtoend|internal/slurmtest
 test-go:
 	go test -race $$(go list ./... | grep -vE '$(PROGRAM_TESTS)')
 	go test $$(go list ./... | grep -E '$(PROGRAM_TESTS)')
@@ -76,6 +76,9 @@ crash: build ## kill a conversion at each of its state-changing system calls (Li
 FAULTS ?= .
 faults: build ## break conversions in every way of docs/reliability.md, with counts (Linux, amd64, root; 1 h); FAULTS=power runs one suite
 	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/($(FAULTS))' ./internal/faulttest
+
+slurm: ## 100 random events under a real Slurm, 200 moments of TERM (Linux, amd64, root, slurm-wlm and munge; 30 min); SHARDIFY_SLURM=1 uses the Slurm that runs
+	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v ./internal/slurmtest
 
 bench: build ## every figure of bench/RESULTS.md, against the named peers on the same files
 	@sh bench/run.sh

@@ -155,6 +155,8 @@ class Bench:
 
 def run(b):
     for size in SIZES:
+        if b.a.only and size not in b.a.only:
+            continue
         data = folder_of(b.a, size)
         ours = lambda shuffle, **kw: {"kind": "loader", "set": "mmap", "options": {"shuffle": shuffle, **kw}}
         tar = lambda shuffle, **kw: {"kind": "loader", "set": "wds", "options": {"shuffle": shuffle, **kw}}

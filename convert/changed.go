@@ -64,13 +64,20 @@ func Unchanged(size int64, at time.Time, planned, plannedTime int64, ignoreTimes
 }
 
 // Touched are the inputs that have other times in two plans of equal content.
-func (p *Plan) Touched(now *Plan) (list []int) {
-	if p.Table.Len() != now.Table.Len() {
-		return nil
+func (p *Plan) Touched(now *Plan) []int64 {
+	if p.InParts() && len(p.parts) == len(now.parts) {
+		return p.touchedParts(now)
 	}
-	for i := range p.Table.Len() {
-		if a, b := p.Table.ModTime(i), now.Table.ModTime(i); a != b && a != 0 && b != 0 {
-			list = append(list, i)
+	return appendTouched(nil, 0, p.Table, now.Table)
+}
+
+func appendTouched(list []int64, first int64, before, now *shardify.Table) []int64 {
+	if before.Len() != now.Len() {
+		return list
+	}
+	for i := range before.Len() {
+		if a, b := before.ModTime(i), now.ModTime(i); a != b && a != 0 && b != 0 {
+			list = append(list, first+int64(i))
 		}
 	}
 	return list

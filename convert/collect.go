@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
@@ -21,7 +22,12 @@ func (m *Missing) Error() string {
 	if m.Of == 1 {
 		what = "shard is"
 	}
-	return fmt.Sprintf("%d of %d %s missing: %s: %s", len(m.Shards), m.Of, what, Ranges(m.Shards), ErrIncomplete.Error())
+	const most = 400 // characters; who needs them all has m.Shards
+	list := Ranges(m.Shards)
+	if len(list) > most {
+		list = list[:strings.LastIndexByte(list[:most], ',')] + ", ..."
+	}
+	return fmt.Sprintf("%d of %d %s missing: %s: %s", len(m.Shards), m.Of, what, list, ErrIncomplete.Error())
 }
 
 // Unwrap is ErrIncomplete.

@@ -68,7 +68,7 @@ func (r *Request) inParts(ctx context.Context, p *Plan) error {
 		return err
 	}
 	w := &partPlanner{Request: r, p: p, spill: spill}
-	p.blocks = func() (blob, error) { return noClose{spill}, nil }
+	p.blocks, p.drop = func() (blob, error) { return noClose{spill}, nil }, spill.Close
 	if err := w.plan(ctx); err != nil {
 		spill.Close()
 		return err
@@ -184,14 +184,14 @@ func (w *partPlanner) keys(src shardify.Source, part int) error {
 // measure encodes the spans of a part.
 func (w *partPlanner) measure(ctx context.Context, src shardify.Source, x *planPart) ([]byte, error) {
 	q := Plan{}
-	x.samples, x.bytes = 0, 0
+	x.samples, x.bytes, x.largest = 0, 0, 0
 	for s, err := range src.Spans(ctx, SpanBytes) {
 		if err != nil {
 			return nil, err
 		}
 		if s.Hi > s.Lo {
 			q.Spans = append(q.Spans, s)
-			x.samples, x.bytes = x.samples+s.Samples(), x.bytes+s.Bytes
+			x.samples, x.bytes, x.largest = x.samples+s.Samples(), x.bytes+s.Bytes, max(x.largest, s.Bytes)
 		}
 	}
 	return appendSpans(nil, q.Spans), nil
@@ -204,6 +204,7 @@ func (w *partPlanner) write(x *partWritten) error {
 	x.part.names.digest = index.DigestOf(w.names)
 	w.plain = append(binary.AppendUvarint(w.plain[:0], uint64(len(w.names))), w.names...)
 	w.plain = appendTimes(w.plain, x.table)
+	x.part.listed = index.DigestOf(w.plain)
 	w.Parts.Reuse(x.table)
 	if err := w.store(w.plain, &x.part.names); err != nil {
 		return err
@@ -282,6 +283,11 @@ func (w *partPlanner) settle(ctx context.Context) error {
 	}
 	in := w.list.inputs(p.Input)
 	p.Listed = &in
+	first, err := p.readNames(w.spill, &p.parts[0])
+	if err != nil {
+		return err
+	}
+	p.FirstInput = first.Name(0)
 	for i := range p.parts {
 		p.Samples += p.parts[i].samples
 		p.DecodedBytes += p.parts[i].bytes
@@ -364,42 +370,4 @@ func (w *partPlanner) pack() error {
 		p.Shards = append(p.Shards, q.Shards...)
 	}
 	return nil
-}
-
-// faults are the errors of parts. Those that are about many samples are told together.
-type faults struct{ by map[int]error }
-
-// set replaces the fault of a part; an error that cannot be joined comes back at once.
-func (f *faults) set(part int, err error) error {
-	if err == nil {
-		delete(f.by, part)
-		return nil
-	}
-	var j shardify.Joiner
-	if !errors.As(err, &j) {
-		return err
-	}
-	if f.by == nil {
-		f.by = map[int]error{}
-	}
-	f.by[part] = err
-	return nil
-}
-
-// err joins all faults of the kind of the first one.
-func (f *faults) err() error {
-	if len(f.by) == 0 {
-		return nil
-	}
-	var parts []int
-	for part := range f.by {
-		parts = append(parts, part)
-	}
-	slices.Sort(parts)
-	var first shardify.Joiner
-	errors.As(f.by[parts[0]], &first)
-	for _, part := range parts[1:] {
-		first.Join(f.by[part])
-	}
-	return f.by[parts[0]]
 }

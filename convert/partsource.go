@@ -42,17 +42,9 @@ func NewPartSource(p *Plan, open func(ctx context.Context, a shardify.OpenArgs) 
 	return s
 }
 
-// partRoom is about what an open part takes for each byte of its block of names.
-const partRoom = 8
-
 // limit fixes how many parts are open at once: two, or what a part of the memory holds.
 func (s *PartSource) limit(memory int64) {
-	var largest int64
-	for i := range s.plan.parts {
-		x := &s.plan.parts[i]
-		largest = max(largest, x.names.plain*partRoom+x.spans.plain*partRoom)
-	}
-	s.room = make(chan struct{}, min(max(memory/16/max(largest, 1), 2), 1024))
+	s.room = make(chan struct{}, min(max(memory/16/max(s.plan.partBytes(), 1), 2), 1024))
 }
 
 // hold opens a part, or shares it with the units that have it open.

@@ -109,7 +109,8 @@ type Plan struct {
 	Buckets  int   `json:"buckets,omitempty"`
 	PerShard int64 `json:"per_shard,omitempty"` // exact samples of a shard
 	// Listed describes the inputs of a plan in parts, see InParts.
-	Listed *index.Inputs `json:"listed,omitempty"`
+	Listed     *index.Inputs `json:"listed,omitempty"`
+	FirstInput string        `json:"first_input,omitempty"` // the name of input 0, then
 
 	// ScratchPath is the folder of fragments; "" is a private one of the data set. No
 	// part of the digest.
@@ -123,6 +124,7 @@ type Plan struct {
 
 	parts      []planPart
 	blocks     blocks
+	drop       func() error // frees blocks that are published by now; nil if there are none
 	shardBytes []int64 // decoded, of a plan in parts
 
 	digest string

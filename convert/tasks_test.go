@@ -3,6 +3,7 @@ package convert
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -40,5 +41,19 @@ func TestTasksAreHandedOutByTheRule(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestAMergeNamesWhatIsMissing as for --array, in a line that people can read.
+func TestAMergeNamesWhatIsMissing(t *testing.T) {
+	m := &Missing{Shards: []int{3, 17, 18, 19}, Of: 20}
+	if want := "4 of 20 shards are missing: 3,17-19: not complete"; m.Error() != want {
+		t.Errorf("%q, want %q", m, want)
+	}
+	for i := range 100_000 {
+		m.Shards = append(m.Shards, 20+2*i)
+	}
+	if text := m.Error(); len(text) > 600 || !strings.Contains(text, "100004 of 20 shards are missing: 3,17-20,22") {
+		t.Errorf("%d characters: %.100s", len(text), text)
 	}
 }

@@ -393,5 +393,8 @@ func (p *Plan) inputName(i uint32) string {
 	if int(i) < p.Table.Len() {
 		return p.Table.Name(int(i))
 	}
+	if i == 0 && p.InParts() {
+		return p.FirstInput
+	}
 	return fmt.Sprintf("input %d", i)
 }

@@ -1,6 +1,10 @@
 package gpuload
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/shardify/shardify"
+)
 
 // slot is the memory of one batch, used again and again. It belongs to one
 // goroutine at a time: the one that makes the batch, then the consumer.
@@ -52,7 +56,5 @@ func (s *slot) poison() {
 	for i := range s.table.data {
 		poison(s.table.bytes(i))
 	}
-	for i := range s.ids {
-		s.ids[i] = -0x2424242424242425
-	}
+	poison(shardify.Bytes(s.ids))
 }

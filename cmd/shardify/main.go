@@ -17,8 +17,8 @@ func run() int {
 	out := &cli.IO{Out: os.Stdout, Err: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
 	out.Command = commandLine(os.Args)
 	p := &program{IO: out, stdin: os.Stdin}
-	ctx, stop := cli.Signals(context.Background(), func(code int) { os.Exit(p.end(code)) })
-	defer stop()
+	// Never stopped: a signal at the last moment must not make a failure of what is done.
+	ctx, _ := cli.Signals(context.Background(), func(code int) { os.Exit(p.end(code)) })
 	p.machine = host.Probe(os.Getenv)
 	if os.Getenv("GOMAXPROCS") == "" && p.machine.Cores < runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(p.machine.Cores) // the runtime knows neither the groups above ours nor the batch system

@@ -75,12 +75,17 @@ func hintMissing(ctx context.Context, err error, x *cli.Prepared) error {
 	var hints []string
 	for _, s := range r.Stages {
 		if list := s.ToDo(); list != "" {
-			hints = append(hints, fmt.Sprintf("tasks to run again: --array=%s, of %d (%s)", list, s.Tasks.Total, s.Name))
+			hints = append(hints, fmt.Sprintf("run again the tasks %s of %d (%s), as --array=%s", list, s.Tasks.Total, s.Name, list))
 		}
 	}
-	for _, line := range r.Next {
-		hints = append(hints, "then: "+line)
+	for i, line := range r.Next {
+		switch {
+		case i == len(r.Next)-1 && i > 0:
+			line = "then " + line
+		case i == 0:
+			line += " (what is done is not done again)"
+		}
+		hints = append(hints, line)
 	}
-	hints[len(hints)-len(r.Next)] = "make them: " + r.Next[0] + " (what is done is not done again)"
 	return cli.Hint(err, hints...)
 }

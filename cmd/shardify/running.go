@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -48,6 +49,9 @@ func (p *program) addCommon(root *cobra.Command) {
 func (p *program) begin(ctx context.Context, x *cli.Prepared) (end func()) {
 	limitMemory(x.Memory)
 	x.Job.IgnoreTimes = p.anyTime
+	if p.machine.Login {
+		runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), max(x.Jobs, host.LoginJobs)))
+	}
 	stop := func() {}
 	if p.stall > 0 {
 		// What hangs in the kernel cannot be called back. Nothing half is published, so

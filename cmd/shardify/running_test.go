@@ -183,3 +183,42 @@ func TestScratchGivesTheSameShards(t *testing.T) {
 		t.Errorf("left %v", left)
 	}
 }
+
+// TestOpenFilesStayFew: however many inputs there are, no more than 64, and some for each
+// worker, are open at a time.
+func TestOpenFilesStayFew(t *testing.T) {
+	for name, file := range map[string]string{
+		"npz": "testdata/demo/digits.npz", "hdf5": "testdata/demo/digits.h5", "root": "readers/root/testdata/order.root", "files": "testdata/demo/README.md",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			in := filepath.Join(dir, "in")
+			os.Mkdir(in, 0o777)
+			b, err := os.ReadFile("../../" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 150 {
+				if err := os.WriteFile(filepath.Join(in, fmt.Sprint(i)+filepath.Ext(file)), b, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			code, text := under(t, dir, "ulimit -n 96; exec", "convert", "in", "-o", "out", "--jobs", "4", "--sync", "none")
+			says(t, code, text, 0)
+		})
+	}
+}
+
+// TestAStoppedProcessIsNoStall: the time in which it was stopped does not count.
+func TestAStoppedProcessIsNoStall(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	p := start(t, "convert", "--from", "synth", "--samples", "400000", "--schema", "x:f32[64]", "-o", out, "--stall", "1s", "--sync", "none", "--shard-samples", "20000")
+	time.Sleep(50 * time.Millisecond)
+	for range 2 {
+		p.Process.Signal(syscall.SIGSTOP)
+		time.Sleep(1500 * time.Millisecond)
+		p.Process.Signal(syscall.SIGCONT)
+		time.Sleep(20 * time.Millisecond)
+	}
+	wait(t, p, 0)
+}

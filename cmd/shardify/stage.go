@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"time"
 
@@ -25,15 +26,19 @@ type stageFlags struct {
 func stageCommand(p *program) *cobra.Command {
 	f := &stageFlags{}
 	c := &cobra.Command{
-		Use:   "stage FOLDER DEST",
+		Use:   "stage FOLDER [DEST]",
 		Short: "copy a data set to where this node reads it fastest",
 		Long: `Makes DEST a copy of the data set (also of one with splits): in /dev/shm, or on a disk of the node. Every file is checked against the
 manifest while it passes through. DEST gets its name when it is complete; a run that is killed leaves nothing that a reader would take for a
 data set, and the next one goes on from there.
 
+Without DEST the copy goes into $SLURM_TMPDIR, else $TMPDIR if that is a disk of the node's own, else /dev/shm: the first of them that has room,
+and for /dev/shm if no more than half of the job's memory is taken. The place is printed; --json has it as path.
+
 All processes of a node may run the same command: one copies, the others wait and use its copy. A copy that is there already is left as it is. If
 the data set has changed since, that is an error; --fresh then replaces the copy.`,
-		Example: `shardify stage /lustre/train /dev/shm/train
+		Example: `shardify stage /lustre/train
+shardify stage /lustre/train /dev/shm/train
 shardify stage /lustre/train /local/train --jobs 8 --wait 10m
 shardify stage --remove /dev/shm/train`,
 		Args: cobra.ArbitraryArgs,
@@ -57,8 +62,8 @@ func (p *program) stage(ctx context.Context, f *stageFlags, args []string) error
 	switch {
 	case f.remove && len(args) != 1:
 		return cli.Usage("--remove wants the folder of the copy alone, not %d folders", len(args))
-	case !f.remove && len(args) != 2:
-		return cli.Hint(cli.Usage("want a data set and the folder for its copy, not %s", cli.Of(int64(len(args)), "folder")), "for example: shardify stage train /dev/shm/train")
+	case !f.remove && len(args) != 1 && len(args) != 2:
+		return cli.Hint(cli.Usage("want a data set and, if you like, the folder for its copy, not %s", cli.Of(int64(len(args)), "folder")), "for example: shardify stage train /dev/shm/train")
 	case f.wait < 0:
 		return cli.Usage("--wait %v: want a time that is not negative", f.wait)
 	}
@@ -75,6 +80,14 @@ func (p *program) stage(ctx context.Context, f *stageFlags, args []string) error
 		return p.unstage(ctx, o)
 	}
 	o.Source = args[0]
+	if len(args) == 1 {
+		dest, why, err := stage.Choose(o.Source, stage.Places(os.Getenv), o.InMemory)
+		if err != nil {
+			return stageHint(err, &o)
+		}
+		o.Dest = dest
+		p.Note("%-9s%s (%s)", "place", dest, why)
+	}
 	start := time.Now()
 	stop := p.watchBytes("copying", &o.Progress.Bytes, &o.Progress.Total)
 	r, err := stage.Run(ctx, o)

@@ -60,11 +60,4 @@ Exit codes are 0 for a complete data set, 3 for one that is not complete, 1 if t
 	return c
 }
 
-// unfinished is the news that a data set is not complete, which the report has told.
-type unfinished struct{ error }
-
-func (e unfinished) Unwrap() error { return convert.ErrIncomplete }
-
-func notComplete(r *cluster.Report) error {
-	return unfinished{fmt.Errorf("%s is %w", r.Output, convert.ErrIncomplete)}
-}
+func notComplete(r *cluster.Report) error { return fmt.Errorf("%s is %w", r.Output, convert.ErrIncomplete) }

@@ -69,10 +69,10 @@ func (p *program) workOn(ctx context.Context, folder string, f *workFlags, s sha
 	if err != nil {
 		return err
 	}
-	p.attempt(x, cluster.Attempt{Command: "work", Stage: stageOf(f.stage.Value), Task: s.task, Tasks: s.tasks, Stride: s.stride})
-	if f.requeue {
+	if f.requeue { // the last thing of all: Slurm then ends the job
 		p.atEnd(func(code int) { p.requeue(ctx, code, x) })
 	}
+	p.attempt(x, cluster.Attempt{Command: "work", Stage: stageOf(f.stage.Value), Task: s.task, Tasks: s.tasks, Stride: s.stride})
 	if err := x.OpenSource(ctx); err != nil {
 		return err
 	}

@@ -56,13 +56,19 @@ func touched(old, now *convert.Plan) error {
 	if list == nil {
 		return nil
 	}
-	i := list[0]
-	t := now.Table
-	err := convert.Unchanged(t.Size(i), time.Unix(0, t.ModTime(i)), old.Table.Size(i), old.Table.ModTime(i), false)
+	_, planned, plannedTime, err := old.FileAt(list[0])
+	if err != nil {
+		return err
+	}
+	path, size, at, err := now.FileAt(list[0])
+	if err != nil {
+		return err
+	}
+	err = convert.Unchanged(size, time.Unix(0, at), planned, plannedTime, false)
 	if n := int64(len(list)); n > 1 {
 		err = fmt.Errorf("%w (the first of %s)", err, Of(n, "input"))
 	}
-	return shardify.Annotate(err, "compare", t.Path(i), "")
+	return shardify.Annotate(err, "compare", path, "")
 }
 
 // isFolder refuses an output that is there and no folder.

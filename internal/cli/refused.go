@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -27,6 +28,9 @@ func refused(err error, command string) (hints []string) {
 	var f *store.Failure
 	if !errors.As(err, &f) {
 		f = &store.Failure{Path: pathOf(err), Errno: errno, Space: host.Space{Bytes: -1, Inodes: -1}}
+		if f.Path != "" {
+			f.Space = host.SpaceOf(f.Path)
+		}
 	}
 	cure := cures(f)
 	if cure == "" {
@@ -100,15 +104,15 @@ func limit(resource int) (int64, bool) {
 	return int64(r.Cur), true
 }
 
-// pathOf is the file that an error is about.
+// pathOf is the folder of the file that an error is about.
 func pathOf(err error) string {
 	var p *fs.PathError
 	var e *shardify.Error
 	switch {
 	case errors.As(err, &p):
-		return p.Path
-	case errors.As(err, &e):
-		return e.File
+		return filepath.Dir(p.Path)
+	case errors.As(err, &e) && e.File != "":
+		return filepath.Dir(e.File)
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ import (
 
 // Reopen loads the plan in an output folder.
 func Reopen(output string, sync store.Sync, jobs int, memory int64, m host.Machine) (*Prepared, error) {
-	p := &Prepared{Output: output, Store: store.NewDir(output, sync), State: StateResume}
+	p := &Prepared{Output: output, Store: store.NewDir(output, sync), Room: room{dir: output, space: host.SpaceOf(output)}, State: StateResume}
 	p.choose(jobs, memory, m)
 	var err error
 	if p.Plan, err = convert.LoadPlan(p.Store); errors.Is(err, fs.ErrNotExist) {

@@ -50,10 +50,7 @@ func LoadOf(p *convert.Plan) Load {
 	for u := range p.Units {
 		l.Largest = max(l.Largest, p.UnitBytes(u))
 	}
-	for _, s := range p.Spans {
-		l.Span = max(l.Span, s.Bytes)
-	}
-	l.Plan = int64(p.Table.Len())*64 + int64(len(p.Spans))*48 + int64(len(p.State))
+	l.Span, l.Plan = p.LargestSpan(), p.TableBytes()
 	return l
 }
 

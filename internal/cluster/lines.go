@@ -32,14 +32,14 @@ func (r *Report) Lines() []string {
 		out = append(out, r.table()...)
 	}
 	r.listed(line)
-	if r.Merge != nil {
-		r.Merge.line(line, "merge")
+	if m := r.Merge; m != nil && (m.State == StateFailed || m.State == StateKilled) {
+		m.line(line, m.State)
 	}
 	if n := len(r.Damaged); n > 0 {
 		line("damaged", "%d receipts, the first of shard %d: the next run makes them anew", n, r.Damaged[0])
 	}
 	if n := len(r.Unreadable); n > 0 {
-		line("note", "%d records of attempts cannot be read, the first is %s", n, r.Unreadable[0])
+		line("note", "records of attempts cannot be read (%d): %s", n, r.Unreadable[0])
 	}
 	if r.Skipped > 0 {
 		line("skipped", "%s%s samples of the inputs, that cannot be read", about(r.Exact), number(r.Skipped))
@@ -53,6 +53,9 @@ func (r *Report) Lines() []string {
 	}
 	if r.State != StatusComplete && len(r.Stages) > 0 {
 		line("space", "%s%s written of about %s%s", about(r.Exact), shardify.FormatSize(r.Bytes), shardify.FormatSize(r.TotalBytes), free(r.Free))
+	}
+	if r.State == StatusRunning && len(r.Next) == 0 {
+		line("next", "nothing to do: the rest runs, or is queued")
 	}
 	for i, n := range r.Next {
 		label := "next"

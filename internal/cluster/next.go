@@ -22,6 +22,9 @@ func (l *look) next() {
 		r.Next = append(r.Next, "verify "+quote(r.Output))
 		return
 	case StatusUnmerged:
+		if g := l.merger(true); g != nil && g.Latest.Command == "convert" {
+			r.Next, merges = l.whole()
+		}
 	case StatusPlanned, StatusPartial, StatusRunning:
 		for i := range r.Stages {
 			if r.Stages[i].Units.Done == r.Stages[i].Units.Total {
@@ -33,7 +36,7 @@ func (l *look) next() {
 		}
 		r.Next = slices.Compact(r.Next)
 		if len(r.Next) == 0 {
-			return // all that is left is running
+			return // all that is left is running, or queued
 		}
 	default:
 		return
@@ -48,9 +51,13 @@ func (l *look) next() {
 func (l *look) again(s *Stage) (lines []string, merges bool) {
 	last := l.last(s.Name)
 	tasks := slices.Concat(s.failed, s.missing)
+	todo := s.Units.Failed + s.Units.Missing
+	if last != nil && last.Engine != "" && l.r.State == StatusRunning {
+		tasks, todo = s.failed, s.Units.Failed // the others are in the queue
+	}
 	slices.Sort(tasks)
 	switch {
-	case s.Units.Failed+s.Units.Missing == 0:
+	case todo == 0:
 		return nil, false
 	case last != nil && last.Engine == "slurm":
 		return l.resubmit(last, tasks)

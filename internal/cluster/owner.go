@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -90,21 +91,23 @@ func processStart(pid int) (uint64, error) {
 	return strconv.ParseUint(f[19], 10, 64)
 }
 
-func boot() string {
+// boot names this run of the machine; "" where the system does not say.
+var boot = sync.OnceValue(func() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(b))
-}
+})
 
-func pidSpace() string {
+// pidSpace names what numbers of processes count in: containers have their own.
+var pidSpace = sync.OnceValue(func() string {
 	s, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
 		return ""
 	}
 	return s
-}
+})
 
 // PeakMemory is the most bytes that this process had resident; 0 where the system does
 // not say.

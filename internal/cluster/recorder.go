@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ type Recorder struct {
 	mu   sync.Mutex
 	a    Attempt
 	file *os.File
+	text int // bytes of the last record before its spaces
 	work func() Work
 	past []sight // the last few
 	end  chan struct{}
@@ -56,13 +58,25 @@ func Begin(folder string, a Attempt) (*Recorder, error) {
 	if err != nil {
 		return r, err
 	}
-	if _, err := f.WriteAt(r.a.encode(), 0); err != nil {
+	r.file, r.text = f, AttemptBytes
+	if err := r.write(); err != nil {
+		r.file = nil
 		f.Close()
 		os.Remove(name) // an empty record tells nothing
 		return r, err
 	}
-	r.file = f
 	return r, nil
+}
+
+// write brings the record up to date, behind its text only as far as the last one went.
+func (r *Recorder) write() error {
+	b := r.a.encode()
+	text := len(bytes.TrimRight(b, " \n"))
+	_, err := r.file.WriteAt(b[:max(text, r.text)], 0)
+	if r.text = text; err != nil {
+		r.text = AttemptBytes // who knows how far it came
+	}
+	return err
 }
 
 // Follow gives signs of life until End; work tells how far the attempt is.
@@ -100,7 +114,7 @@ func (r *Recorder) beat() {
 		return
 	}
 	r.update()
-	r.file.WriteAt(r.a.encode(), 0) // the next one may succeed
+	r.write() // the next one may succeed
 }
 
 func (r *Recorder) update() {
@@ -149,7 +163,7 @@ func (r *Recorder) complete(e Ending) {
 	r.update()
 	now := r.a.Updated
 	r.a.End, r.a.Ending = &now, e
-	r.file.WriteAt(r.a.encode(), 0)
+	r.write()
 	r.file.Close()
 	r.file = nil
 }

@@ -199,19 +199,10 @@ func (l *look) tasks(s *stage, out *Stage, n int, of []int32) {
 		}
 		if a != nil && left[t] && !listed[a] && l.states[a] != StateDone {
 			listed[a] = true
-			l.r.Tasks = append(l.r.Tasks, l.task(l.group(a), s.name))
+			l.r.Tasks = append(l.r.Tasks, l.task(l.of[a], s.name))
 		}
 	}
 	out.Failed, out.Missing = convert.Ranges(out.failed), convert.Ranges(out.missing)
-}
-
-func (l *look) group(a *Attempt) *Group {
-	for _, g := range l.groups {
-		if g.Latest == a {
-			return g
-		}
-	}
-	return &Group{Latest: a}
 }
 
 func (l *look) task(g *Group, stage string) Task {

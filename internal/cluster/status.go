@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ type look struct {
 	plan   *convert.Plan
 	done   *convert.Done
 	groups []*Group
+	of     map[*Attempt]*Group
 	states map[*Attempt]string
 	r      *Report
 }
@@ -57,7 +59,7 @@ func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
 	if err := isFolder(folder); err != nil {
 		return nil, err
 	}
-	l := &look{Options: o, now: time.Now(), store: store.NewDir(folder, store.SyncNone), states: map[*Attempt]string{}}
+	l := &look{Options: o, now: time.Now(), store: store.NewDir(folder, store.SyncNone), of: map[*Attempt]*Group{}, states: map[*Attempt]string{}}
 	l.r = &Report{Output: folder, Stages: []Stage{}, Tasks: []Task{}, Damaged: []int{}, Next: []string{}, Free: host.FreeSpace(folder), Time: l.now}
 	if err := l.attempts(ctx); err != nil {
 		return nil, err
@@ -77,6 +79,9 @@ func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
 		return nil, err
 	}
 	l.r.Plan = l.plan.Digest()
+	l.groups = slices.DeleteFunc(l.groups, func(g *Group) bool { // of a plan that was replaced
+		return g.Latest.Plan != "" && g.Latest.Plan != l.r.Plan
+	})
 	if l.done, err = l.plan.Done(ctx, l.store); err != nil {
 		return nil, err
 	}
@@ -95,7 +100,11 @@ func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
 
 func (l *look) attempts(ctx context.Context) (err error) {
 	if l.groups, err = Attempts(ctx, l.store.Root()); err != nil {
-		return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		l.r.Unreadable = append(l.r.Unreadable, AttemptsDir+": "+err.Error())
+		return nil // receipts tell what is done
 	}
 	var good []*Group
 	for _, g := range l.groups {
@@ -104,7 +113,7 @@ func (l *look) attempts(ctx context.Context) (err error) {
 			l.r.Unreadable = append(l.r.Unreadable, AttemptsDir+"/"+g.Latest.Name)
 			continue
 		}
-		l.states[g.Latest] = g.Latest.State(l.now)
+		l.of[g.Latest], l.states[g.Latest] = g, g.Latest.State(l.now)
 		good = append(good, g)
 	}
 	l.groups = good
@@ -213,23 +222,17 @@ func count(list []bool) (n int) {
 // state finds the one word.
 func (l *look) state(complete bool) {
 	r := l.r
-	var running, begun bool
-	for _, g := range l.groups {
-		s := l.states[g.Latest]
-		begun = true
-		if g.Latest.Command != "merge" {
-			running = running || s == StateRunning
-			continue
-		}
-		if s != StateDone && !complete {
-			t := l.task(g, "merge")
-			r.Merge = &t
-		}
-	}
-	all := true
+	all, begun, running := true, len(l.groups) > 0, false
 	for _, s := range r.Stages {
 		all = all && s.Units.Done == s.Units.Total
 		begun = begun || s.Units.Done > 0
+	}
+	for _, g := range l.groups {
+		running = running || g.Latest.Command != "merge" && l.states[g.Latest] == StateRunning
+	}
+	if g := l.merger(all); g != nil && !complete && l.states[g.Latest] != StateDone {
+		t := l.task(g, "merge")
+		r.Merge = &t
 	}
 	switch {
 	case complete:
@@ -245,4 +248,15 @@ func (l *look) state(complete bool) {
 	default:
 		r.State = StatusPlanned
 	}
+}
+
+// merger is the latest attempt at the merge. When all shards are there, that is what a
+// convert was at.
+func (l *look) merger(all bool) *Group {
+	for i := len(l.groups) - 1; i >= 0; i-- {
+		if c := l.groups[i].Latest.Command; c == "merge" || all && c == "convert" {
+			return l.groups[i]
+		}
+	}
+	return nil
 }

@@ -372,6 +372,12 @@ func TestSlurmArraysAreSubmittedAgain(t *testing.T) {
 	if s := r.Stages[0]; s.Failed != "1-2,5-6" || s.Missing != "0,3-4,7" || len(r.Tasks) != 2 {
 		t.Errorf("failed %q, missing %q, %d attempts", s.Failed, s.Missing, len(r.Tasks))
 	}
+	// While some of them run, those that nobody has begun are in the queue.
+	leave(t, dir, Attempt{Command: "work", Task: 3, Tasks: 8, Stride: 4}, func(a *Attempt) { a.Engine, a.Element = "slurm", "3" })
+	if r := look1(t, dir); !strings.HasPrefix(r.Next[0], "sbatch --array=1-2 ") {
+		t.Errorf("while one runs: next %q", r.Next)
+	}
+	slurm(3, 4)
 	if err := os.MkdirAll(filepath.Join(dir, SubmitDir), 0o777); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -120,7 +121,7 @@ func (s *Submission) array(a Array, needs bool) Script {
 	}
 	words = append(words, "--requeue")
 	for _, w := range s.Work {
-		words = append(words, quote(w))
+		words = append(words, inJob(w))
 	}
 	b.WriteString(strings.Join(words, " ") + "\n")
 	return Script{a.Stage, a.Stage + ".sbatch", b.String(), needs}
@@ -245,6 +246,17 @@ func quote(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// variable is a word that only the job can fill in: $SLURM_TMPDIR, ${TMPDIR}/x.
+var variable = regexp.MustCompile(`^\$(?:\{\w+\}|\w+)(/[\w./-]*)?$`)
+
+// inJob writes a word for the shell of the job, which fills in a variable at its beginning.
+func inJob(s string) string {
+	if variable.MatchString(s) {
+		return `"` + s + `"`
+	}
+	return quote(s)
 }
 
 func plain(s string) bool {

@@ -47,6 +47,17 @@ func TestScriptsRunTheirCommandWhateverTheNames(t *testing.T) {
 	}
 }
 
+// TestVariablesOfTheJobAreFilledIn: those alone that a word after -- begins with.
+func TestVariablesOfTheJobAreFilledIn(t *testing.T) {
+	for word, want := range map[string]string{
+		"$SLURM_TMPDIR": `"$SLURM_TMPDIR"`, "${TMPDIR}/my-set": `"${TMPDIR}/my-set"`, "$(rm -rf x)": `'$(rm -rf x)'`, "$X;rm": `'$X;rm'`, "$X/`y`": "'$X/`y`'", "a$X": `'a$X'`, "${X": `'${X'`,
+	} {
+		if got := inJob(word); got != want {
+			t.Errorf("%s: %s, want %s", word, got, want)
+		}
+	}
+}
+
 func TestWhatAScriptCannotSayIsRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*Submission){
 		"line feed in the folder": func(s *Submission) { s.Folder = "/a\nrm -rf /" },

@@ -99,6 +99,9 @@ func commandLines(t *testing.T, page string, b *block) (lines []string) {
 
 // TestSnakefileRuns runs docs/snakemake.md where Snakemake is installed.
 func TestSnakefileRuns(t *testing.T) {
+	if os.Getenv("SHARDIFY_LONG") == "" {
+		t.Skip("skipped: Snakemake takes its time; SHARDIFY_LONG=1 runs it")
+	}
 	snakemake, err := exec.LookPath("snakemake")
 	if err != nil {
 		t.Skip("skipped: snakemake is not installed")

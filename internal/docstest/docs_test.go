@@ -13,7 +13,7 @@ import (
 // made. docs/recipe-hep.md has a test of its own.
 var pages = []string{
 	"README.md", "docs/quickstart.md", "docs/inspect.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md", "docs/hdf5.md", "docs/root.md", "docs/parquet.md", "docs/shape.md", "docs/shuffle-and-split.md", "docs/augment.md", "docs/reshard.md",
-	"docs/from-pytorch.md", "docs/from-mosaicml.md", "docs/ddp.md", "docs/bench.md", "docs/stage.md", "docs/troubleshooting.md", "docs/decisions.md",
+	"docs/from-pytorch.md", "docs/from-mosaicml.md", "docs/ddp.md", "docs/bench.md", "docs/stage.md", "docs/sizes-and-quotas.md", "docs/job-failed.md", "docs/troubleshooting.md", "docs/decisions.md",
 }
 
 type block struct {

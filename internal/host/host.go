@@ -32,9 +32,9 @@ type Machine struct {
 	Job, Restart string
 }
 
-// What one process takes of a login node.
+// What one process takes of a login node, unless it is told to take more.
 const (
-	loginJobs   = 4
+	LoginJobs   = 4
 	loginMemory = 4 << 30
 )
 
@@ -66,8 +66,8 @@ func (m Machine) Jobs(asked int) (n int, why string) {
 	switch {
 	case asked > 0:
 		return asked, "asked for"
-	case m.Login && m.Cores > loginJobs:
-		return loginJobs, "login node; more with --jobs or inside an allocation"
+	case m.Login && m.Cores > LoginJobs:
+		return LoginJobs, "login node; more with --jobs or inside an allocation"
 	}
 	return m.Cores, m.CoresFrom
 }

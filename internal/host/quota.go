@@ -25,7 +25,7 @@ type Quota struct {
 
 // quotaPatience is how long a command about quotas may take: where the server of a
 // network file system is away, it would never end.
-const quotaPatience = 3 * time.Second
+var quotaPatience = 3 * time.Second
 
 const lustreMagic = 0x0BD00BD0
 

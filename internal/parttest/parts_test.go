@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
@@ -74,7 +75,7 @@ func prepare(t *testing.T, s cli.Settings) (*cli.Prepared, error) {
 	return x, err
 }
 
-// shards reads all published files that a reader may see.
+// published reads all files that a reader may see.
 func published(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -261,7 +262,7 @@ func checkSet(t *testing.T, dir string) {
 	}
 }
 
-// TestListsInPartsAreTheirFolders: a list in the order of its bytes, and one whose order
+// TestListsInParts: a list in the order of its bytes, and one whose order
 // does not allow parts, which is planned in one table.
 func TestListsInParts(t *testing.T) {
 	in := photos(t, 80)
@@ -418,6 +419,31 @@ func TestWhatOnlyAllPartsTogetherShow(t *testing.T) {
 			}
 			checkSet(t, x.Output)
 		})
+	}
+}
+
+// TestATouchedInputIsNoticedInParts: a conversion does not go on with a file that was
+// modified since it began, whatever part it is in.
+func TestATouchedInputIsNoticedInParts(t *testing.T) {
+	small(t, 20)
+	in, out := photos(t, 60), filepath.Join(t.TempDir(), "out")
+	x, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Plan.Publish(t.Context(), x.Store); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out}); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(in, "class4", "img59.jpg")
+	then := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(name, then, then); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out}); !errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), name) {
+		t.Error(err)
 	}
 }
 

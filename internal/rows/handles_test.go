@@ -280,3 +280,27 @@ func TestHandlesUnderManyReaders(t *testing.T) {
 		t.Errorf("%d files stay open", n)
 	}
 }
+
+// TestReopenLeavesNoOldFileInTheCache: those in use are closed by their last user.
+func TestReopenLeavesNoOldFileInTheCache(t *testing.T) {
+	b := newBench(t, 3)
+	b.acquire(0).Release()
+	used := b.acquire(1)
+	b.handles.Reopen()
+	if n := b.open.Load(); n != 1 {
+		t.Errorf("%d files are open, want the one in use", n)
+	}
+	again := b.acquire(1)
+	if again.Value == used.Value || b.opened.Load() != 3 {
+		t.Error("an old file was handed out")
+	}
+	used.Release()
+	if n := b.open.Load(); n != 1 || !used.Value.closed.Load() || again.Value.closed.Load() {
+		t.Errorf("%d files are open, want the new one", n)
+	}
+	again.Release()
+	b.acquire(1).Release()
+	if err := b.handles.Close(); err != nil || b.opened.Load() != 3 || b.open.Load() != 0 {
+		t.Errorf("%v, %d opened, %d open", err, b.opened.Load(), b.open.Load())
+	}
+}

@@ -20,6 +20,12 @@ func inMemory(dir string) bool {
 	return int64(st.Type) == unix.TMPFS_MAGIC || uint32(st.Type) == ramfs
 }
 
+// sameFileSystem tells whether two folders are on one file system.
+func sameFileSystem(a, b string) bool {
+	var x, y unix.Stat_t
+	return unix.Stat(a, &x) == nil && unix.Stat(b, &y) == nil && x.Dev == y.Dev
+}
+
 // mounted tells that a folder is the top of a file system: it has no place of its own
 // that another folder could take.
 func mounted(dir string) bool {

@@ -182,8 +182,8 @@ func (d *Dir) List(dir string) iter.Seq2[shardify.FileInfo, error] {
 		start := d.path(dir)
 		err := filepath.WalkDir(start, func(p string, e fs.DirEntry, err error) error {
 			if err != nil {
-				if p == start && errors.Is(err, fs.ErrNotExist) {
-					return fs.SkipAll
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil // another process has removed it meanwhile
 				}
 				return err
 			}
@@ -199,6 +199,9 @@ func (d *Dir) List(dir string) iter.Seq2[shardify.FileInfo, error] {
 				return nil
 			}
 			st, err := e.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
 			if err != nil {
 				return err
 			}

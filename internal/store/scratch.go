@@ -40,7 +40,7 @@ func (d *Dir) DropScratch() {
 
 // large tells the files that are worth the way over a scratch disk: shards.
 func large(name string) bool {
-	return !strings.HasPrefix(name, Private+"/") && path.Ext(name) != ".json"
+	return !strings.HasPrefix(name, Private+"/") && path.Ext(name) != ".json" && path.Ext(name) != ".idx"
 }
 
 // scratchFile makes a file that has no name any more.

@@ -23,7 +23,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"sort"
 	"strconv"
@@ -35,7 +34,6 @@ import (
 
 // thread is what is known of a thread between the two stops of a call.
 type thread struct {
-	inside bool
 	name   string // of a counted call that it is in
 	number int
 	files  []string
@@ -45,23 +43,29 @@ type thread struct {
 }
 
 type tracer struct {
-	calls  counted
-	skip   counted
-	n      int
-	from   bool
-	what   string
-	errno  int // 0: not an errno
-	fs     int // descriptor of the file system whose power is cut
-	pid    int
-	th     map[int]*thread
-	by     map[string]int
-	count  int
-	hit    bool
-	status string
-	log    *bufio.Writer
+	calls counted
+	skip  counted
+	n     int
+	from  bool
+	what  string
+	errno int // 0: not an errno
+	fs    int // descriptor of the file system whose power is cut
+	pid   int
+	th    map[int]*thread
+	by    map[string]int
+	count int
+	// running: the program has begun.
+	running bool
+	hit     bool
+	status  string
+	log     *bufio.Writer
 }
 
 func main() {
+	if len(os.Args) > 3 && os.Args[1] == childWord {
+		fmt.Fprintln(os.Stderr, "crashat:", child(os.Args[2:]))
+		os.Exit(127)
+	}
 	t := &tracer{th: map[int]*thread{}, by: map[string]int{}, status: "?"}
 	flag.IntVar(&t.n, "n", 0, "which call")
 	flag.StringVar(&t.what, "what", "kill", "kill, before, lie, down1, down2, or an errno")
@@ -121,7 +125,10 @@ func (t *tracer) start(args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("no program")
 	}
-	c := exec.Command(args[0], args[1:]...)
+	c, err := t.command(args)
+	if err != nil {
+		return err
+	}
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
 	if err := c.Start(); err != nil {
@@ -132,12 +139,12 @@ func (t *tracer) start(args []string) error {
 	if _, err := syscall.Wait4(t.pid, &ws, 0, nil); err != nil {
 		return err
 	}
-	// TRACESYSGOOD | TRACEFORK | TRACEVFORK | TRACECLONE | TRACEEXEC | EXITKILL
-	if err := syscall.PtraceSetOptions(t.pid, 1|2|4|8|16|1<<20); err != nil {
+	const options = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACECLONE |
+		unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_TRACESECCOMP | unix.PTRACE_O_EXITKILL
+	if err := syscall.PtraceSetOptions(t.pid, options); err != nil {
 		return err
 	}
-	t.th[t.pid] = &thread{}
-	return syscall.PtraceSyscall(t.pid, 0)
+	return syscall.PtraceCont(t.pid, 0)
 }
 
 func (t *tracer) loop() {
@@ -165,35 +172,47 @@ func (t *tracer) loop() {
 			s = &thread{}
 			t.th[id] = s
 		}
-		sig := 0
+		// It may be gone by the time it is told to go on.
 		switch {
+		case ws.TrapCause() == unix.PTRACE_EVENT_EXEC:
+			t.running = true // what came before was ours
+			_ = syscall.PtraceCont(id, 0)
+		case ws.TrapCause() == unix.PTRACE_EVENT_SECCOMP:
+			t.entry(id, s)
 		case ws.StopSignal() == syscall.SIGTRAP|0x80:
-			t.stopped(id, s)
-		case ws.StopSignal() == syscall.SIGTRAP: // clone, fork, exec
-		case ws.StopSignal() == syscall.SIGSTOP && !s.inside: // a new thread's first stop
+			t.exit(id, s)
+			_ = syscall.PtraceCont(id, 0)
+		case ws.StopSignal() == syscall.SIGTRAP: // clone, fork
+			_ = syscall.PtraceCont(id, 0)
+		case ws.StopSignal() == syscall.SIGSTOP: // a new thread's first stop
+			_ = syscall.PtraceCont(id, 0)
 		default:
-			sig = int(ws.StopSignal())
+			_ = syscall.PtraceCont(id, int(ws.StopSignal()))
 		}
-		// It may be gone by now.
-		_ = syscall.PtraceSyscall(id, sig)
 	}
 }
 
-func (t *tracer) stopped(id int, s *thread) {
+// entry is the beginning of a call that may count. The thread stops again at its end
+// if there is something to do then.
+func (t *tracer) entry(id int, s *thread) {
 	var r syscall.PtraceRegs
 	if syscall.PtraceGetRegs(id, &r) != nil {
 		return
 	}
-	if s.inside = !s.inside; s.inside {
-		t.entry(id, s, &r)
-	} else {
-		t.exit(id, s, &r)
+	s.name, s.fail, s.skip = "", false, false
+	if t.running {
+		t.begin(id, s, &r)
 	}
+	if s.name == "" && !s.skip {
+		_ = syscall.PtraceCont(id, 0)
+		return
+	}
+	_ = syscall.PtraceSyscall(id, 0)
 }
 
-func (t *tracer) entry(id int, s *thread, r *syscall.PtraceRegs) {
+// begin counts a call, and spoils it if it is the one.
+func (t *tracer) begin(id int, s *thread, r *syscall.PtraceRegs) {
 	name, files, ok := t.calls.is(id, r)
-	s.name, s.fail, s.skip = "", false, false
 	if _, _, skip := t.skip.is(id, r); skip {
 		s.skip = true
 		defer func() {
@@ -224,7 +243,13 @@ func (t *tracer) entry(id int, s *thread, r *syscall.PtraceRegs) {
 	}
 }
 
-func (t *tracer) exit(id int, s *thread, r *syscall.PtraceRegs) {
+// exit is the end of a call.
+func (t *tracer) exit(id int, s *thread) {
+	var regs syscall.PtraceRegs
+	r := &regs
+	if syscall.PtraceGetRegs(id, r) != nil {
+		return
+	}
 	if s.skip {
 		r.Rax = 0
 		_ = syscall.PtraceSetRegs(id, r)
@@ -249,7 +274,8 @@ func (t *tracer) exit(id int, s *thread, r *syscall.PtraceRegs) {
 	case "down1", "down2":
 		// FS_IOC_SHUTDOWN: 2 drops the log as it is in memory, 1 writes it first.
 		if err := unix.IoctlSetPointerInt(t.fs, 0x8004587d, map[string]int{"down1": 1, "down2": 2}[t.what]); err != nil {
-			t.status = err.Error()
+			fmt.Fprintln(os.Stderr, "crashat: shutdown:", err)
+			os.Exit(2) // and with it the program
 		}
 		t.kill()
 	case "kill":

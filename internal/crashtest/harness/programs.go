@@ -10,8 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -22,8 +24,12 @@ var (
 	buildErr error
 )
 
-// Main runs the tests of a package with a place for the programs.
+// Main runs the tests of a package with a place for the programs, and root's with a
+// view of the mounted file systems that is theirs alone.
 func Main(m *testing.M) int {
+	if code, done := apart(); done {
+		return code
+	}
 	dir, err := os.MkdirTemp("", "shardify-faults-")
 	if err != nil {
 		panic(err)
@@ -31,6 +37,30 @@ func Main(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	programs = dir
 	return m.Run()
+}
+
+// insideWord is set for the process that has its own view of what is mounted.
+const insideWord = "SHARDIFY_FAULTS_INSIDE"
+
+// apart runs this program again with its own view of the mounted file systems, if that
+// is permitted. What is mounted there ends with the process, and no other process that
+// makes such a view can take a copy along: a file system that is in use elsewhere does
+// not end when it is unmounted, and cannot come back as after a power cut.
+func apart() (code int, done bool) {
+	if os.Geteuid() != 0 || os.Getenv(insideWord) != "" {
+		return 0, false
+	}
+	runtime.LockOSThread() // the child dies with this thread
+	defer runtime.UnlockOSThread()
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), insideWord+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return 0, false
+	}
+	_ = cmd.Wait() // the exit code says it all
+	return cmd.ProcessState.ExitCode(), true
 }
 
 // Build makes the programs, once.

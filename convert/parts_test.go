@@ -1,0 +1,89 @@
+package convert
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/varint"
+)
+
+// partsOf is a plan of two parts with the plain bytes of their blocks.
+func partsOf(f testing.TB) (p *Plan, names, spans []byte) {
+	p = &Plan{Version: PlanVersion, Table: &shardify.Table{Roots: []string{"r"}}, Schema: mixed().Schema(), Listed: &index.Inputs{Count: 4}, Samples: 8}
+	t := &shardify.Table{Roots: []string{"r"}}
+	t.Append(0, "a/1", 10, 5)
+	t.Append(0, "a/2", 10, 7)
+	content := appendNames(nil, t)
+	names = appendTimes(append(binary.AppendUvarint(nil, uint64(len(content))), content...), t)
+	spans = appendSpans(nil, []shardify.Span{{Hi: 3, Bytes: 32}, {Lo: 3, Hi: 4, Bytes: 8}})
+	for range 2 {
+		p.parts = append(p.parts, planPart{
+			files: 2, samples: 4, bytes: 40, largest: 32, listed: index.DigestOf(names), shards: 2, units: 1,
+			names: packed{index.DigestOf(content), int64(partsHead), 40, int64(len(names))},
+			spans: packed{index.DigestOf(spans), int64(partsHead) + 40, 40, int64(len(spans))},
+		})
+		p.Shards = append(p.Shards, PlannedShard{0, 1, 3}, PlannedShard{1, 2, 1})
+		p.shardBytes = append(p.shardBytes, 32, 8)
+	}
+	p.Units = []Unit{{0, 2}, {2, 4}}
+	return p, names, spans
+}
+
+// TestTasksOfAPlanInPartsTakeNeighbours: each unit has a task, in order, of a like size.
+func TestTasksOfAPlanInPartsTakeNeighbours(t *testing.T) {
+	p := &Plan{Listed: &index.Inputs{}}
+	for u := range 1000 {
+		p.Shards = append(p.Shards, PlannedShard{0, 1, 1})
+		p.shardBytes = append(p.shardBytes, int64(1+u%7)<<20)
+		p.Units = append(p.Units, Unit{u, u + 1})
+	}
+	for _, n := range []int{1, 3, 100, 1000, 3000} {
+		of := p.TasksOf(n)
+		if !slices.IsSorted(of) || of[0] < 0 || int(of[999]) >= n {
+			t.Fatalf("%d tasks: %v", n, of)
+		}
+		load := make([]int64, n)
+		for u, k := range of {
+			load[k] += p.UnitBytes(u)
+		}
+		if most, fair := slices.Max(load), int64(4000<<20)/int64(n); most > fair+8<<20 {
+			t.Errorf("%d tasks: one has %d bytes, each should have %d", n, most, fair)
+		}
+	}
+}
+
+func FuzzPlanInParts(f *testing.F) {
+	p, names, spans := partsOf(f)
+	sched, err := p.scheduleInParts()
+	if err != nil {
+		f.Fatal(err)
+	}
+	if _, err := parseInParts(p.content(), sched, 1<<10); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(p.content(), sched, names, spans)
+	f.Fuzz(func(t *testing.T, content, sched, names, spans []byte) {
+		q, err := parseInParts(content, sched, 1<<10)
+		if err != nil {
+			return
+		}
+		q.Task(1, 3)
+		q.blocks = nil
+		for i := range q.Shards {
+			if k, first := q.partOf(i); k < 0 || first > i {
+				t.Fatalf("shard %d is in part %d, whose first is %d", i, k, first)
+			}
+		}
+		for i := range q.parts {
+			x := q.parts[i]
+			r := varint.Reader{B: names} // nobody finds bytes with the digest that is asked for
+			x.listed = index.DigestOf(names)
+			x.names.digest, x.spans.digest = index.DigestOf(r.Bytes(r.U())), index.DigestOf(spans)
+			parseNamesBlock(&shardify.Table{Roots: q.Table.Roots}, names, &x)
+			parseSpansBlock(spans, &x)
+		}
+	})
+}
