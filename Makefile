@@ -8,7 +8,7 @@ PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build demo test test-go test-python pylib test-peers lint fuzz mutate crash faults slurm bench bench-loader bench-augment golden dist wheel clean
+.PHONY: help build demo test test-go test-python pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-loader bench-augment golden dist wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,10 @@ faults: build ## break conversions in every way of docs/reliability.md, with cou
 
 slurm: ## 100 random events under a real Slurm, 200 moments of TERM (Linux, amd64, root, slurm-wlm and munge; 30 min); SHARDIFY_SLURM=1 uses the Slurm that runs
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v ./internal/slurmtest
+
+scale: ## plans of 10^9 generated and 10^7 real names, 10^6 small files, 280,000 receipts: seconds and memory (15 min; 10 GB of disk)
+	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Long ./internal/parttest
+	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run VeryMany ./cmd/shardify
 
 bench: build ## every figure of bench/RESULTS.md, against the named peers on the same files
 	@sh bench/run.sh

@@ -2,7 +2,9 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -38,20 +40,63 @@ func (j *Job) Share(ctx context.Context, units, shards []int) error {
 	if j.Plan.Shuffle != ShuffleGlobal {
 		return j.Work(ctx, units)
 	}
-	if done, err := j.gathered(ctx, shards); err != nil || done {
+	done, err := j.gathered(ctx, shards)
+	if err != nil {
 		return err
 	}
-	err := j.Work(ctx, units)
-	if err == nil {
-		err = j.Gather(ctx, shards)
-	}
-	if err != nil && ctx.Err() == nil {
-		// It may lack what another worker has removed, since it has completed the set.
+	for try := 0; ; try++ {
+		if done {
+			// Merge asks for the receipts of the portions too.
+			if all, err := j.allTold(units); err != nil || all {
+				return err
+			}
+		}
+		if err = j.Work(ctx, units); err == nil {
+			err = j.Gather(ctx, shards)
+		}
+		if err == nil || ctx.Err() != nil || try == maxTries {
+			return err
+		}
+		// It may lack what another worker has removed, since it has completed the set, or
+		// since it took a fragment for one that nobody needs.
+		var w *Waiting
 		if all, e := j.allGathered(); e == nil && all {
-			return nil
+			done = true
+		} else if !errors.As(err, &w) || !j.Plan.covers(units, w.Portions) {
+			return err
 		}
 	}
-	return err
+}
+
+// maxTries is how often a task begins again after another worker has removed what it
+// needs.
+const maxTries = 3
+
+// allTold tells whether the portions of all units have receipts.
+func (j *Job) allTold(units []int) (bool, error) {
+	for _, u := range units {
+		for i := j.Plan.Units[u].Lo; i < j.Plan.Units[u].Hi; i++ {
+			_, err := j.told(i)
+			if errors.Is(err, errNotExist) || errors.Is(err, shardify.ErrCorrupt) {
+				return false, nil
+			}
+			if err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// covers tells whether portions are all of the given units.
+func (p *Plan) covers(units, portions []int) bool {
+	mine := map[int]bool{}
+	for _, u := range units {
+		for i := p.Units[u].Lo; i < p.Units[u].Hi; i++ {
+			mine[i] = true
+		}
+	}
+	return !slices.ContainsFunc(portions, func(i int) bool { return !mine[i] })
 }
 
 // gathered tells whether all shards are there.

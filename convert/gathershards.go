@@ -272,12 +272,21 @@ func (j *Job) cutOf(all *fragmentSet, shard, split, first, count int) (c shardCu
 	return c, nil
 }
 
+// toldOrWaiting is told, which a missing receipt makes Waiting.
+func (j *Job) toldOrWaiting(i int) (*Receipt, error) {
+	r, err := j.told(i)
+	if errors.Is(err, errNotExist) {
+		err = &Waiting{Portions: []int{i}}
+	}
+	return r, err
+}
+
 // collectScatter adds what the first stage has to tell, and compares the samples that
 // went in with those that came out.
 func (j *Job) collectScatter(ctx context.Context, m *collected, all *proofs) error {
 	p := j.Plan
 	want := make([]int64, max(len(p.SplitNames()), 1))
-	err := inOrder(ctx, len(p.Shards), j.told, func(_ int, r *Receipt) error {
+	err := inOrder(ctx, len(p.Shards), j.toldOrWaiting, func(_ int, r *Receipt) error {
 		all.add(r.Proofs...)
 		r.Splits, r.Shard = nil, shardify.Shard{}
 		m.receipt(p, r)

@@ -75,15 +75,15 @@ func (p *Plan) touchedParts(now *Plan) (list []int64) {
 	return list
 }
 
-// partOf is the part that shard i lies in, and its first shard.
-func (p *Plan) partOf(i int) (part, first int) {
-	for part = range p.parts {
-		if i < first+p.parts[part].shards {
-			return part, first
+// partOf is the part that shard i lies in.
+func (p *Plan) partOf(i int) int {
+	end := 0
+	for part := range p.parts {
+		if end += p.parts[part].shards; i < end {
+			return part
 		}
-		first += p.parts[part].shards
 	}
-	return -1, 0
+	return -1
 }
 
 // loadedPart is a part in memory.
@@ -108,8 +108,9 @@ func (p *Plan) loadPart(k int) (*loadedPart, error) {
 	if l.spans, err = readSpans(f, x); err != nil {
 		return nil, shardify.Annotate(err, "read", PlanName, "")
 	}
+	shards := x.shards
 	for i := range k {
-		l.first += p.parts[i].samples
+		l.first, shards = l.first+p.parts[i].samples, shards+p.parts[i].shards
 	}
 	var samples int64
 	for i := range l.spans {
@@ -120,13 +121,9 @@ func (p *Plan) loadPart(k int) (*loadedPart, error) {
 		}
 		s.Lo, s.Hi = s.Lo+l.first, s.Hi+l.first
 	}
-	_, lo := 0, 0
-	for i := range k {
-		lo += p.parts[i].shards
-	}
 	spans := 0
 	if x.shards > 0 {
-		spans = p.Shards[lo+x.shards-1].Hi
+		spans = p.Shards[shards-1].Hi
 	}
 	if samples != x.samples || spans != len(l.spans) {
 		return nil, shardify.Annotate(shardify.Corrupt(x.spans.off, "%d spans of %d samples, not %d of %d", len(l.spans), samples, spans, x.samples), "read", PlanName, "")

@@ -98,7 +98,6 @@ func (w *partPlanner) plan(ctx context.Context) (err error) {
 		return err
 	}
 	w.p.seal()
-	w.p.sealed = nil
 	return nil
 }
 

@@ -127,7 +127,11 @@ func (p *Plan) scheduleInParts() ([]byte, error) {
 
 // tail is what stands behind the blocks.
 func (p *Plan) tail() ([]byte, error) {
-	content, err := compress(p.content())
+	plain := p.sealed
+	if plain == nil {
+		plain = p.content()
+	}
+	content, err := compress(plain)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +201,7 @@ func (p *Plan) publishInParts(ctx context.Context, s shardify.Store) error {
 		return err
 	}
 	drop := p.drop
-	p.parts, p.blocks, p.drop = q.parts, stored(s), nil
+	p.parts, p.blocks, p.drop, p.sealed = q.parts, stored(s), nil, nil
 	if drop != nil {
 		return drop()
 	}

@@ -196,7 +196,7 @@ func (j *Job) holdSpans(ctx context.Context, i int) (spans []shardify.Span, rele
 	if !ok {
 		return nil, nil, errors.New("the source is not that of a plan in parts")
 	}
-	k, _ := j.Plan.partOf(i)
+	k := j.Plan.partOf(i)
 	x, err := src.hold(ctx, k)
 	if err != nil {
 		return nil, nil, err

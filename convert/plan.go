@@ -125,7 +125,7 @@ type Plan struct {
 	parts      []planPart
 	blocks     blocks
 	drop       func() error // frees blocks that are published by now; nil if there are none
-	shardBytes []int64 // decoded, of a plan in parts
+	shardBytes []int64      // decoded, of a plan in parts
 
 	digest string
 	sealed []byte // the content, from seal to the first Encode

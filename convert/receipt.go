@@ -134,6 +134,9 @@ func (j *Job) receiptAt(i int, name string) (*Receipt, error) {
 		if ok, err = j.presentAll(r); err != nil {
 			return nil, err
 		}
+		if !ok && r.Fragment != nil {
+			return nil, nil // it stays until there is another
+		}
 	}
 	if !ok {
 		// Published whole, so it was damaged later: make the shard anew.

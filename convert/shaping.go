@@ -145,7 +145,10 @@ func (j *Job) publishPortion(ctx context.Context, r *Receipt) error {
 		}
 		gone, err := j.checkOther(r)
 		if err == nil && gone {
-			continue
+			err = j.Store.Remove(j.Plan.scatterName(r.Index))
+			if err == nil {
+				continue
+			}
 		}
 		return errors.Join(j.scratch().Remove(r.Fragment.Name), err)
 	}

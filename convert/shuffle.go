@@ -121,8 +121,7 @@ func (j *Job) allGathered() (bool, error) {
 }
 
 // checkOther is for a receipt that another worker has published first. gone: its
-// fragment was removed meanwhile, as that worker needs it no more, and so was the
-// receipt.
+// fragment is not there any more.
 func (j *Job) checkOther(r *Receipt) (gone bool, err error) {
 	o, err := j.portion(r.Index)
 	if err == nil && o != nil && o.written() != r.written() {

@@ -19,6 +19,10 @@ const requeuePatience = 20 * time.Second
 // if it was preempted or its node was lost, and if somebody has cancelled it, he means it.
 func (p *program) requeue(ctx context.Context, code int, x *cli.Prepared) {
 	id := os.Getenv("SLURM_JOB_ID")
+	if array := os.Getenv("SLURM_ARRAY_JOB_ID"); array != "" {
+		// The last element has the number of the whole array: all of it would be queued.
+		id = array + "_" + os.Getenv("SLURM_ARRAY_TASK_ID")
+	}
 	cause := context.Cause(ctx)
 	if code != cli.CodeStopped || id == "" || errors.Is(cause, convert.ErrStopped) && !errors.Is(cause, cli.ErrNotice) {
 		return

@@ -60,4 +60,6 @@ Exit codes are 0 for a complete data set, 3 for one that is not complete, 1 if t
 	return c
 }
 
-func notComplete(r *cluster.Report) error { return fmt.Errorf("%s is %w", r.Output, convert.ErrIncomplete) }
+func notComplete(r *cluster.Report) error {
+	return fmt.Errorf("%s is %w", r.Output, convert.ErrIncomplete)
+}

@@ -447,6 +447,27 @@ func TestATouchedInputIsNoticedInParts(t *testing.T) {
 	}
 }
 
+// TestAConversionInPartsGoesOnBesideWhatIsLeftOut: a link that leads nowhere new is told,
+// and the plan that is published is the one that was made.
+func TestAConversionInPartsGoesOnBesideWhatIsLeftOut(t *testing.T) {
+	small(t, 20)
+	in, out := photos(t, 60), filepath.Join(t.TempDir(), "out")
+	if err := os.Symlink(in, filepath.Join(in, "class1", "again")); err != nil {
+		t.Skip(err)
+	}
+	x, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Plan.Publish(t.Context(), x.Store); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := convert.LoadPlan(x.Store)
+	if err != nil || stored.Digest() != x.Plan.Digest() || len(x.Plan.LeftOut) != 1 {
+		t.Errorf("digest %s, planned %s; left out %v; %v", stored.Digest(), x.Plan.Digest(), x.Plan.LeftOut, err)
+	}
+}
+
 // TestADamagedPlanInPartsIsNamed: every byte of the file, flipped or missing, makes the
 // task fail that needs it, with the place; no other task, and never with other data.
 func TestADamagedPlanInPartsIsNamed(t *testing.T) {

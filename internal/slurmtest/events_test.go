@@ -40,7 +40,7 @@ func TestRandomEventsLoseNothing(t *testing.T) {
 	if c.dir == "" {
 		t.Skip("skipped: nodes are lost in a Slurm of our own alone")
 	}
-	wanted, size := 3, 2000
+	wanted, size := 3, 6000
 	if harness.Long() {
 		wanted, size = 100, 12000
 	}
@@ -291,7 +291,7 @@ func (s *storm) event() {
 		_, err = command("scancel", id)
 	case 1:
 		what = "requeued"
-		_, err = command("scontrol", "requeue", jobInfo(id, "JobId"))
+		_, err = command("scontrol", "requeue", id)
 	case 2:
 		what = "notified"
 		_, err = command("scancel", "--batch", "--signal=USR1", id)

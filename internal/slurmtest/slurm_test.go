@@ -337,32 +337,36 @@ func TestWorkInsideAnArrayFindsItsTask(t *testing.T) {
 	harness.Must(t, "shardify", "merge", out)
 }
 
-// TestNoticeOfTheTimeLimitQueuesTheJobAgain: USR1 makes the program stop and its job go
-// back to the queue; one that was cancelled stays away.
+// TestNoticeOfTheTimeLimitQueuesTheJobAgain: USR1 makes the program stop and its element,
+// that alone, go back to the queue; one that was cancelled stays away.
 func TestNoticeOfTheTimeLimitQueuesTheJobAgain(t *testing.T) {
 	harness.Build(t)
 	c := slurm(t)
 	out := filepath.Join(t.TempDir(), "out")
-	harness.Must(t, append([]string{"shardify", "plan", "-o", out, "--quiet"}, slow(2000)...)...)
-	s := submit(t, out, append([]string{"--elements", "2", "--now"}, small...)...)
+	harness.Must(t, append([]string{"shardify", "plan", "-o", out, "--quiet"}, slow(12000)...)...)
+	s := submit(t, out, append([]string{"--elements", "3", "--now"}, small...)...)
 	array := s.Scripts[0].Job
 	defer command("scancel", array, s.Scripts[1].Job)
-	for _, k := range []string{"_0", "_1"} {
+	for _, k := range []string{"_0", "_1", "_2"} {
 		if !c.wait(30*time.Second, func() bool { return made(out, array+k) }) {
 			t.Fatalf("element %s does not run: %s\n%s", k, jobInfo(array+k, "JobState"), logs(out))
 		}
 	}
-	if _, err := command("scancel", "--batch", "--signal=USR1", array+"_0"); err != nil {
+	// The last element has the array's own number.
+	if _, err := command("scancel", "--batch", "--signal=USR1", array+"_2"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := command("scancel", array+"_1"); err != nil {
+	if _, err := command("scancel", array+"_0"); err != nil {
 		t.Fatal(err)
 	}
-	if !c.wait(20*time.Second, func() bool { return jobInfo(array+"_0", "Restarts") == "1" }) {
-		t.Errorf("element 0 was not queued again: %s, restarts %s\n%s", jobInfo(array+"_0", "JobState"), jobInfo(array+"_0", "Restarts"), logs(out))
+	if !c.wait(20*time.Second, func() bool { return jobInfo(array+"_2", "Restarts") == "1" }) {
+		t.Errorf("element 2 was not queued again: %s, restarts %s\n%s", jobInfo(array+"_2", "JobState"), jobInfo(array+"_2", "Restarts"), logs(out))
 	}
-	if !c.wait(20*time.Second, func() bool { return jobInfo(array+"_1", "JobState") == "CANCELLED" }) || jobInfo(array+"_1", "Restarts") != "0" {
-		t.Errorf("element 1 was cancelled, and is %s, restarts %s", jobInfo(array+"_1", "JobState"), jobInfo(array+"_1", "Restarts"))
+	if !c.wait(20*time.Second, func() bool { return jobInfo(array+"_0", "JobState") == "CANCELLED" }) || jobInfo(array+"_0", "Restarts") != "0" {
+		t.Errorf("element 0 was cancelled, and is %s, restarts %s", jobInfo(array+"_0", "JobState"), jobInfo(array+"_0", "Restarts"))
+	}
+	if n := jobInfo(array+"_1", "Restarts"); n != "0" {
+		t.Errorf("element 1 was left alone, and has been started again: restarts %s", n)
 	}
 }
 
@@ -371,7 +375,7 @@ func made(out, id string) bool {
 	if jobInfo(id, "JobState") != "RUNNING" {
 		return false
 	}
-	list, _ := filepath.Glob(filepath.Join(out, ".shardify/receipts/*"))
+	list, _ := filepath.Glob(filepath.Join(out, ".shardify/receipts/*/*")) // folders of 4,000
 	return len(list) > 20
 }
 

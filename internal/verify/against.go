@@ -61,6 +61,9 @@ func (c *comparison) open(ctx context.Context) error {
 			return fmt.Errorf("values against the source: the plan says which samples went where: %w", err)
 		}
 	}
+	if c.plan, err = c.plan.Whole(); err != nil {
+		return fmt.Errorf("values against the source: %w", err)
+	}
 	p := c.plan
 	if p.Source != nil {
 		return fmt.Errorf("values against the source: the samples were %s on the way: convert the inputs anew with the same options into another folder; "+

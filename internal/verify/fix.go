@@ -141,11 +141,7 @@ func loadPlan(s shardify.Store) (*convert.Plan, error) {
 	if extended(s) {
 		return nil, &fs.PathError{Op: "open", Path: convert.PlanName, Err: fs.ErrNotExist}
 	}
-	p, err := convert.LoadPlan(s)
-	if err != nil {
-		return nil, err
-	}
-	return p.Whole()
+	return convert.LoadPlan(s)
 }
 
 // quote writes a word as a POSIX shell would take it.

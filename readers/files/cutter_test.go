@@ -1,0 +1,79 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/walk"
+)
+
+// TestNoStemIsInTwoParts: names in either order, cut wherever the cutter allows it. It
+// gives up only where a stem is in an earlier part indeed.
+func TestNoStemIsInTwoParts(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	folders := []string{"", "a/", "a-/", "a.b/", "a1/", "a1/b/"}
+	cuts, apart := 0, 0
+	for range 3000 {
+		var list [][]byte
+		for range 40 {
+			name := []byte(folders[r.IntN(len(folders))])
+			for range 1 + r.IntN(5) {
+				name = append(name, "a.-01"[r.IntN(5)])
+			}
+			list = append(list, append(name, 'x')) // no file has the name of a folder, nor is hidden by dots alone
+		}
+		last, sorted := r.IntN(2) == 0, r.IntN(2) == 0
+		order := walk.ComparePaths
+		if sorted {
+			order = bytes.Compare
+		}
+		slices.SortFunc(list, order)
+		list = slices.CompactFunc(list, bytes.Equal)
+		c := &cutter{last: last, sorted: sorted}
+		parts := map[string]int{} // of stems
+		part := 0
+		for i, name := range list {
+			d := bytes.LastIndexByte(name, '/') + 1
+			stem := string(name[:d+stemEnd(name[d:], last)])
+			was, seen := parts[stem]
+			begins, err := c.Next(name)
+			if err != nil {
+				if !errors.Is(err, shardify.ErrApart) || !seen || was == part {
+					t.Fatalf("%q after %q: %v", name, list[:i], err)
+				}
+				apart++
+				break
+			}
+			if begins == seen || seen && was != part {
+				t.Fatalf("last %v, sorted %v: %q after %q: begins %v, seen %v in part %d of %d", last, sorted, name, list[:i], begins, seen, was, part)
+			}
+			if begins && r.IntN(3) == 0 {
+				c.Begin()
+				part++
+				cuts++
+			}
+			parts[stem] = part
+		}
+	}
+	if cuts < 1000 || apart < 10 {
+		t.Errorf("%d cuts, %d times apart", cuts, apart)
+	}
+	t.Logf("%d cuts, %d times apart", cuts, apart)
+}
+
+// TestOrderOfListsIsChecked: a list that is said to be sorted is, or it is told.
+func TestOrderOfListsIsChecked(t *testing.T) {
+	for _, list := range [][]string{{"b", "a"}, {"a", "a"}, {"ab", "a"}, {"a/b", "a-b"}} {
+		c := &cutter{sorted: true}
+		if _, err := c.Next([]byte(list[0])); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Next([]byte(list[1])); !errors.Is(err, shardify.ErrApart) {
+			t.Errorf("%q: %v", list, err)
+		}
+	}
+}
