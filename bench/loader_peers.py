@@ -150,7 +150,7 @@ class Bench:
         r = {"group": title, "ours": us.name, "peer": them.name, "target": target, "wall": statistics.median(ratios), "low": ratios[0], "high": ratios[-1], "cpu": them.cpu() / us.cpu()}
         r["met"] = target is None or max(r["wall"], r["cpu"]) >= target
         self.ratios.append(r)
-        print(f"{title}: {us.name} / {them.name}: {r['wall']:.2f}x [{r['low']:.2f}-{r['high']:.2f}], CPU {r['cpu']:.2f}x; target {target}: {'met' if r['met'] else 'MISSED'}", flush=True)
+        print(f"{title}: {us.name} / {them.name}: {r['wall']:.2f}x [{r['low']:.2f}-{r['high']:.2f}], CPU {r['cpu']:.2f}x" + (f"; target {target}: {'met' if r['met'] else 'MISSED'}" if target else ""), flush=True)
 
 
 def run(b):

@@ -77,7 +77,7 @@ class Bench:
         row["met"] = target is None or max(row["wall"], cpu) >= target
         self.rows.append(row)
         print(f"{name}: {row['wall']:.2f}x [{row['low']:.2f}-{row['high']:.2f}] wall, {cpu:.2f}x CPU of {peer_name}; {row['us']:.3f} s against {row['them']:.3f} s; "
-              f"peak {mib(row['us_rss'])} against {mib(row['them_rss'])}; target {target}: {'met' if row['met'] else 'MISSED'}", flush=True)
+              f"peak {mib(row['us_rss'])} against {mib(row['them_rss'])}" + (f"; target {target}: {'met' if row['met'] else 'MISSED'}" if target else ""), flush=True)
         shutil.rmtree(self.out, ignore_errors=True)
 
     def inner(self, name, ours, peer, peer_name, target):

@@ -71,7 +71,7 @@ func (s *errnoTally) String() string {
 		s.points, s.succeeded, s.failed, s.silent, s.torn, s.lost, s.others)
 }
 
-func (s *errnoTally) sweep(t *testing.T, c *harness.Case, on, name string, no syscall.Errno, points int, want map[string]string) {
+func (s *errnoTally) sweep(t *testing.T, c *harness.Case, on, name string, no syscall.Errno, points int, want harness.Files) {
 	dir := harness.Fast(t)
 	in := filepath.Dir(c.In[0])
 	options := []string{"-on", on, "-under", dir + "," + in}
@@ -97,7 +97,7 @@ func (s *errnoTally) sweep(t *testing.T, c *harness.Case, on, name string, no sy
 }
 
 // verdict judges the exit code and the message.
-func (s *errnoTally) verdict(t *testing.T, where string, r *harness.Traced, want map[string]string, out string, call harness.Call, name string, no syscall.Errno) {
+func (s *errnoTally) verdict(t *testing.T, where string, r *harness.Traced, want harness.Files, out string, call harness.Call, name string, no syscall.Errno) {
 	t.Helper()
 	code := r.Exit()
 	switch {

@@ -56,7 +56,7 @@ func (s *tally) fault(t *testing.T, format string, args ...any) {
 }
 
 // resume runs a command again, which must end with the bytes of an unbroken run.
-func (s *tally) resume(t *testing.T, where string, want map[string]string, out string, args ...string) {
+func (s *tally) resume(t *testing.T, where string, want harness.Files, out string, args ...string) {
 	t.Helper()
 	code, text := harness.Run(t, append([]string{"shardify"}, args...)...)
 	if code != 0 {

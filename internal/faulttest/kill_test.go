@@ -48,7 +48,7 @@ func kill(t *testing.T) {
 	controlJudge(t, cases[1])
 }
 
-func (s *tally) kill(t *testing.T, c *harness.Case, what string, points int, want map[string]string) {
+func (s *tally) kill(t *testing.T, c *harness.Case, what string, points int, want harness.Files) {
 	dir := harness.Fast(t)
 	total := len(harness.Trace(t, nil, "shardify", c.Convert(filepath.Join(dir, "count"))...).Calls)
 	step := every(total, points)
@@ -65,7 +65,7 @@ func (s *tally) kill(t *testing.T, c *harness.Case, what string, points int, wan
 }
 
 // killSteps kills one of the commands of a conversion, then runs them all.
-func (s *tally) killSteps(t *testing.T, c *harness.Case, points int, want map[string]string) {
+func (s *tally) killSteps(t *testing.T, c *harness.Case, points int, want harness.Files) {
 	dir := harness.Fast(t)
 	for i := range steps(c, "") {
 		for k := 0; ; k++ {

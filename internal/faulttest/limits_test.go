@@ -81,7 +81,7 @@ type limitTally struct {
 	failed, succeeded int
 }
 
-func (s *limitTally) under(t *testing.T, c *harness.Case, out string, v int, want map[string]string) {
+func (s *limitTally) under(t *testing.T, c *harness.Case, out string, v int, want harness.Files) {
 	args := c.Convert(out)
 	shell := fmt.Sprintf(`ulimit -S %s %d && ulimit -H %s %d && exec "$@"`, s.flag, v, s.flag, v)
 	code, text := harness.Run(t, append([]string{"/bin/sh", "-c", shell, "sh", harness.Program("shardify")}, args...)...)

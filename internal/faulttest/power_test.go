@@ -60,7 +60,7 @@ type cutter struct {
 }
 
 // sweep cuts the power at calls all over a conversion.
-func (p *cutter) sweep(t *testing.T, s *tally, c *harness.Case, what string, want map[string]string, flags, options []string) {
+func (p *cutter) sweep(t *testing.T, s *tally, c *harness.Case, what string, want harness.Files, flags, options []string) {
 	out := p.out()
 	total := len(harness.Trace(t, nil, "shardify", c.Convert(out, flags...)...).Calls)
 	os.RemoveAll(out)
@@ -81,7 +81,7 @@ func (p *cutter) sweep(t *testing.T, s *tally, c *harness.Case, what string, wan
 
 // judge of a run that syncs at the end: before it is complete nothing is promised but
 // that the next run notices what is torn.
-func (p *cutter) judge(t *testing.T, want map[string]string, out string, published []string, end bool) *harness.Found {
+func (p *cutter) judge(t *testing.T, want harness.Files, out string, published []string, end bool) *harness.Found {
 	if _, err := os.Stat(filepath.Join(out, "shardify.json")); end && err != nil {
 		return &harness.Found{}
 	}
@@ -89,7 +89,7 @@ func (p *cutter) judge(t *testing.T, want map[string]string, out string, publish
 }
 
 // finished cuts the power after a conversion has said that it is done.
-func (p *cutter) finished(t *testing.T, s *tally, c *harness.Case, what string, want map[string]string, flags []string) {
+func (p *cutter) finished(t *testing.T, s *tally, c *harness.Case, what string, want harness.Files, flags []string) {
 	out := p.out()
 	harness.Must(t, append([]string{"shardify"}, c.Convert(out, flags...)...)...)
 	p.Cut(t, what == "down2")
@@ -102,7 +102,7 @@ func (p *cutter) finished(t *testing.T, s *tally, c *harness.Case, what string, 
 
 // steps cuts the power after each of plan, work and merge has said that it is done: the
 // next one finds all that it needs.
-func (p *cutter) steps(t *testing.T, s *tally, c *harness.Case, what string, want map[string]string, flags []string) {
+func (p *cutter) steps(t *testing.T, s *tally, c *harness.Case, what string, want harness.Files, flags []string) {
 	out := p.out()
 	for _, args := range steps(c, out) {
 		if code, text := harness.Run(t, append(append([]string{"shardify"}, args...), flags...)...); code != 0 && code != 3 {
@@ -120,7 +120,7 @@ func (p *cutter) steps(t *testing.T, s *tally, c *harness.Case, what string, wan
 }
 
 // complete judges what a finished conversion has left.
-func (p *cutter) complete(t *testing.T, want map[string]string, out string) *harness.Found {
+func (p *cutter) complete(t *testing.T, want harness.Files, out string) *harness.Found {
 	f := harness.Judge(t, want, out, []string{"shardify.json"})
 	for name := range want {
 		if _, err := os.Stat(filepath.Join(out, name)); err != nil {

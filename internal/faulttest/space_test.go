@@ -56,7 +56,7 @@ func (s *spaceTally) String() string {
 }
 
 // tmpfs sweeps the size of a file system from nothing to enough.
-func (s *spaceTally) tmpfs(t *testing.T, c *harness.Case, want map[string]string, what, options string, unit int) {
+func (s *spaceTally) tmpfs(t *testing.T, c *harness.Case, want harness.Files, what, options string, unit int) {
 	enough := false
 	for n := 1; !enough; n += s.step {
 		d := harness.Tmpfs(t, fmt.Sprintf(options, n*unit))
@@ -72,7 +72,7 @@ func (s *spaceTally) tmpfs(t *testing.T, c *harness.Case, want map[string]string
 }
 
 // verdict judges a conversion that may have had too little room.
-func (s *spaceTally) verdict(t *testing.T, where string, want map[string]string, out, what string, code int, text string) bool {
+func (s *spaceTally) verdict(t *testing.T, where string, want harness.Files, out, what string, code int, text string) bool {
 	t.Helper()
 	s.points++
 	s.judge(t, where, harness.Judge(t, want, out, nil))
@@ -98,7 +98,7 @@ func (s *spaceTally) verdict(t *testing.T, where string, want map[string]string,
 }
 
 // filled fills the disk after the plan was made, up to a rest of some pages.
-func (s *spaceTally) filled(t *testing.T, c *harness.Case, want map[string]string) {
+func (s *spaceTally) filled(t *testing.T, c *harness.Case, want harness.Files) {
 	const size = 4 << 20
 	for rest, enough := 0, false; !enough; rest += s.step {
 		d := harness.Tmpfs(t, fmt.Sprintf("size=%d", size))
@@ -110,7 +110,7 @@ func (s *spaceTally) filled(t *testing.T, c *harness.Case, want map[string]strin
 }
 
 // noInodes does the same with files.
-func (s *spaceTally) noInodes(t *testing.T, c *harness.Case, want map[string]string) {
+func (s *spaceTally) noInodes(t *testing.T, c *harness.Case, want harness.Files) {
 	for rest, enough := 0, false; !enough; rest += s.step {
 		d := harness.Tmpfs(t, "size=16m,nr_inodes=300")
 		enough = s.planned(t, c, want, d.Dir, "inodes", rest, func() func() {
@@ -134,7 +134,7 @@ func (s *spaceTally) noInodes(t *testing.T, c *harness.Case, want map[string]str
 }
 
 // ext4 does what filled does on a real file system, whose folders take room too.
-func (s *spaceTally) ext4(t *testing.T, c *harness.Case, want map[string]string) {
+func (s *spaceTally) ext4(t *testing.T, c *harness.Case, want harness.Files) {
 	d := harness.Loop(t, "ext4", t.TempDir(), 16<<20)
 	for rest, enough := 0, false; !enough; rest += s.step {
 		enough = s.planned(t, c, want, d.Dir, "blocks", rest, func() func() {
@@ -145,7 +145,7 @@ func (s *spaceTally) ext4(t *testing.T, c *harness.Case, want map[string]string)
 }
 
 // planned plans, makes the disk full, works and merges, makes room and does both again.
-func (s *spaceTally) planned(t *testing.T, c *harness.Case, want map[string]string, dir, what string, rest int, full func() (room func())) bool {
+func (s *spaceTally) planned(t *testing.T, c *harness.Case, want harness.Files, dir, what string, rest int, full func() (room func())) bool {
 	out := filepath.Join(dir, "out")
 	harness.Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
 	room := full()

@@ -42,7 +42,7 @@ type taskTally struct {
 	r      *rand.Rand
 }
 
-func (s *taskTally) round(t *testing.T, c *harness.Case, out string, want map[string]string) {
+func (s *taskTally) round(t *testing.T, c *harness.Case, out string, want harness.Files) {
 	took := timed(t, c.Plan(out)...)
 	for _, n := range []int{2 + s.r.IntN(3), 1 + s.r.IntN(6)} {
 		s.tasks(t, out, n, took)

@@ -28,7 +28,7 @@ func writers(t *testing.T) {
 	w := &writing{r: rand.New(rand.NewPCG(1, 2)), gc: command(t, "gc"), dir: harness.Fast(t)}
 	all := harness.Cases(t)
 	var cases []harness.Case
-	var want []map[string]string
+	var want []harness.Files
 	for _, n := range []string{"files-wds", "npz-mmap", "npz-mmap-global-split", "root-mmap"} {
 		c := harness.Find(t, all, n)
 		cases, want = append(cases, c), append(want, c.Want(t))
@@ -122,7 +122,7 @@ func (w *writing) resumeAll(t *testing.T, stopped []*proc, ok ...int) {
 }
 
 // works: the same task several times, with a merge and a gc beside it.
-func (w *writing) works(t *testing.T, c *harness.Case, want map[string]string, i int) {
+func (w *writing) works(t *testing.T, c *harness.Case, want harness.Files, i int) {
 	out := filepath.Join(w.dir, strconv.Itoa(i))
 	harness.Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
 	work := []string{"work", out, "--jobs", "2", "--quiet"}
@@ -148,7 +148,7 @@ func (w *writing) works(t *testing.T, c *harness.Case, want map[string]string, i
 }
 
 // converts: the same conversion several times, from the plan on.
-func (w *writing) converts(t *testing.T, c *harness.Case, want map[string]string, i int) {
+func (w *writing) converts(t *testing.T, c *harness.Case, want harness.Files, i int) {
 	out := filepath.Join(w.dir, strconv.Itoa(i))
 	var list []*proc
 	for range 2 + w.r.IntN(7) {
@@ -177,7 +177,7 @@ func (w *writing) differing(t *testing.T, c *harness.Case, i int) {
 	}
 	w.resumeAll(t, stopped, 1)
 	won := 0
-	var want map[string]string
+	var want harness.Files
 	for k, args := range plans {
 		code, text := harness.Run(t, append([]string{"shardify"}, args...)...)
 		if code == 0 {
@@ -207,7 +207,7 @@ func (w *writing) conflict(t *testing.T, p *proc) {
 }
 
 // end compares the set, and what is left beside it.
-func (w *writing) end(t *testing.T, where string, want map[string]string, out string) {
+func (w *writing) end(t *testing.T, where string, want harness.Files, out string) {
 	if w.gc {
 		harness.Must(t, "shardify", "gc", out, "--yes", "--quiet")
 	}

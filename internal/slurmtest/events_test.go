@@ -64,7 +64,7 @@ func TestRandomEventsLoseNothing(t *testing.T) {
 		{"files-wds", []string{tree, "--shard-samples", "1", "--format", "wds"}},
 		{"synth-shuffled", append(slow(size/2), "--shuffle", "global", "--split", "train=0.8,val=0.2")},
 	}
-	serial := map[string]map[string]string{}
+	serial := map[string]harness.Files{}
 	for sum(total) < wanted {
 		k := kinds[sets%len(kinds)]
 		if serial[k.name] == nil {
@@ -107,7 +107,7 @@ func sum(m map[string]int) (n int) {
 	return n
 }
 
-func (s *storm) run(args []string, most int, want map[string]string) {
+func (s *storm) run(args []string, most int, want harness.Files) {
 	t := s.t
 	harness.Must(t, append([]string{"shardify", "plan", "-o", s.out, "--quiet"}, args...)...)
 	s.submitted(submit(t, s.out, append([]string{"--elements", "4", "--tasks", "8", "--now"}, small...)...))

@@ -167,7 +167,7 @@ func TestArrayAndMergeMakeTheSerialBytes(t *testing.T) {
 	type running struct {
 		harness.Case
 		out, merge string
-		want       map[string]string
+		want       harness.Files
 	}
 	var all []*running
 	for _, c := range harness.Cases(t) {

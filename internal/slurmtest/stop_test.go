@@ -54,7 +54,7 @@ func TestTermEndsAnyCommandInTime(t *testing.T) {
 	cases := stopCases(t)
 	memory, disk := inMemory(t), t.TempDir()
 	type unbroken struct {
-		want map[string]string
+		want harness.Files
 		took map[string]time.Duration // by command
 	}
 	known := map[string]*unbroken{}

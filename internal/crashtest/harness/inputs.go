@@ -36,7 +36,7 @@ func (c *Case) args(out string) []string {
 }
 
 // Want is what an unbroken run gives.
-func (c *Case) Want(t testing.TB) map[string]string {
+func (c *Case) Want(t testing.TB) Files {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "unbroken")
 	Must(t, append([]string{"shardify"}, c.Convert(out)...)...)

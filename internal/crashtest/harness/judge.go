@@ -3,8 +3,11 @@
 package harness
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"hash"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -26,21 +29,32 @@ func temporary(rel string) bool {
 	return strings.HasPrefix(rel, private+"tmp/") || strings.HasPrefix(rel, private+"scratch/")
 }
 
-// Tree is the content of every file of a data set, by name, and the names of the
+// Files are the files of a data set by name. Their digests stand for them: a suite holds
+// many sets at once.
+type Files map[string]File
+
+// File is what a file holds.
+type File struct {
+	Bytes int64
+	Sum   [sha256.Size]byte
+}
+
+// Tree is every file of a data set, by name, and the names of the
 // temporary ones. The private folder does not belong to it.
-func Tree(t testing.TB, dir string) (files map[string]string, temps []string) {
+func Tree(t testing.TB, dir string) (files Files, temps []string) {
 	t.Helper()
-	files = map[string]string{}
+	files = Files{}
+	h, buf := sha256.New(), make([]byte, 256<<10)
 	err := walk(dir, func(rel string) error {
 		switch {
 		case temporary(rel):
 			temps = append(temps, rel)
 		case !strings.HasPrefix(rel, private):
-			b, err := os.ReadFile(filepath.Join(dir, rel))
+			x, err := fileOf(filepath.Join(dir, rel), h, buf)
 			if err != nil {
 				return err
 			}
-			files[rel] = string(b)
+			files[rel] = x
 		}
 		return nil
 	})
@@ -48,6 +62,22 @@ func Tree(t testing.TB, dir string) (files map[string]string, temps []string) {
 		t.Fatal(err)
 	}
 	return files, temps
+}
+
+// fileOf reads a file through buf.
+func fileOf(name string, h hash.Hash, buf []byte) (x File, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return x, err
+	}
+	defer f.Close()
+	h.Reset()
+	// Plain reader and writer, or buf would not be used.
+	if x.Bytes, err = io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, buf); err != nil {
+		return x, err
+	}
+	h.Sum(x.Sum[:0])
+	return x, nil
 }
 
 func walk(dir string, f func(rel string) error) error {
@@ -83,14 +113,14 @@ func (f *Found) String() string {
 // Judge compares what is left in a folder with the files of an unbroken run: every
 // file that is there must be whole, and all that was acknowledged must be there, be it
 // by a manifest, by a receipt, or because its publication has returned (published).
-func Judge(t testing.TB, want map[string]string, out string, published []string) *Found {
+func Judge(t testing.TB, want Files, out string, published []string) *Found {
 	t.Helper()
 	f := &Found{}
 	got, temps := Tree(t, out)
 	f.Temps = temps
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		if w, ok := want[name]; !ok || w != got[name] {
-			f.Torn = append(f.Torn, fmt.Sprintf("%s (%d bytes, want %d)", name, len(got[name]), len(w)))
+			f.Torn = append(f.Torn, fmt.Sprintf("%s (%d bytes, want %d)", name, got[name].Bytes, w.Bytes))
 		}
 		if path.Base(name) == manifest {
 			f.missing(got, want, path.Dir(name))
@@ -108,7 +138,7 @@ func Judge(t testing.TB, want map[string]string, out string, published []string)
 }
 
 // missing notes what a manifest names and is not there.
-func (f *Found) missing(got, want map[string]string, dir string) {
+func (f *Found) missing(got, want Files, dir string) {
 	for name := range want {
 		if _, ok := got[name]; !ok && (dir == "." || strings.HasPrefix(name, dir+"/")) {
 			f.Lost = append(f.Lost, name+", of the manifest in "+dir)
@@ -163,7 +193,7 @@ func (f *Found) size(out, name string, want int64, receipt string) {
 }
 
 // Same fails unless a folder holds the files of an unbroken run, and no scratch.
-func Same(t testing.TB, want map[string]string, out, when string) {
+func Same(t testing.TB, want Files, out, when string) {
 	t.Helper()
 	if d := Differs(t, want, out); d != "" {
 		t.Fatalf("%s: %s", when, d)
@@ -171,7 +201,7 @@ func Same(t testing.TB, want map[string]string, out, when string) {
 }
 
 // Differs tells how a folder is not what an unbroken run gives; "" if it is.
-func Differs(t testing.TB, want map[string]string, out string) string {
+func Differs(t testing.TB, want Files, out string) string {
 	t.Helper()
 	got, temps := Tree(t, out)
 	if !maps.Equal(want, got) {
@@ -183,9 +213,9 @@ func Differs(t testing.TB, want map[string]string, out string) string {
 	return ""
 }
 
-func sizes(files map[string]string) (list []string) {
+func sizes(files Files) (list []string) {
 	for _, n := range slices.Sorted(maps.Keys(files)) {
-		list = append(list, fmt.Sprintf("%s:%d", n, len(files[n])))
+		list = append(list, fmt.Sprintf("%s:%d", n, files[n].Bytes))
 	}
 	return list
 }
@@ -196,11 +226,11 @@ func Tear(t testing.TB, out string) (string, bool) {
 	t.Helper()
 	files, _ := Tree(t, out)
 	for _, n := range slices.Sorted(maps.Keys(files)) {
-		if len(files[n]) == 0 {
+		if files[n].Bytes == 0 {
 			continue
 		}
 		p := filepath.Join(out, n)
-		if err := os.Truncate(p, int64(len(files[n])-1)); err != nil {
+		if err := os.Truncate(p, files[n].Bytes-1); err != nil {
 			t.Fatal(err)
 		}
 		return n, true
