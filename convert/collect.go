@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -81,7 +82,7 @@ type collected struct {
 // manifest is what the plan alone says about the set.
 func (p *Plan) manifest() index.Manifest {
 	m := index.Manifest{
-		Format: p.Output, Keyed: p.Keyed, Schema: p.Schema, Recipe: p.recipe(), LeftOut: p.LeftOut,
+		Format: p.Output, Keyed: p.Keyed, Schema: p.Schema, Recipe: p.recipe(), LeftOut: slices.Concat(p.LeftOut, p.Outside),
 		Shards: []shardify.Shard{}, Inputs: p.inputs(),
 	}
 	for _, o := range p.Ops {

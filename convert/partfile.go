@@ -128,7 +128,7 @@ func parseInParts(content, sched []byte, end int64) (*Plan, error) {
 	nRoots := v.U()
 	var where places
 	err := json.Unmarshal(s.Bytes(s.U()), &where)
-	p.Table.Roots, p.ScratchPath = where.Roots, where.Scratch
+	p.Table.Roots, p.ScratchPath, p.Outside = where.Roots, where.Scratch, where.LeftOut
 	if err != nil || uint64(len(p.Table.Roots)) != nRoots {
 		return nil, shardify.Corrupt(-1, "roots: %d, want %d: %v", len(p.Table.Roots), nRoots, err)
 	}

@@ -112,6 +112,9 @@ type Plan struct {
 	Listed     *index.Inputs `json:"listed,omitempty"`
 	FirstInput string        `json:"first_input,omitempty"` // the name of input 0, then
 
+	// Outside is what the listing of the inputs left out. No part of the digest: a file
+	// that is none of the format may come and go.
+	Outside []shardify.Leftover `json:"-"`
 	// ScratchPath is the folder of fragments; "" is a private one of the data set. No
 	// part of the digest.
 	ScratchPath string `json:"-"`

@@ -123,6 +123,8 @@ func appendSpans(b []byte, spans []shardify.Span) []byte {
 type places struct {
 	Roots   []string `json:"roots"`
 	Scratch string   `json:"scratch,omitempty"`
+
+	LeftOut []shardify.Leftover `json:"left_out,omitempty"`
 }
 
 func (p *Plan) schedule() ([]byte, error) {
@@ -146,7 +148,7 @@ func (p *Plan) places() (_ []byte, err error) {
 		}
 		roots[i] = abs
 	}
-	where := places{Roots: roots}
+	where := places{Roots: roots, LeftOut: p.Outside}
 	if p.ScratchPath != "" {
 		if where.Scratch, err = filepath.Abs(p.ScratchPath); err != nil {
 			return nil, err
@@ -249,7 +251,7 @@ func parsePlan(content, sched []byte) (*Plan, error) {
 	s := &varint.Reader{B: sched}
 	var where places
 	err := json.Unmarshal(s.Bytes(s.U()), &where)
-	p.Table.Roots, p.ScratchPath = where.Roots, where.Scratch
+	p.Table.Roots, p.ScratchPath, p.Outside = where.Roots, where.Scratch, where.LeftOut
 	if err != nil || uint64(len(p.Table.Roots)) != nRoots {
 		return nil, shardify.Corrupt(-1, "roots: %d, want %d: %v", len(p.Table.Roots), nRoots, err)
 	}

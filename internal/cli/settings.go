@@ -290,7 +290,7 @@ func (p *Prepared) leftOut(list []shardify.Leftover) {
 		if strings.HasPrefix(l.Name, ".") || l.Name == "Thumbs.db" {
 			p.Litter = append(p.Litter, l)
 		} else {
-			p.Plan.LeftOut = append(p.Plan.LeftOut, l)
+			p.Plan.Outside = append(p.Plan.Outside, l)
 		}
 	}
 }

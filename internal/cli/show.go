@@ -55,7 +55,7 @@ func (p *Prepared) Facts() PlanFacts {
 		Input: x.Input, Output: x.Output, Folder: p.Output, Inputs: inputs, InputBytes: bytes, Parts: x.Parts(),
 		DecodedBytes: x.DecodedBytes, OutputBytes: x.OutputBytes, FreeBytes: p.Room.space.Bytes, FreeInodes: p.Room.space.Inodes, Quotas: p.Room.lines(), Samples: x.Samples,
 		Shards: int64(x.Outputs() * max(len(x.SplitNames()), 1)), Units: int64(len(x.Units)), Jobs: p.Jobs, Memory: p.Memory,
-		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, p.Litter), Digest: x.Digest(),
+		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, x.Outside, p.Litter), Digest: x.Digest(),
 	}
 	f.Shuffle, f.Splits, f.ScratchBytes = cmp.Or(x.Shuffle, convert.ShuffleNone), x.SplitNames(), x.ShuffleBytes()
 	if n, ok := p.Job.Source.(shardify.Noter); ok {

@@ -463,8 +463,8 @@ func TestAConversionInPartsGoesOnBesideWhatIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	stored, err := convert.LoadPlan(x.Store)
-	if err != nil || stored.Digest() != x.Plan.Digest() || len(x.Plan.LeftOut) != 1 {
-		t.Errorf("digest %s, planned %s; left out %v; %v", stored.Digest(), x.Plan.Digest(), x.Plan.LeftOut, err)
+	if err != nil || stored.Digest() != x.Plan.Digest() || len(stored.Outside) != 1 {
+		t.Errorf("digest %s, planned %s; left out %v; %v", stored.Digest(), x.Plan.Digest(), stored.Outside, err)
 	}
 }
 
