@@ -100,15 +100,14 @@ func (p *Plan) recipe() map[string]string {
 // inputs describes the input table without saying where it lies.
 func (p *Plan) inputs() index.Inputs {
 	if p.InParts() {
-		in := *p.Listed
-		return in
+		return *p.Listed
 	}
 	t := p.Table
 	var l lister
 	l.add(t)
 	in := l.inputs(p.Input)
-	for i := range t.Len() {
-		if t.Len() <= index.MaxInputNames {
+	if t.Len() <= index.MaxInputNames {
+		for i := range t.Len() {
 			in.Names = append(in.Names, strings.ToValidUTF8(t.Name(i), "\uFFFD"))
 		}
 	}

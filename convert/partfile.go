@@ -3,11 +3,9 @@ package convert
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
@@ -121,16 +119,8 @@ func unpack(b []byte, most int64) ([]byte, error) {
 func parseInParts(content, sched []byte, end int64) (*Plan, error) {
 	p := &Plan{Table: &shardify.Table{}}
 	v, s := &varint.Reader{B: content}, &varint.Reader{B: sched}
-	if err := json.Unmarshal(v.Bytes(v.U()), p); err != nil {
-		return nil, shardify.Corrupt(-1, "head: %v", err)
-	}
-	p.State = slices.Clone(v.Bytes(v.U()))
-	nRoots := v.U()
-	var where places
-	err := json.Unmarshal(s.Bytes(s.U()), &where)
-	p.Table.Roots, p.ScratchPath, p.Outside = where.Roots, where.Scratch, where.LeftOut
-	if err != nil || uint64(len(p.Table.Roots)) != nRoots {
-		return nil, shardify.Corrupt(-1, "roots: %d, want %d: %v", len(p.Table.Roots), nRoots, err)
+	if err := p.parseHead(v, s); err != nil {
+		return nil, err
 	}
 	p.parts = make([]planPart, v.Count(6+2*digestSize))
 	for i := range p.parts {

@@ -240,20 +240,29 @@ func decodePlan(b []byte) (*Plan, error) {
 	return parsePlan(content, sched)
 }
 
+// parseHead is what every plan begins with: of the content the head, the state and the
+// number of roots, of the schedule the places.
+func (p *Plan) parseHead(content, sched *varint.Reader) error {
+	if err := json.Unmarshal(content.Bytes(content.U()), p); err != nil {
+		return shardify.Corrupt(-1, "head: %v", err)
+	}
+	p.State = slices.Clone(content.Bytes(content.U()))
+	roots := content.U()
+	var where places
+	err := json.Unmarshal(sched.Bytes(sched.U()), &where)
+	if err != nil || uint64(len(where.Roots)) != roots {
+		return shardify.Corrupt(-1, "roots: %d, want %d: %v", len(where.Roots), roots, err)
+	}
+	p.Table.Roots, p.ScratchPath, p.Outside = where.Roots, where.Scratch, where.LeftOut
+	return nil
+}
+
 func parsePlan(content, sched []byte) (*Plan, error) {
 	p := &Plan{Table: &shardify.Table{}}
 	v := &varint.Reader{B: content}
-	if err := json.Unmarshal(v.Bytes(v.U()), p); err != nil {
-		return nil, shardify.Corrupt(-1, "head: %v", err)
-	}
-	p.State = slices.Clone(v.Bytes(v.U()))
-	nRoots := v.U()
 	s := &varint.Reader{B: sched}
-	var where places
-	err := json.Unmarshal(s.Bytes(s.U()), &where)
-	p.Table.Roots, p.ScratchPath, p.Outside = where.Roots, where.Scratch, where.LeftOut
-	if err != nil || uint64(len(p.Table.Roots)) != nRoots {
-		return nil, shardify.Corrupt(-1, "roots: %d, want %d: %v", len(p.Table.Roots), nRoots, err)
+	if err := p.parseHead(v, s); err != nil {
+		return nil, err
 	}
 	parseNames(p.Table, v, s)
 	p.Spans = parseSpans(v)

@@ -65,8 +65,8 @@ func finish(t testing.TB, dir string, f shardify.SinkFormat, m *index.Manifest) 
 	writertest.WriteManifest(t, dir, m)
 }
 
-// converted is a conversion of whole data sets.
-func converted(t testing.TB, to string, samples int64, dirs ...string) string {
+// open opens data sets as one source, until the test ends.
+func open(t testing.TB, dirs []string) (shardify.SourceFormat, *readers.Opened) {
 	t.Helper()
 	ctx := context.Background()
 	in, _, err := readers.Choose(ctx, "", dirs)
@@ -77,7 +77,15 @@ func converted(t testing.TB, to string, samples int64, dirs ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer o.Source.Close()
+	t.Cleanup(func() { o.Source.Close() })
+	return in, o
+}
+
+// converted is a conversion of whole data sets.
+func converted(t testing.TB, to string, samples int64, dirs ...string) string {
+	t.Helper()
+	ctx := context.Background()
+	in, o := open(t, dirs)
 	f, _ := writers.Lookup(to)
 	options, _ := shardify.CheckOptions(f.Options, nil)
 	plan, err := convert.MakePlan(ctx, convert.Request{Input: in.Name, Source: o.Source, Args: o.Args, Output: f, Options: options, ShardSamples: samples})
@@ -95,16 +103,7 @@ func converted(t testing.TB, to string, samples int64, dirs ...string) string {
 // content is all samples of data sets, in order, and their schema.
 func content(t testing.TB, dirs ...string) (*shardify.Batch, []shardify.Field) {
 	t.Helper()
-	ctx := context.Background()
-	in, _, err := readers.Choose(ctx, "", dirs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := readers.Open(ctx, in, readers.Request{Inputs: dirs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer o.Source.Close()
+	_, o := open(t, dirs)
 	return writertest.ReadAll(t, o.Source, 900), o.Source.Schema()
 }
 

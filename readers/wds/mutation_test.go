@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -17,27 +16,11 @@ import (
 	"github.com/shardify/shardify/readers/readertest"
 )
 
-// mutations is how many inputs the test below makes.
-func mutations(t *testing.T) int {
-	count := 3000
-	if os.Getenv("SHARDIFY_LONG") != "" {
-		count = 1_000_000
-	}
-	if s := os.Getenv("SHARDIFY_MUTATIONS"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		count = n
-	}
-	return count
-}
-
 // TestMutatedTarsGiveErrorsOnly reads damaged tars and indexes of unchanged
 // length: no panic, no hang, memory within a few times the file, errors of a
 // kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedTarsGiveErrorsOnly(t *testing.T) {
-	count := mutations(t)
+	count := readertest.Mutations(t, 3000)
 	rng := rand.New(rand.NewPCG(4, 2))
 	var m mutant
 	reached, whole := 0, 0
