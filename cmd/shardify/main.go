@@ -14,6 +14,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
+	collectLate()
 	out := &cli.IO{Out: os.Stdout, Err: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
 	out.Command = commandLine(os.Args)
 	p := &program{IO: out, stdin: os.Stdin}

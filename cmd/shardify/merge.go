@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/shardify/shardify"
@@ -46,7 +45,7 @@ func (p *program) merge(ctx context.Context, x *cli.Prepared) error {
 	p.attempt(x, cluster.Attempt{Command: "merge"})
 	defer p.begin(ctx, x)()
 	// What merge keeps, it keeps to the end: room for as much garbage again is of no use.
-	debug.SetGCPercent(25)
+	collectSooner(25)
 	m, err := x.Job.Merge(ctx)
 	if errors.Is(err, shardify.ErrCorrupt) && x.OpenSource(ctx) == nil {
 		// The inputs help to name a damaged object; otherwise merge needs none.

@@ -31,7 +31,7 @@ func frame(schema []shardify.Field, _ shardify.Options) *shardify.Frame {
 	return f
 }
 
-// NextFrame: the next batch should end where a piece of the output does. What is
+// NextFrame: the next batch should end where a write of the output does. What is
 // left of it then is little, and goes to the lead of the next.
 func (s *sink) NextFrame() (lead int, bytes int64) {
 	return s.out.n, int64(outputBytes - s.out.n)
