@@ -45,7 +45,9 @@ func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, err
 	if err := splitObjects(&f, &r); err != nil {
 		return nil, err
 	}
-	if r.inParts(f) {
+	if parts, err := r.inParts(f); err != nil {
+		return nil, err
+	} else if parts {
 		return openParts(ctx, f, r)
 	}
 	table, left, err := List(ctx, f, r)
@@ -88,7 +90,7 @@ func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Ta
 	}
 	t, left, err := walk.Walk(ctx, w)
 	if err == nil && f.Name == "files" {
-		t, left = withoutLabels(t, left, r.Options["labels"])
+		return withoutLabels(t, left, r.Options["labels"])
 	}
 	return t, left, err
 }
@@ -106,16 +108,20 @@ func walkOf(f shardify.SourceFormat, r Request) walk.Request {
 }
 
 // withoutLabels leaves the table of --labels out of the samples that it is about.
-func withoutLabels(t *shardify.Table, left []shardify.Leftover, name string) (*shardify.Table, []shardify.Leftover) {
-	st, err := os.Stat(name)
-	if err != nil || st.IsDir() {
-		return t, left
+func withoutLabels(t *shardify.Table, left []shardify.Leftover, name string) (*shardify.Table, []shardify.Leftover, error) {
+	st, err := stat(name)
+	if st == nil || st.IsDir() {
+		return t, left, err
 	}
 	for i := range t.Len() {
 		if t.Size(i) != st.Size() && t.Size(i) != shardify.SizeUnknown || filepath.Base(t.Path(i)) != filepath.Base(name) {
 			continue
 		}
-		if other, err := os.Stat(t.Path(i)); err != nil || !os.SameFile(st, other) {
+		other, err := stat(t.Path(i))
+		if err != nil {
+			return nil, nil, err
+		}
+		if other == nil || !os.SameFile(st, other) {
 			continue
 		}
 		rest := &shardify.Table{Roots: t.Roots}
@@ -124,9 +130,9 @@ func withoutLabels(t *shardify.Table, left []shardify.Leftover, name string) (*s
 				rest.Append(t.Root(k), string(t.NameBytes(k)), t.Size(k), t.ModTime(k))
 			}
 		}
-		return rest, append(left, shardify.Leftover{Name: t.Name(i), Reason: "the table of --labels", Count: 1})
+		return rest, append(left, shardify.Leftover{Name: t.Name(i), Reason: "the table of --labels", Count: 1}), nil
 	}
-	return t, left
+	return t, left, nil
 }
 
 // apart lists every input under a root of its own: what stands side by side.

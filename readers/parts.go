@@ -2,7 +2,10 @@ package readers
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/walk"
@@ -16,18 +19,32 @@ var PartFiles = 1 << 17
 const tables = 3
 
 // inParts tells whether a list may come in parts: it has one root, and an order.
-func (r *Request) inParts(f shardify.SourceFormat) bool {
+func (r *Request) inParts(f shardify.SourceFormat) (bool, error) {
 	if !r.Parts || f.Parts == nil || !f.Parts.Can(r.args(nil)) {
-		return false
+		return false, nil
 	}
 	if r.FilesFrom != nil {
-		return len(r.Inputs) == 0
+		return len(r.Inputs) == 0, nil
 	}
 	if len(r.Inputs) != 1 {
-		return false
+		return false, nil
 	}
-	st, err := os.Stat(r.Inputs[0])
-	return err == nil && st.IsDir()
+	st, err := stat(r.Inputs[0])
+	return st != nil && st.IsDir(), err
+}
+
+// stat is nil for what is not there, be it that the name is a pattern, or a word that
+// stands for something. What could not be looked at is an error: taken for absent, it
+// would be planned otherwise.
+func stat(name string) (fs.FileInfo, error) {
+	st, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, fs.ErrInvalid):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return st, nil
 }
 
 func (r *Request) args(t *shardify.Table) shardify.OpenArgs {

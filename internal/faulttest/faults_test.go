@@ -22,7 +22,7 @@ func TestFaults(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"kill", kill}, {"power", power}, {"errno", errno}, {"space", space},
-		{"limits", limits}, {"damaged", damaged}, {"writers", writers}, {"tasks", tasks},
+		{"limits", limits}, {"damaged", damaged}, {"writers", writers}, {"tasks", tasks}, {"parts", parts},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			harness.Build(t)
@@ -55,10 +55,10 @@ func (s *tally) fault(t *testing.T, format string, args ...any) {
 	}
 }
 
-// resume runs a command again, which must end with the bytes of an unbroken run.
+// resume runs a command again, program first, which must end with the bytes of an unbroken run.
 func (s *tally) resume(t *testing.T, where string, want harness.Files, out string, args ...string) {
 	t.Helper()
-	code, text := harness.Run(t, append([]string{"shardify"}, args...)...)
+	code, text := harness.Run(t, args...)
 	if code != 0 {
 		s.others++
 		s.fault(t, "%s: the next run exits %d\n%s", where, code, text)

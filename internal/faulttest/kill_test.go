@@ -50,15 +50,15 @@ func kill(t *testing.T) {
 
 func (s *tally) kill(t *testing.T, c *harness.Case, what string, points int, want harness.Files) {
 	dir := harness.Fast(t)
-	total := len(harness.Trace(t, nil, "shardify", c.Convert(filepath.Join(dir, "count"))...).Calls)
+	total := len(harness.Trace(t, nil, c.Program(), c.Convert(filepath.Join(dir, "count"))...).Calls)
 	step := every(total, points)
 	for n := 1 + s.points%step; n <= total; n += step {
 		out := filepath.Join(dir, fmt.Sprint(n))
 		args := c.Convert(out)
-		r := harness.Trace(t, []string{"-n", fmt.Sprint(n), "-what", what}, "shardify", args...)
+		r := harness.Trace(t, []string{"-n", fmt.Sprint(n), "-what", what}, c.Program(), args...)
 		where := fmt.Sprintf("%s, %s call %d", c.Name, what, n)
 		s.judge(t, where, harness.Judge(t, want, out, r.Published(out, false)))
-		s.resume(t, where, want, out, args...)
+		s.resume(t, where, want, out, c.Command(args...)...)
 		os.RemoveAll(out)
 		s.points++
 	}
@@ -72,16 +72,16 @@ func (s *tally) killSteps(t *testing.T, c *harness.Case, points int, want harnes
 			out := filepath.Join(dir, fmt.Sprintf("%d-%d", i, k))
 			all := steps(c, out)
 			for _, a := range all[:i] {
-				harness.Must(t, append([]string{"shardify"}, a...)...)
+				harness.Must(t, c.Command(a...)...)
 			}
 			n := 1 + k*max(100/points, 1)
-			r := harness.Trace(t, []string{"-n", fmt.Sprint(n)}, "shardify", all[i]...)
+			r := harness.Trace(t, []string{"-n", fmt.Sprint(n)}, c.Program(), all[i]...)
 			where := fmt.Sprintf("%s, %s killed at call %d", c.Name, all[i][0], n)
 			s.judge(t, where, harness.Judge(t, want, out, r.Published(out, false)))
 			for _, a := range all[i : len(all)-1] {
-				harness.Must(t, append([]string{"shardify"}, a...)...)
+				harness.Must(t, c.Command(a...)...)
 			}
-			s.resume(t, where, want, out, all[len(all)-1]...)
+			s.resume(t, where, want, out, c.Command(all[len(all)-1]...)...)
 			os.RemoveAll(out)
 			if !r.Hit {
 				break

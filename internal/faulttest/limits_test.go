@@ -104,6 +104,6 @@ func (s *limitTally) under(t *testing.T, c *harness.Case, out string, v int, wan
 	if !s.runtime && (!said || crashed(code, text)) {
 		s.fault(t, "%s: exit %d: %.2000s", where, code, text)
 	}
-	s.resume(t, where, want, out, args...)
+	s.resume(t, where, want, out, append([]string{"shardify"}, args...)...)
 	os.RemoveAll(out)
 }

@@ -62,18 +62,18 @@ type cutter struct {
 // sweep cuts the power at calls all over a conversion.
 func (p *cutter) sweep(t *testing.T, s *tally, c *harness.Case, what string, want harness.Files, flags, options []string) {
 	out := p.out()
-	total := len(harness.Trace(t, nil, "shardify", c.Convert(out, flags...)...).Calls)
+	total := len(harness.Trace(t, nil, c.Program(), c.Convert(out, flags...)...).Calls)
 	os.RemoveAll(out)
 	end := flags[len(flags)-1] == "end"
 	step := every(total, p.points)
 	for n := 1 + s.points%step; n <= total; n += step {
 		out := p.out()
 		args := c.Convert(out, flags...)
-		r := harness.Trace(t, append([]string{"-n", fmt.Sprint(n), "-what", what, "-fs", p.Dir}, options...), "shardify", args...)
+		r := harness.Trace(t, append([]string{"-n", fmt.Sprint(n), "-what", what, "-fs", p.Dir}, options...), c.Program(), args...)
 		p.Again(t)
 		where := fmt.Sprintf("%s, %v, %s at call %d", c.Name, flags, what, n)
 		s.judge(t, where, p.judge(t, want, out, r.Published(out, true), end))
-		s.resume(t, where, want, out, args...)
+		s.resume(t, where, want, out, c.Command(args...)...)
 		os.RemoveAll(out)
 		s.points++
 	}
@@ -91,7 +91,7 @@ func (p *cutter) judge(t *testing.T, want harness.Files, out string, published [
 // finished cuts the power after a conversion has said that it is done.
 func (p *cutter) finished(t *testing.T, s *tally, c *harness.Case, what string, want harness.Files, flags []string) {
 	out := p.out()
-	harness.Must(t, append([]string{"shardify"}, c.Convert(out, flags...)...)...)
+	harness.Must(t, c.Command(c.Convert(out, flags...)...)...)
 	p.Cut(t, what == "down2")
 	p.Again(t)
 	where := fmt.Sprintf("%s, %v, %s when done", c.Name, flags, what)
@@ -105,7 +105,7 @@ func (p *cutter) finished(t *testing.T, s *tally, c *harness.Case, what string, 
 func (p *cutter) steps(t *testing.T, s *tally, c *harness.Case, what string, want harness.Files, flags []string) {
 	out := p.out()
 	for _, args := range steps(c, out) {
-		if code, text := harness.Run(t, append(append([]string{"shardify"}, args...), flags...)...); code != 0 && code != 3 {
+		if code, text := harness.Run(t, append(c.Command(args...), flags...)...); code != 0 && code != 3 {
 			s.lost++
 			s.fault(t, "%s, %v, after %s of the command before: %s exits %d\n%s", c.Name, flags, what, args[0], code, text)
 		}

@@ -72,11 +72,11 @@ func (p *proc) wait(t *testing.T) int {
 // upTo is a random time.
 func upTo(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
 
-// timed is how long a command takes.
+// timed is how long a command takes, program first.
 func timed(t *testing.T, args ...string) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	harness.Must(t, append([]string{"shardify"}, args...)...)
+	harness.Must(t, args...)
 	return time.Since(begin)
 }
 

@@ -65,7 +65,7 @@ func (s *spaceTally) tmpfs(t *testing.T, c *harness.Case, want harness.Files, wh
 		enough = s.verdict(t, fmt.Sprintf("%s, %d %s", c.Name, n, what), want, out, what, code, text)
 		if !enough {
 			d.Resize(t, fmt.Sprintf(options, 65536))
-			s.resume(t, fmt.Sprintf("%s, %d %s", c.Name, n, what), want, out, c.Convert(out)...)
+			s.resume(t, fmt.Sprintf("%s, %d %s", c.Name, n, what), want, out, c.Command(c.Convert(out)...)...)
 		}
 		d.Close()
 	}
@@ -160,7 +160,7 @@ func (s *spaceTally) planned(t *testing.T, c *harness.Case, want harness.Files, 
 	room()
 	if !enough {
 		harness.Must(t, work...)
-		s.resume(t, where, want, out, merge[1:]...)
+		s.resume(t, where, want, out, merge...)
 	}
 	return enough
 }

@@ -43,7 +43,7 @@ type taskTally struct {
 }
 
 func (s *taskTally) round(t *testing.T, c *harness.Case, out string, want harness.Files) {
-	took := timed(t, c.Plan(out)...)
+	took := timed(t, c.Command(c.Plan(out)...)...)
 	for _, n := range []int{2 + s.r.IntN(3), 1 + s.r.IntN(6)} {
 		s.tasks(t, out, n, took)
 		s.judge(t, c.Name, harness.Judge(t, want, out, nil))
@@ -62,7 +62,7 @@ func (s *taskTally) round(t *testing.T, c *harness.Case, out string, want harnes
 	p.killAfter(upTo(s.r, took))
 	p.wait(t)
 	s.judge(t, c.Name+" merge", harness.Judge(t, want, out, nil))
-	s.resume(t, c.Name, want, out, "merge", out, "--quiet")
+	s.resume(t, c.Name, want, out, "shardify", "merge", out, "--quiet")
 	os.RemoveAll(out)
 }
 

@@ -33,7 +33,7 @@ func writers(t *testing.T) {
 		c := harness.Find(t, all, n)
 		cases, want = append(cases, c), append(want, c.Want(t))
 	}
-	w.took = timed(t, cases[0].Convert(filepath.Join(w.dir, "first"))...)
+	w.took = timed(t, cases[0].Command(cases[0].Convert(filepath.Join(w.dir, "first"))...)...)
 	for i := range rounds {
 		k := i % len(cases)
 		switch i / len(cases) % 3 {

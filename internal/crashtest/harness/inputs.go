@@ -17,7 +17,20 @@ type Case struct {
 	Name  string
 	In    []string
 	Flags []string
+	// Parts has the inputs planned in parts, by a program whose parts are small.
+	Parts bool
 }
+
+// Program is the one that carries it out.
+func (c *Case) Program() string {
+	if c.Parts {
+		return "shardify-parts"
+	}
+	return "shardify"
+}
+
+// Command is a command line of the program.
+func (c *Case) Command(args ...string) []string { return append([]string{c.Program()}, args...) }
 
 // Convert is the command that carries it out.
 func (c *Case) Convert(out string, more ...string) []string {
@@ -39,7 +52,7 @@ func (c *Case) args(out string) []string {
 func (c *Case) Want(t testing.TB) Files {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "unbroken")
-	Must(t, append([]string{"shardify"}, c.Convert(out)...)...)
+	Must(t, c.Command(c.Convert(out)...)...)
 	files, temps := Tree(t, out)
 	if len(temps) > 0 {
 		t.Fatalf("%s: left %v", c.Name, temps)
@@ -58,15 +71,33 @@ func Cases(t testing.TB) []Case {
 	five := []string{"--shard-samples", "5"}
 	with := func(flags ...string) []string { return append(append([]string{}, five...), flags...) }
 	return []Case{
-		{"files-wds", []string{tree}, with("--format", "wds")},
-		{"files-mmap", []string{tree}, with("--format", "mmap")},
-		{"npz-mmap", []string{npz}, with("--format", "mmap")},
-		{"npz-wds", []string{npz}, with("--format", "wds", "--dali")},
-		{"hdf5-mmap", []string{hdf5}, []string{"--shard-samples", "8", "--format", "mmap"}},
-		{"root-mmap", []string{root}, []string{"--shard-samples", "120", "--format", "mmap", "--object", "Events"}},
-		{"parquet-mmap", []string{parquet}, []string{"--shard-samples", "100", "--format", "mmap"}},
-		{"npz-mmap-global-split", []string{npz}, with("--format", "mmap", "--shuffle", "global", "--split", "train=0.6,val=0.4")},
-		{"files-wds-global", []string{tree}, with("--format", "wds", "--shuffle", "global", "--provenance")},
+		{Name: "files-wds", In: []string{tree}, Flags: with("--format", "wds")},
+		{Name: "files-mmap", In: []string{tree}, Flags: with("--format", "mmap")},
+		{Name: "npz-mmap", In: []string{npz}, Flags: with("--format", "mmap")},
+		{Name: "npz-wds", In: []string{npz}, Flags: with("--format", "wds", "--dali")},
+		{Name: "hdf5-mmap", In: []string{hdf5}, Flags: []string{"--shard-samples", "8", "--format", "mmap"}},
+		{Name: "root-mmap", In: []string{root}, Flags: []string{"--shard-samples", "120", "--format", "mmap", "--object", "Events"}},
+		{Name: "parquet-mmap", In: []string{parquet}, Flags: []string{"--shard-samples", "100", "--format", "mmap"}},
+		{Name: "npz-mmap-global-split", In: []string{npz}, Flags: with("--format", "mmap", "--shuffle", "global", "--split", "train=0.6,val=0.4")},
+		{Name: "files-wds-global", In: []string{tree}, Flags: with("--format", "wds", "--shuffle", "global", "--provenance")},
+	}
+}
+
+// CasesInParts are conversions whose inputs are planned in parts, some of which are
+// measured anew when the last one is known.
+func CasesInParts(t testing.TB) []Case {
+	t.Helper()
+	tree := Folder(t, 20)
+	late := Folder(t, 20)
+	for i := 9; i < 20; i++ {
+		p := filepath.Join(late, fmt.Sprintf("c%d", i%2), fmt.Sprintf("%03d.txt", i))
+		if err := os.WriteFile(p, fmt.Appendf(nil, "text of %d", i), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []Case{
+		{Name: "parts-wds", In: []string{tree}, Flags: []string{"--shard-size", "1KiB", "--format", "wds"}, Parts: true},
+		{Name: "parts-mmap", In: []string{late}, Flags: []string{"--shard-size", "1KiB", "--format", "mmap", "--missing", "fill"}, Parts: true},
 	}
 }
 

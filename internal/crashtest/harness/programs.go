@@ -67,12 +67,17 @@ func apart() (code int, done bool) {
 func Build(t testing.TB) {
 	t.Helper()
 	built.Do(func() {
-		cmd := exec.Command("go", "build", "-o", programs+string(filepath.Separator),
-			"./cmd/shardify", "./cmd/verify", "./internal/crashtest/crashat")
-		cmd.Dir = Root(t)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			buildErr = fmt.Errorf("go build: %w\n%s", err, out)
+		for _, args := range [][]string{
+			{"-o", programs + string(filepath.Separator), "./cmd/shardify", "./cmd/verify", "./internal/crashtest/crashat"},
+			{"-o", Program("shardify-parts"), "-tags", "smallparts", "./cmd/shardify"},
+		} {
+			cmd := exec.Command("go", append([]string{"build"}, args...)...)
+			cmd.Dir = Root(t)
+			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				buildErr = fmt.Errorf("go build: %w\n%s", err, out)
+				return
+			}
 		}
 	})
 	if buildErr != nil {
