@@ -116,7 +116,7 @@ func (p *plan) make(ctx context.Context, o *Options, at *place) (reused int64, e
 	if err := c.finish(ctx); err != nil {
 		return 0, err
 	}
-	return reused, publish(at, o.Sync)
+	return reused, p.publish(at, o)
 }
 
 // finish adds manifests and mark, and makes all of it durable.
@@ -148,9 +148,17 @@ func (c *copier) finish(ctx context.Context) error {
 var tempDir = filepath.Join(store.Private, "tmp")
 
 // publish gives the copy its name, and what was there before another.
-func publish(at *place, sync store.Sync) error {
+func (p *plan) publish(at *place, o *Options) error {
 	err := os.Rename(at.staging, at.dest)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, errNotEmpty) {
+		// Copying takes its time: what is there now may not be what was looked at.
+		there, e := p.there(at, o.Fresh)
+		switch {
+		case e != nil:
+			return e
+		case there: // by somebody whom our lock does not keep out
+			return at.tidy()
+		}
 		if err = os.Rename(at.dest, at.removing); err == nil {
 			err = os.Rename(at.staging, at.dest)
 		}
@@ -158,7 +166,7 @@ func publish(at *place, sync store.Sync) error {
 	if err != nil {
 		return err
 	}
-	if sync != store.SyncNone {
+	if o.Sync != store.SyncNone {
 		if err := syncFolder(at.parent); err != nil {
 			return err
 		}

@@ -393,3 +393,37 @@ func TestAMountPointIsNoCopy(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWhatCameMeanwhileStays: a folder that somebody has filled while the copy was made
+// is not the one that was looked at, and is neither replaced nor removed.
+func TestWhatCameMeanwhileStays(t *testing.T) {
+	for _, fresh := range []bool{false, true} {
+		src := mmapSet(t)
+		o := quick(src, filepath.Join(t.TempDir(), "copy"))
+		o.Fresh = fresh
+		theirs := filepath.Join(o.Dest, "theirs")
+		o.free = func(string) int64 { // asked between the look at the folder and the copying
+			if err := os.MkdirAll(o.Dest, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(theirs, []byte("1"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			return 1 << 40
+		}
+		if _, err := Run(bg, o); !errors.Is(err, ErrNotOurs) || !errors.Is(err, shardify.ErrExists) {
+			t.Errorf("fresh %v: %v", fresh, err)
+		}
+		if _, err := os.Stat(theirs); err != nil {
+			t.Errorf("fresh %v: %v", fresh, err)
+		}
+		if err := os.Remove(theirs); err != nil {
+			t.Fatal(err)
+		}
+		o.free = nil
+		if r := mustRun(t, o); r.Reused == 0 {
+			t.Errorf("fresh %v: the next run copies all anew", fresh)
+		}
+		same(t, src, o.Dest)
+	}
+}
