@@ -42,6 +42,7 @@ func parts(t *testing.T) {
 		}
 		if i == 0 && !harness.Long() { // what cannot be looked at must not be planned otherwise
 			p.step(t, s, 0, &errnos[0], "EIO", "newfstatat", 1<<30)
+			p.step(t, s, 0, &errnos[3], "EINTR", "close", 1<<30)
 		}
 		t.Logf("parts: %s: calls fail: %v", c.Name, s)
 		k := &taskTally{r: rand.New(rand.NewPCG(7, 7))}

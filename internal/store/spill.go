@@ -126,4 +126,4 @@ func (s *Spill) CopyTo(dst shardify.Pending, off int64, extents []Extent, buf []
 }
 
 // Close frees the space.
-func (s *Spill) Close() error { return s.f.Close() }
+func (s *Spill) Close() error { return closeFile(s.f) }
