@@ -66,6 +66,11 @@ func (p *program) extend(ctx context.Context, f *extendFlags, output string, inp
 		if err := e.Sweep(); err != nil {
 			return err
 		}
+		if f.fresh {
+			if err := e.GiveUp(ctx, store.Sync(f.sync.Value)); err != nil {
+				return err
+			}
+		}
 	}
 	s, err := e.Settings()
 	if err != nil {

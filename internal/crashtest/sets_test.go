@@ -55,6 +55,77 @@ func TestCrashAtEveryCallOfMergeAndExtend(t *testing.T) {
 	t.Logf("%d points, no set torn, all completed to equal bytes", points)
 }
 
+// TestCrashThenAnotherExtension: an extension is killed at each of its calls, and given
+// up for one by other inputs. Nothing of it is in the way, and the set is that of the
+// others, unless its manifest had come so far that it is part of the set.
+func TestCrashThenAnotherExtension(t *testing.T) {
+	harness.NeedsTrace(t)
+	step := 17
+	if harness.Long() {
+		step = 1
+	}
+	dir := harness.Fast(t)
+	base := filepath.Join(dir, "base")
+	_, one := input(t)
+	_, two := input(t)
+	_, three := input(t)
+	b, err := os.ReadFile(three)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 1 // other samples
+	if err := os.WriteFile(three, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	harness.Must(t, "shardify", "convert", one, "-o", base, "--format", "wds", "--shard-samples", "5", "--quiet", "--split", "train=0.6,val=0.4")
+	extend := func(out, in string, more ...string) []string {
+		return append([]string{"extend", out, in, "--jobs", "1", "--quiet"}, more...)
+	}
+	made := func(name string, inputs ...string) harness.Files {
+		out := filepath.Join(dir, name)
+		copyTree(t, base, out)
+		for _, in := range inputs {
+			harness.Must(t, append([]string{"shardify"}, extend(out, in)...)...)
+		}
+		files, _ := harness.Tree(t, out)
+		return files
+	}
+	alone, both := made("alone", three), made("both", two, three)
+	points, part := 0, 0
+	for n := 1; ; n += step {
+		out := filepath.Join(dir, fmt.Sprint(n))
+		copyTree(t, base, out)
+		r := harness.Trace(t, []string{"-n", fmt.Sprint(n)}, "shardify", extend(out, two)...)
+		if code, text := harness.Run(t, append([]string{"shardify"}, extend(out, three, "--fresh")...)...); code != 0 {
+			t.Fatalf("point %d: the other extension exits %d\n%s", n, code, text)
+		}
+		switch got, temps := harness.Tree(t, out); {
+		case len(temps) > 0:
+			t.Errorf("point %d: left %v", n, temps)
+		case maps.Equal(got, both):
+			part++
+		case !maps.Equal(got, alone):
+			t.Errorf("point %d: %v, want %v", n, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(alone)))
+		}
+		os.RemoveAll(out)
+		if !r.Hit {
+			break
+		}
+		points++
+	}
+	if part == 0 || part > points {
+		t.Errorf("at %d of %d points the first extension is part of the set", part, points)
+	}
+	t.Logf("%d points, all gave way to another extension, or were part of the set already (%d)", points, part)
+}
+
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	if text, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+}
+
 // setsSweep runs a command that changes out, which begins as a copy of base.
 func setsSweep(t *testing.T, dir string, step int, base string, command func(out string) []string) (points int) {
 	t.Helper()
@@ -62,9 +133,7 @@ func setsSweep(t *testing.T, dir string, step int, base string, command func(out
 		if base == "" {
 			return
 		}
-		if text, err := exec.Command("cp", "-a", base, out).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
+		copyTree(t, base, out)
 	}
 	clean := filepath.Join(dir, "clean")
 	os.RemoveAll(clean)

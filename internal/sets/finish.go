@@ -88,7 +88,6 @@ func (f *finisher) manifests(ctx context.Context, root *index.Manifest, names []
 		return m, f.manifest(ctx, "", m)
 	}
 	root.Splits = map[string]index.Split{}
-	var finished []shardify.FinishedSplit
 	for i, m := range made {
 		// What operations did is told of all splits together, in the root.
 		m.Dropped, m.Copied, m.Counts, m.Skipped = 0, 0, nil, nil
@@ -98,20 +97,10 @@ func (f *finisher) manifests(ctx context.Context, root *index.Manifest, names []
 		root.Splits[names[i]] = index.Split{Samples: m.Samples, Shards: int64(len(m.Shards)), Digest: m.Digest}
 		root.Samples += m.Samples
 		root.Bytes += m.Bytes
-		split := shardify.FinishedSplit{Name: names[i]}
-		for _, s := range m.Shards {
-			split.Shards = append(split.Shards, below(s, names[i]))
-		}
-		finished = append(finished, split)
 	}
-	sink, _, err := sink(root)
-	if err != nil {
+	var err error
+	if root.Files, err = f.lists(ctx, root, names, made); err != nil {
 		return nil, err
-	}
-	if sink.FinishSplits != nil {
-		if root.Files, err = sink.FinishSplits(ctx, f.store, finished); err != nil {
-			return nil, err
-		}
 	}
 	for i, m := range made {
 		if err := f.manifest(ctx, names[i], m); err != nil {
@@ -119,6 +108,23 @@ func (f *finisher) manifests(ctx context.Context, root *index.Manifest, names []
 		}
 	}
 	return root, f.manifest(ctx, "", root)
+}
+
+// lists publishes what foreign loaders want of all splits together.
+func (f *finisher) lists(ctx context.Context, root *index.Manifest, names []string, made []*index.Manifest) ([]shardify.File, error) {
+	sink, _, err := sink(root)
+	if err != nil || sink.FinishSplits == nil {
+		return root.Files, err
+	}
+	var finished []shardify.FinishedSplit
+	for i, m := range made {
+		split := shardify.FinishedSplit{Name: names[i]}
+		for _, s := range m.Shards {
+			split.Shards = append(split.Shards, below(s, names[i]))
+		}
+		finished = append(finished, split)
+	}
+	return sink.FinishSplits(ctx, f.store, finished)
 }
 
 func (f *finisher) manifest(ctx context.Context, split string, m *index.Manifest) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,17 +56,15 @@ func (e *Extension) Publish(ctx context.Context, sync store.Sync, jobs int) (*in
 	}
 	out := store.NewDir(e.dir, sync)
 	work := store.Replacer{Dir: store.NewDir(e.Staging, sync)}
-	base, err := os.ReadFile(filepath.Join(e.Staging, filepath.FromSlash(baseName)))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	done, err := e.published()
+	if err != nil {
 		return nil, err
 	}
-	if m := e.Base.Manifest; len(base) > 0 && m.Previous == string(base) { // a kill came right behind
+	if m := e.Base.Manifest; done { // a kill came right behind
 		return m, e.tidy(ctx, out, len(m.Parts))
 	}
-	if string(base) != e.Base.Manifest.Digest {
-		if err := publish(ctx, work, baseName, []byte(e.Base.Manifest.Digest)); err != nil {
-			return nil, err
-		}
+	if err := publish(ctx, work, baseName, []byte(e.Base.Manifest.Digest)); err != nil {
+		return nil, err
 	}
 	m, err := e.publish(ctx, out, staged, jobs)
 	if err != nil {
@@ -107,23 +106,16 @@ func (e *Extension) publish(ctx context.Context, out *store.Dir, staged *Set, jo
 	if err != nil {
 		return nil, err
 	}
-	names := []string{""}
-	if len(e.Base.Splits) > 0 {
-		names = names[:0]
-		for name := range e.Base.Splits {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-	}
+	names := e.splits()
 	root := extended(e.Base.Manifest, staged.Manifest, e.Base.Manifest.AsParts()[0].Surveys)
 	if err := e.keep(ctx, out, names); err != nil {
 		return nil, err
 	}
 	var made []*index.Manifest
 	for _, name := range names {
-		old, add := e.Base, staged
+		old, add := e.of(name), staged
 		if name != "" {
-			if old, add = e.Base.Splits[name], staged.Splits[name]; add == nil {
+			if add = staged.Splits[name]; add == nil {
 				return nil, mismatch(e.dir, "the new shards have no split %s", name)
 			}
 		}
@@ -145,6 +137,22 @@ func (e *Extension) publish(ctx context.Context, out *store.Dir, staged *Set, jo
 		made = append(made, one)
 	}
 	return f.manifests(ctx, root, names, made)
+}
+
+// splits are the names of the set's, "" for one without.
+func (e *Extension) splits() []string {
+	if len(e.Base.Splits) == 0 {
+		return []string{""}
+	}
+	return slices.Sorted(maps.Keys(e.Base.Splits))
+}
+
+// of is a split of the set, or with "" the set.
+func (e *Extension) of(split string) *Set {
+	if split == "" {
+		return e.Base
+	}
+	return e.Base.Splits[split]
 }
 
 // extended is what a manifest says about its making with one part more.
@@ -183,11 +191,7 @@ func follow(old, add *Set, split string) ([]move, error) {
 func (e *Extension) keep(ctx context.Context, out *store.Dir, names []string) error {
 	root := e.Base.Manifest
 	for _, name := range names {
-		s := e.Base
-		if name != "" {
-			s = e.Base.Splits[name]
-		}
-		if err := publish(ctx, out, keptName(root, name), s.text); err != nil {
+		if err := publish(ctx, out, keptName(root, name), e.of(name).text); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,122 @@
+package sets
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/dataset"
+	"github.com/shardify/shardify/internal/store"
+)
+
+// GiveUp takes back what a begun extension has published: a kill may have come when its
+// shards had their names and no manifest had them. They would be in the way of any
+// other. If the manifest has them they are part of the set, and the rest is done that
+// was still to do.
+func (e *Extension) GiveUp(ctx context.Context, sync store.Sync) error {
+	staged, err := Open(e.Staging)
+	if errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrCorrupt) {
+		return nil // without a manifest of its own it has published nothing
+	}
+	if err != nil {
+		return err
+	}
+	unlock, err := e.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if e.Base, err = openBase(e.dir); err != nil {
+		return err
+	}
+	out := store.NewDir(e.dir, sync)
+	done, err := e.published()
+	if err != nil {
+		return err
+	}
+	if done {
+		return e.tidy(ctx, out, len(e.Base.Manifest.Parts))
+	}
+	if err := e.restore(ctx, out); err != nil {
+		return err
+	}
+	for _, name := range e.splits() {
+		add := staged
+		if name != "" {
+			if add = staged.Splits[name]; add == nil {
+				continue
+			}
+		}
+		moves, err := follow(e.of(name), add, name)
+		if err != nil {
+			return err
+		}
+		for i := range moves {
+			if err := moves[i].takeBack(out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// restore writes what tells of the shards, but for the manifest of the set, as it was.
+func (e *Extension) restore(ctx context.Context, out *store.Dir) error {
+	f := finisher{store: store.Replacer{Dir: out}, dir: out}
+	lines, err := e.Base.inputLines()
+	if err != nil {
+		return err
+	}
+	names := e.splits()
+	var all []*index.Manifest
+	for _, name := range names {
+		one := *e.of(name).Manifest
+		if err := f.beside(ctx, name, &one, lines); err != nil {
+			return err
+		}
+		all = append(all, &one)
+	}
+	if names[0] == "" {
+		return nil
+	}
+	if _, err := f.lists(ctx, e.Base.Manifest, names, all); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := publish(ctx, in(f.store, name), index.ManifestName, e.of(name).text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeBack removes the files of a shard that a set has by accident: what has their names
+// and is something else stays.
+func (m *move) takeBack(out *store.Dir) error {
+	from, as := []string{m.shard.Name}, []string{m.as.Name}
+	for i := range m.shard.Files {
+		from, as = append(from, m.shard.Files[i].Name), append(as, m.as.Files[i].Name)
+	}
+	for i := range from {
+		if out.Same(dataset.FilePath(m.from.Dir, from[i]), as[i]) != nil {
+			continue
+		}
+		if err := out.Remove(as[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// published tells whether the manifest of the set has the staged shards already.
+func (e *Extension) published() (bool, error) {
+	base, err := os.ReadFile(filepath.Join(e.Staging, filepath.FromSlash(baseName)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return len(base) > 0 && e.Base.Manifest.Previous == string(base), nil
+}
