@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/stall"
 )
 
 // doing is what a goroutine of a job is at, as far as it may have to wait there for
@@ -96,47 +97,12 @@ func (s *posts) tick() (moves int64) {
 }
 
 // Stalled is the error of a job that does not move.
-type Stalled struct {
-	For     time.Duration
-	Waiting []string // what its goroutines wait for, those that have waited longest first
-}
+type Stalled = stall.Stalled
 
-func (e *Stalled) Error() string { return fmt.Sprintf("nothing was read or written for %v", e.For) }
-
-// Details is what is waited for.
-func (e *Stalled) Details() []string { return e.Waiting }
-
-// WatchStall calls stalled, once, when the job has not moved for so long. moved, if it is
-// not nil, is asked before that is believed: it tells whether the process has done
-// anything since it was asked before. Time in which the process itself was stopped, or
-// the machine was, does not count.
+// WatchStall calls stalled, once, when the job has not moved for so long; see
+// stall.Watch.
 func (j *Job) WatchStall(after time.Duration, moved func() bool, stalled func(*Stalled)) (stop func()) {
-	const ticks = 20
-	every := max(after/ticks, time.Millisecond)
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		t := time.NewTicker(every) // a stopped process finds one tick, however long it was stopped
-		defer t.Stop()
-		last, still := int64(-1), 0
-		for {
-			select {
-			case <-done:
-				return
-			case <-t.C:
-			}
-			now := j.moves()
-			if (moved != nil && moved()) || now != last {
-				last, still = now, 0
-				continue
-			}
-			if still++; still >= ticks {
-				stalled(&Stalled{after, j.waiting(every)})
-				return
-			}
-		}
-	})
-	return func() { close(done); wg.Wait() }
+	return stall.Watch(after, j.moves, moved, j.waiting, stalled)
 }
 
 // moves is a number that changes while the job moves.
@@ -154,12 +120,11 @@ func (j *Job) moves() int64 {
 func (j *Job) waiting(tick time.Duration) (out []string) {
 	j.posts.mu.Lock()
 	defer j.posts.mu.Unlock()
-	const most = 32
 	var more int
 	for p := range j.posts.list {
 		p.mu.Lock()
 		if what := j.describe(p); what != "" {
-			if len(out) < most {
+			if len(out) < stall.Most {
 				out = append(out, fmt.Sprintf("%s, for %v", what, time.Duration(p.ticks)*tick))
 			} else {
 				more++

@@ -134,7 +134,7 @@ func TestWhatMovesSlowlyIsNoStall(t *testing.T) {
 
 // TestStalledIsAnErrorOfItsOwn: with what is waited for as its details.
 func TestStalledIsAnErrorOfItsOwn(t *testing.T) {
-	var err error = &Stalled{time.Minute, []string{"reading x"}}
+	var err error = &Stalled{For: time.Minute, Waiting: []string{"reading x"}}
 	var s *Stalled
 	if !errors.As(err, &s) || len(s.Details()) != 1 || err.Error() != "nothing was read or written for 1m0s" {
 		t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/ops"
 	"github.com/shardify/shardify/internal/sets"
+	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -119,17 +120,20 @@ func (p *program) extend(ctx context.Context, f *extendFlags, output string, inp
 		if x.Job.Sink, err = e.Sink(x.Plan, x.Job.Sink); err != nil {
 			return err
 		}
-		defer p.begin(ctx, x)()
+		end := p.begin(ctx, x)
 		stop := p.Watch(x.Plan, x.Plan.Task(0, 1), &x.Job.Progress)
 		_, err = x.Job.Convert(ctx)
 		stop()
 		if err == nil {
 			err = x.Tidy()
 		}
+		end()
 		if err != nil {
 			return err
 		}
 	}
+	e.Steps = new(stall.Board)
+	defer p.watchStall(ctx, e.Steps.Watch)()
 	m, err := e.Publish(ctx, s.Sync, x.Jobs)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/sets"
+	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -53,6 +54,8 @@ shardify merge-sets run2024 run2025 -o both --link`,
 
 func (p *program) mergeSets(ctx context.Context, o sets.MergeOptions) error {
 	start := time.Now()
+	o.Steps = new(stall.Board)
+	defer p.watchStall(ctx, o.Steps.Watch)()
 	x, err := sets.PlanMerge(ctx, o)
 	if err != nil {
 		return err

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/stall"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -29,7 +29,7 @@ func (p *program) addCommon(root *cobra.Command) {
 			continue
 		}
 		add := func(fs *pflag.FlagSet) {
-			if slices.Contains([]string{"convert", "work", "extend"}, c.Name()) {
+			if c.Name() != "plan" {
 				fs.DurationVar(&p.stall, "stall", stallTime, "exit with 75 when nothing was read or written for this `TIME`, and tell what is waited for; 0 waits for ever")
 			}
 			if slices.Contains([]string{"convert", "plan", "work", "extend"}, c.Name()) {
@@ -52,18 +52,23 @@ func (p *program) begin(ctx context.Context, x *cli.Prepared) (end func()) {
 	if p.machine.Login {
 		runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), max(x.Jobs, host.LoginJobs)))
 	}
-	stop := func() {}
-	if p.stall > 0 {
-		// What hangs in the kernel cannot be called back. Nothing half is published, so
-		// to end here is safe.
-		stop = x.Job.WatchStall(p.stall, new(host.Activity).Moved, func(s *convert.Stalled) {
-			os.Exit(p.end(p.Report(ctx, "shardify", s)))
-		})
-	}
+	stop := p.watchStall(ctx, x.Job.WatchStall)
 	return func() {
 		stop()
 		x.Store.DropScratch()
 	}
+}
+
+// watchStall ends the process when what watch looks at does not move, until stop. What
+// hangs in the kernel cannot be called back; nothing half is published, so to end here
+// is safe.
+func (p *program) watchStall(ctx context.Context, watch func(time.Duration, func() bool, func(*stall.Stalled)) (stop func())) (stop func()) {
+	if p.stall <= 0 {
+		return func() {}
+	}
+	return watch(p.stall, new(host.Activity).Moved, func(s *stall.Stalled) {
+		os.Exit(p.end(p.Report(ctx, "shardify", s)))
+	})
 }
 
 // commandLine is what the user has typed, as a shell would take it.

@@ -136,6 +136,47 @@ func TestStallEndsTheProcess(t *testing.T) {
 	says(t, code, text, 75, "nothing was read or written for 500ms", "  reading in/000", "the storage does not answer", "the same command goes on from there")
 }
 
+// TestStallsOfFinishedSets: copying, merging, and publishing an extension end as a
+// conversion does, and name the file; waiting for another process that copies is none.
+func TestStallsOfFinishedSets(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("no strace to hold a call with")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		if err := makeNPZ([]string{filepath.Join(dir, name+".npz"), "300"}); err != nil {
+			t.Fatal(err)
+		}
+		code, text := under(t, dir, "exec", "convert", name+".npz", "-o", name, "--sync", "none")
+		says(t, code, text, 0)
+	}
+	hold := func(file, calls string) string {
+		return "exec strace -f -qq -o /dev/null -P " + filepath.Join(dir, file) + " -P " + file + " -e trace=" + calls + " -e inject=" + calls + ":delay_enter=2500000"
+	}
+	shard := "/shard-000000.safetensors"
+	for _, c := range []struct {
+		before, want string
+		args         []string
+	}{
+		{hold("a"+shard, "pread64"), "  copying " + dir + "/a" + shard, []string{"stage", "a", "copy"}},
+		{hold("b"+shard, "copy_file_range"), "  bringing b" + shard + " to shard-000001", []string{"merge-sets", "a", "b", "-o", "both", "--unchecked"}},
+		{hold("c/shard-000001.safetensors", "linkat"), "  bringing c/.shardify/extend/work" + shard, []string{"extend", "c", "b.npz"}},
+	} {
+		code, text := under(t, dir, c.before, append(c.args, "--stall", "500ms")...)
+		if strings.Contains(text, "ptrace") {
+			t.Skip("no right to trace: ", text)
+		}
+		says(t, code, text, 75, "nothing was read or written for 500ms", c.want, "the same command goes on from there")
+		code, text = under(t, dir, "exec", append(c.args, "--stall", "500ms")...)
+		says(t, code, text, 0)
+	}
+	if _, err := exec.LookPath("flock"); err != nil {
+		t.Skip("no flock to hold a lock with")
+	}
+	code, text := under(t, dir, "exec 9>.copy2.stage-lock; flock 9; (sleep 1.5; rm .copy2.stage-lock) & exec", "stage", "a", "copy2", "--stall", "500ms")
+	says(t, code, text, 0, "waiting for another process")
+}
+
 // TestInputsThatChange since the plan are refused, unless it is their time alone and the
 // user says that it does not count.
 func TestInputsThatChange(t *testing.T) {

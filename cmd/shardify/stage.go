@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/stage"
+	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -80,8 +81,12 @@ func (p *program) stage(ctx context.Context, f *stageFlags, args []string) error
 		return p.unstage(ctx, o)
 	}
 	o.Source = args[0]
+	o.Steps = new(stall.Board)
+	defer p.watchStall(ctx, o.Steps.Watch)()
 	if len(args) == 1 {
+		step := o.Steps.Begin("looking for a place")
 		dest, why, err := stage.Choose(o.Source, stage.Places(os.Getenv), o.InMemory)
+		step.End()
 		if err != nil {
 			return stageHint(err, &o)
 		}

@@ -22,6 +22,7 @@ func power(t *testing.T) {
 	for _, n := range []string{"files-wds", "npz-mmap", "hdf5-mmap", "root-mmap", "parquet-mmap", "npz-mmap-global-split"} {
 		cases = append(cases, harness.Find(t, all, n))
 	}
+	cases = append(cases, harness.CasesInParts(t)[0])
 	points := 12
 	if !harness.Long() {
 		cases, points = cases[:2], 3

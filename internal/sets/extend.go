@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
 )
 
@@ -35,7 +36,9 @@ const (
 type Extension struct {
 	Base    *Set
 	Staging string
-	dir     string
+	// Steps, if set, has what Publish waits for.
+	Steps *stall.Board
+	dir   string
 }
 
 // OpenExtension opens a finished data set.

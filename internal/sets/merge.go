@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/internal/verify"
 )
@@ -30,6 +31,8 @@ type MergeOptions struct {
 	// Checked and Done count bytes for progress; either may be nil.
 	Checked *verify.Progress
 	Done    func(bytes int64)
+	// Steps, if set, has what the merge waits for.
+	Steps *stall.Board
 }
 
 // MergePlan is what Merge would do.
@@ -82,7 +85,9 @@ func PlanMerge(ctx context.Context, o MergeOptions) (*Merger, error) {
 		if filepath.Base(in) == index.ManifestName {
 			in = filepath.Dir(in)
 		}
+		step := o.Steps.Begin("reading the manifest of " + in)
 		s, err := Open(in)
+		step.End()
 		if err != nil {
 			return nil, err
 		}
@@ -94,6 +99,7 @@ func PlanMerge(ctx context.Context, o MergeOptions) (*Merger, error) {
 		m.sets = append(m.sets, s)
 		m.parts = append(m.parts, s.Manifest.AsParts()...)
 	}
+	defer o.Steps.Begin("comparing the data sets").End()
 	if err := m.fit(); err != nil {
 		return nil, err
 	}
@@ -314,19 +320,22 @@ func (x *Merger) Run(ctx context.Context) (*index.Manifest, error) {
 	if err := publish(ctx, out, journalName, m.journal()); err != nil {
 		return nil, err
 	}
-	c := carrier{store: out, link: m.o.Link, ours: true, jobs: m.o.Jobs, done: m.o.Done}
+	c := carrier{store: out, link: m.o.Link, ours: true, jobs: m.o.Jobs, done: m.o.Done, steps: m.o.Steps}
 	for _, name := range m.names {
 		if err := c.carry(ctx, m.into[name].moves); err != nil {
 			return nil, err
 		}
 	}
+	defer m.o.Steps.Begin("publishing the manifest of " + m.o.Output).End()
 	return m.finish(ctx, out)
 }
 
 // check reads the inputs whole: what is damaged must not get a second home.
 func (m *merger) check(ctx context.Context) error {
 	for _, s := range m.sets {
+		step := m.o.Steps.Begin("checking " + s.Dir)
 		r, err := verify.Run(ctx, verify.Options{Dir: s.Dir, Jobs: m.o.Jobs, Progress: m.o.Checked})
+		step.End()
 		if err != nil {
 			return err
 		}

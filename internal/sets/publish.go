@@ -42,6 +42,7 @@ func (e *Extension) lock() (unlock func(), err error) {
 // manifest. Readers that have opened the set go on with what they know; all that it
 // names stays.
 func (e *Extension) Publish(ctx context.Context, sync store.Sync, jobs int) (*index.Manifest, error) {
+	defer e.Steps.Begin("publishing the manifest of " + e.dir).End()
 	unlock, err := e.lock()
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (e *Extension) Sweep() error {
 }
 
 func (e *Extension) publish(ctx context.Context, out *store.Dir, staged *Set, jobs int) (*index.Manifest, error) {
-	c := carrier{store: out, link: true, jobs: jobs}
+	c := carrier{store: out, link: true, jobs: jobs, steps: e.Steps}
 	f := finisher{store: store.Replacer{Dir: out}, dir: out}
 	lines, err := e.lines(staged)
 	if err != nil {

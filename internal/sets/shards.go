@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/dataset"
+	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
 	"golang.org/x/sync/errgroup"
 )
@@ -87,6 +88,8 @@ type carrier struct {
 	ours bool
 	jobs int
 	done func(bytes int64)
+
+	steps *stall.Board
 }
 
 // carry publishes every shard, several at a time. What is there already stays.
@@ -117,6 +120,7 @@ func (c *carrier) one(ctx context.Context, m *move) error {
 		return context.Cause(ctx)
 	}
 	path := dataset.FilePath(m.from.Dir, m.shard.Name)
+	defer c.steps.Begin("bringing " + path + " to " + m.as.Name).End()
 	var err error
 	if m.change != nil {
 		err = m.change.shard(ctx, c.store, path, &m.shard, &m.as)

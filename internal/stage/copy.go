@@ -59,28 +59,45 @@ func (c *copier) run(ctx context.Context) (reused int64, err error) {
 
 // file brings one file into the staging folder.
 func (c *copier) file(ctx context.Context, f *file, buf []byte) (reused int64, err error) {
-	left := filepath.Join(c.staging, filepath.FromSlash(f.name))
+	step := c.o.Steps.Begin("copying " + c.path(f.name))
+	p, reused, err := c.fill(ctx, f, buf)
+	step.End()
+	if err != nil || p == nil {
+		return reused, err
+	}
+	defer c.o.Steps.Begin("publishing " + c.left(f) + " (fsync)").End()
+	if err := p.Commit(ctx); err != nil {
+		return 0, errors.Join(err, p.Abort())
+	}
+	return 0, nil
+}
+
+// left is where an earlier run has left a file.
+func (c *copier) left(f *file) string { return filepath.Join(c.staging, filepath.FromSlash(f.name)) }
+
+// fill gives the copy of a file, unless the one is good that is left.
+func (c *copier) fill(ctx context.Context, f *file, buf []byte) (p shardify.Pending, reused int64, err error) {
+	left := c.left(f)
 	if _, err := os.Lstat(left); err == nil {
 		n, err := c.pass(ctx, left, f, nil, buf)
 		if err == nil {
-			return n, nil
+			return nil, n, nil
 		}
 		if ctx.Err() != nil {
-			return 0, context.Cause(ctx)
+			return nil, 0, context.Cause(ctx)
 		}
 		c.o.Progress.Bytes.Add(-n)
 		if err := os.Remove(left); err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 	}
-	p, err := c.store.Create(f.name)
-	if err != nil {
-		return 0, err
+	if p, err = c.store.Create(f.name); err != nil {
+		return nil, 0, err
 	}
 	if _, err := c.pass(ctx, c.path(f.name), f, p, buf); err != nil {
-		return 0, errors.Join(err, p.Abort())
+		return nil, 0, errors.Join(err, p.Abort())
 	}
-	return 0, p.Commit(ctx)
+	return p, 0, nil
 }
 
 // pass reads a file once, checks it, and writes it to w unless that is nil. It

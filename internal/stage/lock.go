@@ -28,6 +28,7 @@ func acquire(ctx context.Context, o *Options, name string) (l *lock, waited bool
 		}
 		if !waited {
 			waited = true
+			defer o.Steps.Rest()()
 			o.Waiting("another process that copies here")
 		}
 		if o.Wait > 0 && time.Since(begun) > o.Wait {

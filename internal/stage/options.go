@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
 )
 
@@ -34,6 +35,8 @@ type Options struct {
 	Waiting func(what string)
 	// Progress, if set, may be read while Run works.
 	Progress *Progress
+	// Steps, if set, has what Run waits for.
+	Steps *stall.Board
 
 	free func(dir string) int64
 	tick time.Duration

@@ -24,15 +24,20 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	step := o.Steps.Begin("reading the manifests of " + o.Source)
 	p, err := load(o.Source)
+	if err == nil {
+		err = at.apart(p.source)
+	}
+	step.End()
 	if err != nil {
 		return nil, err
 	}
-	if err := at.apart(p.source); err != nil {
-		return nil, err
-	}
 	r := p.result(&at)
-	if r.Already, err = p.there(&at, o.Fresh); err != nil || r.Already && !at.litter() {
+	step = o.Steps.Begin("looking at " + at.dest)
+	r.Already, err = p.there(&at, o.Fresh)
+	step.End()
+	if err != nil || r.Already && !at.litter() {
 		return r, err
 	}
 	if err := os.MkdirAll(at.parent, 0o777); err != nil {
@@ -113,6 +118,7 @@ func (p *plan) make(ctx context.Context, o *Options, at *place) (reused int64, e
 	if reused, err = c.run(ctx); err != nil {
 		return 0, err
 	}
+	defer o.Steps.Begin("publishing " + at.dest).End()
 	if err := c.finish(ctx); err != nil {
 		return 0, err
 	}
@@ -134,7 +140,7 @@ func (c *copier) finish(ctx context.Context) error {
 			return errors.Join(err, p.Abort())
 		}
 		if err := p.Commit(ctx); err != nil {
-			return err
+			return errors.Join(err, p.Abort())
 		}
 	}
 	// Nothing is left there: every file has its name.
@@ -194,6 +200,7 @@ func (p *plan) space(ctx context.Context, o *Options, at *place) error {
 		}
 		if !told {
 			told = true
+			defer o.Steps.Rest()()
 			o.Waiting(fmt.Sprintf("space: the copy needs %s, %s has %s free", shardify.FormatSize(need), at.parent, shardify.FormatSize(free)))
 		}
 		if err := pause(ctx, o.tick); err != nil {
