@@ -142,7 +142,7 @@ func (j *Job) describe(p *post) string {
 	shard := func() string { return strings.Join(j.Plan.shardNames(p.shard), ", ") }
 	switch p.what {
 	case atReading:
-		return fmt.Sprintf("reading %s, samples [%d, %d)", j.Plan.inputPath(p.span.Input), p.span.Lo, p.span.Hi)
+		return fmt.Sprintf("reading %s, samples [%d, %d)", j.inputsOf(p.span), p.span.Lo, p.span.Hi)
 	case atWriting:
 		return "writing " + shard()
 	case atPublishing:
@@ -150,7 +150,7 @@ func (j *Job) describe(p *post) string {
 	case atGathering:
 		return "reading the fragments of the shuffle for " + shard()
 	case atGranting:
-		return fmt.Sprintf("waiting for memory to read %s", j.Plan.inputPath(p.span.Input))
+		return fmt.Sprintf("waiting for memory to read %s", j.inputsOf(p.span))
 	case atChecking:
 		return "reading the receipt of " + shard()
 	case atMerging:
@@ -159,11 +159,19 @@ func (j *Job) describe(p *post) string {
 	return ""
 }
 
-func (p *Plan) inputPath(i uint32) string {
-	if int(i) < p.Table.Len() {
-		return p.Table.Path(int(i))
+// inputsOf is where the samples of a span are.
+func (j *Job) inputsOf(s shardify.Span) string {
+	p := j.Plan
+	if roots := p.Table.Roots; p.Input == "files" && len(roots) == 1 && roots[0] != "" { // a span has samples of many
+		if o, ok := j.Source.(shardify.Owner); ok && !p.InParts() {
+			return fmt.Sprintf("files of %s from %s on", roots[0], p.Table.Name(int(o.Owner(s.Input, s.Lo))))
+		}
+		return "files of " + roots[0]
 	}
-	return p.inputName(i)
+	if int(s.Input) < p.Table.Len() {
+		return p.Table.Path(int(s.Input))
+	}
+	return p.inputName(s.Input)
 }
 
 // shardNames is what a shard of the plan is called, in every split.

@@ -133,7 +133,7 @@ func TestStallEndsTheProcess(t *testing.T) {
 	if strings.Contains(text, "ptrace") {
 		t.Skip("no right to trace: ", text)
 	}
-	says(t, code, text, 75, "nothing was read or written for 500ms", "  reading in/000", "the storage does not answer", "the same command goes on from there")
+	says(t, code, text, 75, "nothing was read or written for 500ms", "  reading files of in from 0002.bin on, samples [2, 3), for ", "the storage does not answer", "the same command goes on from there")
 }
 
 // TestStallsOfFinishedSets: copying, merging, and publishing an extension end as a
