@@ -129,7 +129,7 @@ func TestStallEndsTheProcess(t *testing.T) {
 	}
 	dir := t.TempDir()
 	blobs(t, dir, 4, 1<<20)
-	code, text := under(t, dir, "exec strace -f -qq -o /dev/null -P "+dir+"/in/0002.bin -e trace=read -e inject=read:delay_enter=4000000", "convert", "in", "-o", "out", "--stall", "500ms")
+	code, text := under(t, dir, "exec strace -f --seccomp-bpf -qq -o /dev/null -P "+dir+"/in/0002.bin -e trace=read -e inject=read:delay_enter=4000000", "convert", "in", "-o", "out", "--stall", "500ms")
 	if strings.Contains(text, "ptrace") {
 		t.Skip("no right to trace: ", text)
 	}
@@ -151,7 +151,7 @@ func TestStallsOfFinishedSets(t *testing.T) {
 		says(t, code, text, 0)
 	}
 	hold := func(file, calls string) string {
-		return "exec strace -f -qq -o /dev/null -P " + filepath.Join(dir, file) + " -P " + file + " -e trace=" + calls + " -e inject=" + calls + ":delay_enter=2500000"
+		return "exec strace -f --seccomp-bpf -qq -o /dev/null -P " + filepath.Join(dir, file) + " -P " + file + " -e trace=" + calls + " -e inject=" + calls + ":delay_enter=2500000"
 	}
 	shard := "/shard-000000.safetensors"
 	for _, c := range []struct {
