@@ -64,11 +64,11 @@ func Unchanged(size int64, at time.Time, planned, plannedTime int64, ignoreTimes
 }
 
 // Touched are the inputs that have other times in two plans of equal content.
-func (p *Plan) Touched(now *Plan) []int64 {
+func (p *Plan) Touched(now *Plan) ([]int64, error) {
 	if p.InParts() && len(p.parts) == len(now.parts) {
 		return p.touchedParts(now)
 	}
-	return appendTouched(nil, 0, p.Table, now.Table)
+	return appendTouched(nil, 0, p.Table, now.Table), nil
 }
 
 func appendTouched(list []int64, first int64, before, now *shardify.Table) []int64 {

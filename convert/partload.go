@@ -60,19 +60,23 @@ func (p *Plan) FileAt(i int64) (path string, size, mtime int64, err error) {
 
 // touchedParts is Touched for plans in parts of equal content: it looks into those that
 // have other times.
-func (p *Plan) touchedParts(now *Plan) (list []int64) {
+func (p *Plan) touchedParts(now *Plan) (list []int64, err error) {
 	var first int64
 	for i := range p.parts {
 		if p.parts[i].listed != now.parts[i].listed {
-			a, errA := p.loadPart(i)
-			b, errB := now.loadPart(i)
-			if errA == nil && errB == nil {
-				list = appendTouched(list, first, a.table, b.table)
+			a, err := p.loadPart(i)
+			if err != nil {
+				return nil, err
 			}
+			b, err := now.loadPart(i)
+			if err != nil {
+				return nil, err
+			}
+			list = appendTouched(list, first, a.table, b.table)
 		}
 		first += p.parts[i].files
 	}
-	return list
+	return list, nil
 }
 
 // partOf is the part that shard i lies in.

@@ -52,9 +52,9 @@ func (p *Prepared) compare(fresh bool) error {
 
 // touched refuses to go on with inputs that were modified since the conversion was begun.
 func touched(old, now *convert.Plan) error {
-	list := old.Touched(now)
-	if list == nil {
-		return nil
+	list, err := old.Touched(now)
+	if err != nil || list == nil {
+		return err
 	}
 	_, planned, plannedTime, err := old.FileAt(list[0])
 	if err != nil {

@@ -447,6 +447,34 @@ func TestATouchedInputIsNoticedInParts(t *testing.T) {
 	}
 }
 
+// TestATouchedInputIsNoticedOrThePlanCannotBeRead: where the part that would tell is
+// damaged, nobody goes on as if nothing were touched.
+func TestATouchedInputIsNoticedOrThePlanCannotBeRead(t *testing.T) {
+	small(t, 20)
+	in, out := photos(t, 60), filepath.Join(t.TempDir(), "out")
+	x, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Plan.Publish(t.Context(), x.Store); err != nil {
+		t.Fatal(err)
+	}
+	then := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(in, "class0", "img1.jpg"), then, then); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(out, convert.PlanName)
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[30] ^= 1 // in the block of the first names
+	write(t, name, string(b))
+	if _, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out}); !errors.Is(err, shardify.ErrCorrupt) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestAConversionInPartsGoesOnBesideWhatIsLeftOut: a link that leads nowhere new is told,
 // and the plan that is published is the one that was made.
 func TestAConversionInPartsGoesOnBesideWhatIsLeftOut(t *testing.T) {
