@@ -34,8 +34,8 @@ func (e *Extension) GiveUp(ctx context.Context, sync store.Sync) error {
 		return err
 	}
 	out := store.NewDir(e.dir, sync)
-	done, err := e.published()
-	if err != nil {
+	begun, done, err := e.published()
+	if err != nil || !begun {
 		return err
 	}
 	if done {
@@ -112,11 +112,12 @@ func (m *move) takeBack(out *store.Dir) error {
 	return nil
 }
 
-// published tells whether the manifest of the set has the staged shards already.
-func (e *Extension) published() (bool, error) {
+// published tells whether Publish has begun, and whether the manifest of the set has the
+// staged shards already.
+func (e *Extension) published() (begun, done bool, err error) {
 	base, err := os.ReadFile(filepath.Join(e.Staging, filepath.FromSlash(baseName)))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
 	}
-	return len(base) > 0 && e.Base.Manifest.Previous == string(base), nil
+	return true, len(base) > 0 && e.Base.Manifest.Previous == string(base), err
 }

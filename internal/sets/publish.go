@@ -57,7 +57,7 @@ func (e *Extension) Publish(ctx context.Context, sync store.Sync, jobs int) (*in
 	}
 	out := store.NewDir(e.dir, sync)
 	work := store.Replacer{Dir: store.NewDir(e.Staging, sync)}
-	done, err := e.published()
+	_, done, err := e.published()
 	if err != nil {
 		return nil, err
 	}
