@@ -72,7 +72,7 @@ mutate: ## MUTATIONS damaged inputs through every parser
 crash: build ## kill a conversion at each of its state-changing system calls (Linux, amd64)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run 'Crash' ./internal/crashtest
 
-# kill, power, errno, space, limits, damaged, writers, tasks; several as a|b
+# kill, power, errno, space, limits, damaged, writers, tasks, parts; several as a|b
 FAULTS ?= .
 faults: build ## break conversions in every way of docs/reliability.md, with counts (Linux, amd64, root; 1 h); FAULTS=power runs one suite
 	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/($(FAULTS))' ./internal/faulttest
