@@ -68,7 +68,7 @@ func openInput(path string) (*input, error) {
 	st, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, dataset.Absent(name, err)
 	case !st.Mode().IsRegular():
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	case st.Size() > maxManifest:

@@ -16,11 +16,15 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/internal/walk"
 )
 
 // ErrUndecided: the inputs do not tell their format, or tell several.
 var ErrUndecided = errors.New("input format undecided")
+
+// ErrSeveral: each input tells its format, and they differ. It is ErrUndecided, too.
+var ErrSeveral = fmt.Errorf("%w: one conversion reads inputs of one format", ErrUndecided)
 
 // sample bounds how many arguments are looked at, and how many names in folders.
 const (
@@ -49,7 +53,7 @@ func Choose(ctx context.Context, asked string, inputs []string) (f shardify.Sour
 			return f, "", explain(ctx, inputs, err)
 		}
 		if i > 0 && g.Name != f.Name {
-			return f, "", fmt.Errorf("%w: %s is %s, %s is %s", ErrUndecided, first, f.Name, in, g.Name)
+			return f, "", fmt.Errorf("%w: %s is %s, %s is %s", ErrSeveral, first, f.Name, in, g.Name)
 		}
 		if i == 0 {
 			f, why, first = g, w, in
@@ -114,11 +118,16 @@ func detectFile(name string) (f shardify.SourceFormat, why string, err error) {
 		}
 	}
 	if base == index.ManifestName {
+		dir := filepath.Dir(name)
 		for _, other := range []string{index.FormatMDS, index.FormatMegatron} {
 			if bytes.Contains(head[:n], []byte(`"format": "`+other+`"`)) {
-				return f, "", shardify.Unsupported("%s is a set of %s shards, which are for others to read", filepath.Dir(name), other)
+				return f, "", shardify.Unsupported("%s is a set of %s shards, which are for others to read", dir, other)
 			}
 		}
+		return f, "", shardify.Corrupt(-1, "%s is not the manifest of a data set; verify %s tells more", name, dir)
+	}
+	if dir := filepath.Dir(name); strings.HasSuffix(base, ".safetensors") && isFile(filepath.Join(dir, index.ManifestName)) {
+		return f, "", shardify.Unsupported("%s is one shard of a data set: name its folder, %s", name, dir)
 	}
 	return f, "", fmt.Errorf("%w: neither the first bytes nor the name of %s are known", ErrUndecided, name)
 }
@@ -138,6 +147,9 @@ func detectFolder(dir string) (f shardify.SourceFormat, why string, err error) {
 	if _, err := os.Stat(m); err == nil {
 		f, _, err := detectFile(m)
 		return f, "data set with " + index.ManifestName, err
+	}
+	if set := unfinished(dir); set != "" {
+		return f, "", shardify.Unsupported("%s: the conversion is not finished: shardify status %s tells what is missing", dir, set)
 	}
 	c, err := count(dir)
 	if err != nil {
@@ -193,6 +205,22 @@ func count(dir string) (census, error) {
 		}
 	}
 	return c, nil
+}
+
+// unfinished is the data set in the making that a folder is, or is a split of; "" if
+// neither. Its shards are no samples for anybody yet.
+func unfinished(dir string) string {
+	for _, set := range []string{dir, filepath.Dir(filepath.Clean(dir))} {
+		if isDir(filepath.Join(set, store.Private)) && !isFile(filepath.Join(set, index.ManifestName)) {
+			return set
+		}
+	}
+	return ""
+}
+
+func isFile(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && st.Mode().IsRegular()
 }
 
 func isDir(name string) bool {

@@ -219,7 +219,10 @@ func ChooseInput(ctx context.Context, asked string, inputs []string) (shardify.S
 		return shardify.SourceFormat{}, "", unknownFormat("--from", asked, readers.Names())
 	}
 	f, why, err := readers.Choose(ctx, asked, inputs)
-	if errors.Is(err, readers.ErrUndecided) {
+	switch {
+	case errors.Is(err, readers.ErrSeveral):
+		err = Hint(Usage("%v", err), "convert each format on its own; shardify merge-sets A B -o C joins sets of equal fields")
+	case errors.Is(err, readers.ErrUndecided):
 		err = Hint(Usage("%v", err), "name it with --from: "+strings.Join(readers.Names(), ", "))
 	}
 	return f, why, err

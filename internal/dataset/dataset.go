@@ -62,6 +62,8 @@ func Read(ctx context.Context, t *shardify.Table, format string) ([]*index.Manif
 		m, err := readManifest(name)
 		if err == nil {
 			err = usable(m, format)
+		} else {
+			err = Absent(name, err)
 		}
 		if err == nil && i > 0 {
 			err = same(m, sets[0], ManifestPath(t.Path(0)))

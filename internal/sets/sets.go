@@ -13,8 +13,6 @@ package sets
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/dataset"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -40,11 +39,8 @@ const maxManifest = 1 << 30
 func Open(dir string) (*Set, error) {
 	name := filepath.Join(dir, index.ManifestName)
 	st, err := os.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, shardify.Annotate(shardify.Unsupported("no data set: it has no %s", index.ManifestName), "open", dir, "")
-	}
 	if err != nil {
-		return nil, err
+		return nil, shardify.Annotate(dataset.Absent(name, err), "open", dir, "")
 	}
 	if st.Size() > maxManifest {
 		return nil, shardify.Annotate(shardify.Unsupported("manifest of %d bytes", st.Size()), "open", name, "")

@@ -81,7 +81,7 @@ func (p *plan) set(prefix string) (*index.Manifest, error) {
 	name := prefix + index.ManifestName
 	b, err := readManifest(p.path(name))
 	if err != nil {
-		return nil, p.annotate(err, name)
+		return nil, p.annotate(dataset.Absent(p.path(name), err), name)
 	}
 	m, err := index.DecodeManifest(b)
 	if err != nil {
