@@ -77,6 +77,9 @@ func ChooseListed(names []string) (f shardify.SourceFormat, why string) {
 // explain prefers what listing the inputs has to say: that one is missing, is an
 // address, or is of a kind that another tool converts.
 func explain(ctx context.Context, inputs []string, err error) error {
+	if errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrCorrupt) {
+		return err // it is known what is there
+	}
 	if _, _, e := walk.Walk(ctx, walk.Request{Inputs: inputs, NoStat: true}); e != nil {
 		return e
 	}

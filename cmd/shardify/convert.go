@@ -63,8 +63,11 @@ func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
 	switch x.State {
 	case cli.StateComplete:
 		m, err := x.Manifest()
+		if err == nil {
+			err = x.Whole(m)
+		}
 		if err != nil {
-			return cli.Hint(err, "verify "+cli.Quote(x.Output)+" tells what is damaged")
+			return cli.Hint(err, "verify "+cli.Quote(x.Output)+" tells what is damaged, and how to make it again")
 		}
 		if err := x.Tidy(); err != nil {
 			return err
@@ -126,19 +129,36 @@ func (p *program) summary(word string, x *cli.Prepared, m *index.Manifest, took 
 	}
 	p.Result("%s: %s in %s, %s in %s%s", word, cli.Of(m.Samples, "sample"), cli.Of(shardsOf(m), "shard"), cli.Size(m.Bytes), x.Output, rate)
 	p.happened(m)
-	p.Result("next: verify %s", cli.Quote(x.Output))
-	p.Result("      %s", cli.PythonLine(m.Format, trainFolder(x.Output, m)))
+	p.next(x.Output, m)
 }
 
-// trainFolder is the folder to train on: that of a split, if there are several.
+// next tells what can be done with a set, and what of it has no samples.
+func (p *program) next(output string, m *index.Manifest) {
+	if m.Samples == 0 {
+		p.Result("empty: there is no sample in %s", output)
+	} else {
+		for _, name := range slices.Sorted(maps.Keys(m.Splits)) {
+			if m.Splits[name].Samples == 0 {
+				p.Result("empty: there is no sample in split %s", name)
+			}
+		}
+	}
+	p.Result("next: verify %s", cli.Quote(output))
+	if m.Samples > 0 {
+		p.Result("      %s", cli.PythonLine(m.Format, trainFolder(output, m)))
+	}
+}
+
+// trainFolder is the folder to train on: that of a split with samples, if there are several.
 func trainFolder(output string, m *index.Manifest) string {
 	if len(m.Splits) == 0 {
 		return output
 	}
-	if _, ok := m.Splits["train"]; ok {
+	if m.Splits["train"].Samples > 0 {
 		return filepath.Join(output, "train")
 	}
-	return filepath.Join(output, slices.Sorted(maps.Keys(m.Splits))[0])
+	names := slices.Sorted(maps.Keys(m.Splits))
+	return filepath.Join(output, names[max(slices.IndexFunc(names, func(n string) bool { return m.Splits[n].Samples > 0 }), 0)])
 }
 
 // shardsOf is the shards of a set, those of its splits included.

@@ -13,7 +13,7 @@ func formatsCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "formats",
 		Short: "list the formats that are read and written, with their options",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if augmentations {
 				p.augmentations()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -78,7 +79,7 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 		return p.inspectSample(ctx, r, f.sample.number)
 	case f.stats.wanted():
 		return p.stats(ctx, f.stats, r)
-	case len(inputs) == 1 && (src.Name == index.FormatMmap || src.Name == index.FormatWDS):
+	case len(inputs) == 1 && len(f.columns) == 0 && (src.Name == index.FormatMmap || src.Name == index.FormatWDS):
 		return p.inspectSet(inputs[0])
 	}
 	rep, err := inspect.Inputs(ctx, r)
@@ -100,7 +101,11 @@ func (p *program) inspected(rep *inspect.Report, r inspect.Request, given shardi
 	}
 	rep.WriteText(p.Out)
 	if rep.Inputs == 1 && rep.Problems != nil {
-		p.Result("\nnext: the same with the option that the message names")
+		choose := "--columns chooses"
+		if slices.ContainsFunc(r.Format.Options, func(o shardify.Option) bool { return o.Name == "object" }) {
+			choose = "--object and --columns choose"
+		}
+		p.Result("\nnext: %s from what is there", choose)
 		return nil
 	}
 	if rep.Differences != nil || rep.Problems != nil {
@@ -158,8 +163,8 @@ func (p *program) inspectSet(dir string) error {
 	if !p.JSON {
 		s.WriteText(p.Out)
 	}
-	p.Result("\nnext: verify %s", cli.Quote(dir))
-	p.Result("      %s", cli.PythonLine(m.Format, dir))
+	p.Result("")
+	p.next(dir, m)
 	return nil
 }
 

@@ -90,6 +90,5 @@ func (p *program) setDone(word, output string, m *index.Manifest, took time.Dura
 		Seconds float64 `json:"seconds"`
 	}{output, m.Format, word != "done", m.Samples, shardsOf(m), m.Bytes, len(m.AsParts()), took.Seconds()})
 	p.Result("%s: %s in %s, %s in %s, of %s", word, cli.Of(m.Samples, "sample"), cli.Of(shardsOf(m), "shard"), cli.Size(m.Bytes), output, cli.Of(int64(len(m.AsParts())), "part"))
-	p.Result("next: verify %s", cli.Quote(output))
-	p.Result("      %s", cli.PythonLine(m.Format, trainFolder(output, m)))
+	p.next(output, m)
 }

@@ -80,12 +80,49 @@ verify photos-shards`,
 		}
 		return cli.FlagError(c, err)
 	})
+	root.SetHelpCommand(helpCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(p.Out, cli.PageOf(c)) })
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
 	root.PersistentFlags().BoolVar(&p.JSON, "json", false, "results as one JSON object per line")
 	root.PersistentFlags().BoolVarP(&p.Quiet, "quiet", "q", false, "neither notes nor progress")
 	return root
+}
+
+// helpCommand is cobra's, but a word that is no command is an error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "help COMMAND",
+		Short:  "tell how a command is used",
+		Hidden: true,
+		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			for _, sub := range c.Root().Commands() {
+				if sub.IsAvailableCommand() {
+					names = append(names, sub.Name())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			about, _, err := c.Root().Find(args)
+			if err == nil && about == c.Root() && len(args) > 0 {
+				err = unknownCommand(about, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// noArguments refuses them as wrong usage, which noArguments does not.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return cli.Hint(cli.Usage("%s takes flags alone, not %q", c.CommandPath(), args[0]), "see: "+c.CommandPath()+" --help")
+	}
+	return nil
 }
 
 func unknownCommand(root *cobra.Command, word string) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,10 @@ func addSample(fs *pflag.FlagSet) *sampleValue {
 }
 
 func (v *sampleValue) Set(s string) error {
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		if n < 0 {
+			return fmt.Errorf("%q: want the number of a sample, counted from 0", s)
+		}
 		v.number = n
 		return nil
 	}

@@ -48,7 +48,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 	group(fs, "Output", func(fs *pflag.FlagSet) {
 		fs.StringVarP(&f.s.Output, "output", "o", "", "`FOLDER` for the shards")
 		fs.StringVar(&f.s.Format, "format", "", "output `FORMAT`; mmap for numbers, wds for files if left out")
-		fs.Var(&f.shardSize, "shard-size", "aim of a shard's size; 64MiB to 2GiB with the size of the set if left out")
+		fs.Var(&f.shardSize, "shard-size", "aim of a shard's size; 32MiB to 2GiB with the size of the set if left out")
 		fs.Var(&f.shardSamples, "shard-samples", "exact samples of a shard, instead of a size")
 		fs.Var(&f.maxOutput, "max-output", "fail before writing if the output would be larger")
 		fs.BoolVar(&f.s.Fresh, "fresh", false, "remove an earlier conversion in the output folder first (only its own files)")

@@ -14,7 +14,7 @@ func versionCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "print the version",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			v := version
 			if info, ok := debug.ReadBuildInfo(); ok && v == "" {

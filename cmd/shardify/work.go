@@ -242,9 +242,9 @@ func (p *program) workDone(x *cli.Prepared, s share, units int) {
 	p.Result("next: shardify merge %s, when all tasks are done", cli.Quote(x.Output))
 }
 
-func oneFolder(_ *cobra.Command, args []string) error {
+func oneFolder(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return cli.Usage("want one folder, not %d", len(args))
+		return cli.Hint(cli.Usage("want one folder, not %d", len(args)), "see: "+c.CommandPath()+" --help")
 	}
 	return nil
 }

@@ -161,8 +161,29 @@ func FlagError(c *cobra.Command, err error) error {
 	}
 	if e, ok := err.(*pflag.InvalidValueError); ok {
 		out = Usage("--%s %v", e.GetFlag().Name, e.Unwrap())
+		if want := wantOf(e.GetFlag()); want != "" {
+			out = Usage("--%s %q: want %s", e.GetFlag().Name, e.GetValue(), want)
+		}
 	}
 	return Hint(out, "see: "+c.CommandPath()+" --help")
+}
+
+// wantOf is what a flag takes whose type is pflag's own: its errors are those of Go's
+// functions. "" for our types.
+func wantOf(f *pflag.Flag) string {
+	switch t := f.Value.Type(); t {
+	case "bool":
+		return "true or false"
+	case "duration":
+		return "a time with its unit, such as 90s, 10m or 2h"
+	case "float32", "float64":
+		return "a number"
+	case "uint", "uint32", "uint64":
+		return "a whole number from 0"
+	case "int", "int32", "int64":
+		return "a whole number"
+	}
+	return ""
 }
 
 // Manual writes the page as a man page.

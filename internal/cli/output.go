@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -178,8 +179,10 @@ func complete(s shardify.Store) bool {
 }
 
 // Manifest reads the manifest of the output folder.
-func (p *Prepared) Manifest() (*index.Manifest, error) {
-	b, err := p.Store.Open(index.ManifestName)
+func (p *Prepared) Manifest() (*index.Manifest, error) { return p.manifest("") }
+
+func (p *Prepared) manifest(prefix string) (*index.Manifest, error) {
+	b, err := p.Store.Open(prefix + index.ManifestName)
 	if err != nil {
 		return nil, err
 	}
@@ -189,4 +192,38 @@ func (p *Prepared) Manifest() (*index.Manifest, error) {
 		return nil, err
 	}
 	return index.DecodeManifest(text)
+}
+
+// Whole refuses a set that is not complete any more: shards that the manifest names
+// are gone, or have another size.
+func (p *Prepared) Whole(m *index.Manifest) error {
+	if err := p.whole("", m); err != nil {
+		return err
+	}
+	for split := range m.Splits {
+		s, err := p.manifest(split + "/")
+		if err == nil {
+			err = p.whole(split+"/", s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Prepared) whole(prefix string, m *index.Manifest) error {
+	for _, s := range m.Shards {
+		name := prefix + s.Name
+		st, err := os.Stat(filepath.Join(p.Output, filepath.FromSlash(name)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return shardify.Annotate(shardify.Corrupt(-1, "the shard is gone: the manifest says %d bytes", s.Bytes), "read", name, "")
+		case err != nil:
+			return err
+		case st.Size() != s.Bytes:
+			return shardify.Annotate(shardify.Corrupt(-1, "the manifest says %d bytes, the file has %d", s.Bytes, st.Size()), "read", name, "")
+		}
+	}
+	return nil
 }
