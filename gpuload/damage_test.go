@@ -161,7 +161,7 @@ func TestRepairedShardReadsAfterSetEpoch(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: tier})
-		if err := readAll(l, nil); !errors.Is(err, os.ErrNotExist) {
+		if err := readAll(l, nil); !errors.Is(err, os.ErrNotExist) || !errors.Is(err, shardify.ErrCorrupt) {
 			t.Fatalf("error is %v", err)
 		}
 		if err := os.Rename(name+".away", name); err != nil {

@@ -242,6 +242,9 @@ func (s *shardSet) close() {
 // openFile opens a shard and holds it against the manifest.
 func (s *shardSet) openFile(sh *shard) (*openShard, error) {
 	f, size, err := openRegular(sh.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, dataset.Missing(sh.record.Bytes)
+	}
 	if err != nil {
 		return nil, err
 	}

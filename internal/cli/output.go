@@ -218,7 +218,7 @@ func (p *Prepared) whole(prefix string, m *index.Manifest) error {
 		st, err := os.Stat(filepath.Join(p.Output, filepath.FromSlash(name)))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return shardify.Annotate(shardify.Corrupt(-1, "the shard is gone: the manifest says %d bytes", s.Bytes), "read", name, "")
+			return shardify.Annotate(shardify.Corrupt(-1, "the file is missing; the manifest says %d bytes", s.Bytes), "read", name, "")
 		case err != nil:
 			return err
 		case st.Size() != s.Bytes:

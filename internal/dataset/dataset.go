@@ -5,6 +5,7 @@ package dataset
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -38,6 +39,9 @@ func FilePath(input, name string) string {
 // CheckFile refuses a file that has not the size on record.
 func CheckFile(name string, size int64) error {
 	st, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", filepath.Base(name), Missing(size))
+	}
 	if err != nil {
 		return err
 	}

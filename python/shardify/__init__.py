@@ -83,6 +83,8 @@ def open(
     transform  called with each sample's dict; its result is what ds[i] gives
     check      look at every file's size now rather than when it is first read
     """
+    if path is None or isinstance(path, (int, float)):
+        raise TypeError("shardify.open: want a folder or a list of folders, not %r" % (path,))
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     if not paths:
         raise ValueError("shardify.open of no data set")

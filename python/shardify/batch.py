@@ -122,6 +122,9 @@ class Batch(Sequence[Sample]):
     def __len__(self) -> int:
         return self.size
 
+    def __repr__(self) -> str:
+        return "shardify.Batch(%d samples of %s)" % (self.size, ", ".join(self.columns))
+
     @overload
     def __getitem__(self, k: int) -> Sample: ...
     @overload

@@ -126,7 +126,13 @@ class Dataset:
             return View(self, range(*key.indices(len(self))))
         if isinstance(key, (list, tuple, range)) or (isinstance(key, np.ndarray) and key.ndim > 0):
             return self.__getitems__(key)
-        i = index(key)
+        try:
+            i = index(key)
+        except TypeError:
+            raise TypeError(
+                "ds[%r]: want the number of a sample, a slice or a list of numbers; ds[0][NAME] is a value, "
+                "ds.column(NAME) all of a field" % (key,)
+            ) from None
         n = len(self)
         if not -n <= i < n:
             raise IndexError("sample %d of %d" % (i, n))

@@ -153,37 +153,40 @@ class Loader:
         kind = choose(framework)
         name = device_name(kind, device)
         self.rank, self.world_size, local, source = ranks.find(rank, world_size)
-        self.batch_size = int(batch_size)
+        self.batch_size = loaderconfig.whole("batch_size", batch_size, 1)
+        if transform is not None and not callable(transform):
+            raise TypeError("transform=%r: want a function of a batch" % (transform,))
         self._last = loaderconfig.last_policy(last, drop_last)
         folders, mix = loaderconfig.paths(data, split)
-        depth = _DEPTH if depth is None else int(depth)
+        depth = _DEPTH if depth is None else loaderconfig.whole("depth", depth)
+        seed = loaderconfig.whole("seed", seed, bits=64)
         config = {
             "paths": folders,
             "mix": mix,
             "columns": loaderconfig.globs(columns),
             "keys": bool(keys),
             "batch": self.batch_size,
-            "shuffle": shuffle,
-            "window": window,
-            "streams": streams,
-            "seed": int(seed),
-            "epoch": int(epoch),
+            "shuffle": loaderconfig.shuffle(shuffle),
+            "window": loaderconfig.whole("window", window),
+            "streams": loaderconfig.whole("streams", streams),
+            "seed": seed,
+            "epoch": loaderconfig.whole("epoch", epoch),
             "last": "drop" if self._last == "drop" else "pad",
             "rank": self.rank,
             "world": self.world_size,
             "local_ranks": local,
             "balance": balance,
-            "samples": samples,
+            "samples": loaderconfig.whole("samples", samples),
             "device": name,
-            "tier": tier,
+            "tier": loaderconfig.choice("tier", tier, loaderconfig.TIERS),
             "memory": loaderconfig.size(memory),
             "device_memory": loaderconfig.size(device_memory),
             "stage": None if stage is None else os.fspath(stage),
             "keep_stage": bool(keep_stage),
             # The loop still holds a batch while it asks for the next one.
             "depth": depth if copy else depth + 1,
-            "workers": workers,
-            "verify": verify,
+            "workers": loaderconfig.whole("workers", workers),
+            "verify": loaderconfig.choice("verify", verify, loaderconfig.VERIFY),
             "synthetic": bool(synthetic),
             "trace": None if trace is None else os.fspath(trace),
             "group": self._GROUP if name == "host" and kind.name in GROUPED else 0,
@@ -195,7 +198,7 @@ class Loader:
         try:
             fields = parse_schema(info["schema"])
             self.framework = kind.name
-            decoders = loaderconfig.decoders(decode, resize, crop, fields, int(seed))
+            decoders = loaderconfig.decoders(decode, resize, crop, fields, seed)
             self._plan = Plan(info, fields, kind(info["device"]), jagged, pad_value, decoders)
             made.prepare(self._plan, self.batch_size, self._last == "short", not copy or name != "host", copy)
         except BaseException:

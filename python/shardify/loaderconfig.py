@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from operator import index
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -12,6 +13,9 @@ from .schema import DTYPES, Field
 Path = Union[str, "os.PathLike[str]"]
 LAST = ("drop", "pad", "short")
 JAGGED = ("values", "pad", "nested")
+SHUFFLE = ("none", "block", "global")
+TIERS = ("auto", "device", "pinned", "staged", "stream")
+VERIFY = ("whole", "open", "none")
 
 _LONG = {"half": "f16", "float": "f32", "double": "f64"}
 
@@ -21,6 +25,8 @@ def paths(data: Any, split: Optional[str]) -> Tuple[List[str], Optional[List[flo
     mix = None
     if isinstance(data, (str, os.PathLike)):
         data = [data]
+    elif data is None or isinstance(data, (int, float)):
+        raise TypeError("Loader: want a folder, a list of folders, or {folder: share}, not %r" % (data,))
     elif isinstance(data, Mapping):
         mix = [float(w) for w in data.values()]
         data = list(data)
@@ -41,6 +47,33 @@ def last_policy(last: Optional[str], drop_last: Optional[bool]) -> str:
     if last not in LAST:
         raise ValueError("last=%r: want one of %s" % (last, ", ".join(LAST)))
     return last
+
+
+def choice(name: str, value: Any, among: Sequence[str]) -> str:
+    if not isinstance(value, str) or value not in among:
+        raise ValueError("%s=%r: want one of %s" % (name, value, ", ".join(among)))
+    return value
+
+
+def shuffle(value: Any) -> str:
+    """DataLoader's True and False are told their words: it shuffles in one way, this in two."""
+    if isinstance(value, bool):
+        what = "'global', which is DataLoader's, or 'block', from any storage as fast as in order" if value else "'none'"
+        raise ValueError("shuffle=%r: want %s" % (value, what))
+    return choice("shuffle", value, SHUFFLE)
+
+
+def whole(name: str, n: Any, least: int = 0, bits: int = 63) -> Any:
+    """A whole number; None stays where 0 may be. What is none, 64.5 or "64", is not made one."""
+    if n is None and least == 0:
+        return None
+    try:
+        i = index(n)
+    except TypeError:
+        raise ValueError("%s=%r: want a whole number" % (name, n)) from None
+    if not least <= i < 1 << bits:
+        raise ValueError("%s=%d: want %d or more%s" % (name, i, least, "" if i < least else ", less than 2^%d" % bits))
+    return i
 
 
 def globs(columns: Union[None, str, Sequence[str]]) -> List[str]:

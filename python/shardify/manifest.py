@@ -107,6 +107,10 @@ def _check_digest(path: str, text: bytes) -> str:
 
 
 def _absent(folder: str) -> NotADatasetError:
+    if os.path.isfile(folder):
+        if os.path.isfile(os.path.join(os.path.dirname(folder), NAME)):
+            return NotADatasetError("%s: a file of a data set: open its folder" % folder)
+        return NotADatasetError("%s: a file; `shardify convert %s -o DIR` makes a data set of it" % (folder, folder))
     if not os.path.isdir(folder):
         return NotADatasetError("%s: no such folder" % folder)
     if os.path.isdir(os.path.join(folder, ".shardify")):

@@ -62,6 +62,44 @@ def test_damage_has_file_and_place(make, kind, format, tier):
         loader.close()
 
 
+@pytest.mark.parametrize(
+    "wrong, says",
+    [
+        (dict(shuffle=True), "'global', which is DataLoader's"),
+        (dict(shuffle=False), "want 'none'"),
+        (dict(shuffle="globl"), "none, block, global"),
+        (dict(batch_size="4"), "batch_size='4': want a whole number"),
+        (dict(batch_size=4.5), "batch_size=4.5: want a whole number"),
+        (dict(batch_size=None), "batch_size=None: want a whole number"),
+        (dict(seed=-1), "seed=-1: want 0 or more"),
+        (dict(seed=1 << 64), "less than 2\\^64"),
+        (dict(workers="2"), "workers='2': want a whole number"),
+        (dict(samples=1.5), "samples=1.5"),
+        (dict(verify=False), "verify=False: want one of whole, open, none"),
+        (dict(tier=None), "tier=None: want one of auto"),
+        (dict(transform=5), "want a function of a batch"),
+        (dict(data=None), "want a folder, a list of folders"),
+    ],
+)
+def test_wrong_arguments_are_told_in_their_own_words(tmp_path, wrong, says):
+    path = fixture.write(tmp_path / "s", [{"name": "x", "dtype": "i64"}], [{"x": i} for i in range(8)])
+    with pytest.raises((ValueError, TypeError), match=says) as e:
+        shardify.Loader(**{**dict(data=path, batch_size=4, framework="numpy"), **wrong})
+    assert "json" not in str(e.value)
+
+
+def test_words_of_numpy_are_whole_numbers(tmp_path):
+    path = fixture.write(tmp_path / "s", [{"name": "x", "dtype": "i64"}], [{"x": i} for i in range(8)])
+    with shardify.Loader(path, np.int32(4), seed=np.uint64((1 << 64) - 1), workers=np.int64(1), framework="numpy") as loader:
+        assert numbers_of(loader) == 2
+
+
+def test_a_split_that_the_set_does_not_have(tmp_path):
+    path = fixture.write(tmp_path / "s", [{"name": "x", "dtype": "i64"}], [{"x": i} for i in range(8)])
+    with pytest.raises(shardify.NotADatasetError, match="has no splits, so it has no train"):
+        shardify.Loader(path, 4, split="train", framework="numpy")
+
+
 def numbers_of(loader):
     return sum(1 for _ in loader)
 

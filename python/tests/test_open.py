@@ -22,6 +22,27 @@ def test_no_folder_no_manifest_not_finished(tmp_path):
         shardify.open(tmp_path)
 
 
+def test_a_file_in_place_of_a_folder(tmp_path, make):
+    (tmp_path / "a.npz").write_bytes(b"PK")
+    with pytest.raises(shardify.NotADatasetError, match="a.npz: a file; `shardify convert"):
+        shardify.open(tmp_path / "a.npz")
+    folder = make("fixed")
+    shard = next(f for f in os.listdir(folder) if f.endswith(".safetensors"))
+    with pytest.raises(shardify.NotADatasetError, match="open its folder"):
+        shardify.open(os.path.join(folder, shard))
+    for path in (None, 5):
+        with pytest.raises(TypeError, match="want a folder or a list of folders"):
+            shardify.open(path)
+
+
+def test_what_is_no_number_of_a_sample_is_told_so(make):
+    ds = shardify.open(make("fixed"))
+    for key in ("x", 1.0, None):
+        with pytest.raises(TypeError, match="want the number of a sample"):
+            ds[key]
+    assert repr(ds[[0, 1]]).startswith("shardify.Batch(2 samples of ")
+
+
 def test_the_manifest_itself_may_be_named(make):
     folder = make("fixed")
     assert len(shardify.open(folder + "/shardify.json")) == N
