@@ -130,7 +130,7 @@ func (l *look) whole() (lines []string, merges bool) {
 			last = g.Latest
 		}
 	}
-	if last == nil || last.Command != "convert" || len(last.Args) == 0 {
+	if last == nil || last.Command != "convert" || len(last.Args) == 0 || elsewhere(last, l.r.Output) {
 		return []string{"shardify work " + quote(l.r.Output)}, false
 	}
 	var words []string
@@ -144,6 +144,31 @@ func (l *look) whole() (lines []string, merges bool) {
 		line = "cd " + quote(last.Dir) + " && " + line
 	}
 	return []string{line}, true
+}
+
+// elsewhere tells that the command of an attempt writes to another folder than this: the
+// data set was moved or copied since.
+func elsewhere(a *Attempt, folder string) bool {
+	for i, w := range a.Args {
+		out := ""
+		switch {
+		case (w == "-o" || w == "--output") && i+1 < len(a.Args):
+			out = a.Args[i+1]
+		case strings.HasPrefix(w, "--output="):
+			out = strings.TrimPrefix(w, "--output=")
+		case strings.HasPrefix(w, "-o") && len(w) > 2:
+			out = strings.TrimPrefix(w[2:], "=")
+		default:
+			continue
+		}
+		if !filepath.IsAbs(out) {
+			out = filepath.Join(a.Dir, out)
+		}
+		here, err := os.Stat(folder)
+		there, e := os.Stat(out)
+		return err == nil && (e != nil || !os.SameFile(here, there))
+	}
+	return false
 }
 
 // last is the latest attempt at a stage.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +23,8 @@ type comparison struct {
 	*set
 	source, ours shardify.Source
 	pool         *shardify.Pool
-	byName       map[string]int // shards of the set
+	byName       map[string]int  // shards of the set
+	now          *shardify.Table // where the inputs are; names as in the plan
 }
 
 // against compares the values of the chosen shards with the source.
@@ -75,6 +77,7 @@ func (c *comparison) open(ctx context.Context) error {
 			return fmt.Errorf("values against the source: %w", err)
 		}
 	}
+	c.now = table
 	c.source, err = openSource(ctx, c.o, p.Input, shardify.OpenArgs{
 		Table: table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: c.o.Jobs,
 	})
@@ -127,7 +130,7 @@ func (c *comparison) moved(ctx context.Context) (*shardify.Table, error) {
 	defer x.Source.Close()
 	now := x.Args.Table
 	if a, b := p.Table.Len(), now.Len(); a != b {
-		return nil, fmt.Errorf("the data set was made from %d files, %q hold %d", a, c.o.Inputs, b)
+		return nil, fmt.Errorf("inputs of the data set: %d, in %s: %d", a, strings.Join(c.o.Inputs, " "), b)
 	}
 	for i := range now.Len() {
 		if a, b := p.Table.Name(i), now.Name(i); a != b {
@@ -237,6 +240,23 @@ func (c *comparison) inputName(i uint32) string {
 	return ""
 }
 
+// since adds to what is wrong with an input that it is another file than it was when
+// the data set was made: then it need not be damaged.
+func (c *comparison) since(i uint32, err error) error {
+	if int(i) >= c.now.Len() {
+		return err
+	}
+	st, e := os.Stat(c.now.Path(int(i)))
+	if e == nil {
+		t := c.plan.Table
+		e = convert.Unchanged(st.Size(), st.ModTime(), t.Size(int(i)), t.ModTime(int(i)), false)
+	}
+	if errors.Is(e, shardify.ErrChanged) {
+		return fmt.Errorf("%w; it has %w", err, e)
+	}
+	return err
+}
+
 // skips are the samples of each input that the shard leaves out: of its receipt,
 // else of the whole set.
 func (c *comparison) skips(shard string) map[string][]index.Skip {
@@ -291,7 +311,7 @@ func (l *lane) span(ctx context.Context, s shardify.Span) error {
 	}
 	if err != nil {
 		l.source = closed(l.source)
-		return l.unread(ctx, "source: "+l.c.inputName(s.Input), s, err)
+		return l.unread(ctx, "source: "+l.c.inputName(s.Input), s, l.c.since(s.Input, err))
 	}
 	e := &l.c.shards[l.number]
 	b, err := ours.Read(ctx, shardify.Span{Lo: e.first + l.at, Hi: e.first + l.at + s.Samples()}, memB)

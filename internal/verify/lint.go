@@ -25,7 +25,7 @@ func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%q: %w", paths, ErrNotDataSet)
+		return nil, ErrNotDataSet
 	}
 	if o.Progress == nil {
 		o.Progress = &Progress{}

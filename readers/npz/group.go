@@ -161,7 +161,11 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 		return err
 	}
 	if foreign > 0 {
-		return shardify.Annotate(shardify.Unsupported("%v, nor are the other %d files", errForeign, foreign-1), "open", b.table.Name(int(b.inputs[0])), "")
+		more := ""
+		if foreign > 1 {
+			more = fmt.Sprintf(", and %d more are none", foreign-1)
+		}
+		return shardify.Annotate(shardify.Unsupported("%v%s", errForeign, more), "open", b.table.Name(int(b.inputs[0])), "")
 	}
 	return shardify.Unsupported("no NPY or NPZ files")
 }
