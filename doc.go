@@ -8,8 +8,14 @@
 // [Source] turns inputs of one format into batches, a [Sink] turns batches into
 // one shard, and package convert runs the two against a plan:
 //
-//	src, err := readers.Open(ctx, shardify.OpenArgs{Table: table})
-//	res, err := convert.Convert(ctx, convert.Request{Source: src, ...})
+//	f, _, err := readers.Choose(ctx, "", inputs)
+//	in, err := readers.Open(ctx, f, readers.Request{Inputs: inputs})
+//	plan, err := convert.MakePlan(ctx, convert.Request{Input: f.Name, Source: in.Source, Args: in.Args, Output: sink})
+//	job := convert.Job{Plan: plan, Source: in.Source, Sink: sink, Store: convert.Folder("train")}
+//	manifest, err := job.Convert(ctx)
+//
+// where sink is a format of package writers; the example of package convert has it
+// whole. Package gpuload reads what was made.
 //
 // Words: a sample is one training example; a field is the schema entry and a
 // column its data in a batch; a span is consecutive samples read together; a

@@ -9,6 +9,9 @@ import (
 
 // bind makes the plan's flow, once.
 func (j *Job) bind() error {
+	if j.Pool == nil {
+		j.Pool = shardify.NewPool(defaultPool)
+	}
 	if j.flow != nil || !j.Plan.shaped() {
 		return nil
 	}

@@ -20,7 +20,7 @@ type Finding struct {
 // plan, since the order of sums follows from it; tests make it smaller.
 var surveyPart int64 = 64 << 20
 
-// defaultPool is the memory of a survey that nobody gave a pool.
+// defaultPool is the memory of a job or a survey that nobody gave a pool.
 const defaultPool = 256 << 20
 
 // gathering is what a survey keeps of a part of the samples.

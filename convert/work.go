@@ -26,8 +26,8 @@ type Job struct {
 	Source shardify.Source
 	Sink   shardify.SinkFormat
 	Store  shardify.Store
-	Pool   *shardify.Pool
-	Jobs   int // units at once; 0 means GOMAXPROCS
+	Pool   *shardify.Pool // memory for samples on their way; nil is one of 256 MiB
+	Jobs   int            // units at once; 0 means GOMAXPROCS
 	// Compile makes the plan's operations anew; nil without operations.
 	Compile Compile
 	// IgnoreTimes takes inputs of another modification time than the plan knows for

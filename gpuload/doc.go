@@ -9,6 +9,9 @@
 //		if err == io.EOF { // the epoch is over; the next Next begins another
 //			break
 //		}
+//		if err != nil {
+//			return err
+//		}
 //		x := b.Host("x") // b.Batch() samples, row-major
 //		...
 //		b.Release()
