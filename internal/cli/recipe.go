@@ -55,7 +55,11 @@ func ParseRecipe(f io.Reader) (*Recipe, error) {
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil, Usage("line 1: the recipe is empty")
 	} else if err != nil {
-		return nil, Usage("%s", strings.TrimPrefix(err.Error(), "yaml: "))
+		text := strings.TrimPrefix(err.Error(), "yaml: ")
+		if !strings.HasPrefix(text, "line ") {
+			text = "is not YAML: " + text
+		}
+		return nil, Usage("%s", text)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, Usage("line 1: more than one document")

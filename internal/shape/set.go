@@ -156,9 +156,9 @@ func number(s string, d shardify.DType) ([]byte, error) {
 	switch {
 	case d == shardify.Bool:
 		switch s {
-		case "true", "True":
+		case "true", "True", "1":
 			return []byte{1}, nil
-		case "false", "False":
+		case "false", "False", "0": // 0 is what --pad fills up with if nothing is said
 			return []byte{0}, nil
 		}
 		return nil, bad

@@ -94,6 +94,33 @@ func i64s(n int) []int64 {
 	return out
 }
 
+// TestAListOfBoolsIsPaddedWithTheOthersOfItsCounter: the value that fills up is 0 if none
+// is given, which is false.
+func TestAListOfBoolsIsPaddedWithTheOthersOfItsCounter(t *testing.T) {
+	mem := arena(t)
+	b := invent(t, "a:f32*9@J,id:bool*9@J", 97, mem)
+	for _, text := range []string{"J=9", "J=9:0", "J=9:1"} {
+		padded := run(t, made[*Pad](t)(NewPad(text)), b)
+		id, mask := padded.Columns[1].Data, padded.Columns[2].Data
+		fill := byte(0)
+		if text == "J=9:1" {
+			fill = 1
+		}
+		short := false
+		for i, real := range mask {
+			if real == 0 {
+				short = true
+				if id[i] != fill {
+					t.Fatalf("%s: element %d is %d", text, i, id[i])
+				}
+			}
+		}
+		if !short {
+			t.Fatal("no list is shorter")
+		}
+	}
+}
+
 // TestStackPadAndPackMoveEveryValue compares with the plain loops.
 func TestStackPadAndPackMoveEveryValue(t *testing.T) {
 	mem := arena(t)
