@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,6 +59,9 @@ shardify inspect events.root --stats --html report.html`,
 
 func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string) error {
 	src, why, err := cli.ChooseInput(ctx, f.from, inputs)
+	if errors.Is(err, shardify.ErrUnsupported) && len(inputs) == 1 && f.sample.number < 0 && !f.stats.wanted() && writtenOnly(inputs[0]) {
+		return p.inspectSet(inputs[0])
+	}
 	if err != nil {
 		return err
 	}
@@ -146,15 +150,28 @@ func convertLine(r inspect.Request, given shardify.Options) string {
 	return strings.Join(append(words, "-o", cli.Quote(inspect.Output(r.Inputs))), " ")
 }
 
-func (p *program) inspectSet(dir string) error {
+// writtenOnly tells a set of shards that are written and not read back. Its manifest says
+// as much as any.
+func writtenOnly(dir string) bool {
+	_, m, err := manifestOf(dir)
+	return err == nil && (m.Format == index.FormatMDS || m.Format == index.FormatMegatron)
+}
+
+// manifestOf reads the manifest of a set, named by its folder or itself.
+func manifestOf(dir string) (string, *index.Manifest, error) {
 	if filepath.Base(dir) == index.ManifestName {
 		dir = filepath.Dir(dir)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, index.ManifestName))
 	if err != nil {
-		return err
+		return dir, nil, err
 	}
 	m, err := index.DecodeManifest(b)
+	return dir, m, err
+}
+
+func (p *program) inspectSet(dir string) error {
+	dir, m, err := manifestOf(dir)
 	if err != nil {
 		return cli.Hint(err, "verify "+cli.Quote(dir)+" tells more")
 	}
