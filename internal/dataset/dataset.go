@@ -128,6 +128,21 @@ func same(m, first *index.Manifest, where string) error {
 	return nil
 }
 
+// names lists the fields that people see, the first twenty of many.
+func names(all []shardify.Field) string {
+	const most = 20
+	var out []string
+	for i := range all {
+		if !shardify.Companion(all, i) {
+			out = append(out, all[i].Name)
+		}
+	}
+	if n := len(out) - most; n > 0 {
+		out = append(out[:most], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(out, ", ")
+}
+
 // Project keeps the fields that match one of the globs, with their companions,
 // and tells their places among all. No globs keep everything.
 func Project(all []shardify.Field, globs []string) (fields []shardify.Field, places []int, err error) {
@@ -143,7 +158,7 @@ func Project(all []shardify.Field, globs []string) (fields []shardify.Field, pla
 			found = found || ok
 		}
 		if !found {
-			return nil, nil, shardify.Mismatch("columns %q: the data set has no such field", g)
+			return nil, nil, shardify.Mismatch("columns: no field %q; there is %s", g, names(all))
 		}
 	}
 	for i := range all {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
 )
 
 // manyFields is how many fields are listed one by one.
@@ -14,7 +15,11 @@ const manyFields = 50
 
 // WriteText writes the report for people, without the command.
 func (r *Report) WriteText(w io.Writer) {
-	fmt.Fprintf(w, "%s: %s, %s (%s)\n", r.Format, plural(r.Inputs, "file"), shardify.FormatSize(r.Bytes), r.Why)
+	if r.Format == index.FormatMmap || r.Format == index.FormatWDS { // Bytes are those of the manifests
+		fmt.Fprintf(w, "%s: %s (%s)\n", r.Format, plural(r.Inputs, "data set"), r.Why)
+	} else {
+		fmt.Fprintf(w, "%s: %s, %s (%s)\n", r.Format, plural(r.Inputs, "file"), shardify.FormatSize(r.Bytes), r.Why)
+	}
 	if len(r.Fields) > 0 {
 		r.writeSamples(w)
 	}
