@@ -87,7 +87,7 @@ func build(ctx context.Context, a shardify.OpenArgs, options shardify.Options) (
 	}
 	c := &content{
 		names: b.names, m: b.m, joined: b.joined,
-		survey: survey{Members: b.members, Assume: options.Size(optAssume), Last: b.names.last, Ordinal: options[optKeys] == "ordinal"},
+		survey: survey{Members: b.members, Assume: options.Size(optAssume), Last: b.names.last, Ordinal: options[optKeys] == "ordinal", Bytes: options[optText] == "bytes"},
 	}
 	checked := make(chan error, 1)
 	go func() { checked <- c.check() }()

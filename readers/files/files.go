@@ -39,6 +39,7 @@ const (
 	optKey     = "key"
 	optMissing = "missing"
 	optKeys    = "keys"
+	optText    = "text"
 	optAssume  = "assume-size"
 )
 
@@ -59,6 +60,7 @@ var options = []shardify.Option{
 	{Name: optKey, Kind: shardify.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"},
 	{Name: optMissing, Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have, or their labels: refuse, leave out, or write an empty value"},
 	{Name: optKeys, Kind: shardify.KindEnum, Default: "path", Values: []string{"path", "ordinal"}, Help: "names of samples: the path below the input, or a number"},
+	{Name: optText, Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"}, Help: "files txt and json are text, which must be UTF-8, or any bytes"},
 	{Name: optAssume, Kind: shardify.KindSize, Default: "0", Help: "plan with this size for every file instead of asking the file system; 0 asks"},
 }
 
@@ -82,6 +84,9 @@ func sniff(head []byte, name string) bool {
 	base := []byte(name)
 	return imageTypes[string(normalise(buf[:0], base[stemEnd(base, true):]))]
 }
+
+// isText tells which media are text, which must be UTF-8.
+func isText(media string) bool { return media == "txt" || media == "json" }
 
 // media is the Media of a field whose extension ends in last.
 func media(ext string) string {

@@ -352,3 +352,33 @@ func TestSniff(t *testing.T) {
 		t.Error("first bytes")
 	}
 }
+
+// TestTextIsUTF8: a set whose texts nobody can decode must not be written without a
+// word. As bytes they are what the files hold.
+func TestTextIsUTF8(t *testing.T) {
+	dir := folder(t, "1.txt=fine", "1.json={}", "2.txt=caf\xe9", "2.json={}")
+	walked := func(o shardify.Options) error {
+		_, err := readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
+			return Format.Open(ctx, shardify.OpenArgs{Table: listing(t, dir), Options: o})
+		}, 1, nil)
+		return err
+	}
+	err := walked(nil)
+	var e *shardify.Error
+	if !errors.As(err, &e) || !errors.Is(err, shardify.ErrUnsupported) || filepath.Base(e.File) != "2.txt" || e.Sample != 1 || !strings.Contains(err.Error(), "--text bytes") {
+		t.Errorf("text that is not UTF-8: %v", err)
+	}
+	src := openTable(t, listing(t, dir), opts("text", "bytes"))
+	equal(t, describe(src), []string{"json:u8:bin", "txt:u8:bin"})
+	equal(t, dump(t, src), []string{"1 json={} txt=fine", "2 json={} txt=caf\xe9"})
+	state, err := src.(shardify.Stater).State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Format.Open(context.Background(), shardify.OpenArgs{Table: listing(t, dir), Options: opts("text", "bytes"), State: state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	equal(t, describe(again), describe(src))
+}

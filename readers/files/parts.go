@@ -153,7 +153,7 @@ func (s *partSurvey) survey(last bool) (*survey, error) {
 	}
 	return &survey{
 		Version: stateVersion, Parts: true, Samples: int(s.samples), Members: b.members, Labels: labels, Prefixes: slices.Clone(s.prefixes), Assume: s.options.Size(optAssume),
-		Last: s.options[optStem] == "last", Ordinal: s.options[optKeys] == "ordinal", Missing: s.options[optMissing], Left: b.left,
+		Last: s.options[optStem] == "last", Ordinal: s.options[optKeys] == "ordinal", Bytes: s.options[optText] == "bytes", Missing: s.options[optMissing], Left: b.left,
 	}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/walk/dirfd"
@@ -189,6 +190,9 @@ func (r *reader) value(ctx context.Context, k, at int64, j int, dst []byte) erro
 		}
 		if err := r.file(ctx, int(i), dst); err != nil {
 			return r.fail(err, int(i), j, k)
+		}
+		if text := dst[:len(dst)-1]; isText(r.schema[j].Media) && !utf8.Valid(text) {
+			return r.fail(shardify.Unsupported("text that is not UTF-8 (%.40q); --text bytes takes it as it is", text), int(i), j, k)
 		}
 		c.pos += int64(len(dst)) - 1
 	}

@@ -97,7 +97,9 @@ func (s *source) describe(want func(string) bool) {
 		}
 		f := shardify.Field{Name: m.Field, DType: shardify.U8, Levels: 1, Media: "image", Nullable: m.Nullable}
 		if !m.varies() {
-			f.Media = media(m.Exts[0])
+			if f.Media = media(m.Exts[0]); s.Bytes && isText(f.Media) {
+				f.Media = "bin"
+			}
 		}
 		s.add(f, field{value, i})
 		if m.varies() {

@@ -22,6 +22,7 @@ type survey struct {
 	Assume   int64               `json:"assume,omitempty"`
 	Last     bool                `json:"last,omitempty"`    // stems end at the last dot
 	Ordinal  bool                `json:"ordinal,omitempty"` // keys are numbers
+	Bytes    bool                `json:"bytes,omitempty"`   // text is any bytes
 	Left     []shardify.Leftover `json:"left,omitempty"`
 	Listed   bool                `json:"listed,omitempty"` // a list of files follows
 	Named    bool                `json:"named,omitempty"`  // and one of files that name samples

@@ -31,6 +31,7 @@ import (
 const (
 	optMissing = "missing"
 	optKeys    = "keys"
+	optText    = "text"
 )
 
 // Format is the line of the readers' table.
@@ -45,6 +46,7 @@ var Format = shardify.SourceFormat{
 var options = []shardify.Option{
 	{Name: optMissing, Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a member which others have: refuse, leave out, or write an empty value"},
 	{Name: optKeys, Kind: shardify.KindEnum, Default: "path", Values: []string{"path", "shard", "ordinal"}, Help: "names of samples: as in the tars, with the tar's name before them, or a number"},
+	{Name: optText, Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"}, Help: "members txt and json are text, which must be UTF-8, or any bytes"},
 }
 
 // extensions of the tars that are read.

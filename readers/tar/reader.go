@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 )
@@ -211,7 +212,14 @@ func (r *reader) value(col *column, m *member, at int, code uint8) error {
 	}
 	switch col.kind {
 	case opaque:
-		return r.in.read(col.data[col.off[at]:col.off[at+1]], m.at)
+		data := col.data[col.off[at]:col.off[at+1]]
+		if err := r.in.read(data, m.at); err != nil {
+			return err
+		}
+		if isText(col.Media) && !utf8.Valid(data) {
+			return shardify.Unsupported("text that is not UTF-8 (%.40q); --text bytes takes it as it is", data)
+		}
+		return nil
 	case integer:
 		return r.integer(col, m, at)
 	}

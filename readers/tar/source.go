@@ -64,6 +64,13 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s.all = s.fields()
+	if set[optText] == "bytes" {
+		for i := range s.all {
+			if f := &s.all[i]; isText(f.Media) {
+				f.Media = "bin"
+			}
+		}
+	}
 	if err := s.project(a.Columns); err != nil {
 		return nil, err
 	}

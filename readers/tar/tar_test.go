@@ -251,3 +251,23 @@ func TestCancelledSurvey(t *testing.T) {
 		t.Errorf("survey of a cancelled context: %v", err)
 	}
 }
+
+// TestTextIsUTF8: a set whose texts nobody can decode must not be written without a
+// word. As bytes they are what the tar holds.
+func TestTextIsUTF8(t *testing.T) {
+	b := pack(t, stdtar.FormatUSTAR, part{name: "0.txt", data: []byte("fine")}, part{name: "1.txt", data: []byte("caf\xe9")})
+	walk := func(seen func(*shardify.Batch), set ...string) error {
+		_, err := readertest.Walk(func(context.Context) (shardify.Source, error) { return one(t, "x.tar", b, set...) }, 1, seen)
+		return err
+	}
+	err := walk(nil)
+	var e *shardify.Error
+	if !errors.As(err, &e) || !errors.Is(err, shardify.ErrUnsupported) || e.Field != "txt" || e.Sample != 1 || !strings.Contains(err.Error(), "--text bytes") {
+		t.Errorf("text that is not UTF-8: %v", err)
+	}
+	var got []string
+	err = walk(func(b *shardify.Batch) { got = append(got, b.Columns[0].Media, string(b.Columns[0].Data)) }, "text", "bytes")
+	if want := "[bin fine bin caf\xe9]"; err != nil || fmt.Sprint(got) != want {
+		t.Errorf("--text bytes: %q, %v, want %q", got, err, want)
+	}
+}
