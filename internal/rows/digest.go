@@ -16,6 +16,7 @@ type surveyed struct {
 	at      []int32
 	bytes   []int64
 	left    []shardify.Leftover
+	void    []string
 	borders []byte
 	dims    []byte
 	// key is equal for files that share a layout.
@@ -59,6 +60,13 @@ func (c *collector) digest(facts *Facts) (*surveyed, error) {
 	}
 	slices.SortStableFunc(s.left, func(a, b shardify.Leftover) int { return cmp.Compare(a.Name, b.Name) })
 	s.left = slices.CompactFunc(s.left, func(a, b shardify.Leftover) bool { return a.Name == b.Name })
+	for _, name := range facts.Void {
+		if !seen[name] {
+			s.void = append(s.void, name)
+		}
+	}
+	slices.Sort(s.void)
+	s.void = slices.Compact(s.void)
 	var err error
 	if s.borders, err = facts.Borders.encode(facts.Samples); err != nil {
 		return nil, err
@@ -128,6 +136,10 @@ func (s *surveyed) makeKey(empty, ragged bool) {
 	}
 	for i := range s.left {
 		b = appendString(b, s.left[i].Name)
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.left)))
+	for _, name := range s.void {
+		b = appendString(b, name)
 	}
 	s.key = b
 }

@@ -40,6 +40,10 @@ type Facts struct {
 	// Left names fields that were wanted and cannot be read, and why. Such a field
 	// is no field of the table, though other files could deliver it.
 	Left []shardify.Leftover
+	// Void names wanted fields that the file has without a type, as it holds nothing but
+	// missing values of them. Where other files have values, they are missing in this one;
+	// where none has, they are left out.
+	Void []string
 	// Blob is handed back in Input. Equal blobs are kept once, so that it should hold
 	// what is true of many files (the path of the tree, choices made), and leave to
 	// the reader what it finds at once when it opens the file.

@@ -61,6 +61,10 @@ func formatOf(files []made) Format {
 				f.Left = append(f.Left, x)
 			}
 		}
+		f.Void = slices.DeleteFunc(slices.Clone(f.Void), func(name string) bool {
+			hit, _ := want.Match(name)
+			return !hit
+		})
 		return &f, nil
 	}}
 }
@@ -288,6 +292,45 @@ func TestUnreadableInSomeInputsIsLeftOutWithReason(t *testing.T) {
 	}
 	if _, err = openMade(files[1:], Fail, "y*"); err == nil || !strings.Contains(err.Error(), "no fields to read: y: szip") {
 		t.Errorf("nothing readable: %v", err)
+	}
+}
+
+// TestVoidFieldsAreMissingValues: a file in which a field has no type, as it has no value
+// there, takes it from no other file.
+func TestVoidFieldsAreMissingValues(t *testing.T) {
+	x, y, z := field("x", shardify.F32), field("y", shardify.I16), field("z", shardify.U8)
+	void := func(m made, names ...string) made {
+		m.f.Void = names
+		return m
+	}
+	files := []made{void(file("a", x), "y"), file("b", x, y), void(file("c", x), "y"), void(file("d", x, z), "y")}
+	for _, c := range []struct {
+		files                 []made
+		missing               Missing
+		columns               []string
+		want, left, note, err string
+	}{
+		{files[:3], Fail, nil, "x f32, y i16? | a:10 0 -1 | b:10 0 1 | c:10 0 -1", "", "field y is missing in 2 inputs (a, c) of 3", ""},
+		{files[:3], Fail, []string{"y"}, "y i16? | a:10 -1 | b:10 0 | c:10 -1", "", "", ""},
+		{files[:3], Drop, nil, "x f32, y i16? | a:10 0 -1 | b:10 0 1 | c:10 0 -1", "", "", ""},
+		{files[:3], Intersect, nil, "x f32, y i16? | a:10 0 -1 | b:10 0 1 | c:10 0 -1", "", "", ""},
+		{files[:1], Fail, nil, "x f32 | a:10 0", "y: it holds nothing but missing values", "", ""},
+		{files[:1], Fail, []string{"y"}, "", "", "", "open a y: it holds nothing but missing values"},
+		{files, Fail, nil, "", "", "", "field z is in 1 input (d), not in 3 inputs (a, b, c)"},
+		{files, Drop, nil, "x f32, z u8 | d:10 0 1", "a: lacks z (--missing drop) (3); y: it holds nothing but missing values in the inputs that --missing drop leaves", "", ""},
+		{files, Drop, []string{"x", "y", "z"}, "", "", "", "field y was asked for by name"},
+		{files, Drop, []string{"x", "y"}, "x f32, y i16? | a:10 0 -1 | b:10 0 1 | c:10 0 -1 | d:10 0 -1", "", "", ""},
+	} {
+		s, err := openMade(c.files, c.missing, c.columns...)
+		if c.err != "" || err != nil {
+			if err == nil || c.err == "" || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s %v: %v, want %q", c.missing, c.columns, err, c.err)
+			}
+			continue
+		}
+		if show(s) != c.want || shownLeft(s) != c.left || !strings.Contains(strings.Join(s.Describe(), "; "), c.note) {
+			t.Errorf("%s %v: %s\nleft out %q\nnotes %q", c.missing, c.columns, show(s), shownLeft(s), s.Describe())
+		}
 	}
 }
 

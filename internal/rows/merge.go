@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,9 +30,10 @@ type merger struct {
 // candidate is a field that may become one of the schema.
 type candidate struct {
 	name  string
-	refs  []ref // by layout, in the order of live
-	files int64 // that have it
-	fill  bool  // some files lack it
+	refs  []ref            // by layout, in the order of live
+	files int64            // that have it
+	fill  bool             // some files lack it, or have nothing but missing values
+	void  map[*layout]bool // that have nothing but missing values
 	field shardify.Field
 	rank  int // of a Ragged field
 	// shape is, for layouts in which the field is Ragged, the index of its companion.
@@ -172,8 +174,10 @@ func (m *merger) in(layouts map[*layout]bool) string {
 	return m.namesOf(&f)
 }
 
+// layouts are those of the files that have the field.
 func (c *candidate) layouts() map[*layout]bool {
-	all := make(map[*layout]bool, len(c.refs))
+	all := make(map[*layout]bool, len(c.refs)+len(c.void))
+	maps.Copy(all, c.void)
 	for _, r := range c.refs {
 		all[r.layout] = true
 	}
@@ -191,7 +195,7 @@ func (m *merger) unreadable() error {
 	byName := map[string]*bad{}
 	var all []*bad
 	for _, l := range m.live {
-		for _, x := range l.left {
+		for _, x := range m.untyped(l) {
 			b := byName[x.name]
 			if b == nil {
 				b = &bad{name: x.name, reason: x, layouts: map[*layout]bool{}}
@@ -216,6 +220,28 @@ func (m *merger) unreadable() error {
 	}
 	m.drop(func(c *candidate) bool { return byName[c.name] != nil })
 	return nil
+}
+
+// nothing is why a field is left out that has no value anywhere.
+const nothing = "it holds nothing but missing values"
+
+// untyped lists what a layout cannot deliver. Fields without a type are none of these
+// where other files say the type: they become missing values.
+func (m *merger) untyped(l *layout) []leftField {
+	left := l.left[:len(l.left):len(l.left)]
+	for _, name := range l.void {
+		c := m.byName[name]
+		if c == nil {
+			left = append(left, leftField{name, nothing, l.first[0]})
+			continue
+		}
+		if c.void == nil {
+			c.void = map[*layout]bool{}
+		}
+		c.void[l], c.fill = true, true
+		c.files += l.files
+	}
+	return left
 }
 
 // drop takes candidates out.
@@ -253,6 +279,7 @@ func (m *merger) available() []string {
 		for i := range facts.Left {
 			names = append(names, facts.Left[i].Name)
 		}
+		names = append(names, facts.Void...)
 		return names
 	}
 	return nil

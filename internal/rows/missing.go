@@ -2,6 +2,7 @@ package rows
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -96,6 +97,9 @@ func (m *merger) dropFiles(lacking []*candidate) error {
 		for _, r := range c.refs {
 			has[r.layout]++
 		}
+		for l := range c.void {
+			has[l]++
+		}
 	}
 	lacks := func(l *layout) bool { return has[l] < len(m.cands) }
 	keep := m.live[:0:0]
@@ -122,8 +126,24 @@ func (m *merger) dropFiles(lacking []*candidate) error {
 	m.left = append(m.left, m.fileLeft(&out))
 	for _, c := range m.cands {
 		c.refs = slices.DeleteFunc(c.refs, func(r ref) bool { return lacks(r.layout) })
-		c.files = m.files
+		maps.DeleteFunc(c.void, func(l *layout, _ bool) bool { return lacks(l) })
+		c.files, c.fill = m.files, len(c.void) > 0
 	}
+	return m.dropVoid()
+}
+
+// dropVoid leaves out the fields of which the files that are left have no value.
+func (m *merger) dropVoid() error {
+	for _, c := range m.cands {
+		if len(c.refs) > 0 {
+			continue
+		}
+		if m.want.exact(c.name) {
+			return shardify.Mismatch("field %s was asked for by name, and %s in the inputs that --missing drop leaves", c.name, nothing)
+		}
+		m.left = append(m.left, shardify.Leftover{Name: c.name, Reason: nothing + " in the inputs that --missing drop leaves"})
+	}
+	m.drop(func(c *candidate) bool { return len(c.refs) == 0 })
 	return nil
 }
 
@@ -131,7 +151,7 @@ func (m *merger) dropFiles(lacking []*candidate) error {
 func lackedBy(l *layout, lacking []*candidate) string {
 	var names []string
 	for _, c := range lacking {
-		if !slices.ContainsFunc(c.refs, func(r ref) bool { return r.layout == l }) {
+		if !c.layouts()[l] {
 			names = append(names, c.name)
 		}
 	}

@@ -68,6 +68,7 @@ type layout struct {
 	bytes  []int64 // of jagged fields, summed over the files
 	varies []bool  // the shape differs from file to file
 	left   []leftField
+	void   []string
 
 	files int64
 	first []uint32 // the first of the files, in order
@@ -173,13 +174,13 @@ func (c *collector) add(input uint32, facts *Facts, s *surveyed) error {
 	e.borders, e.blob, e.dims = c.borders.add(s.borders), c.blobs.add(facts.Blob), c.dims.add(s.dims)
 	id, ok := c.byKey[string(s.key)]
 	if !ok {
-		if c.fields += len(s.fields) + len(s.left); c.fields > c.most {
+		if c.fields += len(s.fields) + len(s.left) + len(s.void); c.fields > c.most {
 			return shardify.Mismatch("the inputs have nothing in common: %d different sets of fields among the first ones looked at; name those that are one table, or the wanted fields with --columns", len(c.layouts))
 		}
 		id = uint32(len(c.layouts))
 		c.byKey[string(s.key)] = id
 		c.layouts = append(c.layouts, &layout{
-			empty: facts.Samples == 0, fields: s.fields, at: s.at, bytes: make([]int64, len(s.fields)), varies: make([]bool, len(s.fields)),
+			empty: facts.Samples == 0, fields: s.fields, at: s.at, void: s.void, bytes: make([]int64, len(s.fields)), varies: make([]bool, len(s.fields)),
 		})
 	}
 	e.layout = id

@@ -168,6 +168,9 @@ func mergeAttrs(f, g *shardify.Field) (differ string) {
 
 // noteChanges says what readers will do to the files' own columns.
 func (m *merger) noteChanges(c *candidate, kinds []*kind) {
+	if len(c.void) > 0 {
+		m.notes = append(m.notes, fmt.Sprintf("field %s is missing in %s of %d: %s there", c.name, m.in(c.void), m.files, nothing))
+	}
 	byType := map[shardify.DType]map[*layout]bool{}
 	var order []shardify.DType
 	fixed := false

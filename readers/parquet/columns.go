@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,7 @@ func columns(f *pq.File, hints *hints, text string) (cols []column, left []leftO
 type leftOut struct {
 	name, alias string
 	reason      error
+	void        bool // each sample has one value of it, and that is missing
 }
 
 type walk struct {
@@ -119,7 +121,7 @@ func (w *walk) list(n *pq.Node, name string, lists []list) {
 func (w *walk) leaf(n *pq.Node, name string, lists []list) {
 	path := n.Path()
 	if err := w.readable(n.Leaf); err != nil {
-		w.left = append(w.left, leftOut{name, path, err})
+		w.left = append(w.left, leftOut{name: name, alias: path, reason: err})
 		return
 	}
 	t, err := typeOf(n, w.text)
@@ -128,7 +130,7 @@ func (w *walk) leaf(n *pq.Node, name string, lists []list) {
 		err = w.add(n, name, path, lists, t)
 	}
 	if err != nil {
-		w.left = append(w.left, leftOut{name, path, err})
+		w.left = append(w.left, leftOut{name: name, alias: path, reason: err, void: errors.Is(err, errNothing) && len(lists) == 0})
 	}
 }
 

@@ -102,7 +102,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	}
 	x := &file{f: w, pq: p}
 	facts := &rows.Facts{Samples: p.Rows, Size: size}
-	if x.cols, facts.Left, err = s.choose(p, want); err != nil {
+	if x.cols, facts.Left, facts.Void, err = s.choose(p, want); err != nil {
 		return nil, err
 	}
 	var state blob
@@ -132,10 +132,10 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 }
 
 // choose makes the wanted columns of a file.
-func (s *source) choose(p *pq.File, want *rows.Wanted) (cols []column, left []shardify.Leftover, err error) {
+func (s *source) choose(p *pq.File, want *rows.Wanted) (cols []column, left []shardify.Leftover, void []string, err error) {
 	h, err := readHints(p)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	all, out := columns(p, h, s.opts["text"])
 	for _, c := range all {
@@ -144,11 +144,15 @@ func (s *source) choose(p *pq.File, want *rows.Wanted) (cols []column, left []sh
 		}
 	}
 	for _, l := range out {
-		if hit, _ := want.Match(l.name, l.alias, plainName(l.name)); hit {
+		switch hit, _ := want.Match(l.name, l.alias, plainName(l.name)); {
+		case !hit:
+		case l.void:
+			void = append(void, plainName(l.name))
+		default:
 			left = append(left, shardify.Leftover{Name: plainName(l.name), Reason: shardify.Reason(l.reason)})
 		}
 	}
-	return cols, left, nil
+	return cols, left, void, nil
 }
 
 // acquire opens a file for reading.
@@ -161,7 +165,7 @@ func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*file
 		return nil, errState
 	}
 	x := &file{f: rows.Watch(f), pq: p}
-	if x.cols, _, err = s.choose(p, s.want); err != nil {
+	if x.cols, _, _, err = s.choose(p, s.want); err != nil {
 		return nil, err
 	}
 	for _, h := range s.parts.of(in.Path(), x.cols) {

@@ -258,3 +258,28 @@ func TestOutlineNamesWhatIsLeftOut(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
+
+// TestNothingButMissingValuesIsNoReasonToDropAColumn: pandas writes a column of None
+// alone without a type; the files that have values of it keep them.
+func TestNothingButMissingValuesIsNoReasonToDropAColumn(t *testing.T) {
+	src, err := openFiles(nil, []string{"null", "text"}, testdata("flat.parquet"), testdata("null-typed.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var missing int
+	var values []int16
+	err = read(t, src, 1<<20, func(b *shardify.Batch) {
+		c := &b.Columns[shardify.FieldIndex(src.Schema(), "null")]
+		for i, v := range shardify.View[int16](c.Data) {
+			if c.Valid != nil && c.Valid[i] == 0 {
+				missing++
+			} else {
+				values = append(values, v)
+			}
+		}
+	})
+	if err != nil || missing == 0 || !slices.Equal(values, []int16{0, 1, 2, 3, 4}) {
+		t.Errorf("%d missing, then %v: %v", missing, values, err)
+	}
+}

@@ -29,6 +29,9 @@ var widths = map[format.Type]int{
 // maxFixed bounds the bytes of one FIXED_LEN_BYTE_ARRAY value.
 const maxFixed = 64 << 20
 
+// errNothing is about columns that have no type, as Arrow's null has none.
+var errNothing = shardify.Unsupported("it holds nothing but missing values")
+
 // typeOf decides by the logical type, or by the converted type of older files.
 func typeOf(n *pq.Node, text string) (leafType, error) {
 	t := leafType{page: page.Column{Type: n.Type, Width: widths[n.Type]}}
@@ -47,7 +50,7 @@ func typeOf(n *pq.Node, text string) (leafType, error) {
 	}
 	switch l := n.Logical.(type) {
 	case *format.NullType:
-		return t, shardify.Unsupported("it holds nothing but missing values")
+		return t, errNothing
 	case *format.DecimalType:
 		return t.decimal(n, l)
 	case *format.TimestampType, *format.TimeType, *format.DateType:

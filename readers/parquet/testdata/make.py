@@ -190,6 +190,9 @@ duckdb.sql(
 )
 made += ["pandas.parquet", "fastparquet.parquet", "polars.parquet", "duckdb.parquet"]
 
+# Like a part of flat.parquet in which the column "null" has values after all.
+save("null-typed.parquet", pa.table({"null": pa.array(range(5), pa.int16()), "text": ["t%d" % i for i in range(5)]}))
+
 try:
     import pyarrow.parquet.encryption as pe
 
