@@ -53,6 +53,11 @@ func (w *Wanted) Match(names ...string) (hit, exact bool) {
 	return hit, exact
 }
 
+// Names are the globs without a wildcard: fields that were asked for by name.
+func (w *Wanted) Names() []string {
+	return slices.DeleteFunc(slices.Clone(w.globs), func(g string) bool { return strings.ContainsAny(g, `*?[\`) })
+}
+
 // exact tells whether a field was asked for by its name.
 func (w *Wanted) exact(name string) bool { return slices.Contains(w.globs, name) }
 

@@ -59,12 +59,21 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 // shapes lists data sets with their dimensions.
 func (t *tree) shapes() string {
 	var parts []string
+	more := 0
 	for i := range t.objects {
-		if i == 20 {
-			parts = append(parts, fmt.Sprintf("and %d more", len(t.objects)-i))
-			break
+		switch o := &t.objects[i]; {
+		case len(o.dims) == 0: // single values go with any
+		case len(parts) == 20:
+			more++
+		default:
+			parts = append(parts, fmt.Sprintf("%s %v", o.path, o.dims))
 		}
-		parts = append(parts, fmt.Sprintf("%s %v", t.objects[i].path, t.objects[i].dims))
+	}
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	if len(parts) == 0 {
+		return "there are single values alone"
 	}
 	return strings.Join(parts, ", ")
 }

@@ -161,6 +161,7 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 			field.Attrs = fieldAttrs(f.tree.file.h5, obj, field.Attrs)
 			if f.tree.kind.pytables {
 				field.Attrs = withColumns(field.Attrs, frameColumns(f.tree.file, obj, o.path, w.leaf.name), &field)
+				field.Attrs = withCategories(field.Attrs, f.tree.file.categories(obj, o.path, w.leaf.name))
 			}
 		}
 		b.Leaves = append(b.Leaves, w.index)

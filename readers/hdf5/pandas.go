@@ -3,6 +3,7 @@ package hdf5
 import (
 	"context"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -61,6 +62,68 @@ func pickledTexts(s string) (list []string) {
 		s, list = s[1:], append(list, name)
 	}
 	return list
+}
+
+// categoriesOf is the table with the categories of a column of pandas' table p: codes are
+// their places, -1 a missing value.
+func categoriesOf(p, column string) string {
+	return path.Dir(p) + "/meta/" + column + "/meta/table"
+}
+
+// isCategories tells whether p is such a table.
+func isCategories(p string) bool {
+	parts := strings.Split(p, "/")
+	n := len(parts)
+	return n > 4 && parts[n-1] == "table" && parts[n-2] == "meta" && parts[n-4] == "meta"
+}
+
+// categories are the texts that the codes of a column stand for, nil if they are none.
+func (f *file) categories(o *h5.Object, p, leaf string) []string {
+	if path.Base(p) != "table" || textAttr(f.h5, o, leaf+"_meta") != "category" {
+		return nil
+	}
+	a, err := f.array(categoriesOf(p, leaf))
+	if err != nil || a.set.Type.Class != h5.Compound || len(a.dims) != 1 || a.rows > maxColumns || a.rows*a.rowBytes > maxText || a.usable() != nil {
+		return nil
+	}
+	for _, m := range a.set.Type.Members {
+		if m.Name == "values" && m.Type.Class == h5.String {
+			return a.texts(m)
+		}
+	}
+	return nil
+}
+
+// texts are a member's values in a small data set of compound type.
+func (a *array) texts(m h5.Member) (out []string) {
+	raw := make([]byte, a.rows*a.rowBytes)
+	if a.read(context.Background(), &work{}, raw, 0, a.rows) != nil {
+		return nil
+	}
+	for ; len(raw) > 0; raw = raw[a.rowBytes:] {
+		out = append(out, string(trim(raw[m.Offset:][:m.Type.Size], h5.NulPadded)))
+	}
+	return out
+}
+
+// withCategories adds the categories to a field's attributes, as those of an enum: codes
+// of missing values have no name.
+func withCategories(attrs map[string]string, names []string) map[string]string {
+	var pairs []string
+	for i, name := range names {
+		if name == "" || !validText(name) || strings.ContainsAny(name, "\n=") {
+			return attrs
+		}
+		pairs = append(pairs, name+"="+strconv.Itoa(i))
+	}
+	if len(pairs) == 0 {
+		return attrs
+	}
+	if attrs == nil {
+		attrs = map[string]string{}
+	}
+	attrs["enum"] = strings.Join(pairs, "\n")
+	return attrs
 }
 
 // shortTexts reads a small data set of texts, nil if it is none.

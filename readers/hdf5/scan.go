@@ -3,6 +3,7 @@ package hdf5
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"strings"
 
@@ -191,6 +192,43 @@ func (s *scanner) named() error {
 			return err
 		}
 	}
+	return s.columns()
+}
+
+// columns adds the data sets that --columns names and that the walk met under another
+// name or not at all: those behind soft links, and in groups that have two names.
+func (s *scanner) columns() error {
+	met := map[string]bool{}
+	for i := range s.tree.objects {
+		o := &s.tree.objects[i]
+		for _, l := range o.wanted {
+			for _, name := range s.names(o.path, l.leaf.name) {
+				met[name] = true
+			}
+		}
+	}
+	for _, name := range s.want.Names() {
+		if met[name] {
+			continue
+		}
+		for p := "/" + strings.Trim(name, "/"); p != "/"; p = path.Dir(p) { // or a field of a compound type
+			found, err := s.tree.file.h5.Lookup(p)
+			if err != nil {
+				continue
+			}
+			if found.External || s.sets[found.Addr] == p || !s.opts.object(p) {
+				break
+			}
+			o, err := s.tree.file.h5.Object(found.Addr, p)
+			if err == nil && o.Kind == h5.KindDataset {
+				err = s.dataset(s.tree.file, o, p)
+			}
+			if err != nil {
+				return err
+			}
+			break
+		}
+	}
 	return nil
 }
 
@@ -209,6 +247,9 @@ func (s *scanner) dataset(f *file, o *h5.Object, p string) error {
 	obj, err := s.examine(f, o, p)
 	if err != nil {
 		if errors.Is(err, errUnwanted) {
+			if s.sets[o.Addr] == p {
+				delete(s.sets, o.Addr) // another of its names may be wanted
+			}
 			return nil
 		}
 		if hit, _ := s.want.Match(s.names(p, "")...); hit {
@@ -257,6 +298,9 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	}
 	if why := s.tree.kind.leavesOut(f.h5, o); why != "" {
 		return nil, shardify.Unsupported("%s", why)
+	}
+	if s.tree.kind.pytables && isCategories(p) {
+		return nil, shardify.Unsupported("categories of pandas' frame, kept with their column as enum")
 	}
 	a, err := newArray(f, p, d)
 	if err != nil {

@@ -522,3 +522,62 @@ func TestOutlineListsDataSetsThatMakeNoTable(t *testing.T) {
 		t.Errorf("%q, %v", lines, err)
 	}
 }
+
+// TestEveryNameOfADataSetCanBeAskedFor: a data set that NeXus files link from two places,
+// or behind a soft link, is found by each of its names, once.
+func TestEveryNameOfADataSetCanBeAskedFor(t *testing.T) {
+	for _, c := range []struct {
+		columns []string
+		order   string
+		samples int64
+		err     string
+	}{
+		{nil, "again table/a table/b x", 7, ""},
+		{[]string{"group/y"}, "group/y", 7, ""},
+		{[]string{"x", "/group/y"}, "group/y x", 7, ""},
+		{[]string{"second/y"}, "second/y", 7, ""},
+		{[]string{"group/back/x"}, "group/back/x", 7, ""},
+		{[]string{"soft"}, "soft", 7, ""},
+		{[]string{"view/b", "again"}, "again view/b", 7, ""},
+		{[]string{"b"}, "table/b", 7, ""},
+		{[]string{"few_too"}, "few_too", 3, ""},
+		{[]string{"soft", "x"}, "", 0, "soft: another name of /x"},
+		{[]string{"again", "group/y"}, "", 0, "another name of /again"},
+		{[]string{"x", "few_too"}, "", 0, "/few_too has 3 rows, /x has 7"},
+		{[]string{"nowhere"}, "", 0, `no field "nowhere"`},
+		{[]string{"self"}, "", 0, `no field "self"`},
+		{[]string{"x/y"}, "", 0, `no field "x/y"`},
+	} {
+		s, err := load([]string{"links.h5"}, c.columns, nil)
+		if err != nil || c.err != "" {
+			if err == nil || c.err == "" || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%v: %v, want %q", c.columns, err, c.err)
+			}
+			continue
+		}
+		if got := strings.Join(s.order, " "); got != c.order || s.samples != c.samples {
+			t.Errorf("%v: %d samples of %s, want %s", c.columns, s.samples, got, c.order)
+		}
+		for _, name := range s.order {
+			if v := values(s.cols[name]); name != "table/a" && v[len(v)-1] != float64(len(v)-1) {
+				t.Errorf("%v: %s is %v", c.columns, name, v)
+			}
+		}
+	}
+}
+
+// TestCategoriesStayWithTheirCodes: pandas keeps them in a table of another length, and
+// the codes of two files mean the same only if they agree.
+func TestCategoriesStayWithTheirCodes(t *testing.T) {
+	s := mustLoad(t, []string{"frame_categories.h5"}, nil, nil)
+	c := s.cols["df/table/values_block_1"]
+	if c == nil || c.Attrs["enum"] != "sig=0\nbg=1" || c.Attrs["columns"] != "kind" {
+		t.Fatalf("%v: %+v", s.order, c)
+	}
+	if v := values(c)[:4]; !slices.Equal(v, []float64{0, 1, -1, 0}) {
+		t.Errorf("codes %v", v)
+	}
+	if why := s.left["df/meta/values_block_1/meta/table"]; !strings.Contains(why, "categories") {
+		t.Errorf("left out %v", s.left)
+	}
+}

@@ -69,11 +69,15 @@ func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int) (c *c
 		return nil, err
 	}
 	if len(t.objects) == 0 {
-		return nil, t.nothing()
+		return nil, t.nothing(len(s.opts.objects) == 0 && len(a.Columns) == 0)
 	}
 	c, err = t.choose(s.opts.sample, s.inputs)
 	if len(a.Columns) > 0 {
-		if sub := t.only(a.Columns); len(sub.objects) > 0 && (err != nil || c.leavesAll(sub)) {
+		sub := t.only(a.Columns)
+		if len(sub.objects) == 0 {
+			return s.decideAlone(ctx, f, a.Columns, c, err)
+		}
+		if err != nil || c.leavesAll(sub) {
 			if alone, e := sub.choose(s.opts.sample, s.inputs); e == nil {
 				return alone, nil
 			}
@@ -84,6 +88,20 @@ func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int) (c *c
 		s.kept, s.path = t, a.Table.Path(i)
 	}
 	return c, err
+}
+
+// decideAlone looks at the data sets that columns name by other names than the walk: c and
+// err are the choice without them.
+func (s *survey) decideAlone(ctx context.Context, f *file, columns []string, c *choice, err error) (*choice, error) {
+	want, e := rows.NewWanted(columns)
+	if e != nil {
+		return c, err
+	}
+	sub, e := scan(ctx, f, s.opts, want, nil)
+	if e != nil || len(sub.objects) == 0 {
+		return c, err
+	}
+	return sub.choose(s.opts.sample, s.inputs)
 }
 
 // only is the tree of the data sets that the globs want.
@@ -129,13 +147,16 @@ func (s *survey) close() {
 	}
 }
 
-// nothing says why a file has no data sets to offer.
-func (t *tree) nothing() error {
+// nothing says why a file has no data sets to offer; all of them were wanted, or some.
+func (t *tree) nothing(all bool) error {
 	if t.kind.keras {
 		return shardify.Unsupported("the weights of a Keras model, which are no samples")
 	}
 	if left := t.left.all(); len(left) > 0 {
 		return shardify.Unsupported("no data sets to read: %s: %s", left[0].Name, left[0].Reason)
+	}
+	if all {
+		return shardify.Mismatch("it holds no data sets (attributes are not read)")
 	}
 	return shardify.Mismatch("there are no data sets that --object and --columns want")
 }

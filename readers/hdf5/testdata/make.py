@@ -192,6 +192,25 @@ def others():
             f["event_%d/y" % i] = i
     with new("latin1.h5") as f:
         f["name"] = np.array([b"a", b"b", b"M\xfcller"])
+    with new("links.h5") as f:
+        f["x"] = count((7, 2), "<f4")
+        f["group/y"] = count((7,), "<i4")
+        f["again"] = f["group/y"]  # another name, before the first in the order of names
+        f["soft"], f["nowhere"], f["self"] = h5py.SoftLink("/x"), h5py.SoftLink("/absent"), h5py.SoftLink("/self")
+        f["second"] = f["group"]
+        f["group/back"] = f["/"]
+        t = np.zeros(7, [("a", "<f4"), ("b", "<i8")])
+        t["b"] = count((7,), "<i8")
+        f["table"], f["view"] = t, h5py.SoftLink("/table")
+        f["few"], f["few_too"] = count((3,), "<f4"), h5py.SoftLink("/few")
+    df = pd.DataFrame({"n": count((9,), "i8"), "kind": pd.Categorical(["sig", "bg", None] * 3, categories=["sig", "bg"])})
+    df.to_hdf("frame_categories.tmp", key="df", mode="w", format="table", index=False)
+    with h5py.File("frame_categories.tmp") as f, new("frame_categories.h5") as g:  # without indexes and chunks, 300 KB
+        for k in "df/table", "df/meta/values_block_1/meta/table":
+            g[k] = f[k][:]
+            g[k].attrs.update(f[k].attrs)
+        g.attrs.update(f.attrs)
+    os.remove("frame_categories.tmp")
     with new("missing_source.h5", libver=("earliest", "v110")) as f:
         v = h5py.VirtualLayout((4,), "<i4")
         v[:] = h5py.VirtualSource("nowhere.h5", "x", (4,))
