@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
@@ -293,20 +292,10 @@ func (n *namer) counter(outer *pq.Node, name string) string {
 	return n.counters[outer]
 }
 
-// plainName makes a field's name: _ for what has a meaning in shards or on a terminal,
-// and for two at the beginning (pandas has __index_level_0__) one.
+// plainName makes a field's name of a column's.
 func plainName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if r == '#' || r < 0x20 || r == 0x7f {
-			return '_'
-		}
-		return r
-	}, name)
-	if strings.HasPrefix(name, "__") {
-		name = "_" + strings.TrimLeft(name, "_")
-	}
 	if name == "" {
 		return "_"
 	}
-	return name
+	return shardify.PlainName(name)
 }

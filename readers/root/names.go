@@ -3,6 +3,8 @@ package root
 import (
 	"strconv"
 	"strings"
+
+	"github.com/shardify/shardify"
 )
 
 // namer gives every column of a table a name of its own.
@@ -30,11 +32,11 @@ func (n *namer) note(name string) {
 	n.taken[name] = true
 }
 
-// plainName makes a field's name of a branch's: without "[10]" at its end, and with
-// _ for #, which has a meaning in shards.
+// plainName makes a field's name of a branch's: without "[10]" at its end, and without
+// what has a meaning in shards.
 func plainName(dotted string) string {
 	if i := strings.IndexByte(dotted, '['); i > 0 && strings.HasSuffix(dotted, "]") {
 		dotted = dotted[:i]
 	}
-	return strings.ReplaceAll(strings.Trim(dotted, "."), "#", "_")
+	return shardify.PlainName(strings.Trim(dotted, "."))
 }

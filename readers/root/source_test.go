@@ -267,3 +267,11 @@ func TestFewBytesAreDecodedTwice(t *testing.T) {
 		j.Close()
 	}
 }
+
+func TestNamesAreMadeValid(t *testing.T) {
+	for name, want := range map[string]string{"x[10]": "x", "x#1": "x_1", "__index__": "_index__", "a.b.": "a.b", "tab\t": "tab_", "é": "é", "__": "_", "": ""} {
+		if got := plainName(name); got != want {
+			t.Errorf("%q becomes %q, want %q", name, got, want)
+		}
+	}
+}

@@ -72,7 +72,6 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		"field of structure 9":               {kind: projection, role: 9, name: "odd", typeName: "Blob"},
 		"collection":                         {kind: projection, role: Collection, name: "odd", typeName: "Blob"},
 		"variant":                            {kind: projection, role: Variant, name: "odd", typeName: "Blob"},
-		"(reserved)":                         structOf("odd", float("a#b")),
 	} {
 		m := makeOf(0, nil, float("a"), f, listOf("z", float("")))
 		n, err := m.tryOpen()
@@ -84,6 +83,18 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 			!strings.HasPrefix(n.Unreadable[0].Name, "odd") || !strings.Contains(n.Unreadable[0].Reason, reason) {
 			t.Errorf("%s: read %v, left out %v", reason, names, n.Unreadable)
 		}
+	}
+}
+
+// TestNamesAreMadeValid: what has a meaning in shards becomes _, and two names that are one
+// then are not read as one.
+func TestNamesAreMadeValid(t *testing.T) {
+	n, err := makeOf(0, nil, float("x#1"), float("__index"), structOf("s", float("a#b")), float("y_"), float("y#")).tryOpen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := flatNames(n); !slices.Equal(names, []string{"x_1", "_index", "s.a_b", "y_"}) || len(n.Unreadable) != 1 || n.Unreadable[0].Name != "y_" {
+		t.Errorf("read %v, left out %v", names, n.Unreadable)
 	}
 }
 

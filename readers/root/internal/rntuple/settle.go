@@ -63,7 +63,9 @@ func (w *walker) settleNames() {
 	n := w.n
 	uses := map[string]int{}
 	for i := range n.Flats {
-		uses[n.Flats[i].Name]++
+		f := &n.Flats[i]
+		f.Name, w.full[i] = shardify.PlainName(f.Name), shardify.PlainName(w.full[i])
+		uses[f.Name]++
 	}
 	for i := range n.Flats {
 		if f := &n.Flats[i]; f.Name != "" && uses[f.Name] > 1 {
