@@ -55,6 +55,9 @@ func (p *Pad) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	p.fill = make([][]byte, len(in))
 	out := slices.Clone(in)
 	one := shardify.FieldIndex(in, p.target)
+	if one >= 0 && in[one].Levels == 0 && slices.ContainsFunc(in, func(f shardify.Field) bool { return counts(f.Counter, p.target) }) {
+		one = -1 // ROOT's counters are fields themselves
+	}
 	for i := range in {
 		f := &in[i]
 		if i != one && (one >= 0 || !counts(f.Counter, p.target)) {

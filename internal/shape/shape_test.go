@@ -347,6 +347,24 @@ func TestSchemasThatDoNotFit(t *testing.T) {
 	}
 }
 
+// TestPadTakesACounterThatIsAField: so are those of ROOT, and nJet=8 means its lists.
+func TestPadTakesACounterThatIsAField(t *testing.T) {
+	in := []shardify.Field{
+		{Name: "nJet", DType: shardify.U32}, {Name: "pt", DType: shardify.F32, Levels: 1, Counter: "nJet"},
+		{Name: "eta", DType: shardify.F32, Levels: 1, Counter: "nJet"}, {Name: "other", DType: shardify.F32, Levels: 1},
+	}
+	for _, name := range []string{"nJet", "Jet"} {
+		out, err := made[*Pad](t)(NewPad(name + "=8")).Schema(in)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if out[0].Levels != 0 || len(out[0].Shape) != 0 || out[1].Shape[0] != 8 || out[2].Shape[0] != 8 || out[3].Levels != 1 || out[4].Name != name+"_mask" {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
 // TestRenameTakesCompanionsAlong: a shape and an extension go with their field.
 func TestRenameTakesCompanionsAlong(t *testing.T) {
 	in := []shardify.Field{
