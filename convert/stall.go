@@ -109,8 +109,8 @@ func (j *Job) WatchStall(after time.Duration, moved func() bool, stalled func(*S
 func (j *Job) moves() int64 {
 	n := j.posts.tick() + j.Progress.Samples.Load() + j.Progress.Shards.Load() + j.Progress.Gathered.Load()
 	for _, s := range []shardify.Store{j.Store, j.scratch()} {
-		if w, ok := s.(interface{ Written() int64 }); ok {
-			n += w.Written()
+		if w, ok := s.(interface{ Moves() int64 }); ok {
+			n += w.Moves()
 		}
 	}
 	return n

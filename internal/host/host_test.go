@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // machine builds a fake / and environment.
@@ -223,4 +225,36 @@ func TestActivity(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWrittenBackGrows: with what is made durable on a disk, about: each processor adds
+// up its own share at times.
+func TestWrittenBackGrows(t *testing.T) {
+	before := WrittenBack()
+	if before == 0 {
+		t.Skip("this system does not tell what it has put on disks")
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const n = 4 << 20
+	if _, err := f.Write(make([]byte, n)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if grown := WrittenBack() - before; grown < n/2 && !inMemory(t, f) {
+		t.Errorf("%d bytes more, %d were written", grown, n)
+	}
+}
+
+func inMemory(t *testing.T, f *os.File) bool {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.Type == unix.TMPFS_MAGIC || st.Type == unix.OVERLAYFS_SUPER_MAGIC
 }

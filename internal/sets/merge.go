@@ -314,6 +314,7 @@ func (x *Merger) Run(ctx context.Context) (*index.Manifest, error) {
 		}
 	}
 	out := store.NewDir(m.o.Output, m.o.Sync)
+	m.o.Steps.Also(out.Moves)
 	if err := out.Clean(); err != nil {
 		return nil, err
 	}

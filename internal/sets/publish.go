@@ -56,6 +56,7 @@ func (e *Extension) Publish(ctx context.Context, sync store.Sync, jobs int) (*in
 		return nil, err
 	}
 	out := store.NewDir(e.dir, sync)
+	e.Steps.Also(out.Moves)
 	work := store.Replacer{Dir: store.NewDir(e.Staging, sync)}
 	_, done, err := e.published()
 	if err != nil {

@@ -115,6 +115,7 @@ func (p *plan) make(ctx context.Context, o *Options, at *place) (reused int64, e
 	}
 	o.Progress.Total.Store(p.bytes)
 	c := &copier{plan: p, o: o, staging: at.staging, store: store.NewDir(at.staging, o.Sync)}
+	o.Steps.Also(c.store.Moves)
 	if reused, err = c.run(ctx); err != nil {
 		return 0, err
 	}

@@ -69,6 +69,7 @@ type Board struct {
 	steps []*Step
 	moves int64
 	rests int
+	also  []func() int64
 }
 
 // Step is one file, or what else is long enough to be told of.
@@ -121,6 +122,16 @@ func (b *Board) Rest() (awake func()) {
 	return func() { add(-1) }
 }
 
+// Also has a further number that changes while the work moves.
+func (b *Board) Also(moves func() int64) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.also = append(b.also, moves)
+}
+
 // Watch watches the steps.
 func (b *Board) Watch(after time.Duration, moved func() bool, stalled func(*Stalled)) (stop func()) {
 	return Watch(after, b.tick, moved, b.waiting, stalled)
@@ -135,7 +146,11 @@ func (b *Board) tick() int64 {
 	for _, s := range b.steps {
 		s.ticks++
 	}
-	return b.moves
+	n := b.moves
+	for _, f := range b.also {
+		n += f()
+	}
+	return n
 }
 
 func (b *Board) waiting(tick time.Duration) (out []string) {

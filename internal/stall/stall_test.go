@@ -66,10 +66,16 @@ func TestStepsAndRestsAreNoStall(t *testing.T) {
 	if s := watched(t, &b, func() { time.Sleep(4 * after) }); s == nil {
 		t.Error("nothing was found after a rest")
 	}
+	n := int64(0)
+	b.Also(func() int64 { n++; return n })
+	if s := watched(t, &b, func() { time.Sleep(4 * after) }); s != nil {
+		t.Errorf("what moves by itself: %v", s.Waiting)
+	}
 }
 
 func TestNobodyNeedWatch(t *testing.T) {
 	var b *Board
 	b.Rest()()
+	b.Also(nil)
 	b.Begin("x").End()
 }

@@ -32,8 +32,9 @@ type Dir struct {
 	sync  Sync
 	owner owner
 
-	scratch string // where shards in the making are; "" is the temporary folder
-	written atomic.Int64
+	scratch  string // where shards in the making are; "" is the temporary folder
+	written  atomic.Int64
+	flushing atomic.Int32 // calls of Flush that wait for the disk
 
 	mu    sync.Mutex
 	known map[string]bool // folders that exist and are durable
@@ -49,6 +50,21 @@ func (d *Dir) Root() string { return d.root }
 
 // Written is the bytes that were put into the folder by this process so far.
 func (d *Dir) Written() int64 { return d.written.Load() }
+
+// Moves is a number that changes while the store does something: Written, and, while
+// Flush waits, what the system has put on disks. A large machine may have more to put there than a disk takes in minutes, and
+// nothing else tells that from a disk that does not answer.
+func (d *Dir) Moves() int64 {
+	n := d.Written()
+	if d.flushing.Load() > 0 {
+		n += writtenBack() / flushStep
+	}
+	return n
+}
+
+// flushStep is what counts as progress: little beside what a disk writes in a minute, much
+// beside the logs of a machine that does nothing.
+const flushStep = 64 << 20
 
 func (d *Dir) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
 
@@ -238,5 +254,7 @@ func (d *Dir) Flush(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(syncFS(f), closeFile(f))
+	d.flushing.Add(1)
+	defer d.flushing.Add(-1)
+	return errors.Join(syncAll(f), closeFile(f))
 }

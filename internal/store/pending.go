@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/host"
 )
 
 // writeback is how many bytes are written before the kernel is asked to start
@@ -132,10 +133,13 @@ func (p *pending) complete(ctx context.Context, durable bool) error {
 
 // The calls that tests let fail.
 var (
-	hardLink  = os.Link
-	syncFile  = (*os.File).Sync
-	rename    = os.Rename
-	noReplace = renameNoReplace
+	hardLink = os.Link
+	syncFile = (*os.File).Sync
+	syncAll  = syncFS
+
+	writtenBack = host.WrittenBack
+	rename      = os.Rename
+	noReplace   = renameNoReplace
 )
 
 // link gives the file its final name unless that is taken. Where hard links are
