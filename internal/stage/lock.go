@@ -87,7 +87,12 @@ func try(name string) (*lock, error) {
 	}
 }
 
-// release removes the file and lets go.
+// release removes the file and lets go. A file of that name which is not ours any more
+// stays: somebody has removed ours, and another process may hold this one.
 func (l *lock) release() error {
-	return errors.Join(os.Remove(l.name), l.f.Close())
+	mine, err := l.f.Stat()
+	if now, e := os.Lstat(l.name); err == nil && e == nil && os.SameFile(mine, now) {
+		err = os.Remove(l.name)
+	}
+	return errors.Join(err, l.f.Close())
 }

@@ -427,3 +427,30 @@ func TestWhatCameMeanwhileStays(t *testing.T) {
 		same(t, src, o.Dest)
 	}
 }
+
+// TestALockThatIsGone: somebody has removed the lock, and may have made one of his own.
+// The copy is complete all the same, and his lock stays.
+func TestALockThatIsGone(t *testing.T) {
+	for _, other := range []bool{false, true} {
+		o := quick(mmapSet(t), filepath.Join(t.TempDir(), "copy"))
+		at, err := placeOf(o.Dest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.free = func(string) int64 {
+			if err := os.Remove(at.lock); err != nil {
+				t.Fatal(err)
+			}
+			if other {
+				if err := os.WriteFile(at.lock, nil, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return 1 << 40
+		}
+		mustRun(t, o)
+		if _, err := os.Stat(at.lock); (err == nil) != other {
+			t.Errorf("the other's lock: %v", err)
+		}
+	}
+}
