@@ -4,7 +4,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"sync/atomic"
+	"sync"
 )
 
 const (
@@ -16,21 +16,30 @@ const (
 	runtimeHeap = 4 << 20
 )
 
-// gcPercent is how much the heap grows between collections, after the first.
-var gcPercent atomic.Int32
+// gc is how much the heap grows between collections, after the first.
+var gc struct {
+	sync.Mutex
+	percent int
+}
 
 // collectLate puts off the first collection, unless the user has said how to collect.
 func collectLate() {
-	gcPercent.Store(100)
+	gc.percent = 100
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	debug.SetGCPercent(100 * firstHeap / runtimeHeap)
-	runtime.AddCleanup(new([64]byte), func(struct{}) { debug.SetGCPercent(int(gcPercent.Load())) }, struct{}{})
+	runtime.AddCleanup(new([64]byte), func(struct{}) {
+		gc.Lock()
+		defer gc.Unlock()
+		debug.SetGCPercent(gc.percent)
+	}, struct{}{})
 }
 
 // collectSooner lets the heap grow by no more than this percentage.
 func collectSooner(percent int) {
-	gcPercent.Store(int32(percent))
+	gc.Lock()
+	defer gc.Unlock()
+	gc.percent = percent
 	debug.SetGCPercent(percent)
 }
