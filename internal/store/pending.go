@@ -203,16 +203,15 @@ func sameBytes(a, b io.Reader) (bool, error) {
 	for {
 		n, errA := io.ReadFull(a, bufA)
 		m, errB := io.ReadFull(b, bufB)
-		if n != m || string(bufA[:n]) != string(bufB[:m]) {
-			return false, nil
-		}
 		endA := errA == io.EOF || errA == io.ErrUnexpectedEOF
 		endB := errB == io.EOF || errB == io.ErrUnexpectedEOF
-		switch {
+		switch { // errors first: they too make one shorter than the other
 		case errA != nil && !endA:
 			return false, errA
 		case errB != nil && !endB:
 			return false, errB
+		case n != m || string(bufA[:n]) != string(bufB[:m]):
+			return false, nil
 		case endA || endB:
 			return endA && endB, nil
 		}
