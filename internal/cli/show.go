@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -156,6 +157,9 @@ func (p *Prepared) Lines() []string {
 		free = shardify.FormatSize(f.FreeBytes) + " free"
 	}
 	line("output", "%s (%s): about %s in %s, %s in %s", f.Output, p.FormatWhy, shardify.FormatSize(f.OutputBytes), Of(f.Shards, "shard"), free, f.Folder)
+	if each, ok := p.larger(f); ok {
+		line("note", "shards of about %s are larger than asked for: what is read in one piece is not divided; --shard-samples N makes smaller ones", shardify.FormatSize(each))
+	}
 	for _, q := range f.Quotas {
 		line("quota", "%s", q)
 	}
@@ -174,6 +178,16 @@ func (p *Prepared) Lines() []string {
 		line("smaller", "%s", h)
 	}
 	return out
+}
+
+// larger tells that shards are much larger than --shard-size wants, and how large.
+func (p *Prepared) larger(f PlanFacts) (each int64, ok bool) {
+	want, err := strconv.ParseInt(p.Plan.Recipe["shard-size"], 10, 64)
+	if err != nil || f.Shards == 0 {
+		return 0, false
+	}
+	each = f.OutputBytes / f.Shards
+	return each, each/2 > want
 }
 
 // visible counts the fields that users see.

@@ -22,10 +22,10 @@ class LoaderBatch(Dict[str, Any]):
     """
 
     schema: Tuple[Field, ...] = ()
-    epoch: int = 0
-    index: int = 0
-    rows: int = 0
-    size: int = 0
+    epoch: int
+    index: int
+    rows: int
+    size: int
     _ids: Any = None
     _streams: Optional[List[Any]] = None
     _record: Optional[Callable[[Any], None]] = None
@@ -40,12 +40,21 @@ class LoaderBatch(Dict[str, Any]):
             return {**whole, "values": whole["values"][..., k]}
         return whole[..., k]
 
+    def __getattr__(self, name: str) -> Any:
+        # DataLoader's default collate makes a batch of the same type from the items alone.
+        if name in ("epoch", "index", "rows", "size", "ids", "valid"):
+            raise AttributeError(
+                "%s: this batch was made anew from the loader's, without what only that one knew; "
+                "under DataLoader collate_fn=shardify.LoaderDataset.as_is keeps it" % name
+            )
+        raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
+
     @property
     def ids(self) -> npt.NDArray[np.int64]:
         if callable(self._ids):
             self._ids = self._ids()
         if self._ids is None:
-            raise AttributeError("ids: this batch was made anew from the loader's, without what only that one knew")
+            raise AttributeError("ids")  # which __getattr__ explains
         return self._ids  # type: ignore[no-any-return]
 
     @property
@@ -71,14 +80,9 @@ class LoaderBatch(Dict[str, Any]):
 
     def __reduce__(self) -> Any:
         # Only what is data goes to another process.
-        state = {
-            "schema": self.schema,
-            "epoch": self.epoch,
-            "index": self.index,
-            "rows": self.rows,
-            "size": self.size,
-            "_ids": self.ids,
-        }
+        state = {k: self.__dict__[k] for k in ("schema", "epoch", "index", "rows", "size") if k in self.__dict__}
+        if self._ids is not None:
+            state["_ids"] = self.ids
         return _rebuild, (dict(self), state)
 
 

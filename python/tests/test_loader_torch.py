@@ -38,6 +38,32 @@ EPOCHS = """
 """
 
 
+def test_workers_with_the_default_collate_deliver(tmp_path):
+    """It makes batches anew from their items, which then go from process to process."""
+    path = numbered(tmp_path / "s", 40)
+    out = run(
+        """
+        import shardify
+        from torch.utils.data import DataLoader
+        ds = shardify.LoaderDataset(%r, 4)
+        seen = []
+        for batch in DataLoader(ds, batch_size=None, num_workers=2, timeout=30):
+            seen += batch["x"].tolist()
+            if not hasattr(batch, "ids"):  # as it is with torch up to 2.0
+                for name in ("rows", "ids", "valid", "epoch"):
+                    try:
+                        getattr(batch, name)
+                    except AttributeError as e:
+                        assert "as_is keeps it" in str(e), e
+                    else:
+                        raise SystemExit("%%s is wrong in silence" %% name)
+        assert sorted(seen) == list(range(40)), seen
+        """
+        % path
+    )
+    assert out == ""
+
+
 @pytest.mark.parametrize(
     "start,workers,more",
     [
