@@ -66,6 +66,9 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 		return err
 	}
 	given := f.formats.Given()
+	if f.sample.option && !slices.ContainsFunc(src.Options, func(o shardify.Option) bool { return o.Name == "sample" }) {
+		return cli.Usage("--sample %q: want the number of a sample, counted from 0", given["sample"])
+	}
 	if !f.sample.option {
 		delete(given, "sample")
 	}
