@@ -36,6 +36,11 @@ shardify merge photos-shards`,
 			return err
 		}
 		p.showPlan(x)
+		if x.State == cli.StateComplete {
+			p.Result("already complete: nothing is left to do for %s", x.Output)
+			p.Result("next: verify %s", cli.Quote(x.Output))
+			return nil
+		}
 		p.Result("planned: %s in %s", cli.Of(int64(len(x.Plan.Units)), "unit"), x.Output)
 		p.Result("next: shardify work %s --task 0 --tasks 1", cli.Quote(x.Output))
 		return nil

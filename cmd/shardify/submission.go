@@ -277,7 +277,9 @@ func (b *submission) show(dir string, scripts []cluster.Script, commands, ids []
 		for i, id := range ids {
 			p.Result("submitted: %s, job %s", scripts[i].Stage, id)
 		}
-		p.Result("next: shardify status %s", cli.Quote(s.Folder))
+		if len(ids) == len(scripts) { // else an error follows
+			p.Result("next: shardify status %s", cli.Quote(s.Folder))
+		}
 		return
 	}
 	p.Result("next: the same command with --now, or:")
