@@ -137,6 +137,9 @@ func fieldsOnly(fields []inspect.Field) []shardify.Field {
 func convertLine(r inspect.Request, given shardify.Options) string {
 	words := []string{"shardify", "convert"}
 	for _, in := range r.Inputs {
+		if strings.HasPrefix(in, "-") { // no flag
+			in = "./" + in
+		}
 		words = append(words, cli.Quote(in))
 	}
 	if r.Asked {

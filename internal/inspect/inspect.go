@@ -10,11 +10,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers"
 )
 
@@ -204,13 +206,22 @@ func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
 func Output(inputs []string) string {
 	base := "data"
 	if len(inputs) > 0 {
-		base = readers.Stem(inputs[0])
-		if len(inputs) > 1 || strings.ContainsAny(base, "*?[") {
-			if dir := filepath.Base(filepath.Dir(filepath.Clean(inputs[0]))); dir != "." && dir != "/" && !strings.ContainsAny(dir, "*?[") {
+		in := filepath.Clean(inputs[0])
+		if filepath.Base(in) == index.ManifestName {
+			in = filepath.Dir(in)
+		}
+		base = readers.Stem(in)
+		_, err := os.Lstat(in)
+		pattern := err != nil && strings.ContainsAny(base, "*?[")
+		if len(inputs) > 1 || pattern {
+			if dir := filepath.Base(filepath.Dir(in)); dir != "." && dir != "/" && !strings.ContainsAny(dir, "*?[") {
 				base = dir
 			}
 		}
-		base = strings.Trim(base, "*?[].-_/")
+		base = strings.Trim(base, ".-_/")
+		if err != nil {
+			base = strings.Trim(base, "*?[].-_/")
+		}
 	}
 	if base == "" {
 		base = "data"
