@@ -82,6 +82,8 @@ verify photos-shards`,
 	})
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(p.Out, cli.PageOf(c)) })
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
 	root.PersistentFlags().BoolVar(&p.JSON, "json", false, "results as one JSON object per line")

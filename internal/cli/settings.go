@@ -205,8 +205,12 @@ func (s *Settings) list() (io.ReadCloser, []string, error) {
 	}
 	const peek = 64 << 10
 	r := bufio.NewReaderSize(f, peek)
-	head, _ := r.Peek(peek)
+	head, err := r.Peek(peek)
 	names := strings.FieldsFunc(string(head), func(r rune) bool { return r == 0 || r == '\n' })
+	if len(names) == 0 && len(s.Inputs) == 0 && errors.Is(err, io.EOF) {
+		f.Close()
+		return nil, nil, Usage("--files-from %s: there is no name in it", s.FilesFrom)
+	}
 	return struct {
 		io.Reader
 		io.Closer
