@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -61,5 +64,12 @@ Exit codes are 0 for a complete data set, 3 for one that is not complete, 1 if t
 }
 
 func notComplete(r *cluster.Report) error {
-	return fmt.Errorf("%s is %w", r.Output, convert.ErrIncomplete)
+	err := fmt.Errorf("%s is %w", r.Output, convert.ErrIncomplete)
+	if r.State != cluster.StatusNone || len(r.Next) > 0 {
+		return err
+	}
+	if _, e := os.Stat(filepath.Join(r.Output, store.Private)); e == nil {
+		return cli.Hint(err, "what was begun there has no plan, as a merge of sets has none: run its command again, shardify merge-sets ... -o "+cli.Quote(r.Output))
+	}
+	return cli.Hint(err, "it is no data set of ours; what is there tells: shardify inspect "+cli.Quote(r.Output))
 }

@@ -168,10 +168,17 @@ func (l *look) unplanned() error {
 			l.r.State = StatusPlanning
 		}
 	}
-	if l.r.State == StatusNone {
+	if l.r.State == StatusNone && l.free() {
 		l.r.Next = append(l.r.Next, fmt.Sprintf("shardify plan INPUT... -o %s", quote(l.r.Output)))
 	}
 	return nil
+}
+
+// free tells that a plan may be made in the folder: it is empty but for what dead
+// processes have left.
+func (l *look) free() bool {
+	entries, err := os.ReadDir(l.r.Output)
+	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != store.Private })
 }
 
 // receipts reads what receipts say, unless there are too many.

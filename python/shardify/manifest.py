@@ -113,13 +113,15 @@ def _absent(folder: str) -> NotADatasetError:
         return NotADatasetError("%s: a file; `shardify convert %s -o DIR` makes a data set of it" % (folder, folder))
     if not os.path.isdir(folder):
         return NotADatasetError("%s: no such folder" % folder)
-    if os.path.isdir(os.path.join(folder, ".shardify")):
-        return NotADatasetError(
-            "%s: the conversion is not finished: run the same `shardify convert` again, "
-            "or `shardify merge %s` when all tasks are done" % (folder, folder)
-        )
     parent = os.path.dirname(os.path.abspath(folder))
-    hint = "; %s is one" % parent if os.path.isfile(os.path.join(parent, NAME)) else ""
+    whole = os.path.isfile(os.path.join(parent, NAME))
+    for begun in (folder, parent if not whole else folder):  # a split is begun with all of its set
+        if os.path.isdir(os.path.join(begun, ".shardify")):
+            return NotADatasetError(
+                "%s: the conversion is not finished: run the same `shardify convert` again, "
+                "or `shardify merge %s` when all tasks are done" % (folder, begun)
+            )
+    hint = "; %s is one" % parent if whole else ""
     return NotADatasetError(
         "%s: no %s, so this is not a shardify data set%s; `shardify convert INPUT -o DIR` makes one"
         % (folder, NAME, hint)

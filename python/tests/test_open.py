@@ -22,6 +22,13 @@ def test_no_folder_no_manifest_not_finished(tmp_path):
         shardify.open(tmp_path)
 
 
+def test_a_split_of_a_set_that_is_not_finished(tmp_path):
+    (tmp_path / "set" / ".shardify").mkdir(parents=True)
+    (tmp_path / "set" / "train").mkdir()
+    with pytest.raises(shardify.NotADatasetError, match="train: the conversion is not finished.*merge .*set` when"):
+        shardify.open(tmp_path / "set" / "train")
+
+
 def test_a_file_in_place_of_a_folder(tmp_path, make):
     (tmp_path / "a.npz").write_bytes(b"PK")
     with pytest.raises(shardify.NotADatasetError, match="a.npz: a file; `shardify convert"):
