@@ -80,7 +80,7 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 		return err
 	}
 	jobs, _ := p.machine.Jobs(0)
-	r := inspect.Request{Inputs: inputs, Format: src, Why: why, Columns: f.columns, Options: options, Jobs: jobs, Asked: f.from != ""}
+	r := inspect.Request{Inputs: inputs, Format: src, Why: why, Columns: cli.Trimmed(f.columns), Options: options, Jobs: jobs, Asked: f.from != ""}
 	switch {
 	case f.sample.number >= 0:
 		return p.inspectSample(ctx, r, f.sample.number)

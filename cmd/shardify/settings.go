@@ -100,6 +100,7 @@ func (f *settingsFlags) settings(p *program, c *cobra.Command, args []string) (c
 	}
 	s := f.s
 	s.Inputs, s.Stdin = inputs, p.stdin
+	s.Columns, f.split.Identity = cli.Trimmed(s.Columns), cli.Trimmed(f.split.Identity)
 	s.Shape = f.ops.given()
 	s.Options, s.Owners = f.formats.Given(), f.formats.Owners()
 	s.ShardSize, s.ShardSamples, s.Limit = int64(f.shardSize), int64(f.shardSamples), int64(f.limit)

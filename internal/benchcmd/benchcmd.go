@@ -142,7 +142,7 @@ func (f *flags) options(set *gpuload.Dataset) (trainer.Options, error) {
 	}
 	o := trainer.Options{
 		Load: gpuload.Config{
-			Columns: f.columns, Cast: casts, Batch: batch, Shuffle: gpuload.Shuffle(f.shuffle.Value), Window: int64(f.window), Seed: f.seed,
+			Columns: cli.Trimmed(f.columns), Cast: casts, Batch: batch, Shuffle: gpuload.Shuffle(f.shuffle.Value), Window: int64(f.window), Seed: f.seed,
 			Tier: gpuload.Tier(f.tier.Value), Memory: int64(f.memory), DeviceMemory: int64(f.deviceMemory), Stage: f.stage, Depth: depth,
 			Workers: int(f.workers), Verify: gpuload.Verify(f.check.Value), Synthetic: f.synthetic, Device: f.device,
 		},

@@ -160,12 +160,17 @@ func FlagError(c *cobra.Command, err error) error {
 		}
 	}
 	if e, ok := err.(*pflag.InvalidValueError); ok {
-		out = Usage("--%s %v", e.GetFlag().Name, e.Unwrap())
-		if want := wantOf(e.GetFlag()); want != "" {
-			out = Usage("--%s %q: want %s", e.GetFlag().Name, e.GetValue(), want)
-		}
+		out = Usage("--%s %s", e.GetFlag().Name, wrongValue(e.GetFlag(), e.GetValue(), e.Unwrap()))
 	}
 	return Hint(out, "see: "+c.CommandPath()+" --help")
+}
+
+// wrongValue says what a flag wants instead of a value.
+func wrongValue(f *pflag.Flag, value string, err error) string {
+	if want := wantOf(f); want != "" {
+		return fmt.Sprintf("%q: want %s", value, want)
+	}
+	return err.Error()
 }
 
 // wantOf is what a flag takes whose type is pflag's own: its errors are those of Go's

@@ -29,6 +29,7 @@ type setting struct {
 	key   string
 	words []string
 	line  int
+	err   error // of its value
 }
 
 // list tells keys that may have several values.
@@ -77,14 +78,18 @@ func ParseRecipe(f io.Reader) (*Recipe, error) {
 		}
 		seen[k.Value] = k.Line
 		words, err := values(k, v)
-		if err != nil {
+		if err != nil && k.Value == "inputs" {
 			return nil, err
+		}
+		if err != nil { // told by Apply, which knows whether there is such a key
+			r.values = append(r.values, setting{k.Value, nil, k.Line, err})
+			continue
 		}
 		if k.Value == "inputs" {
 			r.Inputs = words
 			continue
 		}
-		r.values = append(r.values, setting{k.Value, words, k.Line})
+		r.values = append(r.values, setting{k.Value, words, k.Line, nil})
 	}
 	return r, nil
 }
@@ -120,6 +125,9 @@ func (r *Recipe) Apply(name string, fs *pflag.FlagSet) error {
 			}
 			return err
 		}
+		if s.err != nil {
+			return fmt.Errorf("%s %w", name, s.err)
+		}
 		if f.Changed {
 			continue // the command line wins
 		}
@@ -129,7 +137,7 @@ func (r *Recipe) Apply(name string, fs *pflag.FlagSet) error {
 		}
 		for _, w := range words {
 			if err := fs.Set(s.key, w); err != nil {
-				return Usage("%s line %d: %s: %v", name, s.line, s.key, errors.Unwrap(err))
+				return Usage("%s line %d: %s: %s", name, s.line, s.key, wrongValue(f, w, errors.Unwrap(err)))
 			}
 		}
 	}

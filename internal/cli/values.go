@@ -8,6 +8,14 @@ import (
 	"github.com/shardify/shardify"
 )
 
+// Trimmed is a list of words as people write it, with a blank behind each comma.
+func Trimmed(words []string) []string {
+	for i, w := range words {
+		words[i] = strings.TrimSpace(w)
+	}
+	return words
+}
+
 // SizeValue is a flag of bytes with an optional unit.
 type SizeValue int64
 

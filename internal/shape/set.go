@@ -79,6 +79,7 @@ func parseSet(line string) (name, dtype string, r setRule, err error) {
 	if err := shardify.ValidName(name); err != nil {
 		return "", "", r, err
 	}
+	rest = strings.TrimSpace(rest) // 1 is a number in label = 1, too; quotes keep blanks
 	if strings.HasPrefix(rest, `"`) {
 		q, err := strconv.QuotedPrefix(rest)
 		if err != nil {
@@ -86,14 +87,15 @@ func parseSet(line string) (name, dtype string, r setRule, err error) {
 		}
 		r.value, _ = strconv.Unquote(q)
 		r.quoted = true
-		rest = rest[len(q):]
+		rest = strings.TrimSpace(rest[len(q):])
 		if rest != "" && rest[0] != '@' {
 			return "", "", r, fmt.Errorf("%q after the quoted text: want @GLOB", rest)
 		}
-		r.glob = strings.TrimPrefix(rest, "@")
+		r.glob = strings.TrimSpace(strings.TrimPrefix(rest, "@"))
 		return name, dtype, r, nil
 	}
 	r.value, r.glob, _ = cutLast(rest, "@")
+	r.value, r.glob = strings.TrimSpace(r.value), strings.TrimSpace(r.glob)
 	if r.value == "" {
 		return "", "", r, errors.New("no value")
 	}
