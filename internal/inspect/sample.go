@@ -5,12 +5,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/half"
 )
 
@@ -73,6 +75,9 @@ func Sample(ctx context.Context, src shardify.Source, t *shardify.Table, n int64
 	out.Sample = n
 	if in := b.ID(0).Input; int(in) < t.Len() {
 		out.Input = t.Name(int(in))
+		if out.Input == index.ManifestName { // as all sets are
+			out.Input = filepath.Dir(t.Path(int(in)))
+		}
 		out.Origin = origin(b, t.Path(int(in)))
 	}
 	return out, nil
