@@ -41,7 +41,7 @@ func (e *encode) Needs() []string { return plain([]string{e.glob}) }
 
 // Schema makes encoded images of raw ones.
 func (e *encode) Schema(in []shardify.Field) ([]shardify.Field, error) {
-	mine, err := chosen(in, e.glob, func(f *shardify.Field) bool { return encoded(f) || raw(f) }, "images")
+	mine, err := chosen(in, e.glob, func(f *shardify.Field) bool { return encoded(f) || raw(f) }, "jpg, png, gif or webp images")
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func chosen(in []shardify.Field, glob string, fits func(*shardify.Field) bool, w
 
 // Schema makes raw pixels of the image fields.
 func (m *images) Schema(in []shardify.Field) ([]shardify.Field, error) {
-	mine, err := chosen(in, m.glob, func(f *shardify.Field) bool { return encoded(f) || raw(f) }, "images")
+	mine, err := chosen(in, m.glob, func(f *shardify.Field) bool { return encoded(f) || raw(f) }, "jpg, png, gif or webp images")
 	if err != nil {
 		return nil, err
 	}

@@ -284,6 +284,24 @@ func TestDamagedImagesAreNamed(t *testing.T) {
 	}
 }
 
+// TestSoundImagesOfOtherFormatsAreNotCalledDamaged: the hint for damage is to fetch the
+// input again, which does not help here.
+func TestSoundImagesOfOtherFormatsAreNotCalledDamaged(t *testing.T) {
+	for file, want := range map[string]string{
+		"RIFF\x10\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00": "animated WebP",
+		"II*\x00\x08\x00\x00\x00": "TIFF", "MM\x00*\x00\x00\x00\x08": "TIFF", "BM\x46\x00": "BMP", "\x00\x00\x00\x20ftypavif": "AVIF",
+	} {
+		if _, err := new(buffers).decode([]byte(file)); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", file, err)
+		}
+	}
+	for _, file := range []string{"", "B", "RIFF", "RIFF\x10\x00\x00\x00WEBPVP8X"} {
+		if _, err := new(buffers).decode([]byte(file)); !errors.Is(err, shardify.ErrCorrupt) {
+			t.Errorf("%q: %v", file, err)
+		}
+	}
+}
+
 func TestTooSmallForACrop(t *testing.T) {
 	b := photos(t, "png", 1)
 	tr, _ := prepared(t, "centre-crop=64", b)

@@ -48,9 +48,30 @@ func grow(b *[]byte, n int) []byte {
 	return *b
 }
 
+// notDecoded says what a sound file is that no decoder here takes, "" for all others.
+func notDecoded(b []byte) string {
+	begins := func(at int, magic string) bool { return len(b) >= at && bytes.HasPrefix(b[at:], []byte(magic)) }
+	switch {
+	case begins(0, "RIFF") && begins(8, "WEBPVP8X") && len(b) > 20 && b[20]&2 != 0:
+		return "an animated WebP"
+	case begins(0, "II*\x00"), begins(0, "MM\x00*"):
+		return "a TIFF"
+	case begins(0, "BM"):
+		return "a BMP"
+	case begins(4, "ftypavif"), begins(4, "ftypheic"), begins(4, "ftypmif1"):
+		return "an AVIF or HEIC image"
+	case begins(0, "\x00\x00\x00\x0cjP  "), begins(0, "\xff\x4f\xff\x51"):
+		return "a JPEG 2000"
+	}
+	return ""
+}
+
 // decode makes a picture of an encoded image.
 func (s *buffers) decode(b []byte) (p picture, err error) {
 	err = guard.Do(func() error {
+		if what := notDecoded(b); what != "" {
+			return shardify.Unsupported("%s; JPEG, PNG, GIF and WebP of one picture are decoded", what)
+		}
 		cfg, kind, err := image.DecodeConfig(bytes.NewReader(b))
 		if err != nil {
 			return shardify.Corrupt(-1, "no image that can be decoded: %v", err)
