@@ -228,11 +228,11 @@ func TestUnreadableFoldersAreListed(t *testing.T) {
 }
 
 func TestForeignInputsNameTheirTool(t *testing.T) {
-	dir := tree(t, "a.tfrecord", "b.csv", "c.zarr/x", "d/x.tfrecord")
+	dir := tree(t, "a.tfrecord", "b.csv", "c.zarr/x", "d/x.tfrecord", "e/x.tar.bz2", "e/x.nc")
 	for in, want := range map[string]string{
 		"root://eospublic.cern.ch//a.root": "xrdcp", "s3://bucket": "aws s3 sync", "https://x.org/a.npz": "curl", "gs://b": "gcloud storage", "weird://x": "rclone",
 		filepath.Join(dir, "a.tfrecord"): "package tfrecord", filepath.Join(dir, "b.csv"): "read_csv", filepath.Join(dir, "c.zarr") + "/": "zarr.open",
-		filepath.Join(dir, "d"): "package tfrecord",
+		filepath.Join(dir, "d"): "package tfrecord", filepath.Join(dir, "e", "x.tar.bz2"): "bunzip2", filepath.Join(dir, "e", "x.nc"): "nccopy",
 	} {
 		_, _, err := Walk(context.Background(), Request{Inputs: []string{in}, Keep: func(n string) bool { return strings.HasSuffix(n, ".npz") }})
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, shardify.ErrUnsupported) {
@@ -240,7 +240,7 @@ func TestForeignInputsNameTheirTool(t *testing.T) {
 		}
 	}
 	got, _ := walk(t, Request{Inputs: []string{dir}, AnyKind: true})
-	equal(t, names(got), []string{"a.tfrecord", "b.csv", "c.zarr/x", "d/x.tfrecord"})
+	equal(t, names(got), []string{"a.tfrecord", "b.csv", "c.zarr/x", "d/x.tfrecord", "e/x.nc", "e/x.tar.bz2"})
 }
 
 func TestOddNames(t *testing.T) {
