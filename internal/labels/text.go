@@ -3,6 +3,7 @@ package labels
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -35,9 +36,12 @@ func (t *Table) separated(ctx context.Context, comma rune) error {
 		return shardify.Corrupt(-1, "%v", err)
 	}
 	head = slices.Clone(head)
+	if !utf8.ValidString(strings.Join(head, "")) {
+		return shardify.Unsupported("the first line is not UTF-8 (of UTF-16, as spreadsheets write it?): save the table as UTF-8")
+	}
 	at := slices.Index(head, t.Key)
 	if t.Key == "" || at < 0 {
-		return noKey(t.Key, head)
+		return cmp.Or(otherComma(head, comma), noKey(t.Key, head))
 	}
 	for i, name := range head {
 		if slices.Index(head, name) < i {
@@ -59,7 +63,7 @@ func (t *Table) separated(ctx context.Context, comma rune) error {
 		for i, c := range row {
 			if !utf8.ValidString(c) {
 				line, _ := r.FieldPos(i)
-				return shardify.Corrupt(-1, "line %d: column %s is not UTF-8", line, head[i])
+				return shardify.Corrupt(-1, "line %d: column %s is not UTF-8: save the table as UTF-8", line, head[i])
 			}
 			if i == at {
 				t.keys = append(t.keys, strings.Clone(c))
@@ -71,6 +75,16 @@ func (t *Table) separated(ctx context.Context, comma rune) error {
 	for i, name := range head {
 		if i != at {
 			t.Columns = append(t.Columns, infer(name, cells[i]))
+		}
+	}
+	return nil
+}
+
+// otherComma says what separates columns that were read as one, nil if nothing does.
+func otherComma(head []string, comma rune) error {
+	for _, c := range ",;\t|" {
+		if len(head) == 1 && c != comma && strings.ContainsRune(head[0], c) {
+			return shardify.Mismatch("the first line is %.80q: its columns seem to be separated by %q; write .csv with commas, .tsv with tabs", head[0], c)
 		}
 	}
 	return nil
