@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 )
@@ -132,7 +133,11 @@ func CheckKey(key []byte) error {
 				return badKey(key, "an empty part")
 			}
 		} else if keyBytes[c]&allowed == 0 {
-			return badKey(key, strconv.QuoteToASCII(string(rune(c)))+" at "+strconv.Itoa(i))
+			for i > 0 && !utf8.RuneStart(key[i]) {
+				i--
+			}
+			r, _ := utf8.DecodeRune(key[i:])
+			return badKey(key, strconv.Quote(string(r))+" at "+strconv.Itoa(i))
 		}
 		if c == '.' && (i == 0 || key[i-1] == '/') {
 			return badKey(key, "a part that begins with a dot")
@@ -145,7 +150,7 @@ func CheckKey(key []byte) error {
 }
 
 func badKey(key []byte, what string) error {
-	return shardify.Mismatch("key %q has %s, which WebDataset readers would not take for a name: rename the file, or use --keys ordinal", key, what)
+	return shardify.Mismatch("key %q has %s, which WebDataset readers would not take for a name: rename the file, or use --keys ordinal, or --format mmap, which takes any name", key, what)
 }
 
 // AppendRowKey appends the key of a sample without a name of its own:

@@ -129,6 +129,15 @@ func TestSortMembers(t *testing.T) {
 	}
 }
 
+// TestBadKeysNameTheCharacter: and not one of its bytes.
+func TestBadKeysNameTheCharacter(t *testing.T) {
+	for key, want := range map[string]string{"café": `has "é" at 3`, "日/a": `has "日" at 0`, "a b": `has " " at 1`, "a\tb": `has "\t" at 1`, "\xff": "at 0"} {
+		if err := CheckKey([]byte(key)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--format mmap") {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
+
 // TestCheckKey: keys that a tar carries, and those that some loader would split,
 // skip or misread.
 func TestCheckKey(t *testing.T) {
