@@ -72,7 +72,7 @@ func (b *groupBuilder) agree(c *column, a *array) error {
 	if same {
 		return nil
 	}
-	hint := ""
+	hint := "; save it alike in all files (numpy.astype), convert files of one kind by themselves, or leave it out with --columns"
 	if b.ref.npyFile {
 		hint = "; files with columns of the same samples are joined by --zip A B"
 	}

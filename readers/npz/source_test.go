@@ -140,7 +140,7 @@ func TestWhatIsASample(t *testing.T) {
 		{"types that differ", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}), npz("1.npz", member{"x.npy", 0, zeros("<f8", 2)}),
 			npz("2.npz", member{"x.npy", 0, zeros("<f4", 2)}), npz("3.npz", member{"z.npy", 0, zeros("<f4", 2)}),
 			npz("4.npz", member{"x.npy", 0, zeros("<f4", 2, 2)}), npz("5.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"w.npy", 0, zeros("<f4", 2)})), nil, nil,
-			"error: open 1.npz: x is <f8 [2], in 0.npz it is <f4 [2]: schema mismatch (4 of 6 files: 1.npz, 3.npz, 4.npz, ...)"},
+			"error: open 1.npz: x is <f8 [2], in 0.npz it is <f4 [2]; save it alike in all files (numpy.astype), convert files of one kind by themselves, or leave it out with --columns: schema mismatch (4 of 6 files: 1.npz, 3.npz, 4.npz, ...)"},
 		{"npy files that are columns", folder(t, member{"x.npy", 0, zeros("<f4", 5, 2)}, member{"y.npy", 0, zeros("<i8", 5)}), nil, nil,
 			"error: open y.npy: data is <i8 [5], in x.npy it is <f4 [5,2]; files with columns of the same samples are joined by --zip A B: schema mismatch"},
 		{"an extra column", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 3)}, member{"w.npy", 0, zeros("<f4", 3)})), nil, nil,
