@@ -204,7 +204,7 @@ const dropped dirfd.Type = 255
 
 var (
 	errPipe     = fmt.Errorf("a pipe, socket or device, not opened: %w", shardify.ErrUnsupported)
-	errDangling = fmt.Errorf("link to nothing: %w", fs.ErrNotExist)
+	errDangling = fmt.Errorf("link to nothing (not fetched yet? remove it otherwise): %w", fs.ErrNotExist)
 )
 
 // stat completes one entry.
