@@ -25,6 +25,7 @@ type choice struct {
 	parent, stem string
 	numbered     bool
 	why          string
+	unsure       bool              // another file may tell better
 	measure      string            // of rows: a data set that has all of them
 	left         map[string]string // data sets that are no columns, and why
 }
@@ -50,10 +51,22 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 	if c := t.chooseAxis(sample == string(byAxis)); c != nil {
 		return c, nil
 	}
+	if t.oneRow() {
+		if inputs > 1 {
+			return &choice{mode: byFile, unsure: true, why: "all data sets have one row: each file is one sample (--sample axis makes rows)"}, nil
+		}
+		return nil, shardify.Mismatch("all data sets have one row: %s; --sample axis makes it a sample, --sample file makes the whole arrays one", t.shapes())
+	}
 	if sample != string(byAxis) && inputs > 1 {
 		return &choice{mode: byFile, why: "the data sets of a file have no common first dimension: each file is one sample (--sample axis with --columns or --object makes rows)"}, nil
 	}
 	return nil, shardify.Mismatch("the data sets have no common first dimension: %s; --object or --columns selects some that have, --sample file makes each file one sample", t.shapes())
+}
+
+// oneRow tells whether the data sets share a first dimension of 1, which says little.
+func (t *tree) oneRow() bool {
+	n, same := t.common(func(o *object) bool { return len(o.dims) > 0 && t.frameNote(o) == "" })
+	return same && n == 1
 }
 
 // shapes lists data sets with their dimensions.

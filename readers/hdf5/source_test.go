@@ -581,3 +581,29 @@ func TestCategoriesStayWithTheirCodes(t *testing.T) {
 		t.Errorf("left out %v", s.left)
 	}
 }
+
+// TestAFileOfOneRowDoesNotDecideForTheOthers: the part of a set that happens to come first
+// may hold a single row.
+func TestAFileOfOneRowDoesNotDecideForTheOthers(t *testing.T) {
+	for _, c := range []struct {
+		files   []string
+		sample  string
+		samples int64
+		levels  int // of y
+	}{
+		{[]string{"part_1.h5", "part_7.h5"}, "auto", 8, 0},
+		{[]string{"part_7.h5", "part_1.h5"}, "auto", 8, 0},
+		{[]string{"part_1.h5", "part_1.h5", "part_7.h5"}, "auto", 9, 0},
+		{[]string{"part_1.h5", "part_1.h5"}, "auto", 2, 0}, // of shape [1]
+		{[]string{"part_1.h5"}, "axis", 1, 0},
+		{[]string{"part_1.h5", "part_7.h5"}, "file", 2, 1},
+	} {
+		s, err := load(c.files, nil, shardify.Options{"sample": c.sample})
+		if err != nil || s.samples != c.samples || s.cols["y"].Levels != c.levels {
+			t.Errorf("%v --sample %s: %+v, %v", c.files, c.sample, s, err)
+		}
+	}
+	if _, err := load([]string{"part_1.h5"}, nil, nil); err == nil || !strings.Contains(err.Error(), "all data sets have one row: /x [1 2], /y [1]; --sample axis") {
+		t.Errorf("one row alone: %v", err)
+	}
+}

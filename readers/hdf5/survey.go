@@ -27,7 +27,8 @@ type survey struct {
 // maxLooks bounds the inputs that are tried for what the samples are.
 const maxLooks = 64
 
-// decide finds what the samples are from the first input that tells.
+// decide finds what the samples are from the first input that tells: one that holds a
+// single row, as the last part of a set may, leaves it open.
 func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
 	var firstErr error
 	for i := range min(a.Table.Len(), maxLooks) {
@@ -41,7 +42,16 @@ func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
 			}
 			continue
 		}
-		s.choice = c
+		if s.choice == nil || !c.unsure && c.mode != byGroup {
+			s.choice = c
+		}
+		if !s.choice.unsure {
+			return nil
+		}
+		s.close() // and look into the next
+		s.kept = nil
+	}
+	if s.choice != nil {
 		return nil
 	}
 	if firstErr != nil {

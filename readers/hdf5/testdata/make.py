@@ -211,6 +211,9 @@ def others():
             g[k].attrs.update(f[k].attrs)
         g.attrs.update(f.attrs)
     os.remove("frame_categories.tmp")
+    for n in 1, 7:
+        with new("part_%d.h5" % n) as f:
+            f["x"], f["y"] = count((n, 2), "<f4"), count((n,), "<i4")
     with new("missing_source.h5", libver=("earliest", "v110")) as f:
         v = h5py.VirtualLayout((4,), "<i4")
         v[:] = h5py.VirtualSource("nowhere.h5", "x", (4,))
