@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,15 +73,10 @@ func parseParts(dir string) []part {
 
 // of are the parts of a file's path, without those that the file has as columns.
 func (p *partitions) of(path string, cols []column) []part {
-	rel := ""
-	for _, r := range p.roots {
-		if r == "" {
-			rel = path
-		} else if below, ok := strings.CutPrefix(path, filepath.Clean(r)+string(filepath.Separator)); ok && (rel == "" || len(below) < len(rel)) {
-			rel = below
-		}
+	rel := p.below(path)
+	if rel == "" && slices.Contains(p.roots, "") {
+		rel = filepath.ToSlash(path)
 	}
-	rel = filepath.ToSlash(rel)
 	if !strings.Contains(rel, "=") {
 		return nil
 	}

@@ -63,6 +63,11 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.State == nil {
+		if err := checkFolders(a.Table); err != nil {
+			return nil, err
+		}
+	}
 	s := &source{opts: opts, fillItems: opts[optItems] == "fill", parts: findPartitions(a.Table)}
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
 		return nil, err
@@ -90,6 +95,9 @@ type blob struct {
 
 // look surveys one file.
 func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+	if why := s.parts.unread(path); why != "" {
+		return &rows.Facts{Foreign: why}, nil
+	}
 	f, size, err := rows.OpenFile(path, -1)
 	if err != nil {
 		return nil, err

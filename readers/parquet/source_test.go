@@ -283,3 +283,100 @@ func TestNothingButMissingValuesIsNoReasonToDropAColumn(t *testing.T) {
 		t.Errorf("%d missing, then %v: %v", missing, values, err)
 	}
 }
+
+// TestFilesThatAreNoPartOfATable: what Spark is writing, or has removed, must not count
+// twice.
+func TestFilesThatAreNoPartOfATable(t *testing.T) {
+	data, err := os.ReadFile(testdata("null-typed.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(names ...string) (*shardify.Table, string) {
+		dir := t.TempDir()
+		table := &shardify.Table{Roots: []string{dir}}
+		for _, name := range names {
+			p := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(p, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(name, ".parquet") {
+				table.Append(0, name, int64(len(data)), 0)
+			}
+		}
+		return table, dir
+	}
+	count := func(table *shardify.Table) (int64, string, error) {
+		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+		if err != nil {
+			return 0, "", err
+		}
+		defer src.Close()
+		n := int64(0)
+		err = read(t, src, 1<<20, func(b *shardify.Batch) { n += int64(b.Samples) })
+		return n, fmt.Sprint(src.(shardify.Reporter).Leftovers()), err
+	}
+	table, _ := made("a.parquet", "_old.parquet", "_temporary/0/b.parquet", "d_/_e/f.parquet")
+	if n, left, err := count(table); n != 5 || err != nil || !strings.Contains(left, "Spark") || !strings.Contains(left, " 3}") {
+		t.Errorf("%d samples, left out %s: %v", n, left, err)
+	}
+	table, _ = made("_k=1/c.parquet", "_k=2/c.parquet")
+	if n, _, err := count(table); n != 10 || err != nil {
+		t.Errorf("values in names of folders: %d samples, %v", n, err)
+	}
+	_, dir := made("_old.parquet")
+	if n, _, err := count(tableOf(filepath.Join(dir, "_old.parquet"))); n != 5 || err != nil {
+		t.Errorf("given itself: %d samples, %v", n, err)
+	}
+	for _, mark := range []string{"_delta_log/0.json", ".hoodie/x", "metadata/v1.metadata.json"} {
+		table, dir := made("a.parquet", mark)
+		if _, _, err := count(table); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "--files-from") {
+			t.Errorf("%s: %v", mark, err)
+		}
+		if n, _, err := count(tableOf(filepath.Join(dir, "a.parquet"))); n != 5 || err != nil {
+			t.Errorf("%s, files given themselves: %d, %v", mark, n, err)
+		}
+	}
+	table, _ = made("a.parquet", "metadata/notes.json")
+	if n, _, err := count(table); n != 5 || err != nil {
+		t.Errorf("a folder named metadata: %d, %v", n, err)
+	}
+}
+
+// TestPartitionsBelowAnyFormOfTheFolder: the columns in the names of folders are there
+// however the input is written.
+func TestPartitionsBelowAnyFormOfTheFolder(t *testing.T) {
+	data, err := os.ReadFile(testdata("null-typed.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.MkdirAll("set/k=3", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.parquet", "_b.parquet"} {
+		if err := os.WriteFile("set/k=3/"+name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ folder, below string }{
+		{".", "set/k=3/"}, {"set", "k=3/"}, {"./set/", "k=3/"}, {"set/../set", "k=3/"}, {dir, "set/k=3/"}, {dir + "/set/", "k=3/"},
+	} {
+		table := &shardify.Table{Roots: []string{c.folder}}
+		table.Append(0, c.below+"a.parquet", int64(len(data)), 0)
+		table.Append(0, c.below+"_b.parquet", int64(len(data)), 0)
+		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Columns: []string{"k"}})
+		if err != nil {
+			t.Errorf("%s: %v", c.folder, err)
+			continue
+		}
+		defer src.Close()
+		n := 0
+		if err := read(t, src, 1<<20, func(b *shardify.Batch) { n += b.Samples }); err != nil || n != 5 {
+			t.Errorf("%s: %d samples, %v", c.folder, n, err)
+		}
+	}
+}

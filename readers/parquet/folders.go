@@ -1,0 +1,68 @@
+package parquet
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// tableFormats are tables whose folders hold files that no longer count, by what gives
+// them away. Which files do count stands in their logs.
+var tableFormats = []struct{ mark, name, cure string }{
+	{"_delta_log", "Delta table", `deltalake.DeltaTable("x").file_uris() in Python`},
+	{".hoodie", "Hudi table", "Spark"},
+	{"metadata/*.metadata.json", "Iceberg table", `table.inspect.files() of pyiceberg`},
+}
+
+// checkFolders refuses folders of which some files are not part of the table.
+func checkFolders(t *shardify.Table) error {
+	if t == nil {
+		return nil
+	}
+	for _, root := range t.Roots {
+		if st, err := os.Stat(root); err != nil || !st.IsDir() {
+			continue
+		}
+		for _, f := range tableFormats {
+			if found, _ := filepath.Glob(filepath.Join(globName(root), f.mark)); len(found) > 0 {
+				err := shardify.Unsupported("a %s, of which removed rows are still in the folder: give the files that count, as --files-from; they are listed by %s", f.name, f.cure)
+				return shardify.Annotate(err, "open", root, "")
+			}
+		}
+	}
+	return nil
+}
+
+// globName writes a name as a pattern that matches it alone.
+func globName(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}
+
+// unread says why a file found in a folder is no part of the table: as for Spark and Arrow,
+// names that begin with _ are of files being written, or about others.
+func (p *partitions) unread(path string) string {
+	for _, name := range strings.Split(p.below(path), "/") {
+		if strings.HasPrefix(name, "_") && !strings.Contains(name, "=") {
+			return "names that begin with _ are no data for Spark and Arrow: given as an input of its own such a file is read"
+		}
+	}
+	return ""
+}
+
+// below is a file's slash path below the folder that was given; "" for files that were
+// given themselves.
+func (p *partitions) below(path string) string {
+	rel := ""
+	for _, r := range p.roots {
+		if r == "" {
+			continue
+		}
+		below, err := filepath.Rel(r, path)
+		if err == nil && filepath.IsLocal(below) && below != "." && (rel == "" || len(below) < len(rel)) {
+			rel = below
+		}
+	}
+	return filepath.ToSlash(rel)
+}
