@@ -52,8 +52,9 @@ func (d *Dir) Root() string { return d.root }
 func (d *Dir) Written() int64 { return d.written.Load() }
 
 // Moves is a number that changes while the store does something: Written, and, while
-// Flush waits, what the system has put on disks. A large machine may have more to put there than a disk takes in minutes, and
-// nothing else tells that from a disk that does not answer.
+// Flush waits, what the system has put on disks. A large machine may have more to put
+// there than a disk takes in minutes, and nothing else tells that from a disk that does
+// not answer.
 func (d *Dir) Moves() int64 {
 	n := d.Written()
 	if d.flushing.Load() > 0 {
