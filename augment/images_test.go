@@ -289,7 +289,7 @@ func TestDamagedImagesAreNamed(t *testing.T) {
 func TestSoundImagesOfOtherFormatsAreNotCalledDamaged(t *testing.T) {
 	for file, want := range map[string]string{
 		"RIFF\x10\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00": "animated WebP",
-		"II*\x00\x08\x00\x00\x00": "TIFF", "MM\x00*\x00\x00\x00\x08": "TIFF", "BM\x46\x00": "BMP", "\x00\x00\x00\x20ftypavif": "AVIF",
+		"II*\x00\x08\x00\x00\x00":                                      "TIFF", "MM\x00*\x00\x00\x00\x08": "TIFF", "BM\x46\x00": "BMP", "\x00\x00\x00\x20ftypavif": "AVIF",
 	} {
 		if _, err := new(buffers).decode([]byte(file)); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", file, err)

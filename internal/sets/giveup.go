@@ -19,7 +19,7 @@ import (
 // was still to do.
 func (e *Extension) GiveUp(ctx context.Context, sync store.Sync) error {
 	staged, err := Open(e.Staging)
-	if errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrCorrupt) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrCorrupt) {
 		return nil // without a manifest of its own it has published nothing
 	}
 	if err != nil {
