@@ -283,6 +283,6 @@ def tensor(a: Array, torch: Any) -> Any:
         return a
     if a.dtype.kind == "u" and a.dtype.itemsize > 1 and not hasattr(torch, a.dtype.name):
         if a.dtype.itemsize == 8 and a.size and int(a.max()) > np.iinfo(np.int64).max:
-            raise UnsupportedError("this torch has no uint64, and %d does not fit into int64" % a.max())
+            raise UnsupportedError("this torch has no uint64, and %d does not fit into int64: leave its field out with columns=, or take torch 2.3 or newer" % a.max())
         a = a.astype({2: np.int32, 4: np.int64, 8: np.int64}[a.dtype.itemsize])
     return torch.from_numpy(np.ascontiguousarray(a))

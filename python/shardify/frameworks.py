@@ -161,7 +161,7 @@ class Torch(Framework):
 
     def _checked(self, t: Any) -> Any:
         if t.numel() and int(t.min()) < 0:
-            raise UnsupportedError("this torch has no uint64, and a value does not fit into int64")
+            raise UnsupportedError("this torch has no uint64, and a value does not fit into int64: leave its field out with columns=, or take torch 2.3 or newer")
         return t
 
     def from_array(self, a: Array, spec: Spec) -> Any:
