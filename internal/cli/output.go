@@ -148,6 +148,9 @@ func (p *Prepared) foreign() error {
 		if e.Name() == store.Private { // an earlier run ended before its plan was there
 			continue
 		}
+		if e.IsDir() && hollow(filepath.Join(p.Output, e.Name()), 3) { // or while --fresh removed what was
+			continue
+		}
 		err := fmt.Errorf("%s is not empty and holds no conversion of ours (%s is there): %w", p.Output, e.Name(), shardify.ErrExists)
 		return Hint(err, "nothing is ever overwritten: choose a new folder, or empty this one yourself")
 	}
@@ -158,7 +161,17 @@ func (p *Prepared) foreign() error {
 // cannot be read still tells by its presence that the folder is ours.
 func (p *Prepared) clear(old *convert.Plan) error {
 	if old != nil {
-		return old.Clear(p.Store)
+		splits := old.SplitNames()
+		if err := old.Clear(p.Store); err != nil {
+			return err
+		}
+		for _, name := range append(splits, ".") { // the folders too, of which nothing is left
+			os.Remove(filepath.Join(p.Output, name, metaFolder))
+			if name != "." {
+				os.Remove(filepath.Join(p.Output, name))
+			}
+		}
+		return nil
 	}
 	for _, f := range writers.Formats {
 		if err := (&convert.Plan{Ext: f.Ext}).Clear(p.Store); err != nil {
@@ -166,6 +179,23 @@ func (p *Prepared) clear(old *convert.Plan) error {
 		}
 	}
 	return nil
+}
+
+// metaFolder is the folder of wds sets that other loaders read.
+const metaFolder = ".nv-meta"
+
+// hollow tells whether there is nothing in a folder but such folders, to a depth.
+func hollow(dir string, depth int) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil || depth == 0 {
+		return false
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !hollow(filepath.Join(dir, e.Name()), depth-1) {
+			return false
+		}
+	}
+	return true
 }
 
 // complete tells whether the folder has a manifest.
