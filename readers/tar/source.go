@@ -63,6 +63,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.whole()
 	s.all = s.fields()
 	if set[optText] == "bytes" {
 		for i := range s.all {
@@ -125,6 +126,23 @@ func surveyAll(ctx context.Context, t *shardify.Table, jobs int) (*survey, error
 	}
 	s.tell(forms, left, again)
 	return s, nil
+}
+
+// whole gives arrays their headers back where others of their name are none, or of another
+// type: all of them are opaque bytes then.
+func (s *survey) whole() {
+	for id, ext := range s.Exts {
+		if lastPart(ext) != "npy" || s.Facts[id].Array {
+			continue
+		}
+		for _, c := range s.tars {
+			for i := range c.members {
+				if m := &c.members[i]; m.ext == uint16(id) {
+					m.head = 0
+				}
+			}
+		}
+	}
 }
 
 // take adds a tar, whose extensions get the numbers that they have here.

@@ -217,6 +217,50 @@ func TestKindsFollowFromContents(t *testing.T) {
 	}
 }
 
+// TestArraysOfSeveralTypesStayWhole: as opaque bytes they are the files that went in, also
+// for a task that has the survey from the plan.
+func TestArraysOfSeveralTypesStayWhole(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	f64 := append(index.AppendNPYHeader(nil, shardify.F64, nil), make([]byte, 8)...)
+	for name, files := range map[string][][]byte{
+		"other type": {npy(rng, 3), f64, npy(rng, 4)}, "other rank": {npy(rng, 2, 2), npy(rng, 2)}, "no array": {npy(rng, 5), []byte("text")},
+		"in two tars": {npy(rng, 5), nil, f64},
+	} {
+		var tars [2][]part
+		at := 0
+		for i, b := range files {
+			if b == nil {
+				at++
+				continue
+			}
+			tars[at] = append(tars[at], part{name: fmt.Sprintf("%d.npy", i), data: b})
+		}
+		tab := write(t, map[string][]byte{"a.tar": pack(t, stdtar.FormatUSTAR, tars[0]...), "b.tar": pack(t, stdtar.FormatUSTAR, tars[1]...)}, []string{"a.tar", "b.tar"}[:at+1]...)
+		src, err := openAll(tab, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := src.(shardify.Stater).State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := openAll(tab, nil, state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, src := range []shardify.Source{src, again} {
+			var got, want []byte
+			readertest.Each(t, src, readertest.Spans(t, src, 1), func(b *shardify.Batch) { got = append(got, b.Columns[0].Data...) })
+			for _, b := range files {
+				want = append(want, b...)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s: %d bytes, want %d", name, len(got), len(want))
+			}
+		}
+	}
+}
+
 // TestDropLeavesOutWhatLacksAMember and counts it; what is not wanted is not missed.
 func TestDropLeavesOutWhatLacksAMember(t *testing.T) {
 	b := pack(t, stdtar.FormatUSTAR, part{name: "a.jpg"}, part{name: "a.txt", data: []byte("A")}, part{name: "b.jpg"}, part{name: "c.txt", data: []byte("C")}, part{name: "c.jpg"})
