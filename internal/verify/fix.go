@@ -44,7 +44,7 @@ func (s *set) fix(p *Problem) string {
 		return s.o.remakeCommand(name)
 	case fixRemove:
 		s.c.remove[name] = true
-		return s.o.removeCommand(name)
+		return s.o.removeCommand("rm -i", name) // it may be somebody's
 	}
 	return p.Fix
 }
@@ -57,8 +57,8 @@ func (o *Options) repairCommand() string {
 	return c + " " + quote(o.Dir) + " --repair"
 }
 
-func (o *Options) removeCommand(names ...string) string {
-	words := []string{"rm -f"}
+func (o *Options) removeCommand(rm string, names ...string) string {
+	words := []string{rm}
 	for _, n := range names {
 		words = append(words, quote(filepath.Join(o.Dir, filepath.FromSlash(n))))
 	}
@@ -75,7 +75,7 @@ func (o *Options) remakeCommand(names ...string) string {
 		return "convert the inputs again into a new folder (this one has no plan any more)"
 	}
 	dir := quote(o.Dir)
-	return o.removeCommand(append([]string{index.ManifestName}, names...)...) + " && " + againCommand(dir)
+	return o.removeCommand("rm -f", append([]string{index.ManifestName}, names...)...) + " && " + againCommand(dir)
 }
 
 func againCommand(dir string) string { return "shardify work " + dir + " && shardify merge " + dir }
@@ -106,7 +106,7 @@ func next(c *collector, o *Options) string {
 	case len(c.remove) > maxNamed:
 		return fmt.Sprintf("remove the %d files that do not belong to the data set", len(c.remove))
 	case len(c.remove) > 0:
-		return o.removeCommand(slices.Sorted(maps.Keys(c.remove))...)
+		return "keep what is yours elsewhere: " + o.removeCommand("rm -i", slices.Sorted(maps.Keys(c.remove))...)
 	case c.report.State == StateUnfinished && o.hasPlan():
 		return againCommand(quote(o.Dir)) + " (or the same convert command again)"
 	case c.report.State == StateUnfinished:
