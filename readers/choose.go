@@ -91,7 +91,13 @@ func detect(in string) (shardify.SourceFormat, string, error) {
 	st, err := os.Stat(in)
 	switch {
 	case err != nil && strings.ContainsAny(in, "*?["):
-		return byName(path.Base(filepath.ToSlash(in)))
+		f, why, err := byName(path.Base(filepath.ToSlash(in)))
+		if err != nil { // photos/*: what the pattern finds tells
+			if found, _ := filepath.Glob(in); len(found) > 0 {
+				return detect(found[0])
+			}
+		}
+		return f, why, err
 	case err != nil:
 		return shardify.SourceFormat{}, "", err
 	case st.IsDir():

@@ -64,6 +64,8 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"a colon in a name", map[string]string{"a:b.npz": zipf}, []string{"a:b.npz"}, "npz", ""},
 		{"mixture", map[string]string{"d/1.npz": zipf, "d/a.jpg": "", "d/b.jpg": ""}, []string{"d"}, "", "--from npz or --from files"},
 		{"quoted pattern", map[string]string{"d/1.npz": zipf}, []string{"d/*.npz"}, "npz", ""},
+		{"quoted pattern without a name", map[string]string{"d/a/1.jpg": "", "d/b/2.jpg": ""}, []string{"d/*"}, "files", "folder of files"},
+		{"quoted pattern of files without a name", map[string]string{"d/1.dat": npy, "d/2.dat": npy}, []string{"d/*"}, "npz", "first bytes"},
 		{"two formats", map[string]string{"a.npz": zipf, "b.jpg": png}, []string{"a.npz", "b.jpg"}, "", "is npz"},
 		{"a conversion that is not finished", map[string]string{"s/.shardify/plan": "", "s/shard-000000.tar": "x"}, []string{"s"}, "", "shardify status s tells"},
 		{"a split of one", map[string]string{"s/.shardify/plan": "", "s/train/shard-000000.safetensors": "x"}, []string{"s/train/"}, "", "shardify status s tells"},
