@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,6 +149,9 @@ func (p *Prepared) Lines() []string {
 	for _, n := range f.Notes {
 		line("note", "%s", n)
 	}
+	if dir := p.classesAbove(); dir != "" {
+		line("note", "the INPUTs are folders side by side, so they are no classes: %s as the one INPUT gives the field cls", Quote(dir))
+	}
 	for _, op := range p.operations() {
 		line(op[0], "%s", op[1])
 	}
@@ -178,6 +182,23 @@ func (p *Prepared) Lines() []string {
 		line("smaller", "%s", h)
 	}
 	return out
+}
+
+// classesAbove is the folder that holds all inputs, where these are what becomes classes
+// if it is the input: photos for photos/*, which the shell has expanded.
+func (p *Prepared) classesAbove() string {
+	x := p.Plan
+	if x.Input != "files" || x.InParts() || x.Table == nil || len(x.Table.Roots) < 2 || len(x.Ops) > 0 || x.Split != nil || x.InputOptions["labels"] != "auto" ||
+		shardify.FieldIndex(x.Schema, "cls") >= 0 {
+		return ""
+	}
+	dir := filepath.Dir(x.Table.Roots[0])
+	for _, r := range x.Table.Roots {
+		if filepath.Dir(r) != dir {
+			return ""
+		}
+	}
+	return dir
 }
 
 // larger tells that shards are much larger than --shard-size wants, and how large.
