@@ -35,11 +35,14 @@ var options = []shardify.Option{
 
 var magic = []byte("root")
 
+// sniff: behind the magic comes a version of four bytes, of which the first is always
+// 0; in a text that begins with the word it is not.
 func sniff(head []byte, name string) bool {
+	named := strings.EqualFold(filepath.Ext(name), ".root")
 	if len(head) > 0 {
-		return bytes.HasPrefix(head, magic)
+		return bytes.HasPrefix(head, magic) && (named || len(head) > 4 && head[4] == 0)
 	}
-	return strings.EqualFold(filepath.Ext(name), ".root")
+	return named
 }
 
 // source is many inputs as one table.
