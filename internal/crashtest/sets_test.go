@@ -148,6 +148,9 @@ func setsSweep(t *testing.T, dir string, step int, base string, command func(out
 			fresh(out)
 			_, text := harness.Run(t, append([]string{"crashat", "-n", fmt.Sprint(n), "-what", what, harness.Program("shardify")}, command(out)...)...)
 			hit := !strings.Contains(text, " nohit ")
+			if what == "EIO" && strings.Contains(text, "corrupt data") {
+				t.Fatalf("point %d (%s) of %v: an error of the disk passes for damage\n%s", n, what, command(out), text)
+			}
 			whole(t, out, base != "", n)
 			if code, text := harness.Run(t, append([]string{"shardify"}, command(out)...)...); code != 0 {
 				t.Fatalf("point %d (%s) of %v: the next run exits %d\n%s", n, what, command(out), code, text)

@@ -341,7 +341,13 @@ func (m *merger) check(ctx context.Context) error {
 			return err
 		}
 		if err := r.Err(); err != nil {
-			return shardify.Annotate(fmt.Errorf("%w; verify %s lists them", err, s.Dir), "merge", s.Dir, "")
+			for i := range r.Problems {
+				if p := &r.Problems[i]; !p.Note && !p.Repaired {
+					err = fmt.Errorf("%w: %s", err, p)
+					break
+				}
+			}
+			return shardify.Annotate(fmt.Errorf("%w; verify %s lists all", err, s.Dir), "merge", s.Dir, "")
 		}
 	}
 	return nil

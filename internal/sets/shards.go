@@ -166,10 +166,17 @@ func (c *carrier) file(ctx context.Context, from string, size int64, name string
 	}
 	defer out.Abort()
 	var w io.Writer = out
-	if f, ok := out.(interface{ OSFile() *os.File }); ok {
+	f, ok := out.(interface{ OSFile() *os.File })
+	if ok {
 		w = f.OSFile() // the kernel copies, or shares the blocks
 	}
 	n, err := io.Copy(w, in)
+	if err == nil && ok { // io.Copy does not count what the kernel had copied before it refused
+		var st os.FileInfo
+		if st, err = f.OSFile().Stat(); err == nil {
+			n = st.Size()
+		}
+	}
 	if err != nil {
 		return &shardify.Error{Op: "copy", File: from, Sample: -1, Offset: n, Err: err}
 	}

@@ -144,8 +144,8 @@ func (c *copier) finish(ctx context.Context) error {
 			return errors.Join(err, p.Abort())
 		}
 	}
-	// Nothing is left there: every file has its name.
-	if err := os.Remove(filepath.Join(c.staging, tempDir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// Every file has its name; what is there could not be removed a moment ago.
+	if err := os.RemoveAll(filepath.Join(c.staging, tempDir)); err != nil {
 		return err
 	}
 	return c.store.Flush(ctx)
