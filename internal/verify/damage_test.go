@@ -344,7 +344,8 @@ func TestAFolderOfNothingIsNoDataSet(t *testing.T) {
 	}
 }
 
-// TestStorageErrorsAreNotTakenForHealth: the i-th operation fails.
+// TestStorageErrorsAreNotTakenForHealth: the i-th operation fails. It is not taken for
+// damage either.
 func TestStorageErrorsAreNotTakenForHealth(t *testing.T) {
 	quick(t)
 	for _, format := range []string{"mmap", "wds"} {
@@ -360,6 +361,8 @@ func TestStorageErrorsAreNotTakenForHealth(t *testing.T) {
 			points++
 			if err == nil && r.OK() {
 				t.Errorf("%s: operation %d fails, and all is well", format, i)
+			} else if err == nil && !r.Has(KindUnreadable) {
+				t.Errorf("%s: operation %d fails, and is taken for damage:%s", format, i, list(r))
 			}
 		}
 		t.Logf("%s: %d operations", format, points)

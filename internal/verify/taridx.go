@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 
 	"github.com/shardify/shardify"
@@ -58,7 +59,7 @@ func (x *tarIndex) close() {
 	}
 }
 
-// get is entry i.
+// get is entry i. Without one that can be read there is no more to compare.
 func (x *tarIndex) get(i int64) (int64, bool) {
 	if x.blob == nil || i < 0 || i >= x.entries {
 		return 0, false
@@ -67,8 +68,12 @@ func (x *tarIndex) get(i int64) (int64, bool) {
 		if x.buf == nil {
 			x.buf = make([]byte, 32<<10)
 		}
-		n, _ := x.blob.ReadAt(x.buf, i*8)
+		n, err := x.blob.ReadAt(x.buf, i*8)
 		if x.lo, x.n = i, int64(n/8); x.n == 0 {
+			if err != nil && err != io.EOF {
+				x.set.addError(LevelIndex, x.name, &shardify.Error{Op: "read", File: x.name, Sample: -1, Offset: i * 8, Err: err})
+				x.wrong = true
+			}
 			return 0, false
 		}
 	}
@@ -82,7 +87,7 @@ func (x *tarIndex) entry(w *tarWalk, i, at int64) {
 		return
 	}
 	v, ok := x.get(i)
-	if ok && v == at {
+	if ok && v == at || x.wrong {
 		return
 	}
 	x.wrong = true
