@@ -191,7 +191,7 @@ func (r *reader) value(ctx context.Context, k, at int64, j int, dst []byte) erro
 		if err := r.file(ctx, int(i), dst); err != nil {
 			return r.fail(err, int(i), j, k)
 		}
-		if text := dst[:len(dst)-1]; isText(r.schema[j].Media) && !utf8.Valid(text) {
+		if text := dst[:len(dst)-1]; r.fields[j].text && !utf8.Valid(text) {
 			return r.fail(shardify.Unsupported("text that is not UTF-8 (%.40q); --text bytes takes it as it is", text), int(i), j, k)
 		}
 		c.pos += int64(len(dst)) - 1

@@ -33,7 +33,8 @@ type source struct {
 // field says where a column comes from.
 type field struct {
 	role   role
-	member int // of value and ext; of label tables the column
+	member int  // of value and ext; of label tables the column
+	text   bool // of value: must be UTF-8
 }
 
 type role uint8
@@ -101,13 +102,13 @@ func (s *source) describe(want func(string) bool) {
 				f.Media = "bin"
 			}
 		}
-		s.add(f, field{value, i})
+		s.add(f, field{value, i, isText(f.Media)})
 		if m.varies() {
 			var types []string
 			for _, e := range m.Exts {
 				types = append(types, media(e))
 			}
-			s.add(shardify.Field{Name: m.Field + shardify.ExtSuffix, DType: shardify.U8, Attrs: labels(types)}, field{ext, i})
+			s.add(shardify.Field{Name: m.Field + shardify.ExtSuffix, DType: shardify.U8, Attrs: labels(types)}, field{role: ext, member: i})
 		}
 	}
 	if !labelled {
@@ -115,7 +116,7 @@ func (s *source) describe(want func(string) bool) {
 	}
 	for i := range s.joined {
 		if f := s.joined[i].Field; want(f.Name) {
-			s.add(f, field{joined, i})
+			s.add(f, field{role: joined, member: i})
 		}
 	}
 }
