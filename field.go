@@ -111,6 +111,17 @@ func (f *Field) Validate() error {
 	return nil
 }
 
+// IsText tells the media whose bytes are text, which is UTF-8.
+func IsText(media string) bool { return media == "txt" || media == "json" }
+
+// CheckText refuses what is no text, of formats with the option --text.
+func CheckText(b []byte) error {
+	if utf8.Valid(b) {
+		return nil
+	}
+	return Unsupported("text that is not UTF-8 (%.40q); --text bytes takes it as it is", b)
+}
+
 // PlainName makes a valid field name of one that a format gives: _ for what has a meaning
 // in shards or on a terminal, and one _ for several at its beginning (pandas has
 // __index_level_0__). What is too long, or is not UTF-8, stays what it is.

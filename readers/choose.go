@@ -179,7 +179,7 @@ type census struct {
 func container(base string) (name string, ok bool) {
 	for i := range Formats {
 		f := &Formats[i]
-		if f.Name != "files" && !isSet(f.Name) && f.Sniff != nil && f.Sniff(nil, base) {
+		if f.Name != "files" && !IsSet(f.Name) && f.Sniff != nil && f.Sniff(nil, base) {
 			return f.Name, true
 		}
 	}

@@ -66,8 +66,8 @@ func openTable(ctx context.Context, f shardify.SourceFormat, r Request, table *s
 	return &Opened{Source: src, Args: a, LeftOut: left}, nil
 }
 
-// isSet tells the formats whose inputs are data sets, one manifest each.
-func isSet(name string) bool { return name == index.FormatMmap || name == index.FormatWDS }
+// IsSet tells the formats whose inputs are data sets, one manifest each.
+func IsSet(name string) bool { return name == index.FormatMmap || name == index.FormatWDS }
 
 // List lists the inputs as Open would, without opening them.
 func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Table, []shardify.Leftover, error) {
@@ -77,7 +77,7 @@ func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Ta
 		}
 		return &shardify.Table{}, nil, nil
 	}
-	if isSet(f.Name) {
+	if IsSet(f.Name) {
 		t, err := sets(r.Inputs)
 		return t, nil, err
 	}

@@ -86,7 +86,7 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 		return p.inspectSample(ctx, r, f.sample.number)
 	case f.stats.wanted():
 		return p.stats(ctx, f.stats, r)
-	case len(inputs) == 1 && len(f.columns) == 0 && (src.Name == index.FormatMmap || src.Name == index.FormatWDS):
+	case len(inputs) == 1 && len(f.columns) == 0 && readers.IsSet(src.Name):
 		return p.inspectSet(inputs[0])
 	}
 	rep, err := inspect.Inputs(ctx, r)

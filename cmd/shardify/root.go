@@ -119,7 +119,7 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// noArguments refuses them as wrong usage, which noArguments does not.
+// noArguments refuses them as wrong usage, which cobra.NoArgs does not.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return cli.Hint(cli.Usage("%s takes flags alone, not %q", c.CommandPath(), args[0]), "see: "+c.CommandPath()+" --help")

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/dataset"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/writers"
 )
@@ -161,16 +162,14 @@ func (p *Prepared) foreign() error {
 // cannot be read still tells by its presence that the folder is ours.
 func (p *Prepared) clear(old *convert.Plan) error {
 	if old != nil {
-		splits := old.SplitNames()
 		if err := old.Clear(p.Store); err != nil {
 			return err
 		}
-		for _, name := range append(splits, ".") { // the folders too, of which nothing is left
-			os.Remove(filepath.Join(p.Output, name, metaFolder))
-			if name != "." {
-				os.Remove(filepath.Join(p.Output, name))
-			}
+		for _, split := range old.SplitNames() { // the folders too, of which nothing is left
+			os.Remove(filepath.Join(p.Output, split, metaFolder))
+			os.Remove(filepath.Join(p.Output, split))
 		}
+		os.Remove(filepath.Join(p.Output, metaFolder))
 		return nil
 	}
 	for _, f := range writers.Formats {
@@ -248,7 +247,7 @@ func (p *Prepared) whole(prefix string, m *index.Manifest) error {
 		st, err := os.Stat(filepath.Join(p.Output, filepath.FromSlash(name)))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return shardify.Annotate(shardify.Corrupt(-1, "the file is missing; the manifest says %d bytes", s.Bytes), "read", name, "")
+			return shardify.Annotate(dataset.Missing(s.Bytes), "read", name, "")
 		case err != nil:
 			return err
 		case st.Size() != s.Bytes:

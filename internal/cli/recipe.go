@@ -78,18 +78,14 @@ func ParseRecipe(f io.Reader) (*Recipe, error) {
 		}
 		seen[k.Value] = k.Line
 		words, err := values(k, v)
-		if err != nil && k.Value == "inputs" {
+		if k.Value != "inputs" { // err is told by Apply, which knows whether there is such a key
+			r.values = append(r.values, setting{k.Value, words, k.Line, err})
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
-		if err != nil { // told by Apply, which knows whether there is such a key
-			r.values = append(r.values, setting{k.Value, nil, k.Line, err})
-			continue
-		}
-		if k.Value == "inputs" {
-			r.Inputs = words
-			continue
-		}
-		r.values = append(r.values, setting{k.Value, words, k.Line, nil})
+		r.Inputs = words
 	}
 	return r, nil
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -64,15 +64,11 @@ func (p *Prepared) Facts() PlanFacts {
 	if n, ok := p.Job.Source.(shardify.Noter); ok {
 		f.Notes = n.Notes()
 	}
-	if !ofSets(f) && f.OutputBytes > 2*f.InputBytes && f.OutputBytes > 1<<20 && f.InputBytes > 0 {
+	if !readers.IsSet(f.Input) && f.OutputBytes > 2*f.InputBytes && f.OutputBytes > 1<<20 && f.InputBytes > 0 {
 		f.Hints = p.shrink()
 	}
 	return f
 }
-
-// ofSets tells that the inputs are data sets: what stands in the plan are their manifests,
-// whose bytes say nothing of the data.
-func ofSets(f PlanFacts) bool { return f.Input == index.FormatMmap || f.Input == index.FormatWDS }
 
 func (p *Prepared) fields() []FieldBytes {
 	var out []FieldBytes
@@ -131,7 +127,7 @@ func (p *Prepared) Lines() []string {
 	line := func(label, format string, args ...any) {
 		out = append(out, fmt.Sprintf("%-9s", label)+fmt.Sprintf(format, args...))
 	}
-	if ofSets(f) {
+	if readers.IsSet(f.Input) { // InputBytes are those of the manifests
 		line("input", "%s, %s (%s)", f.Input, Of(f.Inputs, "data set"), p.FromWhy)
 	} else {
 		line("input", "%s, %s in %s (%s)", f.Input, shardify.FormatSize(f.InputBytes), Of(f.Inputs, "file"), p.FromWhy)

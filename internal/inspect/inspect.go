@@ -218,10 +218,11 @@ func Output(inputs []string) string {
 				base = dir
 			}
 		}
-		base = strings.Trim(base, ".-_/")
+		ends := ".-_/"
 		if err != nil {
-			base = strings.Trim(base, "*?[].-_/")
+			ends += "*?[]"
 		}
+		base = strings.Trim(base, ends)
 	}
 	if base == "" {
 		base = "data"

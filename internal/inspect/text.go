@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/readers"
 )
 
 // manyFields is how many fields are listed one by one.
@@ -15,7 +15,7 @@ const manyFields = 50
 
 // WriteText writes the report for people, without the command.
 func (r *Report) WriteText(w io.Writer) {
-	if r.Format == index.FormatMmap || r.Format == index.FormatWDS { // Bytes are those of the manifests
+	if readers.IsSet(r.Format) { // Bytes are those of the manifests
 		fmt.Fprintf(w, "%s: %s (%s)\n", r.Format, plural(r.Inputs, "data set"), r.Why)
 	} else {
 		fmt.Fprintf(w, "%s: %s, %s (%s)\n", r.Format, plural(r.Inputs, "file"), shardify.FormatSize(r.Bytes), r.Why)

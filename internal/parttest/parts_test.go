@@ -422,11 +422,11 @@ func TestWhatOnlyAllPartsTogetherShow(t *testing.T) {
 	}
 }
 
-// TestATouchedInputIsNoticedInParts: a conversion does not go on with a file that was
-// modified since it began, whatever part it is in.
-func TestATouchedInputIsNoticedInParts(t *testing.T) {
+// planned is a folder of photos and the output that has a plan of them in parts.
+func planned(t *testing.T) (in, out string) {
+	t.Helper()
 	small(t, 20)
-	in, out := photos(t, 60), filepath.Join(t.TempDir(), "out")
+	in, out = photos(t, 60), filepath.Join(t.TempDir(), "out")
 	x, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out})
 	if err != nil {
 		t.Fatal(err)
@@ -434,6 +434,13 @@ func TestATouchedInputIsNoticedInParts(t *testing.T) {
 	if err := x.Plan.Publish(t.Context(), x.Store); err != nil {
 		t.Fatal(err)
 	}
+	return in, out
+}
+
+// TestATouchedInputIsNoticedInParts: a conversion does not go on with a file that was
+// modified since it began, whatever part it is in.
+func TestATouchedInputIsNoticedInParts(t *testing.T) {
+	in, out := planned(t)
 	if _, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out}); err != nil {
 		t.Fatal(err)
 	}
@@ -450,15 +457,7 @@ func TestATouchedInputIsNoticedInParts(t *testing.T) {
 // TestATouchedInputIsNoticedOrThePlanCannotBeRead: where the part that would tell is
 // damaged, nobody goes on as if nothing were touched.
 func TestATouchedInputIsNoticedOrThePlanCannotBeRead(t *testing.T) {
-	small(t, 20)
-	in, out := photos(t, 60), filepath.Join(t.TempDir(), "out")
-	x, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Plan.Publish(t.Context(), x.Store); err != nil {
-		t.Fatal(err)
-	}
+	in, out := planned(t)
 	then := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(in, "class0", "img1.jpg"), then, then); err != nil {
 		t.Fatal(err)

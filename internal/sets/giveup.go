@@ -45,13 +45,11 @@ func (e *Extension) GiveUp(ctx context.Context, sync store.Sync) error {
 		return err
 	}
 	for _, name := range e.splits() {
-		add := staged
-		if name != "" {
-			if add = staged.Splits[name]; add == nil {
-				continue
-			}
+		add := staged.of(name)
+		if add == nil {
+			continue
 		}
-		moves, err := follow(e.of(name), add, name)
+		moves, err := follow(e.Base.of(name), add, name)
 		if err != nil {
 			return err
 		}
@@ -74,7 +72,7 @@ func (e *Extension) restore(ctx context.Context, out *store.Dir) error {
 	names := e.splits()
 	var all []*index.Manifest
 	for _, name := range names {
-		one := *e.of(name).Manifest
+		one := *e.Base.of(name).Manifest
 		if err := f.beside(ctx, name, &one, lines); err != nil {
 			return err
 		}
@@ -87,7 +85,7 @@ func (e *Extension) restore(ctx context.Context, out *store.Dir) error {
 		return err
 	}
 	for _, name := range names {
-		if err := publish(ctx, in(f.store, name), index.ManifestName, e.of(name).text); err != nil {
+		if err := publish(ctx, in(f.store, name), index.ManifestName, e.Base.of(name).text); err != nil {
 			return err
 		}
 	}

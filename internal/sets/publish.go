@@ -115,11 +115,9 @@ func (e *Extension) publish(ctx context.Context, out *store.Dir, staged *Set, jo
 	}
 	var made []*index.Manifest
 	for _, name := range names {
-		old, add := e.of(name), staged
-		if name != "" {
-			if add = staged.Splits[name]; add == nil {
-				return nil, mismatch(e.dir, "the new shards have no split %s", name)
-			}
+		old, add := e.Base.of(name), staged.of(name)
+		if add == nil {
+			return nil, mismatch(e.dir, "the new shards have no split %s", name)
 		}
 		one := extended(old.Manifest, add.Manifest, root.Parts[0].Surveys)
 		moves, err := follow(old, add, name)
@@ -149,12 +147,12 @@ func (e *Extension) splits() []string {
 	return slices.Sorted(maps.Keys(e.Base.Splits))
 }
 
-// of is a split of the set, or with "" the set.
-func (e *Extension) of(split string) *Set {
+// of is a split of the set, nil if there is none, or with "" the set.
+func (s *Set) of(split string) *Set {
 	if split == "" {
-		return e.Base
+		return s
 	}
-	return e.Base.Splits[split]
+	return s.Splits[split]
 }
 
 // extended is what a manifest says about its making with one part more.
@@ -193,7 +191,7 @@ func follow(old, add *Set, split string) ([]move, error) {
 func (e *Extension) keep(ctx context.Context, out *store.Dir, names []string) error {
 	root := e.Base.Manifest
 	for _, name := range names {
-		if err := publish(ctx, out, keptName(root, name), e.of(name).text); err != nil {
+		if err := publish(ctx, out, keptName(root, name), e.Base.of(name).text); err != nil {
 			return err
 		}
 	}

@@ -85,9 +85,6 @@ func sniff(head []byte, name string) bool {
 	return imageTypes[string(normalise(buf[:0], base[stemEnd(base, true):]))]
 }
 
-// isText tells which media are text, which must be UTF-8.
-func isText(media string) bool { return media == "txt" || media == "json" }
-
 // media is the Media of a field whose extension ends in last.
 func media(ext string) string {
 	last := ext[strings.LastIndexByte(ext, '.')+1:]

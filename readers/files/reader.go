@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/walk/dirfd"
@@ -191,8 +190,10 @@ func (r *reader) value(ctx context.Context, k, at int64, j int, dst []byte) erro
 		if err := r.file(ctx, int(i), dst); err != nil {
 			return r.fail(err, int(i), j, k)
 		}
-		if text := dst[:len(dst)-1]; r.fields[j].text && !utf8.Valid(text) {
-			return r.fail(shardify.Unsupported("text that is not UTF-8 (%.40q); --text bytes takes it as it is", text), int(i), j, k)
+		if r.fields[j].text {
+			if err := shardify.CheckText(dst[:len(dst)-1]); err != nil {
+				return r.fail(err, int(i), j, k)
+			}
 		}
 		c.pos += int64(len(dst)) - 1
 	}

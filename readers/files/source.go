@@ -98,11 +98,11 @@ func (s *source) describe(want func(string) bool) {
 		}
 		f := shardify.Field{Name: m.Field, DType: shardify.U8, Levels: 1, Media: "image", Nullable: m.Nullable}
 		if !m.varies() {
-			if f.Media = media(m.Exts[0]); s.Bytes && isText(f.Media) {
+			if f.Media = media(m.Exts[0]); s.Bytes && shardify.IsText(f.Media) {
 				f.Media = "bin"
 			}
 		}
-		s.add(f, field{value, i, isText(f.Media)})
+		s.add(f, field{value, i, shardify.IsText(f.Media)})
 		if m.varies() {
 			var types []string
 			for _, e := range m.Exts {

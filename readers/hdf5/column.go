@@ -3,7 +3,6 @@ package hdf5
 import (
 	"bytes"
 	"context"
-	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
@@ -234,8 +233,10 @@ func (v *varying) numbers(l *leaf, b []byte) {
 }
 
 func (v *varying) text(l *leaf, b []byte) error {
-	if l.media == mediaText && !utf8.Valid(b) {
-		return shardify.Unsupported("text that is not UTF-8 (%.40q); --text bytes takes it as it is", b)
+	if l.media == mediaText {
+		if err := shardify.CheckText(b); err != nil {
+			return err
+		}
 	}
 	v.data = append(v.data, b...)
 	return nil

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,18 +27,13 @@ func checkFolders(t *shardify.Table) error {
 			continue
 		}
 		for _, f := range tableFormats {
-			if found, _ := filepath.Glob(filepath.Join(globName(root), f.mark)); len(found) > 0 {
+			if found, _ := fs.Glob(os.DirFS(root), f.mark); len(found) > 0 {
 				err := shardify.Unsupported("a %s, of which removed rows are still in the folder: give the files that count, as --files-from; they are listed by %s", f.name, f.cure)
 				return shardify.Annotate(err, "open", root, "")
 			}
 		}
 	}
 	return nil
-}
-
-// globName writes a name as a pattern that matches it alone.
-func globName(name string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
 }
 
 // unread says why a file found in a folder is no part of the table: as for Spark and Arrow,

@@ -32,9 +32,6 @@ type field struct {
 // imageTypes are the extensions that may stand for each other in one field.
 var imageTypes = strings.Fields("jpg jpeg png gif bmp webp tif tiff ppm pgm pbm pnm avif heic jp2 jxl")
 
-// isText tells which media are text, which must be UTF-8.
-func isText(media string) bool { return media == "txt" || media == "json" }
-
 func lastPart(ext string) string { return ext[strings.LastIndexByte(ext, '.')+1:] }
 
 // fields makes fields of the extensions, sorted by name.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 )
@@ -216,8 +215,8 @@ func (r *reader) value(col *column, m *member, at int, code uint8) error {
 		if err := r.in.read(data, m.at); err != nil {
 			return err
 		}
-		if isText(col.Media) && !utf8.Valid(data) {
-			return shardify.Unsupported("text that is not UTF-8 (%.40q); --text bytes takes it as it is", data)
+		if shardify.IsText(col.Media) {
+			return shardify.CheckText(data)
 		}
 		return nil
 	case integer:

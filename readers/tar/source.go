@@ -67,7 +67,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	s.all = s.fields()
 	if set[optText] == "bytes" {
 		for i := range s.all {
-			if f := &s.all[i]; isText(f.Media) {
+			if f := &s.all[i]; shardify.IsText(f.Media) {
 				f.Media = "bin"
 			}
 		}
