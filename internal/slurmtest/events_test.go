@@ -111,7 +111,6 @@ func (s *storm) run(args []string, most int, want harness.Files) {
 	t := s.t
 	harness.Must(t, append([]string{"shardify", "plan", "-o", s.out, "--quiet"}, args...)...)
 	s.submitted(submit(t, s.out, append([]string{"--elements", "4", "--tasks", "8", "--now"}, small...)...))
-	defer func() { command(append([]string{"scancel"}, s.jobs...)...) }()
 	end := time.Now().Add(6 * time.Minute)
 	for {
 		if time.Now().After(end) {
@@ -149,6 +148,11 @@ func (s *storm) submitted(x submission) {
 	}
 }
 
+func (s *storm) started(job string) {
+	endWith(s.t, job)
+	s.jobs = append(s.jobs, job)
+}
+
 // resume does what the status, or the script's comment, says to go on. It is done when the
 // data set is complete.
 func (s *storm) resume() (done bool) {
@@ -171,10 +175,10 @@ func (s *storm) resume() (done bool) {
 	}
 	for line := range strings.Lines(string(out)) { // "Submitted batch job 12"
 		if f := strings.Fields(line); len(f) == 4 && f[0] == "Submitted" {
-			s.jobs = append(s.jobs, f[3])
+			s.started(f[3])
 		}
 		if _, id, ok := strings.Cut(line, ", job "); ok {
-			s.jobs = append(s.jobs, strings.TrimSpace(id))
+			s.started(strings.TrimSpace(id))
 		}
 	}
 	return false

@@ -57,21 +57,47 @@ func submit(t *testing.T, out string, flags ...string) (s submission) {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, text)
 	}
+	for _, c := range s.Scripts {
+		endWith(t, c.Job)
+	}
 	return s
+}
+
+// endWith ends a job with the test, before the folders that the test made are removed: a job
+// that is cancelled goes on writing for a moment.
+func endWith(t *testing.T, job string) {
+	if job == "" {
+		return
+	}
+	t.Cleanup(func() {
+		command("scancel", job)
+		for range 300 {
+			left, err := command("squeue", "-h", "-j", job) // those that are being ended are listed too
+			if err == nil && left == "" || strings.Contains(left, "Invalid job id") {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Errorf("job %s does not end: %s", job, jobInfo(job, "JobState"))
+	})
 }
 
 // typed runs the printed commands as somebody would who copies them, and returns the
 // number of the merge.
-func typed(t *testing.T, s submission) string {
+func typed(t *testing.T, s submission) (merge string) {
 	t.Helper()
-	script := strings.Join(append(s.Commands, `echo "${merge%%;*}"`), "\n")
+	script := strings.Join(append(s.Commands, `echo "${array%%;*} ${merge%%;*}"`), "\n")
 	cmd := exec.Command("bash", "-e", "-c", script)
 	cmd.Dir = "/"
 	out, err := cmd.CombinedOutput()
-	if err != nil {
+	jobs := strings.Fields(string(out))
+	if err != nil || len(jobs) == 0 {
 		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
-	return strings.TrimSpace(string(out))
+	for _, job := range jobs {
+		endWith(t, job)
+	}
+	return jobs[len(jobs)-1]
 }
 
 // jobInfo is a field of a job, or of an element of an array.
@@ -281,7 +307,6 @@ func TestWhatIsQueuedIsNotSubmittedAgain(t *testing.T) {
 	harness.Must(t, "shardify", "plan", in, "-o", out, "--shard-samples", "2", "--quiet")
 	s := submit(t, out, append([]string{"--elements", "3", "--sbatch", "--begin=now+1hour", "--now"}, small...)...)
 	array := s.Scripts[0].Job
-	defer command("scancel", array, s.Scripts[1].Job)
 	if _, err := command("scancel", array+"_2"); err != nil {
 		t.Fatal(err)
 	}
@@ -318,6 +343,7 @@ func TestWorkInsideAnArrayFindsItsTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	id = strings.TrimSpace(id)
+	endWith(t, id)
 	for _, element := range []string{"0", "3"} {
 		if state, code := finished(t, id+"_"+element, time.Minute); state != "COMPLETED" {
 			b, _ := os.ReadFile(log + "-" + element)
@@ -346,7 +372,6 @@ func TestNoticeOfTheTimeLimitQueuesTheJobAgain(t *testing.T) {
 	harness.Must(t, append([]string{"shardify", "plan", "-o", out, "--quiet"}, slow(12000)...)...)
 	s := submit(t, out, append([]string{"--elements", "3", "--now"}, small...)...)
 	array := s.Scripts[0].Job
-	defer command("scancel", array, s.Scripts[1].Job)
 	for _, k := range []string{"_0", "_1", "_2"} {
 		if !c.wait(30*time.Second, func() bool { return made(out, array+k) }) {
 			t.Fatalf("element %s does not run: %s\n%s", k, jobInfo(array+k, "JobState"), logs(out))
