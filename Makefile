@@ -54,10 +54,11 @@ test-python: build
 test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read what we write; h5py and uproot agree on what we read
 	python3 python/tests/peers/run.py --shardify bin/shardify --work build/peers
 
-lint: ## gofmt, go vet, staticcheck, import rules
+lint: ## gofmt, go vet, staticcheck, import rules, a build for macOS
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofmt'ed:"; echo "$$out"; exit 1; }
 	go vet ./...
 	go vet -tags cuda ./gpuload/... ./cmd/shardify-gpu
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build ./... # README says that it builds there
 	go run $(STATICCHECK) ./...
 	go test ./internal/archtest
 

@@ -52,15 +52,5 @@ func existing(dir string) string {
 // Remote tells whether dir is on a file system that other machines serve.
 func Remote(dir string) bool {
 	st, ok := statfs(dir)
-	if !ok {
-		return false
-	}
-	switch int64(st.Type) {
-	case lustreMagic, unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CEPH_SUPER_MAGIC,
-		unix.FUSE_SUPER_MAGIC, unix.AFS_SUPER_MAGIC, unix.V9FS_MAGIC,
-		0x47504653, // GPFS
-		0x19830326: // BeeGFS
-		return true
-	}
-	return false
+	return ok && remote(st)
 }

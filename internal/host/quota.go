@@ -12,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Quota is what somebody may still write where a folder is.
@@ -27,7 +25,14 @@ type Quota struct {
 // network file system is away, it would never end.
 var quotaPatience = 3 * time.Second
 
-const lustreMagic = 0x0BD00BD0
+// bookkeeper is the command that knows the quotas of a file system.
+type bookkeeper int
+
+const (
+	nobody bookkeeper = iota
+	lfsCommand
+	quotaCommand
+)
 
 // Quotas asks the commands that know: lfs on Lustre, quota on other file systems that
 // have quotas. Who has no limit is left out, and where nobody answers nothing is known.
@@ -36,13 +41,13 @@ func Quotas(dir string) []Quota {
 	if !ok {
 		return nil
 	}
-	return quotas(existing(dir), int64(st.Type))
+	return quotas(existing(dir), bookkeeperOf(st))
 }
 
-func quotas(dir string, fstype int64) (out []Quota) {
+func quotas(dir string, by bookkeeper) (out []Quota) {
 	uid, gid := os.Getuid(), groupOf(dir)
-	switch fstype {
-	case lustreMagic:
+	switch by {
+	case lfsCommand:
 		for _, q := range []struct {
 			flag, of string
 			id       int
@@ -52,7 +57,7 @@ func quotas(dir string, fstype int64) (out []Quota) {
 				out = append(out, parseQuotas(ask("lfs", "quota", "-q", q.flag, id, dir), q.of+" "+id, "", 0)...)
 			}
 		}
-	case unix.NFS_SUPER_MAGIC, unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC:
+	case quotaCommand:
 		device := deviceOf(dir)
 		out = append(parseQuotas(ask("quota", "-w", "-p", "-u"), fmt.Sprintf("user %d", uid), device, uid),
 			parseQuotas(ask("quota", "-w", "-p", "-g"), fmt.Sprintf("group %d", gid), device, gid)...)

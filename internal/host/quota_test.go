@@ -68,14 +68,14 @@ func TestQuotasAskTheCommandOfTheFileSystem(t *testing.T) {
 "quota -q -p 41 `+dir+`") echo "`+dir+`"; echo "  1024 0 2048 - 5 0 7 -"; exit 1;;
 *) echo "$*" >&2; exit 2;;
 esac`)
-	if got, want := quotas(dir, lustreMagic), []Quota{{"project 41", 1 << 20, 2}}; !reflect.DeepEqual(got, want) {
+	if got, want := quotas(dir, lfsCommand), []Quota{{"project 41", 1 << 20, 2}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	command("quota", `[ "$3" = -u ] && echo "Disk quotas for user x (uid `+fmt.Sprint(os.Getuid())+`):" && echo "`+deviceOf(dir)+` 1024 0 2048 0 1 0 0 0"`)
-	if got, want := quotas(dir, unix.EXT4_SUPER_MAGIC), []Quota{{fmt.Sprintf("user %d", os.Getuid()), 1 << 20, -1}}; !reflect.DeepEqual(got, want) {
+	if got, want := quotas(dir, quotaCommand), []Quota{{fmt.Sprintf("user %d", os.Getuid()), 1 << 20, -1}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := quotas(dir, unix.TMPFS_MAGIC); got != nil {
+	if got := quotas(dir, nobody); got != nil {
 		t.Errorf("a file system without quotas: %+v", got)
 	}
 	command("quota", "sleep 60 & sleep 60")
