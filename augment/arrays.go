@@ -28,7 +28,7 @@ var arrayOps = []Op{
 		Effect: "same shape and type",
 		make: func(a *args, env Env) (shardify.Transform, error) {
 			sigma, err := a.number("sigma", 0, math.MaxFloat64)
-			return newValues(a, env, func(x float64, r *source) float64 { return x + sigma*r.normal() }), err
+			return newValues(a, env, func(x float64, r *source) float64 { return x + float64(sigma*r.normal()) }), err
 		},
 	},
 	{
@@ -37,7 +37,7 @@ var arrayOps = []Op{
 		Effect: "same shape and type",
 		make: func(a *args, env Env) (shardify.Transform, error) {
 			sigma, err := a.number("sigma", 0, math.MaxFloat64)
-			return newValues(a, env, func(x float64, r *source) float64 { return x * (1 + sigma*r.normal()) }), err
+			return newValues(a, env, func(x float64, r *source) float64 { return x * (1 + float64(sigma*r.normal())) }), err
 		},
 	},
 	{
@@ -262,17 +262,20 @@ func rotation(axis string, r *source) matrix {
 	var w, x, y, z float64
 	if axis == "any" {
 		w, x, y, z = r.normal(), r.normal(), r.normal(), r.normal()
-		n := math.Sqrt(w*w + x*x + y*y + z*z)
+		n := math.Sqrt(float64(w*w) + float64(x*x) + float64(y*y) + float64(z*z))
 		w, x, y, z = w/n, x/n, y/n, z/n
 	} else {
 		sin, cos := math.Sincos(r.between(-math.Pi, math.Pi) / 2)
 		w = cos
 		*map[string]*float64{"x": &x, "y": &y, "z": &z}[axis] = sin
 	}
-	return matrix{
-		{1 - 2*(y*y+z*z), 2 * (x*y - z*w), 2 * (x*z + y*w)},
-		{2 * (x*y + z*w), 1 - 2*(x*x+z*z), 2 * (y*z - x*w)},
-		{2 * (x*z - y*w), 2 * (y*z + x*w), 1 - 2*(x*x+y*y)},
+	xx, yy, zz := float64(x*x), float64(y*y), float64(z*z)
+	xy, xz, yz := float64(x*y), float64(x*z), float64(y*z)
+	xw, yw, zw := float64(x*w), float64(y*w), float64(z*w)
+	return matrix{ // twice something is exact
+		{1 - 2*(yy+zz), 2 * (xy - zw), 2 * (xz + yw)},
+		{2 * (xy + zw), 1 - 2*(xx+zz), 2 * (yz - xw)},
+		{2 * (xz - yw), 2 * (yz + xw), 1 - 2*(xx+yy)},
 	}
 }
 
@@ -288,7 +291,7 @@ func turn(cols []shardify.Column, v []int, i int, m *matrix) {
 		for k := lo; k < hi; k += 3 {
 			p := [3]float64{get(c, k), get(c, k+1), get(c, k+2)}
 			for j := range 3 {
-				set(c, k+j, m[j][0]*p[0]+m[j][1]*p[1]+m[j][2]*p[2])
+				set(c, k+j, float64(m[j][0]*p[0])+float64(m[j][1]*p[1])+float64(m[j][2]*p[2]))
 			}
 		}
 		return
@@ -296,7 +299,7 @@ func turn(cols []shardify.Column, v []int, i int, m *matrix) {
 	for k := lo; k < hi; k++ {
 		p := [3]float64{get(&cols[v[0]], k), get(&cols[v[1]], k), get(&cols[v[2]], k)}
 		for j := range 3 {
-			set(&cols[v[j]], k, m[j][0]*p[0]+m[j][1]*p[1]+m[j][2]*p[2])
+			set(&cols[v[j]], k, float64(m[j][0]*p[0])+float64(m[j][1]*p[1])+float64(m[j][2]*p[2]))
 		}
 	}
 }

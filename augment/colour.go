@@ -62,7 +62,7 @@ func turnHue(p []byte, by float64) {
 	default:
 		h = (r-g)/chroma + 4
 	}
-	h = math.Mod(h+6*by+12, 6)
+	h = math.Mod(h+float64(6*by)+12, 6)
 	x := chroma * (1 - math.Abs(math.Mod(h, 2)-1))
 	var c [3]float64
 	switch int(h) {

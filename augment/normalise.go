@@ -137,7 +137,7 @@ func (s *sum) add(x float64) {
 	s.n++
 	d := x - s.mean
 	s.mean += d / float64(s.n)
-	s.sqrs += d * (x - s.mean)
+	s.sqrs += float64(d * (x - s.mean))
 }
 
 func (s *sum) merge(t sum) {

@@ -20,9 +20,9 @@ var filters = map[string]filter{
 		const a = -0.5
 		switch x = math.Abs(x); {
 		case x < 1:
-			return ((a+2)*x-(a+3))*x*x + 1
+			return float64((float64((a+2)*x)-(a+3))*x*x) + 1
 		case x < 2:
-			return (((x-5)*x+8)*x - 4) * a
+			return (float64((float64((x-5)*x)+8)*x) - 4) * a
 		}
 		return 0
 	}},
@@ -63,14 +63,14 @@ func (k *kernel) set(in, out int, from, to float64, name string) {
 	f := filters[name]
 	scale := (to - from) / float64(out)
 	wide := max(scale, 1)
-	support := f.support * wide
+	support := float64(f.support * wide)
 	k.in, k.out, k.from, k.to, k.name = in, out, from, to, name
 	k.taps = int(math.Ceil(support))*2 + 1
 	k.lo = make([]int32, out)
 	k.weights = make([]int32, out*k.taps)
 	one := make([]float64, k.taps)
 	for o := range out {
-		centre := from + (float64(o)+0.5)*scale
+		centre := from + float64((float64(o)+0.5)*scale)
 		lo := max(int(centre-support+0.5), 0)
 		hi := min(int(centre+support+0.5), in)
 		sum := 0.0
@@ -81,7 +81,7 @@ func (k *kernel) set(in, out int, from, to float64, name string) {
 		}
 		row := k.weights[o*k.taps : (o+1)*k.taps]
 		for i := lo; i < hi && sum != 0; i++ {
-			row[i-lo] = int32(math.Copysign(0.5, one[i-lo]/sum) + one[i-lo]/sum*(1<<precision))
+			row[i-lo] = int32(math.Copysign(0.5, one[i-lo]/sum) + float64(one[i-lo]/sum*(1<<precision)))
 		}
 		// All rows have the same number of taps; the last ones must not leave the input.
 		if over := lo + k.taps - in; over > 0 && lo > 0 {
@@ -192,11 +192,11 @@ func (s *buffers) crop(p picture, x, y, w, h int) picture {
 func (s *buffers) rotate(p picture, angle float64, fill byte) picture {
 	out := picture{p.w, p.h, grow(s.other(p), len(p.pix))}
 	sin, cos := math.Sincos(angle)
-	cx, cy := float64(p.w)/2, float64(p.h)/2
+	cx, cy := float64(float64(p.w)/2), float64(float64(p.h)/2)
 	for y := range p.h {
 		for x := range p.w {
 			dx, dy := float64(x)+0.5-cx, float64(y)+0.5-cy
-			u, v := dx*cos-dy*sin+cx-0.5, dx*sin+dy*cos+cy-0.5
+			u, v := float64(dx*cos)-float64(dy*sin)+cx-0.5, float64(dx*sin)+float64(dy*cos)+cy-0.5
 			pixel(out.pix[3*(y*p.w+x):][:3], p, u, v, fill)
 		}
 	}
@@ -207,7 +207,7 @@ func (s *buffers) rotate(p picture, angle float64, fill byte) picture {
 func pixel(dst []byte, p picture, u, v float64, fill byte) {
 	fu, fv := math.Floor(u), math.Floor(v)
 	x, y := int(fu), int(fv)
-	a, b := int32((u-fu)*256+0.5), int32((v-fv)*256+0.5)
+	a, b := int32(float64((u-fu)*256)+0.5), int32(float64((v-fv)*256)+0.5)
 	at := func(x, y, c int) int32 {
 		if x < 0 || y < 0 || x >= p.w || y >= p.h {
 			return int32(fill)

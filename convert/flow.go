@@ -241,7 +241,7 @@ func (f *flow) costs() {
 	size, c := cost{1, 0}, cost{0, 2 * ids}
 	add := func(s *stage) {
 		k := s.Cost(s.in)
-		grown := cost{size.byte * k.Growth, size.sample*k.Growth + float64(k.Sample)}
+		grown := cost{float64(size.byte * k.Growth), float64(size.sample*k.Growth) + float64(k.Sample)}
 		c.byte, c.sample = c.byte+grown.byte, c.sample+grown.sample
 		size.byte, size.sample = max(size.byte, grown.byte), max(size.sample, grown.sample)
 	}
@@ -249,8 +249,8 @@ func (f *flow) costs() {
 		add(&f.before[i])
 	}
 	if n := float64(slices.Max(f.copies)); n > 1 {
-		size.byte, size.sample = size.byte*n, size.sample*n
-		c.byte, c.sample = c.byte+size.byte, c.sample+size.sample+ids*n
+		size.byte, size.sample = float64(size.byte*n), float64(size.sample*n)
+		c.byte, c.sample = c.byte+size.byte, c.sample+size.sample+float64(ids*n)
 	}
 	if f.router != nil {
 		c.byte, c.sample = c.byte+size.byte, c.sample+size.sample+ids

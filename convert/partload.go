@@ -244,7 +244,7 @@ func (p *Plan) tasksInOrder(n int) []int32 {
 	}
 	for u := range p.Units {
 		size := p.UnitBytes(u) + 1
-		middle := float64(at) + float64(size)/2
+		middle := float64(at) + float64(float64(size)/2)
 		of[u] = int32(min(int(middle/float64(total)*float64(n)), n-1))
 		at += size
 	}

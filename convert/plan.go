@@ -343,7 +343,7 @@ func (r *Request) pack(p *Plan) {
 
 func (k *packer) bytes(s shardify.Span) int64 {
 	if k.shaped {
-		return max(int64(k.perSample*float64(s.Samples())+k.perByte*float64(s.Bytes)), 0)
+		return max(int64(float64(k.perSample*float64(s.Samples()))+float64(k.perByte*float64(s.Bytes))), 0)
 	}
 	return s.Samples()*k.fixed + int64(float64(s.Bytes)*k.factor)
 }

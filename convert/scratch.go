@@ -36,7 +36,7 @@ func (p *Plan) gatherScratch(output shardify.SinkFormat, jobs int) int64 {
 		return 0
 	}
 	fixed, factor := output.ScratchBytes(p.Schema, p.Keyed, true)
-	all := float64(p.Samples)*float64(fixed) + float64(p.ShuffleBytes())*factor
+	all := float64(float64(p.Samples)*float64(fixed)) + float64(float64(p.ShuffleBytes())*factor)
 	return int64(all / float64(p.Gathers) * float64(min(p.Gathers, max(jobs, 1))))
 }
 
@@ -52,5 +52,5 @@ func (p *Plan) ShuffleBytes() int64 {
 		fixed -= float64(f.ElemBytes() * max(p.Copies, 1))
 	}
 	const id = 8 // of who a sample is, or a little more
-	return max(int64((fixed+id)*float64(p.Samples)+factor*float64(p.DecodedBytes)), 0)
+	return max(int64(float64((fixed+id)*float64(p.Samples))+float64(factor*float64(p.DecodedBytes))), 0)
 }

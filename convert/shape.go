@@ -142,7 +142,7 @@ func (p *Plan) growth() (fixed, factor float64) {
 		factor = 0
 	}
 	n := float64(max(p.Copies, 1))
-	return n * (fixedOut - factor*fixedIn), n * factor
+	return n * (fixedOut - float64(factor*fixedIn)), n * factor
 }
 
 // weigh is the bytes of a sample's fixed fields, and of one element of each other.
@@ -164,7 +164,7 @@ func (k *packer) pass(fixed, factor float64) {
 	}
 	n := float64(max(k.p.Copies, 1))
 	k.shaped = true
-	k.perSample = n*float64(k.fixed) + fixed*k.factor
+	k.perSample = float64(n*float64(k.fixed)) + float64(fixed*k.factor)
 	k.perByte = factor * k.factor
 }
 

@@ -39,7 +39,7 @@ func (r *Request) repack(p *Plan) {
 		target = DefaultShardSize(p.OutputBytes)
 	}
 	fixed, factor := p.growth()
-	payload := int64(fixed*float64(p.Samples) + factor*float64(p.DecodedBytes))
+	payload := int64(float64(fixed*float64(p.Samples)) + float64(factor*float64(p.DecodedBytes)))
 	copies := int64(max(p.Copies, 1))
 	switch {
 	case p.Samples == 0:

@@ -60,7 +60,7 @@ func (n *Numbers) add(x float64) {
 	}
 	d := x - n.pivot
 	n.sum += d
-	n.sumOfSqs += d * d
+	n.sumOfSqs += float64(d * d)
 	n.sketch.add(d)
 }
 
@@ -132,7 +132,7 @@ func values[T shardify.Number](n *Numbers, v []T) {
 		}
 		d := x - pivot
 		sum += d
-		sumOfSqs += d * d
+		sumOfSqs += float64(d * d)
 		n.sketch.add(d)
 	}
 	n.Min, n.Max = lo, hi
@@ -160,8 +160,8 @@ func (n *Numbers) merge(m *Numbers) {
 	n.Min, n.Max = min(n.Min, m.Min), max(n.Max, m.Max)
 	n.minInt, n.maxInt = min(n.minInt, m.minInt), max(n.maxInt, m.maxInt)
 	n.minUint, n.maxUint = min(n.minUint, m.minUint), max(n.maxUint, m.maxUint)
-	n.sumOfSqs += m.sumOfSqs + 2*shift*m.sum + shift*shift*float64(m.Count)
-	n.sum += m.sum + shift*float64(m.Count)
+	n.sumOfSqs += m.sumOfSqs + float64(2*shift*m.sum) + float64(shift*shift*float64(m.Count))
+	n.sum += m.sum + float64(shift*float64(m.Count))
 	n.Count += m.Count
 	n.sketch.merge(&m.sketch, shift)
 }
@@ -172,7 +172,7 @@ func (n *Numbers) Mean() float64 { return n.pivot + n.sum/float64(n.Count) }
 // Std is the standard deviation of the finite values.
 func (n *Numbers) Std() float64 {
 	m := n.sum / float64(n.Count)
-	return math.Sqrt(max(n.sumOfSqs/float64(n.Count)-m*m, 0))
+	return math.Sqrt(max(n.sumOfSqs/float64(n.Count)-float64(m*m), 0))
 }
 
 // Quantile is the value below which a share q of the finite values lies, within half
@@ -204,7 +204,7 @@ func (n *Numbers) Histogram(bins int) Histogram {
 	if whole {
 		step := math.Max(1, math.Ceil((h.Hi-h.Lo+1)/float64(bins)))
 		bins = int(math.Ceil((h.Hi - h.Lo + 1) / step))
-		h.Lo, h.Hi = h.Lo-0.5, h.Lo-0.5+step*float64(bins)
+		h.Lo, h.Hi = h.Lo-0.5, h.Lo-0.5+float64(step*float64(bins))
 	} else if h.Hi == h.Lo {
 		bins = 1
 	}
@@ -258,12 +258,12 @@ func (h *Histogram) share(lo, hi, count float64) {
 			next = min(hi, h.Lo)
 		} else if at < h.Hi {
 			k := math.Floor((at - h.Lo) / width)
-			next = min(hi, h.Lo+(k+1)*width)
+			next = min(hi, h.Lo+float64((k+1)*width))
 		}
 		if next <= at {
 			next = hi
 		}
-		h.put((at+next)/2, width, count*(next-at)/(hi-lo))
+		h.put(float64((at+next)/2), width, count*(next-at)/(hi-lo))
 		at = next
 	}
 }

@@ -53,7 +53,7 @@ func (s *sketch) add(x float64) {
 // merge adds the counts of t, whose numbers are shift larger than they say.
 func (s *sketch) merge(t *sketch, shift float64) {
 	if shift != 0 {
-		t.each(func(lo, hi float64, n int64) { s.addN((lo+hi)/2+shift, n) })
+		t.each(func(lo, hi float64, n int64) { s.addN(float64((lo+hi)/2)+shift, n) })
 		return
 	}
 	s.zero += t.zero

@@ -40,7 +40,7 @@ func (f *file) borders() rows.Borders {
 		c := &f.cols[i]
 		n := f.pageRows(c, g)
 		w := float64(f.pq.Chunk(c.leaf, g).Uncompressed)
-		sum, weight = sum+w*float64(n), weight+w
+		sum, weight = sum+float64(w*float64(n)), weight+w
 		bytes += f.groupBytes(c, g)
 		if n < rows {
 			ends[n] = true

@@ -145,7 +145,7 @@ func (b *branchReader) ratio() float64 {
 		if table.IsEmbedded(i) {
 			size = 1 << 10
 		}
-		sum += size * part
+		sum += float64(size * part)
 		if i == b.first {
 			one = sum
 		}

@@ -78,7 +78,7 @@ func (d *Decoder) hint(n int) {
 	if d.ratio > 1 {
 		// Sizes of baskets that were not read yet are claims: no more than some times
 		// what is known.
-		each = min(each*d.ratio*1.07, 16*each+1<<20)
+		each = min(each*d.ratio*1.07, float64(16*each)+1<<20)
 	}
 	for i := range d.m.outs {
 		if o := &d.m.outs[i]; d.m.want[i] && o.hint == 0 {
