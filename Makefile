@@ -8,7 +8,7 @@ PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build demo test test-go test-python pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-loader bench-augment golden dist wheel clean
+.PHONY: help build demo test test-go test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-loader bench-augment golden dist wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -40,6 +40,12 @@ test-go:
 	go test -race -tags cuda -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
 	go test -race -tags cuda ./cmd/shardify-gpu
 	@go test -count=1 -run Corpus -v ./readers/... | grep -E '^ +[a-z_]+_test\.go:' || true
+
+# qemu makes processes of its own shape, so those that look at processes or trace them
+# are left out. The bytes of both kinds of processor are compared by make test.
+test-arm64: ## the Go tests as programs for arm64 with pages of 64 KiB, by qemu (Debian: qemu-user-static)
+	GOARCH=arm64 CGO_ENABLED=0 QEMU_PAGESIZE=65536 go test -exec "$$(command -v qemu-aarch64 || command -v qemu-aarch64-static)" \
+		$$(go list ./... | grep -vE '$(PROGRAM_TESTS)|archtest|cmd/|internal/cluster|gpuload/capi')
 
 # The library behind shardify.Loader, for this machine. Wheels have one of their own
 # for each kind of machine.
