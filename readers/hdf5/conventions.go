@@ -41,17 +41,17 @@ func (c *convention) hides(name string) bool {
 const noVariable = "This is a netCDF dimension but not a netCDF variable"
 
 // leavesOut says why a data set is no data, "" if it is.
-func (c *convention) leavesOut(f *h5.File, o *h5.Object) string {
-	class := textAttr(f, o, "CLASS")
+func (c *convention) leavesOut(f *h5.File, list attributes) string {
+	class := list.text(f, "CLASS")
 	switch {
-	case class == "DIMENSION_SCALE" && strings.HasPrefix(textAttr(f, o, "NAME"), noVariable):
+	case class == scaleClass && strings.HasPrefix(list.text(f, "NAME"), noVariable):
 		return "a netCDF dimension without values"
 	case c.pytables && (class == "TINDEX" || class == "INDEXARRAY" || class == "CINDEX"):
 		return "an index of PyTables"
-	case c.pytables && class == "VLARRAY" && textAttr(f, o, "PSEUDOATOM") == "object":
+	case c.pytables && class == "VLARRAY" && list.text(f, "PSEUDOATOM") == "object":
 		return "pickled Python objects, which can run any code when read"
 	case c.matlab:
-		if a, ok, err := o.Attribute("MATLAB_empty"); ok && err == nil && len(a.Data) > 0 && a.Data[0] == 1 {
+		if a := list.find("MATLAB_empty"); a != nil && len(a.Data) > 0 && a.Data[0] == 1 {
 			return "an empty MATLAB array"
 		}
 	}

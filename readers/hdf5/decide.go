@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -27,6 +28,7 @@ type choice struct {
 	why          string
 	unsure       bool              // another file may tell better
 	measure      string            // of rows: a data set that has all of them
+	dimension    []string          // of rows: the names of their dimension, if it has any
 	left         map[string]string // data sets that are no columns, and why
 }
 
@@ -48,7 +50,7 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 			return c, err
 		}
 	}
-	if c := t.chooseAxis(sample == string(byAxis)); c != nil {
+	if c := t.chooseAxis(sample == string(byAxis), inputs); c != nil {
 		return c, nil
 	}
 	if t.oneRow() {
@@ -79,7 +81,7 @@ func (t *tree) shapes() string {
 		case len(parts) == 20:
 			more++
 		default:
-			parts = append(parts, fmt.Sprintf("%s %v", o.path, o.dims))
+			parts = append(parts, fmt.Sprintf("%s %v%s", o.path, o.dims, o.named()))
 		}
 	}
 	if more > 0 {
@@ -91,27 +93,30 @@ func (t *tree) shapes() string {
 	return strings.Join(parts, ", ")
 }
 
-// chooseAxis looks for a common first dimension: of all data sets, of those that
-// can grow, of a pandas frame, of nearly all the bytes. firm: single rows are
-// rows, as the user says so.
-func (t *tree) chooseAxis(firm bool) *choice {
+// chooseAxis looks for a common first dimension: by name where there are names, else by
+// length: of all data sets, of those that can grow, of a pandas frame, of nearly all the
+// bytes. firm: single rows are rows, as the user says so.
+func (t *tree) chooseAxis(firm bool, inputs int) *choice {
+	if all := t.leads(); all != nil {
+		return t.chooseLead(all, firm, firm || inputs == 1)
+	}
 	all := func(o *object) bool { return len(o.dims) > 0 && t.frameNote(o) == "" }
 	n, same := t.common(all)
 	grows := func(o *object) bool { return len(o.dims) > 0 && o.unlimited[0] }
 	m, sameGrowing := t.common(grows)
 	switch {
 	case same && (n != 1 || firm || sameGrowing):
-		return t.axis(n, "axis 0, which all data sets share")
+		return t.axis(n, nil, "axis 0, which all data sets share")
 	case same:
 		return nil // one row: rather the file is the sample
 	case sameGrowing && t.growOnlyFirst():
-		return t.axis(m, "axis 0 of the data sets that can grow (unlimited first dimension)")
+		return t.axis(m, nil, "axis 0 of the data sets that can grow (unlimited first dimension)")
 	}
 	if n, ok := t.frame(); ok {
-		return t.axis(n, "axis 0, the rows of pandas' frame")
+		return t.axis(n, nil, "axis 0, the rows of pandas' frame")
 	}
 	if n, ok := t.most(); ok {
-		return t.axis(n, "axis 0 of the data sets that hold nearly all bytes")
+		return t.axis(n, nil, "axis 0 of the data sets that hold nearly all bytes")
 	}
 	return nil
 }
@@ -175,12 +180,13 @@ func (t *tree) most() (int64, bool) {
 	return best, best > 1 && count[best] > 1 && bytes[best] >= total-total/10
 }
 
-// axis is the choice of n rows; all data sets of other lengths are left out.
-func (t *tree) axis(n int64, why string) *choice {
-	c := &choice{mode: byAxis, why: "samples are rows: " + why, left: map[string]string{}}
+// axis is the choice of n rows, of a dimension with names or without; all data sets of other
+// dimensions or lengths are left out.
+func (t *tree) axis(n int64, dimension []string, why string) *choice {
+	c := &choice{mode: byAxis, why: "samples are rows: " + why, left: map[string]string{}, dimension: dimension}
 	for i := range t.objects {
 		o := &t.objects[i]
-		switch note := t.frameNote(o); {
+		switch note := cmp.Or(t.frameNote(o), c.otherDimension(o)); {
 		case note != "":
 			c.left[o.path] = note
 		case len(o.dims) > 0 && o.dims[0] != n:

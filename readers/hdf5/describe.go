@@ -132,7 +132,7 @@ func (t *tree) describe(o *object) []string {
 	if err != nil {
 		return []string{fmt.Sprintf("%s: %v", o.path, err)}
 	}
-	line := fmt.Sprintf("%s %s %v, %s", o.path, typeName(a.set.Type), o.dims, a.storage())
+	line := fmt.Sprintf("%s %s %v%s, %s", o.path, typeName(a.set.Type), o.dims, o.named(), a.storage())
 	for _, attr := range t.describeAttrs(a) {
 		line += "; " + attr
 	}

@@ -7,6 +7,7 @@
 //
 //	scan.go      data sets of a file, as --object and --columns want them
 //	decide.go    what a sample is: a row, a group, a file
+//	dims.go      names of dimensions; lead.go which of them is the samples'
 //	look.go      the fields of a file, and where its rows may be cut
 //	types.go     a datatype's fields; number.go and kernels.go convert values
 //	array.go     rows of a data set, whatever its layout: chunks.go, virtual.go,
@@ -16,7 +17,8 @@
 //
 // # Samples
 //
-// A sample is a row (axis 0) where the data sets share their first dimension; a
+// A sample is a row (axis 0) where the data sets share their first dimension, by its
+// name where dimensions have names (scales, netCDF-4), else by its length; a
 // group where siblings with numbers hold the same data sets (demo_0, demo_1, ...);
 // else, of several inputs, a file. What does not fit is left out and named; what
 // contradicts itself is an error that lists the shapes.

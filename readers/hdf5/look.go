@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -72,10 +73,7 @@ func (f *factory) byAxis() error {
 	var in []*object
 	for i := range f.tree.objects {
 		o := &f.tree.objects[i]
-		why := f.choice.left[o.path]
-		if why == "" {
-			why = f.tree.frameNote(o)
-		}
+		why := cmp.Or(f.choice.left[o.path], f.tree.frameNote(o), f.choice.otherDimension(o))
 		if why != "" {
 			if o.exact() {
 				return shardify.Annotate(shardify.Mismatch("%s", why), "", "", o.path)

@@ -22,6 +22,8 @@ type object struct {
 	bytes     int64 // decoded
 	unit      int64 // rows that are decoded together; 1 if any can be read
 	wanted    []wantedLeaf
+	axes      []axis // nil where none is named
+	scale     bool   // a dimension scale: coordinates of others
 }
 
 type wantedLeaf struct {
@@ -37,6 +39,7 @@ type tree struct {
 	objects []object // sorted by path
 	left    leftovers
 	frames  map[string]bool // groups that are pandas' fixed frames
+	dims    dimensions
 }
 
 // scanner walks through the groups of a file.
@@ -74,6 +77,7 @@ func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *ch
 		return nil, err
 	}
 	slices.SortFunc(t.objects, func(a, b object) int { return strings.Compare(a.path, b.path) })
+	t.dims.name(t.objects, s.sets)
 	return t, f.failed()
 }
 
@@ -95,6 +99,7 @@ func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
 		l := &links[i]
 		p := prefix + "/" + l.Name
 		if !s.opts.below(p) && !s.opts.object(p) || s.tree.kind.hides(l.Name) {
+			s.tree.dims.met(l, p)
 			continue
 		}
 		if err := s.link(l, p, depth); err != nil {
@@ -249,6 +254,7 @@ func (s *scanner) dataset(f *file, o *h5.Object, p string) error {
 		if errors.Is(err, errUnwanted) {
 			if s.sets[o.Addr] == p {
 				delete(s.sets, o.Addr) // another of its names may be wanted
+				s.tree.dims.met(&h5.Link{Kind: h5.HardLink, Addr: o.Addr}, p)
 			}
 			return nil
 		}
@@ -296,7 +302,12 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if why := s.tree.kind.leavesOut(f.h5, o); why != "" {
+	attrs, _ := o.Attributes() // a damaged attribute costs only itself
+	var axes []axis
+	if f == s.tree.file {
+		axes = s.tree.dims.look(f.h5, o, attrs, len(d.Space.Dims))
+	}
+	if why := s.tree.kind.leavesOut(f.h5, attrs); why != "" {
 		return nil, shardify.Unsupported("%s", why)
 	}
 	if s.tree.kind.pytables && isCategories(p) {
@@ -309,7 +320,10 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	if err := a.usable(); err != nil {
 		return nil, err
 	}
-	obj := &object{path: p, addr: o.Addr, dims: a.dims, elem: a.elem, bytes: a.rows * a.rowBytes, unit: a.unit()}
+	obj := &object{path: p, addr: o.Addr, dims: a.dims, elem: a.elem, bytes: a.rows * a.rowBytes, unit: a.unit(), scale: attributes(attrs).text(f.h5, "CLASS") == scaleClass}
+	if len(axes) == len(a.dims) {
+		obj.axes = axes
+	}
 	for i := range a.dims {
 		obj.unlimited = append(obj.unlimited, i < len(d.Space.MaxDims) && d.Space.MaxDims[i] == h5.Unlimited)
 	}

@@ -130,7 +130,7 @@ func matchPrefix(glob, p string, n int) bool {
 
 // key is what the survey depends on beside the files.
 func (s *settings) key() string {
-	return fmt.Sprintf("hdf5 2 object=%q sample=%s external=%v text=%s", s.objects, s.sample, s.external, s.media)
+	return fmt.Sprintf("hdf5 3 object=%q sample=%s external=%v text=%s", s.objects, s.sample, s.external, s.media)
 }
 
 // source implements shardify.Source.

@@ -129,8 +129,9 @@ def netcdf(rng: np.random.Generator, path: str) -> Made:
 
     n, want = int(pick(rng, 2, 10, 300)), {}
     with netCDF4.Dataset(path, "w") as f:
-        f.createDimension("time", None if rng.random() < 0.6 else n)
-        dims = {"y%d" % i: int(rng.integers(1, 6)) for i in range(3)}
+        grows = rng.random() < 0.6
+        f.createDimension("time", None if grows else n)
+        dims = {"y%d" % i: int(pick(rng, min(n, 10), *range(1, 6))) for i in range(3)}
         for d, size in dims.items():
             f.createDimension(d, size)
         for i in range(int(rng.integers(1, 6))):
@@ -152,12 +153,17 @@ def netcdf(rng: np.random.Generator, path: str) -> Made:
             for i, w in enumerate(words(rng, n)):
                 s[i] = w
             want["name"] = None
+        # Fields that time does not lead are left out, if they have as many rows, too.
+        statics = ["static%d" % i for i in range(int(rng.integers(0, 3)) if grows else 0)]
+        for name in statics:
+            axes = [str(x) for x in rng.permutation(list(dims))[: int(rng.integers(1, 4))]]
+            f.createVariable(name, "f4", axes)[:] = rng.random([dims[d] for d in axes])
     with netCDF4.Dataset(path) as f:
         f.set_auto_maskandscale(False)
         for name in want:
             want[name] = np.asarray(f[name][:])
     # A variable's rows end where time ends; dimensions without values are no fields.
-    return want, list(dims) + ["time"], ["--sample", "axis"]
+    return want, list(dims) + ["time"] + statics, ["--sample", "axis"]
 
 
 def matlab(rng: np.random.Generator, path: str) -> Made:
@@ -204,6 +210,8 @@ def check(kind: str, rng: np.random.Generator, folder: str) -> Tuple[int, int]:
         for leaf, w in leaves(objects(a), name).items():
             assert leaf in got, "%s is missing; there are %s" % (leaf, sorted(got))
             values += same(leaf, w, got[leaf])
+    extra = [n for n in got if any(n.endswith(m) for m in may_lack)]
+    assert not extra, "fields that are none of the samples: %s" % extra
     return len(want), values
 
 

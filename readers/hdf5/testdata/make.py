@@ -47,6 +47,61 @@ def rows(name, n, **kw):
         f["soft"] = h5py.SoftLink("/gzip")
 
 
+def dims(name, sizes, variables, grow=(), bare=(), attach=True, **kw):
+    """NetCDF-4 as its libraries write it: the sizes of dimensions, the dimensions of variables."""
+    with new(name, **kw) as f:
+        for i, (d, n) in enumerate(sizes.items()):
+            f.create_dataset(d, data=count((n,), "<i4"), maxshape=(None,) if d in grow else None)
+            f[d].make_scale("This is a netCDF dimension but not a netCDF variable%10d" % n if d in bare else d)
+            f[d].attrs["_Netcdf4Dimid"] = np.int32(i)
+            if d == "time":
+                f[d].attrs["units"] = "days since 1850-01-01"
+        for v, axes in variables.items():
+            shape = tuple(sizes[d] for d in axes)
+            f.create_dataset(v, data=count(shape, "<f4"), maxshape=[None if d in grow else sizes[d] for d in axes] if grow else None)
+            f[v].attrs["_Netcdf4Coordinates"] = np.array([list(sizes).index(d) for d in axes], "<i4")
+            for i, d in enumerate(axes if attach else ()):
+                f[v].dims[i].attach_scale(f[d])
+
+
+def scales(name):
+    """Scales beside data without any, two scales of one dimension, and edges."""
+    with new(name) as f:
+        for v, shape in {"x": (9, 30), "y": (9,), "bins": (9, 2), "free": (9,), "t": (9,), "t2": (9,), "edges": (10,), "short": (7,)}.items():
+            f[v] = count(shape, "<f4")
+        for s, of in {"t": "x", "t2": "xy", "edges": ["bins"]}.items():
+            f[s].make_scale(s)
+            for v in of:
+                f[v].dims[0].attach_scale(f[s])
+
+
+def astray(name):
+    """Names of dimensions that are none: all that is wrong is ignored."""
+    refs = h5py.vlen_dtype(h5py.ref_dtype)
+    with new(name) as f:
+        for v in "abcdefgh":
+            f[v] = count((9, 2), "<f4")
+        f["s"] = count((5,), "<f4")
+        f["s"].make_scale("s")
+        f["group/x"] = count((5,), "<f4")
+
+        def attached(v, n, *to):
+            a = np.empty(n, object)
+            for i in range(n):
+                a[i] = np.array([x.ref for x in to] if to else [h5py.Reference()], h5py.ref_dtype)
+            f[v].attrs.create("DIMENSION_LIST", a, dtype=refs)
+
+        attached("a", 2, f)  # the root
+        attached("b", 3, f["s"])  # an axis too many
+        attached("c", 2)  # a null reference
+        f["d"].attrs["DIMENSION_LIST"] = "s"
+        f["e"].attrs["DIMENSION_LIST"] = f["s"].ref
+        f["f"].attrs["_Netcdf4Coordinates"] = np.array([99, -1], "<i8")
+        f["g"].attrs["_Netcdf4Dimid"] = 0.5
+        f["s"].attrs["_Netcdf4Dimid"] = np.array([1, 2, 3], "<i4")
+        f["h"].attrs["DIMENSION_LIST"] = np.zeros((2, 2), "<i8")
+
+
 def types(name, n=11):
     with new(name) as f:
         d = f.create_dataset
@@ -249,6 +304,23 @@ def varying():
         d.id.write_direct_chunk((0,), zlib.compress(b"x" * 72000000, 9), 0)
 
 
+def dimensions():
+    """As many latitudes as times, few times, several files, names by number, dimensions that grow."""
+    fields = {"t2m": ["time", "lat", "x"], "orog": ["lat", "x"], "index": ["time"]}
+    nine = {"time": 9, "lat": 9, "x": 2}
+    dims("dims_nine.nc", nine, fields, bare=["x"])
+    dims("dims_ids.nc", nine, fields, bare=["time"], attach=False)
+    dims("dims_swapped.nc", nine, fields | {"t2m": ["lat", "time", "x"]})
+    dims("dims_few.nc", {"time": 2, "lat": 9, "x": 2}, fields | {"orog%d" % i: ["lat", "x"] for i in range(4)}, libver="latest")
+    dims("dims_levels.nc", {"lev": 3, "lat": 4}, {"t": ["lev", "lat"], "p": ["lat"], "q": ["lat"]})
+    dims("dims_stations.nc", {"time": 6, "station": 6, "two": 2}, {"v": ["station", "time"], "bounds": ["time", "two"]}, grow=["time"])
+    dims("dims_records.nc", {"profile": 6, "station": 6, "z": 5}, {"v": ["profile", "z"], "id": ["profile"], "height": ["station"], "w": ["z", "z"]}, grow=["profile", "station"], bare=["z"])
+    dims("dims_growing.nc", {"step": 3, "case": 7}, {"loss": ["step"], "w": ["case"]}, grow=["step"])
+    dims("dims_one.nc", {"case": 1, "lat": 3}, {"a": ["case", "lat"], "b": ["case"]})
+    scales("dims_scales.h5")
+    astray("dims_astray.h5")
+
+
 if __name__ == "__main__":
     rows("rows_a.h5", 23)
     rows("rows_b.h5", 9, libver="latest")
@@ -259,3 +331,4 @@ if __name__ == "__main__":
     conventions()
     others()
     varying()
+    dimensions()

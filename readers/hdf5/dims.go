@@ -1,0 +1,239 @@
+package hdf5
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// A dimension scale is a data set with CLASS = DIMENSION_SCALE; it names a dimension by
+// its own path. The axes of other data sets say theirs by
+//
+//	DIMENSION_LIST        for each axis a list of references to scales
+//	_Netcdf4Coordinates   for each axis the number that a scale has as _Netcdf4Dimid,
+//	                      where netCDF was told not to attach scales
+//	_Netcdf4Dimid         the same, of the first axis
+//
+// Lengths are not compared: a variable may be shorter than its dimension that grows, a
+// scale of edges is longer.
+
+// scaleClass is the CLASS of a dimension scale.
+const scaleClass = "DIMENSION_SCALE"
+
+// maxScales bounds the scales of one axis.
+const maxScales = 16
+
+// axis is a dimension of a data set, as far as the file names it.
+type axis struct {
+	name   string  // path of its scale without the first slash, "" if it has none
+	scales []int64 // where the scales are
+	id     int     // netCDF's number, -1 without
+}
+
+// scale is what is known of a dimension scale.
+type scale struct {
+	id   int
+	time bool // it counts time, as CF's units say
+}
+
+// dimensions collects what the data sets of a file say of their axes.
+type dimensions struct {
+	scales map[int64]scale
+	others map[int64]string // paths of what was met and not chosen
+	heap   *h5.Heap
+	time   map[string]bool     // by name: the dimension counts time
+	also   map[string][]string // by name: the other scales of the dimension, which name it in a part of the data sets
+}
+
+// attributes are those of an object; what is damaged is not among them.
+type attributes []h5.Attribute
+
+func (l attributes) find(name string) *h5.Attribute {
+	if i := slices.IndexFunc(l, func(a h5.Attribute) bool { return a.Name == name && a.Err == nil }); i >= 0 {
+		return &l[i]
+	}
+	return nil
+}
+
+func (l attributes) text(f *h5.File, name string) string {
+	if a := l.find(name); a != nil {
+		return attrText(f, a)
+	}
+	return ""
+}
+
+// numbers are small whole numbers, nil for anything else.
+func (l attributes) numbers(f *h5.File, name string) (out []int) {
+	for _, s := range strings.Fields(l.text(f, name)) {
+		n, err := strconv.ParseUint(s, 10, 31)
+		if err != nil {
+			return nil
+		}
+		out = append(out, int(n))
+	}
+	return out
+}
+
+// look notes what a data set says of its axes; nil if nothing.
+func (d *dimensions) look(f *h5.File, o *h5.Object, list attributes, rank int) []axis {
+	isScale := list.text(f, "CLASS") == scaleClass
+	ids := list.numbers(f, "_Netcdf4Dimid")
+	if isScale {
+		sc := scale{id: -1, time: strings.Contains(list.text(f, "units"), " since ")}
+		if len(ids) == 1 {
+			sc.id = ids[0]
+		}
+		if d.scales == nil {
+			d.scales = map[int64]scale{}
+		}
+		d.scales[o.Addr] = sc
+	}
+	if c := list.numbers(f, "_Netcdf4Coordinates"); len(c) == rank {
+		ids = c
+	}
+	attached := d.attached(f, list.find("DIMENSION_LIST"), rank)
+	if rank == 0 || len(ids) == 0 && attached == nil && !isScale {
+		return nil
+	}
+	axes := make([]axis, rank)
+	for i := range axes {
+		axes[i].id = -1
+	}
+	for i := range min(len(ids), rank) {
+		axes[i].id = ids[i]
+	}
+	switch {
+	case isScale && rank == 1:
+		axes[0].scales = []int64{o.Addr}
+	case attached != nil:
+		for i := range axes {
+			axes[i].scales = attached[i]
+		}
+	}
+	return axes
+}
+
+// attached reads a DIMENSION_LIST; nil if it is none. References that lead nowhere are
+// those of scales that were deleted.
+func (d *dimensions) attached(f *h5.File, a *h5.Attribute, rank int) [][]int64 {
+	if a == nil || a.Type.Class != h5.VarLen || a.Type.VarString || a.Type.Size != f.RefSize() || a.Type.Base == nil ||
+		a.Type.Base.Class != h5.Reference || a.Type.Base.RefKind != 0 || a.Type.Base.Size != f.OffsetSize || a.Space.Elements() != int64(rank) {
+		return nil
+	}
+	if d.heap == nil {
+		d.heap = f.NewHeap(1 << 20)
+	}
+	out := make([][]int64, rank)
+	for i := range out {
+		refs, err := d.heap.View(a.Data[i*a.Type.Size:], a.Type.Base.Size)
+		if err != nil {
+			continue
+		}
+		for ; len(refs) > 0 && len(out[i]) < maxScales; refs = refs[a.Type.Base.Size:] {
+			if addr, err := f.Address(refs); err == nil && addr != h5.Undefined {
+				out[i] = append(out[i], addr)
+			}
+		}
+	}
+	return out
+}
+
+// met keeps the path of what is linked and not chosen: it may be a scale.
+func (d *dimensions) met(l *h5.Link, p string) {
+	if l.Kind != h5.HardLink || l.Err != nil {
+		return
+	}
+	if d.others == nil {
+		d.others = map[int64]string{}
+	}
+	if _, ok := d.others[l.Addr]; !ok {
+		d.others[l.Addr] = p
+	}
+}
+
+// name gives the axes of all data sets their names: that of the first scale, the same
+// to all dimensions that share one.
+func (d *dimensions) name(objects []object, paths map[int64]string) {
+	byID := map[int]int64{}
+	for addr, sc := range d.scales {
+		if first, ok := byID[sc.id]; sc.id >= 0 && (!ok || addr < first) {
+			byID[sc.id] = addr
+		}
+	}
+	nameOf := func(addr int64) string {
+		return strings.TrimPrefix(cmp.Or(paths[addr], d.others[addr]), "/")
+	}
+	joined := map[int64]int64{}
+	root := func(addr int64) int64 {
+		for {
+			next, ok := joined[addr]
+			if !ok {
+				return addr
+			}
+			if far, ok := joined[next]; ok {
+				joined[addr] = far
+			}
+			addr = next
+		}
+	}
+	for i := range objects {
+		for k := range objects[i].axes {
+			a := &objects[i].axes[k]
+			if len(a.scales) == 0 && a.id >= 0 {
+				if addr, ok := byID[a.id]; ok {
+					a.scales = []int64{addr}
+				}
+			}
+			a.scales = slices.DeleteFunc(a.scales, func(addr int64) bool { return nameOf(addr) == "" })
+			for _, addr := range a.scales {
+				if r, first := root(addr), root(a.scales[0]); r != first {
+					joined[r] = first
+				}
+			}
+		}
+	}
+	d.time, d.also = map[string]bool{}, map[string][]string{}
+	for addr := range joined {
+		d.also[nameOf(root(addr))] = append(d.also[nameOf(root(addr))], nameOf(addr))
+	}
+	for addr, sc := range d.scales {
+		if sc.time {
+			d.time[nameOf(root(addr))] = true
+		}
+	}
+	for i := range objects {
+		for k := range objects[i].axes {
+			if a := &objects[i].axes[k]; len(a.scales) > 0 {
+				a.name = nameOf(root(a.scales[0]))
+			}
+		}
+	}
+}
+
+// first is the name of the first dimension, "" if it has none.
+func (o *object) first() string {
+	if len(o.axes) == 0 {
+		return ""
+	}
+	return o.axes[0].name
+}
+
+// named lists the names of the dimensions, "" if none has one.
+func (o *object) named() string {
+	var names []string
+	some := false
+	for _, a := range o.axes {
+		some = some || a.name != ""
+		if a.name == "" {
+			a.name = "?"
+		}
+		names = append(names, a.name)
+	}
+	if !some {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
