@@ -14,6 +14,7 @@ type convention struct {
 	netcdf   bool
 	matlab   bool
 	keras    bool
+	anndata  bool
 }
 
 // conventionOf looks at the user block and the root group's attributes.
@@ -28,6 +29,7 @@ func conventionOf(f *file, root *h5.Object) (c convention) {
 	}
 	c.pytables = has("PYTABLES_FORMAT_VERSION")
 	c.netcdf = has("_NCProperties")
+	c.anndata = textAttr(f.h5, root, "encoding-type") == "anndata"
 	c.keras = has("layer_names") || has("keras_version")
 	return c
 }

@@ -29,6 +29,7 @@ type choice struct {
 	unsure       bool              // another file may tell better
 	measure      string            // of rows: a data set that has all of them
 	dimension    []string          // of rows: the names of their dimension, if it has any
+	columns      map[string]int64  // of sparse matrices
 	left         map[string]string // data sets that are no columns, and why
 }
 
@@ -50,7 +51,7 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 			return c, err
 		}
 	}
-	if c := t.chooseAxis(sample == string(byAxis), inputs); c != nil {
+	if c := t.folded().chooseAxis(sample == string(byAxis), inputs); c != nil {
 		return c, nil
 	}
 	if t.oneRow() {
@@ -67,7 +68,7 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 
 // oneRow tells whether the data sets share a first dimension of 1, which says little.
 func (t *tree) oneRow() bool {
-	n, same := t.common(func(o *object) bool { return len(o.dims) > 0 && t.frameNote(o) == "" })
+	n, same := t.common(func(o *object) bool { return len(o.dims) > 0 && t.note(o) == "" })
 	return same && n == 1
 }
 
@@ -94,15 +95,15 @@ func (t *tree) shapes() string {
 }
 
 // chooseAxis looks for a common first dimension: by name where there are names, else by
-// length: of all data sets, of those that can grow, of a pandas frame, of nearly all the
-// bytes. firm: single rows are rows, as the user says so.
+// length: of all data sets, of those that can grow, of a pandas frame, of AnnData, of nearly all
+// the bytes, of a sparse matrix. firm: single rows are rows, as the user says so.
 func (t *tree) chooseAxis(firm bool, inputs int) *choice {
 	if all := t.leads(); all != nil {
 		return t.chooseLead(all, firm, firm || inputs == 1)
 	}
-	all := func(o *object) bool { return len(o.dims) > 0 && t.frameNote(o) == "" }
+	all := func(o *object) bool { return len(o.dims) > 0 && t.note(o) == "" }
 	n, same := t.common(all)
-	grows := func(o *object) bool { return len(o.dims) > 0 && o.unlimited[0] }
+	grows := func(o *object) bool { return len(o.dims) > 0 && o.unlimited[0] && o.note == "" }
 	m, sameGrowing := t.common(grows)
 	switch {
 	case same && (n != 1 || firm || sameGrowing):
@@ -115,8 +116,14 @@ func (t *tree) chooseAxis(firm bool, inputs int) *choice {
 	if n, ok := t.frame(); ok {
 		return t.axis(n, nil, "axis 0, the rows of pandas' frame")
 	}
+	if n, ok := t.observations(); ok {
+		return t.axis(n, nil, "axis 0, the observations of AnnData")
+	}
 	if n, ok := t.most(); ok {
 		return t.axis(n, nil, "axis 0 of the data sets that hold nearly all bytes")
+	}
+	if m := t.largest(); m != nil && m.rows > 0 {
+		return t.axis(m.rows, nil, fmt.Sprintf("axis 0, the %s of the sparse matrix %s", m.what, cmp.Or(m.group, "/")))
 	}
 	return nil
 }
@@ -166,6 +173,9 @@ func (t *tree) most() (int64, bool) {
 	var total, best int64
 	for i := range t.objects {
 		o := &t.objects[i]
+		if o.note != "" {
+			continue
+		}
 		total += o.bytes
 		if len(o.dims) == 0 {
 			continue
@@ -183,16 +193,21 @@ func (t *tree) most() (int64, bool) {
 // axis is the choice of n rows, of a dimension with names or without; all data sets of other
 // dimensions or lengths are left out.
 func (t *tree) axis(n int64, dimension []string, why string) *choice {
-	c := &choice{mode: byAxis, why: "samples are rows: " + why, left: map[string]string{}, dimension: dimension}
+	c := &choice{mode: byAxis, why: "samples are rows: " + why, left: map[string]string{}, dimension: dimension, columns: map[string]int64{}}
 	for i := range t.objects {
 		o := &t.objects[i]
-		switch note := cmp.Or(t.frameNote(o), c.otherDimension(o)); {
+		switch note := cmp.Or(t.note(o), c.otherDimension(o)); {
 		case note != "":
 			c.left[o.path] = note
 		case len(o.dims) > 0 && o.dims[0] != n:
 			c.left[o.path] = fmt.Sprintf("its first dimension is %d, the samples are %d", o.dims[0], n)
 		case len(o.dims) > 0 && c.measure == "":
 			c.measure = o.path
+			fallthrough
+		default:
+			if o.matrix != nil {
+				c.columns[o.matrix.group] = o.matrix.columns
+			}
 		}
 	}
 	return c

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -78,6 +80,9 @@ func describeFile(ctx context.Context, name string, opts *settings, b *blob) ([]
 	}
 	out := t.kind.describe()
 	out = append(out, f.h5.Warnings()...)
+	for _, group := range slices.Sorted(maps.Keys(t.sparse)) {
+		out = append(out, t.sparse[group].describe())
+	}
 	listed, others := 0, 0
 	for i := range t.objects {
 		o := &t.objects[i]

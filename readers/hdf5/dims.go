@@ -30,12 +30,12 @@ const maxScales = 16
 type axis struct {
 	name   string  // path of its scale without the first slash, "" if it has none
 	scales []int64 // where the scales are
-	id     int     // netCDF's number, -1 without
+	id     int64   // netCDF's number, -1 without
 }
 
 // scale is what is known of a dimension scale.
 type scale struct {
-	id   int
+	id   int64
 	time bool // it counts time, as CF's units say
 }
 
@@ -65,14 +65,14 @@ func (l attributes) text(f *h5.File, name string) string {
 	return ""
 }
 
-// numbers are small whole numbers, nil for anything else.
-func (l attributes) numbers(f *h5.File, name string) (out []int) {
+// numbers are whole numbers that are not negative, nil for anything else.
+func (l attributes) numbers(f *h5.File, name string) (out []int64) {
 	for _, s := range strings.Fields(l.text(f, name)) {
-		n, err := strconv.ParseUint(s, 10, 31)
-		if err != nil {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n < 0 {
 			return nil
 		}
-		out = append(out, int(n))
+		out = append(out, n)
 	}
 	return out
 }
@@ -157,7 +157,7 @@ func (d *dimensions) met(l *h5.Link, p string) {
 // name gives the axes of all data sets their names: that of the first scale, the same
 // to all dimensions that share one.
 func (d *dimensions) name(objects []object, paths map[int64]string) {
-	byID := map[int]int64{}
+	byID := map[int64]int64{}
 	for addr, sc := range d.scales {
 		if first, ok := byID[sc.id]; sc.id >= 0 && (!ok || addr < first) {
 			byID[sc.id] = addr

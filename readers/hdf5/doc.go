@@ -8,6 +8,7 @@
 //	scan.go      data sets of a file, as --object and --columns want them
 //	decide.go    what a sample is: a row, a group, a file
 //	dims.go      names of dimensions; lead.go which of them is the samples'
+//	sparse.go    groups that are sparse matrices; readsparse.go their rows
 //	look.go      the fields of a file, and where its rows may be cut
 //	types.go     a datatype's fields; number.go and kernels.go convert values
 //	array.go     rows of a data set, whatever its layout: chunks.go, virtual.go,
@@ -39,6 +40,7 @@
 //	array                       further dimensions
 //	complex                     a last dimension of 2
 //	opaque                      u8; NumPy's times i64
+//	sparse matrix by rows       its data and indices: jagged, with one counter
 //	references, long double     left out by name
 //
 // # Reading

@@ -31,6 +31,7 @@ type file struct {
 	dirs   map[string]int64 // groups that paths led through
 	others map[string]*file
 	raws   map[string]*os.File
+	sparse map[string]*sparse // matrices that readers have found
 }
 
 const (

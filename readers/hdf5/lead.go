@@ -40,10 +40,10 @@ func (t *tree) leads() *leads {
 	var named int64
 	for i := range t.objects {
 		o := &t.objects[i]
-		if len(o.dims) > 0 {
-			all.sets++
+		if len(o.dims) == 0 || o.note != "" {
+			continue
 		}
-		if len(o.dims) == 0 || o.scale {
+		if all.sets++; o.scale {
 			continue
 		}
 		all.bytes += o.bytes

@@ -33,11 +33,15 @@ type blobObject struct {
 	Path   string `json:"path"` // in a group that is a sample: below it
 	Leaves []int  `json:"leaves"`
 	Ragged bool   `json:"ragged,omitempty"`
-	Once   bool   `json:"once,omitempty"` // rank 0: one value for all samples of the file
+	Sparse bool   `json:"sparse,omitempty"` // data or indices of a sparse matrix
+	Once   bool   `json:"once,omitempty"`   // rank 0: one value for all samples of the file
 }
 
 // facts describes a file as the choice says.
 func (t *tree) facts(ctx context.Context, c *choice, opts *settings) (*rows.Facts, error) {
+	if c.mode == byAxis {
+		t = t.folded()
+	}
 	f := &factory{tree: t, choice: c, opts: opts, facts: &rows.Facts{Size: t.file.size, Borders: rows.Borders{Every: 1}},
 		blob: blob{Mode: c.mode, Parent: c.parent, Stem: c.stem, Number: c.numbered, Why: c.why}}
 	var err error
@@ -73,7 +77,7 @@ func (f *factory) byAxis() error {
 	var in []*object
 	for i := range f.tree.objects {
 		o := &f.tree.objects[i]
-		why := cmp.Or(f.choice.left[o.path], f.tree.frameNote(o), f.choice.otherDimension(o))
+		why := cmp.Or(f.choice.left[o.path], f.tree.note(o), f.choice.otherDimension(o))
 		if why != "" {
 			if o.exact() {
 				return shardify.Annotate(shardify.Mismatch("%s", why), "", "", o.path)
@@ -92,11 +96,13 @@ func (f *factory) byAxis() error {
 		in = append(in, o)
 	}
 	if n < 0 && len(in) > 0 { // nothing but single values, for each row of others
-		a, err := f.tree.file.array(f.choice.measure)
-		if err != nil {
+		if m := f.tree.sparse[groupOf(f.choice.measure)]; m != nil {
+			n = m.rows
+		} else if a, err := f.tree.file.array(f.choice.measure); err != nil {
 			return shardify.Annotate(err, "", "", f.choice.measure)
+		} else {
+			n = a.rows
 		}
-		n = a.rows
 	}
 	f.facts.Samples = max(n, 0)
 	for _, o := range in {
@@ -139,7 +145,12 @@ func (f *factory) byFile() error {
 
 // add makes fields of the leaves of a data set.
 func (f *factory) add(o *object, name string, inner []int64, once bool) error {
-	b := blobObject{Path: name, Once: once}
+	b := blobObject{Path: name, Once: once, Sparse: o.matrix != nil}
+	if m := o.matrix; m != nil {
+		if n, ok := f.choice.columns[m.group]; ok && n != m.columns {
+			return shardify.Annotate(shardify.Mismatch("a sparse matrix of %d columns, elsewhere %d", m.columns, n), "", "", m.group)
+		}
+	}
 	obj, err := f.tree.file.h5.Object(o.addr, o.path)
 	foreign := err != nil || obj.Addr != o.addr
 	for i := range o.wanted {
@@ -162,6 +173,11 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 				field.Attrs = withCategories(field.Attrs, f.tree.file.categories(obj, o.path, w.leaf.name))
 			}
 		}
+		if o.matrix != nil {
+			if err := o.sparseField(&field); err != nil {
+				return shardify.Annotate(err, "", "", o.matrix.group)
+			}
+		}
 		b.Leaves = append(b.Leaves, w.index)
 		f.facts.Fields = append(f.facts.Fields, rows.Field{Field: field, Bytes: f.guess(o, &w.leaf)})
 	}
@@ -175,6 +191,10 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 func (f *factory) guess(o *object, l *leaf) int64 {
 	values := o.bytes / max(o.elem, 1) * int64(l.at.values())
 	switch l.kind {
+	case numbers:
+		if o.matrix != nil {
+			return values * int64(l.num.dtype.Size())
+		}
 	case texts:
 		return values * int64(l.size)
 	case varText, varList:
@@ -249,6 +269,9 @@ func compareBytes(a, b *object) int {
 // backed refuses claims of memory without bytes behind them, of n rows or all.
 func (f *factory) backed(o *object, n int64, sum *int64) error {
 	n = min(n, o.rowCount())
+	if o.matrix != nil { // a span shows when it is read
+		return nil
+	}
 	if o.rowBytes() == 0 || n <= smallClaim/o.rowBytes() {
 		return nil
 	}

@@ -114,6 +114,7 @@ type spanRead struct {
 	span  shardify.Span
 	batch *shardify.Batch
 	mem   *shardify.Arena
+	ends  rowEnds // of the sparse matrix read last
 }
 
 // read reads the span object by object.
@@ -140,9 +141,12 @@ func (j *spanRead) read(ctx context.Context, in *rows.Input) error {
 		}
 		o := &j.in.blob.Objects[k]
 		var err error
-		if j.in.blob.Mode == byGroup {
+		switch {
+		case j.in.blob.Mode == byGroup:
 			err = j.groups(ctx, o, cols[k])
-		} else {
+		case o.Sparse:
+			err = j.sparse(ctx, o, cols[k])
+		default:
 			err = j.object(ctx, o, cols[k])
 		}
 		if err != nil {

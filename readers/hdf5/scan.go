@@ -24,6 +24,10 @@ type object struct {
 	wanted    []wantedLeaf
 	axes      []axis // nil where none is named
 	scale     bool   // a dimension scale: coordinates of others
+
+	// Of a folded tree: the sparse matrix that it is a part of, and why it is no column.
+	matrix *sparse
+	note   string
 }
 
 type wantedLeaf struct {
@@ -40,6 +44,7 @@ type tree struct {
 	left    leftovers
 	frames  map[string]bool // groups that are pandas' fixed frames
 	dims    dimensions
+	sparse  map[string]*sparse // by the path of its group
 }
 
 // scanner walks through the groups of a file.
@@ -94,6 +99,9 @@ func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
 			return err
 		}
 		s.tree.left.add(cmpPath(prefix), err)
+	}
+	if err := s.sparse(g, prefix, links); err != nil {
+		return err
 	}
 	for i := range links {
 		l := &links[i]

@@ -393,6 +393,8 @@ func TestConformance(t *testing.T) {
 		{"files", []string{"volume_0.h5", "volume_1.h5", "volume_0.h5"}, nil},
 		{"tables", []string{"pytables.h5"}, nil},
 		{"virtual", []string{"virtual.h5"}, nil},
+		{"dimensions", []string{"dims_nine.nc", "dims_few.nc"}, nil},
+		{"sparse", []string{"anndata.h5ad", "anndata_more.h5ad"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {

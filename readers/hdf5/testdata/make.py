@@ -321,6 +321,64 @@ def dimensions():
     astray("dims_astray.h5")
 
 
+def matrix(f, group, counts, columns, dtype="<f4", index="<i4", form="csr", **kw):
+    """A sparse matrix: row i has counts[i] values, in the columns i, i+1, ..."""
+    g = f.create_group(group)
+    n = sum(counts)
+    g.create_dataset("data", data=count((n,), dtype), **kw)
+    g.create_dataset("indices", data=np.array([(i + k) % columns for i, c in enumerate(counts) for k in range(c)], index), **kw)
+    g.create_dataset("indptr", data=np.cumsum([0] + counts).astype(index), maxshape=kw.get("maxshape"))
+    g.attrs["encoding-type"], g.attrs["shape"] = form + "_matrix", [len(counts), columns][:: 1 if form == "csr" else -1]
+    return g
+
+
+def sparse():
+    """AnnData and 10x Genomics, and matrices that contradict themselves."""
+
+    def anndata(name, counts, form="csr", **kw):
+        with new(name) as f:
+            f.attrs["encoding-type"] = "anndata"
+            matrix(f, "X", counts, 7 if form == "csc" else 5, form=form, maxshape=(None,), chunks=(4,), compression="gzip")
+            matrix(f, "layers/counts", counts[::-1] if form == "csr" else [1] * 7, 5, ">i2", "<u8", **kw)
+            f["obs/n"] = count((7 if form == "csc" else len(counts),), "<i8")
+            f["varm/PCs"] = count((5, 40), "<f4")
+
+    anndata("anndata.h5ad", [2, 0, 5, 1, 3, 0, 0])
+    anndata("anndata_more.h5ad", [0, 4, 1])
+    anndata("anndata_csc.h5ad", [2, 0, 3, 1, 3], form="csc")
+    with new("tenx.h5") as f:
+        g = matrix(f, "matrix", [3, 1, 0, 2], 6, "<i4", "<i8", maxshape=(None,))
+        del g.attrs["encoding-type"], g.attrs["shape"]
+        g["shape"] = np.array([6, 4], "<i4")
+        g["barcodes"] = np.array([b"AAAC-%d" % i for i in range(4)])
+        g["features/id"] = np.array([b"ENSG%028d" % i for i in range(6)])
+    with new("sparse_old.h5ad") as f:
+        g = matrix(f, "X", [1, 2], 3)
+        del g.attrs["encoding-type"], g.attrs["shape"]
+        g.attrs["h5sparse_format"], g.attrs["h5sparse_shape"] = "csr", [2, 3]
+    with new("sparse_damaged.h5") as f:
+        f["obs/n"] = count((4,), "<i4")
+
+        def bad(group, part, values):
+            g = matrix(f, group, [2, 1, 0, 2], 3)
+            del g[part]
+            g[part] = np.array(values)
+
+        bad("late", "indptr", [1, 2, 3, 3, 5])
+        bad("early", "indptr", [0, 2, 3, 3, 4])
+        bad("behind", "indptr", [0, 2, 3, 3, 6])
+        bad("few", "indptr", [0, 2, 3, 5])
+        bad("floats", "indptr", [0.0, 2.0, 3.0, 3.0, 5.0])
+        bad("uneven", "indices", [0, 1, 1, 0])
+        bad("plane", "data", [[0.0]] * 5)
+        bad("falls", "indptr", [0, 4, 3, 3, 5])
+        bad("leaps", "indptr", [0, 9, 9, 9, 5])
+        bad("outside", "indices", [0, 1, 1, 3, 0])
+        bad("negative", "indices", [0, 1, 1, -1, 0])
+        bad("shape", "indices", [0, 1, 1, 2, 0])
+        f["shape"].attrs["shape"] = [-4, 3]
+
+
 if __name__ == "__main__":
     rows("rows_a.h5", 23)
     rows("rows_b.h5", 9, libver="latest")
@@ -332,3 +390,4 @@ if __name__ == "__main__":
     others()
     varying()
     dimensions()
+    sparse()

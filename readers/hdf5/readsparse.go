@@ -1,0 +1,165 @@
+package hdf5
+
+import (
+	"context"
+	"path"
+
+	"github.com/shardify/shardify"
+)
+
+// matrix finds a sparse matrix again, once for all readers of the file.
+func (i *input) matrix(ctx context.Context, group string) (*sparse, error) {
+	i.mu.Lock()
+	m := i.sparse[group]
+	i.mu.Unlock()
+	if m != nil {
+		return m, nil
+	}
+	found, err := i.h5.Lookup(cmpPath(group))
+	if err != nil {
+		return nil, err
+	}
+	if found.External {
+		return nil, errChanged("a link in place of a sparse matrix")
+	}
+	g, err := i.h5.Object(found.Addr, group)
+	if err != nil {
+		return nil, err
+	}
+	if m, err = i.newSparse(ctx, g, group, i.rules, true); err != nil {
+		return nil, err
+	}
+	if m == nil || m.byColumns || m.rows != i.samples {
+		return nil, errChanged("another sparse matrix")
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.sparse == nil {
+		i.sparse = map[string]*sparse{}
+	}
+	i.sparse[group] = m
+	return m, nil
+}
+
+// rowEnds are the offsets of the span's rows in the matrix, which its columns share, and
+// where its first row begins.
+type rowEnds struct {
+	of      *sparse
+	first   int64
+	offsets []int64
+}
+
+// rows reads where the rows of the span end, and checks it.
+func (j *spanRead) rows(ctx context.Context, m *sparse) (*rowEnds, error) {
+	e := &j.ends
+	if e.of == m {
+		return e, nil
+	}
+	if err := m.ends.backed(j.span.Samples() + 1); err != nil {
+		return nil, err
+	}
+	e.of, e.offsets = nil, j.mem.Int64s(int(j.span.Samples())+1)
+	if err := m.ends.integers(ctx, &j.work, j.in.rules, e.offsets, j.span.Lo); err != nil {
+		return nil, err
+	}
+	e.first = e.offsets[0]
+	last := e.first
+	for i, end := range e.offsets {
+		if end < last || end > m.stored || end < 0 || j.span.Lo == 0 && e.first != 0 || j.span.Lo+int64(i) == m.rows && end != m.stored {
+			row := max(j.span.Lo+int64(i)-1, 0)
+			return nil, &rowError{row, shardify.Corrupt(-1, "a sparse matrix of %d values whose row %d goes from %d to %d", m.stored, row, last, end)}
+		}
+		last = end
+	}
+	for i := range e.offsets {
+		e.offsets[i] -= e.first
+	}
+	e.of = m
+	return e, nil
+}
+
+// sparse reads columns of data or indices of a sparse matrix.
+func (j *spanRead) sparse(ctx context.Context, o *blobObject, cols []colPlace) error {
+	m, err := j.in.matrix(ctx, groupOf(o.Path))
+	if err != nil {
+		return err
+	}
+	a, err := j.in.array(o.Path)
+	if err != nil {
+		return err
+	}
+	if len(a.dims) != 1 || a.rows != m.stored {
+		return errChanged("%v values", a.dims)
+	}
+	e, err := j.rows(ctx, m)
+	if err != nil {
+		return err
+	}
+	n := e.offsets[len(e.offsets)-1]
+	if err := a.backed(n); err != nil {
+		return err
+	}
+	s := stretch{a: a, lo: e.first, hi: e.first + n, per: 1}
+	leaves := a.leavesBy(j.in.rules)
+	for _, c := range cols {
+		if c.leaf != 0 || len(leaves) != 1 || leaves[0].err != nil || leaves[0].kind != numbers || leaves[0].at.values() != 1 {
+			return errChanged("another type")
+		}
+		col := &j.batch.Columns[c.column]
+		if f, err := leaves[0].field("x", nil); err != nil || f.DType != col.DType || col.Levels != 1 || len(col.Shape) != 0 || len(f.Shape) != 0 {
+			return errChanged("%s %v", f.DType, f.Shape)
+		}
+		s.parts = append(s.parts, part{column: c.column, leaf: &leaves[0]})
+		col.Data = j.mem.Alloc(int(n) * col.ElemBytes())
+		col.Offsets = [][]int64{e.offsets}
+		j.data[c.column] = col.Data
+	}
+	if err := s.read(ctx, &j.work, j.data); err != nil {
+		return err
+	}
+	if path.Base(o.Path) != sparseIndices {
+		return nil
+	}
+	for _, c := range cols {
+		if at := outside(&j.batch.Columns[c.column], m.columns); at >= 0 {
+			row := 0
+			for e.offsets[row+1] <= int64(at) {
+				row++
+			}
+			return &rowError{j.span.Lo + int64(row), shardify.Corrupt(-1, "a sparse matrix of %d columns with an index that is none of them", m.columns)}
+		}
+	}
+	return nil
+}
+
+// outside is the place of the first value that is not below n, or is negative; -1 if there
+// is none.
+func outside(c *shardify.Column, n int64) int {
+	switch c.DType {
+	case shardify.I8:
+		return firstOutside(shardify.View[int8](c.Data), n)
+	case shardify.U8:
+		return firstOutside(shardify.View[uint8](c.Data), n)
+	case shardify.I16:
+		return firstOutside(shardify.View[int16](c.Data), n)
+	case shardify.U16:
+		return firstOutside(shardify.View[uint16](c.Data), n)
+	case shardify.I32:
+		return firstOutside(shardify.View[int32](c.Data), n)
+	case shardify.U32:
+		return firstOutside(shardify.View[uint32](c.Data), n)
+	case shardify.I64:
+		return firstOutside(shardify.View[int64](c.Data), n)
+	}
+	return firstOutside(shardify.View[uint64](c.Data), n)
+}
+
+func firstOutside[T int8 | uint8 | int16 | uint16 | int32 | uint32 | int64 | uint64](v []T, n int64) int {
+	for i, x := range v {
+		// A negative number, and one above the largest int64, becomes one above n.
+		if uint64(int64(x)) >= uint64(n) {
+			return i
+		}
+	}
+	return -1
+}
