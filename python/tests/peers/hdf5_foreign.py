@@ -186,12 +186,47 @@ def matlab(rng: np.random.Generator, path: str) -> Made:
     return want, [], ["--sample", "axis"]
 
 
+def sparse(rng: np.random.Generator, path: str) -> Made:
+    """Rows of AnnData's sparse matrices, or the barcodes of 10x Genomics."""
+    tenx, n, columns = rng.random() < 0.3, int(pick(rng, 2, 40, 900)), int(pick(rng, 1, 30, 500))
+    want: Dict[str, Any] = {}
+    lack = ["indptr", "shape", "features/id", "var/name"]
+    with h5py.File(path, "w") as f:
+        for group in ["matrix"] if tenx else ["X", "layers/a"][: int(rng.integers(1, 3))]:
+            kind, index = str(pick(rng, "<f4", "<f8", "<i4", ">i2", "u1")), str(pick(rng, "<i4", "<i8", "<u4", ">i4"))
+            ends = np.concatenate([[0], np.cumsum(rng.integers(0, min(columns, 9) + 1, n))])
+            total = int(ends[-1])
+            kw: Dict[str, Any] = {}
+            if rng.random() < 0.6:
+                kw.update(chunks=(int(rng.integers(1, 300)),), maxshape=(None,))
+            if kw and rng.random() < 0.7:
+                kw.update(compression="gzip", shuffle=True)
+            g = f.create_group(group)
+            indices = rng.integers(0, columns, total).astype(index)
+            for name, a in {"data": numbers(rng, kind[-2:], (total,)).astype(kind), "indices": indices}.items():
+                g.create_dataset(name, data=a, **kw)
+                want[group + "/" + name] = [a[lo:hi] for lo, hi in zip(ends, ends[1:])]
+            g.create_dataset("indptr", data=ends.astype(index), **kw)
+            if tenx:
+                g["shape"] = np.array([columns, n], index)
+                g["features/id"] = np.array([b"ENSG%07d" % i for i in range(columns)])
+                want[group + "/barcodes"] = g["barcodes"] = np.array([b"A%d" % i for i in range(n)], "S8")
+            else:
+                f.attrs["encoding-type"] = "anndata"
+                g.attrs["encoding-type"], g.attrs["shape"] = "csr_matrix", [n, columns]
+        if not tenx:
+            want["obs/n"] = f["obs/n"] = np.arange(n)
+            f["var/name"] = np.array([b"g%d" % i for i in range(columns)])
+    return want, lack, []
+
+
 MAKERS: Dict[str, Callable[[np.random.Generator, str], Made]] = {
     "tables": tables,
     "pandas-table": pandas_table,
     "pandas-fixed": pandas_fixed,
     "netcdf4": netcdf,
     "matlab": matlab,
+    "sparse": sparse,
 }
 
 
