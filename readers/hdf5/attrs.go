@@ -73,22 +73,11 @@ func attrText(f *h5.File, a *h5.Attribute) string {
 		return ""
 	}
 	l := &leaves[0]
+	heap := f.NewHeap(1 << 16)
 	var parts []string
 	for i := range n {
-		b := a.Data[i*a.Type.Size:][:a.Type.Size]
-		var text string
-		switch l.kind {
-		case texts:
-			text = string(trim(trim(b, l.padding), h5.NulPadded))
-		case varText:
-			t, err := f.NewHeap(1<<16).View(b, 1)
-			if err != nil {
-				return ""
-			}
-			text = string(trim(t, h5.NulTerminated))
-		case numbers:
-			text = numberText(l, b)
-		default:
+		text, ok := itemText(heap, l, a.Data[i*a.Type.Size:][:a.Type.Size])
+		if !ok {
 			return ""
 		}
 		parts = append(parts, text)
@@ -98,6 +87,20 @@ func attrText(f *h5.File, a *h5.Attribute) string {
 		return ""
 	}
 	return s
+}
+
+// itemText writes one text or number.
+func itemText(heap *h5.Heap, l *leaf, b []byte) (string, bool) {
+	switch l.kind {
+	case texts:
+		return string(trim(trim(b, l.padding), h5.NulPadded)), true
+	case varText:
+		t, err := heap.View(b, 1)
+		return string(trim(t, h5.NulTerminated)), err == nil
+	case numbers:
+		return numberText(l, b), true
+	}
+	return "", false
 }
 
 func numberText(l *leaf, b []byte) string {

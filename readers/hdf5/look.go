@@ -172,6 +172,9 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 				field.Attrs = withColumns(field.Attrs, frameColumns(f.tree.file, obj, o.path, w.leaf.name), &field)
 				field.Attrs = withCategories(field.Attrs, f.tree.file.categories(obj, o.path, w.leaf.name))
 			}
+			if p := f.tree.categories[o.path]; p != "" && f.choice.mode == byAxis { // else the names are a field
+				field.Attrs = f.tree.file.withNames(field.Attrs, p)
+			}
 		}
 		if o.matrix != nil {
 			if err := o.sparseField(&field); err != nil {

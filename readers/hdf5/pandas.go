@@ -129,18 +129,55 @@ func withCategories(attrs map[string]string, names []string) map[string]string {
 // shortTexts reads a small data set of texts, nil if it is none.
 func (f *file) shortTexts(p string) []string {
 	a, err := f.array(p)
-	if err != nil || a.set.Type.Class != h5.String || len(a.dims) != 1 || a.rows > maxColumns || a.rowBytes > maxAttr || a.usable() != nil {
+	if err != nil || a.set.Type.Class != h5.String {
 		return nil
 	}
-	raw := make([]byte, a.rows*a.rowBytes)
-	if a.read(context.Background(), &work{}, raw, 0, a.rows) != nil {
+	return f.items(a)
+}
+
+// items reads a small data set of texts or numbers as texts, nil if it is none.
+func (f *file) items(a *array) (out []string) {
+	if a.rows > maxColumns {
 		return nil
 	}
-	var out []string
-	for ; len(raw) > 0; raw = raw[a.rowBytes:] {
-		out = append(out, string(trim(trim(raw[:a.rowBytes], a.set.Type.Padding), h5.NulPadded)))
+	size := 0
+	whole := f.each(a, func(text string) bool {
+		size += len(text)
+		out = append(out, text)
+		return size <= maxText
+	})
+	if !whole {
+		return nil
 	}
 	return out
+}
+
+// each goes through a list of texts or numbers until f has enough. It tells whether it
+// came to the end.
+func (f *file) each(a *array, item func(text string) bool) bool {
+	if len(a.dims) != 1 || a.rowBytes > maxAttr || a.usable() != nil {
+		return false
+	}
+	leaves := a.leavesBy(typeRules{media: mediaText, refSize: f.h5.RefSize()})
+	if len(leaves) != 1 || leaves[0].err != nil || leaves[0].at.values() != 1 {
+		return false
+	}
+	const block = 1 << 10
+	var w work
+	heap, raw := f.h5.NewHeap(1<<20), make([]byte, 0, min(a.rows, block)*a.rowBytes)
+	for lo := int64(0); lo < a.rows; lo += block {
+		hi := min(lo+block, a.rows)
+		raw = raw[:(hi-lo)*a.rowBytes]
+		if a.read(context.Background(), &w, raw, lo, hi) != nil {
+			return false
+		}
+		for b := raw; len(b) > 0; b = b[a.rowBytes:] {
+			if text, ok := itemText(heap, &leaves[0], b[:a.rowBytes]); !ok || !item(text) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // withColumns adds the names of columns to a field's attributes.

@@ -45,6 +45,8 @@ type tree struct {
 	frames  map[string]bool // groups that are pandas' fixed frames
 	dims    dimensions
 	sparse  map[string]*sparse // by the path of its group
+
+	categories map[string]string // of AnnData: where the names are that a data set's codes stand for
 }
 
 // scanner walks through the groups of a file.
@@ -103,6 +105,7 @@ func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
 	if err := s.sparse(g, prefix, links); err != nil {
 		return err
 	}
+	s.categories(g, prefix, links)
 	for i := range links {
 		l := &links[i]
 		p := prefix + "/" + l.Name

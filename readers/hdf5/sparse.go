@@ -46,14 +46,10 @@ const columnsOfRows = "sparse_columns"
 
 // sparse notes a group that is a sparse matrix.
 func (s *scanner) sparse(g *h5.Object, prefix string, links []h5.Link) error {
-	has := func(name string) bool {
-		i, ok := slices.BinarySearchFunc(links, name, func(l h5.Link, name string) int { return strings.Compare(l.Name, name) })
-		return ok && links[i].Kind == h5.HardLink && links[i].Err == nil
-	}
-	if !has(sparseData) || !has(sparseIndices) || !has(sparseEnds) {
+	if !hasLink(links, sparseData) || !hasLink(links, sparseIndices) || !hasLink(links, sparseEnds) {
 		return nil
 	}
-	m, err := s.tree.file.newSparse(s.ctx, g, prefix, s.rules, has("shape") && has("barcodes"))
+	m, err := s.tree.file.newSparse(s.ctx, g, prefix, s.rules, hasLink(links, "shape") && hasLink(links, "barcodes"))
 	if e := s.ctx.Err(); e != nil {
 		return e
 	}
@@ -183,13 +179,21 @@ func groupOf(p string) string { return strings.TrimSuffix(path.Dir(p), "/") }
 // folded is the tree where data and indices of sparse matrices have their rows: as it is
 // seen where rows are the samples.
 func (t *tree) folded() *tree {
-	if len(t.sparse) == 0 {
+	if len(t.sparse)+len(t.categories) == 0 {
 		return t
+	}
+	names := map[string]bool{}
+	for _, p := range t.categories {
+		names[p] = true
 	}
 	c := *t
 	c.objects = slices.Clone(t.objects)
 	for i := range c.objects {
 		o := &c.objects[i]
+		if names[o.path] {
+			o.note = "the names that codes stand for, kept with them"
+			continue
+		}
 		m := t.sparse[groupOf(o.path)]
 		if m == nil {
 			continue

@@ -379,6 +379,22 @@ def sparse():
         f["shape"].attrs["shape"] = [-4, 3]
 
 
+def categories():
+    """AnnData's columns of categories, as many rows as there are names."""
+    text = h5py.string_dtype()
+    for name, cells in ("categories_a.h5ad", ["B", "T", "NK"]), ("categories_b.h5ad", ["NK", "T", "B"]):
+        with new(name) as f:
+            f.attrs["encoding-type"] = "anndata"
+            f["X"] = count((3, 2), "<f4")
+            for column, names, kind in ("cell", cells, text), ("batch", [3, 5], "<i8"), ("odd", ["id=1", "id=2", cells[0]], text):
+                g = f.create_group("obs/" + column)
+                g.attrs["encoding-type"] = "categorical"
+                g["codes"] = np.array([1, -1, 0], "<i1")
+                g.create_dataset("categories", data=names, dtype=kind)
+            f["obs/old"] = np.array([0, 1, 2], "<i1")
+            f.create_dataset("obs/__categories/old", data=cells, dtype=text)
+
+
 if __name__ == "__main__":
     rows("rows_a.h5", 23)
     rows("rows_b.h5", 9, libver="latest")
@@ -391,3 +407,4 @@ if __name__ == "__main__":
     varying()
     dimensions()
     sparse()
+    categories()

@@ -1,0 +1,77 @@
+package hdf5
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// AnnData keeps a column of categories as codes, places in a list of names, of which -1 is
+// a missing value:
+//
+//	obs/cell_type, a group of encoding-type categorical: codes, categories
+//	before 0.8     obs/cell_type with the codes, obs/__categories/cell_type
+const oldCategories = "__categories"
+
+// hasLink tells whether a group of these links, which are sorted, has a member of its own.
+func hasLink(links []h5.Link, name string) bool {
+	i, ok := slices.BinarySearchFunc(links, name, func(l h5.Link, name string) int { return strings.Compare(l.Name, name) })
+	return ok && links[i].Kind == h5.HardLink && links[i].Err == nil
+}
+
+// categories notes where the names are that codes in a group stand for.
+func (s *scanner) categories(g *h5.Object, prefix string, links []h5.Link) {
+	note := func(codes, names string) {
+		if s.tree.categories == nil {
+			s.tree.categories = map[string]string{}
+		}
+		s.tree.categories[codes] = names
+	}
+	switch {
+	case path.Base(prefix) == oldCategories:
+		for i := range links {
+			note(path.Dir(prefix)+"/"+links[i].Name, prefix+"/"+links[i].Name)
+		}
+	case hasLink(links, "codes") && hasLink(links, "categories") && textAttr(s.tree.file.h5, g, "encoding-type") == "categorical":
+		note(prefix+"/codes", prefix+"/categories")
+	}
+}
+
+// differentCategories tells categories apart that have no enum.
+const differentCategories = "categories"
+
+// withNames adds what codes stand for to a field's attributes: as those of an enum or, where
+// they are too many or cannot be written so, as a digest. Codes that stand for other names in
+// another file are no column with these.
+func (f *file) withNames(attrs map[string]string, p string) map[string]string {
+	a, err := f.array(p)
+	if err != nil || a.rows == 0 {
+		return attrs
+	}
+	var names []string
+	size, digest := 0, xxh3.New()
+	whole := f.each(a, func(text string) bool {
+		digest.WriteString(text)
+		digest.WriteString("\x00")
+		if size += len(text); size <= maxText && len(names) < maxColumns {
+			names = append(names, text)
+		}
+		return true
+	})
+	if whole && int64(len(names)) == a.rows {
+		attrs = withCategories(attrs, names)
+	}
+	if _, ok := attrs["enum"]; ok || !whole {
+		return attrs
+	}
+	if attrs == nil {
+		attrs = map[string]string{}
+	}
+	attrs[differentCategories] = fmt.Sprintf("%d, xxh3:%016x", a.rows, digest.Sum64())
+	return attrs
+}

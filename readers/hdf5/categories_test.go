@@ -1,0 +1,38 @@
+package hdf5
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+)
+
+// TestCodesKeepTheirNames: what AnnData's codes stand for is kept with them, the names are no
+// column however many they are, and codes that mean other names in another file are refused.
+func TestCodesKeepTheirNames(t *testing.T) {
+	s := mustLoad(t, []string{"categories_a.h5ad"}, nil, nil)
+	if got := strings.Join(s.order, " "); got != "X obs/batch/codes obs/cell/codes obs/odd/codes obs/old" {
+		t.Errorf("fields %s; left out %v", got, s.left)
+	}
+	for name, want := range map[string]string{"obs/cell/codes": "B=0\nT=1\nNK=2", "obs/batch/codes": "3=0\n5=1", "obs/old": "B=0\nT=1\nNK=2", "obs/odd/codes": ""} {
+		if got := s.cols[name].Attrs["enum"]; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if why := s.left["obs/cell/categories"] + s.left["obs/__categories/old"]; strings.Count(why, "names that codes stand for") != 2 {
+		t.Errorf("left out: %v", s.left)
+	}
+	both := []string{"categories_a.h5ad", "categories_b.h5ad"}
+	for _, name := range []string{"obs/cell/codes", "obs/odd/codes", "obs/old"} {
+		if _, err := load(both, []string{name}, nil); !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "field "+name+" differs") {
+			t.Errorf("other names for the codes of %s: %v", name, err)
+		}
+	}
+	if s := mustLoad(t, both, []string{"obs/batch/codes"}, nil); s.samples != 6 {
+		t.Errorf("equal names: %d samples", s.samples)
+	}
+	if s := mustLoad(t, both, []string{"obs/cell/*"}, shardify.Options{"sample": "file"}); s.cols["obs/cell/categories"] == nil {
+		t.Errorf("as files: %v", s.order)
+	}
+}
