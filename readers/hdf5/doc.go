@@ -8,8 +8,8 @@
 //	scan.go      data sets of a file, as --object and --columns want them
 //	decide.go    what a sample is: a row, a group, a file
 //	dims.go      names of dimensions; lead.go which of them is the samples'
-//	sparse.go    groups that are sparse matrices; readsparse.go their rows
-//	categories.go  names that codes stand for
+//	sparse.go    groups that are sparse matrices; readsparse.go their rows;
+//	             categories.go the names that codes stand for
 //	look.go      the fields of a file, and where its rows may be cut
 //	types.go     a datatype's fields; number.go and kernels.go convert values
 //	array.go     rows of a data set, whatever its layout: chunks.go, virtual.go,
