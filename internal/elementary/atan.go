@@ -137,7 +137,7 @@ func asinRest(x, z float64) float64 {
 
 // halfway is asin(sqrt((1-a)/2)) as a sum, for a in [0.5, 1].
 func halfway(a float64) (hi, lo float64) {
-	z := 0.5 * (1 - a)
+	z := float64(0.5 * (1 - a))
 	if z == 0 {
 		return 0, 0
 	}
@@ -160,8 +160,8 @@ func Asin(x float64) float64 {
 		return nan
 	}
 	hi, lo := halfway(a)
-	hi, rest := sum(halfPiWhole1, -2*hi)
-	return withSign(hi+(rest+(halfPiWhole2-2*lo)), x)
+	hi, rest := sum(halfPiWhole1, -(hi + hi))
+	return withSign(hi+(rest+(halfPiWhole2-(lo+lo))), x)
 }
 
 // Acos is the angle whose cosine is x.
@@ -177,6 +177,6 @@ func Acos(x float64) float64 {
 	if x > 0 {
 		return 2 * (hi + lo)
 	}
-	hi, rest := sum(piWhole1, -2*hi)
-	return hi + (rest + (piWhole2 - 2*lo))
+	hi, rest := sum(piWhole1, -(hi + hi))
+	return hi + (rest + (piWhole2 - (lo + lo)))
 }

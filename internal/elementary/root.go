@@ -24,7 +24,7 @@ func hypot(x, y float64) float64 {
 	// cancels.
 	d := (float64(a*a) - float64(c*c)) + float64(b*b)
 	d += float64((x-a)*(x+a)) - float64((h-c)*(h+c)) + float64((y-b)*(y+b))
-	return h + d/(h+h)
+	return h + float64(float64(d*(0.5/s))*h) // d/(2h), without waiting for h
 }
 
 func hypotFar(x, y float64) float64 {

@@ -190,7 +190,11 @@ func Tan(x float64) float64 {
 	c, cl := cosNear(u, ul)
 	p, pl := sum(c, -s)
 	w, wl := sum(c, s)
-	p, pl = sum(withSign(p, r), withSign(1, r)*(pl+(cl-sl)))
+	pl += cl - sl
+	if r < 0 {
+		p, pl = -p, -pl
+	}
+	p, pl = sum(p, pl)
 	w, wl = sum(w, wl+(cl+sl))
 	return slope(q, p, pl, w, wl)
 }
@@ -206,7 +210,8 @@ func slope(q int, s, sl, c, cl float64) float64 {
 
 // quotient is (a+al)/(b+bl) as a sum.
 func quotient(a, al, b, bl float64) (hi, lo float64) {
-	hi = a / b
+	inverse := 1 / b
+	hi = float64(a * inverse)
 	p, pl := times(hi, b)
-	return hi, ((a - p) - pl + al - float64(hi*bl)) / b
+	return hi, float64(((a - p) - pl + al - float64(hi*bl)) * inverse)
 }
