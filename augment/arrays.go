@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/elementary"
 )
 
 var fieldsArg = Arg{Name: "FIELD+FIELD", Help: "fields, by name or glob, joined by +"}
@@ -265,7 +266,7 @@ func rotation(axis string, r *source) matrix {
 		n := math.Sqrt(float64(w*w) + float64(x*x) + float64(y*y) + float64(z*z))
 		w, x, y, z = w/n, x/n, y/n, z/n
 	} else {
-		sin, cos := math.Sincos(r.between(-math.Pi, math.Pi) / 2)
+		sin, cos := elementary.Sincos(r.between(-math.Pi, math.Pi) / 2)
 		w = cos
 		*map[string]*float64{"x": &x, "y": &y, "z": &z}[axis] = sin
 	}

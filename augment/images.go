@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/elementary"
 )
 
 // AttrImage marks a field of raw pixels, which further operations on images take: its
@@ -422,7 +423,7 @@ func part(p picture, lo, hi, thin, broad float64, r *source) (x, y, w, h int) {
 	area := float64(p.w) * float64(p.h)
 	for range 10 {
 		a := area * r.between(lo, hi)
-		ratio := math.Exp(r.between(math.Log(thin), math.Log(broad)))
+		ratio := elementary.Exp(r.between(elementary.Log(thin), elementary.Log(broad)))
 		w, h = int(math.Round(math.Sqrt(a*ratio))), int(math.Round(math.Sqrt(a/ratio)))
 		if w >= 1 && h >= 1 && w <= p.w && h <= p.h {
 			return r.below(p.w - w + 1), r.below(p.h - h + 1), w, h

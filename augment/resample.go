@@ -1,6 +1,10 @@
 package augment
 
-import "math"
+import (
+	"math"
+
+	"github.com/shardify/shardify/internal/elementary"
+)
 
 // filter is a kernel of resampling: its half width at scale 1, and its weight at x.
 type filter struct {
@@ -38,7 +42,7 @@ func sinc(x float64) float64 {
 	if x == 0 {
 		return 1
 	}
-	return math.Sin(math.Pi*x) / (math.Pi * x)
+	return elementary.Sin(math.Pi*x) / (math.Pi * x)
 }
 
 const precision = 32 - 8 - 2 // bits behind the point of weights
@@ -191,7 +195,7 @@ func (s *buffers) crop(p picture, x, y, w, h int) picture {
 // size; what comes in from outside is fill.
 func (s *buffers) rotate(p picture, angle float64, fill byte) picture {
 	out := picture{p.w, p.h, grow(s.other(p), len(p.pix))}
-	sin, cos := math.Sincos(angle)
+	sin, cos := elementary.Sincos(angle)
 	cx, cy := float64(float64(p.w)/2), float64(float64(p.h)/2)
 	for y := range p.h {
 		for x := range p.w {
