@@ -9,21 +9,25 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/elementary"
 	"github.com/shardify/shardify/internal/suggest"
 )
 
-// oneFloat are the functions of one number that give a float.
+// oneFloat are the functions of one number that give a float. Those of package math whose
+// last bits depend on the machine stay out.
 var oneFloat = map[string]func(float64) float64{
-	"sqrt": math.Sqrt, "cbrt": math.Cbrt, "exp": math.Exp, "expm1": math.Expm1,
-	"log": math.Log, "log2": math.Log2, "log10": math.Log10, "log1p": math.Log1p,
-	"sin": math.Sin, "cos": math.Cos, "tan": math.Tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan,
-	"sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh, "asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh,
+	"sqrt": math.Sqrt, "cbrt": elementary.Cbrt, "exp": elementary.Exp, "expm1": elementary.Expm1,
+	"log": elementary.Log, "log2": elementary.Log2, "log10": elementary.Log10, "log1p": elementary.Log1p,
+	"sin": elementary.Sin, "cos": elementary.Cos, "tan": elementary.Tan,
+	"asin": elementary.Asin, "acos": elementary.Acos, "atan": elementary.Atan,
+	"sinh": elementary.Sinh, "cosh": elementary.Cosh, "tanh": elementary.Tanh,
+	"asinh": elementary.Asinh, "acosh": elementary.Acosh, "atanh": elementary.Atanh,
 	"floor": math.Floor, "ceil": math.Ceil, "trunc": math.Trunc, "round": math.RoundToEven,
 }
 
 // twoFloat are the functions of two numbers that give a float.
 var twoFloat = map[string]func(x, y float64) float64{
-	"atan2": math.Atan2, "hypot": math.Hypot, "pow": math.Pow, "dphi": dphi,
+	"atan2": elementary.Atan2, "hypot": elementary.Hypot, "pow": power, "dphi": dphi,
 }
 
 // dphi is the difference of two angles in [-pi, pi].

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/shardify/shardify/internal/elementary"
 )
 
 func (b *binder) unary(n *ast.UnaryNode) (*value, error) {
@@ -149,7 +150,7 @@ func power(x, y float64) float64 {
 	if y == 2 { // by far the most frequent, and exact
 		return x * x
 	}
-	return math.Pow(x, y)
+	return elementary.Pow(x, y)
 }
 
 func remainder(x, y float64) float64 {
