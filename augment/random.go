@@ -19,7 +19,7 @@ func (r *source) next() uint64 {
 }
 
 // float is uniform in [0, 1).
-func (r *source) float() float64 { return float64(r.next()>>11) * 0x1p-53 }
+func (r *source) float() float64 { return float64(float64(r.next()>>11) * 0x1p-53) }
 
 // between is uniform in [lo, hi).
 func (r *source) between(lo, hi float64) float64 { return lo + float64((hi-lo)*r.float()) }

@@ -3,6 +3,9 @@ package archtest
 import (
 	"bufio"
 	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,9 +15,9 @@ import (
 	"testing"
 )
 
-// mayFuse is what may compute x*y + z in one step: it draws and reports, and no byte of a
-// data set follows from it. elementary asks for it, as math.FMA, which is alike everywhere.
-var mayFuse = []string{"internal/page", "internal/inspect", "internal/trainer", "gpuload", "internal/elementary"}
+// mayFuse is what may compute x*y + z in one step, and with functions whose last bits depend
+// on the machine: it draws and reports, and no byte of a data set follows from it.
+var mayFuse = []string{"internal/page", "internal/inspect", "internal/trainer", "gpuload"}
 
 var (
 	fusedCall = regexp.MustCompile(`\tFN?M(ADD|SUB)[DS] `)
@@ -52,12 +55,51 @@ func TestNoProductIsFused(t *testing.T) {
 			t.Errorf("%s: %s adds a product that is not rounded", pkg, place)
 		}
 	}
-	for _, want := range []string{"", "augment", "convert", "internal/shape/expr", "readers/hdf5/internal/h5", "writers/mmap"} {
+	for _, want := range []string{"", "augment", "convert", "internal/elementary", "internal/shape/expr", "readers/hdf5/internal/h5", "writers/mmap"} {
 		if !seen[want] {
 			t.Errorf("no code of %q was looked at", want)
 		}
 	}
 	if fused == 0 { // those that may draw do
 		t.Error("not one fused product was found in the whole program: are the instructions called otherwise?")
+	}
+}
+
+// inexact are the functions of package math that are assembly on some machines, or made of
+// products that compilers fuse. internal/elementary has those that a data set needs.
+var inexact = []string{"Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Cbrt", "Cos", "Cosh", "Erf", "Erfc", "Erfcinv", "Erfinv", "Exp", "Exp2", "Expm1", "Gamma", "Hypot",
+	"J0", "J1", "Jn", "Lgamma", "Log", "Log10", "Log1p", "Log2", "Pow", "Sin", "Sincos", "Sinh", "Tan", "Tanh", "Y0", "Y1", "Yn"}
+
+// TestNoLastBitDependsOnTheMachine finds uses of them, and of the library's random numbers
+// that are made by them.
+func TestNoLastBitDependsOnTheMachine(t *testing.T) {
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		if slices.Contains(mayFuse, name) {
+			continue
+		}
+		for _, f := range p.GoFiles {
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, filepath.Join(p.Dir, f), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, imp := range file.Imports {
+				if imp.Path.Value == `"math/cmplx"` {
+					t.Errorf("%s imports math/cmplx", fset.Position(imp.Pos()))
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				x, ok := sel.X.(*ast.Ident)
+				if ok && x.Obj == nil && x.Name == "math" && slices.Contains(inexact, sel.Sel.Name) || slices.Contains([]string{"NormFloat64", "ExpFloat64"}, sel.Sel.Name) {
+					t.Errorf("%s: the last bits of %s depend on the machine", fset.Position(n.Pos()), sel.Sel.Name)
+				}
+				return true
+			})
+		}
 	}
 }
