@@ -148,8 +148,10 @@ func Acosh(x float64) float64 {
 // sqrtOf is the square root of x+low as a sum.
 func sqrtOf(x, low float64) (hi, lo float64) {
 	hi = math.Sqrt(x)
-	p, pl := times(hi, hi)
-	return hi, ((x - p) - pl + low) / (hi + hi)
+	h := head(hi)
+	l := hi - h
+	rest := ((x - float64(h*h)) - float64(l*(hi+h))) + low
+	return hi, float64(float64(rest*(0.5/x)) * hi) // rest/(2 hi), without waiting for hi
 }
 
 // Atanh is the inverse of Tanh.

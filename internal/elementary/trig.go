@@ -161,6 +161,16 @@ func turned(q int, r, low float64) float64 {
 // Sincos is Sin and Cos.
 func Sincos(x float64) (sin, cos float64) { return Sin(x), Cos(x) }
 
+// With s and c of the rest of an angle's k eighths of a turn, the tangent is
+// (ns*s + nc*c) / (ds*s + dc*c), of which the factors for k modulo 4 are these. The rest is
+// at most 22.5 degrees, which makes s precise, and there is nothing to branch on.
+var slopes = [4]struct{ ns, nc, ds, dc float64 }{
+	{1, 0, 0, 1},
+	{1, 1, -1, 1},
+	{0, -1, 1, 0},
+	{1, -1, 1, 1},
+}
+
 // Tan is the tangent of x radians.
 func Tan(x float64) float64 {
 	if !(abs(x) < inf) {
@@ -169,43 +179,41 @@ func Tan(x float64) float64 {
 	if abs(x) < 0x1p-27 {
 		return x
 	}
-	q, r, low := rest(x)
-	a := abs(r)
-	if a <= math.Pi/8 {
-		s, sl := sum(sinNear(r, low))
-		c, cl := sum(cosNear(r, low))
-		return slope(q, s, sl, c, cl)
-	}
-	// Of u = pi/4 - a, which is smaller, sine and cosine are known better. With t = tan(u),
-	// tan(a) is (1-t)/(1+t).
-	u, ul := sum(halfPiWhole1/2, -a)
-	ul += halfPiWhole2 / 2
-	if r < 0 {
-		ul += low
-	} else {
-		ul -= low
-	}
-	u, ul = total(u, ul)
-	s, sl := sinNear(u, ul)
-	c, cl := cosNear(u, ul)
-	p, pl := sum(c, -s)
-	w, wl := sum(c, s)
-	pl += cl - sl
-	if r < 0 {
-		p, pl = -p, -pl
-	}
-	p, pl = sum(p, pl)
-	w, wl = sum(w, wl+(cl+sl))
-	return slope(q, p, pl, w, wl)
+	k, r, low := restOfEighths(x)
+	s, sl := sinNear(r, low)
+	c, cl := cosNear(r, low)
+	f := &slopes[k&3]
+	n, nl := total(float64(f.ns*s), float64(f.nc*c))
+	d, dl := total(float64(f.ds*s), float64(f.dc*c))
+	n, nl = sum(n, nl+(float64(f.ns*sl)+float64(f.nc*cl)))
+	d, dl = sum(d, dl+(float64(f.ds*sl)+float64(f.dc*cl)))
+	hi, lo := quotient(n, nl, d, dl)
+	return hi + lo
 }
 
-// slope is (s+sl)/(c+cl), turned by q right angles.
-func slope(q int, s, sl, c, cl float64) float64 {
-	if q&1 != 0 {
-		s, sl, c, cl = c, cl, -s, -sl
+// restOfEighths is rest for halves of right angles.
+func restOfEighths(x float64) (k int, r, low float64) {
+	a := abs(x)
+	if a <= math.Pi/8 {
+		return 0, x, 0
 	}
-	hi, lo := quotient(s, sl, c, cl)
-	return hi + lo
+	if a < 0x1p18 {
+		s := float64(x*(2*twoOverPi)) + toInteger
+		k = int(int32(math.Float64bits(s)))
+		s -= toInteger
+		r, low = sum(x-float64(s*(halfPi1/2)), -float64(s*(halfPi2/2)))
+		r, low = sum(r, low-float64(s*(halfPi3/2)))
+		if abs(r) > 0x1p-30 {
+			return k, r, low
+		}
+	}
+	k, r, low = rest(x)
+	k *= 2
+	if up := withSign(1, r); abs(r) > math.Pi/8 {
+		k += int(up)
+		r, low = total(r-float64(up*(halfPiWhole1/2)), low-float64(up*(halfPiWhole2/2)))
+	}
+	return k, r, low
 }
 
 // quotient is (a+al)/(b+bl) as a sum.
