@@ -25,8 +25,8 @@ type function struct {
 const least = 0x1p-1074
 
 var functions = []function{
-	{"exp", Exp, bigExp, math.Exp, [][2]float64{{-745.2, 709.78}, {-1, 1}, {-745.2, -707}, {707, 709.78}, {least, 1}, {-1, -least}}, 0.52, 0},
-	{"expm1", Expm1, bigExpm1, math.Expm1, [][2]float64{{-40, 709.78}, {-1, 1}, {-0.3, 0.3}, {least, 1}, {-1, -least}}, 0.65, 0},
+	{"exp", Exp, bigExp, farther(math.Exp, 709.782712893384), [][2]float64{{-745.2, 709.78}, {-1, 1}, {-745.2, -707}, {707, 709.78}, {least, 1}, {-1, -least}}, 0.52, 0},
+	{"expm1", Expm1, bigExpm1, farther(math.Expm1, 709.782712893384), [][2]float64{{-40, 709.78}, {-1, 1}, {-0.3, 0.3}, {least, 1}, {-1, -least}}, 0.65, 0},
 	{"log", Log, bigLog, math.Log, [][2]float64{{least, math.MaxFloat64}, {0, 10}, {0.99, 1.01}, {0.5, 2}, {1 - 0x1p-40, 1 + 0x1p-40}}, 0.52, 0},
 	{"log2", Log2, bigLog2, math.Log2, [][2]float64{{least, math.MaxFloat64}, {0, 10}, {0.99, 1.01}, {0.5, 2}, {1 - 0x1p-40, 1 + 0x1p-40}}, 0.505, 0},
 	{"log10", Log10, bigLog10, math.Log10, [][2]float64{{least, math.MaxFloat64}, {0, 10}, {0.99, 1.01}, {0.5, 2}, {1 - 0x1p-40, 1 + 0x1p-40}}, 0.505, 0},
@@ -37,8 +37,8 @@ var functions = []function{
 	{"asin", Asin, bigAsin, math.Asin, [][2]float64{{-1, 1}, {least, 1}, {0.49, 0.51}, {1 - 1e-9, 1}, {0.9, 1}}, 0.65, -1},
 	{"acos", Acos, bigAcos, math.Acos, [][2]float64{{-1, 1}, {least, 1}, {0.49, 0.51}, {1 - 1e-9, 1}, {-1, -0.9}, {0.9, 1}}, 0.65, 0},
 	{"atan", Atan, bigAtan, math.Atan, [][2]float64{{least, math.MaxFloat64}, {-1, 1}, {-20, 20}, {0.12, 0.13}, {15, 17}}, 0.6, -1},
-	{"sinh", Sinh, bigSinh, farther(math.Sinh), [][2]float64{{least, 710.4}, {-1, 1}, {-30, 30}, {0.24, 0.26}, {700, 710.47}}, 0.6, -1},
-	{"cosh", Cosh, bigCosh, farther(math.Cosh), [][2]float64{{least, 710.4}, {-1, 1}, {-30, 30}, {700, 710.47}}, 0.6, 1},
+	{"sinh", Sinh, bigSinh, farther(math.Sinh, 710.4758600739439), [][2]float64{{least, 710.4}, {-1, 1}, {-30, 30}, {0.24, 0.26}, {700, 710.47}}, 0.6, -1},
+	{"cosh", Cosh, bigCosh, farther(math.Cosh, 710.4758600739439), [][2]float64{{least, 710.4}, {-1, 1}, {-30, 30}, {700, 710.47}}, 0.6, 1},
 	{"tanh", Tanh, bigTanh, math.Tanh, [][2]float64{{least, 100}, {-1, 1}, {-30, 30}, {0.24, 0.26}}, 0.6, -1},
 	{"asinh", Asinh, bigAsinh, math.Asinh, [][2]float64{{least, math.MaxFloat64}, {-1, 1}, {-30, 30}, {0.24, 0.26}}, 0.6, -1},
 	{"acosh", Acosh, bigAcosh, math.Acosh, [][2]float64{{1, math.MaxFloat64}, {1, 3}, {1, 1.01}, {1, 1 + 1e-10}, {1, 100}}, 0.52, 0},
@@ -46,10 +46,10 @@ var functions = []function{
 	{"cbrt", Cbrt, bigCbrt, math.Cbrt, [][2]float64{{least, math.MaxFloat64}, {-10, 10}, {1, 8}}, 0.505, -1},
 }
 
-// farther is f, which is infinite too early, with some finite value there.
-func farther(f func(float64) float64) func(float64) float64 {
+// farther is f, which is infinite too early, with some finite value up to end.
+func farther(f func(float64) float64, end float64) func(float64) float64 {
 	return func(x float64) float64 {
-		if a := math.Abs(x); a > 709 && a <= 710.4758600739439 {
+		if a := math.Abs(x); a > 709 && a <= end {
 			return f(math.Copysign(709, x))
 		}
 		return f(x)
