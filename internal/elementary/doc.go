@@ -7,7 +7,8 @@
 // are the same everywhere. There is no fused multiply-add: on amd64 it would cost a test
 // of the processor each, and the few exact products that are needed have factors of 26 bits.
 //
-// Results are less than 1 ulp from the true value, most of them less than 0.52 ulp.
+// Results are less than 1 ulp from the true value: the worst seen are 0.8 for sine and cosine,
+// 0.65 for the other functions.
 // Special values are those of C99, Annex F, and of package math. Odd and even functions
 // are so to the last bit.
 //
