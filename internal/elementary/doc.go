@@ -4,8 +4,9 @@
 // their products and sums, so that the last bits of a result tell where it was made.
 // Here every product that is added is rounded first, float64(x*y) + z, which the
 // language forbids to fuse; all else is sums, quotients, square roots and integers, which
-// are the same everywhere. There is no fused multiply-add: on amd64 it would cost a test
-// of the processor each, and the few exact products that are needed have factors of 26 bits.
+// are the same everywhere. There is no fused multiply-add: on amd64 each costs a test of
+// the processor (a polynomial of 8 terms, over a vector: 6.2 ns, and 4.0 ns without), and the
+// few exact products that are needed have factors of 26 bits.
 //
 // Results are less than 1 ulp from the true value: the worst seen are 0.8 for sine and cosine,
 // 0.65 for the other functions.
