@@ -83,6 +83,9 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 	}
 	if _, ok := o.Source.(shardify.Describer); !ok && r.Format.Outline == nil {
 		rep.facts(&r.Format, r.Options)
+		if n, ok := o.Source.(shardify.Noter); ok {
+			rep.Facts = append(rep.Facts, n.Notes()...)
+		}
 	}
 	return rep, nil
 }

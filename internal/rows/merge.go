@@ -84,10 +84,10 @@ func (m *merger) begin() error {
 	if m.foreign.count > 0 {
 		m.left = append(m.left, m.fileLeft(&m.foreign))
 	}
-	var empty failures
+	var empty Inputs
 	for i := range m.entries {
 		if e := &m.entries[i]; e.layout != none && e.samples == 0 {
-			empty.add(e.input, nil)
+			empty.Add(e.input)
 		}
 	}
 	for _, l := range m.layouts {
@@ -95,9 +95,7 @@ func (m *merger) begin() error {
 			m.live = append(m.live, l)
 		}
 	}
-	if empty.count > 0 {
-		m.notes = append(m.notes, fmt.Sprintf("no samples in %s", m.namesOf(&empty)))
-	}
+	m.notes = append(m.notes, Empty(m.table, &empty)...)
 	slices.SortFunc(m.live, func(a, b *layout) int { return cmp.Compare(a.first[0], b.first[0]) })
 	m.byName = map[string]*candidate{}
 	for _, l := range m.live {
@@ -143,35 +141,13 @@ func (m *merger) fileLeft(f *failures) shardify.Leftover {
 	return shardify.Leftover{Name: m.table.Name(int(f.first[0].input)), Reason: f.first[0].err.Error(), Count: f.count}
 }
 
-// namesOf says "4 inputs (a, b, c, ...)".
-func (m *merger) namesOf(f *failures) string {
-	var names []string
-	for _, x := range f.first {
-		names = append(names, m.table.Name(int(x.input)))
-	}
-	return inputs(f.count) + " (" + examples(names, int(f.count)) + ")"
-}
-
-func inputs(n int64) string {
-	if n == 1 {
-		return "1 input"
-	}
-	return fmt.Sprintf("%d inputs", n)
-}
-
 // in says which files have one of the layouts: "3 inputs (a, b, c)".
 func (m *merger) in(layouts map[*layout]bool) string {
-	var f failures
-	var first []uint32
+	var in Inputs
 	for l := range layouts {
-		f.count += l.files
-		first = append(first, l.first...)
+		in.join(l.files, l.first)
 	}
-	slices.Sort(first)
-	for _, input := range first[:min(len(first), shown)] {
-		f.first = append(f.first, failure{input, nil})
-	}
-	return m.namesOf(&f)
+	return in.text(m.table)
 }
 
 // layouts are those of the files that have the field.

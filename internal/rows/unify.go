@@ -9,74 +9,130 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// kind is a way in which some files have a field.
+// Unifier makes one field each of the fields that inputs have in different ways. A Set
+// has one; formats that survey their inputs by themselves have the same rule, and say
+// it in the same words.
+type Unifier struct {
+	Table  *shardify.Table
+	Ragged bool // as in Format
+
+	wrong []string
+	more  int
+}
+
+// LeaveOut is what users can do about fields that differ in every format.
+const LeaveOut = "--columns leaves out such fields"
+
+// Kinds are the ways in which inputs have one field.
+type Kinds struct {
+	all   []*kind
+	byKey map[string]*kind
+}
+
+// kind is a way in which some inputs have a field.
 type kind struct {
-	field   shardify.Field
-	varies  bool // in shape
-	rank    int
-	layouts map[*layout]bool
+	field  shardify.Field
+	varies bool // in shape
+	rank   int
+	in     Inputs
+}
+
+// Add counts inputs that have the field like this. They must not have been counted
+// before.
+func (k *Kinds) Add(f *shardify.Field, in *Inputs) {
+	k.of(f, false, len(f.Shape)).in.join(in.count, in.first)
+}
+
+// of is the kind that a field is of. What inputs of one kind do not agree on, and what
+// does not tell kinds apart, is not in its field.
+func (k *Kinds) of(f *shardify.Field, varies bool, rank int) *kind {
+	s := surveyed{fields: []shardify.Field{*f}, at: []int32{0}}
+	s.fields[0].Counter, s.fields[0].Nullable = "", false
+	s.makeKey(varies, false)
+	x := k.byKey[string(s.key)]
+	if x == nil {
+		x = &kind{field: *f, varies: varies, rank: rank}
+		if k.byKey == nil {
+			k.byKey = map[string]*kind{}
+		}
+		k.byKey[string(s.key)] = x
+		k.all = append(k.all, x)
+	}
+	x.field.Attrs = commonAttrs(x.field.Attrs, f.Attrs)
+	x.field.Nullable = x.field.Nullable || f.Nullable
+	if x.field.Counter != f.Counter {
+		x.field.Counter = ""
+	}
+	return x
+}
+
+// Field is the field that all inputs can deliver, and what readers will do to the
+// inputs' own columns. Without one it is part of the error.
+func (u *Unifier) Field(name string, k *Kinds) (f shardify.Field, notes []string, ok bool) {
+	f, what := u.combine(k.all)
+	if what == "" {
+		return f, u.changes(name, &f, k.all), true
+	}
+	if len(u.wrong) == listed {
+		u.more++
+		return f, nil, false
+	}
+	var sides []string
+	for _, x := range k.all {
+		sides = append(sides, fmt.Sprintf("%s in %s", x.text(what), x.in.text(u.Table)))
+	}
+	if n := len(sides) - listed; n > 0 {
+		sides = append(sides[:listed], fmt.Sprintf("and %d more", n))
+	}
+	u.wrong = append(u.wrong, fmt.Sprintf("field %s differs in %s: %s", name, what, strings.Join(sides, ", ")))
+	return f, nil, false
+}
+
+// Err is one error about all fields that differ, with what to do about it.
+func (u *Unifier) Err(hint string) error {
+	if len(u.wrong) == 0 {
+		return nil
+	}
+	all := u.wrong
+	if u.more > 0 {
+		all = append(all[:len(all):len(all)], fmt.Sprintf("and %d more fields", u.more))
+	}
+	return shardify.Mismatch("%s; %s", strings.Join(all, "; "), hint)
 }
 
 // unify finds for every candidate the field that all its files can deliver.
 func (m *merger) unify() error {
-	var wrong []string
-	more := 0
+	u := Unifier{Table: m.table, Ragged: m.f.Ragged}
 	for _, c := range m.cands {
 		kinds := m.kinds(c)
-		what := m.combine(c, kinds)
-		if what == "" {
-			m.noteChanges(c, kinds)
+		f, notes, ok := u.Field(c.name, kinds)
+		if !ok {
 			continue
 		}
-		if len(wrong) == listed {
-			more++
-			continue
+		c.field, c.rank = f, kinds.all[0].rank
+		if c.fill { // where it is filled, its lists are empty and those of its counter are not
+			c.field.Nullable, c.field.Counter = true, ""
 		}
-		var sides []string
-		for _, k := range kinds {
-			sides = append(sides, fmt.Sprintf("%s in %s", k.text(what), m.in(k.layouts)))
+		if len(c.void) > 0 {
+			m.notes = append(m.notes, fmt.Sprintf("field %s is missing in %s of %d: %s there", c.name, m.in(c.void), m.files, nothing))
 		}
-		if n := len(sides) - listed; n > 0 {
-			sides = append(sides[:listed], fmt.Sprintf("and %d more", n))
-		}
-		wrong = append(wrong, fmt.Sprintf("field %s differs in %s: %s", c.name, what, strings.Join(sides, ", ")))
+		m.notes = append(m.notes, notes...)
 	}
-	if more > 0 {
-		wrong = append(wrong, fmt.Sprintf("and %d more fields", more))
-	}
-	if len(wrong) > 0 {
-		return shardify.Mismatch("%s; --columns leaves out such fields", strings.Join(wrong, "; "))
-	}
-	return nil
+	return u.Err(LeaveOut)
 }
 
 // kinds groups the files that have a field by how they have it.
-func (m *merger) kinds(c *candidate) []*kind {
-	var all []*kind
-	byKey := map[string]*kind{}
+func (m *merger) kinds(c *candidate) *Kinds {
+	k := &Kinds{}
 	for _, r := range c.refs {
 		f := r.get()
-		s := surveyed{fields: []shardify.Field{*f}, at: []int32{0}}
-		s.fields[0].Counter, s.fields[0].Nullable = "", false
-		varies := r.layout.varies[r.field]
-		s.makeKey(varies, false)
-		k := byKey[string(s.key)]
-		if k == nil {
-			k = &kind{field: *f, varies: varies, rank: len(f.Shape), layouts: map[*layout]bool{}}
-			if f.Ragged {
-				k.rank = rank(r.layout.fields, f.Name)
-			}
-			byKey[string(s.key)] = k
-			all = append(all, k)
+		n := len(f.Shape)
+		if f.Ragged {
+			n = rank(r.layout.fields, f.Name)
 		}
-		k.field.Attrs = commonAttrs(k.field.Attrs, f.Attrs)
-		k.field.Nullable = k.field.Nullable || f.Nullable
-		if k.field.Counter != f.Counter {
-			k.field.Counter = ""
-		}
-		k.layouts[r.layout] = true
+		k.of(f, r.layout.varies[r.field], n).in.join(r.layout.files, r.layout.first)
 	}
-	return all
+	return k
 }
 
 // text is what the files have, as far as it matters for what differs.
@@ -93,10 +149,10 @@ func (k *kind) text(what string) string {
 	return typeOf(&k.field)
 }
 
-// combine makes c.field of the kinds, or says in what they differ.
-func (m *merger) combine(c *candidate, kinds []*kind) (differ string) {
-	f := kinds[0].field
-	c.rank = kinds[0].rank
+// combine makes a field of the kinds, or says in what they differ.
+func (u *Unifier) combine(kinds []*kind) (f shardify.Field, differ string) {
+	f = kinds[0].field
+	rank := kinds[0].rank
 	ragged := f.Ragged || kinds[0].varies
 	types := []shardify.DType{f.DType}
 	for _, k := range kinds[1:] {
@@ -104,16 +160,16 @@ func (m *merger) combine(c *candidate, kinds []*kind) (differ string) {
 		types = append(types, g.DType)
 		switch {
 		case g.Media != f.Media:
-			return "type"
-		case m.f.Ragged && shaped(&f) && shaped(g) && k.rank == c.rank:
+			return f, "type"
+		case u.Ragged && shaped(&f) && shaped(g) && k.rank == rank:
 			ragged = ragged || g.Ragged || k.varies || !slices.Equal(f.Shape, g.Shape)
 		case g.Levels != f.Levels || g.Ragged != f.Ragged:
-			return "levels"
-		case !slices.Equal(f.Shape, g.Shape) || k.rank != c.rank:
-			return "shape"
+			return f, "levels"
+		case !slices.Equal(f.Shape, g.Shape) || k.rank != rank:
+			return f, "shape"
 		}
 		if what := mergeAttrs(&f, g); what != "" {
-			return what
+			return f, what
 		}
 		f.Nullable = f.Nullable || g.Nullable
 		if f.Counter != g.Counter {
@@ -122,16 +178,12 @@ func (m *merger) combine(c *candidate, kinds []*kind) (differ string) {
 	}
 	var ok bool
 	if f.DType, ok = Common(types...); !ok {
-		return "type"
+		return f, "type"
 	}
-	if ragged {
+	if ragged && !f.Ragged {
 		f.Ragged, f.Levels, f.Shape = true, 1, nil
 	}
-	if c.fill { // where it is filled, its lists are empty and those of its counter are not
-		f.Nullable, f.Counter = true, ""
-	}
-	c.field = f
-	return ""
+	return f, ""
 }
 
 // shaped tells whether a field has a shape that may differ from file to file.
@@ -166,32 +218,29 @@ func mergeAttrs(f, g *shardify.Field) (differ string) {
 	return ""
 }
 
-// noteChanges says what readers will do to the files' own columns.
-func (m *merger) noteChanges(c *candidate, kinds []*kind) {
-	if len(c.void) > 0 {
-		m.notes = append(m.notes, fmt.Sprintf("field %s is missing in %s of %d: %s there", c.name, m.in(c.void), m.files, nothing))
-	}
-	byType := map[shardify.DType]map[*layout]bool{}
+// changes says what readers will do to the inputs' own columns of a field.
+func (u *Unifier) changes(name string, f *shardify.Field, kinds []*kind) (notes []string) {
+	byType := map[shardify.DType]*Inputs{}
 	var order []shardify.DType
 	fixed := false
 	for _, k := range kinds {
 		t := k.field.DType
 		if byType[t] == nil {
-			byType[t] = map[*layout]bool{}
+			byType[t] = &Inputs{}
 			order = append(order, t)
 		}
-		maps.Copy(byType[t], k.layouts)
+		byType[t].join(k.in.count, k.in.first)
 		fixed = fixed || !k.field.Ragged
 	}
-	if c.field.Ragged && fixed {
-		m.notes = append(m.notes, fmt.Sprintf("field %s has shapes that differ: it is ragged", c.name))
+	if f.Ragged && fixed {
+		notes = append(notes, fmt.Sprintf("field %s has shapes that differ: it is ragged", name))
 	}
 	if len(order) < 2 {
-		return
+		return notes
 	}
 	var from []string
 	for _, t := range order {
-		from = append(from, fmt.Sprintf("%s in %s", t, m.in(byType[t])))
+		from = append(from, fmt.Sprintf("%s in %s", t, byType[t].text(u.Table)))
 	}
-	m.notes = append(m.notes, fmt.Sprintf("field %s is widened to %s: %s", c.name, c.field.DType, strings.Join(from, ", ")))
+	return append(notes, fmt.Sprintf("field %s is widened to %s: %s", name, f.DType, strings.Join(from, ", ")))
 }

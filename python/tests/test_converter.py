@@ -88,3 +88,37 @@ def test_arrays(tmp_path, format):
     ds = shardify.open(tmp_path / "out")
     batch = shardify.collate(to="numpy")(ds[list(range(50))])
     assert same(batch["x"], x) and same(batch["y"], y)
+
+
+WIDENED = "f4 f8,>f4 f8,f2 >f4,i4 i8,u1 i2,i1 >u4,u4 u8,i2 f4,i4 f4,c8 >c16,U5 >U9"
+
+
+@pytest.mark.parametrize("sample", ["row", "file"])
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_types_that_differ_become_what_numpy_makes_of_them(tmp_path, save, sample):
+    """Every field has another type, byte order and axis order in every other file."""
+    r, files, want = np.random.default_rng(1), [], {}
+    for i in range(3):
+        part = {}
+        for k, types in enumerate(WIDENED.split(",")):
+            d = np.dtype(types.split()[i % 2])
+            values = r.integers(0, 100, (7 if sample == "row" else 4 + i, 3)) - (50 if d.kind in "if" else 0)
+            part["x%d" % k] = values.astype(d, order="CF"[i % 2])
+            want["x%d" % k] = [*want.get("x%d" % k, []), part["x%d" % k]]
+        files.append(tmp_path / ("%d.npz" % i))
+        save(files[i], **part)
+    convert(*files, "-o", tmp_path / "out", "--sample", sample)
+    ds = shardify.open(tmp_path / "out")
+    assert len(ds) == (21 if sample == "row" else 3)
+    for name, arrays in want.items():
+        all = np.concatenate(arrays)
+        all = all.astype(all.dtype.newbyteorder("="))
+        if all.dtype.kind == "U":
+            assert [w for s in ds for w in s[name]] == all.ravel().tolist()
+            continue
+        got = np.stack([s[name] for s in ds]) if sample == "row" else np.concatenate([s[name] for s in ds])
+        if all.dtype.kind == "c":
+            got = got.view(all.dtype)[..., 0]
+        assert got.dtype == all.dtype and np.array_equal(got, all), name
+    verify = [BIN, "verify", tmp_path / "out", "--against", *files]
+    assert subprocess.run(verify, timeout=120).returncode == 0

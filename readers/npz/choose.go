@@ -24,6 +24,8 @@ type column struct {
 type wanted struct {
 	leaf int
 	name string // of the field
+	// field is what it is in all files together.
+	field shardify.Field
 }
 
 // chooser decides which arrays of a file are columns.
@@ -139,7 +141,7 @@ func (c *chooser) candidates(l *listing, left *[]shardify.Leftover) ([]candidate
 				continue
 			}
 			cand.exact = cand.exact || exact
-			cand.wanted = append(cand.wanted, wanted{j, name})
+			cand.wanted = append(cand.wanted, wanted{leaf: j, name: name})
 		}
 		if len(cand.wanted) > 0 {
 			out = append(out, cand)

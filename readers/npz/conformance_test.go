@@ -46,6 +46,23 @@ func fortranOf(rng *rand.Rand, n int, method uint16) []member {
 	}
 }
 
+// typesOf makes files whose columns have other types in each, but hold values of all.
+func typesOf(rng *rand.Rand, methods ...uint16) []member {
+	var files []member
+	for i, method := range methods {
+		n := 20 + 7*i
+		k := i % 3
+		files = append(files, member{fmt.Sprintf("%d.npz", i), 0, archive(
+			member{"f.npy", method, npy([]string{"<f4", ">f8", ">f2"}[k], false, []int{n, 3}, random(rng, n*3*[]int{4, 8, 2}[k]))},
+			member{"i.npy", method, npy([]string{"|u1", "<i4", ">i2"}[k], i > 2, []int{n, 5}, random(rng, n*5*[]int{1, 4, 2}[k]))},
+			member{"z.npy", method, npy([]string{"<c8", "<c16", ">c8"}[k], false, []int{n}, random(rng, n*[]int{8, 16, 8}[k]))},
+			member{"s.npy", method, npy([]string{"|S2", "|S7", "|S1"}[k], false, []int{n}, random(rng, n*[]int{2, 7, 1}[k]))},
+			member{"j.npy", method, npy(fmt.Sprintf("[('a', '%s', (2,)), ('b', '|u1')]", []string{"<u2", "|i1", ">i4"}[k]), i == 1, []int{n, 2}, random(rng, n*2*[]int{5, 3, 9}[k]))},
+		)})
+	}
+	return files
+}
+
 func TestConformance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	file := func(name string, members []member) member { return member{name, 0, archive(members...)} }
@@ -78,6 +95,14 @@ func TestConformance(t *testing.T) {
 		{"fortran far apart", folder(t, file("a.npz", []member{{"x.npy", stored, npy("<f8", true, []int{2000, 2, 3}, random(rng, 2000*48))}})), nil},
 		{"fortran deflated", folder(t, file("a.npz", fortranOf(rng, 90, deflated)), file("b.npz", fortranOf(rng, 33, deflated))), nil},
 		{"a file a sample", folder(t, raggeds...), shardify.Options{"sample": "file"}},
+		{"types that differ", folder(t, typesOf(rng, stored, stored, stored, stored)...), nil},
+		{"types that differ, deflated", folder(t, typesOf(rng, deflated, stored, deflated, deflated)...), nil},
+		{"types that differ, a file a sample", folder(t, typesOf(rng, stored, deflated, stored)...), shardify.Options{"sample": "file"}},
+		{"types that differ, zip", roots(t,
+			[]member{{"x0.npy", 0, npy("<i4", false, []int{30, 3}, random(rng, 360))}, {"x1.npy", 0, npy(">i8", true, []int{50, 3}, random(rng, 1200))}},
+			[]member{file("a.npz", []member{{"w.npy", deflated, npy("<f4", false, []int{10}, random(rng, 40))}}),
+				file("b.npz", []member{{"w.npy", stored, npy("<f8", false, []int{70}, random(rng, 560))}})}),
+			shardify.Options{"zip": "true"}},
 		{"zip", roots(t,
 			[]member{{"x0.npy", 0, npy("<f4", false, []int{30, 3}, random(rng, 360))}, {"x1.npy", 0, npy("<f4", false, []int{50, 3}, random(rng, 600))}},
 			[]member{{"y.npy", 0, npy("<i8", false, []int{80}, random(rng, 640))}},

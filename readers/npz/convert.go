@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // output is one column in the making.
@@ -13,6 +14,8 @@ type output struct {
 	leaf *leaf
 	data []byte
 	pos  int // bytes of data that are filled
+	// wide is what the values become if they get another type. data is its end.
+	wide []byte
 	// offs are the ends of texts, with a leading 0; texts counts them.
 	offs  []int64
 	texts int
@@ -35,10 +38,13 @@ func (e *badValue) Unwrap() error { return shardify.ErrCorrupt }
 // at most the bytes that they take in the file.
 func (j *job) outputs(c int, r *region, items int64) []output {
 	out := make([]output, len(j.group.columns[c].wanted))
-	for i, w := range j.group.columns[c].wanted {
+	for i := range out {
+		w := &j.group.columns[c].wanted[i]
 		l := &r.item.leaves[w.leaf]
 		values := items * int64(l.values())
-		out[i] = output{leaf: l, data: j.mem.Alloc(int(values) * l.scalar.size)}
+		stored := values * int64(l.scalar.size)
+		wide := j.mem.Alloc(int(w.wide(l, stored)))
+		out[i] = output{leaf: l, data: wide[int64(len(wide))-stored:], wide: wide}
 		if l.scalar.isText() {
 			out[i].offs = j.mem.Int64s(int(values) + 1)
 			out[i].offs[0] = 0
@@ -55,13 +61,17 @@ func (j *job) deliver(c int, out []output) {
 	for i := range out {
 		o := &out[i]
 		col := shardify.Column{Field: j.src.schema[len(b.Columns)], Data: o.data[:o.pos]}
+		if from, _ := o.leaf.scalar.dtype(); from != col.DType {
+			rows.Widen(o.wide, col.Data, col.DType, from)
+			col.Data = o.wide
+		}
 		switch {
 		case col.Levels == 2:
 			col.Offsets = [][]int64{j.even(samples, o.texts), o.offs}
 		case o.offs != nil:
 			col.Offsets = [][]int64{o.offs}
 		case col.Ragged:
-			col.Offsets = [][]int64{j.even(samples, o.pos/max(col.ElemBytes(), 1))}
+			col.Offsets = [][]int64{j.even(samples, len(col.Data)/max(col.ElemBytes(), 1))}
 		}
 		b.Columns = append(b.Columns, col)
 		if col.Ragged {

@@ -40,6 +40,10 @@
 //	M8, m8              i64; Attrs time=UNIT ("ns", "25ns", "generic"), of m8 also delta="true"
 //	f16, c32, O         refused by name
 //
+// Where a field has other types in other files, it gets the smallest type that holds
+// the values of all exactly, by the rule of package rows; without one it is refused.
+// Files without samples have no say.
+//
 // # Checks
 //
 // Every length is compared with the bytes present before anything is allocated.

@@ -19,6 +19,7 @@ func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
 	}
 	var first string
 	var data int64
+	empty := b.empty(at)
 	for i := range b.cols {
 		c := &b.cols[i]
 		a := at[c.key]
@@ -28,7 +29,7 @@ func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
 		if a.err != nil {
 			return a.err
 		}
-		if err := b.agree(c, a); err != nil {
+		if err := b.agree(c, a); err != nil && !empty {
 			return err
 		}
 		if !b.choose.byFile {
@@ -38,7 +39,11 @@ func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
 			s.samples, first = a.shape[0], a.key
 		}
 		data = max(data, a.data)
-		s.parts = append(s.parts, b.part(a))
+		p := b.part(a)
+		if empty { // its shape may be another
+			p.flags &^= inFortran
+		}
+		s.parts = append(s.parts, p)
 		if b.choose.byFile {
 			s.dims = append(s.dims, a.shape...)
 		}
@@ -48,7 +53,7 @@ func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
 	}
 	for _, key := range extra {
 		a := at[key]
-		if a == nil || a.err != nil {
+		if a == nil || a.err != nil || empty {
 			continue
 		}
 		if b.choose.byFile || len(a.shape) > 0 && a.shape[0] == s.samples {
@@ -58,21 +63,27 @@ func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
 	return nil
 }
 
-// agree compares an array with the reference's.
+// empty tells whether a file has no samples, and so no say in what the columns are.
+func (b *groupBuilder) empty(at map[string]*array) bool {
+	for i := range b.cols {
+		a := at[b.cols[i].key]
+		if a == nil || a.err != nil || len(a.shape) == 0 || a.shape[0] > 0 {
+			return false
+		}
+	}
+	return !b.choose.byFile && b.ref.hasData()
+}
+
+// agree compares an array with the reference's. Types are compared when those of all
+// files are known.
 func (b *groupBuilder) agree(c *column, a *array) error {
 	k := slices.IndexFunc(b.ref.arrays, func(r array) bool { return r.key == c.key && r.err == nil })
 	ref := &b.ref.arrays[k]
-	same := len(a.item.leaves) == len(ref.item.leaves) && len(a.shape) == len(ref.shape)
-	for i := 0; same && i < len(ref.item.leaves); i++ {
-		same = a.item.leaves[i].like(&ref.item.leaves[i])
-	}
-	if same && !b.choose.byFile {
-		same = slices.Equal(a.inner(), ref.inner())
-	}
-	if same {
+	same := a.item.alike(&ref.item) && len(a.shape) == len(ref.shape)
+	if same && (b.choose.byFile || slices.Equal(a.inner(), ref.inner())) {
 		return nil
 	}
-	hint := "; save it alike in all files (numpy.astype), convert files of one kind by themselves, or leave it out with --columns"
+	hint := "; save it alike in all files, convert files of one kind by themselves, or leave it out with --columns"
 	if b.ref.npyFile {
 		hint = "; files with columns of the same samples are joined by --zip A B"
 	}

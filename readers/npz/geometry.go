@@ -102,10 +102,10 @@ func (s *source) cost(at []int) (perSample, fixed int64, whole bool) {
 // cost is the memory of one row: what is delivered, and the bytes in their order
 // in the file where they must be turned round.
 func (r *region) cost(wanted []wanted) (n int64) {
-	for _, w := range wanted {
-		l := &r.item.leaves[w.leaf]
+	for i := range wanted {
+		l := &r.item.leaves[wanted[i].leaf]
 		values := satMul(int64(l.values()), r.perRow)
-		n = satAdd(n, satMul(values, int64(l.scalar.size)))
+		n = satAdd(n, wanted[i].wide(l, satMul(values, int64(l.scalar.size))))
 		if l.scalar.isText() {
 			n = satAdd(n, satMul(values, 8)+8)
 		}

@@ -66,6 +66,7 @@ type groupBuilder struct {
 	known   map[string]bool // keys of ref: is it a column?
 	cols    []column
 	left    []shardify.Leftover
+	notes   []string
 
 	mu    sync.Mutex
 	types map[string]uint32
@@ -111,7 +112,9 @@ func (b *groupBuilder) build(ctx context.Context) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.assemble(all)
+	g := b.assemble(all)
+	b.notes, err = g.unify(b.table, b.ref.npyFile)
+	return g, err
 }
 
 // nothing says why the reference has no column.
@@ -239,7 +242,7 @@ func (b *groupBuilder) setKnown() {
 }
 
 // assemble joins what the survey found, in the order of the inputs.
-func (b *groupBuilder) assemble(all []surveyed) (*group, error) {
+func (b *groupBuilder) assemble(all []surveyed) *group {
 	g := &group{columns: b.cols}
 	b.findRagged(all)
 	typ := make([]int, len(b.list)) // index in g.types plus one: numbered in file order, not as found
@@ -273,7 +276,7 @@ func (b *groupBuilder) assemble(all []surveyed) (*group, error) {
 			b.left = append(b.left, l)
 		}
 	}
-	return g, nil
+	return g
 }
 
 func note(l *shardify.Leftover, name func() string, reason string) {

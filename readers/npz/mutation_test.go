@@ -130,8 +130,10 @@ func placeOf(rng *rand.Rand, b []byte) int {
 func FuzzState(f *testing.F) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	table := folder(f, member{"a.npz", 0, archive(columnsOf(rng, 5, 99)...)}, member{"b.npz", 0, archive(columnsOf(rng, 8, deflated)...)})
-	options := []shardify.Options{{}, {"sample": "file"}}
+	mixed := folder(f, typesOf(rng, stored, deflated)...)
+	options := []shardify.Options{{}, {"sample": "file"}, {}, {"sample": "file"}}
+	tables := []*shardify.Table{table, table, mixed, mixed}
 	readertest.FuzzState(f, len(options), func(which int, state []byte) (shardify.Source, error) {
-		return Format.Open(context.Background(), shardify.OpenArgs{Table: table, State: state, Options: options[which]})
+		return Format.Open(context.Background(), shardify.OpenArgs{Table: tables[which], State: state, Options: options[which]})
 	})
 }

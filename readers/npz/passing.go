@@ -16,7 +16,7 @@ func (j *job) passes(c int, r *region) bool {
 		return false
 	}
 	l := &r.item.leaves[0]
-	return j.straight(l, r) && !l.scalar.isText() && !l.scalar.repairs() && int64(l.values()*l.scalar.size)*r.perRow == r.rowBytes
+	return j.straight(l, r) && !j.group.columns[c].wanted[0].widens(l) && !l.scalar.isText() && !l.scalar.repairs() && int64(l.values()*l.scalar.size)*r.perRow == r.rowBytes
 }
 
 // straight: the leaf is the whole of the item.

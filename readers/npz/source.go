@@ -38,6 +38,7 @@ type source struct {
 	groups []*group
 	schema []shardify.Field
 	left   []shardify.Leftover
+	notes  []string
 }
 
 func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
@@ -54,7 +55,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	for _, g := range s.groups {
-		s.schema = append(s.schema, g.fields(s.byFile)...)
+		s.schema = append(s.schema, g.fields()...)
 	}
 	if err := shardify.ValidateSchema(s.schema); err != nil {
 		return nil, fmt.Errorf("%w; --columns selects some", err)
@@ -82,6 +83,7 @@ func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) erro
 		}
 		s.groups = append(s.groups, g)
 		s.left = append(s.left, b.left...)
+		s.notes = append(s.notes, b.notes...)
 		shapes = append(shapes, fmt.Sprintf("%s has %s", b.refName, b.ref.shapes()))
 	}
 	if name := chooser.unmatched(); name != "" {
@@ -132,25 +134,15 @@ func (g *group) delivers() bool {
 }
 
 // fields are the schema of the group's columns.
-func (g *group) fields(byFile bool) []shardify.Field {
+func (g *group) fields() []shardify.Field {
 	var all []shardify.Field
 	for j := range g.columns {
 		c := &g.columns[j]
-		for _, w := range c.wanted {
-			l := &g.types[g.parts[j].typ].leaves[w.leaf]
-			inner := c.inner
-			ragged := byFile && c.ragged && !l.scalar.isText()
-			if ragged {
-				inner = nil
+		for i := range c.wanted {
+			f := c.wanted[i].field
+			if all = append(all, f); f.Ragged {
+				all = append(all, shardify.Field{Name: f.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{len(c.inner)}})
 			}
-			f := l.field(inner)
-			f.Name = w.name
-			if !ragged {
-				all = append(all, f)
-				continue
-			}
-			f.Levels, f.Ragged = 1, true
-			all = append(all, f, shardify.Field{Name: w.name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{len(c.inner)}})
 		}
 	}
 	return all
@@ -161,6 +153,9 @@ func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }
 
 // Leftovers implements shardify.Reporter.
 func (s *source) Leftovers() []shardify.Leftover { return slices.Clone(s.left) }
+
+// Notes implements shardify.Noter: what was widened, and how many inputs are empty.
+func (s *source) Notes() []string { return slices.Clone(s.notes) }
 
 // ObjectName implements shardify.ObjectNamer: objects are the arrays, counted
 // over all groups.

@@ -29,7 +29,7 @@ func zeros(descr string, shape ...int) []byte {
 
 func npz(name string, members ...member) member { return member{name, 0, archive(members...)} }
 
-// describe opens a source and writes its schema, samples and leftovers.
+// describe opens a source and writes its schema, samples, leftovers and notes.
 func describe(table *shardify.Table, columns []string, o shardify.Options) string {
 	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Columns: columns, Options: o})
 	if err != nil {
@@ -66,6 +66,9 @@ func describe(table *shardify.Table, columns []string, o shardify.Options) strin
 		if l.Count > 0 {
 			fmt.Fprintf(&b, " (%d files)", l.Count)
 		}
+	}
+	for _, n := range src.(shardify.Noter).Notes() {
+		b.WriteString("; note " + n)
 	}
 	return b.String()
 }
@@ -130,17 +133,46 @@ func TestWhatIsASample(t *testing.T) {
 			"x f32[]; 3 samples; left x.npy: bytes behind the array were not read (1 files)"},
 		{"texts of other widths are one column", folder(t, member{"a/s.npy", 0, zeros("<U3", 3)}, member{"b/s.npy", 0, zeros(">U9", 4)}), nil, nil,
 			"s u8[] levels=1 media=txt; 7 samples"},
-		{"empty files are legal", folder(t, member{"0/x.npy", 0, zeros("<f4", 0, 2)}, member{"1/x.npy", 0, zeros("<f4", 4, 2)}), nil, nil, "x f32[2]; 4 samples"},
+		{"empty files are legal", folder(t, member{"0/x.npy", 0, zeros("<f4", 0, 2)}, member{"1/x.npy", 0, zeros("<f4", 4, 2)}), nil, nil, "x f32[2]; 4 samples; note no samples in 1 input (0/x.npy)"},
+		{"empty files have no say", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f8", 0)}), npz("1.npz", member{"x.npy", 0, zeros("<i8", 4, 2)}),
+			npz("2.npz", member{"x.npy", 8, npy("<f8", true, []int{0, 3, 3}, nil)}, member{"w.npy", 0, zeros("<f8", 0)})), nil, nil,
+			"x i64[2]; 4 samples; note no samples in 2 inputs (0.npz, 2.npz)"},
+		{"nothing but empty files", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 0)}), npz("1.npz", member{"x.npy", 0, zeros("<f8", 0)})), nil, nil,
+			"x f64[]; 0 samples; note no samples in 2 inputs (0.npz, 1.npz); note field x is widened to f64: f32 in 1 input (0.npz), f64 in 1 input (1.npz)"},
 		{"one sample a file, by rows", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)})), nil, nil,
 			"x f32[8 9]; 2 samples"},
 		{"one sample a file of many shapes", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 7, 9)})), nil, nil,
 			"error: open 1.npz: x is <f4 [1,7,9], in 0.npz it is <f4 [1,8,9]; if each file is one sample, say --sample file: schema mismatch"},
 		{"ragged", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 7, 9)})), nil, file,
 			"x f32[] levels=1 ragged; x.shape i64[3]; 2 samples"},
-		{"types that differ", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}), npz("1.npz", member{"x.npy", 0, zeros("<f8", 2)}),
+		{"types are widened", folder(t,
+			npz("0.npz", member{"x.npy", 0, zeros("<f4", 2, 3)}, member{"n.npy", 0, zeros("|u1", 2)}, member{"z.npy", 0, zeros("<c8", 2)}, member{"s.npy", 0, zeros("<U5", 2)}),
+			npz("1.npz", member{"x.npy", 8, zeros(">f8", 1, 3)}, member{"n.npy", 0, zeros(">i2", 1)}, member{"z.npy", 0, zeros(">c16", 1)}, member{"s.npy", 0, zeros("<U9", 1)}),
+			npz("2.npz", member{"x.npy", 0, zeros(">f4", 4, 3)}, member{"n.npy", 0, zeros("|u1", 4)}, member{"z.npy", 0, zeros(">c8", 4)}, member{"s.npy", 0, zeros(">U5", 4)})), nil, nil,
+			"x f64[3]; n i16[]; z f64[2] map[complex:true]; s u8[] levels=1 media=txt; 7 samples; " +
+				"note field x is widened to f64: f32 in 2 inputs (0.npz, 2.npz), f64 in 1 input (1.npz); " +
+				"note field n is widened to i16: u8 in 2 inputs (0.npz, 2.npz), i16 in 1 input (1.npz); " +
+				"note field z is widened to f64: f32 in 2 inputs (0.npz, 2.npz), f64 in 1 input (1.npz)"},
+		{"types of a struct are widened", folder(t, member{"0/jets.npy", 0, npy("[('pt', '<f4'), ('id', '|u1', (2,))]", false, []int{3}, make([]byte, 18))},
+			member{"1/jets.npy", 0, npy("[('pt', '<f4'), ('id', '<u4', (2,))]", false, []int{1}, make([]byte, 12))}), nil, nil,
+			"pt f32[]; id u32[2]; 4 samples; note field id is widened to u32: u8 in 1 input (0/jets.npy), u32 in 1 input (1/jets.npy)"},
+		{"only what is wanted must agree", folder(t, npz("0.npz", member{"x.npy", 0, npy("[('a', '<f4'), ('b', '<f8')]", false, []int{1}, make([]byte, 12))}),
+			npz("1.npz", member{"x.npy", 0, npy("[('a', '<f4'), ('b', '<i8')]", false, []int{1}, make([]byte, 12))})), []string{"x/a"}, nil, "x/a f32[]; 2 samples"},
+		{"types are widened where a file is a sample", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<i4", 1, 8)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 7)})), nil, file,
+			"x f64[] levels=1 ragged; x.shape i64[2]; 2 samples; note field x is widened to f64: i32 in 1 input (0.npz), f32 in 1 input (1.npz)"},
+		{"types that nothing holds", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<i8", 2)}, member{"b.npy", 0, zeros("|b1", 2)}, member{"t.npy", 0, zeros("<M8[s]", 2)}, member{"s.npy", 0, zeros("|S3", 2)}),
+			npz("1.npz", member{"x.npy", 0, zeros("<f8", 2)}, member{"b.npy", 0, zeros("|u1", 2)}, member{"t.npy", 0, zeros("<M8[ms]", 2)}, member{"s.npy", 0, zeros("<U3", 2)})), nil, nil,
+			"error: field x differs in type: i64 in 1 input (0.npz), f64 in 1 input (1.npz); field b differs in type: bool in 1 input (0.npz), u8 in 1 input (1.npz); " +
+				`field t differs in time: "s" in 1 input (0.npz), "ms" in 1 input (1.npz); field s differs in type: bin in 1 input (0.npz), txt in 1 input (1.npz); ` +
+				"--columns leaves out such fields, numpy.astype makes them alike: schema mismatch"},
+		{"points in time and durations", folder(t, npz("0.npz", member{"t.npy", 0, zeros("<M8[s]", 2)}), npz("1.npz", member{"t.npy", 0, zeros("<m8[s]", 2)})), nil, nil,
+			`error: field t differs in delta: none in 1 input (0.npz), "true" in 1 input (1.npz)`},
+		{"npy files that may be columns", folder(t, member{"x.npy", 0, zeros("<f8", 5)}, member{"y.npy", 0, zeros("<i8", 5)}), nil, nil,
+			"error: field data differs in type: f64 in 1 input (x.npy), i64 in 1 input (y.npy); numpy.astype makes them alike; files with columns of the same samples are joined by --zip A B: schema mismatch"},
+		{"arrays that differ", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 2, 3)}),
 			npz("2.npz", member{"x.npy", 0, zeros("<f4", 2)}), npz("3.npz", member{"z.npy", 0, zeros("<f4", 2)}),
 			npz("4.npz", member{"x.npy", 0, zeros("<f4", 2, 2)}), npz("5.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"w.npy", 0, zeros("<f4", 2)})), nil, nil,
-			"error: open 1.npz: x is <f8 [2], in 0.npz it is <f4 [2]; save it alike in all files (numpy.astype), convert files of one kind by themselves, or leave it out with --columns: schema mismatch (4 of 6 files: 1.npz, 3.npz, 4.npz, ...)"},
+			"error: open 1.npz: x is <f4 [2,3], in 0.npz it is <f4 [2]; save it alike in all files, convert files of one kind by themselves, or leave it out with --columns: schema mismatch (4 of 6 files: 1.npz, 3.npz, 4.npz, ...)"},
 		{"npy files that are columns", folder(t, member{"x.npy", 0, zeros("<f4", 5, 2)}, member{"y.npy", 0, zeros("<i8", 5)}), nil, nil,
 			"error: open y.npy: data is <i8 [5], in x.npy it is <f4 [5,2]; files with columns of the same samples are joined by --zip A B: schema mismatch"},
 		{"an extra column", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 3)}, member{"w.npy", 0, zeros("<f4", 3)})), nil, nil,

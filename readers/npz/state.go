@@ -173,7 +173,7 @@ func (s *source) decodeGroup(sg *stateGroup, r *stateReader) (*group, error) {
 			return nil, badState("bad shape")
 		}
 		for _, w := range c.Wanted {
-			col.wanted = append(col.wanted, wanted{w.Leaf, w.Name})
+			col.wanted = append(col.wanted, wanted{leaf: w.Leaf, name: w.Name})
 		}
 		g.columns = append(g.columns, col)
 	}
@@ -211,6 +211,11 @@ func (s *source) decodeGroup(sg *stateGroup, r *stateReader) (*group, error) {
 			return nil, err
 		}
 	}
+	notes, err := g.unify(s.table, false)
+	if err != nil {
+		return nil, badState(err.Error())
+	}
+	s.notes = append(s.notes, notes...)
 	return g, nil
 }
 
@@ -251,11 +256,6 @@ func (s *source) checkFile(g *group, i int) error {
 			return badState(err.Error())
 		}
 		data = max(data, h.data)
-		for _, w := range c.wanted {
-			if w.leaf < 0 || w.leaf >= len(h.item.leaves) || !h.item.leaves[w.leaf].like(&g.types[g.parts[j].typ].leaves[w.leaf]) {
-				return badState("unknown field")
-			}
-		}
 		size := int64(p.head) + h.data
 		fits := p.off <= f.size && p.packed <= f.size-p.off && p.head >= 10
 		switch p.method {

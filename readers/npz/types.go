@@ -1,7 +1,6 @@
 package npz
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -222,15 +221,4 @@ func (l *leaf) field(inner []int64) shardify.Field {
 	}
 	f.Shape = append(append(f.Shape, l.dims...), last...)
 	return f
-}
-
-// like tells whether two leaves make the same field: byte order and the width
-// of texts may differ from file to file.
-func (l *leaf) like(o *leaf) bool {
-	a, b := l.scalar, o.scalar
-	a.big, b.big = false, false
-	if a.isText() {
-		a.size, b.size = 0, 0
-	}
-	return l.name == o.name && a == b && fmt.Sprint(l.dims) == fmt.Sprint(o.dims)
 }

@@ -1,0 +1,52 @@
+package rows
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/shardify/shardify"
+)
+
+// Inputs are some inputs of a table: how many, and the first of them, for messages.
+type Inputs struct {
+	count int64
+	first []uint32 // in order, at most shown
+}
+
+// Add counts an input, which must not have been counted before.
+func (in *Inputs) Add(input uint32) { in.join(1, []uint32{input}) }
+
+func (in *Inputs) join(count int64, first []uint32) {
+	in.count += count
+	if len(in.first) == shown && first[0] > in.first[shown-1] {
+		return
+	}
+	in.first = append(in.first, first...)
+	slices.Sort(in.first)
+	in.first = in.first[:min(len(in.first), shown)]
+}
+
+// text says "4 inputs (a, b, c, ...)".
+func (in *Inputs) text(t *shardify.Table) string {
+	var names []string
+	for _, i := range in.first {
+		names = append(names, t.Name(int(i)))
+	}
+	return inputs(in.count) + " (" + examples(names, int(in.count)) + ")"
+}
+
+func inputs(n int64) string {
+	if n == 1 {
+		return "1 input"
+	}
+	return fmt.Sprintf("%d inputs", n)
+}
+
+// Empty is the note about inputs without samples, which have no say in what the
+// fields are; nil if there are none.
+func Empty(t *shardify.Table, in *Inputs) []string {
+	if in.count == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("no samples in %s", in.text(t))}
+}

@@ -1,0 +1,106 @@
+package npz
+
+import (
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+)
+
+// use is a type that some files store an array in.
+type use struct {
+	typ uint32
+	in  rows.Inputs
+}
+
+// unify finds what each field is in all files together, by the rule of all formats, and
+// notes what readers will change for it. npyFile says what may be wrong if there is no
+// such field.
+func (g *group) unify(t *shardify.Table, npyFile bool) (notes []string, err error) {
+	var empty rows.Inputs
+	for i := range g.files {
+		if g.files[i].samples == 0 {
+			empty.Add(g.files[i].input)
+		}
+	}
+	notes = rows.Empty(t, &empty)
+	u := rows.Unifier{Table: t}
+	for j := range g.columns {
+		c := &g.columns[j]
+		uses := g.uses(j)
+		for i := range c.wanted {
+			w := &c.wanted[i]
+			var kinds rows.Kinds
+			for k := range uses {
+				leaves := g.types[uses[k].typ].leaves
+				if w.leaf < 0 || w.leaf >= len(leaves) {
+					return nil, badState("unknown field")
+				}
+				f := c.field(&leaves[w.leaf], w.name)
+				kinds.Add(&f, &uses[k].in)
+			}
+			f, changes, ok := u.Field(w.name, &kinds)
+			if ok {
+				w.field = f
+				notes = append(notes, changes...)
+			}
+		}
+	}
+	hint := rows.LeaveOut + ", numpy.astype makes them alike"
+	if npyFile {
+		hint = "numpy.astype makes them alike; files with columns of the same samples are joined by --zip A B"
+	}
+	return notes, u.Err(hint)
+}
+
+// uses lists the types of a column in the order of the files. Files without samples
+// have no say, unless all are such: they often have another type.
+func (g *group) uses(j int) []use {
+	var all []use
+	at := map[uint32]int{}
+	for i := range g.files {
+		if g.files[i].samples == 0 && g.samples > 0 {
+			continue
+		}
+		typ := g.parts[i*len(g.columns)+j].typ
+		k, ok := at[typ]
+		if !ok {
+			k = len(all)
+			at[typ], all = k, append(all, use{typ: typ})
+		}
+		all[k].in.Add(g.files[i].input)
+	}
+	return all
+}
+
+// field is what a leaf of the column becomes.
+func (c *column) field(l *leaf, name string) shardify.Field {
+	ragged := c.ragged && !l.scalar.isText()
+	inner := c.inner
+	if ragged {
+		inner = nil
+	}
+	f := l.field(inner)
+	f.Name = name
+	if ragged {
+		f.Levels, f.Ragged = 1, true
+	}
+	return f
+}
+
+// wide is the size of so many bytes of the leaf, once they have the type of all files.
+func (w *wanted) wide(l *leaf, bytes int64) int64 {
+	d, _ := l.scalar.dtype()
+	return satMul(bytes/int64(d.Size()), int64(w.field.DType.Size()))
+}
+
+// widens tells whether the values of the leaf get another type.
+func (w *wanted) widens(l *leaf) bool {
+	d, _ := l.scalar.dtype()
+	return d != w.field.DType
+}
+
+// alike tells whether arrays have the same fields, apart from the types of their values.
+func (t *itemType) alike(o *itemType) bool {
+	return slices.EqualFunc(t.leaves, o.leaves, func(a, b leaf) bool { return a.name == b.name && slices.Equal(a.dims, b.dims) })
+}
