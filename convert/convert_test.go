@@ -91,7 +91,7 @@ func noLeaks(t *testing.T) {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() {
-		for i := 0; i < 100 && runtime.NumGoroutine() > before; i++ {
+		for i := 0; i < 3000 && runtime.NumGoroutine() > before; i++ {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if n := runtime.NumGoroutine(); n > before {

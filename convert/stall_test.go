@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardify/shardify"
@@ -106,7 +107,9 @@ func TestAStallTellsWhatIsWaitedFor(t *testing.T) {
 
 // TestWhatMovesSlowlyIsNoStall: neither a step in each tenth of the time, nor one long
 // step in which the process does something.
-func TestWhatMovesSlowlyIsNoStall(t *testing.T) {
+func TestWhatMovesSlowlyIsNoStall(t *testing.T) { synctest.Test(t, whatMovesSlowlyIsNoStall) }
+
+func whatMovesSlowlyIsNoStall(t *testing.T) {
 	f := mixed()
 	p := fakePlan(t, f, nil)
 	j := fakeJob(p, f, store.NewMem())

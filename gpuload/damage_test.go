@@ -241,6 +241,14 @@ func TestNextEndsWithItsContextAndGoesOn(t *testing.T) {
 		b.Release()
 		b.Release() // does nothing
 	}
+	stop := errors.New("stop")
+	done, end := context.WithCancelCause(bg)
+	end(stop)
+	for range 3 { // also when batches are ready
+		if _, err := l.Next(done); !errors.Is(err, stop) {
+			t.Fatalf("error is %v", err)
+		}
+	}
 	rest := slices.Concat(epochIDs(t, l, nil)...)
 	if len(rest) != 80 || rest[0] != 20 {
 		t.Fatalf("%d samples after the break, from %d on", len(rest), rest[0])
@@ -334,7 +342,7 @@ func TestEpochsLeakNothing(t *testing.T) {
 	if n := inStage(t, folder); n != 0 {
 		t.Errorf("%d files are left in the stage", n)
 	}
-	for i := 0; i < 100 && runtime.NumGoroutine() > goroutines; i++ {
+	for i := 0; i < 3000 && runtime.NumGoroutine() > goroutines; i++ {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if n := runtime.NumGoroutine(); n > goroutines {

@@ -245,8 +245,12 @@ func (p *pipeline) help() *slot {
 	return p.claim(true)
 }
 
-// take waits for the next ticket and its batch.
+// take waits for the next ticket and its batch. A context that has ended gets none, even
+// if there is one: a consumer that never has to wait would not learn of it.
 func (p *pipeline) take(ctx context.Context) (ticket, error) {
+	if ctx.Err() != nil {
+		return ticket{}, context.Cause(ctx)
+	}
 	for {
 		p.mu.Lock()
 		if err := p.reason; err != nil {

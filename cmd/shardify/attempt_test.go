@@ -37,7 +37,10 @@ func TestStatusTellsHowAProcessEnded(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		defer c.Process.Kill()
+		t.Cleanup(func() { // before the folder is removed
+			c.Process.Kill()
+			c.Wait()
+		})
 		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 			r := report(t, dir)
 			if r.State == cluster.StatusRunning && r.Stages[0].Units.Running > 0 && r.Stages[0].Units.Done > 2*i {

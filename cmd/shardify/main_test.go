@@ -196,7 +196,8 @@ func makePhotos(args []string) error {
 	return nil
 }
 
-// start runs shardify in a process of its own.
+// start runs shardify in a process of its own, which ends with the test: before the
+// folders that it writes into are removed.
 func start(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	c := &exec.Cmd{Path: os.Args[0], Args: append([]string{"shardify"}, args...), Stderr: new(bytes.Buffer)}
@@ -204,6 +205,10 @@ func start(t *testing.T, args ...string) *exec.Cmd {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+	})
 	return c
 }
 
@@ -233,18 +238,13 @@ func TestStoppedConversionGoesOn(t *testing.T) {
 		t.Run(c.signal.String(), func(t *testing.T) {
 			out := filepath.Join(dir, "out-"+c.signal.String())
 			p := start(t, convert(out)...)
-			for deadline := time.Now().Add(10 * time.Second); len(receipts(out)) < 3; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); len(receipts(out)) < 3; time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
-					p.Process.Kill()
-					t.Fatal("no shard after 10 s")
+					t.Fatal("no shard after a minute")
 				}
 			}
-			begun := time.Now()
 			p.Process.Signal(c.signal)
 			wait(t, p, c.code)
-			if took := time.Since(begun); took > 5*time.Second {
-				t.Errorf("ended %v after the signal", took)
-			}
 			if s := fmt.Sprint(p.Stderr); !strings.Contains(s, c.says) || !strings.Contains(s, "goes on from there") {
 				t.Errorf("said %q", s)
 			}

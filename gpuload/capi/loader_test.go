@@ -125,7 +125,7 @@ func TestALentBatchComesBackWhenNobodyHoldsIt(t *testing.T) {
 		t.Errorf("a lent batch after close: %v", x)
 	}
 	atomic.AddInt64(&c.views.held, -1)
-	for range 100 {
+	for range 1500 {
 		if n.Load() == 0 {
 			return
 		}
@@ -223,7 +223,7 @@ func TestADetachedTensorIsTheCallers(t *testing.T) {
 		}
 		drop(k.lease)
 	}
-	for range 100 {
+	for range 1500 {
 		if n.Load() == 1 { // the loader's own list
 			return
 		}

@@ -22,7 +22,8 @@ type proc struct {
 	done   chan struct{}
 }
 
-// start runs a command of shardify.
+// start runs a command of shardify. It ends with the test, even if it is stopped, before
+// the folders that it writes into are removed.
 func start(t *testing.T, args ...string) *proc {
 	t.Helper()
 	p := &proc{cmd: exec.Command(harness.Program("shardify"), args...), done: make(chan struct{})}
@@ -34,6 +35,10 @@ func start(t *testing.T, args ...string) *proc {
 		_ = p.cmd.Wait() // the exit code says it all
 		close(p.done)
 	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	})
 	return p
 }
 

@@ -90,6 +90,7 @@ func (c *cluster) stop() {
 		case <-done:
 		case <-time.After(10 * time.Second):
 			c.init.Process.Kill()
+			<-done
 		}
 	}
 	os.RemoveAll(c.dir)

@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-const after = 60 * time.Millisecond
+const after = time.Minute
 
-// watched runs f under a watch, and gives what was found.
+// watched runs f under a watch, and gives what was found. Tests have a clock of their
+// own, so that it is exact on any machine.
 func watched(t *testing.T, b *Board, f func()) *Stalled {
 	t.Helper()
 	got := make(chan *Stalled, 1)
@@ -26,11 +28,13 @@ func watched(t *testing.T, b *Board, f func()) *Stalled {
 }
 
 // TestWhatDoesNotEndIsNamed: the steps that are under way, no others.
-func TestWhatDoesNotEndIsNamed(t *testing.T) {
+func TestWhatDoesNotEndIsNamed(t *testing.T) { synctest.Test(t, whatDoesNotEndIsNamed) }
+
+func whatDoesNotEndIsNamed(t *testing.T) {
 	var b Board
 	b.Begin("copying a").End()
 	b.Begin("copying b")
-	s := watched(t, &b, func() { time.Sleep(4 * after) })
+	s := watched(t, &b, func() { time.Sleep(after + after/10) })
 	if s == nil || len(s.Waiting) != 1 || !strings.HasPrefix(s.Waiting[0], "copying b, for ") {
 		t.Fatalf("%+v", s)
 	}
@@ -44,13 +48,15 @@ func TestWhatDoesNotEndIsNamed(t *testing.T) {
 }
 
 // TestStepsAndRestsAreNoStall: steps that end within the time, and waiting that is meant.
-func TestStepsAndRestsAreNoStall(t *testing.T) {
+func TestStepsAndRestsAreNoStall(t *testing.T) { synctest.Test(t, stepsAndRestsAreNoStall) }
+
+func stepsAndRestsAreNoStall(t *testing.T) {
 	var b Board
 	b.Begin("the whole")
 	if s := watched(t, &b, func() {
 		for range 20 {
 			step := b.Begin("a part")
-			time.Sleep(after / 6)
+			time.Sleep(after * 4 / 5)
 			step.End()
 		}
 	}); s != nil {
@@ -58,17 +64,17 @@ func TestStepsAndRestsAreNoStall(t *testing.T) {
 	}
 	if s := watched(t, &b, func() {
 		awake := b.Rest()
-		time.Sleep(4 * after)
+		time.Sleep(after + after/10)
 		awake()
 	}); s != nil {
 		t.Errorf("rest: %v", s.Waiting)
 	}
-	if s := watched(t, &b, func() { time.Sleep(4 * after) }); s == nil {
+	if s := watched(t, &b, func() { time.Sleep(after + after/10) }); s == nil {
 		t.Error("nothing was found after a rest")
 	}
 	n := int64(0)
 	b.Also(func() int64 { n++; return n })
-	if s := watched(t, &b, func() { time.Sleep(4 * after) }); s != nil {
+	if s := watched(t, &b, func() { time.Sleep(after + after/10) }); s != nil {
 		t.Errorf("what moves by itself: %v", s.Waiting)
 	}
 }

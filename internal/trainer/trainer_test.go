@@ -97,7 +97,7 @@ func TestARunEndsWhereItShould(t *testing.T) {
 	}
 	begun := time.Now()
 	r := mustRun(t, set, Options{Load: load(10), Time: 50 * time.Millisecond, Step: time.Millisecond})
-	if took := time.Since(begun); r.Steps < 2 || took < 50*time.Millisecond {
+	if took := time.Since(begun); r.Steps < 1 || took < 50*time.Millisecond {
 		t.Errorf("%d steps in %v", r.Steps, took)
 	}
 }
