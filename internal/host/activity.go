@@ -27,7 +27,10 @@ const (
 // Moved tells whether the process has read, written or computed since Moved was called
 // before.
 func (a *Activity) Moved() bool {
-	bytes, cpu, now := ioBytes(), cpuTime(), time.Now()
+	return a.moved(ioBytes(), cpuTime(), time.Now())
+}
+
+func (a *Activity) moved(bytes int64, cpu time.Duration, now time.Time) bool {
 	took := now.Sub(a.asked)
 	moved := bytes-a.bytes > restBytes+int64(took.Seconds()*restRate) || cpu-a.cpu > took/restShares
 	a.bytes, a.cpu, a.asked = bytes, cpu, now
