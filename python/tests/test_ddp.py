@@ -61,12 +61,12 @@ def run(folder, ranks):
     """What torchrun does; that of torch 1.13 does not work under Python 3.11."""
     env = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "LOCAL_RANK")}
     env.update(PYTHONPATH=os.path.join(ROOT, "python"), OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore")
-    if ranks > 1:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
+    running, place = [], socket.socket()
+    if ranks > 1:  # kept until the end, so that nobody else gets the port: rank 0 may listen on it all the same
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        place.bind(("127.0.0.1", 0))
+        port = place.getsockname()[1]
         env.update(WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    running = []
     for r in range(ranks):
         env = dict(env, RANK=str(r), LOCAL_RANK=str(r)) if ranks > 1 else env
         cmd = [sys.executable, "ddp.py", "set"]
@@ -76,6 +76,8 @@ def run(folder, ranks):
     finally:
         for p in running:
             p.kill()
+            p.wait()
+        place.close()
     assert all(p.returncode == 0 for p in running), "".join(out)
     return "".join(out)
 
