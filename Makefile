@@ -32,15 +32,13 @@ demo: build ## convert real images and arrays, verify them, read them back
 
 test: test-go test-python ## the quick tests; what is skipped is named with a reason
 
-# Those that run the programs gain nothing from -race: the programs are built without. Nor
-# does decoding, which knows no goroutines. Tests that hang end after TIMEOUT; it leaves
-# room for machines that do other things, too.
+# Those that run the programs gain nothing from -race: the programs are built without.
+# Tests that hang end after TIMEOUT, which leaves room for machines that do other things, too.
 PROGRAM_TESTS = internal/crashtest|internal/faulttest|internal/docstest|internal/endtoend|internal/slurmtest
-NO_RACE = $(PROGRAM_TESTS)|internal/inflate
 TIMEOUT ?= 20m
 test-go:
-	go test -race -timeout $(TIMEOUT) $$(go list ./... | grep -vE '$(NO_RACE)')
-	go test -timeout $(TIMEOUT) $$(go list ./... | grep -E '$(NO_RACE)')
+	go test -race -timeout $(TIMEOUT) $$(go list ./... | grep -vE '$(PROGRAM_TESTS)')
+	go test -timeout $(TIMEOUT) $$(go list ./... | grep -E '$(PROGRAM_TESTS)')
 	go test -race -tags cuda -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
 	go test -race -tags cuda ./cmd/shardify-gpu
 	@go test -count=1 -run Corpus -v ./readers/... | grep -E '^ +[a-z_]+_test\.go:' || true
