@@ -16,7 +16,12 @@ type Pool struct {
 
 	mu      sync.Mutex
 	granted int64      // promised to arenas
+	live    list.List  // of *Arena that were granted, oldest first
+	scratch int64      // held by readers
+	readers int        // that hold any
+	rubbish int64      // dropped since garbage was collected last
 	waiting list.List  // of *waiter, oldest first
+	holding list.List  // of *waiter that want scratch
 	free    [][][]byte // by class
 	kept    int64      // bytes in free
 	used    int64      // bytes in arenas
@@ -26,6 +31,7 @@ type Pool struct {
 
 type waiter struct {
 	bytes int64
+	arena *Arena // that was granted, or that scratch is wanted for
 	ready chan struct{}
 }
 
@@ -38,7 +44,7 @@ func NewPool(limit int64) *Pool {
 // Limit is the limit in bytes.
 func (p *Pool) Limit() int64 { return p.limit }
 
-// Peak is the most memory the pool has held, free buffers included.
+// Peak is the most memory the pool has held, free buffers and scratch included.
 func (p *Pool) Peak() int64 { p.mu.Lock(); defer p.mu.Unlock(); return p.peak }
 
 // Grant waits until bytes fit under the limit and returns an arena that may
@@ -46,13 +52,12 @@ func (p *Pool) Peak() int64 { p.mu.Lock(); defer p.mu.Unlock(); return p.peak }
 func (p *Pool) Grant(ctx context.Context, bytes int64) (*Arena, error) {
 	bytes = min(max(bytes, 0), p.limit)
 	p.mu.Lock()
-	if p.waiting.Len() == 0 && p.granted+bytes <= p.limit {
-		p.granted += bytes
-		a := p.arena(bytes)
+	if p.waiting.Len() == 0 && p.fits(bytes) {
+		a := p.grant(bytes)
 		p.mu.Unlock()
 		return a, nil
 	}
-	w := &waiter{bytes, make(chan struct{})}
+	w := &waiter{bytes: bytes, ready: make(chan struct{})}
 	e := p.waiting.PushBack(w)
 	p.mu.Unlock()
 	select {
@@ -62,23 +67,43 @@ func (p *Pool) Grant(ctx context.Context, bytes int64) (*Arena, error) {
 		defer p.mu.Unlock()
 		select {
 		case <-w.ready: // granted meanwhile: give it back
-			p.granted -= w.bytes
+			p.release(w.arena)
 		default:
 			p.waiting.Remove(e)
 		}
 		p.wake()
 		return nil, ctx.Err()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.arena(bytes), nil
+	return w.arena, nil
+}
+
+// fits tells whether so much more may be granted. Where nothing is, nobody would make
+// room for it. Called with mu held, as are those below.
+func (p *Pool) fits(bytes int64) bool {
+	return p.granted+p.scratch+bytes <= p.limit || p.live.Len() == 0
+}
+
+func (p *Pool) grant(bytes int64) *Arena {
+	p.granted += bytes
+	a := p.arena(bytes)
+	a.turn = p.live.PushBack(a)
+	return a
+}
+
+func (p *Pool) release(a *Arena) {
+	if a.turn != nil {
+		p.live.Remove(a.turn)
+		a.turn = nil
+	}
+	p.granted -= a.granted
+	a.granted, a.used = 0, 0
+	p.arenas = append(p.arenas, a)
 }
 
 // Overdraft returns an arena at once, whatever the limit: for repairing a span
 // whose own memory is held meanwhile.
 func (p *Pool) Overdraft() *Arena { p.mu.Lock(); defer p.mu.Unlock(); return p.arena(0) }
 
-// arena is called with mu held.
 func (p *Pool) arena(granted int64) *Arena {
 	if n := len(p.arenas); n > 0 {
 		a := p.arenas[n-1]
@@ -89,14 +114,23 @@ func (p *Pool) arena(granted int64) *Arena {
 	return &Arena{pool: p, granted: granted}
 }
 
-// wake is called with mu held.
+// wake lets those go on who wait for scratch, then those who wait for a grant.
 func (p *Pool) wake() {
+	for e := p.holding.Front(); e != nil; {
+		w, next := e.Value.(*waiter), e.Next()
+		if p.mayHold(w) {
+			p.hold(w.bytes)
+			p.holding.Remove(e)
+			close(w.ready)
+		}
+		e = next
+	}
 	for e := p.waiting.Front(); e != nil; e = p.waiting.Front() {
 		w := e.Value.(*waiter)
-		if p.granted+w.bytes > p.limit {
+		if !p.fits(w.bytes) {
 			return
 		}
-		p.granted += w.bytes
+		w.arena = p.grant(w.bytes)
 		p.waiting.Remove(e)
 		close(w.ready)
 	}
@@ -108,6 +142,7 @@ type Arena struct {
 	pool    *Pool
 	granted int64
 	used    int64
+	turn    *list.Element // among the pool's live ones; nil of an overdraft
 	bufs    []buffer
 	batch   Batch
 	idents  []ID
@@ -166,9 +201,10 @@ func (a *Arena) Alloc(n int) []byte {
 	}
 	p.used += int64(size + align)
 	p.trim()
-	p.peak = max(p.peak, p.used+p.kept)
+	p.peak = max(p.peak, p.used+p.kept+p.scratch)
 	p.mu.Unlock()
 	if mem == nil {
+		p.clean()
 		mem = make([]byte, size+align)
 	}
 	a.used += int64(size + align)
@@ -222,13 +258,11 @@ func (a *Arena) Release() {
 		a.bufs[i] = buffer{}
 	}
 	a.bufs = a.bufs[:0]
-	p.granted -= a.granted
-	a.granted, a.used = 0, 0
 	a.idents = a.idents[:0]
 	for i := range a.batch.Columns {
 		a.batch.Columns[i] = Column{}
 	}
-	p.arenas = append(p.arenas, a)
+	p.release(a)
 	p.trim()
 	p.wake()
 }
@@ -236,9 +270,10 @@ func (a *Arena) Release() {
 // trim drops free buffers, largest first, while the pool holds more than its
 // limit. Called with mu held.
 func (p *Pool) trim() {
-	for c := len(p.free) - 1; c >= 0 && p.used+p.kept > p.limit; c-- {
-		for l := p.free[c]; len(l) > 0 && p.used+p.kept > p.limit; l = p.free[c] {
+	for c := len(p.free) - 1; c >= 0 && p.used+p.kept+p.scratch > p.limit; c-- {
+		for l := p.free[c]; len(l) > 0 && p.used+p.kept+p.scratch > p.limit; l = p.free[c] {
 			p.kept -= int64(len(l[len(l)-1]))
+			p.rubbish += int64(len(l[len(l)-1]))
 			l[len(l)-1] = nil
 			p.free[c] = l[:len(l)-1]
 		}

@@ -64,7 +64,7 @@ func (j *Job) pipelined(ctx context.Context, spans []shardify.Span, use func(res
 			failed = r.err
 		default:
 			failed = use(r)
-			done++
+			done += r.ends
 		}
 		if r.mem != nil {
 			r.mem.Release()
@@ -108,10 +108,14 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 	readers, inOrder := 0, false
 	post := j.posts.open()
 	defer j.posts.close(post)
-	for _, s := range spans {
+	parts := divider{limit: j.Pool.Limit()}
+	for len(spans) > 0 {
+		s, left := parts.next(spans)
 		s.Frame = j.framed(s)
 		post.set(atGranting, 0, s)
 		granted := j.grant(ctx, s)
+		granted.ends = len(spans) - len(left)
+		spans = left
 		post.leave()
 		err := granted.err
 		to := make(chan result, 1)
@@ -171,7 +175,7 @@ func (j *Job) grant(ctx context.Context, s shardify.Span) result {
 	if err != nil {
 		err = context.Cause(ctx)
 	}
-	return result{span: s, mem: mem, err: err, ends: 1}
+	return result{span: s, mem: mem, err: err}
 }
 
 // framed is the frame for a span, if its values are large enough to be worth the

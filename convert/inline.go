@@ -14,6 +14,7 @@ import (
 func (j *Job) inline(ctx context.Context, spans []shardify.Span, w consumer) (rest []shardify.Span, err error) {
 	l := j.lane()
 	defer l.end(j)
+	parts := divider{limit: j.Pool.Limit()}
 	slow := 0 // reads in a row; one alone may be another process's doing
 	for len(spans) > 0 {
 		if slow > 1 {
@@ -22,7 +23,7 @@ func (j *Job) inline(ctx context.Context, spans []shardify.Span, w consumer) (re
 		if spans[0].Run > 0 || j.slow.Load() || !j.busy() {
 			return spans, nil
 		}
-		part, rest, err := j.part(&l, spans, w)
+		part, rest, err := j.part(&l, &parts, spans, w)
 		if err != nil {
 			return nil, err
 		}
@@ -56,11 +57,12 @@ func (j *Job) busy() bool {
 
 // part is what to read next: the first span, or as much of it, or of it and those
 // that follow, as suits a sink that takes frames. rest is what is left of the spans.
-func (j *Job) part(l *lane, spans []shardify.Span, w consumer) (part shardify.Span, rest []shardify.Span, err error) {
+func (j *Job) part(l *lane, d *divider, spans []shardify.Span, w consumer) (part shardify.Span, rest []shardify.Span, err error) {
 	part = spans[0]
 	f := j.framed(part)
 	if f == nil {
-		return part, spans[1:], nil
+		part, rest = d.next(spans)
+		return part, rest, nil
 	}
 	lead, bytes, most, err := w.next()
 	if err != nil {

@@ -26,6 +26,12 @@ type work struct {
 	rows  []byte // of such a source; raw may be what they go to
 	// decoded counts the chunks that were decoded, if a test wants it.
 	decoded map[*chunks]int
+
+	scratch shardify.Scratch
+	mem     *shardify.Arena // of the span at hand; nil where nobody counts
+	shared  *work           // that counts for this one, too
+	bytes   int64           // of kept
+	keep    int64           // of them, at most
 }
 
 // job is the reading of one stored chunk.
@@ -54,11 +60,72 @@ const (
 // keepRow is the largest row of chunks that is kept. Tests make it small.
 var keepRow int64 = 8 << 20
 
-func grow(b []byte, n int64) []byte {
-	if int64(cap(b)) < n {
-		return make([]byte, n)
+// grow makes a buffer one of n bytes of any content.
+func (w *work) grow(ctx context.Context, b *[]byte, n int64) error {
+	if have := int64(cap(*b)); have < n {
+		if err := w.hold(ctx, n-have); err != nil {
+			return err
+		}
+		*b = nil
+		*b = make([]byte, n)
 	}
-	return b[:n]
+	*b = (*b)[:n]
+	return nil
+}
+
+// hold says that so much more is about to be held.
+func (w *work) hold(ctx context.Context, more int64) error {
+	top := w
+	if w.shared != nil {
+		top = w.shared
+	}
+	if top.mem == nil {
+		return nil
+	}
+	return top.scratch.Hold(ctx, top.mem, top.memory()+more)
+}
+
+// memory is the bytes of all buffers.
+func (w *work) memory() int64 {
+	n := int64(cap(w.in)+cap(w.out)+cap(w.raw)+cap(w.rows)) + w.bytes + w.pipe.Memory()
+	for i := range w.vary {
+		v := &w.vary[i]
+		n += int64(cap(v.data) + 8*(cap(v.outer)+cap(v.inner)) + cap(v.nest))
+	}
+	if w.sub != nil {
+		n += w.sub.memory()
+	}
+	return n
+}
+
+// begin prepares for a span.
+func (w *work) begin(ctx context.Context, mem *shardify.Arena) error {
+	w.mem = mem
+	if err := w.hold(ctx, 0); err != nil { // it counts among the readers
+		return err
+	}
+	w.keep = min(keepAll, w.scratch.Share())
+	return nil
+}
+
+// end drops what is more than the reader's share of memory: what the next span may need
+// goes last.
+func (w *work) end(ctx context.Context) error {
+	defer func() { w.mem = nil }()
+	if share := w.scratch.Share(); w.memory() > share {
+		w.in, w.out, w.raw, w.rows, w.sub, w.pipe = nil, nil, nil, nil, nil, filter.Scratch{}
+		clear(w.vary)
+		for w.bytes > share {
+			w.evict()
+		}
+	}
+	return w.hold(ctx, 0)
+}
+
+// evict drops the row of chunks that was kept first.
+func (w *work) evict() {
+	w.bytes -= int64(cap(w.kept[0].data))
+	w.kept = slices.Delete(w.kept, 0, 1)
 }
 
 // read reads rows [lo, hi). Rows of chunks that are needed in part are kept, as
@@ -98,25 +165,29 @@ func (c *chunks) keep(ctx context.Context, w *work, row, start, end int64) ([]by
 		}
 	}
 	var data []byte
-	total := (end - start) * c.a.rowBytes
-	for i := 0; i < len(w.kept); {
-		k := w.kept[i]
-		if k.c == c { // the row before: no longer wanted
-			data = k.data
+	for i := range w.kept {
+		if w.kept[i].c == c { // the row before: no longer wanted
+			data = w.kept[i].data
+			w.bytes -= int64(cap(data))
 			w.kept = slices.Delete(w.kept, i, i+1)
-			continue
+			break
 		}
-		total += int64(len(k.data))
-		i++
 	}
-	for ; total > keepAll && len(w.kept) > 0; w.kept = slices.Delete(w.kept, 0, 1) {
-		total -= int64(len(w.kept[0].data))
+	n := (end - start) * c.a.rowBytes
+	for len(w.kept) > 0 && w.bytes+n > w.keep {
+		if data == nil {
+			data = w.kept[0].data
+		}
+		w.evict()
 	}
-	data = grow(data, (end-start)*c.a.rowBytes)
+	if err := w.grow(ctx, &data, n); err != nil {
+		return nil, err
+	}
 	if err := c.readRows(ctx, w, data, start, end); err != nil {
 		return nil, err
 	}
 	w.kept = append(w.kept, kept{c, row, data})
+	w.bytes += int64(cap(data))
 	return data, nil
 }
 
@@ -145,7 +216,7 @@ func (c *chunks) readRows(ctx context.Context, w *work, dst []byte, lo, hi int64
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, err := c.readSome(w, jobs[i:], dst, lo, hi)
+		n, err := c.readSome(ctx, w, jobs[i:], dst, lo, hi)
 		if err != nil {
 			return err
 		}
@@ -157,7 +228,7 @@ func (c *chunks) readRows(ctx context.Context, w *work, dst []byte, lo, hi int64
 func byPlace(a, b job) int { return cmp.Compare(a.Addr, b.Addr) }
 
 // readSome reads the first of the jobs and those that stand near it.
-func (c *chunks) readSome(w *work, jobs []job, dst []byte, lo, hi int64) (int, error) {
+func (c *chunks) readSome(ctx context.Context, w *work, jobs []job, dst []byte, lo, hi int64) (int, error) {
 	if c.direct && c.stored(jobs[0]) {
 		return c.readDirect(jobs, dst, lo, hi)
 	}
@@ -174,12 +245,14 @@ func (c *chunks) readSome(w *work, jobs []job, dst []byte, lo, hi int64) (int, e
 		}
 		end = max(end, j.Addr+j.Size)
 	}
-	w.in = grow(w.in, end-start)
+	if err := w.grow(ctx, &w.in, end-start); err != nil {
+		return 0, err
+	}
 	if err := c.a.file.readAt(w.in, start); err != nil {
 		return 0, err
 	}
 	for _, j := range jobs[:n] {
-		if err := c.decode(w, j, w.in[j.Addr-start:][:j.Size], dst, lo, hi); err != nil {
+		if err := c.decode(ctx, w, j, w.in[j.Addr-start:][:j.Size], dst, lo, hi); err != nil {
 			return 0, c.at(err, j)
 		}
 	}
@@ -219,12 +292,17 @@ func (c *chunks) readDirect(jobs []job, dst []byte, lo, hi int64) (int, error) {
 }
 
 // decode decodes a chunk, into its place if it is whole and in one piece there.
-func (c *chunks) decode(w *work, j job, in, dst []byte, lo, hi int64) error {
+func (c *chunks) decode(ctx context.Context, w *work, j job, in, dst []byte, lo, hi int64) error {
 	if w.decoded != nil {
 		w.decoded[c]++
 	}
 	r0 := j.n / c.inner * c.dims[0]
 	a, b := max(lo, r0), min(hi, r0+c.dims[0])
+	if more := c.pipe.Needs(c.size) - w.pipe.Memory(); more > 0 && !c.stored(j) {
+		if err := w.hold(ctx, more); err != nil {
+			return err
+		}
+	}
 	if c.direct && b-a == c.dims[0] {
 		to := dst[(a-lo)*c.a.rowBytes:][:c.size]
 		return c.pipe.Decode(to, in, j.Mask, &w.pipe)
@@ -238,7 +316,9 @@ func (c *chunks) decode(w *work, j job, in, dst []byte, lo, hi int64) error {
 		if c.size > largeClaim && c.size/c.ratio > j.Size {
 			return shardify.Corrupt(-1, "chunk of %d bytes cannot come from %d", c.size, j.Size)
 		}
-		w.out = grow(w.out, c.size)
+		if err := w.grow(ctx, &w.out, c.size); err != nil {
+			return err
+		}
 		if err := c.pipe.Decode(w.out, in, j.Mask, &w.pipe); err != nil {
 			return err
 		}

@@ -36,7 +36,9 @@ func (s *stretch) read(ctx context.Context, w *work, data [][]byte) error {
 	step := s.step()
 	for lo := s.lo; lo < s.hi; {
 		hi := min((lo/step+1)*step, s.hi)
-		w.raw = grow(w.raw, (hi-lo)*s.a.rowBytes)
+		if err := w.grow(ctx, &w.raw, (hi-lo)*s.a.rowBytes); err != nil {
+			return err
+		}
 		if err := s.a.read(ctx, w, w.raw, lo, hi); err != nil {
 			return err
 		}

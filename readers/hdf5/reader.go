@@ -82,6 +82,7 @@ type reader struct {
 // Close implements shardify.Reader.
 func (r *reader) Close() error {
 	r.closed = true
+	r.work.scratch.Close()
 	r.work = work{}
 	return nil
 }
@@ -101,7 +102,13 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	}
 	defer h.Release()
 	j := spanRead{reader: r, in: h.Value, span: sp, batch: b, mem: mem}
-	if err := j.read(ctx, &in); err != nil {
+	if err = r.work.begin(ctx, mem); err == nil {
+		err = j.read(ctx, &in)
+		if e := r.work.end(ctx); err == nil {
+			err = e
+		}
+	}
+	if err != nil {
 		return nil, shardify.Annotate(err, "read", in.Name(), "")
 	}
 	return r.src.Finish(&in, b, mem)

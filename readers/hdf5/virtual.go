@@ -106,7 +106,10 @@ const sourceBytes = 4 << 20
 func (a *array) readVirtual(ctx context.Context, w *work, dst []byte, lo, hi int64) error {
 	fill(dst, a.set.Fill)
 	if w.sub == nil {
-		w.sub = &work{}
+		w.sub = &work{keep: keepAll}
+		if w.sub.shared = w.shared; w.shared == nil {
+			w.sub.shared = w
+		}
 	}
 	for i := range a.maps {
 		if err := ctx.Err(); err != nil {
@@ -136,7 +139,9 @@ func (m *mapping) copy(ctx context.Context, w *work, dst []byte, base, n, end in
 			last++
 		}
 		hi := m.from.row(last) + 1
-		w.rows = grow(w.rows, (hi-lo)*src.rowBytes)
+		if err := w.grow(ctx, &w.rows, (hi-lo)*src.rowBytes); err != nil {
+			return err
+		}
 		if err := src.backed(hi - lo); err != nil {
 			return err
 		}

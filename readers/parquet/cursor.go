@@ -41,7 +41,7 @@ type cursor struct {
 }
 
 // enter goes to the start of a row group.
-func (c *cursor) enter(g int) error {
+func (c *cursor) enter(ctx context.Context, g int) error {
 	c.drop()
 	c.group, c.chunk = g, c.f.pq.Chunk(c.col.leaf, g)
 	c.rows = c.f.pq.Groups[g+1] - c.f.pq.Groups[g]
@@ -51,21 +51,26 @@ func (c *cursor) enter(g int) error {
 		return nil
 	}
 	var h pq.PageHeader
-	n, err := c.header(&h)
+	n, err := c.header(ctx, &h)
 	if err != nil || h.Type != format.DictionaryPage {
 		return err
 	}
-	return c.readDict(&h, n)
+	return c.readDict(ctx, &h, n)
 }
 
-func (c *cursor) readDict(h *pq.PageHeader, n int64) error {
-	b, err := c.body(h, n)
+func (c *cursor) readDict(ctx context.Context, h *pq.PageHeader, n int64) error {
+	b, err := c.body(ctx, h, n)
 	if err != nil {
 		return err
 	}
 	if c.dict == nil {
 		c.dict = &page.Dict{}
 	}
+	before := c.dict.Memory()
+	if err := c.r.hold(ctx, page.Need(&c.col.page, h)-before); err != nil {
+		return err
+	}
+	defer func() { c.r.held(before, c.dict.Memory()) }()
 	if err := c.dict.ReadDict(&c.col.page, c.chunk.Codec, h, b); err != nil {
 		return at(err, c.off)
 	}
@@ -83,11 +88,11 @@ func (c *cursor) drop() {
 }
 
 // header reads the header of the page at off.
-func (c *cursor) header(h *pq.PageHeader) (n int64, err error) {
+func (c *cursor) header(ctx context.Context, h *pq.PageHeader) (n int64, err error) {
 	if c.off >= c.chunk.End {
 		return 0, shardify.Corrupt(c.off, "the pages end at row %d of %d", c.nextRow, c.rows)
 	}
-	if n, err = c.r.window.header(c.off, c.r.ahead(c), c.chunk.End, h); err != nil {
+	if n, err = c.r.window.header(ctx, c.off, c.r.ahead(c), c.chunk.End, h); err != nil {
 		return 0, err
 	}
 	switch {
@@ -106,8 +111,8 @@ func (c *cursor) header(h *pq.PageHeader) (n int64, err error) {
 const hugePage = 16 << 20
 
 // body returns the bytes of the page whose header of n bytes is at off.
-func (c *cursor) body(h *pq.PageHeader, n int64) ([]byte, error) {
-	return c.r.window.get(c.off+n, int64(h.Compressed), c.r.ahead(c), c.chunk.End)
+func (c *cursor) body(ctx context.Context, h *pq.PageHeader, n int64) ([]byte, error) {
+	return c.r.window.get(ctx, c.off+n, int64(h.Compressed), c.r.ahead(c), c.chunk.End)
 }
 
 // seek goes to the entry at which a row of the file begins.
@@ -116,7 +121,7 @@ func (c *cursor) seek(ctx context.Context, row int64) error {
 	g := sort.Search(len(groups)-1, func(i int) bool { return groups[i+1] > row })
 	row -= groups[g]
 	if g != c.group || c.page == nil && c.nextRow > row || c.page != nil && row < c.pageRow {
-		if err := c.enter(g); err != nil {
+		if err := c.enter(ctx, g); err != nil {
 			return err
 		}
 	}
@@ -196,7 +201,7 @@ func (c *cursor) next(ctx context.Context, row int64) error {
 		return context.Cause(ctx)
 	}
 	var h pq.PageHeader
-	n, err := c.header(&h)
+	n, err := c.header(ctx, &h)
 	if err != nil {
 		return err
 	}
@@ -221,7 +226,7 @@ func (c *cursor) next(ctx context.Context, row int64) error {
 	if known >= 0 && c.nextRow+known <= row {
 		return c.past(&h, n, known)
 	}
-	return c.load(&h, n, known)
+	return c.load(ctx, &h, n, known)
 }
 
 // past goes behind the page at off.
@@ -237,13 +242,23 @@ func (c *cursor) past(h *pq.PageHeader, n, rows int64) error {
 
 // load decodes the page at off. rows is the number of its rows, -1 if that is not
 // known.
-func (c *cursor) load(h *pq.PageHeader, n, rows int64) error {
-	b, err := c.body(h, n)
+func (c *cursor) load(ctx context.Context, h *pq.PageHeader, n, rows int64) error {
+	b, err := c.body(ctx, h, n)
 	if err != nil {
 		return err
 	}
 	p := c.r.take()
 	c.page = p
+	before, need := p.Memory(), page.Need(&c.col.page, h)
+	if c.chunk.Codec == format.Uncompressed && int64(len(b)) >= keepWindow {
+		p.Own(b) // rather than a copy of it
+		c.r.window.give()
+		need -= int64(len(b))
+	}
+	if err := c.r.hold(ctx, need-before); err != nil {
+		return err
+	}
+	defer func() { c.r.held(before, p.Memory()) }()
 	dict := c.dict
 	if !c.hasDict {
 		dict = nil

@@ -13,8 +13,8 @@ import (
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 )
 
-// keepBytes bounds the decoded pages that a reader keeps for its next span. Those that
-// are dropped are decoded again.
+// keepBytes bounds the decoded pages that a reader keeps for its next span, as its
+// share of the memory may, too. Those that are dropped are decoded again.
 const keepBytes = 64 << 20
 
 // Reader implements shardify.Source.
@@ -37,11 +37,17 @@ type reader struct {
 	asm     assembler
 	part    float64 // of the row group that is being read
 	closed  bool
+
+	scratch shardify.Scratch
+	mem     *shardify.Arena // of the span at hand
+	bytes   int64           // of all pages, dictionaries and the window
+	keep    int64           // of them between spans, at most
 }
 
 // Close implements shardify.Reader.
 func (r *reader) Close() error {
 	r.drop()
+	r.scratch.Close()
 	r.closed = true
 	return nil
 }
@@ -50,8 +56,22 @@ func (r *reader) drop() {
 	if r.handle != nil {
 		r.handle.Release()
 	}
-	r.handle, r.cursors, r.window = nil, nil, window{}
+	r.handle, r.cursors, r.window, r.bytes = nil, nil, window{}, 0
+	for _, p := range r.spare {
+		r.bytes += p.Memory()
+	}
 }
+
+// hold says that more bytes are about to be held.
+func (r *reader) hold(ctx context.Context, more int64) error {
+	if r.mem == nil { // a look at a few values
+		return nil
+	}
+	return r.scratch.Hold(ctx, r.mem, r.bytes+max(more, 0))
+}
+
+// held notes that what took before bytes now takes after.
+func (r *reader) held(before, after int64) { r.bytes += after - before }
 
 // take returns a page to decode into.
 func (r *reader) take() *page.Page {
@@ -83,7 +103,12 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if err := r.open(ctx, &in, b); err != nil {
 		return nil, shardify.Annotate(err, "open", in.Name(), "")
 	}
-	if err := r.read(ctx, &sp, b, mem); err != nil {
+	r.mem = mem
+	err = r.read(ctx, &sp, b, mem)
+	if err == nil {
+		err = r.hold(ctx, 0) // less than before
+	}
+	if r.mem = nil; err != nil {
 		r.drop() // pages may be half read
 		return nil, shardify.Annotate(err, "read", in.Name(), "")
 	}
@@ -94,6 +119,10 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 }
 
 func (r *reader) read(ctx context.Context, sp *shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	if err := r.hold(ctx, 0); err != nil { // it counts among the readers
+		return err
+	}
+	r.keep = min(keepBytes, r.scratch.Share())
 	for i, c := range r.cursors {
 		if c == nil {
 			continue
@@ -105,6 +134,10 @@ func (r *reader) read(ctx context.Context, sp *shardify.Span, b *shardify.Batch,
 					e.Field = b.Columns[i].Name
 				}
 			})
+		}
+		if r.bytes > r.keep+r.keep/4 {
+			r.done(c)
+			r.discard(1) // which the next column decodes into
 		}
 	}
 	r.hive(b, mem)
@@ -161,6 +194,24 @@ func (a *assembler) expect(c *cursor, part float64) {
 	}
 }
 
+// done drops what is left of a column's pages.
+func (r *reader) done(c *cursor) {
+	c.drop()
+	if c.dict != nil {
+		r.bytes -= c.dict.Memory()
+	}
+	c.group, c.dict = -1, nil
+}
+
+// discard drops spare pages, all but a few, while too much is held.
+func (r *reader) discard(few int) {
+	for n := len(r.spare); n > few && r.bytes > r.keep; n = len(r.spare) {
+		r.bytes -= r.spare[n-1].Memory()
+		r.spare[n-1] = nil
+		r.spare = r.spare[:n-1]
+	}
+}
+
 // forget drops the pages of this span's end if they take much memory together.
 func (r *reader) forget() {
 	sum := int64(0)
@@ -177,17 +228,13 @@ func (r *reader) forget() {
 		if c.dict != nil {
 			sum += c.dict.Memory()
 		}
-		if sum > keepBytes {
-			c.drop()
-			c.group, c.dict = -1, nil
+		if sum > r.keep {
+			r.done(c)
 		}
 	}
-	for i, p := range r.spare {
-		if sum += p.Memory(); sum > keepBytes {
-			clear(r.spare[i:])
-			r.spare = r.spare[:i]
-			break
-		}
+	r.discard(0)
+	if r.bytes > r.keep {
+		r.window.give()
 	}
 }
 
@@ -214,7 +261,7 @@ func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) er
 		}
 		cursors[i] = &cursor{r: r, f: f, col: &f.cols[k], group: -1}
 	}
-	r.handle, r.in, r.cursors, r.window = h, in.Index, cursors, window{r: f.f}
+	r.handle, r.in, r.cursors, r.window = h, in.Index, cursors, window{r: f.f, own: r}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -117,7 +118,7 @@ func (f *file) dictMean(c *column, g int) float64 {
 	w := window{r: f.f}
 	var h pq.PageHeader
 	mean := 0.0
-	if _, err := w.header(x.Off, headGuess, x.End, &h); err == nil && h.Type == format.DictionaryPage && h.Values > 0 {
+	if _, err := w.header(context.Background(), x.Off, headGuess, x.End, &h); err == nil && h.Type == format.DictionaryPage && h.Values > 0 {
 		mean = min(float64(h.Uncompressed), 64<<20) / float64(h.Values)
 	}
 	if f.means == nil {
@@ -135,7 +136,7 @@ func (f *file) pageRows(c *column, g int) int64 {
 	off := x.Off
 	for range 2 { // a dictionary, a page
 		var h pq.PageHeader
-		n, err := w.header(off, headGuess, x.End, &h)
+		n, err := w.header(context.Background(), off, headGuess, x.End, &h)
 		if err != nil {
 			return rows
 		}

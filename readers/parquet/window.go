@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -22,13 +23,14 @@ const (
 type window struct {
 	r   io.ReaderAt
 	buf []byte
-	off int64 // of buf in the file
+	off int64   // of buf in the file
+	own *reader // whose memory it is; nil for a look at a few pages
 }
 
 // get returns n bytes at off, which are there, and reads up to ahead more of them
 // before end. They are valid until the next call, with page.Slack bytes of capacity
 // behind them.
-func (w *window) get(off, n, ahead, end int64) ([]byte, error) {
+func (w *window) get(ctx context.Context, off, n, ahead, end int64) ([]byte, error) {
 	if off >= w.off && off+n <= w.off+int64(len(w.buf)) {
 		at := off - w.off
 		return w.buf[at : at+n], nil
@@ -38,7 +40,9 @@ func (w *window) get(off, n, ahead, end int64) ([]byte, error) {
 		return nil, shardify.Corrupt(off, "the column ends inside of a page")
 	}
 	if int64(cap(w.buf)) < want+page.Slack || cap(w.buf) > keepWindow && want < keepWindow {
-		w.buf = make([]byte, want+page.Slack)
+		if err := w.make(ctx, want+page.Slack); err != nil {
+			return nil, err
+		}
 	}
 	w.buf, w.off = w.buf[:want], off
 	if k, err := w.r.ReadAt(w.buf, off); int64(k) < want {
@@ -51,14 +55,35 @@ func (w *window) get(off, n, ahead, end int64) ([]byte, error) {
 	return w.buf[:n], nil
 }
 
+// give leaves the buffer to whoever was given a part of it.
+func (w *window) give() {
+	if w.own != nil {
+		w.own.held(int64(cap(w.buf)), 0)
+	}
+	w.buf = nil
+}
+
+// make replaces the buffer.
+func (w *window) make(ctx context.Context, n int64) error {
+	if w.own != nil {
+		w.give()
+		if err := errors.Join(w.own.hold(ctx, 0), w.own.hold(ctx, n)); err != nil {
+			return err
+		}
+		w.own.held(0, n)
+	}
+	w.buf = make([]byte, n)
+	return nil
+}
+
 // header reads the page header at off and returns its length.
-func (w *window) header(off, ahead, end int64, h *pq.PageHeader) (int64, error) {
+func (w *window) header(ctx context.Context, off, ahead, end int64, h *pq.PageHeader) (int64, error) {
 	for guess := int64(headGuess); ; guess *= 8 {
 		n := min(guess, end-off)
 		if have := w.off + int64(len(w.buf)) - off; off >= w.off && have > 0 && guess == headGuess {
 			n = min(n, have)
 		}
-		b, err := w.get(off, n, ahead, end)
+		b, err := w.get(ctx, off, n, ahead, end)
 		if err != nil {
 			return 0, err
 		}

@@ -301,6 +301,14 @@ func (j *joined) reader(take []int) (*joinedReader, error) {
 	return r, nil
 }
 
+func (r *joinedReader) close() {
+	for _, t := range r.readers {
+		if t != nil {
+			t.close()
+		}
+	}
+}
+
 func (r *joinedReader) read(ctx context.Context, lo, hi int64, mem *shardify.Arena, b *shardify.Batch) error {
 	for t, tr := range r.readers {
 		if tr == nil {

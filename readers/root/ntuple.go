@@ -100,6 +100,9 @@ func (x *ntuple) reader(want []int) tableReader {
 	return &ntupleReader{r: x.n.Select(want).Reader()}
 }
 
+// close has nothing to do: what it holds are a few pages.
+func (r *ntupleReader) close() {}
+
 func (r *ntupleReader) read(ctx context.Context, lo, hi int64, mem *shardify.Arena, cols []*shardify.Column) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -35,6 +35,7 @@ type table interface {
 // their Field is set, the rest is filled in. Columns of one counter share slices.
 type tableReader interface {
 	read(ctx context.Context, lo, hi int64, mem *shardify.Arena, cols []*shardify.Column) error
+	close()
 }
 
 // field is a column of a table.

@@ -38,6 +38,9 @@ func (r *reader) drop() {
 	if r.handle != nil {
 		r.handle.Release()
 	}
+	if r.r != nil {
+		r.r.close()
+	}
 	r.handle, r.r = nil, nil
 }
 

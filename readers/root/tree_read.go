@@ -16,7 +16,8 @@ const (
 	mergeGap = 256 << 10
 	// chunkBytes bounds what is read at a time, unless a basket is longer.
 	chunkBytes = 4 << 20
-	// keepBytes bounds the baskets kept for the next span.
+	// keepBytes bounds the baskets kept for the next span, as does the reader's share of
+	// the memory.
 	keepBytes = 32 << 20
 )
 
@@ -31,6 +32,9 @@ type treeReader struct {
 	payload  []byte
 	kept     int64 // bytes of baskets kept
 	scratch  *shardify.Pool
+	held     shardify.Scratch
+	mem      *shardify.Arena // of the span at hand
+	keeps    int64           // bytes of baskets to keep, at most
 }
 
 // branchReader is one branch of a reader.
@@ -99,6 +103,30 @@ func (x *tree) reader(want []int) tableReader {
 }
 
 func (t *treeReader) read(ctx context.Context, lo, hi int64, mem *shardify.Arena, cols []*shardify.Column) error {
+	t.mem = mem
+	if err := t.hold(ctx, 0); err != nil { // it counts among the readers
+		return err
+	}
+	t.keeps = min(keepBytes, t.held.Share())
+	err := t.entries(ctx, lo, hi, mem, cols)
+	if int64(cap(t.chunk)+cap(t.payload))+t.kept > t.held.Share() {
+		t.chunk, t.payload = nil, nil
+	}
+	if e := t.hold(ctx, 0); err == nil {
+		err = e
+	}
+	t.mem = nil
+	return err
+}
+
+// hold says that so much more is about to be held.
+func (t *treeReader) hold(ctx context.Context, more int) error {
+	return t.held.Hold(ctx, t.mem, int64(cap(t.chunk)+cap(t.payload)+more)+t.kept)
+}
+
+func (t *treeReader) close() { t.held.Close() }
+
+func (t *treeReader) entries(ctx context.Context, lo, hi int64, mem *shardify.Arena, cols []*shardify.Column) error {
 	if err := t.count(ctx, lo, hi, mem); err != nil {
 		return err
 	}
@@ -217,7 +245,7 @@ func (t *treeReader) drain(ctx context.Context) error {
 		}
 		lo, hi, k := t.next(i)
 		if hi > lo {
-			if err := t.fetch(lo, hi); err != nil {
+			if err := t.fetch(ctx, lo, hi); err != nil {
 				return t.located(err, t.queue[i])
 			}
 		}
@@ -228,6 +256,10 @@ func (t *treeReader) drain(ctx context.Context) error {
 				rec = t.chunk[q.off-lo : q.off-lo+int64(q.bytes)]
 			}
 			if err := t.decode(q, rec); err != nil {
+				return err
+			}
+			// A basket says how large it is when it is opened, and then it is there.
+			if err := t.hold(ctx, 0); err != nil {
 				return err
 			}
 		}
@@ -252,14 +284,19 @@ func (t *treeReader) next(i int) (lo, hi int64, k int) {
 	return lo, hi, k
 }
 
-func (t *treeReader) fetch(lo, hi int64) error {
+func (t *treeReader) fetch(ctx context.Context, lo, hi int64) error {
 	size := t.x.f.Size()
 	if lo < 0 || hi < lo || hi > size {
 		return shardify.Corrupt(lo, "baskets up to byte %d, the file has %d", hi, size)
 	}
 	n := int(hi - lo)
 	if cap(t.chunk) < n {
-		t.chunk = make([]byte, max(n, min(chunkBytes, int(size))))
+		t.chunk = nil
+		more := max(n, min(chunkBytes, int(size)))
+		if err := t.hold(ctx, more); err != nil {
+			return err
+		}
+		t.chunk = make([]byte, more)
 	}
 	t.chunk = t.chunk[:n]
 	return t.x.f.ReadFull(t.chunk, lo)
@@ -313,7 +350,7 @@ func inFile(err error, q *request) error {
 
 // keep holds a basket that reaches beyond the span, if its memory is its own.
 func (t *treeReader) keep(b *branchReader, i int, basket ttree.Basket) {
-	if !basket.Own() || t.kept+int64(cap(basket.Buf)) > keepBytes {
+	if !basket.Own() || t.kept+int64(cap(basket.Buf)) > t.keeps {
 		return
 	}
 	b.keep, b.keepAt = basket, i

@@ -143,6 +143,20 @@ type Scratch struct {
 	bits    []byte // of a part of bitUnshuffle
 }
 
+// Memory is the bytes that its buffers take.
+func (s *Scratch) Memory() int64 {
+	return int64(cap(s.buf[0]) + cap(s.buf[1]) + cap(s.block) + cap(s.bits))
+}
+
+// Needs is about what a Scratch will take for chunks of so many bytes.
+func (p *Pipeline) Needs(chunk int64) int64 {
+	if len(p.stages) < 2 {
+		return 0
+	}
+	n, _ := expanded(int(chunk))
+	return int64(n)
+}
+
 // grow returns n bytes of *buf, of any content, and slack behind them.
 func grow(buf *[]byte, n int) []byte {
 	if cap(*buf) < n+codec.ZstdSlack {

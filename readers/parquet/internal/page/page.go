@@ -101,6 +101,23 @@ func (s *scratch) memory() int64 {
 		8*int64(cap(s.cuts)+cap(s.outCuts)+cap(s.ints)+cap(s.ints2))
 }
 
+// Need is about what a page takes to be decoded into new buffers: its bytes, and for
+// each entry levels and an index, a value of another form, or a place.
+func Need(c *Column, h *pq.PageHeader) int64 {
+	each := int64(2)
+	switch {
+	case c.Form.Width == 0:
+		each += 8
+	case h.Encoding == format.Plain && c.Form.Kind == Raw:
+	case h.Encoding == format.RLEDictionary || h.Encoding == pq.PlainDictionary:
+		each += 4
+	default:
+		each += int64(max(c.Form.Width, c.Width))
+	}
+	n := int64(h.Uncompressed) + int64(h.Values)*each
+	return n + min(n/4, spare)
+}
+
 // CheckCRC compares the bytes of a page with the checksum in its header.
 func CheckCRC(h *pq.PageHeader, b []byte) error {
 	if h.CRC == 0 {
@@ -128,6 +145,10 @@ func (d *Dict) ReadDict(c *Column, codec format.CompressionCodec, h *pq.PageHead
 	}
 	return d.own.values(c, format.Plain, d.body, h.Values, &d.Vals)
 }
+
+// Own gives the page the bytes that it is to be read from next, which nobody else needs:
+// where they are not compressed they become its own.
+func (p *Page) Own(b []byte) { p.body = b }
 
 // Read decodes a data page. dict may be nil.
 func (p *Page) Read(c *Column, codec format.CompressionCodec, h *pq.PageHeader, b []byte, dict *Dict) error {
@@ -284,10 +305,13 @@ func (p *Page) indices(src []byte, dict *Dict) error {
 	return nil
 }
 
+// spare bounds what a buffer is made larger than needed, so that the next page fits, too.
+const spare = 1 << 20
+
 // grow returns a slice of n elements with any content, room for Slack bytes behind it.
 func grow[T any](s []T, n int) []T {
 	if cap(s) < n+Slack {
-		return make([]T, n, n+n/4+Slack)
+		return make([]T, n, n+min(n/4, spare)+Slack)
 	}
 	return s[:n]
 }

@@ -1,0 +1,30 @@
+package convert
+
+import "github.com/shardify/shardify"
+
+// divider divides spans that are larger than the memory for samples.
+type divider struct {
+	limit int64
+	last  shardify.Span // what was left of the span that is being divided
+	step  int64         // samples of its parts
+}
+
+// next is what to read next: the first span, or a part of it. rest is what is left of
+// the spans, in the list that it is given.
+func (d *divider) next(spans []shardify.Span) (part shardify.Span, rest []shardify.Span) {
+	s := spans[0]
+	if s != d.last {
+		d.step = s.Samples()
+		if s.Bytes > d.limit && s.Run == 0 {
+			// Three quarters, so that buffers of size classes fit.
+			d.step = max(s.Samples()/(4*s.Bytes/3/d.limit+1), 1)
+		}
+	}
+	if s.Samples() <= d.step {
+		return s, spans[1:]
+	}
+	part = sub(s, s.Lo, s.Lo+d.step)
+	d.last = sub(s, part.Hi, s.Hi)
+	spans[0] = d.last
+	return part, spans
+}
