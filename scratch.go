@@ -103,12 +103,15 @@ func (p *Pool) hold(bytes int64) {
 	p.peak = max(p.peak, p.used+p.kept+p.scratch)
 }
 
+// worthwhile is from how much rubbish on it pays to collect it at once.
+const worthwhile = 16 << 20
+
 // clean collects garbage where what was dropped would else stand beside what is about
 // to be made: buffers may be so large that a few of them are the limit, and the runtime
 // counts what is dropped as in use until then.
 func (p *Pool) clean() {
 	p.mu.Lock()
-	due := p.rubbish > p.limit/8 && p.used+p.kept+p.scratch+p.rubbish > p.limit
+	due := p.rubbish > max(p.limit/8, worthwhile) && p.used+p.kept+p.scratch+p.rubbish > p.limit
 	if due {
 		p.rubbish = 0
 	}

@@ -67,6 +67,12 @@ type Describer interface{ Describe() []string }
 // widening a type: what people should know before they convert. One fact a line.
 type Noter interface{ Notes() []string }
 
+// Piecer is a Source that knows from its survey which part of its inputs is the largest
+// of those that are decoded whole: what, and its decoded bytes; 0 if it does not know.
+type Piecer interface {
+	LargestPiece() (what string, bytes int64)
+}
+
 // ObjectNamer names Proof.Object for errors.
 type ObjectNamer interface {
 	ObjectName(input, object uint32) string

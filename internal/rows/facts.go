@@ -50,6 +50,10 @@ type Facts struct {
 	Blob []byte
 	// Lines are what there is to say about the file; those of the first one are kept.
 	Lines []string
+	// Piece is the largest part of the file that is decoded whole, and PieceBytes what it
+	// takes decoded; empty where that is little.
+	Piece      string
+	PieceBytes int64
 	// Foreign, if set, says why the file is none of the format at all: it is left
 	// out and counted. The rest is not looked at.
 	Foreign string

@@ -34,7 +34,7 @@ func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
 	if err := m.merge(); err != nil {
 		return nil, err
 	}
-	s.lines = c.lines
+	s.lines, s.piece = c.lines, c.piece
 	return s, nil
 }
 

@@ -27,6 +27,14 @@ type Set struct {
 	left    []shardify.Leftover
 	notes   []string
 	lines   []string // about the first input
+	piece   piece    // the largest of all inputs, after a survey
+}
+
+// piece is a part of an input that is decoded whole.
+type piece struct {
+	what  string
+	bytes int64
+	input uint32
 }
 
 // mapped is what some files have in common: where their columns come from.
@@ -88,6 +96,14 @@ func (s *Set) Notes() []string { return slices.Clone(s.notes) }
 // Describe implements shardify.Describer: what a survey had to say about the first
 // input, then the notes.
 func (s *Set) Describe() []string { return append(slices.Clone(s.lines), s.notes...) }
+
+// LargestPiece implements shardify.Piecer.
+func (s *Set) LargestPiece() (what string, bytes int64) {
+	if s.piece.bytes == 0 {
+		return "", 0
+	}
+	return s.piece.what + " in " + s.table.Name(int(s.piece.input)), s.piece.bytes
+}
 
 // Samples in all inputs.
 func (s *Set) Samples() int64 { return s.samples }

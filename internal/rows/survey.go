@@ -52,6 +52,7 @@ type collector struct {
 	blobs   interner
 	dims    interner
 	lines   []string
+	piece   piece
 	told    uint32 // 1 + the input that lines are about
 	bad     failures
 	foreign failures
@@ -168,6 +169,9 @@ func (e errText) Error() string { return string(e) }
 func (c *collector) add(input uint32, facts *Facts, s *surveyed) error {
 	if c.told == 0 || input < c.told-1 {
 		c.told, c.lines = input+1, facts.Lines
+	}
+	if n := facts.PieceBytes; n > c.piece.bytes || n > 0 && n == c.piece.bytes && input < c.piece.input {
+		c.piece = piece{facts.Piece, n, input}
 	}
 	e := &c.entries[input]
 	e.samples, e.size = facts.Samples, facts.Size

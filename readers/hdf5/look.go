@@ -57,6 +57,11 @@ func (t *tree) facts(ctx context.Context, c *choice, opts *settings) (*rows.Fact
 		return nil, err
 	}
 	f.facts.Left = append(f.facts.Left, t.left.all()...)
+	for i := range t.objects {
+		if o := &t.objects[i]; o.chunk > f.facts.PieceBytes && c.left[o.path] == "" {
+			f.facts.Piece, f.facts.PieceBytes = "a chunk of "+o.path, o.chunk
+		}
+	}
 	if f.facts.Blob, err = json.Marshal(f.blob); err != nil {
 		return nil, err
 	}

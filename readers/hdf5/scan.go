@@ -21,6 +21,7 @@ type object struct {
 	elem      int64
 	bytes     int64 // decoded
 	unit      int64 // rows that are decoded together; 1 if any can be read
+	chunk     int64 // decoded bytes of a chunk that has filters; else 0
 	wanted    []wantedLeaf
 	axes      []axis // nil where none is named
 	scale     bool   // a dimension scale: coordinates of others
@@ -337,6 +338,9 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	}
 	for i := range a.dims {
 		obj.unlimited = append(obj.unlimited, i < len(d.Space.MaxDims) && d.Space.MaxDims[i] == h5.Unlimited)
+	}
+	if a.set.Layout.Class == h5.Chunked && len(a.set.Filters) > 0 {
+		obj.chunk = a.set.Layout.ChunkBytes
 	}
 	leaves := s.rules.leaves(d.Type)
 	var refused error

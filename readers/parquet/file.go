@@ -15,6 +15,10 @@ type file struct {
 	cols  []column
 	parts []part // of its path
 
+	// The largest page of those that the survey has seen.
+	piece      string
+	pieceBytes int64
+
 	mu    sync.Mutex
 	pages map[chunkID]*known
 	means map[int]float64 // by leaf, see dictMean

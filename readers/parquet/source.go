@@ -132,6 +132,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		}
 	}
 	facts.Borders = x.borders()
+	facts.Piece, facts.PieceBytes = x.piece, x.pieceBytes
 	if facts.Blob, err = json.Marshal(state); err != nil {
 		return nil, err
 	}

@@ -140,6 +140,9 @@ func (f *file) pageRows(c *column, g int) int64 {
 		if err != nil {
 			return rows
 		}
+		if b := int64(h.Uncompressed); b > f.pieceBytes {
+			f.piece, f.pieceBytes = "a page of "+c.field.Name, b
+		}
 		if h.Type == format.DictionaryPage {
 			off += n + int64(h.Compressed)
 			continue

@@ -86,6 +86,36 @@ func (s *suite) release(t *testing.T) {
 	prev.Release()
 }
 
+// littleMemory reads with no memory to keep anything in, and asks for what was held when
+// the readers are closed.
+func (s *suite) littleMemory(t *testing.T) {
+	src := s.source(t, nil, nil)
+	spans := Spans(t, src, s.small())
+	want := perSpan(t, src, spans)
+	pool, i := shardify.NewPool(400), 0
+	err := eachIn(pool, src, spans, func(b *shardify.Batch) {
+		c := NewContent()
+		c.Add(b, 0, b.Samples)
+		if err := want[spans[i]].Equal(c); err != nil {
+			t.Errorf("%+v with little memory: %v", spans[i], err)
+		}
+		i++
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s0 shardify.Scratch
+	defer s0.Close()
+	mem, err := pool.Grant(context.Background(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Release()
+	if s0.Hold(context.Background(), mem, 0); s0.Share() != pool.Limit()/4 {
+		t.Error("closed readers still count")
+	}
+}
+
 // proofs checks that the CRC-32 parts of each object cover it once and join to
 // the sum that the input stores.
 func (s *suite) proofs(t *testing.T) {

@@ -44,6 +44,7 @@ func Run(t *testing.T, open Open) {
 		{"ProjectionEqualsTheColumnOfAll", s.projection},
 		{"UnknownColumnIsAnError", s.unknownColumn},
 		{"ReleaseOfOneBatchLeavesTheOther", s.release},
+		{"LittleMemoryGivesTheSame", s.littleMemory},
 		{"ProofsJoin", s.proofs},
 		{"CancelledIsAnErrorNeverShort", s.cancelled},
 		{"WrongSpansAreErrors", s.wrongSpans},
@@ -136,7 +137,10 @@ func Each(t testing.TB, src shardify.Source, spans []shardify.Span, f func(*shar
 }
 
 func each(src shardify.Source, spans []shardify.Span, f func(*shardify.Batch)) (err error) {
-	pool := shardify.NewPool(1 << 40)
+	return eachIn(shardify.NewPool(1<<40), src, spans, f)
+}
+
+func eachIn(pool *shardify.Pool, src shardify.Source, spans []shardify.Span, f func(*shardify.Batch)) (err error) {
 	var r shardify.Reader
 	run := uint32(0)
 	for i, sp := range spans {

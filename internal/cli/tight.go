@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/shardify/shardify"
+)
+
+// tight says for which parts of the inputs the memory is short: what is decoded whole and
+// takes more, and what is read in parts.
+func (p *Prepared) tight() (notes []string) {
+	if s, ok := p.Job.Source.(shardify.Piecer); ok {
+		// As it is stored, between two steps of decoding, and decoded.
+		if what, n := s.LargestPiece(); 3*n > p.Memory {
+			notes = append(notes, fmt.Sprintf("%s is decoded whole, %s: with what that needs on the way it may take more than the memory; --memory %s has room for it",
+				what, shardify.FormatSize(n), memoryFor(3*n)))
+		}
+	}
+	var most shardify.Span
+	for _, s := range p.Plan.Spans {
+		if s.Run == 0 && s.Samples() > 1 && s.Bytes > most.Bytes {
+			most = s
+		}
+	}
+	if limit := poolLimit(p.Memory); most.Bytes > limit {
+		notes = append(notes, fmt.Sprintf("%s that cannot be read apart in %s are larger than the memory for samples: they are read in parts, and some is decoded more than once; --memory %s reads them at once",
+			shardify.FormatSize(most.Bytes), p.Plan.Table.Name(int(most.Input)), memoryFor(most.Bytes/5*8+1)))
+	}
+	return notes
+}
+
+// memoryFor is a size of at least n bytes as users write it.
+func memoryFor(n int64) string {
+	const step = 64 << 20
+	return fmt.Sprintf("%dMiB", (n+step-1)/step*step>>20)
+}
