@@ -153,7 +153,9 @@ func (a *array) integers(ctx context.Context, w *work, rules typeRules, dst []in
 	if err := a.backed(int64(len(dst))); err != nil {
 		return err
 	}
-	w.raw = grow(w.raw, int64(len(dst))*a.rowBytes)
+	if err := w.grow(ctx, &w.raw, int64(len(dst))*a.rowBytes); err != nil {
+		return err
+	}
 	if err := a.read(ctx, w, w.raw, lo, lo+int64(len(dst))); err != nil {
 		return err
 	}
