@@ -16,6 +16,9 @@ type Inputs struct {
 // Add counts an input, which must not have been counted before.
 func (in *Inputs) Add(input uint32) { in.join(1, []uint32{input}) }
 
+// First is the first of them.
+func (in *Inputs) First() uint32 { return in.first[0] }
+
 func (in *Inputs) join(count int64, first []uint32) {
 	in.count += count
 	if len(in.first) == shown && first[0] > in.first[shown-1] {

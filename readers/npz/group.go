@@ -113,7 +113,9 @@ func (b *groupBuilder) build(ctx context.Context) (*group, error) {
 		return nil, err
 	}
 	g := b.assemble(all)
-	b.notes, err = g.unify(b.table, b.ref.npyFile)
+	if b.notes, err = g.unify(b.table, b.ref.npyFile); err == nil && b.ref.npyFile {
+		err = g.oneSeries(b.table)
+	}
 	return g, err
 }
 

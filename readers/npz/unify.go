@@ -1,7 +1,9 @@
 package npz
 
 import (
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
@@ -51,6 +53,31 @@ func (g *group) unify(t *shardify.Table, npyFile bool) (notes []string, err erro
 		hint = "numpy.astype makes them alike; files with columns of the same samples are joined by --zip A B"
 	}
 	return notes, u.Err(hint)
+}
+
+// oneSeries refuses .npy files of different types whose names differ in more than numbers:
+// x.npy and y.npy are rather columns of the same samples than one behind the other.
+func (g *group) oneSeries(t *shardify.Table) error {
+	series := func(u *use) (name, stem string) {
+		name = t.Name(int(u.in.First()))
+		return name, strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' {
+				return -1
+			}
+			return r
+		}, path.Base(name))
+	}
+	for j := range g.columns {
+		uses := g.uses(j)
+		for k := 1; k < len(uses); k++ {
+			a, stemA := series(&uses[0])
+			b, stemB := series(&uses[k])
+			if stemA != stemB {
+				return shardify.Mismatch("%s and %s have other types: columns of the same samples are joined by --zip A B; if they are to follow each other, numpy.astype makes them alike", a, b)
+			}
+		}
+	}
+	return nil
 }
 
 // uses lists the types of a column in the order of the files. Files without samples
