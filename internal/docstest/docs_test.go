@@ -59,7 +59,7 @@ func notRun(b block, python, library string) string {
 	case b.lang == "python" && library == "" && strings.Contains(b.text, "shardify.Loader"):
 		return "shardify.Loader's library could not be built: it needs a C compiler"
 	case b.lang == "python":
-		for _, m := range []string{"torch", "webdataset", "torchvision", "PIL"} {
+		for _, m := range []string{"torch", "webdataset", "torchvision", "PIL", "scipy"} {
 			if strings.Contains(b.text, "import "+m) || strings.Contains(b.text, ", "+m) || strings.Contains(b.text, "from "+m) {
 				if exec.Command(python, "-c", "import "+m).Run() != nil {
 					return "the Python module " + m + " is not here"
@@ -116,15 +116,19 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 	must(command(root, "go", "build", "-o", bin+"/", "./cmd/shardify", "./cmd/verify"))
 	demo := filepath.Join(work, "build/demo")
 	must(command(root, "go", "run", "./testdata/demo", "testdata/demo/digits.npz", filepath.Join(demo, "digits")))
-	for _, name := range []string{"digits.npz", "digits.h5", "digits.parquet", "HZZ.root"} {
-		b, err := os.ReadFile(filepath.Join(root, "testdata/demo", name))
+	give := func(from, to string) {
+		b, err := os.ReadFile(filepath.Join(root, from))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(demo, name), b, 0o666); err != nil {
+		if err := os.WriteFile(to, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
+	for _, name := range []string{"digits.npz", "digits.h5", "digits.parquet", "HZZ.root"} {
+		give("testdata/demo/"+name, filepath.Join(demo, name))
+	}
+	give("readers/hdf5/testdata/anndata.h5ad", filepath.Join(work, "cells.h5ad"))
 	python, library := findPython(root), buildLibrary(root, bin)
 	ran := 0
 	for _, page := range pages {
