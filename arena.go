@@ -57,24 +57,35 @@ func (p *Pool) Grant(ctx context.Context, bytes int64) (*Arena, error) {
 		p.mu.Unlock()
 		return a, nil
 	}
-	w := &waiter{bytes: bytes, ready: make(chan struct{})}
-	e := p.waiting.PushBack(w)
-	p.mu.Unlock()
-	select {
-	case <-w.ready:
-	case <-ctx.Done():
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		select {
-		case <-w.ready: // granted meanwhile: give it back
-			p.release(w.arena)
-		default:
-			p.waiting.Remove(e)
-		}
-		p.wake()
+	w := &waiter{bytes: bytes}
+	if !p.await(ctx, &p.waiting, w, func() { p.release(w.arena) }) {
 		return nil, ctx.Err()
 	}
 	return w.arena, nil
+}
+
+// await queues a waiter and tells whether it got what it waits for before the context
+// ended. What came at the same time is given back. It is called with mu held and returns
+// without it.
+func (p *Pool) await(ctx context.Context, queue *list.List, w *waiter, giveBack func()) bool {
+	w.ready = make(chan struct{})
+	e := queue.PushBack(w)
+	p.mu.Unlock()
+	select {
+	case <-w.ready:
+		return true
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-w.ready:
+		giveBack()
+	default:
+		queue.Remove(e)
+	}
+	p.wake()
+	return false
 }
 
 // fits tells whether so much more may be granted. Where nothing is, nobody would make

@@ -43,21 +43,7 @@ func (s *Scratch) Hold(ctx context.Context, mem *Arena, n int64) error {
 		}
 		return nil
 	}
-	w.ready = make(chan struct{})
-	e := p.holding.PushBack(w)
-	p.mu.Unlock()
-	select {
-	case <-w.ready:
-	case <-ctx.Done():
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		select {
-		case <-w.ready:
-			p.hold(-w.bytes)
-			p.wake()
-		default:
-			p.holding.Remove(e)
-		}
+	if !p.await(ctx, &p.holding, w, func() { p.hold(-w.bytes) }) {
 		return context.Cause(ctx)
 	}
 	s.held = n

@@ -107,20 +107,16 @@ func assemble(q int, v [3]uint64) (int, float64, float64) {
 
 // sinNear is the sine of r+low as a sum, for a rest.
 func sinNear(r, low float64) (hi, lo float64) {
-	c, z := &sinPoly, float64(r*r)
-	w := float64(z * z)
-	p := madd(z, c[1], c[0]) + float64(w*(madd(z, c[3], c[2])+float64(w*madd(z, c[5], c[4]))))
-	return r, float64(float64(r*z)*p) + float64(low*(1-float64(0.5*z)))
+	z := float64(r * r)
+	return r, float64(float64(r*z)*six(&sinPoly, z)) + float64(low*(1-float64(0.5*z)))
 }
 
 // cosNear is the cosine of r+low as a sum.
 func cosNear(r, low float64) (hi, lo float64) {
-	c, z := &cosPoly, float64(r*r)
-	w := float64(z * z)
-	p := madd(z, c[1], c[0]) + float64(w*(madd(z, c[3], c[2])+float64(w*madd(z, c[5], c[4]))))
+	z := float64(r * r)
 	a := head(r)
 	hi, rest := sum(1, -float64(float64(0.5*a)*a))
-	return hi, rest + (float64(w*p) - float64((r-a)*float64(0.5*(r+a))) - float64(r*low))
+	return hi, rest + (float64(float64(z*z)*six(&cosPoly, z)) - float64((r-a)*float64(0.5*(r+a))) - float64(r*low))
 }
 
 // Sin is the sine of x radians.

@@ -67,6 +67,9 @@ func (g *group) oneSeries(t *shardify.Table) error {
 			return r
 		}, path.Base(name))
 	}
+	if len(g.types) < 2 {
+		return nil
+	}
 	for j := range g.columns {
 		uses := g.uses(j)
 		for k := 1; k < len(uses); k++ {
