@@ -138,16 +138,16 @@ func classBars(f *stats.Field) page.Part {
 // histogram appends a chart, and what lies beyond it.
 func histogram(parts []page.Part, caption, x string, s *stats.Summary, tone page.Tone) []page.Part {
 	h := s.Histogram
-	if len(h.Counts) < 2 {
+	if h == nil || len(h.Counts) < 2 {
 		return parts
 	}
+	shift := 0.0
 	if s.Whole { // bins begin at whole numbers, not between them
-		h.Lo, h.Hi = h.Lo+0.5, h.Hi+0.5
+		shift = 0.5
 	}
 	g := &page.Histogram{Caption: caption, X: x, Y: "count", Tone: tone}
-	step := (h.Hi - h.Lo) / float64(len(h.Counts))
 	for i, c := range h.Counts {
-		g.Bins = append(g.Bins, page.Bin{Lo: h.Lo + float64(i)*step, Hi: h.Lo + float64(i+1)*step, Count: c})
+		g.Bins = append(g.Bins, page.Bin{Lo: h.Edge(i) + shift, Hi: h.Edge(i+1) + shift, Count: c})
 	}
 	parts = append(parts, g)
 	if h.Below+h.Above >= 1 {

@@ -73,7 +73,8 @@ func summaryRow(name, typ string, s *stats.Summary, note string) []string {
 	if s.Count == 0 {
 		return row
 	}
-	for i, v := range []string{shortText(s.Min), Short(s.At(0.01)), Short(s.At(0.5)), Short(s.At(0.99)), shortText(s.Max), Short(*s.Mean), Short(*s.Std), spark(&s.Histogram)} {
+	for i, v := range []string{shortText(s.Min.String()), Short(s.At(0.01)), Short(s.At(0.5)), Short(s.At(0.99)), shortText(s.Max.String()), shortOrNone(s.Mean), shortOrNone(s.Std),
+		spark(s.Histogram)} {
 		row[3+i] = v
 	}
 	return row
@@ -114,6 +115,13 @@ func Short(x float64) string {
 	return s
 }
 
+func shortOrNone(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return Short(*x)
+}
+
 // shortText shortens an exact extreme.
 func shortText(s string) string {
 	if len(s) <= 7 {
@@ -137,14 +145,10 @@ var sparks = []rune(" ▁▂▃▄▅▆▇█")
 
 // spark draws a histogram in one line.
 func spark(h *stats.Histogram) string {
-	if len(h.Counts) < 2 {
+	if h == nil || len(h.Counts) < 2 {
 		return ""
 	}
-	n := min(sparkBins, len(h.Counts))
-	bins := make([]float64, n)
-	for i, c := range h.Counts {
-		bins[i*n/len(h.Counts)] += c
-	}
+	bins := h.Densities(min(sparkBins, len(h.Counts)))
 	most := slices.Max(bins)
 	var b strings.Builder
 	for _, c := range bins {

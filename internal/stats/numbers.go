@@ -1,14 +1,16 @@
 package stats
 
 import (
+	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/half"
 )
 
-// Numbers gathers facts of a stream of numbers: extremes, moments about the first
-// one, and a sketch from which quantiles and histograms are made.
+// Numbers gathers facts of a stream of numbers: extremes, moments about one of the first
+// ones, and a sketch from which quantiles and histograms are made.
 type Numbers struct {
 	Count         int64 // finite ones
 	NaN, Inf      int64
@@ -108,9 +110,8 @@ func (n *Numbers) column(data []byte) {
 
 // values is add for each of v, with the sums kept in registers.
 func values[T shardify.Number](n *Numbers, v []T) {
-	for len(v) > 0 && !n.pivoted {
-		n.add(float64(v[0]))
-		v = v[1:]
+	if !n.pivoted {
+		n.choosePivot(float64s(v))
 	}
 	lo, hi, sum, sumOfSqs, pivot := n.Min, n.Max, 0.0, 0.0, n.pivot
 	count := 0
@@ -139,6 +140,32 @@ func values[T shardify.Number](n *Numbers, v []T) {
 	n.Count += int64(count)
 	n.sum += sum
 	n.sumOfSqs += sumOfSqs
+}
+
+// pivotOf is how many values the pivot is chosen from.
+const pivotOf = 255
+
+// float64s are the first values of v that the pivot is chosen from.
+func float64s[T shardify.Number](v []T) []float64 {
+	out := make([]float64, 0, min(len(v), pivotOf))
+	for _, x := range v {
+		if len(out) == cap(out) {
+			break
+		}
+		if x := float64(x); x-x == 0 {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// choosePivot takes the median of some values, since the sketch is finest next to it: the
+// first value alone may be a -999 that stands for none.
+func (n *Numbers) choosePivot(v []float64) {
+	if len(v) > 0 {
+		slices.Sort(v)
+		n.pivot, n.pivoted = v[len(v)/2], true
+	}
 }
 
 // lengths adds the differences of neighbouring offsets.
@@ -176,7 +203,7 @@ func (n *Numbers) Std() float64 {
 }
 
 // Quantile is the value below which a share q of the finite values lies, within half
-// a percent of its distance from the first value.
+// a percent of its distance from the pivot.
 func (n *Numbers) Quantile(q float64) float64 {
 	if n.Count == 0 {
 		return math.NaN()
@@ -193,7 +220,7 @@ func (n *Numbers) Quantile(q float64) float64 {
 // those outside.
 func (n *Numbers) Histogram(bins int) Histogram {
 	h := Histogram{Lo: n.Min, Hi: n.Max}
-	if n.Count == 0 {
+	if n.Count == 0 || math.IsInf(n.Max-n.Min, 0) {
 		return h
 	}
 	// Outliers are cut off only where they squeeze the rest.
@@ -204,9 +231,11 @@ func (n *Numbers) Histogram(bins int) Histogram {
 	if whole {
 		step := math.Max(1, math.Ceil((h.Hi-h.Lo+1)/float64(bins)))
 		bins = int(math.Ceil((h.Hi - h.Lo + 1) / step))
-		h.Lo, h.Hi = h.Lo-0.5, h.Lo-0.5+float64(step*float64(bins))
+		h.Lo, h.Hi, h.Step = h.Lo-0.5, h.Hi+0.5, step
 	} else if h.Hi == h.Lo {
 		bins = 1
+	} else {
+		h.Step = (h.Hi - h.Lo) / float64(bins)
 	}
 	h.Counts = make([]float64, bins)
 	edge := 0.0
@@ -236,19 +265,53 @@ func wholes(lo, hi float64) (float64, float64) {
 	return hi, hi
 }
 
-// Histogram is counts in bins of equal width over [Lo, Hi]. Counts are estimates
-// where bins are narrower than the sketch.
+// Histogram is counts in bins of the width Step over [Lo, Hi]; the last bin of whole
+// numbers may be narrower. Counts are estimates where bins are narrower than the sketch.
 type Histogram struct {
-	Lo, Hi       float64
+	Lo, Hi, Step float64
 	Counts       []float64
 	Below, Above float64
 }
 
+// Edge is where bin k begins, and where the one before it ends.
+func (h *Histogram) Edge(k int) float64 {
+	if k == len(h.Counts) {
+		return h.Hi
+	}
+	return h.Lo + float64(float64(k)*h.Step)
+}
+
+// MarshalJSON writes counts and the edges between them, as numpy.histogram returns them.
+func (h *Histogram) MarshalJSON() ([]byte, error) {
+	edges := make([]float64, len(h.Counts)+1)
+	for k := range edges {
+		edges[k] = h.Edge(k)
+	}
+	return json.Marshal(struct {
+		Counts []float64 `json:"counts"`
+		Edges  []float64 `json:"edges"`
+		Below  float64   `json:"below"`
+		Above  float64   `json:"above"`
+	}{h.Counts, edges, h.Below, h.Above})
+}
+
+// Densities are how many values there are per unit of length in each of n parts of
+// equal width. A bin that lies in several parts is shared out between them.
+func (h *Histogram) Densities(n int) []float64 {
+	parts := Histogram{Lo: h.Lo, Hi: h.Hi, Step: (h.Hi - h.Lo) / float64(n), Counts: make([]float64, n)}
+	for k, c := range h.Counts {
+		parts.share(h.Edge(k), h.Edge(k+1), c)
+	}
+	for k := range parts.Counts {
+		parts.Counts[k] /= parts.Step
+	}
+	return parts.Counts
+}
+
 // share puts count values that lie in [lo, hi] into the bins.
 func (h *Histogram) share(lo, hi, count float64) {
-	width := (h.Hi - h.Lo) / float64(len(h.Counts))
-	if hi <= lo || width <= 0 {
-		h.put(lo, width, count)
+	if hi <= lo || h.Step <= 0 {
+		h.put(lo, count)
 		return
 	}
 	// Few bins are crossed: the sketch is finer than most of them.
@@ -257,26 +320,25 @@ func (h *Histogram) share(lo, hi, count float64) {
 		if at < h.Lo {
 			next = min(hi, h.Lo)
 		} else if at < h.Hi {
-			k := math.Floor((at - h.Lo) / width)
-			next = min(hi, h.Lo+float64((k+1)*width))
+			next = min(hi, h.Edge(min(int((at-h.Lo)/h.Step), len(h.Counts)-1)+1))
 		}
 		if next <= at {
 			next = hi
 		}
-		h.put(float64((at+next)/2), width, count*(next-at)/(hi-lo))
+		h.put(float64((at+next)/2), count*(next-at)/(hi-lo))
 		at = next
 	}
 }
 
-func (h *Histogram) put(x, width, count float64) {
+func (h *Histogram) put(x, count float64) {
 	switch {
 	case x < h.Lo:
 		h.Below += count
 	case x > h.Hi:
 		h.Above += count
-	case width <= 0:
+	case h.Step <= 0:
 		h.Counts[0] += count
 	default:
-		h.Counts[min(int((x-h.Lo)/width), len(h.Counts)-1)] += count
+		h.Counts[min(int((x-h.Lo)/h.Step), len(h.Counts)-1)] += count
 	}
 }

@@ -3,6 +3,7 @@ package stats
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -31,19 +32,19 @@ type Field struct {
 	Field   shardify.Field `json:"-"`
 }
 
-// Summary is what was found of numbers. Extremes are exact, as text since a 64-bit
-// integer is more than JSON's readers can hold.
+// Summary is what was found of numbers. Extremes are exact: a 64-bit integer is more than
+// a float64 holds. Mean and Std are absent where float64 overflows.
 type Summary struct {
 	Count     int64        `json:"count"`
 	NaN       int64        `json:"nan,omitempty"`
 	Inf       int64        `json:"inf,omitempty"`
 	Zeros     int64        `json:"zeros"`
-	Min       string       `json:"min,omitempty"`
-	Max       string       `json:"max,omitempty"`
+	Min       json.Number  `json:"min,omitempty"`
+	Max       json.Number  `json:"max,omitempty"`
 	Mean      *float64     `json:"mean,omitempty"`
 	Std       *float64     `json:"std,omitempty"`
 	Quantiles []QuantileOf `json:"quantiles,omitempty"`
-	Histogram Histogram    `json:"-"`
+	Histogram *Histogram   `json:"histogram,omitempty"` // absent where Max - Min overflows
 	Whole     bool         `json:"-"`
 }
 
@@ -55,10 +56,11 @@ type QuantileOf struct {
 
 // Images is what was found of encoded images.
 type Images struct {
-	Types         map[string]int64 `json:"types"`
-	Unreadable    int64            `json:"unreadable,omitempty"`
-	Width, Height *Summary
-	Thumbnails    []Thumbnail `json:"-"`
+	Types      map[string]int64 `json:"types"`
+	Unreadable int64            `json:"unreadable,omitempty"`
+	Width      *Summary         `json:"width,omitempty"`
+	Height     *Summary         `json:"height,omitempty"`
+	Thumbnails []Thumbnail      `json:"-"`
 }
 
 // Duplicates is the samples that are there more than once.
@@ -104,13 +106,23 @@ func (n *Numbers) summary() *Summary {
 	if n.Count == 0 {
 		return x
 	}
-	mean, std := n.Mean(), n.Std()
-	x.Mean, x.Std, x.Histogram = &mean, &std, n.Histogram(Bins)
-	x.Min, x.Max = n.extremes()
+	x.Mean, x.Std = finite(n.Mean()), finite(n.Std())
+	if h := n.Histogram(Bins); h.Counts != nil {
+		x.Histogram = &h
+	}
+	lo, hi := n.extremes()
+	x.Min, x.Max = json.Number(lo), json.Number(hi)
 	for _, q := range quantiles {
 		x.Quantiles = append(x.Quantiles, QuantileOf{q, n.Quantile(q)})
 	}
 	return x
+}
+
+func finite(x float64) *float64 {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
+		return nil
+	}
+	return &x
 }
 
 func (n *Numbers) extremes() (lo, hi string) {

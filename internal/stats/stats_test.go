@@ -90,6 +90,24 @@ func TestSmallWholeNumbersAreCountedExactly(t *testing.T) {
 	}
 }
 
+// TestAnOutlierAtTheBeginning, such as a -999 for "none", does not blur the rest.
+func TestAnOutlierAtTheBeginning(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	v := make([]float64, 20_000)
+	for i := range v {
+		v[i] = r.NormFloat64()
+	}
+	v[0] = -999
+	n := newNumbers(shardify.F64)
+	n.column(shardify.Bytes(v))
+	if q := n.Quantile(0.5); math.Abs(q) > 0.05 {
+		t.Errorf("median %v", q)
+	}
+	if q := n.Quantile(0.25); math.Abs(q+0.674) > 0.05 {
+		t.Errorf("first quartile %v", q)
+	}
+}
+
 // TestNaNAndInfinitiesAreCountedApart and do not spoil the rest.
 func TestNaNAndInfinitiesAreCountedApart(t *testing.T) {
 	v := []float32{float32(math.NaN()), 1, 3, float32(math.Inf(1)), float32(math.Inf(-1)), 0}
