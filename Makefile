@@ -8,7 +8,7 @@ PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build demo test test-go test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-loader bench-augment golden dist wheel clean
+.PHONY: help build demo test test-go test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-loader bench-augment golden golden-bytes dist wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -102,8 +102,12 @@ bench-loader: build ## bench/LOADER.md: shardify.Loader against PyTorch's DataLo
 bench-augment: build ## bench/AUGMENT.md: --augment against Pillow, torchvision and numpy on the same files
 	@sh bench/augment.sh
 
-golden: ## rewrite the golden dumps; review the diff
+golden-bytes: ## compare every published byte of 45 conversions with internal/endtoend/testdata/golden.txt
+	go test -count=1 -v -run GoldenBytes ./internal/endtoend
+
+golden: ## rewrite the golden dumps and digests; review the diff
 	go test ./index ./writers/wds -run Golden -update
+	go test ./internal/endtoend -run GoldenBytes -update
 
 dist: ## static binaries for linux amd64 and arm64, completions, man pages, SHA256SUMS
 	@VERSION=$(VERSION) sh bench/dist.sh
