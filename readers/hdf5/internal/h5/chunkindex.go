@@ -1,6 +1,7 @@
 package h5
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
@@ -60,6 +61,9 @@ func (d *Dataset) indexBTree1(b *tableBuilder) error {
 	return t.each(leaves, 0, func(n *node1) error {
 		for i := range n.count {
 			e := n.entry(i)
+			if err := d.checkKey(n, i); err != nil {
+				return err
+			}
 			number, inside := int64(0), true
 			for j, c := range d.Layout.ChunkDims {
 				off := binary.LittleEndian.Uint64(e[8+8*j:])
@@ -84,6 +88,29 @@ func (d *Dataset) indexBTree1(b *tableBuilder) error {
 		}
 		return nil
 	}, fatal)
+}
+
+// checkKey compares the place of a chunk with that of the entry before, and with what
+// the extent can become: chunks that an extent left behind as it shrank are allowed.
+func (d *Dataset) checkKey(n *node1, i int) error {
+	at := func(k, j int) uint64 { return binary.LittleEndian.Uint64(n.entry(k)[8+8*j:]) }
+	rank := d.Space.Rank()
+	if v := at(i, rank); v != 0 {
+		return shardify.Corrupt(n.addr, "B-tree node: entry %d starts at byte %d of an element", i, v)
+	}
+	order := 0
+	for j := range rank {
+		if v, most := at(i, j), d.Space.MaxDims[j]; most != Unlimited && v >= uint64(most) {
+			return shardify.Corrupt(n.addr, "B-tree node: entry %d starts at element %d of at most %d", i, v, most)
+		}
+		if i > 0 && order == 0 {
+			order = cmp.Compare(at(i, j), at(i-1, j))
+		}
+	}
+	if i > 0 && order <= 0 {
+		return shardify.Corrupt(n.addr, "B-tree node: entry %d does not follow that before", i)
+	}
+	return nil
 }
 
 func (d *Dataset) indexSingle(b *tableBuilder) error {

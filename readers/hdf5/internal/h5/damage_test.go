@@ -191,7 +191,9 @@ func TestHostileChunkTrees(t *testing.T) {
 		damage func(b []byte, at int)
 		want   string
 	}{
-		{"a chunk twice", func(b []byte, at int) { copy(b[at+entry:at+entry+key], b[at:at+key]) }, "twice"},
+		{"a chunk twice", func(b []byte, at int) { copy(b[at+entry:at+entry+key], b[at:at+key]) }, "does not follow"},
+		{"chunk outside of a fixed dimension", func(b []byte, at int) { b[at+16] = 6 }, "of at most 6"},
+		{"chunk inside of an element", func(b []byte, at int) { b[at+24]++ }, "of an element"},
 		{"offset inside a chunk", func(b []byte, at int) { b[at+8]++ }, "no multiple"},
 		{"chunk past the end", func(b []byte, at int) { b[at+key+4] = 1 }, "past the end"},
 		{"too many entries", func(b []byte, at int) { binary.LittleEndian.PutUint16(b[at-18:], 65) }, "at most 64"},
@@ -249,5 +251,44 @@ func TestDamageStaysInItsObject(t *testing.T) {
 	f = openBytes(t, b)
 	if err := walkAll(f, nil); err == nil {
 		t.Error("a damaged symbol node is not noticed")
+	}
+}
+
+// What has no checksum must make sense at least: what the reference library refuses is
+// no value here.
+func TestMetadataWithoutChecksumsMustMakeSense(t *testing.T) {
+	good := readTestdata(t, "old.h5")
+	const base = 512
+	l, err := openBytes(t, good).Lookup("/flag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, node := int(l.Addr), bytes.LastIndex(good, []byte("SNOD"))
+	space := header + 16
+	if good[space] != 1 || good[space+16] != 2 {
+		t.Fatalf("no dataspace of 2 elements: % x", good[space:space+24])
+	}
+	for _, c := range []struct {
+		what  string
+		at    int
+		value byte
+		want  string
+	}{
+		{"version of free space", base + 9, 1, "version of free space"},
+		{"version of shared headers", base + 12, 8, "version of shared headers"},
+		{"flags", base + 20, 8, "flags 0x8"},
+		{"kind of the root's cache", base + 24 + 5*8 + 8, 9, "cache of kind 9"},
+		{"kind of a link's cache", node + 8 + 16, 16, "cache of kind 16"},
+		{"order of links", node + 8, good[node+8+40], "follows"},
+		{"message that is not aligned", space + 2, 31, "no multiple of 8"},
+		{"gap behind the messages", header + 8, good[header+8] + 1, "behind the last message"},
+		{"fewer elements than bytes", space + 16, 0, "2 bytes stored, 0 needed"},
+	} {
+		b := bytes.Clone(good)
+		b[c.at] = c.value
+		_, err := fingerprint(bytes.NewReader(b), int64(len(b)))
+		if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.what, err)
+		}
 	}
 }

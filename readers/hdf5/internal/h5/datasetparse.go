@@ -87,10 +87,10 @@ func (ds *Dataset) check(d *decoder) error {
 			return d.corrupt("%d bytes stored, %d needed", len(l.Data), need)
 		}
 	case Contiguous:
-		if len(ds.External) > 0 || l.Addr == Undefined || need == 0 {
+		if len(ds.External) > 0 || l.Addr == Undefined {
 			return nil
 		}
-		if l.Size >= 0 && l.Size < need {
+		if l.Size >= 0 && l.Size != need {
 			return d.corrupt("%d bytes stored, %d needed", l.Size, need)
 		}
 		return ds.f.within(l.Addr, need, "data")

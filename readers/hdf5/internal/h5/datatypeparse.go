@@ -53,7 +53,10 @@ func (p *typeParser) properties(t *Type, bits uint32) error {
 	switch t.Class {
 	case Integer, BitField:
 		t.Order = Order(bits & 1)
-		t.Signed = t.Class == Integer && bits&8 != 0
+		t.Signed = bits&8 != 0
+		if t.Signed && t.Class == BitField || bits>>4 != 0 {
+			return p.corrupt("bits %#x, which are not those of class %d", bits, t.Class)
+		}
 		t.BitOffset, t.Precision = int(p.u16()), int(p.u16())
 		return p.checkBits(t)
 	case Float:
@@ -64,8 +67,8 @@ func (p *typeParser) properties(t *Type, bits uint32) error {
 		return p.checkBits(t)
 	case String:
 		t.Padding, t.UTF8 = Padding(bits&15), bits>>4&15 == 1
-		if t.Padding > SpacePadded {
-			return p.corrupt("string padding %d", t.Padding)
+		if t.Padding > SpacePadded || bits>>4 > 1 {
+			return p.corrupt("string padding %d, encoding %d", t.Padding, bits>>4)
 		}
 	case Opaque:
 		t.Tag = untilNUL(p.bytes(int(bits & 0xff)))
@@ -133,7 +136,16 @@ func (p *typeParser) float(t *Type, bits uint32) error {
 		return p.corrupt("float of %d bits: sign %d, exponent %d+%d, mantissa %d+%d, normalisation %d",
 			t.Precision, g.SignPos, g.ExpPos, g.ExpSize, g.ManPos, g.ManSize, g.Norm)
 	}
+	if g.overlaps() {
+		return p.corrupt("parts of a float overlap: sign %d, exponent %d+%d, mantissa %d+%d", g.SignPos, g.ExpPos, g.ExpSize, g.ManPos, g.ManSize)
+	}
 	return nil
+}
+
+// overlaps tells whether a bit belongs to two of sign, exponent and mantissa.
+func (g *FloatFormat) overlaps() bool {
+	common := func(a, na, b, nb uint8) bool { return int(a) < int(b)+int(nb) && int(b) < int(a)+int(na) }
+	return common(g.ExpPos, g.ExpSize, g.ManPos, g.ManSize) || common(g.SignPos, 1, g.ExpPos, g.ExpSize) || common(g.SignPos, 1, g.ManPos, g.ManSize)
 }
 
 // name reads a member name; versions 1 and 2 pad the field to a multiple of 8.

@@ -145,6 +145,7 @@ func (g *groupLister) symbolNode(addr int64, heap *localHeap) error {
 	if n > 2*f.GroupLeafK || n*entry > d.rest() {
 		return d.corrupt("%d entries, at most %d", n, 2*f.GroupLeafK)
 	}
+	last := "" // names ascend, and none is empty
 	for range n {
 		if len(g.links) > int(f.size)/entry+1 {
 			return d.corrupt("the group has more links than the file can hold")
@@ -156,10 +157,17 @@ func (g *groupLister) symbolNode(addr int64, heap *localHeap) error {
 		if err := d.err(); err != nil {
 			return err
 		}
+		if kind > 2 {
+			return d.corrupt("entry with a cache of kind %d", kind)
+		}
 		if l.Name, err = heap.text(name); err != nil {
 			g.bad(err)
 			continue
 		}
+		if strings.Contains(l.Name, "/") || l.Name <= last {
+			return d.corrupt("link %q follows %q", l.Name, last)
+		}
+		last = l.Name
 		if kind == 2 {
 			l.Kind, l.Addr = SoftLink, Undefined
 			l.Target, l.Err = heap.text(leUint(scratch[:4]))

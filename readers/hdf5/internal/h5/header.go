@@ -190,7 +190,7 @@ func (r *headerReader) continuation(c headerChunk) error {
 }
 
 // messages reads the messages of one chunk. What is shorter than a message header
-// at its end is a gap.
+// at its end is a gap, which version 1 does not have.
 func (r *headerReader) messages(b []byte, at int64) error {
 	head := 8
 	if r.v2 {
@@ -213,11 +213,17 @@ func (r *headerReader) messages(b []byte, at int64) error {
 		if n > d.rest() {
 			return d.corrupt("message of type %#x and %d bytes ends outside of its header", m.typ, n)
 		}
+		if !r.v2 && n%8 != 0 {
+			return d.corrupt("message of type %#x and %d bytes, no multiple of 8", m.typ, n)
+		}
 		m.at = at + int64(d.pos)
 		m.data = d.bytes(n)
 		if err := r.add(m); err != nil {
 			return err
 		}
+	}
+	if !r.v2 && d.rest() > 0 {
+		return d.corrupt("%d bytes behind the last message", d.rest())
 	}
 	return nil
 }

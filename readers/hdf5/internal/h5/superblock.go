@@ -81,7 +81,11 @@ func (f *File) setSizes(d *decoder, o, l uint8) error {
 }
 
 func (f *File) superblock01(d *decoder) error {
-	d.skip(4)
+	for _, of := range []string{"free space", "the root's entry", "the byte behind it", "shared headers"} {
+		if v := d.u8(); v != 0 {
+			return d.corruptAt(d.pos-1, "version of %s is %d, not 0", of, v)
+		}
+	}
 	if err := f.setSizes(d, d.u8(), d.u8()); err != nil {
 		return err
 	}
@@ -98,8 +102,15 @@ func (f *File) superblock01(d *decoder) error {
 	driver := d.addr()
 	d.length() // name of the root entry
 	f.Root = d.addr()
+	kind := d.u32()
 	if err := d.err(); err != nil {
 		return err
+	}
+	if f.Flags > 7 {
+		return d.corrupt("flags %#x", f.Flags)
+	}
+	if kind > 2 {
+		return d.corrupt("root entry with a cache of kind %d", kind)
 	}
 	if f.GroupLeafK == 0 || f.GroupInternalK == 0 || f.ChunkK == 0 {
 		return d.corrupt("a B-tree K of 0")
