@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/ops"
+	"github.com/shardify/shardify/internal/shape/expr"
 	"github.com/shardify/shardify/readers"
 )
 
@@ -19,7 +21,11 @@ func (s *Settings) openFields(ctx context.Context, p *Prepared, src shardify.Sou
 		r.Columns = s.Columns
 	}
 	o, err := readers.Open(ctx, src, r)
-	if err == nil || len(r.Columns) == len(s.Columns) || r.FilesFrom != nil {
+	if err == nil {
+		p.helpers, err = s.Shape.Helpers(p.helpers, s.Columns, o.Source.Schema())
+		return o, err
+	}
+	if len(r.Columns) == len(s.Columns) || r.FilesFrom != nil {
 		return o, err
 	}
 	// Perhaps it is an operation that names a field which nobody has: with all fields
@@ -49,7 +55,8 @@ func (p *Prepared) operations() (out [][2]string) {
 			out = append(out, [2]string{op.Name, text})
 		}
 	}
-	if h := p.Plan.Helpers; len(h) > 0 {
+	h := slices.DeleteFunc(slices.Clone(p.Plan.Helpers), expr.IsGlob) // the fields that they match follow
+	if len(h) > 0 {
 		out = append(out, [2]string{"not kept", join(h) + ": read for the operations alone"})
 	}
 	return out

@@ -3,6 +3,7 @@ package ops
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -37,7 +38,26 @@ func (s Settings) needs() ([]need, error) {
 			return nil, err
 		}
 	}
+	for _, n := range l.needs {
+		if made := l.matchedMade(n.name); made != "" {
+			return nil, fmt.Errorf("--%s '%s': %s matches %s, which is made here: name those fields one by one", n.flag, n.text, n.name, made)
+		}
+	}
 	return slices.DeleteFunc(l.needs, func(n need) bool { return l.made[n.name] }), nil
+}
+
+// matchedMade is a field made by an operation that a glob of an expression matches. Such
+// globs stand for fields of the source.
+func (l *looker) matchedMade(glob string) string {
+	if !expr.IsGlob(glob) {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.made)) {
+		if ok, _ := path.Match(glob, name); ok {
+			return name
+		}
+	}
+	return ""
 }
 
 // looker collects what operations name and make.
@@ -155,7 +175,7 @@ func (s Settings) Columns(asked []string, others ...string) (open, helpers []str
 	}
 	open = slices.Clone(asked)
 	for _, n := range needs {
-		if matches(asked, n.name) {
+		if expr.IsGlob(n.name) && (slices.Contains(asked, "*") || slices.Contains(asked, n.name)) || !expr.IsGlob(n.name) && matches(asked, n.name) {
 			continue
 		}
 		if !slices.Contains(open, n.name) {
@@ -167,6 +187,35 @@ func (s Settings) Columns(asked []string, others ...string) (open, helpers []str
 		}
 	}
 	return open, helpers, nil
+}
+
+// Helpers completes the helpers that Columns found by the fields that the globs among them
+// match, once it is known what fields there are. What was asked for otherwise is kept.
+func (s Settings) Helpers(helpers, asked []string, schema []shardify.Field) ([]string, error) {
+	globs := slices.DeleteFunc(slices.Clone(helpers), func(h string) bool { return !expr.IsGlob(h) })
+	if len(globs) == 0 {
+		return helpers, nil
+	}
+	needs, err := s.needs()
+	if err != nil {
+		return nil, err
+	}
+	var keep []string
+	for _, a := range asked {
+		keep = append(keep, a, path.Base(a)) // a path, perhaps
+	}
+	for _, n := range needs {
+		if n.wanted {
+			keep = append(keep, n.name)
+		}
+	}
+	out := slices.Clone(helpers)
+	for i := range schema {
+		if name := schema[i].Name; matches(globs, name) && !matches(keep, name) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
 }
 
 func matches(globs []string, name string) bool {
@@ -188,7 +237,7 @@ func (s Settings) Check(schema []shardify.Field) error {
 		known[i] = schema[i].Name
 	}
 	for _, n := range needs {
-		if n.flag == "" || slices.Contains(known, n.name) {
+		if n.flag == "" || slices.Contains(known, n.name) || expr.IsGlob(n.name) && slices.ContainsFunc(known, func(k string) bool { return matches([]string{n.name}, k) }) {
 			continue
 		}
 		unknown := &expr.UnknownField{Name: n.name, Suggest: suggest.Word(n.name, known)}

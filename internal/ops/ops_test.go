@@ -128,6 +128,9 @@ func TestFieldsForOperationsAreReadAndDropped(t *testing.T) {
 		{[]string{"eta"}, Settings{}, []string{"run"}, "eta run", "run", "eta"},
 		{[]string{"eta"}, Settings{Where: {"w > 0"}, Pack: {"f=*"}}, nil, "eta w", "w", "f"},
 		{[]string{"eta"}, Settings{Sort: {"Jet=Jet_pt"}, Where: {"len(Jet_pt) > 1"}, Pad: {"Jet_pt=2"}, Cast: {"Jet_pt=f16"}}, nil, "eta Jet_pt", "", "eta Jet_pt Jet_pt_mask"},
+		{[]string{"eta"}, Settings{Where: {"any_of(n*, r?n)"}}, nil, "eta n* r?n", "n* r?n", "eta"},
+		{[]string{"eta", "run"}, Settings{Where: {"any_of(n*, r*, eta > 1)"}, Rename: {"n=nJet"}}, nil, "eta run nJet n* r*", "n* r*", "n eta run"},
+		{[]string{"?un"}, Settings{Define: {"k=count_of(*un, nJet)"}}, nil, "?un *un nJet", "*un nJet", "run k"},
 	} {
 		open, helpers, err := c.s.Columns(c.columns, c.others...)
 		if err != nil {
@@ -140,6 +143,9 @@ func TestFieldsForOperationsAreReadAndDropped(t *testing.T) {
 		fields := slices.DeleteFunc(slices.Clone(in), func(f shardify.Field) bool { return len(open) > 0 && !matches(open, f.Name) })
 		list, err := c.s.Ops(nil)
 		if err != nil {
+			t.Fatal(err)
+		}
+		if helpers, err = c.s.Helpers(helpers, c.columns, fields); err != nil {
 			t.Fatal(err)
 		}
 		p, err := Compile(list, convert.Env{Schema: fields, Helpers: helpers})

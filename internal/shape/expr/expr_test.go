@@ -97,7 +97,7 @@ func TestNames(t *testing.T) {
 func FuzzExpression(f *testing.F) {
 	for _, s := range []string{
 		"i >= 2 && abs(f) < 2.5", "any(pt > 3) || all(ok)", "pt[0] ?? -1", "sum(pt[ok]) / len(pt)", "m == nil || m in [1,2,3]", "cls == 'dog' and t != 'el'", "u % 3 ** 2", "field('a-b c') + evt.P3.Px",
-		"b ? v : 1", "max(pt) > min(1, f)", "argmax(id)", "pt * 2 + id", "t matches '^t' or t startsWith 'e'", "len(tt) + len(t) + len(v)", "int(d) ?? 5", "nl + own", "0 < i <= 5 ? 1 : 2", "v[-1]", "id[ok][-1]", "count(own > 1)", "-(-i)", "round(d) - dphi(f, d)",
+		"b ? v : 1", "max(pt) > min(1, f)", "argmax(id)", "pt * 2 + id", "t matches '^t' or t startsWith 'e'", "len(tt) + len(t) + len(v)", "int(d) ?? 5", "nl + own", "0 < i <= 5 ? 1 : 2", "v[-1]", "id[ok][-1]", "count(own > 1)", "-(-i)", "round(d) - dphi(f, d)", "any_of(b*, m, all_of(?))", "count_of('b', i > 0) - 1",
 	} {
 		f.Add(s)
 	}

@@ -39,7 +39,7 @@ var oneTest = map[string]func(float64) bool{
 	"isfinite": func(x float64) bool { return x-x == 0 },
 }
 
-var others = []string{"abs", "int", "float", "min", "max", "sum", "mean", "len", "any", "all", "count", "argmax", "argmin", "field"}
+var others = []string{"abs", "int", "float", "min", "max", "sum", "mean", "len", "any", "all", "count", "argmax", "argmin", "any_of", "all_of", "count_of", "field"}
 
 // Functions lists the names of all functions.
 func Functions() []string {
@@ -60,6 +60,13 @@ func (b *binder) call(n *ast.CallNode) (*value, error) {
 		if v := b.unsigned(n.Arguments[0]); v != nil {
 			return v, nil
 		}
+	}
+	if name, args, ok := ofCall(n); ok {
+		v, err := b.joinMany(name, args)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", n, err)
+		}
+		return v, nil
 	}
 	var args []*value
 	for _, a := range n.Arguments {

@@ -38,12 +38,13 @@ func Parse(text string) (*Expr, error) {
 		c.Functions[f.Name] = f
 	}
 	var tree *parser.Tree
+	quoted, quotes := quoteGlobs(text)
 	err := guard.Do(func() (err error) {
-		tree, err = parser.ParseWithConfig(text, c)
+		tree, err = parser.ParseWithConfig(quoted, c)
 		return err
 	})
 	if err != nil {
-		return nil, parseError(err)
+		return nil, meant(text, parseError(err, quotes))
 	}
 	if tree == nil || tree.Node == nil {
 		return nil, errors.New("no expression")
@@ -83,7 +84,8 @@ func tame(text string) error {
 	return nil
 }
 
-func parseError(err error) error {
+// parseError puts the place as it is without the quotes that were put in.
+func parseError(err error, quotes []int) error {
 	var e *file.Error
 	if !errors.As(err, &e) {
 		return err
@@ -97,10 +99,17 @@ func parseError(err error) error {
 	case strings.Contains(msg, `Operator("|")`):
 		msg += "; || is or"
 	}
-	return fmt.Errorf("column %d: %s", e.Column+1, msg)
+	column := e.Column + 1
+	for _, at := range quotes {
+		if at < e.Column {
+			column--
+		}
+	}
+	return fmt.Errorf("column %d: %s", column, msg)
 }
 
-// Names lists the fields that the expression names, in order, each once.
+// Names lists the fields that the expression names, in order, each once. A glob among the
+// arguments of any_of and the like stands as it is: see IsGlob.
 func (e *Expr) Names() []string {
 	var out []string
 	add := func(name string) {
@@ -116,6 +125,13 @@ func names(n ast.Node, add func(string)) {
 	if name, ok := fieldName(n); ok {
 		add(name)
 		return
+	}
+	if _, args, ok := ofCall(n); ok {
+		for _, a := range args {
+			if s, ok := a.(*ast.StringNode); ok {
+				add(s.Value)
+			}
+		}
 	}
 	switch n := n.(type) {
 	case *ast.UnaryNode:
