@@ -8,7 +8,7 @@ PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build demo test test-go test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-loader bench-augment golden golden-bytes dist wheel clean
+.PHONY: help build demo test test-go test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment golden golden-bytes dist wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -95,6 +95,9 @@ scale: ## plans of 10^9 generated and 10^7 real names, 10^6 small files, 280,000
 
 bench: build ## every figure of bench/RESULTS.md, against the named peers on the same files
 	@sh bench/run.sh
+
+bench-against: build ## the rows of make bench against another build of shardify: make bench-against OTHER=path
+	@sh bench/run.sh --against $(OTHER)
 
 bench-loader: build ## bench/LOADER.md: shardify.Loader against PyTorch's DataLoader and webdataset on the same files
 	@sh bench/loader.sh

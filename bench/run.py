@@ -1,6 +1,8 @@
 """Times shardify against the named peers on the same files, interleaved.
 
-    python bench/run.py --data DIR --shardify BIN [--pairs 7] [--only NAME,...] [--results bench/RESULTS.md]
+    python bench/run.py --data DIR --shardify BIN [--pairs 7] [--only NAME,...] [--results bench/RESULTS.md] [--against BIN]
+
+With --against, the peer of every row is another build of shardify: how much faster or slower a change made it.
 
 Every figure is the median of interleaved runs with a warm page cache; the spread is the lowest and the highest. A
 target is met when the median of the pairs' wall ratios reaches it or the ratio of CPU seconds does. "durable"
@@ -47,7 +49,7 @@ def mib(n):
 
 class Bench:
     def __init__(self, a):
-        self.a, self.rows, self.out = a, [], os.path.join(a.work, "out")
+        self.a, self.rows, self.out, self.compared = a, [], os.path.join(a.work, "out"), set()
         os.makedirs(a.work, exist_ok=True)
 
     def shardify(self, src, *flags, jobs=2, sync="none"):
@@ -56,6 +58,12 @@ class Bench:
     def pair(self, name, ours, peer, peer_name, target, pairs=None, peer_out=None, durable=True):
         if self.a.only and not any(name.startswith(o) for o in self.a.only):
             return
+        if self.a.against:
+            command = tuple(ours("none")[1:])
+            if command in self.compared:
+                return
+            self.compared.add(command)
+            peer, peer_name, target, pairs, peer_out, durable = [self.a.against, *command], "the other build", None, None, None, False
         pairs = pairs or self.a.pairs
         us, them = [], []
         clock(ours("none"), self.out), clock(peer, peer_out or self.out)
@@ -82,7 +90,7 @@ class Bench:
 
     def inner(self, name, ours, peer, peer_name, target):
         """Compares seconds that the two programs measure and print themselves: start-up is not what is asked."""
-        if self.a.only and not any(name.startswith(o) for o in self.a.only):
+        if self.a.only and not any(name.startswith(o) for o in self.a.only) or self.a.against:
             return
         us, them = [], []
         for _ in range(self.a.pairs):
@@ -230,12 +238,17 @@ def main():
     p.add_argument("--pairs", type=int, default=7)
     p.add_argument("--only", type=lambda s: s.split(","), default=[])
     p.add_argument("--durable", action=argparse.BooleanOptionalAction, default=True)
+    p.add_argument("--against", help="another build of shardify, to be compared with instead of the peers")
     p.add_argument("--results")
     p.add_argument("--readme")
     a = p.parse_args()
     b = Bench(a)
     machine = head()  # before the results change the tree
     run(b)
+    if a.against:
+        slower = [r for r in b.rows if "rss" not in r and max(r["wall"], r["cpu"]) < 0.97]
+        print(f"{len(b.rows)} rows, {len(slower)} slower than the other build by more than 3 % in wall and CPU time: {', '.join(r['name'] for r in slower) or 'none'}")
+        sys.exit(3 if slower else 0)
     if a.results:
         with open(a.results, "w") as f:
             f.write(report(b, machine))
