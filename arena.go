@@ -26,7 +26,15 @@ type Pool struct {
 	kept    int64      // bytes in free
 	used    int64      // bytes in arenas
 	peak    int64      // most of used+kept
-	arenas  []*Arena
+	spares  []spare    // of released arenas
+}
+
+// spare is what a released arena leaves to the next one. The arena itself is never
+// handed out again: who releases it twice must not release somebody else's.
+type spare struct {
+	bufs    []buffer
+	columns []Column
+	idents  []ID
 }
 
 type waiter struct {
@@ -108,7 +116,6 @@ func (p *Pool) release(a *Arena) {
 	}
 	p.granted -= a.granted
 	a.granted, a.used = 0, 0
-	p.arenas = append(p.arenas, a)
 }
 
 // Overdraft returns an arena at once, whatever the limit: for repairing a span
@@ -116,13 +123,14 @@ func (p *Pool) release(a *Arena) {
 func (p *Pool) Overdraft() *Arena { p.mu.Lock(); defer p.mu.Unlock(); return p.arena(0) }
 
 func (p *Pool) arena(granted int64) *Arena {
-	if n := len(p.arenas); n > 0 {
-		a := p.arenas[n-1]
-		p.arenas = p.arenas[:n-1]
-		a.granted = granted
-		return a
+	a := &Arena{pool: p, granted: granted}
+	if n := len(p.spares); n > 0 {
+		s := p.spares[n-1]
+		p.spares[n-1] = spare{}
+		p.spares = p.spares[:n-1]
+		a.bufs, a.batch.Columns, a.idents = s.bufs, s.columns, s.idents
 	}
-	return &Arena{pool: p, granted: granted}
+	return a
 }
 
 // wake lets those go on who wait for scratch, then those who wait for a grant.
@@ -253,26 +261,25 @@ func (a *Arena) Batch(n int) *Batch {
 	return &a.batch
 }
 
-// Release gives all buffers and the grant back. Nothing allocated from the
-// arena, nor the arena itself, may be used afterwards.
+// Release gives all buffers and the grant back. Nothing allocated from the arena, nor the
+// arena itself, may be used afterwards. A second Release does nothing.
 func (a *Arena) Release() {
 	p := a.pool
-	for _, b := range a.bufs {
-		poison(b.mem)
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if a.bufs == nil && a.granted == 0 && a.turn == nil {
+		return
+	}
 	for i, b := range a.bufs {
+		poison(b.mem)
 		p.free[b.class] = append(p.free[b.class], b.mem)
 		p.kept += int64(len(b.mem))
 		p.used -= int64(len(b.mem))
 		a.bufs[i] = buffer{}
 	}
-	a.bufs = a.bufs[:0]
-	a.idents = a.idents[:0]
-	for i := range a.batch.Columns {
-		a.batch.Columns[i] = Column{}
-	}
+	clear(a.batch.Columns)
+	p.spares = append(p.spares, spare{a.bufs[:0], a.batch.Columns[:0], a.idents[:0]})
+	a.bufs, a.idents, a.batch = nil, nil, Batch{}
 	p.release(a)
 	p.trim()
 	p.wake()

@@ -105,3 +105,39 @@ func TestGrantIsOrderedAndCancellable(t *testing.T) {
 }
 
 func (p *Pool) waiters() int { p.mu.Lock(); defer p.mu.Unlock(); return p.waiting.Len() }
+
+// TestReleaseTwice: a second release must not give one arena, or its buffers, to two.
+func TestReleaseTwice(t *testing.T) {
+	p := NewPool(1 << 20)
+	a, err := p.Grant(context.Background(), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Alloc(500)
+	a.Release()
+	b, _ := p.Grant(context.Background(), 2000)
+	mine := b.Alloc(500)
+	a.Release() // of whoever comes late
+	c, _ := p.Grant(context.Background(), 3000)
+	d := p.Overdraft()
+	if b == c || b == d || c == d {
+		t.Fatal("one arena was given to two")
+	}
+	if other := c.Alloc(500); &mine[0] == &other[0] {
+		t.Fatal("one buffer was given to two")
+	}
+	a.Release()
+	if p.granted != 5000 || p.live.Len() != 2 {
+		t.Fatalf("%d bytes in %d grants, want 5000 in 2", p.granted, p.live.Len())
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(b.Release)
+	}
+	wg.Wait()
+	c.Release()
+	d.Release()
+	if p.granted != 0 || p.used != 0 || p.live.Len() != 0 {
+		t.Fatalf("%d bytes granted and %d used after all was released", p.granted, p.used)
+	}
+}

@@ -255,6 +255,14 @@ type fragment struct {
 	damaged atomic.Bool
 }
 
+// failed notes what a read has found. Damage stays damage, whatever the storage answers
+// another goroutine.
+func (f *fragment) failed(err error) {
+	if errors.Is(err, shardify.ErrCorrupt) {
+		f.damaged.Store(true)
+	}
+}
+
 func openFragment(s interface {
 	Open(name string) (shardify.Blob, error)
 }, name string) (*fragment, error) {

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"context"
-	"errors"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
@@ -95,7 +94,7 @@ func (g *gatherer) read(ctx context.Context, pieces []piece, mem *shardify.Arena
 			}
 		}
 		if err != nil {
-			p.f.damaged.Store(errors.Is(err, shardify.ErrCorrupt))
+			p.f.failed(err)
 			return nil, shardify.Annotate(err, "read", p.f.name, "")
 		}
 	}
