@@ -10,7 +10,6 @@ import (
 	"github.com/shardify/shardify/internal/benchcmd"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // version is set by the linker.
@@ -19,7 +18,7 @@ var version = "dev"
 func main() { os.Exit(run()) }
 
 func run() int {
-	out := &cli.IO{Out: os.Stdout, Err: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
+	out := cli.Standard()
 	ctx, stop := cli.Signals(context.Background(), os.Exit)
 	defer stop()
 	return out.Report(ctx, "shardify-gpu", newRoot(out).ExecuteContext(ctx))

@@ -8,14 +8,13 @@ import (
 
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/host"
-	"golang.org/x/term"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
 	collectLate()
-	out := &cli.IO{Out: os.Stdout, Err: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
+	out := cli.Standard()
 	out.Command = commandLine(os.Args)
 	p := &program{IO: out, stdin: os.Stdin}
 	// Never stopped: a signal at the last moment must not make a failure of what is done.

@@ -234,7 +234,7 @@ func TestStoppedConversionGoesOn(t *testing.T) {
 		signal syscall.Signal
 		code   int
 		says   string
-	}{{syscall.SIGTERM, 75, "stopped on request"}, {syscall.SIGUSR1, 75, "stopped on request"}, {syscall.SIGINT, 130, "interrupted"}} {
+	}{{syscall.SIGTERM, 75, "stopped on request"}, {syscall.SIGHUP, 75, "stopped on request"}, {syscall.SIGUSR1, 75, "stopped on request"}, {syscall.SIGINT, 130, "interrupted"}} {
 		t.Run(c.signal.String(), func(t *testing.T) {
 			out := filepath.Join(dir, "out-"+c.signal.String())
 			p := start(t, convert(out)...)

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/store"
 )
 
@@ -263,7 +264,7 @@ func (b *submission) show(dir string, scripts []cluster.Script, commands, ids []
 			x.Job = ids[i]
 		}
 		o.Scripts = append(o.Scripts, x)
-		p.Result("# ---- %s\n%s", x.File, strings.TrimRight(c.Text, "\n"))
+		p.Result("# ---- %s\n%s", x.File, printable.Lines(strings.TrimRight(c.Text, "\n")))
 	}
 	p.Object("submit", o)
 	p.Result("# ----")

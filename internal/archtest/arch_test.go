@@ -93,7 +93,7 @@ var allowed = []struct {
 	{"internal/trainer", []string{"", "gpuload", "internal/page"}},
 	{"internal/benchcmd", []string{"", "index", "gpuload", "internal/dataset", "internal/cli", "internal/trainer"}},
 	{"internal/stage", []string{"", "index", "internal/dataset", "internal/host", "internal/stall", "internal/store"}},
-	{"internal/inspect", []string{"", "readers", "index", "convert", "internal/store", "internal/stats", "internal/page", "internal/half"}},
+	{"internal/inspect", []string{"", "readers", "index", "convert", "internal/store", "internal/stats", "internal/page", "internal/half", "internal/printable"}},
 	{"augment", []string{"", "internal/guard", "internal/half", "internal/elementary"}},
 	{"internal/stats", []string{"", "internal/guard", "internal/half"}},
 	{"internal/shape", []string{"", "internal/half", "internal/suggest", "internal/shape/*"}},

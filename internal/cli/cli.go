@@ -6,10 +6,16 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"sync/atomic"
+
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/printable"
+	"golang.org/x/term"
 )
 
 // IO is where a command writes.
@@ -26,6 +32,59 @@ type IO struct {
 	reported  atomic.Pointer[Reported]
 }
 
+// Standard is the streams of this process. What is written to Out is made printable, and
+// what cannot be written there makes the process fail at Report.
+func Standard() *IO {
+	out := &output{w: os.Stdout}
+	out.text.W = writer(out.raw)
+	return &IO{Out: out, Err: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
+}
+
+// output is where results go.
+type output struct {
+	w    io.Writer
+	text printable.Writer
+	mu   sync.Mutex
+	err  error // the first
+}
+
+type writer func(b []byte) (int, error)
+
+func (f writer) Write(b []byte) (int, error) { return f(b) }
+
+// Write takes text for people.
+func (p *output) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(b)
+}
+
+// machine takes text for programs.
+func (p *output) machine(s string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.raw([]byte(s))
+}
+
+func (p *output) raw(b []byte) (int, error) {
+	n, err := p.w.Write(b)
+	if p.err == nil && err != nil {
+		p.err = err
+	}
+	return n, err
+}
+
+// outcome is err, or that results are lost: whoever reads them must not take what there is
+// for all.
+func (p *output) outcome(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil && (err == nil || errors.Is(err, p.err) || errors.Is(err, convert.ErrIncomplete)) {
+		return fmt.Errorf("the results cannot be written to standard output: %v", p.err)
+	}
+	return err
+}
+
 // Reported is an error that was shown, with its hints.
 type Reported struct {
 	Err   error
@@ -38,14 +97,14 @@ func (o *IO) Reported() *Reported { return o.reported.Load() }
 // Note writes a line about what happens, unless quiet.
 func (o *IO) Note(format string, args ...any) {
 	if !o.Quiet {
-		o.write(o.Err, fmt.Sprintf(format, args...)+"\n")
+		o.write(o.Err, printable.Sprintf(format, args...)+"\n")
 	}
 }
 
 // Result writes a line of the result for people; nothing with --json.
 func (o *IO) Result(format string, args ...any) {
 	if !o.JSON {
-		o.write(o.Out, fmt.Sprintf(format, args...)+"\n")
+		o.write(o.Out, printable.Sprintf(format, args...)+"\n")
 	}
 }
 
@@ -63,7 +122,12 @@ func (o *IO) Object(kind string, v any) {
 	if len(b) > 2 {
 		head += ","
 	}
-	o.write(o.Out, head+string(b[1:])+"\n")
+	line := head + string(b[1:]) + "\n"
+	if out, ok := o.Out.(*output); ok {
+		out.machine(line)
+		return
+	}
+	o.write(o.Out, line)
 }
 
 func (o *IO) write(w io.Writer, s string) {

@@ -63,6 +63,7 @@ func TestStubbornWorkIsEnded(t *testing.T) {
 		cause    error
 	}{
 		{[]syscall.Signal{syscall.SIGTERM}, 20 * time.Millisecond, CodeStopped, convert.ErrStopped},
+		{[]syscall.Signal{syscall.SIGHUP}, 20 * time.Millisecond, CodeStopped, convert.ErrStopped},
 		{[]syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM}, 20 * time.Millisecond, CodeStopped, ErrNotice},
 		{[]syscall.Signal{syscall.SIGINT}, 20 * time.Millisecond, CodeInterrupted, ErrInterrupted},
 		{[]syscall.Signal{syscall.SIGINT, syscall.SIGINT}, time.Hour, CodeInterrupted, ErrInterrupted},
@@ -102,7 +103,7 @@ func TestDidYouMean(t *testing.T) {
 }
 
 func TestQuotedWordsSurviveTheShell(t *testing.T) {
-	for word, want := range map[string]string{"a-b_c.npz": "a-b_c.npz", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "*.npz": "'*.npz'", "$x": "'$x'", "é": "'é'"} {
+	for word, want := range map[string]string{"a-b_c.npz": "a-b_c.npz", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "*.npz": "'*.npz'", "$x": "'$x'", "é": "'é'", "a\x1b'é\n": `$'a\033\'\303\251\012'`} {
 		if got := Quote(word); got != want {
 			t.Errorf("%q: %s, want %s", word, got, want)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // Exit codes. Batch scripts depend on them.
@@ -88,8 +89,12 @@ func stalled(err error) bool {
 }
 
 // Report writes err with its hints and returns the exit code. An error that
-// follows from a request to stop is reported as that request.
+// follows from a request to stop is reported as that request. That results could not be
+// written is an error, too.
 func (o *IO) Report(ctx context.Context, program string, err error) int {
+	if out, ok := o.Out.(*output); ok {
+		err = out.outcome(err)
+	}
 	if err == nil {
 		return CodeDone
 	}
@@ -116,15 +121,17 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	}
 	o.reported.Store(&Reported{err, hints})
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %v\n", program, err)
+	// Of an error of several lines those that follow are set in, so that none passes for a
+	// hint, or for what another program says.
+	fmt.Fprintf(&b, "%s: %s\n", program, strings.ReplaceAll(printable.Text(err.Error()), "\n", "\n  "))
 	var d interface{ Details() []string }
 	if errors.As(err, &d) {
 		for _, line := range d.Details() {
-			fmt.Fprintf(&b, "  %s\n", line)
+			fmt.Fprintf(&b, "  %s\n", printable.Name(line))
 		}
 	}
 	for _, h := range hints {
-		fmt.Fprintf(&b, "hint: %s\n", h)
+		fmt.Fprintf(&b, "hint: %s\n", printable.Name(h))
 	}
 	o.write(o.Err, b.String())
 	o.Object("error", struct {

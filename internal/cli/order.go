@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
@@ -101,7 +103,17 @@ func (p *Prepared) Tidy() error {
 	if err := p.Job.Tidy(); err != nil {
 		return err
 	}
-	return os.RemoveAll(p.ScratchFolder())
+	return removeScratch(p.ScratchFolder())
+}
+
+// removeScratch removes the folder, unless another process at the same conversion puts a
+// file there at this moment: it will find the data set complete, and remove what it made.
+func removeScratch(folder string) error {
+	err := os.RemoveAll(folder)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
+		return nil
+	}
+	return err
 }
 
 // orderLines tells where samples go, and in which order.

@@ -19,7 +19,8 @@ const Patience = 4 * time.Second
 // is an ErrStopped. TERM may mean that somebody wants the job gone; this never does.
 var ErrNotice = fmt.Errorf("%w: the time limit is near", convert.ErrStopped)
 
-// Signals returns a context that ends on request: TERM with cause convert.ErrStopped,
+// Signals returns a context that ends on request: TERM, and HUP of a terminal that was
+// closed, with cause convert.ErrStopped,
 // USR1 (sent by batch systems before the time limit) with ErrNotice, INT with
 // ErrInterrupted. Whoever still works after Patience, or is interrupted again,
 // is ended by exit; nothing half is ever published, so that is safe.
@@ -30,7 +31,12 @@ func Signals(parent context.Context, exit func(code int)) (ctx context.Context, 
 func signals(parent context.Context, patience time.Duration, exit func(code int)) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 4)
-	signal.Notify(ch, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGINT)
+	signal.Notify(ch, syscall.SIGTERM, syscall.SIGUSR1)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // nohup, and shells for what runs in the background, say so
+			signal.Notify(ch, s)
+		}
+	}
 	done := make(chan struct{})
 	go func() {
 		var late <-chan time.Time

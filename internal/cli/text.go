@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // Count writes a number for people: 1,281,167.
@@ -23,13 +25,17 @@ func Of(n int64, noun string) string {
 	return Count(n) + " " + noun + "s"
 }
 
-// Quote writes a word as a POSIX shell would take it.
+// Quote writes a word as a POSIX shell would take it. Of one that cannot be printed it
+// makes the form $'...', which POSIX has since 2024 and shells have had for long.
 func Quote(s string) string {
 	safe := s != "" && strings.IndexFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r))
 	}) < 0
 	if safe {
 		return s
+	}
+	if printable.Name(s) != s {
+		return escaped(s)
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
@@ -45,4 +51,19 @@ func Seconds(s float64) string {
 		return fmt.Sprintf("%.0f min", s/60)
 	}
 	return fmt.Sprintf("%.1f h", s/3600)
+}
+
+func escaped(s string) string {
+	b := []byte("$'")
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '\'' || c == '\\':
+			b = append(b, '\\', c)
+		case c < 0x20 || c >= 0x7f:
+			b = fmt.Appendf(b, `\%03o`, c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(append(b, '\''))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // Set describes a data set by its manifest.
@@ -38,11 +39,11 @@ func (s *Set) WriteText(w io.Writer) {
 	for _, x := range m.Splits {
 		shards += x.Shards
 	}
-	fmt.Fprintf(w, "%s: data set of %s shards, %s in %s, %s\n", s.Folder, m.Format, plural(m.Samples, "sample"), plural(shards, "shard"), shardify.FormatSize(m.Bytes))
-	fmt.Fprintf(w, "made from %s of %s, %s\n\n", plural(m.Inputs.Count, "file"), m.Inputs.Format, shardify.FormatSize(m.Inputs.Bytes))
+	printable.Fprintf(w, "%s: data set of %s shards, %s in %s, %s\n", s.Folder, m.Format, plural(m.Samples, "sample"), plural(shards, "shard"), shardify.FormatSize(m.Bytes))
+	printable.Fprintf(w, "made from %s of %s, %s\n\n", plural(m.Inputs.Count, "file"), m.Inputs.Format, shardify.FormatSize(m.Inputs.Bytes))
 	for _, name := range slices.Sorted(maps.Keys(m.Splits)) {
 		x := m.Splits[name]
-		fmt.Fprintf(w, "  %s/  %s in %s\n", name, plural(x.Samples, "sample"), plural(x.Shards, "shard"))
+		printable.Fprintf(w, "  %s/  %s in %s\n", name, plural(x.Samples, "sample"), plural(x.Shards, "shard"))
 	}
 	if len(s.Fields) > 0 {
 		writeFields(w, s.Fields, 0)
@@ -76,18 +77,18 @@ func (s *Set) WriteText(w io.Writer) {
 // WriteText writes the sample for people.
 func (s *Shown) WriteText(w io.Writer) {
 	if s.Key != "" {
-		fmt.Fprintf(w, "sample %d %q\n", s.Sample, s.Key)
+		printable.Fprintf(w, "sample %d %q\n", s.Sample, s.Key)
 	} else {
-		fmt.Fprintf(w, "sample %d (sample %d of %s)\n", s.Sample, s.In, s.Input)
+		printable.Fprintf(w, "sample %d (sample %d of %s)\n", s.Sample, s.In, s.Input)
 	}
 	if s.Origin != nil {
-		fmt.Fprintf(w, "from %s\n", s.Origin)
+		printable.Fprintf(w, "from %s\n", s.Origin)
 	}
 	name, typ := 0, 0
 	for _, v := range s.Values {
-		name, typ = max(name, len(v.Field)), max(typ, len(v.Type))
+		name, typ = max(name, len(printable.Name(v.Field))), max(typ, len(v.Type))
 	}
 	for _, v := range s.Values {
-		fmt.Fprintf(w, "  %-*s  %-*s  %s\n", name, v.Field, typ, v.Type, v.Text)
+		printable.Fprintf(w, "  %-*s  %-*s  %s\n", name, v.Field, typ, v.Type, v.Text)
 	}
 }

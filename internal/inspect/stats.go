@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/stats"
 )
 
@@ -220,6 +221,8 @@ func table(w io.Writer, rows [][]string, left int) {
 	width := make([]int, len(rows[0]))
 	for _, r := range rows {
 		for i, v := range r {
+			v = printable.Name(v)
+			r[i] = v
 			width[i] = max(width[i], utf8.RuneCountInString(v))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers"
 )
 
@@ -16,9 +17,9 @@ const manyFields = 50
 // WriteText writes the report for people, without the command.
 func (r *Report) WriteText(w io.Writer) {
 	if readers.IsSet(r.Format) { // Bytes are those of the manifests
-		fmt.Fprintf(w, "%s: %s (%s)\n", r.Format, plural(r.Inputs, "data set"), r.Why)
+		fmt.Fprintf(w, "%s: %s (%s)\n", r.Format, plural(r.Inputs, "data set"), printable.Name(r.Why))
 	} else {
-		fmt.Fprintf(w, "%s: %s, %s (%s)\n", r.Format, plural(r.Inputs, "file"), shardify.FormatSize(r.Bytes), r.Why)
+		fmt.Fprintf(w, "%s: %s, %s (%s)\n", r.Format, plural(r.Inputs, "file"), shardify.FormatSize(r.Bytes), printable.Name(r.Why))
 	}
 	if len(r.Fields) > 0 {
 		r.writeSamples(w)
@@ -75,10 +76,10 @@ func section(w io.Writer, head string, lines []string) {
 	}
 	fmt.Fprintln(w)
 	if head != "" {
-		fmt.Fprintln(w, head)
+		fmt.Fprintln(w, printable.Name(head))
 	}
 	for _, l := range lines {
-		fmt.Fprintf(w, "  %s\n", l)
+		fmt.Fprintf(w, "  %s\n", printable.Name(l))
 	}
 }
 
@@ -121,7 +122,7 @@ func writeFields(w io.Writer, fields []Field, inputs int64) {
 }
 
 func rowOf(f *Field, inputs int64) row {
-	r := row{f.Name, TypeOf(&f.Field), bytesOr(f.SampleBytes), bytesOr(f.Bytes), notes(&f.Field)}
+	r := row{printable.Name(f.Name), TypeOf(&f.Field), bytesOr(f.SampleBytes), bytesOr(f.Bytes), printable.Name(notes(&f.Field))}
 	if f.Files > 0 {
 		r.note = strings.TrimSpace(fmt.Sprintf("in %d of %d files  %s", f.Files, inputs, r.note))
 	}
@@ -184,7 +185,7 @@ func grouped(fields []Field) []row {
 		for _, f := range g {
 			each, all = sum(each, f.SampleBytes), sum(all, f.Bytes)
 		}
-		rows = append(rows, row{prefix(g[0].Name) + "*", TypeOf(&g[0].Field), bytesOr(each), bytesOr(all), fmt.Sprintf("%d fields, %s ... %s", len(g), g[0].Name, g[len(g)-1].Name)})
+		rows = append(rows, row{printable.Name(prefix(g[0].Name)) + "*", TypeOf(&g[0].Field), bytesOr(each), bytesOr(all), printable.Sprintf("%d fields, %s ... %s", len(g), g[0].Name, g[len(g)-1].Name)})
 	}
 	return rows
 }

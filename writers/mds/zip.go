@@ -14,7 +14,11 @@ import (
 func (s *sink) compress(ctx context.Context) (digest string, err error) {
 	out := &counter{w: s.file}
 	// One goroutine, so that the bytes do not depend on the machine.
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	options := []zstd.EOption{zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault)}
+	if s.bytes < 256 {
+		options = append(options, zstd.WithSingleSegment(true)) // other frames do not tell such a length
+	}
+	enc, err := zstd.NewWriter(nil, options...)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package mds_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,5 +129,35 @@ func TestUnzippedReadsAnyPlace(t *testing.T) {
 	defer u2.Close()
 	if _, err := u2.ReadAt(make([]byte, 1), int64(len(want)-1)); !errors.Is(err, shardify.ErrCorrupt) {
 		t.Errorf("a cut file: %v", err)
+	}
+}
+
+// TestSmallShardsTellTheirLength: a zstd frame tells one below 256 bytes only if it is a
+// single segment.
+func TestSmallShardsTellTheirLength(t *testing.T) {
+	zip := shardify.Options{"mds-compression": "zstd"}
+	s := writertest.Schema{Name: "tiny", Fields: []shardify.Field{{Name: "y", DType: shardify.U8}}}
+	seen := map[bool]int{}
+	for n := range 40 {
+		for _, exact := range []bool{true, false} {
+			plain, _ := written(t, s, n*7, "shard-000000.mds", true, nil)
+			files, _ := written(t, s, n*7, "shard-000000.mds.zstd", exact, zip)
+			raw, packed := plain["shard-000000.mds"], files["shard-000000.mds.zstd"]
+			seen[len(raw) < 256]++
+			if got, err := index.ZippedBytes(bytes.NewReader(packed), int64(len(packed))); err != nil || got != int64(len(raw)) {
+				t.Errorf("%d samples, %d bytes: %d, %v", n*7, len(raw), got, err)
+			}
+			dec, err := zstd.NewReader(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := dec.DecodeAll(packed, nil); err != nil || !bytes.Equal(got, raw) {
+				t.Errorf("%d samples: %d bytes, want %d: %v", n*7, len(got), len(raw), err)
+			}
+			dec.Close()
+		}
+	}
+	if seen[true] == 0 || seen[false] == 0 {
+		t.Errorf("shards on one side of 256 bytes only: %v", seen)
 	}
 }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestResultsThatCannotBeWrittenAreAFailure: of every command that has results.
+func TestResultsThatCannotBeWrittenAreAFailure(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	dir := t.TempDir()
+	in, set, planned := filepath.Join(dir, "in.npz"), filepath.Join(dir, "set"), filepath.Join(dir, "planned")
+	try(makeNPZ([]string{in, "20"}))
+	wait(t, start(t, "convert", in, "-o", set, "--sync", "none"), 0)
+	wait(t, start(t, "plan", in, "-o", planned), 0)
+	for _, args := range [][]string{
+		{"--help"}, {"help", "convert"}, {"formats"}, {"version"}, {"--version"}, {"completion", "bash"},
+		{"inspect", in}, {"inspect", in, "--json"}, {"inspect", in, "--stats"}, {"inspect", set}, {"inspect", set, "--sample", "0"}, {"verify", set}, {"verify", set, "--json"},
+		{"convert", in, "-o", set}, {"convert", in, "-o", filepath.Join(dir, "new"), "--sync", "none"}, {"convert", in, "-o", filepath.Join(dir, "dry"), "--dry-run"},
+		{"plan", in, "-o", planned}, {"status", planned}, {"status", planned, "--json"}, {"gc", planned}, {"work", planned}, {"merge", planned},
+		{"submit", "slurm", filepath.Join(dir, "planned")}, {"stage", set, filepath.Join(dir, "staged")},
+	} {
+		c := &exec.Cmd{Path: os.Args[0], Args: append([]string{"shardify"}, args...)}
+		var said strings.Builder
+		c.Stdout, c.Stderr = full, &said
+		c.Run()
+		if c.ProcessState.ExitCode() != 1 || !strings.Contains(said.String(), "standard output: write /dev/stdout: no space left on device") {
+			t.Errorf("%v: exit code %d: %s", args, c.ProcessState.ExitCode(), said.String())
+		}
+	}
+}
+
+// TestNothingFromAnInputReachesTheTerminalRaw: names of files, of fields, of classes.
+func TestNothingFromAnInputReachesTheTerminalRaw(t *testing.T) {
+	const evil = "a\x1b]0;owned\x07\nhint: rm -rf x\u202e\x9b2J"
+	dir := t.TempDir()
+	photos := filepath.Join(dir, evil)
+	for _, class := range []string{"one" + evil, "two" + evil} {
+		d := filepath.Join(photos, class)
+		try(os.MkdirAll(d, 0o777))
+		for _, name := range []string{"x" + evil + ".jpg", "x" + evil + ".txt", "y.weird" + evil} {
+			try(os.WriteFile(filepath.Join(d, name), []byte("text"), 0o666))
+		}
+	}
+	npz := filepath.Join(dir, "n"+evil+".npz")
+	try(makeNPZ([]string{npz, "9"}))
+	set := filepath.Join(dir, "out"+evil)
+	for _, args := range [][]string{
+		{"inspect", photos}, {"inspect", npz}, {"convert", photos, "-o", set}, {"verify", set}, {"inspect", set}, {"inspect", set, "--sample", "0"}, {"status", set}, {"gc", set},
+		{"inspect", set, "--stats"}, {"inspect", filepath.Join(dir, "no"+evil)}, {"convert", npz, "-o", set}, {"convert", npz, "-o", filepath.Join(dir, "x"), "--columns", evil}, {evil}, {"convert", "--" + evil},
+		{"convert", npz, "-o", filepath.Join(dir, "x"), "--where", evil}, {"submit", "slurm", set}, {"stage", set, filepath.Join(dir, "staged"+evil)},
+	} {
+		for _, flag := range []string{"", "--json"} {
+			if flag != "" {
+				args = append(args, flag)
+			}
+			c := &exec.Cmd{Path: os.Args[0], Args: append([]string{"shardify"}, args...)}
+			var out, said strings.Builder
+			c.Stdout, c.Stderr = &out, &said
+			c.Run()
+			raw := said.String()
+			if flag == "" {
+				raw += out.String()
+			}
+			for _, bad := range []string{"\x1b", "\x07", "\nhint: rm", "\u202e", "\x9b"} {
+				if strings.Contains(raw, bad) {
+					t.Errorf("%q: %q is in %q", args, bad, raw)
+				}
+			}
+			for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
+				if flag != "" && line != "" && !json.Valid([]byte(line)) {
+					t.Errorf("%q: not JSON: %q", args, line)
+				}
+			}
+		}
+	}
+}
