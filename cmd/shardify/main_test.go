@@ -51,7 +51,9 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GORACE", quickExit)
-			return nil
+			root, err := filepath.Abs("../../readers/root/testdata")
+			e.Setenv("ROOTDATA", root)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,

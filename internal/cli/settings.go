@@ -260,7 +260,11 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 	if err := s.assignSplit(o.Args.Table); err != nil {
 		return err
 	}
-	list, err := s.Shape.Ops(o.Args.Table)
+	shaped, err := s.Shape.WithTotals(o.Args.Table, sumsOf(ctx, p, src, o.Args.Table))
+	if err != nil {
+		return err
+	}
+	list, err := shaped.Ops(o.Args.Table)
 	if err != nil {
 		return Usage("%v", err)
 	}

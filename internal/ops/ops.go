@@ -12,6 +12,7 @@ package ops
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,6 +79,23 @@ func (s Settings) Ops(table *shardify.Table) ([]convert.Op, error) {
 			}
 			out = append(out, convert.Op{Name: name, Text: t})
 		}
+	}
+	return out, nil
+}
+
+// WithTotals completes the sums over other tables of the inputs in --set.
+func (s Settings) WithTotals(table *shardify.Table, sums func(shape.Total) ([]shape.Sum, error)) (Settings, error) {
+	texts, err := s.texts(Set)
+	if err != nil || !slices.ContainsFunc(texts, shape.HasTotals) {
+		return s, err
+	}
+	out := maps.Clone(s)
+	out[Set] = nil
+	for _, t := range texts {
+		if t, err = shape.Totals(t, table, sums); err != nil {
+			return nil, err
+		}
+		out[Set] = append(out[Set], strings.Split(t, "\n")...)
 	}
 	return out, nil
 }

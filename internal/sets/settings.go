@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/ops"
+	"github.com/shardify/shardify/internal/shape"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
@@ -78,6 +79,9 @@ func (e *Extension) Settings() (cli.Settings, error) {
 	}
 	s.Shape = ops.Settings{}
 	for _, o := range parts[0].Operations {
+		if o.Op == ops.Set && shape.HasTotals(o.Text) {
+			return refuse("--set %s is a sum over all its inputs, which further ones would change: convert all of them together", ops.Shown(convert.Op{Text: o.Text})[0])
+		}
 		s.Shape[o.Op] = append(s.Shape[o.Op], ops.Shown(convert.Op{Name: o.Op, Text: o.Text})...)
 	}
 	s.Columns = words(r["columns"])

@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -95,6 +96,53 @@ func TestSetFindsItsInputs(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// TestTotalsAreThoseOfTheirInputs: a line's sum goes over the inputs that it takes.
+func TestTotalsAreThoseOfTheirInputs(t *testing.T) {
+	table := files("sig/a.root", "bg/a.root", "sig/b.root", "bg/b.root")
+	sums := func(total Total) ([]Sum, error) {
+		switch total {
+		case Total{"Runs", "w"}:
+			return []Sum{{Float: 1.5}, {Float: 10}, {Float: 2}, {Float: 20}}, nil
+		case Total{"dir/Runs", "n"}:
+			return []Sum{{Int: 1, IsInt: true}, {Int: 2, IsInt: true}, {Int: 1<<63 - 4, IsInt: true}, {Int: 3, IsInt: true}}, nil
+		}
+		return nil, errors.New("no such tree")
+	}
+	for text, want := range map[string]string{
+		"s=sum(Runs:w)@sig/*.root\ns=sum(Runs:w)@bg/": "s=sum(Runs:w)=3.5@sig/*.root\ns=sum(Runs:w)=30.0@bg/",
+		"s=sum( Runs : w )":                           "s=sum( Runs : w )=33.5",
+		"s:f32=sum(Runs:w)@sig/\ns=1":                 "s:f32=sum(Runs:w)=3.5@sig/\ns=1",
+		"s=sum(dir/Runs:n)@bg/\ns=0":                  "s=sum(dir/Runs:n)=5@bg/\ns=0",
+		"s=sum(Runs:w)=7@bg/\ns=sum(Runs:w)":          "s=sum(Runs:w)=7@bg/\ns=sum(Runs:w)=3.5", // known already
+		"s=1":                                         "s=1",
+		`s="sum(Runs:w)"`:                             `s="sum(Runs:w)"`,
+		"s=sum(dir/Runs:n)":                           "!leaves the range",
+		"s=sum(Run:n)":                                "!no such tree",
+		"s=sum(Runs:w)@x.nc":                          "!no glob takes",
+	} {
+		got, err := Totals(text, table, sums)
+		if msg, bad := strings.CutPrefix(want, "!"); bad {
+			if err == nil || !strings.Contains(err.Error(), msg) {
+				t.Errorf("%s: %v, want %s", text, err, msg)
+			}
+			continue
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
+		}
+	}
+	if _, err := NewSet("s=sum(Runs:w)", table, nil); err == nil || !strings.Contains(err.Error(), "not known yet") {
+		t.Error(err)
+	}
+	if _, err := Totals("s=sum(Runs:w)", nil, sums); err == nil {
+		t.Error("a total without files")
+	}
+	s := made[*Set](t)(NewSet("s=sum(Runs:w)=30.0@bg/\ns=sum(Runs:w)=3.5", table, nil))
+	if s.Field.DType != shardify.F64 || text(s.Field.DType, s.rules[0].bytes, 0) != "30" {
+		t.Errorf("%+v", s.Field)
 	}
 }
 

@@ -23,6 +23,8 @@ type setRule struct {
 	spec, value, glob string
 	quoted            bool
 	bytes             []byte
+	total             *Total // value is what it came to, "" if that is not known
+	written           string // the total as it was given
 }
 
 // NewSet parses lines NAME[:DTYPE]=VALUE[@GLOB] of one name. A line without a glob is
@@ -44,6 +46,9 @@ func NewSet(text string, table *shardify.Table, found Inputs) (*Set, error) {
 		}
 		if t != "" && dtype != "" && t != dtype {
 			return nil, said("set", text, fmt.Errorf("%s is %s and %s", name, dtype, t))
+		}
+		if r.total != nil && r.value == "" {
+			return nil, said("set", line, noTotal(r.total))
 		}
 		dtype = max(dtype, t)
 		s.rules = append(s.rules, r)
@@ -98,6 +103,10 @@ func parseSet(line string) (name, dtype string, r setRule, err error) {
 	r.value, r.glob = strings.TrimSpace(r.value), strings.TrimSpace(r.glob)
 	if r.value == "" {
 		return "", "", r, errors.New("no value")
+	}
+	if t, found, ok := parseTotal(r.value); ok {
+		r.written = strings.TrimSuffix(r.value, "="+found)
+		r.total, r.value = &t, found
 	}
 	return name, dtype, r, nil
 }
