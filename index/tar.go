@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"encoding/binary"
+	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 )
@@ -12,7 +13,7 @@ import (
 // data, and zeros up to the next block:
 //
 //	off  len  field                  our value
-//	  0  100  name                   bytes 0x21..0x7e, then NULs
+//	  0  100  name                   printable UTF-8 without spaces, then NULs
 //	100    8  mode                   "0000444\0"
 //	108    8  uid, 116 8 gid         "0000000\0"
 //	124   12  size                   11 octal digits, NUL
@@ -184,12 +185,27 @@ func checkTarName(name []byte) error {
 	if len(name) == 0 {
 		return shardify.Corrupt(0, "tar header without a name")
 	}
-	for i, c := range name {
-		if c < 0x21 || c > 0x7e {
-			return shardify.Corrupt(int64(i), "tar header: name %q has byte %#02x", string(name), c)
-		}
+	if i := oddByte(name); i >= 0 {
+		return shardify.Corrupt(int64(i), "tar header: name %q has byte %#02x", string(name), name[i])
 	}
 	return nil
+}
+
+// oddByte is where a name has a space, a control character or bytes that are not UTF-8,
+// or -1.
+func oddByte(name []byte) int {
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRune(name[i:])
+			if !tarRune(r, n) {
+				return i
+			}
+			i += n - 1
+		} else if c < 0x21 || c > 0x7e {
+			return i
+		}
+	}
+	return -1
 }
 
 // tarHeaderDiff names the first field that is not as we write it.

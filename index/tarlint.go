@@ -48,7 +48,7 @@ var tarRules = map[TarRule]struct {
 	TarPrefix:     {false, "wids drops the prefix, so that the key changes"},
 	TarBigSize:    {false, "wids cannot read the size"},
 	TarNoFile:     {false, "every loader skips it"},
-	TarBadByte:    {false, "a space ends the name in DALI's index; wids loses bytes that are not ASCII"},
+	TarBadByte:    {false, "a space ends the name in DALI's index; readers fail at bytes that are not UTF-8, or replace them"},
 	TarDotSlash:   {false, "keys begin with ./ too, which no list of names has"},
 	TarOutside:    {false, "tar refuses to unpack it"},
 	TarNoDot:      {false, "webdataset, wids, Energon and Hugging Face datasets skip the member; DALI makes it a sample"},

@@ -60,11 +60,12 @@ func (l *linter) name(at int64, name []byte) {
 }
 
 func (l *linter) bytes(at int64, name []byte) {
-	for i, c := range name {
-		if c < 0x21 || c > 0x7e || c == '\\' {
-			l.found(TarBadByte, at, name, "%#02x at %d", c, i)
-			return
-		}
+	i := oddByte(name)
+	if i < 0 {
+		i = bytes.IndexByte(name, '\\')
+	}
+	if i >= 0 {
+		l.found(TarBadByte, at, name, "%#02x at %d", name[i], i)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
@@ -101,22 +102,25 @@ func checkMemberName(name string) error {
 	return nil
 }
 
-// keyBytes has bit 0 for bytes of a key's last part, bit 1 for those of folders.
+// keyBytes has bit 0 for ASCII bytes of a key's last part, bit 1 for those of folders.
+// A space ends a name in DALI's index, and a backslash is a separator on Windows.
 var keyBytes = func() (t [256]uint8) {
-	for c := range t {
-		switch c := byte(c); {
-		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c == '_', c == '-':
-			t[c] = 3
-		case c == '.':
-			t[c] = 2
-		}
+	for c := byte(0x21); c < 0x7f; c++ {
+		t[c] = 3
 	}
+	t['\\'], t['.'] = 0, 2
 	return t
 }()
 
-// CheckKey checks the name of a sample: a slash path of parts of A-Z a-z 0-9 _ -
-// where folders may have dots inside, not beginning with "__". Others some
-// loader would split, skip or misread.
+// tarRune tells whether a name may have this decoded character of n bytes beyond ASCII.
+// All readers take names for UTF-8.
+func tarRune(r rune, n int) bool {
+	return (r != utf8.RuneError || n > 1) && !unicode.IsControl(r) && r != '\u2028' && r != '\u2029'
+}
+
+// CheckKey checks the name of a sample: a slash path of printable characters other
+// than space and backslash, in UTF-8. Folders may have dots inside, and it does not
+// begin with "__". Others some loader would split, skip or misread.
 func CheckKey(key []byte) error {
 	if len(key) == 0 {
 		return shardify.Mismatch("a sample without a key")
@@ -127,17 +131,18 @@ func CheckKey(key []byte) error {
 	allowed := uint8(1)
 	for i := len(key) - 1; i >= 0; i-- {
 		c := key[i]
-		if c == '/' {
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeLastRune(key[:i+1])
+			if i -= n - 1; !tarRune(r, n) {
+				return badKey(key, strconv.QuoteToASCII(string(key[i:i+n]))+" at "+strconv.Itoa(i))
+			}
+		} else if c == '/' {
 			allowed = 2
 			if i == 0 || i == len(key)-1 || key[i-1] == '/' {
 				return badKey(key, "an empty part")
 			}
 		} else if keyBytes[c]&allowed == 0 {
-			for i > 0 && !utf8.RuneStart(key[i]) {
-				i--
-			}
-			r, _ := utf8.DecodeRune(key[i:])
-			return badKey(key, strconv.Quote(string(r))+" at "+strconv.Itoa(i))
+			return badKey(key, strconv.Quote(string(rune(c)))+" at "+strconv.Itoa(i))
 		}
 		if c == '.' && (i == 0 || key[i-1] == '/') {
 			return badKey(key, "a part that begins with a dot")
@@ -150,7 +155,7 @@ func CheckKey(key []byte) error {
 }
 
 func badKey(key []byte, what string) error {
-	return shardify.Mismatch("key %q has %s, which WebDataset readers would not take for a name: rename the file, or use --keys ordinal, or --format mmap, which takes any name", key, what)
+	return shardify.Mismatch("key %q has %s, which some reader of WebDataset tars would misread: rename the file, or use --keys ordinal, or --format mmap, which takes any name", key, what)
 }
 
 // AppendRowKey appends the key of a sample without a name of its own:

@@ -133,9 +133,9 @@ def _header(h: memoryview) -> Tuple[str, int]:
     if any(h[345:500]):
         raise ValueError("tar prefix is used")
     name = bytes(h[:100]).rstrip(b"\0")
-    if not name or any(not 0x21 <= c <= 0x7E for c in name):
+    if not name or min(name) <= 0x20:
         raise ValueError("tar name %r" % name)
-    return name.decode("ascii"), _octal(h[124:136])
+    return name.decode("utf-8"), _octal(h[124:136])  # UnicodeDecodeError is a ValueError
 
 
 def _decode(f: Field, member: str, data: memoryview) -> Any:

@@ -151,7 +151,7 @@ def _ext(schema: Schema, f: Dict[str, Any], s: Dict[str, Any]) -> Optional[str]:
 
 def tar_header(name: str, size: int) -> bytes:
     """USTAR, byte for byte: releases of Python's tarfile differ in the device numbers."""
-    h = name.encode("ascii").ljust(100, b"\0") + b"0000444\0" + b"0000000\0" * 2
+    h = name.encode().ljust(100, b"\0") + b"0000444\0" + b"0000000\0" * 2
     h += b"%011o\0" % size + b"%011o\0" % 0 + b" " * 8 + b"0" + bytes(100) + b"ustar\x0000"
     h += bytes(64) + b"0000000\0" * 2 + bytes(155 + 12)
     return h[:148] + b"%06o\0 " % sum(h) + h[156:]

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import fixture
 import numpy as np
 import pytest
-from conftest import N, same, samples, shown
+from conftest import N, SCHEMAS, same, samples, shown
 
 import shardify
 
@@ -64,3 +65,11 @@ def test_keys_are_a_column_and_tars_have_none(make):
     assert shardify.open(make("fixed", keyed=True)).column("__key__")[3] == "k/0003"
     with pytest.raises(shardify.UnsupportedError, match="--format mmap"):
         shardify.open(make("fixed", "wds", name="w")).column("x")
+
+
+@pytest.mark.parametrize("format", ["mmap", "wds"])
+def test_keys_may_be_any_utf8(tmp_path, format):
+    keys = ["dög/e\u0301(1)", "猫.v1/写真", "x+y=1@"]
+    values = [dict(s, __key__=k) for k, s in zip(keys, samples("text", 3))]
+    ds = shardify.open(fixture.write(tmp_path / format, SCHEMAS["text"], values, format, keyed=True))
+    assert [ds[i]["__key__"] for i in range(3)] == keys

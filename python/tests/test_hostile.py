@@ -271,7 +271,7 @@ TARS = {
     "magic": lambda h: h.__setitem__(slice(257, 265), b"ustar  \0"),
     "other key": lambda h: h.__setitem__(0, ord("9")),
     "no dot": lambda h: h.__setitem__(slice(0, 100), b"abc".ljust(100, b"\0")),
-    "not ASCII": lambda h: h.__setitem__(0, 0xC3),
+    "not UTF-8": lambda h: h.__setitem__(0, 0xC3),
     "no name": lambda h: h.__setitem__(slice(0, 100), bytes(100)),
     "other field": lambda h: h.__setitem__(slice(0, 100), b"000000-000000000.other".ljust(100, b"\0")),
 }

@@ -36,7 +36,7 @@ def images(folder: str, r: np.random.Generator) -> Samples:
     out = []
     for i in range(400):
         cls = i * 3 // 400
-        key = "%s/%05d" % (("cat", "dog", "owl")[cls], i)
+        key = "%s/%05d" % (("cat", "dög", "梟")[cls], i)  # names beyond ASCII
         data = picture(r, "png", 600 if i == 200 else 5 + i % 20)
         text = ("caption %d, naïve ☃" % i).encode() * (i % 3 + 1)
         put(os.path.join(folder, key + ".png"), data)
