@@ -93,6 +93,9 @@ type OpenArgs struct {
 	// State is the result of State at plan time; nil means Open surveys. With a
 	// State, Open touches no input: readers check what they open against it.
 	State []byte
+	// Splits asks for the splits that files hold, see Splitter. Formats that know of none
+	// ignore it.
+	Splits bool
 	// First is the number of the first sample, where State is that of a PartSurvey and
 	// Table one part of the inputs.
 	First int64
@@ -251,4 +254,17 @@ type FinishedSet struct {
 type FinishedSplit struct {
 	Name   string
 	Shards []Shard
+}
+
+// Splitter is a Source whose files may hold splits of their own, such as /train and
+// /test. Splits says where they are, in the order of the samples; nil if there are none.
+// It is asked after a survey alone, which OpenArgs.Splits must have asked for.
+type Splitter interface{ Splits() []SplitRange }
+
+// SplitRange is the samples of an input, from the end of the range before up to End, that
+// belong to a split.
+type SplitRange struct {
+	Input uint32
+	End   int64
+	Name  string
 }

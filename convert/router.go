@@ -43,7 +43,7 @@ const (
 func (p *Plan) newRouter() (Router, error) {
 	s := p.Split
 	switch {
-	case s.Dirs || s.Parts[0].Glob != "":
+	case s.named():
 		return &nameRouter{p: p}, nil
 	case s.Stratify != "":
 		r := &hashRouter{hasher: p.hasher(), field: s.Stratify, classes: map[uint64]*Cuts{}}
@@ -180,20 +180,48 @@ type nameRouter struct{ p *Plan }
 func (*nameRouter) Needs() []string { return nil }
 
 func (r *nameRouter) Route(b *shardify.Batch, to []uint16) error {
-	in := r.p.Split.Inputs
+	in, k := r.p.Split.Inputs, 0
 	for i := range b.Samples {
 		id := b.ID(i)
-		if i > 0 && id.Input == b.ID(i-1).Input {
+		if i > 0 && in[k].holds(id) && (k == 0 || !in[k-1].holds(id)) {
 			to[i] = to[i-1]
 			continue
 		}
-		k := sort.Search(len(in), func(k int) bool { return id.Input < in[k].End })
-		if k == len(in) {
+		if k = sort.Search(len(in), func(k int) bool { return in[k].holds(id) }); k == len(in) {
 			return shardify.Mismatch("input %s belongs to no split", r.p.inputName(id.Input))
 		}
 		to[i] = uint16(in[k].Part)
 	}
 	return nil
+}
+
+// byObject makes parts of the splits that the inputs hold.
+func (s *Split) byObject(src shardify.Source) error {
+	var ranges []shardify.SplitRange
+	if p, ok := src.(shardify.Splitter); ok {
+		ranges = p.Splits()
+	}
+	if len(ranges) == 0 {
+		return shardify.Mismatch("--split-from objects: the inputs hold no splits; HDF5 files with data sets such as /train/x and /test/x do")
+	}
+	s.Parts, s.Inputs = nil, nil
+	names := map[string]int{}
+	for _, x := range ranges {
+		k, ok := names[x.Name]
+		if !ok {
+			k, names[x.Name] = len(s.Parts), len(s.Parts)
+			s.Parts = append(s.Parts, Part{Name: x.Name})
+		}
+		r := InputPart{End: x.Input, Samples: x.End, Part: k}
+		n := len(s.Inputs)
+		switch {
+		case n > 0 && s.Inputs[n-1].Part == k:
+			s.Inputs[n-1] = r
+		case n == 0 || r.follows(&s.Inputs[n-1]):
+			s.Inputs = append(s.Inputs, r)
+		}
+	}
+	return s.check()
 }
 
 // MatchInput tells whether a glob names an input, which has a slash path below its
@@ -263,7 +291,7 @@ func (s *Split) assign(i, part int) {
 		s.Inputs[n-1].End = uint32(i + 1)
 		return
 	}
-	s.Inputs = append(s.Inputs, InputPart{uint32(i + 1), part})
+	s.Inputs = append(s.Inputs, InputPart{End: uint32(i + 1), Part: part})
 }
 
 // byDir makes a part of each folder: those given as INPUT if they are several, else

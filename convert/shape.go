@@ -78,7 +78,11 @@ func (r *Request) shapeSplit(p *Plan) error {
 	s := *r.Split
 	s.Parts, s.Inputs = slices.Clone(s.Parts), slices.Clone(s.Inputs)
 	p.Split = &s
-	if s.Dirs || len(s.Parts) > 0 && s.Parts[0].Glob != "" {
+	if s.Objects {
+		if err := p.Split.byObject(r.Source); err != nil {
+			return err
+		}
+	} else if s.named() {
 		if err := p.Split.byInput(p.Table); err != nil {
 			return err
 		}

@@ -28,15 +28,29 @@ type Split struct {
 	// Dirs: folders name the splits: the INPUT arguments if they are several, else those
 	// in it.
 	Dirs bool `json:"dirs,omitempty"`
+	// Objects: the inputs hold the splits themselves, as /train and /test of one file.
+	Objects bool `json:"objects,omitempty"`
 	// Inputs says which part each input has, where names decide: runs of inputs, found
 	// when the plan is made.
 	Inputs []InputPart `json:"inputs,omitempty"`
 }
 
-// InputPart is the inputs up to End, and from the end of the one before.
+// InputPart is the inputs up to End, of that one the first Samples too, and from the end
+// of the one before.
 type InputPart struct {
-	End  uint32 `json:"end"`
-	Part int    `json:"part"`
+	End     uint32 `json:"end"`
+	Samples int64  `json:"samples,omitempty"`
+	Part    int    `json:"part"`
+}
+
+// holds tells whether r ends behind a sample.
+func (r *InputPart) holds(id shardify.ID) bool {
+	return id.Input < r.End || id.Input == r.End && id.Sample < r.Samples
+}
+
+// follows tells whether r ends behind q.
+func (r *InputPart) follows(q *InputPart) bool {
+	return r.End > q.End || r.End == q.End && r.Samples > q.Samples
 }
 
 // Part is one split: a share of the samples, a number of them, what is left, or the
@@ -79,16 +93,19 @@ func ParseSplit(text string) (*Split, error) {
 	return s, s.check()
 }
 
-// ParseSplitFrom reads dirs or train=GLOB,val=GLOB: splits that exist already.
+// ParseSplitFrom reads dirs, objects or train=GLOB,val=GLOB: splits that exist already.
 func ParseSplitFrom(text string) (*Split, error) {
-	if text == "dirs" {
+	switch text {
+	case "dirs":
 		return &Split{Dirs: true}, nil
+	case "objects":
+		return &Split{Objects: true}, nil
 	}
 	s := &Split{}
 	for _, item := range strings.Split(text, ",") {
 		name, glob, ok := strings.Cut(strings.TrimSpace(item), "=")
 		if !ok || glob == "" {
-			return nil, shardify.Mismatch("split %q: want dirs, or NAME=GLOB of input names, as in train=train/*,test=test/*", item)
+			return nil, shardify.Mismatch("split %q: want dirs, objects, or NAME=GLOB of input names, as in train=train/*,test=test/*", item)
 		}
 		if _, err := path.Match(glob, ""); err != nil {
 			return nil, shardify.Mismatch("split %s: glob %q: %v", name, glob, err)
@@ -103,7 +120,7 @@ func (s *Split) check() error {
 		return shardify.Mismatch("%d splits: want 1 to %d", len(s.Parts), maxSplits)
 	}
 	for i, r := range s.Inputs {
-		if r.Part < 0 || r.Part >= len(s.Parts) || i > 0 && r.End <= s.Inputs[i-1].End {
+		if r.Part < 0 || r.Part >= len(s.Parts) || r.Samples < 0 || i > 0 && !r.follows(&s.Inputs[i-1]) {
 			return shardify.Mismatch("inputs up to %d in split %d of %d", r.End, r.Part, len(s.Parts))
 		}
 	}
@@ -181,9 +198,12 @@ func (s *Split) counted() bool {
 	return false
 }
 
+// named: the splits exist, and names tell them.
+func (s *Split) named() bool { return s.Dirs || s.Objects || len(s.Parts) > 0 && s.Parts[0].Glob != "" }
+
 // settled checks the settings against each other, at plan time.
 func (s *Split) settled() error {
-	named := s.Dirs || len(s.Parts) > 0 && s.Parts[0].Glob != ""
+	named := s.named()
 	switch {
 	case named && len(s.Needs()) > 0:
 		return shardify.Mismatch("splits that exist go by input: --identity, --stratify and --group-by are for --split")
@@ -262,6 +282,9 @@ func (s *Split) String() string {
 	if s.Dirs {
 		return "dirs"
 	}
+	if s.Objects {
+		return "objects"
+	}
 	var out []string
 	for _, p := range s.Parts {
 		switch {
@@ -281,7 +304,7 @@ func (s *Split) String() string {
 // recipe is the flags that the split was asked for by.
 func (s *Split) recipe(r map[string]string) {
 	flag := "split"
-	if s.Dirs || len(s.Parts) > 0 && s.Parts[0].Glob != "" {
+	if s.named() {
 		flag = "split-from"
 	}
 	r[flag] = s.String()

@@ -262,7 +262,7 @@ func TestSplitsThatExistAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []InputPart{{2, 0}, {3, 1}}
+	want := []InputPart{{2, 0, 0}, {3, 0, 1}}
 	if err := dirs.byInput(table); err != nil || !slices.Equal(dirs.Inputs, want) || dirs.String() != "dirs" || dirs.Parts[1].Name != "val" {
 		t.Fatalf("%+v %v", dirs, err)
 	}

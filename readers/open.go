@@ -24,6 +24,8 @@ type Request struct {
 	// Asked: the user named the format. Files of kinds that no reader
 	// understands are then copied as they are, where the format copies files.
 	Asked bool
+	// Splits: those that the files hold are wanted, see shardify.Splitter.
+	Splits bool
 	// Parts: a list too long for one table may come in parts, see Opened.More.
 	Parts bool
 }
@@ -58,7 +60,7 @@ func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, err
 }
 
 func openTable(ctx context.Context, f shardify.SourceFormat, r Request, table *shardify.Table, left []shardify.Leftover) (*Opened, error) {
-	a := shardify.OpenArgs{Table: table, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs}
+	a := shardify.OpenArgs{Table: table, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Splits: r.Splits}
 	src, err := f.Open(ctx, a)
 	if err != nil {
 		return nil, err

@@ -51,8 +51,9 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("GORACE", quickExit)
-			root, err := filepath.Abs("../../readers/root/testdata")
-			e.Setenv("ROOTDATA", root)
+			readers, err := filepath.Abs("../../readers")
+			e.Setenv("ROOTDATA", filepath.Join(readers, "root", "testdata"))
+			e.Setenv("HDF5DATA", filepath.Join(readers, "hdf5", "testdata"))
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -64,7 +64,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 		fs.Var(&f.shuffle, "shuffle", "order of the samples: as the inputs have it, mixed within each shard, or mixed over all inputs (needs scratch space)")
 		fs.Uint64Var(&f.s.Seed, "seed", 0, "what is random follows from this `NUMBER`")
 		fs.StringVar(&f.split.Split, "split", "", "make several data sets, as in train=0.8,val=0.1,test=0.1 or train=rest,val=10000: `NAME=SHARE,...`")
-		fs.StringVar(&f.split.From, "split-from", "", "keep splits that exist: dirs (the INPUT folders if there are several, else the folders in INPUT), or `NAME=GLOB,...` of inputs")
+		fs.StringVar(&f.split.From, "split-from", "", "keep splits that exist: dirs (the INPUT folders if there are several, else the folders in INPUT), objects (/train and /test in one file), or `NAME=GLOB,...` of inputs")
 		fs.StringSliceVar(&f.split.Identity, "identity", nil, "fields that say who a sample is, for the split; its file and place in it if left out: `FIELD,...`")
 		fs.StringVar(&f.split.Stratify, "stratify", "", "share the samples of each value of `FIELD` in the same proportions")
 		fs.StringVar(&f.split.GroupBy, "group-by", "", "keep samples with the same value of `FIELD` (a run, a patient) in one split")

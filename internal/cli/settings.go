@@ -189,7 +189,7 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFo
 		return src, nil, err
 	}
 	o, err = s.openFields(ctx, p, src, readers.Request{
-		Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(),
+		Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(), Splits: s.Split != nil && s.Split.Objects,
 	})
 	return src, o, err
 }

@@ -54,6 +54,12 @@ type Facts struct {
 	// takes decoded; empty where that is little.
 	Piece      string
 	PieceBytes int64
+	// Part names the split that the samples belong to, where one file holds several, and
+	// More are the facts about the others, in the order of their samples. They are compared
+	// as different files are. Only what is said here about fields, borders and Blob counts
+	// of More.
+	Part string
+	More []*Facts
 	// Foreign, if set, says why the file is none of the format at all: it is left
 	// out and counted. The rest is not looked at.
 	Foreign string

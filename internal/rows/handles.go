@@ -14,23 +14,23 @@ const MaxOpen = 64
 
 // Handles keeps the files of a Set open. T is what the format needs to read a file.
 type Handles[T io.Closer] struct {
-	*openfiles.Cache[uint32, T]
+	*openfiles.Cache[*entry, T]
 	open func(ctx context.Context, f *os.File, in *Input) (T, error)
 }
 
 // Handle is a file in use.
-type Handle[T io.Closer] = openfiles.Handle[uint32, T]
+type Handle[T io.Closer] = openfiles.Handle[*entry, T]
 
 // NewHandles makes an empty cache. open gets the file, opened and found to have the
 // size that it had at the survey; after success the T owns f and closes it, after an
 // error open need not close it.
 func NewHandles[T io.Closer](open func(ctx context.Context, f *os.File, in *Input) (T, error)) *Handles[T] {
-	return &Handles[T]{openfiles.New[uint32, T](MaxOpen), open}
+	return &Handles[T]{openfiles.New[*entry, T](MaxOpen), open}
 }
 
 // Acquire returns the file of an input, open. Errors name the file.
 func (h *Handles[T]) Acquire(ctx context.Context, in *Input) (*Handle[T], error) {
-	return h.Cache.Acquire(ctx, in.Index, func(ctx context.Context) (T, error) {
+	return h.Cache.Acquire(ctx, in.entry, func(ctx context.Context) (T, error) {
 		v, err := h.openOne(ctx, in)
 		return v, shardify.Annotate(err, "open", in.Name(), "")
 	})

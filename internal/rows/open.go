@@ -34,7 +34,7 @@ func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
 	if err := m.merge(); err != nil {
 		return nil, err
 	}
-	s.lines, s.piece = c.lines, c.piece
+	s.lines, s.piece, s.parts = c.lines, c.piece, c.parts
 	return s, nil
 }
 

@@ -13,7 +13,8 @@ import (
 func (s *Set) decode(b []byte) error {
 	b = bytes.Clone(b) // what stays is part of it
 	r := &stateReader{b: b}
-	if v := r.byte(); v != stateVersion {
+	version := r.byte()
+	if version != stateVersion && version != partsVersion {
 		return s.badState("unknown version")
 	}
 	var head stateHead
@@ -39,7 +40,7 @@ func (s *Set) decode(b []byte) error {
 	if slices.ContainsFunc(s.borders, func(b []byte) bool { return !checkBorders(b) }) {
 		return s.badState("bad borders")
 	}
-	if err := s.decodeEntries(r); err != nil {
+	if err := s.decodeEntries(r, version == partsVersion); err != nil {
 		return err
 	}
 	if r.bad || len(r.b) > 0 {
@@ -85,7 +86,7 @@ func decodeList(r *stateReader) [][]byte {
 	return list
 }
 
-func (s *Set) decodeEntries(r *stateReader) error {
+func (s *Set) decodeEntries(r *stateReader, parts bool) error {
 	s.entries = make([]entry, r.count(8))
 	shapes := s.checkedDims()
 	var prev int64 = -1
@@ -93,11 +94,17 @@ func (s *Set) decodeEntries(r *stateReader) error {
 	for i := range s.entries {
 		e := &s.entries[i]
 		input := max(prev, 0) + r.int()
-		if r.bad || input <= prev || input >= int64(s.table.Len()) {
+		if r.bad || input < prev || input == prev && !parts || input >= int64(s.table.Len()) {
 			return s.badState("files that are no inputs")
 		}
-		prev = input
+		if parts {
+			e.part = s.parts.add("", r.int())
+		}
 		e.input, e.samples, e.size, e.jagged = uint32(input), r.int(), r.int(), r.int()
+		if first := s.parts.first(e); first > maxSamples || input == prev && first < s.parts.first(&s.entries[i-1])+s.entries[i-1].samples {
+			return s.badState("parts of a file that overlap")
+		}
+		prev = input
 		e.layout = refs[0].read(r, len(s.layouts))
 		e.borders = refs[1].read(r, len(s.borders))
 		e.blob = refs[2].read(r, len(s.blobs))

@@ -28,6 +28,7 @@ type Set struct {
 	notes   []string
 	lines   []string // about the first input
 	piece   piece    // the largest of all inputs, after a survey
+	parts   parts
 }
 
 // piece is a part of an input that is decoded whole.
@@ -123,6 +124,7 @@ func (s *Set) Inputs() iter.Seq[Input] {
 // Input is one file of a Set.
 type Input struct {
 	Index   uint32 // in the table of inputs
+	First   int64  // its first sample's number in the file: not 0 for a further part of it
 	Samples int64
 	Size    int64 // bytes of the file
 	// Blob is what Facts had; not to be changed. It may come from a plan, which may
@@ -134,7 +136,7 @@ type Input struct {
 }
 
 func (s *Set) input(e *entry) Input {
-	return Input{Index: e.input, Samples: e.samples, Size: e.size, Blob: s.blobs[e.blob], set: s, entry: e}
+	return Input{Index: e.input, First: s.parts.first(e), Samples: e.samples, Size: e.size, Blob: s.blobs[e.blob], set: s, entry: e}
 }
 
 // Field is the index, in the file's Facts.Fields, of the field that column i of the
@@ -153,12 +155,15 @@ func (s *Set) find(sp shardify.Span) (*entry, error) {
 	wrong := func(what string, args ...any) error {
 		return fmt.Errorf("%s: span [%d, %d) of input %d, run %d: %s", s.name, sp.Lo, sp.Hi, sp.Input, sp.Run, fmt.Sprintf(what, args...))
 	}
-	k := sort.Search(len(s.entries), func(k int) bool { return s.entries[k].input >= sp.Input })
+	k := sort.Search(len(s.entries), func(k int) bool {
+		e := &s.entries[k]
+		return e.input > sp.Input || e.input == sp.Input && (s.parts.first(e)+e.samples > sp.Lo || k+1 == len(s.entries) || s.entries[k+1].input != e.input)
+	})
 	switch {
 	case k == len(s.entries) || s.entries[k].input != sp.Input:
 		return nil, wrong("no such input")
-	case sp.Lo < 0 || sp.Hi <= sp.Lo || sp.Hi > s.entries[k].samples:
-		return nil, wrong("the input has %d samples", s.entries[k].samples)
+	case sp.Lo < s.parts.first(&s.entries[k]) || sp.Hi <= sp.Lo || sp.Hi > s.parts.first(&s.entries[k])+s.entries[k].samples:
+		return nil, wrong("the input has %d samples from %d on", s.entries[k].samples, s.parts.first(&s.entries[k]))
 	case sp.Run != 0:
 		return nil, wrong("there is no such run")
 	}

@@ -56,7 +56,8 @@ func (s *Set) cut(ctx context.Context, e *entry, target int64, yield func(shardi
 }
 
 func (s *Set) span(e *entry, lo, hi int64) shardify.Span {
-	return shardify.Span{Input: e.input, Lo: lo, Hi: hi, Bytes: s.bytes(e, hi-lo)}
+	first := s.parts.first(e)
+	return shardify.Span{Input: e.input, Lo: first + lo, Hi: first + hi, Bytes: s.bytes(e, hi-lo)}
 }
 
 // bytes estimates n samples of an input in a batch. It is at least n, so that

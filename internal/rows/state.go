@@ -3,6 +3,7 @@ package rows
 import (
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 
 	"github.com/shardify/shardify"
 )
@@ -18,8 +19,11 @@ import (
 //
 // A reference is a uvarint: 0 the same as that of the file before, 1 the next one
 // that no file has had, k+2 number k. A file of 100,000 equal ones takes about 15
-// bytes.
-const stateVersion = 1
+// bytes. Version 2 is of files in parts: an entry has its first sample behind the input.
+const (
+	stateVersion = 1
+	partsVersion = 2
+)
 
 type stateHead struct {
 	Format string              `json:"format"`
@@ -35,7 +39,7 @@ func (s *Set) State() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := []byte{stateVersion}
+	b := []byte{s.version()}
 	b = binary.AppendUvarint(b, uint64(len(text)))
 	b = append(b, text...)
 	b = binary.AppendUvarint(b, uint64(len(s.layouts)))
@@ -54,7 +58,11 @@ func (s *Set) State() ([]byte, error) {
 	var refs [4]reference
 	for i := range s.entries {
 		e := &s.entries[i]
-		for _, v := range []int64{int64(e.input - prev), e.samples, e.size, e.jagged} {
+		b = binary.AppendUvarint(b, uint64(e.input-prev))
+		if b[0] == partsVersion {
+			b = binary.AppendUvarint(b, uint64(s.parts.first(e)))
+		}
+		for _, v := range []int64{e.samples, e.size, e.jagged} {
 			b = binary.AppendUvarint(b, uint64(v))
 		}
 		prev = e.input
@@ -63,6 +71,14 @@ func (s *Set) State() ([]byte, error) {
 		}
 	}
 	return b, nil
+}
+
+// version is that of the state.
+func (s *Set) version() byte {
+	if slices.ContainsFunc(s.entries, func(e entry) bool { return s.parts.first(&e) > 0 }) {
+		return partsVersion
+	}
+	return stateVersion
 }
 
 // reference is the numbers that files refer to, in the order in which they do.

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -22,7 +23,7 @@ const (
 	maxFields = 1 << 20
 )
 
-// entry is what is kept of a file: 44 bytes. Lists that files may have in common are
+// entry is what is kept of a file, or of a part of it: 48 bytes. Lists that files may have in common are
 // numbers of interned ones.
 type entry struct {
 	input   uint32
@@ -30,6 +31,7 @@ type entry struct {
 	borders uint32
 	blob    uint32
 	dims    uint32 // shapes of its fixed fields that are Ragged in the schema
+	part    uint32 // number in parts
 	samples int64
 	size    int64
 	jagged  int64 // decoded bytes of its jagged fields
@@ -44,6 +46,8 @@ type collector struct {
 
 	mu      sync.Mutex
 	entries []entry // by place in the table; foreign and bad ones have no layout
+	more    []entry // further parts of files
+	parts   parts
 	layouts []*layout
 	byKey   map[string]uint32
 	fields  int // in layouts
@@ -126,7 +130,20 @@ func survey(ctx context.Context, t *shardify.Table, jobs int, f *Format, want *W
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	c.joinParts()
 	return c, c.bad.err(t)
+}
+
+// joinParts puts the parts of files in the order of their samples.
+func (c *collector) joinParts() {
+	if len(c.more) == 0 {
+		return
+	}
+	c.entries = append(c.entries, c.more...)
+	slices.SortStableFunc(c.entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.input, b.input), cmp.Compare(c.parts.first(&a), c.parts.first(&b)))
+	})
+	c.more = nil
 }
 
 func newCollector(t *shardify.Table, f *Format, want *Wanted) *collector {
@@ -143,19 +160,54 @@ func (c *collector) look(ctx context.Context, input uint32) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
 	}
-	var s *surveyed
+	var parts []*surveyed
 	if err == nil && facts.Foreign == "" {
-		s, err = c.digest(facts)
+		parts, err = c.digestAll(facts)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case err != nil:
 		c.bad.add(input, shardify.Annotate(err, "open", c.table.Name(int(input)), ""))
-	case s == nil:
+	case parts == nil:
 		c.foreign.add(input, errText(facts.Foreign))
 	default:
-		return c.add(input, facts, s)
+		return c.addAll(input, facts, parts)
+	}
+	return nil
+}
+
+// digestAll checks the facts of a file, part by part.
+func (c *collector) digestAll(facts *Facts) (parts []*surveyed, err error) {
+	for i := -1; i < len(facts.More); i++ {
+		f := facts
+		if i >= 0 {
+			f = facts.More[i]
+		}
+		s, err := c.digest(f)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, s)
+	}
+	return parts, nil
+}
+
+// addAll interns the facts of a file and of its further parts.
+func (c *collector) addAll(input uint32, facts *Facts, parts []*surveyed) error {
+	e := &c.entries[input]
+	e.part = c.parts.add(facts.Part, 0)
+	if err := c.add(e, facts, parts[0]); err != nil {
+		return err
+	}
+	first := e.samples
+	for i, f := range facts.More {
+		f.Size = facts.Size
+		c.more = append(c.more, entry{input: input, part: c.parts.add(f.Part, first), layout: none})
+		if err := c.add(&c.more[len(c.more)-1], f, parts[i+1]); err != nil {
+			return err
+		}
+		first += f.Samples
 	}
 	return nil
 }
@@ -166,14 +218,14 @@ func (e errText) Error() string { return string(e) }
 
 // add interns the facts of a file. It is called with mu held; all that takes long
 // was done before.
-func (c *collector) add(input uint32, facts *Facts, s *surveyed) error {
+func (c *collector) add(e *entry, facts *Facts, s *surveyed) error {
+	input := e.input
 	if c.told == 0 || input < c.told-1 {
 		c.told, c.lines = input+1, facts.Lines
 	}
 	if n := facts.PieceBytes; n > c.piece.bytes || n > 0 && n == c.piece.bytes && input < c.piece.input {
 		c.piece = piece{facts.Piece, n, input}
 	}
-	e := &c.entries[input]
 	e.samples, e.size = facts.Samples, facts.Size
 	e.borders, e.blob, e.dims = c.borders.add(s.borders), c.blobs.add(facts.Blob), c.dims.add(s.dims)
 	id, ok := c.byKey[string(s.key)]

@@ -47,6 +47,9 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 		if why := t.oneSamplePerFile(); why != "" {
 			return &choice{mode: byFile, why: why}, nil
 		}
+		if err := t.doubtfulSplits(); err != nil {
+			return nil, err
+		}
 		if c, err := t.chooseGroups(false); c != nil || err != nil {
 			return c, err
 		}

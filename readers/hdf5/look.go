@@ -156,6 +156,9 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 			return shardify.Annotate(shardify.Mismatch("a sparse matrix of %d columns, elsewhere %d", m.columns, n), "", "", m.group)
 		}
 	}
+	if name == o.path {
+		name = cmp.Or(o.as, name)
+	}
 	obj, err := f.tree.file.h5.Object(o.addr, o.path)
 	foreign := err != nil || obj.Addr != o.addr
 	for i := range o.wanted {

@@ -101,7 +101,8 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 		return nil, shardify.Annotate(err, "read", in.Name(), "")
 	}
 	defer h.Release()
-	j := spanRead{reader: r, in: h.Value, span: sp, batch: b, mem: mem}
+	sp.Lo, sp.Hi = sp.Lo-in.First, sp.Hi-in.First
+	j := spanRead{reader: r, in: h.Value, first: in.First, span: sp, batch: b, mem: mem}
 	if err = r.work.begin(ctx, mem); err == nil {
 		err = j.read(ctx, &in)
 		if e := r.work.end(ctx); err == nil {
@@ -118,7 +119,8 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 type spanRead struct {
 	*reader
 	in    *input
-	span  shardify.Span
+	first int64         // the number of the part's first sample
+	span  shardify.Span // of samples of the part
 	batch *shardify.Batch
 	mem   *shardify.Arena
 	ends  rowEnds // of the sparse matrix read last
@@ -176,8 +178,8 @@ func (j *spanRead) annotate(err error, object string) error {
 		e = &shardify.Error{Sample: -1, Offset: -1, Err: err}
 	}
 	c := *e
-	if c.Sample = re.row; j.in.blob.Mode == byFile {
-		c.Sample = 0
+	if c.Sample = j.first + re.row; j.in.blob.Mode == byFile {
+		c.Sample = j.first
 	}
 	return shardify.Annotate(&c, "read", "", object)
 }

@@ -15,6 +15,7 @@ import (
 // object is a data set found in a file, with what the choice of samples needs.
 type object struct {
 	path      string // absolute
+	as        string // of a split: path without the split's name, which its fields have
 	addr      int64
 	dims      []int64
 	unlimited []bool // by dimension
@@ -295,6 +296,11 @@ func names(p, leaf string) []string {
 // names adds the field's own name, which in a group that is a sample is shorter.
 func (s *scanner) names(p, leaf string) []string {
 	list := names(p, leaf)
+	if s.opts.splits {
+		if split, rest := splitOf(p); split != "" {
+			list = append(list, names(rest, leaf)...)
+		}
+	}
 	if s.choice == nil || s.choice.mode != byGroup {
 		return list
 	}

@@ -59,6 +59,7 @@ type settings struct {
 	objects  []string
 	sample   string
 	external bool
+	splits   bool // those in the files are wanted
 	media    string
 }
 
@@ -150,7 +151,8 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	if s.opts, err = newSettings(o); err != nil {
 		return nil, err
 	}
-	sv := &survey{opts: s.opts, inputs: a.Table.Len()}
+	s.opts.splits = a.Splits
+	sv := &survey{opts: s.opts, inputs: a.Table.Len(), missing: o[rows.Option.Name]}
 	defer sv.close()
 	if a.State == nil {
 		if err := sv.decide(ctx, a); err != nil {

@@ -18,6 +18,9 @@ type survey struct {
 	opts   *settings
 	inputs int
 	choice *choice
+	splits map[string]*choice // by split
+	// missing is the option.
+	missing string
 
 	mu   sync.Mutex
 	kept *tree // of the file that decided, which is not scanned twice
@@ -30,6 +33,9 @@ const maxLooks = 64
 // decide finds what the samples are from the first input that tells: one that holds a
 // single row, as the last part of a set may, leaves it open.
 func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
+	if s.opts.splits {
+		return s.decideSplits(ctx, a)
+	}
 	var firstErr error
 	for i := range min(a.Table.Len(), maxLooks) {
 		c, err := s.decideBy(ctx, a, i)
@@ -201,11 +207,18 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	if t.kind.keras {
 		return nil, shardify.Unsupported("the weights of a Keras model, which are no samples")
 	}
-	facts, err := t.facts(ctx, s.choice, s.opts)
+	facts, err := s.factsOf(ctx, t)
 	if failed := t.file.failed(); failed != nil {
 		return nil, failed
 	}
 	return facts, err
+}
+
+func (s *survey) factsOf(ctx context.Context, t *tree) (*rows.Facts, error) {
+	if s.opts.splits {
+		return s.lookSplits(ctx, t)
+	}
+	return t.facts(ctx, s.choice, s.opts)
 }
 
 // foreign leaves a file out that is no HDF5 and is not named so.
