@@ -179,6 +179,7 @@ func (x *tree) basketTables(want []int) (tables []basketTable, total int64) {
 	for _, i := range want {
 		use(x.columns[i].reading)
 		use(x.columns[i].reading.Counts)
+		use(x.columns[i].reading.Each)
 	}
 	return tables, total
 }

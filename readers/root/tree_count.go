@@ -30,7 +30,38 @@ func (t *treeReader) count(ctx context.Context, lo, hi int64, mem *shardify.Aren
 			}
 		}
 	}
+	return t.countEach(ctx, lo, hi, tmp)
+}
+
+// countEach reads the branches that count the values of elements.
+func (t *treeReader) countEach(ctx context.Context, lo, hi int64, tmp *shardify.Arena) error {
+	for _, c := range t.inner {
+		c.begin(lo, hi, c.known(), tmp)
+	}
+	if err := t.run(ctx, t.inner); err != nil {
+		return err
+	}
+	for _, c := range t.inner {
+		if _, err := c.counts(0); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// counts takes the values of column i, which are counts.
+func (b *branchReader) counts(i int) ([]int64, error) {
+	c := &b.r.Columns[i]
+	col := shardify.Column{Field: shardify.Field{Name: b.r.Branch.Path, DType: c.DType, Levels: c.Levels}}
+	if err := b.d.Finish(i, &col); err != nil {
+		return nil, err
+	}
+	if b.before == nil {
+		b.before = make([][]int64, len(b.want))
+	}
+	counts, err := ttree.Counts(b.before[i][:0], &col)
+	b.before[i] = counts
+	return counts, shardify.Annotate(err, "read", "", b.r.Branch.Tree.Path+" "+b.r.Branch.Path)
 }
 
 // needed is the first entry whose count is needed: a basket without offsets is
@@ -53,19 +84,10 @@ func (b *branchReader) needed(lo int64) int64 {
 
 // lists makes the offsets of the span from column i of a counter.
 func (b *branchReader) lists(i int, lo, hi int64, mem *shardify.Arena) error {
-	c := &b.r.Columns[i]
-	col := shardify.Column{Field: shardify.Field{Name: b.r.Branch.Path, DType: c.DType}}
-	if err := b.d.Finish(i, &col); err != nil {
+	counts, err := b.counts(i)
+	if err != nil {
 		return err
 	}
-	if b.before == nil {
-		b.before = make([][]int64, len(b.want))
-	}
-	counts, err := ttree.Counts(b.before[i][:0], &col)
-	if err != nil {
-		return shardify.Annotate(err, "read", "", b.r.Branch.Tree.Path+" "+b.r.Branch.Path)
-	}
-	b.before[i] = counts
 	lists := mem.Int64s(int(hi-lo) + 1)
 	if !ttree.Sum(lists, counts[lo-b.lo:]) {
 		return shardify.Annotate(shardify.Corrupt(-1, "its counts are too large"), "read", "", b.r.Branch.Tree.Path+" "+b.r.Branch.Path)

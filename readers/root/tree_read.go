@@ -26,6 +26,7 @@ type treeReader struct {
 	x        *tree
 	wanted   []*branchReader
 	counters []*branchReader // those that count the elements of wanted ones
+	inner    []*branchReader // those that count the values of such elements
 	queue    []request
 	apart    []*branchReader
 	chunk    []byte
@@ -52,6 +53,7 @@ type branchReader struct {
 	keep    ttree.Basket
 	keepAt  int
 	counter *branchReader
+	each    *branchReader
 	deps    []*branchReader
 }
 
@@ -78,28 +80,43 @@ func (x *tree) reader(want []int) tableReader {
 		}
 		return b
 	}
-	counters := map[*ttree.Reading]*branchReader{}
 	for k, i := range want {
 		c := x.columns[i]
 		b := get(c.reading)
 		b.cols[c.column], b.want[c.column] = k, true
 	}
+	counts := map[*ttree.Reading]*branchReader{}
 	for _, b := range t.wanted {
-		c := b.r.Counts
+		t.countersOf(b, counts)
+	}
+	for _, b := range t.inner {
+		t.countersOf(b, counts)
+	}
+	return t
+}
+
+// countersOf finds the readers of the branches that count the elements of b. They
+// have other decoders than wanted columns of the same branches: they read other
+// entries.
+func (t *treeReader) countersOf(b *branchReader, have map[*ttree.Reading]*branchReader) {
+	get := func(list *[]*branchReader, r *ttree.Reading) *branchReader {
+		c := have[r]
 		if c == nil {
-			continue
+			c = &branchReader{r: r, d: ttree.NewDecoder(r), want: make([]bool, len(r.Columns)), keepAt: -1}
+			have[r] = c
+			*list = append(*list, c)
 		}
-		if counters[c] == nil {
-			// Another decoder than that of the wanted column: it reads other entries.
-			n := &branchReader{r: c, d: ttree.NewDecoder(c), want: make([]bool, len(c.Columns)), keepAt: -1}
-			counters[c] = n
-			t.counters = append(t.counters, n)
-		}
-		b.counter = counters[c]
+		return c
+	}
+	if c := b.r.Counts; c != nil {
+		b.counter = get(&t.counters, c)
 		b.counter.want[b.r.CountsColumn] = true
 		b.counter.deps = append(b.counter.deps, b)
 	}
-	return t
+	if b.r.Each != nil {
+		b.each = get(&t.inner, b.r.Each)
+		b.each.want[0] = true
+	}
 }
 
 func (t *treeReader) read(ctx context.Context, lo, hi int64, mem *shardify.Arena, cols []*shardify.Column) error {
@@ -131,11 +148,7 @@ func (t *treeReader) entries(ctx context.Context, lo, hi int64, mem *shardify.Ar
 		return err
 	}
 	for _, b := range t.wanted {
-		var l ttree.Lengths
-		if b.counter != nil {
-			l = b.lengths
-		}
-		b.begin(lo, hi, l, mem)
+		b.begin(lo, hi, b.known(), mem)
 	}
 	if err := t.run(ctx, t.wanted); err != nil {
 		return err
@@ -151,6 +164,17 @@ func (t *treeReader) entries(ctx context.Context, lo, hi int64, mem *shardify.Ar
 		}
 	}
 	return nil
+}
+
+// known is what other branches say about this one's entries.
+func (b *branchReader) known() (l ttree.Lengths) {
+	if b.counter != nil {
+		l = b.lengths
+	}
+	if b.each != nil {
+		l.Each = b.each.before[0]
+	}
+	return l
 }
 
 // begin finds the baskets of entries [lo, hi).

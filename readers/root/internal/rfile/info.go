@@ -1,6 +1,8 @@
 package rfile
 
 import (
+	"strings"
+
 	"github.com/shardify/shardify"
 )
 
@@ -54,9 +56,20 @@ type Infos struct {
 // All lists the infos in file order.
 func (s *Infos) All() []*StreamerInfo { return s.all }
 
+// className is the name of a class without the spaces that say nothing: writers put
+// them before a > and behind a comma, or do not.
+func className(name string) string {
+	if !strings.Contains(name, " ") {
+		return name
+	}
+	return noSpaces.Replace(name)
+}
+
+var noSpaces = strings.NewReplacer(" >", ">", ", ", ",", "< ", "<")
+
 // Version returns the info of a version of a class, nil if there is none.
 func (s *Infos) Version(class string, version int) *StreamerInfo {
-	for _, i := range s.byClass[class] {
+	for _, i := range s.byClass[className(class)] {
 		if i.Version == version {
 			return i
 		}
@@ -66,7 +79,7 @@ func (s *Infos) Version(class string, version int) *StreamerInfo {
 
 // CheckSum returns the info of a class with this checksum, nil if there is none.
 func (s *Infos) CheckSum(class string, sum uint32) *StreamerInfo {
-	for _, i := range s.byClass[class] {
+	for _, i := range s.byClass[className(class)] {
 		if i.CheckSum == sum {
 			return i
 		}
@@ -85,7 +98,7 @@ func (s *Infos) Find(class string, version int, sum uint32) *StreamerInfo {
 	if i := s.Version(class, version); i != nil {
 		return i
 	}
-	if list := s.byClass[class]; len(list) == 1 && version <= 1 {
+	if list := s.byClass[className(class)]; len(list) == 1 && version <= 1 {
 		return list[0]
 	}
 	return nil
@@ -95,7 +108,7 @@ func (s *Infos) Find(class string, version int, sum uint32) *StreamerInfo {
 // none.
 func (s *Infos) Latest(class string) *StreamerInfo {
 	var best *StreamerInfo
-	for _, i := range s.byClass[class] {
+	for _, i := range s.byClass[className(class)] {
 		if best == nil || i.Version > best.Version {
 			best = i
 		}
@@ -132,7 +145,8 @@ func (s *Infos) read(rec []byte, keyLen int) error {
 			refs.Register(&slot, nil)
 			if info := readInfo(c, &refs); c.Err() == nil {
 				s.all = append(s.all, info)
-				s.byClass[info.Name] = append(s.byClass[info.Name], info)
+				key := className(info.Name)
+				s.byClass[key] = append(s.byClass[key], info)
 			} else if err, ok := refs.LeaveBroken(c, &slot); !ok {
 				return err
 			} else if s.Problem == nil {

@@ -29,6 +29,9 @@ type Lengths struct {
 	// offsets that begins there needs them.
 	Before []int64
 	At     int64
+	// Each has the number of values of every element of the span's entries, for a
+	// reading with Each.
+	Each []int64
 }
 
 // NewDecoder makes a decoder.
@@ -69,6 +72,20 @@ func (d *Decoder) count(entry int64) int64 {
 		return d.lengths.Before[i]
 	}
 	return -1
+}
+
+// counts sets the numbers of values of an entry's elements; false if there are none.
+func (d *Decoder) counts(entry int64) bool {
+	i := entry - d.lo
+	if i < 0 || i+1 >= int64(len(d.lengths.Lists)) || d.lengths.Lists[i+1] > int64(len(d.lengths.Each)) {
+		return false
+	}
+	kept := d.m.counts[0][:0]
+	for _, n := range d.lengths.Each[d.lengths.Lists[i]:d.lengths.Lists[i+1]] {
+		kept = append(kept, int32(min(n, 1<<31-1)))
+	}
+	d.m.counts[0] = kept
+	return true
 }
 
 // hint tells the wanted outputs how many bytes to expect, when the first basket
@@ -163,8 +180,7 @@ func (d *Decoder) jagged(b *Basket, from, to int) error {
 		list = d.lengths.Lists[at : at+int64(to-from)+1]
 		err = d.agree(b, offs, list, from)
 	} else {
-		list = out.offs[0][out.n[0]-1 : out.n[0]+to-from]
-		out.n[0] += to - from
+		list = d.ownLists(to - from)
 		err = d.measure(b, offs, list, from)
 	}
 	if err != nil || !d.m.want[0] {
@@ -177,6 +193,16 @@ func (d *Decoder) jagged(b *Basket, from, to int) error {
 		return nil
 	}
 	return d.headed(b, offs, list, from)
+}
+
+// ownLists is where the ends of the next n entries go, behind the end of the last.
+func (d *Decoder) ownLists(n int) []int64 {
+	if !d.m.want[0] { // the bytes are only tried
+		return make([]int64, n+1)
+	}
+	out := &d.m.outs[0]
+	out.n[0] += n
+	return out.offs[0][out.n[0]-n-1 : out.n[0]]
 }
 
 // measure fills list with the lengths that the bytes have.
@@ -261,11 +287,16 @@ func (d *Decoder) program(b *Basket, from, to int) error {
 			reps = int(n)
 		}
 		m.buf, m.pos, m.bad = b.Data[offs[i]:offs[i+1]], 0, nil
+		if d.Reading.Each != nil && !d.counts(entry) {
+			return d.at(shardify.Corrupt(-1, "the counts of its elements are missing"), entry)
+		}
 		switch {
 		case reps == 0: // a column of nothing may have a frame, or not
 			continue
 		case reps > len(m.buf)+1<<16:
 			m.fail("%d elements in %d bytes", reps, len(m.buf))
+		case len(m.buf) == 0 && !d.Reading.bare:
+			m.refuse("the entry has no bytes: its writer stored no value")
 		case d.Reading.bare && len(m.buf) == 0:
 			s := &d.Reading.steps[0]
 			if m.want[s.cols[0]] {

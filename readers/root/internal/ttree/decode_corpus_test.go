@@ -44,14 +44,9 @@ func readColumn(f *rfile.File, r *Reading, column int, entries int64, mem *shard
 	want[column] = true
 	c := &r.Columns[column]
 	d := NewDecoder(r)
-	var lengths Lengths
-	if r.Counts != nil {
-		counts, err := r.Counts.readCounts(f, r.CountsColumn, 0, entries)
-		if err != nil {
-			return nil, err
-		}
-		lengths.Lists = make([]int64, len(counts)+1)
-		Sum(lengths.Lists, counts)
+	lengths, err := r.lengths(f, 0, entries)
+	if err != nil {
+		return nil, err
 	}
 	d.Begin(0, entries, want, 1, lengths, mem)
 	var s Scratch

@@ -62,13 +62,8 @@ func seedOf(all []basketSeed, f *rfile.File, r *Reading) []basketSeed {
 		return all
 	}
 	s := basketSeed{name: f.Name() + " " + r.Branch.Path, r: r, basket: b}
-	if r.Counts != nil {
-		counts, err := r.Counts.readCounts(f, r.CountsColumn, b.First, b.First+int64(b.Entries))
-		if err != nil {
-			return all
-		}
-		s.lengths.Lists = make([]int64, len(counts)+1)
-		Sum(s.lengths.Lists, counts)
+	if s.lengths, err = r.lengths(f, b.First, b.First+int64(b.Entries)); err != nil {
+		return all
 	}
 	return append(all, s)
 }
@@ -109,6 +104,9 @@ func (s *basketSeed) read(rng *rand.Rand, mem *shardify.Arena) error {
 		if !Sum(lengths.Lists, counts) {
 			return nil
 		}
+	}
+	if lengths.Each != nil && rng.IntN(4) == 0 {
+		lengths.Each = lengths.Each[:rng.IntN(len(lengths.Each)+1)]
 	}
 	want := make([]bool, len(s.r.Columns))
 	for i := range want {

@@ -149,14 +149,24 @@ func (m *machine) enter() (version uint16, end int) {
 	return version, end
 }
 
-// leave goes to the end of a frame. Members that the recipe does not know may
-// stand before it, but nothing may have been read beyond it.
+// leave ends a frame, all of which must have been read.
 func (m *machine) leave(end int) {
 	switch {
 	case end < 0 || m.bad != nil:
 	case m.pos > end:
 		m.fail("object ends %d bytes after its byte count says", m.pos-end)
-	default:
+	case m.pos < end:
+		m.fail("object of which %d bytes are left by what its type says", end-m.pos)
+	}
+}
+
+// pass goes to the end of a frame, whatever is in it.
+func (m *machine) pass() {
+	_, end := m.enter()
+	if end < 0 {
+		m.fail("object without a byte count")
+	}
+	if m.bad == nil {
 		m.pos = end
 	}
 }
@@ -213,11 +223,7 @@ func (m *machine) one(s *step, i int) {
 	case opSlot:
 		m.pointer()
 	case opFrame:
-		_, end := m.enter()
-		if end < 0 {
-			m.fail("object without a byte count")
-		}
-		m.leave(end)
+		m.pass()
 	case opTogether:
 		m.run(s.kids, 1)
 	case opRepeat:
@@ -279,17 +285,27 @@ func (m *machine) texts(s *step, reps int) {
 // object reads an object in its frame.
 func (m *machine) object(s *step) {
 	version, end := m.enter()
-	if c := s.class; c != nil {
-		if int16(version) <= 0 && c.Version != 0 {
-			if sum := m.u32(); sum != c.CheckSum {
-				m.refuse("object of class %s with checksum %08x, the file describes %08x", c.Name, sum, c.CheckSum)
-			}
-		} else if int(version&^memberwise) != c.Version {
-			m.refuse("object of class %s in version %d, expected %d", c.Name, version, c.Version)
-		}
-	}
+	m.sameClass(int16(version&^memberwise), s.class)
 	m.run(s.kids, 1)
 	m.leave(end)
+}
+
+// sameClass compares the version of a frame, and the checksum that stands behind it
+// where the class has no versions, with the description that the steps were made
+// from. Without a description there is nothing to compare, but the checksum is there.
+func (m *machine) sameClass(version int16, c *rfile.StreamerInfo) {
+	unversioned := c != nil && c.Version == 0
+	sum := uint32(0)
+	if version <= 0 && !unversioned {
+		sum = m.u32()
+	}
+	switch {
+	case c == nil || m.bad != nil:
+	case version > 0 && int(version) != c.Version:
+		m.refuse("object of class %s in version %d, the file describes version %d", c.Name, version, c.Version)
+	case version <= 0 && !unversioned && sum != c.CheckSum:
+		m.refuse("object of class %s with checksum %08x, the file describes %08x", c.Name, sum, c.CheckSum)
+	}
 }
 
 // pointer passes an object slot.
@@ -330,19 +346,10 @@ func (m *machine) collection(s *step, reps int) {
 	m.leave(end)
 }
 
-// itemClass reads the version of the class whose members follow, and compares it
-// with the description that the steps were made from.
+// itemClass reads the version of the class whose members follow.
 func (m *machine) itemClass(c *rfile.StreamerInfo) {
-	b := m.take(2)
-	if b == nil {
-		return
-	}
-	v, sum := int16(binary.BigEndian.Uint16(b)), uint32(0)
-	if v <= 0 {
-		sum = m.u32()
-	}
-	if c != nil && (v > 0 && int(v) != c.Version || v <= 0 && sum != c.CheckSum) {
-		m.refuse("items of class %s in version %d with checksum %08x, the file describes version %d with %08x", c.Name, v, sum, c.Version, c.CheckSum)
+	if b := m.take(2); b != nil {
+		m.sameClass(int16(binary.BigEndian.Uint16(b)), c)
 	}
 }
 

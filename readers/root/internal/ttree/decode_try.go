@@ -15,41 +15,60 @@ func (r *Reading) Try(f *rfile.File, s *Scratch) error {
 	b := r.Branch
 	for i := range b.Baskets.Len() {
 		basket, err := b.ReadBasket(f, i, s)
-		if err != nil || basket.Entries == 0 || len(basket.Data) == 0 {
-			if err != nil {
-				return nil
-			}
+		if err != nil {
+			return nil
+		}
+		if basket.Entries == 0 {
 			continue
 		}
 		lo := basket.First
 		hi := lo + int64(min(basket.Entries, tryEntries))
-		d := NewDecoder(r)
-		var lengths Lengths
-		if r.Counts != nil {
-			counts, err := r.Counts.readCounts(f, r.CountsColumn, lo, hi)
-			if err != nil {
-				return nil
-			}
-			lengths.Lists = make([]int64, len(counts)+1)
-			if !Sum(lengths.Lists, counts) {
-				return nil
-			}
+		lengths, err := r.lengths(f, lo, hi)
+		if err != nil {
+			return nil
 		}
+		d := NewDecoder(r)
 		d.Begin(lo, hi, make([]bool, len(r.Columns)), 1, lengths, nil)
-		return d.Basket(&basket)
+		err = d.Basket(&basket)
+		if err != nil || len(basket.Data) > 0 {
+			return err
+		}
 	}
 	return nil
 }
 
+// lengths reads what r needs to know of entries [lo, hi) from other branches.
+func (r *Reading) lengths(f *rfile.File, lo, hi int64) (l Lengths, err error) {
+	if r.Counts == nil {
+		return l, nil
+	}
+	counts, err := r.Counts.readCounts(f, r.CountsColumn, lo, hi)
+	if err != nil {
+		return l, err
+	}
+	l.Lists = make([]int64, len(counts)+1)
+	if !Sum(l.Lists, counts) {
+		return l, shardify.Corrupt(-1, "its counts are too large")
+	}
+	if r.Each != nil {
+		l.Each, err = r.Each.readCounts(f, 0, lo, hi)
+	}
+	return l, err
+}
+
 // readCounts reads one integer column of entries [lo, hi).
 func (r *Reading) readCounts(f *rfile.File, column int, lo, hi int64) ([]int64, error) {
+	lengths, err := r.lengths(f, lo, hi)
+	if err != nil {
+		return nil, err
+	}
 	pool := shardify.NewPool(1 << 40)
 	mem := pool.Overdraft()
 	defer mem.Release()
 	want := make([]bool, len(r.Columns))
 	want[column] = true
 	d := NewDecoder(r)
-	d.Begin(lo, hi, want, 1, Lengths{}, mem)
+	d.Begin(lo, hi, want, 1, lengths, mem)
 	var s Scratch
 	table := &r.Branch.Baskets
 	for i := range table.Len() {
@@ -64,7 +83,8 @@ func (r *Reading) readCounts(f *rfile.File, column int, lo, hi int64) ([]int64, 
 			return nil, err
 		}
 	}
-	col := shardify.Column{Field: shardify.Field{DType: r.Columns[column].DType}}
+	c := &r.Columns[column]
+	col := shardify.Column{Field: shardify.Field{DType: c.DType, Levels: c.Levels}}
 	if err := d.Finish(column, &col); err != nil {
 		return nil, err
 	}

@@ -48,6 +48,9 @@ type Reading struct {
 	Counts *Reading
 	// CountsColumn is the column of Counts that has them.
 	CountsColumn int
+	// Each is the reading with the number of values in each of those elements, nil if
+	// the elements tell. It has the same Counts, and one column.
+	Each *Reading
 	// Hidden: the branch has but counts, which are no column of their own.
 	Hidden bool
 	// Risky: only the bytes tell whether the recipe is right, see Try.
@@ -61,6 +64,7 @@ type Reading struct {
 	slots  int
 	bare   bool // text alone in its branch: an empty one takes no bytes
 	count  countRef
+	each   countRef
 }
 
 // flatField is the place of a column's values in a record.
@@ -92,6 +96,9 @@ func (t *Tree) Interpret(infos *rfile.Infos) []*Reading {
 		} else if r.count.must {
 			r.refuse("", "the branch with its counts is missing")
 		}
+	}
+	for _, r := range all {
+		r.resolveEach(all)
 	}
 	return all
 }
@@ -127,6 +134,24 @@ func (r *Reading) resolve(from *Reading) {
 	if r.count.must {
 		r.refuse("", fmt.Sprintf("its counts, branch %s, cannot be read", from.Branch.Path))
 	}
+}
+
+// resolveEach finds the reading with the number of values in each element of r.
+func (r *Reading) resolveEach(all []*Reading) {
+	if !r.each.must {
+		return
+	}
+	c := r.each.branch
+	if c == nil || c.Tree != r.Branch.Tree || c.Index >= len(all) {
+		r.refuse("", fmt.Sprintf("the branch with its counts, %s, is missing", r.each.leaf))
+		return
+	}
+	from := all[c.Index]
+	if from.layout != layoutJagged || from.Counts == nil || from.Counts != r.Counts || len(from.Columns) != 1 || len(from.Columns[0].Shape) > 0 || !from.Columns[0].DType.IsInt() {
+		r.refuse("", fmt.Sprintf("its counts, branch %s, cannot be read", c.Path))
+		return
+	}
+	r.Each = from
 }
 
 // refuse makes the whole branch unreadable.
@@ -173,10 +198,10 @@ func (r *Reading) program(b *builder, steps []step) {
 		r.layout = layoutFlat
 		r.width = s.wire.size * s.n
 		r.fields = []flatField{{wire: s.wire, per: s.n}}
-	case s.op == opValues && r.Columns[0].Levels == 1 && r.count.must:
+	case (s.op == opValues || s.op == opCount) && r.Columns[0].Levels == 1 && r.count.must:
 		r.layout = layoutJagged
 		r.fields = []flatField{{wire: s.wire, per: s.n}}
-	case s.op == opCounted:
+	case s.op == opCounted && s.level == 0:
 		r.layout, r.head = layoutJagged, 1
 		r.fields = []flatField{{wire: s.wire, per: s.n}}
 	case s.op == opCollection && s.n == 0 && s.level == 0 && len(s.kids) == 1 && s.kids[0].op == opValues && !s.splits:

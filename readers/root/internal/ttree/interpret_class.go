@@ -2,6 +2,7 @@ package ttree
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -18,8 +19,10 @@ const maxRepeat = 1 << 24
 type builder struct {
 	infos *rfile.Infos
 	cols  []Column
-	slots []string // names of members that count others
+	slots []string // members that count others, as Class.member
 	path  []string // classes on the way down, against classes in themselves
+	// counts are members that others are known to name as their counts.
+	counts map[string]bool
 }
 
 // errNoRecipe says why bytes cannot even be passed over.
@@ -117,16 +120,16 @@ func (b *builder) members(info *rfile.StreamerInfo, name string, level int, apar
 	}
 	b.path = append(b.path, info.Name)
 	defer func() { b.path = b.path[:len(b.path)-1] }()
-	counts := map[string]bool{}
 	for i := range info.Elements {
 		if e := &info.Elements[i]; e.CountName != "" {
-			counts[e.CountName] = true
+			b.noteCount(e.CountClass, e.CountName)
+			b.noteCount(info.Name, e.CountName)
 		}
 	}
 	var steps []step
 	for i := range info.Elements {
 		e := &info.Elements[i]
-		more, err := b.member(e, name, level, apart, counts[e.Name])
+		more, err := b.member(e, name, level, apart)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +139,7 @@ func (b *builder) members(info *rfile.StreamerInfo, name string, level int, apar
 }
 
 // member makes the steps of one member or base class.
-func (b *builder) member(e *rfile.Element, name string, level int, apart, counts bool) ([]step, error) {
+func (b *builder) member(e *rfile.Element, name string, level int, apart bool) ([]step, error) {
 	own := join(name, e.Name)
 	switch {
 	case e.Type == -1:
@@ -162,8 +165,8 @@ func (b *builder) member(e *rfile.Element, name string, level int, apart, counts
 			return nil, noRecipe("member %s of type code %d", e.Name, t)
 		}
 		s := b.values(own, w, nil, level, e.TypeName)
-		if counts || t == 6 {
-			s.op, s.slot = opCount, b.slot(e.Name)
+		if key := b.class() + "." + e.Name; t == 6 || b.counts[key] {
+			s.op, s.slot = opCount, b.slot(key)
 		}
 		return []step{s}, nil
 	case t < 40:
@@ -181,7 +184,7 @@ func (b *builder) member(e *rfile.Element, name string, level int, apart, counts
 			return nil, noRecipe("member %s of type code %d", e.Name, t)
 		}
 		s := b.values(own, w, shape, level+1, e.TypeName)
-		s.op, s.level, s.slot = opCounted, level, b.slot(e.CountName)
+		s.op, s.level, s.slot = opCounted, level, b.countSlot(e)
 		return []step{s}, nil
 	case t == 64 || t == 69:
 		b.unread(from, own, e.TypeName, "pointer to an object")
@@ -202,6 +205,21 @@ func (b *builder) member(e *rfile.Element, name string, level int, apart, counts
 	}
 }
 
+// class is the one whose members are at hand.
+func (b *builder) class() string {
+	if len(b.path) == 0 {
+		return ""
+	}
+	return b.path[len(b.path)-1]
+}
+
+func (b *builder) noteCount(class, member string) {
+	if b.counts == nil {
+		b.counts = map[string]bool{}
+	}
+	b.counts[class+"."+member] = true
+}
+
 // slot is the number of the counts with this name.
 func (b *builder) slot(name string) int {
 	for i, s := range b.slots {
@@ -211,6 +229,17 @@ func (b *builder) slot(name string) int {
 	}
 	b.slots = append(b.slots, name)
 	return len(b.slots) - 1
+}
+
+// countSlot is where the counts of a member are: in its class, or in a base class.
+// Members of other classes may have the same name.
+func (b *builder) countSlot(e *rfile.Element) int {
+	for _, name := range []string{e.CountClass + "." + e.CountName, b.class() + "." + e.CountName} {
+		if i := slices.Index(b.slots, name); i >= 0 {
+			return i
+		}
+	}
+	return b.slot(e.CountClass + "." + e.CountName)
 }
 
 // base makes the steps of a base class.

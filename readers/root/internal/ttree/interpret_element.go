@@ -111,11 +111,15 @@ func (r *Reading) memberBranch(bld *builder, level int, apart bool) {
 	}
 	plain := *e
 	plain.Name = ""
-	if level == 0 && e.CountName != "" {
-		prefix := strings.TrimSuffix(stripDims(b.Name), e.Name)
-		r.count = countRef{branch: b.sibling(prefix + e.CountName)}
+	if e.CountName != "" && e.Type > 40 && e.Type < 60 {
+		counts := strings.TrimSuffix(stripDims(b.Name), e.Name) + e.CountName
+		if level == 0 {
+			r.count = countRef{branch: b.sibling(counts)}
+		} else {
+			r.each = countRef{branch: b.sibling(counts), leaf: counts, must: true}
+		}
 	}
-	steps, err := bld.member(&plain, "", level, apart, false)
+	steps, err := bld.member(&plain, "", level, apart)
 	typ := e.TypeName
 	r.build(bld, steps, err, typ)
 }

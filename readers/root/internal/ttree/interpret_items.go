@@ -83,7 +83,7 @@ func (b *builder) items(item string, code int, name string, level int, inMap boo
 		if err != nil || inMap {
 			return kids, err
 		}
-		return []step{{op: opObject, kids: kids}}, nil
+		return []step{{op: opObject, kids: kids, class: b.infos.Latest(item)}}, nil
 	}
 	if b.infos.Latest(item) == nil {
 		if w, ok := coded(code, ""); ok && code != 0 { // an enum
@@ -110,7 +110,7 @@ func (b *builder) pair(args []string, name string, level int) ([]step, error) {
 // apart makes the steps of a collection that is written member by member. Its
 // columns must be those that its items gave, which stand from column from on.
 func (b *builder) apart(item, name string, level, from int, inMap bool) ([]step, bool, error) {
-	other := builder{infos: b.infos, slots: b.slots, path: b.path}
+	other := builder{infos: b.infos, slots: b.slots, path: b.path, counts: b.counts}
 	var steps []step
 	if head, args, ok := template(item); ok && head == "pair" && len(args) == 2 {
 		for i, member := range []string{"first", "second"} {

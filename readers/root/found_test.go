@@ -1,0 +1,73 @@
+package root
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/corpus"
+)
+
+// TestFilesOfOtherProjects reads files that others use to test their readers. Sums
+// are of all values, and of the lengths of the innermost lists; they were computed
+// from the baskets' bytes.
+func TestFilesOfOtherProjects(t *testing.T) {
+	dir := filepath.Join(corpus.Dir(t, "found"), "root")
+	const alice, aod = "roottest__root__meta__MakeProject__alice_ESDs.root", "roottest__root__meta__MakeProject__small_aod.pool.root"
+	for _, c := range []struct {
+		name, file, object, column string
+		samples                    int64
+		values, lists              string // short sums
+	}{
+		{"arrays of elements, counted by another member", alice, "esdTree", "Tracks.fTPCClusterMap.fAllBits", 20, "21539a9b6930c5900090cf849023d30f", "fad5f40375c1a82a2734265d8ffe0300"},
+		{"the same, without an element", alice, "HLTesdTree", "Tracks.fTPCClusterMap.fAllBits", 20, "", ""},
+		{"pairs written one by one", aod, "CollectionTree", "TauJetContainer_p3_TauRecContainer.vector<TauJet_p3>.m_params.first", 2, "e7fbc87893f8b4c817b7a719c436ac9b", "8ba2fbaea27c6cc8fae9fd7d13f252c7"},
+		{"pairs written one by one", aod, "CollectionTree", "TauJetContainer_p3_TauRecContainer.vector<TauJet_p3>.m_params.second", 2, "e6e333f66f98c38f2df08bd232ab4773", "8ba2fbaea27c6cc8fae9fd7d13f252c7"},
+		{"strings of elements, none", "roottest__root__treeformula__scan__missingString.root", "t", "event.fSambaSubRecs.fRunName", 15, "", ""},
+	} {
+		got, err := load(shardify.Options{"object": c.object}, []string{c.column}, 1<<20, filepath.Join(dir, c.file))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		col := got.cols[c.column]
+		if c.values == "" {
+			if len(col.Data) != 0 || got.samples != c.samples {
+				t.Errorf("%s: %d bytes of values in %d samples", c.name, len(col.Data), got.samples)
+			}
+			continue
+		}
+		v, l := short(col.Data), short(lengths(col.Offsets[len(col.Offsets)-1]))
+		if got.samples != c.samples || v != c.values || l != c.lists {
+			t.Errorf("%s: %d samples, values %s, lists %s", c.name, got.samples, v, l)
+		}
+	}
+}
+
+// TestOneBadBranchDoesNotCostTheTree: what has no bytes or no counts is left out, and
+// the rest is read.
+func TestOneBadBranchDoesNotCostTheTree(t *testing.T) {
+	dir := filepath.Join(corpus.Dir(t, "found"), "root")
+	for _, c := range []struct {
+		file, object, left, says string
+		samples                  int64
+	}{
+		{"skhep__uproot-mc10events.root", "Events", "Info.triggerBits", "stored no value", 10},
+	} {
+		got, err := load(shardify.Options{"object": c.object}, nil, 1<<20, filepath.Join(dir, c.file))
+		if err != nil {
+			t.Errorf("%s: %v", c.file, err)
+			continue
+		}
+		said := ""
+		for _, l := range got.left {
+			if l.Name == c.left {
+				said = l.Reason
+			}
+		}
+		if got.samples != c.samples || !strings.Contains(said, c.says) {
+			t.Errorf("%s: %d samples, %s left out because %q", c.file, got.samples, c.left, said)
+		}
+	}
+}
