@@ -26,6 +26,9 @@ type Batch struct {
 
 func newBatch(l *Loader, s *slot) *Batch {
 	b := &Batch{loader: l, epoch: s.epoch, step: s.step, steps: int(s.steps), from: s.from, end: l.steps.end(s), rows: s.rows, batch: int(s.table.rows), bytes: s.table.size()}
+	if l.steps.last == Short {
+		b.batch = b.rows
+	}
 	b.slot.Store(s)
 	return b
 }
@@ -57,10 +60,10 @@ func (b *Batch) From() int64 { return b.from }
 func (b *Batch) Position() int64 { return b.end }
 
 // Steps is how many steps the batch holds, one unless Config.Group is set. The rows of
-// each follow those of the one before.
+// each follow those of the one before; with Short the last one of an epoch may have fewer.
 func (b *Batch) Steps() int { return b.steps }
 
-// Batch is the rows of every tensor, padding included.
+// Batch is the rows of every tensor, padding included: with Short that of Rows.
 func (b *Batch) Batch() int { return b.batch }
 
 // Rows is the samples; the rows behind them are padding.
@@ -78,7 +81,7 @@ func (b *Batch) IDs() []int64 {
 	if !s.known {
 		s.number(b.loader.order, &b.loader.steps)
 	}
-	return s.ids[:s.size]
+	return s.ids[:min(s.size, int64(b.batch))]
 }
 
 // Columns are the names of the fields, companions included.
@@ -134,12 +137,12 @@ func (b *Batch) tensor(col string, which func(*index.ColumnTensors) int) (Tensor
 	}
 	t := s.table
 	spec := &t.layout.Tensors[i]
-	x := Tensor{Device: b.loader.dev.String(), DType: spec.DType, Shape: []int64{t.counts[i]}, index: i}
+	x := Tensor{Device: b.loader.dev.String(), DType: spec.DType, Shape: []int64{b.count(t, i)}, index: i}
 	for _, d := range spec.Inner {
 		x.Shape = append(x.Shape, int64(d))
 	}
 	if b.loader.onHost || spec.Lead != index.LeadSamples { // a device gathers those of fixed size alone
-		x.Data = t.bytes(i)
+		x.Data = b.part(t, i)
 	}
 	x.Ptr = b.loader.dev.tensor(s, i)
 	return x, nil
@@ -156,7 +159,22 @@ func (b *Batch) Host(col string) []byte {
 	if err != nil {
 		return nil
 	}
-	return s.table.bytes(c.Values)
+	return b.part(s.table, c.Values)
+}
+
+// count is the first dimension of tensor i: that of the slot, without what is padding.
+func (b *Batch) count(t *table, i int) int64 {
+	switch t.layout.Tensors[i].Lead {
+	case index.LeadSamples:
+		return min(t.counts[i], int64(b.batch))
+	case index.LeadOffsets:
+		return min(t.counts[i], int64(b.batch)+1)
+	}
+	return t.counts[i]
+}
+
+func (b *Batch) part(t *table, i int) []byte {
+	return t.bytes(i)[:b.count(t, i)*t.layout.Tensors[i].Row]
 }
 
 // Bytes is the memory that the batch's tensors take.

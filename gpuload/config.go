@@ -25,7 +25,8 @@ const (
 )
 
 // Last is what happens to samples at the end of an epoch that fill no batch on
-// every rank.
+// every rank. The default is Short if the samples come in the order of the set, and Drop
+// with a shuffle, Weights or Balance. Steps are as many on every rank with each of them.
 type Last string
 
 // The policies.
@@ -35,6 +36,8 @@ const (
 	// Pad delivers them in a batch whose Rows is less than its Batch, or 0; the
 	// rest is zeros, empty lists and ID -1.
 	Pad Last = "pad"
+	// Short delivers them in a last batch that is smaller, on some ranks perhaps empty.
+	Short Last = "short"
 )
 
 // Tier is where the samples of an epoch come from.
@@ -93,8 +96,10 @@ type Config struct {
 	// of the order. By default it is 192, or 1 for a set with fewer samples.
 	Streams int
 	Seed    uint64
-	Epoch   int // to begin with
-	Last    Last
+	Epoch   int  // to begin with
+	Last    Last // by default Short in order, else Drop
+
+	lastByDefault bool
 
 	// Rank of World ranks (default 1) receives this Loader's batches.
 	Rank, World int
@@ -181,9 +186,15 @@ func oneOf[T ~string](name string, v *T, values ...T) error {
 
 // check fills in what does not depend on the set.
 func (c *Config) check() error {
+	if c.Last == "" {
+		c.Last, c.lastByDefault = Drop, true
+		if c.inOrder() {
+			c.Last = Short
+		}
+	}
 	for _, err := range []error{
 		oneOf("shuffle", &c.Shuffle, None, Block, Global),
-		oneOf("last", &c.Last, Drop, Pad),
+		oneOf("last", &c.Last, Drop, Pad, Short),
 		oneOf("tier", &c.Tier, TierAuto, TierDevice, TierPinned, TierStaged, TierStream),
 		oneOf("verify", &c.Verify, VerifyWhole, VerifyOpen, VerifyNone),
 	} {
@@ -207,6 +218,11 @@ func (c *Config) check() error {
 		c.Stage = defaultStage
 	}
 	return c.checkNumbers()
+}
+
+// inOrder reports that an epoch goes through the samples once, one after the other.
+func (c *Config) inOrder() bool {
+	return (c.Shuffle == "" || c.Shuffle == None) && c.Weights == nil && c.Balance == ""
 }
 
 func (c *Config) checkNumbers() error {

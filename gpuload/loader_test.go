@@ -84,7 +84,7 @@ func TestEveryWorldDeliversTheSameGlobalSteps(t *testing.T) {
 	want := contents(t, index.FormatMmap, dir)
 	d := mustOpen(t, dir)
 	eachWay(t, func(t *testing.T, c Config) {
-		for _, last := range []Last{Drop, Pad} {
+		for _, last := range []Last{Drop, Pad, Short} {
 			var first [][]int64
 			for _, world := range []int{1, 2, 3, 4, 6, 8, 12} {
 				steps := make([][]int64, 0, 16)

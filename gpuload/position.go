@@ -21,6 +21,10 @@ func (l *Loader) Remaining() int {
 	return int(l.steps.count(l.position))
 }
 
+// Strided reports that the rows of a step go to the ranks in turn, as under a Block shuffle;
+// else each rank has rows that follow each other.
+func (l *Loader) Strided() bool { return l.steps.strided }
+
 // Order is the order of the samples.
 func (l *Loader) Order() *Order { return l.order }
 

@@ -121,7 +121,22 @@ func (l *Loader) noteOrder() {
 	if st.count(0) == 0 {
 		l.note("an epoch of %d samples has no batch: %d on each of %d ranks want %d samples; use last=pad or a smaller batch", st.length, st.batch, st.world, st.global())
 	}
+	l.noteLast()
 	if l.cfg.Shuffle == Block {
 		l.noteLabels()
+	}
+}
+
+// noteLast says what a policy that nobody chose does to the end of an epoch.
+func (l *Loader) noteLast() {
+	st := &l.steps
+	left := st.length % st.global()
+	switch {
+	case left == 0 || !l.cfg.lastByDefault || st.count(0) == 0:
+	case st.last == Drop:
+		l.note("an epoch leaves out %d of %d samples, which fill no batch on every rank: the default with a shuffle; last=short delivers them", left, st.length)
+	default:
+		_, _, rows := st.rows(st.length - left)
+		l.note("the last batch of an epoch has %d of %d samples on this rank: the default without a shuffle; last=drop leaves it out on every rank", rows, st.batch)
 	}
 }

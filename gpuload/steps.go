@@ -24,15 +24,15 @@ func (s *steps) most() int64 { return s.batch * s.together }
 // count is the steps from a position to the end of the epoch.
 func (s *steps) count(from int64) int64 {
 	left := max(s.length-from, 0)
-	if s.last == Pad {
+	if s.last != Drop {
 		return (left + s.global() - 1) / s.global()
 	}
 	return left / s.global()
 }
 
 // rows is the first position of this rank's rows in the step that begins at a
-// position, their distance, and how many there are: less than batch only in a
-// padded step.
+// position, their distance, and how many there are: less than batch only in the
+// last step of an epoch.
 func (s *steps) rows(at int64) (first, stride, n int64) {
 	if s.strided {
 		first, stride = at+s.rank, s.world

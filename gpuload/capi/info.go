@@ -17,6 +17,7 @@ type info struct {
 	Group   int              `json:"group"`   // steps of a batch, at most
 	Samples int64            `json:"samples"` // of the set
 	Length  int64            `json:"length"`  // positions of an epoch
+	Strided bool             `json:"strided"` // the rows of a step go to the ranks in turn
 	Slots   int              `json:"slots"`
 	Device  string           `json:"device"`
 	Tier    string           `json:"tier"`
@@ -85,7 +86,7 @@ func (l *loader) describe() {
 		columns = append(columns, c)
 	}
 	l.info = info{
-		Schema: schema, Columns: columns, Tensors: l.tensors, Steps: l.Steps(), Group: l.Loader.Together(), Samples: l.set.Len(), Length: l.Order().Len(), Slots: l.slots,
+		Schema: schema, Columns: columns, Tensors: l.tensors, Steps: l.Steps(), Group: l.Loader.Together(), Samples: l.set.Len(), Length: l.Order().Len(), Strided: l.Strided(), Slots: l.slots,
 		Device: l.Device().Device, Tier: string(l.Stats().Tier), Notes: l.Notes(), State: l.State(),
 	}
 }

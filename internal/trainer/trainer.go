@@ -76,6 +76,9 @@ func train(ctx context.Context, set *gpuload.Dataset, o *Options, file *traceFil
 func open(set *gpuload.Dataset, o *Options, number int, file *traceFile) (*rank, error) {
 	c := o.Load
 	c.Rank, c.World, c.LocalRanks = number, o.Ranks, o.Ranks
+	if c.Last == "" {
+		c.Last = gpuload.Drop // equal batches are what is measured
+	}
 	if c.Workers == 0 && o.Ranks > 1 {
 		c.Workers = max(runtime.GOMAXPROCS(0)/o.Ranks, 1)
 	}

@@ -67,8 +67,9 @@ class Loader:
     seed, epoch    of the order; the epoch to begin with
     last           "drop" samples that fill no batch; "pad" them with zeros to a whole batch; "short": a
                    last batch that is shorter, on some ranks perhaps empty. drop_last=True is "drop",
-                   drop_last=False "short". A set smaller than a batch of every rank has no batch
-                   with "drop", which is warned of
+                   drop_last=False "short". Default: "short" in the order of the set, "drop" with a
+                   shuffle, weights or balance. Steps are as many on every rank with each of them. A
+                   set smaller than a batch of every rank has no batch with "drop", which is warned of
     rank, world_size  default: torch.distributed, else what torchrun, mpirun or srun set
     indices        numbers of the samples to use, or a bool for every sample
     weights        draw with replacement, each sample by its weight
@@ -156,7 +157,9 @@ class Loader:
         self.batch_size = loaderconfig.whole("batch_size", batch_size, 1)
         if transform is not None and not callable(transform):
             raise TypeError("transform=%r: want a function of a batch" % (transform,))
-        self._last = loaderconfig.last_policy(last, drop_last)
+        shuffle = loaderconfig.shuffle(shuffle)
+        given = loaderconfig.last_policy(last, drop_last)
+        self._last = given or ("short" if loaderconfig.in_order(shuffle, weights, balance) else "drop")
         folders, mix = loaderconfig.paths(data, split)
         depth = _DEPTH if depth is None else loaderconfig.whole("depth", depth)
         seed = loaderconfig.whole("seed", seed, bits=64)
@@ -166,7 +169,7 @@ class Loader:
             "columns": loaderconfig.globs(columns),
             "keys": bool(keys),
             "batch": self.batch_size,
-            "shuffle": loaderconfig.shuffle(shuffle),
+            "shuffle": shuffle,
             "window": loaderconfig.whole("window", window),
             "streams": loaderconfig.whole("streams", streams),
             "seed": seed,
@@ -205,18 +208,14 @@ class Loader:
             self.close()
             raise
         if len(self) == 0:
-            one = self.batch_size * self.world_size
-            warnings.warn(
-                "shardify.Loader has no batch: an epoch has %d samples, batch_size=%d on %d rank%s and drop_last want %d or "
-                "more; a smaller batch_size or drop_last=False delivers them"
-                % (info["length"], self.batch_size, self.world_size, "s"[: self.world_size > 1], one),
-                stacklevel=2,
-            )
+            self._warn_of_none(self.batch_size * self.world_size, self.world_size, 3)
         if transform_threads is None:
             # On a GPU the stream of the loop's thread counts, which another thread does not have.
             transform_threads = 1 if decoders and not self._plan.on_device else 0
         self.transform, self._threads = transform, int(transform_threads)
         self._notes: List[str] = list(info["notes"] or ())
+        if given is None:
+            self._note_last()
         if source not in ("", "arguments") and self.world_size > 1:
             self._notes.append("rank %d of %d, from %s" % (self.rank, self.world_size, source))
         # The place behind what the loop got; whether it is inside an epoch that the loop
@@ -226,6 +225,31 @@ class Loader:
         self._pending: Optional[Tuple[int, int]] = None
         self._turn = 0
         self._seconds = {"decode": 0.0, "transform": 0.0}
+
+    def _warn_of_none(self, want: int, ranks: int, level: int) -> None:
+        warnings.warn(
+            "shardify.Loader has no batch: an epoch has %d samples, batch_size=%d on %d rank%s and drop_last want %d or "
+            "more; a smaller batch_size or drop_last=False delivers them"
+            % (self._info["length"], self.batch_size, ranks, "s"[: ranks > 1], want),
+            stacklevel=level,
+        )
+
+    def _note_last(self) -> None:
+        """Says what a policy that nobody chose does to the end of an epoch."""
+        length = self._info["length"]
+        left = length % (self.batch_size * self.world_size)
+        if left == 0 or len(self) == 0:
+            return
+        if self._last == "drop":
+            text = "an epoch leaves out %d of %d samples, which fill no batch on every rank: the default with a shuffle; " % (left, length)
+            text += 'last="short" delivers them'
+        else:
+            rows = min(max(left - self.rank * self.batch_size, 0), self.batch_size)
+            text = "the last batch of an epoch has %d of %d samples on this rank: the default without a shuffle; " % (rows, self.batch_size)
+            text += 'last="drop" leaves it out on every rank'
+            if rows == 0:
+                text += ', and last="pad" makes it whole'
+        self._notes.append(text)
 
     # ---- what it is
 

@@ -38,15 +38,20 @@ def paths(data: Any, split: Optional[str]) -> Tuple[List[str], Optional[List[flo
     return [os.path.join(p, split) if split else p for p in folders], mix
 
 
-def last_policy(last: Optional[str], drop_last: Optional[bool]) -> str:
+def last_policy(last: Optional[str], drop_last: Optional[bool]) -> Optional[str]:
+    """What is to happen to the samples that fill no batch; None: nobody said it."""
     if drop_last is not None:
         if last is not None:
             raise ValueError("last=%r and drop_last=%r: give one" % (last, drop_last))
         return "drop" if drop_last else "short"
-    last = "drop" if last is None else last
-    if last not in LAST:
+    if last is not None and last not in LAST:
         raise ValueError("last=%r: want one of %s" % (last, ", ".join(LAST)))
     return last
+
+
+def in_order(shuffle: str, weights: Any, balance: Any) -> bool:
+    """Whether an epoch goes through the samples once, one after the other."""
+    return shuffle == "none" and weights is None and not balance
 
 
 def choice(name: str, value: Any, among: Sequence[str]) -> str:

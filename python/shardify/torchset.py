@@ -9,22 +9,21 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from . import ranks
 from .loader import Loader
+from .workers import Share
 
 _MAX_WORKERS = 1024
-
-
-class _Single(Loader):
-    """Batches go from process to process with all the memory that they keep."""
-
-    _GROUP = 0
 
 
 class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignore]
     """Whole batches for `DataLoader(LoaderDataset("data/train", 256), batch_size=None, num_workers=2)`.
 
-    It takes the arguments of `Loader` and makes one in each worker: n workers on each of
-    W ranks are n*W ranks of it, so that all samples come once, and every rank gets as many
-    batches. `Loader` itself is faster: nothing goes from process to process.
+    It takes the arguments of `Loader` and makes one in each worker, which share out the
+    batches of their rank. `Loader` itself is faster: nothing goes from process to process.
+
+    By default each sample comes exactly once, the last batches shorter, as DataLoader has it;
+    but with a shuffle on several ranks last="drop" leaves out what fills no batch on every rank,
+    with shuffle="block" on every worker. Every rank gets as many batches; with last="short" a
+    last one may be empty on some of several ranks.
 
     DataLoader rebuilds the dicts that it gets; with collate_fn=LoaderDataset.as_is batches keep
     their epoch, index, rows and ids.
@@ -65,7 +64,7 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
         worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
         if worker >= _MAX_WORKERS:
             raise ValueError("LoaderDataset: %d workers; at most %d" % (workers, _MAX_WORKERS))
-        loader = self._made(self.rank * workers + worker, self.world_size * workers)
+        loader = self._made(worker, workers)
         epoch = int(self._epochs[worker])
         if self._state is not None:
             loader.load_state_dict(self._state)
@@ -75,12 +74,13 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
         self._epochs[worker] = epoch + 1
         return iter(loader)
 
-    def _made(self, rank: int, world: int) -> Loader:
-        if self._loader is None or self._key != (rank, world):
+    def _made(self, worker: int, workers: int) -> Loader:
+        if self._loader is None or self._key != (worker, workers):
             if self._loader is not None:
                 self._loader.close()
-            self._loader = _Single(self.data, self.batch_size, rank=rank, world_size=world, **self.options)
-            self._key = (rank, world)
+            of: Dict[str, Any] = {"rank": self.rank, "world_size": self.world_size, "worker": worker, "workers": workers}
+            self._loader = Share(self.data, self.batch_size, **of, **self.options)
+            self._key = (worker, workers)
         return self._loader
 
     def state_dict(self) -> Dict[str, Any]:

@@ -100,11 +100,86 @@ def test_what_remains_at_the_end(tmp_path, framework):
             assert len(got) == len(loader)
             return got[-1], len(got)
 
-    assert sizes() == sizes(drop_last=True) == ((5, 5, 19), 4)
+    assert sizes(last="drop") == sizes(drop_last=True) == ((5, 5, 19), 4)
     assert sizes(last="pad") == ((5, 3, 0), 5)
-    assert sizes(last="short") == sizes(drop_last=False) == ((3, 3, 22), 5)
+    assert sizes() == sizes(last="short") == sizes(drop_last=False) == ((3, 3, 22), 5)
+    for way in ({"shuffle": "global"}, {"shuffle": "block"}, {"weights": np.ones(23)}, {"balance": "x"}):
+        assert sizes(**way)[0][:2] == (5, 5) and sizes(**way)[1] == 4
+        assert sizes(**way, last="short")[0][:2] == (3, 3)
     with pytest.raises(ValueError, match="give one"):
         sizes(last="pad", drop_last=True)
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+def test_in_order_every_sample_comes_by_default(tmp_path, world):
+    """In as many batches on every rank; what a shuffle leaves out is told."""
+    path = numbered(tmp_path / "s", 311)
+    seen, steps = [], set()
+    for rank in range(world):
+        with shardify.Loader(path, 64, framework="numpy", rank=rank, world_size=world) as loader:
+            got = numbers(loader)
+            steps.add(len(got))
+            assert len(got) == len(loader)
+            (note,) = [n for n in loader.notes() if "last batch" in n]
+            assert note.startswith("the last batch of an epoch has %d of 64 samples on this rank" % len(got[-1]))
+            seen += sum(got, [])
+        with shardify.Loader(path, 64, framework="numpy", shuffle="global", rank=rank, world_size=world) as loader:
+            assert sum(map(len, numbers(loader))) == 311 // (64 * world) * 64
+            assert any(n.startswith("an epoch leaves out %d of 311" % (311 % (64 * world))) for n in loader.notes())
+    assert sorted(seen) == list(range(311)) and len(steps) == 1
+    for how in ({"last": "drop"}, {"drop_last": False}, {"batch_size": 311}):
+        with shardify.Loader(path, framework="numpy", **{"batch_size": 64, **how}) as loader:
+            assert not [n for n in loader.notes() if "last=" in n]
+
+
+def workers_epoch(path, workers, rank, world, epoch=0, state=None, **kw):
+    """The batches of a rank in the order in which DataLoader asks its workers; and how many each gave."""
+    from shardify.workers import Share
+
+    every = []
+    for w in range(workers):
+        with Share(path, 5, framework="numpy", worker=w, workers=workers, rank=rank, world_size=world, epoch=epoch, **kw) as share:
+            if state:
+                share.load_state_dict(state)
+            every.append(numbers(share))
+            assert share.epoch == epoch + 1 and share.state_dict()["position"] == 0
+    most = max(map(len, every))
+    return [e[i] for i in range(most) for e in every if i < len(e)]
+
+
+@pytest.mark.parametrize("shuffle", ["none", "global", "block"])
+@pytest.mark.parametrize("world", [1, 2])
+def test_workers_share_every_sample(tmp_path, shuffle, world):
+    """Each exactly once, in as many batches on every rank, and no empty ones where there is one rank."""
+    for n in (1, 4, 9, 23, 30, 61, 120):
+        path = numbered(tmp_path / ("s%d" % n), n)
+        for workers in (1, 2, 3, 7):
+            kw = {"shuffle": shuffle, "seed": 3, "last": None if world == 1 or shuffle == "none" else "short"}
+            ranks = [workers_epoch(path, workers, r, world, **kw) for r in range(world)]
+            assert len({len(r) for r in ranks}) == 1
+            assert sorted(x for r in ranks for b in r for x in b) == list(range(n))
+            assert world > 1 or all(b for b in ranks[0])
+            if shuffle != "block":  # they are the batches of a loader without workers
+                for r in range(world):
+                    one = shardify.Loader(path, 5, framework="numpy", rank=r, world_size=world, **{**kw, "last": "short"})
+                    assert numbers(one) == ranks[r]
+                    one.close()
+
+
+@pytest.mark.parametrize("shuffle", ["none", "global", "block"])
+def test_workers_drop_what_fills_no_batch_of_a_rank(tmp_path, shuffle):
+    path = numbered(tmp_path / "s", 69)
+    for last in ("drop", None)[: 1 + (shuffle != "none")]:
+        ranks = [workers_epoch(path, 3, r, 2, shuffle=shuffle, last=last) for r in range(2)]
+        assert {len(b) for r in ranks for b in r} == {5}
+        assert sum(len(b) for r in ranks for b in r) == 60
+    state = {**shardify.Loader(path, 5, shuffle=shuffle, framework="numpy").state_dict(), "position": 39}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rest = [workers_epoch(path, 3, r, 2, shuffle=shuffle, last="short", state=state) for r in range(2)]
+    assert sum(len(b) for r in rest for b in r) == 30 and len(rest[0]) == len(rest[1])
+    with pytest.warns(UserWarning, match="69 samples, batch_size=5 on 14 ranks and drop_last want"):
+        assert workers_epoch(path, 1, 0, 14, shuffle=shuffle, last="drop") == []
 
 
 def test_the_order_is_the_promised_one(tmp_path):
@@ -306,6 +381,7 @@ def test_global_steps_are_those_of_every_world_size(tmp_path, shuffle):
                 rank=rank,
                 world_size=world,
                 seed=1,
+                last="drop",
             ) as loader:
                 length.add(len(loader))
                 steps.append(numbers(loader))
@@ -503,7 +579,7 @@ def test_a_loader_without_batches_says_so(tmp_path):
     """Once, with both numbers; not where the samples come in a shorter batch."""
     path = numbered(tmp_path / "s", 100)
     with pytest.warns(UserWarning, match="100 samples, batch_size=60 on 2 ranks and drop_last want 120") as seen:
-        with shardify.Loader(path, 60, framework="numpy", rank=0, world_size=2) as loader:
+        with shardify.Loader(path, 60, framework="numpy", drop_last=True, rank=0, world_size=2) as loader:
             assert len(loader) == 0 and list(loader) == [] and list(loader) == []
     assert len(seen) == 1 and seen[0].filename == __file__
     with warnings.catch_warnings():

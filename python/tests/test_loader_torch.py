@@ -98,6 +98,26 @@ def test_workers_and_ranks_share_the_samples(tmp_path, start, workers, more):
         assert [sorted(x for batch in one[k] for x in batch) for k in range(3)] == flat
 
 
+def test_workers_lose_no_sample(tmp_path):
+    """A last round that does not go round: DataLoader asks the workers that have a batch."""
+    path = numbered(tmp_path / "s", 23)
+    out = run(
+        """
+        import shardify
+        from torch.utils.data import DataLoader
+        for shuffle in ("none", "global", "block"):
+            for workers in (0, 2, 7):
+                ds = shardify.LoaderDataset(%r, 4, shuffle=shuffle)
+                seen = [b["x"].tolist() for b in DataLoader(ds, batch_size=None, num_workers=workers)]
+                assert sorted(sum(seen, [])) == list(range(23)) and all(seen), seen
+                if shuffle == "none":
+                    assert sum(seen, []) == list(range(23)), seen
+        """
+        % path
+    )
+    assert out == ""
+
+
 def test_forked_after_a_loader_it_says_so(tmp_path):
     path = numbered(tmp_path / "s", 40)
     out = run(
