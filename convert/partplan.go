@@ -268,10 +268,8 @@ func (w *partPlanner) settle(ctx context.Context) error {
 	if err := w.faults.err(); err != nil {
 		return err
 	}
-	if w.Output.Check != nil {
-		if err := w.Output.Check(p.Schema, p.Keyed, w.Options); err != nil {
-			return err
-		}
+	if err := w.checkOutput(p); err != nil {
+		return err
 	}
 	if err := shardify.ValidateSchema(p.Schema); err != nil {
 		return err

@@ -71,6 +71,11 @@ type Request struct {
 
 	// Recipe is further settings that decide bytes, for the record.
 	Recipe map[string]string
+
+	// Instead is taken where Output cannot carry the samples' fields, with its options;
+	// nil if nothing may be. Plan.Refused tells.
+	Instead        *shardify.SinkFormat
+	InsteadOptions shardify.Options
 }
 
 // Plan fixes which input samples go to which shard in which order.
@@ -119,6 +124,9 @@ type Plan struct {
 	// part of the digest.
 	ScratchPath string `json:"-"`
 
+	// Refused says why Request.Output was not taken; nil if it was.
+	Refused error `json:"-"`
+
 	Table  *shardify.Table `json:"-"`
 	State  []byte          `json:"-"`
 	Spans  []shardify.Span `json:"-"`
@@ -157,12 +165,9 @@ func DefaultShardSize(total int64) int64 {
 func MakePlan(ctx context.Context, r Request) (*Plan, error) {
 	p := &Plan{
 		Version: PlanVersion, Input: r.Input, Columns: r.Args.Columns, InputOptions: r.Args.Options,
-		Output: r.Output.Name, Ext: r.Output.Ext, OutputOptions: r.Options, Recipe: r.Recipe, OnError: r.OnError,
-		Schema: r.Source.Schema(), Table: r.Args.Table,
+		Recipe: r.Recipe, OnError: r.OnError, Schema: r.Source.Schema(), Table: r.Args.Table,
 	}
-	if r.Output.ExtOf != nil {
-		p.Ext = r.Output.ExtOf(r.Options)
-	}
+	r.setOutput(p)
 	if p.OnError == "" {
 		p.OnError = OnErrorFail
 	}
@@ -190,13 +195,24 @@ func MakePlan(ctx context.Context, r Request) (*Plan, error) {
 	return p, nil
 }
 
-// fill makes the tables while the output format looks at schema and keys.
+// setOutput puts the output format into the plan.
+func (r *Request) setOutput(p *Plan) {
+	p.Output, p.Ext, p.OutputOptions = r.Output.Name, r.Output.Ext, r.Options
+	if r.Output.ExtOf != nil {
+		p.Ext = r.Output.ExtOf(r.Options)
+	}
+}
+
+// fill makes the tables while the output format looks at the keys.
 func (r *Request) fill(ctx context.Context, p *Plan) error {
+	if err := r.checkOutput(p); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	refused := make(chan error, 1)
 	go func() {
-		err := r.checkOutput(p)
+		err := r.checkKeys(p)
 		if err != nil {
 			cancel()
 		}
@@ -224,13 +240,26 @@ func (r *Request) tables(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// checkOutput asks the output format whether it can carry the schema and keys.
+// checkOutput asks the output format whether it can carry the schema, and if not, takes
+// the other one.
 func (r *Request) checkOutput(p *Plan) error {
-	if r.Output.Check != nil {
-		if err := r.Output.Check(p.Schema, p.Keyed, r.Options); err != nil {
-			return err
-		}
+	if r.Output.Check == nil {
+		return nil
 	}
+	err := r.Output.Check(p.Schema, p.Keyed, r.Options)
+	if err == nil || r.Instead == nil {
+		return err
+	}
+	if f := r.Instead; f.Check != nil && f.Check(p.Schema, p.Keyed, r.InsteadOptions) != nil {
+		return err
+	}
+	r.Output, r.Options, r.Instead, p.Refused = *r.Instead, r.InsteadOptions, nil, err
+	r.setOutput(p)
+	return nil
+}
+
+// checkKeys asks the output format whether it can carry the names of the samples.
+func (r *Request) checkKeys(p *Plan) error {
 	if k, ok := r.Source.(shardify.Keyer); ok && p.Keyed && r.Output.KeyRule != nil {
 		longest, check := r.Output.KeyRule(p.Schema, r.Options)
 		if p.Copies > 1 && longest > 0 {

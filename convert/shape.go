@@ -90,7 +90,7 @@ func (r *Request) shapeSplit(p *Plan) error {
 	return p.Split.settled()
 }
 
-// checkShaped is checkOutput for the schema that the operations make.
+// checkShaped looks at the schema that the operations make.
 func (r *Request) checkShaped(p *Plan, f *flow) error {
 	if p.Provenance && shardify.FieldIndex(f.schema, OriginField) >= 0 {
 		return shardify.Mismatch("--provenance makes the field %q, which is there already: rename that", OriginField)
@@ -98,7 +98,10 @@ func (r *Request) checkShaped(p *Plan, f *flow) error {
 	if err := shardify.ValidateSchema(p.Schema); err != nil {
 		return err
 	}
-	return r.checkOutput(p)
+	if err := r.checkOutput(p); err != nil {
+		return err
+	}
+	return r.checkKeys(p)
 }
 
 // find surveys, unless an earlier plan of the same conversion has.

@@ -2,7 +2,9 @@
 package writers
 
 import (
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/writers/mds"
@@ -32,16 +34,47 @@ func Names() []string {
 	return out
 }
 
-// Default is the format that suits a schema, and why. A tar of one small array
-// per sample wastes many times its size, so numbers become columns; files stay
-// files.
+// Default is the format that suits a schema and can carry it, and why.
 func Default(schema []shardify.Field, keyed bool) (name, why string) {
+	f, why := Prefer(schema, keyed)
+	other, ok := Instead(f.Name)
+	if !ok || f.Check == nil {
+		return f.Name, why
+	}
+	if err := f.Check(schema, keyed, nil); err != nil {
+		return other.Name, WhyNot(err)
+	}
+	return f.Name, why
+}
+
+// Prefer is the format that suits a schema, and why. A tar of one small array or
+// string per sample wastes many times its size, so the columns of tables stay
+// columns; files stay files.
+func Prefer(schema []shardify.Field, keyed bool) (f shardify.SinkFormat, why string) {
+	why = "all fields are numbers or text"
 	for i := range schema {
 		switch m := schema[i].Media; {
 		case m == "":
+		case m == "bin" && !keyed:
+			why = "all fields are numbers, text or bytes"
 		case keyed, m != "txt" && m != "json":
-			return wds.Format.Name, "field " + schema[i].Name + " holds " + m + " files"
+			return wds.Format, "field " + schema[i].Name + " holds " + m + " files"
 		}
 	}
-	return mmap.Format.Name, "all fields are numbers or text"
+	return mmap.Format, why
+}
+
+// Instead is the format that takes what a preferred one cannot carry; ok is false if
+// there is none.
+func Instead(name string) (f shardify.SinkFormat, ok bool) {
+	return mmap.Format, name == wds.Format.Name
+}
+
+// WhyNot says in words why a preferred format was not taken, by its refusal.
+func WhyNot(refusal error) string {
+	why, _, _ := strings.Cut(shardify.Reason(refusal), ": ")
+	if e := (*shardify.Error)(nil); errors.As(refusal, &e) && e.Field != "" {
+		why = "field " + e.Field + ": " + why
+	}
+	return why
 }

@@ -242,19 +242,21 @@ func unknownFormat(flag, name string, names []string) error {
 
 // plan chooses the output format and makes the plan.
 func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFormat, o *readers.Opened) error {
-	name := s.Format
+	sink, ok := writers.Lookup(s.Format)
 	p.FormatWhy = "asked for"
-	if name == "" {
-		name, p.FormatWhy = writers.Default(o.Source.Schema(), keyed(o.Source))
+	if !ok {
+		sink, p.FormatWhy = writers.Prefer(o.Source.Schema(), keyed(o.Source))
 	}
-	sink, _ := writers.Lookup(name)
-	p.Job.Sink = sink
-	if err := Belong(s.Options, s.Owners, &src, sink); err != nil {
-		return err
-	}
-	options, err := Pick(s.Options, sink.Options)
+	options, err := s.sinkOptions(&src, sink)
 	if err != nil {
 		return err
+	}
+	var instead *shardify.SinkFormat
+	var insteadOptions shardify.Options
+	if f, ok := writers.Instead(sink.Name); ok && s.Format == "" {
+		if insteadOptions, err = s.sinkOptions(&src, f); err == nil {
+			instead = &f
+		}
 	}
 	known, _ := convert.LoadPlan(p.Store) // if it is not what this becomes, compare says so
 	if err := s.assignSplit(o.Args.Table); err != nil {
@@ -278,10 +280,15 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 		OnError: s.OnError, Recipe: s.recipe(),
 		Seed: s.Seed, Ops: list, Compile: compile, Helpers: p.helpers, Split: s.Split, Shuffle: s.Shuffle,
 		Provenance: s.Provenance, Pool: shardify.NewPool(poolLimit(p.Memory)), Jobs: p.Jobs, Known: known,
+		Instead: instead, InsteadOptions: insteadOptions,
 	})
 	if err != nil {
 		return s.shapeError(err)
 	}
+	if p.Plan.Refused != nil {
+		sink, p.FormatWhy = *instead, writers.WhyNot(p.Plan.Refused)
+	}
+	p.Job.Sink = sink
 	if o.More != nil {
 		o.LeftOut = o.More.LeftOut()
 	}
@@ -291,6 +298,15 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 		p.Plan.ScratchPath = known.ScratchPath
 	}
 	return nil
+}
+
+// sinkOptions is the options of an output format. All that were given must belong to it
+// or to the input format.
+func (s *Settings) sinkOptions(src *shardify.SourceFormat, sink shardify.SinkFormat) (shardify.Options, error) {
+	if err := Belong(s.Options, s.Owners, src, sink); err != nil {
+		return nil, err
+	}
+	return Pick(s.Options, sink.Options)
 }
 
 // leftOut adds what the listing left out. Litter (hidden files, thumbnails) is
