@@ -107,6 +107,15 @@ func Annotate(err error, op, file, object string) error {
 	return &c
 }
 
+// Skippable is damage without which something is left to convert: what --on-error skip
+// is for. It says what Err says.
+type Skippable struct{ Err error }
+
+func (s *Skippable) Error() string { return s.Err.Error() }
+
+// Unwrap is Err.
+func (s *Skippable) Unwrap() error { return s.Err }
+
 // Amend changes a copy of err, made an *Error if it is none.
 func Amend(err error, f func(*Error)) error {
 	e, ok := err.(*Error)

@@ -39,7 +39,24 @@ type Leftover struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 	Count  int64  `json:"count,omitempty"` // files left out for this reason; 0 means one field
+	// Unreadable: the field has values, of a type or in a form that is not read. Else it
+	// is no column of the samples.
+	Unreadable bool `json:"unreadable,omitempty"`
 }
+
+// Skip is samples [Lo, Hi) of an input that are left out because they are damaged; all of
+// an input whose samples cannot be counted if Lo is Hi.
+type Skip struct {
+	Input  string `json:"input"`
+	Object string `json:"object,omitempty"`
+	Lo     int64  `json:"lo"`
+	Hi     int64  `json:"hi"`
+	Reason string `json:"reason"`
+}
+
+// Skipper is a Source that left out damaged inputs when it was opened, as
+// OpenArgs.SkipDamaged wants it. One that is opened with a State need not know them.
+type Skipper interface{ Skipped() []Skip }
 
 // Reporter is a Source that left something out: fields it cannot read, files
 // that are no samples.
@@ -87,9 +104,14 @@ type Owner interface {
 
 // OpenArgs is what every format's Open gets.
 type OpenArgs struct {
-	Table   *Table
-	Columns []string // wanted fields as globs (path.Match); empty means all
+	Table *Table
+	// Columns are the wanted fields as globs (path.Match); empty means all. "!GLOB"
+	// excludes fields: from all, if there are only exclusions.
+	Columns []string
 	Options Options
+	// SkipDamaged: inputs that are damaged are left out and listed, see Skipper. Else
+	// they are an error.
+	SkipDamaged bool
 	// State is the result of State at plan time; nil means Open surveys. With a
 	// State, Open touches no input: readers check what they open against it.
 	State []byte

@@ -98,6 +98,7 @@ func (p *Plan) manifest() index.Manifest {
 func (j *Job) collect(ctx context.Context) (*collected, error) {
 	p := j.Plan
 	m := &collected{Manifest: p.manifest()}
+	m.Skipped = slices.Clone(p.Skipped)
 	for range p.SplitNames() {
 		one := p.manifest()
 		m.splits = append(m.splits, &one)

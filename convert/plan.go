@@ -92,9 +92,11 @@ type Plan struct {
 	Schema        []shardify.Field    `json:"schema"`
 	Keyed         bool                `json:"keyed,omitempty"`
 	LeftOut       []shardify.Leftover `json:"left_out,omitempty"`
-	Samples       int64               `json:"samples"`
-	DecodedBytes  int64               `json:"decoded_bytes"`
-	OutputBytes   int64               `json:"output_bytes"` // estimate
+	// Skipped are damaged inputs that the survey left out, as OnErrorSkip wants.
+	Skipped      []index.Skip `json:"skipped,omitempty"`
+	Samples      int64        `json:"samples"`
+	DecodedBytes int64        `json:"decoded_bytes"`
+	OutputBytes  int64        `json:"output_bytes"` // estimate
 
 	// What happens to the samples on the way; nothing in most plans.
 	Seed       uint64           `json:"seed,omitempty"`
@@ -179,6 +181,9 @@ func MakePlan(ctx context.Context, r Request) (*Plan, error) {
 	}
 	if l, ok := r.Source.(shardify.Reporter); ok {
 		p.LeftOut = l.Leftovers()
+	}
+	if s, ok := r.Source.(shardify.Skipper); ok {
+		p.Skipped = s.Skipped()
 	}
 	if err := shardify.ValidateSchema(p.Schema); err != nil {
 		return nil, err

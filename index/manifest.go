@@ -104,15 +104,8 @@ func (m *Manifest) AsParts() []Part {
 // MaxInputNames is the most inputs that a manifest names one by one.
 const MaxInputNames = 1000
 
-// Skip is input samples [Lo, Hi) that were left out because they could not be
-// read.
-type Skip struct {
-	Input  string `json:"input"`
-	Object string `json:"object,omitempty"`
-	Lo     int64  `json:"lo"`
-	Hi     int64  `json:"hi"`
-	Reason string `json:"reason"`
-}
+// Skip is input samples that were left out because they could not be read.
+type Skip = shardify.Skip
 
 // Operation is something that was done to all samples.
 type Operation struct {

@@ -26,6 +26,8 @@ type Request struct {
 	Asked bool
 	// Splits: those that the files hold are wanted, see shardify.Splitter.
 	Splits bool
+	// SkipDamaged: damaged inputs are left out, see shardify.OpenArgs.
+	SkipDamaged bool
 	// Parts: a list too long for one table may come in parts, see Opened.More.
 	Parts bool
 }
@@ -60,7 +62,7 @@ func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, err
 }
 
 func openTable(ctx context.Context, f shardify.SourceFormat, r Request, table *shardify.Table, left []shardify.Leftover) (*Opened, error) {
-	a := shardify.OpenArgs{Table: table, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Splits: r.Splits}
+	a := r.args(table)
 	src, err := f.Open(ctx, a)
 	if err != nil {
 		return nil, err

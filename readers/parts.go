@@ -48,7 +48,7 @@ func stat(name string) (fs.FileInfo, error) {
 }
 
 func (r *Request) args(t *shardify.Table) shardify.OpenArgs {
-	return shardify.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs}
+	return shardify.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, SkipDamaged: r.SkipDamaged, Splits: r.Splits}
 }
 
 // More is a list of inputs that goes on.

@@ -83,7 +83,7 @@ func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
 	m, err := x.Job.Convert(ctx)
 	stop()
 	if err != nil {
-		return hintSkip(err, x)
+		return hintSkip(ctx, err, x)
 	}
 	if err := x.Tidy(); err != nil {
 		return err
@@ -91,9 +91,9 @@ func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
 	return p.outcome("done", x, m, time.Since(start))
 }
 
-// hintSkip tells how to go on without what is damaged.
-func hintSkip(err error, x *cli.Prepared) error {
-	if x.Plan.OnError == convert.OnErrorFail && errors.Is(err, shardify.ErrCorrupt) {
+// hintSkip tells how to go on without what is damaged, if anything is left then.
+func hintSkip(ctx context.Context, err error, x *cli.Prepared) error {
+	if x.Plan.OnError == convert.OnErrorFail && errors.Is(err, shardify.ErrCorrupt) && x.Job.Readable(ctx) {
 		return cli.Hint(err, "fetch the input again, or leave the damaged samples out and listed: the same command with --on-error skip --fresh")
 	}
 	return err
@@ -116,7 +116,7 @@ func (p *program) outcome(word string, x *cli.Prepared, m *index.Manifest, took 
 		Seconds float64 `json:"seconds"`
 	}{x.Output, m.Format, took == 0, m.Samples, skipped, int(shardsOf(m)), m.Bytes, took.Seconds()})
 	p.summary(word, x, m, took)
-	if skipped > 0 {
+	if len(m.Skipped) > 0 {
 		return cli.Incomplete(x.Output, m.Skipped, skipped)
 	}
 	return nil
@@ -180,6 +180,12 @@ func (p *program) showPlan(x *cli.Prepared) {
 // notePlan tells the plan beside the results.
 func (p *program) notePlan(x *cli.Prepared) {
 	p.Object("plan", x.Facts())
+	if p.Quiet {
+		for _, l := range x.Unread() {
+			p.Warn("%s", l)
+		}
+		return
+	}
 	for _, l := range x.Lines() {
 		p.Note("%s", l)
 	}

@@ -43,7 +43,7 @@ shardify inspect events.root --stats --html report.html`,
 	fs := c.Flags()
 	group(fs, "Input", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.from, "from", "", "input `FORMAT`; found out from the inputs if left out")
-		fs.StringSliceVar(&f.columns, "columns", nil, "only fields that match one of these `GLOB,...`")
+		fs.StringSliceVar(&f.columns, "columns", nil, "only fields that match one of these `GLOB,...`; !GLOB leaves out those that match it")
 	})
 	f.stats = addStats(fs)
 	f.formats = cli.AddFormatFlags(fs, readers.Formats, nil)

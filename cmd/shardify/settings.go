@@ -54,7 +54,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 		fs.BoolVar(&f.s.Fresh, "fresh", false, "remove an earlier conversion in the output folder first (only its own files)")
 	})
 	group(fs, "Selection", func(fs *pflag.FlagSet) {
-		fs.StringSliceVar(&f.s.Columns, "columns", nil, "only fields that match one of these `GLOB,...`")
+		fs.StringSliceVar(&f.s.Columns, "columns", nil, "only fields that match one of these `GLOB,...`; !GLOB leaves out those that match it")
 		fs.Var(&f.limit, "limit", "only the first N samples")
 		fs.Var(&f.s.Range, "range", "only samples LO up to but without HI, counted over all inputs")
 		fs.Var(&f.onError, "on-error", "what a damaged sample does: end the conversion, or be left out and listed")

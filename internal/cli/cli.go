@@ -101,6 +101,11 @@ func (o *IO) Note(format string, args ...any) {
 	}
 }
 
+// Warn writes a line that nobody should miss, quiet or not.
+func (o *IO) Warn(format string, args ...any) {
+	o.write(o.Err, fmt.Sprintf(format, args...)+"\n")
+}
+
 // Result writes a line of the result for people; nothing with --json.
 func (o *IO) Result(format string, args ...any) {
 	if !o.JSON {

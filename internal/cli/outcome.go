@@ -20,8 +20,25 @@ func Incomplete(output string, list []index.Skip, samples int64) error {
 	if s.Object != "" {
 		where += " " + s.Object
 	}
-	err := fmt.Errorf("%s left out because they cannot be read, the first in %s at sample %d (%s): %w", Of(samples, "sample"), where, s.Lo, s.Reason, convert.ErrIncomplete)
+	if s.Lo < s.Hi {
+		where = fmt.Sprintf("%s at sample %d", where, s.Lo)
+	}
+	what := Of(samples, "sample")
+	if whole := wholeInputs(list); whole > 0 {
+		what += " and " + Of(whole, "input") + " of nobody knows how many"
+	}
+	err := fmt.Errorf("%s left out because they cannot be read, the first in %s (%s): %w", what, where, s.Reason, convert.ErrIncomplete)
 	return Hint(err, fmt.Sprintf("all of them are listed under \"skipped\" in %s/%s", output, index.ManifestName))
+}
+
+// wholeInputs counts the inputs that are left out with samples that nobody could count.
+func wholeInputs(list []index.Skip) (n int64) {
+	for _, s := range list {
+		if s.Lo == s.Hi {
+			n++
+		}
+	}
+	return n
 }
 
 // PythonLine opens a data set of the format.

@@ -105,6 +105,7 @@ func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err 
 		return nil, err
 	}
 	src, opened, err := s.open(ctx, p)
+	err = hintSkip(err)
 	if p.listing != nil {
 		defer p.listing.Close()
 	}
@@ -136,6 +137,15 @@ func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err 
 	}
 	p.finish()
 	return p, nil
+}
+
+// hintSkip tells how to go on without damaged inputs, if others are left then.
+func hintSkip(err error) error {
+	var some *shardify.Skippable
+	if errors.As(err, &some) {
+		return Hint(err, "fetch the input again, or leave damaged inputs out and listed: --on-error skip")
+	}
+	return err
 }
 
 func (p *Prepared) choose(jobs int, memory int64, m host.Machine) {
@@ -190,6 +200,7 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFo
 	}
 	o, err = s.openFields(ctx, p, src, readers.Request{
 		Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(), Splits: s.Split != nil && s.Split.Objects,
+		SkipDamaged: s.OnError == convert.OnErrorSkip,
 	})
 	return src, o, err
 }

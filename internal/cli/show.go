@@ -35,7 +35,8 @@ type PlanFacts struct {
 	Memory       int64               `json:"memory"`
 	Fields       []FieldBytes        `json:"fields"` // largest first
 	LeftOut      []shardify.Leftover `json:"left_out,omitempty"`
-	Notes        []string            `json:"notes,omitempty"` // what was done to make the inputs fit
+	Skipped      []shardify.Skip     `json:"skipped,omitempty"` // damaged inputs
+	Notes        []string            `json:"notes,omitempty"`   // what was done to make the inputs fit
 	Digest       string              `json:"digest"`
 	Shuffle      string              `json:"shuffle"`
 	Splits       []string            `json:"splits,omitempty"`
@@ -58,7 +59,7 @@ func (p *Prepared) Facts() PlanFacts {
 		Input: x.Input, Output: x.Output, Folder: p.Output, Inputs: inputs, InputBytes: bytes, Parts: x.Parts(),
 		DecodedBytes: x.DecodedBytes, OutputBytes: x.OutputBytes, FreeBytes: p.Room.space.Bytes, FreeInodes: p.Room.space.Inodes, Quotas: p.Room.lines(), Samples: x.Samples,
 		Shards: int64(x.Outputs() * max(len(x.SplitNames()), 1)), Units: int64(len(x.Units)), Jobs: p.Jobs, Memory: p.Memory,
-		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, x.Outside, p.Litter), Digest: x.Digest(),
+		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, x.Outside, p.Litter), Skipped: x.Skipped, Digest: x.Digest(),
 	}
 	f.Shuffle, f.Splits, f.ScratchBytes = cmp.Or(x.Shuffle, convert.ShuffleNone), x.SplitNames(), x.ShuffleBytes()
 	if n, ok := p.Job.Source.(shardify.Noter); ok {
@@ -143,6 +144,12 @@ func (p *Prepared) Lines() []string {
 	for _, l := range f.LeftOut {
 		line("left out", "%s", Leftover(l))
 	}
+	for _, s := range f.Skipped[:min(len(f.Skipped), maxShown)] {
+		line("skipped", "%s", Skipped(s))
+	}
+	if n := len(f.Skipped) - maxShown; n > 0 {
+		line("skipped", "and %s", Of(int64(n), "further damaged input"))
+	}
 	for _, n := range f.Notes {
 		line("note", "%s", n)
 	}
@@ -226,6 +233,28 @@ func largest(f PlanFacts) string {
 		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// maxShown is how many skipped inputs the plan names.
+const maxShown = 20
+
+// Unread is the lines of the plan that are shown whatever is asked for: fields that have
+// values and are not in the data set.
+func (p *Prepared) Unread() (out []string) {
+	for _, l := range p.Plan.LeftOut {
+		if l.Unreadable {
+			out = append(out, fmt.Sprintf("%-9s%s", "left out", Leftover(l)))
+		}
+	}
+	return out
+}
+
+// Skipped is a damaged input that is left out, in words.
+func Skipped(s shardify.Skip) string {
+	if s.Object == "" {
+		return s.Input + ": " + s.Reason
+	}
+	return s.Input + " " + s.Object + ": " + s.Reason
 }
 
 // Leftover is a left-out field or kind of file in words.

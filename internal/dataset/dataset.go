@@ -10,13 +10,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/columns"
 )
 
 // maxManifest bounds the text of a manifest: a million shards take 300 MiB.
@@ -143,29 +143,30 @@ func names(all []shardify.Field) string {
 	return strings.Join(out, ", ")
 }
 
+// owner is the field that a companion belongs to.
+func owner(companion string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(companion, shardify.ShapeSuffix), shardify.ExtSuffix)
+}
+
 // Project keeps the fields that match one of the globs, with their companions,
 // and tells their places among all. No globs keep everything.
 func Project(all []shardify.Field, globs []string) (fields []shardify.Field, places []int, err error) {
+	choice, err := columns.New(globs)
+	if err != nil {
+		return nil, nil, err
+	}
 	want := make([]bool, len(all))
-	for _, g := range globs {
-		found := false
-		for i := range all {
-			ok, err := path.Match(g, all[i].Name)
-			if err != nil {
-				return nil, nil, fmt.Errorf("columns %q: %w", g, err)
-			}
-			want[i] = want[i] || ok
-			found = found || ok
-		}
-		if !found {
-			return nil, nil, shardify.Mismatch("columns: no field %q; there is %s", g, names(all))
-		}
+	for i := range all {
+		want[i], _ = choice.Match(all[i].Name)
+		want[i] = want[i] && !(shardify.Companion(all, i) && choice.Excluded(owner(all[i].Name)))
+	}
+	if left := choice.Unmatched(); len(left) > 0 {
+		return nil, nil, shardify.Mismatch("columns: no field %q; there is %s", left[0], names(all))
 	}
 	for i := range all {
-		if len(globs) > 0 && !want[i] {
+		if !want[i] {
 			continue
 		}
-		want[i] = true
 		if j := shardify.FieldIndex(all, all[i].Name+shardify.ShapeSuffix); j >= 0 && all[i].Ragged {
 			want[j] = true
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/internal/shape"
 	"github.com/shardify/shardify/internal/shape/expr"
 	"github.com/shardify/shardify/internal/suggest"
@@ -173,13 +174,22 @@ func (s Settings) Columns(asked []string, others ...string) (open, helpers []str
 	for _, o := range others {
 		needs = append(needs, need{name: o})
 	}
+	want, err := columns.New(asked)
+	if err != nil {
+		return nil, nil, err
+	}
 	open = slices.Clone(asked)
 	for _, n := range needs {
-		if expr.IsGlob(n.name) && (slices.Contains(asked, "*") || slices.Contains(asked, n.name)) || !expr.IsGlob(n.name) && matches(asked, n.name) {
+		glob := expr.IsGlob(n.name)
+		if hit, _ := want.Match(n.name); hit && !glob || glob && (slices.Contains(asked, "*") || slices.Contains(asked, n.name)) && !want.Excludes() {
 			continue
 		}
-		if !slices.Contains(open, n.name) {
-			open = append(open, n.name)
+		pattern := n.name
+		if want.Excluded(n.name) || glob && want.Excludes() {
+			pattern = columns.Helper(n.name)
+		}
+		if !slices.Contains(open, pattern) {
+			open = append(open, pattern)
 		}
 		wanted := slices.ContainsFunc(needs, func(m need) bool { return m.name == n.name && m.wanted })
 		if !wanted && !slices.Contains(helpers, n.name) {
@@ -200,10 +210,17 @@ func (s Settings) Helpers(helpers, asked []string, schema []shardify.Field) ([]s
 	if err != nil {
 		return nil, err
 	}
-	var keep []string
+	ways := slices.Clone(asked)
 	for _, a := range asked {
-		keep = append(keep, a, path.Base(a)) // a path, perhaps
+		if !strings.HasPrefix(a, "!") {
+			ways = append(ways, path.Base(a)) // a path, perhaps
+		}
 	}
+	want, err := columns.New(ways)
+	if err != nil {
+		return nil, err
+	}
+	var keep []string
 	for _, n := range needs {
 		if n.wanted {
 			keep = append(keep, n.name)
@@ -211,7 +228,8 @@ func (s Settings) Helpers(helpers, asked []string, schema []shardify.Field) ([]s
 	}
 	out := slices.Clone(helpers)
 	for i := range schema {
-		if name := schema[i].Name; matches(globs, name) && !matches(keep, name) && !slices.Contains(out, name) {
+		name := schema[i].Name
+		if hit, _ := want.Match(name); !hit && matches(globs, name) && !matches(keep, name) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}

@@ -36,7 +36,7 @@ func (c *collector) digest(facts *Facts) (*surveyed, error) {
 	for i := range facts.Fields {
 		f := facts.Fields[i].Field
 		if err := f.Validate(); err != nil {
-			s.left = append(s.left, shardify.Leftover{Name: f.Name, Reason: shardify.Reason(err)})
+			s.left = append(s.left, shardify.Leftover{Name: f.Name, Reason: shardify.Reason(err), Unreadable: true})
 			continue
 		}
 		if seen[f.Name] {

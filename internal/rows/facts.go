@@ -10,9 +10,10 @@ import (
 type Format struct {
 	Name string // in errors: "HDF5"
 	// Look surveys one file, with metadata alone. It reports the fields that want
-	// has, and no others; what cannot be read goes to Facts.Left. An error means
-	// that the file is bad: all bad files are gathered in one error. Look is called
-	// from several goroutines. OpenFile opens path with the checks it deserves.
+	// has, and no others; what has no form that is read goes to Facts.Left, what is
+	// damaged to Facts.Damaged. An error means that the file is bad: all bad files are
+	// gathered in one error. Look is called from several goroutines. OpenFile opens
+	// path with the checks it deserves.
 	Look func(ctx context.Context, path string, want *Wanted) (*Facts, error)
 	// Oversize is how many targets a unit between two borders may be long before it
 	// is cut inside; 0 means 4.
@@ -37,9 +38,13 @@ type Facts struct {
 	// The companion of a Ragged field comes with it, asked for or not.
 	Fields  []Field
 	Borders Borders
-	// Left names fields that were wanted and cannot be read, and why. Such a field
-	// is no field of the table, though other files could deliver it.
+	// Left names fields that were wanted and are left out, and why: they have no form
+	// that is read (Leftover.Unreadable), or are no columns of the samples. Where other
+	// files deliver such a field, it is an error. Damage is no reason to be here.
 	Left []shardify.Leftover
+	// Damaged is what was wanted and contradicts its format. It ends the survey, unless
+	// damaged inputs are to be skipped.
+	Damaged []Damage
 	// Void names wanted fields that the file has without a type, as it holds nothing but
 	// missing values of them. Where other files have values, they are missing in this one;
 	// where none has, they are left out.
@@ -63,6 +68,15 @@ type Facts struct {
 	// Foreign, if set, says why the file is none of the format at all: it is left
 	// out and counted. The rest is not looked at.
 	Foreign string
+}
+
+// Damage is a part of a file that contradicts its format.
+type Damage struct {
+	Object string // field, branch or group
+	// Lo, Hi are the samples that cannot be read for it: the format's readers refuse
+	// them, and no others. Where they are equal, it is all of the file's.
+	Lo, Hi int64
+	Err    error // says at which byte
 }
 
 // Field is a field of one file.

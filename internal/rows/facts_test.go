@@ -266,32 +266,95 @@ func TestFilledFieldsLeaveTheirCounter(t *testing.T) {
 	}
 }
 
-func TestUnreadableInSomeInputsIsLeftOutWithReason(t *testing.T) {
+// TestFieldsWithoutForm: what no input can deliver is left out; what some can is an error
+// that says how to leave it out.
+func TestFieldsWithoutForm(t *testing.T) {
 	bad := func(name string) made {
 		m := file(name, field("x", shardify.F32))
-		m.f.Left = []shardify.Leftover{{Name: "y", Reason: "szip of " + name}}
+		m.f.Left = []shardify.Leftover{{Name: "y", Reason: "szip of " + name, Unreadable: true}}
 		return m
 	}
 	files := []made{file("a", field("x", shardify.F32), field("y", shardify.F32)), bad("b"), bad("c")}
-	s, err := openMade(files, Fail)
-	if err != nil {
-		t.Fatal(err)
+	for _, missing := range []Missing{Fail, Intersect, Drop, Fill} {
+		_, err := openMade(files, missing)
+		want := "open b: field y is in the other inputs, not in 2 inputs (b, c) of 3: szip of b; --columns '!y' leaves out such fields: not supported"
+		if err == nil || err.Error() != want || !errors.Is(err, shardify.ErrUnsupported) {
+			t.Errorf("%s: %v\nwant %s", missing, err, want)
+		}
 	}
-	if got, want := shownLeft(s), "y: szip of b, in 2 inputs (b, c) of 3"; got != want {
-		t.Errorf("left out %q, want %q", got, want)
+	if s, err := openMade(files, Fail, "!y"); err != nil || show(s) != "x f32 | a:10 0 | b:10 0 | c:10 0" || len(s.Leftovers()) > 0 {
+		t.Errorf("excluded: %v", err)
 	}
-	if got, want := show(s), "x f32 | a:10 0 | b:10 0 | c:10 0"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	_, err = openMade(files, Fail, "x", "y")
-	if err == nil || err.Error() != "open b y: szip of b: not supported" {
+	if _, err := openMade(files, Fail, "x", "y"); err == nil || err.Error() != "open b y: szip of b: not supported" {
 		t.Errorf("asked for by name: %v", err)
 	}
-	if _, err = openMade(files[1:], Fail); err != nil {
+	s, err := openMade(files[1:], Fail)
+	if err != nil || shownLeft(s) != "y: szip of b" || !s.Leftovers()[0].Unreadable {
 		t.Errorf("unreadable in all: %v", err)
+	}
+	if s, err := openMade([]made{bad("b"), file("d", field("x", shardify.F32))}, Fail); err != nil || shownLeft(s) != "y: szip of b, in 1 input (b) of 2" {
+		t.Errorf("unreadable wherever it is: %v", err)
 	}
 	if _, err = openMade(files[1:], Fail, "y*"); err == nil || !strings.Contains(err.Error(), "no fields to read: y: szip") {
 		t.Errorf("nothing readable: %v", err)
+	}
+}
+
+// TestDamageEndsTheSurvey unless it is to be skipped: then the input is left out, or
+// nothing where its readers know which samples are damaged.
+func TestDamageEndsTheSurvey(t *testing.T) {
+	good := file("a", field("x", shardify.F32), field("y", shardify.F32))
+	bad := file("b", field("x", shardify.F32))
+	bad.f.Damaged = []Damage{{Object: "y", Err: shardify.Corrupt(77, "a message of 3 bytes")}, {Object: "z", Err: errors.New("no name")}}
+	ends := made{name: "c", err: shardify.Corrupt(-1, "no superblock")}
+	some := file("d", field("x", shardify.F32), field("y", shardify.F32))
+	some.f.Damaged = []Damage{{Object: "g_7", Lo: 7, Hi: 8, Err: shardify.Corrupt(9, "no header")}}
+
+	var part *shardify.Skippable
+	for _, c := range []struct {
+		files []made
+		want  string
+		some  bool
+	}{
+		{[]made{good, bad}, "open b y at byte 77: a message of 3 bytes: corrupt data; as are z", true},
+		{[]made{bad}, "open b y at byte 77: a message of 3 bytes: corrupt data; as are z", false},
+		{[]made{good, ends}, "open c: no superblock: corrupt data", true},
+		{[]made{some, good}, "open d g_7 at byte 9: no header: corrupt data", true},
+		{[]made{bad, ends}, "open b y at byte 77: a message of 3 bytes: corrupt data; as are z; 2 of 2 inputs are bad", false},
+	} {
+		_, err := openMade(c.files, Fail)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || errors.As(err, &part) != c.some {
+			t.Errorf("%v\nwant %s", err, c.want)
+		}
+	}
+	skip := func(files ...made) (*Set, error) {
+		return Open(context.Background(), shardify.OpenArgs{Table: tableOf(files), SkipDamaged: true}, formatOf(files))
+	}
+	s, err := skip(good, bad, ends, some)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := show(s), "x f32, y f32 | a:10 0 1 | d:10 0 1"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	want := "[{b y 0 10 a message of 3 bytes: corrupt data; as are z (at byte 77)} {c  0 0 no superblock: corrupt data}]"
+	if got := fmt.Sprint(s.Skipped()); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if _, err := skip(bad, ends); !errors.Is(err, shardify.ErrCorrupt) || errors.As(err, &part) {
+		t.Errorf("nothing left: %v", err)
+	}
+}
+
+// TestManyFieldsOfOneReason are a few lines.
+func TestManyFieldsOfOneReason(t *testing.T) {
+	a := file("a", field("x", shardify.F32))
+	for i := range 50 {
+		a.f.Left = append(a.f.Left, shardify.Leftover{Name: fmt.Sprintf("r%02d", i), Reason: "a reference"})
+	}
+	s, err := openMade([]made{a}, Fail)
+	if err != nil || len(s.Leftovers()) != maxSame+1 || s.Leftovers()[maxSame].Name != "(30 more)" {
+		t.Errorf("%v: %v", err, s.Leftovers())
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 
 // failures counts the files that something is wrong with and keeps the first ones.
 type failures struct {
-	count int64
-	first []failure // by input
+	count   int64
+	first   []failure // by input
+	corrupt bool      // all of them are damaged
 }
 
 type failure struct {
@@ -25,6 +26,7 @@ const shown = 3
 
 func (f *failures) add(input uint32, err error) {
 	f.count++
+	f.corrupt = (f.corrupt || f.count == 1) && errors.Is(err, shardify.ErrCorrupt)
 	at, _ := slices.BinarySearchFunc(f.first, input, func(a failure, b uint32) int { return int(a.input) - int(b) })
 	f.first = slices.Insert(f.first, at, failure{input, err})
 	f.first = f.first[:min(len(f.first), shown)]

@@ -77,6 +77,7 @@ func (m *merger) merge() error {
 // begin finds the layouts that count and their fields. Files without samples have
 // no say, unless all are such: their columns often have another type.
 func (m *merger) begin() error {
+	out := m.foreign.count + int64(len(m.skipped))
 	if m.foreign.count == int64(m.table.Len()) {
 		err := shardify.Unsupported("%s (%d inputs)", m.foreign.first[0].err, m.foreign.count)
 		return shardify.Annotate(err, "open", m.table.Name(int(m.foreign.first[0].input)), "")
@@ -91,7 +92,7 @@ func (m *merger) begin() error {
 		}
 	}
 	for _, l := range m.layouts {
-		if !l.empty || empty.count+m.foreign.count == int64(m.table.Len()) {
+		if !l.empty || empty.count+out == int64(m.table.Len()) {
 			m.live = append(m.live, l)
 		}
 	}
@@ -160,21 +161,23 @@ func (c *candidate) layouts() map[*layout]bool {
 	return all
 }
 
-// unreadable leaves out the fields that some files have but cannot deliver.
+// unread is a field that some files have and cannot deliver.
+type unread struct {
+	leftField
+	layouts map[*layout]bool
+	files   int64
+}
+
+// unreadable leaves out the fields that no file delivers, and refuses those that only some
+// do: what the others hold must not get lost unseen.
 func (m *merger) unreadable() error {
-	type bad struct {
-		name    string
-		reason  leftField
-		layouts map[*layout]bool
-		files   int64
-	}
-	byName := map[string]*bad{}
-	var all []*bad
+	byName := map[string]*unread{}
+	var all, some []*unread
 	for _, l := range m.live {
 		for _, x := range m.untyped(l) {
 			b := byName[x.name]
 			if b == nil {
-				b = &bad{name: x.name, reason: x, layouts: map[*layout]bool{}}
+				b = &unread{leftField: x, layouts: map[*layout]bool{}}
 				byName[x.name] = b
 				all = append(all, b)
 			}
@@ -183,19 +186,66 @@ func (m *merger) unreadable() error {
 		}
 	}
 	for _, b := range all {
-		why := b.reason.reason
-		if m.want.exact(b.name) {
+		why := b.reason
+		if m.want.Exact(b.name) {
 			err := shardify.Unsupported("%s", why)
 			err.Field = b.name
-			return shardify.Annotate(err, "open", m.table.Name(int(b.reason.input)), "")
+			return shardify.Annotate(err, "open", m.table.Name(int(b.input)), "")
+		}
+		if m.byName[b.name] != nil {
+			some = append(some, b)
+			continue
 		}
 		if b.files < m.files {
 			why = fmt.Sprintf("%s, in %s of %d", why, m.in(b.layouts), m.files)
 		}
-		m.left = append(m.left, shardify.Leftover{Name: b.name, Reason: why})
+		m.left = append(m.left, shardify.Leftover{Name: b.name, Reason: why, Unreadable: b.unreadable})
 	}
-	m.drop(func(c *candidate) bool { return byName[c.name] != nil })
-	return nil
+	m.left = few(m.left)
+	return m.someUnread(some)
+}
+
+// someUnread is the error about fields that some files deliver and others have, but cannot.
+func (m *merger) someUnread(some []*unread) error {
+	if len(some) == 0 {
+		return nil
+	}
+	var why, cure []string
+	for i, b := range some {
+		cure = append(cure, "!"+b.name)
+		switch {
+		case i < listed:
+			why = append(why, fmt.Sprintf("field %s is in the other inputs, not in %s of %d: %s", b.name, m.in(b.layouts), m.files, b.reason))
+		case i == listed:
+			why = append(why, fmt.Sprintf("and %d more fields", len(some)-listed))
+		}
+	}
+	text := fmt.Sprintf("%s; --columns '%s' leaves out such fields", strings.Join(why, "; "), strings.Join(cure, ","))
+	err := shardify.Mismatch("%s", text)
+	if some[0].unreadable {
+		err = shardify.Unsupported("%s", text)
+	}
+	return shardify.Annotate(err, "open", m.table.Name(int(some[0].input)), "")
+}
+
+// maxSame is how many fields are named that are left out for one reason.
+const maxSame = 20
+
+// few has a line for those that are not named.
+func few(left []shardify.Leftover) (out []shardify.Leftover) {
+	count := map[string]int{}
+	for _, l := range left {
+		if count[l.Reason]++; l.Count > 0 || count[l.Reason] <= maxSame {
+			out = append(out, l)
+		}
+	}
+	for i := range out {
+		if n := count[out[i].Reason]; n > maxSame && out[i].Count == 0 {
+			count[out[i].Reason] = 0
+			out = append(out, shardify.Leftover{Name: fmt.Sprintf("(%d more)", n-maxSame), Reason: out[i].Reason, Unreadable: out[i].Unreadable})
+		}
+	}
+	return out
 }
 
 // nothing is why a field is left out that has no value anywhere.
@@ -208,7 +258,7 @@ func (m *merger) untyped(l *layout) []leftField {
 	for _, name := range l.void {
 		c := m.byName[name]
 		if c == nil {
-			left = append(left, leftField{name, nothing, l.first[0]})
+			left = append(left, leftField{name: name, reason: nothing, input: l.first[0]})
 			continue
 		}
 		if c.void == nil {
@@ -233,11 +283,10 @@ func (m *merger) drop(is func(c *candidate) bool) {
 
 // findWanted refuses globs that nothing matched.
 func (m *merger) findWanted() error {
-	globs := m.want.unmatched()
-	if len(globs) == 0 {
+	if len(m.want.Unmatched()) == 0 {
 		return nil
 	}
-	return m.want.notFound(globs, m.available())
+	return m.want.Check(m.available())
 }
 
 // available looks into the first file once more for all that it has.

@@ -78,7 +78,7 @@ func (m *merger) intersect(lacking []*candidate) error {
 		if len(m.cands) <= maxPairs/len(m.live) {
 			where = m.in(m.without(c))
 		}
-		if m.want.exact(c.name) {
+		if m.want.Exact(c.name) {
 			return shardify.Mismatch("field %s was asked for by name and is not in %s; --missing drop leaves those out, --missing fill writes empty values", c.name, where)
 		}
 		m.left = append(m.left, shardify.Leftover{Name: c.name, Reason: fmt.Sprintf("not in %s of %d (--missing intersect)", where, m.files)})
@@ -138,7 +138,7 @@ func (m *merger) dropVoid() error {
 		if len(c.refs) > 0 {
 			continue
 		}
-		if m.want.exact(c.name) {
+		if m.want.Exact(c.name) {
 			return shardify.Mismatch("field %s was asked for by name, and %s in the inputs that --missing drop leaves", c.name, nothing)
 		}
 		m.left = append(m.left, shardify.Leftover{Name: c.name, Reason: nothing + " in the inputs that --missing drop leaves"})

@@ -26,7 +26,7 @@ func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := survey(ctx, a.Table, a.Jobs, &f, want)
+	c, err := survey(ctx, a, &f, want)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
 	if err := m.merge(); err != nil {
 		return nil, err
 	}
-	s.lines, s.piece, s.parts = c.lines, c.piece, c.parts
+	s.lines, s.piece, s.parts, s.skipped = c.lines, c.piece, c.parts, c.skippedInputs()
 	return s, nil
 }
 

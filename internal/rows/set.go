@@ -25,6 +25,7 @@ type Set struct {
 	dims    [][]byte
 	samples int64
 	left    []shardify.Leftover
+	skipped []shardify.Skip // by the survey
 	notes   []string
 	lines   []string // about the first input
 	piece   piece    // the largest of all inputs, after a survey
@@ -89,6 +90,9 @@ func (s *Set) Schema() []shardify.Field { return slices.Clone(s.schema) }
 
 // Leftovers implements shardify.Reporter: fields and files that are left out.
 func (s *Set) Leftovers() []shardify.Leftover { return slices.Clone(s.left) }
+
+// Skipped implements shardify.Skipper: inputs that are left out because they are damaged.
+func (s *Set) Skipped() []shardify.Skip { return slices.Clone(s.skipped) }
 
 // Notes implements shardify.Noter: what was widened or filled, and how many inputs are
 // empty.

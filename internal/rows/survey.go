@@ -3,6 +3,7 @@ package rows
 import (
 	"cmp"
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -60,6 +61,8 @@ type collector struct {
 	told    uint32 // 1 + the input that lines are about
 	bad     failures
 	foreign failures
+	skips   bool // damaged inputs are left out
+	skipped []skipped
 }
 
 // none is the layout of a file that is not in the set.
@@ -81,6 +84,7 @@ type layout struct {
 
 type leftField struct {
 	name, reason string
+	unreadable   bool
 	input        uint32 // that the reason is about
 }
 
@@ -104,7 +108,8 @@ func (n *interner) add(b []byte) uint32 {
 }
 
 // survey looks into every file, several at once. Its goroutines end before it does.
-func survey(ctx context.Context, t *shardify.Table, jobs int, f *Format, want *Wanted) (*collector, error) {
+func survey(ctx context.Context, a shardify.OpenArgs, f *Format, want *Wanted) (*collector, error) {
+	t, jobs := a.Table, a.Jobs
 	if t == nil || t.Len() == 0 {
 		return nil, shardify.Unsupported("no input files")
 	}
@@ -112,6 +117,7 @@ func survey(ctx context.Context, t *shardify.Table, jobs int, f *Format, want *W
 		jobs = runtime.GOMAXPROCS(0)
 	}
 	c := newCollector(t, f, want)
+	c.skips = a.SkipDamaged
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	for range min(jobs, t.Len()) {
@@ -131,7 +137,7 @@ func survey(ctx context.Context, t *shardify.Table, jobs int, f *Format, want *W
 		return nil, err
 	}
 	c.joinParts()
-	return c, c.bad.err(t)
+	return c, c.verdict()
 }
 
 // joinParts puts the parts of files in the order of their samples.
@@ -162,11 +168,13 @@ func (c *collector) look(ctx context.Context, input uint32) error {
 	}
 	var parts []*surveyed
 	if err == nil && facts.Foreign == "" {
-		parts, err = c.digestAll(facts)
+		parts, err = c.examine(facts)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
+	case err != nil && c.skips && errors.Is(err, shardify.ErrCorrupt):
+		c.skip(input, facts, err)
 	case err != nil:
 		c.bad.add(input, shardify.Annotate(err, "open", c.table.Name(int(input)), ""))
 	case parts == nil:
@@ -264,13 +272,13 @@ func (l *layout) join(input uint32, s *surveyed, isNew bool) (jagged int64) {
 	}
 	if isNew {
 		for _, x := range s.left {
-			l.left = append(l.left, leftField{x.Name, x.Reason, input})
+			l.left = append(l.left, leftField{x.Name, x.Reason, x.Unreadable, input})
 		}
 		return jagged
 	}
 	for i, x := range s.left {
 		if input < l.left[i].input {
-			l.left[i] = leftField{x.Name, x.Reason, input}
+			l.left[i] = leftField{x.Name, x.Reason, x.Unreadable, input}
 		}
 	}
 	return jagged

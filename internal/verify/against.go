@@ -123,7 +123,9 @@ func (c *comparison) moved(ctx context.Context) (*shardify.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := readers.Open(ctx, *f, readers.Request{Inputs: c.o.Inputs, Columns: p.Columns, Options: p.InputOptions, Jobs: c.o.Jobs})
+	x, err := readers.Open(ctx, *f, readers.Request{
+		Inputs: c.o.Inputs, Columns: p.Columns, Options: p.InputOptions, Jobs: c.o.Jobs, SkipDamaged: p.OnError == convert.OnErrorSkip,
+	})
 	if err != nil {
 		return nil, err
 	}

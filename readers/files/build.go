@@ -3,13 +3,11 @@ package files
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"path"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/columns"
 	labeltable "github.com/shardify/shardify/internal/labels"
 )
 
@@ -132,30 +130,36 @@ func (b *builder) narrow(want func(string) bool) {
 	}
 }
 
-// wanted makes a test of the column globs; each must match something. A
+// wanted makes a test of the column patterns; each must match something. A
 // companion may be named, but comes with its field anyway.
-func wanted(columns, available []string) (func(string) bool, error) {
-	for _, glob := range columns {
-		if _, err := path.Match(glob, ""); err != nil {
-			return nil, fmt.Errorf("column %q: %w", glob, err)
-		}
-		if !slices.ContainsFunc(available, func(f string) bool { return matches(glob, f) }) {
-			return nil, shardify.Mismatch("no field %q among %s", glob, strings.Join(available[:min(len(available), 20)], ", "))
-		}
+func wanted(patterns, available []string) (func(string) bool, error) {
+	w, err := columns.New(patterns)
+	if err != nil {
+		return nil, err
 	}
-	return anyOf(columns), nil
+	for _, f := range available {
+		w.Match(f, f+shardify.ExtSuffix)
+	}
+	if left := w.Unmatched(); len(left) > 0 {
+		return nil, shardify.Mismatch("no field %q among %s", left[0], strings.Join(available[:min(len(available), 20)], ", "))
+	}
+	return matching(w), nil
 }
 
-// anyOf makes a test of globs; none take all.
-func anyOf(columns []string) func(field string) bool {
+// anyOf makes a test of patterns that were checked; none take all.
+func anyOf(patterns []string) func(field string) bool {
+	w, err := columns.New(patterns)
+	if err != nil {
+		return func(string) bool { return false }
+	}
+	return matching(w)
+}
+
+func matching(w *columns.Wanted) func(field string) bool {
 	return func(field string) bool {
-		return len(columns) == 0 || slices.ContainsFunc(columns, func(glob string) bool { return matches(glob, field) })
+		hit, _ := w.Match(field, field+shardify.ExtSuffix)
+		return hit
 	}
-}
-
-func matches(glob, field string) bool {
-	ok, _ := path.Match(glob, field)
-	return ok || glob == field || glob == field+shardify.ExtSuffix
 }
 
 // check refuses what no output can take.

@@ -32,7 +32,7 @@ func TestNamedDimensionsDecide(t *testing.T) {
 		{"dims_few.nc", nil, nil, 2, "index t2m time", "dimension time, which counts time", map[string]string{"orog3": lat}},
 		{"dims_nine.nc dims_few.nc", nil, nil, 11, "index t2m time", "dimension time, which leads", map[string]string{"orog": lat}},
 		{"dims_few.nc dims_nine.nc", nil, nil, 11, "index t2m time", "dimension time, which counts time", map[string]string{"orog": lat}},
-		{"dims_nine.nc dims_swapped.nc", nil, nil, 18, "index time", "dimension time", map[string]string{"t2m": lat + ", in 1 input (dims_swapped.nc) of 2"}},
+		{"dims_nine.nc dims_swapped.nc", nil, []string{"!t2m", "!orog"}, 18, "index time", "dimension time", nil},
 		{"dims_nine.nc", nil, []string{"lat", "orog"}, 9, "lat orog", "dimension lat", nil},
 		{"dims_nine.nc", shardify.Options{"object": "/t2m,/orog"}, nil, 9, "t2m", "dimension time", map[string]string{"orog": lat}},
 		{"dims_few.nc", shardify.Options{"object": "/orog,/t2m"}, nil, 2, "t2m", "dimension time", nil},
@@ -76,6 +76,10 @@ func TestNamedDimensionsDecide(t *testing.T) {
 				}
 			}
 		})
+	}
+	_, err := load([]string{"dims_nine.nc", "dims_swapped.nc"}, nil, nil)
+	if err == nil || !strings.Contains(err.Error(), "t2m is in the other inputs, not in 1 input (dims_swapped.nc) of 2: "+lat+"; --columns '!t2m") {
+		t.Errorf("a field that one of two inputs has another way: %v", err)
 	}
 	for _, line := range mustLoad(t, []string{"dims_astray.h5"}, nil, nil).notes {
 		if strings.Contains(line, "] (") && !strings.HasPrefix(line, "/s ") {

@@ -3,11 +3,11 @@ package npz
 import (
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/columns"
 )
 
 // column is an array that every file of a group has.
@@ -30,46 +30,18 @@ type wanted struct {
 
 // chooser decides which arrays of a file are columns.
 type chooser struct {
-	patterns []string
-	matched  []bool // by pattern: something in some group matched
-	byFile   bool   // a file is a sample
+	*columns.Wanted
+	byFile bool // a file is a sample
 }
 
 func newChooser(patterns []string, byFile bool) (*chooser, error) {
-	for _, p := range patterns {
-		if _, err := path.Match(p, ""); err != nil {
-			return nil, fmt.Errorf("column pattern %q: %w", p, err)
-		}
-	}
-	return &chooser{patterns: patterns, matched: make([]bool, len(patterns)), byFile: byFile}, nil
+	w, err := columns.New(patterns)
+	return &chooser{w, byFile}, err
 }
 
 // match tells whether one of the names is asked for, and whether by a name
 // rather than a wildcard.
-func (c *chooser) match(names ...string) (hit, exact bool) {
-	if len(c.patterns) == 0 {
-		return true, false
-	}
-	for i, p := range c.patterns {
-		for _, name := range names {
-			if ok, _ := path.Match(p, name); ok || p == name {
-				c.matched[i], hit = true, true
-				exact = exact || p == name
-			}
-		}
-	}
-	return hit, exact
-}
-
-// unmatched is the first name that nothing matched, "" if there is none.
-func (c *chooser) unmatched() string {
-	for i, p := range c.patterns {
-		if !c.matched[i] && !strings.ContainsAny(p, `*?[\`) {
-			return p
-		}
-	}
-	return ""
-}
+func (c *chooser) match(names ...string) (hit, exact bool) { return c.Match(names...) }
 
 // candidate is an array in which something is wanted.
 type candidate struct {
@@ -80,7 +52,7 @@ type candidate struct {
 
 // choose applies the rules to the file that stands for its group.
 func (c *chooser) choose(l *listing) ([]column, []shardify.Leftover, error) {
-	if len(c.patterns) == 0 && l.sparse() {
+	if c.All() && l.sparse() {
 		return nil, nil, shardify.Unsupported("a scipy sparse matrix: save it with np.savez(..., x=scipy.sparse.load_npz(FILE).toarray()), or name its arrays with --columns")
 	}
 	left := slices.Clone(l.notes)
@@ -186,7 +158,7 @@ func (c *chooser) why(a candidate, all []candidate, n int64) string {
 		}
 	}
 	s := fmt.Sprintf("its length is %d, the samples are %d", a.shape[0], n)
-	if len(group) <= 20 && len(c.patterns) == 0 {
+	if len(group) <= 20 && c.All() {
 		s += fmt.Sprintf("; convert it apart with --columns '%s'", strings.Join(group, ","))
 	}
 	return s

@@ -91,9 +91,9 @@ func (b *groupBuilder) build(ctx context.Context) (*group, error) {
 	if err != nil {
 		return nil, shardify.Annotate(err, "open", b.refName, "")
 	}
-	if len(cols) == 0 && len(b.choose.patterns) > 0 {
+	if len(cols) == 0 && !b.choose.All() {
 		// Nothing asked for is here, but the samples must be counted.
-		all := &chooser{byFile: b.choose.byFile}
+		all, _ := newChooser(nil, b.choose.byFile)
 		if cols, _, err = all.choose(b.ref); err != nil {
 			return nil, shardify.Annotate(err, "open", b.refName, "")
 		}
@@ -216,10 +216,10 @@ func (b *groupBuilder) surveyOne(i uint32, s *surveyed) error {
 	var extra []string
 	l, err := survey(b.table.Path(int(i)), b.npyName, func(key string) bool {
 		col, ok := b.known[key]
-		if !ok && len(b.choose.patterns) == 0 {
+		if !ok && b.choose.All() {
 			extra = append(extra, key)
 		}
-		return col || !ok && len(b.choose.patterns) == 0
+		return col || !ok && b.choose.All()
 	})
 	if err != nil {
 		return err

@@ -86,8 +86,10 @@ func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) erro
 		s.notes = append(s.notes, b.notes...)
 		shapes = append(shapes, fmt.Sprintf("%s has %s", b.refName, b.ref.shapes()))
 	}
-	if name := chooser.unmatched(); name != "" {
-		return shardify.Mismatch("there is no %s; %s", name, strings.Join(shapes, "; "))
+	for _, p := range chooser.Unmatched() {
+		if !strings.ContainsAny(p, `*?[\`) {
+			return shardify.Mismatch("there is no %s; %s", p, strings.Join(shapes, "; "))
+		}
 	}
 	if !slices.ContainsFunc(s.groups, (*group).delivers) {
 		return shardify.Mismatch("nothing to read with --columns '%s'; %s", strings.Join(a.Columns, ","), strings.Join(shapes, "; "))
