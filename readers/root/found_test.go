@@ -71,3 +71,25 @@ func TestOneBadBranchDoesNotCostTheTree(t *testing.T) {
 		}
 	}
 }
+
+// TestOneVectorInABranch: a branch with one TLorentzVector, TVector2 or TVector3, written
+// by the streamers of these classes; sums are of the values that uproot gives.
+func TestOneVectorInABranch(t *testing.T) {
+	dir := filepath.Join(corpus.Dir(t, "root"), "ttree")
+	for _, c := range []struct{ file, column, values string }{
+		{"TLorentzVector.root", "LV.fE", "9bd365f74d9fd56a3b7fd2d459d42d3e"},
+		{"TLorentzVector.root", "LV.fP.fZ", "5f74e3b5327e50e97a84c18209aa6c86"},
+		{"tlv-split00.root", "p4.fP.fX", "c29605eb4e50fbb653a19f1a28c4f095"}, // split level 0 makes a TBranchObject
+		{"tlv-split00.root", "p4.fE", "b6f7d5dadbdf833fccfb85157fa7c181"},
+		{"tlv-split01.root", "p4.fE", "b6f7d5dadbdf833fccfb85157fa7c181"},
+		{"uproot-HZZ-objects.root", "MET.fY", "05d28d7f3285dbd6b04c205b8c39f23b"},
+		{"uproot-HZZ-objects.root", "MC_lepton.fZ", "4e728aaa35ef514ebc576a5639b537af"},
+	} {
+		got, err := load(nil, []string{c.column}, 1<<20, filepath.Join(dir, c.file))
+		if err != nil {
+			t.Errorf("%s %s: %v", c.file, c.column, err)
+		} else if v := short(got.cols[c.column].Data); v != c.values {
+			t.Errorf("%s %s: values %s", c.file, c.column, v)
+		}
+	}
+}

@@ -217,3 +217,30 @@ func TestTryingWantsNoColumn(t *testing.T) {
 		t.Error("entries of 4 and 7 bytes are taken for lists of int")
 	}
 }
+
+// TestObjectsNameTheirClass: entries of a TBranchObject begin with the class, which may
+// be one below that of the branch.
+func TestObjectsNameTheirClass(t *testing.T) {
+	branch := func(class string, virtual bool) *Branch {
+		return &Branch{Tree: &Tree{Path: "t"}, Path: "x", Class: "TBranchObject", ClassName: class,
+			Leaves: []*Leaf{{Class: "TLeafObject", Len: 1, Virtual: virtual}}, Baskets: Baskets{First: []int64{0, 1}, Bytes: []int32{1}, Seek: []int64{1}}}
+	}
+	entry := func(class string) []byte {
+		o := out{}
+		o.str(class)
+		o.u8(0)
+		o.i32(7)
+		return o.b
+	}
+	r := branch("TDatime", true).interpret(&rfile.Infos{})
+	b := &builder{cols: r.Columns}
+	if cols, err := decodeEntries(b, r.steps, Lengths{}, entry("TDatime")); err != nil || shardify.View[uint32](cols[0].Data)[0] != 7 {
+		t.Errorf("%v", err)
+	}
+	if _, err := decodeEntries(b, r.steps, Lengths{}, entry("TOther")); err == nil || !strings.Contains(err.Error(), `object of class "TOther" in a branch of TDatime`) {
+		t.Errorf("another class: %v", err)
+	}
+	if r := branch("Event", true).interpret(&rfile.Infos{}); len(r.Columns) != 1 || !strings.Contains(r.Columns[0].Unreadable, "may have a streamer of its own") {
+		t.Errorf("%+v", r.Columns)
+	}
+}

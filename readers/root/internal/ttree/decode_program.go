@@ -30,6 +30,7 @@ const (
 	opLongText                 // a 4-byte count and as many bytes
 	opSlot                     // a pointer to an object, to be passed over
 	opSized                    // as many values as the slot says
+	opClass                    // the name of the class, as a counted string with a NUL
 )
 
 // step is one part of the recipe by which entries become columns.
@@ -224,6 +225,8 @@ func (m *machine) one(s *step, i int) {
 		m.pointer()
 	case opFrame:
 		m.pass()
+	case opClass:
+		m.className(s.class.Name)
 	case opTogether:
 		m.run(s.kids, 1)
 	case opRepeat:
@@ -305,6 +308,14 @@ func (m *machine) sameClass(version int16, c *rfile.StreamerInfo) {
 		m.refuse("object of class %s in version %d, the file describes version %d", c.Name, version, c.Version)
 	case version <= 0 && !unversioned && sum != c.CheckSum:
 		m.refuse("object of class %s with checksum %08x, the file describes %08x", c.Name, sum, c.CheckSum)
+	}
+}
+
+// className reads the name of the class whose object follows.
+func (m *machine) className(want string) {
+	name := m.text()
+	if end := m.take(1); m.bad == nil && (end[0] != 0 || string(name) != want) {
+		m.refuse("object of class %.40q in a branch of %s", name, want)
 	}
 }
 

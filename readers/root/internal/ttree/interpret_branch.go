@@ -166,6 +166,8 @@ func (b *Branch) interpret(infos *rfile.Infos) *Reading {
 		r.refuse(b.ClassName, b.Err.Error())
 	case b.IsElement():
 		r.element(infos)
+	case b.Class == "TBranchObject":
+		r.object(infos)
 	case len(b.Leaves) == 0 && len(b.Children) > 0:
 	case b.Class != "TBranch":
 		r.refuse(b.ClassName, "branch of class "+b.Class)
@@ -219,7 +221,7 @@ const vectorHead = 10
 func risky(steps []step) bool {
 	for i := range steps {
 		switch s := &steps[i]; s.op {
-		case opObject, opFrame, opSlot, opCounted, opTObject, opRepeat, opTogether:
+		case opObject, opFrame, opSlot, opCounted, opTObject, opRepeat, opTogether, opClass:
 			return true
 		case opCollection:
 			if s.splits || s.n > 0 || risky(s.kids) {

@@ -36,10 +36,43 @@ func (r *Reading) element(infos *rfile.Infos) {
 		r.whole(bld)
 	case b.Type == -1 && isText(tidy(b.ClassName)):
 		r.whole(bld)
+	case b.Type == -1 && framedClass(b.ClassName):
+		r.framed(bld, nil)
 	case b.Type == -1:
 		r.refuse(b.ClassName, fmt.Sprintf("class %s with a streamer of its own", b.ClassName))
 	default:
 		r.refuse(b.ClassName, fmt.Sprintf("branch of type %d", b.Type))
+	}
+}
+
+// framedClass tells the classes whose own streamers write what their descriptions say.
+func framedClass(name string) bool {
+	class := tidy(name)
+	_, isArray := arrayClasses[class]
+	return isArray || class == "TLorentzVector" || class == "TVector3" || class == "TVector2" || class == "TDatime"
+}
+
+// framed interprets a branch that has objects as their streamers write them, with a
+// frame, behind other steps.
+func (r *Reading) framed(bld *builder, before []step) {
+	class := tidy(r.Branch.ClassName)
+	s, err := bld.object(class, 62, "", 0)
+	r.build(bld, append(before, s), err, class)
+}
+
+// object interprets a TBranchObject, which has objects of a class or of one below it.
+func (r *Reading) object(infos *rfile.Infos) {
+	b := r.Branch
+	switch {
+	case b.Baskets.Len() == 0 && len(b.Children) > 0:
+	case len(b.Leaves) != 1 || b.Leaves[0].Class != "TLeafObject":
+		r.refuse(b.ClassName, "branch of class TBranchObject without a TLeafObject")
+	case !framedClass(b.ClassName):
+		r.refuse(b.ClassName, fmt.Sprintf("class %s, which may have a streamer of its own", b.ClassName))
+	case b.Leaves[0].Virtual:
+		r.framed(&builder{infos: infos}, []step{{op: opClass, class: &rfile.StreamerInfo{Name: tidy(b.ClassName)}}})
+	default:
+		r.framed(&builder{infos: infos}, nil)
 	}
 }
 

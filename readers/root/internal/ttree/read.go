@@ -232,6 +232,8 @@ func (p *parser) leaf(l *Leaf) {
 		l.Min, l.Max = int64(c.I32()), int64(c.I32())
 	case "TLeafL", "TLeafG":
 		l.Min, l.Max = c.I64(), c.I64()
+	case "TLeafObject":
+		l.Virtual = outer.Version == 3 || outer.Version > 3 && c.U8() != 0
 	case "TLeafElement":
 		l.ID, l.Type = int(c.I32()), int(c.I32())
 	}

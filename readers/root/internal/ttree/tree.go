@@ -100,6 +100,7 @@ type Leaf struct {
 	Len        int    // product of the constant dimensions; at least 1
 	LenType    int    // bytes of a value in memory
 	IsUnsigned bool
+	Virtual    bool // of a TLeafObject: entries begin with the name of their class
 	IsRange    bool
 	// Count is the leaf with the number of values; nil if that is constant.
 	Count  *Leaf
