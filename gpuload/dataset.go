@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -32,9 +30,6 @@ type input struct {
 	layout   *index.Layout
 	lo       int64 // its first sample among all
 }
-
-// maxManifest bounds the text of a manifest.
-const maxManifest = 1 << 30
 
 // Open reads the manifests of data sets, each named by its folder or by its
 // manifest. Several are read one after the other as one set, or mixed (Config.Mix);
@@ -65,18 +60,9 @@ func Open(ctx context.Context, paths ...string) (*Dataset, error) {
 
 func openInput(path string) (*input, error) {
 	name := dataset.ManifestPath(path)
-	st, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return nil, dataset.Absent(name, err)
-	case !st.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	case st.Size() > maxManifest:
-		return nil, shardify.Unsupported("manifest of %d bytes", st.Size())
-	}
-	b, err := os.ReadFile(name)
+	b, err := dataset.ReadManifest(name)
 	if err != nil {
-		return nil, err
+		return nil, dataset.Absent(name, err)
 	}
 	m, err := index.DecodeManifest(b)
 	if err != nil {

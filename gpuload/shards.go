@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/dataset"
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // maxOpen is how many shards are kept open.
@@ -268,19 +269,14 @@ func (s *shardSet) openFile(sh *shard) (*openShard, error) {
 }
 
 func openRegular(name string) (*os.File, int64, error) {
-	f, err := os.Open(name)
+	f, st, err := regular.OpenOwn(name)
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
-		return nil, 0, e.Err // the name is said by the error that this becomes
+		err = e.Err // the name is said by the error that this becomes
+	}
+	if errors.Is(err, regular.ErrOther) {
+		err = shardify.Unsupported("%v", err)
 	}
 	if err != nil {
-		return nil, 0, err
-	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = shardify.Unsupported("not a regular file")
-	}
-	if err != nil {
-		f.Close()
 		return nil, 0, err
 	}
 	return f, st.Size(), nil

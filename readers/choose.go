@@ -16,6 +16,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/internal/walk"
 )
@@ -110,7 +111,7 @@ func detect(in string) (shardify.SourceFormat, string, error) {
 
 // detectFile asks each format about the first bytes and the name.
 func detectFile(name string) (f shardify.SourceFormat, why string, err error) {
-	file, err := os.Open(name)
+	file, _, err := regular.Open(name)
 	if err != nil {
 		return f, "", err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/dataset"
 	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
@@ -168,7 +168,7 @@ func manifestOf(dir string) (string, *index.Manifest, error) {
 	if filepath.Base(dir) == index.ManifestName {
 		dir = filepath.Dir(dir)
 	}
-	b, err := os.ReadFile(filepath.Join(dir, index.ManifestName))
+	b, err := dataset.ReadManifest(filepath.Join(dir, index.ManifestName))
 	if err != nil {
 		return dir, nil, err
 	}

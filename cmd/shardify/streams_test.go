@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // TestResultsThatCannotBeWrittenAreAFailure: of every command that has results.
@@ -81,5 +84,52 @@ func TestNothingFromAnInputReachesTheTerminalRaw(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestWhatIsNoRegularFileIsRefusedAtOnce: in place of any file of a data set, by every
+// command that reads one.
+func TestWhatIsNoRegularFileIsRefusedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in.npz")
+	try(makeNPZ([]string{in, "20"}))
+	kinds := map[string]func(name, real string) error{
+		"a named pipe":    func(name, _ string) error { return syscall.Mkfifo(name, 0o666) },
+		"a symbolic link": func(name, real string) error { return os.Symlink(real, name) },
+		"a folder":        func(name, _ string) error { return os.Mkdir(name, 0o777) },
+	}
+	for _, format := range []string{"mmap", "wds"} {
+		set := filepath.Join(dir, format)
+		wait(t, start(t, "convert", in, "-o", set, "--format", format, "--sync", "none"), 0)
+		sound := filepath.Join(dir, "sound-"+format)
+		wait(t, start(t, "convert", in, "-o", sound, "--format", format, "--sync", "none"), 0)
+		for _, name := range names(tree(set)) {
+			if strings.HasPrefix(name, ".") || name == "index.json" {
+				continue
+			}
+			for kind, replace := range kinds {
+				file, real := filepath.Join(set, name), filepath.Join(dir, "real")
+				try(os.Rename(file, real))
+				try(replace(file, real))
+				for _, args := range [][]string{
+					{"verify", set}, {"stage", set, filepath.Join(dir, "staged")}, {"inspect", set, "--sample", "0"}, {"convert", set, "-o", filepath.Join(dir, "again")},
+					{"merge-sets", set, sound, "-o", filepath.Join(dir, "merged")}, {"bench", set, "--epochs", "1"},
+				} {
+					began := time.Now()
+					c := start(t, args...)
+					c.Wait()
+					said := fmt.Sprint(c.Stderr)
+					if code := c.ProcessState.ExitCode(); code != 1 && code != 3 && !(code == 0 && args[0] == "inspect") || time.Since(began) > 30*time.Second {
+						t.Errorf("%v with %s as %s: exit code %d: %s", args, name, kind, code, said)
+					}
+				}
+				try(os.Remove(file))
+				try(os.Rename(real, file))
+			}
+		}
+		link := filepath.Join(dir, "link-"+format) // a folder may be one
+		try(os.Symlink(set, link))
+		wait(t, start(t, "verify", link), 0)
+		wait(t, start(t, "stage", link, filepath.Join(dir, "staged-"+format)), 0)
 	}
 }

@@ -2,12 +2,11 @@ package benchcmd
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/dataset"
+	"github.com/shardify/shardify/internal/regular"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,7 +15,7 @@ import (
 func cold(ctx context.Context, o *cli.IO, dirs []string) {
 	failed := 0
 	for _, dir := range dirs {
-		b, err := os.ReadFile(dataset.ManifestPath(dir))
+		b, err := dataset.ReadManifest(dataset.ManifestPath(dir))
 		if err != nil {
 			continue // it was opened just now
 		}
@@ -39,7 +38,7 @@ func cold(ctx context.Context, o *cli.IO, dirs []string) {
 }
 
 func forget(name string) error {
-	f, err := os.Open(filepath.Clean(name))
+	f, _, err := regular.OpenOwn(name)
 	if err != nil {
 		return err
 	}

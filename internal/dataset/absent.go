@@ -74,6 +74,6 @@ func isDir(name string) bool {
 }
 
 func isFile(name string) bool {
-	st, err := os.Stat(name)
+	st, err := os.Lstat(name)
 	return err == nil && st.Mode().IsRegular()
 }

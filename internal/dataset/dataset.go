@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/columns"
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // maxManifest bounds the text of a manifest: a million shards take 300 MiB.
@@ -38,14 +39,17 @@ func FilePath(input, name string) string {
 
 // CheckFile refuses a file that has not the size on record.
 func CheckFile(name string, size int64) error {
-	st, err := os.Stat(name)
+	st, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", filepath.Base(name), Missing(size))
 	}
 	if err != nil {
 		return err
 	}
-	if !st.Mode().IsRegular() || st.Size() != size {
+	if !st.Mode().IsRegular() {
+		return regular.Other(name, st.Mode())
+	}
+	if st.Size() != size {
 		return shardify.Corrupt(-1, "%s: the manifest says %d bytes, the file has %d", filepath.Base(name), size, st.Size())
 	}
 	return nil
@@ -80,18 +84,11 @@ func Read(ctx context.Context, t *shardify.Table, format string) ([]*index.Manif
 	return sets, nil
 }
 
+// ReadManifest reads the text of a manifest.
+func ReadManifest(name string) ([]byte, error) { return regular.ReadOwn(name, maxManifest) }
+
 func readManifest(name string) (*index.Manifest, error) {
-	st, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	if st.Size() > maxManifest {
-		return nil, shardify.Unsupported("manifest of %d bytes", st.Size())
-	}
-	b, err := os.ReadFile(name)
+	b, err := ReadManifest(name)
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,12 @@ package rows
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // Open surveys all inputs and compares their schemas, or restores what an earlier
@@ -38,23 +40,15 @@ func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
 	return s, nil
 }
 
-// OpenFile opens a regular file for reading; anything else is refused before it is
-// opened, since opening a pipe would wait for its writer. A file that has not size
+// OpenFile opens a regular file for reading; anything else is refused. A file that has not size
 // bytes is refused too, unless size is negative: it changed since the plan. have is
 // the size that it has.
 func OpenFile(path string, size int64) (f *os.File, have int64, err error) {
-	fi, err := os.Stat(path)
+	f, fi, err := regular.Open(path)
+	if errors.Is(err, regular.ErrOther) {
+		return nil, 0, shardify.Unsupported("%v", regular.ErrOther)
+	}
 	if err != nil {
-		return nil, 0, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, 0, shardify.Unsupported("not a regular file")
-	}
-	if f, err = os.Open(path); err != nil {
-		return nil, 0, err
-	}
-	if fi, err = f.Stat(); err != nil {
-		f.Close()
 		return nil, 0, err
 	}
 	if have = fi.Size(); size >= 0 && have != size {

@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // change is what becomes other in the bytes of shards that move into another set.
@@ -52,15 +53,11 @@ func needs(b *Set, schema []shardify.Field, inputs int64) (*change, error) {
 
 // shard rewrites one shard under the name that as has, and completes as.
 func (c *change) shard(ctx context.Context, store shardify.Store, path string, from, as *shardify.Shard) error {
-	in, err := os.Open(path)
+	in, st, err := regular.OpenOwn(path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	st, err := in.Stat()
-	if err != nil {
-		return err
-	}
 	if st.Size() != from.Bytes {
 		return shardify.Annotate(shardify.Corrupt(-1, "the manifest says %d bytes, the file has %d", from.Bytes, st.Size()), "read", path, "")
 	}

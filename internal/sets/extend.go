@@ -13,6 +13,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/dataset"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
 )
@@ -66,7 +68,7 @@ func openBase(dir string) (*Set, error) {
 			continue
 		}
 		kept := filepath.Join(dir, filepath.FromSlash(keptName(s.Manifest, name)))
-		b, err := os.ReadFile(kept)
+		b, err := dataset.ReadManifest(kept)
 		if err == nil {
 			split.text = b
 			split.Manifest, err = index.DecodeManifest(b)
@@ -111,7 +113,7 @@ func (e *Extension) Known(p *convert.Plan) (o Overlap, err error) {
 		}
 	}
 	for _, name := range plans {
-		b, err := os.ReadFile(filepath.Join(e.dir, filepath.FromSlash(name)))
+		b, err := regular.ReadOwn(filepath.Join(e.dir, filepath.FromSlash(name)), maxFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -3,7 +3,6 @@ package sets
 import (
 	"context"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/store"
 )
 
@@ -168,7 +168,7 @@ func (s *Set) inputLines() ([]byte, error) {
 	}
 	f := of.Manifest.Files[i]
 	name := filepath.Join(of.Dir, f.Name)
-	b, err := os.ReadFile(name)
+	b, err := regular.ReadOwn(name, maxFile)
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/dataset"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/store"
 )
 
@@ -113,7 +113,7 @@ func (m *move) takeBack(out *store.Dir) error {
 // published tells whether Publish has begun, and whether the manifest of the set has the
 // staged shards already.
 func (e *Extension) published() (begun, done bool, err error) {
-	base, err := os.ReadFile(filepath.Join(e.Staging, filepath.FromSlash(baseName)))
+	base, err := regular.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(baseName)), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, false, nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/internal/verify"
@@ -265,7 +266,7 @@ func (m *merger) state() error {
 			return shardify.Annotate(shardify.Unsupported("an input cannot be the output too: shardify extend adds to a set"), "merge", dir, "")
 		}
 	}
-	there, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(journalName)))
+	there, err := regular.ReadOwn(filepath.Join(dir, filepath.FromSlash(journalName)), maxFile)
 	switch {
 	case err == nil && string(there) != string(m.journal()):
 		return shardify.Annotate(fmt.Errorf("the folder holds a merge of other data sets: %w", shardify.ErrExists), "merge", dir, "")

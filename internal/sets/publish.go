@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/store"
 	"golang.org/x/sys/unix"
 )
@@ -77,7 +78,7 @@ func (e *Extension) Publish(ctx context.Context, sync store.Sync, jobs int) (*in
 
 // tidy keeps the plan of the extension and removes the rest.
 func (e *Extension) tidy(ctx context.Context, out *store.Dir, part int) error {
-	plan, err := os.ReadFile(filepath.Join(e.Staging, filepath.FromSlash(convert.PlanName)))
+	plan, err := regular.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(convert.PlanName)), maxFile)
 	if err == nil {
 		err = publish(ctx, out, fmt.Sprintf("%s/%06d.plan", extendDir, part), plan)
 	}

@@ -14,7 +14,6 @@ package sets
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -32,22 +31,12 @@ type Set struct {
 	text     []byte // of the manifest
 }
 
-// maxManifest bounds the text of a manifest.
-const maxManifest = 1 << 30
-
 // Open reads the manifest of a folder, and those of its splits.
 func Open(dir string) (*Set, error) {
 	name := filepath.Join(dir, index.ManifestName)
-	st, err := os.Stat(name)
+	b, err := dataset.ReadManifest(name)
 	if err != nil {
 		return nil, shardify.Annotate(dataset.Absent(name, err), "open", dir, "")
-	}
-	if st.Size() > maxManifest {
-		return nil, shardify.Annotate(shardify.Unsupported("manifest of %d bytes", st.Size()), "open", name, "")
-	}
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
 	}
 	s := &Set{Dir: dir, text: b}
 	if s.Manifest, err = index.DecodeManifest(b); err != nil {
@@ -105,3 +94,6 @@ func textOf(v any) string {
 func mismatch(dir, format string, args ...any) error {
 	return shardify.Annotate(shardify.Mismatch(format, args...), "merge", dir, "")
 }
+
+// maxFile bounds what is read whole of other files of a set: plans, lists of inputs.
+const maxFile = 64 << 30

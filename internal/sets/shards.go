@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/dataset"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
 	"golang.org/x/sync/errgroup"
@@ -155,7 +156,7 @@ func (c *carrier) file(ctx context.Context, from string, size int64, name string
 		}
 		return c.store.Same(from, name)
 	}
-	in, err := os.Open(from)
+	in, _, err := regular.OpenOwn(from)
 	if err != nil {
 		return err
 	}

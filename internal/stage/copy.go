@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/store"
 	"golang.org/x/sync/errgroup"
 )
@@ -115,16 +116,12 @@ func (c *copier) pass(ctx context.Context, path string, f *file, w io.Writer, bu
 }
 
 func (c *copier) stream(ctx context.Context, path string, f *file, w io.Writer, buf []byte) (at int64, err error) {
-	r, err := os.Open(path)
+	r, st, err := regular.OpenOwn(path)
 	if err != nil {
 		return 0, err
 	}
 	defer r.Close()
-	st, err := r.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if !st.Mode().IsRegular() || st.Size() != f.bytes {
+	if st.Size() != f.bytes {
 		return 0, shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", f.bytes, st.Size())
 	}
 	sequential(r)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/store"
 )
 
@@ -38,7 +39,7 @@ func readMark(dir string) (*mark, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := os.ReadFile(name)
+	b, err := regular.ReadOwn(name, maxMark)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package stage
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,9 +11,6 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/dataset"
 )
-
-// maxManifest bounds the text of a manifest.
-const maxManifest = 1 << 30
 
 // plan is everything that a copy consists of.
 type plan struct {
@@ -79,7 +75,7 @@ func load(source string) (*plan, error) {
 // set reads one manifest and adds what it names.
 func (p *plan) set(prefix string) (*index.Manifest, error) {
 	name := prefix + index.ManifestName
-	b, err := readManifest(p.path(name))
+	b, err := dataset.ReadManifest(p.path(name))
 	if err != nil {
 		return nil, p.annotate(dataset.Absent(p.path(name), err), name)
 	}
@@ -117,24 +113,11 @@ func (p *plan) annotate(err error, name string) error {
 	return shardify.Annotate(err, "read", p.path(name), "")
 }
 
-func readManifest(name string) ([]byte, error) {
-	st, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !st.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	case st.Size() > maxManifest:
-		return nil, shardify.Unsupported("manifest of %d bytes", st.Size())
-	}
-	return os.ReadFile(name)
-}
-
 // present tells what is wrong with a complete copy's sizes.
 func (p *plan) present(dest string) error {
 	for i := range p.manifests {
 		m := &p.manifests[i]
-		b, err := os.ReadFile(filepath.Join(dest, filepath.FromSlash(m.name)))
+		b, err := dataset.ReadManifest(filepath.Join(dest, filepath.FromSlash(m.name)))
 		if err == nil && string(b) != string(m.b) {
 			err = fmt.Errorf("%s is not that of the source", m.name)
 		}
@@ -144,7 +127,7 @@ func (p *plan) present(dest string) error {
 	}
 	for i := range p.files {
 		f := &p.files[i]
-		st, err := os.Stat(filepath.Join(dest, filepath.FromSlash(f.name)))
+		st, err := os.Lstat(filepath.Join(dest, filepath.FromSlash(f.name)))
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // Sync says when a published file is made durable.
@@ -81,18 +82,9 @@ func (d *Dir) Open(name string) (shardify.Blob, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(d.path(name))
+	f, st, err := regular.OpenOwn(d.path(name))
 	if err != nil {
 		return nil, err
-	}
-	st, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		f.Close()
-		return nil, &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a regular file")}
 	}
 	return &blob{f, st.Size()}, nil
 }
@@ -196,7 +188,7 @@ func (d *Dir) durable(name string) bool {
 // List yields the published files below dir in byte order of their names.
 func (d *Dir) List(dir string) iter.Seq2[shardify.FileInfo, error] {
 	return func(yield func(shardify.FileInfo, error) bool) {
-		start := d.path(dir)
+		start := d.path(dir) + string(filepath.Separator) // the folder itself may be a link
 		err := filepath.WalkDir(start, func(p string, e fs.DirEntry, err error) error {
 			if err != nil {
 				if errors.Is(err, fs.ErrNotExist) {

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // Names yields the names of published files below dir, without looking at the files:
@@ -48,12 +50,12 @@ func (d *Dir) Size(name string) (int64, error) {
 	if err := CheckName(name); err != nil {
 		return 0, err
 	}
-	st, err := os.Stat(d.path(name))
+	st, err := os.Lstat(d.path(name))
 	if err != nil {
 		return 0, err
 	}
 	if !st.Mode().IsRegular() {
-		return 0, &fs.PathError{Op: "stat", Path: d.path(name), Err: errors.New("not a regular file")}
+		return 0, regular.Other(d.path(name), st.Mode())
 	}
 	return st.Size(), nil
 }

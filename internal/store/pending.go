@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // writeback is how many bytes are written before the kernel is asked to start
@@ -180,12 +181,12 @@ func refused(err error) bool {
 }
 
 func equal(a, b string) (bool, error) {
-	fa, err := os.Open(a)
+	fa, _, err := regular.OpenOwn(a)
 	if err != nil {
 		return false, err
 	}
 	defer fa.Close()
-	fb, err := os.Open(b)
+	fb, _, err := regular.OpenOwn(b)
 	if err != nil {
 		return false, err
 	}

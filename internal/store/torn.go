@@ -2,19 +2,20 @@ package store
 
 import (
 	"io"
-	"os"
+
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // torn tells whether a file is what a power cut leaves of one that was published
 // without being made durable: not longer, and each byte is that of the whole file, or
 // zero. To put the whole one in its place loses nothing.
 func torn(file, whole string) (bool, error) {
-	f, err := os.Open(file)
+	f, _, err := regular.OpenOwn(file)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	w, err := os.Open(whole)
+	w, _, err := regular.OpenOwn(whole)
 	if err != nil {
 		return false, err
 	}

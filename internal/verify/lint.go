@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/store"
 	"golang.org/x/sync/errgroup"
 )
@@ -89,7 +90,7 @@ func lintFiles(paths []string) (files []string, err error) {
 		if !st.IsDir() {
 			return nil, &fs.PathError{Op: "open", Path: p, Err: errors.New("not a regular file")}
 		}
-		err = filepath.WalkDir(p, func(name string, e fs.DirEntry, err error) error {
+		err = filepath.WalkDir(p+string(filepath.Separator), func(name string, e fs.DirEntry, err error) error {
 			if err == nil && e.Type().IsRegular() && lintKind(name) != "" {
 				files = append(files, name)
 			}
@@ -114,14 +115,11 @@ func lintKind(name string) string {
 }
 
 func (l *lint) file(ctx context.Context, name string) error {
-	f, err := os.Open(name)
+	f, st, err := regular.Open(name)
 	if err == nil {
 		defer f.Close()
-		var st fs.FileInfo
-		if st, err = f.Stat(); err == nil {
-			l.c.count(func(n *Counts) { n.Shards++; n.Bytes += st.Size() })
-			err = l.open(ctx, name, f, st.Size())
-		}
+		l.c.count(func(n *Counts) { n.Shards++; n.Bytes += st.Size() })
+		err = l.open(ctx, name, f, st.Size())
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

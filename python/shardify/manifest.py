@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import stat
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Tuple
 
 from . import xxh3
 from .errors import CorruptError, NotADatasetError, SchemaError, UnsupportedError, corrupt
@@ -61,11 +63,49 @@ def strict_json(text: bytes) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def open_regular(path: str) -> BinaryIO:
+    """A file of a data set, which must be a regular one. Anything else in its place, a
+    pipe, a device, a symbolic link, is refused without a wait."""
+    return open(path, "rb", opener=_open_regular)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    quick = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY"))
+    flags |= getattr(os, "O_NOFOLLOW", 0)
+    try:
+        fd = os.open(path, flags | quick)
+    except FileNotFoundError:
+        raise
+    except OSError as e:
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISREG(mode):
+            raise _irregular(path, mode) from None
+        if e.errno != errno.EAGAIN:
+            raise
+        fd = os.open(path, flags)  # a file server takes the file back from somebody
+    mode = os.fstat(fd).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(fd)
+        raise _irregular(path, mode)
+    return fd
+
+
+def _irregular(path: str, mode: int) -> UnsupportedError:
+    kinds = (
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISLNK, "a symbolic link, and those are not followed within a data set"),
+        (stat.S_ISFIFO, "a named pipe"),
+        (stat.S_ISSOCK, "a socket"),
+    )
+    what = next((name for test, name in kinds if test(mode)), "a device")
+    return UnsupportedError("open %s: not a regular file but %s" % (path, what))
+
+
 def load(folder: str) -> Manifest:
     """Reads and checks the manifest of a folder."""
     path = os.path.join(folder, NAME)
     try:
-        with open(path, "rb") as f:
+        with open_regular(path) as f:
             text = f.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         raise _absent(folder) from None
@@ -198,9 +238,12 @@ def check_files(m: Manifest) -> None:
 def check_size(path: str, want: int, have: Optional[int]) -> None:
     if have is None:
         try:
-            have = os.stat(path).st_size
+            st = os.lstat(path)
         except FileNotFoundError:
             raise corrupt(path, "the file is missing; the manifest says %d bytes" % want) from None
+        if not stat.S_ISREG(st.st_mode):
+            raise _irregular(path, st.st_mode)
+        have = st.st_size
     if have != want:
         how = "truncated" if have < want else "too long"
         raise corrupt(path, "%s: %d bytes, the manifest says %d" % (how, have, want), offset=min(have, want))

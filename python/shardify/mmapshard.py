@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import mmap
 import os
-from typing import Any, Dict, Sequence
+from typing import Any, BinaryIO, Dict, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import corrupt
 from .layout import counter_of, read_header
-from .manifest import Manifest, Shard, check_size
+from .manifest import Manifest, Shard, check_size, open_regular
 from .readers import FixedReader, List2Reader, ListReader, Opaque2Reader, OpaqueReader, Reader
 from .schema import DTYPES, SHAPE_SUFFIX, Field
 
@@ -19,20 +19,27 @@ _NUMPY = {tensor: np.dtype(numpy) for numpy, tensor in DTYPES.values()}
 _NUMPY["BF16"] = np.dtype("<u2")
 
 
-def map_file(path: str, size: int) -> mmap.mmap:
-    """The whole file, read-only. A file of another size is refused, since touching
-    pages past its end would kill the process."""
+def open_file(path: str, size: int) -> BinaryIO:
+    """A file of the data set. One of another size is refused, since touching pages past
+    its end would kill the process."""
     try:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        f = open_regular(path)
     except FileNotFoundError:
         raise corrupt(path, "the file is missing; the manifest says %d bytes" % size) from None
     try:
-        check_size(path, size, os.fstat(fd).st_size)
+        check_size(path, size, os.fstat(f.fileno()).st_size)
+    except BaseException:
+        f.close()
+        raise
+    return f
+
+
+def map_file(path: str, size: int) -> mmap.mmap:
+    """The whole file, read-only."""
+    with open_file(path, size) as f:
         if size == 0:
             raise corrupt(path, "the file is empty")
-        return mmap.mmap(fd, 0, access=mmap.ACCESS_READ)
-    finally:
-        os.close(fd)
+        return mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 class MmapShard:
@@ -40,6 +47,7 @@ class MmapShard:
 
     def __init__(self, m: Manifest, shard: Shard, wanted: Sequence[Field]) -> None:
         self.path = shard.path
+        self._size = shard.bytes
         self._map = map_file(shard.path, shard.bytes)
         self.tensors = read_header(shard.path, self._map, shard, m.fields, m.keyed)
         self.readers: Dict[str, Reader] = {f.name: self._reader(f) for f in wanted}
@@ -54,7 +62,8 @@ class MmapShard:
         t = self.tensors[name]
         if 0 in t.shape:  # mmap has no empty mapping
             return np.empty(t.shape, _NUMPY[t.dtype])
-        return np.memmap(self.path, _NUMPY[t.dtype], "r", t.offset, t.shape)
+        with open_file(self.path, self._size) as f:
+            return np.memmap(f, _NUMPY[t.dtype], "r", t.offset, t.shape)
 
     def _reader(self, f: Field) -> Reader:
         name = f.name if f.part is None else f.part[0]

@@ -39,6 +39,52 @@ def files_of(folder):
     return sorted(f for f in os.listdir(folder) if os.path.isfile(os.path.join(folder, f)))
 
 
+def pipe(path, whole):
+    os.mkfifo(path)
+
+
+def link(path, whole):
+    with open(path + ".real", "wb") as f:
+        f.write(whole)
+    os.symlink(path + ".real", path)
+
+
+def device(path, whole):
+    os.symlink("/dev/zero", path)
+
+
+def folder(path, whole):
+    os.mkdir(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("other", [pipe, link, device, folder])
+@pytest.mark.parametrize("format", ["mmap", "wds"])
+def test_what_is_no_regular_file_is_refused_at_once(make, format, other):
+    where = make("text", format, n=4, shards=[2, 2])
+    for name in files_of(where):
+        path = os.path.join(where, name)
+        with open(path, "rb") as f:
+            whole = f.read()
+        os.remove(path)
+        other(path, whole)
+        with pytest.raises(shardify.UnsupportedError, match=name + ": not a regular file but"):
+            shardify.open(where)
+        if name != "shardify.json":
+            with pytest.raises(shardify.UnsupportedError, match=name + ": not a regular file but"):
+                list(shardify.open(where, check=False))
+            if format == "mmap":
+                ds = shardify.open(where, check=False)
+                with pytest.raises(shardify.UnsupportedError, match=name):
+                    [np.asarray(ds.column(f)[k]) for f in ds.fields for k in range(4)]
+        os.rmdir(path) if other is folder else os.remove(path)
+        with open(path, "wb") as f:
+            f.write(whole)
+    linked = where + "-link"  # a folder may be one
+    os.symlink(where, linked)
+    assert len(list(shardify.open(linked))) == 4
+
+
 @pytest.mark.parametrize("kind,format", [("jagged", "mmap"), ("text", "mmap"), ("text", "wds"), ("jagged", "wds")])
 def test_any_shorter_or_longer_file(make, kind, format):
     folder = make(kind, format, n=4, shards=[2, 2])

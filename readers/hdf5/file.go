@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
@@ -207,7 +208,7 @@ func (f *file) other(name string) (*file, error) {
 // named by data, be it through "..", an absolute path or a symbolic link.
 func (f *file) beside(name string) (*os.File, int64, string, error) {
 	if name == itself {
-		o, err := os.Open(f.path)
+		o, _, err := regular.Open(f.path)
 		return o, f.size, f.path, err
 	}
 	clean := filepath.FromSlash(name)
@@ -227,7 +228,7 @@ func (f *file) beside(name string) (*os.File, int64, string, error) {
 	if !st.Mode().IsRegular() {
 		return nil, 0, "", shardify.Unsupported("refers to %s, which is not a regular file", name)
 	}
-	o, err := root.Open(clean)
+	o, err := root.OpenFile(clean, os.O_RDONLY|regular.NonBlock, 0)
 	if err != nil {
 		return nil, 0, "", err
 	}

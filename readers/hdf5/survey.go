@@ -3,13 +3,13 @@ package hdf5
 import (
 	"context"
 	"errors"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -227,7 +227,7 @@ func foreign(name string, err error) (*rows.Facts, error) {
 		return nil, err
 	}
 	head := make([]byte, len(signature))
-	f, e := os.Open(name)
+	f, _, e := regular.Open(name)
 	if e != nil {
 		return nil, e
 	}

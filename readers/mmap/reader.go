@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // reader keeps the shard of the last span open.
@@ -62,7 +63,7 @@ func (r *reader) open(input, j int, name string) error {
 		return nil
 	}
 	r.Close()
-	f, err := os.Open(name)
+	f, _, err := regular.OpenOwn(name)
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,9 @@ package npz
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/walk/dirfd"
 )
 
@@ -66,15 +66,11 @@ func (j *job) pass(c int, r *region, lo, hi int64) {
 // streamFile yields left bytes of a file in pieces that stay in the processor's
 // cache, with the sum of all so far.
 func streamFile(ctx context.Context, path string, size int64, feed inPlace, left int64, yield func(sum uint32, p []byte) error) error {
-	f, err := os.Open(path)
+	f, fi, err := regular.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	if fi.Size() != size {
 		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, fi.Size(), size)
 	}

@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // Reader implements shardify.Source.
@@ -180,14 +181,14 @@ func (j *job) openFile() error {
 	}
 	info := &j.group.files[j.fileIndex]
 	name := j.src.table.Path(int(info.input))
-	fi, err := os.Stat(name)
-	if err != nil {
-		return err
+	f, fi, err := regular.Open(name)
+	if errors.Is(err, regular.ErrOther) {
+		return fmt.Errorf("%w: it is %w now", shardify.ErrChanged, regular.ErrOther)
 	}
-	if !fi.Mode().IsRegular() || fi.Size() != info.size {
-		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, fi.Size(), info.size)
+	if err == nil && fi.Size() != info.size {
+		f.Close()
+		err = fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, fi.Size(), info.size)
 	}
-	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"hash/crc32"
-	"os"
 	"path"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // place is where the bytes of an array stand.
@@ -47,21 +47,14 @@ var errForeign = errors.New("not an NPY or NPZ file")
 // survey opens a file and lists its arrays. npyName names the array of an .npy
 // file; want tells which members of an archive to look into, nil means all.
 func survey(file, npyName string, want func(key string) bool) (*listing, error) {
-	fi, err := os.Stat(file)
-	if err != nil {
-		return nil, err
+	f, fi, err := regular.Open(file)
+	if errors.Is(err, regular.ErrOther) {
+		return nil, shardify.Unsupported("%v", regular.ErrOther)
 	}
-	if !fi.Mode().IsRegular() { // before open, which would wait for the writer of a pipe
-		return nil, shardify.Unsupported("not a regular file")
-	}
-	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if fi, err = f.Stat(); err != nil {
-		return nil, err
-	}
 	return list(&input{r: f, size: fi.Size()}, file, npyName, want)
 }
 

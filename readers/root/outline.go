@@ -4,26 +4,22 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 )
 
 // outline lists the trees of a file with their entries and columns, then what else is
 // in it by class.
 func outline(ctx context.Context, name string) ([]string, error) {
-	r, err := os.Open(name)
+	r, st, err := regular.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	st, err := r.Stat()
-	if err != nil {
-		return nil, err
-	}
 	f, err := rfile.Open(r, st.Size(), st.Name())
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/guard"
 	"github.com/shardify/shardify/internal/inflate"
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // input is an open tar: its bytes as they are without compression.
@@ -35,15 +36,11 @@ const maxWindow = 256 << 20
 // openInput opens file i of the table, which must have its size.
 func openInput(t *shardify.Table, i int) (in input, packing uint8, err error) {
 	name := t.Path(i)
-	f, err := os.Open(name)
+	f, st, err := regular.Open(name)
 	if err != nil {
 		return nil, 0, err
 	}
-	st, err := f.Stat()
 	switch {
-	case err != nil:
-	case !st.Mode().IsRegular():
-		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
 	case t.Size(i) != shardify.SizeUnknown && st.Size() != t.Size(i):
 		err = fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, st.Size(), t.Size(i))
 	}

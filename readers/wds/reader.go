@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/regular"
 )
 
 // reader keeps the shard of the last span open. A span is walked twice, once to
@@ -80,16 +81,12 @@ func (r *reader) window() error {
 
 // openFile opens a file that must have this size.
 func openFile(name string, size int64) (*os.File, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, shardify.Annotate(err, "open", name, "")
-	}
-	st, err := f.Stat()
+	f, st, err := regular.OpenOwn(name)
 	if err == nil && st.Size() != size {
+		f.Close()
 		err = shardify.Corrupt(-1, "the manifest says %d bytes, the file has %d", size, st.Size())
 	}
 	if err != nil {
-		f.Close()
 		return nil, shardify.Annotate(err, "open", name, "")
 	}
 	return f, nil
