@@ -31,6 +31,9 @@ type choice struct {
 	dimension    []string          // of rows: the names of their dimension, if it has any
 	columns      map[string]int64  // of sparse matrices
 	left         map[string]string // data sets that are no columns, and why
+	items        []string          // groups of data sets that are samples
+	itemTypes    map[string]string // by group
+	order        string            // the data set that lists their names
 }
 
 // choose decides what the samples are. It follows what the data say, and asks
@@ -43,6 +46,8 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 		return &choice{mode: byFile, why: "each file is one sample, as asked for"}, nil
 	case sample == string(byGroup):
 		return t.chooseGroups(true)
+	case sample == string(byItem):
+		return t.chooseItems()
 	case sample != string(byAxis):
 		if why := t.oneSamplePerFile(); why != "" {
 			return &choice{mode: byFile, why: why}, nil
@@ -52,6 +57,9 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 		}
 		if c, err := t.chooseGroups(false); c != nil || err != nil {
 			return c, err
+		}
+		if err := t.doubtfulItems(); err != nil {
+			return nil, err
 		}
 	}
 	if c := t.folded().chooseAxis(sample == string(byAxis), inputs); c != nil {
@@ -66,7 +74,7 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 	if sample != string(byAxis) && inputs > 1 {
 		return &choice{mode: byFile, why: "the data sets of a file have no common first dimension: each file is one sample (--sample axis with --columns or --object makes rows)"}, nil
 	}
-	return nil, shardify.Mismatch("the data sets have no common first dimension: %s; --object or --columns selects some that have, --sample file makes each file one sample", t.shapes())
+	return nil, shardify.Mismatch("the data sets have no common first dimension: %s; --object or --columns selects some that have, --sample file makes each file one sample%s", t.shapes(), t.itemHint())
 }
 
 // oneRow tells whether the data sets share a first dimension of 1, which says little.

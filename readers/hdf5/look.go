@@ -16,11 +16,15 @@ import (
 // leaves its fields are. It says nothing of sizes or places, so that the files of
 // a set share one.
 type blob struct {
-	Mode    mode         `json:"mode"`
-	Parent  string       `json:"parent,omitempty"`
-	Stem    string       `json:"stem,omitempty"`
-	Number  bool         `json:"numbered,omitempty"`
-	Why     string       `json:"why"`
+	Mode   mode   `json:"mode"`
+	Parent string `json:"parent,omitempty"`
+	Stem   string `json:"stem,omitempty"`
+	Number bool   `json:"numbered,omitempty"`
+	Why    string `json:"why"`
+	// Of data sets that are samples: other names in their group Parent, and the data set
+	// that lists the names in order.
+	Not     []string     `json:"not,omitempty"`
+	Order   string       `json:"order,omitempty"`
 	Objects []blobObject `json:"objects"`
 }
 
@@ -34,6 +38,8 @@ type blobObject struct {
 	Leaves []int  `json:"leaves"`
 	Ragged bool   `json:"ragged,omitempty"`
 	Sparse bool   `json:"sparse,omitempty"` // data or indices of a sparse matrix
+	Item   bool   `json:"item,omitempty"`   // Path is a group whose data sets are samples
+	Bytes  bool   `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
 	Once   bool   `json:"once,omitempty"`   // rank 0: one value for all samples of the file
 }
 
@@ -50,6 +56,8 @@ func (t *tree) facts(ctx context.Context, c *choice, opts *settings) (*rows.Fact
 		err = f.byAxis()
 	case byFile:
 		err = f.byFile()
+	case byItem:
+		err = f.byItem()
 	default:
 		err = f.byGroup(ctx)
 	}

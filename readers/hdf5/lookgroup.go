@@ -84,6 +84,14 @@ func (f *factory) member(g *groupSet, m int, name string) error {
 		}
 		return nil
 	}
+	f.makeRagged(before, total)
+	return nil
+}
+
+// makeRagged makes the fields from number before on, which are of the last object, such
+// as have another shape in every sample.
+func (f *factory) makeRagged(before int, total int64) {
+	added := f.facts.Fields[before:]
 	b := &f.blob.Objects[len(f.blob.Objects)-1]
 	b.Ragged = true
 	fields, leaves := slices.Clone(added), slices.Clone(b.Leaves)
@@ -100,7 +108,6 @@ func (f *factory) member(g *groupSet, m int, name string) error {
 		b.Leaves = append(b.Leaves, shapeLeaf)
 		f.facts.Fields = append(f.facts.Fields, x, rows.Field{Field: shape})
 	}
-	return nil
 }
 
 // differs says why two data sets cannot be one field, "" if they can.

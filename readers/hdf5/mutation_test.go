@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -24,7 +25,7 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 	m := readertest.Mutants{Format: "hdf5", Quick: 1500, Seeds: len(all), Kind: clean, Make: func(rng *rand.Rand) readertest.Mutant {
 		s := all[rng.IntN(len(all))]
 		b := mutate(rng, all, bytes.Clone(s.data))
-		mode := []string{"auto", "axis", "file", "group"}[rng.IntN(4)]
+		mode := []string{"auto", "axis", "file", "group", "dataset"}[rng.IntN(5)]
 		return readertest.Mutant{Seed: s.name, Data: b, Read: func(name string) (readertest.Walked, error) { return walkAll(name, mode, 30) }}
 	}}
 	m.Run(t)
@@ -318,8 +319,12 @@ func FuzzRead(f *testing.F) {
 
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
-	sets := [][]string{{"rows_a.h5", "rows_b.h5"}, {"groups.h5"}, {"volume_0.h5", "volume_1.h5"}, {"anndata.h5ad", "anndata_more.h5ad"}}
+	sets := [][]string{{"rows_a.h5", "rows_b.h5"}, {"groups.h5"}, {"volume_0.h5", "volume_1.h5"}, {"anndata.h5ad", "anndata_more.h5ad"}, {"items.h5"}, {"items_void.h5"}, {"items_ids.h5"}}
 	readertest.FuzzState(f, len(sets), func(which int, state []byte) (shardify.Source, error) {
-		return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(sets[which]...), State: state})
+		o := shardify.Options{}
+		if strings.HasPrefix(sets[which][0], "items") {
+			o = asItems
+		}
+		return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(sets[which]...), State: state, Options: o})
 	})
 }

@@ -21,6 +21,7 @@ type input struct {
 	fields  []place // by field of the file
 	samples int64
 	groups  func() ([]sampleGroup, error) // in order
+	items   func() (*items, error)
 }
 
 // sampleGroup is a group that is a sample.
@@ -56,7 +57,7 @@ func (s *source) openInput(ctx context.Context, osf *os.File, in *rows.Input) (*
 			i.fields = append(i.fields, place{k, leaf})
 		}
 	}
-	i.groups = sync.OnceValues(i.listGroups)
+	i.groups, i.items = sync.OnceValues(i.listGroups), sync.OnceValues(i.listItems)
 	return i, nil
 }
 
@@ -105,6 +106,9 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	j := spanRead{reader: r, in: h.Value, first: in.First, span: sp, batch: b, mem: mem}
 	if err = r.work.begin(ctx, mem); err == nil {
 		err = j.read(ctx, &in)
+		if err == nil && h.Value.blob.Mode == byItem {
+			b.Keys, err = j.keys(r.src.keyPrefix(in.Index))
+		}
 		if e := r.work.end(ctx); err == nil {
 			err = e
 		}
@@ -151,7 +155,7 @@ func (j *spanRead) read(ctx context.Context, in *rows.Input) error {
 		o := &j.in.blob.Objects[k]
 		var err error
 		switch {
-		case j.in.blob.Mode == byGroup:
+		case j.in.blob.Mode == byGroup || o.Item:
 			err = j.groups(ctx, o, cols[k])
 		case o.Sparse:
 			err = j.sparse(ctx, o, cols[k])

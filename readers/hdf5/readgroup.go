@@ -73,7 +73,7 @@ func (f *file) within(g sampleGroup, parent, member string) (*array, error) {
 
 // groups reads one member of the sample groups of the span.
 func (j *spanRead) groups(ctx context.Context, o *blobObject, cols []colPlace) error {
-	groups, err := j.in.groups()
+	groups, err := j.in.samplesOf(o)
 	if err != nil {
 		return err
 	}
@@ -81,18 +81,21 @@ func (j *spanRead) groups(ctx context.Context, o *blobObject, cols []colPlace) e
 	for k, c := range cols {
 		col := &j.batch.Columns[c.column]
 		j.work.vary[c.column].reset()
-		if col.Levels == 0 && !(o.Ragged && c.leaf < 0) {
+		if col.Levels == 0 && !(o.Ragged && c.leaf < 0) && !o.Bytes {
 			fixed[k] = col.ElemBytes()
 			col.Data = j.mem.Alloc(int(j.span.Samples()) * fixed[k])
 			j.data[c.column] = col.Data
 		}
+	}
+	if j.span.Hi > int64(len(groups)) {
+		return errChanged("%d samples", len(groups))
 	}
 	for i := j.span.Lo; i < j.span.Hi; i++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err := j.group(ctx, groups[i], o, cols); err != nil {
-			return j.annotate(&rowError{i, err}, strings.TrimPrefix(join(j.in.blob.Parent+"/"+groups[i].name, o.Path), "/"))
+			return j.annotate(&rowError{i, err}, j.in.memberPath(groups[i], o))
 		}
 		for k, c := range cols {
 			j.data[c.column] = j.data[c.column][fixed[k]:]
@@ -116,7 +119,7 @@ func (j *spanRead) groups(ctx context.Context, o *blobObject, cols []colPlace) e
 
 // group reads one member of one sample group.
 func (j *spanRead) group(ctx context.Context, g sampleGroup, o *blobObject, cols []colPlace) error {
-	a, err := j.in.within(g, j.in.blob.Parent, o.Path)
+	a, err := j.in.member(g, o)
 	if err != nil {
 		return err
 	}
@@ -125,6 +128,9 @@ func (j *spanRead) group(ctx context.Context, g sampleGroup, o *blobObject, cols
 	}
 	if err := a.backed(a.rows); err != nil {
 		return err
+	}
+	if o.Bytes {
+		return j.bytesOf(ctx, a, cols)
 	}
 	s := stretch{a: a, lo: 0, hi: a.rows, per: a.rows}
 	if !o.Ragged {

@@ -26,6 +26,8 @@ type object struct {
 	wanted    []wantedLeaf
 	axes      []axis // nil where none is named
 	scale     bool   // a dimension scale: coordinates of others
+	void      bool   // a single value of opaque bytes
+	hidden    bool   // a sample of which nothing is wanted but that it is there
 
 	// Of a folded tree: the sparse matrix that it is a part of, and why it is no column.
 	matrix *sparse
@@ -314,6 +316,24 @@ func (s *scanner) names(p, leaf string) []string {
 	return list
 }
 
+// item tells whether a data set is a sample.
+func (s *scanner) item(o *object, leaves []leaf) bool {
+	if s.choice == nil || s.choice.mode != byItem {
+		return false
+	}
+	kind, ok := s.choice.itemTypes[groupOf(o.path)]
+	if !ok {
+		return false
+	}
+	all := *o
+	for i := range leaves {
+		if leaves[i].err == nil {
+			all.wanted = append(all.wanted, wantedLeaf{i, leaves[i], false})
+		}
+	}
+	return s.tree.itemType(&all) == kind
+}
+
 // examine parses the messages of a data set and finds the wanted leaves.
 func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	d, err := o.Dataset()
@@ -349,10 +369,16 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 		obj.chunk = a.set.Layout.ChunkBytes
 	}
 	leaves := s.rules.leaves(d.Type)
+	obj.void = d.Type.Class == h5.Opaque && len(a.dims) == 0 && len(leaves) == 1 && leaves[0].attrs["void"] != ""
+	item := s.item(obj, leaves)
 	var refused error
 	hits := 0
 	for i := range leaves {
-		hit, exact := s.want.Match(s.names(p, leaves[i].name)...)
+		ways := s.names(p, leaves[i].name)
+		if item {
+			ways = append(ways, names(itemName(groupOf(p)), leaves[i].name)...)
+		}
+		hit, exact := s.want.Match(ways...)
 		if !hit {
 			continue
 		}
@@ -365,6 +391,14 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 			continue
 		}
 		obj.wanted = append(obj.wanted, wantedLeaf{i, leaves[i], exact})
+	}
+	if hits == 0 && item {
+		obj.hidden, hits = true, 1
+		for i := range leaves {
+			if leaves[i].err == nil {
+				obj.wanted = append(obj.wanted, wantedLeaf{i, leaves[i], false})
+			}
+		}
 	}
 	switch {
 	case hits == 0:

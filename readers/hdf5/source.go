@@ -2,10 +2,12 @@ package hdf5
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
@@ -24,8 +26,8 @@ var Format = shardify.SourceFormat{
 var options = []shardify.Option{
 	{Name: "object", Kind: shardify.KindString,
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
-	{Name: "sample", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", string(byAxis), string(byGroup), string(byFile)},
-		Help: "what is one sample: a row (axis 0), a group, or a whole file"},
+	{Name: "sample", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", string(byAxis), string(byGroup), string(byItem), string(byFile)},
+		Help: "what is one sample: a row (axis 0), a group, a data set (its name is the key), or a whole file"},
 	rows.Option,
 	{Name: "external", Kind: shardify.KindBool, Default: "false",
 		Help: "follow links and read raw data in other files below the input's folder"},
@@ -139,6 +141,11 @@ type source struct {
 	*rows.Set
 	opts    *settings
 	handles *rows.Handles[*input]
+
+	table      *shardify.Table
+	keyed      bool // data sets are the samples
+	prefixOnce sync.Once
+	prefixes   []string // of keys, by input
 }
 
 func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
@@ -147,7 +154,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	a.Options = o
-	s := &source{}
+	s := &source{table: a.Table}
 	if s.opts, err = newSettings(o); err != nil {
 		return nil, err
 	}
@@ -164,7 +171,19 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s.handles = rows.NewHandles(s.openInput)
+	s.keyed = s.mode() == byItem
 	return s, nil
+}
+
+// mode is what the samples are.
+func (s *source) mode() mode {
+	for in := range s.Inputs() {
+		var b blob
+		if json.Unmarshal(in.Blob, &b) == nil && in.Samples > 0 {
+			return b.Mode
+		}
+	}
+	return ""
 }
 
 // Close implements shardify.Source.

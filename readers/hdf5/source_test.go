@@ -395,10 +395,14 @@ func TestConformance(t *testing.T) {
 		{"virtual", []string{"virtual.h5"}, nil},
 		{"dimensions", []string{"dims_nine.nc", "dims_few.nc"}, nil},
 		{"sparse", []string{"anndata.h5ad", "anndata_more.h5ad"}, nil},
+		{"items", []string{"items.h5", "items.h5"}, asItems},
+		{"images", []string{"items_void.h5"}, asItems},
+		{"listed items", []string{"items_ids.h5"}, asItems},
+		{"splits", []string{"splits_names.h5", "splits_names.h5"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-				return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(c.files...), Columns: columns, State: state, Options: c.options, Jobs: 3})
+				return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(c.files...), Columns: columns, State: state, Options: c.options, Jobs: 3, Splits: c.name == "splits"})
 			})
 		})
 	}

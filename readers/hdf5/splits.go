@@ -240,12 +240,12 @@ func (s *survey) sameFields(f *rows.Facts) error {
 // decideSplits finds what the samples of each split are from the first input that has it.
 func (s *survey) decideSplits(ctx context.Context, a shardify.OpenArgs) error {
 	s.splits = map[string]*choice{}
-	want, err := rows.NewWanted(a.Columns)
+	all, err := rows.NewWanted(nil)
 	if err != nil {
 		return err
 	}
 	for i := range min(a.Table.Len(), maxLooks) {
-		if err := s.decideSplitsBy(ctx, a.Table.Path(i), want); err != nil {
+		if err := s.decideSplitsBy(ctx, a.Table.Path(i), all); err != nil {
 			return shardify.Annotate(err, "open", a.Table.Name(i), "")
 		}
 	}

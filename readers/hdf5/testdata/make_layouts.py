@@ -41,5 +41,41 @@ def splits():
         f["train/x"], f["test/x"] = count((4, 2), "<f4"), count((3, 2), "<f8")
 
 
+PNG = bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010800000000" "3a7e9b55" "0000000a49444154789c6360000000020001" "48afa471" "0000000049454e44ae426082")
+
+
+def items():
+    """A data set for each sample: 12 of them, named without zeros in front."""
+    names = ["img_%d" % i for i in range(12)]
+    with new("items.h5") as f:
+        for i, n in enumerate(names):
+            f["images/" + n] = count((4, 3), "<f4") + 100 * i
+            f["masks/" + n] = count((2 + i % 3, 2), "<u1")
+            f["about/" + n] = "text %d" % i
+        f["labels"], f["classes"], f["scale"] = count((12,), "<i8"), np.array([b"a", b"b"]), 0.5
+    with new("items_void.h5") as f:  # encoded images, as h5py keeps bytes
+        for i, n in enumerate(names[:5]):
+            f["images/" + n] = np.void(PNG + b"\0" * i)
+            f["raw/" + n] = np.frombuffer(PNG + b"\1" * i, "u1")
+        f["labels"] = count((5,), "<i8")
+    ids = ["Q9", "P12", "A0B1", "P2", "Q10"]
+    with new("items_ids.h5") as f:  # accessions, and the list of them
+        for i, n in enumerate(ids):
+            f[n] = (count((6,), "<f4") + 10 * i).astype("<f2")
+        f["ids"], f["labels"] = np.array(ids, "S"), count((5,), "<i8")
+    with new("items_order.h5") as f:  # no list: which label is whose?
+        for i, n in enumerate(ids):
+            f["x/" + n] = count((6,), "<f4")
+        f["labels"] = count((5,), "<i8")
+    with new("items_kinds.h5") as f:
+        for i in range(4):
+            f["img_%d" % i], f["mask_%d" % i] = count((3, 3), "<u1"), count((3, 3), "<u1")
+    with new("items_columns.h5") as f:  # no samples: columns with numbers
+        for i in range(10):
+            f["feat_%d" % i] = count((700,), "<f4")
+        f["y"] = count((700,), "<i8")
+
+
 if __name__ == "__main__":
+    items()
     splits()

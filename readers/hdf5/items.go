@@ -1,0 +1,508 @@
+package hdf5
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// A group may hold a data set for each sample, beside it arrays with a row for each:
+//
+//	images/img_0000, images/img_0001, ...    masks/img_0000, ...    labels [N]
+//
+// With --sample dataset the names are the samples' keys; groups with the same names are
+// further fields, and arrays of N rows go by the place of the name. A data set that holds
+// an encoded image, as a scalar of opaque bytes or a list of them, is bytes with a media
+// type.
+
+// byItem is the mode of a data set for each sample.
+const byItem mode = "dataset"
+
+// itemSet is data sets of one type in one group.
+type itemSet struct {
+	parent string
+	kind   string
+	list   []int // of the tree's objects, in the order of natural
+	stems  map[string]int
+	bare   int // names without a number
+}
+
+// itemType is what the data sets of a set have in common; "" for what cannot be one.
+func (t *tree) itemType(o *object) string {
+	if len(o.wanted) == 0 || o.note != "" || o.matrix != nil {
+		return ""
+	}
+	if o.void {
+		return "opaque"
+	}
+	text := fmt.Sprint(len(o.dims))
+	for i := range o.wanted {
+		f, err := o.wanted[i].leaf.field("x", nil)
+		text += fmt.Sprint(" ", o.wanted[i].leaf.name, f.DType, f.Levels, f.Shape, err != nil)
+	}
+	return text
+}
+
+// itemSets lists the sets of two data sets or more, the largest first.
+func (t *tree) itemSets() []*itemSet {
+	type key struct{ parent, kind string }
+	sets := map[key]*itemSet{}
+	var all []*itemSet
+	for i := range t.objects {
+		o := &t.objects[i]
+		kind := t.itemType(o)
+		if kind == "" {
+			continue
+		}
+		k := key{groupOf(o.path), kind}
+		s := sets[k]
+		if s == nil {
+			s = &itemSet{parent: k.parent, kind: kind, stems: map[string]int{}}
+			sets[k] = s
+			all = append(all, s)
+		}
+		s.list = append(s.list, i)
+		if stem, ok := stemOf(path.Base(o.path)); ok {
+			s.stems[stem]++
+		} else {
+			s.bare++
+		}
+	}
+	all = slices.DeleteFunc(all, func(s *itemSet) bool { return len(s.list) < 2 })
+	for _, s := range all {
+		slices.SortFunc(s.list, func(a, b int) int { return natural(path.Base(t.objects[a].path), path.Base(t.objects[b].path)) })
+	}
+	slices.SortStableFunc(all, func(a, b *itemSet) int { return len(b.list) - len(a.list) })
+	return all
+}
+
+// numbered: the names are one word with numbers.
+func (s *itemSet) numbered() bool { return s.bare == 0 && len(s.stems) == 1 }
+
+// name of the k-th data set.
+func (s *itemSet) name(t *tree, k int) string { return path.Base(t.objects[s.list[k]].path) }
+
+// kinds are the words of which each stands with the same numbers: img_0, mask_0, img_1,
+// ... are two fields rather than samples of one. nil if there is one kind.
+func (s *itemSet) kinds() []string {
+	if s.bare > 0 || len(s.stems) < 2 {
+		return nil
+	}
+	var out []string
+	for stem, n := range s.stems {
+		if n*len(s.stems) != len(s.list) || n < 2 {
+			return nil
+		}
+		out = append(out, stem)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// say names a set: "50 data sets /images/img_0000 ... /images/img_0049".
+func (s *itemSet) say(t *tree) string {
+	return fmt.Sprintf("%d data sets %s ... %s", len(s.list), t.objects[s.list[0]].path, t.objects[s.list[len(s.list)-1]].path)
+}
+
+// chooseItems is the choice of --sample dataset.
+func (t *tree) chooseItems() (*choice, error) {
+	sets := t.itemSets()
+	if len(sets) == 0 {
+		return nil, shardify.Mismatch("--sample dataset: no group holds data sets of one type: %s", t.shapes())
+	}
+	main := sets[0]
+	if kinds := main.kinds(); kinds != nil {
+		return nil, shardify.Mismatch("--sample dataset: %s/ holds data sets of %d kinds, %s: --object '%s/%s*' takes one", main.parent, len(kinds), strings.Join(kinds, ", "), main.parent, kinds[0])
+	}
+	c := &choice{mode: byItem, items: []string{main.parent}, itemTypes: map[string]string{main.parent: main.kind}}
+	for _, s := range sets[1:] {
+		if t.sameNames(main, s) {
+			c.items, c.itemTypes[s.parent] = append(c.items, s.parent), s.kind
+		} else if len(s.list) == len(main.list) {
+			return nil, shardify.Mismatch("--sample dataset: %s/ and %s/ hold %d data sets each, of other names: --object selects", main.parent, s.parent, len(s.list))
+		}
+	}
+	slices.Sort(c.items)
+	c.order = t.listOf(main)
+	c.why = "samples are the data sets " + strings.Join(c.items, "/*, ") + "/*, their names are the keys"
+	return c, nil
+}
+
+func (t *tree) sameNames(a, b *itemSet) bool {
+	return a.parent != b.parent && slices.EqualFunc(a.list, b.list, func(i, k int) bool { return path.Base(t.objects[i].path) == path.Base(t.objects[k].path) })
+}
+
+// doubtfulItems is the error about data sets that may be samples rather than columns.
+func (t *tree) doubtfulItems() error {
+	if k := t.kind; k.pytables || k.netcdf || k.matlab || k.anndata {
+		return nil
+	}
+	for _, s := range t.itemSets() {
+		why := t.likeSamples(s)
+		if why == "" {
+			continue
+		}
+		return shardify.Mismatch("%s may be a sample each (%s): --sample dataset makes them samples whose keys are the names, --sample axis takes axis 0 of each for the samples, --sample file makes the file one", s.say(t), why)
+	}
+	return nil
+}
+
+// itemHint is the last resort of an error about shapes.
+func (t *tree) itemHint() string {
+	for _, s := range t.itemSets() {
+		if len(s.list) >= fewItems && s.kinds() == nil {
+			return fmt.Sprintf(", --sample dataset makes each of %s a sample", s.say(t))
+		}
+	}
+	return ""
+}
+
+const (
+	fewItems  = 3
+	someItems = 8
+	manyItems = 32
+	// rowsOfColumns is how many rows columns have for each of them, at least.
+	rowsOfColumns = 64
+)
+
+// likeSamples says what makes data sets look like samples, "" if they look like columns.
+func (t *tree) likeSamples(s *itemSet) string {
+	n := int64(len(s.list))
+	first := &t.objects[s.list[0]]
+	if first.axes != nil || first.scale {
+		return ""
+	}
+	if first.void && len(first.dims) == 0 {
+		return "each is opaque bytes"
+	}
+	if len(first.dims) == 0 {
+		return ""
+	}
+	length, equal := first.dims[0], true
+	in := map[int]bool{}
+	for _, i := range s.list {
+		in[i] = true
+		equal = equal && t.objects[i].dims[0] == length
+	}
+	beside, columns := "", false
+	for i := range t.objects {
+		if o := &t.objects[i]; !in[i] && len(o.dims) > 0 {
+			columns = columns || o.dims[0] == length
+			if o.dims[0] == n && beside == "" {
+				beside = o.path
+			}
+		}
+	}
+	told := s.numbered() && n >= fewItems || n >= manyItems/2
+	switch {
+	case columns && length != n && equal:
+		return ""
+	case beside != "" && told && (length != n || len(first.dims) > 1):
+		return fmt.Sprintf("%s has %d rows", beside, n)
+	case columns:
+		return ""
+	case !equal && told:
+		return "their lengths differ"
+	case s.numbered() && equal && (len(first.dims) > 2 || n >= someItems && length < rowsOfColumns*n):
+		return fmt.Sprintf("%v each, with numbers as names", first.dims)
+	case n >= manyItems && n > length:
+		return fmt.Sprintf("there are more than the %d rows", length)
+	}
+	return ""
+}
+
+// byItem makes a field of each group of data sets, and of the arrays beside them.
+func (f *factory) byItem() error {
+	sets := map[string]*itemSet{}
+	for _, s := range f.tree.itemSets() {
+		if f.choice.itemTypes[s.parent] == s.kind {
+			sets[s.parent] = s
+		}
+	}
+	main := sets[f.choice.items[0]]
+	if main == nil {
+		return nil // a file without samples
+	}
+	in := map[int]bool{}
+	for _, p := range f.choice.items {
+		s := sets[p]
+		if s == nil || s != main && !f.tree.sameNames(main, s) {
+			return shardify.Mismatch("%s/ and %s/ hold data sets of other names", main.parent, p)
+		}
+		for _, i := range s.list {
+			in[i] = true
+		}
+	}
+	f.facts.Samples, f.blob.Parent = int64(len(main.list)), main.parent
+	beside := f.beside(in)
+	if err := f.order(main, beside); err != nil {
+		return err
+	}
+	for _, p := range f.choice.items {
+		if err := f.item(sets[p]); err != nil {
+			return err
+		}
+	}
+	for _, o := range beside {
+		if err := f.add(o, o.path, o.inner(), len(o.dims) == 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beside lists the arrays with a row for each sample, and single values; others are left
+// out.
+func (f *factory) beside(in map[int]bool) (out []*object) {
+	for i := range f.tree.objects {
+		o := &f.tree.objects[i]
+		switch {
+		case in[i]:
+		case o.note != "":
+			f.tree.left.note(o.path, o.note)
+		case len(o.dims) > 0 && o.dims[0] != f.facts.Samples:
+			f.tree.left.note(o.path, fmt.Sprintf("its first dimension is %d, the samples are %d", o.dims[0], f.facts.Samples))
+		default:
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// order finds which row of the arrays beside belongs to which name: by a list of the
+// names if there is one, else by place, if there is no doubt about the order of the names.
+func (f *factory) order(main *itemSet, beside []*object) error {
+	f.blob.Not = f.tree.others(main)
+	if p := f.choice.order; p != "" {
+		if !f.tree.file.lists(p, main.names(f.tree)) {
+			return shardify.Annotate(shardify.Mismatch("it does not list the names of the data sets in %s/, as it does elsewhere", main.parent), "", "", p)
+		}
+		f.blob.Order = p
+		f.blob.Why += ", in the order of " + p
+		return nil
+	}
+	list := slices.DeleteFunc(slices.Clone(beside), func(o *object) bool { return len(o.dims) == 0 })
+	if len(list) == 0 {
+		return nil
+	}
+	f.blob.Why += "; rows of " + list[0].path + " go by the place of the name"
+	if main.numbered() && main.consecutive(f.tree) || slices.IsSortedFunc(main.list, func(a, b int) int { return a - b }) {
+		return nil
+	}
+	return shardify.Mismatch("which row of %s belongs to which data set of %s/ is not certain: by number they stand in another order than by letter, and no list of the names is beside them; --columns or --object without %s",
+		list[0].path, main.parent, list[0].path)
+}
+
+// consecutive: the numbers are 0, 1, ... or 1, 2, ...
+func (s *itemSet) consecutive(t *tree) bool {
+	first := int64(-1)
+	for k := range s.list {
+		name := s.name(t, k)
+		stem, _ := stemOf(name)
+		n := int64(0)
+		for _, c := range name[len(stem):] {
+			if n = 10*n + int64(c-'0'); n > math.MaxInt32 {
+				return false
+			}
+		}
+		if k == 0 {
+			first = n
+		}
+		if n != first+int64(k) {
+			return false
+		}
+	}
+	return first == 0 || first == 1
+}
+
+// listOf finds the data set of texts that lists the names of a set, "" if none does.
+func (t *tree) listOf(s *itemSet) string {
+	names := s.names(t)
+	for i := range t.objects {
+		o := &t.objects[i]
+		if len(o.dims) == 1 && o.dims[0] == int64(len(names)) && len(o.wanted) == 1 && o.wanted[0].leaf.media != "" && t.file.lists(o.path, names) {
+			return o.path
+		}
+	}
+	return ""
+}
+
+// names of the data sets.
+func (s *itemSet) names(t *tree) map[string]bool {
+	names := make(map[string]bool, len(s.list))
+	for k := range s.list {
+		names[s.name(t, k)] = true
+	}
+	return names
+}
+
+// lists tells whether a data set of texts has each of the names once.
+func (f *file) lists(p string, names map[string]bool) bool {
+	a, err := f.array(p)
+	if err != nil {
+		return false
+	}
+	seen := map[string]bool{}
+	whole := f.each(a, func(text string) bool {
+		known := names[text] && !seen[text]
+		seen[text] = true
+		return known
+	})
+	return whole && len(seen) == len(names)
+}
+
+// others are the names in the group of a set that are none of its data sets.
+func (t *tree) others(s *itemSet) []string {
+	in := map[string]bool{}
+	for k := range s.list {
+		in[s.name(t, k)] = true
+	}
+	links, err := t.file.children(s.parent)
+	if err != nil {
+		return nil // reading finds that the names are not as many as the samples
+	}
+	var out []string
+	for i := range links {
+		if name := links[i].Name; links[i].Kind == h5.HardLink && links[i].Err == nil && !in[name] {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// children are the links of a group.
+func (f *file) children(p string) ([]h5.Link, error) {
+	found, err := f.h5.Lookup(cmpPath(p))
+	if err != nil {
+		return nil, err
+	}
+	if found.External {
+		return nil, shardify.Unsupported("a group in another file")
+	}
+	o, err := f.h5.Object(found.Addr, p)
+	if err != nil {
+		return nil, err
+	}
+	return o.Children()
+}
+
+// itemName is the field's name of a group of data sets.
+func itemName(parent string) string { return cmp.Or(strings.TrimPrefix(parent, "/"), "data") }
+
+// item makes fields of a group of data sets.
+func (f *factory) item(s *itemSet) error {
+	head := &f.tree.objects[s.list[0]]
+	if head.hidden {
+		return nil
+	}
+	ragged, total := false, int64(0)
+	for _, i := range s.list {
+		o := &f.tree.objects[i]
+		if err := f.backed(o, math.MaxInt64, new(int64)); err != nil {
+			return shardify.Annotate(err, "", "", o.path)
+		}
+		ragged = ragged || !slices.Equal(head.dims, o.dims)
+		total += o.bytes
+	}
+	name := itemName(cmp.Or(head.asGroup(), s.parent))
+	if media := f.media(s); media != "" {
+		f.blob.Objects = append(f.blob.Objects, blobObject{Path: s.parent, Leaves: []int{head.wanted[0].index}, Item: true, Bytes: true})
+		f.facts.Fields = append(f.facts.Fields, rows.Field{Field: shardify.Field{Name: name, DType: shardify.U8, Levels: 1, Media: media}, Bytes: total})
+		return nil
+	}
+	before, objects := len(f.facts.Fields), len(f.blob.Objects)
+	if err := f.add(head, name, head.dims, false); err != nil || len(f.blob.Objects) == objects {
+		return err
+	}
+	b := &f.blob.Objects[len(f.blob.Objects)-1]
+	b.Path, b.Item = s.parent, true
+	if ragged {
+		f.makeRagged(before, total)
+		return nil
+	}
+	for i := before; i < len(f.facts.Fields); i++ {
+		f.facts.Fields[i].Bytes *= int64(len(s.list))
+	}
+	return nil
+}
+
+// asGroup is the group of a data set of a split, without the split's name.
+func (o *object) asGroup() string {
+	if o.as == "" {
+		return ""
+	}
+	return cmp.Or(groupOf(o.as), "/data")
+}
+
+// encoded is how encoded images begin.
+var encoded = []struct{ magic, media string }{
+	{"\xff\xd8\xff", "jpg"}, {"\x89PNG\r\n\x1a\n", "png"}, {"GIF8", "gif"}, {"II*\x00", "tif"}, {"MM\x00*", "tif"}, {"RIFF", "webp"},
+}
+
+// media is the type of encoded images: "" if the data sets are other numbers. Opaque bytes
+// that are no images, or of several types, are "bin".
+func (f *factory) media(s *itemSet) string {
+	head := &f.tree.objects[s.list[0]]
+	opaque := head.void && len(head.dims) == 0
+	leaf := &head.wanted[0].leaf
+	if !opaque && (len(head.dims) != 1 || len(head.wanted) != 1 || leaf.kind != numbers || leaf.num.dtype != shardify.U8 || len(leaf.dims) > 0) {
+		return ""
+	}
+	all := ""
+	for k, i := range s.list {
+		media := f.tree.file.mediaOf(&f.tree.objects[i])
+		if media == "" || k > 0 && media != all {
+			if opaque {
+				return "bin"
+			}
+			return ""
+		}
+		all = media
+	}
+	return all
+}
+
+// mediaOf looks at the first bytes of a data set.
+func (f *file) mediaOf(o *object) string {
+	obj, err := f.h5.Object(o.addr, o.path)
+	if err != nil || obj.Addr != o.addr {
+		return ""
+	}
+	a, err := f.dataset(obj, o.path)
+	if err != nil {
+		return ""
+	}
+	head := make([]byte, min(a.rows*a.rowBytes, 12))
+	switch l := &a.set.Layout; {
+	case l.Class == h5.Compact:
+		copy(head, l.Data)
+	case l.Class == h5.Contiguous && l.Addr != h5.Undefined && len(a.set.External) == 0:
+		if f.readAt(head, l.Addr) != nil {
+			return ""
+		}
+	default:
+		if a.backed(a.rows) != nil || a.rows*a.rowBytes > maxText<<4 {
+			return ""
+		}
+		all := make([]byte, a.rows*a.rowBytes)
+		if a.read(context.Background(), &work{}, all, 0, a.rows) != nil {
+			return ""
+		}
+		copy(head, all)
+	}
+	for _, e := range encoded {
+		if bytes.HasPrefix(head, []byte(e.magic)) && (e.media != "webp" || bytes.HasSuffix(head, []byte("WEBP"))) {
+			return e.media
+		}
+	}
+	return ""
+}

@@ -1,0 +1,243 @@
+package hdf5
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// items are the data sets that are samples, in order.
+type items struct {
+	names []string
+	sets  map[string][]sampleGroup // by group
+}
+
+// listItems finds the data sets again.
+func (i *input) listItems() (*items, error) {
+	b := &i.blob
+	not := map[string]bool{}
+	for _, name := range b.Not {
+		not[name] = true
+	}
+	byName, err := i.named(b.Parent)
+	if err != nil {
+		return nil, err
+	}
+	out := &items{sets: map[string][]sampleGroup{}}
+	for name := range byName {
+		if !not[name] {
+			out.names = append(out.names, name)
+		}
+	}
+	slices.SortFunc(out.names, natural)
+	if int64(len(out.names)) != i.samples {
+		return nil, errChanged("%d data sets in %s, had %d", len(out.names), cmpPath(b.Parent), i.samples)
+	}
+	if b.Order != "" {
+		if err := i.orderBy(b.Order, out); err != nil {
+			return nil, err
+		}
+	}
+	for k := range b.Objects {
+		if o := &b.Objects[k]; o.Item && out.sets[o.Path] == nil {
+			if out.sets[o.Path], err = i.itemsOf(o.Path, out.names); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// named are the addresses of what a group holds.
+func (i *input) named(group string) (map[string]int64, error) {
+	links, err := i.children(group)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]int64, len(links))
+	for k := range links {
+		if l := &links[k]; l.Kind == h5.HardLink && l.Err == nil {
+			out[l.Name] = l.Addr
+		}
+	}
+	return out, nil
+}
+
+func (i *input) itemsOf(group string, names []string) ([]sampleGroup, error) {
+	byName, err := i.named(group)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]sampleGroup, len(names))
+	for k, name := range names {
+		addr, ok := byName[name]
+		if !ok {
+			return nil, errChanged("no %s/%s", group, name)
+		}
+		out[k] = sampleGroup{name, addr}
+	}
+	return out, nil
+}
+
+// orderBy puts the names in the order in which a data set lists them.
+func (i *input) orderBy(list string, out *items) error {
+	a, err := i.array(list)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool, len(out.names))
+	for _, name := range out.names {
+		known[name] = true
+	}
+	names := make([]string, 0, len(out.names))
+	whole := i.each(a, func(text string) bool {
+		ok := known[text]
+		delete(known, text)
+		names = append(names, text)
+		return ok
+	})
+	if !whole || len(known) > 0 {
+		return errChanged("other names in %s", list)
+	}
+	out.names = names
+	return nil
+}
+
+// samplesOf are the groups, or the data sets, that a blob's object is read from.
+func (i *input) samplesOf(o *blobObject) ([]sampleGroup, error) {
+	if !o.Item {
+		return i.groups()
+	}
+	all, err := i.items()
+	if err != nil {
+		return nil, err
+	}
+	return all.sets[o.Path], nil
+}
+
+// member opens a data set of a sample.
+func (i *input) member(g sampleGroup, o *blobObject) (*array, error) {
+	if !o.Item {
+		return i.within(g, i.blob.Parent, o.Path)
+	}
+	p := o.Path + "/" + g.name
+	obj, err := i.h5.Object(g.addr, p)
+	if err != nil {
+		return nil, err
+	}
+	return i.dataset(obj, p)
+}
+
+// memberPath names a data set of a sample in errors.
+func (i *input) memberPath(g sampleGroup, o *blobObject) string {
+	if o.Item {
+		return strings.TrimPrefix(o.Path+"/"+g.name, "/")
+	}
+	return strings.TrimPrefix(join(i.blob.Parent+"/"+g.name, o.Path), "/")
+}
+
+// bytesOf appends the whole of a data set.
+func (j *spanRead) bytesOf(ctx context.Context, a *array, cols []colPlace) error {
+	for _, c := range cols {
+		v, col := &j.work.vary[c.column], &j.batch.Columns[c.column]
+		if col.DType != shardify.U8 || col.Levels != 1 {
+			return errChanged("another type")
+		}
+		at, size := len(v.data), int(a.rows*a.rowBytes)
+		v.data = slices.Grow(v.data, size)[:at+size]
+		if err := a.read(ctx, &j.work, v.data[at:], 0, a.rows); err != nil {
+			return err
+		}
+		v.outer = append(v.outer, int64(len(v.data)))
+	}
+	return nil
+}
+
+// keys are the names of the span's samples.
+func (j *spanRead) keys(prefix string) (*shardify.Column, error) {
+	all, err := j.in.items()
+	if err != nil {
+		return nil, err
+	}
+	names := all.names[j.span.Lo:j.span.Hi]
+	total := len(prefix) * len(names)
+	for _, n := range names {
+		total += len(n)
+	}
+	data, off := j.mem.Alloc(total)[:0], j.mem.Int64s(len(names)+1)
+	off[0] = 0
+	for k, n := range names {
+		data = append(append(data, prefix...), n...)
+		off[k+1] = int64(len(data))
+	}
+	return &shardify.Column{Field: index.KeyField(), Data: data, Offsets: [][]int64{off}}, nil
+}
+
+// keyPrefix is what stands before the names of an input: nothing if there is one input.
+// The name of the file without its extension, and a number if an earlier one has it too.
+func (s *source) keyPrefix(input uint32) string {
+	s.prefixOnce.Do(func() {
+		if s.table.Len() < 2 {
+			return
+		}
+		seen := map[string]int{}
+		for i := range s.table.Len() {
+			name := string(s.table.NameBytes(i))
+			if name == "" {
+				name = path.Base(s.table.Name(i))
+			}
+			name = strings.TrimSuffix(name, path.Ext(name))
+			if seen[name]++; seen[name] > 1 {
+				name += "-" + strconv.Itoa(seen[name])
+			}
+			s.prefixes = append(s.prefixes, name+"/")
+		}
+	})
+	if int(input) >= len(s.prefixes) {
+		return ""
+	}
+	return s.prefixes[input]
+}
+
+// Keyed implements shardify.Keyer: data sets that are samples have names.
+func (s *source) Keyed() bool { return s.keyed }
+
+// CheckKeys implements shardify.Keyer.
+func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
+	const maxTarName = 100
+	ctx := context.Background()
+	for in := range s.Inputs() {
+		if in.Samples == 0 {
+			continue
+		}
+		h, err := s.handles.Acquire(ctx, &in)
+		if err != nil {
+			return err
+		}
+		all, err := h.Value.items()
+		h.Release()
+		if err != nil {
+			return shardify.Annotate(err, "open", in.Name(), "")
+		}
+		for k, name := range all.names {
+			key := []byte(s.keyPrefix(in.Index) + name)
+			err := error(nil)
+			if memberMax > 0 && len(key)+1+memberMax > maxTarName {
+				err = shardify.Mismatch("it has %d bytes, before a member name of %d a tar holds %d", len(key), memberMax, maxTarName-1-memberMax)
+			} else if check != nil {
+				err = check(key)
+			}
+			if err != nil {
+				return shardify.Annotate(fmt.Errorf("the name %q of sample %d does not fit the output: %w", name, int64(k)+in.First, err), "open", in.Name(), "")
+			}
+		}
+	}
+	return nil
+}
