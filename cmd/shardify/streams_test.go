@@ -112,7 +112,7 @@ func TestWhatIsNoRegularFileIsRefusedAtOnce(t *testing.T) {
 				try(os.Rename(file, real))
 				try(replace(file, real))
 				for _, args := range [][]string{
-					{"verify", set}, {"stage", set, filepath.Join(dir, "staged")}, {"inspect", set, "--sample", "0"}, {"convert", set, "-o", filepath.Join(dir, "again")},
+					{"verify", set}, {"stage", set, filepath.Join(dir, "staged"+name+kind)}, {"inspect", set, "--sample", "0"}, {"convert", set, "-o", filepath.Join(dir, "again")},
 					{"merge-sets", set, sound, "-o", filepath.Join(dir, "merged")}, {"bench", set, "--epochs", "1"},
 				} {
 					began := time.Now()
