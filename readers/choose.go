@@ -81,7 +81,7 @@ func explain(ctx context.Context, inputs []string, err error) error {
 	if errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrCorrupt) {
 		return err // it is known what is there
 	}
-	if _, _, e := walk.Walk(ctx, walk.Request{Inputs: inputs, NoStat: true}); e != nil {
+	if _, _, e := walk.Walk(ctx, walk.Request{Inputs: inputs, NoStat: true, Follow: true}); e != nil {
 		return e
 	}
 	return err

@@ -28,6 +28,8 @@ type Request struct {
 	Splits bool
 	// SkipDamaged: damaged inputs are left out, see shardify.OpenArgs.
 	SkipDamaged bool
+	// Follow: links found in folders may lead anywhere, see walk.Request.
+	Follow bool
 	// Parts: a list too long for one table may come in parts, see Opened.More.
 	Parts bool
 }
@@ -100,7 +102,7 @@ func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Ta
 }
 
 func walkOf(f shardify.SourceFormat, r Request) walk.Request {
-	w := walk.Request{Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs}
+	w := walk.Request{Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs, Follow: r.Follow}
 	switch f.Name {
 	default:
 		w.Keep = func(base string) bool { return f.Sniff(nil, base) }

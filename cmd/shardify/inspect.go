@@ -22,6 +22,7 @@ import (
 type inspectFlags struct {
 	from    string
 	columns []string
+	follow  bool
 	sample  *sampleValue
 	stats   *statsFlags
 	formats *cli.FormatFlags
@@ -43,6 +44,7 @@ shardify inspect events.root --stats --html report.html`,
 	fs := c.Flags()
 	group(fs, "Input", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.from, "from", "", "input `FORMAT`; found out from the inputs if left out")
+		addFollow(fs, &f.follow)
 		fs.StringSliceVar(&f.columns, "columns", nil, "only fields that match one of these `GLOB,...`; !GLOB leaves out those that match it")
 	})
 	f.stats = addStats(fs)
@@ -80,7 +82,7 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 		return err
 	}
 	jobs, _ := p.machine.Jobs(0)
-	r := inspect.Request{Inputs: inputs, Format: src, Why: why, Columns: cli.Trimmed(f.columns), Options: options, Jobs: jobs, Asked: f.from != ""}
+	r := inspect.Request{Inputs: inputs, Format: src, Why: why, Columns: cli.Trimmed(f.columns), Options: options, Jobs: jobs, Asked: f.from != "", Follow: f.follow}
 	switch {
 	case f.sample.number >= 0:
 		return p.inspectSample(ctx, r, f.sample.number)
@@ -145,6 +147,9 @@ func convertLine(r inspect.Request, given shardify.Options) string {
 	if r.Asked {
 		words = append(words, "--from", r.Format.Name)
 	}
+	if r.Follow {
+		words = append(words, "--follow-symlinks")
+	}
 	if len(r.Columns) > 0 {
 		words = append(words, "--columns", cli.Quote(strings.Join(r.Columns, ",")))
 	}
@@ -192,7 +197,7 @@ func (p *program) inspectSet(dir string) error {
 }
 
 func (p *program) inspectSample(ctx context.Context, r inspect.Request, n int64) error {
-	o, err := readers.Open(ctx, r.Format, readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked})
+	o, err := readers.Open(ctx, r.Format, readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked, Follow: r.Follow})
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 	group(fs, "Input", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.s.From, "from", "", "input `FORMAT`; found out from the inputs if left out")
 		fs.StringVar(&f.s.FilesFrom, "files-from", "", "read names of inputs from `FILE`, ended by zero bytes or line feeds; - is standard input")
+		addFollow(fs, &f.s.Follow)
 		fs.StringVar(&f.recipe, "recipe", "", "read flags from `FILE`.yaml: keys are flag names, and inputs and output; the command line wins")
 	})
 	group(fs, "Output", func(fs *pflag.FlagSet) {
@@ -74,6 +75,10 @@ func addSettings(c *cobra.Command) *settingsFlags {
 	group(fs, "Running", func(fs *pflag.FlagSet) { addRunning(fs, &f.jobs, &f.memory, &f.sync) })
 	f.formats = cli.AddFormatFlags(fs, readers.Formats, writers.Formats)
 	return f
+}
+
+func addFollow(fs *pflag.FlagSet, follow *bool) {
+	fs.BoolVar(follow, "follow-symlinks", false, "take what symbolic links in input folders lead to, wherever that is; without it only what is in the same input folder, and others are refused")
 }
 
 func addRunning(fs *pflag.FlagSet, jobs *cli.CountValue, memory *cli.SizeValue, sync *cli.EnumValue) {

@@ -44,7 +44,7 @@ const thumbnails = 24
 func (p *program) stats(ctx context.Context, f *statsFlags, r inspect.Request) error {
 	jobs, _ := p.machine.Jobs(int(f.jobs))
 	memory, _ := p.machine.Budget(int64(f.memory))
-	o, err := readers.Open(ctx, r.Format, readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: jobs, Asked: r.Asked})
+	o, err := readers.Open(ctx, r.Format, readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: jobs, Asked: r.Asked, Follow: r.Follow})
 	if err != nil {
 		return err
 	}

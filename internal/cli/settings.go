@@ -54,6 +54,8 @@ type Settings struct {
 	Jobs   int
 	Memory int64
 	Fresh  bool
+	// Follow: links found in input folders may lead anywhere.
+	Follow bool
 	// IgnoreTimes: inputs of another modification time are taken for unchanged.
 	IgnoreTimes bool
 	Parts       bool // plan a long list of inputs in parts
@@ -200,7 +202,7 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFo
 	}
 	o, err = s.openFields(ctx, p, src, readers.Request{
 		Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(), Splits: s.Split != nil && s.Split.Objects,
-		SkipDamaged: s.OnError == convert.OnErrorSkip,
+		SkipDamaged: s.OnError == convert.OnErrorSkip, Follow: s.Follow,
 	})
 	return src, o, err
 }

@@ -30,10 +30,12 @@ type Request struct {
 	Jobs    int
 	// Asked: the format was named, not found out.
 	Asked bool
+	// Follow: links found in folders may lead anywhere.
+	Follow bool
 }
 
 func (r *Request) open() readers.Request {
-	return readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked}
+	return readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, Asked: r.Asked, Follow: r.Follow}
 }
 
 // Report describes inputs.

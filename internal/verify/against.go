@@ -124,7 +124,7 @@ func (c *comparison) moved(ctx context.Context) (*shardify.Table, error) {
 		return nil, err
 	}
 	x, err := readers.Open(ctx, *f, readers.Request{
-		Inputs: c.o.Inputs, Columns: p.Columns, Options: p.InputOptions, Jobs: c.o.Jobs, SkipDamaged: p.OnError == convert.OnErrorSkip,
+		Inputs: c.o.Inputs, Columns: p.Columns, Options: p.InputOptions, Jobs: c.o.Jobs, SkipDamaged: p.OnError == convert.OnErrorSkip, Follow: true, // what was converted, the plan says
 	})
 	if err != nil {
 		return nil, err

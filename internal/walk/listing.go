@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -176,7 +177,7 @@ func (w *walker) statAll(ctx context.Context, d dirfd.Dir, f *folder) error {
 	w.chunks(ctx, len(bad), func(c int, at *caller) {
 		at.pace.Begin()
 		for i := c * statChunk; i < min(n, (c+1)*statChunk); i++ {
-			if err := w.stat(d, l, i, at); err != nil {
+			if err := w.stat(d, f, i, at); err != nil {
 				bad[c] = append(bad[c], badEntry{i, err})
 			}
 		}
@@ -208,7 +209,8 @@ var (
 )
 
 // stat completes one entry.
-func (w *walker) stat(d dirfd.Dir, l *listing, i int, at *caller) error {
+func (w *walker) stat(d dirfd.Dir, f *folder, i int, at *caller) error {
+	l := &f.listing
 	e := &l.entries[i]
 	switch e.kind {
 	case dirfd.Other:
@@ -231,6 +233,11 @@ func (w *walker) stat(d dirfd.Dir, l *listing, i int, at *caller) error {
 	if info.Type == dirfd.Other {
 		return errPipe
 	}
+	if e.kind != dirfd.File && !w.Follow { // a link, or the listing has not told
+		if err := w.inside(f, string(l.name(i))); err != nil {
+			return err
+		}
+	}
 	if e.kind == dirfd.File && info.Type != dirfd.File {
 		return errors.New("changed its type while it was listed")
 	}
@@ -243,6 +250,43 @@ func (w *walker) stat(d dirfd.Dir, l *listing, i int, at *caller) error {
 		l.sizes[i], l.times[i] = info.Size, info.ModTime
 	}
 	return nil
+}
+
+// ErrOutside is a link in a folder that leads to what is not below the input.
+var ErrOutside = errors.New("a link that leads out of the input folder; --follow-symlinks takes what it leads to")
+
+// inside refuses a link out of the argument that it was found in: a folder from elsewhere
+// must not bring files of the user who converts it into a data set. The argument itself
+// may be a link.
+func (w *walker) inside(f *folder, name string) error {
+	path := filepath.Join(f.path(), name)
+	st, err := os.Lstat(path)
+	if err != nil || st.Mode()&fs.ModeSymlink == 0 {
+		return reasonOf(err)
+	}
+	real, err := realPath(path)
+	if err != nil {
+		return reasonOf(err)
+	}
+	top, ok := w.tops.Load(f.root)
+	if !ok {
+		if top, err = realPath(f.root); err != nil {
+			return reasonOf(err)
+		}
+		w.tops.Store(f.root, top)
+	}
+	if rel, err := filepath.Rel(top.(string), real); err != nil || !filepath.IsLocal(rel) {
+		return ErrOutside
+	}
+	return nil
+}
+
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(real)
 }
 
 // unasked marks a file that the format's filter has not seen yet, since only the

@@ -29,7 +29,7 @@ var ErrNone = errors.New("no input files")
 
 // Request says what to list.
 type Request struct {
-	// Inputs are files, folders (listed to the bottom, links followed) and
+	// Inputs are files, folders (listed to the bottom) and
 	// patterns: path.Match for each component, ** for any number of folders. A
 	// file named here is taken whatever its name.
 	Inputs []string
@@ -48,6 +48,10 @@ type Request struct {
 	// AnyKind takes files and folders of kinds that no reader understands (.csv,
 	// .zarr): for opaque copies.
 	AnyKind bool
+	// Follow takes what links found in folders lead to, wherever that is; without it only
+	// what is below the same input, and other links are refused. Inputs themselves, and
+	// names of a list, may be links.
+	Follow bool
 	// Jobs bounds the goroutines that wait for the file system; 0 means four per
 	// processor, since they mostly wait.
 	Jobs int
@@ -105,6 +109,7 @@ type walker struct {
 	buffers sync.Pool     // *[]byte for getdents
 	wg      sync.WaitGroup
 	usual   usual
+	tops    sync.Map // argument -> its path without links
 }
 
 // dirBuffer is what one getdents may fill: some 1,500 names.
