@@ -15,6 +15,7 @@ type surveyed struct {
 	fields  []shardify.Field
 	at      []int32
 	bytes   []int64
+	alike   []string
 	left    []shardify.Leftover
 	void    []string
 	borders []byte
@@ -49,6 +50,7 @@ func (c *collector) digest(facts *Facts) (*surveyed, error) {
 			n = max(facts.Fields[i].Bytes, 0)
 		}
 		s.fields, s.at, s.bytes = append(s.fields, f), append(s.at, int32(i)), append(s.bytes, n)
+		s.alike = append(s.alike, facts.Fields[i].Alike)
 	}
 	if len(twice) > 0 {
 		slices.Sort(twice)

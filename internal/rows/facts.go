@@ -85,6 +85,10 @@ type Field struct {
 	// Bytes is the size of the field's data in the whole file, decoded, an estimate.
 	// Only jagged fields need it: elements, and the inner offsets of two levels.
 	Bytes int64
+	// Alike is equal for fields whose lists are equally long in every sample of the file, as
+	// far as its survey knows, though they have counters of their own; "" for other fields.
+	// Fields that are alike in all files get one counter. Readers must compare the lengths.
+	Alike string
 }
 
 // Borders are where a file may be cut without reading anything twice: ends of

@@ -67,6 +67,7 @@ func (m *merger) merge() error {
 	if err := m.unify(); err != nil {
 		return err
 	}
+	m.shareCounters()
 	m.build()
 	if err := shardify.ValidateSchema(m.set.schema); err != nil {
 		return fmt.Errorf("%w; --columns selects some", err)

@@ -75,6 +75,7 @@ type layout struct {
 	at     []int32 // index of each field in Facts.Fields
 	bytes  []int64 // of jagged fields, summed over the files
 	varies []bool  // the shape differs from file to file
+	alike  alike   // lists that are equally long
 	left   []leftField
 	void   []string
 
@@ -258,6 +259,7 @@ func (l *layout) join(input uint32, s *surveyed, isNew bool) (jagged int64) {
 	at, _ := slices.BinarySearch(l.first, input)
 	l.first = slices.Insert(l.first, at, input)
 	l.first = l.first[:min(len(l.first), shown)]
+	l.alike = l.alike.refine(s.alike)
 	for i := range s.fields {
 		f := &s.fields[i]
 		if n := s.bytes[i]; n > 0 {

@@ -224,6 +224,25 @@ func (j *joined) try() map[string]string {
 	return bad
 }
 
+// alike tells, by place in j.list, which wanted fields have lists of equal lengths.
+func (j *joined) alike() map[int]string {
+	says := map[int]string{}
+	for t := range j.tables {
+		var want []int
+		at := map[int]int{}
+		for _, i := range j.wanted {
+			if j.list[i].table == t {
+				want = append(want, j.list[i].index)
+				at[j.list[i].index] = i
+			}
+		}
+		for k, s := range j.tables[t].alike(want) {
+			says[at[k]] = fmt.Sprintf("%d %s", t, s)
+		}
+	}
+	return says
+}
+
 // borders are where all tables may be cut.
 func (j *joined) borders() rows.Borders {
 	var all rows.Borders

@@ -61,6 +61,9 @@ func (x *ntuple) left() []leftOut { return x.cannot }
 
 func (x *ntuple) try([]int) map[int]string { return nil }
 
+// alike has nothing to tell: collections share their offsets, and others say nothing.
+func (x *ntuple) alike([]int) map[int]string { return nil }
+
 // borders are the clusters' ends. A cluster may be cut inside: pages are small.
 func (x *ntuple) borders(want []int) rows.Borders {
 	var at []int64

@@ -28,6 +28,8 @@ type table interface {
 	// try tells which of the wanted fields turn out to be unreadable once a look is
 	// taken at the bytes, and why.
 	try(want []int) map[int]string
+	// alike tells which wanted fields have lists that are equally long in each entry.
+	alike(want []int) map[int]string
 	describe() []string
 }
 

@@ -24,6 +24,7 @@ type reader struct {
 	in     uint32
 	handle *rows.Handle[*joined]
 	r      *joinedReader
+	lead   []int // by column: the one before with the same counter
 	closed bool
 }
 
@@ -63,6 +64,9 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 		r.drop() // what it remembers of baskets may be half done
 		return nil, shardify.Annotate(err, "read", in.Name(), "")
 	}
+	if err := share(b, r.lead); err != nil {
+		return nil, shardify.Annotate(err, "read", in.Name(), "")
+	}
 	for i := range b.Columns {
 		if err := checkText(&b.Columns[i], sp.Lo); err != nil {
 			return nil, shardify.Annotate(err, "read", in.Name(), "")
@@ -97,7 +101,7 @@ func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) er
 		h.Release()
 		return err
 	}
-	r.handle, r.in, r.r = h, in.Index, jr
+	r.handle, r.in, r.r, r.lead = h, in.Index, jr, sharing(b.Columns)
 	return nil
 }
 

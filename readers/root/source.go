@@ -28,6 +28,8 @@ var options = []shardify.Option{
 	{Name: "object", Kind: shardify.KindString, Help: "path of the tree in the files, such as Events or dir/tree;2; needed if there are several"},
 	{Name: "friend", Kind: shardify.KindString,
 		Help: "trees with further columns of the same entries: FILE, FILE:TREE or :TREE, separated by commas; {} in FILE is the input's name"},
+	{Name: "counters", Kind: shardify.KindEnum, Default: "share", Values: []string{"share", "own"},
+		Help: "branches of a collection (Jet_pt, Jet_eta) whose counters are equal share one offsets tensor, or each has its own"},
 	{Name: "text", Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "strings are text, which must be UTF-8, or any bytes"},
 	rows.Option,
@@ -72,13 +74,23 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	a.Options = shardify.Options{rows.Option.Name: opts[rows.Option.Name]}
 	s.Set, err = rows.Open(ctx, a, rows.Format{
 		Name: "ROOT", Look: s.look, Oversize: oversize,
-		Key: fmt.Sprintf("1\x00%s\x00%s\x00%s", opts["object"], opts["friend"], opts["text"]),
+		Key: stateKey(opts),
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.handles = rows.NewHandles(s.acquire)
 	return s, nil
+}
+
+// stateKey is what the survey depends on beside the files. Options at their default are left
+// out if they came later than others: plans stay what they were.
+func stateKey(opts shardify.Options) string {
+	key := fmt.Sprintf("1\x00%s\x00%s\x00%s", opts["object"], opts["friend"], opts["text"])
+	if opts["counters"] == "own" {
+		key += "\x00own"
+	}
+	return key
 }
 
 // oversize is how many targets the baskets between two borders may be long before
@@ -117,13 +129,17 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	if facts.Blob, err = json.Marshal(state); err != nil {
 		return nil, err
 	}
+	var says map[int]string
+	if s.opts["counters"] == "share" {
+		says = j.alike()
+	}
 	for _, i := range j.wanted {
 		f := &j.list[i]
 		fd := f.Field
 		if fd.Media == "txt" && s.opts["text"] == "bytes" {
 			fd.Media = "bin"
 		}
-		facts.Fields = append(facts.Fields, rows.Field{Field: fd, Bytes: f.bytes})
+		facts.Fields = append(facts.Fields, rows.Field{Field: fd, Bytes: f.bytes, Alike: says[i]})
 	}
 	for _, t := range j.tables {
 		facts.Lines = append(facts.Lines, t.describe()...)

@@ -56,6 +56,11 @@ func (r *Reading) lengths(f *rfile.File, lo, hi int64) (l Lengths, err error) {
 	return l, err
 }
 
+// CountsOf reads the counts of entries [lo, hi) of a branch that another one counts.
+func (r *Reading) CountsOf(f *rfile.File, lo, hi int64) ([]int64, error) {
+	return r.Counts.readCounts(f, r.CountsColumn, lo, hi)
+}
+
 // readCounts reads one integer column of entries [lo, hi).
 func (r *Reading) readCounts(f *rfile.File, column int, lo, hi int64) ([]int64, error) {
 	lengths, err := r.lengths(f, lo, hi)
