@@ -104,6 +104,21 @@ func (w *Wanted) Whole(group string) bool {
 	return w.Excluded(group, strings.TrimPrefix(group, "/")) || w.Excluded(group+"/*", strings.TrimPrefix(group, "/")+"/*")
 }
 
+// Within tells whether something in a group may be wanted, by its full name.
+func (w *Wanted) Within(group string) bool {
+	if w.Whole(group) {
+		return false
+	}
+	above := strings.Split(strings.Trim(group, "/"), "/")
+	for _, g := range slices.Concat(w.keep, w.helpers) {
+		parts := strings.Split(strings.Trim(g, "/"), "/")
+		if len(parts) > len(above) && slices.EqualFunc(parts[:len(above)], above, is) {
+			return true
+		}
+	}
+	return len(w.keep) == 0
+}
+
 // below tells whether a glob matches the name or one of the groups that it is in.
 func below(glob, name string) bool {
 	for {

@@ -233,7 +233,8 @@ type groupSet struct {
 	first        []int    // object of each group's first member
 	current      string
 	at           int
-	bad          string // what a group lacks or has too much
+	bad          string           // what a group lacks or has too much
+	broken       map[string]error // damaged groups of the set
 }
 
 // add takes the next object, in order of paths.
@@ -266,11 +267,14 @@ func stemOf(name string) (string, bool) {
 	return stem, len(stem) < len(name)
 }
 
+// setKey is what sibling groups have in common.
+type setKey struct{ parent, stem string }
+
 // groupSets lists the sets of sibling groups: those with numbers, or any.
 func (t *tree) groupSets(numbered bool) []*groupSet {
-	type key struct{ parent, stem string }
-	sets := map[key]*groupSet{}
+	sets := map[setKey]*groupSet{}
 	var order []*groupSet
+	broken := t.brokenPaths()
 	for i := range t.objects {
 		p := t.objects[i].path
 		for at := 1; ; {
@@ -286,19 +290,22 @@ func (t *tree) groupSets(numbered bool) []*groupSet {
 			} else if !ok {
 				continue
 			}
-			g := sets[key{parent, stem}]
+			g := sets[setKey{parent, stem}]
 			if g == nil {
 				g = &groupSet{parent: parent, stem: stem, numbered: numbered}
-				sets[key{parent, stem}] = g
+				sets[setKey{parent, stem}] = g
 				order = append(order, g)
 			}
-			g.add(name, member, i)
+			if broken[parent+"/"+name] == nil {
+				g.add(name, member, i)
+			}
 		}
 	}
+	t.brokenGroups(sets, numbered)
 	for _, g := range order {
 		g.end()
 	}
-	return order
+	return slices.DeleteFunc(order, func(g *groupSet) bool { return len(g.names) == 0 })
 }
 
 // chooseGroups finds groups that are samples: numbered ones of equal content,
@@ -310,7 +317,7 @@ func (t *tree) chooseGroups(asked bool) (*choice, error) {
 		for _, g := range t.groupSets(numbered) {
 			if g.bad != "" {
 				why = fmt.Sprintf("in %s/ %s", g.parent, g.bad)
-			} else if len(g.names) > 1 {
+			} else if len(g.names)+len(g.broken) > 1 {
 				found = append(found, g)
 			}
 		}

@@ -33,6 +33,8 @@ type file struct {
 	others map[string]*file
 	raws   map[string]*os.File
 	sparse map[string]*sparse // matrices that readers have found
+
+	damaged []rows.Damage // what a scan met
 }
 
 const (

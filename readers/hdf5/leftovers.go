@@ -18,7 +18,12 @@ type leftovers struct {
 // maxSame is how many names of one reason are listed.
 const maxSame = 20
 
-func (l *leftovers) add(name string, err error) { l.note(name, reason(err)) }
+// add notes what has values in a form that is not read.
+func (l *leftovers) add(name string, err error) {
+	l.list = append(l.list, shardify.Leftover{Name: strings.TrimPrefix(name, "/"), Reason: reason(err), Unreadable: true})
+}
+
+// note notes what is no column.
 
 func (l *leftovers) note(name, why string) {
 	if l.count == nil {

@@ -146,7 +146,7 @@ func (f *factory) byFile() error {
 			if o.exact() {
 				return shardify.Annotate(err, "", "", o.path)
 			}
-			f.tree.left.add(o.path, err)
+			f.tree.leave(o.path, err)
 			continue
 		}
 		if err := f.add(o, o.path, o.dims, false); err != nil {
@@ -179,7 +179,7 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 			if w.exact {
 				return shardify.Annotate(err, "", "", o.path)
 			}
-			f.tree.left.add(join(o.path, w.leaf.name), err)
+			f.tree.leave(join(o.path, w.leaf.name), err)
 			continue
 		}
 		if !foreign {

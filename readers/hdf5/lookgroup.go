@@ -19,7 +19,7 @@ func (f *factory) byGroup(ctx context.Context) error {
 	if g == nil {
 		return nil
 	}
-	f.facts.Samples = int64(len(g.names))
+	f.facts.Samples = int64(len(g.all()))
 	in := make(map[int]bool, len(g.names)*len(g.members))
 	for _, first := range g.first {
 		for m := range g.members {
@@ -27,7 +27,7 @@ func (f *factory) byGroup(ctx context.Context) error {
 		}
 	}
 	for i := range f.tree.objects {
-		if !in[i] {
+		if !in[i] && g.broken[f.choice.sampleGroup(f.tree.objects[i].path)] == nil {
 			f.tree.left.note(f.tree.objects[i].path, fmt.Sprintf("not in one of the groups %s/%s*", f.choice.parent, f.choice.stem))
 		}
 	}
@@ -61,13 +61,13 @@ func (f *factory) member(g *groupSet, m int, name string) error {
 		o := &f.tree.objects[first+m]
 		err := f.backed(o, math.MaxInt64, new(int64))
 		if why := head.differs(o); why != "" {
-			err = shardify.Mismatch("%s in %s", why, g.names[i])
+			return shardify.Annotate(shardify.Mismatch("%s in %s; --columns '!%s' leaves it out", why, g.names[i], name), "", "", o.path)
 		}
 		if err != nil {
 			if head.exact() {
 				return shardify.Annotate(err, "", "", o.path)
 			}
-			f.tree.left.add(name, err)
+			f.tree.leave(name, err)
 			return nil
 		}
 		ragged = ragged || !slices.Equal(head.dims, o.dims)

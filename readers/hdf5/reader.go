@@ -17,6 +17,7 @@ import (
 type input struct {
 	*file
 	blob    blob
+	want    *rows.Wanted
 	rules   typeRules
 	fields  []place // by field of the file
 	samples int64
@@ -42,7 +43,7 @@ func (s *source) openInput(ctx context.Context, osf *os.File, in *rows.Input) (*
 	if err != nil {
 		return nil, err
 	}
-	i := &input{file: f, samples: in.Samples, rules: typeRules{media: s.opts.media, refSize: f.h5.RefSize()}}
+	i := &input{file: f, want: s.want, samples: in.Samples, rules: typeRules{media: s.opts.media, refSize: f.h5.RefSize()}}
 	if err := json.Unmarshal(in.Blob, &i.blob); err != nil {
 		return nil, shardify.Corrupt(-1, "state of HDF5 inputs: %v", err)
 	}

@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -27,6 +28,9 @@ func (i *input) listGroups() ([]sampleGroup, error) {
 	var groups []sampleGroup
 	for k := range links {
 		stem, numbered := stemOf(links[k].Name)
+		if i.want.Excluded(names(b.Parent+"/"+links[k].Name, "")...) {
+			continue
+		}
 		if links[k].Kind == h5.HardLink && links[k].Err == nil && (!b.Number || numbered && stem == b.Stem) {
 			groups = append(groups, sampleGroup{links[k].Name, links[k].Addr})
 		}
@@ -34,7 +38,7 @@ func (i *input) listGroups() ([]sampleGroup, error) {
 	if int64(len(groups)) != i.samples && len(b.Objects) > 0 { // others stand among them
 		groups = slices.DeleteFunc(groups, func(g sampleGroup) bool {
 			_, err := i.within(g, b.Parent, b.Objects[0].Path)
-			return err != nil
+			return err != nil && !errors.Is(err, shardify.ErrCorrupt)
 		})
 	}
 	if int64(len(groups)) != i.samples {

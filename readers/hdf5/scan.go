@@ -43,6 +43,7 @@ type wantedLeaf struct {
 // tree is what a scan found.
 type tree struct {
 	file    *file
+	want    *rows.Wanted
 	kind    convention
 	objects []object // sorted by path
 	left    leftovers
@@ -72,7 +73,7 @@ const (
 
 // scan lists the data sets that --object and --columns want.
 func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *choice) (*tree, error) {
-	t := &tree{file: f, frames: map[string]bool{}}
+	t := &tree{file: f, want: want, frames: map[string]bool{}}
 	root, err := f.h5.Object(f.h5.Root, "/")
 	if err != nil {
 		return nil, err
@@ -92,6 +93,13 @@ func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *ch
 	return t, f.failed()
 }
 
+// leave notes what is no field, unless it is excluded.
+func (s *scanner) leave(p string, err error) {
+	if !s.tree.file.fault(p, err) && !s.want.Excluded(names(p, "")...) {
+		s.tree.left.add(p, err)
+	}
+}
+
 // group visits what is linked in a group; prefix is its path without a final
 // slash.
 func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
@@ -104,8 +112,9 @@ func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
 		if prefix == "" && len(links) == 0 {
 			return err
 		}
-		s.tree.left.add(cmpPath(prefix), err)
+		s.leave(cmpPath(prefix), err)
 	}
+	s.tree.attributes(g, prefix)
 	if err := s.sparse(g, prefix, links); err != nil {
 		return err
 	}
@@ -134,17 +143,17 @@ func cmpPath(p string) string {
 func (s *scanner) link(l *h5.Link, p string, depth int) error {
 	switch {
 	case l.Err != nil:
-		s.tree.left.add(p, l.Err)
+		s.leave(p, l.Err)
 		return nil
 	case l.Kind == h5.SoftLink:
 		return nil // what it leads to is found under its own name
 	case l.Kind == h5.ExternalLink && !s.opts.external:
-		s.tree.left.add(p, shardify.Unsupported("an external link to %s; --external follows links to files below the input's folder", l.File))
+		s.leave(p, shardify.Unsupported("an external link to %s; --external follows links to files below the input's folder", l.File))
 		return nil
 	case l.Kind == h5.ExternalLink:
 		return s.external(p)
 	case l.Kind != h5.HardLink:
-		s.tree.left.add(p, shardify.Unsupported("a user-defined link"))
+		s.leave(p, shardify.Unsupported("a user-defined link"))
 		return nil
 	}
 	if s.groups[l.Addr] {
@@ -152,14 +161,14 @@ func (s *scanner) link(l *h5.Link, p string, depth int) error {
 	}
 	o, err := s.tree.file.h5.Object(l.Addr, p)
 	if err != nil {
-		s.tree.left.add(p, err)
+		s.leave(p, err)
 		return nil
 	}
 	switch o.Kind {
 	case h5.KindGroup:
 		s.groups[l.Addr] = true
 		if depth >= maxGroupDepth {
-			s.tree.left.add(p, shardify.Unsupported("groups in groups more than %d deep", maxGroupDepth))
+			s.leave(p, shardify.Unsupported("groups in groups more than %d deep", maxGroupDepth))
 			return nil
 		}
 		return s.group(o, p, depth+1)
@@ -168,7 +177,7 @@ func (s *scanner) link(l *h5.Link, p string, depth int) error {
 			return s.dataset(s.tree.file, o, p)
 		}
 	case h5.KindUnknown:
-		s.tree.left.add(p, shardify.Unsupported("neither a group nor a data set"))
+		s.leave(p, shardify.Unsupported("neither a group nor a data set"))
 	}
 	return nil
 }
@@ -181,11 +190,11 @@ func (s *scanner) external(p string) error {
 	f.mu.Unlock()
 	switch {
 	case err != nil:
-		s.tree.left.add(p, err)
+		s.leave(p, err)
 	case o.Kind == h5.KindDataset && s.opts.object(p):
 		return s.dataset(in, o, p)
 	case o.Kind == h5.KindGroup:
-		s.tree.left.add(p, shardify.Unsupported("an external link to a group"))
+		s.leave(p, shardify.Unsupported("an external link to a group"))
 	}
 	return nil
 }
@@ -255,7 +264,7 @@ func (s *scanner) columns() error {
 // dataset adds a data set, or says why it is left out.
 func (s *scanner) dataset(f *file, o *h5.Object, p string) error {
 	if first, ok := s.sets[o.Addr]; ok && f == s.tree.file {
-		s.tree.left.add(p, shardify.Unsupported("another name of %s", first))
+		s.tree.left.note(p, "another name of "+first)
 		return nil
 	}
 	if f == s.tree.file {
@@ -273,8 +282,12 @@ func (s *scanner) dataset(f *file, o *h5.Object, p string) error {
 			}
 			return nil
 		}
-		if hit, _ := s.want.Match(s.names(p, "")...); hit {
+		switch hit, _ := s.want.Match(s.names(p, "")...); {
+		case s.tree.file.fault(p, err), !hit:
+		case errors.Is(err, shardify.ErrUnsupported):
 			s.tree.left.add(p, err)
+		default:
+			s.tree.left.note(p, shardify.Reason(err))
 		}
 		return nil
 	}
@@ -340,16 +353,16 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	attrs, _ := o.Attributes() // a damaged attribute costs only itself
+	attrs := s.tree.attributes(o, p)
 	var axes []axis
 	if f == s.tree.file {
 		axes = s.tree.dims.look(f.h5, o, attrs, len(d.Space.Dims))
 	}
 	if why := s.tree.kind.leavesOut(f.h5, attrs); why != "" {
-		return nil, shardify.Unsupported("%s", why)
+		return nil, shardify.Mismatch("%s", why)
 	}
 	if s.tree.kind.pytables && isCategories(p) {
-		return nil, shardify.Unsupported("categories of pandas' frame, kept with their column as enum")
+		return nil, shardify.Mismatch("categories of pandas' frame, kept with their column as enum")
 	}
 	a, err := newArray(f, p, d)
 	if err != nil {
@@ -386,7 +399,7 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 		if err := leaves[i].err; err != nil {
 			refused = err
 			if len(leaves) > 1 {
-				s.tree.left.add(join(p, leaves[i].name), err)
+				s.leave(join(p, leaves[i].name), err)
 			}
 			continue
 		}

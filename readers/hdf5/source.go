@@ -62,6 +62,7 @@ type settings struct {
 	sample   string
 	external bool
 	splits   bool // those in the files are wanted
+	skip     bool // damaged inputs and sample groups are left out
 	media    string
 }
 
@@ -140,6 +141,7 @@ func (s *settings) key() string {
 type source struct {
 	*rows.Set
 	opts    *settings
+	want    *rows.Wanted
 	handles *rows.Handles[*input]
 
 	table      *shardify.Table
@@ -154,12 +156,16 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	a.Options = o
-	s := &source{table: a.Table}
+	want, err := rows.NewWanted(a.Columns)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{want: want, table: a.Table}
 	if s.opts, err = newSettings(o); err != nil {
 		return nil, err
 	}
-	s.opts.splits = a.Splits
-	sv := &survey{opts: s.opts, inputs: a.Table.Len(), missing: o[rows.Option.Name]}
+	s.opts.splits, s.opts.skip = a.Splits, a.SkipDamaged
+	sv := &survey{opts: s.opts, inputs: a.Table.Len(), missing: o[rows.Option.Name], want: want}
 	defer sv.close()
 	if a.State == nil {
 		if err := sv.decide(ctx, a); err != nil {

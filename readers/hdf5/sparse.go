@@ -54,6 +54,7 @@ func (s *scanner) sparse(g *h5.Object, prefix string, links []h5.Link) error {
 		return e
 	}
 	if err != nil {
+		s.tree.file.fault(cmp.Or(prefix, "/"), err)
 		m = &sparse{group: prefix, err: err}
 	}
 	if m == nil {

@@ -262,6 +262,9 @@ func (s *survey) decideSplitsBy(ctx context.Context, path string, want *rows.Wan
 	if err != nil {
 		return err
 	}
+	if len(t.concerned(want, nil)) > 0 {
+		return nil // the survey says so
+	}
 	for _, x := range t.splits() {
 		if s.splits[x.name] != nil {
 			continue

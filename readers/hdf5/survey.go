@@ -21,6 +21,7 @@ type survey struct {
 	splits map[string]*choice // by split
 	// missing is the option.
 	missing string
+	want    *rows.Wanted // to tell the damage that matters
 
 	mu   sync.Mutex
 	kept *tree // of the file that decided, which is not scanned twice
@@ -36,9 +37,25 @@ func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
 	if s.opts.splits {
 		return s.decideSplits(ctx, a)
 	}
+	err := s.decideOn(ctx, a, false)
+	if s.choice != nil || !errors.Is(err, shardify.ErrCorrupt) || ctx.Err() != nil {
+		return err
+	}
+	// All inputs that could tell are damaged. Groups that are samples may be damaged by
+	// themselves.
+	if e := s.decideOn(ctx, a, true); e == nil && s.opts.skip {
+		return nil
+	} else if e == nil && s.choice.mode == byGroup {
+		return &shardify.Skippable{Err: err}
+	}
+	return err
+}
+
+// decideOn goes through the inputs; damaged ones count only if damage is said to.
+func (s *survey) decideOn(ctx context.Context, a shardify.OpenArgs, damage bool) error {
 	var firstErr error
 	for i := range min(a.Table.Len(), maxLooks) {
-		c, err := s.decideBy(ctx, a, i)
+		c, err := s.decideBy(ctx, a, i, damage)
 		if err != nil {
 			if ctx.Err() != nil {
 				return err
@@ -68,7 +85,10 @@ func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
 
 // decideBy looks at all data sets, whatever the columns: a column alone must have
 // the samples that it has among the others.
-func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int) (c *choice, err error) {
+//
+// Damaged parts may be what tells the samples. They are no part of what is chosen from, so
+// that damage comes before any choice.
+func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int, damage bool) (c *choice, err error) {
 	all, _ := rows.NewWanted(nil)
 	f, err := s.file(a.Table.Path(i))
 	if err != nil {
@@ -82,6 +102,9 @@ func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int) (c *c
 	}()
 	t, err := scan(ctx, f, s.opts, all, nil)
 	if err != nil {
+		return nil, err
+	}
+	if err := damageErr(t.concerned(s.want, nil)); err != nil && !damage {
 		return nil, err
 	}
 	if len(t.objects) == 0 {
@@ -210,6 +233,13 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	facts, err := s.factsOf(ctx, t)
 	if failed := t.file.failed(); failed != nil {
 		return nil, failed
+	}
+	// What is left of a damaged file may seem to be anything.
+	if list := t.place(s.choice, t.concerned(want, s.choice)); len(list) > 0 {
+		if err != nil || facts.Foreign != "" {
+			facts = &rows.Facts{}
+		}
+		facts.Damaged, err = list, nil
 	}
 	return facts, err
 }

@@ -1,0 +1,153 @@
+package hdf5
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// fault notes what is damaged in the file. It tells whether err is damage.
+func (f *file) fault(p string, err error) bool {
+	if !errors.Is(err, shardify.ErrCorrupt) {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	name := strings.TrimPrefix(p, "/")
+	if !slices.ContainsFunc(f.damaged, func(d rows.Damage) bool { return d.Object == name }) {
+		f.damaged = append(f.damaged, rows.Damage{Object: name, Err: err})
+	}
+	return true
+}
+
+// leave notes what is no field: damage is an error, anything else has no form that is
+// read.
+func (t *tree) leave(p string, err error) {
+	if !t.file.fault(p, err) {
+		t.left.add(p, err)
+	}
+}
+
+// attributes are those of an object. What is damaged may say what the values mean, or
+// what a sample is.
+func (t *tree) attributes(o *h5.Object, p string) attributes {
+	list, err := o.Attributes()
+	for i := range list {
+		if err == nil && list[i].Err != nil {
+			err = fmt.Errorf("attribute %s: %w", list[i].Name, list[i].Err)
+		}
+	}
+	t.file.fault(cmp.Or(p, "/"), err)
+	return list
+}
+
+// concerns tells whether damage at a path is in something that is wanted. The samples may
+// be groups of which it is one.
+func (t *tree) concerns(want *rows.Wanted, c *choice, p string) bool {
+	if p == "/" {
+		return true
+	}
+	if want.Excluded(names(p, "")...) || want.Whole(p) {
+		return false
+	}
+	if hit, _ := want.Match(names(p, "")...); hit || want.Within(p) {
+		return true
+	}
+	if c != nil {
+		return c.mode == byGroup && c.sampleGroup("/"+p) != ""
+	}
+	return slices.ContainsFunc(t.groupSets(true), func(g *groupSet) bool { return len(g.broken) > 0 })
+}
+
+// concerned lists the damage in what is wanted.
+func (t *tree) concerned(want *rows.Wanted, c *choice) []rows.Damage {
+	t.file.mu.Lock()
+	list := slices.Clone(t.file.damaged)
+	t.file.mu.Unlock()
+	return slices.DeleteFunc(list, func(d rows.Damage) bool { return !t.concerns(want, c, d.Object) })
+}
+
+// damageErr is the error about damage, nil without.
+func damageErr(list []rows.Damage) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return shardify.Annotate(list[0].Err, "", "", list[0].Object)
+}
+
+// sampleGroup is the name of the sample group that a path leads to or into, "" if it is
+// none.
+func (c *choice) sampleGroup(p string) string {
+	rest, ok := strings.CutPrefix(p, c.parent+"/")
+	name, _, _ := strings.Cut(rest, "/")
+	if stem, numbered := stemOf(name); !ok || c.numbered && (!numbered || stem != c.stem) {
+		return ""
+	}
+	return name
+}
+
+// brokenGroups marks the sample groups that are damaged, so that they are samples all the
+// same, and are not compared with others.
+func (t *tree) brokenGroups(sets map[setKey]*groupSet, numbered bool) {
+	for p, err := range t.brokenPaths() {
+		parent, name := p[:strings.LastIndexByte(p, '/')], p[strings.LastIndexByte(p, '/')+1:]
+		stem, ok := stemOf(name)
+		if !numbered {
+			stem, ok = "", true
+		}
+		if g := sets[setKey{parent, stem}]; ok && g != nil && len(g.names) > 0 && !t.want.Excluded(names(p, "")...) {
+			if g.broken == nil {
+				g.broken = map[string]error{}
+			}
+			g.broken[name] = err
+		}
+	}
+}
+
+// brokenPaths is everything that is damaged, and the groups it is in.
+func (t *tree) brokenPaths() map[string]error {
+	out := map[string]error{}
+	for _, d := range t.file.damaged {
+		for p := "/" + d.Object; len(p) > 1; p = p[:strings.LastIndexByte(p, '/')] {
+			if out[p] == nil {
+				out[p] = d.Err
+			}
+		}
+	}
+	return out
+}
+
+// all are the names of the sample groups in order, damaged ones among them.
+func (g *groupSet) all() []string {
+	out := slices.Clone(g.names)
+	for name := range g.broken {
+		out = append(out, name)
+	}
+	slices.SortFunc(out, natural)
+	return out
+}
+
+// place says for damage in a file which samples cannot be read for it.
+func (t *tree) place(c *choice, list []rows.Damage) []rows.Damage {
+	if c == nil || c.mode != byGroup {
+		return list
+	}
+	f := factory{tree: t, choice: c}
+	g, err := f.groups()
+	if g == nil || err != nil {
+		return list
+	}
+	all := g.all()
+	for i := range list {
+		if k := slices.Index(all, c.sampleGroup("/"+list[i].Object)); k >= 0 {
+			list[i].Lo, list[i].Hi = int64(k), int64(k)+1
+		}
+	}
+	return list
+}
