@@ -150,6 +150,12 @@ func (w *Wanted) Names() []string {
 	return slices.DeleteFunc(slices.Concat(w.keep, w.helpers), func(g string) bool { return strings.ContainsAny(g, `*?[\`) })
 }
 
+// Literal tells whether fields are asked for by their names alone, so that nothing else
+// is wanted, whatever its name.
+func (w *Wanted) Literal() bool {
+	return len(w.keep) > 0 && len(w.Names()) == len(w.keep)+len(w.helpers)
+}
+
 // Exact tells whether a field was asked for by its name.
 func (w *Wanted) Exact(name string) bool {
 	return slices.Contains(w.keep, name) || slices.Contains(w.helpers, name)

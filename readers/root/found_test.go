@@ -1,6 +1,9 @@
 package root
 
 import (
+	"bytes"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -90,6 +93,55 @@ func TestOneVectorInABranch(t *testing.T) {
 			t.Errorf("%s %s: %v", c.file, c.column, err)
 		} else if v := short(got.cols[c.column].Data); v != c.values {
 			t.Errorf("%s %s: values %s", c.file, c.column, v)
+		}
+	}
+}
+
+// TestDamageIsNeverLeftOut: a damaged record of a branch ends the survey, unless the
+// branch is excluded; so does a list of branches that lacks something.
+func TestDamageIsNeverLeftOut(t *testing.T) {
+	found := filepath.Join(corpus.Path("found"), "root")
+	dir := t.TempDir()
+	// changed is a file of testdata whose tree has other bytes in its record.
+	changed := func(name, from, to string) string {
+		file, err := os.ReadFile(testdata(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := plainMetadata(file, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta := bytes.Replace(bytes.Clone(plain[len(file):]), []byte(from), []byte(to), 1)
+		if bytes.Equal(meta, plain[len(file):]) || len(from) != len(to) {
+			t.Fatalf("%s has no %q", name, from)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, append(plain[:len(file):len(file)], meta...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct{ name, file, column, says string }{
+		{"a basket table", filepath.Join(found, "lost.root"), "ArrI32", "lost.root tree ArrI32 at byte 9948: TBranch version 13 has 223 more bytes"},
+		{"a leaf", filepath.Join(found, "panic_min.root"), "evt.N", "evt.N at byte 12379: reference to an object"},
+		{"the class of leaves", changed("friend-1.root", "TLeafF\x00", "ULeafF\x00"), "score", "is none"},
+		{"the class of branches", changed("order.root", "TBranch\x00", "TBrench\x00"), "*", "list of branches is none"},
+	} {
+		if _, err := os.Stat(c.file); err != nil {
+			continue
+		}
+		_, err := load(nil, nil, 1<<20, c.file)
+		if err == nil || !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		}
+		if c.column == "*" {
+			continue
+		}
+		if got, err := load(nil, []string{"!" + c.column}, 1<<20, c.file); err != nil {
+			t.Errorf("%s: without the column: %v", c.name, err)
+		} else if _, ok := got.cols[c.column]; ok || len(got.cols) == 0 {
+			t.Errorf("%s: without the column: there are %d", c.name, len(got.cols))
 		}
 	}
 }

@@ -19,6 +19,8 @@ type joined struct {
 	list   []joinedField
 	cannot []leftOut
 	wanted []int // of list, in order
+	// damaged is what of the wanted columns is damaged.
+	damaged []rows.Damage
 }
 
 // joinedField is a field of one of the tables, under a name that is unique in all.
@@ -156,13 +158,13 @@ func (j *joined) has(table int, name string) bool {
 	return false
 }
 
-// choose finds the wanted fields. What was found to be unreadable is left out; asked
-// for by its name it is an error.
+// choose finds the wanted fields, and those of them that are damaged. What was found to
+// be unreadable is left out; asked for by its name it is an error.
 func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []shardify.Leftover, err error) {
 	refuse := func(name, reason string) error {
 		return &shardify.Error{Op: "open", Field: name, Sample: -1, Offset: -1, Err: fmt.Errorf("%s: %w", reason, shardify.ErrUnsupported)}
 	}
-	j.wanted = j.wanted[:0]
+	j.wanted, j.damaged = j.wanted[:0], nil
 	names := make(map[string]bool, len(j.list))
 	for i := range j.list {
 		names[j.list[i].Name] = true
@@ -178,11 +180,16 @@ func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []shardi
 	}
 	for _, c := range j.cannot {
 		hit, exact := want.Match(ways(c.name, c.aliases)...)
-		if exact {
-			return nil, refuse(c.name, c.reason)
+		if c.list {
+			hit = !want.Literal() && !want.Excluded(c.name)
 		}
-		if hit {
-			left = append(left, shardify.Leftover{Name: c.name, Reason: c.reason})
+		switch {
+		case hit && c.damage != nil:
+			j.damaged = append(j.damaged, rows.Damage{Object: c.name, Err: c.damage})
+		case exact:
+			return nil, refuse(c.name, c.reason)
+		case hit:
+			left = append(left, shardify.Leftover{Name: c.name, Reason: c.reason, Unreadable: true})
 		}
 	}
 	for i := range j.list {
@@ -195,7 +202,7 @@ func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []shardi
 			if exact {
 				return nil, refuse(f.Name, reason)
 			}
-			left = append(left, shardify.Leftover{Name: f.Name, Reason: reason})
+			left = append(left, shardify.Leftover{Name: f.Name, Reason: reason, Unreadable: true})
 			continue
 		}
 		j.wanted = append(j.wanted, i)

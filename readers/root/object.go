@@ -54,6 +54,10 @@ type leftOut struct {
 	name    string
 	aliases []string
 	reason  string
+	// damage is why, unless the column has no form that is read.
+	damage error
+	// list: it is the list of columns that is damaged, any of which may be missing.
+	list bool
 }
 
 // openTable finds a table in a file. An empty path is the only one there.

@@ -125,7 +125,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 			return nil, err
 		}
 	}
-	facts := &rows.Facts{Samples: j.tables[0].entries(), Size: size, Left: left, Borders: j.borders()}
+	facts := &rows.Facts{Samples: j.tables[0].entries(), Size: size, Left: left, Damaged: j.damaged, Borders: j.borders()}
 	if facts.Blob, err = json.Marshal(state); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package root
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -47,9 +48,31 @@ func newTree(f *rfile.File, t *ttree.Tree) *tree {
 		}
 	}
 	if t.Problem != nil {
-		x.cannot = append(x.cannot, leftOut{name: t.Path, reason: "its list of branches is damaged: " + t.Problem.Error()})
+		x.cannot = append(x.cannot, problem(t))
 	}
 	return x
+}
+
+// damage is why a column cannot be read, unless it has no form. A class that is not
+// described may be one of those whose descriptions are damaged.
+func (x *tree) damage(c *ttree.Column, name string) error {
+	err := c.Err
+	if problem := x.f.Streamers().Problem; err == nil && errors.Is(problem, shardify.ErrCorrupt) && strings.Contains(c.Unreadable, "not described") {
+		err = problem
+	}
+	if err == nil {
+		return nil
+	}
+	return shardify.Amend(shardify.Annotate(err, "open", "", x.t.Path), func(e *shardify.Error) { e.Field = cmp.Or(e.Field, name) })
+}
+
+// problem is what is wrong with the tree's list of branches.
+func problem(t *ttree.Tree) leftOut {
+	l := leftOut{name: t.Path, reason: "its list of branches: " + shardify.Reason(t.Problem), list: true}
+	if errors.Is(t.Problem, shardify.ErrCorrupt) {
+		l.damage = t.Problem
+	}
+	return l
 }
 
 func columnName(r *ttree.Reading, i int) string {
@@ -79,7 +102,7 @@ func (x *tree) add(r *ttree.Reading, i int, given map[treeColumn]string) {
 		}
 	}
 	if reason != "" {
-		x.cannot = append(x.cannot, leftOut{name: name, aliases: aliases, reason: typed(c.Type, reason)})
+		x.cannot = append(x.cannot, leftOut{name: name, aliases: aliases, reason: typed(c.Type, reason), damage: x.damage(c, name)})
 		return
 	}
 	x.columns = append(x.columns, treeColumn{r, i})

@@ -1,6 +1,7 @@
 package ttree
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/shardify/shardify"
@@ -19,6 +20,8 @@ type Column struct {
 	Type   string // in C++, for people
 	// Unreadable is why there are no values; "" if there are.
 	Unreadable string
+	// Err is the damage because of which there are none; nil if they have no form.
+	Err error
 }
 
 func (c *Column) elemBytes() int {
@@ -159,11 +162,19 @@ func (r *Reading) refuse(typ, reason string) {
 	*r = Reading{Branch: r.Branch, Columns: []Column{{Type: typ, Unreadable: reason}}}
 }
 
+// damaged makes the whole branch unreadable because of damage.
+func (r *Reading) damaged(typ string, err error) {
+	r.refuse(typ, shardify.Reason(err))
+	if errors.Is(err, shardify.ErrCorrupt) {
+		r.Columns[0].Err = err
+	}
+}
+
 func (b *Branch) interpret(infos *rfile.Infos) *Reading {
 	r := &Reading{Branch: b}
 	switch {
 	case b.Err != nil:
-		r.refuse(b.ClassName, b.Err.Error())
+		r.damaged(b.ClassName, b.Err)
 	case b.IsElement():
 		r.element(infos)
 	case b.Class == "TBranchObject":

@@ -81,7 +81,7 @@ func dims(e *rfile.Element) ([]int, error) {
 		return nil, nil
 	}
 	if e.Len > maxRepeat {
-		return nil, noRecipe("array of %d values", e.Len)
+		return nil, shardify.Corrupt(-1, "array of %d values", e.Len)
 	}
 	n := 1
 	var shape []int

@@ -41,7 +41,7 @@ func (r *Reading) element(infos *rfile.Infos) {
 	case b.Type == -1:
 		r.refuse(b.ClassName, fmt.Sprintf("class %s with a streamer of its own", b.ClassName))
 	default:
-		r.refuse(b.ClassName, fmt.Sprintf("branch of type %d", b.Type))
+		r.damaged(b.ClassName, shardify.Corrupt(-1, "branch of type %d", b.Type))
 	}
 }
 
@@ -101,7 +101,7 @@ func (r *Reading) whole(bld *builder) {
 			info = bld.infos.Latest(class)
 		}
 		if info == nil {
-			r.refuse(class, "class "+class+" is not described in the file")
+			r.undescribed(bld.infos, class, "class "+class)
 			return
 		}
 		steps, err = bld.members(info, "", 0, false)
@@ -109,12 +109,26 @@ func (r *Reading) whole(bld *builder) {
 	r.build(bld, steps, err, class)
 }
 
+// undescribed refuses a branch whose class the file does not describe. If it describes
+// one with the checksum of the class, one of the two names is damaged.
+func (r *Reading) undescribed(infos *rfile.Infos, class, what string) {
+	if sum := r.Branch.CheckSum; sum != 0 {
+		for _, info := range infos.All() {
+			if info.CheckSum == sum && !infos.Has(class) {
+				r.damaged(class, shardify.Corrupt(-1, "%s is not described in the file, and what has its checksum is class %s", what, info.Name))
+				return
+			}
+		}
+	}
+	r.refuse(class, what+" is not described in the file")
+}
+
 func isCollection(name string) bool { _, _, ok := itemOf(name); return ok }
 
 // build takes over what the builder made, if it made anything.
 func (r *Reading) build(bld *builder, steps []step, err error, typ string) {
 	if err != nil {
-		r.refuse(typ, err.Error())
+		r.damaged(typ, err)
 		return
 	}
 	readable := false
@@ -138,7 +152,7 @@ func (r *Reading) memberBranch(bld *builder, level int, apart bool) {
 	e := r.described(bld.infos)
 	if e == nil {
 		if e = r.guessed(); e == nil {
-			r.refuse(b.ClassName, fmt.Sprintf("member %d of class %s is not described in the file", b.ID, b.ClassName))
+			r.undescribed(bld.infos, b.ClassName, fmt.Sprintf("member %d of class %s", b.ID, b.ClassName))
 			return
 		}
 	}

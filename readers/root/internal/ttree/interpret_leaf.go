@@ -1,7 +1,6 @@
 package ttree
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -60,13 +59,13 @@ func leafShape(title string, length int) []int {
 func (r *Reading) leaves() {
 	b := r.Branch
 	if len(b.Leaves) == 0 {
-		r.refuse("", "branch without leaves")
+		r.damaged("", shardify.Corrupt(-1, "branch without leaves"))
 		return
 	}
 	fixed := true
 	for _, l := range b.Leaves {
 		if l.Len < 1 || l.Len > maxRepeat {
-			r.refuse("", fmt.Sprintf("leaf %s of %d values", l.Name, l.Len))
+			r.damaged("", shardify.Corrupt(-1, "leaf %s of %d values", l.Name, l.Len))
 			return
 		}
 		fixed = fixed && l.Count == nil && l.Class != "TLeafC"

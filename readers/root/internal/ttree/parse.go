@@ -179,25 +179,38 @@ func (p *parser) objects(to member, v *values) {
 		if err != nil && v.broken == nil {
 			v.broken = err
 		}
-		switch o := obj.(type) {
-		case *Branch:
-			if to == mBranches {
-				v.branches = append(v.branches, o)
-			}
-		case *Leaf:
-			if to == mLeaves {
-				v.leaves = append(v.leaves, o)
-			}
-		}
-		if e, ok := obj.(*Embedded); ok && to == mBaskets {
-			e.index = i
-			v.baskets = append(v.baskets, e)
-		}
+		v.take(to, i, obj)
 	}
 	if err := p.c.Err(); err != nil && f.End >= 0 {
 		v.broken = p.c.ClearErr()
 	}
 	p.c.Leave(f)
+}
+
+// take adds item i of a list. Every item of the lists of branches and leaves is one; there
+// need not be a basket in every place.
+func (v *values) take(to member, i int, obj any) {
+	ok := true
+	switch to {
+	case mBranches:
+		var b *Branch
+		if b, ok = obj.(*Branch); ok {
+			v.branches = append(v.branches, b)
+		}
+	case mLeaves:
+		var l *Leaf
+		if l, ok = obj.(*Leaf); ok {
+			v.leaves = append(v.leaves, l)
+		}
+	case mBaskets:
+		if e, ok := obj.(*Embedded); ok {
+			e.index = i
+			v.baskets = append(v.baskets, e)
+		}
+	}
+	if !ok && v.broken == nil {
+		v.broken = shardify.Corrupt(-1, "item %d of the list of %s is none", i, map[member]string{mBranches: "branches", mLeaves: "leaves"}[to])
+	}
 }
 
 // tableInts takes an array of i32 or i64 of the record as int64.

@@ -105,6 +105,8 @@ func (p *parser) layout(class string, version int) ([]layoutField, error) {
 	if pl.steps == nil {
 		if info := p.f.Streamers().Version(class, version); info != nil {
 			pl.steps, pl.err = infoLayout(info, base)
+		} else if p.f.Streamers().Has(class) {
+			pl.err = shardify.Corrupt(-1, "%s version %d, which the file does not describe", class, version)
 		} else {
 			pl.err = shardify.Unsupported("%s version %d", class, version)
 		}

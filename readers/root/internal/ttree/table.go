@@ -11,7 +11,7 @@ import (
 // baskets makes the table of baskets of a branch.
 func (p *parser) baskets(b *Branch, v *values) error {
 	n := int(v.num[mWriteBasket])
-	if n < 0 || b.End < 0 || b.First < 0 || b.End >= 1<<62 {
+	if n < 0 || b.First < 0 || b.End < b.First || b.End >= 1<<62 {
 		return shardify.Corrupt(-1, "%d baskets, entries %d to %d", n, b.First, b.End)
 	}
 	t := tableReader{p: p, b: b, n: n, max: int(v.num[mMaxBaskets]), bytes: v.bytes[mBasketBytes], embedded: v.baskets}
