@@ -109,7 +109,7 @@ func rank(fields []shardify.Field, name string) int {
 
 // keptAttrs are the attributes that say what the values mean. Fields that differ in
 // them differ; other attributes are kept where all inputs agree.
-var keptAttrs = []string{"_FillValue", "add_offset", "categories", "columns", "delta", "enum", "labels", "scale_factor", "time", "unit"}
+var keptAttrs = []string{"_FillValue", "add_offset", "calendar", "categories", "columns", "delta", "enum", "labels", "missing_value", "scale_factor", "time", "unit"}
 
 func (s *surveyed) makeKey(empty, ragged bool) {
 	b := make([]byte, 0, 32*len(s.fields)+16)

@@ -32,6 +32,7 @@ type array struct {
 	pieces []piece
 
 	typeOnce sync.Once
+	typeErr  error
 	leaves   []leaf
 }
 

@@ -15,6 +15,7 @@ type work struct {
 	in    []byte // stored bytes of neighbouring chunks
 	out   []byte // a decoded chunk
 	raw   []byte // rows before their conversion
+	codes []byte // numbers before their attributes are applied; few
 	jobs  []job
 	coord []int64
 	kept  []kept    // rows of chunks that spans use in part

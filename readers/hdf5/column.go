@@ -70,7 +70,7 @@ func (s *stretch) step() int64 {
 
 // whole: elements are exactly the leaf's values.
 func (l *leaf) whole(elem int64) bool {
-	if l.kind != numbers || !l.num.inPlace() || l.at.off != 0 {
+	if l.kind != numbers || l.cf != nil || !l.num.inPlace() || l.at.off != 0 {
 		return false
 	}
 	switch len(l.at.count) {
@@ -97,6 +97,13 @@ func (s *stretch) readInPlace(ctx context.Context, w *work, dst []byte) error {
 // convert turns rows [lo, hi), which are in w.raw, into one column's values.
 func (s *stretch) convert(w *work, p part, dst []byte, lo, hi int64) error {
 	l := p.leaf
+	if l.kind == numbers && l.cf != nil {
+		size := int64(l.cf.To.Size() * l.at.values())
+		if err := s.decoded(w, l, dst[(lo-s.lo)*s.a.rowElems*size:], w.raw, int((hi-lo)*s.a.rowElems)); err != nil {
+			return &rowError{lo, err}
+		}
+		return nil
+	}
 	if l.kind == numbers {
 		size := l.num.dtype.Size()
 		dst = dst[(lo-s.lo)*s.a.rowElems*int64(size*l.at.values()):]

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/cf"
 )
 
 // mode is what one sample is.
@@ -26,14 +27,15 @@ type choice struct {
 	parent, stem string
 	numbered     bool
 	why          string
-	unsure       bool              // another file may tell better
-	measure      string            // of rows: a data set that has all of them
-	dimension    []string          // of rows: the names of their dimension, if it has any
-	columns      map[string]int64  // of sparse matrices
-	left         map[string]string // data sets that are no columns, and why
-	items        []string          // groups of data sets that are samples
-	itemTypes    map[string]string // by group
-	order        string            // the data set that lists their names
+	unsure       bool               // another file may tell better
+	measure      string             // of rows: a data set that has all of them
+	dimension    []string           // of rows: the names of their dimension, if it has any
+	columns      map[string]int64   // of sparse matrices
+	left         map[string]string  // data sets that are no columns, and why
+	items        []string           // groups of data sets that are samples
+	itemTypes    map[string]string  // by group
+	order        string             // the data set that lists their names
+	times        map[string]cf.Unit // what times are counted in
 }
 
 // choose decides what the samples are. It follows what the data say, and asks

@@ -42,9 +42,25 @@ func (s *source) Notes() []string {
 		if json.Unmarshal(in.Blob, &b) == nil && b.Why != "" {
 			out = append(out, b.Why)
 		}
+		out = append(out, b.decoded()...)
 		break
 	}
 	return append(out, s.Set.Notes()...)
+}
+
+// maxDecoded bounds the decoded fields that are named.
+const maxDecoded = 32
+
+// decoded names the fields whose values are not those stored.
+func (b *blob) decoded() []string {
+	if len(b.Decoded) == 0 {
+		return nil
+	}
+	names, more := b.Decoded, ""
+	if n := len(names) - maxDecoded; n > 0 {
+		names, more = names[:maxDecoded], fmt.Sprintf("; and %d more", n)
+	}
+	return []string{"decoded by their attributes (CF; --cf off keeps the stored values): " + strings.Join(names, "; ") + more}
 }
 
 func (s *source) describeFile(in *rows.Input, b *blob) ([]string, error) {
@@ -123,7 +139,7 @@ func (c *convention) describe() (out []string) {
 		out = append(out, "MATLAB stores arrays with their axes reversed: the first axis here is MATLAB's last; nothing is changed")
 	}
 	if c.netcdf {
-		out = append(out, "netCDF-4: scale_factor, add_offset and _FillValue are kept with the fields and not applied")
+		out = append(out, "netCDF-4")
 	}
 	if c.pytables {
 		out = append(out, "written by PyTables or pandas")

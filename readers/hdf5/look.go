@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -25,6 +26,7 @@ type blob struct {
 	// that lists the names in order.
 	Not     []string     `json:"not,omitempty"`
 	Order   string       `json:"order,omitempty"`
+	Decoded []string     `json:"decoded,omitempty"` // fields that attributes change, in words
 	Objects []blobObject `json:"objects"`
 }
 
@@ -41,6 +43,10 @@ type blobObject struct {
 	Item   bool   `json:"item,omitempty"`   // Path is a group whose data sets are samples
 	Bytes  bool   `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
 	Once   bool   `json:"once,omitempty"`   // rank 0: one value for all samples of the file
+
+	CF   bool    `json:"cf,omitempty"`   // attributes say what its values are
+	Of   string  `json:"of,omitempty"`   // the data set whose bounds it holds
+	Unit cf.Unit `json:"unit,omitempty"` // of times
 }
 
 // facts describes a file as the choice says.
@@ -167,6 +173,19 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 	if name == o.path {
 		name = cmp.Or(o.as, name)
 	}
+	for i := range o.wanted {
+		l := &o.wanted[i].leaf
+		if o.matrix != nil { // rows of a sparse matrix are read as they are stored
+			l.cf = nil
+		}
+		if l.cf != nil {
+			if _, ok := l.cf.Time(); ok {
+				b.Unit = cmp.Or(f.choice.times[o.path], l.cf.Into())
+				l.inUnit(b.Unit)
+			}
+			b.CF, b.Of = true, o.of
+		}
+	}
 	obj, err := f.tree.file.h5.Object(o.addr, o.path)
 	foreign := err != nil || obj.Addr != o.addr
 	for i := range o.wanted {
@@ -183,7 +202,10 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 			continue
 		}
 		if !foreign {
-			field.Attrs = fieldAttrs(f.tree.file.h5, obj, field.Attrs)
+			field.Attrs = w.leaf.cfAttrs(fieldAttrs(f.tree.file.h5, obj, field.Attrs))
+			if f.opts.cf && field.DType.IsInt() && field.Levels == 0 {
+				field.Attrs = withFlags(f.tree.file.h5, obj, field.Attrs)
+			}
 			if f.tree.kind.pytables {
 				field.Attrs = withColumns(field.Attrs, frameColumns(f.tree.file, obj, o.path, w.leaf.name), &field)
 				field.Attrs = withCategories(field.Attrs, f.tree.file.categories(obj, o.path, w.leaf.name))
@@ -197,6 +219,7 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 				return shardify.Annotate(err, "", "", o.matrix.group)
 			}
 		}
+		f.decoded(field.Name, &w.leaf)
 		b.Leaves = append(b.Leaves, w.index)
 		f.facts.Fields = append(f.facts.Fields, rows.Field{Field: field, Bytes: f.guess(o, &w.leaf)})
 	}
@@ -204,6 +227,16 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 		f.blob.Objects = append(f.blob.Objects, b)
 	}
 	return nil
+}
+
+// decoded notes what attributes make of a field.
+func (f *factory) decoded(name string, l *leaf) {
+	if l.cf != nil {
+		f.blob.Decoded = append(f.blob.Decoded, name+" "+l.cf.Describe())
+	}
+	for _, note := range l.notes {
+		f.blob.Decoded = append(f.blob.Decoded, name+": "+note)
+	}
 }
 
 // guess is about how many bytes a varying leaf has in the whole data set.

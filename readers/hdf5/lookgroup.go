@@ -56,7 +56,7 @@ func (f *factory) groups() (*groupSet, error) {
 // member makes fields of member m of every group.
 func (f *factory) member(g *groupSet, m int, name string) error {
 	head := &f.tree.objects[g.first[0]+m]
-	ragged, total := false, int64(0)
+	ragged, packed, total := false, false, int64(0)
 	for i, first := range g.first {
 		o := &f.tree.objects[first+m]
 		err := f.backed(o, math.MaxInt64, new(int64))
@@ -70,6 +70,7 @@ func (f *factory) member(g *groupSet, m int, name string) error {
 			f.tree.leave(name, err)
 			return nil
 		}
+		packed = packed || slices.ContainsFunc(o.wanted, func(w wantedLeaf) bool { return w.leaf.cf != nil })
 		ragged = ragged || !slices.Equal(head.dims, o.dims)
 		total += o.bytes
 	}
@@ -78,6 +79,9 @@ func (f *factory) member(g *groupSet, m int, name string) error {
 		return err
 	}
 	added := f.facts.Fields[before:]
+	if len(added) > 0 && packed { // each group by its own attributes, also where the first has none
+		f.blob.Objects[len(f.blob.Objects)-1].CF = true
+	}
 	if !ragged || len(added) == 0 {
 		for i := range added {
 			added[i].Bytes *= int64(len(g.names))

@@ -158,7 +158,7 @@ func (f *file) each(a *array, item func(text string) bool) bool {
 	if len(a.dims) != 1 || a.rowBytes > maxAttr || a.usable() != nil {
 		return false
 	}
-	leaves := a.leavesBy(typeRules{media: mediaText, refSize: f.h5.RefSize()})
+	leaves, _ := a.leavesBy(typeRules{media: mediaText, refSize: f.h5.RefSize()}, nil)
 	if len(leaves) != 1 || leaves[0].err != nil || leaves[0].at.values() != 1 {
 		return false
 	}

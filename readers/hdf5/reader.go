@@ -43,7 +43,7 @@ func (s *source) openInput(ctx context.Context, osf *os.File, in *rows.Input) (*
 	if err != nil {
 		return nil, err
 	}
-	i := &input{file: f, want: s.want, samples: in.Samples, rules: typeRules{media: s.opts.media, refSize: f.h5.RefSize()}}
+	i := &input{file: f, want: s.want, samples: in.Samples, rules: typeRules{media: s.opts.media, refSize: f.h5.RefSize(), cf: s.opts.cf}}
 	if err := json.Unmarshal(in.Blob, &i.blob); err != nil {
 		return nil, shardify.Corrupt(-1, "state of HDF5 inputs: %v", err)
 	}
@@ -208,7 +208,7 @@ func (j *spanRead) object(ctx context.Context, o *blobObject, cols []colPlace) e
 	if o.Once && len(a.dims) > 0 {
 		return errChanged("dimensions %v", a.dims)
 	}
-	if err := j.parts(&s, cols, inner); err != nil {
+	if err := j.parts(o, &s, cols, inner); err != nil {
 		return err
 	}
 	samples := j.span.Samples()
@@ -236,8 +236,11 @@ func (j *spanRead) object(ctx context.Context, o *blobObject, cols []colPlace) e
 
 // parts finds the leaves of the columns and makes sure that they are what the
 // survey found.
-func (j *spanRead) parts(s *stretch, cols []colPlace, inner []int64) error {
-	leaves := s.a.leavesBy(j.in.rules)
+func (j *spanRead) parts(o *blobObject, s *stretch, cols []colPlace, inner []int64) error {
+	leaves, err := s.a.leavesBy(j.in.rules, o)
+	if err != nil {
+		return err
+	}
 	for _, c := range cols {
 		if c.leaf < 0 || c.leaf >= len(leaves) || leaves[c.leaf].err != nil {
 			return errChanged("another type")
@@ -253,8 +256,19 @@ func (j *spanRead) parts(s *stretch, cols []colPlace, inner []int64) error {
 	return nil
 }
 
-// leavesBy are the leaves of the array's type, found once.
-func (a *array) leavesBy(r typeRules) []leaf {
-	a.typeOnce.Do(func() { a.leaves = r.leaves(a.set.Type) })
-	return a.leaves
+// leavesBy are the leaves of the array's type, with what its attributes make of them,
+// found once.
+func (a *array) leavesBy(r typeRules, o *blobObject) ([]leaf, error) {
+	a.typeOnce.Do(func() {
+		a.leaves = r.leaves(a.set.Type)
+		if !r.cf || o == nil || !o.CF {
+			return
+		}
+		if a.typeErr = a.decodeLeaves(a.leaves, o.Of); a.typeErr == nil {
+			for i := range a.leaves {
+				a.leaves[i].inUnit(o.Unit)
+			}
+		}
+	})
+	return a.leaves, a.typeErr
 }

@@ -138,17 +138,20 @@ func (j *spanRead) group(ctx context.Context, g sampleGroup, o *blobObject, cols
 	}
 	s := stretch{a: a, lo: 0, hi: a.rows, per: a.rows}
 	if !o.Ragged {
-		if err := j.parts(&s, cols, a.dims); err != nil {
+		if err := j.parts(o, &s, cols, a.dims); err != nil {
 			return err
 		}
 		return s.read(ctx, &j.work, j.data)
 	}
-	return j.ragged(ctx, &s, cols)
+	return j.ragged(ctx, o, &s, cols)
 }
 
 // ragged appends values of any shape, and the shape.
-func (j *spanRead) ragged(ctx context.Context, s *stretch, cols []colPlace) error {
-	leaves := s.a.leavesBy(j.in.rules)
+func (j *spanRead) ragged(ctx context.Context, o *blobObject, s *stretch, cols []colPlace) error {
+	leaves, err := s.a.leavesBy(j.in.rules, o)
+	if err != nil {
+		return err
+	}
 	for _, c := range cols {
 		k := c.leaf
 		v := &j.work.vary[c.column]

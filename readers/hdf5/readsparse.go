@@ -100,7 +100,7 @@ func (j *spanRead) sparse(ctx context.Context, o *blobObject, cols []colPlace) e
 		return err
 	}
 	s := stretch{a: a, lo: e.first, hi: e.first + n, per: 1}
-	leaves := a.leavesBy(j.in.rules)
+	leaves, _ := a.leavesBy(j.in.rules, nil)
 	for _, c := range cols {
 		if c.leaf != 0 || len(leaves) != 1 || leaves[0].err != nil || leaves[0].kind != numbers || leaves[0].at.values() != 1 {
 			return errChanged("another type")

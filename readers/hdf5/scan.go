@@ -24,6 +24,7 @@ type object struct {
 	unit      int64 // rows that are decoded together; 1 if any can be read
 	chunk     int64 // decoded bytes of a chunk that has filters; else 0
 	wanted    []wantedLeaf
+	of        string // the data set whose bounds it holds, and whose units it has
 	axes      []axis // nil where none is named
 	scale     bool   // a dimension scale: coordinates of others
 	void      bool   // a single value of opaque bytes
@@ -50,6 +51,7 @@ type tree struct {
 	frames  map[string]bool // groups that are pandas' fixed frames
 	dims    dimensions
 	sparse  map[string]*sparse // by the path of its group
+	bounded map[string]string  // where bounds of a data set should be: the data set
 
 	categories map[string]string // of AnnData: where the names are that a data set's codes stand for
 }
@@ -80,7 +82,7 @@ func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *ch
 	}
 	t.kind = conventionOf(f, root)
 	s := &scanner{ctx: ctx, tree: t, opts: opts, want: want, choice: c, groups: map[int64]bool{}, sets: map[int64]string{},
-		rules: typeRules{pytables: t.kind.pytables, media: opts.media, refSize: f.h5.RefSize()}}
+		rules: typeRules{pytables: t.kind.pytables, media: opts.media, refSize: f.h5.RefSize(), cf: opts.cf}}
 	s.groups[root.Addr] = true
 	if err := s.group(root, "", 0); err != nil {
 		return nil, err
@@ -90,6 +92,7 @@ func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *ch
 	}
 	slices.SortFunc(t.objects, func(a, b object) int { return strings.Compare(a.path, b.path) })
 	t.dims.name(t.objects, s.sets)
+	t.bounds()
 	return t, f.failed()
 }
 
@@ -382,6 +385,12 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 		obj.chunk = a.set.Layout.ChunkBytes
 	}
 	leaves := s.rules.leaves(d.Type)
+	if s.rules.cf {
+		if err := decodeCF(f.h5, leaves, attrs, nil); err != nil {
+			return nil, err
+		}
+		s.tree.boundedBy(attrs, p)
+	}
 	obj.void = d.Type.Class == h5.Opaque && len(a.dims) == 0 && len(leaves) == 1 && leaves[0].attrs["void"] != ""
 	item := s.item(obj, leaves)
 	var refused error

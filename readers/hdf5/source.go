@@ -31,6 +31,8 @@ var options = []shardify.Option{
 	rows.Option,
 	{Name: "external", Kind: shardify.KindBool, Default: "false",
 		Help: "follow links and read raw data in other files below the input's folder"},
+	{Name: "cf", Kind: shardify.KindEnum, Default: "on", Values: []string{"on", "off"},
+		Help: "values are decoded as their attributes say (CF: scale_factor, add_offset, _FillValue, times), or stay as stored"},
 	{Name: "text", Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "strings are text, which must be UTF-8, or any bytes"},
 }
@@ -64,10 +66,11 @@ type settings struct {
 	splits   bool // those in the files are wanted
 	skip     bool // damaged inputs and sample groups are left out
 	media    string
+	cf       bool
 }
 
 func newSettings(o shardify.Options) (*settings, error) {
-	s := &settings{sample: o["sample"], external: o.Bool("external"), media: mediaText}
+	s := &settings{sample: o["sample"], external: o.Bool("external"), media: mediaText, cf: o["cf"] != "off"}
 	if o["text"] == "bytes" {
 		s.media = "bin"
 	}
@@ -134,7 +137,7 @@ func matchPrefix(glob, p string, n int) bool {
 
 // key is what the survey depends on beside the files.
 func (s *settings) key() string {
-	return fmt.Sprintf("hdf5 3 object=%q sample=%s external=%v text=%s", s.objects, s.sample, s.external, s.media)
+	return fmt.Sprintf("hdf5 4 object=%q sample=%s external=%v text=%s cf=%v", s.objects, s.sample, s.external, s.media, s.cf)
 }
 
 // source implements shardify.Source.

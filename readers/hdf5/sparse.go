@@ -145,7 +145,7 @@ func (m *sparse) measure(ctx context.Context, f *file, rules typeRules) error {
 
 // integers reads whole numbers of one dimension from row lo on.
 func (a *array) integers(ctx context.Context, w *work, rules typeRules, dst []int64, lo int64) error {
-	leaves := a.leavesBy(rules)
+	leaves, _ := a.leavesBy(rules, nil)
 	if len(leaves) != 1 || leaves[0].err != nil || leaves[0].kind != numbers || leaves[0].at.values() != 1 || !leaves[0].num.whole() {
 		return shardify.Mismatch("%s: no whole numbers", a.path)
 	}

@@ -110,21 +110,31 @@ func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int, damag
 	if len(t.objects) == 0 {
 		return nil, t.nothing(len(s.opts.objects) == 0 && len(a.Columns) == 0)
 	}
-	c, err = t.choose(s.opts.sample, s.inputs)
-	if len(a.Columns) > 0 {
-		sub := t.only(a.Columns)
-		if len(sub.objects) == 0 {
-			return s.decideAlone(ctx, f, a.Columns, c, err)
-		}
-		if err != nil || c.leavesAll(sub) {
-			if alone, e := sub.choose(s.opts.sample, s.inputs); e == nil {
-				return alone, nil
-			}
-		}
+	if c, err = s.chooseFrom(ctx, t, a.Columns); err != nil {
+		return nil, err
+	}
+	c.times = t.times(ctx, c)
+	if keep = len(a.Columns) == 0; keep {
+		s.kept, s.path = t, a.Table.Path(i)
+	}
+	return c, nil
+}
+
+// chooseFrom decides by all data sets of a tree, or by the columns alone where all say
+// nothing of them.
+func (s *survey) chooseFrom(ctx context.Context, t *tree, columns []string) (*choice, error) {
+	c, err := t.choose(s.opts.sample, s.inputs)
+	if len(columns) == 0 {
 		return c, err
 	}
-	if keep = err == nil; keep {
-		s.kept, s.path = t, a.Table.Path(i)
+	sub := t.only(columns)
+	if len(sub.objects) == 0 {
+		return s.decideAlone(ctx, t.file, columns, c, err)
+	}
+	if err != nil || c.leavesAll(sub) {
+		if alone, e := sub.choose(s.opts.sample, s.inputs); e == nil {
+			return alone, nil
+		}
 	}
 	return c, err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -21,6 +22,8 @@ type leaf struct {
 	// Of numbers.
 	num     number
 	convert convert
+	cf      *cf.Decoder // what attributes make of the numbers; nil if nothing
+	notes   []string    // what is odd about them
 	// Of texts.
 	size    int // bytes in the file
 	padding h5.Padding
@@ -52,6 +55,7 @@ type typeRules struct {
 	pytables bool   // class time and one-byte bit fields are PyTables' own
 	media    string // of texts: "txt" or "bin"
 	refSize  int    // bytes of a variable-length element
+	cf       bool   // numbers are what their attributes make of them
 }
 
 // leaves lists the fields of a type. A part that cannot be delivered is a leaf
@@ -369,7 +373,9 @@ func (l *leaf) field(name string, inner []int64) (shardify.Field, error) {
 	around := len(inner) + len(l.dims)
 	switch l.kind {
 	case numbers:
-		f.DType = l.num.dtype
+		if f.DType = l.num.dtype; l.cf != nil {
+			f.DType = l.cf.To
+		}
 		for _, n := range inner {
 			f.Shape = append(f.Shape, int(n))
 		}

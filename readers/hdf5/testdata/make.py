@@ -395,6 +395,27 @@ def categories():
             f.create_dataset("obs/__categories/old", data=cells, dtype=text)
 
 
+def packed():
+    """CF: one series in three files, each with another origin of time and other factors;
+    time is 6 hours apart and f64, x counts but for the missing ones."""
+    for k, (unit, hour, origin, scale, offset) in enumerate([("days", 24, 0, 0.5, 0), ("hours", 1, 24, 0.25, 3), ("seconds", 1 / 3600, 60, 0.5, 40)]):
+        with new("cf_%d.nc" % k) as f:
+            n = np.arange(4 * k, 4 * k + 4)
+            date = ["2000-01-01", "2000-01-02", "2000-01-03 12:00"][k]
+            t = f.create_dataset("time", data=(6 * n - origin) / hour, dtype="<f8", maxshape=(None,), chunks=(4,))
+            t.make_scale("time")
+            t.attrs["units"], t.attrs["bounds"] = "%s since %s" % (unit, date), "time_bnds"
+            b = f.create_dataset("time_bnds", data=np.stack([6 * n - origin, 6 * n + 6 - origin], 1) / hour, dtype="<f8", maxshape=(None, 2), chunks=(4, 2))
+            v = np.arange(12 * k, 12 * k + 12)
+            codes = ((v - offset) / scale).astype("<i2")
+            codes[v % 7 == 3] = -999
+            x = f.create_dataset("x", data=codes.reshape(4, 3), maxshape=(None, 3), chunks=(2, 3), compression=1)
+            x.attrs["scale_factor"], x.attrs["add_offset"], x.attrs["_FillValue"] = np.float32(scale), np.float32(offset), np.int16(-999)
+            x.attrs["units"] = "K"
+            for d in b, x:
+                d.dims[0].attach_scale(t)
+
+
 if __name__ == "__main__":
     rows("rows_a.h5", 23)
     rows("rows_b.h5", 9, libver="latest")
@@ -408,3 +429,4 @@ if __name__ == "__main__":
     dimensions()
     sparse()
     categories()
+    packed()

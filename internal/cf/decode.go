@@ -1,0 +1,111 @@
+package cf
+
+import (
+	"math"
+
+	"github.com/shardify/shardify"
+)
+
+// Decode decodes values from src into dst. Both are aligned to their types; their
+// lengths are those of equally many values.
+func (d *Decoder) Decode(dst, src []byte) error {
+	switch {
+	case d.clock != nil:
+		return d.decodeTimes(shardify.View[int64](dst), src)
+	case d.truth:
+		for i, b := range src {
+			dst[i] = 0
+			if b != 0 {
+				dst[i] = 1
+			}
+		}
+	case d.float == shardify.F32:
+		toFloats(shardify.View[float32](dst), src, d)
+	case d.float == shardify.F64:
+		toFloats(shardify.View[float64](dst), src, d)
+	default:
+		copy(dst, src)
+	}
+	return nil
+}
+
+type floats interface{ float32 | float64 }
+
+func toFloats[T floats](dst []T, src []byte, d *Decoder) {
+	switch d.stored {
+	case shardify.I8:
+		unpack(dst, shardify.View[int8](src), d)
+	case shardify.I16:
+		unpack(dst, shardify.View[int16](src), d)
+	case shardify.I32:
+		unpack(dst, shardify.View[int32](src), d)
+	case shardify.I64:
+		unpack(dst, shardify.View[int64](src), d)
+	case shardify.U8:
+		unpack(dst, shardify.View[uint8](src), d)
+	case shardify.U16:
+		unpack(dst, shardify.View[uint16](src), d)
+	case shardify.U32:
+		unpack(dst, shardify.View[uint32](src), d)
+	case shardify.U64:
+		unpack(dst, shardify.View[uint64](src), d)
+	case shardify.F32:
+		unpack(dst, shardify.View[float32](src), d)
+	default:
+		unpack(dst, shardify.View[float64](src), d)
+	}
+}
+
+// unpack converts, masks, scales and shifts. Each step is rounded to T: the explicit
+// conversions keep the compiler from joining multiplication and addition.
+func unpack[T floats, S shardify.Number](dst []T, src []S, d *Decoder) {
+	dst = dst[:len(src)]
+	scale, offset := T(1), T(0)
+	if d.scaled {
+		scale = T(d.scale)
+	}
+	if d.shifted {
+		offset = T(d.offset)
+	}
+	nan := T(math.NaN())
+	switch {
+	case len(d.fills) == 0:
+		for i, v := range src {
+			dst[i] = T(v)
+		}
+	case len(d.fills) == 1:
+		fill := d.fills[0].Float
+		for i, v := range src {
+			x := T(v)
+			if float64(x) == fill {
+				x = nan
+			}
+			dst[i] = x
+		}
+	default:
+		for i, v := range src {
+			x := T(v)
+			for _, f := range d.fills {
+				if float64(x) == f.Float {
+					x = nan
+				}
+			}
+			dst[i] = x
+		}
+	}
+	// A step that is not asked for is not done: -0 + 0 is 0.
+	switch {
+	case d.scaled && d.shifted:
+		for i, x := range dst {
+			dst[i] = T(x*scale) + offset
+		}
+	case d.scaled:
+		for i, x := range dst {
+			dst[i] = x * scale
+		}
+	case d.shifted:
+		for i, x := range dst {
+			dst[i] = x + offset
+		}
+	}
+}
