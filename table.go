@@ -24,6 +24,7 @@ type Table struct {
 	// Inputs whose name an earlier one has, and how many earlier ones; see twin.
 	once  sync.Once
 	twins map[uint32]uint64
+	seen  stamps
 }
 
 // SizeUnknown is the Size of a file that was not looked at.
@@ -63,6 +64,7 @@ func (t *Table) Grow(files, nameBytes int) {
 func (t *Table) Reset() {
 	t.names, t.ends, t.root, t.size, t.mtime = t.names[:0], t.ends[:0], t.root[:0], t.size[:0], t.mtime[:0]
 	t.once, t.twins = sync.Once{}, nil
+	t.seen.list = nil
 }
 
 // MoveLast takes the last file off and appends it to another table.

@@ -27,7 +27,30 @@ func (w *worker) follow(input uint32) error {
 		return err
 	}
 	w.input, w.reads = input, true
+	if path, ok := w.file(); ok {
+		if st, err := os.Stat(path); err == nil && w.j.Plan.Table.Replaced(int(input), st) {
+			return w.replaced(path) // by the plan of this process, or another worker
+		}
+	}
 	return nil
+}
+
+// file is the path of the input that is read, if it is one that can be looked at. A data
+// set has one manifest, which is replaced when it grows, and its shards never change.
+func (w *worker) file() (path string, ok bool) {
+	t := w.j.Plan.Table
+	if _, ok := w.j.Source.(shardify.Reopener); !ok || int(w.input) >= t.Len() || strings.HasSuffix(t.Name(int(w.input)), index.ManifestName) {
+		return "", false
+	}
+	return t.Path(int(w.input)), true
+}
+
+func (w *worker) replaced(path string) error {
+	if w.j.IgnoreTimes {
+		return nil
+	}
+	err := fmt.Errorf("%w: it was replaced, or written to, and has the size and the time that it had", shardify.ErrChanged)
+	return shardify.Annotate(err, "read", path, "")
 }
 
 // unchanged compares the input that was read last with the plan.
@@ -36,16 +59,17 @@ func (w *worker) unchanged() error {
 		return nil
 	}
 	w.reads = false
-	// Only files can be looked at. A data set has one manifest, which is replaced when it
-	// grows, and its shards never change.
-	t := w.j.Plan.Table
-	if _, ok := w.j.Source.(shardify.Reopener); !ok || int(w.input) >= t.Len() || strings.HasSuffix(t.Name(int(w.input)), index.ManifestName) {
+	path, ok := w.file()
+	if !ok {
 		return nil
 	}
-	path := t.Path(int(w.input))
+	t := w.j.Plan.Table
 	st, err := os.Stat(path)
 	if err == nil {
 		err = Unchanged(st.Size(), st.ModTime(), t.Size(int(w.input)), t.ModTime(int(w.input)), w.j.IgnoreTimes)
+	}
+	if err == nil && t.Replaced(int(w.input), st) {
+		return w.replaced(path)
 	}
 	return shardify.Annotate(err, "read", path, "")
 }

@@ -64,6 +64,9 @@ func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, err
 }
 
 func openTable(ctx context.Context, f shardify.SourceFormat, r Request, table *shardify.Table, left []shardify.Leftover) (*Opened, error) {
+	if f.Name != "files" {
+		table.Remember() // before anything is read
+	}
 	a := r.args(table)
 	src, err := f.Open(ctx, a)
 	if err != nil {

@@ -110,7 +110,7 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	}
 	if errors.Is(err, shardify.ErrChanged) {
 		hints = append(hints, "convert what it is now: into another folder (-o), or in the place of what was begun (the same conversion with --fresh)")
-		if strings.Contains(err.Error(), "modified") {
+		if text := err.Error(); strings.Contains(text, "modified") || strings.Contains(text, "was replaced") {
 			hints = append(hints, "if only the time is another and the bytes are the same: --ignore-times")
 		}
 	}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package shardify
+
+import "io/fs"
+
+func stampOf(fs.FileInfo) stamp { return stamp{} }
+
+func numbersLast(string) bool { return false }
