@@ -48,6 +48,7 @@ type tree struct {
 	kind    convention
 	objects []object // sorted by path
 	left    leftovers
+	refs    []reference // external links
 	frames  map[string]bool // groups that are pandas' fixed frames
 	dims    dimensions
 	sparse  map[string]*sparse // by the path of its group
@@ -151,9 +152,11 @@ func (s *scanner) link(l *h5.Link, p string, depth int) error {
 	case l.Kind == h5.SoftLink:
 		return nil // what it leads to is found under its own name
 	case l.Kind == h5.ExternalLink && !s.opts.external:
+		s.tree.externalLink(l, p)
 		s.leave(p, shardify.Unsupported("an external link to %s; --external follows links to files below the input's folder", l.File))
 		return nil
 	case l.Kind == h5.ExternalLink:
+		s.tree.externalLink(l, p)
 		return s.external(p)
 	case l.Kind != h5.HardLink:
 		s.leave(p, shardify.Unsupported("a user-defined link"))

@@ -176,7 +176,11 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		}
 	}
 	f := rows.Format{Name: "HDF5", Look: sv.look, Key: s.opts.key(), Ragged: true}
-	if s.Set, err = rows.Open(ctx, a, f); err != nil {
+	s.Set, err = rows.Open(ctx, a, f)
+	if e := sv.twice(ctx, a); e != nil {
+		return nil, e // also where it is why the inputs differ
+	}
+	if err != nil {
 		return nil, err
 	}
 	s.handles = rows.NewHandles(s.openInput)

@@ -24,6 +24,7 @@ type survey struct {
 	want    *rows.Wanted // to tell the damage that matters
 
 	mu   sync.Mutex
+	refs []reference
 	kept *tree // of the file that decided, which is not scanned twice
 	path string
 }
@@ -240,6 +241,7 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	if t.kind.keras {
 		return nil, shardify.Unsupported("the weights of a Keras model, which are no samples")
 	}
+	s.refer(t.references())
 	facts, err := s.factsOf(ctx, t)
 	if failed := t.file.failed(); failed != nil {
 		return nil, failed

@@ -76,6 +76,21 @@ def items():
         f["y"] = count((700,), "<i8")
 
 
+def twice():
+    """A virtual data set, and links, beside the files that they lead to."""
+    layout = h5py.VirtualLayout((8, 2), "<f4")
+    for k in range(2):
+        with new("twice_%d.h5" % k) as f:
+            f["data"] = count((4, 2), "<f4")
+        layout[4 * k:4 * k + 4] = h5py.VirtualSource("twice_%d.h5" % k, "data", (4, 2))
+    with new("twice_virtual.h5") as f:
+        f.create_virtual_dataset("data", layout)
+    with new("twice_links.h5") as f:
+        f["flat"] = count((4, 2), "<f4")
+        f["parts/data_0"], f["parts/data_1"] = h5py.ExternalLink("twice_0.h5", "data"), h5py.ExternalLink("twice_1.h5", "/data")
+
+
 if __name__ == "__main__":
+    twice()
     items()
     splits()
