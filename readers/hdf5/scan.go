@@ -48,7 +48,7 @@ type tree struct {
 	kind    convention
 	objects []object // sorted by path
 	left    leftovers
-	refs    []reference // external links
+	refs    []reference     // external links
 	frames  map[string]bool // groups that are pandas' fixed frames
 	dims    dimensions
 	sparse  map[string]*sparse // by the path of its group
