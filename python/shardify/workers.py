@@ -66,5 +66,6 @@ class Share(Loader):
         left = (length - self._from) % self._whole or self._whole
         before = self._worker * self._ranks  # those whose rows go first
         if strided:
-            return left == self._whole if self._drops else left > before
-        return left >= (before + self._ranks) * self.batch_size if self._drops else left > before * self.batch_size
+            return left == self._whole if self._drops else bool(left > before)
+        least = (before + self._ranks) * self.batch_size if self._drops else before * self.batch_size + 1
+        return bool(left >= least)
