@@ -19,7 +19,20 @@ var (
 	// ErrChanged: an input is not what it was when the plan was made. It is no damage
 	// that may be skipped: the plan is out of date.
 	ErrChanged = errors.New("changed since the plan")
+	// ErrUsage: the inputs have nothing of the name, number or type that was asked for.
+	ErrUsage = errors.New("wrong usage")
 )
+
+// asked is the kind of an ErrSchema that other arguments would cure.
+type asked struct{}
+
+func (asked) Error() string   { return ErrSchema.Error() }
+func (asked) Unwrap() []error { return []error{ErrSchema, ErrUsage} }
+
+// misused is an error that other arguments would cure.
+type misused struct{ error }
+
+func (e misused) Unwrap() []error { return []error{e.error, ErrUsage} }
 
 // Error answers: doing what, to which file, object, field, sample, at which
 // byte, why. It is filled at the place that knows the fact; Sample and Offset
@@ -80,6 +93,19 @@ func Mismatch(format string, args ...any) *Error {
 	return newError(ErrSchema, -1, format, args...)
 }
 
+// Misuse makes an error that wraps ErrSchema and ErrUsage.
+func Misuse(format string, args ...any) *Error {
+	return newError(asked{}, -1, format, args...)
+}
+
+// Misused adds ErrUsage to what err wraps. nil stays nil.
+func Misused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return misused{err}
+}
+
 func newError(kind error, offset int64, format string, args ...any) *Error {
 	return &Error{Sample: -1, Offset: offset, Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), kind)}
 }
@@ -134,9 +160,37 @@ func Reason(err error) string {
 	if errors.As(err, &e) {
 		err = e.Err
 	}
-	s := err.Error()
+	return plain(err.Error())
+}
+
+// Plain is an error's text for people: without the kinds that its words say already,
+// and with "corrupt data" once.
+func Plain(err error) string { return plain(err.Error()) }
+
+func plain(s string) string {
 	for _, kind := range []error{ErrUnsupported, ErrSchema} {
-		s = strings.TrimSuffix(s, ": "+kind.Error())
+		s = cutKind(s, kind.Error(), 0)
 	}
-	return s
+	return cutKind(s, ErrCorrupt.Error(), 1)
+}
+
+// cutKind cuts ": KIND" out of a text wherever a part of it ends so, but for the last keep
+// of them.
+func cutKind(s, kind string, keep int) string {
+	kind = ": " + kind
+	for end := len(s); ; {
+		at := strings.LastIndex(s[:end], kind)
+		if at < 0 {
+			return s
+		}
+		end = at
+		if rest := s[at+len(kind):]; rest != "" && !strings.ContainsRune(":;,()\n", rune(rest[0])) && !strings.HasPrefix(rest, " (") {
+			continue
+		}
+		if keep > 0 {
+			keep--
+			continue
+		}
+		s = s[:at] + s[at+len(kind):]
+	}
 }

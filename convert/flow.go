@@ -146,12 +146,12 @@ func (f *flow) chain(from int) error {
 		s.before = slices.Clone(now)
 		in, err := f.agreed(now, s.on)
 		if err != nil {
-			return f.named(s, err)
+			return shardify.Misused(f.named(s, err))
 		}
 		s.in = in
 		out, err := s.Schema(in)
 		if err != nil {
-			return f.named(s, err)
+			return shardify.Misused(f.named(s, err))
 		}
 		for k := range now {
 			if s.on == nil || s.on[k] {
@@ -221,7 +221,7 @@ func (f *flow) routable(in []shardify.Field) error {
 	}
 	for _, n := range f.router.Needs() {
 		if shardify.FieldIndex(in, n) < 0 {
-			return shardify.Mismatch("the split goes by field %q, which is not there", n)
+			return shardify.Misuse("the split goes by field %q, which is not there", n)
 		}
 	}
 	return nil

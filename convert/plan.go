@@ -312,7 +312,7 @@ func (r *Request) spans(ctx context.Context, p *Plan) error {
 		}
 	}
 	if r.Lo > 0 && r.Lo >= at {
-		return fmt.Errorf("range begins at sample %d, but the inputs have %d", r.Lo, at)
+		return shardify.Misuse("range begins at sample %d, but the inputs have %d", r.Lo, at)
 	}
 	return nil
 }

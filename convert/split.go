@@ -266,7 +266,7 @@ func (s *Split) ranks(n int64) (ends []int64, order []int, err error) {
 			continue
 		}
 		if p.Count > n-at {
-			return nil, nil, shardify.Mismatch("the splits want more than the %d samples there are", n)
+			return nil, nil, shardify.Misuse("the splits want more than the %d samples there are", n)
 		}
 		at += p.Count
 		ends, order = append(ends, at), append(order, i)

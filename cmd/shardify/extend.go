@@ -18,7 +18,7 @@ import (
 
 type extendFlags struct {
 	jobs         cli.CountValue
-	memory       cli.SizeValue
+	memory       cli.MemoryValue
 	sync         cli.EnumValue
 	fresh, again bool
 	dry          bool

@@ -17,7 +17,7 @@ import (
 func mergeCommand(p *program) *cobra.Command {
 	var sync cli.EnumValue
 	var jobs cli.CountValue
-	var memory cli.SizeValue
+	var memory cli.MemoryValue
 	c := &cobra.Command{
 		Use:   "merge FOLDER",
 		Short: "complete a data set whose tasks are done",

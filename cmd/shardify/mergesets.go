@@ -17,7 +17,7 @@ func mergeSetsCommand(p *program) *cobra.Command {
 	var o sets.MergeOptions
 	var sync cli.EnumValue
 	var jobs cli.CountValue
-	var memory cli.SizeValue
+	var memory cli.MemoryValue
 	c := &cobra.Command{
 		Use:   "merge-sets FOLDER FOLDER... -o FOLDER",
 		Short: "make one data set of several, without converting again",

@@ -20,7 +20,7 @@ type sampleValue struct {
 func addSample(fs *pflag.FlagSet) *sampleValue {
 	f := fs.Lookup("sample")
 	if f == nil {
-		f = fs.VarPF(new(cli.CountValue), "sample", "", "")
+		f = fs.VarPF(new(cli.NumberValue), "sample", "", "")
 	}
 	v := &sampleValue{Value: f.Value, number: -1}
 	f.Value, f.Usage = v, strings.TrimPrefix("show sample N (from 0); or: "+f.Usage, "; or: ")

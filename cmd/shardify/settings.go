@@ -17,10 +17,11 @@ type settingsFlags struct {
 	formats *cli.FormatFlags
 	ops     opsFlags
 
-	shardSize, memory, maxOutput cli.SizeValue
-	shardSamples, limit, jobs    cli.CountValue
-	onError, sync, shuffle       cli.EnumValue
-	split                        cli.SplitFlags
+	shardSize, maxOutput      cli.SizeValue
+	memory                    cli.MemoryValue
+	shardSamples, limit, jobs cli.CountValue
+	onError, sync, shuffle    cli.EnumValue
+	split                     cli.SplitFlags
 }
 
 // group puts the flags that add adds under a heading.
@@ -81,7 +82,7 @@ func addFollow(fs *pflag.FlagSet, follow *bool) {
 	fs.BoolVar(follow, "follow-symlinks", false, "take what symbolic links in input folders lead to, wherever that is; without it only what is in the same input folder, and others are refused")
 }
 
-func addRunning(fs *pflag.FlagSet, jobs *cli.CountValue, memory *cli.SizeValue, sync *cli.EnumValue) {
+func addRunning(fs *pflag.FlagSet, jobs *cli.CountValue, memory *cli.MemoryValue, sync *cli.EnumValue) {
 	*sync = cli.EnumValue{Values: []string{string(store.SyncShard), string(store.SyncEnd), string(store.SyncNone)}, Value: string(store.SyncShard)}
 	fs.VarP(jobs, "jobs", "j", "shards made at the same time; the cores of the machine or allocation if left out")
 	fs.Var(memory, "memory", "memory to stay under; a quarter of what is there if left out")

@@ -18,7 +18,7 @@ import (
 
 type stageFlags struct {
 	jobs          cli.CountValue
-	memory        cli.SizeValue
+	memory        cli.MemoryValue
 	sync          cli.EnumValue
 	wait          time.Duration
 	fresh, remove bool

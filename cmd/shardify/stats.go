@@ -19,7 +19,7 @@ import (
 type statsFlags struct {
 	stats, duplicates bool
 	html              string
-	memory            cli.SizeValue
+	memory            cli.MemoryValue
 	jobs              cli.CountValue
 }
 

@@ -38,7 +38,7 @@ type submitFlags struct {
 	scripts, prologue     string
 	elements, tasks, cpus cli.CountValue
 	throttle              cli.CountValue
-	mem                   cli.SizeValue
+	mem                   cli.MemoryValue
 	time                  timeValue
 	site                  string
 }

@@ -70,7 +70,7 @@ func (b *submission) remember(flags *pflag.FlagSet) {
 		switch v := f.Value.(type) {
 		case pflag.SliceValue:
 			b.rec.Flags[name] = v.GetSlice()
-		case *cli.SizeValue: // its text is rounded
+		case *cli.MemoryValue: // its text is rounded
 			b.rec.Flags[name] = []string{strconv.FormatInt(int64(*v), 10)}
 		default:
 			b.rec.Flags[name] = []string{f.Value.String()}

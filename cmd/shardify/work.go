@@ -19,11 +19,12 @@ import (
 
 // workFlags are the flags of work.
 type workFlags struct {
-	task, tasks, stride, jobs cli.CountValue
-	memory                    cli.SizeValue
-	sync, stage               cli.EnumValue
-	requeue                   bool
-	scratch                   string
+	task                cli.NumberValue
+	tasks, stride, jobs cli.CountValue
+	memory              cli.MemoryValue
+	sync, stage         cli.EnumValue
+	requeue             bool
+	scratch             string
 }
 
 func workCommand(p *program) *cobra.Command {

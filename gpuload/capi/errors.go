@@ -51,7 +51,7 @@ var (
 
 // encodeError is the JSON of an error.
 func encodeError(err error) string {
-	f := failure{Kind: "value", Message: err.Error(), Sample: -1, Offset: -1}
+	f := failure{Kind: "value", Message: shardify.Plain(err), Sample: -1, Offset: -1}
 	var e *shardify.Error
 	if errors.As(err, &e) {
 		f.Kind = "io"

@@ -23,7 +23,7 @@ type flags struct {
 	window, workers, depth, ranks cli.CountValue
 	stepMS                        float64
 	seed                          uint64
-	memory, deviceMemory          cli.SizeValue
+	memory, deviceMemory          cli.MemoryValue
 	shuffle, tier, check          cli.EnumValue
 	device, stage, trace, html    string
 	synthetic, cold, noBound      bool

@@ -26,7 +26,7 @@ const (
 const ExitCodes = "0 done, 1 failed, 2 wrong usage, 3 finished but incomplete (skipped input, missing or damaged shard), 75 stopped on request (run the same command again), 130 interrupted"
 
 // ErrUsage is behind every mistake in the command line.
-var ErrUsage = errors.New("wrong usage")
+var ErrUsage = shardify.ErrUsage
 
 // ErrInterrupted is the cause of a context that Ctrl-C cancelled.
 var ErrInterrupted = errors.New("interrupted")
@@ -123,7 +123,7 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	var b strings.Builder
 	// Of an error of several lines those that follow are set in, so that none passes for a
 	// hint, or for what another program says.
-	fmt.Fprintf(&b, "%s: %s\n", program, strings.ReplaceAll(printable.Text(err.Error()), "\n", "\n  "))
+	fmt.Fprintf(&b, "%s: %s\n", program, strings.ReplaceAll(printable.Text(shardify.Plain(err)), "\n", "\n  "))
 	var d interface{ Details() []string }
 	if errors.As(err, &d) {
 		for _, line := range d.Details() {
@@ -138,6 +138,6 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 		Message string   `json:"message"`
 		Hints   []string `json:"hints,omitempty"`
 		Code    int      `json:"code"`
-	}{err.Error(), hints, code})
+	}{shardify.Plain(err), hints, code})
 	return code
 }

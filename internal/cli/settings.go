@@ -291,7 +291,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 		Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
 		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, Lo: s.Range.Lo, Hi: s.Range.Hi,
 		OnError: s.OnError, Recipe: s.recipe(),
-		Seed: s.Seed, Ops: list, Compile: compile, Helpers: p.helpers, Split: s.Split, Shuffle: s.Shuffle,
+		Seed: s.Seed, Ops: list, Compile: misused(compile), Helpers: p.helpers, Split: s.Split, Shuffle: s.Shuffle,
 		Provenance: s.Provenance, Pool: shardify.NewPool(poolLimit(p.Memory)), Jobs: p.Jobs, Known: known,
 		Instead: instead, InsteadOptions: insteadOptions,
 	})
@@ -320,6 +320,17 @@ func (s *Settings) sinkOptions(src *shardify.SourceFormat, sink shardify.SinkFor
 		return nil, err
 	}
 	return Pick(s.Options, sink.Options)
+}
+
+// misused makes mistakes in the texts of operations errors of usage.
+func misused(compile convert.Compile) convert.Compile {
+	return func(list []convert.Op, env convert.Env) (*convert.Pipeline, error) {
+		p, err := compile(list, env)
+		if _, isFile := errors.AsType[*fs.PathError](err); isFile || errors.Is(err, shardify.ErrCorrupt) {
+			return p, err
+		}
+		return p, shardify.Misused(err)
+	}
 }
 
 // leftOut adds what the listing left out. Litter (hidden files, thumbnails) is

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,9 +20,12 @@ func Trimmed(words []string) []string {
 // SizeValue is a flag of bytes with an optional unit.
 type SizeValue int64
 
-// Set reads "512MiB".
+// Set reads "512MiB". No size is 0: that stands for the default.
 func (v *SizeValue) Set(s string) error {
 	n, err := shardify.ParseSize(s)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%q: want a size, such as 512MiB; without the flag there is a default", s)
+	}
 	*v = SizeValue(n)
 	return err
 }
@@ -37,14 +41,46 @@ func (v *SizeValue) String() string {
 // Type is shown in help.
 func (v *SizeValue) Type() string { return "SIZE" }
 
-// CountValue is a flag that counts; not negative.
+// leastMemory is what nothing works in less of.
+const leastMemory = 1 << 20
+
+// MemoryValue is a flag of memory.
+type MemoryValue int64
+
+// Set reads "8GiB". A number without a unit is bytes, which few people mean.
+func (v *MemoryValue) Set(s string) error {
+	n, err := shardify.ParseSize(s)
+	if err != nil {
+		return err
+	}
+	if n < leastMemory {
+		text := fmt.Sprintf("%q: %s is too little to work in; want %s or more", s, shardify.FormatSize(n), shardify.FormatSize(leastMemory))
+		if _, err := strconv.ParseFloat(s, 64); err == nil && n > 0 {
+			text += ", or a unit, as in " + s + "GiB"
+		}
+		return errors.New(text)
+	}
+	*v = MemoryValue(n)
+	return nil
+}
+
+// String is empty for 0, which means the default.
+func (v *MemoryValue) String() string { return (*SizeValue)(v).String() }
+
+// Type is shown in help.
+func (v *MemoryValue) Type() string { return "SIZE" }
+
+// CountValue is a flag that counts from 1.
 type CountValue int64
 
-// Set reads a whole number.
+// Set reads a whole number. It is not 0: that stands for the default.
 func (v *CountValue) Set(s string) error {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 {
 		return fmt.Errorf("%q: want a whole number", s)
+	}
+	if n == 0 {
+		return fmt.Errorf("%q: want 1 or more; without the flag there is a default", s)
 	}
 	*v = CountValue(n)
 	return nil
@@ -60,6 +96,25 @@ func (v *CountValue) String() string {
 
 // Type is shown in help.
 func (v *CountValue) Type() string { return "N" }
+
+// NumberValue is a flag that is counted from 0.
+type NumberValue int64
+
+// Set reads a whole number.
+func (v *NumberValue) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q: want a whole number, from 0", s)
+	}
+	*v = NumberValue(n)
+	return nil
+}
+
+// String is empty for 0, which means the default.
+func (v *NumberValue) String() string { return (*CountValue)(v).String() }
+
+// Type is shown in help.
+func (v *NumberValue) Type() string { return "N" }
 
 // RangeValue is samples [Lo, Hi); Hi 0 means to the end.
 type RangeValue struct{ Lo, Hi int64 }

@@ -218,7 +218,7 @@ func NotFound(patterns, available []string) error {
 	if names == "" {
 		names = "nothing"
 	}
-	return shardify.Mismatch("%s; there is %s", strings.Join(all, "; "), names)
+	return shardify.Misuse("%s; there is %s", strings.Join(all, "; "), names)
 }
 
 // nearest are the names most like s, at most three.

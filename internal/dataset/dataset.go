@@ -158,7 +158,7 @@ func Project(all []shardify.Field, globs []string) (fields []shardify.Field, pla
 		want[i] = want[i] && !(shardify.Companion(all, i) && choice.Excluded(owner(all[i].Name)))
 	}
 	if left := choice.Unmatched(); len(left) > 0 {
-		return nil, nil, shardify.Mismatch("columns: no field %q; there is %s", left[0], names(all))
+		return nil, nil, shardify.Misuse("columns: no field %q; there is %s", left[0], names(all))
 	}
 	for i := range all {
 		if !want[i] {

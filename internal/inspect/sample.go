@@ -111,7 +111,7 @@ func find(ctx context.Context, src shardify.Source, n int64) (span shardify.Span
 			before = append(before, s)
 		}
 	}
-	return span, nil, fmt.Errorf("there is no sample %d: the samples are 0 to %d", n, at-1)
+	return span, nil, shardify.Misuse("there is no sample %d: the samples are 0 to %d", n, at-1)
 }
 
 func show(b *shardify.Batch, i int) *Shown {

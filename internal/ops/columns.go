@@ -259,7 +259,7 @@ func (s Settings) Check(schema []shardify.Field) error {
 			continue
 		}
 		unknown := &expr.UnknownField{Name: n.name, Suggest: suggest.Word(n.name, known)}
-		return fmt.Errorf("--%s '%s': %w", n.flag, n.text, unknown)
+		return shardify.Misused(fmt.Errorf("--%s '%s': %w", n.flag, n.text, unknown))
 	}
 	return nil
 }

@@ -63,7 +63,10 @@ func within(text string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", strings.ReplaceAll(text, "\n", ", "), err)
+	if text = strings.ReplaceAll(text, "\n", ", "); strings.HasPrefix(err.Error(), text+": ") || strings.HasPrefix(err.Error(), text+" is ") {
+		return err // it says so itself
+	}
+	return fmt.Errorf("%s: %w", text, err)
 }
 
 // sampleAt is the sample that value i of a column belongs to, values counted as numbers.

@@ -233,13 +233,11 @@ func problemOf(level Level, file string, err error) Problem {
 	var e *shardify.Error
 	if errors.As(err, &e) {
 		p.Object, p.Field, p.Sample, p.Offset = e.Object, e.Field, e.Sample, e.Offset
-		p.What = e.Err.Error()
+		p.What = shardify.Plain(e.Err)
 	} else {
-		p.What = err.Error()
+		p.What = shardify.Plain(err)
 	}
-	for _, s := range []error{shardify.ErrCorrupt, shardify.ErrSchema} {
-		p.What = strings.TrimSuffix(p.What, ": "+s.Error())
-	}
+	p.What = strings.TrimSuffix(p.What, ": "+shardify.ErrCorrupt.Error())
 	if !damage(err) {
 		p.Kind = KindUnreadable
 	}

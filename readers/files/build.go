@@ -141,7 +141,7 @@ func wanted(patterns, available []string) (func(string) bool, error) {
 		w.Match(f, f+shardify.ExtSuffix)
 	}
 	if left := w.Unmatched(); len(left) > 0 {
-		return nil, shardify.Mismatch("no field %q among %s", left[0], strings.Join(available[:min(len(available), 20)], ", "))
+		return nil, shardify.Misuse("no field %q among %s", left[0], strings.Join(available[:min(len(available), 20)], ", "))
 	}
 	return matching(w), nil
 }

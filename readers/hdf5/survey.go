@@ -208,7 +208,7 @@ func (t *tree) nothing(all bool) error {
 	if all {
 		return shardify.Mismatch("it holds no data sets (attributes are not read)")
 	}
-	return shardify.Mismatch("there are no data sets that --object and --columns want")
+	return shardify.Misuse("there are no data sets that --object and --columns want")
 }
 
 func (s *survey) file(name string) (*file, error) {

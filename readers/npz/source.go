@@ -88,11 +88,11 @@ func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) erro
 	}
 	for _, p := range chooser.Unmatched() {
 		if !strings.ContainsAny(p, `*?[\`) {
-			return shardify.Mismatch("there is no %s; %s", p, strings.Join(shapes, "; "))
+			return shardify.Misuse("there is no %s; %s", p, strings.Join(shapes, "; "))
 		}
 	}
 	if !slices.ContainsFunc(s.groups, (*group).delivers) {
-		return shardify.Mismatch("nothing to read with --columns '%s'; %s", strings.Join(a.Columns, ","), strings.Join(shapes, "; "))
+		return shardify.Misuse("nothing to read with --columns '%s'; %s", strings.Join(a.Columns, ","), strings.Join(shapes, "; "))
 	}
 	return s.checkCounts()
 }

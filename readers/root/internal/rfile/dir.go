@@ -220,7 +220,7 @@ func (f *File) Lookup(path string) (Object, error) {
 	if len(f.objects) == 0 && len(f.problems) > 0 {
 		return Object{}, f.problems[0]
 	}
-	return Object{}, shardify.Annotate(shardify.Mismatch("no object of this name; there are %s", f.listing()), "open", f.name, path)
+	return Object{}, shardify.Annotate(shardify.Misuse("no object of this name; there are %s", f.listing()), "open", f.name, path)
 }
 
 func (f *File) find(path string, cycle int) (Object, bool) {
