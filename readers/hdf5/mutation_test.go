@@ -298,7 +298,7 @@ func unchecked(a *array) (out [][2]int64) {
 
 // FuzzRead reads any bytes as a file.
 func FuzzRead(f *testing.F) {
-	for _, name := range []string{"rows_b.h5", "types.h5", "virtual.h5", "netcdf.nc", "pytables.h5", "cosmo_0.hdf5", "dims_nine.nc", "dims_ids.nc", "dims_astray.h5", "anndata.h5ad", "tenx.h5"} {
+	for _, name := range []string{"flips_old.h5", "flips_new.h5", "rows_b.h5", "types.h5", "virtual.h5", "netcdf.nc", "pytables.h5", "cosmo_0.hdf5", "dims_nine.nc", "dims_ids.nc", "dims_astray.h5", "anndata.h5ad", "tenx.h5"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			f.Fatal(err)

@@ -183,7 +183,7 @@ func (s *scanner) link(l *h5.Link, p string, depth int) error {
 			return s.dataset(s.tree.file, o, p)
 		}
 	case h5.KindUnknown:
-		s.leave(p, shardify.Unsupported("neither a group nor a data set"))
+		s.leave(p, shardify.Corrupt(o.Addr, "neither a group nor a data set"))
 	}
 	return nil
 }

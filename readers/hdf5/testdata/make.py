@@ -416,6 +416,16 @@ def packed():
                 d.dims[0].attach_scale(t)
 
 
+def flips():
+    """Little but metadata, as the oldest and the newest library write them."""
+    for name, lib in ("flips_old.h5", "earliest"), ("flips_new.h5", "latest"):
+        with h5py.File(name, "w", libver=lib) as f:
+            f["i"] = count((4, 2), "<i2")
+            f.create_dataset("x", data=count((4, 3), "<f4"), chunks=(2, 3), compression=1, shuffle=True, fletcher32=True)
+            f["t/label"] = count((4,), "<u8")
+            f["x"].attrs["units"] = "K"
+
+
 if __name__ == "__main__":
     rows("rows_a.h5", 23)
     rows("rows_b.h5", 9, libver="latest")
@@ -430,3 +440,4 @@ if __name__ == "__main__":
     sparse()
     categories()
     packed()
+    flips()

@@ -44,7 +44,7 @@ func (f *File) newBTree1(kind uint8, keySize, k int) *btree1 {
 type node1 struct {
 	addr  int64
 	count int
-	b     []byte // entries
+	b     []byte // entries; of groups, the key behind them
 	step  int
 }
 
@@ -73,7 +73,11 @@ func (t *btree1) parse(addr int64, b []byte, level int) (node1, error) {
 	if t.entries += int64(n); t.entries > t.f.size/int64(step) {
 		return node1{}, d.corruptAt(6, "more than %d entries in the tree", t.f.size/int64(step))
 	}
-	body := d.bytes(n * step)
+	size := n * step
+	if t.kind == treeGroup && n > 0 {
+		size += t.keySize // behind the last child
+	}
+	body := d.bytes(size)
 	return node1{addr, n, body, step}, d.err()
 }
 

@@ -116,7 +116,14 @@ func (g *groupLister) symbolTable(m message) error {
 	return t.each(leaves, 0, func(n *node1) error {
 		for i := range n.count {
 			child := g.f.offset(n.entry(i)[t.keySize : t.keySize+g.f.OffsetSize])
-			if err := g.symbolNode(child, heap); err != nil {
+			last, err := g.symbolNode(child, heap)
+			if err == nil { // the key behind a node is its last name
+				var key string
+				if key, err = heap.text(leUint(n.entry(i + 1)[:t.keySize])); err == nil && key != last {
+					err = shardify.Corrupt(child, "symbol node: it ends with %q, its tree says %q", last, key)
+				}
+			}
+			if err != nil {
 				g.bad(err)
 			}
 		}
@@ -126,46 +133,46 @@ func (g *groupLister) symbolTable(m message) error {
 
 // symbolNode reads "SNOD", u8 1, reserved, u16 count, and count entries: L name
 // offset, O object header, u32 cache kind, reserved, 16 bytes of scratch.
-func (g *groupLister) symbolNode(addr int64, heap *localHeap) error {
+func (g *groupLister) symbolNode(addr int64, heap *localHeap) (last string, err error) {
 	f := g.f
 	entry := f.LengthSize + f.OffsetSize + 24
 	b, err := f.viewUpTo(addr, int64(8+2*f.GroupLeafK*entry), "symbol node")
 	if err != nil {
-		return err
+		return "", err
 	}
 	d := f.decode(b, addr, "symbol node")
 	if err := d.magic("SNOD"); err != nil {
-		return err
+		return "", err
 	}
 	if err := d.version(1); err != nil {
-		return err
+		return "", err
 	}
 	d.skip(1)
 	n := int(d.u16())
 	if n > 2*f.GroupLeafK || n*entry > d.rest() {
-		return d.corrupt("%d entries, at most %d", n, 2*f.GroupLeafK)
+		return "", d.corrupt("%d entries, at most %d", n, 2*f.GroupLeafK)
 	}
-	last := "" // names ascend, and none is empty
+	// Names ascend, and none is empty.
 	for range n {
 		if len(g.links) > int(f.size)/entry+1 {
-			return d.corrupt("the group has more links than the file can hold")
+			return "", d.corrupt("the group has more links than the file can hold")
 		}
 		name, l := d.length(), Link{Addr: d.addr()}
 		kind := d.u32()
 		d.skip(4)
 		scratch := d.bytes(16)
 		if err := d.err(); err != nil {
-			return err
+			return "", err
 		}
-		if kind > 2 {
-			return d.corrupt("entry with a cache of kind %d", kind)
+		if kind > 2 || (kind == 2) != (l.Addr == Undefined) {
+			return "", d.corrupt("entry at %d with a cache of kind %d", l.Addr, kind)
 		}
 		if l.Name, err = heap.text(name); err != nil {
 			g.bad(err)
 			continue
 		}
-		if strings.Contains(l.Name, "/") || l.Name <= last {
-			return d.corrupt("link %q follows %q", l.Name, last)
+		if strings.ContainsFunc(l.Name, notInNames) || l.Name <= last {
+			return "", d.corrupt("link %q follows %q", l.Name, last)
 		}
 		last = l.Name
 		if kind == 2 {
@@ -173,11 +180,14 @@ func (g *groupLister) symbolNode(addr int64, heap *localHeap) error {
 			l.Target, l.Err = heap.text(leUint(scratch[:4]))
 		}
 		if err := g.add(l); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return nil
+	return last, nil
 }
+
+// notInNames tells what no name of a link has: nothing checks the names of old groups.
+func notInNames(r rune) bool { return r < ' ' || r == 0x7f || r == '/' }
 
 // groupCache keeps the sorted links of groups looked into. It forgets all of them when
 // they are too many: reads come back to the same few groups, or to none.

@@ -272,10 +272,14 @@ func (f *File) object(addr int64, path string) (*Object, error) {
 			has[t] = true
 		}
 	}
+	data := has[msgLayout] || has[msgSpace] && has[msgType]
+	group := has[msgSymbolTable] || has[msgLinkInfo] || has[msgLink] || has[msgGroupInfo]
 	switch {
-	case has[msgSymbolTable] || has[msgLinkInfo] || has[msgLink] || has[msgGroupInfo]:
+	case data && group:
+		return nil, f.fail(shardify.Corrupt(addr, "object header: messages of a group and of a data set"), path)
+	case group:
 		o.Kind = KindGroup
-	case has[msgLayout] || has[msgSpace] && has[msgType]:
+	case data:
 		o.Kind = KindDataset
 	case has[msgType]:
 		o.Kind = KindType

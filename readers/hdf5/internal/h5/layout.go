@@ -57,7 +57,7 @@ func (f *File) parseLayout(b []byte, at int64) (Layout, error) {
 			err = d.corrupt("class %d", l.Class)
 		}
 	default:
-		if l.Version > 5 {
+		if l.Version == 6 {
 			return l, shardify.Unsupported("layout version %d", l.Version)
 		}
 		err = d.corrupt("version is %d", l.Version)

@@ -133,7 +133,9 @@ func (f *File) parseFilters(b []byte, at int64) ([]Filter, error) {
 	filters := make([]Filter, n)
 	for i := range filters {
 		p := &filters[i]
-		p.ID = d.u16()
+		if p.ID = d.u16(); p.ID == 0 || p.ID > 6 && p.ID < 256 { // the library's own
+			return nil, d.corrupt("filter %d", p.ID)
+		}
 		name := 0
 		if version == 1 || p.ID >= 256 {
 			name = int(d.u16())
@@ -141,6 +143,9 @@ func (f *File) parseFilters(b []byte, at int64) ([]Filter, error) {
 		p.Optional = d.u16()&1 != 0
 		count := int(d.u16())
 		p.Name = untilNUL(d.bytes(name))
+		if of := filterIDs[p.Name]; of != 0 && of != p.ID {
+			return nil, d.corrupt("filter %d has the name of %d, %q", p.ID, of, p.Name)
+		}
 		values := d.bytes(4 * count)
 		if err := d.err(); err != nil {
 			return nil, err
@@ -155,6 +160,9 @@ func (f *File) parseFilters(b []byte, at int64) ([]Filter, error) {
 	}
 	return filters, d.err()
 }
+
+// filterIDs are those of the library's filters, by name.
+var filterIDs = map[string]uint16{"deflate": 1, "shuffle": 2, "fletcher32": 3, "szip": 4, "nbit": 5, "scaleoffset": 6}
 
 // parseExternal parses an external file list: u8 1, 3 reserved, u16 allocated, u16
 // used, local heap, used x { name offset, offset, size }.
