@@ -2,10 +2,16 @@ package parquet
 
 import (
 	"context"
+	"encoding/binary"
+	"io"
 	"slices"
 	"strings"
 
+	"github.com/parquet-go/parquet-go/format"
+
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/parquet/internal/page"
+	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )
 
 // images are the first bytes of formats that columns of bytes are known to hold, and
@@ -40,6 +46,9 @@ func (f *file) sniffMedia(ctx context.Context, c *column) (media string) {
 		if f.pq.Chunk(c.leaf, g).Values == 0 {
 			continue
 		}
+		if h, off, ok := f.largePage(ctx, c, g); ok {
+			return f.sniffPrefix(c, g, &h, off)
+		}
 		cur := &cursor{r: r, f: f, col: c, group: -1}
 		if cur.seek(ctx, f.pq.Groups[g]) != nil {
 			return "" // the error will come when the column is read
@@ -61,6 +70,74 @@ func (f *file) sniffMedia(ctx context.Context, c *column) (media string) {
 		}
 	}
 	return ""
+}
+
+// sniffWhole is the size of a page up to which it is decoded to look at its values: a plan
+// must not take more memory the larger the pages are. sniffBytes is how much of the values
+// of a larger one is looked at.
+var sniffWhole int64 = 8 << 20
+
+const sniffBytes = 1 << 20
+
+// largePage is the page that holds the first values of a column in a row group, and where
+// its bytes are, if it or its dictionary is large.
+func (f *file) largePage(ctx context.Context, c *column, g int) (h pq.PageHeader, off int64, ok bool) {
+	x := f.pq.Chunk(c.leaf, g)
+	w := window{r: f.f}
+	n, err := w.header(ctx, x.Off, headGuess, x.End, &h)
+	if off = x.Off + n; err != nil || h.Type != format.DictionaryPage || int64(h.Uncompressed) > sniffWhole {
+		return h, off, err == nil && int64(h.Uncompressed) > sniffWhole
+	}
+	var page pq.PageHeader
+	_, err = w.header(ctx, off+int64(h.Compressed), headGuess, x.End, &page)
+	return h, off, err == nil && int64(page.Uncompressed) > sniffWhole
+}
+
+// sniffPrefix is sniffMedia by the first values of a page.
+func (f *file) sniffPrefix(c *column, g int, h *pq.PageHeader, off int64) (media string) {
+	if h.Encoding != format.Plain && h.Encoding != pq.PlainDictionary {
+		return ""
+	}
+	codec, levels := f.pq.Chunk(c.leaf, g).Codec, int64(0)
+	if h.V2() {
+		if levels = int64(h.RepLen + h.DefLen); !h.ValuesCompressed {
+			codec = format.Uncompressed
+		}
+	}
+	b := make([]byte, min(sniffBytes, int64(h.Uncompressed)))
+	n, err := page.Prefix(codec, b, io.NewSectionReader(f.f, off+levels, max(int64(h.Compressed)-levels, 0)))
+	if b = b[:n]; err != nil {
+		return ""
+	}
+	if h.Type != format.DictionaryPage && !h.V2() && c.page.MaxDef > 0 {
+		if h.DefEncoding != format.RLE || len(b) < 4 {
+			return ""
+		}
+		b = b[min(int64(len(b)), 4+int64(binary.LittleEndian.Uint32(b))):]
+	}
+	for range h.Values {
+		size := int64(c.page.Width)
+		if c.page.Width == 0 {
+			if len(b) < 4 {
+				break
+			}
+			size, b = int64(binary.LittleEndian.Uint32(b)), b[4:]
+		}
+		v := b[:min(size, int64(len(b)))]
+		whole := int64(len(v)) == size
+		if !whole && len(v) < 12 {
+			break // too little of it to tell
+		}
+		m := mediaOf(v)
+		if m == "" || media != "" && m != media {
+			return ""
+		}
+		if media = m; !whole {
+			break
+		}
+		b = b[len(v):]
+	}
+	return media
 }
 
 // findMedia decides which fields are images: those that are of one kind in all files.

@@ -169,6 +169,36 @@ func TestBytesThatAreImagesSaySo(t *testing.T) {
 	}
 }
 
+// TestMediaOfLargePages: of a page that is too large to be decoded in a plan the first
+// values tell, by every compression, and they tell what the whole page does.
+func TestMediaOfLargePages(t *testing.T) {
+	defer func(n int64) { sniffWhole = n }(sniffWhole)
+	files, _ := filepath.Glob(testdata("*.parquet"))
+	if len(files) < 5 {
+		t.Fatalf("%d files", len(files))
+	}
+	found := 0
+	for _, name := range files {
+		var media [2]map[string]string
+		for i, limit := range []int64{1 << 40, 0} {
+			sniffWhole = limit
+			src, err := openFiles(nil, nil, name)
+			if err != nil {
+				break // a file of other tests
+			}
+			media[i] = src.(*source).media
+			found += len(media[i])
+			src.Close()
+		}
+		if fmt.Sprint(media[0]) != fmt.Sprint(media[1]) {
+			t.Errorf("%s: %v by whole pages, %v by their first values", name, media[0], media[1])
+		}
+	}
+	if found < 4 {
+		t.Errorf("%d columns of images in all files", found)
+	}
+}
+
 // TestFoldersAreColumns: their values, types and missing ones.
 func TestFoldersAreColumns(t *testing.T) {
 	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: hiveTable(t), Columns: []string{"year", "kind"}})
