@@ -119,18 +119,19 @@ func planOf(t *testing.T, set string) string {
 	t.Helper()
 	receipts, _ := filepath.Glob(filepath.Join(set, ".shardify/receipts/*.json"))
 	more, _ := filepath.Glob(filepath.Join(set, "*/.shardify/receipts/*.json"))
-	for _, p := range append(receipts, more...) {
-		b, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r struct{ Plan string }
-		if err := json.Unmarshal(b, &r); err != nil {
-			t.Fatal(p, err)
-		}
-		return r.Plan
+	receipts = append(receipts, more...)
+	if len(receipts) == 0 {
+		return ""
 	}
-	return ""
+	b, err := os.ReadFile(receipts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r struct{ Plan string }
+	if err := json.Unmarshal(b, &r); err != nil {
+		t.Fatal(receipts[0], err)
+	}
+	return r.Plan
 }
 
 // TestGoldenBytes: a change of code that changes a byte of a plan or of a published file
