@@ -145,6 +145,9 @@ func mark(b *atomic.Bool) {
 	}
 }
 
+// Open tells whether every field is wanted that is not excluded.
+func (w *Wanted) Open() bool { return len(w.keep) == 0 }
+
 // Names are the globs without a wildcard: fields that were asked for by name.
 func (w *Wanted) Names() []string {
 	return slices.DeleteFunc(slices.Concat(w.keep, w.helpers), func(g string) bool { return strings.ContainsAny(g, `*?[\`) })

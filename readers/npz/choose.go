@@ -32,11 +32,12 @@ type wanted struct {
 type chooser struct {
 	*columns.Wanted
 	byFile bool // a file is a sample
+	counts bool // samples are to be counted, whatever else there is
 }
 
 func newChooser(patterns []string, byFile bool) (*chooser, error) {
 	w, err := columns.New(patterns)
-	return &chooser{w, byFile}, err
+	return &chooser{Wanted: w, byFile: byFile}, err
 }
 
 // match tells whether one of the names is asked for, and whether by a name
@@ -68,12 +69,15 @@ func (c *chooser) choose(l *listing) ([]column, []shardify.Leftover, error) {
 			cols = append(cols, column{key: a.key, inner: slices.Clone(a.shape), wanted: a.wanted})
 		case ok && len(a.shape) > 0 && a.shape[0] == n:
 			cols = append(cols, column{key: a.key, inner: slices.Clone(a.inner()), wanted: a.wanted})
+		case c.counts:
+		case len(a.shape) > 0:
+			return nil, nil, lengths(cands)
 		case a.exact && !ok:
 			return nil, nil, shardify.Mismatch("%s has no sample axis; the file has %s; --sample file makes each file one sample", a.key, l.shapes())
 		case a.exact:
 			return nil, nil, shardify.Mismatch("%s has not the %d samples of the other columns; the file has %s", a.key, n, l.shapes())
 		default:
-			left = append(left, shardify.Leftover{Name: a.key, Reason: c.why(a, cands, n)})
+			left = append(left, shardify.Leftover{Name: a.key, Reason: "0-d: no sample axis"})
 		}
 	}
 	return cols, left, nil
@@ -94,7 +98,7 @@ func (c *chooser) candidates(l *listing, left *[]shardify.Leftover) ([]candidate
 				return nil, a.err
 			}
 			if hit {
-				*left = append(*left, shardify.Leftover{Name: a.key, Reason: shardify.Reason(a.err)})
+				*left = append(*left, shardify.Leftover{Name: a.key, Reason: shardify.Reason(a.err), Unreadable: !errors.Is(a.err, errNoArray)})
 			}
 			continue
 		}
@@ -109,7 +113,7 @@ func (c *chooser) candidates(l *listing, left *[]shardify.Leftover) ([]candidate
 				if exact {
 					return nil, err
 				}
-				*left = append(*left, shardify.Leftover{Name: name, Reason: shardify.Reason(err)})
+				*left = append(*left, shardify.Leftover{Name: name, Reason: shardify.Reason(err), Unreadable: true})
 				continue
 			}
 			cand.exact = cand.exact || exact
@@ -146,22 +150,47 @@ func sampleAxis(cands []candidate) (n int64, ok bool) {
 	return n, ok
 }
 
-// why says why an array is no column, and how to get it.
-func (c *chooser) why(a candidate, all []candidate, n int64) string {
-	if len(a.shape) == 0 {
-		return "0-d: no sample axis"
+// lengths is the error about arrays of different lengths: which belong together, and how
+// to choose.
+func lengths(all []candidate) error {
+	var order []int64
+	keys := map[int64][]string{}
+	for _, a := range all {
+		if len(a.shape) == 0 {
+			continue
+		}
+		n := a.shape[0]
+		if keys[n] == nil {
+			order = append(order, n)
+		}
+		keys[n] = append(keys[n], a.key)
 	}
-	var group []string
-	for _, o := range all {
-		if len(o.shape) > 0 && o.shape[0] == a.shape[0] {
-			group = append(group, o.key)
+	const most = 8
+	var sides, cures []string
+	for _, n := range order[:min(len(order), most)] {
+		names := keys[n]
+		sides = append(sides, fmt.Sprintf("%s %d", strings.Join(names[:min(len(names), most)], ", "), n))
+		if len(names) <= 2*most {
+			cures = append(cures, "--columns '"+strings.Join(names, ",")+"'")
 		}
 	}
-	s := fmt.Sprintf("its length is %d, the samples are %d", a.shape[0], n)
-	if len(group) <= 20 && c.All() {
-		s += fmt.Sprintf("; convert it apart with --columns '%s'", strings.Join(group, ","))
-	}
-	return s
+	return shardify.Mismatch("the arrays have different lengths: %s; %s takes those of one length, --sample file makes each file one sample",
+		strings.Join(sides, "; "), strings.Join(cures[:min(len(cures), 3)], " or "))
+}
+
+// damaged tells whether a wanted array is.
+func (c *chooser) damaged(l *listing) bool {
+	return slices.ContainsFunc(l.arrays, func(a array) bool {
+		hit, _ := c.match(a.key)
+		return hit && errors.Is(a.err, shardify.ErrCorrupt)
+	})
+}
+
+// more tells whether an array that the reference does not have is wanted: where none was
+// named.
+func (c *chooser) more(key string) bool {
+	hit, _ := c.match(key)
+	return hit && c.Open()
 }
 
 // sparse recognises what scipy.sparse.save_npz writes.

@@ -33,7 +33,7 @@ func columnsOf(rng *rand.Rand, n int, method uint16) []member {
 			false, []int{n, 5}, random(rng, n*5*18))},
 		{"none.npy", method, npy("<f4", false, []int{n, 0}, nil)},
 		{"raw.npy", other, npy("|V3", false, []int{n}, random(rng, n*3))},
-		{"classes.npy", stored, npy("<i4", false, []int{3}, random(rng, 12))},
+		{"mean.npy", stored, npy("<i4", false, nil, random(rng, 4))},
 	}
 }
 

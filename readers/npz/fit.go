@@ -1,6 +1,8 @@
 package npz
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/shardify/shardify"
@@ -25,6 +27,11 @@ func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
 		a := at[c.key]
 		if a == nil {
 			return shardify.Mismatch("there is no %s, as there is in %s; it has %s", c.key, b.refName, l.shapes())
+		}
+		if errors.Is(a.err, shardify.ErrUnsupported) {
+			return shardify.Amend(a.err, func(e *shardify.Error) {
+				e.Err = fmt.Errorf("%w; it is read in %s; --columns '!%s' leaves it out", e.Err, b.refName, c.key)
+			})
 		}
 		if a.err != nil {
 			return a.err
@@ -51,16 +58,38 @@ func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
 	if data == 0 && s.samples > maxEmpty {
 		return shardify.Unsupported("%d samples of no bytes", s.samples)
 	}
+	for key, why := range b.unread {
+		if a := at[key]; a != nil && a.err == nil {
+			return shardify.Unsupported("%s is read here and cannot be in %s: %s; --columns '!%s' leaves it out", key, b.refName, shardify.Reason(why), key)
+		} else if a != nil && errors.Is(a.err, shardify.ErrCorrupt) {
+			return a.err
+		}
+	}
 	for _, key := range extra {
 		a := at[key]
+		if a != nil && errors.Is(a.err, shardify.ErrCorrupt) {
+			return a.err
+		}
+		if a != nil && a.err != nil && !errors.Is(a.err, errNoArray) {
+			b.note(key, shardify.Reason(a.err)+", in "+b.table.Name(int(s.input)))
+		}
 		if a == nil || a.err != nil || empty {
 			continue
 		}
-		if b.choose.byFile || len(a.shape) > 0 && a.shape[0] == s.samples {
+		if b.choose.byFile || len(a.shape) > 0 {
 			return shardify.Mismatch("there is %s %s, as there is not in %s; name the wanted ones with --columns", key, a.String(), b.refName)
 		}
 	}
 	return nil
+}
+
+// note leaves out a member that only some files have, in a form that is not read.
+func (b *groupBuilder) note(key, why string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.ContainsFunc(b.left, func(l shardify.Leftover) bool { return l.Name == key }) {
+		b.left = append(b.left, shardify.Leftover{Name: key, Reason: why, Unreadable: true})
+	}
 }
 
 // empty tells whether a file has no samples, and so no say in what the columns are.
@@ -122,7 +151,7 @@ func (b *groupBuilder) findRagged(all []surveyed) {
 	}
 	for i := range all {
 		at := 0
-		if all[i].foreign {
+		if all[i].foreign || all[i].skipped != nil {
 			continue
 		}
 		for j := range b.cols {

@@ -63,7 +63,10 @@ type groupBuilder struct {
 
 	ref     *listing // the file that stands for the group
 	refName string
-	known   map[string]bool // keys of ref: is it a column?
+	known   map[string]bool  // keys of ref: is it a column?
+	unread  map[string]error // keys of ref that are wanted and have no form that is read
+	skip    bool             // damaged files are left out
+	skipped []shardify.Skip
 	cols    []column
 	left    []shardify.Leftover
 	notes   []string
@@ -77,10 +80,10 @@ type groupBuilder struct {
 // surveyed is what the survey keeps of a file.
 type surveyed struct {
 	file
-	parts    []part
-	dims     []int64
-	trailing bool
-	foreign  bool
+	parts   []part
+	dims    []int64
+	foreign bool
+	skipped error // it is damaged and left out
 }
 
 func (b *groupBuilder) build(ctx context.Context) (*group, error) {
@@ -89,11 +92,16 @@ func (b *groupBuilder) build(ctx context.Context) (*group, error) {
 	}
 	cols, left, err := b.choose.choose(b.ref)
 	if err != nil {
-		return nil, shardify.Annotate(err, "open", b.refName, "")
+		err = shardify.Annotate(err, "open", b.refName, "")
+		if errors.Is(err, shardify.ErrCorrupt) && len(b.inputs) > 1 && !b.skip {
+			err = &shardify.Skippable{Err: err}
+		}
+		return nil, err
 	}
 	if len(cols) == 0 && !b.choose.All() {
 		// Nothing asked for is here, but the samples must be counted.
 		all, _ := newChooser(nil, b.choose.byFile)
+		all.counts = true
 		if cols, _, err = all.choose(b.ref); err != nil {
 			return nil, shardify.Annotate(err, "open", b.refName, "")
 		}
@@ -112,11 +120,42 @@ func (b *groupBuilder) build(ctx context.Context) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := b.noneLeft(all); err != nil {
+		return nil, err
+	}
 	g := b.assemble(all)
 	if b.notes, err = g.unify(b.table, b.ref.npyFile); err == nil && b.ref.npyFile {
 		err = g.oneSeries(b.table)
 	}
 	return g, err
+}
+
+// noneLeft is the error about damaged files if there are no others, and lists them else.
+func (b *groupBuilder) noneLeft(all []surveyed) error {
+	good := 0
+	for i := range all {
+		s := &all[i]
+		if s.skipped == nil {
+			if !s.foreign {
+				good++
+			}
+			continue
+		}
+		name := b.table.Name(int(s.input))
+		b.bad.add(s.input, shardify.Annotate(s.skipped, "open", name, ""))
+		x := shardify.Skip{Input: name, Reason: s.skipped.Error()}
+		var e *shardify.Error
+		if errors.As(s.skipped, &e) {
+			if x.Object, x.Reason = e.Object, e.Err.Error(); e.Offset >= 0 {
+				x.Reason += fmt.Sprintf(" (at byte %d)", e.Offset)
+			}
+		}
+		b.skipped = append(b.skipped, x)
+	}
+	if good == 0 {
+		return b.bad.err(b.table, len(b.inputs))
+	}
+	return nil
 }
 
 // nothing says why the reference has no column.
@@ -151,10 +190,11 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 			foreign++
 			continue
 		}
-		if b.ref == nil || l.hasData() {
+		whole := !b.skip || !b.choose.damaged(l)
+		if b.ref == nil || l.hasData() && whole {
 			b.ref, b.refName = l, b.table.Name(int(i))
 		}
-		if l.hasData() {
+		if l.hasData() && whole {
 			break
 		}
 	}
@@ -198,7 +238,12 @@ func (b *groupBuilder) surveyAll(ctx context.Context) ([]surveyed, error) {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if err := b.surveyOne(b.inputs[k], &all[k]); err != nil {
+				err := b.surveyOne(b.inputs[k], &all[k])
+				if b.skip && errors.Is(err, shardify.ErrCorrupt) {
+					all[k] = surveyed{file: file{input: b.inputs[k]}, skipped: err}
+					continue
+				}
+				if err != nil {
 					b.mu.Lock()
 					b.bad.add(b.inputs[k], shardify.Annotate(err, "open", b.table.Name(int(b.inputs[k])), ""))
 					b.mu.Unlock()
@@ -209,17 +254,25 @@ func (b *groupBuilder) surveyAll(ctx context.Context) ([]surveyed, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	return all, b.bad.err(b.table, len(b.inputs))
+	err := b.bad.err(b.table, len(b.inputs))
+	if err != nil && b.bad.corrupt && b.bad.count < len(b.inputs) && !b.skip {
+		err = &shardify.Skippable{Err: err}
+	}
+	return all, err
 }
 
 func (b *groupBuilder) surveyOne(i uint32, s *surveyed) error {
 	var extra []string
 	l, err := survey(b.table.Path(int(i)), b.npyName, func(key string) bool {
+		if _, unread := b.unread[key]; unread {
+			return true
+		}
 		col, ok := b.known[key]
-		if !ok && b.choose.All() {
+		more := !ok && b.choose.more(key)
+		if more {
 			extra = append(extra, key)
 		}
-		return col || !ok && b.choose.All()
+		return col || more
 	})
 	if err != nil {
 		return err
@@ -228,15 +281,19 @@ func (b *groupBuilder) surveyOne(i uint32, s *surveyed) error {
 	if s.foreign = l.foreign; s.foreign {
 		return nil
 	}
-	s.trailing = l.trailing > 0
 	return b.fit(l, s, extra)
 }
 
 // setKnown fills known.
 func (b *groupBuilder) setKnown() {
 	b.known = make(map[string]bool, len(b.ref.arrays))
+	b.unread = map[string]error{}
 	for i := range b.ref.arrays {
-		b.known[b.ref.arrays[i].key] = false
+		a := &b.ref.arrays[i]
+		b.known[a.key] = false
+		if hit, _ := b.choose.match(a.key); hit && errors.Is(a.err, shardify.ErrUnsupported) && !errors.Is(a.err, errNoArray) {
+			b.unread[a.key] = a.err
+		}
 	}
 	for i := range b.cols {
 		b.known[b.cols[i].key] = true
@@ -248,16 +305,16 @@ func (b *groupBuilder) assemble(all []surveyed) *group {
 	g := &group{columns: b.cols}
 	b.findRagged(all)
 	typ := make([]int, len(b.list)) // index in g.types plus one: numbered in file order, not as found
-	var foreign, trailing shardify.Leftover
+	var foreign shardify.Leftover
 	for i := range all {
 		s := &all[i]
 		name := func() string { return b.table.Name(int(s.input)) }
+		if s.skipped != nil {
+			continue
+		}
 		if s.foreign {
 			note(&foreign, name, errForeign.Error())
 			continue
-		}
-		if s.trailing {
-			note(&trailing, name, "bytes behind the array were not read")
 		}
 		s.first = g.samples
 		g.samples += s.samples
@@ -273,10 +330,8 @@ func (b *groupBuilder) assemble(all []surveyed) *group {
 		g.dims = append(g.dims, s.dims...)
 		s.parts, s.dims = nil, nil
 	}
-	for _, l := range []shardify.Leftover{foreign, trailing} {
-		if l.Count > 0 {
-			b.left = append(b.left, l)
-		}
+	if foreign.Count > 0 {
+		b.left = append(b.left, foreign)
 	}
 	return g
 }
@@ -289,8 +344,9 @@ func note(l *shardify.Leftover, name func() string, reason string) {
 
 // failures keeps the first errors of many files.
 type failures struct {
-	count int
-	first []failure // by input, at most three
+	count   int
+	corrupt bool      // all of them are damaged
+	first   []failure // by input, at most three
 }
 
 type failure struct {
@@ -300,6 +356,7 @@ type failure struct {
 
 func (f *failures) add(input uint32, err error) {
 	f.count++
+	f.corrupt = (f.corrupt || f.count == 1) && errors.Is(err, shardify.ErrCorrupt)
 	f.first = append(f.first, failure{input, err})
 	slices.SortFunc(f.first, func(a, b failure) int { return int(a.input) - int(b.input) })
 	f.first = f.first[:min(len(f.first), 3)]

@@ -33,12 +33,13 @@ func sniff(head []byte, name string) bool {
 
 // source is what the survey found, or a State kept.
 type source struct {
-	table  *shardify.Table
-	byFile bool
-	groups []*group
-	schema []shardify.Field
-	left   []shardify.Leftover
-	notes  []string
+	table   *shardify.Table
+	byFile  bool
+	groups  []*group
+	schema  []shardify.Field
+	left    []shardify.Leftover
+	skipped []shardify.Skip
+	notes   []string
 }
 
 func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
@@ -76,7 +77,7 @@ func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) erro
 	}
 	var shapes []string
 	for _, inputs := range lists {
-		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, jobs: a.Jobs}
+		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, jobs: a.Jobs, skip: a.SkipDamaged && !zip}
 		g, err := b.build(ctx)
 		if err != nil {
 			return err
@@ -84,6 +85,7 @@ func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) erro
 		s.groups = append(s.groups, g)
 		s.left = append(s.left, b.left...)
 		s.notes = append(s.notes, b.notes...)
+		s.skipped = append(s.skipped, b.skipped...)
 		shapes = append(shapes, fmt.Sprintf("%s has %s", b.refName, b.ref.shapes()))
 	}
 	for _, p := range chooser.Unmatched() {
@@ -155,6 +157,9 @@ func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }
 
 // Leftovers implements shardify.Reporter.
 func (s *source) Leftovers() []shardify.Leftover { return slices.Clone(s.left) }
+
+// Skipped implements shardify.Skipper: files that are left out because they are damaged.
+func (s *source) Skipped() []shardify.Skip { return slices.Clone(s.skipped) }
 
 // Notes implements shardify.Noter: what was widened, and how many inputs are empty.
 func (s *source) Notes() []string { return slices.Clone(s.notes) }

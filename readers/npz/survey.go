@@ -34,10 +34,8 @@ type listing struct {
 	size   int64
 	arrays []array
 	// notes are facts that no error tells: double members, bytes left over.
-	notes []shardify.Leftover
-	// trailing is the number of bytes behind the array of an .npy file.
-	trailing int64
-	npyFile  bool // one array, named by the file
+	notes   []shardify.Leftover
+	npyFile bool // one array, named by the file
 	// foreign: the file is neither NPY nor NPZ, and not named so.
 	foreign bool
 }
@@ -83,10 +81,16 @@ func (l *listing) npy(in *input, name string) error {
 	if a.err = a.readStored(in); a.err != nil {
 		return a.err
 	}
-	if l.trailing = in.size - int64(a.header.bytes) - a.data; l.trailing < 0 {
-		return shardify.Corrupt(-1, "truncated: %s needs %d bytes, has %d", a.String(), a.data, a.data+l.trailing)
+	switch behind := in.size - int64(a.header.bytes) - a.data; {
+	case behind < 0:
+		return shardify.Corrupt(-1, "truncated: %s needs %d bytes, has %d", a.String(), a.data, a.data+behind)
+	case behind > 0:
+		at := in.size - behind
+		if b, err := in.at(at, int(min(behind, int64(len(magic))))); err == nil && string(b) == magic {
+			return shardify.Unsupported("several arrays in one file, the second at byte %d: np.savez keeps them apart", at)
+		}
+		return shardify.Corrupt(at, "%s ends here, the file has %d bytes more", a.String(), behind)
 	}
-	a.packed -= l.trailing
 	l.arrays = append(l.arrays, a)
 	return nil
 }
@@ -136,17 +140,20 @@ func isData(err error) bool {
 
 // readMember finds the data of a member and reads the header there.
 func (a *array) readMember(in *input, dir *directory, e *entry) (err error) {
-	if err := e.readable(); err != nil {
-		return err
-	}
 	a.place = place{packed: e.packed, method: e.method, checked: true, crc: e.crc}
 	if a.off, err = dir.dataOffset(in, e); err != nil {
+		return err
+	}
+	if err := e.readable(); err != nil {
 		return err
 	}
 	if e.method == stored {
 		err = a.readStored(in)
 	} else {
 		err = a.readPacked(in, e)
+	}
+	if errors.Is(err, errNoArray) && strings.HasSuffix(e.name, ".npy") {
+		return shardify.Corrupt(a.off, "not an NPY array, as its name says")
 	}
 	if err != nil {
 		return err
@@ -214,11 +221,14 @@ func (a *array) readPacked(in *input, e *entry) error {
 	return err
 }
 
+// errNoArray is a member that is no array, nor named as one.
+var errNoArray = shardify.Unsupported("no NPY array")
+
 // notNPY is about bytes that do not begin as an array does. In an archive they
 // are legal, a file that somebody added.
 func notNPY(off int64, member bool) error {
 	if member {
-		return shardify.Unsupported("no NPY array")
+		return errNoArray
 	}
 	return shardify.Corrupt(off, "not an NPY file")
 }

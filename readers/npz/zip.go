@@ -255,6 +255,9 @@ func (d *directory) dataOffset(in *input, e *entry) (int64, error) {
 	if m := le.Uint16(b[8:]); m != e.method {
 		return 0, shardify.Corrupt(e.local+8, "local header has method %d, the directory %d", m, e.method)
 	}
+	if f := le.Uint16(b[6:]); (f^e.flags)&encryptedFlags != 0 {
+		return 0, shardify.Corrupt(e.local+6, "local header has flags %#x, the directory %#x", f, e.flags)
+	}
 	name, extra := int(le.Uint16(b[26:])), int(le.Uint16(b[28:]))
 	off := e.local + localBytes + int64(name) + int64(extra)
 	if off > d.start || e.packed > d.start-off {
@@ -269,11 +272,14 @@ func (d *directory) dataOffset(in *input, e *entry) (int64, error) {
 	return off, nil
 }
 
+// encryptedFlags are set for members that need a key.
+const encryptedFlags = 1<<0 | 1<<6 | 1<<13
+
 // readable refuses members that we cannot decode, by name of what they use, and
 // sizes that contradict each other.
 func (e *entry) readable() error {
 	switch {
-	case e.flags&(1<<0|1<<6|1<<13) != 0:
+	case e.flags&encryptedFlags != 0:
 		return shardify.Unsupported("member is encrypted")
 	case e.method != stored && e.method != deflated && e.method != bzip2ed:
 		if name := methodNames[e.method]; name != "" {

@@ -203,7 +203,7 @@ func TestArchivesRefused(t *testing.T) {
 		{"empty", archive(), shardify.ErrUnsupported, "no arrays"},
 		{"no zip", []byte("hello, world, this is no archive at all"), shardify.ErrCorrupt, "no end of a zip archive"},
 		{"raw member only", archive(member{"a.txt", 0, []byte("hello")}), shardify.ErrUnsupported, "no NPY array"},
-		{"x is encrypted", patch(good, first+8, 9), shardify.ErrUnsupported, "member is encrypted"},
+		{"x is encrypted", patch(patch(good, first+8, 9), local+6, 9), shardify.ErrUnsupported, "member is encrypted"},
 		{"x is lzma", patch(patch(good, first+10, 14), local+8, 14), shardify.ErrUnsupported, "method 14 (lzma)"},
 		{"method in the local header", patch(good, local+8, 0), shardify.ErrCorrupt, "local header has method 0"},
 		{"name in the local header", patch(good, local+localBytes, 'q'), shardify.ErrCorrupt, `name "q.npy"`},

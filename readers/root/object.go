@@ -100,13 +100,13 @@ func find(f *rfile.File, r io.ReaderAt, path string) (rfile.Object, error) {
 		return f.Lookup(path)
 	}
 	all := append(f.Trees(), f.NTuples()...)
+	if problems := f.Problems(); len(problems) > 0 && len(all) < 2 { // there may be others
+		return rfile.Object{}, problems[0]
+	}
 	switch len(all) {
 	case 1:
 		return all[0], nil
 	case 0:
-		if problems := f.Problems(); len(problems) > 0 {
-			return rfile.Object{}, problems[0]
-		}
 		return rfile.Object{}, shardify.Annotate(shardify.Mismatch("no tree in it"), "open", f.Name(), "")
 	}
 	return rfile.Object{}, shardify.Annotate(shardify.Mismatch("several trees: %s; choose one with --object", listing(f, r, all)), "open", f.Name(), "")
