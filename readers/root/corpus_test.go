@@ -161,7 +161,7 @@ func byAlias(t *testing.T, name, object string) (fields map[string][]string, lef
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := openJoined(f, size, filepath.Base(name), object, nil, name)
+	j, err := (&source{opts: shardify.Options{"object": object}}).openJoined(f, size, filepath.Base(name), name)
 	if err != nil {
 		f.Close()
 		t.Errorf("%s: %v", name, err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
@@ -16,6 +18,7 @@ import (
 type joined struct {
 	files  []*rows.Watched
 	tables []table
+	keyed  []*keyed // by table; nil for the main one and for friends by entry
 	list   []joinedField
 	cannot []leftOut
 	wanted []int // of list, in order
@@ -39,6 +42,22 @@ func (j *joined) Close() error {
 	return err
 }
 
+// sizes are those of the files that are joined by key, nil if there are none.
+func (j *joined) sizes() ([]int64, error) {
+	if len(j.files) < 2 || !slices.ContainsFunc(j.keyed, func(k *keyed) bool { return k != nil }) {
+		return nil, nil
+	}
+	var all []int64
+	for _, f := range j.files[1:] {
+		st, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, st.Size())
+	}
+	return all, nil
+}
+
 // failed is the error of a read that failed.
 func (j *joined) failed() error {
 	for _, f := range j.files {
@@ -51,7 +70,7 @@ func (j *joined) failed() error {
 
 // openJoined opens the tables of an input. in is the input's file, which is closed
 // with the result, or after an error by the caller.
-func openJoined(in *os.File, size int64, name, object string, friends []friend, input string) (j *joined, err error) {
+func (s *source) openJoined(in *os.File, size int64, name, input string) (j *joined, err error) {
 	f := rows.Watch(in)
 	j = &joined{files: []*rows.Watched{f}}
 	defer func() {
@@ -64,14 +83,14 @@ func openJoined(in *os.File, size int64, name, object string, friends []friend, 
 	if err != nil {
 		return j, err
 	}
-	t, err := openTable(main, f, object)
+	t, err := openTable(main, f, s.opts["object"])
 	if err != nil {
 		return j, err
 	}
 	var names namer
-	j.add(t, "", &names)
-	for i := range friends {
-		if err := j.friend(&friends[i], main, f, input, &names); err != nil {
+	j.add(t, "", &names, nil)
+	for i := range s.friends {
+		if err := s.friend(j, &s.friends[i], main, f, input, &names); err != nil {
 			return j, err
 		}
 	}
@@ -79,7 +98,7 @@ func openJoined(in *os.File, size int64, name, object string, friends []friend, 
 }
 
 // friend joins one more table.
-func (j *joined) friend(fr *friend, main *rfile.File, f *rows.Watched, input string, names *namer) error {
+func (s *source) friend(j *joined, fr *friend, main *rfile.File, f *rows.Watched, input string, names *namer) error {
 	where := main
 	if fr.file != "" {
 		g, size, err := rows.OpenFile(fr.path(input), -1)
@@ -96,18 +115,70 @@ func (j *joined) friend(fr *friend, main *rfile.File, f *rows.Watched, input str
 	if err != nil {
 		return err
 	}
+	if s.on != nil {
+		k, err := s.keyed(j.tables[0], t, fr, where, input)
+		if err != nil {
+			return shardify.Annotate(err, "open", main.Name(), "")
+		}
+		j.add(t, path.Base(t.path()), names, k)
+		return nil
+	}
 	if n := j.tables[0].entries(); t.entries() != n {
 		return shardify.Annotate(shardify.Mismatch("it has %d entries, its friend %s has %d", n, t.path(), t.entries()), "open", main.Name(), j.tables[0].path())
 	}
-	j.add(t, path.Base(t.path()), names)
+	j.add(t, path.Base(t.path()), names, nil)
 	return nil
+}
+
+// keyed joins a friend by key.
+func (s *source) keyed(main, t table, fr *friend, f *rfile.File, input string) (*keyed, error) {
+	k := &keyed{fill: s.opts["unmatched"] == "fill", repeat: s.opts["repeated"] == "allow", table: t, path: f.Name() + ":" + t.path()}
+	for _, p := range s.on {
+		a, err := keyField(main, p.main)
+		if err != nil {
+			return nil, err
+		}
+		b, err := keyField(t, p.friend)
+		if err != nil {
+			return nil, shardify.Annotate(err, "open", f.Name(), "")
+		}
+		if slices.Contains(k.main, a) || slices.Contains(k.friend, b) {
+			return nil, shardify.Mismatch("--on names %s twice", p.main)
+		}
+		k.names, k.main, k.friend = append(k.names, p.main), append(k.main, a), append(k.friend, b)
+	}
+	k.index = s.indexOf(fr)
+	return k, nil
+}
+
+// indexOf is the index of a friend: a friend that all inputs have is indexed once.
+func (s *source) indexOf(fr *friend) *keyIndex {
+	if fr.file == "" || strings.Contains(fr.file, "{}") {
+		return &keyIndex{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.indexes[*fr] == nil {
+		if s.indexes == nil {
+			s.indexes = map[friend]*keyIndex{}
+		}
+		s.indexes[*fr] = &keyIndex{}
+	}
+	return s.indexes[*fr]
 }
 
 // add appends the fields of a table. A name that is taken gets the table's before
 // it, as ROOT has it.
-func (j *joined) add(t table, prefix string, names *namer) {
+func (j *joined) add(t table, prefix string, names *namer, k *keyed) {
 	rename := map[string]string{}
 	for i, f := range t.fields() {
+		if k != nil && slices.Contains(k.friend, i) {
+			continue // the main table has it
+		}
+		if k != nil {
+			f.Nullable = f.Nullable || k.fill
+			f.bytes = int64(float64(f.bytes) / float64(max(t.entries(), 1)) * float64(j.tables[0].entries()))
+		}
 		own := f.Name
 		if names.taken[own] {
 			own = prefix + "." + own
@@ -125,7 +196,7 @@ func (j *joined) add(t table, prefix string, names *namer) {
 	}
 	j.renameCounters(len(j.tables), prefix, rename, names)
 	j.cannot = append(j.cannot, t.left()...)
-	j.tables = append(j.tables, t)
+	j.tables, j.keyed = append(j.tables, t), append(j.keyed, k)
 }
 
 // renameCounters keeps the counters of one table apart from those of others.
@@ -260,7 +331,7 @@ func (j *joined) borders() rows.Borders {
 				want = append(want, j.list[i].index)
 			}
 		}
-		if len(want) == 0 && t > 0 {
+		if t > 0 && (len(want) == 0 || j.keyed[t] != nil) {
 			continue
 		}
 		b := j.tables[t].borders(want)
@@ -320,7 +391,11 @@ func (j *joined) reader(take []int) (*joinedReader, error) {
 		r.into[f.table] = append(r.into[f.table], col)
 	}
 	for t := range j.tables {
-		if len(want[t]) > 0 {
+		switch {
+		case len(want[t]) == 0:
+		case j.keyed[t] != nil:
+			r.readers[t] = newKeyedReader(j.keyed[t], j.tables[0], want[t])
+		default:
 			r.readers[t] = j.tables[t].reader(want[t])
 		}
 	}

@@ -2,7 +2,9 @@ package root
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"testing"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/readertest"
@@ -49,3 +51,15 @@ func loadSource(src shardify.Source, target int64) (*loaded, error) {
 }
 
 func testdata(name string) string { return filepath.Join("testdata", name) }
+
+// copyTo copies a file.
+func copyTo(t testing.TB, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
@@ -28,6 +30,12 @@ var options = []shardify.Option{
 	{Name: "object", Kind: shardify.KindString, Help: "path of the tree in the files, such as Events or dir/tree;2; needed if there are several"},
 	{Name: "friend", Kind: shardify.KindString,
 		Help: "trees with further columns of the same entries: FILE, FILE:TREE or :TREE, separated by commas; {} in FILE is the input's name"},
+	{Name: "on", Kind: shardify.KindString,
+		Help: "fields with the keys by which --friend is joined, such as run,event or run=runNumber,event; without it friends are joined by entry"},
+	{Name: "unmatched", Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
+		Help: "entries whose key --friend lacks: refuse, or make its fields missing there"},
+	{Name: "repeated", Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "allow"},
+		Help: "several entries of the main tree with one key of --on: refuse, or give all of them the same entry of the friend"},
 	{Name: "counters", Kind: shardify.KindEnum, Default: "share", Values: []string{"share", "own"},
 		Help: "branches of a collection (Jet_pt, Jet_eta) whose counters are equal share one offsets tensor, or each has its own"},
 	{Name: "text", Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
@@ -54,6 +62,10 @@ type source struct {
 	want    *rows.Wanted
 	opts    shardify.Options
 	friends []friend
+	on      []keyPair
+
+	mu      sync.Mutex
+	indexes map[friend]*keyIndex
 }
 
 // errState is about a plan that does not fit its files.
@@ -65,7 +77,16 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s := &source{opts: opts, friends: parseFriends(opts["friend"])}
-	if err := checkFriends(s.friends, a.Table.Len()); err != nil {
+	if s.on, err = parseOn(opts["on"]); err != nil {
+		return nil, err
+	}
+	if s.on != nil && len(s.friends) == 0 {
+		return nil, errors.New("--on goes with --friend")
+	}
+	if s.on == nil && (opts["unmatched"] == "fill" || opts["repeated"] == "allow") {
+		return nil, errors.New("--unmatched and --repeated go with --on")
+	}
+	if err := checkFriends(s.friends, a.Table.Len()); err != nil && s.on == nil {
 		return nil, err
 	}
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
@@ -90,6 +111,9 @@ func stateKey(opts shardify.Options) string {
 	if opts["counters"] == "own" {
 		key += "\x00own"
 	}
+	if opts["on"] != "" {
+		key += "\x00" + opts["on"] + "\x00" + opts["unmatched"]
+	}
 	return key
 }
 
@@ -100,6 +124,8 @@ const oversize = 48
 // blob is what a plan keeps of a file: fields found to be unreadable.
 type blob struct {
 	Bad map[string]string `json:"bad,omitempty"`
+	// Friends are the sizes of files that are joined by key.
+	Friends []int64 `json:"friends,omitempty"`
 }
 
 // look surveys one file.
@@ -108,7 +134,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	if err != nil {
 		return nil, err
 	}
-	j, err := openJoined(f, size, filepath.Base(path), s.opts["object"], s.friends, path)
+	j, err := s.openJoined(f, size, filepath.Base(path), path)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -124,6 +150,9 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		if left, err = j.choose(want, bad); err != nil {
 			return nil, err
 		}
+	}
+	if state.Friends, err = j.sizes(); err != nil {
+		return nil, err
 	}
 	facts := &rows.Facts{Samples: j.tables[0].entries(), Size: size, Left: left, Damaged: j.damaged, Borders: j.borders()}
 	if facts.Blob, err = json.Marshal(state); err != nil {
@@ -141,6 +170,17 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		}
 		facts.Fields = append(facts.Fields, rows.Field{Field: fd, Bytes: f.bytes, Alike: says[i]})
 	}
+	for t, k := range j.keyed {
+		if k == nil {
+			continue
+		}
+		if err := k.check(ctx, j.tables[0]); err != nil {
+			return nil, errors.Join(j.failed(), err)
+		}
+		if n := indexBytes(j.tables[t].entries(), len(k.names)); n > facts.PieceBytes {
+			facts.Piece, facts.PieceBytes = "the keys of friend "+k.path, n
+		}
+	}
 	for _, t := range j.tables {
 		facts.Lines = append(facts.Lines, t.describe()...)
 	}
@@ -153,8 +193,18 @@ func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*join
 	if err := json.Unmarshal(in.Blob, &state); err != nil {
 		return nil, errState
 	}
-	j, err := openJoined(f, in.Size, in.Name(), s.opts["object"], s.friends, in.Path())
+	j, err := s.openJoined(f, in.Size, in.Name(), in.Path())
 	if err != nil {
+		return nil, err
+	}
+	sizes, err := j.sizes()
+	if err == nil && !slices.Equal(sizes, state.Friends) {
+		err = fmt.Errorf("%w: a file of --friend has another size than when the plan was made", shardify.ErrChanged)
+	}
+	if err != nil {
+		for _, g := range j.files[1:] {
+			g.Close()
+		}
 		return nil, err
 	}
 	if _, err := j.choose(s.want, state.Bad); err != nil || j.tables[0].entries() != in.Samples {

@@ -216,7 +216,7 @@ func TestCutsAreWhereAllBasketsBegin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := openJoined(f, size, "f", c.object, parseFriends(c.friend), c.file)
+		j, err := (&source{opts: shardify.Options{"object": c.object}, friends: parseFriends(c.friend)}).openJoined(f, size, "f", c.file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestFewBytesAreDecodedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		object := map[string]string{"uproot-issue64": "events/events", "nanoAOD_2015_CMS_Open_Data_ttbar": "Events"}[name]
-		j, err := openJoined(f, size, name, object, nil, name)
+		j, err := (&source{opts: shardify.Options{"object": object}}).openJoined(f, size, name, name)
 		if err != nil {
 			t.Fatal(err)
 		}
