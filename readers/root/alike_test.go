@@ -28,7 +28,7 @@ func counters(t *testing.T, o shardify.Options, columns []string, files ...strin
 }
 
 func TestEqualCountersAreShared(t *testing.T) {
-	a, b := testdata("own-0.root"), testdata("own-1.root")
+	a, b := testdata("keys/own-0.root"), testdata("keys/own-1.root")
 	jets := "Jet_eta:nJet_pt Jet_id:nJet_pt Jet_pt:nJet_pt Jet_sub:nJet_sub"
 	for _, c := range []struct {
 		what  string
@@ -67,7 +67,7 @@ func TestEqualCountersAreShared(t *testing.T) {
 
 // TestSharedCountersAreCompared: what differs where the plan did not look is an error.
 func TestSharedCountersAreCompared(t *testing.T) {
-	late := testdata("own-late.root")
+	late := testdata("keys/own-late.root")
 	if got := fmt.Sprint(counters(t, nil, nil, late)); got != "map[Jet_eta:nJet_eta Jet_pt:nJet_pt]" {
 		t.Errorf("%s: the survey looks at all of so few", got)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func keyedOptions(friend string) shardify.Options {
-	return shardify.Options{"object": "Events", "friend": testdata(friend), "on": "run=runNumber,event"}
+	return shardify.Options{"object": "Events", "friend": testdata("keys/" + friend), "on": "run=runNumber,event"}
 }
 
 // checkKeyed holds the friend's values to the keys of the main table. It returns how many
@@ -46,7 +46,7 @@ func checkKeyed(t *testing.T, got *loaded) (missing int) {
 }
 
 func TestFriendsAreJoinedByKey(t *testing.T) {
-	a, b := testdata("keyed-0.root"), testdata("keyed-1.root")
+	a, b := testdata("keys/keyed-0.root"), testdata("keys/keyed-1.root")
 	for _, target := range []int64{1 << 9, 1 << 20} {
 		got, err := load(keyedOptions("keyed-friend.root"), nil, target, a, b)
 		if err != nil {
@@ -93,18 +93,18 @@ func TestKeysThatDoNotMatch(t *testing.T) {
 		{"no friend", shardify.Options{"object": "Events", "on": "run"}, "--on goes with --friend"},
 		{"no key", shardify.Options{"object": "Events", "unmatched": "fill"}, "go with --on"},
 	} {
-		_, err := openFiles(c.o, nil, testdata("keyed-0.root"))
+		_, err := openFiles(c.o, nil, testdata("keys/keyed-0.root"))
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.says)
 		}
 	}
 	// The events of keyed-0.root, by their number alone: those of another run come later.
-	o := shardify.Options{"object": "Scores", "friend": testdata("keyed-1.root") + ":Events", "on": "event", "unmatched": "fill"}
-	if _, err := openFiles(o, nil, testdata("keyed-few.root")); err == nil || !strings.Contains(err.Error(), "has the key event=") || !strings.Contains(err.Error(), "--repeated allow") {
+	o := shardify.Options{"object": "Scores", "friend": testdata("keys/keyed-1.root") + ":Events", "on": "event", "unmatched": "fill"}
+	if _, err := openFiles(o, nil, testdata("keys/keyed-few.root")); err == nil || !strings.Contains(err.Error(), "has the key event=") || !strings.Contains(err.Error(), "--repeated allow") {
 		t.Errorf("%v", err)
 	}
 	o["repeated"] = "allow"
-	if _, err := load(o, nil, 1<<20, testdata("keyed-few.root")); err != nil {
+	if _, err := load(o, nil, 1<<20, testdata("keys/keyed-few.root")); err != nil {
 		t.Error(err)
 	}
 }
@@ -114,8 +114,8 @@ func TestKeysThatDoNotMatch(t *testing.T) {
 func TestPlansKnowFriendsByKey(t *testing.T) {
 	dir := t.TempDir()
 	friend := filepath.Join(dir, "f.root")
-	copyTo(t, testdata("keyed-friend.root"), friend)
-	args := shardify.OpenArgs{Table: tableOf(testdata("keyed-0.root")), Options: keyedOptions("")}
+	copyTo(t, testdata("keys/keyed-friend.root"), friend)
+	args := shardify.OpenArgs{Table: tableOf(testdata("keys/keyed-0.root")), Options: keyedOptions("")}
 	args.Options["friend"] = friend
 	src, err := Format.Open(context.Background(), args)
 	if err != nil {
@@ -138,7 +138,7 @@ func TestPlansKnowFriendsByKey(t *testing.T) {
 	}
 	checkKeyed(t, all)
 	again.Close()
-	copyTo(t, testdata("keyed-few.root"), friend)
+	copyTo(t, testdata("keys/keyed-few.root"), friend)
 	if again, err = Format.Open(context.Background(), args); err != nil {
 		t.Fatal(err)
 	}
