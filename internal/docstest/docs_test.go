@@ -129,6 +129,7 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 		give("testdata/demo/"+name, filepath.Join(demo, name))
 	}
 	give("readers/hdf5/testdata/anndata.h5ad", filepath.Join(work, "cells.h5ad"))
+	give("readers/hdf5/testdata/lists.h5", filepath.Join(work, "events.h5"))
 	give("readers/hdf5/testdata/items.h5", filepath.Join(work, "images.h5"))
 	give("readers/hdf5/testdata/splits_names.h5", filepath.Join(work, "mnist.h5"))
 	python, library := findPython(root), buildLibrary(root, bin)

@@ -64,6 +64,9 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 			return nil, err
 		}
 	}
+	if t.listErr != nil {
+		return nil, t.listErr
+	}
 	if c := t.folded().chooseAxis(sample == string(byAxis), inputs); c != nil {
 		return c, nil
 	}

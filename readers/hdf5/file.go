@@ -32,7 +32,8 @@ type file struct {
 	dirs   map[string]int64 // groups that paths led through
 	others map[string]*file
 	raws   map[string]*os.File
-	sparse map[string]*sparse // matrices that readers have found
+	sparse map[string]*sparse    // matrices that readers have found
+	flat   map[string]*flatLists // by the path of their offsets, the same
 
 	damaged []rows.Damage // what a scan met
 }

@@ -40,6 +40,7 @@ type blobObject struct {
 	Leaves []int  `json:"leaves"`
 	Ragged bool   `json:"ragged,omitempty"`
 	Sparse bool   `json:"sparse,omitempty"` // data or indices of a sparse matrix
+	Lists  string `json:"lists,omitempty"`  // where the lists of flat values begin
 	Item   bool   `json:"item,omitempty"`   // Path is a group whose data sets are samples
 	Bytes  bool   `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
 	Once   bool   `json:"once,omitempty"`   // rank 0: one value for all samples of the file
@@ -51,11 +52,16 @@ type blobObject struct {
 
 // facts describes a file as the choice says.
 func (t *tree) facts(ctx context.Context, c *choice, opts *settings) (*rows.Facts, error) {
+	why := c.why
 	if c.mode == byAxis {
+		if t.listErr != nil {
+			return nil, t.listErr
+		}
 		t = t.folded()
+		why += t.listWhy()
 	}
 	f := &factory{tree: t, choice: c, opts: opts, facts: &rows.Facts{Size: t.file.size, Borders: rows.Borders{Every: 1}},
-		blob: blob{Mode: c.mode, Parent: c.parent, Stem: c.stem, Number: c.numbered, Why: c.why}}
+		blob: blob{Mode: c.mode, Parent: c.parent, Stem: c.stem, Number: c.numbered, Why: why}}
 	var err error
 	switch c.mode {
 	case byAxis:
@@ -115,7 +121,9 @@ func (f *factory) byAxis() error {
 		in = append(in, o)
 	}
 	if n < 0 && len(in) > 0 { // nothing but single values, for each row of others
-		if m := f.tree.sparse[groupOf(f.choice.measure)]; m != nil {
+		if l := f.tree.lists[f.choice.measure]; l != nil {
+			n = l.rows
+		} else if m := f.tree.sparse[groupOf(f.choice.measure)]; m != nil {
 			n = m.rows
 		} else if a, err := f.tree.file.array(f.choice.measure); err != nil {
 			return shardify.Annotate(err, "", "", f.choice.measure)
@@ -165,6 +173,9 @@ func (f *factory) byFile() error {
 // add makes fields of the leaves of a data set.
 func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 	b := blobObject{Path: name, Once: once, Sparse: o.matrix != nil}
+	if o.lists != nil {
+		b.Lists = o.lists.path
+	}
 	if m := o.matrix; m != nil {
 		if n, ok := f.choice.columns[m.group]; ok && n != m.columns {
 			return shardify.Annotate(shardify.Mismatch("a sparse matrix of %d columns, elsewhere %d", m.columns, n), "", "", m.group)
@@ -214,6 +225,15 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 				field.Attrs = f.tree.file.withNames(field.Attrs, p)
 			}
 		}
+		if o.lists != nil {
+			if err := o.listField(&field); err != nil {
+				if w.exact {
+					return shardify.Annotate(err, "", "", o.path)
+				}
+				f.tree.leave(join(o.path, w.leaf.name), err)
+				continue
+			}
+		}
 		if o.matrix != nil {
 			if err := o.sparseField(&field); err != nil {
 				return shardify.Annotate(err, "", "", o.matrix.group)
@@ -244,7 +264,7 @@ func (f *factory) guess(o *object, l *leaf) int64 {
 	values := o.bytes / max(o.elem, 1) * int64(l.at.values())
 	switch l.kind {
 	case numbers:
-		if o.matrix != nil {
+		if o.matrix != nil || o.lists != nil {
 			return values * int64(l.num.dtype.Size())
 		}
 	case texts:
@@ -321,7 +341,7 @@ func compareBytes(a, b *object) int {
 // backed refuses claims of memory without bytes behind them, of n rows or all.
 func (f *factory) backed(o *object, n int64, sum *int64) error {
 	n = min(n, o.rowCount())
-	if o.matrix != nil { // a span shows when it is read
+	if o.matrix != nil || o.lists != nil { // a span shows when it is read
 		return nil
 	}
 	if o.rowBytes() == 0 || n <= smallClaim/o.rowBytes() {

@@ -298,7 +298,7 @@ func unchecked(a *array) (out [][2]int64) {
 
 // FuzzRead reads any bytes as a file.
 func FuzzRead(f *testing.F) {
-	for _, name := range []string{"flips_old.h5", "flips_new.h5", "rows_b.h5", "types.h5", "virtual.h5", "netcdf.nc", "pytables.h5", "cosmo_0.hdf5", "dims_nine.nc", "dims_ids.nc", "dims_astray.h5", "anndata.h5ad", "tenx.h5"} {
+	for _, name := range []string{"flips_old.h5", "flips_new.h5", "rows_b.h5", "types.h5", "virtual.h5", "netcdf.nc", "pytables.h5", "cosmo_0.hdf5", "dims_nine.nc", "dims_ids.nc", "dims_astray.h5", "anndata.h5ad", "tenx.h5", "lists.h5", "lists_index.h5", "items.h5", "splits_names.h5"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			f.Fatal(err)
@@ -319,7 +319,7 @@ func FuzzRead(f *testing.F) {
 
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
-	sets := [][]string{{"rows_a.h5", "rows_b.h5"}, {"groups.h5"}, {"volume_0.h5", "volume_1.h5"}, {"anndata.h5ad", "anndata_more.h5ad"}, {"items.h5"}, {"items_void.h5"}, {"items_ids.h5"}}
+	sets := [][]string{{"rows_a.h5", "rows_b.h5"}, {"groups.h5"}, {"volume_0.h5", "volume_1.h5"}, {"anndata.h5ad", "anndata_more.h5ad"}, {"items.h5"}, {"lists.h5"}, {"lists_index.h5"}, {"items_void.h5"}, {"items_ids.h5"}}
 	readertest.FuzzState(f, len(sets), func(which int, state []byte) (shardify.Source, error) {
 		o := shardify.Options{}
 		if strings.HasPrefix(sets[which][0], "items") {

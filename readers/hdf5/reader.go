@@ -128,7 +128,8 @@ type spanRead struct {
 	span  shardify.Span // of samples of the part
 	batch *shardify.Batch
 	mem   *shardify.Arena
-	ends  rowEnds // of the sparse matrix read last
+	ends  rowEnds             // of the sparse matrix read last
+	flat  map[string]*rowEnds // of lists, by the path of their offsets
 }
 
 // read reads the span object by object.
@@ -158,6 +159,8 @@ func (j *spanRead) read(ctx context.Context, in *rows.Input) error {
 		switch {
 		case j.in.blob.Mode == byGroup || o.Item:
 			err = j.groups(ctx, o, cols[k])
+		case o.Lists != "":
+			err = j.list(ctx, o, cols[k])
 		case o.Sparse:
 			err = j.sparse(ctx, o, cols[k])
 		default:

@@ -45,6 +45,7 @@ func (i *input) matrix(ctx context.Context, group string) (*sparse, error) {
 // where its first row begins.
 type rowEnds struct {
 	of      *sparse
+	stored  int64 // of flat lists
 	first   int64
 	offsets []int64
 }

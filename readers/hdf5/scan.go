@@ -32,6 +32,7 @@ type object struct {
 
 	// Of a folded tree: the sparse matrix that it is a part of, and why it is no column.
 	matrix *sparse
+	lists  *flatLists
 	note   string
 }
 
@@ -48,11 +49,16 @@ type tree struct {
 	kind    convention
 	objects []object // sorted by path
 	left    leftovers
-	refs    []reference     // external links
-	frames  map[string]bool // groups that are pandas' fixed frames
-	dims    dimensions
-	sparse  map[string]*sparse // by the path of its group
-	bounded map[string]string  // where bounds of a data set should be: the data set
+	refs    []reference // external links
+
+	offsets   []string              // data sets that may say where lists begin
+	lists     map[string]*flatLists // by data set of flat values
+	listNotes map[string]string     // why offsets are no columns
+	listErr   error                 // they contradict themselves
+	frames    map[string]bool       // groups that are pandas' fixed frames
+	dims      dimensions
+	sparse    map[string]*sparse // by the path of its group
+	bounded   map[string]string  // where bounds of a data set should be: the data set
 
 	categories map[string]string // of AnnData: where the names are that a data set's codes stand for
 }
@@ -93,6 +99,9 @@ func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *ch
 	}
 	slices.SortFunc(t.objects, func(a, b object) int { return strings.Compare(a.path, b.path) })
 	t.dims.name(t.objects, s.sets)
+	if err := s.flat(); err != nil {
+		return nil, err
+	}
 	t.bounds()
 	return t, f.failed()
 }
@@ -123,6 +132,7 @@ func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
 		return err
 	}
 	s.categories(g, prefix, links)
+	s.offsets(prefix, links)
 	for i := range links {
 		l := &links[i]
 		p := prefix + "/" + l.Name

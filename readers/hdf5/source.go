@@ -28,6 +28,8 @@ var options = []shardify.Option{
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
 	{Name: "sample", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", string(byAxis), string(byGroup), string(byItem), string(byFile)},
 		Help: "what is one sample: a row (axis 0), a group, a data set (its name is the key), or a whole file"},
+	{Name: "lists", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", "off"},
+		Help: "flat arrays beside an array of offsets are lists, or read as they are"},
 	rows.Option,
 	{Name: "external", Kind: shardify.KindBool, Default: "false",
 		Help: "follow links and read raw data in other files below the input's folder"},
@@ -63,6 +65,7 @@ type settings struct {
 	objects  []string
 	sample   string
 	external bool
+	lists    bool // flat arrays beside offsets are lists
 	splits   bool // those in the files are wanted
 	skip     bool // damaged inputs and sample groups are left out
 	media    string
@@ -70,7 +73,7 @@ type settings struct {
 }
 
 func newSettings(o shardify.Options) (*settings, error) {
-	s := &settings{sample: o["sample"], external: o.Bool("external"), media: mediaText, cf: o["cf"] != "off"}
+	s := &settings{sample: o["sample"], external: o.Bool("external"), media: mediaText, cf: o["cf"] != "off", lists: o["lists"] != "off"}
 	if o["text"] == "bytes" {
 		s.media = "bin"
 	}
@@ -137,7 +140,7 @@ func matchPrefix(glob, p string, n int) bool {
 
 // key is what the survey depends on beside the files.
 func (s *settings) key() string {
-	return fmt.Sprintf("hdf5 4 object=%q sample=%s external=%v text=%s cf=%v", s.objects, s.sample, s.external, s.media, s.cf)
+	return fmt.Sprintf("hdf5 5 object=%q sample=%s external=%v text=%s cf=%v lists=%v", s.objects, s.sample, s.external, s.media, s.cf, s.lists)
 }
 
 // source implements shardify.Source.

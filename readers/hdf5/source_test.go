@@ -398,6 +398,8 @@ func TestConformance(t *testing.T) {
 		{"items", []string{"items.h5", "items.h5"}, asItems},
 		{"images", []string{"items_void.h5"}, asItems},
 		{"listed items", []string{"items_ids.h5"}, asItems},
+		{"lists", []string{"lists.h5", "lists.h5"}, nil},
+		{"indexed tables", []string{"lists_index.h5"}, nil},
 		{"splits", []string{"splits_names.h5", "splits_names.h5"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

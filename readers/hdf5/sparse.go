@@ -145,11 +145,19 @@ func (m *sparse) measure(ctx context.Context, f *file, rules typeRules) error {
 
 // integers reads whole numbers of one dimension from row lo on.
 func (a *array) integers(ctx context.Context, w *work, rules typeRules, dst []int64, lo int64) error {
-	leaves, _ := a.leavesBy(rules, nil)
-	if len(leaves) != 1 || leaves[0].err != nil || leaves[0].kind != numbers || leaves[0].at.values() != 1 || !leaves[0].num.whole() {
+	if !a.whole(rules) {
 		return shardify.Mismatch("%s: no whole numbers", a.path)
 	}
-	l := &leaves[0]
+	return a.integersOf(ctx, w, rules, 0, dst, lo)
+}
+
+// integersOf is integers of leaf k, which holds one whole number.
+func (a *array) integersOf(ctx context.Context, w *work, rules typeRules, k int, dst []int64, lo int64) error {
+	leaves, err := a.leavesBy(rules, nil)
+	if err != nil {
+		return err
+	}
+	l := &leaves[k]
 	size := l.num.dtype.Size()
 	if err := a.backed(int64(len(dst))); err != nil {
 		return err
@@ -182,7 +190,7 @@ func groupOf(p string) string { return strings.TrimSuffix(path.Dir(p), "/") }
 // folded is the tree where data and indices of sparse matrices have their rows: as it is
 // seen where rows are the samples.
 func (t *tree) folded() *tree {
-	if len(t.sparse)+len(t.categories) == 0 {
+	if len(t.sparse)+len(t.categories)+len(t.lists)+len(t.listNotes) == 0 {
 		return t
 	}
 	names := map[string]bool{}
@@ -197,6 +205,7 @@ func (t *tree) folded() *tree {
 			o.note = "the names that codes stand for, kept with them"
 			continue
 		}
+		t.foldLists(o)
 		m := t.sparse[groupOf(o.path)]
 		if m == nil {
 			continue

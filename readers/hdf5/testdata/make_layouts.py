@@ -7,6 +7,7 @@ Numbers count up from 0 in C order in every data set.
 """
 import h5py
 import numpy as np
+import tables
 
 
 def count(shape, dtype):
@@ -90,7 +91,54 @@ def twice():
         f["parts/data_0"], f["parts/data_1"] = h5py.ExternalLink("twice_0.h5", "data"), h5py.ExternalLink("twice_1.h5", "/data")
 
 
+LENGTHS = [3, 0, 5, 1, 0, 4]  # of the lists in every file
+
+
+def lists():
+    """Flat arrays beside an array that says where lists begin."""
+    ends = np.concatenate([[0], np.cumsum(LENGTHS)]).astype("<i8")
+    n, m = len(LENGTHS), int(ends[-1])
+    with new("lists.h5") as f:
+        f["offsets"], f["energy"] = ends, count((n,), "<f8")
+        f["hits/q"], f["hits/x"] = count((m,), "<f4"), count((m, 3), "<i2")
+        t = np.zeros(m, [("a", "<i4"), ("b", "<f8", 2)])
+        t["a"], t["b"] = np.arange(m), count((m, 2), "<f8")
+        f["table"] = t
+    with new("lists_names.h5") as f:  # two kinds of lists
+        f["jets_offsets"], f["jets/pt"], f["jets/eta"] = ends, count((m,), "<f4"), count((m,), "<f4")
+        f["tracks_row_splits"], f["tracks_d0"] = (2 * ends).astype("<u4"), count((2 * m,), "<f4")
+        f["weight"] = count((n,), "<f8")
+    with new("lists_short.h5") as f:  # the last offset is not the end
+        f["offsets"], f["energy"], f["hits/q"] = np.append(ends[:-1], m - 1), count((n,), "<f8"), count((m,), "<f4")
+    with new("lists_fall.h5") as f:  # offsets that fall
+        f["offsets"], f["energy"], f["q"] = ends[[0, 1, 3, 2, 4, 5, 6]], count((n,), "<f8"), count((m,), "<f4")
+    with new("lists_equal.h5") as f:  # as many values as lists
+        f["offsets"], f["energy"], f["q"] = np.array([0, 2, 2, 3], "<i8"), count((3,), "<f8"), count((3,), "<f4")
+    with new("lists_none.h5") as f:  # offsets of another kind
+        f["offset"], f["x"], f["y"] = count((n,), "<f4"), count((n, 2), "<f4"), count((n,), "<i8")
+
+    def table(name, t, group="/"):
+        f.create_table(group, name, t, chunkshape=(8,))
+
+    key = [("Run", "<u4"), ("Event", "<u4"), ("exists", "u1")]
+    for name in ("lists_index.h5", "lists_index_gap.h5"):
+        with tables.open_file(name, "w") as f:
+            for t, rows in {"Pulses": LENGTHS, "Primary": [1] * n}.items():
+                data = np.zeros(sum(rows), key + [("charge", "<f8")])
+                data["charge"], data["Event"] = np.arange(len(data)), np.repeat(np.arange(n), rows)
+                index = np.zeros(n, key + [("start", "<u8"), ("stop", "<u8")])
+                index["Event"], index["exists"], index["stop"] = np.arange(n), np.array(rows) > 0, np.cumsum(rows)
+                index["start"] = index["stop"] - rows
+                if name == "lists_index_gap.h5" and t == "Pulses":
+                    index["start"][2] += 1
+                table(t, data)
+                if "/__I3Index__" not in f:
+                    f.create_group("/", "__I3Index__")
+                table(t, index, "/__I3Index__")
+
+
 if __name__ == "__main__":
+    lists()
     twice()
     items()
     splits()
