@@ -193,9 +193,13 @@ type lane struct {
 	reader shardify.Reader
 	run    uint32
 	post   *post
+	most   int64 // bytes of a sample
+	table  *shardify.Table
 }
 
-func (j *Job) lane() lane { return lane{source: j.Source, post: j.posts.open()} }
+func (j *Job) lane() lane {
+	return lane{source: j.Source, post: j.posts.open(), most: j.Plan.MaxSample, table: j.Plan.Table}
+}
 
 func (l *lane) end(j *Job) {
 	l.close()
@@ -241,6 +245,9 @@ func (l *lane) once(ctx context.Context, s shardify.Span, mem *shardify.Arena) (
 	}
 	if int64(b.Samples) != s.Samples() {
 		return nil, fmt.Errorf("reader gave %d samples for span [%d, %d)", b.Samples, s.Lo, s.Hi)
+	}
+	if err := sampleFits(l.most, s, b.Bytes(), l.table); err != nil {
+		return nil, err
 	}
 	return b, nil
 }

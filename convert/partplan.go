@@ -188,6 +188,9 @@ func (w *partPlanner) measure(ctx context.Context, src shardify.Source, x *planP
 		if err != nil {
 			return nil, err
 		}
+		if err := sampleFits(w.MaxSample, s, s.Bytes, nil); err != nil {
+			return nil, err
+		}
 		if s.Hi > s.Lo {
 			q.Spans = append(q.Spans, s)
 			x.samples, x.bytes, x.largest = x.samples+s.Samples(), x.bytes+s.Bytes, max(x.largest, s.Bytes)

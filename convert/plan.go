@@ -48,6 +48,7 @@ type Request struct {
 	ShardSize    int64 // target bytes of a shard; 0 means DefaultShardSize
 	ShardSamples int64 // exact samples of a shard; 0 means by size
 	Limit        int64 // at most so many samples; 0 means all
+	MaxSample    int64 // bytes of a sample; 0 means DefaultMaxSample
 	Lo, Hi       int64 // range of samples over all inputs; Hi 0 means to the end
 	OnError      string
 
@@ -125,6 +126,9 @@ type Plan struct {
 	// ScratchPath is the folder of fragments; "" is a private one of the data set. No
 	// part of the digest.
 	ScratchPath string `json:"-"`
+	// MaxSample is how many bytes a sample may take, 0 for DefaultMaxSample. No part of the
+	// digest either: it decides whether there are bytes, not which.
+	MaxSample int64 `json:"-"`
 
 	// Refused says why Request.Output was not taken; nil if it was.
 	Refused error `json:"-"`
@@ -167,7 +171,7 @@ func DefaultShardSize(total int64) int64 {
 func MakePlan(ctx context.Context, r Request) (*Plan, error) {
 	p := &Plan{
 		Version: PlanVersion, Input: r.Input, Columns: r.Args.Columns, InputOptions: r.Args.Options,
-		Recipe: r.Recipe, OnError: r.OnError, Schema: r.Source.Schema(), Table: r.Args.Table,
+		Recipe: r.Recipe, OnError: r.OnError, MaxSample: r.MaxSample, Schema: r.Source.Schema(), Table: r.Args.Table,
 	}
 	r.setOutput(p)
 	if p.OnError == "" {
@@ -300,6 +304,9 @@ func (r *Request) spans(ctx context.Context, p *Plan) error {
 		}
 		if s.Lo < 0 || s.Hi < s.Lo || s.Bytes < 0 {
 			return fmt.Errorf("source gave span [%d, %d) of %d bytes", s.Lo, s.Hi, s.Bytes)
+		}
+		if err := sampleFits(r.MaxSample, s, s.Bytes, r.Args.Table); err != nil {
+			return err
 		}
 		n := s.Samples()
 		first, last := max(lo-at, 0), min(hi-at, n)

@@ -24,6 +24,7 @@ type extendFlags struct {
 	dry          bool
 	filesFrom    string
 	follow       bool
+	maxSample    cli.SizeValue
 }
 
 func extendCommand(p *program) *cobra.Command {
@@ -43,6 +44,7 @@ there is nothing to do.`,
 	group(c.Flags(), "Input", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.filesFrom, "files-from", "", "read names of inputs from `FILE`, ended by zero bytes or line feeds; - is standard input")
 		addFollow(fs, &f.follow)
+		addMaxSample(fs, &f.maxSample)
 		fs.BoolVar(&f.again, "again", false, "take inputs that are part of the set already once more")
 	})
 	group(c.Flags(), "Running", func(fs *pflag.FlagSet) {
@@ -80,7 +82,7 @@ func (p *program) extend(ctx context.Context, f *extendFlags, output string, inp
 		return err
 	}
 	s.Inputs, s.FilesFrom, s.Stdin, s.Output, s.Fresh = inputs, f.filesFrom, p.stdin, e.Staging, f.fresh
-	s.Follow = f.follow
+	s.Follow, s.MaxSample = f.follow, int64(f.maxSample)
 	s.Jobs, s.Memory, s.Sync = int(f.jobs), int64(f.memory), store.Sync(f.sync.Value)
 	s.IgnoreTimes = p.anyTime
 	s.Compile = e.Compile(ops.Compile)

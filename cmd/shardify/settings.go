@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/store"
@@ -17,11 +18,11 @@ type settingsFlags struct {
 	formats *cli.FormatFlags
 	ops     opsFlags
 
-	shardSize, maxOutput      cli.SizeValue
-	memory                    cli.MemoryValue
-	shardSamples, limit, jobs cli.CountValue
-	onError, sync, shuffle    cli.EnumValue
-	split                     cli.SplitFlags
+	shardSize, maxOutput, maxSample cli.SizeValue
+	memory                          cli.MemoryValue
+	shardSamples, limit, jobs       cli.CountValue
+	onError, sync, shuffle          cli.EnumValue
+	split                           cli.SplitFlags
 }
 
 // group puts the flags that add adds under a heading.
@@ -59,6 +60,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 		fs.StringSliceVar(&f.s.Columns, "columns", nil, "only fields that match one of these `GLOB,...`; !GLOB leaves out those that match it")
 		fs.Var(&f.limit, "limit", "only the first N samples")
 		fs.Var(&f.s.Range, "range", "only samples LO up to but without HI, counted over all inputs")
+		addMaxSample(fs, &f.maxSample)
 		fs.Var(&f.onError, "on-error", "what a damaged sample does: end the conversion, or be left out and listed")
 	})
 	group(fs, "Labels and columns", func(fs *pflag.FlagSet) { f.ops = addOps(fs) })
@@ -80,6 +82,10 @@ func addSettings(c *cobra.Command) *settingsFlags {
 
 func addFollow(fs *pflag.FlagSet, follow *bool) {
 	fs.BoolVar(follow, "follow-symlinks", false, "take what symbolic links in input folders lead to, wherever that is; without it only what is in the same input folder, and others are refused")
+}
+
+func addMaxSample(fs *pflag.FlagSet, most *cli.SizeValue) {
+	fs.Var(most, "max-sample", "refuse samples that take more decoded; "+shardify.FormatSize(convert.DefaultMaxSample)+" if left out")
 }
 
 func addRunning(fs *pflag.FlagSet, jobs *cli.CountValue, memory *cli.MemoryValue, sync *cli.EnumValue) {
@@ -112,7 +118,7 @@ func (f *settingsFlags) settings(p *program, c *cobra.Command, args []string) (c
 	s.ShardSize, s.ShardSamples, s.Limit = int64(f.shardSize), int64(f.shardSamples), int64(f.limit)
 	s.OnError, s.Sync = f.onError.Value, store.Sync(f.sync.Value)
 	s.Jobs, s.Memory, s.MaxOutput = int(f.jobs), int64(f.memory), int64(f.maxOutput)
-	s.Shuffle = f.shuffle.Value
+	s.Shuffle, s.MaxSample = f.shuffle.Value, int64(f.maxSample)
 	var err error
 	if s.Split, err = f.split.Parse(); err != nil {
 		return s, err

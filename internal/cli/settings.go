@@ -36,6 +36,7 @@ type Settings struct {
 	ShardSize    int64
 	ShardSamples int64
 	Limit        int64
+	MaxSample    int64 // bytes; 0 is the default
 	Range        RangeValue
 	OnError      string
 	MaxOutput    int64
@@ -289,7 +290,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 	}
 	p.Plan, err = s.makePlan(ctx, p, src, o, convert.Request{
 		Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
-		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, Lo: s.Range.Lo, Hi: s.Range.Hi,
+		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, MaxSample: s.MaxSample, Lo: s.Range.Lo, Hi: s.Range.Hi,
 		OnError: s.OnError, Recipe: s.recipe(),
 		Seed: s.Seed, Ops: list, Compile: misused(compile), Helpers: p.helpers, Split: s.Split, Shuffle: s.Shuffle,
 		Provenance: s.Provenance, Pool: shardify.NewPool(poolLimit(p.Memory)), Jobs: p.Jobs, Known: known,
