@@ -102,6 +102,19 @@ type Owner interface {
 	Owner(input uint32, sample int64) uint32
 }
 
+// Doubt is the error of inputs that can be read in several ways, of which nobody but the
+// user knows the right one.
+type Doubt struct {
+	Option string   `json:"option"` // that decides
+	Values []string `json:"values"` // of the option, one for each way
+	Text   string   `json:"text"`
+}
+
+func (d *Doubt) Error() string { return d.Text }
+
+// Unwrap is ErrSchema.
+func (d *Doubt) Unwrap() error { return ErrSchema }
+
 // OpenArgs is what every format's Open gets.
 type OpenArgs struct {
 	Table *Table

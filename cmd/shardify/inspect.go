@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 
@@ -100,11 +101,15 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 
 // inspected prints a report and the command that converts.
 func (p *program) inspected(rep *inspect.Report, r inspect.Request, given shardify.Options) error {
-	command := convertLine(r, given)
+	command, choices := convertLine(r, given), convertLines(r, given, rep.Choose)
+	if choices != nil {
+		command = ""
+	}
 	p.Object("inputs", struct {
 		*inspect.Report
-		Command string `json:"command"`
-	}{rep, command})
+		Command  string   `json:"command"`
+		Commands []string `json:"commands,omitempty"` // to choose from
+	}{rep, command, choices})
 	if p.JSON {
 		return nil
 	}
@@ -122,7 +127,14 @@ func (p *program) inspected(rep *inspect.Report, r inspect.Request, given shardi
 		return nil
 	}
 	format, why := writers.Default(fieldsOnly(rep.Fields), rep.Keyed)
-	p.Result("\nnext: %s", command)
+	if choices != nil {
+		p.Result("\nnext: one of")
+		for _, c := range choices {
+			p.Result("      %s", c)
+		}
+	} else {
+		p.Result("\nnext: %s", command)
+	}
 	p.Result("      writes %s (%s); another with --format", format, why)
 	return nil
 }
@@ -133,6 +145,19 @@ func fieldsOnly(fields []inspect.Field) []shardify.Field {
 		out[i] = fields[i].Field
 	}
 	return out
+}
+
+// convertLines are the commands for each way to read the inputs; nil if there is one.
+func convertLines(r inspect.Request, given shardify.Options, d *shardify.Doubt) (lines []string) {
+	if d == nil {
+		return nil
+	}
+	for _, v := range d.Values {
+		o := maps.Clone(given)
+		o[d.Option] = v
+		lines = append(lines, convertLine(r, o))
+	}
+	return lines
 }
 
 // convertLine is the command that converts what was inspected.

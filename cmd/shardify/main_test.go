@@ -132,7 +132,8 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // makeNPZ writes x f32 [rows, 4] and y i64 [rows]: mknpz FILE ROWS [deflate |
-// pairs], where pairs makes x f64 [rows, 2].
+// pairs | image], where pairs makes x f64 [rows, 2], and image makes x f32 [rows, 2, 2] and a
+// single y.
 func makeNPZ(args []string) error {
 	rows, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -147,8 +148,10 @@ func makeNPZ(args []string) error {
 	}
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	method, xtype, xshape := zip.Store, "<f4", "(%d, 4)"
+	method, xtype, xshape, yshape := zip.Store, "<f4", "(%d, 4)", fmt.Sprintf("(%d,)", rows)
 	switch {
+	case len(args) > 2 && args[2] == "image":
+		xshape, yshape, y = "(%d, 2, 2)", "()", y[:8]
 	case len(args) > 2 && args[2] == "deflate":
 		method = zip.Deflate
 	case len(args) > 2:
@@ -157,7 +160,7 @@ func makeNPZ(args []string) error {
 	for _, m := range []struct {
 		name, descr, shape string
 		data               []byte
-	}{{"x.npy", xtype, fmt.Sprintf(xshape, rows), x}, {"y.npy", "<i8", fmt.Sprintf("(%d,)", rows), y}} {
+	}{{"x.npy", xtype, fmt.Sprintf(xshape, rows), x}, {"y.npy", "<i8", yshape, y}} {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: m.name, Method: method})
 		if err != nil {
 			return err

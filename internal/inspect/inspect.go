@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,8 @@ type Report struct {
 	// Differences are there when the inputs do not fit together.
 	Differences []Difference `json:"differences,omitempty"`
 	Problems    []string     `json:"problems,omitempty"` // inputs that cannot be opened
+	// Choose is what convert will ask for, if the inputs can be read in several ways.
+	Choose *shardify.Doubt `json:"choose,omitempty"`
 	// Outline is what OutlineOf, the first input, holds, where the inputs could not be
 	// opened as one table.
 	OutlineOf string   `json:"outline_of,omitempty"`
@@ -75,7 +78,11 @@ type Field struct {
 // them one by one and says how they differ.
 func Inputs(ctx context.Context, r Request) (*Report, error) {
 	o, err := readers.Open(ctx, r.Format, r.open())
-	if err != nil {
+	var doubt *shardify.Doubt
+	switch {
+	case errors.As(err, &doubt):
+		return r.doubtful(ctx, doubt)
+	case err != nil:
 		return r.apart(ctx, err)
 	}
 	defer o.Source.Close()
@@ -90,6 +97,17 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 		}
 	}
 	return rep, nil
+}
+
+// doubtful shows the last of the readings of inputs; its notes tell the others.
+func (r Request) doubtful(ctx context.Context, d *shardify.Doubt) (*Report, error) {
+	r.Options = maps.Clone(r.Options)
+	r.Options[d.Option] = d.Values[len(d.Values)-1]
+	rep, err := Inputs(ctx, r)
+	if err == nil {
+		rep.Choose = d
+	}
+	return rep, err
 }
 
 // outline adds what the first input holds; an input that cannot tell says so.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cf"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // mode is what one sample is.
@@ -36,6 +37,7 @@ type choice struct {
 	itemTypes    map[string]string  // by group
 	order        string             // the data set that lists their names
 	times        map[string]cf.Unit // what times are counted in
+	arrays       []rows.Array       // of rows that only their equal number speaks for
 }
 
 // choose decides what the samples are. It follows what the data say, and asks
@@ -119,11 +121,15 @@ func (t *tree) chooseAxis(firm bool, inputs int) *choice {
 	}
 	all := func(o *object) bool { return len(o.dims) > 0 && t.note(o) == "" }
 	n, same := t.common(all)
-	grows := func(o *object) bool { return len(o.dims) > 0 && o.unlimited[0] && o.note == "" }
-	m, sameGrowing := t.common(grows)
+	grows := func(o object) bool { return len(o.dims) > 0 && o.unlimited[0] && o.note == "" }
+	m, sameGrowing := t.common(func(o *object) bool { return grows(*o) })
 	switch {
 	case same && (n != 1 || firm || sameGrowing):
-		return t.axis(n, nil, "axis 0, which all data sets share")
+		c := t.axis(n, nil, "axis 0, which all data sets share")
+		if !slices.ContainsFunc(t.objects, grows) {
+			c.arrays = t.arrays()
+		}
+		return c
 	case same:
 		return nil // one row: rather the file is the sample
 	case sameGrowing && t.growOnlyFirst():
@@ -142,6 +148,16 @@ func (t *tree) chooseAxis(firm bool, inputs int) *choice {
 		return t.axis(m.rows, nil, fmt.Sprintf("axis 0, the %s of the sparse matrix %s", m.what, cmp.Or(m.group, "/")))
 	}
 	return nil
+}
+
+// arrays lists the data sets with their dimensions.
+func (t *tree) arrays() (all []rows.Array) {
+	for i := range t.objects {
+		if o := &t.objects[i]; t.note(o) == "" && len(o.wanted) > 0 {
+			all = append(all, rows.Array{Name: strings.TrimPrefix(o.path, "/"), Shape: o.dims})
+		}
+	}
+	return all
 }
 
 // common is the first dimension of the data sets that are in.

@@ -45,6 +45,7 @@ func (s *source) Notes() []string {
 		out = append(out, b.decoded()...)
 		break
 	}
+	out = append(out, s.doubt...)
 	return append(out, s.Set.Notes()...)
 }
 

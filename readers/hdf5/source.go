@@ -154,6 +154,30 @@ type source struct {
 	keyed      bool // data sets are the samples
 	prefixOnce sync.Once
 	prefixes   []string // of keys, by input
+	doubt      []string // another reading of the inputs
+}
+
+// ask leaves it to the user what a sample is, where rows are not the only way to read
+// several files.
+func (s *source) ask(c *choice) error {
+	if c == nil || c.mode != byAxis || c.arrays == nil {
+		return nil
+	}
+	r := rows.Readings{Rows: s.Samples(), Equal: true, Arrays: c.arrays}
+	n := int64(-1)
+	for in := range s.Inputs() {
+		r.Files++
+		r.Equal = r.Equal && (n < 0 || in.Samples == n)
+		n = in.Samples
+	}
+	switch {
+	case !r.Doubtful():
+	case s.opts.sample != string(byAxis):
+		return r.Ask()
+	default:
+		s.doubt = []string{r.Note()}
+	}
+	return nil
 }
 
 func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
@@ -184,6 +208,9 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, e // also where it is why the inputs differ
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := s.ask(sv.choice); err != nil {
 		return nil, err
 	}
 	s.handles = rows.NewHandles(s.openInput)

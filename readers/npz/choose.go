@@ -17,6 +17,7 @@ type column struct {
 	// a file is a sample.
 	inner  []int64
 	ragged bool // inner differs from file to file; only its length holds
+	single bool // one value in each file, which all its samples have
 	wanted []wanted
 }
 
@@ -63,11 +64,19 @@ func (c *chooser) choose(l *listing) ([]column, []shardify.Leftover, error) {
 	}
 	n, ok := sampleAxis(cands)
 	var cols []column
+	if !ok && len(cands) > 0 && !c.byFile { // single values alone: another array counts the samples
+		if n, ok = l.leading(); ok {
+			i := slices.IndexFunc(l.arrays, func(a array) bool { return a.err == nil && len(a.shape) > 0 && a.shape[0] == n })
+			cols = append(cols, column{key: l.arrays[i].key, inner: slices.Clone(l.arrays[i].inner())})
+		}
+	}
 	for _, a := range cands {
 		switch {
 		case c.byFile:
 			cols = append(cols, column{key: a.key, inner: slices.Clone(a.shape), wanted: a.wanted})
-		case ok && len(a.shape) > 0 && a.shape[0] == n:
+		case ok && len(a.shape) == 0:
+			cols = append(cols, column{key: a.key, single: true, wanted: a.wanted})
+		case ok && a.shape[0] == n:
 			cols = append(cols, column{key: a.key, inner: slices.Clone(a.inner()), wanted: a.wanted})
 		case c.counts:
 		case len(a.shape) > 0:
@@ -137,6 +146,17 @@ func (a *array) fieldName(leaf int, npyFile bool) string {
 	default:
 		return a.key + "/" + name
 	}
+}
+
+// leading is sampleAxis of all arrays.
+func (l *listing) leading() (n int64, ok bool) {
+	var all []candidate
+	for i := range l.arrays {
+		if l.arrays[i].err == nil {
+			all = append(all, candidate{array: &l.arrays[i]})
+		}
+	}
+	return sampleAxis(all)
 }
 
 // sampleAxis is the leading length of the largest array.

@@ -63,6 +63,17 @@ func typesOf(rng *rand.Rand, methods ...uint16) []member {
 	return files
 }
 
+// singles are columns of n samples, and values that all of them have.
+func singles(rng *rand.Rand, n int, method uint16, float string) []member {
+	return []member{
+		{"y.npy", method, npy("<i8", false, []int{n}, random(rng, 8*n))},
+		{"label.npy", method, npy(float, false, nil, floats(rng, 8)[:float[2]-'0'])},
+		{"name.npy", method, npy("<U3", false, nil, []byte("h\x00\x00\x00\xe9\x00\x00\x00\x00\x00\x00\x00"))},
+		{"info.npy", method, npy("[('id', '<u2'), ('tags', '|S2', (3,))]", false, nil, []byte("\x01\x02ab\x00\x00c\x00"))},
+		{"none.npy", method, npy("|S2", false, nil, []byte("\x00\x00"))},
+	}
+}
+
 func TestConformance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	file := func(name string, members []member) member { return member{name, 0, archive(members...)} }
@@ -95,6 +106,8 @@ func TestConformance(t *testing.T) {
 		{"fortran far apart", folder(t, file("a.npz", []member{{"x.npy", stored, npy("<f8", true, []int{2000, 2, 3}, random(rng, 2000*48))}})), nil},
 		{"fortran deflated", folder(t, file("a.npz", fortranOf(rng, 90, deflated)), file("b.npz", fortranOf(rng, 33, deflated))), nil},
 		{"a file a sample", folder(t, raggeds...), shardify.Options{"sample": "file"}},
+		{"single values", folder(t, file("a.npz", singles(rng, 40, stored, "<f4")), file("b.npz", singles(rng, 77, deflated, ">f8")), file("c.npz", singles(rng, 0, stored, "<f4")),
+			file("d.npz", singles(rng, 1, deflated, "<f4"))), nil},
 		{"types that differ", folder(t, typesOf(rng, stored, stored, stored, stored)...), nil},
 		{"types that differ, deflated", folder(t, typesOf(rng, deflated, stored, deflated, deflated)...), nil},
 		{"types that differ, a file a sample", folder(t, typesOf(rng, stored, deflated, stored)...), shardify.Options{"sample": "file"}},

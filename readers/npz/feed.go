@@ -74,10 +74,11 @@ func (s decoded) fill(p []byte) error {
 func (j *job) column(c int) error {
 	r := j.group.region(j.fileIndex, c, j.src.byFile)
 	lo, hi := j.lo, j.lo+j.span.Samples()
-	if j.src.byFile {
+	single := j.group.columns[c].single
+	if j.src.byFile || single {
 		lo, hi = 0, r.rows
 	}
-	if j.passes(c, &r) {
+	if !single && j.passes(c, &r) {
 		j.pass(c, &r, lo, hi)
 		return nil
 	}
@@ -94,8 +95,34 @@ func (j *job) column(c int) error {
 	if err != nil {
 		return err
 	}
+	if single {
+		j.repeat(c, out)
+	}
 	j.deliver(c, out)
 	return nil
+}
+
+// repeat gives every sample of the span the one value of the file.
+func (j *job) repeat(c int, out []output) {
+	n := int(j.span.Samples())
+	for i := range out {
+		o := &out[i]
+		w, one := &j.group.columns[c].wanted[i], o.data[:o.pos]
+		wide := j.mem.Alloc(int(w.wide(o.leaf, int64(n*len(one)))))
+		data := wide[len(wide)-n*len(one):]
+		for k := range n {
+			copy(data[k*len(one):], one)
+		}
+		if texts := o.texts; o.offs != nil {
+			offs := j.mem.Int64s(n*texts + 1)
+			offs[0] = 0
+			for k := range n * texts {
+				offs[k+1] = int64(k/texts*len(one)) + o.offs[k%texts+1]
+			}
+			o.offs, o.texts = offs, n*texts
+		}
+		o.wide, o.data, o.pos = wide, data, len(data)
+	}
 }
 
 // stored reads rows in place and proves what it read.

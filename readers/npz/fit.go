@@ -36,10 +36,10 @@ func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
 		if a.err != nil {
 			return a.err
 		}
-		if err := b.agree(c, a); err != nil && !empty {
+		if err := b.agree(c, a); err != nil && (!empty || c.single) {
 			return err
 		}
-		if !b.choose.byFile {
+		if !b.choose.byFile && !c.single {
 			if s.samples >= 0 && a.shape[0] != s.samples {
 				return shardify.Mismatch("%s has %d samples, %s has %d; if one is no column, name the others with --columns", first, s.samples, a.key, a.shape[0])
 			}
@@ -76,9 +76,7 @@ func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
 		if a == nil || a.err != nil || empty {
 			continue
 		}
-		if b.choose.byFile || len(a.shape) > 0 {
-			return shardify.Mismatch("there is %s %s, as there is not in %s; name the wanted ones with --columns", key, a.String(), b.refName)
-		}
+		return shardify.Mismatch("there is %s %s, as there is not in %s; name the wanted ones with --columns", key, a.String(), b.refName)
 	}
 	return nil
 }
@@ -96,6 +94,9 @@ func (b *groupBuilder) note(key, why string) {
 func (b *groupBuilder) empty(at map[string]*array) bool {
 	for i := range b.cols {
 		a := at[b.cols[i].key]
+		if b.cols[i].single {
+			continue
+		}
 		if a == nil || a.err != nil || len(a.shape) == 0 || a.shape[0] > 0 {
 			return false
 		}

@@ -21,6 +21,9 @@ func (g *group) region(file, j int, byFile bool) region {
 	c := &g.columns[j]
 	p := &g.parts[file*len(g.columns)+j]
 	r := region{part: p, item: &g.types[p.typ], rows: g.files[file].samples, inner: c.inner, perRow: 1}
+	if c.single {
+		r.rows = 1
+	}
 	if byFile {
 		shape := c.inner
 		if c.ragged {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // group is a list of files with the same arrays, joined along the sample axis:
@@ -59,6 +60,7 @@ type groupBuilder struct {
 	inputs  []uint32
 	npyName string
 	choose  *chooser
+	firm    bool
 	jobs    int
 
 	ref     *listing // the file that stands for the group
@@ -106,6 +108,7 @@ func (b *groupBuilder) build(ctx context.Context) (*group, error) {
 			return nil, shardify.Annotate(err, "open", b.refName, "")
 		}
 		left = nil
+		cols = slices.DeleteFunc(cols, func(c column) bool { return c.single })
 		cols = cols[:min(len(cols), 1)]
 		for i := range cols {
 			cols[i].wanted = nil
@@ -124,7 +127,11 @@ func (b *groupBuilder) build(ctx context.Context) (*group, error) {
 		return nil, err
 	}
 	g := b.assemble(all)
-	if b.notes, err = g.unify(b.table, b.ref.npyFile); err == nil && b.ref.npyFile {
+	if err := b.ask(g); err != nil {
+		return nil, err
+	}
+	notes, err := g.unify(b.table, b.ref.npyFile)
+	if b.notes = append(b.notes, notes...); err == nil && b.ref.npyFile {
 		err = g.oneSeries(b.table)
 	}
 	return g, err
@@ -156,6 +163,34 @@ func (b *groupBuilder) noneLeft(all []surveyed) error {
 		return b.bad.err(b.table, len(b.inputs))
 	}
 	return nil
+}
+
+// ask leaves it to the user what a sample is, where rows are not the only way to read
+// several files.
+func (b *groupBuilder) ask(g *group) error {
+	if b.choose.byFile || len(g.files) < 2 {
+		return nil
+	}
+	r := rows.Readings{Files: int64(len(g.files)), Rows: g.samples, Equal: g.alike()}
+	n, ok := b.ref.leading()
+	for i := range b.ref.arrays {
+		if a := &b.ref.arrays[i]; a.err == nil && (len(a.shape) == 0 || ok && a.shape[0] == n) {
+			r.Arrays = append(r.Arrays, rows.Array{Name: a.key, Type: a.item.text, Shape: a.shape})
+		}
+	}
+	switch {
+	case !r.Doubtful():
+	case b.firm:
+		b.notes = append(b.notes, r.Note())
+	default:
+		return r.Ask()
+	}
+	return nil
+}
+
+// alike tells whether all files have as many samples.
+func (g *group) alike() bool {
+	return !slices.ContainsFunc(g.files, func(f file) bool { return f.samples != g.files[0].samples })
 }
 
 // nothing says why the reference has no column.

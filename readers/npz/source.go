@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // Format is the readers' table's line for NumPy files.
@@ -20,8 +21,8 @@ var Format = shardify.SourceFormat{
 }
 
 var options = []shardify.Option{
-	{Name: "sample", Kind: shardify.KindEnum, Default: "row", Values: []string{"row", "file"},
-		Help: "what is one sample: a row of the arrays (axis 0) or a whole file"},
+	{Name: rows.SampleOption, Kind: shardify.KindEnum, Default: "row", Values: []string{"row", rows.SampleAxis, rows.SampleFile},
+		Help: "what is one sample: a row of the arrays (axis 0), unless files look like one sample each; surely a row (axis); or a whole file"},
 	{Name: "zip", Kind: shardify.KindBool, Default: "false",
 		Help: "join the inputs by position: each INPUT holds other columns of the same samples"},
 }
@@ -35,6 +36,7 @@ func sniff(head []byte, name string) bool {
 type source struct {
 	table   *shardify.Table
 	byFile  bool
+	firm    bool // rows are samples, as the user says
 	groups  []*group
 	schema  []shardify.Field
 	left    []shardify.Leftover
@@ -47,7 +49,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{table: a.Table, byFile: opts["sample"] == "file"}
+	s := &source{table: a.Table, byFile: opts[rows.SampleOption] == rows.SampleFile, firm: opts[rows.SampleOption] == rows.SampleAxis}
 	if a.State != nil {
 		if err := s.decode(a.State); err != nil {
 			return nil, shardify.Annotate(err, "open", "", "survey of the plan")
@@ -77,7 +79,7 @@ func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) erro
 	}
 	var shapes []string
 	for _, inputs := range lists {
-		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, jobs: a.Jobs, skip: a.SkipDamaged && !zip}
+		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, firm: s.firm, jobs: a.Jobs, skip: a.SkipDamaged && !zip}
 		g, err := b.build(ctx)
 		if err != nil {
 			return err

@@ -81,6 +81,10 @@ func TestWhatIsASample(t *testing.T) {
 	mixed := folder(t, npz("m.npz",
 		member{"x.npy", 0, zeros("<f4", 50, 7)}, member{"classes.npy", 0, zeros("<U4", 3)}, member{"y.npy", 8, zeros("<i8", 50)},
 		member{"mean.npy", 0, zeros("<f8")}, member{"o.npy", 0, npy("|O", false, []int{50}, nil)}, member{"README", 0, []byte("hello")}))
+	image := func(name string) member {
+		return npz(name, member{"image.npy", 0, zeros("|u1", 8, 9, 3)}, member{"label.npy", 0, zeros("<i8")})
+	}
+	images := folder(t, image("0.npz"), image("1.npz"))
 	for _, c := range []struct {
 		name    string
 		table   *shardify.Table
@@ -91,7 +95,7 @@ func TestWhatIsASample(t *testing.T) {
 		{"the largest array decides", mixed, nil, nil,
 			"error: open m.npz: the arrays have different lengths: x, y 50; classes 3; --columns 'x,y' or --columns 'classes' takes those of one length"},
 		{"what is excluded has no say", mixed, []string{"!classes"}, nil,
-			"x f32[7]; y i64[]; 50 samples; left o: object array (a pickle): save it as a numeric array; left README: no NPY array; left mean: 0-d: no sample axis"},
+			"x f32[7]; y i64[]; mean f64[]; 50 samples; left o: object array (a pickle): save it as a numeric array; left README: no NPY array"},
 		{"two lengths", folder(t, npz("m.npz", member{"x.npy", 0, zeros("<f4", 20)}, member{"y.npy", 0, zeros("<f4", 30)})), nil, nil,
 			"error: open m.npz: the arrays have different lengths: x 20; y 30; --columns 'x' or --columns 'y' takes those of one length, --sample file makes each file one sample: schema mismatch"},
 		{"no form in one of two", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, zeros("<f4", 2)}),
@@ -154,6 +158,18 @@ func TestWhatIsASample(t *testing.T) {
 			"x f64[]; 0 samples; note no samples in 2 inputs (0.npz, 1.npz); note field x is widened to f64: f32 in 1 input (0.npz), f64 in 1 input (1.npz)"},
 		{"one sample a file, by rows", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)})), nil, nil,
 			"x f32[8 9]; 2 samples"},
+		{"images", images, nil, nil, "error: a sample may be a file or a row: --sample file makes 2 samples of image |u1 [8,9,3], label <i8; " +
+			"--sample axis makes 16 of image |u1 [9,3], label <i8 repeated"},
+		{"some of images", images, []string{"image"}, nil, "error: a sample may be a file or a row"},
+		{"images, a file a sample", images, nil, file, "image u8[8 9 3]; label i64[]; 2 samples"},
+		{"images, a row a sample", images, nil, shardify.Options{"sample": "axis"}, "image u8[9 3]; label i64[]; 16 samples; " +
+			"note each row is a sample, 16 of image |u1 [9,3], label <i8 repeated; --sample file makes 2 samples of image |u1 [8,9,3], label <i8"},
+		{"volumes", folder(t, member{"a.npy", 0, zeros("<f4", 8, 9, 9)}, member{"b.npy", 0, zeros("<f4", 8, 9, 9)}), nil, nil, "error: a sample may be a file or a row"},
+		{"pieces of a series", folder(t, member{"x0.npy", 0, zeros("<f4", 8, 9, 9)}, member{"x1.npy", 0, zeros("<f4", 7, 9, 9)}), nil, nil, "x f32[9 9]; 15 samples"},
+		{"batches with labels", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 4, 3, 3)}, member{"y.npy", 0, zeros("<i8", 4)}),
+			npz("1.npz", member{"x.npy", 0, zeros("<f4", 4, 3, 3)}, member{"y.npy", 0, zeros("<i8", 4)})), []string{"x"}, nil, "x f32[3 3]; 8 samples"},
+		{"a single value that one file lacks", folder(t, npz("0.npz", member{"y.npy", 0, zeros("<i8", 4)}),
+			npz("1.npz", member{"y.npy", 0, zeros("<i8", 3)}, member{"v.npy", 0, zeros("<i8")})), nil, nil, "error: open 1.npz: there is v <i8 [], as there is not in 0.npz"},
 		{"one sample a file of many shapes", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 7, 9)})), nil, nil,
 			"error: open 1.npz: x is <f4 [1,7,9], in 0.npz it is <f4 [1,8,9]; if each file is one sample, say --sample file: schema mismatch"},
 		{"ragged", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 1, 8, 9)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 7, 9)})), nil, file,

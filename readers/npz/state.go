@@ -34,6 +34,7 @@ type stateColumn struct {
 	Key    string        `json:"key"`
 	Inner  []int64       `json:"inner,omitempty"`
 	Ragged bool          `json:"ragged,omitempty"`
+	Single bool          `json:"single,omitempty"`
 	Wanted []stateWanted `json:"wanted,omitempty"`
 }
 
@@ -49,7 +50,7 @@ func (s *source) State() ([]byte, error) {
 		sg := stateGroup{Files: len(g.files)}
 		for i := range g.columns {
 			c := &g.columns[i]
-			sc := stateColumn{Key: c.key, Inner: c.inner, Ragged: c.ragged}
+			sc := stateColumn{Key: c.key, Inner: c.inner, Ragged: c.ragged, Single: c.single}
 			for _, w := range c.wanted {
 				sc.Wanted = append(sc.Wanted, stateWanted{w.leaf, w.name})
 			}
@@ -168,8 +169,8 @@ func (s *source) decode(b []byte) error {
 func (s *source) decodeGroup(sg *stateGroup, r *stateReader) (*group, error) {
 	g := &group{}
 	for _, c := range sg.Columns {
-		col := column{key: c.Key, inner: c.Inner, ragged: c.Ragged && s.byFile}
-		if len(c.Inner) > maxRank || slices.ContainsFunc(c.Inner, func(d int64) bool { return d < 0 }) {
+		col := column{key: c.Key, inner: c.Inner, ragged: c.Ragged && s.byFile, single: c.Single && !s.byFile}
+		if len(c.Inner) > maxRank || col.single && len(c.Inner) > 0 || slices.ContainsFunc(c.Inner, func(d int64) bool { return d < 0 }) {
 			return nil, badState("bad shape")
 		}
 		for _, w := range c.Wanted {
@@ -247,6 +248,7 @@ func (s *source) checkFile(g *group, i int) error {
 		}
 		h := header{item: g.types[p.typ], shape: c.inner}
 		switch {
+		case c.single:
 		case !s.byFile:
 			h.shape = append([]int64{f.samples}, c.inner...)
 		case c.ragged:

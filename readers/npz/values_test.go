@@ -2,6 +2,7 @@ package npz
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -76,5 +77,24 @@ func TestRaggedShapes(t *testing.T) {
 		if got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
+	}
+}
+
+// TestSingleValuesAreRepeated: every sample of a file has them, in whatever form.
+func TestSingleValuesAreRepeated(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	one := func(name string, n int, method uint16, label byte) member {
+		return npz(name, member{"y.npy", method, npy("<i8", false, []int{n}, random(rng, 8*n))}, member{"label.npy", method, npy("|u1", false, nil, []byte{label})},
+			member{"name.npy", method, npy("|S3", false, nil, []byte("n"+string(label)+"\x00"))})
+	}
+	l, err := loadTable(folder(t, one("a.npz", 3, stored, '1'), one("b.npz", 2, deflated, '2')), nil, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(l.cols["label"].Data); got != "11122" {
+		t.Errorf("labels %q", got)
+	}
+	if got := string(l.cols["name"].Data); got != "n1n1n1n2n2" {
+		t.Errorf("names %q", got)
 	}
 }

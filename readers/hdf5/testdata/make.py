@@ -441,3 +441,8 @@ if __name__ == "__main__":
     categories()
     packed()
     flips()
+    for i in range(2):
+        with new("image_%d.h5" % i) as f:
+            f["image"] = count((4, 5, 3), "<u1")
+            f["mask"] = count((4, 5, 2), "<u1")
+            f["label"] = i

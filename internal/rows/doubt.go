@@ -1,0 +1,97 @@
+package rows
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// SampleOption is the option that says what a sample is: SampleAxis or SampleFile.
+const (
+	SampleOption = "sample"
+	SampleAxis   = "axis"
+	SampleFile   = "file"
+)
+
+// Array is a column of one input with all its dimensions, which are samples and what each
+// holds, or those of one sample.
+type Array struct {
+	Name, Type string
+	Shape      []int64
+}
+
+// Readings is several inputs that may be one sample each, or have a sample in each row.
+type Readings struct {
+	Files, Rows int64
+	Equal       bool // all files have as many rows
+	Arrays      []Array
+}
+
+// Doubtful tells whether nothing says that rows are the samples: no array is a list of
+// values along them, and files have single values beside the arrays, or look alike and
+// have the rank of images and volumes.
+func (r *Readings) Doubtful() bool {
+	rank, single := 0, false
+	for i := range r.Arrays {
+		switch n := len(r.Arrays[i].Shape); n {
+		case 0:
+			single = true
+		case 1:
+			return false
+		default:
+			rank = max(rank, n)
+		}
+	}
+	return r.Files > 1 && r.Rows > r.Files && (single && rank > 1 || r.Equal && rank > 2)
+}
+
+// Ask is the error that leaves the choice to the user.
+func (r *Readings) Ask() error {
+	return &shardify.Doubt{
+		Option: SampleOption, Values: []string{SampleFile, SampleAxis},
+		Text: fmt.Sprintf("a sample may be a file or a row: --sample file makes %s; --sample axis makes %s", r.file(), r.axis()),
+	}
+}
+
+// Note tells the other reading of inputs whose rows are samples.
+func (r *Readings) Note() string {
+	return fmt.Sprintf("each row is a sample, %s; --sample file makes %s", r.axis(), r.file())
+}
+
+func (r *Readings) file() string {
+	return fmt.Sprintf("%d samples of %s", r.Files, r.list(func(a *Array) string { return a.text(a.Shape) }))
+}
+
+func (r *Readings) axis() string {
+	return fmt.Sprintf("%d of %s", r.Rows, r.list(func(a *Array) string {
+		if len(a.Shape) == 0 {
+			return a.text(nil) + " repeated"
+		}
+		return a.text(a.Shape[1:])
+	}))
+}
+
+// list is the first arrays in words.
+func (r *Readings) list(text func(a *Array) string) string {
+	const most = 4
+	var out []string
+	for i := range r.Arrays[:min(len(r.Arrays), most)] {
+		out = append(out, text(&r.Arrays[i]))
+	}
+	if n := len(r.Arrays) - most; n > 0 {
+		out = append(out, fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(out, ", ")
+}
+
+func (a *Array) text(shape []int64) string {
+	s := a.Name
+	if a.Type != "" {
+		s += " " + a.Type
+	}
+	if len(shape) > 0 {
+		s += " " + strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
+	}
+	return s
+}

@@ -1,0 +1,30 @@
+package hdf5
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+)
+
+// TestFilesOrRows: where nothing says that rows are the samples, the user does.
+func TestFilesOrRows(t *testing.T) {
+	both := []string{"image_0.h5", "image_1.h5"}
+	const readings = "--sample file makes 2 samples of image [4,5,3], label, mask [4,5,2]; --sample axis makes 8 of image [5,3], label repeated, mask [5,2]"
+	for _, columns := range [][]string{nil, {"image"}, {"label", "mask"}} {
+		_, err := load(both, columns, nil)
+		if doubt := (*shardify.Doubt)(nil); !errors.As(err, &doubt) || !strings.Contains(err.Error(), readings) {
+			t.Errorf("%v: %v", columns, err)
+		}
+	}
+	if s := mustLoad(t, both, nil, shardify.Options{"sample": "axis"}); s.samples != 8 || !strings.Contains(strings.Join(s.notes, "\n"), "--sample file makes 2 samples") {
+		t.Errorf("rows: %d samples, %q", s.samples, s.notes)
+	}
+	if s := mustLoad(t, both, nil, shardify.Options{"sample": "file"}); s.samples != 2 || len(s.cols["image"].Shape) != 3 {
+		t.Errorf("files: %d samples", s.samples)
+	}
+	if s := mustLoad(t, both[:1], nil, nil); s.samples != 4 {
+		t.Errorf("one file: %d samples", s.samples)
+	}
+}
