@@ -191,6 +191,9 @@ func readInfo(c *Cursor, refs *Refs) *StreamerInfo {
 				break
 			}
 		}
+		if rest := c.Rest(array); rest != 0 {
+			c.Fail("a list of %d elements has %d more bytes", n, rest)
+		}
 		c.Leave(array)
 	}
 	refs.Leave(c, &slot)

@@ -181,6 +181,9 @@ func (p *parser) objects(to member, v *values) {
 		}
 		v.take(to, i, obj)
 	}
+	if rest := p.c.Rest(f); rest != 0 {
+		p.c.Fail("a list of %d objects has %d more bytes", n, rest)
+	}
 	if err := p.c.Err(); err != nil && f.End >= 0 {
 		v.broken = p.c.ClearErr()
 	}
