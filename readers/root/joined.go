@@ -189,6 +189,9 @@ func (j *joined) add(t table, prefix string, names *namer, k *keyed) {
 			rename[f.Name] = own
 		}
 		f.Field.Name = own
+		if to, ok := rename[f.of]; ok {
+			f.of = to
+		}
 		if prefix != "" {
 			f.aliases = append(f.aliases, prefix+"."+t.fields()[i].Name)
 		}
@@ -265,7 +268,11 @@ func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []shardi
 	}
 	for i := range j.list {
 		f := &j.list[i]
-		hit, exact := want.Match(ways(f.Name, f.aliases)...)
+		names := ways(f.Name, f.aliases)
+		if f.of != "" {
+			names = append(names, f.of)
+		}
+		hit, exact := want.Match(names...)
 		if !hit {
 			continue
 		}

@@ -45,6 +45,9 @@ type field struct {
 	shardify.Field
 	// aliases are other names that users know it by.
 	aliases []string
+	// of is the field with the values of the lists whose lengths these are: it is asked
+	// for, or excluded, together with this one.
+	of string
 	// bytes of its data in the whole table, decoded, an estimate.
 	bytes int64
 }

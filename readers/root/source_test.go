@@ -99,20 +99,54 @@ func link(t *testing.T, from, to string) {
 }
 
 func TestUnreadableIsLeftOutUnlessAskedFor(t *testing.T) {
-	file := filepath.Join(corpus.Dir(t, "root"), "ttree", "uproot-stl_containers.root")
-	got, err := load(nil, nil, 1<<20, file)
+	dir := filepath.Join(corpus.Dir(t, "root"), "ttree")
+	e := shardify.Options{"object": "E"}
+	got, err := load(e, nil, 1<<20, filepath.Join(dir, "uproot-issue465-flat.root"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(got.left, func(l shardify.Leftover) bool { return l.Name == "vector_vector_string" })
-	if i < 0 || !strings.Contains(got.left[i].Reason, "3 levels") {
+	i := slices.IndexFunc(got.left, func(l shardify.Leftover) bool { return l.Name == "Evt.AAObject.any" })
+	if i < 0 || !strings.Contains(got.left[i].Reason, "pointer to an object") {
 		t.Errorf("left out: %+v", got.left)
 	}
-	if _, err := load(nil, []string{"vector_vector_string"}, 1<<20, file); err == nil || !strings.Contains(err.Error(), "3 levels") {
+	if _, err := load(e, []string{"Evt.AAObject.any"}, 1<<20, filepath.Join(dir, "uproot-issue465-flat.root")); err == nil || !strings.Contains(err.Error(), "pointer to an object") {
 		t.Errorf("asked for by name: %v", err)
 	}
+	file := filepath.Join(dir, "uproot-stl_containers.root")
 	if one, err := load(nil, []string{"vector_*32"}, 1<<20, file); err != nil || len(one.cols) != 3 {
 		t.Errorf("by a wildcard: %v, %v", one, err)
+	}
+}
+
+// TestThreeLevelsAreTwoFields: lists of lists of strings are lists of strings, with the
+// lengths of the lists beside them, in whatever spans they are read.
+func TestThreeLevelsAreTwoFields(t *testing.T) {
+	file := filepath.Join(corpus.Dir(t, "root"), "ttree", "uproot-stl_containers.root")
+	for _, span := range []int64{1, 1 << 20} {
+		got, err := load(nil, []string{"vector_vector_string"}, span, file)
+		if err != nil || len(got.cols) != 2 {
+			t.Fatalf("%v: %v", got, err)
+		}
+		c, n := got.cols["vector_vector_string"], got.cols["vector_vector_string.lengths"]
+		if c.Levels != 2 || c.Media != "txt" || n.Levels != 1 || c.CounterName() == n.CounterName() {
+			t.Errorf("fields are %+v and %+v", c.Field, n.Field)
+		}
+		// [["one"]], [["one"], ["one","two"]], [["one"], ["one","two"], ["one","two","three"]] ...
+		if v := shardify.View[int64](n.Data); !slices.Equal(v[:6], []int64{1, 1, 2, 1, 2, 3}) || !slices.Equal(n.Offsets[0][:4], []int64{0, 1, 3, 6}) {
+			t.Errorf("lengths %v of %v", v, n.Offsets[0])
+		}
+		if !slices.Equal(c.Offsets[0][:4], []int64{0, 1, 4, 10}) || string(c.Data[:15]) != "oneoneonetwoone" {
+			t.Errorf("lists end at %v, %q", c.Offsets[0], c.Data)
+		}
+	}
+	for _, columns := range [][]string{{"vector_vector_string.lengths"}, {"!vector_vector_string"}} {
+		got, err := load(nil, columns, 1<<20, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := got.cols["vector_vector_string"]; ok || (len(got.cols) == 1) != (got.cols["vector_vector_string.lengths"] != nil) {
+			t.Errorf("%v: %d columns", columns, len(got.cols))
+		}
 	}
 }
 

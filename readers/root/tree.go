@@ -93,7 +93,7 @@ func (x *tree) add(r *ttree.Reading, i int, given map[treeColumn]string) {
 	}
 	reason := c.Unreadable
 	fd := shardify.Field{Name: name, DType: c.DType, Shape: c.Shape, Levels: c.Levels, Media: c.Media}
-	if reason == "" && r.Counts != nil && c.Levels > 0 {
+	if reason == "" && r.Counts != nil && c.Levels > 0 && !c.Deep {
 		fd.Counter = given[treeColumn{r.Counts, r.CountsColumn}]
 	}
 	if reason == "" {
@@ -106,7 +106,11 @@ func (x *tree) add(r *ttree.Reading, i int, given map[treeColumn]string) {
 		return
 	}
 	x.columns = append(x.columns, treeColumn{r, i})
-	x.list = append(x.list, field{Field: fd, aliases: aliases, bytes: r.Bytes(i)})
+	f := field{Field: fd, aliases: aliases, bytes: r.Bytes(i)}
+	if c.Lists {
+		f.of = given[treeColumn{r, i - 1}]
+	}
+	x.list = append(x.list, f)
 }
 
 // typed puts the type before a reason that does not name it.

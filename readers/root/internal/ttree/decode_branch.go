@@ -74,6 +74,15 @@ func (d *Decoder) count(entry int64) int64 {
 	return -1
 }
 
+// open begins an entry's lists in columns that do not share those of the counts.
+func (d *Decoder) open(reps int) {
+	for i := range d.m.outs {
+		if o := &d.m.outs[i]; o.deep && d.m.want[i] {
+			o.list(0, reps)
+		}
+	}
+}
+
 // counts sets the numbers of values of an entry's elements; false if there are none.
 func (d *Decoder) counts(entry int64) bool {
 	i := entry - d.lo
@@ -285,6 +294,7 @@ func (d *Decoder) program(b *Basket, from, to int) error {
 				return d.at(shardify.Corrupt(-1, "its counts are missing"), entry)
 			}
 			reps = int(n)
+			d.open(reps)
 		}
 		m.buf, m.pos, m.bad = b.Data[offs[i]:offs[i+1]], 0, nil
 		if d.Reading.Each != nil && !d.counts(entry) {

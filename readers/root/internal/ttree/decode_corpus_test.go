@@ -90,6 +90,24 @@ func (e *expectedBranch) same(c *shardify.Column) error {
 	return nil
 }
 
+// sameLists compares a column of three levels, the second of which is in lists.
+func (e *expectedBranch) sameLists(c, lists *shardify.Column) error {
+	whole := *c
+	whole.Offsets = [][]int64{lists.Offsets[0], {0}, c.Offsets[1]}
+	end := int64(0)
+	for _, n := range shardify.View[int64](lists.Data) {
+		end += n
+		whole.Offsets[1] = append(whole.Offsets[1], end)
+	}
+	at := int64(0)
+	for i, n := range lists.Offsets[0] {
+		if at = whole.Offsets[1][n]; at != c.Offsets[0][i] {
+			return fmt.Errorf("entry %d begins at list %d, its lengths say %d", i, c.Offsets[0][i], at)
+		}
+	}
+	return e.same(&whole)
+}
+
 func TestCorpusBranchesEqual(t *testing.T) {
 	files, _ := filepath.Glob(corpus.Dir(t, "root") + "/*/*.root")
 	sort.Strings(files)
@@ -214,7 +232,12 @@ func TestCorpusBranchesEqual(t *testing.T) {
 				}
 				mem := pool.Overdraft()
 				col, err := readColumn(f, found, ci, tree.Entries, mem)
-				if err == nil {
+				if err == nil && found.Columns[ci].Deep {
+					var lists *shardify.Column
+					if lists, err = readColumn(f, found, ci+1, tree.Entries, mem); err == nil {
+						err = e.sameLists(col, lists)
+					}
+				} else if err == nil {
 					err = e.same(col)
 				}
 				mem.Release()

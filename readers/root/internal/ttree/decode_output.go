@@ -1,6 +1,7 @@
 package ttree
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/shardify/shardify"
@@ -16,17 +17,19 @@ type Output struct {
 	hint int // bytes of data to come, a guess
 	offs [2][]int64
 	n    [2]int // filled entries of offs
+	// deep and lists are of columns of three levels, see Column.
+	deep, lists bool
 }
 
 // start makes the output ready for samples entries of a column. lists, if not
 // nil, are the offsets of the first level.
 func (o *Output) start(c *Column, samples int, lists []int64, mem *shardify.Arena) {
-	*o = Output{elem: c.elemBytes(), mem: mem}
+	*o = Output{elem: c.elemBytes(), mem: mem, deep: c.Deep, lists: c.Lists}
 	if c.Levels == 0 {
 		o.data = mem.Alloc(samples * o.elem)
 	}
 	for l := range c.Levels {
-		if l == 0 && lists != nil {
+		if l == 0 && lists != nil && !o.deep {
 			o.offs[0], o.n[0] = lists, len(lists)
 			continue
 		}
@@ -65,6 +68,20 @@ func (o *Output) grow(need int) {
 
 // list ends a list of n items at a level.
 func (o *Output) list(level, n int) {
+	switch {
+	case o.deep && level > 0:
+		if level--; level == 0 { // all lists of an entry are one
+			o.offs[0][o.n[0]-1] += int64(n)
+			return
+		}
+	case o.deep:
+		n = 0
+	case o.lists && level > 0:
+		if level == 1 {
+			binary.LittleEndian.PutUint64(o.room(1), uint64(n))
+		}
+		return
+	}
 	offs, k := o.offs[level], o.n[level]
 	if k == len(offs) {
 		bigger := o.mem.Int64s(k + k/2 + 16)

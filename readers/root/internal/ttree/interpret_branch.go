@@ -16,8 +16,11 @@ type Column struct {
 	DType  shardify.DType
 	Shape  []int
 	Levels int
-	Media  string
-	Type   string // in C++, for people
+	// Deep: there is one level more, the second, in the column behind: Lists holds the
+	// lengths of its lists, and the values here are those of all lists of an entry.
+	Deep, Lists bool
+	Media       string
+	Type        string // in C++, for people
 	// Unreadable is why there are no values; "" if there are.
 	Unreadable string
 	// Err is the damage because of which there are none; nil if they have no form.

@@ -32,16 +32,24 @@ func (e errNoRecipe) Error() string { return string(e) }
 
 func noRecipe(format string, args ...any) error { return errNoRecipe(fmt.Sprintf(format, args...)) }
 
-// maxLevels is what a field can have.
-const maxLevels = 2
+// maxLevels is what a field can have, and one more that has a column of its own.
+const maxLevels = 3
 
-// column adds a column and returns its index.
+// column adds a column, and behind one of three levels the lengths of the lists of the
+// second, and returns its index.
 func (b *builder) column(c Column) int {
-	if c.Levels > maxLevels && c.Unreadable == "" {
+	at := len(b.cols)
+	switch {
+	case c.Unreadable != "" || c.Levels < maxLevels:
+		b.cols = append(b.cols, c)
+	case c.Levels == maxLevels:
+		c.Levels, c.Deep = maxLevels-1, true
+		b.cols = append(b.cols, c, Column{Name: join(c.Name, "lengths"), DType: shardify.I64, Levels: 1, Lists: true, Type: c.Type})
+	default:
 		c.Unreadable = fmt.Sprintf("%d levels of variable length (at most %d)", c.Levels, maxLevels)
+		b.cols = append(b.cols, c)
 	}
-	b.cols = append(b.cols, c)
-	return len(b.cols) - 1
+	return at
 }
 
 // values is the step of numbers, with a column of their own.
