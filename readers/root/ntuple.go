@@ -19,9 +19,17 @@ type ntuple struct {
 
 func newNtuple(n *rntuple.Ntuple, path string) *ntuple {
 	x := &ntuple{n: n, at: path}
+	deep := map[int]string{}
 	for i := range n.Flats {
 		f := &n.Flats[i]
-		x.list = append(x.list, field{Field: f.Field, aliases: []string{n.Path(f.FieldID)}, bytes: 0})
+		fd := field{Field: f.Field, aliases: []string{n.Path(f.FieldID)}}
+		if f.Deep {
+			deep[f.FieldID] = f.Name
+		}
+		if f.Lists {
+			fd.of, fd.aliases = deep[f.FieldID], []string{n.Path(f.FieldID) + ".lengths"}
+		}
+		x.list = append(x.list, fd)
 	}
 	x.estimate()
 	for _, u := range n.Unreadable {

@@ -65,7 +65,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		"Point has no members":               structOf("odd"),
 		"array of 0 elements":                {kind: fixed, name: "odd", typeName: "std::array<float,0>", kids: []*model{float("_0")}},
 		"more than 1073741824 values":        {kind: fixed, name: "odd", n: 1 << 30, kids: []*model{{kind: fixed, name: "_0", n: 2, kids: []*model{float("_0")}}}},
-		"3 levels of variable length":        listOf("odd", listOf("", listOf("", float("_0")))),
+		"4 levels of variable length":        listOf("odd", listOf("", listOf("", listOf("", float("_0"))))),
 		"nested too deep":                    deep,
 		"longer than 255 bytes":              structOf("odd", float(strings.Repeat("n", 256))),
 		"stored as an opaque object":         {kind: projection, role: Streamer, name: "odd", typeName: "Blob"},

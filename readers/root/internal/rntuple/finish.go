@@ -205,9 +205,27 @@ func (r *Reader) column(c *shardify.Column, i int) (err error) {
 		}
 		c.Offsets[k] = r.nodes[at].off
 		at = r.s.nodes[at].parent
+		if k == 0 && r.s.flats[i].Deep {
+			if c.Offsets[0], err = r.joined(r.nodes[at].off, c.Offsets[0]); err != nil {
+				return err
+			}
+			at = r.s.nodes[at].parent
+		}
 	}
 	c.Valid = r.nodes[at].valid
 	return nil
+}
+
+// joined are the ends of lists of lists in what the inner lists hold.
+func (r *Reader) joined(outer, inner []int64) ([]int64, error) {
+	off, err := r.int64s(int64(len(outer)))
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range outer {
+		off[i] = inner[n]
+	}
+	return off, nil
 }
 
 // lengths makes counts of offsets.
@@ -216,7 +234,7 @@ func (r *Reader) lengths(off []int64, dt shardify.DType) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if dt == shardify.U64 {
+	if dt != shardify.U32 {
 		v := shardify.View[int64](b)
 		for i := range v {
 			v[i] = off[i+1] - off[i]

@@ -318,13 +318,40 @@ func (w *walker) add(a at, f *Field, l leaf, sf shardify.Field) {
 	if l.kind == counts {
 		sf.Levels--
 	}
-	if sf.Levels > 2 {
-		w.leave(a.name, "%d levels of variable length (at most 2)", sf.Levels)
+	fl := Flat{Field: sf, FieldID: f.ID, TypeName: f.TypeName, Projected: f.Source >= 0, path: path, leaf: l}
+	switch {
+	case sf.Levels == maxLevels && path[first+1].kind == list:
+		w.deep(a, fl, first)
 		return
+	case sf.Levels >= maxLevels:
+		w.leave(a.name, "%d levels of variable length (at most %d, and the second is one of lists)", sf.Levels, maxLevels)
+		return
+	case sf.Levels > 0 && path[first].name != a.name:
+		fl.Counter = path[first].name
 	}
-	if sf.Levels > 0 && path[first].name != a.name {
-		sf.Counter = path[first].name
+	w.flat(a.full, fl)
+}
+
+// maxLevels is what a field can have, and one more that has a flat of its own.
+const maxLevels = 3
+
+func (w *walker) flat(full string, f Flat) {
+	w.n.Flats = append(w.n.Flats, f)
+	w.full = append(w.full, full)
+}
+
+// deep adds a flat of three levels as two: the values in the lists of all lists of an
+// entry, and the lengths of the lists of the second level.
+func (w *walker) deep(a at, f Flat, first int) {
+	f.Levels, f.Deep = maxLevels-1, true
+	w.flat(a.full, f)
+	second := f.path[first+1]
+	lengths := f
+	lengths.Field = shardify.Field{Name: a.name + ".lengths", DType: shardify.I64, Levels: 1, Nullable: f.Nullable}
+	if f.path[first].name != a.name {
+		lengths.Counter = f.path[first].name
 	}
-	w.n.Flats = append(w.n.Flats, Flat{Field: sf, FieldID: f.ID, TypeName: f.TypeName, Projected: f.Source >= 0, path: path, leaf: l})
-	w.full = append(w.full, a.full)
+	lengths.Deep, lengths.Lists = false, true
+	lengths.path, lengths.leaf = f.path[:first+2], leaf{counts, second.slot, 1}
+	w.flat(a.full+".lengths", lengths)
 }

@@ -131,6 +131,9 @@ type Flat struct {
 	FieldID   int    // the leaf
 	TypeName  string // of the leaf
 	Projected bool   // shows a column that a field of another name holds
+	// Deep: there is one level more, the second. Lists: these are the lengths of its lists,
+	// for the Deep flat of the same field.
+	Deep, Lists bool
 
 	path []step
 	leaf leaf

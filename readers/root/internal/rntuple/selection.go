@@ -133,6 +133,9 @@ func (s *Selection) Bytes(cluster int) int64 {
 			n = max(n, c.Entries)
 		}
 		sum = min(sum+mul(n, it.leaf.n*int64(f.DType.Size())), maxElements)
+		if f.Deep {
+			sum = min(sum+8*c.Entries, maxElements)
+		}
 	}
 	return sum
 }

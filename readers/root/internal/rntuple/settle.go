@@ -103,19 +103,22 @@ func (n *Ntuple) settleCounters() {
 		if f.leaf.kind == counts && f.Levels == 0 && f.Projected {
 			cardinal[f.levelKey()] = f.Name
 		}
-		if f.Levels > 0 {
+		if f.Levels > 0 && !f.Deep {
 			users[f.levelKey()]++
 		}
 	}
 	own := map[string]string{} // name of a jagged flat, or counter -> levelKey
 	for i := range n.Flats {
-		if f := &n.Flats[i]; f.Levels > 0 {
+		switch f := &n.Flats[i]; {
+		case f.Deep: // lists that nobody shares
+			own[f.Name] = "deep " + f.Name
+		case f.Levels > 0:
 			own[f.Name] = f.levelKey()
 		}
 	}
 	for i := range n.Flats {
 		f := &n.Flats[i]
-		if f.Levels == 0 {
+		if f.Levels == 0 || f.Deep {
 			continue
 		}
 		key := f.levelKey()
