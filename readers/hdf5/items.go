@@ -230,7 +230,11 @@ func (f *factory) byItem() error {
 	}
 	main := sets[f.choice.items[0]]
 	if main == nil {
-		return nil // a file without samples
+		what := "no data sets"
+		if len(f.tree.objects) > 0 {
+			what = f.tree.shapes()
+		}
+		return shardify.Mismatch("there are no data sets %s/*, which are the samples elsewhere; it has %s", f.choice.items[0], what)
 	}
 	in := map[int]bool{}
 	for _, p := range f.choice.items {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
@@ -17,7 +18,7 @@ func (f *factory) byGroup(ctx context.Context) error {
 		return err
 	}
 	if g == nil {
-		return nil
+		return f.noGroups()
 	}
 	f.facts.Samples = int64(len(g.all()))
 	in := make(map[int]bool, len(g.names)*len(g.members))
@@ -31,9 +32,43 @@ func (f *factory) byGroup(ctx context.Context) error {
 			f.tree.left.note(f.tree.objects[i].path, fmt.Sprintf("not in one of the groups %s/%s*", f.choice.parent, f.choice.stem))
 		}
 	}
+	if err := f.strays(g, in); err != nil {
+		return err
+	}
 	for m, name := range g.members {
 		if err := f.member(g, m, name); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// noGroups is the error about a file without sample groups: its samples would be missing
+// without a word.
+func (f *factory) noGroups() error {
+	what := "no data sets"
+	if len(f.tree.objects) > 0 {
+		what = f.tree.shapes()
+	}
+	return shardify.Mismatch("there are no groups %s/%s*, which are the samples elsewhere; it has %s", f.choice.parent, f.choice.stem, what)
+}
+
+// strays refuses groups beside the sample groups that hold the same data sets, under
+// another name: they may be samples, too.
+func (f *factory) strays(g *groupSet, in map[int]bool) error {
+	for i := range f.tree.objects {
+		p := f.tree.objects[i].path
+		rest, ok := strings.CutPrefix(p, g.parent+"/")
+		name, member, below := strings.Cut(rest, "/")
+		if in[i] || !ok || !below || len(g.members) == 0 || member != g.members[0] {
+			continue
+		}
+		same := true
+		for k, m := range g.members {
+			same = same && i+k < len(f.tree.objects) && f.tree.objects[i+k].path == g.parent+"/"+name+"/"+m
+		}
+		if same && f.choice.sampleGroup(p) == "" {
+			return shardify.Mismatch("%s/%s holds the same data sets as the samples %s/%s*: --columns '!%s' leaves it out, or --object selects", g.parent, name, g.parent, f.choice.stem, strings.TrimPrefix(g.parent+"/"+name, "/"))
 		}
 	}
 	return nil

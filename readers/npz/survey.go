@@ -111,6 +111,9 @@ func (l *listing) npz(in *input, want func(key string) bool) error {
 			continue // a folder
 		}
 		if last[key] != i {
+			if _, err := dir.dataOffset(in, e); err != nil { // is that its name at all?
+				return shardify.Annotate(err, "", "", e.name)
+			}
 			l.notes = append(l.notes, shardify.Leftover{Name: key, Reason: "an earlier member of the same name; the last one counts, as for numpy"})
 			continue
 		}

@@ -124,6 +124,9 @@ func (w *walk) leaf(n *pq.Node, name string, lists []list) {
 		return
 	}
 	t, err := typeOf(n, w.text)
+	if errors.Is(err, errNothing) && w.hasValues(n.Leaf) {
+		err = shardify.Corrupt(-1, "a column of nothing but missing values, whose statistics tell others")
+	}
 	if err == nil {
 		w.hints.refine(n, &t)
 		err = w.add(n, name, path, lists, t)
@@ -131,6 +134,16 @@ func (w *walk) leaf(n *pq.Node, name string, lists []list) {
 	if err != nil {
 		w.left = append(w.left, leftOut{name: name, alias: path, reason: err, void: errors.Is(err, errNothing) && len(lists) == 0})
 	}
+}
+
+// hasValues tells whether the statistics know values that are not missing.
+func (w *walk) hasValues(leaf int) bool {
+	for g := range len(w.f.Groups) - 1 {
+		if x := w.f.Chunk(leaf, g); x.NullsKnown && x.Nulls < x.Values {
+			return true
+		}
+	}
+	return false
 }
 
 // readable says why the pages of a leaf cannot be read.

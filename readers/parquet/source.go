@@ -110,9 +110,11 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	}
 	x := &file{f: w, pq: p}
 	facts := &rows.Facts{Samples: p.Rows, Size: size}
-	if x.cols, facts.Left, facts.Void, err = s.choose(p, want); err != nil {
+	out, err := s.choose(p, want)
+	if err != nil {
 		return nil, err
 	}
+	x.cols, facts.Left, facts.Damaged, facts.Void = out.cols, out.left, out.damaged, out.void
 	var state blob
 	for i := range x.cols {
 		c := &x.cols[i]
@@ -140,28 +142,38 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	return facts, w.Failed()
 }
 
+// chosen is the wanted columns of a file, and those that are none.
+type chosen struct {
+	cols    []column
+	left    []shardify.Leftover
+	damaged []rows.Damage
+	void    []string
+}
+
 // choose makes the wanted columns of a file.
-func (s *source) choose(p *pq.File, want *rows.Wanted) (cols []column, left []shardify.Leftover, void []string, err error) {
+func (s *source) choose(p *pq.File, want *rows.Wanted) (x chosen, err error) {
 	h, err := readHints(p)
 	if err != nil {
-		return nil, nil, nil, err
+		return x, err
 	}
 	all, out := columns(p, h, s.opts["text"])
 	for _, c := range all {
 		if hit, _ := want.Match(append(c.aliases, c.field.Name)...); hit {
-			cols = append(cols, c)
+			x.cols = append(x.cols, c)
 		}
 	}
 	for _, l := range out {
 		switch hit, _ := want.Match(l.name, l.alias, plainName(l.name)); {
 		case !hit:
 		case l.void:
-			void = append(void, plainName(l.name))
+			x.void = append(x.void, plainName(l.name))
+		case errors.Is(l.reason, shardify.ErrCorrupt):
+			x.damaged = append(x.damaged, rows.Damage{Object: plainName(l.name), Err: l.reason})
 		default:
-			left = append(left, shardify.Leftover{Name: plainName(l.name), Reason: shardify.Reason(l.reason)})
+			x.left = append(x.left, shardify.Leftover{Name: plainName(l.name), Reason: shardify.Reason(l.reason), Unreadable: true})
 		}
 	}
-	return cols, left, void, nil
+	return x, nil
 }
 
 // acquire opens a file for reading.
@@ -174,9 +186,11 @@ func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*file
 		return nil, errState
 	}
 	x := &file{f: rows.Watch(f), pq: p}
-	if x.cols, _, _, err = s.choose(p, s.want); err != nil {
+	out, err := s.choose(p, s.want)
+	if err != nil {
 		return nil, err
 	}
+	x.cols = out.cols
 	for _, h := range s.parts.of(in.Path(), x.cols) {
 		if hit, _ := s.want.Match(h.key); hit {
 			x.parts = append(x.parts, h)

@@ -1,0 +1,59 @@
+"""Makes the files that mutated_test.go damages: small, with metadata that nothing compresses. The
+data sets beside them are made of set.npz: see the end.
+
+    python make.py && shardify convert set.npz -o mmap -q && shardify convert set.npz -o wds --format wds -q && rm -r */.shardify
+"""
+import io
+import tarfile
+
+import awkward as ak
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import uproot
+
+N = 12
+x = np.arange(2 * N, dtype="<f4").reshape(N, 2)
+y = np.arange(N, dtype="<i8")
+flag = np.arange(N) % 2 == 0
+text = np.array([f"text {i}" for i in range(N)])
+
+np.savez("stored.npz", x=x, y=y, flag=flag, text=text)
+np.savez_compressed("deflated.npz", x=x, y=y, flag=flag)
+np.save("rows.npy", x)
+np.savez("set.npz", x=x, y=y, flag=flag, text=text)
+
+for libver in ("earliest", "latest"):
+    with h5py.File(f"rows_{libver}.h5", "w", libver=libver) as f:
+        f["x"] = x
+        f["y"] = y
+        f.create_dataset("chunked", data=x, chunks=(4, 2), maxshape=(None, 2))
+        f.create_dataset("in/packed", data=y, chunks=(5,), compression="gzip", fletcher32=True, shuffle=True)
+        f.create_dataset("in/text", data=[s.encode() for s in text], dtype=h5py.string_dtype())
+        f["y"].attrs["units"] = "GeV"
+    with h5py.File(f"groups_{libver}.h5", "w", libver=libver) as f:
+        for i in range(4):
+            f[f"data/demo_{i}/actions"] = np.full((2, 3), i, "<f4")
+            f[f"data/demo_{i}/obs"] = np.full(4 + i, i, "<f8")
+
+jagged = ak.Array([[float(i)] * (i % 4) for i in range(N)])
+with uproot.recreate("tree.root", compression=None) as f:
+    t = f.mktree("Events", {"x": "float32", "y": "int64", "flag": "bool", "pt": "var * float64"})
+    for lo in range(0, N, 4):
+        t.extend({"x": x[lo:lo + 4, 0], "y": y[lo:lo + 4], "flag": flag[lo:lo + 4], "pt": jagged[lo:lo + 4]})
+with uproot.recreate("ntuple.root", compression=None) as f:
+    t = f.mkrntuple("Events", ak.Array({"x": x[:, 0], "y": y, "pt": jagged}))
+
+table = pa.table({"x": x[:, 0], "y": y, "flag": flag, "text": text, "list": pa.array([list(range(i % 3)) for i in range(N)], pa.list_(pa.int32()))})
+pq.write_table(table, "plain.parquet", compression=None, use_dictionary=False, row_group_size=5)
+pq.write_table(table, "snappy.parquet", row_group_size=5, write_page_index=True, write_page_checksum=True)
+
+with tarfile.open("samples.tar", "w", format=tarfile.USTAR_FORMAT) as t:
+    for i in range(N):
+        b = io.BytesIO()
+        np.save(b, x[i])
+        for ext, data in {"npy": b.getvalue(), "cls": str(i).encode(), "txt": text[i].encode()}.items():
+            info = tarfile.TarInfo(f"{i:04d}.{ext}")
+            info.size = len(data)
+            t.addfile(info, io.BytesIO(data))
