@@ -21,6 +21,7 @@ type stretch struct {
 	parts  []part
 	lo, hi int64 // rows
 	per    int64 // rows of one sample
+	wide   bool  // a leaf is a part of a row, not of an element
 }
 
 // batchBytes is about how much stands between file and columns at once: it
@@ -30,7 +31,7 @@ const batchBytes = 1 << 20
 // read fills data, each column's buffer from the stretch's first sample on, and
 // appends to w.vary what varies.
 func (s *stretch) read(ctx context.Context, w *work, data [][]byte) error {
-	if len(s.parts) == 1 && s.parts[0].leaf.whole(s.a.elem) {
+	if elem, _ := s.elems(); len(s.parts) == 1 && s.parts[0].leaf.whole(elem) {
 		return s.readInPlace(ctx, w, data[s.parts[0].column])
 	}
 	step := s.step()
@@ -57,6 +58,14 @@ func (s *stretch) read(ctx context.Context, w *work, data [][]byte) error {
 		}
 	}
 	return nil
+}
+
+// elems are the bytes that leaves are parts of, and how many of them a row has.
+func (s *stretch) elems() (size, n int64) {
+	if s.wide {
+		return s.a.rowBytes, 1
+	}
+	return s.a.elem, s.a.rowElems
 }
 
 // step is the rows of one batch: whole rows of chunks if there are chunks.
@@ -106,8 +115,9 @@ func (s *stretch) convert(w *work, p part, dst []byte, lo, hi int64) error {
 	}
 	if l.kind == numbers {
 		size := l.num.dtype.Size()
-		dst = dst[(lo-s.lo)*s.a.rowElems*int64(size*l.at.values()):]
-		l.at.gather(dst, w.raw, int((hi-lo)*s.a.rowElems), int(s.a.elem), size, l.convert)
+		elem, n := s.elems()
+		dst = dst[(lo-s.lo)*n*int64(size*l.at.values()):]
+		l.at.gather(dst, w.raw, int((hi-lo)*n), int(elem), size, l.convert)
 		return nil
 	}
 	if s.a.file != w.owner && l.kind != texts {

@@ -128,7 +128,7 @@ func TestPublishedLayouts(t *testing.T) {
 		samples, fields int
 	}{
 		{"ml_calochallenge.hdf5", 500, 2}, {"ml_camels_maps.hdf5", 30, 2}, {"ml_cosmoflow.hdf5", 1, 5}, {"ml_deepcam.h5", 1, 4}, {"ml_jetnet.hdf5", 400, 2},
-		{"ml_pandas_fixed_zlib.h5", 300, 3}, {"ml_robomimic_demos.hdf5", 10, 8}, {"ml_toptagging_pandas_table.h5", 300, 4}, {"netcdf4_groups.nc", 7, 1},
+		{"ml_pandas_fixed_zlib.h5", 300, 14}, {"ml_robomimic_demos.hdf5", 10, 8}, {"ml_toptagging_pandas_table.h5", 300, 15}, {"netcdf4_groups.nc", 7, 1},
 		{"../structures/group_per_sample.h5", 60, 3}, {"../structures/netcdf_like.h5", 10, 2},
 	} {
 		s, err := load([]string{filepath.Join(dir, c.file)}, nil, nil)

@@ -108,7 +108,7 @@ func (s *scanner) offset(p string) error {
 	for i := range t.objects {
 		o := &t.objects[i]
 		switch scope := inScope(groupOf(p), of, o.path); {
-		case o.path == p || len(o.dims) == 0:
+		case o.path == p || len(o.dims) == 0 || o.wide:
 		case scope && o.dims[0] == l.stored:
 			in = append(in, o)
 		case scope && o.dims[0] != l.rows && o.dims[0] != a.rows:

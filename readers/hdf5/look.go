@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
 // blob is what readers of a file must know from the survey: which data sets and
@@ -41,6 +43,7 @@ type blobObject struct {
 	Ragged bool   `json:"ragged,omitempty"`
 	Sparse bool   `json:"sparse,omitempty"` // data or indices of a sparse matrix
 	Lists  string `json:"lists,omitempty"`  // where the lists of flat values begin
+	Wide   bool   `json:"wide,omitempty"`   // leaves are columns of its rows
 	Item   bool   `json:"item,omitempty"`   // Path is a group whose data sets are samples
 	Bytes  bool   `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
 	Once   bool   `json:"once,omitempty"`   // rank 0: one value for all samples of the file
@@ -184,6 +187,9 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 	if name == o.path {
 		name = cmp.Or(o.as, name)
 	}
+	if b.Wide = o.wide; o.wide {
+		name = name[:max(strings.LastIndexByte(name, '/'), 0)]
+	}
 	for i := range o.wanted {
 		l := &o.wanted[i].leaf
 		if o.matrix != nil { // rows of a sparse matrix are read as they are stored
@@ -218,8 +224,7 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 				field.Attrs = withFlags(f.tree.file.h5, obj, field.Attrs)
 			}
 			if f.tree.kind.pytables {
-				field.Attrs = withColumns(field.Attrs, frameColumns(f.tree.file, obj, o.path, w.leaf.name), &field)
-				field.Attrs = withCategories(field.Attrs, f.tree.file.categories(obj, o.path, w.leaf.name))
+				field.Attrs = f.frameAttrs(&field, obj, o, &w.leaf)
 			}
 			if p := f.tree.categories[o.path]; p != "" && f.choice.mode == byAxis { // else the names are a field
 				field.Attrs = f.tree.file.withNames(field.Attrs, p)
@@ -247,6 +252,19 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 		f.blob.Objects = append(f.blob.Objects, b)
 	}
 	return nil
+}
+
+// frameAttrs are what a pandas frame says about a field.
+func (f *factory) frameAttrs(field *shardify.Field, obj *h5.Object, o *object, l *leaf) map[string]string {
+	attrs := field.Attrs
+	if l.of == "" && !o.wide {
+		names := frameColumns(f.tree.file, obj, o.path, l.name)
+		attrs = withColumns(attrs, names, field)
+		if len(names) > maxFrameColumns && f.opts.frame == "auto" {
+			f.blob.Why += fmt.Sprintf("; %s: %d columns of pandas' frame in one field, --frame columns makes a field of each", field.Name, len(names))
+		}
+	}
+	return withCategories(attrs, f.tree.file.categories(obj, o.path, cmp.Or(l.of, l.name)))
 }
 
 // decoded notes what attributes make of a field.

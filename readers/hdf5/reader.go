@@ -244,6 +244,9 @@ func (j *spanRead) parts(o *blobObject, s *stretch, cols []colPlace, inner []int
 	if err != nil {
 		return err
 	}
+	if o.Wide {
+		leaves, inner, s.wide = s.a.wideLeaves(leaves), inner[:max(len(inner)-1, 0)], true
+	}
 	for _, c := range cols {
 		if c.leaf < 0 || c.leaf >= len(leaves) || leaves[c.leaf].err != nil {
 			return errChanged("another type")

@@ -152,6 +152,10 @@ func (j *spanRead) ragged(ctx context.Context, o *blobObject, s *stretch, cols [
 	if err != nil {
 		return err
 	}
+	dims := s.a.dims
+	if o.Wide {
+		leaves, dims, s.wide = s.a.wideLeaves(leaves), dims[:max(len(dims)-1, 0)], true
+	}
 	for _, c := range cols {
 		k := c.leaf
 		v := &j.work.vary[c.column]
@@ -162,7 +166,7 @@ func (j *spanRead) ragged(ctx context.Context, o *blobObject, s *stretch, cols [
 			return errChanged("another type")
 		}
 		l := &leaves[k]
-		f, err := l.field("x", s.a.dims)
+		f, err := l.field("x", dims)
 		want := &j.batch.Columns[c.column]
 		switch {
 		case err != nil:

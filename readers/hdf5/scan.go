@@ -28,6 +28,7 @@ type object struct {
 	axes      []axis // nil where none is named
 	scale     bool   // a dimension scale: coordinates of others
 	void      bool   // a single value of opaque bytes
+	wide      bool   // a block of a pandas frame: leaves are of whole rows
 	hidden    bool   // a sample of which nothing is wanted but that it is there
 
 	// Of a folded tree: the sparse matrix that it is a part of, and why it is no column.
@@ -406,10 +407,18 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	}
 	obj.void = d.Type.Class == h5.Opaque && len(a.dims) == 0 && len(leaves) == 1 && leaves[0].attrs["void"] != ""
 	item := s.item(obj, leaves)
+	skip := s.blocks(f, o, p, leaves)
+	leaves = s.fixed(f, o, a, obj, leaves)
 	var refused error
 	hits := 0
 	for i := range leaves {
+		if skip[i] {
+			continue
+		}
 		ways := s.names(p, leaves[i].name)
+		if obj.wide {
+			ways = append(ways, s.names(groupOf(p), leaves[i].name)...)
+		}
 		if item {
 			ways = append(ways, names(itemName(groupOf(p)), leaves[i].name)...)
 		}

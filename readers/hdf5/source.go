@@ -30,6 +30,8 @@ var options = []shardify.Option{
 		Help: "what is one sample: a row (axis 0), a group, a data set (its name is the key), or a whole file"},
 	{Name: "lists", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", "off"},
 		Help: "flat arrays beside an array of offsets are lists, or read as they are"},
+	{Name: "frame", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", "columns", "blocks"},
+		Help: "columns of a pandas frame are fields, unless a block of one type has more than 128; always; or each block is one"},
 	rows.Option,
 	{Name: "external", Kind: shardify.KindBool, Default: "false",
 		Help: "follow links and read raw data in other files below the input's folder"},
@@ -65,6 +67,7 @@ type settings struct {
 	objects  []string
 	sample   string
 	external bool
+	frame    string
 	lists    bool // flat arrays beside offsets are lists
 	splits   bool // those in the files are wanted
 	skip     bool // damaged inputs and sample groups are left out
@@ -73,7 +76,7 @@ type settings struct {
 }
 
 func newSettings(o shardify.Options) (*settings, error) {
-	s := &settings{sample: o["sample"], external: o.Bool("external"), media: mediaText, cf: o["cf"] != "off", lists: o["lists"] != "off"}
+	s := &settings{sample: o["sample"], external: o.Bool("external"), media: mediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"]}
 	if o["text"] == "bytes" {
 		s.media = "bin"
 	}
@@ -140,7 +143,7 @@ func matchPrefix(glob, p string, n int) bool {
 
 // key is what the survey depends on beside the files.
 func (s *settings) key() string {
-	return fmt.Sprintf("hdf5 5 object=%q sample=%s external=%v text=%s cf=%v lists=%v", s.objects, s.sample, s.external, s.media, s.cf, s.lists)
+	return fmt.Sprintf("hdf5 5 object=%q sample=%s external=%v text=%s cf=%v lists=%v frame=%s", s.objects, s.sample, s.external, s.media, s.cf, s.lists, s.frame)
 }
 
 // source implements shardify.Source.

@@ -207,8 +207,8 @@ func TestConventionsConvertAsTheirUsersExpect(t *testing.T) {
 		{"netcdf.nc", nil, 6, []string{"t2m", "time"}},
 		{"calo.hdf5", nil, 20, []string{"incident_energies", "showers"}},
 		{"pytables.h5", nil, 20, []string{"events/id", "events/when", "events/exact", "events/good", "events/word", "events/vec"}},
-		{"frame_table.h5", nil, 15, []string{"df/table/index", "df/table/values_block_0", "df/table/values_block_1"}},
-		{"frame_fixed.h5", nil, 15, []string{"df/axis1", "df/block0_values", "df/block1_values"}},
+		{"frame_table.h5", nil, 15, []string{"df/table/index", "df/table/a", "df/table/b", "df/table/n"}},
+		{"frame_fixed.h5", nil, 15, []string{"df/axis1", "df/a", "df/b", "df/n"}},
 		{"matlab.mat", nil, 4, []string{"x"}},
 		{"rows_a.h5", shardify.Options{"object": "/group"}, 23, []string{"group/constant", "group/inside"}},
 		{"rows_a.h5", shardify.Options{"object": "/g*"}, 23, []string{"group/constant", "group/inside", "gzip"}},
@@ -398,6 +398,8 @@ func TestConformance(t *testing.T) {
 		{"items", []string{"items.h5", "items.h5"}, asItems},
 		{"images", []string{"items_void.h5"}, asItems},
 		{"listed items", []string{"items_ids.h5"}, asItems},
+		{"frames", []string{"frame_table.h5", "frame_table.h5"}, nil},
+		{"fixed frames", []string{"frame_fixed.h5"}, nil},
 		{"lists", []string{"lists.h5", "lists.h5"}, nil},
 		{"indexed tables", []string{"lists_index.h5"}, nil},
 		{"splits", []string{"splits_names.h5", "splits_names.h5"}, nil},
@@ -578,8 +580,8 @@ func TestEveryNameOfADataSetCanBeAskedFor(t *testing.T) {
 // the codes of two files mean the same only if they agree.
 func TestCategoriesStayWithTheirCodes(t *testing.T) {
 	s := mustLoad(t, []string{"frame_categories.h5"}, nil, nil)
-	c := s.cols["df/table/values_block_1"]
-	if c == nil || c.Attrs["enum"] != "sig=0\nbg=1" || c.Attrs["columns"] != "kind" {
+	c := s.cols["df/table/kind"]
+	if c == nil || c.Attrs["enum"] != "sig=0\nbg=1" {
 		t.Fatalf("%v: %+v", s.order, c)
 	}
 	if v := values(c)[:4]; !slices.Equal(v, []float64{0, 1, -1, 0}) {

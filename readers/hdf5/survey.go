@@ -164,7 +164,7 @@ func (t *tree) only(globs []string) *tree {
 	}
 	for _, o := range t.objects {
 		for _, w := range o.wanted {
-			if hit, _ := want.Match(names(o.path, w.leaf.name)...); hit {
+			if hit, _ := want.Match(o.ways(w.leaf.name)...); hit {
 				sub.objects = append(sub.objects, o)
 				break
 			}

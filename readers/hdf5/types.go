@@ -13,6 +13,7 @@ import (
 // leaf is one field's part of an element: a plain data set has one, a compound
 // one several.
 type leaf struct {
+	of   string // the block of a pandas frame that it is a column of
 	name string // "" of a plain data set, else "pt" or "jet/pt"
 	err  error  // why it cannot be delivered
 
@@ -63,6 +64,9 @@ type typeRules struct {
 func (r typeRules) leaves(t *h5.Type) []leaf {
 	m := mapper{typeRules: r}
 	m.add(t, leaf{}, 0)
+	if r.pytables {
+		return withBlocks(m.out)
+	}
 	return m.out
 }
 

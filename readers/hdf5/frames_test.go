@@ -1,0 +1,56 @@
+package hdf5
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+)
+
+// TestColumnsOfFramesAreFields: each column has the values that it has in its block.
+func TestColumnsOfFramesAreFields(t *testing.T) {
+	for _, c := range []struct{ file, at, block0, block1 string }{
+		{"frame_table.h5", "df/table/", "df/table/values_block_0", "df/table/values_block_1"},
+		{"frame_fixed.h5", "df/", "df/block0_values", "df/block1_values"},
+	} {
+		blocks := mustLoad(t, []string{c.file, c.file}, nil, shardify.Options{"frame": "blocks"})
+		if got := blocks.cols[c.block0]; got == nil || got.Attrs["columns"] != "a\nb" || !slices.Equal(got.Shape, []int{2}) {
+			t.Fatalf("%s: blocks are %q", c.file, blocks.order)
+		}
+		s := mustLoad(t, []string{c.file, c.file}, nil, nil)
+		if s.samples != 30 {
+			t.Errorf("%s: %d samples", c.file, s.samples)
+		}
+		want := values(blocks.cols[c.block0])
+		for k, name := range []string{"a", "b"} {
+			col := s.cols[c.at+name]
+			if col == nil || len(col.Shape) != 0 || col.Attrs["columns"] != "" {
+				t.Fatalf("%s: %s is %+v of %q", c.file, name, col, s.order)
+			}
+			for i, v := range values(col) {
+				if v != want[2*i+k] {
+					t.Fatalf("%s: %s of row %d is %v, want %v", c.file, name, i, v, want[2*i+k])
+				}
+			}
+		}
+		if !slices.Equal(values(s.cols[c.at+"n"]), values(blocks.cols[c.block1])) {
+			t.Errorf("%s: n differs", c.file)
+		}
+		for _, columns := range []string{"b", c.at + "b", "/" + c.at + "b"} {
+			if s, err := load([]string{c.file}, []string{columns}, nil); err != nil || strings.Join(s.order, " ") != c.at+"b" {
+				t.Errorf("%s: --columns %s: %v", c.file, columns, err)
+			}
+		}
+		if f := mustLoad(t, []string{c.file}, nil, shardify.Options{"sample": "file"}); f.samples != 1 || !slices.Equal(f.cols[c.at+"b"].Shape, []int{15}) || !slices.Equal(values(f.cols[c.at+"b"]), values(s.cols[c.at+"b"])[:15]) {
+			t.Errorf("%s: files as samples: %q", c.file, f.order)
+		}
+	}
+	if blocks := withBlocks([]leaf{{name: "values_block_0", dims: []int{2}, kind: texts, size: 4}}); len(blocks) != 3 || blocks[2].at.off != 4 {
+		t.Errorf("a block of texts: %+v", blocks)
+	}
+	s := mustLoad(t, []string{"frame_table.h5"}, []string{"values_block_0"}, nil)
+	if len(s.order) != 1 || s.order[0] != "df/table/values_block_0" {
+		t.Errorf("a block asked for by name: %q", s.order)
+	}
+}
