@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -190,6 +191,22 @@ func (p *Plan) owns(name string) bool {
 		}
 	}
 	return p.ownsInSet(name)
+}
+
+// Makes tells whether a file of the output folder is one that this conversion makes before
+// its manifest: a shard or what belongs to it, or in the private folder.
+func (p *Plan) Makes(name string) bool {
+	if strings.HasPrefix(name, store.Private+"/") {
+		return true
+	}
+	base := name[strings.LastIndexByte(name, '/')+1:]
+	digits, _, _ := strings.Cut(strings.TrimPrefix(base, "shard-"), ".")
+	i, err := strconv.Atoi(digits)
+	n := len(p.Shards)
+	if p.Shuffle == ShuffleGlobal {
+		n = p.Gathers
+	}
+	return p.owns(name) && err == nil && i < n
 }
 
 // ownsInSet is owns for a name below the folder of one data set.

@@ -83,7 +83,7 @@ func (p *program) convert(ctx context.Context, s cli.Settings, dry bool) error {
 	m, err := x.Job.Convert(ctx)
 	stop()
 	if err != nil {
-		return hintSkip(ctx, err, x)
+		return x.Removed(hintSkip(ctx, err, x))
 	}
 	if err := x.Tidy(); err != nil {
 		return err

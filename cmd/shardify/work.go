@@ -89,7 +89,7 @@ func (p *program) workOn(ctx context.Context, folder string, f *workFlags, s sha
 	err = p.work(ctx, x, f.stage.Value, s, units)
 	stop()
 	if err != nil {
-		return hintWaiting(err, x, s)
+		return x.Removed(hintWaiting(err, x, s))
 	}
 	p.workDone(x, s, len(units))
 	return nil

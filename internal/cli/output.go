@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,7 +33,13 @@ func (p *Prepared) compare(fresh bool) error {
 			f.Close()
 			return p.compare(fresh) // another process began meanwhile
 		}
-		return err
+		if err == nil || !p.remains() {
+			return err
+		}
+		if p.Remains = true; fresh {
+			p.replace = func() error { return p.clear(nil) }
+		}
+		return nil
 	case err != nil && !damaged:
 		return err
 	case fresh:
@@ -156,6 +163,32 @@ func (p *Prepared) foreign() error {
 		return Hint(err, "nothing is ever overwritten: choose a new folder, or empty this one yourself")
 	}
 	return nil
+}
+
+// remains tells whether a folder without a plan holds nothing but what this conversion
+// makes: it was removed while the conversion ran, which then went on for a moment. It goes
+// on now; what has the name of a shard is compared with it.
+func (p *Prepared) remains() bool {
+	for f, err := range p.Store.List("") {
+		if err != nil || !p.Plan.Makes(f.Name) {
+			return false
+		}
+	}
+	return true
+}
+
+// Removed adds to an error that the output folder is gone, or what it was made from.
+func (p *Prepared) Removed(err error) error {
+	switch b, e := p.Store.Open(convert.PlanName); {
+	case e == nil:
+		b.Close()
+		if p.Remains && errors.Is(err, shardify.ErrExists) {
+			return Hint(err, "the folder held shards without the plan that they were made by; the same command with --fresh removes them")
+		}
+	case errors.Is(e, fs.ErrNotExist) && !errors.Is(err, context.Canceled):
+		return Hint(err, "the folder "+Quote(p.Output)+" was removed meanwhile, or its plan was; the same command begins anew")
+	}
+	return err
 }
 
 // clear removes the files of the conversion in the output folder. A plan that

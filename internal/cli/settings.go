@@ -92,7 +92,9 @@ type Prepared struct {
 	Warnings           []string
 	Litter             []shardify.Leftover // left out, but not worth recording
 
-	listing io.Closer     // the list of inputs, while it is read; nil without
+	listing io.Closer // the list of inputs, while it is read; nil without
+	// Remains: the folder holds shards of this conversion and no plan.
+	Remains bool
 	helpers []string      // fields that were opened for operations alone
 	replace func() error  // removes the conversion that gives way
 	before  *convert.Plan // of the conversion that goes on
