@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,22 +26,50 @@ type comparison struct {
 	pool         *shardify.Pool
 	byName       map[string]int  // shards of the set
 	now          *shardify.Table // where the inputs are; names as in the plan
+	again        bool            // source is the inputs converted again
+}
+
+// uncompared notes why values were not compared: nothing is said about the data set.
+func (s *set) uncompared(err error) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	if s.c.report.Uncompared == "" {
+		s.c.report.Uncompared = shardify.Plain(err)
+	}
 }
 
 // against compares the values of the chosen shards with the source.
 func (s *set) against(ctx context.Context) error {
 	c := comparison{set: s, byName: map[string]int{}, pool: shardify.NewPool(int64(s.o.Jobs) * 4 * convert.SpanBytes)}
 	if s.manifest == nil {
-		return errors.New("values against the source: only a data set with its manifest can be compared")
+		s.uncompared(errors.New("only a data set with its manifest can be"))
+		return nil
 	}
 	for i := range s.shards {
 		c.byName[s.shards[i].Name] = i
 	}
-	if err := c.open(ctx); err != nil || c.ours == nil {
+	if err := c.open(ctx); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if len(s.o.Inputs) > 0 && errors.Is(err, fs.ErrNotExist) { // a wrong name, perhaps
+			return err
+		}
+		s.uncompared(err)
+		return nil
+	}
+	defer c.source.Close()
+	if _, err := sourceNamed(s.o, s.format); err != nil || c.plan.Source != nil {
+		return c.withReplay(ctx)
+	}
+	if a, b := schemaText(c.source.Schema()), schemaText(c.schema); a != b {
+		s.uncompared(fmt.Errorf("the source has other fields than the data set: %s, not %s", a, b))
+		return nil
+	}
+	if err := c.openOurs(ctx); err != nil || c.ours == nil {
 		return err
 	}
 	defer c.ours.Close()
-	defer c.source.Close()
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.o.Jobs)
 	for _, u := range s.plan.Units {
@@ -55,64 +84,50 @@ func (s *set) against(ctx context.Context) error {
 	return nil
 }
 
-// open opens both sides. An error means that nothing can be compared.
+// open opens the inputs. An error means that nothing can be compared.
 func (c *comparison) open(ctx context.Context) error {
 	var err error
 	if c.plan == nil {
 		if c.plan, err = loadPlan(c.top().store); err != nil {
-			return fmt.Errorf("values against the source: the plan says which samples went where: %w", err)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = errors.New("there is none; sets that were extended or merged have none of the whole")
+			}
+			return fmt.Errorf("the plan, which says which samples went where: %w", err)
 		}
 	}
 	if c.plan, err = c.plan.Whole(); err != nil {
-		return fmt.Errorf("values against the source: %w", err)
+		return err
 	}
 	p := c.plan
-	if p.Source != nil {
-		return fmt.Errorf("values against the source: the samples were %s on the way: convert the inputs anew with the same options into another folder; "+
-			"the two %s are equal if the values are: %w", shapedBy(p), index.ManifestName, shardify.ErrUnsupported)
-	}
 	table := p.Table
 	if len(c.o.Inputs) > 0 {
 		if table, err = c.moved(ctx); err != nil {
-			return fmt.Errorf("values against the source: %w", err)
+			return err
 		}
 	}
 	c.now = table
 	c.source, err = openSource(ctx, c.o, p.Input, shardify.OpenArgs{
 		Table: table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: c.o.Jobs,
 	})
-	if err != nil {
-		return fmt.Errorf("values against the source: %w", err)
-	}
-	if a, b := schemaText(c.source.Schema()), schemaText(c.schema); a != b {
-		c.source.Close()
-		return fmt.Errorf("values against the source: the source has other fields than the data set: %s, not %s: %w", a, b, shardify.ErrSchema)
-	}
-	folder := &shardify.Table{Roots: []string{filepath.Join(c.o.Dir, filepath.FromSlash(c.prefix))}}
+	return err
+}
+
+// openSet opens a data set of the format.
+func (c *comparison) openSet(ctx context.Context, dir string) (shardify.Source, error) {
+	folder := &shardify.Table{Roots: []string{dir}}
 	folder.Append(0, index.ManifestName, shardify.SizeUnknown, 0)
-	c.ours, err = openSource(ctx, c.o, c.format, shardify.OpenArgs{Table: folder})
+	return openSource(ctx, c.o, c.format, shardify.OpenArgs{Table: folder})
+}
+
+// openOurs opens the data set itself. That it cannot be opened is a problem.
+func (c *comparison) openOurs(ctx context.Context) (err error) {
+	c.ours, err = c.openSet(ctx, filepath.Join(c.o.Dir, filepath.FromSlash(c.prefix)))
 	if err != nil {
-		c.source.Close()
 		p := problemOf(LevelValues, index.ManifestName, err)
 		p.What = "values were not compared: the data set cannot be opened: " + p.What
 		c.add(p)
 	}
 	return nil
-}
-
-// shapedBy says what became of the samples of a plan.
-func shapedBy(p *convert.Plan) string {
-	var out []string
-	if len(p.Ops) > 0 || p.Provenance {
-		out = append(out, "changed")
-	}
-	if p.Split != nil {
-		out = append(out, "split")
-	}
-	if p.Shuffle != "" {
-		out = append(out, "shuffled")
-	}
-	return strings.Join(out, " and ")
 }
 
 // moved lists the inputs where they are now. They must be those of the plan, in
@@ -124,7 +139,7 @@ func (c *comparison) moved(ctx context.Context) (*shardify.Table, error) {
 		return nil, err
 	}
 	x, err := readers.Open(ctx, *f, readers.Request{
-		Inputs: c.o.Inputs, Columns: p.Columns, Options: p.InputOptions, Jobs: c.o.Jobs, SkipDamaged: p.OnError == convert.OnErrorSkip, Follow: true, // what was converted, the plan says
+		Inputs: c.o.Inputs, Splits: p.Split != nil && p.Split.Objects, Columns: p.Columns, Options: p.InputOptions, Jobs: c.o.Jobs, SkipDamaged: p.OnError == convert.OnErrorSkip, Follow: true, // what was converted, the plan says
 	})
 	if err != nil {
 		return nil, err
@@ -140,7 +155,7 @@ func (c *comparison) moved(ctx context.Context) (*shardify.Table, error) {
 		}
 		if a, b := p.Table.Size(i), now.Size(i); a != b && a >= 0 && b >= 0 {
 			p := simple(LevelValues, KindMismatch, now.Path(i), "the input has changed: bytes")
-			p.Want, p.Got = &Side{convert.PlanName, fmt.Sprint(a)}, &Side{"the input", fmt.Sprint(b)}
+			p.Want, p.Got, p.Note = &Side{convert.PlanName, fmt.Sprint(a)}, &Side{"the input", fmt.Sprint(b)}, true
 			c.add(p)
 		}
 	}
@@ -236,6 +251,9 @@ func (l *lane) count(i int, e *expected) Problem {
 }
 
 func (c *comparison) inputName(i uint32) string {
+	if c.again {
+		return convertedAgain
+	}
 	if int(i) < c.plan.Table.Len() {
 		return c.plan.Table.Name(int(i))
 	}
@@ -313,7 +331,11 @@ func (l *lane) span(ctx context.Context, s shardify.Span) error {
 	}
 	if err != nil {
 		l.source = closed(l.source)
-		return l.unread(ctx, "source: "+l.c.inputName(s.Input), s, l.c.since(s.Input, err))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		l.c.uncompared(fmt.Errorf("%s: %w", l.c.inputName(s.Input), l.c.since(s.Input, err)))
+		return nil
 	}
 	e := &l.c.shards[l.number]
 	b, err := ours.Read(ctx, shardify.Span{Lo: e.first + l.at, Hi: e.first + l.at + s.Samples()}, memB)

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,6 +63,42 @@ func TestTrueValuesPassAndChangedOnesAreFound(t *testing.T) {
 	}
 }
 
+// TestValuesOfShuffledSetsAreCompared: the conversion is made again; a value that is another
+// one is named with its field and both sides, of formats that are not read back the shard is.
+func TestValuesOfShuffledSetsAreCompared(t *testing.T) {
+	quick(t)
+	const samples = 20
+	for _, format := range []string{"mmap", "wds", "mds"} {
+		src := makeSource(small(t, format).Schema, samples, 1)
+		src.shuffle = convert.ShuffleBlock
+		if format == "mds" {
+			src.shuffle = ""
+		}
+		dir := onDisk(t, build(t, format, src, 8))
+		sinkM, _ := sinkOf(t, "mmap")
+		sinkW, _ := sinkOf(t, "wds")
+		sinkS, _ := sinkOf(t, "mds")
+		sinks := func(o *Options) {
+			o.Sinks, o.Scratch = []shardify.SinkFormat{sinkM, sinkW, sinkS}, t.TempDir()
+		}
+		r := compareWith(t, dir, src, sinks)
+		if r.Err() != nil || r.Counts.Compared != samples {
+			t.Fatalf("%s: %v, %d compared:%s", format, r.Err(), r.Counts.Compared, list(r))
+		}
+		field := src.Fields[0].Name
+		change(src, 0, 13, func() {
+			r := compareWith(t, dir, src, sinks)
+			if len(r.Problems) != 1 || r.Problems[0].Want == nil || !strings.HasPrefix(r.Problems[0].Want.From, convertedAgain) {
+				t.Fatalf("%s:%s", format, list(r))
+			}
+			p := r.Problems[0]
+			if format != "mds" && (p.Kind != KindValue || p.Field != field || p.Want.Value == p.Got.Value) || format == "mds" && p.Kind != KindDigest {
+				t.Errorf("%s: %+v", format, p)
+			}
+		})
+	}
+}
+
 // change flips a bit of field i of a sample while f runs; a field without a
 // value there is left out.
 func change(m *made, i, sample int, f func()) {
@@ -105,13 +142,18 @@ func TestComparisonSaysWhatItCannotDo(t *testing.T) {
 	src := makeSource(schema(t, "jagged"), 20, 1)
 	m := build(t, "mmap", src, 5)
 	dir := onDisk(t, m)
+	missing := int64(0)
 	fails := func(what string, src *made, change func(*Options)) {
 		o := Options{Dir: dir, Against: true, Jobs: 1, Sources: []shardify.SourceFormat{sourceFormat(src), mmapreader.Format}}
 		if change != nil {
 			change(&o)
 		}
-		if _, err := Run(context.Background(), o); err == nil {
-			t.Errorf("%s: no error", what)
+		r, err := Run(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Uncompared == "" || r.Total != missing || r.Counts.Compared != 0 || !errors.Is(r.Err(), convert.ErrIncomplete) || missing == 0 && !strings.Contains(r.Err().Error(), "values were not compared: ") {
+			t.Errorf("%s: %v, %d compared:%s", what, r.Err(), r.Counts.Compared, list(r))
 		}
 	}
 	fails("two inputs for one", src, func(o *Options) { o.Inputs = []string{"a", "b"} })
@@ -121,8 +163,8 @@ func TestComparisonSaysWhatItCannotDo(t *testing.T) {
 	// A source that cannot be read, and a data set that cannot.
 	src.bad = 3
 	r := compareWith(t, dir, src, nil)
-	if r.Total != 1 || r.Counts.Compared != 18 || !strings.Contains(r.Problems[0].What, "sample 3 is bad") {
-		t.Errorf("%d compared:%s", r.Counts.Compared, list(r))
+	if r.Total != 0 || r.Counts.Compared != 18 || !strings.Contains(r.Uncompared, "sample 3 is bad") || r.Err() == nil {
+		t.Errorf("%d compared, %q:%s", r.Counts.Compared, r.Uncompared, list(r))
 	}
 	src.bad = 0
 	os.Remove(filepath.Join(dir, "shard-000002.safetensors"))
@@ -130,6 +172,7 @@ func TestComparisonSaysWhatItCannotDo(t *testing.T) {
 		t.Errorf("data set that does not open:%s", list(r))
 	}
 	os.Remove(filepath.Join(dir, filepath.FromSlash(convert.PlanName)))
+	missing = 1
 	fails("no plan", src, nil)
 }
 

@@ -162,7 +162,7 @@ func (d *derived) manifest(ctx context.Context) []byte {
 // be told.
 func (s *set) explainManifest(ctx context.Context, d *derived) error {
 	if s.damaged == nil {
-		return nil
+		return s.remakeManifest(ctx, d)
 	}
 	p := *s.damaged
 	want := s.fixed
@@ -190,6 +190,25 @@ func (s *set) explainManifest(ctx context.Context, d *derived) error {
 		return nil
 	}
 	s.c.again = s.c.again || s.manifest == nil && want != nil
+	return s.repairFile(ctx, index.ManifestName, want)
+}
+
+// remakeManifest makes a manifest that is missing, where every shard has its receipt.
+func (s *set) remakeManifest(ctx context.Context, d *derived) error {
+	if s.manifest != nil || !s.o.Repair {
+		return nil
+	}
+	want := d.manifest(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if want == nil {
+		s.c.mu.Lock()
+		defer s.c.mu.Unlock()
+		s.c.report.Done = append(s.c.report.Done, s.prefix+index.ManifestName+": cannot be made anew: that wants the plan and the receipts of all shards, in "+store.Private)
+		return nil
+	}
+	s.c.again = true
 	return s.repairFile(ctx, index.ManifestName, want)
 }
 

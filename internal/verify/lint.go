@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,6 +37,11 @@ func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
 	}
 	l := &lint{o: &o, c: newCollector(o.Keep)}
 	l.c.report.State = StateForeign
+	for _, p := range paths {
+		if st, err := os.Stat(p); err == nil && st.IsDir() {
+			l.roots = append(l.roots, p)
+		}
+	}
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(o.Jobs)
 	for _, f := range files {
@@ -54,8 +60,50 @@ func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
 }
 
 type lint struct {
-	o *Options
-	c *collector
+	o     *Options
+	c     *collector
+	roots []string // the folders among what is checked
+}
+
+// orphan counts a shard of ours that no manifest vouches for: then nothing tells whether it
+// is the one that was converted, and whether there are others. A file that was named by
+// itself is taken as it is.
+func (l *lint) orphan(name string) {
+	for _, root := range l.roots {
+		rel, err := filepath.Rel(root, name)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		for dir := filepath.Dir(rel); ; dir = filepath.Dir(dir) {
+			if _, err := os.Lstat(filepath.Join(root, dir, index.ManifestName)); err == nil {
+				return
+			}
+			if dir == "." {
+				break
+			}
+		}
+		l.c.mu.Lock()
+		l.c.report.Orphans++
+		l.c.mu.Unlock()
+		return
+	}
+}
+
+// indexed tells a tar with an offset index of ours beside it.
+func indexed(name string, size int64) bool {
+	f, st, err := regular.Open(name + index.TarIndexExt)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	n := st.Size()
+	if n < 16 || n%8 != 0 {
+		return false
+	}
+	var first, last [8]byte
+	_, err = f.ReadAt(first[:], 0)
+	_, err2 := f.ReadAt(last[:], n-8)
+	return err == nil && err2 == nil && first == [8]byte{} && binary.LittleEndian.Uint64(last[:]) == uint64(size-index.TarEnd)
 }
 
 // IsForeign tells whether a path is for Lint: a file, or a folder that is no
@@ -150,6 +198,9 @@ func (l *lint) open(ctx context.Context, name string, f *os.File, size int64) er
 }
 
 func (l *lint) tar(ctx context.Context, name string, r *watched, size int64) error {
+	if indexed(name, size) {
+		l.orphan(name)
+	}
 	counts, err := index.LintTar(ctx, r, size, func(p index.TarProblem) bool {
 		what := string(p.Rule)
 		if p.Detail != "" {
@@ -176,6 +227,7 @@ func (l *lint) safetensors(name string, r *watched, size int64) error {
 	}
 	l.c.count(func(n *Counts) { n.Parts += int64(len(st.Tensors)) })
 	if st.Metadata["shardify"] != "" {
+		l.orphan(name)
 		return l.ours(name, r, size)
 	}
 	for i := range st.Tensors {

@@ -138,6 +138,10 @@ type Report struct {
 	Notes    int64
 	Done     []string // what a repair did, a line each
 	Unmade   int64    // planned shards that are not there yet
+	Orphans  int64    // shards of ours in folders without a manifest
+	// Uncompared is why values were not compared with the source, though it was asked for.
+	// It is no problem of the data set.
+	Uncompared string
 	// Next is the command that helps, "" if there is nothing to do.
 	Next string
 }

@@ -40,6 +40,10 @@ type set struct {
 	results []result
 	other   []otherFile
 	first   int64 // number in the whole report of the set's first sample
+	bytes   int64 // of all published files
+
+	replay     *replay // of the top set, once it is made
+	unreplayed error   // why it could not be
 }
 
 // result is what a shard's check leaves for the checks that need them all.
@@ -123,6 +127,7 @@ func (s *set) list() (map[string]int64, error) {
 		}
 		if !strings.HasPrefix(f.Name, store.Private+"/") {
 			sizes[f.Name] = f.Size
+			s.bytes += f.Size
 		}
 	}
 	return sizes, nil

@@ -22,9 +22,10 @@ import (
 // made is a source of invented samples, all in one input.
 type made struct {
 	writertest.Schema
-	whole *shardify.Batch
-	run   uint32
-	bad   int // a sample that cannot be read; 0 for none
+	whole   *shardify.Batch
+	run     uint32
+	bad     int    // a sample that cannot be read; 0 for none
+	shuffle string // of jobs
 }
 
 func makeSource(s writertest.Schema, samples int, seed uint64) *made {
@@ -91,7 +92,7 @@ func job(t testing.TB, s shardify.Store, format string, src *made, perShard int)
 	table.Append(0, "in.made", 100, 0)
 	plan, err := convert.MakePlan(context.Background(), convert.Request{
 		Input: "made", Source: madeSource{src}, Args: shardify.OpenArgs{Table: table},
-		Output: sink, Options: options, ShardSamples: int64(perShard), OnError: convert.OnErrorSkip,
+		Output: sink, Options: options, ShardSamples: int64(perShard), OnError: convert.OnErrorSkip, Shuffle: src.shuffle,
 	})
 	if err != nil {
 		t.Fatal(err)

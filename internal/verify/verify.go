@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
@@ -36,6 +37,10 @@ type Options struct {
 	// now; none means that they are where they were.
 	Against bool
 	Inputs  []string
+	// Scratch is the folder in which a conversion is made again to compare with, "" that of
+	// the system. Compile makes the operations of its plan.
+	Scratch string
+	Compile convert.Compile
 
 	Repair   bool
 	Jobs     int // shards at once; 0 means GOMAXPROCS
@@ -97,7 +102,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 func (o *Options) pass(ctx context.Context) (*collector, error) {
 	c := newCollector(o.Keep)
 	s := &set{o: o, c: c, store: o.Store}
-	if err := s.run(ctx); err != nil {
+	err := s.run(ctx)
+	if err = errors.Join(err, s.replay.close()); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
@@ -118,6 +124,10 @@ func (r *Report) Err() error {
 		return &incomplete{fmt.Sprintf("%d problems", n)}
 	case r.State == StateUnfinished:
 		return &incomplete{"the conversion is not finished"}
+	case r.Orphans > 0:
+		return &incomplete{fmt.Sprintf("%s of a data set without its %s: nothing tells whether shards are missing or are not what was converted", count(r.Orphans, "shard"), index.ManifestName)}
+	case r.Uncompared != "":
+		return &incomplete{"values were not compared: " + r.Uncompared}
 	}
 	return nil
 }
@@ -126,3 +136,10 @@ type incomplete struct{ msg string }
 
 func (e *incomplete) Error() string   { return e.msg }
 func (e *incomplete) Is(t error) bool { return t == convert.ErrIncomplete }
+
+func count(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

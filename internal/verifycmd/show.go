@@ -50,8 +50,11 @@ func show(o *cli.IO, dir string, args []string, f *flags, r *verify.Report) erro
 		Read     string        `json:"read"`
 		Seed     uint64        `json:"seed,omitempty"`
 		Counts   verify.Counts `json:"checked"`
-		Next     string        `json:"next,omitempty"`
-	}{dir, r.State, r.Format, r.Err() == nil, r.Total, r.Repaired, r.Notes, r.Unmade, f.read, f.seed, r.Counts, r.Next})
+		Orphans  int64         `json:"shards_without_manifest,omitempty"`
+		// Uncompared is why values were not compared.
+		Uncompared string `json:"not_compared,omitempty"`
+		Next       string `json:"next,omitempty"`
+	}{dir, r.State, r.Format, r.Err() == nil, r.Total, r.Repaired, r.Notes, r.Unmade, f.read, f.seed, r.Counts, r.Orphans, r.Uncompared, r.Next})
 	o.Result("checked: %s", checked(f, r))
 	return verdict(o, dir, args, r)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/ops"
 	"github.com/shardify/shardify/internal/verify"
 	"github.com/spf13/cobra"
 )
@@ -21,6 +22,7 @@ type flags struct {
 	repair  bool
 	jobs    cli.CountValue
 	show    int
+	scratch string
 }
 
 // New returns the command. name is how the user calls it: "verify" or "shardify
@@ -34,9 +36,10 @@ func New(o *cli.IO, name string) *cobra.Command {
 checksums of all shards or of the part that --read names. Every problem is listed with file, place, and both sides; a damaged shard does
 not stop the others. A conversion that is not finished is checked as far as it got, and exits with 3.
 
-With --against, the inputs are read again and every value is compared. INPUT... says where they are now, if they have moved.
+With --against, the inputs are read again and every value is compared. INPUT... says where they are now, if they have moved. A conversion
+that shuffled, split, selected or changed samples is made again in a scratch folder. What cannot be compared is told, and exits with 3.
 
-Files that follow from the shards (offset indexes, files for other loaders, the manifest) can be made anew with --repair. Shards are never
+Files that follow from the shards (offset indexes, files for other loaders, the manifest) can be made anew with --repair, also when they are missing. Shards are never
 touched: the last line says how to convert the damaged ones again.
 
 Tars and safetensors files made by others, or folders of them, are checked for what makes some loader misread them.`,
@@ -52,6 +55,7 @@ Tars and safetensors files made by others, or folders of them, are checked for w
 	fs.Uint64Var(&f.seed, "seed", 0, "choose the shards of a percentage by this `NUMBER`; at random if left out")
 	fs.Var(&f.against, "against", "compare the values with the inputs")
 	fs.Lookup("against").NoOptDefVal = recorded
+	fs.StringVar(&f.scratch, "scratch", "", "`FOLDER` in which --against converts again what was shuffled, split or changed; that of the system ($TMPDIR) if left out")
 	fs.BoolVar(&f.repair, "repair", false, "make damaged indexes, files for other loaders and the manifest anew")
 	fs.Var(&f.jobs, "jobs", "shards checked at once; the number of processors if left out")
 	fs.IntVar(&f.show, "show", 100, "print at most `N` problems; 0 means all")
@@ -100,7 +104,7 @@ func (f *flags) run(ctx context.Context, o *cli.IO, name string, args []string) 
 	}
 	opt := verify.Options{
 		Dir: dir, Command: name, Read: part, Seed: f.seed, Against: f.against.set, Inputs: append(f.against.list, args[1:]...),
-		Repair: f.repair, Jobs: int(f.jobs), Keep: f.show, Progress: &verify.Progress{},
+		Scratch: f.scratch, Compile: ops.Compile, Repair: f.repair, Jobs: int(f.jobs), Keep: f.show, Progress: &verify.Progress{},
 	}
 	if f.show <= 0 {
 		opt.Keep = 1 << 30
