@@ -31,6 +31,12 @@ type array struct {
 	maps   []mapping
 	pieces []piece
 
+	// Of an array whose axes are read in another order: the stored one, and bytes from one
+	// value to the next by its axes.
+	base    *array
+	how     *turn
+	strides []int64
+
 	typeOnce sync.Once
 	typeErr  error
 	leaves   []leaf
@@ -73,6 +79,9 @@ func (a *array) inner() []int64 {
 
 // ready parses what reading needs: the chunk index, the mappings, the pieces.
 func (a *array) ready() error {
+	if a.base != nil {
+		return a.base.ready()
+	}
 	a.once.Do(func() {
 		switch l := &a.set.Layout; {
 		case l.Class == h5.Chunked:
@@ -96,6 +105,9 @@ func (a *array) read(ctx context.Context, w *work, dst []byte, lo, hi int64) err
 	}
 	if len(dst) == 0 {
 		return nil
+	}
+	if a.base != nil {
+		return a.readTurned(ctx, w, dst, lo, hi)
 	}
 	switch l := &a.set.Layout; {
 	case a.chunks != nil:
@@ -142,14 +154,15 @@ func (a *array) claim(rows int64, sum *int64) error {
 		if err := a.ready(); err != nil {
 			return err
 		}
-		have = a.chunks.decoded()
+		have = a.asStored().chunks.decoded()
 	case l.Class == h5.Virtual:
 		if err := a.ready(); err != nil {
 			return err
 		}
 		have = 0
-		for i := range a.maps {
-			have += min(a.maps[i].to.count*a.elem, maxBytes/int64(len(a.maps)))
+		b := a.asStored()
+		for i := range b.maps {
+			have += min(b.maps[i].to.count*b.elem, maxBytes/int64(len(b.maps)))
 		}
 	case l.Class == h5.Contiguous && l.Addr == h5.Undefined && len(a.set.External) == 0:
 		have = 0

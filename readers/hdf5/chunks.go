@@ -15,6 +15,8 @@ type work struct {
 	in    []byte // stored bytes of neighbouring chunks
 	out   []byte // a decoded chunk
 	raw   []byte // rows before their conversion
+	turn  []byte // stored rows before they are turned
+	chars []byte // one of MATLAB's texts
 	codes []byte // numbers before their attributes are applied; few
 	jobs  []job
 	coord []int64
@@ -88,7 +90,7 @@ func (w *work) hold(ctx context.Context, more int64) error {
 
 // memory is the bytes of all buffers.
 func (w *work) memory() int64 {
-	n := int64(cap(w.in)+cap(w.out)+cap(w.raw)+cap(w.rows)) + w.bytes + w.pipe.Memory()
+	n := int64(cap(w.in)+cap(w.out)+cap(w.raw)+cap(w.rows)+cap(w.turn)) + w.bytes + w.pipe.Memory()
 	for i := range w.vary {
 		v := &w.vary[i]
 		n += int64(cap(v.data) + 8*(cap(v.outer)+cap(v.inner)) + cap(v.nest))
@@ -114,7 +116,7 @@ func (w *work) begin(ctx context.Context, mem *shardify.Arena) error {
 func (w *work) end(ctx context.Context) error {
 	defer func() { w.mem = nil }()
 	if share := w.scratch.Share(); w.memory() > share {
-		w.in, w.out, w.raw, w.rows, w.sub, w.pipe = nil, nil, nil, nil, nil, filter.Scratch{}
+		w.in, w.out, w.raw, w.rows, w.turn, w.sub, w.pipe = nil, nil, nil, nil, nil, nil, filter.Scratch{}
 		clear(w.vary)
 		for w.bytes > share {
 			w.evict()
@@ -308,25 +310,29 @@ func (c *chunks) decode(ctx context.Context, w *work, j job, in, dst []byte, lo,
 		to := dst[(a-lo)*c.a.rowBytes:][:c.size]
 		return c.pipe.Decode(to, in, j.Mask, &w.pipe)
 	}
-	out := in
-	if c.stored(j) {
-		if int64(len(in)) < c.size {
-			return shardify.Corrupt(-1, "chunk of %d bytes has %d", c.size, len(in))
-		}
-	} else {
-		if c.size > largeClaim && c.size/c.ratio > j.Size {
-			return shardify.Corrupt(-1, "chunk of %d bytes cannot come from %d", c.size, j.Size)
-		}
-		if err := w.grow(ctx, &w.out, c.size); err != nil {
-			return err
-		}
-		if err := c.pipe.Decode(w.out, in, j.Mask, &w.pipe); err != nil {
-			return err
-		}
-		out = w.out
+	out, err := c.apart(ctx, w, j, in)
+	if err != nil {
+		return err
 	}
 	c.place(w, j.n, dst, out, lo, a, b)
 	return nil
+}
+
+// apart decodes a chunk to a place of its own, if it is not there as it is.
+func (c *chunks) apart(ctx context.Context, w *work, j job, in []byte) ([]byte, error) {
+	if c.stored(j) {
+		if int64(len(in)) < c.size {
+			return nil, shardify.Corrupt(-1, "chunk of %d bytes has %d", c.size, len(in))
+		}
+		return in, nil
+	}
+	if c.size > largeClaim && c.size/c.ratio > j.Size {
+		return nil, shardify.Corrupt(-1, "chunk of %d bytes cannot come from %d", c.size, j.Size)
+	}
+	if err := w.grow(ctx, &w.out, c.size); err != nil {
+		return nil, err
+	}
+	return w.out, c.pipe.Decode(w.out, in, j.Mask, &w.pipe)
 }
 
 // place copies rows [a, b) of chunk n to dst, which begins with row lo.

@@ -72,7 +72,8 @@ func (s *stretch) elems() (size, n int64) {
 func (s *stretch) step() int64 {
 	n := max(batchBytes/max(s.a.rowBytes, 1), 1)
 	if c := s.a.set.Layout.ChunkDims; len(c) > 0 {
-		n = max(n/c[0], 1) * c[0]
+		c := c[s.a.axis()]
+		n = max(n/c, 1) * c
 	}
 	return n
 }
@@ -199,6 +200,13 @@ func (v *varying) places(w *work, p part, elem []byte, off, level int) error {
 func (v *varying) item(w *work, l *leaf, b []byte, two bool) error {
 	switch l.kind {
 	case texts:
+		if l.codes16 {
+			w.chars = text16(w.chars[:0], b[:l.size], l.big)
+			if err := v.text(l, w.chars); err != nil {
+				return err
+			}
+			break
+		}
 		if err := v.text(l, trim(b[:l.size], l.padding)); err != nil {
 			return err
 		}

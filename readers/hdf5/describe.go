@@ -137,7 +137,7 @@ func (b *blob) firstGroup(p string, first *string) bool {
 // describe says what the convention of the file means for its values.
 func (c *convention) describe() (out []string) {
 	if c.matlab {
-		out = append(out, "MATLAB stores arrays with their axes reversed: the first axis here is MATLAB's last; nothing is changed")
+		out = append(out, "MATLAB stores arrays with their axes reversed: here they come as MATLAB shows them, the samples first; --axis chooses another axis of the stored arrays")
 	}
 	if c.netcdf {
 		out = append(out, "netCDF-4")
@@ -197,13 +197,14 @@ func (a *array) storage() string {
 		return s
 	}
 	var stored int64
-	a.chunks.table.All(func(_ int64, c h5.Chunk) bool { stored += c.Size; return true })
+	table := a.asStored().chunks.table
+	table.All(func(_ int64, c h5.Chunk) bool { stored += c.Size; return true })
 	s += fmt.Sprintf(", %s in %s", shardify.FormatSize(total), shardify.FormatSize(stored))
 	if stored > 0 {
 		s += fmt.Sprintf(" (%.1f:1)", float64(total)/float64(stored))
 	}
-	if n := a.chunks.table.Total() - int64(a.chunks.table.Stored()); n > 0 {
-		s += fmt.Sprintf(", %d of %d chunks never written", n, a.chunks.table.Total())
+	if n := table.Total() - int64(table.Stored()); n > 0 {
+		s += fmt.Sprintf(", %d of %d chunks never written", n, table.Total())
 	}
 	return s
 }

@@ -29,6 +29,7 @@ type file struct {
 
 	mu     sync.Mutex
 	arrays map[string]*array
+	turns  map[string]*turn // of data sets whose axes are not read as stored
 	dirs   map[string]int64 // groups that paths led through
 	others map[string]*file
 	raws   map[string]*os.File
@@ -106,7 +107,11 @@ func (f *file) open(p string) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return in.dataset(o, p)
+	a, err := in.dataset(o, p)
+	if how := f.turns[p]; how != nil && err == nil {
+		return a.turned(how)
+	}
+	return a, err
 }
 
 // dataset makes an object an array.

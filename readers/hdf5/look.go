@@ -48,6 +48,7 @@ type blobObject struct {
 	Bytes  bool   `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
 	Once   bool   `json:"once,omitempty"`   // rank 0: one value for all samples of the file
 
+	How  *turn   `json:"how,omitempty"`  // in which order its axes are read
 	CF   bool    `json:"cf,omitempty"`   // attributes say what its values are
 	Of   string  `json:"of,omitempty"`   // the data set whose bounds it holds
 	Unit cf.Unit `json:"unit,omitempty"` // of times
@@ -56,6 +57,11 @@ type blobObject struct {
 // facts describes a file as the choice says.
 func (t *tree) facts(ctx context.Context, c *choice, opts *settings) (*rows.Facts, error) {
 	why := c.why
+	if c.mode != byAxis && c.mode != byFile {
+		if err := t.unturned(opts); err != nil {
+			return nil, err
+		}
+	}
 	if c.mode == byAxis {
 		if t.listErr != nil {
 			return nil, t.listErr
@@ -175,7 +181,7 @@ func (f *factory) byFile() error {
 
 // add makes fields of the leaves of a data set.
 func (f *factory) add(o *object, name string, inner []int64, once bool) error {
-	b := blobObject{Path: name, Once: once, Sparse: o.matrix != nil}
+	b := blobObject{Path: name, How: o.how, Once: once, Sparse: o.matrix != nil}
 	if o.lists != nil {
 		b.Lists = o.lists.path
 	}

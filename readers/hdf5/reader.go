@@ -53,7 +53,14 @@ func (s *source) openInput(ctx context.Context, osf *os.File, in *rows.Input) (*
 	}
 	kind := conventionOf(f, root)
 	i.rules.pytables = kind.pytables
+	f.turns = map[string]*turn{}
 	for k, o := range i.blob.Objects {
+		if o.How != nil {
+			if len(o.How.Perm) == 0 {
+				return nil, shardify.Corrupt(-1, "state of HDF5 inputs: no axes of %s", o.Path)
+			}
+			f.turns[o.Path] = o.How
+		}
 		for _, leaf := range o.Leaves {
 			i.fields = append(i.fields, place{k, leaf})
 		}
@@ -266,6 +273,10 @@ func (j *spanRead) parts(o *blobObject, s *stretch, cols []colPlace, inner []int
 // found once.
 func (a *array) leavesBy(r typeRules, o *blobObject) ([]leaf, error) {
 	a.typeOnce.Do(func() {
+		if a.how != nil && a.how.Text {
+			a.leaves = []leaf{a.codeText(r.media)}
+			return
+		}
 		a.leaves = r.leaves(a.set.Type)
 		if !r.cf || o == nil || !o.CF {
 			return

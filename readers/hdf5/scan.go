@@ -24,12 +24,16 @@ type object struct {
 	unit      int64 // rows that are decoded together; 1 if any can be read
 	chunk     int64 // decoded bytes of a chunk that has filters; else 0
 	wanted    []wantedLeaf
-	of        string // the data set whose bounds it holds, and whose units it has
-	axes      []axis // nil where none is named
-	scale     bool   // a dimension scale: coordinates of others
-	void      bool   // a single value of opaque bytes
-	wide      bool   // a block of a pandas frame: leaves are of whole rows
-	hidden    bool   // a sample of which nothing is wanted but that it is there
+	of        string  // the data set whose bounds it holds, and whose units it has
+	axes      []axis  // nil where none is named
+	scale     bool    // a dimension scale: coordinates of others
+	void      bool    // a single value of opaque bytes
+	wide      bool    // a block of a pandas frame: leaves are of whole rows
+	hidden    bool    // a sample of which nothing is wanted but that it is there
+	matlab    bool    // an array of MATLAB
+	text      bool    // the same, of characters
+	how       *turn   // in which order its axes are read; nil as stored
+	stored    *object // itself, before they were turned
 
 	// Of a folded tree: the sparse matrix that it is a part of, and why it is no column.
 	matrix *sparse
@@ -60,6 +64,8 @@ type tree struct {
 	dims      dimensions
 	sparse    map[string]*sparse // by the path of its group
 	bounded   map[string]string  // where bounds of a data set should be: the data set
+	media     string             // of texts
+	tables    map[int64]int64    // bytes of MATLAB's matrices, by their rows
 
 	categories map[string]string // of AnnData: where the names are that a data set's codes stand for
 }
@@ -83,7 +89,7 @@ const (
 
 // scan lists the data sets that --object and --columns want.
 func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *choice) (*tree, error) {
-	t := &tree{file: f, want: want, frames: map[string]bool{}}
+	t := &tree{file: f, want: want, media: opts.media, frames: map[string]bool{}}
 	root, err := f.h5.Object(f.h5.Root, "/")
 	if err != nil {
 		return nil, err
@@ -99,11 +105,14 @@ func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *ch
 		return nil, err
 	}
 	slices.SortFunc(t.objects, func(a, b object) int { return strings.Compare(a.path, b.path) })
+	t.bounds()
+	if err := t.turns(opts); err != nil {
+		return nil, err
+	}
 	t.dims.name(t.objects, s.sets)
 	if err := s.flat(); err != nil {
 		return nil, err
 	}
-	t.bounds()
 	return t, f.failed()
 }
 
@@ -399,6 +408,7 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 		obj.chunk = a.set.Layout.ChunkBytes
 	}
 	leaves := s.rules.leaves(d.Type)
+	s.tree.matlabArray(obj, attributes(attrs).text(f.h5, "MATLAB_class"), d.Type)
 	if s.rules.cf {
 		if err := decodeCF(f.h5, leaves, attrs, nil); err != nil {
 			return nil, err
@@ -489,5 +499,5 @@ func (a *array) unit() int64 {
 	if a.set.Layout.Class != h5.Chunked || len(a.set.Filters) == 0 && a.rowBytes > 0 {
 		return 1
 	}
-	return max(min(a.set.Layout.ChunkDims[0], a.rows), 1)
+	return max(min(a.set.Layout.ChunkDims[a.axis()], a.rows), 1)
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -28,6 +30,8 @@ var options = []shardify.Option{
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
 	{Name: "sample", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", string(byAxis), string(byGroup), string(byItem), string(byFile)},
 		Help: "what is one sample: a row (axis 0), a group, a data set (its name is the key), or a whole file"},
+	{Name: "axis", Kind: shardify.KindString, Default: "auto",
+		Help: "the axis of the samples, 0 being the first and -1 the last: auto is 0, and that of the rows in MATLAB's files"},
 	{Name: "lists", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", "off"},
 		Help: "flat arrays beside an array of offsets are lists, or read as they are"},
 	{Name: "frame", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", "columns", "blocks"},
@@ -73,10 +77,21 @@ type settings struct {
 	skip     bool // damaged inputs and sample groups are left out
 	media    string
 	cf       bool
+	axis     int // of the samples, or autoAxis
 }
 
+// autoAxis leaves the axis of the samples to the file.
+const autoAxis = math.MinInt
+
 func newSettings(o shardify.Options) (*settings, error) {
-	s := &settings{sample: o["sample"], external: o.Bool("external"), media: mediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"]}
+	s := &settings{sample: o["sample"], external: o.Bool("external"), media: mediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"], axis: autoAxis}
+	if a := o["axis"]; a != "" && a != "auto" {
+		n, err := strconv.Atoi(a)
+		if err != nil || n < -32 || n > 31 {
+			return nil, shardify.Misuse("--axis %q is neither auto nor the number of an axis", a)
+		}
+		s.axis = n
+	}
 	if o["text"] == "bytes" {
 		s.media = "bin"
 	}
@@ -143,7 +158,7 @@ func matchPrefix(glob, p string, n int) bool {
 
 // key is what the survey depends on beside the files.
 func (s *settings) key() string {
-	return fmt.Sprintf("hdf5 5 object=%q sample=%s external=%v text=%s cf=%v lists=%v frame=%s", s.objects, s.sample, s.external, s.media, s.cf, s.lists, s.frame)
+	return fmt.Sprintf("hdf5 6 object=%q sample=%s external=%v text=%s cf=%v lists=%v frame=%s axis=%d", s.objects, s.sample, s.external, s.media, s.cf, s.lists, s.frame, s.axis)
 }
 
 // source implements shardify.Source.

@@ -209,7 +209,7 @@ func TestConventionsConvertAsTheirUsersExpect(t *testing.T) {
 		{"pytables.h5", nil, 20, []string{"events/id", "events/when", "events/exact", "events/good", "events/word", "events/vec"}},
 		{"frame_table.h5", nil, 15, []string{"df/table/index", "df/table/a", "df/table/b", "df/table/n"}},
 		{"frame_fixed.h5", nil, 15, []string{"df/axis1", "df/a", "df/b", "df/n"}},
-		{"matlab.mat", nil, 4, []string{"x"}},
+		{"matlab.mat", nil, 6, []string{"x"}},
 		{"rows_a.h5", shardify.Options{"object": "/group"}, 23, []string{"group/constant", "group/inside"}},
 		{"rows_a.h5", shardify.Options{"object": "/g*"}, 23, []string{"group/constant", "group/inside", "gzip"}},
 		{"rows_a.h5", shardify.Options{"object": "/soft,/big"}, 23, []string{"big", "soft"}},

@@ -28,6 +28,8 @@ type leaf struct {
 	// Of texts.
 	size    int // bytes in the file
 	padding h5.Padding
+	codes16 bool // they are MATLAB's characters
+	big     bool // of which the high byte comes first
 	// Of sequences: bytes of an entry, and what an entry holds.
 	entry int
 	elem  *leaf

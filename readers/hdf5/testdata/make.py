@@ -426,6 +426,41 @@ def flips():
             f["x"].attrs["units"] = "K"
 
 
+def turned():
+    """Arrays whose samples are along another axis, and count in the order of samples."""
+    def first(*shape, dtype="<f4", axis=1):
+        return np.moveaxis(count((shape[axis],) + shape[:axis] + shape[axis + 1:], dtype), 0, axis)
+
+    with new("features_first.h5") as f:
+        f["plain"] = first(3, 20)
+        f["big"] = first(3, 20, dtype=">i8")
+        f.create_dataset("gzip", data=first(3, 20), chunks=(2, 7), compression=1, shuffle=True)
+        f.create_dataset("volume", data=first(4, 20, 5, dtype="<i2"), chunks=(3, 6, 2), compression=1)
+        f.create_dataset("stored", data=first(3, 20, dtype="u1"), chunks=(1, 20))
+        f["wide"] = first(2, 20, 3, dtype="<f8")
+        c = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        c.set_layout(h5py.h5d.COMPACT)
+        h5py.h5d.create(f.id, b"compact", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((3, 20)), c)
+        f["compact"][...] = first(3, 20)
+        e = f.create_dataset("empty", (3, 20), "<i4", chunks=(2, 6), fillvalue=9)
+        e[:2, 6:12] = 4
+        f["label"] = count((20,), "<i4")
+    with new("table.mat", userblock_size=512) as f:
+        def put(name, data, kind):
+            f[name] = data
+            f[name].attrs["MATLAB_class"] = np.bytes_(kind)
+
+        put("X", first(3, 20, dtype="<f8"), "double")  # 20 x 3
+        put("Y", count((1, 20), "<f8"), "double")      # 20 x 1
+        put("w", count((20, 1), "<f8"), "double")      # 1 x 20
+        put("images", np.arange(20 * 3 * 2 * 4, dtype="u1").reshape(20, 4, 2, 3).transpose(0, 3, 2, 1), "uint8")  # 4 x 2 x 3 x 20
+        put("rate", np.array([[2.5]]), "double")
+        put("name", np.frombuffer("Gr\u00fc\u00dfe \U0001f600".encode("utf-16le"), "<u2").reshape(-1, 1), "char")
+        put("kinds", np.array([[ord(c) for c in "%-4d" % i] for i in range(20)], "<u2").T, "char")  # 20 x 4
+    with open("table.mat", "r+b") as f:
+        f.write(b"MATLAB 7.3 MAT-file, written by h5py")
+
+
 if __name__ == "__main__":
     rows("rows_a.h5", 23)
     rows("rows_b.h5", 9, libver="latest")
@@ -446,3 +481,4 @@ if __name__ == "__main__":
             f["image"] = count((4, 5, 3), "<u1")
             f["mask"] = count((4, 5, 2), "<u1")
             f["label"] = i
+    turned()
