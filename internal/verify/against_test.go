@@ -156,7 +156,16 @@ func TestComparisonSaysWhatItCannotDo(t *testing.T) {
 			t.Errorf("%s: %v, %d compared:%s", what, r.Err(), r.Counts.Compared, list(r))
 		}
 	}
-	fails("two inputs for one", src, func(o *Options) { o.Inputs = []string{"a", "b"} })
+	two := []string{filepath.Join(t.TempDir(), "a.made"), filepath.Join(t.TempDir(), "b.made")}
+	if _, err := Run(context.Background(), Options{Dir: dir, Against: true, Inputs: two, Sources: []shardify.SourceFormat{sourceFormat(src), mmapreader.Format}}); err == nil {
+		t.Error("inputs that are not there: no error")
+	}
+	for _, name := range two {
+		if err := os.WriteFile(name, []byte("x"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fails("two inputs for one", src, func(o *Options) { o.Inputs = two })
 	fails("other fields", makeSource(schema(t, "scalars"), 20, 1), nil)
 	fails("no such format", src, func(o *Options) { o.Sources = o.Sources[1:] })
 
