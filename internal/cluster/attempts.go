@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/regular"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -150,7 +151,7 @@ func readAttempt(root, name string) (*Attempt, error) {
 }
 
 func openAttempt(path string) (*Attempt, error) {
-	f, err := os.Open(path)
+	f, _, err := regular.OpenOwn(path)
 	if err != nil {
 		return nil, err
 	}

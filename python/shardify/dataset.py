@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import manifest as mf
 from .batch import Batch, Sample
-from .errors import SchemaError, UnsupportedError
+from .errors import SchemaError, UnsupportedError, printable
 from .layout import counter_of
 from .mmapshard import MmapShard
 from .readers import gather
@@ -116,7 +116,8 @@ class Dataset:
     def __repr__(self) -> str:
         folders = ", ".join(m.folder for m in self._manifests)
         lines = ["shardify.Dataset(%s: %d samples, %d shards)" % (folders, len(self), len(self._shards))]
-        return "\n".join(lines + ["  %s: %s" % (f.name, f.describe()) for f in self.schema])
+        fields = ["  %s: %s" % (f.name, f.describe()) for f in self.schema]
+        return "\n".join(printable(line.replace("\n", "\\n")) for line in lines + fields)
 
     # ---- samples
 

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Optional
+
+_HIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """Text for a terminal. Names come from data: control characters in them, which a
+    terminal would act on, and what turns the direction of text, are escaped."""
+    return _HIDDEN.sub(lambda m: m.group().encode("unicode_escape").decode(), text)
 
 
 class ShardifyError(Exception):
     """Base of all errors of this package."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class CorruptError(ShardifyError, ValueError):

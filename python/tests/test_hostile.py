@@ -39,6 +39,14 @@ def files_of(folder):
     return sorted(f for f in os.listdir(folder) if os.path.isfile(os.path.join(folder, f)))
 
 
+def test_no_name_reaches_the_terminal_raw(tmp_path):
+    evil = "a\x1b]0;title\x07\u202e\x9b2J"
+    with pytest.raises(shardify.NotADatasetError) as e:
+        shardify.open(str(tmp_path / evil))
+    for text in (str(e.value), str(shardify.CorruptError(evil))):
+        assert not any(c in text for c in "\x1b\x07\u202e\x9b") and "\\x1b]0;title\\x07\\u202e\\x9b2J" in text
+
+
 def pipe(path, whole):
     os.mkfifo(path)
 
