@@ -8,7 +8,7 @@ PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build demo test test-go test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment golden golden-bytes dist wheel clean
+.PHONY: help build demo test test-go test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment golden golden-bytes dist wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,18 +30,28 @@ FORCE:
 demo: build ## convert real images and arrays, verify them, read them back
 	@sh testdata/demo/demo.sh
 
-test: test-go test-python ## the quick tests; what is skipped is named with a reason
+# The parts run at the same time: each waits a good deal, for disks, processes and clocks.
+test: build ## the quick tests; what is skipped is named with a reason
+	@$(MAKE) --no-print-directory -j 3 --output-sync=target test-race test-programs test-python
+
+test-go: test-race test-programs
 
 # Those that run the programs gain nothing from -race: the programs are built without.
 # Tests that hang end after TIMEOUT, which leaves room for machines that do other things, too.
-PROGRAM_TESTS = internal/crashtest|internal/faulttest|internal/docstest|internal/endtoend|internal/slurmtest
+PROGRAM_TESTS = internal/crashtest|internal/faulttest|internal/docstest|internal/endtoend|internal/slurmtest|internal/archtest
 TIMEOUT ?= 20m
-test-go:
+test-race:
 	go test -race -timeout $(TIMEOUT) $$(go list ./... | grep -vE '$(PROGRAM_TESTS)')
-	go test -timeout $(TIMEOUT) $$(go list ./... | grep -E '$(PROGRAM_TESTS)')
 	go test -race -tags cuda -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
 	go test -race -tags cuda ./cmd/shardify-gpu
 	@go test -count=1 -run Corpus -v ./readers/... | grep -E '^ +[a-z_]+_test\.go:' || true
+
+test-programs:
+	go test -timeout $(TIMEOUT) $$(go list ./... | grep -E '$(PROGRAM_TESTS)')
+
+# What has a long form has a short one in make test.
+test-long: build ## the long forms of all tests that have one (hours)
+	SHARDIFY_LONG=1 go test -count=1 -timeout 6h ./...
 
 # What looks at processes, traces them or opens libraries of the system is left out: the
 # emulator's are not those of such a machine. The bytes of both kinds of processor are compared by make test.

@@ -20,8 +20,12 @@ func (bloat) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardify.
 
 // TestOperationsStayUnderTheMemory: batches are cut so that what operations take fits.
 func TestOperationsStayUnderTheMemory(t *testing.T) {
+	samples := int64(200_000)
+	if long() {
+		samples = 500_000
+	}
 	for _, jobs := range []int{1, 3} {
-		r := shuffleRun{samples: 500_000, memory: 16 << 20, schema: "i:i64", shuffle: convert.ShuffleNone, jobs: jobs, change: func(q *convert.Request) {
+		r := shuffleRun{samples: int(samples), memory: 16 << 20, schema: "i:i64", shuffle: convert.ShuffleNone, jobs: jobs, change: func(q *convert.Request) {
 			q.ShardSize = 1 << 20
 			q.Compile = func([]convert.Op, convert.Env) (*convert.Pipeline, error) {
 				return &convert.Pipeline{After: []convert.Stage{{Transform: bloat{}}}}, nil

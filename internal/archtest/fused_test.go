@@ -6,13 +6,14 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shardify/shardify/internal/programs"
 )
 
 // mayFuse is what may compute x*y + z in one step, and with functions whose last bits depend
@@ -28,12 +29,10 @@ var (
 // that for amd64 with two, so that the same plan would give other bytes there. What has to
 // be alike everywhere rounds products: float64(x*y) + z.
 func TestNoProductIsFused(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "shardify")
-	build := exec.Command("go", "build", "-o", program, "./cmd/shardify")
-	build.Dir = "../.."
-	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0", "GOFLAGS=")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "shardify")
+	if err := programs.Build("../..", dir, []string{"GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0"}, "./cmd/shardify"); err != nil {
+		t.Fatal(err)
 	}
 	text, err := exec.Command("go", "tool", "objdump", "-s", "^"+module+"[./]", program).Output()
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/shardify/shardify/internal/programs"
 )
 
 // placeholders are what batch systems put into command lines.
@@ -25,11 +27,10 @@ func TestCommandsOfClusterPagesAreUnderstood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "shardify")
-	cmd := exec.Command("go", "build", "-o", program, "./cmd/shardify")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "shardify")
+	if err := programs.Build(root, dir, []string{"CGO_ENABLED=0"}, "./cmd/shardify", "./cmd/verify"); err != nil {
+		t.Fatal(err)
 	}
 	word := regexp.MustCompile(`\bshardify (convert|plan|work|merge|submit|status|stage|verify|gc) .*`)
 	arguments := regexp.MustCompile(`^arguments *= "`)
@@ -121,7 +122,9 @@ func TestSnakefileRuns(t *testing.T) {
 		}
 		return string(out)
 	}
-	run(root, "go", "build", "-o", dir+"/bin/", "./cmd/shardify", "./cmd/verify")
+	if err := programs.Build(root, dir+"/bin", []string{"CGO_ENABLED=0"}, "./cmd/shardify", "./cmd/verify"); err != nil {
+		t.Fatal(err)
+	}
 	run(root, "go", "run", "./testdata/demo", "testdata/demo/digits.npz", dir+"/raw")
 	for _, b := range blocks(t, filepath.Join(root, "docs/snakemake.md")) {
 		if strings.HasPrefix(b.text, "# Snakefile") {

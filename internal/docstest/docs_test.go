@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/shardify/shardify/internal/programs"
 )
 
 // pages are run in this order, in one folder: later ones use what earlier ones
@@ -113,7 +115,9 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 		}
 	}
-	must(command(root, "go", "build", "-o", bin+"/", "./cmd/shardify", "./cmd/verify"))
+	if err := programs.Build(root, bin, []string{"CGO_ENABLED=0"}, "./cmd/shardify", "./cmd/verify"); err != nil {
+		t.Fatal(err)
+	}
 	demo := filepath.Join(work, "build/demo")
 	must(command(root, "go", "run", "./testdata/demo", "testdata/demo/digits.npz", filepath.Join(demo, "digits")))
 	give := func(from, to string) {

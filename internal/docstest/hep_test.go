@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/internal/programs"
 )
 
 // TestSignalAndBackgroundTrain runs docs/recipe-hep.md on files of the ROOT corpus.
@@ -37,7 +38,9 @@ func TestSignalAndBackgroundTrain(t *testing.T) {
 		}
 		return string(out)
 	}
-	run(root, "go", "build", "-o", bin+"/", "./cmd/shardify", "./cmd/verify")
+	if err := programs.Build(root, bin, []string{"CGO_ENABLED=0"}, "./cmd/shardify", "./cmd/verify"); err != nil {
+		t.Fatal(err)
+	}
 	python := findPython(root)
 	counted := false
 	for _, b := range blocks(t, filepath.Join(root, "docs/recipe-hep.md")) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardify/shardify/internal/programs"
 	"github.com/zeebo/xxh3"
 )
 
@@ -23,11 +24,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	bin = dir + string(filepath.Separator)
-	cmd := exec.Command("go", "build", "-o", bin, "./cmd/shardify", "./cmd/verify")
-	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("go build: %v\n%s", err, out))
+	if err := programs.Build("../..", dir, []string{"CGO_ENABLED=0"}, "./cmd/shardify", "./cmd/verify"); err != nil {
+		panic(err)
 	}
 	code := m.Run()
 	os.RemoveAll(dir)

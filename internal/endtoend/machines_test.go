@@ -2,12 +2,13 @@ package endtoend
 
 import (
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/shardify/shardify/internal/programs"
 )
 
 // emulated is a shardify for the other kind of processor, and the command that runs it.
@@ -27,12 +28,10 @@ func emulated(t *testing.T) []string {
 	if emulator == "" {
 		t.Skipf("skipped: qemu-%s is not installed (Debian: qemu-user-static)", machine)
 	}
-	program := filepath.Join(t.TempDir(), "shardify-"+arch)
-	build := exec.Command("go", "build", "-o", program, "./cmd/shardify")
-	build.Dir = "../.."
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+arch)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "shardify")
+	if err := programs.Build("../..", dir, []string{"GOOS=linux", "GOARCH=" + arch, "CGO_ENABLED=0"}, "./cmd/shardify"); err != nil {
+		t.Fatal(err)
 	}
 	if arch == "arm64" {
 		return []string{emulator, "-p", "65536", program}

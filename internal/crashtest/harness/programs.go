@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,10 +15,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/shardify/shardify/internal/programs"
 )
 
 var (
-	programs string
+	folder   string
 	built    sync.Once
 	buildErr error
 )
@@ -35,7 +36,7 @@ func Main(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	programs = dir
+	folder = dir
 	return m.Run()
 }
 
@@ -67,17 +68,16 @@ func apart() (code int, done bool) {
 func Build(t testing.TB) {
 	t.Helper()
 	built.Do(func() {
-		for _, args := range [][]string{
-			{"-o", programs + string(filepath.Separator), "./cmd/shardify", "./cmd/verify", "./internal/crashtest/crashat"},
-			{"-o", Program("shardify-parts"), "-tags", "smallparts", "./cmd/shardify"},
-		} {
-			cmd := exec.Command("go", append([]string{"build"}, args...)...)
-			cmd.Dir = Root(t)
-			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-			if out, err := cmd.CombinedOutput(); err != nil {
-				buildErr = fmt.Errorf("go build: %w\n%s", err, out)
-				return
-			}
+		static := []string{"CGO_ENABLED=0"}
+		parts := filepath.Join(folder, "parts")
+		if buildErr = programs.Build(Root(t), parts, static, "-tags=smallparts", "./cmd/shardify"); buildErr != nil {
+			return
+		}
+		if buildErr = os.Rename(filepath.Join(parts, "shardify"), Program("shardify-parts")); buildErr != nil {
+			return
+		}
+		if buildErr = programs.Build(Root(t), folder, static, "./internal/crashtest/crashat"); buildErr == nil {
+			buildErr = programs.Build(Root(t), folder, static, "./cmd/shardify", "./cmd/verify")
 		}
 	})
 	if buildErr != nil {
@@ -96,7 +96,7 @@ func Root(t testing.TB) string {
 }
 
 // Program is the path of a program of ours.
-func Program(name string) string { return filepath.Join(programs, name) }
+func Program(name string) string { return filepath.Join(folder, name) }
 
 // Long tells whether the long forms of the suites were asked for.
 func Long() bool { return os.Getenv("SHARDIFY_LONG") != "" }

@@ -39,7 +39,7 @@ func (r *Traced) Exit() int {
 // same order each time.
 func Trace(t testing.TB, options []string, program string, args ...string) *Traced {
 	t.Helper()
-	log := filepath.Join(programs, "calls")
+	log := filepath.Join(folder, "calls")
 	all := append([]string{"crashat", "-log", log}, options...)
 	_, out := RunEnv(t, []string{"GOMAXPROCS=1"}, append(append(all, Program(program)), args...)...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")

@@ -197,7 +197,7 @@ func (m *made) open(t testing.TB) *Ntuple {
 // TestModels writes invented ntuples of all types and encodings, and compares what
 // is read, in any cuts, with the values that were written.
 func TestModels(t *testing.T) {
-	count := 150
+	count := 50
 	if long() {
 		count = 20_000
 	}

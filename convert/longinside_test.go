@@ -1,0 +1,6 @@
+package convert
+
+import "os"
+
+// long tells whether the long forms of tests were asked for: make test-long.
+func long() bool { return os.Getenv("SHARDIFY_LONG") != "" }

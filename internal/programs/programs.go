@@ -1,0 +1,86 @@
+// Package programs builds our programs for tests: once for all packages and runs, as long as
+// the sources are the same.
+//
+//	err := programs.Build("../..", dir, []string{"CGO_ENABLED=0"}, "./cmd/shardify", "./cmd/verify")
+package programs
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Build builds packages of the module at root, with variables added to the environment, and
+// puts the programs into the folder dir. Arguments that begin with - go to go build.
+// The linker's results are kept in the user's cache, where go build finds out by itself that
+// nothing has changed.
+func Build(root, dir string, env []string, args ...string) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	kept, err := folder(root, env, args)
+	if err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(kept+".lock", os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	cmd := exec.Command("go", append([]string{"build", "-o", kept + string(filepath.Separator)}, args...)...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	entries, err := os.ReadDir(kept)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := duplicate(filepath.Join(kept, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folder is where the programs of one way of building are kept.
+func folder(root string, env, args []string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	key := fmt.Sprintf("%q %q %q %s", root, env, args, os.Getenv("GOFLAGS"))
+	dir := filepath.Join(cache, "shardify-tests", fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:16])
+	return dir, os.MkdirAll(dir, 0o777)
+}
+
+// duplicate copies a program: the one that is kept may be built again meanwhile.
+func duplicate(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o777)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if e := out.Close(); err == nil {
+		err = e
+	}
+	return err
+}
