@@ -104,6 +104,8 @@ var allowed = []struct {
 	{"internal/ops", []string{"", "internal/suggest", "internal/columns", "convert", "augment", "internal/shape", "internal/shape/*"}},
 	{"internal/verify", []string{"", "internal/regular", "internal/host", "index", "convert", "readers", "readers/*", "writers", "writers/*", "internal/store"}},
 	{"internal/verifycmd", []string{"", "internal/verify", "internal/cli", "internal/ops"}},
+	{"internal/programs", nil},
+	{"internal/crashtest/*", []string{"internal/programs"}},
 	{"internal/*", []string{"*"}},
 	{"cmd/*", []string{"*"}},
 	{"bench", []string{"*"}},
