@@ -67,7 +67,7 @@ func (m madeReader) Read(_ context.Context, s shardify.Span, _ *shardify.Arena) 
 
 // sourceFormat serves src under the name that build puts into plans.
 func sourceFormat(src *made) shardify.SourceFormat {
-	return shardify.SourceFormat{Name: "made", Open: func(context.Context, shardify.OpenArgs) (shardify.Source, error) { return madeSource{src}, nil }}
+	return shardify.SourceFormat{Name: "made", Sniff: func(_ []byte, base string) bool { return strings.HasSuffix(base, ".made") }, Open: func(context.Context, shardify.OpenArgs) (shardify.Source, error) { return madeSource{src}, nil }}
 }
 
 func sinkOf(t testing.TB, format string) (shardify.SinkFormat, shardify.Options) {
