@@ -20,3 +20,10 @@ with h5py.File("longdouble.h5", "w", libver="latest") as f:
     f["x"] = np.arange(12, dtype="<f4").reshape(6, 2)
     f["label"] = np.arange(6, dtype=np.longdouble)
     f["Info/run"] = np.arange(6, dtype="<i4")
+
+for name, bad, path in (("damage_latest.h5", "bad_label.h5", "label"), ("damage_groups_latest.h5", "bad_group.h5", "data/demo_9")):
+    with h5py.File(name) as f:
+        at = h5py.h5o.get_info(f[path].id).addr
+    b = bytearray(open(name, "rb").read())
+    b[at + 9] ^= 1  # in the object header, under its checksum
+    open(bad, "wb").write(b)

@@ -32,6 +32,7 @@ type btree1 struct {
 	maxCount int // entries of a node
 	nodeSize int64
 	entries  int64 // met so far
+	root     int64
 }
 
 func (f *File) newBTree1(kind uint8, keySize, k int) *btree1 {
@@ -58,9 +59,12 @@ func (t *btree1) parse(addr int64, b []byte, level int) (node1, error) {
 		return node1{}, err
 	}
 	kind, lvl, n := d.u8(), int(d.u8()), int(d.u16())
-	d.skip(2 * t.f.OffsetSize)
+	left, right := t.f.offset(d.bytes(t.f.OffsetSize)), t.f.offset(d.bytes(t.f.OffsetSize))
 	if err := d.err(); err != nil {
 		return node1{}, err
+	}
+	if addr == t.root && (left != Undefined || right != Undefined) {
+		return node1{}, d.corruptAt(8, "a root with the siblings %d and %d", left, right)
 	}
 	if kind != t.kind || lvl != level {
 		return node1{}, d.corruptAt(4, "type %d level %d, expected type %d level %d", kind, lvl, t.kind, level)
@@ -93,6 +97,7 @@ func (t *btree1) rootLevel(root int64) (int, error) {
 // leaves returns the addresses of all leaf nodes, sorted. Damaged inner nodes are
 // reported to bad, which decides by its result whether the walk goes on.
 func (t *btree1) leaves(root int64, bad func(error) error) ([]int64, error) {
+	t.root = root
 	level, err := t.rootLevel(root)
 	if err != nil {
 		return nil, bad(err)
