@@ -56,6 +56,8 @@ func (p *parser) branch(b *Branch) {
 		b.Err = v.broken
 	case b.FileName != "":
 		b.Err = shardify.Unsupported("baskets in another file, %s", b.FileName)
+	case v.num[mEntries] != 0 && v.num[mEntries] != b.Entries() && b.Baskets.Len() > 0:
+		b.Err = shardify.Corrupt(-1, "%d entries, and the first to the last are [%d, %d)", v.num[mEntries], b.First, b.End)
 	default:
 		b.Err = b.checkCounters()
 	}

@@ -77,6 +77,7 @@ type branch struct {
 	leaf    func(o *out) // one slot
 	write   int          // fWriteBasket
 	end     int64        // fEntryNumber
+	entries int64        // fEntries; 0: whatever the others say
 	bytes   []int        // tables; all of the same length
 	first   []int64
 	seek    []int64
@@ -101,7 +102,7 @@ func (o *out) branch(b branch) int {
 				o.i64(b.end)
 			}
 			o.i32(0, len(b.bytes), 0)
-			o.i64(0, 0, 0) // fEntries, and the bytes, or all three as zero in floating point
+			o.i64(b.entries, 0, 0) // fEntries, and the bytes, or all three as zero in floating point
 			if !old {
 				o.i64(0) // fFirstEntry is the second
 			}

@@ -225,6 +225,7 @@ func TestDamageStaysInItsBranch(t *testing.T) {
 		{"entries that fall", branch{write: 2, end: 1, bytes: []int{1, 1}, first: []int64{0, 5}, seek: []int64{1, 1}}, nil},
 		{"more baskets than the table has", branch{write: 9, end: 2, bytes: []int{1}, first: []int64{0}, seek: []int64{1}}, nil},
 		{"basket outside of the file", branch{write: 1, end: 2, bytes: []int{70}, first: []int64{0}, seek: []int64{1 << 40}}, nil},
+		{"entries of another number", branch{write: 1, end: 2, entries: 3, bytes: []int{1}, first: []int64{0}, seek: []int64{1}}, nil},
 		{"basket without a place", branch{write: 1, end: 2, bytes: []int{0}, first: []int64{0}, seek: []int64{0}}, nil},
 		{"count that is not there", branch{leaf: func(o *out) { o.leaf("x", 12345) }}, nil},
 		{"no baskets", branch{write: 0, end: 2}, nil},
