@@ -22,6 +22,10 @@ const (
 	hwc       = "HWC"
 )
 
+// LostOrientation follows the field in the name of a count of images that were decoded
+// without regard to their EXIF tag, which no output keeps.
+const LostOrientation = ": EXIF orientation ignored (--augment orient in front applies it)"
+
 var (
 	fieldArg  = Arg{"field", "*", "image fields, as a glob"}
 	filterArg = Arg{"filter", "bilinear", "box, bilinear, bicubic or lanczos; antialiased"}
@@ -33,6 +37,10 @@ const rawEffect = "raw pixels, U8 RGB [H, W, 3]; encode brings them back to jpg 
 // imageOps are the lines of the table for images. Each decodes what is encoded; what it
 // makes is raw pixels, so that a chain decodes once and loses nothing in between.
 var imageOps = []Op{
+	{
+		Name: "orient", Help: "turn and mirror images as their EXIF tag says; before all others, which ignore the tag", Args: []Arg{fieldArg}, Effect: rawEffect,
+		make: newOrient,
+	},
 	{
 		Name: "resize", Help: "scale images", Value: Arg{Name: "SIZE", Help: "N: the shorter side becomes N pixels and the ratio stays; WxH: both sides"},
 		Args: []Arg{filterArg, fieldArg}, Effect: rawEffect,
@@ -84,7 +92,9 @@ type images struct {
 	// w and h are the size of what do makes; 0: as it was (same), or varying.
 	w, h int
 	same bool
-	pool sync.Pool
+	// orient: pictures are made upright by their EXIF tag, which is lost in all that follows.
+	orient bool
+	pool   sync.Pool
 
 	n    int
 	plan []imageColumn
@@ -135,7 +145,11 @@ func chosen(in []shardify.Field, glob string, fits func(*shardify.Field) bool, w
 
 // Schema makes raw pixels of the image fields.
 func (m *images) Schema(in []shardify.Field) ([]shardify.Field, error) {
-	mine, err := chosen(in, m.glob, func(f *shardify.Field) bool { return encoded(f) || raw(f) }, "jpg, png, gif or webp images")
+	fits, what := func(f *shardify.Field) bool { return encoded(f) || raw(f) }, "jpg, png, gif or webp images"
+	if m.orient {
+		fits, what = encoded, what+" as they are encoded: orient comes before other operations"
+	}
+	mine, err := chosen(in, m.glob, fits, what)
 	if err != nil {
 		return nil, err
 	}
@@ -213,6 +227,7 @@ func (m *images) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*sh
 	out := *b
 	out.Columns = make([]shardify.Column, len(m.plan))
 	var shapes []int64 // of the picture column before
+	var lost []shardify.Count
 	for k, c := range m.plan {
 		src := &b.Columns[c.from]
 		switch {
@@ -227,11 +242,18 @@ func (m *images) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*sh
 			}
 			dst := shardify.Column{Field: m.out[k], Valid: src.Valid}
 			var err error
+			s.lost = 0
 			if shapes, err = m.column(&dst, src, shape, b, seed, s, mem); err != nil {
 				return nil, err
 			}
+			if s.lost > 0 {
+				lost = append(lost, shardify.Count{Name: src.Name + LostOrientation, N: s.lost})
+			}
 			out.Columns[k] = dst
 		}
+	}
+	if lost != nil {
+		out.Counts = append(slices.Clip(b.Counts), lost...)
 	}
 	return &out, nil
 }
@@ -281,6 +303,10 @@ func (m *images) column(dst, src, shape *shardify.Column, b *shardify.Batch, see
 func (m *images) one(src, shape *shardify.Column, i int, r *source, s *buffers) (p picture, err error) {
 	if p, err = load(src, shape, i, s); err != nil {
 		return p, err
+	}
+	if src.Media != "" {
+		lo, hi := src.Range(i, i+1)
+		p = m.turned(p, src.Data[lo:hi], s)
 	}
 	if p, err = m.do(p, r, s); err != nil {
 		return p, err

@@ -29,6 +29,7 @@ type buffers struct {
 	out                     []byte
 	coefs                   [2]kernel
 	png                     pngBuffer
+	lost                    int64 // images whose orientation was ignored
 }
 
 // pngBuffer keeps the encoder's memory.

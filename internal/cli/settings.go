@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/ops"
 	"github.com/shardify/shardify/internal/store"
@@ -92,6 +93,7 @@ type Prepared struct {
 	Warnings           []string
 	Litter             []shardify.Leftover // left out, but not worth recording
 
+	turned  string    // about images with an EXIF tag
 	listing io.Closer // the list of inputs, while it is read; nil without
 	// Remains: the folder holds shards of this conversion and no plan.
 	Remains bool
@@ -139,6 +141,9 @@ func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err 
 	}
 	if err := s.space(p); err != nil {
 		return nil, err
+	}
+	if p.State == StateNew && !p.Plan.InParts() && !s.Shape.Orients() {
+		p.turned = exif.Look(ctx, opened.Source)
 	}
 	p.finish()
 	return p, nil

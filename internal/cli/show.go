@@ -65,6 +65,9 @@ func (p *Prepared) Facts() PlanFacts {
 	if n, ok := p.Job.Source.(shardify.Noter); ok {
 		f.Notes = n.Notes()
 	}
+	if p.turned != "" {
+		f.Notes = append(f.Notes, p.turned)
+	}
 	f.Notes = append(f.Notes, p.tight()...)
 	if !readers.IsSet(f.Input) && f.OutputBytes > 2*f.InputBytes && f.OutputBytes > 1<<20 && f.InputBytes > 0 {
 		f.Hints = p.shrink()

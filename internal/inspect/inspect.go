@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/readers"
 )
 
@@ -95,6 +96,9 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 		if n, ok := o.Source.(shardify.Noter); ok {
 			rep.Facts = append(rep.Facts, n.Notes()...)
 		}
+	}
+	if turned := exif.Look(ctx, o.Source); turned != "" {
+		rep.Facts = append(rep.Facts, turned)
 	}
 	return rep, nil
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/augment"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/shape"
 	"github.com/shardify/shardify/internal/shape/expr"
@@ -58,6 +59,14 @@ func (s Settings) Empty() bool {
 		}
 	}
 	return true
+}
+
+// Orients tells whether images are turned by their EXIF tag.
+func (s Settings) Orients() bool {
+	return slices.ContainsFunc(s[Augment], func(text string) bool {
+		spec, err := augment.Parse(text)
+		return err == nil && spec.Op.Name == "orient"
+	})
 }
 
 // inputsLine begins the line of an operation's text that says which rule each input
