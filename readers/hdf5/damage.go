@@ -60,7 +60,7 @@ func (t *tree) concerns(want *rows.Wanted, c *choice, p string) bool {
 		return true
 	}
 	if c != nil {
-		return c.mode == byGroup && c.sampleGroup("/"+p) != ""
+		return c.mode == byGroup && c.sampleGroup("/"+p) != "" || c.mode == byItem && c.itemTypes[groupOf("/"+p)] != ""
 	}
 	return slices.ContainsFunc(t.groupSets(true), func(g *groupSet) bool { return len(g.broken) > 0 })
 }
@@ -135,6 +135,9 @@ func (g *groupSet) all() []string {
 
 // place says for damage in a file which samples cannot be read for it.
 func (t *tree) place(c *choice, list []rows.Damage) []rows.Damage {
+	if c != nil && c.mode == byItem {
+		t.placeItems(c, list)
+	}
 	if c == nil || c.mode != byGroup {
 		return list
 	}

@@ -10,6 +10,9 @@
 //	dims.go      names of dimensions; lead.go which of them is the samples'
 //	sparse.go    groups that are sparse matrices; readsparse.go their rows;
 //	             categories.go the names that codes stand for
+//	items.go     data sets that are samples; readitems.go reads them
+//	splits.go    train and test in one file; twice.go samples that count twice
+//	lists.go     flat values beside offsets; frames.go columns of pandas
 //	look.go      the fields of a file, and where its rows may be cut
 //	types.go     a datatype's fields; number.go and kernels.go convert values
 //	array.go     rows of a data set, whatever its layout: chunks.go, virtual.go,
@@ -22,7 +25,8 @@
 // A sample is a row (axis 0) where the data sets share their first dimension, by its
 // name where dimensions have names (scales, netCDF-4), else by its length; a
 // group where siblings with numbers hold the same data sets (demo_0, demo_1, ...);
-// else, of several inputs, a file. What does not fit is left out and named; what
+// else, of several inputs, a file. Data sets that may be
+// samples, and splits in one file, are errors that name the option. What does not fit is left out and named; what
 // contradicts itself is an error that lists the shapes.
 //
 // # Fields

@@ -137,8 +137,18 @@ func (t *tree) chooseItems() (*choice, error) {
 	return c, nil
 }
 
+// sameNames: each name of one set is in the other, if only damaged.
 func (t *tree) sameNames(a, b *itemSet) bool {
-	return a.parent != b.parent && slices.EqualFunc(a.list, b.list, func(i, k int) bool { return path.Base(t.objects[i].path) == path.Base(t.objects[k].path) })
+	broken := t.brokenPaths()
+	within := func(a, b *itemSet) bool {
+		for k := range a.list {
+			if name := a.name(t, k); !b.has(t, name) && broken[b.parent+"/"+name] == nil {
+				return false
+			}
+		}
+		return true
+	}
+	return a.parent != b.parent && within(a, b) && within(b, a)
 }
 
 // doubtfulItems is the error about data sets that may be samples rather than columns.
@@ -222,33 +232,19 @@ func (t *tree) likeSamples(s *itemSet) string {
 
 // byItem makes a field of each group of data sets, and of the arrays beside them.
 func (f *factory) byItem() error {
-	sets := map[string]*itemSet{}
-	for _, s := range f.tree.itemSets() {
-		if f.choice.itemTypes[s.parent] == s.kind {
-			sets[s.parent] = s
-		}
+	sets, names, err := f.tree.itemsBy(f.choice)
+	if err != nil || len(names) == 0 {
+		return err // or a file without samples
 	}
-	main := sets[f.choice.items[0]]
-	if main == nil {
-		what := "no data sets"
-		if len(f.tree.objects) > 0 {
-			what = f.tree.shapes()
-		}
-		return shardify.Mismatch("there are no data sets %s/*, which are the samples elsewhere; it has %s", f.choice.items[0], what)
-	}
-	in := map[int]bool{}
-	for _, p := range f.choice.items {
-		s := sets[p]
-		if s == nil || s != main && !f.tree.sameNames(main, s) {
-			return shardify.Mismatch("%s/ and %s/ hold data sets of other names", main.parent, p)
-		}
+	main, in := sets[f.choice.items[0]], map[int]bool{}
+	for _, s := range sets {
 		for _, i := range s.list {
 			in[i] = true
 		}
 	}
-	f.facts.Samples, f.blob.Parent = int64(len(main.list)), main.parent
+	f.facts.Samples, f.blob.Parent = int64(len(names)), main.parent
 	beside := f.beside(in)
-	if err := f.order(main, beside); err != nil {
+	if err := f.order(main, names, beside); err != nil {
 		return err
 	}
 	for _, p := range f.choice.items {
@@ -284,10 +280,10 @@ func (f *factory) beside(in map[int]bool) (out []*object) {
 
 // order finds which row of the arrays beside belongs to which name: by a list of the
 // names if there is one, else by place, if there is no doubt about the order of the names.
-func (f *factory) order(main *itemSet, beside []*object) error {
-	f.blob.Not = f.tree.others(main)
+func (f *factory) order(main *itemSet, names []string, beside []*object) error {
+	f.blob.Not = f.tree.others(main.parent, names)
 	if p := f.choice.order; p != "" {
-		if !f.tree.file.lists(p, main.names(f.tree)) {
+		if f.tree.file.listed(p, names) == nil {
 			return shardify.Annotate(shardify.Mismatch("it does not list the names of the data sets in %s/, as it does elsewhere", main.parent), "", "", p)
 		}
 		f.blob.Order = p
@@ -299,19 +295,18 @@ func (f *factory) order(main *itemSet, beside []*object) error {
 		return nil
 	}
 	f.blob.Why += "; rows of " + list[0].path + " go by the place of the name"
-	if main.numbered() && main.consecutive(f.tree) || slices.IsSortedFunc(main.list, func(a, b int) int { return a - b }) {
+	if consecutive(names) || slices.IsSorted(names) {
 		return nil
 	}
 	return shardify.Mismatch("which row of %s belongs to which data set of %s/ is not certain: by number they stand in another order than by letter, and no list of the names is beside them; --columns or --object without %s",
 		list[0].path, main.parent, list[0].path)
 }
 
-// consecutive: the numbers are 0, 1, ... or 1, 2, ...
-func (s *itemSet) consecutive(t *tree) bool {
-	first := int64(-1)
-	for k := range s.list {
-		name := s.name(t, k)
-		stem, _ := stemOf(name)
+// consecutive: names are one word with the numbers 0, 1, ... or 1, 2, ...
+func consecutive(names []string) bool {
+	word, first := "", int64(-1)
+	for k, name := range names {
+		stem, ok := stemOf(name)
 		n := int64(0)
 		for _, c := range name[len(stem):] {
 			if n = 10*n + int64(c-'0'); n > math.MaxInt32 {
@@ -319,58 +314,105 @@ func (s *itemSet) consecutive(t *tree) bool {
 			}
 		}
 		if k == 0 {
-			first = n
+			word, first = stem, n
 		}
-		if n != first+int64(k) {
+		if !ok || stem != word || n != first+int64(k) {
 			return false
 		}
 	}
 	return first == 0 || first == 1
 }
 
+// itemsBy finds the data sets that are samples of a choice, and their names in order.
+// Damaged ones are among the names, where others show that they are samples.
+func (t *tree) itemsBy(c *choice) (sets map[string]*itemSet, names []string, err error) {
+	sets, known := map[string]*itemSet{}, map[string]bool{}
+	for _, s := range t.itemSets() {
+		if c.itemTypes[s.parent] != s.kind {
+			continue
+		}
+		sets[s.parent] = s
+		for k := range s.list {
+			known[s.name(t, k)] = true
+		}
+	}
+	main := sets[c.items[0]]
+	if main == nil {
+		return nil, nil, nil
+	}
+	broken := t.brokenPaths()
+	for p := range broken {
+		s := sets[groupOf(p)]
+		if stem, _ := stemOf(path.Base(p)); s != nil && s.numbered() && s.stems[stem] > 0 {
+			known[path.Base(p)] = true
+		}
+	}
+	for _, p := range c.items {
+		for name := range known {
+			if s := sets[p]; s == nil || !s.has(t, name) && broken[p+"/"+name] == nil {
+				return nil, nil, shardify.Mismatch("%s/ holds no %s, which is a sample elsewhere", p, name)
+			}
+		}
+	}
+	for name := range known {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, natural)
+	return sets, names, nil
+}
+
+// has tells whether a set has a name.
+func (s *itemSet) has(t *tree, name string) bool {
+	_, ok := slices.BinarySearchFunc(s.list, name, func(i int, name string) int { return natural(path.Base(t.objects[i].path), name) })
+	return ok
+}
+
 // listOf finds the data set of texts that lists the names of a set, "" if none does.
 func (t *tree) listOf(s *itemSet) string {
-	names := s.names(t)
+	names := make([]string, len(s.list))
+	for k := range s.list {
+		names[k] = s.name(t, k)
+	}
 	for i := range t.objects {
 		o := &t.objects[i]
-		if len(o.dims) == 1 && o.dims[0] == int64(len(names)) && len(o.wanted) == 1 && o.wanted[0].leaf.media != "" && t.file.lists(o.path, names) {
+		if len(o.dims) == 1 && o.dims[0] == int64(len(names)) && len(o.wanted) == 1 && o.wanted[0].leaf.media != "" && t.file.listed(o.path, names) != nil {
 			return o.path
 		}
 	}
 	return ""
 }
 
-// names of the data sets.
-func (s *itemSet) names(t *tree) map[string]bool {
-	names := make(map[string]bool, len(s.list))
-	for k := range s.list {
-		names[s.name(t, k)] = true
-	}
-	return names
-}
-
-// lists tells whether a data set of texts has each of the names once.
-func (f *file) lists(p string, names map[string]bool) bool {
+// listed are the names in the order in which a data set of texts has each of them once;
+// nil if it does not.
+func (f *file) listed(p string, names []string) []string {
 	a, err := f.array(p)
 	if err != nil {
-		return false
+		return nil
 	}
-	seen := map[string]bool{}
+	left := make(map[string]bool, len(names))
+	for _, name := range names {
+		left[name] = true
+	}
+	out := make([]string, 0, len(names))
 	whole := f.each(a, func(text string) bool {
-		known := names[text] && !seen[text]
-		seen[text] = true
+		known := left[text]
+		delete(left, text)
+		out = append(out, text)
 		return known
 	})
-	return whole && len(seen) == len(names)
+	if !whole || len(left) > 0 {
+		return nil
+	}
+	return out
 }
 
-// others are the names in the group of a set that are none of its data sets.
-func (t *tree) others(s *itemSet) []string {
-	in := map[string]bool{}
-	for k := range s.list {
-		in[s.name(t, k)] = true
+// others are the names in a group that are no samples.
+func (t *tree) others(group string, names []string) []string {
+	in := make(map[string]bool, len(names))
+	for _, name := range names {
+		in[name] = true
 	}
-	links, err := t.file.children(s.parent)
+	links, err := t.file.children(group)
 	if err != nil {
 		return nil // reading finds that the names are not as many as the samples
 	}
@@ -381,6 +423,26 @@ func (t *tree) others(s *itemSet) []string {
 		}
 	}
 	return out
+}
+
+// placeItems says which samples damage in a file is of.
+func (t *tree) placeItems(c *choice, list []rows.Damage) {
+	_, names, err := t.itemsBy(c)
+	if err != nil {
+		return
+	}
+	if c.order != "" {
+		names = t.file.listed(c.order, names)
+	}
+	for i := range list {
+		p := "/" + list[i].Object
+		if c.itemTypes[groupOf(p)] == "" {
+			continue
+		}
+		if k := slices.Index(names, path.Base(p)); k >= 0 {
+			list[i].Lo, list[i].Hi = int64(k), int64(k)+1
+		}
+	}
 }
 
 // children are the links of a group.

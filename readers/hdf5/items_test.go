@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -151,5 +152,39 @@ func TestDoubtAboutDataSetsIsAnError(t *testing.T) {
 		if got := fmt.Sprint(err); (err != nil) != (c.want != "") || c.want != "" && !strings.Contains(got, c.want) {
 			t.Errorf("%s %s %s: %v", c.file, c.sample, c.object, err)
 		}
+	}
+}
+
+// TestDamagedItemsAreSamples: what is damaged keeps its place, so that the rows of labels
+// stay with their data sets.
+func TestDamagedItemsAreSamples(t *testing.T) {
+	bad := flipped(t, "items.h5", "/images/img_7", 6)
+	if _, err := load([]string{bad}, nil, asItems); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "images/img_7") {
+		t.Errorf("a damaged sample: %v", err)
+	}
+	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(bad), Options: asItems, SkipDamaged: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	r, err := src.Reader(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for i := range int64(12) {
+		mem := shardify.NewPool(1 << 20).Overdraft()
+		b, err := r.Read(context.Background(), shardify.Span{Lo: i, Hi: i + 1}, mem)
+		switch {
+		case i == 7 && !errors.Is(err, shardify.ErrCorrupt), i != 7 && err != nil:
+			t.Errorf("sample %d: %v", i, err)
+		case err == nil:
+			for k := range b.Columns {
+				if c := &b.Columns[k]; c.Name == "labels" && values(c)[0] != float64(i) {
+					t.Errorf("sample %d has label %v", i, values(c)[0])
+				}
+			}
+		}
+		mem.Release()
 	}
 }

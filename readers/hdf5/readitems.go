@@ -88,22 +88,8 @@ func (i *input) itemsOf(group string, names []string) ([]sampleGroup, error) {
 
 // orderBy puts the names in the order in which a data set lists them.
 func (i *input) orderBy(list string, out *items) error {
-	a, err := i.array(list)
-	if err != nil {
-		return err
-	}
-	known := make(map[string]bool, len(out.names))
-	for _, name := range out.names {
-		known[name] = true
-	}
-	names := make([]string, 0, len(out.names))
-	whole := i.each(a, func(text string) bool {
-		ok := known[text]
-		delete(known, text)
-		names = append(names, text)
-		return ok
-	})
-	if !whole || len(known) > 0 {
+	names := i.listed(list, out.names)
+	if names == nil {
 		return errChanged("other names in %s", list)
 	}
 	out.names = names

@@ -46,7 +46,7 @@ func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
 	// themselves.
 	if e := s.decideOn(ctx, a, true); e == nil && s.opts.skip {
 		return nil
-	} else if e == nil && s.choice.mode == byGroup {
+	} else if e == nil && (s.choice.mode == byGroup || s.choice.mode == byItem) {
 		return &shardify.Skippable{Err: err}
 	}
 	return err
