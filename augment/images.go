@@ -38,6 +38,10 @@ const rawEffect = "raw pixels, U8 RGB [H, W, 3]; encode brings them back to jpg 
 // makes is raw pixels, so that a chain decodes once and loses nothing in between.
 var imageOps = []Op{
 	{
+		Name: "check", Help: "decode images and hand them on as they are: damaged ones are errors, or left out with --on-error skip", Args: []Arg{fieldArg}, Effect: "the images as they are",
+		make: newCheck,
+	},
+	{
 		Name: "orient", Help: "turn and mirror images as their EXIF tag says; before all others, which ignore the tag", Args: []Arg{fieldArg}, Effect: rawEffect,
 		make: newOrient,
 	},

@@ -19,6 +19,11 @@ func addOps(fs *pflag.FlagSet) opsFlags {
 	add(ops.Fraction, "a part of the samples of some inputs: `GLOB=FRACTION`, as in 'bg/*.root=0.5'")
 	add(ops.Where, "only samples for which a `CONDITION` holds, as in 'nJet >= 2 && max(Jet_pt) > 30'")
 	add(ops.Augment, "change images and arrays at random, resize, normalise: `[SPLIT:]NAME[=VALUE][,KEY=VALUE]...`; the list: shardify formats --augment")
+	f[checkImages] = new([]string)
+	fs.BoolFunc(checkImages, "decode images without changing them: a damaged one is an error, or left out with --on-error skip; as --augment check in front", func(string) error {
+		*f[checkImages] = []string{"check"}
+		return nil
+	})
 	add(ops.Copies, "make `N` samples of each, that --augment changes differently; with splits of train alone")
 	add(ops.Define, "a computed field: `NAME=EXPRESSION`, as in 'ht=sum(Jet_pt)'")
 	add(ops.NaN, "what NaN does: `[FIELD=]keep|fail|drop|fill=V`")
@@ -32,13 +37,19 @@ func addOps(fs *pflag.FlagSet) opsFlags {
 	return f
 }
 
+// checkImages is the flag that is short for an operation.
+const checkImages = "check-images"
+
 // given is the flags that were used.
 func (f opsFlags) given() ops.Settings {
 	s := ops.Settings{}
 	for name, texts := range f {
-		if len(*texts) > 0 {
+		if name != checkImages && len(*texts) > 0 {
 			s[name] = *texts
 		}
+	}
+	if check := *f[checkImages]; check != nil {
+		s[ops.Augment] = append(check, s[ops.Augment]...)
 	}
 	return s
 }

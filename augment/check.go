@@ -1,0 +1,65 @@
+package augment
+
+import (
+	"errors"
+	"path"
+	"sync"
+
+	"github.com/shardify/shardify"
+)
+
+// check decodes images and hands on what was encoded: damaged ones are errors.
+type check struct {
+	glob string
+	mine []bool
+	pool sync.Pool
+}
+
+func newCheck(a *args, _ Env) (shardify.Transform, error) {
+	c := &check{glob: a.text("field")}
+	_, err := path.Match(c.glob, "")
+	return c, err
+}
+
+// Needs names the field, if it is a name.
+func (c *check) Needs() []string { return plain([]string{c.glob}) }
+
+// Schema is as it was.
+func (c *check) Schema(in []shardify.Field) (_ []shardify.Field, err error) {
+	c.mine, err = chosen(in, c.glob, encoded, "jpg, png, gif or webp images")
+	return in, err
+}
+
+// Cost is what there was: pictures are decoded one at a time.
+func (c *check) Cost([]shardify.Field) shardify.Cost { return shardify.Cost{Growth: 1} }
+
+// Apply decodes every image of a batch. Those of kinds without a decoder are counted.
+func (c *check) Apply(b *shardify.Batch, _ uint64, _ *shardify.Arena) (*shardify.Batch, error) {
+	if err := match(b, len(c.mine)); err != nil {
+		return nil, err
+	}
+	s, _ := c.pool.Get().(*buffers)
+	if s == nil {
+		s = new(buffers)
+	}
+	defer c.pool.Put(s)
+	out := fork(b)
+	for k := range b.Columns {
+		col := &b.Columns[k]
+		unknown := int64(0)
+		for i := 0; c.mine[k] && i < b.Samples; i++ {
+			lo, hi := col.Range(i, i+1)
+			if lo == hi || !present(col, i) {
+				continue
+			}
+			switch _, err := s.decode(col.Data[lo:hi]); {
+			case errors.Is(err, shardify.ErrUnsupported):
+				unknown++
+			case err != nil:
+				return nil, shardify.Amend(err, func(e *shardify.Error) { e.Op, e.Field, e.Sample = "check", col.Name, b.ID(i).Sample })
+			}
+		}
+		count(out, unknown, "%s: images without a decoder, not checked", col.Name)
+	}
+	return out, nil
+}
