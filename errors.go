@@ -44,7 +44,10 @@ type Error struct {
 	Field  string
 	Sample int64 // absolute, in the input
 	Offset int64 // bytes from the start of the file, or of the object if it is compressed
-	Err    error
+	// At is which sample it is, where Sample was set by code that does not know the inputs:
+	// whoever knows them fills in File.
+	At  *ID
+	Err error
 }
 
 // Error writes one sentence:

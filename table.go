@@ -114,6 +114,15 @@ func (t *Table) Name(i int) string {
 	return filepath.Base(t.Roots[t.root[i]])
 }
 
+// Shown is what errors call file i: its name, or where there are several roots, in which
+// names may be alike, its path as the user gave it.
+func (t *Table) Shown(i int) string {
+	if len(t.Roots) > 1 {
+		return t.Path(i)
+	}
+	return t.Name(i)
+}
+
 // NameBytes is the stored name of file i, not to be changed: empty when the root
 // is the file itself.
 func (t *Table) NameBytes(i int) []byte {

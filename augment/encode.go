@@ -115,7 +115,9 @@ func (e *encode) column(dst, src, shape *shardify.Column, b *shardify.Batch, s *
 				err = e.write(w, p, s)
 			}
 			if err != nil {
-				return shardify.Amend(err, func(x *shardify.Error) { x.Op, x.Field, x.Sample = "augment", src.Name, b.ID(i).Sample })
+				return shardify.Amend(err, func(x *shardify.Error) {
+					x.Op, x.Field, x.Sample, x.At = "augment", src.Name, b.ID(i).Sample, new(b.ID(i))
+				})
 			}
 		}
 		offsets[i+1] = int64(w.Len())

@@ -283,7 +283,9 @@ func (m *images) column(dst, src, shape *shardify.Column, b *shardify.Batch, see
 		var p picture
 		if present(src, i) {
 			if p, err = m.one(src, shape, i, r, s); err != nil {
-				err = shardify.Amend(err, func(e *shardify.Error) { e.Op, e.Field, e.Sample = "augment", src.Name, b.ID(i).Sample })
+				err = shardify.Amend(err, func(e *shardify.Error) {
+					e.Op, e.Field, e.Sample, e.At = "augment", src.Name, b.ID(i).Sample, new(b.ID(i))
+				})
 				return
 			}
 		}

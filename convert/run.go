@@ -271,7 +271,7 @@ func (r *runner) apply(s *stage, b *shardify.Batch, mem *shardify.Arena, t *tall
 	in.Counts, in.Proofs = nil, nil
 	out, err := s.Apply(&in, s.seed, mem)
 	if err != nil {
-		return nil, shardify.Annotate(err, r.f.opName(s), r.f.inputOf(b), "")
+		return nil, shardify.Annotate(err, r.f.opName(s), r.f.inputOf(b, err), "")
 	}
 	for _, c := range out.Counts {
 		t.counts = addCount(t.counts, c)
@@ -289,9 +289,13 @@ func (f *flow) opName(s *stage) string {
 	return "shape"
 }
 
-// inputOf names the input of a batch of one.
-func (f *flow) inputOf(b *shardify.Batch) string {
+// inputOf names the input that an error is about: that of its sample, if it says which, else
+// of the batch, if it has one.
+func (f *flow) inputOf(b *shardify.Batch, err error) string {
 	first, last := b.ID(0).Input, b.ID(b.Samples-1).Input
+	if e, ok := errors.AsType[*shardify.Error](err); ok && e.At != nil {
+		first, last = e.At.Input, e.At.Input
+	}
 	if first != last || int64(first) >= int64(f.plan.Table.Len()) {
 		return ""
 	}

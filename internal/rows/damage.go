@@ -84,7 +84,7 @@ func (c *collector) verdict() error {
 		return nil
 	}
 	for _, s := range c.skipped {
-		c.bad.add(s.input, shardify.Annotate(s.err, "open", c.table.Name(int(s.input)), ""))
+		c.bad.add(s.input, shardify.Annotate(s.err, "open", c.table.Shown(int(s.input)), ""))
 	}
 	return c.bad.err(c.table)
 }

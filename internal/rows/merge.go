@@ -81,7 +81,7 @@ func (m *merger) begin() error {
 	out := m.foreign.count + int64(len(m.skipped))
 	if m.foreign.count == int64(m.table.Len()) {
 		err := shardify.Unsupported("%s (%d inputs)", m.foreign.first[0].err, m.foreign.count)
-		return shardify.Annotate(err, "open", m.table.Name(int(m.foreign.first[0].input)), "")
+		return shardify.Annotate(err, "open", m.table.Shown(int(m.foreign.first[0].input)), "")
 	}
 	if m.foreign.count > 0 {
 		m.left = append(m.left, m.fileLeft(&m.foreign))
@@ -191,7 +191,7 @@ func (m *merger) unreadable() error {
 		if m.want.Exact(b.name) {
 			err := shardify.Unsupported("%s", why)
 			err.Field = b.name
-			return shardify.Annotate(err, "open", m.table.Name(int(b.input)), "")
+			return shardify.Annotate(err, "open", m.table.Shown(int(b.input)), "")
 		}
 		if m.byName[b.name] != nil {
 			some = append(some, b)
@@ -226,7 +226,7 @@ func (m *merger) someUnread(some []*unread) error {
 	if some[0].unreadable {
 		err = shardify.Unsupported("%s", text)
 	}
-	return shardify.Annotate(err, "open", m.table.Name(int(some[0].input)), "")
+	return shardify.Annotate(err, "open", m.table.Shown(int(some[0].input)), "")
 }
 
 // maxSame is how many fields are named that are left out for one reason.
@@ -326,5 +326,5 @@ func (m *merger) nothing() error {
 	if more := len(why) - shown; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
-	return shardify.Annotate(shardify.Unsupported("%s", text), "open", m.table.Name(int(m.live[0].first[0])), "")
+	return shardify.Annotate(shardify.Unsupported("%s", text), "open", m.table.Shown(int(m.live[0].first[0])), "")
 }

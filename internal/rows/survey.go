@@ -177,7 +177,7 @@ func (c *collector) look(ctx context.Context, input uint32) error {
 	case err != nil && c.skips && errors.Is(err, shardify.ErrCorrupt):
 		c.skip(input, facts, err)
 	case err != nil:
-		c.bad.add(input, shardify.Annotate(err, "open", c.table.Name(int(input)), ""))
+		c.bad.add(input, shardify.Annotate(err, "open", c.table.Shown(int(input)), ""))
 	case parts == nil:
 		c.foreign.add(input, errText(facts.Foreign))
 	default:

@@ -246,7 +246,7 @@ func (s *survey) decideSplits(ctx context.Context, a shardify.OpenArgs) error {
 	}
 	for i := range min(a.Table.Len(), maxLooks) {
 		if err := s.decideSplitsBy(ctx, a.Table.Path(i), all); err != nil {
-			return shardify.Annotate(err, "open", a.Table.Name(i), "")
+			return shardify.Annotate(err, "open", a.Table.Shown(i), "")
 		}
 	}
 	return nil

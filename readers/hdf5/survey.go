@@ -62,7 +62,7 @@ func (s *survey) decideOn(ctx context.Context, a shardify.OpenArgs, damage bool)
 				return err
 			}
 			if firstErr == nil {
-				firstErr = shardify.Annotate(err, "open", a.Table.Name(i), "")
+				firstErr = shardify.Annotate(err, "open", a.Table.Shown(i), "")
 			}
 			continue
 		}

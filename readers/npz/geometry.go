@@ -142,7 +142,7 @@ func (s *source) checkBig() error {
 				if n := r.size(); r.method != stored && r.scattered() && n > maxWhole {
 					err := shardify.Unsupported("compressed and in Fortran order: %s would be held at once; save it in C order or with np.savez",
 						shardify.FormatSize(n))
-					return shardify.Annotate(err, "open", s.table.Name(int(g.files[i].input)), g.columns[j].key+".npy")
+					return shardify.Annotate(err, "open", s.table.Shown(int(g.files[i].input)), g.columns[j].key+".npy")
 				}
 			}
 		}

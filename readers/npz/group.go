@@ -218,7 +218,7 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 		}
 		l, err := survey(b.table.Path(int(i)), b.npyName, nil)
 		if err != nil {
-			b.bad.add(i, shardify.Annotate(err, "open", b.table.Name(int(i)), ""))
+			b.bad.add(i, shardify.Annotate(err, "open", b.table.Shown(int(i)), ""))
 			continue
 		}
 		if l.foreign {
@@ -245,7 +245,7 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 		if foreign > 1 {
 			more = fmt.Sprintf(", and %d more are none", foreign-1)
 		}
-		return shardify.Annotate(shardify.Unsupported("%v%s", errForeign, more), "open", b.table.Name(int(b.inputs[0])), "")
+		return shardify.Annotate(shardify.Unsupported("%v%s", errForeign, more), "open", b.table.Shown(int(b.inputs[0])), "")
 	}
 	return shardify.Unsupported("no NPY or NPZ files")
 }
@@ -280,7 +280,7 @@ func (b *groupBuilder) surveyAll(ctx context.Context) ([]surveyed, error) {
 				}
 				if err != nil {
 					b.mu.Lock()
-					b.bad.add(b.inputs[k], shardify.Annotate(err, "open", b.table.Name(int(b.inputs[k])), ""))
+					b.bad.add(b.inputs[k], shardify.Annotate(err, "open", b.table.Shown(int(b.inputs[k])), ""))
 					b.mu.Unlock()
 				}
 			}

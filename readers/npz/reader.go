@@ -77,7 +77,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 		job.lo = first - g.files[at[i]].first
 		if err := job.read(); err != nil {
 			r.open[i].close() // a decoder stopped anywhere is of no use
-			return nil, shardify.Annotate(err, "read", r.src.table.Name(int(g.files[at[i]].input)), "")
+			return nil, shardify.Annotate(err, "read", r.src.table.Shown(int(g.files[at[i]].input)), "")
 		}
 		job.object += uint32(len(g.columns))
 	}
