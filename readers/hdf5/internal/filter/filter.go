@@ -140,12 +140,15 @@ type Scratch struct {
 	buf     [2][]byte // results between two stages, in turn
 	turn    int
 	block   []byte // of one block of a stage that works in blocks
+	block2  []byte // of a second
+	box     []byte // of one that is a box of its chunk
+	first   []byte // the first block of a chunk in boxes
 	bits    []byte // of a part of bitUnshuffle
 }
 
 // Memory is the bytes that its buffers take.
 func (s *Scratch) Memory() int64 {
-	return int64(cap(s.buf[0]) + cap(s.buf[1]) + cap(s.block) + cap(s.bits))
+	return int64(cap(s.buf[0]) + cap(s.buf[1]) + cap(s.block) + cap(s.block2) + cap(s.box) + cap(s.first) + cap(s.bits))
 }
 
 // Needs is about what a Scratch will take for chunks of so many bytes.

@@ -23,6 +23,7 @@ const (
 	idZstd        = 32015
 	idBitGroom    = 32022
 	idGranularBR  = 32023
+	idBlosc2      = 32026
 )
 
 // newStage returns the decoder of one filter.
@@ -44,6 +45,8 @@ func newStage(f *Spec, elemSize int, chunkBytes int64) (stage, error) {
 		return lzf{}, nil
 	case idBlosc:
 		return blosc{}, nil
+	case idBlosc2:
+		return blosc2{}, nil
 	case idLZ4:
 		return lz4{}, nil
 	case idBitshuffle:
@@ -68,7 +71,7 @@ var names = map[uint16]string{
 	32013: "zfp", 32014: "fpzip", idZstd: "zstd", 32016: "b3d", 32017: "sz",
 	32018: "fcidecomp", 32019: "jpeg", 32020: "vbz", 32021: "fapec",
 	idBitGroom: "bitgroom", idGranularBR: "granular bitround", 32024: "sz3",
-	32025: "delta-rice", 32026: "blosc2", 32027: "flac", 32028: "sperr",
+	32025: "delta-rice", idBlosc2: "blosc2", 32027: "flac", 32028: "sperr",
 	32029: "terse/prolix", 32030: "ffmpeg",
 }
 
