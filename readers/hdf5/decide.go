@@ -32,6 +32,7 @@ type choice struct {
 	measure      string             // of rows: a data set that has all of them
 	dimension    []string           // of rows: the names of their dimension, if it has any
 	columns      map[string]int64   // of sparse matrices
+	lengths      bool               // data sets of other lengths than the samples are an error
 	left         map[string]string  // data sets that are no columns, and why
 	items        []string           // groups of data sets that are samples
 	itemTypes    map[string]string  // by group
@@ -70,7 +71,7 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 		return nil, t.listErr
 	}
 	if c := t.folded().chooseAxis(sample == string(byAxis), inputs); c != nil {
-		return c, nil
+		return c, t.folded().otherLengths(c)
 	}
 	if t.oneRow() {
 		if inputs > 1 {
@@ -82,6 +83,38 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 		return &choice{mode: byFile, why: "the data sets of a file have no common first dimension: each file is one sample (--sample axis with --columns or --object makes rows)"}, nil
 	}
 	return nil, shardify.Mismatch("the data sets have no common first dimension: %s; --object or --columns selects some that have, --sample file makes each file one sample%s", t.shapes(), t.itemHint())
+}
+
+// otherLengths is the error about data sets that are as long as no sample axis: they may be
+// columns of which rows are lost, or tables beside the samples.
+func (t *tree) otherLengths(c *choice) error {
+	if !c.lengths {
+		return nil
+	}
+	const most = 6
+	var n int64
+	var rows, others, cure []string
+	for i := range t.objects {
+		o := &t.objects[i]
+		switch {
+		case len(o.dims) == 0:
+		case c.left[o.path] == "":
+			n, rows = o.dims[0], append(rows, o.path)
+		case t.note(o) == "" && !o.scale: // the values of another axis
+			others, cure = append(others, fmt.Sprintf("%s %d", o.path, o.dims[0])), append(cure, "!"+strings.TrimPrefix(o.path, "/"))
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	if more := len(others) - most; more > 0 {
+		others, cure = append(others[:most], fmt.Sprintf("and %d more", more)), append(cure[:most], "...")
+	}
+	if more := len(rows) - most; more > 0 {
+		rows = append(rows[:most], fmt.Sprintf("and %d more", more))
+	}
+	return shardify.Mismatch("the data sets have different lengths: %s have %d rows; %s: --columns '%s' leaves these out, --object or --columns selects others, --sample file makes each file one sample",
+		strings.Join(rows, ", "), n, strings.Join(others, ", "), strings.Join(cure, ","))
 }
 
 // oneRow tells whether the data sets share a first dimension of 1, which says little.
@@ -133,7 +166,9 @@ func (t *tree) chooseAxis(firm bool, inputs int) *choice {
 	case same:
 		return nil // one row: rather the file is the sample
 	case sameGrowing && t.growOnlyFirst():
-		return t.axis(m, nil, "axis 0 of the data sets that can grow (unlimited first dimension)")
+		c := t.axis(m, nil, "axis 0 of the data sets that can grow (unlimited first dimension)")
+		c.lengths = true
+		return c
 	}
 	if n, ok := t.frame(); ok {
 		return t.axis(n, nil, "axis 0, the rows of pandas' frame")
@@ -142,7 +177,9 @@ func (t *tree) chooseAxis(firm bool, inputs int) *choice {
 		return t.axis(n, nil, "axis 0, the observations of AnnData")
 	}
 	if n, ok := t.most(); ok {
-		return t.axis(n, nil, "axis 0 of the data sets that hold nearly all bytes")
+		c := t.axis(n, nil, "axis 0 of the data sets that hold nearly all bytes")
+		c.lengths = true
+		return c
 	}
 	if m := t.largest(); m != nil && m.rows > 0 {
 		return t.axis(m.rows, nil, fmt.Sprintf("axis 0, the %s of the sparse matrix %s", m.what, cmp.Or(m.group, "/")))

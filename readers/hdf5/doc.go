@@ -25,9 +25,9 @@
 // A sample is a row (axis 0) where the data sets share their first dimension, by its
 // name where dimensions have names (scales, netCDF-4), else by its length; a
 // group where siblings with numbers hold the same data sets (demo_0, demo_1, ...);
-// else, of several inputs, a file. Data sets that may be
-// samples, and splits in one file, are errors that name the option. What does not fit is left out and named; what
-// contradicts itself is an error that lists the shapes.
+// else, of several inputs, a file. Data sets that may be samples, and splits in one file,
+// are errors that name the option. Lengths that differ are an error that lists them; other
+// dimensions are left out and named.
 //
 // # Fields
 //

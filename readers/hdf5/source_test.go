@@ -542,7 +542,8 @@ func TestEveryNameOfADataSetCanBeAskedFor(t *testing.T) {
 		samples int64
 		err     string
 	}{
-		{nil, "again table/a table/b x", 7, ""},
+		{nil, "", 0, "have 7 rows; /few 3: --columns '!few'"},
+		{[]string{"!few"}, "again table/a table/b x", 7, ""},
 		{[]string{"group/y"}, "group/y", 7, ""},
 		{[]string{"x", "/group/y"}, "group/y x", 7, ""},
 		{[]string{"second/y"}, "second/y", 7, ""},

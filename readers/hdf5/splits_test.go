@@ -32,7 +32,7 @@ func TestSplitsInOneFileAreAskedFor(t *testing.T) {
 		{"splits_groups.h5", "", "", -1},
 		{"splits_names.h5", "", "", -1},
 		{"splits_equal.h5", "", "", -1},
-		{"splits_equal.h5", "", "axis", 6},
+		{"splits_equal.h5", "/t*", "axis", 6},
 		{"splits_groups.h5", "/train", "", 8},
 		{"splits_groups.h5 splits_groups.h5", "", "", -1},
 		{"splits_groups.h5 splits_groups.h5", "", "file", 2},

@@ -149,6 +149,9 @@ func (s *survey) decideAlone(ctx context.Context, f *file, columns []string, c *
 	}
 	sub, e := scan(ctx, f, s.opts, want, nil)
 	if e != nil || len(sub.objects) == 0 {
+		if c != nil { // that there is no such field comes first
+			err = nil
+		}
 		return c, err
 	}
 	return sub.choose(s.opts.sample, s.inputs)

@@ -17,8 +17,8 @@
 //
 // # Samples
 //
-// By default axis 0 is the sample axis: the arrays as long as the largest one
-// are columns, the others are leftovers. Files are joined along it. With the
+// By default axis 0 is the sample axis of all arrays; other lengths are an error, arrays
+// without dimensions are leftovers. Files are joined along it. With the
 // option sample=file every file is one sample and every array a field; arrays
 // whose shapes differ between files become ragged fields.
 //
