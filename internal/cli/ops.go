@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/ops"
@@ -38,6 +41,23 @@ func (s *Settings) openFields(ctx context.Context, p *Prepared, src shardify.Sou
 		}
 	}
 	return nil, err
+}
+
+// leftError is the error about an operation on a field that the source has left out: why it
+// did, rather than that there is none.
+func (s *Settings) leftError(err error, src shardify.Source) error {
+	u, unknown := errors.AsType[*expr.UnknownField](err)
+	l, reports := src.(shardify.Reporter)
+	if !unknown || !reports {
+		return s.shapeError(err)
+	}
+	for _, x := range l.Leftovers() {
+		if x.Name == u.Name && x.Count == 0 {
+			why := fmt.Sprintf("field %s is left out: %s", x.Name, x.Reason)
+			return shardify.Misuse("%s", strings.Replace(err.Error(), u.Error(), why, 1))
+		}
+	}
+	return s.shapeError(err)
 }
 
 // shapeError adds the corrected flag.

@@ -304,7 +304,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 		Instead: instead, InsteadOptions: insteadOptions,
 	})
 	if err != nil {
-		return s.shapeError(err)
+		return s.leftError(err, o.Source)
 	}
 	if p.Plan.Refused != nil {
 		sink, p.FormatWhy = *instead, writers.WhyNot(p.Plan.Refused)

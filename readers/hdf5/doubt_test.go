@@ -28,3 +28,28 @@ func TestFilesOrRows(t *testing.T) {
 		t.Errorf("one file: %d samples", s.samples)
 	}
 }
+
+// TestInputsWithoutWantedFieldsLackThem: an input that has none of the fields that were
+// asked for is not taken for an empty one, which would vanish.
+func TestInputsWithoutWantedFieldsLackThem(t *testing.T) {
+	for _, c := range []struct {
+		missing, columns, err string
+		samples               int64
+	}{
+		{"fail", "w", "field w is in 1 input (wanted_both.h5), not in 1 input (wanted_one.h5)", 0},
+		{"fail", "w*", "field w is in 1 input (wanted_both.h5), not in 1 input (wanted_one.h5)", 0},
+		{"fail", "!x", "field w is in 1 input (wanted_both.h5), not in 1 input (wanted_one.h5)", 0},
+		{"intersect", "w", "field w was asked for by name and is not in 1 input (wanted_one.h5)", 0},
+		{"intersect", "w*", "nothing is left by --missing intersect", 0},
+		{"drop", "w", "", 3},
+		{"fill", "w", "", 6},
+	} {
+		s, err := load([]string{"wanted_both.h5", "wanted_one.h5"}, []string{c.columns}, shardify.Options{"missing": c.missing})
+		switch {
+		case c.err == "" && err != nil, c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
+			t.Errorf("%s %s: %v", c.missing, c.columns, err)
+		case err == nil && s.samples != c.samples:
+			t.Errorf("%s %s: %d samples, want %d", c.missing, c.columns, s.samples, c.samples)
+		}
+	}
+}

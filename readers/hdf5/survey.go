@@ -246,6 +246,9 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	}
 	s.refer(t.references())
 	facts, err := s.factsOf(ctx, t)
+	if err == nil && len(facts.Fields)+len(facts.Left) == 0 && facts.Samples == 0 && !want.All() {
+		facts.Samples, err = s.count(ctx, t.file)
+	}
 	if failed := t.file.failed(); failed != nil {
 		return nil, failed
 	}
@@ -257,6 +260,24 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 		facts.Damaged, err = list, nil
 	}
 	return facts, err
+}
+
+// count is how many samples a file has that has none of the wanted fields: it lacks them,
+// rather than being empty.
+func (s *survey) count(ctx context.Context, f *file) (int64, error) {
+	all, err := rows.NewWanted(nil)
+	if err != nil {
+		return 0, err
+	}
+	t, err := scan(ctx, f, s.opts, all, s.choice)
+	if err != nil || len(t.objects) == 0 {
+		return 0, err
+	}
+	facts, err := s.factsOf(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	return facts.Samples, nil
 }
 
 func (s *survey) factsOf(ctx context.Context, t *tree) (*rows.Facts, error) {

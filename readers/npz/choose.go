@@ -232,7 +232,7 @@ func (l *listing) shapes() string {
 		a := &l.arrays[i]
 		switch {
 		case a.err == errNotRead:
-			continue
+			all = append(all, a.key)
 		case a.err != nil:
 			all = append(all, fmt.Sprintf("%s (%s)", a.key, shardify.Reason(a.err)))
 		default:

@@ -137,7 +137,15 @@ def lists():
                 table(t, index, "/__I3Index__")
 
 
+def wanted():
+    for name, fields in {"wanted_both.h5": "xw", "wanted_one.h5": "x"}.items():
+        with new(name) as f:
+            for field in fields:
+                f[field] = count((3,), "<f8")
+
+
 if __name__ == "__main__":
+    wanted()
     lists()
     twice()
     items()
