@@ -170,8 +170,12 @@ class Images(Part):
         super().__init__(f, values, offsets, -1, -1)
         self.decoder, self.framework = decoder, framework
 
-    def decode(self, out: Dict[str, Any], values: Array, offsets: Array, ids: Array, epoch: int) -> None:
-        pixels = self.decoder(values, offsets, ids, epoch)
+    def decode(
+        self, out: Dict[str, Any], values: Array, offsets: Array, ids: Array, epoch: int, bad: Optional[Dict[int, Exception]]
+    ) -> None:
+        """Makes pixels; the errors of damaged images go to `bad`, if it is there."""
+        more = {} if bad is None else {"bad": bad}
+        pixels = self.decoder(values, offsets, ids, epoch, **more)
         if isinstance(pixels, np.ndarray):
             fw = self.framework
             pixels = fw.from_array(pixels, _plain(pixels))

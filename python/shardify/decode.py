@@ -23,7 +23,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 import numpy.typing as npt
 
-from .errors import SchemaError, ShardifyError, UnsupportedError, corrupt
+from .errors import CorruptError, SchemaError, ShardifyError, UnsupportedError, corrupt
 from .geometry import DRAWS, MAX_PIXELS, Cut, Shaping, Size, draws
 
 Array = npt.NDArray[Any]
@@ -32,6 +32,19 @@ BACKENDS = ("auto", "pillow", "torchvision", "nvjpeg")
 LAYOUTS = ("nchw", "nhwc")
 COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1)}
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # those Pillow is asked to try
+
+Bad = Dict[int, Exception]  # the damaged images of a batch, by row
+
+
+class NoImage(SchemaError):
+    """A sample without the bytes of an image."""
+
+
+class TooLarge(UnsupportedError):
+    """More pixels than any decoder here takes, as damaged sizes ask for."""
+
+
+DAMAGE = (CorruptError, NoImage, TooLarge)
 
 
 def make(
@@ -121,11 +134,14 @@ class Decoder:
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
 
-    def __call__(self, values: Any, offsets: Any, ids: Any, epoch: int = 0, out: Any = None) -> Any:
+    def __call__(
+        self, values: Any, offsets: Any, ids: Any, epoch: int = 0, out: Any = None, bad: Optional[Bad] = None
+    ) -> Any:
         """Pixels u8 of all samples: values[offsets[k]:offsets[k+1]] is the file of sample ids[k].
 
         Samples with id -1 are padding and become zeros. `out` is an array to write to.
-        nvjpeg returns a tensor on its device, the others an array.
+        nvjpeg returns a tensor on its device, the others an array. Where `bad` is a dict, a
+        damaged image becomes zeros and its error bad[k].
         """
         start = time.perf_counter()
         values, offsets, ids = _host(values, np.uint8), _host(offsets, np.int64), _host(ids, np.int64)
@@ -135,29 +151,33 @@ class Decoder:
             raise SchemaError("%s: offsets leave the %d bytes of the batch" % (self.field, len(values)))
         chance = draws(self.seed, epoch, ids) if self.shaping.random else np.zeros((len(ids), DRAWS))
         files = [
-            File(self.field, values[a:b], sample, u)
-            for a, b, sample, u in zip(offsets[:-1].tolist(), offsets[1:].tolist(), ids.tolist(), chance)
+            File(self.field, values[a:b], sample, u, k)
+            for k, (a, b, sample, u) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), ids.tolist(), chance))
         ]
-        pixels = self.backend_function()(files, out)
+        pixels = self.backend_function()(files, out, bad)
         self.images += len(files)
         self.seconds += time.perf_counter() - start
         return pixels
 
-    def backend_function(self) -> Callable[[List["File"], Any], Any]:
+    def backend_function(self) -> Callable[[List["File"], Any, Optional[Bad]], Any]:
         if self.backend == "nvjpeg":
             return partial(self._on_device, _nvjpeg())
         one = _pillow(self) if self.backend == "pillow" else _torchvision(self)
         return partial(self._on_threads, one)
 
-    def _on_threads(self, one: Callable[["File"], Array], files: List["File"], out: Any) -> Any:
-        """`one` gives pixels [height, width, channels]; the first image tells the size."""
+    def _on_threads(self, decode: Callable[["File"], Array], files: List["File"], out: Any, bad: Optional[Bad]) -> Any:
+        """`decode` gives pixels [height, width, channels]; the first image tells the size."""
+        one = partial(_sound, decode, bad)
         there = [k for k, f in enumerate(files) if f.sample >= 0]
         channels = COLORS[self.color][1]
         size = self.shaping.size
         first: Optional[Array] = None
-        if size is None and there:
+        while size is None and there:
             first = one(files[there[0]])
-            size = first.shape[:2]
+            if first is None:
+                there = there[1:]
+            else:
+                size = first.shape[:2]
         h, w = size or (0, 0)
         shape = (len(files), channels, h, w) if self.layout == "nchw" else (len(files), h, w, channels)
         if out is None:
@@ -169,12 +189,15 @@ class Decoder:
         def some(part: Sequence[int]) -> None:
             for k in part:
                 pixels = first if first is not None and k == there[0] else one(files[k])
+                if pixels is None:
+                    rows[k] = 0
+                    continue
                 if pixels.shape[:2] != (h, w):
                     raise files[k].differs(pixels.shape[:2], (h, w), files[there[0]].sample)
                 rows[k] = pixels
 
         for k, f in enumerate(files):
-            if f.sample < 0:
+            if f.sample < 0 or bad and k in bad:
                 rows[k] = 0
         step = max(1, ceil(len(there) / (4 * self.threads)))
         parts = [there[i : i + step] for i in range(0, len(there), step)]
@@ -192,21 +215,26 @@ class Decoder:
                 self._pid = os.getpid()
             return self._pool
 
-    def _on_device(self, decode_jpeg: Any, files: List["File"], out: Any) -> Any:
+    def _on_device(self, decode_jpeg: Any, files: List["File"], out: Any, bad: Optional[Bad]) -> Any:
         """JPEGs are decoded by the GPU, one call for all; others by the host."""
         import torch
         from torchvision.io import ImageReadMode, decode_image
 
         mode = ImageReadMode.RGB if self.color == "rgb" else ImageReadMode.GRAY
         there = [f for f in files if f.sample >= 0]
-        jpegs = [f for f in there if f.probe()[0] == "jpeg"]
-        decoded = dict(zip([f.sample for f in jpegs], _decode_jpegs(decode_jpeg, jpegs, mode, self.device)))
+        kinds = {f.row: _sound(File.probe, bad, f) for f in there}
+        jpegs = [f for f in there if (kinds[f.row] or ("",))[0] == "jpeg"]
+        decoded = dict(zip([f.row for f in jpegs], _decode_jpegs(decode_jpeg, jpegs, mode, self.device, bad)))
+        there = [f for f in there if not bad or f.row not in bad]
         images: List[Any] = []
         shape: Optional[Tuple[int, ...]] = None
         for f in there:
-            image = decoded.get(f.sample)
+            image = decoded.get(f.row)
             if image is None:
-                image = f.guarded(partial(decode_image, _tensor(f.data), mode)).to(self.device)
+                image = _sound(lambda f: f.guarded(partial(decode_image, _tensor(f.data), mode)), bad, f)
+                if image is None:
+                    continue
+                image = image.to(self.device)
             images.append(_shape_tensor(image, self.shaping, f))
             shape = shape or tuple(images[0].shape)
             if tuple(images[-1].shape) != shape:
@@ -214,13 +242,24 @@ class Decoder:
         shape = shape or (COLORS[self.color][1],) + (self.shaping.size or (0, 0))
         left = iter(images)
         zeros = torch.zeros(shape, dtype=torch.uint8, device=self.device)
-        rows = [zeros if f.sample < 0 else next(left) for f in files]
+        rows = [zeros if f.sample < 0 or bad and f.row in bad else next(left) for f in files]
         pixels = torch.stack(rows) if rows else zeros[None][:0]
         pixels = pixels if self.layout == "nchw" else pixels.permute(0, 2, 3, 1).contiguous()
         if out is None:
             return pixels
         out.copy_(pixels)
         return out
+
+
+def _sound(decode: Callable[["File"], Any], bad: Optional[Bad], f: "File") -> Any:
+    """What `decode` makes of an image, None for a damaged one where `bad` takes its error."""
+    try:
+        return decode(f)
+    except DAMAGE as e:
+        if bad is None:
+            raise
+        bad[f.row] = e
+        return None
 
 
 @dataclasses.dataclass
@@ -231,12 +270,18 @@ class File:
     data: Array
     sample: int
     chance: Array
+    row: int
 
     def differs(self, size: Sequence[int], want: Sequence[int], other: int) -> SchemaError:
         return SchemaError(
             "%s: sample %d is %dx%d, sample %d is %dx%d (height x width): give resize=(HEIGHT, WIDTH) or crop=SIZE"
             % (self.field, self.sample, size[0], size[1], other, want[0], want[1])
         )
+
+    def bound(self, width: int, height: int) -> None:
+        if width * height > MAX_PIXELS:
+            why = "%d x %d pixels: more than %d" % (width, height, MAX_PIXELS)
+            raise TooLarge("%s: sample %d: %s" % (self.field, self.sample, why))
 
     def refused(self, why: str) -> UnsupportedError:
         return UnsupportedError("%s: sample %d: %s" % (self.field, self.sample, why))
@@ -261,10 +306,9 @@ class File:
     def probe(self) -> Tuple[str, int, int]:
         """Format, width and height; refuses what no decoder here shows rightly."""
         if len(self.data) == 0:
-            raise SchemaError("%s: sample %d has no image" % (self.field, self.sample))
+            raise NoImage("%s: sample %d has no image" % (self.field, self.sample))
         kind, width, height, bits = _header(self.data)
-        if width * height > MAX_PIXELS:
-            raise self.refused("%d x %d pixels: more than %d" % (width, height, MAX_PIXELS))
+        self.bound(width, height)
         if bits > 8:
             raise self.refused("%d bits a channel: decode it yourself, with transform=" % bits)
         return kind, width, height
@@ -320,8 +364,7 @@ def _pillow(d: Decoder) -> Callable[[File], Array]:
         f.probe()
         with Image.open(io.BytesIO(f.data.data), formats=FORMATS) as image:
             width, height = image.size
-            if width * height > MAX_PIXELS:
-                raise f.refused("%d x %d pixels: more than %d" % (width, height, MAX_PIXELS))
+            f.bound(width, height)
             if image.mode[0] in "IF":
                 raise f.refused("pixels of mode %s: decode it yourself, with transform=" % image.mode)
             cut = f.cut(d.shaping, width, height)
@@ -393,10 +436,10 @@ def _nvjpeg() -> Any:
     return decode_jpeg
 
 
-def _decode_jpegs(decode_jpeg: Any, files: List[File], mode: Any, device: str) -> List[Any]:
+def _decode_jpegs(decode_jpeg: Any, files: List[File], mode: Any, device: str, bad: Optional[Bad]) -> List[Any]:
     if not files:
         return []
     try:  # torchvision 0.19 and later take a list
         return list(decode_jpeg([_tensor(f.data) for f in files], mode, device=device))
     except (TypeError, RuntimeError):  # one by one, which also finds the damaged one
-        return [f.guarded(partial(decode_jpeg, _tensor(f.data), mode, device=device)) for f in files]
+        return [_sound(lambda f: f.guarded(partial(decode_jpeg, _tensor(f.data), mode, device=device)), bad, f) for f in files]

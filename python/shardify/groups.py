@@ -8,7 +8,7 @@ keeps all of it.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +37,15 @@ class Made:
     def take_images(self, plan: Plan, s: Any) -> None:
         self.images = [(p, s.array(p.values), s.array(p.offsets)) for p in plan.images]
 
-    def decode(self) -> None:
+    def decode(self, plan: Plan, skipped: Any) -> None:
+        """Pixels of the images; samples with damaged ones are left out where `skipped` is there."""
         out = self.batch
+        bad: Optional[Dict[int, Exception]] = None if skipped is None else {}
         for part, values, offsets in self.images:
-            part.decode(out, values, offsets, out.ids, out.epoch)
+            part.decode(out, values, offsets, out.ids, out.epoch, bad)
         self.images = ()
+        if bad:
+            skipped.take_out(out, plan, bad)
 
 
 class Parting:

@@ -13,7 +13,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple
 
-from . import clib, loaderconfig, ranks
+from . import clib, loaderconfig, ranks, skipping
 from .columns import Plan
 from .delivery import Delivery
 from .epochs import Epoch
@@ -89,6 +89,8 @@ class Loader:
     cast           {"x": "float16"}, {"x": ("float16", scale, shift)}: convert on the way
     decode, resize, crop  images to pixels: a backend's name, a dict of shardify.decode.make's arguments,
                    or decoders
+    on_error       "fail": a damaged image is an error. "skip": its sample is left out of the batch, which
+                   becomes shorter (with last="pad" it is padding), and `skipped` counts and names it
     transform      called with every batch; its result is what the loop gets
     transform_threads  for transform and decode. 0: on the thread of the loop; N: on N threads, ahead of
                    it, in order. Default: 1 with decode= on the host, else 0
@@ -141,6 +143,7 @@ class Loader:
         decode: Any = None,
         resize: Any = None,
         crop: Any = None,
+        on_error: str = "fail",
         transform: Optional[Transform] = None,
         transform_threads: Optional[int] = None,
         synthetic: bool = False,
@@ -161,6 +164,7 @@ class Loader:
         given = loaderconfig.last_policy(last, drop_last)
         self._last = given or ("short" if loaderconfig.in_order(shuffle, weights, balance) else "drop")
         folders, mix = loaderconfig.paths(data, split)
+        loaderconfig.choice("on_error", on_error, skipping.ON_ERROR)
         depth = _DEPTH if depth is None else loaderconfig.whole("depth", depth)
         seed = loaderconfig.whole("seed", seed, bits=64)
         config = {
@@ -202,6 +206,7 @@ class Loader:
             fields = parse_schema(info["schema"])
             self.framework = kind.name
             decoders = loaderconfig.decoders(decode, resize, crop, fields, seed)
+            self._skipped = skipping.made(on_error, decoders, kind.name, folders, self._last == "pad")
             self._plan = Plan(info, fields, kind(info["device"]), jagged, pad_value, decoders)
             made.prepare(self._plan, self.batch_size, self._last == "short", not copy or name != "host", copy)
         except BaseException:
@@ -291,7 +296,13 @@ class Loader:
 
     def notes(self) -> List[str]:
         """What the loader chose, and settings that do not work out as asked."""
-        return list(self._notes)
+        skips = [self._skipped.note] if self._skipped is not None and self._skipped.note else []
+        return self._notes + skips
+
+    @property
+    def skipped(self) -> Optional[skipping.Skipped]:
+        """The samples that on_error="skip" left out; None with on_error="fail"."""
+        return self._skipped
 
     def stats(self) -> Dict[str, Any]:
         """What was done so far, and what limits the rate: see docs/loader.md."""
@@ -378,7 +389,7 @@ class Loader:
             return out
         if made.images:
             start = time.perf_counter()
-            made.decode()
+            made.decode(self._plan, self._skipped)
             self._seconds["decode"] += time.perf_counter() - start
         if self.transform is None:
             return out
