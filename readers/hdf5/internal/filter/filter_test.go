@@ -17,7 +17,7 @@ func TestUnknownFiltersAreRefusedWithTheirCure(t *testing.T) {
 		f    Spec
 		want string
 	}{
-		{Spec{ID: 4, Name: "szip"}, "filter 4 (szip) cannot be decoded; convert the file with `h5repack -f GZIP=4 in.h5 out.h5`"},
+		{Spec{ID: 200}, "filter 200 (unknown) cannot be decoded; convert the file with `h5repack -f GZIP=4 in.h5 out.h5`"},
 		{Spec{ID: 32013}, "filter 32013 (zfp) cannot be decoded; convert the file where the filter's plugin is installed, with `h5repack -f GZIP=4 in.h5 out.h5`"},
 		{Spec{ID: 305}, "filter 305 (lzo)"},
 		{Spec{ID: 40000, Name: "our\n own"}, `filter 40000 ("our\n own")`},
@@ -35,6 +35,15 @@ func TestUnknownFiltersAreRefusedWithTheirCure(t *testing.T) {
 func TestParametersThatContradictThemselves(t *testing.T) {
 	for name, f := range map[string]Spec{
 		"shuffle size 0":        {ID: 2, Client: []uint32{0}},
+		"szip empty":            {ID: 4, Client: []uint32{169, 8, 32}},
+		"szip odd block":        {ID: 4, Client: []uint32{169, 7, 32, 10}},
+		"szip block of 0":       {ID: 4, Client: []uint32{169, 0, 32, 10}},
+		"szip large block":      {ID: 4, Client: []uint32{169, 64, 32, 10}},
+		"szip no line":          {ID: 4, Client: []uint32{169, 8, 32, 0}},
+		"szip long line":        {ID: 4, Client: []uint32{169, 8, 32, 4097}},
+		"szip 0 bits":           {ID: 4, Client: []uint32{169, 8, 0, 10}},
+		"szip 25 bits":          {ID: 4, Client: []uint32{169, 8, 25, 10}},
+		"szip 64 bits of 32":    {ID: 4, Client: []uint32{169, 8, 64, 10}},
 		"nbit empty":            {ID: 5},
 		"nbit cut":              {ID: 5, Client: []uint32{8, 0, 10, 1, 4}},
 		"nbit precision":        {ID: 5, Client: []uint32{8, 0, 10, 1, 4, 0, 30, 3}},

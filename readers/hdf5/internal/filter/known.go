@@ -35,6 +35,8 @@ func newStage(f *Spec, elemSize int, chunkBytes int64) (stage, error) {
 		return newShuffle(f, elemSize)
 	case idFletcher32:
 		return fletcher32{}, nil
+	case idSzip:
+		return newSzip(f, elemSize)
 	case idNBit:
 		return newNBit(f, chunkBytes)
 	case idScaleOffset:
