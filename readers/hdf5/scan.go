@@ -338,7 +338,7 @@ func names(p, leaf string) []string {
 func (s *scanner) names(p, leaf string) []string {
 	list := names(p, leaf)
 	if s.opts.splits {
-		if split, rest := splitOf(p); split != "" {
+		if split, rest := rows.SplitOf(p); split != "" {
 			list = append(list, names(rest, leaf)...)
 		}
 	}

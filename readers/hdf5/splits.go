@@ -1,7 +1,6 @@
 package hdf5
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,61 +17,6 @@ import (
 // With OpenArgs.Splits each split is a part of the file's samples, whose fields have the
 // names without that of the split. Otherwise it is doubtful what a sample is.
 
-// splitWords are the words that name splits, in the order of the splits.
-var splitWords = []struct{ word, split string }{
-	{"train", "train"}, {"training", "train"},
-	{"val", "val"}, {"valid", "val"}, {"validation", "val"},
-	{"dev", "dev"},
-	{"test", "test"}, {"testing", "test"},
-}
-
-// splitOf finds the split in the path of a data set, and the path without it.
-func splitOf(p string) (split, rest string) {
-	parts := strings.Split(strings.TrimPrefix(p, "/"), "/")
-	for i, part := range parts {
-		split, without := splitWord(part)
-		if split == "" {
-			continue
-		}
-		parts[i] = without
-		parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
-		return split, "/" + cmp.Or(strings.Join(parts, "/"), "data")
-	}
-	return "", ""
-}
-
-// splitWord finds a split in one name: a word between separators, or at either end.
-func splitWord(name string) (split, rest string) {
-	isSep := func(c byte) bool { return c == '_' || c == '-' || c == '.' || c == ' ' }
-	lower := strings.ToLower(name)
-	for _, w := range splitWords {
-		for at := 0; ; {
-			k := strings.Index(lower[at:], w.word)
-			if k < 0 {
-				break
-			}
-			at += k
-			end := at + len(w.word)
-			before, after := at == 0 || isSep(name[at-1]), end == len(name) || isSep(name[end])
-			camel := func(c byte) bool { return 'A' <= c && c <= 'Z' }
-			before = before || after && (at == 1 || camel(name[at]))
-			after = after || at == 0 && camel(name[end])
-			if before && after {
-				left, right := strings.TrimRight(name[:at], "_-. "), strings.TrimLeft(name[end:], "_-. ")
-				if head, tail, ok := strings.Cut(right, "_"); ok && strings.EqualFold(head, "set") {
-					right = tail
-				}
-				if left != "" && right != "" {
-					left += "_"
-				}
-				return w.split, left + right
-			}
-			at = end
-		}
-	}
-	return "", ""
-}
-
 // splitTree is the data sets of one split.
 type splitTree struct {
 	name string
@@ -84,7 +28,7 @@ type splitTree struct {
 func (t *tree) splits() []splitTree {
 	rests := map[string]map[string]int{} // by split: index of the object by its path without
 	for i := range t.objects {
-		if split, rest := splitOf(t.objects[i].path); split != "" {
+		if split, rest := rows.SplitOf(t.objects[i].path); split != "" {
 			if rests[split] == nil {
 				rests[split] = map[string]int{}
 			}
@@ -96,22 +40,20 @@ func (t *tree) splits() []splitTree {
 	}
 	train := rests["train"]
 	var out []splitTree
-	seen := map[string]bool{}
-	for _, w := range splitWords {
-		in := rests[w.split]
-		shares := func(o int) bool { _, rest := splitOf(t.objects[o].path); _, ok := train[rest]; return ok }
-		if seen[w.split] || train == nil || in == nil {
+	for _, name := range rows.SplitNames {
+		in := rests[name]
+		shares := func(o int) bool { _, rest := rows.SplitOf(t.objects[o].path); _, ok := train[rest]; return ok }
+		if train == nil || in == nil {
 			continue
 		}
-		seen[w.split] = true
 		sub := *t
 		sub.objects, sub.left = nil, leftovers{}
 		n := 0
 		for i := range t.objects {
 			o := t.objects[i]
-			split, rest := splitOf(o.path)
+			split, rest := rows.SplitOf(o.path)
 			switch {
-			case split == w.split && (w.split == "train" || shares(i)):
+			case split == name && (name == "train" || shares(i)):
 				o.as = rest
 				n++
 			case len(o.dims) > 0 || split != "":
@@ -120,7 +62,7 @@ func (t *tree) splits() []splitTree {
 			sub.objects = append(sub.objects, o)
 		}
 		if n > 0 {
-			out = append(out, splitTree{w.split, &sub})
+			out = append(out, splitTree{name, &sub})
 		}
 	}
 	if len(out) < 2 {

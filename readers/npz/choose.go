@@ -33,6 +33,7 @@ type wanted struct {
 type chooser struct {
 	*columns.Wanted
 	byFile bool // a file is a sample
+	firm   bool // rows are samples, as the user says
 	counts bool // samples are to be counted, whatever else there is
 }
 
@@ -60,6 +61,9 @@ func (c *chooser) choose(l *listing) ([]column, []shardify.Leftover, error) {
 	left := slices.Clone(l.notes)
 	cands, err := c.candidates(l, &left)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.splits(cands); err != nil {
 		return nil, nil, err
 	}
 	n, ok := sampleAxis(cands)

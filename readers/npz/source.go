@@ -77,6 +77,7 @@ func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) erro
 	if err != nil {
 		return err
 	}
+	chooser.firm = s.firm
 	var shapes []string
 	for _, inputs := range lists {
 		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, firm: s.firm, jobs: a.Jobs, skip: a.SkipDamaged && !zip}

@@ -78,6 +78,7 @@ func TestWhatIsASample(t *testing.T) {
 	mnist := folder(t, npz("m.npz",
 		member{"x_train.npy", 0, zeros("|u1", 60, 28, 28)}, member{"y_train.npy", 0, zeros("|u1", 60)},
 		member{"x_test.npy", 0, zeros("|u1", 10, 28, 28)}, member{"y_test.npy", 0, zeros("|u1", 10)}))
+	alike := folder(t, npz("m.npz", member{"x_train.npy", 0, zeros("<f4", 9)}, member{"x_test.npy", 0, zeros("<f4", 9)}))
 	mixed := folder(t, npz("m.npz",
 		member{"x.npy", 0, zeros("<f4", 50, 7)}, member{"classes.npy", 0, zeros("<U4", 3)}, member{"y.npy", 8, zeros("<i8", 50)},
 		member{"mean.npy", 0, zeros("<f8")}, member{"o.npy", 0, npy("|O", false, []int{50}, nil)}, member{"README", 0, []byte("hello")}))
@@ -119,7 +120,13 @@ func TestWhatIsASample(t *testing.T) {
 		{"nothing matches", mixed, []string{"q*"}, nil, "error: nothing to read with --columns 'q*'; m.npz has x <f4 [50,7]"},
 		{"bad pattern", mixed, []string{"[x"}, nil, `error: column pattern "[x": syntax error in pattern`},
 		{"train and test", mnist, nil, nil,
-			"error: open m.npz: the arrays have different lengths: x_train, y_train 60; x_test, y_test 10; --columns 'x_train,y_train' or --columns 'x_test,y_test' takes those of one length"},
+			"error: open m.npz: it holds the splits train, test: x_train, y_train 60; x_test, y_test 10; --columns 'x_train,y_train' or --columns 'x_test,y_test' takes one of them, --sample file makes each file one sample: schema mismatch"},
+		{"as many in train and test", alike, nil, nil,
+			"error: open m.npz: it holds the splits train, test: x_train 9; x_test 9; --columns 'x_train' or --columns 'x_test' takes one of them, --sample axis makes them columns of the same samples"},
+		{"splits as columns", alike, nil, shardify.Options{"sample": "axis"}, "x_train f32[]; x_test f32[]; 9 samples"},
+		{"splits as columns by name", alike, []string{"x_train", "x_test"}, nil, "x_train f32[]; x_test f32[]; 9 samples"},
+		{"masks are no splits", folder(t, npz("m.npz", member{"x.npy", 0, zeros("<f4", 9)}, member{"train_mask.npy", 0, zeros("|b1", 9)}, member{"test_mask.npy", 0, zeros("|b1", 9)})), nil, nil,
+			"x f32[]; train_mask bool[]; test_mask bool[]; 9 samples"},
 		{"test by name", mnist, []string{"*_test"}, nil, "x_test u8[28 28]; y_test u8[]; 10 samples"},
 		{"a file a sample", mixed, []string{"x", "classes", "mean"}, file, "x f32[50 7]; classes u8[] levels=2 media=txt; mean f64[]; 1 samples"},
 		{"only scalars", folder(t, npz("s.npz", member{"n.npy", 0, zeros("<i8")})), nil, nil,

@@ -1,0 +1,88 @@
+package npz
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+)
+
+// split is the arrays of one split: x_train and y_train.
+type split struct {
+	name string
+	keys []string
+	n    int64 // samples; -1 if they differ
+}
+
+// splitsOf finds the splits: training and others that have an array in common with it.
+// nil if there are none. rest are the arrays of none.
+func splitsOf(cands []candidate) (all []split, rest []candidate) {
+	in := map[string]map[string]bool{} // by split: the names without it
+	for _, a := range cands {
+		name, short := rows.SplitOf(a.key)
+		if in[name] == nil {
+			in[name] = map[string]bool{}
+		}
+		in[name][short] = len(a.shape) > 0
+	}
+	for _, name := range rows.SplitNames {
+		s := split{name: name}
+		for _, a := range cands {
+			of, short := rows.SplitOf(a.key)
+			if of != name || len(a.shape) == 0 || name != "train" && !in["train"][short] {
+				continue
+			}
+			if s.keys = append(s.keys, a.key); len(s.keys) == 1 {
+				s.n = a.shape[0]
+			} else if s.n != a.shape[0] {
+				s.n = -1
+			}
+		}
+		if len(s.keys) > 0 {
+			all = append(all, s)
+		}
+	}
+	if len(all) < 2 || all[0].name != "train" {
+		return nil, nil
+	}
+	rest = slices.DeleteFunc(slices.Clone(cands), func(a candidate) bool {
+		return slices.ContainsFunc(all, func(s split) bool { return slices.Contains(s.keys, a.key) })
+	})
+	return all, rest
+}
+
+// splits refuses arrays of several splits: the samples of one are no columns of the
+// other's. They are, if the user says so, or if there are other columns of the same
+// samples: masks.
+func (c *chooser) splits(cands []candidate) error {
+	all, rest := splitsOf(cands)
+	if all == nil || c.byFile || c.counts {
+		return nil
+	}
+	same := !slices.ContainsFunc(all, func(s split) bool { return s.n < 0 || s.n != all[0].n })
+	masks := slices.ContainsFunc(rest, func(a candidate) bool { return len(a.shape) > 0 && a.shape[0] == all[0].n })
+	if same && (c.firm || masks || !slices.ContainsFunc(cands, func(a candidate) bool { return !a.exact })) {
+		return nil
+	}
+	var names, sides, cures []string
+	for _, s := range all {
+		names, sides = append(names, s.name), append(sides, s.text())
+		cures = append(cures, "--columns '"+strings.Join(s.keys, ",")+"'")
+	}
+	axis := ""
+	if same {
+		axis = "--sample axis makes them columns of the same samples, "
+	}
+	return shardify.Mismatch("it holds the splits %s: %s; %s takes one of them, %s--sample file makes each file one sample",
+		strings.Join(names, ", "), strings.Join(sides, "; "), strings.Join(cures, " or "), axis)
+}
+
+func (s *split) text() string {
+	keys := strings.Join(s.keys, ", ")
+	if s.n < 0 {
+		return keys + " of different lengths"
+	}
+	return fmt.Sprintf("%s %d", keys, s.n)
+}
