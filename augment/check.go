@@ -1,11 +1,14 @@
 package augment
 
 import (
+	"bytes"
 	"errors"
+	"image"
 	"path"
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/guard"
 )
 
 // check decodes images and hands on what was encoded: damaged ones are errors.
@@ -56,10 +59,33 @@ func (c *check) Apply(b *shardify.Batch, _ uint64, _ *shardify.Arena) (*shardify
 			case errors.Is(err, shardify.ErrUnsupported):
 				unknown++
 			case err != nil:
-				return nil, shardify.Amend(err, func(e *shardify.Error) { e.Op, e.Field, e.Sample = "check", col.Name, b.ID(i).Sample })
+				return nil, shardify.Amend(err, func(e *shardify.Error) {
+					e.Op, e.Field, e.Sample, e.At = "check", col.Name, b.ID(i).Sample, new(b.ID(i))
+				})
 			}
 		}
 		count(out, unknown, "%s: images without a decoder, not checked", col.Name)
 	}
 	return out, nil
+}
+
+// CheckImage decodes an encoded image and says how many pixels it claims to have. One with
+// more than most is not decoded, nor is one of a kind without a decoder: that is
+// ErrUnsupported.
+func CheckImage(b []byte, most int) (pixels int, err error) {
+	err = guard.Do(func() error {
+		cfg, _, err := image.DecodeConfig(bytes.NewReader(b))
+		if err != nil || cfg.Width <= 0 || cfg.Height <= 0 {
+			return nil // decode says it
+		}
+		if cfg.Height > most/cfg.Width {
+			return shardify.Unsupported("an image of %d x %d pixels", cfg.Width, cfg.Height)
+		}
+		pixels = cfg.Width * cfg.Height
+		return nil
+	})
+	if err == nil {
+		_, err = new(buffers).decode(b)
+	}
+	return pixels, err
 }

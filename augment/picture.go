@@ -7,6 +7,7 @@ import (
 	_ "image/gif" // formats that are decoded
 	"image/jpeg"
 	"image/png"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/guard"
@@ -87,7 +88,7 @@ func (s *buffers) decode(b []byte) (p picture, err error) {
 			m, _, err = image.Decode(bytes.NewReader(b))
 		}
 		if err != nil {
-			return shardify.Corrupt(-1, "%s: %v", kind, err)
+			return shardify.Corrupt(-1, "%s: %s", kind, strings.TrimPrefix(err.Error(), kind+": "))
 		}
 		p = s.picture(m)
 		return nil

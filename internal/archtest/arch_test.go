@@ -97,7 +97,7 @@ var allowed = []struct {
 	{"internal/trainer", []string{"", "gpuload", "internal/page"}},
 	{"internal/benchcmd", []string{"", "internal/regular", "index", "gpuload", "internal/dataset", "internal/cli", "internal/trainer"}},
 	{"internal/stage", []string{"", "internal/regular", "index", "internal/dataset", "internal/host", "internal/stall", "internal/store"}},
-	{"internal/inspect", []string{"", "internal/exif", "readers", "index", "convert", "internal/store", "internal/stats", "internal/page", "internal/half", "internal/printable"}},
+	{"internal/inspect", []string{"", "augment", "internal/exif", "readers", "index", "convert", "internal/store", "internal/stats", "internal/page", "internal/half", "internal/printable"}},
 	{"internal/exif", []string{""}},
 	{"augment", []string{"", "internal/exif", "internal/guard", "internal/half", "internal/elementary"}},
 	{"internal/cf", []string{""}},

@@ -18,8 +18,9 @@ const (
 
 // Look reads some images, spread over all, and says how many have a tag that turns them:
 // "" if none has, or if the source has no images that can be read one by one. What cannot
-// be read is left to those who read all.
-func Look(ctx context.Context, src shardify.Source) string {
+// be read is left to those who read all. `also`, if it is not nil, gets every image: that of
+// sample k of a batch, in a column.
+func Look(ctx context.Context, src shardify.Source, also func(b *shardify.Batch, c *shardify.Column, k int)) string {
 	schema := src.Schema()
 	var fields []int
 	for i := range schema {
@@ -36,6 +37,9 @@ func Look(ctx context.Context, src shardify.Source) string {
 		for _, i := range fields {
 			for k := 0; b != nil && k < b.Samples; k++ {
 				lo, hi := b.Columns[i].Range(k, k+1)
+				if also != nil {
+					also(b, &b.Columns[i], k)
+				}
 				if looked++; Orientation(b.Columns[i].Data[lo:hi]) != 1 {
 					turned++
 				}

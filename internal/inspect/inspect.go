@@ -97,8 +97,12 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 			rep.Facts = append(rep.Facts, n.Notes()...)
 		}
 	}
-	if turned := exif.Look(ctx, o.Source); turned != "" {
+	checked := images{table: o.Args.Table, files: r.Format.Name == "files", left: mostPixels}
+	if turned := exif.Look(ctx, o.Source, checked.look); turned != "" {
 		rep.Facts = append(rep.Facts, turned)
+	}
+	if damaged := checked.fact(); damaged != "" {
+		rep.Facts = append(rep.Facts, damaged)
 	}
 	return rep, nil
 }
