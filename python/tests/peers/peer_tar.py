@@ -67,7 +67,7 @@ def by_gnu_tar(name: str) -> Iterator[Tuple[str, bytes]]:
     for path in tars(name):
         with tempfile.TemporaryDirectory() as d:
             output(tar, "-xf", path, "-C", d)
-            for member in output(tar, "-tf", path).splitlines():
+            for member in output(tar, "--quoting-style=literal", "-tf", path).splitlines():
                 with open(os.path.join(d, member), "rb") as f:
                     yield member, f.read()
 
@@ -75,7 +75,7 @@ def by_gnu_tar(name: str) -> Iterator[Tuple[str, bytes]]:
 def blocks(path: str) -> Members:
     """As wds2idx does it: GNU tar numbers the header blocks, the data follow."""
     out = []
-    for line in output(gnu_tar(), "--list", "--block-number", "--verbose", "--file", path).splitlines():
+    for line in output(gnu_tar(), "--quoting-style=literal", "--list", "--block-number", "--verbose", "--file", path).splitlines():
         m = re.match(r"^block (\d+): (-\S+) +\S+ +(\d+) \S+ \S+ (.*)$", line)
         if m is not None:
             out.append((m.group(4), (int(m.group(1)) + 1) * 512, int(m.group(3))))
