@@ -123,6 +123,32 @@ func (t *Table) Shown(i int) string {
 	return t.Name(i)
 }
 
+// Locate has an error that calls a file by its name below the only root name its path, as
+// the user gave it.
+func (t *Table) Locate(err error) error {
+	if s, ok := err.(*Skippable); ok {
+		return &Skippable{Err: t.Locate(s.Err)}
+	}
+	e, ok := err.(*Error)
+	if !ok || len(t.Roots) != 1 || e.File == "" {
+		return err
+	}
+	for i := range t.Len() {
+		if string(t.NameBytes(i)) == e.File {
+			return t.LocateIn(err, i)
+		}
+	}
+	return err
+}
+
+// LocateIn is Locate for an error about file i, if it is about any.
+func (t *Table) LocateIn(err error, i int) error {
+	if e, ok := err.(*Error); ok && len(t.Roots) == 1 && i < t.Len() && e.File != "" && e.File == string(t.NameBytes(i)) {
+		return Amend(err, func(e *Error) { e.File = t.Path(i) })
+	}
+	return err
+}
+
 // NameBytes is the stored name of file i, not to be changed: empty when the root
 // is the file itself.
 func (t *Table) NameBytes(i int) []byte {

@@ -240,6 +240,9 @@ func (l *lane) once(ctx context.Context, s shardify.Span, mem *shardify.Arena) (
 		return nil, err
 	}
 	b, err := l.reader.Read(ctx, s, mem)
+	if err != nil && l.table != nil {
+		err = l.table.LocateIn(err, int(s.Input))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func openTable(ctx context.Context, f shardify.SourceFormat, r Request, table *s
 	a := r.args(table)
 	src, err := f.Open(ctx, a)
 	if err != nil {
-		return nil, err
+		return nil, table.Locate(err)
 	}
 	return &Opened{Source: src, Args: a, LeftOut: left}, nil
 }
