@@ -104,7 +104,7 @@ func (t *tree) otherLengths(c *choice) error {
 			others, cure = append(others, fmt.Sprintf("%s %d", o.path, o.dims[0])), append(cure, "!"+strings.TrimPrefix(o.path, "/"))
 		}
 	}
-	if len(others) == 0 {
+	if m := t.largest(); len(others) == 0 || m != nil && m.rows == n { // tables of its columns, however many
 		return nil
 	}
 	if more := len(others) - most; more > 0 {

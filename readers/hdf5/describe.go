@@ -137,7 +137,7 @@ func (b *blob) firstGroup(p string, first *string) bool {
 // describe says what the convention of the file means for its values.
 func (c *convention) describe() (out []string) {
 	if c.matlab {
-		out = append(out, "MATLAB stores arrays with their axes reversed: here they come as MATLAB shows them, the samples first; --axis chooses another axis of the stored arrays")
+		out = append(out, "MATLAB stores arrays with their axes reversed: without --axis they come as MATLAB shows them, the samples first; --axis N takes axis N as it is stored")
 	}
 	if c.netcdf {
 		out = append(out, "netCDF-4")

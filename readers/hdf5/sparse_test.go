@@ -120,3 +120,12 @@ func TestDamagedSparseMatricesGiveNoRows(t *testing.T) {
 		}
 	}
 }
+
+// TestTablesOfColumnsAreNoSamples: a matrix of one feature has as many values as barcodes, and
+// the table of its feature has another length.
+func TestTablesOfColumnsAreNoSamples(t *testing.T) {
+	s := mustLoad(t, []string{"tenx_tall.h5"}, nil, nil)
+	if got := strings.Join(s.order, " "); got != "matrix/barcodes matrix/data matrix/indices" {
+		t.Errorf("fields %s; left out %v", got, s.left)
+	}
+}

@@ -167,14 +167,15 @@ def netcdf(rng: np.random.Generator, path: str) -> Made:
 
 
 def matlab(rng: np.random.Generator, path: str) -> Made:
-    """MATLAB stores axes reversed."""
+    """MATLAB stores axes reversed: tables come as MATLAB shows them, --axis takes them as they are stored."""
     import h5py
     import hdf5storage
 
-    n, data = int(pick(rng, 2, 40)), {}
+    n, tables, data = int(pick(rng, 6, 40)), rng.random() < 0.5, {}
     for i in range(int(rng.integers(1, 5))):
         kind = str(pick(rng, "f4", "f8", "i4", "u1", "u2", "c8"))
-        shape = tuple(int(k) for k in rng.integers(2, 5, int(rng.integers(1, 3)))) + (n,)
+        inner = tuple(int(k) for k in rng.integers(2, 5, 1 if tables else int(rng.integers(1, 3))))
+        shape = (n,) + inner if tables else inner + (n,)
         data["m%d" % i] = numbers(rng, kind, shape)
     if os.path.exists(path):
         os.remove(path)
@@ -182,8 +183,10 @@ def matlab(rng: np.random.Generator, path: str) -> Made:
     back = hdf5storage.loadmat(path, appendmat=False)
     with h5py.File(path) as f:
         assert sorted(f) == sorted(data)
+    if tables:
+        return {k: back[k] for k in data}, [], ["--sample", "axis"]
     want = {k: back[k].transpose(tuple(range(back[k].ndim))[::-1]) for k in data}
-    return want, [], ["--sample", "axis"]
+    return want, [], ["--sample", "axis", "--axis", "0"]
 
 
 def sparse(rng: np.random.Generator, path: str) -> Made:

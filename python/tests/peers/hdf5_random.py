@@ -244,7 +244,7 @@ class Maker(Types):
             elif mode == "axis" and self.chance(0.08):
                 m.once, m.inner = i > 0, m.inner if i == 0 else ()
             if m.special == "" and not m.once and self.chance(0.03):
-                m.special, m.dtype, m.refused = "blosc2", np.dtype("f4"), "blosc2"
+                m.special, m.dtype = "blosc2", np.dtype("f4")
                 m.ragged, m.inner = False, m.inner or (2,)
             if m.special == "" and self.chance(0.04):
                 m.dtype, m.refused = np.dtype(np.longdouble), "long double"

@@ -346,6 +346,11 @@ def sparse():
     anndata("anndata.h5ad", [2, 0, 5, 1, 3, 0, 0])
     anndata("anndata_more.h5ad", [0, 4, 1])
     anndata("anndata_csc.h5ad", [2, 0, 3, 1, 3], form="csc")
+    with new("tenx_tall.h5") as f:  # one feature: as many values as barcodes
+        n, g = 40, f.create_group("matrix")
+        g["data"], g["indices"], g["indptr"] = np.arange(n, dtype="i4"), np.zeros(n, "i8"), np.arange(n + 1)
+        g["shape"], g["features/id"] = np.array([1, n], "i4"), np.array([b"ENSG0000"])
+        g["barcodes"] = np.array([b"A%d" % i for i in range(n)], "S8")
     with new("tenx.h5") as f:
         g = matrix(f, "matrix", [3, 1, 0, 2], 6, "<i4", "<i8", maxshape=(None,))
         del g.attrs["encoding-type"], g.attrs["shape"]
