@@ -143,7 +143,7 @@ func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err 
 		return nil, err
 	}
 	if p.State == StateNew && !p.Plan.InParts() && !s.Shape.Orients() {
-		p.turned = exif.Look(ctx, opened.Source, nil)
+		p.turned = exif.Look(ctx, opened.Source, exif.PlanImages, nil)
 	}
 	p.finish()
 	return p, nil

@@ -8,19 +8,26 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// What Look reads at most: images, and their decoded bytes.
+// How many images Look reads at most: a plan is made before every conversion, and must
+// not wait for them.
 const (
-	mostImages = 128
-	mostBytes  = 32 << 20
-	spanBytes  = 8 << 20
-	maxSpans   = 1 << 20
+	PlanImages    = 32
+	InspectImages = 128
 )
 
-// Look reads some images, spread over all, and says how many have a tag that turns them:
+const (
+	mostBytes = 32 << 20 // decoded
+	spanBytes = 8 << 20
+	maxSpans  = 1 << 20
+	together  = 4        // images that follow each other: cheap where pages are decoded whole
+	mostSpans = 64 << 20 // bytes of the spans they are from, which may be decoded whole, too
+)
+
+// Look reads some images, at most as many as `images`, spread over all, and says how many have a tag that turns them:
 // "" if none has, or if the source has no images that can be read one by one. What cannot
 // be read is left to those who read all. `also`, if it is not nil, gets every image: that of
 // sample k of a batch, in a column.
-func Look(ctx context.Context, src shardify.Source, also func(b *shardify.Batch, c *shardify.Column, k int)) string {
+func Look(ctx context.Context, src shardify.Source, images int, also func(b *shardify.Batch, c *shardify.Column, k int)) string {
 	schema := src.Schema()
 	var fields []int
 	for i := range schema {
@@ -31,9 +38,14 @@ func Look(ctx context.Context, src shardify.Source, also func(b *shardify.Batch,
 	if fields == nil {
 		return ""
 	}
+	r, err := src.Reader(0)
+	if err != nil {
+		return ""
+	}
+	defer r.Close()
 	looked, turned := 0, 0
-	for _, s := range spread(ctx, src) {
-		b, done := read(ctx, src, s)
+	for _, s := range spread(ctx, src, images) {
+		b, done := read(ctx, r, s)
 		for _, i := range fields {
 			for k := 0; b != nil && k < b.Samples; k++ {
 				lo, hi := b.Columns[i].Range(k, k+1)
@@ -53,8 +65,33 @@ func Look(ctx context.Context, src shardify.Source, also func(b *shardify.Batch,
 	return fmt.Sprintf("%d of %d images looked at have an EXIF tag that turns them: loaders that ignore it see them as they are stored; --augment orient turns the pixels", turned, looked)
 }
 
-// spread is single samples of spans that may be read in any order, evenly over all.
-func spread(ctx context.Context, src shardify.Source) (list []shardify.Span) {
+// spread is the first samples of spans that may be read in any order, evenly over all.
+func spread(ctx context.Context, src shardify.Source, images int) (out []shardify.Span) {
+	list := spans(ctx, src, images/together)
+	var whole, bytes int64
+	for i, s := range list {
+		if whole += s.Bytes; whole > mostSpans {
+			list = evenly(list, max(i, 1))
+			break
+		}
+	}
+	each := int64(images / max(len(list), 1))
+	for _, s := range list {
+		n := min(each, s.Samples())
+		size := s.Bytes/s.Samples() + 1
+		n = min(n, (mostBytes-bytes)/size)
+		if n < 1 {
+			return out
+		}
+		bytes += n * size
+		s.Hi, s.Bytes = s.Lo+n, n*size
+		out = append(out, s)
+	}
+	return out
+}
+
+// spans is at most as many spans as wanted, evenly over all.
+func spans(ctx context.Context, src shardify.Source, most int) (list []shardify.Span) {
 	every, n := 1, 0
 	for s, err := range src.Spans(ctx, spanBytes) {
 		if n++; err != nil || ctx.Err() != nil || n > maxSpans {
@@ -63,43 +100,31 @@ func spread(ctx context.Context, src shardify.Source) (list []shardify.Span) {
 		if s.Run != 0 || s.Samples() == 0 || (n-1)%every != 0 {
 			continue
 		}
-		if list = append(list, s); len(list) == 2*mostImages {
-			for i := range mostImages {
+		if list = append(list, s); len(list) == 2*most {
+			for i := range most {
 				list[i] = list[2*i]
 			}
-			list, every = list[:mostImages], 2*every
+			list, every = list[:most], 2*every
 		}
 	}
-	var bytes int64
-	var out []shardify.Span
-	each := mostImages / int64(max(len(list), 1))
-	for _, s := range list {
-		n := s.Samples()
-		for k := range min(max(each, 1), n) {
-			one := s
-			one.Lo += k * (n / min(max(each, 1), n))
-			one.Hi, one.Bytes = one.Lo+1, s.Bytes/n+1
-			if bytes += one.Bytes; bytes > mostBytes {
-				return out
-			}
-			out = append(out, one)
-		}
+	return evenly(list, min(most, len(list)))
+}
+
+// evenly is n of a list.
+func evenly(list []shardify.Span, n int) []shardify.Span {
+	for i := range n {
+		list[i] = list[i*len(list)/n]
 	}
-	return out
+	return list[:n]
 }
 
 // read reads a span; b is nil if it cannot be.
-func read(ctx context.Context, src shardify.Source, s shardify.Span) (b *shardify.Batch, done func()) {
+func read(ctx context.Context, r shardify.Reader, s shardify.Span) (b *shardify.Batch, done func()) {
 	mem, err := shardify.NewPool(mostBytes).Grant(ctx, s.Bytes)
 	if err != nil {
 		return nil, func() {}
 	}
-	r, err := src.Reader(s.Run)
-	if err == nil {
-		defer r.Close()
-		b, err = r.Read(ctx, s, mem)
-	}
-	if err != nil || b.Check() != nil {
+	if b, err = r.Read(ctx, s, mem); err != nil || b.Check() != nil {
 		b = nil
 	}
 	return b, mem.Release

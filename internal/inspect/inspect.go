@@ -98,7 +98,7 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 		}
 	}
 	checked := images{table: o.Args.Table, files: r.Format.Name == "files", left: mostPixels}
-	if turned := exif.Look(ctx, o.Source, checked.look); turned != "" {
+	if turned := exif.Look(ctx, o.Source, exif.InspectImages, checked.look); turned != "" {
 		rep.Facts = append(rep.Facts, turned)
 	}
 	if damaged := checked.fact(); damaged != "" {
