@@ -140,6 +140,9 @@ func lz4Prefix(dst, src []byte) int {
 	for len(src) > 0 {
 		token := int(src[0])
 		n, rest, ok := lz4Length(token>>4, src[1:])
+		if !ok {
+			break
+		}
 		if src, ok = p.literal(rest, n); !ok || len(src) < 2 {
 			break
 		}
