@@ -315,16 +315,11 @@ func (j *spanRead) listEnds(ctx context.Context, l *flatLists, stored int64) (*r
 	if err := l.read(ctx, &j.work, j.in.rules, e.offsets, j.span.Lo); err != nil {
 		return nil, err
 	}
-	e.first = e.offsets[0]
-	last := e.first
-	for i, end := range e.offsets {
-		if end < last || end > stored || end < 0 || j.span.Lo == 0 && e.first != 0 || j.span.Lo+int64(i) == l.rows && end != stored {
-			return nil, &rowError{max(j.span.Lo+int64(i)-1, 0), shardify.Corrupt(-1, "%s: a list from %d to %d of %d values", l.path, last, end, stored)}
-		}
-		last = end
-	}
-	for i := range e.offsets {
-		e.offsets[i] -= e.first
+	err := e.relative(j.span.Lo, l.rows, stored, func(_, from, to int64) error {
+		return shardify.Corrupt(-1, "%s: a list from %d to %d of %d values", l.path, from, to, stored)
+	})
+	if err != nil {
+		return nil, err
 	}
 	if j.flat == nil {
 		j.flat = map[string]*rowEnds{}
@@ -347,11 +342,10 @@ func (j *spanRead) list(ctx context.Context, o *blobObject, cols []colPlace) err
 	if err != nil {
 		return err
 	}
-	n := e.offsets[len(e.offsets)-1]
-	if err := a.backed(n); err != nil {
+	s, err := e.values(a)
+	if err != nil {
 		return err
 	}
-	s := stretch{a: a, lo: e.first, hi: e.first + n, per: 1}
 	leaves, err := a.leavesBy(j.in.rules, o)
 	if err != nil {
 		return err
@@ -365,12 +359,9 @@ func (j *spanRead) list(ctx context.Context, o *blobObject, cols []colPlace) err
 		if err != nil || f.DType != col.DType || col.Levels != 1 || !slices.Equal(f.Shape, col.Shape) {
 			return errChanged("%s %v", f.DType, f.Shape)
 		}
-		s.parts = append(s.parts, part{column: c.column, leaf: &leaves[c.leaf]})
-		col.Data = j.mem.Alloc(int(n) * col.ElemBytes())
-		col.Offsets = [][]int64{e.offsets}
-		j.data[c.column] = col.Data
+		j.jagged(&s, c.column, &leaves[c.leaf], e)
 	}
-	if n == 0 {
+	if s.hi == s.lo {
 		return nil
 	}
 	return s.read(ctx, &j.work, j.data)

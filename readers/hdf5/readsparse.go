@@ -63,20 +63,47 @@ func (j *spanRead) rows(ctx context.Context, m *sparse) (*rowEnds, error) {
 	if err := m.ends.integers(ctx, &j.work, j.in.rules, e.offsets, j.span.Lo); err != nil {
 		return nil, err
 	}
+	err := e.relative(j.span.Lo, m.rows, m.stored, func(row, from, to int64) error {
+		return shardify.Corrupt(-1, "a sparse matrix of %d values whose row %d goes from %d to %d", m.stored, row, from, to)
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.of = m
+	return e, nil
+}
+
+// relative checks the offsets of rows from lo on, of a table of `rows` rows with `stored`
+// values, and makes them those of the span. damage is the error about one row.
+func (e *rowEnds) relative(lo, rows, stored int64, damage func(row, from, to int64) error) error {
 	e.first = e.offsets[0]
 	last := e.first
 	for i, end := range e.offsets {
-		if end < last || end > m.stored || end < 0 || j.span.Lo == 0 && e.first != 0 || j.span.Lo+int64(i) == m.rows && end != m.stored {
-			row := max(j.span.Lo+int64(i)-1, 0)
-			return nil, &rowError{row, shardify.Corrupt(-1, "a sparse matrix of %d values whose row %d goes from %d to %d", m.stored, row, last, end)}
+		if end < last || end > stored || end < 0 || lo == 0 && e.first != 0 || lo+int64(i) == rows && end != stored {
+			row := max(lo+int64(i)-1, 0)
+			return &rowError{row, damage(row, last, end)}
 		}
 		last = end
 	}
 	for i := range e.offsets {
 		e.offsets[i] -= e.first
 	}
-	e.of = m
-	return e, nil
+	return nil
+}
+
+// values is the stretch of a data set that the rows of the span take, without its parts.
+func (e *rowEnds) values(a *array) (stretch, error) {
+	n := e.offsets[len(e.offsets)-1]
+	return stretch{a: a, lo: e.first, hi: e.first + n, per: 1}, a.backed(n)
+}
+
+// jagged makes a column of the batch one that the stretch fills with a leaf's values.
+func (j *spanRead) jagged(s *stretch, column int, l *leaf, e *rowEnds) {
+	col := &j.batch.Columns[column]
+	s.parts = append(s.parts, part{column: column, leaf: l})
+	col.Data = j.mem.Alloc(int(s.hi-s.lo) * col.ElemBytes())
+	col.Offsets = [][]int64{e.offsets}
+	j.data[column] = col.Data
 }
 
 // sparse reads columns of data or indices of a sparse matrix.
@@ -96,11 +123,10 @@ func (j *spanRead) sparse(ctx context.Context, o *blobObject, cols []colPlace) e
 	if err != nil {
 		return err
 	}
-	n := e.offsets[len(e.offsets)-1]
-	if err := a.backed(n); err != nil {
+	s, err := e.values(a)
+	if err != nil {
 		return err
 	}
-	s := stretch{a: a, lo: e.first, hi: e.first + n, per: 1}
 	leaves, _ := a.leavesBy(j.in.rules, nil)
 	for _, c := range cols {
 		if c.leaf != 0 || len(leaves) != 1 || leaves[0].err != nil || leaves[0].kind != numbers || leaves[0].at.values() != 1 {
@@ -110,10 +136,7 @@ func (j *spanRead) sparse(ctx context.Context, o *blobObject, cols []colPlace) e
 		if f, err := leaves[0].field("x", nil); err != nil || f.DType != col.DType || col.Levels != 1 || len(col.Shape) != 0 || len(f.Shape) != 0 {
 			return errChanged("%s %v", f.DType, f.Shape)
 		}
-		s.parts = append(s.parts, part{column: c.column, leaf: &leaves[0]})
-		col.Data = j.mem.Alloc(int(n) * col.ElemBytes())
-		col.Offsets = [][]int64{e.offsets}
-		j.data[c.column] = col.Data
+		j.jagged(&s, c.column, &leaves[0], e)
 	}
 	if err := s.read(ctx, &j.work, j.data); err != nil {
 		return err
