@@ -11,8 +11,8 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/dataset"
 )
 
 // Dataset is one or several data sets, whose samples are numbered one after the

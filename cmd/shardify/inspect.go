@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/dataset"
 	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"

@@ -3,9 +3,9 @@ package benchcmd
 import (
 	"context"
 
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/dataset"
 	"github.com/shardify/shardify/internal/regular"
 	"golang.org/x/sys/unix"
 )

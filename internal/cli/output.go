@@ -13,8 +13,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/dataset"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/writers"
 )

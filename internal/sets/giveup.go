@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/dataset"
 	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/store"
 )

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/dataset"
 	"github.com/shardify/shardify/readers"
 )
 

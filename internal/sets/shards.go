@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/dataset"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/dataset"
 )
 
 // plan is everything that a copy consists of.

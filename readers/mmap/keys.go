@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/dataset"
+	"github.com/shardify/shardify/dataset"
 )
 
 // Keyed is what the manifests say.

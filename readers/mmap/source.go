@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/dataset"
 )
 
 // survey is what a plan keeps of the inputs.

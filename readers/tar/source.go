@@ -11,8 +11,8 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/dataset"
 	"golang.org/x/sync/errgroup"
 )
 

@@ -1,8 +1,8 @@
 package wds
 
 import (
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/dataset"
 )
 
 // Keyed is what the manifest says. Batches of a single set of rows carry Keys
