@@ -1,0 +1,217 @@
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// room bounds what a package may become. A call is from a function of one file to a
+// function or method of another, however often; a back call goes against the order of
+// the files, which is the one that leaves the fewest.
+type room struct {
+	name             string
+	lines, back      int
+	methodsOf        string // a type that collects methods
+	methods, inFiles int
+}
+
+var rooms = []room{
+	{name: "convert", lines: 9200, back: 48, methodsOf: "Job", methods: 71, inFiles: 18},
+	{name: "convert", lines: 9200, back: 48, methodsOf: "Plan", methods: 82, inFiles: 25},
+}
+
+// TestRoomsStaySmall measures packages that were one knot once. A figure may fall: lower
+// the bound then. -v prints what there is.
+func TestRoomsStaySmall(t *testing.T) {
+	exports := exportData(t)
+	for _, r := range rooms {
+		m := measure(t, exports, r.name)
+		files, n := m.methodsOf(r.methodsOf)
+		t.Logf("%-26s %5d lines, %2d files, %3d calls between them, %3d back; %s has %d methods in %d files", r.name, m.lines, len(m.files), len(m.calls), m.back(), r.methodsOf, n, files)
+		if m.lines > r.lines || m.back() > r.back || n > r.methods || files > r.inFiles {
+			t.Errorf("%s: bounds are %d lines, %d back calls, %d methods in %d files", r.name, r.lines, r.back, r.methods, r.inFiles)
+		}
+	}
+}
+
+// exportData is where the compiler has left the types of each package.
+func exportData(t *testing.T) map[string]string {
+	t.Helper()
+	args := []string{"list", "-export", "-deps", "-json=ImportPath,Export"}
+	for _, r := range rooms {
+		args = append(args, module+"/"+r.name)
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	files := map[string]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct{ ImportPath, Export string }
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return files
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		files[p.ImportPath] = p.Export
+	}
+}
+
+// measured is what the source of a package says about it.
+type measured struct {
+	lines   int
+	files   []string
+	methods map[string][]string // files, by type of the receiver
+	calls   [][2]int            // from file to file
+}
+
+func measure(t *testing.T, exports map[string]string, name string) *measured {
+	t.Helper()
+	fset := token.NewFileSet()
+	m := &measured{methods: map[string][]string{}}
+	paths, err := filepath.Glob(filepath.Join("../..", name, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	number := map[string]int{}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		number[path] = len(files)
+		files, m.files = append(files, f), append(m.files, filepath.Base(path))
+		m.lines += strings.Count(string(text), "\n")
+	}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
+	p, err := conf.Check(module+"/"+name, fset, files, info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fileOf := func(n token.Pos) int { return number[fset.Position(n).Filename] }
+	for i, f := range files {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if fn.Recv != nil {
+				of := receiver(fn.Recv.List[0].Type)
+				m.methods[of] = append(m.methods[of], m.files[i])
+			}
+			seen := map[types.Object]bool{}
+			ast.Inspect(fn, func(n ast.Node) bool {
+				id, ok := n.(*ast.Ident)
+				if !ok {
+					return true
+				}
+				callee, ok := info.Uses[id].(*types.Func)
+				if !ok || callee.Pkg() != p || seen[callee] || isInterface(callee) {
+					return true
+				}
+				seen[callee] = true
+				if to := fileOf(callee.Origin().Pos()); to != i {
+					m.calls = append(m.calls, [2]int{i, to})
+				}
+				return true
+			})
+		}
+	}
+	return m
+}
+
+func isInterface(f *types.Func) bool {
+	r := f.Signature().Recv()
+	return r != nil && types.IsInterface(r.Type())
+}
+
+func receiver(e ast.Expr) string {
+	for {
+		switch x := e.(type) {
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.IndexListExpr:
+			e = x.X
+		case *ast.Ident:
+			return x.Name
+		}
+	}
+}
+
+func (m *measured) methodsOf(name string) (files, methods int) {
+	list := slices.Clone(m.methods[name])
+	methods = len(list)
+	slices.Sort(list)
+	return len(slices.Compact(list)), methods
+}
+
+// back counts the calls that go up in the best order of the files that is found by
+// moving one file at a time, callers first.
+func (m *measured) back() int {
+	n := len(m.files)
+	weight := make([][]int, n)
+	for i := range weight {
+		weight[i] = make([]int, n)
+	}
+	for _, c := range m.calls {
+		weight[c[0]][c[1]]++
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	for better := true; better; {
+		better = false
+		for from := range order {
+			file := order[from]
+			gain, best, to := 0, 0, from
+			for k := from - 1; k >= 0; k-- { // in front of k: it calls k forward now
+				if gain += weight[file][order[k]] - weight[order[k]][file]; gain > best {
+					best, to = gain, k
+				}
+			}
+			gain = 0
+			for k := from + 1; k < n; k++ {
+				if gain += weight[order[k]][file] - weight[file][order[k]]; gain > best {
+					best, to = gain, k
+				}
+			}
+			if best > 0 {
+				order = slices.Insert(slices.Delete(order, from, from+1), to, file)
+				better = true
+			}
+		}
+	}
+	up := 0
+	for i, a := range order {
+		for _, b := range order[:i] {
+			up += weight[a][b]
+		}
+	}
+	return up
+}
