@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/verify"
+	"github.com/shardify/shardify/verify"
 	"github.com/spf13/cobra"
 )
 

@@ -18,8 +18,8 @@ import (
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/store"
-	"github.com/shardify/shardify/internal/verify"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/verify"
 	"github.com/shardify/shardify/writers"
 )
 

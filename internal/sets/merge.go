@@ -16,7 +16,7 @@ import (
 	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
-	"github.com/shardify/shardify/internal/verify"
+	"github.com/shardify/shardify/verify"
 )
 
 // MergeOptions say what Merge does.

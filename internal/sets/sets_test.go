@@ -15,8 +15,8 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/store"
-	"github.com/shardify/shardify/internal/verify"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/verify"
 	"github.com/shardify/shardify/writers"
 	"github.com/shardify/shardify/writers/writertest"
 )

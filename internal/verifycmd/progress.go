@@ -6,7 +6,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/verify"
+	"github.com/shardify/shardify/verify"
 )
 
 // watch shows how far a check is until the returned function is called: a bar on

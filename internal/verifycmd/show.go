@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/verify"
+	"github.com/shardify/shardify/verify"
 )
 
 // show prints a report. Its verdict is the returned error, with what to do next.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/ops"
-	"github.com/shardify/shardify/internal/verify"
+	"github.com/shardify/shardify/verify"
 	"github.com/spf13/cobra"
 )
 

@@ -1,7 +1,7 @@
 // Package verify checks a data set: it finds every byte that is not what the
 // conversion wrote, and says in which file and where.
 //
-//	report, err := verify.Run(ctx, verify.Options{Store: store.NewDir(dir, store.SyncShard)})
+//	report, err := verify.Run(ctx, verify.Options{Dir: dir})
 //	for _, p := range report.Problems { ... }
 //
 // The levels go from cheap to dear: manifest, sizes and names of files, offset
