@@ -2,10 +2,12 @@ package convert
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/internal/shuffle"
 )
 
 // flow is a plan's pipeline, ready to run: every schema fixed, every survey learned.
@@ -18,7 +20,6 @@ type flow struct {
 	copies []int    // of each split's samples, at least 1
 	schema []shardify.Field
 	cost   cost
-	keyer  keyer
 }
 
 // stage is a transform in its place.
@@ -299,9 +300,6 @@ func (p *Plan) bind(compile Compile) (*flow, error) {
 	if have, want := f.output(), p.Schema; !reflect.DeepEqual(normal(have), normal(want)) {
 		return nil, shardify.Mismatch("the operations make other fields than the plan says: %v, planned %v", names(have), names(want))
 	}
-	if p.Shuffle != "" {
-		f.keyer = p.keyer()
-	}
 	return f, nil
 }
 
@@ -333,4 +331,14 @@ func names(schema []shardify.Field) []string {
 		out = append(out, schema[i].Name)
 	}
 	return out
+}
+
+// layout is how samples stand in fragments.
+func (f *flow) layout() shuffle.Layout {
+	l := shuffle.Layout{Schema: f.schema, Keyed: f.plan.Keyed, Copies: slices.Max(f.copies) > 1}
+	for _, s := range f.plan.Spans {
+		l.Wide = l.Wide || s.Hi > math.MaxUint32
+		l.Inputs = l.Inputs || s.Input > 0
+	}
+	return l
 }

@@ -2,133 +2,192 @@ package convert
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/convert/internal/shuffle"
+	"golang.org/x/sync/errgroup"
 )
 
-// gatherer brings the samples of buckets together, in the order of their keys.
-type gatherer struct {
-	l     layout
-	keyer keyer
-	pool  *shardify.Pool
-	sort  sorter
-	k     []uint64
-	// inside: the caller holds the grant of a span, and to wait for another could be to
-	// wait for ever. What buckets take is then on top, one at a time.
-	inside bool
+// Gather does the shards of a global shuffle that have no receipt yet. Every portion
+// must have been scattered.
+func (j *Job) Gather(ctx context.Context, shards []int) error {
+	if err := j.bind(); err != nil {
+		return err
+	}
+	j.shuffle.Drop()
+	todo, err := j.ungathered(ctx, shards)
+	if err != nil || len(todo) == 0 {
+		return err
+	}
+	set := j.shuffle.Open(j.Plan.buckets(), j.Plan.Gathers, j.Plan.PerShard)
+	err = j.fragments(ctx, set)
+	if err == nil {
+		err = j.gatherAll(ctx, set, todo)
+	}
+	return why(ctx, errors.Join(err, set.Close()))
 }
 
-func (j *Job) gatherer() *gatherer {
-	return &gatherer{l: j.layout(), keyer: j.flow.keyer, pool: j.Pool}
-}
-
-// bucket hands the samples of one bucket to emit, those of ranks [lo, hi) within it.
-// parts is how many buckets its split has.
-func (g *gatherer) bucket(ctx context.Context, from []*fragment, bucket, parts int, lo, hi int64, emit func(b *shardify.Batch, mem *shardify.Arena) error) error {
-	var pieces []piece
-	var err error
-	for _, f := range from {
-		if pieces, err = f.pieces(pieces, bucket); err != nil {
-			return err
+// gatherAll makes shards of a set that is whole.
+func (j *Job) gatherAll(ctx context.Context, set *shuffle.Set, todo []int) error {
+	g, each := errgroup.WithContext(ctx)
+	g.SetLimit(j.jobs())
+	for _, i := range todo {
+		if each.Err() != nil {
+			break
 		}
+		g.Go(func() error { return j.gather(each, set, i) })
 	}
-	var bytes, rows int64
-	for _, p := range pieces {
-		bytes += shardify.ClassBytes(p.hi - p.lo)
-		rows += int64(p.rows)
-	}
-	if rows == 0 {
-		return nil
-	}
-	mem, err := g.grant(ctx, 2*bytes+bytes/2+rows*orderBytes+SpanBytes)
-	if err != nil {
+	if err := g.Wait(); err != nil {
 		return err
 	}
-	defer mem.Release()
-	b, err := g.read(ctx, pieces, mem)
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	g.k = g.keyer.keys(g.k[:0], b)
-	g.sort.list = g.sort.list[:0]
-	for i, key := range g.k {
-		_, place := bucketOf(key, parts)
-		g.sort.list = append(g.sort.list, ranked{place, int32(i)})
-	}
-	return g.emit(b, g.sort.rows(b.IDs), lo, hi, emit)
+	return j.flush(ctx)
 }
 
-// grant is the memory for samples as read, as joined, and for what orders them.
-func (g *gatherer) grant(ctx context.Context, bytes int64) (*shardify.Arena, error) {
-	if g.inside {
-		return g.pool.Overdraft(), nil
-	}
-	mem, err := g.pool.Grant(ctx, bytes)
-	if err != nil {
-		return nil, context.Cause(ctx)
-	}
-	return mem, nil
-}
-
-// read is all samples of the pieces, in any order.
-func (g *gatherer) read(ctx context.Context, pieces []piece, mem *shardify.Arena) (*shardify.Batch, error) {
-	raw := g.pool.Overdraft() // within the grant of mem; free as soon as the samples are joined
-	defer raw.Release()
-	var list []block
-	for _, p := range pieces {
+// ungathered are the shards without a receipt.
+func (j *Job) ungathered(ctx context.Context, shards []int) (todo []int, err error) {
+	for _, i := range shards {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		b := raw.Alloc(int(p.hi - p.lo))
-		err := readFull(p.f.blob, b, p.lo)
-		if err == nil {
-			if sum := index.CRC32C(0, b); sum != p.crc {
-				err = shardify.Corrupt(p.lo, "crc32c of a piece is %08x, stored %08x", sum, p.crc)
-			}
-		}
-		if err == nil {
-			n := len(list)
-			if list, err = g.l.blocks(list, b); err == nil && samplesOf(list[n:]) != p.rows {
-				err = shardify.Corrupt(p.lo, "a piece of %d samples has %d", p.rows, samplesOf(list[n:]))
-			}
-		}
+		r, err := j.receipt(i)
 		if err != nil {
-			p.f.failed(err)
-			return nil, shardify.Annotate(err, "read", p.f.name, "")
+			return nil, err
 		}
+		if r == nil {
+			todo = append(todo, i)
+			continue
+		}
+		j.Progress.Shards.Add(1)
 	}
-	return g.l.join(list, mem), nil
+	return todo, nil
 }
 
-func samplesOf(list []block) int {
-	n := 0
-	for i := range list {
-		n += list[i].n
+// Waiting is the error of a task of a global shuffle that cannot go on before others
+// have scattered their samples.
+type Waiting struct{ Portions []int }
+
+func (w *Waiting) Error() string {
+	what := "portions are"
+	if len(w.Portions) == 1 {
+		what = "portion is"
 	}
-	return n
+	return fmt.Sprintf("%d %s not scattered yet: %s: %s", len(w.Portions), what, Ranges(w.Portions), ErrIncomplete.Error())
 }
 
-// emit hands on rows [lo, hi) of an order in batches of the size of a span.
-func (g *gatherer) emit(b *shardify.Batch, order []int32, lo, hi int64, emit func(b *shardify.Batch, mem *shardify.Arena) error) error {
-	order = order[max(lo, 0):min(hi, int64(len(order)))]
-	step := int(max(int64(b.Samples)*SpanBytes/max(b.Bytes(), 1), 1))
-	for len(order) > 0 {
-		n := min(step, len(order))
-		if err := g.hand(b, order[:n], emit); err != nil {
+// Unwrap is ErrIncomplete.
+func (w *Waiting) Unwrap() error { return ErrIncomplete }
+
+// fragments opens all fragments, or tells which are missing.
+func (j *Job) fragments(ctx context.Context, set *shuffle.Set) error {
+	var missing []int
+	for i := range j.Plan.Shards {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r, err := j.portion(i)
+		if err != nil {
 			return err
 		}
-		order = order[n:]
+		if r == nil {
+			missing = append(missing, i)
+			continue
+		}
+		if err := set.Add(r.Fragment.Name); err != nil {
+			return err
+		}
 	}
-	return nil
+	if len(missing) > 0 {
+		return &Waiting{missing}
+	}
+	return set.Count()
 }
 
-func (g *gatherer) hand(b *shardify.Batch, rows []int32, emit func(b *shardify.Batch, mem *shardify.Arena) error) error {
-	mem := g.pool.Overdraft()
-	defer mem.Release()
-	part, err := b.Take(rows, mem)
+// gather makes one shard of each split.
+func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
+	out := j.newSinks(shard)
+	defer out.abort()
+	post := j.posts.open()
+	defer j.posts.close(post)
+	post.at(atGathering, shard)
+	cuts, err := set.Cuts(shard)
 	if err != nil {
 		return err
 	}
-	return emit(part, mem)
+	for _, c := range cuts {
+		out.samples = append(out.samples, c.Samples)
+	}
+	written := make([]int64, len(cuts))
+	err = set.Gather(ctx, cuts, func(split int, b *shardify.Batch, mem *shardify.Arena) error {
+		written[split] += int64(b.Samples)
+		j.Progress.Gathered.Add(int64(b.Samples))
+		post.at(atWriting, shard)
+		defer post.at(atGathering, shard)
+		return out.write(split, b, mem)
+	})
+	if err != nil {
+		return err
+	}
+	r := &Receipt{Plan: j.Plan.Digest(), Index: shard}
+	if j.Plan.Split != nil {
+		r.Written = written
+	}
+	post.at(atPublishing, shard)
+	if err := out.commit(ctx, r); err != nil {
+		return err
+	}
+	if err := r.wrote(written); err != nil {
+		return err
+	}
+	r.Read = r.written()
+	if err := j.publish(ctx, r); err != nil {
+		return err
+	}
+	j.Progress.Shards.Add(1)
+	j.Progress.Made.Add(1)
+	return nil
+}
+
+// toldOrWaiting is told, which a missing receipt makes Waiting.
+func (j *Job) toldOrWaiting(i int) (*Receipt, error) {
+	r, err := j.told(i)
+	if errors.Is(err, errNotExist) {
+		err = &Waiting{Portions: []int{i}}
+	}
+	return r, err
+}
+
+// collectScatter adds what the first stage has to tell, and compares the samples that
+// went in with those that came out.
+func (j *Job) collectScatter(ctx context.Context, m *collected, all *proofs) error {
+	p := j.Plan
+	want := make([]int64, max(len(p.SplitNames()), 1))
+	err := inOrder(ctx, len(p.Shards), j.toldOrWaiting, func(_ int, r *Receipt) error {
+		all.add(r.Proofs...)
+		r.Splits, r.Shard = nil, shardify.Shard{}
+		m.receipt(p, r)
+		for k := range want {
+			want[k] += r.Written[k]
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	have := []int64{m.Samples}
+	if p.Split != nil {
+		have = nil
+		for _, s := range m.splits {
+			have = append(have, s.Samples)
+		}
+	}
+	if !slices.Equal(have, want) {
+		return fmt.Errorf("%v samples were scattered, %v gathered", want, have)
+	}
+	return nil
 }

@@ -3,9 +3,12 @@ package convert
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/internal/shuffle"
 )
 
 // outlet takes the samples of one shard of the plan, split by split.
@@ -124,4 +127,55 @@ func copyKeys(b *shardify.Batch, mem *shardify.Arena) {
 // copyKey appends the end of a copy's name.
 func copyKey(dst []byte, copy int) []byte {
 	return strconv.AppendUint(append(dst, "-c"...), uint64(copy), 10)
+}
+
+// scattering is the outlet of a portion of a global shuffle.
+type scattering struct{ *shuffle.Scatter }
+
+func (j *Job) newScatter(i int) outlet {
+	return &scattering{j.shuffle.Scatter(fragmentName("portion", i), j.Plan.buckets())}
+}
+
+// fragmentName is one that nobody else has.
+func fragmentName(of string, i int) string {
+	return fmt.Sprintf("%s-%06d-%016x%s", of, i, rand.Uint64(), fragmentSuffix)
+}
+
+func (s *scattering) write(split int, b *shardify.Batch, _ *shardify.Arena) error {
+	return s.Write(split, b)
+}
+
+func (s *scattering) commit(ctx context.Context, r *Receipt) error {
+	f, err := s.Commit(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(s.Totals, r.Written) {
+		return fmt.Errorf("portion %d: %v samples for the fragment, %v handed on", r.Index, s.Totals, r.Written)
+	}
+	r.Fragment = &f
+	return nil
+}
+
+func (s *scattering) abort() { s.Abort() }
+
+// sorting is the outlet of a shard whose samples are put in order by themselves.
+type sorting struct {
+	scattering
+	j     *Job
+	shard int
+}
+
+func (j *Job) newBlock(i int) outlet {
+	return &sorting{scattering{j.shuffle.Scatter(fragmentName("shard", i), j.Plan.shardBuckets(i))}, j, i}
+}
+
+func (s *sorting) commit(ctx context.Context, r *Receipt) error {
+	out := s.j.newSinks(s.shard)
+	out.samples = s.Totals
+	defer out.abort()
+	if err := s.Drain(ctx, out.write); err != nil {
+		return err
+	}
+	return out.commit(ctx, r)
 }

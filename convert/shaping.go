@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/internal/shuffle"
 )
 
 // bind makes the plan's flow, once.
@@ -21,8 +22,12 @@ func (j *Job) bind() error {
 	}
 	if j.Plan.Shuffle != "" {
 		// Half of the memory for what is read, half for what is kept to be put in order.
-		j.memory = j.Pool.Limit() / 2
-		j.Pool = shardify.NewPool(j.Pool.Limit() - j.memory)
+		keep := j.Pool.Limit() / 2
+		j.Pool = shardify.NewPool(j.Pool.Limit() - keep)
+		j.shuffle = &shuffle.Shuffle{
+			Layout: j.flow.layout(), Keyer: j.Plan.keyer(), Scratch: j.scratch(), Pool: j.Pool,
+			Keep: max(keep/int64(3*j.jobs()), 256<<10),
+		}
 	}
 	return nil
 }
@@ -62,25 +67,21 @@ func (j *Job) worker(ctx context.Context) *worker {
 func (w *worker) begin() error {
 	i := w.shards[0]
 	s := w.j.Plan.Shards[i]
-	out, err := w.j.outlet(i)
-	if err != nil {
-		return err
-	}
-	w.shards, w.shard, w.left, w.out = w.shards[1:], i, s.Hi-s.Lo, out
+	w.shards, w.shard, w.left, w.out = w.shards[1:], i, s.Hi-s.Lo, w.j.outlet(i)
 	w.rec = Receipt{Plan: w.j.Plan.Digest(), Index: i}
 	w.sum = tally{written: make([]int64, len(w.j.flow.splits))}
 	return nil
 }
 
 // outlet is where the samples of portion i of the plan go.
-func (j *Job) outlet(i int) (outlet, error) {
+func (j *Job) outlet(i int) outlet {
 	switch j.Plan.Shuffle {
 	case ShuffleGlobal:
 		return j.newScatter(i)
 	case ShuffleBlock:
 		return j.newBlock(i)
 	}
-	return j.newSinks(i), nil
+	return j.newSinks(i)
 }
 
 // shape takes a batch through the operations to the outlet.

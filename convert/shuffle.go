@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/internal/shuffle"
 	"github.com/shardify/shardify/internal/store"
 )
 
@@ -63,7 +64,7 @@ func (r *Request) repack(p *Plan) {
 
 // buckets is how many buckets each split has, and the number of its first one. With
 // shards by size, those of one shard follow each other.
-func (p *Plan) buckets() (first, count []int) {
+func (p *Plan) buckets() (b shuffle.Buckets) {
 	parts := max(len(p.SplitNames()), 1)
 	at := 0
 	for s := range parts {
@@ -75,10 +76,10 @@ func (p *Plan) buckets() (first, count []int) {
 			n = (max(n, 1) + p.Gathers - 1) / p.Gathers * p.Gathers
 		}
 		n = max(n, 1)
-		first, count = append(first, at), append(count, n)
+		b.First, b.Count = append(b.First, at), append(b.Count, n)
 		at += n
 	}
-	return first, count
+	return b
 }
 
 // scratch is where fragments are.
@@ -128,4 +129,23 @@ func (j *Job) checkOther(r *Receipt) (gone bool, err error) {
 		err = fmt.Errorf("portion %d has been done differently meanwhile", r.Index)
 	}
 	return err == nil && o == nil, err
+}
+
+// keyer gives samples the keys that a shuffle orders them by.
+func (p *Plan) keyer() *shuffle.Keyer {
+	return shuffle.NewKeyer(p.Table, shardify.Mix(shardify.Mix(p.Seed)+seedShuffle))
+}
+
+// shardBuckets are the buckets of a shard whose samples are put in order by themselves.
+func (p *Plan) shardBuckets(i int) shuffle.Buckets {
+	var bytes int64
+	for _, s := range p.Spans[p.Shards[i].Lo:p.Shards[i].Hi] {
+		bytes += s.Bytes + s.Samples()*orderBytes
+	}
+	n := int(max(bytes/minBucket, 1))
+	var b shuffle.Buckets
+	for k := range max(len(p.SplitNames()), 1) {
+		b.First, b.Count = append(b.First, k*n), append(b.Count, n)
+	}
+	return b
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/internal/shuffle"
 	"github.com/shardify/shardify/index"
 	"golang.org/x/sync/errgroup"
 )
@@ -43,8 +44,8 @@ type Job struct {
 	slow  atomic.Bool     // storage was, of late: read ahead
 	frame *shardify.Frame // that the sinks want; nil if none
 	flow  *flow           // what happens to samples; nil if nothing
-	hoards
-	memory int64 // of all hoards
+
+	shuffle *shuffle.Shuffle // nil without
 }
 
 // Progress counts the samples and decoded bytes that were read, and the shards

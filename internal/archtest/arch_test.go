@@ -57,7 +57,8 @@ var allowed = []struct {
 }{
 	{"", nil},
 	{"index", []string{""}},
-	{"convert", []string{"", "internal/varint", "internal/openfiles", "internal/stall", "index", "internal/store"}},
+	{"convert/internal/shuffle", []string{"", "index", "internal/openfiles"}},
+	{"convert", []string{"", "convert/internal/shuffle", "internal/varint", "internal/stall", "index", "internal/store"}},
 	{"gpuload/capi", []string{"", "gpuload"}},
 	{"gpuload/internal/*", []string{""}},
 	{"gpuload", []string{"", "internal/regular", "internal/half", "index", "dataset", "internal/host"}},

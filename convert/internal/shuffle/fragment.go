@@ -1,4 +1,4 @@
-package convert
+package shuffle
 
 import (
 	"context"
@@ -37,26 +37,18 @@ const (
 	fragEntry = 16
 )
 
-// layout is what a plan fixes about blocks.
-type layout struct {
-	schema         []shardify.Field
-	keyed          bool
-	wide           bool // numbers of samples take 8 bytes
-	inputs, copies bool
-}
-
-func (j *Job) layout() layout {
-	l := layout{schema: j.flow.schema, keyed: j.Plan.Keyed, copies: slices.Max(j.flow.copies) > 1}
-	for _, s := range j.Plan.Spans {
-		l.wide = l.wide || s.Hi > math.MaxUint32
-		l.inputs = l.inputs || s.Input > 0
-	}
-	return l
+// Layout is what a plan fixes about blocks.
+type Layout struct {
+	Schema []shardify.Field
+	Keyed  bool // samples have names of their own
+	Wide   bool // numbers of samples take 8 bytes
+	Inputs bool // there are several
+	Copies bool // there are some
 }
 
 // fragWriter writes a fragment.
 type fragWriter struct {
-	l     layout
+	l     Layout
 	out   shardify.Pending
 	buf   []byte
 	crc   uint32
@@ -70,8 +62,8 @@ type fragWriter struct {
 
 const fragBuffer = 1 << 20
 
-// round writes all samples of a hoard. bucket tells where each belongs.
-func (w *fragWriter) round(h *hoard, bucket func(i int) int, pool *shardify.Pool) error {
+// round writes all samples of a buffer. bucket tells where each belongs.
+func (w *fragWriter) round(h *buffer, bucket func(i int) int, pool *shardify.Pool) error {
 	if h.b.Samples == 0 {
 		return nil
 	}
@@ -91,7 +83,7 @@ func (w *fragWriter) round(h *hoard, bucket func(i int) int, pool *shardify.Pool
 		w.count[b]++
 	}
 	// Gathered in stretches that stay in the processor's cache, whatever the buckets.
-	step := int(max(int64(h.b.Samples)*SpanBytes/max(h.bytes(), 1), 1))
+	step := int(max(int64(h.b.Samples)*batchBytes/max(h.bytes(), 1), 1))
 	b := 0
 	for lo := 0; lo < len(w.rows); lo += step {
 		hi := min(lo+step, len(w.rows))
@@ -135,20 +127,20 @@ func (w *fragWriter) block(b *shardify.Batch, lo, hi int) error {
 	from := len(w.buf) - 8
 	ids := b.IDs[lo:hi]
 	for i := range ids {
-		if w.l.wide {
+		if w.l.Wide {
 			w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(ids[i].Sample))
 		} else {
 			w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(ids[i].Sample))
 		}
 	}
 	w.buf = pad8(w.buf)
-	if w.l.inputs {
+	if w.l.Inputs {
 		for i := range ids {
 			w.buf = binary.LittleEndian.AppendUint32(w.buf, ids[i].Input)
 		}
 		w.buf = pad8(w.buf)
 	}
-	if w.l.copies {
+	if w.l.Copies {
 		for i := range ids {
 			w.buf = binary.LittleEndian.AppendUint16(w.buf, ids[i].Copy)
 		}
@@ -160,7 +152,7 @@ func (w *fragWriter) block(b *shardify.Batch, lo, hi int) error {
 			return err
 		}
 	}
-	if w.l.keyed {
+	if w.l.Keyed {
 		return w.column(b.Keys, lo, hi)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package convert
+package shuffle
 
 import (
 	"encoding/binary"
@@ -41,7 +41,7 @@ func (c *cutter) take(n uint64) []byte {
 }
 
 // blocks decodes a piece.
-func (l *layout) blocks(dst []block, b []byte) ([]block, error) {
+func (l *Layout) blocks(dst []block, b []byte) ([]block, error) {
 	c := cutter{b: b}
 	for len(c.b) > 0 {
 		if len(c.b) < 8 {
@@ -54,20 +54,20 @@ func (l *layout) blocks(dst []block, b []byte) ([]block, error) {
 		}
 		k := block{n: int(n)}
 		width := uint64(4)
-		if l.wide {
+		if l.Wide {
 			width = 8
 		}
 		k.samples = c.take(n * width)
-		if l.inputs {
+		if l.Inputs {
 			k.inputs = c.take(n * 4)
 		}
-		if l.copies {
+		if l.Copies {
 			k.copies = c.take(n * 2)
 		}
-		for i := range l.schema {
-			k.cols = append(k.cols, c.column(&l.schema[i], n))
+		for i := range l.Schema {
+			k.cols = append(k.cols, c.column(&l.Schema[i], n))
 		}
-		if l.keyed {
+		if l.Keyed {
 			k.cols = append(k.cols, c.column(&keyField, n))
 		}
 		if c.bad {
@@ -78,7 +78,7 @@ func (l *layout) blocks(dst []block, b []byte) ([]block, error) {
 	return dst, nil
 }
 
-// keyField has the layout of names.
+// keyField is how names of samples are laid out.
 var keyField = shardify.Field{Name: "key", DType: shardify.U8, Levels: 1}
 
 func (c *cutter) column(f *shardify.Field, n uint64) (k blockColumn) {
@@ -106,7 +106,7 @@ func (c *cutter) column(f *shardify.Field, n uint64) (k blockColumn) {
 }
 
 // join makes one batch of blocks.
-func (l *layout) join(list []block, mem *shardify.Arena) *shardify.Batch {
+func (l *Layout) join(list []block, mem *shardify.Arena) *shardify.Batch {
 	b := &shardify.Batch{}
 	for i := range list {
 		b.Samples += list[i].n
@@ -115,28 +115,28 @@ func (l *layout) join(list []block, mem *shardify.Arena) *shardify.Batch {
 	for i := range list {
 		b.IDs = l.ids(b.IDs, &list[i])
 	}
-	for i := range l.schema {
-		b.Columns = append(b.Columns, joinColumn(list, i, l.schema[i], b.Samples, mem))
+	for i := range l.Schema {
+		b.Columns = append(b.Columns, joinColumn(list, i, l.Schema[i], b.Samples, mem))
 	}
-	if l.keyed {
-		c := joinColumn(list, len(l.schema), keyField, b.Samples, mem)
+	if l.Keyed {
+		c := joinColumn(list, len(l.Schema), keyField, b.Samples, mem)
 		b.Keys = &c
 	}
 	return b
 }
 
-func (l *layout) ids(dst []shardify.ID, k *block) []shardify.ID {
+func (l *Layout) ids(dst []shardify.ID, k *block) []shardify.ID {
 	for i := range k.n {
 		var id shardify.ID
-		if l.wide {
+		if l.Wide {
 			id.Sample = int64(binary.LittleEndian.Uint64(k.samples[i*8:]))
 		} else {
 			id.Sample = int64(binary.LittleEndian.Uint32(k.samples[i*4:]))
 		}
-		if l.inputs {
+		if l.Inputs {
 			id.Input = binary.LittleEndian.Uint32(k.inputs[i*4:])
 		}
-		if l.copies {
+		if l.Copies {
 			id.Copy = binary.LittleEndian.Uint16(k.copies[i*2:])
 		}
 		dst = append(dst, id)

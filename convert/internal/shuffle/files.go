@@ -1,4 +1,4 @@
-package convert
+package shuffle
 
 import (
 	"context"
@@ -21,44 +21,44 @@ func openFragments() int {
 	return int(max(min(r.Cur/2, many), few))
 }
 
-// lent keeps the files of a store open that are read again and again.
-type lent struct {
+// files keeps the files of a store open that are read again and again.
+type files struct {
 	store shardify.Store
-	files *openfiles.Cache[string, shardify.Blob]
+	open  *openfiles.Cache[string, shardify.Blob]
 }
 
-func newLent(s shardify.Store, most int) *lent {
-	return &lent{s, openfiles.New[string, shardify.Blob](most)}
+func newFiles(s shardify.Store, most int) *files {
+	return &files{s, openfiles.New[string, shardify.Blob](most)}
 }
 
-func (l *lent) acquire(name string) (*openfiles.Handle[string, shardify.Blob], error) {
-	return l.files.Acquire(context.Background(), name, func(context.Context) (shardify.Blob, error) { return l.store.Open(name) })
+func (l *files) acquire(name string) (*openfiles.Handle[string, shardify.Blob], error) {
+	return l.open.Acquire(context.Background(), name, func(context.Context) (shardify.Blob, error) { return l.store.Open(name) })
 }
 
 // close closes all files; nobody uses them any more.
-func (l *lent) close() error { return l.files.Close() }
+func (l *files) close() error { return l.open.Close() }
 
-// lentBlob is a file of a lent, open while it is read.
-type lentBlob struct {
-	from *lent
+// openedBlob is one of them, open while it is read.
+type openedBlob struct {
+	from *files
 	name string
 	size int64
 }
 
 // Open is that of a shardify.Store.
-func (l *lent) Open(name string) (shardify.Blob, error) {
+func (l *files) Open(name string) (shardify.Blob, error) {
 	f, err := l.acquire(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Release()
-	return &lentBlob{l, name, f.Value.Size()}, nil
+	return &openedBlob{l, name, f.Value.Size()}, nil
 }
 
-func (b *lentBlob) Size() int64  { return b.size }
-func (b *lentBlob) Close() error { return nil }
+func (b *openedBlob) Size() int64  { return b.size }
+func (b *openedBlob) Close() error { return nil }
 
-func (b *lentBlob) ReadAt(p []byte, off int64) (int, error) {
+func (b *openedBlob) ReadAt(p []byte, off int64) (int, error) {
 	f, err := b.from.acquire(b.name)
 	if err != nil {
 		return 0, err

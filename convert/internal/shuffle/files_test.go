@@ -1,4 +1,4 @@
-package convert
+package shuffle
 
 import (
 	"errors"
@@ -39,9 +39,9 @@ func (c *counting) Open(name string) (shardify.Blob, error) {
 
 func (b countedBlob) Close() error { b.c.now.Add(-1); return b.Blob.Close() }
 
-// TestLentFilesStayFew: however many are read, by however many goroutines, and all are
+// TestOpenFilesStayFew: however many are read, by however many goroutines, and all are
 // closed in the end.
-func TestLentFilesStayFew(t *testing.T) {
+func TestOpenFilesStayFew(t *testing.T) {
 	c := &counting{Mem: store.NewMem()}
 	const files, most, workers = 100, 8, 4
 	for i := range files {
@@ -51,7 +51,7 @@ func TestLentFilesStayFew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := newLent(c, most)
+	l := newFiles(c, most)
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
