@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/transformtest"
+	"github.com/shardify/shardify/transform/transformtest"
 )
 
 const wide = "id:i64,eta:f32,w:f64,h:f16,g:bf16,x:f32[3],m:i16[2,2],miss:f32?,px:f32,py:f32,pz:f32,vec:f64[4,3]," +

@@ -8,10 +8,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/ops"
 	"github.com/shardify/shardify/internal/sets"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/transform"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -85,7 +85,7 @@ func (p *program) extend(ctx context.Context, f *extendFlags, output string, inp
 	s.Follow, s.MaxSample = f.follow, int64(f.maxSample)
 	s.Jobs, s.Memory, s.Sync = int(f.jobs), int64(f.memory), store.Sync(f.sync.Value)
 	s.IgnoreTimes = p.anyTime
-	s.Compile = e.Compile(ops.Compile)
+	s.Compile = e.Compile(transform.Compile)
 	x, err := cli.Prepare(ctx, s, p.machine)
 	if err != nil {
 		if errors.Is(err, shardify.ErrExists) { // and its hints are about folders

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/ops"
-	"github.com/shardify/shardify/internal/shape/expr"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/transform"
+	"github.com/shardify/shardify/transform/expr"
 )
 
 // openFields opens the inputs with the fields that were asked for and those that
@@ -62,7 +62,7 @@ func (s *Settings) leftError(err error, src shardify.Source) error {
 
 // shapeError adds the corrected flag.
 func (s *Settings) shapeError(err error) error {
-	if fixed := ops.Correct(s.Shape, err); err != nil && fixed != "" {
+	if fixed := s.Shape.Correct(err); fixed != "" {
 		return Hint(err, "did you mean: "+fixed)
 	}
 	return err
@@ -71,7 +71,7 @@ func (s *Settings) shapeError(err error) error {
 // operations is the plan's operations for people, in the order in which they run.
 func (p *Prepared) operations() (out [][2]string) {
 	for _, op := range p.Plan.Ops {
-		for _, text := range ops.Shown(op) {
+		for _, text := range transform.Shown(op) {
 			out = append(out, [2]string{op.Name, text})
 		}
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/ops"
-	"github.com/shardify/shardify/internal/shape"
+	"github.com/shardify/shardify/transform"
 )
 
 // SplitFlags is what --split and the flags beside it say.
@@ -51,7 +50,7 @@ func (s *Settings) splitFields() (out []string) {
 		return nil
 	}
 	var made []string
-	for _, t := range s.Shape[ops.Set] {
+	for _, t := range s.Shape[transform.Set] {
 		name, _, _ := strings.Cut(t, "=")
 		name, _, _ = strings.Cut(name, ":")
 		made = append(made, strings.TrimSpace(name))
@@ -62,28 +61,6 @@ func (s *Settings) splitFields() (out []string) {
 		}
 	}
 	return out
-}
-
-// assignSplit finds the split of each input, by the same globs as --set has.
-func (s *Settings) assignSplit(t *shardify.Table) error {
-	if s.Split == nil || len(s.Split.Parts) == 0 || s.Split.Parts[0].Glob == "" {
-		return nil
-	}
-	var globs []string
-	for _, p := range s.Split.Parts {
-		globs = append(globs, p.Glob)
-	}
-	in, err := shape.Resolve(t, globs, true)
-	if err != nil {
-		return fmt.Errorf("--split-from: %w", err)
-	}
-	split := *s.Split
-	split.Inputs = nil
-	for _, r := range in {
-		split.Inputs = append(split.Inputs, convert.InputPart{End: r.End, Part: r.Rule})
-	}
-	s.Split = &split
-	return nil
 }
 
 // ScratchFolder is where the fragments of this conversion are: below --scratch in a
@@ -151,7 +128,7 @@ func by(s *convert.Split) string {
 
 // orderWarning names the cure where the order of the inputs says what the samples are.
 func (p *Prepared) orderWarning() string {
-	constant := slices.ContainsFunc(p.Plan.Ops, func(o convert.Op) bool { return o.Name == ops.Set })
+	constant := slices.ContainsFunc(p.Plan.Ops, func(o convert.Op) bool { return o.Name == transform.Set })
 	switch n, _ := p.Plan.Inputs(); {
 	case n > 1 && constant:
 		return "; the constants of --set say which input a sample is from, and equal ones stand together: --shuffle global mixes them"

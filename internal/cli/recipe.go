@@ -3,11 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"github.com/shardify/shardify/transform"
 	"io"
 	"os"
 	"strings"
 
-	"github.com/shardify/shardify/internal/ops"
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
@@ -33,7 +33,7 @@ type setting struct {
 }
 
 // list tells keys that may have several values.
-func list(key string) bool { return key == "inputs" || key == "columns" || ops.Lists(key) }
+func list(key string) bool { return key == "inputs" || key == "columns" || transform.Lists(key) }
 
 // LoadRecipe reads a recipe.
 func LoadRecipe(name string) (*Recipe, error) {
@@ -128,7 +128,7 @@ func (r *Recipe) Apply(name string, fs *pflag.FlagSet) error {
 			continue // the command line wins
 		}
 		words := s.words
-		if !ops.Lists(s.key) { // else each value is a flag of its own
+		if !transform.Lists(s.key) { // else each value is a flag of its own
 			words = []string{strings.Join(words, ",")}
 		}
 		for _, w := range words {

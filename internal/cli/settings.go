@@ -15,10 +15,10 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/ops"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -41,8 +41,8 @@ type Settings struct {
 	Range        RangeValue
 	OnError      string
 	MaxOutput    int64
-	Shape        ops.Settings // what is done to samples
-	// Compile is ops.Compile, unless something else is to make the pipeline of Shape.
+	Shape        transform.Settings // what is done to samples
+	// Compile is transform.Compile, unless something else is to make the pipeline of Shape.
 	Compile convert.Compile
 
 	Shuffle    string
@@ -166,7 +166,7 @@ func (p *Prepared) choose(jobs int, memory int64, m host.Machine) {
 
 // finish fills in what depends on the plan.
 func (p *Prepared) finish() {
-	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Compile = p.Plan, p.Store, p.Jobs, ops.Compile
+	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Compile = p.Plan, p.Store, p.Jobs, transform.Compile
 	p.Job.Pool = shardify.NewPool(poolLimit(p.Memory))
 	if p.Plan.Shuffle != "" {
 		p.Job.Scratch = store.NewDir(p.ScratchFolder(), store.SyncNone)
@@ -280,10 +280,10 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 		}
 	}
 	known, _ := convert.LoadPlan(p.Store) // if it is not what this becomes, compare says so
-	if err := s.assignSplit(o.Args.Table); err != nil {
+	if s.Split, err = transform.AssignInputs(s.Split, o.Args.Table); err != nil {
 		return err
 	}
-	shaped, err := s.Shape.WithTotals(o.Args.Table, sumsOf(ctx, p, src, o.Args.Table))
+	shaped, err := s.Shape.WithTotals(ctx, src, o.Args.Table, shardify.NewPool(poolLimit(p.Memory)), p.Jobs)
 	if err != nil {
 		return err
 	}
@@ -293,7 +293,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 	}
 	compile := s.Compile
 	if compile == nil {
-		compile = ops.Compile
+		compile = transform.Compile
 	}
 	p.Plan, err = s.makePlan(ctx, p, src, o, convert.Request{
 		Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,

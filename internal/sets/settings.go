@@ -10,10 +10,9 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/ops"
-	"github.com/shardify/shardify/internal/shape"
 	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -77,12 +76,12 @@ func (e *Extension) Settings() (cli.Settings, error) {
 	if s.Split, err = split.Parse(); err != nil {
 		return s, err
 	}
-	s.Shape = ops.Settings{}
+	s.Shape = transform.Settings{}
 	for _, o := range parts[0].Operations {
-		if o.Op == ops.Set && shape.HasTotals(o.Text) {
-			return refuse("--set %s is a sum over all its inputs, which further ones would change: convert all of them together", ops.Shown(convert.Op{Text: o.Text})[0])
+		if o.Op == transform.Set && transform.HasTotals(o.Text) {
+			return refuse("--set %s is a sum over all its inputs, which further ones would change: convert all of them together", transform.Shown(convert.Op{Text: o.Text})[0])
 		}
-		s.Shape[o.Op] = append(s.Shape[o.Op], ops.Shown(convert.Op{Name: o.Op, Text: o.Text})...)
+		s.Shape[o.Op] = append(s.Shape[o.Op], transform.Shown(convert.Op{Name: o.Op, Text: o.Text})...)
 	}
 	s.Columns = words(r["columns"])
 	if p, err := convert.LoadPlan(store.NewDir(e.dir, store.SyncNone)); err == nil { // columns that were read for operations alone
@@ -107,7 +106,7 @@ func sameRecipe(a, b map[string]string) bool {
 // shownOps is the operations without what they found among the inputs.
 func shownOps(list []index.Operation) (out []string) {
 	for _, o := range list {
-		out = append(out, o.Op+" "+strings.Join(ops.Shown(convert.Op{Name: o.Op, Text: o.Text}), "\n"))
+		out = append(out, o.Op+" "+strings.Join(transform.Shown(convert.Op{Name: o.Op, Text: o.Text}), "\n"))
 	}
 	return out
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/ops"
+	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/verify"
 	"github.com/spf13/cobra"
 )
@@ -104,7 +104,7 @@ func (f *flags) run(ctx context.Context, o *cli.IO, name string, args []string) 
 	}
 	opt := verify.Options{
 		Dir: dir, Command: name, Read: part, Seed: f.seed, Against: f.against.set, Inputs: append(f.against.list, args[1:]...),
-		Scratch: f.scratch, Compile: ops.Compile, Repair: f.repair, Jobs: int(f.jobs), Keep: f.show, Progress: &verify.Progress{},
+		Scratch: f.scratch, Compile: transform.Compile, Repair: f.repair, Jobs: int(f.jobs), Keep: f.show, Progress: &verify.Progress{},
 	}
 	if f.show <= 0 {
 		opt.Keep = 1 << 30

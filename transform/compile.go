@@ -1,0 +1,86 @@
+package transform
+
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/transform/expr"
+)
+
+// Compile is convert.Compile.
+func Compile(list []convert.Op, env convert.Env) (*convert.Pipeline, error) {
+	c := compiler{env: env, pipe: &convert.Pipeline{}, defs: map[string]*expr.Expr{}}
+	if err := c.lookAhead(list); err != nil {
+		return nil, err
+	}
+	dropped := false
+	for i, op := range list {
+		k := Lookup(op.Name)
+		if k == nil {
+			return nil, shardify.Unsupported("operation %q of the plan", op.Name)
+		}
+		if k.phase == last && !dropped {
+			c.drop()
+			dropped = true
+		}
+		if err := c.add(i, k, op.Text); err != nil {
+			return nil, err
+		}
+	}
+	if !dropped {
+		c.drop()
+	}
+	return c.pipe, nil
+}
+
+type compiler struct {
+	env   convert.Env
+	pipe  *convert.Pipeline
+	defs  map[string]*expr.Expr
+	stack *stackFields
+}
+
+// lookAhead reads what earlier operations must know of later ones.
+func (c *compiler) lookAhead(list []convert.Op) error {
+	for _, op := range list {
+		switch op.Name {
+		case Define:
+			d, err := newDefine(op.Text)
+			if err != nil {
+				return err
+			}
+			c.defs[d.Name] = d.Expr
+		case Stack:
+			var err error
+			if c.stack, err = newStack(op.Text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// drop leaves out fields that were read for operations alone. What still comes needs
+// none of them, and globs must not take them for data.
+func (c *compiler) drop() {
+	if len(c.env.Helpers) > 0 {
+		c.pipe.After = append(c.pipe.After, convert.Stage{Transform: convert.DropFields(c.env.Helpers...), Op: -1})
+	}
+}
+
+func (c *compiler) add(i int, k *Kind, text string) error {
+	text, rules, err := resolved(text)
+	if err != nil {
+		return err
+	}
+	s, err := k.stage(c, text, rules)
+	if err != nil || s.Transform == nil {
+		return err
+	}
+	s.Op = i
+	if k.phase == first {
+		c.pipe.Before = append(c.pipe.Before, s)
+	} else {
+		c.pipe.After = append(c.pipe.After, s)
+	}
+	return nil
+}

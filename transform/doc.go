@@ -1,0 +1,33 @@
+// Package transform is the table of what happens to samples between reader and writer:
+// selection, computed fields, constants by input, types, codes for categories, sorted,
+// stacked and padded lists, names. (Random changes and images are lines of package
+// augment's table, which the line "augment" here leads to.)
+//
+//	settings := transform.Settings{transform.Where: {"nJet >= 2"}, transform.Cast: {"f64=f32"}}
+//	ops, err := settings.Ops(table)                   // when the plan is made
+//	pipeline, err := transform.Compile(ops, env)      // then, and again in every task
+//
+// or, for a single one:
+//
+//	t, err := transform.New(transform.Define, "ht=sum(Jet_pt)", nil) // a shardify.Transform
+//
+// Operations run in the order of the table, whatever the order in which they are given:
+//
+//	set -> fraction -> where -> (split) -> copies -> augment -> define -> nan -> encode
+//	-> sort -> (fields read for others go) -> stack -> pad -> rename -> cast -> pack
+//
+// Map of the files:
+//
+//	table.go     the table: one line for each kind of operation
+//	settings.go  values as given for each kind -> the operations of a plan
+//	compile.go   the operations of a plan -> a pipeline
+//	columns.go   which fields of the source the operations need, and which are only helpers
+//	totals.go    sums over other tables of the inputs, for --set
+//	inputs.go    globs that give each input its rule, for --set, --fraction and --split-from
+//	where.go define.go nan.go encode.go sort.go stack.go pad.go rename.go cast.go pack.go
+//	set.go fraction.go augment.go   one transform each
+//	cast_int.go cast_float.go       the conversion of numbers, counting what does not fit
+//
+// Package expr, below, is the language of conditions and computed fields. docs/shape.md
+// says what the operations do to values.
+package transform

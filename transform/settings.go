@@ -1,0 +1,164 @@
+package transform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/augment"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/transform/expr"
+)
+
+// Settings are the values that are given for each kind of operation, in their order, by
+// the kind's name.
+type Settings map[string][]string
+
+// Lists tells whether a name is that of a kind whose values add to each other: a flag that
+// may be given several times, and a list in recipes.
+func Lists(name string) bool {
+	k := Lookup(name)
+	return k != nil && !k.Single
+}
+
+// Empty tells that nothing is asked for.
+func (s Settings) Empty() bool {
+	for _, v := range s {
+		if len(v) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Orients tells whether images are turned by their EXIF tag.
+func (s Settings) Orients() bool {
+	return slices.ContainsFunc(s[Augment], func(text string) bool {
+		spec, err := augment.Parse(text)
+		return err == nil && spec.Op.Name == "orient"
+	})
+}
+
+// rulesLine begins the line of an operation's text that says which rule each input
+// has. It is found when the plan is made, and holds wherever the inputs lie later.
+const rulesLine = "\ninputs: "
+
+// Ops lists the operations in their order. The globs of set and fraction are looked up
+// among the inputs.
+func (s Settings) Ops(table *shardify.Table) ([]convert.Op, error) {
+	var out []convert.Op
+	for i := range Table {
+		k := &Table[i]
+		texts, err := s.texts(k)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range texts {
+			if k.rules != nil {
+				runs, err := k.rules(t, table)
+				if err != nil {
+					return nil, err
+				}
+				t += rulesLine + runs.String()
+			}
+			out = append(out, convert.Op{Name: k.Name, Text: t})
+		}
+	}
+	return out, nil
+}
+
+// texts are the texts of the operations of one kind.
+func (s Settings) texts(k *Kind) ([]string, error) {
+	given := s[k.Name]
+	if len(given) == 0 {
+		return nil, nil
+	}
+	for _, g := range given {
+		if strings.Contains(g, "\n") {
+			return nil, fmt.Errorf("--%s %q has a line feed", k.Name, g)
+		}
+	}
+	if k.texts == nil {
+		return given, nil
+	}
+	return k.texts(given)
+}
+
+// WithTotals completes the sums over other tables of the inputs in --set: they are read
+// from a source of that format.
+func (s Settings) WithTotals(ctx context.Context, src shardify.SourceFormat, table *shardify.Table, pool *shardify.Pool, jobs int) (Settings, error) {
+	if !slices.ContainsFunc(s[Set], HasTotals) {
+		return s, nil
+	}
+	texts, err := s.texts(Lookup(Set))
+	if err != nil {
+		return nil, err
+	}
+	out := maps.Clone(s)
+	out[Set] = nil
+	t := totals{src: src, table: table, pool: pool, jobs: jobs, known: map[total][]inputSum{}}
+	for _, text := range texts {
+		if text, err = t.complete(ctx, text); err != nil {
+			return nil, err
+		}
+		out[Set] = append(out[Set], strings.Split(text, "\n")...)
+	}
+	return out, nil
+}
+
+// Shown is an operation's text as it was given: a line for each value.
+func Shown(op convert.Op) []string {
+	text, _, _ := strings.Cut(op.Text, rulesLine)
+	return strings.Split(text, "\n")
+}
+
+// resolved splits an operation's text.
+func resolved(text string) (string, ruleRuns, error) {
+	text, runs, ok := strings.Cut(text, rulesLine)
+	if !ok {
+		return text, nil, nil
+	}
+	in, err := parseRuns(runs)
+	return text, in, err
+}
+
+// Correct is the flag of an error with the field that was meant in it, "" if nobody
+// knows better.
+func (s Settings) Correct(err error) string {
+	u, ok := errors.AsType[*expr.UnknownField](err)
+	if !ok || u.Suggest == "" {
+		return ""
+	}
+	for i := range Table {
+		for _, t := range s[Table[i].Name] {
+			if fixed := replaceWord(t, u.Name, u.Suggest); fixed != t {
+				return fmt.Sprintf("--%s '%s'", Table[i].Name, fixed)
+			}
+		}
+	}
+	return ""
+}
+
+// replaceWord replaces a name that stands alone.
+func replaceWord(s, old, by string) string {
+	part := func(c byte) bool {
+		return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	for at := 0; ; {
+		i := strings.Index(s[at:], old)
+		if i < 0 || old == "" {
+			return s
+		}
+		i += at
+		end := i + len(old)
+		if (i == 0 || !part(s[i-1])) && (end == len(s) || !part(s[end])) {
+			s = s[:i] + by + s[end:]
+			end = i + len(by)
+		}
+		at = end
+	}
+}

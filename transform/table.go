@@ -1,0 +1,263 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/transform/expr"
+)
+
+// Names of the operations, which are those of their flags and recipe keys.
+const (
+	Set      = "set"
+	Fraction = "fraction"
+	Where    = "where"
+	Copies   = "copies"
+	Augment  = "augment"
+	Define   = "define"
+	NaN      = "nan"
+	Encode   = "encode"
+	Sort     = "sort"
+	Stack    = "stack"
+	Pad      = "pad"
+	Rename   = "rename"
+	Cast     = "cast"
+	Pack     = "pack"
+)
+
+// Kind is a line of the table: one kind of operation.
+type Kind struct {
+	Name    string
+	Help    string // one line, no full stop
+	Value   string // the form of a value: NAME=EXPRESSION
+	Example string // of a value
+	More    string // what else is to be known about values; may be ""
+	// Single: of several values the last counts. Else each adds something.
+	Single bool
+
+	phase phase
+	// keeps: the fields that it names are wanted, under their own or another name. Those
+	// that other kinds name are read, and dropped unless they are asked for elsewhere.
+	keeps bool
+	// texts makes operations of the values; nil makes one of each.
+	texts func(values []string) ([]string, error)
+	// rules finds which line of a text each input has; nil if that is no matter.
+	rules func(text string, table *shardify.Table) (ruleRuns, error)
+	// looks tells which fields an operation names and makes; nil if none.
+	looks func(text string, defs map[string]*expr.Expr) (fields, error)
+	// stage compiles; a stage without a transform is none.
+	stage func(c *compiler, text string, rules ruleRuns) (convert.Stage, error)
+}
+
+// phase is when operations run.
+type phase int
+
+const (
+	first  phase = iota // before the split
+	middle              // after it, and after the copies
+	last                // when the fields that were read for other operations are gone
+)
+
+// fields are those that an operation names and makes.
+type fields struct {
+	named, made []string
+	defs        map[string]*expr.Expr // how those that are made are computed, if they are
+	old         map[string]string     // other names of those that are named, by the new ones
+}
+
+// Table has every kind of operation, in the order in which they run.
+var Table = []Kind{
+	{Name: Set, Value: "NAME=VALUE@GLOB", Example: "label=1@sig/*.root", Help: "a field that is constant for each input", More: "without @GLOB for all other inputs",
+		texts: byName, rules: setRules, looks: looked(parseName),
+		stage: func(c *compiler, text string, rules ruleRuns) (convert.Stage, error) {
+			return stage(newSet(text, c.env.Table, rules))
+		}},
+	{Name: Fraction, Value: "GLOB=FRACTION", Example: "bg/*.root=0.5", Help: "a part of the samples of some inputs",
+		texts: joined("\n"), rules: fractionRules,
+		stage: func(c *compiler, text string, rules ruleRuns) (convert.Stage, error) {
+			return stage(newFraction(text, c.env.Table, rules))
+		}},
+	{Name: Where, Value: "CONDITION", Example: "nJet >= 2 && max(Jet_pt) > 30", Help: "only samples for which a condition holds",
+		looks: lookWhere,
+		stage: func(c *compiler, text string, _ ruleRuns) (convert.Stage, error) {
+			return stage(newWhere(text, c.defs))
+		}},
+	{Name: Copies, Value: "N", Example: "4", Help: "several samples of each, that --augment changes differently", More: "with splits of train alone", Single: true, phase: middle,
+		texts: copiesTexts, stage: copies},
+	{Name: Augment, Value: "[SPLIT:]NAME[=VALUE][,KEY=VALUE]...", Example: "train:noise=x,sigma=0.1", Help: "change images and arrays at random, resize, normalise", More: "the list: shardify formats --augment", phase: middle,
+		stage: augmentation},
+	{Name: Define, Value: "NAME=EXPRESSION", Example: "ht=sum(Jet_pt)", Help: "a computed field", phase: middle,
+		looks: looked(newDefine), stage: ofText(newDefine)},
+	{Name: NaN, Value: "[FIELD=]keep|fail|drop|fill=V", Example: "Jet_*=fill=0", Help: "what NaN does", phase: middle,
+		texts: joined(","),
+		stage: func(c *compiler, text string, _ ruleRuns) (convert.Stage, error) {
+			return stage(newNaN(text, c.env.Helpers...))
+		}},
+	{Name: Encode, Value: "FIELD", Example: "particle", Help: "codes 0, 1, ... for the values of a text or integer field", phase: middle, keeps: true,
+		texts: commaList, looks: looked(newEncode), stage: ofText(newEncode)},
+	{Name: Sort, Value: "NAME=[-]FIELD", Example: "Jet=-Jet_pt", Help: "order lists by one of them", phase: middle,
+		looks: looked(unstacked), stage: sortStage},
+	{Name: Stack, Value: "NAME=FIELD,...", Example: "jets=Jet_pt,Jet_eta", Help: "one field of several", phase: last, keeps: true,
+		texts: joined("\n"), looks: looked(newStack), stage: ofText(newStack)},
+	{Name: Pad, Value: "NAME=LENGTH[:VALUE]", Example: "jets=128", Help: "lists of one length, and a mask", phase: last,
+		looks: looked(newPad), stage: ofText(newPad)},
+	{Name: Rename, Value: "NEW=OLD,...", Example: "pt=Jet_pt", Help: "other names", phase: last, keeps: true,
+		texts: joined(","), looks: looked(newRename), stage: ofText(newRename)},
+	{Name: Cast, Value: "FIELD=DTYPE,...", Example: "x=f32,f64=f32", Help: "other types", More: "* is all floating fields, f64=f32 goes by type", phase: last, keeps: true,
+		texts: joined(","), looks: looked(newCast), stage: ofText(newCast)},
+	{Name: Pack, Value: "NAME=GLOB,...", Example: "features=ht,MET_*", Help: "scalars as one field", phase: last, keeps: true,
+		texts: joined("\n"), looks: looked(newPack), stage: ofText(newPack)},
+}
+
+// Lookup finds a line of the table; nil if there is none of that name.
+func Lookup(name string) *Kind {
+	if i := lineOf(name); i >= 0 {
+		return &Table[i]
+	}
+	return nil
+}
+
+// lineOf is when operations of a name run, -1 if there is no such kind.
+func lineOf(name string) int {
+	return slices.IndexFunc(Table, func(k Kind) bool { return k.Name == name })
+}
+
+// Usage is the help of the kind's flag, with the form of a value in backquotes.
+func (k *Kind) Usage() string {
+	s := k.Help + ": `" + k.Value + "`, as in '" + k.Example + "'"
+	if k.More != "" {
+		s += "; " + k.More
+	}
+	return s
+}
+
+// New makes a single transform of a value. The table has the inputs that globs in the
+// value are for; it may be nil.
+func New(kind, value string, table *shardify.Table) (shardify.Transform, error) {
+	k := Lookup(kind)
+	if k == nil {
+		return nil, shardify.Unsupported("no operation %q", kind)
+	}
+	c := compiler{env: convert.Env{Table: table}, pipe: &convert.Pipeline{}}
+	s, err := k.stage(&c, value, nil)
+	if err == nil && s.Transform == nil {
+		err = shardify.Unsupported("--%s is no transform", kind)
+	}
+	return s.Transform, err
+}
+
+// stage is a stage for all splits.
+func stage[T shardify.Transform](t T, err error) (convert.Stage, error) {
+	return convert.Stage{Transform: t}, err
+}
+
+// ofText is the stage of a transform that follows from its text alone.
+func ofText[T shardify.Transform](make func(string) (T, error)) func(*compiler, string, ruleRuns) (convert.Stage, error) {
+	return func(_ *compiler, text string, _ ruleRuns) (convert.Stage, error) { return stage(make(text)) }
+}
+
+func copies(c *compiler, text string, _ ruleRuns) (convert.Stage, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return convert.Stage{}, shardify.Corrupt(-1, "copies %q", text)
+	}
+	c.pipe.Copies = n
+	if slices.Contains(c.env.Splits, trainSplit) { // copies of what is validated on tell nothing
+		c.pipe.CopySplits = []string{trainSplit}
+	}
+	return convert.Stage{}, nil
+}
+
+// sortStage sorts the parts of a stack, where the name is that of one.
+func sortStage(c *compiler, text string, _ ruleRuns) (convert.Stage, error) {
+	var parts []string
+	if target, _, ok := strings.Cut(text, "="); ok && c.stack != nil {
+		parts = c.stack.Parts(strings.TrimSpace(target))
+	}
+	return stage(newSort(text, parts))
+}
+
+// joined makes one operation of all values.
+func joined(sep string) func([]string) ([]string, error) {
+	return func(values []string) ([]string, error) { return []string{strings.Join(values, sep)}, nil }
+}
+
+// commaList makes an operation of each word.
+func commaList(values []string) ([]string, error) {
+	return strings.FieldsFunc(strings.Join(values, ","), func(r rune) bool { return r == ',' }), nil
+}
+
+func copiesTexts(values []string) ([]string, error) {
+	n, err := strconv.Atoi(values[len(values)-1])
+	if err != nil || n < 1 || n > 1<<16 {
+		return nil, fmt.Errorf("--copies %s: want a number from 1 to 65536", values[len(values)-1])
+	}
+	if n == 1 {
+		return nil, nil
+	}
+	return []string{strconv.Itoa(n)}, nil
+}
+
+// byName joins the values that set one field.
+func byName(values []string) ([]string, error) {
+	var names, out []string
+	for _, v := range values {
+		n, _ := parseName(v)
+		name := string(n)
+		if i := slices.Index(names, name); i >= 0 {
+			out[i] += "\n" + v
+			continue
+		}
+		names, out = append(names, name), append(out, v)
+	}
+	return out, nil
+}
+
+// setName is the field that a value of --set is for.
+type setName string
+
+func parseName(value string) (setName, error) {
+	name, _, _ := strings.Cut(value, "=")
+	name, _, _ = strings.Cut(name, ":")
+	return setName(strings.TrimSpace(name)), nil
+}
+
+func (n setName) fields() fields { return fields{made: []string{string(n)}} }
+
+func setRules(text string, table *shardify.Table) (ruleRuns, error) {
+	s, err := newSet(text, table, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.in, nil
+}
+
+func fractionRules(text string, table *shardify.Table) (ruleRuns, error) {
+	f, err := newFraction(text, table, nil)
+	if err != nil {
+		return nil, err
+	}
+	return f.in, nil
+}
+
+// looked is what an operation names and makes, as its transform tells.
+func looked[T interface{ fields() fields }](make func(string) (T, error)) func(string, map[string]*expr.Expr) (fields, error) {
+	return func(text string, _ map[string]*expr.Expr) (fields, error) {
+		x, err := make(text)
+		if err != nil {
+			return fields{}, err
+		}
+		return x.fields(), nil
+	}
+}
+
+func lookWhere(text string, defs map[string]*expr.Expr) (fields, error) {
+	return looked(func(text string) (*whereFilter, error) { return newWhere(text, defs) })(text, nil)
+}
+
+// unstacked sorts by a field that is not known to be a part of a stack.
+func unstacked(text string) (*sortLists, error) { return newSort(text, nil) }
