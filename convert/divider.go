@@ -2,7 +2,8 @@ package convert
 
 import "github.com/shardify/shardify"
 
-// divider divides spans that are larger than the memory for samples.
+// divider divides spans that are larger than the memory for samples. Those of a run stay in
+// their order.
 type divider struct {
 	limit int64
 	last  shardify.Span // what was left of the span that is being divided
@@ -15,7 +16,7 @@ func (d *divider) next(spans []shardify.Span) (part shardify.Span, rest []shardi
 	s := spans[0]
 	if s != d.last {
 		d.step = s.Samples()
-		if s.Bytes > d.limit && s.Run == 0 {
+		if s.Bytes > d.limit {
 			// Three quarters, so that buffers of size classes fit.
 			d.step = max(s.Samples()/(4*s.Bytes/3/d.limit+1), 1)
 		}

@@ -22,7 +22,7 @@ func TestPartsCoverTheirSpan(t *testing.T) {
 				if part.Lo != at || part.Hi > want.Hi || part.Hi <= at || part.Input != want.Input || part.Run != want.Run {
 					t.Fatalf("limit %d: %+v at sample %d of %+v", limit, part, at, want)
 				}
-				if part.Bytes > limit && part.Samples() > 1 && part.Run == 0 {
+				if part.Bytes > limit && part.Samples() > 1 {
 					t.Errorf("limit %d: %+v", limit, part)
 				}
 				if ended := len(left) - len(rest); (ended == 1) != (part.Hi == want.Hi) {

@@ -133,8 +133,8 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // makeNPZ writes x f32 [rows, 4] and y i64 [rows]: mknpz FILE ROWS [deflate |
-// pairs | image], where pairs makes x f64 [rows, 2], and image makes x f32 [rows, 2, 2] and a
-// single y.
+// pairs | image | across], where pairs makes x f64 [rows, 2], image makes x f32 [rows, 2, 2] and a
+// single y, and across makes x f32 [2, rows, 2], compressed.
 func makeNPZ(args []string) error {
 	rows, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -153,6 +153,8 @@ func makeNPZ(args []string) error {
 	switch {
 	case len(args) > 2 && args[2] == "image":
 		xshape, yshape, y = "(%d, 2, 2)", "()", y[:8]
+	case len(args) > 2 && args[2] == "across":
+		method, xshape = zip.Deflate, "(2, %d, 2)"
 	case len(args) > 2 && args[2] == "deflate":
 		method = zip.Deflate
 	case len(args) > 2:

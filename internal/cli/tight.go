@@ -18,7 +18,7 @@ func (p *Prepared) tight() (notes []string) {
 	}
 	var most shardify.Span
 	for _, s := range p.Plan.Spans {
-		if s.Run == 0 && s.Samples() > 1 && s.Bytes > most.Bytes {
+		if s.Samples() > 1 && s.Bytes > most.Bytes {
 			most = s
 		}
 	}

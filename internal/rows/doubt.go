@@ -2,10 +2,42 @@ package rows
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
 )
+
+// AxisOption is the option that says along which axis of the arrays the samples stand.
+const AxisOption = "axis"
+
+// AutoAxis leaves the axis of the samples to the format.
+const AutoAxis = math.MinInt
+
+// ParseAxis reads the value of AxisOption. No format has arrays of more than 64 axes.
+func ParseAxis(text string) (int, error) {
+	if text == "" || text == "auto" {
+		return AutoAxis, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < -64 || n > 63 {
+		return 0, shardify.Misuse("--axis %q is neither auto nor the number of an axis", text)
+	}
+	return n, nil
+}
+
+// PlaceOfAxis is the axis that a number, which may count from the end, stands for in an
+// array of a rank of 2 or more.
+func PlaceOfAxis(axis, rank int) (int, bool) {
+	if axis == AutoAxis {
+		return 0, true
+	}
+	if axis < 0 {
+		axis += rank
+	}
+	return axis, axis >= 0 && axis < rank
+}
 
 // SampleOption is the option that says what a sample is: SampleAxis or SampleFile.
 const (

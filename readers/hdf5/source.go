@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -30,7 +28,7 @@ var options = []shardify.Option{
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
 	{Name: "sample", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", string(byAxis), string(byGroup), string(byItem), string(byFile)},
 		Help: "what is one sample: a row (axis 0), a group, a data set (its name is the key), or a whole file"},
-	{Name: "axis", Kind: shardify.KindString, Default: "auto",
+	{Name: rows.AxisOption, Kind: shardify.KindString, Default: "auto",
 		Help: "the axis of the samples, 0 being the first and -1 the last: auto is 0, and that of the rows in MATLAB's files"},
 	{Name: "lists", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", "off"},
 		Help: "flat arrays beside an array of offsets are lists, or read as they are"},
@@ -77,20 +75,14 @@ type settings struct {
 	skip     bool // damaged inputs and sample groups are left out
 	media    string
 	cf       bool
-	axis     int // of the samples, or autoAxis
+	axis     int // of the samples, or rows.AutoAxis
 }
 
-// autoAxis leaves the axis of the samples to the file.
-const autoAxis = math.MinInt
-
 func newSettings(o shardify.Options) (*settings, error) {
-	s := &settings{sample: o["sample"], external: o.Bool("external"), media: mediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"], axis: autoAxis}
-	if a := o["axis"]; a != "" && a != "auto" {
-		n, err := strconv.Atoi(a)
-		if err != nil || n < -32 || n > 31 {
-			return nil, shardify.Misuse("--axis %q is neither auto nor the number of an axis", a)
-		}
-		s.axis = n
+	s := &settings{sample: o["sample"], external: o.Bool("external"), media: mediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"]}
+	var err error
+	if s.axis, err = rows.ParseAxis(o[rows.AxisOption]); err != nil {
+		return nil, err
 	}
 	if o["text"] == "bytes" {
 		s.media = "bin"

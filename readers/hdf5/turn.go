@@ -7,6 +7,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -36,10 +37,10 @@ func (t *tree) turns(opts *settings) error {
 		var how *turn
 		var err error
 		switch {
-		case opts.axis != autoAxis:
+		case opts.axis != rows.AutoAxis:
 			how, err = turnTo(opts.axis, o)
 		}
-		if o.matlab && (opts.axis == autoAxis || o.text) {
+		if o.matlab && (opts.axis == rows.AutoAxis || o.text) {
 			how = matlabTurn(o, n)
 		}
 		if err != nil {
@@ -60,11 +61,9 @@ func turnTo(axis int, o *object) (*turn, error) {
 	if rank < 2 { // there is no choice
 		return nil, nil
 	}
-	if axis < 0 {
-		axis += rank
-	}
-	if axis < 0 || axis >= rank {
-		return nil, shardify.Mismatch("%s has the axes 0 to %d: --columns or --object selects what has others", o.path, rank-1)
+	axis, ok := rows.PlaceOfAxis(axis, rank)
+	if !ok {
+		return nil, shardify.Misuse("%s has the axes 0 to %d: --columns or --object selects what has others", o.path, rank-1)
 	}
 	if axis == 0 {
 		return nil, nil
@@ -164,7 +163,7 @@ func (a *array) codeText(media string) leaf {
 // unturned undoes turns: in a set of groups or data sets that are samples axes stay as
 // they are stored.
 func (t *tree) unturned(opts *settings) error {
-	if opts.axis != autoAxis {
+	if opts.axis != rows.AutoAxis {
 		return shardify.Mismatch("--axis goes with samples that are rows or files")
 	}
 	f := t.file

@@ -16,6 +16,7 @@ type column struct {
 	// inner are the dimensions within a sample: all but the first, or all when
 	// a file is a sample.
 	inner  []int64
+	axis   int  // stored axis of the samples, if turning a matrix is not all
 	ragged bool // inner differs from file to file; only its length holds
 	single bool // one value in each file, which all its samples have
 	wanted []wanted
@@ -71,17 +72,17 @@ func (c *chooser) choose(l *listing) ([]column, []shardify.Leftover, error) {
 	if !ok && len(cands) > 0 && !c.byFile { // single values alone: another array counts the samples
 		if n, ok = l.leading(); ok {
 			i := slices.IndexFunc(l.arrays, func(a array) bool { return a.err == nil && len(a.shape) > 0 && a.shape[0] == n })
-			cols = append(cols, column{key: l.arrays[i].key, inner: slices.Clone(l.arrays[i].inner())})
+			cols = append(cols, column{key: l.arrays[i].key, inner: slices.Clone(l.arrays[i].inner()), axis: l.arrays[i].axis})
 		}
 	}
 	for _, a := range cands {
 		switch {
 		case c.byFile:
-			cols = append(cols, column{key: a.key, inner: slices.Clone(a.shape), wanted: a.wanted})
+			cols = append(cols, column{key: a.key, inner: slices.Clone(a.shape), axis: a.axis, wanted: a.wanted})
 		case ok && len(a.shape) == 0:
 			cols = append(cols, column{key: a.key, single: true, wanted: a.wanted})
 		case ok && a.shape[0] == n:
-			cols = append(cols, column{key: a.key, inner: slices.Clone(a.inner()), wanted: a.wanted})
+			cols = append(cols, column{key: a.key, inner: slices.Clone(a.inner()), axis: a.axis, wanted: a.wanted})
 		case c.counts:
 		case len(a.shape) > 0:
 			return nil, nil, lengths(cands)
@@ -107,7 +108,7 @@ func (c *chooser) candidates(l *listing, left *[]shardify.Leftover) ([]candidate
 		}
 		if a.err != nil {
 			hit, exact := c.match(a.key)
-			if hit && (exact || errors.Is(a.err, shardify.ErrCorrupt)) {
+			if hit && (exact || errors.Is(a.err, shardify.ErrCorrupt) || errors.Is(a.err, shardify.ErrSchema) && !c.counts) {
 				return nil, a.err
 			}
 			if hit {

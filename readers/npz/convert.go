@@ -100,6 +100,13 @@ func (j *job) shapeColumn(c int) shardify.Column {
 
 // convert reads rows in the order of the file into the outputs.
 func (j *job) convert(src feed, r *region, rows int64, out []output) error {
+	if r.turned() {
+		slab := j.mem.Alloc(int(rows * r.rowBytes))
+		if err := src.fill(slab); err != nil {
+			return err
+		}
+		return j.turn(slab, r, rows, out)
+	}
 	if r.item.plain() {
 		return fillPlain(src, &out[0])
 	}

@@ -18,7 +18,8 @@
 // # Samples
 //
 // By default axis 0 is the sample axis of all arrays; other lengths are an error, arrays
-// without dimensions are leftovers. Files are joined along it. With the
+// without dimensions are leftovers. The option axis=N takes axis N of arrays with two axes or
+// more instead, as numpy.moveaxis(a, N, 0) does (header.along). Files are joined along it. With the
 // option sample=file every file is one sample and every array a field; arrays
 // whose shapes differ between files become ragged fields.
 //
@@ -50,5 +51,5 @@
 // The CRC-32 of a deflated member is compared when its last rows are read; of a
 // stored one when a span covers it, else its parts are handed on as Proofs. A
 // stored array in Fortran order, whose rows are scattered, is checked by an
-// extra pass with its first rows.
+// extra pass with its first rows, as is one whose samples are along another axis.
 package npz

@@ -188,7 +188,7 @@ func (j *job) packed(c int, r *region, lo, hi int64, out []output) error {
 	if err := s.finish(); err != nil {
 		return err
 	}
-	if s.done { // the memory serves the next member
+	if s.done || j.file.packed > maxStreams { // the memory serves the next member
 		s.close()
 		j.file.streams[c] = nil
 	}

@@ -67,7 +67,7 @@ func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
 	}
 	for _, key := range extra {
 		a := at[key]
-		if a != nil && errors.Is(a.err, shardify.ErrCorrupt) {
+		if a != nil && (errors.Is(a.err, shardify.ErrCorrupt) || errors.Is(a.err, shardify.ErrSchema)) {
 			return a.err
 		}
 		if a != nil && a.err != nil && !errors.Is(a.err, errNoArray) {

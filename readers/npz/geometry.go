@@ -2,8 +2,10 @@ package npz
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // region is the bytes of one column in one file, seen as rows along axis 0.
@@ -14,13 +16,17 @@ type region struct {
 	inner []int64
 	// perRow are the items, rowBytes the bytes of one row.
 	perRow, rowBytes int64
+	// The bytes stand as before times rows times after bytes: after those of one row that
+	// stand together, before what is slower than the rows.
+	axis          int
+	before, after int64
 }
 
 // region finds column j in a file.
 func (g *group) region(file, j int, byFile bool) region {
 	c := &g.columns[j]
 	p := &g.parts[file*len(g.columns)+j]
-	r := region{part: p, item: &g.types[p.typ], rows: g.files[file].samples, inner: c.inner, perRow: 1}
+	r := region{part: p, item: &g.types[p.typ], rows: g.files[file].samples, inner: c.inner}
 	if c.single {
 		r.rows = 1
 	}
@@ -34,10 +40,9 @@ func (g *group) region(file, j int, byFile bool) region {
 			r.rows, r.inner = shape[0], shape[1:]
 		}
 	}
-	for _, d := range r.inner {
-		r.perRow *= d
-	}
+	r.perRow = product(r.inner)
 	r.rowBytes = r.perRow * int64(r.item.size)
+	r.place(c.axis)
 	return r
 }
 
@@ -60,12 +65,32 @@ func (g *group) shape(file, j int) []int64 {
 // size is that of the array with its header: of the decoded member.
 func (r *region) size() int64 { return int64(r.head) + r.rows*r.rowBytes }
 
+// place finds what stands before and behind the samples' axis.
+func (r *region) place(axis int) {
+	r.axis = axis
+	outer, inner := r.inner[:axis], r.inner[axis:]
+	if r.flags&inFortran != 0 {
+		outer, inner = inner, outer
+	}
+	r.before, r.after = product(outer), product(inner)*int64(r.item.size)
+}
+
+func product(dims []int64) int64 {
+	n := int64(1)
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+// turned: the values of a row stand in another order in the file.
+func (r *region) turned() bool { return r.flags&inFortran != 0 || r.axis > 0 }
+
 // scattered: the rows of the array are not consecutive in the file.
-func (r *region) scattered() bool { return r.flags&inFortran != 0 }
+func (r *region) scattered() bool { return r.turned() && (r.axis == 0 || r.before != 1) }
 
 const (
-	// maxWhole bounds arrays that must be held whole: compressed and in Fortran
-	// order.
+	// maxWhole bounds arrays that must be held whole: compressed, and their rows scattered.
 	maxWhole = 1 << 30
 	// chunkBytes is what is read, summed and converted at once: it stays in the
 	// cache between the steps.
@@ -113,7 +138,7 @@ func (r *region) cost(wanted []wanted) (n int64) {
 			n = satAdd(n, satMul(values, 8)+8)
 		}
 	}
-	if r.scattered() {
+	if r.turned() {
 		n = satAdd(n, r.rowBytes)
 		if !r.item.plain() {
 			n = satAdd(n, r.rowBytes)
@@ -140,8 +165,11 @@ func (s *source) checkBig() error {
 				}
 				r := g.region(i, j, s.byFile)
 				if n := r.size(); r.method != stored && r.scattered() && n > maxWhole {
-					err := shardify.Unsupported("compressed and in Fortran order: %s would be held at once; save it in C order or with np.savez",
-						shardify.FormatSize(n))
+					what, cure := "in Fortran order", "in C order"
+					if s.axis != rows.AutoAxis {
+						what, cure = "its samples are scattered along --axis "+strconv.Itoa(s.axis), "with the samples first"
+					}
+					err := shardify.Unsupported("compressed and %s: %s would be held at once; save it %s or with np.savez", what, shardify.FormatSize(n), cure)
 					return shardify.Annotate(err, "open", s.table.Shown(int(g.files[i].input)), g.columns[j].key+".npy")
 				}
 			}

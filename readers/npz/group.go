@@ -61,6 +61,7 @@ type groupBuilder struct {
 	npyName string
 	choose  *chooser
 	firm    bool
+	axis    int // of the samples
 	jobs    int
 
 	ref     *listing // the file that stands for the group
@@ -216,7 +217,7 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		l, err := survey(b.table.Path(int(i)), b.npyName, nil)
+		l, err := b.look(i, nil)
 		if err != nil {
 			b.bad.add(i, shardify.Annotate(err, "open", b.table.Shown(int(i)), ""))
 			continue
@@ -296,9 +297,23 @@ func (b *groupBuilder) surveyAll(ctx context.Context) ([]surveyed, error) {
 	return all, err
 }
 
+// look lists the arrays of an input, the samples' axis first.
+func (b *groupBuilder) look(i uint32, want func(key string) bool) (*listing, error) {
+	l, err := survey(b.table.Path(int(i)), b.npyName, want)
+	if err != nil {
+		return nil, err
+	}
+	for k := range l.arrays {
+		if a := &l.arrays[k]; a.err == nil && !a.along(b.axis) {
+			a.err = shardify.Misuse("%s has the axes 0 to %d: --columns selects arrays that have others", a.key, len(a.shape)-1)
+		}
+	}
+	return l, nil
+}
+
 func (b *groupBuilder) surveyOne(i uint32, s *surveyed) error {
 	var extra []string
-	l, err := survey(b.table.Path(int(i)), b.npyName, func(key string) bool {
+	l, err := b.look(i, func(key string) bool {
 		if _, unread := b.unread[key]; unread {
 			return true
 		}

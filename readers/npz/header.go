@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 const (
@@ -24,7 +26,9 @@ type header struct {
 	item    itemType
 	fortran bool // columns first; false where that makes no difference
 	shape   []int64
-	data    int64 // bytes of all elements
+	data    int64  // bytes of all elements
+	axis    int    // in the file, of the one that shape begins with: 0 if turning is all
+	told    string // what String was before along
 }
 
 // headerBytes tells from the first bytes of an NPY file, prefixBytes of them or
@@ -149,6 +153,26 @@ func (h *header) measure() error {
 	return nil
 }
 
+// along moves an axis of the shape to its front, as numpy.moveaxis does, and notes where
+// the file has it. Arrays of fewer than two axes stay; false: there is no such axis.
+func (h *header) along(axis int) bool {
+	rank := len(h.shape)
+	if rank < 2 {
+		return true
+	}
+	axis, ok := rows.PlaceOfAxis(axis, rank)
+	if !ok || axis == 0 {
+		return ok
+	}
+	h.told = fmt.Sprintf("%v along axis %d", h, axis)
+	n := h.shape[axis]
+	h.shape = slices.Insert(slices.Delete(h.shape, axis, axis+1), 0, n)
+	if h.axis = axis; rank == 2 { // the other order of a matrix
+		h.axis, h.fortran = 0, !h.fortran
+	}
+	return true
+}
+
 // rowBytes is the size of one index of axis 0; of a 0-d array all of it.
 func (h *header) rowBytes() int64 {
 	n := int64(h.item.size)
@@ -173,6 +197,9 @@ func (h *header) dims() string {
 
 // String is what messages say of an array: <f4 [50,7].
 func (h *header) String() string {
+	if h.told != "" {
+		return h.told
+	}
 	s := clip(h.item.text, 60) + " " + h.dims()
 	if h.fortran {
 		s += " in Fortran order"

@@ -25,7 +25,11 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 		s := all[rng.IntN(len(all))]
 		b := mutate(rng, all, bytes.Clone(s.data))
 		mode := []string{"row", "file"}[rng.IntN(2)]
-		return readertest.Mutant{Seed: s.name, Data: b, Read: func(name string) (readertest.Walked, error) { return walk(name, mode) }}
+		axis := "auto"
+		if strings.HasPrefix(s.name, "axis") {
+			axis = "1"
+		}
+		return readertest.Mutant{Seed: s.name, Data: b, Read: func(name string) (readertest.Walked, error) { return walk(name, mode, axis) }}
 	}}
 	m.Run(t)
 }
@@ -38,7 +42,8 @@ func seeds(t testing.TB) []member {
 		z := archive(columnsOf(rng, 12, method)...)
 		all = append(all, member{"all.npz", 0, z}, member{"all64.npz", 0, to64(withWideSizes(z))}, member{"small.npz", 0, small(method % 99)})
 	}
-	all = append(all, member{"f.npz", 0, archive(fortranOf(rng, 9, stored)...)}, member{"fd.npz", 0, archive(fortranOf(rng, 9, deflated)...)})
+	all = append(all, member{"f.npz", 0, archive(fortranOf(rng, 9, stored)...)}, member{"fd.npz", 0, archive(fortranOf(rng, 9, deflated)...)},
+		member{"axis.npz", 0, archive(axesOf(rng, 9, stored)...)}, member{"axisd.npz", 0, archive(axesOf(rng, 9, deflated)...)})
 	for _, m := range append(columnsOf(rng, 9, 0), fortranOf(rng, 9, 0)...) {
 		all = append(all, member{m.name, 0, m.data})
 	}
@@ -56,11 +61,11 @@ func seeds(t testing.TB) []member {
 }
 
 // walk reads a file that may be damaged.
-func walk(name, mode string) (readertest.Walked, error) {
+func walk(name, mode, axis string) (readertest.Walked, error) {
 	table := &shardify.Table{Roots: []string{name}}
 	table.Append(0, "", shardify.SizeUnknown, 0)
 	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-		return Format.Open(ctx, shardify.OpenArgs{Table: table, Options: shardify.Options{"sample": mode}, Jobs: 1})
+		return Format.Open(ctx, shardify.OpenArgs{Table: table, Options: shardify.Options{"sample": mode, "axis": axis}, Jobs: 1})
 	}, 32<<10, nil)
 }
 

@@ -12,7 +12,7 @@ import (
 // passes tells whether column c of the span can be handed on as it stands in the
 // file, piece by piece, instead of being held in memory.
 func (j *job) passes(c int, r *region) bool {
-	if !j.span.Stream || r.method != stored || r.scattered() || len(r.item.leaves) != 1 {
+	if !j.span.Stream || r.method != stored || r.turned() || len(r.item.leaves) != 1 {
 		return false
 	}
 	l := &r.item.leaves[0]

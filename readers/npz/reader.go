@@ -32,6 +32,7 @@ type openFile struct {
 	index   int       // in the group's files
 	streams []*stream // by column; nil until a compressed column is read
 	whole   []bool    // by column: its sum was checked by a pass of its own
+	packed  int       // wanted columns that are compressed
 }
 
 func (o *openFile) close() error {
@@ -196,7 +197,11 @@ func (j *job) openFile() error {
 	*j.file = openFile{f: f, index: j.fileIndex, streams: make([]*stream, n), whole: make([]bool, n)}
 	for c := range j.group.columns {
 		p := &j.group.parts[j.fileIndex*n+c]
-		if len(j.group.columns[c].wanted) == 0 || p.method != stored {
+		if len(j.group.columns[c].wanted) == 0 {
+			continue
+		}
+		if p.method != stored {
+			j.file.packed++
 			continue
 		}
 		head := j.buffer(int(p.head))[:p.head]

@@ -155,6 +155,12 @@ func TestCancelInTheMiddleNeverGivesAShortBatch(t *testing.T) {
 	}
 }
 
+// reversed turns an array in Fortran order.
+func reversed(rows int, inner []int64, size int) *turning {
+	r := region{part: &part{flags: inFortran}, item: &itemType{size: size}, rows: int64(rows), inner: inner}
+	return r.turning(rows)
+}
+
 func TestReverseAxes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 20))
 	for _, c := range []struct {
@@ -170,7 +176,7 @@ func TestReverseAxes(t *testing.T) {
 			mem, _ := shardify.NewPool(1<<30).Grant(context.Background(), 2*n)
 			src, dst := mem.Alloc(int(n)), mem.Alloc(int(n))
 			copy(src, random(rng, int(n)))
-			reverseAxes(dst, src, c.rows, c.inner, size)
+			reversed(c.rows, c.inner, size).run(dst, src)
 			if err := checkReversed(dst, src, dims, size); err != nil {
 				t.Errorf("%v of %d bytes: %v", dims, size, err)
 			}

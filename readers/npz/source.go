@@ -23,6 +23,8 @@ var Format = shardify.SourceFormat{
 var options = []shardify.Option{
 	{Name: rows.SampleOption, Kind: shardify.KindEnum, Default: "row", Values: []string{"row", rows.SampleAxis, rows.SampleFile},
 		Help: "what is one sample: a row of the arrays (axis 0), unless files look like one sample each; surely a row (axis); or a whole file"},
+	{Name: rows.AxisOption, Kind: shardify.KindString, Default: "auto",
+		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"},
 	{Name: "zip", Kind: shardify.KindBool, Default: "false",
 		Help: "join the inputs by position: each INPUT holds other columns of the same samples"},
 }
@@ -37,6 +39,7 @@ type source struct {
 	table   *shardify.Table
 	byFile  bool
 	firm    bool // rows are samples, as the user says
+	axis    int  // of the samples
 	groups  []*group
 	schema  []shardify.Field
 	left    []shardify.Leftover
@@ -50,6 +53,9 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s := &source{table: a.Table, byFile: opts[rows.SampleOption] == rows.SampleFile, firm: opts[rows.SampleOption] == rows.SampleAxis}
+	if s.axis, err = rows.ParseAxis(opts[rows.AxisOption]); err != nil {
+		return nil, err
+	}
 	if a.State != nil {
 		if err := s.decode(a.State); err != nil {
 			return nil, shardify.Annotate(err, "open", "", "survey of the plan")
@@ -80,7 +86,7 @@ func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) erro
 	chooser.firm = s.firm
 	var shapes []string
 	for _, inputs := range lists {
-		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, firm: s.firm, jobs: a.Jobs, skip: a.SkipDamaged && !zip}
+		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, firm: s.firm, axis: s.axis, jobs: a.Jobs, skip: a.SkipDamaged && !zip}
 		g, err := b.build(ctx)
 		if err != nil {
 			return err

@@ -226,7 +226,7 @@ func TestWhatIsASample(t *testing.T) {
 			"error: open 1.npy at byte 0: not an NPY file: corrupt data (2 of 3 files: 1.npy, 2.npy)"},
 		{"no files of ours", folder(t, member{"a.txt", 0, []byte("a")}), nil, nil, "error: open a.txt: not an NPY or NPZ file"},
 		{"no files", folder(t), nil, nil, "error: no NPY or NPZ files: not supported"},
-		{"unknown option", mixed, nil, shardify.Options{"axis": "1"}, `error: unknown option "axis"`},
+		{"unknown option", mixed, nil, shardify.Options{"axes": "1"}, `error: unknown option "axes"`},
 	} {
 		got := describe(c.table, c.columns, c.options)
 		if got != c.want && !(strings.HasPrefix(c.want, "error: ") && strings.HasPrefix(got, c.want)) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // The state is the survey as a plan keeps it:
@@ -20,6 +21,7 @@ const stateVersion = 1
 
 type stateHead struct {
 	ByFile bool                `json:"by_file,omitempty"`
+	Axis   *int                `json:"axis,omitempty"` // nil: the first
 	Left   []shardify.Leftover `json:"left,omitempty"`
 	Groups []stateGroup        `json:"groups"`
 }
@@ -33,6 +35,7 @@ type stateGroup struct {
 type stateColumn struct {
 	Key    string        `json:"key"`
 	Inner  []int64       `json:"inner,omitempty"`
+	Axis   int           `json:"axis,omitempty"`
 	Ragged bool          `json:"ragged,omitempty"`
 	Single bool          `json:"single,omitempty"`
 	Wanted []stateWanted `json:"wanted,omitempty"`
@@ -46,11 +49,14 @@ type stateWanted struct {
 // State implements shardify.Stater.
 func (s *source) State() ([]byte, error) {
 	head := stateHead{ByFile: s.byFile, Left: s.left}
+	if s.axis != rows.AutoAxis {
+		head.Axis = &s.axis
+	}
 	for _, g := range s.groups {
 		sg := stateGroup{Files: len(g.files)}
 		for i := range g.columns {
 			c := &g.columns[i]
-			sc := stateColumn{Key: c.key, Inner: c.inner, Ragged: c.ragged, Single: c.single}
+			sc := stateColumn{Key: c.key, Inner: c.inner, Axis: c.axis, Ragged: c.ragged, Single: c.single}
 			for _, w := range c.wanted {
 				sc.Wanted = append(sc.Wanted, stateWanted{w.leaf, w.name})
 			}
@@ -147,7 +153,11 @@ func (s *source) decode(b []byte) error {
 	if err := json.Unmarshal(text, &head); err != nil {
 		return badState(err.Error())
 	}
-	if head.ByFile != s.byFile || len(head.Groups) == 0 {
+	axis := rows.AutoAxis
+	if head.Axis != nil {
+		axis = *head.Axis
+	}
+	if head.ByFile != s.byFile || axis != s.axis || len(head.Groups) == 0 {
 		return badState("it was made with other options")
 	}
 	s.left = head.Left
@@ -169,9 +179,16 @@ func (s *source) decode(b []byte) error {
 func (s *source) decodeGroup(sg *stateGroup, r *stateReader) (*group, error) {
 	g := &group{}
 	for _, c := range sg.Columns {
-		col := column{key: c.Key, inner: c.Inner, ragged: c.Ragged && s.byFile, single: c.Single && !s.byFile}
+		col := column{key: c.Key, inner: c.Inner, axis: c.Axis, ragged: c.Ragged && s.byFile, single: c.Single && !s.byFile}
 		if len(c.Inner) > maxRank || col.single && len(c.Inner) > 0 || slices.ContainsFunc(c.Inner, func(d int64) bool { return d < 0 }) {
 			return nil, badState("bad shape")
+		}
+		rank := len(c.Inner)
+		if !s.byFile {
+			rank++
+		}
+		if c.Axis != 0 && (col.single || c.Axis < 0 || c.Axis >= rank) {
+			return nil, badState("bad axis")
 		}
 		for _, w := range c.Wanted {
 			col.wanted = append(col.wanted, wanted{leaf: w.Leaf, name: w.Name})

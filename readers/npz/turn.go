@@ -7,8 +7,9 @@ import (
 )
 
 // An array in Fortran order stands in the file with its axes reversed: for every
-// index of the inner dimensions (a column here), the values of all rows. Rows
-// are made from a slab of columns, [inner][rows], all axes reversed back.
+// index of the inner dimensions (a column here), the values of all rows. An array whose
+// samples are along another axis stands as [before][rows][after]. Rows are made from a
+// slab of either, of the rows of a span.
 
 // gapBytes is what is rather read along than skipped by a read of its own.
 const gapBytes = 4 << 10
@@ -32,10 +33,9 @@ func (j *job) scattered(c int, r *region, lo, hi int64, out []output) error {
 		}
 		return nil
 	}
-	size := int64(r.item.size)
 	slab := j.mem.Alloc(int((hi - lo) * r.rowBytes))
-	piece, stride := (hi-lo)*size, r.rows*size
-	src.pos += lo * size
+	piece, stride := (hi-lo)*r.after, r.rows*r.after
+	src.pos += lo * r.after
 	if stride-piece <= gapBytes && piece < chunkBytes/2 {
 		return j.sieve(src, slab, piece, stride, r, hi-lo, out)
 	}
@@ -81,69 +81,114 @@ func (j *job) sumWhole(r *region) error {
 	return nil
 }
 
-// turnWhole reads all columns and makes rows [lo, hi).
+// turnWhole reads all of an array and makes rows [lo, hi).
 func (j *job) turnWhole(src feed, r *region, lo, hi int64, out []output) error {
-	slab := j.mem.Alloc(int(r.rows * r.rowBytes))
-	if err := src.fill(slab); err != nil {
+	slab := j.mem.Alloc(int((hi - lo) * r.rowBytes))
+	var err error
+	if hi-lo == r.rows {
+		err = src.fill(slab)
+	} else {
+		err = j.pick(src, r, lo, hi, slab)
+	}
+	if err != nil {
 		return err
 	}
-	size := int64(r.item.size)
-	if piece, stride := (hi-lo)*size, r.rows*size; piece < stride { // somebody cut the span
-		n := 0
-		for at := lo * size; at < int64(len(slab)); at += stride {
-			n += copy(slab[n:], slab[at:at+piece])
-		}
-		slab = slab[:n]
-	}
 	return j.turn(slab, r, hi-lo, out)
+}
+
+// pick reads all of an array and keeps rows [lo, hi).
+func (j *job) pick(src feed, r *region, lo, hi int64, slab []byte) error {
+	buf := j.buffer(0)
+	piece, stride, all := (hi-lo)*r.after, r.rows*r.after, r.rows*r.rowBytes
+	for pos := int64(0); pos < all; {
+		n := min(all-pos, int64(len(buf)))
+		if err := src.fill(buf[:n]); err != nil {
+			return err
+		}
+		for k := pos / stride; k*stride < pos+n; k++ {
+			at := k*stride + lo*r.after // of the piece
+			if from, to := max(at, pos), min(at+piece, pos+n); from < to {
+				copy(slab[k*piece+from-at:], buf[from-pos:to-pos])
+			}
+		}
+		pos += n
+	}
+	return nil
 }
 
 // turn makes rows of a slab and converts them.
 func (j *job) turn(slab []byte, r *region, rows int64, out []output) error {
 	if r.item.plain() {
-		reverseAxes(out[0].data, slab, int(rows), r.inner, r.item.size)
+		r.turning(int(rows)).run(out[0].data, slab)
 		out[0].leaf.scalar.repair(out[0].data)
 		out[0].pos = len(out[0].data)
 		return nil
 	}
 	turned := j.mem.Alloc(len(slab))
-	reverseAxes(turned, slab, int(rows), r.inner, r.item.size)
+	r.turning(int(rows)).run(turned, slab)
 	return takeItems(out, turned, r.item.size, rows*r.perRow)
 }
 
-// reverseAxes copies src of shape reverse(rows, inner...) to dst of shape
-// (rows, inner...). It goes by tiles of rows that fit the cache, and in these
-// by planes of the first and the last axis, which are contiguous in src and in
-// dst.
-func reverseAxes(dst, src []byte, rows int, inner []int64, size int) {
+// turning says where the values of rows stand in a slab. In dst they are in the order of
+// (rows, dims...).
+type turning struct {
+	rows, size int // size: bytes of what is moved at once
+	dims       []int64
+	row        int   // from a row to the next in the slab, in values of size bytes
+	steps      []int // the same along dims
+}
+
+func (r *region) turning(rows int) *turning {
+	if r.flags&inFortran == 0 { // the other axes keep their order: what stands together moves as one
+		return &turning{rows: rows, size: int(r.after), dims: []int64{r.before}, row: 1, steps: []int{rows}}
+	}
+	t := &turning{rows: rows, size: r.item.size, dims: r.inner, steps: make([]int, len(r.inner))}
+	step := 1
+	for k := range len(r.inner) + 1 {
+		switch {
+		case k < r.axis:
+			t.steps[k] = step
+			step *= int(r.inner[k])
+		case k == r.axis:
+			t.row = step
+			step *= rows
+		default:
+			t.steps[k-1] = step
+			step *= int(r.inner[k-1])
+		}
+	}
+	return t
+}
+
+// run goes by tiles of rows that fit the cache, and in these by planes of the first and
+// the last axis.
+func (t *turning) run(dst, src []byte) {
 	if len(dst) == 0 {
 		return
 	}
-	if len(src) != len(dst) || len(inner) == 0 {
-		panic(fmt.Sprintf("npz: reverseAxes of %d bytes to %d", len(src), len(dst)))
+	if len(src) != len(dst) || len(t.dims) == 0 {
+		panic(fmt.Sprintf("npz: turning %d bytes into %d", len(src), len(dst)))
 	}
-	last := int(inner[len(inner)-1])
-	middle := inner[:len(inner)-1]
-	planes := 1
-	for _, d := range middle {
-		planes *= int(d)
-	}
-	rowBytes := planes * last * size
+	end := len(t.dims) - 1
+	last, middle := int(t.dims[end]), t.dims[:end]
+	planes := int(product(middle))
+	rowBytes := planes * last * t.size
 	tile := max(tileBytes/rowBytes, 16)
 	index := make([]int, len(middle)) // of the current plane, first axis fastest
-	for lo := 0; lo < rows; lo += tile {
-		hi := min(lo+tile, rows)
+	for lo := 0; lo < t.rows; lo += tile {
+		hi := min(lo+tile, t.rows)
 		clear(index)
-		for p := range planes {
-			to := 0 // of the plane in a row
+		for range planes {
+			to, from := 0, 0 // of the plane in a row, and in src
 			for k, i := range index {
 				to = to*int(middle[k]) + i
+				from += i * t.steps[k]
 			}
-			t := plane{
-				dst: dst[to*last*size:], src: src[p*rows*size:],
-				dstRow: rowBytes, srcCol: planes * rows * size, last: last,
+			p := plane{
+				dst: dst[to*last*t.size:], src: src[from*t.size:],
+				dstRow: rowBytes, srcRow: t.row * t.size, srcCol: t.steps[end] * t.size, last: last,
 			}
-			t.turn(lo, hi, size)
+			p.turn(lo, hi, t.size)
 			for k := range index {
 				if index[k]++; index[k] < int(middle[k]) {
 					break
@@ -159,12 +204,11 @@ const (
 	tileSide  = 16
 )
 
-// plane is a matrix of the first and the last axis: in dst a row is contiguous,
-// in src a column.
+// plane is a matrix of the first and the last axis: in dst a row is contiguous.
 type plane struct {
-	dst, src       []byte
-	dstRow, srcCol int // strides in bytes
-	last           int
+	dst, src               []byte
+	dstRow, srcRow, srcCol int // strides in bytes
+	last                   int
 }
 
 // turn copies rows [lo, hi). Everything is a multiple of size, and both buffers
@@ -187,15 +231,15 @@ func (t *plane) turn(lo, hi, size int) {
 func turnValues[T shardify.Number](t *plane, lo, hi int) {
 	dst, src := shardify.View[T](t.dst), shardify.View[T](t.src)
 	size := len(t.dst) / len(dst)
-	row, col := t.dstRow/size, t.srcCol/size
+	row, from, col := t.dstRow/size, t.srcRow/size, t.srcCol/size
 	for b := 0; b < t.last; b += tileSide {
 		n := min(tileSide, t.last-b)
-		from := src[b*col:]
+		values := src[b*col:]
 		for a := lo; a < hi; a++ {
 			d := dst[a*row+b:][:n]
-			at := a
+			at := a * from
 			for i := range d {
-				d[i] = from[at]
+				d[i] = values[at]
 				at += col
 			}
 		}
@@ -206,7 +250,7 @@ func turnValues[T shardify.Number](t *plane, lo, hi int) {
 func (t *plane) turnItems(lo, hi, size int) {
 	for a := lo; a < hi; a++ {
 		d := t.dst[a*t.dstRow:][:t.last*size]
-		at := a * size
+		at := a * t.srcRow
 		for i := 0; i < len(d); i += size {
 			copy(d[i:i+size], t.src[at:])
 			at += t.srcCol

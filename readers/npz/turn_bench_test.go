@@ -18,7 +18,7 @@ func BenchmarkReverseAxes(b *testing.B) {
 			b.SetBytes(int64(n))
 			start := cpuTime()
 			for b.Loop() {
-				reverseAxes(dst, src, c.rows, c.inner, c.size)
+				reversed(c.rows, c.inner, c.size).run(dst, src)
 			}
 			b.ReportMetric(float64(n)*float64(b.N)/1e6/(cpuTime()-start).Seconds(), "MB/cpu-s")
 		})
