@@ -145,7 +145,9 @@ type SourceFormat struct {
 	Help string
 	// Sniff tells from the first bytes (up to 512) and the base name whether
 	// this format reads the file.
-	Sniff   func(head []byte, name string) bool
+	Sniff func(head []byte, name string) bool
+	// Sets: the inputs are data sets of the output format of this name, one manifest each.
+	Sets    bool
 	Options []Option
 	Open    func(ctx context.Context, a OpenArgs) (Source, error)
 	// Parts is how a list of inputs too long for one table is planned; nil if the
@@ -274,6 +276,13 @@ type SinkFormat struct {
 	// FinishSplits writes what foreign loaders want at the root of a set of splits; nil
 	// if nothing.
 	FinishSplits func(ctx context.Context, store Store, splits []FinishedSplit) ([]File, error)
+	// Owns tells the files that Sink.Commit, Finish and FinishSplits publish beside the
+	// shards, by their names below the folder of a set: --fresh may remove them, and a check
+	// of an unfinished set expects them. nil if there are only shards.
+	Owns func(name string) bool
+	// Hint says how to use a finished set that lies in a folder, in a line that can be pasted
+	// if it is a command. quote writes a word for a shell.
+	Hint func(folder string, quote func(string) string) string
 }
 
 // FinishedSet is what a SinkFormat's Finish may know.

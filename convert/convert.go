@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,30 +156,35 @@ func clearScratch(s shardify.Store) error {
 const fragmentSuffix = ".fragment"
 
 // Clear removes what a conversion with this plan may have published, manifest
-// first and plan last, and nothing else.
-func (p *Plan) Clear(s shardify.Store) error {
+// first and plan last, and nothing else. output is the plan's. It returns the folders of
+// published files, which may be empty now, the innermost first.
+func (p *Plan) Clear(s shardify.Store, output *shardify.SinkFormat) (folders []string, err error) {
 	if err := s.Remove(index.ManifestName); err != nil {
-		return err
+		return nil, err
 	}
 	var ours []string
 	for f, err := range s.List("") {
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if p.owns(f.Name) {
+		if p.owns(f.Name, output) {
 			ours = append(ours, f.Name)
 		}
 	}
 	for _, n := range ours {
 		if err := s.Remove(n); err != nil {
-			return err
+			return nil, err
+		}
+		for dir := path.Dir(n); dir != "." && !strings.HasPrefix(n, store.Private+"/"); dir = path.Dir(dir) {
+			folders = append(folders, dir)
 		}
 	}
-	return s.Remove(PlanName)
+	slices.SortFunc(folders, func(a, b string) int { return strings.Compare(b, a) })
+	return slices.Compact(folders), s.Remove(PlanName)
 }
 
 // owns tells whether a published file is this conversion's.
-func (p *Plan) owns(name string) bool {
+func (p *Plan) owns(name string, output *shardify.SinkFormat) bool {
 	if name == PlanName {
 		return false // removed last
 	}
@@ -187,33 +193,31 @@ func (p *Plan) owns(name string) bool {
 	}
 	for _, split := range p.SplitNames() {
 		if rest, ok := strings.CutPrefix(name, split+"/"); ok {
-			return rest == index.ManifestName || p.ownsInSet(rest)
+			return rest == index.ManifestName || p.ownsInSet(rest, output)
 		}
 	}
-	return p.ownsInSet(name)
+	return p.ownsInSet(name, output)
 }
 
 // Makes tells whether a file of the output folder is one that this conversion makes before
 // its manifest: a shard or what belongs to it, or in the private folder.
-func (p *Plan) Makes(name string) bool {
+func (p *Plan) Makes(name string, output *shardify.SinkFormat) bool {
 	if strings.HasPrefix(name, store.Private+"/") {
 		return true
 	}
-	base := name[strings.LastIndexByte(name, '/')+1:]
-	digits, _, _ := strings.Cut(strings.TrimPrefix(base, "shard-"), ".")
+	digits, _, _ := strings.Cut(strings.TrimPrefix(path.Base(name), "shard-"), ".")
 	i, err := strconv.Atoi(digits)
 	n := len(p.Shards)
 	if p.Shuffle == ShuffleGlobal {
 		n = p.Gathers
 	}
-	return p.owns(name) && err == nil && i < n
+	return p.owns(name, output) && err == nil && i < n
 }
 
 // ownsInSet is owns for a name below the folder of one data set.
-func (p *Plan) ownsInSet(name string) bool {
-	if strings.HasPrefix(name, ".nv-meta/") || name == "index.json" || p.Provenance && name == InputsName {
+func (p *Plan) ownsInSet(name string, output *shardify.SinkFormat) bool {
+	if p.Provenance && name == InputsName || output.Owns != nil && output.Owns(name) {
 		return true
 	}
-	base := name[strings.LastIndexByte(name, '/')+1:]
-	return strings.HasPrefix(base, "shard-") && (strings.HasSuffix(base, p.Ext) || strings.HasSuffix(base, ".idx"))
+	return strings.HasPrefix(path.Base(name), "shard-") && strings.HasSuffix(name, p.Ext)
 }

@@ -351,7 +351,7 @@ func TestAnotherPlanInTheFolderIsAConflict(t *testing.T) {
 		t.Error("the first data set was changed")
 	}
 	s.Set("notes.txt", []byte("mine"))
-	if err := p.Clear(s); err != nil {
+	if _, err := p.Clear(s, &fakeFormat); err != nil {
 		t.Fatal(err)
 	}
 	if left := s.Files(); len(left) != 1 || left["notes.txt"] == nil {

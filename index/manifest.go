@@ -13,7 +13,7 @@ import (
 // ManifestName is the file that makes a folder a data set.
 const ManifestName = "shardify.json"
 
-// Names of the shard formats in Manifest.Format.
+// Names in Manifest.Format of the shards that this module reads.
 const (
 	FormatMmap = "mmap"
 	FormatWDS  = "wds"

@@ -4,21 +4,20 @@ import (
 	"errors"
 	"math"
 	"path"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 )
 
+// formatName is what any format's name looks like. Which formats there are is for the
+// tables of readers and writers to say.
+var formatName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
 // check holds for every manifest that is written or read.
 func (m *Manifest) check() error {
-	switch m.Format {
-	case FormatMmap, FormatWDS, FormatMDS, FormatMegatron:
-	case "":
-		if len(m.Splits) == 0 {
-			return shardify.Unsupported("format %q", m.Format)
-		}
-	default:
+	if !formatName.MatchString(m.Format) && (m.Format != "" || len(m.Splits) == 0) {
 		return shardify.Unsupported("format %q", m.Format)
 	}
 	if len(m.Schema) > 0 || len(m.Splits) == 0 {

@@ -104,7 +104,7 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		"sum overflows":       func(m *Manifest) { m.Shards[0].Samples = 1<<63 - 1 },
 		"negative samples":    func(m *Manifest) { m.Shards[0].Samples, m.Shards[1].Samples = -10, 40 },
 		"negative bytes":      func(m *Manifest) { m.Files[0].Bytes = -1 },
-		"format":              func(m *Manifest) { m.Format = "zip" },
+		"format":              func(m *Manifest) { m.Format = "../zip" },
 		"no schema":           func(m *Manifest) { m.Schema = nil },
 		"schema":              func(m *Manifest) { m.Schema[0].Name = "a#b" },
 		"same shard twice":    func(m *Manifest) { m.Shards[1].Name = m.Shards[0].Name },

@@ -13,9 +13,6 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// FormatMDS names data sets of MDS shards (MosaicML Streaming).
-const FormatMDS = "mds"
-
 // MDSKey is the column that holds the samples' names.
 const MDSKey = "__key__"
 
@@ -165,7 +162,7 @@ func newMDSConfig(cols []MDSColumn) any {
 }
 
 func configOf(cols []MDSColumn) mdsConfig {
-	c := mdsConfig{Format: FormatMDS, Hashes: []string{}}
+	c := mdsConfig{Format: "mds", Hashes: []string{}}
 	for i := range cols {
 		c.Names = append(c.Names, cols[i].Name)
 		c.Encodings = append(c.Encodings, cols[i].Encoding)

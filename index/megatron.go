@@ -6,9 +6,6 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// FormatMegatron names data sets of Megatron's .bin and .idx pairs.
-const FormatMegatron = "megatron"
-
 // MegatronIndexExt takes the place of a shard's extension in the name of its
 // index.
 const MegatronIndexExt = ".idx"

@@ -1,7 +1,6 @@
 package readers
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/store"
@@ -129,14 +129,14 @@ func detectFile(name string) (f shardify.SourceFormat, why string, err error) {
 	}
 	if base == index.ManifestName {
 		dir := filepath.Dir(name)
-		for _, other := range []string{index.FormatMDS, index.FormatMegatron} {
-			if bytes.Contains(head[:n], []byte(`"format": "`+other+`"`)) {
-				return f, "", shardify.Unsupported("%s is a set of %s shards, which are for others to read", dir, other)
+		if b, err := dataset.ReadManifest(name); err == nil {
+			if m, err := index.DecodeManifest(b); err == nil && m.Format != "" {
+				return f, "", shardify.Unsupported("%s is a set of %s shards, which are for others to read", dir, m.Format)
 			}
 		}
 		return f, "", shardify.Corrupt(-1, "%s is not the manifest of a data set; verify %s tells more", name, dir)
 	}
-	if dir := filepath.Dir(name); strings.HasSuffix(base, ".safetensors") && isFile(filepath.Join(dir, index.ManifestName)) {
+	if dir := filepath.Dir(name); strings.HasPrefix(base, "shard-") && isFile(filepath.Join(dir, index.ManifestName)) {
 		return f, "", shardify.Unsupported("%s is one shard of a data set: name its folder, %s", name, dir)
 	}
 	return f, "", fmt.Errorf("%w: neither the first bytes nor the name of %s are known", ErrUndecided, name)
@@ -180,7 +180,7 @@ type census struct {
 func container(base string) (name string, ok bool) {
 	for i := range Formats {
 		f := &Formats[i]
-		if f.Name != "files" && !IsSet(f.Name) && f.Sniff != nil && f.Sniff(nil, base) {
+		if f.Name != "files" && !f.Sets && f.Sniff != nil && f.Sniff(nil, base) {
 			return f.Name, true
 		}
 	}

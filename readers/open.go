@@ -76,7 +76,10 @@ func openTable(ctx context.Context, f shardify.SourceFormat, r Request, table *s
 }
 
 // IsSet tells the formats whose inputs are data sets, one manifest each.
-func IsSet(name string) bool { return name == index.FormatMmap || name == index.FormatWDS }
+func IsSet(name string) bool {
+	f, ok := Lookup(name)
+	return ok && f.Sets
+}
 
 // List lists the inputs as Open would, without opening them.
 func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Table, []shardify.Leftover, error) {
@@ -86,7 +89,7 @@ func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Ta
 		}
 		return &shardify.Table{}, nil, nil
 	}
-	if IsSet(f.Name) {
+	if f.Sets {
 		t, err := sets(r.Inputs)
 		return t, nil, err
 	}

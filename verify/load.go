@@ -156,8 +156,11 @@ func (s *set) prepare() error {
 		} else {
 			s.members, err = index.Members(s.schema)
 		}
-	case index.FormatMDS:
+	case "mds":
 		s.columns, err = index.MDSColumns(s.schema, s.keyed)
+	case "megatron", "":
+	default:
+		err = shardify.Unsupported("format %q", s.format)
 	}
 	if err != nil {
 		s.addError(LevelManifest, s.from, err)

@@ -257,7 +257,7 @@ func (s *set) shard(ctx context.Context, e *expected, r *result) {
 		s.wdsShard(w, size, e, r, buf)
 	case s.columns != nil:
 		s.mdsShard(w, size, e, r, buf)
-	case s.format == index.FormatMegatron:
+	case s.format == "megatron":
 		s.binShard(w, size, e, r, buf)
 	}
 	s.c.count(func(n *Counts) {

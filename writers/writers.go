@@ -70,6 +70,19 @@ func Instead(name string) (f shardify.SinkFormat, ok bool) {
 	return mmap.Format, name == wds.Format.Name
 }
 
+// Waste names a format that would take much less for samples of so many decoded bytes, ""
+// if there is none: a tar has a header for every member.
+func Waste(name string, schema []shardify.Field, keyed bool, samples, decoded int64) string {
+	if name != wds.Format.Name || mmap.Format.Check(schema, keyed, nil) != nil {
+		return ""
+	}
+	fixed, _ := wds.Format.SampleBytes(schema, keyed)
+	if fixed*samples <= decoded {
+		return ""
+	}
+	return "tar headers take " + shardify.FormatSize(fixed*samples) + " of the output: --format " + mmap.Format.Name + " has none"
+}
+
 // WhyNot says in words why a preferred format was not taken, by its refusal.
 func WhyNot(refusal error) string {
 	why, _, _ := strings.Cut(shardify.Reason(refusal), ": ")

@@ -145,7 +145,7 @@ func (p *program) next(output string, m *index.Manifest) {
 	}
 	p.Result("next: verify %s", cli.Quote(output))
 	if m.Samples > 0 {
-		p.Result("      %s", cli.PythonLine(m.Format, trainFolder(output, m)))
+		p.Result("      %s", cli.UseLine(m.Format, trainFolder(output, m)))
 	}
 }
 

@@ -190,7 +190,7 @@ func convertLine(r inspect.Request, given shardify.Options) string {
 // as much as any.
 func writtenOnly(dir string) bool {
 	_, m, err := manifestOf(dir)
-	return err == nil && (m.Format == index.FormatMDS || m.Format == index.FormatMegatron)
+	return err == nil && m.Format != "" && !readers.IsSet(m.Format)
 }
 
 // manifestOf reads the manifest of a set, named by its folder or itself.

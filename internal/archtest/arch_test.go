@@ -62,7 +62,7 @@ var allowed = []struct {
 	{"gpuload/capi", []string{"", "gpuload"}},
 	{"gpuload/internal/*", []string{""}},
 	{"gpuload", []string{"", "internal/regular", "internal/half", "index", "dataset", "internal/host"}},
-	{"readers", []string{"", "internal/regular", "readers/*", "internal/walk", "internal/store", "index"}},
+	{"readers", []string{"", "dataset", "internal/regular", "readers/*", "internal/walk", "internal/store", "index"}},
 	{"readers/wds", []string{"", "internal/regular", "index", "internal/store", "dataset", "internal/inflate", "internal/guard"}},
 	{"readers/tar", []string{"", "internal/regular", "internal/varint", "index", "dataset", "internal/inflate", "internal/guard"}},
 	{"readers/mmap", []string{"", "internal/regular", "index", "internal/store", "dataset", "internal/guard"}},

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/writers"
 )
 
 // Size writes bytes for people.
@@ -41,15 +41,13 @@ func wholeInputs(list []index.Skip) (n int64) {
 	return n
 }
 
-// PythonLine opens a data set of the format.
-func PythonLine(format, output string) string {
-	switch format {
-	case index.FormatMDS:
-		return "python3 -c " + Quote(fmt.Sprintf("from streaming import StreamingDataset; ds = StreamingDataset(local=%q, batch_size=1); print(len(ds), ds[0])", output))
-	case index.FormatMegatron:
-		return "train with " + Quote(strings.TrimSuffix(output, "/")+"/shard-000000") + " as a data prefix of Megatron-LM (one for each shard)"
+// UseLine says how to use a finished data set of the format.
+func UseLine(format, output string) string {
+	f, ok := writers.Lookup(format)
+	if !ok {
+		return "shardify inspect " + Quote(output)
 	}
-	return "python3 -c " + Quote(fmt.Sprintf("import shardify; ds = shardify.open(%q); print(len(ds), ds[0])", output))
+	return f.Hint(output, Quote)
 }
 
 // PeakMemory is the most memory that this process had resident. What getrusage tells

@@ -170,7 +170,7 @@ func (p *Prepared) foreign() error {
 // on now; what has the name of a shard is compared with it.
 func (p *Prepared) remains() bool {
 	for f, err := range p.Store.List("") {
-		if err != nil || !p.Plan.Makes(f.Name) {
+		if err != nil || !p.Plan.Makes(f.Name, &p.Job.Sink) {
 			return false
 		}
 	}
@@ -191,30 +191,31 @@ func (p *Prepared) Removed(err error) error {
 	return err
 }
 
-// clear removes the files of the conversion in the output folder. A plan that
-// cannot be read still tells by its presence that the folder is ours.
+// clear removes the files of the conversion in the output folder, and folders of which
+// nothing is left. A plan that cannot be read, or is of a format that this program lacks,
+// still tells by its presence that the folder is ours.
 func (p *Prepared) clear(old *convert.Plan) error {
 	if old != nil {
-		if err := old.Clear(p.Store); err != nil {
-			return err
+		if f, ok := writers.Lookup(old.Output); ok {
+			return p.clearOf(old, &f)
 		}
-		for _, split := range old.SplitNames() { // the folders too, of which nothing is left
-			os.Remove(filepath.Join(p.Output, split, metaFolder))
-			os.Remove(filepath.Join(p.Output, split))
-		}
-		os.Remove(filepath.Join(p.Output, metaFolder))
-		return nil
 	}
-	for _, f := range writers.Formats {
-		if err := (&convert.Plan{Ext: f.Ext}).Clear(p.Store); err != nil {
+	for i := range writers.Formats {
+		f := &writers.Formats[i]
+		if err := p.clearOf(&convert.Plan{Ext: f.Ext}, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// metaFolder is the folder of wds sets that other loaders read.
-const metaFolder = ".nv-meta"
+func (p *Prepared) clearOf(old *convert.Plan, f *shardify.SinkFormat) error {
+	folders, err := old.Clear(p.Store, f)
+	for _, dir := range folders {
+		os.Remove(filepath.Join(p.Output, dir)) // those alone that are empty
+	}
+	return err
+}
 
 // hollow tells whether there is nothing in a folder but such folders, to a depth.
 func hollow(dir string, depth int) bool {

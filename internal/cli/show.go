@@ -111,13 +111,8 @@ func (p *Prepared) Shrink() []string {
 func (p *Prepared) shrink() []string {
 	var out []string
 	x := p.Plan
-	if f := p.Job.Sink; f.SampleBytes != nil && x.Output == "wds" {
-		fixed, _ := f.SampleBytes(x.Schema, x.Keyed)
-		if over := fixed * x.Samples; over > x.DecodedBytes {
-			if m, ok := writers.Lookup("mmap"); ok && (m.Check == nil || m.Check(x.Schema, x.Keyed, nil) == nil) {
-				out = append(out, fmt.Sprintf("tar headers take %s of the output: --format mmap has none", shardify.FormatSize(over)))
-			}
-		}
+	if waste := writers.Waste(x.Output, x.Schema, x.Keyed, x.Samples, x.DecodedBytes); waste != "" {
+		out = append(out, waste)
 	}
 	if f := p.fields(); len(f) > 1 && x.DecodedBytes > 0 && f[0].Bytes > 0 {
 		out = append(out, fmt.Sprintf("%s takes %d %% of the data: --columns takes only the fields you name", f[0].Name, 100*f[0].Bytes/max(x.DecodedBytes, 1)))

@@ -13,7 +13,7 @@ import (
 // not read have none that must differ.
 func eachKey(ctx context.Context, s *Set, f func(key []byte) error) error {
 	format, ok := readers.Lookup(s.Manifest.Format)
-	if !ok || s.Manifest.Format != index.FormatMmap && s.Manifest.Format != index.FormatWDS {
+	if !ok || !format.Sets {
 		return nil
 	}
 	t := &shardify.Table{Roots: []string{s.Dir}}

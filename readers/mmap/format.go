@@ -20,6 +20,7 @@ var Format = shardify.SourceFormat{
 	Name:  index.FormatMmap,
 	Help:  "a data set of mmap shards: its folder or its shardify.json",
 	Sniff: sniff,
+	Sets:  true,
 	Open:  Open,
 }
 

@@ -22,6 +22,7 @@ var Format = shardify.SourceFormat{
 	Name:  index.FormatWDS,
 	Help:  "a data set of wds shards: its folder or its shardify.json",
 	Sniff: sniff,
+	Sets:  true,
 	Open:  Open,
 }
 

@@ -9,6 +9,7 @@ package mds
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -17,7 +18,7 @@ import (
 
 // Format is the line in the table of writers.
 var Format = shardify.SinkFormat{
-	Name: index.FormatMDS,
+	Name: "mds",
 	Help: "MDS: one file of rows per shard, for MosaicML Streaming",
 	Ext:  ext,
 	ExtOf: func(o shardify.Options) string {
@@ -33,6 +34,10 @@ var Format = shardify.SinkFormat{
 	SampleBytes: sampleBytes,
 	New:         newSink,
 	Finish:      finish,
+	Owns:        func(name string) bool { return name == index.MDSIndexName },
+	Hint: func(folder string, quote func(string) string) string {
+		return "python3 -c " + quote(fmt.Sprintf("from streaming import StreamingDataset; ds = StreamingDataset(local=%q, batch_size=1); print(len(ds), ds[0])", folder))
+	},
 }
 
 const (

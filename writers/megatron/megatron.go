@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"path"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -15,7 +16,7 @@ import (
 
 // Format is the line in the table of writers.
 var Format = shardify.SinkFormat{
-	Name:  index.FormatMegatron,
+	Name:  "megatron",
 	Help:  "Megatron: token sequences as .bin and .idx, one field of integers",
 	Ext:   ".bin",
 	Check: check,
@@ -23,6 +24,13 @@ var Format = shardify.SinkFormat{
 		return 0, 1 // the index is a file of its own
 	},
 	New: newSink,
+	Owns: func(name string) bool {
+		base := path.Base(name)
+		return strings.HasPrefix(base, "shard-") && strings.HasSuffix(base, index.MegatronIndexExt)
+	},
+	Hint: func(folder string, quote func(string) string) string {
+		return "train with " + quote(strings.TrimSuffix(folder, "/")+"/shard-000000") + " as a data prefix of Megatron-LM (one for each shard)"
+	},
 }
 
 func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {

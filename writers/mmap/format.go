@@ -12,6 +12,8 @@
 package mmap
 
 import (
+	"fmt"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 )
@@ -26,6 +28,11 @@ var Format = shardify.SinkFormat{
 	SampleBytes:  sampleBytes,
 	ScratchBytes: scratchBytes,
 	New:          New,
+	Hint:         hint,
+}
+
+func hint(folder string, quote func(string) string) string {
+	return "python3 -c " + quote(fmt.Sprintf("import shardify; ds = shardify.open(%q); print(len(ds), ds[0])", folder))
 }
 
 func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {

@@ -17,7 +17,7 @@ import (
 func daliName(shard string) string {
 	dir, base := path.Split(shard)
 	stem, _, _ := strings.Cut(base, ".")
-	return dir + stem + ".idx"
+	return dir + stem + index.TarIndexExt
 }
 
 // daliIndex reads back the headers of a published shard and makes its index for

@@ -10,6 +10,15 @@ import (
 	"github.com/shardify/shardify"
 )
 
+// What wids and Megatron-Energon open.
+const (
+	widsName       = "index.json"
+	energonFolder  = ".nv-meta/"
+	energonShards  = energonFolder + ".info.json"
+	energonSplits  = energonFolder + "split.yaml"
+	energonSamples = energonFolder + "dataset.yaml"
+)
+
 // energonVersion is what .info.json claims to be made by. It is a constant:
 // the bytes must not depend on what is installed.
 const energonVersion = "7.0.0"
@@ -33,18 +42,18 @@ func finish(ctx context.Context, store shardify.Store, set shardify.FinishedSet)
 		shards = slices.DeleteFunc(slices.Clone(shards), empty)
 	}
 	wids, err := widsIndex(shards)
-	if err := add("index.json", wids, err); err != nil {
+	if err := add(widsName, wids, err); err != nil {
 		return nil, err
 	}
 	info, err := energonInfo(shards)
-	if err := add(".nv-meta/.info.json", info, err); err != nil {
+	if err := add(energonShards, info, err); err != nil {
 		return nil, err
 	}
 	split, err := energonSplit(shards)
-	if err := add(".nv-meta/split.yaml", split, err); err != nil {
+	if err := add(energonSplits, split, err); err != nil {
 		return nil, err
 	}
-	if err := add(".nv-meta/dataset.yaml", []byte(energonDataset), nil); err != nil {
+	if err := add(energonSamples, []byte(energonDataset), nil); err != nil {
 		return nil, err
 	}
 	if !set.Options.Bool("dali") {

@@ -41,7 +41,7 @@ func finishSplits(ctx context.Context, store shardify.Store, splits []shardify.F
 	for _, f := range []struct {
 		name string
 		text []byte
-	}{{".nv-meta/.info.json", info}, {".nv-meta/split.yaml", text}, {".nv-meta/dataset.yaml", []byte(energonDataset)}} {
+	}{{energonShards, info}, {energonSplits, text}, {energonSamples, []byte(energonDataset)}} {
 		file, err := publish(ctx, store, f.name, f.text)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,10 @@
 package wds
 
 import (
+	"fmt"
+	"path"
+	"strings"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 )
@@ -31,6 +35,18 @@ var Format = shardify.SinkFormat{
 	Frame:  frame,
 	New:    newSink,
 	Finish: finish, FinishSplits: finishSplits,
+	Owns: owns,
+	Hint: hint,
+}
+
+// owns: the index of a shard for us and for DALI, and what wids and Energon open.
+func owns(name string) bool {
+	base := path.Base(name)
+	return strings.HasPrefix(base, "shard-") && strings.HasSuffix(base, index.TarIndexExt) || name == widsName || strings.HasPrefix(name, energonFolder)
+}
+
+func hint(folder string, quote func(string) string) string {
+	return "python3 -c " + quote(fmt.Sprintf("import shardify; ds = shardify.open(%q); print(len(ds), ds[0])", folder))
 }
 
 // maxPlans bounds the orders of members that images of varying type can have.

@@ -38,6 +38,7 @@ func Run(t *testing.T, f shardify.SinkFormat, readBack ReadBack) {
 			t.Run("SameBytesHoweverCut", c.sameBytes)
 			t.Run("NoMarksMeanAllPresent", c.noMarks)
 			t.Run("RecordFitsTheFiles", c.record)
+			t.Run("OwnsWhatItPublishes", c.owns)
 			t.Run("ReadsBack", c.reads)
 			t.Run("RefusesAnotherCount", c.counts)
 			t.Run("RefusesAnotherSchema", c.schemas)
@@ -175,6 +176,44 @@ func (c *contract) record(t *testing.T) {
 	slices.Sort(named)
 	if have := slices.Sorted(maps.Keys(files)); !slices.Equal(have, named) {
 		t.Errorf("published %v, the record names %v", have, named)
+	}
+}
+
+// owns: what is published beside the shards, and for the whole set, is the format's by its
+// name; a stranger's file and the shards are not.
+func (c *contract) owns(t *testing.T) {
+	f := &c.format
+	for _, name := range []string{"notes.txt", "shard-000000" + f.Ext, "data.bin", index.ManifestName} {
+		if f.Owns != nil && f.Owns(name) {
+			t.Errorf("owns %s", name)
+		}
+	}
+	dir := t.TempDir()
+	m := WriteSet(t, c.format, c.schema, dir, Batches(c.schema, samples, 1, samples)[0])
+	st := store.NewDir(dir, store.SyncNone)
+	set := shardify.FinishedSet{Schema: c.schema.Fields, Keyed: c.schema.Keyed, Shards: m.Shards, Options: maps.Clone(c.options)}
+	for i := range f.Options { // whatever an option adds
+		if f.Options[i].Kind == shardify.KindBool {
+			set.Options[f.Options[i].Name] = "true"
+		}
+	}
+	files := m.Shards[0].Files
+	finished := func(more []shardify.File, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, more...)
+	}
+	if f.Finish != nil {
+		finished(f.Finish(context.Background(), st, set))
+	}
+	if f.FinishSplits != nil {
+		finished(f.FinishSplits(context.Background(), store.NewMem(), []shardify.FinishedSplit{{Name: "train", Shards: m.Shards}}))
+	}
+	for _, x := range files {
+		if f.Owns == nil || !f.Owns(x.Name) {
+			t.Errorf("publishes %s, which Owns does not tell", x.Name)
+		}
 	}
 }
 
