@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"iter"
+
+	"github.com/shardify/shardify/storage"
 )
 
 // Source is the whole list of inputs of one format, narrowed to the wanted
@@ -270,12 +272,12 @@ type SinkFormat struct {
 	// Members names what a reader finds for each field in a shard, for the
 	// manifest; nil if fields stand under their own names.
 	Members func(schema []Field, o Options) (map[string]string, error)
-	New     func(store Store, spec ShardSpec) (Sink, error)
+	New     func(store storage.Store, spec ShardSpec) (Sink, error)
 	// Finish writes what foreign loaders want for the whole set; nil if nothing.
-	Finish func(ctx context.Context, store Store, set FinishedSet) ([]File, error)
+	Finish func(ctx context.Context, store storage.Store, set FinishedSet) ([]File, error)
 	// FinishSplits writes what foreign loaders want at the root of a set of splits; nil
 	// if nothing.
-	FinishSplits func(ctx context.Context, store Store, splits []FinishedSplit) ([]File, error)
+	FinishSplits func(ctx context.Context, store storage.Store, splits []FinishedSplit) ([]File, error)
 	// Owns tells the files that Sink.Commit, Finish and FinishSplits publish beside the
 	// shards, by their names below the folder of a set: --fresh may remove them, and a check
 	// of an unfinished set expects them. nil if there are only shards.

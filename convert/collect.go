@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -173,7 +174,7 @@ func (m *collected) shard(s shardify.Shard) {
 }
 
 // complete adds to a manifest what stands beside the shards, and publishes that.
-func (j *Job) complete(ctx context.Context, store shardify.Store, m *index.Manifest) error {
+func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manifest) error {
 	p := j.Plan
 	if j.Sink.Members != nil {
 		var err error
@@ -201,7 +202,7 @@ func (j *Job) complete(ctx context.Context, store shardify.Store, m *index.Manif
 // finishSplits publishes the manifest of each split, then the one that names them.
 func (j *Job) finishSplits(ctx context.Context, m *collected) error {
 	for i, s := range m.splits {
-		if err := j.complete(ctx, below{j.Store, j.Plan.Split.Parts[i].Name + "/"}, s); err != nil {
+		if err := j.complete(ctx, storage.Below(j.Store, j.Plan.Split.Parts[i].Name), s); err != nil {
 			return err
 		}
 		m.Samples += s.Samples

@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 )
 
 var errNotExist = fs.ErrNotExist
@@ -134,7 +134,7 @@ func (j *Job) tidy() error {
 // Tidy removes what scratch space still holds of a data set that is complete.
 func (j *Job) Tidy() error { return j.tidy() }
 
-func clearScratch(s shardify.Store) error {
+func clearScratch(s storage.Store) error {
 	var ours []string
 	for f, err := range s.List("") {
 		if err != nil {
@@ -158,7 +158,7 @@ const fragmentSuffix = ".fragment"
 // Clear removes what a conversion with this plan may have published, manifest
 // first and plan last, and nothing else. output is the plan's. It returns the folders of
 // published files, which may be empty now, the innermost first.
-func (p *Plan) Clear(s shardify.Store, output *shardify.SinkFormat) (folders []string, err error) {
+func (p *Plan) Clear(s storage.Store, output *shardify.SinkFormat) (folders []string, err error) {
 	if err := s.Remove(index.ManifestName); err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (p *Plan) Clear(s shardify.Store, output *shardify.SinkFormat) (folders []s
 		if err := s.Remove(n); err != nil {
 			return nil, err
 		}
-		for dir := path.Dir(n); dir != "." && !strings.HasPrefix(n, store.Private+"/"); dir = path.Dir(dir) {
+		for dir := path.Dir(n); dir != "." && !strings.HasPrefix(n, storage.Private+"/"); dir = path.Dir(dir) {
 			folders = append(folders, dir)
 		}
 	}
@@ -188,7 +188,7 @@ func (p *Plan) owns(name string, output *shardify.SinkFormat) bool {
 	if name == PlanName {
 		return false // removed last
 	}
-	if strings.HasPrefix(name, store.Private+"/") {
+	if strings.HasPrefix(name, storage.Private+"/") {
 		return true
 	}
 	for _, split := range p.SplitNames() {
@@ -202,7 +202,7 @@ func (p *Plan) owns(name string, output *shardify.SinkFormat) bool {
 // Makes tells whether a file of the output folder is one that this conversion makes before
 // its manifest: a shard or what belongs to it, or in the private folder.
 func (p *Plan) Makes(name string, output *shardify.SinkFormat) bool {
-	if strings.HasPrefix(name, store.Private+"/") {
+	if strings.HasPrefix(name, storage.Private+"/") {
 		return true
 	}
 	digits, _, _ := strings.Cut(strings.TrimPrefix(path.Base(name), "shard-"), ".")

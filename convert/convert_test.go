@@ -14,7 +14,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/fault"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 var bg = context.Background()
@@ -43,15 +45,15 @@ func fakePlan(t *testing.T, f *fakeSource, change func(*Request)) *Plan {
 	return p
 }
 
-func fakeJob(p *Plan, f *fakeSource, s shardify.Store) *Job {
+func fakeJob(p *Plan, f *fakeSource, s storage.Store) *Job {
 	return &Job{Plan: p, Source: f, Sink: fakeFormat, Store: s, Pool: shardify.NewPool(1 << 20)}
 }
 
 // published is all files outside the private folder.
-func published(s *store.Mem) map[string]string {
+func published(s *memory.Store) map[string]string {
 	out := map[string]string{}
 	for n, b := range s.Files() {
-		if !strings.HasPrefix(n, store.Private) {
+		if !strings.HasPrefix(n, storage.Private) {
 			out[n] = string(b)
 		}
 	}
@@ -60,7 +62,7 @@ func published(s *store.Mem) map[string]string {
 
 // contents checks that the shards of a manifest hold exactly the wanted samples,
 // in order.
-func contents(t *testing.T, f *fakeSource, s *store.Mem, m *index.Manifest, want []shardify.ID) {
+func contents(t *testing.T, f *fakeSource, s *memory.Store, m *index.Manifest, want []shardify.ID) {
 	t.Helper()
 	var got []byte
 	for _, sh := range m.Shards {
@@ -108,10 +110,10 @@ func TestSameBytesWhateverTheJobsTasksAndMemory(t *testing.T) {
 	var want map[string]string
 	for _, jobs := range []int{1, 2, 7} {
 		for _, tasks := range []int{1, 3, 100} {
-			for _, memory := range []int64{1, 100 << 10, 64 << 20} {
-				s := store.NewMem()
+			for _, budget := range []int64{1, 100 << 10, 64 << 20} {
+				s := memory.New()
 				j := fakeJob(p, f, s)
-				j.Jobs, j.Pool = jobs, shardify.NewPool(memory)
+				j.Jobs, j.Pool = jobs, shardify.NewPool(budget)
 				seen := map[int]int{}
 				for task := tasks - 1; task >= 0; task-- {
 					units := p.Task(task, tasks)
@@ -133,7 +135,7 @@ func TestSameBytesWhateverTheJobsTasksAndMemory(t *testing.T) {
 				if want == nil {
 					want = published(s)
 				} else if !maps.Equal(want, published(s)) {
-					t.Fatalf("jobs %d, tasks %d, memory %d: other bytes", jobs, tasks, memory)
+					t.Fatalf("jobs %d, tasks %d, budget %d: other bytes", jobs, tasks, budget)
 				}
 			}
 		}
@@ -166,7 +168,7 @@ func TestShardSamplesIsExact(t *testing.T) {
 			t.Errorf("shard %d of %d has %d samples", i, len(p.Shards), s.Samples)
 		}
 	}
-	s := store.NewMem()
+	s := memory.New()
 	m, err := fakeJob(p, f, s).Convert(bg)
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +183,7 @@ func TestRangeAndLimit(t *testing.T) {
 		{0, 0, 5, 0, 5}, {100, 0, 10, 100, 110}, {95, 170, 0, 95, 170}, {0, 1, 0, 0, 1}, {428, 0, 0, 428, 429}, {0, 0, 1000, 0, 429},
 	} {
 		p := fakePlan(t, f, func(r *Request) { r.Lo, r.Hi, r.Limit = c.lo, c.hi, c.limit })
-		s := store.NewMem()
+		s := memory.New()
 		m, err := fakeJob(p, f, s).Convert(bg)
 		if err != nil {
 			t.Fatal(err)
@@ -204,7 +206,7 @@ func TestCancelNeverPublishesAShortShard(t *testing.T) {
 				cancel(ErrStopped)
 			}
 		}
-		s := store.NewMem()
+		s := memory.New()
 		_, err := fakeJob(p, f, s).Convert(ctx)
 		if !errors.Is(err, ErrStopped) {
 			t.Fatalf("stop at read %d: %v", stop, err)
@@ -229,20 +231,20 @@ func TestEveryFaultSurfacesAndTheNextRunEndsEqual(t *testing.T) {
 	noLeaks(t)
 	f := mixed()
 	p := fakePlan(t, f, nil)
-	clean := store.NewMem()
+	clean := memory.New()
 	if _, err := fakeJob(p, f, clean).Convert(bg); err != nil {
 		t.Fatal(err)
 	}
 	points := 0
 	for _, from := range []bool{false, true} {
 		for at := 1; ; at++ {
-			s := store.NewMem()
-			fault := store.NewFault(s, at, from)
-			j := fakeJob(p, f, fault)
+			s := memory.New()
+			faulty := fault.New(s, at, from)
+			j := fakeJob(p, f, faulty)
 			j.Jobs = 1
 			if _, err := j.Convert(bg); err == nil {
 				break
-			} else if !errors.Is(err, store.ErrInjected) {
+			} else if !errors.Is(err, fault.ErrInjected) {
 				t.Fatalf("operation %d: %v", at, err)
 			}
 			points++
@@ -268,12 +270,12 @@ func TestCorruptSamplesFailOrAreSkippedAndNamed(t *testing.T) {
 	f := mixed()
 	f.bad = bad
 	p := fakePlan(t, f, nil)
-	s := store.NewMem()
+	s := memory.New()
 	if _, err := fakeJob(p, f, s).Convert(bg); !errors.Is(err, shardify.ErrCorrupt) {
 		t.Fatalf("without skip: %v", err)
 	}
 	p = fakePlan(t, f, func(r *Request) { r.OnError = OnErrorSkip })
-	s = store.NewMem()
+	s = memory.New()
 	m, err := fakeJob(p, f, s).Convert(bg)
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +292,7 @@ func TestCorruptSamplesFailOrAreSkippedAndNamed(t *testing.T) {
 	}
 	f.bad = map[[2]int64]error{{0, 5}: errors.New("input/output error")}
 	p = fakePlan(t, f, func(r *Request) { r.OnError = OnErrorSkip })
-	if _, err := fakeJob(p, f, store.NewMem()).Convert(bg); err == nil {
+	if _, err := fakeJob(p, f, memory.New()).Convert(bg); err == nil {
 		t.Error("an I/O error was skipped")
 	}
 }
@@ -301,7 +303,7 @@ func TestWholeShardSkippedHasAReceiptAndNoFile(t *testing.T) {
 		f.bad[[2]int64{0, i}] = shardify.Corrupt(-1, "gone")
 	}
 	p := fakePlan(t, f, func(r *Request) { r.OnError, r.ShardSamples = OnErrorSkip, 10 })
-	s := store.NewMem()
+	s := memory.New()
 	m, err := fakeJob(p, f, s).Convert(bg)
 	if err != nil {
 		t.Fatal(err)
@@ -316,7 +318,7 @@ func TestWrongChecksumOfAnInputIsFoundAcrossUnits(t *testing.T) {
 		f := mixed()
 		f.wrong, f.crc32c = wrong, i > 3
 		p := fakePlan(t, f, nil)
-		s := store.NewMem()
+		s := memory.New()
 		_, err := fakeJob(p, f, s).Convert(bg)
 		if wrong == 0 {
 			if err != nil {
@@ -335,7 +337,7 @@ func TestWrongChecksumOfAnInputIsFoundAcrossUnits(t *testing.T) {
 
 func TestAnotherPlanInTheFolderIsAConflict(t *testing.T) {
 	f := mixed()
-	s := store.NewMem()
+	s := memory.New()
 	p := fakePlan(t, f, nil)
 	if _, err := fakeJob(p, f, s).Convert(bg); err != nil {
 		t.Fatal(err)
@@ -362,7 +364,7 @@ func TestAnotherPlanInTheFolderIsAConflict(t *testing.T) {
 func TestDamagedReceiptOrMissingShardIsMadeAnew(t *testing.T) {
 	f := mixed()
 	p := fakePlan(t, f, nil)
-	s := store.NewMem()
+	s := memory.New()
 	if _, err := fakeJob(p, f, s).Convert(bg); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // TestPartsCoverTheirSpan in order, none larger than the memory unless it is one sample.
@@ -41,17 +41,17 @@ func TestPartsCoverTheirSpan(t *testing.T) {
 // it, and the shards are the same, on one goroutine as on several.
 func TestSameShardsWhateverSpansAreDividedInto(t *testing.T) {
 	var want []string
-	for _, memory := range []int64{1 << 20, 40, 1} {
+	for _, budget := range []int64{1 << 20, 40, 1} {
 		for _, jobs := range []int{1, 64} {
 			f := mixed()
 			f.onRead = func(s shardify.Span) {
-				if s.Run == 0 && s.Bytes > memory && s.Samples() > 1 {
-					t.Errorf("memory %d: read %+v", memory, s)
+				if s.Run == 0 && s.Bytes > budget && s.Samples() > 1 {
+					t.Errorf("memory %d: read %+v", budget, s)
 				}
 			}
-			s := store.NewMem()
+			s := memory.New()
 			j := fakeJob(fakePlan(t, f, nil), f, s)
-			j.Pool, j.Jobs = shardify.NewPool(memory), jobs
+			j.Pool, j.Jobs = shardify.NewPool(budget), jobs
 			m, err := j.Convert(context.Background())
 			if err != nil {
 				t.Fatal(err)
@@ -68,7 +68,7 @@ func TestSameShardsWhateverSpansAreDividedInto(t *testing.T) {
 			}
 			for i := range got {
 				if got[i] != want[i] {
-					t.Errorf("memory %d, %d jobs: shard %d differs", memory, jobs, i)
+					t.Errorf("memory %d, %d jobs: shard %d differs", budget, jobs, i)
 				}
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // fakeInput is one file of the fake source: n samples of eight bytes each.
@@ -106,14 +107,14 @@ func (r *fakeReader) Read(ctx context.Context, s shardify.Span, mem *shardify.Ar
 }
 
 // fakeFormat writes the values back to back.
-var fakeFormat = shardify.SinkFormat{Name: "mmap", Ext: ".raw", New: func(s shardify.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+var fakeFormat = shardify.SinkFormat{Name: "mmap", Ext: ".raw", New: func(s storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
 	p, err := s.Create(spec.Name)
 	return &fakeSink{spec: spec, out: p}, err
 }}
 
 type fakeSink struct {
 	spec shardify.ShardSpec
-	out  shardify.Pending
+	out  storage.Pending
 	n    int64
 }
 

@@ -1,10 +1,10 @@
 package convert
 
 import (
-	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Folder is the Store of a folder on a local or shared file system, which need not be
 // there yet. Each file is durable before it has its name.
-func Folder(dir string) shardify.Store { return store.NewDir(dir, store.SyncShard) }
+func Folder(dir string) storage.Store { return local.NewDir(dir, local.SyncShard) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // TestEveryChangedByteOfAFragmentIsNoticed: or does not matter; and the next run makes
@@ -18,7 +18,7 @@ func TestEveryChangedByteOfAFragmentIsNoticed(t *testing.T) {
 	change := shapes(t)["all of it"]
 	want, _ := convertFake(t, f, change)
 	p := shapedPlan(t, f, change)
-	s := store.NewMem()
+	s := memory.New()
 	if err := p.Publish(bg, s); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // framer is a fake sink that takes frames and would have each next batch of
@@ -45,7 +46,7 @@ func TestPartsOfSpansGiveTheSameShards(t *testing.T) {
 	p := fakePlan(t, f, func(r *Request) { r.OnError = OnErrorSkip })
 	run := func(src shardify.Source, format shardify.SinkFormat) (map[string]string, string) {
 		f.reads.Store(0)
-		mem := store.NewMem()
+		mem := memory.New()
 		j := fakeJob(p, f, mem)
 		j.Source, j.Sink, j.Jobs = src, format, max(7, runtime.GOMAXPROCS(0))
 		m, err := j.Convert(bg)
@@ -72,7 +73,7 @@ func TestPartsOfSpansGiveTheSameShards(t *testing.T) {
 			format.Frame = func([]shardify.Field, shardify.Options) *shardify.Frame {
 				return &shardify.Frame{Block: 1, Values: []shardify.FrameValue{{}}}
 			}
-			format.New = func(s shardify.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+			format.New = func(s storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
 				k, err := fakeFormat.New(s, spec)
 				return &framer{Sink: k, most: most}, err
 			}
@@ -96,7 +97,7 @@ func TestErrorsOfInlineReadsSurface(t *testing.T) {
 	wrong := errors.New("the cable is out")
 	f := &fakeSource{inputs: []fakeInput{{400, 0}}, bad: map[[2]int64]error{{0, 333}: wrong}}
 	p := fakePlan(t, f, nil)
-	mem := store.NewMem()
+	mem := memory.New()
 	j := fakeJob(p, f, mem)
 	j.Jobs = max(7, runtime.GOMAXPROCS(0))
 	if _, err := j.Convert(bg); !errors.Is(err, wrong) {

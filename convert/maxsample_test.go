@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // TestASampleHasABound: when its size is planned, and when more comes than was planned;
@@ -14,7 +14,7 @@ func TestASampleHasABound(t *testing.T) {
 	f := mixed()
 	p := fakePlan(t, f, nil)
 	p.MaxSample = 1
-	if _, err := fakeJob(p, f, store.NewMem()).Convert(bg); err == nil || !strings.Contains(err.Error(), "--max-sample") {
+	if _, err := fakeJob(p, f, memory.New()).Convert(bg); err == nil || !strings.Contains(err.Error(), "--max-sample") {
 		t.Errorf("read a sample that is too large: %v", err)
 	}
 	b, err := p.Encode()

@@ -12,10 +12,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
-
-// flusher is a store that makes files durable at the end rather than one by one.
-type flusher interface{ Flush(context.Context) error }
 
 // Merge checks every receipt, writes what foreign loaders want, and publishes
 // the manifest. It alone may say that a data set is complete. Missing shards are
@@ -47,7 +45,7 @@ func (j *Job) finish(ctx context.Context, m *index.Manifest) error {
 }
 
 // publishManifest completes a manifest with its digest and publishes it.
-func publishManifest(ctx context.Context, s shardify.Store, name string, m *index.Manifest) error {
+func publishManifest(ctx context.Context, s storage.Store, name string, m *index.Manifest) error {
 	f, err := s.Create(name)
 	if err != nil {
 		return err
@@ -67,10 +65,7 @@ func publishManifest(ctx context.Context, s shardify.Store, name string, m *inde
 }
 
 func (j *Job) flush(ctx context.Context) error {
-	if f, ok := j.Store.(flusher); ok {
-		return f.Flush(ctx)
-	}
-	return nil
+	return storage.Flush(ctx, j.Store)
 }
 
 // recipe is every option that decides bytes, as text.
@@ -164,7 +159,7 @@ func Ranges(n []int) string {
 
 // Publish puts the plan into the data set's folder. If one is there already it
 // must be the same plan; otherwise the error is ErrExists with the differences.
-func (p *Plan) Publish(ctx context.Context, s shardify.Store) error {
+func (p *Plan) Publish(ctx context.Context, s storage.Store) error {
 	old, err := LoadPlan(s)
 	switch {
 	case err == nil && old.Digest() == p.Digest():

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // OriginField is the field of Request.Provenance: per sample the number of its input
@@ -43,7 +44,7 @@ func origins(b *shardify.Batch, f shardify.Field, mem *shardify.Arena) {
 const InputsName = "inputs.jsonl"
 
 // listInputs publishes the list.
-func (p *Plan) listInputs(ctx context.Context, store shardify.Store) (shardify.File, error) {
+func (p *Plan) listInputs(ctx context.Context, store storage.Store) (shardify.File, error) {
 	out, err := store.Create(InputsName)
 	if err != nil {
 		return shardify.File{}, err

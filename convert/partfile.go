@@ -11,15 +11,16 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/varint"
+	"github.com/shardify/shardify/storage"
 )
 
 // stored are the blocks of a published plan.
-func stored(s shardify.Store) blocks {
+func stored(s storage.Store) blocks {
 	return func() (blob, error) { return s.Open(PlanName) }
 }
 
 // loadInParts reads the head of a plan in parts; nil if it is none.
-func loadInParts(s shardify.Store) (*Plan, error) {
+func loadInParts(s storage.Store) (*Plan, error) {
 	b, err := s.Open(PlanName)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -26,7 +27,7 @@ type Parts struct {
 	Open func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)
 	// Scratch is where the parts are kept until the plan is published; nil is the
 	// system's temporary folder.
-	Scratch shardify.Store
+	Scratch storage.Store
 }
 
 // Apart is the error of MakePlan for inputs whose order does not allow parts: they are
@@ -43,7 +44,7 @@ func (*Apart) Unwrap() error { return shardify.ErrApart }
 type partPlanner struct {
 	*Request
 	p       *Plan
-	spill   *store.Spill
+	spill   *local.Spill
 	enc     *zstd.Encoder
 	layouts []string
 	left    [][]shardify.Leftover
@@ -63,7 +64,7 @@ type partWritten struct {
 }
 
 func (r *Request) inParts(ctx context.Context, p *Plan) error {
-	spill, err := store.NewSpill(r.Parts.Scratch)
+	spill, err := local.NewSpill(r.Parts.Scratch)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // A plan in parts is that of more inputs than memory should hold: a head, and parts of
@@ -156,7 +157,7 @@ func isInParts(head []byte) bool { return bytes.HasPrefix(head, []byte(partsMagi
 
 // publishInParts copies the blocks that count to where they stay, and writes the rest
 // behind them.
-func (p *Plan) publishInParts(ctx context.Context, s shardify.Store) error {
+func (p *Plan) publishInParts(ctx context.Context, s storage.Store) error {
 	from, err := p.blocks()
 	if err != nil {
 		return err

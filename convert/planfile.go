@@ -13,13 +13,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/internal/varint"
+	"github.com/shardify/shardify/storage"
 	"golang.org/x/sync/errgroup"
 )
 
 // PlanName is where a plan stands below the data set's folder.
-const PlanName = store.Private + "/plan"
+const PlanName = storage.Private + "/plan"
 
 // A plan file:
 //
@@ -342,7 +342,7 @@ func (p *Plan) parseCuts(v *varint.Reader) {
 // none.
 //
 // Of a plan in parts it reads the head; see Plan.InParts.
-func LoadPlan(s shardify.Store) (*Plan, error) {
+func LoadPlan(s storage.Store) (*Plan, error) {
 	if p, err := loadInParts(s); p != nil || err != nil {
 		return p, err
 	}
@@ -430,7 +430,7 @@ func splitText(s *Split) string {
 }
 
 // readAll reads a small published file.
-func readAll(s shardify.Store, name string) ([]byte, error) {
+func readAll(s storage.Store, name string) ([]byte, error) {
 	b, err := s.Open(name)
 	if err != nil {
 		return nil, err

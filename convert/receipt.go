@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // Receipt proves that a shard is done. It is published after the shard.
@@ -101,7 +102,7 @@ func (j *Job) publishAs(ctx context.Context, r *Receipt, name string) error {
 	return publish(ctx, j.Store, name, append(b, '\n'))
 }
 
-func publish(ctx context.Context, s shardify.Store, name string, b []byte) error {
+func publish(ctx context.Context, s storage.Store, name string, b []byte) error {
 	f, err := s.Create(name)
 	if err != nil {
 		return err
@@ -179,7 +180,7 @@ func (j *Job) presentAll(r *Receipt) (bool, error) {
 
 // present tells whether the files of a shard are there in the sizes of its
 // record. That one cannot be looked at is an error, not an absence.
-func present(store shardify.Store, s shardify.Shard) (bool, error) {
+func present(store storage.Store, s shardify.Shard) (bool, error) {
 	if s.Samples == 0 {
 		return true, nil
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // reopening is a source of files that can be opened anew.
@@ -85,7 +85,7 @@ func TestErrorsThatPassAreTriedAgain(t *testing.T) {
 		files(t, p)
 		src := &reopening{fakeSource: f}
 		flaky(f, c.times, c.err)
-		j := fakeJob(p, f, store.NewMem())
+		j := fakeJob(p, f, memory.New())
 		j.Source, j.Jobs = src, 1
 		_, err := j.Convert(bg)
 		if n := src.count.Load(); (err == nil) != c.ok || n != c.reopens {
@@ -131,7 +131,7 @@ func TestAnInputThatChangesWhileItIsRead(t *testing.T) {
 					}
 				}
 			}
-			m := store.NewMem()
+			m := memory.New()
 			j := fakeJob(p, f, m)
 			j.Source, j.Jobs, j.IgnoreTimes = &reopening{fakeSource: f}, 1, ignore
 			_, err := j.Convert(bg)
@@ -173,7 +173,7 @@ func TestAnInputThatIsReplacedAfterThePlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, ignore := range []bool{false, true} {
-		j := fakeJob(p, f, store.NewMem())
+		j := fakeJob(p, f, memory.New())
 		j.Source, j.IgnoreTimes = &reopening{fakeSource: f}, ignore
 		_, err = j.Convert(bg)
 		if !ignore && (!errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), path)) || ignore && err != nil {
@@ -192,7 +192,7 @@ func TestEveryInputOfAShardIsLookedAt(t *testing.T) {
 			os.Truncate(p.Table.Path(0), 3)
 		}
 	}
-	j := fakeJob(p, f, store.NewMem())
+	j := fakeJob(p, f, memory.New())
 	j.Source, j.Jobs = &reopening{fakeSource: f}, 1
 	// It was read before it changed: nobody can tell that from the other order.
 	if _, err := j.Convert(bg); !errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), p.Table.Path(0)) {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/fault"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // keepEven drops samples with odd values.
@@ -178,7 +180,7 @@ func shapedPlan(t *testing.T, f *fakeSource, change func(*Request)) *Plan {
 	})
 }
 
-func shapedJob(p *Plan, f *fakeSource, s shardify.Store) *Job {
+func shapedJob(p *Plan, f *fakeSource, s storage.Store) *Job {
 	j := fakeJob(p, f, s)
 	j.Compile = compileFake
 	return j
@@ -197,13 +199,13 @@ func TestShapedBytesAreTheSameWhateverTheJobsTasksAndMemory(t *testing.T) {
 			var want map[string]string
 			for _, jobs := range []int{1, 2, 7} {
 				for _, tasks := range []int{1, 10} {
-					for _, memory := range []int64{1, 20 << 10, 64 << 20} {
+					for _, budget := range []int64{1, 20 << 10, 64 << 20} {
 						q, err := DecodePlan(b) // as every task does
 						if err != nil {
 							t.Fatal(err)
 						}
-						s := store.NewMem()
-						runTasks(t, q, f, s, jobs, tasks, memory)
+						s := memory.New()
+						runTasks(t, q, f, s, jobs, tasks, budget)
 						m, err := shapedJob(q, f, s).Merge(bg)
 						if err != nil {
 							t.Fatal(err)
@@ -215,7 +217,7 @@ func TestShapedBytesAreTheSameWhateverTheJobsTasksAndMemory(t *testing.T) {
 						if want == nil {
 							want = published(s)
 						} else if got := published(s); !maps.Equal(want, got) {
-							t.Fatalf("jobs %d, tasks %d, memory %d: other bytes", jobs, tasks, memory)
+							t.Fatalf("jobs %d, tasks %d, memory %d: other bytes", jobs, tasks, budget)
 						}
 					}
 				}
@@ -225,13 +227,13 @@ func TestShapedBytesAreTheSameWhateverTheJobsTasksAndMemory(t *testing.T) {
 }
 
 // runTasks does all tasks, each as a process of its own would, until none waits.
-func runTasks(t *testing.T, p *Plan, f *fakeSource, s shardify.Store, jobs, tasks int, memory int64) {
+func runTasks(t *testing.T, p *Plan, f *fakeSource, s storage.Store, jobs, tasks int, budget int64) {
 	t.Helper()
 	for round := range 3 {
 		waiting := 0
 		for task := tasks - 1; task >= 0; task-- {
 			j := shapedJob(p, f, s)
-			j.Jobs, j.Pool = jobs, shardify.NewPool(memory)
+			j.Jobs, j.Pool = jobs, shardify.NewPool(budget)
 			var w *Waiting
 			if err := j.Task(bg, task, tasks); errors.As(err, &w) && round == 0 {
 				waiting++
@@ -248,7 +250,7 @@ func runTasks(t *testing.T, p *Plan, f *fakeSource, s shardify.Store, jobs, task
 	}
 }
 
-func fragmentsIn(s *store.Mem) (out []string) {
+func fragmentsIn(s *memory.Store) (out []string) {
 	for n := range s.Files() {
 		if strings.HasSuffix(n, fragmentSuffix) {
 			out = append(out, n)
@@ -258,7 +260,7 @@ func fragmentsIn(s *store.Mem) (out []string) {
 }
 
 // checkBalance: the law of receipts, over the whole set.
-func checkBalance(t *testing.T, s *store.Mem, p *Plan, m *index.Manifest) {
+func checkBalance(t *testing.T, s *memory.Store, p *Plan, m *index.Manifest) {
 	t.Helper()
 	var skipped int64
 	for _, k := range m.Skipped {
@@ -284,7 +286,7 @@ func checkBalance(t *testing.T, s *store.Mem, p *Plan, m *index.Manifest) {
 }
 
 // valuesOf reads the shards of a set, in order.
-func valuesOf(t *testing.T, s *store.Mem, dir string) (out []uint64) {
+func valuesOf(t *testing.T, s *memory.Store, dir string) (out []uint64) {
 	t.Helper()
 	m, err := index.DecodeManifest(s.Files()[dir+index.ManifestName])
 	if err != nil {
@@ -303,9 +305,9 @@ func valuesOf(t *testing.T, s *store.Mem, dir string) (out []uint64) {
 }
 
 // convertFake converts in one go.
-func convertFake(t *testing.T, f *fakeSource, change func(*Request)) (*store.Mem, *index.Manifest) {
+func convertFake(t *testing.T, f *fakeSource, change func(*Request)) (*memory.Store, *index.Manifest) {
 	t.Helper()
-	s := store.NewMem()
+	s := memory.New()
 	m, err := shapedJob(shapedPlan(t, f, change), f, s).Convert(bg)
 	if err != nil {
 		t.Fatal(err)
@@ -433,7 +435,7 @@ func TestCopiesAreShuffledApart(t *testing.T) {
 func TestSurveySeesTrainAlone(t *testing.T) {
 	f := mixed()
 	p := shapedPlan(t, f, func(r *Request) { r.Split, r.Ops = split(t, "train=0.5,val=0.5"), []Op{{Name: "total"}} })
-	s := store.NewMem()
+	s := memory.New()
 	if _, err := shapedJob(p, f, s).Convert(bg); err != nil {
 		t.Fatal(err)
 	}
@@ -522,8 +524,8 @@ func TestEveryFailureLeavesAConversionThatGoesOn(t *testing.T) {
 		step = 1
 	}
 	for i := 1; ; i += step {
-		mem := store.NewMem()
-		fault := store.NewFault(mem, i, true)
+		mem := memory.New()
+		fault := fault.New(mem, i, true)
 		j := shapedJob(p, f, fault)
 		j.Jobs = 1
 		_, err := j.Convert(bg)

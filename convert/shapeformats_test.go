@@ -11,8 +11,9 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers/synth"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mmap"
 	"github.com/shardify/shardify/writers/wds"
 )
@@ -62,7 +63,7 @@ func TestEveryKindOfFieldKeepsItsBytes(t *testing.T) {
 	}
 }
 
-func convertOnce(t *testing.T, sink shardify.SinkFormat, schema string, keyed bool, shuffle string, jobs, tasks int, memory int64) map[string][]byte {
+func convertOnce(t *testing.T, sink shardify.SinkFormat, schema string, keyed bool, shuffle string, jobs, tasks int, budget int64) map[string][]byte {
 	t.Helper()
 	o, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"samples": "600", "schema": schema, "keyed": fmt.Sprint(keyed)})
 	if err != nil {
@@ -88,9 +89,9 @@ func convertOnce(t *testing.T, sink shardify.SinkFormat, schema string, keyed bo
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := store.NewMem()
+	s := memory.New()
 	job := func() *convert.Job {
-		return &convert.Job{Plan: p, Source: src, Sink: sink, Store: s, Pool: shardify.NewPool(memory), Jobs: jobs, Compile: compileCopies}
+		return &convert.Job{Plan: p, Source: src, Sink: sink, Store: s, Pool: shardify.NewPool(budget), Jobs: jobs, Compile: compileCopies}
 	}
 	for range 2 {
 		for i := range tasks {
@@ -104,7 +105,7 @@ func convertOnce(t *testing.T, sink shardify.SinkFormat, schema string, keyed bo
 	}
 	out := map[string][]byte{}
 	for n, b := range s.Files() {
-		if !strings.HasPrefix(n, store.Private) {
+		if !strings.HasPrefix(n, storage.Private) {
 			out[n] = b
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/internal/shuffle"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 )
 
 // A global shuffle has two stages. The units of the plan scatter their samples into
@@ -15,7 +15,7 @@ import (
 // within one shard.
 
 // ScratchDir is where fragments are if no other place is named.
-const ScratchDir = store.Private + "/scratch"
+const ScratchDir = storage.Private + "/scratch"
 
 const (
 	// Buckets are small beside the memory that a set of such a size is likely to get.
@@ -83,11 +83,11 @@ func (p *Plan) buckets() (b shuffle.Buckets) {
 }
 
 // scratch is where fragments are.
-func (j *Job) scratch() shardify.Store {
+func (j *Job) scratch() storage.Store {
 	if j.Scratch != nil {
 		return j.Scratch
 	}
-	return below{j.Store, ScratchDir + "/"}
+	return storage.Below(j.Store, ScratchDir)
 }
 
 func (p *Plan) scatterName(i int) string {

@@ -13,9 +13,9 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	readmmap "github.com/shardify/shardify/readers/mmap"
 	"github.com/shardify/shardify/readers/synth"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers/mmap"
 )
 
@@ -78,7 +78,7 @@ func (r shuffleRun) convert(t testing.TB, out string) *convert.Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &convert.Job{Plan: p, Source: src, Sink: mmap.Format, Store: store.NewDir(out, store.SyncNone), Pool: shardify.NewPool(r.memory), Jobs: r.jobs, Compile: q.Compile}
+	j := &convert.Job{Plan: p, Source: src, Sink: mmap.Format, Store: local.NewDir(out, local.SyncNone), Pool: shardify.NewPool(r.memory), Jobs: r.jobs, Compile: q.Compile}
 	if _, err := j.Convert(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // TestLateWorkerFindsTheShuffleDone: one worker has completed the set and removed the
@@ -16,7 +16,7 @@ func TestLateWorkerFindsTheShuffleDone(t *testing.T) {
 	first := shuffleRun{samples: 3000, memory: 8 << 20, schema: "i:i64,x:f32[9]", shuffle: convert.ShuffleGlobal, jobs: 2}.convert(t, dir)
 	list := func() map[string]int64 {
 		files := map[string]int64{}
-		for f, err := range store.NewDir(dir, store.SyncNone).List("") {
+		for f, err := range local.NewDir(dir, local.SyncNone).List("") {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -25,7 +25,7 @@ func TestLateWorkerFindsTheShuffleDone(t *testing.T) {
 		return files
 	}
 	before := list()
-	late := &convert.Job{Plan: first.Plan, Source: first.Source, Sink: first.Sink, Store: store.NewDir(dir, store.SyncNone), Pool: first.Pool, Compile: first.Compile}
+	late := &convert.Job{Plan: first.Plan, Source: first.Source, Sink: first.Sink, Store: local.NewDir(dir, local.SyncNone), Pool: first.Pool, Compile: first.Compile}
 	ctx := context.Background()
 	if err := late.Work(ctx, late.Plan.Task(0, 1)); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 func TestSplitTextsAreReadOrRefused(t *testing.T) {
@@ -173,7 +173,7 @@ func (r *classReader) Read(ctx context.Context, s shardify.Span, mem *shardify.A
 func classConvert(t *testing.T, f *fakeSource, change func(*Request)) map[string][]uint64 {
 	t.Helper()
 	src := classSource{f}
-	s := store.NewMem()
+	s := memory.New()
 	p := fakePlan(t, f, func(r *Request) {
 		r.Source, r.Compile, r.Helpers = src, compileFake, []string{"c", "g"}
 		change(r)

@@ -1,9 +1,6 @@
 package convert
 
 import (
-	"iter"
-	"strings"
-
 	"github.com/shardify/shardify"
 )
 
@@ -33,29 +30,4 @@ func (p *Plan) read() []shardify.Field {
 		return p.Source
 	}
 	return p.Schema
-}
-
-// below is a folder of a store as a store of its own.
-type below struct {
-	shardify.Store
-	dir string // ends with a slash
-}
-
-func (s below) Open(name string) (shardify.Blob, error) { return s.Store.Open(s.dir + name) }
-
-func (s below) Create(name string) (shardify.Pending, error) { return s.Store.Create(s.dir + name) }
-
-func (s below) Remove(name string) error { return s.Store.Remove(s.dir + name) }
-
-func (s below) List(dir string) iter.Seq2[shardify.FileInfo, error] {
-	return func(yield func(shardify.FileInfo, error) bool) {
-		for f, err := range s.Store.List(strings.TrimSuffix(s.dir+dir, "/")) {
-			if err == nil {
-				f.Name = f.Name[len(s.dir):]
-			}
-			if !yield(f, err) {
-				return
-			}
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/storage"
 )
 
 // doing is what a goroutine of a job is at, as far as it may have to wait there for
@@ -108,10 +109,8 @@ func (j *Job) WatchStall(after time.Duration, moved func() bool, stalled func(*S
 // moves is a number that changes while the job moves.
 func (j *Job) moves() int64 {
 	n := j.posts.tick() + j.Progress.Samples.Load() + j.Progress.Shards.Load() + j.Progress.Gathered.Load()
-	for _, s := range []shardify.Store{j.Store, j.scratch()} {
-		if w, ok := s.(interface{ Moves() int64 }); ok {
-			n += w.Moves()
-		}
+	for _, s := range []storage.Store{j.Store, j.scratch()} {
+		n += storage.Moves(s)
 	}
 	return n
 }

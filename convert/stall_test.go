@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // hanging is a store whose files hang when they are written to or published.
 type hanging struct {
-	shardify.Store
+	storage.Store
 	gate   <-chan struct{}
 	commit bool
 }
 
-func (h hanging) Create(name string) (shardify.Pending, error) {
+func (h hanging) Create(name string) (storage.Pending, error) {
 	p, err := h.Store.Create(name)
 	if !strings.HasPrefix(name, "shard-") {
 		return p, err
@@ -29,7 +30,7 @@ func (h hanging) Create(name string) (shardify.Pending, error) {
 }
 
 type hangingFile struct {
-	shardify.Pending
+	storage.Pending
 	h hanging
 }
 
@@ -74,7 +75,7 @@ func TestAStallTellsWhatIsWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := mixed()
 			p := fakePlan(t, f, nil)
-			m := store.NewMem()
+			m := memory.New()
 			j := fakeJob(p, f, m)
 			gate := make(chan struct{})
 			c.change(j, f, gate)
@@ -112,7 +113,7 @@ func TestWhatMovesSlowlyIsNoStall(t *testing.T) { synctest.Test(t, whatMovesSlow
 func whatMovesSlowlyIsNoStall(t *testing.T) {
 	f := mixed()
 	p := fakePlan(t, f, nil)
-	j := fakeJob(p, f, store.NewMem())
+	j := fakeJob(p, f, memory.New())
 	var reads atomic.Int64
 	f.onRead = func(shardify.Span) {
 		if reads.Add(1) < 20 {
@@ -125,7 +126,7 @@ func whatMovesSlowlyIsNoStall(t *testing.T) {
 	}
 	stop()
 
-	j = fakeJob(p, f, store.NewMem())
+	j = fakeJob(p, f, memory.New())
 	asked := 0
 	stop = j.WatchStall(20*time.Millisecond, func() bool { asked++; return true }, func(s *Stalled) { t.Errorf("%v although the process moves", s) })
 	time.Sleep(200 * time.Millisecond)

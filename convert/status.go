@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"iter"
 	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 )
 
-const receiptsDir = store.Private + "/receipts"
+const receiptsDir = storage.Private + "/receipts"
 
 // Done is what receipts stand in a data set's folder, by their names alone.
 type Done struct {
@@ -21,13 +20,13 @@ type Done struct {
 }
 
 // Done lists the receipts. It opens none and changes nothing.
-func (p *Plan) Done(ctx context.Context, s shardify.Store) (*Done, error) {
+func (p *Plan) Done(ctx context.Context, s storage.Store) (*Done, error) {
 	d := &Done{Shards: make([]bool, p.Outputs())}
 	if p.Shuffle == ShuffleGlobal {
 		d.Portions = make([]bool, len(p.Shards))
 	}
 	n := 0
-	for name, err := range listing(s, receiptsDir) {
+	for name, err := range storage.Names(s, receiptsDir) {
 		if n++; n&1023 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -53,30 +52,14 @@ func receiptNumber(name string) (int, bool) {
 	return i, ok && err == nil
 }
 
-// listing is the names of files without their sizes, where the store can.
-func listing(s shardify.Store, dir string) iter.Seq2[string, error] {
-	if n, ok := s.(interface {
-		Names(dir string) iter.Seq2[string, error]
-	}); ok {
-		return n.Names(dir)
-	}
-	return func(yield func(string, error) bool) {
-		for f, err := range s.List(dir) {
-			if !yield(f.Name, err) {
-				return
-			}
-		}
-	}
-}
-
 // Receipt reads the receipt of shard i without regard to whether its files are there;
 // fs.ErrNotExist if there is none, ErrCorrupt if it is damaged or another plan's.
-func (p *Plan) Receipt(s shardify.Store, i int) (*Receipt, error) {
+func (p *Plan) Receipt(s storage.Store, i int) (*Receipt, error) {
 	return p.readReceipt(s, i, p.receiptName(i))
 }
 
 // ScatterReceipt is Receipt for portion i of a global shuffle.
-func (p *Plan) ScatterReceipt(s shardify.Store, i int) (*Receipt, error) {
+func (p *Plan) ScatterReceipt(s storage.Store, i int) (*Receipt, error) {
 	r, err := p.readReceipt(s, i, p.scatterName(i))
 	if err == nil && r.Fragment == nil {
 		return nil, shardify.Annotate(shardify.Corrupt(-1, "it names no fragment"), "read", p.scatterName(i), "")
@@ -84,7 +67,7 @@ func (p *Plan) ScatterReceipt(s shardify.Store, i int) (*Receipt, error) {
 	return r, err
 }
 
-func (p *Plan) readReceipt(s shardify.Store, i int, name string) (*Receipt, error) {
+func (p *Plan) readReceipt(s storage.Store, i int, name string) (*Receipt, error) {
 	b, err := readAll(s, name)
 	if err != nil {
 		return nil, err
@@ -96,25 +79,10 @@ func (p *Plan) readReceipt(s shardify.Store, i int, name string) (*Receipt, erro
 	return r, nil
 }
 
-// size is the size of a published file, looked at as cheaply as the store can.
-func size(s shardify.Store, name string) (int64, error) {
-	if z, ok := s.(interface {
-		Size(name string) (int64, error)
-	}); ok {
-		return z.Size(name)
-	}
-	b, err := s.Open(name)
-	if err != nil {
-		return 0, err
-	}
-	defer b.Close()
-	return b.Size(), nil
-}
-
 // there tells whether a published file has its size. That it cannot be looked at is an
 // error, not an absence.
-func there(s shardify.Store, f shardify.File) (bool, error) {
-	n, err := size(s, f.Name)
+func there(s storage.Store, f shardify.File) (bool, error) {
+	n, err := storage.Size(s, f.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // Fragments lists the fragments of a global shuffle, those that its shards need and
 // those that nobody does: of portions that were done twice, or of a data set that is
 // complete. One that is stray may belong to a worker that is about to say so.
-func (p *Plan) Fragments(ctx context.Context, set, scratch shardify.Store, complete bool) (needed, stray []shardify.FileInfo, err error) {
+func (p *Plan) Fragments(ctx context.Context, set, scratch storage.Store, complete bool) (needed, stray []storage.FileInfo, err error) {
 	known := map[string]bool{}
 	if !complete {
 		d, err := p.Done(ctx, set)
@@ -53,4 +54,4 @@ func (p *Plan) Fragments(ctx context.Context, set, scratch shardify.Store, compl
 }
 
 // ScratchStore is where the fragments of a data set are if no other place is named.
-func ScratchStore(set shardify.Store) shardify.Store { return below{set, ScratchDir + "/"} }
+func ScratchStore(set storage.Store) storage.Store { return storage.Below(set, ScratchDir) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // Tally is what receipts say together.
@@ -20,7 +21,7 @@ type Tally struct {
 
 // Tally reads the receipts that d lists. Those that turn out to be damaged, or gone, are
 // no longer done. With files it looks at the files of the shards too.
-func (p *Plan) Tally(ctx context.Context, s shardify.Store, d *Done, files bool) (*Tally, error) {
+func (p *Plan) Tally(ctx context.Context, s storage.Store, d *Done, files bool) (*Tally, error) {
 	t := &Tally{}
 	read := func(list []bool, at func(i int) (*Receipt, error)) error {
 		return inOrder(ctx, len(list), func(i int) (*Receipt, error) {
@@ -82,7 +83,7 @@ func (t *Tally) add(r *Receipt) {
 }
 
 // present tells whether the files of a receipt's shards are there in full size.
-func (p *Plan) present(s shardify.Store, r *Receipt) (bool, error) {
+func (p *Plan) present(s storage.Store, r *Receipt) (bool, error) {
 	if r.Fragment != nil {
 		return true, nil // scratch space may be where only the work is done
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/internal/shuffle"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -26,7 +27,7 @@ type Job struct {
 	Plan   *Plan
 	Source shardify.Source
 	Sink   shardify.SinkFormat
-	Store  shardify.Store
+	Store  storage.Store
 	Pool   *shardify.Pool // memory for samples on their way; nil is one of 256 MiB
 	Jobs   int            // units at once; 0 means GOMAXPROCS
 	// Compile makes the plan's operations anew; nil without operations.
@@ -35,7 +36,7 @@ type Job struct {
 	// unchanged.
 	IgnoreTimes bool
 	// Scratch holds the fragments of a shuffle; nil is a private folder of Store.
-	Scratch shardify.Store
+	Scratch storage.Store
 	// Progress counts what is done; may be read at any time.
 	Progress Progress
 

@@ -17,7 +17,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/columns"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // maxManifest bounds the text of a manifest: a million shards take 300 MiB.
@@ -47,7 +47,7 @@ func CheckFile(name string, size int64) error {
 		return err
 	}
 	if !st.Mode().IsRegular() {
-		return regular.Other(name, st.Mode())
+		return local.Other(name, st.Mode())
 	}
 	if st.Size() != size {
 		return shardify.Corrupt(-1, "%s: the manifest says %d bytes, the file has %d", filepath.Base(name), size, st.Size())
@@ -85,7 +85,7 @@ func Read(ctx context.Context, t *shardify.Table, format string) ([]*index.Manif
 }
 
 // ReadManifest reads the text of a manifest.
-func ReadManifest(name string) ([]byte, error) { return regular.ReadOwn(name, maxManifest) }
+func ReadManifest(name string) ([]byte, error) { return local.ReadOwn(name, maxManifest) }
 
 func readManifest(name string) (*index.Manifest, error) {
 	b, err := ReadManifest(name)

@@ -10,10 +10,10 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers/mmap"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/readers/wds"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -59,7 +59,7 @@ func makeSet(t testing.TB, o setOptions) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := convert.Job{Plan: plan, Source: src, Sink: sink, Store: store.NewDir(dir, "none"), Pool: shardify.NewPool(256 << 20), Jobs: 2}
+	job := convert.Job{Plan: plan, Source: src, Sink: sink, Store: local.NewDir(dir, "none"), Pool: shardify.NewPool(256 << 20), Jobs: 2}
 	if _, err := job.Convert(bg); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // maxOpen is how many shards are kept open.
@@ -269,11 +269,11 @@ func (s *shardSet) openFile(sh *shard) (*openShard, error) {
 }
 
 func openRegular(name string) (*os.File, int64, error) {
-	f, st, err := regular.OpenOwn(name)
+	f, st, err := local.OpenOwn(name)
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		err = e.Err // the name is said by the error that this becomes
 	}
-	if errors.Is(err, regular.ErrOther) {
+	if errors.Is(err, local.ErrOther) {
 		err = shardify.Unsupported("%v", err)
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // stage is the shards of a Dataset in a folder of fast storage, for all Loaders of the
@@ -182,7 +182,7 @@ func (g *stage) copyShard(s *shardSet, sh *shard) error {
 		return err
 	}
 	if sh.tar != nil {
-		b, err := regular.ReadOwn(sh.path+index.TarIndexExt, (sh.record.Samples+1)*8)
+		b, err := local.ReadOwn(sh.path+index.TarIndexExt, (sh.record.Samples+1)*8)
 		if err != nil {
 			return err
 		}

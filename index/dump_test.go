@@ -12,7 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mmap"
 )
 
@@ -39,7 +39,7 @@ func tiny() (schema []shardify.Field, b *shardify.Batch) {
 // misread needs another version number.
 func TestMmapShardBytes(t *testing.T) {
 	schema, b := tiny()
-	mem := store.NewMem()
+	mem := memory.New()
 	sink, err := mmap.New(mem, shardify.ShardSpec{Name: "tiny.safetensors", Schema: schema, Samples: 2, Exact: true, Keyed: true})
 	if err != nil {
 		t.Fatal(err)

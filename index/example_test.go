@@ -7,14 +7,14 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mmap"
 )
 
 // A shard is written, and one of its columns is found in the file again.
 func ExampleParseShard() {
 	schema := []shardify.Field{{Name: "x", DType: shardify.F32}}
-	folder := store.NewMem()
+	folder := memory.New()
 	sink, _ := mmap.New(folder, shardify.ShardSpec{Name: "shard-000000.safetensors", Schema: schema, Samples: 3, Exact: true})
 	sink.Write(&shardify.Batch{Samples: 3, Columns: []shardify.Column{{Field: schema[0], Data: shardify.Bytes([]float32{1, 2, 4})}}})
 	record, err := sink.Commit(context.Background())

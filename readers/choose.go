@@ -16,9 +16,9 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/regular"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // ErrUndecided: the inputs do not tell their format, or tell several.
@@ -111,7 +111,7 @@ func detect(in string) (shardify.SourceFormat, string, error) {
 
 // detectFile asks each format about the first bytes and the name.
 func detectFile(name string) (f shardify.SourceFormat, why string, err error) {
-	file, _, err := regular.Open(name)
+	file, _, err := local.Open(name)
 	if err != nil {
 		return f, "", err
 	}
@@ -221,7 +221,7 @@ func count(dir string) (census, error) {
 // neither. Its shards are no samples for anybody yet.
 func unfinished(dir string) string {
 	for _, set := range []string{dir, filepath.Dir(filepath.Clean(dir))} {
-		if isDir(filepath.Join(set, store.Private)) && !isFile(filepath.Join(set, index.ManifestName)) {
+		if isDir(filepath.Join(set, storage.Private)) && !isFile(filepath.Join(set, index.ManifestName)) {
 			return set
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/writertest"
 )
 
@@ -24,7 +24,7 @@ func BenchmarkRun(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			src := makeSource(writertest.Schema{Fields: []shardify.Field{c.field}}, c.samples, 1)
-			m := store.NewMem()
+			m := memory.New()
 			if _, err := job(b, m, c.format, src, c.samples).Convert(b.Context()); err != nil {
 				b.Fatal(err)
 			}

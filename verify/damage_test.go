@@ -12,7 +12,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/fault"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/writertest"
 )
 
@@ -30,33 +31,35 @@ func TestWrongFilesAreFound(t *testing.T) {
 		shard := func(i int) string { return fmt.Sprintf("shard-%06d%s", i, ext) }
 		// Equal sizes, so that only the content tells a swap.
 		equal := build(t, format, makeSource(writertest.Schema{Fields: []shardify.Field{{Name: "x", DType: shardify.F64}}}, 8, 3), 4)
-		copyFile := func(from, to *store.Mem, a, b string) { to.Set(b, from.Files()[a]) }
+		copyFile := func(from, to *memory.Store, a, b string) { to.Set(b, from.Files()[a]) }
 		table := []struct {
 			name   string
-			set    *store.Mem
-			damage func(m *store.Mem)
+			set    *memory.Store
+			damage func(m *memory.Store)
 			kind   string
 			file   string
 		}{
-			{"missing shard", good, func(m *store.Mem) { m.Remove(shard(1)) }, KindMissing, shard(1)},
-			{"truncated shard", good, func(m *store.Mem) { b := m.Files()[shard(1)]; m.Set(shard(1), b[:len(b)-1]) }, KindSize, shard(1)},
-			{"empty shard", good, func(m *store.Mem) { m.Set(shard(0), nil) }, KindSize, shard(0)},
-			{"shard cut at a block", good, func(m *store.Mem) { b := m.Files()[shard(0)]; m.Set(shard(0), b[:len(b)/1024*512]) }, KindSize, shard(0)},
-			{"extended shard", good, func(m *store.Mem) { m.Set(shard(1), append(slices.Clone(m.Files()[shard(1)]), 0)) }, KindSize, shard(1)},
-			{"extended by a block", good, func(m *store.Mem) { m.Set(shard(1), append(slices.Clone(m.Files()[shard(1)]), make([]byte, 512)...)) }, KindSize, shard(1)},
-			{"extra shard", good, func(m *store.Mem) { copyFile(m, m, shard(1), shard(7)) }, KindExtra, shard(7)},
-			{"extra file", good, func(m *store.Mem) { m.Set("x/y.bin", []byte("z")) }, KindExtra, "x/y.bin"},
-			{"swapped shards", equal, func(m *store.Mem) {
+			{"missing shard", good, func(m *memory.Store) { m.Remove(shard(1)) }, KindMissing, shard(1)},
+			{"truncated shard", good, func(m *memory.Store) { b := m.Files()[shard(1)]; m.Set(shard(1), b[:len(b)-1]) }, KindSize, shard(1)},
+			{"empty shard", good, func(m *memory.Store) { m.Set(shard(0), nil) }, KindSize, shard(0)},
+			{"shard cut at a block", good, func(m *memory.Store) { b := m.Files()[shard(0)]; m.Set(shard(0), b[:len(b)/1024*512]) }, KindSize, shard(0)},
+			{"extended shard", good, func(m *memory.Store) { m.Set(shard(1), append(slices.Clone(m.Files()[shard(1)]), 0)) }, KindSize, shard(1)},
+			{"extended by a block", good, func(m *memory.Store) {
+				m.Set(shard(1), append(slices.Clone(m.Files()[shard(1)]), make([]byte, 512)...))
+			}, KindSize, shard(1)},
+			{"extra shard", good, func(m *memory.Store) { copyFile(m, m, shard(1), shard(7)) }, KindExtra, shard(7)},
+			{"extra file", good, func(m *memory.Store) { m.Set("x/y.bin", []byte("z")) }, KindExtra, "x/y.bin"},
+			{"swapped shards", equal, func(m *memory.Store) {
 				f := m.Files()
 				m.Set(shard(0), f[shard(1)])
 				m.Set(shard(1), f[shard(0)])
 			}, KindSwapped, shard(0)},
-			{"a shard twice", equal, func(m *store.Mem) { copyFile(m, m, shard(1), shard(0)) }, KindSwapped, shard(0)},
-			{"stale shard", good, func(m *store.Mem) { copyFile(other, m, shard(0), shard(0)) }, "", shard(0)},
-			{"shard of another schema", good, func(m *store.Mem) { copyFile(equal, m, shard(0), shard(0)) }, KindSize, shard(0)},
-			{"stale manifest", good, func(m *store.Mem) { copyFile(other, m, index.ManifestName, index.ManifestName) }, "", shard(0)},
-			{"no manifest digest", good, func(m *store.Mem) { m.Set(index.ManifestName, []byte(`{"shardify":1}`)) }, KindFormat, index.ManifestName},
-			{"later version", good, func(m *store.Mem) { m.Set(index.ManifestName, []byte(`{"shardify":2}`)) }, KindFormat, index.ManifestName},
+			{"a shard twice", equal, func(m *memory.Store) { copyFile(m, m, shard(1), shard(0)) }, KindSwapped, shard(0)},
+			{"stale shard", good, func(m *memory.Store) { copyFile(other, m, shard(0), shard(0)) }, "", shard(0)},
+			{"shard of another schema", good, func(m *memory.Store) { copyFile(equal, m, shard(0), shard(0)) }, KindSize, shard(0)},
+			{"stale manifest", good, func(m *memory.Store) { copyFile(other, m, index.ManifestName, index.ManifestName) }, "", shard(0)},
+			{"no manifest digest", good, func(m *memory.Store) { m.Set(index.ManifestName, []byte(`{"shardify":1}`)) }, KindFormat, index.ManifestName},
+			{"later version", good, func(m *memory.Store) { m.Set(index.ManifestName, []byte(`{"shardify":2}`)) }, KindFormat, index.ManifestName},
 		}
 		if format == "wds" {
 			idx := shard(0) + index.TarIndexExt
@@ -65,18 +68,18 @@ func TestWrongFilesAreFound(t *testing.T) {
 				table = append(table,
 					struct {
 						name   string
-						set    *store.Mem
-						damage func(m *store.Mem)
+						set    *memory.Store
+						damage func(m *memory.Store)
 						kind   string
 						file   string
-					}{"missing " + name, good, func(m *store.Mem) { m.Remove(name) }, KindMissing, name},
+					}{"missing " + name, good, func(m *memory.Store) { m.Remove(name) }, KindMissing, name},
 					struct {
 						name   string
-						set    *store.Mem
-						damage func(m *store.Mem)
+						set    *memory.Store
+						damage func(m *memory.Store)
 						kind   string
 						file   string
-					}{"truncated " + name, good, func(m *store.Mem) { b := m.Files()[name]; m.Set(name, b[:len(b)/2]) }, KindSize, name})
+					}{"truncated " + name, good, func(m *memory.Store) { b := m.Files()[name]; m.Set(name, b[:len(b)/2]) }, KindSize, name})
 			}
 		}
 		for _, c := range table {
@@ -260,9 +263,9 @@ func TestHostileManifests(t *testing.T) {
 }
 
 // stopped is a conversion that was cut off after some shards.
-func stopped(t testing.TB, format string, src *made, perShard, shards int) (*store.Mem, *convert.Job) {
+func stopped(t testing.TB, format string, src *made, perShard, shards int) (*memory.Store, *convert.Job) {
 	t.Helper()
-	m := store.NewMem()
+	m := memory.New()
 	j := job(t, m, format, src, perShard)
 	if err := j.Plan.Publish(context.Background(), m); err != nil {
 		t.Fatal(err)
@@ -339,7 +342,7 @@ func TestUnfinishedSets(t *testing.T) {
 }
 
 func TestAFolderOfNothingIsNoDataSet(t *testing.T) {
-	if _, err := Run(context.Background(), Options{Store: store.NewMem(), Sources: []shardify.SourceFormat{}, Sinks: []shardify.SinkFormat{}}); err == nil {
+	if _, err := Run(context.Background(), Options{Store: memory.New(), Sources: []shardify.SourceFormat{}, Sinks: []shardify.SinkFormat{}}); err == nil {
 		t.Error("an empty store was verified")
 	}
 }
@@ -352,7 +355,7 @@ func TestStorageErrorsAreNotTakenForHealth(t *testing.T) {
 		m := build(t, format, small(t, format), 4)
 		points := 0
 		for i := 1; ; i++ {
-			f := store.NewFault(m, i, false)
+			f := fault.New(m, i, false)
 			sink, _ := sinkOf(t, format)
 			r, err := Run(context.Background(), Options{Store: f, Jobs: 1, Sinks: []shardify.SinkFormat{sink}, Sources: []shardify.SourceFormat{}})
 			if f.Count() < i {

@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // derived makes anew, in memory, what follows from the shards: offset indexes,
@@ -27,7 +27,7 @@ type derived struct {
 }
 
 func newDerived(s *set) *derived {
-	return &derived{s: s, over: &overlay{Store: s.store, mem: store.NewMem()}}
+	return &derived{s: s, over: &overlay{Store: s.store, mem: memory.New()}}
 }
 
 // file is the right content of a file, nil if it cannot be told. The error is
@@ -141,7 +141,7 @@ func (d *derived) manifest(ctx context.Context) []byte {
 	}
 	over := d.over
 	if s.root != nil {
-		over = &overlay{Store: s.root.store, mem: store.NewMem()}
+		over = &overlay{Store: s.root.store, mem: memory.New()}
 	}
 	over.hidden = append(over.hidden, index.ManifestName)
 	for _, split := range s.plan.SplitNames() {
@@ -205,7 +205,7 @@ func (s *set) remakeManifest(ctx context.Context, d *derived) error {
 	if want == nil {
 		s.c.mu.Lock()
 		defer s.c.mu.Unlock()
-		s.c.report.Done = append(s.c.report.Done, s.prefix+index.ManifestName+": cannot be made anew: that wants the plan and the receipts of all shards, in "+store.Private)
+		s.c.report.Done = append(s.c.report.Done, s.prefix+index.ManifestName+": cannot be made anew: that wants the plan and the receipts of all shards, in "+storage.Private)
 		return nil
 	}
 	s.c.again = true
@@ -214,12 +214,12 @@ func (s *set) remakeManifest(ctx context.Context, d *derived) error {
 
 // overlay is a store whose writes stay in memory.
 type overlay struct {
-	shardify.Store
-	mem    *store.Mem
+	storage.Store
+	mem    *memory.Store
 	hidden []string // published files that are not seen
 }
 
-func (o *overlay) Open(name string) (shardify.Blob, error) {
+func (o *overlay) Open(name string) (storage.Blob, error) {
 	if b, err := o.mem.Open(name); err == nil {
 		return b, nil
 	}
@@ -229,39 +229,50 @@ func (o *overlay) Open(name string) (shardify.Blob, error) {
 	return o.Store.Open(name)
 }
 
-func (o *overlay) Create(name string) (shardify.Pending, error) { return o.mem.Create(name) }
+// Unwrap is the store below. What would write there, or show what is hidden, is replaced.
+func (o *overlay) Unwrap() any { return o.Store }
 
-// Remove removes nothing: nobody asked for it.
-func (o *overlay) Remove(string) error { return nil }
+// Flush has nothing to make durable.
+func (o *overlay) Flush(context.Context) error { return nil }
 
-// List is that of the store below; what is written here is never listed.
-func (o *overlay) List(dir string) iter.Seq2[shardify.FileInfo, error] {
-	return func(yield func(shardify.FileInfo, error) bool) {
-		for f, err := range o.Store.List(dir) {
-			if err == nil && slices.Contains(o.hidden, f.Name) {
-				continue
-			}
-			if !yield(f, err) {
+// Replace writes to memory.
+func (o *overlay) Replace(ctx context.Context, name string, content []byte) error {
+	return o.mem.Replace(ctx, name, content)
+}
+
+// Names are those that List has.
+func (o *overlay) Names(dir string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for f, err := range o.List(dir) {
+			if !yield(f.Name, err) {
 				return
 			}
 		}
 	}
 }
 
-// sub is a folder of a store.
-type sub struct {
-	shardify.Store
-	prefix string // with a slash at its end
+// Size is that of the file which Open opens.
+func (o *overlay) Size(name string) (int64, error) {
+	b, err := o.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer b.Close()
+	return b.Size(), nil
 }
 
-func (u *sub) Open(name string) (shardify.Blob, error)      { return u.Store.Open(u.prefix + name) }
-func (u *sub) Create(name string) (shardify.Pending, error) { return u.Store.Create(u.prefix + name) }
-func (u *sub) Remove(name string) error                     { return u.Store.Remove(u.prefix + name) }
+func (o *overlay) Create(name string) (storage.Pending, error) { return o.mem.Create(name) }
 
-func (u *sub) List(dir string) iter.Seq2[shardify.FileInfo, error] {
-	return func(yield func(shardify.FileInfo, error) bool) {
-		for f, err := range u.Store.List(strings.TrimSuffix(u.prefix+dir, "/")) {
-			f.Name = strings.TrimPrefix(f.Name, u.prefix)
+// Remove removes nothing: nobody asked for it.
+func (o *overlay) Remove(string) error { return nil }
+
+// List is that of the store below; what is written here is never listed.
+func (o *overlay) List(dir string) iter.Seq2[storage.FileInfo, error] {
+	return func(yield func(storage.FileInfo, error) bool) {
+		for f, err := range o.Store.List(dir) {
+			if err == nil && slices.Contains(o.hidden, f.Name) {
+				continue
+			}
 			if !yield(f, err) {
 				return
 			}

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 )
 
 // What helps with a problem; fix turns it into words.
@@ -121,13 +120,13 @@ func (o *Options) hasPlan() bool {
 }
 
 // firstManifest is kept when a set is extended for the first time.
-const firstManifest = store.Private + "/manifests/000001.json"
+const firstManifest = storage.Private + "/manifests/000001.json"
 
 // extended tells a set that got further shards after its conversion. Its plan is about
 // the first ones alone, and must not be taken for that of the whole.
-func extended(s shardify.Store) bool { return there(s, firstManifest) }
+func extended(s storage.Store) bool { return there(s, firstManifest) }
 
-func there(s shardify.Store, name string) bool {
+func there(s storage.Store, name string) bool {
 	b, err := s.Open(name)
 	if err != nil {
 		return false
@@ -137,7 +136,7 @@ func there(s shardify.Store, name string) bool {
 }
 
 // loadPlan is the plan of the whole set, if it has one.
-func loadPlan(s shardify.Store) (*convert.Plan, error) {
+func loadPlan(s storage.Store) (*convert.Plan, error) {
 	if extended(s) {
 		return nil, &fs.PathError{Op: "open", Path: convert.PlanName, Err: fs.ErrNotExist}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // TestEveryFlippedByteIsFound damages the published files of a small set one byte
@@ -45,7 +45,7 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 
 type flips struct {
 	t                       *testing.T
-	set                     *store.Mem
+	set                     *memory.Store
 	all, exact, near, named int
 }
 

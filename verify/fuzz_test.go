@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // twoSets are one small set of each format.
-func twoSets(t testing.TB) []*store.Mem {
+func twoSets(t testing.TB) []*memory.Store {
 	t.Helper()
-	return []*store.Mem{build(t, "mmap", small(t, "mmap"), 4), build(t, "wds", small(t, "wds"), 4)}
+	return []*memory.Store{build(t, "mmap", small(t, "mmap"), 4), build(t, "wds", small(t, "wds"), 4)}
 }
 
 // FuzzVerify replaces a piece of one file of a sound set: whatever comes, verify

@@ -13,8 +13,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/regular"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -91,7 +91,7 @@ func (l *lint) orphan(name string) {
 
 // indexed tells a tar with an offset index of ours beside it.
 func indexed(name string, size int64) bool {
-	f, st, err := regular.Open(name + index.TarIndexExt)
+	f, st, err := local.Open(name + index.TarIndexExt)
 	if err != nil {
 		return false
 	}
@@ -116,7 +116,7 @@ func IsForeign(path string) bool {
 	if !st.IsDir() {
 		return filepath.Base(path) != index.ManifestName
 	}
-	for _, n := range []string{index.ManifestName, store.Private} {
+	for _, n := range []string{index.ManifestName, storage.Private} {
 		if _, err := os.Lstat(filepath.Join(path, n)); err == nil {
 			return false
 		}
@@ -163,7 +163,7 @@ func lintKind(name string) string {
 }
 
 func (l *lint) file(ctx context.Context, name string) error {
-	f, st, err := regular.Open(name)
+	f, st, err := local.Open(name)
 	if err == nil {
 		defer f.Close()
 		l.c.count(func(n *Counts) { n.Shards++; n.Bytes += st.Size() })

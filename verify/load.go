@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 )
 
 // maxText bounds manifests, receipts and other texts that are read whole.
@@ -59,7 +59,7 @@ func (s *set) begun() bool {
 	if s.o.Dir == "" {
 		return false
 	}
-	st, err := os.Stat(filepath.Join(s.o.Dir, store.Private))
+	st, err := os.Stat(filepath.Join(s.o.Dir, storage.Private))
 	return err == nil && st.IsDir() || isEmpty(s.o.Dir)
 }
 

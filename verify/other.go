@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // maxFlip is the longest text whose every bit is tried against its digest.
@@ -47,7 +47,7 @@ func (s *set) checkFile(f *otherFile) {
 }
 
 // digestOf digests a file in pieces.
-func digestOf(b shardify.Blob) (string, error) {
+func digestOf(b storage.Blob) (string, error) {
 	buf := bufferPool.Get().(*buffers)
 	defer bufferPool.Put(buf)
 	d := &digesting{r: b, size: b.Size(), buf: buf.piece, digest: new(index.Digest)}

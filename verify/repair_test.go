@@ -13,9 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/fault"
+	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // TestRepairRestoresEveryDerivedByte damages, cuts and removes each file that is
@@ -30,18 +32,22 @@ func TestRepairRestoresEveryDerivedByte(t *testing.T) {
 				derived = append(derived, n)
 			}
 		}
-		ways := map[string]func(m *store.Mem, name string){
-			"flipped": func(m *store.Mem, name string) { b := slices.Clone(m.Files()[name]); b[len(b)/2] ^= 4; m.Set(name, b) },
-			"rewritten": func(m *store.Mem, name string) {
+		ways := map[string]func(m *memory.Store, name string){
+			"flipped": func(m *memory.Store, name string) {
+				b := slices.Clone(m.Files()[name])
+				b[len(b)/2] ^= 4
+				m.Set(name, b)
+			},
+			"rewritten": func(m *memory.Store, name string) {
 				b := slices.Clone(m.Files()[name])
 				for i := range b[3:9] {
 					b[3+i] ^= 0xff
 				}
 				m.Set(name, b)
 			},
-			"cut":     func(m *store.Mem, name string) { b := m.Files()[name]; m.Set(name, b[:len(b)*2/3]) },
-			"emptied": func(m *store.Mem, name string) { m.Set(name, nil) },
-			"removed": func(m *store.Mem, name string) { m.Remove(name) },
+			"cut":     func(m *memory.Store, name string) { b := m.Files()[name]; m.Set(name, b[:len(b)*2/3]) },
+			"emptied": func(m *memory.Store, name string) { m.Set(name, nil) },
+			"removed": func(m *memory.Store, name string) { m.Remove(name) },
 		}
 		for way, damage := range ways {
 			sets := [][]string{derived}
@@ -81,7 +87,7 @@ func TestRepairRestoresEveryDerivedByte(t *testing.T) {
 func TestRepairNeedsNoPrivateFolder(t *testing.T) {
 	quick(t)
 	good := build(t, "wds", small(t, "wds"), 4)
-	m := store.NewMem()
+	m := memory.New()
 	for _, n := range published(good) {
 		m.Set(n, good.Files()[n])
 	}
@@ -142,7 +148,7 @@ func TestRemakeMakesTheDamagedShardAgain(t *testing.T) {
 }
 
 // onDisk writes a set to a folder.
-func onDisk(t testing.TB, m *store.Mem) string {
+func onDisk(t testing.TB, m *memory.Store) string {
 	t.Helper()
 	dir := t.TempDir()
 	for n, b := range m.Files() {
@@ -162,7 +168,7 @@ func TestRepairOnDiskLeavesNothingBehind(t *testing.T) {
 	for _, private := range []bool{true, false} {
 		dir := onDisk(t, good)
 		if !private {
-			os.RemoveAll(filepath.Join(dir, store.Private))
+			os.RemoveAll(filepath.Join(dir, storage.Private))
 		}
 		name := filepath.Join(dir, "shard-000000.tar.idx")
 		if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
@@ -173,17 +179,17 @@ func TestRepairOnDiskLeavesNothingBehind(t *testing.T) {
 		if err != nil || !r.OK() || !bytes.Equal(b, good.Files()["shard-000000.tar.idx"]) {
 			t.Errorf("not repaired: %v %v", err, r.Done)
 		}
-		left, _ := filepath.Glob(filepath.Join(dir, store.Private, "tmp", "*"))
-		if _, err := os.Stat(filepath.Join(dir, store.Private)); len(left) > 0 || !private && err == nil {
+		left, _ := filepath.Glob(filepath.Join(dir, storage.Private, "tmp", "*"))
+		if _, err := os.Stat(filepath.Join(dir, storage.Private)); len(left) > 0 || !private && err == nil {
 			t.Errorf("left behind: %v", left)
 		}
 	}
 }
 
 // splitSet makes a set of two splits; nothing converts to one yet.
-func splitSet(t testing.TB, format string) *store.Mem {
+func splitSet(t testing.TB, format string) *memory.Store {
 	t.Helper()
-	m := store.NewMem()
+	m := memory.New()
 	root := index.Manifest{Splits: map[string]index.Split{}, Recipe: map[string]string{}}
 	for i, name := range []string{"train", "val"} {
 		part := build(t, format, makeSource(small(t, format).Schema, 7, uint64(i)), 4)
@@ -245,14 +251,14 @@ func TestSplitsAreCheckedEach(t *testing.T) {
 }
 
 // plain hides what else a store can do.
-type plain struct{ shardify.Store }
+type plain struct{ storage.Store }
 
 func TestReplaceWorksInEveryStore(t *testing.T) {
 	dir := t.TempDir()
-	mem := store.NewMem()
-	for _, s := range []shardify.Store{store.NewDir(dir, store.SyncNone), mem, plain{mem}, &sub{mem, "a/"}, store.NewFault(mem, 0, false)} {
+	mem := memory.New()
+	for _, s := range []storage.Store{local.NewDir(dir, local.SyncNone), mem, plain{mem}, storage.Below(mem, "a"), fault.New(mem, 0, false)} {
 		for _, text := range []string{"one", "two", "two"} {
-			if err := replace(context.Background(), s, "d/f", []byte(text)); err != nil {
+			if err := storage.Replace(context.Background(), s, "d/f", []byte(text)); err != nil {
 				t.Fatalf("%T: %v", s, err)
 			}
 			b, err := s.Open("d/f")

@@ -11,7 +11,8 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -69,7 +70,7 @@ func (c *comparison) convertAgain(ctx context.Context) (r *replay, err error) {
 	if err := c.roomFor(&p, dir); err != nil {
 		return nil, err
 	}
-	s := store.NewDir(dir, store.SyncNone)
+	s := local.NewDir(dir, local.SyncNone)
 	j := convert.Job{Plan: &p, Source: c.source, Sink: *sink, Store: s, Pool: shardify.NewPool(replayMemory), Jobs: c.o.Jobs, Compile: c.o.Compile, IgnoreTimes: true}
 	if _, err := j.Convert(ctx); err != nil {
 		return nil, c.changed(err)
@@ -104,7 +105,7 @@ func (c *comparison) roomFor(p *convert.Plan, dir string) error {
 }
 
 // list notes the shards of a manifest, and of the splits that it names.
-func (r *replay) list(s shardify.Store, prefix string) error {
+func (r *replay) list(s storage.Store, prefix string) error {
 	b, err := (&set{store: s}).text(prefix + index.ManifestName)
 	if err != nil {
 		return err

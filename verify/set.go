@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -19,7 +19,7 @@ import (
 type set struct {
 	o      *Options
 	c      *collector
-	store  shardify.Store
+	store  storage.Store
 	prefix string // of names in the report: "train/"
 	root   *set   // of which this is a split; nil if it is none
 
@@ -75,7 +75,7 @@ func (s *set) add(p Problem) {
 	p.Fix = s.fix(&p)
 	p.File = s.prefix + p.File
 	for _, side := range []*Side{p.Want, p.Got} {
-		if side != nil && (side.From == index.ManifestName || s.root == nil && strings.HasPrefix(side.From, store.Private+"/")) {
+		if side != nil && (side.From == index.ManifestName || s.root == nil && strings.HasPrefix(side.From, storage.Private+"/")) {
 			side.From = s.prefix + side.From
 		}
 	}
@@ -125,7 +125,7 @@ func (s *set) list() (map[string]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !strings.HasPrefix(f.Name, store.Private+"/") {
+		if !strings.HasPrefix(f.Name, storage.Private+"/") {
 			sizes[f.Name] = f.Size
 			s.bytes += f.Size
 		}

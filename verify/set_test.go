@@ -11,7 +11,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mds"
 	"github.com/shardify/shardify/writers/megatron"
 	"github.com/shardify/shardify/writers/mmap"
@@ -85,7 +86,7 @@ func sinkOf(t testing.TB, format string) (shardify.SinkFormat, shardify.Options)
 }
 
 // job plans a conversion of src in shards of perShard samples.
-func job(t testing.TB, s shardify.Store, format string, src *made, perShard int) *convert.Job {
+func job(t testing.TB, s storage.Store, format string, src *made, perShard int) *convert.Job {
 	t.Helper()
 	sink, options := sinkOf(t, format)
 	table := &shardify.Table{Roots: []string{"/nowhere"}}
@@ -101,9 +102,9 @@ func job(t testing.TB, s shardify.Store, format string, src *made, perShard int)
 }
 
 // build converts src into a data set in memory.
-func build(t testing.TB, format string, src *made, perShard int) *store.Mem {
+func build(t testing.TB, format string, src *made, perShard int) *memory.Store {
 	t.Helper()
-	m := store.NewMem()
+	m := memory.New()
 	if _, err := job(t, m, format, src, perShard).Convert(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func build(t testing.TB, format string, src *made, perShard int) *store.Mem {
 }
 
 // check verifies a store; jobs are few, so that tests say where they fail.
-func check(t testing.TB, s shardify.Store, change func(*Options)) *Report {
+func check(t testing.TB, s storage.Store, change func(*Options)) *Report {
 	t.Helper()
 	sinkM, _ := sinkOf(t, "mmap")
 	sinkW, _ := sinkOf(t, "wds")
@@ -165,10 +166,10 @@ func small(t testing.TB, format string) *made {
 }
 
 // published are the names of the files that readers see.
-func published(m *store.Mem) []string {
+func published(m *memory.Store) []string {
 	var names []string
 	for _, n := range slices.Sorted(maps.Keys(m.Files())) {
-		if !strings.HasPrefix(n, store.Private+"/") {
+		if !strings.HasPrefix(n, storage.Private+"/") {
 			names = append(names, n)
 		}
 	}

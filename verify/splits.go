@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // splits checks a root manifest and every split, which is a data set of its own.
@@ -35,7 +36,7 @@ func (s *set) splits(ctx context.Context, sizes map[string]int64) error {
 
 func (s *set) split(ctx context.Context, name string) error {
 	want := s.manifest.Splits[name]
-	t := &set{o: s.o, c: s.c, store: &sub{s.store, name + "/"}, prefix: s.prefix + name + "/", root: s}
+	t := &set{o: s.o, c: s.c, store: storage.Below(s.store, name), prefix: s.prefix + name + "/", root: s}
 	if err := t.run(ctx); err != nil {
 		return err
 	}

@@ -9,11 +9,12 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // splitJob converts into splits, in a new order if shuffle says so.
-func splitJob(t testing.TB, s shardify.Store, format, shuffle string) *convert.Job {
+func splitJob(t testing.TB, s storage.Store, format, shuffle string) *convert.Job {
 	t.Helper()
 	src := small(t, format)
 	sink, options := sinkOf(t, format)
@@ -39,7 +40,7 @@ func TestSplitSetsAreCheckedAtEveryStage(t *testing.T) {
 	quick(t)
 	for _, format := range []string{"mmap", "wds"} {
 		for _, shuffle := range []string{"", convert.ShuffleGlobal} {
-			m := store.NewMem()
+			m := memory.New()
 			j := splitJob(t, m, format, shuffle)
 			if _, err := j.Convert(context.Background()); err != nil {
 				t.Fatal(err)
@@ -86,7 +87,7 @@ func TestSplitSetsAreCheckedAtEveryStage(t *testing.T) {
 }
 
 // noProblems: an unfinished set has notes, and nothing that is wrong.
-func noProblems(t *testing.T, what string, m *store.Mem) {
+func noProblems(t *testing.T, what string, m *memory.Store) {
 	t.Helper()
 	r := check(t, m, nil)
 	if r.State != StateUnfinished {

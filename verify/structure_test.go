@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // member is one member of a tar made by hand.
@@ -45,9 +45,9 @@ func handTar(members []member) (tar, idx []byte) {
 
 // handSet publishes one shard under a manifest whose sizes and digests are
 // right: whatever is wrong with it was written so.
-func handSet(t *testing.T, m index.Manifest, shard shardify.Shard, files map[string][]byte) *store.Mem {
+func handSet(t *testing.T, m index.Manifest, shard shardify.Shard, files map[string][]byte) *memory.Store {
 	t.Helper()
-	s := store.NewMem()
+	s := memory.New()
 	for n, b := range files {
 		s.Set(n, b)
 		if n != shard.Name {

@@ -9,13 +9,14 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // tarIndex reads the offset index beside a tar, a little at a time.
 type tarIndex struct {
 	set     *set
 	name    string
-	blob    shardify.Blob
+	blob    storage.Blob
 	entries int64
 	buf     []byte
 	lo, n   int64 // entries in buf

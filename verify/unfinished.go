@@ -11,11 +11,11 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 )
 
 const (
-	receiptsDir = store.Private + "/receipts"
+	receiptsDir = storage.Private + "/receipts"
 	scatterDir  = receiptsDir + "/scatter/"
 )
 

@@ -11,8 +11,9 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -21,7 +22,7 @@ type Options struct {
 	// Dir is the data set's folder: where it is read, unless Store is set, and
 	// how commands in fixes name it.
 	Dir   string
-	Store shardify.Store
+	Store storage.Store
 	// Command is how fixes name this program; "" means "verify".
 	Command string
 	// Sources and Sinks are the tables of formats, nil for those of this
@@ -67,7 +68,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		if !st.IsDir() {
 			return nil, fmt.Errorf("%s is not a folder", o.Dir)
 		}
-		o.Store = store.NewDir(o.Dir, store.SyncShard)
+		o.Store = local.NewDir(o.Dir, local.SyncShard)
 	}
 	if o.Progress == nil {
 		o.Progress = &Progress{}

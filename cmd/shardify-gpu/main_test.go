@@ -13,8 +13,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers/synth"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -46,7 +46,7 @@ func makeSet(dir, samples string) error {
 	if err != nil {
 		return err
 	}
-	job := convert.Job{Plan: plan, Source: src, Sink: sink, Store: store.NewDir(dir, "none"), Pool: shardify.NewPool(64 << 20), Jobs: 1}
+	job := convert.Job{Plan: plan, Source: src, Sink: sink, Store: local.NewDir(dir, "none"), Pool: shardify.NewPool(64 << 20), Jobs: 1}
 	_, err = job.Convert(ctx)
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/sets"
 	"github.com/shardify/shardify/internal/stall"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -72,7 +72,7 @@ func (p *program) extend(ctx context.Context, f *extendFlags, output string, inp
 			return err
 		}
 		if f.fresh {
-			if err := e.GiveUp(ctx, store.Sync(f.sync.Value)); err != nil {
+			if err := e.GiveUp(ctx, local.Sync(f.sync.Value)); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func (p *program) extend(ctx context.Context, f *extendFlags, output string, inp
 	}
 	s.Inputs, s.FilesFrom, s.Stdin, s.Output, s.Fresh = inputs, f.filesFrom, p.stdin, e.Staging, f.fresh
 	s.Follow, s.MaxSample = f.follow, int64(f.maxSample)
-	s.Jobs, s.Memory, s.Sync = int(f.jobs), int64(f.memory), store.Sync(f.sync.Value)
+	s.Jobs, s.Memory, s.Sync = int(f.jobs), int64(f.memory), local.Sync(f.sync.Value)
 	s.IgnoreTimes = p.anyTime
 	s.Compile = e.Compile(transform.Compile)
 	x, err := cli.Prepare(ctx, s, p.machine)

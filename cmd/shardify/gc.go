@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/spf13/cobra"
 )
 
@@ -24,10 +24,10 @@ shardify gc photos-shards --yes`,
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "remove them")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		folder, scratch := args[0], ""
-		if x, err := cli.Reopen(folder, store.SyncNone, 1, 1<<30, p.machine); err == nil && x.Plan.ScratchPath != "" {
+		if x, err := cli.Reopen(folder, local.SyncNone, 1, 1<<30, p.machine); err == nil && x.Plan.ScratchPath != "" {
 			scratch = x.ScratchFolder()
 		}
-		w, err := cluster.FindWaste(c.Context(), folder, scratch, store.TempAge)
+		w, err := cluster.FindWaste(c.Context(), folder, scratch, local.TempAge)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/spf13/cobra"
 )
 
@@ -28,7 +28,7 @@ tasks to run again, as for an array.`,
 	}
 	addRunning(c.Flags(), &jobs, &memory, &sync)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		x, err := cli.Reopen(args[0], store.Sync(sync.Value), int(jobs), int64(memory), p.machine)
+		x, err := cli.Reopen(args[0], local.Sync(sync.Value), int(jobs), int64(memory), p.machine)
 		if err != nil {
 			return err
 		}

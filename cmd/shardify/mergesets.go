@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/sets"
 	"github.com/shardify/shardify/internal/stall"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -45,7 +45,7 @@ shardify merge-sets run2024 run2025 -o both --link`,
 		case o.Output == "":
 			return cli.Hint(cli.Usage("no output folder"), "say where the shards go: -o FOLDER")
 		}
-		o.Inputs, o.Sync = args, store.Sync(sync.Value)
+		o.Inputs, o.Sync = args, local.Sync(sync.Value)
 		o.Jobs, _ = p.machine.Jobs(int(jobs))
 		return p.mergeSets(c.Context(), o)
 	}

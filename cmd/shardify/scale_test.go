@@ -14,7 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -43,7 +43,7 @@ func measured(t *testing.T, args ...string) (out string, code int, took time.Dur
 // nothing in them.
 func pretend(t *testing.T, dir string) *convert.Plan {
 	t.Helper()
-	p, err := convert.LoadPlan(store.NewDir(dir, store.SyncNone))
+	p, err := convert.LoadPlan(local.NewDir(dir, local.SyncNone))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -89,7 +89,7 @@ func addMaxSample(fs *pflag.FlagSet, most *cli.SizeValue) {
 }
 
 func addRunning(fs *pflag.FlagSet, jobs *cli.CountValue, memory *cli.MemoryValue, sync *cli.EnumValue) {
-	*sync = cli.EnumValue{Values: []string{string(store.SyncShard), string(store.SyncEnd), string(store.SyncNone)}, Value: string(store.SyncShard)}
+	*sync = cli.EnumValue{Values: []string{string(local.SyncShard), string(local.SyncEnd), string(local.SyncNone)}, Value: string(local.SyncShard)}
 	fs.VarP(jobs, "jobs", "j", "shards made at the same time; the cores of the machine or allocation if left out")
 	fs.Var(memory, "memory", "memory to stay under; a quarter of what is there if left out")
 	fs.Var(sync, "sync", "make files durable one by one, all at the end, or never (none: for scratch, a power cut may lose data)")
@@ -116,7 +116,7 @@ func (f *settingsFlags) settings(p *program, c *cobra.Command, args []string) (c
 	s.Shape = f.ops.given()
 	s.Options, s.Owners = f.formats.Given(), f.formats.Owners()
 	s.ShardSize, s.ShardSamples, s.Limit = int64(f.shardSize), int64(f.shardSamples), int64(f.limit)
-	s.OnError, s.Sync = f.onError.Value, store.Sync(f.sync.Value)
+	s.OnError, s.Sync = f.onError.Value, local.Sync(f.sync.Value)
 	s.Jobs, s.Memory, s.MaxOutput = int(f.jobs), int64(f.memory), int64(f.maxOutput)
 	s.Shuffle, s.MaxSample = f.shuffle.Value, int64(f.maxSample)
 	var err error

@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/stage"
 	"github.com/shardify/shardify/internal/stall"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -74,7 +74,7 @@ func (p *program) stage(ctx context.Context, f *stageFlags, args []string) error
 		jobs = 2 * n // half of them wait for reads
 	}
 	o := stage.Options{
-		Dest: args[len(args)-1], Jobs: jobs, Memory: int64(f.memory), Sync: store.Sync(f.sync.Value), Fresh: f.fresh, Wait: f.wait,
+		Dest: args[len(args)-1], Jobs: jobs, Memory: int64(f.memory), Sync: local.Sync(f.sync.Value), Fresh: f.fresh, Wait: f.wait,
 		InMemory: p.machine.Memory, Progress: &stage.Progress{}, Waiting: func(what string) { p.Note("waiting for %s", what) },
 	}
 	if f.remove {

@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 	"github.com/spf13/cobra"
 )
 
@@ -68,7 +68,7 @@ func notComplete(r *cluster.Report) error {
 	if r.State != cluster.StatusNone || len(r.Next) > 0 {
 		return err
 	}
-	if _, e := os.Stat(filepath.Join(r.Output, store.Private)); e == nil {
+	if _, e := os.Stat(filepath.Join(r.Output, storage.Private)); e == nil {
 		return cli.Hint(err, "what was begun there has no plan, as a merge of sets has none: run its command again, shardify merge-sets ... -o "+cli.Quote(r.Output))
 	}
 	return cli.Hint(err, "it is no data set of ours; what is there tells: shardify inspect "+cli.Quote(r.Output))

@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 )
 
 // submission is one run of submit slurm.
@@ -49,7 +49,7 @@ func (b *submission) do(ctx context.Context) error {
 		return nil
 	}
 	if s.Logs == "" {
-		s.Logs = filepath.Join(s.Folder, store.Private, "logs")
+		s.Logs = filepath.Join(s.Folder, storage.Private, "logs")
 	}
 	scripts, err := s.Scripts()
 	if m := (*cluster.Misplaced)(nil); errors.As(err, &m) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -112,7 +112,7 @@ func (p *program) submit(ctx context.Context, flags *pflag.FlagSet, f *submitFla
 	if err := b.complete(flags); err != nil {
 		return err
 	}
-	if b.x, err = cli.Reopen(folder, store.SyncShard, 1, 0, p.machine); err != nil {
+	if b.x, err = cli.Reopen(folder, local.SyncShard, 1, 0, p.machine); err != nil {
 		return err
 	}
 	if b.x.State == cli.StateComplete {

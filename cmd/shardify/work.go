@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -66,7 +66,7 @@ srun shardify work photos-shards`,
 }
 
 func (p *program) workOn(ctx context.Context, folder string, f *workFlags, s share) error {
-	x, err := cli.Reopen(folder, store.Sync(f.sync.Value), int(f.jobs), int64(f.memory), p.machine)
+	x, err := cli.Reopen(folder, local.Sync(f.sync.Value), int(f.jobs), int64(f.memory), p.machine)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sys/unix"
 )
 
@@ -38,7 +38,7 @@ func cold(ctx context.Context, o *cli.IO, dirs []string) {
 }
 
 func forget(name string) error {
-	f, _, err := regular.OpenOwn(name)
+	f, _, err := local.OpenOwn(name)
 	if err != nil {
 		return err
 	}

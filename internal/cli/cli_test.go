@@ -14,8 +14,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/internal/suggest"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/spf13/pflag"
 )
 
@@ -244,7 +244,7 @@ func TestObjectsAreOneLineWithTheTypeFirst(t *testing.T) {
 
 func TestOutputThatDoesNotFitNamesBothNumbers(t *testing.T) {
 	prepared := func(free int64) *Prepared {
-		return &Prepared{Output: "out", Store: store.NewDir(t.TempDir(), store.SyncNone), Room: room{"out", host.Space{Bytes: free, Inodes: -1}, nil}, Job: &convert.Job{},
+		return &Prepared{Output: "out", Store: local.NewDir(t.TempDir(), local.SyncNone), Room: room{"out", host.Space{Bytes: free, Inodes: -1}, nil}, Job: &convert.Job{},
 			Plan: &convert.Plan{OutputBytes: 3 << 20, Table: &shardify.Table{}}}
 	}
 	err := (&Settings{}).space(prepared(1 << 20))

@@ -15,7 +15,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -153,7 +153,7 @@ func (p *Prepared) foreign() error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == store.Private { // an earlier run ended before its plan was there
+		if e.Name() == storage.Private { // an earlier run ended before its plan was there
 			continue
 		}
 		if e.IsDir() && hollow(filepath.Join(p.Output, e.Name()), 3) { // or while --fresh removed what was
@@ -232,7 +232,7 @@ func hollow(dir string, depth int) bool {
 }
 
 // complete tells whether the folder has a manifest.
-func complete(s shardify.Store) bool {
+func complete(s storage.Store) bool {
 	b, err := s.Open(index.ManifestName)
 	if err != nil {
 		return false

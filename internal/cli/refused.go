@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,9 +25,9 @@ func refused(err error, command string) (hints []string) {
 	if !errors.As(err, &errno) {
 		return nil
 	}
-	var f *store.Failure
+	var f *local.Failure
 	if !errors.As(err, &f) {
-		f = &store.Failure{Path: pathOf(err), Errno: errno, Space: host.Space{Bytes: -1, Inodes: -1}}
+		f = &local.Failure{Path: pathOf(err), Errno: errno, Space: host.Space{Bytes: -1, Inodes: -1}}
 		if f.Path != "" {
 			f.Space = host.SpaceOf(f.Path)
 		}
@@ -47,7 +47,7 @@ func refused(err error, command string) (hints []string) {
 }
 
 // cures tells what an error means and what helps; "" for errors that say it themselves.
-func cures(f *store.Failure) string {
+func cures(f *local.Failure) string {
 	where := f.Path
 	if where == "" {
 		where = "the output"

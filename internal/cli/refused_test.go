@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // TestRefusalsSayWhatIsMissingAndHowToGoOn: with the path, what was written, and the
@@ -32,7 +32,7 @@ func TestRefusalsSayWhatIsMissingAndHowToGoOn(t *testing.T) {
 		{syscall.EACCES, host.Space{}, []string{"no right to this in /out/.shardify/tmp"}, 1},
 		{syscall.EIO, host.Space{}, nil, 1},
 	} {
-		err := error(&store.Failure{Path: "/out/.shardify/tmp", Errno: c.errno, Space: c.space, Written: 3 << 20,
+		err := error(&local.Failure{Path: "/out/.shardify/tmp", Errno: c.errno, Space: c.space, Written: 3 << 20,
 			Err: &fs.PathError{Op: "write", Path: "/out/.shardify/tmp/x", Err: c.errno}})
 		err = shardify.Annotate(err, "publish", "/out/shard-1.tar", "")
 		for retry, want := range map[bool]int{false: 1, true: c.retry} {

@@ -9,14 +9,14 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
 )
 
 // Reopen loads the plan in an output folder.
-func Reopen(output string, sync store.Sync, jobs int, memory int64, m host.Machine) (*Prepared, error) {
-	p := &Prepared{Output: output, Store: store.NewDir(output, sync), Room: room{dir: output, space: host.SpaceOf(output)}, State: StateResume}
+func Reopen(output string, sync local.Sync, jobs int, memory int64, m host.Machine) (*Prepared, error) {
+	p := &Prepared{Output: output, Store: local.NewDir(output, sync), Room: room{dir: output, space: host.SpaceOf(output)}, State: StateResume}
 	p.choose(jobs, memory, m)
 	var err error
 	if p.Plan, err = convert.LoadPlan(p.Store); errors.Is(err, fs.ErrNotExist) {

@@ -15,9 +15,9 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
@@ -52,7 +52,7 @@ type Settings struct {
 	Local      string // folder for shards in the making; "" is the output folder
 	Provenance bool
 
-	Sync   store.Sync
+	Sync   local.Sync
 	Jobs   int
 	Memory int64
 	Fresh  bool
@@ -78,13 +78,13 @@ const (
 type Prepared struct {
 	Job    *convert.Job
 	Plan   *convert.Plan
-	Store  *store.Dir
+	Store  *local.Dir
 	Output string
 	State  State
 	Room   room   // where the output is
 	Local  string // folder for shards in the making; "" is the output folder
 
-	Sync               store.Sync
+	Sync               local.Sync
 	FromWhy, FormatWhy string // "" after Reopen
 	Jobs               int
 	JobsWhy            string
@@ -106,7 +106,7 @@ type Prepared struct {
 // the output folder. Metadata only: nothing is written. The caller closes
 // Job.Source.
 func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err error) {
-	p = &Prepared{Output: s.Output, Sync: s.Sync, Store: store.NewDir(s.Output, s.Sync), Room: look(s.Output), Local: s.Local}
+	p = &Prepared{Output: s.Output, Sync: s.Sync, Store: local.NewDir(s.Output, s.Sync), Room: look(s.Output), Local: s.Local}
 	p.choose(s.Jobs, s.Memory, m)
 	if err := insideInput(s); err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (p *Prepared) finish() {
 	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Compile = p.Plan, p.Store, p.Jobs, transform.Compile
 	p.Job.Pool = shardify.NewPool(poolLimit(p.Memory))
 	if p.Plan.Shuffle != "" {
-		p.Job.Scratch = store.NewDir(p.ScratchFolder(), store.SyncNone)
+		p.Job.Scratch = local.NewDir(p.ScratchFolder(), local.SyncNone)
 	}
 }
 

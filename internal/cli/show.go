@@ -10,8 +10,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -174,7 +174,7 @@ func (p *Prepared) Lines() []string {
 	}
 	line("jobs", "%d (%s)", f.Jobs, p.JobsWhy)
 	line("memory", "%s (%s)", shardify.FormatSize(f.Memory), p.MemoryWhy)
-	if p.Sync == store.SyncNone {
+	if p.Sync == local.SyncNone {
 		line("sync", "none: a power cut may lose or empty what was written; for scratch only")
 	}
 	if h := p.halves(); h != "" {

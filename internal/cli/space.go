@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/storage"
 )
 
 // room is what may be written to a folder: by its file system, and by the quotas of the
@@ -121,7 +122,7 @@ func (p *Prepared) inodes() int64 {
 }
 
 // published is the bytes and files that are there already.
-func published(s shardify.Store) (bytes, files int64) {
+func published(s storage.Store) (bytes, files int64) {
 	for f, err := range s.List("") {
 		if err != nil {
 			return bytes, files

@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 )
 
 // AttemptsDir is where attempts leave their records, below the data set's folder.
-const AttemptsDir = store.Private + "/attempts"
+const AttemptsDir = storage.Private + "/attempts"
 
 // Attempt is one run of a command on a data set: who, on what, how far, how it ended. Its
 // record is a file of AttemptBytes: a line of JSON and spaces. It is overwritten in place,

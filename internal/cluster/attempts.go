@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -151,7 +151,7 @@ func readAttempt(root, name string) (*Attempt, error) {
 }
 
 func openAttempt(path string) (*Attempt, error) {
-	f, _, err := regular.OpenOwn(path)
+	f, _, err := local.OpenOwn(path)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -47,7 +48,7 @@ type Waste struct {
 // its scratch folder; "" is the one inside. Published shards, receipts and the plan are
 // never among it. age is from when on a temporary file of an unknown process may go.
 func FindWaste(ctx context.Context, folder, scratch string, age time.Duration) (*Waste, error) {
-	d := store.NewDir(folder, store.SyncNone)
+	d := local.NewDir(folder, local.SyncNone)
 	if err := isFolder(folder); err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func FindWaste(ctx context.Context, folder, scratch string, age time.Duration) (
 	}
 	from, at := convert.ScratchStore(d), convert.ScratchDir+"/"
 	if scratch != "" {
-		s := store.NewDir(scratch, store.SyncNone)
+		s := local.NewDir(scratch, local.SyncNone)
 		from, at = s, scratch+"/"
 		if err := w.temps(s, at, age); err != nil {
 			return nil, err
@@ -77,13 +78,13 @@ func FindWaste(ctx context.Context, folder, scratch string, age time.Duration) (
 }
 
 // temps adds temporary files.
-func (w *Waste) temps(d *store.Dir, at string, age time.Duration) error {
+func (w *Waste) temps(d *local.Dir, at string, age time.Duration) error {
 	list, err := d.Temps()
 	if err != nil {
 		return err
 	}
 	for _, t := range list {
-		l := Leftover{Kind: LeftTemp, Name: at + store.Private + "/tmp/" + t.Name, Bytes: t.Bytes, remove: func() error { return d.RemoveTemp(t.Name) }}
+		l := Leftover{Kind: LeftTemp, Name: at + storage.Private + "/tmp/" + t.Name, Bytes: t.Bytes, remove: func() error { return d.RemoveTemp(t.Name) }}
 		if !t.Gone && t.Age < age {
 			l.Keep = "its process may be at work"
 			if t.Host != "" {
@@ -97,7 +98,7 @@ func (w *Waste) temps(d *store.Dir, at string, age time.Duration) error {
 
 // fragments adds those that nobody needs. While somebody is at work a fragment may be
 // there before the receipt that names it.
-func (w *Waste) fragments(ctx context.Context, p *convert.Plan, set *store.Dir, scratch shardify.Store, at string) error {
+func (w *Waste) fragments(ctx context.Context, p *convert.Plan, set *local.Dir, scratch storage.Store, at string) error {
 	complete := false
 	if b, err := set.Open(index.ManifestName); err == nil {
 		b.Close()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // kinds lists leftovers as "kind" or "kind kept".
@@ -29,7 +29,7 @@ func kinds(w *Waste) (out []string) {
 
 func find(t *testing.T, dir string) *Waste {
 	t.Helper()
-	w, err := FindWaste(bg, dir, "", store.TempAge)
+	w, err := FindWaste(bg, dir, "", local.TempAge)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestGCBesideALiveRunHarmsNothing(t *testing.T) {
 				}
 				running = false
 			default:
-				w, err := FindWaste(bg, dir, "", store.TempAge)
+				w, err := FindWaste(bg, dir, "", local.TempAge)
 				if err != nil {
 					if strings.Contains(err.Error(), "no such file") {
 						continue // it went while it was listed

@@ -15,7 +15,8 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Status looks at a data set in the making and changes nothing.
@@ -37,7 +38,7 @@ const receiptsRead = 10_000
 type look struct {
 	Options
 	now    time.Time
-	store  *store.Dir
+	store  *local.Dir
 	plan   *convert.Plan
 	done   *convert.Done
 	groups []*Group
@@ -59,7 +60,7 @@ func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
 	if err := isFolder(folder); err != nil {
 		return nil, err
 	}
-	l := &look{Options: o, now: time.Now(), store: store.NewDir(folder, store.SyncNone), of: map[*Attempt]*Group{}, states: map[*Attempt]string{}}
+	l := &look{Options: o, now: time.Now(), store: local.NewDir(folder, local.SyncNone), of: map[*Attempt]*Group{}, states: map[*Attempt]string{}}
 	l.r = &Report{Output: folder, Stages: []Stage{}, Tasks: []Task{}, Damaged: []int{}, Next: []string{}, Free: host.FreeSpace(folder), Time: l.now}
 	if err := l.attempts(ctx); err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func (l *look) unplanned() error {
 		return err
 	}
 	for _, t := range temps {
-		if strings.HasPrefix(t.Name, "plan.") && !t.Gone && t.Age < store.TempAge {
+		if strings.HasPrefix(t.Name, "plan.") && !t.Gone && t.Age < local.TempAge {
 			l.r.State = StatusPlanning
 		}
 	}
@@ -178,7 +179,7 @@ func (l *look) unplanned() error {
 // processes have left.
 func (l *look) free() bool {
 	entries, err := os.ReadDir(l.r.Output)
-	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != store.Private })
+	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != storage.Private })
 }
 
 // receipts reads what receipts say, unless there are too many.

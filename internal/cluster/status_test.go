@@ -17,8 +17,9 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers/synth"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -48,7 +49,7 @@ func planned(t *testing.T, dir, shuffle string, split *convert.Split) *convert.J
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &convert.Job{Plan: p, Source: src, Sink: sink, Store: store.NewDir(dir, store.SyncNone), Pool: shardify.NewPool(64 << 20), Jobs: 1}
+	j := &convert.Job{Plan: p, Source: src, Sink: sink, Store: local.NewDir(dir, local.SyncNone), Pool: shardify.NewPool(64 << 20), Jobs: 1}
 	if err := p.Publish(bg, j.Store); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestStatusIsRightAtEveryStage(t *testing.T) {
 		return r
 	}
 	want("empty folder", StatusNone, Counts{}, "shardify plan INPUT... -o DIR")
-	temp, err := store.NewDir(dir, store.SyncNone).Create(convert.PlanName)
+	temp, err := local.NewDir(dir, local.SyncNone).Create(convert.PlanName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +195,7 @@ func TestStatusIsRightAtEveryStage(t *testing.T) {
 	if r.Samples != 100 || r.Bytes != m.Bytes || r.Merge != nil {
 		t.Errorf("complete: %+v", r)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, store.Private)); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, storage.Private)); err != nil {
 		t.Fatal(err)
 	}
 	want("without the private folder", StatusComplete, Counts{}, "verify DIR")

@@ -17,8 +17,10 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/verify"
 	"github.com/shardify/shardify/writers"
 )
@@ -66,7 +68,7 @@ func prepare(t *testing.T, s cli.Settings) (*cli.Prepared, error) {
 	if s.Output == "" {
 		s.Output = filepath.Join(t.TempDir(), "out")
 	}
-	s.Sync = store.SyncNone
+	s.Sync = local.SyncNone
 	s.ShardSize = 4 << 10
 	x, err := cli.Prepare(context.Background(), s, host.Probe(func(string) string { return "" }))
 	if err == nil {
@@ -81,7 +83,7 @@ func published(t *testing.T, dir string) map[string]string {
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			if d != nil && d.Name() == store.Private {
+			if d != nil && d.Name() == storage.Private {
 				return fs.SkipDir
 			}
 			return err
@@ -159,7 +161,7 @@ func samples(t *testing.T, dir string) (out []string) {
 // work does all tasks of n, each as a process of its own would.
 func work(t *testing.T, out string, tasks, jobs int) error {
 	for task := range tasks {
-		x, err := cli.Reopen(out, store.SyncNone, jobs, 64<<20, host.Probe(func(string) string { return "" }))
+		x, err := cli.Reopen(out, local.SyncNone, jobs, 64<<20, host.Probe(func(string) string { return "" }))
 		if err != nil {
 			return err
 		}
@@ -170,7 +172,7 @@ func work(t *testing.T, out string, tasks, jobs int) error {
 			return err
 		}
 	}
-	x, err := cli.Reopen(out, store.SyncNone, jobs, 64<<20, host.Probe(func(string) string { return "" }))
+	x, err := cli.Reopen(out, local.SyncNone, jobs, 64<<20, host.Probe(func(string) string { return "" }))
 	if err != nil {
 		return err
 	}
@@ -252,7 +254,7 @@ func resume(t *testing.T, out string, want map[string]string) {
 func checkSet(t *testing.T, dir string) {
 	t.Helper()
 	r, err := verify.Run(context.Background(), verify.Options{
-		Dir: dir, Store: store.NewDir(dir, store.SyncNone), Sources: readers.Formats, Sinks: writers.Formats, Against: true, Jobs: 2,
+		Dir: dir, Store: local.NewDir(dir, local.SyncNone), Sources: readers.Formats, Sinks: writers.Formats, Against: true, Jobs: 2,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -503,7 +505,7 @@ func TestADamagedPlanInPartsIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem := store.NewMem()
+	mem := memory.New()
 	if err := x.Plan.Publish(t.Context(), mem); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Open surveys all inputs and compares their schemas, or restores what an earlier
@@ -44,9 +44,9 @@ func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
 // bytes is refused too, unless size is negative: it changed since the plan. have is
 // the size that it has.
 func OpenFile(path string, size int64) (f *os.File, have int64, err error) {
-	f, fi, err := regular.Open(path)
-	if errors.Is(err, regular.ErrOther) {
-		return nil, 0, shardify.Unsupported("%v", regular.ErrOther)
+	f, fi, err := local.Open(path)
+	if errors.Is(err, local.ErrOther) {
+		return nil, 0, shardify.Unsupported("%v", local.ErrOther)
 	}
 	if err != nil {
 		return nil, 0, err

@@ -11,7 +11,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // change is what becomes other in the bytes of shards that move into another set.
@@ -52,8 +53,8 @@ func needs(b *Set, schema []shardify.Field, inputs int64) (*change, error) {
 }
 
 // shard rewrites one shard under the name that as has, and completes as.
-func (c *change) shard(ctx context.Context, store shardify.Store, path string, from, as *shardify.Shard) error {
-	in, st, err := regular.OpenOwn(path)
+func (c *change) shard(ctx context.Context, store storage.Store, path string, from, as *shardify.Shard) error {
+	in, st, err := local.OpenOwn(path)
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (c *change) shard(ctx context.Context, store shardify.Store, path string, f
 const pieceBytes = 1 << 20
 
 // mmap copies the tensors behind another header.
-func (c *change) mmap(ctx context.Context, in *os.File, out shardify.Pending, from, as *shardify.Shard) error {
+func (c *change) mmap(ctx context.Context, in *os.File, out storage.Pending, from, as *shardify.Shard) error {
 	s, err := index.OpenShard(in, from.Bytes, from)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func (c *change) tensor(ctx context.Context, in io.ReaderAt, out io.WriterAt, lo
 }
 
 // tar copies members under names that begin with other numbers.
-func (c *change) tar(ctx context.Context, in *os.File, out shardify.Pending, from, as *shardify.Shard) error {
+func (c *change) tar(ctx context.Context, in *os.File, out storage.Pending, from, as *shardify.Shard) error {
 	var w index.TarWindow
 	w.Reset(in, from.Bytes, make([]byte, pieceBytes))
 	end, err := index.CheckTarEnd(&w)

@@ -14,19 +14,19 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/stall"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Where an extension keeps its things, below the data set's folder.
 const (
-	extendDir    = store.Private + "/extend"
-	workDir      = extendDir + "/work"          // the new shards, a conversion of its own until they are published
-	doneDir      = extendDir + "/done"          // what is being removed
-	manifestsDir = store.Private + "/manifests" // the manifests that were replaced
-	lockName     = extendDir + "/lock"          // held by whoever publishes
-	baseName     = store.Private + "/extends"   // below workDir: digest of the manifest that is extended
+	extendDir    = storage.Private + "/extend"
+	workDir      = extendDir + "/work"            // the new shards, a conversion of its own until they are published
+	doneDir      = extendDir + "/done"            // what is being removed
+	manifestsDir = storage.Private + "/manifests" // the manifests that were replaced
+	lockName     = extendDir + "/lock"            // held by whoever publishes
+	baseName     = storage.Private + "/extends"   // below workDir: digest of the manifest that is extended
 )
 
 // Extension is further shards for a data set.
@@ -113,7 +113,7 @@ func (e *Extension) Known(p *convert.Plan) (o Overlap, err error) {
 		}
 	}
 	for _, name := range plans {
-		b, err := regular.ReadOwn(filepath.Join(e.dir, filepath.FromSlash(name)), maxFile)
+		b, err := local.ReadOwn(filepath.Join(e.dir, filepath.FromSlash(name)), maxFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -2,7 +2,6 @@ package sets
 
 import (
 	"context"
-	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,46 +9,14 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/regular"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // finisher writes what tells readers of a set.
 type finisher struct {
-	store store.Replacer
-	dir   *store.Dir
-}
-
-// folder is a part of a store as a store of its own.
-type folder struct {
-	shardify.Store
-	dir string // with its slash
-}
-
-func in(s shardify.Store, dir string) shardify.Store {
-	if dir == "" {
-		return s
-	}
-	return folder{s, dir + "/"}
-}
-
-func (f folder) Open(name string) (shardify.Blob, error) { return f.Store.Open(f.dir + name) }
-
-func (f folder) Create(name string) (shardify.Pending, error) { return f.Store.Create(f.dir + name) }
-
-func (f folder) Remove(name string) error { return f.Store.Remove(f.dir + name) }
-
-func (f folder) List(dir string) iter.Seq2[shardify.FileInfo, error] {
-	return func(yield func(shardify.FileInfo, error) bool) {
-		for x, err := range f.Store.List(strings.TrimSuffix(f.dir+dir, "/")) {
-			if err == nil {
-				x.Name = x.Name[len(f.dir):]
-			}
-			if !yield(x, err) {
-				return
-			}
-		}
-	}
+	store local.Replacer
+	dir   *local.Dir
 }
 
 // beside sums up a manifest, and publishes what foreign loaders want and the list of
@@ -64,7 +31,7 @@ func (f *finisher) beside(ctx context.Context, split string, m *index.Manifest, 
 	if err != nil {
 		return err
 	}
-	to := in(f.store, split)
+	to := storage.Below(f.store, split)
 	if sink.Finish != nil {
 		m.Files, err = sink.Finish(ctx, to, shardify.FinishedSet{Schema: m.Schema, Keyed: m.Keyed, Shards: m.Shards, Options: options})
 		if err != nil {
@@ -135,7 +102,7 @@ func (f *finisher) manifest(ctx context.Context, split string, m *index.Manifest
 	if err := f.dir.Flush(ctx); err != nil {
 		return err
 	}
-	return publish(ctx, in(f.store, split), index.ManifestName, b)
+	return publish(ctx, storage.Below(f.store, split), index.ManifestName, b)
 }
 
 // inputLines is the list of inputs of all sets, nil without.
@@ -168,7 +135,7 @@ func (s *Set) inputLines() ([]byte, error) {
 	}
 	f := of.Manifest.Files[i]
 	name := filepath.Join(of.Dir, f.Name)
-	b, err := regular.ReadOwn(name, maxFile)
+	b, err := local.ReadOwn(name, maxFile)
 	if err != nil {
 		return nil, err
 	}

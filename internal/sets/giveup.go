@@ -9,15 +9,15 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/regular"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // GiveUp takes back what a begun extension has published: a kill may have come when its
 // shards had their names and no manifest had them. They would be in the way of any
 // other. If the manifest has them they are part of the set, and the rest is done that
 // was still to do.
-func (e *Extension) GiveUp(ctx context.Context, sync store.Sync) error {
+func (e *Extension) GiveUp(ctx context.Context, sync local.Sync) error {
 	staged, err := Open(e.Staging)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrCorrupt) {
 		return nil // without a manifest of its own it has published nothing
@@ -33,7 +33,7 @@ func (e *Extension) GiveUp(ctx context.Context, sync store.Sync) error {
 	if e.Base, err = openBase(e.dir); err != nil {
 		return err
 	}
-	out := store.NewDir(e.dir, sync)
+	out := local.NewDir(e.dir, sync)
 	begun, done, err := e.published()
 	if err != nil || !begun {
 		return err
@@ -63,8 +63,8 @@ func (e *Extension) GiveUp(ctx context.Context, sync store.Sync) error {
 }
 
 // restore writes what tells of the shards, but for the manifest of the set, as it was.
-func (e *Extension) restore(ctx context.Context, out *store.Dir) error {
-	f := finisher{store: store.Replacer{Dir: out}, dir: out}
+func (e *Extension) restore(ctx context.Context, out *local.Dir) error {
+	f := finisher{store: local.Replacer{Dir: out}, dir: out}
 	lines, err := e.Base.inputLines()
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (e *Extension) restore(ctx context.Context, out *store.Dir) error {
 		return err
 	}
 	for _, name := range names {
-		if err := publish(ctx, in(f.store, name), index.ManifestName, e.Base.of(name).text); err != nil {
+		if err := publish(ctx, storage.Below(f.store, name), index.ManifestName, e.Base.of(name).text); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (e *Extension) restore(ctx context.Context, out *store.Dir) error {
 
 // takeBack removes the files of a shard that a set has by accident: what has their names
 // and is something else stays.
-func (m *move) takeBack(out *store.Dir) error {
+func (m *move) takeBack(out *local.Dir) error {
 	from, as := []string{m.shard.Name}, []string{m.as.Name}
 	for i := range m.shard.Files {
 		from, as = append(from, m.shard.Files[i].Name), append(as, m.as.Files[i].Name)
@@ -113,7 +113,7 @@ func (m *move) takeBack(out *store.Dir) error {
 // published tells whether Publish has begun, and whether the manifest of the set has the
 // staged shards already.
 func (e *Extension) published() (begun, done bool, err error) {
-	base, err := regular.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(baseName)), maxFile)
+	base, err := local.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(baseName)), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, false, nil
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/stall"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/verify"
 )
 
@@ -25,7 +25,7 @@ type MergeOptions struct {
 	Output string
 	// Link makes hard links instead of copies: inputs and output then share the bytes.
 	Link bool
-	Sync store.Sync
+	Sync local.Sync
 	Jobs int
 	// Unchecked leaves out reading the inputs for damage first.
 	Unchecked bool
@@ -46,7 +46,7 @@ type MergePlan struct {
 
 // journalName is what marks a folder as the output of a merge: the digests of the
 // manifests that go into it.
-const journalName = store.Private + "/merge.json"
+const journalName = storage.Private + "/merge.json"
 
 // merger is a merge that was found possible.
 type merger struct {
@@ -266,7 +266,7 @@ func (m *merger) state() error {
 			return shardify.Annotate(shardify.Unsupported("an input cannot be the output too: shardify extend adds to a set"), "merge", dir, "")
 		}
 	}
-	there, err := regular.ReadOwn(filepath.Join(dir, filepath.FromSlash(journalName)), maxFile)
+	there, err := local.ReadOwn(filepath.Join(dir, filepath.FromSlash(journalName)), maxFile)
 	switch {
 	case err == nil && string(there) != string(m.journal()):
 		return shardify.Annotate(fmt.Errorf("the folder holds a merge of other data sets: %w", shardify.ErrExists), "merge", dir, "")
@@ -285,7 +285,7 @@ func (m *merger) state() error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == store.Private && onlyTemp(filepath.Join(dir, store.Private)) {
+		if e.Name() == storage.Private && onlyTemp(filepath.Join(dir, storage.Private)) {
 			continue
 		}
 		return shardify.Annotate(fmt.Errorf("the folder is not empty (%s): %w", e.Name(), shardify.ErrExists), "merge", dir, "")
@@ -307,14 +307,14 @@ func (x *Merger) Run(ctx context.Context) (*index.Manifest, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s.Manifest, store.NewDir(m.o.Output, m.o.Sync).Clean()
+		return s.Manifest, local.NewDir(m.o.Output, m.o.Sync).Clean()
 	}
 	if !m.o.Unchecked {
 		if err := m.check(ctx); err != nil {
 			return nil, err
 		}
 	}
-	out := store.NewDir(m.o.Output, m.o.Sync)
+	out := local.NewDir(m.o.Output, m.o.Sync)
 	m.o.Steps.Also(out.Moves)
 	if err := out.Clean(); err != nil {
 		return nil, err
@@ -354,7 +354,7 @@ func (m *merger) check(ctx context.Context) error {
 	return nil
 }
 
-func publish(ctx context.Context, s shardify.Store, name string, b []byte) error {
+func publish(ctx context.Context, s storage.Store, name string, b []byte) error {
 	f, err := s.Create(name)
 	if err != nil {
 		return err
@@ -367,8 +367,8 @@ func publish(ctx context.Context, s shardify.Store, name string, b []byte) error
 }
 
 // finish writes what stands beside the shards, then the manifests.
-func (m *merger) finish(ctx context.Context, out *store.Dir) (*index.Manifest, error) {
-	f := finisher{store: store.Replacer{Dir: out}, dir: out}
+func (m *merger) finish(ctx context.Context, out *local.Dir) (*index.Manifest, error) {
+	f := finisher{store: local.Replacer{Dir: out}, dir: out}
 	lines, err := m.inputLines()
 	if err != nil {
 		return nil, err

@@ -12,8 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/regular"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,7 +41,7 @@ func (e *Extension) lock() (unlock func(), err error) {
 // shards to their names, writes the lists of foreign loaders, and replaces the
 // manifest. Readers that have opened the set go on with what they know; all that it
 // names stays.
-func (e *Extension) Publish(ctx context.Context, sync store.Sync, jobs int) (*index.Manifest, error) {
+func (e *Extension) Publish(ctx context.Context, sync local.Sync, jobs int) (*index.Manifest, error) {
 	defer e.Steps.Begin("publishing the manifest of " + e.dir).End()
 	unlock, err := e.lock()
 	if err != nil {
@@ -56,9 +55,9 @@ func (e *Extension) Publish(ctx context.Context, sync store.Sync, jobs int) (*in
 	if err != nil {
 		return nil, err
 	}
-	out := store.NewDir(e.dir, sync)
+	out := local.NewDir(e.dir, sync)
 	e.Steps.Also(out.Moves)
-	work := store.Replacer{Dir: store.NewDir(e.Staging, sync)}
+	work := local.Replacer{Dir: local.NewDir(e.Staging, sync)}
 	_, done, err := e.published()
 	if err != nil {
 		return nil, err
@@ -77,8 +76,8 @@ func (e *Extension) Publish(ctx context.Context, sync store.Sync, jobs int) (*in
 }
 
 // tidy keeps the plan of the extension and removes the rest.
-func (e *Extension) tidy(ctx context.Context, out *store.Dir, part int) error {
-	plan, err := regular.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(convert.PlanName)), maxFile)
+func (e *Extension) tidy(ctx context.Context, out *local.Dir, part int) error {
+	plan, err := local.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(convert.PlanName)), maxFile)
 	if err == nil {
 		err = publish(ctx, out, fmt.Sprintf("%s/%06d.plan", extendDir, part), plan)
 	}
@@ -99,12 +98,12 @@ func (e *Extension) Sweep() error {
 	if err := os.RemoveAll(e.done()); err != nil {
 		return err
 	}
-	return store.NewDir(e.dir, store.SyncNone).Clean()
+	return local.NewDir(e.dir, local.SyncNone).Clean()
 }
 
-func (e *Extension) publish(ctx context.Context, out *store.Dir, staged *Set, jobs int) (*index.Manifest, error) {
+func (e *Extension) publish(ctx context.Context, out *local.Dir, staged *Set, jobs int) (*index.Manifest, error) {
 	c := carrier{store: out, link: true, jobs: jobs, steps: e.Steps}
-	f := finisher{store: store.Replacer{Dir: out}, dir: out}
+	f := finisher{store: local.Replacer{Dir: out}, dir: out}
 	lines, err := e.lines(staged)
 	if err != nil {
 		return nil, err
@@ -189,7 +188,7 @@ func follow(old, add *Set, split string) ([]move, error) {
 }
 
 // keep saves the manifests that will be replaced.
-func (e *Extension) keep(ctx context.Context, out *store.Dir, names []string) error {
+func (e *Extension) keep(ctx context.Context, out *local.Dir, names []string) error {
 	root := e.Base.Manifest
 	for _, name := range names {
 		if err := publish(ctx, out, keptName(root, name), e.Base.of(name).text); err != nil {

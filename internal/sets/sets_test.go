@@ -14,8 +14,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/verify"
 	"github.com/shardify/shardify/writers"
 	"github.com/shardify/shardify/writers/writertest"
@@ -56,7 +56,7 @@ func finish(t testing.TB, dir string, f shardify.SinkFormat, m *index.Manifest) 
 		m.Members, err = f.Members(m.Schema, options)
 	}
 	if err == nil && f.Finish != nil {
-		m.Files, err = f.Finish(context.Background(), store.NewDir(dir, store.SyncNone), shardify.FinishedSet{Schema: m.Schema, Keyed: m.Keyed, Shards: m.Shards, Options: options})
+		m.Files, err = f.Finish(context.Background(), local.NewDir(dir, local.SyncNone), shardify.FinishedSet{Schema: m.Schema, Keyed: m.Keyed, Shards: m.Shards, Options: options})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func converted(t testing.TB, to string, samples int64, dirs ...string) string {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	job := convert.Job{Plan: plan, Source: o.Source, Sink: f, Store: store.NewDir(out, store.SyncNone), Pool: shardify.NewPool(1 << 28), Jobs: 2}
+	job := convert.Job{Plan: plan, Source: o.Source, Sink: f, Store: local.NewDir(out, local.SyncNone), Pool: shardify.NewPool(1 << 28), Jobs: 2}
 	if _, err := job.Convert(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestMergedIsBothInOrder(t *testing.T) {
 			want, _ := content(t, a, b)
 			for _, link := range []bool{false, true} {
 				out := filepath.Join(t.TempDir(), "c")
-				m, err := Merge(context.Background(), MergeOptions{Inputs: []string{a, b}, Output: out, Link: link, Sync: store.SyncNone})
+				m, err := Merge(context.Background(), MergeOptions{Inputs: []string{a, b}, Output: out, Link: link, Sync: local.SyncNone})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -193,7 +193,7 @@ func TestMergedIsBothInOrder(t *testing.T) {
 						t.Errorf("%d names for %d samples", len(keys), got.Samples)
 					}
 				}
-				again, err := Merge(context.Background(), MergeOptions{Inputs: []string{a, b}, Output: out, Link: link, Sync: store.SyncNone})
+				again, err := Merge(context.Background(), MergeOptions{Inputs: []string{a, b}, Output: out, Link: link, Sync: local.SyncNone})
 				if err != nil || again.Digest != m.Digest {
 					t.Errorf("the same again: %v", err)
 				}
@@ -232,7 +232,7 @@ func TestLabelsGrowOrAreRefused(t *testing.T) {
 		} {
 			a, b := labelled(t, format, c.a, 1), labelled(t, format, c.b, 2)
 			out := filepath.Join(t.TempDir(), "c")
-			_, err := Merge(context.Background(), MergeOptions{Inputs: []string{a, b}, Output: out, Sync: store.SyncNone})
+			_, err := Merge(context.Background(), MergeOptions{Inputs: []string{a, b}, Output: out, Sync: local.SyncNone})
 			if c.err != "" {
 				if !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("%s and %s: %v", c.a, c.b, err)

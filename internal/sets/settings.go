@@ -10,8 +10,8 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
@@ -84,7 +84,7 @@ func (e *Extension) Settings() (cli.Settings, error) {
 		s.Shape[o.Op] = append(s.Shape[o.Op], transform.Shown(convert.Op{Name: o.Op, Text: o.Text})...)
 	}
 	s.Columns = words(r["columns"])
-	if p, err := convert.LoadPlan(store.NewDir(e.dir, store.SyncNone)); err == nil { // columns that were read for operations alone
+	if p, err := convert.LoadPlan(local.NewDir(e.dir, local.SyncNone)); err == nil { // columns that were read for operations alone
 		s.Columns = slices.DeleteFunc(s.Columns, func(c string) bool { return slices.Contains(p.Helpers, c) })
 	}
 	return s, nil

@@ -3,8 +3,6 @@ package sets
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"path"
 	"runtime"
 	"strconv"
@@ -12,9 +10,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
-	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/stall"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -82,7 +79,7 @@ type move struct {
 
 // carrier brings shards into a folder.
 type carrier struct {
-	store *store.Dir
+	store *local.Dir
 	link  bool
 	// ours: what stands in the folder was put there by an earlier try of the very same
 	// call, so that files of the right size need not be compared.
@@ -145,7 +142,7 @@ func (c *carrier) file(ctx context.Context, from string, size int64, name string
 	}
 	if c.link {
 		err := c.store.Link(from, name)
-		if err == nil || !store.CannotLink(err) {
+		if err == nil || !local.CannotLink(err) {
 			return err
 		}
 	}
@@ -156,7 +153,7 @@ func (c *carrier) file(ctx context.Context, from string, size int64, name string
 		}
 		return c.store.Same(from, name)
 	}
-	in, _, err := regular.OpenOwn(from)
+	in, _, err := local.OpenOwn(from)
 	if err != nil {
 		return err
 	}
@@ -166,18 +163,7 @@ func (c *carrier) file(ctx context.Context, from string, size int64, name string
 		return err
 	}
 	defer out.Abort()
-	var w io.Writer = out
-	f, ok := out.(interface{ OSFile() *os.File })
-	if ok {
-		w = f.OSFile() // the kernel copies, or shares the blocks
-	}
-	n, err := io.Copy(w, in)
-	if err == nil && ok { // io.Copy does not count what the kernel had copied before it refused
-		var st os.FileInfo
-		if st, err = f.OSFile().Stat(); err == nil {
-			n = st.Size()
-		}
-	}
+	n, err := local.Copy(out, in, size)
 	if err != nil {
 		return &shardify.Error{Op: "copy", File: from, Sample: -1, Offset: n, Err: err}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/storage"
 )
 
 // Sink is a format whose shards belong to the set: rows are named by numbers of
@@ -20,7 +21,7 @@ func (e *Extension) Sink(p *convert.Plan, f shardify.SinkFormat) (shardify.SinkF
 		origin = shardify.FieldIndex(p.Schema, convert.OriginField)
 	}
 	create := f.New
-	f.New = func(store shardify.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+	f.New = func(store storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
 		spec.Schema = e.Base.Manifest.Schema
 		s, err := create(store, spec)
 		if err != nil {

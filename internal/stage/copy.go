@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/regular"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -20,7 +20,7 @@ type copier struct {
 	*plan
 	o       *Options
 	staging string
-	store   *store.Dir
+	store   *local.Dir
 	buffers chan []byte
 }
 
@@ -77,7 +77,7 @@ func (c *copier) file(ctx context.Context, f *file, buf []byte) (reused int64, e
 func (c *copier) left(f *file) string { return filepath.Join(c.staging, filepath.FromSlash(f.name)) }
 
 // fill gives the copy of a file, unless the one is good that is left.
-func (c *copier) fill(ctx context.Context, f *file, buf []byte) (p shardify.Pending, reused int64, err error) {
+func (c *copier) fill(ctx context.Context, f *file, buf []byte) (p storage.Pending, reused int64, err error) {
 	left := c.left(f)
 	if _, err := os.Lstat(left); err == nil {
 		n, err := c.pass(ctx, left, f, nil, buf)
@@ -116,7 +116,7 @@ func (c *copier) pass(ctx context.Context, path string, f *file, w io.Writer, bu
 }
 
 func (c *copier) stream(ctx context.Context, path string, f *file, w io.Writer, buf []byte) (at int64, err error) {
-	r, st, err := regular.OpenOwn(path)
+	r, st, err := local.OpenOwn(path)
 	if err != nil {
 		return 0, err
 	}

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/regular"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // MarkName is the file that a staged copy has and no other data set.
-const MarkName = store.Private + "/staged.json"
+const MarkName = storage.Private + "/staged.json"
 
 const markVersion = 1
 
@@ -39,7 +39,7 @@ func readMark(dir string) (*mark, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := regular.ReadOwn(name, maxMark)
+	b, err := local.ReadOwn(name, maxMark)
 	if err != nil {
 		return nil, err
 	}

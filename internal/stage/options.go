@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/stall"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Options say what is copied where.
@@ -22,7 +22,7 @@ type Options struct {
 	Jobs   int    // files at once (default 4)
 	// Memory bounds the buffers of the jobs (default 64 MiB).
 	Memory int64
-	Sync   store.Sync // default store.SyncShard
+	Sync   local.Sync // default local.SyncShard
 	// Fresh removes a copy of something else, or a damaged one, that is at Dest.
 	Fresh bool
 	// Wait is how long to wait for space; 0 fails at once. Another process that copies
@@ -90,7 +90,7 @@ func (o *Options) check() error {
 		o.Memory = defaultMemory
 	}
 	if o.Sync == "" {
-		o.Sync = store.SyncShard
+		o.Sync = local.SyncShard
 	}
 	if o.Progress == nil {
 		o.Progress = &Progress{}

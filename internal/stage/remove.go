@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
 )
 
 // Removed is what Remove has done.
@@ -103,7 +103,7 @@ func onlyOurs(dest string) error {
 			return err
 		}
 		name := filepath.ToSlash(rel)
-		if ours[name] || strings.HasPrefix(name, store.Private+"/") {
+		if ours[name] || strings.HasPrefix(name, storage.Private+"/") {
 			return nil
 		}
 		return fmt.Errorf("%s holds %s, which is not of the copy: take it elsewhere first: %w", dest, name, ErrNotOurs)

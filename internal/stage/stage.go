@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Run makes sure that Dest is a complete, checked copy of Source. Any number of
@@ -114,7 +115,7 @@ func (p *plan) make(ctx context.Context, o *Options, at *place) (reused int64, e
 		return 0, err
 	}
 	o.Progress.Total.Store(p.bytes)
-	c := &copier{plan: p, o: o, staging: at.staging, store: store.NewDir(at.staging, o.Sync)}
+	c := &copier{plan: p, o: o, staging: at.staging, store: local.NewDir(at.staging, o.Sync)}
 	o.Steps.Also(c.store.Moves)
 	if reused, err = c.run(ctx); err != nil {
 		return 0, err
@@ -151,8 +152,8 @@ func (c *copier) finish(ctx context.Context) error {
 	return c.store.Flush(ctx)
 }
 
-// tempDir is where a store.Dir keeps files without a name.
-var tempDir = filepath.Join(store.Private, "tmp")
+// tempDir is where a local.Dir keeps files without a name.
+var tempDir = filepath.Join(storage.Private, "tmp")
 
 // publish gives the copy its name, and what was there before another.
 func (p *plan) publish(at *place, o *Options) error {
@@ -173,7 +174,7 @@ func (p *plan) publish(at *place, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Sync != store.SyncNone {
+	if o.Sync != local.SyncNone {
 		if err := syncFolder(at.parent); err != nil {
 			return err
 		}

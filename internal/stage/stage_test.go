@@ -16,8 +16,9 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers/synth"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -47,11 +48,11 @@ func makeSet(t testing.TB, dir, format, schema string, samples, shard, seed int)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := convert.Job{Plan: plan, Source: src, Sink: sink, Store: store.NewDir(dir, "none"), Pool: shardify.NewPool(256 << 20), Jobs: 1}
+	job := convert.Job{Plan: plan, Source: src, Sink: sink, Store: local.NewDir(dir, "none"), Pool: shardify.NewPool(256 << 20), Jobs: 1}
 	if _, err := job.Convert(bg); err != nil {
 		t.Fatal(err)
 	}
-	os.RemoveAll(filepath.Join(dir, store.Private))
+	os.RemoveAll(filepath.Join(dir, storage.Private))
 }
 
 const everyKind = "x:f32[3],y:i64,flag:bool,hits:f32*,words:txt**,maybe:f32?"
@@ -134,7 +135,7 @@ func clean(t testing.TB, dest string) {
 }
 
 func quick(source, dest string) Options {
-	return Options{Source: source, Dest: dest, Jobs: 2, Sync: store.SyncNone, tick: time.Millisecond}
+	return Options{Source: source, Dest: dest, Jobs: 2, Sync: local.SyncNone, tick: time.Millisecond}
 }
 
 func mustRun(t testing.TB, o Options) *Result {
@@ -156,7 +157,7 @@ func TestACopyHasEveryByte(t *testing.T) {
 			}
 		},
 	} {
-		for _, sync := range []store.Sync{store.SyncShard, store.SyncEnd, store.SyncNone} {
+		for _, sync := range []local.Sync{local.SyncShard, local.SyncEnd, local.SyncNone} {
 			t.Run(name+"-"+string(sync), func(t *testing.T) {
 				source, dest := filepath.Join(t.TempDir(), "set"), filepath.Join(t.TempDir(), "deep", "copy")
 				make(source)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // TestOneOfManyCopies: all processes of a node start at once.
@@ -165,7 +165,7 @@ func TestACancelledCopyIsNotAWholeOne(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(bg)
 	stop := errors.New("stop")
 	cancel(stop)
-	c := &copier{plan: p, o: &o, staging: dir, store: store.NewDir(dir, o.Sync)}
+	c := &copier{plan: p, o: &o, staging: dir, store: local.NewDir(dir, o.Sync)}
 	if _, err := c.run(ctx); !errors.Is(err, stop) {
 		t.Errorf("%v: want the cause of the context", err)
 	}

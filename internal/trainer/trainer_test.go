@@ -18,8 +18,8 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers/synth"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -44,7 +44,7 @@ func openSet(t testing.TB, samples int) *gpuload.Dataset {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := convert.Job{Plan: plan, Source: src, Sink: sink, Store: store.NewDir(dir, "none"), Pool: shardify.NewPool(64 << 20), Jobs: 1}
+	job := convert.Job{Plan: plan, Source: src, Sink: sink, Store: local.NewDir(dir, "none"), Pool: shardify.NewPool(64 << 20), Jobs: 1}
 	if _, err := job.Convert(bg); err != nil {
 		t.Fatal(err)
 	}

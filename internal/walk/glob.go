@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/walk/dirfd"
+	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
 const anyFolders = "**"

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/walk/dirfd"
+	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
 // entry is a name in a listing: 8 bytes beside the name itself.

@@ -21,7 +21,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/walk/dirfd"
+	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
 // ErrNone means that the inputs hold no file that is wanted.

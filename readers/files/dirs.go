@@ -4,7 +4,7 @@ import (
 	"container/list"
 	"sync"
 
-	"github.com/shardify/shardify/internal/walk/dirfd"
+	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
 // maxDirs bounds the open folders that no reader is in at the moment.

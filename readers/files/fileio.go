@@ -12,7 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/walk"
-	"github.com/shardify/shardify/internal/walk/dirfd"
+	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
 // retries is how often a file is opened anew after an error that a network file

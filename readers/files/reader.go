@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/walk/dirfd"
+	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
 // reader reads spans: a pass over the sizes, then one over the files, each

@@ -11,9 +11,9 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // file is an open input, used by several readers at once.
@@ -216,7 +216,7 @@ func (f *file) other(name string) (*file, error) {
 // named by data, be it through "..", an absolute path or a symbolic link.
 func (f *file) beside(name string) (*os.File, int64, string, error) {
 	if name == itself {
-		o, _, err := regular.Open(f.path)
+		o, _, err := local.Open(f.path)
 		return o, f.size, f.path, err
 	}
 	clean := filepath.FromSlash(name)
@@ -236,7 +236,7 @@ func (f *file) beside(name string) (*os.File, int64, string, error) {
 	if !st.Mode().IsRegular() {
 		return nil, 0, "", shardify.Unsupported("refers to %s, which is not a regular file", name)
 	}
-	o, err := root.OpenFile(clean, os.O_RDONLY|regular.NonBlock, 0)
+	o, err := root.OpenFile(clean, os.O_RDONLY|local.NonBlock, 0)
 	if err != nil {
 		return nil, 0, "", err
 	}

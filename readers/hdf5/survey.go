@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // survey looks into the inputs.
@@ -293,7 +293,7 @@ func foreign(name string, err error) (*rows.Facts, error) {
 		return nil, err
 	}
 	head := make([]byte, len(signature))
-	f, _, e := regular.Open(name)
+	f, _, e := local.Open(name)
 	if e != nil {
 		return nil, e
 	}

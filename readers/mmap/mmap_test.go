@@ -12,9 +12,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers/mmap"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/memory"
 	writer "github.com/shardify/shardify/writers/mmap"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -79,7 +80,7 @@ func TestShardReadAndWrittenAgainHasTheSameBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mem := store.NewMem()
+		mem := memory.New()
 		for i, sh := range m.Shards {
 			rewrite(t, mem, src, m, i)
 			was, err := os.ReadFile(filepath.Join(dir, sh.Name))
@@ -95,7 +96,7 @@ func TestShardReadAndWrittenAgainHasTheSameBytes(t *testing.T) {
 }
 
 // rewrite reads shard i of a data set and writes it to another store.
-func rewrite(t *testing.T, to shardify.Store, src shardify.Source, m *index.Manifest, i int) {
+func rewrite(t *testing.T, to storage.Store, src shardify.Source, m *index.Manifest, i int) {
 	t.Helper()
 	ctx := context.Background()
 	sh := m.Shards[i]

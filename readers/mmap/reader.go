@@ -9,7 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // reader keeps the shard of the last span open.
@@ -63,7 +63,7 @@ func (r *reader) open(input, j int, name string) error {
 		return nil
 	}
 	r.Close()
-	f, _, err := regular.OpenOwn(name)
+	f, _, err := local.OpenOwn(name)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/regular"
-	"github.com/shardify/shardify/internal/walk/dirfd"
+	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
 // passes tells whether column c of the span can be handed on as it stands in the
@@ -66,7 +66,7 @@ func (j *job) pass(c int, r *region, lo, hi int64) {
 // streamFile yields left bytes of a file in pieces that stay in the processor's
 // cache, with the sum of all so far.
 func streamFile(ctx context.Context, path string, size int64, feed inPlace, left int64, yield func(sum uint32, p []byte) error) error {
-	f, fi, err := regular.Open(path)
+	f, fi, err := local.Open(path)
 	if err != nil {
 		return err
 	}

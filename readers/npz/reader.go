@@ -9,7 +9,7 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Reader implements shardify.Source.
@@ -182,9 +182,9 @@ func (j *job) openFile() error {
 	}
 	info := &j.group.files[j.fileIndex]
 	name := j.src.table.Path(int(info.input))
-	f, fi, err := regular.Open(name)
-	if errors.Is(err, regular.ErrOther) {
-		return fmt.Errorf("%w: it is %w now", shardify.ErrChanged, regular.ErrOther)
+	f, fi, err := local.Open(name)
+	if errors.Is(err, local.ErrOther) {
+		return fmt.Errorf("%w: it is %w now", shardify.ErrChanged, local.ErrOther)
 	}
 	if err == nil && fi.Size() != info.size {
 		f.Close()

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // place is where the bytes of an array stand.
@@ -45,9 +45,9 @@ var errForeign = errors.New("not an NPY or NPZ file")
 // survey opens a file and lists its arrays. npyName names the array of an .npy
 // file; want tells which members of an archive to look into, nil means all.
 func survey(file, npyName string, want func(key string) bool) (*listing, error) {
-	f, fi, err := regular.Open(file)
-	if errors.Is(err, regular.ErrOther) {
-		return nil, shardify.Unsupported("%v", regular.ErrOther)
+	f, fi, err := local.Open(file)
+	if errors.Is(err, local.ErrOther) {
+		return nil, shardify.Unsupported("%v", local.ErrOther)
 	}
 	if err != nil {
 		return nil, err

@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/regular"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // outline lists the trees of a file with their entries and columns, then what else is
 // in it by class.
 func outline(ctx context.Context, name string) ([]string, error) {
-	r, st, err := regular.Open(name)
+	r, st, err := local.Open(name)
 	if err != nil {
 		return nil, err
 	}

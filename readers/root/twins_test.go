@@ -10,7 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mmap"
 )
 
@@ -35,7 +35,7 @@ func shardOf(t *testing.T, file string, target int64) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem := store.NewMem()
+	mem := memory.New()
 	sink, err := mmap.Format.New(mem, shardify.ShardSpec{Name: "s" + mmap.Format.Ext, Schema: schema, Samples: samples, Exact: true, Options: o})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/guard"
 	"github.com/shardify/shardify/internal/inflate"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // input is an open tar: its bytes as they are without compression.
@@ -36,7 +36,7 @@ const maxWindow = 256 << 20
 // openInput opens file i of the table, which must have its size.
 func openInput(t *shardify.Table, i int) (in input, packing uint8, err error) {
 	name := t.Path(i)
-	f, st, err := regular.Open(name)
+	f, st, err := local.Open(name)
 	if err != nil {
 		return nil, 0, err
 	}

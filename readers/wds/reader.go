@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/regular"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // reader keeps the shard of the last span open. A span is walked twice, once to
@@ -81,7 +81,7 @@ func (r *reader) window() error {
 
 // openFile opens a file that must have this size.
 func openFile(name string, size int64) (*os.File, error) {
-	f, st, err := regular.OpenOwn(name)
+	f, st, err := local.OpenOwn(name)
 	if err == nil && st.Size() != size {
 		f.Close()
 		err = shardify.Corrupt(-1, "the manifest says %d bytes, the file has %d", size, st.Size())

@@ -11,9 +11,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	"github.com/shardify/shardify/readers/readertest"
 	reader "github.com/shardify/shardify/readers/wds"
+	"github.com/shardify/shardify/storage/memory"
 	writer "github.com/shardify/shardify/writers/wds"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -106,7 +106,7 @@ func TestShardingAgainKeepsTheBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mem := store.NewMem()
+		mem := memory.New()
 		sink, err := writer.Format.New(mem, shardify.ShardSpec{Name: m.Shards[0].Name, Schema: src.Schema(), Keyed: src.(shardify.Keyer).Keyed()})
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // Format is the line in the table of writers.
@@ -73,7 +74,7 @@ func sampleBytes(schema []shardify.Field, keyed bool) (fixed int64, factor float
 }
 
 // finish writes index.json.
-func finish(ctx context.Context, store shardify.Store, set shardify.FinishedSet) ([]shardify.File, error) {
+func finish(ctx context.Context, store storage.Store, set shardify.FinishedSet) ([]shardify.File, error) {
 	cols, err := index.MDSColumns(set.Schema, set.Keyed)
 	if err != nil {
 		return nil, err

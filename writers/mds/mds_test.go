@@ -12,7 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mds"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -43,7 +43,7 @@ func TestReadersOfMDSFindEveryValue(t *testing.T) {
 			continue
 		}
 		t.Run(schema.Name, func(t *testing.T) {
-			mem := store.NewMem()
+			mem := memory.New()
 			b := writertest.Batches(schema, 40, 3, 40)[0]
 			want := writertest.Slice(b, 0, 40)
 			sink, err := mds.Format.New(mem, shardify.ShardSpec{Name: "shard-000000.mds", Schema: schema.Fields, Samples: 40, Exact: true, Keyed: schema.Keyed})

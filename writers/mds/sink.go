@@ -8,20 +8,21 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // sink writes one shard. The head holds the places of all samples, so it comes
 // last. With the number of samples known its size is, too, and samples go to their
 // place at once; else they wait in a scratch file.
 type sink struct {
-	store  shardify.Store
+	store  storage.Store
 	spec   shardify.ShardSpec
 	cols   []column
 	keys   int // place of the keys in cols, or -1
 	config []byte
-	file   shardify.Pending
-	spill  *store.Spill // nil if the head's size is known
+	file   storage.Pending
+	spill  *local.Spill // nil if the head's size is known
 
 	ends []uint32
 	size int64 // of the samples
@@ -39,12 +40,12 @@ type sink struct {
 
 var errDone = errors.New("shard is published or aborted")
 
-func newSink(st shardify.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+func newSink(st storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
 	s, err := create(st, spec)
 	return s, shardify.Annotate(err, "write", spec.Name, "")
 }
 
-func create(st shardify.Store, spec shardify.ShardSpec) (*sink, error) {
+func create(st storage.Store, spec shardify.ShardSpec) (*sink, error) {
 	s := &sink{store: st, spec: spec, keys: -1}
 	var err error
 	if s.cols, s.config, err = newColumns(spec.Schema, spec.Keyed); err != nil {
@@ -60,7 +61,7 @@ func create(st shardify.Store, spec shardify.ShardSpec) (*sink, error) {
 	}
 	s.zip = zipped(spec.Options)
 	if !spec.Exact || s.zip {
-		s.spill, err = store.NewSpill(st)
+		s.spill, err = local.NewSpill(st)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.file.Abort())

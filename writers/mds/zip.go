@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // compress writes the shard as one zstd frame that says how long the shard is: the
@@ -49,7 +49,7 @@ func (c *counter) Write(b []byte) (int, error) {
 }
 
 // rawBytes is the length of the shard in a compressed file.
-func rawBytes(store shardify.Store, name string) (int64, error) {
+func rawBytes(store storage.Store, name string) (int64, error) {
 	r, err := store.Open(name)
 	if err != nil {
 		return 0, err

@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mds"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -20,7 +20,7 @@ import (
 func written(t *testing.T, s writertest.Schema, n int, name string, exact bool, o shardify.Options) (map[string][]byte, shardify.Shard) {
 	t.Helper()
 	ctx := context.Background()
-	mem := store.NewMem()
+	mem := memory.New()
 	sink, err := mds.Format.New(mem, shardify.ShardSpec{Name: name, Schema: s.Fields, Samples: int64(n), Exact: exact, Keyed: s.Keyed, Options: o})
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestUnzippedReadsAnyPlace(t *testing.T) {
 	plain, _ := written(t, s, n, "shard-000000.mds", true, nil)
 	zipped, _ := written(t, s, n, "shard-000000.mds.zstd", true, shardify.Options{"mds-compression": "zstd"})
 	want, file := plain["shard-000000.mds"], zipped["shard-000000.mds.zstd"]
-	mem := store.NewMem()
+	mem := memory.New()
 	mem.Set("z", file)
 	b, _ := mem.Open("z")
 	u, err := index.OpenUnzipped(b, b.Size())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // Format is the line in the table of writers.
@@ -64,9 +65,9 @@ const bufferBytes = index.PieceBytes
 
 // sink writes one pair.
 type sink struct {
-	store   shardify.Store
+	store   storage.Store
 	spec    shardify.ShardSpec
-	file    shardify.Pending
+	file    storage.Pending
 	sum     index.PieceDigest
 	buf     []byte
 	lengths []int32
@@ -76,7 +77,7 @@ type sink struct {
 
 var errDone = errors.New("shard is published or aborted")
 
-func newSink(st shardify.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+func newSink(st storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
 	if err := tokens(spec.Schema); err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
 	}

@@ -13,8 +13,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	reader "github.com/shardify/shardify/readers/mmap"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mmap"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -40,7 +42,7 @@ func spec(s writertest.Schema, n int64, exact bool) shardify.ShardSpec {
 	return shardify.ShardSpec{Name: "shard-000000.safetensors", Schema: s.Fields, Samples: n, Exact: exact, Keyed: s.Keyed}
 }
 
-func write(st shardify.Store, sp shardify.ShardSpec, batches ...*shardify.Batch) (shardify.Shard, error) {
+func write(st storage.Store, sp shardify.ShardSpec, batches ...*shardify.Batch) (shardify.Shard, error) {
 	sink, err := mmap.New(st, sp)
 	if err != nil {
 		return shardify.Shard{}, err
@@ -66,7 +68,7 @@ func TestSameBytesThroughBuffersAndSpills(t *testing.T) {
 	}{{true, n}, {true, 501}, {false, 9973}} {
 		dir := t.TempDir()
 		sp := spec(s, n, c.exact)
-		sh, err := write(store.NewDir(dir, store.SyncNone), sp, writertest.Batches(s, n, 1, c.cut)...)
+		sh, err := write(local.NewDir(dir, local.SyncNone), sp, writertest.Batches(s, n, 1, c.cut)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +104,7 @@ func TestWideShardsHoldFewFilesOpen(t *testing.T) {
 	wide := writertest.Schema{Fields: schema}
 	sp := spec(wide, n, true)
 	before := files()
-	sink, err := mmap.New(store.NewDir(dir, store.SyncNone), sp)
+	sink, err := mmap.New(local.NewDir(dir, local.SyncNone), sp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +146,7 @@ func check(t *testing.T, b []byte, record *shardify.Shard) {
 func TestShardOfNoSamples(t *testing.T) {
 	s := mixed()
 	for _, exact := range []bool{true, false} {
-		mem := store.NewMem()
+		mem := memory.New()
 		sh, err := write(mem, spec(s, 0, exact))
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +171,7 @@ func TestSampleBytes(t *testing.T) {
 		if s.Keyed {
 			decoded += int64(len(b.Keys.Data))
 		}
-		sh, err := write(store.NewMem(), spec(s, n, true), b)
+		sh, err := write(memory.New(), spec(s, n, true), b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,11 +197,11 @@ func TestFieldsOfOneCounterMustHaveEqualLengths(t *testing.T) {
 	}
 	o := []int64{0, 1, 3, 4}
 	for _, equal := range []*shardify.Batch{batch(o, o), batch(o, []int64{0, 1, 3, 4})} {
-		if _, err := write(store.NewMem(), spec(s, 3, true), equal); err != nil {
+		if _, err := write(memory.New(), spec(s, 3, true), equal); err != nil {
 			t.Error(err)
 		}
 	}
-	_, err := write(store.NewMem(), spec(s, 3, true), batch(o, []int64{0, 1, 2, 4}))
+	_, err := write(memory.New(), spec(s, 3, true), batch(o, []int64{0, 1, 2, 4}))
 	var e *shardify.Error
 	if !errors.Is(err, shardify.ErrSchema) || !errors.As(err, &e) || e.Sample != 101 ||
 		!strings.Contains(err.Error(), "Jet_pt") || !strings.Contains(err.Error(), "Jet_eta") {
@@ -210,16 +212,16 @@ func TestFieldsOfOneCounterMustHaveEqualLengths(t *testing.T) {
 // counting is a store that keeps only the first bytes of a file and the extent
 // and sum of what was written behind them.
 type counting struct {
-	shardify.Store
+	storage.Store
 	head  []byte
 	end   int64
 	bytes int64
 }
 
-func (c *counting) Create(string) (shardify.Pending, error) { return c, nil }
-func (c *counting) Write(b []byte) (int, error)             { panic("unused") }
-func (c *counting) Commit(context.Context) error            { return nil }
-func (c *counting) Abort() error                            { return nil }
+func (c *counting) Create(string) (storage.Pending, error) { return c, nil }
+func (c *counting) Write(b []byte) (int, error)            { panic("unused") }
+func (c *counting) Commit(context.Context) error           { return nil }
+func (c *counting) Abort() error                           { return nil }
 func (c *counting) WriteAt(b []byte, off int64) (int, error) {
 	if off == 0 {
 		c.head = bytes.Clone(b)
@@ -353,9 +355,9 @@ func benchmark(b *testing.B, s writertest.Schema, exact, file bool) {
 	b.SetBytes(batch.Bytes() * spans)
 	dir := b.TempDir()
 	for b.Loop() {
-		var st shardify.Store = &counting{end: 1 << 50}
+		var st storage.Store = &counting{end: 1 << 50}
 		if file {
-			st = store.NewDir(dir, store.SyncNone)
+			st = local.NewDir(dir, local.SyncNone)
 			st.Remove("shard-000000.safetensors") // its pages are used again: new ones cost more than the copy
 		}
 		sink, err := mmap.New(st, spec(s, int64(n*spans), exact))

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // TestScratchBytesBoundTheSpill: what a sink spills of many samples is what the
@@ -26,7 +26,7 @@ func TestScratchBytesBoundTheSpill(t *testing.T) {
 		{"one of variable length, and a number behind it", []shardify.Field{f64, u8("a", 1), u8("y", 0)}, false, n / 2, n},
 		{"two of variable length", []shardify.Field{f64, u8("a", 1), u8("b", 1)}, false, n * each / 2, n * (2*each + 100)},
 	} {
-		mem := store.NewMem()
+		mem := memory.New()
 		k, err := New(mem, shardify.ShardSpec{Name: "s.safetensors", Schema: c.schema, Samples: n, Exact: !c.inexact})
 		if err != nil {
 			t.Fatal(err)

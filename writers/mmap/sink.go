@@ -7,21 +7,22 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // sink writes one shard.
 type sink struct {
-	store   shardify.Store
+	store   storage.Store
 	spec    shardify.ShardSpec
 	layout  *index.Layout
-	file    shardify.Pending
+	file    storage.Pending
 	tensors []tensor // as layout.Tensors
 	samples int64
 	scratch []int64
 	// spill holds what has no place in the file yet, of all tensors: a file for each
 	// would be thousands in a wide set.
-	spill    *store.Spill
+	spill    *local.Spill
 	gathered []byte
 	err      error // of the first call that failed; the shard is lost then
 	done     bool
@@ -31,7 +32,7 @@ type sink struct {
 var errDone = errors.New("shard is already ended")
 
 // New starts a shard.
-func New(st shardify.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+func New(st storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
 	layout, err := index.NewLayout(spec.Schema, spec.Keyed)
 	if err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
@@ -277,9 +278,9 @@ func (s *sink) Abort() error {
 }
 
 // scratchFile is the shard's scratch file, made when first asked for.
-func (s *sink) scratchFile() (_ *store.Spill, err error) {
+func (s *sink) scratchFile() (_ *local.Spill, err error) {
 	if s.spill == nil {
-		s.spill, err = store.NewSpill(s.store)
+		s.spill, err = local.NewSpill(s.store)
 	}
 	return s.spill, err
 }

@@ -2,7 +2,7 @@ package mmap
 
 import (
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 )
 
 const (
@@ -21,7 +21,7 @@ func bufferSize(n int) int { return min(max(buffers/n, 4<<10), 256<<10) &^ 4095 
 type tensor struct {
 	sink  *sink
 	at    int64          // where the next bytes go in the file; -1 into the spill
-	spill []store.Extent // what stands in the sink's scratch file
+	spill []local.Extent // what stands in the sink's scratch file
 	buf   []byte
 	size  int // of buf at most
 	crc   uint32
@@ -88,7 +88,7 @@ func (t *tensor) put(b []byte) (err error) {
 		t.spill[k].Len += int64(len(b))
 		return nil
 	}
-	t.spill = append(t.spill, store.Extent{Off: off, Len: int64(len(b))})
+	t.spill = append(t.spill, local.Extent{Off: off, Len: int64(len(b))})
 	return nil
 }
 

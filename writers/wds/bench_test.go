@@ -9,19 +9,20 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers/wds"
 )
 
 // nowhere is a store that keeps nothing: the cost of the sink alone.
-type nowhere struct{ shardify.Store }
+type nowhere struct{ storage.Store }
 
-type nothing struct{ shardify.Pending }
+type nothing struct{ storage.Pending }
 
-func (nowhere) Create(string) (shardify.Pending, error) { return nothing{}, nil }
-func (nothing) Write(b []byte) (int, error)             { return len(b), nil }
-func (nothing) Commit(context.Context) error            { return nil }
-func (nothing) Abort() error                            { return nil }
+func (nowhere) Create(string) (storage.Pending, error) { return nothing{}, nil }
+func (nothing) Write(b []byte) (int, error)            { return len(b), nil }
+func (nothing) Commit(context.Context) error           { return nil }
+func (nothing) Abort() error                           { return nil }
 
 // files is a batch of n samples of one opaque field of this many bytes.
 func files(n, size int) *shardify.Batch {
@@ -79,7 +80,7 @@ func BenchmarkSink(b *testing.B) {
 }
 
 // benchSink writes shards of about 16 MB and reports the time of a sample.
-func benchSink(b *testing.B, st shardify.Store, batch *shardify.Batch) {
+func benchSink(b *testing.B, st storage.Store, batch *shardify.Batch) {
 	per := int(max(1, (16<<20)/batch.Bytes()))
 	var schema []shardify.Field
 	for i := range batch.Columns {
@@ -93,7 +94,7 @@ func benchSink(b *testing.B, st shardify.Store, batch *shardify.Batch) {
 		to := st
 		if to == nil {
 			b.StopTimer()
-			to = store.NewDir(b.TempDir(), store.SyncNone)
+			to = local.NewDir(b.TempDir(), local.SyncNone)
 			b.StartTimer()
 		}
 		sink, err := wds.Format.New(to, shardify.ShardSpec{Name: "shard-000000.tar", Schema: schema, Keyed: batch.Keys != nil})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // daliName is where DALI looks for the index of a tar: everything from the first
@@ -24,7 +25,7 @@ func daliName(shard string) string {
 // DALI: a line with version and sample count, then for each sample the
 // extension, offset of the data, size and name of every member. A space ends a
 // token, which is one reason why names have none.
-func daliIndex(store shardify.Store, s *shardify.Shard) ([]byte, error) {
+func daliIndex(store storage.Store, s *shardify.Shard) ([]byte, error) {
 	r, err := store.Open(s.Name)
 	if err != nil {
 		return nil, shardify.Annotate(err, "read", s.Name, "")
@@ -34,7 +35,7 @@ func daliIndex(store shardify.Store, s *shardify.Shard) ([]byte, error) {
 	return b, shardify.Annotate(err, "read", s.Name, "")
 }
 
-func daliLines(r shardify.Blob, s *shardify.Shard) ([]byte, error) {
+func daliLines(r storage.Blob, s *shardify.Shard) ([]byte, error) {
 	if r.Size() != s.Bytes {
 		return nil, shardify.Corrupt(-1, "shard has %d bytes, its record says %d", r.Size(), s.Bytes)
 	}

@@ -10,15 +10,16 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/wds"
 	"github.com/shardify/shardify/writers/writertest"
 )
 
 // set writes shards of these sample counts.
-func set(t *testing.T, s writertest.Schema, counts ...int) (*store.Mem, []shardify.Shard) {
+func set(t *testing.T, s writertest.Schema, counts ...int) (*memory.Store, []shardify.Shard) {
 	t.Helper()
-	mem := store.NewMem()
+	mem := memory.New()
 	var shards []shardify.Shard
 	for i, n := range counts {
 		name := fmt.Sprintf("000%d/shard-%06d.tar", i%2, i)
@@ -44,7 +45,7 @@ func set(t *testing.T, s writertest.Schema, counts ...int) (*store.Mem, []shardi
 	return mem, shards
 }
 
-func finish(t *testing.T, mem shardify.Store, fields []shardify.Field, shards []shardify.Shard, dali string) []shardify.File {
+func finish(t *testing.T, mem storage.Store, fields []shardify.Field, shards []shardify.Shard, dali string) []shardify.File {
 	t.Helper()
 	files, err := wds.Format.Finish(context.Background(), mem, shardify.FinishedSet{Schema: fields, Shards: shards, Options: shardify.Options{"dali": dali}})
 	if err != nil {
@@ -114,7 +115,7 @@ split_parts:
 
 // TestFinishOfNothing: a set without samples is legal and opens.
 func TestFinishOfNothing(t *testing.T) {
-	mem := store.NewMem()
+	mem := memory.New()
 	finish(t, mem, nil, nil, "true")
 	for _, name := range []string{"index.json", ".nv-meta/.info.json"} {
 		if b := mem.Files()[name]; !json.Valid(b) {
@@ -162,11 +163,11 @@ func TestDALIIndexPointsAtTheData(t *testing.T) {
 // TestFinishFailsWithoutItsShard: a missing or changed tar is no index.
 func TestFinishFailsWithoutItsShard(t *testing.T) {
 	s := writertest.Schema{Fields: []shardify.Field{field("cls", shardify.I64)}}
-	for name, damage := range map[string]func(mem *store.Mem, sh *shardify.Shard){
-		"missing":       func(mem *store.Mem, sh *shardify.Shard) { mem.Remove(sh.Name) },
-		"longer":        func(mem *store.Mem, sh *shardify.Shard) { mem.Set(sh.Name, append(mem.Files()[sh.Name], 0)) },
-		"other samples": func(mem *store.Mem, sh *shardify.Shard) { sh.Samples++ },
-		"flipped": func(mem *store.Mem, sh *shardify.Shard) {
+	for name, damage := range map[string]func(mem *memory.Store, sh *shardify.Shard){
+		"missing":       func(mem *memory.Store, sh *shardify.Shard) { mem.Remove(sh.Name) },
+		"longer":        func(mem *memory.Store, sh *shardify.Shard) { mem.Set(sh.Name, append(mem.Files()[sh.Name], 0)) },
+		"other samples": func(mem *memory.Store, sh *shardify.Shard) { sh.Samples++ },
+		"flipped": func(mem *memory.Store, sh *shardify.Shard) {
 			b := bytes.Clone(mem.Files()[sh.Name])
 			b[0] ^= 1
 			mem.Set(sh.Name, b)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/wds"
 )
 
@@ -92,7 +92,7 @@ func TestFramesGiveTheSameTar(t *testing.T) {
 		want, wantRec := shard(t, schema, plain...)
 		wanted := wds.Format.Frame(schema, nil)
 		other := shardify.Frame{Block: 64, After: 128, Values: []shardify.FrameValue{{Field: 3, Before: 64}, {Field: 1}}}
-		mem := store.NewMem()
+		mem := memory.New()
 		sink, err := wds.Format.New(mem, shardify.ShardSpec{Name: "shard-000000.tar", Schema: schema, Samples: int64(first), Exact: true, Options: shardify.Options{"dali": "false"}})
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +149,7 @@ func TestFrameMustFit(t *testing.T) {
 			b.Frame = &f
 		},
 	} {
-		sink, err := wds.Format.New(store.NewMem(), shardify.ShardSpec{Name: "shard-000000.tar", Schema: schema, Options: shardify.Options{"dali": "false"}})
+		sink, err := wds.Format.New(memory.New(), shardify.ShardSpec{Name: "shard-000000.tar", Schema: schema, Options: shardify.Options{"dali": "false"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/wds"
 )
 
@@ -72,7 +73,7 @@ func TestBadSamplesAreNamed(t *testing.T) {
 		"no such extension": {image, shardify.ErrSchema, "extension code 2"},
 		"unequal lengths":   {counter, shardify.ErrSchema, "share the counter n"},
 	} {
-		mem := store.NewMem()
+		mem := memory.New()
 		var schema []shardify.Field
 		for i := range c.batch.Columns {
 			schema = append(schema, c.batch.Columns[i].Field)
@@ -131,7 +132,7 @@ func (f keptFile) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (k keepIndex) Create(name string) (shardify.Pending, error) {
+func (k keepIndex) Create(name string) (storage.Pending, error) {
 	k.files[name] = new(bytes.Buffer)
 	return keptFile{Buffer: k.files[name]}, nil
 }

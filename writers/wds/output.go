@@ -3,8 +3,8 @@ package wds
 import (
 	"sync"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // the digest. Both the place in the tar and the buffer's fill are the same
 // modulo a block, so a header always fits in one piece.
 type output struct {
-	w    shardify.Pending
+	w    storage.Pending
 	sum  index.PieceDigest
 	buf  []byte // of buffers
 	n    int    // of buf

@@ -8,12 +8,13 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // sink writes one shard: the tar as the samples come, its offset index at the
 // end.
 type sink struct {
-	store shardify.Store
+	store storage.Store
 	spec  shardify.ShardSpec
 	out   output
 	err   error // of the first failure, or errDone
@@ -45,7 +46,7 @@ type step struct {
 
 var errDone = errors.New("shard is published or aborted")
 
-func newSink(store shardify.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+func newSink(store storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
 	if err := check(spec.Schema, spec.Keyed, spec.Options); err != nil {
 		return nil, err
 	}
@@ -290,10 +291,10 @@ func (s *sink) Abort() error {
 // staged is a small file, written but not yet published.
 type staged struct {
 	shardify.File
-	shardify.Pending
+	storage.Pending
 }
 
-func stage(store shardify.Store, name string, b []byte) (*staged, error) {
+func stage(store storage.Store, name string, b []byte) (*staged, error) {
 	p, err := store.Create(name)
 	if err != nil {
 		return nil, shardify.Annotate(err, "write", name, "")
@@ -305,7 +306,7 @@ func stage(store shardify.Store, name string, b []byte) (*staged, error) {
 }
 
 // publish writes a small file under its name.
-func publish(ctx context.Context, store shardify.Store, name string, b []byte) (shardify.File, error) {
+func publish(ctx context.Context, store storage.Store, name string, b []byte) (shardify.File, error) {
 	f, err := stage(store, name, b)
 	if err != nil {
 		return shardify.File{}, err

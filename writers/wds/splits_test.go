@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/wds"
 )
 
 // TestRootOfSplitsNamesEveryShardInItsPart: Energon opens the root and asks for train,
 // val and test, whatever the splits are.
 func TestRootOfSplitsNamesEveryShardInItsPart(t *testing.T) {
-	mem := store.NewMem()
+	mem := memory.New()
 	files, err := wds.Format.FinishSplits(context.Background(), mem, []shardify.FinishedSplit{
 		{Name: "train", Shards: []shardify.Shard{{Name: "train/shard-000000.tar", Samples: 3}, {Name: "train/shard-000001.tar", Samples: 4}}},
 		{Name: "fold2", Shards: []shardify.Shard{{Name: "fold2/shard-000000.tar", Samples: 5}}},

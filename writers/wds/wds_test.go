@@ -16,8 +16,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
 	reader "github.com/shardify/shardify/readers/wds"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/wds"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -79,7 +79,7 @@ func TestEveryKindReadsBack(t *testing.T) {
 // shard writes one shard into memory and returns its files.
 func shard(t testing.TB, schema []shardify.Field, batches ...*shardify.Batch) (files map[string][]byte, rec shardify.Shard) {
 	t.Helper()
-	mem := store.NewMem()
+	mem := memory.New()
 	sink, err := wds.Format.New(mem, shardify.ShardSpec{Name: "shard-000000.tar", Schema: schema, Keyed: batches[0].Keys != nil})
 	if err != nil {
 		t.Fatal(err)

@@ -3,16 +3,16 @@ package writertest
 import (
 	"context"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // ledger counts the pending files that were neither committed nor aborted.
 type ledger struct {
-	shardify.Store
+	storage.Store
 	n int
 }
 
-func (l *ledger) Create(name string) (shardify.Pending, error) {
+func (l *ledger) Create(name string) (storage.Pending, error) {
 	p, err := l.Store.Create(name)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (l *ledger) Create(name string) (shardify.Pending, error) {
 }
 
 type entry struct {
-	shardify.Pending
+	storage.Pending
 	l     *ledger
 	ended bool
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // ReadBack opens the data set in dir. All files are there but the manifest,
@@ -60,7 +60,7 @@ func WriteSet(t testing.TB, f shardify.SinkFormat, s Schema, dir string, batches
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := store.NewDir(dir, store.SyncNone)
+	st := local.NewDir(dir, local.SyncNone)
 	m := &index.Manifest{Format: f.Name, Keyed: s.Keyed, Schema: s.Fields}
 	for i, b := range batches {
 		spec := shardify.ShardSpec{

@@ -11,7 +11,10 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/fault"
+	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // samples in a test shard: prime, so that no cut divides it.
@@ -69,7 +72,7 @@ func (c *contract) spec(n int64, exact bool) shardify.ShardSpec {
 }
 
 // write publishes a shard, and ruins every batch as soon as Write has returned.
-func (c *contract) write(st shardify.Store, spec shardify.ShardSpec, batches []*shardify.Batch) (shardify.Shard, error) {
+func (c *contract) write(st storage.Store, spec shardify.ShardSpec, batches []*shardify.Batch) (shardify.Shard, error) {
 	sink, err := c.format.New(st, spec)
 	if err != nil {
 		return shardify.Shard{}, err
@@ -85,7 +88,7 @@ func (c *contract) write(st shardify.Store, spec shardify.ShardSpec, batches []*
 	return sink.Commit(context.Background())
 }
 
-func (c *contract) mustWrite(t *testing.T, st shardify.Store, spec shardify.ShardSpec, cut int) shardify.Shard {
+func (c *contract) mustWrite(t *testing.T, st storage.Store, spec shardify.ShardSpec, cut int) shardify.Shard {
 	t.Helper()
 	sh, err := c.write(st, spec, Batches(c.schema, samples, 1, cut))
 	if err != nil {
@@ -98,7 +101,7 @@ func (c *contract) sameBytes(t *testing.T) {
 	var first map[string][]byte
 	for _, exact := range []bool{true, false} {
 		for _, cut := range []int{samples, 1, 7} {
-			mem := store.NewMem()
+			mem := memory.New()
 			planned := int64(samples)
 			if !exact {
 				planned += 5
@@ -130,7 +133,7 @@ func (c *contract) noMarks(t *testing.T) {
 				}
 			}
 		}
-		mem := store.NewMem()
+		mem := memory.New()
 		if _, err := c.write(mem, c.spec(samples, true), batches); err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +162,7 @@ func differ(a, b map[string][]byte) string {
 
 // record: what Commit returns is true of the files, and names all of them.
 func (c *contract) record(t *testing.T) {
-	mem := store.NewMem()
+	mem := memory.New()
 	spec := c.spec(samples, true)
 	sh := c.mustWrite(t, mem, spec, 7)
 	files := mem.Files()
@@ -190,7 +193,7 @@ func (c *contract) owns(t *testing.T) {
 	}
 	dir := t.TempDir()
 	m := WriteSet(t, c.format, c.schema, dir, Batches(c.schema, samples, 1, samples)[0])
-	st := store.NewDir(dir, store.SyncNone)
+	st := local.NewDir(dir, local.SyncNone)
 	set := shardify.FinishedSet{Schema: c.schema.Fields, Keyed: c.schema.Keyed, Shards: m.Shards, Options: maps.Clone(c.options)}
 	for i := range f.Options { // whatever an option adds
 		if f.Options[i].Kind == shardify.KindBool {
@@ -208,7 +211,7 @@ func (c *contract) owns(t *testing.T) {
 		finished(f.Finish(context.Background(), st, set))
 	}
 	if f.FinishSplits != nil {
-		finished(f.FinishSplits(context.Background(), store.NewMem(), []shardify.FinishedSplit{{Name: "train", Shards: m.Shards}}))
+		finished(f.FinishSplits(context.Background(), memory.New(), []shardify.FinishedSplit{{Name: "train", Shards: m.Shards}}))
 	}
 	for _, x := range files {
 		if f.Owns == nil || !f.Owns(x.Name) {
@@ -220,7 +223,7 @@ func (c *contract) owns(t *testing.T) {
 // counts: an exact shard of fewer or more samples is never published.
 func (c *contract) counts(t *testing.T) {
 	for _, planned := range []int64{samples - 1, samples + 1, 0} {
-		mem := store.NewMem()
+		mem := memory.New()
 		sh, err := c.write(mem, c.spec(planned, true), Batches(c.schema, samples, 1, 7))
 		if err == nil || len(mem.Files()) > 0 {
 			t.Errorf("%d samples planned, %d written: record %+v, error %v, %d files", planned, samples, sh, err, len(mem.Files()))
@@ -241,7 +244,7 @@ func (c *contract) schemas(t *testing.T) {
 			col.Offsets = append([][]int64{identity(b.Samples)}, col.Offsets...)
 		},
 	} {
-		mem := store.NewMem()
+		mem := memory.New()
 		batches := Batches(c.schema, samples, 1, 7)
 		change(batches[1])
 		_, err := c.write(mem, c.spec(samples, true), batches)
@@ -254,7 +257,7 @@ func (c *contract) schemas(t *testing.T) {
 // failedWrite: whoever overlooks the error of a Write gets no shard without the
 // batch.
 func (c *contract) failedWrite(t *testing.T) {
-	mem := store.NewMem()
+	mem := memory.New()
 	sink, err := c.format.New(mem, c.spec(samples, false))
 	if err != nil {
 		t.Fatal(err)
@@ -293,7 +296,7 @@ func identity(n int) []int64 {
 // aborts: neither a published file nor an open pending one stays.
 func (c *contract) aborts(t *testing.T) {
 	for written := 0; written <= 4; written++ {
-		mem := store.NewMem()
+		mem := memory.New()
 		open := &ledger{Store: mem}
 		sink, err := c.format.New(open, c.spec(samples, true))
 		if err != nil {
@@ -318,7 +321,7 @@ func (c *contract) aborts(t *testing.T) {
 
 // ends: after Commit the shard stands, whatever is called.
 func (c *contract) ends(t *testing.T) {
-	mem := store.NewMem()
+	mem := memory.New()
 	open := &ledger{Store: mem}
 	sink, err := c.format.New(open, c.spec(samples, true))
 	if err != nil {
@@ -365,7 +368,7 @@ func (c *contract) ends(t *testing.T) {
 
 // replaces: the same shard again is success, another one under its name is not.
 func (c *contract) replaces(t *testing.T) {
-	mem := store.NewMem()
+	mem := memory.New()
 	c.mustWrite(t, mem, c.spec(samples, true), 7)
 	before := mem.Files()
 	c.mustWrite(t, mem, c.spec(samples, true), samples)
@@ -382,10 +385,10 @@ func (c *contract) replaces(t *testing.T) {
 // written.
 func (c *contract) faults(t *testing.T) {
 	for i := 1; ; i++ {
-		mem := store.NewMem()
+		mem := memory.New()
 		open := &ledger{Store: mem}
 		spec := c.spec(samples, true)
-		_, err := c.write(store.NewFault(open, i, false), spec, Batches(c.schema, samples, 1, 7))
+		_, err := c.write(fault.New(open, i, false), spec, Batches(c.schema, samples, 1, 7))
 		if open.n != 0 {
 			t.Errorf("operation %d fails: %d pending files stay", i, open.n)
 		}
@@ -395,7 +398,7 @@ func (c *contract) faults(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, store.ErrInjected) {
+		if !errors.Is(err, fault.ErrInjected) {
 			t.Errorf("operation %d fails: error %v does not wrap the cause", i, err)
 		}
 		if _, ok := mem.Files()[spec.Name]; ok {

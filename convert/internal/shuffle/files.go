@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/openfiles"
+	"github.com/shardify/shardify/storage"
 )
 
 // openFragments is how many fragments of a shuffle are kept open. Each bucket has a piece
@@ -23,16 +24,16 @@ func openFragments() int {
 
 // files keeps the files of a store open that are read again and again.
 type files struct {
-	store shardify.Store
-	open  *openfiles.Cache[string, shardify.Blob]
+	store storage.Store
+	open  *openfiles.Cache[string, storage.Blob]
 }
 
-func newFiles(s shardify.Store, most int) *files {
-	return &files{s, openfiles.New[string, shardify.Blob](most)}
+func newFiles(s storage.Store, most int) *files {
+	return &files{s, openfiles.New[string, storage.Blob](most)}
 }
 
-func (l *files) acquire(name string) (*openfiles.Handle[string, shardify.Blob], error) {
-	return l.open.Acquire(context.Background(), name, func(context.Context) (shardify.Blob, error) { return l.store.Open(name) })
+func (l *files) acquire(name string) (*openfiles.Handle[string, storage.Blob], error) {
+	return l.open.Acquire(context.Background(), name, func(context.Context) (storage.Blob, error) { return l.store.Open(name) })
 }
 
 // close closes all files; nobody uses them any more.
@@ -45,8 +46,8 @@ type openedBlob struct {
 	size int64
 }
 
-// Open is that of a shardify.Store.
-func (l *files) Open(name string) (shardify.Blob, error) {
+// Open is that of a storage.Store.
+func (l *files) Open(name string) (storage.Blob, error) {
 	f, err := l.acquire(name)
 	if err != nil {
 		return nil, err

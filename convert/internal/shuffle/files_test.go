@@ -9,22 +9,23 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 // counting counts the files that are open.
 type counting struct {
-	*store.Mem
+	*memory.Store
 	now, most, opens atomic.Int64
 }
 
 type countedBlob struct {
-	shardify.Blob
+	storage.Blob
 	c *counting
 }
 
-func (c *counting) Open(name string) (shardify.Blob, error) {
-	b, err := c.Mem.Open(name)
+func (c *counting) Open(name string) (storage.Blob, error) {
+	b, err := c.Store.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func (b countedBlob) Close() error { b.c.now.Add(-1); return b.Blob.Close() }
 // TestOpenFilesStayFew: however many are read, by however many goroutines, and all are
 // closed in the end.
 func TestOpenFilesStayFew(t *testing.T) {
-	c := &counting{Mem: store.NewMem()}
+	c := &counting{Store: memory.New()}
 	const files, most, workers = 100, 8, 4
 	for i := range files {
 		p, _ := c.Create(fmt.Sprint("f", i))
@@ -85,7 +86,7 @@ func TestOpenFilesStayFew(t *testing.T) {
 	}
 }
 
-type failing struct{ shardify.Blob }
+type failing struct{ storage.Blob }
 
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, syscall.EIO }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // A fragment is a scratch file with the samples of one portion of the plan, parted
@@ -49,7 +50,7 @@ type Layout struct {
 // fragWriter writes a fragment.
 type fragWriter struct {
 	l     Layout
-	out   shardify.Pending
+	out   storage.Pending
 	buf   []byte
 	crc   uint32
 	end   int64 // of what was written and buffered
@@ -238,7 +239,7 @@ func (w *fragWriter) commit(ctx context.Context) (int64, error) {
 
 // fragment is a fragment file, open for reading.
 type fragment struct {
-	blob shardify.Blob
+	blob storage.Blob
 	name string
 	runs int
 	n    int
@@ -256,7 +257,7 @@ func (f *fragment) failed(err error) {
 }
 
 func openFragment(s interface {
-	Open(name string) (shardify.Blob, error)
+	Open(name string) (storage.Blob, error)
 }, name string) (*fragment, error) {
 	blob, err := s.Open(name)
 	if err != nil {
@@ -289,7 +290,7 @@ func (f *fragment) head() error {
 	return nil
 }
 
-func readFull(r shardify.Blob, b []byte, at int64) error {
+func readFull(r storage.Blob, b []byte, at int64) error {
 	n, err := r.ReadAt(b, at)
 	if err != nil && n < len(b) && !errors.Is(err, io.EOF) {
 		return err // of the storage: the file may be as it should

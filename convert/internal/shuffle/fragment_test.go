@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/store"
+	"github.com/shardify/shardify/storage/memory"
 )
 
 var bg = context.Background()
@@ -107,7 +107,7 @@ func TestFragmentsGiveBackEverySampleInItsBucket(t *testing.T) {
 			l.Wide = wide
 			l.Schema = append(slices.Clip(l.Schema), shardify.Field{Name: "big", DType: shardify.U8, Shape: []int{1001}})
 			const buckets = 13
-			s := store.NewMem()
+			s := memory.New()
 			out, _ := s.Create("x")
 			w := &fragWriter{l: l, out: out, n: buckets}
 			pool := shardify.NewPool(1 << 26)
@@ -168,7 +168,7 @@ func TestFragmentsGiveBackEverySampleInItsBucket(t *testing.T) {
 func FuzzBlocks(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{1, 2, 9} {
-		s := store.NewMem()
+		s := memory.New()
 		out, _ := s.Create("x")
 		w := &fragWriter{l: everyKind, out: out, n: 1}
 		b := kinds(rng, &everyKind, n)

@@ -6,13 +6,14 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // Shuffle is what the workers of one job share.
 type Shuffle struct {
 	Layout  Layout
 	Keyer   *Keyer
-	Scratch shardify.Store // of fragments
+	Scratch storage.Store // of fragments
 	Pool    *shardify.Pool
 	// Keep is how many bytes one worker may keep before it writes a round. Buffers may have
 	// half as much again in reserve.

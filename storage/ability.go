@@ -1,0 +1,136 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+)
+
+// As finds an ability: T is one of the interfaces below, x a storage or a file of one. If
+// x itself does not have it, what x wraps is asked.
+func As[T any](x any) (T, bool) {
+	for x != nil {
+		if t, ok := x.(T); ok {
+			return t, true
+		}
+		w, ok := x.(interface{ Unwrap() any })
+		if !ok {
+			break
+		}
+		x = w.Unwrap()
+	}
+	var none T
+	return none, false
+}
+
+// Flusher is a Store that makes files durable at the end rather than one by one.
+type Flusher interface {
+	// Flush makes durable what was published so far. Call it before publishing what
+	// vouches for the rest (the manifest).
+	Flush(ctx context.Context) error
+}
+
+// Flush makes durable what was published so far, where Commit did not.
+func Flush(ctx context.Context, s Store) error {
+	if f, ok := As[Flusher](s); ok {
+		return f.Flush(ctx)
+	}
+	return nil
+}
+
+// Namer is a Store that lists names without looking at the files: on a parallel file
+// system that costs a fraction of List.
+type Namer interface {
+	// Names yields the names of published files below dir, in any order.
+	Names(dir string) iter.Seq2[string, error]
+}
+
+// Names lists the names of files below dir, in any order, as cheaply as the store can.
+func Names(s Store, dir string) iter.Seq2[string, error] {
+	if n, ok := As[Namer](s); ok {
+		return n.Names(dir)
+	}
+	return func(yield func(string, error) bool) {
+		for f, err := range s.List(dir) {
+			if !yield(f.Name, err) {
+				return
+			}
+		}
+	}
+}
+
+// Sizer is a Store that tells the size of a file without opening it.
+type Sizer interface {
+	Size(name string) (int64, error)
+}
+
+// Size is the size of a published file, looked at as cheaply as the store can.
+func Size(s Store, name string) (int64, error) {
+	if z, ok := As[Sizer](s); ok {
+		return z.Size(name)
+	}
+	b, err := s.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer b.Close()
+	return b.Size(), nil
+}
+
+// Mover is a Store that shows that it is at work.
+type Mover interface {
+	// Moves is a number that changes while the store does something.
+	Moves() int64
+}
+
+// Moves is the store's number; 0 if it has none.
+func Moves(s Store) int64 {
+	if m, ok := As[Mover](s); ok {
+		return m.Moves()
+	}
+	return 0
+}
+
+// Replacer is a Store that can put a file in the place of another.
+type Replacer interface {
+	// Replace publishes content under a name that may be taken: at once, so that
+	// readers see the old file or the new one.
+	Replace(ctx context.Context, name string, content []byte) error
+}
+
+// Replace publishes content under a name that may be taken.
+func Replace(ctx context.Context, s Store, name string, content []byte) error {
+	if r, ok := As[Replacer](s); ok {
+		return r.Replace(ctx, name, content)
+	}
+	if err := s.Remove(name); err != nil {
+		return err
+	}
+	f, err := s.Create(name)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(content); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return f.Commit(ctx)
+}
+
+// Scratcher is a Store that has room for files without a name beside its own.
+type Scratcher interface {
+	// Scratch makes a file for data whose final place is not known yet. Nothing is left
+	// of it once it is closed.
+	Scratch() (*os.File, error)
+	// Failed adds to the error of a write to that file what is known about the room
+	// there; nil stays nil.
+	Failed(f *os.File, err error) error
+}
+
+// RangeCopier is a Pending that takes ranges of files of the operating system without
+// their bytes going through the program.
+type RangeCopier interface {
+	// CopyRange copies n bytes of src, from its offset from on, to offset off, and tells
+	// how many it copied: the caller does the rest by hand.
+	CopyRange(off int64, src *os.File, from, n int64) (int64, error)
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package local
+
+const NonBlock, noFollow = 0, 0

@@ -1,0 +1,99 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+)
+
+// Replacer is a folder whose files take the place of those that have their names:
+// at once, so that others see the old file or the new one. For the few files that
+// tell what a data set is (manifest, lists of shards); never for shards.
+type Replacer struct{ *Dir }
+
+// Create starts a file that replaces another at its Commit.
+func (r Replacer) Create(name string) (storage.Pending, error) {
+	p, err := r.Dir.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return replacing{p.(*pending)}, nil
+}
+
+type replacing struct{ *pending }
+
+// Commit makes the file durable, then gives it its name.
+func (p replacing) Commit(ctx context.Context) error {
+	return p.commit(ctx, p.dir.sync != SyncNone, rename)
+}
+
+// Replace publishes content under a name that may be taken. It leaves no folder for files
+// in the making that was not there.
+func (d *Dir) Replace(ctx context.Context, name string, content []byte) error {
+	private := d.path(storage.Private)
+	if _, err := os.Stat(private); errors.Is(err, os.ErrNotExist) {
+		defer os.Remove(private)
+		defer os.Remove(d.path(tempDir))
+	}
+	f, err := Replacer{NewDir(d.root, d.sync)}.Create(name) // d need not know folders that go
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(content); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return f.Commit(ctx)
+}
+
+// Link publishes an existing file of the same file system under a name. One that has
+// the name must be that file, or have its content.
+func (d *Dir) Link(file, name string) error {
+	if err := storage.CheckName(name); err != nil {
+		return err
+	}
+	if err := d.mkdir(path.Dir(name)); err != nil {
+		return err
+	}
+	final := d.path(name)
+	err := hardLink(file, final)
+	if errors.Is(err, os.ErrExist) {
+		return d.Same(file, name)
+	}
+	if err != nil {
+		return &shardify.Error{Op: "publish", File: final, Sample: -1, Offset: -1, Err: d.failed(filepath.Dir(final), err)}
+	}
+	if d.sync == SyncShard {
+		return syncDir(filepath.Dir(final))
+	}
+	return nil
+}
+
+// Same refuses a published file that is not the given one, nor has its content.
+func (d *Dir) Same(file, name string) error {
+	final := d.path(name)
+	x, err := os.Stat(file)
+	var y os.FileInfo
+	if err == nil {
+		y, err = os.Stat(final)
+	}
+	same := err == nil && os.SameFile(x, y)
+	if err == nil && !same {
+		same, err = equal(file, final)
+	}
+	if err == nil && !same {
+		err = fmt.Errorf("a file of other content is there: %w", shardify.ErrExists)
+	}
+	if err != nil {
+		return &shardify.Error{Op: "publish", File: final, Sample: -1, Offset: -1, Err: d.failed(filepath.Dir(final), err)}
+	}
+	return nil
+}
+
+// CannotLink tells whether linking failed because the file systems do not do it.
+func CannotLink(err error) bool { return refused(err) }

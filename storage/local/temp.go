@@ -1,0 +1,142 @@
+package local
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// TempAge is the age from which a temporary file is taken for a leftover, whoever
+// may have made it.
+const TempAge = 24 * time.Hour
+
+// owner is who makes temporary files. It stands in their names:
+//
+//	<name>.<job>.<restart>.<host>.<pid>.<random>
+//
+// The parts behind the name have no dots. Two processes may have equal pids: on other
+// hosts, or in other containers of one host, which is why the host has the number of
+// the container's pid namespace with it.
+type owner struct {
+	job, restart, host string
+	pid                int
+}
+
+func thisProcess() owner {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	host = part(host)
+	// The first namespace of every kernel has the same number.
+	const first = "pid:[4026531836]"
+	if ns, err := os.Readlink("/proc/self/ns/pid"); err == nil && ns != first {
+		host += "-" + part(strings.Trim(ns, "pid:[]"))
+	}
+	return owner{job: "0", restart: "0", host: host, pid: os.Getpid()}
+}
+
+// part makes a string fit to be a part of a temporary name.
+func part(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, s)
+	return s[:min(len(s), 64)]
+}
+
+// SetJob says of which batch job temporary files are, and how often it was started
+// again. Call it before the first file.
+func (d *Dir) SetJob(job, restart string) {
+	d.owner.job, d.owner.restart = cmp.Or(part(job), "0"), cmp.Or(part(restart), "0")
+}
+
+// Temp is a temporary file: of a process at work, or left by one that is gone.
+type Temp struct {
+	Name         string // in the folder of temporary files
+	Bytes        int64
+	Age          time.Duration // since the last write
+	Job, Restart string        // "0" is none; "" if the name does not tell
+	Host         string
+	PID          int
+	// Gone: the process was one of this host, and is no more.
+	Gone bool
+}
+
+// temp makes a new file in the temporary folder, or in that of scratch files.
+func (d *Dir) temp(base string) (*os.File, error) {
+	if err := d.mkdir(tempDir); err != nil {
+		return nil, err
+	}
+	f, err := d.owner.create(d.path(tempDir), base)
+	return f, d.failed(d.path(tempDir), err)
+}
+
+func (o *owner) create(dir, base string) (*os.File, error) {
+	for try := 0; ; try++ {
+		name := fmt.Sprintf("%s.%s.%s.%s.%d.%08x", base, o.job, o.restart, o.host, o.pid, rand.Uint32())
+		// os.OpenFile adds O_CLOEXEC.
+		f, err := os.OpenFile(dir+"/"+name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666)
+		if err == nil || !errors.Is(err, fs.ErrExist) || try > 100 {
+			return f, err
+		}
+	}
+}
+
+// Temps lists the temporary files.
+func (d *Dir) Temps() ([]Temp, error) { return d.owner.temps(d.path(tempDir)) }
+
+func (o *owner) temps(dir string) ([]Temp, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Temp
+	for _, e := range entries {
+		st, err := e.Info()
+		if err != nil || !st.Mode().IsRegular() {
+			continue // gone meanwhile, or none of ours
+		}
+		t := Temp{Name: e.Name(), Bytes: st.Size(), Age: time.Since(st.ModTime())}
+		if p := strings.Split(t.Name, "."); len(p) >= 6 {
+			p = p[len(p)-5:]
+			t.Job, t.Restart, t.Host = p[0], p[1], p[2]
+			t.PID, _ = strconv.Atoi(p[3])
+			t.Gone = t.Host == o.host && t.PID > 0 && errors.Is(syscall.Kill(t.PID, 0), syscall.ESRCH)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// RemoveTemp removes a temporary file; a missing one is no error.
+func (d *Dir) RemoveTemp(name string) error { return d.Remove(tempDir + "/" + name) }
+
+// Clean removes temporary files whose process is gone: it was one of this host, or
+// they are old. Files of other users, that may not be removed, stay.
+func (d *Dir) Clean() error { return d.owner.clean(d.path(tempDir)) }
+
+func (o *owner) clean(dir string) error {
+	list, err := o.temps(dir)
+	for _, t := range list {
+		if !t.Gone && t.Age <= TempAge {
+			continue
+		}
+		if e := os.Remove(dir + "/" + t.Name); e != nil && !errors.Is(e, fs.ErrNotExist) && !errors.Is(e, fs.ErrPermission) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}

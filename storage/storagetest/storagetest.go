@@ -1,0 +1,75 @@
+// Package storagetest is the suite for storages that wrap others.
+package storagetest
+
+import (
+	"context"
+	"io"
+	"iter"
+	"os"
+	"testing"
+
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/memory"
+)
+
+// Stores are the abilities of a Store by name, and whether x has them.
+var Stores = map[string]func(x any) bool{
+	"Flusher":   has[storage.Flusher],
+	"Namer":     has[storage.Namer],
+	"Sizer":     has[storage.Sizer],
+	"Mover":     has[storage.Mover],
+	"Replacer":  has[storage.Replacer],
+	"Scratcher": has[storage.Scratcher],
+}
+
+// Pendings are those of a Pending.
+var Pendings = map[string]func(x any) bool{
+	"RangeCopier": has[storage.RangeCopier],
+}
+
+func has[T any](x any) bool { _, ok := storage.As[T](x); return ok }
+
+// Wrapper checks that a store which wraps another has all of its abilities.
+func Wrapper(t *testing.T, wrap func(storage.Store) storage.Store) {
+	t.Helper()
+	s := wrap(able{memory.New()})
+	for name, has := range Stores {
+		if !has(s) {
+			t.Errorf("%T loses %s", s, name)
+		}
+	}
+	p, err := s.Create("f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Abort()
+	if q, ok := storage.As[storage.RangeCopier](p); !ok {
+		t.Errorf("a file of %T loses RangeCopier", s)
+	} else if n, err := q.CopyRange(0, nil, 0, 7); n != 7 || err != nil {
+		t.Errorf("%T: CopyRange of a file does not reach the store below: %d, %v", s, n, err)
+	}
+}
+
+// able has every ability.
+type able struct{ *memory.Store }
+
+func (able) Flush(context.Context) error { return nil }
+
+func (able) Names(string) iter.Seq2[string, error] { return func(func(string, error) bool) {} }
+
+func (able) Size(string) (int64, error) { return 0, nil }
+
+func (able) Moves() int64 { return 0 }
+
+func (able) Scratch() (*os.File, error) { return nil, io.ErrNoProgress }
+
+func (able) Failed(_ *os.File, err error) error { return err }
+
+func (a able) Create(name string) (storage.Pending, error) {
+	p, err := a.Store.Create(name)
+	return pending{p}, err
+}
+
+type pending struct{ storage.Pending }
+
+func (pending) CopyRange(_ int64, _ *os.File, _, n int64) (int64, error) { return n, nil }
