@@ -92,6 +92,13 @@ type Piecer interface {
 	LargestPiece() (what string, bytes int64)
 }
 
+// Previewer is a Source that can show some values of a field without decoding what is stored
+// around them: at most as many as wanted, from places spread over the inputs, the same ones
+// every time. A value may be cut short, and there may be none.
+type Previewer interface {
+	Preview(ctx context.Context, field string, values int, yield func(value []byte))
+}
+
 // ObjectNamer names Proof.Object for errors.
 type ObjectNamer interface {
 	ObjectName(input, object uint32) string

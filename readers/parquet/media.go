@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )
@@ -95,8 +97,44 @@ func (f *file) largePage(ctx context.Context, c *column, g int) (h pq.PageHeader
 
 // sniffPrefix is sniffMedia by the first values of a page.
 func (f *file) sniffPrefix(c *column, g int, h *pq.PageHeader, off int64) (media string) {
+	for v, whole := range f.firstValues(c, g, h, off) {
+		if !whole && len(v) < 12 {
+			break // too little of it to tell
+		}
+		m := mediaOf(v)
+		if m == "" || media != "" && m != media {
+			return ""
+		}
+		media = m
+	}
+	return media
+}
+
+// firstValues are those that the first bytes of a page hold; the last may be cut.
+func (f *file) firstValues(c *column, g int, h *pq.PageHeader, off int64) iter.Seq2[[]byte, bool] {
+	return func(yield func(v []byte, whole bool) bool) {
+		b := f.prefix(c, g, h, off)
+		for range h.Values {
+			size := int64(c.page.Width)
+			if c.page.Width == 0 {
+				if len(b) < 4 {
+					return
+				}
+				size, b = int64(binary.LittleEndian.Uint32(b)), b[4:]
+			}
+			v := b[:min(size, int64(len(b)))]
+			if whole := int64(len(v)) == size; !yield(v, whole) || !whole {
+				return
+			}
+			b = b[len(v):]
+		}
+	}
+}
+
+// prefix is the first values of a page as they are stored, nil where their place is unknown.
+func (f *file) prefix(c *column, g int, h *pq.PageHeader, off int64) []byte {
 	if h.Encoding != format.Plain && h.Encoding != pq.PlainDictionary {
-		return ""
+		return nil
 	}
 	codec, levels := f.pq.Chunk(c.leaf, g).Codec, int64(0)
 	if h.V2() {
@@ -107,37 +145,68 @@ func (f *file) sniffPrefix(c *column, g int, h *pq.PageHeader, off int64) (media
 	b := make([]byte, min(sniffBytes, int64(h.Uncompressed)))
 	n, err := page.Prefix(codec, b, io.NewSectionReader(f.f, off+levels, max(int64(h.Compressed)-levels, 0)))
 	if b = b[:n]; err != nil {
-		return ""
+		return nil
 	}
 	if h.Type != format.DictionaryPage && !h.V2() && c.page.MaxDef > 0 {
 		if h.DefEncoding != format.RLE || len(b) < 4 {
-			return ""
+			return nil
 		}
 		b = b[min(int64(len(b)), 4+int64(binary.LittleEndian.Uint32(b))):]
 	}
-	for range h.Values {
-		size := int64(c.page.Width)
-		if c.page.Width == 0 {
-			if len(b) < 4 {
+	return b
+}
+
+// previews is in how many row groups values are looked at.
+const previews = 4
+
+// Preview implements shardify.Previewer: bytes that stand first in row groups. Texts may be numbers
+// that are stored otherwise.
+func (s *source) Preview(ctx context.Context, field string, values int, yield func(value []byte)) {
+	i := slices.IndexFunc(s.Set.Schema(), func(f shardify.Field) bool { return f.Name == field && f.Media != "txt" })
+	var inputs []rows.Input
+	for in := range s.Inputs() {
+		if in.Samples > 0 && i >= 0 {
+			inputs = append(inputs, in)
+		}
+	}
+	n := min(len(inputs), previews)
+	for k := range n {
+		in := &inputs[k*len(inputs)/n]
+		s.preview(ctx, in, in.Field(i), previews/n, max(values/previews, 1), yield)
+	}
+}
+
+// preview shows the first values of some row groups of a file. What cannot be read is left
+// to those who read all.
+func (s *source) preview(ctx context.Context, in *rows.Input, col, groups, values int, yield func(value []byte)) {
+	h, err := s.handles.Acquire(ctx, in)
+	if err != nil {
+		return
+	}
+	defer h.Release()
+	f := h.Value
+	if col < 0 || col >= len(f.cols) || len(f.cols[col].lists) > 0 {
+		return
+	}
+	c, all := &f.cols[col], len(f.pq.Groups)-1
+	groups = min(groups, all)
+	for k := range groups {
+		g := k * all / groups
+		x := f.pq.Chunk(c.leaf, g)
+		w := window{r: f.f}
+		var head pq.PageHeader
+		n, err := w.header(ctx, x.Off, headGuess, x.End, &head)
+		if err != nil || x.Values == 0 {
+			continue
+		}
+		left := values
+		for v := range f.firstValues(c, g, &head, x.Off+n) {
+			if yield(v); left == 1 {
 				break
 			}
-			size, b = int64(binary.LittleEndian.Uint32(b)), b[4:]
+			left--
 		}
-		v := b[:min(size, int64(len(b)))]
-		whole := int64(len(v)) == size
-		if !whole && len(v) < 12 {
-			break // too little of it to tell
-		}
-		m := mediaOf(v)
-		if m == "" || media != "" && m != media {
-			return ""
-		}
-		if media = m; !whole {
-			break
-		}
-		b = b[len(v):]
 	}
-	return media
 }
 
 // findMedia decides which fields are images: those that are of one kind in all files.
