@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 )
 
@@ -24,17 +22,6 @@ type absent struct{ why string }
 
 func (e *absent) Error() string { return "no data set: " + e.why }
 func (e *absent) Unwrap() error { return fs.ErrNotExist }
-
-// missing is a set that lost a file: damaged, and fs.ErrNotExist.
-type missing int64
-
-func (n missing) Error() string {
-	return fmt.Sprintf("the file is missing; the manifest says %d bytes: %v", int64(n), shardify.ErrCorrupt)
-}
-func (missing) Unwrap() []error { return []error{shardify.ErrCorrupt, fs.ErrNotExist} }
-
-// Missing is the error of a file that the manifest names and that is not there.
-func Missing(bytes int64) error { return missing(bytes) }
 
 // Absent tells why there is no manifest of this name, where err says no more than that
 // there is none; else it is err.

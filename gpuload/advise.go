@@ -71,9 +71,9 @@ func (a *advisor) advise(ctx context.Context, s stretch) {
 		if h.index != nil {
 			willNeed(h.file, h.index[r.lo], h.index[r.hi])
 		}
-		for i, p := range h.tensors {
-			if a.shards.layout.Tensors[i].Lead == index.LeadSamples && p.row >= largeRow {
-				willNeed(h.file, p.lo+r.lo*p.row, p.lo+r.hi*p.row)
+		for _, j := range h.tensors {
+			if p, t := &h.mmap.Places[j], &h.mmap.Tensors[j]; t.Lead == index.LeadSamples && t.Row >= largeRow {
+				willNeed(h.file, p.Lo+r.lo*t.Row, p.Lo+r.hi*t.Row)
 			}
 		}
 		a.shards.release(h)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -25,10 +24,8 @@ type Dataset struct {
 
 // input is one data set.
 type input struct {
-	path     string // as given
-	manifest *index.Manifest
-	layout   *index.Layout
-	lo       int64 // its first sample among all
+	*dataset.Set
+	lo int64 // its first sample among all
 }
 
 // Open reads the manifests of data sets, each named by its folder or by its
@@ -44,39 +41,17 @@ func Open(ctx context.Context, paths ...string) (*Dataset, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		in, err := openInput(path)
+		set, err := dataset.Open(path, index.FormatMmap, index.FormatWDS)
 		if err != nil {
-			return nil, shardify.Annotate(err, "open", dataset.ManifestPath(path), "")
+			return nil, err
 		}
-		in.lo = d.samples
-		d.samples += in.manifest.Samples
-		d.inputs = append(d.inputs, in)
-		h.WriteString(in.manifest.Digest)
+		d.inputs = append(d.inputs, &input{set, d.samples})
+		d.samples += set.Samples
+		h.WriteString(set.Digest)
 	}
 	sum := h.Sum128().Bytes()
 	d.fingerprint = fmt.Sprintf("%x", sum)
 	return d, nil
-}
-
-func openInput(path string) (*input, error) {
-	name := dataset.ManifestPath(path)
-	b, err := dataset.ReadManifest(name)
-	if err != nil {
-		return nil, dataset.Absent(name, err)
-	}
-	m, err := index.DecodeManifest(b)
-	if err != nil {
-		return nil, err
-	}
-	if len(m.Splits) > 0 {
-		return nil, shardify.Unsupported("a set of splits: name one of its folders %s", strings.Join(slices.Sorted(maps.Keys(m.Splits)), ", "))
-	}
-	if m.Format != index.FormatMmap && m.Format != index.FormatWDS {
-		return nil, shardify.Unsupported("a set of %s shards is for others to read: this loader takes mmap and wds", m.Format)
-	}
-	in := &input{path: path, manifest: m}
-	in.layout, err = index.NewLayout(m.Schema, m.Keyed)
-	return in, err
 }
 
 // Close does nothing yet; Loaders are closed by themselves.
@@ -89,16 +64,16 @@ func (d *Dataset) Len() int64 { return d.samples }
 func (d *Dataset) Inputs() []int64 {
 	n := make([]int64, len(d.inputs))
 	for i, in := range d.inputs {
-		n[i] = in.manifest.Samples
+		n[i] = in.Samples
 	}
 	return n
 }
 
 // Schema is the fields of the first input, companions included.
-func (d *Dataset) Schema() []shardify.Field { return slices.Clone(d.inputs[0].manifest.Schema) }
+func (d *Dataset) Schema() []shardify.Field { return slices.Clone(d.inputs[0].Schema) }
 
 // Keyed reports whether the samples have names of their own.
-func (d *Dataset) Keyed() bool { return d.inputs[0].manifest.Keyed }
+func (d *Dataset) Keyed() bool { return d.inputs[0].Keyed }
 
 // Fingerprint identifies the bytes of the set: 32 hexadecimal digits.
 func (d *Dataset) Fingerprint() string { return d.fingerprint }
@@ -106,7 +81,7 @@ func (d *Dataset) Fingerprint() string { return d.fingerprint }
 // Bytes is the size of all shards.
 func (d *Dataset) Bytes() (n int64) {
 	for _, in := range d.inputs {
-		n += in.manifest.Bytes
+		n += in.Bytes
 	}
 	return n
 }
@@ -125,18 +100,18 @@ func (d *Dataset) Locate(sample int64) (input int, number int64) {
 // project chooses the wanted fields of the first input and makes sure that the
 // others have the same.
 func (d *Dataset) project(columns []string) ([]shardify.Field, error) {
-	fields, _, err := dataset.Project(d.inputs[0].manifest.Schema, columns)
+	fields, _, err := dataset.Project(d.inputs[0].Schema, columns)
 	if err != nil {
 		return nil, err
 	}
 	for _, in := range d.inputs[1:] {
 		for i := range fields {
-			j := shardify.FieldIndex(in.manifest.Schema, fields[i].Name)
+			j := shardify.FieldIndex(in.Schema, fields[i].Name)
 			if j < 0 {
-				return nil, shardify.Annotate(shardify.Mismatch("no field %s, which %s has", fields[i].Name, d.inputs[0].path), "open", in.path, "")
+				return nil, shardify.Annotate(shardify.Mismatch("no field %s, which %s has", fields[i].Name, d.inputs[0].Path), "open", in.Path, "")
 			}
-			if a, b := fieldText(fields[i]), fieldText(in.manifest.Schema[j]); a != b {
-				return nil, shardify.Annotate(shardify.Mismatch("field is %s, but %s in %s", b, a, d.inputs[0].path), "open", in.path, "")
+			if a, b := fieldText(fields[i]), fieldText(in.Schema[j]); a != b {
+				return nil, shardify.Annotate(shardify.Mismatch("field is %s, but %s in %s", b, a, d.inputs[0].Path), "open", in.Path, "")
 			}
 		}
 	}

@@ -36,11 +36,3 @@ func withSample(err error, sample int64) error {
 func withField(err error, field string) error {
 	return shardify.Amend(err, func(e *shardify.Error) { e.Field = field })
 }
-
-func shift(err error, base int64) error {
-	return shardify.Amend(err, func(e *shardify.Error) {
-		if e.Offset >= 0 {
-			e.Offset += base
-		}
-	})
-}

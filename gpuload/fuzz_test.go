@@ -42,7 +42,7 @@ func FuzzTarSample(f *testing.F) {
 			t.Fatal(err)
 		}
 		s := span{run: run{sh: sh, lo: 0, hi: 1}, h: &openShard{shard: sh, index: []int64{0, int64(len(raw))}}}
-		s.tar.raw = raw
+		s.take(raw)
 		ld := loader{shardSet: l.shards, hold: true}
 		err := s.parse(&one)
 		if err == nil {

@@ -43,7 +43,7 @@ func (d *Dataset) labels(name string, indices []int64) ([]int64, error) {
 }
 
 func (d *Dataset) labelField(name string) (*shardify.Field, error) {
-	schema := d.inputs[0].manifest.Schema
+	schema := d.inputs[0].Schema
 	i := shardify.FieldIndex(schema, name)
 	if i < 0 {
 		return nil, shardify.Mismatch("balance: no field %s", name)
@@ -109,8 +109,8 @@ const probes = 64
 func (l *Loader) noteLabels() {
 	inputs, shuffled := int64(0), true
 	for _, in := range l.set.inputs {
-		inputs += in.manifest.Inputs.Count
-		switch in.manifest.Recipe["shuffle"] {
+		inputs += in.Inputs.Count
+		switch in.Recipe["shuffle"] {
 		case "", "none", "false":
 			shuffled = false
 		}
@@ -119,7 +119,7 @@ func (l *Loader) noteLabels() {
 		return
 	}
 	text := fmt.Sprintf("block shuffle of a set of %d inputs that was never shuffled: a window of %d samples", inputs, l.order.shape.window*l.order.shape.streams)
-	schema := l.set.inputs[0].manifest.Schema
+	schema := l.set.inputs[0].Schema
 	i := slices.IndexFunc(schema, func(f shardify.Field) bool { return isLabel(&f) && slices.Contains(labelNames, f.Name) })
 	if i < 0 {
 		l.note("%s holds a few blocks of %d neighbours; shuffle=global mixes all", text, l.order.shape.block)

@@ -167,7 +167,7 @@ func (s *span) measure(l *loader, t *table) error {
 		if l.layout.Tensors[i].Lead != index.LeadOffsets {
 			continue
 		}
-		if err := s.lengths(l, i, s.lo, s.hi, t.int64s(i)[s.row+1:]); err != nil {
+		if err := s.lengths(i, s.lo, s.hi, t.int64s(i)[s.row+1:]); err != nil {
 			return err
 		}
 	}
@@ -183,38 +183,23 @@ func (s *span) measureLists(l *loader, t *table) error {
 			continue
 		}
 		o := l.layout.ColumnOf(i).Offsets
-		if err := s.lengths(l, i, s.from[o], s.to[o], t.int64s(i)[t.int64s(o)[s.row]+1:]); err != nil {
+		if err := s.lengths(i, s.from[o], s.to[o], t.int64s(i)[t.int64s(o)[s.row]+1:]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lengths reads entries [lo, hi] of offsets tensor i, checks them, and writes
-// their differences.
-func (s *span) lengths(l *loader, i int, lo, hi int64, into []int64) error {
-	p := &s.h.tensors[i]
+// lengths reads entries [lo, hi] of offsets tensor i, and writes their differences.
+func (s *span) lengths(i int, lo, hi int64, into []int64) error {
 	b := s.buffer((hi - lo + 1) * 8)
-	if err := l.read(s.h, b, p.lo+lo*8); err != nil {
-		return withTensor(err, l.layout.Tensors[i].Name)
+	if err := s.h.mmap.Read(b, s.h.tensors[i], lo); err != nil {
+		return err
 	}
 	o := shardify.View[int64](b)
-	bad := -1
-	switch {
-	case o[0] < 0 || lo == 0 && o[0] != 0:
-		bad = 0
-	case o[hi-lo] > p.items || hi+1 == p.count && o[hi-lo] != p.items:
-		bad = int(hi - lo)
-	}
-	for k := range hi - lo {
-		n := o[k+1] - o[k]
-		if n < 0 && bad < 0 {
-			bad = int(k) + 1
-		}
-		into[k] = n
-	}
-	if bad >= 0 {
-		return withTensor(shardify.Corrupt(p.lo+(lo+int64(bad))*8, "offset %d of list %d: want from 0 to %d, never falling", o[bad], lo+int64(bad), p.items), l.layout.Tensors[i].Name)
+	into = into[:len(o)-1]
+	for k := range into {
+		into[k] = o[k+1] - o[k]
 	}
 	s.from[i], s.to[i] = o[0], o[hi-lo]
 	return nil
@@ -226,9 +211,8 @@ func (s *span) fill(l *loader, t *table) error {
 		return s.fillTar(l, t)
 	}
 	for i := range l.layout.Tensors {
-		spec := &l.layout.Tensors[i]
 		lo, hi, to := s.lo, s.hi, s.row
-		switch spec.Lead {
+		switch l.layout.Tensors[i].Lead {
 		case index.LeadOffsets, index.LeadLists:
 			continue
 		case index.LeadElements:
@@ -240,27 +224,9 @@ func (s *span) fill(l *loader, t *table) error {
 				to = t.int64s(c.Offsets1)[to]
 			}
 		}
-		b := t.part(i, to, to+hi-lo)
-		at := s.h.tensors[i].lo + lo*spec.Row
-		if err := l.read(s.h, b, at); err != nil {
-			return withTensor(err, spec.Name)
-		}
-		if spec.DType == shardify.Bool {
-			if err := checkBools(b, at); err != nil {
-				return withTensor(err, spec.Name)
-			}
+		if err := s.h.mmap.Read(t.part(i, to, to+hi-lo), s.h.tensors[i], lo); err != nil {
+			return err
 		}
 	}
 	return nil
 }
-
-func checkBools(b []byte, at int64) error {
-	for i, v := range b {
-		if v > 1 {
-			return shardify.Corrupt(at+int64(i), "bool with value %d", v)
-		}
-	}
-	return nil
-}
-
-func withTensor(err error, name string) error { return shardify.Annotate(err, "", "", name) }

@@ -144,7 +144,7 @@ const largeRow = 16 << 10
 func (l *Loader) direct() bool {
 	calls := int64(1) // of a sample in a tar
 	for _, in := range l.set.inputs {
-		if in.manifest.Format != index.FormatWDS {
+		if in.Format != index.FormatWDS {
 			calls = int64(len(l.layout.Tensors))
 		}
 	}

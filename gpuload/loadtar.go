@@ -1,33 +1,31 @@
 package gpuload
 
 import (
-	"bytes"
-	"encoding/binary"
-	"strconv"
+	"io"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 )
 
 // tarSpan is the members of a span's samples, found by reading all of their bytes
 // at once.
 type tarSpan struct {
-	raw     []byte // bytes [at, at+len) of the tar
-	at      int64
-	members []tarEntry // by sample and wanted member, then the key
-	dims    []int64
-	texts   []byte
+	walk    *dataset.Walk
+	format  *tarFormat // of the walk
+	raw     []byte     // the span's bytes of the tar
+	members []tarEntry // by sample and wanted member
+	data    []byte     // of a list of texts
 	ends    []int64
 }
 
-// tarEntry is where the data of a member lie in raw, behind any header.
+// tarEntry is where a member stands, without its name, and the code of its extension.
 type tarEntry struct {
-	at, n int64
-	code  int32
-	head  int32 // bytes of a NumPy header before at
+	index.TarEntry
+	code int
 }
 
-// stride is the entries of one sample.
+// stride is the entries of one sample: of its wanted members, and of its name.
 func (f *tarFormat) stride() int { return f.wanted + 1 }
 
 func (s *span) entry(i int64, member int) *tarEntry {
@@ -35,13 +33,22 @@ func (s *span) entry(i int64, member int) *tarEntry {
 }
 
 // readTar reads the bytes of the span's samples.
-func (s *span) readTar(l *loader) error {
+func (s *span) readTar() error {
 	lo, hi := s.h.index[s.lo], s.h.index[s.hi]
 	if int64(cap(s.tar.raw)) < hi-lo {
 		s.tar.raw = make([]byte, hi-lo)
 	}
-	s.tar.raw, s.tar.at = s.tar.raw[:hi-lo], lo
-	return l.read(s.h, s.tar.raw, lo)
+	s.take(s.tar.raw[:hi-lo])
+	return dataset.ReadFull(s.h, s.tar.raw, lo)
+}
+
+// take makes raw the bytes of the span's samples.
+func (s *span) take(raw []byte) {
+	s.tar.raw = raw
+	if s.tar.format != s.sh.tar {
+		s.tar.format, s.tar.walk = s.sh.tar, dataset.NewWalk(s.sh.tar.Tar)
+	}
+	s.tar.walk.Hold(raw, s.h.index[s.lo])
 }
 
 // drop forgets bytes that are not to be held.
@@ -53,7 +60,7 @@ func (s *span) drop(l *loader) {
 
 func (s *span) measureTar(l *loader, t *table) error {
 	defer s.drop(l)
-	if err := s.readTar(l); err != nil {
+	if err := s.readTar(); err != nil {
 		return err
 	}
 	return s.parse(t)
@@ -69,117 +76,78 @@ func (s *span) parse(t *table) error {
 		clear(s.tar.members)
 	}
 	for i := range s.hi - s.lo {
-		if err := s.walk(i); err != nil {
+		if err := s.sample(t, i); err != nil {
 			return withSample(err, s.sh.lo+s.lo+i)
-		}
-		for m := range f.members {
-			c := &f.members[m]
-			if c.wanted < 0 {
-				continue
-			}
-			if err := s.measureMember(t, i, c); err != nil {
-				return withSample(withField(err, c.field.Name), s.sh.lo+s.lo+i)
-			}
-		}
-		if k := f.key.Offsets; k >= 0 {
-			t.int64s(k)[s.row+1+i] = s.entry(i, f.wanted).n
 		}
 	}
 	return nil
 }
 
-// content is what a member holds, without a NumPy header once measured.
-func (s *span) content(e *tarEntry) []byte { return s.tar.raw[e.at : e.at+e.n] }
+// sample finds the members of a sample, and measures those that are wanted in the order of
+// the schema: the field that decides a counter's lengths comes before the others.
+func (s *span) sample(t *table, i int64) error {
+	f, w := s.sh.tar, s.tar.walk
+	w.Sample(s.h.index[s.lo+i], s.h.index[s.lo+i+1])
+	for {
+		k, e, code, err := w.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if n := f.targets[k].wanted; n >= 0 {
+			to := s.entry(i, n)
+			to.Offset, to.Size, to.code = e.Offset, e.Size, code
+		}
+	}
+	for k := range f.targets {
+		if n := f.targets[k].wanted; n >= 0 {
+			if err := s.measureMember(t, s.row+i, k, s.entry(i, n)); err != nil {
+				return withField(err, f.Members[k].Of.Name)
+			}
+		}
+	}
+	if k := f.key.Offsets; k >= 0 {
+		n := int64(len(w.Key)) // at the beginning of the first header
+		e := s.entry(i, f.wanted)
+		e.Offset, e.Size = s.h.index[s.lo+i], n
+		t.int64s(k)[s.row+1+i] = n
+	}
+	return nil
+}
 
 // measureMember checks a member and writes all that is known before the data:
 // length, presence, shape, extension.
-func (s *span) measureMember(t *table, i int64, c *tarMember) error {
-	e := s.entry(i, c.wanted)
-	b, place := s.content(e), s.tar.at+e.at
-	row := s.row + i
-	n, valid := e.n, e.n > 0
-	switch c.Kind {
-	case index.MemberNPY:
-		var err error
-		if n, err = s.measureArray(t, row, c, e); err != nil {
-			return shift(err, place)
-		}
-	case index.MemberClass:
-		if e.n > 20 {
-			return shardify.Corrupt(place, "an integer of %d bytes", e.n)
-		}
-	case index.MemberTexts:
-		n, valid = 0, true
-		if c.field.Nullable && string(b) == index.NoTexts {
-			valid = false
-			break
-		}
-		texts, _, err := index.TextsSize(b)
-		if err != nil {
-			return shift(err, place)
-		}
-		n = int64(texts)
+func (s *span) measureMember(t *table, row int64, k int, e *tarEntry) error {
+	to, m := &s.sh.tar.targets[k], &s.sh.tar.Members[k]
+	var dims []byte
+	if to.shape >= 0 {
+		dims = t.part(to.shape, row, row+1)
 	}
-	if c.ext >= 0 {
-		t.part(c.ext, row, row+1)[0] = byte(e.code)
+	c, err := s.tar.walk.Measure(m, &e.TarEntry, dims)
+	if err != nil {
+		return err
 	}
-	if v := c.at.Valid; v >= 0 {
+	if to.ext >= 0 {
+		t.part(to.ext, row, row+1)[0] = byte(e.code)
+	}
+	if v := to.at.Valid; v >= 0 {
 		t.part(v, row, row+1)[0] = 0
-		if valid {
+		if c.Valid {
 			t.part(v, row, row+1)[0] = 1
 		}
 	}
-	return setLength(t, row, n, c)
-}
-
-func setLength(t *table, row, n int64, c *tarMember) error {
-	if c.at.Offsets < 0 {
+	if to.at.Offsets < 0 {
 		return nil
 	}
-	o := t.int64s(c.at.Offsets)
-	if c.leads {
-		o[row+1] = n
-	} else if o[row+1] != n {
-		return shardify.Corrupt(-1, "%d elements, but another field of counter %s has %d", n, c.field.Counter, o[row+1])
+	o := t.int64s(to.at.Offsets)
+	if to.leads {
+		o[row+1] = c.N
+	} else if o[row+1] != c.N {
+		return shardify.Corrupt(-1, "%d elements, but another field of counter %s has %d", c.N, m.Of.Counter, o[row+1])
 	}
 	return nil
-}
-
-// measureArray checks the header of a NumPy file, moves the entry behind it and
-// returns the number of elements.
-func (s *span) measureArray(t *table, row int64, c *tarMember, e *tarEntry) (int64, error) {
-	b := s.content(e)
-	if c.field.Levels == 0 {
-		head := int64(len(c.fixedHeader))
-		if !bytes.HasPrefix(b, c.fixedHeader) || e.n != head+c.elem {
-			return 0, shardify.Corrupt(0, "NumPy file of %d bytes begins with %q, want %d and %q", e.n, b[:min(e.n, head)], head+c.elem, c.fixedHeader)
-		}
-		e.at, e.n, e.head = e.at+head, c.elem, int32(head)
-		return 1, nil
-	}
-	dims, head, err := index.ParseNPY(s.tar.dims[:0], b, e.n, c.field.DType, c.rank)
-	s.tar.dims = dims
-	if err != nil {
-		return 0, err
-	}
-	lead := len(dims) - len(c.field.Shape)
-	for k, d := range c.field.Shape {
-		if dims[lead+k] != int64(d) {
-			return 0, shardify.Corrupt(0, "array of shape %v, want [..., %v]", dims, c.field.Shape)
-		}
-	}
-	n := int64(1)
-	for k, d := range dims[:lead] {
-		if c.shape >= 0 {
-			binary.LittleEndian.PutUint64(t.part(c.shape, row, row+1)[k*8:], uint64(d))
-		}
-		if d > 0 && n > (1<<62)/d {
-			return 0, shardify.Corrupt(0, "array of shape %v", dims)
-		}
-		n *= d
-	}
-	e.at, e.n, e.head = e.at+int64(head), e.n-int64(head), int32(head)
-	return n, nil
 }
 
 // again reads the bytes once more where they were not held.
@@ -187,9 +155,10 @@ func (s *span) again(l *loader) error {
 	if l.hold {
 		return nil
 	}
-	return s.readTar(l)
+	return s.readTar()
 }
 
+// fillTar brings the data of all members to where they belong.
 func (s *span) fillTar(l *loader, t *table) error {
 	defer s.drop(l)
 	if err := s.again(l); err != nil {
@@ -197,66 +166,76 @@ func (s *span) fillTar(l *loader, t *table) error {
 	}
 	f := s.sh.tar
 	for i := range s.hi - s.lo {
-		for m := range f.members {
-			c := &f.members[m]
-			if c.wanted < 0 || c.at.Values < 0 {
-				continue
-			}
-			if err := s.fillMember(t, s.row+i, c, s.entry(i, c.wanted)); err != nil {
-				return withSample(withField(err, c.field.Name), s.sh.lo+s.lo+i)
+		for k := range f.targets {
+			if n := f.targets[k].wanted; n >= 0 && f.targets[k].at.Values >= 0 {
+				if err := s.fillMember(t, s.row+i, k, &s.entry(i, n).TarEntry); err != nil {
+					return withSample(withField(err, f.Members[k].Of.Name), s.sh.lo+s.lo+i)
+				}
 			}
 		}
 		if f.key.Values >= 0 {
-			e := s.entry(i, f.wanted)
-			o := t.int64s(f.key.Offsets)
-			copy(t.part(f.key.Values, o[s.row+i], o[s.row+i+1]), s.content(e))
+			e, o := s.entry(i, f.wanted), t.int64s(f.key.Offsets)
+			at := e.Offset - s.h.index[s.lo]
+			copy(t.part(f.key.Values, o[s.row+i], o[s.row+i+1]), s.tar.raw[at:at+e.Size])
 		}
 	}
 	return nil
 }
 
-func (s *span) fillMember(t *table, row int64, c *tarMember, e *tarEntry) error {
+func (s *span) fillMember(t *table, row int64, k int, e *index.TarEntry) error {
+	m, at := &s.sh.tar.Members[k], &s.sh.tar.targets[k].at
 	lo, hi := row, row+1
-	if c.at.Offsets >= 0 {
-		o := t.int64s(c.at.Offsets)
+	if at.Offsets >= 0 {
+		o := t.int64s(at.Offsets)
 		lo, hi = o[row], o[row+1]
 	}
-	if c.Kind == index.MemberTexts {
-		return s.fillTexts(t, lo, hi, c, e)
+	if m.Kind != index.MemberTexts {
+		return s.tar.walk.Fill(t.part(at.Values, lo, hi), m, e)
 	}
-	to := t.part(c.at.Values, lo, hi)
-	if c.Kind == index.MemberClass {
-		return fillClass(to, c.field.DType, s.content(e), s.tar.at+e.at)
+	if err := s.texts(m, e, hi-lo); err != nil {
+		return err
 	}
-	if copied := copy(to, s.content(e)); copied < len(to) || int64(copied) < e.n {
-		return shardify.Corrupt(s.tar.at+e.at, "the file changed while it was read")
+	o := t.int64s(at.Offsets1)
+	if int64(len(s.tar.data)) != o[hi]-o[lo] {
+		return shardify.Corrupt(e.Offset, "the file changed while it was read")
 	}
-	if c.field.DType == shardify.Bool {
-		return checkBools(to, s.tar.at+e.at)
+	copy(t.part(at.Values, o[lo], o[hi]), s.tar.data)
+	return nil
+}
+
+// measureTexts writes the lengths of texts in lists.
+func (s *span) measureTexts(l *loader, t *table) error {
+	defer s.drop(l)
+	if err := s.again(l); err != nil {
+		return err
+	}
+	f := s.sh.tar
+	for k := range f.targets {
+		to, m := &f.targets[k], &f.Members[k]
+		if to.wanted < 0 || to.at.Offsets1 < 0 {
+			continue
+		}
+		lists, lengths := t.int64s(to.at.Offsets), t.int64s(to.at.Offsets1)
+		for i := range s.hi - s.lo {
+			first := lists[s.row+i]
+			if err := s.texts(m, &s.entry(i, to.wanted).TarEntry, lists[s.row+i+1]-first); err != nil {
+				return withSample(withField(err, m.Of.Name), s.sh.lo+s.lo+i)
+			}
+			before := int64(0)
+			for n, end := range s.tar.ends {
+				lengths[first+1+int64(n)] = end - before
+				before = end
+			}
+		}
 	}
 	return nil
 }
 
-// fillClass reads an integer, written as the sink writes it.
-func fillClass(to []byte, d shardify.DType, b []byte, at int64) error {
-	bits := d.Size() * 8
-	var v uint64
-	var text [20]byte
-	var again []byte
-	var err error
-	if d >= shardify.U8 {
-		v, err = strconv.ParseUint(string(b), 10, bits)
-		again = strconv.AppendUint(text[:0], v, 10)
-	} else {
-		var n int64
-		n, err = strconv.ParseInt(string(b), 10, bits)
-		v, again = uint64(n), strconv.AppendInt(text[:0], n, 10)
+// texts decodes a list of n texts into scratch memory.
+func (s *span) texts(m *dataset.Member, e *index.TarEntry, n int64) (err error) {
+	if int64(cap(s.tar.data)) < e.Size { // texts are no longer than their list
+		s.tar.data = make([]byte, 0, e.Size)
 	}
-	if err != nil || !bytes.Equal(again, b) {
-		return shardify.Corrupt(at, "%q is no %s in decimal", b, d)
-	}
-	var le [8]byte
-	binary.LittleEndian.PutUint64(le[:], v)
-	copy(to, le[:])
-	return nil
+	s.tar.data, s.tar.ends, err = s.tar.walk.Texts(s.tar.data[:0], s.tar.ends[:0], m, e, n)
+	return err
 }

@@ -31,7 +31,7 @@ func (l *Loader) mappable() bool {
 		return false
 	}
 	for _, in := range l.set.inputs {
-		if in.manifest.Format == index.FormatWDS {
+		if in.Format == index.FormatWDS {
 			return false
 		}
 	}
@@ -67,33 +67,14 @@ func (m *mapped) openShard(i int, sh *shard) error {
 	}
 	t := newTable(m.set.layout, hostDevice{}, nil)
 	t.rows = sh.record.Samples
-	for k := range h.tensors {
-		p, spec := &h.tensors[k], &m.set.layout.Tensors[k]
-		t.counts[k] = p.count
-		t.data[k] = m.files[i][p.lo : p.lo+p.count*p.row]
-		switch {
-		case spec.Lead == index.LeadOffsets || spec.Lead == index.LeadLists:
-			err = checkOffsets(t.int64s(k), p)
-		case spec.DType == shardify.Bool:
-			err = checkBools(t.data[k], p.lo)
-		}
-		if err != nil {
-			return withTensor(err, spec.Name)
+	for k, j := range h.tensors {
+		t.counts[k] = h.mmap.Counts[j]
+		t.data[k] = m.files[i][h.mmap.Places[j].Lo:h.mmap.Places[j].Hi]
+		if err := h.mmap.Check(t.data[k], j, 0); err != nil {
+			return err
 		}
 	}
 	m.tables[i] = t
-	return nil
-}
-
-// checkOffsets: from 0 on, never falling, to the count of what they index.
-func checkOffsets(o []int64, p *place) error {
-	last := int64(0)
-	for i, v := range o {
-		if v < last || i == 0 && v != 0 || i == len(o)-1 && v != p.items {
-			return shardify.Corrupt(p.lo+int64(i)*8, "offset %d of list %d: want from 0 to %d, never falling", v, i, p.items)
-		}
-		last = v
-	}
 	return nil
 }
 

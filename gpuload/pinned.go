@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 )
 
@@ -58,47 +59,40 @@ func (p *pinned) verify(ctx context.Context, s *shardSet, c *crew) error {
 			return err
 		}
 		defer s.release(h)
-		if sh.tar != nil {
-			return shardify.Annotate(checkTar(h), "verify", sh.path, "")
-		}
-		for t := range s.layout.Tensors {
-			if err := p.verifyTensor(s, h, t); err != nil {
-				return shardify.Annotate(err, "verify", sh.path, s.layout.Tensors[t].Name)
-			}
-		}
-		return nil
+		return shardify.Annotate(p.verifyShard(h), "verify", sh.path, "")
 	})
 }
 
-func (p *pinned) verifyTensor(s *shardSet, h *openShard, i int) error {
-	place, spec := &h.tensors[i], &s.layout.Tensors[i]
-	if spec.Lead == index.LeadOffsets || spec.Lead == index.LeadLists {
-		return s.checkOffsets(h, place)
-	}
-	lo, hi := p.table.span(i, h.lo, h.lo+h.record.Samples)
-	if hi-lo != place.count {
-		return shardify.Corrupt(place.lo, "%d rows, the header says %d", hi-lo, place.count)
-	}
-	if crc := index.CRC32C(0, p.table.part(i, lo, hi)); crc != place.crc {
-		return shardify.Corrupt(place.lo, "crc32c is %08x, stored %08x", crc, place.crc)
-	}
-	return nil
+func (p *pinned) verifyShard(h *openShard) error {
+	return h.checkRead(func(i int) (uint32, int64) {
+		lo, hi := p.table.span(i, h.lo, h.lo+h.record.Samples)
+		return index.CRC32C(0, p.table.part(i, lo, hi)), hi - lo
+	})
 }
 
-// checkOffsets reads an offsets tensor once more.
-func (s *shardSet) checkOffsets(h *openShard, p *place) error {
-	buf := make([]byte, min(1<<20, max(p.count*8, 1)))
-	crc := uint32(0)
-	for at, end := p.lo, p.lo+p.count*8; at < end; {
-		b := buf[:min(int64(len(buf)), end-at)]
-		if err := s.read(h, b, at); err != nil {
-			return err
-		}
-		crc = index.CRC32C(crc, b)
-		at += int64(len(b))
+// checkRead compares the checksums of a shard with those of what was read of each wanted
+// tensor, so many rows. Offsets, which memory has in another form, and tars are read once
+// more.
+func (h *openShard) checkRead(sum func(i int) (crc uint32, rows int64)) error {
+	if h.tar != nil {
+		return dataset.CheckTar(h, h.record)
 	}
-	if crc != p.crc {
-		return shardify.Corrupt(p.lo, "crc32c is %08x, stored %08x", crc, p.crc)
+	var buf []byte
+	for i, j := range h.tensors {
+		t := &h.mmap.Tensors[j]
+		if t.Lead == index.LeadOffsets || t.Lead == index.LeadLists {
+			if buf == nil {
+				buf = make([]byte, 1<<20)
+			}
+			if err := h.mmap.CheckTensor(h, j, buf); err != nil {
+				return err
+			}
+			continue
+		}
+		crc, rows := sum(i)
+		if want, place := h.mmap.CRC32C[j], h.mmap.Places[j].Lo; crc != want || rows != h.mmap.Counts[j] {
+			return shardify.Annotate(shardify.Corrupt(place, "crc32c of %d rows is %08x, stored %08x of %d", rows, crc, want, h.mmap.Counts[j]), "", "", t.Name)
+		}
 	}
 	return nil
 }

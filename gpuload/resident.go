@@ -144,21 +144,7 @@ func (r *resident) compare(sh *shard) error {
 		return err
 	}
 	defer r.set.release(h)
-	if sh.tar != nil {
-		return shardify.Annotate(checkTar(h), "verify", sh.path, "")
-	}
-	for i := range r.sums {
-		spec, place := &r.set.layout.Tensors[i], &h.tensors[i]
-		if spec.Lead == index.LeadOffsets || spec.Lead == index.LeadLists {
-			err = r.set.checkOffsets(h, place)
-		} else if r.sums[i] != place.crc {
-			err = shardify.Corrupt(place.lo, "crc32c is %08x, stored %08x", r.sums[i], place.crc)
-		}
-		if err != nil {
-			return shardify.Annotate(err, "verify", sh.path, spec.Name)
-		}
-	}
-	return nil
+	return shardify.Annotate(h.checkRead(func(i int) (uint32, int64) { return r.sums[i], h.mmap.Counts[h.tensors[i]] }), "verify", sh.path, "")
 }
 
 // append copies what the device does not hold behind the samples before.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
 )
 
 // scrubber compares the checksums of shards with their data beside the reading of
@@ -32,13 +31,12 @@ const (
 // run checks one shard after the other. It returns nil when ctx ends, and goes on
 // there when it is called again.
 func (c *scrubber) run(ctx context.Context) error {
-	buf := make([]byte, 1<<20)
 	for ; c.next < len(c.set.shards); c.next++ {
 		sh := c.set.shards[c.next]
 		if c.next%c.world != c.rank || sh.record.Samples == 0 {
 			continue
 		}
-		err := c.shard(ctx, sh, buf)
+		err := c.shard(ctx, sh)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -49,39 +47,13 @@ func (c *scrubber) run(ctx context.Context) error {
 	return nil
 }
 
-func (c *scrubber) shard(ctx context.Context, sh *shard, buf []byte) error {
+func (c *scrubber) shard(ctx context.Context, sh *shard) error {
 	h, err := c.set.acquire(sh)
 	if err != nil {
 		return err
 	}
 	defer c.set.release(h)
-	r := &paced{scrubber: c, ctx: ctx, h: h}
-	if sh.tar != nil {
-		return checkTarFrom(r, h)
-	}
-	for i := range h.tensors {
-		if err := checkPlace(r, &h.tensors[i], buf); err != nil {
-			return withTensor(err, c.set.layout.Tensors[i].Name)
-		}
-	}
-	return nil
-}
-
-// checkPlace compares the checksum of a tensor.
-func checkPlace(r *paced, p *place, buf []byte) error {
-	crc := uint32(0)
-	for at, end := p.lo, p.lo+p.count*p.row; at < end; {
-		b := buf[:min(int64(len(buf)), end-at)]
-		if _, err := r.ReadAt(b, at); err != nil {
-			return err
-		}
-		crc = index.CRC32C(crc, b)
-		at += int64(len(b))
-	}
-	if crc != p.crc {
-		return shardify.Corrupt(p.lo, "crc32c is %08x, stored %08x", crc, p.crc)
-	}
-	return nil
+	return h.check(&paced{scrubber: c, ctx: ctx, h: h})
 }
 
 // paced reads a shard no faster than it may.
@@ -91,7 +63,7 @@ type paced struct {
 	h   *openShard
 }
 
-// ReadAt fills b, or fails.
+// ReadAt reads when it may, outside of the statistics.
 func (r *paced) ReadAt(b []byte, at int64) (int, error) {
 	for r.used > scrubAhead+r.delivered()/scrubShare {
 		select {
@@ -104,8 +76,5 @@ func (r *paced) ReadAt(b []byte, at int64) (int, error) {
 		return 0, err
 	}
 	r.used += int64(len(b))
-	if err := r.set.fill(r.h, b, at); err != nil {
-		return 0, err
-	}
-	return len(b), nil
+	return r.h.file.ReadAt(b, at)
 }

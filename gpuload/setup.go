@@ -16,9 +16,9 @@ func (l *Loader) plan() error {
 	}
 	keys := l.cfg.Keys
 	for _, in := range l.set.inputs {
-		if keys && !in.manifest.Keyed && in.manifest.Format != index.FormatWDS {
+		if keys && !in.Keyed && in.Format != index.FormatWDS {
 			keys = false
-			l.note("no keys: the samples of %s have no names of their own", in.path)
+			l.note("no keys: the samples of %s have no names of their own", in.Path)
 		}
 	}
 	if l.layout, err = index.NewLayout(fields, keys); err != nil {

@@ -1,9 +1,7 @@
 package gpuload
 
 import (
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"sort"
@@ -14,7 +12,6 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/storage/local"
 )
 
 // maxOpen is how many shards are kept open.
@@ -47,18 +44,11 @@ type openShard struct {
 	stamp os.FileInfo
 	seen  int64 // nanos
 	stale bool  // it was written to since
-	// mmap: the wanted tensors; wds: the offset index.
-	tensors []place
+	set   *shardSet
+	// mmap: the shard, and the numbers of the wanted tensors in it; wds: the offset index.
+	mmap    *dataset.Mmap
+	tensors []int
 	index   []int64
-}
-
-// place is where a wanted tensor stands in a shard.
-type place struct {
-	lo, count int64
-	row       int64
-	items     int64 // what offsets end at
-	number    int   // in the shard's own layout
-	crc       uint32
 }
 
 // shardSet is all shards of a Dataset, read for some of the fields. It may be used
@@ -83,18 +73,18 @@ func newShardSet(d *Dataset, layout *index.Layout, verify Verify) (*shardSet, er
 	at := int64(0)
 	for k, in := range d.inputs {
 		var tar *tarFormat
-		if in.manifest.Format == index.FormatWDS {
+		if in.Format == index.FormatWDS {
 			var err error
 			if tar, err = newTarFormat(in, layout); err != nil {
-				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.path), "")
+				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
 			}
 		}
-		for i := range in.manifest.Shards {
-			r := &in.manifest.Shards[i]
+		for i := range in.Shards {
+			r := &in.Shards[i]
 			if err := plausible(in, r); err != nil {
-				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.path), "")
+				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
 			}
-			s.shards = append(s.shards, &shard{input: in, number: k, record: r, path: dataset.FilePath(in.path, r.Name), lo: at, tar: tar})
+			s.shards = append(s.shards, &shard{input: in, number: k, record: r, path: dataset.FilePath(in.Path, r.Name), lo: at, tar: tar})
 			s.starts = append(s.starts, at)
 			at += r.Samples
 		}
@@ -109,11 +99,11 @@ func newShardSet(d *Dataset, layout *index.Layout, verify Verify) (*shardSet, er
 // plausible refuses a count of samples that a shard's bytes cannot hold, before any
 // memory is sized by it.
 func plausible(in *input, r *shardify.Shard) error {
-	each, variable := rowBytes(in.manifest.Schema)
+	each, variable := rowBytes(in.Schema)
 	if variable {
 		each += 8
 	}
-	if in.manifest.Format == index.FormatWDS {
+	if in.Format == index.FormatWDS {
 		each = index.TarBlock
 	}
 	if r.Samples < 0 || r.Samples > r.Bytes/max(each, 1) {
@@ -242,23 +232,20 @@ func (s *shardSet) close() {
 
 // openFile opens a shard and holds it against the manifest.
 func (s *shardSet) openFile(sh *shard) (*openShard, error) {
-	f, size, err := openRegular(sh.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, dataset.Missing(sh.record.Bytes)
-	}
+	f, err := dataset.OpenFile(sh.path, sh.record.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	h := &openShard{shard: sh, file: f, seen: nanos()}
+	h := &openShard{shard: sh, set: s, file: f, seen: nanos()}
 	if h.stamp, err = f.Stat(); err != nil {
 		f.Close()
 		return nil, err
 	}
 	sh.suspect = sh.first != nil && !sameStamp(h.stamp, sh.first)
 	if sh.tar != nil {
-		err = s.openTar(h, size)
+		err = s.openTar(h)
 	} else {
-		err = s.openMmap(h, size)
+		err = s.openMmap(h)
 	}
 	if err != nil {
 		f.Close()
@@ -266,20 +253,6 @@ func (s *shardSet) openFile(sh *shard) (*openShard, error) {
 	}
 	sh.verified, sh.first = true, h.stamp
 	return h, nil
-}
-
-func openRegular(name string) (*os.File, int64, error) {
-	f, st, err := local.OpenOwn(name)
-	if e := (*fs.PathError)(nil); errors.As(err, &e) {
-		err = e.Err // the name is said by the error that this becomes
-	}
-	if errors.Is(err, local.ErrOther) {
-		err = shardify.Unsupported("%v", err)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	return f, st.Size(), nil
 }
 
 // checks tells whether the data of a shard are compared with its checksums when it is
@@ -290,73 +263,64 @@ func (s *shardSet) checks(sh *shard) bool {
 
 // openMmap checks size, header and schema of an mmap shard, and finds the wanted
 // tensors.
-func (s *shardSet) openMmap(h *openShard, size int64) error {
-	head, err := index.OpenShard(h.file, size, h.record)
-	if err != nil {
+func (s *shardSet) openMmap(h *openShard) (err error) {
+	if h.mmap, err = dataset.OpenMmap(h.file, h.record.Bytes, h.record, h.Layout); err != nil {
 		return err
 	}
-	if head.SchemaText() != h.layout.SchemaText() || head.Keyed != h.manifest.Keyed {
-		return shardify.Corrupt(-1, "the schema in the header is not that of the manifest")
+	h.mmap.File = h
+	byName := make(map[string]int, len(h.mmap.Tensors))
+	for i := range h.mmap.Tensors {
+		byName[h.mmap.Tensors[i].Name] = i
 	}
-	byName := make(map[string]int, len(head.Tensors))
-	for i := range head.Tensors {
-		byName[head.Tensors[i].Name] = i
-	}
-	buf := []byte(nil)
 	for i := range s.layout.Tensors {
 		t := &s.layout.Tensors[i]
 		j, ok := byName[t.Name]
-		if !ok || head.Tensors[j].DType != t.DType || head.Tensors[j].Row != t.Row {
+		if !ok || h.mmap.Tensors[j].DType != t.DType || h.mmap.Tensors[j].Row != t.Row {
 			return shardify.Corrupt(-1, "no tensor %s as wanted", t.Name)
 		}
-		p := place{lo: head.Places[j].Lo, count: head.Counts[j], row: t.Row, number: j, crc: head.CRC32C[j]}
-		if t.Lead == index.LeadOffsets || t.Lead == index.LeadLists {
-			p.items = indexed(head, j)
+		h.tensors = append(h.tensors, j)
+	}
+	if s.checks(h.shard) {
+		return h.check(h.file)
+	}
+	return nil
+}
+
+// openTar checks that a tar ends as it should, and reads its offset index.
+func (s *shardSet) openTar(h *openShard) (err error) {
+	var w index.TarWindow
+	w.Reset(h.file, h.record.Bytes, make([]byte, 4<<10))
+	if _, err := index.CheckTarEnd(&w); err != nil {
+		return err
+	}
+	if s.checks(h.shard) {
+		if err := h.check(h.file); err != nil {
+			return err
 		}
-		h.tensors = append(h.tensors, p)
-		if s.checks(h.shard) {
-			if buf == nil {
-				buf = make([]byte, 1<<20)
-			}
-			if err := head.CheckTensor(h.file, j, buf); err != nil {
-				return err
-			}
+	}
+	h.index, err = dataset.ReadTarIndex(h.path, h.record)
+	return err
+}
+
+// check compares the data of the wanted tensors with their checksums; of a tar, all data.
+func (h *openShard) check(r io.ReaderAt) error {
+	if h.tar != nil {
+		return dataset.CheckTar(r, h.record)
+	}
+	buf := make([]byte, 1<<20)
+	for _, j := range h.tensors {
+		if err := h.mmap.CheckTensor(r, j, buf); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// indexed is the count that offsets tensor i of a shard must end at.
-func indexed(s *index.MmapShard, i int) int64 {
-	c := s.ColumnOf(i)
-	if c.Offsets1 == i {
-		return s.Counts[c.Values]
-	}
-	return s.Items(c)
-}
-
-// read fills b from a place of the shard.
-func (s *shardSet) read(h *openShard, b []byte, at int64) error {
-	t := s.clock()
-	err := s.fill(h, b, at)
-	s.readNanos.Add(s.clock() - t)
-	if err == nil {
-		s.readBytes.Add(int64(len(b)))
-	}
-	return err
-}
-
-// fill is read outside of the statistics. A file that ends early is damaged.
-func (s *shardSet) fill(h *openShard, b []byte, at int64) error {
-	if len(b) == 0 {
-		return nil
-	}
+// ReadAt reads from the shard, and counts how long that took.
+func (h *openShard) ReadAt(b []byte, at int64) (int, error) {
+	t := h.set.clock()
 	n, err := h.file.ReadAt(b, at)
-	switch {
-	case n == len(b):
-		return nil
-	case err == nil || errors.Is(err, io.EOF):
-		return shardify.Corrupt(at+int64(n), "file ends inside bytes [%d, %d)", at, at+int64(len(b)))
-	}
-	return &shardify.Error{Sample: -1, Offset: at, Err: err}
+	h.set.readNanos.Add(h.set.clock() - t)
+	h.set.readBytes.Add(int64(n))
+	return n, err
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/storage/local"
@@ -202,7 +203,7 @@ func (g *stage) copyShard(s *shardSet, sh *shard) error {
 
 // check holds a copy against the manifest and its checksums.
 func (g *stage) check(s *shardSet, sh *shard, name string) error {
-	f, size, err := openRegular(name)
+	f, err := dataset.OpenFile(name, sh.record.Bytes)
 	if err != nil {
 		return err
 	}
@@ -211,9 +212,9 @@ func (g *stage) check(s *shardSet, sh *shard, name string) error {
 		return nil
 	}
 	if sh.tar != nil {
-		return checkTar(&openShard{shard: sh, file: f})
+		return dataset.CheckTar(f, sh.record)
 	}
-	head, err := index.OpenShard(f, size, sh.record)
+	head, err := index.OpenShard(f, sh.record.Bytes, sh.record)
 	if err != nil {
 		return err
 	}
@@ -227,14 +228,11 @@ func (g *stage) check(s *shardSet, sh *shard, name string) error {
 }
 
 func copyFile(from, to string, size int64) error {
-	src, n, err := openRegular(from)
+	src, err := dataset.OpenFile(from, size)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	if n != size {
-		return shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", size, n)
-	}
 	if err := remove(to); err != nil {
 		return err
 	}

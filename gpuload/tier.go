@@ -140,11 +140,11 @@ func deviceRow(l *index.Layout) (n int64) {
 func (d *Dataset) columnBytes(l *index.Layout) (total int64) {
 	for _, in := range d.inputs {
 		wanted, _ := rowBytes(l.Schema)
-		all, variable := rowBytes(in.manifest.Schema)
+		all, variable := rowBytes(in.Schema)
 		_, some := rowBytes(l.Schema)
-		total += in.manifest.Samples * wanted
+		total += in.Samples * wanted
 		if variable && some {
-			total += max(in.manifest.Bytes-in.manifest.Samples*all, 0)
+			total += max(in.Bytes-in.Samples*all, 0)
 		}
 	}
 	return total

@@ -15,7 +15,7 @@ func (s *MmapShard) CheckTensor(r io.ReaderAt, i int, buf []byte) error {
 	buf = buf[:len(buf)&^7]
 	values := valueCheck{want: -1}
 	if spec.Lead == LeadOffsets || spec.Lead == LeadLists {
-		values.want = s.indexed(i)
+		values.want = s.Indexed(i)
 	}
 	crc := uint32(0)
 	for at := t.Lo; at < t.Hi; {
@@ -40,8 +40,8 @@ func (s *MmapShard) CheckTensor(r io.ReaderAt, i int, buf []byte) error {
 	return shardify.Annotate(values.err, "", "", t.Name)
 }
 
-// indexed is the count that offsets tensor i must end at.
-func (s *MmapShard) indexed(i int) int64 {
+// Indexed is the count that offsets tensor i must end at.
+func (s *MmapShard) Indexed(i int) int64 {
 	c := s.ColumnOf(i)
 	if c.Offsets1 == i {
 		return s.Counts[c.Values]

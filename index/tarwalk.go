@@ -34,6 +34,11 @@ func (w *TarWindow) Reset(r io.ReaderAt, size int64, buf []byte) {
 	*w = TarWindow{r: r, size: size, buf: buf}
 }
 
+// Hold makes the window one of bytes in memory that stand at a place of a tar.
+func (w *TarWindow) Hold(b []byte, at int64) {
+	*w = TarWindow{size: at + int64(len(b)), buf: b, lo: at, n: len(b)}
+}
+
 // Expect says how far apart the reads to come are on average, from which the
 // first of them decides how much to read ahead.
 func (w *TarWindow) Expect(apart int64) {
@@ -81,6 +86,9 @@ func (w *TarWindow) Bytes(at int64, n int) ([]byte, error) {
 func (w *TarWindow) ReadAt(b []byte, at int64) error {
 	if at < 0 || at > w.size || int64(len(b)) > w.size-at {
 		return shardify.Corrupt(at, "ends at byte %d, %d more expected here", w.size, len(b))
+	}
+	if w.r == nil { // held: what is there was looked for in vain
+		return shardify.Corrupt(at, "%d bytes expected before byte %d, where what was read begins", len(b), w.lo)
 	}
 	n, err := w.r.ReadAt(b, at)
 	if n == len(b) {

@@ -3,13 +3,12 @@ package mmap
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/storage/local"
 )
 
 // reader keeps the shard of the last span open.
@@ -18,7 +17,7 @@ type reader struct {
 	input int
 	shard int
 	file  *os.File
-	head  *index.MmapShard
+	head  *dataset.Mmap
 	lists []list // by tensor: offsets read for the present span
 	batch *shardify.Batch
 	final bool // the span ends the shard
@@ -63,11 +62,12 @@ func (r *reader) open(input, j int, name string) error {
 		return nil
 	}
 	r.Close()
-	f, _, err := local.OpenOwn(name)
+	sh := &r.src.Inputs[input][j].Shard
+	f, err := dataset.OpenFile(name, sh.Bytes)
 	if err != nil {
 		return err
 	}
-	head, err := r.check(f, &r.src.Inputs[input][j])
+	head, err := dataset.OpenMmap(f, sh.Bytes, sh, r.src.layout)
 	if err != nil {
 		f.Close()
 		return err
@@ -75,22 +75,6 @@ func (r *reader) open(input, j int, name string) error {
 	r.input, r.shard, r.file, r.head = input, j, f, head
 	r.lists = make([]list, len(head.Tensors))
 	return nil
-}
-
-// check holds a shard against the manifest.
-func (r *reader) check(f *os.File, want *shard) (*index.MmapShard, error) {
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	head, err := index.OpenShard(f, st.Size(), &want.Shard)
-	if err != nil {
-		return nil, err
-	}
-	if head.SchemaText() != r.src.layout.SchemaText() || head.Keyed != r.src.survey.Keyed {
-		return nil, shardify.Corrupt(-1, "the schema in the header is not that of the manifest")
-	}
-	return head, nil
 }
 
 // read reads samples [lo, hi) of the present shard.
@@ -130,14 +114,11 @@ func locate(err error, field string) error {
 func (r *reader) column(f *shardify.Field, at *index.ColumnTensors, lo, hi int64, mem *shardify.Arena) (c shardify.Column, err error) {
 	c.Field = *f
 	samples := [2]int64{lo, hi}
-	if at.Offsets >= 0 {
-		if lo, hi, err = r.offsets(&c, at.Offsets, r.head.Items(at), lo, hi, mem); err != nil {
-			return c, err
-		}
-	}
-	if at.Offsets1 >= 0 {
-		if lo, hi, err = r.offsets(&c, at.Offsets1, r.head.Counts[at.Values], lo, hi, mem); err != nil {
-			return c, err
+	for _, offsets := range []int{at.Offsets, at.Offsets1} {
+		if offsets >= 0 {
+			if lo, hi, err = r.offsets(&c, offsets, lo, hi, mem); err != nil {
+				return c, err
+			}
 		}
 	}
 	if c.Data, err = r.rows(at.Values, lo, hi, mem); err == nil && at.Valid >= 0 {
@@ -147,8 +128,8 @@ func (r *reader) column(f *shardify.Field, at *index.ColumnTensors, lo, hi int64
 }
 
 // offsets appends entries [lo, hi] of an offsets tensor to the column, from 0,
-// and returns which of the total items they select.
-func (r *reader) offsets(c *shardify.Column, tensor int, total, lo, hi int64, mem *shardify.Arena) (from, to int64, err error) {
+// and returns which items they select.
+func (r *reader) offsets(c *shardify.Column, tensor int, lo, hi int64, mem *shardify.Arena) (from, to int64, err error) {
 	l := &r.lists[tensor]
 	if l.o == nil {
 		b, err := r.bytes(tensor, lo, hi+1, mem)
@@ -161,10 +142,6 @@ func (r *reader) offsets(c *shardify.Column, tensor int, total, lo, hi int64, me
 		}
 		r.prove(tensor, lo, b[:(end-lo)*8])
 		o := shardify.View[int64](b)
-		if at := badOffset(o, total, lo == 0, hi+1 == r.head.Counts[tensor]); at >= 0 {
-			return 0, 0, shardify.Corrupt(r.head.Places[tensor].Lo+(lo+int64(at))*8,
-				"offset %d of list %d: want from 0 to %d, never falling", o[at], lo+int64(at), total)
-		}
 		l.o, l.lo, l.hi = o, o[0], o[len(o)-1]
 		for i := range o {
 			o[i] -= l.lo
@@ -174,39 +151,12 @@ func (r *reader) offsets(c *shardify.Column, tensor int, total, lo, hi int64, me
 	return l.lo, l.hi, nil
 }
 
-// badOffset is the place of the first offset that cannot be, or -1. o begins or
-// ends the tensor when first or last.
-func badOffset(o []int64, total int64, first, last bool) int {
-	if o[0] < 0 || first && o[0] != 0 {
-		return 0
-	}
-	for i := 1; i < len(o); i++ {
-		if o[i] < o[i-1] {
-			return i
-		}
-	}
-	if end := o[len(o)-1]; end > total || last && end != total {
-		return len(o) - 1
-	}
-	return -1
-}
-
-// rows is bytes, with booleans checked.
 func (r *reader) rows(tensor int, lo, hi int64, mem *shardify.Arena) ([]byte, error) {
 	b, err := r.bytes(tensor, lo, hi, mem)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		r.prove(tensor, lo, b)
 	}
-	r.prove(tensor, lo, b)
-	if r.head.Tensors[tensor].DType != shardify.Bool {
-		return b, nil
-	}
-	for i, v := range b {
-		if v > 1 {
-			return nil, shardify.Corrupt(r.head.Places[tensor].Lo+lo*r.head.Tensors[tensor].Row+int64(i), "bool with value %d", v)
-		}
-	}
-	return b, nil
+	return b, err
 }
 
 // prove hands on the CRC-32C of what was read of a tensor from step lo on.
@@ -225,15 +175,6 @@ func (r *reader) prove(tensor int, lo int64, b []byte) {
 // bytes reads steps [lo, hi) of a tensor's first dimension. The header was
 // checked against the file's size, so no more is allocated than the file has.
 func (r *reader) bytes(tensor int, lo, hi int64, mem *shardify.Arena) ([]byte, error) {
-	t, row := &r.head.Places[tensor], r.head.Tensors[tensor].Row
-	at := t.Lo + lo*row
-	b := mem.Alloc(int((hi - lo) * row))
-	n, err := r.file.ReadAt(b, at)
-	switch {
-	case n == len(b):
-		return b, nil
-	case err == io.EOF || err == nil:
-		return nil, shardify.Corrupt(at+int64(n), "file ends inside bytes [%d, %d)", at, at+int64(len(b)))
-	}
-	return nil, &shardify.Error{Sample: -1, Offset: at, Err: err}
+	b := mem.Alloc(int((hi - lo) * r.head.Tensors[tensor].Row))
+	return b, r.head.Read(b, tensor, lo)
 }

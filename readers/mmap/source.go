@@ -68,7 +68,7 @@ func (s *source) shardPath(input int, name string) string {
 
 // read surveys the inputs: manifests, and the sizes of the shards they name.
 func (s *source) read(ctx context.Context) error {
-	sets, err := dataset.Read(ctx, s.table, index.FormatMmap)
+	sets, err := dataset.OpenAll(ctx, s.table, index.FormatMmap)
 	if err != nil {
 		return err
 	}

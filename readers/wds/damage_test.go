@@ -141,6 +141,23 @@ func TestClassesAreStrict(t *testing.T) {
 	}
 }
 
+// TestBooleansAreChecked: a byte of a boolean array is 0 or 1.
+func TestBooleansAreChecked(t *testing.T) {
+	for _, value := range []byte{0, 1, 2, 255} {
+		dir := t.TempDir()
+		array := append(index.AppendNPYHeader(nil, shardify.Bool, []int64{3}), 1, value, 0)
+		b := make([]byte, 512, 2048)
+		index.PutTarHeader(b, []byte("000000-000000000.flag.npy"), int64(len(array)))
+		b = append(b, array...)
+		b = append(b, make([]byte, index.TarPad(int64(len(array))))...)
+		writeSet(t, dir, []shardify.Field{{Name: "flag", DType: shardify.Bool, Shape: []int{3}}}, append(b, make([]byte, index.TarEnd)...), []int64{0, int64(len(b))})
+		_, err := openAll(dir)
+		if bad := value > 1; (err != nil) != bad || bad && (!errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "flag")) {
+			t.Errorf("value %d: %v", value, err)
+		}
+	}
+}
+
 // TestPast4GiB: offsets and sizes beyond 32 bits. The file is sparse.
 func TestPast4GiB(t *testing.T) {
 	const big = 5<<30 + 7

@@ -17,11 +17,7 @@ func (s *source) hasKeys() bool { return s.survey.Keyed || len(s.Inputs) == 1 }
 // memberMax is negative: then only the rule counts. Otherwise the tars prove that they
 // fit.
 func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
-	longest := 0
-	for i := range s.names {
-		longest = max(longest, len(s.names[i].tail)-1) // without the dot
-	}
-	if memberMax >= 0 && memberMax <= longest || !s.survey.Keyed {
+	if memberMax >= 0 && memberMax <= s.tar.LongestName() || !s.survey.Keyed {
 		return nil
 	}
 	names := dataset.KeyCheck{MemberMax: memberMax, Rule: check}
@@ -42,18 +38,18 @@ func (s *source) eachKey(input, j int, f func(key []byte)) error {
 	if err := r.open(input, j); err != nil {
 		return err
 	}
-	if err := r.window(); err != nil {
+	if err := r.beginShard(); err != nil {
 		return r.locate(err)
 	}
 	const step = 8 << 10
 	entries := make([]int64, step)
 	for at := int64(0); at < r.shard.Samples; at += step {
 		offsets := entries[:min(step, r.shard.Samples-at)]
-		if err := r.entries(offsets, make([]byte, len(offsets)*8), at); err != nil {
+		if err := r.idx.Entries(offsets, make([]byte, len(offsets)*8), at); err != nil {
 			return err
 		}
 		for _, o := range offsets {
-			b, err := r.tar.Bytes(o, index.TarBlock)
+			b, err := r.walk.Bytes(o, index.TarBlock)
 			if err != nil {
 				return r.locate(err)
 			}

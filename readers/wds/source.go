@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
@@ -30,20 +29,12 @@ type shard struct {
 
 type source struct {
 	survey
-	table   *shardify.Table
-	members []index.Member   // of all fields
-	names   []name           // of members, sorted
-	schema  []shardify.Field // the wanted fields
-	wanted  []int            // their places in survey.Schema
+	table  *shardify.Table
+	tar    *dataset.Tar
+	schema []shardify.Field // the wanted fields
+	wanted []int            // their places in survey.Schema
 	// overhead is the bytes of a sample in the tar less those in memory.
 	overhead int64
-}
-
-// name is a name that a member may have.
-type name struct {
-	tail   string // with the dot
-	member int
-	code   int // of an image's extension
 }
 
 // Open reads the manifests, or takes what a plan has kept of them.
@@ -57,10 +48,9 @@ func Open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	var err error
-	if s.members, err = index.MembersOf(s.survey.Schema, s.Members); err != nil {
+	if s.tar, err = dataset.NewTar(s.survey.Schema, s.Members, s.survey.Keyed); err != nil {
 		return nil, shardify.Annotate(err, "open", s.manifest(0), "")
 	}
-	s.sortNames()
 	for i := range s.Inputs {
 		if err := s.number(i); err != nil {
 			return nil, shardify.Annotate(err, "open", s.manifest(i), "")
@@ -82,7 +72,7 @@ func (s *source) shardPath(input int, name string) string {
 
 // read surveys the inputs: manifests, and the sizes of the shards they name.
 func (s *source) read(ctx context.Context) error {
-	sets, err := dataset.Read(ctx, s.table, index.FormatWDS)
+	sets, err := dataset.OpenAll(ctx, s.table, index.FormatWDS)
 	if err != nil {
 		return err
 	}
@@ -104,16 +94,6 @@ func (s *source) read(ctx context.Context) error {
 	return nil
 }
 
-// sortNames lists the names of members in the order in which a sample has them.
-func (s *source) sortNames() {
-	for i := range s.members {
-		for code, n := range s.members[i].Names() {
-			s.names = append(s.names, name{"." + n, i, code})
-		}
-	}
-	slices.SortFunc(s.names, func(a, b name) int { return strings.Compare(a.tail, b.tail) })
-}
-
 // number finds where each shard's samples begin, and refuses counts that its
 // bytes cannot hold.
 func (s *source) number(input int) error {
@@ -123,7 +103,7 @@ func (s *source) number(input int) error {
 		if err := index.SafeName(sh.Name); err != nil {
 			return err
 		}
-		most := (sh.Bytes - index.TarEnd) / index.TarBlock / int64(len(s.members))
+		most := (sh.Bytes - index.TarEnd) / index.TarBlock / int64(len(s.tar.Members))
 		if sh.Samples < 0 || sh.Bytes < index.TarEnd || sh.Samples > most || lo+sh.Samples < lo {
 			return shardify.Corrupt(-1, "shard %s: %d samples in %d bytes", sh.Name, sh.Samples, sh.Bytes)
 		}

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 )
 
@@ -41,7 +42,7 @@ func (s *source) shardSpans(ctx context.Context, input, j int, target int64, buf
 	var lo, start, last int64 // first sample and byte of the span, entry before
 	for at := int64(0); at <= sh.Samples; at += indexStep {
 		part := entries[:min(indexStep, sh.Samples+1-at)]
-		if err := r.entries(part, buf[:len(part)*8], at); err != nil {
+		if err := r.idx.Entries(part, buf[:len(part)*8], at); err != nil {
 			yield(shardify.Span{}, err)
 			return false
 		}
@@ -86,15 +87,14 @@ func (s *source) setOverhead() {
 	if s.hasKeys() {
 		s.overhead -= 8 + index.RowKeyBytes
 	}
-	for i := range s.members {
-		m := &s.members[i]
-		f := &s.survey.Schema[m.Field]
-		s.overhead += memberOverhead(m, f, want[m.Field])
+	for i := range s.tar.Members {
+		m := &s.tar.Members[i]
+		s.overhead += memberOverhead(m, want[m.Field])
 		if !want[m.Field] {
 			continue
 		}
-		s.overhead -= int64(8 * f.Levels)
-		if f.Nullable {
+		s.overhead -= int64(8 * m.Of.Levels)
+		if m.Of.Nullable {
 			s.overhead--
 		}
 		for _, c := range []int{m.Shape, m.Ext} {
@@ -105,16 +105,15 @@ func (s *source) setOverhead() {
 	}
 }
 
-func memberOverhead(m *index.Member, f *shardify.Field, want bool) int64 {
-	size, head := int64(f.ElemBytes()), int64(0)
+func memberOverhead(m *dataset.Member, want bool) int64 {
+	size, head := m.Elem, int64(0)
 	switch {
 	case m.Kind == index.MemberClass:
 		head = index.TarBlock - size
 	case m.Kind == index.MemberNPY:
-		h := index.NewNPYHeader(f)
-		head = int64(h.Len())
+		head = int64(m.Header())
 	}
-	if f.Levels > 0 {
+	if m.Of.Levels > 0 {
 		return index.TarBlock + head
 	}
 	head += index.TarPad(head + size)

@@ -1,0 +1,16 @@
+// Package dataset opens shardify's own data sets and reads their shards: one reader of
+// mmap shards and one of tar shards, for readers/mmap and readers/wds, the loader of
+// gpuload, staging and checks. The layout of the bytes is in package index; what is read
+// where, ahead of time and by how many goroutines, is up to who reads.
+//
+//	file        what it has
+//	set.go      Open: a folder's manifest, and whether several sets are alike
+//	absent.go   what stands in place of a data set that is not there
+//	files.go    opening the files that a manifest names, of the size on record
+//	project.go  the fields that globs choose
+//	mmap.go     Mmap: tensors of an mmap shard, with their offsets and booleans checked
+//	tar.go      Tar, TarIndex: which members a sample has in a tar, and where samples begin
+//	walk.go     Walk: the members of a sample, checked, and their values
+//	check.go    Checker: digests and checksums of a file that passes through
+//	names.go    names of samples: those that an output cannot have, those that come twice
+package dataset

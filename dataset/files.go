@@ -1,0 +1,84 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage/local"
+)
+
+// FilePath is where a published file of the input's data set stands.
+func FilePath(input, name string) string {
+	return filepath.Join(filepath.Dir(ManifestPath(input)), filepath.FromSlash(name))
+}
+
+// missing is a set that lost a file: damaged, and fs.ErrNotExist.
+type missing int64
+
+func (n missing) Error() string {
+	return fmt.Sprintf("the file is missing; the manifest says %d bytes: %v", int64(n), shardify.ErrCorrupt)
+}
+func (missing) Unwrap() []error { return []error{shardify.ErrCorrupt, fs.ErrNotExist} }
+
+// Missing is the error of a file that the manifest names and that is not there.
+func Missing(bytes int64) error { return missing(bytes) }
+
+// CheckFile refuses a file that has not the size on record.
+func CheckFile(name string, size int64) error {
+	st, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", filepath.Base(name), Missing(size))
+	}
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return local.Other(name, st.Mode())
+	}
+	if st.Size() != size {
+		return shardify.Corrupt(-1, "%s: the manifest says %d bytes, the file has %d", filepath.Base(name), size, st.Size())
+	}
+	return nil
+}
+
+// OpenFile opens a file that the manifest names, and that must have the size on record.
+func OpenFile(name string, size int64) (*os.File, error) {
+	f, st, err := local.OpenOwn(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, Missing(size)
+	}
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		err = e.Err // the name is said by the error that this becomes
+	}
+	if errors.Is(err, local.ErrOther) {
+		err = shardify.Unsupported("%v", err)
+	}
+	if err == nil && st.Size() != size {
+		f.Close()
+		err = shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", size, st.Size())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// ReadFull fills b from a place of a file. A file that ends early is damaged.
+func ReadFull(r io.ReaderAt, b []byte, at int64) error {
+	if len(b) == 0 {
+		return nil
+	}
+	n, err := r.ReadAt(b, at)
+	switch {
+	case n == len(b):
+		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return shardify.Corrupt(at+int64(n), "file ends inside bytes [%d, %d)", at, at+int64(len(b)))
+	}
+	return &shardify.Error{Sample: -1, Offset: at, Err: err}
+}

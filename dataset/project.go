@@ -1,0 +1,63 @@
+package dataset
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/columns"
+)
+
+// names lists the fields that people see, the first twenty of many.
+func names(all []shardify.Field) string {
+	const most = 20
+	var out []string
+	for i := range all {
+		if !shardify.Companion(all, i) {
+			out = append(out, all[i].Name)
+		}
+	}
+	if n := len(out) - most; n > 0 {
+		out = append(out[:most], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(out, ", ")
+}
+
+// owner is the field that a companion belongs to.
+func owner(companion string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(companion, shardify.ShapeSuffix), shardify.ExtSuffix)
+}
+
+// Project keeps the fields that match one of the globs, with their companions,
+// and tells their places among all. No globs keep everything.
+func Project(all []shardify.Field, globs []string) (fields []shardify.Field, places []int, err error) {
+	choice, err := columns.New(globs)
+	if err != nil {
+		return nil, nil, err
+	}
+	want := make([]bool, len(all))
+	for i := range all {
+		want[i], _ = choice.Match(all[i].Name)
+		want[i] = want[i] && !(shardify.Companion(all, i) && choice.Excluded(owner(all[i].Name)))
+	}
+	if left := choice.Unmatched(); len(left) > 0 {
+		return nil, nil, shardify.Misuse("columns: no field %q; there is %s", left[0], names(all))
+	}
+	for i := range all {
+		if !want[i] {
+			continue
+		}
+		if j := shardify.FieldIndex(all, all[i].Name+shardify.ShapeSuffix); j >= 0 && all[i].Ragged {
+			want[j] = true
+		}
+		if j := shardify.FieldIndex(all, all[i].Name+shardify.ExtSuffix); j >= 0 && all[i].Media == "image" {
+			want[j] = true
+		}
+	}
+	for i := range all {
+		if want[i] {
+			fields, places = append(fields, all[i]), append(places, i)
+		}
+	}
+	return fields, places, nil
+}

@@ -1,0 +1,110 @@
+package dataset
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage/local"
+)
+
+// Set is a data set: its manifest, and the layout of all of its fields.
+type Set struct {
+	*index.Manifest
+	Path   string // the folder or the manifest, as given
+	Layout *index.Layout
+}
+
+// Open reads the manifest of a data set of shards of one of these formats. A set of
+// splits is none: each of its folders is one.
+func Open(path string, formats ...string) (*Set, error) {
+	s, err := open(path, formats)
+	return s, shardify.Annotate(err, "open", ManifestPath(path), "")
+}
+
+func open(path string, formats []string) (*Set, error) {
+	name := ManifestPath(path)
+	m, err := readManifest(name)
+	if err != nil {
+		return nil, Absent(name, err)
+	}
+	switch {
+	case len(m.Splits) > 0:
+		return nil, shardify.Unsupported("a set of splits: name one of its folders %s", strings.Join(slices.Sorted(maps.Keys(m.Splits)), ", "))
+	case !slices.Contains(formats, m.Format):
+		return nil, shardify.Unsupported("a data set of %s shards: want %s", m.Format, strings.Join(formats, " or "))
+	}
+	s := &Set{Manifest: m, Path: path}
+	s.Layout, err = index.NewLayout(m.Schema, m.Keyed)
+	return s, err
+}
+
+// OpenAll opens data sets of one format, which must be alike in schema, keys and members.
+func OpenAll(ctx context.Context, t *shardify.Table, format string) ([]*Set, error) {
+	if t.Len() == 0 {
+		return nil, shardify.Unsupported("no input: want the folder of a data set")
+	}
+	sets := make([]*Set, 0, t.Len())
+	for i := range t.Len() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		s, err := Open(t.Path(i), format)
+		if err == nil && i > 0 {
+			err = shardify.Annotate(s.same(sets[0]), "open", ManifestPath(s.Path), "")
+		}
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, s)
+	}
+	return sets, nil
+}
+
+// ManifestPath is the manifest of an input, which is a folder or the manifest itself.
+func ManifestPath(input string) string {
+	if filepath.Base(input) == index.ManifestName {
+		return input
+	}
+	return filepath.Join(input, index.ManifestName)
+}
+
+// maxManifest bounds the text of a manifest: a million shards take 300 MiB.
+const maxManifest = 1 << 30
+
+// ReadManifest reads the text of a manifest.
+func ReadManifest(name string) ([]byte, error) { return local.ReadOwn(name, maxManifest) }
+
+func readManifest(name string) (*index.Manifest, error) {
+	b, err := ReadManifest(name)
+	if err != nil {
+		return nil, err
+	}
+	return index.DecodeManifest(b)
+}
+
+// same compares a further set with the first one.
+func (s *Set) same(first *Set) error {
+	where := ManifestPath(first.Path)
+	if s.Keyed != first.Keyed {
+		return shardify.Mismatch("keyed is %v, but %v in %s", s.Keyed, first.Keyed, where)
+	}
+	text := func(f []shardify.Field) string { b, _ := json.Marshal(f); return string(b) }
+	for i := range min(len(s.Schema), len(first.Schema)) {
+		if a, b := s.Schema[i:i+1], first.Schema[i:i+1]; text(a) != text(b) {
+			return shardify.Mismatch("field %d is %s, but %s in %s", i, text(a), text(b), where)
+		}
+	}
+	if a, b := len(s.Schema), len(first.Schema); a != b {
+		return shardify.Mismatch("%d fields, but %d in %s", a, b, where)
+	}
+	if !maps.Equal(s.Members, first.Members) {
+		return shardify.Mismatch("members %v, but %v in %s", s.Members, first.Members, where)
+	}
+	return nil
+}
