@@ -289,10 +289,28 @@ type SinkFormat struct {
 	// shards, by their names below the folder of a set: --fresh may remove them, and a check
 	// of an unfinished set expects them. nil if there are only shards.
 	Owns func(name string) bool
+	// Move says how the bytes of shards change that move into another set, and why; rewrite
+	// is nil if they stay. A nil Move: shards hold neither attributes of fields nor names of rows
+	// (writertest finds out). Files beside a shard stay as they are.
+	Move func(m Move) (rewrite Rewrite, why string)
 	// Hint says how to use a finished set that lies in a folder, in a line that can be pasted
 	// if it is a command. quote writes a word for a shell.
 	Hint func(folder string, quote func(string) string) string
 }
+
+// Move is what becomes other for shards that move into a set behind the shards of others.
+type Move struct {
+	From, To []Field // the schema of their set, and of the other one
+	Keyed    bool
+	// Inputs is added to the numbers of inputs: those in the names of rows, and those that
+	// each element of the field Origin begins with ("" if there is no such field).
+	Inputs int64
+	Origin string
+}
+
+// Rewrite writes the shard in, of which the record is from, as it is after a Move. It checks
+// every byte that it reads, and returns size and digest of what it wrote.
+type Rewrite func(ctx context.Context, in io.ReaderAt, from Shard, out storage.Pending) (bytes int64, digest string, err error)
 
 // FinishedSet is what a SinkFormat's Finish may know.
 type FinishedSet struct {

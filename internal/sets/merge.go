@@ -202,7 +202,7 @@ func (m *merger) moves() error {
 		}
 		k := 0
 		for _, s := range a.from {
-			c, err := needs(s, a.schema, before[s.Dir])
+			rewrite, why, err := needs(s, a.schema, before[s.Dir])
 			if err != nil {
 				return err
 			}
@@ -214,27 +214,19 @@ func (m *merger) moves() error {
 				if name != "" {
 					as = below(as, name)
 				}
-				a.moves = append(a.moves, move{from: s, shard: sh, as: as, change: c})
+				a.moves = append(a.moves, move{from: s, shard: sh, as: as, rewrite: rewrite})
 				k++
 				m.plan.Shards++
 				m.plan.Samples += sh.Samples
 				m.plan.Bytes += sh.Bytes
-				if c != nil {
+				if rewrite != nil {
 					m.plan.Changed++
-					m.plan.Why = c.why(s.Manifest)
+					m.plan.Why = why
 				}
 			}
 		}
 	}
 	return nil
-}
-
-// why says in words what changes.
-func (c *change) why(m *index.Manifest) string {
-	if c.format == index.FormatMmap && textOf(c.schema) != textOf(m.Schema) {
-		return "labels were added to the headers"
-	}
-	return "the inputs get other numbers"
 }
 
 // below puts a folder in front of all names of a shard.

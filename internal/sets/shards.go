@@ -71,10 +71,10 @@ func cutStem(name string) (stem, ext string, ok bool) {
 
 // move is one shard on its way into another set.
 type move struct {
-	from   *Set
-	shard  shardify.Shard // as it is in from
-	as     shardify.Shard // as it will be
-	change *change        // nil: the bytes stay
+	from    *Set
+	shard   shardify.Shard   // as it is in from
+	as      shardify.Shard   // as it will be
+	rewrite shardify.Rewrite // nil: the bytes stay
 }
 
 // carrier brings shards into a folder.
@@ -120,8 +120,8 @@ func (c *carrier) one(ctx context.Context, m *move) error {
 	path := dataset.FilePath(m.from.Dir, m.shard.Name)
 	defer c.steps.Begin("bringing " + path + " to " + m.as.Name).End()
 	var err error
-	if m.change != nil {
-		err = m.change.shard(ctx, c.store, path, &m.shard, &m.as)
+	if m.rewrite != nil {
+		err = rewriteTo(ctx, c.store, path, m.rewrite, &m.shard, &m.as)
 	} else {
 		err = c.file(ctx, path, m.shard.Bytes, m.as.Name)
 	}

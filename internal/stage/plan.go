@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
@@ -34,7 +35,7 @@ type file struct {
 	name   string // slash path below the folder
 	bytes  int64
 	digest string
-	// shard is set for mmap shards, whose digest is that of their header.
+	// shard is set for shards whose digest is that of their header.
 	shard *shardify.Shard
 }
 
@@ -88,7 +89,7 @@ func (p *plan) set(prefix string) (*index.Manifest, error) {
 	for i := range m.Shards {
 		s := &m.Shards[i]
 		f := file{name: prefix + s.Name, bytes: s.Bytes, digest: s.Digest}
-		if m.Format == index.FormatMmap {
+		if strings.HasPrefix(s.Digest, index.DigestPrefix) {
 			f.shard = s
 		}
 		p.add(f)

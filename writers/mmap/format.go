@@ -28,6 +28,7 @@ var Format = shardify.SinkFormat{
 	SampleBytes:  sampleBytes,
 	ScratchBytes: scratchBytes,
 	New:          New,
+	Move:         move,
 	Hint:         hint,
 }
 

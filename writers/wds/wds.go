@@ -36,6 +36,7 @@ var Format = shardify.SinkFormat{
 	New:    newSink,
 	Finish: finish, FinishSplits: finishSplits,
 	Owns: owns,
+	Move: move,
 	Hint: hint,
 }
 

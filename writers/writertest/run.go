@@ -42,6 +42,7 @@ func Run(t *testing.T, f shardify.SinkFormat, readBack ReadBack) {
 			t.Run("NoMarksMeanAllPresent", c.noMarks)
 			t.Run("RecordFitsTheFiles", c.record)
 			t.Run("OwnsWhatItPublishes", c.owns)
+			t.Run("MovesIntoAnotherSet", c.moves)
 			t.Run("ReadsBack", c.reads)
 			t.Run("RefusesAnotherCount", c.counts)
 			t.Run("RefusesAnotherSchema", c.schemas)
