@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -69,7 +69,7 @@ func (s *lostSeed) read(inputs ...string) (*lostRead, error) {
 	if !ok {
 		return nil, errors.New("no format " + s.format)
 	}
-	options, err := cli.Pick(s.options, f.Options)
+	options, err := pipeline.Pick(s.options, f.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/benchcmd"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/spf13/cobra"
@@ -38,7 +39,7 @@ shardify-gpu bench digits-shards --device cuda:0`,
 			if len(args) == 0 {
 				return c.Help()
 			}
-			return cli.Hint(cli.Usage("unknown command %q", args[0]), "all other commands are those of shardify")
+			return shardify.Hint(shardify.Usage("unknown command %q", args[0]), "all other commands are those of shardify")
 		},
 	}
 	root.AddCommand(benchcmd.New(out, "shardify-gpu bench", nil), probeCommand(out), manCommand(out))

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/trainer"
 	"github.com/spf13/cobra"
 )
@@ -45,15 +47,15 @@ func probeCommand(out *cli.IO) *cobra.Command {
 func probe(out *cli.IO, device string) error {
 	d, err := gpuload.Probe(device)
 	if err != nil {
-		return cli.Hint(err, "nvidia-smi lists the GPUs; in a batch job, CUDA_VISIBLE_DEVICES says which of them are yours")
+		return shardify.Hint(err, "nvidia-smi lists the GPUs; in a batch job, CUDA_VISIBLE_DEVICES says which of them are yours")
 	}
 	out.Object("device", trainer.DeviceOf(d))
 	out.Result("%s  %s, %s (%s free), compute capability %d.%d, %d multiprocessors, %d copy engines", d.Device, d.Name,
-		cli.Size(d.Memory), cli.Size(d.Free), d.Capability[0], d.Capability[1], d.Multiprocessors, d.CopyEngines)
+		shardify.FormatSize(d.Memory), shardify.FormatSize(d.Free), d.Capability[0], d.Capability[1], d.Multiprocessors, d.CopyEngines)
 	out.Result("  place   PCI %s, NUMA node %s, UUID %s", d.PCI, node(d.NUMA), d.UUID)
 	out.Result("  driver  CUDA %d.%d, %s", d.Driver/1000, d.Driver%1000/10, d.Library)
-	out.Result("  link    copy engine %s, kernel reading host memory %s; rows from %s on go by the copy engine", rate(d.Engine), rate(d.Read), cli.Size(d.EngineRow))
-	out.Result("  host    %s, huge pages %s", cli.Of(int64(d.Cores), "core"), huge(d.HugePages))
+	out.Result("  link    copy engine %s, kernel reading host memory %s; rows from %s on go by the copy engine", rate(d.Engine), rate(d.Read), shardify.FormatSize(d.EngineRow))
+	out.Result("  host    %s, huge pages %s", printable.Of(int64(d.Cores), "core"), huge(d.HugePages))
 	return nil
 }
 

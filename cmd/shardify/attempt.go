@@ -8,17 +8,19 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/pipeline"
 )
 
 // attempt leaves a record of what this process does with a data set, for `status`. It is
 // completed when the process ends, with what was reported then.
-func (p *program) attempt(x *cli.Prepared, a cluster.Attempt) {
+func (p *program) attempt(x *pipeline.Prepared, a cluster.Attempt) {
 	a.Owner, a.Deadline = cluster.Self(os.Getenv)
 	a.Program, a.Args = version, append([]string{"shardify"}, os.Args[1:]...)
 	a.Dir, _ = os.Getwd()
 	a.Plan = x.Plan.Digest()
 	a.Jobs, a.Memory = x.Jobs, x.Memory
-	a.MemoryLimit, a.LimitFrom = p.machine.Memory, p.machine.MemoryFrom
+	a.MemoryLimit, a.LimitFrom = host.This().Memory, host.This().MemoryFrom
 	r, err := cluster.Begin(x.Output, a)
 	if err != nil {
 		p.Note("%-9sno record of this run for `shardify status`: %v", "note", err)
@@ -64,7 +66,7 @@ func ending(code int, e *cli.Reported) cluster.Ending {
 
 // stageOf is the value of --stage as a record has it.
 func stageOf(stage string) string {
-	if stage == stageAll {
+	if stage == pipeline.StageAll {
 		return ""
 	}
 	return stage

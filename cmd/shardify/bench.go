@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/benchcmd"
-	"github.com/shardify/shardify/internal/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -23,7 +23,7 @@ func runGPU(device string) error {
 	path, err := findGPU()
 	if err != nil {
 		err := fmt.Errorf("--device %s: %s is neither beside shardify nor on PATH", device, gpuProgram)
-		return cli.Hint(err, "it is part of every release for Linux; from the source: make bin/"+gpuProgram, "on the host: --device host")
+		return shardify.Hint(err, "it is part of every release for Linux; from the source: make bin/"+gpuProgram, "on the host: --device host")
 	}
 	err = syscall.Exec(path, append([]string{gpuProgram}, os.Args[1:]...), os.Environ())
 	return fmt.Errorf("%s: %w", path, err)

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cluster"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
 )
 
@@ -23,11 +24,8 @@ shardify gc photos-shards --yes`,
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "remove them")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		folder, scratch := args[0], ""
-		if x, err := cli.Reopen(folder, local.SyncNone, 1, 1<<30, p.machine); err == nil && x.Plan.ScratchPath != "" {
-			scratch = x.ScratchFolder()
-		}
-		w, err := cluster.FindWaste(c.Context(), folder, scratch, local.TempAge)
+		folder := args[0]
+		w, err := pipeline.Waste(c.Context(), folder)
 		if err != nil {
 			return err
 		}
@@ -47,9 +45,9 @@ shardify gc photos-shards --yes`,
 		}
 		switch {
 		case yes:
-			p.Result("removed: %s, %s", cli.Of(int64(files), "file"), cli.Size(bytes))
+			p.Result("removed: %s, %s", printable.Of(int64(files), "file"), shardify.FormatSize(bytes))
 		case w.Removable() > 0:
-			p.Result("next: shardify gc %s --yes", cli.Quote(folder))
+			p.Result("next: shardify gc %s --yes", printable.Quote(folder))
 		default:
 			p.Result("nothing to remove")
 		}

@@ -3,7 +3,8 @@ package main
 import (
 	"fmt"
 
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/verify"
 	"github.com/spf13/cobra"
 )
@@ -31,10 +32,10 @@ loaders, the manifest. Shards are never touched, and their data are not read; ve
 				Left   int64    `json:"problems_left"`
 			}{dir, append([]string{}, r.Done...), r.Total - r.Repaired})
 			if err := r.Err(); err != nil {
-				return cli.Hint(fmt.Errorf("%s: %w", dir, err), "what is wrong: verify "+cli.Quote(dir))
+				return shardify.Hint(fmt.Errorf("%s: %w", dir, err), "what is wrong: verify "+printable.Quote(dir))
 			}
-			p.Result("done: %s made anew in %s", cli.Of(int64(len(r.Done)), "file"), dir)
-			p.Result("next: verify %s", cli.Quote(dir))
+			p.Result("done: %s made anew in %s", printable.Of(int64(len(r.Done)), "file"), dir)
+			p.Result("next: verify %s", printable.Quote(dir))
 			return nil
 		},
 	}

@@ -13,7 +13,10 @@ import (
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/inspect"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 	"github.com/spf13/cobra"
@@ -21,12 +24,9 @@ import (
 )
 
 type inspectFlags struct {
-	from    string
-	columns []string
-	follow  bool
-	sample  *sampleValue
-	stats   *statsFlags
-	formats *cli.FormatFlags
+	s      pipeline.Settings
+	sample *sampleValue
+	stats  *statsFlags
 }
 
 func inspectCommand(p *program) *cobra.Command {
@@ -43,17 +43,14 @@ shardify inspect events.root --stats --html report.html`,
 	}
 	f := &inspectFlags{}
 	fs := c.Flags()
-	group(fs, "Input", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.from, "from", "", "input `FORMAT`; found out from the inputs if left out")
-		addFollow(fs, &f.follow)
-		fs.StringSliceVar(&f.columns, "columns", nil, "only fields that match one of these `GLOB,...`; !GLOB leaves out those that match it")
-	})
+	cli.Grouped(fs, "Input", func(fs *pflag.FlagSet) { cli.AddKeys(fs, &f.s, "from", "follow-symlinks", "columns") })
 	f.stats = addStats(fs)
-	f.formats = cli.AddFormatFlags(fs, readers.Formats, nil)
+	f.s.Options = map[string]string{}
+	cli.AddFormatFlags(fs, readers.Formats, nil, f.s.Options)
 	f.sample = addSample(fs)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if len(args) == 0 && f.from != "synth" {
-			return cli.Hint(cli.Usage("no input"), "for example: shardify inspect photos/")
+		if len(args) == 0 && f.s.From != "synth" {
+			return shardify.Hint(shardify.Usage("no input"), "for example: shardify inspect photos/")
 		}
 		return p.inspect(c.Context(), f, args)
 	}
@@ -61,35 +58,35 @@ shardify inspect events.root --stats --html report.html`,
 }
 
 func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string) error {
-	src, why, err := cli.ChooseInput(ctx, f.from, inputs)
+	src, why, err := pipeline.ChooseInput(ctx, f.s.From, inputs)
 	if errors.Is(err, shardify.ErrUnsupported) && len(inputs) == 1 && f.sample.number < 0 && !f.stats.wanted() && writtenOnly(inputs[0]) {
 		return p.inspectSet(inputs[0])
 	}
 	if err != nil {
 		return err
 	}
-	given := f.formats.Given()
+	given := f.s.Options
 	if f.sample.option && !slices.ContainsFunc(src.Options, func(o shardify.Option) bool { return o.Name == "sample" }) {
-		return cli.Usage("--sample %q: want the number of a sample, counted from 0", given["sample"])
+		return shardify.Usage("--sample %q: want the number of a sample, counted from 0", given["sample"])
 	}
 	if !f.sample.option {
 		delete(given, "sample")
 	}
-	if err := cli.Belong(given, f.formats.Owners(), &src); err != nil {
+	if err := pipeline.Belong(given, &src); err != nil {
 		return err
 	}
-	options, err := cli.Pick(given, src.Options)
+	options, err := pipeline.Pick(given, src.Options)
 	if err != nil {
 		return err
 	}
-	jobs, _ := p.machine.Jobs(0)
-	r := inspect.Request{Inputs: inputs, Format: src, Why: why, Columns: cli.Trimmed(f.columns), Options: options, Jobs: jobs, Asked: f.from != "", Follow: f.follow}
+	jobs, _ := host.This().Jobs(0)
+	r := inspect.Request{Inputs: inputs, Format: src, Why: why, Columns: f.s.Columns, Options: options, Jobs: jobs, Asked: f.s.From != "", Follow: f.s.FollowSymlinks}
 	switch {
 	case f.sample.number >= 0:
 		return p.inspectSample(ctx, r, f.sample.number)
 	case f.stats.wanted():
 		return p.stats(ctx, f.stats, r)
-	case len(inputs) == 1 && len(f.columns) == 0 && readers.IsSet(src.Name):
+	case len(inputs) == 1 && len(f.s.Columns) == 0 && readers.IsSet(src.Name):
 		return p.inspectSet(inputs[0])
 	}
 	rep, err := inspect.Inputs(ctx, r)
@@ -167,7 +164,7 @@ func convertLine(r inspect.Request, given shardify.Options) string {
 		if strings.HasPrefix(in, "-") { // no flag
 			in = "./" + in
 		}
-		words = append(words, cli.Quote(in))
+		words = append(words, printable.Quote(in))
 	}
 	if r.Asked {
 		words = append(words, "--from", r.Format.Name)
@@ -176,14 +173,14 @@ func convertLine(r inspect.Request, given shardify.Options) string {
 		words = append(words, "--follow-symlinks")
 	}
 	if len(r.Columns) > 0 {
-		words = append(words, "--columns", cli.Quote(strings.Join(r.Columns, ",")))
+		words = append(words, "--columns", printable.Quote(strings.Join(r.Columns, ",")))
 	}
 	for _, o := range r.Format.Options {
 		if v, ok := given[o.Name]; ok {
-			words = append(words, fmt.Sprintf("--%s=%s", o.Name, cli.Quote(v)))
+			words = append(words, fmt.Sprintf("--%s=%s", o.Name, printable.Quote(v)))
 		}
 	}
-	return strings.Join(append(words, "-o", cli.Quote(inspect.Output(r.Inputs))), " ")
+	return strings.Join(append(words, "-o", printable.Quote(inspect.Output(r.Inputs))), " ")
 }
 
 // writtenOnly tells a set of shards that are written and not read back. Its manifest says
@@ -209,7 +206,7 @@ func manifestOf(dir string) (string, *index.Manifest, error) {
 func (p *program) inspectSet(dir string) error {
 	dir, m, err := manifestOf(dir)
 	if err != nil {
-		return cli.Hint(err, "verify "+cli.Quote(dir)+" tells more")
+		return shardify.Hint(err, "verify "+printable.Quote(dir)+" tells more")
 	}
 	s := inspect.Describe(dir, m)
 	p.Object("dataset", s)

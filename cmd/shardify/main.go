@@ -19,9 +19,9 @@ func run() int {
 	p := &program{IO: out, stdin: os.Stdin}
 	// Never stopped: a signal at the last moment must not make a failure of what is done.
 	ctx, _ := cli.Signals(context.Background(), func(code int) { os.Exit(p.end(code)) })
-	p.machine = host.Probe(os.Getenv)
-	if os.Getenv("GOMAXPROCS") == "" && p.machine.Cores < runtime.GOMAXPROCS(0) {
-		runtime.GOMAXPROCS(p.machine.Cores) // the runtime knows neither the groups above ours nor the batch system
+	machine := host.This()
+	if os.Getenv("GOMAXPROCS") == "" && machine.Cores < runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(machine.Cores) // the runtime knows neither the groups above ours nor the batch system
 	}
 	return p.end(out.Report(ctx, "shardify", newRoot(p).ExecuteContext(ctx)))
 }

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
 )
 
@@ -18,31 +19,23 @@ shardify merge photos-shards`,
 	}
 	f := addSettings(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		s, err := f.settings(p, c, args)
+		s, err := f.settings(p, args)
 		if err != nil {
 			return err
 		}
-		s.Parts = true
-		s.IgnoreTimes = p.anyTime
-		x, err := cli.Prepare(c.Context(), s, p.machine)
+		x, err := pipeline.Plan(c.Context(), s)
 		if err != nil {
 			return err
 		}
-		defer x.Job.Source.Close()
-		if err := x.Clear(); err != nil {
-			return err
-		}
-		if err := x.Plan.Publish(c.Context(), x.Store); err != nil {
-			return err
-		}
+		defer x.Close()
 		p.showPlan(x)
-		if x.State == cli.StateComplete {
+		if x.State == pipeline.StateComplete {
 			p.Result("already complete: nothing is left to do for %s", x.Output)
-			p.Result("next: verify %s", cli.Quote(x.Output))
+			p.Result("next: verify %s", printable.Quote(x.Output))
 			return nil
 		}
-		p.Result("planned: %s in %s", cli.Of(int64(len(x.Plan.Units)), "unit"), x.Output)
-		p.Result("next: shardify work %s --task 0 --tasks 1", cli.Quote(x.Output))
+		p.Result("planned: %s in %s", printable.Of(int64(len(x.Plan.Units)), "unit"), x.Output)
+		p.Result("next: shardify work %s --task 0 --tasks 1", printable.Quote(x.Output))
 		return nil
 	}
 	return c

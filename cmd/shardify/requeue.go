@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/pipeline"
 )
 
 // requeuePatience is how long scontrol may take.
@@ -17,7 +18,7 @@ const requeuePatience = 20 * time.Second
 // requeue has Slurm queue this job again, if it has stopped because its time runs out or
 // by itself. A job that was told to end is left alone: Slurm starts it again by itself
 // if it was preempted or its node was lost, and if somebody has cancelled it, he means it.
-func (p *program) requeue(ctx context.Context, code int, x *cli.Prepared) {
+func (p *program) requeue(ctx context.Context, code int, x *pipeline.Prepared) {
 	id := os.Getenv("SLURM_JOB_ID")
 	if array := os.Getenv("SLURM_ARRAY_JOB_ID"); array != "" {
 		// The last element has the number of the whole array: all of it would be queued.

@@ -5,8 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
@@ -17,7 +18,6 @@ import (
 type program struct {
 	*cli.IO
 	stdin   *os.File
-	machine host.Machine
 	stall   time.Duration // of --stall
 	anyTime bool          // of --ignore-times
 	// ends are done before the process ends, by itself or because it takes too long to
@@ -122,22 +122,22 @@ func helpCommand() *cobra.Command {
 // noArguments refuses them as wrong usage, which cobra.NoArgs does not.
 func noArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return cli.Hint(cli.Usage("%s takes flags alone, not %q", c.CommandPath(), args[0]), "see: "+c.CommandPath()+" --help")
+		return shardify.Hint(shardify.Usage("%s takes flags alone, not %q", c.CommandPath(), args[0]), "see: "+c.CommandPath()+" --help")
 	}
 	return nil
 }
 
 func unknownCommand(root *cobra.Command, word string) error {
-	err := cli.Usage("unknown command %q", word)
+	err := shardify.Usage("unknown command %q", word)
 	if _, e := os.Stat(word); e == nil {
-		return cli.Hint(err, "did you mean: shardify inspect "+cli.Quote(word))
+		return shardify.Hint(err, "did you mean: shardify inspect "+printable.Quote(word))
 	}
 	var names []string
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
 	if m := suggest.Word(word, names); m != "" {
-		return cli.Hint(err, "did you mean: shardify "+m)
+		return shardify.Hint(err, "did you mean: shardify "+m)
 	}
-	return cli.Hint(err, "see: shardify --help")
+	return shardify.Hint(err, "see: shardify --help")
 }

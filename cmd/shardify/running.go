@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/host"
-	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -40,42 +42,37 @@ func (p *program) addCommon(root *cobra.Command) {
 		if known.Annotations[cli.Group] == nil {
 			add(c.Flags())
 		} else {
-			group(c.Flags(), "Running", add)
+			cli.Grouped(c.Flags(), "Running", add)
 		}
 	}
 }
 
-// begin keeps a conversion within its memory and watches whether it moves, until end.
-func (p *program) begin(ctx context.Context, x *cli.Prepared) (end func()) {
-	limitMemory(x.Memory)
-	x.Job.IgnoreTimes = p.anyTime
-	if p.machine.Login {
-		runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), max(x.Jobs, host.LoginJobs)))
+// hooks are what this process does while a conversion runs: it shows how far it is, keeps
+// within its memory, ends when nothing moves, and leaves a record, if there is one.
+func (p *program) hooks(ctx context.Context, record *cluster.Attempt) pipeline.Hooks {
+	bar := p.NewBar()
+	h := pipeline.Hooks{Every: bar.Every(), Stall: p.stall, Stalled: func(err error) { os.Exit(p.end(p.Report(ctx, "shardify", err))) }}
+	if !p.Quiet {
+		h.Progress = bar.Converting
 	}
-	stop := p.watchStall(ctx, x.Job.WatchStall)
-	return func() {
-		stop()
-		x.Store.DropScratch()
+	h.Begin = func(x *pipeline.Prepared, _ []int) func() {
+		if record != nil {
+			p.attempt(x, *record)
+		}
+		limitMemory(x.Memory)
+		if host.This().Login {
+			runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), max(x.Jobs, host.LoginJobs)))
+		}
+		return bar.Clear
 	}
-}
-
-// watchStall ends the process when what watch looks at does not move, until stop. What
-// hangs in the kernel cannot be called back; nothing half is published, so to end here
-// is safe.
-func (p *program) watchStall(ctx context.Context, watch func(time.Duration, func() bool, func(*stall.Stalled)) (stop func())) (stop func()) {
-	if p.stall <= 0 {
-		return func() {}
-	}
-	return watch(p.stall, new(host.Activity).Moved, func(s *stall.Stalled) {
-		os.Exit(p.end(p.Report(ctx, "shardify", s)))
-	})
+	return h
 }
 
 // commandLine is what the user has typed, as a shell would take it.
 func commandLine(args []string) string {
 	var words []string
 	for _, a := range args {
-		words = append(words, cli.Quote(a))
+		words = append(words, printable.Quote(a))
 	}
 	return strings.Join(words, " ")
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/value"
 	"github.com/spf13/pflag"
 )
 
@@ -20,7 +20,7 @@ type sampleValue struct {
 func addSample(fs *pflag.FlagSet) *sampleValue {
 	f := fs.Lookup("sample")
 	if f == nil {
-		f = fs.VarPF(new(cli.NumberValue), "sample", "", "")
+		f = fs.VarPF(new(value.Number), "sample", "", "")
 	}
 	v := &sampleValue{Value: f.Value, number: -1}
 	f.Value, f.Usage = v, strings.TrimPrefix("show sample N (from 0); or: "+f.Usage, "; or: ")

@@ -2,30 +2,22 @@ package main
 
 import (
 	"context"
-	"errors"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/stage"
-	"github.com/shardify/shardify/internal/stall"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-type stageFlags struct {
-	jobs          cli.CountValue
-	memory        cli.MemoryValue
-	sync          cli.EnumValue
-	wait          time.Duration
-	fresh, remove bool
-}
-
 func stageCommand(p *program) *cobra.Command {
-	f := &stageFlags{}
+	var s pipeline.Settings
+	var o pipeline.StageSettings
+	var remove bool
 	c := &cobra.Command{
 		Use:   "stage FOLDER [DEST]",
 		Short: "copy a data set to where this node reads it fastest",
@@ -44,64 +36,53 @@ shardify stage /lustre/train /local/train --jobs 8 --wait 10m
 shardify stage --remove /dev/shm/train`,
 		Args: cobra.ArbitraryArgs,
 	}
-	group(c.Flags(), "Output", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.fresh, "fresh", false, "replace a copy at DEST that is damaged, or of another data set")
-		fs.BoolVar(&f.remove, "remove", false, "remove the copy at DEST, and what an unfinished one has left")
+	cli.Grouped(c.Flags(), "Output", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&o.Fresh, "fresh", false, "replace a copy at DEST that is damaged, or of another data set")
+		fs.BoolVar(&remove, "remove", false, "remove the copy at DEST, and what an unfinished one has left")
 	})
-	group(c.Flags(), "Running", func(fs *pflag.FlagSet) {
-		addRunning(fs, &f.jobs, &f.memory, &f.sync)
-		fs.DurationVar(&f.wait, "wait", 0, "wait for space, or for another process that copies, up to this `TIME` (10m); for space not at all, for another process without limit if left out")
+	cli.Grouped(c.Flags(), "Running", func(fs *pflag.FlagSet) {
+		addRunning(fs, &s)
+		fs.DurationVar(&o.Wait, "wait", 0, "wait for space, or for another process that copies, up to this `TIME` (10m); for space not at all, for another process without limit if left out")
 	})
 	c.Flags().Lookup("wait").DefValue = ""
 	c.Flags().Lookup("jobs").Usage = "files copied at the same time; two for each core of the machine or allocation if left out"
 	c.Flags().Lookup("memory").Usage = "memory for what is on its way; 64 MiB if left out"
-	c.RunE = func(c *cobra.Command, args []string) error { return p.stage(c.Context(), f, args) }
+	c.RunE = func(c *cobra.Command, args []string) error {
+		o.Jobs, o.Memory, o.Sync = s.Jobs, s.Memory, s.Sync
+		return p.stage(c.Context(), o, args, remove)
+	}
 	return c
 }
 
-func (p *program) stage(ctx context.Context, f *stageFlags, args []string) error {
+func (p *program) stage(ctx context.Context, s pipeline.StageSettings, args []string, remove bool) error {
 	switch {
-	case f.remove && len(args) != 1:
-		return cli.Usage("--remove wants the folder of the copy alone, not %d folders", len(args))
-	case !f.remove && len(args) != 1 && len(args) != 2:
-		return cli.Hint(cli.Usage("want a data set and, if you like, the folder for its copy, not %s", cli.Of(int64(len(args)), "folder")), "for example: shardify stage train /dev/shm/train")
-	case f.wait < 0:
-		return cli.Usage("--wait %v: want a time that is not negative", f.wait)
+	case remove && len(args) != 1:
+		return shardify.Usage("--remove wants the folder of the copy alone, not %d folders", len(args))
+	case remove:
+		s.Dest = args[0]
+		return p.unstage(ctx, s)
+	case len(args) != 1 && len(args) != 2:
+		return shardify.Hint(shardify.Usage("want a data set and, if you like, the folder for its copy, not %s", printable.Of(int64(len(args)), "folder")), "for example: shardify stage train /dev/shm/train")
+	case s.Wait < 0:
+		return shardify.Usage("--wait %v: want a time that is not negative", s.Wait)
 	}
-	jobs := int(f.jobs)
-	if jobs == 0 {
-		n, _ := p.machine.Jobs(0)
-		jobs = 2 * n // half of them wait for reads
+	if s.Source = args[0]; len(args) == 2 {
+		s.Dest = args[1]
 	}
-	o := stage.Options{
-		Dest: args[len(args)-1], Jobs: jobs, Memory: int64(f.memory), Sync: local.Sync(f.sync.Value), Fresh: f.fresh, Wait: f.wait,
-		InMemory: p.machine.Memory, Progress: &stage.Progress{}, Waiting: func(what string) { p.Note("waiting for %s", what) },
-	}
-	if f.remove {
-		return p.unstage(ctx, o)
-	}
-	o.Source = args[0]
-	o.Steps = new(stall.Board)
-	defer p.watchStall(ctx, o.Steps.Watch)()
-	if len(args) == 1 {
-		step := o.Steps.Begin("looking for a place")
-		dest, why, err := stage.Choose(o.Source, stage.Places(os.Getenv), o.InMemory)
-		step.End()
-		if err != nil {
-			return stageHint(err, &o)
-		}
-		o.Dest = dest
-		p.Note("%-9s%s (%s)", "place", dest, why)
+	s.Chosen = func(dest, why string) { p.Note("%-9s%s (%s)", "place", dest, why) }
+	s.Waiting = func(what string) { p.Note("waiting for %s", what) }
+	bar := p.NewBar()
+	s.Hooks = p.hooks(ctx, nil)
+	if !p.Quiet {
+		s.Hooks.Progress = bar.Copying
 	}
 	start := time.Now()
-	stop := p.watchBytes("copying", &o.Progress.Bytes, &o.Progress.Total)
-	r, err := stage.Run(ctx, o)
-	stop()
-	if err != nil {
-		return stageHint(err, &o)
+	r, err := pipeline.Stage(ctx, s)
+	bar.Clear()
+	if err == nil {
+		p.staged(s.Source, r, time.Since(start))
 	}
-	p.staged(o.Source, r, time.Since(start))
-	return nil
+	return err
 }
 
 func (p *program) staged(source string, r *stage.Result, took time.Duration) {
@@ -117,7 +98,7 @@ func (p *program) staged(source string, r *stage.Result, took time.Duration) {
 		Reused  int64    `json:"reused_bytes"`
 		Seconds float64  `json:"seconds"`
 	}{source, r.Path, r.Sets, r.Already, r.Waited, r.Files, r.Samples, r.Bytes, r.Reused, took.Seconds()})
-	what := cli.Of(r.Samples, "sample") + " in " + cli.Of(r.Files, "file") + ", " + cli.Size(r.Bytes)
+	what := printable.Of(r.Samples, "sample") + " in " + printable.Of(r.Files, "file") + ", " + shardify.FormatSize(r.Bytes)
 	switch {
 	case r.Waited:
 		p.Result("done by another process: %s", what)
@@ -126,22 +107,22 @@ func (p *program) staged(source string, r *stage.Result, took time.Duration) {
 	default:
 		rate := ""
 		if s := took.Seconds(); s > 0 {
-			rate = ", " + cli.Size(int64(float64(r.Bytes-r.Reused)/s)) + "/s"
+			rate = ", " + shardify.FormatSize(int64(float64(r.Bytes-r.Reused)/s)) + "/s"
 		}
 		if r.Reused > 0 {
-			p.Note("%s were left by an earlier run, and checked", cli.Size(r.Reused))
+			p.Note("%s were left by an earlier run, and checked", shardify.FormatSize(r.Reused))
 		}
-		p.Result("done: %s, checked (%s%s)", what, cli.Seconds(took.Seconds()), rate)
+		p.Result("done: %s, checked (%s%s)", what, printable.Seconds(took.Seconds()), rate)
 	}
 	for _, s := range r.Sets {
 		p.Result("path: %s", strings.TrimSuffix(r.Path+"/"+s, "/"))
 	}
 }
 
-func (p *program) unstage(ctx context.Context, o stage.Options) error {
-	r, err := stage.Remove(ctx, o)
+func (p *program) unstage(ctx context.Context, s pipeline.StageSettings) error {
+	r, err := pipeline.Unstage(ctx, s)
 	if err != nil {
-		return stageHint(err, &o)
+		return err
 	}
 	p.Object("removed", struct {
 		Path  string `json:"path"`
@@ -151,24 +132,7 @@ func (p *program) unstage(ctx context.Context, o stage.Options) error {
 	if r.None {
 		p.Result("nothing to remove: %s", r.Path)
 	} else {
-		p.Result("removed: %s, %s", r.Path, cli.Size(r.Bytes))
+		p.Result("removed: %s, %s", r.Path, shardify.FormatSize(r.Bytes))
 	}
 	return nil
-}
-
-// stageHint tells what to do next.
-func stageHint(err error, o *stage.Options) error {
-	switch {
-	case errors.Is(err, stage.ErrStale), errors.Is(err, stage.ErrDamaged):
-		return cli.Hint(err, "when nothing reads it any more: the same command with --fresh")
-	case errors.Is(err, stage.ErrSpace):
-		return cli.Hint(err, "make room (shardify stage --remove FOLDER removes a copy), wait for it with --wait 10m, or choose another folder")
-	case errors.Is(err, stage.ErrNotOurs) && o.Source != "":
-		return cli.Hint(err, "did you mean: shardify stage "+cli.Quote(o.Source)+" "+cli.Quote(strings.TrimRight(o.Dest, "/")+"/"+base(o.Source)))
-	case errors.Is(err, stage.ErrNotOurs):
-		return cli.Hint(err, "only what shardify stage has made is removed")
-	case errors.Is(err, shardify.ErrCorrupt) && o.Source != "":
-		return cli.Hint(err, "what is damaged: verify "+cli.Quote(o.Source))
-	}
-	return err
 }

@@ -9,8 +9,11 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/inspect"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/stats"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
 	"github.com/spf13/pflag"
 )
@@ -19,18 +22,17 @@ import (
 type statsFlags struct {
 	stats, duplicates bool
 	html              string
-	memory            cli.MemoryValue
-	jobs              cli.CountValue
+	s                 pipeline.Settings
 }
 
 func addStats(fs *pflag.FlagSet) *statsFlags {
 	f := &statsFlags{}
-	group(fs, "Statistics", func(fs *pflag.FlagSet) {
+	cli.Grouped(fs, "Statistics", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.stats, "stats", false, "read all data once: extremes, quantiles, histograms, class balance, lengths, NaN, missing values")
 		fs.StringVar(&f.html, "html", "", "write the statistics as one self-contained page to `FILE`.html, with charts and images")
 		fs.BoolVar(&f.duplicates, "duplicates", false, "look for samples that are there more than once; takes 32 bytes of memory a sample")
-		fs.VarP(&f.jobs, "jobs", "j", "parts read at the same time; the cores of the machine or allocation if left out")
-		fs.Var(&f.memory, "memory", "memory to stay under; a quarter of what is there if left out")
+		cli.AddKeys(fs, &f.s, "jobs", "memory")
+		fs.Lookup("jobs").Usage = "parts read at the same time; the cores of the machine or allocation if left out"
 	})
 	return f
 }
@@ -42,8 +44,8 @@ const thumbnails = 24
 
 // stats reads everything once and shows what it found.
 func (p *program) stats(ctx context.Context, f *statsFlags, r inspect.Request) error {
-	jobs, _ := p.machine.Jobs(int(f.jobs))
-	memory, _ := p.machine.Budget(int64(f.memory))
+	jobs, _ := host.This().Jobs(f.s.Jobs)
+	memory, _ := host.This().Budget(f.s.Memory)
 	o, err := readers.Open(ctx, r.Format, readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: jobs, Asked: r.Asked, Follow: r.Follow})
 	if err != nil {
 		return err
@@ -75,7 +77,7 @@ func (p *program) stats(ctx context.Context, f *statsFlags, r inspect.Request) e
 	set, err := stats.Run(ctx, o.Source, shardify.NewPool(memory/4), jobs, want, &progress)
 	stop()
 	if errors.Is(err, stats.ErrTooMany) {
-		return cli.Hint(err, "give it more: --memory, or leave --duplicates out")
+		return shardify.Hint(err, "give it more: --memory, or leave --duplicates out")
 	}
 	if err != nil {
 		return err
@@ -100,7 +102,7 @@ func (p *program) stats(ctx context.Context, f *statsFlags, r inspect.Request) e
 		}
 		title += " " + n
 	}
-	lead := []string{fmt.Sprintf("%s, read as %s in %s.", cli.Of(rep.Samples, "sample"), r.Format.Name, cli.Seconds(time.Since(start).Seconds()))}
+	lead := []string{fmt.Sprintf("%s, read as %s in %s.", printable.Of(rep.Samples, "sample"), r.Format.Name, printable.Seconds(time.Since(start).Seconds()))}
 	w := bufio.NewWriter(file)
 	if err := errors.Join(inspect.Page(title, lead, rep).Write(w), w.Flush()); err != nil {
 		return err
@@ -122,7 +124,7 @@ func (p *program) tell(c *stats.Progress) (stop func()) {
 		for {
 			select {
 			case <-t.C:
-				p.Note("read %s, %s", cli.Of(c.Samples.Load(), "sample"), cli.Size(c.Bytes.Load()))
+				p.Note("read %s, %s", printable.Of(c.Samples.Load(), "sample"), shardify.FormatSize(c.Bytes.Load()))
 			case <-done:
 				return
 			}

@@ -8,16 +8,18 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/storage"
 	"github.com/spf13/cobra"
 )
 
 func statusCommand(p *program) *cobra.Command {
 	var deep bool
-	var watch cli.CountValue
+	var watch value.Count
 	c := &cobra.Command{
 		Use:   "status FOLDER",
 		Short: "tell how far a data set in the making is",
@@ -37,7 +39,7 @@ Exit codes are 0 for a complete data set, 3 for one that is not complete, 1 if t
 		for {
 			r, err := cluster.Options{Deep: deep}.Status(c.Context(), args[0])
 			if errors.Is(err, fs.ErrNotExist) {
-				return cli.Hint(err, "make a data set: shardify convert INPUT... -o "+cli.Quote(args[0]))
+				return shardify.Hint(err, "make a data set: shardify convert INPUT... -o "+printable.Quote(args[0]))
 			}
 			if err != nil {
 				return err
@@ -69,7 +71,7 @@ func notComplete(r *cluster.Report) error {
 		return err
 	}
 	if _, e := os.Stat(filepath.Join(r.Output, storage.Private)); e == nil {
-		return cli.Hint(err, "what was begun there has no plan, as a merge of sets has none: run its command again, shardify merge-sets ... -o "+cli.Quote(r.Output))
+		return shardify.Hint(err, "what was begun there has no plan, as a merge of sets has none: run its command again, shardify merge-sets ... -o "+printable.Quote(r.Output))
 	}
-	return cli.Hint(err, "it is no data set of ours; what is there tells: shardify inspect "+cli.Quote(r.Output))
+	return shardify.Hint(err, "it is no data set of ours; what is there tells: shardify inspect "+printable.Quote(r.Output))
 }

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -20,7 +21,7 @@ import (
 type submission struct {
 	p     *program
 	f     *submitFlags
-	x     *cli.Prepared
+	x     *pipeline.Prepared
 	slurm cluster.Slurm
 	old   record // of the earlier submission
 	rec   record
@@ -53,7 +54,7 @@ func (b *submission) do(ctx context.Context) error {
 	}
 	scripts, err := s.Scripts()
 	if m := (*cluster.Misplaced)(nil); errors.As(err, &m) {
-		return cli.Hint(cli.Usage("%v", m), m.Cure)
+		return shardify.Hint(shardify.Usage("%v", m), m.Cure)
 	} else if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (b *submission) partition(ctx context.Context) error {
 		tasks = elements
 	}
 	if elements > cluster.MaxElements || tasks > cluster.MaxTasks {
-		return cli.Usage("--elements %d --tasks %d: Slurm has no arrays of more than %d", elements, tasks, cluster.MaxElements)
+		return shardify.Usage("--elements %d --tasks %d: Slurm has no arrays of more than %d", elements, tasks, cluster.MaxElements)
 	}
 	elements = min(elements, tasks)
 	var why []string
@@ -147,7 +148,7 @@ func (b *submission) arrays(ctx context.Context, done *convert.Done) error {
 		}
 	}
 	if n := len(b.after); n > 0 {
-		b.note("%s in the queue already: left out; the merge waits for them too", cli.Of(int64(n), "element"))
+		b.note("%s in the queue already: left out; the merge waits for them too", printable.Of(int64(n), "element"))
 	}
 	return nil
 }
@@ -235,9 +236,9 @@ func (b *submission) finish(ctx context.Context, dir string, scripts []cluster.S
 	b.show(dir, scripts, commands, ids)
 	if failed != nil {
 		if len(ids) > 0 {
-			failed = cli.Hint(failed, "submitted before that: "+strings.Join(ids, ", ")+"; take them back with: scancel "+strings.Join(ids, " "))
+			failed = shardify.Hint(failed, "submitted before that: "+strings.Join(ids, ", ")+"; take them back with: scancel "+strings.Join(ids, " "))
 		}
-		return cli.Hint(failed, "the scripts are in "+dir)
+		return shardify.Hint(failed, "the scripts are in "+dir)
 	}
 	return nil
 }
@@ -279,7 +280,7 @@ func (b *submission) show(dir string, scripts []cluster.Script, commands, ids []
 			p.Result("submitted: %s, job %s", scripts[i].Stage, id)
 		}
 		if len(ids) == len(scripts) { // else an error follows
-			p.Result("next: shardify status %s", cli.Quote(s.Folder))
+			p.Result("next: shardify status %s", printable.Quote(s.Folder))
 		}
 		return
 	}

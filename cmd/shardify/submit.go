@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/internal/value"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -22,9 +24,9 @@ shardify submit slurm photos-shards --now`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Hint(cli.Usage("to which batch system?"), "shardify submit slurm FOLDER; for others see docs/kubernetes.md, docs/htcondor.md and docs/snakemake.md")
+				return shardify.Hint(shardify.Usage("to which batch system?"), "shardify submit slurm FOLDER; for others see docs/kubernetes.md, docs/htcondor.md and docs/snakemake.md")
 			}
-			return cli.Hint(cli.Usage("unknown batch system %q", args[0]), "shardify submit slurm FOLDER; for others see docs/kubernetes.md, docs/htcondor.md and docs/snakemake.md")
+			return shardify.Hint(shardify.Usage("unknown batch system %q", args[0]), "shardify submit slurm FOLDER; for others see docs/kubernetes.md, docs/htcondor.md and docs/snakemake.md")
 		},
 	}
 	c.AddCommand(slurmCommand(p))
@@ -36,9 +38,9 @@ type submitFlags struct {
 	s                     cluster.Submission
 	now, missing          bool
 	scripts, prologue     string
-	elements, tasks, cpus cli.CountValue
-	throttle              cli.CountValue
-	mem                   cli.MemoryValue
+	elements, tasks, cpus value.Count
+	throttle              value.Count
+	mem                   value.Memory
 	time                  timeValue
 	site                  string
 }
@@ -65,7 +67,7 @@ shardify submit slurm photos-shards --missing --now`,
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
-	group(fs, "Job", func(fs *pflag.FlagSet) {
+	cli.Grouped(fs, "Job", func(fs *pflag.FlagSet) {
 		fs.Var(&f.elements, "elements", "elements of the array; by the size of the plan and what the site permits if left out")
 		fs.Var(&f.tasks, "tasks", "tasks to divide the plan into, of which element K does K, K+ELEMENTS, ...; as many as elements if left out")
 		fs.Var(&f.cpus, "cpus", "cores of an element; 4 if left out")
@@ -73,7 +75,7 @@ shardify submit slurm photos-shards --missing --now`,
 		fs.Var(&f.time, "time", "time limit of an element, such as 90m or 1-12:00:00; estimated if left out")
 		fs.Var(&f.throttle, "throttle", "elements that may run at the same time")
 	})
-	group(fs, "Site", func(fs *pflag.FlagSet) {
+	cli.Grouped(fs, "Site", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.s.Partition, "partition", "", "`NAME` of the partition")
 		fs.StringVar(&f.s.Account, "account", "", "`NAME` of the account")
 		fs.StringVar(&f.s.QOS, "qos", "", "`NAME` of the quality of service")
@@ -83,7 +85,7 @@ shardify submit slurm photos-shards --missing --now`,
 		fs.StringVar(&f.prologue, "prologue", "", "`FILE` of shell commands to run first, such as module load")
 		fs.StringArrayVar(&f.s.Sbatch, "sbatch", nil, "any other `ARGUMENT` of sbatch, as in '--exclude=n7'; may be repeated")
 	})
-	group(fs, "Submission", func(fs *pflag.FlagSet) {
+	cli.Grouped(fs, "Submission", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.now, "now", false, "submit the scripts")
 		fs.BoolVar(&f.missing, "missing", false, "only what is not done, and not in the queue")
 		fs.StringVar(&f.scripts, "scripts", "", "`FOLDER` for the scripts; inside the output folder if left out")
@@ -112,10 +114,10 @@ func (p *program) submit(ctx context.Context, flags *pflag.FlagSet, f *submitFla
 	if err := b.complete(flags); err != nil {
 		return err
 	}
-	if b.x, err = cli.Reopen(folder, local.SyncShard, 1, 0, p.machine); err != nil {
+	if b.x, err = pipeline.Reopen(folder, pipeline.Settings{Jobs: 1}); err != nil {
 		return err
 	}
-	if b.x.State == cli.StateComplete {
+	if b.x.State == pipeline.StateComplete {
 		p.Object("submit", struct {
 			Complete bool `json:"already_complete"`
 		}{true})

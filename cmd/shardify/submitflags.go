@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/spf13/pflag"
@@ -23,7 +23,7 @@ func (b *submission) complete(flags *pflag.FlagSet) (err error) {
 		name, _, _ := strings.Cut(w, "=")
 		switch name {
 		case "--task", "--tasks", "--stride", "--stage", "--requeue":
-			return cli.Usage("%s after --: submit chooses it", name)
+			return shardify.Usage("%s after --: submit chooses it", name)
 		}
 	}
 	for _, name := range []*string{&f.s.Logs, &f.scripts, &f.prologue} {
@@ -70,8 +70,6 @@ func (b *submission) remember(flags *pflag.FlagSet) {
 		switch v := f.Value.(type) {
 		case pflag.SliceValue:
 			b.rec.Flags[name] = v.GetSlice()
-		case *cli.MemoryValue: // its text is rounded
-			b.rec.Flags[name] = []string{strconv.FormatInt(int64(*v), 10)}
 		default:
 			b.rec.Flags[name] = []string{f.Value.String()}
 		}
@@ -113,7 +111,7 @@ func (f *submitFlags) siteDefaults(flags *pflag.FlagSet) error {
 	defer file.Close()
 	list, err := cluster.ParseSite(file)
 	if err != nil {
-		return cli.Usage("%s %v", name, err)
+		return shardify.Usage("%s %v", name, err)
 	}
 	f.site = name
 	for _, s := range list {
@@ -125,7 +123,7 @@ func (f *submitFlags) siteDefaults(flags *pflag.FlagSet) error {
 			continue
 		}
 		if err := flags.Set(s.Key, s.Values[0]); err != nil {
-			return cli.Usage("%s line %d: %s: %v", name, s.Line, s.Key, errors.Unwrap(err))
+			return shardify.Usage("%s line %d: %s: %v", name, s.Line, s.Key, errors.Unwrap(err))
 		}
 	}
 	return nil
@@ -159,7 +157,7 @@ func readRecord(folder string) (r record, err error) {
 		err = fmt.Errorf("%d tasks, %d elements", r.Tasks, r.Elements)
 	}
 	if err != nil {
-		return r, cli.Hint(fmt.Errorf("%s: %w", name, err), "remove it: without it, --missing wants --elements")
+		return r, shardify.Hint(fmt.Errorf("%s: %w", name, err), "remove it: without it, --missing wants --elements")
 	}
 	return r, nil
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/trainer"
+	"github.com/shardify/shardify/internal/value"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -19,12 +21,12 @@ import (
 type flags struct {
 	columns                       []string
 	cast                          map[string]string
-	batch, epochs, steps, seconds cli.CountValue
-	window, workers, depth, ranks cli.CountValue
+	batch, epochs, steps, seconds value.Count
+	window, workers, depth, ranks value.Count
 	stepMS                        float64
 	seed                          uint64
-	memory, deviceMemory          cli.MemoryValue
-	shuffle, tier, check          cli.EnumValue
+	memory, deviceMemory          value.Memory
+	shuffle, tier, check          *value.Enum
 	device, stage, trace, html    string
 	synthetic, cold, noBound      bool
 }
@@ -62,7 +64,7 @@ It stops after --epochs, --steps or --seconds, whichever comes first; after ten 
 	f.add(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return cli.Hint(cli.Usage("want the folder of a data set"), "see: "+name+" --help")
+			return shardify.Hint(shardify.Usage("want the folder of a data set"), "see: "+name+" --help")
 		}
 		if f.device != "host" && handOver != nil {
 			return handOver(f.device)
@@ -72,32 +74,23 @@ It stops after --epochs, --steps or --seconds, whichever comes first; after ten 
 	return c
 }
 
-func enum(values ...string) cli.EnumValue { return cli.EnumValue{Values: values, Value: values[0]} }
-
-func group(fs *pflag.FlagSet, heading string, add func(*pflag.FlagSet)) {
-	part := pflag.NewFlagSet("", pflag.ContinueOnError)
-	add(part)
-	part.VisitAll(func(f *pflag.Flag) {
-		fs.AddFlag(f)
-		fs.SetAnnotation(f.Name, cli.Group, []string{heading})
-	})
-}
+func enum(values ...string) *value.Enum { return value.OneOf(new(string), values...) }
 
 func (f *flags) add(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	group(fs, "Input", func(fs *pflag.FlagSet) {
+	cli.Grouped(fs, "Input", func(fs *pflag.FlagSet) {
 		fs.StringSliceVar(&f.columns, "columns", nil, "only fields that match one of these `GLOB,...`")
 		fs.StringToStringVar(&f.cast, "cast", nil, "convert columns on the way, as `COLUMN=DTYPE,...`")
 		fs.VarP(&f.batch, "batch", "b", "samples of a batch; 256 if left out, or all that there are")
-		fs.Var(&f.shuffle, "shuffle", "order of the samples")
+		fs.Var(f.shuffle, "shuffle", "order of the samples")
 		fs.Var(&f.window, "window", "samples from which a batch of a block shuffle is drawn; those of 256 MiB if left out")
 		fs.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that decides the order")
 	})
-	group(fs, "Output", func(fs *pflag.FlagSet) {
+	cli.Grouped(fs, "Output", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.trace, "trace", "", "write the timeline to `FILE`, for ui.perfetto.dev or chrome://tracing")
 		fs.StringVar(&f.html, "html", "", "write a page with the figures, charts and timeline to `FILE`")
 	})
-	group(fs, "Running", func(fs *pflag.FlagSet) {
+	cli.Grouped(fs, "Running", func(fs *pflag.FlagSet) {
 		fs.Float64Var(&f.stepMS, "step-ms", 0, "`MS` that the accelerator computes on a batch; 0 measures the loader alone")
 		fs.Var(&f.epochs, "epochs", "stop after so many epochs")
 		fs.Var(&f.steps, "steps", "stop after so many steps")
@@ -107,15 +100,15 @@ func (f *flags) add(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.noBound, "no-bound", false, "leave out the short synthetic run that tells the upper bound")
 		fs.BoolVar(&f.cold, "cold", false, "ask the system to forget the cached shards first")
 	})
-	group(fs, "Running", func(fs *pflag.FlagSet) {
+	cli.Grouped(fs, "Running", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.device, "device", "host", "where batches go, `host|cuda:N`; on a GPU, shardify-gpu is run")
-		fs.Var(&f.tier, "tier", "where samples of an epoch come from")
+		fs.Var(f.tier, "tier", "where samples of an epoch come from")
 		fs.Var(&f.memory, "memory", "memory that samples may take; half of what is there if left out")
 		fs.Var(&f.deviceMemory, "device-memory", "memory of the GPU that samples may take; 512 MiB if left out")
 		fs.StringVar(&f.stage, "stage", "", "`FOLDER` of the tier staged; /dev/shm if left out")
 		fs.Var(&f.workers, "workers", "goroutines that read and gather for a rank; the cores, at most 16, if left out")
 		fs.Var(&f.depth, "depth", "batches made ahead; 3 if left out")
-		fs.Var(&f.check, "verify", "when checksums are compared")
+		fs.Var(f.check, "verify", "when checksums are compared")
 	})
 }
 
@@ -123,10 +116,10 @@ func (f *flags) add(fs *pflag.FlagSet) {
 func (f *flags) options(set *gpuload.Dataset) (trainer.Options, error) {
 	const longest = 3600e3
 	if f.stepMS < 0 || f.stepMS != f.stepMS || f.stepMS > longest {
-		return trainer.Options{}, cli.Usage("--step-ms %v: want 0 to an hour", f.stepMS)
+		return trainer.Options{}, shardify.Usage("--step-ms %v: want 0 to an hour", f.stepMS)
 	}
 	if f.seconds > 1e9 {
-		return trainer.Options{}, cli.Usage("--seconds %d: want at most 1000000000", f.seconds)
+		return trainer.Options{}, shardify.Usage("--seconds %d: want at most 1000000000", f.seconds)
 	}
 	batch := int(f.batch)
 	if batch == 0 {
@@ -142,9 +135,9 @@ func (f *flags) options(set *gpuload.Dataset) (trainer.Options, error) {
 	}
 	o := trainer.Options{
 		Load: gpuload.Config{
-			Columns: cli.Trimmed(f.columns), Cast: casts, Batch: batch, Shuffle: gpuload.Shuffle(f.shuffle.Value), Window: int64(f.window), Seed: f.seed,
-			Tier: gpuload.Tier(f.tier.Value), Memory: int64(f.memory), DeviceMemory: int64(f.deviceMemory), Stage: f.stage, Depth: depth,
-			Workers: int(f.workers), Verify: gpuload.Verify(f.check.Value), Synthetic: f.synthetic, Device: f.device,
+			Columns: value.Trimmed(f.columns), Cast: casts, Batch: batch, Shuffle: gpuload.Shuffle(f.shuffle.String()), Window: int64(f.window), Seed: f.seed,
+			Tier: gpuload.Tier(f.tier.String()), Memory: int64(f.memory), DeviceMemory: int64(f.deviceMemory), Stage: f.stage, Depth: depth,
+			Workers: int(f.workers), Verify: gpuload.Verify(f.check.String()), Synthetic: f.synthetic, Device: f.device,
 		},
 		Step: time.Duration(f.stepMS * float64(time.Millisecond)), Epochs: int(f.epochs), Steps: int64(f.steps), Time: time.Duration(f.seconds) * time.Second,
 		Ranks: int(f.ranks), Bound: trainer.BoundTime, Detail: f.html != "",
@@ -160,7 +153,7 @@ func (f *flags) casts() (map[string]gpuload.Cast, error) {
 	for name, to := range f.cast {
 		d, err := shardify.ParseDType(to)
 		if err != nil {
-			return nil, cli.Usage("--cast %s=%s: %v", name, to, err)
+			return nil, shardify.Usage("--cast %s=%s: %v", name, to, err)
 		}
 		out[name] = gpuload.Cast{DType: d}
 	}
@@ -201,7 +194,7 @@ func (f *flags) run(ctx context.Context, out *cli.IO, dirs []string) error {
 
 func openHint(err error, dirs []string) error {
 	if errors.Is(err, shardify.ErrCorrupt) {
-		return cli.Hint(err, "verify "+cli.Quote(dirs[0])+" tells more")
+		return shardify.Hint(err, "verify "+printable.Quote(dirs[0])+" tells more")
 	}
 	return err
 }
@@ -209,11 +202,11 @@ func openHint(err error, dirs []string) error {
 func runHint(err error, dirs []string) error {
 	switch {
 	case errors.Is(err, shardify.ErrCorrupt):
-		return cli.Hint(err, "what is damaged: verify "+cli.Quote(dirs[0]))
+		return shardify.Hint(err, "what is damaged: verify "+printable.Quote(dirs[0]))
 	case errors.Is(err, trainer.ErrShort):
-		return cli.Hint(err, "a smaller --batch, or fewer --ranks")
+		return shardify.Hint(err, "a smaller --batch, or fewer --ranks")
 	case errors.Is(err, gpuload.ErrNoDriver), errors.Is(err, gpuload.ErrNoDevice):
-		return cli.Hint(err, "nvidia-smi lists the GPUs; shardify-gpu probe tells what this program finds", "on the host: --device host")
+		return shardify.Hint(err, "nvidia-smi lists the GPUs; shardify-gpu probe tells what this program finds", "on the host: --device host")
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sys/unix"
 )
@@ -33,7 +34,7 @@ func cold(ctx context.Context, o *cli.IO, dirs []string) {
 		}
 	}
 	if failed > 0 {
-		o.Note("%s could not be dropped from memory", cli.Of(int64(failed), "shard"))
+		o.Note("%s could not be dropped from memory", printable.Of(int64(failed), "shard"))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/trainer"
 )
 
@@ -29,7 +30,7 @@ func show(o *cli.IO, dirs []string, f *flags, r *trainer.Report) {
 		o.Note("%s", n)
 	}
 	s := &r.Settings
-	line("set", "%s in %s, %s", cli.Of(s.Samples, "sample"), strings.Join(dirs, ", "), columns(s.Columns))
+	line("set", "%s in %s, %s", printable.Of(s.Samples, "sample"), strings.Join(dirs, ", "), columns(s.Columns))
 	line("run", "%s", r.Run())
 	line("rate", "%s", r.Rate())
 	if b := r.Bound; b != nil {
@@ -43,7 +44,7 @@ func show(o *cli.IO, dirs []string, f *flags, r *trainer.Report) {
 		line("wait", "p50 %s, p99 %s, at most %s a step", trainer.Seconds(w.P50), trainer.Seconds(w.P99), trainer.Seconds(w.Max))
 	}
 	line("first batch", "%s", r.FirstText())
-	line("work", "read %s, gather %s, copy %s (summed over %s)", trainer.Seconds(r.Work.Read), trainer.Seconds(r.Work.Gather), trainer.Seconds(r.Work.Copy), cli.Of(int64(s.Workers*s.Ranks), "worker"))
+	line("work", "read %s, gather %s, copy %s (summed over %s)", trainer.Seconds(r.Work.Read), trainer.Seconds(r.Work.Gather), trainer.Seconds(r.Work.Copy), printable.Of(int64(s.Workers*s.Ranks), "worker"))
 	line("cpu", "%s: %.3g core-seconds per GB, %.2f cores busy", trainer.Seconds(r.CPU.Seconds), r.CPU.PerGB, r.CPU.Cores)
 	line("memory", "%s; the process had %s at most", r.MemoryText(), cli.PeakMemory())
 	line("read", "%s", r.ReadText())
@@ -62,7 +63,7 @@ func columns(list []string) string {
 	if len(list) > most {
 		return fmt.Sprintf("%d columns: %s, ...", len(list), strings.Join(list[:most], ", "))
 	}
-	return cli.Of(int64(len(list)), "column") + ": " + strings.Join(list, ", ")
+	return printable.Of(int64(len(list)), "column") + ": " + strings.Join(list, ", ")
 }
 
 // ranks prints a line for each of several ranks.
@@ -74,7 +75,7 @@ func ranks(o *cli.IO, r *trainer.Report) {
 			return
 		}
 		k := &r.Ranks[i]
-		o.Result("  rank %-3d %12s samples/s, utilisation %s, wait p99 %s", i, cli.Count(int64(k.SamplesPerSecond)), trainer.Percent(k.Utilization), trainer.Seconds(k.Wait.P99))
+		o.Result("  rank %-3d %12s samples/s, utilisation %s, wait p99 %s", i, printable.Count(int64(k.SamplesPerSecond)), trainer.Percent(k.Utilization), trainer.Seconds(k.Wait.P99))
 	}
 }
 
@@ -93,7 +94,7 @@ func advice(dirs []string, r *trainer.Report) string {
 		return ""
 	case r.Storage > r.ReadBytes/10:
 		name := filepath.Base(filepath.Clean(dirs[0]))
-		return fmt.Sprintf("shardify stage %s /dev/shm/%s, if %s fit there; or more --workers", cli.Quote(dirs[0]), cli.Quote(name), shardify.FormatSize(s.Bytes))
+		return fmt.Sprintf("shardify stage %s /dev/shm/%s, if %s fit there; or more --workers", printable.Quote(dirs[0]), printable.Quote(name), shardify.FormatSize(s.Bytes))
 	case s.Workers*s.Ranks < s.Cores:
 		return fmt.Sprintf("the same with --workers %d", max(s.Cores/s.Ranks, 1))
 	}

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/trainer"
 )
 
@@ -35,7 +37,7 @@ func watch(o *cli.IO, t *trainer.Options) (stop func()) {
 					bar.Set64(p.Steps.Load())
 					continue
 				}
-				o.Note("%s, %s after %s", cli.Of(p.Steps.Load(), "step"), cli.Size(p.Bytes.Load()), cli.Seconds(time.Since(begun).Seconds()))
+				o.Note("%s, %s after %s", printable.Of(p.Steps.Load(), "step"), shardify.FormatSize(p.Bytes.Load()), printable.Seconds(time.Since(begun).Seconds()))
 				o.Object("progress", struct {
 					Steps   int64   `json:"steps"`
 					Bytes   int64   `json:"bytes"`

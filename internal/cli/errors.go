@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -25,46 +24,8 @@ const (
 // ExitCodes is what every command's help says about them.
 const ExitCodes = "0 done, 1 failed, 2 wrong usage, 3 finished but incomplete (skipped input, missing or damaged shard), 75 stopped on request (run the same command again), 130 interrupted"
 
-// ErrUsage is behind every mistake in the command line.
-var ErrUsage = shardify.ErrUsage
-
 // ErrInterrupted is the cause of a context that Ctrl-C cancelled.
 var ErrInterrupted = errors.New("interrupted")
-
-type usageError struct{ msg string }
-
-func (e *usageError) Error() string { return e.msg }
-func (e *usageError) Unwrap() error { return ErrUsage }
-
-// Usage makes an error of wrong usage.
-func Usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
-
-type hinted struct {
-	error
-	hints []string
-}
-
-func (e *hinted) Unwrap() error { return e.error }
-
-// Hint adds lines that say what to do next.
-func Hint(err error, lines ...string) error {
-	if err == nil || len(lines) == 0 {
-		return err
-	}
-	return &hinted{err, lines}
-}
-
-// Hints collects the hint lines of an error, outermost last.
-func Hints(err error) []string {
-	var out []string
-	for err != nil {
-		if h, ok := err.(*hinted); ok {
-			out = append(slices.Clone(h.hints), out...)
-		}
-		err = errors.Unwrap(err)
-	}
-	return out
-}
 
 // Code is the exit code that err deserves.
 func Code(err error) int {
@@ -77,7 +38,7 @@ func Code(err error) int {
 		return CodeStopped
 	case errors.Is(err, convert.ErrIncomplete):
 		return CodeIncomplete
-	case errors.Is(err, ErrUsage):
+	case errors.Is(err, shardify.ErrUsage):
 		return CodeUsage
 	}
 	return CodeFailed
@@ -101,7 +62,7 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
 		err = cause
 	}
-	hints := Hints(err)
+	hints := shardify.Hints(err)
 	if stalled(err) {
 		hints = append(hints, "the storage does not answer; --stall TIME waits longer, --stall 0 for ever")
 	}

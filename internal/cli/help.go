@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/suggest"
+	"github.com/shardify/shardify/pipeline"
 )
 
 // Page is the help of one command, for the terminal and for its man page.
@@ -29,7 +31,7 @@ type FlagGroup struct {
 }
 
 // groupOrder is the order of headings; the one for everything else is last.
-var groupOrder = []string{"Input", "Output", "Selection", "Labels and columns", "Order and splits", "Running", GroupFormats, "Options"}
+var groupOrder = []string{pipeline.GroupInput, pipeline.GroupOutput, pipeline.GroupSelection, pipeline.GroupColumns, pipeline.GroupOrder, pipeline.GroupRunning, GroupFormats, "Options"}
 
 // PageOf collects a command's help.
 func PageOf(c *cobra.Command) Page {
@@ -151,18 +153,18 @@ func wrap(s string, indent int) string {
 // FlagError turns an error of flag parsing into one of usage that names the flag
 // that was meant.
 func FlagError(c *cobra.Command, err error) error {
-	out := Usage("%v", err)
+	out := shardify.Usage("%v", err)
 	if e, ok := err.(*pflag.NotExistError); ok && e.GetSpecifiedShortnames() == "" {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if m := suggest.Word(e.GetSpecifiedName(), names); m != "" {
-			out = Hint(out, "did you mean: --"+m)
+			out = shardify.Hint(out, "did you mean: --"+m)
 		}
 	}
 	if e, ok := err.(*pflag.InvalidValueError); ok {
-		out = Usage("--%s %s", e.GetFlag().Name, wrongValue(e.GetFlag(), e.GetValue(), e.Unwrap()))
+		out = shardify.Usage("--%s %s", e.GetFlag().Name, wrongValue(e.GetFlag(), e.GetValue(), e.Unwrap()))
 	}
-	return Hint(out, "see: "+c.CommandPath()+" --help")
+	return shardify.Hint(out, "see: "+c.CommandPath()+" --help")
 }
 
 // wrongValue says what a flag wants instead of a value.

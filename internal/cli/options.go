@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,16 +14,17 @@ const Group = "group"
 // GroupFormats is the heading of the formats' own options.
 const GroupFormats = "Options of formats"
 
-// FormatFlags are the flags made from the options that formats declare.
-type FormatFlags struct {
+// formatFlags are the flags made from the options that formats declare.
+type formatFlags struct {
 	fs     *pflag.FlagSet
 	owners map[string][]string // option -> formats
+	given  map[string]string
 }
 
 // AddFormatFlags adds a flag for every option of the formats. One that several
-// declare is one flag.
-func AddFormatFlags(fs *pflag.FlagSet, sources []shardify.SourceFormat, sinks []shardify.SinkFormat) *FormatFlags {
-	f := &FormatFlags{fs: fs, owners: map[string][]string{}}
+// declare is one flag. Those that are used are added to given.
+func AddFormatFlags(fs *pflag.FlagSet, sources []shardify.SourceFormat, sinks []shardify.SinkFormat, given map[string]string) {
+	f := &formatFlags{fs: fs, owners: map[string][]string{}, given: given}
 	for i := range sources {
 		f.add(sources[i].Name, sources[i].Options)
 	}
@@ -37,15 +36,14 @@ func AddFormatFlags(fs *pflag.FlagSet, sources []shardify.SourceFormat, sinks []
 		fl.Usage += " (" + strings.Join(owners, ", ") + ")"
 		fs.SetAnnotation(name, Group, []string{GroupFormats})
 	}
-	return f
 }
 
-func (f *FormatFlags) add(format string, decl []shardify.Option) {
+func (f *formatFlags) add(format string, decl []shardify.Option) {
 	for i := range decl {
 		o := &decl[i]
 		owners, known := f.owners[o.Name]
 		if !known {
-			fl := f.fs.VarPF(&optionValue{o, o.Values, o.Default}, o.Name, "", o.Help)
+			fl := f.fs.VarPF(&optionValue{o, o.Values, o.Default, f.given}, o.Name, "", o.Help)
 			if o.Kind == shardify.KindBool {
 				fl.NoOptDefVal = "true"
 			}
@@ -58,21 +56,11 @@ func (f *FormatFlags) add(format string, decl []shardify.Option) {
 	}
 }
 
-// Given is the options that were set, by name.
-func (f *FormatFlags) Given() shardify.Options {
-	given := shardify.Options{}
-	for name := range f.owners {
-		if fl := f.fs.Lookup(name); fl.Changed {
-			given[name] = fl.Value.String()
-		}
-	}
-	return given
-}
-
 type optionValue struct {
 	o      *shardify.Option
 	values []string // of all formats that declare it
 	s      string
+	given  map[string]string
 }
 
 // also adds the values that another format knows.
@@ -84,7 +72,7 @@ func (v *optionValue) also(values []string) {
 	}
 }
 
-func (v *optionValue) Set(s string) error { v.s = s; return nil } // checked by Split, when the formats are known
+func (v *optionValue) Set(s string) error { v.s, v.given[v.o.Name] = s, s; return nil } // checked when the formats are known
 func (v *optionValue) String() string     { return v.s }
 
 func (v *optionValue) Type() string {
@@ -99,41 +87,4 @@ func (v *optionValue) Type() string {
 		return strings.Join(v.values, "|")
 	}
 	return "TEXT"
-}
-
-// Owners tells which formats declare each option.
-func (f *FormatFlags) Owners() map[string][]string { return f.owners }
-
-// Pick is the options of one format among those given, complete with defaults.
-func Pick(given shardify.Options, decl []shardify.Option) (shardify.Options, error) {
-	mine := shardify.Options{}
-	for i := range decl {
-		if v, ok := given[decl[i].Name]; ok {
-			mine[decl[i].Name] = v
-		}
-	}
-	full, err := shardify.CheckOptions(decl, mine)
-	if err != nil {
-		return nil, Usage("%v", err)
-	}
-	return full, nil
-}
-
-// Belong refuses an option that neither the source nor any of the sinks has.
-func Belong(given shardify.Options, owners map[string][]string, src *shardify.SourceFormat, sinks ...shardify.SinkFormat) error {
-	has := func(decl []shardify.Option, name string) bool {
-		return slices.ContainsFunc(decl, func(o shardify.Option) bool { return o.Name == name })
-	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if has(src.Options, name) || slices.ContainsFunc(sinks, func(s shardify.SinkFormat) bool { return has(s.Options, name) }) {
-			continue
-		}
-		does := "this reads " + src.Name
-		if len(sinks) == 1 {
-			does += " and writes " + sinks[0].Name
-		}
-		return Hint(Usage("--%s is an option of %s; %s", name, strings.Join(owners[name], ", "), does),
-			fmt.Sprintf("leave --%s out, or choose another format with --from or --format", name))
-	}
-	return nil
 }

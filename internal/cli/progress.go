@@ -2,91 +2,70 @@ package cli
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline"
 )
 
-// Watch shows a job's progress until the returned function is called: a bar on a
-// terminal, else a line now and one a minute.
-func (o *IO) Watch(p *convert.Plan, units []int, c *convert.Progress) (stop func()) {
-	w := &watch{o: o, c: c, start: time.Now()}
-	for _, u := range units {
-		w.bytes += p.UnitBytes(u)
-		x := p.Units[u]
-		w.shards += int64(x.Hi - x.Lo)
-		for _, s := range p.Shards[x.Lo:x.Hi] {
-			w.samples += s.Samples
-		}
+// Bar shows how far something is: a bar on a terminal, else a line a minute.
+type Bar struct {
+	o   *IO
+	bar *progressbar.ProgressBar
+}
+
+// NewBar shows nothing yet.
+func (o *IO) NewBar() *Bar { return &Bar{o: o} }
+
+// Every is the time between two looks.
+func (b *Bar) Every() time.Duration {
+	if b.o.Terminal && !b.o.JSON {
+		return 200 * time.Millisecond
 	}
-	if p.Shuffle == convert.ShuffleGlobal {
-		w.shards = int64(p.Gathers)
-	}
-	if o.Quiet || w.shards == 0 {
-		return func() {}
-	}
-	every := time.Minute
-	if o.Terminal && !o.JSON {
-		every = 200 * time.Millisecond
-		w.bar = progressbar.NewOptions64(max(w.bytes, 1), progressbar.OptionSetWriter(o.Err), progressbar.OptionShowBytes(true),
+	return time.Minute
+}
+
+// drawn is a bar if there shall be one.
+func (b *Bar) drawn(doing string, all int64) *progressbar.ProgressBar {
+	if b.bar == nil && b.o.Terminal && !b.o.JSON {
+		b.bar = progressbar.NewOptions64(all, progressbar.OptionSetWriter(b.o.Err), progressbar.OptionShowBytes(true),
 			progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetDescription("converting"))
+			progressbar.OptionSetDescription(doing))
 	}
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Add(1)
-	go func() {
-		defer wg.Done()
-		w.run(every, done)
-	}()
-	return func() { close(done); wg.Wait() }
+	return b.bar
 }
 
-type watch struct {
-	o                      *IO
-	c                      *convert.Progress
-	bar                    *progressbar.ProgressBar
-	start                  time.Time
-	bytes, samples, shards int64 // to do, resumed ones included
-}
-
-func (w *watch) run(every time.Duration, done <-chan struct{}) {
-	t := time.NewTicker(every)
-	defer t.Stop()
-	w.show()
-	for {
-		select {
-		case <-t.C:
-			w.show()
-		case <-done:
-			if w.bar != nil {
-				w.bar.Clear()
-			}
-			return
-		}
+// Clear removes the bar.
+func (b *Bar) Clear() {
+	if b.bar != nil {
+		b.bar.Clear()
 	}
 }
 
-func (w *watch) show() {
-	samples, bytes, shards := w.c.Samples.Load(), w.c.Bytes.Load(), w.c.Shards.Load()
-	if w.bar != nil {
-		w.bar.Describe(fmt.Sprintf("%d/%d shards", shards, w.shards))
-		w.bar.Set64(min(bytes, w.bytes))
+// Converting shows a conversion.
+func (b *Bar) Converting(p pipeline.Progress) {
+	if bar := b.drawn("converting", max(p.AllBytes, 1)); bar != nil {
+		bar.Describe(fmt.Sprintf("%d/%d shards", p.Shards, p.AllShards))
+		bar.Set64(min(p.Bytes, p.AllBytes))
 		return
 	}
-	seconds := time.Since(w.start).Seconds()
-	w.o.Note("%s of %s samples, %s of %s, %s of %s, %s", Count(samples), Count(w.samples),
-		shardify.FormatSize(bytes), shardify.FormatSize(w.bytes), Count(shards), Of(w.shards, "shard"), Seconds(seconds))
-	w.o.Object("progress", struct {
-		Samples   int64   `json:"samples"`
-		Total     int64   `json:"total_samples"`
-		Bytes     int64   `json:"bytes"`
-		AllBytes  int64   `json:"total_bytes"`
-		Shards    int64   `json:"shards"`
-		AllShards int64   `json:"total_shards"`
-		Seconds   float64 `json:"seconds"`
-	}{samples, w.samples, bytes, w.bytes, shards, w.shards, seconds})
+	b.o.Note("%s of %s samples, %s of %s, %s of %s, %s", printable.Count(p.Samples), printable.Count(p.AllSamples),
+		shardify.FormatSize(p.Bytes), shardify.FormatSize(p.AllBytes), printable.Count(p.Shards), printable.Of(p.AllShards, "shard"), printable.Seconds(p.Seconds))
+	b.o.Object("progress", p)
+}
+
+// Copying shows a copy.
+func (b *Bar) Copying(p pipeline.Progress) {
+	if bar := b.drawn("copying", -1); bar == nil {
+		b.o.Note("copying: %s of %s", shardify.FormatSize(p.Bytes), shardify.FormatSize(p.AllBytes))
+		b.o.Object("progress", struct {
+			Bytes int64 `json:"bytes"`
+			Total int64 `json:"total_bytes"`
+		}{p.Bytes, p.AllBytes})
+	} else if p.AllBytes > 0 {
+		bar.ChangeMax64(p.AllBytes)
+		bar.Set64(min(p.Bytes, p.AllBytes))
+	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -51,24 +50,5 @@ func TestRefusalsSayWhatIsMissingAndHowToGoOn(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestWhatDoesNotFitIsNamedAtOnce: bytes and inodes, of the file system and of every
-// quota, with what is missing of each.
-func TestWhatDoesNotFitIsNamedAtOnce(t *testing.T) {
-	r := room{"out", host.Space{Bytes: 2 << 30, Inodes: 10}, []host.Quota{{Of: "user 7", Bytes: 1 << 30, Inodes: -1}, {Of: "project 9", Bytes: -1, Inodes: 20}}}
-	err := r.fits(need{what: "the output", bytes: 3 << 30, beside: 1 << 30, inodes: 21})
-	for _, w := range []string{"out has 2 GiB free, 2 GiB too few", "out has 10 inodes free, 11 too few", "user 7 has 1 GiB left, 3 GiB too few", "project 9 has 20 inodes left, 1 too few"} {
-		if err == nil || !strings.Contains(err.Error(), w) {
-			t.Errorf("no %q in %v", w, err)
-		}
-	}
-	if err := r.fits(need{bytes: 1 << 30, inodes: 10}); err != nil {
-		t.Error(err)
-	}
-	r = room{"out", host.Space{Bytes: -1, Inodes: -1}, nil}
-	if err := r.fits(need{bytes: 1 << 60, inodes: 1 << 60}); err != nil {
-		t.Error(fmt.Errorf("nothing known: %w", err))
 	}
 }

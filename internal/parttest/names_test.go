@@ -13,8 +13,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/pipeline"
 )
 
 // writeNames writes a list of n names, in the order of their bytes.
@@ -74,10 +73,9 @@ func TestTwoMillionNamesArePlannedInParts(t *testing.T) {
 	go func() { writeNames(w, n); w.Close() }()
 	stop := heapPeak()
 	start := time.Now()
-	x, err := cli.Prepare(context.Background(), cli.Settings{
-		FilesFrom: "-", Stdin: r, Output: filepath.Join(t.TempDir(), "out"), Parts: true,
-		Options: shardify.Options{"assume-size": "1"}, Owners: map[string][]string{"assume-size": {"files"}},
-	}, host.Probe(os.Getenv))
+	x, err := pipeline.Prepare(context.Background(), pipeline.Settings{
+		FilesFrom: "-", Stdin: r, Output: filepath.Join(t.TempDir(), "out"), Options: map[string]string{"assume-size": "1"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -58,19 +57,15 @@ func write(t *testing.T, name, text string) {
 }
 
 // prepare plans the inputs into out.
-func prepare(t *testing.T, s cli.Settings) (*cli.Prepared, error) {
+func prepare(t *testing.T, s pipeline.Settings) (*pipeline.Prepared, error) {
 	t.Helper()
-	s.Owners = map[string][]string{}
-	for name := range s.Options {
-		s.Owners[name] = []string{"files"}
-	}
-	s.Format, s.From, s.Parts = "wds", "files", true
+	s.Format, s.From = "wds", "files"
 	if s.Output == "" {
 		s.Output = filepath.Join(t.TempDir(), "out")
 	}
-	s.Sync = local.SyncNone
+	s.Sync = string(local.SyncNone)
 	s.ShardSize = 4 << 10
-	x, err := cli.Prepare(context.Background(), s, host.Probe(func(string) string { return "" }))
+	x, err := pipeline.Prepare(context.Background(), s)
 	if err == nil {
 		t.Cleanup(func() { x.Job.Source.Close() })
 	}
@@ -161,7 +156,7 @@ func samples(t *testing.T, dir string) (out []string) {
 // work does all tasks of n, each as a process of its own would.
 func work(t *testing.T, out string, tasks, jobs int) error {
 	for task := range tasks {
-		x, err := cli.Reopen(out, local.SyncNone, jobs, 64<<20, host.Probe(func(string) string { return "" }))
+		x, err := pipeline.Reopen(out, pipeline.Settings{Sync: string(local.SyncNone), Jobs: jobs, Memory: 64 << 20})
 		if err != nil {
 			return err
 		}
@@ -172,7 +167,7 @@ func work(t *testing.T, out string, tasks, jobs int) error {
 			return err
 		}
 	}
-	x, err := cli.Reopen(out, local.SyncNone, jobs, 64<<20, host.Probe(func(string) string { return "" }))
+	x, err := pipeline.Reopen(out, pipeline.Settings{Sync: string(local.SyncNone), Jobs: jobs, Memory: 64 << 20})
 	if err != nil {
 		return err
 	}
@@ -185,7 +180,7 @@ func work(t *testing.T, out string, tasks, jobs int) error {
 func TestASetMadeInPartsIsTheSameWhoeverMakesIt(t *testing.T) {
 	in := photos(t, 157)
 	for _, options := range []shardify.Options{nil, {"keys": "ordinal"}, {"labels": "none"}} {
-		one, err := prepare(t, cli.Settings{Inputs: []string{in}, Options: options})
+		one, err := prepare(t, pipeline.Settings{Inputs: []string{in}, Options: options})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +188,7 @@ func TestASetMadeInPartsIsTheSameWhoeverMakesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		small(t, 20)
-		x, err := prepare(t, cli.Settings{Inputs: []string{in}, Options: options})
+		x, err := prepare(t, pipeline.Settings{Inputs: []string{in}, Options: options})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +211,7 @@ func TestASetMadeInPartsIsTheSameWhoeverMakesIt(t *testing.T) {
 		checkSet(t, x.Output)
 		for _, tasks := range []int{1, 3, 100} {
 			for _, jobs := range []int{1, 2, 7} {
-				y, err := prepare(t, cli.Settings{Inputs: []string{in}, Options: options})
+				y, err := prepare(t, pipeline.Settings{Inputs: []string{in}, Options: options})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -296,7 +291,7 @@ func TestListsInParts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			list := filepath.Join(t.TempDir(), "list")
 			write(t, list, strings.Join(c.list, "\n")+"\n")
-			x, err := prepare(t, cli.Settings{FilesFrom: list, Options: c.options})
+			x, err := prepare(t, pipeline.Settings{FilesFrom: list, Options: c.options})
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {
 					t.Fatal(err)
@@ -388,7 +383,7 @@ func TestWhatOnlyAllPartsTogetherShow(t *testing.T) {
 					write(t, filepath.Join(dir, name), name)
 				}
 			}
-			x, err := prepare(t, cli.Settings{Inputs: []string{dir}, Options: c.options})
+			x, err := prepare(t, pipeline.Settings{Inputs: []string{dir}, Options: c.options})
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {
 					t.Fatalf("%v, want %q", err, c.fails)
@@ -429,7 +424,7 @@ func planned(t *testing.T) (in, out string) {
 	t.Helper()
 	small(t, 20)
 	in, out = photos(t, 60), filepath.Join(t.TempDir(), "out")
-	x, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out})
+	x, err := prepare(t, pipeline.Settings{Inputs: []string{in}, Output: out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +438,7 @@ func planned(t *testing.T) (in, out string) {
 // modified since it began, whatever part it is in.
 func TestATouchedInputIsNoticedInParts(t *testing.T) {
 	in, out := planned(t)
-	if _, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out}); err != nil {
+	if _, err := prepare(t, pipeline.Settings{Inputs: []string{in}, Output: out}); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(in, "class4", "img59.jpg")
@@ -451,7 +446,7 @@ func TestATouchedInputIsNoticedInParts(t *testing.T) {
 	if err := os.Chtimes(name, then, then); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out}); !errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), name) {
+	if _, err := prepare(t, pipeline.Settings{Inputs: []string{in}, Output: out}); !errors.Is(err, shardify.ErrChanged) || !strings.Contains(err.Error(), name) {
 		t.Error(err)
 	}
 }
@@ -471,7 +466,7 @@ func TestATouchedInputIsNoticedOrThePlanCannotBeRead(t *testing.T) {
 	}
 	b[30] ^= 1 // in the block of the first names
 	write(t, name, string(b))
-	if _, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out}); !errors.Is(err, shardify.ErrCorrupt) {
+	if _, err := prepare(t, pipeline.Settings{Inputs: []string{in}, Output: out}); !errors.Is(err, shardify.ErrCorrupt) {
 		t.Errorf("%v", err)
 	}
 }
@@ -484,7 +479,7 @@ func TestAConversionInPartsGoesOnBesideWhatIsLeftOut(t *testing.T) {
 	if err := os.Symlink(in, filepath.Join(in, "class1", "again")); err != nil {
 		t.Skip(err)
 	}
-	x, err := prepare(t, cli.Settings{Inputs: []string{in}, Output: out})
+	x, err := prepare(t, pipeline.Settings{Inputs: []string{in}, Output: out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -501,7 +496,7 @@ func TestAConversionInPartsGoesOnBesideWhatIsLeftOut(t *testing.T) {
 // task fail that needs it, with the place; no other task, and never with other data.
 func TestADamagedPlanInPartsIsNamed(t *testing.T) {
 	small(t, 20)
-	x, err := prepare(t, cli.Settings{Inputs: []string{photos(t, 60)}})
+	x, err := prepare(t, pipeline.Settings{Inputs: []string{photos(t, 60)}})
 	if err != nil {
 		t.Fatal(err)
 	}

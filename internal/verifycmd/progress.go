@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/verify"
 )
 
@@ -47,7 +49,7 @@ func watch(o *cli.IO, p *verify.Progress) (stop func()) {
 func step(o *cli.IO, p *verify.Progress, bar *progressbar.ProgressBar) {
 	read, total := p.Bytes.Load(), p.Total.Load()
 	if bar == nil {
-		o.Note("%s of %s read, %s checked", cli.Size(read), cli.Size(total), cli.Of(p.Shards.Load(), "shard"))
+		o.Note("%s of %s read, %s checked", shardify.FormatSize(read), shardify.FormatSize(total), printable.Of(p.Shards.Load(), "shard"))
 		o.Object("progress", struct {
 			Bytes  int64 `json:"bytes"`
 			Total  int64 `json:"total_bytes"`

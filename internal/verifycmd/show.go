@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/verify"
 )
 
@@ -30,7 +32,7 @@ func show(o *cli.IO, dir string, args []string, f *flags, r *verify.Report) erro
 		o.Result("%s", line)
 	}
 	if more := r.Total - shown; more > 0 {
-		o.Result("... and %s not shown (--show 0 shows all)", cli.Of(more, "problem"))
+		o.Result("... and %s not shown (--show 0 shows all)", printable.Of(more, "problem"))
 	}
 	for _, d := range r.Done {
 		o.Object("repair", struct {
@@ -63,20 +65,20 @@ func show(o *cli.IO, dir string, args []string, f *flags, r *verify.Report) erro
 func checked(f *flags, r *verify.Report) string {
 	n := &r.Counts
 	if r.State == verify.StateForeign {
-		return fmt.Sprintf("%s of %s: %s members or tensors", cli.Of(n.Shards, "file"), cli.Size(n.Bytes), cli.Count(n.Parts))
+		return fmt.Sprintf("%s of %s: %s members or tensors", printable.Of(n.Shards, "file"), shardify.FormatSize(n.Bytes), printable.Count(n.Parts))
 	}
 	parts := []string{}
 	if r.State == verify.StateComplete {
 		parts = append(parts, "manifest")
 	}
-	parts = append(parts, "sizes and structure of "+cli.Of(n.Shards, "shard")+" and "+cli.Of(n.Files, "other file"))
-	sums := fmt.Sprintf("checksums of %s of them (%s of %s)", cli.Count(n.ShardsRead), cli.Size(n.BytesRead), cli.Size(n.Bytes))
+	parts = append(parts, "sizes and structure of "+printable.Of(n.Shards, "shard")+" and "+printable.Of(n.Files, "other file"))
+	sums := fmt.Sprintf("checksums of %s of them (%s of %s)", printable.Count(n.ShardsRead), shardify.FormatSize(n.BytesRead), shardify.FormatSize(n.Bytes))
 	if strings.HasSuffix(f.read, "%") {
 		sums += fmt.Sprintf(" chosen with --seed %d", f.seed)
 	}
-	parts = append(parts, sums, cli.Of(n.Samples, "sample"))
+	parts = append(parts, sums, printable.Of(n.Samples, "sample"))
 	if n.Compared > 0 {
-		parts = append(parts, fmt.Sprintf("values of %s against the source", cli.Of(n.Compared, "sample")))
+		parts = append(parts, fmt.Sprintf("values of %s against the source", printable.Of(n.Compared, "sample")))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -97,7 +99,7 @@ func verdict(o *cli.IO, dir string, args []string, r *verify.Report) error {
 		return nil
 	}
 	if r.Next != "" {
-		return cli.Hint(fmt.Errorf("%s: %w", dir, err), r.Next)
+		return shardify.Hint(fmt.Errorf("%s: %w", dir, err), r.Next)
 	}
 	return fmt.Errorf("%s: %w", dir, err)
 }

@@ -9,7 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/verify"
 	"github.com/spf13/cobra"
@@ -20,7 +23,7 @@ type flags struct {
 	seed    uint64
 	against inputs
 	repair  bool
-	jobs    cli.CountValue
+	jobs    value.Count
 	show    int
 	scratch string
 }
@@ -92,11 +95,11 @@ func (v *inputs) Type() string { return "[INPUT...]" }
 
 func (f *flags) run(ctx context.Context, o *cli.IO, name string, args []string) error {
 	if len(args) == 0 {
-		return cli.Hint(cli.Usage("want a folder to verify"), "see: "+name+" --help")
+		return shardify.Hint(shardify.Usage("want a folder to verify"), "see: "+name+" --help")
 	}
 	part, err := verify.ParsePart(f.read)
 	if err != nil {
-		return cli.Usage("--read: %v", err)
+		return shardify.Usage("--read: %v", err)
 	}
 	dir := args[0]
 	if filepath.Base(dir) == "shardify.json" {
@@ -111,10 +114,10 @@ func (f *flags) run(ctx context.Context, o *cli.IO, name string, args []string) 
 	}
 	foreign := verify.IsForeign(dir)
 	if !foreign && len(args) > 1 && !f.against.set {
-		return cli.Hint(cli.Usage("want one folder, not %d", len(args)), "to compare with inputs: "+name+" "+cli.Quote(args[0])+" --against "+cli.Quote(args[1]))
+		return shardify.Hint(shardify.Usage("want one folder, not %d", len(args)), "to compare with inputs: "+name+" "+printable.Quote(args[0])+" --against "+printable.Quote(args[1]))
 	}
 	if foreign && (f.against.set || f.repair) {
-		return cli.Usage("%s is no data set: --against and --repair are for data sets", args[0])
+		return shardify.Usage("%s is no data set: --against and --repair are for data sets", args[0])
 	}
 	stop := watch(o, opt.Progress)
 	var r *verify.Report

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/pipeline"
 )
 
 // array writes a NumPy file of 12 rows of 5 numbers.
@@ -30,12 +30,7 @@ func array(t *testing.T, name string) {
 // convert makes a data set of three shards.
 func convert(t *testing.T, in, out, format string) {
 	t.Helper()
-	x, err := cli.Prepare(context.Background(), cli.Settings{Inputs: []string{in}, Output: out, Format: format, ShardSamples: 5, OnError: "fail"}, host.Probe(os.Getenv))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Job.Source.Close()
-	if _, err := x.Job.Convert(context.Background()); err != nil {
+	if _, err := pipeline.Convert(context.Background(), pipeline.Settings{Inputs: []string{in}, Output: out, Format: format, ShardSamples: 5}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package pipeline
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 // input to shard in order, each on its own, and all of them.
 func (s *Settings) inParts() bool {
 	ordered := s.Shuffle == "" || s.Shuffle == convert.ShuffleNone
-	return s.Parts && s.Shape.Empty() && s.Split == nil && ordered && !s.Provenance &&
-		s.ShardSamples == 0 && s.Limit == 0 && s.Range == RangeValue{}
+	return !s.Whole && s.shape.Empty() && s.split == nil && ordered && !s.Provenance &&
+		s.ShardSamples == 0 && s.Limit == 0 && s.Range == Range{}
 }
 
 // makePlan is convert.MakePlan for inputs that may come in parts.

@@ -1,11 +1,9 @@
-package cli
+package printable
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/shardify/shardify/internal/printable"
 )
 
 // Count writes a number for people: 1,281,167.
@@ -34,7 +32,7 @@ func Quote(s string) string {
 	if safe {
 		return s
 	}
-	if printable.Name(s) != s {
+	if Name(s) != s {
 		return escaped(s)
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
@@ -66,4 +64,12 @@ func escaped(s string) string {
 		}
 	}
 	return string(append(b, '\''))
+}
+
+// Few lists words, the first five of many.
+func Few(words []string) string {
+	if len(words) > 5 {
+		return strings.Join(words[:5], ", ") + fmt.Sprintf(" and %d more", len(words)-5)
+	}
+	return strings.Join(words, ", ")
 }

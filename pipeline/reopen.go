@@ -1,4 +1,4 @@
-package cli
+package pipeline
 
 import (
 	"context"
@@ -9,18 +9,24 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
 
-// Reopen loads the plan in an output folder.
-func Reopen(output string, sync local.Sync, jobs int, memory int64, m host.Machine) (*Prepared, error) {
-	p := &Prepared{Output: output, Store: local.NewDir(output, sync), Room: room{dir: output, space: host.SpaceOf(output)}, State: StateResume}
-	p.choose(jobs, memory, m)
+// Reopen loads the plan in an output folder. Of the settings those count that say how to
+// run: Jobs, Memory, Sync, Scratch, IgnoreTimes and Hooks.
+func Reopen(output string, s Settings) (*Prepared, error) {
+	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	p := &Prepared{Output: output, Store: local.NewDir(output, local.Sync(s.Sync)), room: room{dir: output, space: host.SpaceOf(output)}, State: StateResume, Local: s.Scratch, hooks: s.Hooks}
+	p.choose(s.Jobs, s.Memory)
 	var err error
 	if p.Plan, err = convert.LoadPlan(p.Store); errors.Is(err, fs.ErrNotExist) {
-		return nil, Hint(fmt.Errorf("%s holds no plan", output), "make one: shardify plan INPUT... -o "+Quote(output))
+		return nil, shardify.Hint(fmt.Errorf("%s holds no plan", output), "make one: shardify plan INPUT... -o "+printable.Quote(output))
 	} else if err != nil {
 		return nil, err
 	}
@@ -28,11 +34,11 @@ func Reopen(output string, sync local.Sync, jobs int, memory int64, m host.Machi
 	if !ok {
 		return nil, shardify.Unsupported("output format %q of the plan", p.Plan.Output)
 	}
-	p.Job = &convert.Job{Sink: sink}
-	if complete(p.Store) {
+	p.Job = &convert.Job{Sink: sink, IgnoreTimes: s.IgnoreTimes}
+	if hasManifest(p.Store) {
 		p.State = StateComplete
 	}
-	p.finish()
+	p.finish(transform.Compile)
 	return p, nil
 }
 

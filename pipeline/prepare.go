@@ -1,4 +1,4 @@
-package cli
+package pipeline
 
 import (
 	"bufio"
@@ -15,54 +15,13 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
-
-// Settings are what a conversion is asked to do. Zero values mean the defaults.
-type Settings struct {
-	Inputs    []string
-	FilesFrom string // a file of names, "-" for Stdin
-	Stdin     *os.File
-	Output    string
-	From      string // input format
-	Format    string // output format
-	Columns   []string
-	Options   shardify.Options    // of the formats, as given
-	Owners    map[string][]string // option -> formats that have it
-
-	ShardSize    int64
-	ShardSamples int64
-	Limit        int64
-	MaxSample    int64 // bytes; 0 is the default
-	Range        RangeValue
-	OnError      string
-	MaxOutput    int64
-	Shape        transform.Settings // what is done to samples
-	// Compile is transform.Compile, unless something else is to make the pipeline of Shape.
-	Compile convert.Compile
-
-	Shuffle    string
-	Seed       uint64
-	Split      *convert.Split
-	Scratch    string // folder for the fragments of a shuffle
-	Local      string // folder for shards in the making; "" is the output folder
-	Provenance bool
-
-	Sync   local.Sync
-	Jobs   int
-	Memory int64
-	Fresh  bool
-	// Follow: links found in input folders may lead anywhere.
-	Follow bool
-	// IgnoreTimes: inputs of another modification time are taken for unchanged.
-	IgnoreTimes bool
-	Parts       bool // plan a long list of inputs in parts
-	Dry         bool // write nothing, not even what is removed again
-}
 
 // State is what stands in the output folder.
 type State int
@@ -81,10 +40,9 @@ type Prepared struct {
 	Store  *local.Dir
 	Output string
 	State  State
-	Room   room   // where the output is
 	Local  string // folder for shards in the making; "" is the output folder
 
-	Sync               local.Sync
+	Sync               string
 	FromWhy, FormatWhy string // "" after Reopen
 	Jobs               int
 	JobsWhy            string
@@ -93,6 +51,8 @@ type Prepared struct {
 	Warnings           []string
 	Litter             []shardify.Leftover // left out, but not worth recording
 
+	hooks   Hooks
+	room    room      // where the output is
 	turned  string    // about images with an EXIF tag
 	listing io.Closer // the list of inputs, while it is read; nil without
 	// Remains: the folder holds shards of this conversion and no plan.
@@ -102,13 +62,24 @@ type Prepared struct {
 	before  *convert.Plan // of the conversion that goes on
 }
 
-// Prepare opens the inputs, chooses formats, plans, and compares with what is in
-// the output folder. Metadata only: nothing is written. The caller closes
-// Job.Source.
-func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err error) {
-	p = &Prepared{Output: s.Output, Sync: s.Sync, Store: local.NewDir(s.Output, s.Sync), Room: look(s.Output), Local: s.Local}
-	p.choose(s.Jobs, s.Memory, m)
-	if err := insideInput(s); err != nil {
+// Prepare plans a conversion in this process: it opens the inputs, chooses formats, plans,
+// and compares with what is in the output folder. Metadata only: nothing is written. The
+// caller closes what it returns.
+func Prepare(ctx context.Context, s Settings) (*Prepared, error) {
+	s.local = s.Scratch
+	return prepare(ctx, s)
+}
+
+func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	p = &Prepared{Output: s.Output, Sync: s.Sync, Store: local.NewDir(s.Output, local.Sync(s.Sync)), room: look(s.Output), Local: s.local, hooks: s.Hooks}
+	p.choose(s.Jobs, s.Memory)
+	if err := insideInput(&s); err != nil {
 		return nil, err
 	}
 	src, opened, err := s.open(ctx, p)
@@ -134,6 +105,7 @@ func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err 
 	if err := p.compare(s.Fresh); err != nil {
 		return nil, err
 	}
+	p.Job.IgnoreTimes = s.IgnoreTimes
 	if p.State == StateResume && !s.IgnoreTimes {
 		if err := touched(p.before, p.Plan); err != nil {
 			return nil, err
@@ -142,31 +114,40 @@ func Prepare(ctx context.Context, s Settings, m host.Machine) (p *Prepared, err 
 	if err := s.space(p); err != nil {
 		return nil, err
 	}
-	if p.State == StateNew && !p.Plan.InParts() && !s.Shape.Orients() {
+	if p.State == StateNew && !p.Plan.InParts() && !s.shape.Orients() {
 		p.turned = exif.Look(ctx, opened.Source, exif.PlanImages, nil)
 	}
-	p.finish()
+	p.finish(s.compiler())
 	return p, nil
+}
+
+// Close closes the inputs.
+func (p *Prepared) Close() error {
+	if p.Job.Source == nil {
+		return nil
+	}
+	return p.Job.Source.Close()
 }
 
 // hintSkip tells how to go on without damaged inputs, if others are left then.
 func hintSkip(err error) error {
 	var some *shardify.Skippable
 	if errors.As(err, &some) {
-		return Hint(err, "fetch the input again, or leave damaged inputs out and listed: --on-error skip")
+		return shardify.Hint(err, "fetch the input again, or leave damaged inputs out and listed: --on-error skip")
 	}
 	return err
 }
 
-func (p *Prepared) choose(jobs int, memory int64, m host.Machine) {
+func (p *Prepared) choose(jobs int, memory int64) {
+	m := host.This()
 	p.Jobs, p.JobsWhy = m.Jobs(jobs)
 	p.Memory, p.MemoryWhy = m.Budget(memory)
 	p.Store.SetJob(m.Job, m.Restart)
 }
 
 // finish fills in what depends on the plan.
-func (p *Prepared) finish() {
-	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Compile = p.Plan, p.Store, p.Jobs, transform.Compile
+func (p *Prepared) finish(compile convert.Compile) {
+	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Compile = p.Plan, p.Store, p.Jobs, compile
 	p.Job.Pool = shardify.NewPool(poolLimit(p.Memory))
 	if p.Plan.Shuffle != "" {
 		p.Job.Scratch = local.NewDir(p.ScratchFolder(), local.SyncNone)
@@ -201,7 +182,7 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFo
 		}
 		sinks = []shardify.SinkFormat{sink}
 	}
-	if err := Belong(s.Options, s.Owners, &src, sinks...); err != nil {
+	if err := Belong(s.Options, &src, sinks...); err != nil {
 		return src, nil, err
 	}
 	options, err := Pick(s.Options, src.Options)
@@ -209,15 +190,15 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFo
 		return src, nil, err
 	}
 	o, err = s.openFields(ctx, p, src, readers.Request{
-		Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(), Splits: s.Split != nil && s.Split.Objects,
-		SkipDamaged: s.OnError == convert.OnErrorSkip, Follow: s.Follow,
+		Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(), Splits: s.split != nil && s.split.Objects,
+		SkipDamaged: s.OnError == convert.OnErrorSkip, Follow: s.FollowSymlinks,
 	})
 	return src, o, err
 }
 
 // list opens the list of inputs and peeks at its first names.
 func (s *Settings) list() (io.ReadCloser, []string, error) {
-	f := s.Stdin
+	f := io.NopCloser(s.Stdin)
 	if s.FilesFrom != "-" {
 		var err error
 		if f, err = os.Open(s.FilesFrom); err != nil {
@@ -230,7 +211,7 @@ func (s *Settings) list() (io.ReadCloser, []string, error) {
 	names := strings.FieldsFunc(string(head), func(r rune) bool { return r == 0 || r == '\n' })
 	if len(names) == 0 && len(s.Inputs) == 0 && errors.Is(err, io.EOF) {
 		f.Close()
-		return nil, nil, Usage("--files-from %s: there is no name in it", s.FilesFrom)
+		return nil, nil, shardify.Usage("--files-from %s: there is no name in it", s.FilesFrom)
 	}
 	return struct {
 		io.Reader
@@ -238,7 +219,7 @@ func (s *Settings) list() (io.ReadCloser, []string, error) {
 	}{r, f}, names, nil
 }
 
-// ChooseInput is readers.Choose with errors for the command line.
+// ChooseInput finds the format of inputs, unless it is asked for.
 func ChooseInput(ctx context.Context, asked string, inputs []string) (shardify.SourceFormat, string, error) {
 	if _, ok := readers.Lookup(asked); asked != "" && !ok {
 		return shardify.SourceFormat{}, "", unknownFormat("--from", asked, readers.Names())
@@ -246,17 +227,17 @@ func ChooseInput(ctx context.Context, asked string, inputs []string) (shardify.S
 	f, why, err := readers.Choose(ctx, asked, inputs)
 	switch {
 	case errors.Is(err, readers.ErrSeveral):
-		err = Hint(Usage("%v", err), "convert each format on its own; shardify merge-sets A B -o C joins sets of equal fields")
+		err = shardify.Hint(shardify.Usage("%v", err), "convert each format on its own; shardify merge-sets A B -o C joins sets of equal fields")
 	case errors.Is(err, readers.ErrUndecided):
-		err = Hint(Usage("%v", err), "name it with --from: "+strings.Join(readers.Names(), ", "))
+		err = shardify.Hint(shardify.Usage("%v", err), "name it with --from: "+strings.Join(readers.Names(), ", "))
 	}
 	return f, why, err
 }
 
 func unknownFormat(flag, name string, names []string) error {
-	err := Usage("%s %q: want one of %s", flag, name, strings.Join(names, ", "))
+	err := shardify.Usage("%s %q: want one of %s", flag, name, strings.Join(names, ", "))
 	if m := suggest.Word(name, names); m != "" {
-		return Hint(err, fmt.Sprintf("did you mean: %s %s", flag, m))
+		return shardify.Hint(err, fmt.Sprintf("did you mean: %s %s", flag, m))
 	}
 	return err
 }
@@ -280,26 +261,22 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 		}
 	}
 	known, _ := convert.LoadPlan(p.Store) // if it is not what this becomes, compare says so
-	if s.Split, err = transform.AssignInputs(s.Split, o.Args.Table); err != nil {
+	if s.split, err = transform.AssignInputs(s.split, o.Args.Table); err != nil {
 		return err
 	}
-	shaped, err := s.Shape.WithTotals(ctx, src, o.Args.Table, shardify.NewPool(poolLimit(p.Memory)), p.Jobs)
+	shaped, err := s.shape.WithTotals(ctx, src, o.Args.Table, shardify.NewPool(poolLimit(p.Memory)), p.Jobs)
 	if err != nil {
 		return err
 	}
 	list, err := shaped.Ops(o.Args.Table)
 	if err != nil {
-		return Usage("%v", err)
-	}
-	compile := s.Compile
-	if compile == nil {
-		compile = transform.Compile
+		return shardify.Usage("%v", err)
 	}
 	p.Plan, err = s.makePlan(ctx, p, src, o, convert.Request{
 		Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
 		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, MaxSample: s.MaxSample, Lo: s.Range.Lo, Hi: s.Range.Hi,
 		OnError: s.OnError, Recipe: s.recipe(),
-		Seed: s.Seed, Ops: list, Compile: misused(compile), Helpers: p.helpers, Split: s.Split, Shuffle: s.Shuffle,
+		Seed: s.Seed, Ops: list, Compile: misused(s.compiler()), Helpers: p.helpers, Split: s.split, Shuffle: s.Shuffle,
 		Provenance: s.Provenance, Pool: shardify.NewPool(poolLimit(p.Memory)), Jobs: p.Jobs, Known: known,
 		Instead: instead, InsteadOptions: insteadOptions,
 	})
@@ -324,7 +301,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 // sinkOptions is the options of an output format. All that were given must belong to it
 // or to the input format.
 func (s *Settings) sinkOptions(src *shardify.SourceFormat, sink shardify.SinkFormat) (shardify.Options, error) {
-	if err := Belong(s.Options, s.Owners, src, sink); err != nil {
+	if err := Belong(s.Options, src, sink); err != nil {
 		return nil, err
 	}
 	return Pick(s.Options, sink.Options)
@@ -375,7 +352,7 @@ func (s *Settings) recipe() map[string]string {
 
 // insideInput refuses an output folder that is, or lies in, an input folder: the
 // next run would take our shards for inputs.
-func insideInput(s Settings) error {
+func insideInput(s *Settings) error {
 	out, err := realPath(s.Output)
 	if err != nil {
 		return err
@@ -390,7 +367,7 @@ func insideInput(s Settings) error {
 			return err
 		}
 		if rel, err := filepath.Rel(dir, out); err == nil && (rel == "." || rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))) {
-			return Hint(Usage("output %s is inside the input %s", s.Output, in), "choose a folder outside of it: -o "+Quote(dir+"-shards"))
+			return shardify.Hint(shardify.Usage("output %s is inside the input %s", s.Output, in), "choose a folder outside of it: -o "+printable.Quote(dir+"-shards"))
 		}
 	}
 	return nil

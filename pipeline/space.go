@@ -1,4 +1,4 @@
-package cli
+package pipeline
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -38,15 +39,15 @@ func (r *room) fits(n need) error {
 	}
 	bytes := n.bytes + n.beside
 	lack(r.dir, " free", r.space.Bytes, bytes, shardify.FormatSize)
-	lack(r.dir, " inodes free", r.space.Inodes, n.inodes, Count)
+	lack(r.dir, " inodes free", r.space.Inodes, n.inodes, printable.Count)
 	for _, q := range r.quotas {
 		lack("the quota of "+q.Of, " left", q.Bytes, bytes, shardify.FormatSize)
-		lack("the quota of "+q.Of, " inodes left", q.Inodes, n.inodes, Count)
+		lack("the quota of "+q.Of, " inodes left", q.Inodes, n.inodes, printable.Count)
 	}
 	if lacks == nil {
 		return nil
 	}
-	return fmt.Errorf("%s needs about %s%s and %s in %s: %s", n.what, shardify.FormatSize(n.bytes), beside(n.beside), Of(n.inodes, "inode"), r.dir, strings.Join(lacks, "; "))
+	return fmt.Errorf("%s needs about %s%s and %s in %s: %s", n.what, shardify.FormatSize(n.bytes), beside(n.beside), printable.Of(n.inodes, "inode"), r.dir, strings.Join(lacks, "; "))
 }
 
 func beside(scratch int64) string {
@@ -64,7 +65,7 @@ func (r *room) lines() (out []string) {
 			left = append(left, shardify.FormatSize(q.Bytes))
 		}
 		if q.Inodes >= 0 {
-			left = append(left, Of(q.Inodes, "inode"))
+			left = append(left, printable.Of(q.Inodes, "inode"))
 		}
 		out = append(out, q.Of+": "+strings.Join(left, " and ")+" left")
 	}
@@ -78,7 +79,7 @@ func (s *Settings) space(p *Prepared) error {
 	}
 	out := need{what: "the output", bytes: p.Plan.OutputBytes, inodes: p.inodes()}
 	if s.MaxOutput > 0 && out.bytes > s.MaxOutput {
-		return Hint(fmt.Errorf("the output would take about %s, --max-output is %s", shardify.FormatSize(out.bytes), shardify.FormatSize(s.MaxOutput)), p.Shrink()...)
+		return shardify.Hint(fmt.Errorf("the output would take about %s, --max-output is %s", shardify.FormatSize(out.bytes), shardify.FormatSize(s.MaxOutput)), p.Shrink()...)
 	}
 	bytes, files := published(p.Store)
 	out.bytes, out.inodes = out.bytes-bytes, max(out.inodes-files, 0)
@@ -98,16 +99,16 @@ func (s *Settings) space(p *Prepared) error {
 	default:
 		at := look(fragmentsIn)
 		if err := at.fits(fragments); err != nil {
-			return Hint(err, "choose another folder for it: --scratch FOLDER")
+			return shardify.Hint(err, "choose another folder for it: --scratch FOLDER")
 		}
 	}
-	if err := p.Room.fits(out); err != nil {
-		return Hint(err, append(p.Shrink(), "or choose another folder: -o FOLDER")...)
+	if err := p.room.fits(out); err != nil {
+		return shardify.Hint(err, append(p.Shrink(), "or choose another folder: -o FOLDER")...)
 	}
 	if p.Local != "" {
 		at := look(p.Local)
 		if err := at.fits(scratch); err != nil {
-			return Hint(err, "fewer --jobs or a smaller --shard-size need less; without --scratch shards are made in the output folder")
+			return shardify.Hint(err, "fewer --jobs or a smaller --shard-size need less; without --scratch shards are made in the output folder")
 		}
 	}
 	return nil

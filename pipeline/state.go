@@ -1,4 +1,4 @@
-package cli
+package pipeline
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/writers"
 )
@@ -46,13 +47,13 @@ func (p *Prepared) compare(fresh bool) error {
 		p.replace = func() error { return p.clear(old) }
 		return nil
 	case err != nil:
-		return Hint(err, "the plan in "+Quote(p.Output)+" cannot be read; --fresh removes that conversion and begins anew")
+		return shardify.Hint(err, "the plan in "+printable.Quote(p.Output)+" cannot be read; --fresh removes that conversion and begins anew")
 	case old.Digest() != p.Plan.Digest():
-		return Hint(&differs{p.Output, &convert.Conflict{Diff: old.Diff(p.Plan)}}, "choose another folder: -o "+Quote(strings.TrimRight(p.Output, "/")+"-2"),
+		return shardify.Hint(&differs{p.Output, &convert.Conflict{Diff: old.Diff(p.Plan)}}, "choose another folder: -o "+printable.Quote(strings.TrimRight(p.Output, "/")+"-2"),
 			"or replace the conversion there: the same command with --fresh")
 	}
 	p.State = StateResume
-	if complete(p.Store) {
+	if hasManifest(p.Store) {
 		p.State = StateComplete
 	}
 	p.before = old
@@ -75,7 +76,7 @@ func touched(old, now *convert.Plan) error {
 	}
 	err = convert.Unchanged(size, time.Unix(0, at), planned, plannedTime, false)
 	if n := int64(len(list)); n > 1 {
-		err = fmt.Errorf("%w (the first of %s)", err, Of(n, "input"))
+		err = fmt.Errorf("%w (the first of %s)", err, printable.Of(n, "input"))
 	}
 	return shardify.Annotate(err, "compare", path, "")
 }
@@ -160,7 +161,7 @@ func (p *Prepared) foreign() error {
 			continue
 		}
 		err := fmt.Errorf("%s is not empty and holds no conversion of ours (%s is there): %w", p.Output, e.Name(), shardify.ErrExists)
-		return Hint(err, "nothing is ever overwritten: choose a new folder, or empty this one yourself")
+		return shardify.Hint(err, "nothing is ever overwritten: choose a new folder, or empty this one yourself")
 	}
 	return nil
 }
@@ -177,16 +178,16 @@ func (p *Prepared) remains() bool {
 	return true
 }
 
-// Removed adds to an error that the output folder is gone, or what it was made from.
-func (p *Prepared) Removed(err error) error {
+// removed adds to an error that the output folder is gone, or what it was made from.
+func (p *Prepared) removed(err error) error {
 	switch b, e := p.Store.Open(convert.PlanName); {
 	case e == nil:
 		b.Close()
 		if p.Remains && errors.Is(err, shardify.ErrExists) {
-			return Hint(err, "the folder held shards without the plan that they were made by; the same command with --fresh removes them")
+			return shardify.Hint(err, "the folder held shards without the plan that they were made by; the same command with --fresh removes them")
 		}
 	case errors.Is(e, fs.ErrNotExist) && !errors.Is(err, context.Canceled):
-		return Hint(err, "the folder "+Quote(p.Output)+" was removed meanwhile, or its plan was; the same command begins anew")
+		return shardify.Hint(err, "the folder "+printable.Quote(p.Output)+" was removed meanwhile, or its plan was; the same command begins anew")
 	}
 	return err
 }
@@ -231,8 +232,8 @@ func hollow(dir string, depth int) bool {
 	return true
 }
 
-// complete tells whether the folder has a manifest.
-func complete(s storage.Store) bool {
+// hasManifest tells whether the folder has a manifest.
+func hasManifest(s storage.Store) bool {
 	b, err := s.Open(index.ManifestName)
 	if err != nil {
 		return false
@@ -240,9 +241,6 @@ func complete(s storage.Store) bool {
 	b.Close()
 	return true
 }
-
-// Manifest reads the manifest of the output folder.
-func (p *Prepared) Manifest() (*index.Manifest, error) { return p.manifest("") }
 
 func (p *Prepared) manifest(prefix string) (*index.Manifest, error) {
 	b, err := p.Store.Open(prefix + index.ManifestName)
@@ -257,9 +255,9 @@ func (p *Prepared) manifest(prefix string) (*index.Manifest, error) {
 	return index.DecodeManifest(text)
 }
 
-// Whole refuses a set that is not complete any more: shards that the manifest names
+// complete refuses a set that is not complete any more: shards that the manifest names
 // are gone, or have another size.
-func (p *Prepared) Whole(m *index.Manifest) error {
+func (p *Prepared) complete(m *index.Manifest) error {
 	if err := p.whole("", m); err != nil {
 		return err
 	}

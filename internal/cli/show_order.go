@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/transform"
+)
+
+// orderLines tells where samples go, and in which order.
+func orderLines(p *pipeline.Prepared, line func(label, format string, args ...any)) {
+	x := p.Plan
+	for _, f := range x.Findings {
+		line("found", "%s: %s", f.What, shorten(f.Result))
+	}
+	if x.Split != nil && len(x.Split.Inputs) > 0 {
+		line("split", "%s: %s", x.Split, strings.Join(x.SplitNames(), ", "))
+	} else if x.Split != nil {
+		line("split", "%s%s (seed %d)", x.Split, by(x.Split), x.Seed)
+	}
+	switch x.Shuffle {
+	case convert.ShuffleGlobal:
+		line("shuffle", "global: uniform over all samples (seed %d); about %s of scratch in %s until the end", x.Seed, shardify.FormatSize(x.ShuffleBytes()), p.ScratchFolder())
+	case convert.ShuffleBlock:
+		line("shuffle", "block: the samples of each shard among themselves (seed %d)", x.Seed)
+	default:
+		line("shuffle", "none: samples stay in the order of the inputs%s", orderWarning(p))
+	}
+}
+
+func by(s *convert.Split) string {
+	switch {
+	case s.GroupBy != "":
+		return ", samples with one " + s.GroupBy + " together"
+	case s.Stratify != "":
+		return ", each " + s.Stratify + " in proportion"
+	case len(s.Identity) > 0:
+		return ", by " + strings.Join(s.Identity, ",")
+	}
+	return ""
+}
+
+// orderWarning names the cure where the order of the inputs says what the samples are.
+func orderWarning(p *pipeline.Prepared) string {
+	constant := slices.ContainsFunc(p.Plan.Ops, func(o convert.Op) bool { return o.Name == transform.Set })
+	switch n, _ := p.Plan.Inputs(); {
+	case n > 1 && constant:
+		return "; the constants of --set say which input a sample is from, and equal ones stand together: --shuffle global mixes them"
+	case n > 1:
+		return fmt.Sprintf("; those of %s follow each other: --shuffle global mixes them", printable.Of(n, "input"))
+	}
+	return ""
+}
+
+func shorten(s string) string {
+	const most = 100
+	if len(s) > most {
+		return s[:most] + "..."
+	}
+	return s
+}

@@ -1,0 +1,19 @@
+package printable
+
+import "testing"
+
+func TestQuotedWordsSurviveTheShell(t *testing.T) {
+	for word, want := range map[string]string{"a-b_c.npz": "a-b_c.npz", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "*.npz": "'*.npz'", "$x": "'$x'", "é": "'é'", "a\x1b'é\n": `$'a\033\'\303\251\012'`} {
+		if got := Quote(word); got != want {
+			t.Errorf("%q: %s, want %s", word, got, want)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", 1281167: "1,281,167"} {
+		if got := Count(n); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}

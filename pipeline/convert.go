@@ -1,0 +1,147 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
+)
+
+// Result is a complete data set.
+type Result struct {
+	Output   string
+	Manifest *index.Manifest
+	Already  bool // it was complete before
+	Took     time.Duration
+}
+
+// Convert converts inputs into a data set. A conversion that was stopped goes on when it is
+// called again; one that is complete is left as it is. To stop it, cancel the context. With
+// Dry nothing is written, and the result has no manifest.
+func Convert(ctx context.Context, s Settings) (*Result, error) {
+	p, err := Prepare(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	p.planned()
+	if s.Dry {
+		return &Result{Output: p.Output}, nil
+	}
+	return p.convert(ctx)
+}
+
+func (p *Prepared) planned() {
+	if p.hooks.Planned != nil {
+		p.hooks.Planned(p)
+	}
+}
+
+func (p *Prepared) convert(ctx context.Context) (*Result, error) {
+	if err := p.Clear(); err != nil {
+		return nil, err
+	}
+	defer p.Store.DropScratch()
+	if p.State == StateComplete {
+		m, err := p.manifest("")
+		if err == nil {
+			err = p.complete(m)
+		}
+		if err != nil {
+			return nil, shardify.Hint(err, "verify "+printable.Quote(p.Output)+" tells what is damaged, and how to make it again")
+		}
+		return &Result{Output: p.Output, Manifest: m, Already: true}, p.Tidy()
+	}
+	end := p.begin(p.Plan.Task(0, 1))
+	defer end()
+	start := time.Now()
+	m, err := p.Job.Convert(ctx)
+	if err != nil {
+		return nil, p.removed(p.hintSkip(ctx, err))
+	}
+	return &Result{Output: p.Output, Manifest: m, Took: time.Since(start)}, p.Tidy()
+}
+
+// hintSkip tells how to go on without what is damaged, if anything is left then.
+func (p *Prepared) hintSkip(ctx context.Context, err error) error {
+	if p.Plan.OnError == convert.OnErrorFail && errors.Is(err, shardify.ErrCorrupt) && p.Job.Readable(ctx) {
+		return shardify.Hint(err, "fetch the input again, or leave the damaged samples out and listed: the same command with --on-error skip --fresh")
+	}
+	return err
+}
+
+// Plan publishes the plan of a conversion that tasks carry out, each with Work. The caller
+// closes what it returns.
+func Plan(ctx context.Context, s Settings) (*Prepared, error) {
+	p, err := prepare(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	err = p.Clear()
+	if err == nil {
+		err = p.Plan.Publish(ctx, p.Store)
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Skipped counts the samples that were left out.
+func (r *Result) Skipped() (n int64) {
+	for _, s := range r.Manifest.Skipped {
+		n += s.Hi - s.Lo
+	}
+	return n
+}
+
+// Shards counts the shards, those of splits included.
+func (r *Result) Shards() int64 { return ShardsOf(r.Manifest) }
+
+// ShardsOf is the shards of a set, those of its splits included.
+func ShardsOf(m *index.Manifest) int64 {
+	n := int64(len(m.Shards))
+	for _, s := range m.Splits {
+		n += s.Shards
+	}
+	return n
+}
+
+// Incomplete is an ErrIncomplete if samples were left out because they cannot be read, else
+// nil.
+func (r *Result) Incomplete() error {
+	list := r.Manifest.Skipped
+	if len(list) == 0 {
+		return nil
+	}
+	s := list[0]
+	where := s.Input
+	if s.Object != "" {
+		where += " " + s.Object
+	}
+	if s.Lo < s.Hi {
+		where = fmt.Sprintf("%s at sample %d", where, s.Lo)
+	}
+	what := printable.Of(r.Skipped(), "sample")
+	if whole := wholeInputs(list); whole > 0 {
+		what += " and " + printable.Of(whole, "input") + " of nobody knows how many"
+	}
+	err := fmt.Errorf("%s left out because they cannot be read, the first in %s (%s): %w", what, where, s.Reason, convert.ErrIncomplete)
+	return shardify.Hint(err, fmt.Sprintf("all of them are listed under \"skipped\" in %s/%s", r.Output, index.ManifestName))
+}
+
+// wholeInputs counts the inputs that are left out with samples that nobody could count.
+func wholeInputs(list []index.Skip) (n int64) {
+	for _, s := range list {
+		if s.Lo == s.Hi {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,118 @@
+package pipeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/writers"
+)
+
+// Facts is what a plan says before any work, also as an object of --json.
+type Facts struct {
+	Input        string              `json:"input_format"`
+	Output       string              `json:"output_format"`
+	Folder       string              `json:"output"`
+	Inputs       int64               `json:"inputs"`
+	InputBytes   int64               `json:"input_bytes"` // on disk
+	Parts        int                 `json:"parts,omitempty"`
+	DecodedBytes int64               `json:"decoded_bytes"`
+	OutputBytes  int64               `json:"output_bytes"` // estimate
+	FreeBytes    int64               `json:"free_bytes"`   // -1 unknown
+	FreeInodes   int64               `json:"free_inodes"`  // -1 unknown
+	Quotas       []string            `json:"quotas,omitempty"`
+	Samples      int64               `json:"samples"`
+	Shards       int64               `json:"shards"`
+	Units        int64               `json:"units"`
+	Jobs         int                 `json:"jobs"`
+	Memory       int64               `json:"memory"`
+	Fields       []FieldBytes        `json:"fields"` // largest first
+	LeftOut      []shardify.Leftover `json:"left_out,omitempty"`
+	Skipped      []shardify.Skip     `json:"skipped,omitempty"` // damaged inputs
+	Notes        []string            `json:"notes,omitempty"`   // what was done to make the inputs fit
+	Digest       string              `json:"digest"`
+	Shuffle      string              `json:"shuffle"`
+	Splits       []string            `json:"splits,omitempty"`
+	ScratchBytes int64               `json:"scratch_bytes,omitempty"` // of a global shuffle
+	Hints        []string            `json:"hints,omitempty"`
+}
+
+// FieldBytes is the share of a field, decoded. Fields of variable length are
+// known only together.
+type FieldBytes struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Facts sums up the plan.
+func (p *Prepared) Facts() Facts {
+	x := p.Plan
+	inputs, bytes := x.Inputs()
+	f := Facts{
+		Input: x.Input, Output: x.Output, Folder: p.Output, Inputs: inputs, InputBytes: bytes, Parts: x.Parts(),
+		DecodedBytes: x.DecodedBytes, OutputBytes: x.OutputBytes, FreeBytes: p.room.space.Bytes, FreeInodes: p.room.space.Inodes, Quotas: p.room.lines(), Samples: x.Samples,
+		Shards: int64(x.Outputs() * max(len(x.SplitNames()), 1)), Units: int64(len(x.Units)), Jobs: p.Jobs, Memory: p.Memory,
+		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, x.Outside, p.Litter), Skipped: x.Skipped, Digest: x.Digest(),
+	}
+	f.Shuffle, f.Splits, f.ScratchBytes = cmp.Or(x.Shuffle, convert.ShuffleNone), x.SplitNames(), x.ShuffleBytes()
+	if n, ok := p.Job.Source.(shardify.Noter); ok {
+		f.Notes = n.Notes()
+	}
+	if p.turned != "" {
+		f.Notes = append(f.Notes, p.turned)
+	}
+	f.Notes = append(f.Notes, p.tight()...)
+	if !readers.IsSet(f.Input) && f.OutputBytes > 2*f.InputBytes && f.OutputBytes > 1<<20 && f.InputBytes > 0 {
+		f.Hints = p.shrink()
+	}
+	return f
+}
+
+func (p *Prepared) fields() []FieldBytes {
+	var out []FieldBytes
+	var variable []string
+	rest := p.Plan.DecodedBytes
+	for i := range p.Plan.Schema {
+		f := &p.Plan.Schema[i]
+		if f.Levels > 0 {
+			variable = append(variable, f.Name)
+			continue
+		}
+		n := int64(f.ElemBytes()) * p.Plan.Samples
+		rest -= n
+		if !shardify.Companion(p.Plan.Schema, i) {
+			out = append(out, FieldBytes{f.Name, n})
+		}
+	}
+	if len(variable) > 0 {
+		name := strings.Join(variable[:min(len(variable), 3)], " + ")
+		if n := len(variable) - 3; n > 0 {
+			name += fmt.Sprintf(" + %d more", n)
+		}
+		out = append(out, FieldBytes{name, max(rest, 0)})
+	}
+	slices.SortStableFunc(out, func(a, b FieldBytes) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return out
+}
+
+// Shrink names what would make the output fit.
+func (p *Prepared) Shrink() []string {
+	return append(p.shrink(), "--limit N converts the first N samples")
+}
+
+// shrink names what would make the same samples smaller.
+func (p *Prepared) shrink() []string {
+	var out []string
+	x := p.Plan
+	if waste := writers.Waste(x.Output, x.Schema, x.Keyed, x.Samples, x.DecodedBytes); waste != "" {
+		out = append(out, waste)
+	}
+	if f := p.fields(); len(f) > 1 && x.DecodedBytes > 0 && f[0].Bytes > 0 {
+		out = append(out, fmt.Sprintf("%s takes %d %% of the data: --columns takes only the fields you name", f[0].Name, 100*f[0].Bytes/max(x.DecodedBytes, 1)))
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package pipeline
+
+import (
+	"sync"
+	"time"
+
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/stall"
+)
+
+// Hooks are called while work goes on; all may be nil.
+type Hooks struct {
+	// Planned is called when the plan is known and nothing is written yet.
+	Planned func(p *Prepared)
+	// Begin is called before the first sample is read, with the units to do, and what it
+	// returns when the work has ended.
+	Begin func(p *Prepared, units []int) (end func())
+	// Progress is called at once and then again and again, from one goroutine.
+	Progress func(Progress)
+	Every    time.Duration // between calls of Progress; a second if 0
+	// Stalled is called when nothing was read or written for the time Stall. What hangs in the
+	// kernel cannot be called back; nothing half is ever published, so a process may just end.
+	Stalled func(err error)
+	Stall   time.Duration // 0 waits for ever
+}
+
+// watcher looks whether something moves, until stop.
+type watcher func(after time.Duration, moved func() bool, stalled func(*stall.Stalled)) (stop func())
+
+// watch has the hook called when nothing moves, until stop.
+func (h *Hooks) watch(w watcher) (stop func()) {
+	if h.Stall <= 0 || h.Stalled == nil {
+		return func() {}
+	}
+	return w(h.Stall, new(host.Activity).Moved, func(s *stall.Stalled) { h.Stalled(s) })
+}
+
+// Progress tells how far work is; what earlier runs have done counts.
+type Progress struct {
+	Samples    int64   `json:"samples"`
+	AllSamples int64   `json:"total_samples"`
+	Bytes      int64   `json:"bytes"` // decoded
+	AllBytes   int64   `json:"total_bytes"`
+	Shards     int64   `json:"shards"`
+	AllShards  int64   `json:"total_shards"`
+	Seconds    float64 `json:"seconds"`
+}
+
+// follow calls Progress until stop.
+func (h *Hooks) follow(look func() Progress) (stop func()) {
+	if h.Progress == nil {
+		return func() {}
+	}
+	every := h.Every
+	if every <= 0 {
+		every = time.Second
+	}
+	start, done := time.Now(), make(chan struct{})
+	tell := func() {
+		x := look()
+		x.Seconds = time.Since(start).Seconds()
+		h.Progress(x)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		t := time.NewTicker(every)
+		defer t.Stop()
+		tell()
+		for {
+			select {
+			case <-t.C:
+				tell()
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() { close(done); wg.Wait() }
+}
+
+// begin calls the hooks until end.
+func (p *Prepared) begin(units []int) (end func()) {
+	ended, unfollow := func() {}, func() {}
+	if p.hooks.Begin != nil {
+		ended = p.hooks.Begin(p, units)
+	}
+	unwatch := p.hooks.watch(p.Job.WatchStall)
+	if all := total(p.Plan, units); all.AllShards > 0 {
+		unfollow = p.hooks.follow(func() Progress {
+			x, c := all, &p.Job.Progress
+			x.Samples, x.Bytes, x.Shards = c.Samples.Load(), c.Bytes.Load(), c.Shards.Load()
+			return x
+		})
+	}
+	return func() {
+		unfollow()
+		unwatch()
+		ended()
+	}
+}
+
+// total is what there is to do, that of earlier runs included.
+func total(p *convert.Plan, units []int) (t Progress) {
+	for _, u := range units {
+		t.AllBytes += p.UnitBytes(u)
+		x := p.Units[u]
+		t.AllShards += int64(x.Hi - x.Lo)
+		for _, s := range p.Shards[x.Lo:x.Hi] {
+			t.AllSamples += s.Samples
+		}
+	}
+	if p.Shuffle == convert.ShuffleGlobal {
+		t.AllShards = int64(p.Gathers)
+	}
+	return t
+}

@@ -1,0 +1,112 @@
+package pipeline
+
+import (
+	"cmp"
+	"io"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/value"
+	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/transform"
+)
+
+// Settings say what a conversion does. They are the recipe: Keys has for each field its key,
+// which is also the flag of the command, and its description. Zero values are the defaults.
+type Settings struct {
+	Inputs         []string // files, folders, patterns
+	From           string   // input format
+	FilesFrom      string   // a file with names of inputs, "-" is Stdin
+	FollowSymlinks bool
+
+	Output       string // folder
+	Format       string // output format
+	ShardSize    int64
+	ShardSamples int64
+	MaxOutput    int64
+	Fresh        bool
+
+	Columns   []string
+	Limit     int64
+	Range     Range
+	MaxSample int64
+	OnError   string
+
+	Set         []string
+	Fraction    []string
+	Where       []string
+	Augment     []string
+	CheckImages bool
+	Copies      int
+	Define      []string
+	NaN         []string
+	Encode      []string
+	Sort        []string
+	Stack       []string
+	Pad         []string
+	Rename      []string
+	Cast        []string
+	Pack        []string
+
+	Shuffle    string
+	Seed       uint64
+	Split      string
+	SplitFrom  string
+	Identity   []string
+	Stratify   string
+	GroupBy    string
+	Scratch    string
+	Provenance bool
+
+	Jobs        int
+	Memory      int64 // bytes
+	Sync        string
+	IgnoreTimes bool
+
+	// Options are those of the formats, by name.
+	Options map[string]string
+
+	// What follows is no part of a recipe.
+
+	Stdin io.Reader
+	// Dry: nothing is written, not even what is removed again.
+	Dry bool
+	// Whole: a long list of inputs is planned at once, and not in parts.
+	Whole bool
+	Hooks Hooks
+
+	split   *convert.Split
+	shape   transform.Settings
+	compile convert.Compile // transform.Compile if nil
+	local   string          // folder for shards in the making; "" is the output folder
+}
+
+// Check refuses settings that are wrong whatever the inputs are.
+func (s *Settings) Check() error {
+	switch {
+	case len(s.Inputs) == 0 && s.FilesFrom == "" && s.From != "synth":
+		return shardify.Hint(shardify.Usage("no input"), "for example: shardify convert photos/ -o photos-shards")
+	case s.Output == "":
+		return shardify.Hint(shardify.Usage("no output folder"), "say where the shards go: -o FOLDER")
+	case s.ShardSize > 0 && s.ShardSamples > 0:
+		return shardify.Usage("--shard-size and --shard-samples exclude each other")
+	}
+	for i := range Keys {
+		if err := Keys[i].check(s); err != nil {
+			return shardify.Usage("--%s %v", Keys[i].Name, err)
+		}
+	}
+	_, err := s.parseSplit()
+	return err
+}
+
+// complete fills in defaults, and parses what is text.
+func (s *Settings) complete() (err error) {
+	s.OnError = cmp.Or(s.OnError, convert.OnErrorFail)
+	s.Shuffle = cmp.Or(s.Shuffle, convert.ShuffleNone)
+	s.Sync = cmp.Or(s.Sync, string(local.SyncShard))
+	s.Columns, s.Identity = value.Trimmed(s.Columns), value.Trimmed(s.Identity)
+	s.shape = s.operations()
+	s.split, err = s.parseSplit()
+	return err
+}
