@@ -55,7 +55,15 @@ func (l *Listed) add(name func() string) {
 	}
 }
 
-// String says "3 samples (a, b, c)" for what = "samples".
+// Of says "3 samples (a, b, c)".
+func (l *Listed) Of(one, many string) string {
+	if l.Count != 1 {
+		one = many
+	}
+	return strings.Replace(l.String(), " ", " "+one+" ", 1)
+}
+
+// String says "3 (a, b, c)".
 func (l *Listed) String() string {
 	more := ""
 	if l.Count > int64(len(l.First)) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/columns"
-	labeltable "github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/internal/labels"
 )
 
 // builder makes a source from nothing but the table.
@@ -23,7 +23,7 @@ type builder struct {
 	labelled bool
 	labels   []string // its classes; nil without it
 	m        *matrix
-	joined   []labeltable.Column // of --labels FILE, in the order of the samples
+	joined   []labels.Column // of --labels FILE, in the order of the samples
 	left     []shardify.Leftover
 	part     bool  // of the inputs: it may be that no sample is left of it
 	total    int64 // then the samples of all parts
@@ -64,7 +64,7 @@ func plainNames(t *shardify.Table) error {
 
 func build(ctx context.Context, a shardify.OpenArgs, options shardify.Options) (*content, error) {
 	b := &builder{table: a.Table, options: options}
-	b.names = newNames(a.Table, options[optStem] == "last")
+	b.names = labels.NewPaths(a.Table, options[optStem] == "last")
 	var err error
 	if b.g, err = group(ctx, b.names); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func build(ctx context.Context, a shardify.OpenArgs, options shardify.Options) (
 	}
 	c := &content{
 		names: b.names, m: b.m, joined: b.joined,
-		survey: survey{Members: b.members, Assume: options.Size(optAssume), Last: b.names.last, Ordinal: options[optKeys] == "ordinal", Bytes: options[optText] == "bytes"},
+		survey: survey{Members: b.members, Assume: options.Size(optAssume), Last: b.names.Last, Ordinal: options[optKeys] == "ordinal", Bytes: options[optText] == "bytes"},
 	}
 	checked := make(chan error, 1)
 	go func() { checked <- c.check() }()
@@ -103,7 +103,7 @@ func build(ctx context.Context, a shardify.OpenArgs, options shardify.Options) (
 func (b *builder) path(i int) string { return quote([]byte(b.table.Path(i))) }
 
 // choose narrows the members to the wanted columns.
-func (b *builder) choose(columns []string, table *labeltable.Table) error {
+func (b *builder) choose(columns []string, table *labels.Table) error {
 	available := []string{labelField} // for all that is known yet
 	for i := range b.all {
 		available = append(available, b.all[i].Field)
@@ -176,10 +176,10 @@ func (c *content) checkSizes() error {
 		var n int64
 		for j := range c.m.members {
 			if f := c.m.file(s, j); f != none {
-				n += max(0, c.names.table.Size(int(f)))
+				n += max(0, c.names.Table.Size(int(f)))
 			}
 			if n > maxFile {
-				return fileError("open", c.names.table, int(c.m.file(s, j)), tooLarge(n))
+				return fileError("open", c.names.Table, int(c.m.file(s, j)), tooLarge(n))
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func (c *content) checkNames() error {
 	var bad places
 	var key []byte
 	for s := c.m.base; s < c.m.end(); s++ {
-		if key = c.names.appendKey(key[:0], c.m.named(s)); !utf8.Valid(key) {
+		if key = c.names.AppendKey(key[:0], c.m.named(s)); !utf8.Valid(key) {
 			bad.add(func() string { return quote(key) })
 		}
 	}

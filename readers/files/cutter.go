@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/labels"
 )
 
 // cutter finds where a part of the inputs may end: in front of a file whose stem no
@@ -35,7 +36,7 @@ func (c *cutter) Next(name []byte) (begins bool, err error) {
 		n--
 	}
 	dir := bytes.LastIndexByte(name, '/') + 1
-	stem := dir + stemEnd(name[dir:], c.last)
+	stem := dir + labels.StemEnd(name[dir:], c.last)
 	k := n
 	for k > 0 && c.open[k-1].len > stem {
 		k--
@@ -56,7 +57,7 @@ func (c *cutter) Next(name []byte) (begins bool, err error) {
 func (c *cutter) Begin() {
 	c.part++
 	dir := bytes.LastIndexByte(c.name, '/') + 1
-	stem := dir + stemEnd(c.name[dir:], c.last)
+	stem := dir + labels.StemEnd(c.name[dir:], c.last)
 	for i := range c.open {
 		if c.open[i].len == stem {
 			c.open[i].part = c.part

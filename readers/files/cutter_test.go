@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/walk"
 )
 
@@ -38,7 +39,7 @@ func TestNoStemIsInTwoParts(t *testing.T) {
 		part := 0
 		for i, name := range list {
 			d := bytes.LastIndexByte(name, '/') + 1
-			stem := string(name[:d+stemEnd(name[d:], last)])
+			stem := string(name[:d+labels.StemEnd(name[d:], last)])
 			was, seen := parts[stem]
 			begins, err := c.Next(name)
 			if err != nil {

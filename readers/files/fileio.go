@@ -132,7 +132,7 @@ func (r *reader) stat(ctx context.Context, i int) (size int64, err error) {
 // enter opens the folder of file i, if the reader is not there already, and
 // sets the file's name.
 func (r *reader) enter(i int) error {
-	rel, root := r.names.rel(i), r.names.table.Root(i)
+	rel, root := r.names.Rel(i), r.names.Table.Root(i)
 	d := bytes.LastIndexByte(rel, '/') + 1
 	r.name.Set(rel[d:])
 	if r.dir != nil && root == r.root && bytes.Equal(rel[:d], r.rel) {
@@ -140,7 +140,7 @@ func (r *reader) enter(i int) error {
 	}
 	r.leave(false)
 	r.key = append(binary.LittleEndian.AppendUint32(r.key[:0], uint32(root)), rel[:d]...)
-	dir, err := r.dirs.hold(r.key, func() string { return r.names.folder(root, rel[:d]) })
+	dir, err := r.dirs.hold(r.key, func() string { return r.names.Folder(root, rel[:d]) })
 	if err != nil {
 		return reasonOf(err)
 	}
@@ -171,7 +171,7 @@ func (r *reader) fail(err error, i, j int, sample int64) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("gone: %w: %w", ErrChanged, err)
 	}
-	e := &shardify.Error{Op: "read", File: walk.Quote(r.names.table.Path(i)), Field: r.schema[j].Name, Sample: sample, Offset: -1, Err: err}
+	e := &shardify.Error{Op: "read", File: walk.Quote(r.names.Table.Path(i)), Field: r.schema[j].Name, Sample: sample, Offset: -1, Err: err}
 	var inner *shardify.Error
 	if errors.As(err, &inner) {
 		e.Err = inner.Err

@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/labels"
 )
 
 // ErrChanged is shardify.ErrChanged.
@@ -82,7 +83,7 @@ func sniff(head []byte, name string) bool {
 	}
 	var buf [nameMax]byte
 	base := []byte(name)
-	return imageTypes[string(normalise(buf[:0], base[stemEnd(base, true):]))]
+	return imageTypes[string(normalise(buf[:0], base[labels.StemEnd(base, true):]))]
 }
 
 // media is the Media of a field whose extension ends in last.

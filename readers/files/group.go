@@ -31,7 +31,7 @@ type groups struct {
 // group collects the files of each stem, whatever their order; samples stand in
 // the order of their first files.
 func group(ctx context.Context, n *names) (*groups, error) {
-	t := n.table
+	t := n.Table
 	if t.Len() >= none {
 		return nil, shardify.Unsupported("more than %d files", uint32(none-1))
 	}
@@ -43,7 +43,7 @@ func group(ctx context.Context, n *names) (*groups, error) {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		folder, stem, ext := n.split(n.rel(i))
+		folder, stem, ext := n.Split(n.Rel(i))
 		id, err := exts.id(ext)
 		if err != nil {
 			return nil, fileError("open", t, i, err)
@@ -52,7 +52,7 @@ func group(ctx context.Context, n *names) (*groups, error) {
 		ends[i] = uint32(len(folder) + len(stem))
 		g.of[i] = index.sample(i, folder, stem)
 	}
-	g.exts, n.ends = exts.list, ends
+	g.exts, n.Ends = exts.list, ends
 	return g, nil
 }
 

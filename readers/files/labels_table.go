@@ -1,12 +1,11 @@
 package files
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
 	"github.com/shardify/shardify"
-	labeltable "github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/internal/labels"
 )
 
 // isTable tells a value of --labels that names a file.
@@ -19,17 +18,17 @@ func isTable(mode string) bool {
 }
 
 // readLabels reads the table of --labels FILE; nil without one.
-func (b *builder) readLabels(ctx context.Context) (*labeltable.Table, error) {
+func (b *builder) readLabels(ctx context.Context) (*labels.Table, error) {
 	mode, key := b.options[optLabels], b.options[optKey]
 	switch {
 	case !isTable(mode) && key != "":
 		return nil, shardify.Mismatch("--key %s says where the names stand in the table of --labels FILE, and there is none", key)
 	case !isTable(mode):
 		return nil, nil
-	case !labeltable.IsTable(mode):
+	case !labels.IsTable(mode):
 		return nil, shardify.Unsupported("--labels %q: want auto, none, folder or a file .csv, .tsv, .jsonl or .parquet", mode)
 	}
-	t, err := labeltable.Read(ctx, mode, key)
+	t, err := labels.Read(ctx, mode, key)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +44,7 @@ func (b *builder) readLabels(ctx context.Context) (*labeltable.Table, error) {
 }
 
 // joinLabels finds the row of each sample.
-func (b *builder) joinLabels(t *labeltable.Table) error {
+func (b *builder) joinLabels(t *labels.Table) error {
 	if t == nil {
 		return nil
 	}
@@ -72,7 +71,7 @@ func (b *builder) joinLabels(t *labeltable.Table) error {
 }
 
 // unmatched is the error about names on either side.
-func unmatched(t *labeltable.Table, j *labeltable.Joined) error {
+func unmatched(t *labels.Table, j *labels.Joined) error {
 	text := fmt.Sprintf("joined by %s", j.By)
 	if j.Bare.Count > 0 {
 		text += fmt.Sprintf("; samples without labels: %s", j.Bare.String())
@@ -85,32 +84,21 @@ func unmatched(t *labeltable.Table, j *labeltable.Joined) error {
 }
 
 // sampleNames gives the names of a sample's files.
-func (b *builder) sampleNames(k int, by labeltable.By, do func(name []byte)) {
+func (b *builder) sampleNames(k int, by labels.By, do func(name []byte)) {
 	first := b.m.named(int64(k))
-	b.fileName(first, by, do)
-	if by == labeltable.ByStem || by == labeltable.ByBaseStem {
+	b.names.Names(first, by, do)
+	if by == labels.ByStem || by == labels.ByBaseStem {
 		return // all its files have the same
 	}
 	for m := range b.m.members {
 		if i := b.m.file(int64(k), m); i != none && int(i) != first {
-			b.fileName(int(i), by, do)
+			b.names.Names(int(i), by, do)
 		}
 	}
 }
 
-func (b *builder) fileName(i int, by labeltable.By, do func(name []byte)) {
-	name := bytes.TrimLeft(b.names.rel(i), "/")
-	if by == labeltable.ByStem || by == labeltable.ByBaseStem {
-		name = b.names.stem(i)
-	}
-	if by == labeltable.ByBase || by == labeltable.ByBaseStem {
-		name = name[bytes.LastIndexByte(name, '/')+1:]
-	}
-	do(name)
-}
-
 // keep leaves out the samples without labels.
-func (b *builder) keep(j *labeltable.Joined) {
+func (b *builder) keep(j *labels.Joined) {
 	m := &matrix{members: b.m.members}
 	for k := range b.m.samples {
 		if !j.Has(k) {

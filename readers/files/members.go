@@ -250,7 +250,7 @@ func (b *builder) missingError(of []int, cure string) error {
 		f := finding{name: b.members[j].Field}
 		for s, ok := range has {
 			if !ok {
-				f.add(func() string { return quote(b.names.stem(int(b.g.first[s]))) })
+				f.add(func() string { return quote(b.names.Stem(int(b.g.first[s]))) })
 			}
 		}
 		if f.count == 0 {

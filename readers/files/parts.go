@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/labels"
 )
 
 // parts is how a list of files too long for one table is planned. What all parts must
@@ -43,7 +44,7 @@ type partSurvey struct {
 	ids      map[string]uint16  // places in exts
 	have     []int64            // samples with an extension
 	together map[[2]uint16]bool // image types that some sample has both of
-	classes  classes
+	classes  labels.Classes
 	left     []shardify.Leftover // of the whole
 }
 
@@ -51,7 +52,7 @@ func (s *partSurvey) Add(ctx context.Context, t *shardify.Table) (shardify.Sourc
 	if err := plainNames(t); err != nil {
 		return nil, "", err
 	}
-	n := newNames(t, s.options[optStem] == "last")
+	n := labels.NewPaths(t, s.options[optStem] == "last")
 	g, err := group(ctx, n)
 	if err != nil {
 		return nil, "", err
@@ -73,10 +74,7 @@ func (s *partSurvey) Add(ctx context.Context, t *shardify.Table) (shardify.Sourc
 
 // learn takes in what a part shows.
 func (s *partSurvey) learn(n *names, g *groups) error {
-	s.prefixes = s.prefixes[:0]
-	for _, r := range n.roots {
-		s.prefixes = append(s.prefixes, r.prefix)
-	}
+	s.prefixes = n.Prefixes()
 	s.files, s.samples = s.files+int64(len(g.of)), s.samples+int64(len(g.first))
 	ids := make([]uint16, len(g.exts)) // of the part's extensions among all
 	for i, ext := range g.exts {
@@ -109,7 +107,7 @@ func (s *partSurvey) learn(n *names, g *groups) error {
 	}
 	if s.options[optLabels] != "none" && anyOf(s.columns)(labelField) {
 		for _, f := range g.first {
-			s.classes.add(n, int(f))
+			s.classes.Add(n, int(f))
 		}
 	}
 	return nil
@@ -137,8 +135,7 @@ func (s *partSurvey) survey(last bool) (*survey, error) {
 	} else {
 		b.narrow(anyOf(s.columns))
 	}
-	labels, err := s.labels(b)
-	if err != nil && last {
+	if err := s.labels(b); err != nil && last {
 		return nil, err
 	}
 	if s.options[optMissing] == "fill" {
@@ -152,23 +149,22 @@ func (s *partSurvey) survey(last bool) (*survey, error) {
 		}
 	}
 	return &survey{
-		Version: stateVersion, Parts: true, Samples: int(s.samples), Members: b.members, Labels: labels, Prefixes: slices.Clone(s.prefixes), Assume: s.options.Size(optAssume),
+		Version: stateVersion, Parts: true, Samples: int(s.samples), Members: b.members, Labels: b.labels, Prefixes: slices.Clone(s.prefixes), Assume: s.options.Size(optAssume),
 		Last: s.options[optStem] == "last", Ordinal: s.options[optKeys] == "ordinal", Bytes: s.options[optText] == "bytes", Missing: s.options[optMissing], Left: b.left,
 	}, nil
 }
 
 // labels is findLabels over all parts. Samples that --missing drop leaves out count.
-func (s *partSurvey) labels(b *builder) ([]string, error) {
+func (s *partSurvey) labels(b *builder) error {
 	mode := s.options[optLabels]
-	if mode == "none" || !b.labelled {
-		return nil, nil
+	if mode == labels.Never || !b.labelled {
+		return nil
 	}
-	var labels []string
-	reason := "there are files *.cls already"
-	if !slices.ContainsFunc(b.all, func(m member) bool { return m.Field == labelField }) {
-		labels, reason = s.classes.list()
+	if b.hasClasses() {
+		return b.settle(mode, nil, classesTaken, int(s.samples))
 	}
-	return b.settle(mode, labels, reason, int(s.samples))
+	found, reason := s.classes.List()
+	return b.settle(mode, found, reason, int(s.samples))
 }
 
 func (s *partSurvey) Finish() ([]byte, string, error) {
@@ -203,7 +199,7 @@ func (v *survey) layout() string {
 
 // openPart groups the files of a part again.
 func (v *survey) openPart(ctx context.Context, t *shardify.Table, first int64) (*content, error) {
-	n := newNames(t, v.Last)
+	n := labels.NewPaths(t, v.Last)
 	g, err := group(ctx, n)
 	if err != nil {
 		return nil, err
@@ -213,7 +209,7 @@ func (v *survey) openPart(ctx context.Context, t *shardify.Table, first int64) (
 
 // arrange makes a part's content of its groups.
 func (v *survey) arrange(ctx context.Context, n *names, g *groups, first int64) (*content, error) {
-	b := &builder{table: n.table, names: n, g: g, part: true, total: int64(v.Samples), members: slices.Clone(v.Members)}
+	b := &builder{table: n.Table, names: n, g: g, part: true, total: int64(v.Samples), members: slices.Clone(v.Members)}
 	b.options = shardify.Options{optMissing: v.Missing, optStem: "first"}
 	if v.Last {
 		b.options[optStem] = "last"
@@ -226,9 +222,7 @@ func (v *survey) arrange(ctx context.Context, n *names, g *groups, first int64) 
 			return nil, shardify.Corrupt(-1, "state of the files: a sample lacks %s", b.members[i].Field)
 		}
 	}
-	for i, r := range v.Prefixes {
-		n.roots[i].prefix = r
-	}
+	n.SetPrefixes(v.Prefixes)
 	b.m.base = first
 	c := &content{survey: *v, names: n, m: b.m, left: b.left}
 	return c, c.check()

@@ -98,7 +98,7 @@ func (r *reader) measure(ctx context.Context, s shardify.Span) error {
 				r.sizes = append(r.sizes, 0)
 				continue
 			}
-			n := r.names.table.Size(int(i))
+			n := r.names.Table.Size(int(i))
 			if n == shardify.SizeUnknown {
 				var err error
 				if n, err = r.stat(ctx, int(i)); err != nil {
@@ -247,7 +247,7 @@ func (r *reader) frameBytes(s shardify.Span) int64 {
 
 // class is the number of the sample's first folder.
 func (r *reader) class(k int64) int64 {
-	if l := r.names.label(r.m.named(k)); r.code < 0 || !bytes.Equal(l, r.label) {
+	if l := r.names.Class(r.m.named(k)); r.code < 0 || !bytes.Equal(l, r.label) {
 		r.label = append(r.label[:0], l...)
 		r.code = r.codes[string(l)]
 	}
@@ -260,7 +260,7 @@ func (r *reader) typeCode(k int64, member int) byte {
 	if i == none {
 		return 0
 	}
-	_, _, e := r.names.split(r.names.rel(int(i)))
+	_, _, e := r.names.Split(r.names.Rel(int(i)))
 	r.ext = normalise(r.ext[:0], e)
 	for code, t := range r.Members[member].Exts {
 		if string(r.ext) == t {

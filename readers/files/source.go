@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	labeltable "github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/internal/labels"
 )
 
 // content is what the survey found and a state keeps.
@@ -16,7 +16,7 @@ type content struct {
 	survey
 	names  *names
 	m      *matrix
-	joined []labeltable.Column // of --labels FILE
+	joined []labels.Column // of --labels FILE
 	left   []shardify.Leftover
 }
 
@@ -73,10 +73,7 @@ func newSource(c *content, columns []string) (*source, error) {
 		return nil, err
 	}
 	if c.Labels != nil && want(labelField) {
-		s.codes = make(map[string]int64, len(c.Labels))
-		for i, l := range c.Labels {
-			s.codes[l] = int64(i)
-		}
+		s.codes = labels.Codes(c.Labels)
 	}
 	s.describe(want)
 	return s, shardify.ValidateSchema(s.schema)
@@ -87,7 +84,7 @@ func (s *source) describe(want func(string) bool) {
 	labelled := s.codes == nil
 	addLabels := func() {
 		labelled = true
-		s.add(shardify.Field{Name: labelField, DType: shardify.I64, Attrs: labels(s.Labels)}, field{role: label})
+		s.add(labels.ClassesField(s.Labels), field{role: label})
 	}
 	for i, m := range s.Members {
 		if !want(m.Field) {
@@ -108,7 +105,7 @@ func (s *source) describe(want func(string) bool) {
 			for _, e := range m.Exts {
 				types = append(types, media(e))
 			}
-			s.add(shardify.Field{Name: m.Field + shardify.ExtSuffix, DType: shardify.U8, Attrs: labels(types)}, field{role: ext, member: i})
+			s.add(shardify.Field{Name: m.Field + shardify.ExtSuffix, DType: shardify.U8, Attrs: labels.NamesOf(types)}, field{role: ext, member: i})
 		}
 	}
 	if !labelled {
@@ -124,10 +121,6 @@ func (s *source) describe(want func(string) bool) {
 func (s *source) add(f shardify.Field, from field) {
 	s.schema = append(s.schema, f)
 	s.fields = append(s.fields, from)
-}
-
-func labels(names []string) map[string]string {
-	return map[string]string{"labels": strings.Join(names, shardify.LabelSeparator)}
 }
 
 // Schema returns the wanted fields.
@@ -192,7 +185,7 @@ func (s *source) sampleBytes(k int64) int64 {
 
 // planned is the size of a file as known before it is opened.
 func (s *source) planned(i int) int64 {
-	if n := s.names.table.Size(i); n != shardify.SizeUnknown {
+	if n := s.names.Table.Size(i); n != shardify.SizeUnknown {
 		return n
 	}
 	if s.Assume > 0 {
@@ -205,12 +198,12 @@ func (s *source) keyLen(k int64) int {
 	if s.Ordinal {
 		return s.width
 	}
-	return s.names.keyLen(s.m.named(k))
+	return s.names.KeyLen(s.m.named(k))
 }
 
 func (s *source) appendKey(dst []byte, k int64) []byte {
 	if !s.Ordinal {
-		return s.names.appendKey(dst, s.m.named(k))
+		return s.names.AppendKey(dst, s.m.named(k))
 	}
 	var digits [20]byte
 	d := strconv.AppendInt(digits[:0], k, 10)

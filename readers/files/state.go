@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	labeltable "github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/internal/labels"
 )
 
 // survey is the part of a state that is JSON. After it stand the file numbers of
@@ -37,14 +37,11 @@ const stateVersion = 1
 // State writes what Open found: no task needs to group the files again.
 func (s *source) State() ([]byte, error) {
 	v := s.survey
-	v.Version, v.Files, v.Samples, v.Left = stateVersion, s.names.table.Len(), s.m.samples, s.left
+	v.Version, v.Files, v.Samples, v.Left = stateVersion, s.names.Table.Len(), s.m.samples, s.left
 	v.Listed, v.Named = s.m.files != nil, s.m.first != nil
-	v.Prefixes, v.Joined = nil, nil
+	v.Prefixes, v.Joined = s.names.Prefixes(), nil
 	for i := range s.joined {
 		v.Joined = append(v.Joined, s.joined[i].Field)
-	}
-	for _, r := range s.names.roots {
-		v.Prefixes = append(v.Prefixes, r.prefix)
 	}
 	head, err := json.Marshal(v)
 	if err != nil {
@@ -53,7 +50,7 @@ func (s *source) State() ([]byte, error) {
 	b := binary.AppendUvarint(nil, uint64(len(head)))
 	b = append(b, head...)
 	b = appendFiles(b, s.m.files)
-	return labeltable.AppendState(appendFiles(b, s.m.first), s.joined), nil
+	return labels.AppendState(appendFiles(b, s.m.first), s.joined), nil
 }
 
 // appendFiles writes each file number as the step from the one before, which is
@@ -105,10 +102,8 @@ func decodeState(ctx context.Context, b []byte, t *shardify.Table, first int64) 
 	if err := v.check(); err != nil {
 		return nil, err
 	}
-	c.names, c.left = newNames(t, v.Last), v.Left
-	for i, p := range v.Prefixes {
-		c.names.roots[i].prefix = p
-	}
+	c.names, c.left = labels.NewPaths(t, v.Last), v.Left
+	c.names.SetPrefixes(v.Prefixes)
 	c.m = &matrix{members: len(v.Members), samples: v.Samples}
 	entries := int64(v.Samples) * int64(len(v.Members))
 	if !v.Listed && entries != int64(v.Files) || !v.Named && (len(v.Members) == 0) {
@@ -126,7 +121,7 @@ func decodeState(ctx context.Context, b []byte, t *shardify.Table, first int64) 
 		}
 	}
 	var err error
-	if c.joined, b, err = labeltable.ReadState(b, v.Joined, v.Samples); err != nil {
+	if c.joined, b, err = labels.ReadState(b, v.Joined, v.Samples); err != nil {
 		return nil, err
 	}
 	if len(b) > 0 {

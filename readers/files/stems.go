@@ -43,7 +43,7 @@ func newStems(n *names, g *groups) *stems {
 // sample returns the sample of file i, a new one if need be. Files come in
 // ascending order, and mostly the stem is that of the file before.
 func (s *stems) sample(i int, folder, stem []byte) uint32 {
-	space := s.names.roots[s.names.table.Root(i)].space
+	space := s.names.Roots[s.names.Table.Root(i)].Space
 	before := len(folder)
 	folder = bytes.TrimLeft(folder, "/") // as stem does
 	if space != s.space || !bytes.Equal(folder, s.folder) {
@@ -55,7 +55,7 @@ func (s *stems) sample(i int, folder, stem []byte) uint32 {
 	if 2*s.used >= len(s.slots) {
 		s.rebuild(2*len(s.slots), s.first())
 	}
-	whole := s.names.rel(i)
+	whole := s.names.Rel(i)
 	whole = bytes.TrimLeft(whole[:before+len(stem)], "/")
 	h := s.hash(space, whole)
 	at := int(h) & (len(s.slots) - 1)
@@ -115,7 +115,7 @@ func (s *stems) rebuild(n, first int) {
 	s.used = len(s.g.first) - first
 	for k := first; k < len(s.g.first); k++ {
 		i := int(s.g.first[k])
-		h := s.hash(s.names.roots[s.names.table.Root(i)].space, s.names.stem(i))
+		h := s.hash(s.names.Roots[s.names.Table.Root(i)].Space, s.names.Stem(i))
 		at := int(h) & (n - 1)
 		for s.slots[at].sample != 0 {
 			at = (at + 1) & (n - 1)
@@ -126,7 +126,7 @@ func (s *stems) rebuild(n, first int) {
 
 func (s *stems) same(sample uint32, space int, stem []byte) bool {
 	j := int(s.g.first[sample])
-	return s.names.roots[s.names.table.Root(j)].space == space && bytes.Equal(s.names.stem(j), stem)
+	return s.names.Roots[s.names.Table.Root(j)].Space == space && bytes.Equal(s.names.Stem(j), stem)
 }
 
 func (s *stems) hash(space int, stem []byte) uint64 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/walk"
 )
 
@@ -43,14 +44,14 @@ func TestStemsWhateverTheOrder(t *testing.T) {
 			}
 			table.Append(root, f, 1, 1)
 		}
-		n := newNames(table, seed%2 == 0)
+		n := labels.NewPaths(table, seed%2 == 0)
 		g, err := group(context.Background(), n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]uint32{}
 		for i := range table.Len() {
-			key := fmt.Sprint(n.roots[table.Root(i)].space, " ", string(n.stem(i)))
+			key := fmt.Sprint(n.Roots[table.Root(i)].Space, " ", string(n.Stem(i)))
 			k, ok := want[key]
 			if !ok {
 				k = uint32(len(want))
