@@ -1,6 +1,7 @@
 package shardify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -28,10 +29,16 @@ type Option struct {
 	Default string
 	Values  []string // of KindEnum
 	Help    string   // one line, no full stop
+	// Quiet: plans and manifests name the option only where it is not its default, so that
+	// those made before there was the option stay as they are. Options.Value reads it.
+	Quiet bool
 }
 
 // Options are settings by name, as text; a missing one has its default.
 type Options map[string]string
+
+// Value is a checked option's value.
+func (o Options) Value(decl *Option) string { return cmp.Or(o[decl.Name], decl.Default) }
 
 // Check tells whether s is a value of the option.
 func (o *Option) Check(s string) error {
@@ -67,11 +74,13 @@ func (o *Option) want(err error) string {
 }
 
 // CheckOptions refuses unknown names and bad values, and returns o with every
-// default filled in.
+// default filled in that is not Quiet.
 func CheckOptions(decl []Option, o Options) (Options, error) {
 	full := make(Options, len(decl))
 	for i := range decl {
-		full[decl[i].Name] = decl[i].Default
+		if !decl[i].Quiet {
+			full[decl[i].Name] = decl[i].Default
+		}
 	}
 	for k, v := range o {
 		i := slices.IndexFunc(decl, func(d Option) bool { return d.Name == k })
@@ -80,6 +89,9 @@ func CheckOptions(decl []Option, o Options) (Options, error) {
 		}
 		if err := decl[i].Check(v); err != nil {
 			return nil, err
+		}
+		if decl[i].Quiet && v == decl[i].Default {
+			continue
 		}
 		full[k] = v
 	}

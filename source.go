@@ -77,6 +77,21 @@ type Keyer interface {
 	CheckKeys(memberMax int, check func(key []byte) error) error
 }
 
+// Columnar is a Keyer whose fields are columns of arrays and tables, though its samples may
+// have names: texts and bytes are values there, not files.
+type Columnar interface{ Columnar() bool }
+
+// HasFiles tells whether the samples of a source are files with names, such as an image
+// and its text.
+func HasFiles(s Source) bool {
+	k, ok := s.(Keyer)
+	if !ok || !k.Keyed() {
+		return false
+	}
+	c, ok := s.(Columnar)
+	return !ok || !c.Columnar()
+}
+
 // Describer is a Source that knows more about its inputs than the schema says:
 // how they are stored, which axis is the sample axis and why. One fact a line,
 // for people.

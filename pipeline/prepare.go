@@ -247,7 +247,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 	sink, ok := writers.Lookup(s.Format)
 	p.FormatWhy = "asked for"
 	if !ok {
-		sink, p.FormatWhy = writers.Prefer(o.Source.Schema(), keyed(o.Source))
+		sink, p.FormatWhy = writers.Prefer(o.Source.Schema(), shardify.HasFiles(o.Source))
 	}
 	options, err := s.sinkOptions(&src, sink)
 	if err != nil {
@@ -329,11 +329,6 @@ func (p *Prepared) leftOut(list []shardify.Leftover) {
 			p.Plan.Outside = append(p.Plan.Outside, l)
 		}
 	}
-}
-
-func keyed(src shardify.Source) bool {
-	k, ok := src.(shardify.Keyer)
-	return ok && k.Keyed()
 }
 
 // recipe is what the plan records of the settings that decide bytes.

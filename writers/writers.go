@@ -34,9 +34,10 @@ func Names() []string {
 	return out
 }
 
-// Default is the format that suits a schema and can carry it, and why.
-func Default(schema []shardify.Field, keyed bool) (name, why string) {
-	f, why := Prefer(schema, keyed)
+// Default is the format that suits a schema and can carry it, and why. See Prefer for
+// files.
+func Default(schema []shardify.Field, keyed, files bool) (name, why string) {
+	f, why := Prefer(schema, files)
 	other, ok := Instead(f.Name)
 	if !ok || f.Check == nil {
 		return f.Name, why
@@ -49,15 +50,15 @@ func Default(schema []shardify.Field, keyed bool) (name, why string) {
 
 // Prefer is the format that suits a schema, and why. A tar of one small array or
 // string per sample wastes many times its size, so the columns of tables stay
-// columns; files stay files.
-func Prefer(schema []shardify.Field, keyed bool) (f shardify.SinkFormat, why string) {
+// columns; files, as shardify.HasFiles says, stay files.
+func Prefer(schema []shardify.Field, files bool) (f shardify.SinkFormat, why string) {
 	why = "all fields are numbers or text"
 	for i := range schema {
 		switch m := schema[i].Media; {
 		case m == "":
-		case m == "bin" && !keyed:
+		case m == "bin" && !files:
 			why = "all fields are numbers, text or bytes"
-		case keyed, m != "txt" && m != "json":
+		case files, m != "txt" && m != "json":
 			return wds.Format, "field " + schema[i].Name + " holds " + m + " files"
 		}
 	}

@@ -123,7 +123,7 @@ func (p *program) inspected(rep *inspect.Report, r inspect.Request, given shardi
 		p.Result("\nnext: inspect or convert those that fit together, or take the fields they share with --columns")
 		return nil
 	}
-	format, why := writers.Default(fieldsOnly(rep.Fields), rep.Keyed)
+	format, why := writers.Default(fieldsOnly(rep.Fields), rep.Keyed, rep.HasFiles)
 	if choices != nil {
 		p.Result("\nnext: one of")
 		for _, c := range choices {

@@ -49,6 +49,8 @@ type Report struct {
 	Samples int64  `json:"samples"`
 	Decoded int64  `json:"decoded_bytes"` // exact, a bound or an estimate: what the format knows
 	Keyed   bool   `json:"keyed"`         // samples have names of their own
+	// HasFiles is shardify.HasFiles.
+	HasFiles bool `json:"-"`
 	// InOrder is the part of Decoded that is read in order only (compressed
 	// members).
 	InOrder int64               `json:"in_order_bytes"`
@@ -145,7 +147,7 @@ func (r *Report) source(ctx context.Context, src shardify.Source) error {
 	}
 	r.Decoded += bytes
 	if k, ok := src.(shardify.Keyer); ok {
-		r.Keyed = k.Keyed()
+		r.Keyed, r.HasFiles = k.Keyed(), shardify.HasFiles(src)
 	}
 	if l, ok := src.(shardify.Reporter); ok {
 		r.LeftOut = append(r.LeftOut, l.Leftovers()...)

@@ -2,6 +2,7 @@ package labels
 
 import (
 	"bytes"
+	"iter"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -47,10 +48,21 @@ type Paths struct {
 
 // NewPaths looks at the roots of a table.
 func NewPaths(t *shardify.Table, last bool) *Paths {
+	return newPaths(t, last, func(yield func(int) bool) {
+		for i := range t.Len() {
+			if !yield(i) {
+				return
+			}
+		}
+	})
+}
+
+// newPaths looks at the roots of some inputs.
+func newPaths(t *shardify.Table, last bool, inputs iter.Seq[int]) *Paths {
 	p := &Paths{Table: t, Roots: make([]Root, len(t.Roots)), Last: last}
 	asFile := make([]bool, len(t.Roots))
 	used := make([]bool, len(t.Roots))
-	for i := range t.Len() {
+	for i := range inputs {
 		used[t.Root(i)] = true
 		if len(t.NameBytes(i)) == 0 {
 			asFile[t.Root(i)] = true

@@ -24,6 +24,9 @@ type Format struct {
 	// Key is all that the facts depend on beside the files: the format's options as
 	// text, the version of its blobs. A state made with another key is refused.
 	Key string
+	// Beside is a field that the format may add to those of the files; "" for none. It may
+	// be the only one.
+	Beside string
 }
 
 // Facts is what a format's survey says about one file. It belongs to the package

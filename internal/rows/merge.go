@@ -18,6 +18,7 @@ type merger struct {
 	set     *Set
 	want    *Wanted
 	missing Missing
+	alone   bool // no field is needed: there is one beside those of the files
 
 	live   []*layout // whose files count: with samples, not dropped; by first file
 	files  int64     // of live
@@ -61,7 +62,7 @@ func (m *merger) merge() error {
 	if err := m.applyMissing(); err != nil {
 		return err
 	}
-	if len(m.cands) == 0 {
+	if len(m.cands) == 0 && !m.alone {
 		return m.nothing()
 	}
 	if err := m.unify(); err != nil {
@@ -69,7 +70,7 @@ func (m *merger) merge() error {
 	}
 	m.shareCounters()
 	m.build()
-	if err := shardify.ValidateSchema(m.set.schema); err != nil {
+	if err := m.set.validate(m.set.schema); err != nil {
 		return fmt.Errorf("%w; --columns selects some", err)
 	}
 	return nil

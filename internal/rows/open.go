@@ -14,7 +14,7 @@ import (
 // Open found from a.State, touching no file. a.Columns and the option "missing"
 // apply; other options are the format's.
 func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
-	s := &Set{name: f.Name, key: f.Key, table: a.Table, oversize: int64(f.Oversize)}
+	s := &Set{name: f.Name, key: f.Key, table: a.Table, beside: f.Beside != "", oversize: int64(f.Oversize)}
 	if s.oversize <= 0 {
 		s.oversize = 4
 	}
@@ -28,11 +28,15 @@ func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	m := merger{ctx: ctx, set: s, want: want, missing: Missing(a.Options[Option.Name])}
+	if f.Beside != "" {
+		m.alone, _ = want.Match(f.Beside) // no file needs to have it
+	}
 	c, err := survey(ctx, a, &f, want)
 	if err != nil {
 		return nil, err
 	}
-	m := merger{collector: c, ctx: ctx, set: s, want: want, missing: Missing(a.Options[Option.Name])}
+	m.collector = c
 	if err := m.merge(); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func (s *Set) decode(b []byte) error {
 	if head.Format != s.name || head.Key != s.key {
 		return s.badState("it was made with other options")
 	}
-	if err := shardify.ValidateSchema(head.Schema); err != nil {
+	if err := s.validate(head.Schema); err != nil {
 		return s.badState(err.Error())
 	}
 	s.schema, s.left, s.notes = head.Schema, head.Left, head.Notes
@@ -47,6 +47,14 @@ func (s *Set) decode(b []byte) error {
 		return s.badState("cut short or too long")
 	}
 	return nil
+}
+
+// validate is shardify.ValidateSchema; a field beside those of the files may be the only one.
+func (s *Set) validate(schema []shardify.Field) error {
+	if s.beside && len(schema) == 0 {
+		return nil
+	}
+	return shardify.ValidateSchema(schema)
 }
 
 func (s *Set) decodeMapping(r *stateReader) ([]from, bool) {

@@ -16,6 +16,7 @@ type Set struct {
 	key      string
 	table    *shardify.Table
 	oversize int64
+	beside   bool // there is a field beside those of the files
 
 	schema  []shardify.Field
 	layouts []mapped

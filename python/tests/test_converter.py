@@ -79,6 +79,20 @@ def test_a_folder_of_images(tmp_path, format):
 
 
 @pytest.mark.parametrize("format", ["mmap", "wds"])
+def test_folders_of_arrays(tmp_path, format):
+    want = {"%s/%04d" % (("cat", "dog")[i % 2], i): np.full((2, 3, 4), i, "f4") for i in range(30)}
+    for name, x in want.items():
+        path = tmp_path / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, x)
+    convert(tmp_path / "src", "-o", tmp_path / "out", "--sample", "file", "--format", format, "--shard-samples", 11)
+    ds = shardify.open(tmp_path / "out")
+    assert {s["__key__"]: s["data"].tolist() for s in ds} == {k: v.tolist() for k, v in want.items()}
+    assert ds.labels("cls") == ["cat", "dog"]
+    assert all(ds.labels("cls")[s["cls"]] == s["__key__"].split("/")[0] for s in ds)
+
+
+@pytest.mark.parametrize("format", ["mmap", "wds"])
 def test_arrays(tmp_path, format):
     r = np.random.default_rng(0)
     x, y = r.normal(size=(50, 3, 4)).astype("f4"), r.integers(0, 9, 50)

@@ -57,7 +57,7 @@ var Format = shardify.SourceFormat{
 // options are the settings of the format.
 var options = []shardify.Option{
 	{Name: optStem, Kind: shardify.KindEnum, Default: "first", Values: []string{"first", "last"}, Help: "a sample's name ends at the first or the last dot of the file name"},
-	{Name: optLabels, Kind: shardify.KindString, Default: "auto", Help: "auto, none, folder: field cls from the first folder's name when it looks like a set of classes, never, always; or FILE.csv, .tsv, .jsonl, .parquet: a field for each column, joined by --key"},
+	{Name: optLabels, Kind: shardify.KindString, Default: "auto", Help: labels.Help},
 	{Name: optKey, Kind: shardify.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"},
 	{Name: optMissing, Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have, or their labels: refuse, leave out, or write an empty value"},
 	{Name: optKeys, Kind: shardify.KindEnum, Default: "path", Values: []string{"path", "ordinal"}, Help: "names of samples: the path below the input, or a number"},

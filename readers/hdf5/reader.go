@@ -124,7 +124,10 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if err != nil {
 		return nil, shardify.Annotate(err, "read", in.Name(), "")
 	}
-	return r.src.Finish(&in, b, mem)
+	if b, err = r.src.Finish(&in, b, mem); err == nil {
+		err = shardify.Annotate(r.src.named.Finish(b, in.Index, mem), "read", in.Name(), "")
+	}
+	return b, err
 }
 
 // spanRead is the reading of one span.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -23,7 +25,7 @@ var Format = shardify.SourceFormat{
 	Outline: outline,
 }
 
-var options = []shardify.Option{
+var options = slices.Concat([]shardify.Option{
 	{Name: "object", Kind: shardify.KindString,
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
 	{Name: "sample", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", string(byAxis), string(byGroup), string(byItem), string(byFile)},
@@ -41,7 +43,7 @@ var options = []shardify.Option{
 		Help: "values are decoded as their attributes say (CF: scale_factor, add_offset, _FillValue, times), or stay as stored"},
 	{Name: "text", Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "strings are text, which must be UTF-8, or any bytes"},
-}
+}, labels.Options)
 
 const signature = "\x89HDF\r\n\x1a\n"
 
@@ -161,7 +163,8 @@ type source struct {
 	handles *rows.Handles[*input]
 
 	table      *shardify.Table
-	keyed      bool // data sets are the samples
+	keyed      bool          // data sets are the samples
+	named      *labels.Named // files are
 	prefixOnce sync.Once
 	prefixes   []string // of keys, by input
 	doubt      []string // another reading of the inputs
@@ -207,12 +210,19 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	s.opts.splits, s.opts.skip = a.Splits, a.SkipDamaged
 	sv := &survey{opts: s.opts, inputs: a.Table.Len(), missing: o[rows.Option.Name], want: want}
 	defer sv.close()
+	f := rows.Format{Name: "HDF5", Look: sv.look, Key: s.opts.key(), Ragged: true}
 	if a.State == nil {
 		if err := sv.decide(ctx, a); err != nil {
 			return nil, err
 		}
+		if sv.choice != nil && sv.choice.mode == byFile && labels.MayClass(a.Table, o) {
+			f.Beside = labels.ClassField
+		}
+	} else if s.named, a.State, err = labels.ReadNamed(a.State, a.Table); err != nil {
+		return nil, shardify.Annotate(err, "open", "", "survey of the plan")
+	} else if s.named.Fields() != nil {
+		f.Beside = labels.ClassField
 	}
-	f := rows.Format{Name: "HDF5", Look: sv.look, Key: s.opts.key(), Ragged: true}
 	s.Set, err = rows.Open(ctx, a, f)
 	if e := sv.twice(ctx, a); e != nil {
 		return nil, e // also where it is why the inputs differ
@@ -225,7 +235,63 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	}
 	s.handles = rows.NewHandles(s.openInput)
 	s.keyed = s.mode() == byItem
-	return s, nil
+	return s, s.name(a)
+}
+
+// name finds what samples are called, and their classes, where each file is one.
+func (s *source) name(a shardify.OpenArgs) (err error) {
+	if s.mode() != byFile {
+		return labels.None(a.Options)
+	}
+	var files []uint32
+	for in := range s.Inputs() {
+		if in.Samples > 0 {
+			files = append(files, in.Index)
+		}
+	}
+	if a.State != nil {
+		s.named.Inputs(files)
+		return nil
+	}
+	if s.named, err = labels.Name(a.Table, files, s.Set.Schema(), a.Columns, a.Options); err != nil {
+		return err
+	}
+	if len(s.Schema()) == 0 {
+		return shardify.Misuse("--columns '%s' leaves no field", strings.Join(a.Columns, ","))
+	}
+	return nil
+}
+
+// Schema implements shardify.Source.
+func (s *source) Schema() []shardify.Field { return append(s.Set.Schema(), s.named.Fields()...) }
+
+// State implements shardify.Stater.
+func (s *source) State() ([]byte, error) {
+	b, err := s.Set.State()
+	if err != nil {
+		return nil, err
+	}
+	return s.named.State(b)
+}
+
+// Leftovers implements shardify.Reporter.
+func (s *source) Leftovers() []shardify.Leftover {
+	return append(s.Set.Leftovers(), s.named.Leftovers()...)
+}
+
+// Spans implements shardify.Source.
+func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
+	if s.named == nil {
+		return s.Set.Spans(ctx, target)
+	}
+	return func(yield func(shardify.Span, error) bool) {
+		for sp, err := range s.Set.Spans(ctx, target) {
+			sp.Bytes += s.named.Bytes(sp.Input)
+			if !yield(sp, err) {
+				return
+			}
+		}
+	}
 }
 
 // mode is what the samples are.

@@ -82,6 +82,9 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 		}
 		job.object += uint32(len(g.columns))
 	}
+	if err := r.src.named.Finish(b, sp.Input, mem); err != nil {
+		return nil, shardify.Annotate(err, "read", r.src.table.Shown(int(sp.Input)), "")
+	}
 	return b, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -20,14 +21,14 @@ var Format = shardify.SourceFormat{
 	Open:    open,
 }
 
-var options = []shardify.Option{
+var options = slices.Concat([]shardify.Option{
 	{Name: rows.SampleOption, Kind: shardify.KindEnum, Default: "row", Values: []string{"row", rows.SampleAxis, rows.SampleFile},
 		Help: "what is one sample: a row of the arrays (axis 0), unless files look like one sample each; surely a row (axis); or a whole file"},
 	{Name: rows.AxisOption, Kind: shardify.KindString, Default: "auto",
 		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"},
 	{Name: "zip", Kind: shardify.KindBool, Default: "false",
 		Help: "join the inputs by position: each INPUT holds other columns of the same samples"},
-}
+}, labels.Options)
 
 func sniff(head []byte, name string) bool {
 	name = strings.ToLower(name)
@@ -40,6 +41,7 @@ type source struct {
 	byFile  bool
 	firm    bool // rows are samples, as the user says
 	axis    int  // of the samples
+	named   *labels.Named
 	groups  []*group
 	schema  []shardify.Field
 	left    []shardify.Leftover
@@ -56,16 +58,20 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	if s.axis, err = rows.ParseAxis(opts[rows.AxisOption]); err != nil {
 		return nil, err
 	}
+	if !s.byFile {
+		if err := labels.None(opts); err != nil {
+			return nil, err
+		}
+	}
+	a.Options = opts
 	if a.State != nil {
-		if err := s.decode(a.State); err != nil {
+		if err := s.restore(a.State); err != nil {
 			return nil, shardify.Annotate(err, "open", "", "survey of the plan")
 		}
 	} else if err := s.survey(ctx, a, opts.Bool("zip")); err != nil {
 		return nil, err
 	}
-	for _, g := range s.groups {
-		s.schema = append(s.schema, g.fields()...)
-	}
+	s.schema = append(s.own(), s.named.Fields()...)
 	if err := shardify.ValidateSchema(s.schema); err != nil {
 		return nil, fmt.Errorf("%w; --columns selects some", err)
 	}
@@ -84,6 +90,9 @@ func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) erro
 		return err
 	}
 	chooser.firm = s.firm
+	if s.byFile && labels.MayClass(a.Table, a.Options) { // a column that no array is
+		chooser.Match(labels.ClassField)
+	}
 	var shapes []string
 	for _, inputs := range lists {
 		b := &groupBuilder{table: a.Table, inputs: inputs, npyName: npyName(a.Table, inputs), choose: chooser, firm: s.firm, axis: s.axis, jobs: a.Jobs, skip: a.SkipDamaged && !zip}
@@ -102,10 +111,32 @@ func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) erro
 			return shardify.Misuse("there is no %s; %s", p, strings.Join(shapes, "; "))
 		}
 	}
-	if !slices.ContainsFunc(s.groups, (*group).delivers) {
+	if s.byFile {
+		if s.named, err = labels.Name(a.Table, s.files(), s.own(), a.Columns, a.Options); err != nil {
+			return err
+		}
+	}
+	if len(s.named.Fields()) == 0 && !slices.ContainsFunc(s.groups, (*group).delivers) {
 		return shardify.Misuse("nothing to read with --columns '%s'; %s", strings.Join(a.Columns, ","), strings.Join(shapes, "; "))
 	}
 	return s.checkCounts()
+}
+
+// own are the fields of the files.
+func (s *source) own() (all []shardify.Field) {
+	for _, g := range s.groups {
+		all = append(all, g.fields()...)
+	}
+	return all
+}
+
+// files are the inputs that spans are of.
+func (s *source) files() []uint32 {
+	all := make([]uint32, len(s.groups[0].files))
+	for i := range all {
+		all[i] = s.groups[0].files[i].input
+	}
+	return all
 }
 
 // inputGroups lists the inputs that belong together.
@@ -165,7 +196,18 @@ func (g *group) fields() []shardify.Field {
 func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }
 
 // Leftovers implements shardify.Reporter.
-func (s *source) Leftovers() []shardify.Leftover { return slices.Clone(s.left) }
+func (s *source) Leftovers() []shardify.Leftover { return slices.Concat(s.left, s.named.Leftovers()) }
+
+// Keyed implements shardify.Keyer: files that are samples may name them.
+func (s *source) Keyed() bool { return s.named.Keyed() }
+
+// Columnar implements shardify.Columnar.
+func (s *source) Columnar() bool { return true }
+
+// CheckKeys implements shardify.Keyer.
+func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
+	return s.named.CheckKeys(memberMax, check)
+}
 
 // Skipped implements shardify.Skipper: files that are left out because they are damaged.
 func (s *source) Skipped() []shardify.Skip { return slices.Clone(s.skipped) }
@@ -282,7 +324,7 @@ func (s *source) cut(at []int, lo, hi, target int64, yield func(shardify.Span, e
 	f := &s.groups[0].files[at[0]]
 	for k := range spans {
 		a, b := lo+border(n, k, spans), lo+border(n, k+1, spans)
-		if !yield(shardify.Span{Input: f.input, Run: f.run, Lo: a, Hi: b, Bytes: satAdd(satMul(perSample, b-a), fixed)}, nil) {
+		if !yield(shardify.Span{Input: f.input, Run: f.run, Lo: a, Hi: b, Bytes: satAdd(satMul(perSample, b-a), fixed+s.named.Bytes(f.input))}, nil) {
 			return false
 		}
 	}

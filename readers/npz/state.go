@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -77,7 +78,21 @@ func (s *source) State() ([]byte, error) {
 	for _, g := range s.groups {
 		b = g.appendFiles(b)
 	}
-	return b, nil
+	return s.named.State(b)
+}
+
+// restore is the inverse of State.
+func (s *source) restore(b []byte) (err error) {
+	if s.named, b, err = labels.ReadNamed(b, s.table); err != nil {
+		return err
+	}
+	if s.named != nil && !s.byFile {
+		return badState("it was made with other options")
+	}
+	if err = s.decode(b); err == nil {
+		s.named.Inputs(s.files())
+	}
+	return err
 }
 
 func (g *group) appendFiles(b []byte) []byte {
@@ -141,7 +156,7 @@ func badState(what string) error {
 	return shardify.Corrupt(-1, "state of npz inputs: %s", what)
 }
 
-// decode is the inverse of State. It checks all that readers rely on, so that a
+// decode reads the survey. It checks all that readers rely on, so that a
 // damaged plan cannot make them leave their files or their memory.
 func (s *source) decode(b []byte) error {
 	r := &stateReader{b: b}

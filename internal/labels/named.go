@@ -1,0 +1,294 @@
+package labels
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/columns"
+)
+
+// The options of Named.
+var (
+	optLabels = shardify.Option{Name: "labels", Kind: shardify.KindString, Default: Auto, Quiet: true, Help: Help}
+	optKeys   = shardify.Option{Name: "keys", Kind: shardify.KindEnum, Default: Auto, Values: []string{Auto, keysPath, keysOrdinal}, Quiet: true,
+		Help: "names of samples: the path below the input, or a number; auto: the path where files that are a sample each lie in several folders"}
+	optStem = shardify.Option{Name: "stem", Kind: shardify.KindEnum, Default: "first", Values: []string{"first", stemLast}, Quiet: true,
+		Help: "a sample's name ends at the first or the last dot of the file name"}
+)
+
+// Help is that of the option labels, for formats that read tables of labels, too.
+const Help = "auto, none, folder: field cls from the first folder's name when it looks like a set of classes, never, always; or FILE.csv, .tsv, .jsonl, .parquet: a field for each column, joined by --key"
+
+const (
+	keysPath    = "path"
+	keysOrdinal = "ordinal"
+	stemLast    = "last"
+)
+
+// Options are those of formats whose files may be samples each.
+var Options = []shardify.Option{optLabels, optKeys, optStem}
+
+// None refuses the options where samples are not files.
+func None(o shardify.Options) error {
+	if err := checkLabels(o); err != nil {
+		return err
+	}
+	for i := range Options {
+		if v := o.Value(&Options[i]); v != Options[i].Default {
+			return shardify.Misuse("--%s %s is for files that are a sample each, as --sample file has them", Options[i].Name, v)
+		}
+	}
+	return nil
+}
+
+// Named is what samples that are a file each have beside the file's fields: the path
+// as their name, and the class that their folder says. nil has neither.
+type Named struct {
+	paths   *Paths
+	inputs  []uint32 // that are samples
+	keyed   bool
+	classes []string
+	codes   map[string]int64
+	fields  []shardify.Field
+	left    []shardify.Leftover
+}
+
+// checkLabels refuses values of the options that no format of arrays has.
+func checkLabels(o shardify.Options) error {
+	switch v := o.Value(&optLabels); v {
+	case Auto, Never, Always:
+		return nil
+	default:
+		return shardify.Misuse("--labels %q: want auto, none or folder; tables of labels are for folders of files such as images", v)
+	}
+}
+
+// MayClass tells whether the folders of a table may become the field cls, so that a
+// reader does not miss it.
+func MayClass(t *shardify.Table, o shardify.Options) bool {
+	if o.Value(&optLabels) == Never {
+		return false
+	}
+	p := NewPaths(t, false)
+	for i := range t.Len() {
+		if p.Class(i) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Name finds the names and classes of inputs of which each is a sample. own are their
+// fields, patterns the wanted columns.
+func Name(t *shardify.Table, inputs []uint32, own []shardify.Field, patterns []string, o shardify.Options) (*Named, error) {
+	if err := checkLabels(o); err != nil {
+		return nil, err
+	}
+	n := &Named{inputs: inputs, paths: newPaths(t, o.Value(&optStem) == stemLast, func(yield func(int) bool) {
+		for _, i := range inputs {
+			if !yield(int(i)) {
+				return
+			}
+		}
+	})}
+	var c Classes
+	for _, i := range inputs {
+		c.Add(n.paths, int(i))
+	}
+	if err := n.classify(&c, own, patterns, o.Value(&optLabels)); err != nil {
+		return nil, err
+	}
+	if keys := o.Value(&optKeys); keys == keysPath || keys == Auto && c.several() {
+		n.keyed = true
+		if err := n.check(); err != nil {
+			return nil, err
+		}
+	}
+	if !n.keyed && n.classes == nil && n.left == nil {
+		return nil, nil
+	}
+	n.describe()
+	return n, nil
+}
+
+// classify decides about the field cls.
+func (n *Named) classify(c *Classes, own []shardify.Field, patterns []string, mode string) error {
+	want, err := columns.New(patterns)
+	if err != nil {
+		return err
+	}
+	hit, exact := want.Match(ClassField)
+	if !hit || mode == Never {
+		return nil
+	}
+	found, reason := c.List()
+	if mode == Auto && reason == "" {
+		reason = Unlikely(found, len(n.inputs))
+	}
+	taken := shardify.FieldIndex(own, ClassField) >= 0
+	if taken && reason == "" {
+		return shardify.Mismatch("the files have a field %s, and the folders that they lie in may be classes (%s): --labels none keeps the field, --columns '!%[1]s' leaves out both",
+			ClassField, some(found))
+	}
+	if n.classes, n.left, err = Settle(mode, found, reason); err != nil {
+		return err
+	}
+	if !c.several() { // nobody would think of classes
+		n.left = nil
+	}
+	if n.classes == nil && exact && !taken {
+		return shardify.Misuse("no field %q: of the folders that could be classes, %s", ClassField, reason)
+	}
+	return nil
+}
+
+// some names the first of a list.
+func some(list []string) string {
+	const most = 3
+	text := strings.Join(list[:min(len(list), most)], ", ")
+	if len(list) > most {
+		text += ", ..."
+	}
+	return text
+}
+
+func (n *Named) describe() {
+	if n.classes != nil {
+		n.codes = Codes(n.classes)
+		n.fields = append(n.fields, ClassesField(n.classes))
+	}
+}
+
+// check refuses names that no output can take, and one name for two samples.
+func (n *Named) check() error {
+	t := n.paths.Table
+	seen := make(map[string]uint32, len(n.inputs))
+	var key []byte
+	for _, i := range n.inputs {
+		key = n.paths.AppendKey(key[:0], int(i))
+		if !utf8.Valid(key) {
+			return shardify.Mismatch("the name of the sample %q is not UTF-8; --keys ordinal numbers samples instead", key)
+		}
+		if first, ok := seen[string(key)]; ok {
+			return shardify.Mismatch("%s and %s have one name as samples, %s: %s", t.Shown(int(first)), t.Shown(int(i)), key, n.cure(int(first), int(i)))
+		}
+		seen[string(key)] = i
+	}
+	return nil
+}
+
+// cure says how two inputs get names of their own.
+func (n *Named) cure(a, b int) string {
+	last := *n.paths
+	last.Last = true
+	if !n.paths.Last && string(last.Stem(a)) != string(last.Stem(b)) {
+		return "--stem last ends names at the last dot, --keys ordinal numbers samples"
+	}
+	return "--keys ordinal numbers samples"
+}
+
+// Fields are the fields beside those of the files.
+func (n *Named) Fields() []shardify.Field {
+	if n == nil {
+		return nil
+	}
+	return n.fields
+}
+
+// Leftovers say why folders are no classes after all.
+func (n *Named) Leftovers() []shardify.Leftover {
+	if n == nil {
+		return nil
+	}
+	return n.left
+}
+
+// Keyed tells whether the samples have names.
+func (n *Named) Keyed() bool { return n != nil && n.keyed }
+
+// Bytes is what the sample of an input takes beside its file's fields.
+func (n *Named) Bytes(input uint32) int64 {
+	if n == nil {
+		return 0
+	}
+	size := int64(8 * len(n.fields))
+	if n.keyed {
+		size += int64(n.paths.KeyLen(int(input))) + 16
+	}
+	return size
+}
+
+// Finish gives a batch, of the one sample that an input is, its further columns and its
+// name.
+func (n *Named) Finish(b *shardify.Batch, input uint32, mem *shardify.Arena) error {
+	if n == nil {
+		return nil
+	}
+	if b.Samples != 1 {
+		return fmt.Errorf("a batch of %d samples, where each file is one", b.Samples)
+	}
+	if n.codes != nil {
+		code, ok := n.codes[string(n.paths.Class(int(input)))]
+		if !ok {
+			return shardify.Corrupt(-1, "the classes in the plan lack its folder")
+		}
+		data := mem.Int64s(1)
+		data[0] = code
+		b.Columns = append(b.Columns, shardify.Column{Field: n.fields[0], Data: shardify.Bytes(data)})
+	}
+	if n.keyed {
+		off := mem.Int64s(2)
+		off[0], off[1] = 0, int64(n.paths.KeyLen(int(input)))
+		key := n.paths.AppendKey(mem.Alloc(int(off[1]))[:0], int(input))
+		b.Keys = &shardify.Column{Field: index.KeyField(), Data: key, Offsets: [][]int64{off}}
+	}
+	return nil
+}
+
+// maxTarName is the longest name that a tar member can have.
+const maxTarName = 100
+
+// CheckKeys is that of shardify.Keyer.
+func (n *Named) CheckKeys(memberMax int, check func(key []byte) error) error {
+	if !n.Keyed() {
+		return nil
+	}
+	var bad Listed
+	var why error
+	var key []byte
+	for _, i := range n.inputs {
+		key = n.paths.AppendKey(key[:0], int(i))
+		err := error(nil)
+		if memberMax > 0 && len(key)+1+memberMax > maxTarName {
+			err = shardify.Mismatch("key of %d bytes; before a member name of %d a tar holds %d", len(key), memberMax, maxTarName-1-memberMax)
+		} else if check != nil {
+			err = check(key)
+		}
+		if err == nil {
+			continue
+		}
+		bad.add(func() string { return string(key) })
+		if why == nil {
+			why = err
+		}
+	}
+	if why == nil {
+		return nil
+	}
+	cure := ""
+	if !strings.Contains(why.Error(), "--keys ordinal") {
+		cure = "; --keys ordinal numbers them instead"
+	}
+	return fmt.Errorf("names of %s do not fit the output: %w%s", bad.Of("sample", "samples"), why, cure)
+}
+
+// Inputs sets which inputs are samples, after ReadNamed.
+func (n *Named) Inputs(inputs []uint32) {
+	if n != nil {
+		n.inputs = slices.Clone(inputs)
+	}
+}
