@@ -87,12 +87,28 @@ func Unchanged(size int64, at time.Time, planned, plannedTime int64, ignoreTimes
 	return nil
 }
 
-// Touched are the inputs that have other times in two plans of equal content.
-func (p *Plan) Touched(now *Plan) ([]int64, error) {
-	if p.InParts() && len(p.parts) == len(now.parts) {
-		return p.touchedParts(now)
+// Touched are the inputs that have other times in two plans of equal content. It looks
+// into the blocks that have.
+func (p *Plan) Touched(now *Plan) (list []int64, err error) {
+	if len(p.blocks) != len(now.blocks) {
+		return nil, nil
 	}
-	return appendTouched(nil, 0, p.Table, now.Table), nil
+	var first int64
+	for k := range p.blocks {
+		if p.blocks[k].listed != now.blocks[k].listed {
+			a, err := p.Load(k)
+			if err != nil {
+				return nil, err
+			}
+			b, err := now.Load(k)
+			if err != nil {
+				return nil, err
+			}
+			list = appendTouched(list, first, a.Table, b.Table)
+		}
+		first += p.blocks[k].files
+	}
+	return list, nil
 }
 
 func appendTouched(list []int64, first int64, before, now *shardify.Table) []int64 {

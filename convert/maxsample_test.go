@@ -17,7 +17,7 @@ func TestASampleHasABound(t *testing.T) {
 	if _, err := fakeJob(p, f, memory.New()).Convert(bg); err == nil || !strings.Contains(err.Error(), "--max-sample") {
 		t.Errorf("read a sample that is too large: %v", err)
 	}
-	b, err := p.Encode()
+	b, err := encode(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,16 +94,10 @@ func (p *Plan) recipe() map[string]string {
 
 // inputs describes the input table without saying where it lies.
 func (p *Plan) inputs() index.Inputs {
-	if p.InParts() {
-		return *p.Listed
-	}
-	t := p.Table
-	var l lister
-	l.add(t)
-	in := l.inputs(p.Input)
-	if t.Len() <= index.MaxInputNames {
-		for i := range t.Len() {
-			in.Names = append(in.Names, strings.ToValidUTF8(t.Name(i), "\uFFFD"))
+	in := *p.Listed
+	if in.Count <= index.MaxInputNames {
+		for i := range p.Table.Len() {
+			in.Names = append(in.Names, strings.ToValidUTF8(p.Table.Name(i), "\uFFFD"))
 		}
 	}
 	return in
@@ -156,35 +150,3 @@ func Ranges(n []int) string {
 	}
 	return b.String()
 }
-
-// Publish puts the plan into the data set's folder. If one is there already it
-// must be the same plan; otherwise the error is ErrExists with the differences.
-func (p *Plan) Publish(ctx context.Context, s storage.Store) error {
-	old, err := LoadPlan(s)
-	switch {
-	case err == nil && old.Digest() == p.Digest():
-		return nil
-	case err == nil:
-		return &Conflict{Diff: old.Diff(p)}
-	case !errors.Is(err, errNotExist):
-		return err
-	}
-	if p.InParts() {
-		return p.publishInParts(ctx, s)
-	}
-	b, err := p.Encode()
-	if err != nil {
-		return err
-	}
-	return publish(ctx, s, PlanName, b)
-}
-
-// Conflict is another plan in the output folder.
-type Conflict struct{ Diff []string }
-
-func (c *Conflict) Error() string {
-	return "the folder holds another conversion (there / now): " + strings.Join(c.Diff, "; ") + ": " + shardify.ErrExists.Error()
-}
-
-// Unwrap is ErrExists.
-func (c *Conflict) Unwrap() error { return shardify.ErrExists }

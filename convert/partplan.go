@@ -2,11 +2,10 @@ package convert
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
+	"io"
 	"slices"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
@@ -45,20 +44,17 @@ type partPlanner struct {
 	*Request
 	p       *Plan
 	spill   *local.Spill
-	enc     *zstd.Encoder
+	out     *blockWriter
 	layouts []string
 	left    [][]shardify.Leftover
 	list    lister
 	faults  faults
-	names   []byte // buffers
-	plain   []byte
-	block   []byte
 }
 
 // partWritten is a part on its way to the spill file.
 type partWritten struct {
 	table  *shardify.Table
-	part   planPart
+	part   Block
 	spans  []byte // nil if they are not known yet
 	layout string
 }
@@ -69,7 +65,7 @@ func (r *Request) inParts(ctx context.Context, p *Plan) error {
 		return err
 	}
 	w := &partPlanner{Request: r, p: p, spill: spill}
-	p.blocks, p.drop = func() (blob, error) { return noClose{spill}, nil }, spill.Close
+	p.file, p.drop = func() (blob, error) { return stillOpen{spill}, nil }, spill.Close
 	if err := w.plan(ctx); err != nil {
 		spill.Close()
 		return err
@@ -78,13 +74,10 @@ func (r *Request) inParts(ctx context.Context, p *Plan) error {
 }
 
 func (w *partPlanner) plan(ctx context.Context) (err error) {
-	if w.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest)); err != nil {
+	if w.out, err = newBlockWriter(w.spill, maxBlock); err != nil {
 		return err
 	}
-	defer w.enc.Close()
-	if _, err := w.spill.Write(partsStart()); err != nil {
-		return err
-	}
+	defer w.out.close()
 	rest, err := w.stream(ctx)
 	if rest != nil {
 		return w.whole(rest)
@@ -98,9 +91,22 @@ func (w *partPlanner) plan(ctx context.Context) (err error) {
 	if err := w.pack(); err != nil {
 		return err
 	}
-	w.p.seal()
+	if err := w.p.seal(); err != nil || w.p.InParts() {
+		return err
+	}
+	// A list that was not long after all.
+	l, err := w.p.readBlock(w.spill, 0)
+	if err != nil {
+		return err
+	}
+	w.p.Table, w.p.Spans = l.Table, l.Spans
 	return nil
 }
+
+// stillOpen is a file that somebody else closes.
+type stillOpen struct{ io.ReaderAt }
+
+func (stillOpen) Close() error { return nil }
 
 // stream takes all parts through the survey into the spill file. It returns the rest of
 // the inputs if they can not be taken in parts.
@@ -147,7 +153,7 @@ func (w *partPlanner) look(ctx context.Context, t *shardify.Table) (*partWritten
 	if err != nil {
 		return nil, err
 	}
-	x := &partWritten{table: t, layout: layout, part: planPart{files: int64(t.Len())}}
+	x := &partWritten{table: t, layout: layout, part: Block{files: int64(t.Len())}}
 	if src == nil {
 		w.left = append(w.left, nil)
 		return x, nil
@@ -182,7 +188,7 @@ func (w *partPlanner) keys(src shardify.Source, part int) error {
 }
 
 // measure encodes the spans of a part.
-func (w *partPlanner) measure(ctx context.Context, src shardify.Source, x *planPart) ([]byte, error) {
+func (w *partPlanner) measure(ctx context.Context, src shardify.Source, x *Block) ([]byte, error) {
 	q := Plan{}
 	x.samples, x.bytes, x.largest = 0, 0, 0
 	for s, err := range src.Spans(ctx, SpanBytes) {
@@ -203,48 +209,29 @@ func (w *partPlanner) measure(ctx context.Context, src shardify.Source, x *planP
 // write puts the blocks of a part into the spill file.
 func (w *partPlanner) write(x *partWritten) error {
 	w.list.add(x.table)
-	w.names = appendNames(w.names[:0], x.table)
-	x.part.names.digest = index.DigestOf(w.names)
-	w.plain = append(binary.AppendUvarint(w.plain[:0], uint64(len(w.names))), w.names...)
-	w.plain = appendTimes(w.plain, x.table)
-	x.part.listed = index.DigestOf(w.plain)
+	err := w.out.names(x.table, &x.part)
 	w.Parts.Reuse(x.table)
-	if err := w.store(w.plain, &x.part.names); err != nil {
+	if err != nil {
 		return err
 	}
 	if x.spans != nil {
-		if err := w.storeSpans(x.spans, &x.part); err != nil {
+		if err := w.out.spans(x.spans, &x.part); err != nil {
 			return err
 		}
 	}
-	w.p.parts, w.layouts = append(w.p.parts, x.part), append(w.layouts, x.layout)
+	w.p.blocks, w.layouts = append(w.p.blocks, x.part), append(w.layouts, x.layout)
 	return nil
-}
-
-func (w *partPlanner) storeSpans(b []byte, x *planPart) error {
-	x.spans.digest = index.DigestOf(b)
-	return w.store(b, &x.spans)
-}
-
-func (w *partPlanner) store(plain []byte, x *packed) error {
-	if len(plain) > maxBlock {
-		return shardify.Unsupported("a part of the inputs whose names take %s", shardify.FormatSize(int64(len(plain))))
-	}
-	w.block = w.enc.EncodeAll(plain, w.block[:0])
-	x.off, x.bytes, x.plain = w.spill.Size(), int64(len(w.block)), int64(len(plain))
-	_, err := w.spill.Write(w.block)
-	return err
 }
 
 // whole is the error that has all inputs in one table.
 func (w *partPlanner) whole(rest *shardify.Table) error {
 	all := &shardify.Table{Roots: rest.Roots}
-	for i := range w.p.parts {
-		b, err := readBlock(w.spill, &w.p.parts[i].names)
+	for i := range w.p.blocks {
+		b, err := w.p.blocks[i].names.read(w.spill)
 		if err != nil {
 			return err
 		}
-		if err := parseNamesBlock(all, b, &w.p.parts[i]); err != nil {
+		if err := parseNamesBlock(all, b, &w.p.blocks[i]); err != nil {
 			return err
 		}
 	}
@@ -262,7 +249,7 @@ func (w *partPlanner) settle(ctx context.Context) error {
 	}
 	p.State = state
 	p.Table = &shardify.Table{Roots: w.Args.Table.Roots}
-	for i := range p.parts {
+	for i := range p.blocks {
 		if w.layouts[i] != layout || i == 0 {
 			if err := w.again(ctx, i); err != nil {
 				return err
@@ -284,21 +271,21 @@ func (w *partPlanner) settle(ctx context.Context) error {
 	}
 	in := w.list.inputs(p.Input)
 	p.Listed = &in
-	first, err := p.readNames(w.spill, &p.parts[0])
+	first, err := p.readNames(w.spill, &p.blocks[0])
 	if err != nil {
 		return err
 	}
 	p.FirstInput = first.Name(0)
-	for i := range p.parts {
-		p.Samples += p.parts[i].samples
-		p.DecodedBytes += p.parts[i].bytes
+	for i := range p.blocks {
+		p.Samples += p.blocks[i].samples
+		p.DecodedBytes += p.blocks[i].bytes
 	}
 	return nil
 }
 
 // again opens a part as tasks will.
 func (w *partPlanner) again(ctx context.Context, i int) error {
-	p, x := w.p, &w.p.parts[i]
+	p, x := w.p, &w.p.blocks[i]
 	t, err := p.readNames(w.spill, x)
 	if err != nil {
 		return err
@@ -322,7 +309,7 @@ func (w *partPlanner) again(ctx context.Context, i int) error {
 	if x.spans.digest == index.DigestOf(b) {
 		return nil
 	}
-	return w.storeSpans(b, x)
+	return w.out.spans(b, x)
 }
 
 func addLeftovers(list, more []shardify.Leftover) []shardify.Leftover {
@@ -350,8 +337,8 @@ func (w *partPlanner) pack() error {
 		k.target = DefaultShardSize(p.OutputBytes)
 	}
 	k.target = max(k.target, 1)
-	for i := range p.parts {
-		x := &p.parts[i]
+	for i := range p.blocks {
+		x := &p.blocks[i]
 		spans, err := readSpans(w.spill, x)
 		if err != nil {
 			return err
@@ -365,8 +352,12 @@ func (w *partPlanner) pack() error {
 		for _, u := range q.Units {
 			p.Units = append(p.Units, Unit{u.Lo + len(p.Shards), u.Hi + len(p.Shards)})
 		}
-		for s := range q.Shards {
-			p.shardBytes = append(p.shardBytes, q.ShardBytes(s))
+		for _, s := range q.Shards {
+			var n int64
+			for _, x := range spans[s.Lo:s.Hi] {
+				n += x.Bytes
+			}
+			p.shardBytes = append(p.shardBytes, n)
 		}
 		p.Shards = append(p.Shards, q.Shards...)
 	}

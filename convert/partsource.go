@@ -26,7 +26,7 @@ type PartSource struct {
 
 // openPart is a part that units hold.
 type openPart struct {
-	*loadedPart
+	*Loaded
 	src   shardify.Source
 	err   error
 	ready chan struct{}
@@ -35,16 +35,16 @@ type openPart struct {
 
 // NewPartSource makes the source of a plan in parts; open opens one of them.
 func NewPartSource(p *Plan, open func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)) *PartSource {
-	s := &PartSource{plan: p, open: open, first: make([]int64, 1, len(p.parts)+1), parts: map[int]*openPart{}}
-	for i := range p.parts {
-		s.first = append(s.first, s.first[i]+p.parts[i].samples)
+	s := &PartSource{plan: p, open: open, first: make([]int64, 1, len(p.blocks)+1), parts: map[int]*openPart{}}
+	for i := range p.blocks {
+		s.first = append(s.first, s.first[i]+p.blocks[i].samples)
 	}
 	return s
 }
 
 // limit fixes how many parts are open at once: two, or what a part of the memory holds.
 func (s *PartSource) limit(memory int64) {
-	s.room = make(chan struct{}, min(max(memory/16/max(s.plan.partBytes(), 1), 2), 1024))
+	s.room = make(chan struct{}, min(max(memory/16/max(s.plan.blockBytes(), 1), 2), 1024))
 }
 
 // hold opens a part, or shares it with the units that have it open.
@@ -85,11 +85,11 @@ func (s *PartSource) hold(ctx context.Context, k int) (*openPart, error) {
 }
 
 func (s *PartSource) load(ctx context.Context, k int, x *openPart) {
-	if x.loadedPart, x.err = s.plan.loadPart(k); x.err != nil {
+	if x.Loaded, x.err = s.plan.Load(k); x.err != nil {
 		return
 	}
 	p := s.plan
-	x.src, x.err = s.open(ctx, shardify.OpenArgs{Table: x.table, Columns: p.Columns, Options: p.InputOptions, State: p.State, First: x.first})
+	x.src, x.err = s.open(ctx, shardify.OpenArgs{Table: x.Table, Columns: p.Columns, Options: p.InputOptions, State: p.State, First: x.First})
 	if x.err != nil {
 		x.src = nil
 	}
@@ -138,7 +138,7 @@ type partReader struct {
 }
 
 func (r *partReader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
-	k := sort.Search(len(r.s.plan.parts), func(k int) bool { return s.Lo < r.s.first[k+1] })
+	k := sort.Search(len(r.s.plan.blocks), func(k int) bool { return s.Lo < r.s.first[k+1] })
 	if k != r.part {
 		if err := r.enter(k); err != nil {
 			return nil, err
@@ -196,10 +196,10 @@ func (j *Job) holdSpans(ctx context.Context, i int) (spans []shardify.Span, rele
 	if !ok {
 		return nil, nil, errors.New("the source is not that of a plan in parts")
 	}
-	k := j.Plan.partOf(i)
+	k := j.Plan.blockOf(i)
 	x, err := src.hold(ctx, k)
 	if err != nil {
 		return nil, nil, err
 	}
-	return x.spans, func() { src.release(k) }, nil
+	return x.Spans, func() { src.release(k) }, nil
 }

@@ -24,7 +24,7 @@ import (
 
 // PlanVersion is the version of plan files and of the packing rules: another
 // version may cut other shards from the same input.
-const PlanVersion = 2
+const PlanVersion = 3
 
 // SpanBytes is the decoded size that spans aim at. It is part of the plan's
 // rules and never derived from memory or jobs. 1 MiB passes from reader to writer
@@ -113,12 +113,12 @@ type Plan struct {
 	Base   string `json:"base,omitempty"`
 	Copies int    `json:"copies,omitempty"` // of a sample at most
 	// Shards and buckets of a global shuffle, see shuffle.go.
-	Gathers  int   `json:"gathers,omitempty"`
-	Buckets  int   `json:"buckets,omitempty"`
-	PerShard int64 `json:"per_shard,omitempty"` // exact samples of a shard
-	// Listed describes the inputs of a plan in parts, see InParts.
-	Listed     *index.Inputs `json:"listed,omitempty"`
-	FirstInput string        `json:"first_input,omitempty"` // the name of input 0, then
+	Gathers  int           `json:"gathers,omitempty"`
+	Buckets  int           `json:"buckets,omitempty"`
+	PerShard int64         `json:"per_shard,omitempty"` // exact samples of a shard
+	Listed   *index.Inputs `json:"listed,omitempty"`    // without names
+	// FirstInput is the name of input 0 of a plan of several blocks, see InParts.
+	FirstInput string `json:"first_input,omitempty"`
 
 	// Outside is what the listing of the inputs left out. No part of the digest: a file
 	// that is none of the format may come and go.
@@ -139,18 +139,18 @@ type Plan struct {
 	Shards []PlannedShard  `json:"-"`
 	Units  []Unit          `json:"-"`
 
-	parts      []planPart
-	blocks     blocks
-	drop       func() error // frees blocks that are published by now; nil if there are none
-	shardBytes []int64      // decoded, of a plan in parts
+	blocks     []Block
+	file       func() (blob, error) // the file that the blocks are in
+	drop       func() error         // frees blocks that are published by now; nil if there are none
+	shardBytes []int64              // decoded
 
 	digest string
-	sealed []byte // the content, from seal to the first Encode
+	sealed []byte // the content, from seal to Publish
 }
 
 // PlannedShard is the spans [Lo, Hi) of the plan.
 type PlannedShard struct {
-	Lo, Hi  int // of a plan in parts: among the spans of its part
+	Lo, Hi  int // among the spans of its block
 	Samples int64
 }
 
@@ -245,8 +245,7 @@ func (r *Request) tables(ctx context.Context, p *Plan) error {
 		return err
 	}
 	r.pack(p)
-	p.seal()
-	return nil
+	return p.seal()
 }
 
 // checkOutput asks the output format whether it can carry the schema, and if not, takes
@@ -493,39 +492,16 @@ func (p *Plan) Task(i, n int) []int {
 }
 
 // UnitBytes is the decoded size of unit u.
-func (p *Plan) UnitBytes(u int) int64 {
-	var n int64
-	if p.InParts() {
-		x := p.Units[u]
-		for _, b := range p.shardBytes[x.Lo:x.Hi] {
-			n += b
-		}
-		return n
-	}
-	for _, s := range p.unitSpans(u) {
-		n += s.Bytes
+func (p *Plan) UnitBytes(u int) (n int64) {
+	x := p.Units[u]
+	for _, b := range p.shardBytes[x.Lo:x.Hi] {
+		n += b
 	}
 	return n
 }
 
 // ShardBytes is the decoded size of planned shard i.
-func (p *Plan) ShardBytes(i int) (n int64) {
-	if p.InParts() {
-		return p.shardBytes[i]
-	}
-	for _, s := range p.Spans[p.Shards[i].Lo:p.Shards[i].Hi] {
-		n += s.Bytes
-	}
-	return n
-}
-
-func (p *Plan) unitSpans(u int) []shardify.Span {
-	x := p.Units[u]
-	if x.Lo == x.Hi {
-		return nil
-	}
-	return p.Spans[p.Shards[x.Lo].Lo:p.Shards[x.Hi-1].Hi]
-}
+func (p *Plan) ShardBytes(i int) int64 { return p.shardBytes[i] }
 
 // validate checks the indexes of a decoded plan.
 func (p *Plan) validate() error {
@@ -547,25 +523,5 @@ func (p *Plan) validate() error {
 	if p.Gathers < 0 || p.Gathers > most || p.Buckets < 0 || p.Buckets > most || p.PerShard < 0 || p.Shuffle == ShuffleGlobal && p.Buckets == 0 {
 		return fmt.Errorf("%d shards of %d buckets", p.Gathers, p.Buckets)
 	}
-	if p.InParts() {
-		return p.validateParts()
-	}
-	span := 0
-	for i, s := range p.Shards {
-		if s.Lo != span || s.Hi <= s.Lo || s.Hi > len(p.Spans) {
-			return fmt.Errorf("shard %d has spans [%d, %d)", i, s.Lo, s.Hi)
-		}
-		span = s.Hi
-	}
-	shard := 0
-	for i, u := range p.Units {
-		if u.Lo != shard || u.Hi <= u.Lo || u.Hi > len(p.Shards) {
-			return fmt.Errorf("unit %d has shards [%d, %d)", i, u.Lo, u.Hi)
-		}
-		shard = u.Hi
-	}
-	if span != len(p.Spans) || shard != len(p.Shards) {
-		return fmt.Errorf("%d of %d spans and %d of %d shards are in units", span, len(p.Spans), shard, len(p.Shards))
-	}
-	return nil
+	return p.validateBlocks()
 }

@@ -1,11 +1,14 @@
 package convert
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,60 +18,114 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/varint"
 	"github.com/shardify/shardify/storage"
-	"golang.org/x/sync/errgroup"
 )
 
 // PlanName is where a plan stands below the data set's folder.
 const PlanName = storage.Private + "/plan"
 
-// A plan file:
+// A plan is a head and a list of blocks: consecutive inputs with their names and spans. A
+// small set has one block, which is in memory with the head. Of many, a task needs those of
+// its shards, and merge none: a shard lies in one block. The file:
 //
 //	8   magic "SHFYPLAN"
 //	4   u32 PlanVersion
-//	8   u64 n, bytes of the content
-//	8   u64 m, bytes of the schedule
-//	n   zstd of the content: what decides the bytes of the data set
-//	m   zstd of the schedule: where the inputs are on this machine
-//	37  digest of all bytes before it, as text
+//	..  the blocks, two parts each, zstd:
+//	    names: n, n bytes of names and sizes, modification times
+//	    spans, of several blocks numbered from the first sample of the block
+//	n   zstd of the content: what decides the bytes of the data set. Head, of each block the
+//	    counts and the digests of names and spans, shards, units
+//	m   zstd of the schedule: where the inputs are on this machine, where the blocks are
+//	8   u64 n
+//	8   u64 m
+//	37  digest of the n + m + 16 bytes before it, as text
 //
-// Content and schedule are a JSON head and tables of varints. The digest of the
-// uncompressed content is the plan's identity.
+// Heads are JSON, all else tables of varints. The digest of the uncompressed content is
+// the plan's identity.
 const (
 	planMagic  = "SHFYPLAN"
-	planHead   = len(planMagic) + 4 + 8 + 8
+	planHead   = len(planMagic) + 4
+	planTail   = 8 + 8 + digestSize
 	digestSize = len(index.DigestPrefix) + 32
-	// maxPlan bounds what a plan file may unpack to.
-	maxPlan = 8 << 30
+	// maxPlan bounds what a head, or the only block, unpacks to; maxBlock one of several.
+	maxPlan  = 8 << 30
+	maxBlock = 1 << 30
+	// oldMagic is that of plans in parts, before version 3.
+	oldMagic = "SHFYPART"
 )
 
 // Digest identifies the plan: equal content gives equal data sets.
 func (p *Plan) Digest() string { return p.digest }
 
-// seal computes the digest of a finished plan.
-func (p *Plan) seal() {
+// seal completes a finished plan: its inputs, its block if it has one, its digest.
+func (p *Plan) seal() error {
+	if !p.InParts() && p.file == nil {
+		if err := p.pack(); err != nil {
+			return err
+		}
+	}
 	p.sealed = p.content()
 	p.digest = index.DigestOf(p.sealed)
+	return nil
+}
+
+// pack makes the block of a plan whose inputs are all in its table.
+func (p *Plan) pack() error {
+	var l lister
+	l.add(p.Table)
+	in := l.inputs(p.Input)
+	p.Listed = &in
+	b := Block{files: int64(p.Table.Len()), samples: p.Samples, bytes: p.DecodedBytes, shards: len(p.Shards), units: len(p.Units)}
+	p.shardBytes = make([]int64, len(p.Shards))
+	for i, s := range p.Shards {
+		for _, x := range p.Spans[s.Lo:s.Hi] {
+			p.shardBytes[i] += x.Bytes
+			b.largest = max(b.largest, x.Bytes)
+		}
+	}
+	file := &inMemory{}
+	w, err := newBlockWriter(file, maxPlan)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if err := w.names(p.Table, &b); err != nil {
+		return err
+	}
+	if err := w.spans(appendSpans(nil, p.Spans), &b); err != nil {
+		return err
+	}
+	p.blocks, p.file = []Block{b}, file.open
+	return nil
+}
+
+// base is the digest of what stands fixed before surveys look at the samples.
+func (p *Plan) base() string {
+	return index.DigestOf(appendSpans(appendNames(p.content(), p.Table), p.Spans))
 }
 
 func (p *Plan) content() []byte {
-	if p.InParts() {
-		return p.contentInParts()
-	}
 	head, err := json.Marshal(p)
 	if err != nil {
 		panic("convert: plan head: " + err.Error())
 	}
-	b := make([]byte, 0, len(head)+len(p.State)+16*p.Table.Len()+16*len(p.Spans)+64)
-	b = binary.AppendUvarint(b, uint64(len(head)))
+	b := binary.AppendUvarint(nil, uint64(len(head)))
 	b = append(b, head...)
 	b = binary.AppendUvarint(b, uint64(len(p.State)))
 	b = append(b, p.State...)
 	b = binary.AppendUvarint(b, uint64(len(p.Table.Roots)))
-	b = appendSpans(appendNames(b, p.Table), p.Spans)
+	b = binary.AppendUvarint(b, uint64(len(p.blocks)))
+	for i := range p.blocks {
+		x := &p.blocks[i]
+		for _, n := range []int64{x.files, x.samples, x.bytes, x.largest, int64(x.shards), int64(x.units)} {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
+		b = append(append(b, x.names.digest...), x.spans.digest...)
+	}
 	b = binary.AppendUvarint(b, uint64(len(p.Shards)))
-	for _, x := range p.Shards {
+	for i, x := range p.Shards {
 		b = binary.AppendUvarint(b, uint64(x.Hi-x.Lo))
 		b = binary.AppendUvarint(b, uint64(x.Samples))
+		b = binary.AppendUvarint(b, uint64(p.shardBytes[i]))
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.Units)))
 	for _, x := range p.Units {
@@ -129,13 +186,22 @@ type places struct {
 	LeftOut []shardify.Leftover `json:"left_out,omitempty"`
 }
 
-func (p *Plan) schedule() ([]byte, error) {
+func (p *Plan) schedule(blocks []Block) ([]byte, error) {
 	head, err := p.places()
 	if err != nil {
 		return nil, err
 	}
 	b := binary.AppendUvarint(nil, uint64(len(head)))
-	return appendTimes(append(b, head...), p.Table), nil
+	b = append(b, head...)
+	for i := range blocks {
+		for _, x := range []*packed{&blocks[i].names, &blocks[i].spans} {
+			for _, n := range []int64{x.off, x.bytes, x.plain} {
+				b = binary.AppendUvarint(b, uint64(n))
+			}
+		}
+		b = append(b, blocks[i].listed...)
+	}
+	return b, nil
 }
 
 func (p *Plan) places() (_ []byte, err error) {
@@ -168,78 +234,227 @@ func compress(b []byte) ([]byte, error) {
 	return enc.EncodeAll(b, make([]byte, 0, len(b)/2)), nil
 }
 
-// Encode writes the plan file.
-func (p *Plan) Encode() ([]byte, error) {
-	sched, err := p.schedule()
+// write copies the blocks that count to where they stay, and writes the rest behind them.
+func (p *Plan) write(ctx context.Context, to io.Writer) (blocks []Block, err error) {
+	if p.file == nil {
+		if err := p.pack(); err != nil {
+			return nil, err
+		}
+	}
+	from, err := p.file()
 	if err != nil {
 		return nil, err
 	}
-	plain := p.sealed
-	if p.sealed = nil; plain == nil {
-		plain = p.content()
-	}
-	var content []byte
-	var g errgroup.Group
-	g.Go(func() (err error) { content, err = compress(plain); return err })
-	g.Go(func() (err error) { sched, err = compress(sched); return err })
-	if err := g.Wait(); err != nil {
+	defer from.Close()
+	if _, err := to.Write(planStart()); err != nil {
 		return nil, err
 	}
-	b := append([]byte(planMagic), 0, 0, 0, 0)
-	binary.LittleEndian.PutUint32(b[len(planMagic):], PlanVersion)
+	blocks = slices.Clone(p.blocks)
+	at := int64(planHead)
+	var buf []byte
+	for i := range blocks {
+		for _, x := range []*packed{&blocks[i].names, &blocks[i].spans} {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			buf = slices.Grow(buf[:0], int(x.bytes))[:x.bytes]
+			if n, err := from.ReadAt(buf, x.off); n < len(buf) {
+				return nil, shardify.Annotate(err, "read", PlanName, "")
+			}
+			if _, err := to.Write(buf); err != nil {
+				return nil, err
+			}
+			x.off = at
+			at += x.bytes
+		}
+	}
+	tail, err := p.tail(blocks)
+	if err != nil {
+		return nil, err
+	}
+	_, err = to.Write(tail)
+	return blocks, err
+}
+
+func planStart() []byte {
+	return binary.LittleEndian.AppendUint32([]byte(planMagic), PlanVersion)
+}
+
+// tail is what stands behind the blocks.
+func (p *Plan) tail(blocks []Block) ([]byte, error) {
+	plain := p.sealed
+	if plain == nil {
+		plain = p.content()
+	}
+	content, err := compress(plain)
+	if err != nil {
+		return nil, err
+	}
+	sched, err := p.schedule(blocks)
+	if err != nil {
+		return nil, err
+	}
+	if sched, err = compress(sched); err != nil {
+		return nil, err
+	}
+	b := append(slices.Clip(content), sched...)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(content)))
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(sched)))
-	b = append(append(b, content...), sched...)
 	return append(b, index.DigestOf(b)...), nil
 }
 
-// DecodePlan parses a plan file.
+// Publish puts the plan into the data set's folder. If one is there already it
+// must be the same plan; otherwise the error is ErrExists with the differences.
+func (p *Plan) Publish(ctx context.Context, s storage.Store) error {
+	old, err := LoadPlan(s)
+	switch {
+	case err == nil && old.Digest() == p.Digest():
+		return nil
+	case err == nil:
+		return &Conflict{Diff: old.Diff(p)}
+	case !errors.Is(err, errNotExist):
+		return err
+	}
+	to, err := s.Create(PlanName)
+	if err != nil {
+		return err
+	}
+	defer to.Abort()
+	blocks, err := p.write(ctx, to)
+	if err != nil {
+		return err
+	}
+	if err := to.Commit(ctx); err != nil {
+		return err
+	}
+	drop := p.drop
+	p.blocks, p.file, p.drop, p.sealed = blocks, nil, nil, nil
+	if p.InParts() {
+		p.file = stored(s)
+	}
+	if drop != nil {
+		return drop()
+	}
+	return nil
+}
+
+// Conflict is another plan in the output folder.
+type Conflict struct{ Diff []string }
+
+func (c *Conflict) Error() string {
+	return "the folder holds another conversion (there / now): " + strings.Join(c.Diff, "; ") + ": " + shardify.ErrExists.Error()
+}
+
+// Unwrap is ErrExists.
+func (c *Conflict) Unwrap() error { return shardify.ErrExists }
+
+// LoadPlan reads the plan of a data set's folder; fs.ErrNotExist if there is none. Of
+// several blocks it reads the head alone; see Plan.InParts.
+func LoadPlan(s storage.Store) (*Plan, error) {
+	b, err := s.Open(PlanName)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	p, err := readPlan(sized{b, b.Size()})
+	if err != nil {
+		return nil, shardify.Annotate(err, "read", PlanName, "")
+	}
+	if p.InParts() {
+		p.file = stored(s)
+	}
+	return p, nil
+}
+
+// DecodePlan parses a plan file. All its inputs are in one table.
 func DecodePlan(b []byte) (*Plan, error) {
-	p, err := decodePlan(b)
+	f := &inMemory{b}
+	p, err := readPlan(sized{f, f.Size()})
+	if err == nil && p.InParts() {
+		p.file = f.open
+		p, err = p.Whole()
+	}
 	if err != nil {
 		return nil, shardify.Annotate(err, "read", PlanName, "")
 	}
 	return p, nil
 }
 
-func decodePlan(b []byte) (*Plan, error) {
-	if isInParts(b) {
-		p, err := openInParts(inMemory(b))
-		if err != nil {
-			return nil, err
-		}
-		return p.Whole()
+// sized is a plan file.
+type sized struct {
+	io.ReaderAt
+	size int64
+}
+
+// take reads n bytes at off.
+func (f sized) take(off, n int64) ([]byte, error) {
+	if off < 0 || n < 0 || off > f.size-n {
+		return nil, shardify.Corrupt(f.size, "a plan of %d bytes", f.size)
 	}
-	if len(b) < planHead+digestSize || string(b[:len(planMagic)]) != planMagic {
+	b := make([]byte, n)
+	if k, err := f.ReadAt(b, off); int64(k) < n {
+		return nil, shardify.Annotate(err, "read", PlanName, "")
+	}
+	return b, nil
+}
+
+// readPlan reads the head from the end of a file, and the block if there is only one.
+func readPlan(f sized) (*Plan, error) {
+	start, err := f.take(0, int64(planHead))
+	if err != nil {
+		return nil, err
+	}
+	magic, v := string(start[:len(planMagic)]), binary.LittleEndian.Uint32(start[len(planMagic):])
+	switch {
+	case magic != planMagic && magic != oldMagic:
 		return nil, shardify.Corrupt(0, "not a plan")
-	}
-	if v := binary.LittleEndian.Uint32(b[len(planMagic):]); v != PlanVersion {
+	case magic != planMagic || v != PlanVersion:
 		return nil, shardify.Unsupported("plan of version %d; this program makes and reads version %d", v, PlanVersion)
 	}
-	end := len(b) - digestSize
-	if got := index.DigestOf(b[:end]); got != string(b[end:]) {
-		return nil, shardify.Corrupt(int64(end), "digest is %s, stored %q", got, b[end:])
+	at := f.size - int64(planTail)
+	tail, err := f.take(at, int64(planTail))
+	if err != nil {
+		return nil, err
 	}
-	n := binary.LittleEndian.Uint64(b[len(planMagic)+4:])
-	m := binary.LittleEndian.Uint64(b[len(planMagic)+12:])
-	body := uint64(end - planHead)
-	if n > body || m != body-n {
-		return nil, shardify.Corrupt(int64(len(planMagic)), "parts of %d and %d bytes in %d", n, m, body)
+	n, m := binary.LittleEndian.Uint64(tail), binary.LittleEndian.Uint64(tail[8:])
+	if room := uint64(max(at-int64(planHead), 0)); n > room || m > room-n {
+		return nil, shardify.Corrupt(at, "head of %d and %d bytes in a file of %d", n, m, f.size)
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPlan))
+	at -= int64(n + m)
+	b, err := f.take(at, int64(n+m)+16)
+	if err != nil {
+		return nil, err
+	}
+	if got, want := index.DigestOf(b), string(tail[16:]); got != want {
+		return nil, shardify.Corrupt(at, "digest of the head is %s, stored %q", got, want)
+	}
+	content, err := unpack(b[:n], maxPlan)
+	if err != nil {
+		return nil, shardify.Corrupt(at, "content: %v", err)
+	}
+	sched, err := unpack(b[n:n+m], maxPlan)
+	if err != nil {
+		return nil, shardify.Corrupt(at+int64(n), "schedule: %v", err)
+	}
+	p, err := parsePlan(content, sched, at)
+	if err != nil || p.InParts() {
+		return p, err
+	}
+	l, err := p.readBlock(f, 0)
+	if err != nil {
+		return nil, err
+	}
+	p.Table, p.Spans = l.Table, l.Spans
+	return p, nil
+}
+
+func unpack(b []byte, most int64) ([]byte, error) {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(most)))
 	if err != nil {
 		return nil, err
 	}
 	defer dec.Close()
-	content, err := dec.DecodeAll(b[planHead:planHead+int(n)], nil)
-	if err != nil {
-		return nil, shardify.Corrupt(int64(planHead), "content: %v", err)
-	}
-	sched, err := dec.DecodeAll(b[planHead+int(n):end], nil)
-	if err != nil {
-		return nil, shardify.Corrupt(int64(planHead)+int64(n), "schedule: %v", err)
-	}
-	return parsePlan(content, sched)
+	return dec.DecodeAll(b, nil)
 }
 
 // parseHead is what every plan begins with: of the content the head, the state and the
@@ -259,16 +474,33 @@ func (p *Plan) parseHead(content, sched *varint.Reader) error {
 	return nil
 }
 
-func parsePlan(content, sched []byte) (*Plan, error) {
+// parsePlan is the inverse of content and schedule; end is where the blocks end.
+func parsePlan(content, sched []byte, end int64) (*Plan, error) {
 	p := &Plan{Table: &shardify.Table{}}
-	v := &varint.Reader{B: content}
-	s := &varint.Reader{B: sched}
+	v, s := &varint.Reader{B: content}, &varint.Reader{B: sched}
 	if err := p.parseHead(v, s); err != nil {
 		return nil, err
 	}
-	parseNames(p.Table, v, s)
-	p.Spans = parseSpans(v)
-	p.parseCuts(v)
+	p.blocks = make([]Block, v.Count(6+2*digestSize))
+	most := int64(maxPlan)
+	if p.InParts() {
+		most = maxBlock
+	}
+	for i := range p.blocks {
+		p.blocks[i] = parseBlock(v, s, end, most)
+	}
+	p.Shards = make([]PlannedShard, v.Count(3))
+	p.shardBytes = make([]int64, len(p.Shards))
+	for i := range p.Shards {
+		p.Shards[i] = PlannedShard{Hi: count(v), Samples: int64(v.U())}
+		p.shardBytes[i] = int64(v.U())
+	}
+	p.Units = make([]Unit, v.Count(1))
+	at := 0
+	for i := range p.Units {
+		p.Units[i] = Unit{at, at + count(v)}
+		at = p.Units[i].Hi
+	}
 	if v.Bad || s.Bad || len(v.B) > 0 || len(s.B) > 0 {
 		return nil, shardify.Corrupt(-1, "tables do not fit their counts")
 	}
@@ -277,6 +509,34 @@ func parsePlan(content, sched []byte) (*Plan, error) {
 	}
 	p.digest = index.DigestOf(content)
 	return p, nil
+}
+
+// count is a number that a slice may have entries.
+func count(v *varint.Reader) int {
+	n := v.U()
+	if n > math.MaxInt32 {
+		v.Bad = true
+		return 0
+	}
+	return int(n)
+}
+
+func parseBlock(v, s *varint.Reader, end, most int64) Block {
+	var x Block
+	x.files, x.samples, x.bytes, x.largest = int64(v.U()), int64(v.U()), int64(v.U()), int64(v.U())
+	x.shards, x.units = count(v), count(v)
+	for _, b := range []*packed{&x.names, &x.spans} {
+		b.digest = string(v.Bytes(uint64(digestSize)))
+		b.off, b.bytes, b.plain = int64(s.U()), int64(s.U()), int64(s.U())
+		if b.off < int64(planHead) || b.bytes < 0 || b.off > end-b.bytes || b.plain < 0 || b.plain > most {
+			s.Bad = true
+		}
+	}
+	x.listed = string(s.Bytes(uint64(digestSize)))
+	if x.files < 0 || x.samples < 0 || x.bytes < 0 || x.largest < 0 {
+		v.Bad = true
+	}
+	return x
 }
 
 // parseNames appends names, sizes and times to a table with roots.
@@ -319,38 +579,6 @@ func parseSpans(v *varint.Reader) []shardify.Span {
 		spans = append(spans, s)
 	}
 	return spans
-}
-
-func (p *Plan) parseCuts(v *varint.Reader) {
-	p.Shards = make([]PlannedShard, 0, v.Count(2))
-	at := 0
-	for range cap(p.Shards) {
-		n := int(v.U())
-		p.Shards = append(p.Shards, PlannedShard{Lo: at, Hi: at + n, Samples: int64(v.U())})
-		at += n
-	}
-	p.Units = make([]Unit, 0, v.Count(1))
-	at = 0
-	for range cap(p.Units) {
-		n := int(v.U())
-		p.Units = append(p.Units, Unit{Lo: at, Hi: at + n})
-		at += n
-	}
-}
-
-// LoadPlan reads the plan of a data set's folder; fs.ErrNotExist if there is
-// none.
-//
-// Of a plan in parts it reads the head; see Plan.InParts.
-func LoadPlan(s storage.Store) (*Plan, error) {
-	if p, err := loadInParts(s); p != nil || err != nil {
-		return p, err
-	}
-	b, err := readAll(s, PlanName)
-	if err != nil {
-		return nil, err
-	}
-	return DecodePlan(b)
 }
 
 // Diff lists how another plan differs from this one, a line each: "option:

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
 )
 
 // The choices of Request.Shuffle. The same three words stand for the loader's.
@@ -67,8 +66,7 @@ func (r *Request) shape(ctx context.Context, p *Plan) error {
 	if p.Shuffle == ShuffleGlobal {
 		r.repack(p)
 	}
-	p.seal()
-	return nil
+	return p.seal()
 }
 
 func (r *Request) shapeSplit(p *Plan) error {
@@ -109,7 +107,7 @@ func (r *Request) find(ctx context.Context, p *Plan, f *flow) error {
 	if !f.surveys() && (p.Split == nil || !p.Split.counted()) {
 		return nil
 	}
-	p.Base = index.DigestOf(p.content())
+	p.Base = p.base()
 	if k := r.Known; k != nil && k.Base == p.Base {
 		p.Findings, p.Cuts = k.Findings, k.Cuts
 		if p.Split != nil {

@@ -192,7 +192,7 @@ func TestShapedBytesAreTheSameWhateverTheJobsTasksAndMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := mixed()
 			p := shapedPlan(t, f, change)
-			b, err := p.Encode()
+			b, err := encode(p)
 			if err != nil {
 				t.Fatal(err)
 			}

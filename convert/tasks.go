@@ -69,3 +69,20 @@ func (p *Plan) TasksOf(n int) []int32 {
 	}
 	return of
 }
+
+// tasksInOrder gives each of n tasks consecutive units of a like size: it needs few
+// blocks then.
+func (p *Plan) tasksInOrder(n int) []int32 {
+	of := make([]int32, len(p.Units))
+	var total, at int64
+	for u := range p.Units {
+		total += p.UnitBytes(u) + 1
+	}
+	for u := range p.Units {
+		size := p.UnitBytes(u) + 1
+		middle := float64(at) + float64(float64(size)/2)
+		of[u] = int32(min(int(middle/float64(total)*float64(n)), n-1))
+		at += size
+	}
+	return of
+}

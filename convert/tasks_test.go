@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/shardify/shardify"
 )
 
 // TestTasksAreHandedOutByTheRule: largest unit first, to the task that has least to do,
@@ -16,7 +14,7 @@ func TestTasksAreHandedOutByTheRule(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 50} {
 		p := &Plan{}
 		for u := range 1 + r.IntN(40) {
-			p.Spans = append(p.Spans, shardify.Span{Lo: 0, Hi: 1, Bytes: int64(r.IntN(5))})
+			p.shardBytes = append(p.shardBytes, int64(r.IntN(5)))
 			p.Shards = append(p.Shards, PlannedShard{Lo: u, Hi: u + 1, Samples: 1})
 			p.Units = append(p.Units, Unit{u, u + 1})
 		}

@@ -395,7 +395,7 @@ func (p *Plan) inputName(i uint32) string {
 	if int(i) < p.Table.Len() {
 		return p.Table.Name(int(i))
 	}
-	if i == 0 && p.InParts() {
+	if i == 0 && p.FirstInput != "" {
 		return p.FirstInput
 	}
 	return fmt.Sprintf("input %d", i)

@@ -3,7 +3,6 @@
 package faulttest
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
@@ -138,8 +138,7 @@ func (p *partsSuite) point(t *testing.T, s *errnoTally, i, n int, e *fault, opti
 func (p *partsSuite) control(t *testing.T) {
 	out := p.out()
 	harness.Must(t, p.c.Command(p.c.Plan(out)...)...)
-	b, err := os.ReadFile(filepath.Join(out, ".shardify", "plan"))
-	if err != nil || !bytes.HasPrefix(b, []byte("SHFYPART")) {
+	if p, err := convert.LoadPlan(convert.Folder(out)); err != nil || !p.InParts() {
 		t.Fatalf("control: the plan is not in parts: %v", err)
 	}
 	for _, k := range []string{"0", "2"} {

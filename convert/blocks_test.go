@@ -2,6 +2,7 @@ package convert
 
 import (
 	"encoding/binary"
+	"io"
 	"slices"
 	"testing"
 
@@ -20,10 +21,10 @@ func partsOf(f testing.TB) (p *Plan, names, spans []byte) {
 	names = appendTimes(append(binary.AppendUvarint(nil, uint64(len(content))), content...), t)
 	spans = appendSpans(nil, []shardify.Span{{Hi: 3, Bytes: 32}, {Lo: 3, Hi: 4, Bytes: 8}})
 	for range 2 {
-		p.parts = append(p.parts, planPart{
+		p.blocks = append(p.blocks, Block{
 			files: 2, samples: 4, bytes: 40, largest: 32, listed: index.DigestOf(names), shards: 2, units: 1,
-			names: packed{index.DigestOf(content), int64(partsHead), 40, int64(len(names))},
-			spans: packed{index.DigestOf(spans), int64(partsHead) + 40, 40, int64(len(spans))},
+			names: packed{index.DigestOf(content), int64(planHead), 40, int64(len(names))},
+			spans: packed{index.DigestOf(spans), int64(planHead) + 40, 40, int64(len(spans))},
 		})
 		p.Shards = append(p.Shards, PlannedShard{0, 1, 3}, PlannedShard{1, 2, 1})
 		p.shardBytes = append(p.shardBytes, 32, 8)
@@ -34,7 +35,7 @@ func partsOf(f testing.TB) (p *Plan, names, spans []byte) {
 
 // TestTasksOfAPlanInPartsTakeNeighbours: each unit has a task, in order, of a like size.
 func TestTasksOfAPlanInPartsTakeNeighbours(t *testing.T) {
-	p := &Plan{Listed: &index.Inputs{}}
+	p := &Plan{blocks: make([]Block, 2)}
 	for u := range 1000 {
 		p.Shards = append(p.Shards, PlannedShard{0, 1, 1})
 		p.shardBytes = append(p.shardBytes, int64(1+u%7)<<20)
@@ -55,30 +56,50 @@ func TestTasksOfAPlanInPartsTakeNeighbours(t *testing.T) {
 	}
 }
 
-func FuzzPlanInParts(f *testing.F) {
-	p, names, spans := partsOf(f)
-	sched, err := p.scheduleInParts()
-	if err != nil {
+// onePlan is a plan of one block with the plain bytes of that.
+func onePlan(f testing.TB) (p *Plan, names, spans []byte) {
+	p = &Plan{Version: PlanVersion, Table: &shardify.Table{Roots: []string{"r"}}, Schema: mixed().Schema(), Samples: 4}
+	p.Table.Append(0, "a", 1, 2)
+	p.Spans = []shardify.Span{{Hi: 4, Bytes: 32}}
+	p.Shards = []PlannedShard{{0, 1, 4}}
+	p.Units = []Unit{{0, 1}}
+	if err := p.seal(); err != nil {
 		f.Fatal(err)
 	}
-	if _, err := parseInParts(p.content(), sched, 1<<10); err != nil {
+	var err error
+	if p.blocks, err = p.write(bg, io.Discard); err != nil { // where they stay
 		f.Fatal(err)
 	}
-	f.Add(p.content(), sched, names, spans)
+	content := appendNames(nil, p.Table)
+	return p, appendTimes(append(binary.AppendUvarint(nil, uint64(len(content))), content...), p.Table), appendSpans(nil, p.Spans)
+}
+
+func FuzzPlan(f *testing.F) {
+	for _, of := range []func(testing.TB) (*Plan, []byte, []byte){onePlan, partsOf} {
+		p, names, spans := of(f)
+		sched, err := p.schedule(p.blocks)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if _, err := parsePlan(p.content(), sched, 1<<10); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(p.content(), sched, names, spans)
+	}
 	f.Fuzz(func(t *testing.T, content, sched, names, spans []byte) {
-		q, err := parseInParts(content, sched, 1<<10)
+		q, err := parsePlan(content, sched, 1<<10)
 		if err != nil {
 			return
 		}
 		q.Task(1, 3)
-		q.blocks = nil
+		q.file = nil
 		for i := range q.Shards {
-			if q.partOf(i) < 0 {
-				t.Fatalf("shard %d is in no part", i)
+			if q.blockOf(i) < 0 {
+				t.Fatalf("shard %d is in no block", i)
 			}
 		}
-		for i := range q.parts {
-			x := q.parts[i]
+		for i := range q.blocks {
+			x := q.blocks[i]
 			r := varint.Reader{B: names} // nobody finds bytes with the digest that is asked for
 			x.listed = index.DigestOf(names)
 			x.names.digest, x.spans.digest = index.DigestOf(r.Bytes(r.U())), index.DigestOf(spans)
