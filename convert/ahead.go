@@ -19,24 +19,16 @@ type result struct {
 	ends  int // spans of the plan whose last sample this has
 }
 
-// consumer takes the spans of a unit.
-type consumer interface {
-	use(ctx context.Context, r result) error
-	// next is how the frame of the next batch should be, for sinks that care, and of
-	// how many spans it may have samples.
-	next() (lead int, bytes int64, spans int, err error)
-}
-
-// ahead reads the spans of one unit in order and hands each to w. Where that
+// ahead reads the spans of one unit in order and hands each to use. Where that
 // pays, spans are read before they are asked for. Memory is granted in span order
-// before a read starts, so the batch that w waits for always has its grant and
+// before a read starts, so the batch that use waits for always has its grant and
 // nothing can lock up. It returns when every goroutine it started has ended.
-func (j *Job) ahead(ctx context.Context, spans []shardify.Span, w consumer) error {
-	spans, err := j.inline(ctx, spans, w)
+func (j *Job) ahead(ctx context.Context, spans []shardify.Span, use func(context.Context, result) error) error {
+	spans, err := j.inline(ctx, spans, use)
 	if err != nil || len(spans) == 0 {
 		return err
 	}
-	return j.pipelined(ctx, spans, func(r result) error { return w.use(ctx, r) })
+	return j.pipelined(ctx, spans, func(r result) error { return use(ctx, r) })
 }
 
 // pace counts the reads of a unit, and those that were slow.
@@ -111,7 +103,6 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 	parts := divider{limit: j.Pool.Limit()}
 	for len(spans) > 0 {
 		s, left := parts.next(spans)
-		s.Frame = j.framed(s)
 		post.set(atGranting, 0, s)
 		granted := j.grant(ctx, s)
 		granted.ends = len(spans) - len(left)
@@ -178,15 +169,6 @@ func (j *Job) grant(ctx context.Context, s shardify.Span) result {
 	return result{span: s, mem: mem, err: err}
 }
 
-// framed is the frame for a span, if its values are large enough to be worth the
-// room around them.
-func (j *Job) framed(s shardify.Span) *shardify.Frame {
-	if f := j.frame; f != nil && s.Bytes >= 2*f.Overhead()*s.Samples() {
-		return f
-	}
-	return nil
-}
-
 // lane is the reader of one goroutine, replaced when the run changes.
 type lane struct {
 	source shardify.Source
@@ -213,12 +195,8 @@ func (l *lane) serve(ctx context.Context, r *result) bool {
 	return time.Since(start) <= allowed(r.span)
 }
 
-// allowed is the longest that a quick read of a span takes. Parts of a span have
-// their share of it: storage that is slow in small pieces is slow.
+// allowed is the longest that a quick read of a span takes.
 func allowed(s shardify.Span) time.Duration {
-	if s.Frame != nil && s.Bytes < SpanBytes {
-		return max(2*slow*time.Duration(s.Bytes)/SpanBytes, time.Millisecond)
-	}
 	return slow * time.Duration(1+s.Bytes>>20)
 }
 
@@ -278,8 +256,5 @@ func (l *lane) close() {
 // memory is what a span's buffers may take: its bytes in size classes, the
 // offsets, and something for each column.
 func (p *Plan) memory(s shardify.Span) int64 {
-	if s.Frame != nil {
-		s.Bytes += int64(s.Frame.Lead) + s.Frame.Overhead()*s.Samples()
-	}
 	return s.Bytes + s.Bytes/4 + s.Samples()*8 + int64(len(p.read())+2)*4096
 }

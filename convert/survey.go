@@ -53,7 +53,7 @@ func (r *Request) scan(ctx context.Context, f *flow, upto int, routed bool, begi
 			w.run = f.runner(job.Pool, job.share(), w.skippable)
 			w.run.upto, w.run.whole = upto, !routed
 			w.emit = func(split int, b *shardify.Batch, _ *shardify.Arena) error { return mine.add(split, b) }
-			if err := job.ahead(each, slices.Clone(part), w); err != nil {
+			if err := job.ahead(each, slices.Clone(part), w.use); err != nil {
 				return err
 			}
 			return m.put(i, mine)

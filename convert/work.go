@@ -41,10 +41,9 @@ type Job struct {
 	Progress Progress
 
 	posts posts
-	left  atomic.Int64    // units of this Work that are not done
-	slow  atomic.Bool     // storage was, of late: read ahead
-	frame *shardify.Frame // that the sinks want; nil if none
-	flow  *flow           // what happens to samples; nil if nothing
+	left  atomic.Int64 // units of this Work that are not done
+	slow  atomic.Bool  // storage was, of late: read ahead
+	flow  *flow        // what happens to samples; nil if nothing
 
 	shuffle *shuffle.Shuffle // nil without
 }
@@ -86,9 +85,6 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(j.jobs())
 	j.left.Store(int64(len(units)))
-	if j.Sink.Frame != nil && j.flow == nil {
-		j.frame = j.Sink.Frame(j.Plan.Schema, j.Plan.OutputOptions)
-	}
 	for _, u := range j.byPart(units) {
 		if u < 0 || u >= len(j.Plan.Units) {
 			return fmt.Errorf("unit %d of %d", u, len(j.Plan.Units))
@@ -131,7 +127,7 @@ func (j *Job) unit(ctx context.Context, u int) error {
 	}
 	defer release()
 	defer w.abort()
-	err = j.ahead(ctx, spans, w)
+	err = j.ahead(ctx, spans, w.use)
 	if err != nil {
 		return err
 	}
@@ -217,18 +213,6 @@ func (w *worker) use(ctx context.Context, r result) error {
 		return w.commit(ctx)
 	}
 	return nil
-}
-
-// next is how the sink of the next batch would have it framed, and the spans that
-// its shard still has to come.
-func (w *worker) next() (lead int, bytes int64, spans int, err error) {
-	if w.shard < 0 {
-		if err := w.open(); err != nil {
-			return 0, 0, 0, err
-		}
-	}
-	lead, bytes = w.sink.(shardify.Framer).NextFrame()
-	return lead, bytes, w.left, nil
 }
 
 // open begins the next shard.
