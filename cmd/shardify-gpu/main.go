@@ -20,7 +20,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	out := cli.Standard()
-	ctx, stop := cli.Signals(context.Background(), os.Exit)
+	ctx, stop := out.Signals(context.Background(), os.Exit)
 	defer stop()
 	return out.Report(ctx, "shardify-gpu", newRoot(out).ExecuteContext(ctx))
 }

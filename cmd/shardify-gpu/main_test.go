@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -92,4 +93,33 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", name)
 		},
 	})
+}
+
+// TestResultsThatNobodyGets: are lost on a full disk, or read by nobody.
+func TestResultsThatNobodyGets(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	r, broken, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer broken.Close()
+	set := filepath.Join(t.TempDir(), "set")
+	if err := makeSet(set, "600"); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--help"}, {"--version"}, {"man", t.TempDir()}, {"bench", set, "--epochs", "1", "--batch", "64"}} {
+		for out, want := range map[*os.File]int{full: 1, broken: 141} {
+			var said strings.Builder
+			c := &exec.Cmd{Path: os.Args[0], Args: append([]string{"shardify-gpu"}, args...), Stdout: out, Stderr: &said}
+			c.Run()
+			if code := c.ProcessState.ExitCode(); code != want || strings.Contains(said.String(), "standard output: write /dev/stdout: no space left on device") != (want == 1) {
+				t.Errorf("%v > %s: exit code %d: %s", args, out.Name(), code, said.String())
+			}
+		}
+	}
 }

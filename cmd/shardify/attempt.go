@@ -58,7 +58,7 @@ func ending(code int, e *cli.Reported) cluster.Ending {
 		out.Outcome = cluster.OutcomeWaiting
 	case code == cli.CodeDone, code == cli.CodeIncomplete:
 		out.Outcome = cluster.OutcomeDone
-	case code == cli.CodeStopped, code == cli.CodeInterrupted:
+	case code == cli.CodeStopped, code == cli.CodeInterrupted, code == cli.CodePipe:
 		out.Outcome = cluster.OutcomeStopped
 	}
 	return out

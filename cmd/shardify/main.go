@@ -18,7 +18,7 @@ func run() int {
 	out.Command = commandLine(os.Args)
 	p := &program{IO: out, stdin: os.Stdin}
 	// Never stopped: a signal at the last moment must not make a failure of what is done.
-	ctx, _ := cli.Signals(context.Background(), func(code int) { os.Exit(p.end(code)) })
+	ctx, _ := out.Signals(context.Background(), func(code int) { os.Exit(p.end(code)) })
 	machine := host.This()
 	if os.Getenv("GOMAXPROCS") == "" && machine.Cores < runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(machine.Cores) // the runtime knows neither the groups above ours nor the batch system

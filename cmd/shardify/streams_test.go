@@ -41,6 +41,48 @@ func TestResultsThatCannotBeWrittenAreAFailure(t *testing.T) {
 	}
 }
 
+// TestCommandsEndQuietlyWhenNobodyReads: with the code of SIGPIPE, and the work of the
+// moment done or not begun: nothing is half published, and status knows that it ended.
+func TestCommandsEndQuietlyWhenNobodyReads(t *testing.T) {
+	dir := t.TempDir()
+	in, set, planned := filepath.Join(dir, "in.npz"), filepath.Join(dir, "set"), filepath.Join(dir, "planned")
+	try(makeNPZ([]string{in, "20"}))
+	wait(t, start(t, "plan", in, "-o", planned), 0)
+	run := func(both bool, args ...string) (code int, said string) {
+		r, w, err := os.Pipe()
+		try(err)
+		r.Close()
+		defer w.Close()
+		var b strings.Builder
+		c := &exec.Cmd{Path: os.Args[0], Args: append([]string{"shardify"}, args...), Stdout: w, Stderr: &b}
+		if both {
+			c.Stderr = w
+		}
+		c.Run()
+		return c.ProcessState.ExitCode(), b.String()
+	}
+	for _, args := range [][]string{{"--help"}, {"formats"}, {"inspect", in}, {"inspect", in, "--json"}, {"inspect", in, "--stats"}, {"convert", in, "-o", set}, {"verify", set}, {"work", planned}} {
+		if code, said := run(false, args...); code != 141 || strings.Contains(said, "shardify:") || strings.Contains(said, "pipe") {
+			t.Errorf("%v: exit code %d: %s", args, code, said)
+		}
+	}
+	for _, dir := range []string{set, planned} {
+		wait(t, start(t, "verify", dir), map[string]int{set: 0, planned: 3}[dir])
+	}
+	wait(t, start(t, "merge", planned), 0)
+	if code, _ := run(false, "convert", in, "-o", set, "--columns", "z"); code != 2 {
+		t.Errorf("wrong usage: exit code %d", code)
+	}
+	broken := filepath.Join(dir, "broken")
+	if code, _ := run(true, "convert", in, "-o", broken); code != 141 {
+		t.Errorf("without anybody for the notes either: exit code %d", code)
+	}
+	wait(t, start(t, "convert", in, "-o", broken, "-q"), 0)
+	if fmt.Sprint(tree(broken)) != fmt.Sprint(tree(set)) {
+		t.Errorf("after a broken run %v, else %v", names(tree(broken)), names(tree(set)))
+	}
+}
+
 // TestNothingFromAnInputReachesTheTerminalRaw: names of files, of fields, of classes.
 func TestNothingFromAnInputReachesTheTerminalRaw(t *testing.T) {
 	const evil = "a\x1b]0;owned\x07\nhint: rm -rf x\u202e\x9b2J"

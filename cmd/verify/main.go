@@ -18,7 +18,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	out := cli.Standard()
-	ctx, stop := cli.Signals(context.Background(), os.Exit)
+	ctx, stop := out.Signals(context.Background(), os.Exit)
 	defer stop()
 	c := verifycmd.New(out, "verify")
 	c.Version = version

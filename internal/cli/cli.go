@@ -12,6 +12,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/printable"
@@ -30,14 +31,15 @@ type IO struct {
 	RetryFull bool
 	mu        sync.Mutex
 	reported  atomic.Pointer[Reported]
+	pipe      *pipe
 }
 
 // Standard is the streams of this process. What is written to Out is made printable, and
 // what cannot be written there makes the process fail at Report.
 func Standard() *IO {
-	out := &output{w: os.Stdout}
+	out := &output{w: os.Stdout, pipe: newPipe()}
 	out.text.W = writer(out.raw)
-	return &IO{Out: out, Err: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
+	return &IO{pipe: out.pipe, Out: out, Err: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
 }
 
 // output is where results go.
@@ -46,6 +48,7 @@ type output struct {
 	text printable.Writer
 	mu   sync.Mutex
 	err  error // the first
+	pipe *pipe
 }
 
 type writer func(b []byte) (int, error)
@@ -68,6 +71,7 @@ func (p *output) machine(s string) {
 
 func (p *output) raw(b []byte) (int, error) {
 	n, err := p.w.Write(b)
+	p.pipe.saw(err)
 	if p.err == nil && err != nil {
 		p.err = err
 	}
@@ -79,6 +83,12 @@ func (p *output) raw(b []byte) (int, error) {
 func (p *output) outcome(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if errors.Is(p.err, syscall.EPIPE) {
+		if err == nil || errors.Is(err, syscall.EPIPE) {
+			return ErrPipe
+		}
+		return err
+	}
 	if p.err != nil && (err == nil || errors.Is(err, p.err) || errors.Is(err, convert.ErrIncomplete)) {
 		return fmt.Errorf("the results cannot be written to standard output: %v", p.err)
 	}
@@ -138,5 +148,6 @@ func (o *IO) Object(kind string, v any) {
 func (o *IO) write(w io.Writer, s string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	io.WriteString(w, s)
+	_, err := io.WriteString(w, s)
+	o.pipe.saw(err)
 }

@@ -70,7 +70,7 @@ func TestStubbornWorkIsEnded(t *testing.T) {
 		{[]syscall.Signal{syscall.SIGINT, syscall.SIGINT}, time.Hour, CodeInterrupted, ErrInterrupted},
 	} {
 		code := make(chan int, 9)
-		ctx, stop := signals(context.Background(), c.patience, func(n int) { code <- n; runtime.Goexit() })
+		ctx, stop := signals(context.Background(), c.patience, nil, func(n int) { code <- n; runtime.Goexit() })
 		for i, s := range c.signals {
 			syscall.Kill(syscall.Getpid(), s)
 			if i == 0 {

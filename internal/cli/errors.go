@@ -62,6 +62,9 @@ func (o *IO) Report(ctx context.Context, program string, err error) int {
 	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, cause)) {
 		err = cause
 	}
+	if errors.Is(err, ErrPipe) { // and nobody wants to know
+		return CodePipe
+	}
 	hints := shardify.Hints(err)
 	if stalled(err) {
 		hints = append(hints, "the storage does not answer; --stall TIME waits longer, --stall 0 for ever")

@@ -23,12 +23,13 @@ var ErrNotice = fmt.Errorf("%w: the time limit is near", convert.ErrStopped)
 // closed, with cause convert.ErrStopped,
 // USR1 (sent by batch systems before the time limit) with ErrNotice, INT with
 // ErrInterrupted. Whoever still works after Patience, or is interrupted again,
-// is ended by exit; nothing half is ever published, so that is safe.
-func Signals(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
-	return signals(parent, Patience, exit)
+// is ended by exit; nothing half is ever published, so that is safe. So it is where nobody
+// reads the output any more: the cause is ErrPipe.
+func (o *IO) Signals(parent context.Context, exit func(code int)) (ctx context.Context, stop func()) {
+	return signals(parent, Patience, o.pipe.gone, exit)
 }
 
-func signals(parent context.Context, patience time.Duration, exit func(code int)) (ctx context.Context, stop func()) {
+func signals(parent context.Context, patience time.Duration, gone <-chan struct{}, exit func(code int)) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 4)
 	signal.Notify(ch, syscall.SIGTERM, syscall.SIGUSR1)
@@ -55,6 +56,12 @@ func signals(parent context.Context, patience time.Duration, exit func(code int)
 				default:
 					cancel(convert.ErrStopped)
 				}
+				if late == nil {
+					late = time.After(patience)
+				}
+			case <-gone:
+				gone, code = nil, CodePipe
+				cancel(ErrPipe)
 				if late == nil {
 					late = time.After(patience)
 				}

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// CodePipe is the exit code where whoever read the output is gone (shardify ... | head):
+// the one that a shell shows of a program that SIGPIPE has ended.
+const CodePipe = 141
+
+// ErrPipe is the cause of a context that ends because nobody reads the output.
+var ErrPipe = errors.New("nobody reads the output any more")
+
+// pipe knows whether somebody reads the output.
+type pipe struct {
+	once sync.Once
+	gone chan struct{}
+}
+
+// newPipe makes writes to a stream that nobody reads fail: a process that SIGPIPE ends
+// writes no record of its end.
+func newPipe() *pipe {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return &pipe{gone: make(chan struct{})}
+}
+
+// saw takes the error of a write to the output.
+func (p *pipe) saw(err error) {
+	if p != nil && errors.Is(err, syscall.EPIPE) {
+		p.once.Do(func() { close(p.gone) })
+	}
+}
