@@ -17,21 +17,15 @@ type Checker interface {
 	End() error
 }
 
-// NewShardChecker is the checker of a shard. The header of an mmap shard, which is read
-// from r, says what to expect of the rest.
-func NewShardChecker(format string, record *shardify.Shard, r io.ReaderAt) (Checker, error) {
-	if format != index.FormatMmap {
-		return newDigest(record.Digest)
-	}
+// NewMmapChecker is the checker of an mmap shard, whose header is read from r: it says what
+// to expect of the rest.
+func NewMmapChecker(record *shardify.Shard, r io.ReaderAt) (Checker, error) {
 	s, err := index.OpenShard(r, record.Bytes, record)
 	if err != nil {
 		return nil, err
 	}
 	return &tensorChecker{shard: s, digest: record.Digest}, nil
 }
-
-// NewChecker is the checker of a file by its digest.
-func NewChecker(digest string) (Checker, error) { return newDigest(digest) }
 
 // pass hands all bytes of a file to a checker.
 func pass(r io.ReaderAt, size int64, c Checker, buf []byte) error {
@@ -57,7 +51,8 @@ type digestChecker struct {
 	want string
 }
 
-func newDigest(want string) (Checker, error) {
+// NewChecker is the checker of a file by its digest.
+func NewChecker(want string) (Checker, error) {
 	switch {
 	case strings.HasPrefix(want, index.PiecePrefix):
 		return &digestChecker{new(index.PieceDigest), want}, nil

@@ -129,7 +129,7 @@ func ReadTarIndex(tar string, record *shardify.Shard) (entries []int64, err erro
 	if i < 0 {
 		return entries, nil
 	}
-	c, err := newDigest(record.Files[i].Digest)
+	c, err := NewChecker(record.Files[i].Digest)
 	if err == nil {
 		_, _ = c.Write(b)
 		err = c.End()
@@ -139,7 +139,7 @@ func ReadTarIndex(tar string, record *shardify.Shard) (entries []int64, err erro
 
 // CheckTar compares all bytes of a tar with its digest.
 func CheckTar(r io.ReaderAt, record *shardify.Shard) error {
-	c, err := newDigest(record.Digest)
+	c, err := NewChecker(record.Digest)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package gpuload
 import (
 	"context"
 
+	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
 )
 
@@ -12,13 +13,13 @@ import (
 type advisor struct {
 	*windows // plans the runs; its tables stay empty
 	next     chan stretch
-	last     generationKey
+	last     order.Key
 	begun    bool
 }
 
 // stretch is a generation of the streams from first on.
 type stretch struct {
-	key   generationKey
+	key   order.Key
 	first int64
 }
 
@@ -29,16 +30,16 @@ func newAdvisor(w *windows) *advisor {
 // touch notes that a batch begins in a generation at a position. It never waits: advice
 // that comes too late is not needed.
 func (a *advisor) touch(epoch int, q int64) {
-	k := a.keyOf(epoch, q)
+	k := a.Key(epoch, q)
 	if a.begun && k == a.last {
 		return
 	}
-	ahead := generationKey{k.epoch, k.k + 1}
+	ahead := k.Next()
 	if !a.begun {
 		ahead = k
 	}
 	select {
-	case a.next <- stretch{ahead, q % a.stride}:
+	case a.next <- stretch{ahead, a.FirstStream(q)}:
 		a.begun, a.last = true, k
 	default:
 	}

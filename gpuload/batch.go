@@ -25,8 +25,8 @@ type Batch struct {
 }
 
 func newBatch(l *Loader, s *slot) *Batch {
-	b := &Batch{loader: l, epoch: s.epoch, step: s.step, steps: int(s.steps), from: s.from, end: l.steps.end(s), rows: s.rows, batch: int(s.table.rows), bytes: s.table.size()}
-	if l.steps.last == Short {
+	b := &Batch{loader: l, epoch: s.Epoch, step: s.Number, steps: int(s.Steps), from: s.From, end: l.steps.End(&s.Step), rows: s.Rows, batch: int(s.table.rows), bytes: s.table.size()}
+	if l.steps.Last == Short {
 		b.batch = b.rows
 	}
 	b.slot.Store(s)
@@ -81,7 +81,7 @@ func (b *Batch) IDs() []int64 {
 	if !s.known {
 		s.number(b.loader.order, &b.loader.steps)
 	}
-	return s.ids[:min(s.size, int64(b.batch))]
+	return s.ids[:min(s.Size, int64(b.batch))]
 }
 
 // Columns are the names of the fields, companions included.

@@ -8,36 +8,26 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/order"
 )
 
-// Shuffle is how the samples of an epoch are mixed.
-type Shuffle string
-
-// The kinds of shuffle.
-const (
-	// None keeps the order of the data set.
-	None Shuffle = "none"
-	// Block permutes runs of neighbouring samples over the whole set, and samples
-	// within windows of such runs: reads are large whatever a sample's size.
-	Block Shuffle = "block"
-	// Global permutes all samples.
-	Global Shuffle = "global"
+// Shuffle is how the samples of an epoch are mixed, Last what happens to those at its end
+// that fill no batch on every rank: Short is the default if they come in the order of the
+// set, Drop with a shuffle, Weights or Balance.
+type (
+	Shuffle = order.Shuffle
+	Last    = order.Last
 )
 
-// Last is what happens to samples at the end of an epoch that fill no batch on
-// every rank. The default is Short if the samples come in the order of the set, and Drop
-// with a shuffle, Weights or Balance. Steps are as many on every rank with each of them.
-type Last string
-
-// The policies.
+// The kinds of Shuffle, and the policies of Last.
 const (
-	// Drop leaves them out: all of an epoch that has fewer samples than Batch times World.
-	Drop Last = "drop"
-	// Pad delivers them in a batch whose Rows is less than its Batch, or 0; the
-	// rest is zeros, empty lists and ID -1.
-	Pad Last = "pad"
-	// Short delivers them in a last batch that is smaller, on some ranks perhaps empty.
-	Short Last = "short"
+	None   = order.None
+	Block  = order.Block
+	Global = order.Global
+
+	Drop  = order.Drop
+	Pad   = order.Pad
+	Short = order.Short
 )
 
 // Tier is where the samples of an epoch come from.
@@ -164,10 +154,6 @@ const (
 	patience       = 30 * time.Second
 	windowBytes    = 256 << 20
 	blockBytes     = 512 << 10
-	maxEpoch       = 1 << 31
-	maxStreams     = 1 << 16
-	maxWindow      = 1 << 40
-	maxSamples     = 1 << 48
 )
 
 func oneOf[T ~string](name string, v *T, values ...T) error {
@@ -229,9 +215,9 @@ func (c *Config) checkNumbers() error {
 	switch {
 	case c.Batch < 1 || c.Batch > math.MaxInt32:
 		return fmt.Errorf("batch %d: want 1 or more samples", c.Batch)
-	case c.World < 1 || c.World > maxStreams || c.Rank < 0 || c.Rank >= c.World:
+	case c.World < 1 || c.World > order.MaxStreams || c.Rank < 0 || c.Rank >= c.World:
 		return fmt.Errorf("rank %d of %d: want a rank from 0 to world size - 1", c.Rank, c.World)
-	case c.Epoch < 0 || c.Epoch >= maxEpoch:
+	case c.Epoch < 0 || c.Epoch >= order.MaxEpoch:
 		return fmt.Errorf("epoch %d: want 0 to 2^31-1", c.Epoch)
 	case c.Depth < 1 || c.Workers < 0 || c.Memory < 0 || c.LocalRanks < 1 || c.Group < 0:
 		return fmt.Errorf("depth %d, workers %d, memory %s, local ranks %d, group %d: none may be negative", c.Depth, c.Workers, shardify.FormatSize(c.Memory), c.LocalRanks, c.Group)

@@ -191,7 +191,7 @@ func (d *cudaDevice) send(s *slot) error {
 			c.moves = append(c.moves, cuda.Move{Tensor: i, Send: t.bytes(i)})
 		}
 	}
-	return c.Fill(fmt.Sprintf("batch of epoch %d, step %d", s.epoch, s.step), c.moves)
+	return c.Fill(fmt.Sprintf("batch of epoch %d, step %d", s.Epoch, s.Number), c.moves)
 }
 
 func (d *cudaDevice) ready(s *slot, stream Stream) error {

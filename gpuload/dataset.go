@@ -54,6 +54,13 @@ func Open(ctx context.Context, paths ...string) (*Dataset, error) {
 	return d, nil
 }
 
+func (d *Dataset) sets() (list []*dataset.Set) {
+	for _, in := range d.inputs {
+		list = append(list, in.Set)
+	}
+	return list
+}
+
 // Close does nothing yet; Loaders are closed by themselves.
 func (d *Dataset) Close() error { return nil }
 

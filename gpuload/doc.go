@@ -26,5 +26,5 @@
 // the ranks of a node share, or the shards themselves (Config.Tier).
 //
 // docs/loader.md defines the order of samples precisely enough to compute it
-// elsewhere; it is a promise, held by testdata/order.golden.
+// elsewhere; it is a promise, held by order/testdata/order.golden.
 package gpuload

@@ -62,8 +62,7 @@ func copyBatch(c *crew, t *table, from []segment, skip []bool) error {
 	}
 	parts := min(max(t.size()/gatherSplit, 1), 64, max(n, 1))
 	err := c.each(int(parts), func(k int) error {
-		lo, length := share(n, parts, int64(k))
-		gatherPart(t, from, lo, lo+length, skip)
+		gatherPart(t, from, n*int64(k)/parts, n*int64(k+1)/parts, skip)
 		return nil
 	})
 	if n < t.rows {

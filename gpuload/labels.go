@@ -115,14 +115,14 @@ func (l *Loader) noteLabels() {
 			shuffled = false
 		}
 	}
-	if inputs < 2 || shuffled || !l.order.windowed() || l.order.items <= l.order.shape.window*l.order.shape.streams {
+	if inputs < 2 || shuffled || !l.order.Windowed() || l.order.Items() <= l.order.Window() {
 		return
 	}
-	text := fmt.Sprintf("block shuffle of a set of %d inputs that was never shuffled: a window of %d samples", inputs, l.order.shape.window*l.order.shape.streams)
+	text := fmt.Sprintf("block shuffle of a set of %d inputs that was never shuffled: a window of %d samples", inputs, l.order.Window())
 	schema := l.set.inputs[0].Schema
 	i := slices.IndexFunc(schema, func(f shardify.Field) bool { return isLabel(&f) && slices.Contains(labelNames, f.Name) })
 	if i < 0 {
-		l.note("%s holds a few blocks of %d neighbours; shuffle=global mixes all", text, l.order.shape.block)
+		l.note("%s holds a few blocks of %d neighbours; shuffle=global mixes all", text, l.order.Block())
 		return
 	}
 	window, set := l.probe(&schema[i])
@@ -135,13 +135,13 @@ func (l *Loader) noteLabels() {
 // probe is the mix of labels in the first window and in the whole set.
 func (l *Loader) probe(f *shardify.Field) (window, set string) {
 	o := l.order
-	n := min(o.shape.window*o.shape.streams, o.items)
-	cur := o.cursor(0)
+	n := min(o.Window(), o.Items())
+	cur := o.Cursor(0)
 	labels, err := l.set.readLabels(f, func(s *shardSet) []run {
 		var runs []run
 		for i := range int64(probes) {
-			runs = appendRuns(runs, s, nil, cur.at(i*n/probes), 1, i)
-			runs = appendRuns(runs, s, o.indices, i*o.items/probes, 1, probes+i)
+			runs = s.runs(runs, cur.At(i*n/probes), 1, i)
+			runs = s.runs(runs, o.Item(i*o.Items()/probes), 1, probes+i)
 		}
 		return runs
 	}, 2*probes)

@@ -6,7 +6,9 @@ import (
 	"io"
 	"sync"
 
+	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/stage"
 )
 
 // Loader delivers one rank's batches, epoch after epoch. Its methods may be called
@@ -14,8 +16,8 @@ import (
 type Loader struct {
 	set     *Dataset
 	cfg     Config
-	order   *Order
-	steps   steps
+	order   *order.Order
+	steps   order.Steps
 	layout  *index.Layout // of what is read
 	out     *index.Layout // of what is delivered
 	casts   []*caster     // by tensor; nil if there are none
@@ -27,7 +29,8 @@ type Loader struct {
 	workers int
 	makers  int
 	pinned  *pinned
-	stage   *stage
+	stage   *stage.Shared
+	staged  bool // the shards are read from there
 	mapped  *mapped
 	scrub   *scrubber
 	windows *windows
@@ -72,7 +75,7 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 		return nil, err
 	}
 	_, l.onHost = l.dev.(hostDevice)
-	l.steps.together = l.together()
+	l.steps.Together = l.together()
 	if err := l.prepare(); err != nil {
 		l.freeMemory()
 		l.dev.close()
@@ -94,8 +97,8 @@ func (l *Loader) together() int64 {
 	if !l.onHost {
 		return 1
 	}
-	fit := l.cfg.Group / (l.steps.batch * max(deviceRow(l.out), 1))
-	return max(min(fit, maxTogether, l.steps.count(0)), 1)
+	fit := l.cfg.Group / (l.steps.Batch * max(deviceRow(l.out), 1))
+	return max(min(fit, maxTogether, l.steps.Count(0)), 1)
 }
 
 // prepare does what depends on the device.
@@ -113,19 +116,19 @@ func (l *Loader) allocate() error {
 		return err
 	}
 	l.helps = l.onHost && (l.pinned != nil || l.windows != nil || l.mapped != nil)
-	l.small = l.steps.most()*deviceRow(l.out) < helpBytes
+	l.small = l.steps.Most()*deviceRow(l.out) < helpBytes
 	if l.wakeAt = 1; l.helps {
 		l.wakeAt = (l.cfg.Depth + 1) / 2
 	}
 	l.spares = newSpares(len(l.out.Tensors), l.cfg.Depth+2)
 	for range l.cfg.Depth + 1 {
-		s := &slot{table: newTable(l.out, l.dev, &l.stats), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.most())}
+		s := &slot{table: newTable(l.out, l.dev, &l.stats), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.Most())}
 		s.table.casts = l.casts
 		if l.onHost {
 			s.table.spares = l.spares
 		}
 		l.slots = append(l.slots, s)
-		if err := s.table.reset(l.steps.most()); err != nil {
+		if err := s.table.reset(l.steps.Most()); err != nil {
 			return err
 		}
 		if err := l.dev.attach(s); err != nil {
@@ -148,11 +151,8 @@ func (l *Loader) direct() bool {
 			calls = int64(len(l.layout.Tensors))
 		}
 	}
-	return l.order.shape.block == 1 || l.set.columnBytes(l.layout)/max(l.set.samples, 1) >= largeRow*calls
+	return l.order.Block() == 1 || l.set.columnBytes(l.layout)/max(l.set.samples, 1) >= largeRow*calls
 }
-
-// windowed reports an order whose windows can be read ahead.
-func (o *Order) windowed() bool { return o.shuffle == Block && !o.replaces() }
 
 // Next returns the next batch, io.EOF at the end of an epoch. After that it goes on
 // with the next epoch. While the consumer holds all slots it waits, at most
@@ -189,7 +189,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 		return nil, io.EOF
 	}
 	t.slot.held = true
-	l.epoch, l.position = t.slot.epoch, l.steps.end(t.slot)
+	l.epoch, l.position = t.slot.Epoch, l.steps.End(&t.slot.Step)
 	l.account(t.slot, entered)
 	return newBatch(l, t.slot), nil
 }
@@ -202,12 +202,12 @@ func (l *Loader) account(s *slot, entered int64) {
 	} else {
 		c.wait += now - entered
 		c.compute += entered - c.returned
-		l.trace.span("step", "step", c.returned, entered, s.step-1, 0)
+		l.trace.span("step", "step", c.returned, entered, s.Number-1, 0)
 	}
-	l.trace.span("wait", "wait", entered, now, s.step, 0)
+	l.trace.span("wait", "wait", entered, now, s.Number, 0)
 	c.returned = now
-	c.batches += s.steps
-	c.samples += int64(s.rows)
+	c.batches += s.Steps
+	c.samples += int64(s.Rows)
 	c.delivered.Add(s.table.size())
 }
 
@@ -262,7 +262,7 @@ func (l *Loader) Close() error {
 	l.shards.close()
 	err := l.trace.close()
 	if l.stage != nil {
-		err = errors.Join(err, l.stage.close())
+		err = errors.Join(err, l.stage.Close())
 	}
 	if e := l.dev.close(); err == nil {
 		err = e

@@ -5,8 +5,8 @@ func (m *maker) make(s *slot) error {
 	if err := m.dev.reuse(m.ctx, s); err != nil {
 		return err
 	}
-	if m.cursor == nil || m.cursor.epoch != uint64(s.epoch) {
-		m.cursor = m.order.cursor(s.epoch)
+	if m.cursor == nil || m.cursor.Epoch() != s.Epoch {
+		m.cursor = m.order.Cursor(s.Epoch)
 	}
 	if m.cfg.Synthetic && s.filled {
 		return m.transfer(s)
@@ -14,9 +14,9 @@ func (m *maker) make(s *slot) error {
 	s.known, s.filled = false, true
 	var err error
 	switch {
-	case m.windows != nil && s.rows > 0:
+	case m.windows != nil && s.Rows > 0:
 		// Until the device was told what to read, the windows must stay.
-		a, b := s.generations(m.windows)
+		a, b := m.windows.Keys(&s.Step)
 		defer m.windows.done(a, b)
 		err = m.fromWindows(s)
 	case m.pinned != nil:
@@ -37,7 +37,7 @@ func (m *maker) transfer(s *slot) error {
 	t := nanos()
 	err := m.dev.send(s)
 	m.stats.copied.Add(nanos() - t)
-	m.trace.event("copy", "copy", t, s.step, s.table.size())
+	m.trace.event("copy", "copy", t, s.Number, s.table.size())
 	return err
 }
 
@@ -47,14 +47,14 @@ func (m *maker) fromWindows(s *slot) error {
 	}
 	if m.pinned != nil {
 		m.items(s)
-		s.hosted = append(s.hosted[:0], segment{m.pinned.table, s.ids[:s.rows], 0})
+		s.hosted = append(s.hosted[:0], segment{m.pinned.table, s.ids[:s.Rows], 0})
 	}
 	return m.gather(s)
 }
 
 func (m *maker) fromPinned(s *slot) error {
 	m.items(s)
-	s.segments = append(s.segments[:0], segment{m.pinned.table, s.ids[:s.rows], 0})
+	s.segments = append(s.segments[:0], segment{m.pinned.table, s.ids[:s.Rows], 0})
 	return m.gather(s)
 }
 
@@ -73,12 +73,12 @@ func (m *maker) gather(s *slot) error {
 		if len(s.hosted) > 0 {
 			host = s.hosted
 		}
-		err = g.gather(m.crew, s, s.size, s.segments, host)
+		err = g.gather(m.crew, s, s.Size, s.segments, host)
 	} else {
-		err = gather(m.crew, s.table, s.size, s.segments)
+		err = gather(m.crew, s.table, s.Size, s.segments)
 	}
 	m.stats.gathered.Add(nanos() - t)
-	m.trace.event("gather", "gather", t, s.step, s.table.size())
+	m.trace.event("gather", "gather", t, s.Number, s.table.size())
 	return err
 }
 
@@ -87,35 +87,35 @@ func (m *maker) direct(s *slot) error {
 	t := nanos()
 	m.items(s)
 	m.runs = m.runs[:0]
-	for j := 0; j < s.rows; {
+	for j := 0; j < s.Rows; {
 		n := 1
-		for j+n < s.rows && s.ids[j+n] == s.ids[j]+int64(n) {
+		for j+n < s.Rows && s.ids[j+n] == s.ids[j]+int64(n) {
 			n++
 		}
-		m.runs = appendRuns(m.runs, m.shards, nil, s.ids[j], int64(n), int64(j))
+		m.runs = m.shards.runs(m.runs, s.ids[j], int64(n), int64(j))
 		j += n
 	}
 	var err error
 	if m.raw != nil {
 		err = m.convert(s)
 	} else {
-		err = m.load.load(m.ctx, s.table, s.size, m.runs)
-		if err == nil && int64(s.rows) < s.size {
-			s.table.zero(int64(s.rows))
+		err = m.load.load(m.ctx, s.table, s.Size, m.runs)
+		if err == nil && int64(s.Rows) < s.Size {
+			s.table.zero(int64(s.Rows))
 		}
 	}
-	m.trace.event("read", "read", t, s.step, s.table.size())
+	m.trace.event("read", "read", t, s.Number, s.table.size())
 	return err
 }
 
 // convert reads a batch's samples and casts them on their way into the slot.
 func (m *maker) convert(s *slot) error {
-	if err := m.load.load(m.ctx, m.raw, s.size, m.runs); err != nil {
+	if err := m.load.load(m.ctx, m.raw, s.Size, m.runs); err != nil {
 		return err
 	}
-	for j := range s.rows {
+	for j := range s.Rows {
 		m.rows[j] = int64(j)
 	}
-	s.segments = append(s.segments[:0], segment{m.raw, m.rows[:s.rows], 0})
-	return gather(m.crew, s.table, s.size, s.segments)
+	s.segments = append(s.segments[:0], segment{m.raw, m.rows[:s.Rows], 0})
+	return gather(m.crew, s.table, s.Size, s.segments)
 }

@@ -24,7 +24,7 @@ const windowedRow = 512
 
 // mappable tells whether the shards can be mapped once they are staged, and should be.
 func (l *Loader) mappable() bool {
-	if l.order.windowed() && l.set.columnBytes(l.layout)/max(l.set.samples, 1) < windowedRow {
+	if l.order.Windowed() && l.set.columnBytes(l.layout)/max(l.set.samples, 1) < windowedRow {
 		return false
 	}
 	if len(l.shards.shards) > maxMapped || !inMemory(l.cfg.Stage) {
@@ -90,16 +90,16 @@ func (m *maker) fromMapped(s *slot) error {
 	t := nanos()
 	m.items(s)
 	s.segments = s.segments[:0]
-	for j := 0; j < s.rows; {
+	for j := 0; j < s.Rows; {
 		i := m.shards.number(s.ids[j])
 		lo, hi, start := m.shards.starts[i], m.shards.starts[i+1], j
-		for ; j < s.rows && s.ids[j] >= lo && s.ids[j] < hi; j++ {
+		for ; j < s.Rows && s.ids[j] >= lo && s.ids[j] < hi; j++ {
 			m.rows[j] = s.ids[j] - lo
 		}
 		s.segments = append(s.segments, segment{m.mapped.tables[i], m.rows[start:j], int64(start)})
 	}
-	err := gather(m.crew, s.table, s.size, s.segments)
+	err := gather(m.crew, s.table, s.Size, s.segments)
 	m.stats.gathered.Add(nanos() - t)
-	m.trace.event("gather", "gather", t, s.step, s.table.size())
+	m.trace.event("gather", "gather", t, s.Number, s.table.size())
 	return err
 }

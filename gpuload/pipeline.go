@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/gpuload/order"
 )
 
 // ticket is what the consumer gets next: a batch being made, or the end of an
@@ -94,17 +97,20 @@ func (p *pipeline) stop() {
 
 // main reads what there is to be read first, and starts the goroutines.
 func (p *pipeline) main() error {
-	if p.stage != nil && !p.stage.ready {
+	if p.stage != nil && !p.staged {
 		t, before := nanos(), p.shards.readNanos.Load()
-		if err := p.stage.open(p.ctx, p.shards, p.crew); err != nil {
+		if err := p.stage.Open(p.ctx, p.workers); err != nil {
 			return err
+		}
+		for _, sh := range p.shards.shards {
+			sh.path = dataset.FilePath(p.stage.Path(sh.number), sh.record.Name)
 		}
 		if p.mapped != nil {
 			if err := p.mapped.open(p.crew); err != nil {
 				return err
 			}
 		}
-		p.stage.ready = true
+		p.staged = true
 		p.stats.stage.Add(nanos() - t)
 		p.stats.early.Add(p.shards.readNanos.Load() - before)
 		p.stats.staged.Store(p.set.Bytes())
@@ -186,8 +192,8 @@ func (p *pipeline) claim(ready bool) *slot {
 	if len(p.free) == 0 {
 		return nil
 	}
-	for p.steps.count(p.at) == 0 {
-		if p.ends > 0 && p.steps.count(0) == 0 {
+	for p.steps.Count(p.at) == 0 {
+		if p.ends > 0 && p.steps.Count(0) == 0 {
 			return nil // epochs without steps: one at a time
 		}
 		p.queue = append(p.queue, ticket{epoch: p.epoch})
@@ -196,27 +202,22 @@ func (p *pipeline) claim(ready bool) *slot {
 		p.rouse()
 	}
 	s := p.free[len(p.free)-1]
-	p.steps.give(s, p.epoch, p.at)
-	if p.windows != nil && s.rows > 0 {
-		a, b := s.generations(p.windows)
+	s.Step = p.steps.At(p.epoch, p.at)
+	if p.windows != nil && s.Rows > 0 {
+		a, b := p.windows.Keys(&s.Step)
 		if ready && !p.windows.loaded(a, b) {
 			return nil
 		}
 		p.windows.claim(a, b)
 	}
 	p.free = p.free[:len(p.free)-1]
-	p.at += s.steps * p.steps.global()
-	if p.advisor != nil && s.rows > 0 {
-		p.advisor.touch(s.epoch, s.first)
+	p.at += s.Steps * p.steps.Global()
+	if p.advisor != nil && s.Rows > 0 {
+		p.advisor.touch(s.Epoch, s.First)
 	}
 	s.made, s.err = false, nil
 	p.queue = append(p.queue, ticket{slot: s})
 	return s
-}
-
-// generations is the range of those that a batch's rows lie in.
-func (s *slot) generations(w *windows) (a, b generationKey) {
-	return w.keyOf(s.epoch, s.first), w.keyOf(s.epoch, s.first+int64(s.rows-1)*s.stride)
 }
 
 // head is the next ticket once it can be delivered.
@@ -305,7 +306,7 @@ func (p *pipeline) wait(ctx context.Context, held bool) error {
 // maker is one goroutine's memory.
 type maker struct {
 	*pipeline
-	cursor *cursor
+	cursor *order.Cursor
 	load   loader
 	rows   []int64
 	runs   []run
@@ -313,7 +314,7 @@ type maker struct {
 }
 
 func (p *pipeline) newMaker() *maker {
-	m := &maker{pipeline: p, load: loader{shardSet: p.shards, crew: p.crew}, rows: make([]int64, p.steps.most())}
+	m := &maker{pipeline: p, load: loader{shardSet: p.shards, crew: p.crew}, rows: make([]int64, p.steps.Most())}
 	if p.casts != nil {
 		m.raw = newTable(p.layout, hostDevice{}, &p.stats)
 	}

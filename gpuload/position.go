@@ -4,29 +4,30 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/order"
 )
 
 // Steps is the number of steps of a whole epoch, the same on every rank: of batches,
 // unless Config.Group is set. With Drop it is 0 where an epoch has fewer samples than Batch
 // times World: Next then returns io.EOF each time, and Notes names both numbers.
-func (l *Loader) Steps() int { return int(l.steps.count(0)) }
+func (l *Loader) Steps() int { return int(l.steps.Count(0)) }
 
 // Together is the most steps that a batch holds.
-func (l *Loader) Together() int { return int(l.steps.together) }
+func (l *Loader) Together() int { return int(l.steps.Together) }
 
 // Remaining is the number of steps up to the end of the epoch at hand.
 func (l *Loader) Remaining() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return int(l.steps.count(l.position))
+	return int(l.steps.Count(l.position))
 }
 
 // Strided reports that the rows of a step go to the ranks in turn, as under a Block shuffle;
 // else each rank has rows that follow each other.
-func (l *Loader) Strided() bool { return l.steps.strided }
+func (l *Loader) Strided() bool { return l.steps.Strided }
 
 // Order is the order of the samples.
-func (l *Loader) Order() *Order { return l.order }
+func (l *Loader) Order() *order.Order { return l.order }
 
 // Notes tell, a sentence each, what the user may want to know: choices that were
 // made, and settings that do not work out as asked.
@@ -42,7 +43,7 @@ func (l *Loader) Schema() []shardify.Field { return append([]shardify.Field(nil)
 func (l *Loader) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return State{stateVersion, l.set.fingerprint, l.order.String(), l.order.seed, l.epoch, l.position}
+	return State{stateVersion, l.set.fingerprint, l.order.String(), l.order.Seed(), l.epoch, l.position}
 }
 
 // Restore goes to the place of a state, in time that does not depend on it. World
@@ -58,7 +59,7 @@ func (l *Loader) Restore(s State) error {
 // SetEpoch goes to the beginning of an epoch. It costs nothing if that is where
 // the Loader is.
 func (l *Loader) SetEpoch(epoch int) error {
-	if epoch < 0 || epoch >= maxEpoch {
+	if epoch < 0 || epoch >= order.MaxEpoch {
 		return fmt.Errorf("epoch %d: want 0 to 2^31-1", epoch)
 	}
 	return l.moveTo(epoch, 0)

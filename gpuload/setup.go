@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
 )
 
@@ -36,9 +37,9 @@ func (l *Loader) plan() error {
 	if l.order, err = l.set.order(&l.cfg); err != nil {
 		return err
 	}
-	l.steps = steps{
-		length: l.order.length, batch: int64(l.cfg.Batch), rank: int64(l.cfg.Rank), world: int64(l.cfg.World),
-		last: l.cfg.Last, strided: l.order.windowed() || l.order.shape.streams > 1,
+	l.steps = order.Steps{
+		Length: l.order.Len(), Batch: int64(l.cfg.Batch), Rank: int64(l.cfg.Rank), World: int64(l.cfg.World),
+		Last: l.cfg.Last, Strided: l.order.Windowed() || l.order.Streams() > 1,
 	}
 	l.planWork()
 	if l.out, l.casts, err = castLayout(l.layout, l.cfg.Cast); err != nil {
@@ -53,8 +54,8 @@ func (l *Loader) note(format string, args ...any) {
 }
 
 // order makes the order that a configuration describes.
-func (d *Dataset) order(c *Config) (*Order, error) {
-	o := OrderConfig{
+func (d *Dataset) order(c *Config) (*order.Order, error) {
+	o := order.Config{
 		Shuffle: c.Shuffle, Seed: c.Seed, Parts: d.Inputs(),
 		Indices: c.Indices, Mix: c.Mix, Weights: c.Weights, Samples: c.Samples,
 	}
@@ -66,12 +67,12 @@ func (d *Dataset) order(c *Config) (*Order, error) {
 		}
 		o.Labels = labels
 	}
-	return NewOrder(o)
+	return order.New(o)
 }
 
 // shape chooses window, block and streams of a Block shuffle from the manifests
 // alone.
-func (d *Dataset) shape(c *Config, o *OrderConfig) {
+func (d *Dataset) shape(c *Config, o *order.Config) {
 	each := d.sampleBytes()
 	least := d.samples
 	if c.Indices != nil {
@@ -110,16 +111,16 @@ func (l *Loader) planWork() {
 
 // noteOrder says what about the order may surprise.
 func (l *Loader) noteOrder() {
-	s, st := l.order.shape.streams, &l.steps
-	if s > 1 && s%st.world != 0 {
+	s, st := l.order.Streams(), &l.steps
+	if s > 1 && s%st.World != 0 {
 		l.note("world size %d does not divide %d streams: the samples of every global step are those of other world sizes, but a rank reads about %d times what it delivers; streams=%d would divide",
-			st.world, s, st.world/gcd(st.world, s), s/gcd(s, st.world)*st.world)
+			st.World, s, st.World/order.GCD(st.World, s), s/order.GCD(s, st.World)*st.World)
 	}
-	if l.order.shuffle == Block && l.order.mix != nil && (l.tier == TierStream || l.tier == TierStaged) {
+	if l.order.Mixed() && (l.tier == TierStream || l.tier == TierStaged) {
 		l.note("inputs that are mixed and do not fit into memory are read sample by sample")
 	}
-	if st.count(0) == 0 {
-		l.note("an epoch of %d samples has no batch: %d on each of %d ranks want %d samples; use last=pad or a smaller batch", st.length, st.batch, st.world, st.global())
+	if st.Count(0) == 0 {
+		l.note("an epoch of %d samples has no batch: %d on each of %d ranks want %d samples; use last=pad or a smaller batch", st.Length, st.Batch, st.World, st.Global())
 	}
 	l.noteLast()
 	if l.cfg.Shuffle == Block {
@@ -130,13 +131,13 @@ func (l *Loader) noteOrder() {
 // noteLast says what a policy that nobody chose does to the end of an epoch.
 func (l *Loader) noteLast() {
 	st := &l.steps
-	left := st.length % st.global()
+	left := st.Length % st.Global()
 	switch {
-	case left == 0 || !l.cfg.lastByDefault || st.count(0) == 0:
-	case st.last == Drop:
-		l.note("an epoch leaves out %d of %d samples, which fill no batch on every rank: the default with a shuffle; last=short delivers them", left, st.length)
+	case left == 0 || !l.cfg.lastByDefault || st.Count(0) == 0:
+	case st.Last == Drop:
+		l.note("an epoch leaves out %d of %d samples, which fill no batch on every rank: the default with a shuffle; last=short delivers them", left, st.Length)
 	default:
-		_, _, rows := st.rows(st.length - left)
-		l.note("the last batch of an epoch has %d of %d samples on this rank: the default without a shuffle; last=drop leaves it out on every rank", rows, st.batch)
+		_, _, rows := st.Rows(st.Length - left)
+		l.note("the last batch of an epoch has %d of %d samples on this rank: the default without a shuffle; last=drop leaves it out on every rank", rows, st.Batch)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/order"
 )
 
 // slot is the memory of one batch, used again and again. It belongs to one
@@ -14,18 +15,11 @@ type slot struct {
 	made bool
 	err  error
 	// Of the batch at hand:
-	epoch    int
-	step     int64 // the first
-	steps    int64
-	from     int64 // first position of the step, over all ranks
-	first    int64 // this rank's first position
-	stride   int64
-	rows     int
-	size     int64 // rows with padding
+	order.Step
 	ids      []int64
-	naming   sync.Mutex // guards ids once the consumer has them
-	known    bool       // ids are those of the batch; else they are computed when asked for
-	cursor   *cursor    // for that
+	naming   sync.Mutex    // guards ids once the consumer has them
+	known    bool          // ids are those of the batch; else they are computed when asked for
+	cursor   *order.Cursor // for that
 	segments []segment
 	hosted   []segment // where the device gathers from elsewhere than the host
 	keep     bool      // Config.Synthetic: the content is to stay
@@ -37,12 +31,12 @@ type slot struct {
 }
 
 // number computes the IDs.
-func (s *slot) number(o *Order, st *steps) {
-	if s.cursor == nil || s.cursor.epoch != uint64(s.epoch) {
-		s.cursor = o.cursor(s.epoch)
+func (s *slot) number(o *order.Order, st *order.Steps) {
+	if s.cursor == nil || s.cursor.Epoch() != s.Epoch {
+		s.cursor = o.Cursor(s.Epoch)
 	}
-	st.fill(s.ids[:s.rows], s, s.cursor)
-	for j := s.rows; j < len(s.ids); j++ {
+	st.Fill(s.ids[:s.Rows], &s.Step, s.cursor)
+	for j := s.Rows; j < len(s.ids); j++ {
 		s.ids[j] = -1
 	}
 	s.known = true

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -89,7 +90,7 @@ func TestOneCopyServesAllRanks(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	shards, _ := filepath.Glob(filepath.Join(folder, "*", "0", "*"))
+	shards, _ := filepath.Glob(filepath.Join(folder, "*", "0", "*.safetensors"))
 	if len(shards) != 16 {
 		t.Errorf("%d files are staged, want 16 shards", len(shards))
 	}
@@ -141,13 +142,17 @@ func TestABrokenOffStageIsGoneOnWith(t *testing.T) {
 	l := mustLoader(t, d, c)
 	epochIDs(t, l, want)
 	l.Close()
-	shards, _ := filepath.Glob(filepath.Join(c.Stage, "*", "0", "*"))
+	begun := filepath.Join(l.stage.Dir(), ".0.staging") // where a process that is killed leaves what it has
+	if err := os.Rename(l.stage.Path(0), begun); err != nil {
+		t.Fatal(err)
+	}
+	shards, _ := filepath.Glob(filepath.Join(begun, "*.safetensors"))
 	before, _ := os.Stat(shards[0])
-	if err := errors.Join(os.Remove(filepath.Join(l.stage.dir, completeName)), os.Rename(shards[1], shards[1]+".part"), os.Truncate(shards[2], 100)); err != nil {
+	if err := errors.Join(os.Rename(shards[1], shards[1]+".part"), os.Truncate(shards[2], 100)); err != nil {
 		t.Fatal(err)
 	}
 	epochIDs(t, mustLoader(t, d, c), want)
-	if after, _ := os.Stat(shards[0]); !os.SameFile(before, after) {
+	if after, _ := os.Stat(filepath.Join(l.stage.Path(0), filepath.Base(shards[0]))); !os.SameFile(before, after) {
 		t.Error("a complete shard was copied again")
 	}
 }
@@ -184,10 +189,10 @@ func TestAStageOfOthersIsRefused(t *testing.T) {
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 40}))
 	c := Config{Batch: 5, Tier: TierStaged, Stage: t.TempDir()}
 	l := mustLoader(t, d, c)
-	if err := os.Mkdir(l.stage.dir, 0o700); err != nil {
+	if err := os.Mkdir(l.stage.Dir(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(l.stage.dir, 0o777); err != nil {
+	if err := os.Chmod(l.stage.Dir(), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	if err := readAll(l, nil); !errors.Is(err, fs.ErrPermission) {
@@ -207,11 +212,12 @@ func TestAStageOfOthersIsRefused(t *testing.T) {
 func TestWaitingForAStageEnds(t *testing.T) {
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 40}))
 	c := Config{Batch: 5, Tier: TierStaged, Stage: t.TempDir()}
-	other := newStage(d, &c)
-	if err := other.openLock(); err != nil {
+	c.Stage = t.TempDir()
+	other, err := os.Create(mustLoader(t, d, c).stage.Dir() + ".lock")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := tryLock(other.lock, true); !ok || err != nil {
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		t.Skip("no locks here:", err)
 	}
 	l := mustLoader(t, d, c)
@@ -231,7 +237,7 @@ func TestWaitingForAStageEnds(t *testing.T) {
 	if err := <-ended; !errors.Is(err, ErrClosed) {
 		t.Errorf("error is %v", err)
 	}
-	other.unlock() // as when it is killed
+	other.Close() // as when it is killed
 	if err := readAll(l, nil); err != nil {
 		t.Error(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/shardify/shardify/gpuload/order"
 )
 
 // State is a place in the order of samples. It does not depend on world and batch
@@ -49,23 +51,23 @@ func DecodeState(b []byte) (State, error) {
 	switch {
 	case s.Version != stateVersion:
 		return State{}, fmt.Errorf("%w: version %d, this program reads %d", ErrState, s.Version, stateVersion)
-	case s.Epoch < 0 || s.Epoch >= maxEpoch || s.Position < 0:
+	case s.Epoch < 0 || s.Epoch >= order.MaxEpoch || s.Position < 0:
 		return State{}, fmt.Errorf("%w: epoch %d, position %d", ErrState, s.Epoch, s.Position)
 	}
 	return s, nil
 }
 
 // matches tells whether a state is of this set and order.
-func (s *State) matches(fingerprint string, o *Order) error {
+func (s *State) matches(fingerprint string, o *order.Order) error {
 	switch {
 	case s.Fingerprint != fingerprint:
 		return fmt.Errorf("%w: its fingerprint is %s, that of the set %s", ErrFingerprint, s.Fingerprint, fingerprint)
 	case s.Order != o.String():
 		return fmt.Errorf("%w: it says %q, the loader %q", ErrOrder, s.Order, o.String())
-	case s.Seed != o.seed:
-		return fmt.Errorf("%w: its seed is %d, that of the loader %d", ErrOrder, s.Seed, o.seed)
-	case s.Epoch < 0 || s.Epoch >= maxEpoch || s.Position < 0 || s.Position > o.length:
-		return fmt.Errorf("%w: position %d of epoch %d, epochs have %d samples", ErrState, s.Position, s.Epoch, o.length)
+	case s.Seed != o.Seed():
+		return fmt.Errorf("%w: its seed is %d, that of the loader %d", ErrOrder, s.Seed, o.Seed())
+	case s.Epoch < 0 || s.Epoch >= order.MaxEpoch || s.Position < 0 || s.Position > o.Len():
+		return fmt.Errorf("%w: position %d of epoch %d, epochs have %d samples", ErrState, s.Position, s.Epoch, o.Len())
 	}
 	return nil
 }

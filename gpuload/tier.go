@@ -4,6 +4,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/stage"
 )
 
 // windowsOnDevice is the device memory for windows of a Block shuffle that is used
@@ -49,8 +50,8 @@ func (l *Loader) sources() error {
 		}
 	}
 	if l.tier == TierStaged {
-		l.stage = newStage(l.set, &l.cfg)
-		l.note("tier staged: %s in %s", shardify.FormatSize(l.set.Bytes()), l.stage.dir)
+		l.stage = stage.NewShared(l.cfg.Stage, l.set.fingerprint, l.set.sets(), l.cfg.KeepStage)
+		l.note("tier staged: %s in %s", shardify.FormatSize(l.set.Bytes()), l.stage.Dir())
 	}
 	switch {
 	case l.cfg.Synthetic: // a few batches are read one by one
@@ -58,12 +59,12 @@ func (l *Loader) sources() error {
 		l.pinned = &pinned{table: newTable(l.layout, l.dev, &l.stats)}
 		if d, ok := l.dev.(residentDevice); ok && l.tier == TierDevice {
 			l.pinned.table.absent = l.held(d)
-		} else if ok && l.order.windowed() {
+		} else if ok && l.order.Windowed() {
 			return l.windowsFromPinned(d)
 		}
 	case l.tier == TierStaged && l.mappable():
 		l.mapped = &mapped{set: l.shards}
-	case l.order.windowed():
+	case l.order.Windowed():
 		l.windowsFromShards()
 	}
 	return nil
@@ -115,11 +116,11 @@ func (l *Loader) checkDevice(fixed int64) error {
 
 // noteWindows says what the windows of a Block shuffle take beyond what was meant.
 func (l *Loader) noteWindows(need, budget int64) {
-	if l.tier != TierStream && l.tier != TierStaged || !l.order.windowed() || l.direct() {
+	if l.tier != TierStream && l.tier != TierStaged || !l.order.Windowed() || l.direct() {
 		return
 	}
-	span, stride := generationShape(l.order, &l.steps)
-	rows := l.order.shape.streams / stride * span
+	w := l.order.Windows(&l.steps)
+	rows := w.Rows()
 	if n := 2 * rows * (need/max(l.set.samples, 1) + 1); n > budget {
 		l.note("two windows of %d samples take about %s; %s were meant for them: a smaller window, or more ranks, take less", rows, shardify.FormatSize(n), shardify.FormatSize(budget))
 	}
@@ -167,7 +168,7 @@ func rowBytes(fields []shardify.Field) (n int64, variable bool) {
 
 // windowsFromShards prepares what a Block shuffle reads ahead.
 func (l *Loader) windowsFromShards() {
-	w := newWindows(l.order, l.shards, l.crew, l.steps, l.dev, &l.stats, l.trace)
+	w := newWindows(l.order, l.shards, l.crew, &l.steps, l.dev, &l.stats, l.trace)
 	if l.direct() {
 		l.advisor = newAdvisor(w)
 		return
@@ -186,7 +187,7 @@ func (l *Loader) windowsOnDevice(w *windows) int64 {
 	if l.onHost {
 		return 0
 	}
-	n := int64(len(w.all)) * w.rows() * deviceRow(l.layout)
+	n := int64(len(w.all)) * w.Rows() * deviceRow(l.layout)
 	if limit := l.deviceMemory(); n > limit {
 		l.note("windows of %s do not fit into %s of %s: batches are gathered from host memory", shardify.FormatSize(n), shardify.FormatSize(limit), l.dev)
 		return 0
@@ -201,20 +202,20 @@ const engineRow = 64 << 10
 // windowsFromPinned lets a Block shuffle of small samples in pinned memory cross the
 // link in blocks.
 func (l *Loader) windowsFromPinned(d residentDevice) error {
-	if l.order.shape.block == 1 || deviceRow(l.layout) >= engineRow {
+	if l.order.Block() == 1 || deviceRow(l.layout) >= engineRow {
 		return nil
 	}
-	w := newWindows(l.order, l.shards, l.crew, l.steps, l.dev, &l.stats, l.trace)
+	w := newWindows(l.order, l.shards, l.crew, &l.steps, l.dev, &l.stats, l.trace)
 	if l.windowsOnDevice(w) == 0 {
 		return nil
 	}
 	l.windows, w.from = w, l.pinned
 	for _, g := range w.all {
 		g.table.absent = l.held(d)
-		g.table.rows = w.rows()
+		g.table.rows = w.Rows()
 		for i := range g.table.counts {
 			if g.table.absent[i] {
-				g.table.counts[i] = w.rows()
+				g.table.counts[i] = w.Rows()
 			}
 		}
 		if err := d.reserve(g.table); err != nil {

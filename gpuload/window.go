@@ -3,6 +3,8 @@ package gpuload
 import (
 	"context"
 	"sync"
+
+	"github.com/shardify/shardify/gpuload/order"
 )
 
 // windows reads the streams of a Block shuffle ahead, a generation at a time: the
@@ -10,32 +12,20 @@ import (
 // one being drawn from and one being read. A batch's rows lie in one generation or
 // in two that follow each other.
 type windows struct {
-	order  *Order
+	order.Windows
 	shards *shardSet
 	crew   *crew
-	steps  steps
-	span   int64 // places of a stream in a generation, whole windows
-	stride int64 // between this rank's streams
 	trace  *tracer
 	from   *pinned // where the samples come from; nil is the shards
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	states  map[generationKey]*generationState
+	states  map[order.Key]*generationState
 	free    []*generation
 	all     []*generation
-	floor   generationKey // older ones are not needed any more
+	floor   order.Key // older ones are not needed any more
 	stopped bool
 	err     error
-}
-
-type generationKey struct {
-	epoch int
-	k     int64
-}
-
-func (a generationKey) before(b generationKey) bool {
-	return a.epoch < b.epoch || a.epoch == b.epoch && a.k < b.k
 }
 
 type generationState struct {
@@ -44,10 +34,9 @@ type generationState struct {
 	loaded bool
 }
 
-func newWindows(o *Order, s *shardSet, c *crew, st steps, dev device, used *counters, trace *tracer) *windows {
-	w := &windows{order: o, shards: s, crew: c, steps: st, trace: trace, states: map[generationKey]*generationState{}}
+func newWindows(o *order.Order, s *shardSet, c *crew, st *order.Steps, dev device, used *counters, trace *tracer) *windows {
+	w := &windows{Windows: o.Windows(st), shards: s, crew: c, trace: trace, states: map[order.Key]*generationState{}}
 	w.changed = sync.NewCond(&w.mu)
-	w.span, w.stride = generationShape(o, &st)
 	for range 2 {
 		w.all = append(w.all, &generation{
 			table: newTable(s.layout, dev, used),
@@ -57,37 +46,13 @@ func newWindows(o *Order, s *shardSet, c *crew, st steps, dev device, used *coun
 	return w
 }
 
-// generationShape is a generation's places of each stream, and the distance of the
-// streams of one rank.
-func generationShape(o *Order, st *steps) (span, stride int64) {
-	c := o.shape.streams
-	batch := (st.most()-1)*st.world/c + 2 // places of a stream that a batch may touch
-	span = (batch + o.shape.window - 1) / o.shape.window * o.shape.window
-	return min(span, (o.parts[0].n+c-1)/c), gcd(st.world, c)
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
-}
-
-// rows is the rows of a generation.
-func (w *windows) rows() int64 { return w.order.shape.streams / w.stride * w.span }
-
-// keyOf is the generation of a position.
-func (w *windows) keyOf(epoch int, q int64) generationKey {
-	return generationKey{epoch, q / w.order.shape.streams / w.span}
-}
-
 // reset makes the windows ready for another run; nothing is in use.
 func (w *windows) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.states)
 	w.free = append(w.free[:0], w.all...)
-	w.floor, w.stopped, w.err = generationKey{}, false, nil
+	w.floor, w.stopped, w.err = order.Key{}, false, nil
 }
 
 func (w *windows) stop() {
@@ -106,18 +71,15 @@ func (w *windows) close() {
 // run reads generation after generation from a position on, until stopped.
 func (w *windows) run(ctx context.Context, epoch int, from int64) {
 	for ; ; epoch, from = epoch+1, 0 {
-		n := w.steps.count(from)
-		lo, stride, rows := w.steps.rows(from)
-		if n == 0 || rows == 0 { // then later steps have none either
+		k, last, first, ok := w.Epoch(epoch, from)
+		if !ok {
 			if from == 0 {
 				return // as every epoch
 			}
 			continue
 		}
-		end, _, last := w.steps.rows(from + (n-1)*w.steps.global())
-		end += max(last-1, 0) * stride
-		for k := w.keyOf(epoch, lo); k.k <= w.keyOf(epoch, end).k; k.k++ {
-			if !w.read(ctx, k, lo%w.stride) {
+		for ; !last.Before(k); k = k.Next() {
+			if !w.read(ctx, k, first) {
 				return
 			}
 		}
@@ -125,13 +87,13 @@ func (w *windows) run(ctx context.Context, epoch int, from int64) {
 }
 
 // read reads one generation when there is memory for it.
-func (w *windows) read(ctx context.Context, key generationKey, first int64) bool {
+func (w *windows) read(ctx context.Context, key order.Key, first int64) bool {
 	w.mu.Lock()
 	for len(w.free) == 0 && !w.stopped {
 		w.changed.Wait()
 	}
 	// Passed over is what no batch needs; one in the making may need an older one.
-	if s := w.states[key]; w.stopped || key.before(w.floor) && (s == nil || s.refs == 0) {
+	if s := w.states[key]; w.stopped || key.Before(w.floor) && (s == nil || s.refs == 0) {
 		defer w.mu.Unlock()
 		return !w.stopped
 	}
@@ -142,7 +104,7 @@ func (w *windows) read(ctx context.Context, key generationKey, first int64) bool
 	g.first = first
 	t := nanos()
 	err := g.read(ctx, w, key)
-	w.trace.event("window", "read", t, key.k, g.table.size())
+	w.trace.event("window", "read", t, key.K, g.table.size())
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,11 +121,11 @@ func (w *windows) read(ctx context.Context, key generationKey, first int64) bool
 
 // claim notes that a batch will be made from generations a to b, and that none
 // older than a is needed any more. Claims come in order.
-func (w *windows) claim(a, b generationKey) {
+func (w *windows) claim(a, b order.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.floor = a
-	for k := a; !b.before(k); k.k++ {
+	for k := a; !b.Before(k); k = k.Next() {
 		w.state(k).refs++
 	}
 	for k, s := range w.states {
@@ -171,7 +133,7 @@ func (w *windows) claim(a, b generationKey) {
 	}
 }
 
-func (w *windows) state(k generationKey) *generationState {
+func (w *windows) state(k order.Key) *generationState {
 	s := w.states[k]
 	if s == nil {
 		s = &generationState{}
@@ -181,8 +143,8 @@ func (w *windows) state(k generationKey) *generationState {
 }
 
 // recycle frees a generation that nobody needs.
-func (w *windows) recycle(k generationKey, s *generationState) {
-	if s.refs > 0 || !s.loaded || !k.before(w.floor) {
+func (w *windows) recycle(k order.Key, s *generationState) {
+	if s.refs > 0 || !s.loaded || !k.Before(w.floor) {
 		return
 	}
 	w.free = append(w.free, s.gen)
@@ -191,7 +153,7 @@ func (w *windows) recycle(k generationKey, s *generationState) {
 }
 
 // wait returns a claimed generation once it is there.
-func (w *windows) wait(k generationKey) (*generation, error) {
+func (w *windows) wait(k order.Key) (*generation, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.state(k)
@@ -208,10 +170,10 @@ func (w *windows) wait(k generationKey) (*generation, error) {
 }
 
 // done ends a batch's claim.
-func (w *windows) done(a, b generationKey) {
+func (w *windows) done(a, b order.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for k := a; !b.before(k); k.k++ {
+	for k := a; !b.Before(k); k = k.Next() {
 		s := w.state(k)
 		s.refs--
 		w.recycle(k, s)
@@ -219,10 +181,10 @@ func (w *windows) done(a, b generationKey) {
 }
 
 // loaded tells whether generations a to b are in memory.
-func (w *windows) loaded(a, b generationKey) bool {
+func (w *windows) loaded(a, b order.Key) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for k := a; !b.before(k); k.k++ {
+	for k := a; !b.Before(k); k = k.Next() {
 		if s := w.states[k]; s == nil || !s.loaded {
 			return false
 		}

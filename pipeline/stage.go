@@ -13,8 +13,8 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/internal/stage"
 	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/stage"
 	"github.com/shardify/shardify/storage/local"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/internal/stage"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/stage"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )

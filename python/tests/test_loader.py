@@ -23,7 +23,7 @@ WAYS = [
     ("global", {}),
     ("block", {"tier": "stream", "window": 24}),
 ]
-GOLDEN = os.path.join(os.path.dirname(__file__), "..", "..", "gpuload", "testdata", "order.golden")
+GOLDEN = os.path.join(os.path.dirname(__file__), "..", "..", "gpuload", "order", "testdata", "order.golden")
 
 
 @pytest.mark.parametrize("copy", [True, False])

@@ -1,4 +1,4 @@
-package gpuload
+package order
 
 import (
 	"fmt"

@@ -21,4 +21,7 @@
 // what is left in .NAME.staging over, file by file, after checking it again. A
 // published copy has .shardify/staged.json, which says of what it is a copy. Without
 // it a folder is not ours, and is neither used nor removed.
+//
+// Shared is such copies for as long as anybody on the node uses them: the loader's tier
+// staged.
 package stage

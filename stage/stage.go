@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -29,6 +30,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	p, err := load(o.Source)
 	if err == nil {
 		err = at.apart(p.source)
+	}
+	if err == nil && o.digest != "" && o.digest != p.digest {
+		err = p.annotate(shardify.Mismatch("the data set has changed since it was opened: xxh3 is %s, it was %s", p.digest, o.digest), index.ManifestName)
 	}
 	step.End()
 	if err != nil {

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -37,6 +38,14 @@ type file struct {
 	digest string
 	// shard is set for shards whose digest is that of their header.
 	shard *shardify.Shard
+}
+
+// checker is told the file's bytes and knows whether they are right.
+func (f *file) checker(r io.ReaderAt) (dataset.Checker, error) {
+	if f.shard != nil {
+		return dataset.NewMmapChecker(f.shard, r)
+	}
+	return dataset.NewChecker(f.digest)
 }
 
 // load reads the manifests of a data set.

@@ -1,4 +1,4 @@
-package gpuload
+package order
 
 import (
 	"encoding/binary"
@@ -7,6 +7,43 @@ import (
 	"strings"
 
 	"github.com/zeebo/xxh3"
+)
+
+// Shuffle is how the samples of an epoch are mixed.
+type Shuffle string
+
+// The kinds of shuffle.
+const (
+	// None keeps the order of the data set.
+	None Shuffle = "none"
+	// Block permutes runs of neighbouring samples over the whole set, and samples
+	// within windows of such runs: reads are large whatever a sample's size.
+	Block Shuffle = "block"
+	// Global permutes all samples.
+	Global Shuffle = "global"
+)
+
+// Last is what happens to samples at the end of an epoch that fill no batch on
+// every rank. Steps are as many on every rank with each of them.
+type Last string
+
+// The policies.
+const (
+	// Drop leaves them out: all of an epoch that has fewer samples than a global batch.
+	Drop Last = "drop"
+	// Pad delivers them in a batch with fewer rows, or none; the rest is zeros, empty lists
+	// and ID -1.
+	Pad Last = "pad"
+	// Short delivers them in a last batch that is smaller, on some ranks perhaps empty.
+	Short Last = "short"
+)
+
+// Limits of what an order is made for.
+const (
+	MaxEpoch   = 1 << 31
+	MaxStreams = 1 << 16
+	maxWindow  = 1 << 40
+	maxSamples = 1 << 48
 )
 
 // Order says which sample stands at each position of each epoch: a pure function
@@ -26,8 +63,8 @@ type Order struct {
 	text    string // of all parameters but the seed
 }
 
-// OrderConfig is the parameters of an Order.
-type OrderConfig struct {
+// Config is the parameters of an Order.
+type Config struct {
 	Shuffle Shuffle
 	Seed    uint64
 	// Parts are the numbers of samples of the inputs.
@@ -45,8 +82,8 @@ type OrderConfig struct {
 	Samples int64
 }
 
-// NewOrder makes an order.
-func NewOrder(c OrderConfig) (*Order, error) {
+// New makes an order.
+func New(c Config) (*Order, error) {
 	o := &Order{seed: c.Seed, shuffle: c.Shuffle, indices: c.Indices, shape: newShape(1, 1, 1)}
 	if err := o.setItems(&c); err != nil {
 		return nil, err
@@ -55,8 +92,8 @@ func NewOrder(c OrderConfig) (*Order, error) {
 		return nil, err
 	}
 	if c.Shuffle == Block && o.draw == nil && o.balance == nil {
-		if c.Window < 1 || c.Window > maxWindow || c.Block < 1 || c.Streams < 1 || c.Streams > maxStreams {
-			return nil, fmt.Errorf("window of %d samples, blocks of %d, %d streams: want 1 or more, windows of at most %d and at most %d streams", c.Window, c.Block, c.Streams, int64(maxWindow), maxStreams)
+		if c.Window < 1 || c.Window > maxWindow || c.Block < 1 || c.Streams < 1 || c.Streams > MaxStreams {
+			return nil, fmt.Errorf("window of %d samples, blocks of %d, %d streams: want 1 or more, windows of at most %d and at most %d streams", c.Window, c.Block, c.Streams, int64(maxWindow), MaxStreams)
 		}
 		o.shape = newShape(c.Streams, (c.Window+c.Streams-1)/c.Streams, c.Block)
 	}
@@ -74,14 +111,14 @@ func NewOrder(c OrderConfig) (*Order, error) {
 		}
 		o.length = c.Samples
 	}
-	if limit := int64(maxSamples); o.length > limit || o.mix != nil && o.length > math.MaxInt64/maxEpoch {
+	if limit := int64(maxSamples); o.length > limit || o.mix != nil && o.length > math.MaxInt64/MaxEpoch {
 		return nil, fmt.Errorf("epochs of %d samples", o.length)
 	}
 	o.text = o.describe(&c)
 	return o, nil
 }
 
-func (o *Order) setItems(c *OrderConfig) error {
+func (o *Order) setItems(c *Config) error {
 	total := int64(0)
 	for i, n := range c.Parts {
 		if n < 0 || n > maxSamples-total {
@@ -105,7 +142,7 @@ func (o *Order) setItems(c *OrderConfig) error {
 	return nil
 }
 
-func (o *Order) setDraws(c *OrderConfig) (err error) {
+func (o *Order) setDraws(c *Config) (err error) {
 	ways := 0
 	for _, on := range []bool{c.Mix != nil, c.Weights != nil, c.Labels != nil} {
 		if on {
@@ -139,7 +176,7 @@ func (o *Order) setDraws(c *OrderConfig) (err error) {
 }
 
 // describe is the parameters as text; lists by their digests.
-func (o *Order) describe(c *OrderConfig) string {
+func (o *Order) describe(c *Config) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s samples=%d", o.shuffle, o.length)
 	if o.shuffle == Block && o.draw == nil && o.balance == nil {
@@ -171,9 +208,39 @@ func (o *Order) String() string { return o.text }
 
 // At is the number of the sample at position q of an epoch.
 func (o *Order) At(epoch int, q int64) int64 {
-	c := o.cursor(epoch)
-	return c.at(q)
+	c := o.Cursor(epoch)
+	return c.At(q)
 }
 
 // replaces reports an order in which a sample may come twice in an epoch.
 func (o *Order) replaces() bool { return o.mix != nil || o.draw != nil || o.balance != nil }
+
+// Seed is that of the order.
+func (o *Order) Seed() uint64 { return o.seed }
+
+// Items is how many samples there are to draw from, and Item the number of one of them.
+func (o *Order) Items() int64 { return o.items }
+
+// Item is the number of the i-th sample to draw from.
+func (o *Order) Item(i int64) int64 {
+	if o.indices != nil {
+		return o.indices[i]
+	}
+	return i
+}
+
+// Windowed reports an order whose windows can be read ahead.
+func (o *Order) Windowed() bool { return o.shuffle == Block && !o.replaces() }
+
+// Mixed reports a Block shuffle of several inputs, which has no windows to read ahead.
+func (o *Order) Mixed() bool { return o.shuffle == Block && o.mix != nil }
+
+// Window is the samples from which a global batch of a Block shuffle is drawn; else 1, as
+// are Block and Streams.
+func (o *Order) Window() int64 { return o.shape.window * o.shape.streams }
+
+// Block is the samples of a block.
+func (o *Order) Block() int64 { return o.shape.block }
+
+// Streams is how many parts of the set are gone through side by side.
+func (o *Order) Streams() int64 { return o.shape.streams }

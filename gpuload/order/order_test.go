@@ -1,7 +1,6 @@
-package gpuload
+package order
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -12,9 +11,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-func mustOrder(t testing.TB, c OrderConfig) *Order {
+func mustOrder(t testing.TB, c Config) *Order {
 	t.Helper()
-	o, err := NewOrder(c)
+	o, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,16 +21,16 @@ func mustOrder(t testing.TB, c OrderConfig) *Order {
 }
 
 func epochOf(o *Order, epoch int) []int64 {
-	c := o.cursor(epoch)
+	c := o.Cursor(epoch)
 	items := make([]int64, o.Len())
 	for q := range items {
-		items[q] = c.at(int64(q))
+		items[q] = c.At(int64(q))
 	}
 	return items
 }
 
-func shuffles(n int64) []OrderConfig {
-	return []OrderConfig{
+func shuffles(n int64) []Config {
+	return []Config{
 		{Shuffle: None, Parts: []int64{n}},
 		{Shuffle: Global, Parts: []int64{n}},
 		{Shuffle: Block, Parts: []int64{n}, Window: 64, Block: 4, Streams: 12},
@@ -125,12 +124,12 @@ func TestEveryWorldHasTheSameGlobalSteps(t *testing.T) {
 			for _, world := range []int64{1, 2, 3, 4, 6, 8, 12, 16, 24, 48, 96} {
 				var have [][]int64
 				for rank := range world {
-					s := steps{length: o.Len(), batch: global / world, rank: rank, world: world, last: last, strided: c.Shuffle == Block}
-					for step := range s.count(0) {
+					s := Steps{Length: o.Len(), Batch: global / world, Rank: rank, World: world, Last: last, Strided: c.Shuffle == Block}
+					for step := range s.Count(0) {
 						if rank == 0 {
 							have = append(have, nil)
 						}
-						first, stride, n := s.rows(step * s.global())
+						first, stride, n := s.Rows(step * s.Global())
 						for j := range n {
 							have[step] = append(have[step], o.At(1, first+j*stride))
 						}
@@ -157,14 +156,14 @@ func TestEveryWorldHasTheSameGlobalSteps(t *testing.T) {
 // TestARankReadsItsOwnStreams: what Streams are for. Samples of one window are on
 // one rank when the world divides the streams.
 func TestARankReadsItsOwnStreams(t *testing.T) {
-	o := mustOrder(t, OrderConfig{Shuffle: Block, Parts: []int64{10000}, Window: 1200, Block: 20, Streams: 12})
+	o := mustOrder(t, Config{Shuffle: Block, Parts: []int64{10000}, Window: 1200, Block: 20, Streams: 12})
 	for _, world := range []int64{1, 2, 3, 4, 6, 12} {
 		for _, from := range []int64{0, 5} {
 			owner := map[int64]int64{}
 			for rank := range world {
-				s := steps{length: o.Len(), batch: 24 / world, rank: rank, world: world, last: Drop, strided: true}
-				for step := range s.count(from) {
-					first, stride, n := s.rows(from + step*s.global())
+				s := Steps{Length: o.Len(), Batch: 24 / world, Rank: rank, World: world, Last: Drop, Strided: true}
+				for step := range s.Count(from) {
+					first, stride, n := s.Rows(from + step*s.Global())
 					for j := range n {
 						stream := (first + j*stride) % 12
 						if r, ok := owner[stream]; ok && r != rank {
@@ -180,7 +179,7 @@ func TestARankReadsItsOwnStreams(t *testing.T) {
 
 func TestMixKeepsSharesAndPasses(t *testing.T) {
 	for _, shuffle := range []Shuffle{None, Global, Block} {
-		o := mustOrder(t, OrderConfig{Shuffle: shuffle, Parts: []int64{500, 300, 1200}, Mix: []float64{0.5, 0.3, 0.2}, Window: 96, Block: 4, Streams: 4})
+		o := mustOrder(t, Config{Shuffle: shuffle, Parts: []int64{500, 300, 1200}, Mix: []float64{0.5, 0.3, 0.2}, Window: 96, Block: 4, Streams: 4})
 		seen := map[int64]int{}
 		counts := make([]float64, 3)
 		for epoch := range 5 {
@@ -217,7 +216,7 @@ func TestMixKeepsSharesAndPasses(t *testing.T) {
 
 func TestWeightsAreChances(t *testing.T) {
 	w := []float64{1, 0, 3, 0, 6}
-	o := mustOrder(t, OrderConfig{Shuffle: Global, Parts: []int64{5}, Weights: w, Samples: 20000})
+	o := mustOrder(t, Config{Shuffle: Global, Parts: []int64{5}, Weights: w, Samples: 20000})
 	counts := make([]float64, 5)
 	for _, v := range epochOf(o, 3) {
 		counts[v]++
@@ -232,7 +231,7 @@ func TestWeightsAreChances(t *testing.T) {
 
 func TestBalanceDrawsClassesEquallyAndMembersInTurn(t *testing.T) {
 	labels := []int64{7, 7, 7, 7, 7, -1, 7, 7, -1, 3}
-	o := mustOrder(t, OrderConfig{Shuffle: Global, Parts: []int64{10}, Labels: labels, Samples: 63})
+	o := mustOrder(t, Config{Shuffle: Global, Parts: []int64{10}, Labels: labels, Samples: 63})
 	perClass, perItem := map[int64]int{}, map[int64]int{}
 	for _, v := range epochOf(o, 2) {
 		perClass[labels[v]]++
@@ -251,7 +250,7 @@ func TestBalanceDrawsClassesEquallyAndMembersInTurn(t *testing.T) {
 func TestIndicesNarrowTheSet(t *testing.T) {
 	indices := []int64{9, 3, 3, 70, 12}
 	for _, s := range []Shuffle{None, Block, Global} {
-		o := mustOrder(t, OrderConfig{Shuffle: s, Parts: []int64{40, 60}, Indices: indices, Window: 2, Block: 2, Streams: 1})
+		o := mustOrder(t, Config{Shuffle: s, Parts: []int64{40, 60}, Indices: indices, Window: 2, Block: 2, Streams: 1})
 		have := epochOf(o, 0)
 		if s == None && !slices.Equal(have, indices) {
 			t.Errorf("none: %v, want %v", have, indices)
@@ -271,7 +270,7 @@ func goldenText(t *testing.T) string {
 	for i := range labels {
 		labels[i], weights[i] = int64(i*i%7), float64(i%5)
 	}
-	cases := []OrderConfig{
+	cases := []Config{
 		{Shuffle: None, Parts: []int64{1003}},
 		{Shuffle: Global, Parts: []int64{1003}},
 		{Shuffle: Global, Parts: []int64{1 << 40}},
@@ -291,15 +290,15 @@ func goldenText(t *testing.T) string {
 			o := mustOrder(t, c)
 			for _, epoch := range []int{0, 3} {
 				fmt.Fprintf(&b, "%s parts=%v seed=%#x epoch=%d\n", o, c.Parts, seed, epoch)
-				cur := o.cursor(epoch)
+				cur := o.Cursor(epoch)
 				for q := int64(0); q < min(90, o.Len()); q++ {
 					sep := " "
 					if q%15 == 14 || q == min(90, o.Len())-1 {
 						sep = "\n"
 					}
-					fmt.Fprintf(&b, "%d%s", cur.at(q), sep)
+					fmt.Fprintf(&b, "%d%s", cur.At(q), sep)
 				}
-				fmt.Fprintf(&b, "... %d\n", cur.at(o.Len()-1))
+				fmt.Fprintf(&b, "... %d\n", cur.At(o.Len()-1))
 			}
 		}
 	}
@@ -329,37 +328,13 @@ func TestOrderIsAsPromised(t *testing.T) {
 	}
 }
 
-func FuzzState(f *testing.F) {
-	good, _ := (&State{Fingerprint: "f", Order: "none samples=3", Seed: 1<<64 - 1, Epoch: 2, Position: 3}).Encode()
-	f.Add(good)
-	f.Add([]byte(`{"shardify_loader":1,"epoch":-1}`))
-	f.Add([]byte(`{"shardify_loader":1,"position":9e9}x`))
-	f.Add([]byte(`null`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := DecodeState(b)
-		if err != nil {
-			return
-		}
-		again, err := s.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if back, err := DecodeState(again); err != nil || back != s {
-			t.Fatalf("%s: %v, %+v after %+v", again, err, back, s)
-		}
-		if !json.Valid(again) {
-			t.Fatal("not JSON")
-		}
-	})
-}
-
 func BenchmarkOrder(b *testing.B) {
-	for _, c := range append(shuffles(1<<24), OrderConfig{Shuffle: Block, Parts: []int64{1 << 24}, Window: 1 << 22, Block: 8192, Streams: 192}) {
-		o, _ := NewOrder(c)
+	for _, c := range append(shuffles(1<<24), Config{Shuffle: Block, Parts: []int64{1 << 24}, Window: 1 << 22, Block: 8192, Streams: 192}) {
+		o, _ := New(c)
 		b.Run(fmt.Sprint(c.Shuffle, "/", c.Window), func(b *testing.B) {
-			cur, sum := o.cursor(0), int64(0)
+			cur, sum := o.Cursor(0), int64(0)
 			for i := range b.N {
-				sum += cur.at(int64(i) & (1<<24 - 1))
+				sum += cur.At(int64(i) & (1<<24 - 1))
 			}
 			_ = sum
 		})
@@ -374,8 +349,8 @@ func TestAListOfPositionsIsThatOfEach(t *testing.T) {
 			for _, stride := range []int64{1, 2, 3, 7, 192, 1000} {
 				for from := int64(0); from < min(o.Len(), 40); from += 13 {
 					ids := make([]int64, min((o.Len()-from+stride-1)/stride, 600))
-					cur := o.cursor(2)
-					cur.fill(ids, from, stride)
+					cur := o.Cursor(2)
+					cur.Fill(ids, from, stride)
 					for j, id := range ids {
 						if want := o.At(2, from+int64(j)*stride); id != want {
 							t.Fatalf("%s: position %d has sample %d, want %d", o, from+int64(j)*stride, id, want)

@@ -1,8 +1,8 @@
-package gpuload
+package order
 
-// cursor computes positions of one epoch one after the other and keeps what
+// Cursor computes positions of one epoch one after the other and keeps what
 // neighbours share. It is used by one goroutine.
-type cursor struct {
+type Cursor struct {
 	*Order
 	epoch   uint64
 	drawKey uint64
@@ -41,8 +41,9 @@ type cycle struct {
 	perm  perm
 }
 
-func (o *Order) cursor(epoch int) *cursor {
-	c := &cursor{Order: o, epoch: uint64(epoch), parts: make([]partCursor, len(o.parts))}
+// Cursor begins at an epoch.
+func (o *Order) Cursor(epoch int) *Cursor {
+	c := &Cursor{Order: o, epoch: uint64(epoch), parts: make([]partCursor, len(o.parts))}
 	for i := range c.parts {
 		c.parts[i] = partCursor{part: &o.parts[i]}
 		if o.shuffle == Block {
@@ -56,8 +57,11 @@ func (o *Order) cursor(epoch int) *cursor {
 	return c
 }
 
-// at is the sample at position q.
-func (c *cursor) at(q int64) int64 {
+// Epoch is that of the cursor.
+func (c *Cursor) Epoch() int { return int(c.epoch) }
+
+// At is the sample at position q.
+func (c *Cursor) At(q int64) int64 {
 	var item int64
 	switch {
 	case c.draw != nil:
@@ -76,13 +80,13 @@ func (c *cursor) at(q int64) int64 {
 	return item
 }
 
-// fill is the samples at positions q, q+stride, ... It is at, many times faster: the
+// Fill is the samples at positions q, q+stride, ... It is At, many times faster: the
 // processor computes several permutations at once where none waits for another.
-func (c *cursor) fill(ids []int64, q, stride int64) {
+func (c *Cursor) Fill(ids []int64, q, stride int64) {
 	switch {
 	case c.draw != nil || c.balance != nil || c.mix != nil:
 		for j := range ids {
-			ids[j] = c.at(q + int64(j)*stride)
+			ids[j] = c.At(q + int64(j)*stride)
 		}
 		return
 	case c.shuffle == Block:
@@ -102,8 +106,8 @@ func (c *cursor) fill(ids []int64, q, stride int64) {
 	}
 }
 
-// fillBlock is fill for a Block shuffle of one part.
-func (c *cursor) fillBlock(ids []int64, q, stride int64) {
+// fillBlock is Fill for a Block shuffle of one part.
+func (c *Cursor) fillBlock(ids []int64, q, stride int64) {
 	p, s := &c.parts[0], &c.shape
 	b := &c.passOf(p, c.epoch).blocks
 	b.writeDown()
@@ -124,7 +128,7 @@ func (c *cursor) fillBlock(ids []int64, q, stride int64) {
 }
 
 // mixed: each stream is a mixture of its own that goes on from epoch to epoch.
-func (c *cursor) mixed(q int64) int64 {
+func (c *Cursor) mixed(q int64) int64 {
 	s := c.shape.streams
 	at, stream := c.shape.byStreams.div(q)
 	_, length := share(c.length, s, stream)
@@ -140,7 +144,7 @@ func (c *cursor) mixed(q int64) int64 {
 }
 
 // sample is the one at place o of a stream in a pass over a part.
-func (c *cursor) sample(p *partCursor, pass uint64, stream, o int64) int64 {
+func (c *Cursor) sample(p *partCursor, pass uint64, stream, o int64) int64 {
 	switch c.shuffle {
 	case Global:
 		return int64(c.passOf(p, pass).all.at(uint64(o)))
@@ -153,7 +157,7 @@ func (c *cursor) sample(p *partCursor, pass uint64, stream, o int64) int64 {
 	return o
 }
 
-func (c *cursor) passOf(p *partCursor, pass uint64) *passOrder {
+func (c *Cursor) passOf(p *partCursor, pass uint64) *passOrder {
 	s := &p.pass[pass&1]
 	if !s.ready || s.pass != pass {
 		*s = passOrder{pass: pass, ready: true}
@@ -166,14 +170,14 @@ func (c *cursor) passOf(p *partCursor, pass uint64) *passOrder {
 	return s
 }
 
-func (c *cursor) windowOf(p *partCursor, pass uint64, stream, k int64) *windowOrder {
+func (c *Cursor) windowOf(p *partCursor, pass uint64, stream, k int64) *windowOrder {
 	if w := &p.windows[stream]; w.ready && w.pass == pass && w.k == k {
 		return w
 	}
 	return c.newWindow(p, pass, stream, k)
 }
 
-func (c *cursor) newWindow(p *partCursor, pass uint64, stream, k int64) *windowOrder {
+func (c *Cursor) newWindow(p *partCursor, pass uint64, stream, k int64) *windowOrder {
 	w := &p.windows[stream]
 	lo, size := c.shape.windowAt(p.n, stream, k)
 	*w = windowOrder{pass, k, true, lo, newPerm(size, derive(c.seed, pass, forWindow, p.number, uint64(stream), uint64(k)))}

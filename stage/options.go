@@ -38,8 +38,9 @@ type Options struct {
 	// Steps, if set, has what Run waits for.
 	Steps *stall.Board
 
-	free func(dir string) int64
-	tick time.Duration
+	digest string // of the manifest, if that was read before
+	free   func(dir string) int64
+	tick   time.Duration
 }
 
 // Progress is how far a copy is.

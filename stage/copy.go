@@ -125,7 +125,7 @@ func (c *copier) stream(ctx context.Context, path string, f *file, w io.Writer, 
 		return 0, shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", f.bytes, st.Size())
 	}
 	sequential(r)
-	check, err := checkerOf(f, r)
+	check, err := f.checker(r)
 	if err != nil {
 		return 0, err
 	}
@@ -152,5 +152,5 @@ func (c *copier) stream(ctx context.Context, path string, f *file, w io.Writer, 
 		at += int64(n)
 		c.o.Progress.Bytes.Add(int64(n))
 	}
-	return at, check.end()
+	return at, check.End()
 }

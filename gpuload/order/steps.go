@@ -1,0 +1,79 @@
+package order
+
+// Steps is how an epoch's positions fall to steps and ranks. Step s takes positions
+// [from+s*Global, from+(s+1)*Global). Which of them are a rank's depends on the shuffle, so
+// that ranks read apart from each other.
+type Steps struct {
+	Length      int64 // positions of an epoch
+	Batch       int64
+	Rank, World int64
+	Last        Last
+	// Strided: row j of rank r is position r+World*j of the step, so that a rank has
+	// streams of its own; else it is r*Batch+j.
+	Strided bool
+	// Together is the most steps that are taken as one.
+	Together int64
+}
+
+// Step is one rank's rows of one step, or of several that are taken together.
+type Step struct {
+	Epoch  int
+	Number int64 // the first step
+	Steps  int64
+	From   int64 // first position of the step, over all ranks
+	First  int64 // this rank's first position
+	Stride int64
+	Rows   int
+	Size   int64 // rows with padding
+}
+
+// Global is the positions of a step, over all ranks.
+func (s *Steps) Global() int64 { return s.Batch * s.World }
+
+// Most is the most rows of a Step.
+func (s *Steps) Most() int64 { return s.Batch * s.Together }
+
+// Count is the steps from a position to the end of the epoch.
+func (s *Steps) Count(from int64) int64 {
+	left := max(s.Length-from, 0)
+	if s.Last != Drop {
+		return (left + s.Global() - 1) / s.Global()
+	}
+	return left / s.Global()
+}
+
+// Rows is the first position of this rank's rows in the step that begins at a position,
+// their distance, and how many there are: less than Batch only in the last step of an
+// epoch.
+func (s *Steps) Rows(at int64) (first, stride, n int64) {
+	if s.Strided {
+		first, stride = at+s.Rank, s.World
+	} else {
+		first, stride = at+s.Rank*s.Batch, 1
+	}
+	return first, stride, min(max((s.Length-first+stride-1)/stride, 0), s.Batch)
+}
+
+// At is the steps from a position on. All but the last of an epoch are full.
+func (s *Steps) At(epoch int, at int64) Step {
+	n := min(s.Together, s.Count(at))
+	first, stride, _ := s.Rows(at)
+	_, _, last := s.Rows(at + (n-1)*s.Global())
+	return Step{epoch, at / s.Global(), n, at, first, stride, int((n-1)*s.Batch + last), n * s.Batch}
+}
+
+// Fill writes the samples of a step's rows.
+func (s *Steps) Fill(ids []int64, of *Step, c *Cursor) {
+	if s.Strided || s.World == 1 { // then a step's rows follow those of the one before
+		c.Fill(ids, of.First, of.Stride)
+		return
+	}
+	for q := of.First; len(ids) > 0; q += s.Global() {
+		n := min(int64(len(ids)), s.Batch)
+		c.Fill(ids[:n], q, of.Stride)
+		ids = ids[n:]
+	}
+}
+
+// End is the position behind a step.
+func (s *Steps) End(of *Step) int64 { return min(of.From+of.Steps*s.Global(), s.Length) }
