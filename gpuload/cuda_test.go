@@ -7,62 +7,30 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/cuda"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/fakecuda"
 )
 
-// useFakeDriver makes cuda:0 the driver of internal/cuda/testdata/fakecuda, whose
-// device memory is host memory. Its streams are slow, so that what reads too early
-// reads something else.
-func useFakeDriver(t testing.TB) {
+// useFakeDriver makes cuda:0 a stand-in for the driver, whose device memory is host
+// memory and which launches the PTX that ships.
+func useFakeDriver(t testing.TB) *fakecuda.Driver {
 	t.Helper()
-	cc, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("no C compiler to build the fake driver with")
-	}
-	path := filepath.Join(t.TempDir(), "libcuda.so.1")
-	if out, err := exec.Command(cc, "-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-DFAKECUDA_BATCH=2", "-o", path,
-		"internal/cuda/testdata/fakecuda/fakecuda.c", "-lpthread", "-lm").CombinedOutput(); err != nil {
-		t.Skipf("the C compiler cannot build the fake driver: %v\n%s", err, out)
-	}
-	t.Setenv(cuda.LibraryVariable, path)
-	h, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var report func(out *byte, n uint64)
-	purego.RegisterLibFunc(&report, h, "fakecuda_report")
+	d := fakecuda.Load(t, fakecuda.Default()...)
+	t.Setenv(cuda.LibraryVariable, d.Path)
 	t.Cleanup(func() {
-		b := make([]byte, 8192)
-		report(&b[0], uint64(len(b)))
-		if s, _, _ := strings.Cut(string(b), "\x00"); s != "" {
+		if s := d.Text("report"); s != "" {
 			t.Errorf("what a correct program never does:\n%s", s)
 		}
 	})
-	slow(t, 20)
-}
-
-// slow makes streams of the fake driver sleep up to so many microseconds before each
-// operation.
-func slow(t testing.TB, us int) {
-	t.Helper()
-	h, err := purego.Dlopen(os.Getenv(cuda.LibraryVariable), purego.RTLD_NOW|purego.RTLD_GLOBAL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var configure func(key, value string)
-	purego.RegisterLibFunc(&configure, h, "fakecuda_configure")
-	configure("FAKECUDA_DELAY", fmt.Sprint(us))
+	return d
 }
 
 // fetch waits for a batch on the device and returns it as one of the host.
@@ -188,17 +156,9 @@ func TestWithoutADriverAutoIsTheHost(t *testing.T) {
 // TestEveryDeviceFailureStopsTheLoader fails the n-th call of functions that a Loader
 // uses: a clear error, no hang, nothing left pinned.
 func TestEveryDeviceFailureStopsTheLoader(t *testing.T) {
-	useFakeDriver(t)
+	fake := useFakeDriver(t)
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[3],hits:f32*", samples: 120, shard: 50})
 	d := mustOpen(t, dir)
-	h, err := purego.Dlopen(os.Getenv(cuda.LibraryVariable), purego.RTLD_NOW|purego.RTLD_GLOBAL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var configure func(key, value string)
-	var alive func(out *byte, n uint64)
-	purego.RegisterLibFunc(&configure, h, "fakecuda_configure")
-	purego.RegisterLibFunc(&alive, h, "fakecuda_alive")
 	window := Config{Batch: 8, Shuffle: Block, Window: 32, Streams: 2, Device: "cuda:0"}
 	streamed, pinned, resident := window, window, window
 	streamed.Tier, pinned.Tier = TierStream, TierPinned
@@ -207,19 +167,17 @@ func TestEveryDeviceFailureStopsTheLoader(t *testing.T) {
 	for _, name := range []string{"cuInit", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuStreamWaitEvent", "cuEventRecord", "cuEventQuery", "cuLaunchKernel", "cuEventCreate", "cuModuleLoadDataEx"} {
 		for _, n := range []int{1, 2, 7, 30} {
 			for k, number := range []int{2, 700, 2, 700, 2, 700} {
-				configure("FAKECUDA_FAIL", fmt.Sprintf("%s:%d:%d", name, n, number))
+				fake.Configure(fakecuda.Fail, fmt.Sprintf("%s:%d:%d", name, n, number))
 				c := []Config{streamed, pinned, resident}[k/2]
 				err := wholeEpoch(d, c)
-				configure("FAKECUDA_FAIL", "")
+				fake.Configure(fakecuda.Fail, "")
 				if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("%s: CUDA error %d", name, number)) {
 					t.Errorf("tier %s, %s, call %d, error %d: %v", c.Tier, name, n, number, err)
 				}
 				if err == nil && n < 3 && name != "cuEventQuery" && (name != "cuInit" || n == 1) && (name != "cuModuleLoadDataEx" || n == 1) {
 					t.Errorf("tier %s, %s, call %d, error %d: no error", c.Tier, name, n, number)
 				}
-				b := make([]byte, 200)
-				alive(&b[0], uint64(len(b)))
-				if s := string(b); !strings.HasPrefix(s, "registered 0, host 0, device 0, streams 0, events 0, modules 0, contexts 0") {
+				if s := fake.Left(); s != "" {
 					t.Fatalf("tier %s, %s, call %d, error %d: left behind: %s", c.Tier, name, n, number, s)
 				}
 			}

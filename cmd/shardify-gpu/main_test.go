@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/fakecuda"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
@@ -52,28 +52,14 @@ func makeSet(dir, samples string) error {
 	return err
 }
 
-// fakeDriver builds the stand-in for libcuda.so.1; "" if there is no C compiler.
-func fakeDriver(t *testing.T) string {
-	cc, err := exec.LookPath("cc")
-	if err != nil || runtime.GOOS != "linux" {
-		return ""
-	}
-	path := filepath.Join(t.TempDir(), "libcuda.so.1")
-	if out, err := exec.Command(cc, "-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-DFAKECUDA_BATCH=2", "-o", path,
-		"../../gpuload/internal/cuda/testdata/fakecuda/fakecuda.c", "-lpthread", "-lm").CombinedOutput(); err != nil {
-		t.Logf("the C compiler cannot build the fake driver: %v\n%s", err, out)
-		return ""
-	}
-	return path
-}
-
 // TestScripts runs testdata/*.txtar; those on a device only in builds with the tag
 // cuda, on the fake driver.
 func TestScripts(t *testing.T) {
 	lib := ""
 	if withCUDA {
-		if lib = fakeDriver(t); lib == "" {
-			t.Log("skipped: no C compiler to build the fake driver with")
+		var err error
+		if lib, err = fakecuda.Build(fakecuda.Default()...); err != nil {
+			t.Log("skipped: ", err)
 		}
 	}
 	testscript.Run(t, testscript.Params{

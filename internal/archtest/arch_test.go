@@ -113,6 +113,7 @@ var allowed = []struct {
 	{"verify", []string{"", "storage", "storage/*", "internal/host", "index", "convert", "readers", "readers/*", "writers", "writers/*"}},
 	{"internal/verifycmd", []string{"", "internal/printable", "internal/value", "verify", "internal/cli", "transform"}},
 	{"internal/programs", nil},
+	{"internal/fakecuda", nil},
 	{"internal/crashtest/*", []string{"internal/programs"}},
 	{"internal/*", []string{"*"}},
 	{"cmd/*", []string{"*"}},

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import pytest
 from loading import SHARDS, N, needs_library, run
 
 CC = shutil.which(os.environ.get("CC", "cc"))
-SOURCE = os.path.join(
-    os.path.dirname(__file__), "..", "..", "gpuload", "internal", "cuda", "testdata", "fakecuda", "fakecuda.c"
-)
+ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
+SOURCE = os.path.join(ROOT, "internal", "fakecuda", "driver", "fakecuda.c")
 pytestmark = [
     needs_library,
     pytest.mark.skipif(
@@ -24,28 +24,21 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def driver():
+    """A stand-in for libcuda.so.1 that launches the PTX of the library, every access checked."""
     folder = tempfile.mkdtemp()
-    path = os.path.join(folder, "libcuda.so.1")
-    p = subprocess.run(
-        [
-            CC,
-            "-O1",
-            "-shared",
-            "-fPIC",
-            "-fvisibility=hidden",
-            "-ffp-contract=off",
-            "-DFAKECUDA_BATCH=2",
-            "-o",
-            path,
-            SOURCE,
-            "-lpthread",
-            "-lm",
-        ],
-        capture_output=True,
-        text=True,
-    )
-    if p.returncode:
-        pytest.skip("the C compiler cannot build the driver's stand-in: " + p.stderr)
+    path, kernels = os.path.join(folder, "libcuda.so.1"), os.path.join(folder, "kernels.")
+    tool = os.path.join(ROOT, "internal", "fakecuda", "ptxcpu")
+    ptx = os.path.join(ROOT, "gpuload", "internal", "cuda", "kernels.ptx")
+    flags = ["-O1", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-w"]
+    for command in (
+        [sys.executable, os.path.join(tool, "ptxcpu.py"), ptx, "-o", kernels + "c"],
+        [CC, "-c", *flags, "-frounding-math", "-fno-strict-aliasing", "-o", kernels + "o", kernels + "c"],
+        [CC, "-shared", *flags, "-DFAKECUDA_BATCH=2", "-DFAKECUDA_PTX", "-I" + tool]
+        + ["-o", path, SOURCE, kernels + "o", "-lpthread", "-lm"],
+    ):
+        p = subprocess.run(command, capture_output=True, text=True)
+        if p.returncode:
+            pytest.skip("the driver's stand-in cannot be built: " + p.stderr)
     yield path
     shutil.rmtree(folder)
 
@@ -107,7 +100,7 @@ begin()
 
 
 def program(driver, text, **env):
-    return run(BEGIN + text, GPULOAD_LIBCUDA=driver, FAKECUDA_DELAY="150", **env)
+    return run(BEGIN + text, GPULOAD_LIBCUDA=driver, FAKECUDA_ORDER="3", **env)
 
 
 KINDS = [("fixed", "mmap"), ("text", "wds"), ("mmap_only", "mmap")]
@@ -162,7 +155,7 @@ def test_memory_is_not_used_again_before_its_stream_is_done(driver, tmp_path):
     program(
         driver,
         """
-fake.fakecuda_configure(b"FAKECUDA_DELAY", b"800")
+fake.fakecuda_configure(b"FAKECUDA_ORDER", b"late")
 late = []
 with shardify.Loader(%r, 4, framework="dlpack", device="cuda:0", copy=False, depth=2, shuffle="global") as loader:
     it = iter(loader)

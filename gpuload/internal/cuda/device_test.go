@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/shardify/shardify/internal/fakecuda"
 )
 
 func TestWhatIsNoUsableDriverSaysSo(t *testing.T) {
@@ -24,8 +26,8 @@ func TestWhatIsNoUsableDriverSaysSo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(t, c.flags...)
-			f.configure("FAKECUDA_MODE", c.mode)
-			d, err := Open(Options{Library: f.path, Device: c.device, NoCalibration: true})
+			f.Configure(fakecuda.Mode, c.mode)
+			d, err := Open(Options{Library: f.Path, Device: c.device, NoCalibration: true})
 			if err == nil {
 				d.Close()
 				t.Fatal("it opened")
@@ -33,7 +35,7 @@ func TestWhatIsNoUsableDriverSaysSo(t *testing.T) {
 			if c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v: want %v with %q", err, c.want, c.says)
 			}
-			f.end(t)
+			f.End(t)
 		})
 	}
 	t.Run("no library", func(t *testing.T) {
@@ -93,7 +95,7 @@ func TestADeviceThatIsClosedAnswersSo(t *testing.T) {
 	w, err := d.NewWindow(10)
 	check(t, err)
 	check(t, d.Close())
-	f.end(t)
+	f.End(t)
 	if _, err := d.Alloc(1, 0); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
@@ -115,16 +117,16 @@ func TestALostContextIsReportedWithWhatWasInFlight(t *testing.T) {
 	check(t, err)
 	check(t, s.Send(0, b))
 	check(t, s.Done("batch 7"))
-	f.configure("FAKECUDA_FAIL", "cuEventQuery:1:700")
+	f.Configure(fakecuda.Fail, "cuEventQuery:1:700")
 	err = s.Wait(t.Context())
 	if want := "cuEventQuery: CUDA error 700 CUDA_ERROR_ILLEGAL_ADDRESS (in flight: batch 7)"; err == nil || err.Error() != want || !errors.Is(err, ErrLost) {
 		t.Errorf("%v: want %s", err, want)
 	}
-	n := f.calls()["cuMemAlloc_v2"]
+	n := f.Calls()["cuMemAlloc_v2"]
 	if _, err := d.NewWindow(1); !errors.Is(err, ErrLost) {
 		t.Error(err)
 	}
-	if f.calls()["cuMemAlloc_v2"] != n {
+	if f.Calls()["cuMemAlloc_v2"] != n {
 		t.Error("the driver was called after its context was lost")
 	}
 }

@@ -4,136 +4,26 @@ package cuda
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/ebitengine/purego"
+	"github.com/shardify/shardify/internal/fakecuda"
 )
 
-// The tests run against testdata/fakecuda, a driver made of threads, which a C
-// compiler builds when they start.
+// The tests run on a stand-in for the driver, which a C compiler builds when they start.
 
-var built struct {
-	sync.Mutex
-	dir  string
-	list map[string]string
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if built.dir != "" {
-		os.RemoveAll(built.dir)
-	}
-	os.Exit(code)
-}
-
-// library builds a variant of the fake driver.
-func library(t testing.TB, flags ...string) string {
-	t.Helper()
-	cc, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("no C compiler to build the fake driver with")
-	}
-	built.Lock()
-	defer built.Unlock()
-	if built.dir == "" {
-		if built.dir, err = os.MkdirTemp("", "fakecuda"); err != nil {
-			t.Fatal(err)
-		}
-		built.list = map[string]string{}
-	}
-	key := strings.Join(flags, " ")
-	if path := built.list[key]; path != "" {
-		return path
-	}
-	path := filepath.Join(built.dir, fmt.Sprintf("libcuda%d.so.1", len(built.list)))
-	args := append([]string{"-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-o", path, "testdata/fakecuda/fakecuda.c", "-lpthread", "-lm"}, flags...)
-	if out, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
-		t.Skipf("the C compiler cannot build the fake driver: %v\n%s", err, out)
-	}
-	built.list[key] = path
-	return path
-}
-
-// fake is the fake driver's side of a test.
-type fake struct {
-	path      string
-	configure func(key, value string)
-	reset     func()
-	capture   func(int32)
-	batched   func() int32
-	texts     map[string]func(out *byte, n uint64)
-}
+// fake is the stand-in's side of a test.
+type fake struct{ *fakecuda.Driver }
 
 func newFake(t testing.TB, flags ...string) *fake {
 	t.Helper()
-	f := &fake{path: library(t, flags...), texts: map[string]func(*byte, uint64){}}
-	h, err := purego.Dlopen(f.path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bind := func(to any, name string) {
-		a, err := purego.Dlsym(h, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		purego.RegisterFunc(to, a)
-	}
-	bind(&f.configure, "fakecuda_configure")
-	bind(&f.reset, "fakecuda_reset")
-	bind(&f.capture, "fakecuda_capture")
-	bind(&f.batched, "fakecuda_batched")
-	for _, name := range []string{"report", "alive", "calls"} {
-		var g func(*byte, uint64)
-		bind(&g, "fakecuda_"+name)
-		f.texts[name] = g
-	}
-	f.reset()
-	return f
-}
-
-func (f *fake) text(name string) string {
-	b := make([]byte, 16<<10)
-	f.texts[name](&b[0], uint64(len(b)))
-	return upToNul(b)
-}
-
-const nothingAlive = "registered 0, host 0, device 0, streams 0, events 0, modules 0, contexts 0"
-
-// end checks that the test broke no rule and left nothing behind.
-func (f *fake) end(t testing.TB) {
-	t.Helper()
-	if s := f.text("report"); s != "" {
-		t.Errorf("the driver was misused:\n%s", s)
-	}
-	if s := f.text("alive"); s != nothingAlive {
-		t.Errorf("left behind: %s", s)
-	}
-}
-
-// calls is how often each function was called.
-func (f *fake) calls() map[string]int {
-	m := map[string]int{}
-	for line := range strings.Lines(f.text("calls")) {
-		var name string
-		var n int
-		if _, err := fmt.Sscan(line, &name, &n); err == nil {
-			m[name] = n
-		}
-	}
-	return m
+	return &fake{fakecuda.Load(t, flags...)}
 }
 
 // open opens the fake device without calibration and checks the end of the test.
 func (f *fake) open(t testing.TB, o Options) *Device {
 	t.Helper()
-	o.Library, o.NoCalibration = f.path, true
+	o.Library, o.NoCalibration = f.Path, true
 	d, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -142,9 +32,20 @@ func (f *fake) open(t testing.TB, o Options) *Device {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
-		f.end(t)
+		f.End(t)
 	})
 	return d
+}
+
+// eachOrder runs a test with streams that run what is queued at once, as late as they
+// may, and with mixtures of both.
+func eachOrder(t *testing.T, f *fake, test func(t *testing.T)) {
+	for _, order := range []string{"prompt", "late", "1", "2", "3", "4"} {
+		t.Run(order, func(t *testing.T) {
+			f.Configure(fakecuda.Order, order)
+			test(t)
+		})
+	}
 }
 
 // within fails a test that hangs instead of letting it.

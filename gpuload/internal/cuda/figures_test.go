@@ -8,36 +8,39 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/shardify/shardify/internal/fakecuda"
 )
 
 func TestOpenMeasuresSpeeds(t *testing.T) {
-	f := newFake(t, "-DFAKECUDA_BATCH=2")
-	d, err := Open(Options{Library: f.path})
+	f := newFake(t, fakecuda.Batch13)
+	f.Configure(fakecuda.Order, "prompt")
+	d, err := Open(Options{Library: f.Path})
 	check(t, err)
 	s := d.Speed()
 	if s.Engine <= 0 || s.Read <= 0 || s.EngineRow < 16<<10 || !s.Batch {
 		t.Errorf("%+v", s)
 	}
 	check(t, d.Close())
-	f.end(t)
+	f.End(t)
 	// A driver that has the call but refuses it.
-	f.configure("FAKECUDA_FAIL", "cuMemcpyBatchAsync_v2:1:801")
-	d, err = Open(Options{Library: f.path})
+	f.Configure(fakecuda.Fail, "cuMemcpyBatchAsync_v2:1:801")
+	d, err = Open(Options{Library: f.Path})
 	check(t, err)
 	s = d.Speed()
 	if s.Batch {
 		t.Error("copies in batches although the driver refused them")
 	}
 	check(t, d.Close())
-	f.end(t)
-	n := f.calls()["cuLaunchKernel"]
-	d, err = Open(Options{Library: f.path, Speed: &s})
+	f.End(t)
+	n := f.Calls()["cuLaunchKernel"]
+	d, err = Open(Options{Library: f.Path, Speed: &s})
 	check(t, err)
-	if d.Speed() != s || d.batch || f.calls()["cuLaunchKernel"] != n {
+	if d.Speed() != s || d.batch || f.Calls()["cuLaunchKernel"] != n {
 		t.Error("a known speed was measured again")
 	}
 	check(t, d.Close())
-	f.end(t)
+	f.End(t)
 }
 
 // TestFigures prints what bench/gpu.sh collects: on the GPU if $SHARDIFY_GPU is set,
@@ -45,9 +48,10 @@ func TestOpenMeasuresSpeeds(t *testing.T) {
 func TestFigures(t *testing.T) {
 	o, bytes, rows := Options{}, int64(2<<20), []int64{64, 4096, 600_000}
 	if os.Getenv("SHARDIFY_GPU") == "" {
-		f := newFake(t, "-DFAKECUDA_BATCH=2")
-		o.Library = f.path
-		t.Cleanup(func() { f.end(t) })
+		f := newFake(t, fakecuda.Batch13)
+		f.Configure(fakecuda.Order, "prompt") // what is measured must run when it is queued
+		o.Library = f.Path
+		t.Cleanup(func() { f.End(t) })
 	} else {
 		bytes = gpuBytes(1 << 30)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/shardify/shardify/internal/fakecuda"
 )
 
 func TestPoolsAreRegisteredInChunksAtRowEdges(t *testing.T) {
@@ -35,7 +37,7 @@ func TestPoolsAreRegisteredInChunksAtRowEdges(t *testing.T) {
 	d := f.open(t, Options{Chunk: 64 << 10})
 	b, err := d.Alloc(1<<20, 24)
 	check(t, err)
-	if n := f.calls()["cuMemHostRegister_v2"]; n != 18 { // 257 pages, 15 each
+	if n := f.Calls()["cuMemHostRegister_v2"]; n != 18 { // 257 pages, 15 each
 		t.Errorf("%d registrations, want 18", n)
 	}
 	if d.Pinned() != 257*4096 {
@@ -69,9 +71,9 @@ func TestCopiesNeverSpanRegistrations(t *testing.T) {
 func TestPinningFallsBackToTheDriversOwnMemory(t *testing.T) {
 	f := newFake(t)
 	d := f.open(t, Options{})
-	f.configure("FAKECUDA_MODE", "noregister")
+	f.Configure(fakecuda.Mode, "noregister")
 	b := alloc(t, d, 5000)
-	if f.calls()["cuMemHostAlloc"] != 1 {
+	if f.Calls()["cuMemHostAlloc"] != 1 {
 		t.Error("not by cuMemHostAlloc")
 	}
 	for i, v := range b {
@@ -79,7 +81,7 @@ func TestPinningFallsBackToTheDriversOwnMemory(t *testing.T) {
 			t.Fatalf("byte %d is %d, want zeros", i, v)
 		}
 	}
-	f.configure("FAKECUDA_FAIL", "cuMemHostAlloc:1:2")
+	f.Configure(fakecuda.Fail, "cuMemHostAlloc:1:2")
 	_, err := d.Alloc(5000, 0)
 	if err == nil || !strings.Contains(err.Error(), "cuMemHostRegister_v2: CUDA error 801") || !strings.Contains(err.Error(), "cuMemHostAlloc: CUDA error 2 CUDA_ERROR_OUT_OF_MEMORY") {
 		t.Errorf("%v: want both causes", err)
@@ -110,7 +112,7 @@ func TestRegisterOfTheCallersMapping(t *testing.T) {
 	if err := d.Register(m[1:], false); err == nil {
 		t.Error("half a page was registered")
 	}
-	f.configure("FAKECUDA_MODE", "noreadonly")
+	f.Configure(fakecuda.Mode, "noreadonly")
 	check(t, d.Close())
 	d = f.open(t, Options{})
 	if err := d.Register(m, true); code(err) != codeNotSupported {

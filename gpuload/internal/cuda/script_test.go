@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/shardify/shardify/internal/fakecuda"
 )
 
 // TestTheScriptForGPUsRuns runs bench/gpu.sh from end to end on the fake driver.
@@ -16,11 +18,11 @@ func TestTheScriptForGPUsRuns(t *testing.T) {
 	if os.Getenv("SHARDIFY_LONG") == "" {
 		t.Skip("builds and runs two test programs; SHARDIFY_LONG=1 does")
 	}
-	lib, dir := library(t, "-DFAKECUDA_BATCH=2"), t.TempDir()
+	lib, dir := fakecuda.Load(t, fakecuda.Batch13).Path, t.TempDir()
 	out := filepath.Join(dir, "out")
 	for _, args := range [][]string{{"../../../bench/gpu.sh", "build", dir}, {filepath.Join(dir, "gpu.sh"), "run", out}} {
 		cmd := exec.Command("sh", args...)
-		cmd.Env = append(os.Environ(), LibraryVariable+"="+lib, "SHARDIFY_GPU_BYTES=4194304", "SHARDIFY_GPU_SECONDS=0.5", "FAKECUDA_DELAY=0")
+		cmd.Env = append(os.Environ(), LibraryVariable+"="+lib, "SHARDIFY_GPU_BYTES=4194304", "SHARDIFY_GPU_SECONDS=0.5")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			check, _ := os.ReadFile(filepath.Join(out, "check.txt"))
 			t.Fatalf("gpu.sh %s: %v\n%s\n%s", args[1], err, text, check)

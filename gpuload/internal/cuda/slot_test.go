@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/fakecuda"
 )
 
 // consumer is a trainer: it copies what a slot holds on a stream of its own, slowly,
@@ -30,23 +31,29 @@ func (c *consumer) take(s *Slot, tensor int, at, n int64) error {
 		return err
 	}
 	err := c.d.do(func() error {
-		if err := c.d.drv.launch(c.d.kernels["spin"], 1, 1, c.stream, []uint64{c.slow}); err != nil {
-			return err
+		if c.slow > 0 {
+			if err := c.d.drv.launch(c.d.kernels["spin"], 1, 1, c.stream, []uint64{c.slow}); err != nil {
+				return err
+			}
 		}
 		return c.d.drv.copyToHost(addressOf(c.out)+uint64(at), s.Ptr(tensor), n, c.stream)
 	})
 	return errors.Join(err, s.Release(c.stream))
 }
 
-// TestRingDeliversEveryBatchUnderDelays runs a ring whose streams are slow and whose
+// TestRingDeliversEveryBatchInAnyOrder runs a ring whose streams run late and whose
 // host memory is overwritten as early as it may be. A graph capture is in flight all
 // the while, and nothing is allocated.
-func TestRingDeliversEveryBatchUnderDelays(t *testing.T) {
-	const batches, size, depth = 60, 40_000, 3
+func TestRingDeliversEveryBatchInAnyOrder(t *testing.T) {
 	f := newFake(t)
+	eachOrder(t, f, func(t *testing.T) { ringDelivers(t, f) })
+}
+
+func ringDelivers(t *testing.T, f *fake) {
+	const batches, size, depth = 60, 40_000, 3
 	d := f.open(t, Options{})
 	ctx := within(t, 60*time.Second)
-	c := consumer{d, stream(t, d), alloc(t, d, batches*size), 2e6}
+	c := consumer{d, stream(t, d), alloc(t, d, batches*size), 0}
 	var slots [depth]*Slot
 	var host [depth][]byte
 	for i := range slots {
@@ -56,9 +63,8 @@ func TestRingDeliversEveryBatchUnderDelays(t *testing.T) {
 		host[i] = alloc(t, d, size)
 	}
 	address := slots[1].Ptr(0)
-	before := f.calls()
-	f.configure("FAKECUDA_DELAY", "800")
-	f.capture(1)
+	before := f.Calls()
+	f.Capture(1)
 	for b := range batches {
 		s, h := slots[b%depth], host[b%depth]
 		check(t, s.Reuse(ctx))
@@ -69,8 +75,7 @@ func TestRingDeliversEveryBatchUnderDelays(t *testing.T) {
 		check(t, c.take(s, b%2, int64(b*size), size/2))
 	}
 	check(t, d.do(func() error { return d.drv.streamSynchronize(c.stream) }))
-	f.capture(0)
-	f.configure("FAKECUDA_DELAY", "0")
+	f.Capture(0)
 	want := make([]byte, size)
 	for b := range batches {
 		fill(want, b)
@@ -78,7 +83,7 @@ func TestRingDeliversEveryBatchUnderDelays(t *testing.T) {
 			t.Fatalf("batch %d holds other bytes", b)
 		}
 	}
-	after := f.calls()
+	after := f.Calls()
 	for _, name := range []string{"cuMemAlloc_v2", "cuMemHostAlloc", "cuMemHostRegister_v2", "cuEventCreate", "cuStreamCreateWithPriority", "cuMemFree_v2"} {
 		if before[name] != after[name] {
 			t.Errorf("%s was called %d times after the ring was made", name, after[name]-before[name])
@@ -97,8 +102,11 @@ func fill(b []byte, batch int) {
 
 func TestATensorMayOutgrowItsSlot(t *testing.T) {
 	f := newFake(t)
+	eachOrder(t, f, func(t *testing.T) { tensorGrows(t, f) })
+}
+
+func tensorGrows(t *testing.T, f *fake) {
 	d := f.open(t, Options{})
-	f.configure("FAKECUDA_DELAY", "500")
 	h := alloc(t, d, 50_000)
 	c := consumer{d, stream(t, d), alloc(t, d, 250_000), 0}
 	s, err := d.NewSlot(SlotOptions{Tensors: []int64{0}})
@@ -172,16 +180,14 @@ var gatherSizes = []int64{1, 3, 4, 7, 8, 12, 16, 24, 64, 100, 513, 1003, 4096, 1
 // TestGatherIsExact gathers rows of all widths by kernel and by copy engine, from host
 // memory in small registrations, from a window, into the middle of a slot.
 func TestGatherIsExact(t *testing.T) {
-	for _, flags := range []string{"-DFAKECUDA_NO_BATCH", "-DFAKECUDA_BATCH=1", "-DFAKECUDA_BATCH=2"} {
+	for _, flags := range []string{"-DFAKECUDA_NO_BATCH", fakecuda.Batch12, fakecuda.Batch13} {
 		t.Run(flags, func(t *testing.T) {
 			f := newFake(t, flags)
-			d := f.open(t, Options{Chunk: 64 << 10})
-			f.configure("FAKECUDA_DELAY", "100")
-			gatherExactly(t, d)
-			if n := f.batched(); (n > 0) != strings.Contains(flags, "_BATCH=") {
+			eachOrder(t, f, func(t *testing.T) { gatherExactly(t, f.open(t, Options{Chunk: 64 << 10})) })
+			if n := f.Batched(); (n > 0) != strings.Contains(flags, "_BATCH=") {
 				t.Errorf("%d copies in batches", n)
 			}
-			if f.calls()["cuLaunchKernel"] == 0 {
+			if f.Calls()["cuLaunchKernel"] == 0 {
 				t.Error("no kernel was used")
 			}
 		})
@@ -191,11 +197,27 @@ func TestGatherIsExact(t *testing.T) {
 // TestKernelSourceIsExact runs kernels.cu itself, compiled for the processor, with all
 // its threads.
 func TestKernelSourceIsExact(t *testing.T) {
-	d := newFake(t, "-DFAKECUDA_SOURCE", "testdata/fakecuda/kernels.cc").open(t, Options{Chunk: 64 << 10})
+	d := newFake(t, fakecuda.Source).open(t, Options{Chunk: 64 << 10})
+	kernelsAreExact(t, d)
+}
+
+func kernelsAreExact(t *testing.T, d *Device) {
 	for _, grid := range []uint32{1, 3, 24} {
 		d.grid, d.wide, d.speed.EngineRow = grid, grid+1, 1<<40
 		gatherExactly(t, d)
 		castExactly(t, d)
+	}
+}
+
+// TestThePTXIsExact runs the PTX that ships, with its blocks and threads in three orders.
+// Every access of memory is checked: its bounds, its alignment, races.
+func TestThePTXIsExact(t *testing.T) {
+	f := newFake(t, fakecuda.PTX)
+	for _, walk := range []string{"0", "1", "2"} {
+		t.Run(walk, func(t *testing.T) {
+			f.Configure(fakecuda.Walk, walk)
+			kernelsAreExact(t, f.open(t, Options{Chunk: 64 << 10}))
+		})
 	}
 }
 
@@ -292,12 +314,10 @@ func castExactly(t *testing.T, d *Device) {
 }
 
 // TestWindowsAreReloadedBehindTheirReaders loads a window again and again while
-// slow kernels still gather from it.
+// kernels still gather from it.
 func TestWindowsAreReloadedBehindTheirReaders(t *testing.T) {
 	f := newFake(t)
-	d := f.open(t, Options{})
-	f.configure("FAKECUDA_DELAY", "700")
-	reloadExactly(t, d, 50, 160)
+	eachOrder(t, f, func(t *testing.T) { reloadExactly(t, f.open(t, Options{}), 50, 160) })
 }
 
 func reloadExactly(t *testing.T, d *Device, rows, row int64) {
@@ -337,7 +357,6 @@ func reloadExactly(t *testing.T, d *Device, rows, row int64) {
 func TestSlotsAreIndependent(t *testing.T) {
 	f := newFake(t)
 	d := f.open(t, Options{})
-	f.configure("FAKECUDA_DELAY", "50")
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shardify/shardify/internal/fakecuda"
 )
 
 // journey is everything a Loader does with a device. It compares what arrives.
@@ -79,11 +81,11 @@ func travel(ctx context.Context, d *Device, w *Window, s *Slot, h, back []byte) 
 // TestEveryFailureIsAnErrorAndLosesNothing fails the n-th call of every function of
 // the driver, in two ways.
 func TestEveryFailureIsAnErrorAndLosesNothing(t *testing.T) {
-	f := newFake(t, "-DFAKECUDA_BATCH=2")
+	f := newFake(t, fakecuda.Batch13)
 	ctx := within(t, 5*time.Minute)
-	check(t, journey(ctx, f.path))
-	f.end(t)
-	all := f.calls()
+	check(t, journey(ctx, f.Path))
+	f.End(t)
+	all := f.Calls()
 	var names []string
 	for name := range all {
 		names = append(names, name)
@@ -108,11 +110,11 @@ func TestEveryFailureIsAnErrorAndLosesNothing(t *testing.T) {
 }
 
 func sweep(t *testing.T, f *fake, ctx context.Context, name string, n, number int) {
-	f.reset()
-	before := f.text("alive")
-	f.configure("FAKECUDA_FAIL", fmt.Sprintf("%s:%d:%d", name, n, number))
+	f.Reset()
+	before := f.Text("alive")
+	f.Configure(fakecuda.Fail, fmt.Sprintf("%s:%d:%d", name, n, number))
 	done := make(chan error, 1)
-	go func() { done <- journey(ctx, f.path) }()
+	go func() { done <- journey(ctx, f.Path) }()
 	var err error
 	select {
 	case err = <-done:
@@ -123,17 +125,17 @@ func sweep(t *testing.T, f *fake, ctx context.Context, name string, n, number in
 	// known is not there, and an error while everything is given back after the
 	// context was lost was reported before.
 	// How often the driver is asked whether something is ready is up to time.
-	fallback := f.calls()[name] < n || name == "cuMemHostRegister_v2" || name == "cuMemHostGetDevicePointer_v2" || name == "cuDeviceGetUuid_v2"
+	fallback := f.Calls()[name] < n || name == "cuMemHostRegister_v2" || name == "cuMemHostGetDevicePointer_v2" || name == "cuDeviceGetUuid_v2"
 	want := fmt.Sprintf("%s: CUDA error %d", name, number)
 	if (err == nil && !fallback) || (err != nil && !strings.Contains(err.Error(), want)) {
 		t.Errorf("%s, call %d, error %d: %v", name, n, number, err)
 	}
-	if s := f.text("report"); s != "" {
+	if s := f.Text("report"); s != "" {
 		t.Errorf("%s, call %d, error %d: the driver was misused:\n%s", name, n, number, s)
 	}
 	// What the driver refuses to take back stays with it, one thing a refusal.
 	giving := strings.Contains(name, "Destroy") || strings.Contains(name, "Free") || strings.Contains(name, "Unregister") || strings.Contains(name, "Release") || strings.Contains(name, "Unload")
-	if after := f.text("alive"); after != before && !giving {
+	if after := f.Text("alive"); after != before && !giving {
 		t.Errorf("%s, call %d, error %d: left behind: %s; before: %s", name, n, number, after, before)
 	}
 }

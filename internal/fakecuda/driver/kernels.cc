@@ -24,7 +24,7 @@ static unsigned __float_as_uint(float f) { unsigned x; memcpy(&x, &f, 4); return
 static unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n) { return (unsigned)(((uint64_t)hi << 32 | lo) >> (n & 31)); }
 static void atomicXor(unsigned *p, unsigned v) { *p ^= v; }
 
-#include "../../kernels.cu"
+#include "kernels.cu"
 
 #define GATHER(k) [](u64 *p) { k(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]); }
 #define CAST1(k) [](u64 *p) { k(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11]); }

@@ -1,13 +1,15 @@
-// A libcuda.so.1 without a GPU, for tests: streams are threads, device memory is host
-// memory, kernels are the C functions below. It answers as the driver does and keeps
-// a list of what a correct program never does (fakecuda_report).
+// A libcuda.so.1 without a GPU, for tests: streams are queues (streams.h), device memory
+// is host memory, kernels are the C functions below. It answers as the driver does and
+// keeps a list of what a correct program never does (fakecuda_report).
 //
 // fakecuda_configure sets, as does the environment at the first call:
-//   FAKECUDA_DELAY=us     every stream sleeps up to so long before each operation
+//   FAKECUDA_ORDER=prompt|late|SEED   when the streams run what is queued (streams.h)
+//   PTXCPU_ORDER=0|1|2    blocks and threads of the PTX ascending, descending, random
 //   FAKECUDA_FAIL=name:n:code  the n-th call of a function (or *) fails
 //   FAKECUDA_MODE=stub|nodevice|oldptx|noregister|noreadonly
 // Build with -DFAKECUDA_SOURCE and kernels.cc to run kernels.cu itself, thread by
-// thread, in place of the C functions; with -DFAKECUDA_MISSING for a library without cuMemHostRegister_v2, with
+// thread, in place of the C functions; with -DFAKECUDA_PTX and what ptxcpu makes of
+// kernels.ptx to run that, every access checked; with -DFAKECUDA_MISSING for a library without cuMemHostRegister_v2, with
 // -DFAKECUDA_BATCH=1 or 2 for one with the CUDA 12.8 or 13 form of cuMemcpyBatchAsync.
 #define _GNU_SOURCE
 #include <math.h>
@@ -20,6 +22,9 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef FAKECUDA_PTX
+#include "ptxcpu_driver.h"
+#endif
 
 #define API __attribute__((visibility("default")))
 typedef int32_t CUresult;
@@ -29,12 +34,11 @@ typedef uint32_t u32;
 // ---- state, all under one lock ----
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t moved = PTHREAD_COND_INITIALIZER; // something completed
 static char report[8192];
 static char mode[64], fail_name[64];
 static long fail_at, fail_seen;
-static int fail_code, delay_us, configured, initialised, capturing;
-static u32 seed = 1;
+static int walk; // order of blocks and threads of the PTX
+static int fail_code, configured, initialised, capturing;
 
 struct range { u64 base, size; int kind; }; // 1 registered, 2 host allocated, 3 device
 static struct range ranges[4096];
@@ -43,8 +47,13 @@ static struct { char name[48]; long calls; } counts[96];
 static int count_n;
 static int retained, streams, events, modules, copies_batched;
 static char context; // its address is the primary context
-static __thread void *current;
+static __thread void *contexts[8]; // of the thread, a stack
+static __thread int context_n;
+#define current (context_n ? contexts[context_n - 1] : 0)
 static __thread int thread_mode; // of capture
+
+enum { EVENT = 0x45564e54, STREAM = 0x5354524d, MODULE = 0x4d4f4455 };
+#include "streams.h"
 
 static void violation(const char *fmt, ...) {
     size_t n = strlen(report);
@@ -58,7 +67,8 @@ static void violation(const char *fmt, ...) {
 
 static void configure(const char *key, const char *value) {
     if (!value) value = "";
-    if (!strcmp(key, "FAKECUDA_DELAY")) delay_us = atoi(value);
+    if (!strcmp(key, "FAKECUDA_ORDER")) order_by(value);
+    if (!strcmp(key, "PTXCPU_ORDER")) walk = atoi(value);
     if (!strcmp(key, "FAKECUDA_MODE")) snprintf(mode, sizeof mode, "%s", value);
     if (!strcmp(key, "FAKECUDA_FAIL")) {
         fail_name[0] = 0, fail_at = fail_seen = 0, fail_code = 999;
@@ -70,7 +80,7 @@ static void configure(const char *key, const char *value) {
 static int enter(const char *name, int context_needed, int unsafe) {
     if (!configured) {
         configured = 1;
-        configure("FAKECUDA_DELAY", getenv("FAKECUDA_DELAY"));
+        configure("FAKECUDA_ORDER", getenv("FAKECUDA_ORDER"));
         configure("FAKECUDA_MODE", getenv("FAKECUDA_MODE"));
         configure("FAKECUDA_FAIL", getenv("FAKECUDA_FAIL"));
     }
@@ -133,22 +143,8 @@ static u64 drop(u64 base, int kind) { // its size, or 0
 
 // ---- events and streams ----
 
-enum { EVENT = 0x45564e54, STREAM = 0x5354524d, MODULE = 0x4d4f4455 };
-struct event { u32 magic; int flags; u64 recorded, done; double at; };
-
-enum op_kind { COPY, SET, KERNEL, RECORD, WAIT, STOP };
-struct op {
-    enum op_kind kind;
-    u64 a, b, n;
-    int f;
-    struct event *e;
-    u64 params[16];
-    struct op *next;
-};
-struct stream { u32 magic; int flags; pthread_t thread; struct op *head, **tail; int busy; };
-static struct stream legacy = {STREAM, 0, 0, 0, 0, 0};
-
 static void run_kernel(int f, u64 *p);
+static void run_ptx(int f, void *call, u64 *p);
 
 static double now(void) {
     struct timespec t;
@@ -156,7 +152,7 @@ static double now(void) {
     return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
 }
 
-static void execute(struct op *o) { // under the lock but for the work itself
+static void run_op(struct op *o) {
     switch (o->kind) {
     case COPY:
         // Host memory on either side must still be pinned when the copy happens.
@@ -164,71 +160,16 @@ static void execute(struct op *o) { // under the lock but for the work itself
             violation("a copy of %llu bytes runs on memory that was given back", (unsigned long long)o->n);
             return;
         }
-        pthread_mutex_unlock(&lock);
         memcpy((void *)o->a, (void *)o->b, o->n);
-        pthread_mutex_lock(&lock);
         break;
     case SET: memset((void *)o->a, o->f, o->n); break;
-    case KERNEL: run_kernel(o->f, o->params); break;
-    case RECORD:
-        if (o->n > o->e->done) o->e->done = o->n, o->e->at = now();
+    case KERNEL:
+        if (o->call) run_ptx(o->f, o->call, o->params);
+        else run_kernel(o->f, o->params);
         break;
-    case WAIT:
-        while (o->e->done < o->n) pthread_cond_wait(&moved, &lock);
-        break;
-    case STOP: break;
+    case RECORD: o->at = now(); break;
+    case WAIT: case TOUCH: break;
     }
-}
-
-static void *stream_main(void *arg) {
-    struct stream *s = arg;
-    pthread_mutex_lock(&lock);
-    for (;;) {
-        while (!s->head) pthread_cond_wait(&moved, &lock);
-        struct op *o = s->head;
-        if (delay_us) {
-            int us = rand_r(&seed) % (delay_us + 1);
-            pthread_mutex_unlock(&lock);
-            usleep(us);
-            pthread_mutex_lock(&lock);
-        }
-        execute(o);
-        s->head = o->next;
-        if (!s->head) s->tail = &s->head;
-        enum op_kind kind = o->kind;
-        free(o);
-        pthread_cond_broadcast(&moved);
-        if (kind == STOP) break;
-    }
-    pthread_mutex_unlock(&lock);
-    return 0;
-}
-
-static int start(struct stream *s) {
-    s->tail = &s->head;
-    return pthread_create(&s->thread, 0, stream_main, s) ? 2 : 0;
-}
-
-static struct stream *stream_of(void *h) {
-    struct stream *s = h ? h : &legacy;
-    if (!h && !legacy.tail) start(&legacy);
-    if (s->magic != STREAM) {
-        violation("use of a stream that is none");
-        return 0;
-    }
-    return s;
-}
-
-static int push(void *h, struct op o) {
-    struct stream *s = stream_of(h);
-    if (!s) return 400;
-    struct op *p = malloc(sizeof *p);
-    *p = o;
-    p->next = 0;
-    *s->tail = p;
-    s->tail = &p->next;
-    pthread_cond_broadcast(&moved);
-    return 0;
 }
 
 static struct event *event_of(void *h) {
@@ -238,10 +179,6 @@ static struct event *event_of(void *h) {
         return 0;
     }
     return e;
-}
-
-static void drain(struct stream *s) {
-    while (s->head) pthread_cond_wait(&moved, &lock);
 }
 
 // ---- control from tests ----
@@ -256,7 +193,8 @@ API void fakecuda_configure(const char *key, const char *value) {
 API void fakecuda_reset(void) {
     pthread_mutex_lock(&lock);
     report[0] = mode[0] = fail_name[0] = 0;
-    fail_at = fail_seen = delay_us = capturing = count_n = copies_batched = 0;
+    walk = fail_at = fail_seen = capturing = count_n = copies_batched = 0;
+    order_by("prompt");
     configured = 1;
     memset(counts, 0, sizeof counts);
     pthread_mutex_unlock(&lock);
@@ -291,6 +229,22 @@ API void fakecuda_capture(int on) {
     pthread_mutex_unlock(&lock);
 }
 API int fakecuda_batched(void) { return copies_batched; }
+// fakecuda_touch queues a kernel of a consumer, which reads or writes memory.
+API int fakecuda_touch(void *stream, u64 at, u64 n, int write) {
+    pthread_mutex_lock(&lock);
+    int r = push(stream, (struct op){.kind = TOUCH, .a = at, .n = n, .f = write});
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+// fakecuda_stream makes a consumer's stream: 1 non-blocking, 0 blocking.
+API void *fakecuda_stream(u32 flags) {
+    pthread_mutex_lock(&lock);
+    struct stream *s = calloc(1, sizeof *s);
+    *s = (struct stream){.magic = STREAM, .flags = flags, .number = lane_make(flags)};
+    streams++;
+    pthread_mutex_unlock(&lock);
+    return s;
+}
 
 // ---- the driver's functions ----
 
@@ -324,7 +278,25 @@ API CUresult cuDevicePrimaryCtxRelease_v2(int32_t d) {
     if (retained-- <= 0) violation("release of a context that is not retained");
     LEAVE(device(d));
 }
-API CUresult cuCtxSetCurrent(void *c) { ENTER("cuCtxSetCurrent", 0, 0); current = c; LEAVE(c && c != &context ? 201 : 0); }
+API CUresult cuCtxSetCurrent(void *c) {
+    ENTER("cuCtxSetCurrent", 0, 0);
+    if (c && c != &context) LEAVE(201);
+    if (!context_n) context_n = 1;
+    contexts[context_n - 1] = c;
+    LEAVE(0);
+}
+API CUresult cuCtxPushCurrent_v2(void *c) {
+    ENTER("cuCtxPushCurrent_v2", 0, 0);
+    if (c != &context || context_n == 8) LEAVE(201);
+    contexts[context_n++] = c;
+    LEAVE(0);
+}
+API CUresult cuCtxPopCurrent_v2(void **c) {
+    ENTER("cuCtxPopCurrent_v2", 0, 0);
+    if (!context_n) LEAVE(201);
+    *c = contexts[--context_n];
+    LEAVE(0);
+}
 API CUresult cuCtxGetCurrent(void **c) { ENTER("cuCtxGetCurrent", 0, 0); *c = current; LEAVE(0); }
 API CUresult cuCtxGetStreamPriorityRange(int32_t *least, int32_t *greatest) { ENTER("cuCtxGetStreamPriorityRange", 1, 0); *least = 0; *greatest = -5; LEAVE(0); }
 API CUresult cuMemGetInfo_v2(u64 *f, u64 *t) { ENTER("cuMemGetInfo_v2", 1, 0); *t = 1ull << 33; *f = *t; LEAVE(0); }
@@ -339,6 +311,8 @@ static int take(void **p, u64 n, int kind) {
     return add((u64)m, kind == 3 ? n : size, kind);
 }
 static int give(u64 p, int kind) {
+    for (int i = 0; i < range_count; i++)
+        if (ranges[i].base == p && ranges[i].kind == kind) settle(p, ranges[i].size, "giving back");
     u64 n = drop(p, kind);
     if (!n) return 1;
     munmap((void *)p, (n + 4095) & ~4095ull);
@@ -355,7 +329,12 @@ API CUresult cuMemHostRegister_v2(void *p, u64 n, u32 flags) {
     LEAVE(add((u64)p, n, 1));
 }
 #endif
-API CUresult cuMemHostUnregister(void *p) { ENTER("cuMemHostUnregister", 1, 1); LEAVE(drop((u64)p, 1) ? 0 : 713); }
+API CUresult cuMemHostUnregister(void *p) {
+    ENTER("cuMemHostUnregister", 1, 1);
+    for (int i = 0; i < range_count; i++)
+        if (ranges[i].base == (u64)p && ranges[i].kind == 1) settle((u64)p, ranges[i].size, "unregistering");
+    LEAVE(drop((u64)p, 1) ? 0 : 713);
+}
 API CUresult cuMemHostGetDevicePointer_v2(u64 *d, void *p, u32 flags) { ENTER("cuMemHostGetDevicePointer_v2", 1, 0); *d = (u64)p; LEAVE(flags || !find((u64)p, 1, 1) ? 1 : 0); }
 API CUresult cuMemAlloc_v2(u64 *d, u64 n) { ENTER("cuMemAlloc_v2", 1, 1); LEAVE(take((void **)d, n, 3)); }
 API CUresult cuMemFree_v2(u64 d) { ENTER("cuMemFree_v2", 1, 1); LEAVE(give(d, 3)); }
@@ -383,7 +362,7 @@ API CUresult cuMemsetD8Async(u64 d, unsigned char v, u64 n, void *st) {
 #ifdef FAKECUDA_BATCH
 struct attributes { int32_t order, src[2], dst[2]; u32 flags; };
 static int batch(u64 *d, u64 *s, u64 *n, u64 count, struct attributes *a, u64 *first, u64 attributes, void *st) {
-    if (!count || attributes != 1 || first[0] != 0 || a->order < 1 || a->order > 3 || !st || stream_of(st) == 0) {
+    if (!count || attributes != 1 || first[0] != 0 || a->order < 1 || a->order > 3 || (u64)st <= 2 || lane(st) < 0) {
         violation("batch copy: count %llu, attributes %llu, stream %p", (unsigned long long)count, (unsigned long long)attributes, st);
         return 1;
     }
@@ -412,21 +391,21 @@ API CUresult cuMemcpyBatchAsync_v2(u64 *d, u64 *s, u64 *n, u64 count, struct att
 API CUresult cuStreamCreateWithPriority(void **h, u32 flags, int32_t priority) {
     ENTER("cuStreamCreateWithPriority", 1, 1);
     if (!(flags & 1)) violation("a stream that waits for the default stream");
-    struct stream *s = calloc(1, sizeof *s);
-    s->magic = STREAM, s->flags = flags;
     (void)priority;
+    int n = lane_make(flags);
+    if (n < 0) LEAVE(2);
+    struct stream *s = calloc(1, sizeof *s);
+    *s = (struct stream){.magic = STREAM, .flags = flags, .number = n};
     streams++;
     *h = s;
-    LEAVE(start(s));
+    LEAVE(0);
 }
+// A stream may be destroyed with work queued; it still runs.
 API CUresult cuStreamDestroy_v2(void *h) {
     ENTER("cuStreamDestroy_v2", 1, 1);
-    struct stream *s = stream_of(h);
-    if (!s || s == &legacy) LEAVE(400);
-    push(h, (struct op){.kind = STOP});
-    pthread_mutex_unlock(&lock);
-    pthread_join(s->thread, 0);
-    pthread_mutex_lock(&lock);
+    struct stream *s = h;
+    if ((u64)h <= 2 || lane(h) < 0) LEAVE(400);
+    lanes[s->number].used = 0;
     s->magic = 0; // the memory stays, to notice later use
     streams--;
     LEAVE(0);
@@ -434,20 +413,23 @@ API CUresult cuStreamDestroy_v2(void *h) {
 API CUresult cuStreamWaitEvent(void *h, void *he, u32 flags) {
     ENTER("cuStreamWaitEvent", 1, 0);
     struct event *e = event_of(he);
-    if (!e || flags) LEAVE(400);
+    int s = lane(h);
+    if (!e || flags || s < 0) LEAVE(400);
     if (!e->recorded) violation("wait for an event that was never recorded");
-    LEAVE(push(h, (struct op){.kind = WAIT, .e = e, .n = e->recorded}));
+    append(s, (struct op){.kind = WAIT}, e->op);
+    prompt();
+    LEAVE(0);
 }
 API CUresult cuStreamQuery(void *h) {
     ENTER("cuStreamQuery", 1, 1);
-    struct stream *s = stream_of(h);
-    LEAVE(!s ? 400 : s->head ? 600 : 0);
+    int s = lane(h);
+    LEAVE(s < 0 ? 400 : answer(lanes[s].last, &lanes[s].asked));
 }
 API CUresult cuStreamSynchronize(void *h) {
     ENTER("cuStreamSynchronize", 1, 1);
-    struct stream *s = stream_of(h);
-    if (!s) LEAVE(400);
-    drain(s);
+    int s = lane(h);
+    if (s < 0) LEAVE(400);
+    waited(lanes[s].last);
     LEAVE(0);
 }
 API CUresult cuEventCreate(void **h, u32 flags) {
@@ -458,40 +440,47 @@ API CUresult cuEventCreate(void **h, u32 flags) {
     *h = e;
     LEAVE(0);
 }
+// An event may be destroyed before it is reached; waits that are queued still hold.
 API CUresult cuEventDestroy_v2(void *h) {
     ENTER("cuEventDestroy_v2", 1, 1);
     struct event *e = event_of(h);
     if (!e) LEAVE(400);
-    while (e->done < e->recorded) pthread_cond_wait(&moved, &lock);
-    e->magic = 0; // the memory stays: a stream may still hold it
+    op_release(e->op);
+    e->op = 0;
+    e->magic = 0; // the memory stays, to notice later use
     events--;
     LEAVE(0);
 }
 API CUresult cuEventRecord(void *he, void *h) {
     ENTER("cuEventRecord", 1, 0);
     struct event *e = event_of(he);
-    if (!e) LEAVE(400);
-    LEAVE(push(h, (struct op){.kind = RECORD, .e = e, .n = ++e->recorded}));
+    int s = lane(h);
+    if (!e || s < 0) LEAVE(400);
+    struct op *o = append(s, (struct op){.kind = RECORD}, 0);
+    op_release(e->op);
+    e->op = op_hold(o), e->asked = 0, e->recorded++;
+    prompt();
+    LEAVE(0);
 }
 API CUresult cuEventQuery(void *h) {
     ENTER("cuEventQuery", 1, 1);
     struct event *e = event_of(h);
-    LEAVE(!e ? 400 : e->done < e->recorded ? 600 : 0);
+    LEAVE(!e ? 400 : answer(e->op, &e->asked));
 }
 API CUresult cuEventSynchronize(void *h) {
     ENTER("cuEventSynchronize", 1, 1);
     struct event *e = event_of(h);
     if (!e) LEAVE(400);
-    while (e->done < e->recorded) pthread_cond_wait(&moved, &lock);
+    waited(e->op);
     LEAVE(0);
 }
 API CUresult cuEventElapsedTime(float *ms, void *ha, void *hb) {
     ENTER("cuEventElapsedTime", 1, 0);
     struct event *a = event_of(ha), *b = event_of(hb);
     if (!a || !b || ((a->flags | b->flags) & 2)) LEAVE(400);
-    if (!a->recorded || !b->recorded) LEAVE(400);
-    if (a->done < a->recorded || b->done < b->recorded) LEAVE(600);
-    *ms = b->at - a->at;
+    if (!a->op || !b->op) LEAVE(400);
+    if (!a->op->done || !b->op->done) LEAVE(600);
+    *ms = b->op->at - a->op->at;
     LEAVE(0);
 }
 
@@ -592,7 +581,7 @@ static inline void cast_rows(int f, u64 *p) {
 static void run_kernel(int f, u64 *p) {
     int casts = f >= 6;
     u64 out = casts ? (u64[]){2, 2, 4}[(f - 6) % 3] : 1;
-    if (f == 5) { pthread_mutex_unlock(&lock); usleep(p[0] / 1000); pthread_mutex_lock(&lock); return; }
+    if (f == 5) { usleep(p[0] / 1000); return; }
     if (f == 4) { if (!covered(p[0], p[1]) || p[1] % 16) violation("read16 outside of memory it may read"); return; }
     if (!find(p[0], p[3] * p[4] * out, 0)) { violation("%s writes outside of one allocation", kernel_names[f]); return; }
     if (!covered(p[2], p[3] * 8)) { violation("%s: row numbers outside of memory it may read", kernel_names[f]); return; }
@@ -607,12 +596,77 @@ static void run_kernel(int f, u64 *p) {
 #endif
 }
 
+#ifdef FAKECUDA_PTX
+// reachable tells a kernel what memory an address is in. Kernels write device memory alone.
+static int reachable(void *user, u64 address, ptxcpu_region *found) {
+    (void)user;
+    struct range *r = find(address, 1, 1);
+    if (!r) r = find(address, 1, 0);
+    if (r) *found = (ptxcpu_region){r->base, r->base + r->size, r->kind == 3 ? PTXCPU_WRITE : 0, 0, 0};
+    return r != 0;
+}
+static int ptx_runs;
+API int fakecuda_ptx_runs(void) { return ptx_runs; }
+static void run_ptx(int f, void *call, u64 *p) {
+    char why[600];
+    if (f == 5) { // spin: its clock would not take the time
+        free(call);
+        run_kernel(f, p);
+        return;
+    }
+    ptx_runs++;
+    if (ptxcpu_make(call, reachable, 0, walk, why, sizeof why)) violation("%s", why);
+}
+#else
+static void run_ptx(int f, void *call, u64 *p) { (void)f, (void)call, (void)p; }
+#endif
+
+// ---- what operations touch ----
+
+static const char *op_name(const struct op *o) {
+    static const char *const names[] = {"copy", "set", "", "record", "wait", "a consumer's kernel"};
+    return o->kind == KERNEL ? kernel_names[o->f] : names[o->kind];
+}
+static void rows_of(struct spans *s, const u64 *p, u64 row) {
+    const int64_t *ids = (const int64_t *)p[2];
+    for (u64 i = 0; i < p[3]; i++) if (ids[i] >= 0) span_add(s, p[1] + ids[i] * row, row);
+}
+static void op_spans(struct op *o) {
+    static const u64 sizes[] = {1, 2, 4, 2, 2, 4}, outs[] = {2, 2, 4};
+    u64 *p = o->params;
+    switch (o->kind) {
+    case COPY: span_add(&o->writes, o->a, o->n); span_add(&o->reads, o->b, o->n); break;
+    case SET: span_add(&o->writes, o->a, o->n); break;
+    case TOUCH: span_add(o->f ? &o->writes : &o->reads, o->a, o->n); break;
+    case KERNEL:
+        if (o->f == 4) span_add(&o->reads, p[0], p[1]);
+        if (o->f == 4 || o->f == 5) break;
+        if (!covered(p[2], p[3] * 8)) break;
+        u64 from = o->f < 4 ? 1 : sizes[(o->f - 6) / 3], to = o->f < 4 ? 1 : outs[(o->f - 6) % 3];
+        span_add(&o->writes, p[0], p[3] * p[4] * to);
+        span_add(&o->reads, p[2], p[3] * 8);
+        rows_of(&o->reads, p, p[4] * from);
+        if (o->f >= 6 && p[8]) span_add(&o->reads, p[8], p[10] * 4), span_add(&o->reads, p[9], p[10] * 4);
+        break;
+    default: break;
+    }
+}
+// host_reads is the host memory that an operation will read, as far as the call tells.
+// More than 4 MiB of it is not watched.
+static void host_reads(struct op *o) {
+    if (o->kind == COPY && o->n <= 4 << 20 && find(o->b, o->n, 1)) span_add(&o->host, o->b, o->n);
+    if (o->kind == KERNEL && o->f != 4 && o->f != 5 && find(o->params[2], o->params[3] * 8, 1)) span_add(&o->host, o->params[2], o->params[3] * 8);
+}
+
 struct module { u32 magic; char *text; };
 static int load(void **h, const char *image) {
     int major = 0, minor = 0;
     const char *v = strstr(image, ".version ");
     if (!v || sscanf(v, ".version %d.%d", &major, &minor) != 2 || !strstr(image, ".target sm_")) return 218;
     if (!strcmp(mode, "oldptx") && major >= 7) return 222;
+#ifdef FAKECUDA_PTX
+    if (ptxcpu_hash(image) != ptxcpu_source()) violation("a module that is not the PTX this library was made from");
+#endif
     struct module *m = calloc(1, sizeof *m);
     m->magic = MODULE, m->text = strdup(image);
     modules++;
@@ -655,6 +709,10 @@ API CUresult cuLaunchKernel(void *f, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32
     struct op o = {.kind = KERNEL, .f = (int)i};
     for (int k = 0; k < param_count(i); k++) memcpy(&o.params[k], params[k], 8);
     o.params[14] = gx, o.params[15] = bx;
+#ifdef FAKECUDA_PTX
+    o.call = ptxcpu_take(kernel_names[i], (u32[]){gx, gy, gz}, (u32[]){bx, by, bz}, shared, params);
+    if (!o.call) LEAVE(500);
+#endif
     LEAVE(push(st, o));
 }
 API CUresult cuLaunchHostFunc(void *st, void (*fn)(void *), void *arg) { (void)st, (void)fn, (void)arg; ENTER("cuLaunchHostFunc", 1, 0); LEAVE(801); }
