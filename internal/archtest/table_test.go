@@ -1,0 +1,284 @@
+package archtest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layer is a storey of the house. What its packages reach, also through others, lies in
+// the layers that it names, or in itself.
+type layer struct {
+	name    string
+	reaches string // layers, joined by commas
+	what    string
+}
+
+const onDisk = "base, storage, vocabulary, helpers, on disk"
+
+var layers = []layer{
+	{"base", "", "small tools that know nothing of data sets"},
+	{"storage", "base", "files as seen from all others: the interfaces"},
+	{"vocabulary", "base, storage", "what everybody talks of: fields, batches, spans, errors, memory"},
+	{"helpers", "base, storage, vocabulary", "what readers share, and the storages there are"},
+	{"on disk", "base, storage, vocabulary, helpers", "our bytes on disk, and the one reader of our own shards"},
+	{"readers", onDisk, "one package for each input format"},
+	{"writers", onDisk, "one package for each output format"},
+	{"transforms", "base, storage, vocabulary, helpers", "what happens to samples"},
+	{"plans", onDisk, "planning from metadata, and carrying a plan out; is handed readers, writers and transforms"},
+	{"transform", onDisk + ", transforms, plans", "the table of what --where, --define and the others do"},
+	{"tables", onDisk + ", readers, writers", "the tables of formats"},
+	{"loader", onDisk, "from shards to the trainer; reaches no reader, no writer and no plan"},
+	{"application", onDisk + ", readers, writers, transforms, plans, transform, tables, loader", "what commands do, as calls"},
+	{"commands", onDisk + ", readers, writers, transforms, plans, transform, tables, loader, application", "flags and printing"},
+	{"tests", "*", "suites and their tools; only tests and other suites import them"},
+}
+
+// row is a package: its layer, and what of ours it imports.
+type row struct{ name, layer, imports string }
+
+// table has every package. An import that is not in it is refused, and so is a line
+// about one that is gone.
+var table = []row{
+	{"internal/elementary", "base", ""},
+	{"internal/fakecuda", "base", ""},
+	{"internal/half", "base", ""},
+	{"internal/host", "base", ""},
+	{"internal/inflate", "base", ""},
+	{"internal/openfiles", "base", ""},
+	{"internal/page", "base", ""},
+	{"internal/printable", "base", ""},
+	{"internal/stall", "base", ""},
+	{"internal/suggest", "base", ""},
+	{"internal/varint", "base", ""},
+	{"storage", "storage", ""},
+	{"storage/local/dirfd", "storage", ""},
+	{"shardify", "vocabulary", "storage"},
+	{"internal/cf", "helpers", "shardify"},
+	{"internal/codec", "helpers", "internal/guard shardify"},
+	{"internal/columns", "helpers", "internal/suggest shardify"},
+	{"internal/exif", "helpers", "shardify"},
+	{"internal/guard", "helpers", "shardify"},
+	{"internal/rows", "helpers", "internal/columns internal/openfiles shardify storage/local"},
+	{"internal/stats", "helpers", "internal/guard internal/half shardify"},
+	{"internal/value", "helpers", "shardify"},
+	{"internal/walk", "helpers", "shardify storage/local/dirfd"},
+	{"storage/local", "helpers", "internal/host shardify storage storage/local/dirfd"},
+	{"storage/memory", "helpers", "shardify storage"},
+	{"dataset", "on disk", "index internal/columns shardify storage/local"},
+	{"index", "on disk", "shardify"},
+	{"stage", "on disk", "dataset index internal/host internal/stall shardify storage storage/local"},
+	{"internal/labels", "readers", "index internal/columns internal/walk readers/parquet shardify"},
+	{"readers/files", "readers", "internal/columns internal/labels internal/walk shardify storage/local/dirfd"},
+	{"readers/hdf5", "readers", "index internal/cf internal/labels internal/rows readers/hdf5/internal/filter readers/hdf5/internal/h5 shardify storage/local"},
+	{"readers/hdf5/internal/filter", "readers", "internal/codec internal/inflate shardify"},
+	{"readers/hdf5/internal/h5", "readers", "internal/inflate shardify"},
+	{"readers/mmap", "readers", "dataset index shardify"},
+	{"readers/npz", "readers", "internal/columns internal/inflate internal/labels internal/rows shardify storage/local storage/local/dirfd"},
+	{"readers/parquet", "readers", "internal/rows readers/parquet/internal/page readers/parquet/internal/pq shardify"},
+	{"readers/parquet/internal/page", "readers", "internal/codec internal/guard internal/inflate readers/parquet/internal/pq shardify"},
+	{"readers/parquet/internal/pq", "readers", "internal/guard shardify"},
+	{"readers/root", "readers", "internal/rows readers/root/internal/rfile readers/root/internal/rntuple readers/root/internal/ttree shardify storage/local"},
+	{"readers/root/internal/block", "readers", "internal/codec internal/inflate shardify"},
+	{"readers/root/internal/rfile", "readers", "readers/root/internal/block shardify"},
+	{"readers/root/internal/rntuple", "readers", "internal/half readers/root/internal/block shardify"},
+	{"readers/root/internal/ttree", "readers", "readers/root/internal/block readers/root/internal/rfile shardify"},
+	{"readers/synth", "readers", "shardify"},
+	{"readers/tar", "readers", "dataset index internal/guard internal/inflate internal/varint shardify storage/local"},
+	{"readers/wds", "readers", "dataset index shardify"},
+	{"writers/mds", "writers", "index shardify storage storage/local"},
+	{"writers/megatron", "writers", "index shardify storage"},
+	{"writers/mmap", "writers", "index shardify storage storage/local"},
+	{"writers/wds", "writers", "index shardify storage"},
+	{"augment", "transforms", "internal/elementary internal/exif internal/guard internal/half shardify"},
+	{"transform/expr", "transforms", "internal/elementary internal/guard internal/half internal/suggest shardify"},
+	{"convert", "plans", "convert/internal/shuffle index internal/stall internal/varint shardify storage storage/local"},
+	{"convert/internal/shuffle", "plans", "index internal/openfiles shardify storage"},
+	{"transform", "transform", "augment convert internal/columns internal/half internal/suggest shardify transform/expr"},
+	{"readers", "tables", "dataset index internal/walk readers/files readers/hdf5 readers/mmap readers/npz readers/parquet readers/root readers/synth readers/tar readers/wds shardify storage storage/local"},
+	{"writers", "tables", "shardify writers/mds writers/megatron writers/mmap writers/wds"},
+	{"gpuload", "loader", "dataset gpuload/order index internal/half internal/host shardify stage"},
+	{"gpuload/capi", "loader", "gpuload shardify"},
+	{"gpuload/internal/cuda", "loader", "shardify"},
+	{"gpuload/order", "loader", ""},
+	{"internal/cluster", "application", "convert index internal/host internal/suggest shardify storage storage/local"},
+	{"internal/inspect", "application", "augment convert index internal/exif internal/half internal/page internal/printable internal/stats readers shardify"},
+	{"internal/sets", "application", "convert dataset index internal/stall readers shardify storage storage/local verify writers"},
+	{"internal/trainer", "application", "gpuload internal/page shardify"},
+	{"pipeline", "application", "convert dataset index internal/cluster internal/exif internal/host internal/printable internal/sets internal/stall internal/suggest internal/value readers shardify stage storage storage/local transform transform/expr writers"},
+	{"verify", "application", "convert index internal/host readers shardify storage storage/local storage/memory writers"},
+	{"bench/opentime", "commands", "convert readers shardify"},
+	{"cmd/shardify", "commands", "augment convert dataset index internal/benchcmd internal/cli internal/cluster internal/host internal/inspect internal/printable internal/stats internal/suggest internal/value internal/verifycmd pipeline readers shardify stage storage verify writers"},
+	{"cmd/shardify-gpu", "commands", "gpuload internal/benchcmd internal/cli internal/printable internal/trainer shardify"},
+	{"cmd/verify", "commands", "internal/cli internal/verifycmd"},
+	{"internal/benchcmd", "commands", "dataset gpuload index internal/cli internal/printable internal/trainer internal/value shardify storage/local"},
+	{"internal/cli", "commands", "convert internal/cluster internal/host internal/printable internal/suggest pipeline readers shardify storage/local transform transform/expr writers"},
+	{"internal/verifycmd", "commands", "internal/cli internal/printable internal/value shardify transform verify"},
+	{"internal/archtest", "tests", ""},
+	{"internal/corpus", "tests", ""},
+	{"internal/crashtest", "tests", ""},
+	{"internal/crashtest/crashat", "tests", ""},
+	{"internal/crashtest/harness", "tests", "internal/programs"},
+	{"internal/docstest", "tests", ""},
+	{"internal/endtoend", "tests", ""},
+	{"internal/faulttest", "tests", ""},
+	{"internal/parttest", "tests", ""},
+	{"internal/programs", "tests", ""},
+	{"internal/slurmtest", "tests", ""},
+	{"readers/readertest", "tests", "shardify"},
+	{"storage/fault", "tests", "storage"},
+	{"storage/storagetest", "tests", "storage storage/memory"},
+	{"transform/transformtest", "tests", "readers/synth shardify"},
+	{"writers/writertest", "tests", "index shardify storage storage/fault storage/local storage/memory"},
+}
+
+func rowOf(name string) *row {
+	if i := slices.IndexFunc(table, func(r row) bool { return r.name == name }); i >= 0 {
+		return &table[i]
+	}
+	return nil
+}
+
+func layerOf(name string) *layer {
+	if i := slices.IndexFunc(layers, func(l layer) bool { return l.name == name }); i >= 0 {
+		return &layers[i]
+	}
+	return nil
+}
+
+// may tells whether packages of the layer may reach those of another.
+func (l *layer) may(other string) bool {
+	return l.name == other || l.reaches == "*" || slices.Contains(strings.Split(l.reaches, ", "), other)
+}
+
+// short is the name of one of our packages, "" for others.
+func short(path string) string {
+	if path == module {
+		return "shardify"
+	}
+	name, ours := strings.CutPrefix(path, module+"/")
+	if !ours {
+		return ""
+	}
+	return name
+}
+
+// ours are the short names of those of our packages that are among paths.
+func ours(paths []string) (out []string) {
+	for _, p := range paths {
+		if s := short(p); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// TestImportsFollowTheTable: each package has a line, imports what it says there, and
+// reaches, also through others, only layers that its own may reach.
+func TestImportsFollowTheTable(t *testing.T) {
+	for _, p := range list(t) {
+		name := short(p.ImportPath)
+		r := rowOf(name)
+		if r == nil {
+			t.Errorf("%s has no line in the table of internal/archtest/table_test.go", name)
+			continue
+		}
+		l, may := layerOf(r.layer), strings.Fields(r.imports)
+		if l == nil {
+			t.Errorf("%s: no layer %q", name, r.layer)
+			continue
+		}
+		for _, imp := range ours(p.Imports) {
+			if !slices.Contains(may, imp) {
+				t.Errorf("%s imports %s, which its line does not have", name, imp)
+			}
+		}
+		for _, dep := range ours(p.Deps) {
+			if d := rowOf(dep); d != nil && !l.may(d.layer) {
+				t.Errorf("%s (%s) reaches %s (%s)", name, r.layer, dep, d.layer)
+			}
+		}
+	}
+}
+
+// TestTheTableIsUpToDate: no line is about a package or an import that is gone.
+func TestTheTableIsUpToDate(t *testing.T) {
+	all := map[string][]string{}
+	for _, p := range list(t) {
+		all[short(p.ImportPath)] = ours(p.Imports)
+	}
+	for _, r := range table {
+		imports, ok := all[r.name]
+		if !ok {
+			t.Errorf("there is no package %s", r.name)
+		}
+		for _, imp := range strings.Fields(r.imports) {
+			if ok && !slices.Contains(imports, imp) {
+				t.Errorf("%s no longer imports %s", r.name, imp)
+			}
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the table into ARCHITECTURE.md")
+
+// TestArchitectureHasTheTable: ARCHITECTURE.md shows it, with what doc.go says first.
+func TestArchitectureHasTheTable(t *testing.T) {
+	const file, begin, end = "../../ARCHITECTURE.md", "<!-- packages: go test ./internal/archtest -update -->\n", "<!-- end of packages -->\n"
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(b), begin)
+	was, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table: %s", file, begin)
+	}
+	is := printed(t)
+	if was == is {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s has another table of packages than internal/archtest: go test ./internal/archtest -run Architecture -update", file)
+	}
+	if err := os.WriteFile(file, []byte(head+begin+is+end+tail), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// printed is the table as text.
+func printed(t *testing.T) string {
+	docs := map[string]string{}
+	for _, p := range list(t) {
+		docs[short(p.ImportPath)] = synopsis(p.Doc)
+	}
+	var b strings.Builder
+	for _, l := range layers {
+		fmt.Fprintf(&b, "\n**%s**: %s.", l.name, l.what)
+		if l.reaches != "" && l.reaches != "*" {
+			fmt.Fprintf(&b, " May reach: %s.", l.reaches)
+		}
+		b.WriteString("\n\n| package | what it is | imports of ours |\n|---|---|---|\n")
+		for _, r := range table {
+			if r.layer == l.name {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.name, docs[r.name], strings.ReplaceAll(r.imports, " ", ", "))
+			}
+		}
+	}
+	return b.String() + "\n"
+}
+
+// synopsis is the first sentence of a package's documentation, without its first words.
+func synopsis(doc string) string {
+	words := strings.Fields(doc)
+	if len(words) < 3 {
+		return ""
+	}
+	if words[0] == "Package" || words[0] == "Command" {
+		words = words[2:]
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(strings.Join(words, " "), "."), "|", "\\|")
+}
