@@ -135,8 +135,11 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 			}
 		}
 	}
-	if i := shardify.FieldIndex(m.Schema, "cls"); s.From == "files" && i >= 0 && m.Schema[i].Labels() != nil && s.Options["labels"] == "" {
-		s.Options["labels"] = "folder" // however few of the classes there are this time
+	if named(src, m, r) {
+		s.Options["keys"] = "path" // however few folders there are this time
+	}
+	if i := shardify.FieldIndex(m.Schema, "cls"); (s.From == "files" || s.Options["keys"] == "path") && i >= 0 && m.Schema[i].Labels() != nil && s.Options["labels"] == "" {
+		s.Options["labels"] = "folder" // and however few of the classes
 	}
 	if s.Shuffle == "" {
 		s.Shuffle = convert.ShuffleNone
@@ -185,14 +188,23 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 	return s, nil
 }
 
-// sameRecipe compares recipes. That labels come from folders is what auto found out.
+// named tells whether samples of a format of arrays are called by their files, which such
+// formats decide by the folders that there are.
+func named(src shardify.SourceFormat, m *index.Manifest, recipe map[string]string) bool {
+	i := slices.IndexFunc(src.Options, func(o shardify.Option) bool { return o.Name == "keys" && o.Default == "auto" })
+	return i >= 0 && m.Keyed && recipe["sample"] != "dataset" // whose names stand in the files
+}
+
+// sameRecipe compares recipes. That labels come from folders, and names from paths, is what
+// auto found out.
 func sameRecipe(a, b map[string]string) bool {
 	found := func(m map[string]string) map[string]string {
-		if m["labels"] != "folder" {
-			return m
-		}
 		m = maps.Clone(m)
-		m["labels"] = "auto"
+		for name, value := range map[string]string{"labels": "folder", "keys": "path"} {
+			if v := m[name]; v == value || v == "auto" {
+				delete(m, name)
+			}
+		}
 		return m
 	}
 	return maps.Equal(found(a), found(b))

@@ -124,10 +124,13 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if err != nil {
 		return nil, shardify.Annotate(err, "read", in.Name(), "")
 	}
-	if b, err = r.src.Finish(&in, b, mem); err == nil {
-		err = shardify.Annotate(r.src.named.Finish(b, in.Index, mem), "read", in.Name(), "")
+	if b, err = r.src.Finish(&in, b, mem); err != nil {
+		return nil, err
 	}
-	return b, err
+	if err := r.src.named.Finish(b, in.Index, mem); err != nil {
+		return nil, shardify.Annotate(err, "read", in.Name(), "")
+	}
+	return b, nil
 }
 
 // spanRead is the reading of one span.

@@ -241,6 +241,9 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 // name finds what samples are called, and their classes, where each file is one.
 func (s *source) name(a shardify.OpenArgs) (err error) {
 	if s.mode() != byFile {
+		if s.named != nil {
+			return shardify.Corrupt(-1, "state of HDF5 inputs: names of files that are no samples")
+		}
 		return labels.None(a.Options)
 	}
 	var files []uint32
@@ -251,15 +254,13 @@ func (s *source) name(a shardify.OpenArgs) (err error) {
 	}
 	if a.State != nil {
 		s.named.Inputs(files)
-		return nil
-	}
-	if s.named, err = labels.Name(a.Table, files, s.Set.Schema(), a.Columns, a.Options); err != nil {
+	} else if s.named, err = labels.Name(a.Table, files, s.Set.Schema(), a.Columns, a.Options); err != nil {
 		return err
 	}
 	if len(s.Schema()) == 0 {
 		return shardify.Misuse("--columns '%s' leaves no field", strings.Join(a.Columns, ","))
 	}
-	return nil
+	return shardify.ValidateSchema(s.Schema())
 }
 
 // Schema implements shardify.Source.

@@ -21,7 +21,8 @@
 // without dimensions are leftovers. The option axis=N takes axis N of arrays with two axes or
 // more instead, as numpy.moveaxis(a, N, 0) does (header.along). Files are joined along it. With the
 // option sample=file every file is one sample and every array a field; arrays
-// whose shapes differ between files become ragged fields.
+// whose shapes differ between files become ragged fields. Package labels finds the names
+// and classes of such samples.
 //
 // # Fields
 //

@@ -128,6 +128,9 @@ func (b *groupBuilder) build(ctx context.Context) (*group, error) {
 		return nil, err
 	}
 	g := b.assemble(all)
+	if err := b.splitFiles(g); err != nil {
+		return nil, err
+	}
 	if err := b.ask(g); err != nil {
 		return nil, err
 	}

@@ -324,7 +324,7 @@ func (s *source) cut(at []int, lo, hi, target int64, yield func(shardify.Span, e
 	f := &s.groups[0].files[at[0]]
 	for k := range spans {
 		a, b := lo+border(n, k, spans), lo+border(n, k+1, spans)
-		if !yield(shardify.Span{Input: f.input, Run: f.run, Lo: a, Hi: b, Bytes: satAdd(satMul(perSample, b-a), fixed+s.named.Bytes(f.input))}, nil) {
+		if !yield(shardify.Span{Input: f.input, Run: f.run, Lo: a, Hi: b, Bytes: satAdd(satMul(perSample, b-a), satAdd(fixed, s.named.Bytes(f.input)))}, nil) {
 			return false
 		}
 	}

@@ -2,6 +2,8 @@ package npz
 
 import (
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -77,6 +79,38 @@ func (c *chooser) splits(cands []candidate) error {
 	}
 	return shardify.Mismatch("it holds the splits %s: %s; %s takes one of them, %s--sample file makes each file one sample",
 		strings.Join(names, ", "), strings.Join(sides, "; "), strings.Join(cures, " or "), axis)
+}
+
+// splitFiles refuses .npy files that are splits by their names, x_train.npy and x_test.npy:
+// rows of the one do not follow those of the other, unless the user says so.
+func (b *groupBuilder) splitFiles(g *group) error {
+	if !b.ref.npyFile || b.firm || b.choose.byFile {
+		return nil
+	}
+	in := map[string]map[string]string{} // by split and name without it: the first file
+	for i := range g.files {
+		base := path.Base(b.table.Name(int(g.files[i].input)))
+		name, short := rows.SplitOf(strings.TrimSuffix(base, path.Ext(base)))
+		short = strings.TrimRight(short, "0123456789_-. ") // of a series
+		if in[name] == nil {
+			in[name] = map[string]string{}
+		}
+		if in[name][short] == "" {
+			in[name][short] = b.table.Shown(int(g.files[i].input))
+		}
+	}
+	if len(in[""]) > 0 {
+		return nil
+	}
+	for _, name := range rows.SplitNames[1:] {
+		for _, short := range slices.Sorted(maps.Keys(in["train"])) {
+			if file := in[name][short]; file != "" {
+				return shardify.Mismatch("the files are splits by their names, %s and %s: convert each split by itself; --sample axis makes rows of one field of them, which --split-from 'train=*train*,%s=*%[3]s*' parts; --sample file makes each file one sample",
+					in["train"][short], file, name)
+			}
+		}
+	}
+	return nil
 }
 
 func (s *split) text() string {
