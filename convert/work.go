@@ -377,7 +377,7 @@ func reason(err error) string {
 
 func (p *Plan) inputName(i uint32) string {
 	if int(i) < p.Table.Len() {
-		return p.Table.Name(int(i))
+		return p.Table.Unique(int(i))
 	}
 	if i == 0 && p.FirstInput != "" {
 		return p.FirstInput
