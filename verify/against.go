@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/verify/problem"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -59,7 +60,7 @@ func (s *set) against(ctx context.Context) error {
 		return nil
 	}
 	defer c.source.Close()
-	if _, err := sourceNamed(s.o, s.format); err != nil || c.plan.Source != nil {
+	if !c.readable() || c.plan.Source != nil {
 		return c.withReplay(ctx)
 	}
 	if a, b := schemaText(c.source.Schema()), schemaText(c.schema); a != b {
@@ -119,11 +120,17 @@ func (c *comparison) openSet(ctx context.Context, dir string) (shardify.Source, 
 	return openSource(ctx, c.o, c.format, shardify.OpenArgs{Table: folder})
 }
 
+// readable tells whether there is a reader of such data sets.
+func (c *comparison) readable() bool {
+	f, err := sourceNamed(c.o, c.format)
+	return err == nil && f.Sets
+}
+
 // openOurs opens the data set itself. That it cannot be opened is a problem.
 func (c *comparison) openOurs(ctx context.Context) (err error) {
 	c.ours, err = c.openSet(ctx, filepath.Join(c.o.Dir, filepath.FromSlash(c.prefix)))
 	if err != nil {
-		p := problemOf(LevelValues, index.ManifestName, err)
+		p := shardify.ProblemOf(problem.LevelValues, index.ManifestName, err)
 		p.What = "values were not compared: the data set cannot be opened: " + p.What
 		c.add(p)
 	}
@@ -154,8 +161,8 @@ func (c *comparison) moved(ctx context.Context) (*shardify.Table, error) {
 			return nil, fmt.Errorf("input %d was %q and is %q now", i, a, b)
 		}
 		if a, b := p.Table.Size(i), now.Size(i); a != b && a >= 0 && b >= 0 {
-			p := simple(LevelValues, KindMismatch, now.Path(i), "the input has changed: bytes")
-			p.Want, p.Got, p.Note = &Side{convert.PlanName, fmt.Sprint(a)}, &Side{"the input", fmt.Sprint(b)}, true
+			p := problem.New(problem.LevelValues, problem.KindMismatch, now.Path(i), "the input has changed: bytes")
+			p.Want, p.Got, p.Note = problem.Says(convert.PlanName, fmt.Sprint(a)), problem.Says("the input", fmt.Sprint(b)), true
 			c.add(p)
 		}
 	}
@@ -243,10 +250,10 @@ func (l *lane) shard(ctx context.Context, i, j int) error {
 	return nil
 }
 
-func (l *lane) count(i int, e *expected) Problem {
-	p := simple(LevelValues, KindMismatch, e.Name, "samples")
-	p.Want = &Side{convert.PlanName, fmt.Sprintf("%d less those skipped", l.c.plan.Shards[i].Samples)}
-	p.Got = &Side{e.from, fmt.Sprint(e.Samples)}
+func (l *lane) count(i int, e *expected) problem.Problem {
+	p := problem.New(problem.LevelValues, problem.KindMismatch, e.Name, "samples")
+	p.Want = problem.Says(convert.PlanName, fmt.Sprintf("%d less those skipped", l.c.plan.Shards[i].Samples))
+	p.Got = problem.Says(e.from, fmt.Sprint(e.Samples))
 	return p
 }
 
@@ -374,7 +381,7 @@ func (l *lane) unread(ctx context.Context, side string, s shardify.Span, err err
 		return context.Cause(ctx)
 	}
 	e := &l.c.shards[l.number]
-	p := problemOf(LevelValues, e.Name, err)
+	p := shardify.ProblemOf(problem.LevelValues, e.Name, err)
 	p.What = fmt.Sprintf("%d samples were not compared, %s cannot be read: %v", s.Samples(), side, err)
 	p.Object, p.Field, p.Offset = "", "", -1
 	p.Sample = e.sample(l.at)

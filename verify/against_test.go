@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	mmapreader "github.com/shardify/shardify/readers/mmap"
 	wdsreader "github.com/shardify/shardify/readers/wds"
+	"github.com/shardify/shardify/verify/problem"
 	"github.com/shardify/shardify/writers/writertest"
 )
 
@@ -50,8 +51,8 @@ func TestTrueValuesPassAndChangedOnesAreFound(t *testing.T) {
 				for i := range s.Fields {
 					change(src, i, victim, func() {
 						r := compareWith(t, dir, src, nil)
-						if !slices.ContainsFunc(r.Problems, func(p Problem) bool {
-							return p.Kind == KindValue && p.Field == s.Fields[i].Name && p.Sample == victim && p.File == fmt.Sprintf("shard-000001%s", sink.Ext) &&
+						if !slices.ContainsFunc(r.Problems, func(p problem.Problem) bool {
+							return p.Kind == problem.KindValue && p.Field == s.Fields[i].Name && p.Sample == victim && p.File == fmt.Sprintf("shard-000001%s", sink.Ext) &&
 								p.Want.Value != p.Got.Value && strings.Contains(p.Want.From, "in.made sample 13")
 						}) || r.Total != 1 {
 							t.Errorf("field %s:%s", s.Fields[i].Name, list(r))
@@ -92,7 +93,7 @@ func TestValuesOfShuffledSetsAreCompared(t *testing.T) {
 				t.Fatalf("%s:%s", format, list(r))
 			}
 			p := r.Problems[0]
-			if format != "mds" && (p.Kind != KindValue || p.Field != field || p.Want.Value == p.Got.Value) || format == "mds" && p.Kind != KindDigest {
+			if format != "mds" && (p.Kind != problem.KindValue || p.Field != field || p.Want.Value == p.Got.Value) || format == "mds" && p.Kind != problem.KindDigest {
 				t.Errorf("%s: %+v", format, p)
 			}
 		})
@@ -177,7 +178,7 @@ func TestComparisonSaysWhatItCannotDo(t *testing.T) {
 	}
 	src.bad = 0
 	os.Remove(filepath.Join(dir, "shard-000002.safetensors"))
-	if r = compareWith(t, dir, src, nil); !finds(r, KindMissing, "shard-000002.safetensors") || r.Total < 2 {
+	if r = compareWith(t, dir, src, nil); !finds(r, problem.KindMissing, "shard-000002.safetensors") || r.Total < 2 {
 		t.Errorf("data set that does not open:%s", list(r))
 	}
 	os.Remove(filepath.Join(dir, filepath.FromSlash(convert.PlanName)))

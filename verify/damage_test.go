@@ -14,12 +14,13 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/verify/problem"
 	"github.com/shardify/shardify/writers/writertest"
 )
 
 // finds tells whether a report has a problem of this kind in this file.
 func finds(r *Report, kind, file string) bool {
-	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind == kind && p.File == file && !p.Note })
+	return slices.ContainsFunc(r.Problems, func(p problem.Problem) bool { return p.Kind == kind && p.File == file && !p.Note })
 }
 
 func TestWrongFilesAreFound(t *testing.T) {
@@ -39,27 +40,27 @@ func TestWrongFilesAreFound(t *testing.T) {
 			kind   string
 			file   string
 		}{
-			{"missing shard", good, func(m *memory.Store) { m.Remove(shard(1)) }, KindMissing, shard(1)},
-			{"truncated shard", good, func(m *memory.Store) { b := m.Files()[shard(1)]; m.Set(shard(1), b[:len(b)-1]) }, KindSize, shard(1)},
-			{"empty shard", good, func(m *memory.Store) { m.Set(shard(0), nil) }, KindSize, shard(0)},
-			{"shard cut at a block", good, func(m *memory.Store) { b := m.Files()[shard(0)]; m.Set(shard(0), b[:len(b)/1024*512]) }, KindSize, shard(0)},
-			{"extended shard", good, func(m *memory.Store) { m.Set(shard(1), append(slices.Clone(m.Files()[shard(1)]), 0)) }, KindSize, shard(1)},
+			{"missing shard", good, func(m *memory.Store) { m.Remove(shard(1)) }, problem.KindMissing, shard(1)},
+			{"truncated shard", good, func(m *memory.Store) { b := m.Files()[shard(1)]; m.Set(shard(1), b[:len(b)-1]) }, problem.KindSize, shard(1)},
+			{"empty shard", good, func(m *memory.Store) { m.Set(shard(0), nil) }, problem.KindSize, shard(0)},
+			{"shard cut at a block", good, func(m *memory.Store) { b := m.Files()[shard(0)]; m.Set(shard(0), b[:len(b)/1024*512]) }, problem.KindSize, shard(0)},
+			{"extended shard", good, func(m *memory.Store) { m.Set(shard(1), append(slices.Clone(m.Files()[shard(1)]), 0)) }, problem.KindSize, shard(1)},
 			{"extended by a block", good, func(m *memory.Store) {
 				m.Set(shard(1), append(slices.Clone(m.Files()[shard(1)]), make([]byte, 512)...))
-			}, KindSize, shard(1)},
-			{"extra shard", good, func(m *memory.Store) { copyFile(m, m, shard(1), shard(7)) }, KindExtra, shard(7)},
-			{"extra file", good, func(m *memory.Store) { m.Set("x/y.bin", []byte("z")) }, KindExtra, "x/y.bin"},
+			}, problem.KindSize, shard(1)},
+			{"extra shard", good, func(m *memory.Store) { copyFile(m, m, shard(1), shard(7)) }, problem.KindExtra, shard(7)},
+			{"extra file", good, func(m *memory.Store) { m.Set("x/y.bin", []byte("z")) }, problem.KindExtra, "x/y.bin"},
 			{"swapped shards", equal, func(m *memory.Store) {
 				f := m.Files()
 				m.Set(shard(0), f[shard(1)])
 				m.Set(shard(1), f[shard(0)])
-			}, KindSwapped, shard(0)},
-			{"a shard twice", equal, func(m *memory.Store) { copyFile(m, m, shard(1), shard(0)) }, KindSwapped, shard(0)},
+			}, problem.KindSwapped, shard(0)},
+			{"a shard twice", equal, func(m *memory.Store) { copyFile(m, m, shard(1), shard(0)) }, problem.KindSwapped, shard(0)},
 			{"stale shard", good, func(m *memory.Store) { copyFile(other, m, shard(0), shard(0)) }, "", shard(0)},
-			{"shard of another schema", good, func(m *memory.Store) { copyFile(equal, m, shard(0), shard(0)) }, KindSize, shard(0)},
+			{"shard of another schema", good, func(m *memory.Store) { copyFile(equal, m, shard(0), shard(0)) }, problem.KindSize, shard(0)},
 			{"stale manifest", good, func(m *memory.Store) { copyFile(other, m, index.ManifestName, index.ManifestName) }, "", shard(0)},
-			{"no manifest digest", good, func(m *memory.Store) { m.Set(index.ManifestName, []byte(`{"shardify":1}`)) }, KindFormat, index.ManifestName},
-			{"later version", good, func(m *memory.Store) { m.Set(index.ManifestName, []byte(`{"shardify":2}`)) }, KindFormat, index.ManifestName},
+			{"no manifest digest", good, func(m *memory.Store) { m.Set(index.ManifestName, []byte(`{"shardify":1}`)) }, problem.KindFormat, index.ManifestName},
+			{"later version", good, func(m *memory.Store) { m.Set(index.ManifestName, []byte(`{"shardify":2}`)) }, problem.KindFormat, index.ManifestName},
 		}
 		if format == "wds" {
 			idx := shard(0) + index.TarIndexExt
@@ -72,14 +73,14 @@ func TestWrongFilesAreFound(t *testing.T) {
 						damage func(m *memory.Store)
 						kind   string
 						file   string
-					}{"missing " + name, good, func(m *memory.Store) { m.Remove(name) }, KindMissing, name},
+					}{"missing " + name, good, func(m *memory.Store) { m.Remove(name) }, problem.KindMissing, name},
 					struct {
 						name   string
 						set    *memory.Store
 						damage func(m *memory.Store)
 						kind   string
 						file   string
-					}{"truncated " + name, good, func(m *memory.Store) { b := m.Files()[name]; m.Set(name, b[:len(b)/2]) }, KindSize, name})
+					}{"truncated " + name, good, func(m *memory.Store) { b := m.Files()[name]; m.Set(name, b[:len(b)/2]) }, problem.KindSize, name})
 			}
 		}
 		for _, c := range table {
@@ -90,7 +91,7 @@ func TestWrongFilesAreFound(t *testing.T) {
 				r := check(t, m, nil)
 				found := finds(r, c.kind, c.file)
 				if c.kind == "" {
-					found = slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.File == c.file && !p.Note })
+					found = slices.ContainsFunc(r.Problems, func(p problem.Problem) bool { return p.File == c.file && !p.Note })
 				}
 				if !found || r.OK() || r.Err() == nil || r.Next == "" {
 					t.Fatalf("no problem %q in %s; next %q:%s", c.kind, c.file, r.Next, list(r))
@@ -140,7 +141,7 @@ func TestSampleAndPlaceOfAChangedValue(t *testing.T) {
 	if len(r.Problems) != 1 {
 		t.Fatal(list(r))
 	}
-	if p := r.Problems[0]; p.Sample != 15 || p.Offset != int64(at) || p.Object != "x" || p.Field != "x" || p.Level != LevelChecksum {
+	if p := r.Problems[0]; p.Sample != 15 || p.Offset != int64(at) || p.Object != "x" || p.Field != "x" || p.Level != problem.LevelChecksum {
 		t.Errorf("%+v", p)
 	}
 }
@@ -284,7 +285,7 @@ func TestUnfinishedSets(t *testing.T) {
 		if !r.OK() || r.Err() == nil || r.State != StateUnfinished || r.Unmade != 2 || r.Counts.ShardsRead != 2 || r.Next == "" {
 			t.Fatalf("%s: state %s, %d unmade, %+v:%s", format, r.State, r.Unmade, r.Counts, list(r))
 		}
-		if r.Problems[0].Kind != KindUnfinished || !r.Problems[0].Note {
+		if r.Problems[0].Kind != problem.KindUnfinished || !r.Problems[0].Note {
 			t.Errorf("%s: not said:%s", format, list(r))
 		}
 
@@ -292,8 +293,8 @@ func TestUnfinishedSets(t *testing.T) {
 		late := m.Clone()
 		late.Remove(".shardify/receipts/shard-000001.json")
 		r = check(t, late, nil)
-		if !r.OK() || !slices.ContainsFunc(r.Problems, func(p Problem) bool {
-			return p.Kind == KindUnacknowledged && p.Note && p.File == j.Plan.ShardName(1)
+		if !r.OK() || !slices.ContainsFunc(r.Problems, func(p problem.Problem) bool {
+			return p.Kind == problem.KindUnacknowledged && p.Note && p.File == j.Plan.ShardName(1)
 		}) {
 			t.Errorf("%s: shard without a receipt:%s", format, list(r))
 		}
@@ -335,7 +336,7 @@ func TestUnfinishedSets(t *testing.T) {
 		rec.Plan = "xxh3:00"
 		b, _ = json.Marshal(rec)
 		alien.Set(name, b)
-		if r = check(t, alien, nil); !finds(r, KindMismatch, name) {
+		if r = check(t, alien, nil); !finds(r, problem.KindMismatch, name) {
 			t.Errorf("%s: receipt of another plan:%s", format, list(r))
 		}
 	}
@@ -364,7 +365,7 @@ func TestStorageErrorsAreNotTakenForHealth(t *testing.T) {
 			points++
 			if err == nil && r.OK() {
 				t.Errorf("%s: operation %d fails, and all is well", format, i)
-			} else if err == nil && !r.Has(KindUnreadable) {
+			} else if err == nil && !has(r, problem.KindUnreadable) {
 				t.Errorf("%s: operation %d fails, and is taken for damage:%s", format, i, list(r))
 			}
 		}

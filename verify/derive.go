@@ -3,9 +3,7 @@ package verify
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"slices"
@@ -34,11 +32,10 @@ func newDerived(s *set) *derived {
 // that of the context.
 func (d *derived) file(ctx context.Context, f *otherFile) ([]byte, error) {
 	_, ok := d.over.mem.Files()[f.Name]
-	if !ok && f.shard >= 0 && f.Name == d.s.shards[f.shard].Name+index.TarIndexExt {
-		if b, err := d.tarIndex(ctx, &d.s.shards[f.shard]); err == nil {
-			d.over.mem.Set(f.Name, b)
-		}
-	} else if !ok && !d.finished {
+	if !ok && f.shard >= 0 {
+		ok = d.rebuild(ctx, f)
+	}
+	if !ok && !d.finished {
 		d.finished = true
 		d.finish(ctx)
 	}
@@ -52,45 +49,28 @@ func (d *derived) file(ctx context.Context, f *otherFile) ([]byte, error) {
 	return content, nil
 }
 
-// tarIndex walks a tar.
-func (d *derived) tarIndex(ctx context.Context, e *expected) ([]byte, error) {
+// rebuild makes a file beside a shard anew, if it follows from the shard.
+func (d *derived) rebuild(ctx context.Context, f *otherFile) (ok bool) {
+	if d.s.sink == nil || d.s.sink.Rebuild == nil {
+		return false
+	}
+	e := &d.s.shards[f.shard]
 	b, err := d.s.store.Open(e.Name)
 	if err != nil {
-		return nil, err
+		return true // and no more is known
 	}
 	defer b.Close()
-	var w index.TarWindow
-	w.Reset(&watched{ctx, b, &d.s.o.Progress.Bytes}, b.Size(), make([]byte, windowBytes))
-	tar := index.TarWalker{TarWindow: &w}
-	end := b.Size() - index.TarEnd
-	if end < 0 {
-		return nil, shardify.Corrupt(0, "tar of %d bytes", b.Size())
+	content, err := d.s.sink.Rebuild(f.Name, e.Shard, &watched{ctx, b, &d.s.o.Progress.Bytes}, b.Size())
+	if err == nil && content != nil {
+		d.over.mem.Set(f.Name, content)
 	}
-	tar.Part(0, end)
-	var key, out []byte
-	for {
-		t, err := tar.Next()
-		if errors.Is(err, io.EOF) {
-			return index.AppendTarIndex(out, end), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		k, _, ok := index.SplitKey(t.Name)
-		if !ok {
-			return nil, shardify.Corrupt(t.Offset, "member %q", t.Name)
-		}
-		if out == nil || !bytes.Equal(k, key) {
-			out = index.AppendTarIndex(out, t.Offset)
-			key = append(key[:0], k...)
-		}
-	}
+	return err != nil || content != nil
 }
 
 // finish lets the output format write its files for the whole set. That it
 // fails means that they cannot be told.
 func (d *derived) finish(ctx context.Context) {
-	sink := d.s.sink()
+	sink := d.s.sink
 	if sink == nil || sink.Finish == nil {
 		return
 	}
@@ -101,9 +81,9 @@ func (d *derived) finish(ctx context.Context) {
 	_, _ = sink.Finish(ctx, d.over, set)
 }
 
-// sink is the output format of the set, nil if this program has none.
-func (s *set) sink() *shardify.SinkFormat {
-	i := slices.IndexFunc(s.o.Sinks, func(f shardify.SinkFormat) bool { return f.Name == s.format })
+// sinkNamed is an output format, nil if this program has none of this name.
+func (s *set) sinkNamed(name string) *shardify.SinkFormat {
+	i := slices.IndexFunc(s.o.Sinks, func(f shardify.SinkFormat) bool { return f.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -135,7 +115,7 @@ func (s *set) outputOptions(sink *shardify.SinkFormat) shardify.Options {
 // missing.
 func (d *derived) manifest(ctx context.Context) []byte {
 	s := d.s
-	sink := s.sink()
+	sink := s.sink
 	if s.plan == nil || sink == nil {
 		return nil
 	}

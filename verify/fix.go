@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/verify/problem"
 )
 
 // What helps with a problem; fix turns it into words.
@@ -30,7 +31,7 @@ func newRemedies() remedies {
 }
 
 // fix says what helps with a problem and remembers it.
-func (s *set) fix(p *Problem) string {
+func (s *set) fix(p *problem.Problem) string {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	name := s.prefix + p.File

@@ -2,9 +2,8 @@ package verify
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/verify/problem"
+	"github.com/shardify/shardify/writers"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -22,20 +23,23 @@ import (
 // them. What is damaged for every reader is a problem; so is what some loader
 // misreads. Names in the report are the paths.
 func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
-	files, err := lintFiles(paths)
-	if err != nil {
-		return nil, err
-	}
-	if len(files) == 0 {
-		return nil, ErrNotDataSet
-	}
 	if o.Progress == nil {
 		o.Progress = &Progress{}
 	}
 	if o.Jobs <= 0 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
+	if o.Sinks == nil {
+		o.Sinks = writers.Formats
+	}
 	l := &lint{o: &o, c: newCollector(o.Keep)}
+	files, err := l.files(paths)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, ErrNotDataSet
+	}
 	l.c.report.State = StateForeign
 	for _, p := range paths {
 		if st, err := os.Stat(p); err == nil && st.IsDir() {
@@ -89,23 +93,6 @@ func (l *lint) orphan(name string) {
 	}
 }
 
-// indexed tells a tar with an offset index of ours beside it.
-func indexed(name string, size int64) bool {
-	f, st, err := local.Open(name + index.TarIndexExt)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	n := st.Size()
-	if n < 16 || n%8 != 0 {
-		return false
-	}
-	var first, last [8]byte
-	_, err = f.ReadAt(first[:], 0)
-	_, err2 := f.ReadAt(last[:], n-8)
-	return err == nil && err2 == nil && first == [8]byte{} && binary.LittleEndian.Uint64(last[:]) == uint64(size-index.TarEnd)
-}
-
 // IsForeign tells whether a path is for Lint: a file, or a folder that is no
 // data set of ours, finished or not.
 func IsForeign(path string) bool {
@@ -124,8 +111,8 @@ func IsForeign(path string) bool {
 	return !isEmpty(path)
 }
 
-// lintFiles are the files named, and the shards in the folders named.
-func lintFiles(paths []string) (files []string, err error) {
+// files are the files named, and the shards in the folders named.
+func (l *lint) files(paths []string) (files []string, err error) {
 	for _, p := range paths {
 		st, err := os.Stat(p)
 		if err != nil {
@@ -139,7 +126,7 @@ func lintFiles(paths []string) (files []string, err error) {
 			return nil, &fs.PathError{Op: "open", Path: p, Err: errors.New("not a regular file")}
 		}
 		err = filepath.WalkDir(p+string(filepath.Separator), func(name string, e fs.DirEntry, err error) error {
-			if err == nil && e.Type().IsRegular() && lintKind(name) != "" {
+			if err == nil && e.Type().IsRegular() && l.named(name) != nil {
 				files = append(files, name)
 			}
 			return err
@@ -151,15 +138,19 @@ func lintFiles(paths []string) (files []string, err error) {
 	return files, nil
 }
 
-// lintKind tells by the name what a file claims to be.
-func lintKind(name string) string {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".tar":
-		return "tar"
-	case ".safetensors":
-		return "safetensors"
+// named is the format of the files whose names end like this one, nil if none is checked.
+func (l *lint) named(name string) *shardify.SinkFormat {
+	ext := strings.ToLower(filepath.Ext(name))
+	return l.format(func(f *shardify.SinkFormat) bool { return f.Ext == ext })
+}
+
+func (l *lint) format(is func(*shardify.SinkFormat) bool) *shardify.SinkFormat {
+	for i := range l.o.Sinks {
+		if f := &l.o.Sinks[i]; f.Lint != nil && is(f) {
+			return f
+		}
 	}
-	return ""
+	return nil
 }
 
 func (l *lint) file(ctx context.Context, name string) error {
@@ -167,107 +158,43 @@ func (l *lint) file(ctx context.Context, name string) error {
 	if err == nil {
 		defer f.Close()
 		l.c.count(func(n *Counts) { n.Shards++; n.Bytes += st.Size() })
-		err = l.open(ctx, name, f, st.Size())
+		err = l.check(ctx, name, f, st.Size())
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		l.c.addError(LevelLint, name, err)
+		l.c.addError(problem.LevelLint, name, err)
 	}
 	return nil
 }
 
-func (l *lint) open(ctx context.Context, name string, f *os.File, size int64) error {
-	r := &watched{ctx, f, &l.o.Progress.Bytes}
-	switch lintKind(name) {
-	case "tar":
-		return l.tar(ctx, name, r, size)
-	case "safetensors":
-		return l.safetensors(name, r, size)
+func (l *lint) check(ctx context.Context, name string, f io.ReaderAt, size int64) error {
+	format := l.named(name)
+	if format == nil {
+		var head [512]byte
+		n, _ := f.ReadAt(head[:], 0)
+		format = l.format(func(f *shardify.SinkFormat) bool { return f.Lint.Sniff(head[:n]) })
 	}
-	var head [265]byte
-	n, _ := f.ReadAt(head[:], 0)
-	switch {
-	case n == len(head) && string(head[257:262]) == "ustar":
-		return l.tar(ctx, name, r, size)
-	case n > 9 && head[8] == '{':
-		return l.safetensors(name, r, size)
-	}
-	return shardify.Unsupported("neither a tar nor a safetensors file by its name and first bytes")
-}
-
-func (l *lint) tar(ctx context.Context, name string, r *watched, size int64) error {
-	if indexed(name, size) {
-		l.orphan(name)
-	}
-	counts, err := index.LintTar(ctx, r, size, func(p index.TarProblem) bool {
-		what := string(p.Rule)
-		if p.Detail != "" {
-			what += " (" + p.Detail + ")"
-		}
-		kind := KindLoader
-		if p.Rule.Damage() {
-			kind = KindFormat
-		}
-		l.c.add(Problem{Level: LevelLint, Kind: kind, File: name, Object: p.Member, Sample: -1, Offset: p.Offset, What: what, Breaks: p.Rule.Breaks()})
-		return true
-	})
-	l.c.count(func(n *Counts) { n.Samples += counts.Samples; n.Parts += counts.Members })
-	return err
-}
-
-// safetensors checks the header by the rules of the format, and what they allow
-// but readers stumble over. A shard of ours is checked to its last byte.
-func (l *lint) safetensors(name string, r *watched, size int64) error {
-	st, err := index.ParseSafetensors(r, size)
-	if err != nil {
-		l.c.addError(LevelLint, name, err)
-		return nil
-	}
-	l.c.count(func(n *Counts) { n.Parts += int64(len(st.Tensors)) })
-	if st.Metadata["shardify"] != "" {
-		l.orphan(name)
-		return l.ours(name, r, size)
-	}
-	for i := range st.Tensors {
-		t := &st.Tensors[i]
-		p := Problem{Level: LevelLint, Kind: KindLoader, File: name, Object: t.Name, Sample: -1, Offset: t.Lo}
-		if item := itemBytes(t); item > 1 && t.Lo%item != 0 {
-			p.What = fmt.Sprintf("data of %s do not begin at a multiple of %d", t.Type, item)
-			p.Breaks = "a mapped file gives an unaligned array in NumPy; torch refuses to view the bytes as that type"
-			l.c.add(p)
-		}
-	}
-	return nil
-}
-
-// itemBytes is the size of one value; 0 without values, and for types of less
-// than a byte.
-func itemBytes(t *index.Tensor) int64 {
-	n := int64(1)
-	for _, d := range t.Shape {
-		n *= d
-	}
-	if n == 0 {
-		return 0
-	}
-	return (t.Hi - t.Lo) / n
-}
-
-func (l *lint) ours(name string, r *watched, size int64) error {
-	shard, err := index.ParseShard(r, size)
-	if err != nil {
-		l.c.addError(LevelLint, name, err)
-		return nil
+	if format == nil {
+		return shardify.Unsupported("neither a tar nor a safetensors file by its name and first bytes")
 	}
 	buf := bufferPool.Get().(*buffers)
 	defer bufferPool.Put(buf)
-	for i := range shard.Places {
-		if err := shard.CheckTensor(r, i, buf.piece); err != nil {
-			l.c.addError(LevelLint, name, err)
-		}
+	c := shardify.ShardCheck{
+		Shard: shardify.Shard{Name: filepath.Base(name), Samples: -1, Bytes: size}, File: &watched{ctx, f, &l.o.Progress.Bytes}, Size: size,
+		Store: local.NewDir(filepath.Dir(name), local.SyncNone), Buf: buf.format,
+		Report: func(p problem.Problem) { p.File = name; l.c.add(p) },
 	}
-	l.c.count(func(n *Counts) { n.ShardsRead++; n.BytesRead += size; n.Samples += shard.Samples })
-	return nil
+	ours, err := format.Lint.Check(ctx, &c)
+	if ours {
+		l.orphan(name)
+	}
+	l.c.count(func(n *Counts) {
+		n.Samples, n.Parts = n.Samples+max(c.Samples, 0), n.Parts+c.Parts
+		if c.Full {
+			n.ShardsRead, n.BytesRead = n.ShardsRead+1, n.BytesRead+size
+		}
+	})
+	return err
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardify/shardify/verify/problem"
 	"github.com/shardify/shardify/writers/writertest"
 )
 
@@ -77,7 +78,7 @@ func TestLintNamesWhatLoadersMisread(t *testing.T) {
 				t.Fatal(err)
 			}
 			ok := strings.HasPrefix(c.file, "good") || strings.HasPrefix(c.file, "padded")
-			if r.OK() != ok || !slices.ContainsFunc(r.Problems, func(p Problem) bool { return strings.Contains(p.String(), c.want) }) && !ok {
+			if r.OK() != ok || !slices.ContainsFunc(r.Problems, func(p problem.Problem) bool { return strings.Contains(p.String(), c.want) }) && !ok {
 				t.Errorf("want %q:%s", c.want, list(r))
 			}
 			if r.State != StateForeign || r.Counts.Shards != 1 {

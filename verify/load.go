@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/verify/problem"
 )
 
 // maxText bounds manifests, receipts and other texts that are read whole.
@@ -23,7 +24,7 @@ func (s *set) load(sizes map[string]int64) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		p := problemOf(LevelManifest, index.ManifestName, err)
+		p := shardify.ProblemOf(problem.LevelManifest, index.ManifestName, err)
 		s.damaged = &p
 	default:
 		s.decode(b)
@@ -46,7 +47,7 @@ func (s *set) load(sizes map[string]int64) error {
 		s.c.report.State = StateUnfinished
 	}
 	if s.damaged == nil {
-		p := simple(LevelManifest, KindUnfinished, index.ManifestName, "is not there: the conversion is not finished")
+		p := problem.New(problem.LevelManifest, problem.KindUnfinished, index.ManifestName, "is not there: the conversion is not finished")
 		p.Note = s.prefix == ""
 		s.add(p)
 	}
@@ -81,7 +82,7 @@ func (s *set) decode(b []byte) {
 		s.manifest = m
 		return
 	}
-	p := problemOf(LevelManifest, index.ManifestName, err)
+	p := shardify.ProblemOf(problem.LevelManifest, index.ManifestName, err)
 	s.damaged = &p
 	if errors.Is(err, shardify.ErrUnsupported) {
 		return // of a later version, maybe: nothing to repair
@@ -143,29 +144,34 @@ func (s *set) prepare() error {
 	for i := range s.shards {
 		s.isShard[s.shards[i].Name] = true
 	}
-	var err error
-	switch s.format {
-	case index.FormatMmap:
-		s.layout, err = index.NewLayout(s.schema, s.keyed)
-		if err == nil && s.manifest != nil && len(s.manifest.Members) > 0 {
-			err = shardify.Corrupt(-1, "names of tar members for mmap shards")
-		}
-	case index.FormatWDS:
-		if s.manifest != nil {
-			s.members, err = index.MembersOf(s.schema, s.manifest.Members)
-		} else {
-			s.members, err = index.Members(s.schema)
-		}
-	case "mds":
-		s.columns, err = index.MDSColumns(s.schema, s.keyed)
-	case "megatron", "":
-	default:
-		err = shardify.Unsupported("format %q", s.format)
+	if s.format == "" { // of a set of splits
+		return nil
+	}
+	if s.sink = s.sinkNamed(s.format); s.sink == nil {
+		s.addError(problem.LevelManifest, s.from, shardify.Unsupported("format %q", s.format))
+		return nil
+	}
+	members, err := s.members()
+	if err == nil {
+		s.verifier, err = s.sink.Verify(s.schema, s.keyed, members)
 	}
 	if err != nil {
-		s.addError(LevelManifest, s.from, err)
+		s.addError(problem.LevelManifest, s.from, err)
 	}
 	return nil
+}
+
+// members names what the fields are called in shards: as the manifest says, or will say.
+func (s *set) members() (map[string]string, error) {
+	switch {
+	case s.sink.Members == nil && s.manifest != nil && len(s.manifest.Members) > 0:
+		return nil, shardify.Corrupt(-1, "names of tar members for %s shards", s.format)
+	case s.sink.Members == nil:
+		return nil, nil
+	case s.manifest != nil:
+		return s.manifest.Members, nil
+	}
+	return s.sink.Members(s.schema, nil)
 }
 
 // text reads a small file whole.

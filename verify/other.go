@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/verify/problem"
 )
 
 // maxFlip is the longest text whose every bit is tried against its digest.
@@ -40,7 +41,7 @@ func (s *set) checkFile(f *otherFile) {
 	digest, err := digestOf(b)
 	switch {
 	case err != nil:
-		s.addError(LevelIndex, f.Name, err)
+		s.addError(problem.LevelIndex, f.Name, err)
 	case digest != f.Digest:
 		f.bad, f.digest = true, digest // explain reports it, with the place if it can be told
 	}
@@ -50,7 +51,7 @@ func (s *set) checkFile(f *otherFile) {
 func digestOf(b storage.Blob) (string, error) {
 	buf := bufferPool.Get().(*buffers)
 	defer bufferPool.Put(buf)
-	d := &digesting{r: b, size: b.Size(), buf: buf.piece, digest: new(index.Digest)}
+	d := &digesting{r: b, size: b.Size(), buf: buf.digest, digest: new(index.Digest)}
 	return d.rest()
 }
 
@@ -68,18 +69,18 @@ func (s *set) diagnose() {
 		if !e.vouched || r.digest == "" || r.digest == e.Digest {
 			continue
 		}
-		level := LevelChecksum
-		if s.layout != nil {
-			level = LevelStructure // of the header
+		level := problem.LevelChecksum
+		if s.verifier.Head > 0 {
+			level = problem.LevelStructure // of the header
 		}
 		p := digestProblem(level, e.Name, e.from, e.Digest, r.digest)
 		p.Object, p.Offset = r.object, r.offset
 		switch other := owner[r.digest]; {
 		case other != "":
-			p.Kind, p.What = KindSwapped, "holds what "+other+" should hold: digest"
+			p.Kind, p.What = problem.KindSwapped, "holds what "+other+" should hold: digest"
 		case r.what != "":
 			p.What = r.what + "; digest"
-		case r.sound && s.layout != nil:
+		case r.sound && s.verifier.Head > 0:
 			p.What = "a sound shard, but not the one that was converted: digest"
 		}
 		s.add(p)
@@ -118,7 +119,7 @@ func (s *set) explainFile(f *otherFile, want []byte) []byte {
 	if f.digest == "" {
 		return want // missing or of another size: reported
 	}
-	p := digestProblem(LevelIndex, f.Name, f.from, f.Digest, f.digest)
+	p := digestProblem(problem.LevelIndex, f.Name, f.from, f.Digest, f.digest)
 	p.Fix = fixRepair
 	have, err := s.text(f.Name)
 	switch {

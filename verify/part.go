@@ -3,7 +3,6 @@ package verify
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -78,15 +77,6 @@ type expected struct {
 	// vouched: there is a manifest or receipt. Else only the name is known, and
 	// Samples and Bytes are -1 unless the plan says.
 	vouched bool
-}
-
-// file finds one of the shard's own files by name.
-func (e *expected) file(name string) *shardify.File {
-	i := slices.IndexFunc(e.Files, func(f shardify.File) bool { return f.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &e.Files[i]
 }
 
 // sample is the number in the data set of sample i of the shard.

@@ -13,14 +13,12 @@ import (
 // pieceBytes is how much of a shard is in memory at a time.
 const pieceBytes = 1 << 20
 
-// windowBytes is the buffer of a walk over tar headers.
-const windowBytes = 256 << 10
-
-// buffers are what one worker needs.
-type buffers struct{ piece, window []byte }
+// buffers are what one worker needs: for the check of a format, and to digest what that
+// leaves out.
+type buffers struct{ format, digest []byte }
 
 var bufferPool = sync.Pool{New: func() any {
-	return &buffers{make([]byte, pieceBytes), make([]byte, windowBytes)}
+	return &buffers{make([]byte, pieceBytes), make([]byte, pieceBytes)}
 }}
 
 // watched is a file whose reads end with the context and are counted.

@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/verify/problem"
 )
 
 // TestRepairRestoresEveryDerivedByte damages, cuts and removes each file that is
@@ -224,7 +225,7 @@ func TestSplitsAreCheckedEach(t *testing.T) {
 			b[len(b)/2] ^= 2
 			m.Set(name, b)
 			r := check(t, m, nil)
-			if !slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.File == name }) {
+			if !slices.ContainsFunc(r.Problems, func(p problem.Problem) bool { return p.File == name }) {
 				t.Errorf("%s: damage in %s:%s", format, name, list(r))
 			}
 		}
@@ -234,17 +235,17 @@ func TestSplitsAreCheckedEach(t *testing.T) {
 				m.Set(n, good.Files()["train/"+rest])
 			}
 		}
-		if r := check(t, m, nil); !finds(r, KindMismatch, "val/shardify.json") {
+		if r := check(t, m, nil); !finds(r, problem.KindMismatch, "val/shardify.json") {
 			t.Errorf("%s: one split in place of another:%s", format, list(r))
 		}
 		m = good.Clone()
 		m.Remove("val/shardify.json")
-		if r := check(t, m, nil); r.OK() || !finds(r, KindUnfinished, "val/shardify.json") {
+		if r := check(t, m, nil); r.OK() || !finds(r, problem.KindUnfinished, "val/shardify.json") {
 			t.Errorf("%s: split without a manifest:%s", format, list(r))
 		}
 		m = good.Clone()
 		m.Set("test/shard-000000.tar", []byte("x"))
-		if r := check(t, m, nil); !finds(r, KindExtra, "test/shard-000000.tar") {
+		if r := check(t, m, nil); !finds(r, problem.KindExtra, "test/shard-000000.tar") {
 			t.Errorf("%s: a folder that is no split:%s", format, list(r))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/verify/problem"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -50,7 +51,7 @@ func (c *comparison) replayed(ctx context.Context) (*replay, error) {
 func (c *comparison) convertAgain(ctx context.Context) (r *replay, err error) {
 	p := *c.plan
 	p.Table = c.now
-	sink := c.sink()
+	sink := c.sink
 	if sink == nil {
 		return nil, shardify.Unsupported("output format %q", c.format)
 	}
@@ -145,8 +146,8 @@ func (c *comparison) withReplay(ctx context.Context) error {
 		}
 		switch want, ok := r.shards[c.prefix+e.Name]; {
 		case !ok || want.Samples != e.Samples:
-			p := simple(LevelValues, KindMismatch, e.Name, "samples")
-			p.Want, p.Got = &Side{convertedAgain, fmt.Sprint(want.Samples)}, &Side{e.from, fmt.Sprint(e.Samples)}
+			p := problem.New(problem.LevelValues, problem.KindMismatch, e.Name, "samples")
+			p.Want, p.Got = problem.Says(convertedAgain, fmt.Sprint(want.Samples)), problem.Says(e.from, fmt.Sprint(e.Samples))
 			c.add(p)
 		case want.Digest == e.Digest:
 			c.count(e.Samples, len(c.schema))
@@ -165,10 +166,10 @@ func (c *comparison) differing(ctx context.Context, r *replay, shards []int) err
 	if len(shards) == 0 {
 		return nil
 	}
-	if _, err := sourceNamed(c.o, c.format); err != nil {
+	if !c.readable() {
 		for _, j := range shards {
 			e := &c.shards[j]
-			p := digestProblem(LevelValues, e.Name, convertedAgain, r.shards[c.prefix+e.Name].Digest, e.Digest)
+			p := digestProblem(problem.LevelValues, e.Name, convertedAgain, r.shards[c.prefix+e.Name].Digest, e.Digest)
 			p.Got.From = e.from
 			c.add(p)
 		}

@@ -2,106 +2,13 @@ package verify
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/verify/problem"
 )
-
-// Level is how dear a check is.
-type Level string
-
-// The levels, from cheap to dear. Lint stands apart: it is for foreign files.
-const (
-	LevelManifest  Level = "manifest"  // digest, version and sums of shardify.json
-	LevelFiles     Level = "files"     // names and sizes
-	LevelIndex     Level = "index"     // offset indexes and the files for foreign loaders
-	LevelStructure Level = "structure" // headers, shapes, offsets, fillers
-	LevelChecksum  Level = "checksum"  // the data
-	LevelValues    Level = "values"    // the data against the source
-	LevelLint      Level = "lint"
-)
-
-var levels = []Level{LevelManifest, LevelFiles, LevelIndex, LevelStructure, LevelChecksum, LevelValues, LevelLint}
-
-// Kinds of problems that a caller may want to tell apart.
-const (
-	KindMissing        = "missing"
-	KindExtra          = "extra"
-	KindSize           = "size"
-	KindDigest         = "digest"
-	KindFormat         = "format"     // bytes against the rules of their format
-	KindMismatch       = "mismatch"   // two places say different things
-	KindSwapped        = "swapped"    // the content of another shard of this set
-	KindUnreadable     = "unreadable" // an I/O error
-	KindValue          = "value"
-	KindUnfinished     = "unfinished"
-	KindUnacknowledged = "unacknowledged" // a shard without a receipt; a note
-	KindLoader         = "loader"         // lint: some loader misreads it
-)
-
-// Side is one side of a comparison and where it was found.
-type Side struct {
-	From  string `json:"from"`
-	Value string `json:"value"`
-}
-
-// Problem is one thing that is not as it should be. Sample and Offset are -1
-// when unknown.
-type Problem struct {
-	Level Level  `json:"level"`
-	Kind  string `json:"kind"`
-	// Note: worth knowing, but nothing is wrong with the data.
-	Note   bool   `json:"note,omitempty"`
-	File   string `json:"file"`             // slash path below the folder
-	Object string `json:"object,omitempty"` // inside the file: a tensor, a member, a key
-	Field  string `json:"field,omitempty"`
-	Sample int64  `json:"sample"` // in the data set; for single files, in the file
-	Offset int64  `json:"offset"` // bytes from the start of the file
-	What   string `json:"what"`
-	Want   *Side  `json:"want,omitempty"`
-	Got    *Side  `json:"got,omitempty"`
-	// Breaks names the programs that misread a foreign file.
-	Breaks string `json:"breaks,omitempty"`
-	// Fix is what helps, as a command where there is one.
-	Fix string `json:"fix,omitempty"`
-	// Repaired: it was like this, and is no more.
-	Repaired bool `json:"repaired,omitempty"`
-}
-
-// String is the problem in one line.
-func (p *Problem) String() string {
-	var b strings.Builder
-	b.WriteString(p.File)
-	for _, s := range []string{p.Object, p.Field} {
-		if s != "" && s != p.File {
-			b.WriteString(" " + s)
-		}
-	}
-	if p.Sample >= 0 {
-		fmt.Fprintf(&b, " sample %d", p.Sample)
-	}
-	if p.Offset >= 0 {
-		fmt.Fprintf(&b, " at byte %d", p.Offset)
-	}
-	b.WriteString(": " + p.What)
-	switch {
-	case p.Want != nil && p.Got != nil:
-		fmt.Fprintf(&b, ": %s says %s, %s has %s", p.Want.From, p.Want.Value, p.Got.From, p.Got.Value)
-	case p.Want != nil:
-		fmt.Fprintf(&b, ": %s says %s", p.Want.From, p.Want.Value)
-	case p.Got != nil:
-		fmt.Fprintf(&b, ": %s has %s", p.Got.From, p.Got.Value)
-	}
-	if p.Breaks != "" {
-		b.WriteString(" [" + p.Breaks + "]")
-	}
-	return b.String()
-}
 
 // State is what kind of folder was checked.
 type State string
@@ -132,9 +39,9 @@ type Report struct {
 	State    State
 	Format   string
 	Counts   Counts
-	Problems []Problem // sorted by file and offset; at most Options.Keep of them
-	Total    int64     // all problems, kept or not; notes are not counted
-	Repaired int64     // of Total
+	Problems []problem.Problem // sorted by file and offset; at most Options.Keep of them
+	Total    int64             // all problems, kept or not; notes are not counted
+	Repaired int64             // of Total
 	Notes    int64
 	Done     []string // what a repair did, a line each
 	Unmade   int64    // planned shards that are not there yet
@@ -148,11 +55,6 @@ type Report struct {
 
 // OK: nothing is wrong, or what was wrong is repaired.
 func (r *Report) OK() bool { return r.Total == r.Repaired }
-
-// Has reports a problem of this kind that is not repaired.
-func (r *Report) Has(kind string) bool {
-	return slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind == kind && !p.Repaired })
-}
 
 // collector gathers problems from many goroutines.
 type collector struct {
@@ -179,7 +81,7 @@ func newCollector(keep int) *collector {
 	return c
 }
 
-func (c *collector) add(p Problem) {
+func (c *collector) add(p problem.Problem) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p.Note {
@@ -228,37 +130,16 @@ func (c *collector) count(f func(*Counts)) {
 }
 
 // addError adds the problem that an error of a parser tells of.
-func (c *collector) addError(level Level, file string, err error) {
-	c.add(problemOf(level, file, err))
-}
-
-func problemOf(level Level, file string, err error) Problem {
-	p := Problem{Level: level, Kind: KindFormat, File: file, Sample: -1, Offset: -1}
-	var e *shardify.Error
-	if errors.As(err, &e) {
-		p.Object, p.Field, p.Sample, p.Offset = e.Object, e.Field, e.Sample, e.Offset
-		p.What = shardify.Plain(e.Err)
-	} else {
-		p.What = shardify.Plain(err)
-	}
-	p.What = strings.TrimSuffix(p.What, ": "+shardify.ErrCorrupt.Error())
-	if !damage(err) {
-		p.Kind = KindUnreadable
-	}
-	return p
-}
-
-// damage tells what the bytes are to blame for from what the storage is.
-func damage(err error) bool {
-	return errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrSchema)
+func (c *collector) addError(level problem.Level, file string, err error) {
+	c.add(shardify.ProblemOf(level, file, err))
 }
 
 // finish sorts what was gathered.
 func (c *collector) finish() *Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	slices.SortStableFunc(c.report.Problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(slices.Index(levels, a.Level), slices.Index(levels, b.Level)),
+	slices.SortStableFunc(c.report.Problems, func(a, b problem.Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(slices.Index(problem.Levels, a.Level), slices.Index(problem.Levels, b.Level)),
 			cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Sample, b.Sample), cmp.Compare(a.What, b.What))
 	})
 	return c.report

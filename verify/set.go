@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/verify/problem"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -23,17 +25,16 @@ type set struct {
 	prefix string // of names in the report: "train/"
 	root   *set   // of which this is a split; nil if it is none
 
-	manifest *index.Manifest // nil: there is none, or it cannot be used
-	damaged  *Problem        // there is a manifest that is not as it was written
-	fixed    []byte          // the manifest as it was, when it could be told
-	plan     *convert.Plan   // may be nil
-	from     string          // what the schema is taken from
+	manifest *index.Manifest  // nil: there is none, or it cannot be used
+	damaged  *problem.Problem // there is a manifest that is not as it was written
+	fixed    []byte           // the manifest as it was, when it could be told
+	plan     *convert.Plan    // may be nil
+	from     string           // what the schema is taken from
 	format   string
 	keyed    bool
 	schema   []shardify.Field
-	layout   *index.Layout  // mmap
-	members  []index.Member // wds
-	columns  []index.MDSColumn
+	sink     *shardify.SinkFormat // of format; nil if this program has none
+	verifier shardify.Verifier
 
 	shards  []expected
 	isShard map[string]bool
@@ -68,13 +69,13 @@ type otherFile struct {
 	digest string
 }
 
-func (s *set) add(p Problem) {
-	if p.Fix == "" && !p.Note && s.isShard[p.File] && p.Level != LevelValues {
+func (s *set) add(p problem.Problem) {
+	if p.Fix == "" && !p.Note && s.isShard[p.File] && p.Level != problem.LevelValues {
 		p.Fix = fixRemake
 	}
 	p.Fix = s.fix(&p)
 	p.File = s.prefix + p.File
-	for _, side := range []*Side{p.Want, p.Got} {
+	for _, side := range []*problem.Side{p.Want, p.Got} {
 		if side != nil && (side.From == index.ManifestName || s.root == nil && strings.HasPrefix(side.From, storage.Private+"/")) {
 			side.From = s.prefix + side.From
 		}
@@ -82,12 +83,9 @@ func (s *set) add(p Problem) {
 	s.c.add(p)
 }
 
-// simple is a problem without a place inside its file.
-func simple(level Level, kind, file, what string) Problem {
-	return Problem{Level: level, Kind: kind, File: file, Sample: -1, Offset: -1, What: what}
+func (s *set) addError(level problem.Level, file string, err error) {
+	s.add(shardify.ProblemOf(level, file, err))
 }
-
-func (s *set) addError(level Level, file string, err error) { s.add(problemOf(level, file, err)) }
 
 // run checks the set, cheap levels first.
 func (s *set) run(ctx context.Context) error {
@@ -150,7 +148,7 @@ func (s *set) extra(sizes map[string]int64) {
 		if named[name] {
 			continue
 		}
-		p := simple(LevelFiles, KindExtra, name, "is not of this data set: "+s.vouchers()+" does not name it")
+		p := problem.New(problem.LevelFiles, problem.KindExtra, name, "is not of this data set: "+s.vouchers()+" does not name it")
 		base := path.Base(name)
 		for _, g := range harmless {
 			if ok, _ := path.Match(g, base); ok {
@@ -158,7 +156,7 @@ func (s *set) extra(sizes map[string]int64) {
 			}
 		}
 		if s.manifest == nil && s.ourSummary(name) {
-			p.Note, p.Kind, p.What = true, KindUnacknowledged, "is there before the manifest that vouches for it"
+			p.Note, p.Kind, p.What = true, problem.KindUnacknowledged, "is there before the manifest that vouches for it"
 		}
 		if !p.Note {
 			p.Fix = fixRemove
@@ -172,31 +170,17 @@ func (s *set) extra(sizes map[string]int64) {
 func (s *set) ourSummary(name string) bool {
 	if s.plan != nil && s.root == nil {
 		for _, split := range s.plan.SplitNames() {
-			if rest, ok := strings.CutPrefix(name, split+"/"); ok && (rest == index.ManifestName || summary(rest)) {
-				return true
+			if rest, ok := strings.CutPrefix(name, split+"/"); ok {
+				return rest == index.ManifestName || s.beside(rest)
 			}
 		}
 	}
-	if summary(name) {
-		return true
-	}
-	stem, ok := strings.CutSuffix(name, ".idx")
-	if !ok || s.plan == nil {
-		return false
-	}
-	for i := range s.plan.Outputs() {
-		for _, n := range s.planned(i) {
-			if stem == n || stem+s.plan.Ext == n {
-				return true
-			}
-		}
-	}
-	return false
+	return s.beside(name)
 }
 
-// summary tells the names of files for a whole set.
-func summary(name string) bool {
-	return name == "index.json" || name == convert.InputsName || strings.HasPrefix(name, ".nv-meta/")
+// beside tells the names of files for a whole set, and of those beside shards.
+func (s *set) beside(name string) bool {
+	return name == convert.InputsName || s.sink != nil && s.sink.Owns != nil && s.sink.Owns(name)
 }
 
 func (s *set) vouchers() string {
@@ -247,19 +231,7 @@ func (s *set) shard(ctx context.Context, e *expected, r *result) {
 	if !e.vouched {
 		e.Bytes = size
 	}
-	buf := bufferPool.Get().(*buffers)
-	defer bufferPool.Put(buf)
-	w := &watched{ctx, b, &s.o.Progress.Bytes}
-	switch {
-	case s.layout != nil:
-		s.mmapShard(w, size, e, r, buf)
-	case s.members != nil:
-		s.wdsShard(w, size, e, r, buf)
-	case s.columns != nil:
-		s.mdsShard(w, size, e, r, buf)
-	case s.format == "megatron":
-		s.binShard(w, size, e, r, buf)
-	}
+	s.content(ctx, b, size, e, r)
 	s.c.count(func(n *Counts) {
 		n.Samples += max(r.samples, 0)
 		n.Parts += r.parts
@@ -271,30 +243,129 @@ func (s *set) shard(ctx context.Context, e *expected, r *result) {
 	})
 }
 
-func (s *set) openError(err error, name, from string, size int64, fix string) {
-	if !errors.Is(err, fs.ErrNotExist) {
-		s.addError(LevelFiles, name, err)
+// content has the format check what is in a shard, and digests what that reads on its way.
+func (s *set) content(ctx context.Context, b io.ReaderAt, size int64, e *expected, r *result) {
+	if s.verifier.Shard == nil {
 		return
 	}
-	p := simple(LevelFiles, KindMissing, name, "is missing")
-	p.Want, p.Fix = &Side{from, fmt.Sprintf("%d bytes", size)}, fix
+	buf := bufferPool.Get().(*buffers)
+	defer bufferPool.Put(buf)
+	begun := s.total(e.Name)
+	c := shardify.ShardCheck{
+		Shard: e.Shard, From: e.from, Schema: s.from, File: &watched{ctx, b, &s.o.Progress.Bytes}, Size: size, Store: s.store,
+		Buf: buf.format, Full: r.read, Samples: -1,
+		Report: func(p problem.Problem) { s.found(e, p) },
+	}
+	file := c.File
+	d := &digesting{r: file, size: size, buf: buf.digest, digest: new(index.PieceDigest)}
+	digest := func() (err error) {
+		if r.digest == "" {
+			r.digest, err = d.rest()
+		}
+		return err
+	}
+	c.Intact = func() bool { return digest() == nil && r.digest == e.Digest }
+	switch {
+	case s.verifier.Head > 0:
+		if head := s.head(c.File, e, r); head != nil { // as it was before a bit flipped
+			c.File = &overlaid{head, c.File}
+		}
+	case r.read:
+		c.File = d
+	}
+	s.verifier.Shard(&c)
+	r.samples, r.parts = c.Samples, c.Parts
+	r.sound = s.total(e.Name) == begun
+	if s.verifier.Head > 0 || !r.read {
+		return
+	}
+	if err := digest(); err != nil {
+		s.addError(problem.LevelChecksum, e.Name, err)
+	} else if e.vouched && r.digest != e.Digest && size == e.Bytes {
+		s.fileFlip(file, size, e, r)
+	}
+}
+
+// found takes a problem of the format's check.
+func (s *set) found(e *expected, p problem.Problem) {
+	if p.File == "" {
+		p.File = e.Name
+	}
+	p.Sample = e.sample(p.Sample)
 	s.add(p)
 }
 
-func sizeProblem(name, from string, want, got int64, fix string) Problem {
-	p := simple(LevelFiles, KindSize, name, "is truncated")
+// head digests the beginning of a shard that its digest covers, and returns it if a flipped
+// bit could be mended.
+func (s *set) head(r io.ReaderAt, e *expected, out *result) (mended []byte) {
+	if !e.vouched {
+		return nil
+	}
+	head := make([]byte, s.verifier.Head)
+	n, err := r.ReadAt(head, 0)
+	if n < len(head) && err != nil && err != io.EOF {
+		s.addError(problem.LevelStructure, e.Name, &shardify.Error{Op: "read", Sample: -1, Offset: int64(n), Err: err})
+		return nil
+	}
+	head = head[:n]
+	out.digest, out.object = index.DigestOf(head), "header"
+	if out.digest == e.Digest || int64(n) < s.verifier.Head {
+		return nil
+	}
+	at, mask, ok := flipDigest(head, &s.c.flips, e.Digest)
+	if !ok {
+		return nil
+	}
+	out.offset, out.what = int64(at), flipText(head[at], mask)
+	head[at] ^= mask
+	return head
+}
+
+// fileFlip looks for the flipped bit of a small shard whose digest is that of the file.
+func (s *set) fileFlip(r io.ReaderAt, size int64, e *expected, out *result) {
+	if size > maxFlip {
+		return
+	}
+	b := make([]byte, size)
+	if n, _ := r.ReadAt(b, 0); int64(n) < size {
+		return
+	}
+	if at, mask, ok := flipDigest(b, &s.c.flips, e.Digest); ok {
+		out.offset, out.what = int64(at), flipText(b[at], mask)
+	}
+}
+
+// total is how many problems of a file there are so far.
+func (s *set) total(name string) int {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	return s.c.perFile[s.prefix+name]
+}
+
+func (s *set) openError(err error, name, from string, size int64, fix string) {
+	if !errors.Is(err, fs.ErrNotExist) {
+		s.addError(problem.LevelFiles, name, err)
+		return
+	}
+	p := problem.New(problem.LevelFiles, problem.KindMissing, name, "is missing")
+	p.Want, p.Fix = problem.Says(from, fmt.Sprintf("%d bytes", size)), fix
+	s.add(p)
+}
+
+func sizeProblem(name, from string, want, got int64, fix string) problem.Problem {
+	p := problem.New(problem.LevelFiles, problem.KindSize, name, "is truncated")
 	if got > want {
 		p.What = "is longer than it was"
 	}
 	p.Offset = min(want, got)
-	p.Want, p.Got = &Side{from, fmt.Sprintf("%d bytes", want)}, &Side{"the file", fmt.Sprintf("%d bytes", got)}
+	p.Want, p.Got = problem.Says(from, fmt.Sprintf("%d bytes", want)), problem.Says("the file", fmt.Sprintf("%d bytes", got))
 	p.Fix = fix
 	return p
 }
 
 // digestProblem is a digest that is not as recorded.
-func digestProblem(level Level, name, from, want, got string) Problem {
-	p := simple(level, KindDigest, name, "digest")
-	p.Want, p.Got = &Side{from, want}, &Side{"the file", got}
+func digestProblem(level problem.Level, name, from, want, got string) problem.Problem {
+	p := problem.New(level, problem.KindDigest, name, "digest")
+	p.Want, p.Got = problem.Says(from, want), problem.Says("the file", got)
 	return p
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/verify/problem"
 	"github.com/shardify/shardify/writers/mds"
 	"github.com/shardify/shardify/writers/megatron"
 	"github.com/shardify/shardify/writers/mmap"
@@ -114,9 +115,7 @@ func build(t testing.TB, format string, src *made, perShard int) *memory.Store {
 // check verifies a store; jobs are few, so that tests say where they fail.
 func check(t testing.TB, s storage.Store, change func(*Options)) *Report {
 	t.Helper()
-	sinkM, _ := sinkOf(t, "mmap")
-	sinkW, _ := sinkOf(t, "wds")
-	o := Options{Store: s, Sinks: []shardify.SinkFormat{sinkM, sinkW}, Sources: []shardify.SourceFormat{}, Jobs: 1}
+	o := Options{Store: s, Sources: []shardify.SourceFormat{}, Jobs: 1}
 	if change != nil {
 		change(&o)
 	}
@@ -174,6 +173,10 @@ func published(m *memory.Store) []string {
 		}
 	}
 	return names
+}
+
+func has(r *Report, kind string) bool {
+	return slices.ContainsFunc(r.Problems, func(p problem.Problem) bool { return p.Kind == kind && !p.Repaired })
 }
 
 func list(r *Report) string {

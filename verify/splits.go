@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/verify/problem"
 )
 
 // splits checks a root manifest and every split, which is a data set of its own.
@@ -48,15 +49,15 @@ func (s *set) split(ctx context.Context, name string) error {
 		if in == have {
 			return
 		}
-		p := simple(LevelManifest, KindMismatch, index.ManifestName, what)
-		p.Want, p.Got = &Side{s.prefix + index.ManifestName + " of all splits", in}, &Side{t.prefix + index.ManifestName, have}
+		p := problem.New(problem.LevelManifest, problem.KindMismatch, index.ManifestName, what)
+		p.Want, p.Got = problem.Says(s.prefix+index.ManifestName+" of all splits", in), problem.Says(t.prefix+index.ManifestName, have)
 		t.add(p)
 	}
 	compare("xxh3", want.Digest, m.Digest)
 	compare("samples", fmt.Sprint(want.Samples), fmt.Sprint(m.Samples))
 	compare("shards", fmt.Sprint(want.Shards), fmt.Sprint(len(m.Shards)))
 	if len(m.Splits) > 0 {
-		t.add(simple(LevelManifest, KindFormat, index.ManifestName, "splits inside a split"))
+		t.add(problem.New(problem.LevelManifest, problem.KindFormat, index.ManifestName, "splits inside a split"))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/verify/problem"
 )
 
 // splitJob converts into splits, in a new order if shuffle says so.
@@ -69,11 +70,11 @@ func TestSplitSetsAreCheckedAtEveryStage(t *testing.T) {
 				b[at] ^= 0x55
 				m.Set(name, b)
 				r := check(t, m, nil)
-				if !finds(r, KindDigest, name) && !finds(r, KindFormat, name) && !finds(r, KindMismatch, name) {
+				if !finds(r, problem.KindDigest, name) && !finds(r, problem.KindFormat, name) && !finds(r, problem.KindMismatch, name) {
 					t.Fatalf("%s: byte %d of %s is changed:%s", format, at, name, list(r))
 				}
 				for _, p := range r.Problems {
-					if p.Kind == KindExtra {
+					if p.Kind == problem.KindExtra {
 						t.Fatalf("%s: byte %d of %s is changed: %s is taken for foreign", format, at, name, p.File)
 					}
 				}

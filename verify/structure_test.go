@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/verify/problem"
 )
 
 // member is one member of a tar made by hand.
@@ -227,7 +228,7 @@ func TestSamplesThatTheSetLeavesOutSilently(t *testing.T) {
 	dir := onDisk(t, mem)
 	os.RemoveAll(filepath.Join(dir, ".shardify", "receipts"))
 	src.bad = 0
-	if r := compareWith(t, dir, src, nil); !finds(r, KindMismatch, "shard-000001.safetensors") {
+	if r := compareWith(t, dir, src, nil); !finds(r, problem.KindMismatch, "shard-000001.safetensors") {
 		t.Error(list(r))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/verify/problem"
 )
 
 const (
@@ -26,10 +27,12 @@ func (s *set) loadPlan() error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case err != nil && !damage(err):
-		return err
 	case err != nil:
-		s.addError(LevelManifest, convert.PlanName, err)
+		bad := shardify.ProblemOf(problem.LevelManifest, convert.PlanName, err)
+		if bad.Kind == problem.KindUnreadable {
+			return err
+		}
+		s.add(bad)
 		return nil
 	}
 	s.plan = p
@@ -150,7 +153,7 @@ func (s *set) unvouched(i int, name string, first int64, sizes map[string]int64)
 		e.Samples = s.plan.Shards[i].Samples
 	}
 	s.shards = append(s.shards, e)
-	p := simple(LevelFiles, KindUnacknowledged, name, "has no receipt: the conversion stopped between the two and will publish it again")
+	p := problem.New(problem.LevelFiles, problem.KindUnacknowledged, name, "has no receipt: the conversion stopped between the two and will publish it again")
 	p.Note = true
 	s.add(p)
 }
@@ -180,13 +183,13 @@ func (s *set) receipts() (map[int]*convert.Receipt, error) {
 		r, err := s.receipt(f.Name)
 		switch {
 		case err != nil:
-			s.addError(LevelManifest, f.Name, err)
+			s.addError(problem.LevelManifest, f.Name, err)
 		case s.plan != nil && r.Plan != s.plan.Digest():
-			p := simple(LevelManifest, KindMismatch, f.Name, "belongs to another plan")
-			p.Want, p.Got = &Side{convert.PlanName, s.plan.Digest()}, &Side{f.Name, r.Plan}
+			p := problem.New(problem.LevelManifest, problem.KindMismatch, f.Name, "belongs to another plan")
+			p.Want, p.Got = problem.Says(convert.PlanName, s.plan.Digest()), problem.Says(f.Name, r.Plan)
 			s.add(p)
 		case all[r.Index] != nil:
-			s.add(simple(LevelManifest, KindMismatch, f.Name, fmt.Sprintf("a second receipt of shard %d", r.Index)))
+			s.add(problem.New(problem.LevelManifest, problem.KindMismatch, f.Name, fmt.Sprintf("a second receipt of shard %d", r.Index)))
 		default:
 			all[r.Index] = r
 		}

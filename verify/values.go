@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/verify/problem"
 )
 
 // compare reports every field of every sample in which the data set differs from
@@ -54,10 +55,10 @@ func (c *comparison) count(samples int64, fields int) {
 // differs reports sample k of a span.
 func (l *lane) differs(s shardify.Span, k int, field, want, got string) {
 	e := &l.c.shards[l.number]
-	p := simple(LevelValues, KindValue, e.Name, "value")
+	p := problem.New(problem.LevelValues, problem.KindValue, e.Name, "value")
 	p.Field, p.Sample = field, e.sample(l.at+int64(k))
-	p.Want = &Side{fmt.Sprintf("%s sample %d", l.c.inputName(s.Input), s.Lo+int64(k)), want}
-	p.Got = &Side{"the data set", got}
+	p.Want = problem.Says(fmt.Sprintf("%s sample %d", l.c.inputName(s.Input), s.Lo+int64(k)), want)
+	p.Got = problem.Says("the data set", got)
 	l.c.add(p)
 }
 

@@ -13,7 +13,7 @@ func TestEveryFormatSaysWhatMustBeSaid(t *testing.T) {
 		f := &Formats[i]
 		for field, ok := range map[string]bool{
 			"Name": f.Name != "" && !seen[f.Name], "Help": f.Help != "", "Ext": strings.HasPrefix(f.Ext, "."),
-			"Check": f.Check != nil, "SampleBytes": f.SampleBytes != nil, "New": f.New != nil, "Hint": f.Hint != nil,
+			"Check": f.Check != nil, "SampleBytes": f.SampleBytes != nil, "New": f.New != nil, "Hint": f.Hint != nil, "Verify": f.Verify != nil,
 		} {
 			if !ok {
 				t.Errorf("%s: field %s of the table's line is not set", f.Name, field)

@@ -35,6 +35,7 @@ var Format = shardify.SinkFormat{
 	SampleBytes: sampleBytes,
 	New:         newSink,
 	Finish:      finish,
+	Verify:      verify,
 	Owns:        func(name string) bool { return name == index.MDSIndexName },
 	Hint: func(folder string, quote func(string) string) string {
 		return "python3 -c " + quote(fmt.Sprintf("from streaming import StreamingDataset; ds = StreamingDataset(local=%q, batch_size=1); print(len(ds), ds[0])", folder))

@@ -24,7 +24,8 @@ var Format = shardify.SinkFormat{
 	SampleBytes: func([]shardify.Field, bool) (int64, float64) {
 		return 0, 1 // the index is a file of its own
 	},
-	New: newSink,
+	New:    newSink,
+	Verify: verify,
 	Owns: func(name string) bool {
 		base := path.Base(name)
 		return strings.HasPrefix(base, "shard-") && strings.HasSuffix(base, index.MegatronIndexExt)

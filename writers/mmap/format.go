@@ -29,6 +29,8 @@ var Format = shardify.SinkFormat{
 	ScratchBytes: scratchBytes,
 	New:          New,
 	Move:         move,
+	Verify:       verify,
+	Lint:         &linter,
 	Hint:         hint,
 }
 

@@ -34,9 +34,12 @@ var Format = shardify.SinkFormat{
 	},
 	New:    newSink,
 	Finish: finish, FinishSplits: finishSplits,
-	Owns: owns,
-	Move: move,
-	Hint: hint,
+	Owns:    owns,
+	Move:    move,
+	Verify:  verify,
+	Rebuild: rebuild,
+	Lint:    &linter,
+	Hint:    hint,
 }
 
 // owns: the index of a shard for us and for DALI, and what wids and Energon open.

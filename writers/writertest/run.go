@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/memory"
+	"github.com/shardify/shardify/verify/problem"
 )
 
 // samples in a test shard: prime, so that no cut divides it.
@@ -42,6 +43,7 @@ func Run(t *testing.T, f shardify.SinkFormat, readBack ReadBack) {
 			t.Run("NoMarksMeanAllPresent", c.noMarks)
 			t.Run("RecordFitsTheFiles", c.record)
 			t.Run("OwnsWhatItPublishes", c.owns)
+			t.Run("IsFoundSound", c.verifies)
 			t.Run("MovesIntoAnotherSet", c.moves)
 			t.Run("ReadsBack", c.reads)
 			t.Run("RefusesAnotherCount", c.counts)
@@ -217,6 +219,37 @@ func (c *contract) owns(t *testing.T) {
 	for _, x := range files {
 		if f.Owns == nil || !f.Owns(x.Name) {
 			t.Errorf("publishes %s, which Owns does not tell", x.Name)
+		}
+	}
+}
+
+// verifies: the format finds nothing wrong with its shards, and their digests cover what it
+// says.
+func (c *contract) verifies(t *testing.T) {
+	mem := memory.New()
+	sh := c.mustWrite(t, mem, c.spec(samples, true), 7)
+	var members map[string]string
+	if c.format.Members != nil {
+		var err error
+		if members, err = c.format.Members(c.schema.Fields, c.options); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := c.format.Verify(c.schema.Fields, c.schema.Keyed, members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := mem.Files()[sh.Name]
+	if v.Head > 0 && sh.Digest != index.DigestOf(b[:v.Head]) || v.Head == 0 && sh.Digest != index.PieceDigestOf(b) {
+		t.Errorf("digest %s is not that of the first %d bytes (0: a PieceDigest of all)", sh.Digest, v.Head)
+	}
+	for _, full := range []bool{false, true} {
+		x := shardify.ShardCheck{
+			Shard: sh, From: "record", Schema: "schema", File: bytes.NewReader(b), Size: sh.Bytes, Store: mem, Buf: make([]byte, 1<<20), Full: full,
+			Report: func(p problem.Problem) { t.Errorf("full check %v: %s", full, p.String()) }, Intact: func() bool { return true }, Samples: -1,
+		}
+		if v.Shard(&x); x.Samples != samples {
+			t.Errorf("full check %v: %d samples found of %d", full, x.Samples, samples)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package verify
+package wds
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ import (
 type memberCheck struct {
 	schema  []shardify.Field
 	members []index.Member
-	order   []place        // as they stand in a sample; images with all their names
+	order   []memberPlace  // as they stand in a sample; images with all their names
 	byName  map[string]int // into order
 	headers []index.NPYHeader
 	counts  map[string]int64 // of the current sample's counters
@@ -21,7 +21,7 @@ type memberCheck struct {
 	texts   []byte
 }
 
-type place struct {
+type memberPlace struct {
 	name   string
 	member int
 }
@@ -35,10 +35,10 @@ func (c *memberCheck) prepare(schema []shardify.Field, members []index.Member) {
 			c.headers[i] = index.NewNPYHeader(&schema[m.Field])
 		}
 		for _, n := range m.Names() {
-			c.order = append(c.order, place{n, i})
+			c.order = append(c.order, memberPlace{n, i})
 		}
 	}
-	slices.SortFunc(c.order, func(a, b place) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(c.order, func(a, b memberPlace) int { return strings.Compare(a.name, b.name) })
 	for i, p := range c.order {
 		c.byName[p.name] = i
 	}

@@ -1,4 +1,4 @@
-package verify
+package wds
 
 import (
 	"bytes"
@@ -8,70 +8,47 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/verify/problem"
 )
 
-// wdsShard checks one tar: every header and filler, names, sizes and headers of
-// the members against the schema, the offset index, and the digest.
-func (s *set) wdsShard(r io.ReaderAt, size int64, e *expected, out *result, buf *buffers) {
-	begun := s.total(e.Name)
-	record := size
-	if e.vouched {
-		record = e.Bytes
-	}
-	w := &tarWalk{set: s, e: e, samples: e.Samples}
-	whole := &digesting{r: r, size: size, buf: buf.piece, digest: new(index.PieceDigest)}
-	if out.read {
-		w.window.Reset(whole, record, buf.window)
-	} else {
-		w.window.Reset(r, record, buf.window)
-	}
-	w.tar = index.TarWalker{TarWindow: &w.window}
-	w.members.prepare(s.schema, s.members)
-	idx := s.openIndex(e)
-	defer idx.close()
-	w.idx = idx
-	w.run()
-	out.samples, out.parts = w.sample, w.parts
-	out.sound = s.total(e.Name) == begun
-	if !out.read {
-		return
-	}
-	digest, err := whole.rest()
-	if err != nil {
-		s.addError(LevelChecksum, e.Name, err)
-		return
-	}
-	out.digest = digest
-	if e.vouched && digest != e.Digest && size == e.Bytes {
-		s.fileFlip(r, size, e, out)
-	}
+// verifier checks tars: every header and filler, names, sizes and headers of the members
+// against the schema, and the offset index.
+type verifier struct {
+	schema  []shardify.Field
+	keyed   bool
+	members []index.Member
 }
 
-// fileFlip looks for the flipped bit of a small shard whose digest is that of the file.
-func (s *set) fileFlip(r io.ReaderAt, size int64, e *expected, out *result) {
-	if size > maxFlip {
-		return
+func verify(schema []shardify.Field, keyed bool, names map[string]string) (shardify.Verifier, error) {
+	members, err := index.MembersOf(schema, names)
+	if err != nil {
+		return shardify.Verifier{}, err
 	}
-	b := make([]byte, size)
-	if n, _ := r.ReadAt(b, 0); int64(n) < size {
-		return
-	}
-	if at, mask, ok := flipDigest(b, &s.c.flips, e.Digest); ok {
-		out.offset, out.what = int64(at), flipText(b[at], mask)
-	}
+	return shardify.Verifier{Shard: (&verifier{schema, keyed, members}).shard}, nil
+}
+
+// windowBytes is the buffer of a walk over tar headers.
+const windowBytes = 256 << 10
+
+func (v *verifier) shard(c *shardify.ShardCheck) {
+	w := &tarWalk{ShardCheck: c, set: v, idx: openIndex(c)}
+	defer w.idx.close()
+	w.window.Reset(c.File, c.Shard.Bytes, c.Buf[:windowBytes])
+	w.tar = index.TarWalker{TarWindow: &w.window}
+	w.members.prepare(v.schema, v.members)
+	w.run()
+	c.Samples = w.sample
 }
 
 // tarWalk walks a tar sample by sample.
 type tarWalk struct {
-	set     *set
-	e       *expected
+	*shardify.ShardCheck
+	set     *verifier
 	window  index.TarWindow
 	tar     index.TarWalker
 	idx     *tarIndex
 	members memberCheck
-	samples int64 // that should be there, or -1
 	sample  int64 // the current one
-	parts   int64
 	key     []byte
 	found   int // members of the current sample so far
 	last    string
@@ -81,11 +58,10 @@ type tarWalk struct {
 // run walks to the end. Where the headers are damaged it goes on with the next
 // sample that the offset index names.
 func (w *tarWalk) run() {
-	s, name := w.set, w.e.Name
 	end := w.window.Size() - index.TarEnd
 	if end < 0 || end%index.TarBlock != 0 {
 		_, err := index.CheckTarEnd(&w.window)
-		s.addError(LevelStructure, name, err)
+		w.Fail(problem.LevelStructure, err)
 		return
 	}
 	w.sample = -1
@@ -100,7 +76,7 @@ func (w *tarWalk) run() {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		w.problem(LevelStructure, err)
+		w.problem(err)
 		if at = w.resync(at); at < 0 {
 			return
 		}
@@ -110,22 +86,15 @@ func (w *tarWalk) run() {
 	w.sample++
 	w.idx.entry(w, w.sample, end)
 	if _, err := index.CheckTarEnd(&w.window); err != nil {
-		w.problem(LevelStructure, err)
+		w.problem(err)
 	}
-	if w.samples >= 0 && w.sample != w.samples {
-		p := simple(LevelStructure, KindMismatch, name, "samples")
-		p.Want, p.Got = &Side{w.e.from, fmt.Sprint(w.samples)}, &Side{"the tar", fmt.Sprint(w.sample)}
-		s.add(p)
-	}
+	w.Count(w.sample, "the tar")
 }
 
 // problem reports an error at its place, and the sample where it was found.
-func (w *tarWalk) problem(level Level, err error) {
-	if _, ok := err.(*shardify.Error); !ok || !damage(err) {
-		err = shardify.Annotate(err, "read", "", "")
-	}
-	p := problemOf(level, w.e.Name, err)
-	p.Sample = w.e.sample(w.sample)
+func (w *tarWalk) problem(err error) {
+	p := shardify.ProblemOf(problem.LevelStructure, "", err)
+	p.Sample = w.sample
 	if p.Object == "" && len(w.key) > 0 {
 		p.Object = "after " + string(w.key)
 		if w.last != "" {
@@ -133,7 +102,7 @@ func (w *tarWalk) problem(level Level, err error) {
 		}
 	}
 	w.bad = true
-	w.set.add(p)
+	w.Report(p)
 }
 
 // resync is the begin of the next sample behind at that the index knows; -1 if
@@ -155,10 +124,10 @@ func (w *tarWalk) resync(at int64) int64 {
 // member checks one member: whose sample it is, whether it comes in its place,
 // and what stands in its data.
 func (w *tarWalk) member(t *index.TarEntry) {
-	w.parts++
+	w.Parts++
 	key, tail, ok := index.SplitKey(t.Name)
 	if !ok {
-		w.problem(LevelStructure, shardify.Corrupt(t.Offset, "member name %q has no key and field", t.Name))
+		w.problem(shardify.Corrupt(t.Offset, "member name %q has no key and field", t.Name))
 		return
 	}
 	if w.sample < 0 || w.found == 0 || !bytes.Equal(key, w.key) {
@@ -172,13 +141,13 @@ func (w *tarWalk) member(t *index.TarEntry) {
 		w.content(m, t)
 		return
 	}
-	p := simple(LevelStructure, KindFormat, w.e.Name, "the schema has no such member")
+	p := problem.New(problem.LevelStructure, problem.KindFormat, "", "the schema has no such member")
 	if ok {
 		p.What = "members of a sample are not in order: it comes after " + w.last
 	}
-	p.Sample, p.Offset, p.Object = w.e.sample(w.sample), t.Offset, string(t.Name)
+	p.Sample, p.Offset, p.Object = w.sample, t.Offset, string(t.Name)
 	w.bad = true
-	w.set.add(p)
+	w.Report(p)
 }
 
 // begin starts the next sample.
@@ -196,9 +165,9 @@ func (w *tarWalk) begin(t *index.TarEntry, key []byte) {
 		}
 	}
 	if err != nil {
-		p := problemOf(LevelStructure, w.e.Name, err)
-		p.Sample, p.Offset, p.Object = w.e.sample(w.sample), t.Offset, string(t.Name)
-		w.set.add(p)
+		p := shardify.ProblemOf(problem.LevelStructure, "", err)
+		p.Sample, p.Offset, p.Object = w.sample, t.Offset, string(t.Name)
+		w.Report(p)
 	}
 }
 
@@ -207,9 +176,9 @@ func (w *tarWalk) endSample(at int64) {
 	if w.sample < 0 || w.bad || w.found == len(w.set.members) {
 		return
 	}
-	p := simple(LevelStructure, KindFormat, w.e.Name, fmt.Sprintf("sample has %d members, the schema %d", w.found, len(w.set.members)))
-	p.Sample, p.Offset, p.Object = w.e.sample(w.sample), at, string(w.key)
-	w.set.add(p)
+	p := problem.New(problem.LevelStructure, problem.KindFormat, "", fmt.Sprintf("sample has %d members, the schema %d", w.found, len(w.set.members)))
+	p.Sample, p.Offset, p.Object = w.sample, at, string(w.key)
+	w.Report(p)
 }
 
 // content checks a member's data as far as its kind says something about them.
@@ -223,9 +192,9 @@ func (w *tarWalk) content(m int, t *index.TarEntry) {
 		c.Offset += t.Data()
 		err = &c
 	}
-	p := problemOf(LevelStructure, w.e.Name, err)
-	p.Sample, p.Object = w.e.sample(w.sample), string(w.key)+"."+w.last
+	p := shardify.ProblemOf(problem.LevelStructure, "", err)
+	p.Sample, p.Object = w.sample, string(w.key)+"."+w.last
 	p.Field = w.set.schema[w.set.members[m].Field].Name
 	w.bad = true
-	w.set.add(p)
+	w.Report(p)
 }

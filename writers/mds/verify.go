@@ -1,0 +1,58 @@
+package mds
+
+import (
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/verify/problem"
+)
+
+// verify checks the head of a shard against the schema, and the sizes in every sample.
+func verify(schema []shardify.Field, keyed bool, _ map[string]string) (shardify.Verifier, error) {
+	columns, err := index.MDSColumns(schema, keyed)
+	if err != nil {
+		return shardify.Verifier{}, err
+	}
+	config := index.MDSConfig(columns)
+	return shardify.Verifier{Shard: func(c *shardify.ShardCheck) {
+		if !strings.HasSuffix(c.Shard.Name, zipExt) {
+			rows(c, columns, config)
+			return
+		}
+		// It is unpacked only if its digest is right: what a damaged one claims to hold could
+		// fill the memory.
+		if c.Samples = c.Shard.Samples; !c.Full || !c.Intact() {
+			return
+		}
+		u, err := index.OpenUnzipped(c.File, c.Size)
+		if err != nil {
+			c.Fail(problem.LevelStructure, err)
+			return
+		}
+		defer u.Close()
+		c.File, c.Size = u, u.Size()
+		rows(c, columns, config)
+	}}, nil
+}
+
+func rows(c *shardify.ShardCheck, columns []index.MDSColumn, config []byte) {
+	ends, err := index.ParseMDSHead(c.File, c.Size, config)
+	if err != nil {
+		c.Fail(problem.LevelStructure, err)
+		return
+	}
+	c.Count(int64(len(ends)-1), "its head")
+	if !c.Full {
+		return
+	}
+	if i, err := index.CheckMDSSamples(c.File, ends, columns, c.Buf[:rowsBytes]); err != nil {
+		p := shardify.ProblemOf(problem.LevelStructure, "", err)
+		p.Sample = i
+		c.Report(p)
+	}
+	c.Parts = c.Samples
+}
+
+// rowsBytes is how much is read at once of samples of which only parts are looked at.
+const rowsBytes = 256 << 10
