@@ -1,0 +1,91 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify/writers"
+)
+
+// named are the places outside of writers/ that may name an output format, an extension of
+// its shards or a file of its own, and why. All others ask the table.
+var named = []struct {
+	files, names string // a pattern of files; literals and constants, "*" is all
+	why          string
+}{
+	{"index/*.go", "*", "has the bytes of all formats"},
+	{"readers/mmap/*.go", "FormatMmap", "reads what writers/mmap writes"},
+	{"readers/wds/*.go", "FormatWDS", "reads what writers/wds writes"},
+	{"readers/tar/*.go", ".tar", "reads tars from any tool"},
+	{"readers/choose.go", ".tar", "the stem of a.tar.gz is a"},
+	{"gpuload/*.go", "FormatMmap FormatWDS", "the loader reads two formats of shards, without the table"},
+	{"internal/crashtest/harness/*.go", "*", "inputs of tests"},
+}
+
+// TestFormatsAreNamedInTheirFolders: a new output format is its folder and one line of the
+// table. A place that knew formats by name would be found by nobody who adds one.
+func TestFormatsAreNamedInTheirFolders(t *testing.T) {
+	used := make([]bool, len(named))
+	for _, p := range list(t) {
+		if name := short(p.ImportPath); strings.HasPrefix(name, "writers") || strings.HasPrefix(name, "bench") {
+			continue
+		}
+		for _, f := range p.GoFiles {
+			rel := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module)+"/"+f, "/")
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, filepath.Join(p.Dir, f), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				name := formatNamed(n)
+				if name == "" {
+					return true
+				}
+				i := slices.IndexFunc(named, func(e struct{ files, names, why string }) bool {
+					return match(e.files, rel) && (e.names == "*" || slices.Contains(strings.Fields(e.names), name))
+				})
+				if i < 0 {
+					t.Errorf("%s names %s: ask the table of formats, or say in this test why not", fset.Position(n.Pos()), name)
+				} else {
+					used[i] = true
+				}
+				return true
+			})
+		}
+	}
+	for i, e := range named {
+		if !used[i] {
+			t.Errorf("%s no longer names %s", e.files, e.names)
+		}
+	}
+}
+
+// formatNamed is the format that a piece of a program names: by a text that is its name, the
+// end of its shards or a file that it owns, by a constant of package index, or by an import.
+func formatNamed(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.SelectorExpr:
+		if x, ok := n.X.(*ast.Ident); ok && x.Name == "index" && strings.HasPrefix(n.Sel.Name, "Format") {
+			return n.Sel.Name
+		}
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(n.Value)
+		if n.Kind != token.STRING || err != nil {
+			return ""
+		}
+		for i := range writers.Formats {
+			f := &writers.Formats[i]
+			if text == f.Name || text == f.Ext || strings.HasPrefix(text, module+"/writers/") || f.Owns != nil && f.Owns(text) {
+				return text
+			}
+		}
+	}
+	return ""
+}
