@@ -80,3 +80,7 @@ func (a *advisor) advise(ctx context.Context, s stretch) {
 		a.shards.release(h)
 	}
 }
+
+// largeRow is the bytes of a sample from which it is better read by itself: the
+// call costs less than the second copy, out of a window that no cache holds.
+const largeRow = 16 << 10

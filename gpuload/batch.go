@@ -144,7 +144,7 @@ func (b *Batch) tensor(col string, which func(*index.ColumnTensors) int) (Tensor
 	if b.loader.onHost || spec.Lead != index.LeadSamples { // a device gathers those of fixed size alone
 		x.Data = b.part(t, i)
 	}
-	x.Ptr = b.loader.dev.tensor(s, i)
+	x.Ptr = b.loader.dev.tensor(&s.on, i)
 	return x, nil
 }
 
@@ -187,7 +187,7 @@ func (b *Batch) Ready(s Stream) error {
 	if sl == nil {
 		return ErrReleased
 	}
-	return b.loader.dev.ready(sl, s)
+	return b.loader.dev.ready(&sl.on, s)
 }
 
 // Release gives the slot back. Nothing of the batch's memory may be used afterwards.

@@ -52,22 +52,6 @@ const (
 	TierStream Tier = "stream"
 )
 
-// Verify says when the checksums in the shards are compared with the data. Size
-// and header of a shard are compared with the manifest whenever it is opened.
-type Verify string
-
-// The kinds.
-const (
-	// VerifyWhole checks what is read whole before the first batch: TierPinned,
-	// TierDevice, TierStaged, and small sets. In TierStream it checks each shard of a
-	// large set once beside the reading; docs/loader.md says how soon.
-	VerifyWhole Verify = "whole"
-	// VerifyOpen checks a shard's wanted tensors (of a tar, all) when it is first
-	// opened, which reads it once more.
-	VerifyOpen Verify = "open"
-	VerifyNone Verify = "none"
-)
-
 // Config says what a Loader delivers. The zero value of a field is its default.
 type Config struct {
 	// Columns are globs (path.Match) of the wanted fields; empty means all.

@@ -116,7 +116,7 @@ func (d *cudaDevice) keep(err error) {
 	}
 }
 
-func (d *cudaDevice) attach(s *slot) error {
+func (d *cudaDevice) attach(s *deviceSlot) error {
 	t := s.table
 	o := cuda.SlotOptions{Tensors: make([]int64, len(t.data)), Casts: make([]*cuda.Cast, len(t.data)), Rows: t.rows}
 	for i := range t.data {
@@ -129,15 +129,15 @@ func (d *cudaDevice) attach(s *slot) error {
 	if err != nil {
 		return err
 	}
-	s.device = &cudaSlot{Slot: c, gathered: make([]bool, len(t.data)), none: slices.Repeat([]int64{-1}, int(t.rows))}
+	s.state = &cudaSlot{Slot: c, gathered: make([]bool, len(t.data)), none: slices.Repeat([]int64{-1}, int(t.rows))}
 	d.mu.Lock()
 	d.slots++
 	d.mu.Unlock()
 	return nil
 }
 
-func (d *cudaDevice) reuse(ctx context.Context, s *slot) error {
-	c := s.device.(*cudaSlot)
+func (d *cudaDevice) reuse(ctx context.Context, s *deviceSlot) error {
+	c := s.state.(*cudaSlot)
 	clear(c.gathered)
 	c.moves = c.moves[:0]
 	return c.Reuse(ctx)
@@ -145,8 +145,8 @@ func (d *cudaDevice) reuse(ctx context.Context, s *slot) error {
 
 // gather leaves to the device the fields of fixed size: their rows are taken from
 // the tables' copies there, or from host memory.
-func (d *cudaDevice) gather(crew *crew, s *slot, rows int64, from, host []segment) error {
-	t, c := s.table, s.device.(*cudaSlot)
+func (d *cudaDevice) gather(crew *crew, s *deviceSlot, rows int64, from, host []segment) error {
+	t, c := s.table, s.state.(*cudaSlot)
 	if err := layOutBatch(t, rows, host); err != nil {
 		return err
 	}
@@ -184,32 +184,32 @@ func tableSource(t *table, i int) cuda.Source {
 	return src
 }
 
-func (d *cudaDevice) send(s *slot) error {
-	t, c := s.table, s.device.(*cudaSlot)
+func (d *cudaDevice) send(s *deviceSlot, epoch int, step int64) error {
+	t, c := s.table, s.state.(*cudaSlot)
 	for i := range t.data {
 		if !c.gathered[i] {
 			c.moves = append(c.moves, cuda.Move{Tensor: i, Send: t.bytes(i)})
 		}
 	}
-	return c.Fill(fmt.Sprintf("batch of epoch %d, step %d", s.Epoch, s.Number), c.moves)
+	return c.Fill(fmt.Sprintf("batch of epoch %d, step %d", epoch, step), c.moves)
 }
 
-func (d *cudaDevice) ready(s *slot, stream Stream) error {
-	return s.device.(*cudaSlot).Ready(uintptr(stream))
+func (d *cudaDevice) ready(s *deviceSlot, stream Stream) error {
+	return s.state.(*cudaSlot).Ready(uintptr(stream))
 }
 
-func (d *cudaDevice) release(s *slot, stream Stream) error {
-	return s.device.(*cudaSlot).Release(uintptr(stream))
+func (d *cudaDevice) release(s *deviceSlot, stream Stream) error {
+	return s.state.(*cudaSlot).Release(uintptr(stream))
 }
 
-func (d *cudaDevice) tensor(s *slot, i int) uintptr { return uintptr(s.device.(*cudaSlot).Ptr(i)) }
+func (d *cudaDevice) tensor(s *deviceSlot, i int) uintptr { return uintptr(s.state.(*cudaSlot).Ptr(i)) }
 
-func (d *cudaDevice) detach(s *slot) {
-	c, ok := s.device.(*cudaSlot)
+func (d *cudaDevice) detach(s *deviceSlot) {
+	c, ok := s.state.(*cudaSlot)
 	if !ok {
 		return
 	}
-	s.device = nil
+	s.state = nil
 	d.keep(c.Close())
 	d.mu.Lock()
 	d.slots--
@@ -285,7 +285,7 @@ func (d *cudaDevice) newWindows(t *table, size func(i int) int64) (*cudaTable, e
 	}
 	t.device = c
 	if t.used != nil {
-		t.used.deviceMemory.Add(c.bytes)
+		t.used.device.Add(c.bytes)
 	}
 	return c, nil
 }
@@ -342,7 +342,7 @@ func (d *cudaDevice) drop(t *table) {
 	if c, ok := t.device.(*cudaTable); ok {
 		d.dropWindows(c)
 		if t.used != nil {
-			t.used.deviceMemory.Add(-c.bytes)
+			t.used.device.Add(-c.bytes)
 		}
 	}
 	t.device = nil

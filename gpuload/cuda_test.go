@@ -40,11 +40,11 @@ func fetch(t testing.TB, b *Batch) *Batch {
 	if err := b.Ready(0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.device.(*cudaSlot).Wait(bg); err != nil {
+	if err := s.on.state.(*cudaSlot).Wait(bg); err != nil {
 		t.Fatal(err)
 	}
 	for i := range s.table.data {
-		at := b.loader.dev.tensor(s, i)
+		at := b.loader.dev.tensor(&s.on, i)
 		if to := s.table.bytes(i); len(to) > 0 {
 			copy(to, unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), len(to)))
 		}
@@ -277,7 +277,7 @@ func TestEveryTierOfTheDeviceCastsAsTheHost(t *testing.T) {
 			if err := l.Close(); err != nil {
 				t.Error(err)
 			}
-			if n, m := l.stats.memory.Load(), l.stats.deviceMemory.Load(); n != 0 || m != 0 {
+			if n, m := l.stats.usage.host.Load(), l.stats.usage.device.Load(); n != 0 || m != 0 {
 				t.Errorf("%d bytes of memory and %d of the device are not given back", n, m)
 			}
 		})

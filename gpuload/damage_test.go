@@ -330,7 +330,7 @@ func TestEpochsLeakNothing(t *testing.T) {
 			l.Close()
 			_ = b.Host("x")[0]
 			b.Release()
-			if n := l.stats.memory.Load(); n != 0 {
+			if n := l.stats.usage.host.Load(); n != 0 {
 				t.Errorf("%s, %s: %d bytes are not given back", name, tier, n)
 			}
 			if _, err := l.Next(bg); !errors.Is(err, ErrClosed) {

@@ -2,8 +2,6 @@ package gpuload
 
 import (
 	"errors"
-
-	"github.com/shardify/shardify"
 )
 
 // The decisions callers make. Test with errors.Is. Damaged or replaced shards are
@@ -15,11 +13,6 @@ var (
 	ErrOrder = errors.New("state of another order")
 	// ErrState: the state cannot be read.
 	ErrState = errors.New("not a state of a loader")
-	// ErrNoDriver: there is no usable driver of the device, or this program was built
-	// without.
-	ErrNoDriver = errors.New("no driver")
-	// ErrNoDevice: the driver knows no such device.
-	ErrNoDevice = errors.New("no such device")
 	// ErrClosed: the Loader was closed.
 	ErrClosed = errors.New("loader is closed")
 	// ErrReleased: the batch was released.
@@ -28,11 +21,3 @@ var (
 	// one. Next may be called again.
 	ErrHeld = errors.New("all batches are held")
 )
-
-func withSample(err error, sample int64) error {
-	return shardify.Amend(err, func(e *shardify.Error) { e.Sample = sample })
-}
-
-func withField(err error, field string) error {
-	return shardify.Amend(err, func(e *shardify.Error) { e.Field = field })
-}

@@ -36,7 +36,7 @@ func FuzzTarSample(f *testing.F) {
 		if len(raw) == 0 || len(raw) > 1<<20 {
 			return
 		}
-		one := table{layout: l.layout, dev: hostDevice{}, data: make([][]byte, len(l.layout.Tensors)), counts: make([]int64, len(l.layout.Tensors))}
+		one := table{layout: l.layout, mem: hostMemory{}, data: make([][]byte, len(l.layout.Tensors)), counts: make([]int64, len(l.layout.Tensors))}
 		defer one.close()
 		if err := one.reset(1); err != nil {
 			t.Fatal(err)

@@ -22,13 +22,13 @@ func (g *generation) read(ctx context.Context, w *windows, key order.Key) error 
 	if w.from != nil {
 		return g.store(w, key)
 	}
-	if d, ok := g.table.dev.(tableDevice); ok {
+	if d, ok := w.dev.(gpu); ok {
 		if err := d.refill(ctx, g.table); err != nil {
 			return err
 		}
 	}
 	g.plan(w, key)
-	return g.load.tell(g.load.load(ctx, g.table, w.Rows(), g.runs), g.table)
+	return tell(w.dev, g.load.load(ctx, g.table, w.Rows(), g.runs), g.table)
 }
 
 // store copies a generation from the pinned tier into the device's memory: runs of
@@ -44,7 +44,7 @@ func (g *generation) store(w *windows, key order.Key) error {
 		}
 		g.copies = append(g.copies, copyRun{lo, hi, r.row})
 	}
-	return g.table.dev.(residentDevice).store(g.table, w.from.table, g.copies)
+	return w.dev.(gpu).store(g.table, w.from.table, g.copies)
 }
 
 // plan finds the runs of a generation.
@@ -56,29 +56,24 @@ func (g *generation) plan(w *windows, key order.Key) {
 	}
 }
 
-// runs appends n samples that follow each other, cut at shards.
-func (s *shardSet) runs(runs []run, sample, n, row int64) []run {
-	for n > 0 {
-		sh := s.find(sample)
-		lo := sample - sh.lo
-		m := min(n, sh.record.Samples-lo)
-		runs = append(runs, run{sh, lo, lo + m, row})
-		sample, row, n = sample+m, row+m, n-m
-	}
-	return runs
-}
-
 // segments finds the rows of a batch in its generations.
-func (w *windows) segments(s *slot, cur *order.Cursor, rows []int64) error {
-	s.segments = s.segments[:0]
-	for at := w.Begin(&s.Step); at.Row < s.Rows; {
-		key, start := w.KeyOf(&s.Step, at), at.Row
+func (w *windows) segments(list []segment, s *order.Step, cur *order.Cursor, rows []int64) ([]segment, error) {
+	for at := w.Begin(s); at.Row < s.Rows; {
+		key, start := w.KeyOf(s, at), at.Row
 		g, err := w.wait(key)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		at = w.Fill(rows, &s.Step, cur, at, key, g.first)
-		s.segments = append(s.segments, segment{g.table, rows[start:at.Row], int64(start)})
+		at = w.Fill(rows, s, cur, at, key, g.first)
+		list = append(list, segment{g.table, rows[start:at.Row], int64(start)})
 	}
-	return nil
+	return list, nil
+}
+
+// tell lets the device know of a table that was filled without error.
+func tell(dev device, err error, t *table) error {
+	if d, ok := dev.(gpu); ok && err == nil {
+		return d.filled(t)
+	}
+	return err
 }

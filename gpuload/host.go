@@ -3,29 +3,24 @@ package gpuload
 import "context"
 
 // hostDevice delivers batches in host memory.
-type hostDevice struct{}
+type hostDevice struct{ hostMemory }
 
 func (hostDevice) String() string { return "host" }
 
-func (hostDevice) alloc(n, _ int64) ([]byte, error) { return allocate(n) }
+func (hostDevice) attach(*deviceSlot) error { return nil }
 
-func (hostDevice) free(b []byte) { release(b) }
+func (hostDevice) reuse(context.Context, *deviceSlot) error { return nil }
 
-func (hostDevice) attach(*slot) error { return nil }
+func (hostDevice) send(*deviceSlot, int, int64) error { return nil }
 
-func (hostDevice) send(*slot) error { return nil }
+func (hostDevice) ready(*deviceSlot, Stream) error { return nil }
 
-func (hostDevice) ready(*slot, Stream) error { return nil }
+func (hostDevice) release(*deviceSlot, Stream) error { return nil }
 
-func (hostDevice) release(s *slot, _ Stream) error {
-	s.poison()
-	return nil
-}
+func (hostDevice) tensor(s *deviceSlot, i int) uintptr { return address(s.table.bytes(i)) }
 
-func (hostDevice) reuse(context.Context, *slot) error { return nil }
+func (hostDevice) detach(*deviceSlot) {}
 
-func (hostDevice) tensor(s *slot, i int) uintptr { return address(s.table.bytes(i)) }
-
-func (hostDevice) detach(*slot) {}
+func (hostDevice) describe(*DeviceInfo) {}
 
 func (hostDevice) close() error { return nil }

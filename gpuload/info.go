@@ -28,26 +28,8 @@ type DeviceInfo struct {
 	HugePages string
 }
 
-// Probe opens a device as a Loader would, measures it, and closes it again.
-func Probe(device string) (DeviceInfo, error) {
-	d, err := openDevice(device)
-	if err != nil {
-		return DeviceInfo{}, err
-	}
-	info := describe(d)
-	return info, d.close()
-}
-
-// describer is a device with more to say than its name.
-type describer interface{ describe(info *DeviceInfo) }
-
 func describe(d device) DeviceInfo {
 	info := DeviceInfo{Device: d.String(), NUMA: -1, Cores: coresAllowed(), HugePages: hugePages()}
-	if d, ok := d.(describer); ok {
-		d.describe(&info)
-	}
+	d.describe(&info)
 	return info
 }
-
-// Device describes where the batches are delivered.
-func (l *Loader) Device() DeviceInfo { return describe(l.dev) }

@@ -67,12 +67,12 @@ func (d *Dataset) readLabels(f *shardify.Field, runs func(*shardSet) []run, rows
 	if err != nil {
 		return nil, err
 	}
-	s, err := newShardSet(d, layout, VerifyNone)
+	s, err := newShardSet(d.sets(), layout, VerifyNone)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	t := newTable(layout, hostDevice{}, nil)
+	t := newTable(layout, hostMemory{}, nil)
 	defer t.close()
 	l := loader{shardSet: s, crew: newCrew(maxWorkers - 1)}
 	if err := l.load(context.Background(), t, rows, runs(s)); err != nil {

@@ -59,14 +59,6 @@ func (l *loader) load(ctx context.Context, t *table, rows int64, runs []run) err
 	return l.passes(ctx, t)
 }
 
-// tell lets the device know of a table that was filled without error.
-func (l *loader) tell(err error, t *table) error {
-	if d, ok := t.dev.(tableDevice); ok && err == nil {
-		return d.filled(t)
-	}
-	return err
-}
-
 // passes: lengths, then lengths of lists in lists, then data.
 func (l *loader) passes(ctx context.Context, t *table) error {
 	if err := l.each(ctx, t, (*span).measure); err != nil {
@@ -229,4 +221,16 @@ func (s *span) fill(l *loader, t *table) error {
 		}
 	}
 	return nil
+}
+
+// runs appends n samples that follow each other, cut at shards.
+func (s *shardSet) runs(runs []run, sample, n, row int64) []run {
+	for n > 0 {
+		sh := s.find(sample)
+		lo := sample - sh.lo
+		m := min(n, sh.record.Samples-lo)
+		runs = append(runs, run{sh, lo, lo + m, row})
+		sample, row, n = sample+m, row+m, n-m
+	}
+	return runs
 }

@@ -122,8 +122,9 @@ func (l *Loader) allocate() error {
 	}
 	l.spares = newSpares(len(l.out.Tensors), l.cfg.Depth+2)
 	for range l.cfg.Depth + 1 {
-		s := &slot{table: newTable(l.out, l.dev, &l.stats), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.Most())}
+		s := &slot{table: newTable(l.out, l.dev, &l.stats.usage), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.Most())}
 		s.table.casts = l.casts
+		s.on.table = s.table
 		if l.onHost {
 			s.table.spares = l.spares
 		}
@@ -131,17 +132,13 @@ func (l *Loader) allocate() error {
 		if err := s.table.reset(l.steps.Most()); err != nil {
 			return err
 		}
-		if err := l.dev.attach(s); err != nil {
+		if err := l.dev.attach(&s.on); err != nil {
 			return err
 		}
 		l.free = append(l.free, s)
 	}
 	return nil
 }
-
-// largeRow is the bytes of a sample from which it is better read by itself: the
-// call costs less than the second copy, out of a window that no cache holds.
-const largeRow = 16 << 10
 
 // direct reports that samples of a Block shuffle are read one by one.
 func (l *Loader) direct() bool {
@@ -219,7 +216,10 @@ func (l *Loader) isClosed() bool {
 
 // giveBack makes a slot free. A loader that was closed meanwhile has no use for it.
 func (l *Loader) giveBack(s *slot, stream Stream) error {
-	err := l.dev.release(s, stream)
+	err := l.dev.release(&s.on, stream)
+	if l.onHost {
+		s.poison()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.held = false
@@ -291,6 +291,6 @@ func (l *Loader) freeMemory() {
 }
 
 func (l *Loader) freeSlot(s *slot) {
-	l.dev.detach(s)
+	l.dev.detach(&s.on)
 	s.table.close()
 }

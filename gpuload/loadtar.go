@@ -239,3 +239,11 @@ func (s *span) texts(m *dataset.Member, e *index.TarEntry, n int64) (err error) 
 	s.tar.data, s.tar.ends, err = s.tar.walk.Texts(s.tar.data[:0], s.tar.ends[:0], m, e, n)
 	return err
 }
+
+func withSample(err error, sample int64) error {
+	return shardify.Amend(err, func(e *shardify.Error) { e.Sample = sample })
+}
+
+func withField(err error, field string) error {
+	return shardify.Amend(err, func(e *shardify.Error) { e.Field = field })
+}

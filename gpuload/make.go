@@ -2,7 +2,7 @@ package gpuload
 
 // make fills a slot with its step's samples and sends it to the device.
 func (m *maker) make(s *slot) error {
-	if err := m.dev.reuse(m.ctx, s); err != nil {
+	if err := m.dev.reuse(m.ctx, &s.on); err != nil {
 		return err
 	}
 	if m.cursor == nil || m.cursor.Epoch() != s.Epoch {
@@ -17,7 +17,7 @@ func (m *maker) make(s *slot) error {
 	case m.windows != nil && s.Rows > 0:
 		// Until the device was told what to read, the windows must stay.
 		a, b := m.windows.Keys(&s.Step)
-		defer m.windows.done(a, b)
+		defer m.windows.unclaim(a, b)
 		err = m.fromWindows(s)
 	case m.pinned != nil:
 		err = m.fromPinned(s)
@@ -35,14 +35,15 @@ func (m *maker) make(s *slot) error {
 // transfer sends a slot to the device.
 func (m *maker) transfer(s *slot) error {
 	t := nanos()
-	err := m.dev.send(s)
+	err := m.dev.send(&s.on, s.Epoch, s.Number)
 	m.stats.copied.Add(nanos() - t)
 	m.trace.event("copy", "copy", t, s.Number, s.table.size())
 	return err
 }
 
 func (m *maker) fromWindows(s *slot) error {
-	if err := m.windows.segments(s, m.cursor, m.rows); err != nil {
+	var err error
+	if s.segments, err = m.windows.segments(s.segments[:0], &s.Step, m.cursor, m.rows); err != nil {
 		return err
 	}
 	if m.pinned != nil {
@@ -65,15 +66,17 @@ func (m *maker) items(s *slot) {
 	s.cursor, m.cursor = m.cursor, s.cursor
 }
 
+// gather makes the batch of its segments. Of memory that a device cannot copy from, the
+// host does.
 func (m *maker) gather(s *slot) error {
 	t := nanos()
 	var err error
-	if g, ok := m.dev.(deviceGatherer); ok {
+	if g, ok := m.dev.(gpu); ok && m.mapped == nil {
 		host := s.segments
 		if len(s.hosted) > 0 {
 			host = s.hosted
 		}
-		err = g.gather(m.crew, s, s.Size, s.segments, host)
+		err = g.gather(m.crew, &s.on, s.Size, s.segments, host)
 	} else {
 		err = gather(m.crew, s.table, s.Size, s.segments)
 	}
@@ -118,4 +121,10 @@ func (m *maker) convert(s *slot) error {
 	}
 	s.segments = append(s.segments[:0], segment{m.raw, m.rows[:s.Rows], 0})
 	return gather(m.crew, s.table, s.Size, s.segments)
+}
+
+func (m *maker) fromMapped(s *slot) error {
+	m.items(s)
+	s.segments = m.mapped.segments(s.segments[:0], s.ids[:s.Rows], m.rows)
+	return m.gather(s)
 }

@@ -2,7 +2,6 @@ package gpuload
 
 import (
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
 )
 
 // mapped is staged mmap shards in memory that all ranks of a node share: a shard's
@@ -12,30 +11,6 @@ type mapped struct {
 	set    *shardSet
 	files  [][]byte
 	tables []*table // by shard
-}
-
-// maxMapped is how many shards are mapped; the system allows some 65,000 mappings.
-const maxMapped = 16 << 10
-
-// windowedRow is the bytes of a sample below which a Block shuffle copies windows into
-// huge pages first: samples at random places of 4 KiB pages wait for address
-// translation, which at 64 bytes takes twice as long as both copies.
-const windowedRow = 512
-
-// mappable tells whether the shards can be mapped once they are staged, and should be.
-func (l *Loader) mappable() bool {
-	if l.order.Windowed() && l.set.columnBytes(l.layout)/max(l.set.samples, 1) < windowedRow {
-		return false
-	}
-	if len(l.shards.shards) > maxMapped || !inMemory(l.cfg.Stage) {
-		return false
-	}
-	for _, in := range l.set.inputs {
-		if in.Format == index.FormatWDS {
-			return false
-		}
-	}
-	return true
 }
 
 // open maps all shards, and checks once what the gather relies on.
@@ -65,7 +40,7 @@ func (m *mapped) openShard(i int, sh *shard) error {
 	if m.files[i], err = mapFile(h.file, sh.record.Bytes); err != nil {
 		return err
 	}
-	t := newTable(m.set.layout, hostDevice{}, nil)
+	t := newTable(m.set.layout, hostMemory{}, nil)
 	t.rows = sh.record.Samples
 	for k, j := range h.tensors {
 		t.counts[k] = h.mmap.Counts[j]
@@ -85,21 +60,15 @@ func (m *mapped) close() {
 	m.files, m.tables = nil, nil
 }
 
-// fromMapped gathers a batch from the shards.
-func (m *maker) fromMapped(s *slot) error {
-	t := nanos()
-	m.items(s)
-	s.segments = s.segments[:0]
-	for j := 0; j < s.Rows; {
-		i := m.shards.number(s.ids[j])
-		lo, hi, start := m.shards.starts[i], m.shards.starts[i+1], j
-		for ; j < s.Rows && s.ids[j] >= lo && s.ids[j] < hi; j++ {
-			m.rows[j] = s.ids[j] - lo
+// segments finds the rows of samples in the shards.
+func (m *mapped) segments(list []segment, ids, rows []int64) []segment {
+	for j := 0; j < len(ids); {
+		i := m.set.number(ids[j])
+		lo, hi, start := m.set.starts[i], m.set.starts[i+1], j
+		for ; j < len(ids) && ids[j] >= lo && ids[j] < hi; j++ {
+			rows[j] = ids[j] - lo
 		}
-		s.segments = append(s.segments, segment{m.mapped.tables[i], m.rows[start:j], int64(start)})
+		list = append(list, segment{m.tables[i], rows[start:j], int64(start)})
 	}
-	err := gather(m.crew, s.table, s.Size, s.segments)
-	m.stats.gathered.Add(nanos() - t)
-	m.trace.event("gather", "gather", t, s.Number, s.table.size())
-	return err
+	return list
 }

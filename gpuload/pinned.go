@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 )
 
 // pinned is the wanted columns of the whole set in memory, read once.
 type pinned struct {
 	table  *table
+	dev    device
 	filled bool
 }
 
@@ -39,7 +39,7 @@ func (p *pinned) fill(ctx context.Context, s *shardSet, c *crew) error {
 			return err
 		}
 	}
-	if err := l.tell(nil, p.table); err != nil {
+	if err := tell(p.dev, nil, p.table); err != nil {
 		return err
 	}
 	p.filled = true
@@ -68,31 +68,4 @@ func (p *pinned) verifyShard(h *openShard) error {
 		lo, hi := p.table.span(i, h.lo, h.lo+h.record.Samples)
 		return index.CRC32C(0, p.table.part(i, lo, hi)), hi - lo
 	})
-}
-
-// checkRead compares the checksums of a shard with those of what was read of each wanted
-// tensor, so many rows. Offsets, which memory has in another form, and tars are read once
-// more.
-func (h *openShard) checkRead(sum func(i int) (crc uint32, rows int64)) error {
-	if h.tar != nil {
-		return dataset.CheckTar(h, h.record)
-	}
-	var buf []byte
-	for i, j := range h.tensors {
-		t := &h.mmap.Tensors[j]
-		if t.Lead == index.LeadOffsets || t.Lead == index.LeadLists {
-			if buf == nil {
-				buf = make([]byte, 1<<20)
-			}
-			if err := h.mmap.CheckTensor(h, j, buf); err != nil {
-				return err
-			}
-			continue
-		}
-		crc, rows := sum(i)
-		if want, place := h.mmap.CRC32C[j], h.mmap.Places[j].Lo; crc != want || rows != h.mmap.Counts[j] {
-			return shardify.Annotate(shardify.Corrupt(place, "crc32c of %d rows is %08x, stored %08x of %d", rows, crc, want, h.mmap.Counts[j]), "", "", t.Name)
-		}
-	}
-	return nil
 }

@@ -316,7 +316,7 @@ type maker struct {
 func (p *pipeline) newMaker() *maker {
 	m := &maker{pipeline: p, load: loader{shardSet: p.shards, crew: p.crew}, rows: make([]int64, p.steps.Most())}
 	if p.casts != nil {
-		m.raw = newTable(p.layout, hostDevice{}, &p.stats)
+		m.raw = newTable(p.layout, hostMemory{}, &p.stats.usage)
 	}
 	return m
 }

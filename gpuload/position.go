@@ -83,3 +83,16 @@ func (l *Loader) moveTo(epoch int, position int64) error {
 	l.epoch, l.position = epoch, position
 	return nil
 }
+
+// Device describes where the batches are delivered.
+func (l *Loader) Device() DeviceInfo { return describe(l.dev) }
+
+// Probe opens a device as a Loader would, measures it, and closes it again.
+func Probe(device string) (DeviceInfo, error) {
+	d, err := openDevice(device)
+	if err != nil {
+		return DeviceInfo{}, err
+	}
+	info := describe(d)
+	return info, d.close()
+}

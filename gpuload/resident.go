@@ -15,7 +15,7 @@ const groupBytes = 64 << 20
 type resident struct {
 	*pinned
 	set    *shardSet
-	dev    residentDevice
+	dev    gpu
 	load   loader
 	passes [2]*table
 	// sums are the running checksums of the shard at hand, by tensor.
@@ -24,12 +24,12 @@ type resident struct {
 
 // fillDevice reads everything and checks it.
 func (p *pinned) fillDevice(ctx context.Context, s *shardSet, c *crew) (err error) {
-	r := &resident{pinned: p, set: s, dev: p.table.dev.(residentDevice), load: loader{shardSet: s, crew: c}, sums: make([]uint32, len(s.layout.Tensors))}
+	r := &resident{pinned: p, set: s, dev: p.dev.(gpu), load: loader{shardSet: s, crew: c}, sums: make([]uint32, len(s.layout.Tensors))}
 	if err := r.reserve(); err != nil {
 		return err
 	}
 	for i := range r.passes {
-		r.passes[i] = newTable(s.layout, p.table.dev, p.table.used)
+		r.passes[i] = newTable(s.layout, p.dev, p.table.used)
 		defer r.passes[i].close()
 	}
 	if err := r.groups(ctx); err != nil {
@@ -183,40 +183,4 @@ func appendOffsets(to, from []int64) {
 	for k, v := range from {
 		to[k] = base + v
 	}
-}
-
-// span is where the rows [lo, hi) of a table stand in tensor i, in steps of its first
-// dimension.
-func (t *table) span(i int, lo, hi int64) (from, to int64) {
-	c := t.layout.ColumnOf(i)
-	switch t.layout.Tensors[i].Lead {
-	case index.LeadSamples:
-		return lo, hi
-	case index.LeadElements:
-		o := t.int64s(c.Offsets)
-		lo, hi = o[lo], o[hi]
-		if c.Offsets1 >= 0 {
-			o = t.int64s(c.Offsets1)
-			lo, hi = o[lo], o[hi]
-		}
-		return lo, hi
-	}
-	return 0, 0
-}
-
-// extend makes room for the first n rows of tensor i and keeps those that are there.
-func (t *table) extend(i int, n int64) error {
-	row := t.layout.Tensors[i].Row
-	if have := t.bytes(i); n*row > int64(len(t.data[i])) {
-		b, err := t.dev.alloc(max(n*row, 2*int64(len(have))), row)
-		if err != nil {
-			return err
-		}
-		copy(b, have)
-		t.count(int64(len(b) - len(t.data[i])))
-		t.dev.free(t.data[i])
-		t.data[i] = b
-	}
-	t.counts[i] = n
-	return nil
 }

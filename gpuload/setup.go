@@ -31,7 +31,7 @@ func (l *Loader) plan() error {
 	if keys {
 		l.columns = append(l.columns, index.KeyName)
 	}
-	if l.shards, err = newShardSet(l.set, l.layout, l.cfg.Verify); err != nil {
+	if l.shards, err = newShardSet(l.set.sets(), l.layout, l.cfg.Verify); err != nil {
 		return err
 	}
 	if l.order, err = l.set.order(&l.cfg); err != nil {

@@ -19,7 +19,7 @@ const maxOpen = 128
 
 // shard is a file of samples.
 type shard struct {
-	*input
+	*dataset.Set
 	record *shardify.Shard
 	number int // of its input
 	path   string
@@ -68,10 +68,10 @@ type shardSet struct {
 	turn int64
 }
 
-func newShardSet(d *Dataset, layout *index.Layout, verify Verify) (*shardSet, error) {
+func newShardSet(sets []*dataset.Set, layout *index.Layout, verify Verify) (*shardSet, error) {
 	s := &shardSet{layout: layout, verify: verify, clock: nanos, open: maxOpen}
 	at := int64(0)
-	for k, in := range d.inputs {
+	for k, in := range sets {
 		var tar *tarFormat
 		if in.Format == index.FormatWDS {
 			var err error
@@ -84,21 +84,18 @@ func newShardSet(d *Dataset, layout *index.Layout, verify Verify) (*shardSet, er
 			if err := plausible(in, r); err != nil {
 				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
 			}
-			s.shards = append(s.shards, &shard{input: in, number: k, record: r, path: dataset.FilePath(in.Path, r.Name), lo: at, tar: tar})
+			s.shards = append(s.shards, &shard{Set: in, number: k, record: r, path: dataset.FilePath(in.Path, r.Name), lo: at, tar: tar})
 			s.starts = append(s.starts, at)
 			at += r.Samples
 		}
 	}
 	s.starts = append(s.starts, at)
-	if at != d.samples {
-		return nil, shardify.Corrupt(-1, "shards of %d samples, the manifests say %d", at, d.samples)
-	}
 	return s, nil
 }
 
 // plausible refuses a count of samples that a shard's bytes cannot hold, before any
 // memory is sized by it.
-func plausible(in *input, r *shardify.Shard) error {
+func plausible(in *dataset.Set, r *shardify.Shard) error {
 	each, variable := rowBytes(in.Schema)
 	if variable {
 		each += 8
@@ -324,3 +321,61 @@ func (h *openShard) ReadAt(b []byte, at int64) (int, error) {
 	h.set.readBytes.Add(int64(n))
 	return n, err
 }
+
+// rowBytes is the bytes of a sample's fixed fields, and whether there are others.
+func rowBytes(fields []shardify.Field) (n int64, variable bool) {
+	for i := range fields {
+		if f := &fields[i]; f.Levels == 0 {
+			n += int64(f.ElemBytes())
+		} else {
+			variable = true
+		}
+		if fields[i].Nullable {
+			n++
+		}
+	}
+	return n, variable
+}
+
+// checkRead compares the checksums of a shard with those of what was read of each wanted
+// tensor, so many rows. Offsets, which memory has in another form, and tars are read once
+// more.
+func (h *openShard) checkRead(sum func(i int) (crc uint32, rows int64)) error {
+	if h.tar != nil {
+		return dataset.CheckTar(h, h.record)
+	}
+	var buf []byte
+	for i, j := range h.tensors {
+		t := &h.mmap.Tensors[j]
+		if t.Lead == index.LeadOffsets || t.Lead == index.LeadLists {
+			if buf == nil {
+				buf = make([]byte, 1<<20)
+			}
+			if err := h.mmap.CheckTensor(h, j, buf); err != nil {
+				return err
+			}
+			continue
+		}
+		crc, rows := sum(i)
+		if want, place := h.mmap.CRC32C[j], h.mmap.Places[j].Lo; crc != want || rows != h.mmap.Counts[j] {
+			return shardify.Annotate(shardify.Corrupt(place, "crc32c of %d rows is %08x, stored %08x of %d", rows, crc, want, h.mmap.Counts[j]), "", "", t.Name)
+		}
+	}
+	return nil
+}
+
+// Verify says when the checksums in the shards are compared with the data. Size
+// and header of a shard are compared with the manifest whenever it is opened.
+type Verify string
+
+// The kinds.
+const (
+	// VerifyWhole checks what is read whole before the first batch: TierPinned,
+	// TierDevice, TierStaged, and small sets. In TierStream it checks each shard of a
+	// large set once beside the reading; docs/loader.md says how soon.
+	VerifyWhole Verify = "whole"
+	// VerifyOpen checks a shard's wanted tensors (of a tar, all) when it is first
+	// opened, which reads it once more.
+	VerifyOpen Verify = "open"
+	VerifyNone Verify = "none"
+)

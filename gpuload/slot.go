@@ -11,6 +11,7 @@ import (
 // goroutine at a time: the one that makes the batch, then the consumer.
 type slot struct {
 	table *table
+	on    deviceSlot // the same on the device
 	// Under Loader.mu: the batch is there, or could not be made.
 	made bool
 	err  error
@@ -25,9 +26,6 @@ type slot struct {
 	keep     bool      // Config.Synthetic: the content is to stay
 	filled   bool      // once, which is enough for Config.Synthetic
 	held     bool      // by the consumer; under Loader.mu
-	// device is for the device's own use.
-	//lint:ignore U1000 used in builds with the tag cuda
-	device any
 }
 
 // number computes the IDs.

@@ -8,9 +8,10 @@ import (
 
 // counters are written by all goroutines.
 type counters struct {
-	fill, stage, gathered, copied           atomic.Int64 // nanoseconds
-	early                                   atomic.Int64 // nanoseconds of reading before the first batch: tiers that read all
-	delivered, memory, deviceMemory, staged atomic.Int64 // bytes
+	fill, stage, gathered, copied atomic.Int64 // nanoseconds
+	early                         atomic.Int64 // nanoseconds of reading before the first batch: tiers that read all
+	delivered, staged             atomic.Int64 // bytes
+	usage                         usage
 	// Written by the consumer only, under Loader.mu:
 	batches, samples    int64
 	wait, compute       int64 // nanoseconds; the first wait and what came before are not counted
@@ -60,7 +61,7 @@ func (l *Loader) Stats() Stats {
 		FirstWait: float64(c.firstWait) * ns, Fill: float64(c.fill.Load()) * ns,
 		Wait: float64(c.wait) * ns, Compute: float64(c.compute) * ns,
 		Read: float64(l.shards.readNanos.Load()) * ns, Gather: float64(c.gathered.Load()) * ns, Copy: float64(c.copied.Load()) * ns,
-		Tier: l.tier, Memory: c.memory.Load(), DeviceMemory: c.deviceMemory.Load(), Staged: c.staged.Load(), Stage: float64(c.stage.Load()) * ns, Workers: l.workers, Cores: coresAllowed(),
+		Tier: l.tier, Memory: c.usage.host.Load(), DeviceMemory: c.usage.device.Load(), Staged: c.staged.Load(), Stage: float64(c.stage.Load()) * ns, Workers: l.workers, Cores: coresAllowed(),
 	}
 	if s.Batches > 1 && s.Compute+s.Wait > 0 {
 		s.Utilization = s.Compute / (s.Compute + s.Wait)

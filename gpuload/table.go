@@ -1,9 +1,33 @@
 package gpuload
 
 import (
+	"sync/atomic"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 )
+
+// memory is what tables are made of.
+type memory interface {
+	// alloc returns n zero bytes of host memory, aligned to 64, that a device may copy
+	// from. Rows of row bytes are kept whole where memory is registered in pieces.
+	alloc(n, row int64) ([]byte, error)
+	free(b []byte)
+	// drop gives back what was made for a table, before its memory is freed.
+	drop(t *table)
+}
+
+// hostMemory is memory of the host alone.
+type hostMemory struct{}
+
+func (hostMemory) alloc(n, _ int64) ([]byte, error) { return allocate(n) }
+
+func (hostMemory) free(b []byte) { release(b) }
+
+func (hostMemory) drop(*table) {}
+
+// usage is the bytes of memory in use.
+type usage struct{ host, device atomic.Int64 }
 
 // table is samples in memory, a buffer for each tensor of a layout, as in a shard:
 // rows of fixed fields, offsets, values. Slots, windows and the pinned tier are
@@ -11,9 +35,9 @@ import (
 type table struct {
 	layout *index.Layout
 	casts  []*caster // by tensor, of a slot; nil if there are none
-	dev    device
-	used   *counters // counts the memory; may be nil
-	spares *spares   // where memory comes from, of a slot on the host; else nil
+	mem    memory
+	used   *usage  // counts the memory; may be nil
+	spares *spares // where memory comes from, of a slot on the host; else nil
 	// absent: tensors without memory on the host; nil if there are none.
 	absent []bool
 	// mirrored: filled copies the table to the device.
@@ -28,8 +52,8 @@ type table struct {
 	counts []int64
 }
 
-func newTable(l *index.Layout, dev device, used *counters) *table {
-	return &table{layout: l, dev: dev, used: used, data: make([][]byte, len(l.Tensors)), counts: make([]int64, len(l.Tensors))}
+func newTable(l *index.Layout, mem memory, used *usage) *table {
+	return &table{layout: l, mem: mem, used: used, data: make([][]byte, len(l.Tensors)), counts: make([]int64, len(l.Tensors))}
 }
 
 // reset makes the table one of this many rows. All lists are empty; the content of
@@ -75,15 +99,15 @@ func (t *table) grow(i int, n int64) error {
 	var b []byte
 	var err error
 	if t.spares != nil {
-		b, err = t.spares.get(i, least, n, t.dev)
+		b, err = t.spares.get(i, least, n, t.mem)
 	} else {
-		b, err = t.dev.alloc(n, t.layout.Tensors[i].Row)
+		b, err = t.mem.alloc(n, t.layout.Tensors[i].Row)
 	}
 	if err != nil {
 		return err
 	}
 	t.count(int64(len(b) - len(t.data[i])))
-	t.dev.free(t.data[i])
+	t.mem.free(t.data[i])
 	t.data[i] = b
 	return nil
 }
@@ -96,7 +120,7 @@ func (t *table) forget(i int) {
 
 func (t *table) count(n int64) {
 	if t.used != nil {
-		t.used.memory.Add(n)
+		t.used.host.Add(n)
 	}
 }
 
@@ -148,12 +172,10 @@ func (t *table) size() (n int64) {
 
 // close gives the memory back.
 func (t *table) close() {
-	if d, ok := t.dev.(tableDevice); ok {
-		d.drop(t)
-	}
+	t.mem.drop(t)
 	for i := range t.data {
 		t.count(-int64(len(t.data[i])))
-		t.dev.free(t.data[i])
+		t.mem.free(t.data[i])
 		t.data[i], t.counts[i] = nil, 0
 	}
 }
@@ -164,4 +186,40 @@ func (t *table) caster(i int) *caster {
 		return nil
 	}
 	return t.casts[i]
+}
+
+// span is where the rows [lo, hi) of a table stand in tensor i, in steps of its first
+// dimension.
+func (t *table) span(i int, lo, hi int64) (from, to int64) {
+	c := t.layout.ColumnOf(i)
+	switch t.layout.Tensors[i].Lead {
+	case index.LeadSamples:
+		return lo, hi
+	case index.LeadElements:
+		o := t.int64s(c.Offsets)
+		lo, hi = o[lo], o[hi]
+		if c.Offsets1 >= 0 {
+			o = t.int64s(c.Offsets1)
+			lo, hi = o[lo], o[hi]
+		}
+		return lo, hi
+	}
+	return 0, 0
+}
+
+// extend makes room for the first n rows of tensor i and keeps those that are there.
+func (t *table) extend(i int, n int64) error {
+	row := t.layout.Tensors[i].Row
+	if have := t.bytes(i); n*row > int64(len(t.data[i])) {
+		b, err := t.mem.alloc(max(n*row, 2*int64(len(have))), row)
+		if err != nil {
+			return err
+		}
+		copy(b, have)
+		t.count(int64(len(b) - len(t.data[i])))
+		t.mem.free(t.data[i])
+		t.data[i] = b
+	}
+	t.counts[i] = n
+	return nil
 }

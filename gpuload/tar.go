@@ -24,7 +24,7 @@ type target struct {
 	shape, ext int
 }
 
-func newTarFormat(in *input, layout *index.Layout) (*tarFormat, error) {
+func newTarFormat(in *dataset.Set, layout *index.Layout) (*tarFormat, error) {
 	tar, err := dataset.NewTar(in.Schema, in.Members, in.Keyed)
 	if err != nil {
 		return nil, err

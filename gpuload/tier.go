@@ -56,8 +56,8 @@ func (l *Loader) sources() error {
 	switch {
 	case l.cfg.Synthetic: // a few batches are read one by one
 	case l.tier == TierPinned || l.tier == TierDevice:
-		l.pinned = &pinned{table: newTable(l.layout, l.dev, &l.stats)}
-		if d, ok := l.dev.(residentDevice); ok && l.tier == TierDevice {
+		l.pinned = &pinned{dev: l.dev, table: newTable(l.layout, l.dev, &l.stats.usage)}
+		if d, ok := l.dev.(gpu); ok && l.tier == TierDevice {
 			l.pinned.table.absent = l.held(d)
 		} else if ok && l.order.Windowed() {
 			return l.windowsFromPinned(d)
@@ -151,24 +151,9 @@ func (d *Dataset) columnBytes(l *index.Layout) (total int64) {
 	return total
 }
 
-// rowBytes is the bytes of a sample's fixed fields, and whether there are others.
-func rowBytes(fields []shardify.Field) (n int64, variable bool) {
-	for i := range fields {
-		if f := &fields[i]; f.Levels == 0 {
-			n += int64(f.ElemBytes())
-		} else {
-			variable = true
-		}
-		if fields[i].Nullable {
-			n++
-		}
-	}
-	return n, variable
-}
-
 // windowsFromShards prepares what a Block shuffle reads ahead.
 func (l *Loader) windowsFromShards() {
-	w := newWindows(l.order, l.shards, l.crew, &l.steps, l.dev, &l.stats, l.trace)
+	w := newWindows(l.order, l.shards, l.crew, &l.steps, l.dev, &l.stats.usage, l.generationRead)
 	if l.direct() {
 		l.advisor = newAdvisor(w)
 		return
@@ -201,11 +186,11 @@ const engineRow = 64 << 10
 
 // windowsFromPinned lets a Block shuffle of small samples in pinned memory cross the
 // link in blocks.
-func (l *Loader) windowsFromPinned(d residentDevice) error {
+func (l *Loader) windowsFromPinned(d gpu) error {
 	if l.order.Block() == 1 || deviceRow(l.layout) >= engineRow {
 		return nil
 	}
-	w := newWindows(l.order, l.shards, l.crew, &l.steps, l.dev, &l.stats, l.trace)
+	w := newWindows(l.order, l.shards, l.crew, &l.steps, l.dev, &l.stats.usage, l.generationRead)
 	if l.windowsOnDevice(w) == 0 {
 		return nil
 	}
@@ -226,7 +211,7 @@ func (l *Loader) windowsFromPinned(d residentDevice) error {
 }
 
 // held is, by tensor, what a device keeps in its own memory.
-func (l *Loader) held(d residentDevice) []bool {
+func (l *Loader) held(d gpu) []bool {
 	absent := make([]bool, len(l.layout.Tensors))
 	for i := range absent {
 		var k *caster
@@ -236,4 +221,32 @@ func (l *Loader) held(d residentDevice) []bool {
 		absent[i] = d.holds(&l.layout.Tensors[i], k)
 	}
 	return absent
+}
+
+// maxMapped is how many shards are mapped; the system allows some 65,000 mappings.
+const maxMapped = 16 << 10
+
+// windowedRow is the bytes of a sample below which a Block shuffle copies windows into
+// huge pages first: samples at random places of 4 KiB pages wait for address
+// translation, which at 64 bytes takes twice as long as both copies.
+const windowedRow = 512
+
+// mappable tells whether the shards can be mapped once they are staged, and should be.
+func (l *Loader) mappable() bool {
+	if l.order.Windowed() && l.set.columnBytes(l.layout)/max(l.set.samples, 1) < windowedRow {
+		return false
+	}
+	if len(l.shards.shards) > maxMapped || !inMemory(l.cfg.Stage) {
+		return false
+	}
+	for _, in := range l.set.inputs {
+		if in.Format == index.FormatWDS {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *Loader) generationRead(start, k, bytes int64) {
+	l.trace.event("window", "read", start, k, bytes)
 }

@@ -15,8 +15,10 @@ type windows struct {
 	order.Windows
 	shards *shardSet
 	crew   *crew
-	trace  *tracer
-	from   *pinned // where the samples come from; nil is the shards
+	dev    device
+	// done is told of a generation that was read: since when, its number and bytes.
+	done func(start, k, bytes int64)
+	from *pinned // where the samples come from; nil is the shards
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -34,8 +36,8 @@ type generationState struct {
 	loaded bool
 }
 
-func newWindows(o *order.Order, s *shardSet, c *crew, st *order.Steps, dev device, used *counters, trace *tracer) *windows {
-	w := &windows{Windows: o.Windows(st), shards: s, crew: c, trace: trace, states: map[order.Key]*generationState{}}
+func newWindows(o *order.Order, s *shardSet, c *crew, st *order.Steps, dev device, used *usage, done func(start, k, bytes int64)) *windows {
+	w := &windows{Windows: o.Windows(st), shards: s, crew: c, dev: dev, done: done, states: map[order.Key]*generationState{}}
 	w.changed = sync.NewCond(&w.mu)
 	for range 2 {
 		w.all = append(w.all, &generation{
@@ -104,7 +106,7 @@ func (w *windows) read(ctx context.Context, key order.Key, first int64) bool {
 	g.first = first
 	t := nanos()
 	err := g.read(ctx, w, key)
-	w.trace.event("window", "read", t, key.K, g.table.size())
+	w.done(t, key.K, g.table.size())
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,8 +171,8 @@ func (w *windows) wait(k order.Key) (*generation, error) {
 	return nil, context.Canceled
 }
 
-// done ends a batch's claim.
-func (w *windows) done(a, b order.Key) {
+// unclaim ends a batch's claim.
+func (w *windows) unclaim(a, b order.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for k := a; !b.Before(k); k = k.Next() {
