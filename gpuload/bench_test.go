@@ -3,7 +3,6 @@ package gpuload
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"syscall"
 	"testing"
 	"time"
@@ -64,40 +63,6 @@ func BenchmarkLoader(b *testing.B) {
 				}
 			}
 		}
-	}
-}
-
-// BenchmarkGather is copyRows alone, with rows at random places of 512 MiB, others each
-// time.
-func BenchmarkGather(b *testing.B) {
-	src, err := allocate(512 << 20)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer release(src)
-	for i := range src {
-		src[i] = byte(i)
-	}
-	for _, size := range []int{8, 64, 128, 256, 1792, 4096, 150 << 10} {
-		n := min(max((4<<20)/size, 16), 4096)
-		dst, _ := allocate(int64(n * size))
-		p := rand.New(rand.NewPCG(1, 1)).Perm(len(src) / size)
-		rows := make([]int64, n)
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			b.SetBytes(int64(n * size))
-			best := time.Hour
-			for k := range b.N {
-				for i := range rows {
-					rows[i] = int64(p[(k*n+i)%len(p)])
-				}
-				t := cpu()
-				copyRows(dst, src, size, rows)
-				best = min(best, cpu()-t)
-			}
-			b.ReportMetric(float64(n*size)/1e6/best.Seconds(), "best-MB/s")
-			b.ReportMetric(float64(best.Nanoseconds())/float64(n), "best-ns/row")
-		})
-		release(dst)
 	}
 }
 

@@ -2,10 +2,11 @@ package gpuload
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"testing"
-
-	"github.com/shardify/shardify/index"
+	"time"
 )
 
 // TestCopyRowsOfEverySize copies rows of every kind of size, at every alignment, up to
@@ -85,15 +86,44 @@ func TestRowsOutsideAreRefused(t *testing.T) {
 	}
 }
 
-// TestLargeBatches: those that are copied past the caches hold the samples that they
-// should.
-func TestLargeBatches(t *testing.T) {
-	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:u8[70001],y:i64", samples: 240, shard: 97})
-	want := contents(t, index.FormatMmap, dir)
-	for _, tier := range []Tier{TierPinned, TierStaged} {
-		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 120, Shuffle: Global, Tier: tier, Stage: inSharedMemory(t), Device: "host"})
-		if n := len(epochIDs(t, l, want)); n != 2 {
-			t.Errorf("%s: %d batches, want 2", tier, n)
-		}
+// BenchmarkGather is copyRows alone, with rows at random places of 512 MiB, others each
+// time.
+func BenchmarkGather(b *testing.B) {
+	src, err := allocate(512 << 20)
+	if err != nil {
+		b.Fatal(err)
 	}
+	defer release(src)
+	for i := range src {
+		src[i] = byte(i)
+	}
+	for _, size := range []int{8, 64, 128, 256, 1792, 4096, 150 << 10} {
+		n := min(max((4<<20)/size, 16), 4096)
+		dst, _ := allocate(int64(n * size))
+		p := rand.New(rand.NewPCG(1, 1)).Perm(len(src) / size)
+		rows := make([]int64, n)
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			b.SetBytes(int64(n * size))
+			best := time.Hour
+			for k := range b.N {
+				for i := range rows {
+					rows[i] = int64(p[(k*n+i)%len(p)])
+				}
+				t := cpuTime(b)
+				copyRows(dst, src, size, rows)
+				best = min(best, cpuTime(b)-t)
+			}
+			b.ReportMetric(float64(n*size)/1e6/best.Seconds(), "best-MB/s")
+			b.ReportMetric(float64(best.Nanoseconds())/float64(n), "best-ns/row")
+		})
+		release(dst)
+	}
+}
+
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -428,3 +428,16 @@ func compareGroups(t *testing.T, one, some *Loader, want *shardify.Batch) {
 		b.Release()
 	}
 }
+
+// TestLargeBatches: those that are copied past the caches hold the samples that they
+// should.
+func TestLargeBatches(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:u8[70001],y:i64", samples: 240, shard: 97})
+	want := contents(t, index.FormatMmap, dir)
+	for _, tier := range []Tier{TierPinned, TierStaged} {
+		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 120, Shuffle: Global, Tier: tier, Stage: inSharedMemory(t), Device: "host"})
+		if n := len(epochIDs(t, l, want)); n != 2 {
+			t.Errorf("%s: %d batches, want 2", tier, n)
+		}
+	}
+}
