@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/device"
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 )
 
@@ -25,7 +27,7 @@ type Batch struct {
 }
 
 func newBatch(l *Loader, s *slot) *Batch {
-	b := &Batch{loader: l, epoch: s.Epoch, step: s.Number, steps: int(s.Steps), from: s.From, end: l.steps.End(&s.Step), rows: s.Rows, batch: int(s.table.rows), bytes: s.table.size()}
+	b := &Batch{loader: l, epoch: s.Epoch, step: s.Number, steps: int(s.Steps), from: s.From, end: l.steps.End(&s.Step), rows: s.Rows, batch: int(s.table.Rows), bytes: s.table.Size()}
 	if l.steps.Last == Short {
 		b.batch = b.rows
 	}
@@ -89,7 +91,7 @@ func (b *Batch) Columns() []string { return b.loader.Columns() }
 
 // column is the tensors of a field.
 func (s *slot) column(name string) (*index.ColumnTensors, error) {
-	l := s.table.layout
+	l := s.table.Layout
 	if name == index.KeyName && l.Key.Values >= 0 {
 		return &l.Key, nil
 	}
@@ -136,7 +138,7 @@ func (b *Batch) tensor(col string, which func(*index.ColumnTensors) int) (Tensor
 		return Tensor{}, fmt.Errorf("column %s has no such tensor", col)
 	}
 	t := s.table
-	spec := &t.layout.Tensors[i]
+	spec := &t.Layout.Tensors[i]
 	x := Tensor{Device: b.loader.dev.String(), DType: spec.DType, Shape: []int64{b.count(t, i)}, index: i}
 	for _, d := range spec.Inner {
 		x.Shape = append(x.Shape, int64(d))
@@ -144,7 +146,7 @@ func (b *Batch) tensor(col string, which func(*index.ColumnTensors) int) (Tensor
 	if b.loader.onHost || spec.Lead != index.LeadSamples { // a device gathers those of fixed size alone
 		x.Data = b.part(t, i)
 	}
-	x.Ptr = b.loader.dev.tensor(&s.on, i)
+	x.Ptr = b.loader.dev.Tensor(&s.on, i)
 	return x, nil
 }
 
@@ -163,18 +165,18 @@ func (b *Batch) Host(col string) []byte {
 }
 
 // count is the first dimension of tensor i: that of the slot, without what is padding.
-func (b *Batch) count(t *table, i int) int64 {
-	switch t.layout.Tensors[i].Lead {
+func (b *Batch) count(t *load.Table, i int) int64 {
+	switch t.Layout.Tensors[i].Lead {
 	case index.LeadSamples:
-		return min(t.counts[i], int64(b.batch))
+		return min(t.Counts[i], int64(b.batch))
 	case index.LeadOffsets:
-		return min(t.counts[i], int64(b.batch)+1)
+		return min(t.Counts[i], int64(b.batch)+1)
 	}
-	return t.counts[i]
+	return t.Counts[i]
 }
 
-func (b *Batch) part(t *table, i int) []byte {
-	return t.bytes(i)[:b.count(t, i)*t.layout.Tensors[i].Row]
+func (b *Batch) part(t *load.Table, i int) []byte {
+	return t.Bytes(i)[:b.count(t, i)*t.Layout.Tensors[i].Row]
 }
 
 // Bytes is the memory that the batch's tensors take.
@@ -182,12 +184,12 @@ func (b *Batch) Bytes() int64 { return b.bytes }
 
 // Ready makes a stream of the device wait until the batch's data are there. On the
 // host they are when Next returns.
-func (b *Batch) Ready(s Stream) error {
+func (b *Batch) Ready(s device.Stream) error {
 	sl := b.slot.Load()
 	if sl == nil {
 		return ErrReleased
 	}
-	return b.loader.dev.ready(&sl.on, s)
+	return b.loader.dev.Ready(&sl.on, s)
 }
 
 // Release gives the slot back. Nothing of the batch's memory may be used afterwards.
@@ -196,7 +198,7 @@ func (b *Batch) Release() { _ = b.ReleaseOn(0) }
 
 // ReleaseOn gives the slot back as soon as a stream of the device reaches this
 // point.
-func (b *Batch) ReleaseOn(s Stream) error {
+func (b *Batch) ReleaseOn(s device.Stream) error {
 	sl := b.slot.Swap(nil)
 	if sl == nil {
 		return nil

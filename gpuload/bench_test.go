@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 )
 
@@ -34,7 +35,7 @@ func BenchmarkLoader(b *testing.B) {
 			for _, shuffle := range []Shuffle{None, Block, Global} {
 				for _, workers := range []int{1, 2} {
 					b.Run(fmt.Sprintf("%s/%s/%s/%d", s.name, tier, shuffle, workers), func(b *testing.B) {
-						l := mustLoader(b, d, Config{Batch: 256, Shuffle: shuffle, Tier: tier, Workers: workers, Verify: VerifyNone})
+						l := mustLoader(b, d, Config{Batch: 256, Shuffle: shuffle, Tier: tier, Workers: workers, Verify: load.VerifyNone})
 						first, err := l.Next(bg)
 						if err != nil {
 							b.Fatal(err)
@@ -75,7 +76,7 @@ func BenchmarkTar(b *testing.B) {
 			for _, shuffle := range []Shuffle{Block, Global} {
 				for _, workers := range []int{1, 2} {
 					b.Run(fmt.Sprintf("%d/%s/%s/%d", bytes, tier, shuffle, workers), func(b *testing.B) {
-						l := mustLoader(b, d, Config{Batch: 256, Shuffle: shuffle, Tier: tier, Workers: workers, Verify: VerifyNone})
+						l := mustLoader(b, d, Config{Batch: 256, Shuffle: shuffle, Tier: tier, Workers: workers, Verify: load.VerifyNone})
 						var n, size int64
 						before := cpu()
 						for k := range b.N + 1 {

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 )
 
 // casts of every column kind in everyKind, of a kernel and not.
-var someCasts = map[string]Cast{
+var someCasts = map[string]load.Cast{
 	"x": {DType: shardify.F16, Scale: []float32{0.5, 2, -1}, Shift: []float32{1}}, "y": {DType: shardify.F32}, "flag": {DType: shardify.I64},
 	"half": {DType: shardify.F32, Shift: []float32{3}}, "hits": {DType: shardify.BF16, Scale: []float32{3}}, "id": {DType: shardify.I32},
 	"vec": {DType: shardify.F32, Scale: []float32{2, 3}}, "trk": {DType: shardify.F32}, "maybe": {DType: shardify.BF16},
@@ -32,8 +33,8 @@ func sameCasts(t testing.TB, l *Loader, have, raw *Batch) {
 			}
 			continue
 		}
-		want := make([]byte, len(b)/k.from.Size()*k.to.Size())
-		k.convert(want, b) // whose arithmetic has tests of its own
+		want := make([]byte, len(b)/k.From.Size()*k.To.Size())
+		k.Convert(want, b) // whose arithmetic has tests of its own
 		if spec := &l.out.Tensors[i]; spec.Lead == index.LeadSamples {
 			clear(want[int64(have.Rows())*spec.Row:])
 		}
@@ -48,7 +49,7 @@ func tensorOf(b *Batch, i int) ([]byte, error) {
 	if s == nil {
 		return nil, ErrReleased
 	}
-	return s.table.bytes(i), nil
+	return s.table.Bytes(i), nil
 }
 
 func TestCastColumnsOfEveryKindInEveryTier(t *testing.T) {
@@ -83,18 +84,18 @@ func TestCastColumnsOfEveryKindInEveryTier(t *testing.T) {
 
 func TestCastsThatMakeNoSenseAreRefused(t *testing.T) {
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[3],y:i64,img:jpg*30", samples: 9}))
-	for name, c := range map[string]Cast{
+	for name, c := range map[string]load.Cast{
 		"z": {DType: shardify.F16}, "y": {DType: shardify.I32}, "img": {DType: shardify.F32}, "x": {DType: shardify.I32},
 	} {
-		if _, err := d.Loader(Config{Batch: 2, Cast: map[string]Cast{name: c}}); err == nil {
+		if _, err := d.Loader(Config{Batch: 2, Cast: map[string]load.Cast{name: c}}); err == nil {
 			t.Errorf("%s as %s: no error", name, c.DType)
 		}
 	}
-	for _, c := range []Cast{
+	for _, c := range []load.Cast{
 		{DType: shardify.F16, Scale: []float32{1, 2}}, {DType: shardify.F16, Scale: []float32{1, 2, 3}, Axis: 1}, {DType: shardify.F16, Shift: []float32{1, 2, 3}, Scale: []float32{1, 2}},
 		{}, {DType: shardify.F64},
 	} {
-		if _, err := d.Loader(Config{Batch: 2, Cast: map[string]Cast{"x": c}}); err == nil {
+		if _, err := d.Loader(Config{Batch: 2, Cast: map[string]load.Cast{"x": c}}); err == nil {
 			t.Errorf("%+v: no error", c)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
 )
 
@@ -93,7 +94,7 @@ type Config struct {
 	Samples int64
 
 	// Cast converts columns, by name, to another type on their way into the batch.
-	Cast map[string]Cast
+	Cast map[string]load.Cast
 
 	Tier Tier
 	// Memory is the bytes that samples may take in host memory, slots not included.
@@ -120,7 +121,7 @@ type Config struct {
 	Patience time.Duration
 	// Workers is the goroutines that read and gather (default: cores, at most 16).
 	Workers int
-	Verify  Verify
+	Verify  load.Verify
 	// Synthetic fills every slot once and delivers it again and again: the rate that
 	// no reading can exceed. IDs are then those of the first filling.
 	Synthetic bool
@@ -166,7 +167,7 @@ func (c *Config) check() error {
 		oneOf("shuffle", &c.Shuffle, None, Block, Global),
 		oneOf("last", &c.Last, Drop, Pad, Short),
 		oneOf("tier", &c.Tier, TierAuto, TierDevice, TierPinned, TierStaged, TierStream),
-		oneOf("verify", &c.Verify, VerifyWhole, VerifyOpen, VerifyNone),
+		oneOf("verify", &c.Verify, load.VerifyWhole, load.VerifyOpen, load.VerifyNone),
 	} {
 		if err != nil {
 			return err

@@ -36,7 +36,7 @@ func (b *Batch) CopyTo(list ...Copy) error {
 			pieces = append(pieces, piece{c.To[at:end], c.From.Data[at:end]})
 		}
 	}
-	return b.loader.crew.each(len(pieces), func(i int) error {
+	return b.loader.crew.Each(len(pieces), func(i int) error {
 		copy(pieces[i].to, pieces[i].from)
 		return nil
 	})

@@ -15,6 +15,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/cuda"
+	"github.com/shardify/shardify/gpuload/internal/device"
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/fakecuda"
 )
@@ -40,16 +42,16 @@ func fetch(t testing.TB, b *Batch) *Batch {
 	if err := b.Ready(0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.on.state.(*cudaSlot).Wait(bg); err != nil {
+	if err := s.on.State.(*device.CUDASlot).Wait(bg); err != nil {
 		t.Fatal(err)
 	}
-	for i := range s.table.data {
-		at := b.loader.dev.tensor(&s.on, i)
-		if to := s.table.bytes(i); len(to) > 0 {
+	for i := range s.table.Data {
+		at := b.loader.dev.Tensor(&s.on, i)
+		if to := s.table.Bytes(i); len(to) > 0 {
 			copy(to, unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), len(to)))
 		}
 	}
-	return newBatch(&Loader{dev: hostDevice{}, onHost: true}, s)
+	return newBatch(&Loader{dev: device.Host{}, onHost: true}, s)
 }
 
 func TestTheDeviceDeliversEverySampleBitExact(t *testing.T) {
@@ -100,13 +102,13 @@ func TestTheDeviceDeliversEverySampleBitExact(t *testing.T) {
 func comparePadding(t testing.TB, b *Batch) {
 	t.Helper()
 	tb := b.slot.Load().table
-	for i := range tb.layout.Tensors {
-		if tb.layout.Tensors[i].Lead != index.LeadSamples {
+	for i := range tb.Layout.Tensors {
+		if tb.Layout.Tensors[i].Lead != index.LeadSamples {
 			continue
 		}
-		for _, v := range tb.part(i, int64(b.Rows()), tb.rows) {
+		for _, v := range tb.Part(i, int64(b.Rows()), tb.Rows) {
 			if v != 0 {
-				t.Fatalf("padding of tensor %s is %d", tb.layout.Tensors[i].Name, v)
+				t.Fatalf("padding of tensor %s is %d", tb.Layout.Tensors[i].Name, v)
 			}
 		}
 	}
@@ -120,7 +122,7 @@ func TestABatchOutlivesItsLoaderOnTheDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dev := l.dev.(*cudaDevice)
+	dev := l.dev.(*device.CUDA)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +131,8 @@ func TestABatchOutlivesItsLoaderOnTheDevice(t *testing.T) {
 		t.Errorf("%d bytes", len(x))
 	}
 	b.Release()
-	if n := dev.gpu.Pinned(); n != 0 || dev.err != nil {
-		t.Errorf("%d bytes are still pinned, error %v", n, dev.err)
+	if n := dev.Driver.Pinned(); n != 0 || dev.Err != nil {
+		t.Errorf("%d bytes are still pinned, error %v", n, dev.Err)
 	}
 }
 
@@ -141,14 +143,14 @@ func TestWithoutADriverAutoIsTheHost(t *testing.T) {
 	if l := mustLoader(t, d, Config{Batch: 10}); l.dev.String() != "host" {
 		t.Errorf("device %s", l.dev)
 	}
-	if _, err := d.Loader(Config{Batch: 10, Device: "cuda:0"}); !errors.Is(err, ErrNoDriver) {
+	if _, err := d.Loader(Config{Batch: 10, Device: "cuda:0"}); !errors.Is(err, device.ErrNoDriver) {
 		t.Errorf("%v: want ErrNoDriver", err)
 	}
 	useFakeDriver(t)
 	if l := mustLoader(t, d, Config{Batch: 10}); l.dev.String() != "cuda:0" {
 		t.Errorf("device %s", l.dev)
 	}
-	if _, err := d.Loader(Config{Batch: 10, Device: "cuda:1"}); !errors.Is(err, ErrNoDevice) {
+	if _, err := d.Loader(Config{Batch: 10, Device: "cuda:1"}); !errors.Is(err, device.ErrNoDevice) {
 		t.Errorf("%v: want ErrNoDevice", err)
 	}
 }
@@ -163,7 +165,7 @@ func TestEveryDeviceFailureStopsTheLoader(t *testing.T) {
 	streamed, pinned, resident := window, window, window
 	streamed.Tier, pinned.Tier = TierStream, TierPinned
 	resident.Tier, resident.DeviceMemory = TierDevice, 1<<20
-	resident.Cast = map[string]Cast{"x": {DType: shardify.F16, Scale: []float32{2}}}
+	resident.Cast = map[string]load.Cast{"x": {DType: shardify.F16, Scale: []float32{2}}}
 	for _, name := range []string{"cuInit", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuStreamWaitEvent", "cuEventRecord", "cuEventQuery", "cuLaunchKernel", "cuEventCreate", "cuModuleLoadDataEx"} {
 		for _, n := range []int{1, 2, 7, 30} {
 			for k, number := range []int{2, 700, 2, 700, 2, 700} {
@@ -228,7 +230,7 @@ func TestEveryTierOfTheDeviceCastsAsTheHost(t *testing.T) {
 	useFakeDriver(t)
 	for format, schema := range everyKind {
 		d := mustOpen(t, makeSet(t, setOptions{format: format, schema: schema, samples: 101, shard: 30, keyed: true}))
-		casts := map[string]Cast{}
+		casts := map[string]load.Cast{}
 		for name, c := range someCasts {
 			if shardify.FieldIndex(d.Schema(), name) >= 0 {
 				casts[name] = c
@@ -277,7 +279,7 @@ func TestEveryTierOfTheDeviceCastsAsTheHost(t *testing.T) {
 			if err := l.Close(); err != nil {
 				t.Error(err)
 			}
-			if n, m := l.stats.usage.host.Load(), l.stats.usage.device.Load(); n != 0 || m != 0 {
+			if n, m := l.stats.usage.Host.Load(), l.stats.usage.Device.Load(); n != 0 || m != 0 {
 				t.Errorf("%d bytes of memory and %d of the device are not given back", n, m)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 )
 
@@ -63,7 +64,7 @@ func TestDamagedShardIsAnErrorThatNamesIt(t *testing.T) {
 			if err := os.WriteFile(name, bad, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range []Config{{Tier: TierPinned}, {Tier: TierStream, Verify: VerifyOpen}, {Tier: TierStream, Verify: VerifyOpen, Shuffle: Block, Window: 8}} {
+			for _, c := range []Config{{Tier: TierPinned}, {Tier: TierStream, Verify: load.VerifyOpen}, {Tier: TierStream, Verify: load.VerifyOpen, Shuffle: Block, Window: 8}} {
 				c.Batch, c.Last = 5, Pad
 				l := mustLoader(t, d, c)
 				err := readAll(l, func(b *Batch) {
@@ -100,7 +101,7 @@ func TestFlippedByteWithoutVerifyNeverPanics(t *testing.T) {
 				if err := os.WriteFile(name, bad, 0o644); err != nil {
 					t.Fatal(err)
 				}
-				l := mustLoader(t, d, Config{Batch: 3, Tier: TierStream, Verify: VerifyNone, Shuffle: Global})
+				l := mustLoader(t, d, Config{Batch: 3, Tier: TierStream, Verify: load.VerifyNone, Shuffle: Global})
 				if err := readAll(l, nil); err != nil && !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) {
 					t.Fatalf("%s: byte %d: %v", format, i, err)
 				}
@@ -299,7 +300,7 @@ func TestEpochsLeakNothing(t *testing.T) {
 	for name, c := range ways() {
 		for _, tier := range []Tier{TierPinned, TierStream, TierStaged} {
 			c.Batch, c.Tier, c.Workers, c.Stage = 5, tier, 4, folder
-			c.Cast = map[string]Cast{"x": {DType: shardify.F16}}
+			c.Cast = map[string]load.Cast{"x": {DType: shardify.F16}}
 			l, err := d.Loader(c)
 			if err != nil {
 				t.Fatal(err)
@@ -330,7 +331,7 @@ func TestEpochsLeakNothing(t *testing.T) {
 			l.Close()
 			_ = b.Host("x")[0]
 			b.Release()
-			if n := l.stats.usage.host.Load(); n != 0 {
+			if n := l.stats.usage.Host.Load(); n != 0 {
 				t.Errorf("%s, %s: %d bytes are not given back", name, tier, n)
 			}
 			if _, err := l.Next(bg); !errors.Is(err, ErrClosed) {
@@ -357,7 +358,7 @@ func TestEpochsLeakNothing(t *testing.T) {
 // invariants.
 func TestReleasedBatchIsPoisoned(t *testing.T) {
 	probe := []byte{0}
-	if poison(probe); probe[0] == 0 {
+	if load.Poison(probe); probe[0] == 0 {
 		t.Skip("no poison in this build: use -race or -tags invariants")
 	}
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 100}))

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/load"
 )
 
 // Detached is a tensor's memory that was taken out of its batch: the caller's until Free,
@@ -12,7 +13,7 @@ type Detached struct {
 	Data   []byte // the tensor
 	memory []byte
 	tensor int
-	from   *spares
+	from   *load.Spares
 }
 
 var errDetached = errors.New("detach of a tensor that the batch does not have")
@@ -28,16 +29,16 @@ func (b *Batch) Detach(t Tensor) (*Detached, error) {
 		return nil, shardify.Unsupported("detach of a tensor in the memory of %s", t.Device)
 	}
 	l, i := b.loader, t.index
-	if address(t.Data) != address(s.table.bytes(i)) {
+	if load.Address(t.Data) != load.Address(s.table.Bytes(i)) {
 		return nil, errDetached
 	}
-	k := &Detached{tensor: i, from: l.spares, Data: s.table.bytes(i), memory: s.table.data[i]}
+	k := &Detached{tensor: i, from: l.spares, Data: s.table.Bytes(i), memory: s.table.Data[i]}
 	if !s.keep {
-		s.table.forget(i)
+		s.table.Forget(i)
 		return k, nil
 	}
 	n := int64(len(k.Data))
-	memory, err := l.spares.get(i, n, n, l.dev)
+	memory, err := l.spares.Get(i, n, n, l.dev)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (b *Batch) Detach(t Tensor) (*Detached, error) {
 
 // Free gives the memory back. Freeing twice is a mistake.
 func (k *Detached) Free() {
-	poison(k.Data)
-	k.from.put(k.tensor, k.memory)
+	load.Poison(k.Data)
+	k.from.Put(k.tensor, k.memory)
 	k.Data, k.memory = nil, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 )
 
@@ -41,7 +42,7 @@ func TestDetachedTensorsStayAsTheyAre(t *testing.T) {
 						t.Fatalf("%+v: %s changed when it was detached", c, col)
 					}
 					if k == 0 {
-						places[address(m.Data)] = true
+						places[load.Address(m.Data)] = true
 						n++
 					}
 					if n%4 == 0 {

@@ -25,6 +25,15 @@
 // Samples come from a tier: the GPU's memory, pinned memory, a copy of the shards that
 // the ranks of a node share, or the shards themselves (Config.Tier).
 //
+// This package is the Loader: what a Config means, and the pipeline that makes batches ahead
+// of the consumer. Below it are
+//
+//	order            which sample comes when: pure arithmetic
+//	internal/load    shards into tables, tables into batches
+//	internal/tier    what is read ahead or kept in memory
+//	internal/device  the host, GPUs
+//	internal/cuda    the CUDA driver
+//
 // docs/loader.md defines the order of samples precisely enough to compute it
 // elsewhere; it is a promise, held by order/testdata/order.golden.
 package gpuload

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 )
 
@@ -36,7 +37,7 @@ func TestOffsetsThatOnlyTheChecksumBetrays(t *testing.T) {
 	if err := os.WriteFile(name, b, 0o644); err != nil || !forged {
 		t.Fatal(err, forged)
 	}
-	for _, c := range []Config{{Tier: TierPinned}, {Tier: TierStream, Verify: VerifyOpen}} {
+	for _, c := range []Config{{Tier: TierPinned}, {Tier: TierStream, Verify: load.VerifyOpen}} {
 		c.Batch = 5
 		if err := readAll(mustLoader(t, mustOpen(t, dir), c), nil); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "h#offsets") {
 			t.Errorf("%s: %v", c.Tier, err)
@@ -99,7 +100,7 @@ func TestForgedTarMembers(t *testing.T) {
 	} {
 		dir := makeSet(t, setOptions{format: index.FormatWDS, schema: c.schema, samples: 12})
 		forgeTar(t, shardsOf(t, dir, "*.tar")[0], c.ending, c.change)
-		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: TierStream, Verify: VerifyNone})
+		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: TierStream, Verify: load.VerifyNone})
 		if err := readAll(l, nil); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("member %s: %v", c.what, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardify/shardify/gpuload/internal/device"
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/fakecuda"
 )
@@ -78,7 +80,7 @@ func TestLoaderFigures(t *testing.T) {
 	for _, s := range trainers {
 		d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: fmt.Sprintf("x:u8[%d]", s.sample/shrink), samples: int(s.steps) * s.batch}))
 		for _, tier := range []Tier{TierPinned, TierStream} {
-			f := train(t, d, Config{Batch: s.batch, Shuffle: Block, Tier: tier, Seed: 1, Verify: VerifyNone, Device: "cuda:0"}, s.step/time.Duration(min(shrink, 4)))
+			f := train(t, d, Config{Batch: s.batch, Shuffle: Block, Tier: tier, Seed: 1, Verify: load.VerifyNone, Device: "cuda:0"}, s.step/time.Duration(min(shrink, 4)))
 			f.Shape, f.Sample = s.name, s.sample/shrink
 			steps = append(steps, f)
 			t.Logf("%s, tier %s: utilisation %.4f, target 0.99", s.name, tier, f.Utilization)
@@ -109,7 +111,7 @@ func rowFigures(t *testing.T, row, bytes int64, engine float64) (list []loaderFi
 		{TierStream, None, 0}, {TierStream, Block, 0}, {TierDevice, Block, bytes + 64<<20}, {TierDevice, Global, bytes + 64<<20},
 	} {
 		for _, batch := range []int64{256, (16 << 20) / row} {
-			c := Config{Batch: int(min(max(batch, 1), n/4)), Shuffle: way.shuffle, Tier: way.tier, DeviceMemory: way.memory, Seed: 1, Verify: VerifyNone, Device: "cuda:0"}
+			c := Config{Batch: int(min(max(batch, 1), n/4)), Shuffle: way.shuffle, Tier: way.tier, DeviceMemory: way.memory, Seed: 1, Verify: load.VerifyNone, Device: "cuda:0"}
 			f := measure(t, d, c)
 			f.Row = row
 			if engine > 0 {
@@ -149,7 +151,7 @@ func measure(t *testing.T, d *Dataset, c Config) loaderFigure {
 			bytes, samples = bytes+b.Bytes(), samples+int64(b.Rows())
 			b.Release()
 		}
-		if err := l.dev.(*cudaDevice).gpu.Drain(bg); err != nil {
+		if err := l.dev.(*device.CUDA).Driver.Drain(bg); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,7 +188,7 @@ func train(t *testing.T, d *Dataset, c Config, step time.Duration) stepFigure {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := l.dev.(*cudaDevice).gpu.Drain(bg); err != nil {
+			if err := l.dev.(*device.CUDA).Driver.Drain(bg); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(step)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 )
 
@@ -19,12 +20,12 @@ func (d *Dataset) labels(name string, indices []int64) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := d.readLabels(f, func(s *shardSet) []run {
-		var runs []run
+	all, err := d.readLabels(f, func(s *load.Shards) []load.Run {
+		var runs []load.Run
 		const step = 64 << 10
-		for _, sh := range s.shards {
-			for lo := int64(0); lo < sh.record.Samples; lo += step {
-				runs = append(runs, run{sh, lo, min(lo+step, sh.record.Samples), sh.lo + lo})
+		for _, sh := range s.Shards {
+			for lo := int64(0); lo < sh.Record.Samples; lo += step {
+				runs = append(runs, load.Run{Sh: sh, Lo: lo, Hi: min(lo+step, sh.Record.Samples), Row: sh.Lo + lo})
 			}
 		}
 		return runs
@@ -59,7 +60,7 @@ func isLabel(f *shardify.Field) bool {
 }
 
 // readLabels reads a label field of some runs.
-func (d *Dataset) readLabels(f *shardify.Field, runs func(*shardSet) []run, rows int64) ([]int64, error) {
+func (d *Dataset) readLabels(f *shardify.Field, runs func(*load.Shards) []load.Run, rows int64) ([]int64, error) {
 	if _, err := d.project([]string{quoteGlob(f.Name)}); err != nil {
 		return nil, err
 	}
@@ -67,19 +68,19 @@ func (d *Dataset) readLabels(f *shardify.Field, runs func(*shardSet) []run, rows
 	if err != nil {
 		return nil, err
 	}
-	s, err := newShardSet(d.sets(), layout, VerifyNone)
+	s, err := load.NewShards(d.sets(), layout, load.VerifyNone)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	t := newTable(layout, hostMemory{}, nil)
-	defer t.close()
-	l := loader{shardSet: s, crew: newCrew(maxWorkers - 1)}
-	if err := l.load(context.Background(), t, rows, runs(s)); err != nil {
+	defer s.Close()
+	t := load.NewTable(layout, load.HostMemory{}, nil)
+	defer t.Close()
+	l := load.Reader{Shards: s, Crew: load.NewCrew(maxWorkers - 1)}
+	if err := l.Load(context.Background(), t, rows, runs(s)); err != nil {
 		return nil, err
 	}
 	labels := make([]int64, rows)
-	b, size := t.bytes(0), f.DType.Size()
+	b, size := t.Bytes(0), f.DType.Size()
 	var word [8]byte
 	for i := range labels {
 		clear(word[:])
@@ -137,11 +138,11 @@ func (l *Loader) probe(f *shardify.Field) (window, set string) {
 	o := l.order
 	n := min(o.Window(), o.Items())
 	cur := o.Cursor(0)
-	labels, err := l.set.readLabels(f, func(s *shardSet) []run {
-		var runs []run
+	labels, err := l.set.readLabels(f, func(s *load.Shards) []load.Run {
+		var runs []load.Run
 		for i := range int64(probes) {
-			runs = s.runs(runs, cur.At(i*n/probes), 1, i)
-			runs = s.runs(runs, o.Item(i*o.Items()/probes), 1, probes+i)
+			runs = s.Runs(runs, cur.At(i*n/probes), 1, i)
+			runs = s.Runs(runs, o.Item(i*o.Items()/probes), 1, probes+i)
 		}
 		return runs
 	}, 2*probes)

@@ -6,6 +6,9 @@ import (
 	"io"
 	"sync"
 
+	"github.com/shardify/shardify/gpuload/internal/device"
+	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/internal/tier"
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/stage"
@@ -18,29 +21,29 @@ type Loader struct {
 	cfg     Config
 	order   *order.Order
 	steps   order.Steps
-	layout  *index.Layout // of what is read
-	out     *index.Layout // of what is delivered
-	casts   []*caster     // by tensor; nil if there are none
-	shards  *shardSet
-	crew    *crew
-	dev     device
+	layout  *index.Layout  // of what is read
+	out     *index.Layout  // of what is delivered
+	casts   []*load.Caster // by tensor; nil if there are none
+	shards  *load.Shards
+	crew    *load.Crew
+	dev     device.Device
 	onHost  bool // dev is the host
 	tier    Tier
 	workers int
 	makers  int
-	pinned  *pinned
+	pinned  *tier.Pinned
 	stage   *stage.Shared
 	staged  bool // the shards are read from there
-	mapped  *mapped
-	scrub   *scrubber
-	windows *windows
-	advisor *advisor
+	mapped  *tier.Mapped
+	scrub   *load.Scrubber
+	windows *tier.Windows
+	advisor *tier.Advisor
 	trace   *tracer
 	notes   []string
 	columns []string
 
 	slots  []*slot
-	spares *spares
+	spares *load.Spares
 	helps  bool // the consumer makes batches too
 	small  bool // batches are
 	wakeAt int  // free slots from which another goroutine is woken
@@ -71,14 +74,14 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 		return nil, err
 	}
 	var err error
-	if l.dev, err = openDevice(cfg.Device); err != nil {
+	if l.dev, err = device.Open(cfg.Device); err != nil {
 		return nil, err
 	}
-	_, l.onHost = l.dev.(hostDevice)
+	_, l.onHost = l.dev.(device.Host)
 	l.steps.Together = l.together()
 	if err := l.prepare(); err != nil {
 		l.freeMemory()
-		l.dev.close()
+		l.dev.Close()
 		return nil, err
 	}
 	return l, nil
@@ -120,19 +123,19 @@ func (l *Loader) allocate() error {
 	if l.wakeAt = 1; l.helps {
 		l.wakeAt = (l.cfg.Depth + 1) / 2
 	}
-	l.spares = newSpares(len(l.out.Tensors), l.cfg.Depth+2)
+	l.spares = load.NewSpares(len(l.out.Tensors), l.cfg.Depth+2)
 	for range l.cfg.Depth + 1 {
-		s := &slot{table: newTable(l.out, l.dev, &l.stats.usage), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.Most())}
-		s.table.casts = l.casts
-		s.on.table = s.table
+		s := &slot{table: load.NewTable(l.out, l.dev, &l.stats.usage), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.Most())}
+		s.table.Casts = l.casts
+		s.on.Table = s.table
 		if l.onHost {
-			s.table.spares = l.spares
+			s.table.Spares = l.spares
 		}
 		l.slots = append(l.slots, s)
-		if err := s.table.reset(l.steps.Most()); err != nil {
+		if err := s.table.Reset(l.steps.Most()); err != nil {
 			return err
 		}
-		if err := l.dev.attach(&s.on); err != nil {
+		if err := l.dev.Attach(&s.on); err != nil {
 			return err
 		}
 		l.free = append(l.free, s)
@@ -148,7 +151,7 @@ func (l *Loader) direct() bool {
 			calls = int64(len(l.layout.Tensors))
 		}
 	}
-	return l.order.Block() == 1 || l.set.columnBytes(l.layout)/max(l.set.samples, 1) >= largeRow*calls
+	return l.order.Block() == 1 || l.set.columnBytes(l.layout)/max(l.set.samples, 1) >= tier.LargeRow*calls
 }
 
 // Next returns the next batch, io.EOF at the end of an epoch. After that it goes on
@@ -164,7 +167,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	case l.failed != nil:
 		return nil, l.failed
 	}
-	entered := nanos()
+	entered := load.Nanos()
 	if l.pipeline == nil {
 		p := l.startPipeline()
 		l.mu.Lock()
@@ -193,7 +196,7 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 
 // account notes how long the consumer waited, and what it did before.
 func (l *Loader) account(s *slot, entered int64) {
-	c, now := &l.stats, nanos()
+	c, now := &l.stats, load.Nanos()
 	if c.batches == 0 {
 		c.firstWait = now - entered
 	} else {
@@ -205,7 +208,7 @@ func (l *Loader) account(s *slot, entered int64) {
 	c.returned = now
 	c.batches += s.Steps
 	c.samples += int64(s.Rows)
-	c.delivered.Add(s.table.size())
+	c.delivered.Add(s.table.Size())
 }
 
 func (l *Loader) isClosed() bool {
@@ -215,8 +218,8 @@ func (l *Loader) isClosed() bool {
 }
 
 // giveBack makes a slot free. A loader that was closed meanwhile has no use for it.
-func (l *Loader) giveBack(s *slot, stream Stream) error {
-	err := l.dev.release(&s.on, stream)
+func (l *Loader) giveBack(s *slot, stream device.Stream) error {
+	err := l.dev.Release(&s.on, stream)
 	if l.onHost {
 		s.poison()
 	}
@@ -259,12 +262,12 @@ func (l *Loader) Close() error {
 	l.closed = true
 	l.freeMemory()
 	l.mu.Unlock()
-	l.shards.close()
+	l.shards.Close()
 	err := l.trace.close()
 	if l.stage != nil {
 		err = errors.Join(err, l.stage.Close())
 	}
-	if e := l.dev.close(); err == nil {
+	if e := l.dev.Close(); err == nil {
 		err = e
 	}
 	return err
@@ -277,20 +280,20 @@ func (l *Loader) freeMemory() {
 		}
 	}
 	if l.spares != nil {
-		l.spares.close()
+		l.spares.Close()
 	}
 	if l.pinned != nil {
-		l.pinned.table.close()
+		l.pinned.Table.Close()
 	}
 	if l.windows != nil {
-		l.windows.close()
+		l.windows.Close()
 	}
 	if l.mapped != nil {
-		l.mapped.close()
+		l.mapped.Close()
 	}
 }
 
 func (l *Loader) freeSlot(s *slot) {
-	l.dev.detach(&s.on)
-	s.table.close()
+	l.dev.Detach(&s.on)
+	s.table.Close()
 }

@@ -290,13 +290,13 @@ func TestFewFilesAreOpenAtOnce(t *testing.T) {
 	eachWay(t, func(t *testing.T, c Config) {
 		c.Batch, c.Workers = 5, 4
 		l := mustLoader(t, mustOpen(t, dir), c)
-		l.shards.open = 2
+		l.shards.Open = 2
 		if n := len(epochIDs(t, l, want)); n != 40 {
 			t.Errorf("%d steps", n)
 		}
-		l.shards.mu.Lock()
-		defer l.shards.mu.Unlock()
-		if n := len(l.shards.kept); n > 2+4+3 {
+		l.shards.Mu.Lock()
+		defer l.shards.Mu.Unlock()
+		if n := len(l.shards.Kept); n > 2+4+3 {
 			t.Errorf("%d shards are open", n)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
 )
 
@@ -63,7 +64,7 @@ func (l *Loader) startPipeline() *pipeline {
 	p.epoch, p.at = l.epoch, l.position
 	l.mu.Unlock()
 	if l.windows != nil {
-		l.windows.reset()
+		l.windows.Reset()
 	}
 	p.wg.Go(func() {
 		if err := p.main(); err != nil {
@@ -81,7 +82,7 @@ func (p *pipeline) stop() {
 	p.work.Broadcast()
 	p.mu.Unlock()
 	if p.windows != nil {
-		p.windows.stop()
+		p.windows.Stop()
 	}
 	p.wg.Wait()
 	p.helper.close()
@@ -98,32 +99,32 @@ func (p *pipeline) stop() {
 // main reads what there is to be read first, and starts the goroutines.
 func (p *pipeline) main() error {
 	if p.stage != nil && !p.staged {
-		t, before := nanos(), p.shards.readNanos.Load()
+		t, before := load.Nanos(), p.shards.ReadNanos.Load()
 		if err := p.stage.Open(p.ctx, p.workers); err != nil {
 			return err
 		}
-		for _, sh := range p.shards.shards {
-			sh.path = dataset.FilePath(p.stage.Path(sh.number), sh.record.Name)
+		for _, sh := range p.shards.Shards {
+			sh.Path = dataset.FilePath(p.stage.Path(sh.Number), sh.Record.Name)
 		}
 		if p.mapped != nil {
-			if err := p.mapped.open(p.crew); err != nil {
+			if err := p.mapped.Open(p.crew); err != nil {
 				return err
 			}
 		}
 		p.staged = true
-		p.stats.stage.Add(nanos() - t)
-		p.stats.early.Add(p.shards.readNanos.Load() - before)
+		p.stats.stage.Add(load.Nanos() - t)
+		p.stats.early.Add(p.shards.ReadNanos.Load() - before)
 		p.stats.staged.Store(p.set.Bytes())
 		p.trace.event("stage", "read", t, 0, p.set.Bytes())
 	}
-	if p.pinned != nil && !p.pinned.filled {
-		t, before := nanos(), p.shards.readNanos.Load()
-		if err := p.pinned.fill(p.ctx, p.shards, p.crew); err != nil {
+	if p.pinned != nil && !p.pinned.Filled {
+		t, before := load.Nanos(), p.shards.ReadNanos.Load()
+		if err := p.pinned.Fill(p.ctx, p.shards, p.crew); err != nil {
 			return err
 		}
-		p.stats.fill.Add(nanos() - t)
-		p.stats.early.Add(p.shards.readNanos.Load() - before)
-		p.trace.event("fill", "read", t, 0, p.pinned.table.size())
+		p.stats.fill.Add(load.Nanos() - t)
+		p.stats.early.Add(p.shards.ReadNanos.Load() - before)
+		p.trace.event("fill", "read", t, 0, p.pinned.Table.Size())
 	}
 	p.start()
 	return nil
@@ -132,15 +133,15 @@ func (p *pipeline) main() error {
 func (p *pipeline) start() {
 	if p.windows != nil {
 		epoch, at := p.epoch, p.at
-		p.wg.Go(func() { p.windows.run(p.ctx, epoch, at) })
+		p.wg.Go(func() { p.windows.Run(p.ctx, epoch, at) })
 	}
 	if a := p.advisor; a != nil {
-		a.begun = false
-		p.wg.Go(func() { a.run(p.ctx) })
+		a.Begun = false
+		p.wg.Go(func() { a.Run(p.ctx) })
 	}
 	if p.scrub != nil {
 		p.wg.Go(func() {
-			if err := p.scrub.run(p.ctx); err != nil {
+			if err := p.scrub.Run(p.ctx); err != nil {
 				p.fail(err)
 			}
 		})
@@ -205,15 +206,15 @@ func (p *pipeline) claim(ready bool) *slot {
 	s.Step = p.steps.At(p.epoch, p.at)
 	if p.windows != nil && s.Rows > 0 {
 		a, b := p.windows.Keys(&s.Step)
-		if ready && !p.windows.loaded(a, b) {
+		if ready && !p.windows.Loaded(a, b) {
 			return nil
 		}
-		p.windows.claim(a, b)
+		p.windows.Claim(a, b)
 	}
 	p.free = p.free[:len(p.free)-1]
 	p.at += s.Steps * p.steps.Global()
 	if p.advisor != nil && s.Rows > 0 {
-		p.advisor.touch(s.Epoch, s.First)
+		p.advisor.Touch(s.Epoch, s.First)
 	}
 	s.made, s.err = false, nil
 	p.queue = append(p.queue, ticket{slot: s})
@@ -307,23 +308,23 @@ func (p *pipeline) wait(ctx context.Context, held bool) error {
 type maker struct {
 	*pipeline
 	cursor *order.Cursor
-	load   loader
+	load   load.Reader
 	rows   []int64
-	runs   []run
-	raw    *table // of direct, where there are casts
+	runs   []load.Run
+	raw    *load.Table // of direct, where there are casts
 }
 
 func (p *pipeline) newMaker() *maker {
-	m := &maker{pipeline: p, load: loader{shardSet: p.shards, crew: p.crew}, rows: make([]int64, p.steps.Most())}
+	m := &maker{pipeline: p, load: load.Reader{Shards: p.shards, Crew: p.crew}, rows: make([]int64, p.steps.Most())}
 	if p.casts != nil {
-		m.raw = newTable(p.layout, hostMemory{}, &p.stats.usage)
+		m.raw = load.NewTable(p.layout, load.HostMemory{}, &p.stats.usage)
 	}
 	return m
 }
 
 func (m *maker) close() {
 	if m.raw != nil {
-		m.raw.close()
+		m.raw.Close()
 	}
 }
 

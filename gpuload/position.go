@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/order"
 )
 
@@ -85,14 +86,14 @@ func (l *Loader) moveTo(epoch int, position int64) error {
 }
 
 // Device describes where the batches are delivered.
-func (l *Loader) Device() DeviceInfo { return describe(l.dev) }
+func (l *Loader) Device() device.Info { return device.Describe(l.dev) }
 
 // Probe opens a device as a Loader would, measures it, and closes it again.
-func Probe(device string) (DeviceInfo, error) {
-	d, err := openDevice(device)
+func Probe(name string) (device.Info, error) {
+	d, err := device.Open(name)
 	if err != nil {
-		return DeviceInfo{}, err
+		return device.Info{}, err
 	}
-	info := describe(d)
-	return info, d.close()
+	info := device.Describe(d)
+	return info, d.Close()
 }

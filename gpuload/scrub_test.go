@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 )
 
@@ -48,8 +49,8 @@ func TestTheStreamTierFindsDamage(t *testing.T) {
 				c.Rank = rank
 				l := asLarge(t, d, c)
 				if rank != 7%3 {
-					l.scrub.delivered = func() int64 { return 1 << 40 }
-					if err := l.scrub.run(bg); err != nil {
+					l.scrub.Delivered = func() int64 { return 1 << 40 }
+					if err := l.scrub.Run(bg); err != nil {
 						t.Errorf("%s: rank %d checks another one's shard: %v", format, rank, err)
 					}
 					continue
@@ -62,7 +63,7 @@ func TestTheStreamTierFindsDamage(t *testing.T) {
 					t.Errorf("%s, %s: %v", format, c.Shuffle, err)
 				}
 				l.Close()
-				if used := l.scrub.used - scrubAhead; used > l.stats.delivered.Load()/scrubShare+1<<20 {
+				if used := l.scrub.Used - load.ScrubAhead; used > l.stats.delivered.Load()/load.ScrubShare+1<<20 {
 					t.Errorf("%d bytes were read for checks, %d delivered", used, l.stats.delivered.Load())
 				}
 			}
@@ -75,8 +76,8 @@ func TestTheStreamTierFindsDamage(t *testing.T) {
 func asLarge(t testing.TB, d *Dataset, c Config) *Loader {
 	t.Helper()
 	l := mustLoader(t, d, c)
-	l.shards.verify = VerifyWhole
-	l.scrub = &scrubber{set: l.shards, rank: c.Rank, world: c.World, used: scrubAhead, delivered: l.stats.delivered.Load}
+	l.shards.Verify = load.VerifyWhole
+	l.scrub = &load.Scrubber{Set: l.shards, Rank: c.Rank, World: c.World, Used: load.ScrubAhead, Delivered: l.stats.delivered.Load}
 	return l
 }
 
@@ -113,7 +114,7 @@ func TestAShardWrittenToWhileOpenIsCheckedAgain(t *testing.T) {
 		if err := os.Chtimes(name, later, later); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(restat)
+		time.Sleep(load.Restat)
 		err = readAll(l, nil)
 		if bad != errors.Is(err, shardify.ErrCorrupt) || !bad && err != nil {
 			t.Errorf("%s content: %v", what, err)
@@ -198,7 +199,7 @@ func TestAShardThatIsReplacedBetweenTwoReadsIsChecked(t *testing.T) {
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[300]", samples: 120, shard: 40})
 	name := shardsOf(t, dir, "*.safetensors")[0]
 	l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: TierStream, Shuffle: Global})
-	l.shards.open = 1
+	l.shards.Open = 1
 	if err := readAll(l, nil); err != nil {
 		t.Fatal(err)
 	}

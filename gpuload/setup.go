@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
 )
@@ -31,7 +32,7 @@ func (l *Loader) plan() error {
 	if keys {
 		l.columns = append(l.columns, index.KeyName)
 	}
-	if l.shards, err = newShardSet(l.set.sets(), l.layout, l.cfg.Verify); err != nil {
+	if l.shards, err = load.NewShards(l.set.sets(), l.layout, l.cfg.Verify); err != nil {
 		return err
 	}
 	if l.order, err = l.set.order(&l.cfg); err != nil {
@@ -42,7 +43,7 @@ func (l *Loader) plan() error {
 		Last: l.cfg.Last, Strided: l.order.Windowed() || l.order.Streams() > 1,
 	}
 	l.planWork()
-	if l.out, l.casts, err = castLayout(l.layout, l.cfg.Cast); err != nil {
+	if l.out, l.casts, err = load.CastLayout(l.layout, l.cfg.Cast); err != nil {
 		return err
 	}
 	l.trace = newTracer(l.cfg.Trace, l.cfg.Rank)
@@ -101,12 +102,12 @@ func (l *Loader) planWork() {
 	l.workers = l.cfg.Workers
 	if l.workers == 0 {
 		l.workers = min(runtime.GOMAXPROCS(0), maxWorkers)
-		if n := coresAllowed(); n > 0 {
+		if n := load.CoresAllowed(); n > 0 {
 			l.workers = min(l.workers, n)
 		}
 	}
 	l.makers = min(l.workers, l.cfg.Depth)
-	l.crew = newCrew(l.workers - 1)
+	l.crew = load.NewCrew(l.workers - 1)
 }
 
 // noteOrder says what about the order may surprise.

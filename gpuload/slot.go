@@ -4,14 +4,16 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/device"
+	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
 )
 
 // slot is the memory of one batch, used again and again. It belongs to one
 // goroutine at a time: the one that makes the batch, then the consumer.
 type slot struct {
-	table *table
-	on    deviceSlot // the same on the device
+	table *load.Table
+	on    device.Slot // the same on the device
 	// Under Loader.mu: the batch is there, or could not be made.
 	made bool
 	err  error
@@ -21,11 +23,11 @@ type slot struct {
 	naming   sync.Mutex    // guards ids once the consumer has them
 	known    bool          // ids are those of the batch; else they are computed when asked for
 	cursor   *order.Cursor // for that
-	segments []segment
-	hosted   []segment // where the device gathers from elsewhere than the host
-	keep     bool      // Config.Synthetic: the content is to stay
-	filled   bool      // once, which is enough for Config.Synthetic
-	held     bool      // by the consumer; under Loader.mu
+	segments []load.Segment
+	hosted   []load.Segment // where the device gathers from elsewhere than the host
+	keep     bool           // Config.Synthetic: the content is to stay
+	filled   bool           // once, which is enough for Config.Synthetic
+	held     bool           // by the consumer; under Loader.mu
 }
 
 // number computes the IDs.
@@ -45,8 +47,8 @@ func (s *slot) poison() {
 	if s.keep {
 		return
 	}
-	for i := range s.table.data {
-		poison(s.table.bytes(i))
+	for i := range s.table.Data {
+		load.Poison(s.table.Bytes(i))
 	}
-	poison(shardify.Bytes(s.ids))
+	load.Poison(shardify.Bytes(s.ids))
 }

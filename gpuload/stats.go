@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
+
+	"github.com/shardify/shardify/gpuload/internal/load"
 )
 
 // counters are written by all goroutines.
@@ -11,7 +13,7 @@ type counters struct {
 	fill, stage, gathered, copied atomic.Int64 // nanoseconds
 	early                         atomic.Int64 // nanoseconds of reading before the first batch: tiers that read all
 	delivered, staged             atomic.Int64 // bytes
-	usage                         usage
+	usage                         load.Usage
 	// Written by the consumer only, under Loader.mu:
 	batches, samples    int64
 	wait, compute       int64 // nanoseconds; the first wait and what came before are not counted
@@ -57,11 +59,11 @@ func (l *Loader) Stats() Stats {
 	c := &l.stats
 	const ns = 1e-9
 	s := Stats{
-		Batches: c.batches, Samples: c.samples, Bytes: c.delivered.Load(), ReadBytes: l.shards.readBytes.Load(),
+		Batches: c.batches, Samples: c.samples, Bytes: c.delivered.Load(), ReadBytes: l.shards.ReadBytes.Load(),
 		FirstWait: float64(c.firstWait) * ns, Fill: float64(c.fill.Load()) * ns,
 		Wait: float64(c.wait) * ns, Compute: float64(c.compute) * ns,
-		Read: float64(l.shards.readNanos.Load()) * ns, Gather: float64(c.gathered.Load()) * ns, Copy: float64(c.copied.Load()) * ns,
-		Tier: l.tier, Memory: c.usage.host.Load(), DeviceMemory: c.usage.device.Load(), Staged: c.staged.Load(), Stage: float64(c.stage.Load()) * ns, Workers: l.workers, Cores: coresAllowed(),
+		Read: float64(l.shards.ReadNanos.Load()) * ns, Gather: float64(c.gathered.Load()) * ns, Copy: float64(c.copied.Load()) * ns,
+		Tier: l.tier, Memory: c.usage.Host.Load(), DeviceMemory: c.usage.Device.Load(), Staged: c.staged.Load(), Stage: float64(c.stage.Load()) * ns, Workers: l.workers, Cores: load.CoresAllowed(),
 	}
 	if s.Batches > 1 && s.Compute+s.Wait > 0 {
 		s.Utilization = s.Compute / (s.Compute + s.Wait)

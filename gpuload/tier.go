@@ -2,6 +2,9 @@ package gpuload
 
 import (
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/device"
+	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/internal/tier"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/stage"
@@ -42,11 +45,11 @@ func (l *Loader) planTier() error {
 
 // sources makes what the tier reads from.
 func (l *Loader) sources() error {
-	if l.tier == TierStream && l.shards.verify == VerifyWhole {
-		if l.set.Bytes() <= scrubWhole {
-			l.shards.verify = VerifyOpen
+	if l.tier == TierStream && l.shards.Verify == load.VerifyWhole {
+		if l.set.Bytes() <= load.ScrubWhole {
+			l.shards.Verify = load.VerifyOpen
 		} else {
-			l.scrub = &scrubber{set: l.shards, rank: l.cfg.Rank, world: l.cfg.World, delivered: l.stats.delivered.Load}
+			l.scrub = &load.Scrubber{Set: l.shards, Rank: l.cfg.Rank, World: l.cfg.World, Delivered: l.stats.delivered.Load}
 		}
 	}
 	if l.tier == TierStaged {
@@ -56,14 +59,14 @@ func (l *Loader) sources() error {
 	switch {
 	case l.cfg.Synthetic: // a few batches are read one by one
 	case l.tier == TierPinned || l.tier == TierDevice:
-		l.pinned = &pinned{dev: l.dev, table: newTable(l.layout, l.dev, &l.stats.usage)}
-		if d, ok := l.dev.(gpu); ok && l.tier == TierDevice {
-			l.pinned.table.absent = l.held(d)
+		l.pinned = &tier.Pinned{Dev: l.dev, Table: load.NewTable(l.layout, l.dev, &l.stats.usage)}
+		if d, ok := l.dev.(device.GPU); ok && l.tier == TierDevice {
+			l.pinned.Table.Absent = l.held(d)
 		} else if ok && l.order.Windowed() {
 			return l.windowsFromPinned(d)
 		}
 	case l.tier == TierStaged && l.mappable():
-		l.mapped = &mapped{set: l.shards}
+		l.mapped = &tier.Mapped{Set: l.shards}
 	case l.order.Windowed():
 		l.windowsFromShards()
 	}
@@ -140,9 +143,9 @@ func deviceRow(l *index.Layout) (n int64) {
 // fixed fields, at most the shards' size for others.
 func (d *Dataset) columnBytes(l *index.Layout) (total int64) {
 	for _, in := range d.inputs {
-		wanted, _ := rowBytes(l.Schema)
-		all, variable := rowBytes(in.Schema)
-		_, some := rowBytes(l.Schema)
+		wanted, _ := load.RowBytes(l.Schema)
+		all, variable := load.RowBytes(in.Schema)
+		_, some := load.RowBytes(l.Schema)
 		total += in.Samples * wanted
 		if variable && some {
 			total += max(in.Bytes-in.Samples*all, 0)
@@ -153,26 +156,26 @@ func (d *Dataset) columnBytes(l *index.Layout) (total int64) {
 
 // windowsFromShards prepares what a Block shuffle reads ahead.
 func (l *Loader) windowsFromShards() {
-	w := newWindows(l.order, l.shards, l.crew, &l.steps, l.dev, &l.stats.usage, l.generationRead)
+	w := tier.NewWindows(l.order, l.shards, l.crew, &l.steps, l.dev, &l.stats.usage, l.generationRead)
 	if l.direct() {
-		l.advisor = newAdvisor(w)
+		l.advisor = tier.NewAdvisor(w)
 		return
 	}
 	l.windows = w
 	if n := l.windowsOnDevice(w); n > 0 {
-		for _, g := range w.all {
-			g.table.mirrored = true
+		for _, g := range w.All {
+			g.Table.Mirrored = true
 		}
 	}
 }
 
 // windowsOnDevice is the bytes of device memory that the windows take, or 0 if that is
 // more than they may.
-func (l *Loader) windowsOnDevice(w *windows) int64 {
+func (l *Loader) windowsOnDevice(w *tier.Windows) int64 {
 	if l.onHost {
 		return 0
 	}
-	n := int64(len(w.all)) * w.Rows() * deviceRow(l.layout)
+	n := int64(len(w.All)) * w.Rows() * deviceRow(l.layout)
 	if limit := l.deviceMemory(); n > limit {
 		l.note("windows of %s do not fit into %s of %s: batches are gathered from host memory", shardify.FormatSize(n), shardify.FormatSize(limit), l.dev)
 		return 0
@@ -186,24 +189,24 @@ const engineRow = 64 << 10
 
 // windowsFromPinned lets a Block shuffle of small samples in pinned memory cross the
 // link in blocks.
-func (l *Loader) windowsFromPinned(d gpu) error {
+func (l *Loader) windowsFromPinned(d device.GPU) error {
 	if l.order.Block() == 1 || deviceRow(l.layout) >= engineRow {
 		return nil
 	}
-	w := newWindows(l.order, l.shards, l.crew, &l.steps, l.dev, &l.stats.usage, l.generationRead)
+	w := tier.NewWindows(l.order, l.shards, l.crew, &l.steps, l.dev, &l.stats.usage, l.generationRead)
 	if l.windowsOnDevice(w) == 0 {
 		return nil
 	}
-	l.windows, w.from = w, l.pinned
-	for _, g := range w.all {
-		g.table.absent = l.held(d)
-		g.table.rows = w.Rows()
-		for i := range g.table.counts {
-			if g.table.absent[i] {
-				g.table.counts[i] = w.Rows()
+	l.windows, w.From = w, l.pinned
+	for _, g := range w.All {
+		g.Table.Absent = l.held(d)
+		g.Table.Rows = w.Rows()
+		for i := range g.Table.Counts {
+			if g.Table.Absent[i] {
+				g.Table.Counts[i] = w.Rows()
 			}
 		}
-		if err := d.reserve(g.table); err != nil {
+		if err := d.Reserve(g.Table); err != nil {
 			return err
 		}
 	}
@@ -211,14 +214,14 @@ func (l *Loader) windowsFromPinned(d gpu) error {
 }
 
 // held is, by tensor, what a device keeps in its own memory.
-func (l *Loader) held(d gpu) []bool {
+func (l *Loader) held(d device.GPU) []bool {
 	absent := make([]bool, len(l.layout.Tensors))
 	for i := range absent {
-		var k *caster
+		var k *load.Caster
 		if l.casts != nil {
 			k = l.casts[i]
 		}
-		absent[i] = d.holds(&l.layout.Tensors[i], k)
+		absent[i] = d.Holds(&l.layout.Tensors[i], k)
 	}
 	return absent
 }
@@ -236,7 +239,7 @@ func (l *Loader) mappable() bool {
 	if l.order.Windowed() && l.set.columnBytes(l.layout)/max(l.set.samples, 1) < windowedRow {
 		return false
 	}
-	if len(l.shards.shards) > maxMapped || !inMemory(l.cfg.Stage) {
+	if len(l.shards.Shards) > maxMapped || !load.InMemory(l.cfg.Stage) {
 		return false
 	}
 	for _, in := range l.set.inputs {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/shardify/shardify/gpuload/internal/load"
 )
 
 // tracer writes Chrome trace events, one a line, as chrome://tracing, Perfetto and
@@ -30,7 +32,7 @@ var lanes = map[string]int{"read": 1, "gather": 2, "copy": 3, "wait": 4, "step":
 // event notes what began at start (nanos) and ends now.
 func (t *tracer) event(name, lane string, start, step, bytes int64) {
 	if t != nil {
-		t.span(name, lane, start, nanos(), step, bytes)
+		t.span(name, lane, start, load.Nanos(), step, bytes)
 	}
 }
 

@@ -1,0 +1,13 @@
+//go:build !cuda || !linux
+
+package device
+
+import "fmt"
+
+// A program that opens the driver is linked dynamically, so only builds with the
+// tag cuda do.
+func openCUDA(name string) (Device, error) {
+	return nil, fmt.Errorf("device %s: %w: built without the tag cuda", name, ErrNoDriver)
+}
+
+func autoDevice() (Device, error) { return Host{}, nil }

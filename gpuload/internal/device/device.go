@@ -1,0 +1,98 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/index"
+)
+
+// Stream is the consumer's queue on a device (a CUstream); 0 on the host.
+type Stream uintptr
+
+// Device is where batches are delivered. A batch is gathered into its slot's table, sent,
+// handed over, and the slot is used again after it was taken back. Where the device's memory
+// is the host's, nothing is to be done in between.
+//
+// Methods may be called from several goroutines, those about one slot never at
+// once. All memory is allocated before the first batch, but for tensors of variable
+// length that turn out longer (table.grow), and for the tables of a tier.
+type Device interface {
+	load.Memory
+	String() string // "host", "cuda:0"
+	// Attach makes what a slot needs on the device. The tensors of its table have their
+	// first size.
+	Attach(s *Slot) error
+	// Reuse waits until the slot may be written again.
+	Reuse(ctx context.Context, s *Slot) error
+	// Send starts the copy of a gathered slot to the device and does not wait. epoch and
+	// step are for errors.
+	Send(s *Slot, epoch int, step int64) error
+	// Ready makes a consumer's stream wait for the slot's data.
+	Ready(s *Slot, stream Stream) error
+	// Release notes the point on a stream after which the slot is free.
+	Release(s *Slot, stream Stream) error
+	// Tensor is where tensor i of a sent slot lies on the device.
+	Tensor(s *Slot, i int) uintptr
+	// Detach gives back what attach made.
+	Detach(s *Slot)
+	// Describe adds what there is to know about the device.
+	Describe(info *Info)
+	Close() error
+}
+
+// Slot is the memory of one batch.
+type Slot struct {
+	Table *load.Table
+	State any // the device's own
+}
+
+// GPU is a device with memory of its own, which gathers from tables by itself.
+type GPU interface {
+	Device
+	// Gather makes a slot the batch of segments: of the tensors that it can from the first
+	// list, of the others, laid out and copied by the host, from the second.
+	Gather(c *load.Crew, s *Slot, rows int64, from, host []load.Segment) error
+	// Holds tells whether it can keep a tensor of a layout, cast so when gathered.
+	Holds(spec *index.TensorSpec, k *load.Caster) bool
+	// Filled: a table that batches are gathered from has its content and keeps it until
+	// refill. One that is mirrored is copied to the device.
+	Filled(t *load.Table) error
+	// Refill waits until nothing reads the table any more.
+	Refill(ctx context.Context, t *load.Table) error
+	// Reserve makes room for the absent tensors of a table of its size.
+	Reserve(t *load.Table) error
+	// Store starts the copy of rows of another table, in host memory that send may
+	// read from, into the absent tensors of t. They stay as they are until stored.
+	Store(t, from *load.Table, rows []CopyRun) error
+	// Stored waits until all copies into t are done.
+	Stored(ctx context.Context, t *load.Table) error
+}
+
+// CopyRun is rows [lo, hi) of one table that go to row row of another.
+type CopyRun struct{ Lo, Hi, Row int64 }
+
+// Open makes the device of a Config ready.
+func Open(name string) (Device, error) {
+	switch {
+	case name == "host":
+		return Host{}, nil
+	case name == "" || name == "auto":
+		return autoDevice()
+	case strings.HasPrefix(name, "cuda"):
+		return openCUDA(name)
+	}
+	return nil, fmt.Errorf("device %q: want host, cuda:N or auto", name)
+}
+
+// Why there is no device.
+var (
+	// ErrNoDriver: there is no usable driver of the device, or this program was built
+	// without.
+	ErrNoDriver = errors.New("no driver")
+	// ErrNoDevice: the driver knows no such device.
+	ErrNoDevice = errors.New("no such device")
+)

@@ -1,0 +1,94 @@
+package load
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/shardify/shardify"
+)
+
+// hugeBytes is the size of a huge page, and from which size memory is asked for
+// them: gathers of small rows from huge pages are up to four times faster.
+const hugeBytes = 2 << 20
+
+// allocate returns n zero bytes that the garbage collector does not know of.
+func allocate(n int64) ([]byte, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	size := n
+	if n >= hugeBytes {
+		size = (n + hugeBytes - 1) &^ (hugeBytes - 1)
+	}
+	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("allocating %s: %w", shardify.FormatSize(size), err)
+	}
+	if n >= hugeBytes {
+		_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // not to be had everywhere
+	}
+	return b[:n], nil
+}
+
+// release gives memory of allocate back.
+func release(b []byte) {
+	if cap(b) > 0 {
+		_ = unix.Munmap(b[:cap(b)])
+	}
+}
+
+// WillNeed asks for bytes [lo, hi) of a file to be read into the page cache.
+func WillNeed(f *os.File, lo, hi int64) {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = c.Control(func(fd uintptr) { _ = unix.Fadvise(int(fd), lo, hi-lo, unix.FADV_WILLNEED) })
+}
+
+// CoresAllowed is the cores that this process may run on.
+func CoresAllowed() int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return 0
+	}
+	return set.Count()
+}
+
+// HugePages is the system's setting for anonymous memory.
+func HugePages() string {
+	b, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
+	if _, s, ok := strings.Cut(string(b), "["); ok {
+		s, _, _ = strings.Cut(s, "]")
+		return s
+	}
+	return ""
+}
+
+// InMemory tells whether a folder is in tmpfs.
+func InMemory(dir string) bool {
+	const tmpfs = 0x01021994
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && int64(st.Type) == tmpfs
+}
+
+// MapFile maps the first n bytes of a file for reading.
+func MapFile(f *os.File, n int64) (b []byte, err error) {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	if e := c.Control(func(fd uintptr) { b, err = unix.Mmap(int(fd), 0, int(n), unix.PROT_READ, unix.MAP_SHARED) }); e != nil {
+		return nil, e
+	}
+	return b, err
+}
+
+func UnmapFile(b []byte) {
+	if b != nil {
+		_ = unix.Munmap(b)
+	}
+}

@@ -1,0 +1,31 @@
+//go:build !linux
+
+package load
+
+import (
+	"errors"
+	"os"
+)
+
+// allocate returns n zero bytes. Blocks of the Go heap that hold no pointers are
+// aligned well enough from 64 bytes on.
+func allocate(n int64) ([]byte, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	return make([]byte, n, max(n, 64)), nil
+}
+
+func release([]byte) {}
+
+func WillNeed(*os.File, int64, int64) {}
+
+func CoresAllowed() int { return 0 }
+
+func HugePages() string { return "" }
+
+func InMemory(string) bool { return false }
+
+func MapFile(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
+
+func UnmapFile([]byte) {}

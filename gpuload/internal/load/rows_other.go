@@ -1,0 +1,13 @@
+//go:build !amd64
+
+package load
+
+import "unsafe"
+
+func prefetchRows(src unsafe.Pointer, rows *int64, n, size, lines int) {}
+
+func copyLines(dst, src unsafe.Pointer, rows *int64, n, size, ahead int) { panic("not here") }
+
+func copyPast(dst, src unsafe.Pointer, n int) { panic("not here") }
+
+const hasRows = false

@@ -1,0 +1,80 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"github.com/shardify/shardify"
+)
+
+// Scrubber compares the checksums of shards with their data beside the reading of
+// TierStream, which sees no tensor whole: each shard once in a Loader's life, shared
+// out to the ranks, and no faster than a fraction of what is delivered.
+type Scrubber struct {
+	Set         *Shards
+	Rank, World int
+	next        int   // shard
+	Used        int64 // bytes read so far
+	Delivered   func() int64
+}
+
+const (
+	// ScrubShare is the part of the delivered bytes that may be read for checks.
+	ScrubShare = 8
+	// ScrubAhead is what may be read before anything was delivered.
+	ScrubAhead = 64 << 20
+	// ScrubWhole is the size of a set up to which it is checked before it is used: the
+	// blink of an eye.
+	ScrubWhole = 64 << 20
+)
+
+// Run checks one shard after the other. It returns nil when ctx ends, and goes on
+// there when it is called again.
+func (c *Scrubber) Run(ctx context.Context) error {
+	for ; c.next < len(c.Set.Shards); c.next++ {
+		sh := c.Set.Shards[c.next]
+		if c.next%c.World != c.Rank || sh.Record.Samples == 0 {
+			continue
+		}
+		err := c.shard(ctx, sh)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return shardify.Annotate(err, "verify", sh.Path, "")
+		}
+	}
+	return nil
+}
+
+func (c *Scrubber) shard(ctx context.Context, sh *Shard) error {
+	h, err := c.Set.Acquire(sh)
+	if err != nil {
+		return err
+	}
+	defer c.Set.Release(h)
+	return h.check(&paced{Scrubber: c, ctx: ctx, h: h})
+}
+
+// paced reads a shard no faster than it may.
+type paced struct {
+	*Scrubber
+	ctx context.Context
+	h   *OpenShard
+}
+
+// ReadAt reads when it may, outside of the statistics.
+func (r *paced) ReadAt(b []byte, at int64) (int, error) {
+	for r.Used > ScrubAhead+r.Delivered()/ScrubShare {
+		select {
+		case <-r.ctx.Done():
+			return 0, r.ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	r.Used += int64(len(b))
+	return r.h.File.ReadAt(b, at)
+}

@@ -1,0 +1,381 @@
+package load
+
+import (
+	"io"
+	"os"
+	"slices"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/index"
+)
+
+// maxOpen is how many shards are kept open.
+const maxOpen = 128
+
+// Shard is a file of samples.
+type Shard struct {
+	*dataset.Set
+	Record *shardify.Shard
+	Number int // of its input
+	Path   string
+	Lo     int64 // its first sample in the Dataset
+	Tar    *tarFormat
+
+	opening  sync.Mutex
+	verified bool
+	first    os.FileInfo // as it was when it was last found to be right
+	suspect  bool        // it is another file now, or was written to
+	// Under shardSet.mu:
+	open *OpenShard
+}
+
+// OpenShard is a shard that was found to be what the manifest says.
+type OpenShard struct {
+	*Shard
+	File *os.File
+	refs int
+	used int64 // when it was last acquired, in turns
+	// stamp is the file's when it was opened, seen when it was last compared.
+	stamp os.FileInfo
+	seen  int64 // nanos
+	stale bool  // it was written to since
+	set   *Shards
+	// Mmap: the shard, and the numbers of the wanted tensors in it; wds: the offset index.
+	Mmap    *dataset.Mmap
+	Tensors []int
+	Index   []int64
+}
+
+// Shards is all shards of a Dataset, read for some of the fields. It may be used
+// concurrently.
+type Shards struct {
+	Layout *index.Layout // of the wanted fields
+	Shards []*Shard
+	Starts []int64 // of shards, and the number of samples
+	Verify Verify
+
+	ReadNanos, ReadBytes atomic.Int64
+	clock                func() int64
+
+	Mu   sync.Mutex
+	Open int // shards to keep open
+	Kept []*OpenShard
+	turn int64
+}
+
+func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shards, error) {
+	s := &Shards{Layout: layout, Verify: verify, clock: Nanos, Open: maxOpen}
+	at := int64(0)
+	for k, in := range sets {
+		var tar *tarFormat
+		if in.Format == index.FormatWDS {
+			var err error
+			if tar, err = newTarFormat(in, layout); err != nil {
+				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
+			}
+		}
+		for i := range in.Shards {
+			r := &in.Shards[i]
+			if err := plausible(in, r); err != nil {
+				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
+			}
+			s.Shards = append(s.Shards, &Shard{Set: in, Number: k, Record: r, Path: dataset.FilePath(in.Path, r.Name), Lo: at, Tar: tar})
+			s.Starts = append(s.Starts, at)
+			at += r.Samples
+		}
+	}
+	s.Starts = append(s.Starts, at)
+	return s, nil
+}
+
+// plausible refuses a count of samples that a shard's bytes cannot hold, before any
+// memory is sized by it.
+func plausible(in *dataset.Set, r *shardify.Shard) error {
+	each, variable := RowBytes(in.Schema)
+	if variable {
+		each += 8
+	}
+	if in.Format == index.FormatWDS {
+		each = index.TarBlock
+	}
+	if r.Samples < 0 || r.Samples > r.Bytes/max(each, 1) {
+		return shardify.Corrupt(-1, "shard %s: %d samples in %d bytes", r.Name, r.Samples, r.Bytes)
+	}
+	return nil
+}
+
+var start = time.Now()
+
+// Nanos is a monotonic clock.
+func Nanos() int64 { return int64(time.Since(start)) }
+
+// find is the shard that has a sample.
+func (s *Shards) find(sample int64) *Shard { return s.Shards[s.Number(sample)] }
+
+// Number is which shard that is.
+func (s *Shards) Number(sample int64) int {
+	return sort.Search(len(s.Shards), func(i int) bool { return s.Starts[i+1] > sample })
+}
+
+// Acquire opens a shard, or finds it open.
+func (s *Shards) Acquire(sh *Shard) (*OpenShard, error) {
+	if h := s.opened(sh); h != nil {
+		return h, nil
+	}
+	sh.opening.Lock()
+	defer sh.opening.Unlock()
+	if h := s.opened(sh); h != nil {
+		return h, nil
+	}
+	h, err := s.openFile(sh)
+	if err != nil {
+		return nil, shardify.Annotate(err, "open", sh.Path, "")
+	}
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	sh.open, h.refs = h, 1
+	s.Kept = append(s.Kept, h)
+	s.evict(s.Open)
+	return h, nil
+}
+
+func (s *Shards) opened(sh *Shard) *OpenShard {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	h := sh.open
+	if h == nil {
+		return nil
+	}
+	if now := Nanos(); now-h.seen > Restat {
+		if h.seen = now; h.changed() {
+			s.drop(h)
+			return nil
+		}
+	}
+	h.refs++
+	s.turn++
+	h.used = s.turn
+	return h
+}
+
+// Restat is how often it is asked whether a shard was written to while it is open:
+// nanoseconds.
+const Restat = 200e6
+
+// changed tells whether the file was written to since it was opened.
+func (h *OpenShard) changed() bool {
+	st, err := h.File.Stat()
+	return err != nil || !sameStamp(st, h.stamp)
+}
+
+func sameStamp(a, b os.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// drop forgets a shard that was written to. It is opened again, and its checksums are
+// compared then.
+func (s *Shards) drop(h *OpenShard) {
+	h.stale, h.Shard.open = true, nil
+	s.Kept = slices.DeleteFunc(s.Kept, func(k *OpenShard) bool { return k == h })
+	if h.refs == 0 {
+		h.File.Close()
+	}
+}
+
+// evict closes shards that nobody uses, the longest unused first, until at most
+// keep are open.
+func (s *Shards) evict(keep int) {
+	for len(s.Kept) > keep {
+		oldest := -1
+		for i, h := range s.Kept {
+			if h.refs == 0 && (oldest < 0 || h.used < s.Kept[oldest].used) {
+				oldest = i
+			}
+		}
+		if oldest < 0 {
+			return
+		}
+		h := s.Kept[oldest]
+		h.File.Close()
+		h.Shard.open = nil
+		s.Kept = slices.Delete(s.Kept, oldest, oldest+1)
+	}
+}
+
+func (s *Shards) Release(h *OpenShard) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	h.refs--
+	switch {
+	case h.refs > 0:
+	case h.stale:
+		h.File.Close()
+	case len(s.Kept) > s.Open:
+		s.evict(s.Open)
+	}
+}
+
+// Close closes all shards; none is in use.
+func (s *Shards) Close() {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.evict(0)
+}
+
+// openFile opens a shard and holds it against the manifest.
+func (s *Shards) openFile(sh *Shard) (*OpenShard, error) {
+	f, err := dataset.OpenFile(sh.Path, sh.Record.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	h := &OpenShard{Shard: sh, set: s, File: f, seen: Nanos()}
+	if h.stamp, err = f.Stat(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	sh.suspect = sh.first != nil && !sameStamp(h.stamp, sh.first)
+	if sh.Tar != nil {
+		err = s.openTar(h)
+	} else {
+		err = s.openMmap(h)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	sh.verified, sh.first = true, h.stamp
+	return h, nil
+}
+
+// checks tells whether the data of a shard are compared with its checksums when it is
+// opened.
+func (s *Shards) checks(sh *Shard) bool {
+	return s.Verify == VerifyOpen && !sh.verified || s.Verify != VerifyNone && sh.suspect
+}
+
+// openMmap checks size, header and schema of an mmap shard, and finds the wanted
+// tensors.
+func (s *Shards) openMmap(h *OpenShard) (err error) {
+	if h.Mmap, err = dataset.OpenMmap(h.File, h.Record.Bytes, h.Record, h.Layout); err != nil {
+		return err
+	}
+	h.Mmap.File = h
+	byName := make(map[string]int, len(h.Mmap.Tensors))
+	for i := range h.Mmap.Tensors {
+		byName[h.Mmap.Tensors[i].Name] = i
+	}
+	for i := range s.Layout.Tensors {
+		t := &s.Layout.Tensors[i]
+		j, ok := byName[t.Name]
+		if !ok || h.Mmap.Tensors[j].DType != t.DType || h.Mmap.Tensors[j].Row != t.Row {
+			return shardify.Corrupt(-1, "no tensor %s as wanted", t.Name)
+		}
+		h.Tensors = append(h.Tensors, j)
+	}
+	if s.checks(h.Shard) {
+		return h.check(h.File)
+	}
+	return nil
+}
+
+// openTar checks that a tar ends as it should, and reads its offset index.
+func (s *Shards) openTar(h *OpenShard) (err error) {
+	var w index.TarWindow
+	w.Reset(h.File, h.Record.Bytes, make([]byte, 4<<10))
+	if _, err := index.CheckTarEnd(&w); err != nil {
+		return err
+	}
+	if s.checks(h.Shard) {
+		if err := h.check(h.File); err != nil {
+			return err
+		}
+	}
+	h.Index, err = dataset.ReadTarIndex(h.Path, h.Record)
+	return err
+}
+
+// check compares the data of the wanted tensors with their checksums; of a tar, all data.
+func (h *OpenShard) check(r io.ReaderAt) error {
+	if h.Tar != nil {
+		return dataset.CheckTar(r, h.Record)
+	}
+	buf := make([]byte, 1<<20)
+	for _, j := range h.Tensors {
+		if err := h.Mmap.CheckTensor(r, j, buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadAt reads from the shard, and counts how long that took.
+func (h *OpenShard) ReadAt(b []byte, at int64) (int, error) {
+	t := h.set.clock()
+	n, err := h.File.ReadAt(b, at)
+	h.set.ReadNanos.Add(h.set.clock() - t)
+	h.set.ReadBytes.Add(int64(n))
+	return n, err
+}
+
+// RowBytes is the bytes of a sample's fixed fields, and whether there are others.
+func RowBytes(fields []shardify.Field) (n int64, variable bool) {
+	for i := range fields {
+		if f := &fields[i]; f.Levels == 0 {
+			n += int64(f.ElemBytes())
+		} else {
+			variable = true
+		}
+		if fields[i].Nullable {
+			n++
+		}
+	}
+	return n, variable
+}
+
+// CheckRead compares the checksums of a shard with those of what was read of each wanted
+// tensor, so many rows. Offsets, which memory has in another form, and tars are read once
+// more.
+func (h *OpenShard) CheckRead(sum func(i int) (crc uint32, rows int64)) error {
+	if h.Tar != nil {
+		return dataset.CheckTar(h, h.Record)
+	}
+	var buf []byte
+	for i, j := range h.Tensors {
+		t := &h.Mmap.Tensors[j]
+		if t.Lead == index.LeadOffsets || t.Lead == index.LeadLists {
+			if buf == nil {
+				buf = make([]byte, 1<<20)
+			}
+			if err := h.Mmap.CheckTensor(h, j, buf); err != nil {
+				return err
+			}
+			continue
+		}
+		crc, rows := sum(i)
+		if want, place := h.Mmap.CRC32C[j], h.Mmap.Places[j].Lo; crc != want || rows != h.Mmap.Counts[j] {
+			return shardify.Annotate(shardify.Corrupt(place, "crc32c of %d rows is %08x, stored %08x of %d", rows, crc, want, h.Mmap.Counts[j]), "", "", t.Name)
+		}
+	}
+	return nil
+}
+
+// Verify says when the checksums in the shards are compared with the data. Size
+// and header of a shard are compared with the manifest whenever it is opened.
+type Verify string
+
+// The kinds.
+const (
+	// VerifyWhole checks what is read whole before the first batch: TierPinned,
+	// TierDevice, TierStaged, and small sets. In TierStream it checks each shard of a
+	// large set once beside the reading; docs/loader.md says how soon.
+	VerifyWhole Verify = "whole"
+	// VerifyOpen checks a shard's wanted tensors (of a tar, all) when it is first
+	// opened, which reads it once more.
+	VerifyOpen Verify = "open"
+	VerifyNone Verify = "none"
+)

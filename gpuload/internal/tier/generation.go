@@ -1,0 +1,81 @@
+package tier
+
+import (
+	"context"
+
+	"github.com/shardify/shardify/gpuload/internal/device"
+	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/order"
+)
+
+// generation is the memory of one.
+type generation struct {
+	Table   *load.Table
+	first   int64 // its first stream
+	samples []order.Run
+	runs    []load.Run // of samples
+	load    load.Reader
+	// copies is runs in the pinned tier, where the generation comes from there.
+	copies []device.CopyRun
+}
+
+// read reads a generation into its table.
+func (g *generation) read(ctx context.Context, w *Windows, key order.Key) error {
+	if w.From != nil {
+		return g.store(w, key)
+	}
+	if d, ok := w.dev.(device.GPU); ok {
+		if err := d.Refill(ctx, g.Table); err != nil {
+			return err
+		}
+	}
+	g.plan(w, key)
+	return tell(w.dev, g.load.Load(ctx, g.Table, w.Rows(), g.runs), g.Table)
+}
+
+// store copies a generation from the pinned tier into the device's memory: runs of
+// blocks at the link's best rate, however small the samples are.
+func (g *generation) store(w *Windows, key order.Key) error {
+	g.plan(w, key)
+	g.copies = g.copies[:0]
+	for _, r := range g.runs {
+		lo, hi := r.Sh.Lo+r.Lo, r.Sh.Lo+r.Hi
+		if k := len(g.copies) - 1; k >= 0 && g.copies[k].Hi == lo && g.copies[k].Row+g.copies[k].Hi-g.copies[k].Lo == r.Row {
+			g.copies[k].Hi = hi
+			continue
+		}
+		g.copies = append(g.copies, device.CopyRun{Lo: lo, Hi: hi, Row: r.Row})
+	}
+	return w.dev.(device.GPU).Store(g.Table, w.From.Table, g.copies)
+}
+
+// plan finds the runs of a generation.
+func (g *generation) plan(w *Windows, key order.Key) {
+	g.samples = w.Runs(g.samples[:0], key, g.first)
+	g.runs = g.runs[:0]
+	for _, r := range g.samples {
+		g.runs = w.shards.Runs(g.runs, r.Sample, r.N, r.Row)
+	}
+}
+
+// Segments finds the rows of a batch in its generations.
+func (w *Windows) Segments(list []load.Segment, s *order.Step, cur *order.Cursor, rows []int64) ([]load.Segment, error) {
+	for at := w.Begin(s); at.Row < s.Rows; {
+		key, start := w.KeyOf(s, at), at.Row
+		g, err := w.wait(key)
+		if err != nil {
+			return nil, err
+		}
+		at = w.Fill(rows, s, cur, at, key, g.first)
+		list = append(list, load.Segment{From: g.Table, Rows: rows[start:at.Row], At: int64(start)})
+	}
+	return list, nil
+}
+
+// tell lets the device know of a table that was filled without error.
+func tell(dev device.Device, err error, t *load.Table) error {
+	if d, ok := dev.(device.GPU); ok && err == nil {
+		return d.Filled(t)
+	}
+	return err
+}
