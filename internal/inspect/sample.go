@@ -74,7 +74,7 @@ func Sample(ctx context.Context, src shardify.Source, t *shardify.Table, n int64
 	out := show(b, 0)
 	out.Sample = n
 	if in := b.ID(0).Input; int(in) < t.Len() {
-		out.Input = t.Shown(int(in))
+		out.Input = t.Name(int(in))
 		if out.Input == index.ManifestName { // as all sets are
 			out.Input = filepath.Dir(t.Path(int(in)))
 		}
