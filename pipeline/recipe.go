@@ -85,50 +85,72 @@ func mapping(r io.Reader) (*yaml.Node, error) {
 
 // read takes over one key.
 func (s *Settings) read(k, v *yaml.Node, o Override) error {
-	words, bad := values(k, v)
+	words, bad := values(v)
 	if o != nil {
-		if done, err := o(k.Value, words); err != nil || done && bad == nil {
-			return wrong(k, err)
+		if done, err := o(k.Value, words); err != nil {
+			return shardify.Usage("line %d: %s: %v", k.Line, k.Value, err)
+		} else if done && bad == 0 {
+			return nil
 		}
 	}
-	key, option := Lookup(k.Value), len(Owners(k.Value)) > 0
-	if key == nil && !option {
-		return unknownKey(k)
+	if known(k.Value) && (bad > 0 || v.Kind == yaml.SequenceNode && !several(k.Value)) {
+		want := "one value"
+		if several(k.Value) && v.Kind == yaml.SequenceNode {
+			want = "a list of words"
+		}
+		return shardify.Usage("line %d: key %q: want %s", max(bad, k.Line), k.Value, want)
 	}
-	if bad != nil {
-		return bad
+	if err := s.Put(k.Value, words...); err != nil {
+		return fmt.Errorf("line %d: %w", k.Line, err)
 	}
-	if option {
+	return nil
+}
+
+// Put sets what a key of a recipe names: a setting, or an option of a format. Several words
+// are added to a list.
+func (s *Settings) Put(key string, words ...string) error {
+	if !known(key) {
+		return unknownKey(key)
+	}
+	if len(words) != 1 && !several(key) {
+		return shardify.Usage("key %q: want one value", key)
+	}
+	k := Lookup(key)
+	if k == nil {
 		if s.Options == nil {
 			s.Options = map[string]string{}
 		}
-		s.Options[k.Value] = strings.Join(words, ",")
+		s.Options[key] = words[0]
 		return nil
 	}
 	for _, w := range words {
-		if err := key.Of(s).Set(w); err != nil {
-			return wrong(k, err)
+		if err := k.Of(s).Set(w); err != nil {
+			return shardify.Usage("%s: %v", key, err)
 		}
 	}
 	return nil
 }
 
-// wrong says which key has a wrong value.
-func wrong(k *yaml.Node, err error) error {
-	if err == nil {
-		return nil
+func known(key string) bool { return Lookup(key) != nil || len(Owners(key)) > 0 }
+
+// several tells keys of lists.
+func several(key string) bool {
+	k := Lookup(key)
+	if k == nil {
+		return false
 	}
-	return shardify.Usage("line %d: %s: %v", k.Line, k.Value, err)
+	_, ok := k.Of(new(Settings)).(all)
+	return ok
 }
 
-func unknownKey(k *yaml.Node) error {
+func unknownKey(key string) error {
 	var known []string
 	for i := range Keys {
 		known = append(known, Keys[i].Name)
 	}
-	err := shardify.Usage("line %d: unknown key %q", k.Line, k.Value)
-	if m := suggest.Word(k.Value, known); m != "" && m != k.Value {
-		err = shardify.Hint(err, "did you mean: "+m)
+	err := shardify.Usage("unknown key %q", key)
+	if m := suggest.Word(key, known); m != "" && m != key {
+		return shardify.Hint(err, "did you mean: "+m)
 	}
 	return err
 }
@@ -136,26 +158,19 @@ func unknownKey(k *yaml.Node) error {
 // all is a setting that has several values.
 type all interface{ All() []string }
 
-// values are the words of a key.
-func values(k, v *yaml.Node) ([]string, error) {
-	several := false
-	if key := Lookup(k.Value); key != nil {
-		_, several = key.Of(new(Settings)).(all)
+// values are the words of a value, and the line of what is no word.
+func values(v *yaml.Node) (words []string, bad int) {
+	list := []*yaml.Node{v}
+	if v.Kind == yaml.SequenceNode {
+		list = v.Content
 	}
-	switch {
-	case v.Kind == yaml.ScalarNode && v.Tag != "!!null":
-		return []string{v.Value}, nil
-	case v.Kind == yaml.SequenceNode && several:
-		var out []string
-		for _, e := range v.Content {
-			if e.Kind != yaml.ScalarNode || e.Tag == "!!null" {
-				return nil, shardify.Usage("line %d: key %q: want a list of words", e.Line, k.Value)
-			}
-			out = append(out, e.Value)
+	for _, e := range list {
+		if e.Kind != yaml.ScalarNode || e.Tag == "!!null" {
+			return nil, e.Line
 		}
-		return out, nil
+		words = append(words, e.Value)
 	}
-	return nil, shardify.Usage("line %d: key %q: want one value", k.Line, k.Value)
+	return words, 0
 }
 
 // MarshalYAML is the recipe of the settings: all that are not the default.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/gpuload"
 )
 
@@ -21,6 +22,8 @@ type failure struct {
 	Field   string `json:"field,omitempty"`
 	Sample  int64  `json:"sample"` // -1 is unknown, as of Offset
 	Offset  int64  `json:"offset"`
+	// Hints say what to do next, in the words of the command line.
+	Hints []string `json:"hints,omitempty"`
 }
 
 // kinds are the decisions that callers make. The first that fits counts.
@@ -31,6 +34,10 @@ var kinds = []struct {
 	{shardify.ErrCorrupt, "corrupt"},
 	{shardify.ErrUnsupported, "unsupported"},
 	{shardify.ErrSchema, "schema"},
+	{shardify.ErrExists, "exists"},
+	{shardify.ErrChanged, "changed"},
+	{shardify.ErrUsage, "usage"},
+	{convert.ErrStopped, "stopped"},
 	{gpuload.ErrFingerprint, "state"},
 	{gpuload.ErrOrder, "state"},
 	{gpuload.ErrState, "state"},
@@ -51,7 +58,7 @@ var (
 
 // encodeError is the JSON of an error.
 func encodeError(err error) string {
-	f := failure{Kind: "value", Message: shardify.Plain(err), Sample: -1, Offset: -1}
+	f := failure{Kind: "value", Message: shardify.Plain(err), Sample: -1, Offset: -1, Hints: shardify.Hints(err)}
 	var e *shardify.Error
 	if errors.As(err, &e) {
 		f.Kind = "io"

@@ -266,3 +266,48 @@ func goProbe(device *C.char, text **C.char, errText **C.char) C.int {
 		return ok, answer(text, d)
 	})
 }
+
+//export goConvert
+func goConvert(settings *C.char, size C.size_t, handle *C.uint64_t, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		c, err := begin(clone(unsafe.Slice((*byte)(unsafe.Pointer(settings)), size)))
+		if err != nil {
+			return failed, err
+		}
+		*handle = C.uint64_t(known.addConversion(c))
+		return ok, nil
+	})
+}
+
+//export goConvertWait
+func goConvertWait(handle C.uint64_t, timeout C.int64_t, text **C.char, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		c, err := known.conversion(uint64(handle))
+		if err != nil {
+			return failed, err
+		}
+		about, ended, err := c.wait(waitOf(timeout))
+		if ended {
+			known.forget(uint64(handle))
+		}
+		if err != nil {
+			return failed, err
+		}
+		if !ended {
+			return again, answer(text, about)
+		}
+		return ok, answer(text, about)
+	})
+}
+
+//export goConvertStop
+func goConvertStop(handle C.uint64_t, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		c, err := known.conversion(uint64(handle))
+		if err != nil {
+			return failed, err
+		}
+		c.stop()
+		return ok, nil
+	})
+}

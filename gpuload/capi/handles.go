@@ -2,16 +2,17 @@ package main
 
 import "sync"
 
-// handles are the Loaders and batches that the caller knows by number. A number is
+// handles are the Loaders, batches and conversions that the caller knows by number. A number is
 // never used twice, so a stale one finds nothing.
 type handles struct {
 	mu      sync.Mutex
 	last    uint64
 	loaders map[uint64]*loader
 	batches map[uint64]*batch
+	running map[uint64]*conversion
 }
 
-var known = handles{loaders: map[uint64]*loader{}, batches: map[uint64]*batch{}}
+var known = handles{loaders: map[uint64]*loader{}, batches: map[uint64]*batch{}, running: map[uint64]*conversion{}}
 
 func (h *handles) addLoader(l *loader) uint64 {
 	h.mu.Lock()
@@ -69,4 +70,28 @@ func (h *handles) takeBatch(n uint64) (*batch, error) {
 	}
 	delete(h.batches, n)
 	return b, nil
+}
+
+func (h *handles) addConversion(c *conversion) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last++
+	h.running[h.last] = c
+	return h.last
+}
+
+func (h *handles) conversion(n uint64) (*conversion, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.running[n]; c != nil {
+		return c, nil
+	}
+	return nil, errStale
+}
+
+// forget drops a conversion that has ended.
+func (h *handles) forget(n uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.running, n)
 }

@@ -1,4 +1,4 @@
-// Command capi is gpuload as a C library, for Python and whoever can call C:
+// Command capi is gpuload and pipeline.Convert as a C library, for Python and whoever can call C:
 //
 //	go build -tags cuda -buildmode=c-shared -o _shardify.so ./gpuload/capi
 //

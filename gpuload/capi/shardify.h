@@ -1,4 +1,4 @@
-// The C interface of gpuload: what `_shardify.so` exports to Python's ctypes.
+// The C interface of gpuload and of conversions: what `_shardify.so` exports to Python's ctypes.
 //
 // Every function may be called from any thread, none of them needs Python's global lock,
 // and none calls into Python. Texts are UTF-8. A text that a function returns is freed
@@ -13,14 +13,14 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 3
+#define SHARDIFY_ABI 4
 
 // Results.
 enum {
     SHARDIFY_OK = 0,
     SHARDIFY_END = 1,     // of the epoch; the next shardify_next begins another
     SHARDIFY_AGAIN = 2,   // nothing came in the time given; nothing is lost
-    SHARDIFY_ERROR = -1,  // *error is a JSON object: kind, message, file, object, field, sample, offset
+    SHARDIFY_ERROR = -1,  // *error is a JSON object: kind, message, file, object, field, sample, offset, hints
     SHARDIFY_FORKED = -2, // this process was forked from one that had loaded the library: it has none of its threads
 };
 
@@ -97,6 +97,17 @@ int shardify_close(uint64_t loader, char **error);
 
 // shardify_probe opens and measures a device: "host", "cuda:0". info is JSON.
 int shardify_probe(const char *device, char **info, char **error);
+
+// shardify_convert begins a conversion in the background. settings is a JSON object: keys of a
+// recipe, with words, numbers, true and false, or lists of them.
+int shardify_convert(const char *settings, size_t size, uint64_t *conversion, char **error);
+// shardify_convert_wait waits up to timeout_ms for the end. SHARDIFY_OK: it is complete, text is
+// JSON (convert.go: converted). SHARDIFY_AGAIN: it goes on, text is JSON
+// (pipeline.Progress), or null before anything is known. With an end or an error the handle is gone.
+int shardify_convert_wait(uint64_t conversion, int64_t timeout_ms, char **text, char **error);
+// shardify_convert_stop asks it to end soon; shardify_convert_wait then fails, and the same
+// settings go on from there later.
+int shardify_convert_stop(uint64_t conversion, char **error);
 
 void shardify_free(void *p);
 int shardify_abi(void);

@@ -62,6 +62,16 @@ int shardify_close(uint64_t loader, char **error) { HERE(goClose(loader, error))
 
 int shardify_probe(const char *device, char **info, char **error) { HERE(goProbe((char *)device, info, error)); }
 
+int shardify_convert(const char *settings, size_t size, uint64_t *conversion, char **error) {
+    HERE(goConvert((char *)settings, size, conversion, error));
+}
+
+int shardify_convert_wait(uint64_t conversion, int64_t timeout_ms, char **text, char **error) {
+    HERE(goConvertWait(conversion, timeout_ms, text, error));
+}
+
+int shardify_convert_stop(uint64_t conversion, char **error) { HERE(goConvertStop(conversion, error)); }
+
 void shardify_free(void *p) { free(p); }
 
 int shardify_abi(void) { return SHARDIFY_ABI; }

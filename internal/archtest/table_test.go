@@ -33,7 +33,7 @@ var layers = []layer{
 	{"tables", onDisk + ", readers, writers", "the tables of formats"},
 	{"loader", onDisk, "from shards to the trainer; reaches no reader, no writer and no plan"},
 	{"application", onDisk + ", readers, writers, transforms, plans, transform, tables, loader", "what commands do, as calls"},
-	{"commands", onDisk + ", readers, writers, transforms, plans, transform, tables, loader, application", "flags and printing"},
+	{"commands", onDisk + ", readers, writers, transforms, plans, transform, tables, loader, application", "flags and printing, and the library for Python"},
 	{"tests", "*", "suites and their tools; only tests and other suites import them"},
 }
 
@@ -102,7 +102,6 @@ var table = []row{
 	{"readers", "tables", "dataset index internal/walk readers/files readers/hdf5 readers/mmap readers/npz readers/parquet readers/root readers/synth readers/tar readers/wds shardify storage storage/local"},
 	{"writers", "tables", "shardify writers/mds writers/megatron writers/mmap writers/wds"},
 	{"gpuload", "loader", "dataset gpuload/internal/device gpuload/internal/load gpuload/internal/tier gpuload/order index internal/host shardify stage"},
-	{"gpuload/capi", "loader", "gpuload shardify"},
 	{"gpuload/internal/cuda", "loader", "shardify"},
 	{"gpuload/internal/device", "loader", "gpuload/internal/load index shardify"},
 	{"gpuload/internal/load", "loader", "dataset index internal/half shardify"},
@@ -118,6 +117,7 @@ var table = []row{
 	{"cmd/shardify", "commands", "augment convert dataset index internal/benchcmd internal/cli internal/cluster internal/host internal/inspect internal/printable internal/stats internal/suggest internal/value internal/verifycmd pipeline readers shardify stage storage verify writers"},
 	{"cmd/shardify-gpu", "commands", "gpuload internal/benchcmd internal/cli internal/printable internal/trainer shardify"},
 	{"cmd/verify", "commands", "internal/cli internal/verifycmd"},
+	{"gpuload/capi", "commands", "convert gpuload pipeline shardify"},
 	{"internal/benchcmd", "commands", "dataset gpuload index internal/cli internal/printable internal/trainer internal/value shardify storage/local"},
 	{"internal/cli", "commands", "convert internal/cluster internal/host internal/printable internal/suggest pipeline readers shardify storage/local transform transform/expr writers"},
 	{"internal/verifycmd", "commands", "internal/cli internal/printable internal/value shardify transform verify"},

@@ -58,7 +58,7 @@ func notRun(b block, python, library string) string {
 		return "is a command of the source tree"
 	case b.lang == "python" && python == "":
 		return "python3 with numpy is not here"
-	case b.lang == "python" && library == "" && strings.Contains(b.text, "shardify.Loader"):
+	case b.lang == "python" && library == "" && (strings.Contains(b.text, "shardify.Loader") || strings.Contains(b.text, "shardify.convert")):
 		return "shardify.Loader's library could not be built: it needs a C compiler"
 	case b.lang == "python":
 		for _, m := range []string{"torch", "webdataset", "torchvision", "PIL", "scipy"} {

@@ -13,6 +13,10 @@ Batches without worker processes, resumable in the middle of an epoch, also on a
 
     for batch in shardify.Loader("OUT", 256, shuffle="block", seed=1):
         step(batch["x"], batch["cls"])
+
+Data sets are made by the program shardify, or here:
+
+    shardify.convert("photos/", "OUT", shuffle="global", split="train=0.9,val=0.1")
 """
 
 from __future__ import annotations
@@ -22,17 +26,23 @@ from typing import Any, Optional, Sequence, Union
 
 from .batch import Batch, Sample
 from .collate import collate
+from .converting import Converted, Progress, convert
 from .dataset import Dataset, Transform, View
 from .errors import (
+    ChangedError,
     ClosedError,
     CorruptError,
     DeviceError,
+    ExistsError,
     ForkedError,
+    InputNotFoundError,
     NotADatasetError,
     SchemaError,
     ShardifyError,
     StateError,
+    StoppedError,
     UnsupportedError,
+    UsageError,
 )
 from .loader import Loader
 from .loaderbatch import LoaderBatch
@@ -43,24 +53,32 @@ from .schema import Field, bf16_to_f32
 __version__ = "0.1.0"
 __all__ = [
     "Batch",
+    "ChangedError",
     "ClosedError",
+    "Converted",
     "CorruptError",
     "Dataset",
     "DeviceError",
+    "ExistsError",
     "Field",
     "ForkedError",
+    "InputNotFoundError",
     "Loader",
     "LoaderBatch",
     "LoaderDataset",
     "NotADatasetError",
+    "Progress",
     "Sample",
     "SchemaError",
     "ShardifyError",
     "StateError",
+    "StoppedError",
     "UnsupportedError",
+    "UsageError",
     "View",
     "bf16_to_f32",
     "collate",
+    "convert",
     "open",
     "profile",
 ]

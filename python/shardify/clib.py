@@ -1,4 +1,4 @@
-"""The library behind `Loader`: found, loaded on first use, its errors as exceptions.
+"""The library behind `Loader` and `convert`: found, loaded on first use, its errors as exceptions.
 
 gpuload/capi/shardify.h says what each function does. ctypes gives up Python's lock
 during every call.
@@ -14,18 +14,22 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, 
 from typing import Any, Dict, NoReturn, Optional, Type
 
 from .errors import (
+    ChangedError,
     ClosedError,
     CorruptError,
     DeviceError,
+    ExistsError,
     ForkedError,
     NotADatasetError,
     SchemaError,
     ShardifyError,
     StateError,
+    StoppedError,
     UnsupportedError,
+    UsageError,
 )
 
-ABI = 3
+ABI = 4
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 
@@ -42,6 +46,10 @@ _KINDS: Dict[str, Type[Exception]] = {
     "device": DeviceError,
     "closed": ClosedError,
     "missing": NotADatasetError,
+    "exists": ExistsError,
+    "changed": ChangedError,
+    "usage": UsageError,
+    "stopped": StoppedError,
     "value": ValueError,
 }
 
@@ -77,6 +85,9 @@ _FUNCTIONS: Dict[str, Any] = {
     "stats": [c_uint64, POINTER(c_void_p), _error],
     "close": [c_uint64, _error],
     "probe": [c_char_p, POINTER(c_void_p), _error],
+    "convert": [c_char_p, c_size_t, POINTER(c_uint64), _error],
+    "convert_wait": [c_uint64, c_int64, POINTER(c_void_p), _error],
+    "convert_stop": [c_uint64, _error],
     "abi": [],
     "forked": [],
 }
@@ -122,6 +133,9 @@ class Library:
     stats: Any
     close: Any
     probe: Any
+    convert: Any
+    convert_wait: Any
+    convert_stop: Any
     abi: Any
     forked: Any
 
@@ -174,6 +188,7 @@ def translate(e: Dict[str, Any]) -> Exception:
             setattr(made, key, e.get(key, ""))
         made.sample = e["sample"] if e["sample"] >= 0 else None  # type: ignore[attr-defined]
         made.offset = e["offset"] if e["offset"] >= 0 else None  # type: ignore[attr-defined]
+        made.hints = e.get("hints", [])  # type: ignore[attr-defined]
     return made
 
 
@@ -202,16 +217,16 @@ def _load(file: str) -> Library:
     hint = "shardify.open and shardify.collate need no library: they read the same data with NumPy alone"
     if not os.path.exists(file):
         raise UnsupportedError(
-            "shardify.Loader needs its library, and %s is not there: install a wheel that has it, or build it "
+            "shardify.Loader and shardify.convert need their library, and %s is not there: install a wheel that has it, or build it "
             "and name it in %s. %s" % (file, VARIABLE, hint)
         )
     try:
         lib = Library(file)
     except (OSError, AttributeError) as e:
-        raise UnsupportedError("shardify.Loader: %s cannot be used here: %s. %s" % (file, e, hint)) from None
+        raise UnsupportedError("shardify: %s cannot be used here: %s. %s" % (file, e, hint)) from None
     if lib.abi() != ABI:
         raise UnsupportedError(
-            "shardify.Loader: %s has interface %d, this package wants %d: the two are of different releases"
+            "shardify: %s has interface %d, this package wants %d: the two are of different releases"
             % (file, lib.abi(), ABI)
         )
     return lib

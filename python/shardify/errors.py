@@ -73,3 +73,23 @@ class ForkedError(ShardifyError, RuntimeError):
 
 class ClosedError(ShardifyError, RuntimeError):
     """The loader was closed."""
+
+
+class UsageError(ShardifyError, ValueError):
+    """Settings that do not fit each other or the inputs."""
+
+
+class ExistsError(ShardifyError, FileExistsError):
+    """The output folder holds something else."""
+
+
+class ChangedError(ShardifyError):
+    """An input is not what it was when its conversion was planned."""
+
+
+class InputNotFoundError(ShardifyError, FileNotFoundError):
+    """An input, or another file that settings name, is not there."""
+
+
+class StoppedError(ShardifyError):
+    """A conversion was stopped. The same call goes on from there."""
