@@ -8,7 +8,7 @@
 // [Source] turns inputs of one format into batches, a [Sink] turns batches into
 // one shard, and package convert runs the two against a plan:
 //
-//	f, _, err := readers.Choose(ctx, "", inputs)
+//	f, _, err := readers.Choose(ctx, nil, "", inputs)
 //	in, err := readers.Open(ctx, f, readers.Request{Inputs: inputs})
 //	plan, err := convert.MakePlan(ctx, convert.Request{Input: f.Name, Source: in.Source, Args: in.Args, Output: sink})
 //	job := convert.Job{Plan: plan, Source: in.Source, Sink: sink, Store: convert.Folder("train")}

@@ -179,7 +179,7 @@ type SourceFormat struct {
 	Parts *Parts
 	// Outline tells what one file holds, a line each, whether or not it can be
 	// converted; nil for formats whose schema says it all.
-	Outline func(ctx context.Context, file string) ([]string, error)
+	Outline func(ctx context.Context, fs storage.FS, file string) ([]string, error)
 }
 
 // Parts is how a format takes a list of inputs in parts: tables of consecutive

@@ -1,30 +1,20 @@
 package shardify
 
 import (
-	"io/fs"
-	"os"
+	"context"
 	"sync"
+
+	"github.com/shardify/shardify/storage"
 )
 
 // A file can be replaced by another of equal size and modification time. Within one
 // process, and so on one machine, that is told by what no program can set: which file it
-// is, and when it was changed. Plans do not have it: other machines may number the files of
-// a server otherwise, and a copy that was made with care is as good as the original.
-
-// stamp says which file something is. The zero stamp is not known.
-type stamp struct {
-	dev, ino uint64
-	changed  int64 // nanoseconds since 1970
-	// What else changes the time of a change: names, owners and rights.
-	links uint64
-	owner [2]uint32
-	mode  fs.FileMode
-}
+// is, and when it was changed.
 
 // stamps are those of the files of a table, as far as they are known.
 type stamps struct {
 	mu   sync.Mutex
-	list []stamp
+	list []storage.Stamp
 }
 
 // maxStamps is how many files are remembered: more are folders of small files, where a
@@ -33,37 +23,29 @@ const maxStamps = 1 << 17
 
 // Remember takes down which files the table has, for Replaced. Those that cannot be looked
 // at are left to whoever opens them.
-func (t *Table) Remember() {
+func (t *Table) Remember(ctx context.Context, fs storage.FS) {
 	for i := range min(t.Len(), maxStamps) {
-		if st, err := os.Stat(t.Path(i)); err == nil {
-			t.Replaced(i, st)
+		if st, err := fs.Stat(ctx, t.Path(i)); err == nil {
+			t.Replaced(i, st.Stamp, fs)
 		}
 	}
 }
 
 // Replaced tells whether file i is another one than at the first call, or was written to
-// since. st is what a stat says now.
-func (t *Table) Replaced(i int, st fs.FileInfo) bool {
-	now := stampOf(st)
-	if i >= maxStamps || now == (stamp{}) {
+// since. now is what a stat says.
+func (t *Table) Replaced(i int, now storage.Stamp, fs storage.FS) bool {
+	if i >= maxStamps {
 		return false
 	}
 	t.seen.mu.Lock()
 	defer t.seen.mu.Unlock()
 	if len(t.seen.list) <= i {
-		t.seen.list = append(t.seen.list, make([]stamp, max(min(t.Len(), maxStamps), i+1)-len(t.seen.list))...)
+		t.seen.list = append(t.seen.list, make([]storage.Stamp, max(min(t.Len(), maxStamps), i+1)-len(t.seen.list))...)
 	}
 	was := &t.seen.list[i]
-	if *was == (stamp{}) {
+	if *was == (storage.Stamp{}) {
 		*was = now
 		return false
 	}
-	return was.other(now, t.Path(i))
-}
-
-func (s *stamp) other(now stamp, path string) bool {
-	if s.dev != now.dev || s.ino != now.ino {
-		return numbersLast(path)
-	}
-	return s.changed != now.changed && s.links == now.links && s.owner == now.owner && s.mode == now.mode
+	return was.Replaced(now, func() bool { return storage.Numbered(fs, t.Path(i)) })
 }

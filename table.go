@@ -6,7 +6,10 @@ import (
 	"math/bits"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+
+	"github.com/shardify/shardify/storage"
 )
 
 // Table is the list of input files of a plan, in order. A million entries take
@@ -16,6 +19,8 @@ type Table struct {
 	// that stand for themselves. They may differ from machine to machine and are
 	// no part of a plan's digest.
 	Roots []string
+	// FS is where the files are; nil means those of this machine.
+	FS    storage.FS
 	names []byte
 	ends  []int64
 	root  []uint32
@@ -114,15 +119,6 @@ func (t *Table) Name(i int) string {
 	return filepath.Base(t.Roots[t.root[i]])
 }
 
-// Unique is the name of file i in manifests, where what follows must be of this file alone:
-// with its number where files of other roots before it have the same name.
-func (t *Table) Unique(i int) string {
-	if n := t.twin(uint32(i)); n > 0 {
-		return fmt.Sprintf("%s (file %d of this name)", t.Name(i), n+1)
-	}
-	return t.Name(i)
-}
-
 // Shown is what errors call file i: its name, or where there are several roots, in which
 // names may be alike, its path as the user gave it.
 func (t *Table) Shown(i int) string {
@@ -176,6 +172,8 @@ func (t *Table) Path(i int) string {
 		return r
 	case r == "":
 		return string(n)
+	case strings.Contains(r, "://"): // an address
+		return strings.TrimSuffix(r, "/") + "/" + string(n)
 	default:
 		return filepath.Join(r, filepath.FromSlash(string(n)))
 	}

@@ -270,7 +270,7 @@ func (p *Plan) readNames(f io.ReaderAt, x *Block) (*shardify.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &shardify.Table{Roots: p.Table.Roots}
+	t := &shardify.Table{Roots: p.Table.Roots, FS: p.Table.FS}
 	return t, parseNamesBlock(t, b, x)
 }
 
@@ -320,7 +320,7 @@ func (p *Plan) Whole() (*Plan, error) {
 	}
 	q := *p
 	q.file, q.drop, q.sealed = nil, nil, nil
-	q.Table = &shardify.Table{Roots: p.Table.Roots}
+	q.Table = &shardify.Table{Roots: p.Table.Roots, FS: p.Table.FS}
 	q.Spans, q.Shards = nil, slices.Clone(p.Shards)
 	one := Block{}
 	for k := range p.blocks {

@@ -103,7 +103,7 @@ func FuzzPlan(f *testing.F) {
 			r := varint.Reader{B: names} // nobody finds bytes with the digest that is asked for
 			x.listed = index.DigestOf(names)
 			x.names.digest, x.spans.digest = index.DigestOf(r.Bytes(r.U())), index.DigestOf(spans)
-			parseNamesBlock(&shardify.Table{Roots: q.Table.Roots}, names, &x)
+			parseNamesBlock(&shardify.Table{Roots: q.Table.Roots, FS: q.Table.FS}, names, &x)
 			parseSpansBlock(spans, &x)
 		}
 	})

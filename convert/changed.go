@@ -1,13 +1,15 @@
 package convert
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // followed remembers which input a worker reads, to look at it once more when it is
@@ -19,16 +21,17 @@ type followed struct {
 }
 
 // follow goes on to an input. What was read before must be what the plan knows.
-func (w *worker) follow(input uint32) error {
+func (w *worker) follow(ctx context.Context, input uint32) error {
 	if w.reads && w.input == input {
 		return nil
 	}
-	if err := w.unchanged(); err != nil {
+	if err := w.unchanged(ctx); err != nil {
 		return err
 	}
 	w.input, w.reads = input, true
 	if path, ok := w.file(); ok {
-		if st, err := os.Stat(path); err == nil && w.j.Plan.Table.Replaced(int(input), st) {
+		fs := local.Of(w.j.Plan.Table)
+		if st, err := fs.Stat(ctx, path); err == nil && w.j.Plan.Table.Replaced(int(input), st.Stamp, fs) {
 			return w.replaced(path) // by the plan of this process, or another worker
 		}
 	}
@@ -54,7 +57,7 @@ func (w *worker) replaced(path string) error {
 }
 
 // unchanged compares the input that was read last with the plan.
-func (w *worker) unchanged() error {
+func (w *worker) unchanged(ctx context.Context) error {
 	if !w.reads {
 		return nil
 	}
@@ -64,11 +67,12 @@ func (w *worker) unchanged() error {
 		return nil
 	}
 	t := w.j.Plan.Table
-	st, err := os.Stat(path)
+	fs := local.Of(t)
+	st, err := fs.Stat(ctx, path)
 	if err == nil {
-		err = Unchanged(st.Size(), st.ModTime(), t.Size(int(w.input)), t.ModTime(int(w.input)), w.j.IgnoreTimes)
+		err = Unchanged(st.Stamp, t.Size(int(w.input)), t.ModTime(int(w.input)), w.j.IgnoreTimes)
 	}
-	if err == nil && t.Replaced(int(w.input), st) {
+	if err == nil && t.Replaced(int(w.input), st.Stamp, fs) {
 		return w.replaced(path)
 	}
 	return shardify.Annotate(err, "read", path, "")
@@ -76,13 +80,13 @@ func (w *worker) unchanged() error {
 
 // Unchanged compares what a file is with what the plan knows of it; SizeUnknown and the
 // time 0 are not known.
-func Unchanged(size int64, at time.Time, planned, plannedTime int64, ignoreTimes bool) error {
+func Unchanged(now storage.Stamp, planned, plannedTime int64, ignoreTimes bool) error {
 	const layout = "2006-01-02 15:04:05.000000000"
 	switch {
-	case planned != shardify.SizeUnknown && size != planned:
-		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, size, planned)
-	case plannedTime != 0 && at.UnixNano() != plannedTime && !ignoreTimes:
-		return fmt.Errorf("%w: it was modified %s, and %s then", shardify.ErrChanged, at.UTC().Format(layout), time.Unix(0, plannedTime).UTC().Format(layout))
+	case planned != shardify.SizeUnknown && now.Size != planned:
+		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, now.Size, planned)
+	case plannedTime != 0 && now.ModTime != plannedTime && !ignoreTimes:
+		return fmt.Errorf("%w: it was modified %s, and %s then", shardify.ErrChanged, time.Unix(0, now.ModTime).UTC().Format(layout), time.Unix(0, plannedTime).UTC().Format(layout))
 	}
 	return nil
 }

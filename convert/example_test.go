@@ -27,7 +27,7 @@ func ExampleJob_Convert() {
 
 // convertTo converts inputs of a format, or of the one that they tell if it is "".
 func convertTo(ctx context.Context, folder, format string, inputs []string, given shardify.Options) (int64, error) {
-	f, _, err := readers.Choose(ctx, format, inputs)
+	f, _, err := readers.Choose(ctx, nil, format, inputs)
 	if err != nil {
 		return 0, err
 	}

@@ -225,7 +225,7 @@ func (w *partPlanner) write(x *partWritten) error {
 
 // whole is the error that has all inputs in one table.
 func (w *partPlanner) whole(rest *shardify.Table) error {
-	all := &shardify.Table{Roots: rest.Roots}
+	all := &shardify.Table{Roots: rest.Roots, FS: rest.FS}
 	for i := range w.p.blocks {
 		b, err := w.p.blocks[i].names.read(w.spill)
 		if err != nil {
@@ -248,7 +248,7 @@ func (w *partPlanner) settle(ctx context.Context) error {
 		return err
 	}
 	p.State = state
-	p.Table = &shardify.Table{Roots: w.Args.Table.Roots}
+	p.Table = &shardify.Table{Roots: w.Args.Table.Roots, FS: w.Args.Table.FS}
 	for i := range p.blocks {
 		if w.layouts[i] != layout || i == 0 {
 			if err := w.again(ctx, i); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/memory"
 )
 
@@ -163,7 +164,7 @@ func TestAnInputThatIsReplacedAfterThePlan(t *testing.T) {
 	f := mixed()
 	p := fakePlan(t, f, nil)
 	files(t, p)
-	p.Table.Remember()
+	p.Table.Remember(bg, local.Files)
 	path := p.Table.Path(1)
 	st, err := os.Stat(path)
 	if err == nil {

@@ -196,7 +196,7 @@ func (w *worker) use(ctx context.Context, r result) error {
 	}
 	w.post.at(atWriting, w.shard)
 	defer w.post.leave()
-	if err := w.follow(r.span.Input); err != nil {
+	if err := w.follow(ctx, r.span.Input); err != nil {
 		return err
 	}
 	w.rec.Read += r.span.Samples()
@@ -253,7 +253,7 @@ func (w *worker) write(b *shardify.Batch) error {
 // by now must have their checksum first.
 func (w *worker) commit(ctx context.Context) error {
 	w.post.at(atPublishing, w.shard)
-	if err := w.unchanged(); err != nil {
+	if err := w.unchanged(ctx); err != nil {
 		return err
 	}
 	if err := w.proofs.check(w.j.Source, w.j.Plan.Table); err != nil {
@@ -377,7 +377,7 @@ func reason(err error) string {
 
 func (p *Plan) inputName(i uint32) string {
 	if int(i) < p.Table.Len() {
-		return p.Table.Unique(int(i))
+		return p.Table.Name(int(i))
 	}
 	if i == 0 && p.FirstInput != "" {
 		return p.FirstInput

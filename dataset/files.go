@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -38,7 +39,7 @@ func CheckFile(name string, size int64) error {
 		return err
 	}
 	if !st.Mode().IsRegular() {
-		return local.Other(name, st.Mode())
+		return local.NotFile(name, st.Mode())
 	}
 	if st.Size() != size {
 		return shardify.Corrupt(-1, "%s: the manifest says %d bytes, the file has %d", filepath.Base(name), size, st.Size())
@@ -55,7 +56,7 @@ func OpenFile(name string, size int64) (*os.File, error) {
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		err = e.Err // the name is said by the error that this becomes
 	}
-	if errors.Is(err, local.ErrOther) {
+	if errors.Is(err, storage.ErrNotFile) {
 		err = shardify.Unsupported("%v", err)
 	}
 	if err == nil && st.Size() != size {

@@ -224,7 +224,7 @@ func ChooseInput(ctx context.Context, asked string, inputs []string) (shardify.S
 	if _, ok := readers.Lookup(asked); asked != "" && !ok {
 		return shardify.SourceFormat{}, "", unknownFormat("--from", asked, readers.Names())
 	}
-	f, why, err := readers.Choose(ctx, asked, inputs)
+	f, why, err := readers.Choose(ctx, nil, asked, inputs)
 	switch {
 	case errors.Is(err, readers.ErrSeveral):
 		err = shardify.Hint(shardify.Usage("%v", err), "convert each format on its own; shardify merge-sets A B -o C joins sets of equal fields")

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
@@ -74,7 +73,7 @@ func touched(old, now *convert.Plan) error {
 	if err != nil {
 		return err
 	}
-	err = convert.Unchanged(size, time.Unix(0, at), planned, plannedTime, false)
+	err = convert.Unchanged(storage.Stamp{Size: size, ModTime: at}, planned, plannedTime, false)
 	if n := int64(len(list)); n > 1 {
 		err = fmt.Errorf("%w (the first of %s)", err, printable.Of(n, "input"))
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -35,8 +34,9 @@ const (
 )
 
 // Choose finds the format of the inputs: the one asked for, or what the first
-// bytes and the names say. why says it for people.
-func Choose(ctx context.Context, asked string, inputs []string) (f shardify.SourceFormat, why string, err error) {
+// bytes and the names say. why says it for people. They are in fs; nil means the files of
+// this machine.
+func Choose(ctx context.Context, fs storage.FS, asked string, inputs []string) (f shardify.SourceFormat, why string, err error) {
 	if asked != "" {
 		f, ok := Lookup(asked)
 		if !ok {
@@ -44,14 +44,14 @@ func Choose(ctx context.Context, asked string, inputs []string) (f shardify.Sour
 		}
 		return f, "asked for", nil
 	}
-	first := ""
+	at, first := place{ctx, filesOr(fs)}, ""
 	for i, in := range inputs[:min(len(inputs), sampleInputs)] {
 		if err := ctx.Err(); err != nil {
 			return f, "", context.Cause(ctx)
 		}
-		g, w, err := detect(in)
+		g, w, err := at.detect(in)
 		if err != nil {
-			return f, "", explain(ctx, inputs, err)
+			return f, "", at.explain(inputs, err)
 		}
 		if i > 0 && g.Name != f.Name {
 			return f, "", fmt.Errorf("%w: %s is %s, %s is %s", ErrSeveral, first, f.Name, in, g.Name)
@@ -77,48 +77,56 @@ func ChooseListed(names []string) (f shardify.SourceFormat, why string) {
 
 // explain prefers what listing the inputs has to say: that one is missing, is an
 // address, or is of a kind that another tool converts.
-func explain(ctx context.Context, inputs []string, err error) error {
+func (at place) explain(inputs []string, err error) error {
 	if errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrCorrupt) {
 		return err // it is known what is there
 	}
-	if _, _, e := walk.Walk(ctx, walk.Request{Inputs: inputs, NoStat: true, Follow: true}); e != nil {
+	if _, _, e := walk.Walk(at.ctx, walk.Request{FS: at.fs, Inputs: inputs, NoStat: true, Follow: true}); e != nil {
 		return e
 	}
 	return err
 }
 
-func detect(in string) (shardify.SourceFormat, string, error) {
-	in, _ = splitObject(in)
-	st, err := os.Stat(in)
+// place is where inputs are looked at.
+type place struct {
+	ctx context.Context
+	fs  storage.FS
+}
+
+func (at place) detect(in string) (shardify.SourceFormat, string, error) {
+	in, _ = at.splitObject(in)
+	st, err := at.fs.Stat(at.ctx, in)
 	switch {
 	case err != nil && strings.ContainsAny(in, "*?["):
 		f, why, err := byName(path.Base(filepath.ToSlash(in)))
 		if err != nil { // photos/*: what the pattern finds tells
-			if found, _ := filepath.Glob(in); len(found) > 0 {
-				return detect(found[0])
+			if path, ok := storage.Path(at.fs, in); ok {
+				if found := local.Glob(path); len(found) > 0 {
+					return at.detect(found[0])
+				}
 			}
 		}
 		return f, why, err
 	case err != nil:
 		return shardify.SourceFormat{}, "", err
-	case st.IsDir():
-		return detectFolder(in)
-	case !st.Mode().IsRegular():
+	case st.Type == storage.Folder:
+		return at.detectFolder(in)
+	case st.Type != storage.Regular:
 		return shardify.SourceFormat{}, "", &fs.PathError{Op: "open", Path: in, Err: errors.New("not a regular file")}
 	}
-	return detectFile(in)
+	return at.detectFile(in)
 }
 
 // detectFile asks each format about the first bytes and the name.
-func detectFile(name string) (f shardify.SourceFormat, why string, err error) {
-	file, _, err := local.Open(name)
+func (at place) detectFile(name string) (f shardify.SourceFormat, why string, err error) {
+	file, err := at.fs.Open(at.ctx, name)
 	if err != nil {
 		return f, "", err
 	}
 	defer file.Close()
 	head := make([]byte, 512)
-	n, err := io.ReadFull(file, head)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+	n, err := file.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
 		return f, "", err
 	}
 	base := filepath.Base(name)
@@ -136,7 +144,7 @@ func detectFile(name string) (f shardify.SourceFormat, why string, err error) {
 		}
 		return f, "", shardify.Corrupt(-1, "%s is not the manifest of a data set; verify %s tells more", name, dir)
 	}
-	if dir := filepath.Dir(name); strings.HasPrefix(base, "shard-") && isFile(filepath.Join(dir, index.ManifestName)) {
+	if dir := filepath.Dir(name); strings.HasPrefix(base, "shard-") && at.isFile(filepath.Join(dir, index.ManifestName)) {
 		return f, "", shardify.Unsupported("%s is one shard of a data set: name its folder, %s", name, dir)
 	}
 	return f, "", fmt.Errorf("%w: neither the first bytes nor the name of %s are known", ErrUndecided, name)
@@ -152,16 +160,16 @@ func byName(base string) (f shardify.SourceFormat, why string, err error) {
 }
 
 // detectFolder: a data set says what it is; else the names in it decide.
-func detectFolder(dir string) (f shardify.SourceFormat, why string, err error) {
+func (at place) detectFolder(dir string) (f shardify.SourceFormat, why string, err error) {
 	m := filepath.Join(dir, index.ManifestName)
-	if _, err := os.Stat(m); err == nil {
-		f, _, err := detectFile(m)
+	if _, err := at.fs.Stat(at.ctx, m); err == nil {
+		f, _, err := at.detectFile(m)
 		return f, "data set with " + index.ManifestName, err
 	}
-	if set := unfinished(dir); set != "" {
+	if set := at.unfinished(dir); set != "" {
 		return f, "", shardify.Unsupported("%s: the conversion is not finished: shardify status %s tells what is missing", dir, set)
 	}
-	c, err := count(dir)
+	c, err := at.count(dir)
 	if err != nil {
 		return f, "", err
 	}
@@ -188,26 +196,24 @@ func container(base string) (name string, ok bool) {
 }
 
 // count looks at the first names in a folder and those below it.
-func count(dir string) (census, error) {
+func (at place) count(dir string) (census, error) {
 	c := census{kinds: map[string]int{}, stems: map[string]int{}}
 	queue := []string{dir}
 	for dirs := 0; len(queue) > 0 && dirs < sampleDirs && c.files < sampleNames; dirs++ {
 		next := queue[0]
 		queue = queue[1:]
-		d, err := os.Open(next)
-		if err != nil {
-			return c, err
-		}
-		entries, err := d.ReadDir(sampleNames)
-		d.Close()
-		if err != nil && err != io.EOF {
-			return c, err
-		}
-		for _, e := range entries {
-			name := e.Name()
+		seen := 0
+		for e, err := range at.fs.List(at.ctx, next) {
+			if err != nil {
+				return c, err
+			}
+			if seen++; seen > sampleNames {
+				break
+			}
+			name := e.Name
 			switch {
 			case strings.HasPrefix(name, ".") || strings.EqualFold(name, "thumbs.db"):
-			case e.IsDir() || e.Type()&fs.ModeSymlink != 0 && isDir(filepath.Join(next, name)):
+			case e.Type == storage.Folder || e.Type == storage.Link && at.isDir(filepath.Join(next, name)):
 				queue = append(queue, filepath.Join(next, name))
 			default:
 				c.add(filepath.Join(next, name))
@@ -219,23 +225,23 @@ func count(dir string) (census, error) {
 
 // unfinished is the data set in the making that a folder is, or is a split of; "" if
 // neither. Its shards are no samples for anybody yet.
-func unfinished(dir string) string {
+func (at place) unfinished(dir string) string {
 	for _, set := range []string{dir, filepath.Dir(filepath.Clean(dir))} {
-		if isDir(filepath.Join(set, storage.Private)) && !isFile(filepath.Join(set, index.ManifestName)) {
+		if at.isDir(filepath.Join(set, storage.Private)) && !at.isFile(filepath.Join(set, index.ManifestName)) {
 			return set
 		}
 	}
 	return ""
 }
 
-func isFile(name string) bool {
-	st, err := os.Stat(name)
-	return err == nil && st.Mode().IsRegular()
+func (at place) isFile(name string) bool {
+	st, err := at.fs.Stat(at.ctx, name)
+	return err == nil && st.Type == storage.Regular
 }
 
-func isDir(name string) bool {
-	st, err := os.Stat(name)
-	return err == nil && st.IsDir()
+func (at place) isDir(name string) bool {
+	st, err := at.fs.Stat(at.ctx, name)
+	return err == nil && st.Type == storage.Folder
 }
 
 func (c *census) add(name string) {
@@ -286,8 +292,8 @@ func (c *census) decide(dir string) (f shardify.SourceFormat, why string, err er
 
 // splitObject takes apart FILE:OBJECT, the way in which ROOT's users name a tree in a
 // file. A name that exists as it is stays whole.
-func splitObject(in string) (file, object string) {
-	if _, err := os.Lstat(in); err == nil {
+func (at place) splitObject(in string) (file, object string) {
+	if _, err := at.fs.Stat(at.ctx, in); err == nil {
 		return in, ""
 	}
 	for i := range len(in) {
@@ -296,7 +302,7 @@ func splitObject(in string) (file, object string) {
 		}
 		file := in[:i]
 		_, named := container(filepath.Base(file))
-		if st, err := os.Stat(file); err == nil && st.Mode().IsRegular() || named && strings.ContainsAny(file, "*?[") {
+		if at.isFile(file) || named && strings.ContainsAny(file, "*?[") {
 			return file, in[i+1:]
 		}
 	}
@@ -306,7 +312,7 @@ func splitObject(in string) (file, object string) {
 // Stem is the name of an input without its folder, the object it names in a file, and
 // the extension of a format that keeps many samples in a file.
 func Stem(input string) string {
-	file, _ := splitObject(filepath.Clean(input))
+	file, _ := place{context.Background(), local.Files}.splitObject(filepath.Clean(input))
 	base := filepath.Base(file)
 	if _, ok := container(base); ok {
 		base = strings.TrimSuffix(base, filepath.Ext(base))
@@ -318,14 +324,14 @@ func Stem(input string) string {
 }
 
 // splitObjects does so for all inputs of a format with the option "object".
-func splitObjects(f *shardify.SourceFormat, r *Request) error {
+func splitObjects(ctx context.Context, f *shardify.SourceFormat, r *Request) error {
 	if !slices.ContainsFunc(f.Options, func(o shardify.Option) bool { return o.Name == objectOption }) {
 		return nil
 	}
 	object := r.Options[objectOption]
 	inputs := slices.Clone(r.Inputs)
 	for i, in := range inputs {
-		file, o := splitObject(in)
+		file, o := place{ctx, r.fs()}.splitObject(in)
 		switch {
 		case o == "":
 		case object != "" && o != object:

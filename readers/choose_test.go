@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // write makes files below dir; a name that ends in / is an empty folder.
@@ -81,7 +82,7 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)
 			write(t, dir, c.files)
-			f, why, err := Choose(context.Background(), "", c.inputs)
+			f, why, err := Choose(context.Background(), nil, "", c.inputs)
 			if c.want == "" {
 				if err == nil || !strings.Contains(err.Error(), c.says) {
 					t.Fatalf("%s, %v; want an error with %q", f.Name, err, c.says)
@@ -101,16 +102,16 @@ func TestLinkedFoldersCount(t *testing.T) {
 	if err := errors.Join(os.Symlink("../real", filepath.Join(dir, "in", "link")), os.Symlink("..", filepath.Join(dir, "in", "up"))); err != nil {
 		t.Skip(err)
 	}
-	if f, why, err := Choose(context.Background(), "", []string{filepath.Join(dir, "in")}); err != nil || f.Name != "npz" {
+	if f, why, err := Choose(context.Background(), nil, "", []string{filepath.Join(dir, "in")}); err != nil || f.Name != "npz" {
 		t.Errorf("%s (%s), %v", f.Name, why, err)
 	}
 }
 
 func TestFormatAskedForWins(t *testing.T) {
-	if f, why, err := Choose(context.Background(), "files", []string{"a.npz"}); err != nil || f.Name != "files" || why != "asked for" {
+	if f, why, err := Choose(context.Background(), nil, "files", []string{"a.npz"}); err != nil || f.Name != "files" || why != "asked for" {
 		t.Errorf("%s (%s), %v", f.Name, why, err)
 	}
-	if _, _, err := Choose(context.Background(), "nope", nil); !errors.Is(err, ErrUndecided) {
+	if _, _, err := Choose(context.Background(), nil, "nope", nil); !errors.Is(err, ErrUndecided) {
 		t.Errorf("unknown format: %v", err)
 	}
 	if f, _ := ChooseListed([]string{"x/.hidden", "x/1.npz"}); f.Name != "npz" {
@@ -143,14 +144,14 @@ func TestDataSetsAreNamedOnceEach(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a/shardify.json": "{}", "b/shardify.json": "{}"})
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	table, err := sets([]string{a, filepath.Join(b, "shardify.json")})
+	table, err := sets(context.Background(), local.Files, []string{a, filepath.Join(b, "shardify.json")})
 	if err != nil || table.Len() != 2 || table.Path(1) != filepath.Join(b, "shardify.json") || table.Name(0) != "shardify.json" {
 		t.Errorf("%v %+v", err, table)
 	}
-	if _, err := sets([]string{a, filepath.Join(a, "shardify.json")}); err == nil || !strings.Contains(err.Error(), "given twice") {
+	if _, err := sets(context.Background(), local.Files, []string{a, filepath.Join(a, "shardify.json")}); err == nil || !strings.Contains(err.Error(), "given twice") {
 		t.Errorf("one set twice: %v", err)
 	}
-	if _, err := sets([]string{filepath.Join(dir, "c"), filepath.Join(dir, "d")}); err == nil || strings.Count(err.Error(), "no such file") != 2 {
+	if _, err := sets(context.Background(), local.Files, []string{filepath.Join(dir, "c"), filepath.Join(dir, "d")}); err == nil || strings.Count(err.Error(), "no such file") != 2 {
 		t.Errorf("two missing sets: %v", err)
 	}
 }
@@ -191,7 +192,7 @@ func TestObjectsInInputsAgreeWithEachOtherAndTheOption(t *testing.T) {
 	} {
 		given := shardify.Options{objectOption: c.given}
 		r := Request{Inputs: c.inputs, Options: given}
-		err := splitObjects(&f, &r)
+		err := splitObjects(context.Background(), &f, &r)
 		if c.want == "" {
 			if !errors.Is(err, shardify.ErrSchema) {
 				t.Errorf("%q with %q: %v", c.inputs, c.given, err)

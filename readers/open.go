@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Request is what Open gets beside the format.
 type Request struct {
+	// FS is where the inputs are; nil means the files of this machine.
+	FS        storage.FS
 	Inputs    []string
 	FilesFrom io.Reader // a list of names; nil for none
 	Columns   []string
@@ -48,10 +51,10 @@ type Opened struct {
 
 // Open lists the inputs and opens them.
 func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, error) {
-	if err := splitObjects(&f, &r); err != nil {
+	if err := splitObjects(ctx, &f, &r); err != nil {
 		return nil, err
 	}
-	if parts, err := r.inParts(f); err != nil {
+	if parts, err := r.inParts(ctx, f); err != nil {
 		return nil, err
 	} else if parts {
 		return openParts(ctx, f, r)
@@ -65,7 +68,7 @@ func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, err
 
 func openTable(ctx context.Context, f shardify.SourceFormat, r Request, table *shardify.Table, left []shardify.Leftover) (*Opened, error) {
 	if f.Name != "files" {
-		table.Remember() // before anything is read
+		table.Remember(ctx, local.Of(table)) // before anything is read
 	}
 	a := r.args(table)
 	src, err := f.Open(ctx, a)
@@ -90,10 +93,10 @@ func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Ta
 		return &shardify.Table{}, nil, nil
 	}
 	if f.Sets {
-		t, err := sets(r.Inputs)
+		t, err := sets(ctx, r.fs(), r.Inputs)
 		return t, nil, err
 	}
-	if err := splitObjects(&f, &r); err != nil {
+	if err := splitObjects(ctx, &f, &r); err != nil {
 		return nil, nil, err
 	}
 	w := walkOf(f, r)
@@ -102,13 +105,13 @@ func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Ta
 	}
 	t, left, err := walk.Walk(ctx, w)
 	if err == nil && f.Name == "files" {
-		return withoutLabels(t, left, r.Options["labels"])
+		return withoutLabels(ctx, t, left, r.Options["labels"])
 	}
 	return t, left, err
 }
 
 func walkOf(f shardify.SourceFormat, r Request) walk.Request {
-	w := walk.Request{Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs, Follow: r.Follow}
+	w := walk.Request{FS: r.FS, Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs, Follow: r.Follow}
 	switch f.Name {
 	default:
 		w.Keep = func(base string) bool { return f.Sniff(nil, base) }
@@ -120,23 +123,23 @@ func walkOf(f shardify.SourceFormat, r Request) walk.Request {
 }
 
 // withoutLabels leaves the table of --labels out of the samples that it is about.
-func withoutLabels(t *shardify.Table, left []shardify.Leftover, name string) (*shardify.Table, []shardify.Leftover, error) {
-	st, err := stat(name)
-	if st == nil || st.IsDir() {
+func withoutLabels(ctx context.Context, t *shardify.Table, left []shardify.Leftover, name string) (*shardify.Table, []shardify.Leftover, error) {
+	st, err := stat(ctx, local.Of(t), name)
+	if st == nil || st.Type == storage.Folder {
 		return t, left, err
 	}
 	for i := range t.Len() {
-		if t.Size(i) != st.Size() && t.Size(i) != shardify.SizeUnknown || filepath.Base(t.Path(i)) != filepath.Base(name) {
+		if t.Size(i) != st.Size && t.Size(i) != shardify.SizeUnknown || filepath.Base(t.Path(i)) != filepath.Base(name) {
 			continue
 		}
-		other, err := stat(t.Path(i))
+		other, err := stat(ctx, local.Of(t), t.Path(i))
 		if err != nil {
 			return nil, nil, err
 		}
-		if other == nil || !os.SameFile(st, other) {
+		if other == nil || !st.Same(other.Stamp) {
 			continue
 		}
-		rest := &shardify.Table{Roots: t.Roots}
+		rest := &shardify.Table{Roots: t.Roots, FS: t.FS}
 		for k := range t.Len() {
 			if k != i {
 				rest.Append(t.Root(k), string(t.NameBytes(k)), t.Size(k), t.ModTime(k))
@@ -149,7 +152,7 @@ func withoutLabels(t *shardify.Table, left []shardify.Leftover, name string) (*s
 
 // apart lists every input under a root of its own: what stands side by side.
 func apart(ctx context.Context, w walk.Request) (*shardify.Table, []shardify.Leftover, error) {
-	all := &shardify.Table{}
+	all := &shardify.Table{FS: w.FS}
 	var left []shardify.Leftover
 	for _, in := range w.Inputs {
 		one := w
@@ -168,14 +171,14 @@ func apart(ctx context.Context, w walk.Request) (*shardify.Table, []shardify.Lef
 }
 
 // sets makes the table of data sets: a line per manifest.
-func sets(inputs []string) (*shardify.Table, error) {
-	t := &shardify.Table{}
+func sets(ctx context.Context, fs storage.FS, inputs []string) (*shardify.Table, error) {
+	t := &shardify.Table{FS: fs}
 	var bad []error
 	for _, in := range inputs {
 		if filepath.Base(in) != index.ManifestName {
 			in = filepath.Join(in, index.ManifestName)
 		}
-		st, err := os.Stat(in)
+		st, err := fs.Stat(ctx, in)
 		if err != nil {
 			bad = append(bad, err)
 			continue
@@ -187,7 +190,7 @@ func sets(inputs []string) (*shardify.Table, error) {
 			continue
 		}
 		t.Roots = append(t.Roots, dir)
-		t.Append(len(t.Roots)-1, index.ManifestName, st.Size(), st.ModTime().UnixNano())
+		t.Append(len(t.Roots)-1, index.ManifestName, st.Size, st.ModTime)
 	}
 	return t, errors.Join(bad...)
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"syscall"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // PartFiles is how many inputs a table has at least before the next part begins: a
@@ -19,7 +20,7 @@ var PartFiles = 1 << 17
 const tables = 3
 
 // inParts tells whether a list may come in parts: it has one root, and an order.
-func (r *Request) inParts(f shardify.SourceFormat) (bool, error) {
+func (r *Request) inParts(ctx context.Context, f shardify.SourceFormat) (bool, error) {
 	if !r.Parts || f.Parts == nil || !f.Parts.Can(r.args(nil)) {
 		return false, nil
 	}
@@ -29,22 +30,32 @@ func (r *Request) inParts(f shardify.SourceFormat) (bool, error) {
 	if len(r.Inputs) != 1 {
 		return false, nil
 	}
-	st, err := stat(r.Inputs[0])
-	return st != nil && st.IsDir(), err
+	st, err := stat(ctx, r.fs(), r.Inputs[0])
+	return st != nil && st.Type == storage.Folder, err
 }
 
 // stat is nil for what is not there, be it that the name is a pattern, or a word that
 // stands for something. What could not be looked at is an error: taken for absent, it
 // would be planned otherwise.
-func stat(name string) (fs.FileInfo, error) {
-	st, err := os.Stat(name)
+func stat(ctx context.Context, in storage.FS, name string) (*storage.Info, error) {
+	st, err := in.Stat(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, fs.ErrInvalid):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	return st, nil
+	return &st, nil
+}
+
+func (r *Request) fs() storage.FS { return filesOr(r.FS) }
+
+// filesOr is fs, or the files of this machine.
+func filesOr(fs storage.FS) storage.FS {
+	if fs == nil {
+		return local.Files
+	}
+	return fs
 }
 
 func (r *Request) args(t *shardify.Table) shardify.OpenArgs {
@@ -112,7 +123,7 @@ const wholeFiles = 1 << 24
 
 // whole puts all inputs into one table; nil if that fails, or they are too many.
 func (m *More) whole(ctx context.Context, t *shardify.Table) *shardify.Table {
-	all := &shardify.Table{Roots: t.Roots}
+	all := &shardify.Table{Roots: t.Roots, FS: t.FS}
 	for {
 		all.AppendTable(t)
 		m.Reuse(t)

@@ -1,6 +1,6 @@
 // Package readers is the table of input formats, and the choice among them.
 //
-//	f, why, err := readers.Choose(ctx, "", inputs)
+//	f, why, err := readers.Choose(ctx, nil, "", inputs)
 //	in, err := readers.Open(ctx, f, readers.Request{Inputs: inputs, Options: options})
 //	defer in.Source.Close()
 package readers

@@ -127,6 +127,12 @@ type Scratcher interface {
 	Failed(f *os.File, err error) error
 }
 
+// OSFiler is a File that is one of the operating system: for mmap, and for reads that know
+// what is behind it.
+type OSFiler interface {
+	OSFile() *os.File
+}
+
 // RangeCopier is a Pending that takes ranges of files of the operating system without
 // their bytes going through the program.
 type RangeCopier interface {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/verify/problem"
 	"golang.org/x/sync/errgroup"
 )
@@ -262,7 +262,7 @@ func (c *comparison) inputName(i uint32) string {
 		return convertedAgain
 	}
 	if int(i) < c.plan.Table.Len() {
-		return c.plan.Table.Unique(int(i))
+		return c.plan.Table.Name(int(i))
 	}
 	return ""
 }
@@ -273,10 +273,10 @@ func (c *comparison) since(i uint32, err error) error {
 	if int(i) >= c.now.Len() {
 		return err
 	}
-	st, e := os.Stat(c.now.Path(int(i)))
+	st, e := local.Of(c.now).Stat(context.Background(), c.now.Path(int(i)))
 	if e == nil {
 		t := c.plan.Table
-		e = convert.Unchanged(st.Size(), st.ModTime(), t.Size(int(i)), t.ModTime(int(i)), false)
+		e = convert.Unchanged(st.Stamp, t.Size(int(i)), t.ModTime(int(i)), false)
 	}
 	if errors.Is(e, shardify.ErrChanged) {
 		return fmt.Errorf("%w; it has %w", err, e)

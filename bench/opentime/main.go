@@ -34,7 +34,7 @@ func main() {
 
 func once(object string, inputs []string) error {
 	ctx := context.Background()
-	f, _, err := readers.Choose(ctx, "", inputs)
+	f, _, err := readers.Choose(ctx, nil, "", inputs)
 	if err != nil {
 		return err
 	}

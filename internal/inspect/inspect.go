@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Request says what to look at.
@@ -125,7 +125,7 @@ func (r *Report) outline(ctx context.Context, f *shardify.SourceFormat, t *shard
 	if f.Outline == nil || t.Len() == 0 {
 		return
 	}
-	lines, err := f.Outline(ctx, t.Path(0))
+	lines, err := f.Outline(ctx, local.Of(t), t.Path(0))
 	if err != nil {
 		lines = append(lines, err.Error())
 	}
@@ -207,7 +207,7 @@ func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		one := &shardify.Table{Roots: t.Roots}
+		one := &shardify.Table{Roots: t.Roots, FS: t.FS}
 		one.Append(t.Root(i), string(t.NameBytes(i)), t.Size(i), t.ModTime(i))
 		src, err := r.Format.Open(ctx, shardify.OpenArgs{Table: one, Options: r.Options, Jobs: r.Jobs})
 		if err != nil {
@@ -244,7 +244,7 @@ func Output(inputs []string) string {
 			in = filepath.Dir(in)
 		}
 		base = readers.Stem(in)
-		_, err := os.Lstat(in)
+		_, err := local.IsLink(in)
 		pattern := err != nil && strings.ContainsAny(base, "*?[")
 		if len(inputs) > 1 || pattern {
 			if dir := filepath.Base(filepath.Dir(in)); dir != "." && dir != "/" && !strings.ContainsAny(dir, "*?[") {

@@ -2,14 +2,16 @@ package inspect
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Origin is where a sample of a data set was converted from.
@@ -47,12 +49,12 @@ func origin(b *shardify.Batch, manifest string) *Origin {
 
 // find looks the input up. Without the list its number must do.
 func (o *Origin) find(list string) {
-	f, err := os.Open(list)
+	f, err := local.Files.Open(context.Background(), list)
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	s := bufio.NewScanner(f)
+	s := bufio.NewScanner(io.NewSectionReader(f, 0, f.Size()))
 	s.Buffer(nil, 1<<20)
 	for i := int64(0); s.Scan(); i++ {
 		if i == o.Input {

@@ -22,7 +22,7 @@ import (
 func statistics(t *testing.T, input string) *stats.Report {
 	t.Helper()
 	ctx := context.Background()
-	f, _, err := readers.Choose(ctx, "", []string{input})
+	f, _, err := readers.Choose(ctx, nil, "", []string{input})
 	if err != nil {
 		t.Fatal(err)
 	}

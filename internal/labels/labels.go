@@ -1,7 +1,7 @@
 // Package labels reads tables of labels (CSV, TSV, JSON lines, Parquet) and joins them
 // to samples by name.
 //
-//	t, err := labels.Read(ctx, "labels.csv", "file")
+//	t, err := labels.Read(ctx, local.Files, "labels.csv", "file")
 //	j, err := t.Join(samples, names)         // names(k, do) gives do the names of sample k
 //	col := j.Columns[0].Batch(lo, hi, mem)   // the values of samples [lo, hi)
 //
@@ -12,12 +12,14 @@ package labels
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // maxFile bounds a table: it is held in memory as a whole.
@@ -57,35 +59,36 @@ func IsTable(name string) bool {
 }
 
 // Read reads a table. key is the column with the names of samples.
-func Read(ctx context.Context, name, key string) (*Table, error) {
-	t, err := read(ctx, name, key)
+func Read(ctx context.Context, fs storage.FS, name, key string) (*Table, error) {
+	t, err := read(ctx, fs, name, key)
 	if err != nil {
 		return nil, shardify.Annotate(err, "read", name, "")
 	}
 	return t, nil
 }
 
-func read(ctx context.Context, name, key string) (*Table, error) {
-	st, err := os.Stat(name)
+func read(ctx context.Context, fs storage.FS, name, key string) (*Table, error) {
+	f, err := fs.Open(ctx, name)
+	if errors.Is(err, storage.ErrNotFile) {
+		return nil, shardify.Unsupported("%v", storage.ErrNotFile)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !st.Mode().IsRegular() {
-		return nil, shardify.Unsupported("not a regular file")
+	defer f.Close()
+	if f.Size() > maxFile {
+		return nil, shardify.Unsupported("a table of labels of %s; at most %s are read", shardify.FormatSize(f.Size()), shardify.FormatSize(maxFile))
 	}
-	if st.Size() > maxFile {
-		return nil, shardify.Unsupported("a table of labels of %s; at most %s are read", shardify.FormatSize(st.Size()), shardify.FormatSize(maxFile))
-	}
-	t := &Table{File: name, Key: key}
+	t, in := &Table{File: name, Key: key}, io.NewSectionReader(f, 0, f.Size())
 	switch ext := strings.ToLower(filepath.Ext(name)); ext {
 	case ".csv":
-		err = t.separated(ctx, ',')
+		err = t.separated(ctx, in, ',')
 	case ".tsv":
-		err = t.separated(ctx, '\t')
+		err = t.separated(ctx, in, '\t')
 	case ".jsonl", ".ndjson":
-		err = t.jsonLines(ctx)
+		err = t.jsonLines(ctx, in)
 	case ".parquet":
-		err = t.parquet(ctx)
+		err = t.parquet(ctx, fs, f.Stamp())
 	default:
 		err = shardify.Unsupported("labels in a file %s; %s are read", ext, strings.Join(Extensions, ", "))
 	}

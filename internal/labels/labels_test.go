@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage/local"
 )
 
 func write(t testing.TB, name, text string) string {
@@ -69,7 +70,7 @@ func TestAllFormatsGiveTheSameLabels(t *testing.T) {
 	}
 	var first []Column
 	for name, text := range files {
-		tab, err := Read(context.Background(), write(t, name, text), "file")
+		tab, err := Read(context.Background(), local.Files, write(t, name, text), "file")
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -112,7 +113,7 @@ func TestNamesInAnyForm(t *testing.T) {
 		{[3]string{"1.jpg", "2.jpg", "3.jpg"}, ByBase},
 		{[3]string{"1", "2", "3"}, ByBaseStem},
 	} {
-		tab, err := Read(context.Background(), write(t, "l.csv", "k,v\n"+c.keys[0]+",a\n"+c.keys[1]+",b\n"+c.keys[2]+",c\n"), "k")
+		tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\n"+c.keys[0]+",a\n"+c.keys[1]+",b\n"+c.keys[2]+",c\n"), "k")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +126,7 @@ func TestNamesInAnyForm(t *testing.T) {
 
 // TestWhatDoesNotFitIsListed names both sides.
 func TestWhatDoesNotFitIsListed(t *testing.T) {
-	tab, err := Read(context.Background(), write(t, "l.csv", "k,v\na,1\nx,2\ny,3\n"), "k")
+	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\nx,2\ny,3\n"), "k")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,19 +170,19 @@ func TestBadTablesAreRefused(t *testing.T) {
 		{"a.jsonl", "{\"k\":\"x\",\"v\":[1]}", "k", "lists or objects"},
 		{"a.parquet", "PAR1", "k", "Parquet"},
 	} {
-		_, err := Read(context.Background(), write(t, c.name, c.text), c.key)
+		_, err := Read(context.Background(), local.Files, write(t, c.name, c.text), c.key)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %.40q: %v, want %q", c.name, c.text, err, c.want)
 		}
 	}
-	tab, err := Read(context.Background(), write(t, "l.csv", "k,v\na,1\n./a,2\n"), "k")
+	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\n./a,2\n"), "k")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tab.Join(1, stems("a")); err == nil || !strings.Contains(err.Error(), "several rows") {
 		t.Errorf("two rows of a name: %v", err)
 	}
-	tab, _ = Read(context.Background(), write(t, "l.csv", "k,v\na,1\n"), "k")
+	tab, _ = Read(context.Background(), local.Files, write(t, "l.csv", "k,v\na,1\n"), "k")
 	if _, err := tab.Join(2, stems("x/a", "y/a")); err == nil || !strings.Contains(err.Error(), "folders") {
 		t.Errorf("a row of two samples: %v", err)
 	}
@@ -189,7 +190,7 @@ func TestBadTablesAreRefused(t *testing.T) {
 
 // TestParquetLabels takes numbers and text of a Parquet file.
 func TestParquetLabels(t *testing.T) {
-	tab, err := Read(context.Background(), "../../readers/parquet/testdata/polars.parquet", "a")
+	tab, err := Read(context.Background(), local.Files, "../../readers/parquet/testdata/polars.parquet", "a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func TestParquetLabels(t *testing.T) {
 
 // TestStateIsTheLabels: what a plan keeps gives the same columns.
 func TestStateIsTheLabels(t *testing.T) {
-	tab, err := Read(context.Background(), write(t, "l.csv", "k,i,f,s\na,1,0.5,x\nb,,,\nc,-9,2,zz\n"), "k")
+	tab, err := Read(context.Background(), local.Files, write(t, "l.csv", "k,i,f,s\na,1,0.5,x\nb,,,\nc,-9,2,zz\n"), "k")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +235,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("{\"k\":\"a\",\"v\":1.5}\n", uint8(2))
 	f.Fuzz(func(t *testing.T, text string, kind uint8) {
 		name := "f" + Extensions[int(kind)%3]
-		tab, err := Read(context.Background(), write(t, name, text), "k")
+		tab, err := Read(context.Background(), local.Files, write(t, name, text), "k")
 		if err != nil {
 			return
 		}

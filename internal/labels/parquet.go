@@ -4,22 +4,18 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/parquet"
+	"github.com/shardify/shardify/storage"
 )
 
 // parquet reads the columns of numbers and text of a Parquet file.
-func (t *Table) parquet(ctx context.Context) error {
-	st, err := os.Stat(t.File)
-	if err != nil {
-		return err
-	}
-	table := &shardify.Table{Roots: []string{t.File}}
-	table.Append(0, "", st.Size(), st.ModTime().UnixNano())
+func (t *Table) parquet(ctx context.Context, fs storage.FS, at storage.Stamp) error {
+	table := &shardify.Table{Roots: []string{t.File}, FS: fs}
+	table.Append(0, "", at.Size, at.ModTime)
 	src, err := parquet.Format.Open(ctx, shardify.OpenArgs{Table: table, Jobs: 1})
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,13 +18,8 @@ import (
 )
 
 // separated reads a table whose first line has the names of the columns.
-func (t *Table) separated(ctx context.Context, comma rune) error {
-	f, err := os.Open(t.File)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	r := csv.NewReader(skipMark(f))
+func (t *Table) separated(ctx context.Context, in io.Reader, comma rune) error {
+	r := csv.NewReader(skipMark(in))
 	r.Comma, r.ReuseRecord = comma, true
 	r.LazyQuotes = comma == '\t'
 	head, err := r.Read()
@@ -176,14 +170,9 @@ func isNumber(s string) bool {
 }
 
 // jsonLines reads an object a line.
-func (t *Table) jsonLines(ctx context.Context) error {
-	f, err := os.Open(t.File)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
+func (t *Table) jsonLines(ctx context.Context, in io.Reader) error {
 	b := &builder{at: map[string]int{}}
-	d := json.NewDecoder(skipMark(f))
+	d := json.NewDecoder(skipMark(in))
 	d.UseNumber()
 	for n := 0; ; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // The format of the example: a line of JSON, then the values of one field after the
@@ -26,12 +28,12 @@ type header struct {
 
 // file is an open file; the readers of a source share it.
 type file struct {
-	*os.File
+	storage.File
 	header
 	start int64
 }
 
-func openFile(f *os.File) (*file, error) {
+func openFile(f storage.File) (*file, error) {
 	line := make([]byte, 1<<12)
 	n, err := f.ReadAt(line, 0)
 	end := bytes.IndexByte(line[:n], '\n')
@@ -46,8 +48,8 @@ func openFile(f *os.File) (*file, error) {
 }
 
 // look is the survey of one file.
-func look(_ context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
-	f, size, err := rows.OpenFile(path, -1)
+func look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+	f, err := rows.OpenFile(ctx, local.Files, path, -1)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +58,7 @@ func look(_ context.Context, path string, want *rows.Wanted) (*rows.Facts, error
 	if err != nil {
 		return nil, err
 	}
-	facts := &rows.Facts{Samples: x.Samples, Size: size, Borders: rows.Borders{Every: x.Every}}
+	facts := &rows.Facts{Samples: x.Samples, Size: f.Size(), Borders: rows.Borders{Every: x.Every}}
 	var places []int // in the file, of the wanted fields
 	for i := range x.Fields {
 		name := x.Fields[i].Name // a companion is wanted if its field is
@@ -85,7 +87,7 @@ func open(ctx context.Context, a shardify.OpenArgs, f rows.Format) (shardify.Sou
 	if err != nil {
 		return nil, err
 	}
-	return &source{set, rows.NewHandles(func(_ context.Context, f *os.File, _ *rows.Input) (*file, error) { return openFile(f) })}, nil
+	return &source{set, rows.NewHandles(func(_ context.Context, f storage.File, _ *rows.Input) (*file, error) { return openFile(f) })}, nil
 }
 
 func (s *source) Close() error { return s.files.Close() }

@@ -3,10 +3,11 @@ package rows
 import (
 	"context"
 	"io"
-	"os"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/openfiles"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // MaxOpen is how many files of a set are kept open.
@@ -15,7 +16,7 @@ const MaxOpen = 64
 // Handles keeps the files of a Set open. T is what the format needs to read a file.
 type Handles[T io.Closer] struct {
 	*openfiles.Cache[*entry, T]
-	open func(ctx context.Context, f *os.File, in *Input) (T, error)
+	open func(ctx context.Context, f storage.File, in *Input) (T, error)
 }
 
 // Handle is a file in use.
@@ -24,7 +25,7 @@ type Handle[T io.Closer] = openfiles.Handle[*entry, T]
 // NewHandles makes an empty cache. open gets the file, opened and found to have the
 // size that it had at the survey; after success the T owns f and closes it, after an
 // error open need not close it.
-func NewHandles[T io.Closer](open func(ctx context.Context, f *os.File, in *Input) (T, error)) *Handles[T] {
+func NewHandles[T io.Closer](open func(ctx context.Context, f storage.File, in *Input) (T, error)) *Handles[T] {
 	return &Handles[T]{openfiles.New[*entry, T](MaxOpen), open}
 }
 
@@ -37,7 +38,7 @@ func (h *Handles[T]) Acquire(ctx context.Context, in *Input) (*Handle[T], error)
 }
 
 func (h *Handles[T]) openOne(ctx context.Context, in *Input) (v T, err error) {
-	f, _, err := OpenFile(in.Path(), in.Size)
+	f, err := OpenFile(ctx, local.Of(in.set.table), in.Path(), in.Size)
 	if err != nil {
 		return v, err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // TestErrorsOfOpeningNameTheFile: whatever refuses it, and the file is closed then.
@@ -28,8 +29,8 @@ func TestErrorsOfOpeningNameTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := slices.Collect(set.Inputs())[0]
-	var refused *os.File
-	handles := NewHandles(func(_ context.Context, f *os.File, _ *Input) (io.Closer, error) {
+	var refused storage.File
+	handles := NewHandles(func(_ context.Context, f storage.File, _ *Input) (io.Closer, error) {
 		refused = f
 		return nil, shardify.Corrupt(7, "broken")
 	})

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage"
 )
 
 // Open surveys all inputs and compares their schemas, or restores what an earlier
@@ -45,19 +44,18 @@ func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
 }
 
 // OpenFile opens a regular file for reading; anything else is refused. A file that has not size
-// bytes is refused too, unless size is negative: it changed since the plan. have is
-// the size that it has.
-func OpenFile(path string, size int64) (f *os.File, have int64, err error) {
-	f, fi, err := local.Open(path)
-	if errors.Is(err, local.ErrOther) {
-		return nil, 0, shardify.Unsupported("%v", local.ErrOther)
+// bytes is refused too, unless size is negative: it changed since the plan.
+func OpenFile(ctx context.Context, fs storage.FS, path string, size int64) (storage.File, error) {
+	f, err := fs.Open(ctx, path)
+	if errors.Is(err, storage.ErrNotFile) {
+		return nil, shardify.Unsupported("%v", storage.ErrNotFile)
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	if have = fi.Size(); size >= 0 && have != size {
+	if have := f.Size(); size >= 0 && have != size {
 		f.Close()
-		return nil, 0, fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, have, size)
+		return nil, fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, have, size)
 	}
-	return f, have, nil
+	return f, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // writeFile makes a file of the example's format. Values count up from first; the
@@ -244,10 +245,10 @@ func TestAFileThatChangedSinceThePlanIsRefused(t *testing.T) {
 }
 
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
-	if _, _, err := rows.OpenFile(t.TempDir(), -1); err == nil {
+	if _, err := rows.OpenFile(context.Background(), local.Files, t.TempDir(), -1); err == nil {
 		t.Error("a folder opens")
 	}
-	if _, _, err := rows.OpenFile("/dev/zero", -1); err == nil {
+	if _, err := rows.OpenFile(context.Background(), local.Files, "/dev/zero", -1); err == nil {
 		t.Error("a device opens")
 	}
 }

@@ -2,20 +2,21 @@ package rows
 
 import (
 	"io"
-	"os"
 	"sync/atomic"
+
+	"github.com/shardify/shardify/storage"
 )
 
 // Watched is an open file that remembers the first read that the system refused. What
 // a survey cannot make sense of it leaves out, and says so; what it could not read for
 // a moment must not be left out, or a slow disk would cost fields.
 type Watched struct {
-	*os.File
+	storage.File
 	failed atomic.Pointer[error]
 }
 
 // Watch watches a file.
-func Watch(f *os.File) *Watched { return &Watched{File: f} }
+func Watch(f storage.File) *Watched { return &Watched{File: f} }
 
 // ReadAt implements io.ReaderAt.
 func (w *Watched) ReadAt(b []byte, off int64) (int, error) {

@@ -1,10 +1,13 @@
 package rows
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/shardify/shardify/storage/local"
 )
 
 // TestWatchedRemembersWhatTheSystemRefused, and nothing else: that a file ends early is
@@ -14,7 +17,7 @@ func TestWatchedRemembersWhatTheSystemRefused(t *testing.T) {
 	if err := os.WriteFile(name, []byte("abc"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(name)
+	f, err := local.Files.Open(context.Background(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

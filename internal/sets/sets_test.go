@@ -69,7 +69,7 @@ func finish(t testing.TB, dir string, f shardify.SinkFormat, m *index.Manifest) 
 func open(t testing.TB, dirs []string) (shardify.SourceFormat, *readers.Opened) {
 	t.Helper()
 	ctx := context.Background()
-	in, _, err := readers.Choose(ctx, "", dirs)
+	in, _, err := readers.Choose(ctx, nil, "", dirs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // argument is one INPUT.
@@ -28,7 +29,7 @@ type argument struct {
 // arguments lists all Inputs.
 func (w *walker) arguments(ctx context.Context) error {
 	args := make([]argument, len(w.Inputs))
-	w.chunks(ctx, len(args), func(i int, _ *caller) { args[i] = w.classify(w.Inputs[i]) })
+	w.chunks(ctx, len(args), func(i int, _ *caller) { args[i] = w.classify(ctx, w.Inputs[i]) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -62,7 +63,7 @@ func (w *walker) argument(ctx context.Context, a *argument, folders *window) err
 }
 
 // classify looks at one argument without opening it.
-func (w *walker) classify(text string) argument {
+func (w *walker) classify(ctx context.Context, text string) argument {
 	a := argument{text: text}
 	if text == "" {
 		a.err = errors.New("empty name")
@@ -71,25 +72,25 @@ func (w *walker) classify(text string) argument {
 	if a.err = remote(text); a.err != nil {
 		return a
 	}
-	st, err := os.Stat(text)
+	st, err := w.fs().Stat(ctx, text)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		a.err = missing(text)
+		a.err = w.missing(text)
 		if a.err == nil { // a pattern
 			a.pattern = strings.Split(filepath.ToSlash(filepath.Clean(text)), "/")
 		}
 	case err != nil:
 		a.err = reasonOf(err)
-	case st.IsDir():
+	case st.Type == storage.Folder:
 		a.folder = &folder{root: text}
 		if !w.AnyKind {
 			a.err = foreignFolder(text)
 		}
-	case st.Mode().IsRegular():
+	case st.Type == storage.Regular:
 		if !w.AnyKind && (w.Keep == nil || !w.Keep(filepath.Base(text))) { // a .mat file may be HDF5
 			a.err = foreignFile(text)
 		}
-		a.size, a.mtime = st.Size(), st.ModTime().UnixNano()
+		a.size, a.mtime = st.Size, st.ModTime
 		if w.NoStat {
 			a.size, a.mtime = shardify.SizeUnknown, 0
 		}
@@ -101,9 +102,11 @@ func (w *walker) classify(text string) argument {
 
 // missing tells why a name that does not exist is no input; nil if it is a
 // pattern.
-func missing(text string) error {
-	if _, err := os.Lstat(text); err == nil {
-		return errDangling
+func (w *walker) missing(text string) error {
+	if path, ok := storage.Path(w.fs(), text); ok {
+		if _, err := local.IsLink(path); err == nil {
+			return errDangling
+		}
 	}
 	if !strings.ContainsAny(text, "*?[") {
 		return fs.ErrNotExist

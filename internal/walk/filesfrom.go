@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage/folders"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
@@ -50,7 +51,7 @@ func (w *walker) filesFrom(ctx context.Context) error {
 		if quick, err := l.quick(ctx, name); err != nil {
 			return err
 		} else if !quick {
-			l.take(name)
+			l.take(ctx, name)
 		}
 		if len(l.batch) >= listBatch || err == io.EOF {
 			if e := l.flush(ctx); e != nil {
@@ -85,7 +86,7 @@ type list struct {
 
 type listRoot struct {
 	index int
-	dir   dirfd.Dir
+	dir   folders.Folder
 	open  bool
 	err   error
 }
@@ -163,12 +164,12 @@ func plain(name []byte) bool {
 }
 
 // take puts one name into the batch.
-func (l *list) take(b []byte) {
+func (l *list) take(ctx context.Context, b []byte) {
 	if len(b) == 0 {
 		return
 	}
 	e := listedName{name: string(b)}
-	e.root, e.rel, e.err = l.place(e.name)
+	e.root, e.rel, e.err = l.place(ctx, e.name)
 	if e.err == nil && l.leftOut(e.rel) {
 		return
 	}
@@ -176,7 +177,7 @@ func (l *list) take(b []byte) {
 }
 
 // place finds root and relative path of a name.
-func (l *list) place(name string) (*listRoot, string, error) {
+func (l *list) place(ctx context.Context, name string) (*listRoot, string, error) {
 	if err := remote(name); err != nil {
 		return nil, "", err
 	}
@@ -205,7 +206,7 @@ func (l *list) place(name string) (*listRoot, string, error) {
 			dir = string(filepath.Separator)
 		}
 		r = &listRoot{index: l.root(dir)}
-		if r.dir, r.err = dirfd.Open(dir); r.err == nil {
+		if r.dir, r.err = folders.Open(ctx, l.fs(), dir); r.err == nil {
 			r.open = true
 		}
 		l.roots[absolute] = r
@@ -228,7 +229,7 @@ func (l *list) flush(ctx context.Context) error {
 	n := len(l.batch)
 	l.chunks(ctx, (n+statChunk-1)/statChunk, func(c int, at *caller) {
 		for i := c * statChunk; i < min(n, (c+1)*statChunk); i++ {
-			l.look(&l.batch[i], &at.name)
+			l.look(ctx, &l.batch[i], &at.name)
 		}
 	})
 	if ctx.Err() != nil {
@@ -248,7 +249,7 @@ func (l *list) flush(ctx context.Context) error {
 	return nil
 }
 
-func (l *list) look(e *listedName, name *dirfd.Name) {
+func (l *list) look(ctx context.Context, e *listedName, name *dirfd.Name) {
 	if e.err != nil || e.root.err != nil {
 		if e.err == nil {
 			e.err = reasonOf(e.root.err)
@@ -260,7 +261,7 @@ func (l *list) look(e *listedName, name *dirfd.Name) {
 		return
 	}
 	name.Set([]byte(e.rel))
-	e.info, e.err = e.root.dir.Stat(name, false)
+	e.info, e.err = e.root.dir.Stat(ctx, name, false)
 	switch {
 	case e.err != nil:
 		e.err = reasonOf(e.err)

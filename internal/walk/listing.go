@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/folders"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
@@ -93,12 +95,12 @@ func (w *walker) read(ctx context.Context, f *folder) error {
 			return err
 		}
 	}
-	d, err := dirfd.Open(path)
+	d, err := folders.Open(ctx, w.fs(), path)
 	if err != nil {
 		return reasonOf(err)
 	}
 	defer d.Close()
-	info, err := d.Info()
+	info, err := d.Info(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,19 +110,19 @@ func (w *walker) read(ctx context.Context, f *folder) error {
 			return errLoop
 		}
 	}
-	if err := w.entries(d, f); err != nil {
+	if err := w.entries(ctx, d, f); err != nil {
 		return reasonOf(err)
 	}
 	return w.statAll(ctx, d, f)
 }
 
 // entries reads the names, drops what is left out, and sorts.
-func (w *walker) entries(d dirfd.Dir, f *folder) error {
+func (w *walker) entries(ctx context.Context, d folders.Folder, f *folder) error {
 	l := &f.listing
 	l.entries, l.names = make([]entry, 0, w.usual.entries.Load()), make([]byte, 0, w.usual.names.Load())
 	buf := w.buffers.Get().(*[]byte)
 	defer w.buffers.Put(buf)
-	err := d.List(*buf, func(name []byte, t dirfd.Type) error {
+	err := d.List(ctx, *buf, func(name []byte, t dirfd.Type) error {
 		if (f.wanted != nil && !f.wanted(name, t)) || l.left.litter(name) || (t == dirfd.File && !w.keep(&l.left, name)) {
 			return nil
 		}
@@ -167,7 +169,7 @@ const statChunk = 256
 
 // statAll stats every file once, and everything whose type the listing did not
 // tell, with as many goroutines as are free at the moment.
-func (w *walker) statAll(ctx context.Context, d dirfd.Dir, f *folder) error {
+func (w *walker) statAll(ctx context.Context, d folders.Folder, f *folder) error {
 	l := &f.listing
 	n := len(l.entries)
 	if !w.NoStat {
@@ -177,7 +179,7 @@ func (w *walker) statAll(ctx context.Context, d dirfd.Dir, f *folder) error {
 	w.chunks(ctx, len(bad), func(c int, at *caller) {
 		at.pace.Begin()
 		for i := c * statChunk; i < min(n, (c+1)*statChunk); i++ {
-			if err := w.stat(d, f, i, at); err != nil {
+			if err := w.stat(ctx, d, f, i, at); err != nil {
 				bad[c] = append(bad[c], badEntry{i, err})
 			}
 		}
@@ -209,7 +211,7 @@ var (
 )
 
 // stat completes one entry.
-func (w *walker) stat(d dirfd.Dir, f *folder, i int, at *caller) error {
+func (w *walker) stat(ctx context.Context, d folders.Folder, f *folder, i int, at *caller) error {
 	l := &f.listing
 	e := &l.entries[i]
 	switch e.kind {
@@ -223,7 +225,7 @@ func (w *walker) stat(d dirfd.Dir, f *folder, i int, at *caller) error {
 		}
 	}
 	at.name.Set(l.name(i))
-	info, err := d.Stat(&at.name, at.pace.Next(d))
+	info, err := d.Stat(ctx, &at.name, at.pace.Next(d.Dir))
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) && e.kind == dirfd.Link {
 			return errDangling
@@ -260,17 +262,20 @@ var ErrOutside = errors.New("a link that leads out of the input folder; --follow
 // may be a link.
 func (w *walker) inside(f *folder, name string) error {
 	path := filepath.Join(f.path(), name)
-	st, err := os.Lstat(path)
-	if err != nil || st.Mode()&fs.ModeSymlink == 0 {
+	own, ok := storage.Path(w.fs(), path)
+	if !ok {
+		return nil // no other storage has links
+	}
+	if link, err := local.IsLink(own); err != nil || !link {
 		return reasonOf(err)
 	}
-	real, err := realPath(path)
+	real, err := local.RealPath(own)
 	if err != nil {
 		return reasonOf(err)
 	}
 	top, ok := w.tops.Load(f.root)
 	if !ok {
-		if top, err = realPath(f.root); err != nil {
+		if top, err = local.RealPath(f.root); err != nil {
 			return reasonOf(err)
 		}
 		w.tops.Store(f.root, top)
@@ -279,14 +284,6 @@ func (w *walker) inside(f *folder, name string) error {
 		return ErrOutside
 	}
 	return nil
-}
-
-func realPath(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Abs(real)
 }
 
 // unasked marks a file that the format's filter has not seen yet, since only the

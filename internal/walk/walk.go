@@ -21,6 +21,8 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
@@ -29,6 +31,8 @@ var ErrNone = errors.New("no input files")
 
 // Request says what to list.
 type Request struct {
+	// FS is where the inputs are; nil means the files of this machine.
+	FS storage.FS
 	// Inputs are files, folders (listed to the bottom) and
 	// patterns: path.Match for each component, ** for any number of folders. A
 	// file named here is taken whatever its name.
@@ -112,6 +116,8 @@ type walker struct {
 	tops    sync.Map // argument -> its path without links
 }
 
+func (w *walker) fs() storage.FS { return local.Of(w.table) }
+
 // dirBuffer is what one getdents may fill: some 1,500 names.
 const dirBuffer = 64 << 10
 
@@ -122,7 +128,7 @@ func newWalker(r Request) *walker {
 	}
 	return &walker{
 		Request: r,
-		table:   &shardify.Table{},
+		table:   &shardify.Table{FS: r.FS},
 		helpers: make(chan struct{}, jobs-1),
 		listers: make(chan struct{}, jobs),
 		ahead:   min(jobs, 16),
@@ -192,7 +198,7 @@ func (w *walker) added(ctx context.Context) error {
 	if w.table, err = p.Take(ctx, full); err != nil {
 		return err
 	}
-	w.table.Roots, w.files = full.Roots, 0
+	w.table.Roots, w.table.FS, w.files = full.Roots, full.FS, 0
 	last.MoveLast(w.table)
 	return nil
 }

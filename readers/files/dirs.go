@@ -2,9 +2,11 @@ package files
 
 import (
 	"container/list"
+	"context"
 	"sync"
 
-	"github.com/shardify/shardify/storage/local/dirfd"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/folders"
 )
 
 // maxDirs bounds the open folders that no reader is in at the moment.
@@ -13,6 +15,7 @@ const maxDirs = 64
 // dirs keeps folders open for all readers of a source, the least recently used
 // ones closed first. A reader holds the one that it is in.
 type dirs struct {
+	fs  storage.FS
 	max int
 
 	mu     sync.Mutex
@@ -22,17 +25,17 @@ type dirs struct {
 }
 
 type dir struct {
-	dirfd.Dir
+	folders.Folder
 	key    string
 	holds  int
 	idle   *list.Element
 	listed bool // in byKey
 }
 
-func newDirs(max int) *dirs { return &dirs{max: max, byKey: map[string]*dir{}} }
+func newDirs(fs storage.FS, max int) *dirs { return &dirs{fs: fs, max: max, byKey: map[string]*dir{}} }
 
 // hold returns the folder open under key, or opens path.
-func (d *dirs) hold(key []byte, path func() string) (*dir, error) {
+func (d *dirs) hold(ctx context.Context, key []byte, path func() string) (*dir, error) {
 	d.mu.Lock()
 	if x := d.byKey[string(key)]; x != nil {
 		d.take(x)
@@ -40,7 +43,7 @@ func (d *dirs) hold(key []byte, path func() string) (*dir, error) {
 		return x, nil
 	}
 	d.mu.Unlock()
-	fd, err := dirfd.Open(path()) // not under the lock: it may take long
+	fd, err := folders.Open(ctx, d.fs, path()) // not under the lock: it may take long
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +54,7 @@ func (d *dirs) hold(key []byte, path func() string) (*dir, error) {
 		d.take(x)
 		return x, nil
 	}
-	x := &dir{Dir: fd, key: string(key), holds: 1, listed: true}
+	x := &dir{Folder: fd, key: string(key), holds: 1, listed: true}
 	d.byKey[x.key] = x
 	return x, nil
 }

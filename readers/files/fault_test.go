@@ -202,7 +202,7 @@ func TestTransientErrorsAreTriedAgain(t *testing.T) {
 	for fails := range retries + 2 {
 		calls := 0
 		err := r.again(context.Background(), func() error {
-			if err := r.enter(0); err != nil {
+			if err := r.enter(context.Background(), 0); err != nil {
 				return err
 			}
 			if calls++; calls <= fails {

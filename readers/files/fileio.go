@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/storage/folders"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
@@ -39,29 +40,29 @@ func (r *reader) again(ctx context.Context, do func() error) error {
 
 // file fills all of dst but its last byte with the content of file i.
 func (r *reader) file(ctx context.Context, i int, dst []byte) error {
-	if err := r.once(i, dst); err != nil {
+	if err := r.once(ctx, i, dst); err != nil {
 		if !dirfd.Transient(err) {
 			return err
 		}
-		return r.again(ctx, func() error { return r.once(i, dst) })
+		return r.again(ctx, func() error { return r.once(ctx, i, dst) })
 	}
 	return nil
 }
 
-func (r *reader) once(i int, dst []byte) error {
-	if err := r.enter(i); err != nil {
+func (r *reader) once(ctx context.Context, i int, dst []byte) error {
+	if err := r.enter(ctx, i); err != nil {
 		return err
 	}
 	keep := r.pace.Next(r.dir.Dir)
-	h, err := r.dir.OpenFile(&r.name, r.noatime, keep)
+	h, err := r.dir.OpenFile(ctx, &r.name, r.noatime, keep)
 	if err != nil && r.noatime && dirfd.Refused(err) {
 		r.noatime = false
-		h, err = r.dir.OpenFile(&r.name, false, keep)
+		h, err = r.dir.OpenFile(ctx, &r.name, false, keep)
 	}
 	if err != nil {
 		return err
 	}
-	err = fill(h, dst)
+	err = fill(&h, dst)
 	h.Close()
 	if errors.Is(err, syscall.EISDIR) {
 		return dirfd.ErrNotFile
@@ -76,7 +77,7 @@ const maxRead = 1 << 30
 // fill reads a file of len(dst)-1 bytes. It asks for a byte more than there
 // should be: not to get it is the proof that the file ends here, without a stat
 // or a further read.
-func fill(h dirfd.Handle, dst []byte) error {
+func fill(h *folders.Handle, dst []byte) error {
 	size, got := len(dst)-1, 0
 	for {
 		ask := min(len(dst)-got, maxRead)
@@ -95,7 +96,7 @@ func fill(h dirfd.Handle, dst []byte) error {
 }
 
 // changed says what a file is that is not what was planned.
-func changed(h dirfd.Handle, planned int64) error {
+func changed(h *folders.Handle, planned int64) error {
 	info, err := h.Info()
 	switch {
 	case err != nil:
@@ -111,10 +112,10 @@ func changed(h dirfd.Handle, planned int64) error {
 // stat finds the size of a file that the plan does not know.
 func (r *reader) stat(ctx context.Context, i int) (size int64, err error) {
 	err = r.again(ctx, func() error {
-		if err := r.enter(i); err != nil {
+		if err := r.enter(ctx, i); err != nil {
 			return err
 		}
-		info, err := r.dir.Stat(&r.name, false)
+		info, err := r.dir.Stat(ctx, &r.name, false)
 		switch {
 		case err != nil:
 			return err
@@ -131,7 +132,7 @@ func (r *reader) stat(ctx context.Context, i int) (size int64, err error) {
 
 // enter opens the folder of file i, if the reader is not there already, and
 // sets the file's name.
-func (r *reader) enter(i int) error {
+func (r *reader) enter(ctx context.Context, i int) error {
 	rel, root := r.names.Rel(i), r.names.Table.Root(i)
 	d := bytes.LastIndexByte(rel, '/') + 1
 	r.name.Set(rel[d:])
@@ -140,7 +141,7 @@ func (r *reader) enter(i int) error {
 	}
 	r.leave(false)
 	r.key = append(binary.LittleEndian.AppendUint32(r.key[:0], uint32(root)), rel[:d]...)
-	dir, err := r.dirs.hold(r.key, func() string { return r.names.Folder(root, rel[:d]) })
+	dir, err := r.dirs.hold(ctx, r.key, func() string { return r.names.Folder(root, rel[:d]) })
 	if err != nil {
 		return reasonOf(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/labels"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // isTable tells a value of --labels that names a file.
@@ -28,7 +29,7 @@ func (b *builder) readLabels(ctx context.Context) (*labels.Table, error) {
 	case !labels.IsTable(mode):
 		return nil, shardify.Unsupported("--labels %q: want auto, none, folder or a file .csv, .tsv, .jsonl or .parquet", mode)
 	}
-	t, err := labels.Read(ctx, mode, key)
+	t, err := labels.Read(ctx, local.Of(b.table), mode, key)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // expected is the JSON beside a file: what h5py and h5dump say of it.
@@ -210,15 +211,11 @@ func (c *corpusFile) run() {
 
 // openPath opens a file as a test does that reads single data sets.
 func openPath(p string) (*file, error) {
-	osf, err := os.Open(p)
+	osf, err := local.Files.Open(context.Background(), p)
 	if err != nil {
 		return nil, err
 	}
-	st, err := osf.Stat()
-	if err != nil {
-		return nil, err
-	}
-	f, err := newFile(osf, st.Size(), p, true)
+	f, err := newFile(local.Files, osf, p, true)
 	if err != nil {
 		osf.Close()
 	}

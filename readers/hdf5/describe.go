@@ -11,6 +11,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // maxDescribed bounds the data sets that Describe lists.
@@ -65,12 +67,12 @@ func (b *blob) decoded() []string {
 }
 
 func (s *source) describeFile(in *rows.Input, b *blob) ([]string, error) {
-	return describeFile(context.Background(), in.Path(), s.opts, b)
+	return describeFile(context.Background(), local.Of(s.table), in.Path(), s.opts, b)
 }
 
 // outline lists the data sets of a file, whether or not they make one table, and what
 // cannot be read.
-func outline(ctx context.Context, name string) ([]string, error) {
+func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) {
 	defaults, err := shardify.CheckOptions(options, nil)
 	if err != nil {
 		return nil, err
@@ -79,13 +81,13 @@ func outline(ctx context.Context, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return describeFile(ctx, name, opts, &blob{})
+	return describeFile(ctx, fs, name, opts, &blob{})
 }
 
-func describeFile(ctx context.Context, name string, opts *settings, b *blob) ([]string, error) {
+func describeFile(ctx context.Context, fs storage.FS, name string, opts *settings, b *blob) ([]string, error) {
 	first := ""
-	sv := &survey{opts: opts}
-	f, err := sv.file(name)
+	sv := &survey{fs: fs, opts: opts}
+	f, err := sv.file(ctx, name)
 	if err != nil {
 		return nil, err
 	}

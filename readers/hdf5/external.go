@@ -2,14 +2,14 @@ package hdf5
 
 import (
 	"io"
-	"os"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // piece is a part of a contiguous data set in a raw file.
 type piece struct {
-	f          *os.File
+	f          storage.File
 	name       string
 	start, end int64 // bytes of the data set
 	off        int64 // in the file
@@ -37,7 +37,7 @@ func newPieces(a *array) ([]piece, error) {
 				return nil, shardify.Unsupported("more than %d external files", maxOthers)
 			}
 			var err error
-			if r, _, _, err = f.beside(e.Name); err != nil {
+			if r, _, err = f.beside(e.Name); err != nil {
 				return nil, err
 			}
 			f.raws[e.Name] = r

@@ -1,24 +1,25 @@
 package hdf5
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage"
 )
 
 // file is an open input, used by several readers at once.
 type file struct {
-	os   *os.File
+	fs   storage.FS
 	in   *rows.Watched
 	h5   *h5.File
 	size int64
@@ -32,7 +33,7 @@ type file struct {
 	turns  map[string]*turn // of data sets whose axes are not read as stored
 	dirs   map[string]int64 // groups that paths led through
 	others map[string]*file
-	raws   map[string]*os.File
+	raws   map[string]storage.File
 	sparse map[string]*sparse    // matrices that readers have found
 	flat   map[string]*flatLists // by the path of their offsets, the same
 
@@ -49,19 +50,19 @@ const (
 )
 
 // newFile takes over an open file.
-func newFile(f *os.File, size int64, name string, external bool) (*file, error) {
+func newFile(fs storage.FS, f storage.File, name string, external bool) (*file, error) {
 	in := rows.Watch(f)
-	h, err := h5.Open(in, size, "", h5.Options{})
+	h, err := h5.Open(in, f.Size(), "", h5.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return &file{os: f, in: in, h5: h, size: size, path: name, external: external,
-		arrays: map[string]*array{}, dirs: map[string]int64{}, others: map[string]*file{}, raws: map[string]*os.File{}}, nil
+	return &file{fs: fs, in: in, h5: h, size: f.Size(), path: name, external: external,
+		arrays: map[string]*array{}, dirs: map[string]int64{}, others: map[string]*file{}, raws: map[string]storage.File{}}, nil
 }
 
 // Close closes it with all that it led to.
 func (f *file) Close() error {
-	err := f.os.Close()
+	err := f.in.Close()
 	for _, o := range f.others {
 		err = errors.Join(err, o.Close())
 	}
@@ -198,13 +199,13 @@ func (f *file) other(name string) (*file, error) {
 	if f.depth >= maxNested || len(f.others) >= maxOthers {
 		return nil, shardify.Unsupported("it refers to more than %d files, or more than %d deep", maxOthers, maxNested)
 	}
-	osf, size, place, err := f.beside(name)
+	in, place, err := f.beside(name)
 	if err != nil {
 		return nil, err
 	}
-	o, err := newFile(osf, size, place, f.external)
+	o, err := newFile(f.fs, in, place, f.external)
 	if err != nil {
-		osf.Close()
+		in.Close()
 		return nil, shardify.Annotate(err, "", name, "")
 	}
 	o.depth = f.depth + 1
@@ -214,37 +215,23 @@ func (f *file) other(name string) (*file, error) {
 
 // beside opens a regular file below this file's folder: nothing else may be
 // named by data, be it through "..", an absolute path or a symbolic link.
-func (f *file) beside(name string) (*os.File, int64, string, error) {
+func (f *file) beside(name string) (storage.File, string, error) {
 	if name == itself {
-		o, _, err := local.Open(f.path)
-		return o, f.size, f.path, err
+		o, err := f.fs.Open(context.Background(), f.path)
+		return o, f.path, err
 	}
 	clean := filepath.FromSlash(name)
 	if !filepath.IsLocal(clean) || strings.Contains(name, "..") {
-		return nil, 0, "", shardify.Unsupported("refers to the file %q, which is not below the folder of the input", name)
+		return nil, "", shardify.Unsupported("refers to the file %q, which is not below the folder of the input", name)
 	}
-	dir := filepath.Dir(f.path)
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, 0, "", err
+	o, err := storage.OpenBelow(context.Background(), f.fs, filepath.Dir(f.path), clean)
+	switch {
+	case errors.Is(err, storage.ErrNotFile):
+		return nil, "", shardify.Unsupported("refers to %s, which is not a regular file", name)
+	case err != nil && !errors.Is(err, syscall.EIO) && !errors.Is(err, context.Canceled):
+		return nil, "", shardify.Unsupported("refers to the file %s: %v", name, unwrapPath(err))
 	}
-	defer root.Close()
-	st, err := root.Stat(clean)
-	if err != nil {
-		return nil, 0, "", shardify.Unsupported("refers to the file %s: %v", name, unwrapPath(err))
-	}
-	if !st.Mode().IsRegular() {
-		return nil, 0, "", shardify.Unsupported("refers to %s, which is not a regular file", name)
-	}
-	o, err := root.OpenFile(clean, os.O_RDONLY|local.NonBlock, 0)
-	if err != nil {
-		return nil, 0, "", err
-	}
-	if st, err = o.Stat(); err != nil || !st.Mode().IsRegular() {
-		o.Close()
-		return nil, 0, "", errors.Join(err, shardify.Unsupported("refers to %s, which is not a regular file", name))
-	}
-	return o, st.Size(), filepath.Join(dir, clean), nil
+	return o, filepath.Join(filepath.Dir(f.path), clean), err
 }
 
 func unwrapPath(err error) error {

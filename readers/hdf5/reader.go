@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // input is an open file with the places of the set's fields in it.
@@ -38,8 +39,8 @@ type place struct {
 }
 
 // openInput implements the handles' open. The blob may come from a damaged plan.
-func (s *source) openInput(ctx context.Context, osf *os.File, in *rows.Input) (*input, error) {
-	f, err := newFile(osf, in.Size, in.Path(), s.opts.external)
+func (s *source) openInput(ctx context.Context, at storage.File, in *rows.Input) (*input, error) {
+	f, err := newFile(local.Of(s.table), at, in.Path(), s.opts.external)
 	if err != nil {
 		return nil, err
 	}

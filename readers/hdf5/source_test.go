@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // counts checks that a column counts up from first, file by file.
@@ -527,7 +528,7 @@ func TestFloatFormsAreExact(t *testing.T) {
 }
 
 func TestOutlineListsDataSetsThatMakeNoTable(t *testing.T) {
-	lines, err := outline(context.Background(), "testdata/types.h5")
+	lines, err := outline(context.Background(), local.Files, "testdata/types.h5")
 	if err != nil || len(lines) < 10 || !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "/") && strings.Contains(l, "big-endian") }) {
 		t.Errorf("%q, %v", lines, err)
 	}

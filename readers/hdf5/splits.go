@@ -195,7 +195,7 @@ func (s *survey) decideSplits(ctx context.Context, a shardify.OpenArgs) error {
 }
 
 func (s *survey) decideSplitsBy(ctx context.Context, path string, want *rows.Wanted) error {
-	f, err := s.file(path)
+	f, err := s.file(ctx, path)
 	if err != nil {
 		return nil // the survey says so
 	}

@@ -10,11 +10,12 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage"
 )
 
 // survey looks into the inputs.
 type survey struct {
+	fs     storage.FS
 	opts   *settings
 	inputs int
 	choice *choice
@@ -91,7 +92,7 @@ func (s *survey) decideOn(ctx context.Context, a shardify.OpenArgs, damage bool)
 // that damage comes before any choice.
 func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int, damage bool) (c *choice, err error) {
 	all, _ := rows.NewWanted(nil)
-	f, err := s.file(a.Table.Path(i))
+	f, err := s.file(ctx, a.Table.Path(i))
 	if err != nil {
 		return nil, err
 	}
@@ -214,14 +215,14 @@ func (t *tree) nothing(all bool) error {
 	return shardify.Misuse("there are no data sets that --object and --columns want")
 }
 
-func (s *survey) file(name string) (*file, error) {
-	osf, size, err := rows.OpenFile(name, -1)
+func (s *survey) file(ctx context.Context, name string) (*file, error) {
+	in, err := rows.OpenFile(ctx, s.fs, name, -1)
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFile(osf, size, name, s.opts.external)
+	f, err := newFile(s.fs, in, name, s.opts.external)
 	if err != nil {
-		osf.Close()
+		in.Close()
 		return nil, err
 	}
 	return f, nil
@@ -231,9 +232,9 @@ func (s *survey) file(name string) (*file, error) {
 func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
 	t := s.take(name)
 	if t == nil {
-		f, err := s.file(name)
+		f, err := s.file(ctx, name)
 		if err != nil {
-			return foreign(name, err)
+			return s.foreign(ctx, name, err)
 		}
 		if t, err = scan(ctx, f, s.opts, want, s.choice); err != nil {
 			f.Close()
@@ -288,12 +289,12 @@ func (s *survey) factsOf(ctx context.Context, t *tree) (*rows.Facts, error) {
 }
 
 // foreign leaves a file out that is no HDF5 and is not named so.
-func foreign(name string, err error) (*rows.Facts, error) {
+func (s *survey) foreign(ctx context.Context, name string, err error) (*rows.Facts, error) {
 	if !errors.Is(err, shardify.ErrCorrupt) || slices.Contains(extensions, strings.ToLower(path.Ext(name))) {
 		return nil, err
 	}
 	head := make([]byte, len(signature))
-	f, _, e := local.Open(name)
+	f, e := s.fs.Open(ctx, name)
 	if e != nil {
 		return nil, e
 	}

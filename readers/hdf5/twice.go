@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // A virtual data set, and an external link, give the values of another file. Where that
@@ -83,7 +84,7 @@ func (s *survey) twice(ctx context.Context, a shardify.OpenArgs) error {
 		if r.virtual {
 			what = "is a virtual data set of"
 		}
-		err := shardify.Mismatch("%s %s %s in %s, which is an input too: its samples would count twice; leave out this file, or those that it leads to", r.object, what, r.target, a.Table.Shown(i))
+		err := shardify.Mismatch("%s %s %s in %s, which is an input too: its samples would count twice; leave out this file, or those that it leads to", r.object, what, r.target, a.Table.Name(i))
 		return shardify.Annotate(err, "open", a.Table.Shown(inputs[realPath(r.input)]), "")
 	}
 	return nil
@@ -91,7 +92,7 @@ func (s *survey) twice(ctx context.Context, a shardify.OpenArgs) error {
 
 // reads tells whether a data set, or one below a group, is read from a file.
 func (s *survey) reads(ctx context.Context, file, target string, want *rows.Wanted) bool {
-	f, err := s.file(file)
+	f, err := s.file(ctx, file)
 	if err != nil {
 		return false
 	}
@@ -106,11 +107,11 @@ func (s *survey) reads(ctx context.Context, file, target string, want *rows.Want
 
 // realPath is where a file is, links followed.
 func realPath(p string) string {
-	if abs, err := filepath.Abs(p); err == nil {
-		p = abs
-	}
-	if real, err := filepath.EvalSymlinks(p); err == nil {
+	if real, err := local.RealPath(p); err == nil {
 		return real
+	}
+	if abs, err := filepath.Abs(p); err == nil {
+		return abs
 	}
 	return p
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // group is a list of files with the same arrays, joined along the sample axis:
@@ -152,8 +153,9 @@ func (b *groupBuilder) noneLeft(all []surveyed) error {
 			}
 			continue
 		}
-		b.bad.add(s.input, shardify.Annotate(s.skipped, "open", b.table.Shown(int(s.input)), ""))
-		x := shardify.Skip{Input: b.table.Unique(int(s.input)), Reason: s.skipped.Error()}
+		name := b.table.Name(int(s.input))
+		b.bad.add(s.input, shardify.Annotate(s.skipped, "open", name, ""))
+		x := shardify.Skip{Input: name, Reason: s.skipped.Error()}
 		var e *shardify.Error
 		if errors.As(s.skipped, &e) {
 			if x.Object, x.Reason = e.Object, e.Err.Error(); e.Offset >= 0 {
@@ -219,7 +221,7 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		l, err := b.look(i, nil)
+		l, err := b.look(ctx, i, nil)
 		if err != nil {
 			b.bad.add(i, shardify.Annotate(err, "open", b.table.Shown(int(i)), ""))
 			continue
@@ -230,7 +232,7 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 		}
 		whole := !b.skip || !b.choose.damaged(l)
 		if b.ref == nil || l.hasData() && whole {
-			b.ref, b.refName = l, b.table.Shown(int(i))
+			b.ref, b.refName = l, b.table.Name(int(i))
 		}
 		if l.hasData() && whole {
 			break
@@ -276,7 +278,7 @@ func (b *groupBuilder) surveyAll(ctx context.Context) ([]surveyed, error) {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				err := b.surveyOne(b.inputs[k], &all[k])
+				err := b.surveyOne(ctx, b.inputs[k], &all[k])
 				if b.skip && errors.Is(err, shardify.ErrCorrupt) {
 					all[k] = surveyed{file: file{input: b.inputs[k]}, skipped: err}
 					continue
@@ -300,8 +302,8 @@ func (b *groupBuilder) surveyAll(ctx context.Context) ([]surveyed, error) {
 }
 
 // look lists the arrays of an input, the samples' axis first.
-func (b *groupBuilder) look(i uint32, want func(key string) bool) (*listing, error) {
-	l, err := survey(b.table.Path(int(i)), b.npyName, want)
+func (b *groupBuilder) look(ctx context.Context, i uint32, want func(key string) bool) (*listing, error) {
+	l, err := survey(ctx, local.Of(b.table), b.table.Path(int(i)), b.npyName, want)
 	if err != nil {
 		return nil, err
 	}
@@ -313,9 +315,9 @@ func (b *groupBuilder) look(i uint32, want func(key string) bool) (*listing, err
 	return l, nil
 }
 
-func (b *groupBuilder) surveyOne(i uint32, s *surveyed) error {
+func (b *groupBuilder) surveyOne(ctx context.Context, i uint32, s *surveyed) error {
 	var extra []string
-	l, err := b.look(i, func(key string) bool {
+	l, err := b.look(ctx, i, func(key string) bool {
 		if _, unread := b.unread[key]; unread {
 			return true
 		}
@@ -424,7 +426,7 @@ func (f *failures) err(t *shardify.Table, of int) error {
 	}
 	var names []string
 	for _, x := range f.first {
-		names = append(names, t.Shown(int(x.input)))
+		names = append(names, t.Name(int(x.input)))
 	}
 	more := ""
 	if f.count > len(names) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
-	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
 // passes tells whether column c of the span can be handed on as it stands in the
@@ -38,11 +38,11 @@ func (j *job) pass(c int, r *region, lo, hi int64) {
 	if lo == 0 {
 		proof.Lo, feed.sum = 0, r.headSum // openFile has read the header
 	}
-	path, object, size := j.src.table.Path(int(input)), j.objectName(c), j.group.files[j.fileIndex].size
+	path, object, size, fs := j.src.table.Path(int(input)), j.objectName(c), j.group.files[j.fileIndex].size, local.Of(j.src.table)
 	left := col.StreamBytes
 	ctx := j.ctx
 	col.Stream = func(yield func([]byte) error) error {
-		err := streamFile(ctx, path, size, feed, left, func(sum uint32, p []byte) error {
+		err := streamFile(ctx, fs, path, size, feed, left, func(sum uint32, p []byte) error {
 			proof.Sum = sum
 			return yield(p)
 		})
@@ -65,16 +65,16 @@ func (j *job) pass(c int, r *region, lo, hi int64) {
 
 // streamFile yields left bytes of a file in pieces that stay in the processor's
 // cache, with the sum of all so far.
-func streamFile(ctx context.Context, path string, size int64, feed inPlace, left int64, yield func(sum uint32, p []byte) error) error {
-	f, fi, err := local.Open(path)
+func streamFile(ctx context.Context, fs storage.FS, path string, size int64, feed inPlace, left int64, yield func(sum uint32, p []byte) error) error {
+	f, err := fs.Open(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if fi.Size() != size {
-		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, fi.Size(), size)
+	if f.Size() != size {
+		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, f.Size(), size)
 	}
-	feed.f, feed.ctx = dirfd.NewInput(f), ctx
+	feed.f, feed.ctx = local.Sequential(f), ctx
 	buf := make([]byte, min(left, chunkBytes))
 	for left > 0 {
 		p := buf[:min(left, int64(len(buf)))]

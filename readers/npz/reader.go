@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -28,7 +28,7 @@ type reader struct {
 
 // openFile is a file that spans are being read from.
 type openFile struct {
-	f       *os.File
+	f       storage.File
 	index   int       // in the group's files
 	streams []*stream // by column; nil until a compressed column is read
 	whole   []bool    // by column: its sum was checked by a pass of its own
@@ -185,13 +185,13 @@ func (j *job) openFile() error {
 	}
 	info := &j.group.files[j.fileIndex]
 	name := j.src.table.Path(int(info.input))
-	f, fi, err := local.Open(name)
-	if errors.Is(err, local.ErrOther) {
-		return fmt.Errorf("%w: it is %w now", shardify.ErrChanged, local.ErrOther)
+	f, err := local.Of(j.src.table).Open(j.ctx, name)
+	if errors.Is(err, storage.ErrNotFile) {
+		return fmt.Errorf("%w: it is %w now", shardify.ErrChanged, storage.ErrNotFile)
 	}
-	if err == nil && fi.Size() != info.size {
+	if err == nil && f.Size() != info.size {
 		f.Close()
-		err = fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, fi.Size(), info.size)
+		err = fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, f.Size(), info.size)
 	}
 	if err != nil {
 		return err

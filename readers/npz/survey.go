@@ -2,13 +2,14 @@ package npz
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"hash/crc32"
 	"path"
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage"
 )
 
 // place is where the bytes of an array stand.
@@ -44,16 +45,16 @@ var errForeign = errors.New("not an NPY or NPZ file")
 
 // survey opens a file and lists its arrays. npyName names the array of an .npy
 // file; want tells which members of an archive to look into, nil means all.
-func survey(file, npyName string, want func(key string) bool) (*listing, error) {
-	f, fi, err := local.Open(file)
-	if errors.Is(err, local.ErrOther) {
-		return nil, shardify.Unsupported("%v", local.ErrOther)
+func survey(ctx context.Context, fs storage.FS, file, npyName string, want func(key string) bool) (*listing, error) {
+	f, err := fs.Open(ctx, file)
+	if errors.Is(err, storage.ErrNotFile) {
+		return nil, shardify.Unsupported("%v", storage.ErrNotFile)
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return list(&input{r: f, size: fi.Size()}, file, npyName, want)
+	return list(&input{r: f, size: f.Size()}, file, npyName, want)
 }
 
 // list is survey on an open file.

@@ -1,33 +1,56 @@
 package parquet
 
 import (
-	"io/fs"
-	"os"
+	"context"
 	"path/filepath"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // tableFormats are tables whose folders hold files that no longer count, by what gives
 // them away. Which files do count stands in their logs.
-var tableFormats = []struct{ mark, name, cure string }{
-	{"_delta_log", "Delta table", `deltalake.DeltaTable("x").file_uris() in Python`},
-	{".hoodie", "Hudi table", "Spark"},
-	{"metadata/*.metadata.json", "Iceberg table", `table.inspect.files() of pyiceberg`},
+var tableFormats = []tableFormat{
+	{"_delta_log", "", "Delta table", `deltalake.DeltaTable("x").file_uris() in Python`},
+	{".hoodie", "", "Hudi table", "Spark"},
+	{"metadata", ".metadata.json", "Iceberg table", `table.inspect.files() of pyiceberg`},
+}
+
+type tableFormat struct{ mark, ends, name, cure string }
+
+// marks tells whether a folder is such a table: it has a folder mark, with a file in it
+// whose name ends so.
+func (f *tableFormat) marks(ctx context.Context, in storage.FS, root string) bool {
+	dir := strings.TrimSuffix(root, "/") + "/" + f.mark
+	if f.ends == "" {
+		_, err := in.Stat(ctx, dir)
+		return err == nil
+	}
+	for e, err := range in.List(ctx, dir) {
+		if err != nil {
+			return false
+		}
+		if strings.HasSuffix(e.Name, f.ends) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkFolders refuses folders of which some files are not part of the table.
-func checkFolders(t *shardify.Table) error {
+func checkFolders(ctx context.Context, t *shardify.Table) error {
 	if t == nil {
 		return nil
 	}
 	for _, root := range t.Roots {
-		if st, err := os.Stat(root); err != nil || !st.IsDir() {
+		in := local.Of(t)
+		if st, err := in.Stat(ctx, root); err != nil || st.Type != storage.Folder {
 			continue
 		}
 		for _, f := range tableFormats {
-			if found, _ := fs.Glob(os.DirFS(root), f.mark); len(found) > 0 {
+			if f.marks(ctx, in, root) {
 				err := shardify.Unsupported("a %s, of which removed rows are still in the folder: give the files that count, as --files-from; they are listed by %s", f.name, f.cure)
 				return shardify.Annotate(err, "open", root, "")
 			}

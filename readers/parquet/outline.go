@@ -7,16 +7,17 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
+	"github.com/shardify/shardify/storage"
 )
 
 // outline lists the columns of a file and what becomes of them.
-func outline(ctx context.Context, name string) ([]string, error) {
-	f, size, err := rows.OpenFile(name, -1)
+func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) {
+	f, err := rows.OpenFile(ctx, fs, name, -1)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	p, err := pq.Open(f, size)
+	p, err := pq.Open(f, f.Size())
 	if err != nil {
 		return nil, err
 	}

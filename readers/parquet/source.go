@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Format is the readers' table's line for Parquet files.
@@ -49,6 +50,7 @@ func sniff(head []byte, name string) bool {
 type source struct {
 	*rows.Set
 	handles   *rows.Handles[*file]
+	fs        storage.FS
 	want      *rows.Wanted
 	opts      shardify.Options
 	fillItems bool
@@ -64,11 +66,11 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	if a.State == nil {
-		if err := checkFolders(a.Table); err != nil {
+		if err := checkFolders(ctx, a.Table); err != nil {
 			return nil, err
 		}
 	}
-	s := &source{opts: opts, fillItems: opts[optItems] == "fill", parts: findPartitions(a.Table)}
+	s := &source{fs: local.Of(a.Table), opts: opts, fillItems: opts[optItems] == "fill", parts: findPartitions(a.Table)}
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
 		return nil, err
 	}
@@ -98,18 +100,18 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	if why := s.parts.unread(path); why != "" {
 		return &rows.Facts{Foreign: why}, nil
 	}
-	f, size, err := rows.OpenFile(path, -1)
+	f, err := rows.OpenFile(ctx, s.fs, path, -1)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	w := rows.Watch(f)
-	p, err := pq.Open(w, size)
+	p, err := pq.Open(w, w.Size())
 	if err != nil {
 		return nil, err
 	}
 	x := &file{f: w, pq: p}
-	facts := &rows.Facts{Samples: p.Rows, Size: size}
+	facts := &rows.Facts{Samples: p.Rows, Size: w.Size()}
 	out, err := s.choose(p, want)
 	if err != nil {
 		return nil, err
@@ -177,7 +179,7 @@ func (s *source) choose(p *pq.File, want *rows.Wanted) (x chosen, err error) {
 }
 
 // acquire opens a file for reading.
-func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*file, error) {
+func (s *source) acquire(ctx context.Context, f storage.File, in *rows.Input) (*file, error) {
 	p, err := pq.Open(f, in.Size)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/readertest"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // TestBadFilesAreRefused: each with a word that says what is wrong.
@@ -283,7 +284,7 @@ func TestSpansStartAnywhere(t *testing.T) {
 }
 
 func TestOutlineNamesWhatIsLeftOut(t *testing.T) {
-	lines, err := Format.Outline(context.Background(), testdata("nested.parquet"))
+	lines, err := Format.Outline(context.Background(), local.Files, testdata("nested.parquet"))
 	if text := strings.Join(lines, "\n"); err != nil || !strings.Contains(text, "60 rows") || !strings.Contains(text, "deep  left out: 3 levels") {
 		t.Errorf("%s, %v", text, err)
 	}

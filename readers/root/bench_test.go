@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // BenchmarkRead reads the files named by SHARDIFY_BENCH_ROOT, FILE or FILE:TREE, all
@@ -16,7 +17,7 @@ func BenchmarkRead(b *testing.B) {
 	if name == "" {
 		b.Skip("SHARDIFY_BENCH_ROOT names no file")
 	}
-	file, object := splitObject(name)
+	file, object := splitObject(context.Background(), local.Files, name)
 	for b.Loop() {
 		src, err := openFiles(shardify.Options{"object": object}, nil, file)
 		if err != nil {
@@ -33,7 +34,7 @@ func BenchmarkOpen(b *testing.B) {
 	if name == "" {
 		name = testdata("events-0.root:Events")
 	}
-	file, object := splitObject(name)
+	file, object := splitObject(context.Background(), local.Files, name)
 	for b.Loop() {
 		src, err := openFiles(shardify.Options{"object": object}, nil, file)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // wantedBranch is a row of the JSON beside a file: what other readers say.
@@ -157,11 +158,11 @@ func expectations(t *testing.T, name string) (w wantedFile, ok bool) {
 
 // known names of a table's columns: by alias the fields that have it.
 func byAlias(t *testing.T, name, object string) (fields map[string][]string, left map[string][]string) {
-	f, size, err := rows.OpenFile(name, -1)
+	f, err := rows.OpenFile(context.Background(), local.Files, name, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := (&source{opts: shardify.Options{"object": object}}).openJoined(f, size, filepath.Base(name), name)
+	j, err := (&source{fs: local.Files, opts: shardify.Options{"object": object}}).openJoined(context.Background(), f, filepath.Base(name), name)
 	if err != nil {
 		f.Close()
 		t.Errorf("%s: %v", name, err)

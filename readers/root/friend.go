@@ -1,11 +1,12 @@
 package root
 
 import (
-	"os"
+	"context"
 	"path/filepath"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // friend is a table to be joined to the one of each input, entry by entry.
@@ -16,13 +17,13 @@ type friend struct {
 
 // parseFriends reads the value of --friend: FILE, FILE:TREE or :TREE, several
 // separated by commas.
-func parseFriends(text string) []friend {
+func parseFriends(ctx context.Context, fs storage.FS, text string) []friend {
 	var all []friend
 	for _, part := range strings.Split(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}
-		file, object := splitObject(part)
+		file, object := splitObject(ctx, fs, part)
 		all = append(all, friend{file, object})
 	}
 	return all
@@ -30,12 +31,12 @@ func parseFriends(text string) []friend {
 
 // splitObject takes "file.root:dir/Events" apart. Without a colon, or where a file
 // has that name, all of it is the file.
-func splitObject(input string) (file, object string) {
+func splitObject(ctx context.Context, fs storage.FS, input string) (file, object string) {
 	i := strings.LastIndexByte(input, ':')
 	if i < 0 || strings.Contains(input[i:], "//") {
 		return input, ""
 	}
-	if _, err := os.Stat(input); err == nil {
+	if _, err := fs.Stat(ctx, input); err == nil {
 		return input, ""
 	}
 	return input[:i], input[i+1:]

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
+	"github.com/shardify/shardify/storage"
 )
 
 // joined is an input's table and those of its friends, open.
@@ -43,19 +43,15 @@ func (j *joined) Close() error {
 }
 
 // sizes are those of the files that are joined by key, nil if there are none.
-func (j *joined) sizes() ([]int64, error) {
+func (j *joined) sizes() []int64 {
 	if len(j.files) < 2 || !slices.ContainsFunc(j.keyed, func(k *keyed) bool { return k != nil }) {
-		return nil, nil
+		return nil
 	}
 	var all []int64
 	for _, f := range j.files[1:] {
-		st, err := f.Stat()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, st.Size())
+		all = append(all, f.Size())
 	}
-	return all, nil
+	return all
 }
 
 // failed is the error of a read that failed.
@@ -70,7 +66,7 @@ func (j *joined) failed() error {
 
 // openJoined opens the tables of an input. in is the input's file, which is closed
 // with the result, or after an error by the caller.
-func (s *source) openJoined(in *os.File, size int64, name, input string) (j *joined, err error) {
+func (s *source) openJoined(ctx context.Context, in storage.File, name, input string) (j *joined, err error) {
 	f := rows.Watch(in)
 	j = &joined{files: []*rows.Watched{f}}
 	defer func() {
@@ -79,7 +75,7 @@ func (s *source) openJoined(in *os.File, size int64, name, input string) (j *joi
 			j.Close()
 		}
 	}()
-	main, err := rfile.Open(f, size, name)
+	main, err := rfile.Open(f, f.Size(), name)
 	if err != nil {
 		return j, err
 	}
@@ -90,7 +86,7 @@ func (s *source) openJoined(in *os.File, size int64, name, input string) (j *joi
 	var names namer
 	j.add(t, "", &names, nil)
 	for i := range s.friends {
-		if err := s.friend(j, &s.friends[i], main, f, input, &names); err != nil {
+		if err := s.friend(ctx, j, &s.friends[i], main, f, input, &names); err != nil {
 			return j, err
 		}
 	}
@@ -98,16 +94,16 @@ func (s *source) openJoined(in *os.File, size int64, name, input string) (j *joi
 }
 
 // friend joins one more table.
-func (s *source) friend(j *joined, fr *friend, main *rfile.File, f *rows.Watched, input string, names *namer) error {
+func (s *source) friend(ctx context.Context, j *joined, fr *friend, main *rfile.File, f *rows.Watched, input string, names *namer) error {
 	where := main
 	if fr.file != "" {
-		g, size, err := rows.OpenFile(fr.path(input), -1)
+		g, err := rows.OpenFile(ctx, s.fs, fr.path(input), -1)
 		if err != nil {
 			return err
 		}
 		f = rows.Watch(g)
 		j.files = append(j.files, f)
-		if where, err = rfile.Open(f, size, path.Base(fr.path(input))); err != nil {
+		if where, err = rfile.Open(f, f.Size(), path.Base(fr.path(input))); err != nil {
 			return err
 		}
 	}

@@ -4,23 +4,24 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage"
 )
 
 // outline lists the trees of a file with their entries and columns, then what else is
 // in it by class.
-func outline(ctx context.Context, name string) ([]string, error) {
-	r, st, err := local.Open(name)
+func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) {
+	r, err := fs.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	f, err := rfile.Open(r, st.Size(), st.Name())
+	f, err := rfile.Open(r, r.Size(), filepath.Base(name))
 	if err != nil {
 		return nil, err
 	}

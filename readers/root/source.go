@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // Format is the readers' table's line for ROOT files.
@@ -59,6 +60,7 @@ func sniff(head []byte, name string) bool {
 type source struct {
 	*rows.Set
 	handles *rows.Handles[*joined]
+	fs      storage.FS
 	want    *rows.Wanted
 	opts    shardify.Options
 	friends []friend
@@ -76,7 +78,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{opts: opts, friends: parseFriends(opts["friend"])}
+	s := &source{fs: local.Of(a.Table), opts: opts, friends: parseFriends(ctx, local.Of(a.Table), opts["friend"])}
 	if s.on, err = parseOn(opts["on"]); err != nil {
 		return nil, err
 	}
@@ -130,11 +132,11 @@ type blob struct {
 
 // look surveys one file.
 func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
-	f, size, err := rows.OpenFile(path, -1)
+	f, err := rows.OpenFile(ctx, s.fs, path, -1)
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.openJoined(f, size, filepath.Base(path), path)
+	j, err := s.openJoined(ctx, f, filepath.Base(path), path)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -151,10 +153,8 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 			return nil, err
 		}
 	}
-	if state.Friends, err = j.sizes(); err != nil {
-		return nil, err
-	}
-	facts := &rows.Facts{Samples: j.tables[0].entries(), Size: size, Left: left, Damaged: j.damaged, Borders: j.borders()}
+	state.Friends = j.sizes()
+	facts := &rows.Facts{Samples: j.tables[0].entries(), Size: f.Size(), Left: left, Damaged: j.damaged, Borders: j.borders()}
 	if facts.Blob, err = json.Marshal(state); err != nil {
 		return nil, err
 	}
@@ -188,17 +188,16 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 }
 
 // acquire opens a file for reading.
-func (s *source) acquire(ctx context.Context, f *os.File, in *rows.Input) (*joined, error) {
+func (s *source) acquire(ctx context.Context, f storage.File, in *rows.Input) (*joined, error) {
 	var state blob
 	if err := json.Unmarshal(in.Blob, &state); err != nil {
 		return nil, errState
 	}
-	j, err := s.openJoined(f, in.Size, in.Name(), in.Path())
+	j, err := s.openJoined(ctx, f, in.Name(), in.Path())
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := j.sizes()
-	if err == nil && !slices.Equal(sizes, state.Friends) {
+	if !slices.Equal(j.sizes(), state.Friends) {
 		err = fmt.Errorf("%w: a file of --friend has another size than when the plan was made", shardify.ErrChanged)
 	}
 	if err != nil {

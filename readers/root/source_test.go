@@ -1,6 +1,7 @@
 package root
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage/local"
 )
 
 func TestTreeIsChosenOrAllAreNamed(t *testing.T) {
@@ -246,11 +248,11 @@ func TestCutsAreWhereAllBasketsBegin(t *testing.T) {
 		{testdata("events-0.root"), "Events", testdata("friend-0.root"), nil},
 		{testdata("events-0.root"), "Events", testdata("ntuple-0.root"), []int64{100}},
 	} {
-		f, size, err := rows.OpenFile(c.file, -1)
+		f, err := rows.OpenFile(context.Background(), local.Files, c.file, -1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := (&source{opts: shardify.Options{"object": c.object}, friends: parseFriends(c.friend)}).openJoined(f, size, "f", c.file)
+		j, err := (&source{fs: local.Files, opts: shardify.Options{"object": c.object}, friends: parseFriends(context.Background(), local.Files, c.friend)}).openJoined(context.Background(), f, "f", c.file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,12 +273,12 @@ func TestCutsAreWhereAllBasketsBegin(t *testing.T) {
 // tenths of its bytes begin.
 func TestFewBytesAreDecodedTwice(t *testing.T) {
 	for _, name := range []string{"uproot-HZZ-zlib", "uproot-small-dy-withoffsets", "uproot-issue412", "tree_with_clusters", "uproot-issue64", "nanoAOD_2015_CMS_Open_Data_ttbar"} {
-		f, size, err := rows.OpenFile(filepath.Join(corpus.Dir(t, "root"), "ttree", name+".root"), -1)
+		f, err := rows.OpenFile(context.Background(), local.Files, filepath.Join(corpus.Dir(t, "root"), "ttree", name+".root"), -1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		object := map[string]string{"uproot-issue64": "events/events", "nanoAOD_2015_CMS_Open_Data_ttbar": "Events"}[name]
-		j, err := (&source{opts: shardify.Options{"object": object}}).openJoined(f, size, name, name)
+		j, err := (&source{fs: local.Files, opts: shardify.Options{"object": object}}).openJoined(context.Background(), f, name, name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,17 +1,18 @@
 package tar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/guard"
 	"github.com/shardify/shardify/internal/inflate"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -34,15 +35,15 @@ const (
 const maxWindow = 256 << 20
 
 // openInput opens file i of the table, which must have its size.
-func openInput(t *shardify.Table, i int) (in input, packing uint8, err error) {
+func openInput(ctx context.Context, t *shardify.Table, i int) (in input, packing uint8, err error) {
 	name := t.Path(i)
-	f, st, err := local.Open(name)
+	f, err := local.Of(t).Open(ctx, name)
 	if err != nil {
 		return nil, 0, err
 	}
 	switch {
-	case t.Size(i) != shardify.SizeUnknown && st.Size() != t.Size(i):
-		err = fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, st.Size(), t.Size(i))
+	case t.Size(i) != shardify.SizeUnknown && f.Size() != t.Size(i):
+		err = fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, f.Size(), t.Size(i))
 	}
 	var head [4]byte
 	if err == nil {
@@ -53,7 +54,7 @@ func openInput(t *shardify.Table, i int) (in input, packing uint8, err error) {
 		packing = packingOf(head[:n])
 	}
 	if err == nil {
-		in, err = unpack(f, st.Size(), packing)
+		in, err = unpack(f, f.Size(), packing)
 	}
 	if err != nil {
 		f.Close()
@@ -62,7 +63,7 @@ func openInput(t *shardify.Table, i int) (in input, packing uint8, err error) {
 	return in, packing, nil
 }
 
-func unpack(f *os.File, size int64, packing uint8) (input, error) {
+func unpack(f storage.File, size int64, packing uint8) (input, error) {
 	if packing == plain {
 		p := &file{f: f}
 		p.w.Reset(f, size, make([]byte, windowBytes))
@@ -71,11 +72,11 @@ func unpack(f *os.File, size int64, packing uint8) (input, error) {
 	s := &stream{f: f, buf: make([]byte, index.MaxTarRead), end: -1}
 	if packing == gzipped {
 		var r inflate.Reader
-		r.ResetGzip(f)
+		r.ResetGzip(io.NewSectionReader(f, 0, size))
 		s.r, s.what = &r, "gzip"
 		return s, nil
 	}
-	d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	d, err := zstd.NewReader(io.NewSectionReader(f, 0, size), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func unpack(f *os.File, size int64, packing uint8) (input, error) {
 
 // file is a tar that is not compressed.
 type file struct {
-	f *os.File
+	f storage.File
 	w index.TarWindow
 }
 
@@ -111,7 +112,7 @@ func (p *file) Close() error { return p.f.Close() }
 
 // stream is a compressed tar. It goes forwards only.
 type stream struct {
-	f    *os.File
+	f    storage.File
 	r    io.Reader
 	free func()
 	what string

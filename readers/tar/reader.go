@@ -70,7 +70,7 @@ func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 }
 
 func (r *reader) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
-	if err := r.open(s); err != nil {
+	if err := r.open(ctx, s); err != nil {
 		return nil, err
 	}
 	c := r.kept[s.Input]
@@ -95,14 +95,14 @@ func (r *reader) read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 }
 
 // open makes the span's tar the present one, from its beginning if need be.
-func (r *reader) open(s shardify.Span) error {
+func (r *reader) open(ctx context.Context, s shardify.Span) error {
 	c := r.kept[s.Input]
 	members := c.of(s.Lo)
 	if r.tar == int(s.Input) && (c.packing == plain || len(members) == 0 || members[0].at >= r.at) {
 		return nil
 	}
 	r.Close()
-	in, packing, err := openInput(r.table, int(s.Input))
+	in, packing, err := openInput(ctx, r.table, int(s.Input))
 	if err != nil {
 		return err
 	}

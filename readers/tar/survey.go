@@ -119,7 +119,7 @@ const (
 
 // scanTar reads all headers of tar i.
 func scanTar(ctx context.Context, t *shardify.Table, i int) (*scan, error) {
-	in, packing, err := openInput(t, i)
+	in, packing, err := openInput(ctx, t, i)
 	if err != nil {
 		return nil, shardify.Annotate(err, "open", t.Path(i), "")
 	}

@@ -2,4 +2,4 @@
 
 package local
 
-const NonBlock, noFollow = 0, 0
+const nonBlock, noFollow = 0, 0

@@ -5,7 +5,7 @@ package local
 import "syscall"
 
 const (
-	// NonBlock keeps an open from waiting for the other end of a pipe.
-	NonBlock = syscall.O_NONBLOCK | syscall.O_NOCTTY
+	// nonBlock keeps an open from waiting for the other end of a pipe.
+	nonBlock = syscall.O_NONBLOCK | syscall.O_NOCTTY
 	noFollow = syscall.O_NOFOLLOW
 )

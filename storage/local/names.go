@@ -55,7 +55,7 @@ func (d *Dir) Size(name string) (int64, error) {
 		return 0, err
 	}
 	if !st.Mode().IsRegular() {
-		return 0, Other(d.path(name), st.Mode())
+		return 0, NotFile(d.path(name), st.Mode())
 	}
 	return st.Size(), nil
 }

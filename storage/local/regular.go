@@ -7,10 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
-)
 
-// ErrOther is behind the errors of what is no regular file.
-var ErrOther = errors.New("not a regular file")
+	"github.com/shardify/shardify/storage"
+)
 
 // Open opens an input. Symbolic links are followed: who lists inputs has decided that.
 func Open(name string) (*os.File, fs.FileInfo, error) { return open(name, 0) }
@@ -21,17 +20,17 @@ func OpenOwn(name string) (*os.File, fs.FileInfo, error) {
 	f, st, err := open(name, noFollow)
 	if errors.Is(err, syscall.ELOOP) {
 		if own, e := os.Lstat(name); e == nil && !own.Mode().IsRegular() {
-			err = Other(name, own.Mode())
+			err = NotFile(name, own.Mode())
 		}
 	}
 	return f, st, err
 }
 
 func open(name string, flags int) (*os.File, fs.FileInfo, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|NonBlock|flags, 0)
+	f, err := os.OpenFile(name, os.O_RDONLY|nonBlock|flags, 0)
 	if errors.Is(err, syscall.ENXIO) { // a socket
 		if st, e := os.Lstat(name); e == nil && !st.Mode().IsRegular() {
-			return nil, nil, Other(name, st.Mode())
+			return nil, nil, NotFile(name, st.Mode())
 		}
 	}
 	if errors.Is(err, syscall.EAGAIN) { // some file servers lend files, and take them back for who waits
@@ -42,7 +41,7 @@ func open(name string, flags int) (*os.File, fs.FileInfo, error) {
 	}
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() {
-		err = Other(name, st.Mode())
+		err = NotFile(name, st.Mode())
 	}
 	if err != nil {
 		f.Close()
@@ -54,7 +53,7 @@ func open(name string, flags int) (*os.File, fs.FileInfo, error) {
 func again(name string, flags int) (*os.File, error) {
 	st, err := os.Stat(name)
 	if err == nil && !st.Mode().IsRegular() {
-		err = Other(name, st.Mode())
+		err = NotFile(name, st.Mode())
 	}
 	if err != nil {
 		return nil, err
@@ -79,9 +78,9 @@ func ReadOwn(name string, most int64) ([]byte, error) {
 	return b, nil
 }
 
-// Other is the error of a file of another kind.
-func Other(name string, m fs.FileMode) error {
-	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%w but %s", ErrOther, kind(m))}
+// NotFile is the error of a file of another kind.
+func NotFile(name string, m fs.FileMode) error {
+	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%w but %s", storage.ErrNotFile, kind(m))}
 }
 
 func kind(m fs.FileMode) string {

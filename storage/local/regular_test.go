@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/shardify/shardify/storage"
 )
 
 // TestOnlyRegularFilesAreOpened, and what is none is refused at once.
@@ -58,8 +60,8 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 			if try.want == "" || !strings.Contains(err.Error(), try.want) || !strings.Contains(err.Error(), c.name) {
 				t.Errorf("%s: %v, want %q", c.name, err, try.want)
 			}
-			if strings.HasPrefix(try.want, "a ") != errors.Is(err, ErrOther) {
-				t.Errorf("%s: %v: is ErrOther: %v", c.name, err, errors.Is(err, ErrOther))
+			if strings.HasPrefix(try.want, "a ") != errors.Is(err, storage.ErrNotFile) {
+				t.Errorf("%s: %v: is storage.ErrNotFile: %v", c.name, err, errors.Is(err, storage.ErrNotFile))
 			}
 		}
 		if took := time.Since(start); took > 5*time.Second {

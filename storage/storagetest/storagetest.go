@@ -27,6 +27,18 @@ var Pendings = map[string]func(x any) bool{
 	"RangeCopier": has[storage.RangeCopier],
 }
 
+// FSs are those of an FS.
+var FSs = map[string]func(x any) bool{
+	"Native":   has[storage.Native],
+	"Numberer": has[storage.Numberer],
+	"Belower":  has[storage.Belower],
+}
+
+// Files are those of a File.
+var Files = map[string]func(x any) bool{
+	"OSFiler": has[storage.OSFiler],
+}
+
 func has[T any](x any) bool { _, ok := storage.As[T](x); return ok }
 
 // Wrapper checks that a store which wraps another has all of its abilities.

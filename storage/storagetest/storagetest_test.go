@@ -1,9 +1,11 @@
 package storagetest
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"slices"
 	"testing"
 
 	"github.com/shardify/shardify/storage"
@@ -23,16 +25,24 @@ func TestNoWrapperLosesAnAbility(t *testing.T) {
 
 // TestEveryAbilityIsTested: those of the package are those of the tables.
 func TestEveryAbilityIsTested(t *testing.T) {
-	f, err := parser.ParseFile(token.NewFileSet(), "../ability.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ast.Inspect(f, func(n ast.Node) bool {
-		if s, ok := n.(*ast.TypeSpec); ok && s.Name.IsExported() && Stores[s.Name.Name] == nil && Pendings[s.Name.Name] == nil {
-			t.Errorf("no table of the suite has %s", s.Name.Name)
+	base := []string{"FS", "File"}
+	for _, name := range []string{"../ability.go", "../fs.go"} {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return true
-	})
+		ast.Inspect(f, func(n ast.Node) bool {
+			s, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			_, ok = s.Type.(*ast.InterfaceType)
+			if name := s.Name.Name; ok && !slices.Contains(base, name) && Stores[name] == nil && Pendings[name] == nil && FSs[name] == nil && Files[name] == nil {
+				t.Errorf("no table of the suite has %s", name)
+			}
+			return true
+		})
+	}
 }
 
 // TestAFolderHasTheAbilities that the program counts on.
@@ -54,5 +64,20 @@ func TestAFolderHasTheAbilities(t *testing.T) {
 			}
 		}
 		p.Abort()
+	}
+	for name, has := range FSs {
+		if !has(local.Files) {
+			t.Errorf("the files of this machine have no %s", name)
+		}
+	}
+	f, err := local.Files.Open(context.Background(), "storagetest.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for name, has := range Files {
+		if !has(f) {
+			t.Errorf("a file of this machine has no %s", name)
+		}
 	}
 }

@@ -1,0 +1,142 @@
+package local
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local/dirfd"
+)
+
+// Files are the files of this machine, by their paths.
+var Files storage.FS = files{}
+
+type files struct{}
+
+// Of is where the inputs of a table are: the files of this machine, unless it says
+// otherwise.
+func Of(t *shardify.Table) storage.FS {
+	if t == nil || t.FS == nil {
+		return Files
+	}
+	return t.FS
+}
+
+// input is an open file of this machine.
+type input struct {
+	*os.File
+	stamp storage.Stamp
+}
+
+func (i *input) Size() int64          { return i.stamp.Size }
+func (i *input) Stamp() storage.Stamp { return i.stamp }
+func (i *input) OSFile() *os.File     { return i.File }
+
+func (files) Open(ctx context.Context, name string) (storage.File, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	f, st, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &input{f, stampOf(st)}, nil
+}
+
+// OpenBelow opens a regular file below a folder, whatever links there are: none leads out
+// of it.
+func (files) OpenBelow(ctx context.Context, folder, name string) (storage.File, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	st, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, NotFile(name, st.Mode())
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|nonBlock, 0)
+	if err != nil {
+		return nil, err
+	}
+	if st, err = f.Stat(); err == nil && !st.Mode().IsRegular() {
+		err = NotFile(name, st.Mode())
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &input{f, stampOf(st)}, nil
+}
+
+func (files) Stat(ctx context.Context, name string) (storage.Info, error) {
+	if ctx.Err() != nil {
+		return storage.Info{}, context.Cause(ctx)
+	}
+	st, err := os.Stat(name)
+	if err != nil {
+		return storage.Info{}, err
+	}
+	return storage.Info{Type: typeOf(st.Mode()), Stamp: stampOf(st)}, nil
+}
+
+// listed is how many names are read at a time.
+const listed = 1024
+
+func (files) List(ctx context.Context, folder string) iter.Seq2[storage.Entry, error] {
+	return func(yield func(storage.Entry, error) bool) {
+		d, err := os.Open(folder)
+		if err != nil {
+			yield(storage.Entry{}, err)
+			return
+		}
+		defer d.Close()
+		for err == nil {
+			var entries []fs.DirEntry
+			entries, err = d.ReadDir(listed)
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			for _, e := range entries {
+				if !yield(storage.Entry{Name: e.Name(), Type: typeOf(e.Type()), Size: -1}, nil) {
+					return
+				}
+			}
+		}
+		if err != io.EOF {
+			yield(storage.Entry{}, err)
+		}
+	}
+}
+
+func (files) Path(name string) (string, bool) { return name, true }
+
+func typeOf(m fs.FileMode) storage.Type {
+	switch {
+	case m.IsRegular():
+		return storage.Regular
+	case m.IsDir():
+		return storage.Folder
+	case m&fs.ModeSymlink != 0:
+		return storage.Link
+	}
+	return storage.Other
+}
+
+// Sequential is f for reads of many kilobytes, one at a time.
+func Sequential(f storage.File) io.ReaderAt {
+	if o, ok := storage.As[storage.OSFiler](f); ok {
+		return dirfd.NewInput(o.OSFile())
+	}
+	return f
+}
