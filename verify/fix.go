@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -54,13 +55,13 @@ func (o *Options) repairCommand() string {
 	if c == "" {
 		c = "verify"
 	}
-	return c + " " + quote(o.Dir) + " --repair"
+	return c + " " + printable.Quote(o.Dir) + " --repair"
 }
 
 func (o *Options) removeCommand(rm string, names ...string) string {
 	words := []string{rm}
 	for _, n := range names {
-		words = append(words, quote(filepath.Join(o.Dir, filepath.FromSlash(n))))
+		words = append(words, printable.Quote(filepath.Join(o.Dir, filepath.FromSlash(n))))
 	}
 	return strings.Join(words, " ")
 }
@@ -74,7 +75,7 @@ func (o *Options) remakeCommand(names ...string) string {
 	if !o.hasPlan() {
 		return "convert the inputs again into a new folder (this one has no plan any more)"
 	}
-	dir := quote(o.Dir)
+	dir := printable.Quote(o.Dir)
 	return o.removeCommand("rm -f", append([]string{index.ManifestName}, names...)...) + " && " + againCommand(dir)
 }
 
@@ -98,7 +99,7 @@ func next(c *collector, o *Options) string {
 			if extended(o.Store) || !o.hasPlan() {
 				return o.remakeCommand()
 			}
-			return fmt.Sprintf("remove %s and the %d damaged files, then %s", index.ManifestName, len(names), againCommand(quote(o.Dir)))
+			return fmt.Sprintf("remove %s and the %d damaged files, then %s", index.ManifestName, len(names), againCommand(printable.Quote(o.Dir)))
 		}
 		return o.remakeCommand(names...)
 	case len(c.rebuild) > 0 && !o.Repair:
@@ -108,7 +109,7 @@ func next(c *collector, o *Options) string {
 	case len(c.remove) > 0:
 		return "keep what is yours elsewhere: " + o.removeCommand("rm -i", slices.Sorted(maps.Keys(c.remove))...)
 	case c.report.State == StateUnfinished && o.hasPlan():
-		return againCommand(quote(o.Dir)) + " (or the same convert command again)"
+		return againCommand(printable.Quote(o.Dir)) + " (or the same convert command again)"
 	case c.report.State == StateUnfinished:
 		return "run the same convert command again"
 	}
@@ -142,15 +143,4 @@ func loadPlan(s storage.Store) (*convert.Plan, error) {
 		return nil, &fs.PathError{Op: "open", Path: convert.PlanName, Err: fs.ErrNotExist}
 	}
 	return convert.LoadPlan(s)
-}
-
-// quote writes a word as a POSIX shell would take it.
-func quote(s string) string {
-	safe := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r))
-	}) < 0
-	if safe {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

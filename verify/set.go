@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -178,9 +179,12 @@ func (s *set) ourSummary(name string) bool {
 	return s.beside(name)
 }
 
-// beside tells the names of files for a whole set, and of those beside shards.
+// beside tells the names of files for a whole set, and of those beside shards: of its format,
+// or of any while nothing tells which it is.
 func (s *set) beside(name string) bool {
-	return name == convert.InputsName || s.sink != nil && s.sink.Owns != nil && s.sink.Owns(name)
+	return name == convert.InputsName || slices.ContainsFunc(s.o.Sinks, func(f shardify.SinkFormat) bool {
+		return f.Owns != nil && (s.format == "" || s.format == f.Name) && f.Owns(name)
+	})
 }
 
 func (s *set) vouchers() string {

@@ -113,7 +113,7 @@ var table = []row{
 	{"internal/sets", "application", "convert dataset index internal/stall readers shardify storage storage/local verify writers"},
 	{"internal/trainer", "application", "gpuload internal/page shardify"},
 	{"pipeline", "application", "convert dataset index internal/cluster internal/exif internal/host internal/printable internal/sets internal/stall internal/suggest internal/value readers shardify stage storage storage/local transform transform/expr writers"},
-	{"verify", "application", "convert index internal/host readers shardify storage storage/local storage/memory verify/problem writers"},
+	{"verify", "application", "convert index internal/host internal/printable readers shardify storage storage/local storage/memory verify/problem writers"},
 	{"bench/opentime", "commands", "convert readers shardify"},
 	{"cmd/shardify", "commands", "augment convert dataset index internal/benchcmd internal/cli internal/cluster internal/host internal/inspect internal/printable internal/stats internal/suggest internal/value internal/verifycmd pipeline readers shardify stage storage verify writers"},
 	{"cmd/shardify-gpu", "commands", "gpuload internal/benchcmd internal/cli internal/printable internal/trainer shardify"},
