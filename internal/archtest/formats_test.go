@@ -25,6 +25,7 @@ var named = []struct {
 	{"readers/tar/*.go", ".tar", "reads tars from any tool"},
 	{"readers/choose.go", ".tar", "the stem of a.tar.gz is a"},
 	{"gpuload/*.go", "FormatMmap FormatWDS", "the loader reads two formats of shards, without the table"},
+	{"gpuload/internal/load/*.go", "FormatWDS", "as above"},
 	{"internal/crashtest/harness/*.go", "*", "inputs of tests"},
 }
 
