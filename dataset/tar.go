@@ -70,6 +70,18 @@ func (m *Member) Dims() int { return m.rank - len(m.Of.Shape) }
 // Header is the bytes before the data of an array of no elements.
 func (m *Member) Header() int { return len(m.fixed) }
 
+// Find is the member whose names end so, behind the key and the dot. The n-th of a sample is
+// mostly the n-th of all names.
+func (t *Tar) Find(n int, name []byte) (member int, text string, ok bool) {
+	if n >= len(t.names) || t.names[n].tail[1:] != string(name) {
+		n, ok = slices.BinarySearchFunc(t.names, string(name), func(a memberName, b string) int { return strings.Compare(a.tail[1:], b) })
+		if !ok {
+			return 0, "", false
+		}
+	}
+	return t.names[n].member, t.names[n].tail[1:], true
+}
+
 // LongestName is the bytes of the longest name of a member, without key and dot.
 func (t *Tar) LongestName() (n int) {
 	for i := range t.names {

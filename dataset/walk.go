@@ -184,12 +184,7 @@ func (w *Walk) array(c Content, m *Member, e *index.TarEntry, shape []byte) (Con
 	if err != nil {
 		return c, err
 	}
-	if m.Of.Levels == 0 {
-		c.Head = int64(len(m.fixed))
-		if !bytes.HasPrefix(b, m.fixed) || e.Size != c.Head+m.Elem {
-			return c, shardify.Corrupt(e.Data(), "NumPy file of %d bytes begins with %q, want %d and %q",
-				e.Size, b[:min(len(b), len(m.fixed))], c.Head+m.Elem, m.fixed)
-		}
+	if c.Head = int64(len(m.fixed)); m.Of.Levels == 0 && bytes.HasPrefix(b, m.fixed) && e.Size == c.Head+m.Elem {
 		return c, nil
 	}
 	dims, head, err := index.ParseNPY(w.dims[:0], b, e.Size, m.Of.DType, m.rank)
@@ -200,7 +195,7 @@ func (w *Walk) array(c Content, m *Member, e *index.TarEntry, shape []byte) (Con
 	lead := m.Dims()
 	for k, d := range m.Of.Shape {
 		if dims[lead+k] != int64(d) {
-			return c, shardify.Corrupt(e.Data(), "array of shape %v, want [..., %v]", dims, m.Of.Shape)
+			return c, shardify.Corrupt(e.Data(), "array of shape %v, the schema has elements of %v", dims, m.Of.Shape)
 		}
 	}
 	for k, d := range dims[:lead] {
@@ -268,7 +263,7 @@ func (w *Walk) class(to []byte, m *Member, e *index.TarEntry) error {
 		v, again = uint64(n), strconv.AppendInt(text[:0], n, 10)
 	}
 	if err != nil || !bytes.Equal(again, b) {
-		return shardify.Corrupt(e.Data(), "%q is no %s in decimal", b, m.Of.DType)
+		return shardify.Corrupt(e.Data(), "class number is %q, want a whole number of %s in decimal", b, m.Of.DType)
 	}
 	var le [8]byte
 	binary.LittleEndian.PutUint64(le[:], v)
@@ -295,8 +290,11 @@ func (w *Walk) texts(m *Member, e *index.TarEntry, valid *bool) (b []byte, n, si
 	if b, err = w.content(e); err != nil {
 		return nil, 0, 0, err
 	}
-	if *valid = !m.Of.Nullable || string(b) != index.NoTexts; !*valid {
-		return nil, 0, 0, nil
+	if *valid = string(b) != index.NoTexts; !*valid {
+		if !m.Of.Nullable {
+			err = shardify.Corrupt(e.Data(), "no list, but the field is not nullable")
+		}
+		return nil, 0, 0, err
 	}
 	if n, size, err = index.TextsSize(b); err != nil {
 		err = shift(err, e.Data())

@@ -131,7 +131,7 @@ func TestDamagedMembersAreRefused(t *testing.T) {
 	for what, s := range map[string][][2]string{
 		"bool with value 2":    goodSample("\x02"),
 		"has 3 members, want":  goodSample("\x00")[:3],
-		"NumPy file of":        change(3, "x.npy", array(shardify.F32, "1234", 1)),
+		"elements of [2]":      change(3, "x.npy", array(shardify.F32, "1234", 1)),
 		"array of 2 dim":       change(1, "hits.npy", array(shardify.U16, "ab", 1, 1)),
 		"list of texts is":     change(2, "words.json", `{"a":1}`),
 		"expected here: one":   change(0, "else.npy", ""),

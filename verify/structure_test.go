@@ -115,7 +115,7 @@ func TestTarsThatWereWrittenWrong(t *testing.T) {
 		{"class number is", func(m []member) []member { m[0].data = []byte("07"); return m }},
 		{"class number is", func(m []member) []member { m[0].data = []byte("256"); return m }},
 		{"class number is", func(m []member) []member { m[0].data = []byte("-1"); return m }},
-		{"class number of 0 bytes", func(m []member) []member { m[0].data = nil; return m }},
+		{`class number is ""`, func(m []member) []member { m[0].data = nil; return m }},
 		{"other fields of counter n have", func(m []member) []member { m[1].data = npy(shardify.F32, 12, 3); return m }},
 		{"the schema has elements of", func(m []member) []member { m[2].data = npy(shardify.I16, 12, 2, 3); return m }},
 		{"NumPy header", func(m []member) []member { m[1].data = npy(shardify.I32, 8, 2); return m }},

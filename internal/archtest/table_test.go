@@ -94,7 +94,7 @@ var table = []row{
 	{"writers/mds", "writers", "index shardify storage storage/local verify/problem"},
 	{"writers/megatron", "writers", "index shardify storage verify/problem"},
 	{"writers/mmap", "writers", "index shardify storage storage/local verify/problem"},
-	{"writers/wds", "writers", "index shardify storage verify/problem"},
+	{"writers/wds", "writers", "dataset index shardify storage verify/problem"},
 	{"augment", "transforms", "internal/elementary internal/exif internal/guard internal/half shardify"},
 	{"transform/expr", "transforms", "internal/elementary internal/guard internal/half internal/suggest shardify"},
 	{"convert", "plans", "convert/internal/shuffle index internal/stall internal/varint shardify storage storage/local"},

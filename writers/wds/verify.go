@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -14,28 +15,26 @@ import (
 // verifier checks tars: every header and filler, names, sizes and headers of the members
 // against the schema, and the offset index.
 type verifier struct {
-	schema  []shardify.Field
-	keyed   bool
-	members []index.Member
+	keyed bool
+	tar   *dataset.Tar
 }
 
 func verify(schema []shardify.Field, keyed bool, names map[string]string) (shardify.Verifier, error) {
-	members, err := index.MembersOf(schema, names)
+	tar, err := dataset.NewTar(schema, names, keyed)
 	if err != nil {
 		return shardify.Verifier{}, err
 	}
-	return shardify.Verifier{Shard: (&verifier{schema, keyed, members}).shard}, nil
+	return shardify.Verifier{Shard: (&verifier{keyed, tar}).shard}, nil
 }
 
 // windowBytes is the buffer of a walk over tar headers.
 const windowBytes = 256 << 10
 
 func (v *verifier) shard(c *shardify.ShardCheck) {
-	w := &tarWalk{ShardCheck: c, set: v, idx: openIndex(c)}
+	w := &tarWalk{ShardCheck: c, set: v, idx: openIndex(c), walk: dataset.NewWalk(v.tar), members: memberCheck{v.tar, map[string]int64{}, [8]byte{}}}
 	defer w.idx.close()
-	w.window.Reset(c.File, c.Shard.Bytes, c.Buf[:windowBytes])
-	w.tar = index.TarWalker{TarWindow: &w.window}
-	w.members.prepare(v.schema, v.members)
+	w.walk.Reset(c.File, c.Shard.Bytes, c.Buf[:windowBytes])
+	w.tar = index.TarWalker{TarWindow: &w.walk.TarWindow}
 	w.run()
 	c.Samples = w.sample
 }
@@ -44,7 +43,7 @@ func (v *verifier) shard(c *shardify.ShardCheck) {
 type tarWalk struct {
 	*shardify.ShardCheck
 	set     *verifier
-	window  index.TarWindow
+	walk    *dataset.Walk // reads and checks values; the order of members is checked here
 	tar     index.TarWalker
 	idx     *tarIndex
 	members memberCheck
@@ -58,9 +57,9 @@ type tarWalk struct {
 // run walks to the end. Where the headers are damaged it goes on with the next
 // sample that the offset index names.
 func (w *tarWalk) run() {
-	end := w.window.Size() - index.TarEnd
+	end := w.walk.Size() - index.TarEnd
 	if end < 0 || end%index.TarBlock != 0 {
-		_, err := index.CheckTarEnd(&w.window)
+		_, err := index.CheckTarEnd(&w.walk.TarWindow)
 		w.Fail(problem.LevelStructure, err)
 		return
 	}
@@ -85,7 +84,7 @@ func (w *tarWalk) run() {
 	w.endSample(end)
 	w.sample++
 	w.idx.entry(w, w.sample, end)
-	if _, err := index.CheckTarEnd(&w.window); err != nil {
+	if _, err := index.CheckTarEnd(&w.walk.TarWindow); err != nil {
 		w.problem(err)
 	}
 	w.Count(w.sample, "the tar")
@@ -110,7 +109,7 @@ func (w *tarWalk) problem(err error) {
 func (w *tarWalk) resync(at int64) int64 {
 	for i := max(w.sample, 0) + 1; ; i++ {
 		next, ok := w.idx.get(i)
-		if !ok || next >= w.window.Size()-index.TarEnd || next%index.TarBlock != 0 {
+		if !ok || next >= w.walk.Size()-index.TarEnd || next%index.TarBlock != 0 {
 			return -1
 		}
 		if next > at {
@@ -133,7 +132,7 @@ func (w *tarWalk) member(t *index.TarEntry) {
 	if w.sample < 0 || w.found == 0 || !bytes.Equal(key, w.key) {
 		w.begin(t, key)
 	}
-	m, name, ok := w.members.find(w.found, tail)
+	m, name, ok := w.set.tar.Find(w.found, tail)
 	inOrder := w.found == 0 || name > w.last
 	w.found++
 	if ok && inOrder {
@@ -173,28 +172,23 @@ func (w *tarWalk) begin(t *index.TarEntry, key []byte) {
 
 // endSample checks that the current sample had all its members.
 func (w *tarWalk) endSample(at int64) {
-	if w.sample < 0 || w.bad || w.found == len(w.set.members) {
+	if w.sample < 0 || w.bad || w.found == len(w.set.tar.Members) {
 		return
 	}
-	p := problem.New(problem.LevelStructure, problem.KindFormat, "", fmt.Sprintf("sample has %d members, the schema %d", w.found, len(w.set.members)))
+	p := problem.New(problem.LevelStructure, problem.KindFormat, "", fmt.Sprintf("sample has %d members, the schema %d", w.found, len(w.set.tar.Members)))
 	p.Sample, p.Offset, p.Object = w.sample, at, string(w.key)
 	w.Report(p)
 }
 
 // content checks a member's data as far as its kind says something about them.
 func (w *tarWalk) content(m int, t *index.TarEntry) {
-	err := w.members.check(w, m, t)
+	err := w.members.check(w.walk, m, t)
 	if err == nil {
 		return
 	}
-	if e, ok := err.(*shardify.Error); ok && e.Offset >= 0 && e.Op == "" {
-		c := *e
-		c.Offset += t.Data()
-		err = &c
-	}
 	p := shardify.ProblemOf(problem.LevelStructure, "", err)
 	p.Sample, p.Object = w.sample, string(w.key)+"."+w.last
-	p.Field = w.set.schema[w.set.members[m].Field].Name
+	p.Field = w.set.tar.Members[m].Of.Name
 	w.bad = true
 	w.Report(p)
 }
