@@ -75,16 +75,6 @@ func ParseDType(s string) (DType, error) {
 	return Invalid, fmt.Errorf("unknown dtype %q: %w", s, ErrSchema)
 }
 
-// ParseTensor is the inverse of Tensor.
-func ParseTensor(s string) (DType, error) {
-	for i := Bool; int(i) < len(dtypes); i++ {
-		if dtypes[i].tensor == s {
-			return i, nil
-		}
-	}
-	return Invalid, fmt.Errorf("tensor type %q: %w", s, ErrUnsupported)
-}
-
 // MarshalText writes the name.
 func (d DType) MarshalText() ([]byte, error) {
 	if d == Invalid || int(d) >= len(dtypes) {

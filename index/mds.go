@@ -261,19 +261,6 @@ func AppendMDSShape(dst []byte, dims []int64) []byte {
 	return dst
 }
 
-// MDSShapeBytes is the size of what AppendMDSShape appends.
-func MDSShapeBytes(dims []int64) int {
-	var top int64
-	for _, d := range dims {
-		top = max(top, d)
-	}
-	log := 0
-	for log < 3 && uint64(top)>>(8<<log) != 0 {
-		log++
-	}
-	return 1 + len(dims)<<log
-}
-
 // ParseMDSHead reads the head of a shard of size bytes and returns where each
 // sample begins, and the end. The configuration must be the one given.
 func ParseMDSHead(r io.ReaderAt, size int64, config []byte) ([]uint32, error) {

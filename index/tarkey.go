@@ -30,6 +30,3 @@ func SplitKey(name []byte) (key, field []byte, ok bool) {
 	}
 	return name[:dot:dot], name[dot+1:], true
 }
-
-// Phantom reports a key that SplitKey made from a hidden file.
-func Phantom(key []byte) bool { return len(key) > 0 && key[len(key)-1] == '/' }

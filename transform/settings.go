@@ -18,13 +18,6 @@ import (
 // the kind's name.
 type Settings map[string][]string
 
-// Lists tells whether a name is that of a kind whose values add to each other: a flag that
-// may be given several times, and a list in recipes.
-func Lists(name string) bool {
-	k := Lookup(name)
-	return k != nil && !k.Single
-}
-
 // Empty tells that nothing is asked for.
 func (s Settings) Empty() bool {
 	for _, v := range s {

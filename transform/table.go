@@ -36,8 +36,6 @@ type Kind struct {
 	Value   string // the form of a value: NAME=EXPRESSION
 	Example string // of a value
 	More    string // what else is to be known about values; may be ""
-	// Single: of several values the last counts. Else each adds something.
-	Single bool
 
 	phase phase
 	// keeps: the fields that it names are wanted, under their own or another name. Those
@@ -86,7 +84,7 @@ var Table = []Kind{
 		stage: func(c *compiler, text string, _ ruleRuns) (convert.Stage, error) {
 			return stage(newWhere(text, c.defs))
 		}},
-	{Name: Copies, Value: "N", Example: "4", Help: "several samples of each, that --augment changes differently", More: "with splits of train alone", Single: true, phase: middle,
+	{Name: Copies, Value: "N", Example: "4", Help: "several samples of each, that --augment changes differently", More: "with splits of train alone", phase: middle,
 		texts: copiesTexts, stage: copies},
 	{Name: Augment, Value: "[SPLIT:]NAME[=VALUE][,KEY=VALUE]...", Example: "train:noise=x,sigma=0.1", Help: "change images and arrays at random, resize, normalise", More: "the list: shardify formats --augment", phase: middle,
 		stage: augmentation},

@@ -8,17 +8,9 @@ import (
 	"github.com/shardify/shardify/internal/guard"
 )
 
-// Bzip2 decodes one or more bzip2 streams and verifies their checksums. It
-// allocates up to 4 MB a call, for the standard library's reader cannot be reused.
-func Bzip2(dst, src []byte) (n int, err error) {
-	if n, err = Bzip2AtMost(dst, src); err != nil {
-		return n, err
-	}
-	return size("bzip2", n, dst)
-}
-
-// Bzip2AtMost is Bzip2 for data of which only an upper bound is known: they may
-// decode to fewer bytes than dst holds.
+// Bzip2AtMost decodes one or more bzip2 streams and verifies their checksums. They may
+// decode to fewer bytes than dst holds. It allocates up to 4 MB a call, as the standard
+// library's reader cannot be reused.
 func Bzip2AtMost(dst, src []byte) (n int, err error) {
 	err = guard.Do(func() error {
 		r := bzip2.NewReader(bytes.NewReader(src))

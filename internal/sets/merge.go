@@ -66,15 +66,6 @@ type assembly struct {
 	moves  []move
 }
 
-// Merge is PlanMerge and Run.
-func Merge(ctx context.Context, o MergeOptions) (*index.Manifest, error) {
-	m, err := PlanMerge(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return m.Run(ctx)
-}
-
 // PlanMerge finds out whether the sets fit together. It reads manifests, and the
 // names of samples where these must differ.
 func PlanMerge(ctx context.Context, o MergeOptions) (*Merger, error) {

@@ -1,7 +1,7 @@
 // Package sets puts finished data sets together without converting them again: Merge
 // makes one set of several, Extend adds further shards to a set under a new manifest.
 //
-//	m, err := sets.Merge(ctx, sets.MergeOptions{Inputs: []string{"a", "b"}, Output: "c"})
+//	m, err := sets.PlanMerge(ctx, sets.MergeOptions{Inputs: []string{"a", "b"}, Output: "c"}) // then m.Run(ctx)
 //
 // Shards are copied or linked as they are wherever their bytes allow it. What differs
 // is rewritten without being decoded: the header of an mmap shard whose labels grew,

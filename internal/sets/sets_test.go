@@ -341,3 +341,12 @@ func TestOthersFilesStay(t *testing.T) {
 		t.Errorf("into an input: %v", err)
 	}
 }
+
+// Merge plans and runs a merge.
+func Merge(ctx context.Context, o MergeOptions) (*index.Manifest, error) {
+	m, err := PlanMerge(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return m.Run(ctx)
+}

@@ -173,15 +173,6 @@ func (h *header) along(axis int) bool {
 	return true
 }
 
-// rowBytes is the size of one index of axis 0; of a 0-d array all of it.
-func (h *header) rowBytes() int64 {
-	n := int64(h.item.size)
-	for _, d := range h.inner() {
-		n *= d
-	}
-	return n
-}
-
 // inner are the dimensions behind the first.
 func (h *header) inner() []int64 {
 	if len(h.shape) == 0 {

@@ -160,8 +160,8 @@ func TestShapesTakeTheSmallestType(t *testing.T) {
 			d, _ := strconv.ParseInt(f, 10, 64)
 			dims = append(dims, d)
 		}
-		if got := fmt.Sprintf("%x", index.AppendMDSShape(nil, dims)); got != want || len(got) != 2*index.MDSShapeBytes(dims) {
-			t.Errorf("%s: %s of %d bytes, want %s", text, got, index.MDSShapeBytes(dims), want)
+		if got := fmt.Sprintf("%x", index.AppendMDSShape(nil, dims)); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -58,9 +58,6 @@ func (c *Cursor) ClearErr() error {
 // Pos is the position of the next byte, counted from the start of the key.
 func (c *Cursor) Pos() int { return c.pos + c.origin }
 
-// Limit is the position where the innermost frame ends.
-func (c *Cursor) Limit() int { return c.limit + c.origin }
-
 // Len is the number of bytes up to the limit.
 func (c *Cursor) Len() int { return c.limit - c.pos }
 
@@ -133,9 +130,6 @@ func (c *Cursor) I32() int32 { return int32(c.U32()) }
 
 // I64 reads eight bytes.
 func (c *Cursor) I64() int64 { return int64(c.U64()) }
-
-// F32 reads four bytes.
-func (c *Cursor) F32() float32 { return math.Float32frombits(c.U32()) }
 
 // F64 reads eight bytes.
 func (c *Cursor) F64() float64 { return math.Float64frombits(c.U64()) }

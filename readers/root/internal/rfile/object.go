@@ -37,9 +37,6 @@ type Slot struct {
 	outer int
 }
 
-// Null is true when there is no object.
-func (s *Slot) Null() bool { return s.Class == "" && !s.Ref }
-
 const (
 	maxClassName = 4096
 	newClassTag  = 0xFFFFFFFF
