@@ -13,5 +13,5 @@
 // that wraps ErrCorrupt, and nothing panics.
 package index
 
-// Version is the number of docs/format.md that this package reads and writes.
-const Version = 1
+// version is the number of docs/format.md that this package reads and writes.
+const version = 1

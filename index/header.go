@@ -11,10 +11,10 @@ import (
 
 // Constants of a safetensors file.
 const (
-	// MaxHeader is the longest header text that is read and written. Safetensors
+	// maxHeader is the longest header text that is read and written. Safetensors
 	// allows 100 MB; a hostile one of that length unpacks to a gigabyte, and real
 	// ones of a hundred thousand tensors take 12 MB.
-	MaxHeader = 32 << 20
+	maxHeader = 32 << 20
 	// maxSchema bounds the schema in it, which may unpack to twelve times its
 	// length.
 	maxSchema = 8 << 20
@@ -22,8 +22,8 @@ const (
 	maxRank = 64
 	// maxMetadata bounds the entries of __metadata__.
 	maxMetadata = 1 << 16
-	// Page is what 8 + n is a multiple of in our shards.
-	Page = 4096
+	// page is what 8 + n is a multiple of in our shards.
+	page = 4096
 	// lengthBytes is the width of n.
 	lengthBytes = 8
 )
@@ -87,7 +87,7 @@ func (l *Layout) text(h *headerText, samples int64, counts []int64, crcs []uint3
 	}
 	sums = append(sums, '}')
 
-	h.raw(`{"` + metaName + `":{"` + metaVersion + `":"` + strconv.Itoa(Version) + `","` + metaSamples + `":"`)
+	h.raw(`{"` + metaName + `":{"` + metaVersion + `":"` + strconv.Itoa(version) + `","` + metaSamples + `":"`)
 	h.int(samples)
 	h.raw(`","` + metaSchema + `":`)
 	h.string(l.schemaText)
@@ -129,9 +129,9 @@ func (l *Layout) sizeHeader() error {
 		return err
 	}
 	n := int64(lengthBytes + len(h.b))
-	n = (n + Page - 1) / Page * Page
-	if n-lengthBytes > MaxHeader {
-		return shardify.Unsupported("the schema takes a header of %d bytes; at most %d are read", n, MaxHeader)
+	n = (n + page - 1) / page * page
+	if n-lengthBytes > maxHeader {
+		return shardify.Unsupported("the schema takes a header of %d bytes; at most %d are read", n, maxHeader)
 	}
 	l.HeaderBytes = n
 	return nil

@@ -78,9 +78,9 @@ func hostileHeaders(n int) map[string]string {
 // TestHostileHeadersTakeLittleMemory: whatever a header unpacks to, its bound holds
 // a process below 512 MiB. The short form measures headers of an eighth.
 func TestHostileHeadersTakeLittleMemory(t *testing.T) {
-	size, bound := MaxHeader/8, int64(60<<20)
+	size, bound := maxHeader/8, int64(60<<20)
 	if os.Getenv("SHARDIFY_LONG") != "" {
-		size, bound = MaxHeader, 400<<20
+		size, bound = maxHeader, 400<<20
 	}
 	for name, text := range hostileHeaders(size) {
 		b := file(text, 0)

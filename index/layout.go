@@ -13,10 +13,10 @@ import (
 
 // Suffixes of the tensors of a field that is not simply fixed.
 const (
-	SuffixValues   = "#values"
-	SuffixOffsets  = "#offsets"
-	SuffixOffsets1 = "#offsets1"
-	SuffixValid    = "#valid"
+	suffixValues   = "#values"
+	suffixOffsets  = "#offsets"
+	suffixOffsets1 = "#offsets1"
+	suffixValid    = "#valid"
 	// KeyName stands before the suffixes of the samples' own names.
 	KeyName = "__key__"
 )
@@ -125,14 +125,14 @@ func (b *layoutBuilder) column(i int, f *shardify.Field) ColumnTensors {
 	if f.Levels == 0 {
 		c.Values = b.tensor(f.Name, f.DType, f.Shape, LeadSamples)
 	} else {
-		c.Values = b.tensor(f.Name+SuffixValues, f.DType, f.Shape, LeadElements)
-		c.Offsets = b.tensor(f.CounterName()+SuffixOffsets, shardify.I64, nil, LeadOffsets)
+		c.Values = b.tensor(f.Name+suffixValues, f.DType, f.Shape, LeadElements)
+		c.Offsets = b.tensor(f.CounterName()+suffixOffsets, shardify.I64, nil, LeadOffsets)
 	}
 	if f.Levels == 2 {
-		c.Offsets1 = b.tensor(f.Name+SuffixOffsets1, shardify.I64, nil, LeadLists)
+		c.Offsets1 = b.tensor(f.Name+suffixOffsets1, shardify.I64, nil, LeadLists)
 	}
 	if f.Nullable {
-		c.Valid = b.tensor(f.Name+SuffixValid, shardify.Bool, nil, LeadSamples)
+		c.Valid = b.tensor(f.Name+suffixValid, shardify.Bool, nil, LeadSamples)
 	}
 	return c
 }

@@ -138,7 +138,7 @@ const (
 var noDigest = strings.Repeat("0", digestDigits)
 
 // Encode writes the canonical text: equal manifests give equal bytes. It sets
-// Version and Digest, and refuses what DecodeManifest would refuse.
+// version and Digest, and refuses what DecodeManifest would refuse.
 func (m *Manifest) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	err := m.EncodeTo(&b)
@@ -148,7 +148,7 @@ func (m *Manifest) Encode() ([]byte, error) {
 // EncodeTo is Encode for sets of very many shards, whose text is never in memory as a
 // whole. It writes in small pieces.
 func (m *Manifest) EncodeTo(w io.Writer) error {
-	m.Version, m.Digest = Version, noDigest
+	m.Version, m.Digest = version, noDigest
 	c := *m // lists are [] in the text, never null
 	c.Schema, c.Shards, c.Files = orEmpty(c.Schema), orEmpty(c.Shards), orEmpty(c.Files)
 	if c.Recipe == nil {
@@ -259,8 +259,8 @@ func decodeManifest(b []byte) (*Manifest, error) {
 	switch {
 	case v.Version == nil:
 		return nil, shardify.Corrupt(-1, "no key \"shardify\": not a manifest")
-	case *v.Version != Version:
-		return nil, shardify.Unsupported("version %d of the layout; this program reads version %d", *v.Version, Version)
+	case *v.Version != version:
+		return nil, shardify.Unsupported("version %d of the layout; this program reads version %d", *v.Version, version)
 	}
 	if err := checkManifestDigest(b); err != nil {
 		return nil, err

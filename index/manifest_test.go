@@ -155,7 +155,7 @@ func TestManifestsThatAreRefused(t *testing.T) {
 func unchecked(t *testing.T, m *Manifest) []byte {
 	t.Helper()
 	c := *m
-	c.Version, c.Digest = Version, noDigest
+	c.Version, c.Digest = version, noDigest
 	b, err := marshal(&c, "  ")
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// MDSKey is the column that holds the samples' names.
-const MDSKey = "__key__"
+// mdsKey is the column that holds the samples' names.
+const mdsKey = "__key__"
 
 // MDSIndexName is the file that MosaicML Streaming opens.
 const MDSIndexName = "index.json"
@@ -25,7 +25,7 @@ type MDSKind uint8
 // The kinds.
 const (
 	MDSFixed   MDSKind = iota // Size bytes
-	MDSBytes                  // u32 size in front; the list's bytes as they are
+	mdsBytes                  // u32 size in front; the list's bytes as they are
 	MDSArray                  // u32 size in front; shape, then values
 	MDSStrings                // u32 size in front; a JSON list
 )
@@ -56,7 +56,7 @@ func MDSColumns(schema []shardify.Field, keyed bool) ([]MDSColumn, error) {
 		cols = append(cols, c)
 	}
 	if keyed {
-		cols = append(cols, MDSColumn{Name: MDSKey, Encoding: "str", Field: -1, Kind: MDSBytes, Shape: -1})
+		cols = append(cols, MDSColumn{Name: mdsKey, Encoding: "str", Field: -1, Kind: mdsBytes, Shape: -1})
 	}
 	if len(cols) == 0 {
 		return nil, shardify.Unsupported("an MDS shard without columns")
@@ -67,7 +67,7 @@ func MDSColumns(schema []shardify.Field, keyed bool) ([]MDSColumn, error) {
 
 func mdsColumn(schema []shardify.Field, i int) (MDSColumn, error) {
 	f := &schema[i]
-	c := MDSColumn{Name: f.Name, Field: i, Kind: MDSBytes, Shape: -1}
+	c := MDSColumn{Name: f.Name, Field: i, Kind: mdsBytes, Shape: -1}
 	switch {
 	case f.Nullable:
 		return c, shardify.Unsupported("MDS has no missing values: leave the field out with --columns, or use --format mmap")

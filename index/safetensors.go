@@ -76,8 +76,8 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 		return nil, err
 	}
 	n := binary.LittleEndian.Uint64(length[:])
-	if n > MaxHeader && n <= uint64(size-lengthBytes) {
-		return nil, shardify.Unsupported("header of %d bytes; at most %d are read", n, MaxHeader)
+	if n > maxHeader && n <= uint64(size-lengthBytes) {
+		return nil, shardify.Unsupported("header of %d bytes; at most %d are read", n, maxHeader)
 	}
 	if n < 2 || n > uint64(size-lengthBytes) {
 		return nil, shardify.Corrupt(0, "header of %d bytes in a file of %d", n, size)

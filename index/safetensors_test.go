@@ -59,7 +59,7 @@ func TestHostileSafetensorsAreRefused(t *testing.T) {
 		"length beyond file":    length(3, "{}"),
 		"length 2^63":           length(1<<63, "{}"),
 		"length 2^64-1":         length(1<<64-1, "{}"),
-		"length over the bound": length(MaxHeader+1, "{}"),
+		"length over the bound": length(maxHeader+1, "{}"),
 		"not an object":         file(`[]`, 0),
 		"leading space":         file(` {}`, 0),
 		"text after":            file(`{}{}`, 0),
@@ -109,7 +109,7 @@ func TestHostileSafetensorsAreRefused(t *testing.T) {
 
 // A header that claims 32 MiB is not allocated unless the file is that long.
 func TestHeaderLengthIsCheckedBeforeItIsAllocated(t *testing.T) {
-	b := append(binary.LittleEndian.AppendUint64(nil, MaxHeader), "{}"...)
+	b := append(binary.LittleEndian.AppendUint64(nil, maxHeader), "{}"...)
 	if n := testing.AllocsPerRun(3, func() { ParseSafetensors(bytes.NewReader(b), int64(len(b))) }); n > 20 {
 		t.Errorf("%v allocations", n)
 	}

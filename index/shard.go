@@ -80,12 +80,12 @@ func parseShard(head []byte, size int64) (*MmapShard, error) {
 }
 
 func (s *MmapShard) parseMetadata() error {
-	version, ok := s.file.Metadata[metaVersion]
+	has, ok := s.file.Metadata[metaVersion]
 	switch {
 	case !ok:
 		return shardify.Unsupported("no shardify in its %s: a safetensors file, but not a shard", metaName)
-	case version != strconv.Itoa(Version):
-		return shardify.Unsupported("version %.20q of the layout; this program reads version %d", version, Version)
+	case has != strconv.Itoa(version):
+		return shardify.Unsupported("version %.20q of the layout; this program reads version %d", has, version)
 	}
 	text := s.file.Metadata[metaSamples]
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -97,7 +97,7 @@ func (s *MmapShard) parseMetadata() error {
 	if err != nil {
 		return shardify.Corrupt(-1, "%s: %v", metaSchema, err)
 	}
-	keyed := s.Tensor(KeyName+SuffixValues) != nil
+	keyed := s.Tensor(KeyName+suffixValues) != nil
 	if s.Layout, err = NewLayout(schema, keyed); err != nil {
 		return shardify.Corrupt(-1, "%s: %v", metaSchema, err)
 	}
@@ -138,8 +138,8 @@ func (s *MmapShard) parseSchema() (schema []shardify.Field, err error) {
 func (s *MmapShard) checkText() error {
 	pad := bytes.TrimRight(s.file.header[lengthBytes:], " ")
 	switch {
-	case s.HeaderBytes%Page != 0:
-		return shardify.Corrupt(0, "data begin at byte %d, no multiple of %d", s.HeaderBytes, Page)
+	case s.HeaderBytes%page != 0:
+		return shardify.Corrupt(0, "data begin at byte %d, no multiple of %d", s.HeaderBytes, page)
 	case pad[len(pad)-1] != '}':
 		return shardify.Corrupt(int64(lengthBytes+len(pad)), "header is not padded with spaces")
 	case !s.file.ordered:

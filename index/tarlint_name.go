@@ -50,7 +50,7 @@ func (l *linter) name(at int64, name []byte) {
 		}
 		return
 	}
-	if i := bytes.LastIndexByte(field, '.') + 1; ImageTrap(string(bytes.ToLower(field[i:]))) {
+	if i := bytes.LastIndexByte(field, '.') + 1; imageTrap(string(bytes.ToLower(field[i:]))) {
 		l.found(TarImageTrap, at, name, "%s", field[i:])
 	}
 	if !bytes.Equal(field, bytes.ToLower(field)) {

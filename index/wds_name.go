@@ -85,9 +85,9 @@ var imageTraps = func() map[string]bool {
 	return m
 }()
 
-// ImageTrap reports an extension that foreign loaders take for an image although
+// imageTrap reports an extension that foreign loaders take for an image although
 // it mostly is none.
-func ImageTrap(ext string) bool { return imageTraps[ext] }
+func imageTrap(ext string) bool { return imageTraps[ext] }
 
 func checkMemberName(name string) error {
 	ok := name != "" && len(name) <= MaxTarName-2 && !strings.HasPrefix(name, "__")

@@ -28,7 +28,7 @@ var Format = shardify.SinkFormat{
 	Verify: verify,
 	Owns: func(name string) bool {
 		base := path.Base(name)
-		return strings.HasPrefix(base, "shard-") && strings.HasSuffix(base, index.MegatronIndexExt)
+		return strings.HasPrefix(base, "shard-") && strings.HasSuffix(base, indexExt)
 	},
 	Hint: func(folder string, quote func(string) string) string {
 		return "train with " + quote(strings.TrimSuffix(folder, "/")+"/shard-000000") + " as a data prefix of Megatron-LM (one for each shard)"
@@ -56,7 +56,7 @@ func tokens(schema []shardify.Field) error {
 		return shardify.Mismatch("field %s holds %s, not tokens: tokenize it first", f.Name, f.Media)
 	case f.Nullable:
 		return shardify.Mismatch("field %s: missing sequences cannot be written", f.Name)
-	case !f.DType.IsInt() || index.MegatronType(f.DType) == 0:
+	case !f.DType.IsInt() || typeCode(f.DType) == 0:
 		return shardify.Unsupported("field %s: tokens of type %s; use --cast for u16 (vocabularies below 65,536), i32 or i64", f.Name, f.DType)
 	}
 	return nil
@@ -161,8 +161,8 @@ func (s *sink) commit(ctx context.Context) (sh shardify.Shard, err error) {
 	if err := s.flush(); err != nil {
 		return sh, err
 	}
-	idx := index.MegatronIndex(s.spec.Schema[0].DType, s.lengths)
-	name := strings.TrimSuffix(s.spec.Name, Format.Ext) + index.MegatronIndexExt
+	idx := indexOf(s.spec.Schema[0].DType, s.lengths)
+	name := strings.TrimSuffix(s.spec.Name, Format.Ext) + indexExt
 	f, err := s.store.Create(name)
 	if err != nil {
 		return sh, err

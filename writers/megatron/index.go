@@ -1,4 +1,4 @@
-package index
+package megatron
 
 import (
 	"encoding/binary"
@@ -6,14 +6,14 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// MegatronIndexExt takes the place of a shard's extension in the name of its
+// indexExt takes the place of a shard's extension in the name of its
 // index.
-const MegatronIndexExt = ".idx"
+const indexExt = ".idx"
 
-const megatronMagic = "MMIDIDX\x00\x00"
+const magic = "MMIDIDX\x00\x00"
 
-// MegatronType is the code of a type of tokens; 0 if there is none.
-func MegatronType(d shardify.DType) byte {
+// typeCode is the code of a type of tokens; 0 if there is none.
+func typeCode(d shardify.DType) byte {
 	switch d {
 	case shardify.U8:
 		return 1
@@ -35,17 +35,17 @@ func MegatronType(d shardify.DType) byte {
 	return 0
 }
 
-// MegatronIndexBytes is the size of the index of so many sequences.
-func MegatronIndexBytes(n int64) int64 { return 34 + 4*n + 8*n + 8*(n+1) }
+// indexBytes is the size of the index of so many sequences.
+func indexBytes(n int64) int64 { return 34 + 4*n + 8*n + 8*(n+1) }
 
-// MegatronIndex is the index of sequences of such lengths, in tokens, that lie one
+// indexOf is the index of sequences of such lengths, in tokens, that lie one
 // after the other. Each is a document of its own.
-func MegatronIndex(d shardify.DType, lengths []int32) []byte {
+func indexOf(d shardify.DType, lengths []int32) []byte {
 	n := len(lengths)
-	b := make([]byte, 0, MegatronIndexBytes(int64(n)))
-	b = append(b, megatronMagic...)
+	b := make([]byte, 0, indexBytes(int64(n)))
+	b = append(b, magic...)
 	b = binary.LittleEndian.AppendUint64(b, 1)
-	b = append(b, MegatronType(d))
+	b = append(b, typeCode(d))
 	b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	b = binary.LittleEndian.AppendUint64(b, uint64(n)+1)
 	for _, l := range lengths {
