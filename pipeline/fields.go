@@ -61,7 +61,7 @@ func (s *Settings) leftError(err error, src shardify.Source) error {
 // shapeError adds the corrected flag.
 func (s *Settings) shapeError(err error) error {
 	if fixed := s.shape.Correct(err); fixed != "" {
-		return shardify.Hint(err, "did you mean: "+fixed)
+		return shardify.Hint(err, "try "+fixed)
 	}
 	return err
 }
