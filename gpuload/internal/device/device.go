@@ -19,7 +19,7 @@ type Stream uintptr
 //
 // Methods may be called from several goroutines, those about one slot never at
 // once. All memory is allocated before the first batch, but for tensors of variable
-// length that turn out longer (table.grow), and for the tables of a tier.
+// length that turn out longer (Table.grow), and for the tables of a tier.
 type Device interface {
 	load.Memory
 	String() string // "host", "cuda:0"

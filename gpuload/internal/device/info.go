@@ -32,6 +32,7 @@ type Info struct {
 	HugePages string
 }
 
+// Describe is all that there is to know about a device.
 func Describe(d Device) Info {
 	info := Info{Device: d.String(), NUMA: -1, Cores: load.CoresAllowed(), HugePages: load.HugePages()}
 	d.Describe(&info)

@@ -87,6 +87,7 @@ func MapFile(f *os.File, n int64) (b []byte, err error) {
 	return b, err
 }
 
+// UnmapFile gives the mapping of MapFile back.
 func UnmapFile(b []byte) {
 	if b != nil {
 		_ = unix.Munmap(b)

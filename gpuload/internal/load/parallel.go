@@ -9,6 +9,7 @@ import (
 // it.
 type Crew struct{ tokens chan struct{} }
 
+// NewCrew is a crew of so many helpers.
 func NewCrew(helpers int) *Crew {
 	c := &Crew{make(chan struct{}, max(helpers, 0))}
 	for range cap(c.tokens) {

@@ -30,7 +30,7 @@ type Shard struct {
 	verified bool
 	first    os.FileInfo // as it was when it was last found to be right
 	suspect  bool        // it is another file now, or was written to
-	// Under shardSet.mu:
+	// Under Shards.mu:
 	open *OpenShard
 }
 
@@ -68,6 +68,8 @@ type Shards struct {
 	turn int64
 }
 
+// NewShards is the shards of data sets whose samples are numbered one after the other, read
+// for the fields of a layout. No file is opened yet.
 func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shards, error) {
 	s := &Shards{Layout: layout, Verify: verify, clock: Nanos, Open: maxOpen}
 	at := int64(0)
@@ -207,6 +209,7 @@ func (s *Shards) evict(keep int) {
 	}
 }
 
+// Release ends the use of a shard that Acquire returned.
 func (s *Shards) Release(h *OpenShard) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

@@ -11,6 +11,7 @@ type Spares struct {
 	closed bool
 }
 
+// NewSpares keeps at most so many pieces of memory for each tensor.
 func NewSpares(tensors, keep int) *Spares {
 	return &Spares{keep: keep, free: make([][][]byte, tensors)}
 }
@@ -31,6 +32,7 @@ func (p *Spares) Get(i int, least, n int64, mem Memory) ([]byte, error) {
 	return mem.Alloc(n, 1)
 }
 
+// Put takes memory of tensor i back.
 func (p *Spares) Put(i int, b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,6 +47,7 @@ func (p *Spares) Put(i int, b []byte) {
 	p.free[i] = append(p.free[i], b)
 }
 
+// Close frees what is kept, and what comes back later.
 func (p *Spares) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -41,10 +41,8 @@ type Table struct {
 	// Absent: tensors without memory on the host; nil if there are none.
 	Absent []bool
 	// Mirrored: filled copies the table to the device.
-	//lint:ignore U1000 used in builds with the tag cuda
 	Mirrored bool
 	// Device is for the device's own use.
-	//lint:ignore U1000 used in builds with the tag cuda
 	Device any
 	Rows   int64
 	// By tensor: the memory, and the first dimension in use.
@@ -52,6 +50,7 @@ type Table struct {
 	Counts []int64
 }
 
+// NewTable is a table without rows.
 func NewTable(l *index.Layout, mem Memory, used *Usage) *Table {
 	return &Table{Layout: l, mem: mem, Used: used, Data: make([][]byte, len(l.Tensors)), Counts: make([]int64, len(l.Tensors))}
 }

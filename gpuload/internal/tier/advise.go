@@ -24,6 +24,7 @@ type stretch struct {
 	first int64
 }
 
+// NewAdvisor gives advice on what windows would read.
 func NewAdvisor(w *Windows) *Advisor {
 	return &Advisor{Windows: w, next: make(chan stretch, 1)}
 }

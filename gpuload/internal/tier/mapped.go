@@ -54,6 +54,7 @@ func (m *Mapped) openShard(i int, sh *load.Shard) error {
 	return nil
 }
 
+// Close unmaps the shards.
 func (m *Mapped) Close() {
 	for _, b := range m.files {
 		load.UnmapFile(b)

@@ -38,6 +38,7 @@ type generationState struct {
 	loaded bool
 }
 
+// NewWindows makes room for two generations when they are read.
 func NewWindows(o *order.Order, s *load.Shards, c *load.Crew, st *order.Steps, dev device.Device, used *load.Usage, done func(start, k, bytes int64)) *Windows {
 	w := &Windows{Windows: o.Windows(st), shards: s, crew: c, dev: dev, done: done, states: map[order.Key]*generationState{}}
 	w.changed = sync.NewCond(&w.mu)
@@ -59,6 +60,7 @@ func (w *Windows) Reset() {
 	w.floor, w.stopped, w.err = order.Key{}, false, nil
 }
 
+// Stop ends Run, and who waits for a generation.
 func (w *Windows) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,6 +68,7 @@ func (w *Windows) Stop() {
 	w.changed.Broadcast()
 }
 
+// Close gives the memory back.
 func (w *Windows) Close() {
 	for _, g := range w.All {
 		g.Table.Close()
