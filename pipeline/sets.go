@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/sets"
 	"github.com/shardify/shardify/internal/stall"
@@ -30,6 +31,12 @@ type SetsPlan = sets.MergePlan
 // MergeSets makes one data set of several, without converting again.
 func MergeSets(ctx context.Context, s MergeSettings) (*Result, error) {
 	start := time.Now()
+	switch {
+	case len(s.Inputs) < 2:
+		return nil, shardify.Hint(shardify.Usage("want two or more data sets, not %d", len(s.Inputs)), "for example: shardify merge-sets A B -o C")
+	case s.Output == "":
+		return nil, shardify.Hint(shardify.Usage("no output folder"), "say where the shards go: -o FOLDER")
+	}
 	o := sets.MergeOptions{Inputs: s.Inputs, Output: s.Output, Link: s.Link, Unchecked: s.Unchecked, Sync: local.Sync(cmp.Or(s.Sync, string(local.SyncShard))), Steps: new(stall.Board)}
 	o.Jobs, _ = host.This().Jobs(s.Jobs)
 	defer s.Hooks.watch(o.Steps.Watch)()
@@ -41,5 +48,8 @@ func MergeSets(ctx context.Context, s MergeSettings) (*Result, error) {
 		s.Planned(x.Plan())
 	}
 	m, err := x.Run(ctx)
-	return &Result{Output: s.Output, Manifest: m, Already: x.Plan().Complete, Took: time.Since(start)}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Output: s.Output, Manifest: m, Already: x.Plan().Complete, Took: time.Since(start)}, nil
 }

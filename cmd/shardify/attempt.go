@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"time"
 
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/host"
@@ -36,32 +34,13 @@ func (p *program) attempt(x *pipeline.Prepared, a cluster.Attempt) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			r.End(ending(code, p.Reported()))
+			r.End(cli.EndingOf(code, p.Reported()))
 		}()
 		select {
 		case <-ended:
 		case <-time.After(500 * time.Millisecond): // a file system that hangs must not keep us
 		}
 	})
-}
-
-// ending is how a process ended.
-func ending(code int, e *cli.Reported) cluster.Ending {
-	out := cluster.Ending{Outcome: cluster.OutcomeFailed, Code: code}
-	var waiting *convert.Waiting
-	var missing *convert.Missing
-	if e != nil {
-		out.Error, out.Hints = e.Err.Error(), e.Hints
-	}
-	switch {
-	case e != nil && (errors.As(e.Err, &waiting) || errors.As(e.Err, &missing)):
-		out.Outcome = cluster.OutcomeWaiting
-	case code == cli.CodeDone, code == cli.CodeIncomplete:
-		out.Outcome = cluster.OutcomeDone
-	case code == cli.CodeStopped, code == cli.CodeInterrupted, code == cli.CodePipe:
-		out.Outcome = cluster.OutcomeStopped
-	}
-	return out
 }
 
 // stageOf is the value of --stage as a record has it.

@@ -46,7 +46,7 @@ there is nothing to do.`,
 
 func (p *program) extend(ctx context.Context, s pipeline.Settings, set string, again bool) error {
 	s.Stdin, s.IgnoreTimes, s.Hooks = p.stdin, p.anyTime, p.hooks(ctx, nil)
-	s.Hooks.Planned = p.notePlan
+	s.Hooks.Planned = p.NotePlan
 	r, err := pipeline.Extend(ctx, set, s, again)
 	switch {
 	case err != nil:
@@ -54,7 +54,7 @@ func (p *program) extend(ctx context.Context, s pipeline.Settings, set string, a
 	case r.Manifest == nil:
 		p.Result("nothing written (--dry-run)")
 	default:
-		p.setDone(r)
+		p.SetDone(r)
 	}
 	return nil
 }

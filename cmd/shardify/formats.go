@@ -1,10 +1,7 @@
 package main
 
 import (
-	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/augment"
-	"github.com/shardify/shardify/readers"
-	"github.com/shardify/shardify/writers"
+	"github.com/shardify/shardify/internal/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -13,93 +10,16 @@ func formatsCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "formats",
 		Short: "list the formats that are read and written, with their options",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if augmentations {
-				p.augmentations()
+				p.Augmentations()
 				return nil
 			}
-			for i := range readers.Formats {
-				f := &readers.Formats[i]
-				p.format("read", f.Name, f.Help, f.Options)
-			}
-			for i := range writers.Formats {
-				f := &writers.Formats[i]
-				p.format("write", f.Name, f.Help, f.Options)
-			}
+			p.Formats()
 			return nil
 		},
 	}
 	c.Flags().BoolVar(&augmentations, "augment", false, "list the operations of --augment instead, with their settings and effects")
 	return c
-}
-
-// augmentations prints the table of package augment.
-func (p *program) augmentations() {
-	type setting struct {
-		Name    string `json:"name"`
-		Default string `json:"default,omitempty"`
-		Help    string `json:"help"`
-	}
-	p.Result("--augment [SPLIT,...:]NAME[=VALUE][,KEY=VALUE]...")
-	p.Result("Random operations (*) apply to the split train alone, if there is one; a list of splits in front says otherwise.")
-	for i := range augment.Table {
-		o := &augment.Table[i]
-		mark := ""
-		if o.Random {
-			mark = " *"
-		}
-		value := ""
-		if o.Value.Name != "" {
-			value = "=" + o.Value.Name
-		}
-		p.Result("\n%s%s%s\n      %s", o.Name, value, mark, o.Help)
-		if o.Value.Name != "" {
-			p.Result("      %s: %s", o.Value.Name, o.Value.Help)
-		}
-		list := []setting{}
-		for _, a := range o.Args {
-			list = append(list, setting(a))
-			d := ""
-			if a.Default != "" {
-				d = " [" + a.Default + "]"
-			}
-			p.Result("      %s: %s%s", a.Name, a.Help, d)
-		}
-		p.Result("      gives: %s", o.Effect)
-		p.Object("augment", struct {
-			Name     string    `json:"name"`
-			Value    setting   `json:"value"`
-			Help     string    `json:"help"`
-			Random   bool      `json:"random"`
-			Settings []setting `json:"settings"`
-			Effect   string    `json:"effect"`
-		}{o.Name, setting(o.Value), o.Help, o.Random, list, o.Effect})
-	}
-}
-
-func (p *program) format(direction, name, help string, options []shardify.Option) {
-	type option struct {
-		Name    string   `json:"name"`
-		Kind    string   `json:"kind"`
-		Default string   `json:"default"`
-		Values  []string `json:"values,omitempty"`
-		Help    string   `json:"help"`
-	}
-	list := []option{}
-	p.Result("%-6s%-9s%s", direction, name, help)
-	for _, o := range options {
-		list = append(list, option{o.Name, string(o.Kind), o.Default, o.Values, o.Help})
-		d := ""
-		if o.Default != "" {
-			d = " [" + o.Default + "]"
-		}
-		p.Result("             --%s: %s%s", o.Name, o.Help, d)
-	}
-	p.Object("format", struct {
-		Direction string   `json:"direction"`
-		Name      string   `json:"name"`
-		Help      string   `json:"help"`
-		Options   []option `json:"options"`
-	}{direction, name, help, list})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline"
@@ -20,7 +21,7 @@ Never touched are shards, with or without a receipt (the next run takes them ove
 be at work has made: temporary files of other machines go when they are a day old.`,
 		Example: `shardify gc photos-shards
 shardify gc photos-shards --yes`,
-		Args: oneFolder,
+		Args: cli.OneFolder,
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "remove them")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/verify"
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ func indexCommand(p *program) *cobra.Command {
 		Long: `Rebuilds what follows from the shards of a data set and is missing or damaged: the .tar.idx of wds shards, the files for other
 loaders, the manifest. Shards are never touched, and their data are not read; verify --repair does the same and reads them.`,
 		Example: "shardify index photos-shards",
-		Args:    oneFolder,
+		Args:    cli.OneFolder,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir := args[0]
 			r, err := verify.Run(c.Context(), verify.Options{Dir: dir, Command: "shardify verify", Read: verify.PartNone, Repair: true})

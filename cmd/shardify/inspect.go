@@ -214,7 +214,7 @@ func (p *program) inspectSet(dir string) error {
 		s.WriteText(p.Out)
 	}
 	p.Result("")
-	p.next(dir, m)
+	p.Next(dir, m)
 	return nil
 }
 

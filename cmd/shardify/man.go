@@ -16,7 +16,7 @@ func manCommand(p *program) *cobra.Command {
 		Use:    "man FOLDER",
 		Short:  "write the man pages",
 		Hidden: true,
-		Args:   oneFolder,
+		Args:   cli.OneFolder,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
 				return err

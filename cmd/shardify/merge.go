@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ func mergeCommand(p *program) *cobra.Command {
 		Long: `Checks every receipt and writes the manifest, which makes the folder a data set. Missing shards exit with 3, and with the list of
 tasks to run again, as for an array.`,
 		Example: "shardify merge photos-shards",
-		Args:    oneFolder,
+		Args:    cli.OneFolder,
 	}
 	addRunning(c.Flags(), &s)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -29,7 +30,7 @@ tasks to run again, as for an array.`,
 		if err != nil {
 			return err
 		}
-		return p.outcome(r)
+		return p.Converted(r)
 	}
 	return c
 }

@@ -35,12 +35,6 @@ shardify merge-sets run2024 run2025 -o both --link`,
 	c.Flags().MarkHidden("memory")
 	c.Flags().Lookup("jobs").Usage = "shards copied at the same time; the cores of the machine or allocation if left out"
 	c.RunE = func(c *cobra.Command, args []string) error {
-		switch {
-		case len(args) < 2:
-			return shardify.Hint(shardify.Usage("want two or more data sets, not %d", len(args)), "for example: shardify merge-sets A B -o C")
-		case o.Output == "":
-			return shardify.Hint(shardify.Usage("no output folder"), "say where the shards go: -o FOLDER")
-		}
 		o.Inputs, o.Sync, o.Jobs = args, s.Sync, s.Jobs
 		return p.mergeSets(c.Context(), o)
 	}
@@ -57,28 +51,7 @@ func (p *program) mergeSets(ctx context.Context, s pipeline.MergeSettings) error
 	}
 	r, err := pipeline.MergeSets(ctx, s)
 	if err == nil {
-		p.setDone(r)
+		p.SetDone(r)
 	}
 	return err
-}
-
-// setDone is the last thing that merge-sets and extend say.
-func (p *program) setDone(r *pipeline.Result) {
-	m, word := r.Manifest, "done"
-	if r.Already {
-		word = "already complete"
-	}
-	parts := len(m.AsParts())
-	p.Object("done", struct {
-		Output  string  `json:"output"`
-		Format  string  `json:"format"`
-		Already bool    `json:"already_complete"`
-		Samples int64   `json:"samples"`
-		Shards  int64   `json:"shards"`
-		Bytes   int64   `json:"bytes"`
-		Parts   int     `json:"parts"`
-		Seconds float64 `json:"seconds"`
-	}{r.Output, m.Format, r.Already, m.Samples, r.Shards(), m.Bytes, parts, r.Took.Seconds()})
-	p.Result("%s: %s in %s, %s in %s, of %s", word, printable.Of(m.Samples, "sample"), printable.Of(r.Shards(), "shard"), shardify.FormatSize(m.Bytes), r.Output, printable.Of(int64(parts), "part"))
-	p.next(r.Output, m)
 }

@@ -28,7 +28,7 @@ shardify merge photos-shards`,
 			return err
 		}
 		defer x.Close()
-		p.showPlan(x)
+		p.ShowPlan(x)
 		if x.State == pipeline.StateComplete {
 			p.Result("already complete: nothing is left to do for %s", x.Output)
 			p.Result("next: verify %s", printable.Quote(x.Output))

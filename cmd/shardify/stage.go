@@ -1,15 +1,8 @@
 package main
 
 import (
-	"context"
-	"strings"
-	"time"
-
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline"
-	"github.com/shardify/shardify/stage"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -52,87 +45,4 @@ shardify stage --remove /dev/shm/train`,
 		return p.stage(c.Context(), o, args, remove)
 	}
 	return c
-}
-
-func (p *program) stage(ctx context.Context, s pipeline.StageSettings, args []string, remove bool) error {
-	switch {
-	case remove && len(args) != 1:
-		return shardify.Usage("--remove wants the folder of the copy alone, not %d folders", len(args))
-	case remove:
-		s.Dest = args[0]
-		return p.unstage(ctx, s)
-	case len(args) != 1 && len(args) != 2:
-		return shardify.Hint(shardify.Usage("want a data set and, if you like, the folder for its copy, not %s", printable.Of(int64(len(args)), "folder")), "for example: shardify stage train /dev/shm/train")
-	case s.Wait < 0:
-		return shardify.Usage("--wait %v: want a time that is not negative", s.Wait)
-	}
-	if s.Source = args[0]; len(args) == 2 {
-		s.Dest = args[1]
-	}
-	s.Chosen = func(dest, why string) { p.Note("%-9s%s (%s)", "place", dest, why) }
-	s.Waiting = func(what string) { p.Note("waiting for %s", what) }
-	bar := p.NewBar()
-	s.Hooks = p.hooks(ctx, nil)
-	if !p.Quiet {
-		s.Hooks.Progress = bar.Copying
-	}
-	start := time.Now()
-	r, err := pipeline.Stage(ctx, s)
-	bar.Clear()
-	if err == nil {
-		p.staged(s.Source, r, time.Since(start))
-	}
-	return err
-}
-
-func (p *program) staged(source string, r *stage.Result, took time.Duration) {
-	p.Object("stage", struct {
-		Source  string   `json:"source"`
-		Path    string   `json:"path"`
-		Sets    []string `json:"sets"`
-		Already bool     `json:"already_complete"`
-		Waited  bool     `json:"waited"`
-		Files   int64    `json:"files"`
-		Samples int64    `json:"samples"`
-		Bytes   int64    `json:"bytes"`
-		Reused  int64    `json:"reused_bytes"`
-		Seconds float64  `json:"seconds"`
-	}{source, r.Path, r.Sets, r.Already, r.Waited, r.Files, r.Samples, r.Bytes, r.Reused, took.Seconds()})
-	what := printable.Of(r.Samples, "sample") + " in " + printable.Of(r.Files, "file") + ", " + shardify.FormatSize(r.Bytes)
-	switch {
-	case r.Waited:
-		p.Result("done by another process: %s", what)
-	case r.Already:
-		p.Result("already there: %s", what)
-	default:
-		rate := ""
-		if s := took.Seconds(); s > 0 {
-			rate = ", " + shardify.FormatSize(int64(float64(r.Bytes-r.Reused)/s)) + "/s"
-		}
-		if r.Reused > 0 {
-			p.Note("%s were left by an earlier run, and checked", shardify.FormatSize(r.Reused))
-		}
-		p.Result("done: %s, checked (%s%s)", what, printable.Seconds(took.Seconds()), rate)
-	}
-	for _, s := range r.Sets {
-		p.Result("path: %s", strings.TrimSuffix(r.Path+"/"+s, "/"))
-	}
-}
-
-func (p *program) unstage(ctx context.Context, s pipeline.StageSettings) error {
-	r, err := pipeline.Unstage(ctx, s)
-	if err != nil {
-		return err
-	}
-	p.Object("removed", struct {
-		Path  string `json:"path"`
-		None  bool   `json:"nothing_there"`
-		Bytes int64  `json:"bytes"`
-	}{r.Path, r.None, r.Bytes})
-	if r.None {
-		p.Result("nothing to remove: %s", r.Path)
-	} else {
-		p.Result("removed: %s, %s", r.Path, shardify.FormatSize(r.Bytes))
-	}
-	return nil
 }

@@ -1,19 +1,12 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
-	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/value"
-	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
 )
 
@@ -31,16 +24,13 @@ another machine, that takes some minutes of silence.
 
 Exit codes are 0 for a complete data set, 3 for one that is not complete, 1 if that cannot be told.`,
 		Example: "shardify status photos-shards",
-		Args:    oneFolder,
+		Args:    cli.OneFolder,
 	}
 	c.Flags().BoolVar(&deep, "deep", false, "read every receipt and look at every shard, however many there are")
 	c.Flags().Var(&watch, "watch", "look again every so many seconds until the data set is complete")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		for {
-			r, err := cluster.Options{Deep: deep}.Status(c.Context(), args[0])
-			if errors.Is(err, fs.ErrNotExist) {
-				return shardify.Hint(err, "make a data set: shardify convert INPUT... -o "+printable.Quote(args[0]))
-			}
+			r, err := pipeline.Status(c.Context(), args[0], deep)
 			if err != nil {
 				return err
 			}
@@ -52,26 +42,15 @@ Exit codes are 0 for a complete data set, 3 for one that is not complete, 1 if t
 				return nil
 			}
 			if watch <= 0 {
-				return notComplete(r)
+				return pipeline.Unfinished(r)
 			}
 			select {
 			case <-c.Context().Done():
-				return notComplete(r)
+				return pipeline.Unfinished(r)
 			case <-time.After(time.Duration(watch) * time.Second):
 				p.Result("")
 			}
 		}
 	}
 	return c
-}
-
-func notComplete(r *cluster.Report) error {
-	err := fmt.Errorf("%s is %w", r.Output, convert.ErrIncomplete)
-	if r.State != cluster.StatusNone || len(r.Next) > 0 {
-		return err
-	}
-	if _, e := os.Stat(filepath.Join(r.Output, storage.Private)); e == nil {
-		return shardify.Hint(err, "what was begun there has no plan, as a merge of sets has none: run its command again, shardify merge-sets ... -o "+printable.Quote(r.Output))
-	}
-	return shardify.Hint(err, "it is no data set of ours; what is there tells: shardify inspect "+printable.Quote(r.Output))
 }

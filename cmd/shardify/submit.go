@@ -94,7 +94,7 @@ shardify submit slurm photos-shards --missing --now`,
 		if n := c.ArgsLenAtDash(); n >= 0 {
 			args, f.s.Work = args[:n], args[n:]
 		}
-		if err := oneFolder(c, args); err != nil {
+		if err := cli.OneFolder(c, args); err != nil {
 			return err
 		}
 		return p.submit(c.Context(), c.Flags(), f, args[0])

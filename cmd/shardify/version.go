@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/shardify/shardify/internal/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -28,7 +29,7 @@ func versionCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "print the version",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			p.Result("%s", versionLine())
 			p.Object("version", struct {

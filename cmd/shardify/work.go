@@ -1,12 +1,7 @@
 package main
 
 import (
-	"context"
-
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/cluster"
-	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
@@ -39,7 +34,7 @@ scattered. Without --stage a task does what it can: run every task twice, or run
 that other tasks are not through with the first stage.`,
 		Example: `shardify work photos-shards --task 3 --tasks 16
 srun shardify work photos-shards`,
-		Args: oneFolder,
+		Args: cli.OneFolder,
 	}
 	c.Flags().Var(&f.task, "task", "number of this task, from 0; from the batch system if left out, else the whole plan")
 	c.Flags().Var(&f.tasks, "tasks", "number of tasks; from the batch system if left out, else 1")
@@ -51,58 +46,7 @@ srun shardify work photos-shards`,
 		fs.BoolVar(&f.requeue, "requeue", false, "in a Slurm job: when stopped before the time limit, have the job queued again")
 	})
 	c.RunE = func(c *cobra.Command, args []string) error {
-		task := -1
-		if c.Flags().Changed("task") {
-			task = int(f.task)
-		}
-		t, err := pipeline.Locate(task, int(f.tasks), int(f.stride))
-		if err != nil {
-			return err
-		}
-		t.Stage = f.stage
-		return p.workOn(c.Context(), args[0], f, t)
+		return p.workOn(c.Context(), args[0], f, c.Flags().Changed("task"))
 	}
 	return c
-}
-
-func (p *program) workOn(ctx context.Context, folder string, f *workFlags, t pipeline.Task) error {
-	s := f.s
-	s.IgnoreTimes = p.anyTime
-	s.Hooks = p.hooks(ctx, &cluster.Attempt{Command: "work", Stage: stageOf(t.Stage), Task: t.Task, Tasks: t.Tasks, Stride: t.Stride})
-	begin := s.Hooks.Begin
-	s.Hooks.Begin = func(x *pipeline.Prepared, units []int) func() {
-		if f.requeue { // the last thing of all: Slurm then ends the job
-			p.atEnd(func(code int) { p.requeue(ctx, code, x) })
-		}
-		end := begin(x, units)
-		p.Note("%s (%s): %s, jobs %d (%s), memory %s (%s)", t, t.From, printable.Of(int64(len(units)), "unit"), x.Jobs, x.JobsWhy, shardify.FormatSize(x.Memory), x.MemoryWhy)
-		return end
-	}
-	w, err := pipeline.Work(ctx, folder, t, s)
-	if err != nil {
-		return err
-	}
-	p.Object("work", struct {
-		Output  string `json:"output"`
-		Task    int    `json:"task"`
-		Tasks   int    `json:"tasks"`
-		Stride  int    `json:"stride,omitempty"`
-		Units   int    `json:"units"`
-		Shards  int64  `json:"shards"`
-		Samples int64  `json:"samples"`
-		Skipped int64  `json:"skipped"`
-	}{w.Output, t.Task, t.Tasks, t.Stride, w.Units, w.Shards, w.Samples, w.Skipped})
-	if w.Skipped > 0 {
-		p.Note("skipped %s", printable.Of(w.Skipped, "sample"))
-	}
-	p.Result("done: %s, %s", t, printable.Of(w.Shards, "shard"))
-	p.Result("next: shardify merge %s, when all tasks are done", printable.Quote(w.Output))
-	return nil
-}
-
-func oneFolder(c *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return shardify.Hint(shardify.Usage("want one folder, not %d", len(args)), "see: "+c.CommandPath()+" --help")
-	}
-	return nil
 }

@@ -120,7 +120,7 @@ var table = []row{
 	{"cmd/verify", "commands", "internal/cli internal/verifycmd"},
 	{"gpuload/capi", "commands", "convert gpuload pipeline shardify"},
 	{"internal/benchcmd", "commands", "dataset gpuload index internal/cli internal/printable internal/trainer internal/value shardify storage/local"},
-	{"internal/cli", "commands", "convert internal/cluster internal/host internal/printable internal/suggest pipeline readers shardify storage/local transform transform/expr writers"},
+	{"internal/cli", "commands", "augment convert index internal/cluster internal/host internal/printable internal/suggest pipeline readers shardify stage storage/local transform transform/expr writers"},
 	{"internal/verifycmd", "commands", "internal/cli internal/printable internal/value shardify transform verify"},
 	{"internal/archtest", "tests", ""},
 	{"internal/corpus", "tests", ""},

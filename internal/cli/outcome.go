@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/printable"
@@ -23,4 +25,13 @@ func PeakMemory() string {
 		return shardify.FormatSize(n)
 	}
 	return "unknown"
+}
+
+// CommandLine is what the user has typed, as a shell would take it.
+func CommandLine(args []string) string {
+	var words []string
+	for _, a := range args {
+		words = append(words, printable.Quote(a))
+	}
+	return strings.Join(words, " ")
 }

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// stallTime is the default of --stall: longer than a server of a parallel file system
+// takes to be replaced by another.
+const stallTime = 5 * time.Minute
+
+// addCommon adds the flags that many commands have and that mean the same in all.
+func (p *program) addCommon(root *cobra.Command) {
+	p.stall = stallTime
+	for _, c := range root.Commands() {
+		known := c.Flags().Lookup("sync")
+		if known == nil {
+			continue
+		}
+		add := func(fs *pflag.FlagSet) {
+			if c.Name() != "plan" {
+				fs.DurationVar(&p.stall, "stall", stallTime, "exit with 75 when nothing was read or written for this `TIME`, and tell what is waited for; 0 waits for ever")
+			}
+			if slices.Contains([]string{"convert", "plan", "work", "extend"}, c.Name()) {
+				fs.BoolVar(&p.anyTime, "ignore-times", false, "take inputs that were modified since the plan was made for unchanged, if their sizes are the same")
+			}
+			fs.BoolVar(&p.RetryFull, "retry-full", false, "exit with 75 (run again) instead of 1 when the disk or a quota is full")
+		}
+		if known.Annotations[cli.Group] == nil {
+			add(c.Flags())
+		} else {
+			cli.Grouped(c.Flags(), "Running", add)
+		}
+	}
+}

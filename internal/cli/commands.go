@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/internal/suggest"
+	"github.com/spf13/cobra"
+)
+
+// HelpCommand is cobra's, but a word that is no command is an error.
+func HelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "help COMMAND",
+		Short:  "tell how a command is used",
+		Hidden: true,
+		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			for _, sub := range c.Root().Commands() {
+				if sub.IsAvailableCommand() {
+					names = append(names, sub.Name())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			about, _, err := c.Root().Find(args)
+			if err == nil && about == c.Root() && len(args) > 0 {
+				err = UnknownCommand(about, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// NoArguments refuses them as wrong usage, which cobra.NoArgs does not.
+func NoArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return shardify.Hint(shardify.Usage("%s takes flags alone, not %q", c.CommandPath(), args[0]), "see: "+c.CommandPath()+" --help")
+	}
+	return nil
+}
+
+// OneFolder wants the folder of a data set.
+func OneFolder(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return shardify.Hint(shardify.Usage("want one folder, not %d", len(args)), "see: "+c.CommandPath()+" --help")
+	}
+	return nil
+}
+
+// UnknownCommand is the error of a word that is no command.
+func UnknownCommand(root *cobra.Command, word string) error {
+	err := shardify.Usage("unknown command %q", word)
+	if _, e := os.Stat(word); e == nil {
+		return shardify.Hint(err, "did you mean: shardify inspect "+printable.Quote(word))
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	if m := suggest.Word(word, names); m != "" {
+		return shardify.Hint(err, "did you mean: shardify "+m)
+	}
+	return shardify.Hint(err, "see: shardify --help")
+}

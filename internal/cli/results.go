@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/stage"
+)
+
+// ShowPlan is the result of a command.
+func (o *IO) ShowPlan(x *pipeline.Prepared) {
+	o.Object("plan", x.Facts())
+	for _, l := range PlanLines(x) {
+		o.Result("%s", l)
+	}
+}
+
+// NotePlan tells the plan beside the results.
+func (o *IO) NotePlan(x *pipeline.Prepared) {
+	o.Object("plan", x.Facts())
+	if o.Quiet {
+		for _, l := range UnreadLines(x) {
+			o.Warn("%s", l)
+		}
+		return
+	}
+	for _, l := range PlanLines(x) {
+		o.Note("%s", l)
+	}
+}
+
+// Converted is the last thing that convert and merge say.
+func (o *IO) Converted(r *pipeline.Result) error {
+	m := r.Manifest
+	o.Object("done", struct {
+		Output  string  `json:"output"`
+		Format  string  `json:"format"`
+		Already bool    `json:"already_complete"`
+		Samples int64   `json:"samples"`
+		Skipped int64   `json:"skipped"`
+		Shards  int64   `json:"shards"`
+		Bytes   int64   `json:"bytes"`
+		Seconds float64 `json:"seconds"`
+	}{r.Output, m.Format, r.Already, m.Samples, r.Skipped(), r.Shards(), m.Bytes, r.Took.Seconds()})
+	word, rate := "already complete", ""
+	if !r.Already {
+		word, rate = "done", fmt.Sprintf(" (%s, peak memory %s)", printable.Seconds(r.Took.Seconds()), PeakMemory())
+	}
+	o.Result("%s: %s in %s, %s in %s%s", word, printable.Of(m.Samples, "sample"), printable.Of(r.Shards(), "shard"), shardify.FormatSize(m.Bytes), r.Output, rate)
+	o.happened(m)
+	o.Next(r.Output, m)
+	return r.Incomplete()
+}
+
+// Next tells what can be done with a set, and what of it has no samples.
+func (o *IO) Next(output string, m *index.Manifest) {
+	if m.Samples == 0 {
+		o.Result("empty: there is no sample in %s", output)
+	} else {
+		for _, name := range slices.Sorted(maps.Keys(m.Splits)) {
+			if m.Splits[name].Samples == 0 {
+				o.Result("empty: there is no sample in split %s", name)
+			}
+		}
+	}
+	o.Result("next: verify %s", printable.Quote(output))
+	if m.Samples > 0 {
+		o.Result("      %s", UseLine(m.Format, trainFolder(output, m)))
+	}
+}
+
+// trainFolder is the folder to train on: that of a split with samples, if there are several.
+func trainFolder(output string, m *index.Manifest) string {
+	if len(m.Splits) == 0 {
+		return output
+	}
+	if m.Splits["train"].Samples > 0 {
+		return filepath.Join(output, "train")
+	}
+	names := slices.Sorted(maps.Keys(m.Splits))
+	return filepath.Join(output, names[max(slices.IndexFunc(names, func(n string) bool { return m.Splits[n].Samples > 0 }), 0)])
+}
+
+// happened tells what the operations did to samples and values.
+func (o *IO) happened(m *index.Manifest) {
+	if m.Dropped > 0 {
+		of := m.Samples - m.Copied + m.Dropped
+		o.Result("kept: %s of %s, %.1f %%", printable.Count(of-m.Dropped), printable.Of(of, "sample"), 100*float64(of-m.Dropped)/float64(of))
+	}
+	for _, c := range m.Counts {
+		o.Result("  %s: %s", c.Name, printable.Count(c.N))
+	}
+}
+
+// SetDone is the last thing that merge-sets and extend say.
+func (o *IO) SetDone(r *pipeline.Result) {
+	m, word := r.Manifest, "done"
+	if r.Already {
+		word = "already complete"
+	}
+	parts := len(m.AsParts())
+	o.Object("done", struct {
+		Output  string  `json:"output"`
+		Format  string  `json:"format"`
+		Already bool    `json:"already_complete"`
+		Samples int64   `json:"samples"`
+		Shards  int64   `json:"shards"`
+		Bytes   int64   `json:"bytes"`
+		Parts   int     `json:"parts"`
+		Seconds float64 `json:"seconds"`
+	}{r.Output, m.Format, r.Already, m.Samples, r.Shards(), m.Bytes, parts, r.Took.Seconds()})
+	o.Result("%s: %s in %s, %s in %s, of %s", word, printable.Of(m.Samples, "sample"), printable.Of(r.Shards(), "shard"), shardify.FormatSize(m.Bytes), r.Output, printable.Of(int64(parts), "part"))
+	o.Next(r.Output, m)
+}
+
+// Staged says what a copy is.
+func (o *IO) Staged(source string, r *stage.Result, took time.Duration) {
+	o.Object("stage", struct {
+		Source  string   `json:"source"`
+		Path    string   `json:"path"`
+		Sets    []string `json:"sets"`
+		Already bool     `json:"already_complete"`
+		Waited  bool     `json:"waited"`
+		Files   int64    `json:"files"`
+		Samples int64    `json:"samples"`
+		Bytes   int64    `json:"bytes"`
+		Reused  int64    `json:"reused_bytes"`
+		Seconds float64  `json:"seconds"`
+	}{source, r.Path, r.Sets, r.Already, r.Waited, r.Files, r.Samples, r.Bytes, r.Reused, took.Seconds()})
+	what := printable.Of(r.Samples, "sample") + " in " + printable.Of(r.Files, "file") + ", " + shardify.FormatSize(r.Bytes)
+	switch {
+	case r.Waited:
+		o.Result("done by another process: %s", what)
+	case r.Already:
+		o.Result("already there: %s", what)
+	default:
+		rate := ""
+		if s := took.Seconds(); s > 0 {
+			rate = ", " + shardify.FormatSize(int64(float64(r.Bytes-r.Reused)/s)) + "/s"
+		}
+		if r.Reused > 0 {
+			o.Note("%s were left by an earlier run, and checked", shardify.FormatSize(r.Reused))
+		}
+		o.Result("done: %s, checked (%s%s)", what, printable.Seconds(took.Seconds()), rate)
+	}
+	for _, s := range r.Sets {
+		o.Result("path: %s", strings.TrimSuffix(r.Path+"/"+s, "/"))
+	}
+}
+
+// Unstaged says what was removed of a copy.
+func (o *IO) Unstaged(r *pipeline.Removed) {
+	o.Object("removed", struct {
+		Path  string `json:"path"`
+		None  bool   `json:"nothing_there"`
+		Bytes int64  `json:"bytes"`
+	}{r.Path, r.None, r.Bytes})
+	if r.None {
+		o.Result("nothing to remove: %s", r.Path)
+	} else {
+		o.Result("removed: %s, %s", r.Path, shardify.FormatSize(r.Bytes))
+	}
+}
+
+// Worked says what a task has done.
+func (o *IO) Worked(w *pipeline.Worked) {
+	o.Object("work", struct {
+		Output  string `json:"output"`
+		Task    int    `json:"task"`
+		Tasks   int    `json:"tasks"`
+		Stride  int    `json:"stride,omitempty"`
+		Units   int    `json:"units"`
+		Shards  int64  `json:"shards"`
+		Samples int64  `json:"samples"`
+		Skipped int64  `json:"skipped"`
+	}{w.Output, w.Task.Task, w.Task.Tasks, w.Task.Stride, w.Units, w.Shards, w.Samples, w.Skipped})
+	if w.Skipped > 0 {
+		o.Note("skipped %s", printable.Of(w.Skipped, "sample"))
+	}
+	o.Result("done: %s, %s", w.Task, printable.Of(w.Shards, "shard"))
+	o.Result("next: shardify merge %s, when all tasks are done", printable.Quote(w.Output))
+}

@@ -1,0 +1,38 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/storage"
+)
+
+// Status tells how far a data set is; deep reads every receipt and looks at every shard. It
+// changes nothing, and may look while others work.
+func Status(ctx context.Context, folder string, deep bool) (*cluster.Report, error) {
+	r, err := cluster.Options{Deep: deep}.Status(ctx, folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, shardify.Hint(err, "make a data set: shardify convert INPUT... -o "+printable.Quote(folder))
+	}
+	return r, err
+}
+
+// Unfinished is the error of a data set that is not complete, with what to do.
+func Unfinished(r *cluster.Report) error {
+	err := fmt.Errorf("%s is %w", r.Output, convert.ErrIncomplete)
+	if r.State != cluster.StatusNone || len(r.Next) > 0 {
+		return err
+	}
+	if _, e := os.Stat(filepath.Join(r.Output, storage.Private)); e == nil {
+		return shardify.Hint(err, "what was begun there has no plan, as a merge of sets has none: run its command again, shardify merge-sets ... -o "+printable.Quote(r.Output))
+	}
+	return shardify.Hint(err, "it is no data set of ours; what is there tells: shardify inspect "+printable.Quote(r.Output))
+}
