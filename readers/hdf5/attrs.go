@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
@@ -69,7 +70,7 @@ func attrText(f *h5.File, a *h5.Attribute) string {
 		return ""
 	}
 	leaves := typeRules{media: mediaText, refSize: a.Type.Size}.leaves(a.Type)
-	if len(leaves) != 1 || leaves[0].err != nil || leaves[0].at.values() != 1 {
+	if len(leaves) != 1 || leaves[0].err != nil || leaves[0].at.Values() != 1 {
 		return ""
 	}
 	l := &leaves[0]
@@ -83,7 +84,7 @@ func attrText(f *h5.File, a *h5.Attribute) string {
 		parts = append(parts, text)
 	}
 	s := strings.Join(parts, " ")
-	if len(s) > maxText || !validText(s) || strings.ContainsRune(s, 0) {
+	if len(s) > maxText || !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
 		return ""
 	}
 	return s
@@ -105,16 +106,16 @@ func itemText(heap *h5.Heap, l *leaf, b []byte) (string, bool) {
 
 func numberText(l *leaf, b []byte) string {
 	var v [8]byte
-	l.convert(v[:], b[l.at.off:], 1, l.num.size)
+	l.convert(v[:], b[l.at.Off:], 1, l.num.Size)
 	w := le.Uint64(v[:])
-	switch d := l.num.dtype; {
+	switch d := l.num.DType; {
 	case d == shardify.F64:
 		return strconv.FormatFloat(math.Float64frombits(w), 'g', -1, 64)
 	case d == shardify.F32:
 		return strconv.FormatFloat(float64(math.Float32frombits(uint32(w))), 'g', -1, 32)
 	case d.IsFloat():
 		return ""
-	case l.num.signed:
+	case l.num.Signed:
 		shift := 64 - 8*d.Size()
 		return strconv.FormatInt(int64(w<<shift)>>shift, 10)
 	default:

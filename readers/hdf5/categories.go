@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/zeebo/xxh3"
 )
 
 // AnnData keeps a column of categories as codes, places in a list of names, of which -1 is

@@ -30,7 +30,7 @@ func decodeCF(f *h5.File, leaves []leaf, list, of attributes) error {
 			return list[i].Err
 		}
 	}
-	if l.err != nil || l.kind != numbers || l.name != "" || l.attrs != nil || !(l.num.dtype.IsInt() || l.num.dtype.IsFloat()) {
+	if l.err != nil || l.kind != numbers || l.name != "" || l.attrs != nil || !(l.num.DType.IsInt() || l.num.DType.IsFloat()) {
 		return nil
 	}
 	get := func(name string) (cf.Attribute, bool) {
@@ -43,7 +43,7 @@ func decodeCF(f *h5.File, leaves []leaf, list, of attributes) error {
 		}
 		return cfAttribute(f, a)
 	}
-	d, err := cf.New(l.num.dtype, get)
+	d, err := cf.New(l.num.DType, get)
 	if d == nil || err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func cfAttribute(f *h5.File, a *h5.Attribute) (cf.Attribute, bool) {
 		return cf.Attribute{Text: text}, true
 	}
 	var out cf.Attribute
-	t := leaves[0].num.dtype
+	t := leaves[0].num.DType
 	for _, s := range strings.Fields(text) {
 		v := cf.Value{DType: t}
 		var err error
@@ -230,9 +230,9 @@ func (t *tree) wholeSeconds(ctx context.Context, o *object, l *leaf) bool {
 	if err := a.read(ctx, &work{keep: keepAll}, raw, 0, a.rows); err != nil {
 		return false // whoever reads it again will say why
 	}
-	size := l.num.dtype.Size()
-	codes := make([]byte, int(a.rows*a.rowElems)*size*l.at.values())
-	l.at.gather(codes, raw, int(a.rows*a.rowElems), int(a.elem), size, l.convert)
+	size := l.num.DType.Size()
+	codes := make([]byte, int(a.rows*a.rowElems)*size*l.at.Values())
+	l.at.Gather(codes, raw, int(a.rows*a.rowElems), int(a.elem), size, l.convert)
 	return l.cf.Whole(codes)
 }
 
@@ -250,7 +250,7 @@ const decodeBlock = 32 << 10
 
 // decoded converts n elements from raw by way of a block of codes.
 func (s *stretch) decoded(w *work, l *leaf, dst, raw []byte, n int) error {
-	from, to, values := l.num.dtype.Size(), l.cf.To.Size(), l.at.values()
+	from, to, values := l.num.DType.Size(), l.cf.To.Size(), l.at.Values()
 	each := max(decodeBlock/max(from*values, 1), 1)
 	if len(w.codes) < min(each, n)*from*values {
 		w.codes = shardify.Bytes(make([]uint64, (min(each, n)*from*values+7)/8))
@@ -258,7 +258,7 @@ func (s *stretch) decoded(w *work, l *leaf, dst, raw []byte, n int) error {
 	for n > 0 {
 		k := min(n, each)
 		codes := w.codes[:k*values*from]
-		l.at.gather(codes, raw, k, int(s.a.elem), from, l.convert)
+		l.at.Gather(codes, raw, k, int(s.a.elem), from, l.convert)
 		if err := l.cf.Decode(dst[:k*values*to], codes); err != nil {
 			return err
 		}

@@ -80,14 +80,14 @@ func (s *stretch) step() int64 {
 
 // whole: elements are exactly the leaf's values.
 func (l *leaf) whole(elem int64) bool {
-	if l.kind != numbers || l.cf != nil || !l.num.inPlace() || l.at.off != 0 {
+	if l.kind != numbers || l.cf != nil || !l.num.InPlace() || l.at.Off != 0 {
 		return false
 	}
-	switch len(l.at.count) {
+	switch len(l.at.Count) {
 	case 0:
-		return elem == int64(l.num.size)
+		return elem == int64(l.num.Size)
 	case 1:
-		return l.at.step[0] == l.num.size && elem == int64(l.num.size*l.at.count[0])
+		return l.at.Step[0] == l.num.Size && elem == int64(l.num.Size*l.at.Count[0])
 	}
 	return false
 }
@@ -98,8 +98,8 @@ func (s *stretch) readInPlace(ctx context.Context, w *work, dst []byte) error {
 	if err := s.a.read(ctx, w, dst, s.lo, s.hi); err != nil {
 		return err
 	}
-	if n.truth || n.big && n.size > 1 {
-		s.parts[0].leaf.convert(dst, dst, len(dst)/n.size, n.size)
+	if n.Truth || n.Big && n.Size > 1 {
+		s.parts[0].leaf.convert(dst, dst, len(dst)/n.Size, n.Size)
 	}
 	return nil
 }
@@ -108,17 +108,17 @@ func (s *stretch) readInPlace(ctx context.Context, w *work, dst []byte) error {
 func (s *stretch) convert(w *work, p part, dst []byte, lo, hi int64) error {
 	l := p.leaf
 	if l.kind == numbers && l.cf != nil {
-		size := int64(l.cf.To.Size() * l.at.values())
+		size := int64(l.cf.To.Size() * l.at.Values())
 		if err := s.decoded(w, l, dst[(lo-s.lo)*s.a.rowElems*size:], w.raw, int((hi-lo)*s.a.rowElems)); err != nil {
 			return &rowError{lo, err}
 		}
 		return nil
 	}
 	if l.kind == numbers {
-		size := l.num.dtype.Size()
+		size := l.num.DType.Size()
 		elem, n := s.elems()
-		dst = dst[(lo-s.lo)*n*int64(size*l.at.values()):]
-		l.at.gather(dst, w.raw, int((hi-lo)*n), int(elem), size, l.convert)
+		dst = dst[(lo-s.lo)*n*int64(size*l.at.Values()):]
+		l.at.Gather(dst, w.raw, int((hi-lo)*n), int(elem), size, l.convert)
 		return nil
 	}
 	if s.a.file != w.owner && l.kind != texts {
@@ -128,7 +128,7 @@ func (s *stretch) convert(w *work, p part, dst []byte, lo, hi int64) error {
 	raw := w.raw
 	for row := lo; row < hi; row++ {
 		for range s.a.rowElems {
-			if err := v.places(w, p, raw[:s.a.elem], l.at.off, 0); err != nil {
+			if err := v.places(w, p, raw[:s.a.elem], l.at.Off, 0); err != nil {
 				return &rowError{row, err}
 			}
 			raw = raw[s.a.elem:]
@@ -175,7 +175,7 @@ func (v *varying) endSample(p part) {
 func (l *leaf) unit() int {
 	switch l.kind {
 	case numbers:
-		return l.num.dtype.Size() * l.at.values()
+		return l.num.DType.Size() * l.at.Values()
 	case varList:
 		return l.elem.unit()
 	}
@@ -185,9 +185,9 @@ func (l *leaf) unit() int {
 // places appends the items of one element, wherever arrays put them in it.
 func (v *varying) places(w *work, p part, elem []byte, off, level int) error {
 	at := &p.leaf.at
-	if level < len(at.count) {
-		for i := range at.count[level] {
-			if err := v.places(w, p, elem, off+i*at.step[level], level+1); err != nil {
+	if level < len(at.Count) {
+		for i := range at.Count[level] {
+			if err := v.places(w, p, elem, off+i*at.Step[level], level+1); err != nil {
 				return err
 			}
 		}
@@ -241,7 +241,7 @@ func (v *varying) list(w *work, l *leaf, b []byte) error {
 		b = v.nest
 	}
 	for ; len(b) >= l.entry; b = b[l.entry:] {
-		if err := v.item(w, l.elem, b[l.elem.at.off:], true); err != nil {
+		if err := v.item(w, l.elem, b[l.elem.at.Off:], true); err != nil {
 			return err
 		}
 	}
@@ -256,7 +256,7 @@ func (v *varying) numbers(l *leaf, b []byte) {
 		v.data = append(make([]byte, 0, 2*(at+size)), v.data...)
 	}
 	v.data = v.data[:at+size]
-	l.elem.at.gather(v.data[at:], b, n, l.entry, l.elem.num.dtype.Size(), l.elem.convert)
+	l.elem.at.Gather(v.data[at:], b, n, l.entry, l.elem.num.DType.Size(), l.elem.convert)
 }
 
 func (v *varying) text(l *leaf, b []byte) error {

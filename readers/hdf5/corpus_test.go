@@ -20,6 +20,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/number"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -485,7 +486,7 @@ func atWidth(b []byte, d shardify.DType, want int64) []byte {
 		var v float64
 		switch d {
 		case shardify.F16:
-			v = formF16.value(uint64(le.Uint16(b)))
+			v = number.F16.Value(uint64(le.Uint16(b)))
 		case shardify.BF16:
 			v = float64(math.Float32frombits(uint32(le.Uint16(b)) << 16))
 		case shardify.F32:

@@ -248,8 +248,8 @@ func typeName(t *h5.Type) string {
 		return fmt.Sprintf("type of %d bytes", t.Size)
 	}
 	order := ""
-	if leaves[0].num.big && leaves[0].num.size > 1 {
+	if leaves[0].num.Big && leaves[0].num.Size > 1 {
 		order = " big-endian"
 	}
-	return leaves[0].num.dtype.String() + order
+	return leaves[0].num.DType.String() + order
 }

@@ -3,8 +3,10 @@ package hdf5
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/number"
 )
 
 // Columns of one type stand in a pandas frame as a block: a member values_block_k of a
@@ -38,15 +40,15 @@ func (l *leaf) isBlock() bool {
 func (l *leaf) columns(n int) []leaf {
 	step := l.size
 	if l.kind == numbers {
-		step = l.num.size
+		step = l.num.Size
 	}
-	if len(l.at.step) == 1 {
-		step = l.at.step[0]
+	if len(l.at.Step) == 1 {
+		step = l.at.Step[0]
 	}
 	out := make([]leaf, n)
 	for i := range out {
 		out[i] = *l
-		out[i].of, out[i].dims, out[i].at = l.name, nil, strided{off: l.at.off + i*step}
+		out[i].of, out[i].dims, out[i].at = l.name, nil, number.Strided{Off: l.at.Off + i*step}
 	}
 	return out
 }
@@ -58,7 +60,7 @@ func (s *scanner) apart(names []string, n int) bool {
 	}
 	seen := map[string]bool{}
 	for _, name := range names {
-		if name == "" || seen[name] || !validText(name) {
+		if name == "" || seen[name] || !utf8.ValidString(name) {
 			return false
 		}
 		seen[name] = true

@@ -46,7 +46,7 @@ func TestColumnsOfFramesAreFields(t *testing.T) {
 			t.Errorf("%s: files as samples: %q", c.file, f.order)
 		}
 	}
-	if blocks := withBlocks([]leaf{{name: "values_block_0", dims: []int{2}, kind: texts, size: 4}}); len(blocks) != 3 || blocks[2].at.off != 4 {
+	if blocks := withBlocks([]leaf{{name: "values_block_0", dims: []int{2}, kind: texts, size: 4}}); len(blocks) != 3 || blocks[2].at.Off != 4 {
 		t.Errorf("a block of texts: %+v", blocks)
 	}
 	s := mustLoad(t, []string{"frame_table.h5"}, []string{"values_block_0"}, nil)

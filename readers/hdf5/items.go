@@ -520,7 +520,7 @@ func (f *factory) media(s *itemSet) string {
 	head := &f.tree.objects[s.list[0]]
 	opaque := head.void && len(head.dims) == 0
 	leaf := &head.wanted[0].leaf
-	if !opaque && (len(head.dims) != 1 || len(head.wanted) != 1 || leaf.kind != numbers || leaf.num.dtype != shardify.U8 || len(leaf.dims) > 0) {
+	if !opaque && (len(head.dims) != 1 || len(head.wanted) != 1 || leaf.kind != numbers || leaf.num.DType != shardify.U8 || len(leaf.dims) > 0) {
 		return ""
 	}
 	all := ""

@@ -180,7 +180,7 @@ func (s *scanner) indexed(p string) error {
 // whole tells a data set of single integers.
 func (a *array) whole(rules typeRules) bool {
 	leaves, err := a.leavesBy(rules, nil)
-	return err == nil && len(leaves) == 1 && leaves[0].err == nil && leaves[0].kind == numbers && leaves[0].at.values() == 1 && leaves[0].num.whole()
+	return err == nil && len(leaves) == 1 && leaves[0].err == nil && leaves[0].kind == numbers && leaves[0].at.Values() == 1 && leaves[0].num.Whole()
 }
 
 // leafNamed finds an integer of a compound type, -1 if there is none.
@@ -190,7 +190,7 @@ func (a *array) leafNamed(rules typeRules, name string) int {
 		return -1
 	}
 	return slices.IndexFunc(leaves, func(l leaf) bool {
-		return l.name == name && l.err == nil && l.kind == numbers && l.at.values() == 1 && l.num.whole()
+		return l.name == name && l.err == nil && l.kind == numbers && l.at.Values() == 1 && l.num.Whole()
 	})
 }
 

@@ -285,11 +285,11 @@ func (f *factory) decoded(name string, l *leaf) {
 
 // guess is about how many bytes a varying leaf has in the whole data set.
 func (f *factory) guess(o *object, l *leaf) int64 {
-	values := o.bytes / max(o.elem, 1) * int64(l.at.values())
+	values := o.bytes / max(o.elem, 1) * int64(l.at.Values())
 	switch l.kind {
 	case numbers:
 		if o.matrix != nil || o.lists != nil {
-			return values * int64(l.num.dtype.Size())
+			return values * int64(l.num.DType.Size())
 		}
 	case texts:
 		return values * int64(l.size)

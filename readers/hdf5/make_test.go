@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/number"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -73,11 +74,11 @@ func values(c *shardify.Column) []float64 {
 func value(d shardify.DType, b []byte) float64 {
 	switch d {
 	case shardify.F16:
-		return formF16.value(uint64(le.Uint16(b)))
+		return number.F16.Value(uint64(le.Uint16(b)))
 	case shardify.F32:
-		return formF32.value(uint64(le.Uint32(b)))
+		return number.F32.Value(uint64(le.Uint32(b)))
 	case shardify.F64:
-		return formF64.value(le.Uint64(b))
+		return number.F64.Value(le.Uint64(b))
 	case shardify.Bool, shardify.U8:
 		return float64(b[0])
 	case shardify.I8:

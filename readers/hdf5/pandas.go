@@ -5,6 +5,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
@@ -111,7 +112,7 @@ func (a *array) texts(m h5.Member) (out []string) {
 func withCategories(attrs map[string]string, names []string) map[string]string {
 	var pairs []string
 	for i, name := range names {
-		if name == "" || !validText(name) || strings.ContainsAny(name, "\n=") {
+		if name == "" || !utf8.ValidString(name) || strings.ContainsAny(name, "\n=") {
 			return attrs
 		}
 		pairs = append(pairs, name+"="+strconv.Itoa(i))
@@ -159,7 +160,7 @@ func (f *file) each(a *array, item func(text string) bool) bool {
 		return false
 	}
 	leaves, _ := a.leavesBy(typeRules{media: mediaText, refSize: f.h5.RefSize()}, nil)
-	if len(leaves) != 1 || leaves[0].err != nil || leaves[0].at.values() != 1 {
+	if len(leaves) != 1 || leaves[0].err != nil || leaves[0].at.Values() != 1 {
 		return false
 	}
 	const block = 1 << 10
@@ -187,7 +188,7 @@ func withColumns(attrs map[string]string, names []string, field *shardify.Field)
 		n = field.Shape[len(field.Shape)-1]
 	}
 	text := strings.Join(names, shardify.LabelSeparator)
-	if len(names) == 0 || len(names) != n || strings.Count(text, shardify.LabelSeparator) != n-1 || !validText(text) || len(text) > 1<<18 {
+	if len(names) == 0 || len(names) != n || strings.Count(text, shardify.LabelSeparator) != n-1 || !utf8.ValidString(text) || len(text) > 1<<18 {
 		return attrs
 	}
 	if attrs == nil {

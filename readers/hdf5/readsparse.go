@@ -129,7 +129,7 @@ func (j *spanRead) sparse(ctx context.Context, o *blobObject, cols []colPlace) e
 	}
 	leaves, _ := a.leavesBy(j.in.rules, nil)
 	for _, c := range cols {
-		if c.leaf != 0 || len(leaves) != 1 || leaves[0].err != nil || leaves[0].kind != numbers || leaves[0].at.values() != 1 {
+		if c.leaf != 0 || len(leaves) != 1 || leaves[0].err != nil || leaves[0].kind != numbers || leaves[0].at.Values() != 1 {
 			return errChanged("another type")
 		}
 		col := &j.batch.Columns[c.column]

@@ -158,7 +158,7 @@ func (a *array) integersOf(ctx context.Context, w *work, rules typeRules, k int,
 		return err
 	}
 	l := &leaves[k]
-	size := l.num.dtype.Size()
+	size := l.num.DType.Size()
 	if err := a.backed(int64(len(dst))); err != nil {
 		return err
 	}
@@ -171,8 +171,8 @@ func (a *array) integersOf(ctx context.Context, w *work, rules typeRules, k int,
 	var v [8]byte
 	shift := 64 - 8*size
 	for i := range dst {
-		l.at.gather(v[:], w.raw[int64(i)*a.rowBytes:], 1, int(a.elem), size, l.convert)
-		if word := le.Uint64(v[:]) << shift; l.num.signed {
+		l.at.Gather(v[:], w.raw[int64(i)*a.rowBytes:], 1, int(a.elem), size, l.convert)
+		if word := le.Uint64(v[:]) << shift; l.num.Signed {
 			dst[i] = int64(word) >> shift
 		} else {
 			dst[i] = int64(word >> shift)
@@ -180,9 +180,6 @@ func (a *array) integersOf(ctx context.Context, w *work, rules typeRules, k int,
 	}
 	return nil
 }
-
-// whole tells integers.
-func (n *number) whole() bool { return n.float == nil && !n.truth && !n.moment }
 
 // groupOf is the group that a data set is in, without a final slash.
 func groupOf(p string) string { return strings.TrimSuffix(path.Dir(p), "/") }

@@ -4,10 +4,12 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/number"
 )
 
 // leaf is one field's part of an element: a plain data set has one, a compound
@@ -18,11 +20,11 @@ type leaf struct {
 	err  error  // why it cannot be delivered
 
 	kind leafKind
-	at   strided // where the values stand in the element
-	dims []int   // of arrays around the values, and of complex numbers
+	at   number.Strided // where the values stand in the element
+	dims []int          // of arrays around the values, and of complex numbers
 	// Of numbers.
-	num     number
-	convert convert
+	num     number.Form
+	convert number.Convert
 	cf      *cf.Decoder // what attributes make of the numbers; nil if nothing
 	notes   []string    // what is odd about them
 	// Of texts.
@@ -98,10 +100,10 @@ func (m *mapper) add(t *h5.Type, l leaf, depth int) {
 }
 
 func (m *mapper) emit(l leaf) {
-	if l.err == nil && l.at.values() > maxValues {
-		l.err = shardify.Unsupported("%d values in one element", l.at.values())
+	if l.err == nil && l.at.Values() > maxValues {
+		l.err = shardify.Unsupported("%d values in one element", l.at.Values())
 	}
-	l.at.simplify()
+	l.at.Simplify()
 	if len(m.out) < maxLeaves {
 		m.out = append(m.out, l)
 	}
@@ -110,7 +112,7 @@ func (m *mapper) emit(l leaf) {
 func (m *mapper) members(t *h5.Type, l leaf, depth int) {
 	for i := range t.Members {
 		sub := l
-		sub.at = strided{l.at.off + t.Members[i].Offset, l.at.count, l.at.step}
+		sub.at = number.Strided{Off: l.at.Off + t.Members[i].Offset, Count: l.at.Count, Step: l.at.Step}
 		sub.name = join(l.name, t.Members[i].Name)
 		m.add(t.Members[i].Type, sub, depth+1)
 	}
@@ -145,10 +147,10 @@ func (m *mapper) array(t *h5.Type, l leaf, depth int) {
 		return
 	}
 	l.dims = append(append([]int(nil), l.dims...), t.Dims...)
-	l.at = strided{l.at.off, append([]int(nil), l.at.count...), append([]int(nil), l.at.step...)}
+	l.at = number.Strided{Off: l.at.Off, Count: append([]int(nil), l.at.Count...), Step: append([]int(nil), l.at.Step...)}
 	for _, d := range t.Dims {
 		step /= d
-		l.at.count, l.at.step = append(l.at.count, d), append(l.at.step, step)
+		l.at.Count, l.at.Step = append(l.at.Count, d), append(l.at.Step, step)
 	}
 	m.add(t.Base, l, depth+1)
 }
@@ -175,11 +177,11 @@ func (m *mapper) sequence(t *h5.Type, l leaf, depth int) {
 func (m *mapper) value(t *h5.Type, l *leaf) (err error) {
 	switch t.Class {
 	case h5.Integer:
-		l.num, err = integer(t.Size, t.Order == h5.BigEndian, t.Signed, t.BitOffset, t.Precision)
+		l.num, err = number.Integer(t.Size, t.Order == h5.BigEndian, t.Signed, t.BitOffset, t.Precision)
 	case h5.BitField:
-		l.num, err = integer(t.Size, t.Order == h5.BigEndian, false, t.BitOffset, t.Precision)
+		l.num, err = number.Integer(t.Size, t.Order == h5.BigEndian, false, t.BitOffset, t.Precision)
 		if m.pytables && t.Size == 1 && err == nil {
-			l.num.truth, l.num.dtype = true, shardify.Bool
+			l.num.Truth, l.num.DType = true, shardify.Bool
 		}
 	case h5.Float:
 		l.num, err = float(t)
@@ -203,19 +205,19 @@ func (m *mapper) value(t *h5.Type, l *leaf) (err error) {
 		return shardify.Unsupported("type class %d", t.Class)
 	}
 	if err == nil {
-		l.convert = l.num.converter()
+		l.convert = l.num.Converter()
 	}
 	return err
 }
 
-func float(t *h5.Type) (number, error) {
+func float(t *h5.Type) (number.Form, error) {
 	if t.Order == h5.VAX {
-		return number{}, shardify.Unsupported("VAX floating-point numbers")
+		return number.Form{}, shardify.Unsupported("VAX floating-point numbers")
 	}
 	f := t.Float
-	return floating(t.Size, t.Order == h5.BigEndian, t.BitOffset, t.Precision, floatForm{
-		expPos: int(f.ExpPos), expBits: int(f.ExpSize), manPos: int(f.ManPos), manBits: int(f.ManSize),
-		sign: int(f.SignPos), bias: int64(f.Bias), implied: f.Norm == 2,
+	return number.Floating(t.Size, t.Order == h5.BigEndian, t.BitOffset, t.Precision, number.Float{
+		ExpPos: int(f.ExpPos), ExpBits: int(f.ExpSize), ManPos: int(f.ManPos), ManBits: int(f.ManSize),
+		Sign: int(f.SignPos), Bias: int64(f.Bias), Implied: f.Norm == 2,
 	})
 }
 
@@ -226,12 +228,12 @@ func (m *mapper) time(t *h5.Type, l *leaf) (err error) {
 		return shardify.Unsupported("HDF5 times of %d bytes", t.Size)
 	}
 	l.attrs = map[string]string{"unit": "s"}
-	l.num, err = integer(t.Size, t.Order == h5.BigEndian, true, 0, 8*t.Size)
+	l.num, err = number.Integer(t.Size, t.Order == h5.BigEndian, true, 0, 8*t.Size)
 	if t.Size == 4 {
 		l.attrs = map[string]string{"time": "s"}
 		return err
 	}
-	l.num.dtype, l.num.moment = shardify.F64, true
+	l.num.DType, l.num.Moment = shardify.F64, true
 	return err
 }
 
@@ -240,11 +242,11 @@ func (l *leaf) enum(t *h5.Type) (err error) {
 	if b == nil || b.Class != h5.Integer {
 		return shardify.Unsupported("enum of another type than an integer")
 	}
-	if l.num, err = integer(b.Size, b.Order == h5.BigEndian, b.Signed, b.BitOffset, b.Precision); err != nil {
+	if l.num, err = number.Integer(b.Size, b.Order == h5.BigEndian, b.Signed, b.BitOffset, b.Precision); err != nil {
 		return err
 	}
 	if t.Bool() {
-		l.num.truth, l.num.dtype = true, shardify.Bool
+		l.num.Truth, l.num.DType = true, shardify.Bool
 		return nil
 	}
 	l.attrs = enumAttrs(t, &l.num)
@@ -256,7 +258,7 @@ const maxLabels = 1 << 12
 
 // enumAttrs keeps the names: as labels if they are those of 0, 1, ..., else as
 // NAME=CODE.
-func enumAttrs(t *h5.Type, n *number) map[string]string {
+func enumAttrs(t *h5.Type, n *number.Form) map[string]string {
 	if len(t.Names) == 0 || len(t.Names) > maxLabels {
 		return nil
 	}
@@ -265,17 +267,17 @@ func enumAttrs(t *h5.Type, n *number) map[string]string {
 	dense, total := true, 0
 	for i, name := range t.Names {
 		total += len(name)
-		if name == "" || strings.ContainsAny(name, "\n\x00") || !validText(name) || total > 1<<16 {
+		if name == "" || strings.ContainsAny(name, "\n\x00") || !utf8.ValidString(name) || total > 1<<16 {
 			return nil
 		}
 		var v [8]byte
-		n.converter()(v[:], t.Values[i*n.size:], 1, n.size)
-		code := int64(le.Uint64(v[:])) << (64 - 8*n.dtype.Size())
-		if n.signed {
-			code >>= 64 - 8*n.dtype.Size()
+		n.Converter()(v[:], t.Values[i*n.Size:], 1, n.Size)
+		code := int64(le.Uint64(v[:])) << (64 - 8*n.DType.Size())
+		if n.Signed {
+			code >>= 64 - 8*n.DType.Size()
 			pairs = append(pairs, name+"="+strconv.FormatInt(code, 10))
 		} else {
-			code = int64(uint64(code) >> (64 - 8*n.dtype.Size()))
+			code = int64(uint64(code) >> (64 - 8*n.DType.Size()))
 			pairs = append(pairs, name+"="+strconv.FormatUint(uint64(code), 10))
 		}
 		if code < 0 || code >= int64(len(labels)) || labels[code] != "" {
@@ -293,18 +295,18 @@ func enumAttrs(t *h5.Type, n *number) map[string]string {
 // opaque maps bytes, and the times that h5py marks as NumPy's.
 func (l *leaf) opaque(t *h5.Type) (err error) {
 	if unit, delta, ok := numpyTime(t.Tag); ok && t.Size == 8 {
-		l.num, err = integer(8, strings.HasPrefix(t.Tag, "NUMPY:>"), true, 0, 64)
-		l.convert = l.num.converter()
+		l.num, err = number.Integer(8, strings.HasPrefix(t.Tag, "NUMPY:>"), true, 0, 64)
+		l.convert = l.num.Converter()
 		l.attrs = map[string]string{"time": unit}
 		if delta {
 			l.attrs["delta"] = "true"
 		}
 		return err
 	}
-	l.num, err = integer(1, false, false, 0, 8)
-	l.convert = copy1
+	l.num, err = number.Integer(1, false, false, 0, 8)
+	l.convert = l.num.Converter()
 	l.attrs = map[string]string{"void": "true"}
-	if t.Tag != "" && validText(t.Tag) && len(t.Tag) <= 256 {
+	if t.Tag != "" && utf8.ValidString(t.Tag) && len(t.Tag) <= 256 {
 		l.attrs["tag"] = t.Tag
 	}
 	l.append(t.Size, 1)
@@ -314,8 +316,8 @@ func (l *leaf) opaque(t *h5.Type) (err error) {
 // append adds an innermost dimension.
 func (l *leaf) append(count, step int) {
 	l.dims = append(append([]int(nil), l.dims...), count)
-	l.at.count = append(append([]int(nil), l.at.count...), count)
-	l.at.step = append(append([]int(nil), l.at.step...), step)
+	l.at.Count = append(append([]int(nil), l.at.Count...), count)
+	l.at.Step = append(append([]int(nil), l.at.Step...), step)
 }
 
 // numpyTime reads the tag "NUMPY:<M8[ns]".
@@ -328,7 +330,7 @@ func numpyTime(tag string) (unit string, delta, ok bool) {
 	if s = s[3:]; s == "" {
 		return "generic", delta, true
 	}
-	if len(s) < 3 || s[0] != '[' || s[len(s)-1] != ']' || !validText(s) || len(s) > 32 {
+	if len(s) < 3 || s[0] != '[' || s[len(s)-1] != ']' || !utf8.ValidString(s) || len(s) > 32 {
 		return "", false, false
 	}
 	return s[1 : len(s)-1], delta, true
@@ -365,9 +367,9 @@ func (l *leaf) complex(t *h5.Type) (err error) {
 	if l.num, err = float(parts[0].Type); err != nil {
 		return err
 	}
-	l.convert = l.num.converter()
+	l.convert = l.num.Converter()
 	l.attrs = map[string]string{"complex": "true"}
-	l.at.off += parts[0].Offset
+	l.at.Off += parts[0].Offset
 	l.append(2, parts[1].Offset-parts[0].Offset)
 	return nil
 }
@@ -379,7 +381,7 @@ func (l *leaf) field(name string, inner []int64) (shardify.Field, error) {
 	around := len(inner) + len(l.dims)
 	switch l.kind {
 	case numbers:
-		if f.DType = l.num.dtype; l.cf != nil {
+		if f.DType = l.num.DType; l.cf != nil {
 			f.DType = l.cf.To
 		}
 		for _, n := range inner {

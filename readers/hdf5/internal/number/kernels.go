@@ -1,9 +1,8 @@
-package hdf5
+package number
 
 import (
 	"encoding/binary"
 	"math/bits"
-	"unicode/utf8"
 )
 
 var (
@@ -14,7 +13,7 @@ var (
 // The loops that most bytes go through. Each has a form for numbers that stand
 // side by side, where the compiler keeps bounds checks out of the loop.
 
-var copiers = [9]convert{1: copy1, 2: copy2, 4: copy4, 8: copy8}
+var copiers = [9]Convert{1: copy1, 2: copy2, 4: copy4, 8: copy8}
 
 func copy1(dst, src []byte, count, stride int) {
 	if stride == 1 {
@@ -113,106 +112,77 @@ func swap8(dst, src []byte, count, stride int) {
 	}
 }
 
-// strided is where values stand inside an element: arrays in arrays, outermost
+// Strided is where values stand inside an element: arrays in arrays, outermost
 // first. count[i] pieces begin step[i] bytes apart.
-type strided struct {
-	off   int
-	count []int
-	step  []int
+type Strided struct {
+	Off   int
+	Count []int
+	Step  []int
 }
 
-// values is the number of values in one element.
-func (s *strided) values() int {
+// Values is the number of values in one element.
+func (s *Strided) Values() int {
 	n := 1
-	for _, c := range s.count {
+	for _, c := range s.Count {
 		n *= c
 	}
 	return n
 }
 
-// simplify joins neighbouring levels whose pieces stand side by side, and drops
+// Simplify joins neighbouring levels whose pieces stand side by side, and drops
 // those of one piece.
-func (s *strided) simplify() {
+func (s *Strided) Simplify() {
 	var count, step []int
-	for i := range s.count {
+	for i := range s.Count {
 		k := len(count)
 		switch {
-		case s.count[i] == 1:
-		case k > 0 && step[k-1] == s.step[i]*s.count[i]:
-			count[k-1] *= s.count[i]
-			step[k-1] = s.step[i]
+		case s.Count[i] == 1:
+		case k > 0 && step[k-1] == s.Step[i]*s.Count[i]:
+			count[k-1] *= s.Count[i]
+			step[k-1] = s.Step[i]
 		default:
-			count, step = append(count, s.count[i]), append(step, s.step[i])
+			count, step = append(count, s.Count[i]), append(step, s.Step[i])
 		}
 	}
-	s.count, s.step = count, step
+	s.Count, s.Step = count, step
 }
 
-// gather converts the values of n elements that stand stride bytes apart.
+// Gather converts the values of n elements that stand stride bytes apart.
 // size is that of one value in dst.
-func (s *strided) gather(dst, src []byte, n, stride, size int, f convert) {
-	if n == 0 || s.values() == 0 {
+func (s *Strided) Gather(dst, src []byte, n, stride, size int, f Convert) {
+	if n == 0 || s.Values() == 0 {
 		return
 	}
-	switch len(s.count) {
+	switch len(s.Count) {
 	case 0:
-		f(dst, src[s.off:], n, stride)
+		f(dst, src[s.Off:], n, stride)
 	case 1:
-		c, step := s.count[0], s.step[0]
+		c, step := s.Count[0], s.Step[0]
 		if step*c == stride {
-			f(dst, src[s.off:], n*c, step)
+			f(dst, src[s.Off:], n*c, step)
 			return
 		}
 		for i := range n {
-			f(dst[i*c*size:], src[s.off+i*stride:], c, step)
+			f(dst[i*c*size:], src[s.Off+i*stride:], c, step)
 		}
 	default:
-		inner := s.values()
+		inner := s.Values()
 		for i := range n {
-			s.nested(dst[i*inner*size:], src[s.off+i*stride:], 0, size, f)
+			s.nested(dst[i*inner*size:], src[s.Off+i*stride:], 0, size, f)
 		}
 	}
 }
 
-func (s *strided) nested(dst, src []byte, level, size int, f convert) {
-	if level == len(s.count)-1 {
-		f(dst, src, s.count[level], s.step[level])
+func (s *Strided) nested(dst, src []byte, level, size int, f Convert) {
+	if level == len(s.Count)-1 {
+		f(dst, src, s.Count[level], s.Step[level])
 		return
 	}
 	inner := 1
-	for _, c := range s.count[level+1:] {
+	for _, c := range s.Count[level+1:] {
 		inner *= c
 	}
-	for i := range s.count[level] {
-		s.nested(dst[i*inner*size:], src[i*s.step[level]:], level+1, size, f)
+	for i := range s.Count[level] {
+		s.nested(dst[i*inner*size:], src[i*s.Step[level]:], level+1, size, f)
 	}
 }
-
-func validText(s string) bool { return utf8.ValidString(s) }
-
-// fill repeats a pattern over dst.
-func fill(dst, pattern []byte) {
-	if len(pattern) == 0 {
-		clear(dst)
-		return
-	}
-	n := copy(dst, pattern)
-	for n < len(dst) {
-		n += copy(dst[n:], dst[:n])
-	}
-}
-
-// dimsBytes is the product of dims and size, or -1 if it does not fit.
-func dimsBytes(dims []int64, size int64) int64 {
-	n := size
-	for _, d := range dims {
-		if d < 0 || d > 0 && n > maxBytes/d {
-			return -1
-		}
-		n *= d
-	}
-	return n
-}
-
-// maxBytes bounds what one data set may claim.
-const maxBytes = 1 << 60
