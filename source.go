@@ -216,13 +216,6 @@ type PartSurvey interface {
 	Finish() (state []byte, layout string, err error)
 }
 
-// Joiner is an error about many inputs that takes in one of its kind, about further
-// ones.
-type Joiner interface {
-	error
-	Join(more error) bool
-}
-
 // Sink writes one shard, from one goroutine. The shard does not exist for
 // others until Commit.
 type Sink interface {

@@ -3,9 +3,14 @@ package convert
 import (
 	"errors"
 	"slices"
-
-	"github.com/shardify/shardify"
 )
+
+// joiner is an error about many inputs that takes in one of its kind, about further
+// ones.
+type joiner interface {
+	error
+	Join(more error) bool
+}
 
 // faults are the errors of parts. Those that are about many samples are told together.
 type faults struct{ by map[int]error }
@@ -16,7 +21,7 @@ func (f *faults) set(part int, err error) error {
 		delete(f.by, part)
 		return nil
 	}
-	var j shardify.Joiner
+	var j joiner
 	if !errors.As(err, &j) {
 		return err
 	}
@@ -37,7 +42,7 @@ func (f *faults) err() error {
 		parts = append(parts, part)
 	}
 	slices.Sort(parts)
-	var first shardify.Joiner
+	var first joiner
 	errors.As(f.by[parts[0]], &first)
 	for _, part := range parts[1:] {
 		first.Join(f.by[part])

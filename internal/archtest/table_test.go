@@ -21,7 +21,7 @@ const onDisk = "base, storage, vocabulary, helpers, on disk"
 
 var layers = []layer{
 	{"base", "", "small tools that know nothing of data sets"},
-	{"storage", "base", "files as seen from all others: the interfaces"},
+	{"storage", "base", ""},
 	{"vocabulary", "base, storage", "what everybody talks of: fields, batches, spans, errors, memory"},
 	{"helpers", "base, storage, vocabulary", "what readers share, and the storages there are"},
 	{"on disk", "base, storage, vocabulary, helpers", "our bytes on disk, and the one reader of our own shards"},
@@ -116,7 +116,7 @@ var table = []row{
 	{"pipeline", "application", "convert dataset index internal/cluster internal/exif internal/host internal/printable internal/sets internal/stall internal/suggest internal/value readers shardify stage storage storage/local transform transform/expr writers"},
 	{"verify", "application", "convert index internal/host internal/printable readers shardify storage storage/local storage/memory verify/problem writers"},
 	{"bench/opentime", "commands", "convert readers shardify"},
-	{"cmd/shardify", "commands", "augment convert dataset index internal/benchcmd internal/cli internal/cluster internal/host internal/inspect internal/printable internal/stats internal/suggest internal/value internal/verifycmd pipeline readers shardify stage storage verify writers"},
+	{"cmd/shardify", "commands", "convert dataset index internal/benchcmd internal/cli internal/cluster internal/host internal/inspect internal/printable internal/stats internal/value internal/verifycmd pipeline readers shardify storage verify writers"},
 	{"cmd/shardify-gpu", "commands", "gpuload internal/benchcmd internal/cli internal/printable internal/trainer shardify"},
 	{"cmd/verify", "commands", "internal/cli internal/verifycmd"},
 	{"gpuload/capi", "commands", "convert gpuload pipeline shardify"},

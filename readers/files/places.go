@@ -41,7 +41,7 @@ func (p *places) merge(q *places) {
 	p.examples = append(p.examples, q.examples[:min(len(q.examples), 3-len(p.examples))]...)
 }
 
-// problem is an error about many samples. It is a shardify.Joiner: where the inputs
+// problem is an error about many samples. It has a method Join: where the inputs
 // are looked at in parts, the problems of one kind are one error.
 type problem struct {
 	kind  string

@@ -11,7 +11,7 @@ import (
 
 // column turns one field of a batch into values.
 type column struct {
-	index.MDSColumn
+	columnType
 	elem  int
 	inner []int64 // shape of one element
 	rank  int     // of the companion with the shape
@@ -26,8 +26,8 @@ type column struct {
 	dims   []int64
 }
 
-func newColumn(schema []shardify.Field, m index.MDSColumn) column {
-	c := column{MDSColumn: m, elem: 1}
+func newColumn(schema []shardify.Field, m columnType) column {
+	c := column{columnType: m, elem: 1}
 	if m.Field >= 0 {
 		f := &schema[m.Field]
 		c.elem = f.ElemBytes()
@@ -61,22 +61,22 @@ func (c *column) bind(b *shardify.Batch) {
 
 // sample prepares the value of sample i: c.head and data[lo:hi].
 func (c *column) sample(i int) (err error) {
-	if c.Kind == index.MDSFixed {
+	if c.Kind == kindFixed {
 		c.lo, c.hi = i*c.Size, (i+1)*c.Size
 		return nil
 	}
 	from, to := c.offsets[i], c.offsets[i+1]
 	c.head = c.head[:0]
 	switch c.Kind {
-	case index.MDSStrings:
+	case kindStrings:
 		c.lo, c.hi = 0, 0
 		c.head, err = index.AppendTexts(c.head, c.data, c.texts[from:to+1])
 		return err
-	case index.MDSArray:
+	case kindArray:
 		if err := c.dimensions(i, to-from); err != nil {
 			return err
 		}
-		c.head = index.AppendMDSShape(c.head, c.dims)
+		c.head = appendShape(c.head, c.dims)
 	}
 	c.lo, c.hi = int(from)*c.elem, int(to)*c.elem
 	return nil
@@ -119,7 +119,7 @@ func (c *column) copyOf(id shardify.ID) {
 
 // newColumns are those of a schema.
 func newColumns(schema []shardify.Field, keyed bool) ([]column, []byte, error) {
-	list, err := index.MDSColumns(schema, keyed)
+	list, err := columnTypes(schema, keyed)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,5 +127,5 @@ func newColumns(schema []shardify.Field, keyed bool) ([]column, []byte, error) {
 	for i := range list {
 		cols[i] = newColumn(schema, list[i])
 	}
-	return cols, index.MDSConfig(slices.Clip(list)), nil
+	return cols, configText(slices.Clip(list)), nil
 }

@@ -36,7 +36,7 @@ var Format = shardify.SinkFormat{
 	New:         newSink,
 	Finish:      finish,
 	Verify:      verify,
-	Owns:        func(name string) bool { return name == index.MDSIndexName },
+	Owns:        func(name string) bool { return name == indexName },
 	Hint: func(folder string, quote func(string) string) string {
 		return "python3 -c " + quote(fmt.Sprintf("from streaming import StreamingDataset; ds = StreamingDataset(local=%q, batch_size=1); print(len(ds), ds[0])", folder))
 	},
@@ -44,28 +44,27 @@ var Format = shardify.SinkFormat{
 
 const (
 	ext            = ".mds"
-	zipExt         = index.MDSZipExt
 	optCompression = "mds-compression"
 )
 
 func zipped(o shardify.Options) bool { return o[optCompression] == "zstd" }
 
 func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {
-	_, err := index.MDSColumns(schema, keyed)
+	_, err := columnTypes(schema, keyed)
 	return shardify.Annotate(err, "write mds", "", "")
 }
 
 // sampleBytes: a place and a size for each value of variable length.
 func sampleBytes(schema []shardify.Field, keyed bool) (fixed int64, factor float64) {
-	cols, err := index.MDSColumns(schema, keyed)
+	cols, err := columnTypes(schema, keyed)
 	if err != nil {
 		return 0, 1
 	}
 	fixed = 4
 	for i := range cols {
 		switch cols[i].Kind {
-		case index.MDSFixed:
-		case index.MDSArray:
+		case kindFixed:
+		case kindArray:
 			fixed += 4 + 3
 		default:
 			fixed += 4
@@ -76,17 +75,17 @@ func sampleBytes(schema []shardify.Field, keyed bool) (fixed int64, factor float
 
 // finish writes index.json.
 func finish(ctx context.Context, store storage.Store, set shardify.FinishedSet) ([]shardify.File, error) {
-	cols, err := index.MDSColumns(set.Schema, set.Keyed)
+	cols, err := columnTypes(set.Schema, set.Keyed)
 	if err != nil {
 		return nil, err
 	}
-	var shards []index.MDSShard
+	var shards []shardRecord
 	compression := ""
 	for _, s := range set.Shards {
 		if s.Samples == 0 { // it has no file
 			continue
 		}
-		x := index.MDSShard{Name: s.Name, Samples: s.Samples, Bytes: s.Bytes}
+		x := shardRecord{Name: s.Name, Samples: s.Samples, Bytes: s.Bytes}
 		if raw, ok := strings.CutSuffix(s.Name, zipExt); ok {
 			compression = zipExt[1:]
 			x.Name, x.ZipName, x.ZipBytes = raw, s.Name, s.Bytes
@@ -96,8 +95,8 @@ func finish(ctx context.Context, store storage.Store, set shardify.FinishedSet) 
 		}
 		shards = append(shards, x)
 	}
-	b := index.MDSIndex(cols, compression, shards)
-	f, err := store.Create(index.MDSIndexName)
+	b := indexText(cols, compression, shards)
+	f, err := store.Create(indexName)
 	if err == nil {
 		defer f.Abort()
 		if _, err = f.Write(b); err == nil {
@@ -105,7 +104,7 @@ func finish(ctx context.Context, store storage.Store, set shardify.FinishedSet) 
 		}
 	}
 	if err != nil {
-		return nil, shardify.Annotate(err, "publish", index.MDSIndexName, "")
+		return nil, shardify.Annotate(err, "publish", indexName, "")
 	}
-	return []shardify.File{{Name: index.MDSIndexName, Bytes: int64(len(b)), Digest: index.DigestOf(b)}}, nil
+	return []shardify.File{{Name: indexName, Bytes: int64(len(b)), Digest: index.DigestOf(b)}}, nil
 }

@@ -160,7 +160,7 @@ func TestShapesTakeTheSmallestType(t *testing.T) {
 			d, _ := strconv.ParseInt(f, 10, 64)
 			dims = append(dims, d)
 		}
-		if got := fmt.Sprintf("%x", index.AppendMDSShape(nil, dims)); got != want {
+		if got := fmt.Sprintf("%x", mds.AppendShape(nil, dims)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}

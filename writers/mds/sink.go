@@ -69,7 +69,7 @@ func create(st storage.Store, spec shardify.ShardSpec) (*sink, error) {
 	s.buf = make([]byte, 0, index.PieceBytes)
 	s.ends = make([]uint32, 0, min(max(spec.Samples, 0), 1<<20))
 	if s.spill == nil {
-		head := index.MDSHeadBytes(spec.Samples, s.config)
+		head := headBytes(spec.Samples, s.config)
 		s.at = (head + index.PieceBytes - 1) / index.PieceBytes * index.PieceBytes
 		s.frontCap = int(s.at - head)
 		s.front = make([]byte, 0, s.frontCap)
@@ -124,16 +124,16 @@ func (s *sink) sample(b *shardify.Batch, i int) error {
 			c.copyOf(b.ID(i))
 		}
 		total += int64(c.size())
-		if c.Kind != index.MDSFixed {
+		if c.Kind != kindFixed {
 			total += 4
 		}
 	}
 	s.size += total
-	if s.size+index.MDSHeadBytes(int64(len(s.ends)+1), s.config) > index.MaxMDSBytes {
+	if s.size+headBytes(int64(len(s.ends)+1), s.config) > maxBytes {
 		return at(shardify.Unsupported("an MDS shard of more than 4 GiB: choose a smaller --shard-size"), b, i, "")
 	}
 	for k := range s.cols {
-		if c := &s.cols[k]; c.Kind != index.MDSFixed {
+		if c := &s.cols[k]; c.Kind != kindFixed {
 			var n [4]byte
 			binary.LittleEndian.PutUint32(n[:], uint32(c.size()))
 			if err := s.put(n[:]); err != nil {
@@ -219,7 +219,7 @@ func (s *sink) commit(ctx context.Context) (digest string, err error) {
 	if err := s.flush(); err != nil {
 		return "", err
 	}
-	s.bytes = index.MDSHeadBytes(int64(len(s.ends)), s.config) + s.size
+	s.bytes = headBytes(int64(len(s.ends)), s.config) + s.size
 	if s.zip {
 		digest, err = s.compress(ctx)
 	} else if s.spill != nil {
@@ -237,7 +237,7 @@ func (s *sink) commit(ctx context.Context) (digest string, err error) {
 
 // complete writes the head in front of the samples.
 func (s *sink) complete() (string, error) {
-	head := append(index.AppendMDSHead(nil, s.ends, s.config), s.front...)
+	head := append(appendHead(nil, s.ends, s.config), s.front...)
 	if _, err := s.file.WriteAt(head, 0); err != nil {
 		return "", err
 	}
@@ -252,7 +252,7 @@ func (s *sink) complete() (string, error) {
 
 // assemble writes head and samples, those from the scratch file.
 func (s *sink) assemble(ctx context.Context, w io.Writer) error {
-	if _, err := w.Write(index.AppendMDSHead(nil, s.ends, s.config)); err != nil {
+	if _, err := w.Write(appendHead(nil, s.ends, s.config)); err != nil {
 		return err
 	}
 	buf := s.buf[:cap(s.buf)]

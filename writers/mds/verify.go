@@ -4,17 +4,16 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/verify/problem"
 )
 
 // verify checks the head of a shard against the schema, and the sizes in every sample.
 func verify(schema []shardify.Field, keyed bool, _ map[string]string) (shardify.Verifier, error) {
-	columns, err := index.MDSColumns(schema, keyed)
+	columns, err := columnTypes(schema, keyed)
 	if err != nil {
 		return shardify.Verifier{}, err
 	}
-	config := index.MDSConfig(columns)
+	config := configText(columns)
 	return shardify.Verifier{Shard: func(c *shardify.ShardCheck) {
 		if !strings.HasSuffix(c.Shard.Name, zipExt) {
 			rows(c, columns, config)
@@ -25,7 +24,7 @@ func verify(schema []shardify.Field, keyed bool, _ map[string]string) (shardify.
 		if c.Samples = c.Shard.Samples; !c.Full || !c.Intact() {
 			return
 		}
-		u, err := index.OpenUnzipped(c.File, c.Size)
+		u, err := openUnzipped(c.File, c.Size)
 		if err != nil {
 			c.Fail(problem.LevelStructure, err)
 			return
@@ -36,8 +35,8 @@ func verify(schema []shardify.Field, keyed bool, _ map[string]string) (shardify.
 	}}, nil
 }
 
-func rows(c *shardify.ShardCheck, columns []index.MDSColumn, config []byte) {
-	ends, err := index.ParseMDSHead(c.File, c.Size, config)
+func rows(c *shardify.ShardCheck, columns []columnType, config []byte) {
+	ends, err := parseHead(c.File, c.Size, config)
 	if err != nil {
 		c.Fail(problem.LevelStructure, err)
 		return
@@ -46,7 +45,7 @@ func rows(c *shardify.ShardCheck, columns []index.MDSColumn, config []byte) {
 	if !c.Full {
 		return
 	}
-	if i, err := index.CheckMDSSamples(c.File, ends, columns, c.Buf[:rowsBytes]); err != nil {
+	if i, err := checkSamples(c.File, ends, columns, c.Buf[:rowsBytes]); err != nil {
 		p := shardify.ProblemOf(problem.LevelStructure, "", err)
 		p.Sample = i
 		c.Report(p)

@@ -55,5 +55,5 @@ func rawBytes(store storage.Store, name string) (int64, error) {
 		return 0, err
 	}
 	defer r.Close()
-	return index.ZippedBytes(r, r.Size())
+	return zippedBytes(r, r.Size())
 }

@@ -101,7 +101,7 @@ func TestUnzippedReadsAnyPlace(t *testing.T) {
 	mem := memory.New()
 	mem.Set("z", file)
 	b, _ := mem.Open("z")
-	u, err := index.OpenUnzipped(b, b.Size())
+	u, err := mds.OpenUnzipped(b, b.Size())
 	if err != nil || u.Size() != int64(len(want)) {
 		t.Fatalf("%d bytes, want %d: %v", u.Size(), len(want), err)
 	}
@@ -122,7 +122,7 @@ func TestUnzippedReadsAnyPlace(t *testing.T) {
 	cut := file[:len(file)/2]
 	mem.Set("cut", cut)
 	b, _ = mem.Open("cut")
-	u2, err := index.OpenUnzipped(b, b.Size())
+	u2, err := mds.OpenUnzipped(b, b.Size())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestSmallShardsTellTheirLength(t *testing.T) {
 			files, _ := written(t, s, n*7, "shard-000000.mds.zstd", exact, zip)
 			raw, packed := plain["shard-000000.mds"], files["shard-000000.mds.zstd"]
 			seen[len(raw) < 256]++
-			if got, err := index.ZippedBytes(bytes.NewReader(packed), int64(len(packed))); err != nil || got != int64(len(raw)) {
+			if got, err := mds.ZippedBytes(bytes.NewReader(packed), int64(len(packed))); err != nil || got != int64(len(raw)) {
 				t.Errorf("%d samples, %d bytes: %d, %v", n*7, len(raw), got, err)
 			}
 			dec, err := zstd.NewReader(nil)

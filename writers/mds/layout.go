@@ -1,4 +1,4 @@
-package index
+package mds
 
 import (
 	"bytes"
@@ -13,38 +13,38 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// mdsKey is the column that holds the samples' names.
-const mdsKey = "__key__"
+// keyColumn is the column that holds the samples' names.
+const keyColumn = "__key__"
 
-// MDSIndexName is the file that MosaicML Streaming opens.
-const MDSIndexName = "index.json"
+// indexName is the file that MosaicML Streaming opens.
+const indexName = "index.json"
 
-// MDSKind is how a value stands in an MDS sample.
-type MDSKind uint8
+// kind is how a value stands in an MDS sample.
+type kind uint8
 
 // The kinds.
 const (
-	MDSFixed   MDSKind = iota // Size bytes
-	mdsBytes                  // u32 size in front; the list's bytes as they are
-	MDSArray                  // u32 size in front; shape, then values
-	MDSStrings                // u32 size in front; a JSON list
+	kindFixed   kind = iota // Size bytes
+	kindBytes               // u32 size in front; the list's bytes as they are
+	kindArray               // u32 size in front; shape, then values
+	kindStrings             // u32 size in front; a JSON list
 )
 
-// MDSColumn is one column of an MDS shard.
-type MDSColumn struct {
+// columnType is one column of an MDS shard.
+type columnType struct {
 	Name     string
 	Encoding string
 	Field    int // of the schema; -1: the keys
-	Kind     MDSKind
-	Size     int // of MDSFixed
+	Kind     kind
+	Size     int // of kindFixed
 	Shape    int // the companion with the shape of a Ragged field, or -1
 }
 
-// MDSColumns maps a schema to the columns of an MDS shard, sorted by name. It
+// columnTypes maps a schema to the columns of an MDS shard, sorted by name. It
 // refuses, with what would help, what MDS cannot carry. The companion of an image
 // field that says its type is left out: the image's first bytes say it too.
-func MDSColumns(schema []shardify.Field, keyed bool) ([]MDSColumn, error) {
-	var cols []MDSColumn
+func columnTypes(schema []shardify.Field, keyed bool) ([]columnType, error) {
+	var cols []columnType
 	for i := range schema {
 		if shardify.Companion(schema, i) {
 			continue
@@ -56,23 +56,23 @@ func MDSColumns(schema []shardify.Field, keyed bool) ([]MDSColumn, error) {
 		cols = append(cols, c)
 	}
 	if keyed {
-		cols = append(cols, MDSColumn{Name: mdsKey, Encoding: "str", Field: -1, Kind: mdsBytes, Shape: -1})
+		cols = append(cols, columnType{Name: keyColumn, Encoding: "str", Field: -1, Kind: kindBytes, Shape: -1})
 	}
 	if len(cols) == 0 {
 		return nil, shardify.Unsupported("an MDS shard without columns")
 	}
-	slices.SortFunc(cols, func(a, b MDSColumn) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(cols, func(a, b columnType) int { return strings.Compare(a.Name, b.Name) })
 	return cols, nil
 }
 
-func mdsColumn(schema []shardify.Field, i int) (MDSColumn, error) {
+func mdsColumn(schema []shardify.Field, i int) (columnType, error) {
 	f := &schema[i]
-	c := MDSColumn{Name: f.Name, Field: i, Kind: mdsBytes, Shape: -1}
+	c := columnType{Name: f.Name, Field: i, Kind: kindBytes, Shape: -1}
 	switch {
 	case f.Nullable:
 		return c, shardify.Unsupported("MDS has no missing values: leave the field out with --columns, or use --format mmap")
 	case f.Media != "" && f.Levels == 2:
-		c.Kind, c.Encoding = MDSStrings, "json"
+		c.Kind, c.Encoding = kindStrings, "json"
 		if f.Media != "txt" {
 			return c, shardify.Unsupported("MDS has no lists of %s: use --format mmap", f.Media)
 		}
@@ -89,11 +89,11 @@ func mdsColumn(schema []shardify.Field, i int) (MDSColumn, error) {
 	}
 	switch {
 	case f.Levels == 0 && len(f.Shape) == 0:
-		c.Kind, c.Encoding, c.Size = MDSFixed, name, f.DType.Size()
+		c.Kind, c.Encoding, c.Size = kindFixed, name, f.DType.Size()
 	case f.Levels == 0:
-		c.Kind, c.Encoding, c.Size = MDSFixed, fmt.Sprintf("ndarray:%s:%s", name, strings.ReplaceAll(strings.Trim(fmt.Sprint(f.Shape), "[]"), " ", ",")), f.ElemBytes()
+		c.Kind, c.Encoding, c.Size = kindFixed, fmt.Sprintf("ndarray:%s:%s", name, strings.ReplaceAll(strings.Trim(fmt.Sprint(f.Shape), "[]"), " ", ",")), f.ElemBytes()
 	default:
-		c.Kind, c.Encoding = MDSArray, "ndarray:"+name
+		c.Kind, c.Encoding = kindArray, "ndarray:"+name
 		c.Shape = shardify.FieldIndex(schema, f.Name+shardify.ShapeSuffix)
 	}
 	if f.Elem() == 0 {
@@ -133,8 +133,8 @@ func mdsNumber(d shardify.DType) (string, error) {
 	return "int" + bits, nil
 }
 
-// MDSConfig is the text in a shard's head that describes its columns.
-func MDSConfig(cols []MDSColumn) []byte {
+// configText is the text in a shard's head that describes its columns.
+func configText(cols []columnType) []byte {
 	return mustJSON(newMDSConfig(cols))
 }
 
@@ -153,7 +153,7 @@ type mdsTail struct {
 	Version   int    `json:"version"`
 }
 
-func newMDSConfig(cols []MDSColumn) any {
+func newMDSConfig(cols []columnType) any {
 	c := configOf(cols)
 	return struct {
 		mdsConfig
@@ -161,13 +161,13 @@ func newMDSConfig(cols []MDSColumn) any {
 	}{c, mdsTail{Version: 2}}
 }
 
-func configOf(cols []MDSColumn) mdsConfig {
+func configOf(cols []columnType) mdsConfig {
 	c := mdsConfig{Format: "mds", Hashes: []string{}}
 	for i := range cols {
 		c.Names = append(c.Names, cols[i].Name)
 		c.Encodings = append(c.Encodings, cols[i].Encoding)
 		var size *int
-		if cols[i].Kind == MDSFixed {
+		if cols[i].Kind == kindFixed {
 			size = &cols[i].Size
 		}
 		c.Sizes = append(c.Sizes, size)
@@ -175,8 +175,8 @@ func configOf(cols []MDSColumn) mdsConfig {
 	return c
 }
 
-// MDSShard is a shard as it stands in index.json.
-type MDSShard struct {
+// shardRecord is a shard as it stands in index.json.
+type shardRecord struct {
 	Name    string // below the folder of index.json
 	Samples int64
 	Bytes   int64
@@ -186,8 +186,8 @@ type MDSShard struct {
 	ZipBytes int64
 }
 
-// MDSIndex is index.json.
-func MDSIndex(cols []MDSColumn, compression string, shards []MDSShard) []byte {
+// indexText is index.json.
+func indexText(cols []columnType, compression string, shards []shardRecord) []byte {
 	type file struct {
 		Name   string            `json:"basename"`
 		Bytes  int64             `json:"bytes"`
@@ -224,16 +224,16 @@ func mustJSON(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// MaxMDSBytes is the largest shard: places are 32 bits.
-const MaxMDSBytes = math.MaxUint32
+// maxBytes is the largest shard: places are 32 bits.
+const maxBytes = math.MaxUint32
 
-// MDSHeadBytes is the size of a shard's head: count, places, configuration.
-func MDSHeadBytes(samples int64, config []byte) int64 { return 4 + 4*(samples+1) + int64(len(config)) }
+// headBytes is the size of a shard's head: count, places, configuration.
+func headBytes(samples int64, config []byte) int64 { return 4 + 4*(samples+1) + int64(len(config)) }
 
-// AppendMDSHead appends the head of a shard. ends are where each sample ends,
+// appendHead appends the head of a shard. ends are where each sample ends,
 // counted from the end of the head.
-func AppendMDSHead(dst []byte, ends []uint32, config []byte) []byte {
-	base := uint32(MDSHeadBytes(int64(len(ends)), config))
+func appendHead(dst []byte, ends []uint32, config []byte) []byte {
+	base := uint32(headBytes(int64(len(ends)), config))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(ends)))
 	dst = binary.LittleEndian.AppendUint32(dst, base)
 	for _, e := range ends {
@@ -242,8 +242,8 @@ func AppendMDSHead(dst []byte, ends []uint32, config []byte) []byte {
 	return append(dst, config...)
 }
 
-// AppendMDSShape appends what stands before the values of an MDSArray.
-func AppendMDSShape(dst []byte, dims []int64) []byte {
+// appendShape appends what stands before the values of an kindArray.
+func appendShape(dst []byte, dims []int64) []byte {
 	var top int64
 	for _, d := range dims {
 		top = max(top, d)
@@ -261,15 +261,15 @@ func AppendMDSShape(dst []byte, dims []int64) []byte {
 	return dst
 }
 
-// ParseMDSHead reads the head of a shard of size bytes and returns where each
+// parseHead reads the head of a shard of size bytes and returns where each
 // sample begins, and the end. The configuration must be the one given.
-func ParseMDSHead(r io.ReaderAt, size int64, config []byte) ([]uint32, error) {
+func parseHead(r io.ReaderAt, size int64, config []byte) ([]uint32, error) {
 	var b [4]byte
 	if n, err := r.ReadAt(b[:], 0); n < len(b) {
 		return nil, short(err, int64(n))
 	}
 	n := int64(binary.LittleEndian.Uint32(b[:]))
-	head := MDSHeadBytes(n, config)
+	head := headBytes(n, config)
 	if head > size {
 		return nil, shardify.Corrupt(0, "%d samples in a file of %d bytes", n, size)
 	}
@@ -304,12 +304,12 @@ func short(err error, at int64) error {
 	return err
 }
 
-// CheckMDSSamples checks that the values of every sample fill it. It returns the
+// checkSamples checks that the values of every sample fill it. It returns the
 // number of the sample that an error is about. buf is scratch memory.
-func CheckMDSSamples(r io.ReaderAt, ends []uint32, cols []MDSColumn, buf []byte) (int64, error) {
+func checkSamples(r io.ReaderAt, ends []uint32, cols []columnType, buf []byte) (int64, error) {
 	fixed, sizes := int64(0), 0
 	for i := range cols {
-		if cols[i].Kind == MDSFixed {
+		if cols[i].Kind == kindFixed {
 			fixed += int64(cols[i].Size)
 		} else {
 			sizes += 4

@@ -1,4 +1,4 @@
-package index
+package mds
 
 import (
 	"errors"
@@ -8,27 +8,27 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// MDSZipExt ends the names of MDS shards that are compressed as a whole: one zstd
+// zipExt ends the names of MDS shards that are compressed as a whole: one zstd
 // frame that says how long the shard is.
-const MDSZipExt = ".zstd"
+const zipExt = ".zstd"
 
-// ZippedBytes is the length of the shard in a compressed file of size bytes, as its
+// zippedBytes is the length of the shard in a compressed file of size bytes, as its
 // first bytes say.
-func ZippedBytes(r io.ReaderAt, size int64) (int64, error) {
+func zippedBytes(r io.ReaderAt, size int64) (int64, error) {
 	b := make([]byte, min(size, zstd.HeaderMaxSize))
 	if n, err := r.ReadAt(b, 0); n < len(b) {
 		return 0, short(err, int64(n))
 	}
 	var h zstd.Header
-	if err := h.Decode(b); err != nil || h.Skippable || !h.HasFCS || h.FrameContentSize > MaxMDSBytes {
+	if err := h.Decode(b); err != nil || h.Skippable || !h.HasFCS || h.FrameContentSize > maxBytes {
 		return 0, shardify.Corrupt(0, "no zstd frame that tells its length, at most 4 GiB")
 	}
 	return int64(h.FrameContentSize), nil
 }
 
-// Unzipped reads the shard in a compressed file. It goes back at most a few MiB
+// unzipped reads the shard in a compressed file. It goes back at most a few MiB
 // without beginning anew. Close it.
-type Unzipped struct {
+type unzipped struct {
 	r     io.ReaderAt
 	size  int64 // of the compressed file
 	bytes int64
@@ -42,9 +42,9 @@ const (
 	unzipStep = 1 << 20
 )
 
-// OpenUnzipped begins at the first byte.
-func OpenUnzipped(r io.ReaderAt, size int64) (*Unzipped, error) {
-	n, err := ZippedBytes(r, size)
+// openUnzipped begins at the first byte.
+func openUnzipped(r io.ReaderAt, size int64) (*unzipped, error) {
+	n, err := zippedBytes(r, size)
 	if err != nil {
 		return nil, err
 	}
@@ -52,17 +52,17 @@ func OpenUnzipped(r io.ReaderAt, size int64) (*Unzipped, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Unzipped{r: r, size: size, bytes: n, dec: dec}, nil
+	return &unzipped{r: r, size: size, bytes: n, dec: dec}, nil
 }
 
 // Size is the length of the shard.
-func (u *Unzipped) Size() int64 { return u.bytes }
+func (u *unzipped) Size() int64 { return u.bytes }
 
 // Close frees the decoder.
-func (u *Unzipped) Close() { u.dec.Close() }
+func (u *unzipped) Close() { u.dec.Close() }
 
 // ReadAt decodes up to where b ends.
-func (u *Unzipped) ReadAt(b []byte, off int64) (n int, err error) {
+func (u *unzipped) ReadAt(b []byte, off int64) (n int, err error) {
 	if off < u.pos-int64(len(u.buf)) {
 		if err := u.dec.Reset(io.NewSectionReader(u.r, 0, u.size)); err != nil {
 			return 0, err
@@ -83,7 +83,7 @@ func (u *Unzipped) ReadAt(b []byte, off int64) (n int, err error) {
 }
 
 // next decodes a step more.
-func (u *Unzipped) next() error {
+func (u *unzipped) next() error {
 	if len(u.buf)+unzipStep > unzipKeep {
 		u.buf = u.buf[:copy(u.buf, u.buf[len(u.buf)/2:])]
 	}

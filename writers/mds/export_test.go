@@ -1,0 +1,7 @@
+package mds
+
+var (
+	AppendShape  = appendShape
+	OpenUnzipped = openUnzipped
+	ZippedBytes  = zippedBytes
+)
