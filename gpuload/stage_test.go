@@ -15,6 +15,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/stage"
 )
 
 // eachStaged is each way through TierStaged, in a folder of the test's.
@@ -155,6 +156,23 @@ func TestABrokenOffStageIsGoneOnWith(t *testing.T) {
 	if after, _ := os.Stat(filepath.Join(l.stage.Path(0), filepath.Base(shards[0]))); !os.SameFile(before, after) {
 		t.Error("a complete shard was copied again")
 	}
+}
+
+// TestARemovalThatWasCutShortLeavesNoTrap: what makes a copy complete goes first, and the rest
+// of it is in nobody's way.
+func TestARemovalThatWasCutShortLeavesNoTrap(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[50]", samples: 100, shard: 25})
+	want := contents(t, index.FormatMmap, dir)
+	d := mustOpen(t, dir)
+	c := Config{Batch: 5, Tier: TierStaged, Stage: t.TempDir(), KeepStage: true}
+	l := mustLoader(t, d, c)
+	epochIDs(t, l, want)
+	l.Close()
+	shards, _ := filepath.Glob(filepath.Join(l.stage.Path(0), "*.safetensors"))
+	if err := errors.Join(os.Remove(filepath.Join(l.stage.Path(0), filepath.FromSlash(stage.MarkName))), os.Remove(shards[1])); err != nil {
+		t.Fatal(err)
+	}
+	epochIDs(t, mustLoader(t, d, c), want)
 }
 
 func TestADamagedShardIsNotStaged(t *testing.T) {

@@ -148,7 +148,14 @@ func (g *Shared) fill(ctx context.Context, jobs int) error {
 		return fmt.Errorf("the shards take %s, %s are free: %w", shardify.FormatSize(need), shardify.FormatSize(free), ErrSpace)
 	}
 	for i, s := range g.sets {
-		o := Options{Source: s.Path, Dest: g.Path(i), Jobs: jobs, Sync: local.SyncNone, Fresh: true, digest: s.Digest}
+		if g.has(i) {
+			continue
+		}
+		// A removal was cut short. Nobody else writes here.
+		if err := os.RemoveAll(g.Path(i)); err != nil {
+			return err
+		}
+		o := Options{Source: s.Path, Dest: g.Path(i), Jobs: jobs, Sync: local.SyncNone, digest: s.Digest}
 		if _, err := Run(ctx, o); err != nil {
 			return err
 		}
