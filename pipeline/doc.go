@@ -17,6 +17,7 @@
 //   - convert.go: Convert and Plan, for one process and for tasks
 //   - task.go: Work and Merge, the tasks of a plan; reopen.go
 //   - sets.go, extend.go: MergeSets and Extend, for finished data sets
+//   - stage.go, status.go, gc.go, inspect.go, stats.go: what the commands of these names do
 //   - hooks.go: progress, and other things that a caller wants to know
 //
 // Nothing here prints. Errors carry advice (shardify.Hints), and wrap ErrUsage where other

@@ -13,7 +13,7 @@ import (
 const mostLines = 60
 
 // longer are files that have not been taken apart yet, with what they may have until then.
-var longer = map[string]int{"inspect.go": 240, "stats.go": 135, "submission.go": 295, "submit.go": 150, "submitflags.go": 195}
+var longer = map[string]int{"submission.go": 295, "submit.go": 150, "submitflags.go": 195}
 
 func TestFilesOfTheProgramAreShort(t *testing.T) {
 	files, err := filepath.Glob("*.go")

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/inspect"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/internal/stats"
+	"github.com/shardify/shardify/pipeline"
+)
+
+// Reading tells how far a pass over data is; its first word comes after some time.
+func (o *IO) Reading() func(pipeline.Progress) {
+	first := true
+	return func(p pipeline.Progress) {
+		if !first {
+			o.Note("read %s, %s", printable.Of(p.Samples, "sample"), shardify.FormatSize(p.Bytes))
+		}
+		first = false
+	}
+}
+
+// Statistics shows what a pass over data has found, and writes the page, if there is a file.
+func (o *IO) Statistics(rep *stats.Report, r inspect.Request, took time.Duration, file *OutFile, name string) error {
+	o.Object("statistics", rep)
+	if !o.JSON {
+		inspect.WriteStats(o.Out, rep)
+	}
+	if file == nil {
+		return nil
+	}
+	names := r.Inputs
+	if len(names) > 3 {
+		names = append(names[:3:3], fmt.Sprintf("and %d more", len(r.Inputs)-3))
+	}
+	lead := []string{fmt.Sprintf("%s, read as %s in %s.", printable.Of(rep.Samples, "sample"), r.Format.Name, printable.Seconds(took.Seconds()))}
+	w := bufio.NewWriter(file)
+	if err := errors.Join(inspect.Page("What is in "+strings.Join(names, ", "), lead, rep).Write(w), w.Flush()); err != nil {
+		return err
+	}
+	if err := file.Commit(); err != nil {
+		return err
+	}
+	o.Result("\nwrote %s", name)
+	return nil
+}

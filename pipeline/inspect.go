@@ -1,0 +1,75 @@
+package pipeline
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/inspect"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/internal/value"
+	"github.com/shardify/shardify/readers"
+)
+
+// InspectRequest is what is looked at: of the settings, format, fields and options count.
+// sample tells that the option of that name was given, which not every format has.
+func InspectRequest(ctx context.Context, s Settings, inputs []string, sample bool) (r inspect.Request, err error) {
+	src, why, err := ChooseInput(ctx, s.From, inputs)
+	if err != nil {
+		return r, err
+	}
+	if sample && !slices.ContainsFunc(src.Options, func(o shardify.Option) bool { return o.Name == "sample" }) {
+		return r, shardify.Usage("--sample %q: want the number of a sample, counted from 0", s.Options["sample"])
+	}
+	if !sample {
+		delete(s.Options, "sample")
+	}
+	if err := Belong(s.Options, &src); err != nil {
+		return r, err
+	}
+	options, err := Pick(s.Options, src.Options)
+	if err != nil {
+		return r, err
+	}
+	jobs, _ := host.This().Jobs(0)
+	return inspect.Request{Inputs: inputs, Format: src, Why: why, Columns: value.Trimmed(s.Columns), Options: options, Jobs: jobs, Asked: s.From != "", Follow: s.FollowSymlinks}, nil
+}
+
+// opened opens what is looked at.
+func opened(ctx context.Context, r inspect.Request, jobs int) (*readers.Opened, error) {
+	return readers.Open(ctx, r.Format, readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: jobs, Asked: r.Asked, Follow: r.Follow})
+}
+
+// Sample reads one sample.
+func Sample(ctx context.Context, r inspect.Request, n int64) (*inspect.Shown, error) {
+	o, err := opened(ctx, r, r.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Source.Close()
+	return inspect.Sample(ctx, o.Source, o.Args.Table, n)
+}
+
+// WrittenOnly tells a set of shards that are written and not read back. Its manifest says
+// as much as any.
+func WrittenOnly(dir string) bool {
+	_, m, err := ManifestOf(dir)
+	return err == nil && m.Format != "" && !readers.IsSet(m.Format)
+}
+
+// ManifestOf reads the manifest of a set, named by its folder or itself.
+func ManifestOf(dir string) (string, *index.Manifest, error) {
+	if filepath.Base(dir) == index.ManifestName {
+		dir = filepath.Dir(dir)
+	}
+	b, err := dataset.ReadManifest(filepath.Join(dir, index.ManifestName))
+	var m *index.Manifest
+	if err == nil {
+		m, err = index.DecodeManifest(b)
+	}
+	return dir, m, shardify.Hint(err, "verify "+printable.Quote(dir)+" tells more")
+}

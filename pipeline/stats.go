@@ -1,0 +1,58 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/inspect"
+	"github.com/shardify/shardify/internal/stats"
+)
+
+// StatsSettings say what a pass over all data looks for.
+type StatsSettings struct {
+	Jobs       int
+	Memory     int64
+	Duplicates bool // samples that are there more than once
+	Thumbnails int  // images of a field that the report has
+	Hooks      Hooks
+	// Opened is called when the inputs are open, with the memory to stay under.
+	Opened func(memory int64)
+}
+
+// Stats reads everything once.
+func Stats(ctx context.Context, r inspect.Request, s StatsSettings) (*stats.Report, error) {
+	jobs, _ := host.This().Jobs(s.Jobs)
+	memory, _ := host.This().Budget(s.Memory)
+	o, err := opened(ctx, r, jobs)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Source.Close()
+	if s.Opened != nil {
+		s.Opened(memory)
+	}
+	want := stats.Options{Thumbnails: s.Thumbnails}
+	if s.Duplicates {
+		want.Duplicates = memory / 2
+		for _, field := range o.Source.Schema() {
+			if inspect.IsOrigin(&field) { // copies of one sample have an origin each
+				want.Aside = append(want.Aside, field.Name)
+			}
+		}
+	}
+	var c stats.Progress
+	stop := s.Hooks.follow(func() Progress { return Progress{Samples: c.Samples.Load(), Bytes: c.Bytes.Load()} })
+	set, err := stats.Run(ctx, o.Source, shardify.NewPool(memory/4), jobs, want, &c)
+	stop()
+	if errors.Is(err, stats.ErrTooMany) {
+		return nil, shardify.Hint(err, "give it more: --memory, or leave --duplicates out")
+	}
+	if err != nil {
+		return nil, err
+	}
+	rep := set.Report()
+	inspect.NameTypes(rep)
+	return rep, nil
+}
