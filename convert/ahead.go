@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
 )
 
 // result is a span that was read: a batch in its arena, or why not.
@@ -143,7 +143,7 @@ const streamFrom = 8 << 20
 // streams tells whether a span may bring columns as streams. With skips allowed
 // damage must be found before the sink has a part of it.
 func (j *Job) streams(s shardify.Span) bool {
-	return j.Sink.Streams && j.flow == nil && s.Bytes >= streamFrom && s.Samples() == 1 && j.Plan.OnError != OnErrorSkip
+	return j.Sink.Streams && j.flow == nil && s.Bytes >= streamFrom && s.Samples() == 1 && j.Plan.OnError != plan.OnErrorSkip
 }
 
 // serve reads what it is asked for until the channel is closed.
@@ -162,99 +162,15 @@ func (j *Job) serve(ctx context.Context, in <-chan request, pace *pace) {
 // grant takes the memory for a span; without it, err says why.
 func (j *Job) grant(ctx context.Context, s shardify.Span) result {
 	s.Stream = j.streams(s)
-	mem, err := j.Pool.Grant(ctx, j.Plan.memory(s)+j.beside(s))
+	mem, err := j.Pool.Grant(ctx, memoryOf(j.Plan, s)+j.beside(s))
 	if err != nil {
 		err = context.Cause(ctx)
 	}
 	return result{span: s, mem: mem, err: err}
 }
 
-// lane is the reader of one goroutine, replaced when the run changes.
-type lane struct {
-	source shardify.Source
-	reader shardify.Reader
-	run    uint32
-	post   *post
-	most   int64 // bytes of a sample
-	table  *shardify.Table
-}
-
-func (j *Job) lane() lane {
-	return lane{source: j.Source, post: j.posts.open(), most: j.Plan.MaxSample, table: j.Plan.Table}
-}
-
-func (l *lane) end(j *Job) {
-	l.close()
-	j.posts.close(l.post)
-}
-
-// serve reads a granted span and tells whether that was quick.
-func (l *lane) serve(ctx context.Context, r *result) bool {
-	start := time.Now()
-	r.batch, r.err = l.read(ctx, r.span, r.mem)
-	return time.Since(start) <= allowed(r.span)
-}
-
-// allowed is the longest that a quick read of a span takes.
-func allowed(s shardify.Span) time.Duration {
-	return slow * time.Duration(1+s.Bytes>>20)
-}
-
-func (l *lane) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	l.post.set(atReading, 0, s)
-	defer l.post.leave()
-	b, err := l.once(ctx, s, mem)
-	if err != nil {
-		return l.retry(ctx, s, mem, err)
-	}
-	return b, nil
-}
-
-func (l *lane) once(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
-	if err := l.open(s.Run); err != nil {
-		return nil, err
-	}
-	b, err := l.reader.Read(ctx, s, mem)
-	if err != nil && l.table != nil {
-		err = l.table.LocateIn(err, int(s.Input))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if int64(b.Samples) != s.Samples() {
-		return nil, fmt.Errorf("reader gave %d samples for span [%d, %d)", b.Samples, s.Lo, s.Hi)
-	}
-	if err := sampleFits(l.most, s, b.Bytes(), l.table); err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
-func (l *lane) open(run uint32) error {
-	if l.reader != nil && l.run == run {
-		return nil
-	}
-	l.close()
-	r, err := l.source.Reader(run)
-	if err != nil {
-		return err
-	}
-	l.reader, l.run = r, run
-	return nil
-}
-
-func (l *lane) close() {
-	if l.reader != nil {
-		l.reader.Close()
-		l.reader = nil
-	}
-}
-
-// memory is what a span's buffers may take: its bytes in size classes, the
+// memoryOf is what a span's buffers may take: its bytes in size classes, the
 // offsets, and something for each column.
-func (p *Plan) memory(s shardify.Span) int64 {
-	return s.Bytes + s.Bytes/4 + s.Samples()*8 + int64(len(p.read())+2)*4096
+func memoryOf(p *plan.Plan, s shardify.Span) int64 {
+	return s.Bytes + s.Bytes/4 + s.Samples()*8 + int64(len(p.SourceSchema())+2)*4096
 }

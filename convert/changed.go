@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -70,59 +69,10 @@ func (w *worker) unchanged(ctx context.Context) error {
 	fs := local.Of(t)
 	st, err := fs.Stat(ctx, path)
 	if err == nil {
-		err = Unchanged(st.Stamp, t.Size(int(w.input)), t.ModTime(int(w.input)), w.j.IgnoreTimes)
+		err = plan.Unchanged(st.Stamp, t.Size(int(w.input)), t.ModTime(int(w.input)), w.j.IgnoreTimes)
 	}
 	if err == nil && t.Replaced(int(w.input), st.Stamp, fs) {
 		return w.replaced(path)
 	}
 	return shardify.Annotate(err, "read", path, "")
-}
-
-// Unchanged compares what a file is with what the plan knows of it; SizeUnknown and the
-// time 0 are not known.
-func Unchanged(now storage.Stamp, planned, plannedTime int64, ignoreTimes bool) error {
-	const layout = "2006-01-02 15:04:05.000000000"
-	switch {
-	case planned != shardify.SizeUnknown && now.Size != planned:
-		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, now.Size, planned)
-	case plannedTime != 0 && now.ModTime != plannedTime && !ignoreTimes:
-		return fmt.Errorf("%w: it was modified %s, and %s then", shardify.ErrChanged, time.Unix(0, now.ModTime).UTC().Format(layout), time.Unix(0, plannedTime).UTC().Format(layout))
-	}
-	return nil
-}
-
-// Touched are the inputs that have other times in two plans of equal content. It looks
-// into the blocks that have.
-func (p *Plan) Touched(now *Plan) (list []int64, err error) {
-	if len(p.blocks) != len(now.blocks) {
-		return nil, nil
-	}
-	var first int64
-	for k := range p.blocks {
-		if p.blocks[k].listed != now.blocks[k].listed {
-			a, err := p.Load(k)
-			if err != nil {
-				return nil, err
-			}
-			b, err := now.Load(k)
-			if err != nil {
-				return nil, err
-			}
-			list = appendTouched(list, first, a.Table, b.Table)
-		}
-		first += p.blocks[k].files
-	}
-	return list, nil
-}
-
-func appendTouched(list []int64, first int64, before, now *shardify.Table) []int64 {
-	if before.Len() != now.Len() {
-		return list
-	}
-	for i := range before.Len() {
-		if a, b := before.ModTime(i), now.ModTime(i); a != b && a != 0 && b != 0 {
-			list = append(list, first+int64(i))
-		}
-	}
-	return list
 }

@@ -5,19 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
-	"golang.org/x/sync/errgroup"
 )
-
-// Missing is the error of a merge that lacks shards. It is an ErrIncomplete.
-type Missing struct {
-	Shards []int
-	Of     int
-}
 
 func (m *Missing) Error() string {
 	what := "shards are"
@@ -25,7 +19,7 @@ func (m *Missing) Error() string {
 		what = "shard is"
 	}
 	const most = 400 // characters; who needs them all has m.Shards
-	list := Ranges(m.Shards)
+	list := plan.Ranges(m.Shards)
 	if len(list) > most {
 		list = list[:strings.LastIndexByte(list[:most], ',')] + ", ..."
 	}
@@ -35,73 +29,13 @@ func (m *Missing) Error() string {
 // Unwrap is ErrIncomplete.
 func (m *Missing) Unwrap() error { return ErrIncomplete }
 
-const (
-	// Receipts are read many at once, since a parallel file system answers many
-	// requests in the time of one, and kept for as long as an earlier one is awaited.
-	receiptReaders = 32
-	receiptWindow  = 2048
-)
-
-// inOrder reads n receipts and hands them on in order.
-func inOrder(ctx context.Context, n int, read func(i int) (*Receipt, error), each func(i int, r *Receipt) error) error {
-	var got [receiptWindow]*Receipt
-	for lo := 0; lo < n; lo += receiptWindow {
-		hi := min(lo+receiptWindow, n)
-		var next atomic.Int64
-		next.Store(int64(lo))
-		g, in := errgroup.WithContext(ctx)
-		for range min(receiptReaders, hi-lo) {
-			g.Go(func() (err error) {
-				for i := int(next.Add(1)) - 1; i < hi && err == nil; i = int(next.Add(1)) - 1 {
-					if in.Err() != nil {
-						return context.Cause(in)
-					}
-					got[i-lo], err = read(i)
-				}
-				return err
-			})
-		}
-		if err := g.Wait(); err != nil {
-			return err
-		}
-		for i := lo; i < hi; i++ {
-			if err := each(i, got[i-lo]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// collected is the manifest of what receipts say. With splits its shards stand in
-// those of the splits, with names below their own folders.
-type collected struct {
-	index.Manifest
-	splits []*index.Manifest
-}
-
-// manifest is what the plan alone says about the set.
-func (p *Plan) manifest() index.Manifest {
-	m := index.Manifest{
-		Format: p.Output, Keyed: p.Keyed, Schema: p.Schema, Recipe: p.recipe(), LeftOut: slices.Concat(p.LeftOut, p.Outside),
-		Shards: []shardify.Shard{}, Inputs: p.inputs(),
-	}
-	for _, o := range p.Ops {
-		m.Operations = append(m.Operations, index.Operation{Op: o.Name, Text: o.Text})
-	}
-	for _, f := range p.Findings {
-		m.Surveys = append(m.Surveys, index.Survey{What: f.What, Result: f.Result})
-	}
-	return m
-}
-
 // collect reads all receipts.
 func (j *Job) collect(ctx context.Context) (*collected, error) {
 	p := j.Plan
-	m := &collected{Manifest: p.manifest()}
+	m := &collected{Manifest: p.Manifest()}
 	m.Skipped = slices.Clone(p.Skipped)
 	for range p.SplitNames() {
-		one := p.manifest()
+		one := p.Manifest()
 		m.splits = append(m.splits, &one)
 	}
 	var all proofs
@@ -109,7 +43,7 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 	if p.Split == nil {
 		m.Shards = make([]shardify.Shard, 0, p.Outputs())
 	}
-	err := inOrder(ctx, p.Outputs(), j.receipt, func(i int, r *Receipt) error {
+	err := plan.EachReceipt(ctx, p.Outputs(), j.receipt, func(i int, r *plan.Receipt) error {
 		if r == nil {
 			missing = append(missing, i)
 			return nil
@@ -126,7 +60,7 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 	if len(missing) > 0 {
 		return nil, &Missing{Shards: missing, Of: p.Outputs()}
 	}
-	if p.Shuffle == ShuffleGlobal {
+	if p.Shuffle == plan.ShuffleGlobal {
 		if err := j.collectScatter(ctx, m, &all); err != nil {
 			return nil, err
 		}
@@ -135,12 +69,12 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 }
 
 // receipt adds what a receipt says.
-func (m *collected) receipt(p *Plan, r *Receipt) {
+func (m *collected) receipt(p *plan.Plan, r *plan.Receipt) {
 	m.Skipped = append(m.Skipped, r.Skipped...)
 	m.Dropped += r.Dropped
 	m.Copied += r.Copied
 	for _, c := range r.Counts {
-		m.Counts = addCount(m.Counts, c)
+		m.Counts = flow.AddCount(m.Counts, c)
 	}
 	if r.Splits == nil {
 		m.shard(r.Shard)
@@ -190,7 +124,7 @@ func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manife
 		m.Files = files
 	}
 	if p.Provenance {
-		f, err := p.listInputs(ctx, store)
+		f, err := listInputs(p, ctx, store)
 		if err != nil {
 			return err
 		}

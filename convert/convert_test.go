@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/memory"
@@ -26,7 +26,7 @@ func mixed() *fakeSource {
 	return &fakeSource{inputs: []fakeInput{{103, 0}, {57, 2}, {0, 0}, {211, 3}, {9, 4}, {9, 5}, {40, 0}}}
 }
 
-func fakePlan(t *testing.T, f *fakeSource, change func(*Request)) *Plan {
+func fakePlan(t *testing.T, f *fakeSource, change func(*Request)) *plan.Plan {
 	t.Helper()
 	table := &shardify.Table{Roots: []string{"in"}}
 	for i, in := range f.inputs {
@@ -40,13 +40,10 @@ func fakePlan(t *testing.T, f *fakeSource, change func(*Request)) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.validate(); err != nil {
-		t.Fatal(err)
-	}
 	return p
 }
 
-func fakeJob(p *Plan, f *fakeSource, s storage.Store) *Job {
+func fakeJob(p *plan.Plan, f *fakeSource, s storage.Store) *Job {
 	return &Job{Plan: p, Source: f, Sink: fakeFormat, Store: s, Pool: shardify.NewPool(1 << 20)}
 }
 
@@ -213,7 +210,7 @@ func TestCancelNeverPublishesAShortShard(t *testing.T) {
 			t.Fatalf("stop at read %d: %v", stop, err)
 		}
 		for n, b := range published(s) {
-			i := slices.IndexFunc(p.Shards, func(x PlannedShard) bool { return int64(len(b)) == x.Samples*8 })
+			i := slices.IndexFunc(p.Shards, func(x plan.Shard) bool { return int64(len(b)) == x.Samples*8 })
 			if n == index.ManifestName || i < 0 {
 				t.Fatalf("stop at read %d: published %s of %d bytes", stop, n, len(b))
 			}
@@ -275,7 +272,7 @@ func TestCorruptSamplesFailOrAreSkippedAndNamed(t *testing.T) {
 	if _, err := fakeJob(p, f, s).Convert(bg); !errors.Is(err, shardify.ErrCorrupt) {
 		t.Fatalf("without skip: %v", err)
 	}
-	p = fakePlan(t, f, func(r *Request) { r.OnError = OnErrorSkip })
+	p = fakePlan(t, f, func(r *Request) { r.OnError = plan.OnErrorSkip })
 	s = memory.New()
 	m, err := fakeJob(p, f, s).Convert(bg)
 	if err != nil {
@@ -292,7 +289,7 @@ func TestCorruptSamplesFailOrAreSkippedAndNamed(t *testing.T) {
 		t.Errorf("skipped %s\nwant    %s", got, want)
 	}
 	f.bad = map[[2]int64]error{{0, 5}: errors.New("input/output error")}
-	p = fakePlan(t, f, func(r *Request) { r.OnError = OnErrorSkip })
+	p = fakePlan(t, f, func(r *Request) { r.OnError = plan.OnErrorSkip })
 	if _, err := fakeJob(p, f, memory.New()).Convert(bg); err == nil {
 		t.Error("an I/O error was skipped")
 	}
@@ -303,7 +300,7 @@ func TestWholeShardSkippedHasAReceiptAndNoFile(t *testing.T) {
 	for i := range int64(10) {
 		f.bad[[2]int64{0, i}] = shardify.Corrupt(-1, "gone")
 	}
-	p := fakePlan(t, f, func(r *Request) { r.OnError, r.ShardSamples = OnErrorSkip, 10 })
+	p := fakePlan(t, f, func(r *Request) { r.OnError, r.ShardSamples = plan.OnErrorSkip, 10 })
 	s := memory.New()
 	m, err := fakeJob(p, f, s).Convert(bg)
 	if err != nil {
@@ -344,9 +341,9 @@ func TestAnotherPlanInTheFolderIsAConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := published(s)
-	q := fakePlan(t, f, func(r *Request) { r.OnError = OnErrorSkip; r.Recipe = map[string]string{"shard-size": "9"} })
+	q := fakePlan(t, f, func(r *Request) { r.OnError = plan.OnErrorSkip; r.Recipe = map[string]string{"shard-size": "9"} })
 	_, err := fakeJob(q, f, s).Convert(bg)
-	var c *Conflict
+	var c *plan.Conflict
 	if !errors.As(err, &c) || len(c.Diff) != 2 || !errors.Is(err, shardify.ErrExists) {
 		t.Fatalf("%v", err)
 	}
@@ -370,7 +367,7 @@ func TestDamagedReceiptOrMissingShardIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := published(s)
-	s.Set(p.receiptName(0), []byte("{"))
+	s.Set(p.ReceiptName(0), []byte("{"))
 	s.Remove(p.ShardName(1))
 	j := fakeJob(p, f, s)
 	if _, err := j.Merge(bg); !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "0-1") {
@@ -384,69 +381,19 @@ func TestDamagedReceiptOrMissingShardIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestPlanFileRoundTrip(t *testing.T) {
-	p := fakePlan(t, mixed(), nil)
-	p.State = []byte("state")
-	p.seal()
-	b, err := encode(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := DecodePlan(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if q.Digest() != p.Digest() || q.Table.Name(3) != "dir/file3" || q.Table.ModTime(3) != 3 || string(q.State) != "state" ||
-		!slices.Equal(q.Spans, p.Spans) || !slices.Equal(q.Units, p.Units) || !slices.Equal(q.Shards, p.Shards) {
-		t.Errorf("read back %+v\nwant %+v", q, p)
-	}
-	q.seal()
-	if q.Digest() != p.Digest() {
-		t.Error("the digest of what was read differs")
-	}
-	for i := range b {
-		c := slices.Clone(b)
-		c[i] ^= 1
-		if _, err := DecodePlan(c); err == nil {
-			t.Fatalf("flip at byte %d of %d was not noticed", i, len(b))
-		}
-		if _, err := DecodePlan(b[:i]); err == nil {
-			t.Fatalf("cut at byte %d was not noticed", i)
-		}
-	}
-	other := *p
-	other.Table = &shardify.Table{Roots: []string{"elsewhere"}}
-	for i := range p.Table.Len() {
-		other.Table.Append(0, p.Table.Name(i), p.Table.Size(i), 77)
-	}
-	other.file = nil
-	other.seal()
-	if other.Digest() != p.Digest() {
-		t.Error("the digest depends on where the inputs lie")
-	}
-}
-
 // encode is the file of a plan.
-func encode(p *Plan) ([]byte, error) {
-	var b bytes.Buffer
-	_, err := p.write(bg, &b)
-	return b.Bytes(), err
+func encode(p *plan.Plan) ([]byte, error) {
+	s := memory.New()
+	if err := p.Publish(bg, s); err != nil {
+		return nil, err
+	}
+	return s.Files()[plan.FileName], nil
 }
 
-func unitSpans(p *Plan, u int) []shardify.Span {
+func unitSpans(p *plan.Plan, u int) []shardify.Span {
 	x := p.Units[u]
 	if x.Lo == x.Hi {
 		return nil
 	}
 	return p.Spans[p.Shards[x.Lo].Lo:p.Shards[x.Hi-1].Hi]
-}
-
-// TestAPlanOfAnEarlierVersionIsNamed: nobody can read it, and it is not damaged.
-func TestAPlanOfAnEarlierVersionIsNamed(t *testing.T) {
-	for _, magic := range []string{planMagic, oldMagic} {
-		_, err := DecodePlan(append([]byte(magic), 2, 0, 0, 0, 'x'))
-		if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "version 2") {
-			t.Errorf("%s: %v", magic, err)
-		}
-	}
 }

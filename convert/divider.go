@@ -1,6 +1,9 @@
 package convert
 
-import "github.com/shardify/shardify"
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
+)
 
 // divider divides spans that are larger than the memory for samples. Those of a run stay in
 // their order.
@@ -24,8 +27,8 @@ func (d *divider) next(spans []shardify.Span) (part shardify.Span, rest []shardi
 	if s.Samples() <= d.step {
 		return s, spans[1:]
 	}
-	part = sub(s, s.Lo, s.Lo+d.step)
-	d.last = sub(s, part.Hi, s.Hi)
+	part = plan.Sub(s, s.Lo, s.Lo+d.step)
+	d.last = plan.Sub(s, part.Hi, s.Hi)
 	spans[0] = d.last
 	return part, spans
 }

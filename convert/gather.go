@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/internal/shuffle"
+	"github.com/shardify/shardify/plan"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -22,7 +24,7 @@ func (j *Job) Gather(ctx context.Context, shards []int) error {
 	if err != nil || len(todo) == 0 {
 		return err
 	}
-	set := j.shuffle.Open(j.Plan.buckets(), j.Plan.Gathers, j.Plan.PerShard)
+	set := j.shuffle.Open(j.buckets(), j.Plan.Gathers, j.Plan.PerShard)
 	err = j.fragments(ctx, set)
 	if err == nil {
 		err = j.gatherAll(ctx, set, todo)
@@ -77,7 +79,7 @@ func (w *Waiting) Error() string {
 	if len(w.Portions) == 1 {
 		what = "portion is"
 	}
-	return fmt.Sprintf("%d %s not scattered yet: %s: %s", len(w.Portions), what, Ranges(w.Portions), ErrIncomplete.Error())
+	return fmt.Sprintf("%d %s not scattered yet: %s: %s", len(w.Portions), what, plan.Ranges(w.Portions), ErrIncomplete.Error())
 }
 
 // Unwrap is ErrIncomplete.
@@ -133,7 +135,7 @@ func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
 	if err != nil {
 		return err
 	}
-	r := &Receipt{Plan: j.Plan.Digest(), Index: shard}
+	r := &plan.Receipt{Plan: j.Plan.Digest(), Index: shard}
 	if j.Plan.Split != nil {
 		r.Written = written
 	}
@@ -141,10 +143,10 @@ func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
 	if err := out.commit(ctx, r); err != nil {
 		return err
 	}
-	if err := r.wrote(written); err != nil {
+	if err := r.Wrote(written); err != nil {
 		return err
 	}
-	r.Read = r.written()
+	r.Read = r.Samples()
 	if err := j.publish(ctx, r); err != nil {
 		return err
 	}
@@ -154,9 +156,9 @@ func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
 }
 
 // toldOrWaiting is told, which a missing receipt makes Waiting.
-func (j *Job) toldOrWaiting(i int) (*Receipt, error) {
+func (j *Job) toldOrWaiting(i int) (*plan.Receipt, error) {
 	r, err := j.told(i)
-	if errors.Is(err, errNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		err = &Waiting{Portions: []int{i}}
 	}
 	return r, err
@@ -167,7 +169,7 @@ func (j *Job) toldOrWaiting(i int) (*Receipt, error) {
 func (j *Job) collectScatter(ctx context.Context, m *collected, all *proofs) error {
 	p := j.Plan
 	want := make([]int64, max(len(p.SplitNames()), 1))
-	err := inOrder(ctx, len(p.Shards), j.toldOrWaiting, func(_ int, r *Receipt) error {
+	err := plan.EachReceipt(ctx, len(p.Shards), j.toldOrWaiting, func(_ int, r *plan.Receipt) error {
 		all.add(r.Proofs...)
 		r.Splits, r.Shard = nil, shardify.Shard{}
 		m.receipt(p, r)

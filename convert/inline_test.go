@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/memory"
 )
 
@@ -17,7 +18,7 @@ func TestInlineReadsGiveTheSameShards(t *testing.T) {
 	f := &fakeSource{inputs: []fakeInput{{1003, 0}, {57, 2}, {440, 0}}, bad: map[[2]int64]error{
 		{0, 17}: shardify.Corrupt(-1, "bad"), {0, 18}: shardify.Corrupt(-1, "bad"), {2, 439}: shardify.Corrupt(-1, "bad"),
 	}}
-	p := fakePlan(t, f, func(r *Request) { r.OnError = OnErrorSkip })
+	p := fakePlan(t, f, func(r *Request) { r.OnError = plan.OnErrorSkip })
 	run := func(inline bool) (map[string]string, string) {
 		mem := memory.New()
 		j := fakeJob(p, f, mem)

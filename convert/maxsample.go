@@ -6,11 +6,6 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// DefaultMaxSample is how many bytes a sample may take at the most, unless the user says
-// otherwise. A small file can claim any size: a few kilobytes that decode to a terabyte
-// must end with an error, not with the end of the memory.
-const DefaultMaxSample = 4 << 30
-
 // sampleFits refuses a span of so many bytes whose samples take more than most on average.
 // One that is too large is in a span of its own where it is known, or makes the average of
 // a few exceed the bound: spans aim at SpanBytes.
@@ -29,3 +24,8 @@ func sampleFits(most int64, s shardify.Span, bytes int64, t *shardify.Table) err
 	}
 	return err
 }
+
+// DefaultMaxSample is how many bytes a sample may take at the most, unless the user says
+// otherwise. A small file can claim any size: a few kilobytes that decode to a terabyte
+// must end with an error, not with the end of the memory.
+const DefaultMaxSample = 4 << 30

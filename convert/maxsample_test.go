@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/memory"
 )
 
@@ -21,7 +22,7 @@ func TestASampleHasABound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := DecodePlan(b)
+	q, err := plan.Decode(b)
 	if err != nil || q.MaxSample != 1 || q.Digest() != p.Digest() {
 		t.Errorf("decoded: %v, %v", q.MaxSample, err)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/plan"
 )
 
 // bloat takes a hundred times the memory of what it is given, and says so.
@@ -25,10 +27,10 @@ func TestOperationsStayUnderTheMemory(t *testing.T) {
 		samples = 500_000
 	}
 	for _, jobs := range []int{1, 3} {
-		r := shuffleRun{samples: int(samples), memory: 16 << 20, schema: "i:i64", shuffle: convert.ShuffleNone, jobs: jobs, change: func(q *convert.Request) {
+		r := shuffleRun{samples: int(samples), memory: 16 << 20, schema: "i:i64", shuffle: plan.ShuffleNone, jobs: jobs, change: func(q *convert.Request) {
 			q.ShardSize = 1 << 20
-			q.Compile = func([]convert.Op, convert.Env) (*convert.Pipeline, error) {
-				return &convert.Pipeline{After: []convert.Stage{{Transform: bloat{}}}}, nil
+			q.Compile = func([]plan.Op, flow.Env) (*flow.Pipeline, error) {
+				return &flow.Pipeline{After: []flow.Stage{{Transform: bloat{}}}}, nil
 			}
 		}}
 		j := r.convert(t, filepath.Join(t.TempDir(), "out"))

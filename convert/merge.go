@@ -3,14 +3,8 @@ package convert
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"maps"
-	"strconv"
-	"strings"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
@@ -68,85 +62,15 @@ func (j *Job) flush(ctx context.Context) error {
 	return storage.Flush(ctx, j.Store)
 }
 
-// recipe is every option that decides bytes, as text.
-func (p *Plan) recipe() map[string]string {
-	r := maps.Clone(p.Recipe)
-	maps.Copy(r, p.InputOptions)
-	maps.Copy(r, p.OutputOptions)
-	if len(p.Columns) > 0 {
-		r["columns"] = strings.Join(p.Columns, ",")
-	}
-	r["on-error"] = p.OnError
-	if p.Shuffle != "" {
-		r["shuffle"] = p.Shuffle
-	}
-	if p.Shuffle != "" || p.Split != nil || len(p.Ops) > 0 {
-		r["seed"] = strconv.FormatUint(p.Seed, 10)
-	}
-	if p.Split != nil {
-		p.Split.recipe(r)
-	}
-	if p.Provenance {
-		r["provenance"] = "true"
-	}
-	return r
+// Missing is the error of a merge that lacks shards. It is an ErrIncomplete.
+type Missing struct {
+	Shards []int
+	Of     int
 }
 
-// inputs describes the input table without saying where it lies.
-func (p *Plan) inputs() index.Inputs {
-	in := *p.Listed
-	if in.Count <= index.MaxInputNames {
-		for i := range p.Table.Len() {
-			in.Names = append(in.Names, strings.ToValidUTF8(p.Table.Name(i), "\uFFFD"))
-		}
-	}
-	return in
-}
-
-// lister adds up tables to what a manifest says about them.
-type lister struct {
-	count, bytes int64
-	digest       index.Digest
-	lines        []byte
-}
-
-func (l *lister) add(t *shardify.Table) {
-	l.count, l.bytes = l.count+int64(t.Len()), l.bytes+t.Bytes()
-	for i := range t.Len() {
-		if name := t.NameBytes(i); len(name) > 0 {
-			l.lines = append(l.lines, name...)
-		} else {
-			l.lines = append(l.lines, t.Name(i)...)
-		}
-		l.lines = binary.LittleEndian.AppendUint64(append(l.lines, 0), uint64(t.Size(i)))
-		if len(l.lines) > 64<<10 || i == t.Len()-1 {
-			l.digest.Write(l.lines)
-			l.lines = l.lines[:0]
-		}
-	}
-}
-
-func (l *lister) inputs(format string) index.Inputs {
-	return index.Inputs{Format: format, Count: l.count, Bytes: l.bytes, Digest: l.digest.String()}
-}
-
-// Ranges writes numbers as an --array list: "3,17-19".
-func Ranges(n []int) string {
-	var b strings.Builder
-	for i := 0; i < len(n); {
-		k := i
-		for k+1 < len(n) && n[k+1] == n[k]+1 {
-			k++
-		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		if k > i {
-			fmt.Fprintf(&b, "%d-%d", n[i], n[k])
-		} else {
-			fmt.Fprintf(&b, "%d", n[i])
-		}
-		i = k + 1
-	}
-	return b.String()
+// collected is the manifest of what receipts say. With splits its shards stand in
+// those of the splits, with names below their own folders.
+type collected struct {
+	index.Manifest
+	splits []*index.Manifest
 }

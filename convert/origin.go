@@ -8,20 +8,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 )
-
-// OriginField is the field of Request.Provenance: per sample the number of its input
-// in InputsName and its number in that input; with copies also the number of the copy.
-const OriginField = "origin"
-
-func originField(copies bool) shardify.Field {
-	n := 2
-	if copies {
-		n = 3
-	}
-	return shardify.Field{Name: OriginField, DType: shardify.I64, Shape: []int{n}}
-}
 
 // origins adds the column to a batch.
 func origins(b *shardify.Batch, f shardify.Field, mem *shardify.Arena) {
@@ -39,13 +28,9 @@ func origins(b *shardify.Batch, f shardify.Field, mem *shardify.Arena) {
 	b.Columns = append(b.Columns[:len(b.Columns):len(b.Columns)], shardify.Column{Field: f, Data: data})
 }
 
-// InputsName is the list of inputs that OriginField counts: a line of JSON for each,
-// {"file": "..."}, with the object that was read in it if there is a choice.
-const InputsName = "inputs.jsonl"
-
 // listInputs publishes the list.
-func (p *Plan) listInputs(ctx context.Context, store storage.Store) (shardify.File, error) {
-	out, err := store.Create(InputsName)
+func listInputs(p *plan.Plan, ctx context.Context, store storage.Store) (shardify.File, error) {
+	out, err := store.Create(plan.InputsName)
 	if err != nil {
 		return shardify.File{}, err
 	}
@@ -76,7 +61,7 @@ func (p *Plan) listInputs(ctx context.Context, store storage.Store) (shardify.Fi
 	if err := flush(); err != nil {
 		return shardify.File{}, err
 	}
-	return shardify.File{Name: InputsName, Bytes: n, Digest: d.String()}, out.Commit(ctx)
+	return shardify.File{Name: plan.InputsName, Bytes: n, Digest: d.String()}, out.Commit(ctx)
 }
 
 func appendJSON(dst []byte, s string) []byte {

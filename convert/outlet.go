@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/internal/shuffle"
+	"github.com/shardify/shardify/plan"
 )
 
 // outlet takes the samples of one shard of the plan, split by split.
@@ -17,7 +18,7 @@ type outlet interface {
 	// lives in mem.
 	write(split int, b *shardify.Batch, mem *shardify.Arena) error
 	// commit publishes what was written and fills in the receipt.
-	commit(ctx context.Context, r *Receipt) error
+	commit(ctx context.Context, r *plan.Receipt) error
 	abort()
 }
 
@@ -32,14 +33,14 @@ type sinks struct {
 }
 
 func (j *Job) newSinks(shard int) *sinks {
-	return &sinks{j: j, shard: shard, list: make([]shardify.Sink, len(j.flow.splits))}
+	return &sinks{j: j, shard: shard, list: make([]shardify.Sink, len(j.flow.Splits))}
 }
 
 func (k *sinks) write(split int, b *shardify.Batch, mem *shardify.Arena) error {
 	p := k.j.Plan
 	if k.list[split] == nil {
 		spec := shardify.ShardSpec{
-			Name: p.SplitShardName(split, k.shard), Schema: p.Schema, Samples: p.expected(k.shard),
+			Name: p.SplitShardName(split, k.shard), Schema: p.Schema, Samples: p.Expected(k.shard),
 			Keyed: p.Keyed, Options: p.OutputOptions,
 		}
 		if k.samples != nil {
@@ -58,7 +59,7 @@ func (k *sinks) write(split int, b *shardify.Batch, mem *shardify.Arena) error {
 	return k.list[split].Write(out)
 }
 
-func (k *sinks) commit(ctx context.Context, r *Receipt) error {
+func (k *sinks) commit(ctx context.Context, r *plan.Receipt) error {
 	shards := make([]shardify.Shard, len(k.list))
 	for i, s := range k.list {
 		if s == nil {
@@ -93,7 +94,7 @@ func (j *Job) finished(split int, b *shardify.Batch, mem *shardify.Arena) (*shar
 	if j.Plan.Provenance {
 		origins(&out, j.Plan.Schema[len(j.Plan.Schema)-1], mem)
 	}
-	if j.flow.copies[split] > 1 && out.Keys != nil {
+	if j.flow.Copies[split] > 1 && out.Keys != nil {
 		copyKeys(&out, mem)
 	}
 	if err := out.Match(j.Plan.Schema); err != nil {
@@ -124,28 +125,23 @@ func copyKeys(b *shardify.Batch, mem *shardify.Arena) {
 	b.Keys, b.IDs = &keys, ids
 }
 
-// copyKey appends the end of a copy's name.
-func copyKey(dst []byte, copy int) []byte {
-	return strconv.AppendUint(append(dst, "-c"...), uint64(copy), 10)
-}
-
 // scattering is the outlet of a portion of a global shuffle.
 type scattering struct{ *shuffle.Scatter }
 
 func (j *Job) newScatter(i int) outlet {
-	return &scattering{j.shuffle.Scatter(fragmentName("portion", i), j.Plan.buckets())}
+	return &scattering{j.shuffle.Scatter(fragmentName("portion", i), j.buckets())}
 }
 
 // fragmentName is one that nobody else has.
 func fragmentName(of string, i int) string {
-	return fmt.Sprintf("%s-%06d-%016x%s", of, i, rand.Uint64(), fragmentSuffix)
+	return fmt.Sprintf("%s-%06d-%016x%s", of, i, rand.Uint64(), plan.FragmentSuffix)
 }
 
 func (s *scattering) write(split int, b *shardify.Batch, _ *shardify.Arena) error {
 	return s.Write(split, b)
 }
 
-func (s *scattering) commit(ctx context.Context, r *Receipt) error {
+func (s *scattering) commit(ctx context.Context, r *plan.Receipt) error {
 	f, err := s.Commit(ctx)
 	if err != nil {
 		return err
@@ -167,10 +163,10 @@ type sorting struct {
 }
 
 func (j *Job) newBlock(i int) outlet {
-	return &sorting{scattering{j.shuffle.Scatter(fragmentName("shard", i), j.Plan.shardBuckets(i))}, j, i}
+	return &sorting{scattering{j.shuffle.Scatter(fragmentName("shard", i), j.shardBuckets(i))}, j, i}
 }
 
-func (s *sorting) commit(ctx context.Context, r *Receipt) error {
+func (s *sorting) commit(ctx context.Context, r *plan.Receipt) error {
 	out := s.j.newSinks(s.shard)
 	out.samples = s.Totals
 	defer out.abort()
@@ -178,4 +174,30 @@ func (s *sorting) commit(ctx context.Context, r *Receipt) error {
 		return err
 	}
 	return out.commit(ctx, r)
+}
+
+func (j *Job) buckets() shuffle.Buckets {
+	first, count := j.Plan.BucketsOf()
+	return shuffle.Buckets{First: first, Count: count}
+}
+
+func (j *Job) shardBuckets(i int) shuffle.Buckets {
+	first, count := j.Plan.ShardBuckets(i)
+	return shuffle.Buckets{First: first, Count: count}
+}
+
+// outlet is where the samples of portion i of the plan go.
+func (j *Job) outlet(i int) outlet {
+	switch j.Plan.Shuffle {
+	case plan.ShuffleGlobal:
+		return j.newScatter(i)
+	case plan.ShuffleBlock:
+		return j.newBlock(i)
+	}
+	return j.newSinks(i)
+}
+
+// copyKey appends the end of a copy's name.
+func copyKey(dst []byte, copy int) []byte {
+	return strconv.AppendUint(append(dst, "-c"...), uint64(copy), 10)
 }

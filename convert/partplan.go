@@ -3,13 +3,11 @@ package convert
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -42,42 +40,35 @@ func (*Apart) Unwrap() error { return shardify.ErrApart }
 // at, and that before it written.
 type partPlanner struct {
 	*Request
-	p       *Plan
-	spill   *local.Spill
-	out     *blockWriter
+	p       *plan.Plan
+	to      *plan.Builder
 	layouts []string
 	left    [][]shardify.Leftover
-	list    lister
 	faults  faults
 }
 
 // partWritten is a part on its way to the spill file.
 type partWritten struct {
 	table  *shardify.Table
-	part   Block
-	spans  []byte // nil if they are not known yet
+	spans  *plan.Measured // nil if they are not known yet
 	layout string
 }
 
-func (r *Request) inParts(ctx context.Context, p *Plan) error {
-	spill, err := local.NewSpill(r.Parts.Scratch)
+func (r *Request) inParts(ctx context.Context, p *plan.Plan) error {
+	p.Table = &shardify.Table{Roots: r.Args.Table.Roots, FS: r.Args.Table.FS}
+	to, err := p.Build(r.Parts.Scratch)
 	if err != nil {
 		return err
 	}
-	w := &partPlanner{Request: r, p: p, spill: spill}
-	p.file, p.drop = func() (blob, error) { return stillOpen{spill}, nil }, spill.Close
+	w := &partPlanner{Request: r, p: p, to: to}
 	if err := w.plan(ctx); err != nil {
-		spill.Close()
+		to.Drop()
 		return err
 	}
 	return nil
 }
 
-func (w *partPlanner) plan(ctx context.Context) (err error) {
-	if w.out, err = newBlockWriter(w.spill, maxBlock); err != nil {
-		return err
-	}
-	defer w.out.close()
+func (w *partPlanner) plan(ctx context.Context) error {
 	rest, err := w.stream(ctx)
 	if rest != nil {
 		return w.whole(rest)
@@ -88,25 +79,8 @@ func (w *partPlanner) plan(ctx context.Context) (err error) {
 	if err := w.settle(ctx); err != nil {
 		return err
 	}
-	if err := w.pack(); err != nil {
-		return err
-	}
-	if err := w.p.seal(); err != nil || w.p.InParts() {
-		return err
-	}
-	// A list that was not long after all.
-	l, err := w.p.readBlock(w.spill, 0)
-	if err != nil {
-		return err
-	}
-	w.p.Table, w.p.Spans = l.Table, l.Spans
-	return nil
+	return w.to.Finish(w.cutting())
 }
-
-// stillOpen is a file that somebody else closes.
-type stillOpen struct{ io.ReaderAt }
-
-func (stillOpen) Close() error { return nil }
 
 // stream takes all parts through the survey into the spill file. It returns the rest of
 // the inputs if they can not be taken in parts.
@@ -153,7 +127,7 @@ func (w *partPlanner) look(ctx context.Context, t *shardify.Table) (*partWritten
 	if err != nil {
 		return nil, err
 	}
-	x := &partWritten{table: t, layout: layout, part: Block{files: int64(t.Len())}}
+	x := &partWritten{table: t, layout: layout}
 	if src == nil {
 		w.left = append(w.left, nil)
 		return x, nil
@@ -163,7 +137,7 @@ func (w *partPlanner) look(ctx context.Context, t *shardify.Table) (*partWritten
 	if err := w.keys(src, len(w.left)-1); err != nil {
 		return nil, err
 	}
-	x.spans, err = w.measure(ctx, src, &x.part)
+	x.spans, err = w.measure(ctx, src)
 	return x, err
 }
 
@@ -187,53 +161,34 @@ func (w *partPlanner) keys(src shardify.Source, part int) error {
 	return w.faults.set(part, k.CheckKeys(longest, check))
 }
 
-// measure encodes the spans of a part.
-func (w *partPlanner) measure(ctx context.Context, src shardify.Source, x *Block) ([]byte, error) {
-	q := Plan{}
-	x.samples, x.bytes, x.largest = 0, 0, 0
-	for s, err := range src.Spans(ctx, SpanBytes) {
+// measure is the spans of a part.
+func (w *partPlanner) measure(ctx context.Context, src shardify.Source) (*plan.Measured, error) {
+	m := &plan.Measured{}
+	for s, err := range src.Spans(ctx, plan.SpanBytes) {
 		if err != nil {
 			return nil, err
 		}
 		if err := sampleFits(w.MaxSample, s, s.Bytes, nil); err != nil {
 			return nil, err
 		}
-		if s.Hi > s.Lo {
-			q.Spans = append(q.Spans, s)
-			x.samples, x.bytes, x.largest = x.samples+s.Samples(), x.bytes+s.Bytes, max(x.largest, s.Bytes)
-		}
+		m.Add(s)
 	}
-	return appendSpans(nil, q.Spans), nil
+	return m, nil
 }
 
-// write puts the blocks of a part into the spill file.
+// write puts a part into the plan.
 func (w *partPlanner) write(x *partWritten) error {
-	w.list.add(x.table)
-	err := w.out.names(x.table, &x.part)
+	err := w.to.Add(x.table, x.spans)
 	w.Parts.Reuse(x.table)
-	if err != nil {
-		return err
-	}
-	if x.spans != nil {
-		if err := w.out.spans(x.spans, &x.part); err != nil {
-			return err
-		}
-	}
-	w.p.blocks, w.layouts = append(w.p.blocks, x.part), append(w.layouts, x.layout)
-	return nil
+	w.layouts = append(w.layouts, x.layout)
+	return err
 }
 
 // whole is the error that has all inputs in one table.
 func (w *partPlanner) whole(rest *shardify.Table) error {
-	all := &shardify.Table{Roots: rest.Roots, FS: rest.FS}
-	for i := range w.p.blocks {
-		b, err := w.p.blocks[i].names.read(w.spill)
-		if err != nil {
-			return err
-		}
-		if err := parseNamesBlock(all, b, &w.p.blocks[i]); err != nil {
-			return err
-		}
+	all, err := w.to.All()
+	if err != nil {
+		return err
 	}
 	all.AppendTable(rest)
 	return &Apart{all}
@@ -248,8 +203,7 @@ func (w *partPlanner) settle(ctx context.Context) error {
 		return err
 	}
 	p.State = state
-	p.Table = &shardify.Table{Roots: w.Args.Table.Roots, FS: w.Args.Table.FS}
-	for i := range p.blocks {
+	for i := range w.to.Len() {
 		if w.layouts[i] != layout || i == 0 {
 			if err := w.again(ctx, i); err != nil {
 				return err
@@ -269,24 +223,13 @@ func (w *partPlanner) settle(ctx context.Context) error {
 	for _, l := range w.left {
 		p.LeftOut = addLeftovers(p.LeftOut, l)
 	}
-	in := w.list.inputs(p.Input)
-	p.Listed = &in
-	first, err := p.readNames(w.spill, &p.blocks[0])
-	if err != nil {
-		return err
-	}
-	p.FirstInput = first.Name(0)
-	for i := range p.blocks {
-		p.Samples += p.blocks[i].samples
-		p.DecodedBytes += p.blocks[i].bytes
-	}
 	return nil
 }
 
 // again opens a part as tasks will.
 func (w *partPlanner) again(ctx context.Context, i int) error {
-	p, x := w.p, &w.p.blocks[i]
-	t, err := p.readNames(w.spill, x)
+	p := w.p
+	t, err := w.to.Names(i)
 	if err != nil {
 		return err
 	}
@@ -302,14 +245,11 @@ func (w *partPlanner) again(ctx context.Context, i int) error {
 	if err := w.keys(src, i); err != nil {
 		return err
 	}
-	b, err := w.measure(ctx, src, x)
+	m, err := w.measure(ctx, src)
 	if err != nil {
 		return err
 	}
-	if x.spans.digest == index.DigestOf(b) {
-		return nil
-	}
-	return w.out.spans(b, x)
+	return w.to.Measure(i, m)
 }
 
 func addLeftovers(list, more []shardify.Leftover) []shardify.Leftover {
@@ -322,44 +262,4 @@ func addLeftovers(list, more []shardify.Leftover) []shardify.Leftover {
 		}
 	}
 	return list
-}
-
-// pack cuts each part into shards by itself.
-func (w *partPlanner) pack() error {
-	p := w.p
-	k := packer{factor: 1}
-	if w.Output.SampleBytes != nil {
-		k.fixed, k.factor = w.Output.SampleBytes(p.Schema, p.Keyed)
-	}
-	p.OutputBytes = k.bytes(shardify.Span{Hi: p.Samples, Bytes: p.DecodedBytes})
-	k.target = w.ShardSize
-	if k.target <= 0 {
-		k.target = DefaultShardSize(p.OutputBytes)
-	}
-	k.target = max(k.target, 1)
-	for i := range p.blocks {
-		x := &p.blocks[i]
-		spans, err := readSpans(w.spill, x)
-		if err != nil {
-			return err
-		}
-		q := &Plan{Spans: spans}
-		k.p = q
-		for lo := 0; lo < len(spans); {
-			lo = k.unit(lo)
-		}
-		x.shards, x.units = len(q.Shards), len(q.Units)
-		for _, u := range q.Units {
-			p.Units = append(p.Units, Unit{u.Lo + len(p.Shards), u.Hi + len(p.Shards)})
-		}
-		for _, s := range q.Shards {
-			var n int64
-			for _, x := range spans[s.Lo:s.Hi] {
-				n += x.Bytes
-			}
-			p.shardBytes = append(p.shardBytes, n)
-		}
-		p.Shards = append(p.Shards, q.Shards...)
-	}
-	return nil
 }

@@ -9,13 +9,15 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/shardify/shardify/plan"
+
 	"github.com/shardify/shardify"
 )
 
 // PartSource is the source of a plan in parts. It has those parts open whose units are
 // in work.
 type PartSource struct {
-	plan  *Plan
+	plan  *plan.Plan
 	open  func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)
 	first []int64 // sample of each part, and one past the last
 
@@ -26,7 +28,7 @@ type PartSource struct {
 
 // openPart is a part that units hold.
 type openPart struct {
-	*Loaded
+	*plan.Loaded
 	src   shardify.Source
 	err   error
 	ready chan struct{}
@@ -34,17 +36,14 @@ type openPart struct {
 }
 
 // NewPartSource makes the source of a plan in parts; open opens one of them.
-func NewPartSource(p *Plan, open func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)) *PartSource {
-	s := &PartSource{plan: p, open: open, first: make([]int64, 1, len(p.blocks)+1), parts: map[int]*openPart{}}
-	for i := range p.blocks {
-		s.first = append(s.first, s.first[i]+p.blocks[i].samples)
-	}
+func NewPartSource(p *plan.Plan, open func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)) *PartSource {
+	s := &PartSource{plan: p, open: open, first: p.FirstSamples(), parts: map[int]*openPart{}}
 	return s
 }
 
 // limit fixes how many parts are open at once: two, or what a part of the memory holds.
 func (s *PartSource) limit(memory int64) {
-	s.room = make(chan struct{}, min(max(memory/16/max(s.plan.blockBytes(), 1), 2), 1024))
+	s.room = make(chan struct{}, min(max(memory/16/max(s.plan.BlockBytes(), 1), 2), 1024))
 }
 
 // hold opens a part, or shares it with the units that have it open.
@@ -112,7 +111,7 @@ func (s *PartSource) release(k int) {
 }
 
 // Schema is that of the plan.
-func (s *PartSource) Schema() []shardify.Field { return s.plan.read() }
+func (s *PartSource) Schema() []shardify.Field { return s.plan.SourceSchema() }
 
 // Spans has none: they are in the plan.
 func (s *PartSource) Spans(context.Context, int64) iter.Seq2[shardify.Span, error] {
@@ -138,7 +137,7 @@ type partReader struct {
 }
 
 func (r *partReader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
-	k := sort.Search(len(r.s.plan.blocks), func(k int) bool { return s.Lo < r.s.first[k+1] })
+	k := sort.Search(len(r.s.first)-1, func(k int) bool { return s.Lo < r.s.first[k+1] })
 	if k != r.part {
 		if err := r.enter(k); err != nil {
 			return nil, err
@@ -196,7 +195,7 @@ func (j *Job) holdSpans(ctx context.Context, i int) (spans []shardify.Span, rele
 	if !ok {
 		return nil, nil, errors.New("the source is not that of a plan in parts")
 	}
-	k := j.Plan.blockOf(i)
+	k := j.Plan.BlockOf(i)
 	x, err := src.hold(ctx, k)
 	if err != nil {
 		return nil, nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
 )
 
 // Readable tells whether any of a few samples all over the inputs can be read: whether
@@ -18,7 +19,7 @@ func (j *Job) Readable(ctx context.Context) bool {
 	step := max(len(p.Spans)/tries, 1)
 	for i := 0; i < len(p.Spans); i += step {
 		s := p.Spans[i]
-		if s.Run == 0 && (j.readable(ctx, sub(s, s.Lo, s.Lo+1)) || j.readable(ctx, sub(s, s.Hi-1, s.Hi))) {
+		if s.Run == 0 && (j.readable(ctx, plan.Sub(s, s.Lo, s.Lo+1)) || j.readable(ctx, plan.Sub(s, s.Hi-1, s.Hi))) {
 			return true
 		}
 		if s.Run > 0 && j.readable(ctx, s) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/memory"
 )
@@ -47,7 +48,7 @@ func quickly(t *testing.T) {
 }
 
 // files makes the inputs of a plan real, since what was read is looked at again.
-func files(t *testing.T, p *Plan) {
+func files(t *testing.T, p *plan.Plan) {
 	t.Helper()
 	dir := t.TempDir()
 	p.Table.Roots[0] = dir

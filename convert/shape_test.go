@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/memory"
@@ -109,18 +111,18 @@ func (s *totalSurvey) Merge(next shardify.Survey) error {
 func (s *totalSurvey) Result() ([]byte, error) { return fmt.Appendf(nil, "%d %d", s.sum, s.n), nil }
 
 // compileFake knows the operations of these tests.
-func compileFake(ops []Op, env Env) (*Pipeline, error) {
-	p := &Pipeline{}
+func compileFake(ops []plan.Op, env flow.Env) (*flow.Pipeline, error) {
+	p := &flow.Pipeline{}
 	for i, o := range ops {
 		switch o.Name {
 		case "even":
-			p.Before = append(p.Before, Stage{Transform: keepEven{}, Op: i})
+			p.Before = append(p.Before, flow.Stage{Transform: keepEven{}, Op: i})
 		case "noise":
-			p.After = append(p.After, Stage{Transform: addSeed{env.Table}, Op: i})
+			p.After = append(p.After, flow.Stage{Transform: addSeed{env.Table}, Op: i})
 		case "noise-train":
-			p.After = append(p.After, Stage{Transform: addSeed{env.Table}, Op: i, Splits: []string{"train"}})
+			p.After = append(p.After, flow.Stage{Transform: addSeed{env.Table}, Op: i, Splits: []string{"train"}})
 		case "total":
-			p.After = append(p.After, Stage{Transform: &total{}, Op: i})
+			p.After = append(p.After, flow.Stage{Transform: &total{}, Op: i})
 		case "copies":
 			p.Copies, _ = strconv.Atoi(o.Text)
 		case "copies-train":
@@ -133,9 +135,9 @@ func compileFake(ops []Op, env Env) (*Pipeline, error) {
 	return p, nil
 }
 
-func split(t *testing.T, text string) *Split {
+func split(t *testing.T, text string) *plan.Split {
 	t.Helper()
-	s, err := ParseSplit(text)
+	s, err := plan.ParseSplit(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,34 +147,34 @@ func split(t *testing.T, text string) *Split {
 // shapes are conversions that do something to samples.
 func shapes(t *testing.T) map[string]func(*Request) {
 	return map[string]func(*Request){
-		"where":       func(r *Request) { r.Ops = []Op{{Name: "even"}} },
-		"copies":      func(r *Request) { r.Ops = []Op{{Name: "copies", Text: "3"}, {Name: "noise"}} },
+		"where":       func(r *Request) { r.Ops = []plan.Op{{Name: "even"}} },
+		"copies":      func(r *Request) { r.Ops = []plan.Op{{Name: "copies", Text: "3"}, {Name: "noise"}} },
 		"split":       func(r *Request) { r.Split = split(t, "train=0.8,val=0.1,test=0.1") },
-		"split rest":  func(r *Request) { r.Split = split(t, "train=rest,val=37"); r.Ops = []Op{{Name: "even"}} },
+		"split rest":  func(r *Request) { r.Split = split(t, "train=rest,val=37"); r.Ops = []plan.Op{{Name: "even"}} },
 		"split count": func(r *Request) { r.Split = split(t, "train=100,val=37") },
 		"survey": func(r *Request) {
 			r.Split = split(t, "train=0.5,val=0.5")
-			r.Ops = []Op{{Name: "even"}, {Name: "noise"}, {Name: "total"}}
+			r.Ops = []plan.Op{{Name: "even"}, {Name: "noise"}, {Name: "total"}}
 		},
-		"block": func(r *Request) { r.Shuffle = ShuffleBlock },
+		"block": func(r *Request) { r.Shuffle = plan.ShuffleBlock },
 		"global": func(r *Request) {
-			r.Shuffle = ShuffleGlobal
-			r.Ops = []Op{{Name: "noise"}}
+			r.Shuffle = plan.ShuffleGlobal
+			r.Ops = []plan.Op{{Name: "noise"}}
 		},
-		"global exact": func(r *Request) { r.Shuffle = ShuffleGlobal; r.ShardSize, r.ShardSamples = 0, 37 },
+		"global exact": func(r *Request) { r.Shuffle = plan.ShuffleGlobal; r.ShardSize, r.ShardSamples = 0, 37 },
 		"all of it": func(r *Request) {
-			r.Shuffle, r.Split = ShuffleGlobal, split(t, "train=0.7,val=0.3")
-			r.Ops = []Op{{Name: "even"}, {Name: "copies-train", Text: "2"}, {Name: "noise-train"}, {Name: "total"}}
+			r.Shuffle, r.Split = plan.ShuffleGlobal, split(t, "train=0.7,val=0.3")
+			r.Ops = []plan.Op{{Name: "even"}, {Name: "copies-train", Text: "2"}, {Name: "noise-train"}, {Name: "total"}}
 		},
 		"exact splits": func(r *Request) {
-			r.Shuffle, r.Split = ShuffleGlobal, split(t, "train=0.7,val=0.3")
+			r.Shuffle, r.Split = plan.ShuffleGlobal, split(t, "train=0.7,val=0.3")
 			r.ShardSize, r.ShardSamples = 0, 50
 		},
-		"block split": func(r *Request) { r.Shuffle, r.Split = ShuffleBlock, split(t, "train=0.7,val=0.3") },
+		"block split": func(r *Request) { r.Shuffle, r.Split = plan.ShuffleBlock, split(t, "train=0.7,val=0.3") },
 	}
 }
 
-func shapedPlan(t *testing.T, f *fakeSource, change func(*Request)) *Plan {
+func shapedPlan(t *testing.T, f *fakeSource, change func(*Request)) *plan.Plan {
 	t.Helper()
 	return fakePlan(t, f, func(r *Request) {
 		r.Compile, r.Seed = compileFake, 5
@@ -180,7 +182,7 @@ func shapedPlan(t *testing.T, f *fakeSource, change func(*Request)) *Plan {
 	})
 }
 
-func shapedJob(p *Plan, f *fakeSource, s storage.Store) *Job {
+func shapedJob(p *plan.Plan, f *fakeSource, s storage.Store) *Job {
 	j := fakeJob(p, f, s)
 	j.Compile = compileFake
 	return j
@@ -200,7 +202,7 @@ func TestShapedBytesAreTheSameWhateverTheJobsTasksAndMemory(t *testing.T) {
 			for _, jobs := range []int{1, 2, 7} {
 				for _, tasks := range []int{1, 10} {
 					for _, budget := range []int64{1, 20 << 10, 64 << 20} {
-						q, err := DecodePlan(b) // as every task does
+						q, err := plan.Decode(b) // as every task does
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -227,7 +229,7 @@ func TestShapedBytesAreTheSameWhateverTheJobsTasksAndMemory(t *testing.T) {
 }
 
 // runTasks does all tasks, each as a process of its own would, until none waits.
-func runTasks(t *testing.T, p *Plan, f *fakeSource, s storage.Store, jobs, tasks int, budget int64) {
+func runTasks(t *testing.T, p *plan.Plan, f *fakeSource, s storage.Store, jobs, tasks int, budget int64) {
 	t.Helper()
 	for round := range 3 {
 		waiting := 0
@@ -252,7 +254,7 @@ func runTasks(t *testing.T, p *Plan, f *fakeSource, s storage.Store, jobs, tasks
 
 func fragmentsIn(s *memory.Store) (out []string) {
 	for n := range s.Files() {
-		if strings.HasSuffix(n, fragmentSuffix) {
+		if strings.HasSuffix(n, plan.FragmentSuffix) {
 			out = append(out, n)
 		}
 	}
@@ -260,7 +262,7 @@ func fragmentsIn(s *memory.Store) (out []string) {
 }
 
 // checkBalance: the law of receipts, over the whole set.
-func checkBalance(t *testing.T, s *memory.Store, p *Plan, m *index.Manifest) {
+func checkBalance(t *testing.T, s *memory.Store, p *plan.Plan, m *index.Manifest) {
 	t.Helper()
 	var skipped int64
 	for _, k := range m.Skipped {
@@ -331,7 +333,7 @@ func TestSplitsHaveEverySampleOnce(t *testing.T) {
 		text   string
 		counts []int
 	}{{"train=0.8,val=0.1,test=0.1", nil}, {"train=rest,val=37,test=5", []int{429 - 42, 37, 5}}, {"a=0.5,b=rest", nil}} {
-		for _, shuffle := range []string{"", ShuffleBlock, ShuffleGlobal} {
+		for _, shuffle := range []string{"", plan.ShuffleBlock, plan.ShuffleGlobal} {
 			s, _ := convertFake(t, f, func(r *Request) { r.Split, r.Shuffle = split(t, c.text), shuffle })
 			var got []uint64
 			for i, part := range split(t, c.text).Parts {
@@ -350,7 +352,7 @@ func TestSplitsHaveEverySampleOnce(t *testing.T) {
 
 func TestWhereDropsAndCounts(t *testing.T) {
 	f := mixed()
-	s, m := convertFake(t, f, func(r *Request) { r.Ops = []Op{{Name: "even"}} })
+	s, m := convertFake(t, f, func(r *Request) { r.Ops = []plan.Op{{Name: "even"}} })
 	var want []uint64
 	for _, v := range f.all() {
 		if v&1 == 0 {
@@ -368,7 +370,7 @@ func TestWhereDropsAndCounts(t *testing.T) {
 
 func TestShuffledSetHoldsTheSamplesInAnotherOrder(t *testing.T) {
 	f := mixed()
-	for _, shuffle := range []string{ShuffleBlock, ShuffleGlobal} {
+	for _, shuffle := range []string{plan.ShuffleBlock, plan.ShuffleGlobal} {
 		s, m := convertFake(t, f, func(r *Request) { r.Shuffle = shuffle })
 		got := valuesOf(t, s, "")
 		if !slices.Equal(sorted(got), sorted(f.all())) {
@@ -381,14 +383,14 @@ func TestShuffledSetHoldsTheSamplesInAnotherOrder(t *testing.T) {
 			t.Fatalf("%s: %d shards", shuffle, len(m.Shards))
 		}
 	}
-	s, m := convertFake(t, f, func(r *Request) { r.Shuffle, r.ShardSize, r.ShardSamples = ShuffleGlobal, 0, 37 })
+	s, m := convertFake(t, f, func(r *Request) { r.Shuffle, r.ShardSize, r.ShardSamples = plan.ShuffleGlobal, 0, 37 })
 	for i, sh := range m.Shards {
 		if want := min(37, 429-37*int64(i)); sh.Samples != want {
 			t.Fatalf("shard %d has %d samples, want %d", i, sh.Samples, want)
 		}
 	}
 	// Cutting elsewhere leaves the order as it is.
-	other, _ := convertFake(t, f, func(r *Request) { r.Shuffle = ShuffleGlobal })
+	other, _ := convertFake(t, f, func(r *Request) { r.Shuffle = plan.ShuffleGlobal })
 	if !slices.Equal(valuesOf(t, s, ""), valuesOf(t, other, "")) {
 		t.Fatal("the order depends on the size of the shards")
 	}
@@ -397,7 +399,7 @@ func TestShuffledSetHoldsTheSamplesInAnotherOrder(t *testing.T) {
 func TestCopiesDifferAndStayInTheirSplit(t *testing.T) {
 	f := mixed()
 	s, m := convertFake(t, f, func(r *Request) {
-		r.Split, r.Ops = split(t, "train=0.5,val=0.5"), []Op{{Name: "copies-train", Text: "3"}, {Name: "noise-train"}}
+		r.Split, r.Ops = split(t, "train=0.5,val=0.5"), []plan.Op{{Name: "copies-train", Text: "3"}, {Name: "noise-train"}}
 	})
 	train, val := valuesOf(t, s, "train/"), valuesOf(t, s, "val/")
 	if len(train) != 3*(429-len(val)) || m.Copied != int64(len(train)/3*2) {
@@ -415,9 +417,9 @@ func TestCopiesDifferAndStayInTheirSplit(t *testing.T) {
 // TestCopiesAreShuffledApart: each copy has a place of its own.
 func TestCopiesAreShuffledApart(t *testing.T) {
 	f := mixed()
-	for _, shuffle := range []string{ShuffleBlock, ShuffleGlobal} {
+	for _, shuffle := range []string{plan.ShuffleBlock, plan.ShuffleGlobal} {
 		s, _ := convertFake(t, f, func(r *Request) {
-			r.Shuffle, r.Ops, r.ShardSize = shuffle, []Op{{Name: "copies", Text: "2"}}, 1<<20
+			r.Shuffle, r.Ops, r.ShardSize = shuffle, []plan.Op{{Name: "copies", Text: "2"}}, 1<<20
 		})
 		v := valuesOf(t, s, "")
 		together := 0
@@ -434,7 +436,7 @@ func TestCopiesAreShuffledApart(t *testing.T) {
 
 func TestSurveySeesTrainAlone(t *testing.T) {
 	f := mixed()
-	p := shapedPlan(t, f, func(r *Request) { r.Split, r.Ops = split(t, "train=0.5,val=0.5"), []Op{{Name: "total"}} })
+	p := shapedPlan(t, f, func(r *Request) { r.Split, r.Ops = split(t, "train=0.5,val=0.5"), []plan.Op{{Name: "total"}} })
 	s := memory.New()
 	if _, err := shapedJob(p, f, s).Convert(bg); err != nil {
 		t.Fatal(err)
@@ -446,13 +448,13 @@ func TestSurveySeesTrainAlone(t *testing.T) {
 	// An earlier plan spares the survey; other operations do not.
 	reads := f.reads.Load()
 	q := shapedPlan(t, f, func(r *Request) {
-		r.Split, r.Ops, r.Known = split(t, "train=0.5,val=0.5"), []Op{{Name: "total"}}, p
+		r.Split, r.Ops, r.Known = split(t, "train=0.5,val=0.5"), []plan.Op{{Name: "total"}}, p
 	})
 	if f.reads.Load() != reads || q.Digest() != p.Digest() {
 		t.Fatal("the survey was made again, or differs")
 	}
 	shapedPlan(t, f, func(r *Request) {
-		r.Split, r.Ops, r.Known = split(t, "train=0.6,val=0.4"), []Op{{Name: "total"}}, p
+		r.Split, r.Ops, r.Known = split(t, "train=0.6,val=0.4"), []plan.Op{{Name: "total"}}, p
 	})
 	if f.reads.Load() == reads {
 		t.Fatal("another split took the survey of this one")
@@ -466,27 +468,13 @@ func smallSurveys(t *testing.T) {
 	t.Cleanup(func() { surveyPart = old })
 }
 
-func TestOperationsHaveSeedsOfTheirOwn(t *testing.T) {
-	seen := map[uint64]bool{}
-	for seed := range uint64(20) {
-		p := &Plan{Seed: seed}
-		for op := range 20 {
-			s := p.opSeed(op)
-			if seen[s] {
-				t.Fatalf("operation %d of seed %d has the seed of another", op, seed)
-			}
-			seen[s] = true
-		}
-	}
-}
-
 func TestSurveyIsTheSameWhateverTheJobs(t *testing.T) {
 	smallSurveys(t)
 	f := mixed()
 	f.onRead = func(s shardify.Span) { time.Sleep(time.Duration(shardify.Mix(uint64(s.Lo))%3) * time.Millisecond) }
 	want := ""
 	for _, jobs := range []int{1, 2, 7} {
-		p := shapedPlan(t, f, func(r *Request) { r.Ops, r.Jobs, r.Pool = []Op{{Name: "total"}}, jobs, shardify.NewPool(1<<20) })
+		p := shapedPlan(t, f, func(r *Request) { r.Ops, r.Jobs, r.Pool = []plan.Op{{Name: "total"}}, jobs, shardify.NewPool(1<<20) })
 		if want == "" {
 			want = p.Findings[0].Result
 		}
@@ -506,7 +494,7 @@ func TestDamagedSamplesAreSkippedOnTheWay(t *testing.T) {
 		if name == "split count" {
 			continue
 		}
-		s, m := convertFake(t, f, func(r *Request) { change(r); r.OnError = OnErrorSkip })
+		s, m := convertFake(t, f, func(r *Request) { change(r); r.OnError = plan.OnErrorSkip })
 		_ = s
 		if len(m.Skipped) != 2 {
 			t.Errorf("%s: skipped %v", name, m.Skipped)

@@ -10,7 +10,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
@@ -19,8 +21,8 @@ import (
 )
 
 // compileCopies makes three of each sample of train.
-func compileCopies([]convert.Op, convert.Env) (*convert.Pipeline, error) {
-	return &convert.Pipeline{Copies: 3, CopySplits: []string{"train"}}, nil
+func compileCopies([]plan.Op, flow.Env) (*flow.Pipeline, error) {
+	return &flow.Pipeline{Copies: 3, CopySplits: []string{"train"}}, nil
 }
 
 // TestEveryKindOfFieldKeepsItsBytes: shuffled, split and copied samples of every kind,
@@ -32,8 +34,8 @@ func TestEveryKindOfFieldKeepsItsBytes(t *testing.T) {
 		keyed   bool
 		shuffle string
 	}{
-		{mmap.Format, false, convert.ShuffleGlobal}, {mmap.Format, true, convert.ShuffleBlock}, {mmap.Format, true, convert.ShuffleNone},
-		{wds.Format, true, convert.ShuffleGlobal}, {wds.Format, false, convert.ShuffleBlock}, {wds.Format, true, convert.ShuffleNone},
+		{mmap.Format, false, plan.ShuffleGlobal}, {mmap.Format, true, plan.ShuffleBlock}, {mmap.Format, true, plan.ShuffleNone},
+		{wds.Format, true, plan.ShuffleGlobal}, {wds.Format, false, plan.ShuffleBlock}, {wds.Format, true, plan.ShuffleNone},
 	} {
 		t.Run(fmt.Sprint(c.sink.Name, c.keyed, c.shuffle), func(t *testing.T) {
 			fields := schema
@@ -78,13 +80,13 @@ func convertOnce(t *testing.T, sink shardify.SinkFormat, schema string, keyed bo
 	if err != nil {
 		t.Fatal(err)
 	}
-	split, err := convert.ParseSplit("train=0.6,val=0.4")
+	split, err := plan.ParseSplit("train=0.6,val=0.4")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := convert.MakePlan(context.Background(), convert.Request{
 		Input: "synth", Source: src, Args: a, Output: sink, Options: opts, ShardSize: 200 << 10, Seed: 3, Split: split,
-		Shuffle: shuffle, Provenance: true, Ops: []convert.Op{{Name: "copies"}}, Compile: compileCopies,
+		Shuffle: shuffle, Provenance: true, Ops: []plan.Op{{Name: "copies"}}, Compile: compileCopies,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,9 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	readmmap "github.com/shardify/shardify/readers/mmap"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage/local"
@@ -47,8 +49,8 @@ func (ordinal) Apply(b *shardify.Batch, _ uint64, _ *shardify.Arena) (*shardify.
 	return b, nil
 }
 
-func compileOrdinal([]convert.Op, convert.Env) (*convert.Pipeline, error) {
-	return &convert.Pipeline{Before: []convert.Stage{{Transform: ordinal{}}}}, nil
+func compileOrdinal([]plan.Op, flow.Env) (*flow.Pipeline, error) {
+	return &flow.Pipeline{Before: []flow.Stage{{Transform: ordinal{}}}}, nil
 }
 
 type shuffleRun struct {
@@ -69,7 +71,7 @@ func (r shuffleRun) convert(t testing.TB, out string) *convert.Job {
 	}
 	q := convert.Request{
 		Input: "synth", Source: src, Args: args, Output: mmap.Format, Options: opts, Shuffle: r.shuffle, Seed: 1,
-		Ops: []convert.Op{{Name: "ordinal"}}, Compile: compileOrdinal,
+		Ops: []plan.Op{{Name: "ordinal"}}, Compile: compileOrdinal,
 	}
 	if r.change != nil {
 		r.change(&q)
@@ -122,7 +124,7 @@ func order(t *testing.T, dir string) (out []int64) {
 // TestGlobalShuffleIsUniform: each sample once; chi-square of where the samples of each
 // part of the input end up; and no correlation between neighbours.
 func TestGlobalShuffleIsUniform(t *testing.T) {
-	r := shuffleRun{samples: 300_000, memory: 600_000, schema: "i:i64", shuffle: convert.ShuffleGlobal, jobs: 2}
+	r := shuffleRun{samples: 300_000, memory: 600_000, schema: "i:i64", shuffle: plan.ShuffleGlobal, jobs: 2}
 	if os.Getenv("SHARDIFY_LONG") != "" {
 		r.samples, r.memory = 10_000_000, 20_000_000
 		r.schema = "i:i64,x:f64"
@@ -179,7 +181,7 @@ func TestGlobalShuffleIsUniform(t *testing.T) {
 // BenchmarkShuffle compares the cost of the orders.
 func BenchmarkShuffle(b *testing.B) {
 	for _, schema := range []string{"i:i64,x:f64", "i:i64,x:f32[64]", "i:i64,j:f32*20[4],k:f32*"} {
-		for _, shuffle := range []string{convert.ShuffleNone, convert.ShuffleBlock, convert.ShuffleGlobal} {
+		for _, shuffle := range []string{plan.ShuffleNone, plan.ShuffleBlock, plan.ShuffleGlobal} {
 			b.Run(schema+"/"+shuffle, func(b *testing.B) {
 				var bytes int64
 				for i := range b.N {

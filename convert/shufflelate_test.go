@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -13,7 +14,7 @@ import (
 // above all does not take the receipts of the portions for those of lost fragments.
 func TestLateWorkerFindsTheShuffleDone(t *testing.T) {
 	dir := t.TempDir()
-	first := shuffleRun{samples: 3000, memory: 8 << 20, schema: "i:i64,x:f32[9]", shuffle: convert.ShuffleGlobal, jobs: 2}.convert(t, dir)
+	first := shuffleRun{samples: 3000, memory: 8 << 20, schema: "i:i64,x:f32[9]", shuffle: plan.ShuffleGlobal, jobs: 2}.convert(t, dir)
 	list := func() map[string]int64 {
 		files := map[string]int64{}
 		for f, err := range local.NewDir(dir, local.SyncNone).List("") {

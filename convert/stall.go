@@ -138,7 +138,7 @@ func (j *Job) waiting(tick time.Duration) (out []string) {
 }
 
 func (j *Job) describe(p *post) string {
-	shard := func() string { return strings.Join(j.Plan.shardNames(p.shard), ", ") }
+	shard := func() string { return strings.Join(j.Plan.ShardNames(p.shard), ", ") }
 	switch p.what {
 	case atReading:
 		return fmt.Sprintf("reading %s, samples [%d, %d)", j.inputsOf(p.span), p.span.Lo, p.span.Hi)
@@ -170,13 +170,5 @@ func (j *Job) inputsOf(s shardify.Span) string {
 	if int(s.Input) < p.Table.Len() {
 		return p.Table.Path(int(s.Input))
 	}
-	return p.inputName(s.Input)
-}
-
-// shardNames is what a shard of the plan is called, in every split.
-func (p *Plan) shardNames(i int) (names []string) {
-	for k := range max(len(p.SplitNames()), 1) {
-		names = append(names, p.SplitShardName(k, i))
-	}
-	return names
+	return p.InputName(s.Input)
 }

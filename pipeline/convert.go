@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/plan"
 )
 
 // Result is a complete data set.
@@ -69,7 +70,7 @@ func (p *Prepared) convert(ctx context.Context) (*Result, error) {
 
 // hintSkip tells how to go on without what is damaged, if anything is left then.
 func (p *Prepared) hintSkip(ctx context.Context, err error) error {
-	if p.Plan.OnError == convert.OnErrorFail && errors.Is(err, shardify.ErrCorrupt) && p.Job.Readable(ctx) {
+	if p.Plan.OnError == plan.OnErrorFail && errors.Is(err, shardify.ErrCorrupt) && p.Job.Readable(ctx) {
 		return shardify.Hint(err, "fetch the input again, or leave the damaged samples out and listed: the same command with --on-error skip --fresh")
 	}
 	return err

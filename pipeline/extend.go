@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/sets"
 	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
@@ -142,7 +142,7 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 		s.Options["labels"] = "folder" // and however few of the classes
 	}
 	if s.Shuffle == "" {
-		s.Shuffle = convert.ShuffleNone
+		s.Shuffle = plan.ShuffleNone
 	}
 	for _, name := range []string{"limit", "range"} {
 		if r[name] != "" {
@@ -169,20 +169,20 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 	}
 	for _, o := range parts[0].Operations {
 		if o.Op == transform.Set && transform.HasTotals(o.Text) {
-			return refuse("--set %s is a sum over all its inputs, which further ones would change: convert all of them together", transform.Shown(convert.Op{Text: o.Text})[0])
+			return refuse("--set %s is a sum over all its inputs, which further ones would change: convert all of them together", transform.Shown(plan.Op{Text: o.Text})[0])
 		}
 		key := Lookup(o.Op)
 		if key == nil {
 			return refuse("operation %q", o.Op)
 		}
-		for _, text := range transform.Shown(convert.Op{Name: o.Op, Text: o.Text}) {
+		for _, text := range transform.Shown(plan.Op{Name: o.Op, Text: o.Text}) {
 			if err := key.Of(&s).Set(text); err != nil {
 				return s, err
 			}
 		}
 	}
 	s.Columns = words(r["columns"])
-	if p, err := convert.LoadPlan(local.NewDir(dir, local.SyncNone)); err == nil { // columns that were read for operations alone
+	if p, err := plan.Load(local.NewDir(dir, local.SyncNone)); err == nil { // columns that were read for operations alone
 		s.Columns = slices.DeleteFunc(s.Columns, func(c string) bool { return slices.Contains(p.Helpers, c) })
 	}
 	return s, nil
@@ -213,7 +213,7 @@ func sameRecipe(a, b map[string]string) bool {
 // shownOps is the operations without what they found among the inputs.
 func shownOps(list []index.Operation) (out []string) {
 	for _, o := range list {
-		out = append(out, o.Op+" "+strings.Join(transform.Shown(convert.Op{Name: o.Op, Text: o.Text}), "\n"))
+		out = append(out, o.Op+" "+strings.Join(transform.Shown(plan.Op{Name: o.Op, Text: o.Text}), "\n"))
 	}
 	return out
 }

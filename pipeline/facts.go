@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 )
@@ -58,7 +58,7 @@ func (p *Prepared) Facts() Facts {
 		Shards: int64(x.Outputs() * max(len(x.SplitNames()), 1)), Units: int64(len(x.Units)), Jobs: p.Jobs, Memory: p.Memory,
 		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, x.Outside, p.Litter), Skipped: x.Skipped, Digest: x.Digest(),
 	}
-	f.Shuffle, f.Splits, f.ScratchBytes = cmp.Or(x.Shuffle, convert.ShuffleNone), x.SplitNames(), x.ShuffleBytes()
+	f.Shuffle, f.Splits, f.ScratchBytes = cmp.Or(x.Shuffle, plan.ShuffleNone), x.SplitNames(), x.ShuffleBytes()
 	if n, ok := p.Job.Source.(shardify.Noter); ok {
 		f.Notes = n.Notes()
 	}

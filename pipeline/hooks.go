@@ -4,9 +4,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/plan"
 )
 
 // Hooks are called while work goes on; all may be nil.
@@ -101,7 +101,7 @@ func (p *Prepared) begin(units []int) (end func()) {
 }
 
 // total is what there is to do, that of earlier runs included.
-func total(p *convert.Plan, units []int) (t Progress) {
+func total(p *plan.Plan, units []int) (t Progress) {
 	for _, u := range units {
 		t.AllBytes += p.UnitBytes(u)
 		x := p.Units[u]
@@ -110,7 +110,7 @@ func total(p *convert.Plan, units []int) (t Progress) {
 			t.AllSamples += s.Samples
 		}
 	}
-	if p.Shuffle == convert.ShuffleGlobal {
+	if p.Shuffle == plan.ShuffleGlobal {
 		t.AllShards = int64(p.Gathers)
 	}
 	return t

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/value"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
 )
@@ -60,7 +61,7 @@ var Keys = []Key{
 	{"range", "", GroupSelection, "only samples LO up to but without HI, counted over all inputs", func(s *Settings) Value { return &s.Range }},
 	{"max-sample", "", GroupSelection, "refuse samples that take more decoded; " + shardify.FormatSize(convert.DefaultMaxSample) + " if left out", func(s *Settings) Value { return (*value.Size)(&s.MaxSample) }},
 	{"on-error", "", GroupSelection, "what a damaged sample does: end the conversion, or be left out and listed", func(s *Settings) Value {
-		return value.OneOf(&s.OnError, convert.OnErrorFail, convert.OnErrorSkip)
+		return value.OneOf(&s.OnError, plan.OnErrorFail, plan.OnErrorSkip)
 	}},
 
 	opKey(transform.Set, func(s *Settings) Value { return (*value.Texts)(&s.Set) }),
@@ -80,7 +81,7 @@ var Keys = []Key{
 	opKey(transform.Pack, func(s *Settings) Value { return (*value.Texts)(&s.Pack) }),
 
 	{"shuffle", "", GroupOrder, "order of the samples: as the inputs have it, mixed within each shard, or mixed over all inputs (needs scratch space)", func(s *Settings) Value {
-		return value.OneOf(&s.Shuffle, convert.ShuffleNone, convert.ShuffleBlock, convert.ShuffleGlobal)
+		return value.OneOf(&s.Shuffle, plan.ShuffleNone, plan.ShuffleBlock, plan.ShuffleGlobal)
 	}},
 	{"seed", "", GroupOrder, "what is random follows from this `NUMBER`", func(s *Settings) Value { return (*value.Seed)(&s.Seed) }},
 	{"split", "", GroupOrder, "make several data sets, as in train=0.8,val=0.1,test=0.1 or train=rest,val=10000: `NAME=SHARE,...`", func(s *Settings) Value { return (*value.Text)(&s.Split) }},
@@ -89,7 +90,7 @@ var Keys = []Key{
 	{"stratify", "", GroupOrder, "share the samples of each value of `FIELD` in the same proportions", func(s *Settings) Value { return (*value.Text)(&s.Stratify) }},
 	{"group-by", "", GroupOrder, "keep samples with the same value of `FIELD` (a run, a patient) in one split", func(s *Settings) Value { return (*value.Text)(&s.GroupBy) }},
 	{"scratch", "", GroupOrder, "`FOLDER` for scratch files: shards in the making (not with plan), and what --shuffle writes; that must be seen by all tasks. Inside the output folder if left out", func(s *Settings) Value { return (*value.Text)(&s.Scratch) }},
-	{"provenance", "", GroupOrder, "add where each sample came from: the field " + convert.OriginField + ", and the list " + convert.InputsName, func(s *Settings) Value { return (*value.Bool)(&s.Provenance) }},
+	{"provenance", "", GroupOrder, "add where each sample came from: the field " + plan.OriginField + ", and the list " + plan.InputsName, func(s *Settings) Value { return (*value.Bool)(&s.Provenance) }},
 
 	{"jobs", "j", GroupRunning, "shards made at the same time; the cores of the machine or allocation if left out", func(s *Settings) Value { return (*value.Jobs)(&s.Jobs) }},
 	{"memory", "", GroupRunning, "memory to stay under; a quarter of what is there if left out", func(s *Settings) Value { return (*value.Memory)(&s.Memory) }},

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
@@ -86,7 +86,7 @@ func (s *Settings) operations() transform.Settings {
 }
 
 // compiler makes the transforms.
-func (s *Settings) compiler() convert.Compile {
+func (s *Settings) compiler() flow.Compile {
 	if s.compile != nil {
 		return s.compile
 	}

@@ -6,19 +6,20 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 )
 
 // inParts tells whether a long list of inputs may be planned in parts: samples go from
 // input to shard in order, each on its own, and all of them.
 func (s *Settings) inParts() bool {
-	ordered := s.Shuffle == "" || s.Shuffle == convert.ShuffleNone
+	ordered := s.Shuffle == "" || s.Shuffle == plan.ShuffleNone
 	return !s.Whole && s.shape.Empty() && s.split == nil && ordered && !s.Provenance &&
 		s.ShardSamples == 0 && s.Limit == 0 && s.Range == Range{}
 }
 
 // makePlan is convert.MakePlan for inputs that may come in parts.
-func (s *Settings) makePlan(ctx context.Context, p *Prepared, src shardify.SourceFormat, o *readers.Opened, r convert.Request) (*convert.Plan, error) {
+func (s *Settings) makePlan(ctx context.Context, p *Prepared, src shardify.SourceFormat, o *readers.Opened, r convert.Request) (*plan.Plan, error) {
 	if o.More == nil {
 		return convert.MakePlan(ctx, r)
 	}

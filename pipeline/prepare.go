@@ -13,10 +13,12 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/suggest"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
@@ -36,7 +38,7 @@ const (
 // Prepared is a planned job and what was chosen on the way.
 type Prepared struct {
 	Job    *convert.Job
-	Plan   *convert.Plan
+	Plan   *plan.Plan
 	Store  *local.Dir
 	Output string
 	State  State
@@ -57,9 +59,9 @@ type Prepared struct {
 	listing io.Closer // the list of inputs, while it is read; nil without
 	// Remains: the folder holds shards of this conversion and no plan.
 	Remains bool
-	helpers []string      // fields that were opened for operations alone
-	replace func() error  // removes the conversion that gives way
-	before  *convert.Plan // of the conversion that goes on
+	helpers []string     // fields that were opened for operations alone
+	replace func() error // removes the conversion that gives way
+	before  *plan.Plan   // of the conversion that goes on
 }
 
 // Prepare plans a conversion in this process: it opens the inputs, chooses formats, plans,
@@ -146,7 +148,7 @@ func (p *Prepared) choose(jobs int, memory int64) {
 }
 
 // finish fills in what depends on the plan.
-func (p *Prepared) finish(compile convert.Compile) {
+func (p *Prepared) finish(compile flow.Compile) {
 	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Compile = p.Plan, p.Store, p.Jobs, compile
 	p.Job.Pool = shardify.NewPool(poolLimit(p.Memory))
 	if p.Plan.Shuffle != "" {
@@ -191,7 +193,7 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFo
 	}
 	o, err = s.openFields(ctx, p, src, readers.Request{
 		Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(), Splits: s.split != nil && s.split.Objects,
-		SkipDamaged: s.OnError == convert.OnErrorSkip, Follow: s.FollowSymlinks,
+		SkipDamaged: s.OnError == plan.OnErrorSkip, Follow: s.FollowSymlinks,
 	})
 	return src, o, err
 }
@@ -260,7 +262,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 			instead = &f
 		}
 	}
-	known, _ := convert.LoadPlan(p.Store) // if it is not what this becomes, compare says so
+	known, _ := plan.Load(p.Store) // if it is not what this becomes, compare says so
 	if s.split, err = transform.AssignInputs(s.split, o.Args.Table); err != nil {
 		return err
 	}
@@ -308,8 +310,8 @@ func (s *Settings) sinkOptions(src *shardify.SourceFormat, sink shardify.SinkFor
 }
 
 // misused makes mistakes in the texts of operations errors of usage.
-func misused(compile convert.Compile) convert.Compile {
-	return func(list []convert.Op, env convert.Env) (*convert.Pipeline, error) {
+func misused(compile flow.Compile) flow.Compile {
+	return func(list []plan.Op, env flow.Env) (*flow.Pipeline, error) {
 		p, err := compile(list, env)
 		if _, isFile := errors.AsType[*fs.PathError](err); isFile || errors.Is(err, shardify.ErrCorrupt) {
 			return p, err

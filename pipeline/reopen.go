@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
@@ -25,7 +26,7 @@ func Reopen(output string, s Settings) (*Prepared, error) {
 	p := &Prepared{Output: output, Store: local.NewDir(output, local.Sync(s.Sync)), room: room{dir: output, space: host.SpaceOf(output)}, State: StateResume, Local: s.Scratch, hooks: s.Hooks}
 	p.choose(s.Jobs, s.Memory)
 	var err error
-	if p.Plan, err = convert.LoadPlan(p.Store); errors.Is(err, fs.ErrNotExist) {
+	if p.Plan, err = plan.Load(p.Store); errors.Is(err, fs.ErrNotExist) {
 		return nil, shardify.Hint(fmt.Errorf("%s holds no plan", output), "make one: shardify plan INPUT... -o "+printable.Quote(output))
 	} else if err != nil {
 		return nil, err

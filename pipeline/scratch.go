@@ -7,15 +7,15 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 )
 
 // ScratchFolder is where the fragments of this conversion are: below --scratch in a
 // folder of their own, since several conversions may share that.
 func (p *Prepared) ScratchFolder() string {
 	if p.Plan.ScratchPath == "" {
-		return filepath.Join(p.Output, filepath.FromSlash(convert.ScratchDir))
+		return filepath.Join(p.Output, filepath.FromSlash(plan.ScratchDir))
 	}
 	return filepath.Join(p.Plan.ScratchPath, "shardify-"+strings.TrimPrefix(p.Plan.Digest(), index.DigestPrefix)[:16])
 }

@@ -5,8 +5,9 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/internal/value"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/transform"
 )
@@ -75,10 +76,10 @@ type Settings struct {
 	Whole bool
 	Hooks Hooks
 
-	split   *convert.Split
+	split   *plan.Split
 	shape   transform.Settings
-	compile convert.Compile // transform.Compile if nil
-	local   string          // folder for shards in the making; "" is the output folder
+	compile flow.Compile // transform.Compile if nil
+	local   string       // folder for shards in the making; "" is the output folder
 }
 
 // Check refuses settings that are wrong whatever the inputs are.
@@ -102,8 +103,8 @@ func (s *Settings) Check() error {
 
 // complete fills in defaults, and parses what is text.
 func (s *Settings) complete() (err error) {
-	s.OnError = cmp.Or(s.OnError, convert.OnErrorFail)
-	s.Shuffle = cmp.Or(s.Shuffle, convert.ShuffleNone)
+	s.OnError = cmp.Or(s.OnError, plan.OnErrorFail)
+	s.Shuffle = cmp.Or(s.Shuffle, plan.ShuffleNone)
 	s.Sync = cmp.Or(s.Sync, string(local.SyncShard))
 	s.Columns, s.Identity = value.Trimmed(s.Columns), value.Trimmed(s.Identity)
 	s.shape = s.operations()

@@ -5,19 +5,19 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/value"
+	"github.com/shardify/shardify/plan"
 )
 
 // parseSplit makes a split of the settings; nil if there is none.
-func (s *Settings) parseSplit() (x *convert.Split, err error) {
+func (s *Settings) parseSplit() (x *plan.Split, err error) {
 	switch {
 	case s.Split != "" && s.SplitFrom != "":
 		return nil, shardify.Usage("--split and --split-from exclude each other")
 	case s.Split != "":
-		x, err = convert.ParseSplit(s.Split)
+		x, err = plan.ParseSplit(s.Split)
 	case s.SplitFrom != "":
-		x, err = convert.ParseSplitFrom(s.SplitFrom)
+		x, err = plan.ParseSplitFrom(s.SplitFrom)
 	case len(s.Identity) > 0 || s.Stratify != "" || s.GroupBy != "":
 		return nil, shardify.Usage("--identity, --stratify and --group-by go with --split")
 	default:

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/writers"
 )
@@ -24,12 +24,12 @@ func (p *Prepared) compare(fresh bool) error {
 	if err := isFolder(p.Output); err != nil {
 		return err
 	}
-	old, err := convert.LoadPlan(p.Store)
+	old, err := plan.Load(p.Store)
 	damaged := errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err := p.foreign()
-		if f, e := p.Store.Open(convert.PlanName); err != nil && e == nil {
+		if f, e := p.Store.Open(plan.FileName); err != nil && e == nil {
 			f.Close()
 			return p.compare(fresh) // another process began meanwhile
 		}
@@ -48,7 +48,7 @@ func (p *Prepared) compare(fresh bool) error {
 	case err != nil:
 		return shardify.Hint(err, "the plan in "+printable.Quote(p.Output)+" cannot be read; --fresh removes that conversion and begins anew")
 	case old.Digest() != p.Plan.Digest():
-		return shardify.Hint(&differs{p.Output, &convert.Conflict{Diff: old.Diff(p.Plan)}}, "choose another folder: -o "+printable.Quote(strings.TrimRight(p.Output, "/")+"-2"),
+		return shardify.Hint(&differs{p.Output, &plan.Conflict{Diff: old.Diff(p.Plan)}}, "choose another folder: -o "+printable.Quote(strings.TrimRight(p.Output, "/")+"-2"),
 			"or replace the conversion there: the same command with --fresh")
 	}
 	p.State = StateResume
@@ -60,7 +60,7 @@ func (p *Prepared) compare(fresh bool) error {
 }
 
 // touched refuses to go on with inputs that were modified since the conversion was begun.
-func touched(old, now *convert.Plan) error {
+func touched(old, now *plan.Plan) error {
 	list, err := old.Touched(now)
 	if err != nil || list == nil {
 		return err
@@ -73,7 +73,7 @@ func touched(old, now *convert.Plan) error {
 	if err != nil {
 		return err
 	}
-	err = convert.Unchanged(storage.Stamp{Size: size, ModTime: at}, planned, plannedTime, false)
+	err = plan.Unchanged(storage.Stamp{Size: size, ModTime: at}, planned, plannedTime, false)
 	if n := int64(len(list)); n > 1 {
 		err = fmt.Errorf("%w (the first of %s)", err, printable.Of(n, "input"))
 	}
@@ -95,7 +95,7 @@ func isFolder(output string) error {
 // differs shows a Conflict as a table.
 type differs struct {
 	output   string
-	conflict *convert.Conflict
+	conflict *plan.Conflict
 }
 
 func (e *differs) Error() string {
@@ -179,7 +179,7 @@ func (p *Prepared) remains() bool {
 
 // removed adds to an error that the output folder is gone, or what it was made from.
 func (p *Prepared) removed(err error) error {
-	switch b, e := p.Store.Open(convert.PlanName); {
+	switch b, e := p.Store.Open(plan.FileName); {
 	case e == nil:
 		b.Close()
 		if p.Remains && errors.Is(err, shardify.ErrExists) {
@@ -194,7 +194,7 @@ func (p *Prepared) removed(err error) error {
 // clear removes the files of the conversion in the output folder, and folders of which
 // nothing is left. A plan that cannot be read, or is of a format that this program lacks,
 // still tells by its presence that the folder is ours.
-func (p *Prepared) clear(old *convert.Plan) error {
+func (p *Prepared) clear(old *plan.Plan) error {
 	if old != nil {
 		if f, ok := writers.Lookup(old.Output); ok {
 			return p.clearOf(old, &f)
@@ -202,14 +202,14 @@ func (p *Prepared) clear(old *convert.Plan) error {
 	}
 	for i := range writers.Formats {
 		f := &writers.Formats[i]
-		if err := p.clearOf(&convert.Plan{Ext: f.Ext}, f); err != nil {
+		if err := p.clearOf(&plan.Plan{Ext: f.Ext}, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *Prepared) clearOf(old *convert.Plan, f *shardify.SinkFormat) error {
+func (p *Prepared) clearOf(old *plan.Plan, f *shardify.SinkFormat) error {
 	folders, err := old.Clear(p.Store, f)
 	for _, dir := range folders {
 		os.Remove(filepath.Join(p.Output, dir)) // those alone that are empty

@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/plan"
 )
 
 // Stages of a task.
@@ -91,7 +92,7 @@ func (t Task) has(task int) bool {
 }
 
 // units is the units to do, the largest first.
-func (t Task) units(p *convert.Plan) []int {
+func (t Task) units(p *plan.Plan) []int {
 	if t.single() {
 		return p.Task(t.Task, t.Tasks)
 	}
@@ -106,7 +107,7 @@ func (t Task) units(p *convert.Plan) []int {
 }
 
 // gathers is the shards of a global shuffle to make.
-func (t Task) gathers(p *convert.Plan) (shards []int) {
+func (t Task) gathers(p *plan.Plan) (shards []int) {
 	for k := range p.Gathers {
 		if t.has(k % t.Tasks) {
 			shards = append(shards, k)
@@ -156,7 +157,7 @@ func (p *Prepared) do(ctx context.Context, t Task) (*Worked, error) {
 
 func (p *Prepared) work(ctx context.Context, t Task, units []int) error {
 	stage := cmp.Or(t.Stage, StageAll)
-	if stage != StageAll && p.Plan.Shuffle != convert.ShuffleGlobal {
+	if stage != StageAll && p.Plan.Shuffle != plan.ShuffleGlobal {
 		return shardify.Usage("--stage %s: the plan has no global shuffle, and so no stages", stage)
 	}
 	switch stage {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/augment"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 )
 
 // trainSplit is the split that random changes are for, unless a spec says otherwise.
@@ -14,10 +14,10 @@ const trainSplit = "train"
 
 // augmentation is the one place where --augment meets package augment: the transform
 // that a spec asks for, and the splits that it applies to (nil is all of them).
-func augmentation(c *compiler, spec string, _ ruleRuns) (convert.Stage, error) {
+func augmentation(c *compiler, spec string, _ ruleRuns) (flow.Stage, error) {
 	s, err := augment.Parse(spec)
 	if err != nil {
-		return convert.Stage{}, err
+		return flow.Stage{}, err
 	}
 	splits := c.env.Splits
 	for _, name := range s.Splits {
@@ -26,11 +26,11 @@ func augmentation(c *compiler, spec string, _ ruleRuns) (convert.Stage, error) {
 			if len(splits) > 0 {
 				have = "there are " + strings.Join(splits, ", ")
 			}
-			return convert.Stage{}, fmt.Errorf("--augment '%s': no split %q: %s", spec, name, have)
+			return flow.Stage{}, fmt.Errorf("--augment '%s': no split %q: %s", spec, name, have)
 		}
 	}
 	t, err := s.New(augment.Env{Table: c.env.Table})
-	out := convert.Stage{Transform: t, Splits: s.Splits}
+	out := flow.Stage{Transform: t, Splits: s.Splits}
 	if s.Splits == nil && s.Op.Random && slices.Contains(splits, trainSplit) {
 		out.Splits = []string{trainSplit}
 	}

@@ -2,13 +2,14 @@ package transform
 
 import (
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/transform/expr"
 )
 
-// Compile is convert.Compile.
-func Compile(list []convert.Op, env convert.Env) (*convert.Pipeline, error) {
-	c := compiler{env: env, pipe: &convert.Pipeline{}, defs: map[string]*expr.Expr{}}
+// Compile is flow.Compile.
+func Compile(list []plan.Op, env flow.Env) (*flow.Pipeline, error) {
+	c := compiler{env: env, pipe: &flow.Pipeline{}, defs: map[string]*expr.Expr{}}
 	if err := c.lookAhead(list); err != nil {
 		return nil, err
 	}
@@ -33,14 +34,14 @@ func Compile(list []convert.Op, env convert.Env) (*convert.Pipeline, error) {
 }
 
 type compiler struct {
-	env   convert.Env
-	pipe  *convert.Pipeline
+	env   flow.Env
+	pipe  *flow.Pipeline
 	defs  map[string]*expr.Expr
 	stack *stackFields
 }
 
 // lookAhead reads what earlier operations must know of later ones.
-func (c *compiler) lookAhead(list []convert.Op) error {
+func (c *compiler) lookAhead(list []plan.Op) error {
 	for _, op := range list {
 		switch op.Name {
 		case Define:
@@ -63,7 +64,7 @@ func (c *compiler) lookAhead(list []convert.Op) error {
 // none of them, and globs must not take them for data.
 func (c *compiler) drop() {
 	if len(c.env.Helpers) > 0 {
-		c.pipe.After = append(c.pipe.After, convert.Stage{Transform: convert.DropFields(c.env.Helpers...), Op: -1})
+		c.pipe.After = append(c.pipe.After, flow.Stage{Transform: flow.DropFields(c.env.Helpers...), Op: -1})
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/synth"
 )
@@ -37,7 +37,7 @@ func table(names ...string) *shardify.Table {
 }
 
 // schemas runs the schemas of a pipeline and returns the fields of its end.
-func schemas(p *convert.Pipeline, in []shardify.Field) ([]shardify.Field, error) {
+func schemas(p *flow.Pipeline, in []shardify.Field) ([]shardify.Field, error) {
 	var err error
 	for _, s := range append(slices.Clone(p.Before), p.After...) {
 		if in, err = s.Schema(in); err != nil {
@@ -94,7 +94,7 @@ pack f=ht,eta32
 	}
 	src, in := source(t)
 	defer src.Close()
-	p, err := Compile(list, convert.Env{Schema: in, Table: table("1", "2")})
+	p, err := Compile(list, flow.Env{Schema: in, Table: table("1", "2")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestFieldsForOperationsAreReadAndDropped(t *testing.T) {
 		if helpers, err = c.s.Helpers(helpers, c.columns, fields); err != nil {
 			t.Fatal(err)
 		}
-		p, err := Compile(list, convert.Env{Schema: fields, Helpers: helpers})
+		p, err := Compile(list, flow.Env{Schema: fields, Helpers: helpers})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,8 +195,8 @@ func TestMistakesNameFlagAndCure(t *testing.T) {
 	} {
 		list, err := c.s.Ops(nil)
 		if err == nil {
-			var p *convert.Pipeline
-			if p, err = Compile(list, convert.Env{Schema: in}); err == nil {
+			var p *flow.Pipeline
+			if p, err = Compile(list, flow.Env{Schema: in}); err == nil {
 				_, err = schemas(p, in)
 			}
 		}
@@ -238,7 +238,7 @@ func FuzzFlags(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p, err := Compile(list, convert.Env{Schema: in})
+		p, err := Compile(list, flow.Env{Schema: in})
 		if err != nil {
 			if Table[k].Name != Augment {
 				_, _ = fmt.Sprint(err), s.Correct(err)

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 )
 
 func validText(s string) bool { return utf8.ValidString(s) }
@@ -106,7 +106,7 @@ func resolveGlobs(table *shardify.Table, globs []string, each bool) (ruleRuns, e
 }
 
 // AssignInputs is a split whose parts are given by globs, with the part of each input.
-func AssignInputs(split *convert.Split, table *shardify.Table) (*convert.Split, error) {
+func AssignInputs(split *plan.Split, table *shardify.Table) (*plan.Split, error) {
 	if split == nil || len(split.Parts) == 0 || split.Parts[0].Glob == "" {
 		return split, nil
 	}
@@ -121,7 +121,7 @@ func AssignInputs(split *convert.Split, table *shardify.Table) (*convert.Split, 
 	s := *split
 	s.Inputs = nil
 	for _, r := range in {
-		s.Inputs = append(s.Inputs, convert.InputPart{End: r.End, Part: r.Rule})
+		s.Inputs = append(s.Inputs, plan.InputPart{End: r.End, Part: r.Rule})
 	}
 	return &s, nil
 }

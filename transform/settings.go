@@ -10,7 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/augment"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/transform/expr"
 )
 
@@ -42,8 +42,8 @@ const rulesLine = "\ninputs: "
 
 // Ops lists the operations in their order. The globs of set and fraction are looked up
 // among the inputs.
-func (s Settings) Ops(table *shardify.Table) ([]convert.Op, error) {
-	var out []convert.Op
+func (s Settings) Ops(table *shardify.Table) ([]plan.Op, error) {
+	var out []plan.Op
 	for i := range Table {
 		k := &Table[i]
 		texts, err := s.texts(k)
@@ -58,7 +58,7 @@ func (s Settings) Ops(table *shardify.Table) ([]convert.Op, error) {
 				}
 				t += rulesLine + runs.String()
 			}
-			out = append(out, convert.Op{Name: k.Name, Text: t})
+			out = append(out, plan.Op{Name: k.Name, Text: t})
 		}
 	}
 	return out, nil
@@ -104,7 +104,7 @@ func (s Settings) WithTotals(ctx context.Context, src shardify.SourceFormat, tab
 }
 
 // Shown is an operation's text as it was given: a line for each value.
-func Shown(op convert.Op) []string {
+func Shown(op plan.Op) []string {
 	text, _, _ := strings.Cut(op.Text, rulesLine)
 	return strings.Split(text, "\n")
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/transform/expr"
 )
 
@@ -48,7 +48,7 @@ type Kind struct {
 	// looks tells which fields an operation names and makes; nil if none.
 	looks func(text string, defs map[string]*expr.Expr) (fields, error)
 	// stage compiles; a stage without a transform is none.
-	stage func(c *compiler, text string, rules ruleRuns) (convert.Stage, error)
+	stage func(c *compiler, text string, rules ruleRuns) (flow.Stage, error)
 }
 
 // phase is when operations run.
@@ -71,17 +71,17 @@ type fields struct {
 var Table = []Kind{
 	{Name: Set, Value: "NAME=VALUE@GLOB", Example: "label=1@sig/*.root", Help: "a field that is constant for each input", More: "without @GLOB for all other inputs",
 		texts: byName, rules: setRules, looks: looked(parseName),
-		stage: func(c *compiler, text string, rules ruleRuns) (convert.Stage, error) {
+		stage: func(c *compiler, text string, rules ruleRuns) (flow.Stage, error) {
 			return stage(newSet(text, c.env.Table, rules))
 		}},
 	{Name: Fraction, Value: "GLOB=FRACTION", Example: "bg/*.root=0.5", Help: "a part of the samples of some inputs",
 		texts: joined("\n"), rules: fractionRules,
-		stage: func(c *compiler, text string, rules ruleRuns) (convert.Stage, error) {
+		stage: func(c *compiler, text string, rules ruleRuns) (flow.Stage, error) {
 			return stage(newFraction(text, c.env.Table, rules))
 		}},
 	{Name: Where, Value: "CONDITION", Example: "nJet >= 2 && max(Jet_pt) > 30", Help: "only samples for which a condition holds",
 		looks: lookWhere,
-		stage: func(c *compiler, text string, _ ruleRuns) (convert.Stage, error) {
+		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 			return stage(newWhere(text, c.defs))
 		}},
 	{Name: Copies, Value: "N", Example: "4", Help: "several samples of each, that --augment changes differently", More: "with splits of train alone", phase: middle,
@@ -92,7 +92,7 @@ var Table = []Kind{
 		looks: looked(newDefine), stage: ofText(newDefine)},
 	{Name: NaN, Value: "[FIELD=]keep|fail|drop|fill=V", Example: "Jet_*=fill=0", Help: "what NaN does", phase: middle,
 		texts: joined(","),
-		stage: func(c *compiler, text string, _ ruleRuns) (convert.Stage, error) {
+		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 			return stage(newNaN(text, c.env.Helpers...))
 		}},
 	{Name: Encode, Value: "FIELD", Example: "particle", Help: "codes 0, 1, ... for the values of a text or integer field", phase: middle, keeps: true,
@@ -140,7 +140,7 @@ func New(kind, value string, table *shardify.Table) (shardify.Transform, error) 
 	if k == nil {
 		return nil, shardify.Unsupported("no operation %q", kind)
 	}
-	c := compiler{env: convert.Env{Table: table}, pipe: &convert.Pipeline{}}
+	c := compiler{env: flow.Env{Table: table}, pipe: &flow.Pipeline{}}
 	s, err := k.stage(&c, value, nil)
 	if err == nil && s.Transform == nil {
 		err = shardify.Unsupported("--%s is no transform", kind)
@@ -149,29 +149,29 @@ func New(kind, value string, table *shardify.Table) (shardify.Transform, error) 
 }
 
 // stage is a stage for all splits.
-func stage[T shardify.Transform](t T, err error) (convert.Stage, error) {
-	return convert.Stage{Transform: t}, err
+func stage[T shardify.Transform](t T, err error) (flow.Stage, error) {
+	return flow.Stage{Transform: t}, err
 }
 
 // ofText is the stage of a transform that follows from its text alone.
-func ofText[T shardify.Transform](make func(string) (T, error)) func(*compiler, string, ruleRuns) (convert.Stage, error) {
-	return func(_ *compiler, text string, _ ruleRuns) (convert.Stage, error) { return stage(make(text)) }
+func ofText[T shardify.Transform](make func(string) (T, error)) func(*compiler, string, ruleRuns) (flow.Stage, error) {
+	return func(_ *compiler, text string, _ ruleRuns) (flow.Stage, error) { return stage(make(text)) }
 }
 
-func copies(c *compiler, text string, _ ruleRuns) (convert.Stage, error) {
+func copies(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return convert.Stage{}, shardify.Corrupt(-1, "copies %q", text)
+		return flow.Stage{}, shardify.Corrupt(-1, "copies %q", text)
 	}
 	c.pipe.Copies = n
 	if slices.Contains(c.env.Splits, trainSplit) { // copies of what is validated on tell nothing
 		c.pipe.CopySplits = []string{trainSplit}
 	}
-	return convert.Stage{}, nil
+	return flow.Stage{}, nil
 }
 
 // sortStage sorts the parts of a stack, where the name is that of one.
-func sortStage(c *compiler, text string, _ ruleRuns) (convert.Stage, error) {
+func sortStage(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 	var parts []string
 	if target, _, ok := strings.Cut(text, "="); ok && c.stack != nil {
 		parts = c.stack.Parts(strings.TrimSpace(target))

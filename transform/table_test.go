@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/transform"
 )
 
@@ -25,7 +25,7 @@ func TestEveryKindDescribesItself(t *testing.T) {
 		}
 		ops, err := transform.Settings{k.Name: values}.Ops(table)
 		if err == nil {
-			_, err = transform.Compile(ops, convert.Env{Table: table, Splits: []string{"train", "val"}})
+			_, err = transform.Compile(ops, flow.Env{Table: table, Splits: []string{"train", "val"}})
 		}
 		if err != nil || len(ops) != 1 {
 			t.Errorf("%s: %v, %v", k.Name, ops, err)

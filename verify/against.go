@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/verify/problem"
@@ -41,7 +41,7 @@ func (s *set) uncompared(err error) {
 
 // against compares the values of the chosen shards with the source.
 func (s *set) against(ctx context.Context) error {
-	c := comparison{set: s, byName: map[string]int{}, pool: shardify.NewPool(int64(s.o.Jobs) * 4 * convert.SpanBytes)}
+	c := comparison{set: s, byName: map[string]int{}, pool: shardify.NewPool(int64(s.o.Jobs) * 4 * plan.SpanBytes)}
 	if s.manifest == nil {
 		s.uncompared(errors.New("only a data set with its manifest can be"))
 		return nil
@@ -146,7 +146,7 @@ func (c *comparison) moved(ctx context.Context) (*shardify.Table, error) {
 		return nil, err
 	}
 	x, err := readers.Open(ctx, *f, readers.Request{
-		Inputs: c.o.Inputs, Splits: p.Split != nil && p.Split.Objects, Columns: p.Columns, Options: p.InputOptions, Jobs: c.o.Jobs, SkipDamaged: p.OnError == convert.OnErrorSkip, Follow: true, // what was converted, the plan says
+		Inputs: c.o.Inputs, Splits: p.Split != nil && p.Split.Objects, Columns: p.Columns, Options: p.InputOptions, Jobs: c.o.Jobs, SkipDamaged: p.OnError == plan.OnErrorSkip, Follow: true, // what was converted, the plan says
 	})
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (c *comparison) moved(ctx context.Context) (*shardify.Table, error) {
 		}
 		if a, b := p.Table.Size(i), now.Size(i); a != b && a >= 0 && b >= 0 {
 			p := problem.New(problem.LevelValues, problem.KindMismatch, now.Path(i), "the input has changed: bytes")
-			p.Want, p.Got, p.Note = problem.Says(convert.PlanName, fmt.Sprint(a)), problem.Says("the input", fmt.Sprint(b)), true
+			p.Want, p.Got, p.Note = problem.Says(plan.FileName, fmt.Sprint(a)), problem.Says("the input", fmt.Sprint(b)), true
 			c.add(p)
 		}
 	}
@@ -193,7 +193,7 @@ func sourceNamed(o *Options, name string) (*shardify.SourceFormat, error) {
 }
 
 // unit compares the shards that come from one run, in its order.
-func (c *comparison) unit(ctx context.Context, u convert.Unit) error {
+func (c *comparison) unit(ctx context.Context, u plan.Unit) error {
 	l := &lane{c: c}
 	defer l.close()
 	for i := u.Lo; i < u.Hi; i++ {
@@ -252,7 +252,7 @@ func (l *lane) shard(ctx context.Context, i, j int) error {
 
 func (l *lane) count(i int, e *expected) problem.Problem {
 	p := problem.New(problem.LevelValues, problem.KindMismatch, e.Name, "samples")
-	p.Want = problem.Says(convert.PlanName, fmt.Sprintf("%d less those skipped", l.c.plan.Shards[i].Samples))
+	p.Want = problem.Says(plan.FileName, fmt.Sprintf("%d less those skipped", l.c.plan.Shards[i].Samples))
 	p.Got = problem.Says(e.from, fmt.Sprint(e.Samples))
 	return p
 }
@@ -276,7 +276,7 @@ func (c *comparison) since(i uint32, err error) error {
 	st, e := local.Of(c.now).Stat(context.Background(), c.now.Path(int(i)))
 	if e == nil {
 		t := c.plan.Table
-		e = convert.Unchanged(st.Stamp, t.Size(int(i)), t.ModTime(int(i)), false)
+		e = plan.Unchanged(st.Stamp, t.Size(int(i)), t.ModTime(int(i)), false)
 	}
 	if errors.Is(e, shardify.ErrChanged) {
 		return fmt.Errorf("%w; it has %w", err, e)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 	mmapreader "github.com/shardify/shardify/readers/mmap"
 	wdsreader "github.com/shardify/shardify/readers/wds"
 	"github.com/shardify/shardify/verify/problem"
@@ -71,7 +72,7 @@ func TestValuesOfShuffledSetsAreCompared(t *testing.T) {
 	const samples = 20
 	for _, format := range []string{"mmap", "wds", "mds"} {
 		src := makeSource(small(t, format).Schema, samples, 1)
-		src.shuffle = convert.ShuffleBlock
+		src.shuffle = plan.ShuffleBlock
 		if format == "mds" {
 			src.shuffle = ""
 		}
@@ -181,7 +182,7 @@ func TestComparisonSaysWhatItCannotDo(t *testing.T) {
 	if r = compareWith(t, dir, src, nil); !finds(r, problem.KindMissing, "shard-000002.safetensors") || r.Total < 2 {
 		t.Errorf("data set that does not open:%s", list(r))
 	}
-	os.Remove(filepath.Join(dir, filepath.FromSlash(convert.PlanName)))
+	os.Remove(filepath.Join(dir, filepath.FromSlash(plan.FileName)))
 	missing = 1
 	fails("no plan", src, nil)
 }

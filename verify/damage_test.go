@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/verify/problem"
@@ -323,13 +324,13 @@ func TestUnfinishedSets(t *testing.T) {
 		}
 
 		// Receipts alone, and a receipt of another plan.
-		full.Remove(convert.PlanName)
+		full.Remove(plan.FileName)
 		if r = check(t, full, nil); r.State != StateUnfinished || r.Counts.Shards != 4 {
 			t.Errorf("%s: receipts without a plan: %+v%s", format, r.Counts, list(r))
 		}
 		name := ".shardify/receipts/shard-000000.json"
 		alien := m.Clone()
-		var rec convert.Receipt
+		var rec plan.Receipt
 		if err := json.Unmarshal(alien.Files()[name], &rec); err != nil {
 			t.Fatal(err)
 		}

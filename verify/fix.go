@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -118,7 +118,7 @@ func next(c *collector, o *Options) string {
 
 // hasPlan looks for a plan, which remaking needs.
 func (o *Options) hasPlan() bool {
-	return !extended(o.Store) && there(o.Store, convert.PlanName)
+	return !extended(o.Store) && there(o.Store, plan.FileName)
 }
 
 // firstManifest is kept when a set is extended for the first time.
@@ -138,9 +138,9 @@ func there(s storage.Store, name string) bool {
 }
 
 // loadPlan is the plan of the whole set, if it has one.
-func loadPlan(s storage.Store) (*convert.Plan, error) {
+func loadPlan(s storage.Store) (*plan.Plan, error) {
 	if extended(s) {
-		return nil, &fs.PathError{Op: "open", Path: convert.PlanName, Err: fs.ErrNotExist}
+		return nil, &fs.PathError{Op: "open", Path: plan.FileName, Err: fs.ErrNotExist}
 	}
-	return convert.LoadPlan(s)
+	return plan.Load(s)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/verify/problem"
@@ -94,9 +95,9 @@ func (c *comparison) changed(err error) error {
 const replayMemory = 512 << 20
 
 // roomFor refuses a conversion that the scratch folder has no room for.
-func (c *comparison) roomFor(p *convert.Plan, dir string) error {
+func (c *comparison) roomFor(p *plan.Plan, dir string) error {
 	need := c.top().bytes
-	if p.Shuffle == convert.ShuffleGlobal {
+	if p.Shuffle == plan.ShuffleGlobal {
 		need *= 2 // what is mixed lies there twice for a while
 	}
 	if free := host.SpaceOf(dir).Bytes; free >= 0 && need > free {
@@ -201,7 +202,7 @@ func (c *comparison) differing(ctx context.Context, r *replay, shards []int) err
 // replayed compares one shard with that of the replay, sample by sample.
 func (l *lane) replayed(ctx context.Context, r *replay) error {
 	e := &l.c.shards[l.number]
-	first, n := r.firsts[l.c.prefix+e.Name], max(convert.SpanBytes*e.Samples/max(e.Bytes, 1), 1)
+	first, n := r.firsts[l.c.prefix+e.Name], max(plan.SpanBytes*e.Samples/max(e.Bytes, 1), 1)
 	for l.at < e.Samples {
 		k := min(n, e.Samples-l.at)
 		if err := l.span(ctx, shardify.Span{Lo: first + l.at, Hi: first + l.at + k}); err != nil {

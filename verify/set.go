@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/verify/problem"
 	"golang.org/x/sync/errgroup"
@@ -29,7 +29,7 @@ type set struct {
 	manifest *index.Manifest  // nil: there is none, or it cannot be used
 	damaged  *problem.Problem // there is a manifest that is not as it was written
 	fixed    []byte           // the manifest as it was, when it could be told
-	plan     *convert.Plan    // may be nil
+	plan     *plan.Plan       // may be nil
 	from     string           // what the schema is taken from
 	format   string
 	keyed    bool
@@ -182,7 +182,7 @@ func (s *set) ourSummary(name string) bool {
 // beside tells the names of files for a whole set, and of those beside shards: of its format,
 // or of any while nothing tells which it is.
 func (s *set) beside(name string) bool {
-	return name == convert.InputsName || slices.ContainsFunc(s.o.Sinks, func(f shardify.SinkFormat) bool {
+	return name == plan.InputsName || slices.ContainsFunc(s.o.Sinks, func(f shardify.SinkFormat) bool {
 		return f.Owns != nil && (s.format == "" || s.format == f.Name) && f.Owns(name)
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/verify/problem"
@@ -94,7 +95,7 @@ func job(t testing.TB, s storage.Store, format string, src *made, perShard int) 
 	table.Append(0, "in.made", 100, 0)
 	plan, err := convert.MakePlan(context.Background(), convert.Request{
 		Input: "made", Source: madeSource{src}, Args: shardify.OpenArgs{Table: table},
-		Output: sink, Options: options, ShardSamples: int64(perShard), OnError: convert.OnErrorSkip, Shuffle: src.shuffle,
+		Output: sink, Options: options, ShardSamples: int64(perShard), OnError: plan.OnErrorSkip, Shuffle: src.shuffle,
 	})
 	if err != nil {
 		t.Fatal(err)

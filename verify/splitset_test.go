@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/verify/problem"
@@ -19,7 +20,7 @@ func splitJob(t testing.TB, s storage.Store, format, shuffle string) *convert.Jo
 	t.Helper()
 	src := small(t, format)
 	sink, options := sinkOf(t, format)
-	split, err := convert.ParseSplit("train=0.6,val=0.4")
+	split, err := plan.ParseSplit("train=0.6,val=0.4")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func splitJob(t testing.TB, s storage.Store, format, shuffle string) *convert.Jo
 func TestSplitSetsAreCheckedAtEveryStage(t *testing.T) {
 	quick(t)
 	for _, format := range []string{"mmap", "wds"} {
-		for _, shuffle := range []string{"", convert.ShuffleGlobal} {
+		for _, shuffle := range []string{"", plan.ShuffleGlobal} {
 			m := memory.New()
 			j := splitJob(t, m, format, shuffle)
 			if _, err := j.Convert(context.Background()); err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -28,7 +28,7 @@ func (s *set) loadPlan() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		bad := shardify.ProblemOf(problem.LevelManifest, convert.PlanName, err)
+		bad := shardify.ProblemOf(problem.LevelManifest, plan.FileName, err)
 		if bad.Kind == problem.KindUnreadable {
 			return err
 		}
@@ -36,7 +36,7 @@ func (s *set) loadPlan() error {
 		return nil
 	}
 	s.plan = p
-	s.from, s.format, s.keyed, s.schema = convert.PlanName, p.Output, p.Keyed, p.Schema
+	s.from, s.format, s.keyed, s.schema = plan.FileName, p.Output, p.Keyed, p.Schema
 	s.c.report.Format = p.Output
 	return nil
 }
@@ -92,7 +92,7 @@ func (s *set) planned(i int) []string {
 }
 
 // made is the shards of a receipt, as planned names them.
-func (s *set) made(r *convert.Receipt) []shardify.Shard {
+func (s *set) made(r *plan.Receipt) []shardify.Shard {
 	if len(r.Splits) == 0 {
 		return []shardify.Shard{r.Shard}
 	}
@@ -119,7 +119,7 @@ func after(first, samples int64) int64 {
 	return first + samples
 }
 
-func (s *set) withoutPlan(receipts map[int]*convert.Receipt) error {
+func (s *set) withoutPlan(receipts map[int]*plan.Receipt) error {
 	order := make([]int, 0, len(receipts))
 	for i := range receipts {
 		order = append(order, i)
@@ -136,7 +136,7 @@ func (s *set) withoutPlan(receipts map[int]*convert.Receipt) error {
 	return nil
 }
 
-func (s *set) vouched(r *convert.Receipt, x shardify.Shard, first int64) {
+func (s *set) vouched(r *plan.Receipt, x shardify.Shard, first int64) {
 	s.shards = append(s.shards, expected{Shard: x, from: s.receiptName(x.Name, len(r.Splits) > 0 && s.root == nil), number: r.Index, first: first, vouched: true})
 	s.own(len(s.shards)-1, &s.shards[len(s.shards)-1])
 }
@@ -148,8 +148,8 @@ func (s *set) unvouched(i int, name string, first int64, sizes map[string]int64)
 		s.c.report.Unmade++
 		return
 	}
-	e := expected{Shard: shardify.Shard{Name: name, Samples: -1, Bytes: -1}, from: convert.PlanName, number: i, first: first}
-	if s.plan.OnError != convert.OnErrorSkip && s.plan.Source == nil {
+	e := expected{Shard: shardify.Shard{Name: name, Samples: -1, Bytes: -1}, from: plan.FileName, number: i, first: first}
+	if s.plan.OnError != plan.OnErrorSkip && s.plan.Source == nil {
 		e.Samples = s.plan.Shards[i].Samples
 	}
 	s.shards = append(s.shards, e)
@@ -171,8 +171,8 @@ func (s *set) receiptName(shard string, split bool) string {
 }
 
 // receipts reads all receipts, by number of the shard.
-func (s *set) receipts() (map[int]*convert.Receipt, error) {
-	all := map[int]*convert.Receipt{}
+func (s *set) receipts() (map[int]*plan.Receipt, error) {
+	all := map[int]*plan.Receipt{}
 	for f, err := range s.top().store.List(receiptsDir) {
 		if err != nil {
 			return nil, err
@@ -186,7 +186,7 @@ func (s *set) receipts() (map[int]*convert.Receipt, error) {
 			s.addError(problem.LevelManifest, f.Name, err)
 		case s.plan != nil && r.Plan != s.plan.Digest():
 			p := problem.New(problem.LevelManifest, problem.KindMismatch, f.Name, "belongs to another plan")
-			p.Want, p.Got = problem.Says(convert.PlanName, s.plan.Digest()), problem.Says(f.Name, r.Plan)
+			p.Want, p.Got = problem.Says(plan.FileName, s.plan.Digest()), problem.Says(f.Name, r.Plan)
 			s.add(p)
 		case all[r.Index] != nil:
 			s.add(problem.New(problem.LevelManifest, problem.KindMismatch, f.Name, fmt.Sprintf("a second receipt of shard %d", r.Index)))
@@ -198,12 +198,12 @@ func (s *set) receipts() (map[int]*convert.Receipt, error) {
 }
 
 // receipt reads one receipt and checks what its text alone can tell.
-func (s *set) receipt(name string) (*convert.Receipt, error) {
+func (s *set) receipt(name string) (*plan.Receipt, error) {
 	b, err := s.top().text(name)
 	if err != nil {
 		return nil, err
 	}
-	var r convert.Receipt
+	var r plan.Receipt
 	if err := json.Unmarshal(b, &r); err != nil {
 		return nil, shardify.Corrupt(-1, "%v", err)
 	}
@@ -222,7 +222,7 @@ func (s *set) receipt(name string) (*convert.Receipt, error) {
 }
 
 // receiptShard checks a shard that a receipt names; split is -1 without splits.
-func (s *set) receiptShard(name string, r *convert.Receipt, x *shardify.Shard, split int) error {
+func (s *set) receiptShard(name string, r *plan.Receipt, x *shardify.Shard, split int) error {
 	if x.Samples == 0 {
 		return nil
 	}

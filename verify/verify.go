@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
@@ -41,7 +42,7 @@ type Options struct {
 	// Scratch is the folder in which a conversion is made again to compare with, "" that of
 	// the system. Compile makes the operations of its plan.
 	Scratch string
-	Compile convert.Compile
+	Compile flow.Compile
 
 	Repair   bool
 	Jobs     int // shards at once; 0 means GOMAXPROCS

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 )
 
@@ -53,7 +53,7 @@ func once(object string, inputs []string) error {
 	defer o.Source.Close()
 	var first shardify.Span
 	n := 0
-	for s, err := range o.Source.Spans(ctx, convert.SpanBytes) {
+	for s, err := range o.Source.Spans(ctx, plan.SpanBytes) {
 		if err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
 )
@@ -41,9 +41,9 @@ func measured(t *testing.T, args ...string) (out string, code int, took time.Dur
 
 // pretend publishes receipts for all shards of a plan, and files of their sizes with
 // nothing in them.
-func pretend(t *testing.T, dir string) *convert.Plan {
+func pretend(t *testing.T, dir string) *plan.Plan {
 	t.Helper()
-	p, err := convert.LoadPlan(local.NewDir(dir, local.SyncNone))
+	p, err := plan.Load(local.NewDir(dir, local.SyncNone))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func pretend(t *testing.T, dir string) *convert.Plan {
 		}
 		g.Go(func() error {
 			bytes := int64(1<<30 + i)
-			r := convert.Receipt{Plan: p.Digest(), Index: i, Read: p.Shards[i].Samples, Shard: shardify.Shard{
+			r := plan.Receipt{Plan: p.Digest(), Index: i, Read: p.Shards[i].Samples, Shard: shardify.Shard{
 				Name: name, Samples: p.Shards[i].Samples, Bytes: bytes, Digest: digest,
 				Files: []shardify.File{{Name: stem + ".idx", Bytes: 8, Digest: digest}},
 			}}

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -109,7 +109,7 @@ func (b *submission) note(format string, args ...any) {
 }
 
 // arrays chooses the elements: all of them, or with --missing those with something to do.
-func (b *submission) arrays(ctx context.Context, done *convert.Done) error {
+func (b *submission) arrays(ctx context.Context, done *plan.Done) error {
 	var live []cluster.Queued
 	if b.f.missing {
 		var err error
@@ -124,7 +124,7 @@ func (b *submission) arrays(ctx context.Context, done *convert.Done) error {
 	}
 	p, s := b.x.Plan, &b.f.s
 	stages := []string{cluster.StageWork}
-	if p.Shuffle == convert.ShuffleGlobal {
+	if p.Shuffle == plan.ShuffleGlobal {
 		stages = []string{cluster.StageScatter, cluster.StageGather}
 	}
 	for _, stage := range stages {
@@ -154,7 +154,7 @@ func (b *submission) arrays(ctx context.Context, done *convert.Done) error {
 }
 
 // todo marks the elements of a stage that have something to do.
-func (b *submission) todo(todo []bool, stage string, done *convert.Done) {
+func (b *submission) todo(todo []bool, stage string, done *plan.Done) {
 	p, s := b.x.Plan, &b.f.s
 	if !b.f.missing {
 		for k := range todo {

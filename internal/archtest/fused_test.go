@@ -54,7 +54,7 @@ func TestNoProductIsFused(t *testing.T) {
 			t.Errorf("%s: %s adds a product that is not rounded", pkg, place)
 		}
 	}
-	for _, want := range []string{"", "augment", "convert", "internal/elementary", "transform/expr", "readers/hdf5/internal/h5", "writers/mmap"} {
+	for _, want := range []string{"", "augment", "convert", "convert/flow", "plan", "internal/elementary", "transform/expr", "readers/hdf5/internal/h5", "writers/mmap"} {
 		if !seen[want] {
 			t.Errorf("no code of %q was looked at", want)
 		}

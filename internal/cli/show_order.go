@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/transform"
 )
 
@@ -24,16 +24,16 @@ func orderLines(p *pipeline.Prepared, line func(label, format string, args ...an
 		line("split", "%s%s (seed %d)", x.Split, by(x.Split), x.Seed)
 	}
 	switch x.Shuffle {
-	case convert.ShuffleGlobal:
+	case plan.ShuffleGlobal:
 		line("shuffle", "global: uniform over all samples (seed %d); about %s of scratch in %s until the end", x.Seed, shardify.FormatSize(x.ShuffleBytes()), p.ScratchFolder())
-	case convert.ShuffleBlock:
+	case plan.ShuffleBlock:
 		line("shuffle", "block: the samples of each shard among themselves (seed %d)", x.Seed)
 	default:
 		line("shuffle", "none: samples stay in the order of the inputs%s", orderWarning(p))
 	}
 }
 
-func by(s *convert.Split) string {
+func by(s *plan.Split) string {
 	switch {
 	case s.GroupBy != "":
 		return ", samples with one " + s.GroupBy + " together"
@@ -47,7 +47,7 @@ func by(s *convert.Split) string {
 
 // orderWarning names the cure where the order of the inputs says what the samples are.
 func orderWarning(p *pipeline.Prepared) string {
-	constant := slices.ContainsFunc(p.Plan.Ops, func(o convert.Op) bool { return o.Name == transform.Set })
+	constant := slices.ContainsFunc(p.Plan.Ops, func(o plan.Op) bool { return o.Name == transform.Set })
 	switch n, _ := p.Plan.Inputs(); {
 	case n > 1 && constant:
 		return "; the constants of --set say which input a sample is from, and equal ones stand together: --shuffle global mixes them"

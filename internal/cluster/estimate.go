@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 )
 
 // What estimates assume. A core decodes and writes 50 to 500 MB/s, by format; a shared
@@ -20,7 +20,7 @@ const (
 	memoryPerCore = 1 << 30
 	defaultCPUs   = 4
 	// largeSpan is what a span may have without being counted: twenty of the usual ones.
-	largeSpan = 20 * convert.SpanBytes
+	largeSpan = 20 * plan.SpanBytes
 	// worthAWord is the least memory that is mentioned, and asked for, beside the base.
 	worthAWord = 64 << 20
 )
@@ -45,7 +45,7 @@ type Load struct {
 }
 
 // LoadOf measures a plan.
-func LoadOf(p *convert.Plan) Load {
+func LoadOf(p *plan.Plan) Load {
 	l := Load{Bytes: p.DecodedBytes, Units: max(len(p.Units), p.Gathers)}
 	for u := range p.Units {
 		l.Largest = max(l.Largest, p.UnitBytes(u))

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
@@ -59,14 +59,14 @@ func FindWaste(ctx context.Context, folder, scratch string, age time.Duration) (
 	if err := w.temps(d, "", age); err != nil {
 		return nil, err
 	}
-	plan, err := convert.LoadPlan(d)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && plan.Shuffle != convert.ShuffleGlobal {
+	p, err := plan.Load(d)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && p.Shuffle != plan.ShuffleGlobal {
 		return w, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	from, at := convert.ScratchStore(d), convert.ScratchDir+"/"
+	from, at := plan.ScratchStore(d), plan.ScratchDir+"/"
 	if scratch != "" {
 		s := local.NewDir(scratch, local.SyncNone)
 		from, at = s, scratch+"/"
@@ -74,7 +74,7 @@ func FindWaste(ctx context.Context, folder, scratch string, age time.Duration) (
 			return nil, err
 		}
 	}
-	return w, w.fragments(ctx, plan, d, from, at)
+	return w, w.fragments(ctx, p, d, from, at)
 }
 
 // temps adds temporary files.
@@ -98,7 +98,7 @@ func (w *Waste) temps(d *local.Dir, at string, age time.Duration) error {
 
 // fragments adds those that nobody needs. While somebody is at work a fragment may be
 // there before the receipt that names it.
-func (w *Waste) fragments(ctx context.Context, p *convert.Plan, set *local.Dir, scratch storage.Store, at string) error {
+func (w *Waste) fragments(ctx context.Context, p *plan.Plan, set *local.Dir, scratch storage.Store, at string) error {
 	complete := false
 	if b, err := set.Open(index.ManifestName); err == nil {
 		b.Close()

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -40,11 +40,11 @@ func find(t *testing.T, dir string) *Waste {
 // and never a shard, a receipt, or a fragment that the second stage needs.
 func TestGCLeavesWhatIsNeeded(t *testing.T) {
 	dir := t.TempDir()
-	j := planned(t, dir, convert.ShuffleGlobal, nil)
+	j := planned(t, dir, plan.ShuffleGlobal, nil)
 	if err := j.Work(bg, j.Plan.Task(0, 1)); err != nil {
 		t.Fatal(err)
 	}
-	scratch := filepath.Join(dir, filepath.FromSlash(convert.ScratchDir))
+	scratch := filepath.Join(dir, filepath.FromSlash(plan.ScratchDir))
 	fragments, _ := filepath.Glob(filepath.Join(scratch, "*.fragment"))
 	if len(fragments) == 0 {
 		t.Fatal("no fragments")
@@ -123,7 +123,7 @@ func TestGCLeavesWhatIsNeeded(t *testing.T) {
 
 // TestGCBesideALiveRunHarmsNothing: removed as often as possible while a conversion runs.
 func TestGCBesideALiveRunHarmsNothing(t *testing.T) {
-	for _, shuffle := range []string{"", convert.ShuffleGlobal} {
+	for _, shuffle := range []string{"", plan.ShuffleGlobal} {
 		dir := t.TempDir()
 		j := planned(t, dir, shuffle, nil)
 		r, err := Begin(dir, Attempt{Command: "convert", Owner: func() Owner { o, _ := Self(os.Getenv); return o }()})

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 )
 
 // SubmitDir is where the scripts of a submission are, below the data set's folder.
@@ -106,7 +106,7 @@ func (l *look) resubmit(last *Attempt, tasks []int) (lines []string, merges bool
 	if _, err := os.Stat(filepath.Join(l.r.Output, filepath.FromSlash(SubmitDir))); err == nil || len(tasks) == 0 || last.Element == "" {
 		return []string{fmt.Sprintf("shardify submit slurm %s --missing --now", quote(l.r.Output))}, true
 	}
-	return []string{fmt.Sprintf("sbatch --array=%s SCRIPT, that of job %s", convert.Ranges(elements(tasks, last)), last.Job)}, false
+	return []string{fmt.Sprintf("sbatch --array=%s SCRIPT, that of job %s", plan.Ranges(elements(tasks, last)), last.Job)}, false
 }
 
 // elements are the elements of an array that do the tasks: element k does k, k+stride, ...

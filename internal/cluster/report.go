@@ -1,10 +1,9 @@
 package cluster
 
 import (
+	"github.com/shardify/shardify/plan"
 	"slices"
 	"time"
-
-	"github.com/shardify/shardify/convert"
 )
 
 // Report is the state of a data set in the making: what `status --json` prints.
@@ -91,7 +90,7 @@ func (s *Stage) ToDo() string {
 	}
 	list := slices.Concat(s.failed, s.missing)
 	slices.Sort(list)
-	return convert.Ranges(list)
+	return plan.Ranges(list)
 }
 
 // Task is the latest attempt at a task that is not done.

@@ -1,8 +1,6 @@
 package cluster
 
-import (
-	"github.com/shardify/shardify/convert"
-)
+import "github.com/shardify/shardify/plan"
 
 // stage is the units of one stage, and who is at them.
 type stage struct {
@@ -27,7 +25,7 @@ const (
 func (l *look) stages() {
 	p := l.plan
 	bytes := func(u int) float64 { return float64(p.UnitBytes(u)) }
-	if p.Shuffle != convert.ShuffleGlobal {
+	if p.Shuffle != plan.ShuffleGlobal {
 		l.stage(&stage{name: "work", done: p.UnitsDone(l.done.Shards), cost: bytes, of: p.TasksOf}, p.Outputs(), count(l.done.Shards))
 	} else {
 		gathers := &stage{name: "gather", done: l.done.Shards, cost: func(int) float64 { return float64(p.Samples) / float64(max(p.Gathers, 1)) }, of: p.GatherTasksOf}
@@ -202,7 +200,7 @@ func (l *look) tasks(s *stage, out *Stage, n int, of []int32) {
 			l.r.Tasks = append(l.r.Tasks, l.task(l.of[a], s.name))
 		}
 	}
-	out.Failed, out.Missing = convert.Ranges(out.failed), convert.Ranges(out.missing)
+	out.Failed, out.Missing = plan.Ranges(out.failed), plan.Ranges(out.missing)
 }
 
 func (l *look) task(g *Group, stage string) Task {

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -39,8 +39,8 @@ type look struct {
 	Options
 	now    time.Time
 	store  *local.Dir
-	plan   *convert.Plan
-	done   *convert.Done
+	plan   *plan.Plan
+	done   *plan.Done
 	groups []*Group
 	of     map[*Attempt]*Group
 	states map[*Attempt]string
@@ -69,7 +69,7 @@ func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.plan, err = convert.LoadPlan(l.store)
+	l.plan, err = plan.Load(l.store)
 	switch {
 	case complete && err != nil: // readers need no plan, and it may be gone
 		l.r.Next = []string{"verify " + quote(folder)}

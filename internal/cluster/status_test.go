@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -26,7 +27,7 @@ import (
 var bg = context.Background()
 
 // planned publishes a plan of ten shards in dir and returns the job.
-func planned(t *testing.T, dir, shuffle string, split *convert.Split) *convert.Job {
+func planned(t *testing.T, dir, shuffle string, split *plan.Split) *convert.Job {
 	t.Helper()
 	options, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"samples": "100", "schema": "x:f32[3],k:i64", "synth-seed": "1"})
 	if err != nil {
@@ -134,7 +135,7 @@ func TestStatusIsRightAtEveryStage(t *testing.T) {
 		return r
 	}
 	want("empty folder", StatusNone, Counts{}, "shardify plan INPUT... -o DIR")
-	temp, err := local.NewDir(dir, local.SyncNone).Create(convert.PlanName)
+	temp, err := local.NewDir(dir, local.SyncNone).Create(plan.FileName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,12 +205,12 @@ func TestStatusIsRightAtEveryStage(t *testing.T) {
 // TestStatusOfAGlobalShuffle counts both stages, also when the first one's receipts are
 // all that tells of it, and knows splits.
 func TestStatusOfAGlobalShuffle(t *testing.T) {
-	split, err := convert.ParseSplit("train=0.8,val=0.2")
+	split, err := plan.ParseSplit("train=0.8,val=0.2")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	j := planned(t, dir, convert.ShuffleGlobal, split)
+	j := planned(t, dir, plan.ShuffleGlobal, split)
 	r := look1(t, dir)
 	if len(r.Stages) != 2 || r.State != StatusPlanned {
 		t.Fatalf("%s, stages %+v", r.State, r.Stages)

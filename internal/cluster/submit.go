@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 )
 
 // Stages of a submission.
@@ -104,7 +104,7 @@ func (s *Submission) array(a Array, needs bool) Script {
 		"An element that is stopped before its time limit has itself queued again and",
 		"goes on; what is done is never done again.")
 	s.options(&b, a.Stage, s.Job)
-	spec := convert.Ranges(a.Elements)
+	spec := plan.Ranges(a.Elements)
 	if s.Throttle > 0 {
 		spec += fmt.Sprintf("%%%d", s.Throttle)
 	}

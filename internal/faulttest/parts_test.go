@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/crashtest/harness"
+	"github.com/shardify/shardify/plan"
 )
 
 // parts: conversions whose inputs are planned in parts are killed right after, and right
@@ -138,7 +139,7 @@ func (p *partsSuite) point(t *testing.T, s *errnoTally, i, n int, e *fault, opti
 func (p *partsSuite) control(t *testing.T) {
 	out := p.out()
 	harness.Must(t, p.c.Command(p.c.Plan(out)...)...)
-	if p, err := convert.LoadPlan(convert.Folder(out)); err != nil || !p.InParts() {
+	if p, err := plan.Load(convert.Folder(out)); err != nil || !p.InParts() {
 		t.Fatalf("control: the plan is not in parts: %v", err)
 	}
 	for _, k := range []string{"0", "2"} {

@@ -15,9 +15,9 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/exif"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -135,7 +135,7 @@ func (r *Report) outline(ctx context.Context, f *shardify.SourceFormat, t *shard
 // source adds what one source knows.
 func (r *Report) source(ctx context.Context, src shardify.Source) error {
 	var bytes int64
-	for s, err := range src.Spans(ctx, convert.SpanBytes) {
+	for s, err := range src.Spans(ctx, plan.SpanBytes) {
 		if err != nil {
 			return err
 		}

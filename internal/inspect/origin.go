@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -25,7 +25,7 @@ type Origin struct {
 
 // IsOrigin tells whether a field is the one that --provenance makes.
 func IsOrigin(f *shardify.Field) bool {
-	return f.Name == convert.OriginField && f.DType == shardify.I64 && f.Levels == 0 && len(f.Shape) == 1 && f.Shape[0] >= 2 && f.Shape[0] <= 3
+	return f.Name == plan.OriginField && f.DType == shardify.I64 && f.Levels == 0 && len(f.Shape) == 1 && f.Shape[0] >= 2 && f.Shape[0] <= 3
 }
 
 // origin reads the field that --provenance makes; nil if the batch has none. manifest
@@ -41,7 +41,7 @@ func origin(b *shardify.Batch, manifest string) *Origin {
 		if c.Shape[0] > 2 {
 			o.Copy = at(2)
 		}
-		o.find(filepath.Join(filepath.Dir(manifest), convert.InputsName))
+		o.find(filepath.Join(filepath.Dir(manifest), plan.InputsName))
 		return o
 	}
 	return nil

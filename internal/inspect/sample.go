@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/plan"
 )
 
 // Value is one field of one sample, for people.
@@ -87,7 +87,7 @@ func Sample(ctx context.Context, src shardify.Source, t *shardify.Table, n int64
 // does, with what has to be read before.
 func find(ctx context.Context, src shardify.Source, n int64) (span shardify.Span, before []shardify.Span, err error) {
 	at := int64(0)
-	for s, err := range src.Spans(ctx, convert.SpanBytes) {
+	for s, err := range src.Spans(ctx, plan.SpanBytes) {
 		if err != nil {
 			return span, nil, err
 		}

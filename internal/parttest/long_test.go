@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 )
 
@@ -116,7 +116,7 @@ func TestLongListOfNames(t *testing.T) {
 	go func() { writeNames(w, n); w.Close() }()
 	peak := run(t, fmt.Sprintf("plan of %d names", n), r, 0, program, "plan", "--files-from", "-", "--assume-size", "4096", "-o", out)
 	within(t, "plan", peak, bound)
-	st, err := os.Stat(filepath.Join(out, convert.PlanName))
+	st, err := os.Stat(filepath.Join(out, plan.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -356,7 +356,7 @@ func TestWhatOnlyAllPartsTogetherShow(t *testing.T) {
 			return []string{fmt.Sprintf("class%d/%03d.jpg", i/20, i)}
 		}, nil, 60, "jpg", 0, ""},
 		{"labels that cannot be", func(i int) []string { return []string{fmt.Sprintf("%03d.jpg", i)} },
-			shardify.Options{"labels": "folder"}, 0, "", 0, "60 samples (000, 001, 002, ...) in no folder"},
+			shardify.Options{"labels": "folder"}, 0, "", 0, "60 samples (000, 001, 002, 003, 004, ...) in no folder"},
 		{"names too long", func(i int) []string {
 			return []string{fmt.Sprintf("a/%03d%s.jpg", i, strings.Repeat("x", 95*(i/50)))}
 		}, nil, 0, "", 0, "names of 10 samples (a/050"},
@@ -459,7 +459,7 @@ func TestATouchedInputIsNoticedOrThePlanCannotBeRead(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(in, "class0", "img1.jpg"), then, then); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(out, convert.PlanName)
+	name := filepath.Join(out, plan.FileName)
 	b, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -486,7 +486,7 @@ func TestAConversionInPartsGoesOnBesideWhatIsLeftOut(t *testing.T) {
 	if err := x.Plan.Publish(t.Context(), x.Store); err != nil {
 		t.Fatal(err)
 	}
-	stored, err := convert.LoadPlan(x.Store)
+	stored, err := plan.Load(x.Store)
 	if err != nil || stored.Digest() != x.Plan.Digest() || len(stored.Outside) != 1 {
 		t.Errorf("digest %s, planned %s; left out %v; %v", stored.Digest(), x.Plan.Digest(), stored.Outside, err)
 	}
@@ -504,13 +504,13 @@ func TestADamagedPlanInPartsIsNamed(t *testing.T) {
 	if err := x.Plan.Publish(t.Context(), mem); err != nil {
 		t.Fatal(err)
 	}
-	b, err := mem.Open(convert.PlanName)
+	b, err := mem.Open(plan.FileName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := make([]byte, b.Size())
 	b.ReadAt(file, 0)
-	whole, err := convert.DecodePlan(file)
+	whole, err := plan.Decode(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -518,14 +518,14 @@ func TestADamagedPlanInPartsIsNamed(t *testing.T) {
 		t.Fatalf("%d files in %d parts", whole.Table.Len(), whole.Parts())
 	}
 	check := func(what string, damaged []byte) {
-		got, err := convert.DecodePlan(damaged)
+		got, err := plan.Decode(damaged)
 		var e *shardify.Error
 		switch {
 		case err == nil && got.Digest() == whole.Digest() && slices.Equal(got.Spans, whole.Spans) && got.Table.Name(77) == whole.Table.Name(77):
 			t.Errorf("%s was not noticed", what)
 		case err == nil:
 			t.Errorf("%s gave another plan", what)
-		case !errors.As(err, &e) || e.File != convert.PlanName || !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported):
+		case !errors.As(err, &e) || e.File != plan.FileName || !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported):
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -4,15 +4,15 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
 
 // provenance tells whether the field origin is what --provenance makes.
 func provenance(m *index.Manifest) bool {
-	return m.Recipe["provenance"] == "true" && shardify.FieldIndex(m.Schema, convert.OriginField) >= 0
+	return m.Recipe["provenance"] == "true" && shardify.FieldIndex(m.Schema, plan.OriginField) >= 0
 }
 
 // needs tells how shards of set b must be changed to stand behind others, and why. rewrite
@@ -24,7 +24,7 @@ func needs(b *Set, schema []shardify.Field, inputs int64) (rewrite shardify.Rewr
 	}
 	m := shardify.Move{From: b.Manifest.Schema, To: schema, Keyed: b.Manifest.Keyed, Inputs: inputs}
 	if inputs > 0 && provenance(b.Manifest) {
-		m.Origin = convert.OriginField
+		m.Origin = plan.OriginField
 	}
 	if f.Move != nil {
 		rewrite, why = f.Move(m)

@@ -11,10 +11,11 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/stall"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -98,9 +99,9 @@ type Overlap struct {
 
 // Known finds inputs of a plan among those that the set was made from, as far as it
 // remembers where they were.
-func (e *Extension) Known(p *convert.Plan) (o Overlap, err error) {
+func (e *Extension) Known(p *plan.Plan) (o Overlap, err error) {
 	known := map[string]struct{}{}
-	plans := []string{convert.PlanName}
+	plans := []string{plan.FileName}
 	entries, err := os.ReadDir(filepath.Join(e.dir, filepath.FromSlash(extendDir)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return o, err
@@ -120,7 +121,7 @@ func (e *Extension) Known(p *convert.Plan) (o Overlap, err error) {
 		if err != nil {
 			return o, err
 		}
-		old, err := convert.DecodePlan(b)
+		old, err := plan.Decode(b)
 		if err != nil {
 			return o, shardify.Annotate(err, "extend", e.dir, "")
 		}
@@ -149,7 +150,7 @@ func absolute(p string) string {
 
 // Fits refuses, before any data is read, a plan whose shards would not belong to the
 // set: other fields, labels that it has not, names that are taken.
-func (e *Extension) Fits(ctx context.Context, p *convert.Plan, src shardify.Source) error {
+func (e *Extension) Fits(ctx context.Context, p *plan.Plan, src shardify.Source) error {
 	m := e.Base.Manifest
 	if p.Output != m.Format || p.Keyed != m.Keyed {
 		return mismatch(e.dir, "keyed is %v, of the inputs %v", m.Keyed, p.Keyed)
@@ -247,15 +248,15 @@ func (e *Extension) uniqueWith(ctx context.Context, k shardify.Keyer) error {
 
 // Compile is compile with every survey answered by what the set's first conversion
 // found out: new samples are normalised and encoded as the old ones were.
-func (e *Extension) Compile(compile convert.Compile) convert.Compile {
+func (e *Extension) Compile(compile flow.Compile) flow.Compile {
 	surveys := e.Base.Manifest.AsParts()[0].Surveys
-	return func(ops []convert.Op, env convert.Env) (*convert.Pipeline, error) {
+	return func(ops []plan.Op, env flow.Env) (*flow.Pipeline, error) {
 		p, err := compile(ops, env)
 		if err != nil {
 			return nil, err
 		}
 		next := 0
-		for _, list := range [][]convert.Stage{p.Before, p.After} {
+		for _, list := range [][]flow.Stage{p.Before, p.After} {
 			for i := range list {
 				if v, ok := list[i].Transform.(shardify.Surveyor); ok {
 					list[i].Transform = &learned{Surveyor: v, surveys: surveys, next: &next}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -39,10 +39,10 @@ func (f *finisher) beside(ctx context.Context, split string, m *index.Manifest, 
 		}
 	}
 	if lines != nil {
-		if err := publish(ctx, to, convert.InputsName, lines); err != nil {
+		if err := publish(ctx, to, plan.InputsName, lines); err != nil {
 			return err
 		}
-		m.Files = append(m.Files, shardify.File{Name: convert.InputsName, Bytes: int64(len(lines)), Digest: index.DigestOf(lines)})
+		m.Files = append(m.Files, shardify.File{Name: plan.InputsName, Bytes: int64(len(lines)), Digest: index.DigestOf(lines)})
 	}
 	return nil
 }
@@ -129,9 +129,9 @@ func (s *Set) inputLines() ([]byte, error) {
 	for _, split := range s.Splits {
 		of = split
 	}
-	i := slices.IndexFunc(of.Manifest.Files, func(f shardify.File) bool { return f.Name == convert.InputsName })
+	i := slices.IndexFunc(of.Manifest.Files, func(f shardify.File) bool { return f.Name == plan.InputsName })
 	if i < 0 {
-		return nil, shardify.Annotate(shardify.Corrupt(-1, "the manifest does not list %s", convert.InputsName), "read", of.Dir, "")
+		return nil, shardify.Annotate(shardify.Corrupt(-1, "the manifest does not list %s", plan.InputsName), "read", of.Dir, "")
 	}
 	f := of.Manifest.Files[i]
 	name := filepath.Join(of.Dir, f.Name)

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sys/unix"
 )
@@ -77,7 +77,7 @@ func (e *Extension) Publish(ctx context.Context, sync local.Sync, jobs int) (*in
 
 // tidy keeps the plan of the extension and removes the rest.
 func (e *Extension) tidy(ctx context.Context, out *local.Dir, part int) error {
-	plan, err := local.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(convert.PlanName)), maxFile)
+	plan, err := local.ReadOwn(filepath.Join(e.Staging, filepath.FromSlash(plan.FileName)), maxFile)
 	if err == nil {
 		err = publish(ctx, out, fmt.Sprintf("%s/%06d.plan", extendDir, part), plan)
 	}

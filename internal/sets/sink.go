@@ -4,13 +4,13 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 )
 
 // Sink is a format whose shards belong to the set: rows are named by numbers of
 // inputs that go on where those of the set end, and codes are the set's.
-func (e *Extension) Sink(p *convert.Plan, f shardify.SinkFormat) (shardify.SinkFormat, error) {
+func (e *Extension) Sink(p *plan.Plan, f shardify.SinkFormat) (shardify.SinkFormat, error) {
 	codes, err := e.labels(p.Schema)
 	if err != nil {
 		return f, err
@@ -18,7 +18,7 @@ func (e *Extension) Sink(p *convert.Plan, f shardify.SinkFormat) (shardify.SinkF
 	n := e.Base.inputs()
 	origin := -1
 	if p.Provenance {
-		origin = shardify.FieldIndex(p.Schema, convert.OriginField)
+		origin = shardify.FieldIndex(p.Schema, plan.OriginField)
 	}
 	create := f.New
 	f.New = func(store storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {

@@ -1,15 +1,9 @@
-package convert
+package flow
 
 import (
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
 )
-
-// Op is one operation as it was asked for: {"where", "nJet >= 2"}. The plan records
-// the operations in their order; they are part of its digest.
-type Op struct {
-	Name string `json:"op"`
-	Text string `json:"text,omitempty"`
-}
 
 // Env is what operations are compiled for.
 type Env struct {
@@ -41,14 +35,11 @@ type Stage struct {
 // Router tells to which split each sample goes, by identity or values alone.
 type Router interface {
 	// Route sets to[i] to the split of sample i, an index into Pipeline.Splits, or to
-	// Nowhere.
+	// plan.Nowhere.
 	Route(b *shardify.Batch, to []uint16) error
 	// Needs names the fields that Route looks at.
 	Needs() []string
 }
-
-// Nowhere is the split of a sample that no split takes. It counts as dropped.
-const Nowhere = 0xffff
 
 // Pipeline is what happens to samples between reader and sinks:
 //
@@ -70,4 +61,4 @@ type Pipeline struct {
 
 // Compile makes a pipeline of operations. The same operations and Env make the same
 // pipeline: at plan time, and again in every task.
-type Compile func(ops []Op, env Env) (*Pipeline, error)
+type Compile func(ops []plan.Op, env Env) (*Pipeline, error)

@@ -1,9 +1,8 @@
-package convert
+package plan
 
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -15,7 +14,7 @@ func TestTasksAreHandedOutByTheRule(t *testing.T) {
 		p := &Plan{}
 		for u := range 1 + r.IntN(40) {
 			p.shardBytes = append(p.shardBytes, int64(r.IntN(5)))
-			p.Shards = append(p.Shards, PlannedShard{Lo: u, Hi: u + 1, Samples: 1})
+			p.Shards = append(p.Shards, Shard{Lo: u, Hi: u + 1, Samples: 1})
 			p.Units = append(p.Units, Unit{u, u + 1})
 		}
 		order := p.Task(0, 1)
@@ -39,19 +38,5 @@ func TestTasksAreHandedOutByTheRule(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestAMergeNamesWhatIsMissing as for --array, in a line that people can read.
-func TestAMergeNamesWhatIsMissing(t *testing.T) {
-	m := &Missing{Shards: []int{3, 17, 18, 19}, Of: 20}
-	if want := "4 of 20 shards are missing: 3,17-19: not complete"; m.Error() != want {
-		t.Errorf("%q, want %q", m, want)
-	}
-	for i := range 100_000 {
-		m.Shards = append(m.Shards, 20+2*i)
-	}
-	if text := m.Error(); len(text) > 600 || !strings.Contains(text, "100004 of 20 shards are missing: 3,17-20,22") {
-		t.Errorf("%d characters: %.100s", len(text), text)
 	}
 }

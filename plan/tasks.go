@@ -1,6 +1,9 @@
-package convert
+package plan
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // loads is tasks as a heap: the one that has least to do first.
 type loads struct {
@@ -83,6 +86,76 @@ func (p *Plan) tasksInOrder(n int) []int32 {
 		middle := float64(at) + float64(float64(size)/2)
 		of[u] = int32(min(int(middle/float64(total)*float64(n)), n-1))
 		at += size
+	}
+	return of
+}
+
+// covers tells whether portions are all of the given units.
+func (p *Plan) Covers(units, portions []int) bool {
+	mine := map[int]bool{}
+	for _, u := range units {
+		for i := p.Units[u].Lo; i < p.Units[u].Hi; i++ {
+			mine[i] = true
+		}
+	}
+	return !slices.ContainsFunc(portions, func(i int) bool { return !mine[i] })
+}
+
+// GatherTask is the shards of a global shuffle that task i of n makes.
+func (p *Plan) GatherTask(i, n int) (shards []int) {
+	for k := i; k < p.Gathers; k += max(n, 1) {
+		shards = append(shards, k)
+	}
+	return shards
+}
+
+// Task returns the units of task i of n: a view on the plan, balanced by decoded
+// bytes, the same whoever asks. The largest units come first.
+func (p *Plan) Task(i, n int) []int {
+	if n <= 1 {
+		order := make([]int, len(p.Units))
+		for u := range order {
+			order[u] = u
+		}
+		return order
+	}
+	of := p.TasksOf(n)
+	order, _ := p.bySize()
+	var mine []int
+	for _, u := range order {
+		if int(of[u]) == i {
+			mine = append(mine, u)
+		}
+	}
+	return mine
+}
+
+// UnitBytes is the decoded size of unit u.
+func (p *Plan) UnitBytes(u int) (n int64) {
+	x := p.Units[u]
+	for _, b := range p.shardBytes[x.Lo:x.Hi] {
+		n += b
+	}
+	return n
+}
+
+// ShardBytes is the decoded size of planned shard i.
+func (p *Plan) ShardBytes(i int) int64 { return p.shardBytes[i] }
+
+// UnitsDone tells which units have nothing left to do, by shards or portions.
+func (p *Plan) UnitsDone(shards []bool) []bool {
+	done := make([]bool, len(p.Units))
+	for u, x := range p.Units {
+		done[u] = !slices.Contains(shards[x.Lo:x.Hi], false)
+	}
+	return done
+}
+
+// GatherTasksOf tells which of n tasks makes each shard of a global shuffle.
+func (p *Plan) GatherTasksOf(n int) []int32 {
+	of := make([]int32, p.Gathers)
+	for k := range of {
+		of[k] = int32(k % max(n, 1))
 	}
 	return of
 }

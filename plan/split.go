@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ type InputPart struct {
 }
 
 // holds tells whether r ends behind a sample.
-func (r *InputPart) holds(id shardify.ID) bool {
+func (r *InputPart) Holds(id shardify.ID) bool {
 	return id.Input < r.End || id.Input == r.End && id.Sample < r.Samples
 }
 
@@ -186,7 +186,7 @@ func (s *Split) Needs() []string {
 }
 
 // counted: the cuts depend on all samples, so that a survey must find them.
-func (s *Split) counted() bool {
+func (s *Split) Counted() bool {
 	if s.Stratify != "" {
 		return true
 	}
@@ -199,11 +199,11 @@ func (s *Split) counted() bool {
 }
 
 // named: the splits exist, and names tell them.
-func (s *Split) named() bool { return s.Dirs || s.Objects || len(s.Parts) > 0 && s.Parts[0].Glob != "" }
+func (s *Split) Named() bool { return s.Dirs || s.Objects || len(s.Parts) > 0 && s.Parts[0].Glob != "" }
 
 // settled checks the settings against each other, at plan time.
-func (s *Split) settled() error {
-	named := s.named()
+func (s *Split) Settled() error {
+	named := s.Named()
 	switch {
 	case named && len(s.Needs()) > 0:
 		return shardify.Mismatch("splits that exist go by input: --identity, --stratify and --group-by are for --split")
@@ -211,7 +211,7 @@ func (s *Split) settled() error {
 		return shardify.Mismatch("--stratify and --group-by exclude each other: a group may have several values")
 	case s.GroupBy != "" && len(s.Identity) > 0:
 		return shardify.Mismatch("--group-by and --identity exclude each other: the group is what decides")
-	case s.GroupBy != "" && s.counted():
+	case s.GroupBy != "" && s.Counted():
 		return shardify.Mismatch("--group-by keeps groups whole and cannot give exact numbers of samples: use shares")
 	case s.Stratify != "" && slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Count > 0 }):
 		return shardify.Mismatch("--stratify shares each value in proportion: use shares instead of numbers")
@@ -221,7 +221,7 @@ func (s *Split) settled() error {
 
 // shares is the cumulative shares of the parts, the last one 1. A part with the rest
 // stands last in the order in which hashes are given out; order tells which is where.
-func (s *Split) shares() (cum []float64, order []int) {
+func (s *Split) Shares() (cum []float64, order []int) {
 	sum := 0.0
 	rest := -1
 	for i, p := range s.Parts {
@@ -240,7 +240,7 @@ func (s *Split) shares() (cum []float64, order []int) {
 }
 
 // cut is the hash below which a share of all hashes lies; a share of 1 has none.
-func cut(share float64) uint64 {
+func CutAt(share float64) uint64 {
 	if share >= 1 {
 		return math.MaxUint64
 	}
@@ -250,9 +250,9 @@ func cut(share float64) uint64 {
 }
 
 // ranks is the numbers of samples, of n, before the end of each part in order.
-func (s *Split) ranks(n int64) (ends []int64, order []int, err error) {
+func (s *Split) Ranks(n int64) (ends []int64, order []int, err error) {
 	if s.Parts[0].Share > 0 || s.Parts[0].Rest && len(s.Parts) > 1 && s.Parts[1].Share > 0 {
-		cum, order := s.shares()
+		cum, order := s.Shares()
 		for _, c := range cum {
 			ends = append(ends, int64(math.Round(c*float64(n))))
 		}
@@ -304,7 +304,7 @@ func (s *Split) String() string {
 // recipe is the flags that the split was asked for by.
 func (s *Split) recipe(r map[string]string) {
 	flag := "split"
-	if s.named() {
+	if s.Named() {
 		flag = "split-from"
 	}
 	r[flag] = s.String()
@@ -314,3 +314,27 @@ func (s *Split) recipe(r map[string]string) {
 		}
 	}
 }
+
+// Cuts is where the hashes of one class of samples are divided: part order[i] has
+// those from Below[i-1] up to Below[i].
+type Cuts struct {
+	Class string   `json:"class,omitempty"` // digits of the hash of the value of Split.Stratify
+	Below []uint64 `json:"below"`
+	Order []int    `json:"order"`
+}
+
+// all marks a cut without an end.
+const Unbounded = ^uint64(0)
+
+// part is the part that a hash belongs to.
+func (c *Cuts) Part(h uint64) uint16 {
+	for i, b := range c.Below {
+		if h < b || b == Unbounded {
+			return uint16(c.Order[i])
+		}
+	}
+	return Nowhere
+}
+
+// Nowhere is the split of a sample that no split takes. It counts as dropped.
+const Nowhere = 0xffff

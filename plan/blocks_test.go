@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"encoding/binary"
@@ -11,9 +11,11 @@ import (
 	"github.com/shardify/shardify/internal/varint"
 )
 
+var someFields = []shardify.Field{{Name: "x", DType: shardify.I64}, {Name: "y", DType: shardify.F32, Shape: []int{2}}}
+
 // partsOf is a plan of two parts with the plain bytes of their blocks.
 func partsOf(f testing.TB) (p *Plan, names, spans []byte) {
-	p = &Plan{Version: PlanVersion, Table: &shardify.Table{Roots: []string{"r"}}, Schema: mixed().Schema(), Listed: &index.Inputs{Count: 4}, Samples: 8}
+	p = &Plan{Version: Version, Table: &shardify.Table{Roots: []string{"r"}}, Schema: someFields, Listed: &index.Inputs{Count: 4}, Samples: 8}
 	t := &shardify.Table{Roots: []string{"r"}}
 	t.Append(0, "a/1", 10, 5)
 	t.Append(0, "a/2", 10, 7)
@@ -26,7 +28,7 @@ func partsOf(f testing.TB) (p *Plan, names, spans []byte) {
 			names: packed{index.DigestOf(content), int64(planHead), 40, int64(len(names))},
 			spans: packed{index.DigestOf(spans), int64(planHead) + 40, 40, int64(len(spans))},
 		})
-		p.Shards = append(p.Shards, PlannedShard{0, 1, 3}, PlannedShard{1, 2, 1})
+		p.Shards = append(p.Shards, Shard{0, 1, 3}, Shard{1, 2, 1})
 		p.shardBytes = append(p.shardBytes, 32, 8)
 	}
 	p.Units = []Unit{{0, 2}, {2, 4}}
@@ -37,7 +39,7 @@ func partsOf(f testing.TB) (p *Plan, names, spans []byte) {
 func TestTasksOfAPlanInPartsTakeNeighbours(t *testing.T) {
 	p := &Plan{blocks: make([]Block, 2)}
 	for u := range 1000 {
-		p.Shards = append(p.Shards, PlannedShard{0, 1, 1})
+		p.Shards = append(p.Shards, Shard{0, 1, 1})
 		p.shardBytes = append(p.shardBytes, int64(1+u%7)<<20)
 		p.Units = append(p.Units, Unit{u, u + 1})
 	}
@@ -58,16 +60,16 @@ func TestTasksOfAPlanInPartsTakeNeighbours(t *testing.T) {
 
 // onePlan is a plan of one block with the plain bytes of that.
 func onePlan(f testing.TB) (p *Plan, names, spans []byte) {
-	p = &Plan{Version: PlanVersion, Table: &shardify.Table{Roots: []string{"r"}}, Schema: mixed().Schema(), Samples: 4}
+	p = &Plan{Version: Version, Table: &shardify.Table{Roots: []string{"r"}}, Schema: someFields, Samples: 4}
 	p.Table.Append(0, "a", 1, 2)
 	p.Spans = []shardify.Span{{Hi: 4, Bytes: 32}}
-	p.Shards = []PlannedShard{{0, 1, 4}}
+	p.Shards = []Shard{{0, 1, 4}}
 	p.Units = []Unit{{0, 1}}
-	if err := p.seal(); err != nil {
+	if err := p.Seal(); err != nil {
 		f.Fatal(err)
 	}
 	var err error
-	if p.blocks, err = p.write(bg, io.Discard); err != nil { // where they stay
+	if p.blocks, err = p.write(f.Context(), io.Discard); err != nil { // where they stay
 		f.Fatal(err)
 	}
 	content := appendNames(nil, p.Table)
@@ -94,7 +96,7 @@ func FuzzPlan(f *testing.F) {
 		q.Task(1, 3)
 		q.file = nil
 		for i := range q.Shards {
-			if q.blockOf(i) < 0 {
+			if q.BlockOf(i) < 0 {
 				t.Fatalf("shard %d is in no block", i)
 			}
 		}

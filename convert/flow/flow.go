@@ -1,24 +1,23 @@
-package convert
+package flow
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/convert/internal/shuffle"
+	"github.com/shardify/shardify/plan"
 )
 
 // flow is a plan's pipeline, ready to run: every schema fixed, every survey learned.
-type flow struct {
-	plan   *Plan
+type Flow struct {
+	plan   *plan.Plan
 	before []stage
 	router Router
 	after  []stage
-	splits []string // of the plan; one nameless without
-	copies []int    // of each split's samples, at least 1
-	schema []shardify.Field
+	Splits []string // of the plan; one nameless without
+	Copies []int    // of each split's samples, at least 1
+	Schema []shardify.Field
 	cost   cost
 }
 
@@ -43,24 +42,14 @@ func (c cost) of(samples int, bytes int64) int64 {
 	return int64(c.byte*float64(bytes)) + int64(c.sample*float64(samples))
 }
 
-// opSeed is the seed of the operation with an ordinal.
-func (p *Plan) opSeed(op int) uint64 {
-	return shardify.Mix(shardify.Mix(p.Seed) + uint64(op) + 1)
-}
-
-// shaped tells whether samples are touched between reader and sinks.
-func (p *Plan) shaped() bool {
-	return len(p.Ops) > 0 || p.Split != nil || p.Shuffle != "" || p.Provenance
-}
-
 // compile makes the flow of a plan without its schemas.
-func (p *Plan) compile(compile Compile) (*flow, error) {
+func New(p *plan.Plan, compile Compile) (*Flow, error) {
 	pipe := &Pipeline{}
 	if len(p.Ops) > 0 {
 		if compile == nil {
 			return nil, fmt.Errorf("the plan has operations, and nobody to compile them")
 		}
-		env := Env{Table: p.Table, Seed: p.Seed, Schema: p.read(), Helpers: p.Helpers, Keyed: p.Keyed, Splits: p.SplitNames()}
+		env := Env{Table: p.Table, Seed: p.Seed, Schema: p.SourceSchema(), Helpers: p.Helpers, Keyed: p.Keyed, Splits: p.SplitNames()}
 		var err error
 		if pipe, err = compile(p.Ops, env); err != nil {
 			return nil, err
@@ -68,32 +57,32 @@ func (p *Plan) compile(compile Compile) (*flow, error) {
 	} else if len(p.Helpers) > 0 {
 		pipe.After = []Stage{{Transform: DropFields(p.Helpers...)}}
 	}
-	f := &flow{plan: p, splits: p.SplitNames(), router: pipe.Router}
-	if len(f.splits) == 0 {
-		f.splits = []string{""}
+	f := &Flow{plan: p, Splits: p.SplitNames(), router: pipe.Router}
+	if len(f.Splits) == 0 {
+		f.Splits = []string{""}
 	}
 	for _, s := range pipe.Before {
-		f.before = append(f.before, stage{Stage: s, seed: p.opSeed(s.Op), place: len(f.before)})
+		f.before = append(f.before, stage{Stage: s, seed: opSeed(p, s.Op), place: len(f.before)})
 	}
 	for _, s := range pipe.After {
 		on, err := f.subset(s.Splits)
 		if err != nil {
 			return nil, err
 		}
-		f.after = append(f.after, stage{Stage: s, seed: p.opSeed(s.Op), place: len(f.before) + len(f.after), on: on})
+		f.after = append(f.after, stage{Stage: s, seed: opSeed(p, s.Op), place: len(f.before) + len(f.after), on: on})
 	}
 	on, err := f.subset(pipe.CopySplits)
 	if err != nil {
 		return nil, err
 	}
-	for i := range f.splits {
-		f.copies = append(f.copies, 1)
+	for i := range f.Splits {
+		f.Copies = append(f.Copies, 1)
 		if on[i] {
-			f.copies[i] = min(max(pipe.Copies, 1), 1<<16)
+			f.Copies[i] = min(max(pipe.Copies, 1), 1<<16)
 		}
 	}
 	if p.Split != nil {
-		if f.router, err = p.newRouter(); err != nil {
+		if f.router, err = newRouter(p); err != nil {
 			return nil, err
 		}
 	}
@@ -101,15 +90,15 @@ func (p *Plan) compile(compile Compile) (*flow, error) {
 }
 
 // subset marks the named splits; nil is all.
-func (f *flow) subset(names []string) ([]bool, error) {
-	on := make([]bool, len(f.splits))
+func (f *Flow) subset(names []string) ([]bool, error) {
+	on := make([]bool, len(f.Splits))
 	for i := range on {
 		on[i] = names == nil
 	}
 	for _, n := range names {
-		i := slices.Index(f.splits, n)
+		i := slices.Index(f.Splits, n)
 		if i < 0 {
-			return nil, shardify.Mismatch("split %q: the splits are %v", n, f.splits)
+			return nil, shardify.Mismatch("split %q: the splits are %v", n, f.Splits)
 		}
 		on[i] = true
 	}
@@ -117,22 +106,22 @@ func (f *flow) subset(names []string) ([]bool, error) {
 }
 
 // stageAt is the stage at a place.
-func (f *flow) stageAt(place int) *stage {
+func (f *Flow) stageAt(place int) *stage {
 	if place < len(f.before) {
 		return &f.before[place]
 	}
 	return &f.after[place-len(f.before)]
 }
 
-func (f *flow) stages() int { return len(f.before) + len(f.after) }
+func (f *Flow) stages() int { return len(f.before) + len(f.after) }
 
 // chain fixes the schemas from a place on. Stages that are surveyed later may change
 // theirs once more. Behind the router the splits may have other fields for a while, as
 // long as no stage takes several of them that differ, and all agree in the end.
-func (f *flow) chain(from int) error {
-	now := make([][]shardify.Field, len(f.splits))
+func (f *Flow) Chain(from int) error {
+	now := make([][]shardify.Field, len(f.Splits))
 	for i := range now {
-		now[i] = f.plan.read()
+		now[i] = f.plan.SourceSchema()
 	}
 	if from > 0 {
 		copy(now, f.stageAt(from).before)
@@ -166,7 +155,7 @@ func (f *flow) chain(from int) error {
 		}
 	}
 	var err error
-	if f.schema, err = f.agreed(now, nil); err != nil {
+	if f.Schema, err = f.agreed(now, nil); err != nil {
 		return err
 	}
 	f.costs()
@@ -174,7 +163,7 @@ func (f *flow) chain(from int) error {
 }
 
 // agreed is the schema that all of some splits have; nil is all splits.
-func (f *flow) agreed(now [][]shardify.Field, on []bool) ([]shardify.Field, error) {
+func (f *Flow) agreed(now [][]shardify.Field, on []bool) ([]shardify.Field, error) {
 	first := -1
 	for k := range now {
 		switch {
@@ -183,7 +172,7 @@ func (f *flow) agreed(now [][]shardify.Field, on []bool) ([]shardify.Field, erro
 			first = k
 		case !reflect.DeepEqual(normal(now[first]), normal(now[k])):
 			return nil, shardify.Mismatch("the splits %s and %s do not have the same fields any more (%s): an operation that changes fields must have its like in every split",
-				f.splits[first], f.splits[k], differing(now[first], now[k]))
+				f.Splits[first], f.Splits[k], differing(now[first], now[k]))
 		}
 	}
 	return now[max(first, 0)], nil
@@ -216,7 +205,7 @@ func kind(f *shardify.Field) string {
 }
 
 // routable checks that the router finds its fields.
-func (f *flow) routable(in []shardify.Field) error {
+func (f *Flow) routable(in []shardify.Field) error {
 	if f.router == nil {
 		return nil
 	}
@@ -229,7 +218,7 @@ func (f *flow) routable(in []shardify.Field) error {
 }
 
 // named says which operation an error is about.
-func (f *flow) named(s *stage, err error) error {
+func (f *Flow) named(s *stage, err error) error {
 	if s.Op >= 0 && s.Op < len(f.plan.Ops) {
 		return fmt.Errorf("--%s: %w", f.plan.Ops[s.Op].Name, err)
 	}
@@ -237,7 +226,7 @@ func (f *flow) named(s *stage, err error) error {
 }
 
 // costs adds up what the stages take: each result lives until the batch is written.
-func (f *flow) costs() {
+func (f *Flow) costs() {
 	const ids = 24 // bytes of an identity
 	size, c := cost{1, 0}, cost{0, 2 * ids}
 	add := func(s *stage) {
@@ -249,7 +238,7 @@ func (f *flow) costs() {
 	for i := range f.before {
 		add(&f.before[i])
 	}
-	if n := float64(slices.Max(f.copies)); n > 1 {
+	if n := float64(f.MostCopies()); n > 1 {
 		size.byte, size.sample = float64(size.byte*n), float64(size.sample*n)
 		c.byte, c.sample = c.byte+size.byte, c.sample+size.sample+float64(ids*n)
 	}
@@ -263,7 +252,13 @@ func (f *flow) costs() {
 }
 
 // learn gives the surveyors what the plan has found, in order.
-func (f *flow) learn() error {
+func (f *Flow) Learn() error {
+	if f.plan.Split != nil {
+		var err error
+		if f.router, err = newRouter(f.plan); err != nil {
+			return err
+		}
+	}
 	next := 0
 	for i := range f.stages() {
 		s := f.stageAt(i)
@@ -278,7 +273,7 @@ func (f *flow) learn() error {
 			return f.named(s, err)
 		}
 		next++
-		if err := f.chain(i); err != nil {
+		if err := f.Chain(i); err != nil {
 			return err
 		}
 	}
@@ -286,29 +281,29 @@ func (f *flow) learn() error {
 }
 
 // bind makes the flow that carries out a finished plan.
-func (p *Plan) bind(compile Compile) (*flow, error) {
-	f, err := p.compile(compile)
+func Bind(p *plan.Plan, compile Compile) (*Flow, error) {
+	f, err := New(p, compile)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.chain(0); err != nil {
+	if err := f.Chain(0); err != nil {
 		return nil, err
 	}
-	if err := f.learn(); err != nil {
+	if err := f.Learn(); err != nil {
 		return nil, err
 	}
-	if have, want := f.output(), p.Schema; !reflect.DeepEqual(normal(have), normal(want)) {
+	if have, want := f.Output(), p.Schema; !reflect.DeepEqual(normal(have), normal(want)) {
 		return nil, shardify.Mismatch("the operations make other fields than the plan says: %v, planned %v", names(have), names(want))
 	}
 	return f, nil
 }
 
 // output is the schema that sinks see.
-func (f *flow) output() []shardify.Field {
+func (f *Flow) Output() []shardify.Field {
 	if f.plan.Provenance {
-		return append(slices.Clip(f.schema), originField(slices.Max(f.copies) > 1))
+		return append(slices.Clip(f.Schema), plan.OriginOf(f.MostCopies() > 1))
 	}
-	return f.schema
+	return f.Schema
 }
 
 // normal makes schemas comparable: what is empty is nil.
@@ -333,12 +328,23 @@ func names(schema []shardify.Field) []string {
 	return out
 }
 
-// layout is how samples stand in fragments.
-func (f *flow) layout() shuffle.Layout {
-	l := shuffle.Layout{Schema: f.schema, Keyed: f.plan.Keyed, Copies: slices.Max(f.copies) > 1}
-	for _, s := range f.plan.Spans {
-		l.Wide = l.Wide || s.Hi > math.MaxUint32
-		l.Inputs = l.Inputs || s.Input > 0
+// mostCopies is how many copies a sample has at most.
+func (f *Flow) MostCopies() int { return slices.Max(f.Copies) }
+
+// memory is what samples of so many bytes take on their way, beside themselves.
+func (f *Flow) Memory(samples int, bytes int64) int64 { return f.cost.of(samples, bytes) }
+
+// opSeed is the seed of the operation with an ordinal.
+func opSeed(p *plan.Plan, op int) uint64 {
+	return shardify.Mix(shardify.Mix(p.Seed) + uint64(op) + 1)
+}
+
+// surveys tells whether a transform wants to see the data first.
+func (f *Flow) Surveys() bool {
+	for i := range f.stages() {
+		if v, ok := f.stageAt(i).Transform.(shardify.Surveyor); ok && v.Surveys() != "" {
+			return true
+		}
 	}
-	return l
+	return false
 }

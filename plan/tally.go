@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type Tally struct {
 func (p *Plan) Tally(ctx context.Context, s storage.Store, d *Done, files bool) (*Tally, error) {
 	t := &Tally{}
 	read := func(list []bool, at func(i int) (*Receipt, error)) error {
-		return inOrder(ctx, len(list), func(i int) (*Receipt, error) {
+		return EachReceipt(ctx, len(list), func(i int) (*Receipt, error) {
 			if !list[i] {
 				return nil, nil
 			}
@@ -37,7 +37,7 @@ func (p *Plan) Tally(ctx context.Context, s storage.Store, d *Done, files bool) 
 			}
 			if err == nil && files {
 				var ok bool
-				if ok, err = p.present(s, r); err == nil && !ok {
+				if ok, err = p.Present(s, r); err == nil && !ok {
 					return &Receipt{Index: -1}, nil
 				}
 			}
@@ -80,35 +80,4 @@ func (t *Tally) add(r *Receipt) {
 			t.Bytes += f.Bytes
 		}
 	}
-}
-
-// present tells whether the files of a receipt's shards are there in full size.
-func (p *Plan) present(s storage.Store, r *Receipt) (bool, error) {
-	if r.Fragment != nil {
-		return true, nil // scratch space may be where only the work is done
-	}
-	for _, x := range r.shards() {
-		if ok, err := present(s, x); err != nil || !ok {
-			return ok, err
-		}
-	}
-	return true, nil
-}
-
-// UnitsDone tells which units have nothing left to do, by shards or portions.
-func (p *Plan) UnitsDone(shards []bool) []bool {
-	done := make([]bool, len(p.Units))
-	for u, x := range p.Units {
-		done[u] = !slices.Contains(shards[x.Lo:x.Hi], false)
-	}
-	return done
-}
-
-// GatherTasksOf tells which of n tasks makes each shard of a global shuffle.
-func (p *Plan) GatherTasksOf(n int) []int32 {
-	of := make([]int32, p.Gathers)
-	for k := range of {
-		of[k] = int32(k % max(n, 1))
-	}
-	return of
 }

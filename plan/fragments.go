@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func (p *Plan) Fragments(ctx context.Context, set, scratch storage.Store, comple
 		if err != nil {
 			return nil, nil, err
 		}
-		err = inOrder(ctx, len(d.Portions), func(i int) (*Receipt, error) {
+		err = EachReceipt(ctx, len(d.Portions), func(i int) (*Receipt, error) {
 			if !d.Portions[i] {
 				return nil, nil
 			}
@@ -43,7 +43,7 @@ func (p *Plan) Fragments(ctx context.Context, set, scratch storage.Store, comple
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case !strings.HasSuffix(f.Name, fragmentSuffix):
+		case !strings.HasSuffix(f.Name, FragmentSuffix):
 		case known[f.Name]:
 			needed = append(needed, f)
 		default:

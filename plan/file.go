@@ -1,13 +1,12 @@
-package convert
+package plan
 
 import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"maps"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -19,9 +18,6 @@ import (
 	"github.com/shardify/shardify/internal/varint"
 	"github.com/shardify/shardify/storage"
 )
-
-// PlanName is where a plan stands below the data set's folder.
-const PlanName = storage.Private + "/plan"
 
 // A plan is a head and a list of blocks: consecutive inputs with their names and spans. A
 // small set has one block, which is in memory with the head. Of many, a task needs those of
@@ -56,10 +52,10 @@ const (
 // Digest identifies the plan: equal content gives equal data sets.
 func (p *Plan) Digest() string { return p.digest }
 
-// seal completes a finished plan: its inputs, its block if it has one, its digest.
-func (p *Plan) seal() error {
+// Seal completes a finished plan: its inputs, its block if it has one, its digest.
+func (p *Plan) Seal() error {
 	if !p.InParts() && p.file == nil {
-		if err := p.pack(); err != nil {
+		if err := p.packBlock(); err != nil {
 			return err
 		}
 	}
@@ -68,8 +64,8 @@ func (p *Plan) seal() error {
 	return nil
 }
 
-// pack makes the block of a plan whose inputs are all in its table.
-func (p *Plan) pack() error {
+// packBlock makes the block of a plan whose inputs are all in its table.
+func (p *Plan) packBlock() error {
 	var l lister
 	l.add(p.Table)
 	in := l.inputs(p.Input)
@@ -77,10 +73,10 @@ func (p *Plan) pack() error {
 	b := Block{files: int64(p.Table.Len()), samples: p.Samples, bytes: p.DecodedBytes, shards: len(p.Shards), units: len(p.Units)}
 	p.shardBytes = make([]int64, len(p.Shards))
 	for i, s := range p.Shards {
-		for _, x := range p.Spans[s.Lo:s.Hi] {
-			p.shardBytes[i] += x.Bytes
-			b.largest = max(b.largest, x.Bytes)
-		}
+		p.shardBytes[i] = bytesOf(p.Spans[s.Lo:s.Hi])
+	}
+	for _, x := range p.Spans {
+		b.largest = max(b.largest, x.Bytes)
 	}
 	file := &inMemory{}
 	w, err := newBlockWriter(file, maxPlan)
@@ -98,15 +94,15 @@ func (p *Plan) pack() error {
 	return nil
 }
 
-// base is the digest of what stands fixed before surveys look at the samples.
-func (p *Plan) base() string {
-	return index.DigestOf(appendSpans(appendNames(p.content(), p.Table), p.Spans))
+// SetBase fixes the digest of what stands fixed before surveys look at the samples.
+func (p *Plan) SetBase() {
+	p.Base = index.DigestOf(appendSpans(appendNames(p.content(), p.Table), p.Spans))
 }
 
 func (p *Plan) content() []byte {
 	head, err := json.Marshal(p)
 	if err != nil {
-		panic("convert: plan head: " + err.Error())
+		panic("plan: head: " + err.Error())
 	}
 	b := binary.AppendUvarint(nil, uint64(len(head)))
 	b = append(b, head...)
@@ -237,7 +233,7 @@ func compress(b []byte) ([]byte, error) {
 // write copies the blocks that count to where they stay, and writes the rest behind them.
 func (p *Plan) write(ctx context.Context, to io.Writer) (blocks []Block, err error) {
 	if p.file == nil {
-		if err := p.pack(); err != nil {
+		if err := p.packBlock(); err != nil {
 			return nil, err
 		}
 	}
@@ -259,7 +255,7 @@ func (p *Plan) write(ctx context.Context, to io.Writer) (blocks []Block, err err
 			}
 			buf = slices.Grow(buf[:0], int(x.bytes))[:x.bytes]
 			if n, err := from.ReadAt(buf, x.off); n < len(buf) {
-				return nil, shardify.Annotate(err, "read", PlanName, "")
+				return nil, shardify.Annotate(err, "read", FileName, "")
 			}
 			if _, err := to.Write(buf); err != nil {
 				return nil, err
@@ -277,7 +273,7 @@ func (p *Plan) write(ctx context.Context, to io.Writer) (blocks []Block, err err
 }
 
 func planStart() []byte {
-	return binary.LittleEndian.AppendUint32([]byte(planMagic), PlanVersion)
+	return binary.LittleEndian.AppendUint32([]byte(planMagic), Version)
 }
 
 // tail is what stands behind the blocks.
@@ -306,16 +302,16 @@ func (p *Plan) tail(blocks []Block) ([]byte, error) {
 // Publish puts the plan into the data set's folder. If one is there already it
 // must be the same plan; otherwise the error is ErrExists with the differences.
 func (p *Plan) Publish(ctx context.Context, s storage.Store) error {
-	old, err := LoadPlan(s)
+	old, err := Load(s)
 	switch {
 	case err == nil && old.Digest() == p.Digest():
 		return nil
 	case err == nil:
 		return &Conflict{Diff: old.Diff(p)}
-	case !errors.Is(err, errNotExist):
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	to, err := s.Create(PlanName)
+	to, err := s.Create(FileName)
 	if err != nil {
 		return err
 	}
@@ -350,15 +346,15 @@ func (c *Conflict) Unwrap() error { return shardify.ErrExists }
 
 // LoadPlan reads the plan of a data set's folder; fs.ErrNotExist if there is none. Of
 // several blocks it reads the head alone; see Plan.InParts.
-func LoadPlan(s storage.Store) (*Plan, error) {
-	b, err := s.Open(PlanName)
+func Load(s storage.Store) (*Plan, error) {
+	b, err := s.Open(FileName)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
 	p, err := readPlan(sized{b, b.Size()})
 	if err != nil {
-		return nil, shardify.Annotate(err, "read", PlanName, "")
+		return nil, shardify.Annotate(err, "read", FileName, "")
 	}
 	if p.InParts() {
 		p.file = stored(s)
@@ -367,7 +363,7 @@ func LoadPlan(s storage.Store) (*Plan, error) {
 }
 
 // DecodePlan parses a plan file. All its inputs are in one table.
-func DecodePlan(b []byte) (*Plan, error) {
+func Decode(b []byte) (*Plan, error) {
 	f := &inMemory{b}
 	p, err := readPlan(sized{f, f.Size()})
 	if err == nil && p.InParts() {
@@ -375,7 +371,7 @@ func DecodePlan(b []byte) (*Plan, error) {
 		p, err = p.Whole()
 	}
 	if err != nil {
-		return nil, shardify.Annotate(err, "read", PlanName, "")
+		return nil, shardify.Annotate(err, "read", FileName, "")
 	}
 	return p, nil
 }
@@ -393,7 +389,7 @@ func (f sized) take(off, n int64) ([]byte, error) {
 	}
 	b := make([]byte, n)
 	if k, err := f.ReadAt(b, off); int64(k) < n {
-		return nil, shardify.Annotate(err, "read", PlanName, "")
+		return nil, shardify.Annotate(err, "read", FileName, "")
 	}
 	return b, nil
 }
@@ -408,8 +404,8 @@ func readPlan(f sized) (*Plan, error) {
 	switch {
 	case magic != planMagic && magic != oldMagic:
 		return nil, shardify.Corrupt(0, "not a plan")
-	case magic != planMagic || v != PlanVersion:
-		return nil, shardify.Unsupported("plan of version %d; this program makes and reads version %d", v, PlanVersion)
+	case magic != planMagic || v != Version:
+		return nil, shardify.Unsupported("plan of version %d; this program makes and reads version %d", v, Version)
 	}
 	at := f.size - int64(planTail)
 	tail, err := f.take(at, int64(planTail))
@@ -489,10 +485,10 @@ func parsePlan(content, sched []byte, end int64) (*Plan, error) {
 	for i := range p.blocks {
 		p.blocks[i] = parseBlock(v, s, end, most)
 	}
-	p.Shards = make([]PlannedShard, v.Count(3))
+	p.Shards = make([]Shard, v.Count(3))
 	p.shardBytes = make([]int64, len(p.Shards))
 	for i := range p.Shards {
-		p.Shards[i] = PlannedShard{Hi: count(v), Samples: int64(v.U())}
+		p.Shards[i] = Shard{Hi: count(v), Samples: int64(v.U())}
 		p.shardBytes[i] = int64(v.U())
 	}
 	p.Units = make([]Unit, v.Count(1))
@@ -581,84 +577,8 @@ func parseSpans(v *varint.Reader) []shardify.Span {
 	return spans
 }
 
-// Diff lists how another plan differs from this one, a line each: "option:
-// mine / theirs".
-func (p *Plan) Diff(q *Plan) []string {
-	var out []string
-	add := func(what, a, b string) {
-		if a != b {
-			out = append(out, fmt.Sprintf("%s: %s / %s", what, a, b))
-		}
-	}
-	add("input format", p.Input, q.Input)
-	add("output format", p.Output, q.Output)
-	add("columns", fmt.Sprint(p.Columns), fmt.Sprint(q.Columns))
-	add("on-error", p.OnError, q.OnError)
-	add("operations", opsText(p.Ops), opsText(q.Ops))
-	add("shuffle", p.shuffleWord(), q.shuffleWord())
-	if p.Shuffle != "" || len(p.Ops) > 0 || p.Split != nil {
-		add("seed", fmt.Sprint(p.Seed), fmt.Sprint(q.Seed))
-	}
-	add("split", splitText(p.Split), splitText(q.Split))
-	add("provenance", fmt.Sprint(p.Provenance), fmt.Sprint(q.Provenance))
-	for _, m := range []struct{ a, b map[string]string }{
-		{p.InputOptions, q.InputOptions}, {p.OutputOptions, q.OutputOptions}, {p.Recipe, q.Recipe},
-	} {
-		keys := maps.Clone(m.a)
-		if keys == nil {
-			keys = map[string]string{}
-		}
-		maps.Copy(keys, m.b)
-		for _, k := range slices.Sorted(maps.Keys(keys)) {
-			add(k, m.a[k], m.b[k])
-		}
-	}
-	add("inputs", p.inputsText(), q.inputsText())
-	add("samples", fmt.Sprint(p.Samples), fmt.Sprint(q.Samples))
-	if len(out) == 0 && p.Digest() != q.Digest() {
-		out = append(out, "the input files: names, sizes or layout have changed")
-	}
-	return out
-}
-
-func (p *Plan) inputsText() string {
-	files, bytes := p.Inputs()
-	return fmt.Sprintf("%d files, %d bytes", files, bytes)
-}
-
-func opsText(ops []Op) string {
-	var out []string
-	for _, o := range ops {
-		out = append(out, strings.TrimSpace("--"+o.Name+" "+o.Text))
-	}
-	return strings.Join(out, " ")
-}
-
-// shuffleWord is what --shuffle says.
-func (p *Plan) shuffleWord() string {
-	if p.Shuffle == "" {
-		return ShuffleNone
-	}
-	return p.Shuffle
-}
-
-func splitText(s *Split) string {
-	if s == nil {
-		return ""
-	}
-	text := s.String()
-	for _, o := range []struct{ name, value string }{
-		{"identity", strings.Join(s.Identity, ",")}, {"stratify", s.Stratify}, {"group-by", s.GroupBy},
-	} {
-		if o.value != "" {
-			text += " --" + o.name + " " + o.value
-		}
-	}
-	return text
-}
-
 // readAll reads a small published file.
-func readAll(s storage.Store, name string) ([]byte, error) {
+func ReadFile(s storage.Store, name string) ([]byte, error) {
 	b, err := s.Open(name)
 	if err != nil {
 		return nil, err

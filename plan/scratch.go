@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"cmp"
@@ -48,7 +48,7 @@ func (p *Plan) ShuffleBytes() int64 {
 	}
 	fixed, factor := p.growth()
 	if p.Provenance { // not in fragments, it is known there
-		f := originField(p.Copies > 1)
+		f := OriginOf(p.Copies > 1)
 		fixed -= float64(f.ElemBytes() * max(p.Copies, 1))
 	}
 	const id = 8 // of who a sample is, or a little more

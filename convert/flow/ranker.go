@@ -1,77 +1,12 @@
-package convert
+package flow
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
 )
-
-// count finds where the hashes are to be cut so that splits have exact numbers of
-// samples, or of each class. Hashes are kept as long as they are few; of many only
-// counts are kept, and those that lie near a cut are looked at in a second pass.
-func (r *Request) count(ctx context.Context, f *flow) error {
-	p := f.plan
-	if p.Split == nil || !p.Split.counted() || p.Cuts != nil {
-		return nil
-	}
-	// The first pass sees what reaches the router, unsplit.
-	pass := func(near map[uint64][]uint64) (*ranker, error) {
-		begin := func() gathering {
-			return &ranker{hasher: p.hasher(), field: p.Split.Stratify, near: near, classes: map[uint64]*class{}}
-		}
-		got, err := r.hashes(ctx, f, begin)
-		if err != nil {
-			return nil, err
-		}
-		return got.(*ranker), nil
-	}
-	k, err := pass(nil)
-	if err != nil {
-		return err
-	}
-	near, err := k.look(p.Split)
-	if err != nil {
-		return err
-	}
-	second := k
-	if len(near) > 0 {
-		if second, err = pass(near); err != nil {
-			return err
-		}
-	}
-	if p.Cuts, err = k.cuts(p.Split, second); err != nil {
-		return err
-	}
-	if f.router, err = p.newRouter(); err != nil {
-		return err
-	}
-	return nil
-}
-
-// hashes passes over all samples that reach the router. Where nothing has touched
-// them, and who they are is enough, they need not be read.
-func (r *Request) hashes(ctx context.Context, f *flow, begin func() gathering) (gathering, error) {
-	p := f.plan
-	if len(f.before) > 0 || len(p.Split.Needs()) > 0 || p.OnError == OnErrorSkip {
-		return r.scan(ctx, f, len(f.before), false, begin)
-	}
-	g := begin()
-	const most = 1 << 16
-	for _, s := range p.Spans {
-		for lo := s.Lo; lo < s.Hi; lo += most {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			b := &shardify.Batch{Samples: int(min(most, s.Hi-lo)), First: shardify.ID{Input: s.Input, Sample: lo}}
-			if err := g.add(0, owned(r.Source, b)); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return g, nil
-}
 
 const (
 	// keptHashes is how many hashes are kept before they are only counted.
@@ -99,7 +34,7 @@ type ranker struct {
 	buf     []uint64
 }
 
-func (k *ranker) add(_ int, b *shardify.Batch) (err error) {
+func (k *ranker) Collect(_ int, b *shardify.Batch) (err error) {
 	if k.buf, err = k.hash(k.buf[:0], b); err != nil {
 		return err
 	}
@@ -166,7 +101,7 @@ func (c *class) toBins() {
 	c.kept = nil
 }
 
-func (k *ranker) merge(next gathering) error {
+func (k *ranker) Combine(next Gathering) error {
 	o := next.(*ranker)
 	for v, c := range o.classes {
 		mine := k.classes[v]
@@ -196,10 +131,10 @@ func (k *ranker) merge(next gathering) error {
 }
 
 // look finds the bins that a second pass must look into.
-func (k *ranker) look(s *Split) (map[uint64][]uint64, error) {
+func (k *ranker) look(s *plan.Split) (map[uint64][]uint64, error) {
 	var near map[uint64][]uint64
 	for v, c := range k.classes {
-		ends, _, err := s.ranks(c.n)
+		ends, _, err := s.Ranks(c.n)
 		if err != nil {
 			return nil, err
 		}
@@ -234,8 +169,8 @@ func (c *class) bin(rank int64) (bin int, first int64) {
 }
 
 // cuts is the hash at each rank, class by class in the order of their numbers.
-func (k *ranker) cuts(s *Split, second *ranker) ([]Cuts, error) {
-	var out []Cuts
+func (k *ranker) cuts(s *plan.Split, second *ranker) ([]plan.Cuts, error) {
+	var out []plan.Cuts
 	var values []uint64
 	for v := range k.classes {
 		values = append(values, v)
@@ -243,11 +178,11 @@ func (k *ranker) cuts(s *Split, second *ranker) ([]Cuts, error) {
 	slices.Sort(values)
 	for _, v := range values {
 		c := k.classes[v]
-		ends, order, err := s.ranks(c.n)
+		ends, order, err := s.Ranks(c.n)
 		if err != nil {
 			return nil, err
 		}
-		one := Cuts{Order: order}
+		one := plan.Cuts{Order: order}
 		if k.field != "" {
 			one.Class = fmt.Sprintf("%016x", v)
 		}
@@ -262,15 +197,15 @@ func (k *ranker) cuts(s *Split, second *ranker) ([]Cuts, error) {
 	}
 	if len(out) == 0 {
 		// No samples: nothing is cut.
-		_, order, err := s.ranks(0)
+		_, order, err := s.Ranks(0)
 		if err != nil {
 			return nil, err
 		}
-		one := Cuts{Order: order}
+		one := plan.Cuts{Order: order}
 		for range order {
-			one.Below = append(one.Below, all)
+			one.Below = append(one.Below, plan.Unbounded)
 		}
-		out = []Cuts{one}
+		out = []plan.Cuts{one}
 	}
 	return out, nil
 }
@@ -279,7 +214,7 @@ func (k *ranker) cuts(s *Split, second *ranker) ([]Cuts, error) {
 func (c *class) at(rank int64, second *class) (uint64, error) {
 	switch {
 	case rank >= c.n:
-		return all, nil
+		return plan.Unbounded, nil
 	case c.bins == nil:
 		return c.kept[rank], nil
 	}

@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"encoding/binary"
@@ -38,7 +38,7 @@ type blob interface {
 
 // stored opens the blocks of a published plan.
 func stored(s storage.Store) func() (blob, error) {
-	return func() (blob, error) { return s.Open(PlanName) }
+	return func() (blob, error) { return s.Open(FileName) }
 }
 
 // inMemory is a file of blocks in memory.
@@ -142,13 +142,13 @@ func (p *Plan) LargestSpan() (n int64) {
 func (p *Plan) TableBytes() int64 {
 	n := int64(p.Table.Len())*64 + int64(len(p.Spans))*48 + int64(len(p.State))
 	if p.InParts() {
-		n += 2 * p.blockBytes()
+		n += 2 * p.BlockBytes()
 	}
 	return n
 }
 
-// blockBytes is about what the largest block takes when it is open.
-func (p *Plan) blockBytes() (n int64) {
+// BlockBytes is about what the largest block takes when it is open.
+func (p *Plan) BlockBytes() (n int64) {
 	const each = 8 // bytes for a byte of it
 	for i := range p.blocks {
 		n = max(n, each*(p.blocks[i].names.plain+p.blocks[i].spans.plain))
@@ -172,8 +172,17 @@ func (p *Plan) FileAt(i int64) (path string, size, mtime int64, err error) {
 	return "", 0, 0, shardify.Misuse("there is no input %d", i)
 }
 
-// blockOf is the block that shard i lies in.
-func (p *Plan) blockOf(i int) int {
+// FirstSamples is the first sample of each block, and one past the last.
+func (p *Plan) FirstSamples() []int64 {
+	first := make([]int64, 1, len(p.blocks)+1)
+	for i := range p.blocks {
+		first = append(first, first[i]+p.blocks[i].samples)
+	}
+	return first
+}
+
+// BlockOf is the block that shard i lies in.
+func (p *Plan) BlockOf(i int) int {
 	end := 0
 	for part := range p.blocks {
 		if end += p.blocks[part].shards; i < end {
@@ -202,7 +211,7 @@ func (p *Plan) Load(k int) (*Loaded, error) {
 	defer f.Close()
 	l, err := p.readBlock(f, k)
 	if err != nil {
-		return nil, shardify.Annotate(err, "read", PlanName, "")
+		return nil, shardify.Annotate(err, "read", FileName, "")
 	}
 	return l, nil
 }
@@ -347,7 +356,7 @@ func (p *Plan) Whole() (*Plan, error) {
 
 // validateBlocks checks the counts of a decoded plan, and settles the places of shards.
 func (p *Plan) validateBlocks() error {
-	if p.InParts() && p.shaped() {
+	if p.InParts() && p.Shaped() {
 		return fmt.Errorf("%d blocks, and operations on samples", len(p.blocks))
 	}
 	shard, unit := 0, 0

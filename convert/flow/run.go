@@ -1,4 +1,4 @@
-package convert
+package flow
 
 import (
 	"context"
@@ -9,34 +9,35 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
 )
 
 // tally is what became of samples: read + copied == written + dropped + skipped.
-type tally struct {
-	copied, dropped int64
-	written         []int64 // by split
-	counts          []shardify.Count
-	skipped         []index.Skip
+type Tally struct {
+	Copied, Dropped int64
+	Written         []int64 // by split
+	Counts          []shardify.Count
+	Skipped         []index.Skip
 }
 
-func (t *tally) add(o *tally) {
-	t.copied += o.copied
-	t.dropped += o.dropped
-	if t.written == nil {
-		t.written = make([]int64, len(o.written))
+func (t *Tally) Add(o *Tally) {
+	t.Copied += o.Copied
+	t.Dropped += o.Dropped
+	if t.Written == nil {
+		t.Written = make([]int64, len(o.Written))
 	}
-	for i, n := range o.written {
-		t.written[i] += n
+	for i, n := range o.Written {
+		t.Written[i] += n
 	}
-	for _, c := range o.counts {
-		t.counts = addCount(t.counts, c)
+	for _, c := range o.Counts {
+		t.Counts = AddCount(t.Counts, c)
 	}
-	t.skipped = append(t.skipped, o.skipped...)
+	t.Skipped = append(t.Skipped, o.Skipped...)
 }
 
 // addCount adds to the count of the same name. They are in the order of their names:
 // which comes first must not depend on how batches are cut.
-func addCount(list []shardify.Count, c shardify.Count) []shardify.Count {
+func AddCount(list []shardify.Count, c shardify.Count) []shardify.Count {
 	i, ok := slices.BinarySearchFunc(list, c.Name, func(x shardify.Count, name string) int { return strings.Compare(x.Name, name) })
 	if ok {
 		list[i].N += c.N
@@ -46,8 +47,8 @@ func addCount(list []shardify.Count, c shardify.Count) []shardify.Count {
 }
 
 // runner takes the batches of one unit through the flow. It is used by one goroutine.
-type runner struct {
-	f     *flow
+type Runner struct {
+	f     *Flow
 	pool  *shardify.Pool
 	share int64 // memory beside a batch
 	upto  int   // stages to go through
@@ -60,14 +61,22 @@ type runner struct {
 	all  []int32
 }
 
-func (f *flow) runner(pool *shardify.Pool, share int64, skippable func(error) bool) *runner {
-	return &runner{f: f, pool: pool, share: max(share, 1), upto: f.stages(), skippable: skippable, rows: make([][]int32, len(f.splits))}
+func (f *Flow) NewRunner(pool *shardify.Pool, share int64, skippable func(error) bool) *Runner {
+	return &Runner{f: f, pool: pool, share: max(share, 1), upto: f.stages(), skippable: skippable, rows: make([][]int32, len(f.Splits))}
+}
+
+// surveyor is a runner for a survey: through the stages in front of place upto, and the
+// router if routed.
+func (f *Flow) NewSurveyor(pool *shardify.Pool, share int64, skippable func(error) bool, upto int, routed bool) *Runner {
+	r := f.NewRunner(pool, share, skippable)
+	r.upto, r.whole = upto, !routed
+	return r
 }
 
 // run takes a batch through the stages, in parts that fit the memory, and hands what
 // comes out to emit, split by split.
-func (r *runner) run(ctx context.Context, b *shardify.Batch, emit func(split int, b *shardify.Batch, mem *shardify.Arena) error) (tally, error) {
-	sum := tally{written: make([]int64, len(r.f.splits))}
+func (r *Runner) Run(ctx context.Context, b *shardify.Batch, emit func(split int, b *shardify.Batch, mem *shardify.Arena) error) (Tally, error) {
+	sum := Tally{Written: make([]int64, len(r.f.Splits))}
 	step := b.Samples
 	if n := r.f.cost.of(b.Samples, b.Bytes()); n > r.share {
 		step = max(int(int64(b.Samples)*r.share/n), 1)
@@ -85,12 +94,12 @@ func (r *runner) run(ctx context.Context, b *shardify.Batch, emit func(split int
 
 // part runs samples [lo, hi) of a batch. Nothing is emitted before all of them are
 // through, so that a failure may be tried again in halves.
-func (r *runner) part(ctx context.Context, b *shardify.Batch, lo, hi int, sum *tally, emit func(int, *shardify.Batch, *shardify.Arena) error) error {
+func (r *Runner) part(ctx context.Context, b *shardify.Batch, lo, hi int, sum *Tally, emit func(int, *shardify.Batch, *shardify.Arena) error) error {
 	// Room for this is part of the span's grant; to wait for another grant here could
 	// be to wait for ever.
 	mem := r.pool.Overdraft()
 	defer mem.Release()
-	one := tally{written: make([]int64, len(r.f.splits))}
+	one := Tally{Written: make([]int64, len(r.f.Splits))}
 	outs, err := r.compute(b, lo, hi, mem, &one)
 	if err != nil {
 		return r.halves(ctx, err, b, lo, hi, sum, emit)
@@ -102,25 +111,25 @@ func (r *runner) part(ctx context.Context, b *shardify.Batch, lo, hi int, sum *t
 		if err := emit(s, out, mem); err != nil {
 			return err
 		}
-		one.written[s] += int64(out.Samples)
+		one.Written[s] += int64(out.Samples)
 	}
-	if read := int64(hi - lo); read+one.copied != one.total() {
-		return fmt.Errorf("span of %d samples: %d copied, %d written, %d dropped", read, one.copied, one.total()-one.dropped, one.dropped)
+	if read := int64(hi - lo); read+one.Copied != one.total() {
+		return fmt.Errorf("span of %d samples: %d copied, %d written, %d dropped", read, one.Copied, one.total()-one.Dropped, one.Dropped)
 	}
-	sum.add(&one)
+	sum.Add(&one)
 	return nil
 }
 
-func (t *tally) total() int64 {
-	n := t.dropped
-	for _, w := range t.written {
+func (t *Tally) total() int64 {
+	n := t.Dropped
+	for _, w := range t.Written {
 		n += w
 	}
 	return n
 }
 
 // halves tries again what failed, down to the samples that are to blame.
-func (r *runner) halves(ctx context.Context, err error, b *shardify.Batch, lo, hi int, sum *tally, emit func(int, *shardify.Batch, *shardify.Arena) error) error {
+func (r *Runner) halves(ctx context.Context, err error, b *shardify.Batch, lo, hi int, sum *Tally, emit func(int, *shardify.Batch, *shardify.Arena) error) error {
 	if r.skippable == nil || !r.skippable(err) {
 		return err
 	}
@@ -132,17 +141,17 @@ func (r *runner) halves(ctx context.Context, err error, b *shardify.Batch, lo, h
 		return r.part(ctx, b, mid, hi, sum, emit)
 	}
 	id := b.ID(lo)
-	rec := index.Skip{Input: r.f.plan.inputName(id.Input), Lo: id.Sample, Hi: id.Sample + 1, Reason: reason(err)}
+	rec := index.Skip{Input: r.f.plan.InputName(id.Input), Lo: id.Sample, Hi: id.Sample + 1, Reason: Reason(err)}
 	var e *shardify.Error
 	if errors.As(err, &e) {
 		rec.Object = e.Object
 	}
-	sum.skipped = append(sum.skipped, rec)
+	sum.Skipped = append(sum.Skipped, rec)
 	return nil
 }
 
 // compute gives the batches of each split.
-func (r *runner) compute(b *shardify.Batch, lo, hi int, mem *shardify.Arena, t *tally) ([]*shardify.Batch, error) {
+func (r *Runner) compute(b *shardify.Batch, lo, hi int, mem *shardify.Arena, t *Tally) ([]*shardify.Batch, error) {
 	cur := b
 	var err error
 	if lo > 0 || hi < b.Samples {
@@ -173,7 +182,7 @@ func (r *runner) compute(b *shardify.Batch, lo, hi int, mem *shardify.Arena, t *
 	return outs, nil
 }
 
-func (r *runner) stretch(lo, hi int) []int32 {
+func (r *Runner) stretch(lo, hi int) []int32 {
 	r.all = r.all[:0]
 	for i := lo; i < hi; i++ {
 		r.all = append(r.all, int32(i))
@@ -182,8 +191,8 @@ func (r *runner) stretch(lo, hi int) []int32 {
 }
 
 // route parts a batch into the splits.
-func (r *runner) route(b *shardify.Batch, mem *shardify.Arena, t *tally) ([]*shardify.Batch, error) {
-	outs := make([]*shardify.Batch, len(r.f.splits))
+func (r *Runner) route(b *shardify.Batch, mem *shardify.Arena, t *Tally) ([]*shardify.Batch, error) {
+	outs := make([]*shardify.Batch, len(r.f.Splits))
 	if r.f.router == nil || b.Samples == 0 || r.whole {
 		outs[0] = b
 		return outs, nil
@@ -199,8 +208,8 @@ func (r *runner) route(b *shardify.Batch, mem *shardify.Arena, t *tally) ([]*sha
 		r.rows[s] = r.rows[s][:0]
 	}
 	for i, s := range to {
-		if s == Nowhere {
-			t.dropped++
+		if s == plan.Nowhere {
+			t.Dropped++
 			continue
 		}
 		r.rows[s] = append(r.rows[s], int32(i))
@@ -220,14 +229,14 @@ func (r *runner) route(b *shardify.Batch, mem *shardify.Arena, t *tally) ([]*sha
 }
 
 // branch is what happens to the samples of one split.
-func (r *runner) branch(s int, b *shardify.Batch, mem *shardify.Arena, t *tally) (*shardify.Batch, error) {
+func (r *Runner) branch(s int, b *shardify.Batch, mem *shardify.Arena, t *Tally) (*shardify.Batch, error) {
 	var err error
 	// A survey in front of the split counts each sample once.
-	if n := r.f.copies[s]; n > 1 && !r.whole {
+	if n := r.f.Copies[s]; n > 1 && !r.whole {
 		if b, err = r.multiply(b, n, mem); err != nil {
 			return nil, err
 		}
-		t.copied += int64(b.Samples - b.Samples/n)
+		t.Copied += int64(b.Samples - b.Samples/n)
 	}
 	for i := range r.f.after {
 		st := &r.f.after[i]
@@ -245,7 +254,7 @@ func (r *runner) branch(s int, b *shardify.Batch, mem *shardify.Arena, t *tally)
 }
 
 // multiply makes n of each sample.
-func (r *runner) multiply(b *shardify.Batch, n int, mem *shardify.Arena) (*shardify.Batch, error) {
+func (r *Runner) multiply(b *shardify.Batch, n int, mem *shardify.Arena) (*shardify.Batch, error) {
 	r.all = r.all[:0]
 	for i := range b.Samples {
 		for range n {
@@ -263,7 +272,7 @@ func (r *runner) multiply(b *shardify.Batch, n int, mem *shardify.Arena) (*shard
 }
 
 // apply runs one stage and holds it to its word.
-func (r *runner) apply(s *stage, b *shardify.Batch, mem *shardify.Arena, t *tally) (*shardify.Batch, error) {
+func (r *Runner) apply(s *stage, b *shardify.Batch, mem *shardify.Arena, t *Tally) (*shardify.Batch, error) {
 	if b.Samples == 0 {
 		return b, nil
 	}
@@ -274,7 +283,7 @@ func (r *runner) apply(s *stage, b *shardify.Batch, mem *shardify.Arena, t *tall
 		return nil, shardify.Annotate(err, r.f.opName(s), r.f.inputOf(b, err), "")
 	}
 	for _, c := range out.Counts {
-		t.counts = addCount(t.counts, c)
+		t.Counts = AddCount(t.Counts, c)
 	}
 	if err := r.account(b, out, t); err != nil {
 		return nil, r.f.named(s, err)
@@ -282,7 +291,7 @@ func (r *runner) apply(s *stage, b *shardify.Batch, mem *shardify.Arena, t *tall
 	return out, nil
 }
 
-func (f *flow) opName(s *stage) string {
+func (f *Flow) opName(s *stage) string {
 	if s.Op >= 0 && s.Op < len(f.plan.Ops) {
 		return f.plan.Ops[s.Op].Name
 	}
@@ -291,7 +300,7 @@ func (f *flow) opName(s *stage) string {
 
 // inputOf names the input that an error is about: that of its sample, if it says which, else
 // of the batch, if it has one.
-func (f *flow) inputOf(b *shardify.Batch, err error) string {
+func (f *Flow) inputOf(b *shardify.Batch, err error) string {
 	first, last := b.ID(0).Input, b.ID(b.Samples-1).Input
 	if e, ok := errors.AsType[*shardify.Error](err); ok && e.At != nil {
 		first, last = e.At.Input, e.At.Input
@@ -304,9 +313,9 @@ func (f *flow) inputOf(b *shardify.Batch, err error) string {
 
 // account counts what a stage has dropped and made more of: its samples must be those
 // it was given, in their order.
-func (r *runner) account(in, out *shardify.Batch, t *tally) error {
+func (r *Runner) account(in, out *shardify.Batch, t *Tally) error {
 	if out.Samples == 0 {
-		t.dropped += int64(in.Samples)
+		t.Dropped += int64(in.Samples)
 		return nil
 	}
 	if out.IDs == nil {
@@ -335,13 +344,23 @@ func (r *runner) account(in, out *shardify.Batch, t *tally) error {
 			n, k = n+1, k+1
 		}
 		if n == 0 {
-			t.dropped++
+			t.Dropped++
 		} else {
-			t.copied += int64(n - 1)
+			t.Copied += int64(n - 1)
 		}
 	}
 	if k != len(out.IDs) {
 		return fmt.Errorf("sample %d came out that did not go in, or in another order", out.IDs[k].Sample)
 	}
 	return nil
+}
+
+// reason is the cause of an error without the places, which may be absolute
+// paths and have no business in a manifest.
+func Reason(err error) string {
+	var e *shardify.Error
+	if errors.As(err, &e) {
+		return e.Err.Error()
+	}
+	return err.Error()
 }

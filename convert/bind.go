@@ -1,0 +1,55 @@
+package convert
+
+import (
+	"math"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/convert/internal/shuffle"
+)
+
+// bind makes the plan's flow, once.
+func (j *Job) bind() error {
+	if j.Pool == nil {
+		j.Pool = shardify.NewPool(defaultPool)
+	}
+	if j.flow != nil || !j.Plan.Shaped() {
+		return nil
+	}
+	var err error
+	if j.flow, err = flow.Bind(j.Plan, j.Compile); err != nil {
+		return err
+	}
+	if j.Plan.Shuffle != "" {
+		// Half of the memory for what is read, half for what is kept to be put in order.
+		keep := j.Pool.Limit() / 2
+		j.Pool = shardify.NewPool(j.Pool.Limit() - keep)
+		j.shuffle = &shuffle.Shuffle{
+			Layout: j.layout(), Keyer: shuffle.NewKeyer(j.Plan.Table, j.Plan.ShuffleSeed()), Scratch: j.scratch(), Pool: j.Pool,
+			Keep: max(keep/int64(3*j.jobs()), 256<<10),
+		}
+	}
+	return nil
+}
+
+// share is the memory that one unit may have beside the batches that are read.
+func (j *Job) share() int64 { return max(j.Pool.Limit()/int64(2*j.jobs()), 1<<20) }
+
+// beside is what a span's grant allows for operations. A span that would take more is
+// cut into parts that do not.
+func (j *Job) beside(s shardify.Span) int64 {
+	if j.flow == nil {
+		return 0
+	}
+	return min(j.flow.Memory(int(s.Samples()), s.Bytes), j.share())
+}
+
+// layout is how samples stand in fragments.
+func (j *Job) layout() shuffle.Layout {
+	l := shuffle.Layout{Schema: j.flow.Schema, Keyed: j.Plan.Keyed, Copies: j.flow.MostCopies() > 1}
+	for _, s := range j.Plan.Spans {
+		l.Wide = l.Wide || s.Hi > math.MaxUint32
+		l.Inputs = l.Inputs || s.Input > 0
+	}
+	return l
+}

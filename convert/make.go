@@ -1,0 +1,330 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/plan"
+)
+
+// Request is what a plan is made from.
+type Request struct {
+	Input   string // name of the source's format
+	Source  shardify.Source
+	Args    shardify.OpenArgs // as the source was opened
+	Output  shardify.SinkFormat
+	Options shardify.Options // of the output, checked and complete
+
+	ShardSize    int64 // target bytes of a shard; 0 means DefaultShardSize
+	ShardSamples int64 // exact samples of a shard; 0 means by size
+	Limit        int64 // at most so many samples; 0 means all
+	MaxSample    int64 // bytes of a sample; 0 means DefaultMaxSample
+	Lo, Hi       int64 // range of samples over all inputs; Hi 0 means to the end
+	OnError      string
+
+	Seed    uint64
+	Ops     []plan.Op
+	Compile flow.Compile // of Ops; may be nil without
+	// Helpers are the fields of the source that were opened for operations alone.
+	Helpers []string
+	Split   *plan.Split // nil: one data set
+	Shuffle string      // ShuffleNone, ShuffleBlock, ShuffleGlobal; "" is none
+	// Provenance adds the field OriginField and the list InputsName.
+	Provenance bool
+	// Pool and Jobs are for surveys, which read data when the plan is made. Known is an
+	// earlier plan of the same conversion: what it has found out is not surveyed again.
+	Pool  *shardify.Pool
+	Jobs  int
+	Known *plan.Plan
+	// Parts is the rest of the inputs where they come in parts; nil if Args.Table has
+	// them all.
+	Parts *Parts
+
+	// Recipe is further settings that decide bytes, for the record.
+	Recipe map[string]string
+
+	// Instead is taken where Output cannot carry the samples' fields, with its options;
+	// nil if nothing may be. Plan.Refused tells.
+	Instead        *shardify.SinkFormat
+	InsteadOptions shardify.Options
+}
+
+// MakePlan plans from metadata alone.
+func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
+	p := &plan.Plan{
+		Version: plan.Version, Input: r.Input, Columns: r.Args.Columns, InputOptions: r.Args.Options,
+		Recipe: r.Recipe, OnError: r.OnError, MaxSample: r.MaxSample, Schema: r.Source.Schema(), Table: r.Args.Table,
+	}
+	r.setOutput(p)
+	if p.OnError == "" {
+		p.OnError = plan.OnErrorFail
+	}
+	if p.Recipe == nil {
+		p.Recipe = map[string]string{}
+	}
+	if k, ok := r.Source.(shardify.Keyer); ok {
+		p.Keyed = k.Keyed()
+	}
+	if l, ok := r.Source.(shardify.Reporter); ok {
+		p.LeftOut = l.Leftovers()
+	}
+	if s, ok := r.Source.(shardify.Skipper); ok {
+		p.Skipped = s.Skipped()
+	}
+	if err := shardify.ValidateSchema(p.Schema); err != nil {
+		return nil, err
+	}
+	if r.Parts != nil {
+		return p, r.inParts(ctx, p)
+	}
+	if r.shaped() {
+		return p, r.shape(ctx, p)
+	}
+	if err := r.fill(ctx, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// setOutput puts the output format into the plan.
+func (r *Request) setOutput(p *plan.Plan) {
+	p.Output, p.Ext, p.OutputOptions = r.Output.Name, r.Output.Ext, r.Options
+	if r.Output.ExtOf != nil {
+		p.Ext = r.Output.ExtOf(r.Options)
+	}
+}
+
+// fill makes the tables while the output format looks at the keys.
+func (r *Request) fill(ctx context.Context, p *plan.Plan) error {
+	if err := r.checkOutput(p); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	refused := make(chan error, 1)
+	go func() {
+		err := r.checkKeys(p)
+		if err != nil {
+			cancel()
+		}
+		refused <- err
+	}()
+	err := r.tables(ctx, p)
+	if e := <-refused; e != nil {
+		return e
+	}
+	return err
+}
+
+func (r *Request) tables(ctx context.Context, p *plan.Plan) error {
+	if s, ok := r.Source.(shardify.Stater); ok {
+		var err error
+		if p.State, err = s.State(); err != nil {
+			return err
+		}
+	}
+	if err := r.spans(ctx, p); err != nil {
+		return err
+	}
+	p.Cut(r.cutting())
+	return p.Seal()
+}
+
+// checkOutput asks the output format whether it can carry the schema, and if not, takes
+// the other one.
+func (r *Request) checkOutput(p *plan.Plan) error {
+	if r.Output.Check == nil {
+		return nil
+	}
+	err := r.Output.Check(p.Schema, p.Keyed, r.Options)
+	if err == nil || r.Instead == nil {
+		return err
+	}
+	if f := r.Instead; f.Check != nil && f.Check(p.Schema, p.Keyed, r.InsteadOptions) != nil {
+		return err
+	}
+	r.Output, r.Options, r.Instead, p.Refused = *r.Instead, r.InsteadOptions, nil, err
+	r.setOutput(p)
+	return nil
+}
+
+// checkKeys asks the output format whether it can carry the names of the samples.
+func (r *Request) checkKeys(p *plan.Plan) error {
+	if k, ok := r.Source.(shardify.Keyer); ok && p.Keyed && r.Output.KeyRule != nil {
+		longest, check := r.Output.KeyRule(p.Schema, r.Options)
+		if p.Copies > 1 && longest > 0 {
+			longest += len(copyKey(nil, p.Copies-1))
+		}
+		if check != nil {
+			return k.CheckKeys(longest, check)
+		}
+	}
+	return nil
+}
+
+// cutting is how the output wants its shards.
+func (r *Request) cutting() plan.Cutting {
+	return plan.Cutting{Bytes: r.ShardSize, Samples: r.ShardSamples, Weigh: r.Output.SampleBytes}
+}
+
+// spans collects the source's spans, narrowed to the wanted range and cut at
+// multiples of ShardSamples.
+func (r *Request) spans(ctx context.Context, p *plan.Plan) error {
+	lo, hi := r.Lo, int64(math.MaxInt64)
+	if r.Hi > 0 {
+		hi = r.Hi
+	}
+	if r.Limit > 0 && r.Limit < hi-lo {
+		hi = lo + r.Limit
+	}
+	if lo < 0 || hi < lo {
+		return fmt.Errorf("range %d:%d is empty", lo, hi)
+	}
+	var at int64 // of the current span's first sample
+	for s, err := range r.Source.Spans(ctx, plan.SpanBytes) {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if s.Lo < 0 || s.Hi < s.Lo || s.Bytes < 0 {
+			return fmt.Errorf("source gave span [%d, %d) of %d bytes", s.Lo, s.Hi, s.Bytes)
+		}
+		if err := sampleFits(r.MaxSample, s, s.Bytes, r.Args.Table); err != nil {
+			return err
+		}
+		n := s.Samples()
+		first, last := max(lo-at, 0), min(hi-at, n)
+		at += n
+		if first < last {
+			r.cut(p, plan.Sub(s, s.Lo+first, s.Lo+last))
+		}
+		if at >= hi {
+			break
+		}
+	}
+	if r.Lo > 0 && r.Lo >= at {
+		return shardify.Misuse("range begins at sample %d, but the inputs have %d", r.Lo, at)
+	}
+	return nil
+}
+
+// cut adds a span, in pieces that end at multiples of ShardSamples.
+func (r *Request) cut(p *plan.Plan, s shardify.Span) {
+	for s.Lo < s.Hi {
+		end := s.Hi
+		if n := r.ShardSamples; n > 0 {
+			end = min(end, s.Lo+n-p.Samples%n)
+		}
+		part := plan.Sub(s, s.Lo, end)
+		p.Spans = append(p.Spans, part)
+		p.Samples += part.Samples()
+		p.DecodedBytes += part.Bytes
+		s = plan.Sub(s, end, s.Hi)
+	}
+}
+
+func (r *Request) shaped() bool {
+	return len(r.Ops) > 0 || len(r.Helpers) > 0 || r.Split != nil || r.Provenance || r.Shuffle != "" && r.Shuffle != plan.ShuffleNone
+}
+
+// shape plans a conversion that does something to the samples: schemas first, then
+// what must be surveyed, then the cuts.
+func (r *Request) shape(ctx context.Context, p *plan.Plan) error {
+	p.Seed, p.Ops, p.Helpers, p.Provenance = r.Seed, slices.Clone(r.Ops), r.Helpers, r.Provenance
+	switch r.Shuffle {
+	case "", plan.ShuffleNone:
+	case plan.ShuffleBlock, plan.ShuffleGlobal:
+		p.Shuffle = r.Shuffle
+	default:
+		return shardify.Mismatch("shuffle %q: want %s, %s or %s", r.Shuffle, plan.ShuffleNone, plan.ShuffleBlock, plan.ShuffleGlobal)
+	}
+	if err := r.shapeSplit(p); err != nil {
+		return err
+	}
+	p.Source = p.Schema
+	f, err := flow.New(p, r.Compile)
+	if err != nil {
+		return err
+	}
+	if err := f.Chain(0); err != nil {
+		return err
+	}
+	p.Schema = f.Output()
+	if n := f.MostCopies(); n > 1 {
+		p.Copies = n
+	}
+	if err := r.checkShaped(p, f); err != nil {
+		return err
+	}
+	if s, ok := r.Source.(shardify.Stater); ok {
+		if p.State, err = s.State(); err != nil {
+			return err
+		}
+	}
+	if err := r.spans(ctx, p); err != nil {
+		return err
+	}
+	if err := r.find(ctx, p, f); err != nil {
+		return err
+	}
+	p.Schema = f.Output()
+	if err := r.checkShaped(p, f); err != nil {
+		return err
+	}
+	p.Cut(r.cutting())
+	return p.Seal()
+}
+
+func (r *Request) shapeSplit(p *plan.Plan) error {
+	if r.Split == nil {
+		return nil
+	}
+	s := *r.Split
+	s.Parts, s.Inputs = slices.Clone(s.Parts), slices.Clone(s.Inputs)
+	p.Split = &s
+	if s.Objects {
+		if err := p.Split.ByObject(r.Source); err != nil {
+			return err
+		}
+	} else if s.Named() {
+		if err := p.Split.ByInput(p.Table); err != nil {
+			return err
+		}
+	}
+	return p.Split.Settled()
+}
+
+// checkShaped looks at the schema that the operations make.
+func (r *Request) checkShaped(p *plan.Plan, f *flow.Flow) error {
+	if p.Provenance && shardify.FieldIndex(f.Schema, plan.OriginField) >= 0 {
+		return shardify.Mismatch("--provenance makes the field %q, which is there already: rename that", plan.OriginField)
+	}
+	if err := shardify.ValidateSchema(p.Schema); err != nil {
+		return err
+	}
+	if err := r.checkOutput(p); err != nil {
+		return err
+	}
+	return r.checkKeys(p)
+}
+
+// find surveys, unless an earlier plan of the same conversion has.
+func (r *Request) find(ctx context.Context, p *plan.Plan, f *flow.Flow) error {
+	if !f.Surveys() && (p.Split == nil || !p.Split.Counted()) {
+		return nil
+	}
+	p.SetBase()
+	if k := r.Known; k != nil && k.Base == p.Base {
+		p.Findings, p.Cuts = k.Findings, k.Cuts
+		return f.Learn()
+	}
+	return f.Survey(ctx, r.Source, func(ctx context.Context, upto int, routed bool, begin func() flow.Gathering) (flow.Gathering, error) {
+		return r.scan(ctx, p, f, upto, routed, begin)
+	})
+}

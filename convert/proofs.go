@@ -1,0 +1,88 @@
+package convert
+
+import (
+	"hash/crc32"
+	"sort"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+)
+
+// proofs collects checksums of parts of input objects and joins neighbours.
+type proofs struct {
+	list []shardify.Proof
+	full int // when to join them
+}
+
+// tooMany is when the list is worth joining before its end, at least.
+const tooMany = 1 << 12
+
+func (p *proofs) add(list ...shardify.Proof) {
+	p.list = append(p.list, list...)
+	if len(p.list) > max(p.full, tooMany) {
+		p.merge()
+		p.full = 2 * len(p.list)
+	}
+}
+
+// merge sorts the parts and joins those that adjoin.
+func (p *proofs) merge() {
+	sort.Slice(p.list, func(i, k int) bool {
+		a, b := p.list[i], p.list[k]
+		if a.Input != b.Input {
+			return a.Input < b.Input
+		}
+		if a.Object != b.Object {
+			return a.Object < b.Object
+		}
+		return a.Lo < b.Lo
+	})
+	out := p.list[:0]
+	for _, x := range p.list {
+		if n := len(out); n > 0 && adjoins(out[n-1], x) {
+			last := &out[n-1]
+			last.Sum = index.CombineCRC32(polynomial(x), last.Sum, x.Sum, x.Hi-x.Lo)
+			last.Hi = x.Hi
+			continue
+		}
+		out = append(out, x)
+	}
+	p.list = out
+}
+
+func adjoins(a, b shardify.Proof) bool {
+	return a.Input == b.Input && a.Object == b.Object && a.Hi == b.Lo && a.Total == b.Total && a.Want == b.Want && a.Castagnoli == b.Castagnoli
+}
+
+func polynomial(p shardify.Proof) uint32 {
+	if p.Castagnoli {
+		return crc32.Castagnoli
+	}
+	return crc32.IEEE
+}
+
+// complete tells whether a proof is of the whole object.
+func complete(p shardify.Proof) bool { return p.Lo == 0 && p.Hi == p.Total }
+
+// check joins the parts and compares what is complete with what the input says.
+func (p *proofs) check(src shardify.Source, t *shardify.Table) error {
+	p.merge()
+	for _, x := range p.list {
+		if complete(x) && x.Sum != x.Want {
+			kind := "crc32"
+			if x.Castagnoli {
+				kind = "crc32c"
+			}
+			e := shardify.Corrupt(-1, "%s of its %d bytes is %08x, stored %08x", kind, x.Total, x.Sum, x.Want)
+			e.Op = "read"
+			if int(x.Input) < t.Len() {
+				e.File = t.Path(int(x.Input))
+			}
+			if n, ok := src.(shardify.ObjectNamer); ok {
+				e.Object = n.ObjectName(x.Input, x.Object)
+			}
+			return e
+		}
+	}
+	return nil
+}
