@@ -298,10 +298,11 @@ type SinkFormat struct {
 	// is nil if they stay. A nil Move: shards hold neither attributes of fields nor names of rows
 	// (writertest finds out). Files beside a shard stay as they are.
 	Move func(m Move) (rewrite Rewrite, why string)
-	// Verify prepares the check of a set's shards. members are those of its manifest.
+	// Verify prepares the check of a set's shards, or says why there cannot be such a set.
+	// members are those of its manifest, nil where Members is.
 	Verify func(schema []Field, keyed bool, members map[string]string) (Verifier, error)
-	// Rebuild makes a file beside a shard anew from the shard, of size bytes; nil if that
-	// file does not follow from the shard. A nil Rebuild: none does.
+	// Rebuild makes the file of this name, which belongs to a shard, from the shard, of size
+	// bytes; a nil result: it does not follow from the shard alone. A nil Rebuild: none does.
 	Rebuild func(name string, shard Shard, r io.ReaderAt, size int64) ([]byte, error)
 	// Lint checks files of the kind that any program may have made; nil if there are none.
 	Lint *Linter

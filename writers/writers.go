@@ -39,7 +39,7 @@ func Names() []string {
 func Default(schema []shardify.Field, keyed, files bool) (name, why string) {
 	f, why := Prefer(schema, files)
 	other, ok := Instead(f.Name)
-	if !ok || f.Check == nil {
+	if !ok {
 		return f.Name, why
 	}
 	if err := f.Check(schema, keyed, nil); err != nil {
