@@ -44,8 +44,8 @@ type ForeignMember struct {
 	Offset int64  // of its first header block
 	Data   int64  // where the data begin
 	Size   int64  // of the data
-	// Forms are the rules of LintTar that its headers break: TarPAX, TarGNUName,
-	// TarPrefix, TarBigSize.
+	// Forms are the rules of LintTar that its headers break: tarPAX, tarGNUName,
+	// tarPrefix, tarBigSize.
 	Forms []TarRule
 }
 
@@ -78,7 +78,7 @@ func (t *ForeignTar) Next() (m ForeignMember, err error) {
 		link := bytes.Clone(cString(b[157:257]))
 		switch h.typ {
 		case 'x', 'g', 'L', 'K':
-			m.Forms = add(m.Forms, map[bool]TarRule{true: TarPAX, false: TarGNUName}[h.typ == 'x' || h.typ == 'g'])
+			m.Forms = add(m.Forms, map[bool]TarRule{true: tarPAX, false: tarGNUName}[h.typ == 'x' || h.typ == 'g'])
 			if err := t.extension(&h, at); err != nil {
 				return m, err
 			}
@@ -103,10 +103,10 @@ func (t *ForeignTar) member(m *ForeignMember, h *foreignHeader, link []byte, at 
 		m.Name = t.ext.path
 	case len(h.prefix) > 0:
 		m.Name = append(append(append([]byte(nil), h.prefix...), '/'), h.name...)
-		m.Forms = add(m.Forms, TarPrefix)
+		m.Forms = add(m.Forms, tarPrefix)
 	}
 	if h.binary {
-		m.Forms = add(m.Forms, TarBigSize)
+		m.Forms = add(m.Forms, tarBigSize)
 	}
 	if t.ext.size >= 0 {
 		m.Size = t.ext.size

@@ -13,58 +13,58 @@ type TarRule string
 
 // The rules, with the text that reports use.
 const (
-	TarPAX        TarRule = "PAX header"
-	TarGNUName    TarRule = "GNU long name"
-	TarSparse     TarRule = "sparse member"
-	TarPrefix     TarRule = "name split into prefix and name"
-	TarBigSize    TarRule = "size not in octal"
-	TarNoFile     TarRule = "not a regular file"
-	TarBadByte    TarRule = "name with an odd byte"
+	tarPAX        TarRule = "PAX header"
+	tarGNUName    TarRule = "GNU long name"
+	tarSparse     TarRule = "sparse member"
+	tarPrefix     TarRule = "name split into prefix and name"
+	tarBigSize    TarRule = "size not in octal"
+	tarNoFile     TarRule = "not a regular file"
+	tarBadByte    TarRule = "name with an odd byte"
 	TarDotSlash   TarRule = "name begins with ./"
-	TarOutside    TarRule = "name leads out of the folder"
-	TarNoDot      TarRule = "name without extension"
-	TarHidden     TarRule = "hidden file"
-	TarReserved   TarRule = "reserved name"
+	tarOutside    TarRule = "name leads out of the folder"
+	tarNoDot      TarRule = "name without extension"
+	tarHidden     TarRule = "hidden file"
+	tarReserved   TarRule = "reserved name"
 	TarUpperCase  TarRule = "upper case in the extension"
-	TarImageTrap  TarRule = "extension of an odd image type"
-	TarDuplicate  TarRule = "member twice in a sample"
-	TarScattered  TarRule = "sample in several places"
+	tarImageTrap  TarRule = "extension of an odd image type"
+	tarDuplicate  TarRule = "member twice in a sample"
+	tarScattered  TarRule = "sample in several places"
 	TarOtherField TarRule = "other fields than the first sample"
-	TarBadSum     TarRule = "bad checksum"
-	TarBadHeader  TarRule = "bad header"
-	TarTruncated  TarRule = "truncated"
-	TarNoEnd      TarRule = "no end blocks"
-	TarTrailing   TarRule = "bytes after the end"
-	TarTooMany    TarRule = "too many samples to compare"
+	tarBadSum     TarRule = "bad checksum"
+	tarBadHeader  TarRule = "bad header"
+	tarTruncated  TarRule = "truncated"
+	tarNoEnd      TarRule = "no end blocks"
+	tarTrailing   TarRule = "bytes after the end"
+	tarTooMany    TarRule = "too many samples to compare"
 )
 
 var tarRules = map[TarRule]struct {
 	damage bool
 	breaks string
 }{
-	TarPAX:        {false, "wids cuts names at 100 bytes and drops members left without a dot; DALI's index of before 2022 is wrong by 1024 bytes"},
-	TarGNUName:    {false, "wids cuts or drops the member; DALI's index points at the name"},
-	TarSparse:     {false, "wids skips the member; others were not seen to read it"},
-	TarPrefix:     {false, "wids drops the prefix, so that the key changes"},
-	TarBigSize:    {false, "wids cannot read the size"},
-	TarNoFile:     {false, "every loader skips it"},
-	TarBadByte:    {false, "a space ends the name in DALI's index; readers fail at bytes that are not UTF-8, or replace them"},
+	tarPAX:        {false, "wids cuts names at 100 bytes and drops members left without a dot; DALI's index of before 2022 is wrong by 1024 bytes"},
+	tarGNUName:    {false, "wids cuts or drops the member; DALI's index points at the name"},
+	tarSparse:     {false, "wids skips the member; others were not seen to read it"},
+	tarPrefix:     {false, "wids drops the prefix, so that the key changes"},
+	tarBigSize:    {false, "wids cannot read the size"},
+	tarNoFile:     {false, "every loader skips it"},
+	tarBadByte:    {false, "a space ends the name in DALI's index; readers fail at bytes that are not UTF-8, or replace them"},
 	TarDotSlash:   {false, "keys begin with ./ too, which no list of names has"},
-	TarOutside:    {false, "tar refuses to unpack it"},
-	TarNoDot:      {false, "webdataset, wids, Energon and Hugging Face datasets skip the member; DALI makes it a sample"},
-	TarHidden:     {false, "in a folder it becomes a sample of its own, whose key ends in a slash (wids: anywhere)"},
-	TarReserved:   {false, "webdataset and Energon skip names of the form __x__"},
+	tarOutside:    {false, "tar refuses to unpack it"},
+	tarNoDot:      {false, "webdataset, wids, Energon and Hugging Face datasets skip the member; DALI makes it a sample"},
+	tarHidden:     {false, "in a folder it becomes a sample of its own, whose key ends in a slash (wids: anywhere)"},
+	tarReserved:   {false, "webdataset and Energon skip names of the form __x__"},
 	TarUpperCase:  {false, "webdataset lowers it, wids and DALI do not, Hugging Face datasets fails"},
-	TarImageTrap:  {false, "Hugging Face datasets decodes it as an image or a sound"},
-	TarDuplicate:  {false, "webdataset stops with an error, wids makes two samples"},
-	TarScattered:  {false, "each place becomes a sample of its own; wids loses samples when member names repeat"},
+	tarImageTrap:  {false, "Hugging Face datasets decodes it as an image or a sound"},
+	tarDuplicate:  {false, "webdataset stops with an error, wids makes two samples"},
+	tarScattered:  {false, "each place becomes a sample of its own; wids loses samples when member names repeat"},
 	TarOtherField: {false, "Hugging Face datasets fails, and batches cannot be stacked"},
-	TarBadSum:     {true, "readers stop here, most of them without an error"},
-	TarBadHeader:  {true, "readers stop here, most of them without an error"},
-	TarTruncated:  {true, "the last member is lost or short"},
-	TarNoEnd:      {true, "nobody can tell whether members are missing"},
-	TarTrailing:   {false, "readers stop at the end blocks"},
-	TarTooMany:    {false, "keys that come again further on are not found"},
+	tarBadSum:     {true, "readers stop here, most of them without an error"},
+	tarBadHeader:  {true, "readers stop here, most of them without an error"},
+	tarTruncated:  {true, "the last member is lost or short"},
+	tarNoEnd:      {true, "nobody can tell whether members are missing"},
+	tarTrailing:   {false, "readers stop at the end blocks"},
+	tarTooMany:    {false, "keys that come again further on are not found"},
 }
 
 // Breaks says which loader does what with such a tar.
@@ -160,11 +160,11 @@ func (l *linter) next() error {
 	left := l.w.Size() - l.at
 	l.counts.End = l.at
 	if left == 0 {
-		l.stop(TarNoEnd, l.at, nil, "")
+		l.stop(tarNoEnd, l.at, nil, "")
 		return nil
 	}
 	if left < TarBlock {
-		l.stop(TarTruncated, l.at, nil, "%d bytes of a block", left)
+		l.stop(tarTruncated, l.at, nil, "%d bytes of a block", left)
 		return nil
 	}
 	b, err := l.w.Bytes(l.at, TarBlock)
@@ -208,13 +208,13 @@ func (l *linter) member(h *foreignHeader) error {
 		l.file(h, size)
 	}
 	if left := l.w.Size() - data; size > left {
-		l.stop(TarTruncated, l.at, h.name, "%d bytes of data, %d are there", size, left)
+		l.stop(tarTruncated, l.at, h.name, "%d bytes of data, %d are there", size, left)
 		return nil
 	}
 	end := data + size
 	if l.at = end + TarPad(end); l.at > l.w.Size() {
 		l.at = l.w.Size()
-		l.stop(TarTruncated, end, h.name, "the last block is not whole")
+		l.stop(tarTruncated, end, h.name, "the last block is not whole")
 	}
 	return nil
 }
@@ -231,13 +231,13 @@ func (l *linter) file(h *foreignHeader, size int64) {
 		name = l.ext.path
 	case len(h.prefix) > 0:
 		name = append(append(append([]byte(nil), h.prefix...), '/'), h.name...)
-		l.found(TarPrefix, at, name, "")
+		l.found(tarPrefix, at, name, "")
 	}
 	if h.binary {
-		l.found(TarBigSize, at, name, "%d bytes", size)
+		l.found(tarBigSize, at, name, "%d bytes", size)
 	}
 	if h.typ == 'S' || l.ext.sparse {
-		l.found(TarSparse, at, name, "")
+		l.found(tarSparse, at, name, "")
 	}
 	l.ext.reset()
 	l.counts.Members++
@@ -245,7 +245,7 @@ func (l *linter) file(h *foreignHeader, size int64) {
 	case '0', 0, '7', 'S':
 		l.name(at, name)
 	default:
-		l.found(TarNoFile, at, name, "type %q", h.typ)
+		l.found(tarNoFile, at, name, "type %q", h.typ)
 	}
 }
 
@@ -253,7 +253,7 @@ func (l *linter) file(h *foreignHeader, size int64) {
 func (l *linter) trailing(ctx context.Context) error {
 	at := l.at + TarBlock
 	if at == l.w.Size() {
-		l.found(TarNoEnd, at, nil, "one zero block, want two")
+		l.found(tarNoEnd, at, nil, "one zero block, want two")
 		return nil
 	}
 	const piece = 64 << 10
@@ -267,7 +267,7 @@ func (l *linter) trailing(ctx context.Context) error {
 		}
 		for i, c := range b {
 			if c != 0 {
-				l.found(TarTrailing, at+int64(i), nil, "")
+				l.found(tarTrailing, at+int64(i), nil, "")
 				return nil
 			}
 		}

@@ -24,7 +24,7 @@ func parseForeign(b []byte) (h foreignHeader, p TarProblem) {
 	h.name = bytes.Clone(cString(b[:MaxTarName]))
 	sum, ok := parseOctal(b[tarChksum : tarChksum+8])
 	if !ok {
-		return h, TarProblem{Rule: TarBadSum, Offset: tarChksum, Detail: fmt.Sprintf("the field is %q", cString(b[tarChksum:tarChksum+8]))}
+		return h, TarProblem{Rule: tarBadSum, Offset: tarChksum, Detail: fmt.Sprintf("the field is %q", cString(b[tarChksum:tarChksum+8]))}
 	}
 	unsigned, signed := int64(8*' '), int64(8*' ')
 	for i, c := range b[:TarBlock] {
@@ -34,7 +34,7 @@ func parseForeign(b []byte) (h foreignHeader, p TarProblem) {
 		}
 	}
 	if sum != unsigned && sum != signed {
-		return h, TarProblem{Rule: TarBadSum, Offset: tarChksum, Detail: fmt.Sprintf("the bytes add up to %o, stored %o", unsigned, sum)}
+		return h, TarProblem{Rule: tarBadSum, Offset: tarChksum, Detail: fmt.Sprintf("the bytes add up to %o, stored %o", unsigned, sum)}
 	}
 	field := b[tarSize : tarSize+12]
 	h.binary = field[0]&0x80 != 0
@@ -44,7 +44,7 @@ func parseForeign(b []byte) (h foreignHeader, p TarProblem) {
 		h.size, ok = parseOctal(field)
 	}
 	if !ok {
-		return h, TarProblem{Rule: TarBadHeader, Offset: tarSize, Detail: fmt.Sprintf("the size is %q", field)}
+		return h, TarProblem{Rule: tarBadHeader, Offset: tarSize, Detail: fmt.Sprintf("the size is %q", field)}
 	}
 	switch string(b[257:265]) {
 	case "ustar\x0000":
@@ -107,7 +107,7 @@ func (l *linter) extension(h *foreignHeader, data int64) error {
 		return nil // the caller reports it
 	}
 	if h.size > maxTarMeta {
-		l.stop(TarBadHeader, l.at, h.name, "%d bytes of extension", h.size)
+		l.stop(tarBadHeader, l.at, h.name, "%d bytes of extension", h.size)
 		return nil
 	}
 	b, err := l.w.Bytes(data, int(h.size))
@@ -117,20 +117,20 @@ func (l *linter) extension(h *foreignHeader, data int64) error {
 	switch h.typ {
 	case 'L':
 		l.ext.path = bytes.Clone(cString(b))
-		l.found(TarGNUName, l.at, l.ext.path, "")
+		l.found(tarGNUName, l.at, l.ext.path, "")
 	case 'K':
-		l.found(TarGNUName, l.at, nil, "of a link")
+		l.found(tarGNUName, l.at, nil, "of a link")
 	case 'g':
 		if !l.ext.global {
 			l.ext.global = true
-			l.found(TarPAX, l.at, nil, "for all members")
+			l.found(tarPAX, l.at, nil, "for all members")
 		}
 	case 'x':
 		if at, ok := l.ext.pax(b); !ok {
-			l.stop(TarBadHeader, data+int64(at), nil, "PAX record")
+			l.stop(tarBadHeader, data+int64(at), nil, "PAX record")
 			return nil
 		}
-		l.found(TarPAX, l.at, l.ext.path, "")
+		l.found(tarPAX, l.at, l.ext.path, "")
 	}
 	return nil
 }
@@ -173,12 +173,12 @@ func (e *tarExt) pax(b []byte) (at int, ok bool) {
 func (l *linter) sparseMap(data int64) (int64, error) {
 	for n := 0; ; n++ {
 		if n > 1<<16 {
-			l.stop(TarBadHeader, l.at, nil, "a sparse map without end")
+			l.stop(tarBadHeader, l.at, nil, "a sparse map without end")
 			return data, nil
 		}
 		b, err := l.w.Bytes(data, TarBlock)
 		if e, ok := err.(*shardify.Error); ok && e.Op == "" {
-			l.stop(TarTruncated, data, nil, "in a sparse map")
+			l.stop(tarTruncated, data, nil, "in a sparse map")
 			return data, nil
 		}
 		if err != nil {

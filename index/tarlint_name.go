@@ -33,25 +33,25 @@ func (l *linter) name(at int64, name []byte) {
 	case bytes.HasPrefix(name, []byte("./")):
 		l.found(TarDotSlash, at, name, "")
 	case bytes.HasPrefix(name, []byte("/")), slices.ContainsFunc(bytes.Split(name, []byte("/")), func(p []byte) bool { return string(p) == ".." }):
-		l.found(TarOutside, at, name, "")
+		l.found(tarOutside, at, name, "")
 	}
 	if reserved(name) {
-		l.found(TarReserved, at, name, "")
+		l.found(tarReserved, at, name, "")
 		return
 	}
 	base := name[bytes.LastIndexByte(name, '/')+1:]
 	if len(base) > 0 && base[0] == '.' {
-		l.found(TarHidden, at, name, "")
+		l.found(tarHidden, at, name, "")
 	}
 	key, field, ok := SplitKey(name)
 	if !ok {
 		if len(base) == 0 || base[0] != '.' {
-			l.found(TarNoDot, at, name, "")
+			l.found(tarNoDot, at, name, "")
 		}
 		return
 	}
 	if i := bytes.LastIndexByte(field, '.') + 1; imageTrap(string(bytes.ToLower(field[i:]))) {
-		l.found(TarImageTrap, at, name, "%s", field[i:])
+		l.found(tarImageTrap, at, name, "%s", field[i:])
 	}
 	if !bytes.Equal(field, bytes.ToLower(field)) {
 		l.found(TarUpperCase, at, name, "")
@@ -65,7 +65,7 @@ func (l *linter) bytes(at int64, name []byte) {
 		i = bytes.IndexByte(name, '\\')
 	}
 	if i >= 0 {
-		l.found(TarBadByte, at, name, "%#02x at %d", name[i], i)
+		l.found(tarBadByte, at, name, "%#02x at %d", name[i], i)
 	}
 }
 
@@ -89,7 +89,7 @@ func (l *linter) group(at int64, name, key, field []byte) {
 		return
 	}
 	if slices.Contains(g.fields, string(field)) {
-		l.found(TarDuplicate, at, name, "")
+		l.found(tarDuplicate, at, name, "")
 		return
 	}
 	g.fields = append(g.fields, string(field))
@@ -100,14 +100,14 @@ func (l *linter) remember(at int64, name []byte) {
 	g := &l.groups
 	h := xxh3.Hash(g.key)
 	if _, ok := g.seen[h]; ok {
-		l.found(TarScattered, at, name, "key %q came before", g.key)
+		l.found(tarScattered, at, name, "key %q came before", g.key)
 		return
 	}
 	if len(g.seen) < maxGroups {
 		g.seen[h] = struct{}{}
 	} else if !g.full {
 		g.full = true
-		l.found(TarTooMany, at, name, "%d", maxGroups)
+		l.found(tarTooMany, at, name, "%d", maxGroups)
 	}
 }
 
