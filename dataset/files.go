@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -47,18 +46,11 @@ func CheckFile(name string, size int64) error {
 	return nil
 }
 
-// OpenFile opens a file that the manifest names, and that must have the size on record.
+// OpenFile opens a file that the manifest names, and that must have the size on record. That
+// it is not there is no damage here: a conversion that leaves damage out must not take a
+// storage that is gone for it.
 func OpenFile(name string, size int64) (*os.File, error) {
 	f, st, err := local.OpenOwn(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, Missing(size)
-	}
-	if e := (*fs.PathError)(nil); errors.As(err, &e) {
-		err = e.Err // the name is said by the error that this becomes
-	}
-	if errors.Is(err, storage.ErrNotFile) {
-		err = shardify.Unsupported("%v", err)
-	}
 	if err == nil && st.Size() != size {
 		f.Close()
 		err = shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", size, st.Size())

@@ -158,6 +158,27 @@ func TestBooleansAreChecked(t *testing.T) {
 	}
 }
 
+// TestAShardThatIsGoneIsNoDamage: what leaves damage out must not leave it out.
+func TestAShardThatIsGoneIsNoDamage(t *testing.T) {
+	dir, m := set(t, kinds(true), 12, 12)
+	src, err := open(nil, nil, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := src.Reader(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := os.Remove(filepath.Join(dir, m.Shards[0].Name)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Read(t.Context(), shardify.Span{Hi: 2, Bytes: 1 << 20}, nil)
+	if !errors.Is(err, os.ErrNotExist) || errors.Is(err, shardify.ErrCorrupt) {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // TestPast4GiB: offsets and sizes beyond 32 bits. The file is sparse.
 func TestPast4GiB(t *testing.T) {
 	const big = 5<<30 + 7

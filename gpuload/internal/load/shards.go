@@ -1,7 +1,9 @@
 package load
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"sort"
@@ -12,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // maxOpen is how many shards are kept open.
@@ -233,7 +236,14 @@ func (s *Shards) Close() {
 // openFile opens a shard and holds it against the manifest.
 func (s *Shards) openFile(sh *Shard) (*OpenShard, error) {
 	f, err := dataset.OpenFile(sh.Path, sh.Record.Bytes)
-	if err != nil {
+	switch path := (*fs.PathError)(nil); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, dataset.Missing(sh.Record.Bytes)
+	case errors.Is(err, storage.ErrNotFile):
+		return nil, shardify.Unsupported("%v", err)
+	case errors.As(err, &path):
+		return nil, path.Err // the name is said by the error that this becomes
+	case err != nil:
 		return nil, err
 	}
 	h := &OpenShard{Shard: sh, set: s, File: f, seen: Nanos()}
