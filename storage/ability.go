@@ -130,7 +130,15 @@ type Scratcher interface {
 // OSFiler is a File that is one of the operating system: for mmap, and for reads that know
 // what is behind it.
 type OSFiler interface {
-	OSFile() *os.File
+	OSFile() *os.File // nil where reads must not go past a wrapper
+}
+
+// OSFile is the file of the operating system that f is, nil if there is none.
+func OSFile(f File) *os.File {
+	if o, ok := As[OSFiler](f); ok {
+		return o.OSFile()
+	}
+	return nil
 }
 
 // RangeCopier is a Pending that takes ranges of files of the operating system without

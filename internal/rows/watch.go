@@ -2,6 +2,7 @@ package rows
 
 import (
 	"io"
+	"os"
 	"sync/atomic"
 
 	"github.com/shardify/shardify/storage"
@@ -18,9 +19,18 @@ type Watched struct {
 // Watch watches a file.
 func Watch(f storage.File) *Watched { return &Watched{File: f} }
 
+// Unwrap is the file below.
+func (w *Watched) Unwrap() any { return w.File }
+
+// OSFile is nil: all reads are watched.
+func (w *Watched) OSFile() *os.File { return nil }
+
 // ReadAt implements io.ReaderAt.
 func (w *Watched) ReadAt(b []byte, off int64) (int, error) {
 	n, err := w.File.ReadAt(b, off)
+	if n < len(b) && err == nil { // no FS does; half a read is never taken for a whole one
+		err = io.ErrUnexpectedEOF
+	}
 	if err != nil && err != io.EOF {
 		w.failed.CompareAndSwap(nil, &err)
 	}

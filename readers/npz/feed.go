@@ -36,7 +36,7 @@ func (s *inPlace) fill(p []byte) error {
 			return err
 		}
 		if n, err := s.f.ReadAt(q, s.pos); n < len(q) {
-			if err == io.EOF {
+			if err == io.EOF || err == nil {
 				return shardify.Corrupt(s.pos+int64(n), "truncated while it was read")
 			}
 			return err

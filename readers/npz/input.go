@@ -43,7 +43,7 @@ func (in *input) at(off int64, n int) ([]byte, error) {
 	in.off = lo
 	if m, err := in.r.ReadAt(in.buf, lo); m < len(in.buf) {
 		in.buf = in.buf[:0]
-		if err == io.EOF {
+		if err == io.EOF || err == nil {
 			return nil, shardify.Corrupt(lo+int64(m), "truncated while it was read")
 		}
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"sort"
 
 	"github.com/shardify/shardify"
@@ -208,7 +209,10 @@ func (j *job) openFile() error {
 			continue
 		}
 		head := j.buffer(int(p.head))[:p.head]
-		if _, err := f.ReadAt(head, p.off); err != nil {
+		if n, err := f.ReadAt(head, p.off); n < len(head) {
+			if err == io.EOF || err == nil {
+				err = shardify.Corrupt(p.off+int64(n), "truncated while it was read")
+			}
 			return err
 		}
 		if crc32.ChecksumIEEE(head) != p.headSum {

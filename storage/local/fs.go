@@ -135,8 +135,8 @@ func typeOf(m fs.FileMode) storage.Type {
 
 // Sequential is f for reads of many kilobytes, one at a time.
 func Sequential(f storage.File) io.ReaderAt {
-	if o, ok := storage.As[storage.OSFiler](f); ok {
-		return dirfd.NewInput(o.OSFile())
+	if o := storage.OSFile(f); o != nil {
+		return dirfd.NewInput(o)
 	}
 	return f
 }

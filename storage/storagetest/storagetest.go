@@ -62,6 +62,27 @@ func Wrapper(t *testing.T, wrap func(storage.Store) storage.Store) {
 	}
 }
 
+// FSWrapper checks that an FS which wraps the files of this machine has all of their
+// abilities, and so have its files.
+func FSWrapper(t *testing.T, f storage.FS, name string) {
+	t.Helper()
+	for name, has := range FSs {
+		if !has(f) {
+			t.Errorf("%T loses %s", f, name)
+		}
+	}
+	x, err := f.Open(context.Background(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for name, has := range Files {
+		if !has(x) {
+			t.Errorf("a file of %T loses %s", f, name)
+		}
+	}
+}
+
 // able has every ability.
 type able struct{ *memory.Store }
 
@@ -83,5 +104,8 @@ func (a able) Create(name string) (storage.Pending, error) {
 }
 
 type pending struct{ storage.Pending }
+
+// Unwrap is the file below.
+func (p pending) Unwrap() any { return p.Pending }
 
 func (pending) CopyRange(_ int64, _ *os.File, _, n int64) (int64, error) { return n, nil }

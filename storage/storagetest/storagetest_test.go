@@ -1,7 +1,6 @@
 package storagetest
 
 import (
-	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -65,19 +64,6 @@ func TestAFolderHasTheAbilities(t *testing.T) {
 		}
 		p.Abort()
 	}
-	for name, has := range FSs {
-		if !has(local.Files) {
-			t.Errorf("the files of this machine have no %s", name)
-		}
-	}
-	f, err := local.Files.Open(context.Background(), "storagetest.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for name, has := range Files {
-		if !has(f) {
-			t.Errorf("a file of this machine has no %s", name)
-		}
-	}
+	FSWrapper(t, local.Files, "storagetest.go")
+	FSWrapper(t, fault.NewFiles(local.Files), "storagetest.go")
 }

@@ -251,8 +251,8 @@ func (s *sink) commit(ctx context.Context) (shardify.Shard, error) {
 	if err != nil {
 		return shardify.Shard{}, err
 	}
-	defer idx.Abort()
-	if err := idx.Commit(ctx); err != nil {
+	defer idx.pending.Abort()
+	if err := idx.pending.Commit(ctx); err != nil {
 		return shardify.Shard{}, shardify.Annotate(err, "publish", idx.Name, "")
 	}
 	if err := s.out.w.Commit(ctx); err != nil {
@@ -276,7 +276,7 @@ func (s *sink) Abort() error {
 // staged is a small file, written but not yet published.
 type staged struct {
 	shardify.File
-	storage.Pending
+	pending storage.Pending
 }
 
 func stage(store storage.Store, name string, b []byte) (*staged, error) {
@@ -296,6 +296,6 @@ func publish(ctx context.Context, store storage.Store, name string, b []byte) (s
 	if err != nil {
 		return shardify.File{}, err
 	}
-	defer f.Abort()
-	return f.File, shardify.Annotate(f.Commit(ctx), "publish", name, "")
+	defer f.pending.Abort()
+	return f.File, shardify.Annotate(f.pending.Commit(ctx), "publish", name, "")
 }

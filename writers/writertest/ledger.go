@@ -12,6 +12,9 @@ type ledger struct {
 	n int
 }
 
+// Unwrap is the store below.
+func (l *ledger) Unwrap() any { return l.Store }
+
 func (l *ledger) Create(name string) (storage.Pending, error) {
 	p, err := l.Store.Create(name)
 	if err != nil {
@@ -26,6 +29,9 @@ type entry struct {
 	l     *ledger
 	ended bool
 }
+
+// Unwrap is the file below.
+func (e *entry) Unwrap() any { return e.Pending }
 
 func (e *entry) end() {
 	if !e.ended {
