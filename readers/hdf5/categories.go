@@ -36,7 +36,7 @@ func (s *scanner) categories(g *h5.Object, prefix string, links []h5.Link) {
 		for i := range links {
 			note(path.Dir(prefix)+"/"+links[i].Name, prefix+"/"+links[i].Name)
 		}
-	case hasLink(links, "codes") && hasLink(links, "categories") && textAttr(s.tree.file.h5, g, "encoding-type") == "categorical":
+	case hasLink(links, "codes") && hasLink(links, "categories") && textAttr(s.tree.file.H5, g, "encoding-type") == "categorical":
 		note(prefix+"/codes", prefix+"/categories")
 	}
 }
@@ -49,7 +49,7 @@ const differentCategories = "categories"
 // another file are no column with these.
 func (f *file) withNames(attrs map[string]string, p string) map[string]string {
 	a, err := f.array(p)
-	if err != nil || a.rows == 0 {
+	if err != nil || a.Rows == 0 {
 		return attrs
 	}
 	var names []string
@@ -62,7 +62,7 @@ func (f *file) withNames(attrs map[string]string, p string) map[string]string {
 		}
 		return true
 	})
-	if whole && int64(len(names)) == a.rows {
+	if whole && int64(len(names)) == a.Rows {
 		attrs = withCategories(attrs, names)
 	}
 	if _, ok := attrs["enum"]; ok || !whole {
@@ -71,6 +71,6 @@ func (f *file) withNames(attrs map[string]string, p string) map[string]string {
 	if attrs == nil {
 		attrs = map[string]string{}
 	}
-	attrs[differentCategories] = fmt.Sprintf("%d, xxh3:%016x", a.rows, digest.Sum64())
+	attrs[differentCategories] = fmt.Sprintf("%d, xxh3:%016x", a.Rows, digest.Sum64())
 	return attrs
 }

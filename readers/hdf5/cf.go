@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cf"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -155,9 +156,9 @@ func (t *tree) bounds() {
 
 // decodeLeaves reads the attributes of an array's data set, and of the one whose bounds
 // it holds.
-func (a *array) decodeLeaves(leaves []leaf, parent string) error {
-	f := a.file.h5
-	o, err := f.Object(a.set.Addr, a.path)
+func (a *dataset) decodeLeaves(leaves []leaf, parent string) error {
+	f := a.File.H5
+	o, err := f.Object(a.Set.Addr, a.Path)
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (a *array) decodeLeaves(leaves []leaf, parent string) error {
 
 // boundedBy notes that a data set has its bounds in another one beside it.
 func (t *tree) boundedBy(list attributes, p string) {
-	name := list.text(t.file.h5, "bounds")
+	name := list.text(t.file.H5, "bounds")
 	if name == "" || strings.ContainsAny(name, "/ ") {
 		return
 	}
@@ -223,16 +224,16 @@ func (t *tree) times(ctx context.Context, c *choice) map[string]cf.Unit {
 // wholeSeconds reads the values of a data set, if they are few.
 func (t *tree) wholeSeconds(ctx context.Context, o *object, l *leaf) bool {
 	a, err := t.file.array(o.path)
-	if err != nil || a.rows*a.rowBytes > maxTimes || a.rows == 0 {
+	if err != nil || a.Rows*a.RowBytes > maxTimes || a.Rows == 0 {
 		return false
 	}
-	raw := make([]byte, a.rows*a.rowBytes)
-	if err := a.read(ctx, &work{keep: keepAll}, raw, 0, a.rows); err != nil {
+	raw := make([]byte, a.Rows*a.RowBytes)
+	if err := a.Read(ctx, new(array.Buffers), raw, 0, a.Rows); err != nil {
 		return false // whoever reads it again will say why
 	}
 	size := l.num.DType.Size()
-	codes := make([]byte, int(a.rows*a.rowElems)*size*l.at.Values())
-	l.at.Gather(codes, raw, int(a.rows*a.rowElems), int(a.elem), size, l.convert)
+	codes := make([]byte, int(a.Rows*a.RowElems)*size*l.at.Values())
+	l.at.Gather(codes, raw, int(a.Rows*a.RowElems), int(a.Elem), size, l.convert)
 	return l.cf.Whole(codes)
 }
 
@@ -258,11 +259,11 @@ func (s *stretch) decoded(w *work, l *leaf, dst, raw []byte, n int) error {
 	for n > 0 {
 		k := min(n, each)
 		codes := w.codes[:k*values*from]
-		l.at.Gather(codes, raw, k, int(s.a.elem), from, l.convert)
+		l.at.Gather(codes, raw, k, int(s.a.Elem), from, l.convert)
 		if err := l.cf.Decode(dst[:k*values*to], codes); err != nil {
 			return err
 		}
-		dst, raw, n = dst[k*values*to:], raw[k*int(s.a.elem):], n-k
+		dst, raw, n = dst[k*values*to:], raw[k*int(s.a.Elem):], n-k
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -17,11 +18,38 @@ type part struct {
 
 // stretch is samples of one array, to be read into columns.
 type stretch struct {
-	a      *array
+	a      *dataset
 	parts  []part
 	lo, hi int64 // rows
 	per    int64 // rows of one sample
 	wide   bool  // a leaf is a part of a row, not of an element
+}
+
+// work is the memory of one reader, reused from span to span.
+type work struct {
+	array.Buffers
+	raw   []byte    // rows before their conversion
+	chars []byte    // one of MATLAB's texts
+	codes []byte    // numbers before their attributes are applied; few
+	vary  []varying // by column
+	heap  *h5.Heap
+	owner *array.File // of heap
+}
+
+// Held implements array.Others.
+func (w *work) Held() int64 {
+	n := int64(cap(w.raw))
+	for i := range w.vary {
+		v := &w.vary[i]
+		n += int64(cap(v.data) + 8*(cap(v.outer)+cap(v.inner)) + cap(v.nest))
+	}
+	return n
+}
+
+// Drop implements array.Others.
+func (w *work) Drop() {
+	w.raw = nil
+	clear(w.vary)
 }
 
 // batchBytes is about how much stands between file and columns at once: it
@@ -37,10 +65,10 @@ func (s *stretch) read(ctx context.Context, w *work, data [][]byte) error {
 	step := s.step()
 	for lo := s.lo; lo < s.hi; {
 		hi := min((lo/step+1)*step, s.hi)
-		if err := w.grow(ctx, &w.raw, (hi-lo)*s.a.rowBytes); err != nil {
+		if err := w.Grow(ctx, &w.raw, (hi-lo)*s.a.RowBytes); err != nil {
 			return err
 		}
-		if err := s.a.read(ctx, w, w.raw, lo, hi); err != nil {
+		if err := s.a.Read(ctx, &w.Buffers, w.raw, lo, hi); err != nil {
 			return err
 		}
 		for _, p := range s.parts {
@@ -63,16 +91,16 @@ func (s *stretch) read(ctx context.Context, w *work, data [][]byte) error {
 // elems are the bytes that leaves are parts of, and how many of them a row has.
 func (s *stretch) elems() (size, n int64) {
 	if s.wide {
-		return s.a.rowBytes, 1
+		return s.a.RowBytes, 1
 	}
-	return s.a.elem, s.a.rowElems
+	return s.a.Elem, s.a.RowElems
 }
 
 // step is the rows of one batch: whole rows of chunks if there are chunks.
 func (s *stretch) step() int64 {
-	n := max(batchBytes/max(s.a.rowBytes, 1), 1)
-	if c := s.a.set.Layout.ChunkDims; len(c) > 0 {
-		c := c[s.a.axis()]
+	n := max(batchBytes/max(s.a.RowBytes, 1), 1)
+	if c := s.a.Set.Layout.ChunkDims; len(c) > 0 {
+		c := c[s.a.Axis()]
 		n = max(n/c, 1) * c
 	}
 	return n
@@ -94,8 +122,8 @@ func (l *leaf) whole(elem int64) bool {
 
 func (s *stretch) readInPlace(ctx context.Context, w *work, dst []byte) error {
 	n := &s.parts[0].leaf.num
-	dst = dst[:(s.hi-s.lo)*s.a.rowBytes]
-	if err := s.a.read(ctx, w, dst, s.lo, s.hi); err != nil {
+	dst = dst[:(s.hi-s.lo)*s.a.RowBytes]
+	if err := s.a.Read(ctx, &w.Buffers, dst, s.lo, s.hi); err != nil {
 		return err
 	}
 	if n.Truth || n.Big && n.Size > 1 {
@@ -109,8 +137,8 @@ func (s *stretch) convert(w *work, p part, dst []byte, lo, hi int64) error {
 	l := p.leaf
 	if l.kind == numbers && l.cf != nil {
 		size := int64(l.cf.To.Size() * l.at.Values())
-		if err := s.decoded(w, l, dst[(lo-s.lo)*s.a.rowElems*size:], w.raw, int((hi-lo)*s.a.rowElems)); err != nil {
-			return &rowError{lo, err}
+		if err := s.decoded(w, l, dst[(lo-s.lo)*s.a.RowElems*size:], w.raw, int((hi-lo)*s.a.RowElems)); err != nil {
+			return &array.RowError{Row: lo, Err: err}
 		}
 		return nil
 	}
@@ -121,37 +149,28 @@ func (s *stretch) convert(w *work, p part, dst []byte, lo, hi int64) error {
 		l.at.Gather(dst, w.raw, int((hi-lo)*n), int(elem), size, l.convert)
 		return nil
 	}
-	if s.a.file != w.owner && l.kind != texts {
-		w.heap, w.owner = s.a.file.h5.NewHeap(0), s.a.file
+	if s.a.File != w.owner && l.kind != texts {
+		w.heap, w.owner = s.a.File.H5.NewHeap(0), s.a.File
 	}
 	v := &w.vary[p.column]
 	raw := w.raw
 	for row := lo; row < hi; row++ {
-		for range s.a.rowElems {
-			if err := v.places(w, p, raw[:s.a.elem], l.at.Off, 0); err != nil {
-				return &rowError{row, err}
+		for range s.a.RowElems {
+			if err := v.places(w, p, raw[:s.a.Elem], l.at.Off, 0); err != nil {
+				return &array.RowError{Row: row, Err: err}
 			}
-			raw = raw[s.a.elem:]
+			raw = raw[s.a.Elem:]
 		}
 		if (row+1)%s.per == 0 {
 			v.endSample(p)
 		}
 		// Lists are not compressed, but many entries may name the same one.
-		if l.kind != texts && int64(len(v.data)) > s.a.file.size+largeClaim {
-			return &rowError{row, shardify.Corrupt(-1, "its values are larger than the file")}
+		if l.kind != texts && int64(len(v.data)) > s.a.File.Size+array.LargeClaim {
+			return &array.RowError{Row: row, Err: shardify.Corrupt(-1, "its values are larger than the file")}
 		}
 	}
 	return nil
 }
-
-// rowError says in which row of its array an error is, or in which sample.
-type rowError struct {
-	row int64
-	err error
-}
-
-func (e *rowError) Error() string { return e.err.Error() }
-func (e *rowError) Unwrap() error { return e.err }
 
 // varying collects a column whose size is not known before it is read.
 type varying struct {

@@ -19,9 +19,9 @@ type convention struct {
 
 // conventionOf looks at the user block and the root group's attributes.
 func conventionOf(f *file, root *h5.Object) (c convention) {
-	if f.h5.Base >= 512 {
+	if f.H5.Base >= 512 {
 		head := make([]byte, 32)
-		c.matlab = f.readAt(head, 0) == nil && bytes.HasPrefix(head, []byte("MATLAB 7.3 MAT-file"))
+		c.matlab = f.ReadFull(head, 0) == nil && bytes.HasPrefix(head, []byte("MATLAB 7.3 MAT-file"))
 	}
 	has := func(name string) bool {
 		_, ok, err := root.Attribute(name)
@@ -29,7 +29,7 @@ func conventionOf(f *file, root *h5.Object) (c convention) {
 	}
 	c.pytables = has("PYTABLES_FORMAT_VERSION")
 	c.netcdf = has("_NCProperties")
-	c.anndata = textAttr(f.h5, root, "encoding-type") == "anndata"
+	c.anndata = textAttr(f.H5, root, "encoding-type") == "anndata"
 	c.keras = has("layer_names") || has("keras_version")
 	return c
 }
@@ -62,7 +62,7 @@ func (c *convention) leavesOut(f *h5.File, list attributes) string {
 
 // pandas notes groups that are fixed frames.
 func (t *tree) pandas(g *h5.Object, p string) {
-	if t.kind.pytables && textAttr(t.file.h5, g, "pandas_type") == "frame" {
+	if t.kind.pytables && textAttr(t.file.H5, g, "pandas_type") == "frame" {
 		t.frames[p] = true
 	}
 }

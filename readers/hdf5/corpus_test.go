@@ -259,12 +259,12 @@ func allDatasets(f *file) (paths []string) {
 			if links[i].Kind != h5.HardLink || links[i].Err != nil {
 				continue
 			}
-			if sub, err := f.h5.Object(links[i].Addr, prefix+"/"+links[i].Name); err == nil {
+			if sub, err := f.H5.Object(links[i].Addr, prefix+"/"+links[i].Name); err == nil {
 				walk(sub, prefix+"/"+links[i].Name, depth+1)
 			}
 		}
 	}
-	if root, err := f.h5.Object(f.h5.Root, "/"); err == nil {
+	if root, err := f.H5.Object(f.H5.Root, "/"); err == nil {
 		walk(root, "", 0)
 	}
 	return paths
@@ -272,7 +272,7 @@ func allDatasets(f *file) (paths []string) {
 
 // loaded is a whole data set: its leaves and their columns.
 type loaded struct {
-	a      *array
+	a      *dataset
 	leaves []leaf
 	cols   []shardify.Column
 }
@@ -280,31 +280,30 @@ type loaded struct {
 // readWhole reads a data set as one sample. Leaves that cannot be read keep their
 // error.
 func readWhole(f *file, p string) (*loaded, error) {
-	f.mu.Lock()
-	a, err := f.open(p)
-	f.mu.Unlock()
+	f.SetOrder(p, nil) // and anew
+	a, err := f.array(p)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.usable(); err != nil {
+	if err := a.Usable(); err != nil {
 		return nil, err
 	}
-	if err := a.backed(a.rows); err != nil {
+	if err := a.Backed(a.Rows); err != nil {
 		return nil, err
 	}
-	root, err := f.h5.Object(f.h5.Root, "/")
+	root, err := f.H5.Object(f.H5.Root, "/")
 	if err != nil {
 		return nil, err
 	}
 	kind := conventionOf(f, root)
-	l := &loaded{a: a, leaves: typeRules{media: "bin", refSize: f.h5.RefSize(), pytables: kind.pytables}.leaves(a.set.Type)}
+	l := &loaded{a: a, leaves: typeRules{media: "bin", refSize: f.H5.RefSize(), pytables: kind.pytables}.leaves(a.Set.Type)}
 	l.cols = make([]shardify.Column, len(l.leaves))
 	mem, _ := shardify.NewPool(1<<40).Grant(context.Background(), 1)
-	s := stretch{a: a, lo: 0, hi: a.rows, per: a.rows}
-	inner, samples := a.dims, 1
+	s := stretch{a: a, lo: 0, hi: a.Rows, per: a.Rows}
+	inner, samples := a.Dims, 1
 	for i := range l.leaves { // lists of lists are read by rows
-		if l.leaves[i].kind == varList && l.leaves[i].elem.kind != numbers && len(a.dims) == 1 {
-			s.per, inner, samples = 1, nil, int(a.rows)
+		if l.leaves[i].kind == varList && l.leaves[i].elem.kind != numbers && len(a.Dims) == 1 {
+			s.per, inner, samples = 1, nil, int(a.Rows)
 		}
 	}
 	w := &work{vary: make([]varying, len(l.leaves))}
@@ -404,7 +403,7 @@ func (c *corpusFile) compare(l *loaded, name string, want *expectedValues) error
 		return fmt.Errorf("no leaf %q", name)
 	}
 	if l.leaves[i].err != nil {
-		if d := c.dev[c.name+":"+l.a.path+"/"+name]; d != nil && d.Expect == "refuse" {
+		if d := c.dev[c.name+":"+l.a.Path+"/"+name]; d != nil && d.Expect == "refuse" {
 			c.n.reasons["(member refused) "+d.Reason]++
 			return nil
 		}

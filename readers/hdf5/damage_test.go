@@ -20,7 +20,7 @@ func addressOf(t *testing.T, name, object string) int64 {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	found, err := f.h5.Lookup(object)
+	found, err := f.H5.Lookup(object)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -98,7 +99,7 @@ func describeFile(ctx context.Context, fs storage.FS, name string, opts *setting
 		return nil, err
 	}
 	out := t.kind.describe()
-	out = append(out, f.h5.Warnings()...)
+	out = append(out, f.H5.Warnings()...)
 	for _, group := range slices.Sorted(maps.Keys(t.sparse)) {
 		out = append(out, t.sparse[group].describe())
 	}
@@ -156,70 +157,33 @@ func (t *tree) describe(o *object) []string {
 	if err != nil {
 		return []string{fmt.Sprintf("%s: %v", o.path, err)}
 	}
-	line := fmt.Sprintf("%s %s %v%s, %s", o.path, typeName(a.set.Type), o.dims, o.named(), a.storage())
+	line := fmt.Sprintf("%s %s %v%s, %s", o.path, typeName(a.Set.Type), o.dims, o.named(), a.Storage())
 	for _, attr := range t.describeAttrs(a) {
 		line += "; " + attr
 	}
 	out := []string{line}
-	if chunk := a.set.Layout.ChunkDims; a.chunks != nil && len(a.set.Filters) > 0 && a.rowBytes > 0 && len(o.dims) > 0 {
-		rows := min(chunk[0], a.rows)
-		switch n := rows * a.rowBytes; {
+	if chunk := a.Set.Layout.ChunkDims; a.Filtered() && a.RowBytes > 0 && len(o.dims) > 0 {
+		rows := min(chunk[0], a.Rows)
+		switch n := rows * a.RowBytes; {
 		case n > slabBytes:
 			out = append(out, fmt.Sprintf("%s: a row of its chunks is %s; it is read in pieces of %s, and each chunk is decoded up to %d times",
 				o.path, shardify.FormatSize(n), shardify.FormatSize(slabBytes), n/slabBytes+1))
-		case n > largeClaim:
+		case n > array.LargeClaim:
 			out = append(out, fmt.Sprintf("%s: a row of its chunks is %s, which is read at once", o.path, shardify.FormatSize(n)))
 		}
 	}
 	return out
 }
 
-// storage says how an array is stored, and how well it is compressed.
-func (a *array) storage() string {
-	total := a.rows * a.rowBytes
-	switch l := &a.set.Layout; {
-	case l.Class == h5.Compact:
-		return "in its header"
-	case l.Class == h5.Virtual:
-		return "virtual"
-	case len(a.set.External) > 0:
-		return "in " + a.set.External[0].Name
-	case l.Class != h5.Chunked && l.Addr == h5.Undefined:
-		return "never written"
-	case l.Class != h5.Chunked:
-		return "contiguous"
-	}
-	s := fmt.Sprintf("chunks %v", a.set.Layout.ChunkDims)
-	if len(a.set.Filters) > 0 {
-		if p, err := newPipeline(a.set); err == nil {
-			s += " " + strings.Join(p.Names(), " + ")
-		}
-	}
-	if a.ready() != nil {
-		return s
-	}
-	var stored int64
-	table := a.asStored().chunks.table
-	table.All(func(_ int64, c h5.Chunk) bool { stored += c.Size; return true })
-	s += fmt.Sprintf(", %s in %s", shardify.FormatSize(total), shardify.FormatSize(stored))
-	if stored > 0 {
-		s += fmt.Sprintf(" (%.1f:1)", float64(total)/float64(stored))
-	}
-	if n := table.Total() - int64(table.Stored()); n > 0 {
-		s += fmt.Sprintf(", %d of %d chunks never written", n, table.Total())
-	}
-	return s
-}
-
 // describeAttrs writes the simple attributes of a data set.
-func (t *tree) describeAttrs(a *array) (out []string) {
-	o, err := a.file.h5.Object(a.set.Addr, a.path)
+func (t *tree) describeAttrs(a *dataset) (out []string) {
+	o, err := a.File.H5.Object(a.Set.Addr, a.Path)
 	if err != nil {
 		return nil
 	}
 	list, _ := o.Attributes()
 	for i := range list {
-		text := attrText(a.file.h5, &list[i])
+		text := attrText(a.File.H5, &list[i])
 		if text == "" || len(out) == 8 || len(text) > 60 || strings.ContainsAny(text, "\n\r") || strings.HasPrefix(list[i].Name, "FIELD_") {
 			continue
 		}

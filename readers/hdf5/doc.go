@@ -1,9 +1,10 @@
 // Package hdf5 reads HDF5 files as samples: plain ones, and those of NetCDF-4,
 // PyTables, pandas, MATLAB v7.3 and h5py. It needs no C library.
 //
-// Two packages below it know the bytes: internal/h5 the structures of a file
+// Four packages below it know the bytes: internal/h5 the structures of a file
 // (headers, groups, types, chunk indexes, heaps), internal/filter the stored form
-// of chunks. This one decides what the samples are, and moves values.
+// of chunks, internal/array the rows of a data set whatever its layout, internal/number
+// the forms of numbers. This one decides what the samples are, and makes columns of rows.
 //
 //	scan.go      data sets of a file, as --object and --columns want them
 //	decide.go    what a sample is: a row, a group, a file
@@ -14,9 +15,8 @@
 //	splits.go    train and test in one file; twice.go samples that count twice
 //	lists.go     flat values beside offsets; frames.go columns of pandas
 //	look.go      the fields of a file, and where its rows may be cut
-//	types.go     a datatype's fields; number.go and kernels.go convert values
-//	array.go     rows of a data set, whatever its layout: chunks.go, virtual.go,
-//	             external.go
+//	types.go     a datatype's fields; turn.go which axis comes first
+//	dataset.go   a file and its data sets, with what was found in them
 //	column.go    rows become columns
 //	reader.go    spans become batches
 //

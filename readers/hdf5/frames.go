@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/number"
 )
@@ -101,17 +102,17 @@ func (s *scanner) blocks(f *file, o *h5.Object, p string, leaves []leaf) (skip m
 }
 
 // fixed makes columns of a block of a fixed frame: leaves of whole rows.
-func (s *scanner) fixed(f *file, o *h5.Object, a *array, obj *object, leaves []leaf) []leaf {
-	if !s.tree.frames[groupOf(obj.path)] || len(a.dims) != 2 || a.dims[1] > maxLeaves || len(leaves) != 1 {
+func (s *scanner) fixed(f *file, o *h5.Object, a *array.Array, obj *object, leaves []leaf) []leaf {
+	if !s.tree.frames[groupOf(obj.path)] || len(a.Dims) != 2 || a.Dims[1] > maxLeaves || len(leaves) != 1 {
 		return leaves
 	}
 	l := &leaves[0]
 	names := frameColumns(f, o, obj.path, "")
-	if l.err != nil || l.kind != numbers || l.cf != nil || len(l.dims) > 0 || !s.apart(names, int(a.dims[1])) {
+	if l.err != nil || l.kind != numbers || l.cf != nil || len(l.dims) > 0 || !s.apart(names, int(a.Dims[1])) {
 		return leaves
 	}
-	obj.wide, obj.dims, obj.unlimited, obj.axes = true, a.dims[:1], obj.unlimited[:1], nil
-	out := l.columns(int(a.dims[1]))
+	obj.wide, obj.dims, obj.unlimited, obj.axes = true, a.Dims[:1], obj.unlimited[:1], nil
+	out := l.columns(int(a.Dims[1]))
 	for i := range out {
 		out[i].name = names[i]
 	}
@@ -119,11 +120,11 @@ func (s *scanner) fixed(f *file, o *h5.Object, a *array, obj *object, leaves []l
 }
 
 // wideLeaves are the columns of a block of a fixed frame.
-func (a *array) wideLeaves(leaves []leaf) []leaf {
-	if len(leaves) != 1 || leaves[0].kind != numbers || len(a.dims) != 2 || a.dims[1] > maxLeaves {
+func (a *dataset) wideLeaves(leaves []leaf) []leaf {
+	if len(leaves) != 1 || leaves[0].kind != numbers || len(a.Dims) != 2 || a.Dims[1] > maxLeaves {
 		return nil
 	}
-	return leaves[0].columns(int(a.dims[1]))
+	return leaves[0].columns(int(a.Dims[1]))
 }
 
 // ways are those in which users may write a field of a data set.

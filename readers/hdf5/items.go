@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -447,14 +448,14 @@ func (t *tree) placeItems(c *choice, list []rows.Damage) {
 
 // children are the links of a group.
 func (f *file) children(p string) ([]h5.Link, error) {
-	found, err := f.h5.Lookup(cmpPath(p))
+	found, err := f.H5.Lookup(cmpPath(p))
 	if err != nil {
 		return nil, err
 	}
 	if found.External {
 		return nil, shardify.Unsupported("a group in another file")
 	}
-	o, err := f.h5.Object(found.Addr, p)
+	o, err := f.H5.Object(found.Addr, p)
 	if err != nil {
 		return nil, err
 	}
@@ -539,7 +540,7 @@ func (f *factory) media(s *itemSet) string {
 
 // mediaOf looks at the first bytes of a data set.
 func (f *file) mediaOf(o *object) string {
-	obj, err := f.h5.Object(o.addr, o.path)
+	obj, err := f.H5.Object(o.addr, o.path)
 	if err != nil || obj.Addr != o.addr {
 		return ""
 	}
@@ -547,20 +548,20 @@ func (f *file) mediaOf(o *object) string {
 	if err != nil {
 		return ""
 	}
-	head := make([]byte, min(a.rows*a.rowBytes, 12))
-	switch l := &a.set.Layout; {
+	head := make([]byte, min(a.Rows*a.RowBytes, 12))
+	switch l := &a.Set.Layout; {
 	case l.Class == h5.Compact:
 		copy(head, l.Data)
-	case l.Class == h5.Contiguous && l.Addr != h5.Undefined && len(a.set.External) == 0:
-		if f.readAt(head, l.Addr) != nil {
+	case l.Class == h5.Contiguous && l.Addr != h5.Undefined && len(a.Set.External) == 0:
+		if f.ReadFull(head, l.Addr) != nil {
 			return ""
 		}
 	default:
-		if a.backed(a.rows) != nil || a.rows*a.rowBytes > maxText<<4 {
+		if a.Backed(a.Rows) != nil || a.Rows*a.RowBytes > maxText<<4 {
 			return ""
 		}
-		all := make([]byte, a.rows*a.rowBytes)
-		if a.read(context.Background(), &work{}, all, 0, a.rows) != nil {
+		all := make([]byte, a.Rows*a.RowBytes)
+		if a.Read(context.Background(), new(array.Buffers), all, 0, a.Rows) != nil {
 			return ""
 		}
 		copy(head, all)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -23,7 +24,7 @@ type flatLists struct {
 	path         string // of the offsets, or of the index
 	counter      string
 	rows, stored int64
-	from         *array
+	from         *dataset
 	start, stop  int // leaves of an index; -1 of offsets
 	plain        bool
 }
@@ -89,11 +90,11 @@ func (s *scanner) flat() error {
 func (s *scanner) offset(p string) error {
 	t := s.tree
 	a, err := t.file.array(p)
-	if err != nil || len(a.dims) != 1 || a.rows < 1 || a.usable() != nil || !a.whole(s.rules) {
+	if err != nil || len(a.Dims) != 1 || a.Rows < 1 || a.Usable() != nil || !a.whole(s.rules) {
 		return nil // no offsets, whatever the name says
 	}
 	var ends [2]int64
-	for i, row := range []int64{0, a.rows - 1} {
+	for i, row := range []int64{0, a.Rows - 1} {
 		if err := a.integers(s.ctx, &work{}, s.rules, ends[i:i+1], row); err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ func (s *scanner) offset(p string) error {
 	if ends[0] != 0 || ends[1] < 0 {
 		return nil
 	}
-	l := &flatLists{path: p, counter: strings.TrimPrefix(p, "/"), rows: a.rows - 1, stored: ends[1], from: a, start: -1}
+	l := &flatLists{path: p, counter: strings.TrimPrefix(p, "/"), rows: a.Rows - 1, stored: ends[1], from: a, start: -1}
 	of, _ := offsetsOf(path.Base(p))
 	var in, other []*object
 	rows := false
@@ -111,7 +112,7 @@ func (s *scanner) offset(p string) error {
 		case o.path == p || len(o.dims) == 0 || o.wide:
 		case scope && o.dims[0] == l.stored:
 			in = append(in, o)
-		case scope && o.dims[0] != l.rows && o.dims[0] != a.rows:
+		case scope && o.dims[0] != l.rows && o.dims[0] != a.Rows:
 			other = append(other, o)
 		default:
 			rows = rows || o.dims[0] == l.rows
@@ -157,10 +158,10 @@ func (s *scanner) indexed(p string) error {
 	table = path.Clean(table)
 	k := slices.IndexFunc(t.objects, func(o object) bool { return o.path == table })
 	a, err := t.file.array(p)
-	if err != nil || len(a.dims) != 1 || a.set.Type.Class != h5.Compound || a.usable() != nil {
+	if err != nil || len(a.Dims) != 1 || a.Set.Type.Class != h5.Compound || a.Usable() != nil {
 		return nil
 	}
-	l := &flatLists{path: p, counter: strings.TrimPrefix(table, "/"), rows: a.rows, from: a, start: a.leafNamed(s.rules, "start"), stop: a.leafNamed(s.rules, "stop")}
+	l := &flatLists{path: p, counter: strings.TrimPrefix(table, "/"), rows: a.Rows, from: a, start: a.leafNamed(s.rules, "start"), stop: a.leafNamed(s.rules, "stop")}
 	if l.start < 0 || l.stop < 0 {
 		return nil
 	}
@@ -178,13 +179,13 @@ func (s *scanner) indexed(p string) error {
 }
 
 // whole tells a data set of single integers.
-func (a *array) whole(rules typeRules) bool {
+func (a *dataset) whole(rules typeRules) bool {
 	leaves, err := a.leavesBy(rules, nil)
 	return err == nil && len(leaves) == 1 && leaves[0].err == nil && leaves[0].kind == numbers && leaves[0].at.Values() == 1 && leaves[0].num.Whole()
 }
 
 // leafNamed finds an integer of a compound type, -1 if there is none.
-func (a *array) leafNamed(rules typeRules, name string) int {
+func (a *dataset) leafNamed(rules typeRules, name string) int {
 	leaves, err := a.leavesBy(rules, nil)
 	if err != nil {
 		return -1
@@ -230,7 +231,7 @@ func (l *flatLists) read(ctx context.Context, w *work, rules typeRules, dst []in
 	}
 	for i := range n - 1 {
 		if stops[i] != dst[i+1] {
-			return &rowError{lo + int64(i), shardify.Corrupt(-1, "%s: rows up to %d, the next ones from %d on", l.path, stops[i], dst[i+1])}
+			return &array.RowError{Row: lo + int64(i), Err: shardify.Corrupt(-1, "%s: rows up to %d, the next ones from %d on", l.path, stops[i], dst[i+1])}
 		}
 	}
 	dst[n] = stops[n-1]
@@ -282,16 +283,16 @@ func (i *input) listsOf(p string) (*flatLists, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(a.dims) != 1 {
+	if len(a.Dims) != 1 {
 		return nil, errChanged("no offsets")
 	}
-	l = &flatLists{path: p, rows: a.rows, from: a}
-	if a.set.Type.Class == h5.Compound {
+	l = &flatLists{path: p, rows: a.Rows, from: a}
+	if a.Set.Type.Class == h5.Compound {
 		l.start, l.stop = a.leafNamed(i.rules, "start"), a.leafNamed(i.rules, "stop")
 	} else {
-		l.start, l.rows = -1, a.rows-1
+		l.start, l.rows = -1, a.Rows-1
 	}
-	if l.rows != i.samples || a.set.Type.Class == h5.Compound && (l.start < 0 || l.stop < 0) {
+	if l.rows != i.samples || a.Set.Type.Class == h5.Compound && (l.start < 0 || l.stop < 0) {
 		return nil, errChanged("%d lists, had %d", l.rows, i.samples)
 	}
 	i.mu.Lock()
@@ -308,7 +309,7 @@ func (j *spanRead) listEnds(ctx context.Context, l *flatLists, stored int64) (*r
 	if e := j.flat[l.path]; e != nil && e.stored == stored {
 		return e, nil
 	}
-	if err := l.from.backed(j.span.Samples() + 1); err != nil {
+	if err := l.from.Backed(j.span.Samples() + 1); err != nil {
 		return nil, err
 	}
 	e := &rowEnds{stored: stored, offsets: j.mem.Int64s(int(j.span.Samples()) + 1)}
@@ -338,7 +339,7 @@ func (j *spanRead) list(ctx context.Context, o *blobObject, cols []colPlace) err
 	if err != nil {
 		return err
 	}
-	e, err := j.listEnds(ctx, l, a.rows)
+	e, err := j.listEnds(ctx, l, a.Rows)
 	if err != nil {
 		return err
 	}
@@ -355,7 +356,7 @@ func (j *spanRead) list(ctx context.Context, o *blobObject, cols []colPlace) err
 			return errChanged("another type")
 		}
 		col := &j.batch.Columns[c.column]
-		f, err := leaves[c.leaf].field("x", a.inner())
+		f, err := leaves[c.leaf].field("x", a.Inner())
 		if err != nil || f.DType != col.DType || col.Levels != 1 || !slices.Equal(f.Shape, col.Shape) {
 			return errChanged("%s %v", f.DType, f.Shape)
 		}

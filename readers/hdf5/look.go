@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -48,10 +49,10 @@ type blobObject struct {
 	Bytes  bool   `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
 	Once   bool   `json:"once,omitempty"`   // rank 0: one value for all samples of the file
 
-	How  *turn   `json:"how,omitempty"`  // in which order its axes are read
-	CF   bool    `json:"cf,omitempty"`   // attributes say what its values are
-	Of   string  `json:"of,omitempty"`   // the data set whose bounds it holds
-	Unit cf.Unit `json:"unit,omitempty"` // of times
+	How  *array.Order `json:"how,omitempty"`  // in which order its axes are read
+	CF   bool         `json:"cf,omitempty"`   // attributes say what its values are
+	Of   string       `json:"of,omitempty"`   // the data set whose bounds it holds
+	Unit cf.Unit      `json:"unit,omitempty"` // of times
 }
 
 // facts describes a file as the choice says.
@@ -69,7 +70,7 @@ func (t *tree) facts(ctx context.Context, c *choice, opts *settings) (*rows.Fact
 		t = t.folded()
 		why += t.listWhy()
 	}
-	f := &factory{tree: t, choice: c, opts: opts, facts: &rows.Facts{Size: t.file.size, Borders: rows.Borders{Every: 1}},
+	f := &factory{tree: t, choice: c, opts: opts, facts: &rows.Facts{Size: t.file.Size, Borders: rows.Borders{Every: 1}},
 		blob: blob{Mode: c.mode, Parent: c.parent, Stem: c.stem, Number: c.numbered, Why: why}}
 	var err error
 	switch c.mode {
@@ -137,7 +138,7 @@ func (f *factory) byAxis() error {
 		} else if a, err := f.tree.file.array(f.choice.measure); err != nil {
 			return shardify.Annotate(err, "", "", f.choice.measure)
 		} else {
-			n = a.rows
+			n = a.Rows
 		}
 	}
 	f.facts.Samples = max(n, 0)
@@ -209,7 +210,7 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 			b.CF, b.Of = true, o.of
 		}
 	}
-	obj, err := f.tree.file.h5.Object(o.addr, o.path)
+	obj, err := f.tree.file.H5.Object(o.addr, o.path)
 	foreign := err != nil || obj.Addr != o.addr
 	for i := range o.wanted {
 		w := &o.wanted[i]
@@ -225,9 +226,9 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 			continue
 		}
 		if !foreign {
-			field.Attrs = w.leaf.cfAttrs(fieldAttrs(f.tree.file.h5, obj, field.Attrs))
+			field.Attrs = w.leaf.cfAttrs(fieldAttrs(f.tree.file.H5, obj, field.Attrs))
 			if f.opts.cf && field.DType.IsInt() && field.Levels == 0 {
-				field.Attrs = withFlags(f.tree.file.h5, obj, field.Attrs)
+				field.Attrs = withFlags(f.tree.file.H5, obj, field.Attrs)
 			}
 			if f.tree.kind.pytables {
 				field.Attrs = f.frameAttrs(&field, obj, o, &w.leaf)
@@ -294,7 +295,7 @@ func (f *factory) guess(o *object, l *leaf) int64 {
 	case texts:
 		return values * int64(l.size)
 	case varText, varList:
-		return min(values*64, f.tree.file.size)
+		return min(values*64, f.tree.file.Size)
 	}
 	return 0
 }
@@ -323,7 +324,7 @@ func (f *factory) borders(in []*object) error {
 		switch {
 		case joined <= 4<<20/perRow, unit == 1:
 			unit = joined
-		case o.rowBytes()*o.unit > keepRow && joined <= slabBytes/perRow:
+		case o.rowBytes()*o.unit > array.KeepRow && joined <= slabBytes/perRow:
 			unit = joined
 		}
 	}
@@ -337,7 +338,7 @@ func (f *factory) borders(in []*object) error {
 	}
 	var sum int64
 	for _, o := range in {
-		if err := f.backed(o, max(unit, smallClaim/perRow), &sum); err != nil {
+		if err := f.backed(o, max(unit, array.SmallClaim/perRow), &sum); err != nil {
 			return shardify.Annotate(err, "", "", o.path)
 		}
 	}
@@ -368,14 +369,14 @@ func (f *factory) backed(o *object, n int64, sum *int64) error {
 	if o.matrix != nil || o.lists != nil { // a span shows when it is read
 		return nil
 	}
-	if o.rowBytes() == 0 || n <= smallClaim/o.rowBytes() {
+	if o.rowBytes() == 0 || n <= array.SmallClaim/o.rowBytes() {
 		return nil
 	}
 	a, err := f.tree.file.array(o.path)
 	if err != nil {
 		return err
 	}
-	return a.claim(n, sum)
+	return a.Claim(n, sum)
 }
 
 func (o *object) rowCount() int64 {

@@ -276,20 +276,24 @@ flip:
 }
 
 // unchecked are the places of stored values without a checksum.
-func unchecked(a *array) (out [][2]int64) {
-	l := &a.set.Layout
+func unchecked(a *dataset) (out [][2]int64) {
+	l := &a.Set.Layout
 	switch {
 	case l.Class == h5.Contiguous && l.Addr != h5.Undefined:
-		return [][2]int64{{l.Addr, l.Addr + a.rows*a.rowBytes}}
-	case a.chunks == nil:
+		return [][2]int64{{l.Addr, l.Addr + a.Rows*a.RowBytes}}
+	case l.Class != h5.Chunked:
 		return nil
 	}
-	for _, f := range a.set.Filters {
+	for _, f := range a.Set.Filters {
 		if f.ID == 3 { // fletcher32
 			return nil
 		}
 	}
-	a.chunks.table.All(func(_ int64, c h5.Chunk) bool {
+	table, err := a.Set.Chunks()
+	if err != nil {
+		return nil
+	}
+	table.All(func(_ int64, c h5.Chunk) bool {
 		out = append(out, [2]int64{c.Addr, c.Addr + c.Size})
 		return true
 	})

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -24,7 +25,7 @@ func frameColumns(f *file, o *h5.Object, p, leaf string) []string {
 	dir, base := path.Split(p)
 	switch {
 	case base == "table" && strings.HasPrefix(leaf, "values_block_"):
-		return pickledTexts(textAttr(f.h5, o, leaf+"_kind"))
+		return pickledTexts(textAttr(f.H5, o, leaf+"_kind"))
 	case leaf == "" && strings.HasPrefix(base, "block") && strings.HasSuffix(base, "_values"):
 		return f.shortTexts(dir + strings.TrimSuffix(base, "values") + "items")
 	}
@@ -80,14 +81,14 @@ func isCategories(p string) bool {
 
 // categories are the texts that the codes of a column stand for, nil if they are none.
 func (f *file) categories(o *h5.Object, p, leaf string) []string {
-	if path.Base(p) != "table" || textAttr(f.h5, o, leaf+"_meta") != "category" {
+	if path.Base(p) != "table" || textAttr(f.H5, o, leaf+"_meta") != "category" {
 		return nil
 	}
 	a, err := f.array(categoriesOf(p, leaf))
-	if err != nil || a.set.Type.Class != h5.Compound || len(a.dims) != 1 || a.rows > maxColumns || a.rows*a.rowBytes > maxText || a.usable() != nil {
+	if err != nil || a.Set.Type.Class != h5.Compound || len(a.Dims) != 1 || a.Rows > maxColumns || a.Rows*a.RowBytes > maxText || a.Usable() != nil {
 		return nil
 	}
-	for _, m := range a.set.Type.Members {
+	for _, m := range a.Set.Type.Members {
 		if m.Name == "values" && m.Type.Class == h5.String {
 			return a.texts(m)
 		}
@@ -96,12 +97,12 @@ func (f *file) categories(o *h5.Object, p, leaf string) []string {
 }
 
 // texts are a member's values in a small data set of compound type.
-func (a *array) texts(m h5.Member) (out []string) {
-	raw := make([]byte, a.rows*a.rowBytes)
-	if a.read(context.Background(), &work{}, raw, 0, a.rows) != nil {
+func (a *dataset) texts(m h5.Member) (out []string) {
+	raw := make([]byte, a.Rows*a.RowBytes)
+	if a.Read(context.Background(), new(array.Buffers), raw, 0, a.Rows) != nil {
 		return nil
 	}
-	for ; len(raw) > 0; raw = raw[a.rowBytes:] {
+	for ; len(raw) > 0; raw = raw[a.RowBytes:] {
 		out = append(out, string(trim(raw[m.Offset:][:m.Type.Size], h5.NulPadded)))
 	}
 	return out
@@ -130,15 +131,15 @@ func withCategories(attrs map[string]string, names []string) map[string]string {
 // shortTexts reads a small data set of texts, nil if it is none.
 func (f *file) shortTexts(p string) []string {
 	a, err := f.array(p)
-	if err != nil || a.set.Type.Class != h5.String {
+	if err != nil || a.Set.Type.Class != h5.String {
 		return nil
 	}
 	return f.items(a)
 }
 
 // items reads a small data set of texts or numbers as texts, nil if it is none.
-func (f *file) items(a *array) (out []string) {
-	if a.rows > maxColumns {
+func (f *file) items(a *dataset) (out []string) {
+	if a.Rows > maxColumns {
 		return nil
 	}
 	size := 0
@@ -155,25 +156,25 @@ func (f *file) items(a *array) (out []string) {
 
 // each goes through a list of texts or numbers until f has enough. It tells whether it
 // came to the end.
-func (f *file) each(a *array, item func(text string) bool) bool {
-	if len(a.dims) != 1 || a.rowBytes > maxAttr || a.usable() != nil {
+func (f *file) each(a *dataset, item func(text string) bool) bool {
+	if len(a.Dims) != 1 || a.RowBytes > maxAttr || a.Usable() != nil {
 		return false
 	}
-	leaves, _ := a.leavesBy(typeRules{media: mediaText, refSize: f.h5.RefSize()}, nil)
+	leaves, _ := a.leavesBy(typeRules{media: mediaText, refSize: f.H5.RefSize()}, nil)
 	if len(leaves) != 1 || leaves[0].err != nil || leaves[0].at.Values() != 1 {
 		return false
 	}
 	const block = 1 << 10
-	var w work
-	heap, raw := f.h5.NewHeap(1<<20), make([]byte, 0, min(a.rows, block)*a.rowBytes)
-	for lo := int64(0); lo < a.rows; lo += block {
-		hi := min(lo+block, a.rows)
-		raw = raw[:(hi-lo)*a.rowBytes]
-		if a.read(context.Background(), &w, raw, lo, hi) != nil {
+	var w array.Buffers
+	heap, raw := f.H5.NewHeap(1<<20), make([]byte, 0, min(a.Rows, block)*a.RowBytes)
+	for lo := int64(0); lo < a.Rows; lo += block {
+		hi := min(lo+block, a.Rows)
+		raw = raw[:(hi-lo)*a.RowBytes]
+		if a.Read(context.Background(), &w, raw, lo, hi) != nil {
 			return false
 		}
-		for b := raw; len(b) > 0; b = b[a.rowBytes:] {
-			if text, ok := itemText(heap, &leaves[0], b[:a.rowBytes]); !ok || !item(text) {
+		for b := raw; len(b) > 0; b = b[a.RowBytes:] {
+			if text, ok := itemText(heap, &leaves[0], b[:a.RowBytes]); !ok || !item(text) {
 				return false
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -44,23 +45,22 @@ func (s *source) openInput(ctx context.Context, at storage.File, in *rows.Input)
 	if err != nil {
 		return nil, err
 	}
-	i := &input{file: f, want: s.want, samples: in.Samples, rules: typeRules{media: s.opts.media, refSize: f.h5.RefSize(), cf: s.opts.cf}}
+	i := &input{file: f, want: s.want, samples: in.Samples, rules: typeRules{media: s.opts.media, refSize: f.H5.RefSize(), cf: s.opts.cf}}
 	if err := json.Unmarshal(in.Blob, &i.blob); err != nil {
 		return nil, shardify.Corrupt(-1, "state of HDF5 inputs: %v", err)
 	}
-	root, err := f.h5.Object(f.h5.Root, "/")
+	root, err := f.H5.Object(f.H5.Root, "/")
 	if err != nil {
 		return nil, err
 	}
 	kind := conventionOf(f, root)
 	i.rules.pytables = kind.pytables
-	f.turns = map[string]*turn{}
 	for k, o := range i.blob.Objects {
 		if o.How != nil {
 			if len(o.How.Perm) == 0 {
 				return nil, shardify.Corrupt(-1, "state of HDF5 inputs: no axes of %s", o.Path)
 			}
-			f.turns[o.Path] = o.How
+			f.SetOrder(o.Path, o.How)
 		}
 		for _, leaf := range o.Leaves {
 			i.fields = append(i.fields, place{k, leaf})
@@ -92,7 +92,7 @@ type reader struct {
 // Close implements shardify.Reader.
 func (r *reader) Close() error {
 	r.closed = true
-	r.work.scratch.Close()
+	r.work.Close()
 	r.work = work{}
 	return nil
 }
@@ -113,12 +113,12 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	defer h.Release()
 	sp.Lo, sp.Hi = sp.Lo-in.First, sp.Hi-in.First
 	j := spanRead{reader: r, in: h.Value, first: in.First, span: sp, batch: b, mem: mem}
-	if err = r.work.begin(ctx, mem); err == nil {
+	if err = r.work.Begin(ctx, mem, &r.work); err == nil {
 		err = j.read(ctx, &in)
 		if err == nil && h.Value.blob.Mode == byItem {
 			b.Keys, err = j.keys(r.src.keyPrefix(in.Index))
 		}
-		if e := r.work.end(ctx); err == nil {
+		if e := r.work.End(ctx); err == nil {
 			err = e
 		}
 	}
@@ -191,7 +191,7 @@ type colPlace struct{ column, leaf int }
 
 // annotate adds the sample, if the error knows the row, and the data set.
 func (j *spanRead) annotate(err error, object string) error {
-	var re *rowError
+	var re *array.RowError
 	var e *shardify.Error
 	if !errors.As(err, &re) {
 		return shardify.Annotate(err, "read", "", object)
@@ -200,7 +200,7 @@ func (j *spanRead) annotate(err error, object string) error {
 		e = &shardify.Error{Sample: -1, Offset: -1, Err: err}
 	}
 	c := *e
-	if c.Sample = j.first + re.row; j.in.blob.Mode == byFile {
+	if c.Sample = j.first + re.Row; j.in.blob.Mode == byFile {
 		c.Sample = j.first
 	}
 	return shardify.Annotate(&c, "read", "", object)
@@ -213,17 +213,17 @@ func (j *spanRead) object(ctx context.Context, o *blobObject, cols []colPlace) e
 		return err
 	}
 	s := stretch{a: a, lo: j.span.Lo, hi: j.span.Hi, per: 1}
-	inner, repeat := a.inner(), int64(1)
+	inner, repeat := a.Inner(), int64(1)
 	switch {
 	case j.in.blob.Mode == byFile:
-		s.lo, s.hi, s.per, inner = 0, a.rows, a.rows, a.dims
+		s.lo, s.hi, s.per, inner = 0, a.Rows, a.Rows, a.Dims
 	case o.Once:
 		s.lo, s.hi, repeat = 0, 1, j.span.Samples()
-	case a.rows != j.in.samples:
-		return errChanged("%d rows, had %d", a.rows, j.in.samples)
+	case a.Rows != j.in.samples:
+		return errChanged("%d rows, had %d", a.Rows, j.in.samples)
 	}
-	if o.Once && len(a.dims) > 0 {
-		return errChanged("dimensions %v", a.dims)
+	if o.Once && len(a.Dims) > 0 {
+		return errChanged("dimensions %v", a.Dims)
 	}
 	if err := j.parts(o, &s, cols, inner); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (j *spanRead) object(ctx context.Context, o *blobObject, cols []colPlace) e
 		case p.leaf.kind != numbers:
 			j.work.vary[p.column].column(c, j.mem, repeat)
 		case repeat > 1:
-			fill(c.Data, c.Data[:c.ElemBytes()])
+			array.Fill(c.Data, c.Data[:c.ElemBytes()])
 		}
 	}
 	return nil
@@ -278,21 +278,21 @@ func (j *spanRead) parts(o *blobObject, s *stretch, cols []colPlace, inner []int
 
 // leavesBy are the leaves of the array's type, with what its attributes make of them,
 // found once.
-func (a *array) leavesBy(r typeRules, o *blobObject) ([]leaf, error) {
-	a.typeOnce.Do(func() {
-		if a.how != nil && a.how.Text {
+func (a *dataset) leavesBy(r typeRules, o *blobObject) ([]leaf, error) {
+	a.once.Do(func() {
+		if a.Order != nil && a.Order.Text {
 			a.leaves = []leaf{a.codeText(r.media)}
 			return
 		}
-		a.leaves = r.leaves(a.set.Type)
+		a.leaves = r.leaves(a.Set.Type)
 		if !r.cf || o == nil || !o.CF {
 			return
 		}
-		if a.typeErr = a.decodeLeaves(a.leaves, o.Of); a.typeErr == nil {
+		if a.err = a.decodeLeaves(a.leaves, o.Of); a.err == nil {
 			for i := range a.leaves {
 				a.leaves[i].inUnit(o.Unit)
 			}
 		}
 	})
-	return a.leaves, a.typeErr
+	return a.leaves, a.err
 }

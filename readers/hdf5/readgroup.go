@@ -7,17 +7,18 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
 // listGroups finds the sample groups again, in natural order.
 func (i *input) listGroups() ([]sampleGroup, error) {
 	b := &i.blob
-	found, err := i.h5.Lookup(cmpPath(b.Parent))
+	found, err := i.H5.Lookup(cmpPath(b.Parent))
 	if err != nil {
 		return nil, err
 	}
-	o, err := i.h5.Object(found.Addr, b.Parent)
+	o, err := i.H5.Object(found.Addr, b.Parent)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +51,9 @@ func (i *input) listGroups() ([]sampleGroup, error) {
 
 // within opens a data set of a sample group. It starts at the group, as the group
 // that holds a hundred thousand of them should not be searched for each.
-func (f *file) within(g sampleGroup, parent, member string) (*array, error) {
+func (f *file) within(g sampleGroup, parent, member string) (*dataset, error) {
 	p := parent + "/" + g.name
-	o, err := f.h5.Object(g.addr, p)
+	o, err := f.H5.Object(g.addr, p)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (f *file) within(g sampleGroup, parent, member string) (*array, error) {
 		if !ok || l.Kind != h5.HardLink || l.Err != nil {
 			return nil, shardify.Mismatch("there is no %s", p)
 		}
-		if o, err = f.h5.Object(l.Addr, p); err != nil {
+		if o, err = f.H5.Object(l.Addr, p); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +100,7 @@ func (j *spanRead) groups(ctx context.Context, o *blobObject, cols []colPlace) e
 			return err
 		}
 		if err := j.group(ctx, groups[i], o, cols); err != nil {
-			return j.annotate(&rowError{i, err}, j.in.memberPath(groups[i], o))
+			return j.annotate(&array.RowError{Row: i, Err: err}, j.in.memberPath(groups[i], o))
 		}
 		for k, c := range cols {
 			j.data[c.column] = j.data[c.column][fixed[k]:]
@@ -127,18 +128,18 @@ func (j *spanRead) group(ctx context.Context, g sampleGroup, o *blobObject, cols
 	if err != nil {
 		return err
 	}
-	if err := a.usable(); err != nil {
+	if err := a.Usable(); err != nil {
 		return err
 	}
-	if err := a.backed(a.rows); err != nil {
+	if err := a.Backed(a.Rows); err != nil {
 		return err
 	}
 	if o.Bytes {
 		return j.bytesOf(ctx, a, cols)
 	}
-	s := stretch{a: a, lo: 0, hi: a.rows, per: a.rows}
+	s := stretch{a: a, lo: 0, hi: a.Rows, per: a.Rows}
 	if !o.Ragged {
-		if err := j.parts(o, &s, cols, a.dims); err != nil {
+		if err := j.parts(o, &s, cols, a.Dims); err != nil {
 			return err
 		}
 		return s.read(ctx, &j.work, j.data)
@@ -152,7 +153,7 @@ func (j *spanRead) ragged(ctx context.Context, o *blobObject, s *stretch, cols [
 	if err != nil {
 		return err
 	}
-	dims := s.a.dims
+	dims := s.a.Dims
 	if o.Wide {
 		leaves, dims, s.wide = s.a.wideLeaves(leaves), dims[:max(len(dims)-1, 0)], true
 	}

@@ -109,12 +109,12 @@ func (i *input) samplesOf(o *blobObject) ([]sampleGroup, error) {
 }
 
 // member opens a data set of a sample.
-func (i *input) member(g sampleGroup, o *blobObject) (*array, error) {
+func (i *input) member(g sampleGroup, o *blobObject) (*dataset, error) {
 	if !o.Item {
 		return i.within(g, i.blob.Parent, o.Path)
 	}
 	p := o.Path + "/" + g.name
-	obj, err := i.h5.Object(g.addr, p)
+	obj, err := i.H5.Object(g.addr, p)
 	if err != nil {
 		return nil, err
 	}
@@ -130,15 +130,15 @@ func (i *input) memberPath(g sampleGroup, o *blobObject) string {
 }
 
 // bytesOf appends the whole of a data set.
-func (j *spanRead) bytesOf(ctx context.Context, a *array, cols []colPlace) error {
+func (j *spanRead) bytesOf(ctx context.Context, a *dataset, cols []colPlace) error {
 	for _, c := range cols {
 		v, col := &j.work.vary[c.column], &j.batch.Columns[c.column]
 		if col.DType != shardify.U8 || col.Levels != 1 {
 			return errChanged("another type")
 		}
-		at, size := len(v.data), int(a.rows*a.rowBytes)
+		at, size := len(v.data), int(a.Rows*a.RowBytes)
 		v.data = slices.Grow(v.data, size)[:at+size]
-		if err := a.read(ctx, &j.work, v.data[at:], 0, a.rows); err != nil {
+		if err := a.Read(ctx, &j.work.Buffers, v.data[at:], 0, a.Rows); err != nil {
 			return err
 		}
 		v.outer = append(v.outer, int64(len(v.data)))

@@ -5,6 +5,7 @@ import (
 	"path"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 )
 
 // matrix finds a sparse matrix again, once for all readers of the file.
@@ -15,14 +16,14 @@ func (i *input) matrix(ctx context.Context, group string) (*sparse, error) {
 	if m != nil {
 		return m, nil
 	}
-	found, err := i.h5.Lookup(cmpPath(group))
+	found, err := i.H5.Lookup(cmpPath(group))
 	if err != nil {
 		return nil, err
 	}
 	if found.External {
 		return nil, errChanged("a link in place of a sparse matrix")
 	}
-	g, err := i.h5.Object(found.Addr, group)
+	g, err := i.H5.Object(found.Addr, group)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func (j *spanRead) rows(ctx context.Context, m *sparse) (*rowEnds, error) {
 	if e.of == m {
 		return e, nil
 	}
-	if err := m.ends.backed(j.span.Samples() + 1); err != nil {
+	if err := m.ends.Backed(j.span.Samples() + 1); err != nil {
 		return nil, err
 	}
 	e.of, e.offsets = nil, j.mem.Int64s(int(j.span.Samples())+1)
@@ -81,7 +82,7 @@ func (e *rowEnds) relative(lo, rows, stored int64, damage func(row, from, to int
 	for i, end := range e.offsets {
 		if end < last || end > stored || end < 0 || lo == 0 && e.first != 0 || lo+int64(i) == rows && end != stored {
 			row := max(lo+int64(i)-1, 0)
-			return &rowError{row, damage(row, last, end)}
+			return &array.RowError{Row: row, Err: damage(row, last, end)}
 		}
 		last = end
 	}
@@ -92,9 +93,9 @@ func (e *rowEnds) relative(lo, rows, stored int64, damage func(row, from, to int
 }
 
 // values is the stretch of a data set that the rows of the span take, without its parts.
-func (e *rowEnds) values(a *array) (stretch, error) {
+func (e *rowEnds) values(a *dataset) (stretch, error) {
 	n := e.offsets[len(e.offsets)-1]
-	return stretch{a: a, lo: e.first, hi: e.first + n, per: 1}, a.backed(n)
+	return stretch{a: a, lo: e.first, hi: e.first + n, per: 1}, a.Backed(n)
 }
 
 // jagged makes a column of the batch one that the stretch fills with a leaf's values.
@@ -116,8 +117,8 @@ func (j *spanRead) sparse(ctx context.Context, o *blobObject, cols []colPlace) e
 	if err != nil {
 		return err
 	}
-	if len(a.dims) != 1 || a.rows != m.stored {
-		return errChanged("%v values", a.dims)
+	if len(a.Dims) != 1 || a.Rows != m.stored {
+		return errChanged("%v values", a.Dims)
 	}
 	e, err := j.rows(ctx, m)
 	if err != nil {
@@ -150,7 +151,7 @@ func (j *spanRead) sparse(ctx context.Context, o *blobObject, cols []colPlace) e
 			for e.offsets[row+1] <= int64(at) {
 				row++
 			}
-			return &rowError{j.span.Lo + int64(row), shardify.Corrupt(-1, "a sparse matrix of %d columns with an index that is none of them", m.columns)}
+			return &array.RowError{Row: j.span.Lo + int64(row), Err: shardify.Corrupt(-1, "a sparse matrix of %d columns with an index that is none of them", m.columns)}
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -24,16 +25,16 @@ type object struct {
 	unit      int64 // rows that are decoded together; 1 if any can be read
 	chunk     int64 // decoded bytes of a chunk that has filters; else 0
 	wanted    []wantedLeaf
-	of        string  // the data set whose bounds it holds, and whose units it has
-	axes      []axis  // nil where none is named
-	scale     bool    // a dimension scale: coordinates of others
-	void      bool    // a single value of opaque bytes
-	wide      bool    // a block of a pandas frame: leaves are of whole rows
-	hidden    bool    // a sample of which nothing is wanted but that it is there
-	matlab    bool    // an array of MATLAB
-	text      bool    // the same, of characters
-	how       *turn   // in which order its axes are read; nil as stored
-	stored    *object // itself, before they were turned
+	of        string       // the data set whose bounds it holds, and whose units it has
+	axes      []axis       // nil where none is named
+	scale     bool         // a dimension scale: coordinates of others
+	void      bool         // a single value of opaque bytes
+	wide      bool         // a block of a pandas frame: leaves are of whole rows
+	hidden    bool         // a sample of which nothing is wanted but that it is there
+	matlab    bool         // an array of MATLAB
+	text      bool         // the same, of characters
+	how       *array.Order // in which order its axes are read; nil as stored
+	stored    *object      // itself, before they were turned
 
 	// Of a folded tree: the sparse matrix that it is a part of, and why it is no column.
 	matrix *sparse
@@ -90,13 +91,13 @@ const (
 // scan lists the data sets that --object and --columns want.
 func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *choice) (*tree, error) {
 	t := &tree{file: f, want: want, media: opts.media, frames: map[string]bool{}}
-	root, err := f.h5.Object(f.h5.Root, "/")
+	root, err := f.H5.Object(f.H5.Root, "/")
 	if err != nil {
 		return nil, err
 	}
 	t.kind = conventionOf(f, root)
 	s := &scanner{ctx: ctx, tree: t, opts: opts, want: want, choice: c, groups: map[int64]bool{}, sets: map[int64]string{},
-		rules: typeRules{pytables: t.kind.pytables, media: opts.media, refSize: f.h5.RefSize(), cf: opts.cf}}
+		rules: typeRules{pytables: t.kind.pytables, media: opts.media, refSize: f.H5.RefSize(), cf: opts.cf}}
 	s.groups[root.Addr] = true
 	if err := s.group(root, "", 0); err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *ch
 	if err := s.flat(); err != nil {
 		return nil, err
 	}
-	return t, f.failed()
+	return t, f.Failed()
 }
 
 // leave notes what is no field, unless it is excluded.
@@ -185,7 +186,7 @@ func (s *scanner) link(l *h5.Link, p string, depth int) error {
 	if s.groups[l.Addr] {
 		return nil // another name of a group that was visited
 	}
-	o, err := s.tree.file.h5.Object(l.Addr, p)
+	o, err := s.tree.file.H5.Object(l.Addr, p)
 	if err != nil {
 		s.leave(p, err)
 		return nil
@@ -210,15 +211,12 @@ func (s *scanner) link(l *h5.Link, p string, depth int) error {
 
 // external adds a data set of another file; groups there are not walked.
 func (s *scanner) external(p string) error {
-	f := s.tree.file
-	f.mu.Lock()
-	o, in, err := f.object(p)
-	f.mu.Unlock()
+	o, in, err := s.tree.file.Lookup(p)
 	switch {
 	case err != nil:
 		s.leave(p, err)
 	case o.Kind == h5.KindDataset && s.opts.object(p):
-		return s.dataset(in, o, p)
+		return s.dataset(&file{File: in}, o, p)
 	case o.Kind == h5.KindGroup:
 		s.leave(p, shardify.Unsupported("an external link to a group"))
 	}
@@ -232,11 +230,11 @@ func (s *scanner) named() error {
 		if strings.ContainsAny(p, `*?[\`) || slices.ContainsFunc(s.tree.objects, func(o object) bool { return o.path == p || strings.HasPrefix(o.path, p+"/") }) {
 			continue
 		}
-		found, err := s.tree.file.h5.Lookup(p)
+		found, err := s.tree.file.H5.Lookup(p)
 		if err != nil || found.External {
 			continue // its absence is reported when nothing matched
 		}
-		o, err := s.tree.file.h5.Object(found.Addr, p)
+		o, err := s.tree.file.H5.Object(found.Addr, p)
 		if err == nil && o.Kind == h5.KindGroup && !s.groups[o.Addr] {
 			s.groups[o.Addr] = true
 			err = s.group(o, p, 1)
@@ -267,14 +265,14 @@ func (s *scanner) columns() error {
 			continue
 		}
 		for p := "/" + strings.Trim(name, "/"); p != "/"; p = path.Dir(p) { // or a field of a compound type
-			found, err := s.tree.file.h5.Lookup(p)
+			found, err := s.tree.file.H5.Lookup(p)
 			if err != nil {
 				continue
 			}
 			if found.External || s.sets[found.Addr] == p || !s.opts.object(p) {
 				break
 			}
-			o, err := s.tree.file.h5.Object(found.Addr, p)
+			o, err := s.tree.file.H5.Object(found.Addr, p)
 			if err == nil && o.Kind == h5.KindDataset {
 				err = s.dataset(s.tree.file, o, p)
 			}
@@ -382,40 +380,40 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	attrs := s.tree.attributes(o, p)
 	var axes []axis
 	if f == s.tree.file {
-		axes = s.tree.dims.look(f.h5, o, attrs, len(d.Space.Dims))
+		axes = s.tree.dims.look(f.H5, o, attrs, len(d.Space.Dims))
 	}
-	if why := s.tree.kind.leavesOut(f.h5, attrs); why != "" {
+	if why := s.tree.kind.leavesOut(f.H5, attrs); why != "" {
 		return nil, shardify.Mismatch("%s", why)
 	}
 	if s.tree.kind.pytables && isCategories(p) {
 		return nil, shardify.Mismatch("categories of pandas' frame, kept with their column as enum")
 	}
-	a, err := newArray(f, p, d)
+	a, err := array.New(f.File, p, d)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.usable(); err != nil {
+	if err := a.Usable(); err != nil {
 		return nil, err
 	}
-	obj := &object{path: p, addr: o.Addr, dims: a.dims, elem: a.elem, bytes: a.rows * a.rowBytes, unit: a.unit(), scale: attributes(attrs).text(f.h5, "CLASS") == scaleClass}
-	if len(axes) == len(a.dims) {
+	obj := &object{path: p, addr: o.Addr, dims: a.Dims, elem: a.Elem, bytes: a.Rows * a.RowBytes, unit: a.Unit(), scale: attributes(attrs).text(f.H5, "CLASS") == scaleClass}
+	if len(axes) == len(a.Dims) {
 		obj.axes = axes
 	}
-	for i := range a.dims {
+	for i := range a.Dims {
 		obj.unlimited = append(obj.unlimited, i < len(d.Space.MaxDims) && d.Space.MaxDims[i] == h5.Unlimited)
 	}
-	if a.set.Layout.Class == h5.Chunked && len(a.set.Filters) > 0 {
-		obj.chunk = a.set.Layout.ChunkBytes
+	if a.Set.Layout.Class == h5.Chunked && len(a.Set.Filters) > 0 {
+		obj.chunk = a.Set.Layout.ChunkBytes
 	}
 	leaves := s.rules.leaves(d.Type)
-	s.tree.matlabArray(obj, attributes(attrs).text(f.h5, "MATLAB_class"), d.Type)
+	s.tree.matlabArray(obj, attributes(attrs).text(f.H5, "MATLAB_class"), d.Type)
 	if s.rules.cf {
-		if err := decodeCF(f.h5, leaves, attrs, nil); err != nil {
+		if err := decodeCF(f.H5, leaves, attrs, nil); err != nil {
 			return nil, err
 		}
 		s.tree.boundedBy(attrs, p)
 	}
-	obj.void = d.Type.Class == h5.Opaque && len(a.dims) == 0 && len(leaves) == 1 && leaves[0].attrs["void"] != ""
+	obj.void = d.Type.Class == h5.Opaque && len(a.Dims) == 0 && len(leaves) == 1 && leaves[0].attrs["void"] != ""
 	item := s.item(obj, leaves)
 	skip := s.blocks(f, o, p, leaves)
 	leaves = s.fixed(f, o, a, obj, leaves)
@@ -461,43 +459,4 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 		return nil, refused
 	}
 	return obj, nil
-}
-
-// usable refuses what no reader can deliver, from the messages alone.
-func (a *array) usable() error {
-	d := a.set
-	if d.Layout.Class == h5.Chunked {
-		if len(d.Layout.ChunkDims) != len(a.dims) || len(a.dims) == 0 {
-			return shardify.Corrupt(-1, "chunks of rank %d for a data set of rank %d", len(d.Layout.ChunkDims), len(a.dims))
-		}
-		if _, err := newPipeline(d); err != nil {
-			return err
-		}
-	}
-	if n := a.rows * a.rowBytes; n > hugeClaim && (d.Layout.Class == h5.Chunked || d.Layout.Addr == h5.Undefined) {
-		if err := a.ready(); err != nil {
-			return err
-		}
-		if a.chunks == nil || a.chunks.decoded() < n>>10 {
-			return shardify.Unsupported("%s, of which next to nothing is stored", shardify.FormatSize(n))
-		}
-	}
-	if l := &d.Layout; l.Class == h5.Contiguous && l.Addr != h5.Undefined && len(d.External) == 0 {
-		if n := a.rows * a.rowBytes; n > a.file.size || l.Addr > a.file.size-n {
-			return shardify.Corrupt(l.Addr, "data set of %d bytes in a file of %d", n, a.file.size)
-		}
-	}
-	if len(d.External) > 0 || d.Layout.Class == h5.Virtual {
-		return a.ready()
-	}
-	return nil
-}
-
-// unit is the rows that are decoded together: those of a chunk, 1 where any row
-// can be read by itself.
-func (a *array) unit() int64 {
-	if a.set.Layout.Class != h5.Chunked || len(a.set.Filters) == 0 && a.rowBytes > 0 {
-		return 1
-	}
-	return max(min(a.set.Layout.ChunkDims[a.axis()], a.rows), 1)
 }

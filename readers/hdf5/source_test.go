@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -418,9 +419,9 @@ func TestChunksLargerThanWhatIsKept(t *testing.T) {
 	want := mustLoad(t, []string{"rows_a.h5"}, nil, nil)
 	for _, c := range []struct{ keep, slab int64 }{{0, 512 << 20}, {0, 100}, {60, 300}, {1 << 20, 1}} {
 		func() {
-			oldKeep, oldSlab := keepRow, slabBytes
-			defer func() { keepRow, slabBytes = oldKeep, oldSlab }()
-			keepRow, slabBytes = c.keep, c.slab
+			oldKeep, oldSlab := array.KeepRow, slabBytes
+			defer func() { array.KeepRow, slabBytes = oldKeep, oldSlab }()
+			array.KeepRow, slabBytes = c.keep, c.slab
 			got := mustLoad(t, []string{"rows_a.h5"}, nil, nil)
 			for name, col := range want.cols {
 				if !bytes.Equal(col.Data, got.cols[name].Data) {
@@ -440,16 +441,20 @@ func TestEachChunkIsReadOnce(t *testing.T) {
 		}
 		defer src.Close()
 		r, _ := src.Reader(0)
-		r.(*reader).work.decoded = map[*chunks]int{}
+		r.(*reader).work.Decoded = map[*array.Array]int{}
 		for _, sp := range readertest.Spans(t, src, 1) {
 			mem, _ := shardify.NewPool(1<<30).Grant(context.Background(), sp.Bytes)
 			if _, err := r.Read(context.Background(), sp, mem); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for c, n := range r.(*reader).work.decoded {
-			if n != c.table.Stored() && len(c.a.set.Filters) > 0 {
-				t.Errorf("%s %s: %d chunks are decoded %d times in all", name, c.a.path, c.table.Stored(), n)
+		for a, n := range r.(*reader).work.Decoded {
+			table, err := a.Set.Chunks()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n != table.Stored() && len(a.Set.Filters) > 0 {
+				t.Errorf("%s %s: %d chunks are decoded %d times in all", name, a.Path, table.Stored(), n)
 			}
 		}
 	}

@@ -30,8 +30,8 @@ type sparse struct {
 	rows, columns int64
 	stored        int64 // values
 	byColumns     bool
-	ends          *array // indptr
-	err           error  // it contradicts itself
+	ends          *dataset // indptr
+	err           error    // it contradicts itself
 }
 
 // The data sets of a sparse matrix.
@@ -73,21 +73,21 @@ func (f *file) newSparse(ctx context.Context, g *h5.Object, group string, rules 
 	list, _ := g.Attributes()
 	attrs := attributes(list)
 	m := &sparse{group: group, what: "rows"}
-	shape := attrs.numbers(f.h5, "shape")
-	form := strings.TrimSuffix(attrs.text(f.h5, "encoding-type"), "_matrix")
+	shape := attrs.numbers(f.H5, "shape")
+	form := strings.TrimSuffix(attrs.text(f.H5, "encoding-type"), "_matrix")
 	if form == "" {
-		form, shape = attrs.text(f.h5, "h5sparse_format"), attrs.numbers(f.h5, "h5sparse_shape")
+		form, shape = attrs.text(f.H5, "h5sparse_format"), attrs.numbers(f.H5, "h5sparse_shape")
 	}
 	switch {
 	case form == "csr" || form == "csc":
 		m.byColumns = form == "csc"
 	case form == "" && tenx:
 		a, err := f.array(group + "/shape")
-		if err != nil || len(a.dims) != 1 || a.rows != 2 {
+		if err != nil || len(a.Dims) != 1 || a.Rows != 2 {
 			return nil, err
 		}
 		shape, m.what = make([]int64, 2), "barcodes"
-		if err := a.usable(); err != nil {
+		if err := a.Usable(); err != nil {
 			return nil, err
 		}
 		if err := a.integers(ctx, &work{}, rules, shape, 0); err != nil {
@@ -107,27 +107,27 @@ func (f *file) newSparse(ctx context.Context, g *h5.Object, group string, rules 
 // measure compares the three data sets with each other and the shape. The ends in
 // between are checked when they are read.
 func (m *sparse) measure(ctx context.Context, f *file, rules typeRules) error {
-	var arrays [3]*array
+	var arrays [3]*dataset
 	for i, name := range []string{sparseData, sparseIndices, sparseEnds} {
 		a, err := f.array(m.group + "/" + name)
 		if err == nil {
-			err = a.usable()
+			err = a.Usable()
 		}
 		if err != nil {
 			return err
 		}
-		if len(a.dims) != 1 {
-			return shardify.Corrupt(-1, "a sparse matrix whose %s have dimensions %v", name, a.dims)
+		if len(a.Dims) != 1 {
+			return shardify.Corrupt(-1, "a sparse matrix whose %s have dimensions %v", name, a.Dims)
 		}
 		arrays[i] = a
 	}
-	m.stored, m.ends = arrays[0].rows, arrays[2]
+	m.stored, m.ends = arrays[0].Rows, arrays[2]
 	lines := m.rows
 	if m.byColumns {
 		lines = m.columns
 	}
-	if arrays[1].rows != m.stored || m.ends.rows-1 != lines {
-		return shardify.Corrupt(-1, "a sparse matrix of %d x %d with %d data, %d indices and %d indptr", m.rows, m.columns, m.stored, arrays[1].rows, m.ends.rows)
+	if arrays[1].Rows != m.stored || m.ends.Rows-1 != lines {
+		return shardify.Corrupt(-1, "a sparse matrix of %d x %d with %d data, %d indices and %d indptr", m.rows, m.columns, m.stored, arrays[1].Rows, m.ends.Rows)
 	}
 	var first, last [1]int64
 	var w work
@@ -144,34 +144,34 @@ func (m *sparse) measure(ctx context.Context, f *file, rules typeRules) error {
 }
 
 // integers reads whole numbers of one dimension from row lo on.
-func (a *array) integers(ctx context.Context, w *work, rules typeRules, dst []int64, lo int64) error {
+func (a *dataset) integers(ctx context.Context, w *work, rules typeRules, dst []int64, lo int64) error {
 	if !a.whole(rules) {
-		return shardify.Mismatch("%s: no whole numbers", a.path)
+		return shardify.Mismatch("%s: no whole numbers", a.Path)
 	}
 	return a.integersOf(ctx, w, rules, 0, dst, lo)
 }
 
 // integersOf is integers of leaf k, which holds one whole number.
-func (a *array) integersOf(ctx context.Context, w *work, rules typeRules, k int, dst []int64, lo int64) error {
+func (a *dataset) integersOf(ctx context.Context, w *work, rules typeRules, k int, dst []int64, lo int64) error {
 	leaves, err := a.leavesBy(rules, nil)
 	if err != nil {
 		return err
 	}
 	l := &leaves[k]
 	size := l.num.DType.Size()
-	if err := a.backed(int64(len(dst))); err != nil {
+	if err := a.Backed(int64(len(dst))); err != nil {
 		return err
 	}
-	if err := w.grow(ctx, &w.raw, int64(len(dst))*a.rowBytes); err != nil {
+	if err := w.Grow(ctx, &w.raw, int64(len(dst))*a.RowBytes); err != nil {
 		return err
 	}
-	if err := a.read(ctx, w, w.raw, lo, lo+int64(len(dst))); err != nil {
+	if err := a.Read(ctx, &w.Buffers, w.raw, lo, lo+int64(len(dst))); err != nil {
 		return err
 	}
 	var v [8]byte
 	shift := 64 - 8*size
 	for i := range dst {
-		l.at.Gather(v[:], w.raw[int64(i)*a.rowBytes:], 1, int(a.elem), size, l.convert)
+		l.at.Gather(v[:], w.raw[int64(i)*a.RowBytes:], 1, int(a.Elem), size, l.convert)
 		if word := le.Uint64(v[:]) << shift; l.num.Signed {
 			dst[i] = int64(word) >> shift
 		} else {

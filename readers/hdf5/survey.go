@@ -250,7 +250,7 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	if err == nil && len(facts.Fields)+len(facts.Left) == 0 && facts.Samples == 0 && !want.All() {
 		facts.Samples, err = s.count(ctx, t.file)
 	}
-	if failed := t.file.failed(); failed != nil {
+	if failed := t.file.Failed(); failed != nil {
 		return nil, failed
 	}
 	// What is left of a damaged file may seem to be anything.

@@ -31,7 +31,7 @@ const maxReferences = 1 << 16
 func (t *tree) externalLink(l *h5.Link, p string) {
 	clean := filepath.FromSlash(l.File)
 	if len(t.refs) < maxReferences && filepath.IsLocal(clean) {
-		t.refs = append(t.refs, reference{t.file.path, p, filepath.Join(filepath.Dir(t.file.path), clean), path.Clean("/" + l.Target), false})
+		t.refs = append(t.refs, reference{t.file.Path, p, filepath.Join(filepath.Dir(t.file.Path), clean), path.Clean("/" + l.Target), false})
 	}
 }
 
@@ -41,12 +41,11 @@ func (t *tree) references() []reference {
 	for i := range t.objects {
 		o := &t.objects[i]
 		a, err := t.file.array(o.path)
-		if err != nil || a.set.Layout.Class != h5.Virtual || a.ready() != nil {
+		if err != nil {
 			continue
 		}
-		for k := range a.maps {
-			src := a.maps[k].src
-			r := reference{t.file.path, o.path, src.file.path, src.path, true}
+		for _, src := range a.Sources() {
+			r := reference{t.file.Path, o.path, src.File, src.Path, true}
 			if n := len(out); r.file == r.input || n > 0 && out[n-1] == r || n >= maxReferences {
 				continue
 			}

@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"encoding/binary"
 	"math"
 	"strconv"
 	"strings"
@@ -10,6 +11,11 @@ import (
 	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/hdf5/internal/number"
+)
+
+var (
+	le = binary.LittleEndian
+	be = binary.BigEndian
 )
 
 // leaf is one field's part of an element: a plain data set has one, a compound

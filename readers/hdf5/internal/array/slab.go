@@ -1,4 +1,4 @@
-package hdf5
+package array
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package hdf5
+package array
 
 import (
 	"cmp"
@@ -10,31 +10,32 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
-// work is the memory of one reader, reused from span to span.
-type work struct {
+// Buffers are the memory of one reader, reused from span to span.
+type Buffers struct {
 	in    []byte // stored bytes of neighbouring chunks
 	out   []byte // a decoded chunk
-	raw   []byte // rows before their conversion
 	turn  []byte // stored rows before they are turned
-	chars []byte // one of MATLAB's texts
-	codes []byte // numbers before their attributes are applied; few
 	jobs  []job
 	coord []int64
-	kept  []kept    // rows of chunks that spans use in part
-	vary  []varying // by column
-	heap  *h5.Heap
-	owner *file // of heap
+	kept  []kept // rows of chunks that spans use in part
 	pipe  filter.Scratch
-	sub   *work  // of a virtual data set's sources
-	rows  []byte // of such a source; raw may be what they go to
+	sub   *Buffers // of a virtual data set's sources
+	rows  []byte   // of such a source
 	// decoded counts the chunks that were decoded, if a test wants it.
-	decoded map[*chunks]int
+	Decoded map[*Array]int
 
 	scratch shardify.Scratch
 	mem     *shardify.Arena // of the span at hand; nil where nobody counts
-	shared  *work           // that counts for this one, too
+	others  Others          // what the reader holds besides; may be nil
+	shared  *Buffers        // that counts for this one, too
 	bytes   int64           // of kept
 	keep    int64           // of them, at most
+}
+
+// Others are a reader's further buffers, which count as these do.
+type Others interface {
+	Held() int64
+	Drop()
 }
 
 // job is the reading of one stored chunk.
@@ -60,11 +61,11 @@ const (
 	keepAll = 32 << 20
 )
 
-// keepRow is the largest row of chunks that is kept. Tests make it small.
-var keepRow int64 = 8 << 20
+// KeepRow is the largest row of chunks that is kept. Tests make it small.
+var KeepRow int64 = 8 << 20
 
-// grow makes a buffer one of n bytes of any content.
-func (w *work) grow(ctx context.Context, b *[]byte, n int64) error {
+// Grow makes a buffer one of n bytes of any content.
+func (w *Buffers) Grow(ctx context.Context, b *[]byte, n int64) error {
 	if have := int64(cap(*b)); have < n {
 		if err := w.hold(ctx, n-have); err != nil {
 			return err
@@ -77,7 +78,7 @@ func (w *work) grow(ctx context.Context, b *[]byte, n int64) error {
 }
 
 // hold says that so much more is about to be held.
-func (w *work) hold(ctx context.Context, more int64) error {
+func (w *Buffers) hold(ctx context.Context, more int64) error {
 	top := w
 	if w.shared != nil {
 		top = w.shared
@@ -85,25 +86,24 @@ func (w *work) hold(ctx context.Context, more int64) error {
 	if top.mem == nil {
 		return nil
 	}
-	return top.scratch.Hold(ctx, top.mem, top.memory()+more)
+	return top.scratch.Hold(ctx, top.mem, top.Memory()+more)
 }
 
-// memory is the bytes of all buffers.
-func (w *work) memory() int64 {
-	n := int64(cap(w.in)+cap(w.out)+cap(w.raw)+cap(w.rows)+cap(w.turn)) + w.bytes + w.pipe.Memory()
-	for i := range w.vary {
-		v := &w.vary[i]
-		n += int64(cap(v.data) + 8*(cap(v.outer)+cap(v.inner)) + cap(v.nest))
+// Memory is the bytes of all buffers.
+func (w *Buffers) Memory() int64 {
+	n := int64(cap(w.in)+cap(w.out)+cap(w.rows)+cap(w.turn)) + w.bytes + w.pipe.Memory()
+	if w.others != nil {
+		n += w.others.Held()
 	}
 	if w.sub != nil {
-		n += w.sub.memory()
+		n += w.sub.Memory()
 	}
 	return n
 }
 
-// begin prepares for a span.
-func (w *work) begin(ctx context.Context, mem *shardify.Arena) error {
-	w.mem = mem
+// Begin prepares for a span.
+func (w *Buffers) Begin(ctx context.Context, mem *shardify.Arena, others Others) error {
+	w.mem, w.others = mem, others
 	if err := w.hold(ctx, 0); err != nil { // it counts among the readers
 		return err
 	}
@@ -111,13 +111,15 @@ func (w *work) begin(ctx context.Context, mem *shardify.Arena) error {
 	return nil
 }
 
-// end drops what is more than the reader's share of memory: what the next span may need
+// End drops what is more than the reader's share of memory: what the next span may need
 // goes last.
-func (w *work) end(ctx context.Context) error {
+func (w *Buffers) End(ctx context.Context) error {
 	defer func() { w.mem = nil }()
-	if share := w.scratch.Share(); w.memory() > share {
-		w.in, w.out, w.raw, w.rows, w.turn, w.sub, w.pipe = nil, nil, nil, nil, nil, nil, filter.Scratch{}
-		clear(w.vary)
+	if share := w.scratch.Share(); w.Memory() > share {
+		w.in, w.out, w.rows, w.turn, w.sub, w.pipe = nil, nil, nil, nil, nil, filter.Scratch{}
+		if w.others != nil {
+			w.others.Drop()
+		}
 		for w.bytes > share {
 			w.evict()
 		}
@@ -125,20 +127,37 @@ func (w *work) end(ctx context.Context) error {
 	return w.hold(ctx, 0)
 }
 
+// Share is how much of the memory it may hold between spans.
+func (w *Buffers) Share() int64 { return w.scratch.Share() }
+
+// Close drops all of it.
+func (w *Buffers) Close() {
+	w.scratch.Close()
+	*w = Buffers{}
+}
+
+// Keeps is the rows of chunks that are kept, their bytes, and those that were counted.
+func (w *Buffers) Keeps() (rows int, bytes, counted int64) {
+	for i := range w.kept {
+		bytes += int64(cap(w.kept[i].data))
+	}
+	return len(w.kept), bytes, w.bytes
+}
+
 // evict drops the row of chunks that was kept first.
-func (w *work) evict() {
+func (w *Buffers) evict() {
 	w.bytes -= int64(cap(w.kept[0].data))
 	w.kept = slices.Delete(w.kept, 0, 1)
 }
 
 // read reads rows [lo, hi). Rows of chunks that are needed in part are kept, as
 // the next span needs the other part.
-func (c *chunks) read(ctx context.Context, w *work, dst []byte, lo, hi int64) error {
-	c0, rowBytes := c.dims[0], c.a.rowBytes
+func (c *chunks) read(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error {
+	c0, rowBytes := c.dims[0], c.a.RowBytes
 	for lo < hi {
 		row := lo / c0
-		start, end := row*c0, min((row+1)*c0, c.a.rows)
-		if part := lo > start || hi < end; part && !c.plain && (end-start)*rowBytes <= keepRow {
+		start, end := row*c0, min((row+1)*c0, c.a.Rows)
+		if part := lo > start || hi < end; part && !c.plain && (end-start)*rowBytes <= KeepRow {
 			data, err := c.keep(ctx, w, row, start, end)
 			if err != nil {
 				return err
@@ -149,7 +168,7 @@ func (c *chunks) read(ctx context.Context, w *work, dst []byte, lo, hi int64) er
 			continue
 		}
 		stop := hi
-		if last := hi / c0 * c0; last > lo && last < hi && hi < c.a.rows {
+		if last := hi / c0 * c0; last > lo && last < hi && hi < c.a.Rows {
 			stop = last // the rest is part of a row of chunks
 		}
 		if err := c.readRows(ctx, w, dst[:(stop-lo)*rowBytes], lo, stop); err != nil {
@@ -161,7 +180,7 @@ func (c *chunks) read(ctx context.Context, w *work, dst []byte, lo, hi int64) er
 }
 
 // keep returns a decoded row of chunks, which a reader has once.
-func (c *chunks) keep(ctx context.Context, w *work, row, start, end int64) ([]byte, error) {
+func (c *chunks) keep(ctx context.Context, w *Buffers, row, start, end int64) ([]byte, error) {
 	for i := range w.kept {
 		if k := w.kept[i]; k.c == c && k.row == row {
 			return k.data, nil
@@ -176,14 +195,14 @@ func (c *chunks) keep(ctx context.Context, w *work, row, start, end int64) ([]by
 			break
 		}
 	}
-	n := (end - start) * c.a.rowBytes
+	n := (end - start) * c.a.RowBytes
 	for len(w.kept) > 0 && w.bytes+n > w.keep {
 		if data == nil {
 			data = w.kept[0].data
 		}
 		w.evict()
 	}
-	if err := w.grow(ctx, &data, n); err != nil {
+	if err := w.Grow(ctx, &data, n); err != nil {
 		return nil, err
 	}
 	if err := c.readRows(ctx, w, data, start, end); err != nil {
@@ -196,7 +215,7 @@ func (c *chunks) keep(ctx context.Context, w *work, row, start, end int64) ([]by
 
 // readRows reads rows [lo, hi), each chunk once: sorted by place in the file,
 // neighbours by one read.
-func (c *chunks) readRows(ctx context.Context, w *work, dst []byte, lo, hi int64) error {
+func (c *chunks) readRows(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error {
 	first, last := lo/c.dims[0]*c.inner, ((hi-1)/c.dims[0]+1)*c.inner
 	jobs := w.jobs[:0]
 	missing := false
@@ -210,7 +229,7 @@ func (c *chunks) readRows(ctx context.Context, w *work, dst []byte, lo, hi int64
 	}
 	w.jobs = jobs
 	if missing {
-		fill(dst, c.a.set.Fill)
+		Fill(dst, c.a.Set.Fill)
 	}
 	if !slices.IsSortedFunc(jobs, byPlace) {
 		slices.SortFunc(jobs, byPlace)
@@ -231,7 +250,7 @@ func (c *chunks) readRows(ctx context.Context, w *work, dst []byte, lo, hi int64
 func byPlace(a, b job) int { return cmp.Compare(a.Addr, b.Addr) }
 
 // readSome reads the first of the jobs and those that stand near it.
-func (c *chunks) readSome(ctx context.Context, w *work, jobs []job, dst []byte, lo, hi int64) (int, error) {
+func (c *chunks) readSome(ctx context.Context, w *Buffers, jobs []job, dst []byte, lo, hi int64) (int, error) {
 	if c.direct && c.stored(jobs[0]) {
 		return c.readDirect(jobs, dst, lo, hi)
 	}
@@ -240,18 +259,18 @@ func (c *chunks) readSome(ctx context.Context, w *work, jobs []job, dst []byte, 
 	n := 0
 	for ; n < len(jobs); n++ {
 		j := &jobs[n]
-		if j.Size < 0 || j.Addr < 0 || j.Size > c.a.file.size-j.Addr {
-			return 0, c.at(shardify.Corrupt(j.Addr, "chunk of %d bytes in a file of %d", j.Size, c.a.file.size), *j)
+		if j.Size < 0 || j.Addr < 0 || j.Size > c.a.File.Size-j.Addr {
+			return 0, c.at(shardify.Corrupt(j.Addr, "chunk of %d bytes in a file of %d", j.Size, c.a.File.Size), *j)
 		}
 		if n > 0 && (j.Addr-end > gap || j.Addr+j.Size-start > together || c.direct && c.stored(*j)) {
 			break
 		}
 		end = max(end, j.Addr+j.Size)
 	}
-	if err := w.grow(ctx, &w.in, end-start); err != nil {
+	if err := w.Grow(ctx, &w.in, end-start); err != nil {
 		return 0, err
 	}
-	if err := c.a.file.readAt(w.in, start); err != nil {
+	if err := c.a.File.ReadFull(w.in, start); err != nil {
 		return 0, err
 	}
 	for _, j := range jobs[:n] {
@@ -271,7 +290,7 @@ func (c *chunks) readDirect(jobs []job, dst []byte, lo, hi int64) (int, error) {
 	at := func(j job) (off, from, to int64) { // place in the file, in dst
 		r0 := j.n * c.dims[0]
 		a, b := max(lo, r0), min(hi, r0+c.dims[0])
-		return j.Addr + (a-r0)*c.a.rowBytes, (a - lo) * c.a.rowBytes, (b - lo) * c.a.rowBytes
+		return j.Addr + (a-r0)*c.a.RowBytes, (a - lo) * c.a.RowBytes, (b - lo) * c.a.RowBytes
 	}
 	off, from, to := at(jobs[0])
 	n := 0
@@ -288,16 +307,16 @@ func (c *chunks) readDirect(jobs []job, dst []byte, lo, hi int64) (int, error) {
 	if n == 0 {
 		panic("hdf5: a stored chunk that is not")
 	}
-	if err := c.a.file.readAt(dst[from:to], off); err != nil {
+	if err := c.a.File.ReadFull(dst[from:to], off); err != nil {
 		return 0, c.at(err, jobs[0])
 	}
 	return n, nil
 }
 
 // decode decodes a chunk, into its place if it is whole and in one piece there.
-func (c *chunks) decode(ctx context.Context, w *work, j job, in, dst []byte, lo, hi int64) error {
-	if w.decoded != nil {
-		w.decoded[c]++
+func (c *chunks) decode(ctx context.Context, w *Buffers, j job, in, dst []byte, lo, hi int64) error {
+	if w.Decoded != nil {
+		w.Decoded[c.a]++
 	}
 	r0 := j.n / c.inner * c.dims[0]
 	a, b := max(lo, r0), min(hi, r0+c.dims[0])
@@ -307,7 +326,7 @@ func (c *chunks) decode(ctx context.Context, w *work, j job, in, dst []byte, lo,
 		}
 	}
 	if c.direct && b-a == c.dims[0] {
-		to := dst[(a-lo)*c.a.rowBytes:][:c.size]
+		to := dst[(a-lo)*c.a.RowBytes:][:c.size]
 		return c.pipe.Decode(to, in, j.Mask, &w.pipe)
 	}
 	out, err := c.apart(ctx, w, j, in)
@@ -319,24 +338,24 @@ func (c *chunks) decode(ctx context.Context, w *work, j job, in, dst []byte, lo,
 }
 
 // apart decodes a chunk to a place of its own, if it is not there as it is.
-func (c *chunks) apart(ctx context.Context, w *work, j job, in []byte) ([]byte, error) {
+func (c *chunks) apart(ctx context.Context, w *Buffers, j job, in []byte) ([]byte, error) {
 	if c.stored(j) {
 		if int64(len(in)) < c.size {
 			return nil, shardify.Corrupt(-1, "chunk of %d bytes has %d", c.size, len(in))
 		}
 		return in, nil
 	}
-	if c.size > largeClaim && c.size/c.ratio > j.Size {
+	if c.size > LargeClaim && c.size/c.ratio > j.Size {
 		return nil, shardify.Corrupt(-1, "chunk of %d bytes cannot come from %d", c.size, j.Size)
 	}
-	if err := w.grow(ctx, &w.out, c.size); err != nil {
+	if err := w.Grow(ctx, &w.out, c.size); err != nil {
 		return nil, err
 	}
 	return w.out, c.pipe.Decode(w.out, in, j.Mask, &w.pipe)
 }
 
 // place copies rows [a, b) of chunk n to dst, which begins with row lo.
-func (c *chunks) place(w *work, n int64, dst, src []byte, lo, a, b int64) {
+func (c *chunks) place(w *Buffers, n int64, dst, src []byte, lo, a, b int64) {
 	w.coord = slices.Grow(w.coord[:0], len(c.dims))
 	coord := c.table.Coord(n, w.coord[:len(c.dims)])
 	from := (a - coord[0]*c.dims[0]) * c.from[0]
@@ -355,7 +374,7 @@ func (c *chunks) place(w *work, n int64, dst, src []byte, lo, a, b int64) {
 // placeInner copies what is inside dimension d.
 func (c *chunks) placeInner(dst, src []byte, d int, coord []int64) {
 	origin := coord[d] * c.dims[d]
-	count := min(c.dims[d], c.a.dims[d]-origin)
+	count := min(c.dims[d], c.a.Dims[d]-origin)
 	dst = dst[origin*c.to[d]:]
 	if d == c.run {
 		n := count * c.from[d]
@@ -376,7 +395,7 @@ func (c *chunks) placeInner(dst, src []byte, d int, coord []int64) {
 // placeRuns is the innermost loop: count runs that lie apart.
 func (c *chunks) placeRuns(dst, src []byte, d int, count int64, coord []int64) {
 	origin := coord[c.run] * c.dims[c.run]
-	n := min(c.dims[c.run], c.a.dims[c.run]-origin) * c.from[c.run]
+	n := min(c.dims[c.run], c.a.Dims[c.run]-origin) * c.from[c.run]
 	dst = dst[origin*c.to[c.run]:]
 	tos, froms := c.to[d], c.from[d]
 	var to, from int64
@@ -402,5 +421,5 @@ func (c *chunks) placeRuns(dst, src []byte, d int, count int64, coord []int64) {
 // at says in which chunk an error is.
 func (c *chunks) at(err error, j job) error {
 	coord := c.table.Coord(j.n, make([]int64, len(c.dims)))
-	return &rowError{coord[0] * c.dims[0], located(err, j.Addr, "chunk %v", coord)}
+	return &RowError{coord[0] * c.dims[0], located(err, j.Addr, "chunk %v", coord)}
 }

@@ -1,4 +1,4 @@
-package hdf5
+package array
 
 import (
 	"context"
@@ -10,22 +10,22 @@ import (
 // mapping says which elements of another array stand where in a virtual one: the
 // n-th of one selection is the n-th of the other.
 type mapping struct {
-	src      *array
+	src      *Array
 	from, to slab
 }
 
 // maxMappings bounds the work for one virtual data set.
 const maxMappings = 1 << 20
 
-func newMappings(a *array) ([]mapping, error) {
-	list, err := a.set.Mappings()
+func newMappings(a *Array) ([]mapping, error) {
+	list, err := a.Set.Mappings()
 	if err != nil {
 		return nil, err
 	}
 	if len(list) > maxMappings {
 		return nil, shardify.Unsupported("a virtual data set of %d parts", len(list))
 	}
-	if a.set.Type.HasVarLen() {
+	if a.Set.Type.HasVarLen() {
 		return nil, shardify.Unsupported("a virtual data set of variable-length values")
 	}
 	out := make([]mapping, 0, len(list))
@@ -42,20 +42,20 @@ func newMappings(a *array) ([]mapping, error) {
 }
 
 // mapping opens the source of a part; ok is false for an empty one.
-func (a *array) mapping(m *h5.Mapping) (out mapping, ok bool, err error) {
+func (a *Array) mapping(m *h5.Mapping) (out mapping, ok bool, err error) {
 	if m.Source.Kind == h5.SelectNone || m.Virtual.Kind == h5.SelectNone {
 		return out, false, nil
 	}
-	if out.to, err = newSlab(&m.Virtual, a.dims); err != nil {
+	if out.to, err = newSlab(&m.Virtual, a.Dims); err != nil {
 		return out, false, err
 	}
 	if out.src, err = a.source(m); err != nil {
 		return out, false, err
 	}
-	if !sameType(a.set.Type, out.src.set.Type) {
+	if !sameType(a.Set.Type, out.src.Set.Type) {
 		return out, false, shardify.Unsupported("the source has another type")
 	}
-	if out.from, err = newSlab(&m.Source, out.src.dims); err != nil {
+	if out.from, err = newSlab(&m.Source, out.src.Dims); err != nil {
 		return out, false, err
 	}
 	if out.from.count != out.to.count {
@@ -64,8 +64,8 @@ func (a *array) mapping(m *h5.Mapping) (out mapping, ok bool, err error) {
 	return out, out.to.count > 0, nil
 }
 
-func (a *array) source(m *h5.Mapping) (*array, error) {
-	f := a.file
+func (a *Array) source(m *h5.Mapping) (*Array, error) {
+	f := a.File
 	name, err := literal(m.File)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (a *array) source(m *h5.Mapping) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.array(path)
+	return o.Array(path)
 }
 
 // literal is a name without placeholders.
@@ -103,10 +103,10 @@ func literal(s string) (string, error) {
 // sourceBytes is about how much of a source is read at once.
 const sourceBytes = 4 << 20
 
-func (a *array) readVirtual(ctx context.Context, w *work, dst []byte, lo, hi int64) error {
-	fill(dst, a.set.Fill)
+func (a *Array) readVirtual(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error {
+	Fill(dst, a.Set.Fill)
 	if w.sub == nil {
-		w.sub = &work{keep: keepAll}
+		w.sub = &Buffers{keep: keepAll}
 		if w.sub.shared = w.shared; w.shared == nil {
 			w.sub.shared = w
 		}
@@ -121,38 +121,38 @@ func (a *array) readVirtual(ctx context.Context, w *work, dst []byte, lo, hi int
 			continue
 		}
 		n, end := ra*m.to.perRow(), rb*m.to.perRow()
-		if err := m.copy(ctx, w, dst, lo*a.rowElems, n, end); err != nil {
-			return located(err, -1, "virtual data set, source %s", m.src.path)
+		if err := m.copy(ctx, w, dst, lo*a.RowElems, n, end); err != nil {
+			return located(err, -1, "virtual data set, source %s", m.src.Path)
 		}
 	}
 	return nil
 }
 
 // copy copies elements [n, end) of the selections; dst begins with element base.
-func (m *mapping) copy(ctx context.Context, w *work, dst []byte, base, n, end int64) error {
+func (m *mapping) copy(ctx context.Context, w *Buffers, dst []byte, base, n, end int64) error {
 	per, src := m.from.perRow(), m.src
 	for n < end {
 		first := n / per
 		last := min((end-1)/per, first)
 		lo := m.from.row(first)
-		for last < (end-1)/per && (m.from.row(last+1)+1-lo)*src.rowBytes <= sourceBytes {
+		for last < (end-1)/per && (m.from.row(last+1)+1-lo)*src.RowBytes <= sourceBytes {
 			last++
 		}
 		hi := m.from.row(last) + 1
-		if err := w.grow(ctx, &w.rows, (hi-lo)*src.rowBytes); err != nil {
+		if err := w.Grow(ctx, &w.rows, (hi-lo)*src.RowBytes); err != nil {
 			return err
 		}
-		if err := src.backed(hi - lo); err != nil {
+		if err := src.Backed(hi - lo); err != nil {
 			return err
 		}
-		if err := src.read(ctx, w.sub, w.rows, lo, hi); err != nil {
+		if err := src.Read(ctx, w.sub, w.rows, lo, hi); err != nil {
 			return err
 		}
 		for stop := min((last+1)*per, end); n < stop; {
 			from, run := m.from.at(n)
 			to, also := m.to.at(n)
 			k := min(run, also, stop-n)
-			copy(dst[(to-base)*src.elem:][:k*src.elem], w.rows[(from-lo*src.rowElems)*src.elem:])
+			copy(dst[(to-base)*src.Elem:][:k*src.Elem], w.rows[(from-lo*src.RowElems)*src.Elem:])
 			n += k
 		}
 	}
@@ -181,4 +181,18 @@ func sameType(a, b *h5.Type) bool {
 		}
 	}
 	return sameType(a.Base, b.Base)
+}
+
+// Source is a data set of which a virtual one has values.
+type Source struct{ File, Path string }
+
+// Sources are those of a virtual data set, nil of any other.
+func (a *Array) Sources() (out []Source) {
+	if a.Set.Layout.Class != h5.Virtual || a.ready() != nil {
+		return nil
+	}
+	for i := range a.maps {
+		out = append(out, Source{a.maps[i].src.File.Path, a.maps[i].src.Path})
+	}
+	return out
 }

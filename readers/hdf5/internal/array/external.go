@@ -1,4 +1,4 @@
-package hdf5
+package array
 
 import (
 	"io"
@@ -16,15 +16,15 @@ type piece struct {
 }
 
 // newPieces opens the raw files of a data set.
-func newPieces(a *array) ([]piece, error) {
-	list := a.set.External
-	if !a.file.external {
+func newPieces(a *Array) ([]piece, error) {
+	list := a.Set.External
+	if !a.File.external {
 		return nil, shardify.Unsupported("its values are in the file %s; --external reads files below the input's folder", list[0].Name)
 	}
-	f := a.file
+	f := a.File
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	total := a.rows * a.rowBytes
+	total := a.Rows * a.RowBytes
 	var out []piece
 	var at int64
 	for _, e := range list {
@@ -57,7 +57,7 @@ func newPieces(a *array) ([]piece, error) {
 
 // readPieces reads bytes of the data set. What a raw file lacks is zero, as for
 // the reference library.
-func (a *array) readPieces(dst []byte, at int64) error {
+func (a *Array) readPieces(dst []byte, at int64) error {
 	clear(dst)
 	for i := range a.pieces {
 		p := &a.pieces[i]

@@ -1,6 +1,7 @@
-package hdf5
+package array
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,27 +18,23 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// file is an open input, used by several readers at once.
-type file struct {
+// File is an open input, used by several readers at once.
+type File struct {
 	fs   storage.FS
 	in   *rows.Watched
-	h5   *h5.File
-	size int64
-	path string // for what is named relative to it
+	H5   *h5.File
+	Size int64
+	Path string // for what is named relative to it
 	// external: data in other files of its folder may be read.
 	external bool
 	depth    int // of files that were opened for another's sake
 
 	mu     sync.Mutex
-	arrays map[string]*array
-	turns  map[string]*turn // of data sets whose axes are not read as stored
-	dirs   map[string]int64 // groups that paths led through
-	others map[string]*file
+	arrays map[string]*Array
+	turns  map[string]*Order // of data sets whose axes are not read as stored
+	dirs   map[string]int64  // groups that paths led through
+	others map[string]*File
 	raws   map[string]storage.File
-	sparse map[string]*sparse    // matrices that readers have found
-	flat   map[string]*flatLists // by the path of their offsets, the same
-
-	damaged []rows.Damage // what a scan met
 }
 
 const (
@@ -49,19 +46,19 @@ const (
 	maxOthers = 512
 )
 
-// newFile takes over an open file.
-func newFile(fs storage.FS, f storage.File, name string, external bool) (*file, error) {
+// Open takes over an open file.
+func Open(fs storage.FS, f storage.File, name string, external bool) (*File, error) {
 	in := rows.Watch(f)
 	h, err := h5.Open(in, f.Size(), "", h5.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return &file{fs: fs, in: in, h5: h, size: f.Size(), path: name, external: external,
-		arrays: map[string]*array{}, dirs: map[string]int64{}, others: map[string]*file{}, raws: map[string]storage.File{}}, nil
+	return &File{fs: fs, in: in, H5: h, Size: f.Size(), Path: name, external: external,
+		arrays: map[string]*Array{}, dirs: map[string]int64{}, others: map[string]*File{}, raws: map[string]storage.File{}}, nil
 }
 
 // Close closes it with all that it led to.
-func (f *file) Close() error {
+func (f *File) Close() error {
 	err := f.in.Close()
 	for _, o := range f.others {
 		err = errors.Join(err, o.Close())
@@ -72,23 +69,23 @@ func (f *file) Close() error {
 	return err
 }
 
-func (f *file) readAt(b []byte, off int64) error { return readAt(f.in, b, off) }
+func (f *File) ReadFull(b []byte, off int64) error { return readAt(f.in, b, off) }
 
-// failed is the error of a read that failed, here or in a file that this one led to.
-func (f *file) failed() error {
+// Failed is the error of a read that failed, here or in a file that this one led to.
+func (f *File) Failed() error {
 	if err := f.in.Failed(); err != nil {
 		return err
 	}
 	for _, o := range f.others {
-		if err := o.failed(); err != nil {
+		if err := o.Failed(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// array opens the data set at a path, once.
-func (f *file) array(p string) (*array, error) {
+// Array opens the data set at a path, once.
+func (f *File) Array(p string) (*Array, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if a := f.arrays[p]; a != nil {
@@ -103,20 +100,20 @@ func (f *file) array(p string) (*array, error) {
 }
 
 // open is called with mu held.
-func (f *file) open(p string) (*array, error) {
+func (f *File) open(p string) (*Array, error) {
 	o, in, err := f.object(p)
 	if err != nil {
 		return nil, err
 	}
-	a, err := in.dataset(o, p)
+	a, err := in.Dataset(o, p)
 	if how := f.turns[p]; how != nil && err == nil {
 		return a.turned(how)
 	}
 	return a, err
 }
 
-// dataset makes an object an array.
-func (f *file) dataset(o *h5.Object, p string) (*array, error) {
+// Dataset makes an object an array.
+func (f *File) Dataset(o *h5.Object, p string) (*Array, error) {
 	if o.Kind != h5.KindDataset {
 		return nil, shardify.Mismatch("a %s, no data set", o.Kind)
 	}
@@ -124,16 +121,39 @@ func (f *file) dataset(o *h5.Object, p string) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newArray(f, p, d)
+	return New(f, p, d)
 }
 
-// object finds what a path leads to, in this file or behind external links.
-func (f *file) object(p string) (*h5.Object, *file, error) {
+// SetOrder says in which order the axes of a data set are read; nil for that stored.
+func (f *File) SetOrder(p string, how *Order) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.arrays, p)
+	if how == nil {
+		delete(f.turns, p)
+		return
+	}
+	if f.turns == nil {
+		f.turns = map[string]*Order{}
+	}
+	f.turns[p] = how
+}
+
+// Lookup finds what a path leads to, and the file that it is in.
+func (f *File) Lookup(p string) (*h5.Object, *File, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.object(p)
+}
+
+// object finds what a path leads to, in this file or behind external links. Called with mu
+// held.
+func (f *File) object(p string) (*h5.Object, *File, error) {
 	if o := f.sibling(p); o != nil {
 		return o, f, nil
 	}
 	for range maxNested {
-		found, err := f.h5.Lookup(p)
+		found, err := f.H5.Lookup(p)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, shardify.Mismatch("there is no %s", p)
 		}
@@ -141,7 +161,7 @@ func (f *file) object(p string) (*h5.Object, *file, error) {
 			return nil, nil, err
 		}
 		if !found.External {
-			o, err := f.h5.Object(found.Addr, p)
+			o, err := f.H5.Object(found.Addr, p)
 			return o, f, err
 		}
 		if !f.external {
@@ -162,21 +182,21 @@ const maxDirs = 1 << 16
 
 // sibling finds an object in a group that was found before: data sets of one
 // group are mostly asked for one after the other. nil leaves it to the whole path.
-func (f *file) sibling(p string) *h5.Object {
+func (f *File) sibling(p string) *h5.Object {
 	dir, name := path.Split(p)
 	if name == "" || name == "." || name == ".." {
 		return nil
 	}
 	addr, ok := f.dirs[dir]
 	if !ok {
-		found, err := f.h5.Lookup(cmpPath(strings.TrimSuffix(dir, "/")))
+		found, err := f.H5.Lookup(cmp.Or(strings.TrimSuffix(dir, "/"), "/"))
 		if err != nil || found.External || len(f.dirs) >= maxDirs {
 			return nil
 		}
 		addr = found.Addr
 		f.dirs[dir] = addr
 	}
-	g, err := f.h5.Object(addr, dir)
+	g, err := f.H5.Object(addr, dir)
 	if err != nil || g.Kind != h5.KindGroup {
 		return nil
 	}
@@ -184,7 +204,7 @@ func (f *file) sibling(p string) *h5.Object {
 	if err != nil || !ok || l.Kind != h5.HardLink || l.Err != nil {
 		return nil
 	}
-	o, err := f.h5.Object(l.Addr, p)
+	o, err := f.H5.Object(l.Addr, p)
 	if err != nil {
 		return nil
 	}
@@ -192,7 +212,7 @@ func (f *file) sibling(p string) *h5.Object {
 }
 
 // other opens another HDF5 file of the folder; called with mu held.
-func (f *file) other(name string) (*file, error) {
+func (f *File) other(name string) (*File, error) {
 	if o := f.others[name]; o != nil {
 		return o, nil
 	}
@@ -203,7 +223,7 @@ func (f *file) other(name string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := newFile(f.fs, in, place, f.external)
+	o, err := Open(f.fs, in, place, f.external)
 	if err != nil {
 		in.Close()
 		return nil, shardify.Annotate(err, "", name, "")
@@ -215,23 +235,23 @@ func (f *file) other(name string) (*file, error) {
 
 // beside opens a regular file below this file's folder: nothing else may be
 // named by data, be it through "..", an absolute path or a symbolic link.
-func (f *file) beside(name string) (storage.File, string, error) {
+func (f *File) beside(name string) (storage.File, string, error) {
 	if name == itself {
-		o, err := f.fs.Open(context.Background(), f.path)
-		return o, f.path, err
+		o, err := f.fs.Open(context.Background(), f.Path)
+		return o, f.Path, err
 	}
 	clean := filepath.FromSlash(name)
 	if !filepath.IsLocal(clean) || strings.Contains(name, "..") {
 		return nil, "", shardify.Unsupported("refers to the file %q, which is not below the folder of the input", name)
 	}
-	o, err := storage.OpenBelow(context.Background(), f.fs, filepath.Dir(f.path), clean)
+	o, err := storage.OpenBelow(context.Background(), f.fs, filepath.Dir(f.Path), clean)
 	switch {
 	case errors.Is(err, storage.ErrNotFile):
 		return nil, "", shardify.Unsupported("refers to %s, which is not a regular file", name)
 	case err != nil && !errors.Is(err, syscall.EIO) && !errors.Is(err, context.Canceled):
 		return nil, "", shardify.Unsupported("refers to the file %s: %v", name, unwrapPath(err))
 	}
-	return o, filepath.Join(filepath.Dir(f.path), clean), err
+	return o, filepath.Join(filepath.Dir(f.Path), clean), err
 }
 
 func unwrapPath(err error) error {
