@@ -32,6 +32,8 @@ var rooms = []room{
 	{name: "plan", lines: 3200, back: 10, methodsOf: "Plan", methods: 78, inFiles: 15},
 	{name: "convert/flow", lines: 1450, back: 0, methodsOf: "Flow", methods: 21, inFiles: 3},
 	{name: "convert/internal/shuffle", lines: 1350, back: 0, methodsOf: "Shuffle", methods: 6, inFiles: 3},
+	{name: "readers/hdf5", lines: 7400, back: 38, methodsOf: "tree", methods: 61, inFiles: 14},
+	{name: "readers/hdf5/internal/array", lines: 1950, back: 8, methodsOf: "Array", methods: 21, inFiles: 5},
 }
 
 // TestRoomsStaySmall measures packages that were one knot once. A figure may fall: lower
