@@ -24,6 +24,9 @@ type Span struct {
 	// Stream is set for one large sample whose receiver takes columns as Stream;
 	// readers may ignore it.
 	Stream bool
+	// Frame is set for a receiver that would have the values laid out so; readers
+	// may ignore it.
+	Frame *Frame
 }
 
 // Samples is Hi - Lo.
@@ -45,6 +48,8 @@ type Column struct {
 	// released. Only a span with Stream set brings such columns.
 	Stream      func(yield func(piece []byte) error) error
 	StreamBytes int64
+	// Framed: the values lie in the batch's Framed; Data is nil.
+	Framed bool
 }
 
 // Bytes is the memory that the column's data takes.
@@ -81,6 +86,10 @@ type Batch struct {
 	Proofs []Proof
 	// Counts are what transforms have to tell.
 	Counts []Count
+	// Frame, if set, is how Framed holds the values of the columns that are marked
+	// Framed. The receiver may write to the free bytes.
+	Frame  *Frame
+	Framed []byte
 }
 
 // ID returns the identity of sample i.
@@ -104,7 +113,7 @@ func (b *Batch) Key(i int) []byte {
 
 // Bytes is the memory that the batch's data takes.
 func (b *Batch) Bytes() int64 {
-	n := int64(0)
+	n := int64(len(b.Framed))
 	for i := range b.Columns {
 		n += b.Columns[i].Bytes()
 	}
@@ -125,8 +134,23 @@ func (b *Batch) Check() error {
 			return err
 		}
 	}
+	if err := b.checkFrame(); err != nil {
+		return err
+	}
 	if b.Keys != nil {
 		return b.Keys.check(b.Samples)
+	}
+	return nil
+}
+
+func (b *Batch) checkFrame() error {
+	if b.Frame != nil {
+		return b.Frame.check(b)
+	}
+	for i := range b.Columns {
+		if b.Columns[i].Framed {
+			return fmt.Errorf("field %s is framed, but the batch has no frame: %w", b.Columns[i].Name, ErrSchema)
+		}
 	}
 	return nil
 }
@@ -173,7 +197,7 @@ func (c *Column) check(samples int) error {
 	if c.Stream != nil {
 		have = c.StreamBytes
 	}
-	if size := int64(c.ElemBytes()); have != n*size {
+	if size := int64(c.ElemBytes()); !c.Framed && have != n*size {
 		return fmt.Errorf("field %s has %d bytes for %d elements of %d: %w", c.Name, have, n, size, ErrSchema)
 	}
 	if c.Valid != nil && len(c.Valid) != samples {

@@ -268,6 +268,9 @@ type SinkFormat struct {
 	Options []Option
 	// Streams: the sinks take columns that come as Stream.
 	Streams bool
+	// Frame is how the sinks would have the values of samples laid out; nil, or a
+	// nil result, if they do not care. Such sinks are Framers.
+	Frame func(schema []Field, o Options) *Frame
 	// Check refuses a schema that the format cannot carry, at plan time, and
 	// says what would help.
 	Check func(schema []Field, keyed bool, o Options) error

@@ -4,7 +4,7 @@ import "fmt"
 
 // Take returns a batch of the given samples of b, in their order; a sample may be
 // named again. The result lists its IDs, shares nothing with b, and lives in mem. It
-// has neither proofs nor counts. Batches with streams cannot be taken from.
+// has neither proofs nor counts. Batches with streams or frames cannot be taken from.
 func (b *Batch) Take(rows []int32, mem *Arena) (*Batch, error) {
 	out := &Batch{Samples: len(rows), IDs: mem.ids(len(rows))}
 	if len(rows) > 0 {
@@ -56,7 +56,7 @@ type taker struct {
 }
 
 func (t *taker) column(dst, src *Column) error {
-	if src.Stream != nil || len(src.Offsets) != src.Levels {
+	if src.Stream != nil || src.Framed || len(src.Offsets) != src.Levels {
 		return fmt.Errorf("samples of field %s cannot be taken one by one: %w", src.Name, ErrUnsupported)
 	}
 	dst.Field = src.Field

@@ -19,16 +19,24 @@ type result struct {
 	ends  int // spans of the plan whose last sample this has
 }
 
-// ahead reads the spans of one unit in order and hands each to use. Where that
+// consumer takes the spans of a unit.
+type consumer interface {
+	use(ctx context.Context, r result) error
+	// next is how the frame of the next batch should be, for sinks that care, and of
+	// how many spans it may have samples.
+	next() (lead int, bytes int64, spans int, err error)
+}
+
+// ahead reads the spans of one unit in order and hands each to w. Where that
 // pays, spans are read before they are asked for. Memory is granted in span order
-// before a read starts, so the batch that use waits for always has its grant and
+// before a read starts, so the batch that w waits for always has its grant and
 // nothing can lock up. It returns when every goroutine it started has ended.
-func (j *Job) ahead(ctx context.Context, spans []shardify.Span, use func(context.Context, result) error) error {
-	spans, err := j.inline(ctx, spans, use)
+func (j *Job) ahead(ctx context.Context, spans []shardify.Span, w consumer) error {
+	spans, err := j.inline(ctx, spans, w)
 	if err != nil || len(spans) == 0 {
 		return err
 	}
-	return j.pipelined(ctx, spans, func(r result) error { return use(ctx, r) })
+	return j.pipelined(ctx, spans, func(r result) error { return w.use(ctx, r) })
 }
 
 // pace counts the reads of a unit, and those that were slow.
@@ -103,6 +111,7 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 	parts := divider{limit: j.Pool.Limit()}
 	for len(spans) > 0 {
 		s, left := parts.next(spans)
+		s.Frame = j.framed(s)
 		post.set(atGranting, 0, s)
 		granted := j.grant(ctx, s)
 		granted.ends = len(spans) - len(left)
@@ -169,8 +178,20 @@ func (j *Job) grant(ctx context.Context, s shardify.Span) result {
 	return result{span: s, mem: mem, err: err}
 }
 
+// framed is the frame for a span, if its values are large enough to be worth the
+// room around them.
+func (j *Job) framed(s shardify.Span) *shardify.Frame {
+	if f := j.frame; f != nil && s.Bytes >= 2*f.Overhead()*s.Samples() {
+		return f
+	}
+	return nil
+}
+
 // memoryOf is what a span's buffers may take: its bytes in size classes, the
 // offsets, and something for each column.
 func memoryOf(p *plan.Plan, s shardify.Span) int64 {
+	if s.Frame != nil {
+		s.Bytes += int64(s.Frame.Lead) + s.Frame.Overhead()*s.Samples()
+	}
 	return s.Bytes + s.Bytes/4 + s.Samples()*8 + int64(len(p.SourceSchema())+2)*4096
 }

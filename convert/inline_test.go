@@ -8,22 +8,48 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
 )
 
-// TestInlineReadsGiveTheSameShards: where every core has a unit, spans are read on the
-// goroutine that writes them; shards, skips and counts are those of spans read ahead.
-func TestInlineReadsGiveTheSameShards(t *testing.T) {
+// framer is a fake sink that takes frames and would have each next batch of
+// another size.
+type framer struct {
+	shardify.Sink
+	n, most int64
+}
+
+func (f *framer) NextFrame() (lead int, bytes int64) {
+	f.n++
+	return int(f.n % 5), f.n * 397 % f.most
+}
+
+// fitting is a source whose readers say how many samples fit, also such as none
+// and more than there are.
+type fitting struct{ *fakeSource }
+
+type fittingReader struct{ *fakeReader }
+
+func (f fitting) Reader(run uint32) (shardify.Reader, error) {
+	return fittingReader{&fakeReader{f: f.fakeSource, run: run}}, nil
+}
+
+func (fittingReader) Fit(s shardify.Span, n int64) int64 { return n / 8 }
+
+// TestPartsOfSpansGiveTheSameShards: where every core has a unit, spans are read in
+// parts that suit the sink, or several at once; shards, skips and counts are those of
+// whole spans.
+func TestPartsOfSpansGiveTheSameShards(t *testing.T) {
 	noLeaks(t)
 	f := &fakeSource{inputs: []fakeInput{{1003, 0}, {57, 2}, {440, 0}}, bad: map[[2]int64]error{
 		{0, 17}: shardify.Corrupt(-1, "bad"), {0, 18}: shardify.Corrupt(-1, "bad"), {2, 439}: shardify.Corrupt(-1, "bad"),
 	}}
 	p := fakePlan(t, f, func(r *Request) { r.OnError = plan.OnErrorSkip })
-	run := func(inline bool) (map[string]string, string) {
+	run := func(src shardify.Source, format shardify.SinkFormat) (map[string]string, string) {
+		f.reads.Store(0)
 		mem := memory.New()
 		j := fakeJob(p, f, mem)
-		j.Jobs = max(7, runtime.GOMAXPROCS(0))
-		j.slow.Store(!inline)
+		j.Source, j.Sink, j.Jobs = src, format, max(7, runtime.GOMAXPROCS(0))
 		m, err := j.Convert(bg)
 		if err != nil {
 			t.Fatal(err)
@@ -40,9 +66,29 @@ func TestInlineReadsGiveTheSameShards(t *testing.T) {
 		}
 		return published(mem), string(b)
 	}
-	want, wantManifest := run(false)
-	if got, manifest := run(true); !maps.Equal(got, want) || manifest != wantManifest {
-		t.Error("other shards than of spans that are read ahead")
+	want, wantManifest := run(f, fakeFormat)
+	plain := f.reads.Load()
+	for _, most := range []int64{60, 2000} {
+		for _, src := range []shardify.Source{f, fitting{f}} {
+			format := fakeFormat
+			format.Frame = func([]shardify.Field, shardify.Options) *shardify.Frame {
+				return &shardify.Frame{Block: 1, Values: []shardify.FrameValue{{}}}
+			}
+			format.New = func(s storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+				k, err := fakeFormat.New(s, spec)
+				return &framer{Sink: k, most: most}, err
+			}
+			got, manifest := run(src, format)
+			if !maps.Equal(got, want) || manifest != wantManifest {
+				t.Errorf("%T, %d bytes at most: other shards than of whole spans", src, most)
+			}
+			switch n := f.reads.Load(); {
+			case most < 80 && n < plain*3/2:
+				t.Errorf("%T: %d reads, %d of whole spans: no span was read in parts", src, n, plain)
+			case most > 160 && n >= plain:
+				t.Errorf("%T: %d reads, %d of whole spans: no spans were read at once", src, n, plain)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
 )
 
 // lane is the reader of one goroutine, replaced when the run changes.
@@ -34,8 +35,12 @@ func (l *lane) serve(ctx context.Context, r *result) bool {
 	return time.Since(start) <= allowed(r.span)
 }
 
-// allowed is the longest that a quick read of a span takes.
+// allowed is the longest that a quick read of a span takes. Parts of a span have
+// their share of it: storage that is slow in small pieces is slow.
 func allowed(s shardify.Span) time.Duration {
+	if s.Frame != nil && s.Bytes < plan.SpanBytes {
+		return max(2*slow*time.Duration(s.Bytes)/plan.SpanBytes, time.Millisecond)
+	}
 	return slow * time.Duration(1+s.Bytes>>20)
 }
 

@@ -41,7 +41,7 @@ func (r *Request) scan(ctx context.Context, p *plan.Plan, f *flow.Flow, upto int
 			w.ctx = each
 			w.run = f.NewSurveyor(job.Pool, job.share(), w.skippable, upto, routed)
 			w.emit = func(split int, b *shardify.Batch, _ *shardify.Arena) error { return mine.Collect(split, b) }
-			if err := job.ahead(each, slices.Clone(part), w.use); err != nil {
+			if err := job.ahead(each, slices.Clone(part), w); err != nil {
 				return err
 			}
 			return m.put(i, mine)

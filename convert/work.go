@@ -42,9 +42,10 @@ type Job struct {
 	Progress Progress
 
 	posts posts
-	left  atomic.Int64 // units of this Work that are not done
-	slow  atomic.Bool  // storage was, of late: read ahead
-	flow  *flow.Flow   // what happens to samples; nil if nothing
+	left  atomic.Int64    // units of this Work that are not done
+	slow  atomic.Bool     // storage was, of late: read ahead
+	frame *shardify.Frame // that the sinks want; nil if none
+	flow  *flow.Flow      // what happens to samples; nil if nothing
 
 	shuffle *shuffle.Shuffle // nil without
 }
@@ -86,6 +87,9 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(j.jobs())
 	j.left.Store(int64(len(units)))
+	if j.Sink.Frame != nil && j.flow == nil {
+		j.frame = j.Sink.Frame(j.Plan.Schema, j.Plan.OutputOptions)
+	}
 	for _, u := range j.byPart(units) {
 		if u < 0 || u >= len(j.Plan.Units) {
 			return fmt.Errorf("unit %d of %d", u, len(j.Plan.Units))
@@ -128,7 +132,7 @@ func (j *Job) unit(ctx context.Context, u int) error {
 	}
 	defer release()
 	defer w.abort()
-	err = j.ahead(ctx, spans, w.use)
+	err = j.ahead(ctx, spans, w)
 	if err != nil {
 		return err
 	}

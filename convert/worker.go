@@ -154,6 +154,18 @@ func (w *worker) use(ctx context.Context, r result) error {
 	return nil
 }
 
+// next is how the sink of the next batch would have it framed, and the spans that
+// its shard still has to come.
+func (w *worker) next() (lead int, bytes int64, spans int, err error) {
+	if w.shard < 0 {
+		if err := w.open(); err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	lead, bytes = w.sink.(shardify.Framer).NextFrame()
+	return lead, bytes, w.left, nil
+}
+
 // open begins the next shard.
 func (w *worker) open() error {
 	p := w.j.Plan

@@ -27,7 +27,11 @@ func (e *Extension) Sink(p *plan.Plan, f shardify.SinkFormat) (shardify.SinkForm
 		if err != nil {
 			return nil, err
 		}
-		return &sinkOf{Sink: s, codes: codes, inputs: n, origin: origin, keyed: spec.Keyed}, nil
+		x := &sinkOf{Sink: s, codes: codes, inputs: n, origin: origin, keyed: spec.Keyed}
+		if fr, ok := s.(shardify.Framer); ok {
+			return &framedSink{x, fr}, nil
+		}
+		return x, nil
 	}
 	f.Finish, f.FinishSplits = nil, nil // written for the whole set
 	return f, nil
@@ -41,6 +45,13 @@ type sinkOf struct {
 	origin int
 	keyed  bool
 }
+
+type framedSink struct {
+	*sinkOf
+	framer shardify.Framer
+}
+
+func (s *framedSink) NextFrame() (lead int, bytes int64) { return s.framer.NextFrame() }
 
 // Write hands on the batch with other numbers.
 func (s *sinkOf) Write(b *shardify.Batch) error {

@@ -10,7 +10,7 @@ import (
 )
 
 // reader reads spans: a pass over the sizes, then one over the files, each
-// straight into its place in a column.
+// straight into its place in a column or frame.
 type reader struct {
 	*source
 	dir     *dir   // the folder that the last file was in
@@ -24,6 +24,8 @@ type reader struct {
 	values  int     // of a sample
 	sizes   []int64 // of the span's files
 	cols    []column
+	frame   []byte // of a span that has one
+	at      int64  // in frame
 	ext     []byte
 	label   []byte // of the last sample
 	code    int64
@@ -59,6 +61,9 @@ func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
+	if s.Frame != nil && !r.fits(s.Frame) {
+		s.Frame = nil
+	}
 	if err := r.measure(ctx, s); err != nil {
 		return nil, err
 	}
@@ -69,7 +74,7 @@ func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 		if (k-s.Lo)%checkEvery == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err := r.sample(ctx, k, k-s.Lo, sizes); err != nil {
+		if err := r.sample(ctx, k, k-s.Lo, sizes, s.Frame); err != nil {
 			return nil, err
 		}
 		sizes = sizes[r.values:]
@@ -110,6 +115,10 @@ func (r *reader) measure(ctx context.Context, s shardify.Span) error {
 // allocate takes the columns' buffers from mem.
 func (r *reader) allocate(s shardify.Span, mem *shardify.Arena) {
 	n := int(s.Samples())
+	r.frame, r.at = nil, 0
+	if s.Frame != nil {
+		r.frame, r.at = mem.Alloc(int(r.frameBytes(s))+1), int64(s.Frame.Lead)
+	}
 	for j := range r.cols {
 		c := &r.cols[j]
 		switch r.fields[j].role {
@@ -119,7 +128,9 @@ func (r *reader) allocate(s shardify.Span, mem *shardify.Arena) {
 			c.data = mem.Alloc(n)
 		case joined:
 		default:
-			c.data = mem.Alloc(int(c.pos) + 1)
+			if r.frame == nil {
+				c.data = mem.Alloc(int(c.pos) + 1)
+			}
 			c.off = mem.Int64s(n + 1)
 			c.off[0] = 0
 			if r.schema[j].Nullable {
@@ -131,7 +142,7 @@ func (r *reader) allocate(s shardify.Span, mem *shardify.Arena) {
 }
 
 // sample reads sample k into place at of the columns; sizes begin with its own.
-func (r *reader) sample(ctx context.Context, k, at int64, sizes []int64) error {
+func (r *reader) sample(ctx context.Context, k, at int64, sizes []int64, frame *shardify.Frame) error {
 	for j, f := range r.fields {
 		c := &r.cols[j]
 		switch f.role {
@@ -141,11 +152,26 @@ func (r *reader) sample(ctx context.Context, k, at int64, sizes []int64) error {
 			c.data[at] = r.typeCode(k, f.member)
 		case joined:
 		default:
+			if frame != nil {
+				continue
+			}
 			if err := r.value(ctx, k, at, j, c.data[c.pos:c.pos+sizes[r.place[j]]+1]); err != nil {
 				return err
 			}
 		}
 	}
+	if frame == nil {
+		return nil
+	}
+	for _, v := range frame.Values {
+		n := sizes[r.place[v.Field]]
+		r.at += int64(v.Before)
+		if err := r.value(ctx, k, at, v.Field, r.frame[r.at:r.at+n+1]); err != nil {
+			return err
+		}
+		r.at += frame.End(0, n)
+	}
+	r.at += int64(frame.After)
 	return nil
 }
 
@@ -173,6 +199,50 @@ func (r *reader) value(ctx context.Context, k, at int64, j int, dst []byte) erro
 	}
 	c.off[at+1] = c.pos
 	return nil
+}
+
+// fits tells whether a frame has a place for every value, and for nothing else.
+func (r *reader) fits(f *shardify.Frame) bool {
+	seen := make([]bool, len(r.fields))
+	for _, v := range f.Values {
+		if v.Field >= len(r.fields) || r.fields[v.Field].role != value || seen[v.Field] {
+			return false
+		}
+		seen[v.Field] = true
+	}
+	return len(f.Values) == r.values
+}
+
+// Fit counts by the planned sizes.
+func (r *reader) Fit(s shardify.Span, n int64) int64 {
+	if s.Lo < r.m.base || s.Hi > r.m.end() || !r.fits(s.Frame) {
+		return s.Samples()
+	}
+	k := s.Lo
+	for ; k < s.Hi && n > 0; k++ {
+		for _, v := range s.Frame.Values {
+			size := int64(0)
+			if i := r.m.file(k, r.fields[v.Field].member); i != none {
+				size = r.planned(int(i))
+			}
+			n -= int64(v.Before) + s.Frame.End(0, size)
+		}
+		n -= int64(s.Frame.After)
+	}
+	return k - s.Lo
+}
+
+// frameBytes is the size of the frame of a span that is measured.
+func (r *reader) frameBytes(s shardify.Span) int64 {
+	f, sizes := s.Frame, r.sizes
+	n := int64(f.Lead) + int64(f.After)*s.Samples()
+	for range s.Samples() {
+		for _, v := range f.Values {
+			n += int64(v.Before) + f.End(0, sizes[r.place[v.Field]])
+		}
+		sizes = sizes[r.values:]
+	}
+	return n
 }
 
 // class is the number of the sample's first folder.
@@ -216,10 +286,15 @@ func (r *reader) batch(s shardify.Span, mem *shardify.Arena) *shardify.Batch {
 		case joined:
 			col = r.joined[r.fields[j].member].Batch(s.Lo, s.Hi, mem)
 		default:
-			col.Data = c.data[:c.pos]
+			if col.Framed = r.frame != nil; !col.Framed {
+				col.Data = c.data[:c.pos]
+			}
 			col.Offsets = [][]int64{c.off}
 		}
 		b.Columns = append(b.Columns, col)
+	}
+	if r.frame != nil {
+		b.Frame, b.Framed = s.Frame, r.frame[:r.at]
 	}
 	b.Keys = r.keys(s, mem)
 	return b

@@ -23,6 +23,8 @@ type column struct {
 	shape   []byte // the companions' data
 	ext     []byte
 	rank    int
+	frame   []byte // holds the values, if data does not
+	place   int64  // of the sample's value in frame
 	dims    []int64
 	scratch []byte
 }
@@ -42,7 +44,7 @@ func newColumn(schema []shardify.Field, m index.Member) column {
 // bind takes the column's data from a batch of the sink's schema.
 func (c *column) bind(cols []shardify.Column) {
 	col := &cols[c.Field]
-	c.data, c.valid, c.offsets, c.texts = col.Data, col.Valid, nil, nil
+	c.frame, c.data, c.valid, c.offsets, c.texts = nil, col.Data, col.Valid, nil, nil
 	if col.Levels > 0 {
 		c.offsets = col.Offsets[0]
 	}
@@ -77,6 +79,9 @@ func (c *column) member(i int) (head, body []byte, err error) {
 	case index.MemberClass:
 		c.scratch = c.class(c.data[i*c.elem:])
 		return c.scratch, nil, nil
+	}
+	if c.frame != nil {
+		return nil, c.frame[c.place : c.place+hi-lo], nil // opaque bytes, see bindFrame
 	}
 	body = c.data[lo*int64(c.elem) : hi*int64(c.elem)]
 	switch {

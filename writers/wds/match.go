@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
 )
 
 // bind checks a batch against the shard's plan and hands its columns out.
@@ -27,6 +28,26 @@ func (s *sink) bind(b *shardify.Batch) error {
 	}
 	for i := range s.cols {
 		s.cols[i].bind(b.Columns)
+	}
+	return s.bindFrame(b)
+}
+
+// bindFrame finds out whether a frame is the one that the tar wants.
+func (s *sink) bindFrame(b *shardify.Batch) error {
+	if b.Frame == nil {
+		return nil
+	}
+	f := s.frame
+	s.inPlace = f != nil && f.After == b.Frame.After && f.Block == b.Frame.Block && slices.Equal(f.Values, b.Frame.Values)
+	for i := range s.cols {
+		c := &s.cols[i]
+		if !b.Columns[c.Field].Framed {
+			continue
+		}
+		if c.Kind != index.MemberBytes && c.Kind != index.MemberImage {
+			return shardify.Mismatch("field %s in a frame, which is for opaque bytes", c.field.Name)
+		}
+		c.frame = b.Framed
 	}
 	return nil
 }

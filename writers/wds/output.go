@@ -68,6 +68,17 @@ func (o *output) data(p []byte) error {
 	return o.more(p[n:])
 }
 
+// lead puts what waits in the buffer at the end of p, if there is room for it, and
+// tells how much that was.
+func (o *output) lead(p []byte) int {
+	if o.n == 0 || len(p) < o.n {
+		return 0
+	}
+	n := copy(p[len(p)-o.n:], o.buf[:o.n])
+	o.n = 0
+	return n
+}
+
 // more appends p after a full buffer.
 func (o *output) more(p []byte) error {
 	for len(p) >= outputBytes {

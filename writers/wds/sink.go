@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
@@ -23,6 +24,10 @@ type sink struct {
 	plans   []*plan   // by the images' extensions
 	tarIdx  []byte
 	samples int64
+	frame   *shardify.Frame // that the shard wants; nil if none
+	order   []int           // of the members in a frame
+	colOf   []int           // of each field, that is a member
+	inPlace bool            // the batch has the wanted frame
 	// Keys of the last two samples.
 	key, lastKey []byte
 }
@@ -31,6 +36,7 @@ type sink struct {
 type plan struct {
 	steps   []step
 	maxTail int
+	framed  bool // the order is that of the frame
 }
 
 type step struct {
@@ -50,14 +56,18 @@ func newSink(store storage.Store, spec shardify.ShardSpec) (shardify.Sink, error
 	}
 	s := &sink{store: store, spec: spec, cols: make([]column, len(members))}
 	plans := 1
+	s.colOf = make([]int, len(spec.Schema))
 	for i, m := range members {
 		s.cols[i] = newColumn(spec.Schema, m)
+		s.colOf[m.Field] = i
 		if m.Kind == index.MemberImage {
 			s.images = append(s.images, &s.cols[i])
 			plans *= len(m.Exts)
 		}
 	}
 	s.plans = make([]*plan, plans)
+	s.order = index.SortMembers(members, make([]int, len(members)))
+	s.frame = frame(spec.Schema, spec.Options)
 	s.tarIdx = make([]byte, 0, index.TarIndexBytes(min(max(spec.Samples, 0), 1<<20)))
 	if s.out.w, err = store.Create(spec.Name); err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
@@ -80,6 +90,9 @@ func (s *sink) Write(b *shardify.Batch) error {
 func (s *sink) write(b *shardify.Batch) error {
 	if err := s.bind(b); err != nil {
 		return err
+	}
+	if b.Frame != nil {
+		return s.framed(b)
 	}
 	for i := 0; i < b.Samples; i++ {
 		if err := s.nextKey(b, i); err != nil {
@@ -158,7 +171,9 @@ func (s *sink) newPlan(i int) *plan {
 		}
 	}
 	p := new(plan)
-	for _, k := range index.SortMembers(members, codes) {
+	order := index.SortMembers(members, codes)
+	p.framed = slices.Equal(order, s.order)
+	for _, k := range order {
 		t := index.NewTarTail(members[k].NameOf(codes[k]))
 		p.steps = append(p.steps, step{k, t})
 		p.maxTail = max(p.maxTail, t.Len())

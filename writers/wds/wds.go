@@ -32,6 +32,7 @@ var Format = shardify.SinkFormat{
 	Members: func(schema []shardify.Field, _ shardify.Options) (map[string]string, error) {
 		return index.MemberNames(schema)
 	},
+	Frame:  frame,
 	New:    newSink,
 	Finish: finish, FinishSplits: finishSplits,
 	Owns:    owns,

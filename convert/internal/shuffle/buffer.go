@@ -84,7 +84,7 @@ func (h *buffer) add(split int, b *shardify.Batch, k *Keyer) error {
 }
 
 func appendColumn(dst, src *shardify.Column, samples int) error {
-	if src.Stream != nil {
+	if src.Stream != nil || src.Framed {
 		return shardify.Unsupported("field %s comes as a stream", src.Name)
 	}
 	if dst.Nullable {
