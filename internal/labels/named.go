@@ -1,6 +1,8 @@
 package labels
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -165,20 +167,30 @@ func (n *Named) describe() {
 
 // check refuses names that no output can take, and one name for two samples.
 func (n *Named) check() error {
-	t := n.paths.Table
-	seen := make(map[string]uint32, len(n.inputs))
 	var key []byte
 	for _, i := range n.inputs {
-		key = n.paths.AppendKey(key[:0], int(i))
-		if !utf8.Valid(key) {
+		if key = n.paths.AppendKey(key[:0], int(i)); !utf8.Valid(key) {
 			return shardify.Mismatch("the name of the sample %q is not UTF-8; --keys ordinal numbers samples instead", key)
 		}
-		if first, ok := seen[string(key)]; ok {
-			return shardify.Mismatch("%s and %s have one name as samples, %s: %s", t.Shown(int(first)), t.Shown(int(i)), key, n.cure(int(first), int(i)))
+	}
+	// Sorted, as a million names must not cost a string each.
+	order := slices.Clone(n.inputs)
+	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(n.compare(a, b), cmp.Compare(a, b)) })
+	for k := 1; k < len(order); k++ {
+		a, b := int(order[k-1]), int(order[k])
+		if n.compare(order[k-1], order[k]) == 0 {
+			t := n.paths.Table
+			return shardify.Mismatch("%s and %s have one name as samples, %s: %s", t.Shown(a), t.Shown(b), n.paths.AppendKey(nil, a), n.cure(a, b))
 		}
-		seen[string(key)] = i
 	}
 	return nil
+}
+
+// compare compares the names of two inputs: a prefix is a folder that no other root has.
+func (n *Named) compare(a, b uint32) int {
+	p := n.paths
+	x, y := p.Roots[p.Table.Root(int(a))].Prefix, p.Roots[p.Table.Root(int(b))].Prefix
+	return cmp.Or(strings.Compare(x, y), bytes.Compare(p.Stem(int(a)), p.Stem(int(b))))
 }
 
 // cure says how two inputs get names of their own.
