@@ -119,6 +119,15 @@ func (t *Table) Name(i int) string {
 	return filepath.Base(t.Roots[t.root[i]])
 }
 
+// Unique is the name of file i in manifests, where what follows must be of this file alone:
+// with its number where files of other roots before it have the same name.
+func (t *Table) Unique(i int) string {
+	if n := t.twin(uint32(i)); n > 0 {
+		return fmt.Sprintf("%s (file %d of this name)", t.Name(i), n+1)
+	}
+	return t.Name(i)
+}
+
 // Shown is what errors call file i: its name, or where there are several roots, in which
 // names may be alike, its path as the user gave it.
 func (t *Table) Shown(i int) string {

@@ -103,7 +103,7 @@ const receiptsDir = storage.Private + "/receipts"
 
 func (p *Plan) InputName(i uint32) string {
 	if int(i) < p.Table.Len() {
-		return p.Table.Name(int(i))
+		return p.Table.Unique(int(i))
 	}
 	if i == 0 && p.FirstInput != "" {
 		return p.FirstInput

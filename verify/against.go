@@ -262,7 +262,7 @@ func (c *comparison) inputName(i uint32) string {
 		return convertedAgain
 	}
 	if int(i) < c.plan.Table.Len() {
-		return c.plan.Table.Name(int(i))
+		return c.plan.Table.Unique(int(i))
 	}
 	return ""
 }

@@ -93,7 +93,7 @@ func (c *collector) verdict() error {
 func (c *collector) skippedInputs() []shardify.Skip {
 	var out []shardify.Skip
 	for _, s := range c.skipped {
-		x := shardify.Skip{Input: c.table.Name(int(s.input)), Hi: s.samples, Reason: s.err.Error()}
+		x := shardify.Skip{Input: c.table.Unique(int(s.input)), Hi: s.samples, Reason: s.err.Error()}
 		var e *shardify.Error
 		if errors.As(s.err, &e) {
 			if x.Object, x.Reason = e.Object, e.Err.Error(); e.Offset >= 0 {

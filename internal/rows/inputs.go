@@ -33,7 +33,7 @@ func (in *Inputs) join(count int64, first []uint32) {
 func (in *Inputs) text(t *shardify.Table) string {
 	var names []string
 	for _, i := range in.first {
-		names = append(names, t.Name(int(i)))
+		names = append(names, t.Shown(int(i)))
 	}
 	return inputs(in.count) + " (" + examples(names, int(in.count)) + ")"
 }

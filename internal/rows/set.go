@@ -108,7 +108,7 @@ func (s *Set) LargestPiece() (what string, bytes int64) {
 	if s.piece.bytes == 0 {
 		return "", 0
 	}
-	return s.piece.what + " in " + s.table.Name(int(s.piece.input)), s.piece.bytes
+	return s.piece.what + " in " + s.table.Shown(int(s.piece.input)), s.piece.bytes
 }
 
 // Samples in all inputs.
@@ -150,7 +150,7 @@ func (s *Set) input(e *entry) Input {
 func (in *Input) Field(i int) int { return int(in.set.layouts[in.entry.layout].mapping[i].field) }
 
 // Name of the file in errors.
-func (in *Input) Name() string { return in.set.table.Name(int(in.Index)) }
+func (in *Input) Name() string { return in.set.table.Shown(int(in.Index)) }
 
 // Path is where to open the file.
 func (in *Input) Path() string { return in.set.table.Path(int(in.Index)) }

@@ -83,7 +83,7 @@ func (s *survey) twice(ctx context.Context, a shardify.OpenArgs) error {
 		if r.virtual {
 			what = "is a virtual data set of"
 		}
-		err := shardify.Mismatch("%s %s %s in %s, which is an input too: its samples would count twice; leave out this file, or those that it leads to", r.object, what, r.target, a.Table.Name(i))
+		err := shardify.Mismatch("%s %s %s in %s, which is an input too: its samples would count twice; leave out this file, or those that it leads to", r.object, what, r.target, a.Table.Shown(i))
 		return shardify.Annotate(err, "open", a.Table.Shown(inputs[realPath(r.input)]), "")
 	}
 	return nil

@@ -153,9 +153,8 @@ func (b *groupBuilder) noneLeft(all []surveyed) error {
 			}
 			continue
 		}
-		name := b.table.Name(int(s.input))
-		b.bad.add(s.input, shardify.Annotate(s.skipped, "open", name, ""))
-		x := shardify.Skip{Input: name, Reason: s.skipped.Error()}
+		b.bad.add(s.input, shardify.Annotate(s.skipped, "open", b.table.Shown(int(s.input)), ""))
+		x := shardify.Skip{Input: b.table.Unique(int(s.input)), Reason: s.skipped.Error()}
 		var e *shardify.Error
 		if errors.As(s.skipped, &e) {
 			if x.Object, x.Reason = e.Object, e.Err.Error(); e.Offset >= 0 {
@@ -232,7 +231,7 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 		}
 		whole := !b.skip || !b.choose.damaged(l)
 		if b.ref == nil || l.hasData() && whole {
-			b.ref, b.refName = l, b.table.Name(int(i))
+			b.ref, b.refName = l, b.table.Shown(int(i))
 		}
 		if l.hasData() && whole {
 			break
@@ -426,7 +425,7 @@ func (f *failures) err(t *shardify.Table, of int) error {
 	}
 	var names []string
 	for _, x := range f.first {
-		names = append(names, t.Name(int(x.input)))
+		names = append(names, t.Shown(int(x.input)))
 	}
 	more := ""
 	if f.count > len(names) {

@@ -402,7 +402,7 @@ func (s *source) checkUnique() error {
 		}
 		if n++; err == nil {
 			err = shardify.Mismatch("sample %.100q is in %s and in %s: --keys shard puts the tar's name before it, --keys ordinal numbers the samples instead",
-				key, s.table.Name(other), s.table.Name(i))
+				key, s.table.Shown(other), s.table.Shown(i))
 		}
 		return n < 1000
 	})
