@@ -132,7 +132,7 @@ func TestTypesThatAreNotRead(t *testing.T) {
 		t.Errorf("%s, left out %v", got, s.left)
 	}
 	_, err := load([]string{"damage_latest.h5", "longdouble.h5"}, nil, nil)
-	if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "field label is in the other inputs, not in 1 input (longdouble.h5) of 2") ||
+	if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "field label is in the other inputs, not in 1 input (testdata/longdouble.h5) of 2") ||
 		!strings.Contains(err.Error(), "--columns '!label'") {
 		t.Errorf("in one of two: %v", err)
 	}

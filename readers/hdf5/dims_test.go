@@ -78,7 +78,7 @@ func TestNamedDimensionsDecide(t *testing.T) {
 		})
 	}
 	_, err := load([]string{"dims_nine.nc", "dims_swapped.nc"}, nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "t2m is in the other inputs, not in 1 input (dims_swapped.nc) of 2: "+lat+"; --columns '!t2m") {
+	if err == nil || !strings.Contains(err.Error(), "t2m is in the other inputs, not in 1 input (testdata/dims_swapped.nc) of 2: "+lat+"; --columns '!t2m") {
 		t.Errorf("a field that one of two inputs has another way: %v", err)
 	}
 	for _, line := range mustLoad(t, []string{"dims_astray.h5"}, []string{"!group"}, nil).notes {

@@ -36,10 +36,10 @@ func TestInputsWithoutWantedFieldsLackThem(t *testing.T) {
 		missing, columns, err string
 		samples               int64
 	}{
-		{"fail", "w", "field w is in 1 input (wanted_both.h5), not in 1 input (wanted_one.h5)", 0},
-		{"fail", "w*", "field w is in 1 input (wanted_both.h5), not in 1 input (wanted_one.h5)", 0},
-		{"fail", "!x", "field w is in 1 input (wanted_both.h5), not in 1 input (wanted_one.h5)", 0},
-		{"intersect", "w", "field w was asked for by name and is not in 1 input (wanted_one.h5)", 0},
+		{"fail", "w", "field w is in 1 input (testdata/wanted_both.h5), not in 1 input (testdata/wanted_one.h5)", 0},
+		{"fail", "w*", "field w is in 1 input (testdata/wanted_both.h5), not in 1 input (testdata/wanted_one.h5)", 0},
+		{"fail", "!x", "field w is in 1 input (testdata/wanted_both.h5), not in 1 input (testdata/wanted_one.h5)", 0},
+		{"intersect", "w", "field w was asked for by name and is not in 1 input (testdata/wanted_one.h5)", 0},
 		{"intersect", "w*", "nothing is left by --missing intersect", 0},
 		{"drop", "w", "", 3},
 		{"fill", "w", "", 6},

@@ -15,9 +15,9 @@ func TestNoSampleCountsTwice(t *testing.T) {
 	}{
 		{"twice_virtual.h5", "", "", "", 8},
 		{"twice_0.h5 twice_1.h5", "", "", "", 8},
-		{"twice_0.h5 twice_virtual.h5", "", "", "twice_virtual.h5: /data is a virtual data set of /data in twice_0.h5, which is an input too", 0},
-		{"twice_virtual.h5 twice_1.h5", "", "", "in twice_1.h5", 0},
-		{"twice_0.h5 twice_1.h5 twice_links.h5", "", "", "twice_links.h5: /parts/data_0 is a link to /data in twice_0.h5", 0},
+		{"twice_0.h5 twice_virtual.h5", "", "", "twice_virtual.h5: /data is a virtual data set of /data in testdata/twice_0.h5, which is an input too", 0},
+		{"twice_virtual.h5 twice_1.h5", "", "", "in testdata/twice_1.h5", 0},
+		{"twice_0.h5 twice_1.h5 twice_links.h5", "", "", "twice_links.h5: /parts/data_0 is a link to /data in testdata/twice_0.h5", 0},
 		{"twice_links.h5 twice_0.h5", "", "true", "/parts/data_0 is a link to /data", 0},
 		{"twice_links.h5", "/parts", "true", "", 4},
 	} {

@@ -266,7 +266,7 @@ func TestZipJoinsByPosition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(readertest.Spans(t, src, 1<<30)); got != "[{0 1 0 3 24 false} {1 1 0 4 32 false}]" {
+	if got := fmt.Sprint(readertest.Spans(t, src, 1<<30)); got != "[{0 1 0 3 24 false <nil>} {1 1 0 4 32 false <nil>}]" {
 		t.Errorf("files joined to one that must be decoded in order are not one run: %v", got)
 	}
 	for _, c := range []struct {
