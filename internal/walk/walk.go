@@ -104,7 +104,8 @@ func Walk(ctx context.Context, r Request) (*shardify.Table, []shardify.Leftover,
 type walker struct {
 	Request
 	table   *shardify.Table
-	files   int // that it has room for
+	from    storage.FS // of table, which parts replace while helpers list
+	files   int        // that it has room for
 	left    leftOut
 	bad     BadInputs
 	helpers chan struct{} // bounds goroutines that stat beside the lister
@@ -116,7 +117,7 @@ type walker struct {
 	tops    sync.Map // argument -> its path without links
 }
 
-func (w *walker) fs() storage.FS { return local.Of(w.table) }
+func (w *walker) fs() storage.FS { return w.from }
 
 // dirBuffer is what one getdents may fill: some 1,500 names.
 const dirBuffer = 64 << 10
@@ -126,9 +127,11 @@ func newWalker(r Request) *walker {
 	if jobs <= 0 {
 		jobs = 4 * runtime.GOMAXPROCS(0)
 	}
+	table := &shardify.Table{FS: r.FS}
 	return &walker{
 		Request: r,
-		table:   &shardify.Table{FS: r.FS},
+		table:   table,
+		from:    local.Of(table),
 		helpers: make(chan struct{}, jobs-1),
 		listers: make(chan struct{}, jobs),
 		ahead:   min(jobs, 16),
