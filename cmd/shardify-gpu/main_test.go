@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/internal/programs"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
@@ -83,17 +84,7 @@ func TestScripts(t *testing.T) {
 
 // TestResultsThatNobodyGets: are lost on a full disk, or read by nobody.
 func TestResultsThatNobodyGets(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer full.Close()
-	r, broken, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	defer broken.Close()
+	full, broken := programs.LostStreams(t)
 	set := filepath.Join(t.TempDir(), "set")
 	if err := makeSet(set, "600"); err != nil {
 		t.Fatal(err)

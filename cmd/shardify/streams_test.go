@@ -10,15 +10,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/shardify/shardify/internal/programs"
 )
 
 // TestResultsThatCannotBeWrittenAreAFailure: of every command that has results.
 func TestResultsThatCannotBeWrittenAreAFailure(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer full.Close()
+	full, _ := programs.LostStreams(t)
 	dir := t.TempDir()
 	in, set, planned := filepath.Join(dir, "in.npz"), filepath.Join(dir, "set"), filepath.Join(dir, "planned")
 	try(makeNPZ([]string{in, "20"}))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/shardify/shardify/internal/programs"
 )
 
 func TestMain(m *testing.M) {
@@ -40,17 +41,7 @@ func TestResultsThatNobodyGets(t *testing.T) {
 	if code, said := execute(t, nil, name); code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer full.Close()
-	r, broken, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	defer broken.Close()
+	full, broken := programs.LostStreams(t)
 	for _, args := range [][]string{{"--help"}, {"--version"}, {name}, {name, "--json"}} {
 		if code, said := execute(t, full, args...); code != 1 || !strings.Contains(said, "standard output: write /dev/stdout: no space left on device") {
 			t.Errorf("%v > /dev/full: exit code %d: %s", args, code, said)

@@ -1,8 +1,6 @@
 package docstest
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +20,7 @@ func TestSignalAndBackgroundTrain(t *testing.T) {
 	folder := corpus.Path("root")
 	work := t.TempDir()
 	for to, from := range map[string]string{"sig/ttbar.root": "nanoAOD_2015_CMS_Open_Data_ttbar.root", "bg/dy.root": "nano_dy.root"} {
-		if err := copyFile(filepath.Join(work, to), filepath.Join(folder, "ttree", from)); err != nil {
+		if err := programs.Copy(filepath.Join(folder, "ttree", from), filepath.Join(work, to)); err != nil {
 			t.Skipf("a file of the ROOT corpus is not here: %v", err)
 		}
 	}
@@ -98,23 +96,4 @@ assert np.count_nonzero(np.diff(labels)) > 5, labels
 print(n)
 `)
 	t.Log(strings.TrimSpace(got))
-}
-
-func copyFile(to, from string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return err
-	}
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		return fmt.Errorf("%s: %w", from, err)
-	}
-	return out.Close()
 }

@@ -46,7 +46,8 @@ func Build(root, dir string, env []string, args ...string) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := duplicate(filepath.Join(kept, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+		// A copy, as the one that is kept may be built again meanwhile.
+		if err := Copy(filepath.Join(kept, e.Name()), filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -64,8 +65,8 @@ func folder(root string, env, args []string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o777)
 }
 
-// duplicate copies a program: the one that is kept may be built again meanwhile.
-func duplicate(from, to string) error {
+// Copy copies a file, a program too, into a folder that it makes.
+func Copy(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
