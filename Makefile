@@ -8,7 +8,7 @@ PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build demo test test-go test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment golden golden-bytes dist wheel clean
+.PHONY: help build licences demo test test-go test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment golden golden-bytes dist wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -122,7 +122,10 @@ golden: ## rewrite the golden dumps and digests; review the diff
 	go test ./index ./writers/wds -run Golden -update
 	go test ./internal/endtoend -run GoldenBytes -update
 
-dist: ## static binaries for linux amd64 and arm64, completions, man pages, SHA256SUMS
+licences: ## rewrite THIRD_PARTY_LICENSES from the modules of go.mod
+	go run ./bench/licences >build.tmp && mv build.tmp THIRD_PARTY_LICENSES
+
+dist: ## static binaries for linux amd64 and arm64, completions, man pages, licences, SBOM, SHA256SUMS
 	@VERSION=$(VERSION) sh bench/dist.sh
 
 wheel: ## Python wheels with the loader's library for linux x86_64 and aarch64 into dist/, tested in an empty environment

@@ -3,8 +3,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 version=${VERSION:-dev}
-rm -rf dist
 mkdir -p dist
+rm -rf dist/shardify-linux-*
 go build -trimpath -o build/shardify-host ./cmd/shardify
 go build -trimpath -o build/shardify-gpu-host ./cmd/shardify-gpu
 for arch in amd64 arm64; do
@@ -21,9 +21,10 @@ for arch in amd64 arm64; do
 	done
 	build/shardify-host man "$top/share/man/man1"
 	build/shardify-gpu-host man "$top/share/man/man1"
-	cp LICENSE README.md CHANGELOG.md "$top"
+	cp LICENSE THIRD_PARTY_LICENSES README.md CHANGELOG.md "$top"
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "dist/shardify-linux-$arch" -cf - shardify | gzip -n >"dist/shardify-linux-$arch.tar.gz"
 	rm -rf "dist/shardify-linux-$arch"
 done
-(cd dist && sha256sum *.tar.gz >SHA256SUMS)
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)} go run ./bench/licences -spdx "$version" >dist/sbom.spdx.json
+(cd dist && sha256sum *.tar.gz sbom.spdx.json >SHA256SUMS)
 cat dist/SHA256SUMS

@@ -31,6 +31,7 @@ var mayOpen = []struct{ file, why string }{
 	{"internal/corpus/*.go", "tests"},
 	{"*/*test/*.go", "tests"},
 	{"testdata/demo/*.go", "an example"},
+	{"bench/licences/*.go", "licences of modules"},
 	{"gpuload/*/*.go", "/sys; the trace of a loader"},
 	{"gpuload/internal/*/*.go", "/sys"},
 	{"internal/fakecuda/*.go", "tests"},

@@ -118,6 +118,7 @@ var table = []row{
 	{"internal/trainer", "application", "gpuload internal/page shardify"},
 	{"pipeline", "application", "convert convert/flow dataset index internal/cluster internal/exif internal/host internal/inspect internal/printable internal/sets internal/stall internal/stats internal/suggest internal/value plan readers shardify stage storage storage/local transform transform/expr writers"},
 	{"verify", "application", "convert convert/flow index internal/host internal/printable plan readers shardify storage storage/local storage/memory verify/problem writers"},
+	{"bench/licences", "commands", ""},
 	{"bench/opentime", "commands", "plan readers shardify"},
 	{"cmd/shardify", "commands", "convert internal/benchcmd internal/cli internal/cluster internal/host internal/inspect internal/printable internal/value internal/verifycmd pipeline plan readers shardify storage verify writers"},
 	{"cmd/shardify-gpu", "commands", "gpuload internal/benchcmd internal/cli internal/printable internal/trainer shardify"},
