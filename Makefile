@@ -1,9 +1,7 @@
 # shardify. `make demo` builds and shows the main job on real data, `make test`
 # runs the quick tests; `make help` lists the rest.
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS  = -s -w -X main.version=$(VERSION)
-GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
+GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
 PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -126,10 +124,10 @@ licences: ## rewrite THIRD_PARTY_LICENSES from the modules of go.mod
 	go run ./bench/licences >build.tmp && mv build.tmp THIRD_PARTY_LICENSES
 
 dist: ## static binaries for linux amd64 and arm64, completions, man pages, licences, SBOM, SHA256SUMS
-	@VERSION=$(VERSION) sh bench/dist.sh
+	@sh bench/dist.sh
 
 wheel: ## Python wheels with the loader's library for linux x86_64 and aarch64 into dist/, tested in an empty environment
-	@VERSION=$(VERSION) sh python/wheel.sh build/wheel $(VENV)
+	@sh python/wheel.sh build/wheel $(VENV)
 
 clean: ## remove what was built
 	rm -rf bin build dist

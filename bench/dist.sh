@@ -2,7 +2,6 @@
 # make dist: binaries, completions, man pages and checksums below dist/.
 set -eu
 cd "$(dirname "$0")/.."
-version=${VERSION:-dev}
 mkdir -p dist
 rm -rf dist/shardify-linux-*
 go build -trimpath -o build/shardify-host ./cmd/shardify
@@ -13,7 +12,7 @@ for arch in amd64 arm64; do
 	for p in shardify verify shardify-gpu; do
 		tags= # static, but for what opens the CUDA driver
 		[ $p != shardify-gpu ] || tags=cuda
-		CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -tags "$tags" -ldflags "-s -w -X main.version=$version" -o "$top/bin/$p" ./cmd/$p
+		CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -tags "$tags" -ldflags "-s -w" -o "$top/bin/$p" ./cmd/$p
 	done
 	for shell in bash zsh fish; do
 		build/shardify-host completion $shell >"$top/share/completions/shardify.$shell"
@@ -25,6 +24,6 @@ for arch in amd64 arm64; do
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "dist/shardify-linux-$arch" -cf - shardify | gzip -n >"dist/shardify-linux-$arch.tar.gz"
 	rm -rf "dist/shardify-linux-$arch"
 done
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)} go run ./bench/licences -spdx "$version" >dist/sbom.spdx.json
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)} go run ./bench/licences -spdx "$(build/shardify-host version | cut -d" " -f2)" >dist/sbom.spdx.json
 (cd dist && sha256sum *.tar.gz sbom.spdx.json >SHA256SUMS)
 cat dist/SHA256SUMS

@@ -45,13 +45,13 @@ def compiler(python: str, machine: str, folder: str) -> str:
     return name
 
 
-def library(arch: str, zig: str, version: str, work: str) -> bytes:
+def library(arch: str, zig: str, work: str) -> bytes:
     out = os.path.join(work, "lib-%s.so" % arch)
     env = dict(os.environ, CGO_ENABLED="1", GOOS="linux", GOARCH=arch, CC=compiler(zig, MACHINES[arch], work))
     # Flags for another compiler do not suit this one.
     for name in "CFLAGS", "CXXFLAGS", "LDFLAGS", "CGO_CFLAGS", "CGO_LDFLAGS":
         env.pop(name, None)
-    flags = ["-tags", "cuda", "-buildmode=c-shared", "-trimpath", "-ldflags", "-s -w -X main.version=" + version]
+    flags = ["-tags", "cuda", "-buildmode=c-shared", "-trimpath", "-ldflags", "-s -w"]
     subprocess.run(["go", "build", *flags, "-o", out, "./gpuload/capi"], cwd=os.path.dirname(HERE), env=env, check=True)
     with open(out, "rb") as f:
         return f.read()
@@ -114,14 +114,13 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--out", required=True)
     p.add_argument("--zig", default=sys.executable, help="a Python that has ziglang")
-    p.add_argument("--version", default="dev", help="that the library tells")
     p.add_argument("arch", nargs="*", default=["amd64"], help="amd64, arm64")
     a = p.parse_args()
     os.makedirs(a.out, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         wheel = pure(work)
         for arch in a.arch:
-            lib = library(arch, os.path.abspath(a.zig), a.version, work)
+            lib = library(arch, os.path.abspath(a.zig), work)
             print(repack(wheel, lib, platform(lib, arch), a.out))
         print(shutil.copy(wheel, a.out))
 

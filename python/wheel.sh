@@ -5,7 +5,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 work=$1
-version=${VERSION:-dev}
 venv=$2
 sh python/venv.sh "$venv"
 if ! "$work/zig/bin/python" -c 'import ziglang' 2>/dev/null; then
@@ -14,5 +13,5 @@ if ! "$work/zig/bin/python" -c 'import ziglang' 2>/dev/null; then
 	"$work/zig/bin/python" -m pip install --quiet --disable-pip-version-check ziglang
 fi
 rm -f dist/*.whl
-"$work/zig/bin/python" python/build_wheel.py --out dist --version "$version" amd64 arm64
+"$work/zig/bin/python" python/build_wheel.py --out dist amd64 arm64
 PYTHONPATH=python SHARDIFY_WHEELS=dist exec "$venv/bin/python" -m pytest -q -rs python/tests/test_wheel.py

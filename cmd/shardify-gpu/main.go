@@ -10,11 +10,9 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/benchcmd"
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/version"
 	"github.com/spf13/cobra"
 )
-
-// version is set by the linker.
-var version = "dev"
 
 func main() { os.Exit(run()) }
 
@@ -33,7 +31,7 @@ func newRoot(out *cli.IO) *cobra.Command {
 beside shardify or on PATH.`,
 		Example: `shardify-gpu probe
 shardify-gpu bench digits-shards --device cuda:0`,
-		SilenceErrors: true, SilenceUsage: true, Version: version,
+		SilenceErrors: true, SilenceUsage: true, Version: version.String(),
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/version"
 	"github.com/shardify/shardify/pipeline"
 )
 
@@ -14,7 +15,7 @@ import (
 // completed when the process ends, with what was reported then.
 func (p *program) attempt(x *pipeline.Prepared, a cluster.Attempt) {
 	a.Owner, a.Deadline = cluster.Self(os.Getenv)
-	a.Program, a.Args = version, append([]string{"shardify"}, os.Args[1:]...)
+	a.Program, a.Args = version.String(), append([]string{"shardify"}, os.Args[1:]...)
 	a.Dir, _ = os.Getwd()
 	a.Plan = x.Plan.Digest()
 	a.Jobs, a.Memory = x.Jobs, x.Memory

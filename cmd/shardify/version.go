@@ -3,26 +3,15 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/internal/version"
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker for releases.
-var version = ""
-
-// versionOf is the program's own; that of its module where no linker has set it.
-func versionOf() string {
-	if info, ok := debug.ReadBuildInfo(); ok && version == "" {
-		return info.Main.Version
-	}
-	return version
-}
-
 // versionLine is what version and --version print.
 func versionLine() string {
-	return fmt.Sprintf("shardify %s %s/%s %s", versionOf(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return fmt.Sprintf("shardify %s %s/%s %s", version.String(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
 func versionCommand(p *program) *cobra.Command {
@@ -36,7 +25,7 @@ func versionCommand(p *program) *cobra.Command {
 				Version string `json:"version"`
 				OS      string `json:"os"`
 				Arch    string `json:"arch"`
-			}{versionOf(), runtime.GOOS, runtime.GOARCH})
+			}{version.String(), runtime.GOOS, runtime.GOARCH})
 			return nil
 		},
 	}

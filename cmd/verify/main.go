@@ -8,11 +8,9 @@ import (
 
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/verifycmd"
+	"github.com/shardify/shardify/internal/version"
 	"github.com/spf13/cobra"
 )
-
-// version is set by the linker.
-var version = "dev"
 
 func main() { os.Exit(run()) }
 
@@ -21,7 +19,7 @@ func run() int {
 	ctx, stop := out.Signals(context.Background(), os.Exit)
 	defer stop()
 	c := verifycmd.New(out, "verify")
-	c.Version = version
+	c.Version = version.String()
 	c.SilenceErrors, c.SilenceUsage = true, true
 	c.SetFlagErrorFunc(cli.FlagError)
 	c.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(out.Out, cli.PageOf(c)) })
