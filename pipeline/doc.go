@@ -16,6 +16,7 @@
 //   - facts.go, notes.go: what a plan says
 //   - convert.go: Convert and Plan, for one process and for tasks
 //   - task.go: Work and Merge, the tasks of a plan; reopen.go
+//   - submit.go, submitkeys.go: Submit, the tasks of a plan as jobs of Slurm
 //   - sets.go, extend.go: MergeSets and Extend, for finished data sets
 //   - stage.go, status.go, gc.go, inspect.go, stats.go: what the commands of these names do
 //   - hooks.go: progress, and other things that a caller wants to know

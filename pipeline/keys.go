@@ -14,15 +14,18 @@ import (
 	"github.com/shardify/shardify/transform"
 )
 
-// Key is a setting: a field of Settings, its key in recipes, and its flag.
-type Key struct {
+// Key is a setting of a conversion: a field of Settings, its key in recipes, and its flag.
+type Key = KeyOf[Settings]
+
+// KeyOf is a setting, a field of S, and its flag.
+type KeyOf[S any] struct {
 	Name  string
 	Short string // of the flag
 	Group string // heading in the help; no flag of its own without
 	// Help describes the setting. A word in back quotes is what the value is called.
 	Help string
 	// Of is the setting as text.
-	Of func(s *Settings) Value
+	Of func(s *S) Value
 }
 
 // Value is a setting as text.
@@ -114,7 +117,7 @@ func Lookup(name string) *Key {
 }
 
 // check refuses a value that Set would.
-func (k *Key) check(s *Settings) error {
+func (k *KeyOf[S]) check(s *S) error {
 	if v, ok := k.Of(s).(interface{ Check() error }); ok {
 		return v.Check()
 	}

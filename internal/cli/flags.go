@@ -28,7 +28,16 @@ func AddKeys(fs *pflag.FlagSet, s *pipeline.Settings, names ...string) {
 	}
 }
 
-func addKey(fs *pflag.FlagSet, s *pipeline.Settings, k *pipeline.Key) {
+// AddSubmission adds the flags of a submission.
+func AddSubmission(fs *pflag.FlagSet, s *pipeline.SubmitSettings) {
+	fs.SortFlags = false
+	for i := range pipeline.SubmitKeys {
+		k := &pipeline.SubmitKeys[i]
+		Grouped(fs, k.Group, func(fs *pflag.FlagSet) { addKey(fs, s, k) })
+	}
+}
+
+func addKey[S any](fs *pflag.FlagSet, s *S, k *pipeline.KeyOf[S]) {
 	v := k.Of(s)
 	f := fs.VarPF(v, k.Name, k.Short, k.Help)
 	if v.Type() == "bool" {

@@ -188,3 +188,50 @@ func (o *IO) Worked(w *pipeline.Worked) {
 	o.Result("done: %s, %s", w.Task, printable.Of(w.Shards, "shard"))
 	o.Result("next: shardify merge %s, when all tasks are done", printable.Quote(w.Output))
 }
+
+// Submitted shows scripts, and how they were submitted or can be.
+func (o *IO) Submitted(r *pipeline.Submission, now bool) {
+	switch {
+	case r.Complete:
+		o.Object("submit", struct {
+			Complete bool `json:"already_complete"`
+		}{true})
+		o.Result("already complete: nothing to submit")
+		return
+	case r.Queued != "":
+		o.Object("submit", struct {
+			Queued string `json:"already_queued"`
+		}{r.Queued})
+		o.Result("nothing to submit: what is not done is in the queue, and job %s merges it", r.Queued)
+		return
+	}
+	o.Object("submit", r)
+	for _, s := range r.Scripts {
+		o.Result("# ---- %s\n%s", s.File, printable.Lines(strings.TrimRight(s.Text, "\n")))
+	}
+	o.Result("# ----")
+	if r.Site != "" {
+		o.Result("defaults from %s", r.Site)
+	}
+	for _, n := range r.Notes {
+		o.Result("chosen:    %s", n)
+	}
+	if !now {
+		o.Result("next: the same command with --now, or:")
+		for _, c := range r.Commands {
+			o.Result("      %s", c)
+		}
+		return
+	}
+	all := true
+	for _, s := range r.Scripts {
+		if s.Job == "" { // an error follows
+			all = false
+			break
+		}
+		o.Result("submitted: %s, job %s", s.Stage, s.Job)
+	}
+	if all {
+		o.Result("next: shardify status %s", printable.Quote(r.Output))
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -218,7 +219,7 @@ func (w *Waste) Sum() (lines []string) {
 		if keep != "" {
 			keep = "," + keep
 		}
-		lines = append(lines, fmt.Sprintf("%s %s, %s%s", number(int64(sums[what].n)), plural(kind, sums[what].n), shardify.FormatSize(sums[what].bytes), keep))
+		lines = append(lines, fmt.Sprintf("%s %s, %s%s", printable.Count(int64(sums[what].n)), plural(kind, sums[what].n), shardify.FormatSize(sums[what].bytes), keep))
 	}
 	return lines
 }

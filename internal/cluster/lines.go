@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // width is that of the terminal lines are made for. Names and commands may be longer.
@@ -27,7 +28,7 @@ func (r *Report) Lines() []string {
 	}
 	line("state", "%s", r.sentence())
 	if r.State == StatusComplete {
-		line("set", "%s samples in %s", number(r.Samples), shardify.FormatSize(r.Bytes))
+		line("set", "%s samples in %s", printable.Count(r.Samples), shardify.FormatSize(r.Bytes))
 	} else if len(r.Stages) > 0 {
 		out = append(out, r.table()...)
 	}
@@ -42,7 +43,7 @@ func (r *Report) Lines() []string {
 		line("note", "records of attempts cannot be read (%d): %s", n, r.Unreadable[0])
 	}
 	if r.Skipped > 0 {
-		line("skipped", "%s%s samples of the inputs, that cannot be read", about(r.Exact), number(r.Skipped))
+		line("skipped", "%s%s samples of the inputs, that cannot be read", about(r.Exact), printable.Count(r.Skipped))
 	}
 	if r.Rate > 0 {
 		left := ""
@@ -179,15 +180,6 @@ func (t *Task) line(line func(label, format string, args ...any), label string) 
 	if t.Cure != "" {
 		line("", "-> %s", t.Cure)
 	}
-}
-
-// number writes 1,281,167.
-func number(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // span writes a duration for people.

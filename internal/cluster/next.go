@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -19,7 +20,7 @@ func (l *look) next() {
 	merges := false
 	switch r.State {
 	case StatusComplete:
-		r.Next = append(r.Next, "verify "+quote(r.Output))
+		r.Next = append(r.Next, "verify "+printable.Quote(r.Output))
 		return
 	case StatusUnmerged:
 		if g := l.merger(true); g != nil && g.Latest.Command == "convert" {
@@ -42,7 +43,7 @@ func (l *look) next() {
 		return
 	}
 	if !merges {
-		r.Next = append(r.Next, "shardify merge "+quote(r.Output))
+		r.Next = append(r.Next, "shardify merge "+printable.Quote(r.Output))
 	}
 }
 
@@ -68,7 +69,7 @@ func (l *look) again(s *Stage) (lines []string, merges bool) {
 	if last.Stage != "" {
 		stage = " --stage " + s.Name
 	}
-	work := "shardify work " + quote(l.r.Output) + stage
+	work := "shardify work " + printable.Quote(l.r.Output) + stage
 	switch {
 	case len(tasks) == 0: // what is missing belongs to another number of tasks
 		return []string{work}, false
@@ -104,7 +105,7 @@ func words(n []int) string {
 // What submit has queued it queues again, with a merge behind it.
 func (l *look) resubmit(last *Attempt, tasks []int) (lines []string, merges bool) {
 	if _, err := os.Stat(filepath.Join(l.r.Output, filepath.FromSlash(SubmitDir))); err == nil || len(tasks) == 0 || last.Element == "" {
-		return []string{fmt.Sprintf("shardify submit slurm %s --missing --now", quote(l.r.Output))}, true
+		return []string{fmt.Sprintf("shardify submit slurm %s --missing --now", printable.Quote(l.r.Output))}, true
 	}
 	return []string{fmt.Sprintf("sbatch --array=%s SCRIPT, that of job %s", plan.Ranges(elements(tasks, last)), last.Job)}, false
 }
@@ -131,17 +132,17 @@ func (l *look) whole() (lines []string, merges bool) {
 		}
 	}
 	if last == nil || last.Command != "convert" || len(last.Args) == 0 || elsewhere(last, l.r.Output) {
-		return []string{"shardify work " + quote(l.r.Output)}, false
+		return []string{"shardify work " + printable.Quote(l.r.Output)}, false
 	}
 	var words []string
 	for _, a := range last.Args {
 		if a != "--fresh" { // it would begin anew
-			words = append(words, quote(a))
+			words = append(words, printable.Quote(a))
 		}
 	}
 	line := strings.Join(words, " ")
 	if here, err := os.Getwd(); err == nil && here != last.Dir && last.Dir != "" {
-		line = "cd " + quote(last.Dir) + " && " + line
+		line = "cd " + printable.Quote(last.Dir) + " && " + line
 	}
 	return []string{line}, true
 }

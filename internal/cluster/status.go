@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -72,7 +73,7 @@ func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
 	l.plan, err = plan.Load(l.store)
 	switch {
 	case complete && err != nil: // readers need no plan, and it may be gone
-		l.r.Next = []string{"verify " + quote(folder)}
+		l.r.Next = []string{"verify " + printable.Quote(folder)}
 		return l.r, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return l.r, l.unplanned()
@@ -170,7 +171,7 @@ func (l *look) unplanned() error {
 		}
 	}
 	if l.r.State == StatusNone && l.free() {
-		l.r.Next = append(l.r.Next, fmt.Sprintf("shardify plan INPUT... -o %s", quote(l.r.Output)))
+		l.r.Next = append(l.r.Next, fmt.Sprintf("shardify plan INPUT... -o %s", printable.Quote(l.r.Output)))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -112,7 +113,7 @@ func (s *Submission) array(a Array, needs bool) Script {
 	fmt.Fprintf(&b, "#SBATCH --signal=B:USR1@%d\n", min(notice, s.Job.Time/4)/time.Second)
 	s.log(&b, a.Stage+"-%A_%a.log")
 	s.begin(&b)
-	words := []string{"exec", quote(s.Program), "work", quote(s.Folder), `--task "$SLURM_ARRAY_TASK_ID"`, fmt.Sprintf("--tasks %d", s.Tasks)}
+	words := []string{"exec", printable.Quote(s.Program), "work", printable.Quote(s.Folder), `--task "$SLURM_ARRAY_TASK_ID"`, fmt.Sprintf("--tasks %d", s.Tasks)}
 	if s.Stride < s.Tasks {
 		words = append(words, fmt.Sprintf("--stride %d", s.Stride))
 	}
@@ -136,7 +137,7 @@ func (s *Submission) merge(needs bool) Script {
 	s.options(&b, StageMerge, s.Merge)
 	s.log(&b, "merge-%j.log")
 	s.begin(&b)
-	fmt.Fprintf(&b, "exec %s merge %s\n", quote(s.Program), quote(s.Folder))
+	fmt.Fprintf(&b, "exec %s merge %s\n", printable.Quote(s.Program), printable.Quote(s.Folder))
 	return Script{StageMerge, "merge.sbatch", b.String(), needs}
 }
 
@@ -145,8 +146,8 @@ func (s *Submission) comment(b *strings.Builder, what string, more ...string) {
 	for _, line := range more {
 		fmt.Fprintf(b, "# %s\n", line)
 	}
-	fmt.Fprintf(b, "#\n# What is done, what failed and why:\n#   %s status %s\n", quote(s.Program), quote(s.Folder))
-	fmt.Fprintf(b, "# After a failure, what is missing and the merge are submitted again by:\n#   %s submit slurm %s --missing --now\n", quote(s.Program), quote(s.Folder))
+	fmt.Fprintf(b, "#\n# What is done, what failed and why:\n#   %s status %s\n", printable.Quote(s.Program), printable.Quote(s.Folder))
+	fmt.Fprintf(b, "# After a failure, what is missing and the merge are submitted again by:\n#   %s submit slurm %s --missing --now\n", printable.Quote(s.Program), printable.Quote(s.Folder))
 }
 
 func (s *Submission) options(b *strings.Builder, stage string, r Resources) {
@@ -211,7 +212,7 @@ func Commands(folder string, scripts []Script, after []string) (out []string) {
 		if needs != "" {
 			line += "--dependency=afterok" + needs + " --kill-on-invalid-dep=yes "
 		}
-		out = append(out, fmt.Sprintf("%s=$(%s%s)", c.Stage, line, quote(filepath.Join(folder, c.Name))))
+		out = append(out, fmt.Sprintf("%s=$(%s%s)", c.Stage, line, printable.Quote(filepath.Join(folder, c.Name))))
 	}
 	return out
 }
@@ -234,18 +235,10 @@ func clock(d time.Duration) string {
 
 // directive writes a value of a #SBATCH line: such lines have quotes, but no shell.
 func directive(s string) string {
-	if plain(s) {
+	if printable.Quote(s) == s {
 		return s
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
-}
-
-// quote writes a word for the shell.
-func quote(s string) string {
-	if plain(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // variable is a word that only the job can fill in: $SLURM_TMPDIR, ${TMPDIR}/x.
@@ -256,11 +249,5 @@ func inJob(s string) string {
 	if variable.MatchString(s) {
 		return `"` + s + `"`
 	}
-	return quote(s)
-}
-
-func plain(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r))
-	}) < 0
+	return printable.Quote(s)
 }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/pipeline"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func slurmCommand(p *program) *cobra.Command {
+	var s pipeline.SubmitSettings
+	c := &cobra.Command{
+		Use:   "slurm FOLDER [-- FLAG OF work...]",
+		Short: "write the scripts of a job array and a merge, and submit them",
+		Long: `Writes scripts for sbatch and prints them: an array of jobs that do the tasks of the plan in FOLDER (two arrays with --shuffle
+global), and the merge, which starts when all of them have succeeded. They run unedited, from any folder. With --now they are
+submitted too.
+
+Cores, memory and time are estimated from the plan if left out; what was assumed is printed. What a site always wants, such as an
+account, stands in slurm.yaml in the folder shardify below the user's configuration (~/.config/shardify/slurm.yaml): keys are the flags
+account, constraint, cpus, elements, logs, mail-user, mem, partition, prologue, qos, sbatch, throttle and time. The command line wins.
+
+After a failure, --missing submits what is not done and not in the queue. Words after -- are flags of work, such as --stall 10m
+or --scratch '$SLURM_TMPDIR'; the job fills in a variable that a word begins with.`,
+		Example: `shardify submit slurm photos-shards --partition cpu --account ab12
+shardify submit slurm photos-shards --elements 200 --cpus 8 --throttle 50 --now
+shardify submit slurm photos-shards --missing --now`,
+		Args: cobra.ArbitraryArgs,
+	}
+	cli.AddSubmission(c.Flags(), &s)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if n := c.ArgsLenAtDash(); n >= 0 {
+			args, s.Work = args[:n], args[n:]
+		}
+		if err := cli.OneFolder(c, args); err != nil {
+			return err
+		}
+		s.Folder = args[0]
+		c.Flags().Visit(func(f *pflag.Flag) {
+			if f.Value.String() == "" {
+				s.Empty = append(s.Empty, f.Name)
+			}
+		})
+		r, err := pipeline.Submit(c.Context(), s)
+		if r != nil {
+			p.Submitted(r, s.Now)
+		}
+		return err
+	}
+	return c
+}

@@ -1,0 +1,32 @@
+package cluster
+
+import "github.com/shardify/shardify/plan"
+
+// StagesOf is the stages of the work of a plan.
+func StagesOf(p *plan.Plan) []string {
+	if p.Shuffle == plan.ShuffleGlobal {
+		return []string{StageScatter, StageGather}
+	}
+	return []string{StageWork}
+}
+
+// Unfinished tells for each of so many elements whether one of its tasks is not done in a
+// stage: element k does the tasks k, k+elements, ...
+func Unfinished(p *plan.Plan, done *plan.Done, stage string, tasks, elements int) []bool {
+	todo := make([]bool, elements)
+	if stage == StageGather {
+		for i, ok := range done.Shards {
+			todo[i%tasks%elements] = todo[i%tasks%elements] || !ok
+		}
+		return todo
+	}
+	made := done.Shards
+	if stage == StageScatter {
+		made = done.Portions
+	}
+	units := p.UnitsDone(made)
+	for u, t := range p.TasksOf(tasks) {
+		todo[int(t)%elements] = todo[int(t)%elements] || !units[u]
+	}
+	return todo
+}

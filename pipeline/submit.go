@@ -1,0 +1,285 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
+)
+
+// SubmitSettings say how Slurm does the tasks of a plan. SubmitKeys has for each field its
+// key, which is also the flag of the command. What is left out (zero) comes from the user's
+// file of site defaults, slurm.yaml, or follows from the plan.
+type SubmitSettings struct {
+	Folder  string // of the plan
+	Program string // that the jobs run; this one if empty
+
+	Elements, Tasks, CPUs                         int
+	Memory                                        int64 // bytes of an element
+	Time                                          time.Duration
+	Throttle                                      int // elements that run at the same time
+	Partition, Account, QOS, Constraint, MailUser string
+	Logs, Scripts                                 string   // folders
+	Prologue                                      string   // file of shell commands
+	Sbatch                                        []string // further arguments of sbatch
+	Work                                          []string // flags of work
+
+	Now     bool // submit the scripts
+	Missing bool // only what is not done and not in the queue, as the submission before was made
+
+	// Empty names settings that are meant to be empty: no default takes their place.
+	Empty []string
+}
+
+// Submission is what was written for Slurm, and submitted.
+type Submission struct {
+	Output   string            `json:"output"`
+	Tasks    int               `json:"tasks"`
+	Elements int               `json:"elements"`
+	Scripts  []SubmittedScript `json:"scripts"`
+	Commands []string          `json:"commands"`        // that submit the scripts
+	Notes    []string          `json:"notes,omitempty"` // what was chosen, and why
+
+	Complete bool   `json:"-"` // there is nothing to submit: the data set is complete
+	Queued   string `json:"-"` // there is nothing to submit: this job in the queue merges all
+	Site     string `json:"-"` // the file of site defaults; "" if there was none
+}
+
+// SubmittedScript is a script for sbatch. Job is empty unless it was submitted.
+type SubmittedScript struct {
+	Stage string `json:"stage"`
+	File  string `json:"file"`
+	Text  string `json:"text"`
+	Job   string `json:"job,omitempty"`
+}
+
+// Submit writes the scripts of a job array that does the tasks of a plan and of the merge
+// that follows it, and with Now submits them. If sbatch fails, there are a result, which has
+// the jobs that were submitted, and an error.
+func Submit(ctx context.Context, s SubmitSettings) (*Submission, error) {
+	folder, err := filepath.Abs(s.Folder)
+	if err != nil {
+		return nil, err
+	}
+	named := s.Folder
+	s.Folder = folder
+	b := &submitter{s: s, out: &Submission{Output: s.Folder}}
+	if b.old, err = cluster.ReadRecord(s.Folder); err != nil {
+		return nil, err
+	}
+	if err := b.complete(); err != nil {
+		return nil, err
+	}
+	p, err := Reopen(named, Settings{Jobs: 1})
+	if err != nil {
+		return nil, err
+	}
+	if b.out.Complete = p.State == StateComplete; b.out.Complete {
+		return b.out, nil
+	}
+	if err := b.partition(ctx, p.Plan); err != nil {
+		return nil, err
+	}
+	if err := b.arrays(ctx, p); err != nil {
+		return nil, err
+	}
+	if b.out.Queued != "" {
+		return b.out, nil
+	}
+	return b.submit(ctx)
+}
+
+// submitter is one submission.
+type submitter struct {
+	s        SubmitSettings
+	out      *Submission
+	job      cluster.Submission
+	slurm    cluster.Slurm
+	old, rec cluster.Record // of the submission before, and of this one
+	after    []string       // elements in the queue that the merge waits for
+}
+
+func (b *submitter) note(format string, args ...any) {
+	b.out.Notes = append(b.out.Notes, fmt.Sprintf(format, args...))
+}
+
+// complete fills in what is left out: from the submission before, from the site.
+func (b *submitter) complete() (err error) {
+	s := &b.s
+	if err := s.check(); err != nil {
+		return err
+	}
+	if s.Missing {
+		if err := s.recall(&b.old); err != nil {
+			return err
+		}
+	}
+	s.remember(&b.rec)
+	if b.out.Site, err = s.site(); err != nil {
+		return err
+	}
+	if s.Program == "" {
+		if s.Program, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	b.job = cluster.Submission{
+		Program: s.Program, Folder: s.Folder, Partition: s.Partition, Account: s.Account, QOS: s.QOS, Constraint: s.Constraint, MailUser: s.MailUser,
+		Throttle: s.Throttle, Logs: s.Logs, Sbatch: s.Sbatch, Work: s.Work,
+	}
+	if b.job.Logs == "" {
+		b.job.Logs = filepath.Join(s.Folder, storage.Private, "logs")
+	}
+	if s.Prologue != "" {
+		text, err := os.ReadFile(s.Prologue)
+		if err != nil {
+			return err
+		}
+		b.job.Prologue = string(text)
+	}
+	return nil
+}
+
+// partition chooses tasks, elements and resources.
+func (b *submitter) partition(ctx context.Context, p *plan.Plan) error {
+	load, s, old := cluster.LoadOf(p), &b.s, &b.old
+	b.rec.Jobs = old.Jobs
+	if s.CPUs == 0 {
+		s.CPUs = cluster.DefaultCPUs(load)
+	}
+	switch {
+	case s.Elements > 0:
+	case s.Missing && old.Elements > 0 && (s.Tasks == 0 || s.Tasks == old.Tasks):
+		s.Elements, s.Tasks = old.Elements, old.Tasks // elements in the queue keep their numbers
+	default:
+		site := b.slurm.Limits(ctx)
+		s.Elements = load.Elements(s.CPUs, site)
+		b.note("--elements %d: at least 10 minutes and a unit for each core, at most %d (%s)", s.Elements, site.ArraySize, site.From)
+	}
+	if s.Tasks == 0 {
+		s.Tasks = s.Elements
+	}
+	if s.Elements > cluster.MaxElements || s.Tasks > cluster.MaxTasks {
+		return shardify.Usage("--elements %d --tasks %d: Slurm has no arrays of more than %d", s.Elements, s.Tasks, cluster.MaxElements)
+	}
+	elements := min(s.Elements, s.Tasks)
+	var why []string
+	b.job.Job, why = load.Resources(cluster.Resources{CPUs: s.CPUs, Memory: s.Memory, Time: s.Time}, elements)
+	b.out.Notes = append(b.out.Notes, why...)
+	b.job.Merge = load.MergeResources()
+	b.job.Tasks, b.rec.Tasks, b.out.Tasks = s.Tasks, s.Tasks, s.Tasks
+	b.job.Stride, b.rec.Elements, b.out.Elements = elements, elements, elements
+	return nil
+}
+
+// arrays chooses the elements: all of them, or with Missing those with something to do.
+func (b *submitter) arrays(ctx context.Context, p *Prepared) error {
+	done, err := p.Plan.Done(ctx, p.Store)
+	if err != nil {
+		return err
+	}
+	var live []cluster.Queued
+	if b.s.Missing {
+		if live, err = b.rec.Queue(ctx, b.slurm); err != nil {
+			return err
+		}
+	}
+	merge := ""
+	for _, q := range live {
+		if b.rec.StageOf(q.Job) == cluster.StageMerge && !q.Never {
+			merge = q.Job
+		}
+	}
+	for _, stage := range cluster.StagesOf(p.Plan) {
+		todo := make([]bool, b.job.Stride)
+		if b.s.Missing {
+			todo = cluster.Unfinished(p.Plan, done, stage, b.job.Tasks, b.job.Stride)
+		}
+		for _, q := range live {
+			// What waits for a stage that is done again is thrown out of the queue.
+			if b.rec.StageOf(q.Job) == stage && q.Element >= 0 && q.Element < len(todo) && todo[q.Element] && !q.Never && len(b.job.Arrays) == 0 {
+				todo[q.Element] = false
+				b.after = append(b.after, q.ID())
+			}
+		}
+		a := cluster.Array{Stage: stage}
+		for k, wanted := range todo {
+			if wanted || !b.s.Missing {
+				a.Elements = append(a.Elements, k)
+			}
+		}
+		if len(a.Elements) > 0 {
+			b.job.Arrays = append(b.job.Arrays, a)
+		}
+	}
+	if n := len(b.after); n > 0 {
+		b.note("%s in the queue already: left out; the merge waits for them too", printable.Of(int64(n), "element"))
+	}
+	if len(b.job.Arrays) == 0 {
+		b.out.Queued = merge
+	}
+	return nil
+}
+
+// submit writes the scripts and the record, and with Now submits.
+func (b *submitter) submit(ctx context.Context) (*Submission, error) {
+	scripts, err := b.job.Scripts()
+	if m := (*cluster.Misplaced)(nil); errors.As(err, &m) {
+		return nil, shardify.Hint(shardify.Usage("%v", m), m.Cure)
+	} else if err != nil {
+		return nil, err
+	}
+	dir := b.s.Scripts
+	if dir == "" {
+		dir = cluster.SubmitFolder(b.s.Folder)
+	}
+	if err := b.write(ctx, dir, scripts); err != nil {
+		return nil, err
+	}
+	var ids []string
+	var failed error
+	if b.s.Now {
+		ids, failed = b.slurm.Submit(ctx, dir, scripts, b.after)
+		for i, id := range ids {
+			b.out.Scripts[i].Job = id
+			b.rec.Jobs = append(b.rec.Jobs, cluster.Job{Stage: scripts[i].Stage, ID: id})
+		}
+	}
+	if err := b.rec.Write(ctx, b.s.Folder); err != nil {
+		return nil, errors.Join(failed, err)
+	}
+	b.out.Commands = cluster.Commands(dir, scripts, b.after)
+	if failed != nil && len(ids) > 0 {
+		failed = shardify.Hint(failed, "submitted before that: "+strings.Join(ids, ", ")+"; take them back with: scancel "+strings.Join(ids, " "))
+	}
+	if failed != nil {
+		failed = shardify.Hint(failed, "the scripts are in "+dir)
+	}
+	return b.out, failed
+}
+
+// write puts the scripts into their folder. It makes the folder of the logs, too: a job
+// whose log cannot be opened fails without a message.
+func (b *submitter) write(ctx context.Context, dir string, scripts []cluster.Script) error {
+	if err := os.MkdirAll(b.job.Logs, 0o777); err != nil {
+		return err
+	}
+	store := local.NewDir(dir, local.SyncNone)
+	for _, c := range scripts {
+		if err := store.Replace(ctx, c.Name, []byte(c.Text)); err != nil {
+			return err
+		}
+		b.out.Scripts = append(b.out.Scripts, SubmittedScript{Stage: c.Stage, File: filepath.Join(dir, c.Name), Text: c.Text})
+	}
+	return nil
+}

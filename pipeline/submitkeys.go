@@ -1,0 +1,183 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/internal/value"
+)
+
+// SubmitKey is a setting of a submission.
+type SubmitKey = KeyOf[SubmitSettings]
+
+// SubmitKeys are the settings of a submission, in the order of the help.
+var SubmitKeys = []SubmitKey{
+	{"elements", "", "Job", "elements of the array; by the size of the plan and what the site permits if left out", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.Elements) }},
+	{"tasks", "", "Job", "tasks to divide the plan into, of which element K does K, K+ELEMENTS, ...; as many as elements if left out", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.Tasks) }},
+	{"cpus", "", "Job", "cores of an element; 4 if left out", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.CPUs) }},
+	{"mem", "", "Job", "memory of an element; estimated if left out", func(s *SubmitSettings) Value { return (*value.Memory)(&s.Memory) }},
+	{"time", "", "Job", "time limit of an element, such as 90m or 1-12:00:00; estimated if left out", func(s *SubmitSettings) Value { return (*timeLimit)(&s.Time) }},
+	{"throttle", "", "Job", "elements that may run at the same time", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.Throttle) }},
+
+	{"partition", "", "Site", "`NAME` of the partition", func(s *SubmitSettings) Value { return (*value.Text)(&s.Partition) }},
+	{"account", "", "Site", "`NAME` of the account", func(s *SubmitSettings) Value { return (*value.Text)(&s.Account) }},
+	{"qos", "", "Site", "`NAME` of the quality of service", func(s *SubmitSettings) Value { return (*value.Text)(&s.QOS) }},
+	{"constraint", "", "Site", "`FEATURES` of the nodes", func(s *SubmitSettings) Value { return (*value.Text)(&s.Constraint) }},
+	{"mail-user", "", "Site", "`ADDRESS` to write to at the end, or if an element fails", func(s *SubmitSettings) Value { return (*value.Text)(&s.MailUser) }},
+	{"logs", "", "Site", "`FOLDER` for the logs; inside the output folder if left out", func(s *SubmitSettings) Value { return (*value.Text)(&s.Logs) }},
+	{"prologue", "", "Site", "`FILE` of shell commands to run first, such as module load", func(s *SubmitSettings) Value { return (*value.Text)(&s.Prologue) }},
+	{"sbatch", "", "Site", "any other `ARGUMENT` of sbatch, as in '--exclude=n7'; may be repeated", func(s *SubmitSettings) Value { return (*value.Texts)(&s.Sbatch) }},
+
+	{"now", "", "Submission", "submit the scripts", func(s *SubmitSettings) Value { return (*value.Bool)(&s.Now) }},
+	{"missing", "", "Submission", "only what is not done, and not in the queue", func(s *SubmitSettings) Value { return (*value.Bool)(&s.Missing) }},
+	{"scripts", "", "Submission", "`FOLDER` for the scripts; inside the output folder if left out", func(s *SubmitSettings) Value { return (*value.Text)(&s.Scripts) }},
+}
+
+// remembered are the settings that a later submission with Missing takes over.
+var remembered = slices.DeleteFunc(append([]string{"scripts"}, cluster.SiteKeys...), func(name string) bool { return name == "elements" })
+
+func submitKey(name string) *SubmitKey {
+	return &SubmitKeys[slices.IndexFunc(SubmitKeys, func(k SubmitKey) bool { return k.Name == name })]
+}
+
+// given is the values of a setting; none if it is left out.
+func (s *SubmitSettings) given(name string) []string {
+	switch v := submitKey(name).Of(s).(type) {
+	case all:
+		return v.All()
+	default:
+		if v.String() == "" && !slices.Contains(s.Empty, name) {
+			return nil
+		}
+		return []string{v.String()}
+	}
+}
+
+// fill sets what is left out.
+func (s *SubmitSettings) fill(name string, values []string) error {
+	if len(s.given(name)) > 0 {
+		return nil
+	}
+	for _, text := range values {
+		if text == "" {
+			s.Empty = append(s.Empty, name)
+			continue
+		}
+		if err := submitKey(name).Of(s).Set(text); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// recall takes over from an earlier submission what is left out.
+func (s *SubmitSettings) recall(old *cluster.Record) error {
+	for _, name := range remembered {
+		if err := s.fill(name, old.Flags[name]); err != nil {
+			return fmt.Errorf("the record of the submission before: %w", err)
+		}
+	}
+	if len(s.Work) == 0 {
+		s.Work = old.Work
+	}
+	return nil
+}
+
+// remember notes what a later submission takes over.
+func (s *SubmitSettings) remember(r *cluster.Record) {
+	r.Flags, r.Work = map[string][]string{}, s.Work
+	for _, name := range remembered {
+		if values := s.given(name); len(values) > 0 {
+			r.Flags[name] = values
+		}
+	}
+}
+
+// site reads the user's file of defaults, if there is one, and returns its name.
+func (s *SubmitSettings) site() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", nil // no home, no defaults
+	}
+	name := filepath.Join(dir, "shardify", "slurm.yaml")
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	list, err := cluster.ParseSite(file)
+	if err != nil {
+		return "", shardify.Usage("%s %v", name, err)
+	}
+	for _, x := range list {
+		if x.Key == "sbatch" { // sbatch takes the last word, and that is the caller's
+			s.Sbatch = append(x.Values, s.Sbatch...)
+		} else if err := s.fill(x.Key, x.Values); err != nil {
+			return "", shardify.Usage("%s line %d: %v", name, x.Line, err)
+		}
+	}
+	return name, nil
+}
+
+// check refuses settings that are wrong whatever the plan is, and makes paths absolute.
+func (s *SubmitSettings) check() (err error) {
+	for i := range SubmitKeys {
+		if err := SubmitKeys[i].check(s); err != nil {
+			return shardify.Usage("--%s %v", SubmitKeys[i].Name, err)
+		}
+	}
+	for _, w := range s.Work {
+		name, _, _ := strings.Cut(w, "=")
+		switch name {
+		case "--task", "--tasks", "--stride", "--stage", "--requeue":
+			return shardify.Usage("%s after --: submit chooses it", name)
+		}
+	}
+	for _, name := range []*string{&s.Logs, &s.Scripts, &s.Prologue} {
+		if *name != "" {
+			if *name, err = filepath.Abs(*name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// timeLimit is the time limit of a job.
+type timeLimit time.Duration
+
+// Set reads "90m" or "1-12:00:00".
+func (v *timeLimit) Set(s string) error {
+	d, err := cluster.ParseTime(s)
+	*v = timeLimit(d)
+	return err
+}
+
+// Check refuses a negative time; 0 is the default.
+func (v *timeLimit) Check() error {
+	if *v < 0 {
+		return fmt.Errorf("%v: want a time that is not negative", time.Duration(*v))
+	}
+	return nil
+}
+
+// String is empty for 0, which means the default.
+func (v *timeLimit) String() string {
+	if *v == 0 {
+		return ""
+	}
+	return time.Duration(*v).String()
+}
+
+// Type is shown in help.
+func (v *timeLimit) Type() string { return "TIME" }
