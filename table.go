@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/shardify/shardify/storage"
@@ -181,10 +180,8 @@ func (t *Table) Path(i int) string {
 		return r
 	case r == "":
 		return string(n)
-	case strings.Contains(r, "://"): // an address
-		return strings.TrimSuffix(r, "/") + "/" + string(n)
 	default:
-		return filepath.Join(r, filepath.FromSlash(string(n)))
+		return storage.Join(r, string(n))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // followed remembers which input a worker reads, to look at it once more when it is
@@ -29,7 +29,7 @@ func (w *worker) follow(ctx context.Context, input uint32) error {
 	}
 	w.input, w.reads = input, true
 	if path, ok := w.file(); ok {
-		fs := local.Of(w.j.Plan.Table)
+		fs := storages.Of(w.j.Plan.Table)
 		if st, err := fs.Stat(ctx, path); err == nil && w.j.Plan.Table.Replaced(int(input), st.Stamp, fs) {
 			return w.replaced(path) // by the plan of this process, or another worker
 		}
@@ -66,7 +66,7 @@ func (w *worker) unchanged(ctx context.Context) error {
 		return nil
 	}
 	t := w.j.Plan.Table
-	fs := local.Of(t)
+	fs := storages.Of(t)
 	st, err := fs.Stat(ctx, path)
 	if err == nil {
 		err = plan.Unchanged(st.Stamp, t.Size(int(w.input)), t.ModTime(int(w.input)), w.j.IgnoreTimes)

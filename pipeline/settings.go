@@ -3,12 +3,14 @@ package pipeline
 import (
 	"cmp"
 	"io"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/transform"
 )
 
@@ -107,6 +109,11 @@ func (s *Settings) complete() (err error) {
 	s.Shuffle = cmp.Or(s.Shuffle, plan.ShuffleNone)
 	s.Sync = cmp.Or(s.Sync, string(local.SyncShard))
 	s.Columns, s.Identity = value.Trimmed(s.Columns), value.Trimmed(s.Identity)
+	s.Inputs = slices.Clone(s.Inputs)
+	for i, in := range s.Inputs {
+		s.Inputs[i] = storages.Plain(in)
+	}
+	s.Output = storages.Plain(s.Output)
 	s.shape = s.operations()
 	s.split, err = s.parseSplit()
 	return err

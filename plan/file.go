@@ -206,7 +206,7 @@ func (p *Plan) places() (_ []byte, err error) {
 		if r == "" {
 			continue
 		}
-		abs, err := filepath.Abs(r)
+		abs, err := storage.Abs(r)
 		if err != nil {
 			return nil, err
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // ErrUndecided: the inputs do not tell their format, or tell several.
@@ -136,7 +137,7 @@ func (at place) detectFile(name string) (f shardify.SourceFormat, why string, er
 		}
 	}
 	if base == index.ManifestName {
-		dir := filepath.Dir(name)
+		dir := storage.Dir(name)
 		if b, err := dataset.ReadManifest(name); err == nil {
 			if m, err := index.DecodeManifest(b); err == nil && m.Format != "" {
 				return f, "", shardify.Unsupported("%s is a set of %s shards, which are for others to read", dir, m.Format)
@@ -144,7 +145,7 @@ func (at place) detectFile(name string) (f shardify.SourceFormat, why string, er
 		}
 		return f, "", shardify.Corrupt(-1, "%s is not the manifest of a data set; verify %s tells more", name, dir)
 	}
-	if dir := filepath.Dir(name); strings.HasPrefix(base, "shard-") && at.isFile(filepath.Join(dir, index.ManifestName)) {
+	if dir := storage.Dir(name); strings.HasPrefix(base, "shard-") && at.isFile(storage.Join(dir, index.ManifestName)) {
 		return f, "", shardify.Unsupported("%s is one shard of a data set: name its folder, %s", name, dir)
 	}
 	return f, "", fmt.Errorf("%w: neither the first bytes nor the name of %s are known", ErrUndecided, name)
@@ -161,7 +162,7 @@ func byName(base string) (f shardify.SourceFormat, why string, err error) {
 
 // detectFolder: a data set says what it is; else the names in it decide.
 func (at place) detectFolder(dir string) (f shardify.SourceFormat, why string, err error) {
-	m := filepath.Join(dir, index.ManifestName)
+	m := storage.Join(dir, index.ManifestName)
 	if _, err := at.fs.Stat(at.ctx, m); err == nil {
 		f, _, err := at.detectFile(m)
 		return f, "data set with " + index.ManifestName, err
@@ -213,10 +214,10 @@ func (at place) count(dir string) (census, error) {
 			name := e.Name
 			switch {
 			case strings.HasPrefix(name, ".") || strings.EqualFold(name, "thumbs.db"):
-			case e.Type == storage.Folder || e.Type == storage.Link && at.isDir(filepath.Join(next, name)):
-				queue = append(queue, filepath.Join(next, name))
+			case e.Type == storage.Folder || e.Type == storage.Link && at.isDir(storage.Join(next, name)):
+				queue = append(queue, storage.Join(next, name))
 			default:
-				c.add(filepath.Join(next, name))
+				c.add(storage.Join(next, name))
 			}
 		}
 	}
@@ -226,8 +227,8 @@ func (at place) count(dir string) (census, error) {
 // unfinished is the data set in the making that a folder is, or is a split of; "" if
 // neither. Its shards are no samples for anybody yet.
 func (at place) unfinished(dir string) string {
-	for _, set := range []string{dir, filepath.Dir(filepath.Clean(dir))} {
-		if at.isDir(filepath.Join(set, storage.Private)) && !at.isFile(filepath.Join(set, index.ManifestName)) {
+	for _, set := range []string{dir, storage.Dir(storage.Clean(dir))} {
+		if at.isDir(storage.Join(set, storage.Private)) && !at.isFile(storage.Join(set, index.ManifestName)) {
 			return set
 		}
 	}
@@ -312,7 +313,7 @@ func (at place) splitObject(in string) (file, object string) {
 // Stem is the name of an input without its folder, the object it names in a file, and
 // the extension of a format that keeps many samples in a file.
 func Stem(input string) string {
-	file, _ := place{context.Background(), local.Files}.splitObject(filepath.Clean(input))
+	file, _ := place{context.Background(), storages.Files}.splitObject(storage.Clean(input))
 	base := filepath.Base(file)
 	if _, ok := container(base); ok {
 		base = strings.TrimSuffix(base, filepath.Ext(base))

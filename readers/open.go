@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Request is what Open gets beside the format.
@@ -68,7 +68,7 @@ func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, err
 
 func openTable(ctx context.Context, f shardify.SourceFormat, r Request, table *shardify.Table, left []shardify.Leftover) (*Opened, error) {
 	if f.Name != "files" {
-		table.Remember(ctx, local.Of(table)) // before anything is read
+		table.Remember(ctx, storages.Of(table)) // before anything is read
 	}
 	a := r.args(table)
 	src, err := f.Open(ctx, a)
@@ -124,7 +124,7 @@ func walkOf(f shardify.SourceFormat, r Request) walk.Request {
 
 // withoutLabels leaves the table of --labels out of the samples that it is about.
 func withoutLabels(ctx context.Context, t *shardify.Table, left []shardify.Leftover, name string) (*shardify.Table, []shardify.Leftover, error) {
-	st, err := stat(ctx, local.Of(t), name)
+	st, err := stat(ctx, storages.Of(t), name)
 	if st == nil || st.Type == storage.Folder {
 		return t, left, err
 	}
@@ -132,7 +132,7 @@ func withoutLabels(ctx context.Context, t *shardify.Table, left []shardify.Lefto
 		if t.Size(i) != st.Size && t.Size(i) != shardify.SizeUnknown || filepath.Base(t.Path(i)) != filepath.Base(name) {
 			continue
 		}
-		other, err := stat(ctx, local.Of(t), t.Path(i))
+		other, err := stat(ctx, storages.Of(t), t.Path(i))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -176,14 +176,14 @@ func sets(ctx context.Context, fs storage.FS, inputs []string) (*shardify.Table,
 	var bad []error
 	for _, in := range inputs {
 		if filepath.Base(in) != index.ManifestName {
-			in = filepath.Join(in, index.ManifestName)
+			in = storage.Join(in, index.ManifestName)
 		}
 		st, err := fs.Stat(ctx, in)
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
-		dir := filepath.Dir(in)
+		dir := storage.Dir(in)
 		i := slices.Index(t.Roots, dir)
 		if i >= 0 {
 			bad = append(bad, fmt.Errorf("%s: given twice", dir))

@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // PartFiles is how many inputs a table has at least before the next part begins: a
@@ -53,7 +53,7 @@ func (r *Request) fs() storage.FS { return filesOr(r.FS) }
 // filesOr is fs, or the files of this machine.
 func filesOr(fs storage.FS) storage.FS {
 	if fs == nil {
-		return local.Files
+		return storages.Files
 	}
 	return fs
 }

@@ -3,8 +3,10 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"iter"
-	"strings"
 )
 
 // FS is where inputs are read from. Names are what users give and what is below it: paths,
@@ -128,16 +130,59 @@ func Numbered(f FS, name string) bool {
 	return ok && n.Numbered(name)
 }
 
-// Belower is an FS that has links, and can open a file below a folder without following
-// one that leads out of it.
-type Belower interface {
+// Linker is an FS that has symbolic links.
+type Linker interface {
+	// OpenBelow opens a file by its path below a folder, and follows no link that leads
+	// out of it.
 	OpenBelow(ctx context.Context, folder, name string) (File, error)
+	// OpenOwn opens a file and refuses a link in its place: in a data set it would have
+	// files of the user who opens the set taken for its data. Folders may be links.
+	OpenOwn(ctx context.Context, name string) (File, error)
+	// Lstat is Stat without following a link.
+	Lstat(ctx context.Context, name string) (Info, error)
 }
 
 // OpenBelow opens a file by its path below a folder.
 func OpenBelow(ctx context.Context, f FS, folder, name string) (File, error) {
-	if b, ok := As[Belower](f); ok {
-		return b.OpenBelow(ctx, folder, name)
+	if l, ok := As[Linker](f); ok {
+		return l.OpenBelow(ctx, folder, name)
 	}
-	return f.Open(ctx, strings.TrimSuffix(folder, "/")+"/"+name)
+	return f.Open(ctx, Join(folder, name))
+}
+
+// OpenOwn opens a file of a data set, which must not be a link.
+func OpenOwn(ctx context.Context, f FS, name string) (File, error) {
+	if l, ok := As[Linker](f); ok {
+		return l.OpenOwn(ctx, name)
+	}
+	return f.Open(ctx, name)
+}
+
+// Lstat looks at what has a name, which may be a link.
+func Lstat(ctx context.Context, f FS, name string) (Info, error) {
+	if l, ok := As[Linker](f); ok {
+		return l.Lstat(ctx, name)
+	}
+	return f.Stat(ctx, name)
+}
+
+// ReadOwn reads a small file of a data set, of at most so many bytes.
+func ReadOwn(ctx context.Context, f FS, name string, most int64) ([]byte, error) {
+	in, err := OpenOwn(ctx, f, name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	if in.Size() > most {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has %d bytes, at most %d are read", in.Size(), most)}
+	}
+	b := make([]byte, in.Size())
+	switch n, err := in.ReadAt(b, 0); {
+	case n == len(b):
+		return b, nil
+	case err == nil || err == io.EOF:
+		return nil, &fs.PathError{Op: "read", Path: name, Err: io.ErrUnexpectedEOF}
+	default:
+		return nil, err
+	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/verify/problem"
 	"golang.org/x/sync/errgroup"
 )
@@ -273,7 +273,7 @@ func (c *comparison) since(i uint32, err error) error {
 	if int(i) >= c.now.Len() {
 		return err
 	}
-	st, e := local.Of(c.now).Stat(context.Background(), c.now.Path(int(i)))
+	st, e := storages.Of(c.now).Stat(context.Background(), c.now.Path(int(i)))
 	if e == nil {
 		t := c.plan.Table
 		e = plan.Unchanged(st.Stamp, t.Size(int(i)), t.ModTime(int(i)), false)

@@ -20,6 +20,7 @@ import (
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Request says what to look at.
@@ -125,7 +126,7 @@ func (r *Report) outline(ctx context.Context, f *shardify.SourceFormat, t *shard
 	if f.Outline == nil || t.Len() == 0 {
 		return
 	}
-	lines, err := f.Outline(ctx, local.Of(t), t.Path(0))
+	lines, err := f.Outline(ctx, storages.Of(t), t.Path(0))
 	if err != nil {
 		lines = append(lines, err.Error())
 	}

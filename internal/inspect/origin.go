@@ -11,7 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/plan"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Origin is where a sample of a data set was converted from.
@@ -49,7 +49,7 @@ func origin(b *shardify.Batch, manifest string) *Origin {
 
 // find looks the input up. Without the list its number must do.
 func (o *Origin) find(list string) {
-	f, err := local.Files.Open(context.Background(), list)
+	f, err := storages.Files.Open(context.Background(), list)
 	if err != nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // StemEnd is where the stem of a base name ends: before the first or the last
@@ -73,12 +74,12 @@ func newPaths(t *shardify.Table, last bool, inputs iter.Seq[int]) *Paths {
 		x := &p.Roots[i]
 		x.folder = r
 		if asFile[i] {
-			x.folder, x.file = filepath.Dir(r), []byte(filepath.Base(r))
+			x.folder, x.file = storage.Dir(r), []byte(filepath.Base(r))
 		}
 		if !used[i] {
 			continue
 		}
-		folder := filepath.Clean(x.folder)
+		folder := storage.Clean(x.folder)
 		s, ok := spaces[folder]
 		if !ok {
 			s = len(spaces)
@@ -193,7 +194,7 @@ func (p *Paths) Folder(r int, dir []byte) string {
 	case f == "":
 		return filepath.FromSlash(path.Clean(string(dir)))
 	}
-	return filepath.Join(f, filepath.FromSlash(string(dir)))
+	return storage.Join(f, string(dir))
 }
 
 // AppendKey appends the name of the sample that file i belongs to.

@@ -7,7 +7,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/openfiles"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // MaxOpen is how many files of a set are kept open.
@@ -38,7 +38,7 @@ func (h *Handles[T]) Acquire(ctx context.Context, in *Input) (*Handle[T], error)
 }
 
 func (h *Handles[T]) openOne(ctx context.Context, in *Input) (v T, err error) {
-	f, err := OpenFile(ctx, local.Of(in.set.table), in.Path(), in.Size)
+	f, err := OpenFile(ctx, storages.Of(in.set.table), in.Path(), in.Size)
 	if err != nil {
 		return v, err
 	}

@@ -69,15 +69,12 @@ func (w *walker) classify(ctx context.Context, text string) argument {
 		a.err = errors.New("empty name")
 		return a
 	}
-	if a.err = remote(text); a.err != nil {
-		return a
-	}
 	st, err := w.fs().Stat(ctx, text)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		a.err = w.missing(text)
 		if a.err == nil { // a pattern
-			a.pattern = strings.Split(filepath.ToSlash(filepath.Clean(text)), "/")
+			a.pattern = strings.Split(filepath.ToSlash(storage.Clean(text)), "/")
 		}
 	case err != nil:
 		a.err = reasonOf(err)
@@ -130,7 +127,7 @@ func (w *walker) overlaps(args []argument) {
 		if a.pattern != nil {
 			text, _ = splitPattern(a.pattern)
 		}
-		if abs, err := filepath.Abs(text); err == nil {
+		if abs, err := storage.Abs(text); err == nil {
 			places = append(places, place{strings.Split(abs, string(filepath.Separator)), i})
 		}
 	}
@@ -214,10 +211,16 @@ type shared struct {
 
 func newShared(dir []string) *shared { return &shared{dir: dir, root: -1} }
 
-// climb splits a file's path into the leading "/" or "../.." and the folders
+// climb splits a file's path into the leading "/", "../.." or scheme and the folders
 // below it.
 func climb(path string) (key string, dir []string) {
-	parts := strings.Split(filepath.ToSlash(filepath.Clean(path)), "/")
+	path = filepath.ToSlash(storage.Clean(path))
+	if s := storage.Scheme(path); s != "" {
+		n := len(s) + len("://")
+		parts := strings.Split(path[n:], "/")
+		return path[:n], parts[:len(parts)-1]
+	}
+	parts := strings.Split(path, "/")
 	parts = parts[:len(parts)-1]
 	n := 0
 	for n < len(parts) && (parts[n] == ".." || (n == 0 && parts[n] == "")) {
@@ -235,11 +238,11 @@ func (s *shared) meet(dir []string) {
 }
 
 func (s *shared) path(key string) string {
-	return filepath.Clean(filepath.FromSlash(key + strings.Join(s.dir, "/")))
+	return storage.Clean(filepath.FromSlash(key + strings.Join(s.dir, "/")))
 }
 
 func (s *shared) below(key, path string) string {
-	path = filepath.ToSlash(filepath.Clean(path))
+	path = filepath.ToSlash(storage.Clean(path))
 	prefix := key + strings.Join(s.dir, "/")
 	return strings.TrimPrefix(path[len(prefix):], "/")
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/folders"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
@@ -28,7 +29,7 @@ func (w *walker) filesFrom(ctx context.Context) error {
 	if base == "" {
 		base = "."
 	}
-	l := list{walker: w, roots: map[bool]*listRoot{}}
+	l := list{walker: w, roots: map[string]*listRoot{}}
 	l.base = base
 	l.abs, _ = filepath.Abs(base)
 	if below := strings.Trim(filepath.ToSlash(l.abs), "/"); below != "" {
@@ -79,8 +80,8 @@ var errFolder = errors.New("a folder; list files only, with find -type f")
 type list struct {
 	*walker
 	base, abs string
-	prefix    []byte             // abs without its first slash and with one at its end
-	roots     map[bool]*listRoot // by whether names below it were absolute
+	prefix    []byte               // abs without its first slash and with one at its end
+	roots     map[string]*listRoot // by their folders
 	batch     []listedName
 }
 
@@ -113,11 +114,11 @@ func (l *list) quick(ctx context.Context, name []byte) (bool, error) {
 	if !l.NoStat || l.Keep != nil || !plain(name) {
 		return false, nil
 	}
-	root := l.roots[false]
+	root := l.roots[l.base]
 	if name[0] == '/' {
 		below, ok := bytes.CutPrefix(name[1:], l.prefix)
 		if !ok {
-			root = l.roots[true]
+			root = l.roots[top]
 		}
 		if name = below; len(name) == 0 {
 			return false, nil
@@ -178,19 +179,18 @@ func (l *list) take(ctx context.Context, b []byte) {
 
 // place finds root and relative path of a name.
 func (l *list) place(ctx context.Context, name string) (*listRoot, string, error) {
-	if err := remote(name); err != nil {
-		return nil, "", err
-	}
 	if strings.IndexByte(name, 0) >= 0 {
 		return nil, "", errors.New("a zero byte in a list of lines")
 	}
-	rel, absolute := filepath.ToSlash(filepath.Clean(name)), filepath.IsAbs(name)
-	if absolute {
+	dir, rel := l.base, filepath.ToSlash(storage.Clean(name))
+	if s := storage.Scheme(name); s != "" {
+		dir, rel = topOf(rel, len(s)+len("://"))
+	} else if filepath.IsAbs(name) {
 		below, ok := strings.CutPrefix(rel, strings.TrimSuffix(filepath.ToSlash(l.abs), "/")+"/")
 		if ok {
-			rel, absolute = below, false
+			rel = below
 		} else {
-			rel = strings.TrimPrefix(rel, "/")
+			dir, rel = top, strings.TrimPrefix(rel, "/")
 		}
 	}
 	if rel == "" || rel == "." {
@@ -199,19 +199,28 @@ func (l *list) place(ctx context.Context, name string) (*listRoot, string, error
 	if rel == ".." || strings.HasPrefix(rel, "../") {
 		return nil, "", fmt.Errorf("leads out of the folder %s", Quote(l.base))
 	}
-	r := l.roots[absolute]
+	r := l.roots[dir]
 	if r == nil {
-		dir := l.base
-		if absolute {
-			dir = string(filepath.Separator)
-		}
 		r = &listRoot{index: l.root(dir)}
 		if r.dir, r.err = folders.Open(ctx, l.fs(), dir); r.err == nil {
 			r.open = true
 		}
-		l.roots[absolute] = r
+		l.roots[dir] = r
 	}
 	return r, rel, nil
+}
+
+// top is the root of absolute names.
+const top = string(filepath.Separator)
+
+// topOf cuts an address behind its first folder, which is where other tools have their
+// buckets and servers: not all of them can tell what is above.
+func topOf(address string, scheme int) (dir, rel string) {
+	dir = storage.Dir(address)
+	if n := strings.IndexByte(address[min(scheme+1, len(address)):], '/'); n >= 0 {
+		dir = address[:scheme+1+n]
+	}
+	return dir, strings.TrimPrefix(strings.TrimPrefix(address, dir), "/")
 }
 
 // leftOut counts names that are never samples, or not of the wanted format.

@@ -8,27 +8,6 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// remotes is what fetches each kind of address.
-var remotes = map[string]string{
-	"root": "xrdcp", "xroot": "xrdcp", "xrootd": "xrdcp", "davs": "gfal-copy", "dav": "gfal-copy", "gsiftp": "gfal-copy", "srm": "gfal-copy",
-	"s3": "aws s3 sync, or s5cmd", "s3a": "aws s3 sync", "gs": "gcloud storage rsync", "gcs": "gcloud storage rsync",
-	"az": "azcopy", "abfs": "azcopy", "abfss": "azcopy", "wasb": "azcopy", "oci": "rclone", "ais": "ais object get", "swift": "rclone",
-	"http": "curl -LO, or wget", "https": "curl -LO, or wget", "ftp": "wget", "sftp": "sftp or rsync", "ssh": "rsync", "rsync": "rsync",
-	"hdfs": "hdfs dfs -get", "hf": "hf download", "globus": "globus transfer", "dvc": "dvc pull",
-}
-
-// remote refuses an address and names what fetches it.
-func remote(text string) error {
-	scheme, _, ok := strings.Cut(text, "://")
-	if !ok || strings.ContainsAny(scheme, "/. ") {
-		return nil
-	}
-	if tool := remotes[strings.ToLower(scheme)]; tool != "" {
-		return shardify.Unsupported("inputs are local files; fetch it first, with %s", tool)
-	}
-	return shardify.Unsupported("inputs are local files; rclone fetches from most kinds of storage")
-}
-
 type foreignKind struct{ ext, cure string }
 
 // foreignFolders is the same for folders.

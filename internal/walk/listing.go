@@ -52,7 +52,7 @@ type folder struct {
 	ready   chan struct{} // closed when listing is complete
 }
 
-func (f *folder) path() string { return filepath.Join(f.root, filepath.FromSlash(f.rel)) }
+func (f *folder) path() string { return storage.Join(f.root, f.rel) }
 
 func (f *folder) below(name []byte) string {
 	if f.rel == "" {
@@ -189,7 +189,7 @@ func (w *walker) statAll(ctx context.Context, d folders.Folder, f *folder) error
 	}
 	for _, list := range bad {
 		for _, b := range list {
-			l.bad.add(filepath.Join(f.path(), string(l.name(b.i))), b.err)
+			l.bad.add(storage.Join(f.path(), string(l.name(b.i))), b.err)
 			l.entries[b.i].kind = dropped
 		}
 	}
@@ -261,7 +261,7 @@ var ErrOutside = errors.New("a link that leads out of the input folder; --follow
 // must not bring files of the user who converts it into a data set. The argument itself
 // may be a link.
 func (w *walker) inside(f *folder, name string) error {
-	path := filepath.Join(f.path(), name)
+	path := storage.Join(f.path(), name)
 	own, ok := storage.Path(w.fs(), path)
 	if !ok {
 		return nil // no other storage has links

@@ -22,8 +22,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/local/dirfd"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // ErrNone means that the inputs hold no file that is wanted.
@@ -131,7 +131,7 @@ func newWalker(r Request) *walker {
 	return &walker{
 		Request: r,
 		table:   table,
-		from:    local.Of(table),
+		from:    storages.Of(table),
 		helpers: make(chan struct{}, jobs-1),
 		listers: make(chan struct{}, jobs),
 		ahead:   min(jobs, 16),

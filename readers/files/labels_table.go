@@ -6,7 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/labels"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // isTable tells a value of --labels that names a file.
@@ -29,7 +29,7 @@ func (b *builder) readLabels(ctx context.Context) (*labels.Table, error) {
 	case !labels.IsTable(mode):
 		return nil, shardify.Unsupported("--labels %q: want auto, none, folder or a file .csv, .tsv, .jsonl or .parquet", mode)
 	}
-	t, err := labels.Read(ctx, local.Of(b.table), mode, key)
+	t, err := labels.Read(ctx, storages.Of(b.table), mode, key)
 	if err != nil {
 		return nil, err
 	}

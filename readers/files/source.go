@@ -9,7 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/labels"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // content is what the survey found and a state keeps.
@@ -55,7 +55,7 @@ const maxSpan = 4096
 const assumed = 64 << 10
 
 func newSource(c *content, columns []string) (*source, error) {
-	s := &source{content: c, dirs: newDirs(local.Of(c.names.Table), maxDirs), width: max(6, len(strconv.Itoa(c.m.samples-1)))}
+	s := &source{content: c, dirs: newDirs(storages.Of(c.names.Table), maxDirs), width: max(6, len(strconv.Itoa(c.m.samples-1)))}
 	if c.Parts {
 		s.width = partsWidth
 	}

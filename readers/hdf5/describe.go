@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // maxDescribed bounds the data sets that Describe lists.
@@ -68,7 +68,7 @@ func (b *blob) decoded() []string {
 }
 
 func (s *source) describeFile(in *rows.Input, b *blob) ([]string, error) {
-	return describeFile(context.Background(), local.Of(s.table), in.Path(), s.opts, b)
+	return describeFile(context.Background(), storages.Of(s.table), in.Path(), s.opts, b)
 }
 
 // outline lists the data sets of a file, whether or not they make one table, and what

@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // input is an open file with the places of the set's fields in it.
@@ -41,7 +41,7 @@ type place struct {
 
 // openInput implements the handles' open. The blob may come from a damaged plan.
 func (s *source) openInput(ctx context.Context, at storage.File, in *rows.Input) (*input, error) {
-	f, err := newFile(local.Of(s.table), at, in.Path(), s.opts.external)
+	f, err := newFile(storages.Of(s.table), at, in.Path(), s.opts.external)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Format is the readers' table's line for HDF5.
@@ -209,7 +209,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s.opts.splits, s.opts.skip = a.Splits, a.SkipDamaged
-	sv := &survey{fs: local.Of(a.Table), opts: s.opts, inputs: a.Table.Len(), missing: o[rows.Option.Name], want: want}
+	sv := &survey{fs: storages.Of(a.Table), opts: s.opts, inputs: a.Table.Len(), missing: o[rows.Option.Name], want: want}
 	defer sv.close()
 	f := rows.Format{Name: "HDF5", Look: sv.look, Key: s.opts.key(), Ragged: true}
 	if a.State == nil {

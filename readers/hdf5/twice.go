@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -31,7 +32,7 @@ const maxReferences = 1 << 16
 func (t *tree) externalLink(l *h5.Link, p string) {
 	clean := filepath.FromSlash(l.File)
 	if len(t.refs) < maxReferences && filepath.IsLocal(clean) {
-		t.refs = append(t.refs, reference{t.file.Path, p, filepath.Join(filepath.Dir(t.file.Path), clean), path.Clean("/" + l.Target), false})
+		t.refs = append(t.refs, reference{t.file.Path, p, storage.Join(storage.Dir(t.file.Path), clean), path.Clean("/" + l.Target), false})
 	}
 }
 
@@ -109,7 +110,7 @@ func realPath(p string) string {
 	if real, err := local.RealPath(p); err == nil {
 		return real
 	}
-	if abs, err := filepath.Abs(p); err == nil {
+	if abs, err := storage.Abs(p); err == nil {
 		return abs
 	}
 	return p

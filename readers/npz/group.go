@@ -15,7 +15,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // group is a list of files with the same arrays, joined along the sample axis:
@@ -302,7 +302,7 @@ func (b *groupBuilder) surveyAll(ctx context.Context) ([]surveyed, error) {
 
 // look lists the arrays of an input, the samples' axis first.
 func (b *groupBuilder) look(ctx context.Context, i uint32, want func(key string) bool) (*listing, error) {
-	l, err := survey(ctx, local.Of(b.table), b.table.Path(int(i)), b.npyName, want)
+	l, err := survey(ctx, storages.Of(b.table), b.table.Path(int(i)), b.npyName, want)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // passes tells whether column c of the span can be handed on as it stands in the
@@ -38,7 +39,7 @@ func (j *job) pass(c int, r *region, lo, hi int64) {
 	if lo == 0 {
 		proof.Lo, feed.sum = 0, r.headSum // openFile has read the header
 	}
-	path, object, size, fs := j.src.table.Path(int(input)), j.objectName(c), j.group.files[j.fileIndex].size, local.Of(j.src.table)
+	path, object, size, fs := j.src.table.Path(int(input)), j.objectName(c), j.group.files[j.fileIndex].size, storages.Of(j.src.table)
 	left := col.StreamBytes
 	ctx := j.ctx
 	col.Stream = func(yield func([]byte) error) error {

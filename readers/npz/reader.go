@@ -10,7 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Reader implements shardify.Source.
@@ -186,7 +186,7 @@ func (j *job) openFile() error {
 	}
 	info := &j.group.files[j.fileIndex]
 	name := j.src.table.Path(int(info.input))
-	f, err := local.Of(j.src.table).Open(j.ctx, name)
+	f, err := storages.Of(j.src.table).Open(j.ctx, name)
 	if errors.Is(err, storage.ErrNotFile) {
 		return fmt.Errorf("%w: it is %w now", shardify.ErrChanged, storage.ErrNotFile)
 	}

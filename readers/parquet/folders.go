@@ -7,7 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // tableFormats are tables whose folders hold files that no longer count, by what gives
@@ -45,7 +45,7 @@ func checkFolders(ctx context.Context, t *shardify.Table) error {
 		return nil
 	}
 	for _, root := range t.Roots {
-		in := local.Of(t)
+		in := storages.Of(t)
 		if st, err := in.Stat(ctx, root); err != nil || st.Type != storage.Folder {
 			continue
 		}

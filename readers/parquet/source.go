@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Format is the readers' table's line for Parquet files.
@@ -70,7 +70,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 			return nil, err
 		}
 	}
-	s := &source{fs: local.Of(a.Table), opts: opts, fillItems: opts[optItems] == "fill", parts: findPartitions(a.Table)}
+	s := &source{fs: storages.Of(a.Table), opts: opts, fillItems: opts[optItems] == "fill", parts: findPartitions(a.Table)}
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
 		return nil, err
 	}

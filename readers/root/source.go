@@ -14,7 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Format is the readers' table's line for ROOT files.
@@ -78,7 +78,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: local.Of(a.Table), opts: opts, friends: parseFriends(ctx, local.Of(a.Table), opts["friend"])}
+	s := &source{fs: storages.Of(a.Table), opts: opts, friends: parseFriends(ctx, storages.Of(a.Table), opts["friend"])}
 	if s.on, err = parseOn(opts["on"]); err != nil {
 		return nil, err
 	}

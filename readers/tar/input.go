@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify/internal/guard"
 	"github.com/shardify/shardify/internal/inflate"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // input is an open tar: its bytes as they are without compression.
@@ -37,7 +37,7 @@ const maxWindow = 256 << 20
 // openInput opens file i of the table, which must have its size.
 func openInput(ctx context.Context, t *shardify.Table, i int) (in input, packing uint8, err error) {
 	name := t.Path(i)
-	f, err := local.Of(t).Open(ctx, name)
+	f, err := storages.Of(t).Open(ctx, name)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -56,6 +56,17 @@ func (f *Files) OpenBelow(ctx context.Context, folder, name string) (storage.Fil
 	return f.open(name, func() (storage.File, error) { return storage.OpenBelow(ctx, f.FS, folder, name) })
 }
 
+// OpenOwn opens a file that must not be a link.
+func (f *Files) OpenOwn(ctx context.Context, name string) (storage.File, error) {
+	return f.open(name, func() (storage.File, error) { return storage.OpenOwn(ctx, f.FS, name) })
+}
+
+// Lstat looks at a file, which may be a link.
+func (f *Files) Lstat(ctx context.Context, name string) (storage.Info, error) {
+	info, err := storage.Lstat(ctx, f.FS, name)
+	return f.info(name, info), err
+}
+
 // Open opens a file.
 func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
 	return f.open(name, func() (storage.File, error) { return f.FS.Open(ctx, name) })
@@ -75,10 +86,14 @@ func (f *Files) open(name string, open func() (storage.File, error)) (storage.Fi
 // Stat looks at a file.
 func (f *Files) Stat(ctx context.Context, name string) (storage.Info, error) {
 	info, err := f.FS.Stat(ctx, name)
+	return f.info(name, info), err
+}
+
+func (f *Files) info(name string, info storage.Info) storage.Info {
 	if change := f.of(name).Stamp; change != nil {
 		info.Stamp = change(info.Stamp)
 	}
-	return info, err
+	return info
 }
 
 type file struct {

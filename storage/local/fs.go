@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
@@ -16,15 +15,6 @@ import (
 var Files storage.FS = files{}
 
 type files struct{}
-
-// Of is where the inputs of a table are: the files of this machine, unless it says
-// otherwise.
-func Of(t *shardify.Table) storage.FS {
-	if t == nil || t.FS == nil {
-		return Files
-	}
-	return t.FS
-}
 
 // input is an open file of this machine.
 type input struct {
@@ -40,11 +30,35 @@ func (files) Open(ctx context.Context, name string) (storage.File, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	f, st, err := Open(name)
+	return inputOf(Open(name))
+}
+
+func inputOf(f *os.File, st fs.FileInfo, err error) (storage.File, error) {
 	if err != nil {
 		return nil, err
 	}
 	return &input{f, stampOf(st)}, nil
+}
+
+func (files) OpenOwn(ctx context.Context, name string) (storage.File, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return inputOf(OpenOwn(name))
+}
+
+func (files) Lstat(ctx context.Context, name string) (storage.Info, error) {
+	if ctx.Err() != nil {
+		return storage.Info{}, context.Cause(ctx)
+	}
+	return infoOf(os.Lstat(name))
+}
+
+func infoOf(st fs.FileInfo, err error) (storage.Info, error) {
+	if err != nil {
+		return storage.Info{}, err
+	}
+	return storage.Info{Type: typeOf(st.Mode()), Stamp: stampOf(st)}, nil
 }
 
 // OpenBelow opens a regular file below a folder, whatever links there are: none leads out
@@ -83,11 +97,7 @@ func (files) Stat(ctx context.Context, name string) (storage.Info, error) {
 	if ctx.Err() != nil {
 		return storage.Info{}, context.Cause(ctx)
 	}
-	st, err := os.Stat(name)
-	if err != nil {
-		return storage.Info{}, err
-	}
-	return storage.Info{Type: typeOf(st.Mode()), Stamp: stampOf(st)}, nil
+	return infoOf(os.Stat(name))
 }
 
 // listed is how many names are read at a time.

@@ -31,7 +31,7 @@ var Pendings = map[string]func(x any) bool{
 var FSs = map[string]func(x any) bool{
 	"Native":   has[storage.Native],
 	"Numberer": has[storage.Numberer],
-	"Belower":  has[storage.Belower],
+	"Linker":   has[storage.Linker],
 }
 
 // Files are those of a File.

@@ -244,14 +244,14 @@ func (f *File) beside(name string) (storage.File, string, error) {
 	if !filepath.IsLocal(clean) || strings.Contains(name, "..") {
 		return nil, "", shardify.Unsupported("refers to the file %q, which is not below the folder of the input", name)
 	}
-	o, err := storage.OpenBelow(context.Background(), f.fs, filepath.Dir(f.Path), clean)
+	o, err := storage.OpenBelow(context.Background(), f.fs, storage.Dir(f.Path), clean)
 	switch {
 	case errors.Is(err, storage.ErrNotFile):
 		return nil, "", shardify.Unsupported("refers to %s, which is not a regular file", name)
 	case err != nil && !errors.Is(err, syscall.EIO) && !errors.Is(err, context.Canceled):
 		return nil, "", shardify.Unsupported("refers to the file %s: %v", name, unwrapPath(err))
 	}
-	return o, filepath.Join(filepath.Dir(f.Path), clean), err
+	return o, storage.Join(storage.Dir(f.Path), clean), err
 }
 
 func unwrapPath(err error) error {

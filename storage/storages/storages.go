@@ -1,0 +1,108 @@
+// Package storages is the table of storages: whatever has a name of the form
+// SCHEME://PLACE is in the storage of that line. Names without a scheme are paths of this
+// machine.
+//
+//	f, err := storages.Files.Open(ctx, "file:///data/a.root")
+//	s, err := storages.Open("out", storages.Output{Sync: local.SyncShard})
+package storages
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
+)
+
+// Storage is a line of the table.
+type Storage struct {
+	Scheme string // of its names, in small letters
+	// Files are its inputs, by their whole addresses. It connects when it is first asked.
+	Files storage.FS
+	// Store is where data sets are published below an address; nil if that is not
+	// supported.
+	Store func(address string) (storage.Store, error)
+}
+
+// Table has the storages other than that of this machine.
+var Table = []Storage{}
+
+// Schemes are those that names may have.
+func Schemes() []string {
+	out := []string{"file"}
+	for i := range Table {
+		out = append(out, Table[i].Scheme)
+	}
+	return out
+}
+
+// find is the line of a name; nil for a path of this machine, which is then its path.
+func find(name string) (s *Storage, path string, err error) {
+	scheme := storage.Scheme(name)
+	switch i := slices.IndexFunc(Table, func(s Storage) bool { return s.Scheme == scheme }); {
+	case scheme == "":
+		return nil, name, nil
+	case scheme == "file":
+		return nil, strings.TrimPrefix(name[len("file://"):], "localhost"), nil
+	case i >= 0:
+		return &Table[i], name, nil
+	}
+	return nil, name, shardify.Unsupported("no storage has the scheme %s://: there is %s://; fetch it first, with %s", scheme, strings.Join(Schemes(), "://, "), fetches(scheme))
+}
+
+// fetchers is what fetches each kind of address.
+var fetchers = map[string]string{
+	"root": "xrdcp", "xroot": "xrdcp", "xrootd": "xrdcp", "davs": "gfal-copy", "dav": "gfal-copy", "gsiftp": "gfal-copy", "srm": "gfal-copy",
+	"s3": "aws s3 sync, or s5cmd", "s3a": "aws s3 sync", "gs": "gcloud storage rsync", "gcs": "gcloud storage rsync",
+	"az": "azcopy", "abfs": "azcopy", "abfss": "azcopy", "wasb": "azcopy", "oci": "rclone", "ais": "ais object get", "swift": "rclone",
+	"http": "curl -LO, or wget", "https": "curl -LO, or wget", "ftp": "wget", "sftp": "sftp or rsync", "ssh": "rsync", "rsync": "rsync",
+	"hdfs": "hdfs dfs -get", "hf": "hf download", "globus": "globus transfer", "dvc": "dvc pull",
+}
+
+func fetches(scheme string) string {
+	if tool := fetchers[scheme]; tool != "" {
+		return tool
+	}
+	return "rclone, which knows most kinds of storage"
+}
+
+// Of is where the inputs of a table are: wherever their names say, unless it says
+// otherwise.
+func Of(t *shardify.Table) storage.FS {
+	if t == nil || t.FS == nil {
+		return Files
+	}
+	return t.FS
+}
+
+// Output says how data sets are published.
+type Output struct {
+	Sync local.Sync // on this machine
+}
+
+// Open is where a data set is, or is to be published: a folder, or an address.
+func Open(name string, o Output) (storage.Store, error) {
+	switch s, path, err := find(name); {
+	case err != nil:
+		return nil, err
+	case s == nil:
+		return local.NewDir(path, o.Sync), nil
+	case s.Store == nil:
+		return nil, shardify.Unsupported("%s: data sets are not published to %s://", name, s.Scheme)
+	default:
+		return s.Store(name)
+	}
+}
+
+// Plain is the path of a name of this machine, and any other name itself.
+func Plain(name string) string {
+	_, path, _ := find(name)
+	return path
+}
+
+// Local tells whether a name is a path of this machine.
+func Local(name string) bool {
+	s, _, err := find(name)
+	return s == nil && err == nil
+}
