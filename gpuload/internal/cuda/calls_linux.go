@@ -108,14 +108,15 @@ func (d *driver) primaryRelease(dev int32) error {
 	return d.check("cuDevicePrimaryCtxRelease_v2", r)
 }
 
-func (d *driver) setCurrent(ctx uintptr) error {
-	r, _, _ := purego.SyscallN(d.cuCtxSetCurrent, ctx)
-	return d.check("cuCtxSetCurrent", r)
+func (d *driver) pushContext(ctx uintptr) error {
+	r, _, _ := purego.SyscallN(d.cuCtxPushCurrent, ctx)
+	return d.check("cuCtxPushCurrent_v2", r)
 }
 
-func (d *driver) current() (ctx uintptr, err error) {
-	r, _, _ := purego.SyscallN(d.cuCtxGetCurrent, uintptr(unsafe.Pointer(&ctx)))
-	return ctx, d.check("cuCtxGetCurrent", r)
+func (d *driver) popContext() error {
+	var ctx uintptr
+	r, _, _ := purego.SyscallN(d.cuCtxPopCurrent, uintptr(unsafe.Pointer(&ctx)))
+	return d.check("cuCtxPopCurrent_v2", r)
 }
 
 func (d *driver) priorityRange() (least, greatest int32, err error) {
@@ -234,11 +235,6 @@ func (d *driver) streamWait(s, e uintptr) error {
 	return d.check("cuStreamWaitEvent", r)
 }
 
-func (d *driver) streamQuery(s uintptr) error {
-	r, _, _ := purego.SyscallN(d.cuStreamQuery, s)
-	return d.check("cuStreamQuery", r)
-}
-
 func (d *driver) streamSynchronize(s uintptr) error {
 	r, _, _ := purego.SyscallN(d.cuStreamSynchronize, s)
 	return d.check("cuStreamSynchronize", r)
@@ -257,11 +253,6 @@ func (d *driver) eventDestroy(e uintptr) error {
 func (d *driver) eventRecord(e, s uintptr) error {
 	r, _, _ := purego.SyscallN(d.cuEventRecord, e, s)
 	return d.check("cuEventRecord", r)
-}
-
-func (d *driver) eventQuery(e uintptr) error {
-	r, _, _ := purego.SyscallN(d.cuEventQuery, e)
-	return d.check("cuEventQuery", r)
 }
 
 func (d *driver) eventSynchronize(e uintptr) error {

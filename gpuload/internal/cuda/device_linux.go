@@ -6,41 +6,42 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 )
 
 // Device is one GPU. Its methods may be called from several goroutines; those
 // of one Slot or Window never at once.
 type Device struct {
-	drv    *driver
-	info   Info
-	thread *thread
-	node   int // NUMA node of the GPU, or -1
-	chunk  int64
+	drv   *driver
+	info  Info
+	node  int // NUMA node of the GPU, or -1
+	chunk int64
+	dev   int32
+	ctx   uintptr // 0: not retained
 
-	// The rest belongs to the thread.
-	dev      int32
-	ctx      uintptr
-	retained bool
-	module   uintptr
-	kernels  map[string]uintptr
-	copies   uintptr // stream of the copy engine
-	gathers  uintptr // stream of the kernels
-	batch    bool    // several copies by one call
-	flight   [4]string
-	at       int
-	lost     error
-	live     map[closer]struct{} // what Close gives back
-	speed    Speed
-	grid     uint32 // blocks of kernels that read host memory
-	wide     uint32 // and of those that read device memory
+	// order is held from one call of the driver to the next where they belong together: see
+	// visit. It guards what follows.
+	order   sync.Mutex
+	ended   bool
+	drained [2]event // of Drain
+	module  uintptr
+	kernels map[string]uintptr
+	copies  uintptr // stream of the copy engine
+	gathers uintptr // stream of the kernels
+	batch   bool    // several copies by one call
+	flight  [4]string
+	at      int
+	lost    error
+	live    map[closer]struct{} // what Close gives back
+	speed   Speed
+	grid    uint32 // blocks of kernels that read host memory
+	wide    uint32 // and of those that read device memory
 
 	mu     sync.RWMutex
 	pinned []*pinned // by address
 	closed bool
 }
 
-// closer is something of a Device that must be given back on its thread.
+// closer is something of a Device that Close gives back.
 type closer interface{ destroy() error }
 
 // Open makes a GPU ready: its context, streams, kernels, and figures of its speed.
@@ -53,8 +54,10 @@ func Open(o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{drv: drv, thread: newThread(), chunk: o.Chunk, node: -1, kernels: map[string]uintptr{}, live: map[closer]struct{}{}}
-	err = d.thread.do(func() error { return d.open(int32(o.Device)) })
+	d := &Device{drv: drv, chunk: o.Chunk, node: -1, kernels: map[string]uintptr{}, live: map[closer]struct{}{}}
+	if err = d.open(int32(o.Device)); err == nil {
+		err = d.do(d.prepare)
+	}
 	switch {
 	case err != nil || o.NoCalibration:
 	case o.Speed != nil:
@@ -88,17 +91,8 @@ func (d *Device) open(ordinal int32) error {
 	if d.info.Capability[0] < 7 {
 		return fmt.Errorf("%w: cuda:%d (%s) has compute capability %d.%d, want 7.0", ErrNoDevice, ordinal, d.info.Name, d.info.Capability[0], d.info.Capability[1])
 	}
-	if d.ctx, err = d.drv.primaryRetain(d.dev); err != nil {
-		return err
-	}
-	d.retained = true
-	if err := d.drv.setCurrent(d.ctx); err != nil {
-		return err
-	}
-	if _, err := d.drv.captureMode(captureRelaxed); err != nil {
-		return err
-	}
-	return d.prepare()
+	d.ctx, err = d.drv.primaryRetain(d.dev)
+	return err
 }
 
 // prepare makes the streams and loads the kernels.
@@ -113,6 +107,11 @@ func (d *Device) prepare() error {
 	}
 	if d.gathers, err = d.drv.streamCreate(streamNonBlocking, greatest); err != nil {
 		return err
+	}
+	for i := range d.drained {
+		if d.drained[i], err = d.newEvent(eventDisableTiming | eventBlockingSync); err != nil {
+			return err
+		}
 	}
 	ptx := append([]byte(kernelsPTX), 0)
 	m, log, err := d.drv.moduleLoad(ptx)
@@ -186,16 +185,6 @@ func (d *Device) Speed() Speed { return d.speed }
 
 func (d *Device) String() string { return fmt.Sprintf("cuda:%d", d.info.Ordinal) }
 
-// do runs f on the device's thread, unless the context is lost.
-func (d *Device) do(f func() error) error {
-	return d.thread.do(func() error {
-		if d.lost != nil {
-			return d.lost
-		}
-		return d.noted(f())
-	})
-}
-
 // noted remembers an error after which the context is of no use, and says what was
 // on its way when it was seen.
 func (d *Device) noted(err error) error {
@@ -232,39 +221,15 @@ func (d *Device) MemoryInfo() (free, total uint64, err error) {
 	return free, total, err
 }
 
-// poll waits until done says so. The thread stays free for other calls meanwhile.
-func (d *Device) poll(ctx context.Context, done func() (bool, error)) error {
-	for wait := 20 * time.Microsecond; ; wait = min(2*wait, time.Millisecond) {
-		var ok bool
-		err := d.do(func() (err error) {
-			ok, err = done()
-			return err
-		})
-		if ok || err != nil {
-			return err
-		}
-		t := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
-		}
-	}
-}
-
 // Drain waits until the device's own streams have done all work given to them.
 func (d *Device) Drain(ctx context.Context) error {
-	return d.poll(ctx, func() (bool, error) {
-		for _, s := range []uintptr{d.copies, d.gathers} {
-			if err := d.drv.streamQuery(s); code(err) == codeNotReady {
-				return false, nil
-			} else if err != nil {
-				return false, err
-			}
-		}
-		return true, nil
+	err := d.do(func() error {
+		return errors.Join(d.record(&d.drained[0], d.copies), d.record(&d.drained[1], d.gathers))
 	})
+	if err != nil {
+		return err
+	}
+	return d.await(ctx, &d.drained[0], &d.drained[1])
 }
 
 // Close waits for the device's streams and gives everything back: slots, windows,
@@ -278,21 +243,30 @@ func (d *Device) Close() error {
 	if closed {
 		return nil
 	}
-	err := d.thread.do(d.destroy)
-	d.thread.stop()
+	d.order.Lock()
+	defer d.order.Unlock()
+	d.ended = true
+	var all []error
+	if d.ctx != 0 {
+		all = append(all, d.bracket(d.destroy), d.given(d.drv.primaryRelease(d.dev)))
+	}
+	return errors.Join(all...)
+}
+
+// given is an error of giving back that is worth telling. At the end of a process the
+// driver may be gone before us. A lost context was reported already, and each of its
+// calls fails in the same way.
+func (d *Device) given(err error) error {
+	if n := code(err); n == codeDeinitialized || d.lost != nil && sticky(n) {
+		return nil
+	}
 	return err
 }
 
 // destroy goes on after errors: what can be given back is.
 func (d *Device) destroy() error {
 	var all []error
-	try := func(err error) {
-		// At the end of a process the driver may be gone before us. A lost context
-		// was reported already, and each of its calls fails in the same way.
-		if n := code(err); err != nil && n != codeDeinitialized && !(d.lost != nil && sticky(n)) {
-			all = append(all, err)
-		}
-	}
+	try := func(err error) { all = append(all, d.given(err)) }
 	for _, s := range []uintptr{d.copies, d.gathers} {
 		if s != 0 {
 			try(d.drv.streamSynchronize(s))
@@ -313,12 +287,9 @@ func (d *Device) destroy() error {
 			try(d.drv.streamDestroy(s))
 		}
 	}
+	try(d.destroyEvents(&d.drained[0], &d.drained[1]))
 	if d.module != 0 {
 		try(d.drv.moduleUnload(d.module))
-	}
-	if d.retained {
-		try(d.drv.setCurrent(0))
-		try(d.drv.primaryRelease(d.dev))
 	}
 	return errors.Join(all...)
 }

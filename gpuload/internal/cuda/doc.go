@@ -16,10 +16,11 @@
 //
 // # Threads, streams, events
 //
-// All driver calls are made by one goroutine on one operating system thread, which
-// has the device's primary context current (the one PyTorch uses, so pointers,
-// streams and events are interchangeable) and whose capture mode is relaxed, so
-// that a graph capture elsewhere in the process is not broken by it. Two streams
+// Driver calls are made on the caller's thread, in visits: each makes the device's primary
+// context current (the one PyTorch uses, so pointers, streams and events are
+// interchangeable) and the capture mode relaxed, so that a graph capture elsewhere in the
+// process is not broken, and gives the thread its own back. Stream 2, the default stream of
+// the calling thread, therefore is the caller's. Two streams
 // of the device's own copy and gather; neither waits for the legacy default stream.
 // The host waits for nothing but for its own memory to be read: everything else is
 // ordered by events on the device. An event that was never recorded makes a wait

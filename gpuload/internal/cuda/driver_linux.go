@@ -27,30 +27,30 @@ var places = []string{
 type driver struct {
 	path string
 
-	cuInit, cuDriverGetVersion                                    uintptr
-	cuDeviceGetCount, cuDeviceGet, cuDeviceGetName                uintptr
-	cuDeviceGetPCIBusId, cuDeviceGetUuid, cuDeviceTotalMem        uintptr
-	cuDeviceGetAttribute                                          uintptr
-	cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease           uintptr
-	cuCtxSetCurrent, cuCtxGetCurrent, cuCtxGetStreamPriorityRange uintptr
-	cuMemGetInfo                                                  uintptr
-	cuMemHostAlloc, cuMemFreeHost                                 uintptr
-	cuMemHostRegister, cuMemHostUnregister                        uintptr
-	cuMemHostGetDevicePointer                                     uintptr
-	cuMemAlloc, cuMemFree                                         uintptr
-	cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemcpyDtoDAsync       uintptr
-	cuMemsetD8Async                                               uintptr
-	cuMemcpyBatchAsync, cuMemcpyBatchAsyncV2                      uintptr
-	cuStreamCreateWithPriority, cuStreamDestroy                   uintptr
-	cuStreamWaitEvent, cuStreamQuery, cuStreamSynchronize         uintptr
-	cuEventCreate, cuEventDestroy, cuEventRecord                  uintptr
-	cuEventQuery, cuEventSynchronize, cuEventElapsedTime          uintptr
-	cuModuleLoadData, cuModuleLoadDataEx, cuModuleUnload          uintptr
-	cuModuleGetFunction, cuLaunchKernel, cuLaunchHostFunc         uintptr
-	cuOccupancyMaxActiveBlocksPerMultiprocessor                   uintptr
-	cuThreadExchangeStreamCaptureMode                             uintptr
-	cuPointerGetAttribute, cuGetProcAddress                       uintptr
-	cuGetErrorName, cuGetErrorString                              uintptr
+	cuInit, cuDriverGetVersion                                     uintptr
+	cuDeviceGetCount, cuDeviceGet, cuDeviceGetName                 uintptr
+	cuDeviceGetPCIBusId, cuDeviceGetUuid, cuDeviceTotalMem         uintptr
+	cuDeviceGetAttribute                                           uintptr
+	cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease            uintptr
+	cuCtxPushCurrent, cuCtxPopCurrent, cuCtxGetStreamPriorityRange uintptr
+	cuMemGetInfo                                                   uintptr
+	cuMemHostAlloc, cuMemFreeHost                                  uintptr
+	cuMemHostRegister, cuMemHostUnregister                         uintptr
+	cuMemHostGetDevicePointer                                      uintptr
+	cuMemAlloc, cuMemFree                                          uintptr
+	cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemcpyDtoDAsync        uintptr
+	cuMemsetD8Async                                                uintptr
+	cuMemcpyBatchAsync, cuMemcpyBatchAsyncV2                       uintptr
+	cuStreamCreateWithPriority, cuStreamDestroy                    uintptr
+	cuStreamWaitEvent, cuStreamSynchronize                         uintptr
+	cuEventCreate, cuEventDestroy, cuEventRecord                   uintptr
+	cuEventSynchronize, cuEventElapsedTime                         uintptr
+	cuModuleLoadData, cuModuleLoadDataEx, cuModuleUnload           uintptr
+	cuModuleGetFunction, cuLaunchKernel, cuLaunchHostFunc          uintptr
+	cuOccupancyMaxActiveBlocksPerMultiprocessor                    uintptr
+	cuThreadExchangeStreamCaptureMode                              uintptr
+	cuPointerGetAttribute, cuGetProcAddress                        uintptr
+	cuGetErrorName, cuGetErrorString                               uintptr
 }
 
 type symbol struct {
@@ -72,8 +72,8 @@ func (d *driver) symbols() []symbol {
 		{"cuDeviceGetAttribute", &d.cuDeviceGetAttribute, false},
 		{"cuDevicePrimaryCtxRetain", &d.cuDevicePrimaryCtxRetain, false},
 		{"cuDevicePrimaryCtxRelease_v2", &d.cuDevicePrimaryCtxRelease, false},
-		{"cuCtxSetCurrent", &d.cuCtxSetCurrent, false},
-		{"cuCtxGetCurrent", &d.cuCtxGetCurrent, false},
+		{"cuCtxPushCurrent_v2", &d.cuCtxPushCurrent, false},
+		{"cuCtxPopCurrent_v2", &d.cuCtxPopCurrent, false},
 		{"cuCtxGetStreamPriorityRange", &d.cuCtxGetStreamPriorityRange, false},
 		{"cuMemGetInfo_v2", &d.cuMemGetInfo, false},
 		{"cuMemHostAlloc", &d.cuMemHostAlloc, false},
@@ -92,12 +92,10 @@ func (d *driver) symbols() []symbol {
 		{"cuStreamCreateWithPriority", &d.cuStreamCreateWithPriority, false},
 		{"cuStreamDestroy_v2", &d.cuStreamDestroy, false},
 		{"cuStreamWaitEvent", &d.cuStreamWaitEvent, false},
-		{"cuStreamQuery", &d.cuStreamQuery, false},
 		{"cuStreamSynchronize", &d.cuStreamSynchronize, false},
 		{"cuEventCreate", &d.cuEventCreate, false},
 		{"cuEventDestroy_v2", &d.cuEventDestroy, false},
 		{"cuEventRecord", &d.cuEventRecord, false},
-		{"cuEventQuery", &d.cuEventQuery, false},
 		{"cuEventSynchronize", &d.cuEventSynchronize, false},
 		{"cuEventElapsedTime", &d.cuEventElapsedTime, false},
 		{"cuModuleLoadData", &d.cuModuleLoadData, false},

@@ -146,13 +146,20 @@ func (d *Device) unpin(p *pinned) error {
 	return errors.Join(all...)
 }
 
-// keep adds p to those that copies may read. It runs on the device's thread, so that
-// Close sees it.
+// keep adds p to those that copies may read. It runs inside a visit, so that Close sees it.
 func (d *Device) keep(p *pinned) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(d.pinned, p.base, byBase)
 	d.pinned = slices.Insert(d.pinned, i, p)
+}
+
+func (d *Device) forget(p *pinned) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if i := slices.Index(d.pinned, p); i >= 0 {
+		d.pinned = slices.Delete(d.pinned, i, i+1)
+	}
 }
 
 func byBase(p *pinned, at uint64) int {
@@ -199,10 +206,12 @@ func (d *Device) Free(b []byte) error {
 		return errors.New("free of memory that is not pinned by this device")
 	}
 	p := d.pinned[i]
-	d.pinned = slices.Delete(d.pinned, i, i+1)
 	d.mu.Unlock()
 	// Even if the context is lost the driver may still let go of memory.
-	return d.thread.do(func() error { return errors.Join(d.settle(), p.destroy(d)) })
+	return d.visit(func() error {
+		d.forget(p)
+		return errors.Join(d.settle(), p.destroy(d))
+	})
 }
 
 func (d *Device) isClosed() bool {

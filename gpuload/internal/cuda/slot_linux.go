@@ -20,7 +20,7 @@ type Slot struct {
 	casts   []*Cast
 	affine  []buffer // by tensor: scales, then shifts
 
-	// On the thread:
+	// Inside visits:
 	sent, gathered, free event
 	sends, gathers       bool    // in this round
 	entered              [2]bool // copies, gathers: it waits for free already
@@ -91,7 +91,7 @@ func (s *Slot) make(o SlotOptions) (err error) {
 		}
 	}()
 	for _, e := range []*event{&s.sent, &s.gathered, &s.free} {
-		if *e, err = d.newEvent(eventDisableTiming); err != nil {
+		if *e, err = d.newEvent(eventDisableTiming | eventBlockingSync); err != nil {
 			return err
 		}
 	}
@@ -167,8 +167,7 @@ type Move struct {
 	From   Source
 }
 
-// Fill is Send and Gather of many tensors and Done, by one visit to the device's
-// thread.
+// Fill is Send and Gather of many tensors and Done, by one visit.
 func (s *Slot) Fill(name string, moves []Move) error {
 	for i := range moves {
 		if m := &moves[i]; m.IDs != nil {
@@ -249,6 +248,16 @@ func (s *Slot) finish(name string) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
+	if err := s.mark(); err != nil {
+		return err
+	}
+	s.d.began(name)
+	s.done = true
+	return nil
+}
+
+// mark notes where the work on the batch ends.
+func (s *Slot) mark() error {
 	if s.sends || !s.gathers {
 		if err := s.d.record(&s.sent, s.d.copies); err != nil {
 			return err
@@ -256,12 +265,8 @@ func (s *Slot) finish(name string) error {
 		s.sends = true
 	}
 	if s.gathers {
-		if err := s.d.record(&s.gathered, s.d.gathers); err != nil {
-			return err
-		}
+		return s.d.record(&s.gathered, s.d.gathers)
 	}
-	s.d.began(name)
-	s.done = true
 	return nil
 }
 
@@ -284,20 +289,16 @@ func (s *Slot) Ready(stream uintptr) error {
 	})
 }
 
-// Wait waits on the host for the batch.
-func (s *Slot) Wait(ctx context.Context) error { return s.d.poll(ctx, s.arrived) }
-
-// arrived tells whether the batch is there; the memory it came from is then free.
-func (s *Slot) arrived() (bool, error) {
+// Wait waits on the host for the batch: the memory it came from is then free.
+func (s *Slot) Wait(ctx context.Context) error {
+	var list []*event
 	if s.sends {
-		if ok, err := s.d.passed(&s.sent); !ok || err != nil {
-			return false, err
-		}
+		list = append(list, &s.sent)
 	}
 	if s.gathers {
-		return s.d.passed(&s.gathered)
+		list = append(list, &s.gathered)
 	}
-	return true, nil
+	return s.d.await(ctx, list...)
 }
 
 // Release frees the slot as soon as a stream is here. The stream must be the one
@@ -315,31 +316,24 @@ func (s *Slot) Release(stream uintptr) error {
 // Reuse waits until the host memory that the last batch was made from may be
 // written. The device orders the rest. It also forgets a batch that failed halfway.
 func (s *Slot) Reuse(ctx context.Context) error {
-	err := s.d.poll(ctx, func() (bool, error) {
-		if !s.done && (s.sends || s.gathers) {
-			// Work was begun but never ended: mark its end now.
-			if err := s.d.record(&s.sent, s.d.copies); err != nil {
-				return false, err
-			}
-			if err := s.d.record(&s.gathered, s.d.gathers); err != nil {
-				return false, err
-			}
-			s.sends, s.gathers, s.done = true, true, true
+	if !s.done && (s.sends || s.gathers) {
+		// Work was begun but never ended: mark its end now.
+		if err := s.d.do(s.mark); err != nil {
+			return err
 		}
-		ok, err := s.arrived()
-		if ok && err == nil {
-			s.sends, s.gathers, s.done, s.listed, s.entered = false, false, false, 0, [2]bool{}
-		}
-		return ok, err
-	})
-	return err
+	}
+	if err := s.Wait(ctx); err != nil {
+		return err
+	}
+	s.sends, s.gathers, s.done, s.listed, s.entered = false, false, false, 0, [2]bool{}
+	return nil
 }
 
 // Close waits for the slot's work and gives its memory back. Closing twice does
 // nothing.
 func (s *Slot) Close() error {
 	d := s.d
-	err := d.thread.do(func() error {
+	err := d.visit(func() error {
 		if s.closed {
 			return nil
 		}
@@ -353,7 +347,7 @@ func (s *Slot) Close() error {
 	return errors.Join(err, d.Free(rows))
 }
 
-// destroy runs on the thread.
+// destroy runs inside a visit.
 func (s *Slot) destroy() error {
 	d := s.d
 	s.closed = true

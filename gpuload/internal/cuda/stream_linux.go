@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// event is a point in a stream. It is the thread's, like all that follows.
+// event is a point in a stream. It is used inside visits, like all that follows.
 type event struct {
 	handle uintptr
 	// recorded counts how often it was: a wait for an event never recorded would
@@ -34,19 +34,6 @@ func (d *Device) wait(stream uintptr, e *event) error {
 		return errNeverRecorded
 	}
 	return d.drv.streamWait(stream, e.handle)
-}
-
-// passed tells whether the newest record of e was reached.
-func (d *Device) passed(e *event) (bool, error) {
-	if e.recorded == 0 {
-		return true, nil
-	}
-	if err := d.drv.eventQuery(e.handle); code(err) == codeNotReady {
-		return false, nil
-	} else if err != nil {
-		return false, err
-	}
-	return true, nil
 }
 
 func (d *Device) destroyEvents(list ...*event) error {
@@ -135,7 +122,7 @@ func (d *Device) Fetch(ctx context.Context, dst []byte, src uint64) error {
 	return d.Drain(ctx)
 }
 
-// settle waits for the device's streams, on the thread. That a lost context says so
+// settle waits for the device's streams. That a lost context says so
 // again is no news; but until it says so, copies may be on their way.
 func (d *Device) settle() error {
 	lost := d.lost != nil

@@ -10,7 +10,7 @@ import (
 type Window struct {
 	d   *Device
 	mem buffer
-	// On the thread:
+	// Inside visits:
 	loaded, left event
 	read         bool
 	closed       bool
@@ -26,7 +26,7 @@ func (d *Device) NewWindow(n int64) (*Window, error) {
 			}
 		}()
 		for _, e := range []*event{&w.loaded, &w.left} {
-			if *e, err = d.newEvent(eventDisableTiming); err != nil {
+			if *e, err = d.newEvent(eventDisableTiming | eventBlockingSync); err != nil {
 				return err
 			}
 		}
@@ -76,8 +76,7 @@ type Piece struct {
 	From []byte
 }
 
-// visitPieces is how many copies are started by one visit to the device's thread, so
-// that others get their turn.
+// visitPieces is how many copies are started by one visit, so that others get their turn.
 const visitPieces = 64
 
 // LoadPieces is Load of many pieces.
@@ -95,13 +94,13 @@ func (w *Window) LoadPieces(pieces []Piece) error {
 
 // Wait waits on the host until all loads are done: their sources may be written.
 func (w *Window) Wait(ctx context.Context) error {
-	return w.d.poll(ctx, func() (bool, error) { return w.d.passed(&w.loaded) })
+	return w.d.await(ctx, &w.loaded)
 }
 
 // Close waits for what uses the window and gives its memory back.
 func (w *Window) Close() error {
 	d := w.d
-	err := d.thread.do(func() error {
+	err := d.visit(func() error {
 		if w.closed {
 			return nil
 		}
