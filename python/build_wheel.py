@@ -1,8 +1,8 @@
-"""Builds wheels with the loader's library in them, and one without for every other system.
+"""Builds wheels with the program and the loader's library in them, and one without for every other system.
 
     python build_wheel.py --out ../dist [--zig PYTHON] [amd64 arm64]
 
-They hold no code that depends on CPython's ABI, so one wheel serves every Python 3 of its platform. The library is
+The program is static, so pip puts it into bin/ as it is. They hold no code that depends on CPython's ABI, so one wheel serves every Python 3 of its platform. The library is
 compiled by zig's C compiler against glibc 2.17; its symbols decide what the wheel is called, and one that needs more
 than glibc 2.28 is refused. --zig names a Python that has the package ziglang.
 """
@@ -57,6 +57,21 @@ def library(arch: str, zig: str, work: str) -> bytes:
         return f.read()
 
 
+def program(arch: str, work: str) -> bytes:
+    out = os.path.join(work, "shardify-%s" % arch)
+    env = dict(os.environ, CGO_ENABLED="0", GOOS="linux", GOARCH=arch)
+    flags = ["-trimpath", "-ldflags", "-s -w"]
+    subprocess.run(["go", "build", *flags, "-o", out, "./cmd/shardify"], cwd=os.path.dirname(HERE), env=env, check=True)
+    with open(out, "rb") as f:
+        return f.read()
+
+
+def sbom(version: str) -> bytes:
+    """What is linked into the program and the library, as SPDX (PEP 770)."""
+    top = os.path.dirname(HERE)
+    return subprocess.run(["go", "run", "./bench/licences", "-spdx", version], cwd=top, check=True, stdout=subprocess.PIPE).stdout
+
+
 def platform(lib: bytes, arch: str) -> str:
     """The oldest manylinux that a library runs on."""
     e = elf.parse(lib)
@@ -86,12 +101,17 @@ def record(name: str, data: bytes) -> List[str]:
     return [name, "sha256=" + digest, str(len(data))]
 
 
-def repack(wheel: str, lib: bytes, tag: str, out: str) -> str:
-    """The wheel with the library, for one platform. Equal inputs give equal bytes."""
+def repack(wheel: str, lib: bytes, exe: bytes, bom: bytes, tag: str, out: str) -> str:
+    """The wheel with program and library, for one platform. Equal inputs give equal bytes."""
     with zipfile.ZipFile(wheel) as z:
         files: Dict[str, bytes] = {n: z.read(n) for n in z.namelist() if not n.endswith("/RECORD")}
-    files[LIBRARY] = lib
     info = next(n for n in files if n.endswith(".dist-info/WHEEL"))
+    dist = info[: -len("/WHEEL")]
+    exec_name = dist[: -len(".dist-info")] + ".data/scripts/shardify"
+    del files[dist + "/entry_points.txt"]  # its script would take the place of the program
+    files.update({LIBRARY: lib, exec_name: exe, dist + "/sboms/shardify.spdx.json": bom})
+    with open(os.path.join(os.path.dirname(HERE), "THIRD_PARTY_LICENSES"), "rb") as f:
+        files[dist + "/licenses/THIRD_PARTY_LICENSES"] = f.read()
     text = re.sub(r"(?m)^Root-Is-Purelib: .*$", "Root-Is-Purelib: false", files[info].decode())
     files[info] = re.sub(r"(?m)^Tag: .*$", "Tag: py3-none-" + tag, text).encode()
     rows = io.StringIO()
@@ -104,7 +124,7 @@ def repack(wheel: str, lib: bytes, tag: str, out: str) -> str:
         for n in [*sorted(files), name]:
             entry = zipfile.ZipInfo(n, (1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = (stat.S_IFREG | (0o755 if n == LIBRARY else 0o644)) << 16
+            entry.external_attr = (stat.S_IFREG | (0o755 if n in (LIBRARY, exec_name) else 0o644)) << 16
             z.writestr(entry, files[n] if n != name else rows.getvalue().encode())
     os.replace(path + ".part", path)
     return path
@@ -119,9 +139,10 @@ def main() -> None:
     os.makedirs(a.out, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         wheel = pure(work)
+        bom = sbom(os.path.basename(wheel).split("-")[1])
         for arch in a.arch:
             lib = library(arch, os.path.abspath(a.zig), work)
-            print(repack(wheel, lib, platform(lib, arch), a.out))
+            print(repack(wheel, lib, program(arch, work), bom, platform(lib, arch), a.out))
         print(shutil.copy(wheel, a.out))
 
 

@@ -6,6 +6,7 @@ import base64
 import csv
 import glob
 import hashlib
+import json
 import os
 import platform
 import subprocess
@@ -15,6 +16,7 @@ import zipfile
 import fixture
 import numpy as np
 import pytest
+import shardify
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, ROOT)
@@ -117,6 +119,14 @@ def test_wheels_say_what_they_hold():
                     assert digest == "sha256=" + want and int(size) == len(z.read(name))
             assert (build_wheel.LIBRARY in names) != pure and "shardify/py.typed" in names
             assert not [n for n in names if "test" in n or n.startswith("build")]
+            exe = [n for n in names if n.endswith(".data/scripts/shardify")]
+            assert (len(exe) == 0) == pure and any(n.endswith("entry_points.txt") for n in names) == pure
+            if exe:
+                e = elf.parse(z.read(exe[0]))
+                assert e.machine in tag and e.needed == [] and z.getinfo(exe[0]).external_attr >> 16 & 0o111 == 0o111
+                assert any(n.endswith("/licenses/THIRD_PARTY_LICENSES") for n in names)
+                bom = json.loads(z.read(next(n for n in names if n.endswith("/sboms/shardify.spdx.json"))))
+                assert bom["name"] == "shardify-" + shardify.__version__ and len(bom["packages"]) > 15
 
 
 READ = """
@@ -204,6 +214,9 @@ def test_an_environment_with_numpy_alone_reads(python, where, tmp_path):
     if not mine:
         pytest.skip("no wheel for this machine")
     new = fresh(python, tmp_path, mine[0])
+    for command in ([os.path.join(os.path.dirname(new), "shardify")], [new, "-m", "shardify"]):
+        told = subprocess.run([*command, "version"], capture_output=True, text=True)
+        assert told.returncode == 0 and told.stdout.startswith("shardify " + shardify.__version__), told
     p = run(new, LOAD, where)
     assert p.returncode == 0, p.stderr
     print(p.stdout)
@@ -218,3 +231,14 @@ def test_an_environment_with_numpy_alone_reads(python, where, tmp_path):
     os.unlink(installed)
     p = run(new, NO_LIBRARY, where)
     assert p.returncode == 0 and "refused:" in p.stdout and "is not there" in p.stdout, p.stdout + p.stderr
+
+
+@needs_wheels
+def test_the_wheel_without_a_program_says_so(tmp_path):
+    new = fresh(sys.executable, tmp_path, wheels("any")[0])
+    script = os.path.join(os.path.dirname(new), "shardify")
+    for command in ([script], [new, "-m", "shardify"]):
+        p = subprocess.run([*command, "version"], capture_output=True, text=True, env={"PATH": "/nowhere"})
+        assert p.returncode == 2 and "has no program" in p.stderr and "shardify.open" in p.stderr, p
+    p = run(new, "import shardify, sys; assert 'torch' not in sys.modules", str(tmp_path))
+    assert p.returncode == 0, p.stderr
