@@ -74,6 +74,14 @@ func ManifestPath(input string) string {
 	return filepath.Join(input, index.ManifestName)
 }
 
+// Folder is the folder of an input, which is a folder or the manifest itself.
+func Folder(input string) string {
+	if filepath.Base(input) == index.ManifestName {
+		return filepath.Dir(input)
+	}
+	return input
+}
+
 // maxManifest bounds the text of a manifest: a million shards take 300 MiB.
 const maxManifest = 1 << 30
 

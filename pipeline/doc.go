@@ -18,7 +18,7 @@
 //   - task.go: Work and Merge, the tasks of a plan; reopen.go
 //   - submit.go, submitkeys.go: Submit, the tasks of a plan as jobs of Slurm
 //   - sets.go, extend.go: MergeSets and Extend, for finished data sets
-//   - stage.go, status.go, gc.go, inspect.go, stats.go: what the commands of these names do
+//   - verify.go, stage.go, status.go, gc.go, inspect.go, stats.go: what the commands of these names do
 //   - hooks.go: progress, and other things that a caller wants to know
 //
 // Nothing here prints. Errors carry advice (shardify.Hints), and wrap ErrUsage where other

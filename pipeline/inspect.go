@@ -63,9 +63,7 @@ func WrittenOnly(dir string) bool {
 
 // ManifestOf reads the manifest of a set, named by its folder or itself.
 func ManifestOf(dir string) (string, *index.Manifest, error) {
-	if filepath.Base(dir) == index.ManifestName {
-		dir = filepath.Dir(dir)
-	}
+	dir = dataset.Folder(dir)
 	b, err := dataset.ReadManifest(filepath.Join(dir, index.ManifestName))
 	var m *index.Manifest
 	if err == nil {

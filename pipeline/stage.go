@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/stall"
@@ -106,8 +106,5 @@ func setName(set string) string {
 	if err != nil {
 		abs = filepath.Clean(set)
 	}
-	if filepath.Base(abs) == index.ManifestName {
-		abs = filepath.Dir(abs)
-	}
-	return filepath.Base(abs)
+	return filepath.Base(dataset.Folder(abs))
 }

@@ -60,7 +60,9 @@ func Lint(ctx context.Context, paths []string, o Options) (*Report, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return l.c.finish(), nil
+	r := l.c.finish()
+	r.Path = o.Dir
+	return r, nil
 }
 
 type lint struct {

@@ -36,6 +36,7 @@ type Counts struct {
 
 // Report is the outcome of a check.
 type Report struct {
+	Path     string // Options.Dir
 	State    State
 	Format   string
 	Counts   Counts

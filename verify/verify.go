@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	r := c.finish()
-	r.Next = next(c, &o)
+	r.Path, r.Next = o.Dir, next(c, &o)
 	return r, nil
 }
 

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"fmt"
-
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/verify"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
 )
 
@@ -20,9 +17,9 @@ loaders, the manifest. Shards are never touched, and their data are not read; ve
 		Args:    cli.OneFolder,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir := args[0]
-			r, err := verify.Run(c.Context(), verify.Options{Dir: dir, Command: "shardify verify", Read: verify.PartNone, Repair: true})
-			if err != nil {
-				return fmt.Errorf("%s: %w", dir, err)
+			r, err := pipeline.Index(c.Context(), dir)
+			if r == nil {
+				return err
 			}
 			for _, d := range r.Done {
 				p.Result("%s", d)
@@ -32,8 +29,8 @@ loaders, the manifest. Shards are never touched, and their data are not read; ve
 				Done   []string `json:"done"`
 				Left   int64    `json:"problems_left"`
 			}{dir, append([]string{}, r.Done...), r.Total - r.Repaired})
-			if err := r.Err(); err != nil {
-				return shardify.Hint(fmt.Errorf("%s: %w", dir, err), "what is wrong: verify "+printable.Quote(dir))
+			if err != nil {
+				return err
 			}
 			p.Result("done: %s made anew in %s", printable.Of(int64(len(r.Done)), "file"), dir)
 			p.Result("next: verify %s", printable.Quote(dir))

@@ -179,7 +179,11 @@ func (f *flags) run(ctx context.Context, out *cli.IO, dirs []string) error {
 		cold(ctx, out, dirs)
 	}
 	o.Progress = &trainer.Progress{}
-	stop := watch(out, &o)
+	steps := int64(-1) // of all ranks, unless something else ends the run
+	if o.Steps > 0 {
+		steps = o.Steps * int64(max(o.Ranks, 1))
+	}
+	stop := out.NewBar().Training(steps, func() (steps, bytes int64) { return o.Progress.Steps.Load(), o.Progress.Bytes.Load() })
 	r, err := trainer.Run(ctx, set, o)
 	stop()
 	if err != nil {

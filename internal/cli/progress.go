@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -27,12 +28,14 @@ func (b *Bar) Every() time.Duration {
 	return time.Minute
 }
 
-// drawn is a bar if there shall be one.
-func (b *Bar) drawn(doing string, all int64) *progressbar.ProgressBar {
+// drawn is the bar on a terminal, else nil. It counts bytes unless counts says otherwise.
+func (b *Bar) drawn(doing string, all int64, counts ...progressbar.Option) *progressbar.ProgressBar {
 	if b.bar == nil && b.o.Terminal && !b.o.JSON {
-		b.bar = progressbar.NewOptions64(all, progressbar.OptionSetWriter(b.o.Err), progressbar.OptionShowBytes(true),
-			progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetDescription(doing))
+		if len(counts) == 0 {
+			counts = []progressbar.Option{progressbar.OptionShowBytes(true), progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(true)}
+		}
+		counts = append(counts, progressbar.OptionSetWriter(b.o.Err), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(doing))
+		b.bar = progressbar.NewOptions64(all, counts...)
 	}
 	return b.bar
 }
@@ -58,14 +61,72 @@ func (b *Bar) Converting(p pipeline.Progress) {
 
 // Copying shows a copy.
 func (b *Bar) Copying(p pipeline.Progress) {
-	if bar := b.drawn("copying", -1); bar == nil {
-		b.o.Note("copying: %s of %s", shardify.FormatSize(p.Bytes), shardify.FormatSize(p.AllBytes))
-		b.o.Object("progress", struct {
-			Bytes int64 `json:"bytes"`
-			Total int64 `json:"total_bytes"`
-		}{p.Bytes, p.AllBytes})
-	} else if p.AllBytes > 0 {
+	if b.found("copying", p) {
+		return
+	}
+	b.o.Note("copying: %s of %s", shardify.FormatSize(p.Bytes), shardify.FormatSize(p.AllBytes))
+	b.o.Object("progress", struct {
+		Bytes int64 `json:"bytes"`
+		Total int64 `json:"total_bytes"`
+	}{p.Bytes, p.AllBytes})
+}
+
+// Checking shows a check; its first line comes after some time.
+func (b *Bar) Checking(p pipeline.Progress) {
+	if b.found("verifying", p) || p.Seconds < 1 {
+		return
+	}
+	b.o.Note("%s of %s read, %s checked", shardify.FormatSize(p.Bytes), shardify.FormatSize(p.AllBytes), printable.Of(p.Shards, "shard"))
+	b.o.Object("progress", struct {
+		Bytes  int64 `json:"bytes"`
+		Total  int64 `json:"total_bytes"`
+		Shards int64 `json:"shards"`
+	}{p.Bytes, p.AllBytes, p.Shards})
+}
+
+// found moves the bar of work whose size is found out on the way; false if there is no bar.
+func (b *Bar) found(doing string, p pipeline.Progress) bool {
+	bar := b.drawn(doing, -1)
+	if bar != nil && p.AllBytes > 0 {
 		bar.ChangeMax64(p.AllBytes)
 		bar.Set64(min(p.Bytes, p.AllBytes))
 	}
+	return bar != nil
+}
+
+// Training shows a run of so many steps, -1 if nobody knows, until stop.
+func (b *Bar) Training(all int64, look func() (steps, bytes int64)) (stop func()) {
+	if b.o.Quiet {
+		return func() {}
+	}
+	begun, done := time.Now(), make(chan struct{})
+	step := func() {
+		steps, bytes := look()
+		if bar := b.drawn("training", all, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("steps")); bar != nil {
+			bar.Set64(steps)
+			return
+		}
+		seconds := time.Since(begun).Seconds()
+		b.o.Note("%s, %s after %s", printable.Of(steps, "step"), shardify.FormatSize(bytes), printable.Seconds(seconds))
+		b.o.Object("progress", struct {
+			Steps   int64   `json:"steps"`
+			Bytes   int64   `json:"bytes"`
+			Seconds float64 `json:"seconds"`
+		}{steps, bytes, seconds})
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(b.Every())
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				step()
+			case <-done:
+				b.Clear()
+				return
+			}
+		}
+	})
+	return func() { close(done); wg.Wait() }
 }

@@ -14,14 +14,12 @@ import (
 	"github.com/shardify/shardify/pipeline"
 )
 
-// Reading tells how far a pass over data is; its first word comes after some time.
+// Reading tells how far a pass over data is; its first line comes after some time.
 func (o *IO) Reading() func(pipeline.Progress) {
-	first := true
 	return func(p pipeline.Progress) {
-		if !first {
+		if p.Seconds >= 1 {
 			o.Note("read %s, %s", printable.Of(p.Samples, "sample"), shardify.FormatSize(p.Bytes))
 		}
-		first = false
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
@@ -240,10 +240,7 @@ func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
 func Output(inputs []string) string {
 	base := "data"
 	if len(inputs) > 0 {
-		in := filepath.Clean(inputs[0])
-		if filepath.Base(in) == index.ManifestName {
-			in = filepath.Dir(in)
-		}
+		in := dataset.Folder(filepath.Clean(inputs[0]))
 		base = readers.Stem(in)
 		_, err := local.IsLink(in)
 		pattern := err != nil && strings.ContainsAny(base, "*?[")

@@ -46,9 +46,7 @@ type Extension struct {
 
 // OpenExtension opens a finished data set.
 func OpenExtension(dir string) (*Extension, error) {
-	if filepath.Base(dir) == index.ManifestName {
-		dir = filepath.Dir(dir)
-	}
+	dir = dataset.Folder(dir)
 	base, err := openBase(dir)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/storage"
@@ -74,9 +75,7 @@ func PlanMerge(ctx context.Context, o MergeOptions) (*Merger, error) {
 		return nil, shardify.Unsupported("%d data sets to merge: want two or more", len(o.Inputs))
 	}
 	for _, in := range o.Inputs {
-		if filepath.Base(in) == index.ManifestName {
-			in = filepath.Dir(in)
-		}
+		in = dataset.Folder(in)
 		step := o.Steps.Begin("reading the manifest of " + in)
 		s, err := Open(in)
 		step.End()

@@ -11,7 +11,7 @@ import (
 )
 
 // show prints a report. Its verdict is the returned error, with what to do next.
-func show(o *cli.IO, dir string, args []string, f *flags, r *verify.Report) error {
+func show(o *cli.IO, args []string, f *flags, r *verify.Report) error {
 	shown := int64(0)
 	for i := range r.Problems {
 		p := &r.Problems[i]
@@ -56,9 +56,9 @@ func show(o *cli.IO, dir string, args []string, f *flags, r *verify.Report) erro
 		// Uncompared is why values were not compared.
 		Uncompared string `json:"not_compared,omitempty"`
 		Next       string `json:"next,omitempty"`
-	}{dir, r.State, r.Format, r.Err() == nil, r.Total, r.Repaired, r.Notes, r.Unmade, f.read, f.seed, r.Counts, r.Orphans, r.Uncompared, r.Next})
+	}{r.Path, r.State, r.Format, r.Err() == nil, r.Total, r.Repaired, r.Notes, r.Unmade, f.read, f.seed, r.Counts, r.Orphans, r.Uncompared, r.Next})
 	o.Result("checked: %s", checked(f, r))
-	return verdict(o, dir, args, r)
+	return verdict(o, args, r)
 }
 
 // checked says what was looked at.
@@ -85,21 +85,22 @@ func checked(f *flags, r *verify.Report) string {
 
 // verdict is the outcome in one line: printed when all is well, else an error
 // that exits with 3.
-func verdict(o *cli.IO, dir string, args []string, r *verify.Report) error {
+func verdict(o *cli.IO, args []string, r *verify.Report) error {
 	err := r.Err()
 	if err == nil {
 		switch {
 		case r.State == verify.StateForeign:
 			o.Result("ok: every loader reads %s alike", strings.Join(args, " "))
 		case r.Repaired > 0:
-			o.Result("repaired: %s is as it was converted", dir)
+			o.Result("repaired: %s is as it was converted", r.Path)
 		default:
-			o.Result("ok: %s is as it was converted", dir)
+			o.Result("ok: %s is as it was converted", r.Path)
 		}
 		return nil
 	}
+	err = fmt.Errorf("%s: %w", r.Path, err)
 	if r.Next != "" {
-		return shardify.Hint(fmt.Errorf("%s: %w", dir, err), r.Next)
+		return shardify.Hint(err, r.Next)
 	}
-	return fmt.Errorf("%s: %w", dir, err)
+	return err
 }

@@ -4,16 +4,13 @@ package verifycmd
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/value"
-	"github.com/shardify/shardify/transform"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/verify"
 	"github.com/spf13/cobra"
 )
@@ -94,41 +91,26 @@ func (v *inputs) String() string { return strings.Join(v.list, " ") }
 func (v *inputs) Type() string { return "[INPUT...]" }
 
 func (f *flags) run(ctx context.Context, o *cli.IO, name string, args []string) error {
-	if len(args) == 0 {
-		return shardify.Hint(shardify.Usage("want a folder to verify"), "see: "+name+" --help")
-	}
 	part, err := verify.ParsePart(f.read)
 	if err != nil {
 		return shardify.Usage("--read: %v", err)
 	}
-	dir := args[0]
-	if filepath.Base(dir) == "shardify.json" {
-		dir = filepath.Dir(dir)
-	}
 	opt := verify.Options{
-		Dir: dir, Command: name, Read: part, Seed: f.seed, Against: f.against.set, Inputs: append(f.against.list, args[1:]...),
-		Scratch: f.scratch, Compile: transform.Compile, Repair: f.repair, Jobs: int(f.jobs), Keep: f.show, Progress: &verify.Progress{},
+		Command: name, Read: part, Seed: f.seed, Against: f.against.set, Inputs: f.against.list,
+		Scratch: f.scratch, Repair: f.repair, Jobs: int(f.jobs), Keep: f.show,
 	}
 	if f.show <= 0 {
 		opt.Keep = 1 << 30
 	}
-	foreign := verify.IsForeign(dir)
-	if !foreign && len(args) > 1 && !f.against.set {
-		return shardify.Hint(shardify.Usage("want one folder, not %d", len(args)), "to compare with inputs: "+name+" "+printable.Quote(args[0])+" --against "+printable.Quote(args[1]))
+	bar := o.NewBar()
+	h := pipeline.Hooks{Every: bar.Every()}
+	if !o.Quiet {
+		h.Progress = bar.Checking
 	}
-	if foreign && (f.against.set || f.repair) {
-		return shardify.Usage("%s is no data set: --against and --repair are for data sets", args[0])
-	}
-	stop := watch(o, opt.Progress)
-	var r *verify.Report
-	if foreign {
-		r, err = verify.Lint(ctx, args, opt)
-	} else {
-		r, err = verify.Run(ctx, opt)
-	}
-	stop()
+	r, err := pipeline.Verify(ctx, args, opt, h)
+	bar.Clear()
 	if err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
+		return err
 	}
-	return show(o, dir, args, f, r)
+	return show(o, args, f, r)
 }

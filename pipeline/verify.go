@@ -1,0 +1,63 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/transform"
+	"github.com/shardify/shardify/verify"
+)
+
+// Verify checks a data set, or files that other programs made. The first path is the folder
+// or the manifest of a data set, and with Against the others are where the inputs are now;
+// else all paths are files, or folders of them. What is wrong is in the report. Of the hooks
+// Progress counts; its AllBytes are 0 as long as they are not known.
+func Verify(ctx context.Context, paths []string, o verify.Options, h Hooks) (*verify.Report, error) {
+	o.Command = cmp.Or(o.Command, "verify")
+	if len(paths) == 0 {
+		return nil, shardify.Hint(shardify.Usage("want a folder to verify"), "see: "+o.Command+" --help")
+	}
+	o.Dir = dataset.Folder(paths[0])
+	foreign := verify.IsForeign(o.Dir)
+	switch {
+	case foreign && (o.Against || o.Repair):
+		return nil, shardify.Usage("%s is no data set: --against and --repair are for data sets", paths[0])
+	case !foreign && len(paths) > 1 && !o.Against:
+		return nil, shardify.Hint(shardify.Usage("want one folder, not %d", len(paths)), "to compare with inputs: "+o.Command+" "+printable.Quote(paths[0])+" --against "+printable.Quote(paths[1]))
+	}
+	if o.Compile == nil {
+		o.Compile = transform.Compile
+	}
+	if o.Progress == nil {
+		o.Progress = &verify.Progress{}
+	}
+	defer h.follow(func() Progress {
+		return Progress{Bytes: o.Progress.Bytes.Load(), AllBytes: o.Progress.Total.Load(), Shards: o.Progress.Shards.Load()}
+	})()
+	var r *verify.Report
+	var err error
+	if foreign {
+		r, err = verify.Lint(ctx, paths, o)
+	} else {
+		o.Inputs = append(o.Inputs, paths[1:]...)
+		r, err = verify.Run(ctx, o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Dir, err)
+	}
+	return r, nil
+}
+
+// Index rebuilds what follows from the shards of a data set and is missing or damaged. The
+// data of shards are not read. If something else is wrong, there are a report and an error.
+func Index(ctx context.Context, dir string) (*verify.Report, error) {
+	r, err := Verify(ctx, []string{dir}, verify.Options{Read: verify.PartNone, Repair: true}, Hooks{})
+	if err == nil && r.Err() != nil {
+		err = shardify.Hint(fmt.Errorf("%s: %w", dir, r.Err()), "what is wrong: verify "+printable.Quote(dir))
+	}
+	return r, err
+}

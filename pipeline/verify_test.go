@@ -1,0 +1,86 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/verify"
+)
+
+// converted is a data set of eight tars with their indexes.
+func converted(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "set")
+	_, err := pipeline.Convert(context.Background(), pipeline.Settings{
+		From: "synth", Options: map[string]string{"samples": "800", "schema": "x:f32[4]"}, ShardSamples: 100, Output: dir, Format: "wds",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestVerifyTellsWhatItReads(t *testing.T) {
+	dir := converted(t)
+	var read, all atomic.Int64
+	r, err := pipeline.Verify(t.Context(), []string{filepath.Join(dir, "shardify.json")}, verify.Options{}, pipeline.Hooks{Every: time.Microsecond, Progress: func(p pipeline.Progress) {
+		read.Store(p.Bytes)
+		all.Store(p.AllBytes)
+	}})
+	if err != nil || r.Err() != nil || r.Path != dir || r.Counts.ShardsRead != 8 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if read.Load() == 0 || all.Load() < 8*100*16 {
+		t.Errorf("told of %d of %d bytes", read.Load(), all.Load())
+	}
+	// One shard by itself is a file of anybody.
+	r, err = pipeline.Verify(t.Context(), []string{filepath.Join(dir, "shard-000001.tar"), filepath.Join(dir, "shard-000002.tar")}, verify.Options{}, pipeline.Hooks{})
+	if err != nil || r.State != verify.StateForeign || r.Counts.Shards != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestVerifyRefuses(t *testing.T) {
+	dir := converted(t)
+	tar := filepath.Join(dir, "shard-000000.tar")
+	for want, c := range map[string]struct {
+		paths []string
+		o     verify.Options
+	}{
+		"want a folder":          {nil, verify.Options{}},
+		"want one folder":        {[]string{dir, tar}, verify.Options{}},
+		"--against and --repair": {[]string{tar}, verify.Options{Repair: true}},
+	} {
+		if _, err := pipeline.Verify(t.Context(), c.paths, c.o, pipeline.Hooks{}); !errors.Is(err, shardify.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestIndexRebuildsWhatFollowsFromShards: and nothing else; what is left is an error.
+func TestIndexRebuildsWhatFollowsFromShards(t *testing.T) {
+	dir := converted(t)
+	idx := filepath.Join(dir, "shard-000003.tar.idx")
+	want, err := os.ReadFile(idx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(idx)
+	r, err := pipeline.Index(t.Context(), dir)
+	if got, e := os.ReadFile(idx); err != nil || e != nil || string(got) != string(want) || len(r.Done) != 1 {
+		t.Fatalf("%+v, %v, %v", r, err, e)
+	}
+	os.Remove(filepath.Join(dir, "shard-000004.tar"))
+	r, err = pipeline.Index(t.Context(), dir)
+	if r == nil || err == nil || len(shardify.Hints(err)) != 1 || !strings.HasPrefix(shardify.Hints(err)[0], "what is wrong: verify ") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
