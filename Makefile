@@ -6,7 +6,7 @@ PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build licences demo test test-go test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment golden golden-bytes dist wheel clean
+.PHONY: help build licences demo test test-go test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -128,6 +128,9 @@ dist: ## static binaries for linux amd64 and arm64, completions, man pages, lice
 
 wheel: ## Python wheels with the loader's library for linux x86_64 and aarch64 into dist/, tested in an empty environment
 	@sh python/wheel.sh build/wheel $(VENV)
+
+release: dist wheel ## all that a release publishes, into dist/: archives, wheels, SBOM, SHA256SUMS
+	cd dist && rm -f SHA256SUMS && sha256sum * >SHA256SUMS && cat SHA256SUMS
 
 clean: ## remove what was built
 	rm -rf bin build dist

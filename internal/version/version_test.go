@@ -30,9 +30,13 @@ func TestOf(t *testing.T) {
 // TestOneVersion compares the files that cannot import it.
 func TestOneVersion(t *testing.T) {
 	for file, pattern := range map[string]string{
-		"python/shardify/__init__.py": `(?m)^__version__ = "(.*)"$`,
-		"CITATION.cff":                `(?m)^version: (.*)$`,
-		"CHANGELOG.md":                `(?m)^## ([0-9.]+)`,
+		"python/shardify/__init__.py":                     `(?m)^__version__ = "(.*)"$`,
+		"CITATION.cff":                                    `(?m)^version: (.*)$`,
+		"CHANGELOG.md":                                    `(?m)^## ([0-9.]+)`,
+		"packaging/conda/recipe.yaml":                     `(?m)^  version: "(.*)"$`,
+		"packaging/easybuild/shardify-" + Release + ".eb": `(?m)^version = '(.*)'$`,
+		"packaging/homebrew/shardify.rb":                  `tag: "v(.*)"`,
+		"packaging/spack/packages/shardify/package.py":    `tag="v(.*)"`,
 	} {
 		b, err := os.ReadFile("../../" + file)
 		if err != nil {
