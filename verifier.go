@@ -19,6 +19,17 @@ type Verifier struct {
 	Head int64
 	// Shard checks one shard. It is called from several goroutines.
 	Shard func(c *ShardCheck)
+	// Stream checks a shard while its bytes pass, as when it is copied; r reads what tells of
+	// the rest, such as a header. nil: its digest covers all bytes.
+	Stream func(record *Shard, r io.ReaderAt) (Checker, error)
+}
+
+// Checker is told a file's bytes in order, and knows at their end whether they are the
+// file's.
+type Checker interface {
+	// Write fails as soon as something is known to be wrong.
+	Write(b []byte) (int, error)
+	End() error
 }
 
 // Linter checks files that any program may have written.

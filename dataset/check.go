@@ -9,17 +9,9 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// Checker is told a file's bytes in order, and knows at their end whether they are the
-// file's.
-type Checker interface {
-	// Write fails as soon as something is known to be wrong.
-	Write(b []byte) (int, error)
-	End() error
-}
-
 // NewMmapChecker is the checker of an mmap shard, whose header is read from r: it says what
 // to expect of the rest.
-func NewMmapChecker(record *shardify.Shard, r io.ReaderAt) (Checker, error) {
+func NewMmapChecker(record *shardify.Shard, r io.ReaderAt) (shardify.Checker, error) {
 	s, err := index.OpenShard(r, record.Bytes, record)
 	if err != nil {
 		return nil, err
@@ -28,7 +20,7 @@ func NewMmapChecker(record *shardify.Shard, r io.ReaderAt) (Checker, error) {
 }
 
 // pass hands all bytes of a file to a checker.
-func pass(r io.ReaderAt, size int64, c Checker, buf []byte) error {
+func pass(r io.ReaderAt, size int64, c shardify.Checker, buf []byte) error {
 	for at := int64(0); at < size; {
 		b := buf[:min(int64(len(buf)), size-at)]
 		if err := ReadFull(r, b, at); err != nil {
@@ -52,7 +44,7 @@ type digestChecker struct {
 }
 
 // NewChecker is the checker of a file by its digest.
-func NewChecker(want string) (Checker, error) {
+func NewChecker(want string) (shardify.Checker, error) {
 	switch {
 	case strings.HasPrefix(want, index.PiecePrefix):
 		return &digestChecker{new(index.PieceDigest), want}, nil

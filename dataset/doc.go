@@ -11,6 +11,6 @@
 //	mmap.go     Mmap: tensors of an mmap shard, with their offsets and booleans checked
 //	tar.go      Tar, TarIndex: which members a sample has in a tar, and where samples begin
 //	walk.go     Walk: the members of a sample, checked, and their values
-//	check.go    Checker: digests and checksums of a file that passes through
+//	check.go    checkers: digests and checksums of a file that passes through
 //	names.go    names of samples: those that an output cannot have, those that come twice
 package dataset

@@ -2,6 +2,7 @@ package gpuload
 
 import (
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/internal/tier"
@@ -43,6 +44,14 @@ func (l *Loader) planTier() error {
 	return nil
 }
 
+// verifier says how shards that are staged are checked: those of mmap by their headers.
+func verifier(m *index.Manifest) (v shardify.Verifier, err error) {
+	if m.Format == index.FormatMmap {
+		v.Stream = dataset.NewMmapChecker
+	}
+	return v, nil
+}
+
 // sources makes what the tier reads from.
 func (l *Loader) sources() error {
 	if l.tier == TierStream && l.shards.Verify == load.VerifyWhole {
@@ -53,7 +62,7 @@ func (l *Loader) sources() error {
 		}
 	}
 	if l.tier == TierStaged {
-		l.stage = stage.NewShared(l.cfg.Stage, l.set.fingerprint, l.set.sets(), l.cfg.KeepStage)
+		l.stage = stage.NewShared(l.cfg.Stage, l.set.fingerprint, l.set.sets(), verifier, l.cfg.KeepStage)
 		l.note("tier staged: %s in %s", shardify.FormatSize(l.set.Bytes()), l.stage.Dir())
 	}
 	switch {

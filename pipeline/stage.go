@@ -11,11 +11,13 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/stage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/writers"
 )
 
 // StageSettings say how a data set is copied to where this node reads it fastest.
@@ -68,9 +70,18 @@ func (s *StageSettings) options() stage.Options {
 		jobs = 2 * n // half of them wait for reads
 	}
 	return stage.Options{
-		Source: s.Source, Dest: s.Dest, Jobs: jobs, Memory: s.Memory, Sync: local.Sync(cmp.Or(s.Sync, string(local.SyncShard))), Fresh: s.Fresh, Wait: s.Wait,
+		Source: s.Source, Dest: s.Dest, Verify: verifierOf, Jobs: jobs, Memory: s.Memory, Sync: local.Sync(cmp.Or(s.Sync, string(local.SyncShard))), Fresh: s.Fresh, Wait: s.Wait,
 		InMemory: host.This().Memory, Progress: &stage.Progress{}, Waiting: s.Waiting,
 	}
+}
+
+// verifierOf is how shards of a set are checked.
+func verifierOf(m *index.Manifest) (shardify.Verifier, error) {
+	f, ok := writers.Lookup(m.Format)
+	if !ok {
+		return shardify.Verifier{}, shardify.Unsupported("format %q of the data set", m.Format)
+	}
+	return f.Verify(m.Schema, m.Keyed, m.Members)
 }
 
 // Removed is what Unstage has removed.

@@ -125,7 +125,7 @@ func (c *copier) stream(ctx context.Context, path string, f *file, w io.Writer, 
 		return 0, shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", f.bytes, st.Size())
 	}
 	sequential(r)
-	check, err := f.checker(r)
+	check, err := f.checker(r, c.o.Verify)
 	if err != nil {
 		return 0, err
 	}

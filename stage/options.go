@@ -10,15 +10,20 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/storage/local"
 )
 
+// Verify is how shards of a set are checked, as their format says: its Stream counts.
+type Verify func(m *index.Manifest) (shardify.Verifier, error)
+
 // Options say what is copied where.
 type Options struct {
 	Source string // a data set's folder, or its manifest
 	Dest   string // the folder that becomes the copy
+	Verify Verify // nil: digests cover all bytes of a shard
 	Jobs   int    // files at once (default 4)
 	// Memory bounds the buffers of the jobs (default 64 MiB).
 	Memory int64
@@ -92,6 +97,9 @@ func (o *Options) check() error {
 	}
 	if o.Sync == "" {
 		o.Sync = local.SyncShard
+	}
+	if o.Verify == nil {
+		o.Verify = func(*index.Manifest) (v shardify.Verifier, err error) { return v, nil }
 	}
 	if o.Progress == nil {
 		o.Progress = &Progress{}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
@@ -36,14 +35,22 @@ type file struct {
 	name   string // slash path below the folder
 	bytes  int64
 	digest string
-	// shard is set for shards whose digest is that of their header.
+	// shard is the record of a shard, and set the manifest that has it; nil for other files.
 	shard *shardify.Shard
+	set   *index.Manifest
 }
 
-// checker is told the file's bytes and knows whether they are right.
-func (f *file) checker(r io.ReaderAt) (dataset.Checker, error) {
+// checker is told the file's bytes and knows whether they are right. The format of a shard
+// says how.
+func (f *file) checker(r io.ReaderAt, verify Verify) (shardify.Checker, error) {
 	if f.shard != nil {
-		return dataset.NewMmapChecker(f.shard, r)
+		v, err := verify(f.set)
+		if err != nil {
+			return nil, err
+		}
+		if v.Stream != nil {
+			return v.Stream(f.shard, r)
+		}
 	}
 	return dataset.NewChecker(f.digest)
 }
@@ -97,11 +104,7 @@ func (p *plan) set(prefix string) (*index.Manifest, error) {
 	p.bytes += int64(len(b))
 	for i := range m.Shards {
 		s := &m.Shards[i]
-		f := file{name: prefix + s.Name, bytes: s.Bytes, digest: s.Digest}
-		if strings.HasPrefix(s.Digest, index.DigestPrefix) {
-			f.shard = s
-		}
-		p.add(f)
+		p.add(file{name: prefix + s.Name, bytes: s.Bytes, digest: s.Digest, shard: s, set: m})
 		for _, x := range s.Files {
 			p.add(file{name: prefix + x.Name, bytes: x.Bytes, digest: x.Digest})
 		}

@@ -29,14 +29,15 @@ type Shared struct {
 	dir  string
 	keep bool
 	sets []*dataset.Set
+	how  Verify
 	lock *lock
 	held bool // complete, and locked as long as it is used
 }
 
 // NewShared names the copies of data sets in a folder. fingerprint tells them from those of
-// others.
-func NewShared(folder, fingerprint string, sets []*dataset.Set, keep bool) *Shared {
-	return &Shared{dir: filepath.Join(folder, "shardify-"+strconv.Itoa(os.Geteuid())+"-"+fingerprint), keep: keep, sets: sets}
+// others; how says how their shards are checked.
+func NewShared(folder, fingerprint string, sets []*dataset.Set, how Verify, keep bool) *Shared {
+	return &Shared{dir: filepath.Join(folder, "shardify-"+strconv.Itoa(os.Geteuid())+"-"+fingerprint), keep: keep, sets: sets, how: how}
 }
 
 // Dir is the folder of the copies.
@@ -155,7 +156,7 @@ func (g *Shared) fill(ctx context.Context, jobs int) error {
 		if err := os.RemoveAll(g.Path(i)); err != nil {
 			return err
 		}
-		o := Options{Source: s.Path, Dest: g.Path(i), Jobs: jobs, Sync: local.SyncNone, digest: s.Digest}
+		o := Options{Source: s.Path, Dest: g.Path(i), Verify: g.how, Jobs: jobs, Sync: local.SyncNone, digest: s.Digest}
 		if _, err := Run(ctx, o); err != nil {
 			return err
 		}

@@ -134,8 +134,13 @@ func clean(t testing.TB, dest string) {
 	}
 }
 
+func verifier(m *index.Manifest) (shardify.Verifier, error) {
+	f, _ := writers.Lookup(m.Format)
+	return f.Verify(m.Schema, m.Keyed, m.Members)
+}
+
 func quick(source, dest string) Options {
-	return Options{Source: source, Dest: dest, Jobs: 2, Sync: local.SyncNone, tick: time.Millisecond}
+	return Options{Source: source, Dest: dest, Verify: verifier, Jobs: 2, Sync: local.SyncNone, tick: time.Millisecond}
 }
 
 func mustRun(t testing.TB, o Options) *Result {

@@ -97,7 +97,7 @@ var table = []row{
 	{"readers/wds", "readers", "dataset index shardify"},
 	{"writers/mds", "writers", "index shardify storage storage/local verify/problem"},
 	{"writers/megatron", "writers", "index shardify storage verify/problem"},
-	{"writers/mmap", "writers", "index shardify storage storage/local verify/problem"},
+	{"writers/mmap", "writers", "dataset index shardify storage storage/local verify/problem"},
 	{"writers/wds", "writers", "dataset index shardify storage verify/problem"},
 	{"augment", "transforms", "internal/elementary internal/exif internal/guard internal/half shardify"},
 	{"transform/expr", "transforms", "internal/elementary internal/guard internal/half internal/suggest shardify"},

@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -27,7 +28,7 @@ func verify(schema []shardify.Field, keyed bool, _ map[string]string) (shardify.
 		return shardify.Verifier{}, err
 	}
 	v := &verifier{schema, keyed, l}
-	return shardify.Verifier{Head: l.HeaderBytes, Shard: v.shard}, nil
+	return shardify.Verifier{Head: l.HeaderBytes, Shard: v.shard, Stream: dataset.NewMmapChecker}, nil
 }
 
 func (v *verifier) shard(c *shardify.ShardCheck) {
