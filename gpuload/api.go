@@ -11,7 +11,8 @@ type (
 	// Verify says when the checksums in the shards are compared with the data. Size
 	// and header of a shard are compared with the manifest whenever it is opened.
 	Verify = load.Verify
-	// Stream is the consumer's queue on a device (a CUstream); 0 on the host.
+	// Stream is the consumer's queue on a device (a CUstream). 0 and 1 are the default
+	// stream, 2 is that of the calling thread: in Go, of a goroutine that is locked to one.
 	Stream = device.Stream
 	// DeviceInfo is what there is to know about a device.
 	DeviceInfo = device.Info
@@ -24,8 +25,13 @@ const (
 	VerifyNone  = load.VerifyNone
 )
 
-// Why there is no device.
+// Unknown is the stream of a consumer that does not tell it.
+const Unknown = device.Unknown
+
+// Why there is no device, or nothing is done with it.
 var (
 	ErrNoDriver = device.ErrNoDriver
 	ErrNoDevice = device.ErrNoDevice
+	// ErrCapture: a stream is being captured into a CUDA graph.
+	ErrCapture = device.ErrCapture
 )

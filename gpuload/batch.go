@@ -1,6 +1,7 @@
 package gpuload
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -182,26 +183,48 @@ func (b *Batch) part(t *load.Table, i int) []byte {
 // Bytes is the memory that the batch's tensors take.
 func (b *Batch) Bytes() int64 { return b.bytes }
 
-// Ready makes a stream of the device wait until the batch's data are there. On the
-// host they are when Next returns.
+// Ready makes a stream of the device wait until the batch's data are there, and notes that
+// it uses them. On the host they are there when Next returns.
 func (b *Batch) Ready(s device.Stream) error {
-	sl := b.slot.Load()
-	if sl == nil {
-		return ErrReleased
-	}
-	return b.loader.dev.Ready(&sl.on, s)
+	return b.tell(func(sl *slot) error { return b.loader.dev.Ready(&sl.on, s) })
 }
 
-// Release gives the slot back. Nothing of the batch's memory may be used afterwards.
-// Releasing twice does nothing.
-func (b *Batch) Release() { _ = b.ReleaseOn(0) }
+// Use notes a stream that uses the batch's data and waits for them by itself, for another
+// stream that is Ready say. With Unknown, Release waits for the device, unless it is told
+// a stream.
+func (b *Batch) Use(s device.Stream) error {
+	return b.tell(func(sl *slot) error { return b.loader.dev.Use(&sl.on, s) })
+}
 
-// ReleaseOn gives the slot back as soon as a stream of the device reaches this
-// point.
-func (b *Batch) ReleaseOn(s device.Stream) error {
+// Leave notes that all work of a stream with the batch was given to it: the stream may be
+// destroyed before Release.
+func (b *Batch) Leave(s device.Stream) error {
+	return b.tell(func(sl *slot) error { return b.loader.dev.Leave(&sl.on, s) })
+}
+
+func (b *Batch) tell(f func(sl *slot) error) error {
+	if sl := b.slot.Load(); sl != nil {
+		return f(sl)
+	}
+	return ErrReleased
+}
+
+// Release is ReleaseOn of the streams that Ready and Use were told. An error of the device
+// shows at the next batch.
+func (b *Batch) Release() { _ = b.ReleaseOn() }
+
+// ReleaseOn gives the slot back as soon as these streams of the device, and those that Ready
+// and Use were told, have done what they have got to do by now. Nothing more of the batch's
+// memory may be used afterwards. Releasing twice does nothing. After ErrCapture the batch is
+// not released.
+func (b *Batch) ReleaseOn(streams ...device.Stream) error {
 	sl := b.slot.Swap(nil)
 	if sl == nil {
 		return nil
 	}
-	return b.loader.giveBack(sl, s)
+	err := b.loader.giveBack(sl, streams)
+	if errors.Is(err, ErrCapture) {
+		b.slot.Store(sl)
+	}
+	return err
 }

@@ -125,22 +125,49 @@ func (l *Loader) allocate() error {
 	}
 	l.spares = load.NewSpares(len(l.out.Tensors), l.cfg.Depth+2)
 	for range l.cfg.Depth + 1 {
-		s := &slot{table: load.NewTable(l.out, l.dev, &l.stats.usage), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.Most())}
-		s.table.Casts = l.casts
-		s.on.Table = s.table
-		if l.onHost {
-			s.table.Spares = l.spares
-		}
-		l.slots = append(l.slots, s)
-		if err := s.table.Reset(l.steps.Most()); err != nil {
+		if err := l.addSlot(); err != nil {
 			return err
 		}
-		if err := l.dev.Attach(&s.on); err != nil {
-			return err
-		}
+	}
+	return nil
+}
+
+// addSlot makes another slot. The caller holds mu, once there is a pipeline.
+func (l *Loader) addSlot() error {
+	s := &slot{table: load.NewTable(l.out, l.dev, &l.stats.usage), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.Most())}
+	s.table.Casts = l.casts
+	s.on.Table = s.table
+	if l.onHost {
+		s.table.Spares = l.spares
+	}
+	err := s.table.Reset(l.steps.Most())
+	if err == nil {
+		err = l.dev.Attach(&s.on)
+	}
+	if err != nil {
+		s.table.Close()
+		return err
+	}
+	l.slots = append(l.slots, s)
+	if l.pipeline != nil {
+		l.pipeline.released(s)
+	} else {
 		l.free = append(l.free, s)
 	}
 	return nil
+}
+
+// Grow makes room for one batch more than Config.Depth and one, for consumers that hold
+// batches as long as they like. It is given back by Close.
+func (l *Loader) Grow() error {
+	l.use.Lock()
+	defer l.use.Unlock()
+	if l.isClosed() {
+		return ErrClosed
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.addSlot()
 }
 
 // direct reports that samples of a Block shuffle are read one by one.
@@ -218,8 +245,11 @@ func (l *Loader) isClosed() bool {
 }
 
 // giveBack makes a slot free. A loader that was closed meanwhile has no use for it.
-func (l *Loader) giveBack(s *slot, stream device.Stream) error {
-	err := l.dev.Release(&s.on, stream)
+func (l *Loader) giveBack(s *slot, streams []device.Stream) error {
+	err := l.dev.Release(&s.on, streams...)
+	if errors.Is(err, ErrCapture) {
+		return err
+	}
 	if l.onHost {
 		s.poison()
 	}

@@ -45,6 +45,8 @@ type config struct {
 	Trace string          `json:"trace"`
 	Cast  map[string]cast `json:"cast"`
 	Group int64           `json:"group"`
+	// Grow adds slots when the caller holds all but one.
+	Grow bool `json:"grow"`
 	// Patience is the seconds that a call waits for a slot while the consumer holds all.
 	Patience float64 `json:"patience"`
 }

@@ -43,6 +43,7 @@ var kinds = []struct {
 	{gpuload.ErrState, "state"},
 	{gpuload.ErrNoDriver, "device"},
 	{gpuload.ErrNoDevice, "device"},
+	{gpuload.ErrCapture, "device"},
 	{gpuload.ErrHeld, "held"},
 	{gpuload.ErrClosed, "closed"},
 	{errStale, "closed"},

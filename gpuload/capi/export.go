@@ -158,15 +158,15 @@ func goTake(handle C.uint64_t, to, sizes *C.int64_t, n C.int64_t, errText **C.ch
 		if err := b.take(addresses, lengths); err != nil {
 			return failed, err
 		}
-		return giveBack(b, 0)
+		return giveBack(b)
 	})
 }
 
-func giveBack(b *batch, stream gpuload.Stream) (int, error) {
+func giveBack(b *batch) (int, error) {
 	if _, err := known.takeBatch(b.handle); err != nil {
 		return failed, err
 	}
-	return ok, b.ReleaseOn(stream)
+	return ok, b.ReleaseOn()
 }
 
 //export goIDs
@@ -194,33 +194,33 @@ func goReady(handle, stream C.uint64_t, errText **C.char) C.int {
 	return withBatch(handle, errText, func(b *batch) (int, error) { return ok, b.Ready(gpuload.Stream(stream)) })
 }
 
+//export goUse
+func goUse(handle, stream C.uint64_t, leave C.int, errText **C.char) C.int {
+	return withBatch(handle, errText, func(b *batch) (int, error) {
+		if leave != 0 {
+			return ok, b.Leave(gpuload.Stream(stream))
+		}
+		return ok, b.Use(gpuload.Stream(stream))
+	})
+}
+
 //export goRelease
-func goRelease(handle, stream C.uint64_t, errText **C.char) C.int {
+func goRelease(handle C.uint64_t, errText **C.char) C.int {
 	return withBatch(handle, errText, func(b *batch) (int, error) {
 		if b.views != nil {
 			return failed, errors.New("release of a batch that is lent")
 		}
-		return giveBack(b, gpuload.Stream(stream))
-	})
-}
-
-//export goHold
-func goHold(handle C.uint64_t, errText **C.char) C.int {
-	return withBatch(handle, errText, func(b *batch) (int, error) {
-		b.of.mu.Lock()
-		defer b.of.mu.Unlock()
-		b.held = b.views != nil && !b.of.closed
-		return ok, nil
+		return giveBack(b)
 	})
 }
 
 //export goSettle
-func goSettle(handle, stream C.uint64_t, errText **C.char) C.int {
+func goSettle(handle C.uint64_t, errText **C.char) C.int {
 	return withBatch(handle, errText, func(b *batch) (int, error) {
 		if b.views == nil {
 			return failed, errors.New("settle of a batch that is not lent")
 		}
-		return b.of.settle(b, gpuload.Stream(stream))
+		return b.of.settle(b)
 	})
 }
 

@@ -51,6 +51,7 @@ type loader struct {
 	tensors []tensorInfo
 	info    info
 	slots   int
+	grow    bool // slots, where the caller holds all but one
 	// How rows lie in a step: docs/loader.md section 1.
 	strided            bool
 	rank, world, batch int64
@@ -70,10 +71,8 @@ type batch struct {
 	of      *loader
 	handle  uint64
 	tensors []gpuload.Tensor
-	stream  gpuload.Stream
 	// views is the lease, in memory of C; nil if the batch is not lent.
 	views *lease
-	held  bool // given back by hand: shardify_hold
 }
 
 // spareThreads is what Go may use beside a Loader's workers.
@@ -95,7 +94,7 @@ func openLoader(text []byte, indices []int64, weights []float64) (_ *loader, err
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{lent: map[*batch]struct{}{}, rank: int64(c.Rank), world: int64(max(c.World, 1)), batch: int64(c.Batch)}
+	l := &loader{lent: map[*batch]struct{}{}, grow: c.Grow, rank: int64(c.Rank), world: int64(max(c.World, 1)), batch: int64(c.Batch)}
 	if l.set, err = gpuload.Open(context.Background(), c.Paths...); err != nil {
 		return nil, err
 	}
@@ -148,13 +147,13 @@ func (l *loader) next(wait time.Duration, stream gpuload.Stream, lend bool, step
 func (l *loader) fetch(wait time.Duration, step, to, sizes []int64) (int, error) {
 	l.use.Lock()
 	defer l.use.Unlock()
-	b, code, err := l.deliver(wait, 0, step)
+	b, code, err := l.deliver(wait, nobody, step)
 	if b == nil {
 		return code, err
 	}
 	step[stepBatch], step[stepLease], step[stepLent] = 0, 0, 0
 	err = b.take(to, sizes)
-	if e := b.ReleaseOn(0); err == nil {
+	if e := b.ReleaseOn(); err == nil {
 		err = e
 	}
 	if err != nil {
@@ -170,6 +169,9 @@ func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64
 	if err := l.sweep(); err != nil {
 		return nil, failed, err
 	}
+	if err := l.room(); err != nil {
+		return nil, failed, err
+	}
 	ctx := &patience{wait: wait}
 	defer ctx.end()
 	g, err := l.Next(ctx)
@@ -181,9 +183,14 @@ func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64
 	case err != nil:
 		return nil, failed, err
 	}
-	b := &batch{Batch: g, of: l, stream: stream, tensors: make([]gpuload.Tensor, len(l.tensors))}
-	if err := b.hand(l, step); err != nil {
+	b := &batch{Batch: g, of: l, tensors: make([]gpuload.Tensor, len(l.tensors))}
+	if err := b.hand(l, stream, step); err != nil {
 		g.Release()
+		if errors.Is(err, gpuload.ErrCapture) { // the same batch is to come after it
+			s := l.State()
+			s.Epoch, s.Position = g.Epoch(), g.From()
+			err = errors.Join(err, l.Restore(s))
+		}
 		return nil, failed, err
 	}
 	step[stepEpoch], step[stepIndex], step[stepRows] = int64(g.Epoch()), g.Index(), int64(g.Rows())
@@ -191,10 +198,30 @@ func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64
 	return b, ok, nil
 }
 
+// room makes a slot where the next batch would be the last that can be lent.
+func (l *loader) room() error {
+	l.mu.Lock()
+	n := len(l.lent)
+	l.mu.Unlock()
+	if !l.grow || n+1 < l.slots {
+		return nil
+	}
+	err := l.Grow()
+	if err == nil {
+		l.slots++
+	}
+	return err
+}
+
+// nobody is SHARDIFY_NOBODY: no stream waits for the batch yet.
+const nobody = gpuload.Unknown
+
 // hand makes the stream wait for the batch and writes its tensors' places.
-func (b *batch) hand(l *loader, step []int64) (err error) {
-	if err := b.Ready(b.stream); err != nil {
-		return err
+func (b *batch) hand(l *loader, stream gpuload.Stream, step []int64) (err error) {
+	if stream != nobody {
+		if err := b.Ready(stream); err != nil {
+			return err
+		}
 	}
 	at := step[stepHead:]
 	for i := range l.tensors {
@@ -273,31 +300,36 @@ func (l *loader) sweep() (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for b := range l.lent {
-		if !b.held && b.idle() {
-			err = errors.Join(err, l.giveBack(b, b.stream))
+		if b.idle() {
+			_, e := l.giveBack(b)
+			err = errors.Join(err, e)
 		}
 	}
 	return err
 }
 
-// giveBack ends a loan. The caller holds l.mu.
-func (l *loader) giveBack(b *batch, stream gpuload.Stream) error {
-	delete(l.lent, b)
-	if _, err := known.takeBatch(b.handle); err != nil {
-		return nil
+// giveBack ends a loan, unless a stream that uses the batch is being captured: then it is
+// swept up later. The caller holds l.mu.
+func (l *loader) giveBack(b *batch) (int, error) {
+	err := b.ReleaseOn()
+	if errors.Is(err, gpuload.ErrCapture) {
+		return again, nil
 	}
-	freeLease(b.views)
-	return b.ReleaseOn(stream)
+	delete(l.lent, b)
+	if _, e := known.takeBatch(b.handle); e == nil {
+		freeLease(b.views)
+	}
+	return ok, err
 }
 
-// settle gives a held batch back.
-func (l *loader) settle(b *batch, stream gpuload.Stream) (int, error) {
+// settle gives a lent batch back that nobody holds.
+func (l *loader) settle(b *batch) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !b.idle() {
 		return again, nil
 	}
-	return ok, l.giveBack(b, stream)
+	return l.giveBack(b)
 }
 
 // orphansEvery is how often batches that outlive their Loader are looked at.
@@ -314,9 +346,6 @@ func (l *loader) close() error {
 	defer l.mu.Unlock()
 	if l.closed = true; len(l.lent) == 0 {
 		return err
-	}
-	for b := range l.lent {
-		b.held = false // nobody is left to settle it
 	}
 	go func() {
 		for {

@@ -99,7 +99,7 @@ func TestALentBatchComesBackWhenNobodyHoldsIt(t *testing.T) {
 		t.Errorf("%d lent, %d leases: want 2", step[stepLent], n.Load())
 	}
 	atomic.AddInt64(&a.views.held, -1)
-	if code, err := b.of.settle(b, 0); code != again || err != nil {
+	if code, err := b.of.settle(b); code != again || err != nil {
 		t.Errorf("settle of a batch that is held: %d, %v", code, err)
 	}
 	c, step := mustNext(t, l, true)

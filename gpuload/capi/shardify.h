@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 4
+#define SHARDIFY_ABI 5
 
 // Results.
 enum {
@@ -51,13 +51,18 @@ enum {
 int shardify_open(const char *config, size_t size, const int64_t *indices, int64_t n_indices, const double *weights,
                   int64_t n_weights, uint64_t *loader, char **info, char **error);
 
+// Streams are CUstreams: 0 and 1 are the default stream, 2 is that of the calling thread. A
+// stream that a function was told must live as long as the batch, unless it leaves earlier.
+#define SHARDIFY_NOBODY UINT64_MAX  // no stream waits for the batch yet
+#define SHARDIFY_UNKNOWN UINT64_MAX // somebody uses it on a stream that is not told
+
 // shardify_next waits up to timeout_ms for the next batch and makes `stream` of the
 // device wait for its data. step has room for SHARDIFY_HEAD + tensors * SHARDIFY_EACH.
 //
 // lend = 0: the batch belongs to the caller until shardify_take or shardify_release.
 // lend = 1: it is lent. Its lease counts those that hold it, the caller first; when the
-// last one let go, a later shardify_next gives it back, after all that `stream` has got to
-// do by then.
+// last one let go, a later shardify_next gives it back: its memory is written again after
+// all that its streams have got to do by then.
 int shardify_next(uint64_t loader, int64_t timeout_ms, uint64_t stream, int lend, int64_t *step, char **error);
 
 // shardify_take copies the batch's tensors, from the host, to addresses of the caller (0: not
@@ -80,12 +85,16 @@ int shardify_ids_at(uint64_t loader, int64_t epoch, int64_t from, int64_t *ids, 
 
 // shardify_ready makes another stream of the device wait for the batch's data.
 int shardify_ready(uint64_t batch, uint64_t stream, char **error);
-// shardify_release gives a batch that is not lent back, as soon as stream gets here.
-int shardify_release(uint64_t batch, uint64_t stream, char **error);
-// shardify_hold puts off the return of a lent batch until shardify_settle, which fails with
-// SHARDIFY_AGAIN while anybody holds it.
-int shardify_hold(uint64_t batch, char **error);
-int shardify_settle(uint64_t batch, uint64_t stream, char **error);
+// shardify_use notes a stream that uses the batch and waits for its data by itself. leave = 1:
+// the stream has got all that it has to do with the batch, and may be destroyed. With
+// SHARDIFY_UNKNOWN the return of the batch waits for the device, unless a stream leaves
+// later on.
+int shardify_use(uint64_t batch, uint64_t stream, int leave, char **error);
+// shardify_release gives a batch that is not lent back, behind its streams.
+int shardify_release(uint64_t batch, char **error);
+// shardify_settle gives a lent batch back now; SHARDIFY_AGAIN: somebody holds it, or a
+// stream of it is being captured, and a later shardify_next does.
+int shardify_settle(uint64_t batch, char **error);
 
 // State as JSON: where the next batch begins, and going there.
 int shardify_state(uint64_t loader, char **state, char **error);

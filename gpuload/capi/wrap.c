@@ -44,11 +44,11 @@ int shardify_ids_at(uint64_t loader, int64_t epoch, int64_t from, int64_t *ids, 
 
 int shardify_ready(uint64_t batch, uint64_t stream, char **error) { HERE(goReady(batch, stream, error)); }
 
-int shardify_release(uint64_t batch, uint64_t stream, char **error) { HERE(goRelease(batch, stream, error)); }
+int shardify_use(uint64_t batch, uint64_t stream, int leave, char **error) { HERE(goUse(batch, stream, leave, error)); }
 
-int shardify_hold(uint64_t batch, char **error) { HERE(goHold(batch, error)); }
+int shardify_release(uint64_t batch, char **error) { HERE(goRelease(batch, error)); }
 
-int shardify_settle(uint64_t batch, uint64_t stream, char **error) { HERE(goSettle(batch, stream, error)); }
+int shardify_settle(uint64_t batch, char **error) { HERE(goSettle(batch, error)); }
 
 int shardify_state(uint64_t loader, char **state, char **error) { HERE(goState(loader, state, error)); }
 

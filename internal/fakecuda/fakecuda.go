@@ -44,6 +44,7 @@ type Driver struct {
 	Configure func(key, value string)
 	Reset     func()
 	Capture   func(on int32)
+	CaptureOn func(stream uintptr)                              // until Capture(0)
 	Batched   func() int32                                      // copies started in batches
 	Stream    func(flags uint32) uintptr                        // a consumer's: 1 non-blocking
 	Touch     func(stream uintptr, at, n uint64, w int32) int32 // a consumer's kernel
@@ -73,6 +74,7 @@ func Load(t testing.TB, flags ...string) *Driver {
 	purego.RegisterLibFunc(&d.Configure, h, "fakecuda_configure")
 	purego.RegisterLibFunc(&d.Reset, h, "fakecuda_reset")
 	purego.RegisterLibFunc(&d.Capture, h, "fakecuda_capture")
+	purego.RegisterLibFunc(&d.CaptureOn, h, "fakecuda_capture_on")
 	purego.RegisterLibFunc(&d.Batched, h, "fakecuda_batched")
 	purego.RegisterLibFunc(&d.Stream, h, "fakecuda_stream")
 	purego.RegisterLibFunc(&d.Touch, h, "fakecuda_touch")

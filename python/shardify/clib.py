@@ -29,7 +29,7 @@ from .errors import (
     UsageError,
 )
 
-ABI = 4
+ABI = 5
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 
@@ -37,6 +37,7 @@ OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 BATCH, LEASE, EPOCH, INDEX, ROWS, FROM, POSITION, LENT, STEPS, HEAD = range(10)
 ADDRESS, COUNT, HOST, EACH = range(4)
 DETACH = -1  # instead of an address for shardify_take
+NOBODY = UNKNOWN = -1  # instead of a stream
 
 _KINDS: Dict[str, Type[Exception]] = {
     "corrupt": CorruptError,
@@ -77,9 +78,9 @@ _FUNCTIONS: Dict[str, Any] = {
     "ids": [c_uint64, c_void_p, c_int64, _error],
     "ids_at": [c_uint64, c_int64, c_int64, c_void_p, c_int64, _error],
     "ready": [c_uint64, c_uint64, _error],
-    "release": [c_uint64, c_uint64, _error],
-    "hold": [c_uint64, _error],
-    "settle": [c_uint64, c_uint64, _error],
+    "use": [c_uint64, c_uint64, c_int, _error],
+    "release": [c_uint64, _error],
+    "settle": [c_uint64, _error],
     "state": [c_uint64, POINTER(c_void_p), _error],
     "restore": [c_uint64, c_char_p, c_size_t, _error],
     "stats": [c_uint64, POINTER(c_void_p), _error],
@@ -126,7 +127,7 @@ class Library:
     ids_at: Any
     ready: Any
     release: Any
-    hold: Any
+    use: Any
     settle: Any
     state: Any
     restore: Any

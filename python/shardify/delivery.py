@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import time
+import weakref
 from functools import partial
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from . import clib
 from .columns import Plan, damaged
-from .dlpack import Lease
+from .dlpack import Lease, handle
 from .errors import ClosedError
 from .groups import Group, Made, Parting, copies
 from .source import Copied, Lent, Room
@@ -30,9 +31,8 @@ class Delivery:
 
     def __init__(self, config: Dict[str, Any], indices: Any, weights: Any) -> None:
         self.lib = lib = clib.load()
+        self._grow = bool(config["grow"])
         self.handle, self.pid, self.lock = 0, os.getpid(), threading.Lock()
-        # Batches that other streams use: lease, stream of the hand-over, the others.
-        self.recorded: Dict[int, Tuple[int, int, List[Any]]] = {}
         self.seconds = 0.0
         self._group: Optional[Group] = None  # what is left of it
         self._world = config["world"]
@@ -88,8 +88,6 @@ class Delivery:
                 self._group = None
             return made
         lib, handle = self.lib, self.usable()
-        if self.recorded:
-            self._settle()
         fetch, room = self._fetch, self._room
         stream = self.plan.framework.stream()
         if fetch:
@@ -130,7 +128,7 @@ class Delivery:
         group = Group(parting, step, copies(lent.array) if own else lent.array)
         if own:
             del lent
-            self.lib.call(self.lib.settle, step[clib.BATCH], 0)
+            self.lib.call(self.lib.settle, step[clib.BATCH])
         return group
 
     def _build(self, made: Made, step: List[int], stream: int) -> None:
@@ -148,7 +146,7 @@ class Delivery:
         """Goes back to a batch that could not be made, so that it is not left out."""
         try:
             if not self._lend and not self._fetch:
-                self.lib.call(self.lib.release, step[clib.BATCH], 0)
+                self.lib.call(self.lib.release, step[clib.BATCH])
         except ClosedError:
             pass  # it was given back already
         if self.handle:
@@ -174,20 +172,21 @@ class Delivery:
 
     def _build_lent(self, made: Made, step: List[int], stream: int) -> None:
         lib, plan = self.lib, self.plan
-        batch, lease = step[clib.BATCH], step[clib.LEASE]
+        batch = step[clib.BATCH]
+        lease = Lease(lib, step[clib.LEASE], batch)
         s = Lent(plan, step, made.batch.size, self._complain)
-        s.stream, s.lease = stream, Lease(lib, lease, batch)
+        s.stream, s.lease = stream, lease
         # The last slot is not lent: there would be none to make the next batch in.
-        s.own = self._own or step[clib.LENT] >= self.info["slots"]
+        s.own = not self._grow and (self._own or step[clib.LENT] >= self.info["slots"])
         if plan.images:
             made.batch._ids = self._ids(batch, made.batch.size)
         plan.build(made.batch, s, {})
         made.take_images(plan, s)
         if s.own:
-            del s  # the last that holds the batch, unless images are to be decoded from it
-            lib.call(lib.settle, batch, stream)
+            del s, lease  # the last that hold the batch, unless images are to be decoded from it
+            lib.call(lib.settle, batch)
         elif plan.on_device:
-            made.batch._record = partial(self._record, batch, lease, stream)
+            made.batch._use = partial(self._use, batch, weakref.ref(lease))
 
     def _ids(self, batch: int, n: int) -> Any:
         ids = np.empty(n, np.int64)
@@ -203,21 +202,11 @@ class Delivery:
     def _complain(self, step: List[int], field: str, why: str, row: int) -> NoReturn:
         raise damaged(field, why, int(self._ids_at(step[clib.EPOCH], step[clib.FROM], row + 1)[row]) if row >= 0 else None)
 
-    def _record(self, batch: int, lease: int, stream: int, other: Any) -> None:
-        with self.lock:
-            if batch not in self.recorded:
-                self.lib.call(self.lib.hold, batch)
-                self.recorded[batch] = (lease, stream, [])
-            self.recorded[batch][2].append(other)
-
-    def _settle(self) -> None:
-        """Gives back batches that other streams worked on, after those."""
-        for batch, (lease, stream, others) in list(self.recorded.items()):
-            if ctypes.c_int64.from_address(lease).value == 0:
-                for other in others:
-                    self.plan.framework.join(stream, other)
-                del self.recorded[batch]
-                self.lib.call(self.lib.settle, batch, stream)
+    def _use(self, batch: int, lease: Any, stream: Any, leave: int) -> None:
+        self.lib.call(self.lib.use, batch, handle(stream), leave)
+        known = lease()
+        if leave and known is not None:
+            known.left = True
 
     def in_child(self) -> None:
         """After a fork: what is left of a group is the parent's."""
@@ -228,8 +217,4 @@ class Delivery:
         if not self.handle or os.getpid() != self.pid:
             return  # a forked child has neither threads nor locks to rely on
         handle, self.handle = self.handle, 0
-        for _, stream, others in self.recorded.values():
-            for other in others:
-                self.plan.framework.join(stream, other)
-        self.recorded.clear()
         self.lib.call(self.lib.close, handle)

@@ -8,6 +8,7 @@ while the interpreter ends.
 from __future__ import annotations
 
 import ctypes
+from operator import index
 from typing import Any, Optional, Sequence, Tuple
 
 import numpy as np
@@ -29,10 +30,11 @@ _capsule.argtypes, _capsule.restype = [ctypes.c_void_p, ctypes.c_char_p, ctypes.
 class Lease:
     """One that holds a lent batch: as long as this object lives, and every view of it."""
 
-    __slots__ = ("lib", "address", "batch", "__weakref__")
+    __slots__ = ("lib", "address", "batch", "left", "__weakref__")
 
     def __init__(self, lib: clib.Library, address: int, batch: int) -> None:
         self.lib, self.address, self.batch = lib, address, batch
+        self.left = False  # a stream left the batch: LoaderBatch.release(stream=)
 
     def __del__(self) -> None:
         self.lib.drop(self.address)
@@ -74,6 +76,16 @@ def capsule(lease: Lease, t: clib.Tensor, address: int, count: int, versioned: b
     return _capsule(view, _NOW if versioned else _OLD, lib.capsule_destructor)
 
 
+def handle(stream: Any) -> int:
+    """The CUstream of torch's or CuPy's stream, or of its number."""
+    for name in ("cuda_stream", "ptr"):
+        stream = getattr(stream, name, stream)
+    try:
+        return index(stream)
+    except TypeError:
+        raise TypeError("%r is no stream: want torch's, CuPy's, or the number of a CUstream" % (stream,)) from None
+
+
 class DLTensor:
     """A tensor for whoever understands DLPack: `jax.dlpack.from_dlpack(t)`, `cupy.from_dlpack(t)`."""
 
@@ -107,11 +119,12 @@ class DLTensor:
             raise BufferError("a tensor of a loader makes no copies: copy what you make of it")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError("this tensor is on device %r, not %r" % (self.__dlpack_device__(), dl_device))
-        if self._tensor.device_type == CUDA and stream != -1:
-            # 1 is the legacy default stream, whose handle is 0; 2 that of each thread.
-            want = {None: 0, 1: 0}.get(stream, stream)
-            if want != self._stream:
-                lib = self._lease.lib
-                lib.call(lib.ready, self._lease.batch, want)
+        if self._tensor.device_type == CUDA:
+            lease, lib = self._lease, self._lease.lib
+            if stream == -1:
+                lib.call(lib.use, lease.batch, clib.UNKNOWN, 0)
+            elif stream != self._stream or lease.left:
+                # No stream is the default one. What the loader knows already waits.
+                lib.call(lib.ready, lease.batch, stream or 0)
         versioned = max_version is not None and max_version[0] >= 1
         return capsule(self._lease, self._tensor, self._address, self.shape[0], versioned)

@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple, Type
 import numpy as np
 import numpy.typing as npt
 
-from . import dlpack
+from . import clib, dlpack
 from .collate import tensor as widen
 from .dlpack import Lease
 from .errors import UnsupportedError
@@ -34,6 +34,8 @@ class Framework:
     """Makes tensors, on the host unless device is a GPU."""
 
     name = ""
+    lends = True  # memory of the loader may be the framework's
+    grows = False  # has no memory of its own on a GPU: the loader has as much as is held
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -51,7 +53,7 @@ class Framework:
 
     def stream(self) -> int:
         """The handle of the stream that the consumer works on."""
-        return 0
+        return clib.NOBODY
 
     def prepare(self, spec: Spec) -> Any:
         """What `from_lent` wants to know beforehand."""
@@ -71,10 +73,6 @@ class Framework:
 
     def to_host(self, t: Any) -> Array:
         raise NotImplementedError
-
-    def join(self, stream: int, other: Any) -> None:
-        """Makes a stream wait for what another one has got to do."""
-        raise UnsupportedError("record_stream: not with framework=%r" % self.name)
 
 
 class NumPy(Framework):
@@ -184,11 +182,6 @@ class Torch(Framework):
     def to_host(self, t: Any) -> Array:
         return t.cpu().numpy()  # type: ignore[no-any-return]
 
-    def join(self, stream: int, other: Any) -> None:
-        cuda = self.torch.cuda
-        mine = cuda.ExternalStream(stream, device=self.number) if stream else cuda.default_stream(self.number)
-        mine.wait_stream(other)
-
 
 class CuPy(Framework):
     name = "cupy"
@@ -232,13 +225,27 @@ class CuPy(Framework):
 
 
 class Jax(Framework):
+    """JAX tells nobody which stream it computes on, and may write into what it imports. So it
+    gets nothing of the loader's to keep: it copies, and the host waits for that."""
+
     name = "jax"
+    lends = False
 
     def __init__(self, device: str) -> None:
         super().__init__(device)
         import jax
 
         self.jax = jax
+
+    @staticmethod
+    def default_device() -> str:
+        import jax
+
+        d = jax.config.jax_default_device or jax.local_devices()[0]
+        if isinstance(d, str):  # of a platform
+            d = jax.local_devices(backend=d)[0]
+        number = getattr(d, "local_hardware_id", None)
+        return "cuda:%d" % (d.id if number is None else number) if d.platform in ("gpu", "cuda") else "host"
 
     def from_array(self, a: Array, spec: Spec) -> Any:
         return self.jax.numpy.array(a if spec.plain else a.view(self.jax.numpy.bfloat16))
@@ -254,9 +261,11 @@ class Jax(Framework):
 
 
 class DLPack(Framework):
-    """Tensors for consumers that this package does not know; there is no copy of them."""
+    """Tensors for consumers that this package does not know. On a GPU they are always the
+    loader's memory, which grows with what is held."""
 
     name = "dlpack"
+    grows = True
 
     def from_array(self, a: Array, spec: Spec) -> Any:
         return a if spec.plain else bf16_to_f32(a)
@@ -265,10 +274,6 @@ class DLPack(Framework):
         return _tensor(lease, spec, ready, address, count, stream)
 
     def own(self, t: Any) -> Any:
-        if self.number >= 0:
-            raise UnsupportedError(
-                "every batch that the loader has to lend is held: let go of some, or give a larger depth"
-            )
         return np.array(np.from_dlpack(t))
 
 

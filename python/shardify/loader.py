@@ -17,7 +17,7 @@ from . import clib, loaderconfig, ranks, skipping
 from .columns import Plan
 from .delivery import Delivery
 from .epochs import Epoch
-from .errors import ClosedError
+from .errors import ClosedError, UnsupportedError
 from .frameworks import choose, device_name
 from .groups import GROUPED, Made
 from .loaderbatch import LoaderBatch
@@ -156,6 +156,10 @@ class Loader:
         clib.load()  # first, so that a library that is missing is not hidden by another mistake
         kind = choose(framework)
         name = device_name(kind, device)
+        if not copy and not kind.lends:
+            raise UnsupportedError(
+                "copy=False: framework=%r may still read what it has let go of, and write into what it was lent: leave copy=True" % kind.name
+            )
         self.rank, self.world_size, local, source = ranks.find(rank, world_size)
         self.batch_size = loaderconfig.whole("batch_size", batch_size, 1)
         if transform is not None and not callable(transform):
@@ -196,6 +200,7 @@ class Loader:
             "verify": loaderconfig.choice("verify", verify, loaderconfig.VERIFY),
             "synthetic": bool(synthetic),
             "trace": None if trace is None else os.fspath(trace),
+            "grow": kind.grows and name != "host",
             "group": self._GROUP if name == "host" and kind.name in GROUPED else 0,
             "cast": loaderconfig.casts(cast),
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,7 @@ class LoaderBatch(Dict[str, Any]):
     rows: int
     size: int
     _ids: Any = None
-    _streams: Optional[List[Any]] = None
-    _record: Optional[Callable[[Any], None]] = None
+    _use: Optional[Callable[[Any, int], None]] = None
 
     def __missing__(self, name: str) -> Any:
         """A field that was packed or stacked with others is found under its own name."""
@@ -61,17 +60,23 @@ class LoaderBatch(Dict[str, Any]):
     def valid(self) -> npt.NDArray[np.bool_]:
         return np.arange(self.size) < self.rows
 
-    def release(self) -> None:
+    def release(self, stream: Any = None) -> None:
         """Lets go of the tensors now. With copy=False their memory is used again as soon
-        as nothing else refers to them either."""
+        as nothing else refers to them either. With a stream, on a GPU, all that it has to do
+        with them was given to it: it need not live any longer, and what is still kept of the
+        batch is not to be used on it."""
+        if stream is not None and self._use is not None:
+            self._use(stream, 1)
         self.clear()
 
     def record_stream(self, stream: Any) -> None:
         """With copy=False on a GPU: the memory is not used again before this stream has
         done what it has got to do when the last tensor goes. Needed for streams other
-        than the one that was current when the batch came."""
-        if self._record is not None:
-            self._record(stream)
+        than the one that was current when the batch came, unless the tensor was given to
+        it through DLPack. The stream must live as long as the tensors, or be told to
+        `release`."""
+        if self._use is not None:
+            self._use(stream, 0)
 
     def __copy__(self) -> "LoaderBatch":
         made = LoaderBatch(self)

@@ -87,13 +87,34 @@ def fetch(t):
     return np.frombuffer(ctypes.string_at(t._address, n) if n else b"", dtype).reshape(t.shape)
 
 class Own(frameworks.DLPack):
-    name = "torch"
+    name, grows = "torch", False
     def stream(self): return stream.value
     def own(self, t): return self.to_host(t)
     def to_host(self, t): return fetch(t)
-    def join(self, handover, other): joined.append((handover, other))
 
-joined = []
+def new_stream(flags=1):
+    s = ctypes.c_void_p()
+    must("cuStreamCreateWithPriority", ctypes.byref(s), flags, 0)
+    return s
+
+class Late:
+    # Reads what a tensor holds on a stream, which runs as late as it may.
+    def __init__(self): self.all = []
+    def read(self, t, ids, on):
+        host, n = ctypes.c_void_p(), 8 * len(ids)
+        must("cuMemHostAlloc", ctypes.byref(host), u64(n), 0)
+        must("cuMemcpyDtoHAsync_v2", host, u64(t._address), u64(n), ctypes.c_void_p(on))
+        self.all.append((host, n, ids.tolist()))
+    def check(self):
+        must("cuCtxSynchronize")
+        for host, n, ids in self.all:
+            assert np.frombuffer(ctypes.string_at(host.value, n), "i8").tolist() == ids
+            must("cuMemFreeHost", host)
+        n = len(self.all)
+        self.all = []
+        return n
+
+Plain = frameworks.DLPack
 frameworks._ALL["dlpack"] = Own
 begin()
 """
@@ -156,24 +177,15 @@ def test_memory_is_not_used_again_before_its_stream_is_done(driver, tmp_path):
         driver,
         """
 fake.fakecuda_configure(b"FAKECUDA_ORDER", b"late")
-late = []
+late = Late()
 with shardify.Loader(%r, 4, framework="dlpack", device="cuda:0", copy=False, depth=2, shuffle="global") as loader:
     it = iter(loader)
     for k, b in enumerate(it):
         t = b["x"]
         if isinstance(t, dlpack.DLTensor):
-            # Copied on the stream, looked at much later: the batch is let go before that.
-            out = np.full(4, -1)
-            host = ctypes.c_void_p()
-            must("cuMemHostAlloc", ctypes.byref(host), u64(32), 0)
-            must("cuMemcpyDtoHAsync_v2", host, u64(t._address), u64(32), stream)
-            late.append((b.ids, host))
+            late.read(t, b.ids, stream.value)  # looked at much later: the batch is let go before that
         del b, t
-    must("cuStreamSynchronize", stream)
-    for ids, host in late:
-        assert np.frombuffer(ctypes.string_at(host.value, 32), "i8").tolist() == ids.tolist()
-        must("cuMemFreeHost", host)
-    assert len(late) == 100
+    assert late.check() == 100
     # More than there are to lend: the rest comes as copies, and all stays good.
     kept = []
     for b in loader:
@@ -193,56 +205,218 @@ end()
     )
 
 
-def test_record_stream_puts_off_the_return(driver, tmp_path):
+# How a consumer comes to a tensor, and where it reads it. `t` is the tensor, `b` its batch.
+CONSUMERS = {
+    "dlpack, its own stream": "t.__dlpack__(stream=other); late.read(t, b.ids, other)",
+    "dlpack, the stream of the framework": "t.__dlpack__(stream=mine); late.read(t, b.ids, mine)",
+    "dlpack, the stream of the framework and another": "t.__dlpack__(stream=mine); t.__dlpack__(stream=other); late.read(t, b.ids, other)",
+    "dlpack, the default stream": "t.__dlpack__(stream=1); late.read(t, b.ids, 1)",
+    "dlpack, none": "t.__dlpack__(); late.read(t, b.ids, 0)",
+    "dlpack, the thread's own": "t.__dlpack__(stream=2); late.read(t, b.ids, 2)",
+    "dlpack, another thread's own": "elsewhere(lambda: (t.__dlpack__(stream=2), late.read(t, b.ids, 2)))",
+    "dlpack, it does not tell": "wait(mine); t.__dlpack__(stream=-1); late.read(t, b.ids, other)",
+    "dlpack, it tells at release": "wait(mine); t.__dlpack__(stream=-1); late.read(t, b.ids, other); b.release(stream=other)",
+    "record_stream": "follow(other, mine); late.read(t, b.ids, other); b.record_stream(other)",
+    "release": "follow(other, mine); late.read(t, b.ids, other); b.release(stream=other)",
+    "a stream that ends before the batch": "s = new_stream(); t.__dlpack__(stream=s.value); late.read(t, b.ids, s.value); b.release(stream=s.value); must('cuStreamDestroy_v2', s)",
+    "again after it left": "t.__dlpack__(stream=mine); b.release(stream=mine); t.__dlpack__(stream=mine); late.read(t, b.ids, mine)",
+}
+
+
+@pytest.mark.parametrize("order", ["late", "3"])
+def test_a_consumer_on_a_stream_of_its_own_may_read_late(driver, tmp_path, order):
+    """The loader knows every stream that a consumer named, and writes the memory behind all."""
     from loading import numbered
 
-    path = numbered(tmp_path / "s", 80)
+    path = numbered(tmp_path / "s", 160)
     program(
         driver,
         """
-with shardify.Loader(%r, 4, framework="dlpack", device="cuda:0", copy=False) as loader:
-    it = iter(loader)
-    b = next(it)
-    b.record_stream("other")
-    b.record_stream("third")
-    next(it)
-    assert joined == [] and len(loader._delivery.recorded) == 1
-    b.release()
-    next(it)
-    assert joined == [(stream.value, "other"), (stream.value, "third")] and not loader._delivery.recorded
-    b = next(it)
-    b.record_stream("never settled")
-    b = None
+fake.fakecuda_configure(b"FAKECUDA_ORDER", %r)
+mine, other, late = stream.value, new_stream().value, Late()
+
+def elsewhere(f):
+    def run():
+        must("cuCtxSetCurrent", context)
+        f()
+    t = threading.Thread(target=run)
+    t.start(); t.join()
+
+def follow(one, two):
+    e = ctypes.c_void_p()
+    must("cuEventCreate", ctypes.byref(e), 2)
+    must("cuEventRecord", e, ctypes.c_void_p(two))
+    must("cuStreamWaitEvent", ctypes.c_void_p(one), e, 0)
+    must("cuEventDestroy_v2", e)
+
+def wait(s): must("cuStreamSynchronize", ctypes.c_void_p(s))
+
+def epochs(how):
+    use = {}
+    exec("def f(t, b): " + how, globals(), use)
+    with shardify.Loader(%r, 4, framework="dlpack", device="cuda:0", copy=False, depth=1, shuffle="global") as loader:
+        for epoch in range(2):
+            for b in loader:
+                t = b["x"]
+                assert isinstance(t, dlpack.DLTensor)
+                use["f"](t, b)
+                del b, t
+        assert late.check() == 80
+
+for name, how in %r.items():
+    for kind in Own, Plain:
+        if kind is Own or "mine" not in how:
+            frameworks._ALL["dlpack"] = kind
+            epochs(how)
+            assert text("report") == "", (name, text("report"))
+must("cuStreamDestroy_v2", ctypes.c_void_p(other))
 end()
 """
-        % path,
+        % (order.encode(), path, CONSUMERS),
     )
 
 
-def test_dlpack_on_the_device_waits_for_the_consumers_stream(driver, tmp_path):
+def test_dlpack_on_the_device_waits_once_for_each_stream(driver, tmp_path):
     from loading import numbered
 
     path = numbered(tmp_path / "s", 80)
     program(
         driver,
         """
-other = ctypes.c_void_p()
-must("cuStreamCreateWithPriority", ctypes.byref(other), 1, 0)
+other = new_stream()
 calls = lambda: dict(l.rsplit(" ", 1) for l in text("calls").splitlines()).get("cuStreamWaitEvent", "0")
 with shardify.Loader(%r, 4, framework="dlpack", device="cuda:0", copy=False) as loader:
     b = next(iter(loader))
     t = b["x"]
     assert t.__dlpack_device__() == (2, 0)
     time.sleep(0.1)
-    for s, waits in ((stream.value, 0), (-1, 0), (other.value, 1), (None, 1), (1, 1)):
+    for s, waits in ((stream.value, 0), (-1, 0), (other.value, 1), (None, 1), (1, 1), (2, 1)):
         before = int(calls())
         t.__dlpack__(stream=s)
         assert (int(calls()) > before) == bool(waits), s
+    for bad in "a stream", None, 1.5:
+        try:
+            b.record_stream(bad)
+            assert False
+        except TypeError as e:
+            assert "is no stream" in str(e)
     del t, b
 must("cuStreamDestroy_v2", other)
 end()
 """
         % path,
+    )
+
+
+def test_dlpack_delivers_with_the_default_copy(driver, tmp_path):
+    """framework="dlpack": batches are the consumer's as long as it likes, however many it holds."""
+    from loading import numbered
+
+    path = numbered(tmp_path / "s", 160)
+    program(
+        driver,
+        """
+frameworks._ALL["dlpack"] = Plain
+for copy in True, False:
+    with shardify.Loader(%r, 4, framework="dlpack", device="cuda:0", copy=copy, depth=2) as loader:
+        kept = [(b.ids, b["x"]) for b in loader]
+        assert len(kept) == 40 and len({t._address for _, t in kept}) == 40
+        late = Late()
+        for ids, t in kept:
+            t.__dlpack__(stream=stream.value)
+            late.read(t, ids, stream.value)
+        slots = int(text("alive").split("device ")[1].split(",")[0])
+        del kept, t
+        for b in loader:  # what was held is used again, and no more is made
+            b["x"].__dlpack__(stream=stream.value)
+            late.read(b["x"], b.ids, stream.value)
+        assert int(text("alive").split("device ")[1].split(",")[0]) == slots
+        del b
+        assert late.check() == 80
+        tail = [(b.ids, b["x"]) for b, _ in zip(loader, range(5))]
+    for ids, t in tail:
+        t.__dlpack__(stream=stream.value)
+        assert fetch(t).tolist() == ids.tolist()
+    del tail, t
+# A device that is full says so, and goes on when a batch is let go of.
+with shardify.Loader(%r, 4, framework="dlpack", device="cuda:0", depth=1) as loader:
+    it = iter(loader)
+    held = [next(it)]
+    fake.fakecuda_configure(b"FAKECUDA_FAIL", b"cuMemAlloc_v2:1:2")
+    try:
+        while True: held.append(next(it))
+    except shardify.DeviceError as e:
+        assert "cuMemAlloc_v2: CUDA error 2" in str(e), e
+    fake.fakecuda_configure(b"FAKECUDA_FAIL", b"")
+    del held[0]
+    held.append(next(it))
+    assert [i for b in held for i in b.ids.tolist()] == list(range(4, 4 + 4 * len(held)))
+    del held
+end()
+"""
+        % (path, path),
+    )
+
+
+def test_jax_is_never_lent_anything(driver, tmp_path):
+    """JAX computes on a stream that nobody knows: it copies, and the host waits for the copy
+    before the memory is used again. A JAX of a few lines, as far as the loader uses it."""
+    from loading import numbered
+
+    path = numbered(tmp_path / "s", 160)
+    program(
+        driver,
+        """
+import types
+compute, external = new_stream(), new_stream()
+
+class Imported:
+    def __init__(self, t): self.t, self.capsule = t, t.__dlpack__(stream=external.value)
+
+class Copied:
+    def __init__(self, of):
+        self.n, self.host = 8 * of.t.shape[0], ctypes.c_void_p()
+        e = ctypes.c_void_p()
+        must("cuEventCreate", ctypes.byref(e), 2)
+        must("cuEventRecord", e, external)
+        must("cuStreamWaitEvent", compute, e, 0)
+        must("cuEventDestroy_v2", e)
+        must("cuMemHostAlloc", ctypes.byref(self.host), u64(self.n), 0)
+        must("cuMemcpyDtoHAsync_v2", self.host, u64(of.t._address), u64(self.n), compute)
+    def block_until_ready(self):
+        must("cuStreamSynchronize", compute)
+        return self
+    def tolist(self):
+        out = np.frombuffer(ctypes.string_at(self.host.value, self.n), "i8").tolist()
+        must("cuMemFreeHost", self.host)
+        return out
+
+jax = types.ModuleType("jax")
+jax.dlpack = types.SimpleNamespace(from_dlpack=Imported)
+jax.numpy = types.SimpleNamespace(array=lambda a, copy: Copied(a), bfloat16=None)
+jax.config = types.SimpleNamespace(jax_default_device=None)
+jax.local_devices = lambda: [types.SimpleNamespace(platform="gpu", id=3, local_hardware_id=0)]
+sys.modules["jax"] = jax
+fake.fakecuda_configure(b"FAKECUDA_ORDER", b"late")
+with shardify.Loader(%r, 4, framework="jax", depth=1, shuffle="global") as loader:
+    assert loader.device == "cuda:0"
+    kept = [(b.ids.tolist(), b["x"]) for _ in range(2) for b in loader]
+    assert len(kept) == 80
+    must("cuCtxSynchronize")
+    for ids, x in kept: assert x.tolist() == ids
+try:
+    shardify.Loader(%r, 4, framework="jax", copy=False)
+    assert False
+except shardify.UnsupportedError as e:
+    assert "copy=False" in str(e) and "leave copy=True" in str(e)
+jax.local_devices = lambda: [types.SimpleNamespace(platform="cpu", id=0)]
+with shardify.Loader(%r, 4, framework="jax") as loader:
+    assert loader.device == "host"
+del kept, x
+for s in compute, external: must("cuStreamDestroy_v2", s)
+end()
+"""
+        % (path, path, path),
     )
 
 

@@ -222,9 +222,9 @@ def test_the_ledger_of_handles(tmp_path):
     next(it)
     batch, handle = int(loader._delivery.step[clib.BATCH]), loader._delivery.handle
     for call in (
-        lambda: lib.call(lib.release, batch, 0),  # given back by take
+        lambda: lib.call(lib.release, batch),  # given back by take
         lambda: lib.call(lib.ready, 10**9, 0),
-        lambda: lib.call(lib.settle, batch, 0),
+        lambda: lib.call(lib.settle, batch),
         lambda: lib.call(lib.next, 10**9, 0, 0, 0, loader._delivery._address),
         lambda: lib.ask(lib.stats, 0),
         lambda: lib.call(lib.close, 10**9),
@@ -239,7 +239,7 @@ def test_the_ledger_of_handles(tmp_path):
         lib.call(lib.take, batch, ctypes.addressof(sizes), ctypes.addressof(sizes), 1)
     with pytest.raises(ValueError, match="2 addresses for 1"):
         lib.call(lib.take, batch, ctypes.addressof(sizes), ctypes.addressof(sizes), 2)
-    lib.call(lib.release, batch, 0)
+    lib.call(lib.release, batch)
     loader.close()
     with pytest.raises(shardify.ClosedError):
         lib.call(lib.close, handle)

@@ -119,6 +119,12 @@ func (d *driver) popContext() error {
 	return d.check("cuCtxPopCurrent_v2", r)
 }
 
+// synchronize waits for all that the context has got to do.
+func (d *driver) synchronize() error {
+	r, _, _ := purego.SyscallN(d.cuCtxSynchronize)
+	return d.check("cuCtxSynchronize", r)
+}
+
 func (d *driver) priorityRange() (least, greatest int32, err error) {
 	r, _, _ := purego.SyscallN(d.cuCtxGetStreamPriorityRange, uintptr(unsafe.Pointer(&least)), uintptr(unsafe.Pointer(&greatest)))
 	return least, greatest, d.check("cuCtxGetStreamPriorityRange", r)
@@ -238,6 +244,18 @@ func (d *driver) streamWait(s, e uintptr) error {
 func (d *driver) streamSynchronize(s uintptr) error {
 	r, _, _ := purego.SyscallN(d.cuStreamSynchronize, s)
 	return d.check("cuStreamSynchronize", r)
+}
+
+// streamCapturing tells whether a stream is being captured into a graph, or waits for one
+// that is.
+func (d *driver) streamCapturing(s uintptr) (bool, error) {
+	var status int32
+	r, _, _ := purego.SyscallN(d.cuStreamIsCapturing, s, uintptr(unsafe.Pointer(&status)))
+	err := d.check("cuStreamIsCapturing", r)
+	if code(err) == codeCaptureImplicit {
+		return true, nil
+	}
+	return status != 0, err
 }
 
 func (d *driver) eventCreate(flags uint32) (e uintptr, err error) {

@@ -11,6 +11,10 @@ const (
 
 	streamNonBlocking = 1
 
+	// Handles of the default streams: that of the context is 0 too.
+	streamLegacy    = 1
+	streamPerThread = 2 // of the calling thread
+
 	eventBlockingSync  = 1
 	eventDisableTiming = 2
 
@@ -42,6 +46,7 @@ const (
 	codeAlreadyRegistered = 712
 	codeNotRegistered     = 713
 	codeNotSupported      = 801
+	codeCaptureImplicit   = 906
 )
 
 // names is what cuGetErrorName would say, for errors before there is a driver to

@@ -33,7 +33,7 @@ type driver struct {
 	cuDeviceGetAttribute                                           uintptr
 	cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease            uintptr
 	cuCtxPushCurrent, cuCtxPopCurrent, cuCtxGetStreamPriorityRange uintptr
-	cuMemGetInfo                                                   uintptr
+	cuCtxSynchronize, cuMemGetInfo                                 uintptr
 	cuMemHostAlloc, cuMemFreeHost                                  uintptr
 	cuMemHostRegister, cuMemHostUnregister                         uintptr
 	cuMemHostGetDevicePointer                                      uintptr
@@ -42,7 +42,7 @@ type driver struct {
 	cuMemsetD8Async                                                uintptr
 	cuMemcpyBatchAsync, cuMemcpyBatchAsyncV2                       uintptr
 	cuStreamCreateWithPriority, cuStreamDestroy                    uintptr
-	cuStreamWaitEvent, cuStreamSynchronize                         uintptr
+	cuStreamWaitEvent, cuStreamSynchronize, cuStreamIsCapturing    uintptr
 	cuEventCreate, cuEventDestroy, cuEventRecord                   uintptr
 	cuEventSynchronize, cuEventElapsedTime                         uintptr
 	cuModuleLoadData, cuModuleLoadDataEx, cuModuleUnload           uintptr
@@ -74,6 +74,7 @@ func (d *driver) symbols() []symbol {
 		{"cuDevicePrimaryCtxRelease_v2", &d.cuDevicePrimaryCtxRelease, false},
 		{"cuCtxPushCurrent_v2", &d.cuCtxPushCurrent, false},
 		{"cuCtxPopCurrent_v2", &d.cuCtxPopCurrent, false},
+		{"cuCtxSynchronize", &d.cuCtxSynchronize, false},
 		{"cuCtxGetStreamPriorityRange", &d.cuCtxGetStreamPriorityRange, false},
 		{"cuMemGetInfo_v2", &d.cuMemGetInfo, false},
 		{"cuMemHostAlloc", &d.cuMemHostAlloc, false},
@@ -93,6 +94,7 @@ func (d *driver) symbols() []symbol {
 		{"cuStreamDestroy_v2", &d.cuStreamDestroy, false},
 		{"cuStreamWaitEvent", &d.cuStreamWaitEvent, false},
 		{"cuStreamSynchronize", &d.cuStreamSynchronize, false},
+		{"cuStreamIsCapturing", &d.cuStreamIsCapturing, false},
 		{"cuEventCreate", &d.cuEventCreate, false},
 		{"cuEventDestroy_v2", &d.cuEventDestroy, false},
 		{"cuEventRecord", &d.cuEventRecord, false},

@@ -16,6 +16,8 @@ var (
 	// ErrLost: an earlier error made the context unusable. Only a new process can
 	// use the device again.
 	ErrLost = errors.New("CUDA context is lost")
+	// ErrCapture: a stream is being captured into a graph. Nothing was done.
+	ErrCapture = errors.New("inside the capture of a CUDA graph, which would replay this one batch for ever: ask for batches before the capture, and before each replay")
 )
 
 // Error is what a driver call answered.

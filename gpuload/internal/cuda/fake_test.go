@@ -12,6 +12,8 @@ import (
 
 // The tests run on a stand-in for the driver, which a C compiler builds when they start.
 
+var bg = context.Background()
+
 // fake is the stand-in's side of a test.
 type fake struct{ *fakecuda.Driver }
 

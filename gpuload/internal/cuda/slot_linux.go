@@ -21,15 +21,15 @@ type Slot struct {
 	affine  []buffer // by tensor: scales, then shifts
 
 	// Inside visits:
-	sent, gathered, free event
-	sends, gathers       bool    // in this round
-	entered              [2]bool // copies, gathers: it waits for free already
-	done                 bool
-	handed               bool // to a consumer that has not released it
-	closed               bool
-	listed               int64 // rows with numbers in this round
-	pieces               pieceList
-	addresses            []atomic.Uint64
+	sent, gathered event
+	sends, gathers bool    // in this round
+	entered        [2]bool // copies, gathers: they wait for left already
+	done           bool
+	handover
+	closed    bool
+	listed    int64 // rows with numbers in this round
+	pieces    pieceList
+	addresses []atomic.Uint64
 }
 
 // pieceList is copies for one call of the driver.
@@ -90,7 +90,7 @@ func (s *Slot) make(o SlotOptions) (err error) {
 			err = errors.Join(err, s.destroy())
 		}
 	}()
-	for _, e := range []*event{&s.sent, &s.gathered, &s.free} {
+	for _, e := range s.events() {
 		if *e, err = d.newEvent(eventDisableTiming | eventBlockingSync); err != nil {
 			return err
 		}
@@ -151,11 +151,16 @@ func (s *Slot) enter(stream uintptr) error {
 	if stream == s.d.gathers {
 		k = 1
 	}
-	if s.entered[k] || s.free.recorded == 0 {
+	if s.entered[k] {
 		return nil
 	}
 	s.entered[k] = true
-	return s.d.wait(stream, &s.free)
+	for i := range s.left[:s.leaves] {
+		if err := s.d.wait(stream, &s.left[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Move is one tensor's part of a batch: Send, or else a Gather.
@@ -248,11 +253,17 @@ func (s *Slot) finish(name string) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
+	if s.entered == [2]bool{} {
+		// A batch without bytes comes behind the one before, too.
+		if err := s.enter(s.d.copies); err != nil {
+			return err
+		}
+	}
 	if err := s.mark(); err != nil {
 		return err
 	}
 	s.d.began(name)
-	s.done = true
+	s.done, s.leaves, s.users, s.unknown = true, 0, s.users[:0], false
 	return nil
 }
 
@@ -270,25 +281,6 @@ func (s *Slot) mark() error {
 	return nil
 }
 
-// Ready makes a stream wait for the batch. 0 is the legacy default stream.
-func (s *Slot) Ready(stream uintptr) error {
-	return s.d.do(func() error {
-		if !s.done {
-			return errors.New("cuda: slot is not done")
-		}
-		s.handed = true
-		if s.sends {
-			if err := s.d.wait(stream, &s.sent); err != nil {
-				return err
-			}
-		}
-		if s.gathers {
-			return s.d.wait(stream, &s.gathered)
-		}
-		return nil
-	})
-}
-
 // Wait waits on the host for the batch: the memory it came from is then free.
 func (s *Slot) Wait(ctx context.Context) error {
 	var list []*event
@@ -299,18 +291,6 @@ func (s *Slot) Wait(ctx context.Context) error {
 		list = append(list, &s.gathered)
 	}
 	return s.d.await(ctx, list...)
-}
-
-// Release frees the slot as soon as a stream is here. The stream must be the one
-// that used the batch, and not be capturing.
-func (s *Slot) Release(stream uintptr) error {
-	return s.d.do(func() error {
-		if err := s.d.record(&s.free, stream); err != nil {
-			return err
-		}
-		s.handed = false
-		return nil
-	})
 }
 
 // Reuse waits until the host memory that the last batch was made from may be
@@ -347,12 +327,25 @@ func (s *Slot) Close() error {
 	return errors.Join(err, d.Free(rows))
 }
 
+func (s *Slot) events() []*event {
+	list := []*event{&s.sent, &s.gathered}
+	for i := range s.left {
+		list = append(list, &s.left[i])
+	}
+	return list
+}
+
 // destroy runs inside a visit.
 func (s *Slot) destroy() error {
 	d := s.d
 	s.closed = true
 	delete(d.live, s)
-	all := []error{d.destroyEvents(&s.sent, &s.gathered, &s.free)}
+	var all []error
+	for i := range s.left[:s.leaves] {
+		// The consumer may still be at work; freeing memory need not wait for it.
+		all = append(all, d.given(d.drv.eventSynchronize(s.left[i].handle)))
+	}
+	all = append(all, d.destroyEvents(s.events()...))
 	for i := range s.tensors {
 		all = append(all, d.freeBuffer(&s.tensors[i]), d.freeBuffer(&s.affine[i]))
 	}

@@ -79,6 +79,8 @@ func asOurs(err error) error {
 		return fmt.Errorf("%w: %w", ErrNoDriver, err)
 	case errors.Is(err, cuda.ErrNoDevice):
 		return fmt.Errorf("%w: %w", ErrNoDevice, err)
+	case errors.Is(err, cuda.ErrCapture):
+		return fmt.Errorf("%w: %w", ErrCapture, err)
 	}
 	return err
 }
@@ -198,11 +200,23 @@ func (d *CUDA) Send(s *Slot, epoch int, step int64) error {
 }
 
 func (d *CUDA) Ready(s *Slot, stream Stream) error {
-	return s.State.(*CUDASlot).Ready(uintptr(stream))
+	return asOurs(s.State.(*CUDASlot).Ready(uintptr(stream)))
 }
 
-func (d *CUDA) Release(s *Slot, stream Stream) error {
-	return s.State.(*CUDASlot).Release(uintptr(stream))
+func (d *CUDA) Use(s *Slot, stream Stream) error {
+	return s.State.(*CUDASlot).Use(uintptr(stream))
+}
+
+func (d *CUDA) Leave(s *Slot, stream Stream) error {
+	return asOurs(s.State.(*CUDASlot).Leave(uintptr(stream)))
+}
+
+func (d *CUDA) Release(s *Slot, streams ...Stream) error {
+	list := make([]uintptr, len(streams))
+	for i := range streams {
+		list[i] = uintptr(streams[i])
+	}
+	return asOurs(s.State.(*CUDASlot).Release(list...))
 }
 
 func (d *CUDA) Tensor(s *Slot, i int) uintptr { return uintptr(s.State.(*CUDASlot).Ptr(i)) }

@@ -10,8 +10,13 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// Stream is the consumer's queue on a device (a CUstream); 0 on the host.
+// Stream is the consumer's queue on a device (a CUstream). 0 and 1 are the default stream, 2
+// is that of the calling thread: in Go, of a goroutine that is locked to one.
 type Stream uintptr
+
+// Unknown is the stream of a consumer that does not tell it: what it reads is over when the
+// device has nothing to do.
+const Unknown = ^Stream(0)
 
 // Device is where batches are delivered. A batch is gathered into its slot's table, sent,
 // handed over, and the slot is used again after it was taken back. Where the device's memory
@@ -31,10 +36,15 @@ type Device interface {
 	// Send starts the copy of a gathered slot to the device and does not wait. epoch and
 	// step are for errors.
 	Send(s *Slot, epoch int, step int64) error
-	// Ready makes a consumer's stream wait for the slot's data.
+	// Ready makes a consumer's stream wait for the slot's data, and notes that it uses them.
 	Ready(s *Slot, stream Stream) error
-	// Release notes the point on a stream after which the slot is free.
-	Release(s *Slot, stream Stream) error
+	// Use notes a stream that uses the data and waits for them by itself.
+	Use(s *Slot, stream Stream) error
+	// Leave notes that a stream has got all that it has to do with the data.
+	Leave(s *Slot, stream Stream) error
+	// Release frees the slot as soon as these streams, and all that use the data, have done
+	// what they have got to do by now. After ErrCapture it is not released.
+	Release(s *Slot, streams ...Stream) error
 	// Tensor is where tensor i of a sent slot lies on the device.
 	Tensor(s *Slot, i int) uintptr
 	// Detach gives back what attach made.
@@ -95,4 +105,6 @@ var (
 	ErrNoDriver = errors.New("no driver")
 	// ErrNoDevice: the driver knows no such device.
 	ErrNoDevice = errors.New("no such device")
+	// ErrCapture: a stream is being captured into a graph. Nothing was done.
+	ErrCapture = errors.New("stream capture")
 )

@@ -19,7 +19,11 @@ func (Host) Send(*Slot, int, int64) error { return nil }
 
 func (Host) Ready(*Slot, Stream) error { return nil }
 
-func (Host) Release(*Slot, Stream) error { return nil }
+func (Host) Use(*Slot, Stream) error { return nil }
+
+func (Host) Leave(*Slot, Stream) error { return nil }
+
+func (Host) Release(*Slot, ...Stream) error { return nil }
 
 func (Host) Tensor(s *Slot, i int) uintptr { return load.Address(s.Table.Bytes(i)) }
 

@@ -39,6 +39,7 @@ static char mode[64], fail_name[64];
 static long fail_at, fail_seen;
 static int walk; // order of blocks and threads of the PTX
 static int fail_code, configured, initialised, capturing;
+static void *captured; // the stream that is captured, if a test named one
 
 struct range { u64 base, size; int kind; }; // 1 registered, 2 host allocated, 3 device
 static struct range ranges[4096];
@@ -193,7 +194,7 @@ API void fakecuda_configure(const char *key, const char *value) {
 API void fakecuda_reset(void) {
     pthread_mutex_lock(&lock);
     report[0] = mode[0] = fail_name[0] = 0;
-    walk = fail_at = fail_seen = capturing = count_n = copies_batched = 0;
+    walk = fail_at = fail_seen = capturing = count_n = copies_batched = 0, captured = 0;
     order_by("prompt");
     configured = 1;
     memset(counts, 0, sizeof counts);
@@ -225,7 +226,13 @@ API void fakecuda_calls(char *out, u64 n) {
 // fakecuda_capture begins (1) or ends (0) a graph capture in global mode.
 API void fakecuda_capture(int on) {
     pthread_mutex_lock(&lock);
-    capturing = on;
+    capturing = on, captured = 0;
+    pthread_mutex_unlock(&lock);
+}
+// fakecuda_capture_on begins one of a stream, which nobody else may use meanwhile.
+API void fakecuda_capture_on(void *stream) {
+    pthread_mutex_lock(&lock);
+    capturing = 1, captured = stream;
     pthread_mutex_unlock(&lock);
 }
 API int fakecuda_batched(void) { return copies_batched; }
@@ -298,6 +305,11 @@ API CUresult cuCtxPopCurrent_v2(void **c) {
     LEAVE(0);
 }
 API CUresult cuCtxGetCurrent(void **c) { ENTER("cuCtxGetCurrent", 0, 0); *c = current; LEAVE(0); }
+API CUresult cuCtxSynchronize(void) {
+    ENTER("cuCtxSynchronize", 1, 1);
+    for (int i = 0; i < STREAMS; i++) waited(lanes[i].last);
+    LEAVE(0);
+}
 API CUresult cuCtxGetStreamPriorityRange(int32_t *least, int32_t *greatest) { ENTER("cuCtxGetStreamPriorityRange", 1, 0); *least = 0; *greatest = -5; LEAVE(0); }
 API CUresult cuMemGetInfo_v2(u64 *f, u64 *t) { ENTER("cuMemGetInfo_v2", 1, 0); *t = 1ull << 33; *f = *t; LEAVE(0); }
 
@@ -413,7 +425,7 @@ API CUresult cuStreamDestroy_v2(void *h) {
 API CUresult cuStreamWaitEvent(void *h, void *he, u32 flags) {
     ENTER("cuStreamWaitEvent", 1, 0);
     struct event *e = event_of(he);
-    int s = lane(h);
+    int s = work(h);
     if (!e || flags || s < 0) LEAVE(400);
     if (!e->recorded) violation("wait for an event that was never recorded");
     append(s, (struct op){.kind = WAIT}, e->op);
@@ -427,9 +439,17 @@ API CUresult cuStreamQuery(void *h) {
 }
 API CUresult cuStreamSynchronize(void *h) {
     ENTER("cuStreamSynchronize", 1, 1);
-    int s = lane(h);
+    int s = work(h);
     if (s < 0) LEAVE(400);
     waited(lanes[s].last);
+    LEAVE(0);
+}
+API CUresult cuStreamIsCapturing(void *h, int32_t *status) {
+    ENTER("cuStreamIsCapturing", 1, 0);
+    int s = lane(h);
+    if (s < 0) LEAVE(400);
+    if (s == LEGACY && captured && lanes[lane(captured)].blocking) LEAVE(906);
+    *status = captured && h == captured;
     LEAVE(0);
 }
 API CUresult cuEventCreate(void **h, u32 flags) {
@@ -454,7 +474,7 @@ API CUresult cuEventDestroy_v2(void *h) {
 API CUresult cuEventRecord(void *he, void *h) {
     ENTER("cuEventRecord", 1, 0);
     struct event *e = event_of(he);
-    int s = lane(h);
+    int s = work(h);
     if (!e || s < 0) LEAVE(400);
     struct op *o = append(s, (struct op){.kind = RECORD}, 0);
     op_release(e->op);
@@ -726,10 +746,10 @@ API CUresult cuThreadExchangeStreamCaptureMode(int32_t *m) {
 }
 API CUresult cuPointerGetAttribute(void *out, int32_t attr, u64 p) {
     ENTER("cuPointerGetAttribute", 1, 0);
-    if (attr != 2) LEAVE(1);
-    if (find(p, 1, 1)) *(u32 *)out = 1;
-    else if (find(p, 1, 0)) *(u32 *)out = 2;
-    else LEAVE(1);
+    if (attr != 2 && attr != 9) LEAVE(1);
+    int host = find(p, 1, 1) != 0;
+    if (!host && !find(p, 1, 0)) LEAVE(1);
+    *(u32 *)out = attr == 2 ? 2 - host : 0; // kind of memory, number of the device
     LEAVE(0);
 }
 API CUresult cuGetProcAddress_v2(const char *name, void **fn, int32_t version, u64 flags, int32_t *status) { (void)name, (void)fn, (void)version, (void)flags, (void)status; ENTER("cuGetProcAddress_v2", 0, 0); LEAVE(801); }

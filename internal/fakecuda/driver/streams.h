@@ -233,6 +233,15 @@ static int lane(void *h) {
     return s->number;
 }
 
+// work is the lane of a stream that work is given to.
+static int work(void *h) {
+    if (captured && h == captured) {
+        violation("work for a stream that is being captured");
+        return -1;
+    }
+    return lane(h);
+}
+
 static struct op *append(int s, struct op proto, struct op *wait) {
     struct op *o = malloc(sizeof *o);
     *o = proto;
@@ -255,7 +264,7 @@ static struct op *append(int s, struct op proto, struct op *wait) {
 }
 
 static int push(void *h, struct op proto) {
-    int s = lane(h);
+    int s = work(h);
     if (s < 0) return 400;
     append(s, proto, 0);
     prompt();

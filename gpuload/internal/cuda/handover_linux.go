@@ -1,0 +1,209 @@
+package cuda
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Unknown stands for the stream of a consumer that does not tell it.
+const Unknown = ^uintptr(0)
+
+// handover is what a slot knows of its consumer: between Done and Release it is the
+// consumer's, and afterwards its streams have to leave it. It is used inside visits.
+type handover struct {
+	handed  bool // to a consumer that has not released it
+	users   []user
+	unknown bool // somebody uses it on a stream that was not told
+	// left is recorded where streams leave; the next batch waits for the first leaves.
+	left   [4]event
+	leaves int
+}
+
+// user is a stream that works on the batch.
+type user struct {
+	stream uintptr
+	thread int // of streamPerThread: the thread whose stream it is
+}
+
+// userOf is a stream as the calling thread means it.
+func userOf(stream uintptr) user {
+	switch stream {
+	case streamLegacy:
+		stream = 0
+	case streamPerThread:
+		return user{stream, unix.Gettid()}
+	}
+	return user{stream, 0}
+}
+
+// handle is how the calling thread names the stream. The default stream of another thread
+// has no name here, but that of the context waits for what all of them have got to do.
+func (u user) handle() uintptr {
+	if u.stream == streamPerThread && u.thread != unix.Gettid() {
+		return 0
+	}
+	return u.stream
+}
+
+func (h *handover) add(stream uintptr) {
+	h.handed = true
+	if stream == Unknown {
+		h.unknown = true
+		return
+	}
+	u := userOf(stream)
+	h.forget(u)
+	h.users = append(h.users, u)
+}
+
+func (h *handover) forget(u user) {
+	if i := slices.Index(h.users, u); i >= 0 {
+		h.users = slices.Delete(h.users, i, i+1)
+	}
+}
+
+// captured refuses a stream that is being captured: what was given to it would become
+// part of a graph, and our streams with it.
+func (d *Device) captured(stream uintptr) error {
+	yes, err := d.drv.streamCapturing(stream)
+	if yes {
+		return ErrCapture
+	}
+	return err
+}
+
+var errNotDone = errors.New("cuda: slot is not done")
+
+// Ready makes a stream wait for the batch and notes that it uses it. 0 and 1 are the
+// legacy default stream, 2 is that of the calling thread.
+func (s *Slot) Ready(stream uintptr) error {
+	return s.d.do(func() error {
+		if !s.done {
+			return errNotDone
+		}
+		if err := s.d.captured(stream); err != nil {
+			return err
+		}
+		s.add(stream)
+		if s.sends {
+			if err := s.d.wait(stream, &s.sent); err != nil {
+				return err
+			}
+		}
+		if s.gathers {
+			return s.d.wait(stream, &s.gathered)
+		}
+		return nil
+	})
+}
+
+// Use notes a stream that uses the batch and need not be made to wait for it. With Unknown
+// the consumer does not tell its stream.
+func (s *Slot) Use(stream uintptr) error {
+	return s.d.do(func() error {
+		if !s.done {
+			return errNotDone
+		}
+		s.add(stream)
+		return nil
+	})
+}
+
+// Leave notes that all that a stream has to do with the batch was given to it: the stream
+// may be destroyed afterwards. A consumer that was Unknown is on this one.
+func (s *Slot) Leave(stream uintptr) error {
+	runtime.LockOSThread() // of the visit and of the wait behind it
+	defer runtime.UnlockOSThread()
+	var late []uintptr
+	err := s.d.do(func() (err error) {
+		if !s.done {
+			return errNotDone
+		}
+		if err := s.d.captured(stream); err != nil {
+			return err
+		}
+		s.forget(userOf(stream))
+		s.unknown = false
+		late, err = s.leave(nil, stream)
+		return err
+	})
+	return errors.Join(err, s.d.outlast(late))
+}
+
+// leave records where a stream leaves the slot, or adds it to those that the host is to
+// wait for.
+func (s *Slot) leave(late []uintptr, stream uintptr) ([]uintptr, error) {
+	if s.leaves == len(s.left) {
+		return append(late, stream), nil
+	}
+	if err := s.d.record(&s.left[s.leaves], stream); err != nil {
+		return late, err
+	}
+	s.leaves++
+	return late, nil
+}
+
+// Release frees the slot as soon as all streams that use the batch, and those given here,
+// have done what they have got to do by now. Streams beyond four are waited for on the host;
+// so is a consumer that is Unknown, unless streams are given. After ErrCapture it is not
+// released.
+func (s *Slot) Release(streams ...uintptr) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var late []uintptr
+	err := s.d.do(func() (err error) {
+		for _, stream := range streams {
+			s.add(stream)
+		}
+		for _, u := range s.users {
+			if err := s.d.captured(u.handle()); err != nil {
+				return err
+			}
+		}
+		if s.unknown && len(streams) == 0 {
+			late = append(late, Unknown)
+		}
+		for _, u := range s.users {
+			if late, err = s.leave(late, u.handle()); err != nil {
+				return err
+			}
+		}
+		s.users, s.handed = s.users[:0], late != nil
+		return nil
+	})
+	if err != nil || late == nil {
+		return err
+	}
+	if err := s.d.outlast(late); err != nil {
+		return err
+	}
+	return s.d.do(func() error {
+		s.handed = false
+		return nil
+	})
+}
+
+// outlast waits on the host for streams; Unknown are all that there are.
+func (d *Device) outlast(streams []uintptr) error {
+	if len(streams) == 0 {
+		return nil
+	}
+	err := d.bracket(func() error {
+		for _, s := range streams {
+			wait := func() error { return d.drv.streamSynchronize(s) }
+			if s == Unknown {
+				wait = d.drv.synchronize
+			}
+			if err := wait(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	d.order.Lock()
+	defer d.order.Unlock()
+	return d.noted(err)
+}
