@@ -19,19 +19,11 @@ type result struct {
 	ends  int // spans of the plan whose last sample this has
 }
 
-// consumer takes the spans of a unit.
-type consumer interface {
-	use(ctx context.Context, r result) error
-	// next is how the frame of the next batch should be, for sinks that care, and of
-	// how many spans it may have samples.
-	next() (lead int, bytes int64, spans int, err error)
-}
-
 // ahead reads the spans of one unit in order and hands each to w. Where that
 // pays, spans are read before they are asked for. Memory is granted in span order
 // before a read starts, so the batch that w waits for always has its grant and
 // nothing can lock up. It returns when every goroutine it started has ended.
-func (j *Job) ahead(ctx context.Context, spans []shardify.Span, w consumer) error {
+func (j *Job) ahead(ctx context.Context, spans []shardify.Span, w *worker) error {
 	spans, err := j.inline(ctx, spans, w)
 	if err != nil || len(spans) == 0 {
 		return err
@@ -152,7 +144,7 @@ const streamFrom = 8 << 20
 // streams tells whether a span may bring columns as streams. With skips allowed
 // damage must be found before the sink has a part of it.
 func (j *Job) streams(s shardify.Span) bool {
-	return j.Sink.Streams && j.flow == nil && s.Bytes >= streamFrom && s.Samples() == 1 && j.Plan.OnError != plan.OnErrorSkip
+	return j.Sink.Streams && j.flow.Plain && s.Bytes >= streamFrom && s.Samples() == 1 && j.Plan.OnError != plan.OnErrorSkip
 }
 
 // serve reads what it is asked for until the channel is closed.

@@ -13,7 +13,7 @@ func (j *Job) bind() error {
 	if j.Pool == nil {
 		j.Pool = shardify.NewPool(defaultPool)
 	}
-	if j.flow != nil || !j.Plan.Shaped() {
+	if j.flow != nil {
 		return nil
 	}
 	var err error
@@ -38,9 +38,6 @@ func (j *Job) share() int64 { return max(j.Pool.Limit()/int64(2*j.jobs()), 1<<20
 // beside is what a span's grant allows for operations. A span that would take more is
 // cut into parts that do not.
 func (j *Job) beside(s shardify.Span) int64 {
-	if j.flow == nil {
-		return 0
-	}
 	return min(j.flow.Memory(int(s.Samples()), s.Bytes), j.share())
 }
 

@@ -12,7 +12,7 @@ import (
 // unit to work on and reads are quick: what is read is then written before it
 // leaves the core's cache, and nobody is woken. It returns what it leaves to do,
 // in the list that it was given.
-func (j *Job) inline(ctx context.Context, spans []shardify.Span, w consumer) (rest []shardify.Span, err error) {
+func (j *Job) inline(ctx context.Context, spans []shardify.Span, w *worker) (rest []shardify.Span, err error) {
 	l := j.lane()
 	defer l.end(j)
 	parts := divider{limit: j.Pool.Limit()}
@@ -58,7 +58,7 @@ func (j *Job) busy() bool {
 
 // part is what to read next: the first span, or as much of it, or of it and those
 // that follow, as suits a sink that takes frames. rest is what is left of the spans.
-func (j *Job) part(l *lane, d *divider, spans []shardify.Span, w consumer) (part shardify.Span, rest []shardify.Span, err error) {
+func (j *Job) part(l *lane, d *divider, spans []shardify.Span, w *worker) (part shardify.Span, rest []shardify.Span, err error) {
 	part = spans[0]
 	f := j.framed(part)
 	if f == nil {

@@ -26,47 +26,64 @@ type outlet interface {
 type sinks struct {
 	j     *Job
 	shard int
-	list  []shardify.Sink // nil without samples
+	list  []shardify.Sink // nil before the first sample
+	wrote []int64         // samples
 	// samples of each shard, where they are known before the first: sinks then write in
 	// place what they else must keep apart until its size is known.
 	samples []int64
 }
 
 func (j *Job) newSinks(shard int) *sinks {
-	return &sinks{j: j, shard: shard, list: make([]shardify.Sink, len(j.flow.Splits))}
+	n := len(j.flow.Splits)
+	return &sinks{j: j, shard: shard, list: make([]shardify.Sink, n), wrote: make([]int64, n)}
+}
+
+// sink is that of a split.
+func (k *sinks) sink(split int) (shardify.Sink, error) {
+	if k.list[split] != nil {
+		return k.list[split], nil
+	}
+	p := k.j.Plan
+	spec := shardify.ShardSpec{
+		Name: p.SplitShardName(split, k.shard), Schema: p.Schema, Samples: p.Expected(k.shard),
+		Exact: k.j.flow.Plain && p.OnError != plan.OnErrorSkip, Keyed: p.Keyed, Options: p.OutputOptions,
+	}
+	if k.samples != nil {
+		spec.Samples, spec.Exact = k.samples[split], true
+	}
+	s, err := k.j.Sink.New(k.j.Store, spec)
+	if err == nil {
+		k.list[split] = s
+	}
+	return s, err
 }
 
 func (k *sinks) write(split int, b *shardify.Batch, mem *shardify.Arena) error {
-	p := k.j.Plan
-	if k.list[split] == nil {
-		spec := shardify.ShardSpec{
-			Name: p.SplitShardName(split, k.shard), Schema: p.Schema, Samples: p.Expected(k.shard),
-			Keyed: p.Keyed, Options: p.OutputOptions,
-		}
-		if k.samples != nil {
-			spec.Samples, spec.Exact = k.samples[split], true
-		}
-		s, err := k.j.Sink.New(k.j.Store, spec)
-		if err != nil {
-			return err
-		}
-		k.list[split] = s
-	}
-	out, err := k.j.finished(split, b, mem)
+	s, err := k.sink(split)
 	if err != nil {
 		return err
 	}
-	return k.list[split].Write(out)
+	if !k.j.flow.Plain {
+		if b, err = k.j.finished(split, b, mem); err != nil {
+			return err
+		}
+	}
+	k.wrote[split] += int64(b.Samples)
+	return s.Write(b)
 }
 
 func (k *sinks) commit(ctx context.Context, r *plan.Receipt) error {
 	shards := make([]shardify.Shard, len(k.list))
 	for i, s := range k.list {
-		if s == nil {
-			continue
-		}
 		var err error
-		if shards[i], err = s.Commit(ctx); err != nil {
+		switch {
+		case s == nil:
+		case k.wrote[i] == 0: // opened for samples that could not be read
+			err = s.Abort()
+		default:
+			shards[i], err = s.Commit(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}

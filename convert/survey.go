@@ -38,8 +38,7 @@ func (r *Request) scan(ctx context.Context, p *plan.Plan, f *flow.Flow, upto int
 			defer job.left.Add(-1)
 			mine := begin()
 			w := &worker{j: job, left: len(part) + 1} // that never completes a shard
-			w.ctx = each
-			w.run = f.NewSurveyor(job.Pool, job.share(), w.skippable, upto, routed)
+			w.run = f.NewSurveyor(job.Source, job.Pool, job.share(), w.skippable, upto, routed)
 			w.emit = func(split int, b *shardify.Batch, _ *shardify.Arena) error { return mine.Collect(split, b) }
 			if err := job.ahead(each, slices.Clone(part), w); err != nil {
 				return err

@@ -45,7 +45,7 @@ type Job struct {
 	left  atomic.Int64    // units of this Work that are not done
 	slow  atomic.Bool     // storage was, of late: read ahead
 	frame *shardify.Frame // that the sinks want; nil if none
-	flow  *flow.Flow      // what happens to samples; nil if nothing
+	flow  *flow.Flow      // what happens to samples
 
 	shuffle *shuffle.Shuffle // nil without
 }
@@ -87,7 +87,7 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(j.jobs())
 	j.left.Store(int64(len(units)))
-	if j.Sink.Frame != nil && j.flow == nil {
+	if j.Sink.Frame != nil && j.flow.Plain {
 		j.frame = j.Sink.Frame(j.Plan.Schema, j.Plan.OutputOptions)
 	}
 	for _, u := range j.byPart(units) {
@@ -123,7 +123,7 @@ func (j *Job) unit(ctx context.Context, u int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	w := j.worker(ctx)
+	w := j.worker()
 	w.post = j.posts.open()
 	defer j.posts.close(w.post)
 	spans, release, err := w.todo(ctx, u)

@@ -3,7 +3,6 @@ package convert
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
@@ -11,83 +10,27 @@ import (
 	"github.com/shardify/shardify/plan"
 )
 
-// shaping is what a worker has where samples do not simply pass through.
-type shaping struct {
-	run  *flow.Runner
-	ctx  context.Context // of the unit
-	out  outlet          // the shard in work
-	emit func(split int, b *shardify.Batch, mem *shardify.Arena) error
-	sum  flow.Tally
-}
-
-func (j *Job) worker(ctx context.Context) *worker {
-	w := &worker{j: j, shard: -1}
-	if j.flow != nil {
-		w.ctx = ctx
-		w.run = j.flow.NewRunner(j.Pool, j.share(), w.skippable)
-		w.emit = func(split int, b *shardify.Batch, mem *shardify.Arena) error { return w.out.write(split, b, mem) }
-	}
-	return w
-}
-
-// begin opens the outlet of the next shard.
-func (w *worker) begin() error {
-	i := w.shards[0]
-	s := w.j.Plan.Shards[i]
-	w.shards, w.shard, w.left, w.out = w.shards[1:], i, s.Hi-s.Lo, w.j.outlet(i)
-	w.rec = plan.Receipt{Plan: w.j.Plan.Digest(), Index: i}
-	w.sum = flow.Tally{Written: make([]int64, len(w.j.flow.Splits))}
-	return nil
-}
-
-// shape takes a batch through the operations to the outlet.
-func (w *worker) shape(b *shardify.Batch) error {
-	w.proofs.add(b.Proofs...)
-	t, err := w.run.Run(w.ctx, flow.Owned(w.j.Source, b), w.emit)
-	if err != nil {
-		return err
-	}
-	w.sum.Add(&t)
-	for _, s := range t.Skipped {
-		w.j.Progress.Skipped.Add(s.Hi - s.Lo)
-	}
-	return nil
-}
-
-// complete publishes what the portion gave, and its receipt.
-func (w *worker) complete(ctx context.Context) error {
-	r := &w.rec
-	r.Copied, r.Dropped, r.Counts = w.sum.Copied, w.sum.Dropped, w.sum.Counts
-	r.Skipped = append(r.Skipped, w.sum.Skipped...)
-	if w.j.Plan.Split != nil || w.j.Plan.Shuffle == plan.ShuffleGlobal {
-		r.Written = w.sum.Written
-	}
-	if err := w.out.commit(ctx, r); err != nil {
-		return err
-	}
-	if err := r.Wrote(w.sum.Written); err != nil {
-		return err
-	}
-	if err := w.j.publishPortion(ctx, w.receipt()); err != nil {
-		return err
-	}
-	w.out = nil
-	w.done()
-	return nil
-}
-
 // worker is the state of one unit.
 type worker struct {
 	j      *Job
 	shards []int // to do, in order
 	shard  int   // being written, or -1
 	left   int   // its spans still to come
-	sink   shardify.Sink
+	run    *flow.Runner
+	out    outlet // the shard being written
+	emit   func(split int, b *shardify.Batch, mem *shardify.Arena) error
+	sum    flow.Tally
 	rec    plan.Receipt
 	proofs proofs
 	post   *post
 	followed
-	shaping
+}
+
+func (j *Job) worker() *worker {
+	w := &worker{j: j, shard: -1}
+	w.run = j.flow.NewRunner(j.Source, j.Pool, j.share(), w.skippable)
+	w.emit = func(split int, b *shardify.Batch, mem *shardify.Arena) error { return w.out.write(split, b, mem) }
+	return w
 }
 
 // todo lists the shards without a receipt and their spans, to be released when these
@@ -128,11 +71,7 @@ func (w *worker) use(ctx context.Context, r result) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if w.shard < 0 {
-		if err := w.open(); err != nil {
-			return err
-		}
-	}
+	w.open()
 	w.post.at(atWriting, w.shard)
 	defer w.post.leave()
 	if err := w.follow(ctx, r.span.Input); err != nil {
@@ -143,7 +82,7 @@ func (w *worker) use(ctx context.Context, r result) error {
 		if err := w.skip(ctx, r); err != nil {
 			return err
 		}
-	} else if err := w.write(r.batch); err != nil {
+	} else if err := w.write(ctx, r.batch); err != nil {
 		return err
 	}
 	w.j.Progress.Samples.Add(r.span.Samples())
@@ -157,46 +96,37 @@ func (w *worker) use(ctx context.Context, r result) error {
 // next is how the sink of the next batch would have it framed, and the spans that
 // its shard still has to come.
 func (w *worker) next() (lead int, bytes int64, spans int, err error) {
-	if w.shard < 0 {
-		if err := w.open(); err != nil {
-			return 0, 0, 0, err
-		}
+	w.open()
+	s, err := w.out.(*sinks).sink(0)
+	if err != nil {
+		return 0, 0, 0, err
 	}
-	lead, bytes = w.sink.(shardify.Framer).NextFrame()
+	lead, bytes = s.(shardify.Framer).NextFrame()
 	return lead, bytes, w.left, nil
 }
 
-// open begins the next shard.
-func (w *worker) open() error {
-	p := w.j.Plan
+// open begins the next shard, unless one is being written.
+func (w *worker) open() {
+	if w.shard >= 0 {
+		return
+	}
 	i := w.shards[0]
-	s := p.Shards[i]
-	if w.run != nil {
-		return w.begin()
-	}
-	sink, err := w.j.Sink.New(w.j.Store, shardify.ShardSpec{
-		Name: p.ShardName(i), Schema: p.Schema, Samples: s.Samples, Exact: p.OnError != plan.OnErrorSkip,
-		Keyed: p.Keyed, Options: p.OutputOptions,
-	})
-	if err != nil {
-		return err
-	}
-	w.shards, w.shard, w.left, w.sink = w.shards[1:], i, s.Hi-s.Lo, sink
-	w.rec = plan.Receipt{Plan: p.Digest(), Index: i}
-	return nil
+	s := w.j.Plan.Shards[i]
+	w.shards, w.shard, w.left, w.out = w.shards[1:], i, s.Hi-s.Lo, w.j.outlet(i)
+	w.rec = plan.Receipt{Plan: w.j.Plan.Digest(), Index: i}
+	w.sum = flow.Tally{Written: make([]int64, len(w.j.flow.Splits))}
 }
 
-// write brings a batch to its shard. Where there is more to do, or more than one
-// shard to choose from, shape does it.
-func (w *worker) write(b *shardify.Batch) error {
-	if w.run != nil {
-		return w.shape(b)
-	}
-	if err := w.sink.Write(b); err != nil {
+// write takes a batch through the operations to its shard.
+func (w *worker) write(ctx context.Context, b *shardify.Batch) error {
+	before := len(w.sum.Skipped)
+	if err := w.run.Run(ctx, b, &w.sum, w.emit); err != nil {
 		return err
 	}
-	w.proofs.add(b.Proofs...) // after Write: streams have theirs at their end
-	w.rec.Shard.Samples += int64(b.Samples)
+	w.proofs.add(b.Proofs...) // streams have theirs at their end
+	for _, s := range w.sum.Skipped[before:] {
+		w.j.Progress.Skipped.Add(s.Hi - s.Lo)
+	}
 	return nil
 }
 
@@ -210,51 +140,34 @@ func (w *worker) commit(ctx context.Context) error {
 	if err := w.proofs.check(w.j.Source, w.j.Plan.Table); err != nil {
 		return err
 	}
-	if w.run != nil {
-		return w.complete(ctx)
+	r := &w.rec
+	r.Copied, r.Dropped, r.Counts = w.sum.Copied, w.sum.Dropped, w.sum.Counts
+	r.Skipped = append(r.Skipped, w.sum.Skipped...)
+	if w.j.Plan.Split != nil || w.j.Plan.Shuffle == plan.ShuffleGlobal {
+		r.Written = w.sum.Written
 	}
-	written := w.rec.Shard.Samples
-	if written > 0 {
-		s, err := w.sink.Commit(ctx)
-		if err != nil {
-			return err
+	for _, p := range w.proofs.list {
+		if !complete(p) { // what is whole was checked
+			r.Proofs = append(r.Proofs, p)
 		}
-		if s.Samples != written {
-			return fmt.Errorf("%s: sink wrote %d samples of %d", s.Name, s.Samples, written)
-		}
-		w.rec.Shard = s
-	} else if err := w.sink.Abort(); err != nil {
+	}
+	if err := w.out.commit(ctx, r); err != nil {
 		return err
 	}
-	if err := w.j.publish(ctx, w.receipt()); err != nil {
+	if err := r.Wrote(w.sum.Written); err != nil {
 		return err
 	}
-	w.done()
+	if err := w.j.publishPortion(ctx, r); err != nil {
+		return err
+	}
+	w.proofs.list = w.proofs.list[:0]
+	w.out, w.shard = nil, -1
+	w.j.Progress.Shards.Add(1)
+	w.j.Progress.Made.Add(1)
 	return nil
 }
 
-// receipt is the receipt of the shard in work.
-func (w *worker) receipt() *plan.Receipt {
-	for _, p := range w.proofs.list {
-		if !complete(p) { // what is whole was checked
-			w.rec.Proofs = append(w.rec.Proofs, p)
-		}
-	}
-	return &w.rec
-}
-
-// done leaves a published shard.
-func (w *worker) done() {
-	w.proofs.list = w.proofs.list[:0]
-	w.sink, w.shard = nil, -1
-	w.j.Progress.Shards.Add(1)
-	w.j.Progress.Made.Add(1)
-}
-
 func (w *worker) abort() {
-	if w.sink != nil {
-		w.sink.Abort()
-	}
 	if w.out != nil {
 		w.out.abort()
 	}
@@ -288,7 +201,7 @@ func (w *worker) retry(ctx context.Context, l *lane, s shardify.Span) error {
 	defer mem.Release()
 	b, err := l.read(ctx, s, mem)
 	if err == nil {
-		return w.write(b)
+		return w.write(ctx, b)
 	}
 	l.close() // what a failed read leaves behind is not defined
 	return w.skip(ctx, result{span: s, err: err})

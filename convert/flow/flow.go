@@ -19,6 +19,7 @@ type Flow struct {
 	Copies []int    // of each split's samples, at least 1
 	Schema []shardify.Field
 	cost   cost
+	Plain  bool // samples pass as they were read
 }
 
 // stage is a transform in its place.
@@ -86,6 +87,7 @@ func New(p *plan.Plan, compile Compile) (*Flow, error) {
 			return nil, err
 		}
 	}
+	f.Plain = !p.Shaped() && f.stages() == 0
 	return f, nil
 }
 
@@ -227,6 +229,9 @@ func (f *Flow) named(s *stage, err error) error {
 
 // costs adds up what the stages take: each result lives until the batch is written.
 func (f *Flow) costs() {
+	if f.Plain {
+		return
+	}
 	const ids = 24 // bytes of an identity
 	size, c := cost{1, 0}, cost{0, 2 * ids}
 	add := func(s *stage) {

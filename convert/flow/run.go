@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/plan"
 )
 
-// tally is what became of samples: read + copied == written + dropped + skipped.
+// Tally is what became of samples: read + copied == written + dropped + skipped.
 type Tally struct {
 	Copied, Dropped int64
 	Written         []int64 // by split
@@ -46,9 +46,10 @@ func AddCount(list []shardify.Count, c shardify.Count) []shardify.Count {
 	return slices.Insert(list, i, c)
 }
 
-// runner takes the batches of one unit through the flow. It is used by one goroutine.
+// Runner takes the batches of one unit through the flow. It is used by one goroutine.
 type Runner struct {
 	f     *Flow
+	src   shardify.Source
 	pool  *shardify.Pool
 	share int64 // memory beside a batch
 	upto  int   // stages to go through
@@ -61,35 +62,41 @@ type Runner struct {
 	all  []int32
 }
 
-func (f *Flow) NewRunner(pool *shardify.Pool, share int64, skippable func(error) bool) *Runner {
-	return &Runner{f: f, pool: pool, share: max(share, 1), upto: f.stages(), skippable: skippable, rows: make([][]int32, len(f.Splits))}
+// NewRunner makes a runner of batches of a source.
+func (f *Flow) NewRunner(src shardify.Source, pool *shardify.Pool, share int64, skippable func(error) bool) *Runner {
+	return &Runner{f: f, src: src, pool: pool, share: max(share, 1), upto: f.stages(), skippable: skippable, rows: make([][]int32, len(f.Splits))}
 }
 
-// surveyor is a runner for a survey: through the stages in front of place upto, and the
+// NewSurveyor makes a runner for a survey: through the stages in front of place upto, and the
 // router if routed.
-func (f *Flow) NewSurveyor(pool *shardify.Pool, share int64, skippable func(error) bool, upto int, routed bool) *Runner {
-	r := f.NewRunner(pool, share, skippable)
+func (f *Flow) NewSurveyor(src shardify.Source, pool *shardify.Pool, share int64, skippable func(error) bool, upto int, routed bool) *Runner {
+	r := f.NewRunner(src, pool, share, skippable)
 	r.upto, r.whole = upto, !routed
 	return r
 }
 
-// run takes a batch through the stages, in parts that fit the memory, and hands what
-// comes out to emit, split by split.
-func (r *Runner) Run(ctx context.Context, b *shardify.Batch, emit func(split int, b *shardify.Batch, mem *shardify.Arena) error) (Tally, error) {
-	sum := Tally{Written: make([]int64, len(r.f.Splits))}
+// Run takes a batch through the stages, in parts that fit the memory, hands what comes
+// out to emit, split by split, and adds to sum what became of the samples. Of a plain flow
+// emit is given the batch itself, and no arena.
+func (r *Runner) Run(ctx context.Context, b *shardify.Batch, sum *Tally, emit func(split int, b *shardify.Batch, mem *shardify.Arena) error) error {
+	if r.f.Plain {
+		sum.Written[0] += int64(b.Samples)
+		return emit(0, b, nil)
+	}
+	b = owned(r.src, b)
 	step := b.Samples
 	if n := r.f.cost.of(b.Samples, b.Bytes()); n > r.share {
 		step = max(int(int64(b.Samples)*r.share/n), 1)
 	}
 	for lo := 0; lo < b.Samples; lo += step {
 		if ctx.Err() != nil {
-			return sum, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		if err := r.part(ctx, b, lo, min(lo+step, b.Samples), &sum, emit); err != nil {
-			return sum, err
+		if err := r.part(ctx, b, lo, min(lo+step, b.Samples), sum, emit); err != nil {
+			return err
 		}
 	}
-	return sum, nil
+	return nil
 }
 
 // part runs samples [lo, hi) of a batch. Nothing is emitted before all of them are

@@ -146,7 +146,7 @@ func (f *Flow) hashes(ctx context.Context, src shardify.Source, pass scan, begin
 				return nil, context.Cause(ctx)
 			}
 			b := &shardify.Batch{Samples: int(min(most, s.Hi-lo)), First: shardify.ID{Input: s.Input, Sample: lo}}
-			if err := g.Collect(0, Owned(src, b)); err != nil {
+			if err := g.Collect(0, owned(src, b)); err != nil {
 				return nil, err
 			}
 		}
@@ -155,7 +155,7 @@ func (f *Flow) hashes(ctx context.Context, src shardify.Source, pass scan, begin
 }
 
 // owned gives samples the identities that follow from the inputs they are known by.
-func Owned(src shardify.Source, b *shardify.Batch) *shardify.Batch {
+func owned(src shardify.Source, b *shardify.Batch) *shardify.Batch {
 	o, ok := src.(shardify.Owner)
 	if !ok {
 		return b
