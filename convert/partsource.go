@@ -9,9 +9,10 @@ import (
 	"sort"
 	"sync"
 
-	"github.com/shardify/shardify/plan"
-
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // PartSource is the source of a plan in parts. It has those parts open whose units are
@@ -20,6 +21,7 @@ type PartSource struct {
 	plan  *plan.Plan
 	open  func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)
 	first []int64 // sample of each part, and one past the last
+	fs    *storage.Bound
 
 	mu    sync.Mutex
 	parts map[int]*openPart
@@ -37,7 +39,7 @@ type openPart struct {
 
 // NewPartSource makes the source of a plan in parts; open opens one of them.
 func NewPartSource(p *plan.Plan, open func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)) *PartSource {
-	s := &PartSource{plan: p, open: open, first: p.FirstSamples(), parts: map[int]*openPart{}}
+	s := &PartSource{plan: p, open: open, fs: storage.NewBound(storages.Files), first: p.FirstSamples(), parts: map[int]*openPart{}}
 	return s
 }
 
@@ -88,6 +90,7 @@ func (s *PartSource) load(ctx context.Context, k int, x *openPart) {
 		return
 	}
 	p := s.plan
+	x.Table.FS = s.fs
 	x.src, x.err = s.open(ctx, shardify.OpenArgs{Table: x.Table, Columns: p.Columns, Options: p.InputOptions, State: p.State, First: x.First})
 	if x.err != nil {
 		x.src = nil

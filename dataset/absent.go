@@ -1,21 +1,18 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
-
-// private is the folder of a data set in the making; store.Private, which loaders need
-// not link.
-const private = ".shardify"
 
 // absent is fs.ErrNotExist that says what stands in place of a data set.
 type absent struct{ why string }
@@ -25,42 +22,45 @@ func (e *absent) Unwrap() error { return fs.ErrNotExist }
 
 // Absent tells why there is no manifest of this name, where err says no more than that
 // there is none; else it is err.
-func Absent(name string, err error) error {
+func Absent(ctx context.Context, in storage.FS, name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return err
 	}
-	dir := filepath.Dir(name)
-	st, e := os.Stat(dir)
-	switch {
+	at := place{ctx, in}
+	dir := storage.Dir(name)
+	switch st, e := in.Stat(ctx, dir); {
 	case e != nil:
-		return &absent{noFolder(dir)}
-	case !st.IsDir():
+		return &absent{at.noFolder(dir)}
+	case st.Type != storage.Folder:
 		return &absent{"a file, not a folder of shards: shardify convert makes one of what it reads"}
-	case isDir(filepath.Join(dir, private)), isDir(filepath.Join(dir, "..", private)) && !isFile(filepath.Join(dir, "..", index.ManifestName)):
+	case at.is(storage.Folder, dir, storage.Private), at.is(storage.Folder, dir, "../"+storage.Private) && !at.is(storage.Regular, dir, "../"+index.ManifestName):
 		return &absent{"the conversion is not finished: run its command again; shardify status tells what is missing"}
 	}
 	return &absent{"the folder has no " + index.ManifestName + ": shardify convert INPUT -o FOLDER makes one"}
 }
 
 // noFolder also tells that a split was meant which the set does not have.
-func noFolder(dir string) string {
-	parent, split := filepath.Split(filepath.Clean(dir))
-	m, err := readManifest(filepath.Join(parent, index.ManifestName))
+func (at place) noFolder(dir string) string {
+	dir = storage.Clean(dir)
+	parent, split := storage.Dir(dir), filepath.Base(dir)
+	m, err := readManifest(at.ctx, at.in, storage.Join(parent, index.ManifestName))
 	switch {
 	case err != nil:
 		return "there is no such folder"
 	case len(m.Splits) == 0:
-		return filepath.Clean(parent) + " has no splits, so it has no " + split
+		return parent + " has no splits, so it has no " + split
 	}
-	return filepath.Clean(parent) + " has no split " + split + "; it has " + strings.Join(slices.Sorted(maps.Keys(m.Splits)), ", ")
+	return parent + " has no split " + split + "; it has " + strings.Join(slices.Sorted(maps.Keys(m.Splits)), ", ")
 }
 
-func isDir(name string) bool {
-	st, err := os.Stat(name)
-	return err == nil && st.IsDir()
+// place is where a data set is looked for.
+type place struct {
+	ctx context.Context
+	in  storage.FS
 }
 
-func isFile(name string) bool {
-	st, err := os.Lstat(name)
-	return err == nil && st.Mode().IsRegular()
+// is tells whether a name from a folder on is of a type.
+func (at place) is(t storage.Type, folder, name string) bool {
+	st, err := storage.Lstat(at.ctx, at.in, storage.Join(folder, name))
+	return err == nil && st.Type == t
 }

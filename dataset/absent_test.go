@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 )
 
 // TestAMissingSetIsNamedForWhatIsThere: a path that is no data set is told from one
@@ -17,7 +20,7 @@ import (
 func TestAMissingSetIsNamedForWhatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	at := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
-	for _, d := range []string{at("plain"), at("begun", private), at("begun", "train"), at("whole"), at("split")} {
+	for _, d := range []string{at("plain"), at("begun", storage.Private), at("begun", "train"), at("whole"), at("split")} {
 		if err := os.MkdirAll(d, 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -49,12 +52,12 @@ func TestAMissingSetIsNamedForWhatIsThere(t *testing.T) {
 	} {
 		name := filepath.Join(c.dir, index.ManifestName)
 		_, err := os.Stat(name)
-		err = Absent(name, err)
+		err = Absent(context.Background(), local.Files, name, err)
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", c.dir, err, c.want)
 		}
 	}
-	if err := Absent("x", fs.ErrPermission); err != fs.ErrPermission {
+	if err := Absent(context.Background(), local.Files, "x", fs.ErrPermission); err != fs.ErrPermission {
 		t.Errorf("another error: %v", err)
 	}
 }

@@ -1,20 +1,20 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage"
 )
 
 // FilePath is where a published file of the input's data set stands.
 func FilePath(input, name string) string {
-	return filepath.Join(filepath.Dir(ManifestPath(input)), filepath.FromSlash(name))
+	return storage.Join(storage.Dir(ManifestPath(input)), name)
 }
 
 // missing is a set that lost a file: damaged, and fs.ErrNotExist.
@@ -29,19 +29,23 @@ func (missing) Unwrap() []error { return []error{shardify.ErrCorrupt, fs.ErrNotE
 func Missing(bytes int64) error { return missing(bytes) }
 
 // CheckFile refuses a file that has not the size on record.
-func CheckFile(name string, size int64) error {
-	st, err := os.Lstat(name)
+func CheckFile(ctx context.Context, in storage.FS, name string, size int64) error {
+	st, err := storage.Lstat(ctx, in, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", filepath.Base(name), Missing(size))
 	}
 	if err != nil {
 		return err
 	}
-	if !st.Mode().IsRegular() {
-		return local.NotFile(name, st.Mode())
+	if st.Type != storage.Regular { // whoever opens it says what it is
+		f, err := storage.OpenOwn(ctx, in, name)
+		if err == nil {
+			err = errors.Join(&fs.PathError{Op: "open", Path: name, Err: storage.ErrNotFile}, f.Close())
+		}
+		return err
 	}
-	if st.Size() != size {
-		return shardify.Corrupt(-1, "%s: the manifest says %d bytes, the file has %d", filepath.Base(name), size, st.Size())
+	if st.Size != size {
+		return shardify.Corrupt(-1, "%s: the manifest says %d bytes, the file has %d", filepath.Base(name), size, st.Size)
 	}
 	return nil
 }
@@ -49,11 +53,11 @@ func CheckFile(name string, size int64) error {
 // OpenFile opens a file that the manifest names, and that must have the size on record. That
 // it is not there is no damage here: a conversion that leaves damage out must not take a
 // storage that is gone for it.
-func OpenFile(name string, size int64) (*os.File, error) {
-	f, st, err := local.OpenOwn(name)
-	if err == nil && st.Size() != size {
+func OpenFile(ctx context.Context, in storage.FS, name string, size int64) (storage.File, error) {
+	f, err := storage.OpenOwn(ctx, in, name)
+	if err == nil && f.Size() != size {
 		f.Close()
-		err = shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", size, st.Size())
+		err = shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", size, f.Size())
 	}
 	if err != nil {
 		return nil, err

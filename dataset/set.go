@@ -10,28 +10,30 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Set is a data set: its manifest, and the layout of all of its fields.
 type Set struct {
 	*index.Manifest
+	FS     storage.FS
 	Path   string // the folder or the manifest, as given
 	Layout *index.Layout
 }
 
 // Open reads the manifest of a data set of shards of one of these formats. A set of
 // splits is none: each of its folders is one.
-func Open(path string, formats ...string) (*Set, error) {
-	s, err := open(path, formats)
+func Open(ctx context.Context, in storage.FS, path string, formats ...string) (*Set, error) {
+	s, err := open(ctx, in, path, formats)
 	return s, shardify.Annotate(err, "open", ManifestPath(path), "")
 }
 
-func open(path string, formats []string) (*Set, error) {
+func open(ctx context.Context, in storage.FS, path string, formats []string) (*Set, error) {
 	name := ManifestPath(path)
-	m, err := readManifest(name)
+	m, err := readManifest(ctx, in, name)
 	if err != nil {
-		return nil, Absent(name, err)
+		return nil, Absent(ctx, in, name, err)
 	}
 	switch {
 	case len(m.Splits) > 0:
@@ -39,7 +41,7 @@ func open(path string, formats []string) (*Set, error) {
 	case !slices.Contains(formats, m.Format):
 		return nil, shardify.Unsupported("a data set of %s shards: want %s", m.Format, strings.Join(formats, " or "))
 	}
-	s := &Set{Manifest: m, Path: path}
+	s := &Set{Manifest: m, FS: in, Path: path}
 	s.Layout, err = index.NewLayout(m.Schema, m.Keyed)
 	return s, err
 }
@@ -54,7 +56,7 @@ func OpenAll(ctx context.Context, t *shardify.Table, format string) ([]*Set, err
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		s, err := Open(t.Path(i), format)
+		s, err := Open(ctx, storages.Of(t), t.Path(i), format)
 		if err == nil && i > 0 {
 			err = shardify.Annotate(s.same(sets[0]), "open", ManifestPath(s.Path), "")
 		}
@@ -71,7 +73,7 @@ func ManifestPath(input string) string {
 	if filepath.Base(input) == index.ManifestName {
 		return input
 	}
-	return filepath.Join(input, index.ManifestName)
+	return storage.Join(input, index.ManifestName)
 }
 
 // Folder is the folder of an input, which is a folder or the manifest itself.
@@ -86,10 +88,12 @@ func Folder(input string) string {
 const maxManifest = 1 << 30
 
 // ReadManifest reads the text of a manifest.
-func ReadManifest(name string) ([]byte, error) { return local.ReadOwn(name, maxManifest) }
+func ReadManifest(ctx context.Context, in storage.FS, name string) ([]byte, error) {
+	return storage.ReadOwn(ctx, in, name, maxManifest)
+}
 
-func readManifest(name string) (*index.Manifest, error) {
-	b, err := ReadManifest(name)
+func readManifest(ctx context.Context, in storage.FS, name string) (*index.Manifest, error) {
+	b, err := ReadManifest(ctx, in, name)
 	if err != nil {
 		return nil, err
 	}

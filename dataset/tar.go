@@ -1,14 +1,15 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 )
 
 // Tar is how the fields of a set stand in its tars. It is immutable.
@@ -101,15 +102,15 @@ func tails(names []memberName) string {
 // TarIndex is the offset index beside a tar.
 type TarIndex struct {
 	name           string
-	file           *os.File
+	file           storage.File
 	samples, bytes int64
 }
 
 // OpenTarIndex opens the index of a tar of so many samples and bytes.
-func OpenTarIndex(tar string, samples, bytes int64) (*TarIndex, error) {
+func OpenTarIndex(ctx context.Context, in storage.FS, tar string, samples, bytes int64) (*TarIndex, error) {
 	x := &TarIndex{name: tar + index.TarIndexExt, samples: samples, bytes: bytes}
 	var err error
-	x.file, err = OpenFile(x.name, index.TarIndexBytes(samples))
+	x.file, err = OpenFile(ctx, in, x.name, index.TarIndexBytes(samples))
 	return x, shardify.Annotate(err, "open", x.name, "")
 }
 
@@ -126,8 +127,8 @@ func (x *TarIndex) Entries(dst []int64, b []byte, first int64) error {
 func (x *TarIndex) Close() error { return x.file.Close() }
 
 // ReadTarIndex reads all of the index beside a tar and holds it against its digest.
-func ReadTarIndex(tar string, record *shardify.Shard) (entries []int64, err error) {
-	x, err := OpenTarIndex(tar, record.Samples, record.Bytes)
+func ReadTarIndex(ctx context.Context, in storage.FS, tar string, record *shardify.Shard) (entries []int64, err error) {
+	x, err := OpenTarIndex(ctx, in, tar, record.Samples, record.Bytes)
 	if err != nil {
 		return nil, err
 	}

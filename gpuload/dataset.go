@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Dataset is one or several data sets, whose samples are numbered one after the
@@ -41,7 +42,7 @@ func Open(ctx context.Context, paths ...string) (*Dataset, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		set, err := dataset.Open(path, index.FormatMmap, index.FormatWDS)
+		set, err := dataset.Open(ctx, storages.Files, path, index.FormatMmap, index.FormatWDS)
 		if err != nil {
 			return nil, err
 		}

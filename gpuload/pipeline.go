@@ -53,6 +53,7 @@ const helpBytes = 1 << 20
 func newPipeline(l *Loader) *pipeline {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &pipeline{Loader: l, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1)}
+	l.shards.Until(ctx)
 	p.work = sync.NewCond(&l.mu)
 	p.helper = p.newMaker()
 	return p

@@ -47,7 +47,7 @@ func (p *Prepared) convert(ctx context.Context) (*Result, error) {
 	if err := p.Clear(); err != nil {
 		return nil, err
 	}
-	defer p.Store.DropScratch()
+	defer p.dropScratch()
 	if p.State == StateComplete {
 		m, err := p.manifest("")
 		if err == nil {

@@ -94,7 +94,7 @@ func (p *Prepared) extend(ctx context.Context, e *sets.Extension) (err error) {
 	if err := p.Clear(); err != nil || p.State == StateComplete {
 		return err
 	}
-	defer p.Store.DropScratch()
+	defer p.dropScratch()
 	if p.Job.Sink, err = e.Sink(p.Plan, p.Job.Sink); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 
 	"github.com/shardify/shardify"
@@ -13,6 +12,8 @@ import (
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // InspectRequest is what is looked at: of the settings, format, fields and options count.
@@ -64,7 +65,7 @@ func WrittenOnly(dir string) bool {
 // ManifestOf reads the manifest of a set, named by its folder or itself.
 func ManifestOf(dir string) (string, *index.Manifest, error) {
 	dir = dataset.Folder(dir)
-	b, err := dataset.ReadManifest(filepath.Join(dir, index.ManifestName))
+	b, err := dataset.ReadManifest(context.Background(), storages.Files, storage.Join(dir, index.ManifestName))
 	var m *index.Manifest
 	if err == nil {
 		m, err = index.DecodeManifest(b)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -20,7 +19,9 @@ import (
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
@@ -39,7 +40,7 @@ const (
 type Prepared struct {
 	Job    *convert.Job
 	Plan   *plan.Plan
-	Store  *local.Dir
+	Store  storage.Store
 	Output string
 	State  State
 	Local  string // folder for shards in the making; "" is the output folder
@@ -79,9 +80,12 @@ func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	p = &Prepared{Output: s.Output, Sync: s.Sync, Store: local.NewDir(s.Output, local.Sync(s.Sync)), room: look(s.Output), Local: s.local, hooks: s.Hooks}
+	p = &Prepared{Output: s.Output, Sync: s.Sync, room: look(s.Output), Local: s.local, hooks: s.Hooks}
+	if p.Store, err = storages.Open(s.Output, storages.Output{Sync: local.Sync(s.Sync)}); err != nil {
+		return nil, err
+	}
 	p.choose(s.Jobs, s.Memory)
-	if err := insideInput(&s); err != nil {
+	if err := insideInput(ctx, &s); err != nil {
 		return nil, err
 	}
 	src, opened, err := s.open(ctx, p)
@@ -144,15 +148,17 @@ func (p *Prepared) choose(jobs int, memory int64) {
 	m := host.This()
 	p.Jobs, p.JobsWhy = m.Jobs(jobs)
 	p.Memory, p.MemoryWhy = m.Budget(memory)
-	p.Store.SetJob(m.Job, m.Restart)
+	if x, ok := storage.As[storage.Maker](p.Store); ok {
+		x.SetJob(m.Job, m.Restart)
+	}
 }
 
 // finish fills in what depends on the plan.
 func (p *Prepared) finish(compile flow.Compile) {
 	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Compile = p.Plan, p.Store, p.Jobs, compile
 	p.Job.Pool = shardify.NewPool(poolLimit(p.Memory))
-	if p.Plan.Shuffle != "" {
-		p.Job.Scratch = local.NewDir(p.ScratchFolder(), local.SyncNone)
+	if folder := p.ScratchFolder(); p.Plan.Shuffle != "" && folder != "" {
+		p.Job.Scratch = local.NewDir(folder, local.SyncNone)
 	}
 }
 
@@ -203,7 +209,7 @@ func (s *Settings) list() (io.ReadCloser, []string, error) {
 	f := io.NopCloser(s.Stdin)
 	if s.FilesFrom != "-" {
 		var err error
-		if f, err = os.Open(s.FilesFrom); err != nil {
+		if f, err = storages.Stream(context.Background(), s.FilesFrom); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -349,20 +355,14 @@ func (s *Settings) recipe() map[string]string {
 
 // insideInput refuses an output folder that is, or lies in, an input folder: the
 // next run would take our shards for inputs.
-func insideInput(s *Settings) error {
-	out, err := realPath(s.Output)
-	if err != nil {
-		return err
-	}
+func insideInput(ctx context.Context, s *Settings) error {
+	out := realPath(s.Output)
 	for _, in := range s.Inputs {
-		st, err := os.Stat(in)
-		if err != nil || !st.IsDir() {
+		st, err := storages.Files.Stat(ctx, in)
+		if err != nil || st.Type != storage.Folder || storage.Scheme(in) != storage.Scheme(out) {
 			continue
 		}
-		dir, err := realPath(in)
-		if err != nil {
-			return err
-		}
+		dir := realPath(in)
 		if rel, err := filepath.Rel(dir, out); err == nil && (rel == "." || rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))) {
 			return shardify.Hint(shardify.Usage("output %s is inside the input %s", s.Output, in), "choose a folder outside of it: -o "+printable.Quote(dir+"-shards"))
 		}
@@ -371,20 +371,21 @@ func insideInput(s *Settings) error {
 }
 
 // realPath follows links as far as the path exists.
-func realPath(p string) (string, error) {
-	p, err := filepath.Abs(p)
-	if err != nil {
-		return "", err
+func realPath(p string) string {
+	if storage.Scheme(p) != "" {
+		return storage.Clean(p)
 	}
+	p, err := filepath.Abs(p)
 	rest := ""
-	for dir := p; ; dir = filepath.Dir(dir) {
-		real, err := filepath.EvalSymlinks(dir)
+	for dir := p; err == nil; dir = filepath.Dir(dir) {
+		real, err := local.RealPath(dir)
 		if err == nil {
-			return filepath.Join(real, rest), nil
+			return filepath.Join(real, rest)
 		}
 		if !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
-			return p, nil // opening it will say what is wrong
+			break // opening it will say what is wrong
 		}
 		rest = filepath.Join(filepath.Base(dir), rest)
 	}
+	return p
 }

@@ -1,16 +1,17 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/suggest"
+	"github.com/shardify/shardify/storage/storages"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -25,7 +26,7 @@ type Override func(key string, words []string) (done bool, err error)
 //	columns: [x, y]
 //	shard-size: 256MiB
 func (s *Settings) LoadRecipe(name string, o Override) error {
-	f, err := os.Open(name)
+	f, err := storages.Stream(context.Background(), name)
 	if err != nil {
 		return err
 	}

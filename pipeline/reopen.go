@@ -8,11 +8,12 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
@@ -23,9 +24,13 @@ func Reopen(output string, s Settings) (*Prepared, error) {
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	p := &Prepared{Output: output, Store: local.NewDir(output, local.Sync(s.Sync)), room: room{dir: output, space: host.SpaceOf(output)}, State: StateResume, Local: s.Scratch, hooks: s.Hooks}
+	output = storages.Plain(output)
+	store, err := storages.Open(output, storages.Output{Sync: local.Sync(s.Sync)})
+	if err != nil {
+		return nil, err
+	}
+	p := &Prepared{Output: output, Store: store, room: room{dir: output, space: spaceOf(output)}, State: StateResume, Local: s.Scratch, hooks: s.Hooks}
 	p.choose(s.Jobs, s.Memory)
-	var err error
 	if p.Plan, err = plan.Load(p.Store); errors.Is(err, fs.ErrNotExist) {
 		return nil, shardify.Hint(fmt.Errorf("%s holds no plan", output), "make one: shardify plan INPUT... -o "+printable.Quote(output))
 	} else if err != nil {
@@ -54,6 +59,7 @@ func (p *Prepared) OpenSource(ctx context.Context) error {
 		p.Job.Source = convert.NewPartSource(p.Plan, src.Open)
 		return nil
 	}
+	p.Plan.Table.FS = storage.NewBound(storages.Files)
 	s, err := src.Open(ctx, shardify.OpenArgs{
 		Table: p.Plan.Table, Columns: p.Plan.Columns, Options: p.Plan.InputOptions, State: p.Plan.State, Jobs: p.Jobs,
 	})

@@ -11,6 +11,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/storage/storagetest"
+	"github.com/shardify/shardify/transform"
+	"github.com/shardify/shardify/verify"
 )
 
 // TestInputsMayBeAddresses: a storage is a line of the table, and inputs, patterns, lists
@@ -55,5 +57,70 @@ func TestInputsMayBeAddresses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "no storage has the scheme s3://: there is file://, mem://") || !errors.Is(err, shardify.ErrUnsupported) {
 			t.Errorf("%+v: %v", s.Inputs, err)
 		}
+	}
+}
+
+// TestOutputsMayBeAddresses: a data set in another storage is made, gone on with, replaced,
+// checked and read like one in a folder.
+func TestOutputsMayBeAddresses(t *testing.T) {
+	ctx := context.Background()
+	m := storagetest.Scheme(t, "mem")
+	for _, format := range []string{"mmap", "wds", "mds", "megatron"} {
+		for _, shuffle := range []string{"none", "global"} {
+			name := format + " " + shuffle
+			schema := "x:f32[4],y:i64"
+			if format == "megatron" {
+				schema = "tokens:i32*"
+			}
+			s := pipeline.Settings{From: "synth", Output: "mem://sets/" + format + "-" + shuffle, Format: format, Shuffle: shuffle, ShardSamples: 50, Jobs: 2,
+				Options: map[string]string{"samples": "200", "schema": schema}}
+			there, err := pipeline.Convert(ctx, s)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			here := s
+			here.Output = filepath.Join(t.TempDir(), "out")
+			want, err := pipeline.Convert(ctx, here)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if there.Manifest.Digest != want.Manifest.Digest {
+				t.Errorf("%s: %s, in a folder %s", name, there.Manifest.Digest, want.Manifest.Digest)
+			}
+			for file, b := range m.Clone().Files() {
+				rel, ok := strings.CutPrefix(file, "sets/"+format+"-"+shuffle+"/")
+				if !ok || strings.HasPrefix(rel, ".shardify/") {
+					continue
+				}
+				if have, err := os.ReadFile(filepath.Join(here.Output, rel)); err != nil || string(have) != string(b) {
+					t.Errorf("%s: %s differs from that in a folder: %v", name, rel, err)
+				}
+			}
+			if r, err := pipeline.Convert(ctx, s); err != nil || !r.Already {
+				t.Errorf("%s once more: %v, %v", name, r, err)
+			}
+			s.Seed, s.ShardSamples = 5, 40
+			if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrExists) {
+				t.Errorf("%s, another plan: %v", name, err)
+			}
+			if s.Fresh = true; true {
+				if _, err := pipeline.Convert(ctx, s); err != nil {
+					t.Errorf("%s --fresh: %v", name, err)
+				}
+			}
+			r, err := verify.Run(ctx, verify.Options{Dir: s.Output, Against: true, Compile: transform.Compile})
+			if err != nil || r.Err() != nil {
+				t.Errorf("verify %s: %v, %v %v", name, err, r.Err(), r.Problems)
+			}
+		}
+	}
+	m.Set("foreign/file", []byte("x"))
+	s := pipeline.Settings{From: "synth", Output: "mem://foreign", Options: map[string]string{"samples": "20", "schema": "y:i64"}}
+	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrExists) || !strings.Contains(err.Error(), "file is there") {
+		t.Errorf("a folder of somebody else: %v", err)
+	}
+	s.Output = "gs://bucket/set"
+	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "no storage has the scheme gs://: there is file://, mem://") {
+		t.Errorf("another scheme: %v", err)
 	}
 }

@@ -1,20 +1,24 @@
 package pipeline
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // ScratchFolder is where the fragments of this conversion are: below --scratch in a
-// folder of their own, since several conversions may share that.
+// folder of their own, since several conversions may share that. It is "" where they are in
+// a storage that is none of this machine.
 func (p *Prepared) ScratchFolder() string {
 	if p.Plan.ScratchPath == "" {
+		if !storages.Local(p.Output) {
+			return ""
+		}
 		return filepath.Join(p.Output, filepath.FromSlash(plan.ScratchDir))
 	}
 	return filepath.Join(p.Plan.ScratchPath, "shardify-"+strings.TrimPrefix(p.Plan.Digest(), index.DigestPrefix)[:16])
@@ -28,15 +32,14 @@ func (p *Prepared) Tidy() error {
 	if err := p.Job.Tidy(); err != nil {
 		return err
 	}
-	return removeScratch(p.ScratchFolder())
+	if folder := p.ScratchFolder(); folder != "" {
+		return local.RemoveAll(folder) // another process at it will find the set complete, and remove what it made
+	}
+	return nil
 }
 
-// removeScratch removes the folder, unless another process at the same conversion puts a
-// file there at this moment: it will find the data set complete, and remove what it made.
-func removeScratch(folder string) error {
-	err := os.RemoveAll(folder)
-	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
-		return nil
+func (p *Prepared) dropScratch() {
+	if x, ok := storage.As[storage.Maker](p.Store); ok {
+		x.DropScratch()
 	}
-	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // room is what may be written to a folder: by its file system, and by the quotas of the
@@ -20,7 +21,21 @@ type room struct {
 }
 
 // look asks the file system of a folder, and whoever knows of quotas.
-func look(dir string) room { return room{dir, host.SpaceOf(dir), host.Quotas(dir)} }
+func look(dir string) room {
+	r := room{dir: dir, space: spaceOf(dir)}
+	if storages.Local(dir) {
+		r.quotas = host.Quotas(dir)
+	}
+	return r
+}
+
+// spaceOf is what there is for sure: storages that are not file systems do not tell.
+func spaceOf(dir string) host.Space {
+	if !storages.Local(dir) {
+		return host.Space{Bytes: -1, Inodes: -1}
+	}
+	return host.SpaceOf(dir)
+}
 
 // need is what is to be written: of whom the bytes are, and how many files.
 type need struct {

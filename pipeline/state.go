@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -16,6 +14,7 @@ import (
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -82,8 +81,8 @@ func touched(old, now *plan.Plan) error {
 
 // isFolder refuses an output that is there and no folder.
 func isFolder(output string) error {
-	st, err := os.Stat(output)
-	if err == nil && !st.IsDir() {
+	st, err := storages.Files.Stat(context.Background(), output)
+	if err == nil && st.Type != storage.Folder {
 		return fmt.Errorf("output %s is there and no folder: %w", output, shardify.ErrExists)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,34 +131,33 @@ func (e *differs) Details() []string {
 // Clear removes what earlier runs left: temporary files of dead processes and,
 // where it was asked for, the conversion that gives way to this one.
 func (p *Prepared) Clear() error {
-	if p.Local != "" {
-		if err := p.Store.SetScratch(p.Local); err != nil {
+	if x, ok := storage.As[storage.Maker](p.Store); ok {
+		if p.Local != "" {
+			if err := x.SetScratch(p.Local); err != nil {
+				return err
+			}
+		}
+		if err := x.Clean(); err != nil {
 			return err
 		}
 	}
-	if err := p.Store.Clean(); err != nil || p.replace == nil {
-		return err
+	if p.replace == nil {
+		return nil
 	}
 	return p.replace()
 }
 
 // foreign refuses a folder that holds anything and no plan of ours.
 func (p *Prepared) foreign() error {
-	entries, err := os.ReadDir(p.Output)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.Name() == storage.Private { // an earlier run ended before its plan was there
+	for f, err := range p.Store.List("") {
+		if err != nil {
+			return err
+		}
+		name, _, _ := strings.Cut(f.Name, "/")
+		if name == storage.Private { // an earlier run ended before its plan was there
 			continue
 		}
-		if e.IsDir() && hollow(filepath.Join(p.Output, e.Name()), 3) { // or while --fresh removed what was
-			continue
-		}
-		err := fmt.Errorf("%s is not empty and holds no conversion of ours (%s is there): %w", p.Output, e.Name(), shardify.ErrExists)
+		err := fmt.Errorf("%s is not empty and holds no conversion of ours (%s is there): %w", p.Output, name, shardify.ErrExists)
 		return shardify.Hint(err, "nothing is ever overwritten: choose a new folder, or empty this one yourself")
 	}
 	return nil
@@ -212,23 +210,9 @@ func (p *Prepared) clear(old *plan.Plan) error {
 func (p *Prepared) clearOf(old *plan.Plan, f *shardify.SinkFormat) error {
 	folders, err := old.Clear(p.Store, f)
 	for _, dir := range folders {
-		os.Remove(filepath.Join(p.Output, dir)) // those alone that are empty
+		storage.RemoveFolder(p.Store, dir)
 	}
 	return err
-}
-
-// hollow tells whether there is nothing in a folder but such folders, to a depth.
-func hollow(dir string, depth int) bool {
-	entries, err := os.ReadDir(dir)
-	if err != nil || depth == 0 {
-		return false
-	}
-	for _, e := range entries {
-		if !e.IsDir() || !hollow(filepath.Join(dir, e.Name()), depth-1) {
-			return false
-		}
-	}
-	return true
 }
 
 // hasManifest tells whether the folder has a manifest.
@@ -275,14 +259,14 @@ func (p *Prepared) complete(m *index.Manifest) error {
 func (p *Prepared) whole(prefix string, m *index.Manifest) error {
 	for _, s := range m.Shards {
 		name := prefix + s.Name
-		st, err := os.Stat(filepath.Join(p.Output, filepath.FromSlash(name)))
+		size, err := storage.Size(p.Store, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return shardify.Annotate(dataset.Missing(s.Bytes), "read", name, "")
 		case err != nil:
 			return err
-		case st.Size() != s.Bytes:
-			return shardify.Annotate(shardify.Corrupt(-1, "the manifest says %d bytes, the file has %d", s.Bytes, st.Size()), "read", name, "")
+		case size != s.Bytes:
+			return shardify.Annotate(shardify.Corrupt(-1, "the manifest says %d bytes, the file has %d", s.Bytes, size), "read", name, "")
 		}
 	}
 	return nil

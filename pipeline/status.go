@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Status tells how far a data set is; deep reads every receipt and looks at every shard. It
@@ -31,7 +30,7 @@ func Unfinished(r *cluster.Report) error {
 	if r.State != cluster.StatusNone || len(r.Next) > 0 {
 		return err
 	}
-	if _, e := os.Stat(filepath.Join(r.Output, storage.Private)); e == nil {
+	if _, e := storages.Files.Stat(context.Background(), storage.Join(r.Output, storage.Private)); e == nil {
 		return shardify.Hint(err, "what was begun there has no plan, as a merge of sets has none: run its command again, shardify merge-sets ... -o "+printable.Quote(r.Output))
 	}
 	return shardify.Hint(err, "it is no data set of ours; what is there tells: shardify inspect "+printable.Quote(r.Output))

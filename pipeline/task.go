@@ -141,7 +141,7 @@ func (p *Prepared) do(ctx context.Context, t Task) (*Worked, error) {
 	}
 	units := t.units(p.Plan)
 	defer p.begin(units)()
-	defer p.Store.DropScratch()
+	defer p.dropScratch()
 	if err := p.OpenSource(ctx); err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (p *Prepared) merge(ctx context.Context) (*Result, error) {
 	if err := p.Clear(); err != nil {
 		return nil, err
 	}
-	defer p.Store.DropScratch()
+	defer p.dropScratch()
 	defer p.begin(nil)()
 	m, err := p.Job.Merge(ctx)
 	if errors.Is(err, shardify.ErrCorrupt) && p.OpenSource(ctx) == nil {

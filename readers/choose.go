@@ -138,7 +138,7 @@ func (at place) detectFile(name string) (f shardify.SourceFormat, why string, er
 	}
 	if base == index.ManifestName {
 		dir := storage.Dir(name)
-		if b, err := dataset.ReadManifest(name); err == nil {
+		if b, err := dataset.ReadManifest(at.ctx, at.fs, name); err == nil {
 			if m, err := index.DecodeManifest(b); err == nil && m.Format != "" {
 				return f, "", shardify.Unsupported("%s is a set of %s shards, which are for others to read", dir, m.Format)
 			}

@@ -49,8 +49,12 @@ type Opened struct {
 	More *More
 }
 
-// Open lists the inputs and opens them.
+// Open lists the inputs and opens them. Where a storage answers late, ctx also ends reads
+// that the source makes, until a Job has them end with its own.
 func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, error) {
+	bound := storage.NewBound(r.fs())
+	bound.Until(ctx)
+	r.FS = bound
 	if err := splitObjects(ctx, &f, &r); err != nil {
 		return nil, err
 	}

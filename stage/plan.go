@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // plan is everything that a copy consists of.
@@ -92,9 +95,9 @@ func load(source string) (*plan, error) {
 // set reads one manifest and adds what it names.
 func (p *plan) set(prefix string) (*index.Manifest, error) {
 	name := prefix + index.ManifestName
-	b, err := dataset.ReadManifest(p.path(name))
+	b, err := dataset.ReadManifest(context.Background(), storages.Files, p.path(name))
 	if err != nil {
-		return nil, p.annotate(dataset.Absent(p.path(name), err), name)
+		return nil, p.annotate(dataset.Absent(context.Background(), storages.Files, p.path(name), err), name)
 	}
 	m, err := index.DecodeManifest(b)
 	if err != nil {
@@ -130,7 +133,7 @@ func (p *plan) annotate(err error, name string) error {
 func (p *plan) present(dest string) error {
 	for i := range p.manifests {
 		m := &p.manifests[i]
-		b, err := dataset.ReadManifest(filepath.Join(dest, filepath.FromSlash(m.name)))
+		b, err := dataset.ReadManifest(context.Background(), local.Files, filepath.Join(dest, filepath.FromSlash(m.name)))
 		if err == nil && string(b) != string(m.b) {
 			err = fmt.Errorf("%s is not that of the source", m.name)
 		}

@@ -92,6 +92,33 @@ func Moves(s Store) int64 {
 	return 0
 }
 
+// Maker is a Store that keeps files in the making where a process that is killed leaves
+// them.
+type Maker interface {
+	// SetJob says of which batch job the files are, and how often it was started again.
+	SetJob(job, restart string)
+	// SetScratch makes shards in a folder of this machine before they are copied to the
+	// store. Call it before the first file.
+	SetScratch(folder string) error
+	// DropScratch removes what SetScratch made, unless somebody uses it.
+	DropScratch()
+	// Clean removes files in the making whose process is gone.
+	Clean() error
+}
+
+// Foldered is a Store with folders that stay when they are empty.
+type Foldered interface {
+	// RemoveFolder removes a folder if it is empty.
+	RemoveFolder(name string)
+}
+
+// RemoveFolder removes an empty folder, where the store has any.
+func RemoveFolder(s Store, name string) {
+	if f, ok := As[Foldered](s); ok {
+		f.RemoveFolder(name)
+	}
+}
+
 // Replacer is a Store that can put a file in the place of another.
 type Replacer interface {
 	// Replace publishes content under a name that may be taken: at once, so that
@@ -125,6 +152,20 @@ type Scratcher interface {
 	// Failed adds to the error of a write to that file what is known about the room
 	// there; nil stays nil.
 	Failed(f *os.File, err error) error
+}
+
+// Noter is a File that notices when others write to it.
+type Noter interface {
+	// Now is what Stamp would be if the file were opened now.
+	Now() (Stamp, error)
+}
+
+// Now is what an open file is now, as far as its storage can tell.
+func Now(f File) (Stamp, error) {
+	if n, ok := As[Noter](f); ok {
+		return n.Now()
+	}
+	return f.Stamp(), nil
 }
 
 // OSFiler is a File that is one of the operating system: for mmap, and for reads that know

@@ -52,6 +52,8 @@ func (b below) Names(dir string) iter.Seq2[string, error] {
 	}
 }
 
+func (b below) RemoveFolder(name string) { RemoveFolder(b.Store, b.prefix+name) }
+
 func (b below) Size(name string) (int64, error) { return Size(b.Store, b.prefix+name) }
 
 func (b below) Replace(ctx context.Context, name string, content []byte) error {

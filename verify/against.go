@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/verify/problem"
 	"golang.org/x/sync/errgroup"
@@ -128,7 +128,7 @@ func (c *comparison) readable() bool {
 
 // openOurs opens the data set itself. That it cannot be opened is a problem.
 func (c *comparison) openOurs(ctx context.Context) (err error) {
-	c.ours, err = c.openSet(ctx, filepath.Join(c.o.Dir, filepath.FromSlash(c.prefix)))
+	c.ours, err = c.openSet(ctx, storage.Join(c.o.Dir, c.prefix))
 	if err != nil {
 		p := shardify.ProblemOf(problem.LevelValues, index.ManifestName, err)
 		p.What = "values were not compared: the data set cannot be opened: " + p.What

@@ -1,17 +1,17 @@
 package verify
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/verify/problem"
 )
 
@@ -60,18 +60,15 @@ func (s *set) begun() bool {
 	if s.o.Dir == "" {
 		return false
 	}
-	st, err := os.Stat(filepath.Join(s.o.Dir, storage.Private))
-	return err == nil && st.IsDir() || isEmpty(s.o.Dir)
+	st, err := storages.Files.Stat(context.Background(), storage.Join(s.o.Dir, storage.Private))
+	return err == nil && st.Type == storage.Folder || isEmpty(s.o.Dir)
 }
 
 func isEmpty(dir string) bool {
-	f, err := os.Open(dir)
-	if err != nil {
+	for range storages.Files.List(context.Background(), dir) {
 		return false
 	}
-	defer f.Close()
-	_, err = f.ReadDir(1)
-	return err == io.EOF
+	return true
 }
 
 // decode takes the manifest, with the one flipped bit undone if that is what is

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"sync/atomic"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -62,14 +62,16 @@ var ErrNotDataSet = errors.New("neither a data set nor shards")
 // error means that the check itself could not be made.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Store == nil {
-		st, err := os.Stat(o.Dir)
+		st, err := storages.Files.Stat(ctx, o.Dir)
 		if err != nil {
 			return nil, err
 		}
-		if !st.IsDir() {
+		if st.Type != storage.Folder {
 			return nil, fmt.Errorf("%s is not a folder", o.Dir)
 		}
-		o.Store = local.NewDir(o.Dir, local.SyncShard)
+		if o.Store, err = storages.Open(o.Dir, storages.Output{Sync: local.SyncShard}); err != nil {
+			return nil, err
+		}
 	}
 	if o.Progress == nil {
 		o.Progress = &Progress{}

@@ -16,7 +16,7 @@ import (
 func cold(ctx context.Context, o *cli.IO, dirs []string) {
 	failed := 0
 	for _, dir := range dirs {
-		b, err := dataset.ReadManifest(dataset.ManifestPath(dir))
+		b, err := dataset.ReadManifest(ctx, local.Files, dataset.ManifestPath(dir))
 		if err != nil {
 			continue // it was opened just now
 		}

@@ -67,7 +67,7 @@ func openBase(dir string) (*Set, error) {
 			continue
 		}
 		kept := filepath.Join(dir, filepath.FromSlash(keptName(s.Manifest, name)))
-		b, err := dataset.ReadManifest(kept)
+		b, err := dataset.ReadManifest(context.Background(), local.Files, kept)
 		if err == nil {
 			split.text = b
 			split.Manifest, err = index.DecodeManifest(b)

@@ -12,6 +12,7 @@
 package sets
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -34,9 +36,9 @@ type Set struct {
 // Open reads the manifest of a folder, and those of its splits.
 func Open(dir string) (*Set, error) {
 	name := filepath.Join(dir, index.ManifestName)
-	b, err := dataset.ReadManifest(name)
+	b, err := dataset.ReadManifest(context.Background(), local.Files, name)
 	if err != nil {
-		return nil, shardify.Annotate(dataset.Absent(name, err), "open", dir, "")
+		return nil, shardify.Annotate(dataset.Absent(context.Background(), local.Files, name, err), "open", dir, "")
 	}
 	s := &Set{Dir: dir, text: b}
 	if s.Manifest, err = index.DecodeManifest(b); err != nil {

@@ -137,7 +137,7 @@ func (c *carrier) one(ctx context.Context, m *move) error {
 
 // file brings one file of known size under a name.
 func (c *carrier) file(ctx context.Context, from string, size int64, name string) error {
-	if err := dataset.CheckFile(from, size); err != nil {
+	if err := dataset.CheckFile(ctx, local.Files, from, size); err != nil {
 		return err
 	}
 	if c.link {

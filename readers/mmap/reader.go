@@ -3,12 +3,13 @@ package mmap
 import (
 	"context"
 	"fmt"
-	"os"
 	"sort"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // reader keeps the shard of the last span open.
@@ -16,7 +17,7 @@ type reader struct {
 	src   *source
 	input int
 	shard int
-	file  *os.File
+	file  storage.File
 	head  *dataset.Mmap
 	lists []list // by tensor: offsets read for the present span
 	batch *shardify.Batch
@@ -49,7 +50,7 @@ func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 		return nil, fmt.Errorf("span [%d, %d) is not within one shard", s.Lo, s.Hi)
 	}
 	name := r.src.shardPath(int(s.Input), shards[j].Name)
-	if err := r.open(int(s.Input), j, name); err != nil {
+	if err := r.open(ctx, int(s.Input), j, name); err != nil {
 		return nil, shardify.Annotate(err, "open", name, "")
 	}
 	b, err := r.read(ctx, s, s.Lo-shards[j].lo, s.Hi-shards[j].lo, mem)
@@ -57,13 +58,13 @@ func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 }
 
 // open makes shard j of an input the present one.
-func (r *reader) open(input, j int, name string) error {
+func (r *reader) open(ctx context.Context, input, j int, name string) error {
 	if r.file != nil && r.input == input && r.shard == j {
 		return nil
 	}
 	r.Close()
 	sh := &r.src.Inputs[input][j].Shard
-	f, err := dataset.OpenFile(name, sh.Bytes)
+	f, err := dataset.OpenFile(ctx, storages.Of(r.src.table), name, sh.Bytes)
 	if err != nil {
 		return err
 	}

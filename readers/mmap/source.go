@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // survey is what a plan keeps of the inputs.
@@ -77,7 +78,7 @@ func (s *source) read(ctx context.Context) error {
 		shards := make([]shard, len(m.Shards))
 		for j, sh := range m.Shards {
 			shards[j] = shard{Shard: sh}
-			if err := dataset.CheckFile(s.shardPath(i, sh.Name), sh.Bytes); err != nil {
+			if err := dataset.CheckFile(ctx, storages.Of(s.table), s.shardPath(i, sh.Name), sh.Bytes); err != nil {
 				return shardify.Annotate(err, "open", s.manifest(i), "")
 			}
 		}

@@ -1,6 +1,8 @@
 package wds
 
 import (
+	"context"
+
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 )
@@ -35,7 +37,7 @@ func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 func (s *source) eachKey(input, j int, f func(key []byte)) error {
 	r := &reader{src: s, input: -1}
 	defer r.Close()
-	if err := r.open(input, j); err != nil {
+	if err := r.open(context.Background(), input, j); err != nil {
 		return err
 	}
 	if err := r.beginShard(); err != nil {

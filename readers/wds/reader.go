@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sort"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // reader keeps the shard of the last span open. A span is walked twice, once to
@@ -20,7 +21,7 @@ type reader struct {
 	input int
 	shard *shard
 	path  string
-	file  *os.File
+	file  storage.File
 	idx   *dataset.TarIndex
 	walk  *dataset.Walk
 	begun bool // the walk is of the shard, which ends as it should
@@ -40,18 +41,19 @@ func (r *reader) Close() error {
 }
 
 // open makes shard j of an input the present one.
-func (r *reader) open(input, j int) error {
+func (r *reader) open(ctx context.Context, input, j int) error {
 	sh := &r.src.Inputs[input][j]
 	if r.input == input && r.shard == sh {
 		return nil
 	}
 	r.Close()
 	r.path = r.src.shardPath(input, sh.Name)
-	file, err := dataset.OpenFile(r.path, sh.Bytes)
+	fs := storages.Of(r.src.table)
+	file, err := dataset.OpenFile(ctx, fs, r.path, sh.Bytes)
 	if err != nil {
 		return shardify.Annotate(err, "open", r.path, "")
 	}
-	idx, err := dataset.OpenTarIndex(r.path, sh.Samples, sh.Bytes)
+	idx, err := dataset.OpenTarIndex(ctx, fs, r.path, sh.Samples, sh.Bytes)
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
@@ -91,7 +93,7 @@ func (r *reader) Read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 	if s.Lo < 0 || s.Hi <= s.Lo || j == len(shards) || s.Hi > shards[j].lo+shards[j].Samples {
 		return nil, fmt.Errorf("span [%d, %d) is not within one shard", s.Lo, s.Hi)
 	}
-	if err := r.open(int(s.Input), j); err != nil {
+	if err := r.open(ctx, int(s.Input), j); err != nil {
 		return nil, err
 	}
 	b, err := r.read(ctx, s, mem)

@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // survey is what a plan keeps of the inputs.
@@ -80,9 +81,9 @@ func (s *source) read(ctx context.Context) error {
 	for i, m := range sets {
 		var shards []shard
 		for _, sh := range m.Shards {
-			err := dataset.CheckFile(s.shardPath(i, sh.Name), sh.Bytes)
+			err := dataset.CheckFile(ctx, storages.Of(s.table), s.shardPath(i, sh.Name), sh.Bytes)
 			if err == nil {
-				err = dataset.CheckFile(s.shardPath(i, sh.Name+index.TarIndexExt), index.TarIndexBytes(sh.Samples))
+				err = dataset.CheckFile(ctx, storages.Of(s.table), s.shardPath(i, sh.Name+index.TarIndexExt), index.TarIndexBytes(sh.Samples))
 			}
 			if err != nil {
 				return shardify.Annotate(err, "open", s.manifest(i), "")

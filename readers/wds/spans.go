@@ -33,7 +33,7 @@ func (s *source) shardSpans(ctx context.Context, input, j int, target int64, buf
 		yield(shardify.Span{}, err)
 		return false
 	}
-	if err := r.open(input, j); err != nil {
+	if err := r.open(ctx, input, j); err != nil {
 		yield(shardify.Span{}, err)
 		return false
 	}

@@ -116,6 +116,15 @@ func (x *file) Stamp() storage.Stamp {
 	return s
 }
 
+// Now is what the file is said to be now.
+func (x *file) Now() (storage.Stamp, error) {
+	s, err := storage.Now(x.File)
+	if change := x.f.of(x.name).Stamp; change != nil {
+		s = change(s)
+	}
+	return s, err
+}
+
 func (x *file) Size() int64 { return x.Stamp().Size }
 
 func (x *file) ReadAt(b []byte, off int64) (int, error) {

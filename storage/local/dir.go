@@ -241,6 +241,23 @@ func (d *Dir) Remove(name string) error {
 	return err
 }
 
+// RemoveFolder removes a folder if it is empty.
+func (d *Dir) RemoveFolder(name string) {
+	if storage.CheckName(name) == nil {
+		_ = syscall.Rmdir(d.path(name))
+	}
+}
+
+// RemoveAll removes a folder with all it holds, unless another process puts a file there at
+// this moment.
+func RemoveAll(folder string) error {
+	err := os.RemoveAll(folder)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
+		return nil
+	}
+	return err
+}
+
 // Flush makes durable what was published so far, where Commit did not. Call it
 // before publishing what vouches for the rest (the manifest).
 func (d *Dir) Flush(context.Context) error {

@@ -26,6 +26,15 @@ func (i *input) Size() int64          { return i.stamp.Size }
 func (i *input) Stamp() storage.Stamp { return i.stamp }
 func (i *input) OSFile() *os.File     { return i.File }
 
+// Now is what the open file is now.
+func (i *input) Now() (storage.Stamp, error) {
+	st, err := i.File.Stat()
+	if err != nil {
+		return storage.Stamp{}, err
+	}
+	return stampOf(st), nil
+}
+
 func (files) Open(ctx context.Context, name string) (storage.File, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

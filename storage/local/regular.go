@@ -61,6 +61,9 @@ func again(name string, flags int) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|flags, 0)
 }
 
+// Stream opens what a user names to be read once, also a pipe.
+func Stream(name string) (io.ReadCloser, error) { return os.Open(name) }
+
 // ReadOwn reads a small file of a data set, of at most so many bytes.
 func ReadOwn(name string, most int64) ([]byte, error) {
 	f, st, err := OpenOwn(name)

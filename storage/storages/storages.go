@@ -7,6 +7,8 @@
 package storages
 
 import (
+	"context"
+	"io"
 	"slices"
 	"strings"
 
@@ -93,6 +95,22 @@ func Open(name string, o Output) (storage.Store, error) {
 	default:
 		return s.Store(name)
 	}
+}
+
+// Stream opens what a user names to be read once: also a pipe, or what a shell puts in the
+// place of a command.
+func Stream(ctx context.Context, name string) (io.ReadCloser, error) {
+	if path, ok := storage.Path(Files, name); ok {
+		return local.Stream(path)
+	}
+	f, err := Files.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(f, 0, f.Size()), f}, nil
 }
 
 // Plain is the path of a name of this machine, and any other name itself.

@@ -20,6 +20,8 @@ var Stores = map[string]func(x any) bool{
 	"Mover":     has[storage.Mover],
 	"Replacer":  has[storage.Replacer],
 	"Scratcher": has[storage.Scratcher],
+	"Maker":     has[storage.Maker],
+	"Foldered":  has[storage.Foldered],
 }
 
 // Pendings are those of a Pending.
@@ -37,6 +39,7 @@ var FSs = map[string]func(x any) bool{
 // Files are those of a File.
 var Files = map[string]func(x any) bool{
 	"OSFiler": has[storage.OSFiler],
+	"Noter":   has[storage.Noter],
 }
 
 func has[T any](x any) bool { _, ok := storage.As[T](x); return ok }
@@ -93,6 +96,16 @@ func (able) Names(string) iter.Seq2[string, error] { return func(func(string, er
 func (able) Size(string) (int64, error) { return 0, nil }
 
 func (able) Moves() int64 { return 0 }
+
+func (able) SetJob(string, string) {}
+
+func (able) SetScratch(string) error { return nil }
+
+func (able) DropScratch() {}
+
+func (able) Clean() error { return nil }
+
+func (able) RemoveFolder(string) {}
 
 func (able) Scratch() (*os.File, error) { return nil, io.ErrNoProgress }
 

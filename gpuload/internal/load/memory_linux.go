@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // hugeBytes is the size of a huge page, and from which size memory is asked for
@@ -41,8 +43,12 @@ func release(b []byte) {
 }
 
 // WillNeed asks for bytes [lo, hi) of a file to be read into the page cache.
-func WillNeed(f *os.File, lo, hi int64) {
-	c, err := f.SyscallConn()
+func WillNeed(f storage.File, lo, hi int64) {
+	o := storage.OSFile(f)
+	if o == nil {
+		return
+	}
+	c, err := o.SyscallConn()
 	if err != nil {
 		return
 	}
@@ -76,8 +82,12 @@ func InMemory(dir string) bool {
 }
 
 // MapFile maps the first n bytes of a file for reading.
-func MapFile(f *os.File, n int64) (b []byte, err error) {
-	c, err := f.SyscallConn()
+func MapFile(f storage.File, n int64) (b []byte, err error) {
+	o := storage.OSFile(f)
+	if o == nil {
+		return nil, errors.ErrUnsupported
+	}
+	c, err := o.SyscallConn()
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,8 @@ package load
 
 import (
 	"errors"
-	"os"
+
+	"github.com/shardify/shardify/storage"
 )
 
 // allocate returns n zero bytes. Blocks of the Go heap that hold no pointers are
@@ -18,7 +19,7 @@ func allocate(n int64) ([]byte, error) {
 
 func release([]byte) {}
 
-func WillNeed(*os.File, int64, int64) {}
+func WillNeed(storage.File, int64, int64) {}
 
 func CoresAllowed() int { return 0 }
 
@@ -26,6 +27,6 @@ func HugePages() string { return "" }
 
 func InMemory(string) bool { return false }
 
-func MapFile(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
+func MapFile(storage.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 func UnmapFile([]byte) {}

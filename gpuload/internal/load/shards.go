@@ -1,10 +1,10 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"sort"
 	"sync"
@@ -31,7 +31,7 @@ type Shard struct {
 
 	opening  sync.Mutex
 	verified bool
-	first    os.FileInfo // as it was when it was last found to be right
+	first    *storage.Stamp // as it was when it was last found to be right
 	suspect  bool        // it is another file now, or was written to
 	// Under Shards.mu:
 	open *OpenShard
@@ -40,11 +40,11 @@ type Shard struct {
 // OpenShard is a shard that was found to be what the manifest says.
 type OpenShard struct {
 	*Shard
-	File *os.File
+	File storage.File
 	refs int
 	used int64 // when it was last acquired, in turns
 	// stamp is the file's when it was opened, seen when it was last compared.
-	stamp os.FileInfo
+	stamp storage.Stamp
 	seen  int64 // nanos
 	stale bool  // it was written to since
 	set   *Shards
@@ -61,6 +61,7 @@ type Shards struct {
 	Shards []*Shard
 	Starts []int64 // of shards, and the number of samples
 	Verify Verify
+	files  map[*dataset.Set]*storage.Bound
 
 	ReadNanos, ReadBytes atomic.Int64
 	clock                func() int64
@@ -74,9 +75,10 @@ type Shards struct {
 // NewShards is the shards of data sets whose samples are numbered one after the other, read
 // for the fields of a layout. No file is opened yet.
 func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shards, error) {
-	s := &Shards{Layout: layout, Verify: verify, clock: Nanos, Open: maxOpen}
+	s := &Shards{Layout: layout, Verify: verify, files: map[*dataset.Set]*storage.Bound{}, clock: Nanos, Open: maxOpen}
 	at := int64(0)
 	for k, in := range sets {
+		s.files[in] = storage.NewBound(in.FS)
 		var tar *tarFormat
 		if in.Format == index.FormatWDS {
 			var err error
@@ -96,6 +98,13 @@ func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shard
 	}
 	s.Starts = append(s.Starts, at)
 	return s, nil
+}
+
+// Until has reads of storages that answer late end with ctx.
+func (s *Shards) Until(ctx context.Context) {
+	for _, f := range s.files {
+		f.Until(ctx)
+	}
 }
 
 // plausible refuses a count of samples that a shard's bytes cannot hold, before any
@@ -174,12 +183,12 @@ const Restat = 200e6
 
 // changed tells whether the file was written to since it was opened.
 func (h *OpenShard) changed() bool {
-	st, err := h.File.Stat()
-	return err != nil || !sameStamp(st, h.stamp)
+	st, err := storage.Now(h.File)
+	return err != nil || !sameStamp(&st, &h.stamp)
 }
 
-func sameStamp(a, b os.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+func sameStamp(a, b *storage.Stamp) bool {
+	return a.Size == b.Size && a.ModTime == b.ModTime && a.Version == b.Version && a.Node.Dev == b.Node.Dev && a.Node.Ino == b.Node.Ino
 }
 
 // drop forgets a shard that was written to. It is opened again, and its checksums are
@@ -235,7 +244,7 @@ func (s *Shards) Close() {
 
 // openFile opens a shard and holds it against the manifest.
 func (s *Shards) openFile(sh *Shard) (*OpenShard, error) {
-	f, err := dataset.OpenFile(sh.Path, sh.Record.Bytes)
+	f, err := dataset.OpenFile(context.Background(), s.files[sh.Set], sh.Path, sh.Record.Bytes)
 	switch path := (*fs.PathError)(nil); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, dataset.Missing(sh.Record.Bytes)
@@ -246,12 +255,8 @@ func (s *Shards) openFile(sh *Shard) (*OpenShard, error) {
 	case err != nil:
 		return nil, err
 	}
-	h := &OpenShard{Shard: sh, set: s, File: f, seen: Nanos()}
-	if h.stamp, err = f.Stat(); err != nil {
-		f.Close()
-		return nil, err
-	}
-	sh.suspect = sh.first != nil && !sameStamp(h.stamp, sh.first)
+	h := &OpenShard{Shard: sh, set: s, File: f, stamp: f.Stamp(), seen: Nanos()}
+	sh.suspect = sh.first != nil && !sameStamp(&h.stamp, sh.first)
 	if sh.Tar != nil {
 		err = s.openTar(h)
 	} else {
@@ -261,7 +266,7 @@ func (s *Shards) openFile(sh *Shard) (*OpenShard, error) {
 		f.Close()
 		return nil, err
 	}
-	sh.verified, sh.first = true, h.stamp
+	sh.verified, sh.first = true, &h.stamp
 	return h, nil
 }
 
@@ -308,7 +313,7 @@ func (s *Shards) openTar(h *OpenShard) (err error) {
 			return err
 		}
 	}
-	h.Index, err = dataset.ReadTarIndex(h.Path, h.Record)
+	h.Index, err = dataset.ReadTarIndex(context.Background(), s.files[h.Set], h.Path, h.Record)
 	return err
 }
 

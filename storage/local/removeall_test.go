@@ -1,4 +1,4 @@
-package pipeline
+package local
 
 import (
 	"os"
@@ -30,14 +30,14 @@ func TestScratchIsRemovedWhileOthersUseIt(t *testing.T) {
 		}
 	}()
 	for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
-		if err := removeScratch(folder); err != nil {
+		if err := RemoveAll(folder); err != nil {
 			t.Error(err)
 			break
 		}
 	}
 	close(done)
 	<-ended
-	if err := removeScratch(folder); err != nil {
+	if err := RemoveAll(folder); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(folder); err == nil {
