@@ -79,7 +79,7 @@ func ManifestPath(input string) string {
 // Folder is the folder of an input, which is a folder or the manifest itself.
 func Folder(input string) string {
 	if filepath.Base(input) == index.ManifestName {
-		return filepath.Dir(input)
+		return storage.Dir(input)
 	}
 	return input
 }

@@ -3,12 +3,15 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/storage/storagetest"
 	"github.com/shardify/shardify/transform"
@@ -99,14 +102,32 @@ func TestOutputsMayBeAddresses(t *testing.T) {
 			if r, err := pipeline.Convert(ctx, s); err != nil || !r.Already {
 				t.Errorf("%s once more: %v, %v", name, r, err)
 			}
-			s.Seed, s.ShardSamples = 5, 40
-			if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrExists) {
+			other := s
+			other.Seed, other.ShardSamples = 5, 40
+			if _, err := pipeline.Convert(ctx, other); !errors.Is(err, shardify.ErrExists) {
 				t.Errorf("%s, another plan: %v", name, err)
 			}
-			if s.Fresh = true; true {
-				if _, err := pipeline.Convert(ctx, s); err != nil {
-					t.Errorf("%s --fresh: %v", name, err)
+			if format == "mmap" || format == "wds" {
+				if a, b := loaded(t, s.Output), loaded(t, here.Output); a != b {
+					t.Errorf("%s: the loader gives %s, of a folder %s", name, a, b)
 				}
+				back := pipeline.Settings{Inputs: []string{s.Output}, Output: "mem://back/" + format + "-" + shuffle, Format: format, ShardSamples: 50}
+				if r, err := pipeline.Convert(ctx, back); err != nil || len(r.Manifest.Shards) != 4 || r.Manifest.Shards[3].Digest != there.Manifest.Shards[3].Digest {
+					t.Errorf("%s, read back: %v, %v", name, r, err)
+				}
+				for _, in := range []string{s.Output, s.Output + "/shardify.json"} {
+					r, err := pipeline.InspectRequest(ctx, pipeline.Settings{}, []string{in}, false)
+					if err != nil || r.Format.Name != format {
+						t.Errorf("inspect %s: %v, %v", in, r.Format.Name, err)
+					} else if _, err := pipeline.Sample(ctx, r, 150); err != nil {
+						t.Errorf("inspect %s --sample: %v", in, err)
+					}
+				}
+			}
+			s = other
+			s.Fresh = true
+			if _, err := pipeline.Convert(ctx, s); err != nil {
+				t.Errorf("%s --fresh: %v", name, err)
 			}
 			r, err := verify.Run(ctx, verify.Options{Dir: s.Output, Against: true, Compile: transform.Compile})
 			if err != nil || r.Err() != nil {
@@ -122,5 +143,32 @@ func TestOutputsMayBeAddresses(t *testing.T) {
 	s.Output = "gs://bucket/set"
 	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "no storage has the scheme gs://: there is file://, mem://") {
 		t.Errorf("another scheme: %v", err)
+	}
+}
+
+// loaded is the bytes of a field in an epoch of a loader, in the order of the shuffle.
+func loaded(t *testing.T, set string) string {
+	t.Helper()
+	d, err := gpuload.Open(context.Background(), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	l, err := d.Loader(gpuload.Config{Batch: 30, Shuffle: gpuload.Global, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var all []byte
+	for {
+		b, err := l.Next(context.Background())
+		if err == io.EOF {
+			return index.DigestOf(all)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b.Host("x")...)
+		b.Release()
 	}
 }

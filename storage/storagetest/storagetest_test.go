@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 func TestNoWrapperLosesAnAbility(t *testing.T) {
@@ -64,6 +65,7 @@ func TestAFolderHasTheAbilities(t *testing.T) {
 		}
 		p.Abort()
 	}
-	FSWrapper(t, local.Files, "storagetest.go")
-	FSWrapper(t, fault.NewFiles(local.Files), "storagetest.go")
+	for _, f := range []storage.FS{local.Files, fault.NewFiles(local.Files), storages.Files, storage.NewBound(storages.Files)} {
+		FSWrapper(t, f, "storagetest.go")
+	}
 }

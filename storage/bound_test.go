@@ -1,0 +1,54 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"testing"
+	"time"
+
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/fault"
+	"github.com/shardify/shardify/storage/memory"
+)
+
+// TestReadsEndWithTheRun: a storage that does not answer holds no run that is cancelled,
+// and what it answers later does not reach the caller's memory.
+func TestReadsEndWithTheRun(t *testing.T) {
+	m := memory.New()
+	m.Set("f", []byte("0123456789"))
+	slow := fault.NewFiles(memory.Files{Store: m, Prefix: "mem://"})
+	b := storage.NewBound(slow)
+	f, err := b.Open(context.Background(), "mem://f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	buf := make([]byte, 4)
+	if n, err := f.ReadAt(buf, 3); n != 4 || err != nil || string(buf) != "3456" {
+		t.Fatalf("%d, %v, %q", n, err, buf)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	storage.Until(ctx, b)
+	if n, err := f.ReadAt(buf, 8); n != 2 || err == nil || string(buf[:2]) != "89" {
+		t.Fatalf("at the end: %d, %v, %q", n, err, buf)
+	}
+	slow.Set(fault.Fault{Slow: 300 * time.Millisecond})
+	clear(buf)
+	time.AfterFunc(20*time.Millisecond, cancel)
+	start := time.Now()
+	_, err = f.ReadAt(buf, 0)
+	var p *fs.PathError
+	if took := time.Since(start); took > 200*time.Millisecond || !errors.Is(err, context.Canceled) || !errors.As(err, &p) || p.Path != "mem://f" {
+		t.Errorf("%v after %v", err, took)
+	}
+	time.Sleep(350 * time.Millisecond)
+	if string(buf) != "\x00\x00\x00\x00" {
+		t.Errorf("the read went on into memory of the caller: %q", buf)
+	}
+	storage.Until(context.Background(), b)
+	slow.Set(fault.Fault{})
+	if n, err := f.ReadAt(buf, 0); n != 4 || err != nil {
+		t.Errorf("bound to another context: %d, %v", n, err)
+	}
+}
