@@ -32,7 +32,7 @@ type Shard struct {
 	opening  sync.Mutex
 	verified bool
 	first    *storage.Stamp // as it was when it was last found to be right
-	suspect  bool        // it is another file now, or was written to
+	suspect  bool           // it is another file now, or was written to
 	// Under Shards.mu:
 	open *OpenShard
 }
