@@ -43,6 +43,15 @@ func NewPartSource(p *plan.Plan, open func(ctx context.Context, a shardify.OpenA
 	return s
 }
 
+// until has reads of inputs end with ctx.
+func until(ctx context.Context, src shardify.Source, t *shardify.Table) {
+	if s, ok := src.(*PartSource); ok {
+		s.fs.Until(ctx)
+	} else if t != nil {
+		storage.Until(ctx, storages.Of(t))
+	}
+}
+
 // limit fixes how many parts are open at once: two, or what a part of the memory holds.
 func (s *PartSource) limit(memory int64) {
 	s.room = make(chan struct{}, min(max(memory/16/max(s.plan.BlockBytes(), 1), 2), 1024))

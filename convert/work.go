@@ -13,7 +13,6 @@ import (
 	"github.com/shardify/shardify/convert/internal/shuffle"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/storages"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -80,15 +79,6 @@ func (j *Job) readers() int { return max(2, 4*runtime.GOMAXPROCS(0)/j.jobs()) }
 // data out of the processor's cache.
 const slow = 5 * time.Millisecond
 
-// until has reads of inputs end with ctx.
-func (j *Job) until(ctx context.Context) {
-	if s, ok := j.Source.(*PartSource); ok {
-		s.fs.Until(ctx)
-	} else if j.Plan.Table != nil {
-		storage.Until(ctx, storages.Of(j.Plan.Table))
-	}
-}
-
 // Work does the units that have no receipt yet.
 func (j *Job) Work(ctx context.Context, units []int) error {
 	if err := j.bind(); err != nil {
@@ -96,8 +86,8 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 	}
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(j.jobs())
-	j.until(each)
-	defer j.until(ctx)
+	until(each, j.Source, j.Plan.Table)
+	defer until(ctx, j.Source, j.Plan.Table)
 	j.left.Store(int64(len(units)))
 	if j.Sink.Frame != nil && j.flow.Plain {
 		j.frame = j.Sink.Frame(j.Plan.Schema, j.Plan.OutputOptions)

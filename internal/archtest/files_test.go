@@ -35,7 +35,6 @@ var mayOpen = []struct{ file, why string }{
 	{"gpuload/*/*.go", "/sys; the trace of a loader"},
 	{"gpuload/internal/*/*.go", "/sys"},
 	{"internal/fakecuda/*.go", "tests"},
-	{"dataset/*.go", "our own shards, by their paths: for mmap and GPUs"},
 	{"stage/*.go", "copies folders of this machine"},
 	{"pipeline/*.go", "folders of this machine: outputs, locks, journals"},
 	{"internal/sets/*.go", "folders of this machine: journals and hard links"},
