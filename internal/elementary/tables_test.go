@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite tables.go and the digests")
 
-// TestTablesAreWhatTheirFormulasSay computes every constant anew.
+// TestTablesAreWhatTheirFormulasSay computes every constant again.
 func TestTablesAreWhatTheirFormulasSay(t *testing.T) {
 	want := tables(t)
 	if *update {
@@ -33,8 +33,27 @@ func TestTablesAreWhatTheirFormulasSay(t *testing.T) {
 
 type printer struct {
 	bytes.Buffer
-	t *testing.T
+	t    *testing.T
+	cell int // of the table that is written
 }
+
+// open begins a table.
+func (p *printer) open(declaration string) {
+	p.cell = 0
+	p.WriteString(declaration + "{")
+}
+
+// entry writes an entry of a table, perLine of them on a line.
+func (p *printer) entry(perLine int, layout string, values ...any) {
+	if p.cell%perLine == 0 {
+		p.WriteString("\n")
+	}
+	p.cell++
+	fmt.Fprintf(p, layout+", ", values...)
+}
+
+// end ends a table.
+func (p *printer) end() { p.WriteString("\n}\n\n") }
 
 func tables(t *testing.T) []byte {
 	p := &printer{t: t}
@@ -53,38 +72,38 @@ func tables(t *testing.T) []byte {
 	p.one("cbrt4", bigCbrt(whole(4)))
 	p.WriteString(")\n\n")
 
-	p.WriteString("var expTable = [expSteps]split{\n")
+	p.open("var expTable = [expSteps]split")
 	for i := range int64(expSteps) {
 		p.pair(bigExp(div(mul(ln2(), whole(i)), whole(expSteps))), 53)
 	}
-	p.WriteString("}\n\n")
+	p.end()
 
-	p.WriteString("var logTable = [logSteps]logStep{\n")
+	p.open("var logTable = [logSteps]logStep")
 	for i := range uint64(logSteps) {
 		c := math.Float64frombits(logFrom + i<<(52-logBits))
 		inv := rounded(1/c, 14)
 		l := neg(bigLog(num(inv)))
 		hi := fixed(l, 42)
 		lo, _ := sub(l, num(hi)).Float64()
-		fmt.Fprintf(p, "{%x, %x, %x},\n", inv, hi, lo)
+		p.entry(4, "{%x, %x, %x}", inv, hi, lo)
 	}
-	p.WriteString("}\n\n")
+	p.end()
 
-	p.WriteString("var atanTable = [atanSteps]split{\n")
+	p.open("var atanTable = [atanSteps]split")
 	for i := range uint64(atanSteps) {
 		p.pair(bigAtan(num(math.Float64frombits(atanFrom+i<<(52-atanBits)))), 53)
 	}
-	p.WriteString("}\n\n")
+	p.end()
 
-	p.WriteString("// twoOverPiBits are the bits of 2/pi behind the point.\nvar twoOverPiBits = [...]uint64{\n")
+	p.open("// twoOverPiBits are the bits of 2/pi behind the point.\nvar twoOverPiBits = [...]uint64")
 	q := new(big.Float).SetPrec(1700).SetInt64(2)
 	q.Quo(q, piBits())
 	n, _ := q.SetMantExp(q, 64*20).Int(nil)
 	for i := 19; i >= 0; i-- {
 		w := new(big.Int).Rsh(n, uint(64*i))
-		fmt.Fprintf(p, "%#x,\n", w.And(w, new(big.Int).SetUint64(math.MaxUint64)).Uint64())
+		p.entry(5, "%#x", w.And(w, new(big.Int).SetUint64(math.MaxUint64)).Uint64())
 	}
-	p.WriteString("}\n\n")
+	p.end()
 
 	// Polynomials in z = x*x of an odd function: (f(x)/x - 1) / z.
 	odd := func(f func(*big.Float) *big.Float) func(z *big.Float) *big.Float {
@@ -133,7 +152,7 @@ func (p *printer) parts(name string, x *big.Float, bits ...uint) {
 func (p *printer) pair(x *big.Float, bits uint) {
 	hi, _ := new(big.Float).SetPrec(bits).Set(x).Float64()
 	lo, _ := sub(x, num(hi)).Float64()
-	fmt.Fprintf(p, "{%x, %x},\n", hi, lo)
+	p.entry(4, "{%x, %x}", hi, lo)
 }
 
 // rounded has so many bits.
@@ -191,10 +210,10 @@ func (p *printer) polynomial(name string, terms int, lo, hi, weight float64, f f
 		worst = max(worst, math.Abs(e)*weight)
 	}
 	p.t.Logf("%s: error 2^%.1f", name, math.Log2(worst))
-	fmt.Fprintf(p, "var %s = [%d]float64{\n", name, terms)
+	p.open(fmt.Sprintf("var %s = [%d]float64", name, terms))
 	for _, c := range c {
 		v, _ := c.Float64()
-		fmt.Fprintf(p, "%x,\n", v)
+		p.entry(7, "%x", v)
 	}
-	p.WriteString("}\n\n")
+	p.end()
 }
