@@ -36,7 +36,7 @@ test-go: test-race test-programs
 
 # Those that run the programs gain nothing from -race: the programs are built without.
 # Tests that hang end after TIMEOUT, which leaves room for machines that do other things, too.
-PROGRAM_TESTS = internal/crashtest|internal/faulttest|internal/docstest|internal/endtoend|internal/slurmtest|internal/archtest
+PROGRAM_TESTS = internal/faulttest|internal/docstest|internal/endtoend|internal/archtest
 TIMEOUT ?= 20m
 test-race:
 	go test -race -timeout $(TIMEOUT) $$(go list ./... | grep -vE '$(PROGRAM_TESTS)')
@@ -87,7 +87,7 @@ mutate: ## MUTATIONS damaged inputs through every parser
 	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTATIONS) go test -count=1 -timeout 4h -v -run 'Mutat' ./readers/... ./index/... ./verify/... ./internal/inflate/...
 
 crash: build ## kill a conversion at each of its state-changing system calls (Linux, amd64)
-	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run 'Crash' ./internal/crashtest
+	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Crash ./internal/faulttest
 
 # kill, power, errno, space, limits, damaged, writers, tasks, parts; several as a|b
 FAULTS ?= .
@@ -95,7 +95,7 @@ faults: build ## break conversions in every way of docs/reliability.md, with cou
 	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/($(FAULTS))' ./internal/faulttest
 
 slurm: ## 100 random events under a real Slurm, 200 moments of TERM (Linux, amd64, root, slurm-wlm and munge; 30 min); SHARDIFY_SLURM=1 uses the Slurm that runs
-	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v ./internal/slurmtest
+	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run "Slurm|TermEnds" ./internal/faulttest
 
 scale: ## plans of 10^9 generated and 10^7 real names, 10^6 small files, 280,000 receipts: seconds and memory (15 min; 10 GB of disk)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Long ./internal/parttest

@@ -27,7 +27,6 @@ var mayOpen = []struct{ file, why string }{
 	{"internal/trainer/*.go", "/proc"},
 	{"internal/cluster/*.go", "/proc, and records of runs beside a data set"},
 	{"internal/programs/*.go", "builds programs for tests"},
-	{"internal/crashtest/*/*.go", "tests"},
 	{"internal/corpus/*.go", "tests"},
 	{"*/*test/*.go", "tests"},
 	{"testdata/demo/*.go", "an example"},

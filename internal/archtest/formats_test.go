@@ -26,7 +26,6 @@ var named = []struct {
 	{"readers/choose.go", ".tar", "the stem of a.tar.gz is a"},
 	{"gpuload/*.go", "FormatMmap FormatWDS", "the loader reads two formats of shards, without the table"},
 	{"gpuload/internal/load/*.go", "FormatWDS", "as above"},
-	{"internal/crashtest/harness/*.go", "*", "inputs of tests"},
 }
 
 // TestFormatsAreNamedInTheirFolders: a new output format is its folder and one line of the

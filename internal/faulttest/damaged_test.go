@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // damaged: inputs that are damaged, from the corpora and by a flipped bit anywhere in a
@@ -19,27 +17,27 @@ import (
 // with 1 and publishes no data set, or what it publishes is one that verify has nothing
 // against; with --on-error skip, what is skipped is listed and the exit code is 3.
 func damaged(t *testing.T) {
-	s := &damageTally{dir: harness.Fast(t)}
+	s := &damageTally{dir: Fast(t)}
 	for _, p := range corpus(t) {
 		s.try(t, p, filepath.Base(filepath.Dir(p))+"/"+filepath.Base(p), nil)
 	}
 	t.Logf("damaged: corpora: %v", s)
 	flips := 12
-	if harness.Long() {
+	if Long() {
 		flips = 400
 	}
-	all := harness.Cases(t)
+	all := Cases(t)
 	tars := filepath.Join(s.dir, "tars")
-	tree := harness.Find(t, all, "files-wds")
-	harness.Must(t, append([]string{"shardify"}, tree.Convert(tars)...)...)
+	tree := Find(t, all, "files-wds")
+	Must(t, append([]string{"shardify"}, tree.Convert(tars)...)...)
 	for _, c := range []struct {
 		name, file string
 		flags      []string
 	}{
-		{"npz", harness.Find(t, all, "npz-mmap").In[0], nil},
-		{"hdf5", harness.Find(t, all, "hdf5-mmap").In[0], nil},
-		{"root", harness.Find(t, all, "root-mmap").In[0], []string{"--object", "Events"}},
-		{"parquet", harness.Find(t, all, "parquet-mmap").In[0], []string{"--format", "mmap"}},
+		{"npz", Find(t, all, "npz-mmap").In[0], nil},
+		{"hdf5", Find(t, all, "hdf5-mmap").In[0], nil},
+		{"root", Find(t, all, "root-mmap").In[0], []string{"--object", "Events"}},
+		{"parquet", Find(t, all, "parquet-mmap").In[0], []string{"--format", "mmap"}},
 		{"tar", filepath.Join(tars, "shard-000000.tar"), []string{"--from", "tar"}},
 	} {
 		f := &damageTally{dir: s.dir}
@@ -51,7 +49,7 @@ func damaged(t *testing.T) {
 
 // corpus lists the files that other readers refuse, or that were damaged on purpose.
 func corpus(t *testing.T) (list []string) {
-	dir := filepath.Join(harness.Root(t), "..", "shared", "corpus")
+	dir := filepath.Join(Root(t), "..", "shared", "corpus")
 	for _, pattern := range []string{"npz/*/*.json", "hdf5/*/*.json", "root/*/*.json"} {
 		names, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
@@ -80,7 +78,7 @@ func corpus(t *testing.T) (list []string) {
 	if len(list) == 0 {
 		t.Logf("damaged: the corpora are not there: %s", dir)
 	}
-	if !harness.Long() {
+	if !Long() {
 		for i := range list[:len(list)/8] {
 			list[i] = list[i*8]
 		}
@@ -109,7 +107,7 @@ func (s *damageTally) try(t *testing.T, file, where string, flags []string) {
 		s.n++
 		out := filepath.Join(s.dir, fmt.Sprintf("out%d", s.n))
 		args := append([]string{"shardify", "convert", file, "-o", out, "--quiet", "--jobs", "1", "--memory", "256MiB", "--on-error", mode}, flags...)
-		code, text := harness.Run(t, args...)
+		code, text := Run(t, args...)
 		s.verdict(t, where+", "+mode, file, out, mode, code, text)
 		os.RemoveAll(out)
 	}
@@ -131,7 +129,7 @@ func (s *damageTally) verdict(t *testing.T, where, file, out, mode string, code 
 		} else {
 			s.accepted++
 		}
-		if c, v := harness.Run(t, "verify", out); c != 0 && c != 3 {
+		if c, v := Run(t, "verify", out); c != 0 && c != 3 {
 			s.fault(t, "%s: verify exits %d\n%s", where, c, v)
 		}
 	case code == 1 && !published || code == 2 && !published:
@@ -163,8 +161,8 @@ func (s *damageTally) flip(t *testing.T, file string, n int, flags []string) {
 }
 
 // controlDamage: a flipped bit in data that have a checksum must be noticed.
-func controlDamage(t *testing.T, dir string, all []harness.Case) {
-	c := harness.Find(t, all, "npz-mmap")
+func controlDamage(t *testing.T, dir string, all []Case) {
+	c := Find(t, all, "npz-mmap")
 	b, err := os.ReadFile(c.In[0])
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +174,7 @@ func controlDamage(t *testing.T, dir string, all []harness.Case) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "control")
-	code, text := harness.Run(t, "shardify", "convert", p, "-o", out, "--quiet")
+	code, text := Run(t, "shardify", "convert", p, "-o", out, "--quiet")
 	if _, err := os.Stat(filepath.Join(out, "shardify.json")); code != 1 || err == nil || !strings.Contains(text, "control.npz") {
 		t.Errorf("control: a flipped bit under a checksum: exit %d\n%s", code, text)
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // fault is how a call fails.
@@ -29,17 +27,17 @@ var errnos = []fault{
 // once. The conversion either does what it should all the same, or says which file it
 // was and what happened; nothing wrong is published, and the next run completes the set.
 func errno(t *testing.T) {
-	harness.NeedsTrace(t)
+	NeedsTrace(t)
 	sum := &errnoTally{}
-	all := harness.Cases(t)
+	all := Cases(t)
 	names := []string{"files-wds", "npz-mmap"}
 	points := 5
-	if harness.Long() {
+	if Long() {
 		names = []string{"hdf5-mmap", "root-mmap", "parquet-mmap", "files-wds", "npz-mmap"}
 		points = 1 << 30
 	}
 	for _, n := range names {
-		c := harness.Find(t, all, n)
+		c := Find(t, all, n)
 		want := c.Want(t)
 		s := &errnoTally{}
 		for _, e := range errnos {
@@ -48,15 +46,15 @@ func errno(t *testing.T) {
 		t.Logf("errno: %s: %v", n, s)
 		sum.add(s)
 	}
-	if !harness.Long() {
+	if !Long() {
 		// What could not be read while the plan was made must not look like damage.
 		for _, n := range []string{"hdf5-mmap", "root-mmap", "parquet-mmap"} {
-			c := harness.Find(t, all, n)
+			c := Find(t, all, n)
 			sum.sweep(t, &c, "pread64", "EIO", syscall.EIO, 12, c.Want(t))
 		}
 	}
 	t.Logf("errno: all: %v", sum)
-	controlLie(t, harness.Find(t, all, "npz-mmap"))
+	controlLie(t, Find(t, all, "npz-mmap"))
 }
 
 type errnoTally struct {
@@ -74,23 +72,23 @@ func (s *errnoTally) String() string {
 		s.points, s.succeeded, s.failed, s.silent, s.torn, s.lost, s.others)
 }
 
-func (s *errnoTally) sweep(t *testing.T, c *harness.Case, on, name string, no syscall.Errno, points int, want harness.Files) {
-	dir := harness.Fast(t)
+func (s *errnoTally) sweep(t *testing.T, c *Case, on, name string, no syscall.Errno, points int, want Files) {
+	dir := Fast(t)
 	in := filepath.Dir(c.In[0])
 	options := []string{"-on", on, "-under", dir + "," + in}
-	total := len(harness.Trace(t, options, c.Program(), c.Convert(filepath.Join(dir, "count"))...).Calls)
+	total := len(Trace(t, options, c.Program(), c.Convert(filepath.Join(dir, "count"))...).Calls)
 	step := every(total, points)
 	for n := 1 + s.points%step; n <= total; n += step {
 		out := filepath.Join(dir, fmt.Sprint(n))
 		args := c.Convert(out)
-		r := harness.Trace(t, append(options, "-n", fmt.Sprint(n), "-what", name), c.Program(), args...)
+		r := Trace(t, append(options, "-n", fmt.Sprint(n), "-what", name), c.Program(), args...)
 		if !r.Hit {
 			continue
 		}
 		call := r.Call(n)
 		where := fmt.Sprintf("%s, %s of %s %v (call %d)", c.Name, name, call.Name, call.Files, n)
 		s.points++
-		s.judge(t, where, harness.Judge(t, want, out, r.Published(out, false)))
+		s.judge(t, where, Judge(t, want, out, r.Published(out, false)))
 		s.verdict(t, where, r, want, out, call, name, no)
 		if r.Exit() != 0 {
 			s.resume(t, where, want, out, c.Command(args...)...)
@@ -100,7 +98,7 @@ func (s *errnoTally) sweep(t *testing.T, c *harness.Case, on, name string, no sy
 }
 
 // verdict judges the exit code and the message.
-func (s *errnoTally) verdict(t *testing.T, where string, r *harness.Traced, want harness.Files, out string, call harness.Call, name string, no syscall.Errno) {
+func (s *errnoTally) verdict(t *testing.T, where string, r *Traced, want Files, out string, call Call, name string, no syscall.Errno) {
 	t.Helper()
 	code := r.Exit()
 	switch {
@@ -111,7 +109,7 @@ func (s *errnoTally) verdict(t *testing.T, where string, r *harness.Traced, want
 		if want == nil {
 			break // of a command that does not complete the set: judged later
 		}
-		if d := harness.Differs(t, want, out); d != "" && !(name != "EINTR" && call.Name == "unlinkat") {
+		if d := Differs(t, want, out); d != "" && !(name != "EINTR" && call.Name == "unlinkat") {
 			s.fault(t, "%s: exit 0, but %s", where, d)
 		}
 	case no == syscall.EINTR:
@@ -132,13 +130,13 @@ func (s *errnoTally) verdict(t *testing.T, where string, r *harness.Traced, want
 
 // controlLie: where the system says that bytes were written which were not, the suite
 // must notice.
-func controlLie(t *testing.T, c harness.Case) {
+func controlLie(t *testing.T, c Case) {
 	want := c.Want(t)
-	dir := harness.Fast(t)
+	dir := Fast(t)
 	seen, tried := 0, 0
 	for n := 1; ; n++ {
 		out := filepath.Join(dir, fmt.Sprint(n))
-		r := harness.Trace(t, []string{"-on", "pwrite64", "-under", dir, "-n", fmt.Sprint(n), "-what", "lie"}, "shardify", c.Convert(out)...)
+		r := Trace(t, []string{"-on", "pwrite64", "-under", dir, "-n", fmt.Sprint(n), "-what", "lie"}, "shardify", c.Convert(out)...)
 		if !r.Hit {
 			break
 		}
@@ -146,7 +144,7 @@ func controlLie(t *testing.T, c harness.Case) {
 			continue // a record of the attempt, which nothing rests on
 		}
 		tried++
-		if f := harness.Judge(t, want, out, nil); !f.OK() || r.Exit() != 0 {
+		if f := Judge(t, want, out, nil); !f.OK() || r.Exit() != 0 {
 			seen++
 		}
 	}

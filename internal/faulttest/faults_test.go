@@ -4,14 +4,9 @@ package faulttest
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
-
-func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 
 // TestFaults runs every suite. Each prints how many points it tried and what it found,
 // and each has a control: something broken on purpose that it must find. The short form
@@ -25,7 +20,7 @@ func TestFaults(t *testing.T) {
 		{"limits", limits}, {"damaged", damaged}, {"writers", writers}, {"tasks", tasks}, {"parts", parts},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			harness.Build(t)
+			Build(t)
 			s.run(t)
 		})
 	}
@@ -38,7 +33,7 @@ type tally struct {
 }
 
 // judge adds what a fault has left.
-func (s *tally) judge(t *testing.T, where string, f *harness.Found) {
+func (s *tally) judge(t *testing.T, where string, f *Found) {
 	t.Helper()
 	if !f.OK() {
 		s.torn += min(len(f.Torn), 1)
@@ -56,15 +51,15 @@ func (s *tally) fault(t *testing.T, format string, args ...any) {
 }
 
 // resume runs a command again, program first, which must end with the bytes of an unbroken run.
-func (s *tally) resume(t *testing.T, where string, want harness.Files, out string, args ...string) {
+func (s *tally) resume(t *testing.T, where string, want Files, out string, args ...string) {
 	t.Helper()
-	code, text := harness.Run(t, args...)
+	code, text := Run(t, args...)
 	if code != 0 {
 		s.others++
 		s.fault(t, "%s: the next run exits %d\n%s", where, code, text)
 		return
 	}
-	if d := harness.Differs(t, want, out); d != "" {
+	if d := Differs(t, want, out); d != "" {
 		s.others++
 		s.fault(t, "%s: after the next run: %s", where, d)
 	}

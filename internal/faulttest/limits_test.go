@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // limit is one of the limits that a shell can set.
@@ -32,10 +30,10 @@ var limitTable = []limit{
 // nothing wrong, and is completed without the limit.
 func limits(t *testing.T) {
 	names := []string{"files-wds"}
-	if harness.Long() {
+	if Long() {
 		names = []string{"files-wds", "npz-mmap", "hdf5-mmap", "root-mmap", "npz-mmap-global-split"}
 	}
-	all := harness.Cases(t)
+	all := Cases(t)
 	for _, l := range limitTable {
 		switch l.flag {
 		case "-f": // blocks of 512 bytes
@@ -48,14 +46,14 @@ func limits(t *testing.T) {
 			l.values = append(upto(36_000, 160_000, 2_000), 1_000_000)
 		}
 		s := &limitTally{limit: l}
-		if !harness.Long() {
+		if !Long() {
 			v := l.values
 			s.values = []int{v[2], v[4], v[len(v)/4], v[len(v)/2], v[len(v)-1]}
 		}
 		for _, n := range names {
-			c := harness.Find(t, all, n)
+			c := Find(t, all, n)
 			want := c.Want(t)
-			dir := harness.Fast(t)
+			dir := Fast(t)
 			for _, v := range s.values {
 				s.under(t, &c, filepath.Join(dir, fmt.Sprint(v)), v, want)
 			}
@@ -81,16 +79,16 @@ type limitTally struct {
 	failed, succeeded int
 }
 
-func (s *limitTally) under(t *testing.T, c *harness.Case, out string, v int, want harness.Files) {
+func (s *limitTally) under(t *testing.T, c *Case, out string, v int, want Files) {
 	args := c.Convert(out)
 	shell := fmt.Sprintf(`ulimit -S %s %d && ulimit -H %s %d && exec "$@"`, s.flag, v, s.flag, v)
-	code, text := harness.Run(t, append([]string{"/bin/sh", "-c", shell, "sh", harness.Program("shardify")}, args...)...)
+	code, text := Run(t, append([]string{"/bin/sh", "-c", shell, "sh", Program("shardify")}, args...)...)
 	where := fmt.Sprintf("%s, %s %d", c.Name, s.name, v)
 	s.points++
-	s.judge(t, where, harness.Judge(t, want, out, nil))
+	s.judge(t, where, Judge(t, want, out, nil))
 	if code == 0 {
 		s.succeeded++
-		if d := harness.Differs(t, want, out); d != "" {
+		if d := Differs(t, want, out); d != "" {
 			s.fault(t, "%s: exit 0, but %s", where, d)
 		}
 		os.RemoveAll(out)

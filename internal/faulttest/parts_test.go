@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/internal/crashtest/harness"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -20,13 +19,13 @@ import (
 // each call of those fails; and tasks are killed at random moments. What is left is
 // completed by another number of tasks.
 func parts(t *testing.T) {
-	harness.NeedsTrace(t)
+	NeedsTrace(t)
 	kills, fails, rounds := 2, 1, 1
-	if harness.Long() {
+	if Long() {
 		kills, fails, rounds = 1<<30, 1<<30, 40
 	}
-	for i, c := range harness.CasesInParts(t) {
-		p := &partsSuite{c: &c, want: c.Want(t), dir: harness.Fast(t)}
+	for i, c := range CasesInParts(t) {
+		p := &partsSuite{c: &c, want: c.Want(t), dir: Fast(t)}
 		s := &errnoTally{}
 		for _, what := range []string{"kill", "before"} {
 			s.kill(t, &c, what, kills, p.want)
@@ -35,13 +34,13 @@ func parts(t *testing.T) {
 		t.Logf("parts: %s: killed: %v", c.Name, &s.tally)
 		s = &errnoTally{}
 		list := errnos
-		if !harness.Long() {
+		if !Long() {
 			list = errnos[3*i : 3*i+2] // EINTR is one of them
 		}
 		for _, e := range list {
 			p.sweep(t, s, &e, e.name, fails)
 		}
-		if i == 0 && !harness.Long() { // what cannot be looked at must not be planned otherwise
+		if i == 0 && !Long() { // what cannot be looked at must not be planned otherwise
 			p.step(t, s, 0, &errnos[0], "EIO", "newfstatat", 1<<30)
 			p.step(t, s, 0, &errnos[3], "EINTR", "close", 1<<30)
 		}
@@ -56,8 +55,8 @@ func parts(t *testing.T) {
 }
 
 type partsSuite struct {
-	c    *harness.Case
-	want harness.Files
+	c    *Case
+	want Files
 	dir  string
 	sets int
 }
@@ -89,13 +88,13 @@ func (p *partsSuite) step(t *testing.T, s *errnoTally, i int, e *fault, what, ca
 }
 
 // until runs the commands before the i-th one, and that one under options.
-func (p *partsSuite) until(t *testing.T, i int, options []string) (out string, r *harness.Traced) {
+func (p *partsSuite) until(t *testing.T, i int, options []string) (out string, r *Traced) {
 	out = p.out()
 	all := steps(p.c, out)
 	for _, a := range all[:i] {
-		harness.Must(t, p.c.Command(a...)...)
+		Must(t, p.c.Command(a...)...)
 	}
-	return out, harness.Trace(t, options, p.c.Program(), all[i]...)
+	return out, Trace(t, options, p.c.Program(), all[i]...)
 }
 
 func (p *partsSuite) point(t *testing.T, s *errnoTally, i, n int, e *fault, options []string) {
@@ -107,10 +106,10 @@ func (p *partsSuite) point(t *testing.T, s *errnoTally, i, n int, e *fault, opti
 	s.points++
 	step := steps(p.c, out)[i][0]
 	where := fmt.Sprintf("%s, %s, %s of call %d", p.c.Name, step, options[1], n)
-	s.judge(t, where, harness.Judge(t, p.want, out, r.Published(out, false)))
+	s.judge(t, where, Judge(t, p.want, out, r.Published(out, false)))
 	if e != nil {
 		call := r.Call(n)
-		var want harness.Files
+		var want Files
 		if step == "merge" {
 			want = p.want
 		}
@@ -125,7 +124,7 @@ func (p *partsSuite) point(t *testing.T, s *errnoTally, i, n int, e *fault, opti
 		rest = append(rest, []string{"shardify", "work", out, "--task", fmt.Sprint(k), "--tasks", fmt.Sprint(tasks), "--jobs", "1", "--quiet"})
 	}
 	for _, args := range rest {
-		if code, text := harness.Run(t, args...); code != 0 {
+		if code, text := Run(t, args...); code != 0 {
 			s.others++
 			s.fault(t, "%s: the next %s exits %d\n%s", where, args[1], code, text)
 			return
@@ -138,14 +137,14 @@ func (p *partsSuite) point(t *testing.T, s *errnoTally, i, n int, e *fault, opti
 // lacks a shard of one part is not merged.
 func (p *partsSuite) control(t *testing.T) {
 	out := p.out()
-	harness.Must(t, p.c.Command(p.c.Plan(out)...)...)
+	Must(t, p.c.Command(p.c.Plan(out)...)...)
 	if p, err := plan.Load(convert.Folder(out)); err != nil || !p.InParts() {
 		t.Fatalf("control: the plan is not in parts: %v", err)
 	}
 	for _, k := range []string{"0", "2"} {
-		harness.Must(t, "shardify", "work", out, "--task", k, "--tasks", "3", "--quiet")
+		Must(t, "shardify", "work", out, "--task", k, "--tasks", "3", "--quiet")
 	}
-	code, text := harness.Run(t, "shardify", "merge", out, "--quiet")
+	code, text := Run(t, "shardify", "merge", out, "--quiet")
 	if _, err := os.Stat(filepath.Join(out, "shardify.json")); code != 3 || err == nil {
 		t.Errorf("control: merge without task 1 exits %d\n%s", code, text)
 	}

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // power: the file system is shut down right after a state-changing system call, as by
@@ -16,21 +14,21 @@ import (
 // name must be whole, all that was acknowledged must be there, and the same command
 // completes the set. Without the syncs the same must be seen to fail.
 func power(t *testing.T) {
-	harness.NeedsTrace(t)
-	all := harness.Cases(t)
-	var cases []harness.Case
+	NeedsTrace(t)
+	all := Cases(t)
+	var cases []Case
 	for _, n := range []string{"files-wds", "npz-mmap", "hdf5-mmap", "root-mmap", "parquet-mmap", "npz-mmap-global-split"} {
-		cases = append(cases, harness.Find(t, all, n))
+		cases = append(cases, Find(t, all, n))
 	}
-	cases = append(cases, harness.CasesInParts(t)[0])
+	cases = append(cases, CasesInParts(t)[0])
 	points := 12
-	if !harness.Long() {
+	if !Long() {
 		cases, points = cases[:2], 3
 	}
 	for _, kind := range []string{"xfs", "ext4"} {
 		t.Run(kind, func(t *testing.T) {
 			// mkfs.xfs refuses less than 300 MB; the image is sparse.
-			d := harness.Loop(t, kind, t.TempDir(), 400<<20)
+			d := Loop(t, kind, t.TempDir(), 400<<20)
 			p := &cutter{Disk: d, points: points}
 			for _, sync := range []string{"shard", "end"} {
 				s := &tally{}
@@ -55,22 +53,22 @@ func power(t *testing.T) {
 }
 
 type cutter struct {
-	*harness.Disk
+	*Disk
 	points int
 	n      int
 }
 
 // sweep cuts the power at calls all over a conversion.
-func (p *cutter) sweep(t *testing.T, s *tally, c *harness.Case, what string, want harness.Files, flags, options []string) {
+func (p *cutter) sweep(t *testing.T, s *tally, c *Case, what string, want Files, flags, options []string) {
 	out := p.out()
-	total := len(harness.Trace(t, nil, c.Program(), c.Convert(out, flags...)...).Calls)
+	total := len(Trace(t, nil, c.Program(), c.Convert(out, flags...)...).Calls)
 	os.RemoveAll(out)
 	end := flags[len(flags)-1] == "end"
 	step := every(total, p.points)
 	for n := 1 + s.points%step; n <= total; n += step {
 		out := p.out()
 		args := c.Convert(out, flags...)
-		r := harness.Trace(t, append([]string{"-n", fmt.Sprint(n), "-what", what, "-fs", p.Dir}, options...), c.Program(), args...)
+		r := Trace(t, append([]string{"-n", fmt.Sprint(n), "-what", what, "-fs", p.Dir}, options...), c.Program(), args...)
 		p.Again(t)
 		where := fmt.Sprintf("%s, %v, %s at call %d", c.Name, flags, what, n)
 		s.judge(t, where, p.judge(t, want, out, r.Published(out, true), end))
@@ -82,17 +80,17 @@ func (p *cutter) sweep(t *testing.T, s *tally, c *harness.Case, what string, wan
 
 // judge of a run that syncs at the end: before it is complete nothing is promised but
 // that the next run notices what is torn.
-func (p *cutter) judge(t *testing.T, want harness.Files, out string, published []string, end bool) *harness.Found {
+func (p *cutter) judge(t *testing.T, want Files, out string, published []string, end bool) *Found {
 	if _, err := os.Stat(filepath.Join(out, "shardify.json")); end && err != nil {
-		return &harness.Found{}
+		return &Found{}
 	}
-	return harness.Judge(t, want, out, published)
+	return Judge(t, want, out, published)
 }
 
 // finished cuts the power after a conversion has said that it is done.
-func (p *cutter) finished(t *testing.T, s *tally, c *harness.Case, what string, want harness.Files, flags []string) {
+func (p *cutter) finished(t *testing.T, s *tally, c *Case, what string, want Files, flags []string) {
 	out := p.out()
-	harness.Must(t, c.Command(c.Convert(out, flags...)...)...)
+	Must(t, c.Command(c.Convert(out, flags...)...)...)
 	p.Cut(t, what == "down2")
 	p.Again(t)
 	where := fmt.Sprintf("%s, %v, %s when done", c.Name, flags, what)
@@ -103,10 +101,10 @@ func (p *cutter) finished(t *testing.T, s *tally, c *harness.Case, what string, 
 
 // steps cuts the power after each of plan, work and merge has said that it is done: the
 // next one finds all that it needs.
-func (p *cutter) steps(t *testing.T, s *tally, c *harness.Case, what string, want harness.Files, flags []string) {
+func (p *cutter) steps(t *testing.T, s *tally, c *Case, what string, want Files, flags []string) {
 	out := p.out()
 	for _, args := range steps(c, out) {
-		if code, text := harness.Run(t, append(c.Command(args...), flags...)...); code != 0 && code != 3 {
+		if code, text := Run(t, append(c.Command(args...), flags...)...); code != 0 && code != 3 {
 			s.lost++
 			s.fault(t, "%s, %v, after %s of the command before: %s exits %d\n%s", c.Name, flags, what, args[0], code, text)
 		}
@@ -121,8 +119,8 @@ func (p *cutter) steps(t *testing.T, s *tally, c *harness.Case, what string, wan
 }
 
 // complete judges what a finished conversion has left.
-func (p *cutter) complete(t *testing.T, want harness.Files, out string) *harness.Found {
-	f := harness.Judge(t, want, out, []string{"shardify.json"})
+func (p *cutter) complete(t *testing.T, want Files, out string) *Found {
+	f := Judge(t, want, out, []string{"shardify.json"})
 	for name := range want {
 		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
 			f.Lost = append(f.Lost, name)
@@ -132,12 +130,12 @@ func (p *cutter) complete(t *testing.T, want harness.Files, out string) *harness
 }
 
 // control: a conversion whose files are not synced must be seen to lose or tear some.
-func (p *cutter) control(t *testing.T, name string, c harness.Case, flags, options []string) {
+func (p *cutter) control(t *testing.T, name string, c Case, flags, options []string) {
 	want := c.Want(t)
 	n, bad := 0, 0
 	for _, what := range []string{"down1", "down2"} {
 		out := p.out()
-		r := harness.Trace(t, options, "shardify", c.Convert(out, flags...)...)
+		r := Trace(t, options, "shardify", c.Convert(out, flags...)...)
 		p.Cut(t, what == "down2")
 		p.Again(t)
 		if r.Exit() != 0 {

@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // proc is one of our programs at work.
@@ -26,7 +24,7 @@ type proc struct {
 // the folders that it writes into are removed.
 func start(t *testing.T, args ...string) *proc {
 	t.Helper()
-	p := &proc{cmd: exec.Command(harness.Program("shardify"), args...), done: make(chan struct{})}
+	p := &proc{cmd: exec.Command(Program("shardify"), args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -81,13 +79,13 @@ func upTo(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(r.
 func timed(t *testing.T, args ...string) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	harness.Must(t, args...)
+	Must(t, args...)
 	return time.Since(begin)
 }
 
 // command tells whether the program has a command of this name.
 func command(t *testing.T, name string) bool {
 	t.Helper()
-	code, out := harness.Run(t, "shardify", name, "--help")
+	code, out := Run(t, "shardify", name, "--help")
 	return code == 0 && strings.Contains(out, "shardify "+name)
 }

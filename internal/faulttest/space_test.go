@@ -11,24 +11,22 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // space: the disk is full, of bytes or of inodes, wherever in a conversion that may
 // be. It fails with a message that says so, and after there is room again the same
 // commands give the bytes of an unbroken run.
 func space(t *testing.T) {
-	all := harness.Cases(t)
+	all := Cases(t)
 	names := []string{"files-wds"}
 	step := 5
-	if harness.Long() {
+	if Long() {
 		names = []string{"files-wds", "npz-mmap", "root-mmap", "npz-mmap-global-split"}
 		step = 1
 	}
 	s := &spaceTally{step: step}
 	for _, n := range names {
-		c := harness.Find(t, all, n)
+		c := Find(t, all, n)
 		want := c.Want(t)
 		s.tmpfs(t, &c, want, "pages", "size=%dk", 4)
 		s.tmpfs(t, &c, want, "inodes", "size=64m,nr_inodes=%d", 1)
@@ -38,7 +36,7 @@ func space(t *testing.T) {
 	t.Logf("space: %v", s)
 	t.Run("ext4", func(t *testing.T) {
 		s := &spaceTally{step: step * 4}
-		c := harness.Find(t, all, names[0])
+		c := Find(t, all, names[0])
 		s.ext4(t, &c, c.Want(t))
 		t.Logf("space: ext4: %v", s)
 	})
@@ -56,12 +54,12 @@ func (s *spaceTally) String() string {
 }
 
 // tmpfs sweeps the size of a file system from nothing to enough.
-func (s *spaceTally) tmpfs(t *testing.T, c *harness.Case, want harness.Files, what, options string, unit int) {
+func (s *spaceTally) tmpfs(t *testing.T, c *Case, want Files, what, options string, unit int) {
 	enough := false
 	for n := 1; !enough; n += s.step {
-		d := harness.Tmpfs(t, fmt.Sprintf(options, n*unit))
+		d := Tmpfs(t, fmt.Sprintf(options, n*unit))
 		out := filepath.Join(d.Dir, "out")
-		code, text := harness.Run(t, append([]string{"shardify"}, c.Convert(out)...)...)
+		code, text := Run(t, append([]string{"shardify"}, c.Convert(out)...)...)
 		enough = s.verdict(t, fmt.Sprintf("%s, %d %s", c.Name, n, what), want, out, what, code, text)
 		if !enough {
 			d.Resize(t, fmt.Sprintf(options, 65536))
@@ -72,13 +70,13 @@ func (s *spaceTally) tmpfs(t *testing.T, c *harness.Case, want harness.Files, wh
 }
 
 // verdict judges a conversion that may have had too little room.
-func (s *spaceTally) verdict(t *testing.T, where string, want harness.Files, out, what string, code int, text string) bool {
+func (s *spaceTally) verdict(t *testing.T, where string, want Files, out, what string, code int, text string) bool {
 	t.Helper()
 	s.points++
-	s.judge(t, where, harness.Judge(t, want, out, nil))
+	s.judge(t, where, Judge(t, want, out, nil))
 	if code == 0 {
 		s.ok++
-		if d := harness.Differs(t, want, out); d != "" {
+		if d := Differs(t, want, out); d != "" {
 			s.fault(t, "%s: exit 0, but %s", where, d)
 		}
 		return true
@@ -98,10 +96,10 @@ func (s *spaceTally) verdict(t *testing.T, where string, want harness.Files, out
 }
 
 // filled fills the disk after the plan was made, up to a rest of some pages.
-func (s *spaceTally) filled(t *testing.T, c *harness.Case, want harness.Files) {
+func (s *spaceTally) filled(t *testing.T, c *Case, want Files) {
 	const size = 4 << 20
 	for rest, enough := 0, false; !enough; rest += s.step {
-		d := harness.Tmpfs(t, fmt.Sprintf("size=%d", size))
+		d := Tmpfs(t, fmt.Sprintf("size=%d", size))
 		enough = s.planned(t, c, want, d.Dir, "pages", rest, func() func() {
 			return fill(t, d.Dir, int64(rest)*4096)
 		})
@@ -110,9 +108,9 @@ func (s *spaceTally) filled(t *testing.T, c *harness.Case, want harness.Files) {
 }
 
 // noInodes does the same with files.
-func (s *spaceTally) noInodes(t *testing.T, c *harness.Case, want harness.Files) {
+func (s *spaceTally) noInodes(t *testing.T, c *Case, want Files) {
 	for rest, enough := 0, false; !enough; rest += s.step {
-		d := harness.Tmpfs(t, "size=16m,nr_inodes=300")
+		d := Tmpfs(t, "size=16m,nr_inodes=300")
 		enough = s.planned(t, c, want, d.Dir, "inodes", rest, func() func() {
 			dir := filepath.Join(d.Dir, "many")
 			if err := os.Mkdir(dir, 0o777); err != nil {
@@ -134,8 +132,8 @@ func (s *spaceTally) noInodes(t *testing.T, c *harness.Case, want harness.Files)
 }
 
 // ext4 does what filled does on a real file system, whose folders take room too.
-func (s *spaceTally) ext4(t *testing.T, c *harness.Case, want harness.Files) {
-	d := harness.Loop(t, "ext4", t.TempDir(), 16<<20)
+func (s *spaceTally) ext4(t *testing.T, c *Case, want Files) {
+	d := Loop(t, "ext4", t.TempDir(), 16<<20)
 	for rest, enough := 0, false; !enough; rest += s.step {
 		enough = s.planned(t, c, want, d.Dir, "blocks", rest, func() func() {
 			return fill(t, d.Dir, int64(rest)*1024)
@@ -145,21 +143,21 @@ func (s *spaceTally) ext4(t *testing.T, c *harness.Case, want harness.Files) {
 }
 
 // planned plans, makes the disk full, works and merges, makes room and does both again.
-func (s *spaceTally) planned(t *testing.T, c *harness.Case, want harness.Files, dir, what string, rest int, full func() (room func())) bool {
+func (s *spaceTally) planned(t *testing.T, c *Case, want Files, dir, what string, rest int, full func() (room func())) bool {
 	out := filepath.Join(dir, "out")
-	harness.Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
+	Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
 	room := full()
 	work, merge := []string{"shardify", "work", out, "--jobs", "1", "--quiet"}, []string{"shardify", "merge", out, "--quiet"}
 	where := fmt.Sprintf("%s, %d %s left after the plan", c.Name, rest, what)
-	code, text := harness.Run(t, work...)
+	code, text := Run(t, work...)
 	if code == 0 {
 		where += ", merge"
-		code, text = harness.Run(t, merge...)
+		code, text = Run(t, merge...)
 	}
 	enough := s.verdict(t, where, want, out, what, code, text)
 	room()
 	if !enough {
-		harness.Must(t, work...)
+		Must(t, work...)
 		s.resume(t, where, want, out, merge...)
 	}
 	return enough
@@ -196,22 +194,22 @@ func fill(t *testing.T, dir string, rest int64) func() {
 // atFsync: on a thin disk writes succeed and fsync is the first to find it full. What
 // it refused must not have got its name. Control: without fsync it has.
 func atFsync(t *testing.T) {
-	harness.NeedsTrace(t)
-	c := harness.Case{Name: "npz", In: []string{harness.NPZ(t, 200_000)}, Flags: []string{"--format", "mmap", "--shard-samples", "40000"}}
+	NeedsTrace(t)
+	c := Case{Name: "npz", In: []string{NPZ(t, 200_000)}, Flags: []string{"--format", "mmap", "--shard-samples", "40000"}}
 	want := c.Want(t)
 	for _, skip := range []bool{false, true} {
-		under := harness.Tmpfs(t, "size=6m")
-		d := harness.Loop(t, "ext4", under.Dir, 64<<20)
+		under := Tmpfs(t, "size=6m")
+		d := Loop(t, "ext4", under.Dir, 64<<20)
 		out := filepath.Join(d.Dir, "out")
 		var options []string
 		if skip {
 			options = []string{"-skip", "fsync,fdatasync,syncfs"}
 		}
-		r := harness.Trace(t, options, "shardify", c.Convert(out)...)
+		r := Trace(t, options, "shardify", c.Convert(out)...)
 		d.Unmount(t)
 		under.Resize(t, "size=200m")
 		d.Mount(t)
-		f := harness.Judge(t, want, out, nil)
+		f := Judge(t, want, out, nil)
 		switch {
 		case skip && r.Exit() == 0 && f.OK():
 			t.Error("control: nothing is torn without fsync: this test sees nothing")
@@ -221,8 +219,8 @@ func atFsync(t *testing.T) {
 			if r.Exit() != 1 || crashed(r.Exit(), r.Out) || !f.OK() {
 				t.Errorf("full at fsync: exit %d, %v\n%s", r.Exit(), f, r.Out)
 			}
-			harness.Must(t, append([]string{"shardify"}, c.Convert(out)...)...)
-			harness.Same(t, want, out, "when there was room")
+			Must(t, append([]string{"shardify"}, c.Convert(out)...)...)
+			Same(t, want, out, "when there was room")
 			t.Log("space: fsync: full only at fsync: exit 1, 0 torn, 0 lost, completed when there was room")
 		}
 		d.Close()

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // tasks: a plan is worked on by several tasks at once, which are killed at random
@@ -18,22 +16,22 @@ import (
 // unbroken run.
 func tasks(t *testing.T) {
 	rounds := 1
-	if harness.Long() {
+	if Long() {
 		rounds = 40
 	}
-	all := harness.Cases(t)
+	all := Cases(t)
 	for _, name := range []string{"root-mmap", "hdf5-mmap", "npz-mmap", "files-wds", "parquet-mmap", "npz-mmap-global-split"} {
-		c := harness.Find(t, all, name)
+		c := Find(t, all, name)
 		s := &taskTally{r: rand.New(rand.NewPCG(7, uint64(len(name))))}
 		want := c.Want(t)
-		dir := harness.Fast(t)
+		dir := Fast(t)
 		for i := range rounds {
 			s.round(t, &c, filepath.Join(dir, strconv.Itoa(i)), want)
 		}
 		t.Logf("tasks: %s: %d rounds of kill, resume on another number of tasks, merge: %d processes killed, %d sets with the bytes of the unbroken run, %d torn, %d lost",
 			name, rounds, s.killed, rounds-s.others, s.torn, s.lost)
 	}
-	controlTasks(t, harness.Find(t, all, "npz-mmap"))
+	controlTasks(t, Find(t, all, "npz-mmap"))
 }
 
 type taskTally struct {
@@ -42,17 +40,17 @@ type taskTally struct {
 	r      *rand.Rand
 }
 
-func (s *taskTally) round(t *testing.T, c *harness.Case, out string, want harness.Files) {
+func (s *taskTally) round(t *testing.T, c *Case, out string, want Files) {
 	took := timed(t, c.Command(c.Plan(out)...)...)
 	for _, n := range []int{2 + s.r.IntN(3), 1 + s.r.IntN(6)} {
 		s.tasks(t, out, n, took)
-		s.judge(t, c.Name, harness.Judge(t, want, out, nil))
+		s.judge(t, c.Name, Judge(t, want, out, nil))
 	}
 	// A global shuffle has two stages, and each wants all tasks of the one before.
 	n := 1 + s.r.IntN(4)
 	for stage := range 2 {
 		for i := range n {
-			code, text := harness.Run(t, "shardify", "work", out, "--task", strconv.Itoa(i), "--tasks", strconv.Itoa(n), "--quiet")
+			code, text := Run(t, "shardify", "work", out, "--task", strconv.Itoa(i), "--tasks", strconv.Itoa(n), "--quiet")
 			if code != 0 && (code != 3 || stage > 0) {
 				s.fault(t, "%s: work after kills exits %d\n%s", c.Name, code, text)
 			}
@@ -61,7 +59,7 @@ func (s *taskTally) round(t *testing.T, c *harness.Case, out string, want harnes
 	p := start(t, "merge", out, "--quiet")
 	p.killAfter(upTo(s.r, took))
 	p.wait(t)
-	s.judge(t, c.Name+" merge", harness.Judge(t, want, out, nil))
+	s.judge(t, c.Name+" merge", Judge(t, want, out, nil))
 	s.resume(t, c.Name, want, out, "shardify", "merge", out, "--quiet")
 	os.RemoveAll(out)
 }
@@ -84,11 +82,11 @@ func (s *taskTally) tasks(t *testing.T, out string, n int, took time.Duration) {
 }
 
 // controlTasks: a merge without one of the tasks must not complete the set.
-func controlTasks(t *testing.T, c harness.Case) {
+func controlTasks(t *testing.T, c Case) {
 	out := filepath.Join(t.TempDir(), "control")
-	harness.Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
-	harness.Must(t, "shardify", "work", out, "--task", "1", "--tasks", "2", "--quiet")
-	code, text := harness.Run(t, "shardify", "merge", out, "--quiet")
+	Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
+	Must(t, "shardify", "work", out, "--task", "1", "--tasks", "2", "--quiet")
+	code, text := Run(t, "shardify", "merge", out, "--quiet")
 	if _, err := os.Stat(filepath.Join(out, "shardify.json")); code != 3 || err == nil {
 		t.Errorf("control: merge without task 0 exits %d\n%s", code, text)
 	}

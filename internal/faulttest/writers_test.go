@@ -14,23 +14,21 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // writers: 2 to 8 processes make the same shards at the same time; some are killed,
 // some are stopped for a while, and each that is let be succeeds. One set comes of it.
 func writers(t *testing.T) {
 	rounds := 12
-	if harness.Long() {
+	if Long() {
 		rounds = 1000
 	}
-	w := &writing{r: rand.New(rand.NewPCG(1, 2)), gc: command(t, "gc"), dir: harness.Fast(t)}
-	all := harness.Cases(t)
-	var cases []harness.Case
-	var want []harness.Files
+	w := &writing{r: rand.New(rand.NewPCG(1, 2)), gc: command(t, "gc"), dir: Fast(t)}
+	all := Cases(t)
+	var cases []Case
+	var want []Files
 	for _, n := range []string{"files-wds", "npz-mmap", "npz-mmap-global-split", "root-mmap"} {
-		c := harness.Find(t, all, n)
+		c := Find(t, all, n)
 		cases, want = append(cases, c), append(want, c.Want(t))
 	}
 	w.took = timed(t, cases[0].Command(cases[0].Convert(filepath.Join(w.dir, "first"))...)...)
@@ -122,9 +120,9 @@ func (w *writing) resumeAll(t *testing.T, stopped []*proc, ok ...int) {
 }
 
 // works: the same task several times, with a merge and a gc beside it.
-func (w *writing) works(t *testing.T, c *harness.Case, want harness.Files, i int) {
+func (w *writing) works(t *testing.T, c *Case, want Files, i int) {
 	out := filepath.Join(w.dir, strconv.Itoa(i))
-	harness.Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
+	Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
 	work := []string{"work", out, "--jobs", "2", "--quiet"}
 	var list []*proc
 	for range 2 + w.r.IntN(7) {
@@ -138,7 +136,7 @@ func (w *writing) works(t *testing.T, c *harness.Case, want harness.Files, i int
 	for _, p := range beside {
 		w.check(t, p, 3) // merge: there are shards to come
 	}
-	harness.Must(t, append([]string{"shardify"}, work...)...)
+	Must(t, append([]string{"shardify"}, work...)...)
 	merges := []*proc{start(t, "merge", out, "--quiet"), start(t, "merge", out, "--quiet")}
 	for _, p := range merges {
 		w.check(t, p)
@@ -148,21 +146,21 @@ func (w *writing) works(t *testing.T, c *harness.Case, want harness.Files, i int
 }
 
 // converts: the same conversion several times, from the plan on.
-func (w *writing) converts(t *testing.T, c *harness.Case, want harness.Files, i int) {
+func (w *writing) converts(t *testing.T, c *Case, want Files, i int) {
 	out := filepath.Join(w.dir, strconv.Itoa(i))
 	var list []*proc
 	for range 2 + w.r.IntN(7) {
 		list = append(list, start(t, c.Convert(out)...))
 	}
 	stopped := w.disturb(t, list)
-	harness.Must(t, append([]string{"shardify"}, c.Convert(out)...)...)
+	Must(t, append([]string{"shardify"}, c.Convert(out)...)...)
 	w.resumeAll(t, stopped)
 	w.end(t, fmt.Sprintf("round %d, %s, convert", i, c.Name), want, out)
 }
 
 // differing: conversions of two plans into one folder. One plan wins, and those of the
 // other are told so.
-func (w *writing) differing(t *testing.T, c *harness.Case, i int) {
+func (w *writing) differing(t *testing.T, c *Case, i int) {
 	out := filepath.Join(w.dir, strconv.Itoa(i))
 	plans := [][]string{c.Convert(out), c.Convert(out, "--limit", "7")}
 	var list []*proc
@@ -177,12 +175,12 @@ func (w *writing) differing(t *testing.T, c *harness.Case, i int) {
 	}
 	w.resumeAll(t, stopped, 1)
 	won := 0
-	var want harness.Files
+	var want Files
 	for k, args := range plans {
-		code, text := harness.Run(t, append([]string{"shardify"}, args...)...)
+		code, text := Run(t, append([]string{"shardify"}, args...)...)
 		if code == 0 {
 			won++
-			unbroken := harness.Case{Name: c.Name, In: c.In, Flags: append(append([]string{}, c.Flags...), []string{"--limit", "7"}[:2*k]...)}
+			unbroken := Case{Name: c.Name, In: c.In, Flags: append(append([]string{}, c.Flags...), []string{"--limit", "7"}[:2*k]...)}
 			want = unbroken.Want(t)
 		} else if !strings.Contains(text, "another conversion") {
 			w.fault(t, "round %d: exit %d without saying that another conversion is there\n%s", i, code, text)
@@ -207,11 +205,11 @@ func (w *writing) conflict(t *testing.T, p *proc) {
 }
 
 // end compares the set, and what is left beside it.
-func (w *writing) end(t *testing.T, where string, want harness.Files, out string) {
+func (w *writing) end(t *testing.T, where string, want Files, out string) {
 	if w.gc {
-		harness.Must(t, "shardify", "gc", out, "--yes", "--quiet")
+		Must(t, "shardify", "gc", out, "--yes", "--quiet")
 	}
-	got, temps := harness.Tree(t, out)
+	got, temps := Tree(t, out)
 	if !maps.Equal(want, got) {
 		w.others++
 		w.fault(t, "%s: other bytes: %d files, want %d", where, len(got), len(want))
@@ -224,20 +222,20 @@ func (w *writing) end(t *testing.T, where string, want harness.Files, out string
 }
 
 // controlWriters: a writer of other bytes must be told, and leave what is there.
-func controlWriters(t *testing.T, c harness.Case) {
+func controlWriters(t *testing.T, c Case) {
 	dir := t.TempDir()
 	out, other := filepath.Join(dir, "out"), filepath.Join(dir, "other")
-	harness.Must(t, append([]string{"shardify"}, c.Convert(other, "--limit", "7")...)...)
-	harness.Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
+	Must(t, append([]string{"shardify"}, c.Convert(other, "--limit", "7")...)...)
+	Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
 	const name = "shard-000001.safetensors"
 	if b, err := exec.Command("cp", filepath.Join(other, name), filepath.Join(out, name)).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, b)
 	}
-	code, text := harness.Run(t, "shardify", "work", out, "--quiet")
+	code, text := Run(t, "shardify", "work", out, "--quiet")
 	if code != 1 || !strings.Contains(text, "other content") {
 		t.Errorf("control: over a shard of other bytes work exits %d\n%s", code, text)
 	}
-	if f := harness.Judge(t, c.Want(t), out, nil); len(f.Torn) != 1 {
+	if f := Judge(t, c.Want(t), out, nil); len(f.Torn) != 1 {
 		t.Errorf("control: a shard of other bytes is not noticed: %v", f)
 	}
 	t.Log("writers: control: a shard of other bytes is noticed, and stays")

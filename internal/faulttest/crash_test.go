@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-package crashtest
+package faulttest
 
 import (
 	"fmt"
@@ -10,16 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
-
-func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 
 // input makes a small folder of files and an array file.
 func input(t *testing.T) (folder, array string) {
 	t.Helper()
-	return harness.Folder(t, 12), harness.NPY(t)
+	return Folder(t, 12), NPY(t)
 }
 
 // TestCrashAtEveryCall: kill a conversion right after, and right before, its
@@ -27,10 +23,10 @@ func input(t *testing.T) (folder, array string) {
 // the same command again must give the bytes of an unbroken run and leave no
 // temporary file. The short form takes every 23rd point.
 func TestCrashAtEveryCall(t *testing.T) {
-	harness.NeedsTrace(t)
+	NeedsTrace(t)
 	folder, array := input(t)
 	step := 23
-	if harness.Long() {
+	if Long() {
 		step = 1
 	}
 	total := 0
@@ -49,27 +45,27 @@ func TestCrashAtEveryCall(t *testing.T) {
 }
 
 func sweep(t *testing.T, in, format string, step int, flags []string) (points int) {
-	dir := harness.Fast(t)
+	dir := Fast(t)
 	args := func(out string) []string {
 		return append([]string{"shardify", "convert", in, "-o", out, "--format", format, "--shard-samples", "5", "--jobs", "1", "--quiet"}, flags...)
 	}
 	clean := filepath.Join(dir, "clean")
-	if code, out := harness.Run(t, args(clean)...); code != 0 {
+	if code, out := Run(t, args(clean)...); code != 0 {
 		t.Fatalf("exit %d\n%s", code, out)
 	}
-	want, _ := harness.Tree(t, clean)
+	want, _ := Tree(t, clean)
 	for _, what := range []string{"kill", "before"} {
 		for n := 1 + points%step; ; n += step {
 			out := filepath.Join(dir, fmt.Sprintf("%s-%d", what, n))
 			a := args(out)
-			a[0] = harness.Program("shardify")
-			_, text := harness.Run(t, append([]string{"crashat", "-n", fmt.Sprint(n), "-what", what}, a...)...)
+			a[0] = Program("shardify")
+			_, text := Run(t, append([]string{"crashat", "-n", fmt.Sprint(n), "-what", what}, a...)...)
 			hit := !strings.Contains(text, " nohit ")
 			check(t, out, n)
-			if code, text := harness.Run(t, args(out)...); code != 0 {
+			if code, text := Run(t, args(out)...); code != 0 {
 				t.Fatalf("point %d (%s): the next run exits %d\n%s", n, what, code, text)
 			}
-			got, temps := harness.Tree(t, out)
+			got, temps := Tree(t, out)
 			if !maps.Equal(want, got) {
 				t.Fatalf("point %d (%s): other bytes after the next run: %v, want %v", n, what, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 			}
@@ -101,7 +97,7 @@ func check(t *testing.T, out string, n int) {
 	if _, err := os.Stat(out); err != nil {
 		return
 	}
-	code, text := harness.Run(t, "verify", out, "--json")
+	code, text := Run(t, "verify", out, "--json")
 	if code != 0 && code != 3 {
 		t.Fatalf("point %d: verify exits %d\n%s", n, code, text)
 	}

@@ -1,22 +1,6 @@
 //go:build linux && amd64
 
-// crashat runs a program under ptrace and breaks it at its N-th counted system
-// call, over all its threads (strace counts per thread).
-//
-//	crashat [-n N] [-what kill|before|ERRNO|lie|down1|down2] [-on LIST] [-under DIRS] [-skip LIST] [-log FILE] PROG ARG...
-//
-// kill ends the program just after the N-th call took effect, before just ahead of
-// it, an errno's name or number makes that one call fail (-from: and all later ones).
-// lie answers that a write was done which was not.  down1 and down2 cut the power of
-// the file system -fs just after the call: without the data that was not synced, or
-// without the tail of the journal too; the program is killed.  -n 0 only counts.
-//
-// Counted are the calls that change state; -on all counts those that read as well,
-// -under only what is done to files below the given folders.  -skip names calls that
-// are answered with 0 and never done, as if the program left them out.  The log has a
-// line for each counted call: number, name, result, files, between tabs.  The last line
-// on stderr is "crashat: COUNT hit|nohit STATUS".  Linux on amd64.
-package main
+package faulttest
 
 import (
 	"bufio"
@@ -61,7 +45,23 @@ type tracer struct {
 	log     *bufio.Writer
 }
 
-func main() {
+// crashat runs a program under ptrace and breaks it at its N-th counted system
+// call, over all its threads (strace counts per thread).
+//
+//	crashat [-n N] [-what kill|before|ERRNO|lie|down1|down2] [-on LIST] [-under DIRS] [-skip LIST] [-log FILE] PROG ARG...
+//
+// kill ends the program just after the N-th call took effect, before just ahead of
+// it, an errno's name or number makes that one call fail (-from: and all later ones).
+// lie answers that a write was done which was not.  down1 and down2 cut the power of
+// the file system -fs just after the call: without the data that was not synced, or
+// without the tail of the journal too; the program is killed.  -n 0 only counts.
+//
+// Counted are the calls that change state; -on all counts those that read as well,
+// -under only what is done to files below the given folders.  -skip names calls that
+// are answered with 0 and never done, as if the program left them out.  The log has a
+// line for each counted call: number, name, result, files, between tabs.  The last line
+// on stderr is "crashat: COUNT hit|nohit STATUS".  Linux on amd64.
+func crashat() {
 	if len(os.Args) > 3 && os.Args[1] == childWord {
 		fmt.Fprintln(os.Stderr, "crashat:", child(os.Args[2:]))
 		os.Exit(127)
@@ -98,7 +98,7 @@ func (t *tracer) setup(on, under, skip, logf, fs string) (err error) {
 	if t.calls, err = parseCalls(on, under); err != nil {
 		return err
 	}
-	t.errno = errnos[t.what]
+	t.errno = errnoOf[t.what]
 	if v, e := strconv.Atoi(t.what); e == nil {
 		t.errno = v
 	}

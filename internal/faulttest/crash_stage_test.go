@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-package crashtest
+package faulttest
 
 import (
 	"fmt"
@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // TestCrashAtEveryCallOfStage: kill a copy right after, and right before, its n-th
@@ -19,16 +17,16 @@ import (
 // there may be nothing, or a whole data set; the same command again completes it and
 // leaves nothing beside it.
 func TestCrashAtEveryCallOfStage(t *testing.T) {
-	harness.NeedsTrace(t)
+	NeedsTrace(t)
 	step := 61
-	if harness.Long() {
+	if Long() {
 		step = 1
 	}
 	folder, array := input(t)
 	dir := t.TempDir()
 	old, source := filepath.Join(dir, "old"), filepath.Join(dir, "source")
 	for out, in := range map[string]string{old: array, source: folder} {
-		if code, text := harness.Run(t, "shardify", "convert", in, "-o", out, "--format", "wds", "--shard-samples", "5", "--quiet", "--sync", "none"); code != 0 {
+		if code, text := Run(t, "shardify", "convert", in, "-o", out, "--format", "wds", "--shard-samples", "5", "--quiet", "--sync", "none"); code != 0 {
 			t.Fatalf("exit %d\n%s", code, text)
 		}
 	}
@@ -42,9 +40,9 @@ func TestCrashAtEveryCallOfStage(t *testing.T) {
 }
 
 func stageSweep(t *testing.T, old, source, what string, fresh bool, step int) (points int) {
-	want, _ := harness.Tree(t, source)
-	before, _ := harness.Tree(t, old)
-	base := harness.Fast(t)
+	want, _ := Tree(t, source)
+	before, _ := Tree(t, old)
+	base := Fast(t)
 	for n := 1; ; n += step {
 		parent := filepath.Join(base, fmt.Sprint(n))
 		if err := os.Mkdir(parent, 0o777); err != nil {
@@ -53,23 +51,23 @@ func stageSweep(t *testing.T, old, source, what string, fresh bool, step int) (p
 		dest := filepath.Join(parent, "copy")
 		args := []string{"stage", source, dest, "--jobs", "1", "--quiet"}
 		if fresh {
-			if code, text := harness.Run(t, "shardify", "stage", old, dest, "--quiet", "--sync", "none"); code != 0 {
+			if code, text := Run(t, "shardify", "stage", old, dest, "--quiet", "--sync", "none"); code != 0 {
 				t.Fatalf("exit %d\n%s", code, text)
 			}
 			args = append(args, "--fresh")
 		}
-		_, text := harness.Run(t, append([]string{"crashat", "-n", fmt.Sprint(n), "-what", what, harness.Program("shardify")}, args...)...)
+		_, text := Run(t, append([]string{"crashat", "-n", fmt.Sprint(n), "-what", what, Program("shardify")}, args...)...)
 		hit := !strings.Contains(text, " nohit ")
 		if list, err := os.ReadDir(dest); err == nil && len(list) > 0 {
-			got, _ := harness.Tree(t, dest)
+			got, _ := Tree(t, dest)
 			if !maps.Equal(want, got) && !(fresh && maps.Equal(before, got)) {
 				t.Fatalf("point %d (%s): half a copy: %v", n, what, slices.Sorted(maps.Keys(got)))
 			}
 		}
-		if code, text := harness.Run(t, append([]string{"shardify"}, args...)...); code != 0 {
+		if code, text := Run(t, append([]string{"shardify"}, args...)...); code != 0 {
 			t.Fatalf("point %d (%s): the next run exits %d\n%s", n, what, code, text)
 		}
-		got, temps := harness.Tree(t, dest)
+		got, temps := Tree(t, dest)
 		if !maps.Equal(want, got) || len(temps) > 0 {
 			t.Fatalf("point %d (%s): the next run gives %v %v, want %v", n, what, slices.Sorted(maps.Keys(got)), temps, slices.Sorted(maps.Keys(want)))
 		}

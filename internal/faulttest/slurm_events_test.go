@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-package slurmtest
+package faulttest
 
 import (
 	"fmt"
@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // storm is a conversion under random events.
@@ -30,18 +28,18 @@ type storm struct {
 	looks  int
 }
 
-// TestRandomEventsLoseNothing: elements are cancelled, queued again, preempted, told that
+// TestSlurmRandomEventsLoseNothing: elements are cancelled, queued again, preempted, told that
 // their time is up, killed, and lose their nodes at random moments. Whatever the order, the
 // data set in the end has the bytes of the serial run, and the status is right at every
 // stage. The short form takes a few events; the long one 100 (SHARDIFY_EVENTS).
-func TestRandomEventsLoseNothing(t *testing.T) {
-	harness.Build(t)
+func TestSlurmRandomEventsLoseNothing(t *testing.T) {
+	Build(t)
 	c := slurm(t)
 	if c.dir == "" {
 		t.Skip("skipped: nodes are lost in a Slurm of our own alone")
 	}
 	wanted, size := 3, 6000
-	if harness.Long() {
+	if Long() {
 		wanted, size = 100, 12000
 	}
 	if n, err := strconv.Atoi(os.Getenv("SHARDIFY_EVENTS")); err == nil {
@@ -55,7 +53,7 @@ func TestRandomEventsLoseNothing(t *testing.T) {
 	total, looks, sets := map[string]int{}, 0, 0
 	rng := rand.New(rand.NewPCG(seed, 1))
 	base := inMemory(t)
-	tree := harness.Folder(t, size/2)
+	tree := Folder(t, size/2)
 	kinds := []struct {
 		name string
 		args []string
@@ -64,13 +62,13 @@ func TestRandomEventsLoseNothing(t *testing.T) {
 		{"files-wds", []string{tree, "--shard-samples", "1", "--format", "wds"}},
 		{"synth-shuffled", append(slow(size/2), "--shuffle", "global", "--split", "train=0.8,val=0.2")},
 	}
-	serial := map[string]harness.Files{}
+	serial := map[string]Files{}
 	for sum(total) < wanted {
 		k := kinds[sets%len(kinds)]
 		if serial[k.name] == nil {
 			out := filepath.Join(base, "serial")
-			harness.Must(t, append([]string{"shardify", "convert", "-o", out, "--quiet", "--sync", "none"}, k.args...)...)
-			serial[k.name], _ = harness.Tree(t, out)
+			Must(t, append([]string{"shardify", "convert", "-o", out, "--quiet", "--sync", "none"}, k.args...)...)
+			serial[k.name], _ = Tree(t, out)
 			os.RemoveAll(out)
 		}
 		s := &storm{t: t, c: c, rng: rng, name: k.name, out: filepath.Join(base, "out"), events: map[string]int{}}
@@ -92,7 +90,7 @@ func TestRandomEventsLoseNothing(t *testing.T) {
 // inMemory is a folder that the jobs of a cluster see too, in memory where there is one: an
 // element is to be busy with work, not with a disk that others use.
 func inMemory(t *testing.T) string {
-	dir, err := os.MkdirTemp("/dev/shm", "slurmtest-")
+	dir, err := os.MkdirTemp("/dev/shm", "faulttest-slurm-")
 	if err != nil {
 		return t.TempDir()
 	}
@@ -107,14 +105,14 @@ func sum(m map[string]int) (n int) {
 	return n
 }
 
-func (s *storm) run(args []string, most int, want harness.Files) {
+func (s *storm) run(args []string, most int, want Files) {
 	t := s.t
-	harness.Must(t, append([]string{"shardify", "plan", "-o", s.out, "--quiet"}, args...)...)
+	Must(t, append([]string{"shardify", "plan", "-o", s.out, "--quiet"}, args...)...)
 	s.submitted(submit(t, s.out, append([]string{"--elements", "4", "--tasks", "8", "--now"}, small...)...))
 	end := time.Now().Add(6 * time.Minute)
 	for {
 		if time.Now().After(end) {
-			queue, _ := command("squeue", "-r")
+			queue, _ := slurmCommand("squeue", "-r")
 			t.Fatalf("%s is not done after 6 minutes:\n%s\n%s", s.name, queue, logs(s.out))
 		}
 		time.Sleep(time.Duration(200+s.rng.IntN(1200)) * time.Millisecond)
@@ -136,8 +134,8 @@ func (s *storm) run(args []string, most int, want harness.Files) {
 	if out, err := s.inside("gc", s.out, "--yes").CombinedOutput(); err != nil {
 		t.Errorf("%s: gc: %v\n%s", s.name, err, out)
 	}
-	harness.Same(t, want, s.out, s.name+" after "+fmt.Sprint(s.events))
-	if _, temps := harness.Tree(t, s.out); len(temps) > 0 {
+	Same(t, want, s.out, s.name+" after "+fmt.Sprint(s.events))
+	if _, temps := Tree(t, s.out); len(temps) > 0 {
 		t.Errorf("%s: gc left %v", s.name, temps)
 	}
 }
@@ -168,7 +166,7 @@ func (s *storm) resume() (done bool) {
 	}
 	line := st.Next[0]
 	cmd := exec.Command("bash", "-c", line)
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(harness.Program("shardify"))+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(Program("shardify"))+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("%s: %s: %v\n%s", s.name, line, err, out)
@@ -190,7 +188,7 @@ func (s *storm) queue(state string) (ids []string) {
 	if state != "" {
 		args = append(args, "-t", state)
 	}
-	out, err := command(args...)
+	out, err := slurmCommand(args...)
 	if err != nil {
 		if !strings.Contains(out, "Invalid job id") {
 			s.t.Fatal(err)
@@ -208,10 +206,10 @@ func (s *storm) queue(state string) (ids []string) {
 // hurry lets jobs that are queued again start at once instead of when their old credentials
 // are void.
 func (s *storm) hurry() {
-	out, _ := command("squeue", "-h", "-r", "-o", "%i %r", "-t", "PD", "-j", strings.Join(s.jobs, ","))
+	out, _ := slurmCommand("squeue", "-h", "-r", "-o", "%i %r", "-t", "PD", "-j", strings.Join(s.jobs, ","))
 	for line := range strings.Lines(out) {
 		if f := strings.Fields(line); len(f) == 2 && f[1] == "BeginTime" {
-			command("scontrol", "update", "JobId="+f[0], "StartTime=now")
+			slurmCommand("scontrol", "update", "JobId="+f[0], "StartTime=now")
 		}
 	}
 }
@@ -232,7 +230,7 @@ func (s *storm) processes() (list []process) {
 		}
 		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
 		words := strings.Split(string(line), "\x00")
-		if len(words) < 3 || words[0] != harness.Program("shardify") || words[2] != s.out {
+		if len(words) < 3 || words[0] != Program("shardify") || words[2] != s.out {
 			continue
 		}
 		p := process{pid: pid, element: -1}
@@ -249,7 +247,7 @@ func (s *storm) processes() (list []process) {
 
 // inside is a command in the namespace of the jobs, where it can tell which processes live.
 func (s *storm) inside(args ...string) *exec.Cmd {
-	enter := []string{"-p", "-m", "-t", strconv.Itoa(s.c.init.Process.Pid), harness.Program("shardify")}
+	enter := []string{"-p", "-m", "-t", strconv.Itoa(s.c.init.Process.Pid), Program("shardify")}
 	return exec.Command("nsenter", append(enter, args...)...)
 }
 
@@ -286,19 +284,19 @@ func (s *storm) event() {
 	var what string
 	var err error
 	kinds := 6
-	if !harness.Long() {
+	if !Long() {
 		kinds = 4 // the rest take Slurm a while
 	}
 	switch s.rng.IntN(kinds) {
 	case 0:
 		what = "cancelled"
-		_, err = command("scancel", id)
+		_, err = slurmCommand("scancel", id)
 	case 1:
 		what = "requeued"
-		_, err = command("scontrol", "requeue", id)
+		_, err = slurmCommand("scontrol", "requeue", id)
 	case 2:
 		what = "notified"
-		_, err = command("scancel", "--batch", "--signal=USR1", id)
+		_, err = slurmCommand("scancel", "--batch", "--signal=USR1", id)
 	case 3:
 		what = "killed"
 		list := slices.DeleteFunc(s.processes(), func(p process) bool { return p.element < 0 })
@@ -311,7 +309,7 @@ func (s *storm) event() {
 		if node == "" {
 			return
 		}
-		_, err = command("sbatch", "-p", "urgent", "-c", "4", "-w", node, "-o", "/dev/null", "--wrap", "sleep 1")
+		_, err = slurmCommand("sbatch", "-p", "urgent", "-c", "4", "-w", node, "-o", "/dev/null", "--wrap", "sleep 1")
 	case 5:
 		what = "node lost"
 		if node == "" {

@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-package main
+package faulttest
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ var nums = map[string]uint64{
 	"getdents64": 217, "newfstatat": 262, "fstat": 5, "statfs": 137, "fstatfs": 138,
 }
 
-var errnos = map[string]int{"EPERM": 1, "EIO": 5, "ENOSPC": 28, "EDQUOT": 122, "EINTR": 4, "EROFS": 30, "EFBIG": 27, "ETIMEDOUT": 110,
+var errnoOf = map[string]int{"EPERM": 1, "EIO": 5, "ENOSPC": 28, "EDQUOT": 122, "EINTR": 4, "EROFS": 30, "EFBIG": 27, "ETIMEDOUT": 110,
 	"EXDEV": 18, "ENOLCK": 37, "ESTALE": 116, "EMFILE": 24, "EACCES": 13, "EOPNOTSUPP": 95, "ENOSYS": 38, "EAGAIN": 11, "EINVAL": 22}
 
 const (
@@ -110,12 +110,12 @@ func paths(pid int, name string, r *syscall.PtraceRegs) []string {
 	case "link", "rename":
 		return []string{text(pid, r.Rdi), text(pid, r.Rsi)}
 	case "copy_file_range":
-		return []string{file(pid, r.Rdi), file(pid, r.Rdx)}
+		return []string{fileOfPid(pid, r.Rdi), fileOfPid(pid, r.Rdx)}
 	}
-	return []string{file(pid, r.Rdi)}
+	return []string{fileOfPid(pid, r.Rdi)}
 }
 
-func file(pid int, fd uint64) string {
+func fileOfPid(pid int, fd uint64) string {
 	p, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, int32(fd)))
 	if err != nil {
 		return ""
@@ -128,7 +128,7 @@ func at(pid int, dir, name uint64) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
 	}
-	base := file(pid, dir)
+	base := fileOfPid(pid, dir)
 	if int32(dir) == -100 { // AT_FDCWD
 		base, _ = os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	}

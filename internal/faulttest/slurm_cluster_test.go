@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-package slurmtest
+package faulttest
 
 import (
 	"bufio"
@@ -61,7 +61,7 @@ func slurm(t *testing.T) *cluster {
 			t.Skipf("skipped: %s is not installed (Debian: slurm-wlm and munge)", name)
 		}
 	}
-	dir, err := os.MkdirTemp("", "slurmtest-")
+	dir, err := os.MkdirTemp("", "faulttest-slurm-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func (c *cluster) wait(limit time.Duration, ok func() bool) bool {
 
 // idle counts the nodes that take work.
 func (c *cluster) idle() int {
-	out, err := command("sinfo", "-h", "-N", "-p", "batch", "-t", "idle,mixed,allocated", "-o", "%N %T")
+	out, err := slurmCommand("sinfo", "-h", "-N", "-p", "batch", "-t", "idle,mixed,allocated", "-o", "%N %T")
 	if err != nil {
 		return 0
 	}
@@ -332,7 +332,7 @@ func beInit(dir string) error {
 }
 
 // command runs a command and returns what it writes.
-func command(args ...string) (string, error) {
+func slurmCommand(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()

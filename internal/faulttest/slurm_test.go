@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-package slurmtest
+package faulttest
 
 import (
 	"bytes"
@@ -13,28 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(initVariable); dir != "" {
-		if err := beInit(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	config, err := os.MkdirTemp("", "slurmtest-config-")
-	if err != nil {
-		panic(err)
-	}
-	os.Setenv("XDG_CONFIG_HOME", config) // no site's or user's defaults
-	code := harness.Main(m)
-	stopShared()
-	os.RemoveAll(config)
-	os.Exit(code)
-}
 
 // submission is what `submit slurm --json` prints.
 type submission struct {
@@ -53,7 +32,7 @@ var small = []string{"--cpus", "1", "--mem", "300MiB", "--time", "30m"}
 func submit(t *testing.T, out string, flags ...string) (s submission) {
 	t.Helper()
 	args := append([]string{"shardify", "submit", "slurm", out, "--json"}, flags...)
-	text := harness.Must(t, args...)
+	text := Must(t, args...)
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, text)
 	}
@@ -70,9 +49,9 @@ func endWith(t *testing.T, job string) {
 		return
 	}
 	t.Cleanup(func() {
-		command("scancel", job)
+		slurmCommand("scancel", job)
 		for range 300 {
-			left, err := command("squeue", "-h", "-j", job) // those that are being ended are listed too
+			left, err := slurmCommand("squeue", "-h", "-j", job) // those that are being ended are listed too
 			if err == nil && left == "" || strings.Contains(left, "Invalid job id") {
 				return
 			}
@@ -102,7 +81,7 @@ func typed(t *testing.T, s submission) (merge string) {
 
 // jobInfo is a field of a job, or of an element of an array.
 func jobInfo(id, field string) string {
-	out, err := command("scontrol", "-o", "show", "job", id)
+	out, err := slurmCommand("scontrol", "-o", "show", "job", id)
 	if err != nil {
 		return ""
 	}
@@ -125,7 +104,7 @@ func finished(t *testing.T, id string, limit time.Duration) (state, code string)
 			return s, jobInfo(id, "ExitCode")
 		}
 	}
-	queue, _ := command("squeue", "-r")
+	queue, _ := slurmCommand("squeue", "-r")
 	t.Fatalf("job %s is not done after %v:\n%s", id, limit, queue)
 	return "", ""
 }
@@ -162,7 +141,7 @@ type counts struct{ Total, Done, Running, Failed, Missing int }
 // look asks for the status, which must add up at any moment.
 func look(t *testing.T, out string) (s status) {
 	t.Helper()
-	return lookBy(t, exec.Command(harness.Program("shardify"), "status", out, "--json"))
+	return lookBy(t, exec.Command(Program("shardify"), "status", out, "--json"))
 }
 
 func lookBy(t *testing.T, cmd *exec.Cmd) (s status) {
@@ -185,21 +164,21 @@ func lookBy(t *testing.T, cmd *exec.Cmd) (s status) {
 	return s
 }
 
-// TestArrayAndMergeMakeTheSerialBytes: plans of every format and stage, submitted by the
+// TestSlurmArrayAndMergeMakeTheSerialBytes: plans of every format and stage, submitted by the
 // printed commands, scripts unedited, give what one process makes.
-func TestArrayAndMergeMakeTheSerialBytes(t *testing.T) {
-	harness.Build(t)
+func TestSlurmArrayAndMergeMakeTheSerialBytes(t *testing.T) {
+	Build(t)
 	slurm(t)
 	type running struct {
-		harness.Case
+		Case
 		out, merge string
-		want       harness.Files
+		want       Files
 	}
 	var all []*running
-	for _, c := range harness.Cases(t) {
+	for _, c := range Cases(t) {
 		r := &running{Case: c, want: c.Want(t)}
 		r.out = filepath.Join(t.TempDir(), `it's 100% "odd" $HOME #1; é`)
-		harness.Must(t, append([]string{"shardify"}, c.Plan(r.out)...)...)
+		Must(t, append([]string{"shardify"}, c.Plan(r.out)...)...)
 		r.merge = typed(t, submit(t, r.out, append([]string{"--elements", "2", "--tasks", "3", "--throttle", "2"}, small...)...))
 		look(t, r.out)
 		all = append(all, r)
@@ -209,7 +188,7 @@ func TestArrayAndMergeMakeTheSerialBytes(t *testing.T) {
 			t.Errorf("%s: the merge is %s, exit %s\n%s", r.Name, state, code, logs(r.out))
 			continue
 		}
-		harness.Same(t, r.want, r.out, r.Name+" by Slurm")
+		Same(t, r.want, r.out, r.Name+" by Slurm")
 		if s := look(t, r.out); s.State != "complete" {
 			t.Errorf("%s: status says %s", r.Name, s.State)
 		}
@@ -220,12 +199,12 @@ func TestArrayAndMergeMakeTheSerialBytes(t *testing.T) {
 	t.Logf("%d conversions as job arrays, bytes equal the serial run", len(all))
 }
 
-// TestSkippedInputDoesNotBlockTheMerge: an element that leaves damaged input out has
+// TestSlurmSkippedInputDoesNotBlockTheMerge: an element that leaves damaged input out has
 // succeeded; the merge completes the set and says so with exit code 3.
-func TestSkippedInputDoesNotBlockTheMerge(t *testing.T) {
-	harness.Build(t)
+func TestSlurmSkippedInputDoesNotBlockTheMerge(t *testing.T) {
+	Build(t)
 	slurm(t)
-	in := harness.NPZ(t, 4000)
+	in := NPZ(t, 4000)
 	b, err := os.ReadFile(in)
 	if err != nil {
 		t.Fatal(err)
@@ -239,33 +218,33 @@ func TestSkippedInputDoesNotBlockTheMerge(t *testing.T) {
 		return []string{"shardify", verb, in, "-o", out, "--on-error", "skip", "--shard-samples", "500", "--format", "mmap", "--quiet"}
 	}
 	serial, out := filepath.Join(t.TempDir(), "serial"), filepath.Join(t.TempDir(), "out")
-	code, text := harness.Run(t, args("convert", serial)...)
+	code, text := Run(t, args("convert", serial)...)
 	if code != 3 {
 		t.Skipf("skipped: the damage cannot be left out (exit %d): %s", code, text)
 	}
-	harness.Must(t, args("plan", out)...)
+	Must(t, args("plan", out)...)
 	s := submit(t, out, append([]string{"--elements", "3", "--now"}, small...)...)
 	last := s.Scripts[len(s.Scripts)-1]
 	if state, code := finished(t, last.Job, time.Minute); state != "FAILED" || code != "3:0" {
 		t.Errorf("the merge is %s, exit %s, want FAILED, 3:0\n%s", state, code, logs(out))
 	}
-	want, _ := harness.Tree(t, serial)
-	harness.Same(t, want, out, "by Slurm with damage")
+	want, _ := Tree(t, serial)
+	Same(t, want, out, "by Slurm with damage")
 	if s := look(t, out); s.State != "complete" || s.Skipped == 0 {
 		t.Errorf("status: %s, %d samples skipped", s.State, s.Skipped)
 	}
 }
 
-// TestMissingElementsAreSubmittedAgain: an element that fails keeps the merge from
+// TestSlurmMissingElementsAreSubmittedAgain: an element that fails keeps the merge from
 // starting; --missing submits that element, with the flags of the first submission, and a
 // new merge.
-func TestMissingElementsAreSubmittedAgain(t *testing.T) {
-	harness.Build(t)
+func TestSlurmMissingElementsAreSubmittedAgain(t *testing.T) {
+	Build(t)
 	slurm(t)
-	in := harness.Folder(t, 12)
+	in := Folder(t, 12)
 	serial, out := filepath.Join(t.TempDir(), "serial"), filepath.Join(t.TempDir(), "out")
-	harness.Must(t, "shardify", "convert", in, "-o", serial, "--shard-samples", "2", "--quiet")
-	harness.Must(t, "shardify", "plan", in, "-o", out, "--shard-samples", "2", "--quiet")
+	Must(t, "shardify", "convert", in, "-o", serial, "--shard-samples", "2", "--quiet")
+	Must(t, "shardify", "plan", in, "-o", out, "--shard-samples", "2", "--quiet")
 	prologue := filepath.Join(t.TempDir(), "prologue")
 	blocked := filepath.Join(t.TempDir(), "blocked")
 	text := fmt.Sprintf("if [ -e %s ] && [ $SLURM_ARRAY_TASK_ID = 1 ]; then exit 1; fi\n", blocked)
@@ -293,21 +272,21 @@ func TestMissingElementsAreSubmittedAgain(t *testing.T) {
 	if state, code := finished(t, again.Scripts[1].Job, time.Minute); state != "COMPLETED" {
 		t.Fatalf("the second merge is %s, exit %s\n%s", state, code, logs(out))
 	}
-	want, _ := harness.Tree(t, serial)
-	harness.Same(t, want, out, "by Slurm in two submissions")
+	want, _ := Tree(t, serial)
+	Same(t, want, out, "by Slurm in two submissions")
 }
 
-// TestWhatIsQueuedIsNotSubmittedAgain: --missing leaves elements in the queue alone, and
+// TestSlurmWhatIsQueuedIsNotSubmittedAgain: --missing leaves elements in the queue alone, and
 // the new merge waits for them.
-func TestWhatIsQueuedIsNotSubmittedAgain(t *testing.T) {
-	harness.Build(t)
+func TestSlurmWhatIsQueuedIsNotSubmittedAgain(t *testing.T) {
+	Build(t)
 	slurm(t)
-	in := harness.Folder(t, 12)
+	in := Folder(t, 12)
 	out := filepath.Join(t.TempDir(), "out")
-	harness.Must(t, "shardify", "plan", in, "-o", out, "--shard-samples", "2", "--quiet")
+	Must(t, "shardify", "plan", in, "-o", out, "--shard-samples", "2", "--quiet")
 	s := submit(t, out, append([]string{"--elements", "3", "--sbatch", "--begin=now+1hour", "--now"}, small...)...)
 	array := s.Scripts[0].Job
-	if _, err := command("scancel", array+"_2"); err != nil {
+	if _, err := slurmCommand("scancel", array+"_2"); err != nil {
 		t.Fatal(err)
 	}
 	again := submit(t, out, "--missing")
@@ -324,21 +303,21 @@ func TestWhatIsQueuedIsNotSubmittedAgain(t *testing.T) {
 	}
 }
 
-// TestWorkInsideAnArrayFindsItsTask: without flags, elements and the processes of srun know
+// TestSlurmWorkInsideAnArrayFindsItsTask: without flags, elements and the processes of srun know
 // their numbers.
-func TestWorkInsideAnArrayFindsItsTask(t *testing.T) {
-	harness.Build(t)
+func TestSlurmWorkInsideAnArrayFindsItsTask(t *testing.T) {
+	Build(t)
 	slurm(t)
-	in := harness.Folder(t, 12)
+	in := Folder(t, 12)
 	out := filepath.Join(t.TempDir(), "out")
-	harness.Must(t, "shardify", "plan", in, "-o", out, "--shard-samples", "1", "--quiet")
+	Must(t, "shardify", "plan", in, "-o", out, "--shard-samples", "1", "--quiet")
 	log := filepath.Join(t.TempDir(), "log")
 	script := filepath.Join(t.TempDir(), "job.sh")
-	text := fmt.Sprintf("#!/bin/bash\n#SBATCH --array=0-3:3 --ntasks=2 --mem=300M --output=%s-%%a\nsrun %s work %s\n", log, harness.Program("shardify"), out)
+	text := fmt.Sprintf("#!/bin/bash\n#SBATCH --array=0-3:3 --ntasks=2 --mem=300M --output=%s-%%a\nsrun %s work %s\n", log, Program("shardify"), out)
 	if err := os.WriteFile(script, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	id, err := command("sbatch", "--parsable", script)
+	id, err := slurmCommand("sbatch", "--parsable", script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,16 +339,16 @@ func TestWorkInsideAnArrayFindsItsTask(t *testing.T) {
 			t.Errorf("nobody did task %d of 4:\n%s", task, all)
 		}
 	}
-	harness.Must(t, "shardify", "merge", out)
+	Must(t, "shardify", "merge", out)
 }
 
-// TestNoticeOfTheTimeLimitQueuesTheJobAgain: USR1 makes the program stop and its element,
+// TestSlurmNoticeOfTheTimeLimitQueuesTheJobAgain: USR1 makes the program stop and its element,
 // that alone, go back to the queue; one that was cancelled stays away.
-func TestNoticeOfTheTimeLimitQueuesTheJobAgain(t *testing.T) {
-	harness.Build(t)
+func TestSlurmNoticeOfTheTimeLimitQueuesTheJobAgain(t *testing.T) {
+	Build(t)
 	c := slurm(t)
 	out := filepath.Join(t.TempDir(), "out")
-	harness.Must(t, append([]string{"shardify", "plan", "-o", out, "--quiet"}, slow(12000)...)...)
+	Must(t, append([]string{"shardify", "plan", "-o", out, "--quiet"}, slow(12000)...)...)
 	s := submit(t, out, append([]string{"--elements", "3", "--now"}, small...)...)
 	array := s.Scripts[0].Job
 	for _, k := range []string{"_0", "_1", "_2"} {
@@ -378,10 +357,10 @@ func TestNoticeOfTheTimeLimitQueuesTheJobAgain(t *testing.T) {
 		}
 	}
 	// The last element has the array's own number.
-	if _, err := command("scancel", "--batch", "--signal=USR1", array+"_2"); err != nil {
+	if _, err := slurmCommand("scancel", "--batch", "--signal=USR1", array+"_2"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := command("scancel", array+"_0"); err != nil {
+	if _, err := slurmCommand("scancel", array+"_0"); err != nil {
 		t.Fatal(err)
 	}
 	if !c.wait(20*time.Second, func() bool { return jobInfo(array+"_2", "Restarts") == "1" }) {

@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-package harness
+package faulttest
 
 import (
 	"archive/zip"

@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-package crashtest
+package faulttest
 
 import (
 	"encoding/json"
@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // TestCrashAtEveryCallOfMergeAndExtend: kill merge-sets and extend right after, and
@@ -22,9 +20,9 @@ import (
 // unchanged. The same command again gives the bytes of an unbroken run and leaves no
 // temporary file.
 func TestCrashAtEveryCallOfMergeAndExtend(t *testing.T) {
-	harness.NeedsTrace(t)
+	NeedsTrace(t)
 	step := 23
-	if harness.Long() {
+	if Long() {
 		step = 1
 	}
 	points := 0
@@ -35,13 +33,13 @@ func TestCrashAtEveryCallOfMergeAndExtend(t *testing.T) {
 		{"mmap", []string{"--provenance"}}, {"wds", nil}, {"wds", []string{"--split", "train=0.6,val=0.4"}},
 	} {
 		t.Run(c.format, func(t *testing.T) {
-			dir := harness.Fast(t)
+			dir := Fast(t)
 			_, one := input(t)
 			_, two := input(t)
 			a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 			for out, in := range map[string]string{a: one, b: two} {
 				args := append([]string{"shardify", "convert", in, "-o", out, "--format", c.format, "--shard-samples", "5", "--quiet"}, c.flags...)
-				if code, text := harness.Run(t, args...); code != 0 {
+				if code, text := Run(t, args...); code != 0 {
 					t.Fatalf("exit %d\n%s", code, text)
 				}
 			}
@@ -59,12 +57,12 @@ func TestCrashAtEveryCallOfMergeAndExtend(t *testing.T) {
 // up for one by other inputs. Nothing of it is in the way, and the set is that of the
 // others, unless its manifest had come so far that it is part of the set.
 func TestCrashThenAnotherExtension(t *testing.T) {
-	harness.NeedsTrace(t)
+	NeedsTrace(t)
 	step := 17
-	if harness.Long() {
+	if Long() {
 		step = 1
 	}
-	dir := harness.Fast(t)
+	dir := Fast(t)
 	base := filepath.Join(dir, "base")
 	_, one := input(t)
 	_, two := input(t)
@@ -77,17 +75,17 @@ func TestCrashThenAnotherExtension(t *testing.T) {
 	if err := os.WriteFile(three, b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	harness.Must(t, "shardify", "convert", one, "-o", base, "--format", "wds", "--shard-samples", "5", "--quiet", "--split", "train=0.6,val=0.4")
+	Must(t, "shardify", "convert", one, "-o", base, "--format", "wds", "--shard-samples", "5", "--quiet", "--split", "train=0.6,val=0.4")
 	extend := func(out, in string, more ...string) []string {
 		return append([]string{"extend", out, in, "--jobs", "1", "--quiet"}, more...)
 	}
-	made := func(name string, inputs ...string) harness.Files {
+	made := func(name string, inputs ...string) Files {
 		out := filepath.Join(dir, name)
 		copyTree(t, base, out)
 		for _, in := range inputs {
-			harness.Must(t, append([]string{"shardify"}, extend(out, in)...)...)
+			Must(t, append([]string{"shardify"}, extend(out, in)...)...)
 		}
-		files, _ := harness.Tree(t, out)
+		files, _ := Tree(t, out)
 		return files
 	}
 	alone, both := made("alone", three), made("both", two, three)
@@ -95,11 +93,11 @@ func TestCrashThenAnotherExtension(t *testing.T) {
 	for n := 1; ; n += step {
 		out := filepath.Join(dir, fmt.Sprint(n))
 		copyTree(t, base, out)
-		r := harness.Trace(t, []string{"-n", fmt.Sprint(n)}, "shardify", extend(out, two)...)
-		if code, text := harness.Run(t, append([]string{"shardify"}, extend(out, three, "--fresh")...)...); code != 0 {
+		r := Trace(t, []string{"-n", fmt.Sprint(n)}, "shardify", extend(out, two)...)
+		if code, text := Run(t, append([]string{"shardify"}, extend(out, three, "--fresh")...)...); code != 0 {
 			t.Fatalf("point %d: the other extension exits %d\n%s", n, code, text)
 		}
-		switch got, temps := harness.Tree(t, out); {
+		switch got, temps := Tree(t, out); {
 		case len(temps) > 0:
 			t.Errorf("point %d: left %v", n, temps)
 		case maps.Equal(got, both):
@@ -138,24 +136,24 @@ func setsSweep(t *testing.T, dir string, step int, base string, command func(out
 	clean := filepath.Join(dir, "clean")
 	os.RemoveAll(clean)
 	fresh(clean)
-	if code, text := harness.Run(t, append([]string{"shardify"}, command(clean)...)...); code != 0 {
+	if code, text := Run(t, append([]string{"shardify"}, command(clean)...)...); code != 0 {
 		t.Fatalf("exit %d\n%s", code, text)
 	}
-	want, _ := harness.Tree(t, clean)
+	want, _ := Tree(t, clean)
 	for _, what := range []string{"kill", "before", "EIO"} {
 		for n := 1 + points%step; ; n += step {
 			out := filepath.Join(dir, fmt.Sprintf("%s-%d", what, n))
 			fresh(out)
-			_, text := harness.Run(t, append([]string{"crashat", "-n", fmt.Sprint(n), "-what", what, harness.Program("shardify")}, command(out)...)...)
+			_, text := Run(t, append([]string{"crashat", "-n", fmt.Sprint(n), "-what", what, Program("shardify")}, command(out)...)...)
 			hit := !strings.Contains(text, " nohit ")
 			if what == "EIO" && strings.Contains(text, "corrupt data") {
 				t.Fatalf("point %d (%s) of %v: an error of the disk passes for damage\n%s", n, what, command(out), text)
 			}
 			whole(t, out, base != "", n)
-			if code, text := harness.Run(t, append([]string{"shardify"}, command(out)...)...); code != 0 {
+			if code, text := Run(t, append([]string{"shardify"}, command(out)...)...); code != 0 {
 				t.Fatalf("point %d (%s) of %v: the next run exits %d\n%s", n, what, command(out), code, text)
 			}
-			got, temps := harness.Tree(t, out)
+			got, temps := Tree(t, out)
 			if !maps.Equal(want, got) {
 				t.Fatalf("point %d (%s) of %v: other bytes after the next run: %v, want %v", n, what, command(out), slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 			}
@@ -214,7 +212,7 @@ func whole(t *testing.T, out string, must bool, n int) {
 	if len(m.Splits) == 0 {
 		return
 	}
-	if code, text := harness.Run(t, "verify", out, "--json"); code != 0 && code != 3 {
+	if code, text := Run(t, "verify", out, "--json"); code != 0 && code != 3 {
 		t.Fatalf("point %d: verify exits %d\n%s", n, code, text)
 	}
 }

@@ -1,11 +1,12 @@
 //go:build linux && amd64
 
-package harness
+package faulttest
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,9 +26,33 @@ var (
 	buildErr error
 )
 
-// Main runs the tests of a package with a place for the programs, and root's with a
-// view of the mounted file systems that is theirs alone.
-func Main(m *testing.M) int {
+// TestMain is also crashat, and the first process of the container that Slurm runs in.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "crashat" || len(os.Args) > 1 && os.Args[1] == childWord {
+		crashat()
+		os.Exit(0)
+	}
+	if dir := os.Getenv(initVariable); dir != "" {
+		if err := beInit(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	config, err := os.MkdirTemp("", "faulttest-config-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_CONFIG_HOME", config) // no site's or user's defaults
+	code := runTests(m)
+	stopShared()
+	os.RemoveAll(config)
+	os.Exit(code)
+}
+
+// runTests runs the tests with a folder for the programs. Root's run has a view of the
+// mounted file systems of its own.
+func runTests(m *testing.M) int {
 	if code, done := apart(); done {
 		return code
 	}
@@ -76,7 +101,11 @@ func Build(t testing.TB) {
 		if buildErr = os.Rename(filepath.Join(parts, "shardify"), Program("shardify-parts")); buildErr != nil {
 			return
 		}
-		if buildErr = programs.Build(Root(t), folder, static, "./internal/crashtest/crashat"); buildErr == nil {
+		self, err := os.Executable()
+		if err == nil {
+			err = os.Symlink(self, Program("crashat")) // see TestMain
+		}
+		if buildErr = err; err == nil {
 			buildErr = programs.Build(Root(t), folder, static, "./cmd/shardify", "./cmd/verify")
 		}
 	})

@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-package slurmtest
+package faulttest
 
 import (
 	"bytes"
@@ -16,18 +16,16 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/shardify/shardify/internal/crashtest/harness"
 )
 
 // stopCases are conversions of every format that take long enough to be met in the middle.
-func stopCases(t *testing.T) []harness.Case {
-	demo := func(name string) []string { return []string{filepath.Join(harness.Root(t), "testdata/demo", name)} }
+func stopCases(t *testing.T) []Case {
+	demo := func(name string) []string { return []string{filepath.Join(Root(t), "testdata/demo", name)} }
 	many := func(n int, flags ...string) []string {
 		return append([]string{"--shard-samples", strconv.Itoa(n)}, flags...)
 	}
-	tree := harness.Folder(t, 120)
-	return []harness.Case{
+	tree := Folder(t, 120)
+	return []Case{
 		{Name: "files-wds", In: []string{tree}, Flags: many(2, "--format", "wds")},
 		{Name: "files-mmap", In: []string{tree}, Flags: many(2, "--format", "mmap")},
 		{Name: "npz", In: demo("digits.npz"), Flags: many(20)},
@@ -44,9 +42,9 @@ func stopCases(t *testing.T) []harness.Case {
 // format, ends it within 5 seconds with code 75, or finds it done; the same command again
 // gives the bytes of an unbroken run. The short form tries 10 moments, the long one 200.
 func TestTermEndsAnyCommandInTime(t *testing.T) {
-	harness.Build(t)
+	Build(t)
 	trials := 10
-	if harness.Long() {
+	if Long() {
 		trials = 200
 	}
 	seed := uint64(time.Now().UnixNano())
@@ -54,7 +52,7 @@ func TestTermEndsAnyCommandInTime(t *testing.T) {
 	cases := stopCases(t)
 	memory, disk := inMemory(t), t.TempDir()
 	type unbroken struct {
-		want harness.Files
+		want Files
 		took map[string]time.Duration // by command
 	}
 	known := map[string]*unbroken{}
@@ -62,7 +60,7 @@ func TestTermEndsAnyCommandInTime(t *testing.T) {
 	codes := map[string]int{}
 	for i := range trials {
 		base := memory // where it is not the disk that takes the time
-		if i%4 == 3 && harness.Long() {
+		if i%4 == 3 && Long() {
 			base = disk
 		}
 		// Every case and command in turn, from a place that differs from run to run.
@@ -71,9 +69,9 @@ func TestTermEndsAnyCommandInTime(t *testing.T) {
 		u := known[c.Name]
 		if u == nil {
 			whole := filepath.Join(base, "unbroken-"+c.Name)
-			harness.Must(t, append([]string{"shardify"}, c.Convert(whole, "--sync", "none")...)...)
+			Must(t, append([]string{"shardify"}, c.Convert(whole, "--sync", "none")...)...)
 			u = &unbroken{took: map[string]time.Duration{}}
-			u.want, _ = harness.Tree(t, whole)
+			u.want, _ = Tree(t, whole)
 			os.RemoveAll(whole)
 			known[c.Name] = u
 		}
@@ -83,7 +81,7 @@ func TestTermEndsAnyCommandInTime(t *testing.T) {
 			other := filepath.Join(base, "other")
 			begin := prepare(t, &c, verb, other)
 			start := time.Now()
-			harness.Must(t, append([]string{"shardify"}, begin...)...)
+			Must(t, append([]string{"shardify"}, begin...)...)
 			u.took[verb] = time.Since(start)
 			os.RemoveAll(other)
 		}
@@ -106,12 +104,12 @@ func TestTermEndsAnyCommandInTime(t *testing.T) {
 		if took > 5*time.Second {
 			t.Errorf("%s: took %v", what, took)
 		}
-		harness.Must(t, append([]string{"shardify"}, args...)...)
+		Must(t, append([]string{"shardify"}, args...)...)
 		if verb == "work" {
-			harness.Must(t, "shardify", "merge", out, "--quiet")
+			Must(t, "shardify", "merge", out, "--quiet")
 		}
-		harness.Same(t, u.want, out, what)
-		if _, temps := harness.Tree(t, out); len(temps) > 0 {
+		Same(t, u.want, out, what)
+		if _, temps := Tree(t, out); len(temps) > 0 {
 			t.Errorf("%s: the next run left %v", what, temps)
 		}
 		os.RemoveAll(out)
@@ -135,14 +133,14 @@ func attempts(out string) (n int) {
 }
 
 // prepare brings a folder to where a command has all its work to do, and returns the command.
-func prepare(t *testing.T, c *harness.Case, verb, out string) []string {
+func prepare(t *testing.T, c *Case, verb, out string) []string {
 	t.Helper()
 	if verb == "convert" {
 		return c.Convert(out)
 	}
-	harness.Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
+	Must(t, append([]string{"shardify"}, c.Plan(out)...)...)
 	if verb == "merge" {
-		harness.Must(t, "shardify", "work", out, "--quiet", "--sync", "none")
+		Must(t, "shardify", "work", out, "--quiet", "--sync", "none")
 	}
 	return []string{verb, out, "--quiet"}
 }
@@ -151,7 +149,7 @@ func prepare(t *testing.T, c *harness.Case, verb, out string) []string {
 // there, with its exit code; -1 if it died of the signal.
 func terminate(t *testing.T, args []string, after time.Duration) (time.Duration, int) {
 	t.Helper()
-	cmd := exec.Command(harness.Program("shardify"), args...)
+	cmd := exec.Command(Program("shardify"), args...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
