@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -66,6 +67,14 @@ func OpenAll(ctx context.Context, t *shardify.Table, format string) ([]*Set, err
 		sets = append(sets, s)
 	}
 	return sets, nil
+}
+
+// Sniffer tells the manifests of data sets of a format by their first lines, which are
+// the version and the format.
+func Sniffer(format string) func(head []byte, name string) bool {
+	return func(head []byte, name string) bool {
+		return name == index.ManifestName && bytes.Contains(head, []byte(`"format": "`+format+`"`))
+	}
 }
 
 // ManifestPath is the manifest of an input, which is a folder or the manifest itself.

@@ -27,7 +27,7 @@ func BenchmarkInflate(b *testing.B) {
 		}
 		var d Decoder
 		bench("ours", func() error {
-			_, _, err := d.Deflate(dst, comp)
+			_, _, err := d.decode(rawFrame, dst, comp)
 			return err
 		})
 		var r Reader

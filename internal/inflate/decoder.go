@@ -9,31 +9,19 @@ import (
 // one Decoder per worker decodes any number of chunks without allocating. The
 // zero value is ready. It must not be used concurrently.
 //
-// Each method decodes the data at the start of src to the start of dst and
-// returns the number of bytes written and of input bytes used. len(dst) is the
-// upper bound of what it writes: a stream that holds more is ErrTooLong. What dst
-// has behind the n bytes is left undefined. dst and src must not overlap.
-// On an error n and consumed tell how far it came.
+// Zlib, like the functions Deflate, Zlib and Gzip, decodes the data at the start of src
+// to the start of dst and returns the number of bytes written and of input bytes used.
+// It writes len(dst) bytes at most: a stream that holds more is ErrTooLong. What dst has
+// behind the n bytes is undefined. dst and src must not overlap. On an error n and
+// consumed tell how far it came.
 type Decoder struct {
 	f   inflater
 	src source
 }
 
-// Deflate decodes a raw deflate stream (RFC 1951).
-func (d *Decoder) Deflate(dst, src []byte) (n, consumed int, err error) {
-	return d.decode(rawFrame, dst, src)
-}
-
 // Zlib decodes a zlib stream (RFC 1950) and verifies its Adler-32.
 func (d *Decoder) Zlib(dst, src []byte) (n, consumed int, err error) {
 	return d.decode(zlibFrame, dst, src)
-}
-
-// Gzip decodes gzip members (RFC 1952) up to the end of src or to a byte that is
-// not 1f, with which each begins, and verifies the checksums and sizes of all of
-// them. Zero padding up to the end counts as used.
-func (d *Decoder) Gzip(dst, src []byte) (n, consumed int, err error) {
-	return d.decode(gzipFrame, dst, src)
 }
 
 func (d *Decoder) decode(fr frame, dst, src []byte) (n, consumed int, err error) {
@@ -76,7 +64,7 @@ func (d *Decoder) member(fr frame, dst []byte) (n int, err error) {
 
 var decoders = sync.Pool{New: func() any { return new(Decoder) }}
 
-// Deflate is Decoder.Deflate with a Decoder from a pool.
+// Deflate decodes a raw deflate stream (RFC 1951), with a Decoder from a pool.
 func Deflate(dst, src []byte) (n, consumed int, err error) {
 	return pooled(rawFrame, dst, src)
 }
@@ -86,7 +74,9 @@ func Zlib(dst, src []byte) (n, consumed int, err error) {
 	return pooled(zlibFrame, dst, src)
 }
 
-// Gzip is Decoder.Gzip with a Decoder from a pool.
+// Gzip decodes gzip members (RFC 1952) up to the end of src or to a byte that is not 1f,
+// with which each begins, and verifies the checksums and sizes of all of them. Zero
+// padding up to the end counts as used.
 func Gzip(dst, src []byte) (n, consumed int, err error) {
 	return pooled(gzipFrame, dst, src)
 }

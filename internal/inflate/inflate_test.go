@@ -276,7 +276,7 @@ func TestDecodingDoesNotAllocate(t *testing.T) {
 	dst := make([]byte, len(data))
 	var d Decoder
 	if n := testing.AllocsPerRun(10, func() {
-		if _, _, err := d.Deflate(dst, comp); err != nil {
+		if _, _, err := d.decode(rawFrame, dst, comp); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {

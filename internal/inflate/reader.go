@@ -40,10 +40,6 @@ const (
 // Reset prepares to read a raw deflate stream (RFC 1951) from r.
 func (r *Reader) Reset(src io.Reader) { r.reset(rawFrame, src) }
 
-// ResetZlib prepares to read a zlib stream (RFC 1950). Its Adler-32 is verified
-// before the end is reported.
-func (r *Reader) ResetZlib(src io.Reader) { r.reset(zlibFrame, src) }
-
 // ResetGzip prepares to read gzip members (RFC 1952) up to the end of src. Their
 // checksums and sizes are verified before the end of each is passed. Zero
 // padding is skipped, other bytes behind a member are an error.

@@ -9,9 +9,8 @@
 package mmap
 
 import (
-	"bytes"
-
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 )
 
@@ -19,12 +18,7 @@ import (
 var Format = shardify.SourceFormat{
 	Name:  index.FormatMmap,
 	Help:  "a data set of mmap shards: its folder or its shardify.json",
-	Sniff: sniff,
+	Sniff: dataset.Sniffer(index.FormatMmap),
 	Sets:  true,
 	Open:  Open,
-}
-
-// sniff: a manifest's first lines are its version and its format.
-func sniff(head []byte, name string) bool {
-	return name == index.ManifestName && bytes.Contains(head, []byte(`"format": "`+index.FormatMmap+`"`))
 }

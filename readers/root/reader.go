@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
@@ -68,7 +67,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 		return nil, shardify.Annotate(err, "read", in.Name(), "")
 	}
 	for i := range b.Columns {
-		if err := checkText(&b.Columns[i], sp.Lo); err != nil {
+		if err := rows.CheckText(&b.Columns[i], sp.Lo); err != nil {
 			return nil, shardify.Annotate(err, "read", in.Name(), "")
 		}
 	}
@@ -108,43 +107,4 @@ func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) er
 // fits tells whether a file's field is what the plan takes it for.
 func fits(have, want *shardify.Field) bool {
 	return have.DType == want.DType && have.Levels == want.Levels && have.ElemBytes() == want.ElemBytes()
-}
-
-// checkText tells whether texts are UTF-8.
-func checkText(c *shardify.Column, first int64) error {
-	if c.Media != "txt" || ascii(c.Data) {
-		return nil
-	}
-	last := len(c.Offsets) - 1
-	ends := c.Offsets[last]
-	for i := 0; i+1 < len(ends); i++ {
-		if utf8.Valid(c.Data[ends[i]:ends[i+1]]) {
-			continue
-		}
-		e := shardify.Unsupported("text %.40q is not UTF-8; with --text bytes strings are bytes", c.Data[ends[i]:ends[i+1]])
-		e.Field, e.Sample = c.Name, first+int64(i)
-		if last == 1 {
-			e.Sample = first + sampleOf(c.Offsets[0], int64(i))
-		}
-		return e
-	}
-	return nil
-}
-
-// sampleOf finds the sample whose list has item i.
-func sampleOf(offsets []int64, i int64) int64 {
-	n := int64(0)
-	for int(n)+1 < len(offsets) && offsets[n+1] <= i {
-		n++
-	}
-	return n
-}
-
-func ascii(b []byte) bool {
-	for _, c := range b {
-		if c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

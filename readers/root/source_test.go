@@ -180,17 +180,17 @@ func TestRepeatedNamesStayApart(t *testing.T) {
 func TestTextIsCheckedOrBytes(t *testing.T) {
 	c := &shardify.Column{Field: shardify.Field{Name: "s", DType: shardify.U8, Levels: 2, Media: "txt"},
 		Data: []byte("abc\xffd"), Offsets: [][]int64{{0, 1, 2}, {0, 3, 5}}}
-	err := checkText(c, 100)
+	err := rows.CheckText(c, 100)
 	if err == nil || !strings.Contains(err.Error(), "s sample 101") {
 		t.Errorf("%v", err)
 	}
 	c.Data = []byte("abc\xc3\xa9")
-	if err := checkText(c, 100); err != nil {
+	if err := rows.CheckText(c, 100); err != nil {
 		t.Error(err)
 	}
 	// Two halves of one character in two strings are no text.
 	c.Offsets[1] = []int64{0, 4, 5}
-	if err := checkText(c, 100); err == nil {
+	if err := rows.CheckText(c, 100); err == nil {
 		t.Error("halves of a character passed")
 	}
 }

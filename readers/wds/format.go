@@ -11,9 +11,8 @@
 package wds
 
 import (
-	"bytes"
-
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 )
 
@@ -21,12 +20,7 @@ import (
 var Format = shardify.SourceFormat{
 	Name:  index.FormatWDS,
 	Help:  "a data set of wds shards: its folder or its shardify.json",
-	Sniff: sniff,
+	Sniff: dataset.Sniffer(index.FormatWDS),
 	Sets:  true,
 	Open:  Open,
-}
-
-// sniff: a manifest's first lines are its version and its format.
-func sniff(head []byte, name string) bool {
-	return name == index.ManifestName && bytes.Contains(head, []byte(`"format": "`+index.FormatWDS+`"`))
 }

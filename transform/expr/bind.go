@@ -145,7 +145,7 @@ func (b *binder) float(v *value) (*value, error) {
 		for i, e := range x {
 			z[i] = float64(e)
 		}
-		f.copyMissing(out, v)
+		f.joinMissing(out, v)
 		return nil
 	})
 	return out, nil
@@ -163,14 +163,7 @@ func (b *binder) like(v *value, k kind) *value {
 	return &value{kind: k, dom: v.dom, slot: b.slot(), null: v.null, picked: v.picked, narrow: v.narrow, wide: v.wide}
 }
 
-// copyMissing carries the marks of missing values over.
-func (f *frame) copyMissing(out, v *value) {
-	if out.null {
-		copy(f.missing(out.slot), f.slots[v.slot].miss)
-	}
-}
-
-// joinMissing marks what is missing in any of the values.
+// joinMissing marks what is missing in any of the values that are not nil.
 func (f *frame) joinMissing(out *value, from ...*value) {
 	if !out.null {
 		return
@@ -178,7 +171,7 @@ func (f *frame) joinMissing(out *value, from ...*value) {
 	m := f.missing(out.slot)
 	clear(m)
 	for _, v := range from {
-		if v.null {
+		if v != nil && v.null {
 			for k, x := range f.slots[v.slot].miss[:len(m)] {
 				m[k] |= x
 			}
@@ -207,7 +200,7 @@ func (b *binder) spread(v *value, d domain) *value {
 			z := f.floats(out.slot, n)
 			f.each(d, func(k, from, to int) { set(z[from:to], in.f[k]) })
 		}
-		f.copyMissing(out, v)
+		f.joinMissing(out, v)
 		return nil
 	})
 	return out

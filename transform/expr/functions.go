@@ -177,7 +177,7 @@ func (b *binder) mapFloat(v *value, fn func(float64) float64) (*value, error) {
 		for i, e := range x {
 			z[i] = fn(e)
 		}
-		f.copyMissing(out, v)
+		f.joinMissing(out, v)
 		return nil
 	})
 	return out, nil

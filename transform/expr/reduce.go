@@ -54,7 +54,7 @@ func (b *binder) reducer(name string, v, out *value) instr {
 		if v.picked != nil {
 			on = f.vector(v.picked, c).t[:c]
 		}
-		f.copyMissing0(out, v)
+		f.joinMissing(out, v, v.picked)
 		switch {
 		case v.kind == kindBool:
 			f.reduceBool(name, v.dom, x.t[:c], on, out)
@@ -75,22 +75,6 @@ func (b *binder) reducer(name string, v, out *value) instr {
 			peak(f, name == "max", v.dom, x.f[:c], on, f.floats(out.slot, n), f.missing(out.slot))
 		}
 		return nil
-	}
-}
-
-// copyMissing0 begins with the marks of v, or none.
-func (f *frame) copyMissing0(out, v *value) {
-	if !out.null {
-		return
-	}
-	m := f.missing(out.slot)
-	if clear(m); v.null {
-		copy(m, f.slots[v.slot].miss)
-	}
-	if v.picked != nil && v.picked.null {
-		for k, x := range f.slots[v.picked.slot].miss[:len(m)] {
-			m[k] |= x
-		}
 	}
 }
 
@@ -288,7 +272,7 @@ func (b *binder) element(v, i *value) (*value, error) {
 		if v.picked != nil {
 			on = f.vector(v.picked, c).t[:c]
 		}
-		if f.copyMissing0(out, v); out.null && i.null {
+		if f.joinMissing(out, v, v.picked); out.null && i.null {
 			m := f.missing(out.slot)
 			for k, e := range at.miss[:n] {
 				m[k] |= e

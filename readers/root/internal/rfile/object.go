@@ -82,18 +82,7 @@ func (r *Refs) Enter(c *Cursor) Slot {
 // Register makes the new object of a slot known to references. Call it before
 // the body is read: objects may point to themselves.
 func (r *Refs) Register(s *Slot, obj any) {
-	e := refObject{s.pos, obj}
-	if n := len(r.objects); n > 0 && r.objects[n-1].pos >= s.pos {
-		// Only after damage, or when a record is read twice, do positions go back.
-		i := sort.Search(n, func(i int) bool { return r.objects[i].pos >= s.pos })
-		if r.objects[i].pos == s.pos {
-			r.objects[i] = e
-		} else {
-			r.objects = slices.Insert(r.objects, i, e)
-		}
-		return
-	}
-	r.objects = append(r.objects, e)
+	r.objects = insertRef(r.objects, refObject{s.pos, obj}, func(o refObject) uint32 { return o.pos })
 }
 
 // Leave goes behind the slot.
@@ -128,17 +117,23 @@ func (r *Refs) Skip(c *Cursor) {
 	r.Leave(c, &s)
 }
 
-func (r *Refs) addClass(c refClass) {
-	if n := len(r.classes); n > 0 && r.classes[n-1].pos >= c.pos {
-		i := sort.Search(n, func(i int) bool { return r.classes[i].pos >= c.pos })
-		if r.classes[i].pos == c.pos {
-			r.classes[i] = c
-		} else {
-			r.classes = slices.Insert(r.classes, i, c)
-		}
-		return
+// insertRef puts an entry in its place by position, instead of one at the same position.
+func insertRef[T any](list []T, e T, pos func(T) uint32) []T {
+	n := len(list)
+	if n == 0 || pos(list[n-1]) < pos(e) {
+		return append(list, e)
 	}
-	r.classes = append(r.classes, c)
+	// Only after damage, or when a record is read twice, do positions go back.
+	i := sort.Search(n, func(i int) bool { return pos(list[i]) >= pos(e) })
+	if pos(list[i]) == pos(e) {
+		list[i] = e
+		return list
+	}
+	return slices.Insert(list, i, e)
+}
+
+func (r *Refs) addClass(c refClass) {
+	r.classes = insertRef(r.classes, c, func(c refClass) uint32 { return c.pos })
 }
 
 // class returns the class named at a position. One inside an object that was

@@ -8,7 +8,7 @@
 //
 // Envelopes and pages are little-endian, the anchor is big-endian; checksums are
 // XXH3-64. A field is a node of the type tree, a column is a flat list of numbers,
-// and a cluster is a range of entries whose columns begin anew at element 0.
+// and a cluster is a range of entries whose columns begin again at element 0.
 //
 // The package turns this into flat columns as shardify knows them: a field of
 // numbers, with up to two levels of variable length.
@@ -16,9 +16,7 @@
 //	nt, err := rntuple.Open(file, size, anchor)
 //	sel, err := nt.Select([]int{0, 3})  // of nt.Flats
 //	r := sel.Reader()
-//	for p := range sel.Parts(32 << 20) {
-//		columns, err := r.Read(ctx, p.Lo, p.Hi, arena, nil)
-//	}
+//	columns, err := r.Read(ctx, lo, hi, arena, nil)  // entries; sel.Inside and sel.Bytes tell how many
 //
 // It knows nothing of ROOT's directories and keys: the caller finds the anchor.
 package rntuple

@@ -142,26 +142,6 @@ type Flat struct {
 // Unreadable is a field that has no flat column, and why.
 type Unreadable struct{ Name, Reason string }
 
-// Extent is the place of a page in the file, with its checksum.
-type Extent struct {
-	Offset, Size  int64
-	Column, Index int // the Index-th page of the column in the cluster
-}
-
-// Extents lists the pages of the columns in a cluster, in the order of the columns.
-// Columns that are suppressed or not there have none.
-func (n *Ntuple) Extents(cluster int, columns []int) []Extent {
-	var all []Extent
-	c := &n.Clusters[cluster]
-	for _, id := range columns {
-		ch := c.chunk(id)
-		for i, p := range c.pages[ch.lo:ch.hi] {
-			all = append(all, Extent{p.offset, p.disk(), id, i})
-		}
-	}
-	return all
-}
-
 func (c *Cluster) chunk(column int) chunk {
 	if column >= len(c.chunks) {
 		return chunk{}

@@ -1,10 +1,6 @@
 package rntuple
 
-import (
-	"iter"
-
-	"github.com/shardify/shardify"
-)
+import ()
 
 // Selection is some flats of an ntuple, read together: lists that several of them
 // share are read once. It is not changed after Select; use it from many goroutines.
@@ -96,15 +92,6 @@ func (n *node) add(slot int, per int64) {
 	n.perSlot = append(n.perSlot, per)
 }
 
-// Fields returns what Read delivers, in order.
-func (s *Selection) Fields() []shardify.Field {
-	all := make([]shardify.Field, len(s.flats))
-	for i, f := range s.flats {
-		all[i] = f.Field
-	}
-	return all
-}
-
 // Bytes is the memory of the columns of a cluster, decoded.
 func (s *Selection) Bytes(cluster int) int64 {
 	c := &s.n.Clusters[cluster]
@@ -194,45 +181,4 @@ func (n *Ntuple) pageBytes(slot int) int64 {
 		}
 	}
 	return bytes / max(pages, 1)
-}
-
-// Part is entries [Lo, Hi) that are well read together, and the bytes of their
-// columns as far as the metadata tell.
-type Part struct{ Lo, Hi, Bytes int64 }
-
-// Parts cuts all entries into parts of about target bytes: whole clusters, several
-// small ones together, and pieces of large ones as Inside says.
-func (s *Selection) Parts(target int64) iter.Seq[Part] {
-	return func(yield func(Part) bool) {
-		inside := s.Inside(target)
-		var p Part
-		flush := func() bool {
-			ok := p.Hi == p.Lo || yield(p)
-			p = Part{Lo: p.Hi, Hi: p.Hi}
-			return ok
-		}
-		for i := range s.n.Clusters {
-			c := &s.n.Clusters[i]
-			b := s.Bytes(i)
-			if p.Bytes+b > target && !flush() {
-				return
-			}
-			pieces := (c.Entries + inside - 1) / inside
-			if b <= target || pieces <= 1 {
-				p.Hi += c.Entries
-				p.Bytes += b
-				continue
-			}
-			for k := range pieces {
-				// Two steps, since entries times pieces may overflow.
-				each, more := c.Entries/pieces, c.Entries%pieces
-				p.Hi = c.FirstEntry + each*(k+1) + min(k+1, more)
-				p.Bytes = b / pieces
-				if !flush() {
-					return
-				}
-			}
-		}
-		flush()
-	}
 }

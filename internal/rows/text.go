@@ -1,0 +1,46 @@
+package rows
+
+import (
+	"encoding/binary"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/shardify/shardify"
+)
+
+// CheckText refuses texts and JSON that are not UTF-8. The column is of samples from first
+// on.
+func CheckText(c *shardify.Column, first int64) error {
+	if c.Media != "txt" && c.Media != "json" || ascii(c.Data) {
+		return nil
+	}
+	last := len(c.Offsets) - 1
+	ends := c.Offsets[last]
+	for i := 0; i+1 < len(ends); i++ {
+		if utf8.Valid(c.Data[ends[i]:ends[i+1]]) {
+			continue
+		}
+		e := shardify.Unsupported("text %.40q is not UTF-8; with --text bytes strings are bytes", c.Data[ends[i]:ends[i+1]])
+		e.Field, e.Sample = c.Name, first+int64(i)
+		if last == 1 {
+			n, _ := slices.BinarySearch(c.Offsets[0], int64(i)+1)
+			e.Sample = first + int64(n) - 1
+		}
+		return e
+	}
+	return nil
+}
+
+func ascii(b []byte) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.LittleEndian.Uint64(b)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
