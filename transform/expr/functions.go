@@ -126,6 +126,8 @@ func (b *binder) function(name string, args []*value, n *ast.CallNode) (*value, 
 		return b.toFloat(v)
 	case "int":
 		return b.toInt(v)
+	case "field":
+		return nil, errors.New(`want a name in quotes, as in field("a-b")`)
 	}
 	return b.reduce(name, v)
 }
