@@ -185,11 +185,10 @@ def translate(e: Dict[str, Any]) -> Exception:
     kind = _KINDS.get(e["kind"], ShardifyError)
     made = kind(e["message"])
     if isinstance(made, ShardifyError):
-        for key in ("file", "object", "field"):
-            setattr(made, key, e.get(key, ""))
-        made.sample = e["sample"] if e["sample"] >= 0 else None  # type: ignore[attr-defined]
-        made.offset = e["offset"] if e["offset"] >= 0 else None  # type: ignore[attr-defined]
-        made.hints = e.get("hints", [])  # type: ignore[attr-defined]
+        made.file, made.object, made.field = e.get("file", ""), e.get("object", ""), e.get("field", "")
+        made.sample = e["sample"] if e["sample"] >= 0 else None
+        made.offset = e["offset"] if e["offset"] >= 0 else None
+        made.hints = e.get("hints", [])
     return made
 
 

@@ -249,5 +249,5 @@ class Plan:
 
 def damaged(field: str, why: str, sample: Optional[int]) -> CorruptError:
     e = CorruptError("read %s%s: %s: corrupt data" % (field, "" if sample is None else " sample %d" % sample, why))
-    e.file, e.object, e.field, e.sample, e.offset = "", "", field, sample, None  # type: ignore[attr-defined]
+    e.file, e.object, e.field, e.sample, e.offset = "", "", field, sample, None
     return e

@@ -379,7 +379,7 @@ def _pillow(d: Decoder) -> Callable[[File], Array]:
             if not cut.whole:
                 box = cut.box(by, shown.size)
                 exact = by == 1 and cut.same_scale
-                shown = shown.crop(tuple(map(round, box))) if exact else shown.resize(cut.out, bilinear, box)
+                shown = shown.crop((round(box[0]), round(box[1]), round(box[2]), round(box[3]))) if exact else shown.resize(cut.out, bilinear, box)
             pixels = np.asarray(shown).reshape(shown.size[1], shown.size[0], channels)
         return pixels[:, ::-1] if cut.mirrored else pixels
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Optional
+from typing import Optional, Sequence
 
 _HIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -15,7 +15,22 @@ def printable(text: str) -> str:
 
 
 class ShardifyError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package. What is known of the place stands in its attributes.
+
+    file     the input or shard, or ""
+    object   the tree, data set, member or field in it, or ""
+    field    the field, or ""
+    sample   the sample's number in the file or data set
+    offset   the byte in the file
+    hints    what to do next, as sentences
+    """
+
+    file: str = ""
+    object: str = ""
+    field: str = ""
+    sample: Optional[int] = None
+    offset: Optional[int] = None
+    hints: Sequence[str] = ()
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -56,7 +71,9 @@ def corrupt(
         where.append("sample %d" % sample)
     if offset is not None:
         where.append("at byte %d" % offset)
-    return CorruptError("%s: %s: corrupt data" % (" ".join(where), why))
+    made = CorruptError("%s: %s: corrupt data" % (" ".join(where), why))
+    made.file, made.object, made.sample, made.offset = file, object, sample, offset
+    return made
 
 
 class StateError(ShardifyError, ValueError):

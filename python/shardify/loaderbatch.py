@@ -85,7 +85,7 @@ class LoaderBatch(Dict[str, Any]):
 
     def __reduce__(self) -> Any:
         # Only what is data goes to another process.
-        state = {k: self.__dict__[k] for k in ("schema", "epoch", "index", "rows", "size") if k in self.__dict__}
+        state: Dict[str, Any] = {k: self.__dict__[k] for k in ("schema", "epoch", "index", "rows", "size") if k in self.__dict__}
         if self._ids is not None:
             state["_ids"] = self.ids
         return _rebuild, (dict(self), state)

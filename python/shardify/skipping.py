@@ -95,7 +95,8 @@ class Skipped:
             every = [s for f in self._folders for s in opening.load(f, None, False).shards]
             self._shards = [s.path for s in every], np.fromiter(accumulate(s.samples for s in every), np.int64)
         paths, ends = self._shards
-        return os.fspath(paths[int(np.searchsorted(ends, sample, "right"))])
+        path: str = os.fspath(paths[int(np.searchsorted(ends, sample, "right"))])
+        return path
 
 
 def _rows_of(part: Part, plan: Plan, out: LoaderBatch, order: Ints, n: int) -> None:
@@ -117,7 +118,9 @@ def _rows_of(part: Part, plan: Plan, out: LoaderBatch, order: Ints, n: int) -> N
         out[part.name] = {key: _rows(fw, a, order, n, plan.pad_value if key == "values" else 0) for key, a in v.items()}
     else:
         lists = v.unbind()
-        out[part.name] = fw.torch.nested.nested_tensor([lists[k] if i < n else lists[k][:0] for i, k in enumerate(order.tolist())])
+        import torch
+
+        out[part.name] = torch.nested.nested_tensor([lists[k] if i < n else lists[k][:0] for i, k in enumerate(order.tolist())])
 
 
 def _jagged(fw: Any, v: Dict[str, Any], order: Ints, n: int) -> Dict[str, Any]:

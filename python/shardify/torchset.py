@@ -44,7 +44,7 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
         self.data, self.batch_size, self.options = data, batch_size, options
         self.rank, self.world_size = rank, world
         # The next epoch of each worker, in memory that all of them see.
-        self._epochs = torch.full((_MAX_WORKERS,), int(options.pop("epoch", 0)), dtype=torch.int64).share_memory_()
+        self._epochs = torch.full((_MAX_WORKERS,), int(options.pop("epoch", 0)), dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call, unused-ignore]
         self._loader: Optional[Loader] = None
         self._key: Any = None
         self._state: Optional[Dict[str, Any]] = None

@@ -365,8 +365,10 @@ def test_members_that_are_no_value_of_their_field(tmp_path, monkeypatch):
             m.setattr(fixture, "_content", partial(instead, name, content, real))
             folder = fixture.write(tmp_path / name, schema, [good], "wds")
         path = os.path.join(folder, "shard-000000.tar")
-        with pytest.raises(shardify.CorruptError, match=r"%s .*%s sample 0" % (path, name)):
+        with pytest.raises(shardify.CorruptError, match=r"%s .*%s sample 0" % (path, name)) as caught:
             shardify.open(folder)[0]
+        e = caught.value
+        assert e.file == path and name in e.object and e.sample == 0 and not e.hints, vars(e)
 
 
 def instead(name, content, real, f, v):

@@ -1,0 +1,39 @@
+"""What a user writes, for the type checkers of test_types.py. It is not run."""
+
+from typing import Dict, List, Optional
+
+import numpy as np
+
+import shardify
+
+
+def train(path: str) -> float:
+    ds = shardify.open(path, split="train")
+    names: List[str] = [f.name for f in ds.schema]
+    first: shardify.Sample = ds[0]
+    total = float(np.asarray(first["x"]).sum()) + float(ds.column("x")[:10].sum()) + len(ds) + len(names)
+    state: Dict[str, object] = {}
+    with shardify.Loader(path, 256, shuffle="global", seed=1, device="host", framework="numpy") as loader:
+        for _ in range(2):
+            for batch in loader:
+                total += float(np.asarray(batch["x"]).sum()) + len(batch.ids)
+            state = loader.state_dict()
+        loader.load_state_dict(state)
+    return total
+
+
+def convert(source: str, out: str) -> str:
+    def show(p: shardify.Progress) -> None:
+        print(p.shards, "of", p.total_shards)
+
+    made = shardify.convert(source, out, where="y < 5", shuffle="global", split="train=0.9,val=0.1", progress=show)
+    return made.output
+
+
+def place(path: str) -> Optional[int]:
+    try:
+        shardify.open(path)
+    except shardify.CorruptError as e:
+        print(e.file, e.object, e.field, e.sample, *e.hints)
+        return e.offset
+    return None
