@@ -32,7 +32,12 @@ var rooms = []room{
 	{name: "plan", lines: 3200, back: 10, methodsOf: "Plan", methods: 78, inFiles: 15},
 	{name: "convert/flow", lines: 1450, back: 0, methodsOf: "Flow", methods: 21, inFiles: 3},
 	{name: "convert/internal/shuffle", lines: 1350, back: 0, methodsOf: "Shuffle", methods: 6, inFiles: 3},
-	{name: "readers/hdf5", lines: 7400, back: 38, methodsOf: "tree", methods: 61, inFiles: 14},
+	{name: "readers/hdf5", lines: 1730, back: 9, methodsOf: "spanRead", methods: 12, inFiles: 4},
+	{name: "readers/hdf5/internal/look", lines: 3970, back: 9, methodsOf: "Tree", methods: 65, inFiles: 14},
+	{name: "readers/hdf5/internal/column", lines: 950, back: 0, methodsOf: "Dataset", methods: 9, inFiles: 3},
+	{name: "readers/hdf5/internal/element", lines: 850, back: 0, methodsOf: "Leaf", methods: 11, inFiles: 2},
+	{name: "readers/hdf5/internal/h5", lines: 5360, back: 11, methodsOf: "File", methods: 50, inFiles: 23},
+	{name: "readers/npz", lines: 4880, back: 10, methodsOf: "group", methods: 10, inFiles: 5},
 	{name: "readers/hdf5/internal/array", lines: 1950, back: 8, methodsOf: "Array", methods: 21, inFiles: 5},
 }
 

@@ -17,9 +17,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/readers/hdf5/internal/number"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -211,12 +216,12 @@ func (c *corpusFile) run() {
 }
 
 // openPath opens a file as a test does that reads single data sets.
-func openPath(p string) (*file, error) {
+func openPath(p string) (*column.File, error) {
 	osf, err := local.Files.Open(context.Background(), p)
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFile(local.Files, osf, p, true)
+	f, err := column.Open(local.Files, osf, p, true)
 	if err != nil {
 		osf.Close()
 	}
@@ -225,7 +230,7 @@ func openPath(p string) (*file, error) {
 
 // unknown reads what the library could not open: any outcome but an error of no
 // kind will do, and is counted.
-func (c *corpusFile) unknown(f *file, broken bool) {
+func (c *corpusFile) unknown(f *column.File, broken bool) {
 	read, refused := 0, 0
 	for _, p := range allDatasets(f) {
 		if _, err := readWhole(f, p); err == nil {
@@ -242,7 +247,7 @@ func (c *corpusFile) unknown(f *file, broken bool) {
 }
 
 // allDatasets lists every data set of a file, as far as its groups can be read.
-func allDatasets(f *file) (paths []string) {
+func allDatasets(f *column.File) (paths []string) {
 	seen := map[int64]bool{}
 	var walk func(o *h5.Object, prefix string, depth int)
 	walk = func(o *h5.Object, prefix string, depth int) {
@@ -251,7 +256,7 @@ func allDatasets(f *file) (paths []string) {
 		}
 		seen[o.Addr] = true
 		if o.Kind == h5.KindDataset {
-			paths = append(paths, cmpPath(prefix))
+			paths = append(paths, naming.Rooted(prefix))
 			return
 		}
 		links, _ := o.Children()
@@ -272,16 +277,16 @@ func allDatasets(f *file) (paths []string) {
 
 // loaded is a whole data set: its leaves and their columns.
 type loaded struct {
-	a      *dataset
-	leaves []leaf
+	a      *column.Dataset
+	leaves []element.Leaf
 	cols   []shardify.Column
 }
 
 // readWhole reads a data set as one sample. Leaves that cannot be read keep their
 // error.
-func readWhole(f *file, p string) (*loaded, error) {
+func readWhole(f *column.File, p string) (*loaded, error) {
 	f.SetOrder(p, nil) // and anew
-	a, err := f.array(p)
+	a, err := f.Dataset(p)
 	if err != nil {
 		return nil, err
 	}
@@ -295,57 +300,57 @@ func readWhole(f *file, p string) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := conventionOf(f, root)
-	l := &loaded{a: a, leaves: typeRules{media: "bin", refSize: f.H5.RefSize(), pytables: kind.pytables}.leaves(a.Set.Type)}
+	kind := look.ConventionOf(f, root)
+	l := &loaded{a: a, leaves: element.Rules{Media: "bin", RefSize: f.H5.RefSize(), PyTables: kind.Pytables}.Leaves(a.Set.Type)}
 	l.cols = make([]shardify.Column, len(l.leaves))
 	mem, _ := shardify.NewPool(1<<40).Grant(context.Background(), 1)
-	s := stretch{a: a, lo: 0, hi: a.Rows, per: a.Rows}
+	s := column.Stretch{A: a, Lo: 0, Hi: a.Rows, Per: a.Rows}
 	inner, samples := a.Dims, 1
 	for i := range l.leaves { // lists of lists are read by rows
-		if l.leaves[i].kind == varList && l.leaves[i].elem.kind != numbers && len(a.Dims) == 1 {
-			s.per, inner, samples = 1, nil, int(a.Rows)
+		if l.leaves[i].Kind == element.VarList && l.leaves[i].Elem.Kind != element.Numbers && len(a.Dims) == 1 {
+			s.Per, inner, samples = 1, nil, int(a.Rows)
 		}
 	}
-	w := &work{vary: make([]varying, len(l.leaves))}
+	w := &column.Work{Vary: make([]column.Varying, len(l.leaves))}
 	data := make([][]byte, len(l.leaves))
 	var first error
 	for i := range l.leaves {
 		if first == nil {
-			first = l.leaves[i].err
+			first = l.leaves[i].Err
 		}
-		if l.leaves[i].err != nil {
+		if l.leaves[i].Err != nil {
 			continue
 		}
-		f, err := l.leaves[i].field("x", inner)
+		f, err := l.leaves[i].Field("x", inner)
 		if err != nil {
-			l.leaves[i].err = err
+			l.leaves[i].Err = err
 			continue
 		}
 		l.cols[i] = shardify.Column{Field: f}
-		s.parts = append(s.parts, part{column: i, leaf: &l.leaves[i], two: f.Levels == 2})
+		s.Parts = append(s.Parts, column.Part{Column: i, Leaf: &l.leaves[i], Two: f.Levels == 2})
 		if f.Levels == 0 {
 			l.cols[i].Data = mem.Alloc(samples * f.ElemBytes())
 			data[i] = l.cols[i].Data
 		}
 	}
-	if len(s.parts) == 0 {
+	if len(s.Parts) == 0 {
 		return l, first
 	}
-	if err := s.read(context.Background(), w, data); err != nil {
+	if err := s.Read(context.Background(), w, data); err != nil {
 		return nil, err
 	}
-	for _, p := range s.parts {
-		if l.cols[p.column].Levels > 0 {
-			w.vary[p.column].column(&l.cols[p.column], mem, 1)
+	for _, p := range s.Parts {
+		if l.cols[p.Column].Levels > 0 {
+			w.Vary[p.Column].Column(&l.cols[p.Column], mem, 1)
 		}
-		if err := (&shardify.Batch{Samples: samples, Columns: l.cols[p.column : p.column+1]}).Check(); err != nil {
+		if err := (&shardify.Batch{Samples: samples, Columns: l.cols[p.Column : p.Column+1]}).Check(); err != nil {
 			return nil, fmt.Errorf("batch: %w", err)
 		}
 	}
 	return l, nil
 }
 
-func (c *corpusFile) dataset(f *file, p string, want *expectedObject) {
+func (c *corpusFile) dataset(f *column.File, p string, want *expectedObject) {
 	d := c.dev[c.name+":"+p]
 	if d == nil {
 		d = c.dev[c.name+":"]
@@ -359,7 +364,7 @@ func (c *corpusFile) dataset(f *file, p string, want *expectedObject) {
 		c.n.refused++
 	case err != nil && !stated:
 		c.n.unstated++
-		c.n.reasons["(no values) "+reason(err)]++
+		c.n.reasons["(no values) "+look.Reason(err)]++
 	case err != nil && d != nil && d.Expect == "refuse":
 		c.n.refused++
 		c.n.reasons["(refused) "+d.Reason]++
@@ -389,7 +394,7 @@ func (c *corpusFile) dataset(f *file, p string, want *expectedObject) {
 func (c *corpusFile) compare(l *loaded, name string, want *expectedValues) error {
 	if len(want.Fields) > 0 {
 		for sub, w := range want.Fields {
-			if err := c.compare(l, join(name, sub), w); err != nil {
+			if err := c.compare(l, naming.Join(name, sub), w); err != nil {
 				return err
 			}
 		}
@@ -398,32 +403,32 @@ func (c *corpusFile) compare(l *loaded, name string, want *expectedValues) error
 	if !want.stated() {
 		return nil
 	}
-	i := slices.IndexFunc(l.leaves, func(x leaf) bool { return x.name == name })
+	i := slices.IndexFunc(l.leaves, func(x element.Leaf) bool { return x.Name == name })
 	if i < 0 {
 		return fmt.Errorf("no leaf %q", name)
 	}
-	if l.leaves[i].err != nil {
+	if l.leaves[i].Err != nil {
 		if d := c.dev[c.name+":"+l.a.Path+"/"+name]; d != nil && d.Expect == "refuse" {
 			c.n.reasons["(member refused) "+d.Reason]++
 			return nil
 		}
-		return fmt.Errorf("member %s: %w", name, l.leaves[i].err)
+		return fmt.Errorf("member %s: %w", name, l.leaves[i].Err)
 	}
 	h := sha256.New()
 	sum := want.LE
 	switch {
 	case want.Lists != "":
 		sum = want.Lists
-		if e := l.leaves[i].elem; e != nil && e.kind == texts {
-			h.Write(textLists(&l.cols[i], e.size))
+		if e := l.leaves[i].Elem; e != nil && e.Kind == element.Texts {
+			h.Write(textLists(&l.cols[i], e.Size))
 		} else {
 			h.Write(lists(&l.cols[i]))
 		}
-	case l.leaves[i].kind == texts:
+	case l.leaves[i].Kind == element.Texts:
 		if sum = want.Raw; sum == "" {
 			sum = want.LE
 		}
-		h.Write(padded(&l.cols[i], l.leaves[i].size))
+		h.Write(padded(&l.cols[i], l.leaves[i].Size))
 	default:
 		if want.Raw != "" {
 			sum = want.Raw

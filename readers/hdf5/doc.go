@@ -1,24 +1,24 @@
 // Package hdf5 reads HDF5 files as samples: plain ones, and those of NetCDF-4,
 // PyTables, pandas, MATLAB v7.3 and h5py. It needs no C library.
 //
-// Four packages below it know the bytes: internal/h5 the structures of a file
-// (headers, groups, types, chunk indexes, heaps), internal/filter the stored form
-// of chunks, internal/array the rows of a data set whatever its layout, internal/number
-// the forms of numbers. This one decides what the samples are, and makes columns of rows.
+// The packages below it, each of which uses only those above it in this list:
 //
-//	scan.go      data sets of a file, as --object and --columns want them
-//	decide.go    what a sample is: a row, a group, a file
-//	dims.go      names of dimensions; lead.go which of them is the samples'
-//	sparse.go    groups that are sparse matrices; readsparse.go their rows;
-//	             categories.go the names that codes stand for
-//	items.go     data sets that are samples; readitems.go reads them
-//	splits.go    train and test in one file; twice.go samples that count twice
-//	lists.go     flat values beside offsets; frames.go columns of pandas
-//	look.go      the fields of a file, and where its rows may be cut
-//	types.go     a datatype's fields; turn.go which axis comes first
-//	dataset.go   a file and its data sets, with what was found in them
-//	column.go    rows become columns
-//	reader.go    spans become batches
+//	internal/h5        the structures of a file: headers, groups, types, chunk indexes, heaps
+//	internal/filter    the stored form of chunks
+//	internal/number    the forms of numbers
+//	internal/array     the rows of a data set, whatever its layout
+//	internal/naming    paths, numbers in names, and their order
+//	internal/element   the fields of a datatype
+//	internal/column    rows become columns
+//	internal/look      what a file holds, and what its samples are
+//
+// This one is the source:
+//
+//	source.go     options, and the source itself; describe.go: lines for people
+//	survey.go     looks into all inputs; surveysplits.go: by splits;
+//	              twice.go: samples that would count twice
+//	reader.go     spans become batches; readlists.go: flat lists and sparse matrices;
+//	              readgroup.go: groups that are samples; readitems.go: data sets that are
 //
 // # Samples
 //

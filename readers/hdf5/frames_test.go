@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
 )
 
 // TestColumnsOfFramesAreFields: each column has the values that it has in its block.
@@ -46,7 +47,7 @@ func TestColumnsOfFramesAreFields(t *testing.T) {
 			t.Errorf("%s: files as samples: %q", c.file, f.order)
 		}
 	}
-	if blocks := withBlocks([]leaf{{name: "values_block_0", dims: []int{2}, kind: texts, size: 4}}); len(blocks) != 3 || blocks[2].at.Off != 4 {
+	if blocks := element.WithBlocks([]element.Leaf{{Name: "values_block_0", Dims: []int{2}, Kind: element.Texts, Size: 4}}); len(blocks) != 3 || blocks[2].At.Off != 4 {
 		t.Errorf("a block of texts: %+v", blocks)
 	}
 	s := mustLoad(t, []string{"frame_table.h5"}, []string{"values_block_0"}, nil)

@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"context"
+	"encoding/binary"
 	"path/filepath"
 	"testing"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/number"
 	"github.com/shardify/shardify/readers/readertest"
 )
+
+var le = binary.LittleEndian
 
 // tableOf lists files, one root each; names without a folder are in testdata.
 func tableOf(names ...string) *shardify.Table {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -276,7 +277,7 @@ flip:
 }
 
 // unchecked are the places of stored values without a checksum.
-func unchecked(a *dataset) (out [][2]int64) {
+func unchecked(a *column.Dataset) (out [][2]int64) {
 	l := &a.Set.Layout
 	switch {
 	case l.Class == h5.Contiguous && l.Addr != h5.Undefined:

@@ -11,20 +11,26 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
+	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
 
 // input is an open file with the places of the set's fields in it.
 type input struct {
-	*file
-	blob    blob
+	*column.File
+	blob    look.Blob
 	want    *rows.Wanted
-	rules   typeRules
 	fields  []place // by field of the file
 	samples int64
 	groups  func() ([]sampleGroup, error) // in order
 	items   func() (*items, error)
+
+	found    sync.Mutex                // guards what readers find once
+	matrices map[string]*column.Matrix // sparse ones, by group
+	flat     map[string]*column.Lists  // by the path of their offsets
 }
 
 // sampleGroup is a group that is a sample.
@@ -41,11 +47,11 @@ type place struct {
 
 // openInput implements the handles' open. The blob may come from a damaged plan.
 func (s *source) openInput(ctx context.Context, at storage.File, in *rows.Input) (*input, error) {
-	f, err := newFile(storages.Of(s.table), at, in.Path(), s.opts.external)
+	f, err := column.Open(storages.Of(s.table), at, in.Path(), s.opts.External)
 	if err != nil {
 		return nil, err
 	}
-	i := &input{file: f, want: s.want, samples: in.Samples, rules: typeRules{media: s.opts.media, refSize: f.H5.RefSize(), cf: s.opts.cf}}
+	i := &input{File: f, want: s.want, samples: in.Samples, matrices: map[string]*column.Matrix{}, flat: map[string]*column.Lists{}}
 	if err := json.Unmarshal(in.Blob, &i.blob); err != nil {
 		return nil, shardify.Corrupt(-1, "state of HDF5 inputs: %v", err)
 	}
@@ -53,8 +59,7 @@ func (s *source) openInput(ctx context.Context, at storage.File, in *rows.Input)
 	if err != nil {
 		return nil, err
 	}
-	kind := conventionOf(f, root)
-	i.rules.pytables = kind.pytables
+	f.Rules = look.RulesOf(f, s.opts, look.ConventionOf(f, root))
 	for k, o := range i.blob.Objects {
 		if o.How != nil {
 			if len(o.How.Perm) == 0 {
@@ -84,7 +89,7 @@ func (s *source) Reader(run uint32) (shardify.Reader, error) {
 
 type reader struct {
 	src    *source
-	work   work
+	work   column.Work
 	data   [][]byte // the columns' buffers, from the current sample on
 	closed bool
 }
@@ -93,7 +98,7 @@ type reader struct {
 func (r *reader) Close() error {
 	r.closed = true
 	r.work.Close()
-	r.work = work{}
+	r.work = column.Work{}
 	return nil
 }
 
@@ -115,7 +120,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	j := spanRead{reader: r, in: h.Value, first: in.First, span: sp, batch: b, mem: mem}
 	if err = r.work.Begin(ctx, mem, &r.work); err == nil {
 		err = j.read(ctx, &in)
-		if err == nil && h.Value.blob.Mode == byItem {
+		if err == nil && h.Value.blob.Mode == look.ByItem {
 			b.Keys, err = j.keys(r.src.keyPrefix(in.Index))
 		}
 		if e := r.work.End(ctx); err == nil {
@@ -142,15 +147,14 @@ type spanRead struct {
 	span  shardify.Span // of samples of the part
 	batch *shardify.Batch
 	mem   *shardify.Arena
-	ends  rowEnds             // of the sparse matrix read last
-	flat  map[string]*rowEnds // of lists, by the path of their offsets
+	ends  map[string]*column.RowEnds // of lists, by the path of their offsets
 }
 
 // read reads the span object by object.
 func (j *spanRead) read(ctx context.Context, in *rows.Input) error {
 	n := len(j.batch.Columns)
 	if len(j.data) != n {
-		j.data, j.work.vary = make([][]byte, n), make([]varying, n)
+		j.data, j.work.Vary = make([][]byte, n), make([]column.Varying, n)
 	}
 	cols := make([][]colPlace, len(j.in.blob.Objects))
 	for i := range n {
@@ -171,12 +175,10 @@ func (j *spanRead) read(ctx context.Context, in *rows.Input) error {
 		o := &j.in.blob.Objects[k]
 		var err error
 		switch {
-		case j.in.blob.Mode == byGroup || o.Item:
+		case j.in.blob.Mode == look.ByGroup || o.Item:
 			err = j.groups(ctx, o, cols[k])
-		case o.Lists != "":
-			err = j.list(ctx, o, cols[k])
-		case o.Sparse:
-			err = j.sparse(ctx, o, cols[k])
+		case o.Lists != "" || o.Sparse:
+			err = j.jagged(ctx, o, cols[k])
 		default:
 			err = j.object(ctx, o, cols[k])
 		}
@@ -200,25 +202,25 @@ func (j *spanRead) annotate(err error, object string) error {
 		e = &shardify.Error{Sample: -1, Offset: -1, Err: err}
 	}
 	c := *e
-	if c.Sample = j.first + re.Row; j.in.blob.Mode == byFile {
+	if c.Sample = j.first + re.Row; j.in.blob.Mode == look.ByFile {
 		c.Sample = j.first
 	}
 	return shardify.Annotate(&c, "read", "", object)
 }
 
 // object reads columns of one data set.
-func (j *spanRead) object(ctx context.Context, o *blobObject, cols []colPlace) error {
-	a, err := j.in.array(o.Path)
+func (j *spanRead) object(ctx context.Context, o *look.BlobObject, cols []colPlace) error {
+	a, err := j.in.Dataset(o.Path)
 	if err != nil {
 		return err
 	}
-	s := stretch{a: a, lo: j.span.Lo, hi: j.span.Hi, per: 1}
+	s := column.Stretch{A: a, Lo: j.span.Lo, Hi: j.span.Hi, Per: 1}
 	inner, repeat := a.Inner(), int64(1)
 	switch {
-	case j.in.blob.Mode == byFile:
-		s.lo, s.hi, s.per, inner = 0, a.Rows, a.Rows, a.Dims
+	case j.in.blob.Mode == look.ByFile:
+		s.Lo, s.Hi, s.Per, inner = 0, a.Rows, a.Rows, a.Dims
 	case o.Once:
-		s.lo, s.hi, repeat = 0, 1, j.span.Samples()
+		s.Lo, s.Hi, repeat = 0, 1, j.span.Samples()
 	case a.Rows != j.in.samples:
 		return errChanged("%d rows, had %d", a.Rows, j.in.samples)
 	}
@@ -229,21 +231,21 @@ func (j *spanRead) object(ctx context.Context, o *blobObject, cols []colPlace) e
 		return err
 	}
 	samples := j.span.Samples()
-	for _, p := range s.parts {
-		j.work.vary[p.column].reset()
-		if c := &j.batch.Columns[p.column]; p.leaf.kind == numbers {
+	for _, p := range s.Parts {
+		j.work.Vary[p.Column].Reset()
+		if c := &j.batch.Columns[p.Column]; p.Leaf.Kind == element.Numbers {
 			c.Data = j.mem.Alloc(int(samples) * c.ElemBytes())
-			j.data[p.column] = c.Data
+			j.data[p.Column] = c.Data
 		}
 	}
-	if err := s.read(ctx, &j.work, j.data); err != nil {
+	if err := s.Read(ctx, &j.work, j.data); err != nil {
 		return err
 	}
-	for _, p := range s.parts {
-		c := &j.batch.Columns[p.column]
+	for _, p := range s.Parts {
+		c := &j.batch.Columns[p.Column]
 		switch {
-		case p.leaf.kind != numbers:
-			j.work.vary[p.column].column(c, j.mem, repeat)
+		case p.Leaf.Kind != element.Numbers:
+			j.work.Vary[p.Column].Column(c, j.mem, repeat)
 		case repeat > 1:
 			array.Fill(c.Data, c.Data[:c.ElemBytes()])
 		}
@@ -253,46 +255,25 @@ func (j *spanRead) object(ctx context.Context, o *blobObject, cols []colPlace) e
 
 // parts finds the leaves of the columns and makes sure that they are what the
 // survey found.
-func (j *spanRead) parts(o *blobObject, s *stretch, cols []colPlace, inner []int64) error {
-	leaves, err := s.a.leavesBy(j.in.rules, o)
+func (j *spanRead) parts(o *look.BlobObject, s *column.Stretch, cols []colPlace, inner []int64) error {
+	leaves, err := s.A.Leaves(&o.Decode)
 	if err != nil {
 		return err
 	}
 	if o.Wide {
-		leaves, inner, s.wide = s.a.wideLeaves(leaves), inner[:max(len(inner)-1, 0)], true
+		leaves, inner, s.Wide = s.A.WideLeaves(leaves), inner[:max(len(inner)-1, 0)], true
 	}
 	for _, c := range cols {
-		if c.leaf < 0 || c.leaf >= len(leaves) || leaves[c.leaf].err != nil {
+		if c.leaf < 0 || c.leaf >= len(leaves) || leaves[c.leaf].Err != nil {
 			return errChanged("another type")
 		}
 		l := &leaves[c.leaf]
-		f, err := l.field("x", inner)
+		f, err := l.Field("x", inner)
 		want := &j.batch.Columns[c.column]
 		if err != nil || f.DType != want.DType || f.Levels != want.Levels || !slices.Equal(f.Shape, want.Shape) {
 			return errChanged("%s %v in %d levels, had %s %v in %d", f.DType, f.Shape, f.Levels, want.DType, want.Shape, want.Levels)
 		}
-		s.parts = append(s.parts, part{column: c.column, leaf: l, two: f.Levels == 2})
+		s.Parts = append(s.Parts, column.Part{Column: c.column, Leaf: l, Two: f.Levels == 2})
 	}
 	return nil
-}
-
-// leavesBy are the leaves of the array's type, with what its attributes make of them,
-// found once.
-func (a *dataset) leavesBy(r typeRules, o *blobObject) ([]leaf, error) {
-	a.once.Do(func() {
-		if a.Order != nil && a.Order.Text {
-			a.leaves = []leaf{a.codeText(r.media)}
-			return
-		}
-		a.leaves = r.leaves(a.Set.Type)
-		if !r.cf || o == nil || !o.CF {
-			return
-		}
-		if a.err = a.decodeLeaves(a.leaves, o.Of); a.err == nil {
-			for i := range a.leaves {
-				a.leaves[i].inUnit(o.Unit)
-			}
-		}
-	})
-	return a.leaves, a.err
 }

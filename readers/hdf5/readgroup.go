@@ -2,19 +2,25 @@ package hdf5
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/look"
 )
 
 // listGroups finds the sample groups again, in natural order.
 func (i *input) listGroups() ([]sampleGroup, error) {
 	b := &i.blob
-	found, err := i.H5.Lookup(cmpPath(b.Parent))
+	found, err := i.H5.Lookup(naming.Rooted(b.Parent))
 	if err != nil {
 		return nil, err
 	}
@@ -28,8 +34,8 @@ func (i *input) listGroups() ([]sampleGroup, error) {
 	}
 	var groups []sampleGroup
 	for k := range links {
-		stem, numbered := stemOf(links[k].Name)
-		if i.want.Excluded(names(b.Parent+"/"+links[k].Name, "")...) {
+		stem, numbered := naming.Stem(links[k].Name)
+		if i.want.Excluded(naming.Ways(b.Parent+"/"+links[k].Name, "")...) {
 			continue
 		}
 		if links[k].Kind == h5.HardLink && links[k].Err == nil && (!b.Number || numbered && stem == b.Stem) {
@@ -45,15 +51,15 @@ func (i *input) listGroups() ([]sampleGroup, error) {
 	if int64(len(groups)) != i.samples {
 		return nil, errChanged("%d sample groups, had %d", len(groups), i.samples)
 	}
-	slices.SortFunc(groups, func(a, b sampleGroup) int { return natural(a.name, b.name) })
+	slices.SortFunc(groups, func(a, b sampleGroup) int { return naming.Natural(a.name, b.name) })
 	return groups, nil
 }
 
 // within opens a data set of a sample group. It starts at the group, as the group
 // that holds a hundred thousand of them should not be searched for each.
-func (f *file) within(g sampleGroup, parent, member string) (*dataset, error) {
+func (i *input) within(g sampleGroup, parent, member string) (*column.Dataset, error) {
 	p := parent + "/" + g.name
-	o, err := f.H5.Object(g.addr, p)
+	o, err := i.H5.Object(g.addr, p)
 	if err != nil {
 		return nil, err
 	}
@@ -69,15 +75,15 @@ func (f *file) within(g sampleGroup, parent, member string) (*dataset, error) {
 		if !ok || l.Kind != h5.HardLink || l.Err != nil {
 			return nil, shardify.Mismatch("there is no %s", p)
 		}
-		if o, err = f.H5.Object(l.Addr, p); err != nil {
+		if o, err = i.H5.Object(l.Addr, p); err != nil {
 			return nil, err
 		}
 	}
-	return f.dataset(o, p)
+	return i.DatasetOf(o, p)
 }
 
 // groups reads one member of the sample groups of the span.
-func (j *spanRead) groups(ctx context.Context, o *blobObject, cols []colPlace) error {
+func (j *spanRead) groups(ctx context.Context, o *look.BlobObject, cols []colPlace) error {
 	groups, err := j.in.samplesOf(o)
 	if err != nil {
 		return err
@@ -85,7 +91,7 @@ func (j *spanRead) groups(ctx context.Context, o *blobObject, cols []colPlace) e
 	fixed := make([]int, len(cols)) // bytes of one sample of a fixed column
 	for k, c := range cols {
 		col := &j.batch.Columns[c.column]
-		j.work.vary[c.column].reset()
+		j.work.Vary[c.column].Reset()
 		if col.Levels == 0 && !(o.Ragged && c.leaf < 0) && !o.Bytes {
 			fixed[k] = col.ElemBytes()
 			col.Data = j.mem.Alloc(int(j.span.Samples()) * fixed[k])
@@ -108,22 +114,22 @@ func (j *spanRead) groups(ctx context.Context, o *blobObject, cols []colPlace) e
 	}
 	for _, c := range cols {
 		col := &j.batch.Columns[c.column]
-		v := &j.work.vary[c.column]
+		v := &j.work.Vary[c.column]
 		switch {
 		case c.leaf < 0:
-			col.Data = j.mem.Alloc(len(v.outer) * 8)
-			for i, d := range v.outer {
-				le.PutUint64(col.Data[8*i:], uint64(d))
+			col.Data = j.mem.Alloc(len(v.Outer) * 8)
+			for i, d := range v.Outer {
+				binary.LittleEndian.PutUint64(col.Data[8*i:], uint64(d))
 			}
 		case col.Levels > 0:
-			v.column(col, j.mem, 1)
+			v.Column(col, j.mem, 1)
 		}
 	}
 	return nil
 }
 
 // group reads one member of one sample group.
-func (j *spanRead) group(ctx context.Context, g sampleGroup, o *blobObject, cols []colPlace) error {
+func (j *spanRead) group(ctx context.Context, g sampleGroup, o *look.BlobObject, cols []colPlace) error {
 	a, err := j.in.member(g, o)
 	if err != nil {
 		return err
@@ -137,37 +143,37 @@ func (j *spanRead) group(ctx context.Context, g sampleGroup, o *blobObject, cols
 	if o.Bytes {
 		return j.bytesOf(ctx, a, cols)
 	}
-	s := stretch{a: a, lo: 0, hi: a.Rows, per: a.Rows}
+	s := column.Stretch{A: a, Lo: 0, Hi: a.Rows, Per: a.Rows}
 	if !o.Ragged {
 		if err := j.parts(o, &s, cols, a.Dims); err != nil {
 			return err
 		}
-		return s.read(ctx, &j.work, j.data)
+		return s.Read(ctx, &j.work, j.data)
 	}
 	return j.ragged(ctx, o, &s, cols)
 }
 
 // ragged appends values of any shape, and the shape.
-func (j *spanRead) ragged(ctx context.Context, o *blobObject, s *stretch, cols []colPlace) error {
-	leaves, err := s.a.leavesBy(j.in.rules, o)
+func (j *spanRead) ragged(ctx context.Context, o *look.BlobObject, s *column.Stretch, cols []colPlace) error {
+	leaves, err := s.A.Leaves(&o.Decode)
 	if err != nil {
 		return err
 	}
-	dims := s.a.Dims
+	dims := s.A.Dims
 	if o.Wide {
-		leaves, dims, s.wide = s.a.wideLeaves(leaves), dims[:max(len(dims)-1, 0)], true
+		leaves, dims, s.Wide = s.A.WideLeaves(leaves), dims[:max(len(dims)-1, 0)], true
 	}
 	for _, c := range cols {
 		k := c.leaf
-		v := &j.work.vary[c.column]
+		v := &j.work.Vary[c.column]
 		if k < 0 {
 			k = j.shapeOf(c.column, cols)
 		}
-		if k < 0 || k >= len(leaves) || leaves[k].err != nil {
+		if k < 0 || k >= len(leaves) || leaves[k].Err != nil {
 			return errChanged("another type")
 		}
 		l := &leaves[k]
-		f, err := l.field("x", dims)
+		f, err := l.Field("x", dims)
 		want := &j.batch.Columns[c.column]
 		switch {
 		case err != nil:
@@ -177,24 +183,24 @@ func (j *spanRead) ragged(ctx context.Context, o *blobObject, s *stretch, cols [
 				return errChanged("rank %d", len(f.Shape))
 			}
 			for _, d := range f.Shape {
-				v.outer = append(v.outer, int64(d))
+				v.Outer = append(v.Outer, int64(d))
 			}
 			continue
-		case f.DType != want.DType || l.kind == numbers && want.Levels != 1 || l.kind != numbers && want.Levels != f.Levels:
+		case f.DType != want.DType || l.Kind == element.Numbers && want.Levels != 1 || l.Kind != element.Numbers && want.Levels != f.Levels:
 			return errChanged("%s %v", f.DType, f.Shape)
 		}
-		s.parts = append(s.parts, part{column: c.column, leaf: l, two: f.Levels == 2})
-		if l.kind == numbers {
-			at, size := len(v.data), f.ElemBytes()
-			v.data = slices.Grow(v.data, size)[:at+size]
-			j.data[c.column] = v.data[at:]
-			v.outer = append(v.outer, int64(len(v.data)/f.DType.Size()))
+		s.Parts = append(s.Parts, column.Part{Column: c.column, Leaf: l, Two: f.Levels == 2})
+		if l.Kind == element.Numbers {
+			at, size := len(v.Data), f.ElemBytes()
+			v.Data = slices.Grow(v.Data, size)[:at+size]
+			j.data[c.column] = v.Data[at:]
+			v.Outer = append(v.Outer, int64(len(v.Data)/f.DType.Size()))
 		}
 	}
-	if len(s.parts) == 0 {
+	if len(s.Parts) == 0 {
 		return nil
 	}
-	return s.read(ctx, &j.work, j.data)
+	return s.Read(ctx, &j.work, j.data)
 }
 
 // shapeOf is the leaf whose shape a companion column has.

@@ -8,9 +8,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/look"
 )
 
 // items are the data sets that are samples, in order.
@@ -36,9 +40,9 @@ func (i *input) listItems() (*items, error) {
 			out.names = append(out.names, name)
 		}
 	}
-	slices.SortFunc(out.names, natural)
+	slices.SortFunc(out.names, naming.Natural)
 	if int64(len(out.names)) != i.samples {
-		return nil, errChanged("%d data sets in %s, had %d", len(out.names), cmpPath(b.Parent), i.samples)
+		return nil, errChanged("%d data sets in %s, had %d", len(out.names), naming.Rooted(b.Parent), i.samples)
 	}
 	if b.Order != "" {
 		if err := i.orderBy(b.Order, out); err != nil {
@@ -57,7 +61,7 @@ func (i *input) listItems() (*items, error) {
 
 // named are the addresses of what a group holds.
 func (i *input) named(group string) (map[string]int64, error) {
-	links, err := i.children(group)
+	links, err := i.Children(group)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +92,7 @@ func (i *input) itemsOf(group string, names []string) ([]sampleGroup, error) {
 
 // orderBy puts the names in the order in which a data set lists them.
 func (i *input) orderBy(list string, out *items) error {
-	names := i.listed(list, out.names)
+	names := i.Listed(list, out.names)
 	if names == nil {
 		return errChanged("other names in %s", list)
 	}
@@ -97,7 +101,7 @@ func (i *input) orderBy(list string, out *items) error {
 }
 
 // samplesOf are the groups, or the data sets, that a blob's object is read from.
-func (i *input) samplesOf(o *blobObject) ([]sampleGroup, error) {
+func (i *input) samplesOf(o *look.BlobObject) ([]sampleGroup, error) {
 	if !o.Item {
 		return i.groups()
 	}
@@ -109,7 +113,7 @@ func (i *input) samplesOf(o *blobObject) ([]sampleGroup, error) {
 }
 
 // member opens a data set of a sample.
-func (i *input) member(g sampleGroup, o *blobObject) (*dataset, error) {
+func (i *input) member(g sampleGroup, o *look.BlobObject) (*column.Dataset, error) {
 	if !o.Item {
 		return i.within(g, i.blob.Parent, o.Path)
 	}
@@ -118,30 +122,30 @@ func (i *input) member(g sampleGroup, o *blobObject) (*dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return i.dataset(obj, p)
+	return i.DatasetOf(obj, p)
 }
 
 // memberPath names a data set of a sample in errors.
-func (i *input) memberPath(g sampleGroup, o *blobObject) string {
+func (i *input) memberPath(g sampleGroup, o *look.BlobObject) string {
 	if o.Item {
 		return strings.TrimPrefix(o.Path+"/"+g.name, "/")
 	}
-	return strings.TrimPrefix(join(i.blob.Parent+"/"+g.name, o.Path), "/")
+	return strings.TrimPrefix(naming.Join(i.blob.Parent+"/"+g.name, o.Path), "/")
 }
 
 // bytesOf appends the whole of a data set.
-func (j *spanRead) bytesOf(ctx context.Context, a *dataset, cols []colPlace) error {
+func (j *spanRead) bytesOf(ctx context.Context, a *column.Dataset, cols []colPlace) error {
 	for _, c := range cols {
-		v, col := &j.work.vary[c.column], &j.batch.Columns[c.column]
+		v, col := &j.work.Vary[c.column], &j.batch.Columns[c.column]
 		if col.DType != shardify.U8 || col.Levels != 1 {
 			return errChanged("another type")
 		}
-		at, size := len(v.data), int(a.Rows*a.RowBytes)
-		v.data = slices.Grow(v.data, size)[:at+size]
-		if err := a.Read(ctx, &j.work.Buffers, v.data[at:], 0, a.Rows); err != nil {
+		at, size := len(v.Data), int(a.Rows*a.RowBytes)
+		v.Data = slices.Grow(v.Data, size)[:at+size]
+		if err := a.Read(ctx, &j.work.Buffers, v.Data[at:], 0, a.Rows); err != nil {
 			return err
 		}
-		v.outer = append(v.outer, int64(len(v.data)))
+		v.Outer = append(v.Outer, int64(len(v.Data)))
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package hdf5
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"path"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/storage/storages"
 )
 
@@ -29,7 +29,7 @@ var Format = shardify.SourceFormat{
 var options = slices.Concat([]shardify.Option{
 	{Name: "object", Kind: shardify.KindString,
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
-	{Name: "sample", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", string(byAxis), string(byGroup), string(byItem), string(byFile)},
+	{Name: "sample", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", string(look.ByAxis), string(look.ByGroup), string(look.ByItem), string(look.ByFile)},
 		Help: "what is one sample: a row (axis 0), a group, a data set (its name is the key), or a whole file"},
 	{Name: rows.AxisOption, Kind: shardify.KindString, Default: "auto",
 		Help: "the axis of the samples, 0 being the first and -1 the last: auto is 0, and that of the rows in MATLAB's files"},
@@ -67,99 +67,10 @@ func sniff(head []byte, name string) bool {
 	return true
 }
 
-// settings are the options, read.
-type settings struct {
-	objects  []string
-	sample   string
-	external bool
-	frame    string
-	lists    bool // flat arrays beside offsets are lists
-	splits   bool // those in the files are wanted
-	skip     bool // damaged inputs and sample groups are left out
-	media    string
-	cf       bool
-	axis     int // of the samples, or rows.AutoAxis
-}
-
-func newSettings(o shardify.Options) (*settings, error) {
-	s := &settings{sample: o["sample"], external: o.Bool("external"), media: mediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"]}
-	var err error
-	if s.axis, err = rows.ParseAxis(o[rows.AxisOption]); err != nil {
-		return nil, err
-	}
-	if o["text"] == "bytes" {
-		s.media = "bin"
-	}
-	for _, p := range strings.Split(o["object"], ",") {
-		if p = strings.TrimSpace(p); p == "" {
-			continue
-		}
-		p = path.Clean("/" + p)
-		if _, err := path.Match(p, ""); err != nil {
-			return nil, fmt.Errorf("--object %q: %w", p, err)
-		}
-		s.objects = append(s.objects, p)
-	}
-	return s, nil
-}
-
-// object tells whether the data set at a path is chosen: it or a group that it
-// is in matches.
-func (s *settings) object(p string) bool {
-	if len(s.objects) == 0 {
-		return true
-	}
-	for _, g := range s.objects {
-		if g == "/" || matchPrefix(g, p, strings.Count(g, "/")) {
-			return true
-		}
-	}
-	return false
-}
-
-// below tells whether the group at a path may hold chosen objects.
-func (s *settings) below(p string) bool {
-	if s.object(p) {
-		return true
-	}
-	n := strings.Count(p, "/")
-	for _, g := range s.objects {
-		if parts := strings.Split(g, "/"); len(parts) > n {
-			if ok, _ := path.Match(strings.Join(parts[:n+1], "/"), p); ok {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// matchPrefix matches a glob with the first n parts of a path.
-func matchPrefix(glob, p string, n int) bool {
-	at := 0
-	for range n {
-		k := strings.IndexByte(p[at+1:], '/')
-		if k < 0 {
-			at = len(p)
-			break
-		}
-		at += k + 1
-	}
-	if strings.Count(p[:at], "/") != n {
-		return false
-	}
-	ok, _ := path.Match(glob, p[:at])
-	return ok || glob == p[:at]
-}
-
-// key is what the survey depends on beside the files.
-func (s *settings) key() string {
-	return fmt.Sprintf("hdf5 6 object=%q sample=%s external=%v text=%s cf=%v lists=%v frame=%s axis=%d", s.objects, s.sample, s.external, s.media, s.cf, s.lists, s.frame, s.axis)
-}
-
 // source implements shardify.Source.
 type source struct {
 	*rows.Set
-	opts    *settings
+	opts    *look.Settings
 	want    *rows.Wanted
 	handles *rows.Handles[*input]
 
@@ -173,11 +84,11 @@ type source struct {
 
 // ask leaves it to the user what a sample is, where rows are not the only way to read
 // several files.
-func (s *source) ask(c *choice) error {
-	if c == nil || c.mode != byAxis || c.arrays == nil {
+func (s *source) ask(c *look.Choice) error {
+	if c == nil || c.Mode != look.ByAxis || c.Arrays == nil {
 		return nil
 	}
-	r := rows.Readings{Rows: s.Samples(), Equal: true, Arrays: c.arrays}
+	r := rows.Readings{Rows: s.Samples(), Equal: true, Arrays: c.Arrays}
 	n := int64(-1)
 	for in := range s.Inputs() {
 		r.Files++
@@ -186,7 +97,7 @@ func (s *source) ask(c *choice) error {
 	}
 	switch {
 	case !r.Doubtful():
-	case s.opts.sample != string(byAxis):
+	case s.opts.Sample != string(look.ByAxis):
 		return r.Ask()
 	default:
 		s.doubt = []string{r.Note()}
@@ -205,18 +116,18 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s := &source{want: want, table: a.Table}
-	if s.opts, err = newSettings(o); err != nil {
+	if s.opts, err = look.NewSettings(o); err != nil {
 		return nil, err
 	}
-	s.opts.splits, s.opts.skip = a.Splits, a.SkipDamaged
+	s.opts.Splits, s.opts.Skip = a.Splits, a.SkipDamaged
 	sv := &survey{fs: storages.Of(a.Table), opts: s.opts, inputs: a.Table.Len(), missing: o[rows.Option.Name], want: want}
 	defer sv.close()
-	f := rows.Format{Name: "HDF5", Look: sv.look, Key: s.opts.key(), Ragged: true}
+	f := rows.Format{Name: "HDF5", Look: sv.look, Key: s.opts.Key(), Ragged: true}
 	if a.State == nil {
 		if err := sv.decide(ctx, a); err != nil {
 			return nil, err
 		}
-		if sv.choice != nil && sv.choice.mode == byFile && labels.MayClass(a.Table, o) {
+		if sv.choice != nil && sv.choice.Mode == look.ByFile && labels.MayClass(a.Table, o) {
 			f.Beside = labels.ClassField
 		}
 	} else if s.named, a.State, err = labels.ReadNamed(a.State, a.Table); err != nil {
@@ -235,13 +146,13 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	s.handles = rows.NewHandles(s.openInput)
-	s.keyed = s.mode() == byItem
+	s.keyed = s.mode() == look.ByItem
 	return s, s.name(a)
 }
 
 // name finds what samples are called, and their classes, where each file is one.
 func (s *source) name(a shardify.OpenArgs) (err error) {
-	if s.mode() != byFile {
+	if s.mode() != look.ByFile {
 		if s.named != nil {
 			return shardify.Corrupt(-1, "state of HDF5 inputs: names of files that are no samples")
 		}
@@ -297,9 +208,9 @@ func (s *source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Spa
 }
 
 // mode is what the samples are.
-func (s *source) mode() mode {
+func (s *source) mode() look.Mode {
 	for in := range s.Inputs() {
-		var b blob
+		var b look.Blob
 		if json.Unmarshal(in.Blob, &b) == nil && in.Samples > 0 {
 			return b.Mode
 		}

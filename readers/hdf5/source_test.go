@@ -11,8 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
+	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -419,9 +422,9 @@ func TestChunksLargerThanWhatIsKept(t *testing.T) {
 	want := mustLoad(t, []string{"rows_a.h5"}, nil, nil)
 	for _, c := range []struct{ keep, slab int64 }{{0, 512 << 20}, {0, 100}, {60, 300}, {1 << 20, 1}} {
 		func() {
-			oldKeep, oldSlab := array.KeepRow, slabBytes
-			defer func() { array.KeepRow, slabBytes = oldKeep, oldSlab }()
-			array.KeepRow, slabBytes = c.keep, c.slab
+			oldKeep, oldSlab := array.KeepRow, look.SlabBytes
+			defer func() { array.KeepRow, look.SlabBytes = oldKeep, oldSlab }()
+			array.KeepRow, look.SlabBytes = c.keep, c.slab
 			got := mustLoad(t, []string{"rows_a.h5"}, nil, nil)
 			for name, col := range want.cols {
 				if !bytes.Equal(col.Data, got.cols[name].Data) {
@@ -496,18 +499,18 @@ func TestColumnsDoNotChangeWhatASampleIs(t *testing.T) {
 
 func TestNaturalOrder(t *testing.T) {
 	list := []string{"demo_10", "b", "demo_9", "demo_1", "demo_01", "a10", "a9b", "a9"}
-	slices.SortFunc(list, natural)
+	slices.SortFunc(list, naming.Natural)
 	if want := []string{"a9", "a9b", "a10", "b", "demo_01", "demo_1", "demo_9", "demo_10"}; !slices.Equal(list, want) {
 		t.Errorf("%q", list)
 	}
 }
 
 func TestPickledNamesAreNeverExecuted(t *testing.T) {
-	if got := pickledTexts("(lp0\nVa\np1\naVb c\np2\na."); !slices.Equal(got, []string{"a", "b c"}) {
+	if got := look.PickledTexts("(lp0\nVa\np1\naVb c\np2\na."); !slices.Equal(got, []string{"a", "b c"}) {
 		t.Errorf("%q", got)
 	}
 	for _, s := range []string{"", "(lp0\n", "(lp0\nVa\np1\na", "cos\nsystem\n(S'x'\ntR.", "(lp0\nV\\u00e9\np1\na.", "(lp0\nI1\na.", "(lp0\ncos\nsystem\np1\na."} {
-		if got := pickledTexts(s); got != nil {
+		if got := look.PickledTexts(s); got != nil {
 			t.Errorf("%q gives %q", s, got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/look"
 )
 
 // rowsOf writes a jagged column as text, a row in brackets.
@@ -53,7 +54,7 @@ func TestARowOfASparseMatrixIsASample(t *testing.T) {
 			if c.files == "sparse_old.h5ad" {
 				want = "3"
 			}
-			if data.Counter != c.group || indices.Counter != c.group || data.Attrs[columnsOfRows] != want {
+			if data.Counter != c.group || indices.Counter != c.group || data.Attrs[look.SparseColumns] != want {
 				t.Errorf("counters %q, %q, attributes %v", data.Counter, indices.Counter, data.Attrs)
 			}
 		})

@@ -10,23 +10,25 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/storage"
 )
 
 // survey looks into the inputs.
 type survey struct {
 	fs     storage.FS
-	opts   *settings
+	opts   *look.Settings
 	inputs int
-	choice *choice
-	splits map[string]*choice // by split
+	choice *look.Choice
+	splits map[string]*look.Choice // by split
 	// missing is the option.
 	missing string
 	want    *rows.Wanted // to tell the damage that matters
 
 	mu   sync.Mutex
-	refs []reference
-	kept *tree // of the file that decided, which is not scanned twice
+	refs []look.Reference
+	kept *look.Tree // of the file that decided, which is not scanned twice
 	path string
 }
 
@@ -36,7 +38,7 @@ const maxLooks = 64
 // decide finds what the samples are from the first input that tells: one that holds a
 // single row, as the last part of a set may, leaves it open.
 func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
-	if s.opts.splits {
+	if s.opts.Splits {
 		return s.decideSplits(ctx, a)
 	}
 	err := s.decideOn(ctx, a, false)
@@ -45,9 +47,9 @@ func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
 	}
 	// All inputs that could tell are damaged. Groups that are samples may be damaged by
 	// themselves.
-	if e := s.decideOn(ctx, a, true); e == nil && s.opts.skip {
+	if e := s.decideOn(ctx, a, true); e == nil && s.opts.Skip {
 		return nil
-	} else if e == nil && (s.choice.mode == byGroup || s.choice.mode == byItem) {
+	} else if e == nil && (s.choice.Mode == look.ByGroup || s.choice.Mode == look.ByItem) {
 		return &shardify.Skippable{Err: err}
 	}
 	return err
@@ -67,10 +69,10 @@ func (s *survey) decideOn(ctx context.Context, a shardify.OpenArgs, damage bool)
 			}
 			continue
 		}
-		if s.choice == nil || !c.unsure && c.mode != byGroup {
+		if s.choice == nil || !c.Unsure && c.Mode != look.ByGroup {
 			s.choice = c
 		}
-		if !s.choice.unsure {
+		if !s.choice.Unsure {
 			return nil
 		}
 		s.close() // and look into the next
@@ -90,7 +92,7 @@ func (s *survey) decideOn(ctx context.Context, a shardify.OpenArgs, damage bool)
 //
 // Damaged parts may be what tells the samples. They are no part of what is chosen from, so
 // that damage comes before any choice.
-func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int, damage bool) (c *choice, err error) {
+func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int, damage bool) (c *look.Choice, err error) {
 	all, _ := rows.NewWanted(nil)
 	f, err := s.file(ctx, a.Table.Path(i))
 	if err != nil {
@@ -102,20 +104,20 @@ func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int, damag
 			f.Close()
 		}
 	}()
-	t, err := scan(ctx, f, s.opts, all, nil)
+	t, err := look.Scan(ctx, f, s.opts, all, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := damageErr(t.concerned(s.want, nil)); err != nil && !damage {
+	if err := look.DamageErr(t.Concerned(s.want, nil)); err != nil && !damage {
 		return nil, err
 	}
-	if len(t.objects) == 0 {
-		return nil, t.nothing(len(s.opts.objects) == 0 && len(a.Columns) == 0)
+	if t.Empty() {
+		return nil, t.Nothing(len(s.opts.Objects) == 0 && len(a.Columns) == 0)
 	}
 	if c, err = s.chooseFrom(ctx, t, a.Columns); err != nil {
 		return nil, err
 	}
-	c.times = t.times(ctx, c)
+	c.Times = t.Times(ctx, c)
 	if keep = len(a.Columns) == 0; keep {
 		s.kept, s.path = t, a.Table.Path(i)
 	}
@@ -124,17 +126,17 @@ func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int, damag
 
 // chooseFrom decides by all data sets of a tree, or by the columns alone where all say
 // nothing of them.
-func (s *survey) chooseFrom(ctx context.Context, t *tree, columns []string) (*choice, error) {
-	c, err := t.choose(s.opts.sample, s.inputs)
+func (s *survey) chooseFrom(ctx context.Context, t *look.Tree, columns []string) (*look.Choice, error) {
+	c, err := t.Choose(s.opts.Sample, s.inputs)
 	if len(columns) == 0 {
 		return c, err
 	}
-	sub := t.only(columns)
-	if len(sub.objects) == 0 {
-		return s.decideAlone(ctx, t.file, columns, c, err)
+	sub := t.Only(columns)
+	if sub.Empty() {
+		return s.decideAlone(ctx, t.File, columns, c, err)
 	}
-	if err != nil || c.leavesAll(sub) {
-		if alone, e := sub.choose(s.opts.sample, s.inputs); e == nil {
+	if err != nil || c.LeavesAll(sub) {
+		if alone, e := sub.Choose(s.opts.Sample, s.inputs); e == nil {
 			return alone, nil
 		}
 	}
@@ -143,47 +145,23 @@ func (s *survey) chooseFrom(ctx context.Context, t *tree, columns []string) (*ch
 
 // decideAlone looks at the data sets that columns name by other names than the walk: c and
 // err are the choice without them.
-func (s *survey) decideAlone(ctx context.Context, f *file, columns []string, c *choice, err error) (*choice, error) {
+func (s *survey) decideAlone(ctx context.Context, f *column.File, columns []string, c *look.Choice, err error) (*look.Choice, error) {
 	want, e := rows.NewWanted(columns)
 	if e != nil {
 		return c, err
 	}
-	sub, e := scan(ctx, f, s.opts, want, nil)
-	if e != nil || len(sub.objects) == 0 {
+	sub, e := look.Scan(ctx, f, s.opts, want, nil)
+	if e != nil || sub.Empty() {
 		if c != nil { // that there is no such field comes first
 			err = nil
 		}
 		return c, err
 	}
-	return sub.choose(s.opts.sample, s.inputs)
-}
-
-// only is the tree of the data sets that the globs want.
-func (t *tree) only(globs []string) *tree {
-	sub := *t
-	sub.objects = nil
-	want, err := rows.NewWanted(globs)
-	if err != nil {
-		return &sub
-	}
-	for _, o := range t.objects {
-		for _, w := range o.wanted {
-			if hit, _ := want.Match(o.ways(w.leaf.name)...); hit {
-				sub.objects = append(sub.objects, o)
-				break
-			}
-		}
-	}
-	return &sub
-}
-
-// leavesAll tells whether the choice leaves nothing of a tree.
-func (c *choice) leavesAll(t *tree) bool {
-	return !slices.ContainsFunc(t.objects, func(o object) bool { return c.left[o.path] == "" })
+	return sub.Choose(s.opts.Sample, s.inputs)
 }
 
 // take hands out the kept tree of a file, once.
-func (s *survey) take(name string) *tree {
+func (s *survey) take(name string) *look.Tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.kept
@@ -197,30 +175,16 @@ func (s *survey) take(name string) *tree {
 // close drops what was kept and not taken.
 func (s *survey) close() {
 	if s.kept != nil {
-		s.kept.file.Close()
+		s.kept.File.Close()
 	}
 }
 
-// nothing says why a file has no data sets to offer; all of them were wanted, or some.
-func (t *tree) nothing(all bool) error {
-	if t.kind.keras {
-		return shardify.Unsupported("the weights of a Keras model, which are no samples")
-	}
-	if left := t.left.all(); len(left) > 0 {
-		return shardify.Unsupported("no data sets to read: %s: %s", left[0].Name, left[0].Reason)
-	}
-	if all {
-		return shardify.Mismatch("it holds no data sets (attributes are not read)")
-	}
-	return shardify.Misuse("there are no data sets that --object and --columns want")
-}
-
-func (s *survey) file(ctx context.Context, name string) (*file, error) {
+func (s *survey) file(ctx context.Context, name string) (*column.File, error) {
 	in, err := rows.OpenFile(ctx, s.fs, name, -1)
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFile(s.fs, in, name, s.opts.external)
+	f, err := column.Open(s.fs, in, name, s.opts.External)
 	if err != nil {
 		in.Close()
 		return nil, err
@@ -236,25 +200,25 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 		if err != nil {
 			return s.foreign(ctx, name, err)
 		}
-		if t, err = scan(ctx, f, s.opts, want, s.choice); err != nil {
+		if t, err = look.Scan(ctx, f, s.opts, want, s.choice); err != nil {
 			f.Close()
 			return nil, err
 		}
 	}
-	defer t.file.Close()
-	if t.kind.keras {
-		return nil, shardify.Unsupported("the weights of a Keras model, which are no samples")
+	defer t.File.Close()
+	if err := t.Kind.Refused(); err != nil {
+		return nil, err
 	}
-	s.refer(t.references())
+	s.refer(t.References())
 	facts, err := s.factsOf(ctx, t)
 	if err == nil && len(facts.Fields)+len(facts.Left) == 0 && facts.Samples == 0 && !want.All() {
-		facts.Samples, err = s.count(ctx, t.file)
+		facts.Samples, err = s.count(ctx, t.File)
 	}
-	if failed := t.file.Failed(); failed != nil {
+	if failed := t.File.Failed(); failed != nil {
 		return nil, failed
 	}
 	// What is left of a damaged file may seem to be anything.
-	if list := t.place(s.choice, t.concerned(want, s.choice)); len(list) > 0 {
+	if list := t.Place(s.choice, t.Concerned(want, s.choice)); len(list) > 0 {
 		if err != nil || facts.Foreign != "" {
 			facts = &rows.Facts{}
 		}
@@ -265,13 +229,13 @@ func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*row
 
 // count is how many samples a file has that has none of the wanted fields: it lacks them,
 // rather than being empty.
-func (s *survey) count(ctx context.Context, f *file) (int64, error) {
+func (s *survey) count(ctx context.Context, f *column.File) (int64, error) {
 	all, err := rows.NewWanted(nil)
 	if err != nil {
 		return 0, err
 	}
-	t, err := scan(ctx, f, s.opts, all, s.choice)
-	if err != nil || len(t.objects) == 0 {
+	t, err := look.Scan(ctx, f, s.opts, all, s.choice)
+	if err != nil || t.Empty() {
 		return 0, err
 	}
 	facts, err := s.factsOf(ctx, t)
@@ -281,11 +245,11 @@ func (s *survey) count(ctx context.Context, f *file) (int64, error) {
 	return facts.Samples, nil
 }
 
-func (s *survey) factsOf(ctx context.Context, t *tree) (*rows.Facts, error) {
-	if s.opts.splits {
+func (s *survey) factsOf(ctx context.Context, t *look.Tree) (*rows.Facts, error) {
+	if s.opts.Splits {
 		return s.lookSplits(ctx, t)
 	}
-	return t.facts(ctx, s.choice, s.opts)
+	return t.Facts(ctx, s.choice, s.opts)
 }
 
 // foreign leaves a file out that is no HDF5 and is not named so.

@@ -1,4 +1,4 @@
-package hdf5
+package look
 
 import (
 	"cmp"
@@ -7,7 +7,7 @@ import (
 
 // otherDimension says why a data set that does not begin with the samples' dimension is
 // no column, "" if it may be one.
-func (c *choice) otherDimension(o *object) string {
+func (c *Choice) otherDimension(o *object) string {
 	if first := o.first(); len(c.dimension) > 0 && first != "" && !slices.Contains(c.dimension, first) {
 		return "its first dimension is " + first + ", the samples are " + c.dimension[0]
 	}
@@ -33,7 +33,7 @@ type leads struct {
 
 // leads lists the named dimensions that come first; nil where names say too little: data
 // sets without names hold half of the bytes, or can grow.
-func (t *tree) leads() *leads {
+func (t *Tree) leads() *leads {
 	all := &leads{}
 	byName := map[string]*lead{}
 	sizes := map[string]map[int64]int64{} // bytes by rows
@@ -118,7 +118,7 @@ func keep(list []*lead, in func(*lead) bool) []*lead {
 // chooseLead finds the dimension of the samples among those that come first wherever they
 // are used: the one that grows, the one of nearly all bytes, the one that counts time, and
 // for a single input, or if rows are asked for, the one of most bytes. alone is that case.
-func (t *tree) chooseLead(all *leads, firm, alone bool) *choice {
+func (t *Tree) chooseLead(all *leads, firm, alone bool) *Choice {
 	list := keep(all.list, func(l *lead) bool { return !l.inner })
 	grow := keep(list, func(l *lead) bool { return l.grows })
 	if len(grow) == 1 && grow[0].grows {
@@ -144,6 +144,6 @@ func (t *tree) chooseLead(all *leads, firm, alone bool) *choice {
 }
 
 // rowsOf is the choice of the rows of a named dimension.
-func (t *tree) rowsOf(l *lead, why string) *choice {
+func (t *Tree) rowsOf(l *lead, why string) *Choice {
 	return t.axis(l.rows, append([]string{l.name}, t.dims.also[l.name]...), "dimension "+l.name+", "+why)
 }

@@ -1,4 +1,4 @@
-package hdf5
+package look
 
 import (
 	"context"
@@ -105,7 +105,7 @@ func (f *factory) member(g *groupSet, m int, name string) error {
 			f.tree.leave(name, err)
 			return nil
 		}
-		packed = packed || slices.ContainsFunc(o.wanted, func(w wantedLeaf) bool { return w.leaf.cf != nil })
+		packed = packed || slices.ContainsFunc(o.wanted, func(w wantedLeaf) bool { return w.leaf.CF != nil })
 		ragged = ragged || !slices.Equal(head.dims, o.dims)
 		total += o.bytes
 	}
@@ -158,9 +158,9 @@ func (o *object) differs(p *object) string {
 		return "another type"
 	}
 	for i := range o.wanted {
-		a, errA := o.wanted[i].leaf.field("x", nil)
-		b, errB := p.wanted[i].leaf.field("x", nil)
-		if o.wanted[i].index != p.wanted[i].index || o.wanted[i].leaf.name != p.wanted[i].leaf.name || (errA == nil) != (errB == nil) ||
+		a, errA := o.wanted[i].leaf.Field("x", nil)
+		b, errB := p.wanted[i].leaf.Field("x", nil)
+		if o.wanted[i].index != p.wanted[i].index || o.wanted[i].leaf.Name != p.wanted[i].leaf.Name || (errA == nil) != (errB == nil) ||
 			a.DType != b.DType || a.Levels != b.Levels || !slices.Equal(a.Shape, b.Shape) {
 			return "another type"
 		}

@@ -1,80 +1,65 @@
-package hdf5
+package look
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
-// fault notes what is damaged in the file. It tells whether err is damage.
-func (f *file) fault(p string, err error) bool {
-	if !errors.Is(err, shardify.ErrCorrupt) {
-		return false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	name := strings.TrimPrefix(p, "/")
-	if !slices.ContainsFunc(f.damaged, func(d rows.Damage) bool { return d.Object == name }) {
-		f.damaged = append(f.damaged, rows.Damage{Object: name, Err: err})
-	}
-	return true
-}
-
 // leave notes what is no field: damage is an error, anything else has no form that is
 // read.
-func (t *tree) leave(p string, err error) {
-	if !t.file.fault(p, err) {
+func (t *Tree) leave(p string, err error) {
+	if !t.File.Fault(p, err) {
 		t.left.add(p, err)
 	}
 }
 
 // attributes are those of an object. What is damaged may say what the values mean, or
 // what a sample is.
-func (t *tree) attributes(o *h5.Object, p string) attributes {
+func (t *Tree) attributes(o *h5.Object, p string) element.Attributes {
 	list, err := o.Attributes()
 	for i := range list {
 		if err == nil && list[i].Err != nil {
 			err = fmt.Errorf("attribute %s: %w", list[i].Name, list[i].Err)
 		}
 	}
-	t.file.fault(cmp.Or(p, "/"), err)
+	t.File.Fault(cmp.Or(p, "/"), err)
 	return list
 }
 
 // concerns tells whether damage at a path is in something that is wanted. The samples may
 // be groups of which it is one.
-func (t *tree) concerns(want *rows.Wanted, c *choice, p string) bool {
+func (t *Tree) concerns(want *rows.Wanted, c *Choice, p string) bool {
 	if p == "/" {
 		return true
 	}
-	if want.Excluded(names(p, "")...) || want.Whole(p) {
+	if want.Excluded(naming.Ways(p, "")...) || want.Whole(p) {
 		return false
 	}
-	if hit, _ := want.Match(names(p, "")...); hit || want.Within(p) {
+	if hit, _ := want.Match(naming.Ways(p, "")...); hit || want.Within(p) {
 		return true
 	}
 	if c != nil {
-		return c.mode == byGroup && c.sampleGroup("/"+p) != "" || c.mode == byItem && c.itemTypes[groupOf("/"+p)] != ""
+		return c.Mode == ByGroup && c.sampleGroup("/"+p) != "" || c.Mode == ByItem && c.itemTypes[naming.Group("/"+p)] != ""
 	}
 	return slices.ContainsFunc(t.groupSets(true), func(g *groupSet) bool { return len(g.broken) > 0 })
 }
 
-// concerned lists the damage in what is wanted.
-func (t *tree) concerned(want *rows.Wanted, c *choice) []rows.Damage {
-	t.file.mu.Lock()
-	list := slices.Clone(t.file.damaged)
-	t.file.mu.Unlock()
-	return slices.DeleteFunc(list, func(d rows.Damage) bool { return !t.concerns(want, c, d.Object) })
+// Concerned lists the damage in what is wanted.
+func (t *Tree) Concerned(want *rows.Wanted, c *Choice) []rows.Damage {
+	return slices.DeleteFunc(t.File.Damage(), func(d rows.Damage) bool { return !t.concerns(want, c, d.Object) })
 }
 
-// damageErr is the error about damage, nil without.
-func damageErr(list []rows.Damage) error {
+// DamageErr is the error about damage, nil without.
+func DamageErr(list []rows.Damage) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -83,10 +68,10 @@ func damageErr(list []rows.Damage) error {
 
 // sampleGroup is the name of the sample group that a path leads to or into, "" if it is
 // none.
-func (c *choice) sampleGroup(p string) string {
+func (c *Choice) sampleGroup(p string) string {
 	rest, ok := strings.CutPrefix(p, c.parent+"/")
 	name, _, _ := strings.Cut(rest, "/")
-	if stem, numbered := stemOf(name); !ok || c.numbered && (!numbered || stem != c.stem) {
+	if stem, numbered := naming.Stem(name); !ok || c.numbered && (!numbered || stem != c.stem) {
 		return ""
 	}
 	return name
@@ -94,14 +79,14 @@ func (c *choice) sampleGroup(p string) string {
 
 // brokenGroups marks the sample groups that are damaged, so that they are samples all the
 // same, and are not compared with others.
-func (t *tree) brokenGroups(sets map[setKey]*groupSet, numbered bool) {
+func (t *Tree) brokenGroups(sets map[setKey]*groupSet, numbered bool) {
 	for p, err := range t.brokenPaths() {
 		parent, name := p[:strings.LastIndexByte(p, '/')], p[strings.LastIndexByte(p, '/')+1:]
-		stem, ok := stemOf(name)
+		stem, ok := naming.Stem(name)
 		if !numbered {
 			stem, ok = "", true
 		}
-		if g := sets[setKey{parent, stem}]; ok && g != nil && len(g.names) > 0 && !t.want.Excluded(names(p, "")...) {
+		if g := sets[setKey{parent, stem}]; ok && g != nil && len(g.names) > 0 && !t.want.Excluded(naming.Ways(p, "")...) {
 			if g.broken == nil {
 				g.broken = map[string]error{}
 			}
@@ -111,9 +96,9 @@ func (t *tree) brokenGroups(sets map[setKey]*groupSet, numbered bool) {
 }
 
 // brokenPaths is everything that is damaged, and the groups it is in.
-func (t *tree) brokenPaths() map[string]error {
+func (t *Tree) brokenPaths() map[string]error {
 	out := map[string]error{}
-	for _, d := range t.file.damaged {
+	for _, d := range t.File.Damage() {
 		for p := "/" + d.Object; len(p) > 1; p = p[:strings.LastIndexByte(p, '/')] {
 			if out[p] == nil {
 				out[p] = d.Err
@@ -129,16 +114,16 @@ func (g *groupSet) all() []string {
 	for name := range g.broken {
 		out = append(out, name)
 	}
-	slices.SortFunc(out, natural)
+	slices.SortFunc(out, naming.Natural)
 	return out
 }
 
-// place says for damage in a file which samples cannot be read for it.
-func (t *tree) place(c *choice, list []rows.Damage) []rows.Damage {
-	if c != nil && c.mode == byItem {
+// Place says for damage in a file which samples cannot be read for it.
+func (t *Tree) Place(c *Choice, list []rows.Damage) []rows.Damage {
+	if c != nil && c.Mode == ByItem {
 		t.placeItems(c, list)
 	}
-	if c == nil || c.mode != byGroup {
+	if c == nil || c.Mode != ByGroup {
 		return list
 	}
 	f := factory{tree: t, choice: c}

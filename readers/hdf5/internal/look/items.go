@@ -1,4 +1,4 @@
-package hdf5
+package look
 
 import (
 	"bytes"
@@ -10,9 +10,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -25,8 +29,8 @@ import (
 // an encoded image, as a scalar of opaque bytes or a list of them, is bytes with a media
 // type.
 
-// byItem is the mode of a data set for each sample.
-const byItem mode = "dataset"
+// ByItem is the mode of a data set for each sample.
+const ByItem Mode = "dataset"
 
 // itemSet is data sets of one type in one group.
 type itemSet struct {
@@ -38,7 +42,7 @@ type itemSet struct {
 }
 
 // itemType is what the data sets of a set have in common; "" for what cannot be one.
-func (t *tree) itemType(o *object) string {
+func (t *Tree) itemType(o *object) string {
 	if len(o.wanted) == 0 || o.note != "" || o.matrix != nil {
 		return ""
 	}
@@ -47,14 +51,14 @@ func (t *tree) itemType(o *object) string {
 	}
 	text := fmt.Sprint(len(o.dims))
 	for i := range o.wanted {
-		f, err := o.wanted[i].leaf.field("x", nil)
-		text += fmt.Sprint(" ", o.wanted[i].leaf.name, f.DType, f.Levels, f.Shape, err != nil)
+		f, err := o.wanted[i].leaf.Field("x", nil)
+		text += fmt.Sprint(" ", o.wanted[i].leaf.Name, f.DType, f.Levels, f.Shape, err != nil)
 	}
 	return text
 }
 
 // itemSets lists the sets of two data sets or more, the largest first.
-func (t *tree) itemSets() []*itemSet {
+func (t *Tree) itemSets() []*itemSet {
 	type key struct{ parent, kind string }
 	sets := map[key]*itemSet{}
 	var all []*itemSet
@@ -64,7 +68,7 @@ func (t *tree) itemSets() []*itemSet {
 		if kind == "" {
 			continue
 		}
-		k := key{groupOf(o.path), kind}
+		k := key{naming.Group(o.path), kind}
 		s := sets[k]
 		if s == nil {
 			s = &itemSet{parent: k.parent, kind: kind, stems: map[string]int{}}
@@ -72,7 +76,7 @@ func (t *tree) itemSets() []*itemSet {
 			all = append(all, s)
 		}
 		s.list = append(s.list, i)
-		if stem, ok := stemOf(path.Base(o.path)); ok {
+		if stem, ok := naming.Stem(path.Base(o.path)); ok {
 			s.stems[stem]++
 		} else {
 			s.bare++
@@ -80,7 +84,7 @@ func (t *tree) itemSets() []*itemSet {
 	}
 	all = slices.DeleteFunc(all, func(s *itemSet) bool { return len(s.list) < 2 })
 	for _, s := range all {
-		slices.SortFunc(s.list, func(a, b int) int { return natural(path.Base(t.objects[a].path), path.Base(t.objects[b].path)) })
+		slices.SortFunc(s.list, func(a, b int) int { return naming.Natural(path.Base(t.objects[a].path), path.Base(t.objects[b].path)) })
 	}
 	slices.SortStableFunc(all, func(a, b *itemSet) int { return len(b.list) - len(a.list) })
 	return all
@@ -90,7 +94,7 @@ func (t *tree) itemSets() []*itemSet {
 func (s *itemSet) numbered() bool { return s.bare == 0 && len(s.stems) == 1 }
 
 // name of the k-th data set.
-func (s *itemSet) name(t *tree, k int) string { return path.Base(t.objects[s.list[k]].path) }
+func (s *itemSet) name(t *Tree, k int) string { return path.Base(t.objects[s.list[k]].path) }
 
 // kinds are the words of which each stands with the same numbers: img_0, mask_0, img_1,
 // ... are two fields rather than samples of one. nil if there is one kind.
@@ -110,12 +114,12 @@ func (s *itemSet) kinds() []string {
 }
 
 // say names a set: "50 data sets /images/img_0000 ... /images/img_0049".
-func (s *itemSet) say(t *tree) string {
+func (s *itemSet) say(t *Tree) string {
 	return fmt.Sprintf("%d data sets %s ... %s", len(s.list), t.objects[s.list[0]].path, t.objects[s.list[len(s.list)-1]].path)
 }
 
 // chooseItems is the choice of --sample dataset.
-func (t *tree) chooseItems() (*choice, error) {
+func (t *Tree) chooseItems() (*Choice, error) {
 	sets := t.itemSets()
 	if len(sets) == 0 {
 		return nil, shardify.Mismatch("--sample dataset: no group holds data sets of one type: %s", t.shapes())
@@ -124,7 +128,7 @@ func (t *tree) chooseItems() (*choice, error) {
 	if kinds := main.kinds(); kinds != nil {
 		return nil, shardify.Mismatch("--sample dataset: %s/ holds data sets of %d kinds, %s: --object '%s/%s*' takes one", main.parent, len(kinds), strings.Join(kinds, ", "), main.parent, kinds[0])
 	}
-	c := &choice{mode: byItem, items: []string{main.parent}, itemTypes: map[string]string{main.parent: main.kind}}
+	c := &Choice{Mode: ByItem, items: []string{main.parent}, itemTypes: map[string]string{main.parent: main.kind}}
 	for _, s := range sets[1:] {
 		if t.sameNames(main, s) {
 			c.items, c.itemTypes[s.parent] = append(c.items, s.parent), s.kind
@@ -134,12 +138,12 @@ func (t *tree) chooseItems() (*choice, error) {
 	}
 	slices.Sort(c.items)
 	c.order = t.listOf(main)
-	c.why = "samples are the data sets " + strings.Join(c.items, "/*, ") + "/*, their names are the keys"
+	c.Why = "samples are the data sets " + strings.Join(c.items, "/*, ") + "/*, their names are the keys"
 	return c, nil
 }
 
 // sameNames: each name of one set is in the other, if only damaged.
-func (t *tree) sameNames(a, b *itemSet) bool {
+func (t *Tree) sameNames(a, b *itemSet) bool {
 	broken := t.brokenPaths()
 	within := func(a, b *itemSet) bool {
 		for k := range a.list {
@@ -153,8 +157,8 @@ func (t *tree) sameNames(a, b *itemSet) bool {
 }
 
 // doubtfulItems is the error about data sets that may be samples rather than columns.
-func (t *tree) doubtfulItems() error {
-	if k := t.kind; k.pytables || k.netcdf || k.matlab || k.anndata {
+func (t *Tree) doubtfulItems() error {
+	if k := t.Kind; k.Pytables || k.netcdf || k.matlab || k.anndata {
 		return nil
 	}
 	for _, s := range t.itemSets() {
@@ -168,7 +172,7 @@ func (t *tree) doubtfulItems() error {
 }
 
 // itemHint is the last resort of an error about shapes.
-func (t *tree) itemHint() string {
+func (t *Tree) itemHint() string {
 	for _, s := range t.itemSets() {
 		if len(s.list) >= fewItems && s.kinds() == nil {
 			return fmt.Sprintf(", --sample dataset makes each of %s a sample", s.say(t))
@@ -186,7 +190,7 @@ const (
 )
 
 // likeSamples says what makes data sets look like samples, "" if they look like columns.
-func (t *tree) likeSamples(s *itemSet) string {
+func (t *Tree) likeSamples(s *itemSet) string {
 	n := int64(len(s.list))
 	first := &t.objects[s.list[0]]
 	if first.axes != nil || first.scale {
@@ -284,7 +288,7 @@ func (f *factory) beside(in map[int]bool) (out []*object) {
 func (f *factory) order(main *itemSet, names []string, beside []*object) error {
 	f.blob.Not = f.tree.others(main.parent, names)
 	if p := f.choice.order; p != "" {
-		if f.tree.file.listed(p, names) == nil {
+		if f.tree.File.Listed(p, names) == nil {
 			return shardify.Annotate(shardify.Mismatch("it does not list the names of the data sets in %s/, as it does elsewhere", main.parent), "", "", p)
 		}
 		f.blob.Order = p
@@ -307,7 +311,7 @@ func (f *factory) order(main *itemSet, names []string, beside []*object) error {
 func consecutive(names []string) bool {
 	word, first := "", int64(-1)
 	for k, name := range names {
-		stem, ok := stemOf(name)
+		stem, ok := naming.Stem(name)
 		n := int64(0)
 		for _, c := range name[len(stem):] {
 			if n = 10*n + int64(c-'0'); n > math.MaxInt32 {
@@ -326,7 +330,7 @@ func consecutive(names []string) bool {
 
 // itemsBy finds the data sets that are samples of a choice, and their names in order.
 // Damaged ones are among the names, where others show that they are samples.
-func (t *tree) itemsBy(c *choice) (sets map[string]*itemSet, names []string, err error) {
+func (t *Tree) itemsBy(c *Choice) (sets map[string]*itemSet, names []string, err error) {
 	sets, known := map[string]*itemSet{}, map[string]bool{}
 	for _, s := range t.itemSets() {
 		if c.itemTypes[s.parent] != s.kind {
@@ -343,8 +347,8 @@ func (t *tree) itemsBy(c *choice) (sets map[string]*itemSet, names []string, err
 	}
 	broken := t.brokenPaths()
 	for p := range broken {
-		s := sets[groupOf(p)]
-		if stem, _ := stemOf(path.Base(p)); s != nil && s.numbered() && s.stems[stem] > 0 {
+		s := sets[naming.Group(p)]
+		if stem, _ := naming.Stem(path.Base(p)); s != nil && s.numbered() && s.stems[stem] > 0 {
 			known[path.Base(p)] = true
 		}
 	}
@@ -358,62 +362,38 @@ func (t *tree) itemsBy(c *choice) (sets map[string]*itemSet, names []string, err
 	for name := range known {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, natural)
+	slices.SortFunc(names, naming.Natural)
 	return sets, names, nil
 }
 
 // has tells whether a set has a name.
-func (s *itemSet) has(t *tree, name string) bool {
-	_, ok := slices.BinarySearchFunc(s.list, name, func(i int, name string) int { return natural(path.Base(t.objects[i].path), name) })
+func (s *itemSet) has(t *Tree, name string) bool {
+	_, ok := slices.BinarySearchFunc(s.list, name, func(i int, name string) int { return naming.Natural(path.Base(t.objects[i].path), name) })
 	return ok
 }
 
 // listOf finds the data set of texts that lists the names of a set, "" if none does.
-func (t *tree) listOf(s *itemSet) string {
+func (t *Tree) listOf(s *itemSet) string {
 	names := make([]string, len(s.list))
 	for k := range s.list {
 		names[k] = s.name(t, k)
 	}
 	for i := range t.objects {
 		o := &t.objects[i]
-		if len(o.dims) == 1 && o.dims[0] == int64(len(names)) && len(o.wanted) == 1 && o.wanted[0].leaf.media != "" && t.file.listed(o.path, names) != nil {
+		if len(o.dims) == 1 && o.dims[0] == int64(len(names)) && len(o.wanted) == 1 && o.wanted[0].leaf.Media != "" && t.File.Listed(o.path, names) != nil {
 			return o.path
 		}
 	}
 	return ""
 }
 
-// listed are the names in the order in which a data set of texts has each of them once;
-// nil if it does not.
-func (f *file) listed(p string, names []string) []string {
-	a, err := f.array(p)
-	if err != nil {
-		return nil
-	}
-	left := make(map[string]bool, len(names))
-	for _, name := range names {
-		left[name] = true
-	}
-	out := make([]string, 0, len(names))
-	whole := f.each(a, func(text string) bool {
-		known := left[text]
-		delete(left, text)
-		out = append(out, text)
-		return known
-	})
-	if !whole || len(left) > 0 {
-		return nil
-	}
-	return out
-}
-
 // others are the names in a group that are no samples.
-func (t *tree) others(group string, names []string) []string {
+func (t *Tree) others(group string, names []string) []string {
 	in := make(map[string]bool, len(names))
 	for _, name := range names {
 		in[name] = true
 	}
-	links, err := t.file.children(group)
+	links, err := t.File.Children(group)
 	if err != nil {
 		return nil // reading finds that the names are not as many as the samples
 	}
@@ -427,39 +407,23 @@ func (t *tree) others(group string, names []string) []string {
 }
 
 // placeItems says which samples damage in a file is of.
-func (t *tree) placeItems(c *choice, list []rows.Damage) {
+func (t *Tree) placeItems(c *Choice, list []rows.Damage) {
 	_, names, err := t.itemsBy(c)
 	if err != nil {
 		return
 	}
 	if c.order != "" {
-		names = t.file.listed(c.order, names)
+		names = t.File.Listed(c.order, names)
 	}
 	for i := range list {
 		p := "/" + list[i].Object
-		if c.itemTypes[groupOf(p)] == "" {
+		if c.itemTypes[naming.Group(p)] == "" {
 			continue
 		}
 		if k := slices.Index(names, path.Base(p)); k >= 0 {
 			list[i].Lo, list[i].Hi = int64(k), int64(k)+1
 		}
 	}
-}
-
-// children are the links of a group.
-func (f *file) children(p string) ([]h5.Link, error) {
-	found, err := f.H5.Lookup(cmpPath(p))
-	if err != nil {
-		return nil, err
-	}
-	if found.External {
-		return nil, shardify.Unsupported("a group in another file")
-	}
-	o, err := f.H5.Object(found.Addr, p)
-	if err != nil {
-		return nil, err
-	}
-	return o.Children()
 }
 
 // itemName is the field's name of a group of data sets.
@@ -482,7 +446,7 @@ func (f *factory) item(s *itemSet) error {
 	}
 	name := itemName(cmp.Or(head.asGroup(), s.parent))
 	if media := f.media(s); media != "" {
-		f.blob.Objects = append(f.blob.Objects, blobObject{Path: s.parent, Leaves: []int{head.wanted[0].index}, Item: true, Bytes: true})
+		f.blob.Objects = append(f.blob.Objects, BlobObject{Path: s.parent, Leaves: []int{head.wanted[0].index}, Item: true, Bytes: true})
 		f.facts.Fields = append(f.facts.Fields, rows.Field{Field: shardify.Field{Name: name, DType: shardify.U8, Levels: 1, Media: media}, Bytes: total})
 		return nil
 	}
@@ -507,7 +471,7 @@ func (o *object) asGroup() string {
 	if o.as == "" {
 		return ""
 	}
-	return cmp.Or(groupOf(o.as), "/data")
+	return cmp.Or(naming.Group(o.as), "/data")
 }
 
 // encoded is how encoded images begin.
@@ -521,12 +485,12 @@ func (f *factory) media(s *itemSet) string {
 	head := &f.tree.objects[s.list[0]]
 	opaque := head.void && len(head.dims) == 0
 	leaf := &head.wanted[0].leaf
-	if !opaque && (len(head.dims) != 1 || len(head.wanted) != 1 || leaf.kind != numbers || leaf.num.DType != shardify.U8 || len(leaf.dims) > 0) {
+	if !opaque && (len(head.dims) != 1 || len(head.wanted) != 1 || leaf.Kind != element.Numbers || leaf.Num.DType != shardify.U8 || len(leaf.Dims) > 0) {
 		return ""
 	}
 	all := ""
 	for k, i := range s.list {
-		media := f.tree.file.mediaOf(&f.tree.objects[i])
+		media := mediaOf(f.tree.File, &f.tree.objects[i])
 		if media == "" || k > 0 && media != all {
 			if opaque {
 				return "bin"
@@ -539,12 +503,12 @@ func (f *factory) media(s *itemSet) string {
 }
 
 // mediaOf looks at the first bytes of a data set.
-func (f *file) mediaOf(o *object) string {
+func mediaOf(f *column.File, o *object) string {
 	obj, err := f.H5.Object(o.addr, o.path)
 	if err != nil || obj.Addr != o.addr {
 		return ""
 	}
-	a, err := f.dataset(obj, o.path)
+	a, err := f.DatasetOf(obj, o.path)
 	if err != nil {
 		return ""
 	}
@@ -557,7 +521,7 @@ func (f *file) mediaOf(o *object) string {
 			return ""
 		}
 	default:
-		if a.Backed(a.Rows) != nil || a.Rows*a.RowBytes > maxText<<4 {
+		if a.Backed(a.Rows) != nil || a.Rows*a.RowBytes > element.MaxText<<4 {
 			return ""
 		}
 		all := make([]byte, a.Rows*a.RowBytes)

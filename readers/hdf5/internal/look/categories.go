@@ -1,4 +1,4 @@
-package hdf5
+package look
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/zeebo/xxh3"
 )
@@ -26,9 +28,6 @@ func hasLink(links []h5.Link, name string) bool {
 // categories notes where the names are that codes in a group stand for.
 func (s *scanner) categories(g *h5.Object, prefix string, links []h5.Link) {
 	note := func(codes, names string) {
-		if s.tree.categories == nil {
-			s.tree.categories = map[string]string{}
-		}
 		s.tree.categories[codes] = names
 	}
 	switch {
@@ -36,7 +35,7 @@ func (s *scanner) categories(g *h5.Object, prefix string, links []h5.Link) {
 		for i := range links {
 			note(path.Dir(prefix)+"/"+links[i].Name, prefix+"/"+links[i].Name)
 		}
-	case hasLink(links, "codes") && hasLink(links, "categories") && textAttr(s.tree.file.H5, g, "encoding-type") == "categorical":
+	case hasLink(links, "codes") && hasLink(links, "categories") && element.TextOf(s.tree.File.H5, g, "encoding-type") == "categorical":
 		note(prefix+"/codes", prefix+"/categories")
 	}
 }
@@ -47,30 +46,26 @@ const differentCategories = "categories"
 // withNames adds what codes stand for to a field's attributes: as those of an enum or, where
 // they are too many or cannot be written so, as a digest. Codes that stand for other names in
 // another file are no column with these.
-func (f *file) withNames(attrs map[string]string, p string) map[string]string {
-	a, err := f.array(p)
+func withNames(f *column.File, attrs map[string]string, p string) map[string]string {
+	a, err := f.Dataset(p)
 	if err != nil || a.Rows == 0 {
 		return attrs
 	}
 	var names []string
 	size, digest := 0, xxh3.New()
-	whole := f.each(a, func(text string) bool {
+	whole := f.Each(a, func(text string) bool {
 		digest.WriteString(text)
 		digest.WriteString("\x00")
-		if size += len(text); size <= maxText && len(names) < maxColumns {
+		if size += len(text); size <= element.MaxText && len(names) < element.MaxColumns {
 			names = append(names, text)
 		}
 		return true
 	})
 	if whole && int64(len(names)) == a.Rows {
-		attrs = withCategories(attrs, names)
+		attrs = element.WithCategories(attrs, names)
 	}
 	if _, ok := attrs["enum"]; ok || !whole {
 		return attrs
 	}
-	if attrs == nil {
-		attrs = map[string]string{}
-	}
-	attrs[differentCategories] = fmt.Sprintf("%d, xxh3:%016x", a.Rows, digest.Sum64())
-	return attrs
+	return element.WithAttr(attrs, differentCategories, fmt.Sprintf("%d, xxh3:%016x", a.Rows, digest.Sum64()))
 }

@@ -1,4 +1,4 @@
-package hdf5
+package look
 
 import (
 	"cmp"
@@ -9,76 +9,39 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
-// blob is what readers of a file must know from the survey: which data sets and
-// leaves its fields are. It says nothing of sizes or places, so that the files of
-// a set share one.
-type blob struct {
-	Mode   mode   `json:"mode"`
-	Parent string `json:"parent,omitempty"`
-	Stem   string `json:"stem,omitempty"`
-	Number bool   `json:"numbered,omitempty"`
-	Why    string `json:"why"`
-	// Of data sets that are samples: other names in their group Parent, and the data set
-	// that lists the names in order.
-	Not     []string     `json:"not,omitempty"`
-	Order   string       `json:"order,omitempty"`
-	Decoded []string     `json:"decoded,omitempty"` // fields that attributes change, in words
-	Objects []blobObject `json:"objects"`
-}
-
-// shapeLeaf stands in a blob behind a leaf of numbers whose shape varies, for the
-// field that holds the shape. Texts and lists have none.
-const shapeLeaf = -1
-
-// blobObject is a data set whose leaves are fields, one after the other.
-type blobObject struct {
-	Path   string `json:"path"` // in a group that is a sample: below it
-	Leaves []int  `json:"leaves"`
-	Ragged bool   `json:"ragged,omitempty"`
-	Sparse bool   `json:"sparse,omitempty"` // data or indices of a sparse matrix
-	Lists  string `json:"lists,omitempty"`  // where the lists of flat values begin
-	Wide   bool   `json:"wide,omitempty"`   // leaves are columns of its rows
-	Item   bool   `json:"item,omitempty"`   // Path is a group whose data sets are samples
-	Bytes  bool   `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
-	Once   bool   `json:"once,omitempty"`   // rank 0: one value for all samples of the file
-
-	How  *array.Order `json:"how,omitempty"`  // in which order its axes are read
-	CF   bool         `json:"cf,omitempty"`   // attributes say what its values are
-	Of   string       `json:"of,omitempty"`   // the data set whose bounds it holds
-	Unit cf.Unit      `json:"unit,omitempty"` // of times
-}
-
-// facts describes a file as the choice says.
-func (t *tree) facts(ctx context.Context, c *choice, opts *settings) (*rows.Facts, error) {
-	why := c.why
-	if c.mode != byAxis && c.mode != byFile {
+// Facts describes a file as the choice says.
+func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*rows.Facts, error) {
+	why := c.Why
+	if c.Mode != ByAxis && c.Mode != ByFile {
 		if err := t.unturned(opts); err != nil {
 			return nil, err
 		}
 	}
-	if c.mode == byAxis {
+	if c.Mode == ByAxis {
 		if t.listErr != nil {
 			return nil, t.listErr
 		}
 		t = t.folded()
 		why += t.listWhy()
 	}
-	f := &factory{tree: t, choice: c, opts: opts, facts: &rows.Facts{Size: t.file.Size, Borders: rows.Borders{Every: 1}},
-		blob: blob{Mode: c.mode, Parent: c.parent, Stem: c.stem, Number: c.numbered, Why: why}}
+	f := &factory{tree: t, choice: c, opts: opts, facts: &rows.Facts{Size: t.File.Size, Borders: rows.Borders{Every: 1}},
+		blob: Blob{Mode: c.Mode, Parent: c.parent, Stem: c.stem, Number: c.numbered, Why: why}}
 	var err error
-	switch c.mode {
-	case byAxis:
+	switch c.Mode {
+	case ByAxis:
 		err = f.byAxis()
-	case byFile:
+	case ByFile:
 		err = f.byFile()
-	case byItem:
+	case ByItem:
 		err = f.byItem()
 	default:
 		err = f.byGroup(ctx)
@@ -99,11 +62,11 @@ func (t *tree) facts(ctx context.Context, c *choice, opts *settings) (*rows.Fact
 }
 
 type factory struct {
-	tree   *tree
-	choice *choice
-	opts   *settings
+	tree   *Tree
+	choice *Choice
+	opts   *Settings
 	facts  *rows.Facts
-	blob   blob
+	blob   Blob
 }
 
 func (f *factory) byAxis() error {
@@ -132,10 +95,10 @@ func (f *factory) byAxis() error {
 	}
 	if n < 0 && len(in) > 0 { // nothing but single values, for each row of others
 		if l := f.tree.lists[f.choice.measure]; l != nil {
-			n = l.rows
-		} else if m := f.tree.sparse[groupOf(f.choice.measure)]; m != nil {
-			n = m.rows
-		} else if a, err := f.tree.file.array(f.choice.measure); err != nil {
+			n = l.Rows
+		} else if m := f.tree.sparse[naming.Group(f.choice.measure)]; m != nil {
+			n = m.Rows
+		} else if a, err := f.tree.File.Dataset(f.choice.measure); err != nil {
 			return shardify.Annotate(err, "", "", f.choice.measure)
 		} else {
 			n = a.Rows
@@ -182,13 +145,13 @@ func (f *factory) byFile() error {
 
 // add makes fields of the leaves of a data set.
 func (f *factory) add(o *object, name string, inner []int64, once bool) error {
-	b := blobObject{Path: name, How: o.how, Once: once, Sparse: o.matrix != nil}
+	b := BlobObject{Path: name, How: o.how, Once: once, Sparse: o.matrix != nil}
 	if o.lists != nil {
-		b.Lists = o.lists.path
+		b.Lists = o.lists.Path
 	}
 	if m := o.matrix; m != nil {
-		if n, ok := f.choice.columns[m.group]; ok && n != m.columns {
-			return shardify.Annotate(shardify.Mismatch("a sparse matrix of %d columns, elsewhere %d", m.columns, n), "", "", m.group)
+		if n, ok := f.choice.columns[m.Group]; ok && n != m.Columns {
+			return shardify.Annotate(shardify.Mismatch("a sparse matrix of %d columns, elsewhere %d", m.Columns, n), "", "", m.Group)
 		}
 	}
 	if name == o.path {
@@ -200,55 +163,40 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 	for i := range o.wanted {
 		l := &o.wanted[i].leaf
 		if o.matrix != nil { // rows of a sparse matrix are read as they are stored
-			l.cf = nil
+			l.CF = nil
 		}
-		if l.cf != nil {
-			if _, ok := l.cf.Time(); ok {
-				b.Unit = cmp.Or(f.choice.times[o.path], l.cf.Into())
-				l.inUnit(b.Unit)
+		if l.CF != nil {
+			if _, ok := l.CF.Time(); ok {
+				b.Unit = cmp.Or(f.choice.Times[o.path], l.CF.Into())
+				l.InUnit(b.Unit)
 			}
 			b.CF, b.Of = true, o.of
 		}
 	}
-	obj, err := f.tree.file.H5.Object(o.addr, o.path)
+	obj, err := f.tree.File.H5.Object(o.addr, o.path)
 	foreign := err != nil || obj.Addr != o.addr
 	for i := range o.wanted {
 		w := &o.wanted[i]
-		field, err := w.leaf.field(join(strings.TrimPrefix(name, "/"), w.leaf.name), inner)
+		field, err := w.leaf.Field(naming.Join(strings.TrimPrefix(name, "/"), w.leaf.Name), inner)
 		if err == nil && slices.ContainsFunc(inner, func(d int64) bool { return d > math.MaxInt32*1024 }) {
 			err = shardify.Unsupported("dimensions %v", inner)
+		}
+		if err == nil && o.lists != nil {
+			err = o.listField(&field)
 		}
 		if err != nil {
 			if w.exact {
 				return shardify.Annotate(err, "", "", o.path)
 			}
-			f.tree.leave(join(o.path, w.leaf.name), err)
+			f.tree.leave(naming.Join(o.path, w.leaf.Name), err)
 			continue
 		}
 		if !foreign {
-			field.Attrs = w.leaf.cfAttrs(fieldAttrs(f.tree.file.H5, obj, field.Attrs))
-			if f.opts.cf && field.DType.IsInt() && field.Levels == 0 {
-				field.Attrs = withFlags(f.tree.file.H5, obj, field.Attrs)
-			}
-			if f.tree.kind.pytables {
-				field.Attrs = f.frameAttrs(&field, obj, o, &w.leaf)
-			}
-			if p := f.tree.categories[o.path]; p != "" && f.choice.mode == byAxis { // else the names are a field
-				field.Attrs = f.tree.file.withNames(field.Attrs, p)
-			}
-		}
-		if o.lists != nil {
-			if err := o.listField(&field); err != nil {
-				if w.exact {
-					return shardify.Annotate(err, "", "", o.path)
-				}
-				f.tree.leave(join(o.path, w.leaf.name), err)
-				continue
-			}
+			f.attributes(&field, obj, o, &w.leaf)
 		}
 		if o.matrix != nil {
 			if err := o.sparseField(&field); err != nil {
-				return shardify.Annotate(err, "", "", o.matrix.group)
+				return shardify.Annotate(err, "", "", o.matrix.Group)
 			}
 		}
 		f.decoded(field.Name, &w.leaf)
@@ -261,48 +209,58 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 	return nil
 }
 
-// frameAttrs are what a pandas frame says about a field.
-func (f *factory) frameAttrs(field *shardify.Field, obj *h5.Object, o *object, l *leaf) map[string]string {
-	attrs := field.Attrs
-	if l.of == "" && !o.wide {
-		names := frameColumns(f.tree.file, obj, o.path, l.name)
-		attrs = withColumns(attrs, names, field)
+// attributes are what the file says about a field.
+func (f *factory) attributes(field *shardify.Field, obj *h5.Object, o *object, l *element.Leaf) {
+	file := f.tree.File
+	attrs := l.CFAttrs(element.FieldAttrs(file.H5, obj, field.Attrs))
+	if f.opts.cf && field.DType.IsInt() && (field.Levels == 0 || o.lists != nil) {
+		attrs = element.WithFlags(file.H5, obj, attrs)
+	}
+	if f.tree.Kind.Pytables && l.Of == "" && !o.wide {
+		names := frameColumns(file, obj, o.path, l.Name)
+		attrs = element.WithColumns(attrs, names, field)
 		if len(names) > maxFrameColumns && f.opts.frame == "auto" {
 			f.blob.Why += fmt.Sprintf("; %s: %d columns of pandas' frame in one field, --frame columns makes a field of each", field.Name, len(names))
 		}
 	}
-	return withCategories(attrs, f.tree.file.categories(obj, o.path, cmp.Or(l.of, l.name)))
+	if f.tree.Kind.Pytables {
+		attrs = element.WithCategories(attrs, categories(file, obj, o.path, cmp.Or(l.Of, l.Name)))
+	}
+	if p := f.tree.categories[o.path]; p != "" && f.choice.Mode == ByAxis { // else the names are a field
+		attrs = withNames(file, attrs, p)
+	}
+	field.Attrs = attrs
 }
 
 // decoded notes what attributes make of a field.
-func (f *factory) decoded(name string, l *leaf) {
-	if l.cf != nil {
-		f.blob.Decoded = append(f.blob.Decoded, name+" "+l.cf.Describe())
+func (f *factory) decoded(name string, l *element.Leaf) {
+	if l.CF != nil {
+		f.blob.Decoded = append(f.blob.Decoded, name+" "+l.CF.Describe())
 	}
-	for _, note := range l.notes {
+	for _, note := range l.Notes {
 		f.blob.Decoded = append(f.blob.Decoded, name+": "+note)
 	}
 }
 
 // guess is about how many bytes a varying leaf has in the whole data set.
-func (f *factory) guess(o *object, l *leaf) int64 {
-	values := o.bytes / max(o.elem, 1) * int64(l.at.Values())
-	switch l.kind {
-	case numbers:
+func (f *factory) guess(o *object, l *element.Leaf) int64 {
+	values := o.bytes / max(o.elem, 1) * int64(l.At.Values())
+	switch l.Kind {
+	case element.Numbers:
 		if o.matrix != nil || o.lists != nil {
-			return values * int64(l.num.DType.Size())
+			return values * int64(l.Num.DType.Size())
 		}
-	case texts:
-		return values * int64(l.size)
-	case varText, varList:
-		return min(values*64, f.tree.file.Size)
+	case element.Texts:
+		return values * int64(l.Size)
+	case element.VarText, element.VarList:
+		return min(values*64, f.tree.File.Size)
 	}
 	return 0
 }
 
-// slabBytes bounds what is decoded together; rows of chunks larger than that are
+// SlabBytes bounds what is decoded together; rows of chunks larger than that are
 // decoded more than once. Tests make it small.
-var slabBytes int64 = 512 << 20
+var SlabBytes int64 = 512 << 20
 
 // borders finds where spans may be cut without decoding a chunk twice.
 func (f *factory) borders(in []*object) error {
@@ -324,7 +282,7 @@ func (f *factory) borders(in []*object) error {
 		switch {
 		case joined <= 4<<20/perRow, unit == 1:
 			unit = joined
-		case o.rowBytes()*o.unit > array.KeepRow && joined <= slabBytes/perRow:
+		case o.rowBytes()*o.unit > array.KeepRow && joined <= SlabBytes/perRow:
 			unit = joined
 		}
 	}
@@ -332,7 +290,7 @@ func (f *factory) borders(in []*object) error {
 		unit = max(f.facts.Samples, 1)
 	}
 	f.facts.Borders.Every = unit
-	if rows := slabBytes / perRow; unit > rows {
+	if rows := SlabBytes / perRow; unit > rows {
 		f.facts.Borders.Inside = max(rows, 1)
 		unit = f.facts.Borders.Inside
 	}
@@ -372,7 +330,7 @@ func (f *factory) backed(o *object, n int64, sum *int64) error {
 	if o.rowBytes() == 0 || n <= array.SmallClaim/o.rowBytes() {
 		return nil
 	}
-	a, err := f.tree.file.array(o.path)
+	a, err := f.tree.File.Dataset(o.path)
 	if err != nil {
 		return err
 	}

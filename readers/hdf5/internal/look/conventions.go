@@ -1,24 +1,27 @@
-package hdf5
+package look
 
 import (
 	"bytes"
 	"path"
 	"strings"
 
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
 // convention is what wrote a file, as far as it matters here.
 type convention struct {
-	pytables bool // and pandas
+	Pytables bool // and pandas
 	netcdf   bool
 	matlab   bool
 	keras    bool
 	anndata  bool
 }
 
-// conventionOf looks at the user block and the root group's attributes.
-func conventionOf(f *file, root *h5.Object) (c convention) {
+// ConventionOf looks at the user block and the root group's attributes.
+func ConventionOf(f *column.File, root *h5.Object) (c convention) {
 	if f.H5.Base >= 512 {
 		head := make([]byte, 32)
 		c.matlab = f.ReadFull(head, 0) == nil && bytes.HasPrefix(head, []byte("MATLAB 7.3 MAT-file"))
@@ -27,33 +30,46 @@ func conventionOf(f *file, root *h5.Object) (c convention) {
 		_, ok, err := root.Attribute(name)
 		return ok && err == nil
 	}
-	c.pytables = has("PYTABLES_FORMAT_VERSION")
+	c.Pytables = has("PYTABLES_FORMAT_VERSION")
 	c.netcdf = has("_NCProperties")
-	c.anndata = textAttr(f.H5, root, "encoding-type") == "anndata"
+	c.anndata = element.TextOf(f.H5, root, "encoding-type") == "anndata"
 	c.keras = has("layer_names") || has("keras_version")
 	return c
 }
 
+// RulesOf are the rules for the types of a file.
+func RulesOf(f *column.File, opts *Settings, c convention) element.Rules {
+	return element.Rules{PyTables: c.Pytables, Media: opts.media, RefSize: f.H5.RefSize(), CF: opts.cf}
+}
+
+// Refused is the error about a file that holds no samples.
+func (c *convention) Refused() error {
+	if c.keras {
+		return shardify.Unsupported("the weights of a Keras model, which are no samples")
+	}
+	return nil
+}
+
 // hides tells links that the convention keeps for itself.
 func (c *convention) hides(name string) bool {
-	return c.pytables && (strings.HasPrefix(name, "_i_") || strings.HasPrefix(name, "_v_") || strings.HasPrefix(name, "_p_")) ||
+	return c.Pytables && (strings.HasPrefix(name, "_i_") || strings.HasPrefix(name, "_v_") || strings.HasPrefix(name, "_p_")) ||
 		c.matlab && (name == "#refs#" || name == "#subsystem#")
 }
 
 const noVariable = "This is a netCDF dimension but not a netCDF variable"
 
 // leavesOut says why a data set is no data, "" if it is.
-func (c *convention) leavesOut(f *h5.File, list attributes) string {
-	class := list.text(f, "CLASS")
+func (c *convention) leavesOut(f *h5.File, list element.Attributes) string {
+	class := list.Text(f, "CLASS")
 	switch {
-	case class == scaleClass && strings.HasPrefix(list.text(f, "NAME"), noVariable):
+	case class == scaleClass && strings.HasPrefix(list.Text(f, "NAME"), noVariable):
 		return "a netCDF dimension without values"
-	case c.pytables && (class == "TINDEX" || class == "INDEXARRAY" || class == "CINDEX"):
+	case c.Pytables && (class == "TINDEX" || class == "INDEXARRAY" || class == "CINDEX"):
 		return "an index of PyTables"
-	case c.pytables && class == "VLARRAY" && list.text(f, "PSEUDOATOM") == "object":
+	case c.Pytables && class == "VLARRAY" && list.Text(f, "PSEUDOATOM") == "object":
 		return "pickled Python objects, which can run any code when read"
 	case c.matlab:
-		if a := list.find("MATLAB_empty"); a != nil && len(a.Data) > 0 && a.Data[0] == 1 {
+		if a := list.Find("MATLAB_empty"); a != nil && len(a.Data) > 0 && a.Data[0] == 1 {
 			return "an empty MATLAB array"
 		}
 	}
@@ -61,14 +77,14 @@ func (c *convention) leavesOut(f *h5.File, list attributes) string {
 }
 
 // pandas notes groups that are fixed frames.
-func (t *tree) pandas(g *h5.Object, p string) {
-	if t.kind.pytables && textAttr(t.file.H5, g, "pandas_type") == "frame" {
+func (t *Tree) pandas(g *h5.Object, p string) {
+	if t.Kind.Pytables && element.TextOf(t.File.H5, g, "pandas_type") == "frame" {
 		t.frames[p] = true
 	}
 }
 
 // frameNote says why a part of pandas' fixed frame is no column.
-func (t *tree) frameNote(o *object) string {
+func (t *Tree) frameNote(o *object) string {
 	dir, base := path.Split(o.path)
 	if !t.frames[strings.TrimSuffix(dir, "/")] {
 		return ""
@@ -81,7 +97,7 @@ func (t *tree) frameNote(o *object) string {
 
 // oneSamplePerFile knows published sets whose files are one sample each although
 // some dimensions agree.
-func (t *tree) oneSamplePerFile() string {
+func (t *Tree) oneSamplePerFile() string {
 	rank := map[string]int{}
 	for i := range t.objects {
 		rank[t.objects[i].path] = len(t.objects[i].dims)

@@ -1,4 +1,4 @@
-package hdf5
+package look
 
 import (
 	"context"
@@ -7,9 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -37,36 +41,36 @@ type object struct {
 	stored    *object      // itself, before they were turned
 
 	// Of a folded tree: the sparse matrix that it is a part of, and why it is no column.
-	matrix *sparse
-	lists  *flatLists
+	matrix *column.Matrix
+	lists  *column.Lists
 	note   string
 }
 
 type wantedLeaf struct {
 	index int // in the type's leaves
-	leaf  leaf
+	leaf  element.Leaf
 	exact bool // asked for by name
 }
 
-// tree is what a scan found.
-type tree struct {
-	file    *file
+// Tree is what a scan found.
+type Tree struct {
+	File    *column.File
 	want    *rows.Wanted
-	kind    convention
+	Kind    convention
 	objects []object // sorted by path
 	left    leftovers
-	refs    []reference // external links
+	refs    []Reference // external links
 
-	offsets   []string              // data sets that may say where lists begin
-	lists     map[string]*flatLists // by data set of flat values
-	listNotes map[string]string     // why offsets are no columns
-	listErr   error                 // they contradict themselves
-	frames    map[string]bool       // groups that are pandas' fixed frames
+	offsets   []string                 // data sets that may say where lists begin
+	lists     map[string]*column.Lists // by data set of flat values
+	listNotes map[string]string        // why offsets are no columns
+	listErr   error                    // they contradict themselves
+	frames    map[string]bool          // groups that are pandas' fixed frames
 	dims      dimensions
-	sparse    map[string]*sparse // by the path of its group
-	bounded   map[string]string  // where bounds of a data set should be: the data set
-	media     string             // of texts
-	tables    map[int64]int64    // bytes of MATLAB's matrices, by their rows
+	sparse    map[string]*column.Matrix // by the path of its group
+	bounded   map[string]string         // where bounds of a data set should be: the data set
+	media     string                    // of texts
+	tables    map[int64]int64           // bytes of MATLAB's matrices, by their rows
 
 	categories map[string]string // of AnnData: where the names are that a data set's codes stand for
 }
@@ -74,11 +78,10 @@ type tree struct {
 // scanner walks through the groups of a file.
 type scanner struct {
 	ctx    context.Context
-	tree   *tree
-	opts   *settings
+	tree   *Tree
+	opts   *Settings
 	want   *rows.Wanted
-	choice *choice // nil while it is made
-	rules  typeRules
+	choice *Choice // nil while it is made
 	groups map[int64]bool
 	sets   map[int64]string
 }
@@ -88,16 +91,18 @@ const (
 	maxObjects    = 1 << 22
 )
 
-// scan lists the data sets that --object and --columns want.
-func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *choice) (*tree, error) {
-	t := &tree{file: f, want: want, media: opts.media, frames: map[string]bool{}}
+// Scan lists the data sets that --object and --columns want.
+func Scan(ctx context.Context, f *column.File, opts *Settings, want *rows.Wanted, c *Choice) (*Tree, error) {
+	t := &Tree{File: f, want: want, media: opts.media, frames: map[string]bool{}, tables: map[int64]int64{},
+		sparse: map[string]*column.Matrix{}, bounded: map[string]string{}, categories: map[string]string{},
+		lists: map[string]*column.Lists{}, listNotes: map[string]string{}, dims: dimensions{scales: map[int64]scale{}, others: map[int64]string{}}}
 	root, err := f.H5.Object(f.H5.Root, "/")
 	if err != nil {
 		return nil, err
 	}
-	t.kind = conventionOf(f, root)
-	s := &scanner{ctx: ctx, tree: t, opts: opts, want: want, choice: c, groups: map[int64]bool{}, sets: map[int64]string{},
-		rules: typeRules{pytables: t.kind.pytables, media: opts.media, refSize: f.H5.RefSize(), cf: opts.cf}}
+	t.Kind = ConventionOf(f, root)
+	s := &scanner{ctx: ctx, tree: t, opts: opts, want: want, choice: c, groups: map[int64]bool{}, sets: map[int64]string{}}
+	f.Rules = RulesOf(f, opts, t.Kind)
 	s.groups[root.Addr] = true
 	if err := s.group(root, "", 0); err != nil {
 		return nil, err
@@ -119,7 +124,7 @@ func scan(ctx context.Context, f *file, opts *settings, want *rows.Wanted, c *ch
 
 // leave notes what is no field, unless it is excluded.
 func (s *scanner) leave(p string, err error) {
-	if !s.tree.file.fault(p, err) && !s.want.Excluded(names(p, "")...) {
+	if !s.tree.File.Fault(p, err) && !s.want.Excluded(naming.Ways(p, "")...) {
 		s.tree.left.add(p, err)
 	}
 }
@@ -136,7 +141,7 @@ func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
 		if prefix == "" && len(links) == 0 {
 			return err
 		}
-		s.leave(cmpPath(prefix), err)
+		s.leave(naming.Rooted(prefix), err)
 	}
 	s.tree.attributes(g, prefix)
 	if err := s.sparse(g, prefix, links); err != nil {
@@ -147,7 +152,7 @@ func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
 	for i := range links {
 		l := &links[i]
 		p := prefix + "/" + l.Name
-		if !s.opts.below(p) && !s.opts.object(p) || s.tree.kind.hides(l.Name) {
+		if !s.opts.below(p) && !s.opts.object(p) || s.tree.Kind.hides(l.Name) {
 			s.tree.dims.met(l, p)
 			continue
 		}
@@ -158,13 +163,6 @@ func (s *scanner) group(g *h5.Object, prefix string, depth int) error {
 	return nil
 }
 
-func cmpPath(p string) string {
-	if p == "" {
-		return "/"
-	}
-	return p
-}
-
 func (s *scanner) link(l *h5.Link, p string, depth int) error {
 	switch {
 	case l.Err != nil:
@@ -172,7 +170,7 @@ func (s *scanner) link(l *h5.Link, p string, depth int) error {
 		return nil
 	case l.Kind == h5.SoftLink:
 		return nil // what it leads to is found under its own name
-	case l.Kind == h5.ExternalLink && !s.opts.external:
+	case l.Kind == h5.ExternalLink && !s.opts.External:
 		s.tree.externalLink(l, p)
 		s.leave(p, shardify.Unsupported("an external link to %s; --external follows links to files below the input's folder", l.File))
 		return nil
@@ -186,7 +184,7 @@ func (s *scanner) link(l *h5.Link, p string, depth int) error {
 	if s.groups[l.Addr] {
 		return nil // another name of a group that was visited
 	}
-	o, err := s.tree.file.H5.Object(l.Addr, p)
+	o, err := s.tree.File.H5.Object(l.Addr, p)
 	if err != nil {
 		s.leave(p, err)
 		return nil
@@ -201,7 +199,7 @@ func (s *scanner) link(l *h5.Link, p string, depth int) error {
 		return s.group(o, p, depth+1)
 	case h5.KindDataset:
 		if s.opts.object(p) {
-			return s.dataset(s.tree.file, o, p)
+			return s.dataset(s.tree.File, o, p)
 		}
 	case h5.KindUnknown:
 		s.leave(p, shardify.Corrupt(o.Addr, "neither a group nor a data set"))
@@ -211,12 +209,12 @@ func (s *scanner) link(l *h5.Link, p string, depth int) error {
 
 // external adds a data set of another file; groups there are not walked.
 func (s *scanner) external(p string) error {
-	o, in, err := s.tree.file.Lookup(p)
+	o, in, err := s.tree.File.Lookup(p)
 	switch {
 	case err != nil:
 		s.leave(p, err)
 	case o.Kind == h5.KindDataset && s.opts.object(p):
-		return s.dataset(&file{File: in}, o, p)
+		return s.dataset(&column.File{File: in, Rules: s.tree.File.Rules}, o, p)
 	case o.Kind == h5.KindGroup:
 		s.leave(p, shardify.Unsupported("an external link to a group"))
 	}
@@ -226,20 +224,20 @@ func (s *scanner) external(p string) error {
 // named adds the data sets that --object names exactly and that the walk did not
 // meet: those behind soft links.
 func (s *scanner) named() error {
-	for _, p := range s.opts.objects {
+	for _, p := range s.opts.Objects {
 		if strings.ContainsAny(p, `*?[\`) || slices.ContainsFunc(s.tree.objects, func(o object) bool { return o.path == p || strings.HasPrefix(o.path, p+"/") }) {
 			continue
 		}
-		found, err := s.tree.file.H5.Lookup(p)
+		found, err := s.tree.File.H5.Lookup(p)
 		if err != nil || found.External {
 			continue // its absence is reported when nothing matched
 		}
-		o, err := s.tree.file.H5.Object(found.Addr, p)
+		o, err := s.tree.File.H5.Object(found.Addr, p)
 		if err == nil && o.Kind == h5.KindGroup && !s.groups[o.Addr] {
 			s.groups[o.Addr] = true
 			err = s.group(o, p, 1)
 		} else if err == nil && o.Kind == h5.KindDataset {
-			err = s.dataset(s.tree.file, o, p)
+			err = s.dataset(s.tree.File, o, p)
 		}
 		if err != nil {
 			return err
@@ -255,7 +253,7 @@ func (s *scanner) columns() error {
 	for i := range s.tree.objects {
 		o := &s.tree.objects[i]
 		for _, l := range o.wanted {
-			for _, name := range s.names(o.path, l.leaf.name) {
+			for _, name := range s.names(o.path, l.leaf.Name) {
 				met[name] = true
 			}
 		}
@@ -265,16 +263,16 @@ func (s *scanner) columns() error {
 			continue
 		}
 		for p := "/" + strings.Trim(name, "/"); p != "/"; p = path.Dir(p) { // or a field of a compound type
-			found, err := s.tree.file.H5.Lookup(p)
+			found, err := s.tree.File.H5.Lookup(p)
 			if err != nil {
 				continue
 			}
 			if found.External || s.sets[found.Addr] == p || !s.opts.object(p) {
 				break
 			}
-			o, err := s.tree.file.H5.Object(found.Addr, p)
+			o, err := s.tree.File.H5.Object(found.Addr, p)
 			if err == nil && o.Kind == h5.KindDataset {
-				err = s.dataset(s.tree.file, o, p)
+				err = s.dataset(s.tree.File, o, p)
 			}
 			if err != nil {
 				return err
@@ -286,12 +284,12 @@ func (s *scanner) columns() error {
 }
 
 // dataset adds a data set, or says why it is left out.
-func (s *scanner) dataset(f *file, o *h5.Object, p string) error {
-	if first, ok := s.sets[o.Addr]; ok && f == s.tree.file {
+func (s *scanner) dataset(f *column.File, o *h5.Object, p string) error {
+	if first, ok := s.sets[o.Addr]; ok && f == s.tree.File {
 		s.tree.left.note(p, "another name of "+first)
 		return nil
 	}
-	if f == s.tree.file {
+	if f == s.tree.File {
 		s.sets[o.Addr] = p
 	}
 	if len(s.tree.objects) >= maxObjects {
@@ -307,7 +305,7 @@ func (s *scanner) dataset(f *file, o *h5.Object, p string) error {
 			return nil
 		}
 		switch hit, _ := s.want.Match(s.names(p, "")...); {
-		case s.tree.file.fault(p, err), !hit:
+		case s.tree.File.Fault(p, err), !hit:
 		case errors.Is(err, shardify.ErrUnsupported):
 			s.tree.left.add(p, err)
 		default:
@@ -323,29 +321,20 @@ func (s *scanner) dataset(f *file, o *h5.Object, p string) error {
 
 var errUnwanted = errors.New("not wanted")
 
-// names are the ways in which users may write a field.
-func names(p, leaf string) []string {
-	n := strings.TrimPrefix(p, "/")
-	if leaf == "" {
-		return []string{n, p}
-	}
-	return []string{join(n, leaf), join(p, leaf), n, p, leaf}
-}
-
 // names adds the field's own name, which in a group that is a sample is shorter.
 func (s *scanner) names(p, leaf string) []string {
-	list := names(p, leaf)
-	if s.opts.splits {
+	list := naming.Ways(p, leaf)
+	if s.opts.Splits {
 		if split, rest := rows.SplitOf(p); split != "" {
-			list = append(list, names(rest, leaf)...)
+			list = append(list, naming.Ways(rest, leaf)...)
 		}
 	}
-	if s.choice == nil || s.choice.mode != byGroup {
+	if s.choice == nil || s.choice.Mode != ByGroup {
 		return list
 	}
 	rest, ok := strings.CutPrefix(p, s.choice.parent+"/")
 	if _, member, inside := strings.Cut(rest, "/"); ok && inside {
-		list = append(list, join(member, leaf))
+		list = append(list, naming.Join(member, leaf))
 		if leaf != "" {
 			list = append(list, member)
 		}
@@ -354,17 +343,17 @@ func (s *scanner) names(p, leaf string) []string {
 }
 
 // item tells whether a data set is a sample.
-func (s *scanner) item(o *object, leaves []leaf) bool {
-	if s.choice == nil || s.choice.mode != byItem {
+func (s *scanner) item(o *object, leaves []element.Leaf) bool {
+	if s.choice == nil || s.choice.Mode != ByItem {
 		return false
 	}
-	kind, ok := s.choice.itemTypes[groupOf(o.path)]
+	kind, ok := s.choice.itemTypes[naming.Group(o.path)]
 	if !ok {
 		return false
 	}
 	all := *o
 	for i := range leaves {
-		if leaves[i].err == nil {
+		if leaves[i].Err == nil {
 			all.wanted = append(all.wanted, wantedLeaf{i, leaves[i], false})
 		}
 	}
@@ -372,20 +361,20 @@ func (s *scanner) item(o *object, leaves []leaf) bool {
 }
 
 // examine parses the messages of a data set and finds the wanted leaves.
-func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
+func (s *scanner) examine(f *column.File, o *h5.Object, p string) (*object, error) {
 	d, err := o.Dataset()
 	if err != nil {
 		return nil, err
 	}
 	attrs := s.tree.attributes(o, p)
 	var axes []axis
-	if f == s.tree.file {
+	if f == s.tree.File {
 		axes = s.tree.dims.look(f.H5, o, attrs, len(d.Space.Dims))
 	}
-	if why := s.tree.kind.leavesOut(f.H5, attrs); why != "" {
+	if why := s.tree.Kind.leavesOut(f.H5, attrs); why != "" {
 		return nil, shardify.Mismatch("%s", why)
 	}
-	if s.tree.kind.pytables && isCategories(p) {
+	if s.tree.Kind.Pytables && isCategories(p) {
 		return nil, shardify.Mismatch("categories of pandas' frame, kept with their column as enum")
 	}
 	a, err := array.New(f.File, p, d)
@@ -395,7 +384,7 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	if err := a.Usable(); err != nil {
 		return nil, err
 	}
-	obj := &object{path: p, addr: o.Addr, dims: a.Dims, elem: a.Elem, bytes: a.Rows * a.RowBytes, unit: a.Unit(), scale: attributes(attrs).text(f.H5, "CLASS") == scaleClass}
+	obj := &object{path: p, addr: o.Addr, dims: a.Dims, elem: a.Elem, bytes: a.Rows * a.RowBytes, unit: a.Unit(), scale: element.Attributes(attrs).Text(f.H5, "CLASS") == scaleClass}
 	if len(axes) == len(a.Dims) {
 		obj.axes = axes
 	}
@@ -405,15 +394,15 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	if a.Set.Layout.Class == h5.Chunked && len(a.Set.Filters) > 0 {
 		obj.chunk = a.Set.Layout.ChunkBytes
 	}
-	leaves := s.rules.leaves(d.Type)
-	s.tree.matlabArray(obj, attributes(attrs).text(f.H5, "MATLAB_class"), d.Type)
-	if s.rules.cf {
-		if err := decodeCF(f.H5, leaves, attrs, nil); err != nil {
+	leaves := f.Rules.Leaves(d.Type)
+	s.tree.matlabArray(obj, element.Attributes(attrs).Text(f.H5, "MATLAB_class"), d.Type)
+	if f.Rules.CF {
+		if err := element.DecodeCF(f.H5, leaves, attrs, nil); err != nil {
 			return nil, err
 		}
 		s.tree.boundedBy(attrs, p)
 	}
-	obj.void = d.Type.Class == h5.Opaque && len(a.Dims) == 0 && len(leaves) == 1 && leaves[0].attrs["void"] != ""
+	obj.void = d.Type.Class == h5.Opaque && len(a.Dims) == 0 && len(leaves) == 1 && leaves[0].Attrs["void"] != ""
 	item := s.item(obj, leaves)
 	skip := s.blocks(f, o, p, leaves)
 	leaves = s.fixed(f, o, a, obj, leaves)
@@ -423,22 +412,22 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 		if skip[i] {
 			continue
 		}
-		ways := s.names(p, leaves[i].name)
+		ways := s.names(p, leaves[i].Name)
 		if obj.wide {
-			ways = append(ways, s.names(groupOf(p), leaves[i].name)...)
+			ways = append(ways, s.names(naming.Group(p), leaves[i].Name)...)
 		}
 		if item {
-			ways = append(ways, names(itemName(groupOf(p)), leaves[i].name)...)
+			ways = append(ways, naming.Ways(itemName(naming.Group(p)), leaves[i].Name)...)
 		}
 		hit, exact := s.want.Match(ways...)
 		if !hit {
 			continue
 		}
 		hits++
-		if err := leaves[i].err; err != nil {
+		if err := leaves[i].Err; err != nil {
 			refused = err
 			if len(leaves) > 1 {
-				s.leave(join(p, leaves[i].name), err)
+				s.leave(naming.Join(p, leaves[i].Name), err)
 			}
 			continue
 		}
@@ -447,7 +436,7 @@ func (s *scanner) examine(f *file, o *h5.Object, p string) (*object, error) {
 	if hits == 0 && item {
 		obj.hidden, hits = true, 1
 		for i := range leaves {
-			if leaves[i].err == nil {
+			if leaves[i].Err == nil {
 				obj.wanted = append(obj.wanted, wantedLeaf{i, leaves[i], false})
 			}
 		}

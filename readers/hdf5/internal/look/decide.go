@@ -1,4 +1,4 @@
-package hdf5
+package look
 
 import (
 	"cmp"
@@ -7,28 +7,30 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/internal/rows"
 )
 
-// mode is what one sample is.
-type mode string
+// Mode is what one sample is.
+type Mode string
 
 const (
-	byAxis  mode = "axis"  // a row of the data sets
-	byGroup mode = "group" // a group
-	byFile  mode = "file"
+	ByAxis  Mode = "axis"  // a row of the data sets
+	ByGroup Mode = "group" // a group
+	ByFile  Mode = "file"
 )
 
-// choice is what samples are, decided on one file for all.
-type choice struct {
-	mode mode
+// Choice is what samples are, decided on one file for all.
+type Choice struct {
+	Mode Mode
 	// Of groups: the group that holds them, and what their names begin with.
 	parent, stem string
 	numbered     bool
-	why          string
-	unsure       bool               // another file may tell better
+	Why          string
+	Unsure       bool               // another file may tell better
 	measure      string             // of rows: a data set that has all of them
 	dimension    []string           // of rows: the names of their dimension, if it has any
 	columns      map[string]int64   // of sparse matrices
@@ -37,25 +39,26 @@ type choice struct {
 	items        []string           // groups of data sets that are samples
 	itemTypes    map[string]string  // by group
 	order        string             // the data set that lists their names
-	times        map[string]cf.Unit // what times are counted in
-	arrays       []rows.Array       // of rows that only their equal number speaks for
+	Times        map[string]cf.Unit // what times are counted in
+	Arrays       []rows.Array       // of rows that only their equal number speaks for
 }
 
-// choose decides what the samples are. It follows what the data say, and asks
+// Choose decides what the samples are. It follows what the data say, and asks
 // rather than guesses.
-func (t *tree) choose(sample string, inputs int) (*choice, error) {
+func (t *Tree) Choose(sample string, inputs int) (*Choice, error) {
+	if err := t.Kind.Refused(); err != nil {
+		return nil, err
+	}
 	switch {
-	case t.kind.keras:
-		return nil, shardify.Unsupported("the weights of a Keras model, which are no samples")
-	case sample == string(byFile):
-		return &choice{mode: byFile, why: "each file is one sample, as asked for"}, nil
-	case sample == string(byGroup):
+	case sample == string(ByFile):
+		return &Choice{Mode: ByFile, Why: "each file is one sample, as asked for"}, nil
+	case sample == string(ByGroup):
 		return t.chooseGroups(true)
-	case sample == string(byItem):
+	case sample == string(ByItem):
 		return t.chooseItems()
-	case sample != string(byAxis):
+	case sample != string(ByAxis):
 		if why := t.oneSamplePerFile(); why != "" {
-			return &choice{mode: byFile, why: why}, nil
+			return &Choice{Mode: ByFile, Why: why}, nil
 		}
 		if err := t.doubtfulSplits(); err != nil {
 			return nil, err
@@ -70,24 +73,24 @@ func (t *tree) choose(sample string, inputs int) (*choice, error) {
 	if t.listErr != nil {
 		return nil, t.listErr
 	}
-	if c := t.folded().chooseAxis(sample == string(byAxis), inputs); c != nil {
+	if c := t.folded().chooseAxis(sample == string(ByAxis), inputs); c != nil {
 		return c, t.folded().otherLengths(c)
 	}
 	if t.oneRow() {
 		if inputs > 1 {
-			return &choice{mode: byFile, unsure: true, why: "all data sets have one row: each file is one sample (--sample axis makes rows)"}, nil
+			return &Choice{Mode: ByFile, Unsure: true, Why: "all data sets have one row: each file is one sample (--sample axis makes rows)"}, nil
 		}
 		return nil, shardify.Mismatch("all data sets have one row: %s; --sample axis makes it a sample, --sample file makes the whole arrays one", t.shapes())
 	}
-	if sample != string(byAxis) && inputs > 1 {
-		return &choice{mode: byFile, why: "the data sets of a file have no common first dimension: each file is one sample (--sample axis with --columns or --object makes rows)"}, nil
+	if sample != string(ByAxis) && inputs > 1 {
+		return &Choice{Mode: ByFile, Why: "the data sets of a file have no common first dimension: each file is one sample (--sample axis with --columns or --object makes rows)"}, nil
 	}
 	return nil, shardify.Mismatch("the data sets have no common first dimension: %s; --object or --columns selects some that have, --sample file makes each file one sample%s", t.shapes(), t.itemHint())
 }
 
 // otherLengths is the error about data sets that are as long as no sample axis: they may be
 // columns of which rows are lost, or tables beside the samples.
-func (t *tree) otherLengths(c *choice) error {
+func (t *Tree) otherLengths(c *Choice) error {
 	if !c.lengths {
 		return nil
 	}
@@ -104,7 +107,7 @@ func (t *tree) otherLengths(c *choice) error {
 			others, cure = append(others, fmt.Sprintf("%s %d", o.path, o.dims[0])), append(cure, "!"+strings.TrimPrefix(o.path, "/"))
 		}
 	}
-	if m := t.largest(); len(others) == 0 || m != nil && m.rows == n { // tables of its columns, however many
+	if m := t.largest(); len(others) == 0 || m != nil && m.Rows == n { // tables of its columns, however many
 		return nil
 	}
 	if more := len(others) - most; more > 0 {
@@ -118,13 +121,13 @@ func (t *tree) otherLengths(c *choice) error {
 }
 
 // oneRow tells whether the data sets share a first dimension of 1, which says little.
-func (t *tree) oneRow() bool {
+func (t *Tree) oneRow() bool {
 	n, same := t.common(func(o *object) bool { return len(o.dims) > 0 && t.note(o) == "" })
 	return same && n == 1
 }
 
 // shapes lists data sets with their dimensions.
-func (t *tree) shapes() string {
+func (t *Tree) shapes() string {
 	var parts []string
 	more := 0
 	for i := range t.objects {
@@ -148,7 +151,7 @@ func (t *tree) shapes() string {
 // chooseAxis looks for a common first dimension: by name where there are names, else by
 // length: of all data sets, of those that can grow, of a pandas frame, of AnnData, of nearly all
 // the bytes, of a sparse matrix. firm: single rows are rows, as the user says so.
-func (t *tree) chooseAxis(firm bool, inputs int) *choice {
+func (t *Tree) chooseAxis(firm bool, inputs int) *Choice {
 	if all := t.leads(); all != nil {
 		return t.chooseLead(all, firm, firm || inputs == 1)
 	}
@@ -160,7 +163,7 @@ func (t *tree) chooseAxis(firm bool, inputs int) *choice {
 	case same && (n != 1 || firm || sameGrowing):
 		c := t.axis(n, nil, "axis 0, which all data sets share")
 		if !slices.ContainsFunc(t.objects, grows) {
-			c.arrays = t.arrays()
+			c.Arrays = t.arrays()
 		}
 		return c
 	case same:
@@ -181,14 +184,14 @@ func (t *tree) chooseAxis(firm bool, inputs int) *choice {
 		c.lengths = true
 		return c
 	}
-	if m := t.largest(); m != nil && m.rows > 0 {
-		return t.axis(m.rows, nil, fmt.Sprintf("axis 0, the %s of the sparse matrix %s", m.what, cmp.Or(m.group, "/")))
+	if m := t.largest(); m != nil && m.Rows > 0 {
+		return t.axis(m.Rows, nil, fmt.Sprintf("axis 0, the %s of the sparse matrix %s", m.What, cmp.Or(m.Group, "/")))
 	}
 	return nil
 }
 
 // arrays lists the data sets with their dimensions.
-func (t *tree) arrays() (all []rows.Array) {
+func (t *Tree) arrays() (all []rows.Array) {
 	for i := range t.objects {
 		if o := &t.objects[i]; t.note(o) == "" && len(o.wanted) > 0 {
 			all = append(all, rows.Array{Name: strings.TrimPrefix(o.path, "/"), Shape: o.dims})
@@ -198,7 +201,7 @@ func (t *tree) arrays() (all []rows.Array) {
 }
 
 // common is the first dimension of the data sets that are in.
-func (t *tree) common(in func(*object) bool) (n int64, ok bool) {
+func (t *Tree) common(in func(*object) bool) (n int64, ok bool) {
 	for i := range t.objects {
 		o := &t.objects[i]
 		switch {
@@ -213,7 +216,7 @@ func (t *tree) common(in func(*object) bool) (n int64, ok bool) {
 }
 
 // growOnlyFirst: no data set grows along another dimension.
-func (t *tree) growOnlyFirst() bool {
+func (t *Tree) growOnlyFirst() bool {
 	for i := range t.objects {
 		if u := t.objects[i].unlimited; len(u) > 1 && slices.Contains(u[1:], true) {
 			return false
@@ -223,7 +226,7 @@ func (t *tree) growOnlyFirst() bool {
 }
 
 // frame finds the rows of the only pandas frame that is chosen.
-func (t *tree) frame() (int64, bool) {
+func (t *Tree) frame() (int64, bool) {
 	if len(t.frames) != 1 {
 		return 0, false
 	}
@@ -237,7 +240,7 @@ func (t *tree) frame() (int64, bool) {
 
 // most finds a length that two data sets or more share, and with it nine tenths
 // of the bytes: inputs and labels beside tables of names.
-func (t *tree) most() (int64, bool) {
+func (t *Tree) most() (int64, bool) {
 	bytes, count := map[int64]int64{}, map[int64]int{}
 	var total, best int64
 	for i := range t.objects {
@@ -261,8 +264,8 @@ func (t *tree) most() (int64, bool) {
 
 // axis is the choice of n rows, of a dimension with names or without; all data sets of other
 // dimensions or lengths are left out.
-func (t *tree) axis(n int64, dimension []string, why string) *choice {
-	c := &choice{mode: byAxis, why: "samples are rows: " + why, left: map[string]string{}, dimension: dimension, columns: map[string]int64{}}
+func (t *Tree) axis(n int64, dimension []string, why string) *Choice {
+	c := &Choice{Mode: ByAxis, Why: "samples are rows: " + why, left: map[string]string{}, dimension: dimension, columns: map[string]int64{}}
 	for i := range t.objects {
 		o := &t.objects[i]
 		switch note := cmp.Or(t.note(o), c.otherDimension(o)); {
@@ -275,7 +278,7 @@ func (t *tree) axis(n int64, dimension []string, why string) *choice {
 			fallthrough
 		default:
 			if o.matrix != nil {
-				c.columns[o.matrix.group] = o.matrix.columns
+				c.columns[o.matrix.Group] = o.matrix.Columns
 			}
 		}
 	}
@@ -319,17 +322,11 @@ func (g *groupSet) end() {
 	}
 }
 
-// stemOf cuts the digits off a name.
-func stemOf(name string) (string, bool) {
-	stem := strings.TrimRight(name, "0123456789")
-	return stem, len(stem) < len(name)
-}
-
 // setKey is what sibling groups have in common.
 type setKey struct{ parent, stem string }
 
 // groupSets lists the sets of sibling groups: those with numbers, or any.
-func (t *tree) groupSets(numbered bool) []*groupSet {
+func (t *Tree) groupSets(numbered bool) []*groupSet {
 	sets := map[setKey]*groupSet{}
 	var order []*groupSet
 	broken := t.brokenPaths()
@@ -342,7 +339,7 @@ func (t *tree) groupSets(numbered bool) []*groupSet {
 			}
 			parent, name, member := p[:at-1], p[at:at+k], p[at+k+1:]
 			at += k + 1
-			stem, ok := stemOf(name)
+			stem, ok := naming.Stem(name)
 			if !numbered {
 				stem = ""
 			} else if !ok {
@@ -368,7 +365,7 @@ func (t *tree) groupSets(numbered bool) []*groupSet {
 
 // chooseGroups finds groups that are samples: numbered ones of equal content,
 // and if asked for any of equal content.
-func (t *tree) chooseGroups(asked bool) (*choice, error) {
+func (t *Tree) chooseGroups(asked bool) (*Choice, error) {
 	var found []*groupSet
 	why := ""
 	for _, numbered := range []bool{true, false} {
@@ -406,41 +403,7 @@ func (t *tree) chooseGroups(asked bool) (*choice, error) {
 		o := found[1]
 		return nil, shardify.Mismatch("groups of two kinds could be the samples, %s/%s* and %s/%s*: --object selects one", g.parent, g.stem, o.parent, o.stem)
 	}
-	c := &choice{mode: byGroup, parent: g.parent, stem: g.stem, numbered: g.numbered,
-		why: fmt.Sprintf("samples are the groups %s/%s*", g.parent, g.stem)}
+	c := &Choice{Mode: ByGroup, parent: g.parent, stem: g.stem, numbered: g.numbered,
+		Why: fmt.Sprintf("samples are the groups %s/%s*", g.parent, g.stem)}
 	return c, nil
-}
-
-// natural orders names as people count: demo_9 before demo_10.
-func natural(a, b string) int {
-	for a != "" && b != "" {
-		x, y := digits(a), digits(b)
-		if x == 0 || y == 0 {
-			if a[0] != b[0] {
-				return int(a[0]) - int(b[0])
-			}
-			a, b = a[1:], b[1:]
-			continue
-		}
-		p, q := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
-		if len(p) != len(q) {
-			return len(p) - len(q)
-		}
-		if c := strings.Compare(p, q); c != 0 {
-			return c
-		}
-		if x != y {
-			return y - x // 01 before 1
-		}
-		a, b = a[x:], b[y:]
-	}
-	return len(a) - len(b)
-}
-
-func digits(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return n
 }

@@ -1,4 +1,4 @@
-package hdf5
+package look
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ const maxSame = 20
 
 // add notes what has values in a form that is not read.
 func (l *leftovers) add(name string, err error) {
-	l.list = append(l.list, shardify.Leftover{Name: strings.TrimPrefix(name, "/"), Reason: reason(err), Unreadable: true})
+	l.list = append(l.list, shardify.Leftover{Name: strings.TrimPrefix(name, "/"), Reason: Reason(err), Unreadable: true})
 }
 
 // note notes what is no column.
@@ -46,8 +46,8 @@ func (l *leftovers) all() []shardify.Leftover {
 	return out
 }
 
-// reason is an error as a line of a list that names the object itself.
-func reason(err error) string {
+// Reason is an error as a line of a list that names the object itself.
+func Reason(err error) string {
 	var e *shardify.Error
 	s := err.Error()
 	if errors.As(err, &e) {

@@ -1,11 +1,11 @@
-package hdf5
+package look
 
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -48,53 +48,21 @@ type dimensions struct {
 	also   map[string][]string // by name: the other scales of the dimension, which name it in a part of the data sets
 }
 
-// attributes are those of an object; what is damaged is not among them.
-type attributes []h5.Attribute
-
-func (l attributes) find(name string) *h5.Attribute {
-	if i := slices.IndexFunc(l, func(a h5.Attribute) bool { return a.Name == name && a.Err == nil }); i >= 0 {
-		return &l[i]
-	}
-	return nil
-}
-
-func (l attributes) text(f *h5.File, name string) string {
-	if a := l.find(name); a != nil {
-		return attrText(f, a)
-	}
-	return ""
-}
-
-// numbers are whole numbers that are not negative, nil for anything else.
-func (l attributes) numbers(f *h5.File, name string) (out []int64) {
-	for _, s := range strings.Fields(l.text(f, name)) {
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil || n < 0 {
-			return nil
-		}
-		out = append(out, n)
-	}
-	return out
-}
-
 // look notes what a data set says of its axes; nil if nothing.
-func (d *dimensions) look(f *h5.File, o *h5.Object, list attributes, rank int) []axis {
-	isScale := list.text(f, "CLASS") == scaleClass
-	ids := list.numbers(f, "_Netcdf4Dimid")
+func (d *dimensions) look(f *h5.File, o *h5.Object, list element.Attributes, rank int) []axis {
+	isScale := list.Text(f, "CLASS") == scaleClass
+	ids := list.Numbers(f, "_Netcdf4Dimid")
 	if isScale {
-		sc := scale{id: -1, time: strings.Contains(list.text(f, "units"), " since ")}
+		sc := scale{id: -1, time: strings.Contains(list.Text(f, "units"), " since ")}
 		if len(ids) == 1 {
 			sc.id = ids[0]
 		}
-		if d.scales == nil {
-			d.scales = map[int64]scale{}
-		}
 		d.scales[o.Addr] = sc
 	}
-	if c := list.numbers(f, "_Netcdf4Coordinates"); len(c) == rank {
+	if c := list.Numbers(f, "_Netcdf4Coordinates"); len(c) == rank {
 		ids = c
 	}
-	attached := d.attached(f, list.find("DIMENSION_LIST"), rank)
+	attached := d.attached(f, list.Find("DIMENSION_LIST"), rank)
 	if rank == 0 || len(ids) == 0 && attached == nil && !isScale {
 		return nil
 	}
@@ -145,9 +113,6 @@ func (d *dimensions) attached(f *h5.File, a *h5.Attribute, rank int) [][]int64 {
 func (d *dimensions) met(l *h5.Link, p string) {
 	if l.Kind != h5.HardLink || l.Err != nil {
 		return
-	}
-	if d.others == nil {
-		d.others = map[int64]string{}
 	}
 	if _, ok := d.others[l.Addr]; !ok {
 		d.others[l.Addr] = p

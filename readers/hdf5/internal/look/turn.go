@@ -1,9 +1,7 @@
-package hdf5
+package look
 
 import (
 	"slices"
-	"strings"
-	"unicode/utf16"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
@@ -13,7 +11,7 @@ import (
 
 // turns chooses the order of axes of all data sets of a tree: as --axis says, or as
 // MATLAB's files want it.
-func (t *tree) turns(opts *settings) error {
+func (t *Tree) turns(opts *Settings) error {
 	var n int64
 	for rows, bytes := range t.tables {
 		if bytes > t.tables[n] || bytes == t.tables[n] && rows > n {
@@ -27,8 +25,7 @@ func (t *tree) turns(opts *settings) error {
 		}
 		var how *array.Order
 		var err error
-		switch {
-		case opts.axis != rows.AutoAxis:
+		if opts.axis != rows.AutoAxis {
 			how, err = turnTo(opts.axis, o)
 		}
 		if o.matlab && (opts.axis == rows.AutoAxis || o.text) {
@@ -71,7 +68,7 @@ func turnTo(axis int, o *object) (*array.Order, error) {
 // matlabArray notes that a data set is an array of MATLAB, and how many samples there
 // would be if it were a table: the rows of a matrix, the length of a vector. Those of most
 // bytes count, wanted or not.
-func (t *tree) matlabArray(o *object, class string, typ *h5.Type) {
+func (t *Tree) matlabArray(o *object, class string, typ *h5.Type) {
 	o.matlab = class != "" && len(o.dims) >= 2
 	o.text = o.matlab && class == "char" && len(o.dims) == 2 && typ.Class == h5.Integer && typ.Size == 2
 	if !o.matlab || o.text || len(o.dims) != 2 || o.dims[0]*o.dims[1] == 1 {
@@ -80,9 +77,6 @@ func (t *tree) matlabArray(o *object, class string, typ *h5.Type) {
 	n := o.dims[1]
 	if n == 1 {
 		n = o.dims[0]
-	}
-	if t.tables == nil {
-		t.tables = map[int64]int64{}
 	}
 	t.tables[n] += o.bytes
 }
@@ -113,9 +107,9 @@ func matlabTurn(o *object, n int64) *array.Order {
 }
 
 // turn changes what is known of a data set.
-func (t *tree) turn(o *object, how *array.Order) error {
-	t.file.SetOrder(o.path, how)
-	a, err := t.file.array(o.path)
+func (t *Tree) turn(o *object, how *array.Order) error {
+	t.File.SetOrder(o.path, how)
+	a, err := t.File.Dataset(o.path)
 	if err != nil {
 		return err
 	}
@@ -133,39 +127,23 @@ func (t *tree) turn(o *object, how *array.Order) error {
 	o.stored = &stored
 	if how.Text {
 		for i := range o.wanted {
-			o.wanted[i].leaf = a.codeText(t.media)
+			o.wanted[i].leaf = a.CodeText(t.media)
 		}
 	}
 	return nil
 }
 
-// codeText is the leaf of a text of 16-bit codes.
-func (a *dataset) codeText(media string) leaf {
-	return leaf{kind: texts, size: int(a.Elem), media: media, codes16: true, big: a.Set.Type.Order == h5.BigEndian}
-}
-
 // unturned undoes turns: in a set of groups or data sets that are samples axes stay as
 // they are stored.
-func (t *tree) unturned(opts *settings) error {
+func (t *Tree) unturned(opts *Settings) error {
 	if opts.axis != rows.AutoAxis {
 		return shardify.Mismatch("--axis goes with samples that are rows or files")
 	}
 	for i := range t.objects {
 		if o := &t.objects[i]; o.stored != nil {
 			*o = *o.stored
-			t.file.SetOrder(o.path, nil)
+			t.File.SetOrder(o.path, nil)
 		}
 	}
 	return nil
-}
-
-// text16 is the text of 16-bit codes.
-func text16(buf []byte, b []byte, big bool) []byte {
-	codes := make([]uint16, len(b)/2)
-	for i := range codes {
-		if codes[i] = le.Uint16(b[2*i:]); big {
-			codes[i] = be.Uint16(b[2*i:])
-		}
-	}
-	return append(buf, strings.TrimRight(string(utf16.Decode(codes)), " \x00")...)
 }

@@ -1,0 +1,152 @@
+package element
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// MaxAttr bounds the text of one attribute in the schema.
+const MaxAttr = 1 << 10
+
+// MaxText bounds the text of an attribute that is looked at.
+const MaxText = 1 << 18
+
+// TextOf is the text of an attribute, "" if there is none.
+func TextOf(f *h5.File, o *h5.Object, name string) string {
+	a, ok, err := o.Attribute(name)
+	if !ok || err != nil {
+		return ""
+	}
+	return AttributeText(f, &a)
+}
+
+// AttributeText writes a simple attribute, one text or up to a few numbers; "" for any
+// other.
+func AttributeText(f *h5.File, a *h5.Attribute) string {
+	if a.Err != nil || a.Type == nil || a.Space.Elements() < 1 || a.Space.Elements() > 16 {
+		return ""
+	}
+	n := int(a.Space.Elements())
+	if a.Type.Size < 1 || len(a.Data) < n*a.Type.Size {
+		return ""
+	}
+	leaves := Rules{Media: MediaText, RefSize: a.Type.Size}.Leaves(a.Type)
+	if len(leaves) != 1 || leaves[0].Err != nil || leaves[0].At.Values() != 1 {
+		return ""
+	}
+	l := &leaves[0]
+	heap := f.NewHeap(1 << 16)
+	var parts []string
+	for i := range n {
+		text, ok := ItemText(heap, l, a.Data[i*a.Type.Size:][:a.Type.Size])
+		if !ok {
+			return ""
+		}
+		parts = append(parts, text)
+	}
+	s := strings.Join(parts, " ")
+	if len(s) > MaxText || !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
+		return ""
+	}
+	return s
+}
+
+// ItemText writes one text or number.
+func ItemText(heap *h5.Heap, l *Leaf, b []byte) (string, bool) {
+	switch l.Kind {
+	case Texts:
+		return string(Trim(Trim(b, l.Padding), h5.NulPadded)), true
+	case VarText:
+		t, err := heap.View(b, 1)
+		return string(Trim(t, h5.NulTerminated)), err == nil
+	case Numbers:
+		return numberText(l, b), true
+	}
+	return "", false
+}
+
+func numberText(l *Leaf, b []byte) string {
+	var v [8]byte
+	l.Convert(v[:], b[l.At.Off:], 1, l.Num.Size)
+	w := le.Uint64(v[:])
+	switch d := l.Num.DType; {
+	case d == shardify.F64:
+		return strconv.FormatFloat(math.Float64frombits(w), 'g', -1, 64)
+	case d == shardify.F32:
+		return strconv.FormatFloat(float64(math.Float32frombits(uint32(w))), 'g', -1, 32)
+	case d.IsFloat():
+		return ""
+	case l.Num.Signed:
+		shift := 64 - 8*d.Size()
+		return strconv.FormatInt(int64(w<<shift)>>shift, 10)
+	default:
+		return strconv.FormatUint(w, 10)
+	}
+}
+
+const MediaText = "txt"
+
+// Trim cuts off what pads a text.
+func Trim(b []byte, p h5.Padding) []byte {
+	switch p {
+	case h5.NulTerminated:
+		if i := bytes.IndexByte(b, 0); i >= 0 {
+			b = b[:i]
+		}
+	case h5.SpacePadded:
+		b = bytes.TrimRight(b, " ")
+	default:
+		for len(b) > 0 && b[len(b)-1] == 0 {
+			b = b[:len(b)-1]
+		}
+	}
+	return b
+}
+
+// Attributes are those of an object; what is damaged is not among them.
+type Attributes []h5.Attribute
+
+func (l Attributes) Find(name string) *h5.Attribute {
+	if i := slices.IndexFunc(l, func(a h5.Attribute) bool { return a.Name == name && a.Err == nil }); i >= 0 {
+		return &l[i]
+	}
+	return nil
+}
+
+func (l Attributes) Text(f *h5.File, name string) string {
+	if a := l.Find(name); a != nil {
+		return AttributeText(f, a)
+	}
+	return ""
+}
+
+// Numbers are whole numbers that are not negative, nil for anything else.
+func (l Attributes) Numbers(f *h5.File, name string) (out []int64) {
+	for _, s := range strings.Fields(l.Text(f, name)) {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n < 0 {
+			return nil
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// UTF16 is the text of 16-bit codes.
+func UTF16(buf []byte, b []byte, big bool) []byte {
+	codes := make([]uint16, len(b)/2)
+	for i := range codes {
+		if codes[i] = le.Uint16(b[2*i:]); big {
+			codes[i] = be.Uint16(b[2*i:])
+		}
+	}
+	return append(buf, strings.TrimRight(string(utf16.Decode(codes)), " \x00")...)
+}

@@ -1,0 +1,43 @@
+package look
+
+import (
+	"github.com/shardify/shardify/readers/hdf5/internal/array"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
+)
+
+// Blob is what readers of a file must know from the survey: which data sets and
+// leaves its fields are. It says nothing of sizes or places, so that the files of
+// a set share one.
+type Blob struct {
+	Mode   Mode   `json:"mode"`
+	Parent string `json:"parent,omitempty"`
+	Stem   string `json:"stem,omitempty"`
+	Number bool   `json:"numbered,omitempty"`
+	Why    string `json:"why"`
+	// Of data sets that are samples: other names in their group Parent, and the data set
+	// that lists the names in order.
+	Not     []string     `json:"not,omitempty"`
+	Order   string       `json:"order,omitempty"`
+	Decoded []string     `json:"decoded,omitempty"` // fields that attributes change, in words
+	Objects []BlobObject `json:"objects"`
+}
+
+// shapeLeaf stands in a blob behind a leaf of numbers whose shape varies, for the
+// field that holds the shape. Texts and lists have none.
+const shapeLeaf = -1
+
+// BlobObject is a data set whose leaves are fields, one after the other.
+type BlobObject struct {
+	Path   string `json:"path"` // in a group that is a sample: below it
+	Leaves []int  `json:"leaves"`
+	Ragged bool   `json:"ragged,omitempty"`
+	Sparse bool   `json:"sparse,omitempty"` // data or indices of a sparse matrix
+	Lists  string `json:"lists,omitempty"`  // where the lists of flat values begin
+	Wide   bool   `json:"wide,omitempty"`   // leaves are columns of its rows
+	Item   bool   `json:"item,omitempty"`   // Path is a group whose data sets are samples
+	Bytes  bool   `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
+	Once   bool   `json:"once,omitempty"`   // rank 0: one value for all samples of the file
+
+	How *array.Order `json:"how,omitempty"` // in which order its axes are read
+	column.Decode
+}

@@ -1,0 +1,208 @@
+package look
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// offsetWords are the names of offsets, alone or behind that of their lists.
+var offsetWords = []string{"offsets", "offset", "row_splits", "indptr", "ptr"}
+
+// indexGroup is where IceCube's tables have their indexes.
+const indexGroup = "__I3Index__"
+
+// offsetsOf tells whether a data set is named as offsets, and of which lists: "" are all
+// that stand with it.
+func offsetsOf(name string) (of string, ok bool) {
+	lower := strings.ToLower(name)
+	for _, w := range offsetWords {
+		switch {
+		case lower == w:
+			return "", true
+		case strings.HasSuffix(lower, "_"+w):
+			return name[:len(name)-len(w)-1], true
+		}
+	}
+	return "", false
+}
+
+// offsets notes what may say where lists begin.
+func (s *scanner) offsets(prefix string, links []h5.Link) {
+	if !s.opts.lists || s.tree.sparse[prefix] != nil {
+		return
+	}
+	index := path.Base(naming.Rooted(prefix)) == indexGroup
+	for i := range links {
+		l := &links[i]
+		if _, ok := offsetsOf(l.Name); (ok || index) && l.Kind == h5.HardLink && l.Err == nil {
+			s.tree.offsets = append(s.tree.offsets, prefix+"/"+l.Name)
+		}
+	}
+}
+
+// flat finds the lists of a tree.
+func (s *scanner) flat() error {
+	t := s.tree
+	slices.Sort(t.offsets)
+	for _, p := range t.offsets {
+		var err error
+		if path.Base(naming.Group(p)) == indexGroup {
+			err = s.indexed(p)
+		} else {
+			err = s.offset(p)
+		}
+		if s.ctx.Err() != nil {
+			return s.ctx.Err()
+		}
+		if err != nil && t.listErr == nil {
+			t.listErr = shardify.Annotate(err, "", "", p)
+		}
+	}
+	return nil
+}
+
+// offset finds the lists of offsets p.
+func (s *scanner) offset(p string) error {
+	t := s.tree
+	a, err := t.File.Dataset(p)
+	if err != nil || len(a.Dims) != 1 || a.Rows < 1 || a.Usable() != nil || !a.WholeNumbers() {
+		return nil // no offsets, whatever the name says
+	}
+	var ends [2]int64
+	for i, row := range []int64{0, a.Rows - 1} {
+		if err := a.Integers(s.ctx, &column.Work{}, ends[i:i+1], row); err != nil {
+			return err
+		}
+	}
+	if ends[0] != 0 || ends[1] < 0 {
+		return nil
+	}
+	l := column.NewLists(p, a)
+	l.Counter, l.Stored = strings.TrimPrefix(p, "/"), ends[1]
+	of, _ := offsetsOf(path.Base(p))
+	var in, other []*object
+	rows := false
+	for i := range t.objects {
+		o := &t.objects[i]
+		switch scope := inScope(naming.Group(p), of, o.path); {
+		case o.path == p || len(o.dims) == 0 || o.wide:
+		case scope && o.dims[0] == l.Stored:
+			in = append(in, o)
+		case scope && o.dims[0] != l.Rows && o.dims[0] != a.Rows:
+			other = append(other, o)
+		default:
+			rows = rows || o.dims[0] == l.Rows
+		}
+	}
+	switch {
+	case len(other) > 0 && (len(in) == 0 && rows || of != ""):
+		return shardify.Corrupt(-1, "offsets of %d lists that end at %d, but %s has %d rows; --lists off reads them as they are", l.Rows, l.Stored, other[0].path, other[0].dims[0])
+	case len(in) == 0:
+		return nil
+	case l.Stored == l.Rows && of == "":
+		return shardify.Mismatch("offsets of %d lists with %d values in all: it is not certain whether %s has a row or a list for each sample; --lists off reads rows", l.Rows, l.Stored, in[0].path)
+	}
+	return t.haveLists(l, in)
+}
+
+// inScope tells whether a data set may hold the lists of offsets in a group.
+func inScope(group, of, p string) bool {
+	rest, ok := strings.CutPrefix(p, group+"/")
+	if !ok || of == "" {
+		return ok
+	}
+	rest, ok = strings.CutPrefix(rest, of)
+	return ok && (rest == "" || rest[0] == '/' || rest[0] == '_')
+}
+
+// haveLists gives data sets their lists.
+func (t *Tree) haveLists(l *column.Lists, in []*object) error {
+	for _, o := range in {
+		if had := t.lists[o.path]; had != nil && len(had.Path) < len(l.Path) {
+			continue // x_offsets are of x before offsets are
+		}
+		t.lists[o.path] = l
+	}
+	t.listNotes[l.Path] = "where the lists of " + in[0].path + " begin, kept with them"
+	return nil
+}
+
+// indexed finds the table that an index of IceCube is about.
+func (s *scanner) indexed(p string) error {
+	t := s.tree
+	table := path.Clean(path.Dir(naming.Group(p)) + "/" + path.Base(p))
+	k := slices.IndexFunc(t.objects, func(o object) bool { return o.path == table })
+	a, err := t.File.Dataset(p)
+	if err != nil || a.Set.Type.Class != h5.Compound || a.Usable() != nil {
+		return nil
+	}
+	l := column.NewLists(p, a)
+	if l == nil {
+		return nil
+	}
+	l.Counter = strings.TrimPrefix(table, "/")
+	t.listNotes[p] = "where the rows of " + table + " begin, kept with them"
+	if k < 0 || len(t.objects[k].dims) != 1 {
+		return nil
+	}
+	o := &t.objects[k]
+	if l.Stored = o.dims[0]; l.Stored == l.Rows {
+		if plain, err := l.OneEach(s.ctx); plain || err != nil {
+			return err
+		}
+	}
+	return t.haveLists(l, []*object{o})
+}
+
+// listWhy says which data sets are lists.
+func (t *Tree) listWhy() string {
+	by := map[string][]string{}
+	var order []string
+	for i := range t.objects {
+		if l := t.objects[i].lists; l != nil {
+			if by[l.Path] == nil {
+				order = append(order, l.Path)
+			}
+			by[l.Path] = append(by[l.Path], t.objects[i].path)
+		}
+	}
+	text := ""
+	for _, p := range order {
+		names := by[p]
+		what := strings.Join(names[:min(len(names), 4)], ", ")
+		if len(names) > 4 {
+			what += fmt.Sprintf(" and %d more", len(names)-4)
+		}
+		text += fmt.Sprintf("; %s: lists by %s", what, p)
+	}
+	return text
+}
+
+// listField makes a field of flat values one of lists.
+func (o *object) listField(f *shardify.Field) error {
+	if f.Levels != 0 {
+		return shardify.Unsupported("texts, or lists, in lists by %s", o.lists.Path)
+	}
+	f.Levels, f.Counter = 1, o.lists.Counter
+	return nil
+}
+
+// foldLists gives an object of a folded tree its lists.
+func (t *Tree) foldLists(o *object) {
+	if note := t.listNotes[o.path]; note != "" {
+		o.note = note
+		return
+	}
+	if l := t.lists[o.path]; l != nil {
+		o.lists, o.dims = l, append([]int64{l.Rows}, o.dims[1:]...)
+		o.unlimited, o.unit, o.axes = make([]bool, len(o.dims)), 1, nil
+	}
+}

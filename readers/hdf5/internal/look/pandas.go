@@ -1,0 +1,87 @@
+package look
+
+import (
+	"path"
+	"strings"
+
+	"github.com/shardify/shardify/readers/hdf5/internal/column"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
+	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+)
+
+// frameColumns are the names of the columns in a block of a pandas frame, nil if
+// the leaf is none.
+func frameColumns(f *column.File, o *h5.Object, p, leaf string) []string {
+	dir, base := path.Split(p)
+	switch {
+	case base == "table" && strings.HasPrefix(leaf, "values_block_"):
+		return PickledTexts(element.TextOf(f.H5, o, leaf+"_kind"))
+	case leaf == "" && strings.HasPrefix(base, "block") && strings.HasSuffix(base, "_values"):
+		return f.ShortTexts(dir + strings.TrimSuffix(base, "values") + "items")
+	}
+	return nil
+}
+
+// PickledTexts reads the one pickle that is no program: a list of texts as
+// protocol 0 writes it, (lp0 Va p1 a Vb p2 a. with line feeds. Anything else,
+// names with escapes too, gives nil; nothing is ever executed.
+func PickledTexts(s string) (list []string) {
+	line := func(prefix byte) (text string, ok bool) {
+		if s == "" || s[0] != prefix {
+			return "", false
+		}
+		text, rest, ok := strings.Cut(s[1:], "\n")
+		if ok {
+			s = rest
+		}
+		return text, ok
+	}
+	rest, ok := strings.CutPrefix(s, "(l")
+	if s = rest; !ok {
+		return nil
+	}
+	if _, ok := line('p'); !ok {
+		return nil
+	}
+	for s != "." {
+		name, ok := line('V')
+		if !ok || strings.ContainsAny(name, "\\\r") || len(list) >= element.MaxColumns {
+			return nil
+		}
+		if _, ok := line('p'); !ok || !strings.HasPrefix(s, "a") {
+			return nil
+		}
+		s, list = s[1:], append(list, name)
+	}
+	return list
+}
+
+// categoriesOf is the table with the categories of a column of pandas' table p: codes are
+// their places, -1 a missing value.
+func categoriesOf(p, column string) string {
+	return path.Dir(p) + "/meta/" + column + "/meta/table"
+}
+
+// isCategories tells whether p is such a table.
+func isCategories(p string) bool {
+	parts := strings.Split(p, "/")
+	n := len(parts)
+	return n > 4 && parts[n-1] == "table" && parts[n-2] == "meta" && parts[n-4] == "meta"
+}
+
+// categories are the texts that the codes of a column stand for, nil if they are none.
+func categories(f *column.File, o *h5.Object, p, leaf string) []string {
+	if path.Base(p) != "table" || element.TextOf(f.H5, o, leaf+"_meta") != "category" {
+		return nil
+	}
+	a, err := f.Dataset(categoriesOf(p, leaf))
+	if err != nil || a.Set.Type.Class != h5.Compound || len(a.Dims) != 1 || a.Rows > element.MaxColumns || a.Rows*a.RowBytes > element.MaxText || a.Usable() != nil {
+		return nil
+	}
+	for _, m := range a.Set.Type.Members {
+		if m.Name == "values" && m.Type.Class == h5.String {
+			return a.Texts(m)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package look
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/element"
+)
+
+// Settings are the options, read.
+type Settings struct {
+	Objects  []string
+	Sample   string
+	External bool
+	frame    string
+	lists    bool // flat arrays beside offsets are lists
+	Splits   bool // those in the files are wanted
+	Skip     bool // damaged inputs and sample groups are left out
+	media    string
+	cf       bool
+	axis     int // of the samples, or rows.AutoAxis
+}
+
+func NewSettings(o shardify.Options) (*Settings, error) {
+	s := &Settings{Sample: o["sample"], External: o.Bool("external"), media: element.MediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"]}
+	var err error
+	if s.axis, err = rows.ParseAxis(o[rows.AxisOption]); err != nil {
+		return nil, err
+	}
+	if o["text"] == "bytes" {
+		s.media = "bin"
+	}
+	for _, p := range strings.Split(o["object"], ",") {
+		if p = strings.TrimSpace(p); p == "" {
+			continue
+		}
+		p = path.Clean("/" + p)
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, fmt.Errorf("--object %q: %w", p, err)
+		}
+		s.Objects = append(s.Objects, p)
+	}
+	return s, nil
+}
+
+// object tells whether the data set at a path is chosen: it or a group that it
+// is in matches.
+func (s *Settings) object(p string) bool {
+	if len(s.Objects) == 0 {
+		return true
+	}
+	for _, g := range s.Objects {
+		if g == "/" || matchPrefix(g, p, strings.Count(g, "/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// below tells whether the group at a path may hold chosen objects.
+func (s *Settings) below(p string) bool {
+	if s.object(p) {
+		return true
+	}
+	n := strings.Count(p, "/")
+	for _, g := range s.Objects {
+		if parts := strings.Split(g, "/"); len(parts) > n {
+			if ok, _ := path.Match(strings.Join(parts[:n+1], "/"), p); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matchPrefix matches a glob with the first n parts of a path.
+func matchPrefix(glob, p string, n int) bool {
+	at := 0
+	for range n {
+		k := strings.IndexByte(p[at+1:], '/')
+		if k < 0 {
+			at = len(p)
+			break
+		}
+		at += k + 1
+	}
+	if strings.Count(p[:at], "/") != n {
+		return false
+	}
+	ok, _ := path.Match(glob, p[:at])
+	return ok || glob == p[:at]
+}
+
+// Key is what the survey depends on beside the files.
+func (s *Settings) Key() string {
+	return fmt.Sprintf("hdf5 6 object=%q sample=%s external=%v text=%s cf=%v lists=%v frame=%s axis=%d", s.Objects, s.Sample, s.External, s.media, s.cf, s.lists, s.frame, s.axis)
+}

@@ -1,0 +1,117 @@
+package look
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
+)
+
+// A file may hold splits: the same data sets once for training and once for testing,
+//
+//	/train/x, /test/x     x_train, x_test     train_set_x, test_set_x     Xtrain, Xtest
+//
+// With OpenArgs.Splits each split is a part of the file's samples, whose fields have the
+// names without that of the split. Otherwise it is doubtful what a sample is.
+
+// SplitTree is the data sets of one split.
+type SplitTree struct {
+	Name string
+	Tree *Tree
+}
+
+// Splits finds the splits of a file: training and others that have a data set in common
+// with it. Data sets of no split are in none, single values in all. nil if there are none.
+func (t *Tree) Splits() []SplitTree {
+	rests := map[string]map[string]int{} // by split: index of the object by its path without
+	for i := range t.objects {
+		if split, rest := rows.SplitOf(t.objects[i].path); split != "" {
+			if rests[split] == nil {
+				rests[split] = map[string]int{}
+			}
+			if _, twice := rests[split][rest]; twice {
+				return nil
+			}
+			rests[split][rest] = i
+		}
+	}
+	train := rests["train"]
+	var out []SplitTree
+	for _, name := range rows.SplitNames {
+		in := rests[name]
+		shares := func(o int) bool { _, rest := rows.SplitOf(t.objects[o].path); _, ok := train[rest]; return ok }
+		if train == nil || in == nil {
+			continue
+		}
+		sub := *t
+		sub.objects, sub.left = nil, leftovers{}
+		n := 0
+		for i := range t.objects {
+			o := t.objects[i]
+			split, rest := rows.SplitOf(o.path)
+			switch {
+			case split == name && (name == "train" || shares(i)):
+				o.as = rest
+				n++
+			case len(o.dims) > 0 || split != "":
+				continue
+			}
+			sub.objects = append(sub.objects, o)
+		}
+		if n > 0 {
+			out = append(out, SplitTree{name, &sub})
+		}
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	return out
+}
+
+// doubtfulSplits is the error about splits that nobody asked for: without them lengths
+// contradict each other, or the samples of one are taken for columns of the other. nil if
+// there are none, or they are columns of samples that others are of, too: masks.
+func (t *Tree) doubtfulSplits() error {
+	all := t.Splits()
+	if all == nil {
+		return nil
+	}
+	in := map[string]bool{}
+	var names []string
+	for _, s := range all {
+		names = append(names, s.Name)
+		for i := range s.Tree.objects {
+			in[s.Tree.objects[i].path] = true
+		}
+	}
+	n, same := t.common(func(o *object) bool { return len(o.dims) > 0 && in[o.path] })
+	if same && slices.ContainsFunc(t.objects, func(o object) bool { return !in[o.path] && len(o.dims) > 0 && o.dims[0] == n }) {
+		return nil
+	}
+	return shardify.Mismatch("it holds the splits %s: %s; --split-from objects makes data sets of them, --object or --columns takes one, --sample axis makes them columns of one sample, --sample file makes the file a sample",
+		strings.Join(names, ", "), t.shapes())
+}
+
+// SplitParts are the splits of a file that is read by splits; what is in none is left over.
+func (t *Tree) SplitParts() ([]SplitTree, error) {
+	all := t.Splits()
+	if all == nil {
+		return nil, shardify.Mismatch("it holds no splits such as /train/x and /test/x: %s", t.shapes())
+	}
+	in := map[string]bool{}
+	for _, x := range all {
+		for i := range x.Tree.objects {
+			in[x.Tree.objects[i].path] = true
+		}
+	}
+	for i := range t.objects {
+		if o := &t.objects[i]; !in[o.path] {
+			t.left.note(o.path, "in none of the splits")
+		}
+	}
+	for _, x := range all {
+		x.Tree.left = leftovers{list: slices.Clone(t.left.list)}
+	}
+	return all, nil
+}
