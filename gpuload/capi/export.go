@@ -126,11 +126,11 @@ func goNext(handle C.uint64_t, timeout C.int64_t, stream C.uint64_t, lend C.int,
 }
 
 //export goFetch
-func goFetch(handle C.uint64_t, timeout C.int64_t, step, to *C.int64_t, errText **C.char) C.int {
+func goFetch(handle C.uint64_t, timeout C.int64_t, stream C.uint64_t, step, to *C.int64_t, errText **C.char) C.int {
 	return withLoader(handle, errText, func(l *loader) (int, error) {
 		n := len(l.tensors)
 		places := unsafe.Slice((*int64)(to), 2*n)
-		return l.fetch(waitOf(timeout), unsafe.Slice((*int64)(step), stepHead+n*tensorEach), places[:n], places[n:])
+		return l.fetch(waitOf(timeout), gpuload.Stream(stream), unsafe.Slice((*int64)(step), stepHead+n*tensorEach), places[:n], places[n:])
 	})
 }
 
@@ -222,6 +222,11 @@ func goSettle(handle C.uint64_t, errText **C.char) C.int {
 		}
 		return b.of.settle(b)
 	})
+}
+
+//export goPlace
+func goPlace(handle, address C.uint64_t, errText **C.char) C.int {
+	return withLoader(handle, errText, func(l *loader) (int, error) { return ok, l.Place(uintptr(address)) })
 }
 
 //export goState

@@ -143,8 +143,8 @@ func (l *loader) next(wait time.Duration, stream gpuload.Stream, lend bool, step
 	return ok, nil
 }
 
-// fetch delivers a batch as next and take do.
-func (l *loader) fetch(wait time.Duration, step, to, sizes []int64) (int, error) {
+// fetch delivers a batch as next and take do; on a GPU, to memory of the caller there.
+func (l *loader) fetch(wait time.Duration, stream gpuload.Stream, step, to, sizes []int64) (int, error) {
 	l.use.Lock()
 	defer l.use.Unlock()
 	b, code, err := l.deliver(wait, nobody, step)
@@ -152,14 +152,39 @@ func (l *loader) fetch(wait time.Duration, step, to, sizes []int64) (int, error)
 		return code, err
 	}
 	step[stepBatch], step[stepLease], step[stepLent] = 0, 0, 0
-	err = b.take(to, sizes)
+	if l.info.Device == "host" {
+		err = b.take(to, sizes)
+	} else {
+		err = b.copyOn(stream, to, sizes)
+	}
 	if e := b.ReleaseOn(); err == nil {
 		err = e
 	}
 	if err != nil {
-		return failed, err
+		return failed, l.undo(b.Batch, err)
 	}
 	return ok, nil
+}
+
+// undo goes back to a batch that a stream could not take because it is being captured.
+func (l *loader) undo(b *gpuload.Batch, err error) error {
+	if !errors.Is(err, gpuload.ErrCapture) {
+		return err
+	}
+	s := l.State()
+	s.Epoch, s.Position = b.Epoch(), b.From()
+	return errors.Join(err, l.Restore(s))
+}
+
+// copyOn copies a batch to memory of the caller on the GPU.
+func (b *batch) copyOn(stream gpuload.Stream, to, sizes []int64) error {
+	list := make([]gpuload.DeviceCopy, 0, len(to))
+	for i, address := range to {
+		if address != 0 {
+			list = append(list, gpuload.DeviceCopy{From: b.tensors[i], To: uintptr(address), Bytes: sizes[i]})
+		}
+	}
+	return b.CopyOn(stream, list...)
 }
 
 // deliver gets a batch and writes what step says of it. nil: there is none, and the
@@ -186,12 +211,7 @@ func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64
 	b := &batch{Batch: g, of: l, tensors: make([]gpuload.Tensor, len(l.tensors))}
 	if err := b.hand(l, stream, step); err != nil {
 		g.Release()
-		if errors.Is(err, gpuload.ErrCapture) { // the same batch is to come after it
-			s := l.State()
-			s.Epoch, s.Position = g.Epoch(), g.From()
-			err = errors.Join(err, l.Restore(s))
-		}
-		return nil, failed, err
+		return nil, failed, l.undo(g, err)
 	}
 	step[stepEpoch], step[stepIndex], step[stepRows] = int64(g.Epoch()), g.Index(), int64(g.Rows())
 	step[stepFrom], step[stepPosition], step[stepSteps] = g.From(), g.Position(), int64(g.Steps())

@@ -75,8 +75,11 @@ enum { SHARDIFY_DETACH = -1 };
 int shardify_take(uint64_t batch, int64_t *to, int64_t *bytes, int64_t n, char **error);
 
 // shardify_fetch is shardify_next and shardify_take in one, where all sizes are known
-// beforehand. to is the addresses and then the sizes, both for each tensor of info.tensors.
-int shardify_fetch(uint64_t loader, int64_t timeout_ms, int64_t *step, int64_t *to, char **error);
+// beforehand. to is the addresses and then the sizes, both for each tensor of info.tensors. On
+// a GPU the addresses are of its memory, and the copies are made in order of `stream`.
+int shardify_fetch(uint64_t loader, int64_t timeout_ms, uint64_t stream, int64_t *step, int64_t *to, char **error);
+// shardify_place fails if an address is not in the memory of the loader's GPU.
+int shardify_place(uint64_t loader, uint64_t address, char **error);
 
 // shardify_ids writes the numbers of the batch's samples, -1 for padding.
 int shardify_ids(uint64_t batch, int64_t *ids, int64_t n, char **error);

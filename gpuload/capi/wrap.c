@@ -28,9 +28,11 @@ int shardify_next(uint64_t loader, int64_t timeout_ms, uint64_t stream, int lend
     HERE(goNext(loader, timeout_ms, stream, lend, step, error));
 }
 
-int shardify_fetch(uint64_t loader, int64_t timeout_ms, int64_t *step, int64_t *to, char **error) {
-    HERE(goFetch(loader, timeout_ms, step, to, error));
+int shardify_fetch(uint64_t loader, int64_t timeout_ms, uint64_t stream, int64_t *step, int64_t *to, char **error) {
+    HERE(goFetch(loader, timeout_ms, stream, step, to, error));
 }
+
+int shardify_place(uint64_t loader, uint64_t address, char **error) { HERE(goPlace(loader, address, error)); }
 
 int shardify_take(uint64_t batch, int64_t *to, int64_t *bytes, int64_t n, char **error) {
     HERE(goTake(batch, to, bytes, n, error));

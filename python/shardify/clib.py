@@ -73,7 +73,8 @@ _error = POINTER(c_void_p)
 _FUNCTIONS: Dict[str, Any] = {
     "open": [c_char_p, c_size_t, c_void_p, c_int64, c_void_p, c_int64, POINTER(c_uint64), POINTER(c_void_p), _error],
     "next": [c_uint64, c_int64, c_uint64, c_int, c_void_p, _error],
-    "fetch": [c_uint64, c_int64, c_void_p, c_void_p, _error],
+    "fetch": [c_uint64, c_int64, c_uint64, c_void_p, c_void_p, _error],
+    "place": [c_uint64, c_uint64, _error],
     "take": [c_uint64, c_void_p, c_void_p, c_int64, _error],
     "ids": [c_uint64, c_void_p, c_int64, _error],
     "ids_at": [c_uint64, c_int64, c_int64, c_void_p, c_int64, _error],
@@ -122,6 +123,7 @@ class Library:
     open: Any
     next: Any
     fetch: Any
+    place: Any
     take: Any
     ids: Any
     ids_at: Any

@@ -18,6 +18,8 @@ from .columns import Plan, damaged
 from .dlpack import Lease, handle
 from .errors import ClosedError
 from .groups import Group, Made, Parting, copies
+from .loaderbatch import LoaderBatch
+from .outputs import Outputs
 from .source import Copied, Lent, Room
 
 # How long one call waits: in between Python sees signals, so that Ctrl-C works.
@@ -50,9 +52,11 @@ class Delivery:
         self.step = np.zeros(clib.HEAD + clib.EACH * len(self.info["tensors"]), np.int64)
         self._address = self.step.ctypes.data
 
-    def prepare(self, plan: Plan, size: int, short: bool, lend: bool, own: bool) -> None:
-        """Says what batches are to be: size rows, or fewer at the end; lent, or copies."""
+    def prepare(self, plan: Plan, size: int, short: bool, lend: bool, own: bool, outputs: Optional[Outputs] = None) -> None:
+        """Says what batches are to be: size rows, or fewer at the end; lent, or copies, or in
+        memory of the caller."""
         self.plan, self._size, self._short, self._lend, self._own = plan, size, short, int(lend), own
+        self._outputs = outputs
         together = self.info["group"]
         self._room = room = Room(self.lib, plan, size * together)
         # One call brings what nothing is to be made of before it is copied.
@@ -76,6 +80,10 @@ class Delivery:
             raise ValueError("load_state_dict: %s" % e) from None
         self.lib.call(self.lib.restore, self.usable(), text, len(text))
 
+    def place(self, address: int) -> None:
+        """An error if an address is not in the memory of the loader's GPU."""
+        self.lib.call(self.lib.place, self.usable(), address)
+
     def stats(self) -> Any:
         return self.lib.ask(self.lib.stats, self.usable())
 
@@ -88,13 +96,15 @@ class Delivery:
                 self._group = None
             return made
         lib, handle = self.lib, self.usable()
+        if self._outputs is not None:
+            return self._fill(self._outputs)
         fetch, room = self._fetch, self._room
         stream = self.plan.framework.stream()
         if fetch:
             room.find()
         while True:
             if fetch:
-                code = lib.call(lib.fetch, handle, _PATIENCE_MS, self._address, room.address)
+                code = lib.call(lib.fetch, handle, _PATIENCE_MS, clib.NOBODY, self._address, room.address)
             else:
                 code = lib.call(lib.next, handle, _PATIENCE_MS, stream, self._lend, self._address)
             if code != clib.AGAIN:
@@ -131,12 +141,30 @@ class Delivery:
             self.lib.call(self.lib.settle, step[clib.BATCH])
         return group
 
-    def _build(self, made: Made, step: List[int], stream: int) -> None:
-        out = made.batch
+    def _fill(self, out: Outputs) -> Optional[Made]:
+        """The next batch, in memory of the caller."""
+        lib, handle, stream = self.lib, self.usable(), self.plan.framework.stream()
+        to = ctypes.addressof(out.places[out.at])
+        while True:
+            code = lib.call(lib.fetch, handle, _PATIENCE_MS, max(stream, 0), self._address, to)
+            if code != clib.AGAIN:
+                break
+        if code == clib.END:
+            return None
+        step = self.step.tolist()
+        made = Made((step[clib.EPOCH], step[clib.POSITION]))
+        self._describe(made.batch, step)
+        made.batch.update(out.take(made.batch.size))
+        return made
+
+    def _describe(self, out: LoaderBatch, step: List[int]) -> None:
         out.schema = self.plan.schema
         out.epoch, out.index, out.rows = step[clib.EPOCH], step[clib.INDEX], step[clib.ROWS]
         out.size = out.rows if self._short else self._size
         out._ids = partial(self._ids_at, step[clib.EPOCH], step[clib.FROM], out.size)
+
+    def _build(self, made: Made, step: List[int], stream: int) -> None:
+        self._describe(made.batch, step)
         if self._lend:
             self._build_lent(made, step, stream)
         else:

@@ -74,6 +74,27 @@ class Framework:
     def to_host(self, t: Any) -> Array:
         raise NotImplementedError
 
+    def empty(self, shape: Tuple[int, ...], spec: Spec) -> Any:
+        """A tensor for values of spec, as they are stored."""
+        raise UnsupportedError("ring=: framework=%r has no memory of its own on %s: give tensors with out=" % (self.name, self.device))
+
+    def look(self, t: Any, spec: Spec) -> Tuple[int, Tuple[int, ...], Optional[str], bool]:
+        """Address and shape of a tensor that is to hold values of spec; its type, if that is
+        another one; whether it is contiguous and may be written."""
+        kind = "__array_interface__" if self.number < 0 else "__cuda_array_interface__"
+        facts = getattr(t, kind, None)
+        if not isinstance(facts, dict):
+            raise TypeError("out: %s is no array of framework=%r on %s" % (type(t).__name__, self.name, self.device))
+        address, fixed = facts["data"]
+        shape = tuple(facts["shape"])
+        dtype = np.dtype(facts["typestr"])
+        strides, step = facts.get("strides"), dtype.itemsize
+        plain = not fixed
+        for k in range(len(shape) - 1, -1, -1):
+            plain = plain and (strides is None or shape[k] == 1 or strides[k] == step)
+            step *= shape[k]
+        return address, shape, None if dtype == spec.dtype else str(dtype), plain
+
 
 class NumPy(Framework):
     name = "numpy"
@@ -85,6 +106,9 @@ class NumPy(Framework):
 
     def prepare(self, spec: Spec) -> Any:
         return None
+
+    def empty(self, shape: Tuple[int, ...], spec: Spec) -> Any:
+        return np.empty(shape, spec.dtype)
 
     def from_array(self, a: Array, spec: Spec) -> Any:
         return a if spec.plain else bf16_to_f32(a)
@@ -182,6 +206,23 @@ class Torch(Framework):
     def to_host(self, t: Any) -> Array:
         return t.cpu().numpy()  # type: ignore[no-any-return]
 
+    def _stored(self, spec: Spec) -> Any:
+        """The type that has the bits of spec."""
+        if spec.kind in self._SIGNED and spec.kind not in self._known:
+            raise UnsupportedError("out= and ring=: this torch has no %s: cast the field" % spec.dtype)
+        return self.from_array(np.empty(0, spec.dtype), spec).dtype
+
+    def empty(self, shape: Tuple[int, ...], spec: Spec) -> Any:
+        return self.torch.empty(shape, dtype=self._stored(spec), device=self.torch_device)
+
+    def look(self, t: Any, spec: Spec) -> Tuple[int, Tuple[int, ...], Optional[str], bool]:
+        if not isinstance(t, self.torch.Tensor):
+            raise TypeError("out: %s is no torch.Tensor" % type(t).__name__)
+        if t.device != self.torch_device:
+            raise ValueError("out: a tensor on %s, batches are on %s" % (t.device, self.torch_device))
+        kind = None if t.dtype == self._stored(spec) else str(t.dtype)
+        return t.data_ptr(), tuple(t.shape), kind, t.is_contiguous() and not (t.requires_grad and t.is_leaf)
+
 
 class CuPy(Framework):
     name = "cupy"
@@ -209,6 +250,10 @@ class CuPy(Framework):
     def prepare(self, spec: Spec) -> Any:
         # CuPy has no bf16 of its own: its bits, as with `ds.column`.
         return dlpack.describe(spec.dtype, spec.inner, self.place)
+
+    def empty(self, shape: Tuple[int, ...], spec: Spec) -> Any:
+        with self.cupy.cuda.Device(self.number):
+            return self.cupy.empty(shape, spec.dtype)
 
     def from_array(self, a: Array, spec: Spec) -> Any:
         with self.cupy.cuda.Device(self.number):
@@ -255,6 +300,11 @@ class Jax(Framework):
 
     def own(self, t: Any) -> Any:
         return self.jax.numpy.array(t, copy=True).block_until_ready()
+
+    def look(self, t: Any, spec: Spec) -> Tuple[int, Tuple[int, ...], Optional[str], bool]:
+        raise UnsupportedError("out= and ring=: arrays of JAX are never written")
+
+    empty = look
 
     def to_host(self, t: Any) -> Array:
         return np.asarray(t)

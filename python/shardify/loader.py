@@ -13,7 +13,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple
 
-from . import clib, loaderconfig, ranks, skipping
+from . import clib, loaderconfig, outputs, ranks, skipping
 from .columns import Plan
 from .delivery import Delivery
 from .epochs import Epoch
@@ -85,6 +85,9 @@ class Loader:
     framework      "torch" (default where it is installed), "numpy", "cupy", "jax", "dlpack"
     copy           True: tensors are yours for ever. False: they are the loader's memory, valid as long as
                    you hold them, and later batches are copied while you hold too many
+    out            tensors that every batch is delivered in, by field name, or a list of such dicts that are
+                   used in turn: their addresses stay, as CUDA graphs want it. `ring` makes a list of so
+                   many
     jagged, pad_value  as in shardify.collate
     cast           {"x": "float16"}, {"x": ("float16", scale, shift)}: convert on the way
     decode, resize, crop  images to pixels: a backend's name, a dict of shardify.decode.make's arguments,
@@ -137,6 +140,8 @@ class Loader:
         verify: str = "whole",
         framework: str = "auto",
         copy: bool = True,
+        out: Any = None,
+        ring: Optional[int] = None,
         jagged: str = "values",
         pad_value: float = 0,
         cast: Optional[Mapping[str, Any]] = None,
@@ -156,6 +161,8 @@ class Loader:
         clib.load()  # first, so that a library that is missing is not hidden by another mistake
         kind = choose(framework)
         name = device_name(kind, device)
+        ahead = [k for k, v in (("decode", decode), ("transform_threads", transform_threads)) if v]
+        fixed = outputs.check(out, ring, ahead)
         if not copy and not kind.lends:
             raise UnsupportedError(
                 "copy=False: framework=%r may still read what it has let go of, and write into what it was lent: leave copy=True" % kind.name
@@ -201,7 +208,7 @@ class Loader:
             "synthetic": bool(synthetic),
             "trace": None if trace is None else os.fspath(trace),
             "grow": kind.grows and name != "host",
-            "group": self._GROUP if name == "host" and kind.name in GROUPED else 0,
+            "group": self._GROUP if name == "host" and kind.name in GROUPED and not fixed else 0,
             "cast": loaderconfig.casts(cast),
         }
         self._delivery = made = Delivery(config, loaderconfig.indices(indices), loaderconfig.weights(weights))
@@ -213,7 +220,10 @@ class Loader:
             decoders = loaderconfig.decoders(decode, resize, crop, fields, seed)
             self._skipped = skipping.made(on_error, decoders, kind.name, folders, self._last == "pad")
             self._plan = Plan(info, fields, kind(info["device"]), jagged, pad_value, decoders)
-            made.prepare(self._plan, self.batch_size, self._last == "short", not copy or name != "host", copy)
+            to = None
+            if fixed:
+                to = outputs.Outputs(self._plan, self.batch_size, out, loaderconfig.whole("ring", ring), made.place)
+            made.prepare(self._plan, self.batch_size, self._last == "short", not copy or name != "host", copy, to)
         except BaseException:
             self.close()
             raise

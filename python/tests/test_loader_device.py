@@ -420,6 +420,116 @@ end()
     )
 
 
+def test_batches_in_memory_of_the_consumer_keep_their_addresses(driver, tmp_path):
+    """out=: what a CUDA graph reads. Each batch is written behind the consumer's work with the
+    one before, nothing is asked for inside a capture, and batches are made ahead meanwhile."""
+    from loading import numbered
+
+    path = numbered(tmp_path / "s", 162, y=lambda i: 3 * i)
+    program(
+        driver,
+        """
+class Memory:
+    # An array on the device, as far as CUDA's array interface tells.
+    def __init__(self, n, shift=0, host=False, kind="<i8", strides=None):
+        at = ctypes.c_void_p()
+        must("cuMemHostAlloc", ctypes.byref(at), u64(4096), 0) if host else must("cuMemAlloc_v2", ctypes.byref(at), u64(4096))
+        self.base, self._address, self.host = at, at.value + shift, host
+        self.__cuda_array_interface__ = {"shape": (n,), "typestr": kind, "data": (self._address, False), "strides": strides, "version": 3}
+    def __getitem__(self, rows): return self
+    def free(self): must("cuMemFreeHost" if self.host else "cuMemFree_v2", self.base)
+
+class Streamed(Plain):
+    def stream(self): return stream.value
+
+frameworks._ALL["dlpack"] = Streamed
+path, late = %r, Late()
+way = dict(framework="dlpack", device="cuda:0", depth=1, shuffle="global", last="pad")
+for order in b"late", b"1", b"2":
+    fake.fakecuda_configure(b"FAKECUDA_ORDER", order)
+    for n in 1, 3:
+        sets = [{"x": Memory(4), "y": Memory(4)} for _ in range(n)]
+        with shardify.Loader(path, 4, out=sets if n > 1 else sets[0], **way) as loader:
+            for epoch in range(2):
+                for k, b in enumerate(loader):
+                    assert b["x"] is sets[(epoch * 41 + k) %% n]["x"]
+                    ids = np.where(b.ids < 0, 0, b.ids)
+                    late.read(b["x"], ids, stream.value)
+                    late.read(b["y"], 3 * ids, stream.value)
+            assert late.check() == 2 * 2 * 41
+            # Inside a capture nothing happens, and nothing is lost.
+            it = iter(loader)
+            first = next(it)["x"]
+            fake.fakecuda_capture_on(stream)
+            for _ in range(2):
+                try:
+                    next(it)
+                    assert False
+                except shardify.DeviceError as e:
+                    assert "would replay this one batch for ever" in str(e)
+            time.sleep(0.05)  # the next batches are made
+            fake.fakecuda_capture(0)
+            b = next(it)
+            assert b.index == 1
+            late.read(b["x"], b.ids, stream.value)
+            assert late.check() == 1
+        for d in sets:
+            for m in d.values(): m.free()
+
+# Without out=, too: what was lent comes back when the capture is over.
+with shardify.Loader(path, 4, copy=False, **way) as loader:
+    it = iter(loader)
+    t = next(it)["x"]
+    t.__dlpack__(stream=stream.value)
+    fake.fakecuda_capture_on(stream)
+    del t
+    try:
+        next(it)
+        assert False
+    except shardify.DeviceError as e:
+        assert "ask for batches before the capture" in str(e)
+    fake.fakecuda_capture(0)
+    for k, b in enumerate(it): assert b.index == k + 1
+    assert k == 39
+    del b
+
+good, two = Memory(4), Memory(4)
+for bad, says in (
+    ({"x": good}, "tensors for x, want x, y"),
+    ({"x": good, "y": Memory(5)}, "has shape (5,), want (4,)"),
+    ({"x": good, "y": Memory(4, kind="<i4")}, "is of int32"),
+    ({"x": good, "y": Memory(4, strides=(16,))}, "is not contiguous"),
+    ({"x": good, "y": Memory(4, shift=8)}, "want a multiple of 16"),
+    ({"x": good, "y": good}, "x and y are the same memory"),
+    ({"x": good, "y": Memory(4, host=True)}, "is not in the memory of a GPU"),
+    ({"x": good, "y": np.empty(4, "i8")}, "is no array of framework='dlpack' on cuda:0"),
+    ([], "want a dict of tensors"),
+):
+    try:
+        shardify.Loader(path, 4, out=bad, **way)
+        assert False, says
+    except (ValueError, TypeError) as e:
+        assert says in str(e), (says, e)
+    if bad:
+        if isinstance(bad["y"] if "y" in bad else 0, Memory) and bad["y"] is not good: bad["y"].free()
+for more, says in ((dict(ring=2), "give one"), (dict(transform_threads=1), "transform_threads= does not go with")):
+    try:
+        shardify.Loader(path, 4, out={}, **more, **way)
+        assert False
+    except ValueError as e:
+        assert says in str(e)
+try:
+    shardify.Loader(path, 4, ring=2, **way)
+    assert False
+except shardify.UnsupportedError as e:
+    assert "give tensors with out=" in str(e)
+good.free(), two.free()
+end()
+"""
+        % path,
+    )
+
+
 def test_a_gpu_that_fails_says_so(driver, tmp_path):
     from loading import numbered
 

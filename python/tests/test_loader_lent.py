@@ -9,7 +9,7 @@ import threading
 import fixture
 import numpy as np
 import pytest
-from loading import FRAMEWORKS, SHARDS, N, alone, needs_library, numbered, torch
+from loading import FRAMEWORKS, SHARDS, N, alone, as_numpy, needs_library, numbered, torch
 
 import shardify
 from shardify import clib, dlpack
@@ -285,3 +285,30 @@ def test_large_tensors_are_handed_over_and_stay_the_callers(tmp_path, framework)
         assert len(places) < k + 1, "no memory was used again"
     for a, b in zip(kept, want):
         assert (np.asarray(a) == b).all()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_batches_are_delivered_in_tensors_of_the_caller(tmp_path, framework):
+    """out= and ring= on the host: the same memory again and again, whole or as its first rows."""
+    path = numbered(tmp_path / "s", 22, y=lambda i: 2 * i)
+    with shardify.Loader(path, 4, framework=framework, ring=2) as loader:
+        addresses = []
+        for _ in range(2):
+            for b in loader:
+                assert as_numpy(b["x"]).tolist() == b.ids.tolist() == list(range(b.index * 4, b.index * 4 + b.rows))
+                assert as_numpy(b["y"]).tolist() == (2 * b.ids).tolist()
+                addresses.append(as_numpy(b["x"]).ctypes.data)
+        assert len(addresses) == 12 and len(set(addresses)) == 2 and addresses[0] == addresses[2]
+    x, y = np.empty((4,), "i8"), np.empty((4,), "i8")
+    with shardify.Loader(path, 4, framework="numpy", out={"x": x, "y": y}, shuffle="global") as loader:
+        for b in loader:
+            assert b["x"] is x and x.tolist() == b.ids.tolist() and (y == 2 * x).all()
+    y.flags.writeable = False
+    for out, why in (({"x": x, "y": y}, "may not be written"), ({"x": x, "y": x}, "the same memory"), ({"x": x}, "want x, y")):
+        with pytest.raises(ValueError, match=why):
+            shardify.Loader(path, 4, framework="numpy", out=out)
+
+
+def test_tensors_of_the_caller_are_for_fields_of_fixed_size(make):
+    with pytest.raises(shardify.UnsupportedError, match="leave it out with columns="):
+        shardify.Loader(make("jagged", "mmap", n=N, shards=SHARDS), 4, framework="numpy", ring=1)

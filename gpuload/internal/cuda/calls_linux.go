@@ -333,9 +333,8 @@ func (d *driver) captureMode(mode int32) (int32, error) {
 	return mode, d.check("cuThreadExchangeStreamCaptureMode", r)
 }
 
-// memoryType is 1 of host memory that the driver knows and 2 of device memory.
-func (d *driver) memoryType(p uint64) (t uint32, err error) {
-	const attr = 2
-	r, _, _ := purego.SyscallN(d.cuPointerGetAttribute, uintptr(unsafe.Pointer(&t)), attr, uintptr(p))
-	return t, d.check("cuPointerGetAttribute", r)
+// pointer is an attribute of an address.
+func (d *driver) pointer(attr uintptr, p uint64) (v uint32, err error) {
+	r, _, _ := purego.SyscallN(d.cuPointerGetAttribute, uintptr(unsafe.Pointer(&v)), attr, uintptr(p))
+	return v, d.check("cuPointerGetAttribute", r)
 }

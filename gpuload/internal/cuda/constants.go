@@ -28,6 +28,11 @@ const (
 	attrMinor            = 76
 	attrHostRegister     = 99
 	attrReadOnlyRegister = 113
+
+	// Of addresses.
+	attrMemoryType    = 2
+	attrMemoryOrdinal = 9
+	memoryDevice      = 2
 )
 
 // Results of driver calls that are told apart.

@@ -74,7 +74,7 @@ func TestInfo(t *testing.T) {
 		}
 		err := errors.Join(err4, err5, err6, err7, d.drv.eventDestroy(from), d.drv.eventDestroy(to))
 		n, err2 := d.drv.occupancy(d.kernels["spin"], 256)
-		k, err3 := d.drv.memoryType(addressOf(b))
+		k, err3 := d.drv.pointer(attrMemoryType, addressOf(b))
 		if n != 8 || k != 1 {
 			t.Errorf("occupancy %d, want 8; memory type %d, want 1", n, k)
 		}

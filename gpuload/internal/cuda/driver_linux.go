@@ -108,7 +108,7 @@ func (d *driver) symbols() []symbol {
 		{"cuLaunchHostFunc", &d.cuLaunchHostFunc, true},
 		{"cuOccupancyMaxActiveBlocksPerMultiprocessor", &d.cuOccupancyMaxActiveBlocksPerMultiprocessor, true},
 		{"cuThreadExchangeStreamCaptureMode", &d.cuThreadExchangeStreamCaptureMode, false},
-		{"cuPointerGetAttribute", &d.cuPointerGetAttribute, true},
+		{"cuPointerGetAttribute", &d.cuPointerGetAttribute, false},
 		{"cuGetProcAddress_v2", &d.cuGetProcAddress, true},
 		{"cuGetErrorName", &d.cuGetErrorName, false},
 		{"cuGetErrorString", &d.cuGetErrorString, true},

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 
@@ -80,23 +81,72 @@ var errNotDone = errors.New("cuda: slot is not done")
 // Ready makes a stream wait for the batch and notes that it uses it. 0 and 1 are the
 // legacy default stream, 2 is that of the calling thread.
 func (s *Slot) Ready(stream uintptr) error {
-	return s.d.do(func() error {
-		if !s.done {
-			return errNotDone
-		}
-		if err := s.d.captured(stream); err != nil {
+	return s.d.do(func() error { return s.ready(stream) })
+}
+
+func (s *Slot) ready(stream uintptr) error {
+	if !s.done {
+		return errNotDone
+	}
+	if err := s.d.captured(stream); err != nil {
+		return err
+	}
+	s.add(stream)
+	if s.sends {
+		if err := s.d.wait(stream, &s.sent); err != nil {
 			return err
 		}
-		s.add(stream)
-		if s.sends {
-			if err := s.d.wait(stream, &s.sent); err != nil {
+	}
+	if s.gathers {
+		return s.d.wait(stream, &s.gathered)
+	}
+	return nil
+}
+
+// Out is memory of the consumer on the device, for the first bytes of a tensor.
+type Out struct {
+	Tensor int
+	To     uint64
+	Bytes  int64
+}
+
+// CopyOut copies tensors to memory of the consumer, in order of its stream. The slot may be
+// released at once.
+func (s *Slot) CopyOut(stream uintptr, list []Out) error {
+	return s.d.do(func() error {
+		if err := s.ready(stream); err != nil {
+			return err
+		}
+		for _, o := range list {
+			if o.Bytes > s.tensors[o.Tensor].size {
+				return fmt.Errorf("copy of %d bytes of a tensor of %d", o.Bytes, s.tensors[o.Tensor].size)
+			}
+			if o.Bytes == 0 {
+				continue
+			}
+			if err := s.d.drv.copyOnDevice(o.To, s.tensors[o.Tensor].at, o.Bytes, stream); err != nil {
 				return err
 			}
 		}
-		if s.gathers {
-			return s.d.wait(stream, &s.gathered)
-		}
 		return nil
+	})
+}
+
+// Place checks that an address is in memory of this device.
+func (d *Device) Place(at uint64) error {
+	return d.do(func() error {
+		kind, err := d.drv.pointer(attrMemoryType, at)
+		if err == nil && kind != memoryDevice {
+			return fmt.Errorf("address %#x is not in the memory of a GPU", at)
+		}
+		if err != nil {
+			return err
+		}
+		n, err := d.drv.pointer(attrMemoryOrdinal, at)
+		if err == nil && int(n) != d.info.Ordinal {
+			return fmt.Errorf("address %#x is in the memory of cuda:%d, want %s", at, n, d)
+		}
+		return err
 	})
 }
 

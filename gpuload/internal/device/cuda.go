@@ -211,6 +211,16 @@ func (d *CUDA) Leave(s *Slot, stream Stream) error {
 	return asOurs(s.State.(*CUDASlot).Leave(uintptr(stream)))
 }
 
+func (d *CUDA) CopyOut(s *Slot, stream Stream, list []Out) error {
+	all := make([]cuda.Out, len(list))
+	for i, o := range list {
+		all[i] = cuda.Out{Tensor: o.Tensor, To: uint64(o.To), Bytes: o.Bytes}
+	}
+	return asOurs(s.State.(*CUDASlot).CopyOut(uintptr(stream), all))
+}
+
+func (d *CUDA) Place(at uintptr) error { return d.Driver.Place(uint64(at)) }
+
 func (d *CUDA) Release(s *Slot, streams ...Stream) error {
 	list := make([]uintptr, len(streams))
 	for i := range streams {

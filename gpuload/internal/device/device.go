@@ -80,6 +80,17 @@ type GPU interface {
 	Store(t, from *load.Table, rows []CopyRun) error
 	// Stored waits until all copies into t are done.
 	Stored(ctx context.Context, t *load.Table) error
+	// CopyOut copies tensors of a slot to memory of the consumer, in order of its stream.
+	CopyOut(s *Slot, stream Stream, list []Out) error
+	// Place checks that an address is in the device's memory.
+	Place(at uintptr) error
+}
+
+// Out is memory of the consumer on a device, for the first bytes of a tensor.
+type Out struct {
+	Tensor int
+	To     uintptr
+	Bytes  int64
 }
 
 // CopyRun is rows [lo, hi) of one table that go to row row of another.
