@@ -115,6 +115,9 @@ func TestOutputsMayBeAddresses(t *testing.T) {
 				if r, err := pipeline.Convert(ctx, back); err != nil || len(r.Manifest.Shards) != 4 || r.Manifest.Shards[3].Digest != there.Manifest.Shards[3].Digest {
 					t.Errorf("%s, read back: %v, %v", name, r, err)
 				}
+				if _, err := pipeline.Stage(ctx, pipeline.StageSettings{Source: s.Output, Dest: filepath.Join(t.TempDir(), "copy")}); err != nil {
+					t.Errorf("stage %s: %v", name, err)
+				}
 				for _, in := range []string{s.Output, s.Output + "/shardify.json"} {
 					r, err := pipeline.InspectRequest(ctx, pipeline.Settings{}, []string{in}, false)
 					if err != nil || r.Format.Name != format {

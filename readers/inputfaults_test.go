@@ -1,9 +1,9 @@
 package readers_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage"
@@ -20,17 +21,39 @@ import (
 	"github.com/shardify/shardify/storage/local"
 )
 
-// injected are inputs of every format that reads through an FS. The shards of our own sets
-// (mmap, wds) are files of this machine.
-var injected = []struct{ format, name string }{
-	{"files", "files"}, {"npz", "stored.npz"}, {"npz", "deflated.npz"}, {"npz", "rows.npy"},
-	{"hdf5", "rows_earliest.h5"}, {"hdf5", "groups_latest.h5"}, {"root", "tree.root"}, {"root", "ntuple.root"},
-	{"parquet", "plain.parquet"}, {"parquet", "snappy.parquet"}, {"tar", "samples.tar"},
+// injected are inputs of every format.
+var injected = []struct {
+	format, name string
+	options      string // NAME=VALUE ...
+	// at is the end of the name of the file that the faults concern, "" for the input. It
+	// is beside the input: what the plan has not looked at it does not compare.
+	at string
+	// once: it is read when the input is opened, and not again.
+	once bool
+}{
+	{"files", "files", "", "a.txt", false}, {"npz", "stored.npz", "", "", false}, {"npz", "deflated.npz", "", "", false}, {"npz", "rows.npy", "", "", false},
+	{"hdf5", "rows_earliest.h5", "", "", false}, {"hdf5", "groups_latest.h5", "", "", false}, {"root", "tree.root", "", "", false}, {"root", "ntuple.root", "", "", false},
+	{"parquet", "plain.parquet", "", "", false}, {"parquet", "snappy.parquet", "", "", false}, {"tar", "samples.tar", "", "", false},
+	{"mmap", "mmap set", "", "shard-000000.safetensors", false}, {"mmap", "mmap set", "", "shardify.json", true},
+	{"wds", "wds set", "", "shard-000000.tar", false}, {"wds", "wds set", "", "shard-000000.tar.idx", false},
+	{"root", "../../root/testdata/events-0.root", "object=Events friend=TMP/friend-{}.root", "friend-events-0.root", false},
+	{"hdf5", "../../hdf5/testdata/external.h5", "external=true object=/x", "external.raw", false},
+	{"hdf5", "../../hdf5/testdata/virtual.h5", "", "source.h5", false},
+	{"files", "labelled.csv", "labels=TMP/labels.csv key=name", "labels.csv", true},
+	{"files", "labelled.jsonl", "labels=TMP/labels.jsonl key=name", "labels.jsonl", true},
 }
 
-func openInjected(ctx context.Context, format string, fs storage.FS, path string) (shardify.Source, error) {
+func openInjected(ctx context.Context, format, given string, fs storage.FS, path string) (shardify.Source, error) {
 	f, _ := readers.Lookup(format)
-	options, err := shardify.CheckOptions(f.Options, nil)
+	var set shardify.Options
+	for _, o := range strings.Fields(given) {
+		if set == nil {
+			set = shardify.Options{}
+		}
+		name, value, _ := strings.Cut(o, "=")
+		set[name] = value
+	}
+	options, err := shardify.CheckOptions(f.Options, set)
 	if err != nil {
 		return nil, err
 	}
@@ -89,22 +112,17 @@ func readInjected(ctx context.Context, src shardify.Source) (*readertest.Content
 func TestInputFaultsAreErrorsThatNameTheFile(t *testing.T) {
 	larger := func(s storage.Stamp) storage.Stamp { s.Size++; return s }
 	for _, in := range injected {
-		path, err := filepath.Abs(filepath.Join("testdata", "mutate", in.name))
-		if in.format == "files" {
-			path = t.TempDir()
-			for _, name := range []string{"a.txt", "b.txt", "c.txt"} {
-				if err := os.WriteFile(filepath.Join(path, name), bytes.Repeat([]byte(name), 20), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
+		name := in.name
+		if in.at != "" {
+			name += " " + in.at
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(in.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bg := context.Background()
-			clean, err := openInjected(bg, in.format, local.Files, path)
+			path, tmp := makeInjected(t, in.format, in.name)
+			in.options = strings.ReplaceAll(in.options, "TMP", tmp)
+			seen := &watched{FS: local.Files, at: in.at}
+			clean, err := openInjected(bg, in.format, in.options, seen, path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,14 +131,19 @@ func TestInputFaultsAreErrorsThatNameTheFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			info, err := local.Files.Stat(bg, path)
+			base := in.at
+			if base == "" {
+				base = filepath.Base(path)
+				seen.name = path
+			}
+			if seen.name == "" {
+				t.Fatalf("%s is not read", in.at)
+			}
+			info, err := local.Files.Stat(bg, seen.name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			base := filepath.Base(path)
-			if in.format == "files" {
-				base, info.Size = "a.txt", 100
-			}
+			beside := in.at != "" && in.format != "files"
 			for _, c := range []struct {
 				what  string
 				fault fault.Fault
@@ -133,13 +156,17 @@ func TestInputFaultsAreErrorsThatNameTheFile(t *testing.T) {
 				{"EIO at the end", fault.Fault{Read: syscall.EIO, From: info.Size - 1}, []error{syscall.EIO}, false},
 				{"short reads", fault.Fault{Short: true}, []error{shardify.ErrChanged, shardify.ErrCorrupt, io.ErrUnexpectedEOF}, false},
 				{"cut in the middle", fault.Fault{End: info.Size / 2}, []error{shardify.ErrChanged, shardify.ErrCorrupt, io.ErrUnexpectedEOF}, true},
-				{"grown since the plan", fault.Fault{Stamp: larger}, []error{shardify.ErrChanged}, in.format != "files"},
+				{"grown since the plan", fault.Fault{Stamp: larger}, []error{shardify.ErrChanged, shardify.ErrCorrupt}, in.format != "files" && !beside},
 			} {
-				if in.format == "files" && c.fault.Read != 0 && c.fault.From != 0 {
+				c.fault.Name = in.at
+				if in.format == "files" && !in.once && c.fault.Read != 0 && c.fault.From != 0 {
 					continue // it tries again for a while
 				}
 				for _, when := range []string{"plan", "read"} {
-					if when == "plan" && (c.fault.Stamp != nil || in.format == "files" && c.fault.Read != 0) {
+					if when == "read" && in.once {
+						continue
+					}
+					if when == "plan" && (c.fault.Stamp != nil || in.format == "files" && !in.once && c.fault.Read != 0) {
 						continue
 					}
 					fs := fault.NewFiles(local.Files)
@@ -147,7 +174,7 @@ func TestInputFaultsAreErrorsThatNameTheFile(t *testing.T) {
 						fs.Set(c.fault)
 					}
 					got, err := func() (*readertest.Content, error) {
-						src, err := openInjected(bg, in.format, fs, path)
+						src, err := openInjected(bg, in.format, in.options, fs, path)
 						if err != nil {
 							return nil, err
 						}
@@ -171,15 +198,20 @@ func TestInputFaultsAreErrorsThatNameTheFile(t *testing.T) {
 					}
 				}
 			}
+			if in.once {
+				return
+			}
 			fs := fault.NewFiles(local.Files)
-			src, err := openInjected(bg, in.format, fs, path)
+			bound := storage.NewBound(fs)
+			src, err := openInjected(bg, in.format, in.options, bound, path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer src.Close()
-			fs.Set(fault.Fault{Slow: 20 * time.Millisecond})
+			fs.Set(fault.Fault{Name: in.at, Slow: time.Minute})
 			ctx, cancel := context.WithTimeoutCause(bg, 30*time.Millisecond, context.Canceled)
 			defer cancel()
+			storage.Until(ctx, bound)
 			start := time.Now()
 			if _, err := readInjected(ctx, src); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("slow and cancelled: %v", err)
@@ -198,4 +230,87 @@ func isOne(err error, list []error) bool {
 		}
 	}
 	return false
+}
+
+// watched notes the file that the faults are about.
+type watched struct {
+	storage.FS
+	at, name string
+}
+
+// Unwrap is the FS below.
+func (w *watched) Unwrap() any { return w.FS }
+
+func (w *watched) Path(string) (string, bool) { return "", false }
+
+func (w *watched) see(folder, name string) {
+	if w.at != "" && strings.HasSuffix(name, w.at) {
+		if w.name = name; folder != "" {
+			w.name = storage.Join(folder, name)
+		}
+	}
+}
+
+func (w *watched) Open(ctx context.Context, name string) (storage.File, error) {
+	w.see("", name)
+	return w.FS.Open(ctx, name)
+}
+
+func (w *watched) OpenOwn(ctx context.Context, name string) (storage.File, error) {
+	w.see("", name)
+	return storage.OpenOwn(ctx, w.FS, name)
+}
+
+func (w *watched) OpenBelow(ctx context.Context, folder, name string) (storage.File, error) {
+	w.see(folder, name)
+	return storage.OpenBelow(ctx, w.FS, folder, name)
+}
+
+func (w *watched) Lstat(ctx context.Context, name string) (storage.Info, error) {
+	return storage.Lstat(ctx, w.FS, name)
+}
+
+// makeInjected is where an input is, and a folder of what belongs to it.
+func makeInjected(t *testing.T, format, name string) (path, tmp string) {
+	t.Helper()
+	tmp = t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		os.MkdirAll(filepath.Dir(filepath.Join(tmp, name)), 0o777)
+		if err := os.WriteFile(filepath.Join(tmp, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch {
+	case format == "files":
+		csv, jsonl := "name,y\n", ""
+		for i, n := range []string{"a", "b", "c"} {
+			write("in/"+n+".txt", strings.Repeat(n+".txt", 20))
+			csv += fmt.Sprintf("%s,%d\n", n, i)
+			jsonl += fmt.Sprintf("{\"name\": %q, \"y\": %d}\n", n, i)
+		}
+		write("labels.csv", csv)
+		write("labels.jsonl", jsonl)
+		return filepath.Join(tmp, "in"), tmp
+	case strings.HasSuffix(name, " set"):
+		path = filepath.Join(tmp, "set")
+		if _, err := pipeline.Convert(context.Background(), pipeline.Settings{Inputs: []string{"testdata/mutate/plain.parquet"}, Output: path, Format: format, ShardSamples: 7}); err != nil {
+			t.Fatal(err)
+		}
+		return path, tmp
+	case strings.HasPrefix(name, "../../root"):
+		for _, n := range []string{"events-0", "friend-0"} {
+			b, err := os.ReadFile("root/testdata/" + n + ".root")
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(strings.Replace(n, "friend-0", "friend-events-0", 1)+".root", string(b))
+		}
+		return filepath.Join(tmp, "events-0.root"), tmp
+	}
+	path, err := filepath.Abs(filepath.Join("testdata", "mutate", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, tmp
 }

@@ -10,8 +10,10 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -116,15 +118,16 @@ func (c *copier) pass(ctx context.Context, path string, f *file, w io.Writer, bu
 }
 
 func (c *copier) stream(ctx context.Context, path string, f *file, w io.Writer, buf []byte) (at int64, err error) {
-	r, st, err := local.OpenOwn(path)
+	files := storage.NewBound(storages.Files)
+	files.Until(ctx)
+	r, err := dataset.OpenFile(ctx, files, path, f.bytes)
 	if err != nil {
 		return 0, err
 	}
 	defer r.Close()
-	if st.Size() != f.bytes {
-		return 0, shardify.Corrupt(-1, "bytes: the manifest says %d, the file has %d", f.bytes, st.Size())
+	if o := storage.OSFile(r); o != nil {
+		sequential(o)
 	}
-	sequential(r)
 	check, err := f.checker(r, c.o.Verify)
 	if err != nil {
 		return 0, err

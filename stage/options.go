@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Verify is how shards of a set are checked, as their format says: its Stream counts.
@@ -150,6 +151,9 @@ func placeOf(dest string) (place, error) {
 
 // apart refuses a copy onto the source, into it, or around it.
 func (p *place) apart(source string) error {
+	if !storages.Local(source) {
+		return nil
+	}
 	src, err := filepath.Abs(source)
 	if err != nil {
 		return err

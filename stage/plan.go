@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -60,7 +61,7 @@ func (f *file) checker(r io.ReaderAt, verify Verify) (shardify.Checker, error) {
 
 // load reads the manifests of a data set.
 func load(source string) (*plan, error) {
-	dir, err := filepath.Abs(filepath.Dir(dataset.ManifestPath(source)))
+	dir, err := storage.Abs(storage.Dir(dataset.ManifestPath(storages.Plain(source))))
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (p *plan) add(f file) {
 	p.bytes += f.bytes
 }
 
-func (p *plan) path(name string) string { return filepath.Join(p.source, filepath.FromSlash(name)) }
+func (p *plan) path(name string) string { return storage.Join(p.source, name) }
 
 func (p *plan) annotate(err error, name string) error {
 	return shardify.Annotate(err, "read", p.path(name), "")

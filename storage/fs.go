@@ -31,6 +31,9 @@ type File interface {
 	Stamp() Stamp
 }
 
+// ErrOutside is behind the errors of names that lead out of a folder.
+var ErrOutside = errors.New("leads out of the folder")
+
 // ErrNotFile is behind the errors of what is no regular file.
 var ErrNotFile = errors.New("not a regular file")
 

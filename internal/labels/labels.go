@@ -11,6 +11,7 @@
 package labels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,8 @@ func read(ctx context.Context, fs storage.FS, name, key string) (*Table, error) 
 	if f.Size() > maxFile {
 		return nil, shardify.Unsupported("a table of labels of %s; at most %s are read", shardify.FormatSize(f.Size()), shardify.FormatSize(maxFile))
 	}
-	t, in := &Table{File: name, Key: key}, io.NewSectionReader(f, 0, f.Size())
+	in := &whole{f: f}
+	t := &Table{File: name, Key: key}
 	switch ext := strings.ToLower(filepath.Ext(name)); ext {
 	case ".csv":
 		err = t.separated(ctx, in, ',')
@@ -91,6 +93,9 @@ func read(ctx context.Context, fs storage.FS, name, key string) (*Table, error) 
 		err = t.parquet(ctx, fs, f.Stamp())
 	default:
 		err = shardify.Unsupported("labels in a file %s; %s are read", ext, strings.Join(Extensions, ", "))
+	}
+	if in.err != nil { // not the text is bad
+		return nil, in.err
 	}
 	if err != nil {
 		return nil, err
@@ -107,6 +112,33 @@ func read(ctx context.Context, fs storage.FS, name, key string) (*Table, error) 
 		}
 	}
 	return t, nil
+}
+
+// whole reads a file once, to the end that it had when it was opened, and remembers what
+// went wrong: parsers take it for damage of the text, or for its end.
+type whole struct {
+	f   storage.File
+	at  int64
+	err error
+}
+
+func (w *whole) Read(b []byte) (int, error) {
+	left := w.f.Size() - w.at
+	if left == 0 || w.err != nil {
+		return 0, cmp.Or(w.err, io.EOF)
+	}
+	n, err := w.f.ReadAt(b[:min(int64(len(b)), left)], w.at)
+	at := w.at
+	w.at += int64(n)
+	switch {
+	case int64(n) == min(int64(len(b)), left):
+		return n, nil
+	case err == nil || err == io.EOF:
+		w.err = shardify.Corrupt(w.at, "the file ends here, it had %d bytes", w.f.Size())
+	default:
+		w.err = &shardify.Error{Sample: -1, Offset: at, Err: err}
+	}
+	return n, w.err
 }
 
 // why says what was left out.

@@ -18,10 +18,12 @@ import (
 type joined struct {
 	files  []*rows.Watched
 	tables []table
-	keyed  []*keyed // by table; nil for the main one and for friends by entry
-	list   []joinedField
-	cannot []leftOut
-	wanted []int // of list, in order
+	// friends are the files of tables that are not in the input's.
+	friends map[int]string
+	keyed   []*keyed // by table; nil for the main one and for friends by entry
+	list    []joinedField
+	cannot  []leftOut
+	wanted  []int // of list, in order
 	// damaged is what of the wanted columns is damaged.
 	damaged []rows.Damage
 }
@@ -101,6 +103,10 @@ func (s *source) friend(ctx context.Context, j *joined, fr *friend, main *rfile.
 		if err != nil {
 			return err
 		}
+		if j.friends == nil {
+			j.friends = map[int]string{}
+		}
+		j.friends[len(j.tables)] = fr.path(input)
 		f = rows.Watch(g)
 		j.files = append(j.files, f)
 		if where, err = rfile.Open(f, f.Size(), path.Base(fr.path(input))); err != nil {
@@ -423,7 +429,7 @@ func (r *joinedReader) read(ctx context.Context, lo, hi int64, mem *shardify.Are
 			r.cols = append(r.cols, &b.Columns[col])
 		}
 		if err := tr.read(ctx, lo, hi, mem, r.cols); err != nil {
-			return shardify.Annotate(err, "read", "", r.j.tables[t].path())
+			return shardify.Annotate(err, "read", r.j.friends[t], r.j.tables[t].path())
 		}
 	}
 	return nil

@@ -2,10 +2,13 @@ package local
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
 	"os"
+	"syscall"
 
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local/dirfd"
@@ -82,6 +85,12 @@ func (files) OpenBelow(ctx context.Context, folder, name string) (storage.File, 
 	}
 	defer root.Close()
 	st, err := root.Stat(name)
+	if errno := syscall.Errno(0); err != nil && (!errors.As(err, &errno) || errno == syscall.ELOOP) {
+		return nil, fmt.Errorf("%w: %w", storage.ErrOutside, err) // it comes from os.Root itself
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,12 @@ func (a *Array) readPieces(dst []byte, at int64) error {
 		if lo >= hi {
 			continue
 		}
-		if _, err := p.f.ReadAt(dst[lo-at:hi-at], p.off+lo-p.start); err != nil && err != io.EOF {
+		b, off := dst[lo-at:hi-at], p.off+lo-p.start
+		n, err := p.f.ReadAt(b, off)
+		if want := min(int64(len(b)), max(p.f.Size()-off, 0)); int64(n) < want && (err == nil || err == io.EOF) {
+			err = shardify.Corrupt(off+int64(n), "the external file %s ends here, it had %d bytes", p.name, p.f.Size())
+		}
+		if err != nil && err != io.EOF {
 			return err
 		}
 	}

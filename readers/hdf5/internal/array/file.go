@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
@@ -35,6 +34,7 @@ type File struct {
 	dirs   map[string]int64  // groups that paths led through
 	others map[string]*File
 	raws   map[string]storage.File
+	lost   error // of a file that it refers to and that could not be opened
 }
 
 const (
@@ -81,7 +81,7 @@ func (f *File) Failed() error {
 			return err
 		}
 	}
-	return nil
+	return f.lost
 }
 
 // Array opens the data set at a path, once.
@@ -226,7 +226,11 @@ func (f *File) other(name string) (*File, error) {
 	o, err := Open(f.fs, in, place, f.external)
 	if err != nil {
 		in.Close()
-		return nil, shardify.Annotate(err, "", name, "")
+		err = shardify.Annotate(err, "read", place, "")
+		if !errors.Is(err, shardify.ErrUnsupported) && !errors.Is(err, shardify.ErrCorrupt) {
+			f.lost = err // it could not be read, and may be all right
+		}
+		return nil, err
 	}
 	o.depth = f.depth + 1
 	f.others[name] = o
@@ -248,8 +252,10 @@ func (f *File) beside(name string) (storage.File, string, error) {
 	switch {
 	case errors.Is(err, storage.ErrNotFile):
 		return nil, "", shardify.Unsupported("refers to %s, which is not a regular file", name)
-	case err != nil && !errors.Is(err, syscall.EIO) && !errors.Is(err, context.Canceled):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, storage.ErrOutside):
 		return nil, "", shardify.Unsupported("refers to the file %s: %v", name, unwrapPath(err))
+	case err != nil: // it may be there, and is not taken for absent
+		f.lost = err
 	}
 	return o, storage.Join(storage.Dir(f.Path), clean), err
 }
