@@ -37,7 +37,8 @@ var rooms = []room{
 	{name: "readers/hdf5/internal/column", lines: 950, back: 0, methodsOf: "Dataset", methods: 9, inFiles: 3},
 	{name: "readers/hdf5/internal/element", lines: 850, back: 0, methodsOf: "Leaf", methods: 11, inFiles: 2},
 	{name: "readers/hdf5/internal/h5", lines: 5360, back: 11, methodsOf: "File", methods: 50, inFiles: 23},
-	{name: "readers/npz", lines: 4880, back: 10, methodsOf: "group", methods: 10, inFiles: 5},
+	{name: "readers/npz/internal/npy", lines: 1905, back: 0, methodsOf: "literal", methods: 11, inFiles: 1},
+	{name: "readers/npz", lines: 3020, back: 8, methodsOf: "group", methods: 10, inFiles: 5},
 	{name: "readers/hdf5/internal/array", lines: 1950, back: 8, methodsOf: "Array", methods: 21, inFiles: 5},
 }
 

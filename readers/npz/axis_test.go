@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -63,7 +64,7 @@ func deflate(t *testing.T, file string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, member{f.Name, deflated, b})
+		all = append(all, member{f.Name, npy.Deflated, b})
 	}
 	name := filepath.Join(t.TempDir(), filepath.Base(file))
 	writeFile(t, name, archive(all...))
@@ -73,15 +74,15 @@ func deflate(t *testing.T, file string) string {
 // axesOf are arrays of n samples along axis 1, and a list.
 func axesOf(rng *rand.Rand, n int, method uint16) []member {
 	return []member{
-		{"label.npy", method, npy("<i8", false, []int{n}, random(rng, 8*n))},
-		{"flat.npy", method, npy("<f4", false, []int{5, n}, random(rng, 20*n))},
-		{"flatf.npy", method, npy(">f4", true, []int{5, n}, random(rng, 20*n))},
-		{"cube.npy", method, npy("<u2", false, []int{3, n, 4}, random(rng, 24*n))},
-		{"first.npy", method, npy("<u2", false, []int{1, n, 4}, random(rng, 8*n))},
-		{"cubef.npy", method, npy("|b1", true, []int{3, n, 4, 2}, random(rng, 24*n))},
-		{"last.npy", method, npy(">f8", true, []int{2, n, 1}, random(rng, 16*n))},
-		{"words.npy", method, npy("|S3", true, []int{2, n, 2}, random(rng, 12*n))},
-		{"jet.npy", method, npy("[('pt', '>f4'), ('s', '|S2')]", false, []int{2, n, 2}, random(rng, 24*n))},
+		{"label.npy", method, npyBytes("<i8", false, []int{n}, random(rng, 8*n))},
+		{"flat.npy", method, npyBytes("<f4", false, []int{5, n}, random(rng, 20*n))},
+		{"flatf.npy", method, npyBytes(">f4", true, []int{5, n}, random(rng, 20*n))},
+		{"cube.npy", method, npyBytes("<u2", false, []int{3, n, 4}, random(rng, 24*n))},
+		{"first.npy", method, npyBytes("<u2", false, []int{1, n, 4}, random(rng, 8*n))},
+		{"cubef.npy", method, npyBytes("|b1", true, []int{3, n, 4, 2}, random(rng, 24*n))},
+		{"last.npy", method, npyBytes(">f8", true, []int{2, n, 1}, random(rng, 16*n))},
+		{"words.npy", method, npyBytes("|S3", true, []int{2, n, 2}, random(rng, 12*n))},
+		{"jet.npy", method, npyBytes("[('pt', '>f4'), ('s', '|S2')]", false, []int{2, n, 2}, random(rng, 24*n))},
 	}
 }
 
@@ -90,8 +91,8 @@ func axesOf(rng *rand.Rand, n int, method uint16) []member {
 func TestLastAxisOfFortranOrderIsReadInParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	const n = 500
-	for _, method := range []uint16{stored, deflated} {
-		table := folder(t, npz("a.npz", member{"x.npy", method, npy("|u1", true, []int{4, 5, 3, n}, random(rng, 60*n))}))
+	for _, method := range []uint16{npy.Stored, npy.Deflated} {
+		table := folder(t, npz("a.npz", member{"x.npy", method, npyBytes("|u1", true, []int{4, 5, 3, n}, random(rng, 60*n))}))
 		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: shardify.Options{"axis": "-1"}})
 		if err != nil {
 			t.Fatal(err)
@@ -111,8 +112,8 @@ func TestPartOfAScatteredArrayTakesItsShare(t *testing.T) {
 	for _, m := range []struct {
 		axis  string
 		array []byte
-	}{{"1", npy("<f4", false, []int{50, n, 2}, random(rng, 400*n))}, {"0", npy("<f4", true, []int{n, 100}, random(rng, 400*n))}} {
-		table := folder(t, npz("a.npz", member{"x.npy", deflated, m.array}))
+	}{{"1", npyBytes("<f4", false, []int{50, n, 2}, random(rng, 400*n))}, {"0", npyBytes("<f4", true, []int{n, 100}, random(rng, 400*n))}} {
+		table := folder(t, npz("a.npz", member{"x.npy", npy.Deflated, m.array}))
 		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: shardify.Options{"axis": m.axis}})
 		if err != nil {
 			t.Fatal(err)

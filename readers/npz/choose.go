@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/columns"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // column is an array that every file of a group has.
@@ -49,17 +50,17 @@ func (c *chooser) match(names ...string) (hit, exact bool) { return c.Match(name
 
 // candidate is an array in which something is wanted.
 type candidate struct {
-	*array
+	*npy.Array
 	wanted []wanted
 	exact  bool
 }
 
 // choose applies the rules to the file that stands for its group.
-func (c *chooser) choose(l *listing) ([]column, []shardify.Leftover, error) {
-	if c.All() && l.sparse() {
+func (c *chooser) choose(l *npy.Listing) ([]column, []shardify.Leftover, error) {
+	if c.All() && l.Sparse() {
 		return nil, nil, shardify.Unsupported("a scipy sparse matrix: save it with np.savez(..., x=scipy.sparse.load_npz(FILE).toarray()), or name its arrays with --columns")
 	}
-	left := slices.Clone(l.notes)
+	left := slices.Clone(l.Notes)
 	cands, err := c.candidates(l, &left)
 	if err != nil {
 		return nil, nil, err
@@ -70,28 +71,28 @@ func (c *chooser) choose(l *listing) ([]column, []shardify.Leftover, error) {
 	n, ok := sampleAxis(cands)
 	var cols []column
 	if !ok && len(cands) > 0 && !c.byFile { // single values alone: another array counts the samples
-		if n, ok = l.leading(); ok {
-			i := slices.IndexFunc(l.arrays, func(a array) bool { return a.err == nil && len(a.shape) > 0 && a.shape[0] == n })
-			cols = append(cols, column{key: l.arrays[i].key, inner: slices.Clone(l.arrays[i].inner()), axis: l.arrays[i].axis})
+		if n, ok = leading(l); ok {
+			i := slices.IndexFunc(l.Arrays, func(a npy.Array) bool { return a.Err == nil && len(a.Shape) > 0 && a.Shape[0] == n })
+			cols = append(cols, column{key: l.Arrays[i].Key, inner: slices.Clone(l.Arrays[i].Inner()), axis: l.Arrays[i].Axis})
 		}
 	}
 	for _, a := range cands {
 		switch {
 		case c.byFile:
-			cols = append(cols, column{key: a.key, inner: slices.Clone(a.shape), axis: a.axis, wanted: a.wanted})
-		case ok && len(a.shape) == 0:
-			cols = append(cols, column{key: a.key, single: true, wanted: a.wanted})
-		case ok && a.shape[0] == n:
-			cols = append(cols, column{key: a.key, inner: slices.Clone(a.inner()), axis: a.axis, wanted: a.wanted})
+			cols = append(cols, column{key: a.Key, inner: slices.Clone(a.Shape), axis: a.Axis, wanted: a.wanted})
+		case ok && len(a.Shape) == 0:
+			cols = append(cols, column{key: a.Key, single: true, wanted: a.wanted})
+		case ok && a.Shape[0] == n:
+			cols = append(cols, column{key: a.Key, inner: slices.Clone(a.Inner()), axis: a.Axis, wanted: a.wanted})
 		case c.counts:
-		case len(a.shape) > 0:
+		case len(a.Shape) > 0:
 			return nil, nil, lengths(cands)
 		case a.exact && !ok:
-			return nil, nil, shardify.Mismatch("%s has no sample axis; the file has %s; --sample file makes each file one sample", a.key, l.shapes())
+			return nil, nil, shardify.Mismatch("%s has no sample axis; the file has %s; --sample file makes each file one sample", a.Key, l.Shapes())
 		case a.exact:
-			return nil, nil, shardify.Mismatch("%s has not the %d samples of the other columns; the file has %s", a.key, n, l.shapes())
+			return nil, nil, shardify.Mismatch("%s has not the %d samples of the other columns; the file has %s", a.Key, n, l.Shapes())
 		default:
-			left = append(left, shardify.Leftover{Name: a.key, Reason: "0-d: no sample axis"})
+			left = append(left, shardify.Leftover{Name: a.Key, Reason: "0-d: no sample axis"})
 		}
 	}
 	return cols, left, nil
@@ -99,27 +100,27 @@ func (c *chooser) choose(l *listing) ([]column, []shardify.Leftover, error) {
 
 // candidates finds the wanted leaves of each array. What cannot be read goes to
 // left, unless it was asked for by name or is damaged.
-func (c *chooser) candidates(l *listing, left *[]shardify.Leftover) ([]candidate, error) {
+func (c *chooser) candidates(l *npy.Listing, left *[]shardify.Leftover) ([]candidate, error) {
 	var out []candidate
-	for i := range l.arrays {
-		a := &l.arrays[i]
-		if a.err == errNotRead {
+	for i := range l.Arrays {
+		a := &l.Arrays[i]
+		if a.Err == npy.ErrNotRead {
 			continue
 		}
-		if a.err != nil {
-			hit, exact := c.match(a.key)
-			if hit && (exact || errors.Is(a.err, shardify.ErrCorrupt) || errors.Is(a.err, shardify.ErrSchema) && !c.counts) {
-				return nil, a.err
+		if a.Err != nil {
+			hit, exact := c.match(a.Key)
+			if hit && (exact || errors.Is(a.Err, shardify.ErrCorrupt) || errors.Is(a.Err, shardify.ErrSchema) && !c.counts) {
+				return nil, a.Err
 			}
 			if hit {
-				*left = append(*left, shardify.Leftover{Name: a.key, Reason: shardify.Reason(a.err), Unreadable: !errors.Is(a.err, errNoArray)})
+				*left = append(*left, shardify.Leftover{Name: a.Key, Reason: shardify.Reason(a.Err), Unreadable: !errors.Is(a.Err, npy.ErrNoArray)})
 			}
 			continue
 		}
-		cand := candidate{array: a}
-		for j := range a.item.leaves {
-			name := a.fieldName(j, l.npyFile)
-			hit, exact := c.match(name, a.key)
+		cand := candidate{Array: a}
+		for j := range a.Item.Leaves {
+			name := a.FieldName(j, l.NpyFile)
+			hit, exact := c.match(name, a.Key)
 			if !hit {
 				continue
 			}
@@ -140,25 +141,12 @@ func (c *chooser) candidates(l *listing, left *[]shardify.Leftover) ([]candidate
 	return out, nil
 }
 
-// fieldName is the name of the field that a leaf becomes. The fields of an .npy
-// file need no key before them.
-func (a *array) fieldName(leaf int, npyFile bool) string {
-	switch name := a.item.leaves[leaf].name; {
-	case name == "":
-		return a.key
-	case npyFile:
-		return name
-	default:
-		return a.key + "/" + name
-	}
-}
-
 // leading is sampleAxis of all arrays.
-func (l *listing) leading() (n int64, ok bool) {
+func leading(l *npy.Listing) (n int64, ok bool) {
 	var all []candidate
-	for i := range l.arrays {
-		if l.arrays[i].err == nil {
-			all = append(all, candidate{array: &l.arrays[i]})
+	for i := range l.Arrays {
+		if l.Arrays[i].Err == nil {
+			all = append(all, candidate{Array: &l.Arrays[i]})
 		}
 	}
 	return sampleAxis(all)
@@ -168,8 +156,8 @@ func (l *listing) leading() (n int64, ok bool) {
 func sampleAxis(cands []candidate) (n int64, ok bool) {
 	most := int64(-1)
 	for _, a := range cands {
-		if len(a.shape) > 0 && a.data > most {
-			most, n, ok = a.data, a.shape[0], true
+		if len(a.Shape) > 0 && a.Data > most {
+			most, n, ok = a.Data, a.Shape[0], true
 		}
 	}
 	return n, ok
@@ -181,14 +169,14 @@ func lengths(all []candidate) error {
 	var order []int64
 	keys := map[int64][]string{}
 	for _, a := range all {
-		if len(a.shape) == 0 {
+		if len(a.Shape) == 0 {
 			continue
 		}
-		n := a.shape[0]
+		n := a.Shape[0]
 		if keys[n] == nil {
 			order = append(order, n)
 		}
-		keys[n] = append(keys[n], a.key)
+		keys[n] = append(keys[n], a.Key)
 	}
 	const most = 8
 	var sides, cures []string
@@ -204,10 +192,10 @@ func lengths(all []candidate) error {
 }
 
 // damaged tells whether a wanted array is.
-func (c *chooser) damaged(l *listing) bool {
-	return slices.ContainsFunc(l.arrays, func(a array) bool {
-		hit, _ := c.match(a.key)
-		return hit && errors.Is(a.err, shardify.ErrCorrupt)
+func (c *chooser) damaged(l *npy.Listing) bool {
+	return slices.ContainsFunc(l.Arrays, func(a npy.Array) bool {
+		hit, _ := c.match(a.Key)
+		return hit && errors.Is(a.Err, shardify.ErrCorrupt)
 	})
 }
 
@@ -216,40 +204,4 @@ func (c *chooser) damaged(l *listing) bool {
 func (c *chooser) more(key string) bool {
 	hit, _ := c.match(key)
 	return hit && c.Open()
-}
-
-// sparse recognises what scipy.sparse.save_npz writes.
-func (l *listing) sparse() bool {
-	found := 0
-	for i := range l.arrays {
-		switch l.arrays[i].key {
-		case "data", "indices", "indptr", "shape", "format":
-			found++
-		}
-	}
-	return found == 5
-}
-
-// shapes lists what a file has, for messages.
-func (l *listing) shapes() string {
-	var all []string
-	for i := range l.arrays {
-		a := &l.arrays[i]
-		switch {
-		case a.err == errNotRead:
-			all = append(all, a.key)
-		case a.err != nil:
-			all = append(all, fmt.Sprintf("%s (%s)", a.key, shardify.Reason(a.err)))
-		default:
-			all = append(all, a.key+" "+a.String())
-		}
-		if len(all) == 60 {
-			all = append(all, fmt.Sprintf("and %d more", len(l.arrays)-60))
-			break
-		}
-	}
-	if len(all) == 0 {
-		return "no arrays"
-	}
-	return strings.Join(all, ", ")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -18,31 +19,31 @@ func columnsOf(rng *rand.Rand, n int, method uint16) []member {
 	}
 	other := method
 	if method == 99 { // a mixture
-		method, other = stored, deflated
+		method, other = npy.Stored, npy.Deflated
 	}
 	return []member{
-		{"x.npy", method, npy("<f4", false, []int{n, 16, 7}, floats(rng, n*16*7))},
-		{"y.npy", other, npy("<i8", false, []int{n}, random(rng, n*8))},
-		{"mask.npy", method, npy("|b1", false, []int{n, 16}, random(rng, n*16))},
-		{"big.npy", other, npy(">f8", false, []int{n, 2}, random(rng, n*16))},
-		{"z.npy", method, npy(">c8", false, []int{n}, random(rng, n*8))},
-		{"name.npy", other, npy("|S5", false, []int{n}, random(rng, n*5))},
-		{"tags.npy", method, npy("|S3", false, []int{n, 4}, random(rng, n*12))},
-		{"text.npy", other, npy("<U3", false, []int{n}, utf32)},
-		{"jet.npy", method, npy("[('pt', '>f4'), ('id', '<i2', (3,)), ('', '|V2'), ('sub', [('a', '|u1'), ('s', '|S2')], (2,))]",
+		{"x.npy", method, npyBytes("<f4", false, []int{n, 16, 7}, floats(rng, n*16*7))},
+		{"y.npy", other, npyBytes("<i8", false, []int{n}, random(rng, n*8))},
+		{"mask.npy", method, npyBytes("|b1", false, []int{n, 16}, random(rng, n*16))},
+		{"big.npy", other, npyBytes(">f8", false, []int{n, 2}, random(rng, n*16))},
+		{"z.npy", method, npyBytes(">c8", false, []int{n}, random(rng, n*8))},
+		{"name.npy", other, npyBytes("|S5", false, []int{n}, random(rng, n*5))},
+		{"tags.npy", method, npyBytes("|S3", false, []int{n, 4}, random(rng, n*12))},
+		{"text.npy", other, npyBytes("<U3", false, []int{n}, utf32)},
+		{"jet.npy", method, npyBytes("[('pt', '>f4'), ('id', '<i2', (3,)), ('', '|V2'), ('sub', [('a', '|u1'), ('s', '|S2')], (2,))]",
 			false, []int{n, 5}, random(rng, n*5*18))},
-		{"none.npy", method, npy("<f4", false, []int{n, 0}, nil)},
-		{"raw.npy", other, npy("|V3", false, []int{n}, random(rng, n*3))},
-		{"mean.npy", stored, npy("<i4", false, nil, random(rng, 4))},
+		{"none.npy", method, npyBytes("<f4", false, []int{n, 0}, nil)},
+		{"raw.npy", other, npyBytes("|V3", false, []int{n}, random(rng, n*3))},
+		{"mean.npy", npy.Stored, npyBytes("<i4", false, nil, random(rng, 4))},
 	}
 }
 
 func fortranOf(rng *rand.Rand, n int, method uint16) []member {
 	return []member{
-		{"f4.npy", method, npy("<f4", true, []int{n, 5, 3, 2}, random(rng, n*120))},
-		{"be.npy", method, npy(">i2", true, []int{n, 40}, random(rng, n*80))},
-		{"st.npy", method, npy("[('a', '>i2'), ('b', '|S3')]", true, []int{n, 3}, random(rng, n*15))},
-		{"c.npy", method, npy("<f8", false, []int{n}, random(rng, n*8))},
+		{"f4.npy", method, npyBytes("<f4", true, []int{n, 5, 3, 2}, random(rng, n*120))},
+		{"be.npy", method, npyBytes(">i2", true, []int{n, 40}, random(rng, n*80))},
+		{"st.npy", method, npyBytes("[('a', '>i2'), ('b', '|S3')]", true, []int{n, 3}, random(rng, n*15))},
+		{"c.npy", method, npyBytes("<f8", false, []int{n}, random(rng, n*8))},
 	}
 }
 
@@ -53,11 +54,11 @@ func typesOf(rng *rand.Rand, methods ...uint16) []member {
 		n := 20 + 7*i
 		k := i % 3
 		files = append(files, member{fmt.Sprintf("%d.npz", i), 0, archive(
-			member{"f.npy", method, npy([]string{"<f4", ">f8", ">f2"}[k], false, []int{n, 3}, random(rng, n*3*[]int{4, 8, 2}[k]))},
-			member{"i.npy", method, npy([]string{"|u1", "<i4", ">i2"}[k], i > 2, []int{n, 5}, random(rng, n*5*[]int{1, 4, 2}[k]))},
-			member{"z.npy", method, npy([]string{"<c8", "<c16", ">c8"}[k], false, []int{n}, random(rng, n*[]int{8, 16, 8}[k]))},
-			member{"s.npy", method, npy([]string{"|S2", "|S7", "|S1"}[k], false, []int{n}, random(rng, n*[]int{2, 7, 1}[k]))},
-			member{"j.npy", method, npy(fmt.Sprintf("[('a', '%s', (2,)), ('b', '|u1')]", []string{"<u2", "|i1", ">i4"}[k]), i == 1, []int{n, 2}, random(rng, n*2*[]int{5, 3, 9}[k]))},
+			member{"f.npy", method, npyBytes([]string{"<f4", ">f8", ">f2"}[k], false, []int{n, 3}, random(rng, n*3*[]int{4, 8, 2}[k]))},
+			member{"i.npy", method, npyBytes([]string{"|u1", "<i4", ">i2"}[k], i > 2, []int{n, 5}, random(rng, n*5*[]int{1, 4, 2}[k]))},
+			member{"z.npy", method, npyBytes([]string{"<c8", "<c16", ">c8"}[k], false, []int{n}, random(rng, n*[]int{8, 16, 8}[k]))},
+			member{"s.npy", method, npyBytes([]string{"|S2", "|S7", "|S1"}[k], false, []int{n}, random(rng, n*[]int{2, 7, 1}[k]))},
+			member{"j.npy", method, npyBytes(fmt.Sprintf("[('a', '%s', (2,)), ('b', '|u1')]", []string{"<u2", "|i1", ">i4"}[k]), i == 1, []int{n, 2}, random(rng, n*2*[]int{5, 3, 9}[k]))},
 		)})
 	}
 	return files
@@ -66,11 +67,11 @@ func typesOf(rng *rand.Rand, methods ...uint16) []member {
 // singles are columns of n samples, and values that all of them have.
 func singles(rng *rand.Rand, n int, method uint16, float string) []member {
 	return []member{
-		{"y.npy", method, npy("<i8", false, []int{n}, random(rng, 8*n))},
-		{"label.npy", method, npy(float, false, nil, floats(rng, 8)[:float[2]-'0'])},
-		{"name.npy", method, npy("<U3", false, nil, []byte("h\x00\x00\x00\xe9\x00\x00\x00\x00\x00\x00\x00"))},
-		{"info.npy", method, npy("[('id', '<u2'), ('tags', '|S2', (3,))]", false, nil, []byte("\x01\x02ab\x00\x00c\x00"))},
-		{"none.npy", method, npy("|S2", false, nil, []byte("\x00\x00"))},
+		{"y.npy", method, npyBytes("<i8", false, []int{n}, random(rng, 8*n))},
+		{"label.npy", method, npyBytes(float, false, nil, floats(rng, 8)[:float[2]-'0'])},
+		{"name.npy", method, npyBytes("<U3", false, nil, []byte("h\x00\x00\x00\xe9\x00\x00\x00\x00\x00\x00\x00"))},
+		{"info.npy", method, npyBytes("[('id', '<u2'), ('tags', '|S2', (3,))]", false, nil, []byte("\x01\x02ab\x00\x00c\x00"))},
+		{"none.npy", method, npyBytes("|S2", false, nil, []byte("\x00\x00"))},
 	}
 }
 
@@ -81,10 +82,10 @@ func TestConformance(t *testing.T) {
 	ragged := func(i int) []member {
 		n := shape(i)
 		return []member{
-			{"x.npy", uint16(i % 2 * deflated), npy("<f4", i%3 == 1, n, random(rng, 4*n[0]*n[1]*n[2]))},
-			{"label.npy", stored, npy("<i8", false, nil, random(rng, 8))},
-			{"fixed.npy", deflated, npy("<u2", false, []int{4, 2}, random(rng, 16))},
-			{"words.npy", stored, npy("|S4", false, []int{i}, random(rng, 4*i))},
+			{"x.npy", uint16(i % 2 * npy.Deflated), npyBytes("<f4", i%3 == 1, n, random(rng, 4*n[0]*n[1]*n[2]))},
+			{"label.npy", npy.Stored, npyBytes("<i8", false, nil, random(rng, 8))},
+			{"fixed.npy", npy.Deflated, npyBytes("<u2", false, []int{4, 2}, random(rng, 16))},
+			{"words.npy", npy.Stored, npyBytes("|S4", false, []int{i}, random(rng, 4*i))},
 		}
 	}
 	var raggeds []member
@@ -96,38 +97,38 @@ func TestConformance(t *testing.T) {
 		table   *shardify.Table
 		options shardify.Options
 	}{
-		{"stored", folder(t, file("a.npz", columnsOf(rng, 40, stored)), file("b.npz", columnsOf(rng, 1, stored)), file("c.npz", columnsOf(rng, 77, stored))), nil},
-		{"deflated", folder(t, file("a.npz", columnsOf(rng, 40, deflated)), file("b.npz", columnsOf(rng, 77, deflated))), nil},
-		{"mixed", folder(t, file("a.npz", columnsOf(rng, 40, 99)), file("b.npz", columnsOf(rng, 0, stored)), file("c.npz", columnsOf(rng, 30, stored)),
+		{"stored", folder(t, file("a.npz", columnsOf(rng, 40, npy.Stored)), file("b.npz", columnsOf(rng, 1, npy.Stored)), file("c.npz", columnsOf(rng, 77, npy.Stored))), nil},
+		{"deflated", folder(t, file("a.npz", columnsOf(rng, 40, npy.Deflated)), file("b.npz", columnsOf(rng, 77, npy.Deflated))), nil},
+		{"mixed", folder(t, file("a.npz", columnsOf(rng, 40, 99)), file("b.npz", columnsOf(rng, 0, npy.Stored)), file("c.npz", columnsOf(rng, 30, npy.Stored)),
 			member{"README.md", 0, []byte("no array")}), nil},
-		{"npy", folder(t, member{"x_0.npy", 0, npy("<f4", false, []int{30, 3}, random(rng, 360))},
-			member{"x_1.npy", 0, npy(">f4", true, []int{50, 3}, random(rng, 600))}), nil},
-		{"fortran stored", folder(t, file("a.npz", fortranOf(rng, 90, stored)), file("b.npz", fortranOf(rng, 33, stored))), nil},
-		{"fortran far apart", folder(t, file("a.npz", []member{{"x.npy", stored, npy("<f8", true, []int{2000, 2, 3}, random(rng, 2000*48))}})), nil},
-		{"fortran deflated", folder(t, file("a.npz", fortranOf(rng, 90, deflated)), file("b.npz", fortranOf(rng, 33, deflated))), nil},
-		{"another axis, stored", folder(t, file("a.npz", axesOf(rng, 90, stored)), file("b.npz", axesOf(rng, 0, stored)), file("c.npz", axesOf(rng, 33, stored))), shardify.Options{"axis": "1"}},
-		{"another axis, deflated", folder(t, file("a.npz", axesOf(rng, 90, deflated)), file("b.npz", axesOf(rng, 33, deflated))), shardify.Options{"axis": "1"}},
-		{"another axis, far apart", folder(t, file("a.npz", []member{{"x.npy", stored, npy("<f8", false, []int{2, 2000, 3}, random(rng, 2000*48))}})), shardify.Options{"axis": "1"}},
-		{"another axis, npy", folder(t, member{"x_0.npy", 0, npy("<f4", false, []int{3, 2, 30}, random(rng, 720))},
-			member{"x_1.npy", 0, npy(">f4", true, []int{3, 2, 50}, random(rng, 1200))}), shardify.Options{"axis": "-1"}},
+		{"npy", folder(t, member{"x_0.npy", 0, npyBytes("<f4", false, []int{30, 3}, random(rng, 360))},
+			member{"x_1.npy", 0, npyBytes(">f4", true, []int{50, 3}, random(rng, 600))}), nil},
+		{"fortran stored", folder(t, file("a.npz", fortranOf(rng, 90, npy.Stored)), file("b.npz", fortranOf(rng, 33, npy.Stored))), nil},
+		{"fortran far apart", folder(t, file("a.npz", []member{{"x.npy", npy.Stored, npyBytes("<f8", true, []int{2000, 2, 3}, random(rng, 2000*48))}})), nil},
+		{"fortran deflated", folder(t, file("a.npz", fortranOf(rng, 90, npy.Deflated)), file("b.npz", fortranOf(rng, 33, npy.Deflated))), nil},
+		{"another axis, stored", folder(t, file("a.npz", axesOf(rng, 90, npy.Stored)), file("b.npz", axesOf(rng, 0, npy.Stored)), file("c.npz", axesOf(rng, 33, npy.Stored))), shardify.Options{"axis": "1"}},
+		{"another axis, deflated", folder(t, file("a.npz", axesOf(rng, 90, npy.Deflated)), file("b.npz", axesOf(rng, 33, npy.Deflated))), shardify.Options{"axis": "1"}},
+		{"another axis, far apart", folder(t, file("a.npz", []member{{"x.npy", npy.Stored, npyBytes("<f8", false, []int{2, 2000, 3}, random(rng, 2000*48))}})), shardify.Options{"axis": "1"}},
+		{"another axis, npy", folder(t, member{"x_0.npy", 0, npyBytes("<f4", false, []int{3, 2, 30}, random(rng, 720))},
+			member{"x_1.npy", 0, npyBytes(">f4", true, []int{3, 2, 50}, random(rng, 1200))}), shardify.Options{"axis": "-1"}},
 		{"another axis, a file a sample", folder(t, raggeds...), shardify.Options{"sample": "file", "axis": "-1"}},
 		{"a file a sample", folder(t, raggeds...), shardify.Options{"sample": "file"}},
-		{"single values", folder(t, file("a.npz", singles(rng, 40, stored, "<f4")), file("b.npz", singles(rng, 77, deflated, ">f8")), file("c.npz", singles(rng, 0, stored, "<f4")),
-			file("d.npz", singles(rng, 1, deflated, "<f4"))), nil},
-		{"types that differ", folder(t, typesOf(rng, stored, stored, stored, stored)...), nil},
-		{"types that differ, deflated", folder(t, typesOf(rng, deflated, stored, deflated, deflated)...), nil},
-		{"types that differ, a file a sample", folder(t, typesOf(rng, stored, deflated, stored)...), shardify.Options{"sample": "file"}},
+		{"single values", folder(t, file("a.npz", singles(rng, 40, npy.Stored, "<f4")), file("b.npz", singles(rng, 77, npy.Deflated, ">f8")), file("c.npz", singles(rng, 0, npy.Stored, "<f4")),
+			file("d.npz", singles(rng, 1, npy.Deflated, "<f4"))), nil},
+		{"types that differ", folder(t, typesOf(rng, npy.Stored, npy.Stored, npy.Stored, npy.Stored)...), nil},
+		{"types that differ, deflated", folder(t, typesOf(rng, npy.Deflated, npy.Stored, npy.Deflated, npy.Deflated)...), nil},
+		{"types that differ, a file a sample", folder(t, typesOf(rng, npy.Stored, npy.Deflated, npy.Stored)...), shardify.Options{"sample": "file"}},
 		{"types that differ, zip", roots(t,
-			[]member{{"x0.npy", 0, npy("<i4", false, []int{30, 3}, random(rng, 360))}, {"x1.npy", 0, npy(">i8", true, []int{50, 3}, random(rng, 1200))}},
-			[]member{file("a.npz", []member{{"w.npy", deflated, npy("<f4", false, []int{10}, random(rng, 40))}}),
-				file("b.npz", []member{{"w.npy", stored, npy("<f8", false, []int{70}, random(rng, 560))}})}),
+			[]member{{"x0.npy", 0, npyBytes("<i4", false, []int{30, 3}, random(rng, 360))}, {"x1.npy", 0, npyBytes(">i8", true, []int{50, 3}, random(rng, 1200))}},
+			[]member{file("a.npz", []member{{"w.npy", npy.Deflated, npyBytes("<f4", false, []int{10}, random(rng, 40))}}),
+				file("b.npz", []member{{"w.npy", npy.Stored, npyBytes("<f8", false, []int{70}, random(rng, 560))}})}),
 			shardify.Options{"zip": "true"}},
 		{"zip", roots(t,
-			[]member{{"x0.npy", 0, npy("<f4", false, []int{30, 3}, random(rng, 360))}, {"x1.npy", 0, npy("<f4", false, []int{50, 3}, random(rng, 600))}},
-			[]member{{"y.npy", 0, npy("<i8", false, []int{80}, random(rng, 640))}},
-			[]member{file("a.npz", []member{{"w.npy", deflated, npy("<f8", false, []int{10}, random(rng, 80))}}),
-				file("b.npz", []member{{"w.npy", stored, npy("<f8", false, []int{20}, random(rng, 160))}}),
-				file("c.npz", []member{{"w.npy", deflated, npy("<f8", false, []int{50}, random(rng, 400))}})}),
+			[]member{{"x0.npy", 0, npyBytes("<f4", false, []int{30, 3}, random(rng, 360))}, {"x1.npy", 0, npyBytes("<f4", false, []int{50, 3}, random(rng, 600))}},
+			[]member{{"y.npy", 0, npyBytes("<i8", false, []int{80}, random(rng, 640))}},
+			[]member{file("a.npz", []member{{"w.npy", npy.Deflated, npyBytes("<f8", false, []int{10}, random(rng, 80))}}),
+				file("b.npz", []member{{"w.npy", npy.Stored, npyBytes("<f8", false, []int{20}, random(rng, 160))}}),
+				file("c.npz", []member{{"w.npy", npy.Deflated, npyBytes("<f8", false, []int{50}, random(rng, 400))}})}),
 			shardify.Options{"zip": "true"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

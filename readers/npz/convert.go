@@ -7,11 +7,12 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // output is one column in the making.
 type output struct {
-	leaf *leaf
+	leaf *npy.Leaf
 	data []byte
 	pos  int // bytes of data that are filled
 	// wide is what the values become if they get another type. data is its end.
@@ -40,12 +41,12 @@ func (j *job) outputs(c int, r *region, items int64) []output {
 	out := make([]output, len(j.group.columns[c].wanted))
 	for i := range out {
 		w := &j.group.columns[c].wanted[i]
-		l := &r.item.leaves[w.leaf]
-		values := items * int64(l.values())
-		stored := values * int64(l.scalar.size)
+		l := &r.item.Leaves[w.leaf]
+		values := items * int64(l.Values())
+		stored := values * int64(l.Scalar.Size)
 		wide := j.mem.Alloc(int(w.wide(l, stored)))
 		out[i] = output{leaf: l, data: wide[int64(len(wide))-stored:], wide: wide}
-		if l.scalar.isText() {
+		if l.Scalar.IsText() {
 			out[i].offs = j.mem.Int64s(int(values) + 1)
 			out[i].offs[0] = 0
 		}
@@ -61,7 +62,7 @@ func (j *job) deliver(c int, out []output) {
 	for i := range out {
 		o := &out[i]
 		col := shardify.Column{Field: j.src.schema[len(b.Columns)], Data: o.data[:o.pos]}
-		if from, _ := o.leaf.scalar.dtype(); from != col.DType {
+		if from, _ := o.leaf.Scalar.DType(); from != col.DType {
 			rows.Widen(o.wide, col.Data, col.DType, from)
 			col.Data = o.wide
 		}
@@ -107,10 +108,10 @@ func (j *job) convert(src feed, r *region, rows int64, out []output) error {
 		}
 		return j.turn(slab, r, rows, out)
 	}
-	if r.item.plain() {
+	if r.item.Plain() {
 		return fillPlain(src, &out[0])
 	}
-	items, size := rows*r.perRow, int64(r.item.size)
+	items, size := rows*r.perRow, int64(r.item.Size)
 	if size == 0 {
 		return takeItems(out, nil, 0, items)
 	}
@@ -135,7 +136,7 @@ func (j *job) convert(src feed, r *region, rows int64, out []output) error {
 // while they are in the cache.
 func fillPlain(src feed, o *output) error {
 	step := len(o.data)
-	if o.leaf.scalar.repairs() {
+	if o.leaf.Scalar.Repairs() {
 		step = chunkBytes // a multiple of every value's size
 	}
 	for o.pos < len(o.data) {
@@ -143,7 +144,7 @@ func fillPlain(src feed, o *output) error {
 		if err := src.fill(p); err != nil {
 			return err
 		}
-		o.leaf.scalar.repair(p)
+		o.leaf.Scalar.Repair(p)
 		o.pos += len(p)
 	}
 	return nil
@@ -153,118 +154,35 @@ func fillPlain(src feed, o *output) error {
 func takeItems(out []output, items []byte, size int, n int64) error {
 	for i := range out {
 		o := &out[i]
-		if o.leaf.scalar.isText() {
+		if o.leaf.Scalar.IsText() {
 			if err := o.takeTexts(items, size, int(n)); err != nil {
 				return err
 			}
 			continue
 		}
-		got := int(n) * len(o.leaf.runs) * o.leaf.runBytes
+		got := int(n) * len(o.leaf.Runs) * o.leaf.RunBytes
 		p := o.data[o.pos : o.pos+got]
-		gather(p, items, size, o.leaf)
-		o.leaf.scalar.repair(p)
+		npy.Gather(p, items, size, o.leaf)
+		o.leaf.Scalar.Repair(p)
 		o.pos += got
 	}
 	return nil
 }
 
-// gather copies the leaf's bytes of every item to dst.
-func gather(dst, items []byte, size int, l *leaf) {
-	if len(dst) == 0 {
-		return
-	}
-	if len(l.runs) == 1 {
-		src := items[l.runs[0]:]
-		switch l.runBytes {
-		case 1:
-			for i := range dst {
-				dst[i] = src[i*size]
-			}
-			return
-		case 2:
-			for ; len(dst) >= 2; dst = dst[2:] {
-				*(*[2]byte)(dst) = *(*[2]byte)(src)
-				src = src[min(size, len(src)):]
-			}
-			return
-		case 4:
-			for ; len(dst) >= 4; dst = dst[4:] {
-				*(*[4]byte)(dst) = *(*[4]byte)(src)
-				src = src[min(size, len(src)):]
-			}
-			return
-		case 8:
-			for ; len(dst) >= 8; dst = dst[8:] {
-				*(*[8]byte)(dst) = *(*[8]byte)(src)
-				src = src[min(size, len(src)):]
-			}
-			return
-		}
-	}
-	for len(dst) > 0 {
-		for _, at := range l.runs {
-			dst = dst[copy(dst[:l.runBytes], items[at:]):]
-		}
-		items = items[size:]
-	}
-}
-
-// repairs tells whether stored values differ from delivered ones of equal size.
-func (s scalar) repairs() bool {
-	return s.kind == 'b' || s.big && s.kind != 'S' && s.kind != 'V' && s.unitSize() > 1
-}
-
-// unitSize is the bytes that byte order applies to: of half a complex number.
-func (s scalar) unitSize() int {
-	if s.kind == 'c' {
-		return s.size / 2
-	}
-	return s.size
-}
-
-// repair turns big-endian values round and other bools than 0 and 1 to 1.
-func (s scalar) repair(p []byte) {
-	if !s.repairs() {
-		return
-	}
-	if s.kind == 'b' {
-		for i, v := range p {
-			if v > 1 {
-				p[i] = 1
-			}
-		}
-		return
-	}
-	switch s.unitSize() {
-	case 2:
-		for i := 0; i+2 <= len(p); i += 2 {
-			p[i], p[i+1] = p[i+1], p[i]
-		}
-	case 4:
-		for i := 0; i+4 <= len(p); i += 4 {
-			le.PutUint32(p[i:], bits.ReverseBytes32(le.Uint32(p[i:])))
-		}
-	case 8:
-		for i := 0; i+8 <= len(p); i += 8 {
-			le.PutUint64(p[i:], bits.ReverseBytes64(le.Uint64(p[i:])))
-		}
-	}
-}
-
 // takeTexts appends the texts of n items.
 func (o *output) takeTexts(items []byte, size, n int) error {
 	l := o.leaf
-	perRun := l.values() / max(len(l.runs), 1)
+	perRun := l.Values() / max(len(l.Runs), 1)
 	for i := range n {
-		for _, at := range l.runs {
+		for _, at := range l.Runs {
 			at += i * size
 			for range perRun {
-				v := items[at : at+l.scalar.size]
-				at += l.scalar.size
-				if l.scalar.kind == 'S' {
-					o.pos += copy(o.data[o.pos:], v[:textEnd(v, 1)])
+				v := items[at : at+l.Scalar.Size]
+				at += l.Scalar.Size
+				if l.Scalar.Kind == 'S' {
+					o.pos += copy(o.data[o.pos:], v[:npy.TextEnd(v, 1)])
 				} else if r, ok := o.takeUTF32(v); !ok {
-					return &badValue{int64(o.texts / l.values()), l.name, fmt.Sprintf("text has the code %#x, which is no character", r)}
+					return &badValue{int64(o.texts / l.Values()), l.Name, fmt.Sprintf("text has the code %#x, which is no character", r)}
 				}
 				o.texts++
 				o.offs[o.texts] = int64(o.pos)
@@ -274,21 +192,12 @@ func (o *output) takeTexts(items []byte, size, n int) error {
 	return nil
 }
 
-// textEnd is the length without trailing zero units.
-func textEnd(v []byte, unit int) int {
-	n := len(v)
-	for n > 0 && v[n-1] == 0 {
-		n--
-	}
-	return (n + unit - 1) / unit * unit
-}
-
 // takeUTF32 appends a text of 32-bit codes as UTF-8.
 func (o *output) takeUTF32(v []byte) (code uint32, ok bool) {
-	v = v[:textEnd(v, 4)]
+	v = v[:npy.TextEnd(v, 4)]
 	for ; len(v) >= 4; v = v[4:] {
 		code = le.Uint32(v)
-		if o.leaf.scalar.big {
+		if o.leaf.Scalar.Big {
 			code = bits.ReverseBytes32(code)
 		}
 		if code < utf8.RuneSelf {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -130,7 +131,7 @@ func (c *corpusFile) run() {
 				c.reasons["an earlier member of the same name"]++
 				continue
 			}
-			c.array(memberKey(strings.TrimSuffix(name, "#dup")), m, m.Error != "")
+			c.array(npy.MemberKey(strings.TrimSuffix(name, "#dup")), m, m.Error != "")
 		}
 	}
 }
@@ -342,11 +343,11 @@ func (e *encoder) item(descr any, name string, i int64) error {
 			sub = titled[1].(string)
 		}
 		if sub == "" { // padding
-			t, err := parseScalar(f[1].(string))
+			t, err := npy.ParseScalar(f[1].(string))
 			if err != nil {
 				return err
 			}
-			e.out.Write(make([]byte, t.size))
+			e.out.Write(make([]byte, t.Size))
 			continue
 		}
 		if name != "" {
@@ -373,32 +374,32 @@ func (e *encoder) item(descr any, name string, i int64) error {
 
 // values writes values [i, i+n) of a column.
 func (e *encoder) values(descr, name string, i, n int64) error {
-	t, err := parseScalar(descr)
+	t, err := npy.ParseScalar(descr)
 	c := e.cols[name]
 	if err != nil || c == nil {
 		return fmt.Errorf("no column %s for %s (%v)", name, descr, err)
 	}
 	for ; n > 0; i, n = i+1, n-1 {
-		v := make([]byte, t.size)
+		v := make([]byte, t.Size)
 		switch {
-		case t.isText():
+		case t.IsText():
 			offs := c.Offsets[len(c.Offsets)-1]
 			text := c.Data[offs[i]:offs[i+1]]
-			if t.kind == 'S' {
+			if t.Kind == 'S' {
 				copy(v, text)
 				break
 			}
 			for k, r := range []rune(string(text)) {
-				if t.big {
+				if t.Big {
 					be.PutUint32(v[4*k:], uint32(r))
 				} else {
 					le.PutUint32(v[4*k:], uint32(r))
 				}
 			}
 		default:
-			copy(v, c.Data[i*int64(t.size):(i+1)*int64(t.size)])
-			if t.big && !e.little {
-				t.repair(v)
+			copy(v, c.Data[i*int64(t.Size):(i+1)*int64(t.Size)])
+			if t.Big && !e.little {
+				t.Repair(v)
 			}
 		}
 		e.out.Write(v)

@@ -6,20 +6,24 @@
 //	0       6      93 'N' 'U' 'M' 'P' 'Y'
 //	6       2      version: 1.0, 2.0 or 3.0
 //	8       2|4    n, little-endian: 2 bytes in 1.0, else 4
-//	10|12   n      a Python dict: descr, fortran_order, shape (literal.go)
+//	10|12   n      a Python dict: descr, fortran_order, shape (npy/literal.go)
 //	...     ...    the elements; no alignment may be assumed
 //
 // An NPZ file is a zip archive with one NPY file per array. Its members are
-// found by the central directory at the end (zip.go); their bytes are either
+// found by the central directory at the end (npy/zip.go); their bytes are either
 // stored as they are or deflated. Stored arrays are read in place, any rows of
 // them by any number of readers (run 0). A file with a compressed array is a
 // run: each Reader decodes the member once, in order, with fixed memory.
+//
+// Package internal/npy finds the arrays of one file. This one joins files to groups
+// (group.go, fit.go, choose.go, unify.go) and reads rows of them into columns (reader.go,
+// feed.go, convert.go; turn.go where an axis has to be moved).
 //
 // # Samples
 //
 // By default axis 0 is the sample axis of all arrays; other lengths are an error, arrays
 // without dimensions are leftovers. The option axis=N takes axis N of arrays with two axes or
-// more instead, as numpy.moveaxis(a, N, 0) does (header.along). Files are joined along it. With the
+// more instead, as numpy.moveaxis(a, N, 0) does (npy.Header.Along). Files are joined along it. With the
 // option sample=file every file is one sample and every array a field; arrays
 // whose shapes differ between files become ragged fields. Package labels finds the names
 // and classes of such samples.

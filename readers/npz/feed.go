@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // feed gives the bytes of rows one after another.
@@ -52,7 +53,7 @@ func (s *inPlace) fill(p []byte) error {
 
 // decoded is a feed of a compressed member.
 type decoded struct {
-	*stream
+	*npy.Stream
 	ctx context.Context
 }
 
@@ -62,7 +63,7 @@ func (s decoded) fill(p []byte) error {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.stream.fill(q); err != nil {
+		if err := s.Stream.Fill(q); err != nil {
 			return err
 		}
 		p = p[len(q):]
@@ -85,7 +86,7 @@ func (j *job) column(c int) error {
 	out := j.outputs(c, &r, (hi-lo)*r.perRow)
 	var err error
 	switch {
-	case r.method != stored:
+	case r.method != npy.Stored:
 		err = j.packed(c, &r, lo, hi, out)
 	case r.scattered():
 		err = j.scattered(c, &r, lo, hi, out)
@@ -141,7 +142,7 @@ func (j *job) stored(c int, r *region, lo, hi int64, out []output) error {
 	}
 	if from == 0 && to == r.size() {
 		if src.sum != r.crc {
-			return badSum(src.sum, r.crc)
+			return npy.BadSum(src.sum, r.crc)
 		}
 		return nil
 	}
@@ -159,20 +160,20 @@ func (j *job) packed(c int, r *region, lo, hi int64, out []output) error {
 		from = int64(r.head) // all of it, whatever is wanted
 	}
 	s := j.file.streams[c]
-	if s == nil || s.pos > from {
-		s.close()
-		s = openStream(j.file.f, r.off, r.packed, r.size(), uint16(r.method), r.crc)
+	if s == nil || s.Pos > from {
+		s.Close()
+		s = npy.OpenStream(j.file.f, r.off, r.packed, r.size(), uint16(r.method), r.crc)
 		j.file.streams[c] = s
-		if err := s.fill(j.buffer(int(r.head))[:r.head]); err != nil {
+		if err := s.Fill(j.buffer(int(r.head))[:r.head]); err != nil {
 			return err
 		}
-		if s.sum != r.headSum {
+		if s.Sum != r.headSum {
 			return errChanged(j.group.columns[c].key)
 		}
 	}
 	src := decoded{s, j.ctx}
-	for s.pos < from {
-		if err := src.fill(j.buffer(0)[:min(from-s.pos, chunkBytes)]); err != nil {
+	for s.Pos < from {
+		if err := src.fill(j.buffer(0)[:min(from-s.Pos, chunkBytes)]); err != nil {
 			return err
 		}
 	}
@@ -185,11 +186,11 @@ func (j *job) packed(c int, r *region, lo, hi int64, out []output) error {
 	if err != nil {
 		return err
 	}
-	if err := s.finish(); err != nil {
+	if err := s.Finish(); err != nil {
 		return err
 	}
-	if s.done || j.file.packed > maxStreams { // the memory serves the next member
-		s.close()
+	if s.Done || j.file.packed > maxStreams { // the memory serves the next member
+		s.Close()
 		j.file.streams[c] = nil
 	}
 	return nil

@@ -6,14 +6,15 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // fit compares a file with the reference and keeps where its columns stand.
 // extra are keys that the reference does not have.
-func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
-	at := make(map[string]*array, len(l.arrays))
-	for i := range l.arrays {
-		at[l.arrays[i].key] = &l.arrays[i]
+func (b *groupBuilder) fit(l *npy.Listing, s *surveyed, extra []string) error {
+	at := make(map[string]*npy.Array, len(l.Arrays))
+	for i := range l.Arrays {
+		at[l.Arrays[i].Key] = &l.Arrays[i]
 	}
 	s.samples = -1
 	if b.choose.byFile {
@@ -26,54 +27,54 @@ func (b *groupBuilder) fit(l *listing, s *surveyed, extra []string) error {
 		c := &b.cols[i]
 		a := at[c.key]
 		if a == nil {
-			return shardify.Mismatch("there is no %s, as there is in %s; it has %s", c.key, b.refName, l.shapes())
+			return shardify.Mismatch("there is no %s, as there is in %s; it has %s", c.key, b.refName, l.Shapes())
 		}
-		if errors.Is(a.err, shardify.ErrUnsupported) {
-			return shardify.Amend(a.err, func(e *shardify.Error) {
+		if errors.Is(a.Err, shardify.ErrUnsupported) {
+			return shardify.Amend(a.Err, func(e *shardify.Error) {
 				e.Err = fmt.Errorf("%w; it is read in %s; --columns '!%s' leaves it out", e.Err, b.refName, c.key)
 			})
 		}
-		if a.err != nil {
-			return a.err
+		if a.Err != nil {
+			return a.Err
 		}
 		if err := b.agree(c, a); err != nil && (!empty || c.single) {
 			return err
 		}
 		if !b.choose.byFile && !c.single {
-			if s.samples >= 0 && a.shape[0] != s.samples {
-				return shardify.Mismatch("%s has %d samples, %s has %d; if one is no column, name the others with --columns", first, s.samples, a.key, a.shape[0])
+			if s.samples >= 0 && a.Shape[0] != s.samples {
+				return shardify.Mismatch("%s has %d samples, %s has %d; if one is no column, name the others with --columns", first, s.samples, a.Key, a.Shape[0])
 			}
-			s.samples, first = a.shape[0], a.key
+			s.samples, first = a.Shape[0], a.Key
 		}
-		data = max(data, a.data)
+		data = max(data, a.Data)
 		p := b.part(a)
 		if empty { // its shape may be another
 			p.flags &^= inFortran
 		}
 		s.parts = append(s.parts, p)
 		if b.choose.byFile {
-			s.dims = append(s.dims, a.shape...)
+			s.dims = append(s.dims, a.Shape...)
 		}
 	}
-	if data == 0 && s.samples > maxEmpty {
+	if data == 0 && s.samples > npy.MaxEmpty {
 		return shardify.Unsupported("%d samples of no bytes", s.samples)
 	}
 	for key, why := range b.unread {
-		if a := at[key]; a != nil && a.err == nil {
+		if a := at[key]; a != nil && a.Err == nil {
 			return shardify.Unsupported("%s is read here and cannot be in %s: %s; --columns '!%s' leaves it out", key, b.refName, shardify.Reason(why), key)
-		} else if a != nil && errors.Is(a.err, shardify.ErrCorrupt) {
-			return a.err
+		} else if a != nil && errors.Is(a.Err, shardify.ErrCorrupt) {
+			return a.Err
 		}
 	}
 	for _, key := range extra {
 		a := at[key]
-		if a != nil && (errors.Is(a.err, shardify.ErrCorrupt) || errors.Is(a.err, shardify.ErrSchema)) {
-			return a.err
+		if a != nil && (errors.Is(a.Err, shardify.ErrCorrupt) || errors.Is(a.Err, shardify.ErrSchema)) {
+			return a.Err
 		}
-		if a != nil && a.err != nil && !errors.Is(a.err, errNoArray) {
-			b.note(key, shardify.Reason(a.err)+", in "+b.table.Name(int(s.input)))
+		if a != nil && a.Err != nil && !errors.Is(a.Err, npy.ErrNoArray) {
+			b.note(key, shardify.Reason(a.Err)+", in "+b.table.Name(int(s.input)))
 		}
-		if a == nil || a.err != nil || empty {
+		if a == nil || a.Err != nil || empty {
 			continue
 		}
 		return shardify.Mismatch("there is %s %s, as there is not in %s; name the wanted ones with --columns", key, a.String(), b.refName)
@@ -91,54 +92,54 @@ func (b *groupBuilder) note(key, why string) {
 }
 
 // empty tells whether a file has no samples, and so no say in what the columns are.
-func (b *groupBuilder) empty(at map[string]*array) bool {
+func (b *groupBuilder) empty(at map[string]*npy.Array) bool {
 	for i := range b.cols {
 		a := at[b.cols[i].key]
 		if b.cols[i].single {
 			continue
 		}
-		if a == nil || a.err != nil || len(a.shape) == 0 || a.shape[0] > 0 {
+		if a == nil || a.Err != nil || len(a.Shape) == 0 || a.Shape[0] > 0 {
 			return false
 		}
 	}
-	return !b.choose.byFile && b.ref.hasData()
+	return !b.choose.byFile && b.ref.HasData()
 }
 
 // agree compares an array with the reference's. Types are compared when those of all
 // files are known.
-func (b *groupBuilder) agree(c *column, a *array) error {
-	k := slices.IndexFunc(b.ref.arrays, func(r array) bool { return r.key == c.key && r.err == nil })
-	ref := &b.ref.arrays[k]
-	same := a.item.alike(&ref.item) && len(a.shape) == len(ref.shape)
-	if same && (b.choose.byFile || slices.Equal(a.inner(), ref.inner())) {
+func (b *groupBuilder) agree(c *column, a *npy.Array) error {
+	k := slices.IndexFunc(b.ref.Arrays, func(r npy.Array) bool { return r.Key == c.key && r.Err == nil })
+	ref := &b.ref.Arrays[k]
+	same := a.Item.Alike(&ref.Item) && len(a.Shape) == len(ref.Shape)
+	if same && (b.choose.byFile || slices.Equal(a.Inner(), ref.Inner())) {
 		return nil
 	}
 	hint := "; save it alike in all files, convert files of one kind by themselves, or leave it out with --columns"
-	if b.ref.npyFile {
+	if b.ref.NpyFile {
 		hint = "; files with columns of the same samples are joined by --zip A B"
 	}
-	if !b.choose.byFile && len(a.shape) == len(ref.shape) && a.item.text == ref.item.text {
+	if !b.choose.byFile && len(a.Shape) == len(ref.Shape) && a.Item.Text == ref.Item.Text {
 		hint = "; if each file is one sample, say --sample file"
 	}
-	return shardify.Mismatch("%s is %s, in %s it is %s%s", a.key, a.String(), b.refName, ref.String(), hint)
+	return shardify.Mismatch("%s is %s, in %s it is %s%s", a.Key, a.String(), b.refName, ref.String(), hint)
 }
 
 // part keeps what a reader must know of an array.
-func (b *groupBuilder) part(a *array) part {
-	p := part{off: a.off, packed: a.packed, crc: a.crc, headSum: a.headSum, head: uint32(a.bytes), method: uint8(a.method)}
-	if a.fortran {
+func (b *groupBuilder) part(a *npy.Array) part {
+	p := part{off: a.Off, packed: a.Packed, crc: a.Crc, headSum: a.HeadSum, head: uint32(a.Bytes), method: uint8(a.Method)}
+	if a.Fortran {
 		p.flags |= inFortran
 	}
-	if a.checked {
+	if a.Checked {
 		p.flags |= hasSum
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t, ok := b.types[a.item.text]
+	t, ok := b.types[a.Item.Text]
 	if !ok {
 		t = uint32(len(b.list))
-		b.types[a.item.text] = t
-		b.list = append(b.list, a.item)
+		b.types[a.Item.Text] = t
+		b.list = append(b.list, a.Item)
 	}
 	p.typ = t
 	return p

@@ -6,12 +6,13 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // region is the bytes of one column in one file, seen as rows along axis 0.
 type region struct {
 	*part
-	item  *itemType
+	item  *npy.Type
 	rows  int64
 	inner []int64
 	// perRow are the items, rowBytes the bytes of one row.
@@ -41,7 +42,7 @@ func (g *group) region(file, j int, byFile bool) region {
 		}
 	}
 	r.perRow = product(r.inner)
-	r.rowBytes = r.perRow * int64(r.item.size)
+	r.rowBytes = r.perRow * int64(r.item.Size)
 	r.place(c.axis)
 	return r
 }
@@ -72,7 +73,7 @@ func (r *region) place(axis int) {
 	if r.flags&inFortran != 0 {
 		outer, inner = inner, outer
 	}
-	r.before, r.after = product(outer), product(inner)*int64(r.item.size)
+	r.before, r.after = product(outer), product(inner)*int64(r.item.Size)
 }
 
 func product(dims []int64) int64 {
@@ -117,8 +118,8 @@ func (s *source) cost(at []int) (perSample, fixed int64, whole bool) {
 			}
 			perSample = satAdd(perSample, n)
 			fixed = satAdd(fixed, r.scratch())
-			whole = whole || r.method != stored && r.scattered()
-			if size = satAdd(size, r.size()); r.method != stored {
+			whole = whole || r.method != npy.Stored && r.scattered()
+			if size = satAdd(size, r.size()); r.method != npy.Stored {
 				streams++
 			}
 		}
@@ -131,16 +132,16 @@ func (s *source) cost(at []int) (perSample, fixed int64, whole bool) {
 // in the file where they must be turned round.
 func (r *region) cost(wanted []wanted) (n int64) {
 	for i := range wanted {
-		l := &r.item.leaves[wanted[i].leaf]
-		values := satMul(int64(l.values()), r.perRow)
-		n = satAdd(n, wanted[i].wide(l, satMul(values, int64(l.scalar.size))))
-		if l.scalar.isText() {
+		l := &r.item.Leaves[wanted[i].leaf]
+		values := satMul(int64(l.Values()), r.perRow)
+		n = satAdd(n, wanted[i].wide(l, satMul(values, int64(l.Scalar.Size))))
+		if l.Scalar.IsText() {
 			n = satAdd(n, satMul(values, 8)+8)
 		}
 	}
 	if r.turned() {
 		n = satAdd(n, r.rowBytes)
-		if !r.item.plain() {
+		if !r.item.Plain() {
 			n = satAdd(n, r.rowBytes)
 		}
 	}
@@ -149,10 +150,10 @@ func (r *region) cost(wanted []wanted) (n int64) {
 
 // scratch is the memory of an item too large for a reader's own buffer.
 func (r *region) scratch() int64 {
-	if r.item.plain() || r.item.size <= chunkBytes {
+	if r.item.Plain() || r.item.Size <= chunkBytes {
 		return 0
 	}
-	return int64(r.item.size)
+	return int64(r.item.Size)
 }
 
 // checkBig refuses what would have to be held whole and is too large for it.
@@ -164,7 +165,7 @@ func (s *source) checkBig() error {
 					continue
 				}
 				r := g.region(i, j, s.byFile)
-				if n := r.size(); r.method != stored && r.scattered() && n > maxWhole {
+				if n := r.size(); r.method != npy.Stored && r.scattered() && n > maxWhole {
 					what, cure := "in Fortran order", "in C order"
 					if s.axis != rows.AutoAxis {
 						what, cure = "its samples are scattered along --axis "+strconv.Itoa(s.axis), "with the samples first"

@@ -11,18 +11,18 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage/storages"
+	"golang.org/x/sync/errgroup"
 )
 
 // group is a list of files with the same arrays, joined along the sample axis:
 // all inputs, or with zip=true the inputs below one root.
 type group struct {
 	columns []column
-	types   []itemType // as files store them; parts refer to them
+	types   []npy.Type // as files store them; parts refer to them
 	files   []file
 	parts   []part // len(columns) per file
 	// dims are the shapes of ragged columns, in the order of files and columns.
@@ -65,7 +65,7 @@ type groupBuilder struct {
 	axis    int // of the samples
 	jobs    int
 
-	ref     *listing // the file that stands for the group
+	ref     *npy.Listing // the file that stands for the group
 	refName string
 	known   map[string]bool  // keys of ref: is it a column?
 	unread  map[string]error // keys of ref that are wanted and have no form that is read
@@ -77,7 +77,7 @@ type groupBuilder struct {
 
 	mu    sync.Mutex
 	types map[string]uint32
-	list  []itemType
+	list  []npy.Type
 	bad   failures
 }
 
@@ -135,8 +135,8 @@ func (b *groupBuilder) build(ctx context.Context) (*group, error) {
 	if err := b.ask(g); err != nil {
 		return nil, err
 	}
-	notes, err := g.unify(b.table, b.ref.npyFile)
-	if b.notes = append(b.notes, notes...); err == nil && b.ref.npyFile {
+	notes, err := g.unify(b.table, b.ref.NpyFile)
+	if b.notes = append(b.notes, notes...); err == nil && b.ref.NpyFile {
 		err = g.oneSeries(b.table)
 	}
 	return g, err
@@ -176,10 +176,10 @@ func (b *groupBuilder) ask(g *group) error {
 		return nil
 	}
 	r := rows.Readings{Files: int64(len(g.files)), Rows: g.samples, Equal: g.alike()}
-	n, ok := b.ref.leading()
-	for i := range b.ref.arrays {
-		if a := &b.ref.arrays[i]; a.err == nil && (len(a.shape) == 0 || ok && a.shape[0] == n) {
-			r.Arrays = append(r.Arrays, rows.Array{Name: a.key, Type: a.item.text, Shape: a.shape})
+	n, ok := leading(b.ref)
+	for i := range b.ref.Arrays {
+		if a := &b.ref.Arrays[i]; a.Err == nil && (len(a.Shape) == 0 || ok && a.Shape[0] == n) {
+			r.Arrays = append(r.Arrays, rows.Array{Name: a.Key, Type: a.Item.Text, Shape: a.Shape})
 		}
 	}
 	switch {
@@ -199,17 +199,17 @@ func (g *group) alike() bool {
 
 // nothing says why the reference has no column.
 func (b *groupBuilder) nothing() error {
-	for i := range b.ref.arrays {
-		if a := &b.ref.arrays[i]; a.err == nil && len(a.shape) == 0 && !b.choose.byFile {
-			return shardify.Unsupported("no array has a sample axis: %s; --sample file makes each file one sample", b.ref.shapes())
+	for i := range b.ref.Arrays {
+		if a := &b.ref.Arrays[i]; a.Err == nil && len(a.Shape) == 0 && !b.choose.byFile {
+			return shardify.Unsupported("no array has a sample axis: %s; --sample file makes each file one sample", b.ref.Shapes())
 		}
 	}
-	if len(b.ref.arrays) == 1 {
-		if err := b.ref.arrays[0].err; err != nil {
+	if len(b.ref.Arrays) == 1 {
+		if err := b.ref.Arrays[0].Err; err != nil {
 			return err
 		}
 	}
-	return shardify.Unsupported("no arrays to read: %s", b.ref.shapes())
+	return shardify.Unsupported("no arrays to read: %s", b.ref.Shapes())
 }
 
 // findReference takes the first file with data, else the first that can be read.
@@ -225,15 +225,15 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 			b.bad.add(i, shardify.Annotate(err, "open", b.table.Shown(int(i)), ""))
 			continue
 		}
-		if l.foreign {
+		if l.Foreign {
 			foreign++
 			continue
 		}
 		whole := !b.skip || !b.choose.damaged(l)
-		if b.ref == nil || l.hasData() && whole {
+		if b.ref == nil || l.HasData() && whole {
 			b.ref, b.refName = l, b.table.Shown(int(i))
 		}
-		if l.hasData() && whole {
+		if l.HasData() && whole {
 			break
 		}
 	}
@@ -249,13 +249,9 @@ func (b *groupBuilder) findReference(ctx context.Context) error {
 		if foreign > 1 {
 			more = fmt.Sprintf(", and %d more are none", foreign-1)
 		}
-		return shardify.Annotate(shardify.Unsupported("%v%s", errForeign, more), "open", b.table.Shown(int(b.inputs[0])), "")
+		return shardify.Annotate(shardify.Unsupported("%v%s", npy.ErrForeign, more), "open", b.table.Shown(int(b.inputs[0])), "")
 	}
 	return shardify.Unsupported("no NPY or NPZ files")
-}
-
-func (l *listing) hasData() bool {
-	return slices.ContainsFunc(l.arrays, func(a array) bool { return a.err == nil && a.data > 0 })
 }
 
 // surveyAll looks into every file, several at once.
@@ -301,14 +297,14 @@ func (b *groupBuilder) surveyAll(ctx context.Context) ([]surveyed, error) {
 }
 
 // look lists the arrays of an input, the samples' axis first.
-func (b *groupBuilder) look(ctx context.Context, i uint32, want func(key string) bool) (*listing, error) {
-	l, err := survey(ctx, storages.Of(b.table), b.table.Path(int(i)), b.npyName, want)
+func (b *groupBuilder) look(ctx context.Context, i uint32, want func(key string) bool) (*npy.Listing, error) {
+	l, err := npy.Survey(ctx, storages.Of(b.table), b.table.Path(int(i)), b.npyName, want)
 	if err != nil {
 		return nil, err
 	}
-	for k := range l.arrays {
-		if a := &l.arrays[k]; a.err == nil && !a.along(b.axis) {
-			a.err = shardify.Misuse("%s has the axes 0 to %d: --columns selects arrays that have others", a.key, len(a.shape)-1)
+	for k := range l.Arrays {
+		if a := &l.Arrays[k]; a.Err == nil && !a.Along(b.axis) {
+			a.Err = shardify.Misuse("%s has the axes 0 to %d: --columns selects arrays that have others", a.Key, len(a.Shape)-1)
 		}
 	}
 	return l, nil
@@ -330,8 +326,8 @@ func (b *groupBuilder) surveyOne(ctx context.Context, i uint32, s *surveyed) err
 	if err != nil {
 		return err
 	}
-	s.input, s.size = i, l.size
-	if s.foreign = l.foreign; s.foreign {
+	s.input, s.size = i, l.Size
+	if s.foreign = l.Foreign; s.foreign {
 		return nil
 	}
 	return b.fit(l, s, extra)
@@ -339,13 +335,13 @@ func (b *groupBuilder) surveyOne(ctx context.Context, i uint32, s *surveyed) err
 
 // setKnown fills known.
 func (b *groupBuilder) setKnown() {
-	b.known = make(map[string]bool, len(b.ref.arrays))
+	b.known = make(map[string]bool, len(b.ref.Arrays))
 	b.unread = map[string]error{}
-	for i := range b.ref.arrays {
-		a := &b.ref.arrays[i]
-		b.known[a.key] = false
-		if hit, _ := b.choose.match(a.key); hit && errors.Is(a.err, shardify.ErrUnsupported) && !errors.Is(a.err, errNoArray) {
-			b.unread[a.key] = a.err
+	for i := range b.ref.Arrays {
+		a := &b.ref.Arrays[i]
+		b.known[a.Key] = false
+		if hit, _ := b.choose.match(a.Key); hit && errors.Is(a.Err, shardify.ErrUnsupported) && !errors.Is(a.Err, npy.ErrNoArray) {
+			b.unread[a.Key] = a.Err
 		}
 	}
 	for i := range b.cols {
@@ -366,7 +362,7 @@ func (b *groupBuilder) assemble(all []surveyed) *group {
 			continue
 		}
 		if s.foreign {
-			note(&foreign, name, errForeign.Error())
+			note(&foreign, name, npy.ErrForeign.Error())
 			continue
 		}
 		s.first = g.samples

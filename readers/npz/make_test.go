@@ -12,10 +12,11 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
-// npy makes an NPY file. data is as it stands in the file.
-func npy(descr string, fortran bool, shape []int, data []byte) []byte {
+// npyBytes makes an NPY file. data is as it stands in the file.
+func npyBytes(descr string, fortran bool, shape []int, data []byte) []byte {
 	if !strings.HasPrefix(descr, "[") {
 		descr = "'" + descr + "'"
 	}
@@ -112,4 +113,16 @@ func roots(t testing.TB, groups ...[]member) *shardify.Table {
 		}
 	}
 	return &all
+}
+
+// npyHeader frames a header text as version v does.
+func npyHeader(v byte, text string) []byte {
+	b := []byte(npy.Magic)
+	b = append(b, v, 0)
+	if v == 1 {
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
+	} else {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
+	}
+	return append(b, text...)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -20,7 +21,7 @@ import (
 // memory, and errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 	all := seeds(t)
-	kind := func(err error) bool { return isData(err) || errors.Is(err, shardify.ErrSchema) }
+	kind := func(err error) bool { return npy.IsData(err) || errors.Is(err, shardify.ErrSchema) }
 	m := readertest.Mutants{Format: "npz", Quick: 5000, Seeds: len(all), Kind: kind, Make: func(rng *rand.Rand) readertest.Mutant {
 		s := all[rng.IntN(len(all))]
 		b := mutate(rng, all, bytes.Clone(s.data))
@@ -38,12 +39,12 @@ func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
 func seeds(t testing.TB) []member {
 	rng := rand.New(rand.NewPCG(9, 9))
 	var all []member
-	for _, method := range []uint16{stored, deflated, 99} {
+	for _, method := range []uint16{npy.Stored, npy.Deflated, 99} {
 		z := archive(columnsOf(rng, 12, method)...)
 		all = append(all, member{"all.npz", 0, z}, member{"all64.npz", 0, to64(withWideSizes(z))}, member{"small.npz", 0, small(method % 99)})
 	}
-	all = append(all, member{"f.npz", 0, archive(fortranOf(rng, 9, stored)...)}, member{"fd.npz", 0, archive(fortranOf(rng, 9, deflated)...)},
-		member{"axis.npz", 0, archive(axesOf(rng, 9, stored)...)}, member{"axisd.npz", 0, archive(axesOf(rng, 9, deflated)...)})
+	all = append(all, member{"f.npz", 0, archive(fortranOf(rng, 9, npy.Stored)...)}, member{"fd.npz", 0, archive(fortranOf(rng, 9, npy.Deflated)...)},
+		member{"axis.npz", 0, archive(axesOf(rng, 9, npy.Stored)...)}, member{"axisd.npz", 0, archive(axesOf(rng, 9, npy.Deflated)...)})
 	for _, m := range append(columnsOf(rng, 9, 0), fortranOf(rng, 9, 0)...) {
 		all = append(all, member{m.name, 0, m.data})
 	}
@@ -134,8 +135,8 @@ func placeOf(rng *rand.Rand, b []byte) int {
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
 	rng := rand.New(rand.NewPCG(11, 12))
-	table := folder(f, member{"a.npz", 0, archive(columnsOf(rng, 5, 99)...)}, member{"b.npz", 0, archive(columnsOf(rng, 8, deflated)...)})
-	mixed := folder(f, typesOf(rng, stored, deflated)...)
+	table := folder(f, member{"a.npz", 0, archive(columnsOf(rng, 5, 99)...)}, member{"b.npz", 0, archive(columnsOf(rng, 8, npy.Deflated)...)})
+	mixed := folder(f, typesOf(rng, npy.Stored, npy.Deflated)...)
 	options := []shardify.Options{{}, {"sample": "file"}, {}, {"sample": "file"}}
 	tables := []*shardify.Table{table, table, mixed, mixed}
 	readertest.FuzzState(f, len(options), func(which int, state []byte) (shardify.Source, error) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -23,7 +24,7 @@ func each(names ...string) (all []member) {
 // classed are archives of equal names but for their folders.
 func classed(names ...string) (all []member) {
 	for _, n := range names {
-		all = append(all, npz(n, member{"x.npy", stored, zeros("<f4", 2, 3)}, member{"cls.npy", stored, zeros("<i2")}))
+		all = append(all, npz(n, member{"x.npy", npy.Stored, zeros("<f4", 2, 3)}, member{"cls.npy", npy.Stored, zeros("<i2")}))
 	}
 	return all
 }
@@ -65,7 +66,7 @@ func TestFilesThatAreSamplesKeepTheirNamesAndClasses(t *testing.T) {
 		{"neither", folder(t, classed("cat/a.npz", "dog/a.npz")...), []string{"!cls"}, opts(), "cat/a, dog/a of x"},
 		{"one name twice", folder(t, each("cat/a.1.npy", "cat/a.2.npy", "dog/b.npy")...), nil, opts(), bad + "cat/a.1.npy and cat/a.2.npy have one name as samples, cat/a: --stem last"},
 		{"names with dots", folder(t, each("cat/a.1.npy", "cat/a.2.npy", "dog/b.npy")...), nil, opts("stem", "last"), "cat/a.1 cls=0, cat/a.2 cls=0, dog/b cls=1 of data,cls(cat dog)"},
-		{"one name, two formats", folder(t, append(each("cat/x.npy", "dog/x.npy"), npz("cat/x.npz", member{"x.npy", stored, zeros("<f4", 2, 3)}))...), nil, opts(),
+		{"one name, two formats", folder(t, append(each("cat/x.npy", "dog/x.npy"), npz("cat/x.npz", member{"x.npy", npy.Stored, zeros("<f4", 2, 3)}))...), nil, opts(),
 			bad + "cat/x.npy and cat/x.npz have one name as samples, cat/x: --keys ordinal"},
 		{"rows", folder(t, each("cat/a.npy", "dog/a.npy")...), nil, shardify.Options{"keys": "path"}, bad + "--keys path is for files that are a sample each, as --sample file has them"},
 		{"zip", roots(t, each("cat/a.npy", "dog/a.npy"), []member{{"cat/y.npy", 0, zeros("<i2")}, {"dog/y.npy", 0, zeros("<i2")}}), nil, opts("zip", "true"),
@@ -95,7 +96,7 @@ func TestNamedFilesConform(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var files []member
 	for _, n := range []string{"cat/1.npz", "cat/2.npz", "dog/1.npz", "eel/a/9.npz"} {
-		files = append(files, npz(n, columnsOf(rng, 5+len(files), uint16(len(files)%2*deflated))...))
+		files = append(files, npz(n, columnsOf(rng, 5+len(files), uint16(len(files)%2*npy.Deflated))...))
 	}
 	table, options := folder(t, files...), shardify.Options{"sample": "file"}
 	readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
@@ -13,16 +14,16 @@ import (
 // passes tells whether column c of the span can be handed on as it stands in the
 // file, piece by piece, instead of being held in memory.
 func (j *job) passes(c int, r *region) bool {
-	if !j.span.Stream || r.method != stored || r.turned() || len(r.item.leaves) != 1 {
+	if !j.span.Stream || r.method != npy.Stored || r.turned() || len(r.item.Leaves) != 1 {
 		return false
 	}
-	l := &r.item.leaves[0]
-	return j.straight(l, r) && !j.group.columns[c].wanted[0].widens(l) && !l.scalar.isText() && !l.scalar.repairs() && int64(l.values()*l.scalar.size)*r.perRow == r.rowBytes
+	l := &r.item.Leaves[0]
+	return j.straight(l, r) && !j.group.columns[c].wanted[0].widens(l) && !l.Scalar.IsText() && !l.Scalar.Repairs() && int64(l.Values()*l.Scalar.Size)*r.perRow == r.rowBytes
 }
 
 // straight: the leaf is the whole of the item.
-func (j *job) straight(l *leaf, r *region) bool {
-	return len(l.runs) == 1 && l.runs[0] == 0 && l.runBytes == l.values()*l.scalar.size
+func (j *job) straight(l *npy.Leaf, r *region) bool {
+	return len(l.Runs) == 1 && l.Runs[0] == 0 && l.RunBytes == l.Values()*l.Scalar.Size
 }
 
 // pass adds column c to the batch as a stream of the file's bytes. The stream

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestFlippedValuesAreFound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	for _, fortran := range []bool{false, true} {
-		good := archive(member{"x.npy", stored, npy("<f4", fortran, []int{300, 20}, random(rng, 24000))})
+		good := archive(member{"x.npy", npy.Stored, npyBytes("<f4", fortran, []int{300, 20}, random(rng, 24000))})
 		for _, target := range []int64{1000, 1 << 40} {
 			for _, at := range []int{300, 12000, 24000} {
 				name := t.TempDir() + "/a.npz"
@@ -36,17 +37,17 @@ func TestFlippedValuesAreFound(t *testing.T) {
 // What follows the end of a deflate stream within its member is damage, though
 // all values and their sum are right.
 func TestBytesBehindADeflateStreamAreFound(t *testing.T) {
-	z := small(deflated)
-	first := int(le.Uint32(z[len(z)-endBytes+16:]))
+	z := small(npy.Deflated)
+	first := int(le.Uint32(z[len(z)-npy.EndBytes+16:]))
 	packed, local := int(le.Uint32(z[first+20:])), int(le.Uint32(z[first+42:]))
-	data := local + localBytes + len("x.npy") + int(le.Uint16(z[local+28:]))
+	data := local + npy.LocalBytes + len("x.npy") + int(le.Uint16(z[local+28:]))
 	out := append(bytes.Clone(z[:data+packed]), 1, 2, 3)
 	out = append(out, z[data+packed:]...)
 	first += 3
 	le.PutUint32(out[first+20:], uint32(packed+3))
-	second := first + bytes.Index(out[first+4:], []byte(dirSig)) + 4
+	second := first + bytes.Index(out[first+4:], []byte(npy.DirSig)) + 4
 	le.PutUint32(out[second+42:], le.Uint32(out[second+42:])+3)
-	le.PutUint32(out[len(out)-endBytes+16:], uint32(first))
+	le.PutUint32(out[len(out)-npy.EndBytes+16:], uint32(first))
 	_, err := loadBytes(t.TempDir(), "a.npz", out, nil, nil)
 	if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "compressed data end after") {
 		t.Errorf("error %v", err)
@@ -84,7 +85,7 @@ func TestRunBackwards(t *testing.T) {
 // Plans may cut a span of a run, for a limit on samples.
 func TestSpansOfARunMayBeCut(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
-	table := folder(t, member{"a.npz", 0, archive(fortranOf(rng, 50, deflated)...)})
+	table := folder(t, member{"a.npz", 0, archive(fortranOf(rng, 50, npy.Deflated)...)})
 	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
 	if err != nil {
 		t.Fatal(err)
@@ -120,9 +121,9 @@ func TestCancelInTheMiddleNeverGivesAShortBatch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	n := 150_000
 	table := folder(t, member{"a.npz", 0, archive(
-		member{"x.npy", stored, npy("<f4", false, []int{n}, random(rng, 4*n))},
-		member{"f.npy", stored, npy("<f4", true, []int{n, 2}, random(rng, 8*n))},
-		member{"s.npy", deflated, npy("|S3", false, []int{n}, random(rng, 3*n))})})
+		member{"x.npy", npy.Stored, npyBytes("<f4", false, []int{n}, random(rng, 4*n))},
+		member{"f.npy", npy.Stored, npyBytes("<f4", true, []int{n, 2}, random(rng, 8*n))},
+		member{"s.npy", npy.Deflated, npyBytes("|S3", false, []int{n}, random(rng, 3*n))})})
 	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +158,7 @@ func TestCancelInTheMiddleNeverGivesAShortBatch(t *testing.T) {
 
 // reversed turns an array in Fortran order.
 func reversed(rows int, inner []int64, size int) *turning {
-	r := region{part: &part{flags: inFortran}, item: &itemType{size: size}, rows: int64(rows), inner: inner}
+	r := region{part: &part{flags: inFortran}, item: &npy.Type{Size: size}, rows: int64(rows), inner: inner}
 	return r.turning(rows)
 }
 
@@ -212,13 +213,13 @@ func checkReversed(dst, src []byte, dims []int64, size int) error {
 func TestGiganticFortranArrayIsRefused(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	rows := 135_000_000
-	head := npy("<f4", true, []int{rows, 2}, nil)
+	head := npyBytes("<f4", true, []int{rows, 2}, nil)
 	var noise []byte // enough to make the promised size possible
 	for len(noise) < 1100<<10 {
 		noise = le.AppendUint64(noise, rng.Uint64())
 	}
-	z := archive(member{"x.npy", deflated, append(bytes.Clone(head), noise...)})
-	first := int(le.Uint32(z[len(z)-endBytes+16:]))
+	z := archive(member{"x.npy", npy.Deflated, append(bytes.Clone(head), noise...)})
+	first := int(le.Uint32(z[len(z)-npy.EndBytes+16:]))
 	le.PutUint32(z[first+24:], uint32(len(head)+8*rows))
 	_, err := loadBytes(t.TempDir(), "a.npz", z, nil, nil)
 	if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "in Fortran order: 1.0 GiB") {
@@ -231,7 +232,7 @@ func TestGiganticFortranArrayIsRefused(t *testing.T) {
 func TestManyCompressedColumnsAreReadOneAfterAnother(t *testing.T) {
 	var members []member
 	for i := range maxStreams + 1 {
-		members = append(members, member{fmt.Sprintf("c%03d.npy", i), deflated, zeros("<f4", 100)})
+		members = append(members, member{fmt.Sprintf("c%03d.npy", i), npy.Deflated, zeros("<f4", 100)})
 	}
 	for n, want := range map[int]int{maxStreams: 100, maxStreams + 1: 1} {
 		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: folder(t, npz("a.npz", members[:n]...))})

@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // Format is the readers' table's line for NumPy files.
@@ -32,7 +33,7 @@ var options = slices.Concat([]shardify.Option{
 
 func sniff(head []byte, name string) bool {
 	name = strings.ToLower(name)
-	return strings.HasPrefix(string(head), magic) || strings.HasSuffix(name, ".npy") || strings.HasSuffix(name, ".npz")
+	return strings.HasPrefix(string(head), npy.Magic) || strings.HasSuffix(name, ".npy") || strings.HasSuffix(name, ".npz")
 }
 
 // source is what the survey found, or a State kept.
@@ -104,7 +105,7 @@ func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) erro
 		s.left = append(s.left, b.left...)
 		s.notes = append(s.notes, b.notes...)
 		s.skipped = append(s.skipped, b.skipped...)
-		shapes = append(shapes, fmt.Sprintf("%s has %s", b.refName, b.ref.shapes()))
+		shapes = append(shapes, fmt.Sprintf("%s has %s", b.refName, b.ref.Shapes()))
 	}
 	for _, p := range chooser.Unmatched() {
 		if !strings.ContainsAny(p, `*?[\`) {
@@ -264,7 +265,7 @@ func (s *source) markRuns() {
 // packed tells whether a wanted column of a file is compressed.
 func (g *group) packed(file int) bool {
 	for j := range g.columns {
-		if p := &g.parts[file*len(g.columns)+j]; len(g.columns[j].wanted) > 0 && p.method != stored {
+		if p := &g.parts[file*len(g.columns)+j]; len(g.columns[j].wanted) > 0 && p.method != npy.Stored {
 			return true
 		}
 	}

@@ -12,19 +12,20 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
 func zeros(descr string, shape ...int) []byte {
-	t, err := parseScalar(descr)
+	t, err := npy.ParseScalar(descr)
 	if err != nil {
 		panic(err)
 	}
-	n := t.size
+	n := t.Size
 	for _, d := range shape {
 		n *= d
 	}
-	return npy(descr, false, shape, make([]byte, n))
+	return npyBytes(descr, false, shape, make([]byte, n))
 }
 
 func npz(name string, members ...member) member { return member{name, 0, archive(members...)} }
@@ -81,7 +82,7 @@ func TestWhatIsASample(t *testing.T) {
 	alike := folder(t, npz("m.npz", member{"x_train.npy", 0, zeros("<f4", 9)}, member{"x_test.npy", 0, zeros("<f4", 9)}))
 	mixed := folder(t, npz("m.npz",
 		member{"x.npy", 0, zeros("<f4", 50, 7)}, member{"classes.npy", 0, zeros("<U4", 3)}, member{"y.npy", 8, zeros("<i8", 50)},
-		member{"mean.npy", 0, zeros("<f8")}, member{"o.npy", 0, npy("|O", false, []int{50}, nil)}, member{"README", 0, []byte("hello")}))
+		member{"mean.npy", 0, zeros("<f8")}, member{"o.npy", 0, npyBytes("|O", false, []int{50}, nil)}, member{"README", 0, []byte("hello")}))
 	image := func(name string) member {
 		return npz(name, member{"image.npy", 0, zeros("|u1", 8, 9, 3)}, member{"label.npy", 0, zeros("<i8")})
 	}
@@ -100,15 +101,15 @@ func TestWhatIsASample(t *testing.T) {
 		{"two lengths", folder(t, npz("m.npz", member{"x.npy", 0, zeros("<f4", 20)}, member{"y.npy", 0, zeros("<f4", 30)})), nil, nil,
 			"error: open m.npz: the arrays have different lengths: x 20; y 30; --columns 'x' or --columns 'y' takes those of one length, --sample file makes each file one sample: schema mismatch"},
 		{"no form in one of two", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, zeros("<f4", 2)}),
-			npz("1.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, npy("|O", false, []int{2}, nil)})), nil, nil,
+			npz("1.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, npyBytes("|O", false, []int{2}, nil)})), nil, nil,
 			"error: open 1.npz y.npy: object array (a pickle): save it as a numeric array: not supported; it is read in 0.npz; --columns '!y' leaves it out"},
-		{"no form in the first of two", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, npy("|O", false, []int{2}, nil)}),
+		{"no form in the first of two", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, npyBytes("|O", false, []int{2}, nil)}),
 			npz("1.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, zeros("<f4", 2)})), nil, nil,
 			"error: open 1.npz: y is read here and cannot be in 0.npz: object array (a pickle): save it as a numeric array; --columns '!y' leaves it out: not supported"},
-		{"left out of both", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, npy("|O", false, []int{2}, nil)}),
+		{"left out of both", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, npyBytes("|O", false, []int{2}, nil)}),
 			npz("1.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, zeros("<f4", 2)})), []string{"!y"}, nil, "x f32[]; 4 samples"},
 		{"no form where it is", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}),
-			npz("1.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, npy("|O", false, []int{2}, nil)})), nil, nil,
+			npz("1.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, npyBytes("|O", false, []int{2}, nil)})), nil, nil,
 			"x f32[]; 4 samples; left y: object array (a pickle): save it as a numeric array, in 1.npz"},
 		{"a column more of another length", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2)}),
 			npz("1.npz", member{"x.npy", 0, zeros("<f4", 2)}, member{"y.npy", 0, zeros("<f4", 3)})), nil, nil,
@@ -146,11 +147,11 @@ func TestWhatIsASample(t *testing.T) {
 		{"times and complex", folder(t, npz("s.npz", member{"t.npy", 0, zeros("<M8[25ns]", 2)}, member{"d.npy", 0, zeros(">m8", 2)},
 			member{"z.npy", 0, zeros("<c16", 2)}, member{"v.npy", 0, zeros("|V5", 2)})), nil, nil,
 			"t i64[] map[time:25ns]; d i64[] map[delta:true time:generic]; z f64[2] map[complex:true]; v u8[5] map[void:true]; 2 samples"},
-		{"fields of a struct in an archive", folder(t, npz("s.npz", member{"jet.npy", 0, npy("[('pt', '<f4'), ('sub', [('id', '|u1')])]", false, []int{3, 2}, make([]byte, 30))})),
+		{"fields of a struct in an archive", folder(t, npz("s.npz", member{"jet.npy", 0, npyBytes("[('pt', '<f4'), ('sub', [('id', '|u1')])]", false, []int{3, 2}, make([]byte, 30))})),
 			[]string{"jet/sub/*"}, nil, "jet/sub/id u8[2]; 3 samples"},
-		{"a struct by its key", folder(t, npz("s.npz", member{"jet.npy", 0, npy("[('pt', '<f4'), ('id', '|u1')]", false, []int{3}, make([]byte, 15))})),
+		{"a struct by its key", folder(t, npz("s.npz", member{"jet.npy", 0, npyBytes("[('pt', '<f4'), ('id', '|u1')]", false, []int{3}, make([]byte, 15))})),
 			[]string{"jet"}, nil, "jet/pt f32[]; jet/id u8[]; 3 samples"},
-		{"fields of a struct in a file", folder(t, member{"jets.npy", 0, npy("[('pt', '<f4'), ('id', '|u1')]", false, []int{3}, make([]byte, 15))}),
+		{"fields of a struct in a file", folder(t, member{"jets.npy", 0, npyBytes("[('pt', '<f4'), ('id', '|u1')]", false, []int{3}, make([]byte, 15))}),
 			nil, nil, "pt f32[]; id u8[]; 3 samples"},
 		{"a lone npy is named by its stem", folder(t, member{"run 07/x_07.NPY", 0, zeros("<f4", 3)}), nil, nil, "x_07 f32[]; 3 samples"},
 		{"npy files are named by what they share", folder(t, member{"a/x_00.npy", 0, zeros("<f4", 3)}, member{"b/x_01.npy", 0, zeros(">f4", 4)},
@@ -164,7 +165,7 @@ func TestWhatIsASample(t *testing.T) {
 			"s u8[] levels=1 media=txt; 7 samples"},
 		{"empty files are legal", folder(t, member{"0/x.npy", 0, zeros("<f4", 0, 2)}, member{"1/x.npy", 0, zeros("<f4", 4, 2)}), nil, nil, "x f32[2]; 4 samples; note no samples in 1 input (0/x.npy)"},
 		{"empty files have no say", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f8", 0)}), npz("1.npz", member{"x.npy", 0, zeros("<i8", 4, 2)}),
-			npz("2.npz", member{"x.npy", 8, npy("<f8", true, []int{0, 3, 3}, nil)}, member{"w.npy", 0, zeros("<f8", 0)})), nil, nil,
+			npz("2.npz", member{"x.npy", 8, npyBytes("<f8", true, []int{0, 3, 3}, nil)}, member{"w.npy", 0, zeros("<f8", 0)})), nil, nil,
 			"x i64[2]; 4 samples; note no samples in 2 inputs (0.npz, 2.npz)"},
 		{"nothing but empty files", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 0)}), npz("1.npz", member{"x.npy", 0, zeros("<f8", 0)})), nil, nil,
 			"x f64[]; 0 samples; note no samples in 2 inputs (0.npz, 1.npz); note field x is widened to f64: f32 in 1 input (0.npz), f64 in 1 input (1.npz)"},
@@ -194,11 +195,11 @@ func TestWhatIsASample(t *testing.T) {
 				"note field x is widened to f64: f32 in 2 inputs (0.npz, 2.npz), f64 in 1 input (1.npz); " +
 				"note field n is widened to i16: u8 in 2 inputs (0.npz, 2.npz), i16 in 1 input (1.npz); " +
 				"note field z is widened to f64: f32 in 2 inputs (0.npz, 2.npz), f64 in 1 input (1.npz)"},
-		{"types of a struct are widened", folder(t, member{"0/jets.npy", 0, npy("[('pt', '<f4'), ('id', '|u1', (2,))]", false, []int{3}, make([]byte, 18))},
-			member{"1/jets.npy", 0, npy("[('pt', '<f4'), ('id', '<u4', (2,))]", false, []int{1}, make([]byte, 12))}), nil, nil,
+		{"types of a struct are widened", folder(t, member{"0/jets.npy", 0, npyBytes("[('pt', '<f4'), ('id', '|u1', (2,))]", false, []int{3}, make([]byte, 18))},
+			member{"1/jets.npy", 0, npyBytes("[('pt', '<f4'), ('id', '<u4', (2,))]", false, []int{1}, make([]byte, 12))}), nil, nil,
 			"pt f32[]; id u32[2]; 4 samples; note field id is widened to u32: u8 in 1 input (0/jets.npy), u32 in 1 input (1/jets.npy)"},
-		{"only what is wanted must agree", folder(t, npz("0.npz", member{"x.npy", 0, npy("[('a', '<f4'), ('b', '<f8')]", false, []int{1}, make([]byte, 12))}),
-			npz("1.npz", member{"x.npy", 0, npy("[('a', '<f4'), ('b', '<i8')]", false, []int{1}, make([]byte, 12))})), []string{"x/a"}, nil, "x/a f32[]; 2 samples"},
+		{"only what is wanted must agree", folder(t, npz("0.npz", member{"x.npy", 0, npyBytes("[('a', '<f4'), ('b', '<f8')]", false, []int{1}, make([]byte, 12))}),
+			npz("1.npz", member{"x.npy", 0, npyBytes("[('a', '<f4'), ('b', '<i8')]", false, []int{1}, make([]byte, 12))})), []string{"x/a"}, nil, "x/a f32[]; 2 samples"},
 		{"types are widened where a file is a sample", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<i4", 1, 8)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 1, 7)})), nil, file,
 			"x f64[] levels=1 ragged; x.shape i64[2]; 2 samples; note field x is widened to f64: i32 in 1 input (0.npz), f32 in 1 input (1.npz)"},
 		{"types that nothing holds", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<i8", 2)}, member{"b.npy", 0, zeros("|b1", 2)}, member{"t.npy", 0, zeros("<M8[s]", 2)}, member{"s.npy", 0, zeros("|S3", 2)}),
@@ -249,8 +250,8 @@ func TestZipJoinsByPosition(t *testing.T) {
 		}
 		return b
 	}
-	x := []member{{"x0.npy", 0, npy("<i4", false, []int{3}, count(0, 3))}, {"x1.npy", 0, npy("<i4", false, []int{4}, count(3, 4))}}
-	y := []member{npz("y.npz", member{"y.npy", deflated, npy("<i4", false, []int{7}, count(100, 7))})}
+	x := []member{{"x0.npy", 0, npyBytes("<i4", false, []int{3}, count(0, 3))}, {"x1.npy", 0, npyBytes("<i4", false, []int{4}, count(3, 4))}}
+	y := []member{npz("y.npz", member{"y.npy", npy.Deflated, npyBytes("<i4", false, []int{7}, count(100, 7))})}
 	got, err := loadTable(roots(t, x, y), nil, zip, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +262,7 @@ func TestZipJoinsByPosition(t *testing.T) {
 			t.Errorf("sample %d is x %d, y %d", i, a, b)
 		}
 	}
-	long := []member{npz("w.npz", member{"w.npy", deflated, npy("<i4", false, []int{7}, count(0, 7))})}
+	long := []member{npz("w.npz", member{"w.npy", npy.Deflated, npyBytes("<i4", false, []int{7}, count(0, 7))})}
 	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: roots(t, x, long), Options: zip})
 	if err != nil {
 		t.Fatal(err)
@@ -274,7 +275,7 @@ func TestZipJoinsByPosition(t *testing.T) {
 		table *shardify.Table
 		want  string
 	}{
-		{"unequal", roots(t, x, []member{{"y.npy", 0, npy("<i4", false, []int{6}, count(0, 6))}}), "has 7 samples"},
+		{"unequal", roots(t, x, []member{{"y.npy", 0, npyBytes("<i4", false, []int{6}, count(0, 6))}}), "has 7 samples"},
 		{"same name", roots(t, x, x), "two fields named x"},
 		{"one input", roots(t, x), "--zip joins two or more inputs"},
 		{"empty input", roots(t, x, nil), "no NPY or NPZ files"},
@@ -287,9 +288,9 @@ func TestZipJoinsByPosition(t *testing.T) {
 
 func TestChangedFilesAreRefused(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	for _, method := range []uint16{stored, deflated} {
-		good := npz("a.npz", member{"x.npy", method, npy("<f4", false, []int{500}, floats(rng, 500))})
-		other := npz("a.npz", member{"x.npy", method, npy("<i4", false, []int{500}, floats(rng, 500))})
+	for _, method := range []uint16{npy.Stored, npy.Deflated} {
+		good := npz("a.npz", member{"x.npy", method, npyBytes("<f4", false, []int{500}, floats(rng, 500))})
+		other := npz("a.npz", member{"x.npy", method, npyBytes("<i4", false, []int{500}, floats(rng, 500))})
 		for name, b := range map[string][]byte{
 			"longer":        append(append([]byte{}, good.data...), 0),
 			"shorter":       good.data[:len(good.data)-1],
@@ -349,7 +350,7 @@ func TestErrorsNameFileMemberSample(t *testing.T) {
 		text = le.AppendUint32(text, code)
 	}
 	for descr, shape := range map[string][]int{"<U1": {20, 2}, "[('s', '<U1', (2,))]": {20}} {
-		table := folder(t, npz("a.npz", member{"t.npy", 0, npy(descr, false, shape, text)}))
+		table := folder(t, npz("a.npz", member{"t.npy", 0, npyBytes(descr, false, shape, text)}))
 		_, err := loadTable(table, nil, nil, 100)
 		var e *shardify.Error
 		if !errors.As(err, &e) || e.File != "a.npz" || e.Object != "t.npy" || e.Sample != 13 || !errors.Is(err, shardify.ErrCorrupt) {
@@ -377,7 +378,7 @@ func TestSniff(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if !Format.Sniff([]byte(magic+"\x01\x00"), "array") {
+	if !Format.Sniff([]byte(npy.Magic+"\x01\x00"), "array") {
 		t.Error("NPY magic is not recognised")
 	}
 }

@@ -23,22 +23,22 @@ type split struct {
 func splitsOf(cands []candidate) (all []split, rest []candidate) {
 	in := map[string]map[string]bool{} // by split: the names without it
 	for _, a := range cands {
-		name, short := rows.SplitOf(a.key)
+		name, short := rows.SplitOf(a.Key)
 		if in[name] == nil {
 			in[name] = map[string]bool{}
 		}
-		in[name][short] = len(a.shape) > 0
+		in[name][short] = len(a.Shape) > 0
 	}
 	for _, name := range rows.SplitNames {
 		s := split{name: name}
 		for _, a := range cands {
-			of, short := rows.SplitOf(a.key)
-			if of != name || len(a.shape) == 0 || name != "train" && !in["train"][short] {
+			of, short := rows.SplitOf(a.Key)
+			if of != name || len(a.Shape) == 0 || name != "train" && !in["train"][short] {
 				continue
 			}
-			if s.keys = append(s.keys, a.key); len(s.keys) == 1 {
-				s.n = a.shape[0]
-			} else if s.n != a.shape[0] {
+			if s.keys = append(s.keys, a.Key); len(s.keys) == 1 {
+				s.n = a.Shape[0]
+			} else if s.n != a.Shape[0] {
 				s.n = -1
 			}
 		}
@@ -50,7 +50,7 @@ func splitsOf(cands []candidate) (all []split, rest []candidate) {
 		return nil, nil
 	}
 	rest = slices.DeleteFunc(slices.Clone(cands), func(a candidate) bool {
-		return slices.ContainsFunc(all, func(s split) bool { return slices.Contains(s.keys, a.key) })
+		return slices.ContainsFunc(all, func(s split) bool { return slices.Contains(s.keys, a.Key) })
 	})
 	return all, rest
 }
@@ -64,7 +64,7 @@ func (c *chooser) splits(cands []candidate) error {
 		return nil
 	}
 	same := !slices.ContainsFunc(all, func(s split) bool { return s.n < 0 || s.n != all[0].n })
-	masks := slices.ContainsFunc(rest, func(a candidate) bool { return len(a.shape) > 0 && a.shape[0] == all[0].n })
+	masks := slices.ContainsFunc(rest, func(a candidate) bool { return len(a.Shape) > 0 && a.Shape[0] == all[0].n })
 	if same && (c.firm || masks || !slices.ContainsFunc(cands, func(a candidate) bool { return !a.exact })) {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (c *chooser) splits(cands []candidate) error {
 // splitFiles refuses .npy files that are splits by their names, x_train.npy and x_test.npy:
 // rows of the one do not follow those of the other, unless the user says so.
 func (b *groupBuilder) splitFiles(g *group) error {
-	if !b.ref.npyFile || b.firm || b.choose.byFile {
+	if !b.ref.NpyFile || b.firm || b.choose.byFile {
 		return nil
 	}
 	in := map[string]map[string]string{} // by split and name without it: the first file

@@ -9,7 +9,10 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
+
+var le = binary.LittleEndian
 
 // The state is the survey as a plan keeps it:
 //
@@ -64,7 +67,7 @@ func (s *source) State() ([]byte, error) {
 			sg.Columns = append(sg.Columns, sc)
 		}
 		for i := range g.types {
-			sg.Types = append(sg.Types, g.types[i].text)
+			sg.Types = append(sg.Types, g.types[i].Text)
 		}
 		head.Groups = append(head.Groups, sg)
 	}
@@ -195,7 +198,7 @@ func (s *source) decodeGroup(sg *stateGroup, r *stateReader) (*group, error) {
 	g := &group{}
 	for _, c := range sg.Columns {
 		col := column{key: c.Key, inner: c.Inner, axis: c.Axis, ragged: c.Ragged && s.byFile, single: c.Single && !s.byFile}
-		if len(c.Inner) > maxRank || col.single && len(c.Inner) > 0 || slices.ContainsFunc(c.Inner, func(d int64) bool { return d < 0 }) {
+		if len(c.Inner) > npy.MaxRank || col.single && len(c.Inner) > 0 || slices.ContainsFunc(c.Inner, func(d int64) bool { return d < 0 }) {
 			return nil, badState("bad shape")
 		}
 		rank := len(c.Inner)
@@ -211,7 +214,7 @@ func (s *source) decodeGroup(sg *stateGroup, r *stateReader) (*group, error) {
 		g.columns = append(g.columns, col)
 	}
 	for _, text := range sg.Types {
-		t, err := parseType(text)
+		t, err := npy.ParseType(text)
 		if err != nil {
 			return nil, badState(err.Error())
 		}
@@ -255,7 +258,7 @@ func (s *source) decodeGroup(sg *stateGroup, r *stateReader) (*group, error) {
 func (s *source) decodePart(g *group, i, j int, r *stateReader) {
 	p := &g.parts[i*len(g.columns)+j]
 	p.off, p.packed = int64(r.uvarint(1<<62)), int64(r.uvarint(1<<62))
-	p.head, p.typ = uint32(r.uvarint(maxHeader+prefixBytes)), uint32(r.uvarint(math.MaxUint32))
+	p.head, p.typ = uint32(r.uvarint(npy.MaxHeader+npy.PrefixBytes)), uint32(r.uvarint(math.MaxUint32))
 	p.method, p.flags = r.bytes(1)[0], r.bytes(1)[0]
 	p.headSum = le.Uint32(r.bytes(4))
 	if p.flags&hasSum != 0 {
@@ -278,33 +281,33 @@ func (s *source) checkFile(g *group, i int) error {
 		if int(p.typ) >= len(g.types) {
 			return badState("unknown type")
 		}
-		h := header{item: g.types[p.typ], shape: c.inner}
+		h := npy.Header{Item: g.types[p.typ], Shape: c.inner}
 		switch {
 		case c.single:
 		case !s.byFile:
-			h.shape = append([]int64{f.samples}, c.inner...)
+			h.Shape = append([]int64{f.samples}, c.inner...)
 		case c.ragged:
-			h.shape = g.shape(i, j)
+			h.Shape = g.shape(i, j)
 		}
-		if err := h.measure(); err != nil {
+		if err := h.Measure(); err != nil {
 			return badState(err.Error())
 		}
-		data = max(data, h.data)
-		size := int64(p.head) + h.data
+		data = max(data, h.Data)
+		size := int64(p.head) + h.Data
 		fits := p.off <= f.size && p.packed <= f.size-p.off && p.head >= 10
 		switch p.method {
-		case stored:
+		case npy.Stored:
 			fits = fits && size == p.packed
-		case deflated, bzip2ed:
-			fits = fits && size/maxRatio <= p.packed
+		case npy.Deflated, npy.Bzip2ed:
+			fits = fits && size/npy.MaxRatio <= p.packed
 		default:
 			fits = false
 		}
-		if !fits || p.flags&inFortran != 0 && len(h.shape) < 2 {
+		if !fits || p.flags&inFortran != 0 && len(h.Shape) < 2 {
 			return badState("a member that does not fit its file")
 		}
 	}
-	if data == 0 && f.samples > maxEmpty {
+	if data == 0 && f.samples > npy.MaxEmpty {
 		return badState("samples of no bytes")
 	}
 	return nil

@@ -1,9 +1,8 @@
 package npz
 
 import (
-	"fmt"
-
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // An array in Fortran order stands in the file with its axes reversed: for every
@@ -29,7 +28,7 @@ func (j *job) scattered(c int, r *region, lo, hi int64, out []output) error {
 			return err
 		}
 		if src.sums && src.sum != r.crc {
-			return badSum(src.sum, r.crc)
+			return npy.BadSum(src.sum, r.crc)
 		}
 		return nil
 	}
@@ -76,7 +75,7 @@ func (j *job) sumWhole(r *region) error {
 		left -= int64(len(p))
 	}
 	if src.sum != r.crc {
-		return badSum(src.sum, r.crc)
+		return npy.BadSum(src.sum, r.crc)
 	}
 	return nil
 }
@@ -118,31 +117,22 @@ func (j *job) pick(src feed, r *region, lo, hi int64, slab []byte) error {
 
 // turn makes rows of a slab and converts them.
 func (j *job) turn(slab []byte, r *region, rows int64, out []output) error {
-	if r.item.plain() {
+	if r.item.Plain() {
 		r.turning(int(rows)).run(out[0].data, slab)
-		out[0].leaf.scalar.repair(out[0].data)
+		out[0].leaf.Scalar.Repair(out[0].data)
 		out[0].pos = len(out[0].data)
 		return nil
 	}
 	turned := j.mem.Alloc(len(slab))
 	r.turning(int(rows)).run(turned, slab)
-	return takeItems(out, turned, r.item.size, rows*r.perRow)
-}
-
-// turning says where the values of rows stand in a slab. In dst they are in the order of
-// (rows, dims...).
-type turning struct {
-	rows, size int // size: bytes of what is moved at once
-	dims       []int64
-	row        int   // from a row to the next in the slab, in values of size bytes
-	steps      []int // the same along dims
+	return takeItems(out, turned, r.item.Size, rows*r.perRow)
 }
 
 func (r *region) turning(rows int) *turning {
 	if r.flags&inFortran == 0 { // the other axes keep their order: what stands together moves as one
 		return &turning{rows: rows, size: int(r.after), dims: []int64{r.before}, row: 1, steps: []int{rows}}
 	}
-	t := &turning{rows: rows, size: r.item.size, dims: r.inner, steps: make([]int, len(r.inner))}
+	t := &turning{rows: rows, size: r.item.Size, dims: r.inner, steps: make([]int, len(r.inner))}
 	step := 1
 	for k := range len(r.inner) + 1 {
 		switch {
@@ -158,104 +148,6 @@ func (r *region) turning(rows int) *turning {
 		}
 	}
 	return t
-}
-
-// run goes by tiles of rows that fit the cache, and in these by planes of the first and
-// the last axis.
-func (t *turning) run(dst, src []byte) {
-	if len(dst) == 0 {
-		return
-	}
-	if len(src) != len(dst) || len(t.dims) == 0 {
-		panic(fmt.Sprintf("npz: turning %d bytes into %d", len(src), len(dst)))
-	}
-	end := len(t.dims) - 1
-	last, middle := int(t.dims[end]), t.dims[:end]
-	planes := int(product(middle))
-	rowBytes := planes * last * t.size
-	tile := max(tileBytes/rowBytes, 16)
-	index := make([]int, len(middle)) // of the current plane, first axis fastest
-	for lo := 0; lo < t.rows; lo += tile {
-		hi := min(lo+tile, t.rows)
-		clear(index)
-		for range planes {
-			to, from := 0, 0 // of the plane in a row, and in src
-			for k, i := range index {
-				to = to*int(middle[k]) + i
-				from += i * t.steps[k]
-			}
-			p := plane{
-				dst: dst[to*last*t.size:], src: src[from*t.size:],
-				dstRow: rowBytes, srcRow: t.row * t.size, srcCol: t.steps[end] * t.size, last: last,
-			}
-			p.turn(lo, hi, t.size)
-			for k := range index {
-				if index[k]++; index[k] < int(middle[k]) {
-					break
-				}
-				index[k] = 0
-			}
-		}
-	}
-}
-
-const (
-	tileBytes = 64 << 10
-	tileSide  = 16
-)
-
-// plane is a matrix of the first and the last axis: in dst a row is contiguous.
-type plane struct {
-	dst, src               []byte
-	dstRow, srcRow, srcCol int // strides in bytes
-	last                   int
-}
-
-// turn copies rows [lo, hi). Everything is a multiple of size, and both buffers
-// begin aligned.
-func (t *plane) turn(lo, hi, size int) {
-	switch size {
-	case 1:
-		turnValues[uint8](t, lo, hi)
-	case 2:
-		turnValues[uint16](t, lo, hi)
-	case 4:
-		turnValues[uint32](t, lo, hi)
-	case 8:
-		turnValues[uint64](t, lo, hi)
-	default:
-		t.turnItems(lo, hi, size)
-	}
-}
-
-func turnValues[T shardify.Number](t *plane, lo, hi int) {
-	dst, src := shardify.View[T](t.dst), shardify.View[T](t.src)
-	size := len(t.dst) / len(dst)
-	row, from, col := t.dstRow/size, t.srcRow/size, t.srcCol/size
-	for b := 0; b < t.last; b += tileSide {
-		n := min(tileSide, t.last-b)
-		values := src[b*col:]
-		for a := lo; a < hi; a++ {
-			d := dst[a*row+b:][:n]
-			at := a * from
-			for i := range d {
-				d[i] = values[at]
-				at += col
-			}
-		}
-	}
-}
-
-// turnItems is for sizes that are no number's: structs, complex numbers.
-func (t *plane) turnItems(lo, hi, size int) {
-	for a := lo; a < hi; a++ {
-		d := t.dst[a*t.dstRow:][:t.last*size]
-		at := a * t.srcRow
-		for i := 0; i < len(d); i += size {
-			copy(d[i:i+size], t.src[at:])
-			at += t.srcCol
-		}
-	}
 }
 
 var _ shardify.Reader = (*reader)(nil)

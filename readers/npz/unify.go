@@ -2,11 +2,11 @@ package npz
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // use is a type that some files store an array in.
@@ -34,7 +34,7 @@ func (g *group) unify(t *shardify.Table, npyFile bool) (notes []string, err erro
 			w := &c.wanted[i]
 			var kinds rows.Kinds
 			for k := range uses {
-				leaves := g.types[uses[k].typ].leaves
+				leaves := g.types[uses[k].typ].Leaves
 				if w.leaf < 0 || w.leaf >= len(leaves) {
 					return nil, badState("unknown field")
 				}
@@ -104,13 +104,13 @@ func (g *group) uses(j int) []use {
 }
 
 // field is what a leaf of the column becomes.
-func (c *column) field(l *leaf, name string) shardify.Field {
-	ragged := c.ragged && !l.scalar.isText()
+func (c *column) field(l *npy.Leaf, name string) shardify.Field {
+	ragged := c.ragged && !l.Scalar.IsText()
 	inner := c.inner
 	if ragged {
 		inner = nil
 	}
-	f := l.field(inner)
+	f := l.Field(inner)
 	f.Name = name
 	if ragged {
 		f.Levels, f.Ragged = 1, true
@@ -119,18 +119,13 @@ func (c *column) field(l *leaf, name string) shardify.Field {
 }
 
 // wide is the size of so many bytes of the leaf, once they have the type of all files.
-func (w *wanted) wide(l *leaf, bytes int64) int64 {
-	d, _ := l.scalar.dtype()
+func (w *wanted) wide(l *npy.Leaf, bytes int64) int64 {
+	d, _ := l.Scalar.DType()
 	return satMul(bytes/int64(d.Size()), int64(w.field.DType.Size()))
 }
 
 // widens tells whether the values of the leaf get another type.
-func (w *wanted) widens(l *leaf) bool {
-	d, _ := l.scalar.dtype()
+func (w *wanted) widens(l *npy.Leaf) bool {
+	d, _ := l.Scalar.DType()
 	return d != w.field.DType
-}
-
-// alike tells whether arrays have the same fields, apart from the types of their values.
-func (t *itemType) alike(o *itemType) bool {
-	return slices.EqualFunc(t.leaves, o.leaves, func(a, b leaf) bool { return a.name == b.name && slices.Equal(a.dims, b.dims) })
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // numbers are values that all of the types hold, and the ends of some.
@@ -17,7 +18,7 @@ var numbers = map[string][]float64{
 
 // encode writes values of a type.
 func encode(descr string, values []float64) []byte {
-	s, err := parseScalar(descr)
+	s, err := npy.ParseScalar(descr)
 	if err != nil {
 		panic(err)
 	}
@@ -25,15 +26,15 @@ func encode(descr string, values []float64) []byte {
 	for _, v := range values {
 		bits := uint64(int64(v))
 		switch {
-		case s.kind == 'f' && s.size == 2:
+		case s.Kind == 'f' && s.Size == 2:
 			bits = map[float64]uint64{0: 0, 1: 0x3c00, -2.5: 0xc100, 65504: 0x7bff}[v]
-		case s.kind == 'f' && s.size == 4:
+		case s.Kind == 'f' && s.Size == 4:
 			bits = uint64(math.Float32bits(float32(v)))
-		case s.kind == 'f':
+		case s.Kind == 'f':
 			bits = math.Float64bits(v)
 		}
-		p := le.AppendUint64(nil, bits)[:s.size]
-		if s.big {
+		p := le.AppendUint64(nil, bits)[:s.Size]
+		if s.Big {
 			for i := range p {
 				b = append(b, p[len(p)-1-i])
 			}
@@ -79,21 +80,21 @@ func TestWidenedValuesAreThoseOfTheFiles(t *testing.T) {
 			method uint16
 			make   func(descr string, v []float64) []byte
 		}{
-			{"stored", stored, func(descr string, v []float64) []byte {
-				return npy(descr, false, []int{len(v)}, encode(descr, v))
+			{"stored", npy.Stored, func(descr string, v []float64) []byte {
+				return npyBytes(descr, false, []int{len(v)}, encode(descr, v))
 			}},
-			{"deflated", deflated, func(descr string, v []float64) []byte {
-				return npy(descr, false, []int{len(v)}, encode(descr, v))
+			{"deflated", npy.Deflated, func(descr string, v []float64) []byte {
+				return npyBytes(descr, false, []int{len(v)}, encode(descr, v))
 			}},
-			{"Fortran order", stored, func(descr string, v []float64) []byte {
-				return npy(descr, true, []int{len(v), 1}, encode(descr, v))
+			{"Fortran order", npy.Stored, func(descr string, v []float64) []byte {
+				return npyBytes(descr, true, []int{len(v), 1}, encode(descr, v))
 			}},
-			{"in a struct", deflated, func(descr string, v []float64) []byte {
+			{"in a struct", npy.Deflated, func(descr string, v []float64) []byte {
 				var b []byte
 				for i := range v {
 					b = append(append(b, '_'), encode(descr, v[i:i+1])...)
 				}
-				return npy(fmt.Sprintf("[('', '|V1'), ('v', '%s')]", descr), false, []int{len(v)}, b)
+				return npyBytes(fmt.Sprintf("[('', '|V1'), ('v', '%s')]", descr), false, []int{len(v)}, b)
 			}},
 		} {
 			var files []member

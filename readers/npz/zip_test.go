@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 func small(method uint16) []byte {
 	rng := rand.New(rand.NewPCG(3, 4))
 	return archive(
-		member{"x.npy", method, npy("<f4", false, []int{6, 2}, random(rng, 48))},
-		member{"y.npy", stored, npy("<i2", false, []int{6}, random(rng, 12))})
+		member{"x.npy", method, npyBytes("<f4", false, []int{6, 2}, random(rng, 48))},
+		member{"y.npy", npy.Stored, npyBytes("<i2", false, []int{6}, random(rng, 12))})
 }
 
 // loadBytes reads one file from memory, by way of the disk.
@@ -45,7 +46,7 @@ func (l *loaded) same(o *loaded) error {
 
 func TestEveryFlippedByteIsFoundOrHarmless(t *testing.T) {
 	dir := t.TempDir()
-	for _, method := range []uint16{stored, deflated} {
+	for _, method := range []uint16{npy.Stored, npy.Deflated} {
 		good := small(method)
 		want, err := loadBytes(dir, "a.npz", good, nil, nil)
 		if err != nil {
@@ -79,8 +80,8 @@ func TestEveryCutIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(5, 6))
 	for name, good := range map[string][]byte{
-		"stored.npz": small(stored), "deflated.npz": small(deflated),
-		"a.npy": npy("<f4", false, []int{20}, random(rng, 80)),
+		"stored.npz": small(npy.Stored), "deflated.npz": small(npy.Deflated),
+		"a.npy": npyBytes("<f4", false, []int{20}, random(rng, 80)),
 	} {
 		for n := range good {
 			if got, err := loadBytes(dir, name, good[:n], nil, nil); err == nil {
@@ -99,15 +100,15 @@ func withComment(b []byte, comment string) []byte {
 
 // to64 writes the end of the archive again with ZIP64 records.
 func to64(b []byte) []byte {
-	end := b[len(b)-endBytes:]
-	at := uint64(len(b) - endBytes)
-	e64 := append([]byte(end64Sig), make([]byte, end64Bytes-4)...)
-	le.PutUint64(e64[4:], end64Bytes-12)
+	end := b[len(b)-npy.EndBytes:]
+	at := uint64(len(b) - npy.EndBytes)
+	e64 := append([]byte(npy.End64Sig), make([]byte, npy.End64Bytes-4)...)
+	le.PutUint64(e64[4:], npy.End64Bytes-12)
 	le.PutUint64(e64[24:], uint64(le.Uint16(end[8:])))
 	le.PutUint64(e64[32:], uint64(le.Uint16(end[10:])))
 	le.PutUint64(e64[40:], uint64(le.Uint32(end[12:])))
 	le.PutUint64(e64[48:], uint64(le.Uint32(end[16:])))
-	loc := append([]byte(locatorSig), make([]byte, locatorBytes-4)...)
+	loc := append([]byte(npy.LocatorSig), make([]byte, npy.LocatorBytes-4)...)
 	le.PutUint64(loc[8:], at)
 	le.PutUint32(loc[16:], 1)
 	out := append(bytes.Clone(b[:at]), append(e64, loc...)...)
@@ -119,7 +120,7 @@ func to64(b []byte) []byte {
 // withWideSizes moves the sizes of the first directory entry to a ZIP64 extra
 // field behind a foreign one.
 func withWideSizes(b []byte) []byte {
-	end := len(b) - endBytes
+	end := len(b) - npy.EndBytes
 	at := int(le.Uint32(b[end+16:]))
 	entry := bytes.Clone(b[at:end])
 	name := int(le.Uint16(entry[28:]))
@@ -131,8 +132,8 @@ func withWideSizes(b []byte) []byte {
 	copy(entry[20:], bytes.Repeat([]byte{0xff}, 8))
 	copy(entry[42:], bytes.Repeat([]byte{0xff}, 4))
 	le.PutUint16(entry[30:], uint16(len(extra)))
-	rest := entry[dirBytes+name+old:]
-	out := append(bytes.Clone(b[:at]), entry[:dirBytes+name]...)
+	rest := entry[npy.DirBytes+name+old:]
+	out := append(bytes.Clone(b[:at]), entry[:npy.DirBytes+name]...)
 	out = append(append(out, extra...), rest...)
 	tail := bytes.Clone(b[end:])
 	le.PutUint32(tail[12:], uint32(len(entry)-old+len(extra)))
@@ -141,7 +142,7 @@ func withWideSizes(b []byte) []byte {
 
 func TestArchivesOfAllForms(t *testing.T) {
 	dir := t.TempDir()
-	good := small(deflated)
+	good := small(npy.Deflated)
 	want, err := loadBytes(dir, "a.npz", good, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -149,9 +150,9 @@ func TestArchivesOfAllForms(t *testing.T) {
 	junk := []byte(strings.Repeat("#!/bin/sh\n", 77))
 	for name, b := range map[string][]byte{
 		"comment":                    withComment(good, "hello"),
-		"longest comment":            withComment(good, strings.Repeat("c", maxComment)),
-		"end record in the comment":  withComment(good, string(good[len(good)-endBytes:])+"x"),
-		"end record ends comment":    withComment(good, "x"+string(good[len(good)-endBytes:])),
+		"longest comment":            withComment(good, strings.Repeat("c", npy.MaxComment)),
+		"end record in the comment":  withComment(good, string(good[len(good)-npy.EndBytes:])+"x"),
+		"end record ends comment":    withComment(good, "x"+string(good[len(good)-npy.EndBytes:])),
 		"leading junk":               append(bytes.Clone(junk), good...),
 		"zip64":                      to64(good),
 		"zip64 behind junk":          append(bytes.Clone(junk), to64(good)...),
@@ -181,17 +182,17 @@ func patch(b []byte, at int, with ...byte) []byte {
 
 func TestArchivesRefused(t *testing.T) {
 	dir := t.TempDir()
-	good := small(deflated)
-	first := int(le.Uint32(good[len(good)-endBytes+16:])) // directory entry of x
+	good := small(npy.Deflated)
+	first := int(le.Uint32(good[len(good)-npy.EndBytes+16:])) // directory entry of x
 	local := int(le.Uint32(good[first+42:]))
-	second := first + 4 + bytes.Index(good[first+4:], []byte(dirSig))
+	second := first + 4 + bytes.Index(good[first+4:], []byte(npy.DirSig))
 	size := good[second+20] + 30 // of y, with the data descriptor behind it
-	long := npy("<f4", false, []int{6, 2}, make([]byte, 49))
-	short := npy("<f4", false, []int{6, 2}, make([]byte, 47))
-	bomb := npy("<u1", false, []int{100000}, make([]byte, 100000))
+	long := npyBytes("<f4", false, []int{6, 2}, make([]byte, 49))
+	short := npyBytes("<f4", false, []int{6, 2}, make([]byte, 47))
+	bomb := npyBytes("<u1", false, []int{100000}, make([]byte, 100000))
 	var overlap bytes.Buffer
 	w := zip.NewWriter(&overlap)
-	f, _ := w.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: deflated, UncompressedSize64: 1 << 40, CompressedSize64: 5})
+	f, _ := w.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: npy.Deflated, UncompressedSize64: 1 << 40, CompressedSize64: 5})
 	f.Write([]byte("hello"))
 	w.Close()
 	for _, c := range []struct {
@@ -206,15 +207,15 @@ func TestArchivesRefused(t *testing.T) {
 		{"x is encrypted", patch(patch(good, first+8, 9), local+6, 9), shardify.ErrUnsupported, "member is encrypted"},
 		{"x is lzma", patch(patch(good, first+10, 14), local+8, 14), shardify.ErrUnsupported, "method 14 (lzma)"},
 		{"method in the local header", patch(good, local+8, 0), shardify.ErrCorrupt, "local header has method 0"},
-		{"name in the local header", patch(good, local+localBytes, 'q'), shardify.ErrCorrupt, `name "q.npy"`},
+		{"name in the local header", patch(good, local+npy.LocalBytes, 'q'), shardify.ErrCorrupt, `name "q.npy"`},
 		{"local header elsewhere", patch(good, first+42, 1), shardify.ErrCorrupt, "no local header"},
 		{"local header in the directory", patch(good, first+42, byte(first), byte(first>>8)), shardify.ErrCorrupt, "behind the zip directory"},
 		{"packed size runs into the directory", patch(patch(good, second+20, size), second+24, size), shardify.ErrCorrupt, "runs into the zip directory"},
-		{"more members than entries", patch(good, len(good)-endBytes+10, 3), shardify.ErrCorrupt, "3 members"},
-		{"directory larger than the file", patch(good, len(good)-endBytes+12, 0xff, 0xff), shardify.ErrCorrupt, "no end of a zip archive"},
-		{"array longer than the member", archive(member{"x.npy", stored, short}), shardify.ErrCorrupt, "truncated"},
-		{"member longer than the array", archive(member{"x.npy", stored, long}), shardify.ErrCorrupt, "larger than its array"},
-		{"deflated member longer than the array", archive(member{"x.npy", deflated, long}), shardify.ErrCorrupt, "larger than its array"},
+		{"more members than entries", patch(good, len(good)-npy.EndBytes+10, 3), shardify.ErrCorrupt, "3 members"},
+		{"directory larger than the file", patch(good, len(good)-npy.EndBytes+12, 0xff, 0xff), shardify.ErrCorrupt, "no end of a zip archive"},
+		{"array longer than the member", archive(member{"x.npy", npy.Stored, short}), shardify.ErrCorrupt, "truncated"},
+		{"member longer than the array", archive(member{"x.npy", npy.Stored, long}), shardify.ErrCorrupt, "larger than its array"},
+		{"deflated member longer than the array", archive(member{"x.npy", npy.Deflated, long}), shardify.ErrCorrupt, "larger than its array"},
 		{"decoded size that deflate cannot reach", overlap.Bytes(), shardify.ErrCorrupt, "cannot hold"},
 		{"stream longer than the directory says", forgeSize(bomb, 50000), shardify.ErrCorrupt, "larger than its array"},
 	} {
@@ -231,17 +232,17 @@ func TestArchivesRefused(t *testing.T) {
 
 // forgeSize compresses a longer array than header and directory admit.
 func forgeSize(b []byte, n int) []byte {
-	lie := npy("<u1", false, []int{n}, nil)
+	lie := npyBytes("<u1", false, []int{n}, nil)
 	copy(b, lie)
-	z := archive(member{"x.npy", deflated, b})
-	first := int(le.Uint32(z[len(z)-endBytes+16:]))
+	z := archive(member{"x.npy", npy.Deflated, b})
+	first := int(le.Uint32(z[len(z)-npy.EndBytes+16:]))
 	le.PutUint32(z[first+24:], uint32(len(lie)+n))
 	return z
 }
 
 func TestOverlappingMembersAreRefused(t *testing.T) {
-	b := archive(member{"a.npy", stored, npy("<u1", false, []int{500}, make([]byte, 500))})
-	end := len(b) - endBytes
+	b := archive(member{"a.npy", npy.Stored, npyBytes("<u1", false, []int{500}, make([]byte, 500))})
+	end := len(b) - npy.EndBytes
 	at := int(le.Uint32(b[end+16:]))
 	entry := b[at:end]
 	out := bytes.Clone(b[:at])
@@ -259,24 +260,24 @@ func TestOverlappingMembersAreRefused(t *testing.T) {
 }
 
 func FuzzDirectory(f *testing.F) {
-	good := small(deflated)
+	good := small(npy.Deflated)
 	f.Add(good)
 	f.Add(to64(withWideSizes(good)))
-	f.Add(withComment(good, string(good[len(good)-endBytes:])))
+	f.Add(withComment(good, string(good[len(good)-npy.EndBytes:])))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		in := &input{r: bytes.NewReader(b), size: int64(len(b))}
-		d, err := readDirectory(in)
+		in := &npy.Input{R: bytes.NewReader(b), Size: int64(len(b))}
+		d, err := npy.ReadDirectory(in)
 		if err != nil {
-			if !isData(err) {
+			if !npy.IsData(err) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return
 		}
-		for i := range d.entries {
-			e := &d.entries[i]
-			off, err := d.dataOffset(in, e)
-			if err == nil && (off < localBytes || off+e.packed > d.start) {
-				t.Errorf("member %q at [%d, %d) of %d bytes", e.name, off, off+e.packed, d.start)
+		for i := range d.Entries {
+			e := &d.Entries[i]
+			off, err := d.DataOffset(in, e)
+			if err == nil && (off < npy.LocalBytes || off+e.Packed > d.Start) {
+				t.Errorf("member %q at [%d, %d) of %d bytes", e.Name, off, off+e.Packed, d.Start)
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-package npz
+package npy
 
 import (
 	"bytes"
@@ -24,22 +24,22 @@ import (
 // local header, whose extra field has another length. Bytes before the first
 // member (a shell script, a mail header) shift all offsets.
 const (
-	localSig, localBytes     = "PK\x03\x04", 30
-	dirSig, dirBytes         = "PK\x01\x02", 46
-	end64Sig, end64Bytes     = "PK\x06\x06", 56
-	locatorSig, locatorBytes = "PK\x06\x07", 20
-	endSig, endBytes         = "PK\x05\x06", 22
+	localSig, LocalBytes     = "PK\x03\x04", 30
+	DirSig, DirBytes         = "PK\x01\x02", 46
+	End64Sig, End64Bytes     = "PK\x06\x06", 56
+	LocatorSig, LocatorBytes = "PK\x06\x07", 20
+	endSig, EndBytes         = "PK\x05\x06", 22
 
-	maxComment = 1<<16 - 1
+	MaxComment = 1<<16 - 1
 	// maxDirectory bounds the directory: some 500,000 members.
 	maxDirectory = 64 << 20
 )
 
 // The methods of compression that have names.
 const (
-	stored   = 0
-	deflated = 8
-	bzip2ed  = 12
+	Stored   = 0
+	Deflated = 8
+	Bzip2ed  = 12
 )
 
 var methodNames = map[uint16]string{
@@ -48,20 +48,20 @@ var methodNames = map[uint16]string{
 
 // entry is one member, as the directory has it.
 type entry struct {
-	name    string // decoded
+	Name    string // decoded
 	raw     string
 	flags   uint16
 	method  uint16
 	crc     uint32
-	packed  int64
+	Packed  int64
 	decoded int64
 	local   int64 // where its local header stands
 }
 
 // directory is the list of members.
 type directory struct {
-	entries []entry
-	start   int64 // members end before it
+	Entries []entry
+	Start   int64 // members end before it
 }
 
 // endRecord is what the end of an archive says about its directory.
@@ -73,13 +73,13 @@ type endRecord struct {
 
 var le = binary.LittleEndian
 
-// readDirectory finds and reads the central directory.
-func readDirectory(in *input) (*directory, error) {
+// ReadDirectory finds and reads the central directory.
+func ReadDirectory(in *Input) (*directory, error) {
 	end, err := findEnd(in)
 	if err != nil {
 		return nil, err
 	}
-	if end.size > uint64(end.at) || end.count > end.size/dirBytes {
+	if end.size > uint64(end.at) || end.count > end.size/DirBytes {
 		return nil, shardify.Corrupt(end.at, "zip directory of %d members in %d bytes does not fit", end.count, end.size)
 	}
 	if end.size > maxDirectory {
@@ -96,7 +96,7 @@ func readDirectory(in *input) (*directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &directory{start: start, entries: make([]entry, 0, end.count)}
+	d := &directory{Start: start, Entries: make([]entry, 0, end.count)}
 	var packed int64
 	for rest := b; len(rest) > 0; {
 		at := start + int64(len(b)-len(rest))
@@ -105,14 +105,14 @@ func readDirectory(in *input) (*directory, error) {
 			return nil, err
 		}
 		e.local += shift
-		if packed += e.packed; e.packed > start || packed > start {
+		if packed += e.Packed; e.Packed > start || packed > start {
 			return nil, shardify.Corrupt(at, "members take more bytes than there are: they overlap")
 		}
-		d.entries = append(d.entries, e)
+		d.Entries = append(d.Entries, e)
 		rest = rest[n:]
 	}
-	if uint64(len(d.entries)) != end.count {
-		return nil, shardify.Corrupt(end.at, "zip end record has %d members, the directory %d", end.count, len(d.entries))
+	if uint64(len(d.Entries)) != end.count {
+		return nil, shardify.Corrupt(end.at, "zip end record has %d members, the directory %d", end.count, len(d.Entries))
 	}
 	return d, nil
 }
@@ -120,32 +120,32 @@ func readDirectory(in *input) (*directory, error) {
 // findEnd looks for the end record: the last one whose comment reaches exactly
 // to the end of the file and whose directory is where it says. A comment may
 // itself contain the signature.
-func findEnd(in *input) (endRecord, error) {
-	for _, n := range []int64{pieceBytes, maxComment + endBytes} {
-		n = min(n, in.size)
-		tail, err := in.at(in.size-n, int(n))
+func findEnd(in *Input) (endRecord, error) {
+	for _, n := range []int64{pieceBytes, MaxComment + EndBytes} {
+		n = min(n, in.Size)
+		tail, err := in.at(in.Size-n, int(n))
 		if err != nil {
 			return endRecord{}, err
 		}
 		tail = bytes.Clone(tail)
-		for i := len(tail) - endBytes; i >= 0; i-- {
-			if string(tail[i:i+4]) != endSig || i+endBytes+int(le.Uint16(tail[i+20:])) != len(tail) {
+		for i := len(tail) - EndBytes; i >= 0; i-- {
+			if string(tail[i:i+4]) != endSig || i+EndBytes+int(le.Uint16(tail[i+20:])) != len(tail) {
 				continue
 			}
-			if e, ok := readEnd(in, tail[i:], in.size-n+int64(i)); ok {
+			if e, ok := readEnd(in, tail[i:], in.Size-n+int64(i)); ok {
 				return e, nil
 			}
 		}
-		if n == in.size {
+		if n == in.Size {
 			break
 		}
 	}
-	return endRecord{}, shardify.Corrupt(in.size, "no end of a zip archive: is the file cut short?")
+	return endRecord{}, shardify.Corrupt(in.Size, "no end of a zip archive: is the file cut short?")
 }
 
 // readEnd reads the end record at byte at, and the ZIP64 one that it may refer
 // to. ok is false when there is no directory where it should be.
-func readEnd(in *input, b []byte, at int64) (e endRecord, ok bool) {
+func readEnd(in *Input, b []byte, at int64) (e endRecord, ok bool) {
 	e = endRecord{at: at, count: uint64(le.Uint16(b[10:])), size: uint64(le.Uint32(b[12:])), offset: uint64(le.Uint32(b[16:]))}
 	if e.count == 1<<16-1 || e.size == 1<<32-1 || e.offset == 1<<32-1 {
 		e.end64(in)
@@ -156,25 +156,25 @@ func readEnd(in *input, b []byte, at int64) (e endRecord, ok bool) {
 	if e.size == 0 {
 		return e, e.count == 0
 	}
-	head, err := in.at(e.at-int64(e.size), min(dirBytes, int(min(e.size, dirBytes))))
-	return e, err == nil && strings.HasPrefix(string(head), dirSig)
+	head, err := in.at(e.at-int64(e.size), min(DirBytes, int(min(e.size, DirBytes))))
+	return e, err == nil && strings.HasPrefix(string(head), DirSig)
 }
 
 // end64 takes the values of the ZIP64 end record, if there is one before e.
-func (e *endRecord) end64(in *input) {
-	loc, err := in.at(e.at-locatorBytes, locatorBytes)
-	if err != nil || string(loc[:4]) != locatorSig {
+func (e *endRecord) end64(in *Input) {
+	loc, err := in.at(e.at-LocatorBytes, LocatorBytes)
+	if err != nil || string(loc[:4]) != LocatorSig {
 		return
 	}
 	claim := int64(min(le.Uint64(loc[8:]), 1<<62))
 	// The offset is wrong when the archive is preceded by other data; then the
 	// record stands right before its locator, as everybody writes it.
-	for _, at := range []int64{claim, e.at - locatorBytes - end64Bytes} {
-		if at > e.at-locatorBytes-end64Bytes {
+	for _, at := range []int64{claim, e.at - LocatorBytes - End64Bytes} {
+		if at > e.at-LocatorBytes-End64Bytes {
 			continue
 		}
-		b, err := in.at(at, end64Bytes)
-		if err == nil && string(b[:4]) == end64Sig {
+		b, err := in.at(at, End64Bytes)
+		if err == nil && string(b[:4]) == End64Sig {
 			*e = endRecord{at: at, count: le.Uint64(b[32:]), size: le.Uint64(b[40:]), offset: le.Uint64(b[48:])}
 			return
 		}
@@ -184,25 +184,25 @@ func (e *endRecord) end64(in *input) {
 // readEntry reads the entry at the start of b, which stands at byte at of the
 // file, and returns its length.
 func readEntry(b []byte, at int64) (e entry, n int, err error) {
-	if len(b) < dirBytes || string(b[:4]) != dirSig {
+	if len(b) < DirBytes || string(b[:4]) != DirSig {
 		return e, 0, shardify.Corrupt(at, "zip directory entry expected")
 	}
 	name, extra, comment := int(le.Uint16(b[28:])), int(le.Uint16(b[30:])), int(le.Uint16(b[32:]))
-	n = dirBytes + name + extra + comment
+	n = DirBytes + name + extra + comment
 	if n > len(b) {
 		return e, 0, shardify.Corrupt(at, "zip directory entry of %d bytes, %d are left", n, len(b))
 	}
 	e = entry{
-		raw:   string(b[dirBytes : dirBytes+name]),
+		raw:   string(b[DirBytes : DirBytes+name]),
 		flags: le.Uint16(b[8:]), method: le.Uint16(b[10:]), crc: le.Uint32(b[16:]),
-		packed: int64(le.Uint32(b[20:])), decoded: int64(le.Uint32(b[24:])), local: int64(le.Uint32(b[42:])),
+		Packed: int64(le.Uint32(b[20:])), decoded: int64(le.Uint32(b[24:])), local: int64(le.Uint32(b[42:])),
 	}
-	e.name = e.raw
+	e.Name = e.raw
 	if e.flags&(1<<11) == 0 || !utf8.ValidString(e.raw) {
-		e.name = fromCP437(e.raw)
+		e.Name = fromCP437(e.raw)
 	}
-	if !e.extra64(b[dirBytes+name : dirBytes+name+extra]) {
-		return e, 0, shardify.Corrupt(at, "member %s: zip64 sizes are missing", clip(e.name, 60))
+	if !e.extra64(b[DirBytes+name : DirBytes+name+extra]) {
+		return e, 0, shardify.Corrupt(at, "member %s: zip64 sizes are missing", clip(e.Name, 60))
 	}
 	return e, n, nil
 }
@@ -211,7 +211,7 @@ func readEntry(b []byte, at int64) (e entry, n int, err error) {
 // which has just these, in this order.
 func (e *entry) extra64(extra []byte) bool {
 	var wide []*int64
-	for _, v := range []*int64{&e.decoded, &e.packed, &e.local} {
+	for _, v := range []*int64{&e.decoded, &e.Packed, &e.local} {
 		if *v == 1<<32-1 {
 			wide = append(wide, v)
 		}
@@ -239,13 +239,13 @@ func (e *entry) extra64(extra []byte) bool {
 	return len(wide) == 0
 }
 
-// dataOffset reads the local header of a member and returns where its data
+// DataOffset reads the local header of a member and returns where its data
 // begin, which end before the directory.
-func (d *directory) dataOffset(in *input, e *entry) (int64, error) {
-	if e.local > d.start-localBytes {
-		return 0, shardify.Corrupt(e.local, "local header lies behind the zip directory at byte %d", d.start)
+func (d *directory) DataOffset(in *Input, e *entry) (int64, error) {
+	if e.local > d.Start-LocalBytes {
+		return 0, shardify.Corrupt(e.local, "local header lies behind the zip directory at byte %d", d.Start)
 	}
-	b, err := in.at(e.local, localBytes)
+	b, err := in.at(e.local, LocalBytes)
 	if err != nil {
 		return 0, err
 	}
@@ -259,15 +259,15 @@ func (d *directory) dataOffset(in *input, e *entry) (int64, error) {
 		return 0, shardify.Corrupt(e.local+6, "local header has flags %#x, the directory %#x", f, e.flags)
 	}
 	name, extra := int(le.Uint16(b[26:])), int(le.Uint16(b[28:]))
-	off := e.local + localBytes + int64(name) + int64(extra)
-	if off > d.start || e.packed > d.start-off {
-		return 0, shardify.Corrupt(off, "member of %d bytes runs into the zip directory at byte %d", e.packed, d.start)
+	off := e.local + LocalBytes + int64(name) + int64(extra)
+	if off > d.Start || e.Packed > d.Start-off {
+		return 0, shardify.Corrupt(off, "member of %d bytes runs into the zip directory at byte %d", e.Packed, d.Start)
 	}
-	if b, err = in.at(e.local+localBytes, name); err != nil {
+	if b, err = in.at(e.local+LocalBytes, name); err != nil {
 		return 0, err
 	}
 	if string(b) != e.raw {
-		return 0, shardify.Corrupt(e.local+localBytes, "local header has the name %q", clip(string(b), 60))
+		return 0, shardify.Corrupt(e.local+LocalBytes, "local header has the name %q", clip(string(b), 60))
 	}
 	return off, nil
 }
@@ -281,23 +281,23 @@ func (e *entry) readable() error {
 	switch {
 	case e.flags&encryptedFlags != 0:
 		return shardify.Unsupported("member is encrypted")
-	case e.method != stored && e.method != deflated && e.method != bzip2ed:
+	case e.method != Stored && e.method != Deflated && e.method != Bzip2ed:
 		if name := methodNames[e.method]; name != "" {
 			return shardify.Unsupported("compression method %d (%s): save it with np.savez_compressed", e.method, name)
 		}
 		return shardify.Unsupported("compression method %d", e.method)
-	case e.method == stored && e.packed != e.decoded:
-		return shardify.Corrupt(-1, "stored member of %d bytes takes %d", e.decoded, e.packed)
-	case e.method == deflated && e.decoded/maxRatio > e.packed:
-		return shardify.Corrupt(-1, "%d deflated bytes cannot hold %d", e.packed, e.decoded)
-	case e.method == bzip2ed && e.decoded/maxRatio > e.packed: // legal, but good for bombs
-		return shardify.Unsupported("bzip2 member that grows from %d to %d bytes: save it with np.savez_compressed", e.packed, e.decoded)
+	case e.method == Stored && e.Packed != e.decoded:
+		return shardify.Corrupt(-1, "stored member of %d bytes takes %d", e.decoded, e.Packed)
+	case e.method == Deflated && e.decoded/MaxRatio > e.Packed:
+		return shardify.Corrupt(-1, "%d deflated bytes cannot hold %d", e.Packed, e.decoded)
+	case e.method == Bzip2ed && e.decoded/MaxRatio > e.Packed: // legal, but good for bombs
+		return shardify.Unsupported("bzip2 member that grows from %d to %d bytes: save it with np.savez_compressed", e.Packed, e.decoded)
 	}
 	return nil
 }
 
-// maxRatio is more than deflate can shrink anything: 258 bytes to 2 bits.
-const maxRatio = 1040
+// MaxRatio is more than deflate can shrink anything: 258 bytes to 2 bits.
+const MaxRatio = 1040
 
 // high is the upper half of code page 437, in which old zip names are written.
 var high = []rune("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0")

@@ -1,4 +1,4 @@
-package npz
+package npy
 
 import (
 	"encoding/binary"
@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	magic = "\x93NUMPY"
-	// prefixBytes hold magic, version and the longer form of the header's length.
-	prefixBytes = 12
-	// maxHeader is our bound on headers: 4,000 fields take 90 kB.
-	maxHeader = 1 << 20
-	maxRank   = 64
+	Magic = "\x93NUMPY"
+	// PrefixBytes hold magic, version and the longer form of the header's length.
+	PrefixBytes = 12
+	// MaxHeader is our bound on headers: 4,000 fields take 90 kB.
+	MaxHeader = 1 << 20
+	MaxRank   = 64
 )
 
-// header is what stands before the elements of an array.
-type header struct {
-	bytes   int // where the elements begin
-	item    itemType
-	fortran bool // columns first; false where that makes no difference
-	shape   []int64
-	data    int64  // bytes of all elements
-	axis    int    // in the file, of the one that shape begins with: 0 if turning is all
+// Header is what stands before the elements of an array.
+type Header struct {
+	Bytes   int // where the elements begin
+	Item    Type
+	Fortran bool // columns first; false where that makes no difference
+	Shape   []int64
+	Data    int64  // bytes of all elements
+	Axis    int    // in the file, of the one that shape begins with: 0 if turning is all
 	told    string // what String was before along
 }
 
 // headerBytes tells from the first bytes of an NPY file, prefixBytes of them or
 // the whole file, how many the header takes.
 func headerBytes(b []byte) (int, error) {
-	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
+	if len(b) < len(Magic) || string(b[:len(Magic)]) != Magic {
 		return 0, shardify.Corrupt(0, "not an NPY file")
 	}
 	if len(b) < 8 {
@@ -44,25 +44,25 @@ func headerBytes(b []byte) (int, error) {
 	if b[6] < 1 || b[6] > 3 || b[7] != 0 {
 		return 0, shardify.Unsupported("NPY version %d.%d", b[6], b[7])
 	}
-	if len(b) < 10 || wide && len(b) < prefixBytes {
+	if len(b) < 10 || wide && len(b) < PrefixBytes {
 		return 0, shardify.Corrupt(int64(len(b)), "truncated: the header ends after %d bytes", len(b))
 	}
 	start, n := 10, int64(binary.LittleEndian.Uint16(b[8:]))
 	if wide {
-		start, n = prefixBytes, int64(binary.LittleEndian.Uint32(b[8:]))
+		start, n = PrefixBytes, int64(binary.LittleEndian.Uint32(b[8:]))
 	}
-	if n > maxHeader {
-		return 0, shardify.Corrupt(8, "header of %d bytes, at most %d are read", n, maxHeader)
+	if n > MaxHeader {
+		return 0, shardify.Corrupt(8, "header of %d bytes, at most %d are read", n, MaxHeader)
 	}
 	return start + int(n), nil
 }
 
 // parseHeader reads a header of exactly len(b) bytes.
-func parseHeader(b []byte) (header, error) {
-	h := header{bytes: len(b)}
+func parseHeader(b []byte) (Header, error) {
+	h := Header{Bytes: len(b)}
 	start := 10
 	if b[6] > 1 {
-		start = prefixBytes
+		start = PrefixBytes
 	}
 	l := &literal{s: b[start:], base: start, latin: b[6] < 3}
 	v, err := l.whole()
@@ -96,18 +96,18 @@ func parseHeader(b []byte) (header, error) {
 	if order.kind != isBool {
 		return h, l.fail(order.at, "fortran_order is %s", kindNames[order.kind])
 	}
-	h.fortran = order.num == 1 && len(h.shape) > 1
-	if h.item, err = (&typeParser{lit: l}).parse(*keys["descr"]); err != nil {
+	h.Fortran = order.num == 1 && len(h.Shape) > 1
+	if h.Item, err = (&typeParser{lit: l}).parse(*keys["descr"]); err != nil {
 		return h, err
 	}
-	return h, h.measure()
+	return h, h.Measure()
 }
 
-func (h *header) readShape(l *literal, v *value) error {
+func (h *Header) readShape(l *literal, v *value) error {
 	if v.kind != isTuple {
 		return l.fail(v.at, "shape is %s, not a tuple", kindNames[v.kind])
 	}
-	if len(v.items) > maxRank {
+	if len(v.items) > MaxRank {
 		return l.fail(v.at, "shape has %d dimensions", len(v.items))
 	}
 	for _, d := range v.items {
@@ -117,16 +117,16 @@ func (h *header) readShape(l *literal, v *value) error {
 		if d.num < 0 {
 			return l.fail(d.at, "shape has the negative dimension %d", d.num)
 		}
-		h.shape = append(h.shape, d.num)
+		h.Shape = append(h.Shape, d.num)
 	}
 	return nil
 }
 
-// measure finds the bytes of the elements and refuses shapes that overflow,
+// Measure finds the bytes of the elements and refuses shapes that overflow,
 // or that promise values which take no bytes.
-func (h *header) measure() error {
+func (h *Header) Measure() error {
 	n, zero := int64(1), false
-	for _, d := range h.shape {
+	for _, d := range h.Shape {
 		if d == 0 {
 			zero = true
 			continue
@@ -136,27 +136,27 @@ func (h *header) measure() error {
 		}
 		n *= d
 	}
-	size := int64(max(h.item.size, 1))
+	size := int64(max(h.Item.Size, 1))
 	if n > math.MaxInt64/4/size {
-		return shardify.Corrupt(-1, "shape overflow: %s of %d bytes each", h.dims(), h.item.size)
+		return shardify.Corrupt(-1, "shape overflow: %s of %d bytes each", h.dims(), h.Item.Size)
 	}
 	if zero {
 		n = 0
 	}
-	h.data = n * int64(h.item.size)
-	for i := range h.item.leaves {
-		l := &h.item.leaves[i]
-		if v := int64(l.values()); l.scalar.size == 0 && l.scalar.isText() && v > 0 && n > maxEmpty/v {
+	h.Data = n * int64(h.Item.Size)
+	for i := range h.Item.Leaves {
+		l := &h.Item.Leaves[i]
+		if v := int64(l.Values()); l.Scalar.Size == 0 && l.Scalar.IsText() && v > 0 && n > MaxEmpty/v {
 			return shardify.Unsupported("%s values that take no bytes", h.dims())
 		}
 	}
 	return nil
 }
 
-// along moves an axis of the shape to its front, as numpy.moveaxis does, and notes where
+// Along moves an axis of the shape to its front, as numpy.moveaxis does, and notes where
 // the file has it. Arrays of fewer than two axes stay; false: there is no such axis.
-func (h *header) along(axis int) bool {
-	rank := len(h.shape)
+func (h *Header) Along(axis int) bool {
+	rank := len(h.Shape)
 	if rank < 2 {
 		return true
 	}
@@ -165,34 +165,34 @@ func (h *header) along(axis int) bool {
 		return ok
 	}
 	h.told = fmt.Sprintf("%v along axis %d", h, axis)
-	n := h.shape[axis]
-	h.shape = slices.Insert(slices.Delete(h.shape, axis, axis+1), 0, n)
-	if h.axis = axis; rank == 2 { // the other order of a matrix
-		h.axis, h.fortran = 0, !h.fortran
+	n := h.Shape[axis]
+	h.Shape = slices.Insert(slices.Delete(h.Shape, axis, axis+1), 0, n)
+	if h.Axis = axis; rank == 2 { // the other order of a matrix
+		h.Axis, h.Fortran = 0, !h.Fortran
 	}
 	return true
 }
 
-// inner are the dimensions behind the first.
-func (h *header) inner() []int64 {
-	if len(h.shape) == 0 {
+// Inner are the dimensions behind the first.
+func (h *Header) Inner() []int64 {
+	if len(h.Shape) == 0 {
 		return nil
 	}
-	return h.shape[1:]
+	return h.Shape[1:]
 }
 
 // dims writes the shape for messages: [50,7].
-func (h *header) dims() string {
-	return strings.ReplaceAll(fmt.Sprint(h.shape), " ", ",")
+func (h *Header) dims() string {
+	return strings.ReplaceAll(fmt.Sprint(h.Shape), " ", ",")
 }
 
 // String is what messages say of an array: <f4 [50,7].
-func (h *header) String() string {
+func (h *Header) String() string {
 	if h.told != "" {
 		return h.told
 	}
-	s := clip(h.item.text, 60) + " " + h.dims()
-	if h.fortran {
+	s := clip(h.Item.Text, 60) + " " + h.dims()
+	if h.Fortran {
 		s += " in Fortran order"
 	}
 	return s

@@ -1,7 +1,8 @@
-package npz
+package npy
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,39 +11,39 @@ import (
 
 // scalar is the type of one stored value.
 type scalar struct {
-	kind byte // as in the type string: b i u f c S U V M m
-	big  bool // big-endian
-	size int  // bytes
+	Kind byte // as in the type string: b i u f c S U V M m
+	Big  bool // big-endian
+	Size int  // bytes
 	unit string
 }
 
-// leaf is one field of an item: a plain array has one, a structured one several.
-type leaf struct {
-	name   string // "" of a plain array, else "pt" or "nest/a"
-	scalar scalar
+// Leaf is one field of an item: a plain array has one, a structured one several.
+type Leaf struct {
+	Name   string // "" of a plain array, else "pt" or "nest/a"
+	Scalar scalar
 	dims   []int // of sub-arrays
 	// runs are the offsets in the item of the leaf's bytes, in runBytes long
 	// pieces: one, unless the leaf is inside a sub-array of structs.
-	runs     []int
-	runBytes int
+	Runs     []int
+	RunBytes int
 }
 
-// itemType is the type of one array element.
-type itemType struct {
-	text   string // canonical, see canon
-	size   int
-	leaves []leaf
+// Type is the type of one array element.
+type Type struct {
+	Text   string // canonical, see canon
+	Size   int
+	Leaves []Leaf
 }
 
 const (
 	maxItem = math.MaxInt32 // numpy keeps item sizes in a C int
 	maxRuns = 1 << 16
-	// maxEmpty bounds values that take no bytes in the file but do in memory.
-	maxEmpty = 1 << 20
+	// MaxEmpty bounds values that take no bytes in the file but do in memory.
+	MaxEmpty = 1 << 20
 )
 
-// values is the number of scalars in one item's leaf.
-func (l *leaf) values() int {
+// Values is the number of scalars in one item's leaf.
+func (l *Leaf) Values() int {
 	n := 1
 	for _, d := range l.dims {
 		n *= d
@@ -50,37 +51,37 @@ func (l *leaf) values() int {
 	return n
 }
 
-func (s scalar) isText() bool { return s.kind == 'S' || s.kind == 'U' }
+func (s scalar) IsText() bool { return s.Kind == 'S' || s.Kind == 'U' }
 
-// plain tells that items are exactly the values of one field, so that they can
+// Plain tells that items are exactly the values of one field, so that they can
 // be read straight into its column.
-func (t *itemType) plain() bool {
-	return len(t.leaves) == 1 && !t.leaves[0].scalar.isText() && len(t.leaves[0].runs) == 1 &&
-		t.leaves[0].runBytes == t.size
+func (t *Type) Plain() bool {
+	return len(t.Leaves) == 1 && !t.Leaves[0].Scalar.IsText() && len(t.Leaves[0].Runs) == 1 &&
+		t.Leaves[0].RunBytes == t.Size
 }
 
 var kindSizes = map[byte][]int{
 	'b': {1}, 'i': {1, 2, 4, 8}, 'u': {1, 2, 4, 8}, 'f': {2, 4, 8}, 'c': {8, 16}, 'M': {8}, 'm': {8},
 }
 
-// parseScalar reads a type string such as "<f4", "|S7", "<M8[25ns]".
-func parseScalar(s string) (scalar, error) {
+// ParseScalar reads a type string such as "<f4", "|S7", "<M8[25ns]".
+func ParseScalar(s string) (scalar, error) {
 	var t scalar
 	rest := s
 	if rest != "" && strings.IndexByte("<>=|", rest[0]) >= 0 {
-		t.big = rest[0] == '>'
+		t.Big = rest[0] == '>'
 		rest = rest[1:]
 	}
 	if rest == "" {
 		return t, unsupportedType(s)
 	}
-	t.kind = rest[0]
+	t.Kind = rest[0]
 	rest = rest[1:]
-	if t.kind == 'O' {
+	if t.Kind == 'O' {
 		return t, shardify.Unsupported("object array (a pickle): save it as a numeric array")
 	}
-	if t.kind == '?' && rest == "" {
-		return scalar{kind: 'b', size: 1}, nil
+	if t.Kind == '?' && rest == "" {
+		return scalar{Kind: 'b', Size: 1}, nil
 	}
 	digits := 0
 	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
@@ -90,9 +91,9 @@ func parseScalar(s string) (scalar, error) {
 	if err != nil || n > maxItem {
 		return t, unsupportedType(s)
 	}
-	t.size = n
+	t.Size = n
 	rest = rest[digits:]
-	if t.kind == 'M' || t.kind == 'm' {
+	if t.Kind == 'M' || t.Kind == 'm' {
 		var ok bool
 		if t.unit, ok = timeUnit(rest); !ok {
 			return t, unsupportedType(s)
@@ -107,25 +108,25 @@ func parseScalar(s string) (scalar, error) {
 
 // check tells whether values of the type can be delivered.
 func (t *scalar) check(s string) error {
-	switch t.kind {
+	switch t.Kind {
 	case 'a':
-		t.kind = 'S'
+		t.Kind = 'S'
 	case 'U':
-		if t.size > maxItem/4 {
+		if t.Size > maxItem/4 {
 			return unsupportedType(s)
 		}
-		t.size *= 4
+		t.Size *= 4
 	case 'S', 'V':
 	default:
-		for _, n := range kindSizes[t.kind] {
-			if n == t.size {
+		for _, n := range kindSizes[t.Kind] {
+			if n == t.Size {
 				return nil
 			}
 		}
 		switch {
-		case t.kind == 'f' && (t.size == 16 || t.size == 12 || t.size == 10):
+		case t.Kind == 'f' && (t.Size == 16 || t.Size == 12 || t.Size == 10):
 			return shardify.Unsupported("type %s is the platform's long double: save it as float64", clip(s, 40))
-		case t.kind == 'c' && (t.size == 32 || t.size == 24 || t.size == 20):
+		case t.Kind == 'c' && (t.Size == 32 || t.Size == 24 || t.Size == 20):
 			return shardify.Unsupported("type %s is a pair of the platform's long double: save it as complex128", clip(s, 40))
 		}
 		return unsupportedType(s)
@@ -156,52 +157,52 @@ func timeUnit(s string) (unit string, ok bool) {
 
 // String writes the type string that parseScalar reads.
 func (t scalar) String() string {
-	order, n := "<", t.size
+	order, n := "<", t.Size
 	switch {
-	case t.kind == 'U':
+	case t.Kind == 'U':
 		n /= 4
-	case t.kind == 'S' || t.kind == 'V' || t.size == 1:
+	case t.Kind == 'S' || t.Kind == 'V' || t.Size == 1:
 		order = "|"
 	}
-	if t.big && order == "<" {
+	if t.Big && order == "<" {
 		order = ">"
 	}
-	s := order + string(rune(t.kind)) + strconv.Itoa(n)
+	s := order + string(rune(t.Kind)) + strconv.Itoa(n)
 	if t.unit != "" && t.unit != "generic" {
 		s += "[" + t.unit + "]"
 	}
 	return s
 }
 
-// dtype is the type of the field's values and what is appended to its shape.
-func (t scalar) dtype() (d shardify.DType, last []int) {
-	switch t.kind {
+// DType is the type of the field's values and what is appended to its shape.
+func (t scalar) DType() (d shardify.DType, last []int) {
+	switch t.Kind {
 	case 'b':
 		return shardify.Bool, nil
 	case 'i':
-		return map[int]shardify.DType{1: shardify.I8, 2: shardify.I16, 4: shardify.I32, 8: shardify.I64}[t.size], nil
+		return map[int]shardify.DType{1: shardify.I8, 2: shardify.I16, 4: shardify.I32, 8: shardify.I64}[t.Size], nil
 	case 'u':
-		return map[int]shardify.DType{1: shardify.U8, 2: shardify.U16, 4: shardify.U32, 8: shardify.U64}[t.size], nil
+		return map[int]shardify.DType{1: shardify.U8, 2: shardify.U16, 4: shardify.U32, 8: shardify.U64}[t.Size], nil
 	case 'f':
-		return map[int]shardify.DType{2: shardify.F16, 4: shardify.F32, 8: shardify.F64}[t.size], nil
+		return map[int]shardify.DType{2: shardify.F16, 4: shardify.F32, 8: shardify.F64}[t.Size], nil
 	case 'c':
-		return map[int]shardify.DType{8: shardify.F32, 16: shardify.F64}[t.size], []int{2}
+		return map[int]shardify.DType{8: shardify.F32, 16: shardify.F64}[t.Size], []int{2}
 	case 'M', 'm':
 		return shardify.I64, nil
 	case 'V':
-		return shardify.U8, []int{t.size}
+		return shardify.U8, []int{t.Size}
 	}
 	return shardify.U8, nil // S and U
 }
 
-// field describes what the leaf becomes, apart from its name. inner are the
+// Field describes what the leaf becomes, apart from its name. inner are the
 // array's dimensions within one sample.
-func (l *leaf) field(inner []int64) shardify.Field {
-	d, last := l.scalar.dtype()
+func (l *Leaf) Field(inner []int64) shardify.Field {
+	d, last := l.Scalar.DType()
 	f := shardify.Field{DType: d}
-	switch l.scalar.kind {
+	switch l.Scalar.Kind {
 	case 'S', 'U':
-		f.Media = map[byte]string{'S': "bin", 'U': "txt"}[l.scalar.kind]
+		f.Media = map[byte]string{'S': "bin", 'U': "txt"}[l.Scalar.Kind]
 		f.Levels = 1
 		if len(inner)+len(l.dims) > 0 {
 			f.Levels = 2
@@ -212,13 +213,18 @@ func (l *leaf) field(inner []int64) shardify.Field {
 	case 'V':
 		f.Attrs = map[string]string{"void": "true"}
 	case 'M':
-		f.Attrs = map[string]string{"time": l.scalar.unit}
+		f.Attrs = map[string]string{"time": l.Scalar.unit}
 	case 'm':
-		f.Attrs = map[string]string{"time": l.scalar.unit, "delta": "true"}
+		f.Attrs = map[string]string{"time": l.Scalar.unit, "delta": "true"}
 	}
 	for _, n := range inner {
 		f.Shape = append(f.Shape, int(n))
 	}
 	f.Shape = append(append(f.Shape, l.dims...), last...)
 	return f
+}
+
+// Alike tells whether arrays have the same fields, apart from the types of their values.
+func (t *Type) Alike(o *Type) bool {
+	return slices.EqualFunc(t.Leaves, o.Leaves, func(a, b Leaf) bool { return a.Name == b.Name && slices.Equal(a.dims, b.dims) })
 }

@@ -1,4 +1,4 @@
-package npz
+package npy
 
 import (
 	"encoding/binary"
@@ -12,7 +12,7 @@ import (
 
 // npyHeader frames a header text as version v does.
 func npyHeader(v byte, text string) []byte {
-	b := []byte(magic)
+	b := []byte(Magic)
 	b = append(b, v, 0)
 	if v == 1 {
 		b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
@@ -22,13 +22,13 @@ func npyHeader(v byte, text string) []byte {
 	return append(b, text...)
 }
 
-func headerOf(b []byte) (header, error) {
-	n, err := headerBytes(b[:min(len(b), prefixBytes)])
+func headerOf(b []byte) (Header, error) {
+	n, err := headerBytes(b[:min(len(b), PrefixBytes)])
 	if err != nil {
-		return header{}, err
+		return Header{}, err
 	}
 	if n > len(b) {
-		return header{}, shardify.Corrupt(-1, "truncated")
+		return Header{}, shardify.Corrupt(-1, "truncated")
 	}
 	return parseHeader(b[:n])
 }
@@ -65,9 +65,9 @@ func TestHeaderSpellings(t *testing.T) {
 		if h.String() != c.want {
 			t.Errorf("%s\nis   %s\nwant %s", c.text, h.String(), c.want)
 		}
-		again, err := parseType(h.item.text)
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(h.item) {
-			t.Errorf("type %s read back is %v, error %v", h.item.text, again, err)
+		again, err := ParseType(h.Item.Text)
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(h.Item) {
+			t.Errorf("type %s read back is %v, error %v", h.Item.Text, again, err)
 		}
 	}
 }
@@ -170,23 +170,23 @@ func FuzzHeader(f *testing.F) {
 			}
 			return
 		}
-		again, err := parseType(h.item.text)
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(h.item) {
-			t.Errorf("type %s read back is %v, error %v", h.item.text, again, err)
+		again, err := ParseType(h.Item.Text)
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(h.Item) {
+			t.Errorf("type %s read back is %v, error %v", h.Item.Text, again, err)
 		}
-		for i := range h.item.leaves {
-			l := &h.item.leaves[i]
-			for _, at := range l.runs {
-				if at < 0 || at+l.runBytes > h.item.size {
-					t.Errorf("field %s at %d+%d of an item of %d", l.name, at, l.runBytes, h.item.size)
+		for i := range h.Item.Leaves {
+			l := &h.Item.Leaves[i]
+			for _, at := range l.Runs {
+				if at < 0 || at+l.RunBytes > h.Item.Size {
+					t.Errorf("field %s at %d+%d of an item of %d", l.Name, at, l.RunBytes, h.Item.Size)
 				}
 			}
-			if l.values()*l.scalar.size != len(l.runs)*l.runBytes {
-				t.Errorf("field %s: %d values of %d bytes in %d runs of %d", l.name, l.values(), l.scalar.size, len(l.runs), l.runBytes)
+			if l.Values()*l.Scalar.Size != len(l.Runs)*l.RunBytes {
+				t.Errorf("field %s: %d values of %d bytes in %d runs of %d", l.Name, l.Values(), l.Scalar.Size, len(l.Runs), l.RunBytes)
 			}
 		}
-		if h.data < 0 {
-			t.Errorf("%s: %d bytes", h.String(), h.data)
+		if h.Data < 0 {
+			t.Errorf("%s: %d bytes", h.String(), h.Data)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package npz
+package npy
 
 import (
 	"math"

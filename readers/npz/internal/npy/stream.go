@@ -1,4 +1,4 @@
-package npz
+package npy
 
 import (
 	"compress/bzip2"
@@ -11,17 +11,17 @@ import (
 	"github.com/shardify/shardify/internal/inflate"
 )
 
-// stream decodes one compressed member from its start, in order, with memory
+// Stream decodes one compressed member from its start, in order, with memory
 // that does not depend on its size.
-type stream struct {
+type Stream struct {
 	inf  inflate.Reader
 	dec  io.Reader // &inf, or a bzip2 reader
 	raw  counter
 	size int64 // decoded
-	pos  int64 // decoded bytes given out
-	sum  uint32
+	Pos  int64 // decoded bytes given out
+	Sum  uint32
 	want uint32
-	done bool // the end was checked
+	Done bool // the end was checked
 }
 
 // counter is the packed bytes; step bounds a read while only a header is wanted.
@@ -41,14 +41,14 @@ func (c *counter) Read(p []byte) (int, error) {
 }
 
 // streams keeps the decoders, some 400 KiB each, from file to file.
-var streams = sync.Pool{New: func() any { return new(stream) }}
+var streams = sync.Pool{New: func() any { return new(Stream) }}
 
-// openStream starts at the first byte of the packed data [off, off+packed) of r.
-func openStream(r io.ReaderAt, off, packed, size int64, method uint16, crc uint32) *stream {
-	s := streams.Get().(*stream)
+// OpenStream starts at the first byte of the packed data [off, off+packed) of r.
+func OpenStream(r io.ReaderAt, off, packed, size int64, method uint16, crc uint32) *Stream {
+	s := streams.Get().(*Stream)
 	s.raw = counter{SectionReader: *io.NewSectionReader(r, off, packed)}
-	s.size, s.pos, s.sum, s.want, s.done = size, 0, 0, crc, false
-	if method == bzip2ed {
+	s.size, s.Pos, s.Sum, s.want, s.Done = size, 0, 0, crc, false
+	if method == Bzip2ed {
 		s.dec = bzip2.NewReader(&s.raw)
 	} else {
 		s.inf.Reset(&s.raw)
@@ -57,31 +57,31 @@ func openStream(r io.ReaderAt, off, packed, size int64, method uint16, crc uint3
 	return s
 }
 
-// close gives the decoder back. The stream must not be used afterwards.
-func (s *stream) close() {
+// Close gives the decoder back. The stream must not be used afterwards.
+func (s *Stream) Close() {
 	if s != nil {
 		s.raw, s.dec = counter{}, nil
 		streams.Put(s)
 	}
 }
 
-// fill reads the next len(p) decoded bytes.
-func (s *stream) fill(p []byte) error {
-	if int64(len(p)) > s.size-s.pos {
-		return shardify.Corrupt(s.pos, "truncated: needs %d bytes, has %d", len(p), s.size-s.pos)
+// Fill reads the next len(p) decoded bytes.
+func (s *Stream) Fill(p []byte) error {
+	if int64(len(p)) > s.size-s.Pos {
+		return shardify.Corrupt(s.Pos, "truncated: needs %d bytes, has %d", len(p), s.size-s.Pos)
 	}
 	n, err := io.ReadFull(s.dec, p)
-	s.sum = crc32.Update(s.sum, crc32.IEEETable, p[:n])
-	s.pos += int64(n)
+	s.Sum = crc32.Update(s.Sum, crc32.IEEETable, p[:n])
+	s.Pos += int64(n)
 	if err != nil {
 		return s.fail(err)
 	}
 	return nil
 }
 
-// finish checks what stands behind the last byte: nothing, and the right sum.
-func (s *stream) finish() error {
-	if s.done || s.pos < s.size {
+// Finish checks what stands behind the last byte: nothing, and the right sum.
+func (s *Stream) Finish() error {
+	if s.Done || s.Pos < s.size {
 		return nil
 	}
 	var one [1]byte
@@ -98,27 +98,27 @@ func (s *stream) finish() error {
 	if used != s.raw.Size() {
 		return shardify.Corrupt(-1, "compressed data end after %d of %d bytes", used, s.raw.Size())
 	}
-	if s.sum != s.want {
-		return badSum(s.sum, s.want)
+	if s.Sum != s.want {
+		return BadSum(s.Sum, s.want)
 	}
-	s.done = true
+	s.Done = true
 	return nil
 }
 
-func badSum(is, want uint32) error {
+func BadSum(is, want uint32) error {
 	return shardify.Corrupt(-1, "crc32 is %08x, stored %08x", is, want)
 }
 
 // fail says where decoding stopped. Damage becomes ErrCorrupt; an error of the
 // file stays what it is.
-func (s *stream) fail(err error) error {
+func (s *Stream) fail(err error) error {
 	var bz bzip2.StructuralError
 	var inf *inflate.Error
 	switch {
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		return shardify.Corrupt(s.pos, "truncated: the compressed data end after %d of %d bytes", s.pos, s.size)
+		return shardify.Corrupt(s.Pos, "truncated: the compressed data end after %d of %d bytes", s.Pos, s.size)
 	case errors.As(err, &bz), errors.As(err, &inf):
-		return shardify.Corrupt(s.pos, "%v", err)
+		return shardify.Corrupt(s.Pos, "%v", err)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package npz
+package npy
 
 import (
 	"strconv"
@@ -27,27 +27,27 @@ type typeParser struct {
 	runs int
 }
 
-func (p *typeParser) parse(v value) (itemType, error) {
+func (p *typeParser) parse(v value) (Type, error) {
 	n, err := p.node(v)
 	if err != nil {
-		return itemType{}, err
+		return Type{}, err
 	}
-	t := itemType{size: int(n.size)}
+	t := Type{Size: int(n.size)}
 	var b strings.Builder
 	n.canon(&b)
-	t.text = b.String()
-	if t.leaves, err = p.leaves(nil, n, "", []int{0}, nil); err != nil {
-		return itemType{}, err
+	t.Text = b.String()
+	if t.Leaves, err = p.leaves(nil, n, "", []int{0}, nil); err != nil {
+		return Type{}, err
 	}
-	if len(t.leaves) == 0 {
-		return itemType{}, shardify.Unsupported("structured type without fields")
+	if len(t.Leaves) == 0 {
+		return Type{}, shardify.Unsupported("structured type without fields")
 	}
-	seen := make(map[string]bool, len(t.leaves))
-	for i := range t.leaves {
-		if name := t.leaves[i].name; seen[name] {
-			return itemType{}, p.lit.fail(v.at, "two fields named %q", clip(name, 40))
+	seen := make(map[string]bool, len(t.Leaves))
+	for i := range t.Leaves {
+		if name := t.Leaves[i].Name; seen[name] {
+			return Type{}, p.lit.fail(v.at, "two fields named %q", clip(name, 40))
 		}
-		seen[t.leaves[i].name] = true
+		seen[t.Leaves[i].Name] = true
 	}
 	return t, nil
 }
@@ -55,8 +55,8 @@ func (p *typeParser) parse(v value) (itemType, error) {
 func (p *typeParser) node(v value) (node, error) {
 	switch v.kind {
 	case isString:
-		s, err := parseScalar(v.text)
-		return node{at: v.at, size: int64(s.size), scalar: &s}, err
+		s, err := ParseScalar(v.text)
+		return node{at: v.at, size: int64(s.Size), scalar: &s}, err
 	case isList:
 		return p.structure(v)
 	case isTuple:
@@ -90,7 +90,7 @@ func (p *typeParser) structure(v value) (node, error) {
 		if err != nil {
 			return n, inField(err, name.text)
 		}
-		if name.text == "" && (t.scalar == nil || t.scalar.kind != 'V') {
+		if name.text == "" && (t.scalar == nil || t.scalar.Kind != 'V') {
 			return n, p.lit.fail(name.at, "a field without a name")
 		}
 		if n.size += t.size; n.size > maxItem {
@@ -140,12 +140,12 @@ func (p *typeParser) subArray(typ, shape value) (node, error) {
 
 // leaves lists the fields below n: offs are the places in the item where copies
 // of n begin, dims the sub-arrays that they fill.
-func (p *typeParser) leaves(to []leaf, n node, name string, offs, dims []int) ([]leaf, error) {
+func (p *typeParser) leaves(to []Leaf, n node, name string, offs, dims []int) ([]Leaf, error) {
 	dims = append(dims[:len(dims):len(dims)], n.dims...)
 	if n.scalar != nil {
-		l := leaf{name: name, scalar: *n.scalar, dims: dims, runs: offs, runBytes: int(n.size)}
-		if l.scalar.size == 0 && l.values() > maxRuns {
-			return nil, p.lit.fail(n.at, "%d values of no bytes", l.values())
+		l := Leaf{Name: name, Scalar: *n.scalar, dims: dims, Runs: offs, RunBytes: int(n.size)}
+		if l.Scalar.Size == 0 && l.Values() > maxRuns {
+			return nil, p.lit.fail(n.at, "%d values of no bytes", l.Values())
 		}
 		return append(to, l), nil
 	}
@@ -251,14 +251,14 @@ func quote(b *strings.Builder, s string) {
 	b.WriteByte('\'')
 }
 
-// parseType reads what canon wrote.
-func parseType(text string) (itemType, error) {
+// ParseType reads what canon wrote.
+func ParseType(text string) (Type, error) {
 	l := &literal{s: []byte(text)}
 	v := value{kind: isString, text: text}
 	if strings.HasPrefix(text, "[") {
 		var err error
 		if v, err = l.whole(); err != nil {
-			return itemType{}, err
+			return Type{}, err
 		}
 	}
 	return (&typeParser{lit: l}).parse(v)

@@ -1,4 +1,4 @@
-package npz
+package npy
 
 import (
 	"io"
@@ -6,12 +6,12 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// input is a file in the survey: random access with a known size. What was read
+// Input is a file in the survey: random access with a known size. What was read
 // last is kept, so that the small pieces that a survey looks at, which stand
 // together, cost few reads.
-type input struct {
-	r    io.ReaderAt
-	size int64
+type Input struct {
+	R    io.ReaderAt
+	Size int64
 	off  int64 // of buf in the file
 	buf  []byte
 }
@@ -25,23 +25,23 @@ const (
 )
 
 // at returns bytes [off, off+n) of the file. They are valid until the next call.
-func (in *input) at(off int64, n int) ([]byte, error) {
-	if off < 0 || n < 0 || off > in.size || int64(n) > in.size-off {
-		return nil, shardify.Corrupt(off, "truncated: needs %d bytes, has %d", n, max(in.size-off, 0))
+func (in *Input) at(off int64, n int) ([]byte, error) {
+	if off < 0 || n < 0 || off > in.Size || int64(n) > in.Size-off {
+		return nil, shardify.Corrupt(off, "truncated: needs %d bytes, has %d", n, max(in.Size-off, 0))
 	}
 	if off >= in.off && off+int64(n) <= in.off+int64(len(in.buf)) {
 		return in.buf[off-in.off:][:n], nil
 	}
-	lo, hi := off, min(max(off+int64(n), off+pieceBytes), in.size)
-	if in.size <= smallFile {
-		lo, hi = 0, in.size
+	lo, hi := off, min(max(off+int64(n), off+pieceBytes), in.Size)
+	if in.Size <= smallFile {
+		lo, hi = 0, in.Size
 	}
 	if int64(cap(in.buf)) < hi-lo {
 		in.buf = make([]byte, hi-lo)
 	}
 	in.buf = in.buf[:hi-lo]
 	in.off = lo
-	if m, err := in.r.ReadAt(in.buf, lo); m < len(in.buf) {
+	if m, err := in.R.ReadAt(in.buf, lo); m < len(in.buf) {
 		in.buf = in.buf[:0]
 		if err == io.EOF || err == nil {
 			return nil, shardify.Corrupt(lo+int64(m), "truncated while it was read")

@@ -1,0 +1,10 @@
+// Package npy finds the arrays of one .npy or .npz file: where their bytes are, their
+// shapes and their types. It reads headers, and no elements.
+//
+//	survey.go     the arrays of a file: Survey returns a Listing
+//	zip.go        the central directory of an archive; input.go: a file in the survey
+//	stream.go     a compressed member, decoded once in order
+//	header.go     the header of an array; literal.go: the Python dict in it
+//	types.go      NumPy's types; structs.go: those with fields
+//	values.go     elements in other forms than the machine's
+package npy

@@ -1,0 +1,97 @@
+package npy
+
+import (
+	"math/bits"
+)
+
+// Gather copies the leaf's bytes of every item to dst.
+func Gather(dst, items []byte, size int, l *Leaf) {
+	if len(dst) == 0 {
+		return
+	}
+	if len(l.Runs) == 1 {
+		src := items[l.Runs[0]:]
+		switch l.RunBytes {
+		case 1:
+			for i := range dst {
+				dst[i] = src[i*size]
+			}
+			return
+		case 2:
+			for ; len(dst) >= 2; dst = dst[2:] {
+				*(*[2]byte)(dst) = *(*[2]byte)(src)
+				src = src[min(size, len(src)):]
+			}
+			return
+		case 4:
+			for ; len(dst) >= 4; dst = dst[4:] {
+				*(*[4]byte)(dst) = *(*[4]byte)(src)
+				src = src[min(size, len(src)):]
+			}
+			return
+		case 8:
+			for ; len(dst) >= 8; dst = dst[8:] {
+				*(*[8]byte)(dst) = *(*[8]byte)(src)
+				src = src[min(size, len(src)):]
+			}
+			return
+		}
+	}
+	for len(dst) > 0 {
+		for _, at := range l.Runs {
+			dst = dst[copy(dst[:l.RunBytes], items[at:]):]
+		}
+		items = items[size:]
+	}
+}
+
+// Repairs tells whether stored values differ from delivered ones of equal size.
+func (s scalar) Repairs() bool {
+	return s.Kind == 'b' || s.Big && s.Kind != 'S' && s.Kind != 'V' && s.unitSize() > 1
+}
+
+// unitSize is the bytes that byte order applies to: of half a complex number.
+func (s scalar) unitSize() int {
+	if s.Kind == 'c' {
+		return s.Size / 2
+	}
+	return s.Size
+}
+
+// Repair turns big-endian values round and other bools than 0 and 1 to 1.
+func (s scalar) Repair(p []byte) {
+	if !s.Repairs() {
+		return
+	}
+	if s.Kind == 'b' {
+		for i, v := range p {
+			if v > 1 {
+				p[i] = 1
+			}
+		}
+		return
+	}
+	switch s.unitSize() {
+	case 2:
+		for i := 0; i+2 <= len(p); i += 2 {
+			p[i], p[i+1] = p[i+1], p[i]
+		}
+	case 4:
+		for i := 0; i+4 <= len(p); i += 4 {
+			le.PutUint32(p[i:], bits.ReverseBytes32(le.Uint32(p[i:])))
+		}
+	case 8:
+		for i := 0; i+8 <= len(p); i += 8 {
+			le.PutUint64(p[i:], bits.ReverseBytes64(le.Uint64(p[i:])))
+		}
+	}
+}
+
+// TextEnd is the length without trailing zero units.
+func TextEnd(v []byte, unit int) int {
+	n := len(v)
+	for n > 0 && v[n-1] == 0 {
+		n--
+	}
+	return (n + unit - 1) / unit * unit
+}
