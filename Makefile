@@ -50,6 +50,7 @@ test-programs:
 # What has a long form has a short one in make test.
 test-long: build ## the long forms of all tests that have one (hours)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 6h ./...
+	SHARDIFY_LONG=1 go test -count=1 -timeout 6h -tags cuda -run 'Device|Driver' ./gpuload
 
 # What looks at processes, traces them or opens libraries of the system is left out: the
 # emulator's are not those of such a machine. The bytes of both kinds of processor are compared by make test.

@@ -44,10 +44,13 @@ type Driver struct {
 	Configure func(key, value string)
 	Reset     func()
 	Capture   func(on int32)
-	CaptureOn func(stream uintptr)                              // until Capture(0)
-	Batched   func() int32                                      // copies started in batches
-	Stream    func(flags uint32) uintptr                        // a consumer's: 1 non-blocking
-	Touch     func(stream uintptr, at, n uint64, w int32) int32 // a consumer's kernel
+	CaptureOn func(stream uintptr)                               // until Capture(0)
+	Batched   func() int32                                       // copies started in batches
+	Stream    func(flags uint32) uintptr                         // a consumer's: 1 non-blocking
+	Touch     func(stream uintptr, at, n uint64, w int32) int32  // a consumer's kernel
+	Read      func(stream uintptr, at, n uint64, to *byte) int32 // another, which copies to memory that is not Go's
+	Drop      func(stream uintptr)                               // of a consumer
+	Finish    func()                                             // all streams
 	texts     map[string]func(out *byte, n uint64)
 }
 
@@ -78,6 +81,9 @@ func Load(t testing.TB, flags ...string) *Driver {
 	purego.RegisterLibFunc(&d.Batched, h, "fakecuda_batched")
 	purego.RegisterLibFunc(&d.Stream, h, "fakecuda_stream")
 	purego.RegisterLibFunc(&d.Touch, h, "fakecuda_touch")
+	purego.RegisterLibFunc(&d.Read, h, "fakecuda_read")
+	purego.RegisterLibFunc(&d.Drop, h, "fakecuda_drop")
+	purego.RegisterLibFunc(&d.Finish, h, "fakecuda_finish")
 	for _, name := range []string{"report", "alive", "calls"} {
 		var f func(*byte, uint64)
 		purego.RegisterLibFunc(&f, h, "fakecuda_"+name)

@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -18,10 +17,13 @@ type handover struct {
 	handed  bool // to a consumer that has not released it
 	users   []user
 	unknown bool // somebody uses it on a stream that was not told
-	// left is recorded where streams leave; the next batch waits for the first leaves.
+	// left is recorded where streams leave, in turn; leaves is how often. The next batch waits
+	// for behind.
 	left   [4]event
 	leaves int
 }
+
+func (h *handover) behind() []event { return h.left[:min(h.leaves, len(h.left))] }
 
 // user is a stream that works on the batch.
 type user struct {
@@ -165,10 +167,7 @@ func (s *Slot) Use(stream uintptr) error {
 // Leave notes that all that a stream has to do with the batch was given to it: the stream
 // may be destroyed afterwards. A consumer that was Unknown is on this one.
 func (s *Slot) Leave(stream uintptr) error {
-	runtime.LockOSThread() // of the visit and of the wait behind it
-	defer runtime.UnlockOSThread()
-	var late []uintptr
-	err := s.d.do(func() (err error) {
+	return s.d.do(func() error {
 		if !s.done {
 			return errNotDone
 		}
@@ -177,34 +176,33 @@ func (s *Slot) Leave(stream uintptr) error {
 		}
 		s.forget(userOf(stream))
 		s.unknown = false
-		late, err = s.leave(nil, stream)
-		return err
+		return s.leave(stream)
 	})
-	return errors.Join(err, s.d.outlast(late))
 }
 
-// leave records where a stream leaves the slot, or adds it to those that the host is to
-// wait for.
-func (s *Slot) leave(late []uintptr, stream uintptr) ([]uintptr, error) {
-	if s.leaves == len(s.left) {
-		return append(late, stream), nil
+// leave records where a stream leaves the slot. Where that needs an event more than there
+// are, the host waits for the oldest one. (To wait for the stream would not do: that of the
+// context waits for others at its next operation only.)
+func (s *Slot) leave(stream uintptr) error {
+	e := &s.left[s.leaves%len(s.left)]
+	if s.leaves >= len(s.left) {
+		if err := s.d.drv.eventSynchronize(e.handle); err != nil {
+			return err
+		}
 	}
-	if err := s.d.record(&s.left[s.leaves], stream); err != nil {
-		return late, err
+	if err := s.d.record(e, stream); err != nil {
+		return err
 	}
 	s.leaves++
-	return late, nil
+	return nil
 }
 
 // Release frees the slot as soon as all streams that use the batch, and those given here,
-// have done what they have got to do by now. Streams beyond four are waited for on the host;
-// so is a consumer that is Unknown, unless streams are given. After ErrCapture it is not
-// released.
+// have done what they have got to do by now. Without any given, a consumer that is Unknown is
+// waited for on the host. After ErrCapture the slot is not released.
 func (s *Slot) Release(streams ...uintptr) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var late []uintptr
-	err := s.d.do(func() (err error) {
+	unknown := false
+	err := s.d.do(func() error {
 		for _, stream := range streams {
 			s.add(stream)
 		}
@@ -213,47 +211,24 @@ func (s *Slot) Release(streams ...uintptr) error {
 				return err
 			}
 		}
-		if s.unknown && len(streams) == 0 {
-			late = append(late, Unknown)
-		}
 		for _, u := range s.users {
-			if late, err = s.leave(late, u.handle()); err != nil {
+			if err := s.leave(u.handle()); err != nil {
 				return err
 			}
 		}
-		s.users, s.handed = s.users[:0], late != nil
+		unknown = s.unknown && len(streams) == 0
+		s.users, s.handed = s.users[:0], unknown
 		return nil
 	})
-	if err != nil || late == nil {
+	if err != nil || !unknown {
 		return err
 	}
-	if err := s.d.outlast(late); err != nil {
-		return err
+	// Others call the driver meanwhile.
+	if err := s.d.bracket(s.d.drv.synchronize); err != nil {
+		return s.d.visit(func() error { return err })
 	}
-	return s.d.do(func() error {
-		s.handed = false
-		return nil
-	})
-}
-
-// outlast waits on the host for streams; Unknown are all that there are.
-func (d *Device) outlast(streams []uintptr) error {
-	if len(streams) == 0 {
-		return nil
-	}
-	err := d.bracket(func() error {
-		for _, s := range streams {
-			wait := func() error { return d.drv.streamSynchronize(s) }
-			if s == Unknown {
-				wait = d.drv.synchronize
-			}
-			if err := wait(); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	d.order.Lock()
-	defer d.order.Unlock()
-	return d.noted(err)
+	s.d.order.Lock()
+	defer s.d.order.Unlock()
+	s.handed = false
+	return nil
 }

@@ -132,7 +132,7 @@ func TestASlotMayHaveManyReaders(t *testing.T) {
 	f := newFake(t)
 	eachOrder(t, f, func(t *testing.T) {
 		d := f.open(t, Options{})
-		h, out := alloc(t, d, size), alloc(t, d, many*size)
+		h, out := alloc(t, d, size), alloc(t, d, (many+1)*size)
 		s, err := d.NewSlot(SlotOptions{Tensors: []int64{size}})
 		check(t, err)
 		var streams [many]uintptr
@@ -147,10 +147,15 @@ func TestASlotMayHaveManyReaders(t *testing.T) {
 				check(t, s.Ready(c))
 				check(t, d.do(func() error { return d.drv.copyToHost(addressOf(out[i*size:]), s.Ptr(0), size, c) }))
 			}
+			check(t, elsewhere(func() error {
+				return onThread(s, func(c uintptr) error {
+					return d.do(func() error { return d.drv.copyToHost(addressOf(out[many*size:]), s.Ptr(0), size, c) })
+				})
+			}))
 			check(t, s.Release())
 		}
 		check(t, d.bracket(d.drv.synchronize))
-		for i := range streams {
+		for i := range many + 1 {
 			if !bytes.Equal(out[i*size:][:size], h) {
 				t.Errorf("reader %d read other bytes", i)
 			}

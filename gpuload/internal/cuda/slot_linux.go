@@ -155,7 +155,7 @@ func (s *Slot) enter(stream uintptr) error {
 		return nil
 	}
 	s.entered[k] = true
-	for i := range s.left[:s.leaves] {
+	for i := range s.behind() {
 		if err := s.d.wait(stream, &s.left[i]); err != nil {
 			return err
 		}
@@ -341,7 +341,7 @@ func (s *Slot) destroy() error {
 	s.closed = true
 	delete(d.live, s)
 	var all []error
-	for i := range s.left[:s.leaves] {
+	for i := range s.behind() {
 		// The consumer may still be at work; freeing memory need not wait for it.
 		all = append(all, d.given(d.drv.eventSynchronize(s.left[i].handle)))
 	}

@@ -169,7 +169,12 @@ static void run_op(struct op *o) {
         else run_kernel(o->f, o->params);
         break;
     case RECORD: o->at = now(); break;
-    case WAIT: case TOUCH: break;
+    case TOUCH:
+        if (!o->b) break;
+        if (covered(o->a, o->n)) memcpy((void *)o->b, (void *)o->a, o->n);
+        else violation("a consumer's kernel reads memory that was given back");
+        break;
+    case WAIT: break;
     }
 }
 
@@ -242,6 +247,27 @@ API int fakecuda_touch(void *stream, u64 at, u64 n, int write) {
     int r = push(stream, (struct op){.kind = TOUCH, .a = at, .n = n, .f = write});
     pthread_mutex_unlock(&lock);
     return r;
+}
+// fakecuda_read queues one that copies memory of the device to memory nobody else looks at.
+API int fakecuda_read(void *stream, u64 at, u64 n, void *to) {
+    pthread_mutex_lock(&lock);
+    int r = push(stream, (struct op){.kind = TOUCH, .a = at, .b = (u64)to, .n = n});
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+// fakecuda_finish waits for all streams.
+API void fakecuda_finish(void) {
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < STREAMS; i++) waited(lanes[i].last);
+    pthread_mutex_unlock(&lock);
+}
+// fakecuda_drop destroys a consumer's stream.
+API void fakecuda_drop(struct stream *s) {
+    pthread_mutex_lock(&lock);
+    lanes[s->number].used = 0;
+    s->magic = 0;
+    streams--;
+    pthread_mutex_unlock(&lock);
 }
 // fakecuda_stream makes a consumer's stream: 1 non-blocking, 0 blocking.
 API void *fakecuda_stream(u32 flags) {
