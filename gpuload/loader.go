@@ -44,9 +44,11 @@ type Loader struct {
 
 	slots  []*slot
 	spares *load.Spares
-	helps  bool // the consumer makes batches too
-	small  bool // batches are
-	wakeAt int  // free slots from which another goroutine is woken
+	absent []bool // by tensor of a slot: a device gathers it, and it has no memory on the host
+	listed bool   // a device has the numbers of samples from the host
+	helps  bool   // the consumer makes batches too
+	small  bool   // batches are
+	wakeAt int    // free slots from which another goroutine is woken
 
 	// use is held by the calls that consume, mu by those and by others for a moment.
 	use    sync.Mutex
@@ -97,9 +99,6 @@ func (l *Loader) together() int64 {
 			return 1
 		}
 	}
-	if !l.onHost {
-		return 1
-	}
 	fit := l.cfg.Group / (l.steps.Batch * max(deviceRow(l.out), 1))
 	return max(min(fit, maxTogether, l.steps.Count(0)), 1)
 }
@@ -117,6 +116,12 @@ func (l *Loader) prepare() error {
 func (l *Loader) allocate() error {
 	if err := l.sources(); err != nil {
 		return err
+	}
+	if gpu, ok := l.dev.(device.GPU); ok && (l.pinned != nil || l.windows != nil) {
+		if err := l.placeOrder(gpu); err != nil {
+			return err
+		}
+		l.absent = l.held(gpu)
 	}
 	l.helps = l.onHost && (l.pinned != nil || l.windows != nil || l.mapped != nil)
 	l.small = l.steps.Most()*deviceRow(l.out) < helpBytes
@@ -136,7 +141,7 @@ func (l *Loader) allocate() error {
 func (l *Loader) addSlot() error {
 	s := &slot{table: load.NewTable(l.out, l.dev, &l.stats.usage), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.Most())}
 	s.table.Casts = l.casts
-	s.on.Table = s.table
+	s.table.Absent, s.on.Table, s.on.Listed = l.absent, s.table, l.listed
 	if l.onHost {
 		s.table.Spares = l.spares
 	}
@@ -168,6 +173,21 @@ func (l *Loader) Grow() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.addSlot()
+}
+
+// maxIndices is the most Indices, in bytes, that are copied to a device's memory, which is
+// not asked for. More are looked up on the host.
+const maxIndices = 64 << 20
+
+// placeOrder decides who computes the samples of a batch: the device, or the host where they
+// are drawn from lists.
+func (l *Loader) placeOrder(gpu device.GPU) error {
+	list := l.order.Indices()
+	l.listed = l.windows == nil && (l.order.Drawn() || len(list)*8 > maxIndices)
+	if list == nil || l.listed || l.windows != nil {
+		return nil
+	}
+	return gpu.Indices(list)
 }
 
 // direct reports that samples of a Block shuffle are read one by one.

@@ -26,6 +26,8 @@ func (m *maker) make(s *slot) error {
 		err = m.fromWindows(s)
 	case m.pinned != nil:
 		err = m.fromPinned(s)
+	case m.windows != nil && !m.onHost: // no rows at all
+		err = m.onDevice(m.dev.(device.GPU), s, device.Rows{From: [2]*load.Table{m.windows.All[0].Table}})
 	case m.mapped != nil:
 		err = m.fromMapped(s)
 	default:
@@ -47,44 +49,90 @@ func (m *maker) transfer(s *slot) error {
 }
 
 func (m *maker) fromWindows(s *slot) error {
+	if g, ok := m.dev.(device.GPU); ok {
+		from, first, err := m.windows.Tables(&s.Step)
+		if err != nil {
+			return err
+		}
+		f, split := m.windows.Formula(&s.Step, m.cursor, first)
+		return m.onDevice(g, s, device.Rows{Split: split, From: from, Formula: &f})
+	}
 	var err error
 	if s.segments, err = m.windows.Segments(s.segments[:0], &s.Step, m.cursor, m.rows); err != nil {
 		return err
-	}
-	if m.pinned != nil {
-		m.items(s)
-		s.hosted = append(s.hosted[:0], load.Segment{From: m.pinned.Table, Rows: s.ids[:s.Rows], At: 0})
 	}
 	return m.gather(s)
 }
 
 func (m *maker) fromPinned(s *slot) error {
+	if g, ok := m.dev.(device.GPU); ok {
+		r := device.Rows{Split: int64(s.Rows), From: [2]*load.Table{m.pinned.Table}}
+		if f, ok := m.steps.Formula(&s.Step, m.cursor); ok && !m.listed {
+			r.Formula = &f
+		}
+		return m.onDevice(g, s, r)
+	}
+	return m.gather(m.allPinned(s))
+}
+
+// allPinned makes all rows of a batch those of the pinned tier.
+func (m *maker) allPinned(s *slot) *slot {
 	m.items(s)
 	s.segments = append(s.segments[:0], load.Segment{From: m.pinned.Table, Rows: s.ids[:s.Rows], At: 0})
-	return m.gather(s)
+	return s
+}
+
+// onDevice makes a batch of what a device gathers by itself, and of what the host gathers
+// for it.
+func (m *maker) onDevice(g device.GPU, s *slot, r device.Rows) error {
+	t := load.Nanos()
+	m.at, r.By = s, m
+	r.Size, r.Rows = s.Size, int64(s.Rows)
+	err := g.Gather(m.crew, &s.on, &r)
+	m.stats.gathered.Add(load.Nanos() - t)
+	m.trace.event("gather", "gather", t, s.Number, s.table.Size())
+	return err
+}
+
+// Listed is the numbers of a batch's rows, where the device asks for them.
+func (m *maker) Listed() ([]int64, error) {
+	s := m.at
+	if m.windows == nil {
+		m.items(s)
+		return s.ids[:s.Rows], nil
+	}
+	var err error
+	s.segments, err = m.windows.Segments(s.segments[:0], &s.Step, m.cursor, m.rows)
+	return m.rows[:s.Rows], err
+}
+
+// Hosted is a batch's rows for what the host gathers.
+func (m *maker) Hosted() ([]load.Segment, error) {
+	switch s := m.at; {
+	case s.Rows == 0:
+		return nil, nil
+	case m.pinned != nil:
+		return m.allPinned(s).segments, nil
+	}
+	_, err := m.Listed()
+	return m.at.segments, err
 }
 
 // items computes the samples of a batch, where they are needed to make it.
 func (m *maker) items(s *slot) {
+	if s.known {
+		return
+	}
+	m.stats.numbered.Add(int64(s.Rows))
 	s.cursor, m.cursor = m.cursor, s.cursor
 	s.number(m.order, &m.steps)
 	s.cursor, m.cursor = m.cursor, s.cursor
 }
 
-// gather makes the batch of its segments. Of memory that a device cannot copy from, the
-// host does.
+// gather makes the batch of its segments.
 func (m *maker) gather(s *slot) error {
 	t := load.Nanos()
-	var err error
-	if g, ok := m.dev.(device.GPU); ok && m.mapped == nil {
-		host := s.segments
-		if len(s.hosted) > 0 {
-			host = s.hosted
-		}
-		err = g.Gather(m.crew, &s.on, s.Size, s.segments, host)
-	} else {
-		err = load.Gather(m.crew, s.table, s.Size, s.segments)
-	}
+	err := load.Gather(m.crew, s.table, s.Size, s.segments)
 	m.stats.gathered.Add(load.Nanos() - t)
 	m.trace.event("gather", "gather", t, s.Number, s.table.Size())
 	return err

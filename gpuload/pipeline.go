@@ -313,6 +313,7 @@ type maker struct {
 	rows   []int64
 	runs   []load.Run
 	raw    *load.Table // of direct, where there are casts
+	at     *slot       // that is being made on a device
 }
 
 func (p *pipeline) newMaker() *maker {

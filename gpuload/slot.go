@@ -24,10 +24,9 @@ type slot struct {
 	known    bool          // ids are those of the batch; else they are computed when asked for
 	cursor   *order.Cursor // for that
 	segments []load.Segment
-	hosted   []load.Segment // where the device gathers from elsewhere than the host
-	keep     bool           // Config.Synthetic: the content is to stay
-	filled   bool           // once, which is enough for Config.Synthetic
-	held     bool           // by the consumer; under Loader.mu
+	keep     bool // Config.Synthetic: the content is to stay
+	filled   bool // once, which is enough for Config.Synthetic
+	held     bool // by the consumer; under Loader.mu
 }
 
 // number computes the IDs.

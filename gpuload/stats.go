@@ -13,6 +13,7 @@ type counters struct {
 	fill, stage, gathered, copied atomic.Int64 // nanoseconds
 	early                         atomic.Int64 // nanoseconds of reading before the first batch: tiers that read all
 	delivered, staged             atomic.Int64 // bytes
+	numbered                      atomic.Int64 // samples that were computed to make batches
 	usage                         load.Usage
 	// Written by the consumer only, under Loader.mu:
 	batches, samples    int64

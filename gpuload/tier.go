@@ -215,7 +215,7 @@ func (l *Loader) windowsFromPinned(d device.GPU) error {
 				g.Table.Counts[i] = w.Rows()
 			}
 		}
-		if err := d.Reserve(g.Table); err != nil {
+		if err := d.Reserve(g.Table, false); err != nil {
 			return err
 		}
 	}

@@ -212,8 +212,9 @@ func (o *Order) At(epoch int, q int64) int64 {
 	return c.At(q)
 }
 
-// replaces reports an order in which a sample may come twice in an epoch.
-func (o *Order) replaces() bool { return o.mix != nil || o.draw != nil || o.balance != nil }
+// Drawn reports an order in which a sample may come twice in an epoch: with Mix, Weights or
+// Labels. It has no Formula.
+func (o *Order) Drawn() bool { return o.mix != nil || o.draw != nil || o.balance != nil }
 
 // Seed is that of the order.
 func (o *Order) Seed() uint64 { return o.seed }
@@ -230,7 +231,7 @@ func (o *Order) Item(i int64) int64 {
 }
 
 // Windowed reports an order whose windows can be read ahead.
-func (o *Order) Windowed() bool { return o.shuffle == Block && !o.replaces() }
+func (o *Order) Windowed() bool { return o.shuffle == Block && !o.Drawn() }
 
 // Mixed reports a Block shuffle of several inputs, which has no windows to read ahead.
 func (o *Order) Mixed() bool { return o.shuffle == Block && o.mix != nil }

@@ -2,7 +2,7 @@
 // GPU. driver/fakecuda.c answers as the driver does, keeps streams as queues that run
 // when CUDA permits it and a seed wants it, and notes what a correct program never
 // does. With python3 it launches the PTX that ships, translated to C by ptxcpu and
-// checked at every access of memory; without, C functions take the kernels' place.
+// checked at every access of memory; without, their source compiled for the processor.
 package fakecuda
 
 import (
@@ -29,8 +29,7 @@ const (
 
 // Variants of the driver.
 const (
-	Source  = "-DFAKECUDA_SOURCE" // runs kernels.cu, compiled for the processor
-	PTX     = "-DFAKECUDA_PTX"    // runs kernels.ptx
+	PTX     = "-DFAKECUDA_PTX" // runs kernels.ptx; without it, kernels.cu compiled for the processor
 	Batch12 = "-DFAKECUDA_BATCH=1"
 	Batch13 = "-DFAKECUDA_BATCH=2"
 )
@@ -46,6 +45,7 @@ type Driver struct {
 	Capture   func(on int32)
 	CaptureOn func(stream uintptr)                               // until Capture(0)
 	Batched   func() int32                                       // copies started in batches
+	Link      func() uint64                                      // bytes of host memory that the device has read
 	Stream    func(flags uint32) uintptr                         // a consumer's: 1 non-blocking
 	Touch     func(stream uintptr, at, n uint64, w int32) int32  // a consumer's kernel
 	Read      func(stream uintptr, at, n uint64, to *byte) int32 // another, which copies to memory that is not Go's
@@ -79,6 +79,7 @@ func Load(t testing.TB, flags ...string) *Driver {
 	purego.RegisterLibFunc(&d.Capture, h, "fakecuda_capture")
 	purego.RegisterLibFunc(&d.CaptureOn, h, "fakecuda_capture_on")
 	purego.RegisterLibFunc(&d.Batched, h, "fakecuda_batched")
+	purego.RegisterLibFunc(&d.Link, h, "fakecuda_link")
 	purego.RegisterLibFunc(&d.Stream, h, "fakecuda_stream")
 	purego.RegisterLibFunc(&d.Touch, h, "fakecuda_touch")
 	purego.RegisterLibFunc(&d.Read, h, "fakecuda_read")
@@ -112,12 +113,9 @@ func Build(flags ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	args := append([]string{"-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-I" + filepath.Join(dir, "ptxcpu"), "-I" + filepath.Join(dir, device), filepath.Join(dir, "driver", "fakecuda.c")}, flags...)
+	args := append([]string{"-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-strict-aliasing", "-I" + filepath.Join(dir, "ptxcpu"), "-I" + filepath.Join(dir, device), filepath.Join(dir, "driver", "fakecuda.c"), filepath.Join(dir, "driver", "kernels.cc")}, flags...)
 	for _, f := range flags {
-		switch f {
-		case Source:
-			args = append(args, filepath.Join(dir, "driver", "kernels.cc"))
-		case PTX:
+		if f == PTX {
 			object, err := kernels()
 			if err != nil {
 				return "", err

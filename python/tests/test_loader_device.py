@@ -34,7 +34,8 @@ def driver():
         [sys.executable, os.path.join(tool, "ptxcpu.py"), ptx, "-o", kernels + "c"],
         [CC, "-c", *flags, "-frounding-math", "-fno-strict-aliasing", "-o", kernels + "o", kernels + "c"],
         [CC, "-shared", *flags, "-DFAKECUDA_BATCH=2", "-DFAKECUDA_PTX", "-I" + tool]
-        + ["-o", path, SOURCE, kernels + "o", "-lpthread", "-lm"],
+        + ["-I" + os.path.dirname(ptx), "-fno-strict-aliasing"]
+        + ["-o", path, SOURCE, SOURCE.replace("fakecuda.c", "kernels.cc"), kernels + "o", "-lpthread", "-lm"],
     ):
         p = subprocess.run(command, capture_output=True, text=True)
         if p.returncode:

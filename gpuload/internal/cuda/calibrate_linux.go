@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"github.com/shardify/shardify"
 )
 
 // calibrationBytes is what a measurement moves: some milliseconds' worth.
@@ -72,7 +70,7 @@ func (d *Device) newMeter(n, rows int64) (m *meter, err error) {
 	if m.host, err = d.Alloc(n, 0); err != nil {
 		return nil, err
 	}
-	m.slot, err = d.NewSlot(SlotOptions{Tensors: []int64{n}, Rows: rows})
+	m.slot, err = d.NewSlot(SlotOptions{Tensors: []int64{n}, Rows: max(rows, 1)})
 	if err != nil {
 		return nil, errors.Join(err, d.Free(m.host))
 	}
@@ -114,7 +112,7 @@ func (m *meter) engine(piece int64) (float64, error) {
 	n := int64(len(m.host))
 	t, err := m.timed(func() error {
 		for at := int64(0); at < n; at += piece {
-			if err := m.d.copyIn(m.slot.tensors[0].at+uint64(at), addressOf(m.host)+uint64(at), min(piece, n-at), m.d.copies); err != nil {
+			if err := errors.Join(m.slot.addPiece(m.slot.tensors[0].at+uint64(at), addressOf(m.host)+uint64(at), min(piece, n-at)), m.slot.flush()); err != nil {
 				return err
 			}
 		}
@@ -147,15 +145,22 @@ func (m *meter) device() (float64, error) {
 // rows is the rate of rows in an order without neighbours, by the copy engine or by
 // the kernel.
 func (m *meter) rows(row int64, engine bool) (float64, error) {
-	ids := scatter(int64(len(m.host)) / row)
-	from := Source{Host: m.host, Rows: int64(len(ids)), Row: row}
+	n := int64(len(m.host)) / row
+	return m.gather(Column{Row: row, From: [2]Source{{Host: m.host, Rows: n}}}, scatter(n), engine)
+}
+
+// gather is the rate of all rows of a column once.
+func (m *meter) gather(c Column, ids []int64, engine bool) (float64, error) {
+	n := int64(len(ids))
+	b := &Batch{Size: n, Rows: n, Split: n, IDs: ids}
 	t, err := m.timed(func() error {
 		if engine {
-			return m.slot.byEngine(m.slot.tensors[0].at, addressOf(m.host), ids, row)
+			return errors.Join(m.slot.byEngine(&c, b), m.slot.flush())
 		}
-		return m.slot.byKernel(0, 0, ids, &from)
+		b.Columns = []Column{c}
+		return m.slot.gather(b)
 	})
-	return rate(int64(len(ids))*row, t), err
+	return rate(n*c.Row, t), err
 }
 
 // scatter is 0 to n-1 in a random order that is always the same.
@@ -228,14 +233,14 @@ func (m *meter) figures(row int64, add func(string, int64, float64, error) error
 			return err
 		}
 	}
-	r, err = m.gather(Source{Host: m.host, Rows: n, Row: row}, kernelIDs)
+	r, err = m.rows(row, false)
 	if err := add("global, kernel from pinned memory", row, r, err); err != nil {
 		return err
 	}
 	var w [2]*Window
 	for i := range w {
 		var err error
-		if w[i], err = m.d.NewWindow(n * row); err != nil {
+		if w[i], err = m.d.NewWindow(n*row, false); err != nil {
 			return errors.Join(err, closeWindows(w))
 		}
 	}
@@ -261,13 +266,13 @@ func (m *meter) windows(w [2]*Window, n, row int64, ids []int64, add func(string
 	if err := m.d.Drain(context.Background()); err != nil {
 		return err
 	}
-	r, err := m.gather(Source{Window: w[0], Rows: n, Row: row}, ids)
+	r, err := m.gather(Column{Row: row, From: [2]Source{{Window: w[0], Rows: n}}}, ids, false)
 	if err := add("device tier", row, r, err); err != nil {
 		return err
 	}
 	best := 0.0
 	for range 3 {
-		r, err := m.block(w, n, row)
+		r, err := m.block(w, ids, row)
 		if err != nil {
 			return err
 		}
@@ -276,17 +281,11 @@ func (m *meter) windows(w [2]*Window, n, row int64, ids []int64, add func(string
 	return add("block", row, best, nil)
 }
 
-// gather is the rate of the kernel for all rows once.
-func (m *meter) gather(from Source, ids []int64) (float64, error) {
-	copy(shardify.View[int64](m.slot.rows), ids)
-	t, err := m.timed(func() error { return m.slot.kernel(0, 0, int64(len(ids)), &from) })
-	return rate(int64(len(ids))*from.Row, t), err
-}
-
 // block is the rate of windows loaded while the one before is gathered from, in the
 // order of the last gather.
-func (m *meter) block(w [2]*Window, n, row int64) (float64, error) {
+func (m *meter) block(w [2]*Window, ids []int64, row int64) (float64, error) {
 	const loads = 8
+	n := int64(len(ids))
 	from := time.Now()
 	for k := range loads {
 		w := w[k%2]
@@ -294,7 +293,7 @@ func (m *meter) block(w [2]*Window, n, row int64) (float64, error) {
 			return 0, err
 		}
 		err := m.d.do(func() error {
-			return m.slot.kernel(0, 0, n, &Source{Window: w, Rows: n, Row: row})
+			return m.slot.gather(&Batch{Size: n, Rows: n, Split: n, IDs: ids, Columns: []Column{{Row: row, From: [2]Source{{Window: w, Rows: n}}}}})
 		})
 		if err != nil {
 			return 0, err

@@ -322,6 +322,16 @@ func (d *driver) launch(f uintptr, blocks, threads uint32, stream uintptr, param
 	return d.check("cuLaunchKernel", r)
 }
 
+// launchStruct runs a kernel with one parameter, a struct that is read during the call.
+func (d *driver) launchStruct(f uintptr, blocks, threads uint32, stream uintptr, param unsafe.Pointer) error {
+	at := [1]unsafe.Pointer{param}
+	var pin runtime.Pinner
+	pin.Pin(param)
+	r, _, _ := purego.SyscallN(d.cuLaunchKernel, f, uintptr(blocks), 1, 1, uintptr(threads), 1, 1, 0, stream, uintptr(unsafe.Pointer(&at)), 0)
+	pin.Unpin()
+	return d.check("cuLaunchKernel", r)
+}
+
 func (d *driver) occupancy(f uintptr, threads int32) (n int32, err error) {
 	r, _, _ := purego.SyscallN(d.cuOccupancyMaxActiveBlocksPerMultiprocessor, uintptr(unsafe.Pointer(&n)), f, uintptr(uint32(threads)), 0)
 	return n, d.check("cuOccupancyMaxActiveBlocksPerMultiprocessor", r)

@@ -122,16 +122,31 @@ func (d *Device) prepare() error {
 		return err
 	}
 	d.module = m
-	for _, name := range kernelNames() {
+	for _, name := range kernelNames {
 		if d.kernels[name], err = d.drv.function(m, name); err != nil {
 			return fmt.Errorf("kernel %s: %w", name, err)
 		}
 	}
 	// A few multiprocessors saturate the link; training keeps the others.
 	d.grid = uint32(min(max(d.info.Multiprocessors/5, 4), 24))
-	d.wide = uint32(max(d.info.Multiprocessors, 1) * 4)
+	if d.wide, err = d.resident(); err != nil {
+		return err
+	}
 	d.batch = d.drv.hasBatch()
 	return nil
+}
+
+// resident is how many blocks of a gather the device runs at a time.
+func (d *Device) resident() (uint32, error) {
+	each := int32(1)
+	if d.drv.cuOccupancyMaxActiveBlocksPerMultiprocessor != 0 {
+		n, err := d.drv.occupancy(d.kernels["batch"], blockThreads)
+		if err != nil {
+			return 0, err
+		}
+		each = max(n, 1)
+	}
+	return uint32(max(d.info.Multiprocessors, 1) * each), nil
 }
 
 func (d *Device) describe(ordinal int32) (err error) {

@@ -85,3 +85,31 @@ func check(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// move starts the move of rows into a tensor as a loader would: by the copy engine what is
+// long and in host memory, else by a kernel. A second source begins at half of the rows.
+func move(s *Slot, i int, ids []int64, row int64, from ...Source) error {
+	n := int64(len(ids))
+	b := Batch{Size: n, Rows: n, Split: n, IDs: ids}
+	c := Column{Tensor: i, Row: row}
+	if copy(c.From[:], from) == 2 {
+		b.Split = n / 2
+	}
+	if from[0].Host != nil && len(from) == 1 && s.casts[i] == nil && row >= s.d.EngineRow() {
+		b.Engine = []Column{c}
+	} else {
+		b.Columns = []Column{c}
+	}
+	if err := s.check(&b); err != nil {
+		return err
+	}
+	return s.d.do(func() error {
+		if err := s.begin(); err != nil {
+			return err
+		}
+		if err := s.copyAll(nil, &b); err != nil {
+			return err
+		}
+		return s.gather(&b)
+	})
+}

@@ -3,128 +3,306 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"unsafe"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/order"
 )
 
 // Source is rows of one size, one after the other, in pinned host memory or in a
 // Window.
 type Source struct {
-	// Host is pinned memory of the device; or Window and At, a byte of it.
+	// Host is pinned memory of the device; or Window and At, a byte of it. Of a source in
+	// host memory that changes, Window is one without memory that orders the changes.
 	Host   []byte
 	Window *Window
 	At     int64
 	Rows   int64
-	Row    int64 // bytes
 }
 
-// Gather starts the move of rows of a source into tensor i of the slot, at row at:
-// ids[k] goes to row at+k, and -1 becomes zeros. Rows from row 0 on must be
-// in the slot's SlotOptions.Rows. ids may be used again at once; the source must
-// stay until Reuse, or Window.Reuse.
-//
-// Sources of one batch have their ids at the same rows of all tensors.
-func (s *Slot) Gather(i int, at int64, ids []int64, from Source) error {
-	if err := s.checkGather(at, ids, &from); err != nil {
+// Column is a tensor of a batch and where its rows of Row bytes come from.
+type Column struct {
+	Tensor int
+	Row    int64
+	From   [2]Source
+}
+
+// Batch is tensors whose rows are found by number, the same numbers for all of them. One
+// launch makes them all.
+type Batch struct {
+	// Size is the rows of the batch. Those from Rows on are zeros; those from Split on are of
+	// the second sources, if Split is less than Rows.
+	Size, Rows, Split int64
+	// Formula computes the numbers on the device; nil takes IDs.
+	Formula *order.Formula
+	IDs     []int64
+	// Indices is a window with the samples that the formula draws from, or nil.
+	Indices *Window
+	Columns []Column
+	// Engine are columns in host memory without a Cast that the copy engine copies row by
+	// row. They want IDs and have no second source.
+	Engine []Column
+}
+
+// Send is the start of a copy of pinned memory to the beginning of a tensor.
+type Send struct {
+	Tensor int
+	From   []byte
+}
+
+// Fill starts all that makes a batch, and ends with Done, by one visit to the device's
+// thread. Host memory must stay as it is until Reuse; b may be used again at once.
+func (s *Slot) Fill(name string, sends []Send, b *Batch) error {
+	if err := s.check(b); err != nil {
 		return err
 	}
-	return s.d.do(func() error { return s.gather(i, at, ids, &from) })
+	return s.d.do(func() error {
+		if err := s.begin(); err != nil {
+			return err
+		}
+		if err := s.copyAll(sends, b); err != nil {
+			return err
+		}
+		if err := s.gather(b); err != nil {
+			return err
+		}
+		return s.finish(name)
+	})
 }
 
-func (s *Slot) checkGather(at int64, ids []int64, from *Source) error {
-	if at < 0 || at > int64(len(s.rows)/8) || int64(len(ids)) > int64(len(s.rows)/8)-at {
-		return fmt.Errorf("gather of %d rows at %d into a slot of %d", len(ids), at, len(s.rows)/8)
+// check refuses what would leave the memory of sources.
+func (s *Slot) check(b *Batch) error {
+	if b.Rows < 0 || b.Rows > b.Size || b.Split < 0 || b.Size > maxItems {
+		return fmt.Errorf("batch of %d rows of %d, split at %d", b.Rows, b.Size, b.Split)
 	}
-	if from.Row <= 0 || from.Rows < 0 || from.Rows > (1<<62)/from.Row {
-		return fmt.Errorf("gather from %d rows of %d bytes", from.Rows, from.Row)
+	listed := b.Formula == nil && len(b.Columns) > 0
+	if (listed || len(b.Engine) > 0) && int64(len(b.IDs)) != b.Rows || listed && int64(len(s.rows)) < b.Rows*8 {
+		return fmt.Errorf("%d row numbers for %d rows, of a slot for %d", len(b.IDs), b.Rows, len(s.rows)/8)
 	}
-	for _, r := range ids {
-		if r < -1 || r >= from.Rows {
-			return fmt.Errorf("gather of row %d of %d", r, from.Rows)
+	for i := range b.Columns {
+		if err := b.checkColumn(s, &b.Columns[i], listed); err != nil {
+			return err
+		}
+	}
+	for i := range b.Engine {
+		if err := b.checkColumn(s, &b.Engine[i], true); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (s *Slot) gather(i int, at int64, ids []int64, from *Source) error {
-	if err := s.begin(); err != nil || len(ids) == 0 {
-		return err
+func (b *Batch) checkColumn(s *Slot, c *Column, listed bool) error {
+	if c.Row <= 0 || c.Tensor < 0 || c.Tensor >= len(s.tensors) {
+		return fmt.Errorf("gather of rows of %d bytes into tensor %d", c.Row, c.Tensor)
 	}
-	if from.Window == nil && s.casts[i] == nil && piece(ids, from.Row) >= s.d.engineRow() && from.Rows*from.Row <= int64(len(from.Host)) {
-		if err := s.fits(i, (at+int64(len(ids)))*from.Row); err != nil {
+	for k := range c.From {
+		f := &c.From[k]
+		lo, hi := int64(0), min(b.Split, b.Rows)
+		if k == 1 {
+			lo, hi = hi, b.Rows
+		}
+		if lo == hi {
+			continue
+		}
+		if f.Rows < 0 || f.Rows > (1<<62)/c.Row {
+			return fmt.Errorf("gather from %d rows of %d bytes", f.Rows, c.Row)
+		}
+		if _, err := s.address(f, c.Row); err != nil {
 			return err
 		}
-		if err := s.enter(s.d.copies); err != nil {
-			return err
+		if !listed {
+			if n := b.Formula.Perm.N; b.Formula.Kind == order.Permuted && b.Indices == nil && int64(n) > f.Rows {
+				return fmt.Errorf("gather of rows up to %d of %d", n, f.Rows)
+			}
+			continue
 		}
-		s.sends = true
-		return s.byEngine(s.tensors[i].at+uint64(at*from.Row), addressOf(from.Host), ids, from.Row)
+		for _, r := range b.IDs[lo:hi] {
+			if r < -1 || r >= f.Rows {
+				return fmt.Errorf("gather of row %d of %d", r, f.Rows)
+			}
+		}
 	}
-	list := shardify.View[int64](s.rows)
-	if have := list[min(at, s.listed):min(at+int64(len(ids)), s.listed)]; !slices.Equal(have, ids[:len(have)]) {
-		return errors.New("cuda: other row numbers than those of a gather before it at the same rows")
-	}
-	if err := s.byKernel(i, at, ids, from); err != nil {
-		return err
-	}
-	s.listed = max(s.listed, at+int64(len(ids)))
 	return nil
 }
 
-// piece is the bytes of neighbouring rows that ids ask for at a time, on average.
-func piece(ids []int64, row int64) int64 {
-	n := int64(1)
-	for k := 1; k < len(ids); k++ {
-		if ids[k] != ids[k-1]+1 {
-			n++
+// address is where the device finds row 0 of a source; all of its rows are in memory.
+func (s *Slot) address(f *Source, row int64) (uint64, error) {
+	n := f.Rows * row
+	if f.Host != nil {
+		if n > int64(len(f.Host)) {
+			return 0, fmt.Errorf("gather from %d rows of %d bytes in %d bytes", f.Rows, row, len(f.Host))
 		}
+		return s.d.deviceAddress(f.Host, n)
 	}
-	return int64(len(ids)) * row / n
+	w := f.Window
+	if w == nil || f.At < 0 || !w.mem.inside(w.mem.at+uint64(f.At), n) {
+		return 0, fmt.Errorf("gather from bytes %d to %d of a window", f.At, f.At+n)
+	}
+	return w.mem.at + uint64(f.At), nil
 }
 
-func (s *Slot) byKernel(i int, at int64, ids []int64, from *Source) error {
-	// A source that is refused must not change the numbers.
-	if err := s.checkSource(from); err != nil {
-		return err
+// deviceAddress is where the device sees pinned memory.
+func (d *Device) deviceAddress(b []byte, n int64) (uint64, error) {
+	at := addressOf(b)
+	p := d.find(at, n)
+	if p == nil {
+		return 0, errors.New("cuda: source of a gather is not pinned memory of this device")
 	}
-	copy(shardify.View[int64](s.rows)[at:], ids)
-	return s.kernel(i, at, int64(len(ids)), from)
+	return p.device + (at - p.base), nil
 }
 
-// kernel gathers the n rows whose numbers are in the slot already, from at on.
-func (s *Slot) kernel(i int, at, n int64, from *Source) error {
-	src, err := s.source(from)
-	if err != nil {
-		return err
+// gather launches what makes the columns.
+func (s *Slot) gather(b *Batch) error {
+	if len(b.Columns) == 0 && s.numbers.at == 0 || b.Size == 0 {
+		return nil
 	}
-	out := from.Row
-	if c := s.casts[i]; c != nil {
-		if from.Row%int64(c.From.Size()) != 0 {
-			return fmt.Errorf("rows of %d bytes are no %v", from.Row, c.From)
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		if err := s.fits(c.Tensor, b.Size*s.outRow(c.Tensor, c.Row)); err != nil {
+			return err
 		}
-		out = from.Row / int64(c.From.Size()) * int64(c.To.Size())
-	}
-	if err := s.fits(i, (at+n)*out); err != nil {
-		return err
 	}
 	if err := s.enter(s.d.gathers); err != nil {
 		return err
 	}
-	dst := s.tensors[i].at + uint64(at*out)
-	s.gathers = true
-	list, err := s.d.deviceAddress(s.rows[at*8:], n*8)
-	if err != nil {
+	if err := s.read(b); err != nil {
 		return err
 	}
-	l := rowLaunch{dst: dst, src: src, ids: list, n: n, row: from.Row, grid: s.d.grid}
-	if from.Window != nil {
-		l.grid = s.d.wide
+	l := &s.launch
+	*l = launch{size: uint64(b.Size), rows: uint64(b.Rows), split: uint64(b.Size)}
+	if b.Split < b.Rows {
+		l.split = uint64(b.Split)
 	}
+	if err := s.findRows(l, b); err != nil {
+		return err
+	}
+	s.gathers = true
+	for _, w := range s.reads {
+		w.read = true
+	}
+	for at := 0; at == 0 || at < len(b.Columns); at += maxColumns {
+		if err := s.launchColumns(l, b.Columns[at:min(at+maxColumns, len(b.Columns))]); err != nil {
+			return err
+		}
+		l.numbers = 0 // once is enough
+	}
+	return s.markReads()
+}
+
+// outRow is the bytes of a row in tensor i.
+func (s *Slot) outRow(i int, row int64) int64 {
 	if c := s.casts[i]; c != nil {
-		return s.d.castRows(&l, c, s.affine[i])
+		return row / int64(c.From.Size()) * int64(c.To.Size())
 	}
-	return s.d.gatherRows(&l)
+	return row
+}
+
+// findRows tells a launch how rows are numbered.
+func (s *Slot) findRows(l *launch, b *Batch) (err error) {
+	l.numbers = s.numbers.at
+	if b.Indices != nil {
+		l.indices = b.Indices.mem.at
+	}
+	if b.Formula != nil {
+		l.formula = *b.Formula
+		return nil
+	}
+	copy(shardify.View[int64](s.rows), b.IDs)
+	s.listing = true
+	if b.Rows > 0 {
+		l.ids, err = s.d.deviceAddress(s.rows, b.Rows*8)
+	}
+	return err
+}
+
+// launchColumns makes some columns by one launch.
+func (s *Slot) launchColumns(l *launch, columns []Column) error {
+	l.columns = uint32(len(columns))
+	name, row, wide := "batch", int64(0), true
+	for i := range columns {
+		c := &columns[i]
+		o := &l.column[i]
+		*o = column{dst: s.tensors[c.Tensor].at}
+		for k := range c.From {
+			if f := &c.From[k]; f.Rows > 0 {
+				var err error
+				if o.src[k], err = s.address(f, c.Row); err != nil {
+					return err
+				}
+				wide = wide && f.Host == nil
+			}
+		}
+		row += s.outRow(c.Tensor, c.Row)
+		k := s.casts[c.Tensor]
+		if k == nil {
+			o.lanes(c.Row)
+			continue
+		}
+		name = "batch_cast"
+		elems := c.Row / int64(k.From.Size())
+		if elems*int64(k.From.Size()) != c.Row || elems > maxItems {
+			return fmt.Errorf("cast of rows of %d bytes from %v", c.Row, k.From)
+		}
+		o.casts(k, elems, s.affine[c.Tensor].at)
+	}
+	blocks := int64(s.d.grid)
+	if wide {
+		blocks = int64(s.d.wide)
+	}
+	if err := l.cut(row, blocks); err != nil {
+		return err
+	}
+	return s.d.drv.launchStruct(s.d.kernels[name], min(l.tiles, uint32(blocks)), blockThreads, s.d.gathers, unsafe.Pointer(l))
+}
+
+// read makes the gathers wait for the loads of the windows that a batch reads.
+func (s *Slot) read(b *Batch) error {
+	s.reads = s.reads[:0]
+	add := func(w *Window) error {
+		if w == nil {
+			return nil
+		}
+		for _, have := range s.reads {
+			if have == w {
+				return nil
+			}
+		}
+		s.reads = append(s.reads, w)
+		if w.waited == w.loaded.recorded {
+			return nil
+		}
+		if err := s.d.wait(s.d.gathers, &w.loaded); err != nil {
+			return err
+		}
+		w.waited = w.loaded.recorded
+		return nil
+	}
+	if err := add(b.Indices); err != nil {
+		return err
+	}
+	for i := range b.Columns {
+		for k := range b.Columns[i].From {
+			if err := add(b.Columns[i].From[k].Window); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// markReads marks, right behind the gathers, where each window that they read may be loaded
+// again: behind later gathers from other windows it would be too late.
+func (s *Slot) markReads() error {
+	for _, w := range s.reads {
+		if w.kept {
+			continue
+		}
+		if err := w.mark(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fits is room without reallocation: rows that were gathered already must stay.
@@ -138,93 +316,107 @@ func (s *Slot) fits(i int, n int64) error {
 	return s.room(i, n)
 }
 
-// checkSource: all rows of a source are in its memory.
-func (s *Slot) checkSource(from *Source) error {
-	n := from.Rows * from.Row
-	if w := from.Window; w != nil {
-		if from.At < 0 || !w.mem.inside(w.mem.at+uint64(from.At), n) {
-			return fmt.Errorf("gather from bytes %d to %d of a window of %d", from.At, from.At+n, w.mem.size)
-		}
-		return nil
-	}
-	if n > int64(len(from.Host)) {
-		return fmt.Errorf("gather from %d rows of %d bytes in %d bytes", from.Rows, from.Row, len(from.Host))
-	}
-	_, err := s.d.deviceAddress(from.Host, n)
-	return err
-}
-
-// source is where kernels find row 0; they start behind the loads of a window.
-func (s *Slot) source(from *Source) (uint64, error) {
-	if err := s.checkSource(from); err != nil {
-		return 0, err
-	}
-	w := from.Window
-	if w == nil {
-		return s.d.deviceAddress(from.Host, from.Rows*from.Row)
-	}
-	if err := s.d.wait(s.d.gathers, &w.loaded); err != nil {
-		return 0, err
-	}
-	w.read = true
-	return w.mem.at + uint64(from.At), nil
-}
-
-func (d *Device) engineRow() int64 {
+// EngineRow is the bytes from which the copy engine is the better choice for a row, or for
+// rows that follow each other.
+func (d *Device) EngineRow() int64 {
 	if d.speed.EngineRow > 0 {
 		return d.speed.EngineRow
 	}
 	return typicalEngineRow
 }
 
-// deviceAddress is where the device sees pinned memory.
-func (d *Device) deviceAddress(b []byte, n int64) (uint64, error) {
-	at := addressOf(b)
-	p := d.find(at, n)
-	if p == nil {
-		return 0, errors.New("cuda: source of a gather is not pinned memory of this device")
+// copyAll starts the copies of a batch, many by one call of the driver.
+func (s *Slot) copyAll(sends []Send, b *Batch) error {
+	s.pieces.clear() // of a batch that failed
+	for _, m := range sends {
+		if err := s.room(m.Tensor, int64(len(m.From))); err != nil {
+			return err
+		}
+		if len(m.From) == 0 {
+			continue
+		}
+		if err := s.enter(s.d.copies); err != nil {
+			return err
+		}
+		s.sends, s.sending = true, true
+		if err := s.addPiece(s.tensors[m.Tensor].at, addressOf(m.From), int64(len(m.From))); err != nil {
+			return err
+		}
 	}
-	return p.device + (at - p.base), nil
+	for i := range b.Engine {
+		if err := s.byEngine(&b.Engine[i], b); err != nil {
+			return err
+		}
+	}
+	return s.flush()
 }
 
 // byEngine copies rows with the copy engine, neighbours together.
-func (s *Slot) byEngine(dst, src uint64, ids []int64, row int64) error {
-	l := &s.pieces
-	l.dst, l.src, l.size = l.dst[:0], l.src[:0], l.size[:0]
-	for k := 0; k < len(ids); {
-		n := 1
-		for k+n < len(ids) && ids[k] >= 0 && ids[k+n] == ids[k]+int64(n) {
+func (s *Slot) byEngine(c *Column, b *Batch) error {
+	row := c.Row
+	if err := s.fits(c.Tensor, b.Size*row); err != nil {
+		return err
+	}
+	if err := s.enter(s.d.copies); err != nil {
+		return err
+	}
+	s.sends = true
+	dst, src := s.tensors[c.Tensor].at, addressOf(c.From[0].Host)
+	for k := int64(0); k < b.Size; {
+		id := func(k int64) int64 {
+			if k < b.Rows {
+				return b.IDs[k]
+			}
+			return -1
+		}
+		first, n := id(k), int64(1)
+		for k+n < b.Size && (first < 0 && id(k+n) < 0 || first >= 0 && id(k+n) == first+n) {
 			n++
 		}
-		to := dst + uint64(int64(k)*row)
-		if ids[k] < 0 {
-			if err := s.d.drv.memset(to, 0, row, s.d.copies); err != nil {
+		to := dst + uint64(k*row)
+		if first < 0 {
+			if err := s.d.drv.memset(to, 0, n*row, s.d.copies); err != nil {
 				return err
 			}
-		} else if err := s.addPiece(to, src+uint64(ids[k]*row), int64(n)*row); err != nil {
+		} else if err := s.addPiece(to, src+uint64(first*row), n*row); err != nil {
 			return err
 		}
 		k += n
 	}
-	return s.flush()
+	return nil
 }
 
 // maxPieces is the most copies of one call.
 const maxPieces = 512
 
-// addPiece adds a copy, split where registrations meet.
-func (s *Slot) addPiece(dst, src uint64, n int64) error {
-	p := s.d.find(src, n)
+// addPiece adds a copy of pinned memory.
+func (s *Slot) addPiece(dst, src uint64, n int64) error { return s.pieces.add(s.d, dst, src, n) }
+
+func (s *Slot) flush() error { return s.pieces.flush(s.d) }
+
+// pieceList is copies for one call of the driver.
+type pieceList struct {
+	dst, src []uint64
+	size     []uintptr
+}
+
+func (l *pieceList) clear() { l.dst, l.src, l.size = l.dst[:0], l.src[:0], l.size[:0] }
+
+// add splits a copy where registrations meet.
+func (l *pieceList) add(d *Device, dst, src uint64, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	p := d.find(src, n)
 	if p == nil {
 		return errors.New("cuda: source of a copy is not pinned memory of this device")
 	}
-	l := &s.pieces
 	for n > 0 {
 		m := min(n, int64(p.base+((src-p.base)/p.chunk+1)*p.chunk-src))
 		l.dst, l.src, l.size = append(l.dst, dst), append(l.src, src), append(l.size, uintptr(m))
 		dst, src, n = dst+uint64(m), src+uint64(m), n-m
 		if len(l.dst) == maxPieces {
-			if err := s.flush(); err != nil {
+			if err := l.flush(d); err != nil {
 				return err
 			}
 		}
@@ -232,60 +424,16 @@ func (s *Slot) addPiece(dst, src uint64, n int64) error {
 	return nil
 }
 
-func (s *Slot) flush() error {
-	l := &s.pieces
-	defer func() { l.dst, l.src, l.size = l.dst[:0], l.src[:0], l.size[:0] }()
-	if s.d.batch && len(l.dst) > 2 {
-		return s.d.drv.copyBatch(l.dst, l.src, l.size, s.d.copies)
+// flush starts the copies.
+func (l *pieceList) flush(d *Device) error {
+	defer l.clear()
+	if d.batch && len(l.dst) > 2 {
+		return d.drv.copyBatch(l.dst, l.src, l.size, d.copies)
 	}
 	for i := range l.dst {
-		if err := s.d.drv.copyToDevice(l.dst[i], l.src[i], int64(l.size[i]), s.d.copies); err != nil {
+		if err := d.drv.copyToDevice(l.dst[i], l.src[i], int64(l.size[i]), d.copies); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// rowLaunch is n rows of row bytes, named by ids, to be moved by at most grid blocks.
-type rowLaunch struct {
-	dst, src, ids uint64
-	n, row        int64
-	grid          uint32
-}
-
-// gatherRows launches the kernel with the widest lanes that all addresses allow.
-func (d *Device) gatherRows(l *rowLaunch) error {
-	name, unit := "gather1", int64(4)
-	switch bits := l.dst | l.src | uint64(l.row); {
-	case bits%16 == 0:
-		name, unit = "gather16", 16
-	case bits%8 == 0:
-		name, unit = "gather8", 8
-	case bits%4 == 0:
-		name = "gather4"
-	}
-	count, piece, log2 := pieces(l.row, 1, unit)
-	return d.launchRows(name, l, count, log2, l.dst, l.src, l.ids, uint64(l.n), uint64(l.row), uint64(count), uint64(piece), log2)
-}
-
-func (d *Device) castRows(l *rowLaunch, c *Cast, affine buffer) error {
-	elems := l.row / int64(c.From.Size())
-	if elems > maxItems {
-		return fmt.Errorf("cast of rows of %d elements", elems)
-	}
-	count, piece, log2 := pieces(elems, int64(c.From.Size()), 4)
-	scale, shift := affine.at, affine.at+uint64(len(c.Scale))*4
-	if len(c.Scale) == 0 {
-		scale, shift = 0, 0
-	}
-	return d.launchRows(castKernel(c.From, c.To), l, count, log2, l.dst, l.src, l.ids, uint64(l.n), uint64(elems), uint64(count), uint64(piece), log2, scale, shift, uint64(len(c.Scale)), uint64(c.Inner))
-}
-
-func (d *Device) launchRows(name string, l *rowLaunch, count int64, log2 uint64, params ...uint64) error {
-	if l.n > maxItems/count {
-		return fmt.Errorf("gather of %d rows in %d pieces", l.n, count)
-	}
-	groups := int64(blockThreads >> log2)
-	blocks := uint32(min((l.n*count+groups-1)/groups, int64(l.grid)))
-	return d.drv.launch(d.kernels[name], blocks, blockThreads, d.gathers, params)
 }

@@ -109,7 +109,7 @@ func readersRead(t *testing.T, f *fake, r reader) {
 		s, h := slots[b%depth], host[b%depth]
 		check(t, s.Reuse(t.Context()))
 		fill(h, b)
-		check(t, s.Fill(fmt.Sprint("batch ", b), []Move{{Send: h}}))
+		check(t, s.Fill(fmt.Sprint("batch ", b), []Send{{From: h}}, &Batch{}))
 		check(t, r.take(d, s, own, func(stream uintptr) error {
 			at := addressOf(out[reads*size:])
 			reads, batch = reads+1, append(batch, b)
@@ -142,7 +142,7 @@ func TestASlotMayHaveManyReaders(t *testing.T) {
 		for b := range 3 {
 			check(t, s.Reuse(t.Context()))
 			fill(h, b)
-			check(t, s.Fill("batch", []Move{{Send: h}}))
+			check(t, s.Fill("batch", []Send{{From: h}}, &Batch{}))
 			for i, c := range streams {
 				check(t, s.Ready(c))
 				check(t, d.do(func() error { return d.drv.copyToHost(addressOf(out[i*size:]), s.Ptr(0), size, c) }))
@@ -170,7 +170,7 @@ func TestNothingIsGivenToAStreamThatIsCaptured(t *testing.T) {
 	s, err := d.NewSlot(SlotOptions{Tensors: []int64{64}})
 	check(t, err)
 	h, c := alloc(t, d, 64), stream(t, d)
-	check(t, s.Fill("batch", []Move{{Send: h}}))
+	check(t, s.Fill("batch", []Send{{From: h}}, &Batch{}))
 	f.CaptureOn(c)
 	if err := s.Ready(c); !errors.Is(err, ErrCapture) {
 		t.Errorf("Ready: %v", err)
@@ -207,7 +207,7 @@ func TestASlotIsClosedBehindItsReaders(t *testing.T) {
 	s, err := d.NewSlot(SlotOptions{Tensors: []int64{64}})
 	check(t, err)
 	c := stream(t, d)
-	check(t, errors.Join(s.Fill("batch", []Move{{Send: alloc(t, d, 64)}}), s.Ready(c)))
+	check(t, errors.Join(s.Fill("batch", []Send{{From: alloc(t, d, 64)}}, &Batch{}), s.Ready(c)))
 	if code := f.Touch(c, s.Ptr(0), 64, 0); code != 0 {
 		t.Fatal(code)
 	}

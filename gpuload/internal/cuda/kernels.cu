@@ -1,12 +1,14 @@
 // Kernels of the loader. kernels.ptx is made from this file by ptx.py and holds its
 // hash; the driver compiles it for the GPU at hand. Sources are device memory or
-// pinned host memory. Every parameter has 8 bytes. Results are bit for bit those of
-// the same arithmetic on the host, except for which NaN a NaN becomes.
+// pinned host memory. Results are bit for bit those of the same arithmetic on the host,
+// except for which NaN a NaN becomes.
 //
-// An item is a piece of a row; a group of 2^log2 threads of one warp copies it. Rows
-// are cut into pieces so that a few long rows occupy all groups. In each thread four
-// independent loads are on their way at a time: reads over the link take
-// microseconds. Row -1 is zeros.
+// The kernel batch makes a whole batch by one launch. A block takes a tile: some rows of
+// the batch, and one of the slices that long rows are cut into. Its threads find the rows'
+// numbers, each once, and then go through the columns. Rows are cut into pieces so that a
+// few long rows occupy all threads; 2^log2 threads of one warp move a piece. In each thread
+// four independent loads are on their way at a time: reads over the link take
+// microseconds.
 
 typedef unsigned char u8;
 typedef short i16;
@@ -40,91 +42,172 @@ __device__ inline lane16 load(const lane16 *p) {
 template <class T> __device__ inline T load(const T *p) { return *p; }
 #endif
 
-struct group { u32 lane, width, first, stride; };
+__device__ inline u32 load(const u16 *p) { return *p; }
+__device__ inline u32 load(const u8 *p) { return *p; }
 
-__device__ inline group place(u64 log2) {
-    u32 t = blockIdx.x * blockDim.x + threadIdx.x;
-    group g = {threadIdx.x & ((1u << log2) - 1), 1u << log2, t >> log2, (gridDim.x * blockDim.x) >> log2};
-    return g;
+// A permutation of [0, n): gpuload/order, type perm.
+struct perm {
+    u64 n, keys[6];
+    u32 low, maskH, maskL, width; // bits of the lower half, masks of both, bits of n-1
+};
+
+struct divisor { u64 d, m; };
+
+enum { TABLE, SEQUENCE, PERMUTED, BLOCKS, WINDOWS };
+
+// How the numbers of a batch are found: gpuload/order, type Formula.
+struct formula {
+    u64 kind;
+    u64 batch, global, first, stride; // row j has position first + j/batch*global + j%batch*stride
+    perm p;                           // of samples, or of blocks
+    u64 prefix;                       // of the keys of windows
+    divisor streams, window, block;
+    u64 share, more;                  // places of a stream; the first more streams have one more
+    u64 at, last;                     // place and length of the last block
+    u64 lane, lanes, span, base;      // of WINDOWS: first stream, distance of streams, places, first place
+};
+
+enum { BYTES, LANES4, LANES8, LANES16, CASTS };
+enum { U8, I16, I32, F16, BF16, F32 };
+
+struct column {
+    u64 dst, src[2];
+    u64 units, pieces, piece; // a row is units of a vector, in pieces
+    u64 scale;                // of casts: channels scales, then channels shifts; or 0
+    u32 channels, inner;      // element e is of channel e / inner % channels
+    u32 kind, log2, from, to, wide, pad; // wide: units are 4 elements
+};
+
+enum { TILE = 1024, COLUMNS = 43 };
+
+struct launch {
+    u64 size, rows, split;     // rows of the batch; those behind rows are zeros; from split on of the second source
+    u64 ids, indices, numbers; // of TABLE; samples to draw from, or 0; where samples are written, or 0
+    u32 tile, slices, columns, tiles; // rows of a tile, slices, tiles of all
+    formula f;
+    column c[COLUMNS];
+};
+
+__device__ inline u64 mix64(u64 x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return x ^ x >> 31;
 }
 
-// Rows of size bytes that are a multiple of a lane T, all addresses aligned to it.
-template <class T>
-__device__ inline void gather_lanes(u64 dst, u64 src, u64 ids, u64 n, u64 size, u64 pieces, u64 piece, u64 log2) {
-    const group g = place(log2);
-    const i64 *id = (const i64 *)ids;
-    const u32 items = (u32)(n * pieces), lanes = (u32)(piece / sizeof(T));
-    const T zero = {0};
-    if (pieces == 1 && lanes <= g.width) {
-        for (u32 it = g.first; it < items; it += 4 * g.stride) {
-            i64 r[4];
-            T v[4];
-#pragma unroll
-            for (u32 k = 0; k < 4; k++) r[k] = it + k * g.stride < items ? id[it + k * g.stride] : -1;
-#pragma unroll
-            for (u32 k = 0; k < 4; k++) v[k] = r[k] >= 0 && g.lane < lanes ? load((const T *)(src + (u64)r[k] * size) + g.lane) : zero;
-#pragma unroll
-            for (u32 k = 0; k < 4; k++)
-                if (it + k * g.stride < items && g.lane < lanes) *((T *)(dst + (u64)(it + k * g.stride) * size) + g.lane) = v[k];
-        }
-        return;
-    }
-    for (u32 it = g.first; it < items; it += g.stride) {
-        const u32 row = it / (u32)pieces;
-        const u64 from = (u64)(it % (u32)pieces) * piece;
-        const u32 m = (u32)(min(piece, size - from) / sizeof(T));
-        const i64 r = id[row];
-        const T *s = (const T *)(src + (u64)r * size + from);
-        T *d = (T *)(dst + (u64)row * size + from);
-        for (u32 j = g.lane; j < m; j += 4 * g.width) {
-            T v[4];
-#pragma unroll
-            for (u32 k = 0; k < 4; k++) v[k] = r >= 0 && j + k * g.width < m ? load(s + j + k * g.width) : zero;
-#pragma unroll
-            for (u32 k = 0; k < 4; k++)
-                if (j + k * g.width < m) d[j + k * g.width] = v[k];
-        }
-    }
+__device__ inline u32 scatter(u32 x, u64 key) {
+    u64 v = (x + key) * 0x9e3779b97f4a7c15ull;
+    v = (v ^ v >> 29) * 0xbf58476d1ce4e5b9ull;
+    return (u32)(v >> 32);
 }
 
-#define LANES(name, T) \
-    extern "C" __global__ void name(u64 dst, u64 src, u64 ids, u64 n, u64 size, u64 pieces, u64 piece, u64 log2) { \
-        gather_lanes<T>(dst, src, ids, n, size, pieces, piece, log2); \
+__device__ inline u64 rounds(const perm &p, u64 x) {
+    u32 h = (u32)(x >> p.low), l = (u32)x & p.maskL;
+#pragma unroll
+    for (u32 i = 0; i < 6; i += 2) {
+        h ^= scatter(l, p.keys[i]) & p.maskH;
+        l ^= scatter(h, p.keys[i + 1]) & p.maskL;
     }
-LANES(gather16, lane16)
-LANES(gather8, lane8)
-LANES(gather4, u32)
+    return (u64)h << p.low | l;
+}
 
-// Rows of any size at any address. Whole aligned words are loaded and shifted to
-// where they belong; a word that holds a byte of a row is in the same page.
-extern "C" __global__ void gather1(u64 dst, u64 src, u64 ids, u64 n, u64 size, u64 pieces, u64 piece, u64 log2) {
-    const group g = place(log2);
-    const u32 items = (u32)(n * pieces);
-    for (u32 it = g.first; it < items; it += g.stride) {
-        const u32 row = it / (u32)pieces;
-        const u64 from = (u64)(it % (u32)pieces) * piece;
-        const u32 m = (u32)min(piece, size - from);
-        const i64 r = ((const i64 *)ids)[row];
-        u64 s = src + (u64)r * size + from, d = dst + (u64)row * size + from;
-        const u32 head = min((u32)(-d & 3), m);
-        for (u32 j = g.lane; j < head; j += g.width) ((u8 *)d)[j] = r < 0 ? 0 : ((const u8 *)s)[j];
-        s += head;
-        d += head;
-        const u32 words = (m - head) / 4, shift = (u32)(s & 3) * 8;
-        const u32 *w = (const u32 *)(s & ~(u64)3);
-        for (u32 j = g.lane; j < words; j += 4 * g.width) {
-            u32 a[4], b[4];
+// A permutation of few is written down, in walk: rounds may lead out of [0, n) often.
+__device__ inline bool small(const formula &f) { return f.kind >= PERMUTED && f.p.width <= 10; }
+
+__device__ inline void write_down(const formula &f, u16 *walk, u32 t, u32 threads) {
+    for (u32 x = t; x < 1u << f.p.width; x += threads) walk[x] = (u16)rounds(f.p, x);
+}
+
+__device__ inline u64 permuted(const formula &f, const u16 *walk, u64 x) {
+    if (small(f)) {
+        do x = walk[x];
+        while (x >= f.p.n);
+        return x;
+    }
+    do x = rounds(f.p, x);
+    while (x >= f.p.n);
+    return x;
+}
+
+__device__ inline u64 quotient(const divisor &v, u64 x, u64 *rest) {
+    u64 q = __umul64hi(x, v.m), r = x - q * v.d;
+    while (r >= v.d) q++, r -= v.d;
+    *rest = r;
+    return q;
+}
+
+// The element at place x of the window k of a stream, which has n places.
+__device__ inline u64 in_window(const formula &f, u64 stream, u64 k, u64 n, u64 x) {
+    perm p;
+    u64 key = mix64(f.prefix ^ mix64(stream + 0x9e3779b97f4a7c15ull));
+    key = mix64(key ^ mix64(k + 0x9e3779b97f4a7c15ull));
+    const u32 bits = n > 1 ? 64 - (u32)__clzll((i64)(n - 1)) : 0;
+    p.width = bits < 6 ? 6 : bits;
+    p.low = p.width / 2;
+    p.maskH = (1u << (p.width - p.low)) - 1, p.maskL = (1u << p.low) - 1;
 #pragma unroll
-            for (u32 k = 0; k < 4; k++) {
-                const bool in = r >= 0 && j + k * g.width < words;
-                a[k] = in ? load(w + j + k * g.width) : 0;
-                b[k] = in && shift ? load(w + j + k * g.width + 1) : 0;
-            }
-#pragma unroll
-            for (u32 k = 0; k < 4; k++)
-                if (j + k * g.width < words) ((u32 *)d)[j + k * g.width] = __funnelshift_r(a[k], b[k], shift);
+    for (u32 i = 0; i < 6; i++) {
+        key += 0x9e3779b97f4a7c15ull;
+        p.keys[i] = mix64(key);
+    }
+    do x = rounds(p, x);
+    while (x >= n);
+    return x;
+}
+
+// The item at a place, after the blocks are permuted.
+__device__ inline u64 item_of(const formula &f, const u16 *walk, u64 x) {
+    const bool before = x < f.at, inside = !before && x < f.at + f.last;
+    u64 i, j = quotient(f.block, before ? x : inside ? f.at : x - f.last, &i);
+    if (inside) i = x - f.at;
+    else if (!before) j++;
+    return permuted(f, walk, j) * f.block.d + i;
+}
+
+// Finds the row of the sources that row j of the batch is, and its sample.
+__device__ inline u64 row_of(const launch &p, const u16 *walk, u64 j, u64 *sample) {
+    const formula &f = p.f;
+    if (f.kind == TABLE) return *sample = ((const u64 *)p.ids)[j];
+    const u64 step = j / f.batch;
+    u64 x = f.first + step * f.global + (j - step * f.batch) * f.stride;
+    u64 row = 0;
+    if (f.kind == PERMUTED) x = permuted(f, walk, x);
+    if (f.kind >= BLOCKS) {
+        u64 stream, within;
+        const u64 place = quotient(f.streams, x, &stream), k = quotient(f.window, place, &within);
+        const u64 from = k * f.window.d, left = f.share + (stream < f.more) - from;
+        const u64 at = from + in_window(f, stream, k, left < f.window.d ? left : f.window.d, within);
+        if (f.kind == WINDOWS) {
+            row = at - f.base - (j < p.split ? 0 : f.span) + (stream - f.lane) / f.lanes * f.span;
+            if (!p.numbers) return row;
         }
-        for (u32 j = head + words * 4 + g.lane; j < m; j += g.width) ((u8 *)d)[j - head] = r < 0 ? 0 : ((const u8 *)s)[j - head];
+        x = item_of(f, walk, stream * f.share + (stream < f.more ? stream : f.more) + at);
+    }
+    if (p.indices) x = ((const u64 *)p.indices)[x];
+    *sample = x;
+    return f.kind == WINDOWS ? row : x;
+}
+
+// A tile of a launch: rows [lo, hi) of the batch, of the second source or of the first.
+struct part { u64 lo, hi; u32 slice; bool second; };
+
+__device__ inline part part_of(const launch &p, u32 i) {
+    part t;
+    u64 k = i / p.slices;
+    t.slice = i % p.slices;
+    const u64 first = (p.split + p.tile - 1) / p.tile;
+    t.second = k >= first;
+    t.lo = t.second ? p.split + (k - first) * p.tile : k * p.tile;
+    t.hi = min(t.lo + p.tile, t.second ? p.size : p.split);
+    return t;
+}
+
+__device__ inline void find_rows(const launch &p, const part &t, const u16 *walk, i64 *rows, u32 thread, u32 threads) {
+#pragma unroll 1
+    for (u32 i = thread; i < (u32)(t.hi - t.lo); i += threads) {
+        const u64 j = t.lo + i;
+        u64 sample = (u64)-1;
+        rows[i] = j < p.rows ? (i64)row_of(p, walk, j, &sample) : -1;
+        if (p.numbers && t.slice == 0) ((u64 *)p.numbers)[j] = sample;
     }
 }
 
@@ -162,63 +245,175 @@ __device__ inline void narrow(float x, bf16 *y) {
 
 template <class T, u32 N> struct __align__(sizeof(T) * N) vec { T x[N]; };
 
-// Element e of a row belongs to channel e / inner % channels, and becomes
-// x * scale[channel] + shift[channel], rounded twice. Without scale it is only
-// converted. Rows are elems elements, a multiple of N.
-template <class S, class D, u32 N>
-__device__ inline void cast_rows(u64 dst, u64 src, u64 ids, u64 n, u64 elems, u64 pieces, u64 piece, u64 log2, u64 scale, u64 shift, u64 channels, u64 inner) {
-    const group g = place(log2);
-    const u32 items = (u32)(n * pieces);
-    const float *sc = (const float *)scale, *sh = (const float *)shift;
-    const float a0 = sc ? sc[0] : 0, b0 = sc ? sh[0] : 0;
-    for (u32 it = g.first; it < items; it += g.stride) {
-        const u32 row = it / (u32)pieces;
-        const u64 from = (u64)(it % (u32)pieces) * piece;
-        const u32 m = (u32)(min(piece, elems - from) / N);
-        const i64 r = ((const i64 *)ids)[row];
-        const vec<S, N> *s = (const vec<S, N> *)((const S *)src + (u64)r * elems + from);
-        vec<D, N> *d = (vec<D, N> *)((D *)dst + (u64)row * elems + from);
-#pragma unroll 1
-        for (u32 j = g.lane; j < m; j += g.width) {
-            vec<D, N> out;
-            if (r < 0) {
+template <u32 N, class T> __device__ inline void put(u64 dst, u64 unit, const float *x) {
+    vec<T, N> out;
 #pragma unroll
-                for (u32 k = 0; k < N; k++) narrow(0.0f, &out.x[k]);
-            } else {
-                const vec<S, N> in = s[j];
+    for (u32 k = 0; k < N; k++) narrow(x[k], &out.x[k]);
+    ((vec<T, N> *)dst)[unit] = out;
+}
+
+template <u32 N, class T> __device__ inline void widen_all(const T *in, float *x) {
 #pragma unroll
-                for (u32 k = 0; k < N; k++) {
-                    float x = widen(in.x[k]);
-                    if (sc) {
-                        float a = a0, b = b0;
-                        if (channels > 1) {
-                            const u32 c = (u32)(from + j * N + k) / (u32)inner % (u32)channels;
-                            a = sc[c], b = sh[c];
-                        }
-                        x = __fadd_rn(__fmul_rn(x, a), b);
-                    }
-                    narrow(x, &out.x[k]);
+    for (u32 k = 0; k < N; k++) x[k] = widen(in[k]);
+}
+
+// What is done with a unit: it is stored, or its N elements are cast. Element e becomes
+// x * scale[channel] + shift[channel], rounded twice; without scale it is only converted.
+template <class W> struct plain {
+    __device__ static void store(const column &c, u64 dst, u64 unit, u64, const W &v, bool) { ((W *)dst)[unit] = v; }
+};
+template <class W, u32 N> struct cast {
+    __device__ static void store(const column &c, u64 dst, u64 unit, u64 of, const W &v, bool none) {
+        float x[N];
+        if (sizeof(W) == N) widen_all<N>((const u8 *)&v, x);
+        else if (sizeof(W) == 4 * N && c.from == F32) widen_all<N>((const float *)&v, x);
+        else if (sizeof(W) == 4 * N) widen_all<N>((const i32 *)&v, x);
+        else if (c.from == I16) widen_all<N>((const i16 *)&v, x);
+        else if (c.from == F16) widen_all<N>((const f16 *)&v, x);
+        else widen_all<N>((const bf16 *)&v, x);
+        if (c.scale) {
+            const float *scale = (const float *)c.scale, *shift = scale + c.channels;
+            const u32 e = (u32)of * N;
+            u32 channel = e / c.inner, at = e - channel * c.inner;
+            channel %= c.channels;
+#pragma unroll
+            for (u32 k = 0; k < N; k++) {
+                x[k] = __fadd_rn(__fmul_rn(x[k], scale[channel]), shift[channel]);
+                if (++at == c.inner) {
+                    at = 0;
+                    if (++channel == c.channels) channel = 0;
                 }
             }
-            d[j] = out;
+        }
+#pragma unroll
+        for (u32 k = 0; k < N; k++)
+            if (none) x[k] = 0;
+        if (c.to == F32) put<N, float>(dst, unit, x);
+        else if (c.to == F16) put<N, f16>(dst, unit, x);
+        else put<N, bf16>(dst, unit, x);
+    }
+};
+
+// Moves pieces [lo, hi) of m rows to row at of the batch and those behind. Rows of one
+// piece that few threads move are four at a time; of others four units are.
+template <class W, class Do>
+__device__ inline void move(const column &c, u64 src, u64 at, const i64 *rows, u32 m, u32 lo, u32 hi, u32 thread, u32 threads) {
+    const u32 log2 = c.log2, width = 1u << log2, groups = threads >> log2, lane = thread & (width - 1), count = hi - lo;
+    const bool four = c.pieces == 1 && c.units <= width;
+    const u32 step = four ? groups : width, next_row = four ? groups : 0, next_unit = four ? 0 : width, items = m * count;
+    const u64 next = four ? groups * c.units : width;
+    for (u32 it = thread >> log2; it < items; it += four ? 4 * groups : groups) {
+        const u32 i = count == 1 ? it : it / count;
+        const u64 from = (u64)(lo + it - i * count) * c.piece;
+        const u32 n = (u32)min(c.piece, c.units - from);
+#pragma unroll 1
+        for (u32 j = lane; j < n; j += 4 * width) {
+            const u32 left = four ? m - i : n - j; // of the rows or units that come four at a time
+            const u64 of = from + j, to = (at + i) * c.units + of;
+            i64 r[4];
+            W v[4];
+#pragma unroll
+            for (u32 k = 0; k < 4; k++) r[k] = k * step < left ? rows[i + k * next_row] : -1;
+#pragma unroll
+            for (u32 k = 0; k < 4; k++) {
+                v[k] = W();
+                if (r[k] >= 0) v[k] = load((const W *)src + ((u64)r[k] * c.units + of + k * next_unit));
+            }
+#pragma unroll
+            for (u32 k = 0; k < 4; k++)
+                if (k * step < left) Do::store(c, c.dst, to + k * next, of + k * next_unit, v[k], r[k] < 0);
         }
     }
 }
 
-#define CAST(name, S, D) \
-    extern "C" __global__ void name(u64 dst, u64 src, u64 ids, u64 n, u64 elems, u64 pieces, u64 piece, u64 log2, u64 scale, u64 shift, u64 channels, u64 inner) { \
-        if (elems % 4 == 0 && src % (4 * sizeof(S)) == 0 && dst % (4 * sizeof(D)) == 0) \
-            cast_rows<S, D, 4>(dst, src, ids, n, elems, pieces, piece, log2, scale, shift, channels, inner); \
-        else \
-            cast_rows<S, D, 1>(dst, src, ids, n, elems, pieces, piece, log2, scale, shift, channels, inner); \
+// Rows of any size at any address. Whole aligned words are loaded and shifted to
+// where they belong; a word that holds a byte of a row is in the same page.
+__device__ inline void move_bytes(const column &c, u64 src, u64 at, const i64 *rows, u32 count, u32 lo, u32 hi, u32 thread, u32 threads) {
+    const u32 width = 1u << c.log2, groups = threads >> c.log2, lane = thread & (width - 1), each = hi - lo;
+    for (u32 it = thread >> c.log2; it < count * each; it += groups) {
+        const u32 i = it / each;
+        const u64 from = (u64)(lo + it - i * each) * c.piece;
+        const u32 m = (u32)min(c.piece, c.units - from);
+        const i64 r = rows[i];
+        u64 s = src + (u64)r * c.units + from, d = c.dst + (at + i) * c.units + from;
+        const u32 head = min((u32)(-d & 3), m);
+#pragma unroll 1
+        for (u32 j = lane; j < head; j += width) ((u8 *)d)[j] = r < 0 ? 0 : ((const u8 *)s)[j];
+        s += head;
+        d += head;
+        const u32 words = (m - head) / 4, shift = (u32)(s & 3) * 8;
+        const u32 *w = (const u32 *)(s & ~(u64)3);
+#pragma unroll 1
+        for (u32 j = lane; j < words; j += 4 * width) {
+            u32 a[4], b[4];
+#pragma unroll
+            for (u32 k = 0; k < 4; k++) {
+                const bool in = r >= 0 && j + k * width < words;
+                a[k] = in ? load(w + j + k * width) : 0;
+                b[k] = in && shift ? load(w + j + k * width + 1) : 0;
+            }
+#pragma unroll
+            for (u32 k = 0; k < 4; k++)
+                if (j + k * width < words) ((u32 *)d)[j + k * width] = __funnelshift_r(a[k], b[k], shift);
+        }
+#pragma unroll 1
+        for (u32 j = head + words * 4 + lane; j < m; j += width) ((u8 *)d)[j - head] = r < 0 ? 0 : ((const u8 *)s)[j - head];
     }
-#define CASTS(name, S) CAST(name##_f16, S, f16) CAST(name##_bf16, S, bf16) CAST(name##_f32, S, float)
-CASTS(cast_u8, u8)
-CASTS(cast_i16, i16)
-CASTS(cast_i32, i32)
-CASTS(cast_f16, f16)
-CASTS(cast_bf16, bf16)
-CASTS(cast_f32, float)
+}
+
+#define MOVE(W, ...) move<W, __VA_ARGS__>(c, src, t.lo, rows, m, lo, hi, thread, threads)
+
+template <bool CAST>
+__device__ inline void move_rows(const launch &p, const part &t, const i64 *rows, u32 thread, u32 threads) {
+    const u32 m = (u32)(t.hi - t.lo);
+    for (u32 k = 0; k < p.columns; k++) {
+        const column &c = p.c[k];
+        // A slice has its share of the pieces of each column, of short ones perhaps none.
+        const u32 lo = (u32)(c.pieces * t.slice / p.slices), hi = (u32)(c.pieces * (t.slice + 1) / p.slices);
+        if (lo == hi) continue;
+        const u64 src = t.second ? c.src[1] : c.src[0];
+        switch (c.kind) {
+        case LANES16: MOVE(lane16, plain<lane16>); break;
+        case LANES8: MOVE(lane8, plain<lane8>); break;
+        case LANES4: MOVE(u32, plain<u32>); break;
+        case BYTES: move_bytes(c, src, t.lo, rows, m, lo, hi, thread, threads); break;
+        default:
+            if (!CAST) break;
+            if (c.from == U8) {
+                if (c.wide) MOVE(u32, cast<u32, 4>);
+                else MOVE(u8, cast<u8, 1>);
+            } else if (c.from == I32 || c.from == F32) {
+                if (c.wide) MOVE(lane16, cast<lane16, 4>);
+                else MOVE(u32, cast<u32, 1>);
+            } else {
+                if (c.wide) MOVE(lane8, cast<lane8, 4>);
+                else MOVE(u16, cast<u16, 1>);
+            }
+        }
+    }
+}
+
+#ifdef __CUDA_ARCH__
+template <bool CAST> __device__ inline void make_batch(const launch &p) {
+    __shared__ i64 rows[TILE];
+    __shared__ u16 walk[TILE];
+    if (small(p.f)) {
+        write_down(p.f, walk, threadIdx.x, blockDim.x);
+        __syncthreads();
+    }
+    for (u32 i = blockIdx.x; i < p.tiles; i += gridDim.x) {
+        const part t = part_of(p, i);
+        find_rows(p, t, walk, rows, threadIdx.x, blockDim.x);
+        __syncthreads();
+        move_rows<CAST>(p, t, rows, threadIdx.x, blockDim.x);
+        __syncthreads();
+    }
+}
+
+// Casts take registers, so a batch without them has a kernel of its own.
+extern "C" __global__ void __launch_bounds__(256, 3) batch(const launch p) { make_batch<false>(p); }
+extern "C" __global__ void __launch_bounds__(256, 3) batch_cast(const launch p) { make_batch<true>(p); }
+#endif
 
 // Reads size bytes, a multiple of 16, and leaves almost nothing: how fast can a
 // kernel read?

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/order"
 )
 
 //go:embed kernels.ptx
@@ -21,20 +22,11 @@ type Cast struct {
 	Inner        int64 // elements of a channel that stand together; default 1
 }
 
-var castNames = map[shardify.DType]string{
-	shardify.U8: "u8", shardify.I16: "i16", shardify.I32: "i32",
-	shardify.F16: "f16", shardify.BF16: "bf16", shardify.F32: "f32",
-}
-
-// castSources is castNames in the order of the kernels.
+// castSources are the types as kernels.cu numbers them.
 var (
 	castSources = []shardify.DType{shardify.U8, shardify.I16, shardify.I32, shardify.F16, shardify.BF16, shardify.F32}
 	castTargets = []shardify.DType{shardify.F16, shardify.BF16, shardify.F32}
 )
-
-func castKernel(from, to shardify.DType) string {
-	return "cast_" + castNames[from] + "_" + castNames[to]
-}
 
 // Casts reports that there is a kernel for a Cast.
 func Casts(from, to shardify.DType) bool {
@@ -58,32 +50,103 @@ func (c *Cast) check() error {
 	return nil
 }
 
-func kernelNames() []string {
-	list := []string{"gather16", "gather8", "gather4", "gather1", "read16", "spin"}
-	for _, f := range castSources {
-		for _, t := range castTargets {
-			list = append(list, castKernel(f, t))
-		}
-	}
-	return list
+// kernelNames are the kernels: a batch without and with casts, a measurement, a
+// training step's stand-in.
+var kernelNames = []string{"batch", "batch_cast", "read16", "spin"}
+
+// The numbers of kernels.cu.
+const (
+	maxColumns = 43
+	maxTile    = 1024
+
+	byBytes, byLanes4, byLanes8, byLanes16, byCast = 0, 1, 2, 3, 4
+)
+
+// launch is the parameter of a batch: struct launch of kernels.cu.
+type launch struct {
+	size, rows, split            uint64
+	ids, indices, numbers        uint64
+	tile, slices, columns, tiles uint32
+	formula                      order.Formula
+	column                       [maxColumns]column
+}
+
+// column is a tensor of a launch, of which a row is units of 1 to 16 bytes.
+type column struct {
+	dst                           uint64
+	src                           [2]uint64
+	units, pieces, piece          uint64
+	scale                         uint64
+	channels, inner               uint32
+	kind, log2, from, to, wide, _ uint32
 }
 
 const (
-	blockThreads = 512
+	blockThreads = 256
 	pieceBytes   = 16 << 10 // of a row, for a group of threads
+	tileBytes    = 8 << 10  // of a tile, at least
 	maxItems     = 1<<31 - 1
 )
 
-// pieces is how rows of n units (bytes or elements) of size bytes are cut for
-// groups of 2^log2 threads that move unit units each: count pieces of piece.
-func pieces(n, size, unit int64) (count, piece int64, log2 uint64) {
-	lanes := (n + unit - 1) / unit
-	for log2 < 5 && int64(1)<<log2 < lanes {
-		log2++
+// lanes chooses the widest units that all addresses and a row allow.
+func (c *column) lanes(row int64) {
+	unit := int64(1)
+	c.kind = byBytes
+	switch bits := c.dst | c.src[0] | c.src[1] | uint64(row); {
+	case bits%16 == 0:
+		c.kind, unit = byLanes16, 16
+	case bits%8 == 0:
+		c.kind, unit = byLanes8, 8
+	case bits%4 == 0:
+		c.kind, unit = byLanes4, 4
 	}
-	piece = n
-	if most := pieceBytes / size; n > most {
-		piece = most
+	c.cut(row/unit, unit, max(4/unit, 1))
+}
+
+// casts is the units of a cast: four elements, where addresses and rows allow.
+func (c *column) casts(k *Cast, elems int64, scale uint64) {
+	from, to := int64(k.From.Size()), int64(k.To.Size())
+	unit := int64(1)
+	if elems%4 == 0 && (c.src[0]|c.src[1])%uint64(4*from) == 0 && c.dst%uint64(4*to) == 0 {
+		unit, c.wide = 4, 1
 	}
-	return (n + piece - 1) / piece, piece, log2
+	c.kind, c.from, c.to = byCast, uint32(slices.Index(castSources, k.From)), uint32(slices.Index(castSources, k.To))
+	c.channels, c.inner = uint32(len(k.Scale)), uint32(k.Inner)
+	if len(k.Scale) > 0 {
+		c.scale = scale
+	}
+	c.cut(elems/unit, unit*from, 1)
+}
+
+// cut cuts rows of units of so many bytes into pieces for groups of threads, of which
+// each moves so many units at a time.
+func (c *column) cut(units, size, each int64) {
+	for c.log2 = 0; c.log2 < 5 && each<<c.log2 < units; c.log2++ {
+	}
+	piece := min(units, max(pieceBytes/size, 1))
+	c.units, c.piece, c.pieces = uint64(units), uint64(piece), uint64((units+piece-1)/piece)
+}
+
+// tiles cuts a batch into tiles for so many blocks, of rows of so many bytes: no more rows
+// than the blocks can share, and rows that are long in slices.
+func (l *launch) cut(row int64, blocks int64) error {
+	size, pieces := int64(l.size), uint64(1)
+	for i := range l.columns {
+		pieces = max(pieces, l.column[i].pieces)
+	}
+	tile := max((size+blocks-1)/blocks, tileBytes/max(row, 1), 1)
+	for tile > 1 && uint64(tile) > maxItems/pieces {
+		tile /= 2
+	}
+	if pieces > maxItems {
+		return fmt.Errorf("gather of rows in %d pieces", pieces)
+	}
+	l.tile = uint32(min(tile, maxTile))
+	tiles := (l.split+uint64(l.tile)-1)/uint64(l.tile) + (l.size-l.split+uint64(l.tile)-1)/uint64(l.tile)
+	l.slices = uint32(min(pieces, max(uint64(blocks)/max(tiles, 1), 1)))
+	if tiles*uint64(l.slices) > maxItems {
+		return fmt.Errorf("gather of %d rows in %d pieces", size, pieces)
+	}
+	l.tiles = uint32(tiles) * l.slices
+	return nil
 }

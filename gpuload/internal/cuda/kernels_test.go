@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 func TestPTXIsMadeFromTheSource(t *testing.T) {
@@ -24,11 +25,11 @@ func TestPTXIsMadeFromTheSource(t *testing.T) {
 	entries := map[string]bool{}
 	for _, m := range regexp.MustCompile(`\.visible \.entry (\w+)\(([^)]*)\)`).FindAllStringSubmatch(kernelsPTX, -1) {
 		entries[m[1]] = true
-		if strings.Count(m[2], ".param") != strings.Count(m[2], ".param .u64") {
-			t.Errorf("kernel %s has a parameter that is not of 8 bytes", m[1])
+		if record := fmt.Sprintf(".param .align 8 .b8 %s_param_0[%d]", m[1], unsafe.Sizeof(launch{})); strings.Count(m[2], ".param") != strings.Count(m[2], ".param .u64")+strings.Count(m[2], record) {
+			t.Errorf("kernel %s has a parameter that is neither of 8 bytes nor a launch: %s", m[1], m[2])
 		}
 	}
-	for _, name := range kernelNames() {
+	for _, name := range kernelNames {
 		if !entries[name] {
 			t.Errorf("no kernel %s", name)
 		}
@@ -40,15 +41,25 @@ func TestPTXIsMadeFromTheSource(t *testing.T) {
 }
 
 func TestPiecesCoverRows(t *testing.T) {
-	for _, size := range []int64{1, 2, 4} {
-		for _, unit := range []int64{4, 8, 16} {
-			for _, n := range []int64{1, 3, 15, 16, 17, 511, 512, 513, 16383, 16384, 16385, 600000, 1 << 30} {
-				count, piece, log2 := pieces(n, size, unit)
-				if count*piece < n || (count-1)*piece >= n || log2 > 5 || count > 1 && piece%unit != 0 {
-					t.Errorf("%d units of %d: %d pieces of %d", n, size, count, piece)
-				}
-				if lanes := (n + unit - 1) / unit; lanes < 32 && 1<<log2 < lanes {
-					t.Errorf("%d lanes in groups of %d", lanes, 1<<log2)
+	for _, row := range []int64{1, 3, 4, 15, 16, 17, 511, 512, 513, 16383, 16384, 16385, 600000, 1 << 30, 1 << 40} {
+		for _, align := range []uint64{1, 4, 8, 16} {
+			c := column{dst: align}
+			c.lanes(row)
+			unit := map[uint32]uint64{byBytes: 1, byLanes4: 4, byLanes8: 8, byLanes16: 16}[c.kind]
+			if c.units*unit != uint64(row) || align%unit != 0 || c.pieces*c.piece < c.units || (c.pieces-1)*c.piece >= c.units || c.piece*unit > pieceBytes || c.log2 > 5 {
+				t.Errorf("rows of %d bytes at %d: %+v", row, align, c)
+			}
+			for _, size := range []uint64{0, 1, 7, 1000, 1 << 20} {
+				for _, blocks := range []int64{1, 24, 528} {
+					for _, split := range []uint64{size, size / 3} {
+						l := launch{size: size, split: split, columns: 1}
+						l.column[0] = c
+						check(t, l.cut(row, blocks))
+						tiles := (split+uint64(l.tile)-1)/uint64(l.tile) + (size-split+uint64(l.tile)-1)/uint64(l.tile)
+						if l.tile < 1 || l.tile > maxTile || uint64(l.tiles) != tiles*uint64(l.slices) || uint64(l.slices) > c.pieces || uint64(l.tile)*c.pieces > maxItems {
+							t.Errorf("%d rows of %d bytes for %d blocks: %d tiles of %d, %d slices of %d pieces", size, row, blocks, l.tiles, l.tile, l.slices, c.pieces)
+						}
+					}
 				}
 			}
 		}

@@ -127,7 +127,7 @@ func TestOnlyPinnedMemoryIsSent(t *testing.T) {
 	if err := s.Send(0, make([]byte, 64)); err == nil || !strings.Contains(err.Error(), "not pinned") {
 		t.Error(err)
 	}
-	if err := s.Gather(0, 0, []int64{0}, Source{Host: make([]byte, 64), Rows: 4, Row: 16}); err == nil || !strings.Contains(err.Error(), "not pinned") {
+	if err := move(s, 0, []int64{0}, 16, Source{Host: make([]byte, 64), Rows: 4}); err == nil || !strings.Contains(err.Error(), "not pinned") {
 		t.Error(err)
 	}
 	if errors.Is(err, ErrLost) {

@@ -11,31 +11,28 @@ import (
 
 // Slot is the device memory of one batch: a stable address for each tensor.
 //
-// The order of calls is Reuse, then Send and Gather as often as needed, Done,
+// The order of calls is Reuse, then Fill, or Send as often as needed and Done, then
 // Ready, Release.
 type Slot struct {
 	d       *Device
 	tensors []buffer
-	rows    []byte // pinned: row numbers of Gather, read by kernels
+	rows    []byte // pinned: row numbers, read by kernels where no formula computes them
+	numbers buffer // I64: the batch's samples, where they are wanted
 	casts   []*Cast
 	affine  []buffer // by tensor: scales, then shifts
 
 	// Inside visits:
-	sent, gathered event
-	sends, gathers bool    // in this round
-	entered        [2]bool // copies, gathers: they wait for left already
-	done           bool
+	sent, gathered   event
+	sends, gathers   bool    // in this round
+	sending, listing bool    // memory that was sent is read, row numbers are
+	entered          [2]bool // copies, gathers: they wait for left already
+	done             bool
 	handover
 	closed    bool
-	listed    int64 // rows with numbers in this round
+	launch    launch
+	reads     []*Window // by the batch at hand
 	pieces    pieceList
 	addresses []atomic.Uint64
-}
-
-// pieceList is copies for one call of the driver.
-type pieceList struct {
-	dst, src []uint64
-	size     []uintptr
 }
 
 // SlotOptions says what a slot holds.
@@ -43,9 +40,12 @@ type SlotOptions struct {
 	// Tensors is the bytes of each tensor. One that turns out longer is allocated
 	// anew, which waits for the device.
 	Tensors []int64
-	// Rows is the most rows of a batch; 0 makes a slot without Gather.
+	// Rows is the most rows of a batch whose numbers are Batch.IDs; 0 pins no memory for
+	// them.
 	Rows int64
-	// Casts is, by tensor, what Gather converts; shorter or nil: nothing.
+	// Numbers is the most rows of a batch whose samples the device writes down; 0 is none.
+	Numbers int64
+	// Casts is, by tensor, what a batch's columns are converted to; shorter or nil: nothing.
 	Casts []*Cast
 }
 
@@ -101,6 +101,9 @@ func (s *Slot) make(o SlotOptions) (err error) {
 		}
 		s.addresses[i].Store(s.tensors[i].at)
 	}
+	if s.numbers, err = d.newBuffer(o.Numbers * 8); err != nil {
+		return fmt.Errorf("numbers of samples: %w", err)
+	}
 	for i, c := range s.casts {
 		if c == nil || len(c.Scale) == 0 {
 			continue
@@ -122,12 +125,15 @@ func (s *Slot) upload(i int, c *Cast) error {
 	}
 	f := shardify.View[float32](b)
 	copy(f[copy(f, c.Scale):], c.Shift)
-	err = d.do(func() error { return d.copyIn(s.affine[i].at, addressOf(b), int64(len(b)), d.copies) })
+	err = d.do(func() error { return errors.Join(s.addPiece(s.affine[i].at, addressOf(b), int64(len(b))), s.flush()) })
 	if err == nil {
 		err = d.Drain(context.Background())
 	}
 	return errors.Join(err, d.Free(b))
 }
+
+// Numbers is the device address of the batch's samples, if SlotOptions wants them.
+func (s *Slot) Numbers() uint64 { return s.numbers.at }
 
 // Ptr is the device address of tensor i.
 func (s *Slot) Ptr(i int) uint64 { return s.addresses[i].Load() }
@@ -163,41 +169,6 @@ func (s *Slot) enter(stream uintptr) error {
 	return nil
 }
 
-// Move is one tensor's part of a batch: Send, or else a Gather.
-type Move struct {
-	Tensor int
-	Send   []byte
-	At     int64
-	IDs    []int64
-	From   Source
-}
-
-// Fill is Send and Gather of many tensors and Done, by one visit.
-func (s *Slot) Fill(name string, moves []Move) error {
-	for i := range moves {
-		if m := &moves[i]; m.IDs != nil {
-			if err := s.checkGather(m.At, m.IDs, &m.From); err != nil {
-				return err
-			}
-		}
-	}
-	return s.d.do(func() error {
-		for i := range moves {
-			m := &moves[i]
-			var err error
-			if m.IDs != nil {
-				err = s.gather(m.Tensor, m.At, m.IDs, &m.From)
-			} else {
-				err = s.send(m.Tensor, m.Send)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return s.finish(name)
-	})
-}
-
 // Send starts the copy of b, pinned memory, to the beginning of tensor i. b must
 // stay as it is until Reuse.
 func (s *Slot) Send(i int, b []byte) error {
@@ -217,8 +188,8 @@ func (s *Slot) send(i int, b []byte) error {
 	if err := s.enter(s.d.copies); err != nil {
 		return err
 	}
-	s.sends = true
-	return s.d.copyIn(s.tensors[i].at, addressOf(b), int64(len(b)), s.d.copies)
+	s.sends, s.sending = true, true
+	return errors.Join(s.addPiece(s.tensors[i].at, addressOf(b), int64(len(b))), s.flush())
 }
 
 // room replaces tensor i if it is too small. The driver waits for all work before
@@ -293,8 +264,9 @@ func (s *Slot) Wait(ctx context.Context) error {
 	return s.d.await(ctx, list...)
 }
 
-// Reuse waits until the host memory that the last batch was made from may be
-// written. The device orders the rest. It also forgets a batch that failed halfway.
+// Reuse waits until host memory that was sent, and row numbers, may be written. The device
+// orders the rest; of what sources read, Window.Left tells. It also forgets a batch that failed
+// halfway.
 func (s *Slot) Reuse(ctx context.Context) error {
 	if !s.done && (s.sends || s.gathers) {
 		// Work was begun but never ended: mark its end now.
@@ -302,10 +274,17 @@ func (s *Slot) Reuse(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.Wait(ctx); err != nil {
+	var list []*event
+	if s.sending {
+		list = append(list, &s.sent)
+	}
+	if s.listing {
+		list = append(list, &s.gathered)
+	}
+	if err := s.d.await(ctx, list...); err != nil {
 		return err
 	}
-	s.sends, s.gathers, s.done, s.listed, s.entered = false, false, false, 0, [2]bool{}
+	s.sends, s.gathers, s.sending, s.listing, s.done, s.entered = false, false, false, false, false, [2]bool{}
 	return nil
 }
 
@@ -346,6 +325,7 @@ func (s *Slot) destroy() error {
 		all = append(all, d.given(d.drv.eventSynchronize(s.left[i].handle)))
 	}
 	all = append(all, d.destroyEvents(s.events()...))
+	all = append(all, d.freeBuffer(&s.numbers))
 	for i := range s.tensors {
 		all = append(all, d.freeBuffer(&s.tensors[i]), d.freeBuffer(&s.affine[i]))
 	}

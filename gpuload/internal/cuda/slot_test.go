@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/internal/fakecuda"
 )
 
@@ -133,7 +134,7 @@ func TestSlotsRefuseTheWrongOrderOfCalls(t *testing.T) {
 	h := alloc(t, d, 64)
 	s, err := d.NewSlot(SlotOptions{Tensors: []int64{64}, Rows: 4})
 	check(t, err)
-	rows := Source{Host: h, Rows: 4, Row: 16}
+	rows := Source{Host: h, Rows: 4}
 	refused := func(says string, err error) {
 		t.Helper()
 		if err == nil || !strings.Contains(err.Error(), says) {
@@ -142,14 +143,14 @@ func TestSlotsRefuseTheWrongOrderOfCalls(t *testing.T) {
 	}
 	refused("is not done", s.Ready(0))
 	refused("never recorded", d.do(func() error { return d.wait(d.copies, &s.sent) }))
-	refused("rows at 3 into a slot of 4", s.Gather(0, 3, []int64{0, 1}, rows))
-	refused("row 4 of 4", s.Gather(0, 0, []int64{4}, rows))
-	refused("row -2 of 4", s.Gather(0, 0, []int64{-2}, rows))
-	refused("in 64 bytes", s.Gather(0, 0, []int64{0}, Source{Host: h, Rows: 5, Row: 16}))
-	refused("from 4 rows of 0 bytes", s.Gather(0, 0, []int64{0}, Source{Host: h, Rows: 4}))
-	check(t, s.Gather(0, 0, []int64{3, 1}, rows))
-	refused("other row numbers", s.Gather(0, 1, []int64{2}, rows))
-	check(t, s.Gather(0, 1, []int64{1, 2}, rows))
+	refused("5 row numbers for 5 rows, of a slot for 4", move(s, 0, []int64{0, 1, 2, 3, 0}, 16, rows))
+	refused("0 row numbers for 1 rows", s.Fill("batch", nil, &Batch{Size: 1, Rows: 1, Columns: []Column{{Row: 16, From: [2]Source{rows}}}}))
+	refused("row 4 of 4", move(s, 0, []int64{4}, 16, rows))
+	refused("row -2 of 4", move(s, 0, []int64{-2}, 16, rows))
+	refused("in 64 bytes", move(s, 0, []int64{0}, 16, Source{Host: h, Rows: 5}))
+	refused("rows of 0 bytes", move(s, 0, []int64{0}, 0, rows))
+	refused("rows up to 5 of 4", s.Fill("batch", nil, &Batch{Size: 1, Rows: 1, Split: 1, Formula: &order.Formula{Kind: order.Permuted, Perm: order.Permutation{N: 5}}, Columns: []Column{{Row: 16, From: [2]Source{rows}}}}))
+	check(t, move(s, 0, []int64{3, 1}, 16, rows))
 	check(t, s.Done("batch"))
 	refused("between Done and Reuse", s.Send(0, h))
 	check(t, s.Ready(0))
@@ -197,7 +198,7 @@ func TestGatherIsExact(t *testing.T) {
 // TestKernelSourceIsExact runs kernels.cu itself, compiled for the processor, with all
 // its threads.
 func TestKernelSourceIsExact(t *testing.T) {
-	d := newFake(t, fakecuda.Source).open(t, Options{Chunk: 64 << 10})
+	d := newFake(t).open(t, Options{Chunk: 64 << 10})
 	kernelsAreExact(t, d)
 }
 
@@ -225,7 +226,7 @@ func gatherExactly(t *testing.T, d *Device) {
 	const rows = 20
 	host, back := alloc(t, d, rows*131072), alloc(t, d, rows*131072)
 	rowsOf(host)
-	w, err := d.NewWindow(rows*131072 + 5)
+	w, err := d.NewWindow(rows*131072+5, false)
 	check(t, err)
 	check(t, w.Load(5, host))
 	check(t, w.Wait(t.Context()))
@@ -233,20 +234,20 @@ func gatherExactly(t *testing.T, d *Device) {
 	for _, row := range gatherSizes {
 		s, err := d.NewSlot(SlotOptions{Tensors: []int64{row * 12}, Rows: 12})
 		check(t, err)
-		for _, from := range []Source{{Host: host, Rows: rows, Row: row}, {Window: w, At: 5, Rows: rows, Row: row}} {
+		h, win := Source{Host: host, Rows: rows}, Source{Window: w, At: 5, Rows: rows}
+		for _, from := range [][]Source{{h}, {win}, {h, win}} {
 			check(t, s.Reuse(t.Context()))
-			check(t, s.Gather(0, 0, ids[:2], from))
-			check(t, s.Gather(0, 2, ids, from))
+			check(t, move(s, 0, ids, row, from...))
 			check(t, s.Done("batch"))
 			check(t, s.Wait(t.Context()))
 			check(t, d.Fetch(t.Context(), back[:row*12], s.Ptr(0)))
-			for k, r := range append(ids[:2:2], ids...) {
+			for k, r := range ids {
 				want := make([]byte, row)
 				if r >= 0 {
 					want = host[r*row:][:row]
 				}
 				if got := back[int64(k)*row:][:row]; !bytes.Equal(got, want) {
-					t.Fatalf("rows of %d bytes, window %v: row %d is not row %d of the source", row, from.Window != nil, k, r)
+					t.Fatalf("rows of %d bytes from %d sources, window %v: row %d is not row %d of the source", row, len(from), from[0].Window != nil, k, r)
 				}
 			}
 		}
@@ -286,7 +287,7 @@ func castExactly(t *testing.T, d *Device) {
 			} {
 				s, err := d.NewSlot(SlotOptions{Tensors: []int64{rows * elems * 4}, Rows: rows, Casts: []*Cast{&c}})
 				check(t, err)
-				check(t, s.Gather(0, 0, ids, Source{Host: host, Rows: rows, Row: elems * int64(from.Size())}))
+				check(t, move(s, 0, ids, elems*int64(from.Size()), Source{Host: host, Rows: rows}))
 				check(t, s.Done("batch"))
 				check(t, s.Wait(t.Context()))
 				check(t, d.Fetch(t.Context(), back, s.Ptr(0)))
@@ -323,7 +324,7 @@ func TestWindowsAreReloadedBehindTheirReaders(t *testing.T) {
 func reloadExactly(t *testing.T, d *Device, rows, row int64) {
 	const rounds = 20
 	c := consumer{d, stream(t, d), alloc(t, d, rounds*rows*row), 1e6}
-	w, err := d.NewWindow(rows * row)
+	w, err := d.NewWindow(rows*row, false)
 	check(t, err)
 	var slots [2]*Slot
 	for i := range slots {
@@ -337,7 +338,7 @@ func reloadExactly(t *testing.T, d *Device, rows, row int64) {
 		check(t, s.Reuse(t.Context())) // its gather read what h was loaded into
 		fill(h, b)
 		check(t, w.Load(0, h))
-		check(t, s.Gather(0, 0, ids, Source{Window: w, Rows: rows, Row: row}))
+		check(t, move(s, 0, ids, row, Source{Window: w, Rows: rows}))
 		check(t, s.Done("batch"))
 		check(t, c.take(s, 0, int64(b)*rows*row, rows*row))
 	}

@@ -76,26 +76,6 @@ func (b buffer) inside(at uint64, n int64) bool {
 	return at >= b.at && n >= 0 && n <= b.size && at-b.at <= uint64(b.size-n)
 }
 
-// copyIn copies pinned memory to the device, split where registrations meet.
-func (d *Device) copyIn(dst uint64, src uint64, n int64, stream uintptr) error {
-	if n == 0 {
-		return nil
-	}
-	p := d.find(src, n)
-	if p == nil {
-		return errors.New("cuda: source of a copy is not pinned memory of this device")
-	}
-	for n > 0 {
-		edge := p.base + ((src-p.base)/p.chunk+1)*p.chunk
-		m := min(n, int64(edge-src))
-		if err := d.drv.copyToDevice(dst, src, m, stream); err != nil {
-			return err
-		}
-		dst, src, n = dst+uint64(m), src+uint64(m), n-m
-	}
-	return nil
-}
-
 // Fetch copies device memory to pinned memory and waits for it.
 func (d *Device) Fetch(ctx context.Context, dst []byte, src uint64) error {
 	if len(dst) == 0 {

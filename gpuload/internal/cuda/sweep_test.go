@@ -34,7 +34,7 @@ func journey(ctx context.Context, path string) (err error) {
 		return err
 	}
 	rowsOf(h)
-	w, err := d.NewWindow(20_000)
+	w, err := d.NewWindow(20_000, false)
 	if err != nil {
 		return err
 	}
@@ -57,9 +57,9 @@ func travel(ctx context.Context, d *Device, w *Window, s *Slot, h, back []byte) 
 		for _, f := range []func() error{
 			func() error { return w.Load(0, h) },
 			func() error { return s.Send(0, h[:10_000+b*5000]) },
-			func() error { return s.Gather(1, 0, ids, Source{Window: w, Rows: 4, Row: 4096}) },
-			func() error { return s.Gather(2, 0, ids, Source{Host: h, Rows: 4, Row: 4096}) },
-			func() error { return s.Gather(3, 0, ids, Source{Host: h, Rows: 4, Row: 5}) },
+			func() error { return move(s, 1, ids, 4096, Source{Window: w, Rows: 4}) },
+			func() error { return move(s, 2, ids, 4096, Source{Host: h, Rows: 4}) },
+			func() error { return move(s, 3, ids, 5, Source{Host: h, Rows: 4}) },
 			func() error { return s.Done(fmt.Sprint("batch ", b)) },
 			func() error { return s.Ready(0) },
 			func() error { return s.Wait(ctx) },

@@ -18,21 +18,21 @@ func TestABatchTakesFourVisits(t *testing.T) {
 	h := alloc(t, d, 4096)
 	s, err := d.NewSlot(SlotOptions{Tensors: []int64{4096, 4096}, Rows: 16})
 	check(t, err)
-	w, err := d.NewWindow(4096)
+	w, err := d.NewWindow(4096, false)
 	check(t, err)
 	check(t, w.Load(0, h))
 	consumer, ids := stream(t, d), scatter(16)
 	before := f.Calls()
 	for range batches {
 		check(t, s.Reuse(t.Context()))
-		check(t, s.Fill("batch", []Move{{Tensor: 0, Send: h}, {Tensor: 1, IDs: ids, From: Source{Window: w, Rows: 16, Row: 256}}}))
+		check(t, s.Fill("batch", []Send{{Tensor: 0, From: h}}, &Batch{Size: 16, Rows: 16, Split: 16, IDs: ids, Columns: []Column{{Tensor: 1, Row: 256, From: [2]Source{{Window: w, Rows: 16}}}}}))
 		check(t, s.Ready(consumer))
 		check(t, s.Release(consumer))
 	}
 	after := f.Calls()
 	for name, most := range map[string]int{
 		"cuCtxPushCurrent_v2": 4, "cuCtxPopCurrent_v2": 4, "cuThreadExchangeStreamCaptureMode": 8, "cuEventSynchronize": 2,
-		"cuMemcpyHtoDAsync_v2": 1, "cuLaunchKernel": 1, "cuEventRecord": 3, "cuStreamWaitEvent": 5, "cuEventQuery": 0, "cuStreamQuery": 0,
+		"cuMemcpyHtoDAsync_v2": 1, "cuLaunchKernel": 1, "cuEventRecord": 4, "cuStreamWaitEvent": 5, "cuEventQuery": 0, "cuStreamQuery": 0,
 	} {
 		if n := after[name] - before[name]; n > most*batches {
 			t.Errorf("%s: %d calls for %d batches, want %d each", name, n, batches, most)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/cuda"
 	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
 )
 
@@ -23,6 +23,7 @@ type CUDA struct {
 	Driver *cuda.Device
 
 	mu      sync.Mutex
+	indices *cuda.Window
 	slots   int // attached
 	closing bool
 	Err     error // the first of giving back
@@ -33,16 +34,17 @@ var _ GPU = (*CUDA)(nil) // one that lacked a method would be used as the host i
 // CUDASlot is the device's part of a slot.
 type CUDASlot struct {
 	*cuda.Slot
-	moves []cuda.Move
+	batch cuda.Batch
+	sends []cuda.Send
 	// By tensor: the device gathers it.
 	gathered []bool
-	none     []int64 // numbers of rows that are zeros
 }
 
-// cudaTable is, by tensor, a table's copy on the device, or nil.
+// cudaTable is a table's copy on the device: by tensor, where it begins in the window, or -1.
+// Of a table in host memory the window has no memory, and orders what reads the table.
 type cudaTable struct {
-	windows []*cuda.Window
-	bytes   int64
+	window *cuda.Window
+	at     []int64
 }
 
 // speeds is what the first Loader on a device measured, by ordinal: a second one, for
@@ -123,9 +125,15 @@ func (d *CUDA) keep(err error) {
 
 func (d *CUDA) Attach(s *Slot) error {
 	t := s.Table
-	o := cuda.SlotOptions{Tensors: make([]int64, len(t.Data)), Casts: make([]*cuda.Cast, len(t.Data)), Rows: t.Rows}
+	o := cuda.SlotOptions{Tensors: make([]int64, len(t.Data)), Casts: make([]*cuda.Cast, len(t.Data))}
+	if s.Listed {
+		o.Rows = t.Rows
+	}
+	if s.Numbers {
+		o.Numbers = t.Rows
+	}
 	for i := range t.Data {
-		o.Tensors[i] = int64(len(t.Data[i]))
+		o.Tensors[i] = max(int64(len(t.Data[i])), t.Counts[i]*t.Layout.Tensors[i].Row)
 		if k := t.Caster(i); k != nil && onDevice(k) {
 			o.Casts[i] = &cuda.Cast{From: k.From, To: k.To, Scale: k.Scale, Shift: k.Shift, Inner: int64(k.Inner)}
 		}
@@ -134,7 +142,7 @@ func (d *CUDA) Attach(s *Slot) error {
 	if err != nil {
 		return err
 	}
-	s.State = &CUDASlot{Slot: c, gathered: make([]bool, len(t.Data)), none: slices.Repeat([]int64{-1}, int(t.Rows))}
+	s.State = &CUDASlot{Slot: c, gathered: make([]bool, len(t.Data))}
 	d.mu.Lock()
 	d.slots++
 	d.mu.Unlock()
@@ -144,35 +152,70 @@ func (d *CUDA) Attach(s *Slot) error {
 func (d *CUDA) Reuse(ctx context.Context, s *Slot) error {
 	c := s.State.(*CUDASlot)
 	clear(c.gathered)
-	c.moves = c.moves[:0]
+	c.batch = cuda.Batch{Columns: c.batch.Columns[:0], Engine: c.batch.Engine[:0]}
+	c.sends = c.sends[:0]
 	return c.Reuse(ctx)
 }
 
 // Gather leaves to the device the fields of fixed size: their rows are taken from
 // the tables' copies there, or from host memory.
-func (d *CUDA) Gather(crew *load.Crew, s *Slot, rows int64, from, host []load.Segment) error {
+func (d *CUDA) Gather(crew *load.Crew, s *Slot, r *Rows) error {
 	t, c := s.Table, s.State.(*CUDASlot)
-	if err := load.LayOutBatch(t, rows, host); err != nil {
-		return err
+	b := &c.batch
+	b.Size, b.Rows, b.Split, b.Formula = r.Size, r.Rows, r.Split, r.Formula
+	if b.Rows == 0 {
+		b.Formula = &order.Formula{} // all rows are padding
+	} else if b.Formula != nil && b.Formula.Kind != order.InWindows || s.Numbers {
+		b.Indices = d.indices
 	}
-	n := int64(0)
-	for i := range from {
-		n += int64(len(from[i].Rows))
-	}
+	hosted := false
 	for i := range t.Layout.Tensors {
 		spec := &t.Layout.Tensors[i]
-		if len(from) == 0 || !d.Holds(spec, t.Caster(i)) {
+		if !d.Holds(spec, t.Caster(i)) {
+			hosted = hosted || spec.Row > 0
 			continue
 		}
 		c.gathered[i] = true
-		for j := range from {
-			c.moves = append(c.moves, cuda.Move{Tensor: i, At: from[j].At, IDs: from[j].Rows, From: tableSource(from[j].From, i)})
+		m := cuda.Column{Tensor: i, Row: r.From[0].Layout.Tensors[i].Row}
+		for k, from := range r.From {
+			if from != nil {
+				m.From[k] = tableSource(from, i)
+			}
 		}
-		if n < rows {
-			c.moves = append(c.moves, cuda.Move{Tensor: i, At: n, IDs: c.none[:rows-n], From: tableSource(from[0].From, i)})
+		if d.byEngine(&m, r, t.Caster(i)) {
+			b.Engine = append(b.Engine, m)
+		} else {
+			b.Columns = append(b.Columns, m)
 		}
 	}
+	if b.Formula == nil || len(b.Engine) > 0 && b.Rows > 0 {
+		var err error
+		if b.IDs, err = r.By.Listed(); err != nil {
+			return err
+		}
+	}
+	if !hosted {
+		return t.Reset(r.Size)
+	}
+	host, err := r.By.Hosted()
+	if err == nil {
+		err = load.LayOutBatch(t, r.Size, host)
+	}
+	if err != nil {
+		return err
+	}
 	return load.CopyBatch(crew, t, host, c.gathered)
+}
+
+// byEngine tells whether the copy engine is the better choice for a column: for long rows in
+// host memory, and for rows that follow each other.
+func (d *CUDA) byEngine(m *cuda.Column, r *Rows, k *load.Caster) bool {
+	n := m.Row
+	if f := r.Formula; f != nil && f.Kind == order.Sequence && f.Global == f.Batch && d.indices == nil {
+		n *= max(r.Rows, 1)
+	}
+	from := &m.From[0]
+	return k == nil && from.Host != nil && from.Window == nil && r.Split >= r.Rows && n >= d.Driver.EngineRow()
 }
 
 // onDevice tells whether a kernel casts so. The others are cast on the host.
@@ -180,9 +223,13 @@ func onDevice(k *load.Caster) bool { return cuda.Casts(k.From, k.To) && k.Inner 
 
 // tableSource is the rows of tensor i of a table.
 func tableSource(t *load.Table, i int) cuda.Source {
-	src := cuda.Source{Rows: t.Counts[i], Row: t.Layout.Tensors[i].Row}
-	if c, ok := t.Device.(*cudaTable); ok && c.windows[i] != nil {
-		src.Window = c.windows[i]
+	src := cuda.Source{Rows: t.Counts[i]}
+	c, ok := t.Device.(*cudaTable)
+	if ok {
+		src.Window = c.window
+	}
+	if ok && c.at != nil && c.at[i] >= 0 {
+		src.At = c.at[i]
 	} else {
 		src.Host = t.Data[i]
 	}
@@ -193,10 +240,27 @@ func (d *CUDA) Send(s *Slot, epoch int, step int64) error {
 	t, c := s.Table, s.State.(*CUDASlot)
 	for i := range t.Data {
 		if !c.gathered[i] {
-			c.moves = append(c.moves, cuda.Move{Tensor: i, Send: t.Bytes(i)})
+			c.sends = append(c.sends, cuda.Send{Tensor: i, From: t.Bytes(i)})
 		}
 	}
-	return c.Fill(fmt.Sprintf("batch of epoch %d, step %d", epoch, step), c.moves)
+	return c.Fill(fmt.Sprintf("batch of epoch %d, step %d", epoch, step), c.sends, &c.batch)
+}
+
+func (d *CUDA) Numbers(s *Slot) uintptr { return uintptr(s.State.(*CUDASlot).Numbers()) }
+
+// Indices copies the samples to draw from to the device.
+func (d *CUDA) Indices(list []int64) error {
+	b, err := d.Driver.Alloc(int64(len(list))*8, 8)
+	if err != nil {
+		return err
+	}
+	copy(shardify.View[int64](b), list)
+	w, err := d.Driver.NewWindow(int64(len(b)), true)
+	if err == nil {
+		err = errors.Join(w.Load(0, b), w.Wait(context.Background()))
+		d.indices = w
+	}
+	return errors.Join(err, d.Driver.Free(b))
 }
 
 func (d *CUDA) Ready(s *Slot, stream Stream) error {
@@ -279,46 +343,44 @@ func (d *CUDA) Filled(t *load.Table) error {
 	c, ok := t.Device.(*cudaTable)
 	if !ok {
 		var err error
-		if c, err = d.newWindows(t, func(i int) int64 { return int64(len(t.Data[i])) }); err != nil {
+		if c, err = d.newWindow(t, false, func(i int) int64 { return int64(len(t.Data[i])) }); err != nil {
 			return err
 		}
 	}
-	for i, w := range c.windows {
-		if w == nil {
-			continue
-		}
-		if err := w.Load(0, t.Bytes(i)); err != nil {
-			return err
+	var pieces []cuda.Piece
+	for i, at := range c.at {
+		if at >= 0 {
+			pieces = append(pieces, cuda.Piece{At: at, From: t.Bytes(i)})
 		}
 	}
-	return nil
+	return c.window.LoadPieces(pieces)
 }
 
-// newWindows gives a table memory on the device: size bytes for each tensor.
-func (d *CUDA) newWindows(t *load.Table, size func(i int) int64) (*cudaTable, error) {
-	c := &cudaTable{windows: make([]*cuda.Window, len(t.Data))}
+// newWindow gives a table memory on the device: size bytes for each tensor.
+func (d *CUDA) newWindow(t *load.Table, kept bool, size func(i int) int64) (*cudaTable, error) {
+	c := &cudaTable{at: make([]int64, len(t.Data))}
+	end := int64(0)
 	for i := range t.Data {
 		n := size(i)
-		if t.Layout.Tensors[i].Lead != index.LeadSamples || n == 0 {
+		if c.at[i] = -1; t.Layout.Tensors[i].Lead != index.LeadSamples || n == 0 {
 			continue
 		}
-		w, err := d.Driver.NewWindow(n)
-		if err != nil {
-			d.dropWindows(c)
-			return nil, fmt.Errorf("%s of %s on %s: %w", shardify.FormatSize(n), t.Layout.Tensors[i].Name, d, err)
-		}
-		c.windows[i] = w
-		c.bytes += n
+		c.at[i] = end
+		end = (end + n + 255) &^ 255
+	}
+	var err error
+	if c.window, err = d.Driver.NewWindow(end, kept); err != nil {
+		return nil, fmt.Errorf("%s of samples on %s: %w", shardify.FormatSize(end), d, err)
 	}
 	t.Device = c
 	if t.Used != nil {
-		t.Used.Device.Add(c.bytes)
+		t.Used.Device.Add(end)
 	}
 	return c, nil
 }
 
-func (d *CUDA) Reserve(t *load.Table) error {
-	_, err := d.newWindows(t, func(i int) int64 {
+func (d *CUDA) Reserve(t *load.Table, kept bool) error {
+	_, err := d.newWindow(t, kept, func(i int) int64 {
 		if !t.Absent[i] {
 			return 0
 		}
@@ -328,57 +390,49 @@ func (d *CUDA) Reserve(t *load.Table) error {
 }
 
 func (d *CUDA) Store(t, from *load.Table, rows []CopyRun) error {
-	for i, w := range t.Device.(*cudaTable).windows {
-		if w == nil {
+	c := t.Device.(*cudaTable)
+	var pieces []cuda.Piece
+	for i, at := range c.at {
+		if at < 0 {
 			continue
 		}
 		row := t.Layout.Tensors[i].Row
-		pieces := make([]cuda.Piece, len(rows))
-		for k, r := range rows {
-			pieces[k] = cuda.Piece{At: r.Row * row, From: from.Part(i, r.Lo, r.Hi)}
-		}
-		if err := w.LoadPieces(pieces); err != nil {
-			return err
+		for _, r := range rows {
+			pieces = append(pieces, cuda.Piece{At: at + r.Row*row, From: from.Part(i, r.Lo, r.Hi)})
 		}
 	}
-	return nil
+	return c.window.LoadPieces(pieces)
 }
 
 func (d *CUDA) Stored(ctx context.Context, t *load.Table) error {
-	for _, w := range t.Device.(*cudaTable).windows {
-		if w == nil {
-			continue
-		}
-		if err := w.Wait(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.Device.(*cudaTable).window.Wait(ctx)
 }
 
 // Refill waits until the table's memory may be written: until it was copied, or
 // until what is gathered from it was.
 func (d *CUDA) Refill(ctx context.Context, t *load.Table) error {
-	if _, ok := t.Device.(*cudaTable); ok {
-		return d.Stored(ctx, t)
+	c, ok := t.Device.(*cudaTable)
+	switch {
+	case ok && t.Mirrored:
+		return c.window.Wait(ctx)
+	case ok:
+		return c.window.Left(ctx)
+	case t.Mirrored:
+		return nil
 	}
-	return d.Driver.Drain(ctx)
+	w, err := d.Driver.NewWindow(0, false)
+	if err == nil {
+		t.Device = &cudaTable{window: w}
+	}
+	return err
 }
 
 func (d *CUDA) Drop(t *load.Table) {
 	if c, ok := t.Device.(*cudaTable); ok {
-		d.dropWindows(c)
 		if t.Used != nil {
-			t.Used.Device.Add(-c.bytes)
+			t.Used.Device.Add(-c.window.Bytes())
 		}
+		d.keep(c.window.Close())
 	}
 	t.Device = nil
-}
-
-func (d *CUDA) dropWindows(c *cudaTable) {
-	for _, w := range c.windows {
-		if w != nil {
-			d.keep(w.Close())
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
 )
 
@@ -57,15 +58,22 @@ type Device interface {
 // Slot is the memory of one batch.
 type Slot struct {
 	Table *load.Table
-	State any // the device's own
+	// Listed: the rows of its batches are found by number; else the device computes them.
+	// Numbers: it writes the samples down, too.
+	Listed, Numbers bool
+	State           any // the device's own
 }
 
 // GPU is a device with memory of its own, which gathers from tables by itself.
 type GPU interface {
 	Device
-	// Gather makes a slot the batch of segments: of the tensors that it can from the first
-	// list, of the others, laid out and copied by the host, from the second.
-	Gather(c *load.Crew, s *Slot, rows int64, from, host []load.Segment) error
+	// Gather makes a slot the batch of some rows: of the tensors that it holds by itself, of
+	// the others by the host. Send starts the device's part.
+	Gather(c *load.Crew, s *Slot, r *Rows) error
+	// Indices keeps the samples that formulas draw from.
+	Indices(list []int64) error
+	// Numbers is where the samples of a slot are written.
+	Numbers(s *Slot) uintptr
 	// Holds tells whether it can keep a tensor of a layout, cast so when gathered.
 	Holds(spec *index.TensorSpec, k *load.Caster) bool
 	// Filled: a table that batches are gathered from has its content and keeps it until
@@ -73,8 +81,9 @@ type GPU interface {
 	Filled(t *load.Table) error
 	// Refill waits until nothing reads the table any more.
 	Refill(ctx context.Context, t *load.Table) error
-	// Reserve makes room for the absent tensors of a table of its size.
-	Reserve(t *load.Table) error
+	// Reserve makes room for the absent tensors of a table of its size. One that is kept is
+	// stored to once.
+	Reserve(t *load.Table, kept bool) error
 	// Store starts the copy of rows of another table, in host memory that send may
 	// read from, into the absent tensors of t. They stay as they are until stored.
 	Store(t, from *load.Table, rows []CopyRun) error
@@ -91,6 +100,24 @@ type Out struct {
 	Tensor int
 	To     uintptr
 	Bytes  int64
+}
+
+// Rows is the rows of a batch.
+type Rows struct {
+	// Size is all of them. Those from Rows on are padding; those from Split on are of the
+	// second table.
+	Size, Rows, Split int64
+	From              [2]*load.Table
+	Formula           *order.Formula // nil: there is none
+	By                Numbering
+}
+
+// Numbering finds rows on the host, where the device cannot.
+type Numbering interface {
+	// Listed is, by row, its number in the table that it is from.
+	Listed() ([]int64, error)
+	// Hosted is the rows for what the host gathers.
+	Hosted() ([]load.Segment, error)
 }
 
 // CopyRun is rows [lo, hi) of one table that go to row row of another.

@@ -74,7 +74,7 @@ func CopyBatch(c *Crew, t *Table, from []Segment, skip []bool) error {
 // Zero clears rows of fixed fields from row n on.
 func (t *Table) Zero(n int64) {
 	for i := range t.Layout.Tensors {
-		if t.Layout.Tensors[i].Lead == index.LeadSamples {
+		if t.Layout.Tensors[i].Lead == index.LeadSamples && (t.Absent == nil || !t.Absent[i]) {
 			clear(t.Part(i, n, t.Rows))
 		}
 	}

@@ -72,6 +72,22 @@ func (w *Windows) Segments(list []load.Segment, s *order.Step, cur *order.Cursor
 	return list, nil
 }
 
+// Tables finds the generations of a step: one, or two that follow each other. first is the
+// first stream of both.
+func (w *Windows) Tables(s *order.Step) (list [2]*load.Table, first int64, err error) {
+	a, b := w.Keys(s)
+	for k, key := range []order.Key{a, b} {
+		g, err := w.wait(key)
+		if err != nil {
+			return list, 0, err
+		}
+		if first = g.first; k == 0 || a != b {
+			list[k] = g.Table
+		}
+	}
+	return list, first, nil
+}
+
 // tell lets the device know of a table that was filled without error.
 func tell(dev device.Device, err error, t *load.Table) error {
 	if d, ok := dev.(device.GPU); ok && err == nil {

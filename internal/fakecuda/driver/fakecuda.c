@@ -7,9 +7,8 @@
 //   PTXCPU_ORDER=0|1|2    blocks and threads of the PTX ascending, descending, random
 //   FAKECUDA_FAIL=name:n:code  the n-th call of a function (or *) fails
 //   FAKECUDA_MODE=stub|nodevice|oldptx|noregister|noreadonly
-// Build with -DFAKECUDA_SOURCE and kernels.cc to run kernels.cu itself, thread by
-// thread, in place of the C functions; with -DFAKECUDA_PTX and what ptxcpu makes of
-// kernels.ptx to run that, every access checked; with -DFAKECUDA_MISSING for a library without cuMemHostRegister_v2, with
+// Build with -DFAKECUDA_PTX and what ptxcpu makes of kernels.ptx to run that in their
+// place, every access checked; with -DFAKECUDA_MISSING for a library without cuMemHostRegister_v2, with
 // -DFAKECUDA_BATCH=1 or 2 for one with the CUDA 12.8 or 13 form of cuMemcpyBatchAsync.
 #define _GNU_SOURCE
 #include <math.h>
@@ -30,6 +29,7 @@
 typedef int32_t CUresult;
 typedef uint64_t u64;
 typedef uint32_t u32;
+typedef uint8_t u8;
 
 // ---- state, all under one lock ----
 
@@ -144,8 +144,8 @@ static u64 drop(u64 base, int kind) { // its size, or 0
 
 // ---- events and streams ----
 
-static void run_kernel(int f, u64 *p);
-static void run_ptx(int f, void *call, u64 *p);
+static void run_kernel(struct op *o);
+static void run_ptx(struct op *o);
 
 static double now(void) {
     struct timespec t;
@@ -164,10 +164,7 @@ static void run_op(struct op *o) {
         memcpy((void *)o->a, (void *)o->b, o->n);
         break;
     case SET: memset((void *)o->a, o->f, o->n); break;
-    case KERNEL:
-        if (o->call) run_ptx(o->f, o->call, o->params);
-        else run_kernel(o->f, o->params);
-        break;
+    case KERNEL: run_kernel(o); break;
     case RECORD: o->at = now(); break;
     case TOUCH:
         if (!o->b) break;
@@ -176,6 +173,12 @@ static void run_op(struct op *o) {
         break;
     case WAIT: break;
     }
+}
+
+static u64 link_bytes;
+static void count_link(struct op *o) {
+    for (u32 i = 0; i < o->reads.n; i++)
+        if (find(o->reads.at[i].lo, 1, 1)) link_bytes += o->reads.at[i].hi - o->reads.at[i].lo;
 }
 
 static struct event *event_of(void *h) {
@@ -199,7 +202,7 @@ API void fakecuda_configure(const char *key, const char *value) {
 API void fakecuda_reset(void) {
     pthread_mutex_lock(&lock);
     report[0] = mode[0] = fail_name[0] = 0;
-    walk = fail_at = fail_seen = capturing = count_n = copies_batched = 0, captured = 0;
+    walk = fail_at = fail_seen = capturing = count_n = copies_batched = link_bytes = 0, captured = 0;
     order_by("prompt");
     configured = 1;
     memset(counts, 0, sizeof counts);
@@ -241,6 +244,8 @@ API void fakecuda_capture_on(void *stream) {
     pthread_mutex_unlock(&lock);
 }
 API int fakecuda_batched(void) { return copies_batched; }
+// fakecuda_link is the bytes of host memory that copies and kernels have read.
+API u64 fakecuda_link(void) { return link_bytes; }
 // fakecuda_touch queues a kernel of a consumer, which reads or writes memory.
 API int fakecuda_touch(void *stream, u64 at, u64 n, int write) {
     pthread_mutex_lock(&lock);
@@ -549,97 +554,33 @@ static uint16_t narrow_f16(float f) {
     if (a == 0 || e < -13) return sign | (uint16_t)nearbyint(ldexp(a, 24)); // subnormal; may carry into the first normal
     return sign | (uint16_t)(((e + 13) << 10) + (int)nearbyint(ldexp(a, 11 - e)));
 }
-static float widen_bf16(uint16_t h) {
-    u32 b = (u32)h << 16;
-    float f;
-    memcpy(&f, &b, 4);
-    return f;
-}
-static uint16_t narrow_bf16(float f) {
-    u32 b;
-    memcpy(&b, &f, 4);
-    return isnan(f) ? 0x7fff : (b + 0x7fff + (b >> 16 & 1)) >> 16;
-}
-
-static const char *const kernel_names[] = {
-    "gather16", "gather8", "gather4", "gather1", "read16", "spin",
-    "cast_u8_f16", "cast_u8_bf16", "cast_u8_f32", "cast_i16_f16", "cast_i16_bf16", "cast_i16_f32",
-    "cast_i32_f16", "cast_i32_bf16", "cast_i32_f32", "cast_f16_f16", "cast_f16_bf16", "cast_f16_f32",
-    "cast_bf16_f16", "cast_bf16_bf16", "cast_bf16_f32", "cast_f32_f16", "cast_f32_bf16", "cast_f32_f32"};
-enum { KERNELS = sizeof kernel_names / sizeof *kernel_names };
-static int param_count(int f) { return f < 4 ? 8 : f == 4 ? 3 : f == 5 ? 1 : 12; }
-
-#ifdef FAKECUDA_SOURCE
-void run_source(int f, u32 grid, u32 block, u64 *p); // kernels.cc
+// kernels.cc, which has kernels.cu
+const char *source_name(int f);
+int source_params(int f, u64 *bytes);
+void source_run(int f, u32 grid, u32 block, const void *params);
+u64 source_ids(int f, const void *params, u64 *bytes);
+void source_spans(int f, const void *params, void *to, void (*add)(void *to, int write, u64 at, u64 n));
 float fake_widen_f16(uint16_t h) { return widen_f16(h); }
 uint16_t fake_narrow_f16(float f) { return narrow_f16(f); }
-#endif
 
-static inline void gather_rows(int f, u64 *p) {
-    u64 dst = p[0], src = p[1], n = p[3], row = p[4];
-    const int64_t *ids = (const int64_t *)p[2];
-    static const u64 align[] = {16, 8, 4, 1};
-    if ((dst | src | row) % align[f]) violation("%s on addresses that are not aligned", kernel_names[f]);
-    if (p[5] * p[6] < row || (p[5] - 1) * p[6] >= row || p[6] % align[f]) violation("%s: %llu pieces of %llu for %llu", kernel_names[f], (unsigned long long)p[5], (unsigned long long)p[6], (unsigned long long)row);
-    for (u64 i = 0; i < n; i++) {
-        if (ids[i] < 0) memset((void *)(dst + i * row), 0, row);
-        else if (!covered(src + ids[i] * row, row)) { violation("%s reads row %lld outside of memory it may read", kernel_names[f], (long long)ids[i]); return; }
-        else memcpy((void *)(dst + i * row), (void *)(src + ids[i] * row), row);
+static void run_kernel(struct op *o) {
+    const char *name = source_name(o->f);
+    if (!strcmp(name, "spin")) { // its clock would not take the time
+        usleep(*(u64 *)o->params / 1000);
+        return;
     }
-}
-
-static inline void cast_rows(int f, u64 *p) {
-    static const int sizes[] = {1, 2, 4, 2, 2, 4}, outs[] = {2, 2, 4};
-    int from = (f - 6) / 3, to = (f - 6) % 3;
-    u64 n = p[3], elems = p[4], channels = p[10], inner = p[11];
-    const float *scale = (const float *)p[8], *shift = (const float *)p[9];
-    const int64_t *ids = (const int64_t *)p[2];
-    for (u64 i = 0; i < n; i++) {
-        const char *s = (const char *)(p[1] + ids[i] * elems * sizes[from]);
-        char *d = (char *)(p[0] + i * elems * outs[to]);
-        if (ids[i] < 0) { memset(d, 0, elems * outs[to]); continue; }
-        if (!covered((u64)s, elems * sizes[from])) { violation("%s reads row %lld outside of memory it may read", kernel_names[f], (long long)ids[i]); return; }
-        for (u64 e = 0; e < elems; e++) {
-            volatile float x;
-            int16_t a; int32_t b; uint16_t h; float g;
-            switch (from) {
-            case 0: x = ((const unsigned char *)s)[e]; break;
-            case 1: memcpy(&a, s + 2 * e, 2); x = a; break;
-            case 2: memcpy(&b, s + 4 * e, 4); x = (float)b; break;
-            case 3: memcpy(&h, s + 2 * e, 2); x = widen_f16(h); break;
-            case 4: memcpy(&h, s + 2 * e, 2); x = widen_bf16(h); break;
-            default: memcpy(&g, s + 4 * e, 4); x = g;
-            }
-            if (scale) {
-                u64 c = channels > 1 ? e / inner % channels : 0;
-                x = x * scale[c];
-                x = x + shift[c];
-            }
-            switch (to) {
-            case 0: h = narrow_f16(x); memcpy(d + 2 * e, &h, 2); break;
-            case 1: h = narrow_bf16(x); memcpy(d + 2 * e, &h, 2); break;
-            default: g = x; memcpy(d + 4 * e, &g, 4);
-            }
+    for (u32 i = 0; i < o->writes.n; i++)
+        if (!find(o->writes.at[i].lo, o->writes.at[i].hi - o->writes.at[i].lo, 0) && !covered(o->writes.at[i].lo, o->writes.at[i].hi - o->writes.at[i].lo)) {
+            violation("%s writes outside of memory it may write", name);
+            return;
         }
-    }
-}
-
-static void run_kernel(int f, u64 *p) {
-    int casts = f >= 6;
-    u64 out = casts ? (u64[]){2, 2, 4}[(f - 6) % 3] : 1;
-    if (f == 5) { usleep(p[0] / 1000); return; }
-    if (f == 4) { if (!covered(p[0], p[1]) || p[1] % 16) violation("read16 outside of memory it may read"); return; }
-    if (!find(p[0], p[3] * p[4] * out, 0)) { violation("%s writes outside of one allocation", kernel_names[f]); return; }
-    if (!covered(p[2], p[3] * 8)) { violation("%s: row numbers outside of memory it may read", kernel_names[f]); return; }
-#ifdef FAKECUDA_SOURCE
-    const int64_t *ids = (const int64_t *)p[2];
-    u64 sizes[] = {1, 2, 4, 2, 2, 4}, row = p[4] * (casts ? sizes[(f - 6) / 3] : 1);
-    for (u64 i = 0; i < p[3]; i++)
-        if (ids[i] >= 0 && !covered(p[1] + ids[i] * row, row)) { violation("%s reads row %lld outside of memory it may read", kernel_names[f], (long long)ids[i]); return; }
-    run_source(f, p[14], p[15], p);
-#else
-    if (casts) cast_rows(f, p); else gather_rows(f, p);
-#endif
+    for (u32 i = 0; i < o->reads.n; i++)
+        if (!covered(o->reads.at[i].lo, o->reads.at[i].hi - o->reads.at[i].lo)) {
+            violation("%s reads outside of memory it may read", name);
+            return;
+        }
+    if (o->call) run_ptx(o);
+    else source_run(o->f, o->grid, o->block, o->params);
 }
 
 #ifdef FAKECUDA_PTX
@@ -653,55 +594,45 @@ static int reachable(void *user, u64 address, ptxcpu_region *found) {
 }
 static int ptx_runs;
 API int fakecuda_ptx_runs(void) { return ptx_runs; }
-static void run_ptx(int f, void *call, u64 *p) {
+static void run_ptx(struct op *o) {
     char why[600];
-    if (f == 5) { // spin: its clock would not take the time
-        free(call);
-        run_kernel(f, p);
-        return;
-    }
     ptx_runs++;
-    if (ptxcpu_make(call, reachable, 0, walk, why, sizeof why)) violation("%s", why);
+    if (ptxcpu_make(o->call, reachable, 0, walk, why, sizeof why)) violation("%s", why);
+    o->call = 0;
 }
 #else
-static void run_ptx(int f, void *call, u64 *p) { (void)f, (void)call, (void)p; }
+static void run_ptx(struct op *o) { (void)o; }
 #endif
 
 // ---- what operations touch ----
 
 static const char *op_name(const struct op *o) {
     static const char *const names[] = {"copy", "set", "", "record", "wait", "a consumer's kernel"};
-    return o->kind == KERNEL ? kernel_names[o->f] : names[o->kind];
+    return o->kind == KERNEL ? source_name(o->f) : names[o->kind];
 }
-static void rows_of(struct spans *s, const u64 *p, u64 row) {
-    const int64_t *ids = (const int64_t *)p[2];
-    for (u64 i = 0; i < p[3]; i++) if (ids[i] >= 0) span_add(s, p[1] + ids[i] * row, row);
+static void add_span(void *to, int write, u64 at, u64 n) {
+    struct op *o = to;
+    span_add(write ? &o->writes : &o->reads, at, n);
 }
 static void op_spans(struct op *o) {
-    static const u64 sizes[] = {1, 2, 4, 2, 2, 4}, outs[] = {2, 2, 4};
-    u64 *p = o->params;
     switch (o->kind) {
     case COPY: span_add(&o->writes, o->a, o->n); span_add(&o->reads, o->b, o->n); break;
     case SET: span_add(&o->writes, o->a, o->n); break;
     case TOUCH: span_add(o->f ? &o->writes : &o->reads, o->a, o->n); break;
-    case KERNEL:
-        if (o->f == 4) span_add(&o->reads, p[0], p[1]);
-        if (o->f == 4 || o->f == 5) break;
-        if (!covered(p[2], p[3] * 8)) break;
-        u64 from = o->f < 4 ? 1 : sizes[(o->f - 6) / 3], to = o->f < 4 ? 1 : outs[(o->f - 6) % 3];
-        span_add(&o->writes, p[0], p[3] * p[4] * to);
-        span_add(&o->reads, p[2], p[3] * 8);
-        rows_of(&o->reads, p, p[4] * from);
-        if (o->f >= 6 && p[8]) span_add(&o->reads, p[8], p[10] * 4), span_add(&o->reads, p[9], p[10] * 4);
+    case KERNEL: {
+        u64 n, ids = source_ids(o->f, o->params, &n);
+        if (!ids || covered(ids, n)) source_spans(o->f, o->params, o, add_span);
         break;
+    }
     default: break;
     }
 }
 // host_reads is the host memory that an operation will read, as far as the call tells.
 // More than 4 MiB of it is not watched.
 static void host_reads(struct op *o) {
+    u64 n, ids;
     if (o->kind == COPY && o->n <= 4 << 20 && find(o->b, o->n, 1)) span_add(&o->host, o->b, o->n);
-    if (o->kind == KERNEL && o->f != 4 && o->f != 5 && find(o->params[2], o->params[3] * 8, 1)) span_add(&o->host, o->params[2], o->params[3] * 8);
+    if (o->kind == KERNEL && (ids = source_ids(o->f, o->params, &n)) && find(ids, n, 1)) span_add(&o->host, ids, n);
 }
 
 struct module { u32 magic; char *text; };
@@ -742,21 +673,22 @@ API CUresult cuModuleGetFunction(void **f, void *h, const char *name) {
     char entry[96];
     snprintf(entry, sizeof entry, ".entry %s(", name);
     if (m->magic != MODULE || !strstr(m->text, entry)) LEAVE(500);
-    for (int i = 0; i < KERNELS; i++) if (!strcmp(kernel_names[i], name)) { *f = (void *)(u64)(i + 1); LEAVE(0); }
+    for (int i = 0; source_name(i); i++) if (!strcmp(source_name(i), name)) { *f = (void *)(u64)(i + 1); LEAVE(0); }
     LEAVE(500);
 }
 API CUresult cuLaunchKernel(void *f, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 bz, u32 shared, void *st, void **params, void **extra) {
     ENTER("cuLaunchKernel", 1, 0);
-    u64 i = (u64)f - 1;
-    if (i >= KERNELS || !gx || gy != 1 || gz != 1 || !bx || bx * by * bz > 1024 || shared || extra) {
-        violation("launch of kernel %llu with grid %u %u %u, block %u %u %u, shared %u, extra %p", (unsigned long long)i, gx, gy, gz, bx, by, bz, shared, (void *)extra);
+    int i = (int)(u64)f - 1;
+    if (i < 0 || i > 3 || !gx || gy != 1 || gz != 1 || !bx || bx * by * bz > 1024 || shared || extra) {
+        violation("launch of kernel %d with grid %u %u %u, block %u %u %u, shared %u, extra %p", i, gx, gy, gz, bx, by, bz, shared, (void *)extra);
         LEAVE(1);
     }
-    struct op o = {.kind = KERNEL, .f = (int)i};
-    for (int k = 0; k < param_count(i); k++) memcpy(&o.params[k], params[k], 8);
-    o.params[14] = gx, o.params[15] = bx;
+    u64 bytes;
+    int count = source_params(i, &bytes);
+    struct op o = {.kind = KERNEL, .f = i, .params = malloc(count * bytes), .grid = gx, .block = bx};
+    for (int k = 0; k < count; k++) memcpy(o.params + k * bytes, params[k], bytes);
 #ifdef FAKECUDA_PTX
-    o.call = ptxcpu_take(kernel_names[i], (u32[]){gx, gy, gz}, (u32[]){bx, by, bz}, shared, params);
+    o.call = ptxcpu_take(source_name(i), (u32[]){gx, gy, gz}, (u32[]){bx, by, bz}, shared, params);
     if (!o.call) LEAVE(500);
 #endif
     LEAVE(push(st, o));

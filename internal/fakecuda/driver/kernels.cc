@@ -1,5 +1,6 @@
-// kernels.cu compiled for the processor: every thread of every block runs alone, which
-// is right for kernels whose threads share nothing.
+// kernels.cu compiled for the processor. It runs where there is no python3 to translate
+// the PTX, and says what memory a launch touches. A tile's rows are found by all threads
+// before the first one moves any: that is what the kernel's barrier does.
 #include <stdint.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@ extern "C" uint16_t fake_narrow_f16(float);
 #define narrow_f16 fake_narrow_f16
 
 #define __global__
-#define __device__ static
+#define __device__
 #define __align__(n) alignas(n)
 
 struct place3 { unsigned x; };
@@ -22,25 +23,79 @@ static float __fadd_rn(float a, float b) { volatile float c = a + b; return c; }
 static float __uint_as_float(unsigned x) { float f; memcpy(&f, &x, 4); return f; }
 static unsigned __float_as_uint(float f) { unsigned x; memcpy(&x, &f, 4); return x; }
 static unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n) { return (unsigned)(((uint64_t)hi << 32 | lo) >> (n & 31)); }
+static unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned long long)((unsigned __int128)a * b >> 64); }
+static int __clzll(long long x) { return __builtin_clzll(x); }
 static void atomicXor(unsigned *p, unsigned v) { *p ^= v; }
 
 #include "kernels.cu"
 
-#define GATHER(k) [](u64 *p) { k(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]); }
-#define CAST1(k) [](u64 *p) { k(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11]); }
-#define CAST3(k) CAST1(k##_f16), CAST1(k##_bf16), CAST1(k##_f32)
-static void (*const kernels[])(u64 *) = {
-    GATHER(gather16), GATHER(gather8), GATHER(gather4), GATHER(gather1),
-    [](u64 *p) { read16(p[0], p[1], p[2]); }, [](u64 *p) { spin(p[0]); },
-    CAST3(cast_u8), CAST3(cast_i16), CAST3(cast_i32), CAST3(cast_f16), CAST3(cast_bf16), CAST3(cast_f32)};
+enum { BATCH, BATCH_CAST, READ16, SPIN };
 
-extern "C" void run_source(int f, unsigned grid, unsigned block, uint64_t *p) {
-    u64 params[16];
-    memcpy(params, p, sizeof params);
-    gridDim.x = grid, blockDim.x = block;
-    for (unsigned b = 0; b < grid; b++)
-        for (unsigned t = 0; t < block; t++) {
-            blockIdx.x = b, threadIdx.x = t;
-            kernels[f](params);
+extern "C" const char *source_name(int f) {
+    static const char *const names[] = {"batch", "batch_cast", "read16", "spin"};
+    return f < 4 ? names[f] : 0;
+}
+// source_params is the number of a kernel's parameters and the bytes of each.
+extern "C" int source_params(int f, u64 *bytes) {
+    *bytes = f <= BATCH_CAST ? sizeof(launch) : 8;
+    return f == READ16 ? 3 : 1;
+}
+
+template <bool CAST> static void run_batch(const launch &p, unsigned grid, unsigned threads) {
+    static i64 rows[TILE];
+    static u16 walk[TILE];
+    if (small(p.f))
+        for (u32 t = 0; t < threads; t++) write_down(p.f, walk, t, threads);
+    for (u32 b = 0; b < grid; b++)
+        for (u32 i = b; i < p.tiles; i += grid) {
+            const part t = part_of(p, i);
+            for (u32 k = 0; k < threads; k++) find_rows(p, t, walk, rows, k, threads);
+            for (u32 k = 0; k < threads; k++) move_rows<CAST>(p, t, rows, k, threads);
         }
+}
+
+extern "C" void source_run(int f, unsigned grid, unsigned threads, const void *params) {
+    const u64 *p = (const u64 *)params;
+    switch (f) {
+    case BATCH: run_batch<false>(*(const launch *)params, grid, threads); return;
+    case BATCH_CAST: run_batch<true>(*(const launch *)params, grid, threads); return;
+    }
+    gridDim.x = grid, blockDim.x = threads;
+    for (unsigned b = 0; b < grid; b++)
+        for (unsigned t = 0; t < threads; t++) {
+            blockIdx.x = b, threadIdx.x = t;
+            if (f == READ16) read16(p[0], p[1], p[2]);
+        }
+}
+
+// source_ids is the host's table of rows that a launch reads.
+extern "C" u64 source_ids(int f, const void *params, u64 *bytes) {
+    const launch &p = *(const launch *)params;
+    if (f > BATCH_CAST || p.f.kind != TABLE) return 0;
+    *bytes = p.rows * 8;
+    return p.ids;
+}
+
+// source_spans names the memory that a launch reads and writes.
+extern "C" void source_spans(int f, const void *params, void *to, void (*add)(void *to, int write, u64 at, u64 n)) {
+    const u64 *words = (const u64 *)params;
+    if (f == READ16) add(to, 0, words[0], words[1]);
+    if (f > BATCH_CAST) return;
+    const launch &p = *(const launch *)params;
+    static const u64 bytes[] = {1, 2, 4, 2, 2, 4}, lanes[] = {1, 4, 8, 16};
+    static u16 walk[TILE];
+    if (small(p.f)) write_down(p.f, walk, 0, 1);
+    if (p.f.kind == TABLE) add(to, 0, p.ids, p.rows * 8);
+    if (p.numbers) add(to, 1, p.numbers, p.size * 8);
+    for (u32 k = 0; k < p.columns; k++) {
+        const column &c = p.c[k];
+        u64 in = c.kind == CASTS ? bytes[c.from] * (c.wide ? 4 : 1) : lanes[c.kind], out = c.kind == CASTS ? bytes[c.to] * (c.wide ? 4 : 1) : in;
+        add(to, 1, c.dst, p.size * c.units * out);
+        if (c.scale) add(to, 0, c.scale, c.channels * 8);
+        for (u64 j = 0; j < p.rows; j++) {
+            u64 sample, row = row_of(p, walk, j, &sample);
+            if (p.indices) add(to, 0, p.indices, 8);
+            if ((i64)row >= 0) add(to, 0, c.src[j >= p.split] + row * c.units * in, c.units * in);
+        }
+    }
 }

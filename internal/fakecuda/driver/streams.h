@@ -25,7 +25,8 @@ struct op {
     enum op_kind kind;
     u64 a, b, n;
     int f;
-    u64 params[16];
+    u8 *params; // of a kernel
+    u32 grid, block;
     void *call; // of a kernel's PTX
     int stream, prompt, done, refs;
     struct op **deps, *next; // next: of all, in the order of the calls
@@ -50,6 +51,7 @@ static int thread_numbers;
 
 static void violation(const char *fmt, ...);
 static void run_op(struct op *o);
+static void count_link(struct op *o); // the host memory that it has read crossed the link
 static void host_reads(struct op *o); // fills o->host
 static void op_spans(struct op *o);   // fills o->reads and o->writes
 static const char *op_name(const struct op *o);
@@ -115,7 +117,7 @@ static u64 span_sum(const struct spans *s) {
 
 static void op_release(struct op *o) {
     if (!o || --o->refs) return;
-    free(o->deps), free(o->reads.at), free(o->writes.at), free(o->host.at), free(o);
+    free(o->deps), free(o->reads.at), free(o->writes.at), free(o->host.at), free(o->params), free(o->call), free(o);
 }
 static struct op *op_hold(struct op *o) {
     if (o) o->refs++;
@@ -154,6 +156,7 @@ static void remember(struct op *o) {
     op_spans(o);
     span_sort(&o->reads), span_sort(&o->writes);
     if (!o->reads.n && !o->writes.n) return;
+    count_link(o);
     for (int i = 0; i < history_n; i++) {
         struct op *h = history[i];
         if (before(h, o->clock) || before(o, h->clock)) continue;
@@ -298,8 +301,7 @@ static void settle(u64 lo, u64 n, const char *how) {
     struct spans all = {&piece, 1, 1};
     for (struct op *o = queue; o; o = o->next) {
         if (o->done || before(o, host_clock)) continue;
-        struct op probe = {.kind = o->kind, .a = o->a, .b = o->b, .n = o->n, .f = o->f};
-        memcpy(probe.params, o->params, sizeof probe.params);
+        struct op probe = {.kind = o->kind, .a = o->a, .b = o->b, .n = o->n, .f = o->f, .params = o->params};
         op_spans(&probe);
         span_sort(&probe.reads), span_sort(&probe.writes);
         if (span_meet(&probe.reads, &all) || span_meet(&probe.writes, &all)) {

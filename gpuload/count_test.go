@@ -1,0 +1,136 @@
+//go:build cuda && linux
+
+package gpuload
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/fakecuda"
+)
+
+// counted is what a batch costs the driver on its way to a consumer with one stream: calls
+// that give it work or wait for some, and calls that concern the calling thread alone.
+type counted struct {
+	launches, copies, calls, thread, queries, link float64
+	unused, numbered                               int64 // pinned bytes that no batch uses; samples that the host computed
+}
+
+// TestWhatABatchCosts counts calls of the driver and bytes over the link, of a set of one
+// column, of 16, and of 16 beside two of variable length.
+func TestWhatABatchCosts(t *testing.T) {
+	fake := useFakeDriver(t)
+	schemas := map[string]string{"1": "x:f32[8]", "16": "x0:f32[8]"}
+	for i := 1; i < 16; i++ {
+		schemas["16"] += fmt.Sprintf(",x%d:%s", i, []string{"i64", "f32[3]", "u8[5]", "f16[32]"}[i%4])
+	}
+	schemas["16 and lists"] = schemas["16"] + ",a:f32*,b:i64*"
+	for name, schema := range schemas {
+		d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: schema, samples: 4096, shard: 1000}))
+		for _, way := range []struct {
+			name   string
+			config Config
+		}{
+			{"device, none", Config{Tier: TierDevice, DeviceMemory: 64 << 20}},
+			{"device, global", Config{Tier: TierDevice, DeviceMemory: 64 << 20, Shuffle: Global, Seed: 1}},
+			{"device, block", Config{Tier: TierDevice, DeviceMemory: 64 << 20, Shuffle: Block, Seed: 1, Window: 1024, Streams: 4}},
+			{"pinned, global", Config{Tier: TierPinned, Shuffle: Global, Seed: 1}},
+			{"pinned, block", Config{Tier: TierPinned, Shuffle: Block, Seed: 1, Window: 1024, Streams: 4}},
+			{"stream, block", Config{Tier: TierStream, Shuffle: Block, Seed: 1, Window: 1024, Streams: 4}},
+		} {
+			t.Run(way.name+", "+name, func(t *testing.T) {
+				lists := name == "16 and lists"
+				way.config.Batch, way.config.Device = 64, "cuda:0"
+				c := countBatches(t, fake, d, way.config)
+				t.Logf("launches %.2f, copies %.2f, calls %.2f and %.2f for the thread, queries %.2f, %.3f bytes over the link for each delivered, %d pinned bytes unused, %d samples computed by the host", c.launches, c.copies, c.calls, c.thread, c.queries, c.link, c.unused, c.numbered)
+				limit := 6.0
+				if way.config.Shuffle == Block && way.config.Tier != TierDevice { // four a window
+					limit += 1
+				}
+				if lists { // sent by one copy, with events of its own, for which the host waits
+					limit += 5
+				}
+				if c.launches > 1.1 || c.calls > limit || c.queries > 0 {
+					t.Errorf("%.2f launches and %.2f calls a batch, want at most 1 and %.0f", c.launches, c.calls, limit)
+				}
+				most := 1.01
+				if way.config.Tier == TierDevice && !lists {
+					most = 0
+				}
+				if c.link > most {
+					t.Errorf("%.3f bytes over the link for each delivered, want at most %.2f", c.link, most)
+				}
+				if c.unused != 0 {
+					t.Errorf("%d bytes are pinned that no batch uses", c.unused)
+				}
+				if c.numbered != 0 && !lists {
+					t.Errorf("the host computed %d samples", c.numbered)
+				}
+			})
+		}
+	}
+}
+
+// countBatches counts over the second epoch, when tiers are full.
+func countBatches(t *testing.T, fake *fakecuda.Driver, d *Dataset, config Config) (c counted) {
+	l := mustLoader(t, d, config)
+	const stream = 0
+	var before map[string]int
+	var link uint64
+	batches, bytes := 0.0, 0.0
+	for epoch := range 3 {
+		if epoch == 1 {
+			before, link = fake.Calls(), fake.Link()
+		}
+		for {
+			b, err := l.Next(bg)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if epoch > 0 {
+				batches, bytes = batches+1, bytes+float64(b.Bytes())
+			}
+			if err := errors.Join(b.Ready(stream), b.ReleaseOn(stream)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	after := fake.Calls()
+	for name, n := range after {
+		k := float64(n-before[name]) / batches
+		switch name {
+		case "cuLaunchKernel":
+			c.launches = k
+		case "cuMemcpyHtoDAsync_v2", "cuMemcpyBatchAsync_v2":
+			c.copies += k
+		case "cuEventQuery", "cuStreamQuery":
+			c.queries += k
+			continue
+		case "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuThreadExchangeStreamCaptureMode", "cuStreamIsCapturing":
+			c.thread += k
+			continue
+		}
+		c.calls += k
+	}
+	// Batches are made ahead, and two windows loaded, for the epoch to come.
+	ahead := bytes / batches * float64(len(l.slots))
+	if l.windows != nil {
+		ahead = float64(l.Stats().DeviceMemory)
+	}
+	c.link = (float64(fake.Link()-link) - ahead) / bytes
+	c.numbered = l.stats.numbered.Load()
+	for _, s := range l.slots {
+		for i := range s.table.Data {
+			if s.table.Layout.Tensors[i].Lead == index.LeadSamples {
+				c.unused += int64(len(s.table.Data[i]))
+			}
+		}
+	}
+	return c
+}
