@@ -193,14 +193,14 @@ type Parts struct {
 	Survey func(a OpenArgs) (PartSurvey, error)
 }
 
-// ErrApart: the order of the inputs does not allow parts. They are planned in one
+// ErrNotInParts: the order of the inputs does not allow parts. They are planned in one
 // table then.
-var ErrApart = errors.New("inputs of one sample stand apart")
+var ErrNotInParts = errors.New("the inputs of a sample do not follow each other")
 
 // Cutter sees to it that no sample has inputs in two parts.
 type Cutter interface {
 	// Next takes the next name, a slash path below the one root there is, and tells
-	// whether a part may begin with it. The error may be ErrApart.
+	// whether a part may begin with it. The error may be ErrNotInParts.
 	Next(name []byte) (begins bool, err error)
 	// Begin says that a part begins with the name that Next took last.
 	Begin()

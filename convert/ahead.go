@@ -98,17 +98,17 @@ func (j *Job) produce(ctx context.Context, wg *sync.WaitGroup, spans []shardify.
 		}()
 	}
 	readers, inOrder := 0, false
-	post := j.posts.open()
-	defer j.posts.close(post)
+	activity := j.activities.open()
+	defer j.activities.close(activity)
 	parts := divider{limit: j.Pool.Limit()}
 	for len(spans) > 0 {
 		s, left := parts.next(spans)
 		s.Frame = j.framed(s)
-		post.set(atGranting, 0, s)
+		activity.set(atGranting, 0, s)
 		granted := j.grant(ctx, s)
 		granted.ends = len(spans) - len(left)
 		spans = left
-		post.leave()
+		activity.leave()
 		err := granted.err
 		to := make(chan result, 1)
 		r := request{granted, to}

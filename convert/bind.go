@@ -6,6 +6,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/convert/internal/shuffle"
+	"github.com/shardify/shardify/plan"
 )
 
 // bind makes the plan's flow, once.
@@ -25,7 +26,7 @@ func (j *Job) bind() error {
 		keep := j.Pool.Limit() / 2
 		j.Pool = shardify.NewPool(j.Pool.Limit() - keep)
 		j.shuffle = &shuffle.Shuffle{
-			Layout: j.layout(), Keyer: shuffle.NewKeyer(j.Plan.Table, j.Plan.ShuffleSeed()), Scratch: j.scratch(), Pool: j.Pool,
+			Layout: layout(j.Plan, j.flow), Keyer: shuffle.NewKeyer(j.Plan.Table, j.Plan.ShuffleSeed()), Scratch: j.scratch(), Pool: j.Pool,
 			Keep: max(keep/int64(3*j.jobs()), 256<<10),
 		}
 	}
@@ -42,9 +43,9 @@ func (j *Job) beside(s shardify.Span) int64 {
 }
 
 // layout is how samples stand in fragments.
-func (j *Job) layout() shuffle.Layout {
-	l := shuffle.Layout{Schema: j.flow.Schema, Keyed: j.Plan.Keyed, Copies: j.flow.MostCopies() > 1}
-	for _, s := range j.Plan.Spans {
+func layout(p *plan.Plan, f *flow.Flow) shuffle.Layout {
+	l := shuffle.Layout{Schema: f.Schema, Keyed: p.Keyed, Copies: f.MostCopies() > 1}
+	for _, s := range p.Spans {
 		l.Wide = l.Wide || s.Hi > math.MaxUint32
 		l.Inputs = l.Inputs || s.Input > 0
 	}

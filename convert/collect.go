@@ -43,7 +43,7 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 	if p.Split == nil {
 		m.Shards = make([]shardify.Shard, 0, p.Outputs())
 	}
-	err := plan.EachReceipt(ctx, p.Outputs(), j.receipt, func(i int, r *plan.Receipt) error {
+	err := plan.EachReceipt(ctx, p.Outputs(), j.receipts().receipt, func(i int, r *plan.Receipt) error {
 		if r == nil {
 			missing = append(missing, i)
 			return nil
@@ -145,11 +145,11 @@ func (j *Job) finishSplits(ctx context.Context, m *collected) error {
 	}
 	if j.Sink.FinishSplits != nil {
 		var err error
-		if m.Files, err = j.Sink.FinishSplits(ctx, j.Store, j.finishedSplits(m)); err != nil {
+		if m.Files, err = j.Sink.FinishSplits(ctx, j.Store, m.finished(j.Plan)); err != nil {
 			return err
 		}
 	}
-	if err := j.flush(ctx); err != nil {
+	if err := storage.Flush(ctx, j.Store); err != nil {
 		return err
 	}
 	m.Splits = map[string]index.Split{}
@@ -163,10 +163,10 @@ func (j *Job) finishSplits(ctx context.Context, m *collected) error {
 	return j.finish(ctx, &m.Manifest)
 }
 
-// finishedSplits is the splits with names of shards from the root.
-func (j *Job) finishedSplits(m *collected) (out []shardify.FinishedSplit) {
+// finished is the splits with names of shards from the root.
+func (m *collected) finished(p *plan.Plan) (out []shardify.FinishedSplit) {
 	for i, s := range m.splits {
-		f := shardify.FinishedSplit{Name: j.Plan.Split.Parts[i].Name}
+		f := shardify.FinishedSplit{Name: p.Split.Parts[i].Name}
 		for _, x := range s.Shards {
 			x.Name = f.Name + "/" + x.Name
 			f.Shards = append(f.Shards, x)

@@ -20,9 +20,9 @@ func (j *Job) Convert(ctx context.Context) (*index.Manifest, error) {
 	if err := j.Task(ctx, 0, 1); err != nil {
 		return nil, err
 	}
-	post := j.posts.open()
-	defer j.posts.close(post)
-	post.at(atMerging, 0)
+	activity := j.activities.open()
+	defer j.activities.close(activity)
+	activity.at(atMerging, 0)
 	m, err := j.Merge(ctx)
 	return m, why(ctx, err)
 }
@@ -45,7 +45,7 @@ func (j *Job) Share(ctx context.Context, units, shards []int) error {
 	for try := 0; ; try++ {
 		if done {
 			// Merge asks for the receipts of the portions too.
-			if all, err := j.allTold(units); err != nil || all {
+			if all, err := j.receipts().allScattered(units); err != nil || all {
 				return err
 			}
 		}
@@ -58,7 +58,7 @@ func (j *Job) Share(ctx context.Context, units, shards []int) error {
 		// It may lack what another worker has removed, since it has completed the set, or
 		// since it took a fragment for one that nobody needs.
 		var w *Waiting
-		if all, e := j.allGathered(); e == nil && all {
+		if all, e := j.receipts().allGathered(); e == nil && all {
 			done = true
 		} else if !errors.As(err, &w) || !j.Plan.Covers(units, w.Portions) {
 			return err
@@ -70,11 +70,11 @@ func (j *Job) Share(ctx context.Context, units, shards []int) error {
 // needs.
 const maxTries = 3
 
-// allTold tells whether the portions of all units have receipts.
-func (j *Job) allTold(units []int) (bool, error) {
+// allScattered tells whether the portions of all units have receipts.
+func (s receipts) allScattered(units []int) (bool, error) {
 	for _, u := range units {
-		for i := j.Plan.Units[u].Lo; i < j.Plan.Units[u].Hi; i++ {
-			_, err := j.told(i)
+		for i := s.plan.Units[u].Lo; i < s.plan.Units[u].Hi; i++ {
+			_, err := s.scatter(i)
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, shardify.ErrCorrupt) {
 				return false, nil
 			}
@@ -92,7 +92,7 @@ func (j *Job) gathered(ctx context.Context, shards []int) (bool, error) {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-		if r, err := j.receipt(i); err != nil || r == nil {
+		if r, err := j.receipts().receipt(i); err != nil || r == nil {
 			return false, err
 		}
 	}
@@ -100,16 +100,13 @@ func (j *Job) gathered(ctx context.Context, shards []int) (bool, error) {
 	return len(shards) > 0, nil
 }
 
-// tidy removes the fragments of a finished shuffle.
-func (j *Job) tidy() error {
+// Tidy removes the fragments of a finished shuffle.
+func (j *Job) Tidy() error {
 	if j.Plan.Shuffle == "" {
 		return nil
 	}
 	return clearScratch(j.scratch())
 }
-
-// Tidy removes what scratch space still holds of a data set that is complete.
-func (j *Job) Tidy() error { return j.tidy() }
 
 func clearScratch(s storage.Store) error {
 	var ours []string

@@ -29,7 +29,7 @@
 //	changed.go     inputs that change while they are read; stall.go: a job that does not move
 //	outlet.go      where the samples of a shard go: sinks, a fragment, an order
 //	gather.go      the shards of a global shuffle
-//	store.go       receipts in the store
+//	store.go       receipts: what is done, in the store
 //
 // Completing the set:
 //

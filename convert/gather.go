@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/internal/shuffle"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -24,7 +25,7 @@ func (j *Job) Gather(ctx context.Context, shards []int) error {
 	if err != nil || len(todo) == 0 {
 		return err
 	}
-	set := j.shuffle.Open(j.buckets(), j.Plan.Gathers, j.Plan.PerShard)
+	set := j.shuffle.Open(buckets(j.Plan.BucketsOf()), j.Plan.Gathers, j.Plan.PerShard)
 	err = j.fragments(ctx, set)
 	if err == nil {
 		err = j.gatherAll(ctx, set, todo)
@@ -48,7 +49,7 @@ func (j *Job) gatherAll(ctx context.Context, set *shuffle.Set, todo []int) error
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return j.flush(ctx)
+	return storage.Flush(ctx, j.Store)
 }
 
 // ungathered are the shards without a receipt.
@@ -57,7 +58,7 @@ func (j *Job) ungathered(ctx context.Context, shards []int) (todo []int, err err
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		r, err := j.receipt(i)
+		r, err := j.receipts().receipt(i)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +93,7 @@ func (j *Job) fragments(ctx context.Context, set *shuffle.Set) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r, err := j.portion(i)
+		r, err := j.receipts().portion(i)
 		if err != nil {
 			return err
 		}
@@ -114,9 +115,9 @@ func (j *Job) fragments(ctx context.Context, set *shuffle.Set) error {
 func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
 	out := j.newSinks(shard)
 	defer out.abort()
-	post := j.posts.open()
-	defer j.posts.close(post)
-	post.at(atGathering, shard)
+	activity := j.activities.open()
+	defer j.activities.close(activity)
+	activity.at(atGathering, shard)
 	cuts, err := set.Cuts(shard)
 	if err != nil {
 		return err
@@ -128,8 +129,8 @@ func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
 	err = set.Gather(ctx, cuts, func(split int, b *shardify.Batch, mem *shardify.Arena) error {
 		written[split] += int64(b.Samples)
 		j.Progress.Gathered.Add(int64(b.Samples))
-		post.at(atWriting, shard)
-		defer post.at(atGathering, shard)
+		activity.at(atWriting, shard)
+		defer activity.at(atGathering, shard)
 		return out.write(split, b, mem)
 	})
 	if err != nil {
@@ -139,7 +140,7 @@ func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
 	if j.Plan.Split != nil {
 		r.Written = written
 	}
-	post.at(atPublishing, shard)
+	activity.at(atPublishing, shard)
 	if err := out.commit(ctx, r); err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
 		return err
 	}
 	r.Read = r.Samples()
-	if err := j.publish(ctx, r); err != nil {
+	if err := j.receipts().publish(ctx, r); err != nil {
 		return err
 	}
 	j.Progress.Shards.Add(1)
@@ -155,9 +156,9 @@ func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
 	return nil
 }
 
-// toldOrWaiting is told, which a missing receipt makes Waiting.
-func (j *Job) toldOrWaiting(i int) (*plan.Receipt, error) {
-	r, err := j.told(i)
+// scatterOrWaiting is the receipt of a portion; a missing one is Waiting.
+func (s receipts) scatterOrWaiting(i int) (*plan.Receipt, error) {
+	r, err := s.scatter(i)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = &Waiting{Portions: []int{i}}
 	}
@@ -169,7 +170,7 @@ func (j *Job) toldOrWaiting(i int) (*plan.Receipt, error) {
 func (j *Job) collectScatter(ctx context.Context, m *collected, all *proofs) error {
 	p := j.Plan
 	want := make([]int64, max(len(p.SplitNames()), 1))
-	err := plan.EachReceipt(ctx, len(p.Shards), j.toldOrWaiting, func(_ int, r *plan.Receipt) error {
+	err := plan.EachReceipt(ctx, len(p.Shards), j.receipts().scatterOrWaiting, func(_ int, r *plan.Receipt) error {
 		all.add(r.Proofs...)
 		r.Splits, r.Shard = nil, shardify.Shard{}
 		m.receipt(p, r)

@@ -28,9 +28,9 @@ func (j *Job) inline(ctx context.Context, spans []shardify.Span, w *worker) (res
 		if err != nil {
 			return nil, err
 		}
-		l.post.set(atGranting, 0, part)
+		l.activity.set(atGranting, 0, part)
 		r := j.grant(ctx, part)
-		l.post.leave()
+		l.activity.leave()
 		if r.err != nil {
 			return nil, r.err
 		}

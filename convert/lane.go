@@ -11,21 +11,21 @@ import (
 
 // lane is the reader of one goroutine, replaced when the run changes.
 type lane struct {
-	source shardify.Source
-	reader shardify.Reader
-	run    uint32
-	post   *post
-	most   int64 // bytes of a sample
-	table  *shardify.Table
+	source   shardify.Source
+	reader   shardify.Reader
+	run      uint32
+	activity *activity
+	most     int64 // bytes of a sample
+	table    *shardify.Table
 }
 
 func (j *Job) lane() lane {
-	return lane{source: j.Source, post: j.posts.open(), most: j.Plan.MaxSample, table: j.Plan.Table}
+	return lane{source: j.Source, activity: j.activities.open(), most: j.Plan.MaxSample, table: j.Plan.Table}
 }
 
 func (l *lane) end(j *Job) {
 	l.close()
-	j.posts.close(l.post)
+	j.activities.close(l.activity)
 }
 
 // serve reads a granted span and tells whether that was quick.
@@ -48,8 +48,8 @@ func (l *lane) read(ctx context.Context, s shardify.Span, mem *shardify.Arena) (
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	l.post.set(atReading, 0, s)
-	defer l.post.leave()
+	l.activity.set(atReading, 0, s)
+	defer l.activity.leave()
 	b, err := l.once(ctx, s, mem)
 	if err != nil {
 		return l.retry(ctx, s, mem, err)

@@ -25,17 +25,17 @@ func (j *Job) Merge(ctx context.Context) (*index.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &m.Manifest, j.tidy()
+	return &m.Manifest, j.Tidy()
 }
 
 func (j *Job) finish(ctx context.Context, m *index.Manifest) error {
-	if err := j.flush(ctx); err != nil {
+	if err := storage.Flush(ctx, j.Store); err != nil {
 		return err
 	}
 	if err := publishManifest(ctx, j.Store, index.ManifestName, m); err != nil {
 		return err
 	}
-	return j.flush(ctx)
+	return storage.Flush(ctx, j.Store)
 }
 
 // publishManifest completes a manifest with its digest and publishes it.
@@ -56,10 +56,6 @@ func publishManifest(ctx context.Context, s storage.Store, name string, m *index
 		return errors.Join(err, f.Abort())
 	}
 	return nil
-}
-
-func (j *Job) flush(ctx context.Context) error {
-	return storage.Flush(ctx, j.Store)
 }
 
 // Missing is the error of a merge that lacks shards. It is an ErrIncomplete.

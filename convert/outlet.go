@@ -64,7 +64,7 @@ func (k *sinks) write(split int, b *shardify.Batch, mem *shardify.Arena) error {
 		return err
 	}
 	if !k.j.flow.Plain {
-		if b, err = k.j.finished(split, b, mem); err != nil {
+		if b, err = k.finished(split, b, mem); err != nil {
 			return err
 		}
 	}
@@ -105,16 +105,16 @@ func (k *sinks) abort() {
 
 // finished is a batch as sinks see it: with its origins, and with names that tell
 // copies apart.
-func (j *Job) finished(split int, b *shardify.Batch, mem *shardify.Arena) (*shardify.Batch, error) {
+func (k *sinks) finished(split int, b *shardify.Batch, mem *shardify.Arena) (*shardify.Batch, error) {
 	out := *b
 	out.Counts, out.Proofs = nil, nil
-	if j.Plan.Provenance {
-		origins(&out, j.Plan.Schema[len(j.Plan.Schema)-1], mem)
+	if k.j.Plan.Provenance {
+		origins(&out, k.j.Plan.Schema[len(k.j.Plan.Schema)-1], mem)
 	}
-	if j.flow.Copies[split] > 1 && out.Keys != nil {
+	if k.j.flow.Copies[split] > 1 && out.Keys != nil {
 		copyKeys(&out, mem)
 	}
-	if err := out.Match(j.Plan.Schema); err != nil {
+	if err := out.Match(k.j.Plan.Schema); err != nil {
 		return nil, fmt.Errorf("after the operations: %w", err)
 	}
 	return &out, nil
@@ -144,10 +144,6 @@ func copyKeys(b *shardify.Batch, mem *shardify.Arena) {
 
 // scattering is the outlet of a portion of a global shuffle.
 type scattering struct{ *shuffle.Scatter }
-
-func (j *Job) newScatter(i int) outlet {
-	return &scattering{j.shuffle.Scatter(fragmentName("portion", i), j.buckets())}
-}
 
 // fragmentName is one that nobody else has.
 func fragmentName(of string, i int) string {
@@ -179,10 +175,6 @@ type sorting struct {
 	shard int
 }
 
-func (j *Job) newBlock(i int) outlet {
-	return &sorting{scattering{j.shuffle.Scatter(fragmentName("shard", i), j.shardBuckets(i))}, j, i}
-}
-
 func (s *sorting) commit(ctx context.Context, r *plan.Receipt) error {
 	out := s.j.newSinks(s.shard)
 	out.samples = s.Totals
@@ -193,23 +185,15 @@ func (s *sorting) commit(ctx context.Context, r *plan.Receipt) error {
 	return out.commit(ctx, r)
 }
 
-func (j *Job) buckets() shuffle.Buckets {
-	first, count := j.Plan.BucketsOf()
-	return shuffle.Buckets{First: first, Count: count}
-}
-
-func (j *Job) shardBuckets(i int) shuffle.Buckets {
-	first, count := j.Plan.ShardBuckets(i)
-	return shuffle.Buckets{First: first, Count: count}
-}
+func buckets(first, count []int) shuffle.Buckets { return shuffle.Buckets{First: first, Count: count} }
 
 // outlet is where the samples of portion i of the plan go.
 func (j *Job) outlet(i int) outlet {
 	switch j.Plan.Shuffle {
 	case plan.ShuffleGlobal:
-		return j.newScatter(i)
+		return &scattering{j.shuffle.Scatter(fragmentName("portion", i), buckets(j.Plan.BucketsOf()))}
 	case plan.ShuffleBlock:
-		return j.newBlock(i)
+		return &sorting{scattering{j.shuffle.Scatter(fragmentName("shard", i), buckets(j.Plan.ShardBuckets(i)))}, j, i}
 	}
 	return j.newSinks(i)
 }

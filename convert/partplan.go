@@ -15,7 +15,7 @@ import (
 // Request.Args.Table.
 type Parts struct {
 	Survey shardify.PartSurvey
-	// Next gives the following part, nil after the last. With ErrApart it gives the
+	// Next gives the following part, nil after the last. With ErrNotInParts it gives the
 	// rest of the inputs, of which no further parts can be made.
 	Next func(ctx context.Context) (*shardify.Table, error)
 	// Reuse takes back a table that nobody needs any more.
@@ -27,14 +27,14 @@ type Parts struct {
 	Scratch storage.Store
 }
 
-// Apart is the error of MakePlan for inputs whose order does not allow parts: they are
+// NotInParts is the error of MakePlan for inputs whose order does not allow parts: they are
 // all in one table now, to be planned in that.
-type Apart struct{ Table *shardify.Table }
+type NotInParts struct{ Table *shardify.Table }
 
-func (*Apart) Error() string { return shardify.ErrApart.Error() }
+func (*NotInParts) Error() string { return shardify.ErrNotInParts.Error() }
 
-// Unwrap is ErrApart.
-func (*Apart) Unwrap() error { return shardify.ErrApart }
+// Unwrap is ErrNotInParts.
+func (*NotInParts) Unwrap() error { return shardify.ErrNotInParts }
 
 // partPlanner makes a plan in parts. While one part is listed, the one before is looked
 // at, and that before it written.
@@ -100,7 +100,7 @@ func (w *partPlanner) stream(ctx context.Context) (rest *shardify.Table, err err
 				return context.Cause(each)
 			}
 			t, err = w.Parts.Next(each)
-			if errors.Is(err, shardify.ErrApart) {
+			if errors.Is(err, shardify.ErrNotInParts) {
 				rest, err = t, nil
 				return nil
 			}
@@ -191,7 +191,7 @@ func (w *partPlanner) whole(rest *shardify.Table) error {
 		return err
 	}
 	all.AppendTable(rest)
-	return &Apart{all}
+	return &NotInParts{all}
 }
 
 // settle gives all parts what the survey knows in the end. Parts that were measured as

@@ -26,9 +26,9 @@ const (
 	atMerging
 )
 
-// post tells what one goroutine is at. A step is a whole span, so that this costs
+// activity tells what one goroutine is at. A step is a whole span, so that this costs
 // nothing that could be measured.
-type post struct {
+type activity struct {
 	mu    sync.Mutex
 	what  doing
 	span  shardify.Span
@@ -38,7 +38,7 @@ type post struct {
 	seen, ticks int64 // of the watch
 }
 
-func (p *post) set(what doing, shard int, s shardify.Span) {
+func (p *activity) set(what doing, shard int, s shardify.Span) {
 	if p == nil { // of a survey, which nobody watches
 		return
 	}
@@ -49,29 +49,29 @@ func (p *post) set(what doing, shard int, s shardify.Span) {
 }
 
 // leave says that nothing is waited for.
-func (p *post) leave() { p.at(atIdle, 0) }
+func (p *activity) leave() { p.at(atIdle, 0) }
 
-func (p *post) at(what doing, shard int) { p.set(what, shard, shardify.Span{}) }
+func (p *activity) at(what doing, shard int) { p.set(what, shard, shardify.Span{}) }
 
-// posts are those of all goroutines of a job.
-type posts struct {
+// activities are those of all goroutines of a job.
+type activities struct {
 	mu   sync.Mutex
-	list map[*post]bool
+	list map[*activity]bool
 	past int64 // moves of those that have ended
 }
 
-func (s *posts) open() *post {
-	p := new(post)
+func (s *activities) open() *activity {
+	p := new(activity)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.list == nil {
-		s.list = map[*post]bool{}
+		s.list = map[*activity]bool{}
 	}
 	s.list[p] = true
 	return p
 }
 
-func (s *posts) close(p *post) {
+func (s *activities) close(p *activity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.list[p] {
@@ -81,7 +81,7 @@ func (s *posts) close(p *post) {
 }
 
 // tick counts the steps of all, and for how many ticks each has made none.
-func (s *posts) tick() (moves int64) {
+func (s *activities) tick() (moves int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	moves = s.past
@@ -108,7 +108,7 @@ func (j *Job) WatchStall(after time.Duration, moved func() bool, stalled func(*S
 
 // moves is a number that changes while the job moves.
 func (j *Job) moves() int64 {
-	n := j.posts.tick() + j.Progress.Samples.Load() + j.Progress.Shards.Load() + j.Progress.Gathered.Load()
+	n := j.activities.tick() + j.Progress.Samples.Load() + j.Progress.Shards.Load() + j.Progress.Gathered.Load()
 	for _, s := range []storage.Store{j.Store, j.scratch()} {
 		n += storage.Moves(s)
 	}
@@ -117,10 +117,10 @@ func (j *Job) moves() int64 {
 
 // waiting tells what the goroutines are at that have not moved.
 func (j *Job) waiting(tick time.Duration) (out []string) {
-	j.posts.mu.Lock()
-	defer j.posts.mu.Unlock()
+	j.activities.mu.Lock()
+	defer j.activities.mu.Unlock()
 	var more int
-	for p := range j.posts.list {
+	for p := range j.activities.list {
 		p.mu.Lock()
 		if what := j.describe(p); what != "" {
 			if len(out) < stall.Most {
@@ -137,8 +137,14 @@ func (j *Job) waiting(tick time.Duration) (out []string) {
 	return out
 }
 
-func (j *Job) describe(p *post) string {
-	shard := func() string { return strings.Join(j.Plan.ShardNames(p.shard), ", ") }
+func (j *Job) describe(p *activity) string {
+	shard := func() string { // in every split
+		var names []string
+		for k := range max(len(j.Plan.SplitNames()), 1) {
+			names = append(names, j.Plan.SplitShardName(k, p.shard))
+		}
+		return strings.Join(names, ", ")
+	}
 	switch p.what {
 	case atReading:
 		return fmt.Sprintf("reading %s, samples [%d, %d)", j.inputsOf(p.span), p.span.Lo, p.span.Hi)

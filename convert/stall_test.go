@@ -99,8 +99,8 @@ func TestAStallTellsWhatIsWaitedFor(t *testing.T) {
 			if <-done; err != nil {
 				t.Errorf("it goes on when the storage does: %v", err)
 			}
-			if n := len(j.posts.list); n > 0 {
-				t.Errorf("%d posts left", n)
+			if n := len(j.activities.list); n > 0 {
+				t.Errorf("%d activities left", n)
 			}
 		})
 	}
@@ -147,7 +147,7 @@ func TestStalledIsAnErrorOfItsOwn(t *testing.T) {
 
 // BenchmarkPost is what a span pays for the watch.
 func BenchmarkPost(b *testing.B) {
-	var s posts
+	var s activities
 	p := s.open()
 	for b.Loop() {
 		p.set(atReading, 0, shardify.Span{})

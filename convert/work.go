@@ -41,11 +41,11 @@ type Job struct {
 	// Progress counts what is done; may be read at any time.
 	Progress Progress
 
-	posts posts
-	left  atomic.Int64    // units of this Work that are not done
-	slow  atomic.Bool     // storage was, of late: read ahead
-	frame *shardify.Frame // that the sinks want; nil if none
-	flow  *flow.Flow      // what happens to samples
+	activities activities
+	left       atomic.Int64    // units of this Work that are not done
+	slow       atomic.Bool     // storage was, of late: read ahead
+	frame      *shardify.Frame // that the sinks want; nil if none
+	flow       *flow.Flow      // what happens to samples
 
 	shuffle *shuffle.Shuffle // nil without
 }
@@ -106,7 +106,7 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 		err = ctx.Err()
 	}
 	if err == nil {
-		err = j.flush(ctx) // a task that says it is done may be on another machine than merge
+		err = storage.Flush(ctx, j.Store) // a task that says it is done may be on another machine than merge
 	}
 	return why(ctx, err)
 }
@@ -126,8 +126,8 @@ func (j *Job) unit(ctx context.Context, u int) error {
 		return context.Cause(ctx)
 	}
 	w := j.worker()
-	w.post = j.posts.open()
-	defer j.posts.close(w.post)
+	w.activity = j.activities.open()
+	defer j.activities.close(w.activity)
 	spans, release, err := w.todo(ctx, u)
 	if err != nil || len(spans) == 0 {
 		return err

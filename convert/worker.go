@@ -12,17 +12,17 @@ import (
 
 // worker is the state of one unit.
 type worker struct {
-	j      *Job
-	shards []int // to do, in order
-	shard  int   // being written, or -1
-	left   int   // its spans still to come
-	run    *flow.Runner
-	out    outlet // the shard being written
-	emit   func(split int, b *shardify.Batch, mem *shardify.Arena) error
-	sum    flow.Tally
-	rec    plan.Receipt
-	proofs proofs
-	post   *post
+	j        *Job
+	shards   []int // to do, in order
+	shard    int   // being written, or -1
+	left     int   // its spans still to come
+	run      *flow.Runner
+	out      outlet // the shard being written
+	emit     func(split int, b *shardify.Batch, mem *shardify.Arena) error
+	sum      flow.Tally
+	rec      plan.Receipt
+	proofs   proofs
+	activity *activity
 	followed
 }
 
@@ -38,8 +38,8 @@ func (j *Job) worker() *worker {
 func (w *worker) todo(ctx context.Context, u int) (spans []shardify.Span, release func(), err error) {
 	p := w.j.Plan
 	for i := p.Units[u].Lo; i < p.Units[u].Hi; i++ {
-		w.post.at(atChecking, i)
-		r, err := w.j.portion(i)
+		w.activity.at(atChecking, i)
+		r, err := w.j.receipts().portion(i)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -52,7 +52,7 @@ func (w *worker) todo(ctx context.Context, u int) (spans []shardify.Span, releas
 		}
 		w.shards = append(w.shards, i)
 	}
-	w.post.leave()
+	w.activity.leave()
 	if len(w.shards) == 0 {
 		return nil, nil, nil
 	}
@@ -72,8 +72,8 @@ func (w *worker) use(ctx context.Context, r result) error {
 		return context.Cause(ctx)
 	}
 	w.open()
-	w.post.at(atWriting, w.shard)
-	defer w.post.leave()
+	w.activity.at(atWriting, w.shard)
+	defer w.activity.leave()
 	if err := w.follow(ctx, r.span.Input); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (w *worker) write(ctx context.Context, b *shardify.Batch) error {
 // commit publishes the shard, then its receipt. Input objects that are complete
 // by now must have their checksum first.
 func (w *worker) commit(ctx context.Context) error {
-	w.post.at(atPublishing, w.shard)
+	w.activity.at(atPublishing, w.shard)
 	if err := w.unchanged(ctx); err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (w *worker) commit(ctx context.Context) error {
 	if err := r.Wrote(w.sum.Written); err != nil {
 		return err
 	}
-	if err := w.j.publishPortion(ctx, r); err != nil {
+	if err := w.j.receipts().publishPortion(ctx, r); err != nil {
 		return err
 	}
 	w.proofs.list = w.proofs.list[:0]

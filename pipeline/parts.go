@@ -28,10 +28,10 @@ func (s *Settings) makePlan(ctx context.Context, p *Prepared, src shardify.Sourc
 		r.Parts.Scratch = p.Store
 	}
 	x, err := convert.MakePlan(ctx, r)
-	var apart *convert.Apart
+	var one *convert.NotInParts
 	switch {
-	case errors.As(err, &apart):
-		o.Args.Table = apart.Table
+	case errors.As(err, &one):
+		o.Args.Table = one.Table
 		whole, err := src.Open(ctx, o.Args)
 		if err != nil {
 			return nil, err

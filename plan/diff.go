@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +22,7 @@ func (p *Plan) Diff(q *Plan) []string {
 	add("columns", fmt.Sprint(p.Columns), fmt.Sprint(q.Columns))
 	add("on-error", p.OnError, q.OnError)
 	add("operations", opsText(p.Ops), opsText(q.Ops))
-	add("shuffle", p.shuffleWord(), q.shuffleWord())
+	add("shuffle", cmp.Or(p.Shuffle, ShuffleNone), cmp.Or(q.Shuffle, ShuffleNone))
 	if p.Shuffle != "" || len(p.Ops) > 0 || p.Split != nil {
 		add("seed", fmt.Sprint(p.Seed), fmt.Sprint(q.Seed))
 	}
@@ -39,17 +40,13 @@ func (p *Plan) Diff(q *Plan) []string {
 			add(k, m.a[k], m.b[k])
 		}
 	}
-	add("inputs", p.inputsText(), q.inputsText())
+	text := func(p *Plan) string { return fmt.Sprintf("%d files, %d bytes", p.Listed.Count, p.Listed.Bytes) }
+	add("inputs", text(p), text(q))
 	add("samples", fmt.Sprint(p.Samples), fmt.Sprint(q.Samples))
 	if len(out) == 0 && p.Digest() != q.Digest() {
 		out = append(out, "the input files: names, sizes or layout have changed")
 	}
 	return out
-}
-
-func (p *Plan) inputsText() string {
-	files, bytes := p.Inputs()
-	return fmt.Sprintf("%d files, %d bytes", files, bytes)
 }
 
 func opsText(ops []Op) string {
@@ -58,14 +55,6 @@ func opsText(ops []Op) string {
 		out = append(out, strings.TrimSpace("--"+o.Name+" "+o.Text))
 	}
 	return strings.Join(out, " ")
-}
-
-// shuffleWord is what --shuffle says.
-func (p *Plan) shuffleWord() string {
-	if p.Shuffle == "" {
-		return ShuffleNone
-	}
-	return p.Shuffle
 }
 
 func splitText(s *Split) string {

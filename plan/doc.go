@@ -12,7 +12,7 @@
 //
 //	names.go      paths of shards, receipts and fragments
 //	tasks.go      which task does what
-//	receipt.go    what proves that a shard is done; tally.go: what receipts say together
+//	receipt.go    what proves that a shard is done
 //	scratch.go    what scratch files take
 //
 // What it is on disk and beside other plans:
@@ -20,5 +20,5 @@
 //	file.go       the file format; blocks.go: consecutive inputs, in memory or read on demand
 //	diff.go       how two plans differ; times.go: inputs that were touched
 //	manifest.go   what a plan says about the finished set
-//	own.go        which files of a folder are a plan's; fragments.go: those in scratch space
+//	own.go        which files of a folder are a plan's
 package plan

@@ -91,14 +91,6 @@ func (p *Plan) SplitShardName(split, i int) string {
 	return p.Split.Parts[split].Name + "/" + p.ShardName(i)
 }
 
-// shardNames is what a shard of the plan is called, in every split.
-func (p *Plan) ShardNames(i int) (names []string) {
-	for k := range max(len(p.SplitNames()), 1) {
-		names = append(names, p.SplitShardName(k, i))
-	}
-	return names
-}
-
 const receiptsDir = storage.Private + "/receipts"
 
 func (p *Plan) InputName(i uint32) string {

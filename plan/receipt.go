@@ -115,8 +115,8 @@ func (r *Receipt) Wrote(samples []int64) error {
 	return nil
 }
 
-// shards is the shard of each split, or the one there is.
-func (r *Receipt) shards() []shardify.Shard {
+// Shards is the shard of each split, or the one there is.
+func (r *Receipt) Shards() []shardify.Shard {
 	if r.Splits != nil {
 		return r.Splits
 	}
@@ -242,7 +242,7 @@ func (p *Plan) Present(s storage.Store, r *Receipt) (bool, error) {
 	if r.Fragment != nil {
 		return true, nil // scratch space may be where only the work is done
 	}
-	for _, x := range r.shards() {
+	for _, x := range r.Shards() {
 		if ok, err := present(s, x); err != nil || !ok {
 			return ok, err
 		}

@@ -168,12 +168,12 @@ func (m *More) take(ctx context.Context, t *shardify.Table) (*shardify.Table, er
 	}
 }
 
-// Next is the next part, nil after the last one. The error is ErrApart where that goes
+// Next is the next part, nil after the last one. The error is ErrNotInParts where that goes
 // on in such an order that the inputs are to be planned in one table.
 func (m *More) Next(ctx context.Context) (*shardify.Table, error) {
 	l, err := m.receive(ctx)
 	if err == nil && l.apart {
-		err = shardify.ErrApart
+		err = shardify.ErrNotInParts
 	}
 	return l.Table, err
 }

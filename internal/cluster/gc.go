@@ -67,7 +67,7 @@ func FindWaste(ctx context.Context, folder, scratch string, age time.Duration) (
 	if err != nil {
 		return nil, err
 	}
-	from, at := plan.ScratchStore(d), plan.ScratchDir+"/"
+	from, at := storage.Below(d, plan.ScratchDir), plan.ScratchDir+"/"
 	if scratch != "" {
 		s := local.NewDir(scratch, local.SyncNone)
 		from, at = s, scratch+"/"
@@ -105,7 +105,7 @@ func (w *Waste) fragments(ctx context.Context, p *plan.Plan, set *local.Dir, scr
 		b.Close()
 		complete = true
 	}
-	_, stray, err := p.Fragments(ctx, set, scratch, complete)
+	unused, err := unusedFragments(ctx, p, set, scratch, complete)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (w *Waste) fragments(ctx context.Context, p *plan.Plan, set *local.Dir, scr
 	if len(w.Running) > 0 && !complete {
 		keep = "it may be that of an attempt at work"
 	}
-	for _, f := range stray {
+	for _, f := range unused {
 		w.List = append(w.List, Leftover{Kind: LeftFragment, Name: at + f.Name, Bytes: f.Size, Keep: keep, remove: func() error { return scratch.Remove(f.Name) }})
 	}
 	return nil

@@ -192,7 +192,7 @@ func (l *look) receipts(ctx context.Context) error {
 		r.estimate(l)
 		return nil
 	}
-	sum, err := p.Tally(ctx, l.store, l.done, l.Deep)
+	sum, err := readTally(ctx, p, l.store, l.done, l.Deep)
 	if err != nil {
 		return err
 	}

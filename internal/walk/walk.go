@@ -186,7 +186,7 @@ func (w *walker) added(ctx context.Context) error {
 	begins, err := p.Cutter.Next(w.table.NameBytes(n))
 	if err != nil || len(w.table.Roots) > 1 {
 		p.Apart = true
-		if err != nil && !errors.Is(err, shardify.ErrApart) {
+		if err != nil && !errors.Is(err, shardify.ErrNotInParts) {
 			return err
 		}
 		return nil

@@ -43,7 +43,7 @@ func TestNoStemIsInTwoParts(t *testing.T) {
 			was, seen := parts[stem]
 			begins, err := c.Next(name)
 			if err != nil {
-				if !errors.Is(err, shardify.ErrApart) || !seen || was == part {
+				if !errors.Is(err, shardify.ErrNotInParts) || !seen || was == part {
 					t.Fatalf("%q after %q: %v", name, list[:i], err)
 				}
 				apart++
@@ -73,7 +73,7 @@ func TestOrderOfListsIsChecked(t *testing.T) {
 		if _, err := c.Next([]byte(list[0])); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Next([]byte(list[1])); !errors.Is(err, shardify.ErrApart) {
+		if _, err := c.Next([]byte(list[1])); !errors.Is(err, shardify.ErrNotInParts) {
 			t.Errorf("%q: %v", list, err)
 		}
 	}

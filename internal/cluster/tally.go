@@ -1,4 +1,4 @@
-package plan
+package cluster
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 )
 
-// Tally is what receipts say together.
-type Tally struct {
+// tally is what receipts say together.
+type tally struct {
 	Samples, Bytes int64 // in shards
 	Skipped        int64
 	// Damaged is the shards, or portions, whose receipts are damaged or name files that
@@ -19,18 +20,18 @@ type Tally struct {
 	Damaged []int
 }
 
-// Tally reads the receipts that d lists. Those that turn out to be damaged, or gone, are
+// readTally reads the receipts that d lists. Those that turn out to be damaged, or gone, are
 // no longer done. With files it looks at the files of the shards too.
-func (p *Plan) Tally(ctx context.Context, s storage.Store, d *Done, files bool) (*Tally, error) {
-	t := &Tally{}
-	read := func(list []bool, at func(i int) (*Receipt, error)) error {
-		return EachReceipt(ctx, len(list), func(i int) (*Receipt, error) {
+func readTally(ctx context.Context, p *plan.Plan, s storage.Store, d *plan.Done, files bool) (*tally, error) {
+	t := &tally{}
+	read := func(list []bool, at func(i int) (*plan.Receipt, error)) error {
+		return plan.EachReceipt(ctx, len(list), func(i int) (*plan.Receipt, error) {
 			if !list[i] {
 				return nil, nil
 			}
 			r, err := at(i)
 			if errors.Is(err, shardify.ErrCorrupt) {
-				return &Receipt{Index: -1}, nil
+				return &plan.Receipt{Index: -1}, nil
 			}
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil, nil
@@ -38,11 +39,11 @@ func (p *Plan) Tally(ctx context.Context, s storage.Store, d *Done, files bool) 
 			if err == nil && files {
 				var ok bool
 				if ok, err = p.Present(s, r); err == nil && !ok {
-					return &Receipt{Index: -1}, nil
+					return &plan.Receipt{Index: -1}, nil
 				}
 			}
 			return r, err
-		}, func(i int, r *Receipt) error {
+		}, func(i int, r *plan.Receipt) error {
 			switch {
 			case r == nil:
 				list[i] = false
@@ -55,10 +56,10 @@ func (p *Plan) Tally(ctx context.Context, s storage.Store, d *Done, files bool) 
 			return nil
 		})
 	}
-	if err := read(d.Shards, func(i int) (*Receipt, error) { return p.Receipt(s, i) }); err != nil {
+	if err := read(d.Shards, func(i int) (*plan.Receipt, error) { return p.Receipt(s, i) }); err != nil {
 		return nil, err
 	}
-	if err := read(d.Portions, func(i int) (*Receipt, error) { return p.ScatterReceipt(s, i) }); err != nil {
+	if err := read(d.Portions, func(i int) (*plan.Receipt, error) { return p.ScatterReceipt(s, i) }); err != nil {
 		return nil, err
 	}
 	slices.Sort(t.Damaged)
@@ -66,14 +67,14 @@ func (p *Plan) Tally(ctx context.Context, s storage.Store, d *Done, files bool) 
 	return t, nil
 }
 
-func (t *Tally) add(r *Receipt) {
+func (t *tally) add(r *plan.Receipt) {
 	for _, s := range r.Skipped {
 		t.Skipped += s.Hi - s.Lo
 	}
 	if r.Fragment != nil {
 		return
 	}
-	for _, s := range r.shards() {
+	for _, s := range r.Shards() {
 		t.Samples += s.Samples
 		t.Bytes += s.Bytes
 		for _, f := range s.Files {
