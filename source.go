@@ -174,6 +174,10 @@ type SourceFormat struct {
 	Sets    bool
 	Options []Option
 	Open    func(ctx context.Context, a OpenArgs) (Source, error)
+	// Again is the options to set beside o for further inputs of a set, so that they are read
+	// as the first ones: what auto found out then and might not find out now. nil: there are
+	// none.
+	Again func(o Options, schema []Field, keyed bool) Options
 	// Parts is how a list of inputs too long for one table is planned; nil if the
 	// format needs all inputs at once.
 	Parts *Parts

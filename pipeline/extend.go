@@ -135,11 +135,8 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 			}
 		}
 	}
-	if named(src, m, r) {
-		s.Options["keys"] = "path" // however few folders there are this time
-	}
-	if i := shardify.FieldIndex(m.Schema, "cls"); (s.From == "files" || s.Options["keys"] == "path") && i >= 0 && m.Schema[i].Labels() != nil && s.Options["labels"] == "" {
-		s.Options["labels"] = "folder" // and however few of the classes
+	if src.Again != nil {
+		maps.Copy(s.Options, src.Again(s.Options, m.Schema, m.Keyed))
 	}
 	if s.Shuffle == "" {
 		s.Shuffle = plan.ShuffleNone
@@ -186,13 +183,6 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 		s.Columns = slices.DeleteFunc(s.Columns, func(c string) bool { return slices.Contains(p.Helpers, c) })
 	}
 	return s, nil
-}
-
-// named tells whether samples of a format of arrays are called by their files, which such
-// formats decide by the folders that there are.
-func named(src shardify.SourceFormat, m *index.Manifest, recipe map[string]string) bool {
-	i := slices.IndexFunc(src.Options, func(o shardify.Option) bool { return o.Name == "keys" && o.Default == "auto" })
-	return i >= 0 && m.Keyed && recipe["sample"] != "dataset" // whose names stand in the files
 }
 
 // sameRecipe compares recipes. That labels come from folders, and names from paths, is what

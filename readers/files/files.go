@@ -50,6 +50,7 @@ var Format = shardify.SourceFormat{
 	Help:    "folders of files; files with one stem are one sample (0001.jpg, 0001.json)",
 	Sniff:   sniff,
 	Options: options,
+	Again:   labels.ClassesAgain,
 	Parts:   parts,
 	Open:    func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
 }

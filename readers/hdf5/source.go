@@ -22,8 +22,14 @@ var Format = shardify.SourceFormat{
 	Help:    "HDF5 files: NetCDF-4, PyTables, pandas, MATLAB v7.3 and plain ones",
 	Sniff:   sniff,
 	Options: options,
+	Again:   again,
 	Open:    open,
 	Outline: outline,
+}
+
+// again: names of samples that are data sets stand in the files.
+func again(o shardify.Options, schema []shardify.Field, keyed bool) shardify.Options {
+	return labels.Again(o, schema, keyed && o["sample"] != string(look.ByItem))
 }
 
 var options = slices.Concat([]shardify.Option{

@@ -19,6 +19,7 @@ var Format = shardify.SourceFormat{
 	Help:    "NumPy arrays: .npy files and .npz archives, stored or compressed",
 	Sniff:   sniff,
 	Options: options,
+	Again:   labels.Again,
 	Open:    open,
 }
 

@@ -1,0 +1,24 @@
+package labels
+
+import "github.com/shardify/shardify"
+
+// ClassesAgain is the options with which further inputs have classes if those of a set do,
+// however few folders there are: see shardify.SourceFormat.
+func ClassesAgain(o shardify.Options, schema []shardify.Field, _ bool) shardify.Options {
+	again := shardify.Options{}
+	if i := shardify.FieldIndex(schema, ClassField); i >= 0 && schema[i].Labels() != nil && o.Value(&optLabels) == Auto {
+		again[optLabels.Name] = Always
+	}
+	return again
+}
+
+// Again is ClassesAgain for files that may be samples each: they are if samples of the set
+// have names.
+func Again(o shardify.Options, schema []shardify.Field, keyed bool) shardify.Options {
+	if !keyed {
+		return nil
+	}
+	again := ClassesAgain(o, schema, keyed)
+	again[optKeys.Name] = keysPath
+	return again
+}
