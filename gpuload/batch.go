@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 )
@@ -185,20 +184,20 @@ func (b *Batch) Bytes() int64 { return b.bytes }
 
 // Ready makes a stream of the device wait until the batch's data are there, and notes that
 // it uses them. On the host they are there when Next returns.
-func (b *Batch) Ready(s device.Stream) error {
+func (b *Batch) Ready(s Stream) error {
 	return b.tell(func(sl *slot) error { return b.loader.dev.Ready(&sl.on, s) })
 }
 
 // Use notes a stream that uses the batch's data and waits for them by itself, for another
 // stream that is Ready say. With Unknown, Release waits for the device, unless it is told
 // a stream.
-func (b *Batch) Use(s device.Stream) error {
+func (b *Batch) Use(s Stream) error {
 	return b.tell(func(sl *slot) error { return b.loader.dev.Use(&sl.on, s) })
 }
 
 // Leave notes that all work of a stream with the batch was given to it: the stream may be
 // destroyed before Release.
-func (b *Batch) Leave(s device.Stream) error {
+func (b *Batch) Leave(s Stream) error {
 	return b.tell(func(sl *slot) error { return b.loader.dev.Leave(&sl.on, s) })
 }
 
@@ -217,7 +216,7 @@ func (b *Batch) Release() { _ = b.ReleaseOn() }
 // and Use were told, have done what they have got to do by now. Nothing more of the batch's
 // memory may be used afterwards. Releasing twice does nothing. After ErrCapture the batch is
 // not released.
-func (b *Batch) ReleaseOn(streams ...device.Stream) error {
+func (b *Batch) ReleaseOn(streams ...Stream) error {
 	sl := b.slot.Swap(nil)
 	if sl == nil {
 		return nil

@@ -94,7 +94,7 @@ type Config struct {
 	Samples int64
 
 	// Cast converts columns, by name, to another type on their way into the batch.
-	Cast map[string]load.Cast
+	Cast map[string]Cast
 
 	Tier Tier
 	// Memory is the bytes that samples may take in host memory, slots not included.
@@ -121,7 +121,7 @@ type Config struct {
 	Patience time.Duration
 	// Workers is the goroutines that read and gather (default: cores, at most 16).
 	Workers int
-	Verify  load.Verify
+	Verify  Verify
 	// Synthetic fills every slot once and delivers it again and again: the rate that
 	// no reading can exceed. IDs are then those of the first filling.
 	Synthetic bool

@@ -86,10 +86,10 @@ func (l *Loader) moveTo(epoch int, position int64) error {
 }
 
 // Device describes where the batches are delivered.
-func (l *Loader) Device() device.Info { return device.Describe(l.dev) }
+func (l *Loader) Device() DeviceInfo { return device.Describe(l.dev) }
 
 // Probe opens a device as a Loader would, measures it, and closes it again.
-func Probe(name string) (device.Info, error) {
+func Probe(name string) (DeviceInfo, error) {
 	d, err := device.Open(name)
 	if err != nil {
 		return device.Info{}, err

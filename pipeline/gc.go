@@ -7,8 +7,11 @@ import (
 	"github.com/shardify/shardify/storage/local"
 )
 
-// Waste finds what dead processes have left in a data set. Its Remove removes that.
-func Waste(ctx context.Context, folder string) (*cluster.Waste, error) {
+// Leftovers is what dead processes have left in a data set. Its Remove removes that.
+type Leftovers = cluster.Waste
+
+// Waste finds what dead processes have left in a data set.
+func Waste(ctx context.Context, folder string) (*Leftovers, error) {
 	scratch := ""
 	if p, err := Reopen(folder, Settings{Jobs: 1, Memory: 1 << 30}); err == nil && p.Plan.ScratchPath != "" {
 		scratch = p.ScratchFolder()

@@ -16,9 +16,15 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
+// Inspection is inputs to look at.
+type Inspection = inspect.Request
+
+// Shown is a sample, for people and for programs.
+type Shown = inspect.Shown
+
 // InspectRequest is what is looked at: of the settings, format, fields and options count.
 // sample tells that the option of that name was given, which not every format has.
-func InspectRequest(ctx context.Context, s Settings, inputs []string, sample bool) (r inspect.Request, err error) {
+func InspectRequest(ctx context.Context, s Settings, inputs []string, sample bool) (r Inspection, err error) {
 	src, why, err := ChooseInput(ctx, s.From, inputs)
 	if err != nil {
 		return r, err
@@ -37,16 +43,16 @@ func InspectRequest(ctx context.Context, s Settings, inputs []string, sample boo
 		return r, err
 	}
 	jobs, _ := host.This().Jobs(0)
-	return inspect.Request{Inputs: inputs, Format: src, Why: why, Columns: value.Trimmed(s.Columns), Options: options, Jobs: jobs, Asked: s.From != "", Follow: s.FollowSymlinks}, nil
+	return Inspection{Inputs: inputs, Format: src, Why: why, Columns: value.Trimmed(s.Columns), Options: options, Jobs: jobs, Asked: s.From != "", Follow: s.FollowSymlinks}, nil
 }
 
 // opened opens what is looked at.
-func opened(ctx context.Context, r inspect.Request, jobs int) (*readers.Opened, error) {
+func opened(ctx context.Context, r Inspection, jobs int) (*readers.Opened, error) {
 	return readers.Open(ctx, r.Format, readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: jobs, Asked: r.Asked, Follow: r.Follow})
 }
 
 // Sample reads one sample.
-func Sample(ctx context.Context, r inspect.Request, n int64) (*inspect.Shown, error) {
+func Sample(ctx context.Context, r Inspection, n int64) (*Shown, error) {
 	o, err := opened(ctx, r, r.Jobs)
 	if err != nil {
 		return nil, err

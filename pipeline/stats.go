@@ -21,8 +21,11 @@ type StatsSettings struct {
 	Opened func(memory int64)
 }
 
+// Statistics is what a pass over all data has found.
+type Statistics = stats.Report
+
 // Stats reads everything once.
-func Stats(ctx context.Context, r inspect.Request, s StatsSettings) (*stats.Report, error) {
+func Stats(ctx context.Context, r Inspection, s StatsSettings) (*Statistics, error) {
 	jobs, _ := host.This().Jobs(s.Jobs)
 	memory, _ := host.This().Budget(s.Memory)
 	o, err := opened(ctx, r, jobs)

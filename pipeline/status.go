@@ -14,9 +14,12 @@ import (
 	"github.com/shardify/shardify/storage/storages"
 )
 
+// StatusReport is how far a data set is.
+type StatusReport = cluster.Report
+
 // Status tells how far a data set is; deep reads every receipt and looks at every shard. It
 // changes nothing, and may look while others work.
-func Status(ctx context.Context, folder string, deep bool) (*cluster.Report, error) {
+func Status(ctx context.Context, folder string, deep bool) (*StatusReport, error) {
 	r, err := cluster.Options{Deep: deep}.Status(ctx, folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, shardify.Hint(err, "make a data set: shardify convert INPUT... -o "+printable.Quote(folder))
@@ -25,7 +28,7 @@ func Status(ctx context.Context, folder string, deep bool) (*cluster.Report, err
 }
 
 // Unfinished is the error of a data set that is not complete, with what to do.
-func Unfinished(r *cluster.Report) error {
+func Unfinished(r *StatusReport) error {
 	err := fmt.Errorf("%s is %w", r.Output, convert.ErrIncomplete)
 	if r.State != cluster.StatusNone || len(r.Next) > 0 {
 		return err

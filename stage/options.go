@@ -20,6 +20,9 @@ import (
 // Verify is how shards of a set are checked, as their format says: its Stream counts.
 type Verify func(m *index.Manifest) (shardify.Verifier, error)
 
+// Steps is what is waited for at a time.
+type Steps = stall.Board
+
 // Options say what is copied where.
 type Options struct {
 	Source string // a data set's folder, or its manifest
@@ -42,7 +45,7 @@ type Options struct {
 	// Progress, if set, may be read while Run works.
 	Progress *Progress
 	// Steps, if set, has what Run waits for.
-	Steps *stall.Board
+	Steps *Steps
 
 	digest string // of the manifest, if that was read before
 	free   func(dir string) int64

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -80,14 +79,6 @@ func settingsOf(text []byte) (s pipeline.Settings, err error) {
 		}
 	}
 	return s, nil
-}
-
-// limitMemory keeps what this library allocates close to a budget, until end. Loaders that
-// are open have theirs.
-func limitMemory(budget int64) (end func()) {
-	before := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(before, max(budget, 64<<20)))
-	return func() { debug.SetMemoryLimit(before) }
 }
 
 // converted is what the caller gets of a result.

@@ -60,6 +60,10 @@ def convert(
                columns=["x", "y"], where=["pt > 30"], shuffle="global", split="train=0.9,val=0.1",
                labels="folder", from_="npz"; a flag that may be repeated takes a list
 
+    While it runs, Go's runtime in this library, which loaders share, collects garbage rather than
+    grow past `memory` (of several conversions: past their sum). A lower GOMEMLIMIT wins, and the
+    limit from before counts again when the last of them has ended.
+
     Nothing is ever overwritten, and a data set that is complete is left as it is. An
     exception, also KeyboardInterrupt, stops the conversion; the same call goes on from there.
     """

@@ -9,13 +9,16 @@ import (
 	"github.com/shardify/shardify/internal/host"
 )
 
+// Space is what a file system has free.
+type Space = host.Space
+
 // Failure is a call that the file system of a store has refused, with what was left
 // there at that moment: a little later, when files in the making are removed, the
 // reason would not show any more.
 type Failure struct {
 	Path  string // of the folder that was written to
 	Errno syscall.Errno
-	Space host.Space // of Path
+	Space Space // of Path
 	// Written is the bytes that this process has put into the store.
 	Written int64
 	Err     error
