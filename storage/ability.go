@@ -92,7 +92,7 @@ func Moves(s Store) int64 {
 	return 0
 }
 
-// Maker is a Store that keeps files in the making where a process that is killed leaves
+// Maker is a Store that keeps files being written where a process that is killed leaves
 // them.
 type Maker interface {
 	// SetJob says of which batch job the files are, and how often it was started again.
@@ -102,7 +102,7 @@ type Maker interface {
 	SetScratch(folder string) error
 	// DropScratch removes what SetScratch made, unless somebody uses it.
 	DropScratch()
-	// Clean removes files in the making whose process is gone.
+	// Clean removes files being written whose process is gone.
 	Clean() error
 }
 

@@ -22,8 +22,8 @@
 // Flush of a [Store] have a context, which ends them. Reads of a [File] have none, so that
 // every parser can read from an io.ReaderAt; [Bound] ends them: the FS of a run is bound to
 // its context, a read that waits then returns at once, and what the storage answers later
-// goes to nobody. A storage that can end a request by itself implements [ContextReader].
+// is dropped. A storage that can end a request by itself implements [ContextReader].
 // Files of this machine are read by the kernel, and nothing ends that: a process in such a
-// read is one that the kernel does not end either. Close, Create and writes do not wait for
-// others; who finds that they do reports it (package stall).
+// read cannot even be killed. Create, writes and Close have no context; package stall
+// reports when they do not return.
 package storage

@@ -16,7 +16,7 @@ import (
 type FS interface {
 	// Open opens a regular file. What else has the name is ErrNotFile, without a wait.
 	Open(ctx context.Context, name string) (File, error)
-	// Stat looks at what has a name without opening it. Links are followed.
+	// Stat looks up a name without opening it. Links are followed.
 	Stat(ctx context.Context, name string) (Info, error)
 	// List yields what is in a folder, in any order, as the storage gives it: a page of
 	// an object store, a block of a directory.
@@ -31,13 +31,13 @@ type File interface {
 	Stamp() Stamp
 }
 
-// ErrOutside is behind the errors of names that lead out of a folder.
+// ErrOutside is wrapped by errors about names that lead out of a folder.
 var ErrOutside = errors.New("leads out of the folder")
 
-// ErrNotFile is behind the errors of what is no regular file.
+// ErrNotFile is wrapped by errors about what is not a regular file.
 var ErrNotFile = errors.New("not a regular file")
 
-// Type is what has a name.
+// Type is the type of an entry.
 type Type uint8
 
 // The types. Unknown is that of a listing which does not tell; Other is a pipe, socket or
@@ -83,7 +83,7 @@ type Node struct {
 	Mode  uint32
 }
 
-// Replaced tells whether a file is another one than at first, or was written to since,
+// Replaced reports whether a file is another one than at first, or was written to since,
 // although it may have the size and the time that it had. numbered: the storage keeps
 // the number of a file for as long as it is there.
 func (s *Stamp) Replaced(now Stamp, numbered func() bool) bool {
@@ -100,7 +100,7 @@ func (s *Stamp) Replaced(now Stamp, numbered func() bool) bool {
 	return a.Changed != b.Changed && a.Links == b.Links && a.Owner == b.Owner && a.Mode == b.Mode
 }
 
-// Same tells whether two stamps are of one file.
+// Same reports whether two stamps are of one file.
 func (s *Stamp) Same(o Stamp) bool {
 	return s.Version != "" && s.Version == o.Version || s.Node.Ino != 0 && s.Node.Ino == o.Node.Ino && s.Node.Dev == o.Node.Dev
 }
@@ -122,12 +122,12 @@ func Path(f FS, name string) (path string, ok bool) {
 
 // Numberer is an FS that numbers files.
 type Numberer interface {
-	// Numbered tells whether a file keeps its number for as long as it is there. File
-	// systems of user programs may number a file anew each time they are asked.
+	// Numbered reports whether a file keeps its inode number for as long as it exists.
+	// FUSE file systems may give a file another number each time they are asked.
 	Numbered(name string) bool
 }
 
-// Numbered tells whether a file keeps its number.
+// Numbered reports whether a file keeps its inode number.
 func Numbered(f FS, name string) bool {
 	n, ok := As[Numberer](f)
 	return ok && n.Numbered(name)
@@ -138,8 +138,8 @@ type Linker interface {
 	// OpenBelow opens a file by its path below a folder, and follows no link that leads
 	// out of it.
 	OpenBelow(ctx context.Context, folder, name string) (File, error)
-	// OpenOwn opens a file and refuses a link in its place: in a data set it would have
-	// files of the user who opens the set taken for its data. Folders may be links.
+	// OpenOwn opens a file and refuses a link in its place: a link in a data set could pass
+	// off any file of the user who opens the set as data. Folders may be links.
 	OpenOwn(ctx context.Context, name string) (File, error)
 	// Lstat is Stat without following a link.
 	Lstat(ctx context.Context, name string) (Info, error)
@@ -161,7 +161,7 @@ func OpenOwn(ctx context.Context, f FS, name string) (File, error) {
 	return f.Open(ctx, name)
 }
 
-// Lstat looks at what has a name, which may be a link.
+// Lstat looks up a name, which may be a link.
 func Lstat(ctx context.Context, f FS, name string) (Info, error) {
 	if l, ok := As[Linker](f); ok {
 		return l.Lstat(ctx, name)

@@ -13,7 +13,7 @@ import (
 // it. Methods may be called concurrently.
 type Store interface {
 	Open(name string) (Blob, error)
-	// Create starts a file that nobody sees before its Commit.
+	// Create starts a file, which is not visible before its Commit.
 	Create(name string) (Pending, error)
 	// List yields the published files below dir ("" is everything), sorted by
 	// bytes, without temporary files.
@@ -35,7 +35,7 @@ type Blob interface {
 	Size() int64
 }
 
-// Pending is a file in the making, used by one goroutine.
+// Pending is a file being written, used by one goroutine.
 type Pending interface {
 	io.Writer   // appends at the current end
 	io.WriterAt // writes anywhere; does not move the end that Write appends to

@@ -90,7 +90,7 @@ func (b *borders) around(at, samples int64) (lo, hi int64) {
 	return b.lo, min(b.hi, samples)
 }
 
-// checkBorders tells whether bytes from a state are borders that around can walk.
+// checkBorders reports whether bytes from a state are borders that around can walk.
 func checkBorders(b []byte) bool {
 	if len(b) == 0 {
 		return true

@@ -77,8 +77,8 @@ func widened(n int64, from, to shardify.DType) int64 {
 	return satAdd(n, satMul(n/int64(from.Size()), int64(to.Size())))
 }
 
-// number puts the files into the set, and numbers all that they have in common anew
-// in the order of the files, so that the state does not depend on who was first.
+// number puts the files into the set, and renumbers what they share in the order of the
+// files, so that the state does not depend on which survey ended first.
 func (m *merger) number(plans map[*layout]*plan) {
 	s := m.set
 	var mappings, borders, blobs, dims interner

@@ -146,7 +146,7 @@ func (s *surveyed) makeKey(empty, ragged bool) {
 	s.key = b
 }
 
-// mayVary tells whether a field can become Ragged: it is fixed and has a shape.
+// mayVary reports whether a field can become Ragged: it is fixed and has a shape.
 func mayVary(f *shardify.Field) bool { return f.Levels == 0 && len(f.Shape) > 0 }
 
 func flag(on bool, bit byte) byte {

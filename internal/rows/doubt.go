@@ -60,7 +60,7 @@ type Readings struct {
 	Arrays      []Array
 }
 
-// Doubtful tells whether nothing says that rows are the samples: no array is a list of
+// Doubtful reports whether nothing says that rows are the samples: no array is a list of
 // values along them, and files have single values beside the arrays, or look alike and
 // have the rank of images and volumes.
 func (r *Readings) Doubtful() bool {
@@ -86,7 +86,7 @@ func (r *Readings) Ask() error {
 	}
 }
 
-// Note tells the other reading of inputs whose rows are samples.
+// Note describes the other way to read inputs whose rows are samples.
 func (r *Readings) Note() string {
 	return fmt.Sprintf("each row is a sample, %s; --sample file makes %s", r.axis(), r.file())
 }

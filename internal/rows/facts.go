@@ -37,7 +37,7 @@ type Facts struct {
 	Size int64
 	// Fields that the file can deliver, by names unique in the file. Their order in
 	// the first file is the order of the schema; their index is what Input.Field
-	// gives back. (The field's name stands in the schema, too: a reader may go by it.)
+	// gives back. (The schema has the field's name, too: a reader may go by it.)
 	// The companion of a Ragged field comes with it, asked for or not.
 	Fields  []Field
 	Borders Borders

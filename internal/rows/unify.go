@@ -186,7 +186,7 @@ func (u *Unifier) combine(kinds []*kind) (f shardify.Field, differ string) {
 	return f, ""
 }
 
-// shaped tells whether a field has a shape that may differ from file to file.
+// shaped reports whether a field has a shape that may differ from file to file.
 func shaped(f *shardify.Field) bool { return f.Ragged || mayVary(f) }
 
 // mergeAttrs makes f's attributes those of both, or names the one in which they

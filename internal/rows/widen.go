@@ -30,8 +30,8 @@ next:
 	return shardify.Invalid, false
 }
 
-// lossless tells whether every value of from is one of to. Small integers would fit
-// into the 16-bit floats too, but nobody means that.
+// lossless reports whether every value of from is one of to. Small integers would fit
+// into the 16-bit floats too, but that is never intended.
 func lossless(to, from shardify.DType) bool {
 	switch {
 	case to == from:

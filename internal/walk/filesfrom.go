@@ -214,7 +214,7 @@ func (l *list) place(ctx context.Context, name string) (*listRoot, string, error
 const top = string(filepath.Separator)
 
 // topOf cuts an address behind its first folder, which is where other tools have their
-// buckets and servers: not all of them can tell what is above.
+// buckets and servers: not every storage can list what is above.
 func topOf(address string, scheme int) (dir, rel string) {
 	dir = storage.Dir(address)
 	if n := strings.IndexByte(address[min(scheme+1, len(address)):], '/'); n >= 0 {

@@ -16,7 +16,7 @@ var foreignFolders = []foreignKind{
 	{".lmdb", "the Python package lmdb reads it; write one file per value"},
 }
 
-// foreignKinds is what turns files that no reader understands into some that one
+// foreignKinds says how to convert files that no reader understands into some that one
 // does, by the end of the name.
 var foreignKinds = []foreignKind{
 	{".tfrecord", "the Python package tfrecord reads it; write arrays with numpy.savez or one file per sample"},

@@ -39,7 +39,7 @@ func (l *listing) name(i int) []byte {
 	return l.names[e.off : e.off+uint32(e.size)]
 }
 
-// folder is a node of the tree: what tells whether a link leads back up, and how
+// folder is a node of the tree: what reports whether a link leads back up, and how
 // to get here.
 type folder struct {
 	parent   *folder

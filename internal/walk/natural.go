@@ -7,7 +7,7 @@ import (
 )
 
 // natural orders names as people count: digit runs compare as numbers, all else
-// by bytes, so that img2 stands before img10. Runs of equal value compare by
+// by bytes, so that img2 comes before img10. Runs of equal value compare by
 // bytes (01 before 1) at once, not at the end of the name: so all names that
 // share a stem stay together.
 func natural(a, b []byte) int {

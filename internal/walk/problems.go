@@ -58,7 +58,7 @@ func (b *BadInputs) err() error {
 	return b
 }
 
-// shown is how much of a path stands in an error.
+// shown bounds the part of a path that an error shows.
 const shown = 400
 
 // Quote returns a path as it is if a terminal can show it, else in Go's quotes; a

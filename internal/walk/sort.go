@@ -18,7 +18,7 @@ func (l *listing) sort() {
 
 func (l *listing) bytes(e entry) []byte { return l.names[e.off : e.off+uint32(e.size)] }
 
-// alike tells whether the names differ in what stands in the place of a letter or
+// alike reports whether the names differ in what stands in the place of a letter or
 // of a digit only, as those of numbered files do, and from which byte on they
 // differ. Their natural order is then that of their bytes.
 func (l *listing) alike() (at int, ok bool) {

@@ -167,7 +167,7 @@ func (w *walker) add(ctx context.Context, root int, rel string, size, mtime int6
 	return w.added(ctx)
 }
 
-// addBytes is add for a file whose size nobody asks for.
+// addBytes is add for a file whose size is not needed.
 func (w *walker) addBytes(ctx context.Context, root int, rel []byte) error {
 	if w.table.Len() == math.MaxUint32 {
 		return tooMany()

@@ -41,7 +41,7 @@ func (d Folder) Close() {
 	}
 }
 
-// Local tells whether the folder is on a file system of this machine.
+// Local reports whether the folder is on a file system of this machine.
 func (d Folder) Local() bool { return d.fs == nil && d.Dir.Local() }
 
 // Info looks at the folder itself.

@@ -176,7 +176,7 @@ const (
 	planPrefix   = storage.Private + "/plan"
 )
 
-// durable tells whether a file is made durable before it has its name. What tells of
+// durable reports whether a file is made durable before it has its name. What tells of
 // the other files always is, unless nothing is: after a power cut an empty plan or
 // manifest would be in the way of the next run.
 func (d *Dir) durable(name string) bool {

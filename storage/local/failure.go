@@ -13,7 +13,7 @@ import (
 type Space = host.Space
 
 // Failure is a call that the file system of a store has refused, with what was left
-// there at that moment: a little later, when files in the making are removed, the
+// there at that moment: a little later, when files being written are removed, the
 // reason would not show any more.
 type Failure struct {
 	Path  string // of the folder that was written to

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// IsLink tells whether a path is a symbolic link.
+// IsLink reports whether a path is a symbolic link.
 func IsLink(path string) (bool, error) {
 	st, err := os.Lstat(path)
 	return err == nil && st.Mode()&fs.ModeSymlink != 0, err

@@ -11,11 +11,12 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Open opens an input. Symbolic links are followed: who lists inputs has decided that.
+// Open opens an input. Symbolic links are followed: the listing of inputs has decided
+// which ones are allowed.
 func Open(name string) (*os.File, fs.FileInfo, error) { return open(name, 0) }
 
-// OpenOwn opens a file of a data set. A symbolic link in its place is refused: it would
-// have files of the user who opens the set taken for its data. Folders may be links.
+// OpenOwn opens a file of a data set. A symbolic link in its place is refused: it could pass
+// off any file of the user who opens the set as data. Folders may be links.
 func OpenOwn(name string) (*os.File, fs.FileInfo, error) {
 	f, st, err := open(name, noFollow)
 	if errors.Is(err, syscall.ELOOP) {

@@ -34,7 +34,7 @@ func (p replacing) Commit(ctx context.Context) error {
 }
 
 // Replace publishes content under a name that may be taken. It leaves no folder for files
-// in the making that was not there.
+// being written that was not there.
 func (d *Dir) Replace(ctx context.Context, name string, content []byte) error {
 	private := d.path(storage.Private)
 	if _, err := os.Stat(private); errors.Is(err, os.ErrNotExist) {
@@ -95,5 +95,5 @@ func (d *Dir) Same(file, name string) error {
 	return nil
 }
 
-// CannotLink tells whether linking failed because the file systems do not do it.
+// CannotLink reports whether linking failed because the file systems do not support it.
 func CannotLink(err error) bool { return refused(err) }

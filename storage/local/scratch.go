@@ -13,14 +13,14 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// Shards in the making may be on a disk of this node, beside the folder that they are
+// Shards being written may be on a disk of this node, beside the folder that they are
 // for: they are written there in any order, and copied out from first to last once they
 // are complete. Their files have no name, so nothing is left of them whatever happens.
 
 // copyPiece is how much is copied out at a time.
 const copyPiece = 1 << 20
 
-// SetScratch makes shards in the making, and spill files, be in a folder below dir.
+// SetScratch puts shards being written, and spill files, into a folder below dir.
 // Call it before the first file.
 func (d *Dir) SetScratch(dir string) error {
 	// The user's own: other people may use the same dir.
@@ -38,7 +38,7 @@ func (d *Dir) DropScratch() {
 	}
 }
 
-// large tells the files that are worth the way over a scratch disk: shards.
+// large reports whether a file is worth a detour over a scratch disk: shards are.
 func large(name string) bool {
 	return !strings.HasPrefix(name, storage.Private+"/") && path.Ext(name) != ".json" && path.Ext(name) != ".idx"
 }

@@ -130,7 +130,7 @@ func (s *Spill) CopyTo(dst storage.Pending, off int64, extents []Extent, buf []b
 }
 
 // Copy copies a file to a new one: inside the kernel, which may share the blocks, where
-// both are files of this machine. It tells how many bytes there were, more than size if the
+// both are files of this machine. It returns how many bytes there were, more than size if the
 // file is longer.
 func Copy(dst storage.Pending, src *os.File, size int64) (n int64, err error) {
 	if kernel, ok := storage.As[storage.RangeCopier](dst); ok {

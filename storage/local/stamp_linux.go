@@ -15,7 +15,7 @@ func stampOf(st fs.FileInfo) storage.Stamp {
 	return s
 }
 
-// Numbered tells whether a file keeps its number.
+// Numbered reports whether a file keeps its number.
 func (files) Numbered(path string) bool {
 	const fuse = 0x65735546
 	var st syscall.Statfs_t

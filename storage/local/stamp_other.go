@@ -12,5 +12,5 @@ func stampOf(st fs.FileInfo) storage.Stamp {
 	return storage.Stamp{Size: st.Size(), ModTime: st.ModTime().UnixNano()}
 }
 
-// Numbered tells whether a file keeps its number.
+// Numbered reports whether a file keeps its number.
 func (files) Numbered(string) bool { return false }

@@ -17,5 +17,5 @@ func stampOf(st fs.FileInfo) storage.Stamp {
 	return s
 }
 
-// Numbered tells whether a file keeps its number: that is not known here.
+// Numbered reports whether a file keeps its number: that is not known here.
 func (files) Numbered(string) bool { return false }

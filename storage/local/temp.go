@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TempAge is the age from which a temporary file is taken for a leftover, whoever
+// TempAge is the age from which a temporary file counts as a leftover, whoever
 // may have made it.
 const TempAge = 24 * time.Hour
 

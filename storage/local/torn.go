@@ -4,7 +4,7 @@ import (
 	"io"
 )
 
-// torn tells whether a file is what a power cut leaves of one that was published
+// torn reports whether a file is what a power cut leaves of one that was published
 // without being made durable: not longer, and each byte is that of the whole file, or
 // zero. To put the whole one in its place loses nothing.
 func torn(file, whole string) (bool, error) {

@@ -119,7 +119,7 @@ func Plain(name string) string {
 	return path
 }
 
-// Local tells whether a name is a path of this machine.
+// Local reports whether a name is a path of this machine.
 func Local(name string) bool {
 	s, _, err := find(name)
 	return s == nil && err == nil
