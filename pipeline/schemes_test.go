@@ -12,6 +12,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/cluster"
+	"github.com/shardify/shardify/internal/sets"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/storage/storagetest"
 	"github.com/shardify/shardify/transform"
@@ -173,5 +175,24 @@ func loaded(t *testing.T, set string) string {
 		}
 		all = append(all, b.Host("x")...)
 		b.Release()
+	}
+}
+
+// TestFoldersOfThisMachine: what works on them alone refuses an address, and makes no
+// folder with its name.
+func TestFoldersOfThisMachine(t *testing.T) {
+	storagetest.Scheme(t, "mem")
+	t.Chdir(t.TempDir())
+	if _, err := pipeline.Status(t.Context(), "mem://set", false); !errors.Is(err, shardify.ErrUnsupported) {
+		t.Errorf("status: %v", err)
+	}
+	if _, err := cluster.Begin("mem://set", cluster.Attempt{}); err != nil {
+		t.Errorf("the record of a run: %v", err)
+	}
+	if _, err := sets.PlanMerge(t.Context(), sets.MergeOptions{Output: "mem://set"}); !errors.Is(err, shardify.ErrUnsupported) {
+		t.Errorf("merge-sets: %v", err)
+	}
+	if list, _ := os.ReadDir("."); len(list) > 0 {
+		t.Errorf("%v was made", list[0])
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/shardify/shardify/storage"
 )
 
 // Recorder writes the record of an attempt while it runs. What goes wrong with it
@@ -50,6 +52,9 @@ func Begin(folder string, a Attempt) (*Recorder, error) {
 		a.Args, a.Dir = nil, ""
 	}
 	r := &Recorder{a: a}
+	if storage.Scheme(folder) != "" {
+		return r, nil // records are written in place, which needs a file system
+	}
 	name := filepath.Join(folder, filepath.FromSlash(AttemptsDir), filepath.FromSlash(a.fileName(rand.Uint32())))
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return r, err

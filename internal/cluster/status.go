@@ -49,6 +49,9 @@ type look struct {
 }
 
 func isFolder(folder string) error {
+	if storage.Scheme(folder) != "" {
+		return shardify.Unsupported("%s is no folder of this machine, where records of runs are kept", folder)
+	}
 	st, err := os.Stat(folder)
 	if err == nil && !st.IsDir() {
 		err = &fs.PathError{Op: "open", Path: folder, Err: errors.New("not a folder")}

@@ -70,6 +70,9 @@ type assembly struct {
 // PlanMerge finds out whether the sets fit together. It reads manifests, and the
 // names of samples where these must differ.
 func PlanMerge(ctx context.Context, o MergeOptions) (*Merger, error) {
+	if storage.Scheme(o.Output) != "" {
+		return nil, shardify.Unsupported("%s: sets are merged into folders of this machine", o.Output)
+	}
 	m := &merger{o: o, into: map[string]*assembly{}}
 	if len(o.Inputs) < 2 {
 		return nil, shardify.Unsupported("%d data sets to merge: want two or more", len(o.Inputs))
