@@ -49,7 +49,7 @@ var arrayOps = []Op{
 	},
 	{
 		Name: "mask", Help: "replace single values at random", Value: fieldsArg, Random: true,
-		Args:   []Arg{{"p", "", "chance of each value"}, {"value", "0", "what stands there instead"}},
+		Args:   []Arg{{"p", "", "chance of each value"}, {"value", "0", "the value written instead"}},
 		Effect: "same shape and type",
 		make:   newMask,
 	},
@@ -164,7 +164,7 @@ func newRotatePhi(a *args, env Env) (shardify.Transform, error) {
 	return v, nil
 }
 
-// wrap brings an angle into [-pi, pi); what is no angle (NaN, infinite) stays.
+// wrap brings an angle into [-pi, pi); what is not an angle (NaN, infinite) stays.
 func wrap(x float64) float64 {
 	if x >= -math.Pi && x < math.Pi || x-x != 0 {
 		return x

@@ -22,7 +22,7 @@ import (
 type Op struct {
 	Name string
 	Help string // one line, no full stop
-	// Value is what stands behind "=": the fields, or a size.
+	// Value describes what follows "=": the fields, or a size.
 	Value Arg
 	Args  []Arg
 	// Random: samples come out differently with another seed. Such an operation applies

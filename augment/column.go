@@ -40,7 +40,7 @@ func find(in []shardify.Field, globs []string, fits func(*shardify.Field) string
 		for i := range in {
 			ok, err := path.Match(g, in[i].Name)
 			if err != nil {
-				return nil, fmt.Errorf("%q is no pattern: %w", g, err)
+				return nil, fmt.Errorf("%q is not a pattern: %w", g, err)
 			}
 			if !ok {
 				continue

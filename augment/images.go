@@ -161,7 +161,7 @@ func (m *images) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	for i := range in {
 		f := in[i]
 		if owner, ok := companionOf(in, i); ok && mine[owner] {
-			continue // made anew, or no longer needed
+			continue // rebuilt, or no longer needed
 		}
 		if !mine[i] {
 			m.plan, m.out = append(m.plan, imageColumn{from: i}), append(m.out, f)

@@ -13,7 +13,7 @@ type group struct {
 	n      int
 }
 
-// Needs names the target; it may be a counter, which is no field.
+// Needs names the target; it may be a counter, which is not a field.
 func (g *group) Needs() []string { return nil }
 
 // find collects the fields of the target.
@@ -60,7 +60,7 @@ func (g *group) check(b *shardify.Batch) error {
 	return nil
 }
 
-// pick makes the columns of the group anew: element k of the result is element order[k]
+// pick rebuilds the columns of the group: element k of the result is element order[k]
 // of b, and ends are the offsets of the result.
 func (g *group) pick(b *shardify.Batch, order []int32, ends []int64, mem *shardify.Arena) (*shardify.Batch, error) {
 	out := fork(b)

@@ -239,7 +239,7 @@ func (n *normalise) Learn(result []byte) error {
 	return nil
 }
 
-// Apply makes the fields anew.
+// Apply rebuilds the fields.
 func (n *normalise) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardify.Batch, error) {
 	if err := match(b, n.n); err != nil {
 		return nil, err

@@ -225,7 +225,7 @@ func (at place) count(dir string) (census, error) {
 }
 
 // unfinished is the data set in the making that a folder is, or is a split of; "" if
-// neither. Its shards are no samples for anybody yet.
+// neither. Its shards are not samples yet.
 func (at place) unfinished(dir string) string {
 	for _, set := range []string{dir, storage.Dir(storage.Clean(dir))} {
 		if at.isDir(storage.Join(set, storage.Private)) && !at.isFile(storage.Join(set, index.ManifestName)) {

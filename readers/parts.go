@@ -190,7 +190,7 @@ func (m *More) receive(ctx context.Context) (listed, error) {
 	}
 }
 
-// Reuse takes a part back that nobody looks at any more.
+// Reuse takes a part back that is no longer in use.
 func (m *More) Reuse(t *shardify.Table) {
 	t.Reset()
 	select {

@@ -71,7 +71,7 @@ func Instead(name string) (f shardify.SinkFormat, ok bool) {
 	return mmap.Format, name == wds.Format.Name
 }
 
-// Waste names a format that would take much less for samples of so many decoded bytes, ""
+// Waste names a format that would take much less for samples of this many decoded bytes, ""
 // if there is none: a tar has a header for every member.
 func Waste(name string, schema []shardify.Field, keyed bool, samples, decoded int64) string {
 	if name != wds.Format.Name || mmap.Format.Check(schema, keyed, nil) != nil {

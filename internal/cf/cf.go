@@ -1,7 +1,7 @@
 // Package cf decodes the values of a variable as the CF conventions for climate and
 // forecast data say, with the result types of xarray: packed codes become numbers, fill
 // values NaN, times a count since 1970. It knows nothing of files; the readers of HDF5
-// and of other formats with such attributes hand it what stands in them.
+// and of other formats with such attributes hand it their contents.
 //
 //	d, err := cf.New(stored, attributes)  // nil if there is nothing to decode
 //	...
@@ -73,9 +73,7 @@ func New(stored shardify.DType, get func(name string) (Attribute, bool)) (*Decod
 	}
 	d := &Decoder{From: stored, To: stored, stored: stored}
 	d.unsigned(get)
-	if err := d.mask(get); err != nil {
-		return nil, err
-	}
+	d.mask(get)
 	scale, offset, err := d.packing(get)
 	if err != nil {
 		return nil, err
@@ -124,7 +122,7 @@ func (d *Decoder) unsigned(get func(string) (Attribute, bool)) {
 }
 
 // mask collects the values that stand for missing ones.
-func (d *Decoder) mask(get func(string) (Attribute, bool)) error {
+func (d *Decoder) mask(get func(string) (Attribute, bool)) {
 	for _, name := range []string{"_FillValue", "missing_value"} {
 		a, ok := get(name)
 		if !ok {
@@ -148,7 +146,6 @@ func (d *Decoder) mask(get func(string) (Attribute, bool)) error {
 			}
 		}
 	}
-	return nil
 }
 
 // reread gives a fill value the type that _Unsigned gives the values.

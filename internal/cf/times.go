@@ -57,7 +57,7 @@ var units = map[string]int64{
 	"day": 86400e9, "days": 86400e9, "d": 86400e9,
 }
 
-// times finds out whether values are times. Units that are no times, or that no one can
+// times finds out whether values are times. Units that are not times, or that no one can
 // count in, stay numbers.
 func (d *Decoder) times(get func(string) (Attribute, bool)) {
 	a, ok := get("units")
@@ -122,7 +122,7 @@ func (d *Decoder) In(u Unit) *Decoder {
 // Seconds, else Nanoseconds; In chooses another.
 func (d *Decoder) Into() Unit { return d.clock.into }
 
-// Whole tells whether all values are whole seconds; those that are no times do not count.
+// Whole tells whether all values are whole seconds; those that are not times do not count.
 func (d *Decoder) Whole(src []byte) bool {
 	whole := true
 	d.eachTime(src, func(_ int, m moment, ok bool) bool {
@@ -174,7 +174,7 @@ func abs(n int64) int64 {
 	return n
 }
 
-// beyond stands for a time that is beyond all calendars.
+// beyond marks a time that is beyond all calendars.
 var beyond = moment{sec: math.MaxInt64}
 
 // eachTime calls f for each value: ok is false for one that is missing. It ends when f

@@ -107,7 +107,7 @@ func (r rangeCoder) more(src []byte) rangeCoder {
 }
 
 // tree decodes the bits of a tree, highest first. The bits of lengths, distances
-// and literals are hard to foretell, so it computes what depends on them: ones is
+// and literals are hard to predict, so it computes what depends on them: ones is
 // all ones if the bit is 0.
 func (r rangeCoder) tree(p []uint16, src []byte) (uint32, rangeCoder) {
 	sym := uint32(1)

@@ -35,7 +35,7 @@ func Zstd(dst, src []byte) (n int, err error) {
 // ZstdAtMost is Zstd for data of which only an upper bound is known: they may
 // decode to fewer bytes than dst holds. What dst has behind them is undefined,
 // and so is what it has behind its length: the decoder is a fifth faster when the
-// capacity exceeds the length by ZstdSlack, to which it may write rubbish.
+// capacity exceeds the length by ZstdSlack, to which it may write garbage.
 func ZstdAtMost(dst, src []byte) (n int, err error) {
 	d := zstds.Get().(*zstd.Decoder)
 	var out []byte

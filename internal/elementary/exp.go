@@ -9,7 +9,7 @@ const (
 	expSteps = 1 << expBits
 )
 
-// toInteger, added and taken away again, rounds to an integer, which stands in the low
+// toInteger, added and taken away again, rounds to an integer, which is in the low
 // bits of the sum.
 const toInteger = 0x1.8p52
 

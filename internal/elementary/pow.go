@@ -72,7 +72,7 @@ func powSpecial(x, y float64) (v float64, done bool) {
 	}
 	switch {
 	case a == 1 || abs(y) <= 0x1p-65:
-		return v, true // v is 1 for a y that is no integer
+		return v, true // v is 1 for a y that is not an integer
 	case abs(y) < 0x1p65:
 		return v, false
 	case (a < 1) == (y > 0):

@@ -1,5 +1,5 @@
 // Package guard keeps a panic of a library that is not ours from ending the
-// process: on bytes nobody can vouch for, a panic says that they are damaged.
+// process: on untrusted bytes, a panic says that they are damaged.
 //
 //	err := guard.Do(func() error {
 //		_, err := foreign.Decode(dst, src)

@@ -32,7 +32,7 @@ type Machine struct {
 	Job, Restart string
 }
 
-// What one process takes of a login node, unless it is told to take more.
+// What one process takes of a login node by default.
 const (
 	LoginJobs   = 4
 	loginMemory = 4 << 30
@@ -151,7 +151,7 @@ func (e Env) job() (id, restart string) {
 	return "", ""
 }
 
-// number reads an environment variable; 0 when it is no positive number.
+// number reads an environment variable; 0 when it is not a positive number.
 func (e Env) number(name string) int64 {
 	return positive(e.Getenv(name))
 }

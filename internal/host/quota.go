@@ -35,7 +35,7 @@ const (
 )
 
 // Quotas asks the commands that know: lfs on Lustre, quota on other file systems that
-// have quotas. Who has no limit is left out, and where nobody answers nothing is known.
+// have quotas. Users without a limit are left out. Where no command answers, nothing is known.
 func Quotas(dir string) []Quota {
 	st, ok := statfs(dir)
 	if !ok {
@@ -96,7 +96,7 @@ func ask(name string, args ...string) string {
 // parseQuotas reads the table that lfs and quota print. A row is the file system, then
 // twice: used, quota, limit, grace; first in KiB, then in inodes. The file system has a
 // line of its own if its name is long. A * marks what is over its limit, and lfs puts
-// what it is not sure of into brackets. Lines that are no rows tell other things.
+// what it is not sure of into brackets. Other lines are not rows.
 //
 // Only rows of the device count, unless it is "", below the heading of the id.
 func parseQuotas(text, of, device string, id int) (out []Quota) {

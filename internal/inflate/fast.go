@@ -171,7 +171,7 @@ func load8(p *[fastIn]byte, i uint) uint64 {
 	return binary.LittleEndian.Uint64(p[i : i+8 : i+8])
 }
 
-// store4 stores the literals of entry e, and rubbish up to four bytes. Turning e
+// store4 stores the literals of entry e, and garbage up to four bytes. Turning e
 // rather than shifting it is what the compiler makes a single store of.
 func store4(p *[fastOut]byte, i uint, e uint32) {
 	binary.LittleEndian.PutUint32(p[i:i+4:i+4], bits.RotateLeft32(e, -litShift))

@@ -82,7 +82,7 @@ func (c *Classes) List() (classes []string, reason string) {
 // several tells whether samples stand in different folders that are more than splits.
 func (c *Classes) several() bool { return c.many || len(c.set) > 1 && !onlySplits(maps.Keys(c.set)) }
 
-// Unlikely says why the first folders of so many samples are probably no classes.
+// Unlikely says why the first folders of so many samples are probably not classes.
 func Unlikely(classes []string, samples int) string {
 	n := len(classes)
 	switch {
@@ -106,7 +106,7 @@ func onlySplits(folders iter.Seq[string]) bool {
 }
 
 // Settle takes the classes that were found, unless a reason speaks against them. What is
-// left out for it is told, or an error where classes are asked for.
+// left out for it is reported, or an error where classes are asked for.
 func Settle(mode string, classes []string, reason string) ([]string, []shardify.Leftover, error) {
 	switch {
 	case reason == "":

@@ -7,9 +7,6 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// Samples is the number of values.
-func (c *Column) Samples() int { return c.len() }
-
 // Bytes is what sample k takes in a batch.
 func (c *Column) Bytes(k int64) int64 {
 	n := int64(8)

@@ -33,7 +33,7 @@ type Table struct {
 	Columns []Column // without the key
 	// Left names columns that cannot be labels, and why.
 	Left []shardify.Leftover
-	keys []string // of each row, as it stands in the file
+	keys []string // of each row, as in the file
 }
 
 // Column has a value for each row, or, after Join, for each sample.
@@ -148,9 +148,6 @@ func (t *Table) why() string {
 	}
 	return fmt.Sprintf(" (%s: %s)", t.Left[0].Name, t.Left[0].Reason)
 }
-
-// Rows is the number of rows.
-func (t *Table) Rows() int { return len(t.keys) }
 
 // noKey is the error about a key that is none of the columns.
 func noKey(key string, columns []string) error {

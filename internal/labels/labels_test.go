@@ -141,7 +141,7 @@ func TestWhatDoesNotFitIsListed(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	j.Keep()
-	if c := j.Columns[0]; c.Field.Nullable || c.Samples() != 1 {
+	if c := j.Columns[0]; c.Field.Nullable || c.len() != 1 {
 		t.Errorf("after Keep: %+v", c)
 	}
 }
@@ -198,8 +198,8 @@ func TestParquetLabels(t *testing.T) {
 	for _, c := range tab.Columns {
 		names = append(names, c.Field.Name)
 	}
-	if got := strings.Join(names, " "); got != "s st.u st.v cat" || tab.Rows() != 50 {
-		t.Errorf("%d rows of %s; left out %v", tab.Rows(), got, tab.Left)
+	if got := strings.Join(names, " "); got != "s st.u st.v cat" || len(tab.keys) != 50 {
+		t.Errorf("%d rows of %s; left out %v", len(tab.keys), got, tab.Left)
 	}
 }
 

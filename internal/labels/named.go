@@ -139,7 +139,7 @@ func (n *Named) classify(c *Classes, own []shardify.Field, patterns []string, mo
 	if n.classes, n.left, err = Settle(mode, found, reason); err != nil {
 		return err
 	}
-	if !c.several() { // nobody would think of classes
+	if !c.several() { // classes are unlikely
 		n.left = nil
 	}
 	if n.classes == nil && exact && !taken {
@@ -211,7 +211,7 @@ func (n *Named) Fields() []shardify.Field {
 	return n.fields
 }
 
-// Leftovers say why folders are no classes after all.
+// Leftovers say why folders are not classes after all.
 func (n *Named) Leftovers() []shardify.Leftover {
 	if n == nil {
 		return nil

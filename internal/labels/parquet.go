@@ -63,7 +63,7 @@ func (t *Table) parquet(ctx context.Context, fs storage.FS, at storage.Stamp) er
 	return nil
 }
 
-// unfit says why a field is no label.
+// unfit says why a field is not a label.
 func unfit(f *shardify.Field) string {
 	switch {
 	case f.Media == "txt" && f.Levels == 1, f.Levels == 0 && len(f.Shape) == 0 && f.DType != shardify.U64 && f.DType != shardify.F16:

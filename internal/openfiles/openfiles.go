@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Cache keeps files open, at most so many of them, the least recently used closed
+// Cache keeps up to a number of files open, the least recently used closed
 // first. When more are in use at once they are all open: no reader waits for another.
 // K names a file, and T is what it takes to read it; it may be used by several readers
 // at once.
@@ -18,7 +18,7 @@ type Cache[K comparable, T io.Closer] struct {
 
 	mu     sync.Mutex
 	files  map[K]*Handle[K, T]
-	idle   list.List // of *Handle[K, T] that nobody uses, the least recently used first
+	idle   list.List // of *Handle[K, T] that are not in use, the least recently used first
 	closed bool
 }
 
@@ -37,7 +37,7 @@ type Handle[K comparable, T io.Closer] struct {
 
 var errClosed = errors.New("the source is closed")
 
-// New makes an empty cache of at most so many files.
+// New makes an empty cache of at most max files.
 func New[K comparable, T io.Closer](most int) *Cache[K, T] {
 	return &Cache[K, T]{most: most, files: map[K]*Handle[K, T]{}}
 }
@@ -63,7 +63,7 @@ func (c *Cache[K, T]) Acquire(ctx context.Context, key K, open func(context.Cont
 			return x, nil
 		}
 		x.Release()
-		// Who opened it may have been cancelled: that is no news about the file.
+		// The goroutine that opened it may have been cancelled, which says nothing about the file.
 		if !errors.Is(x.err, context.Canceled) && !errors.Is(x.err, context.DeadlineExceeded) {
 			return nil, x.err
 		}
@@ -101,7 +101,7 @@ func (c *Cache[K, T]) fill(ctx context.Context, x *Handle[K, T], open func(conte
 	if x.Value, x.err = open(ctx); x.err != nil {
 		c.mu.Lock()
 		if c.files[x.key] == x {
-			delete(c.files, x.key) // before ready, so that nobody finds it who comes later
+			delete(c.files, x.key) // before ready, so that later callers do not find it
 		}
 		c.mu.Unlock()
 	}
@@ -113,7 +113,7 @@ func (c *Cache[K, T]) fill(ctx context.Context, x *Handle[K, T], open func(conte
 	return x, nil
 }
 
-// evict closes files that nobody uses until there are no more than there may be. What
+// evict closes files that are not in use until there are no more than there may be. What
 // Close says about a file that was only read is of no interest.
 func (c *Cache[K, T]) evict() {
 	for {
@@ -156,7 +156,7 @@ func (c *Cache[K, T]) release(x *Handle[K, T]) bool {
 	return false
 }
 
-// Reopen has every file opened anew when it is acquired next: what a network file system
+// Reopen has every file opened again when it is acquired next: what a network file system
 // has lost stays lost for files that are open.
 func (c *Cache[K, T]) Reopen() {
 	var old []*Handle[K, T]

@@ -12,7 +12,7 @@ type Bars struct {
 	Bars    []Bar
 }
 
-// Bar is one amount. Text, if set, stands for the number.
+// Bar is one amount. Text, if set, replaces the number.
 type Bar struct {
 	Name  string
 	Value float64

@@ -87,7 +87,7 @@ func (l *Lines) write(w *writer) {
 }
 
 // legend names the series, if there are several, and the marks. One that would
-// squeeze the lines to the ground is told, but not drawn.
+// squeeze the lines to the ground is named, but not drawn.
 func (l *Lines) legend() (out []Key) {
 	if len(l.Series)+len(l.Marks) < 2 {
 		return nil

@@ -3,6 +3,7 @@ package rows
 import (
 	"encoding/binary"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
@@ -43,4 +44,17 @@ func ascii(b []byte) bool {
 		}
 	}
 	return true
+}
+
+// Names are the names of fields and counters that are taken.
+type Names map[string]bool
+
+// Unique takes name, or name with a number behind it if it is taken, and returns it.
+func (n Names) Unique(name string) string {
+	own := name
+	for i := 2; n[own]; i++ {
+		own = name + "_" + strconv.Itoa(i)
+	}
+	n[own] = true
+	return own
 }

@@ -63,7 +63,7 @@ func Watch(after time.Duration, moves func() int64, moved func() bool, waiting f
 }
 
 // Board has what goroutines are at while they may have to wait for storage. Its zero
-// value is empty; nil takes steps that nobody watches.
+// value is empty; nil takes steps that are not watched.
 type Board struct {
 	mu    sync.Mutex
 	steps []*Step
@@ -72,7 +72,7 @@ type Board struct {
 	also  []func() int64
 }
 
-// Step is one file, or what else is long enough to be told of.
+// Step is one file, or anything else that takes long enough to be reported.
 type Step struct {
 	board *Board
 	what  string

@@ -160,7 +160,7 @@ func float64s[T shardify.Number](v []T) []float64 {
 }
 
 // choosePivot takes the median of some values, since the sketch is finest next to it: the
-// first value alone may be a -999 that stands for none.
+// first value alone may be a -999 that means "missing".
 func (n *Numbers) choosePivot(v []float64) {
 	if len(v) > 0 {
 		slices.Sort(v)

@@ -17,7 +17,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"image"
-	_ "image/gif" // formats whose sizes are told
+	_ "image/gif" // formats whose sizes are reported
 	_ "image/jpeg"
 	_ "image/png"
 	"slices"

@@ -141,7 +141,7 @@ func (r *Report) time() page.Section {
 const shownSteps = 12
 
 func (r *Report) timeline() page.Section {
-	s := page.Section{Title: "Timeline", Text: "A row for each kind of work; work of one kind at the same time stands in several rows. Point at a block for its step, duration and bytes."}
+	s := page.Section{Title: "Timeline", Text: "A row for each kind of work; work of one kind at the same time is in several rows. Point at a block for its step, duration and bytes."}
 	if r.Settings.Ranks > 1 {
 		s.Text += fmt.Sprintf(" This is rank %d, which waited longest for one batch.", r.detail.rank)
 	}

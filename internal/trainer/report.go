@@ -2,7 +2,7 @@ package trainer
 
 import "github.com/shardify/shardify/gpuload"
 
-// Device is gpuload.DeviceInfo as it stands in JSON.
+// Device is gpuload.DeviceInfo in JSON.
 type Device struct {
 	Device          string  `json:"device"`
 	Name            string  `json:"name,omitempty"`

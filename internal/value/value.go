@@ -24,7 +24,7 @@ func Trimmed(words []string) (out []string) {
 // Size is a flag of bytes with an optional unit.
 type Size int64
 
-// Set reads "512MiB". No size is 0: that stands for the default.
+// Set reads "512MiB". A size is not 0, which means the default.
 func (v *Size) Set(s string) error {
 	n, err := shardify.ParseSize(s)
 	if err == nil && n == 0 {
@@ -87,7 +87,7 @@ func (v *Memory) Type() string { return "SIZE" }
 // Count is a flag that counts from 1.
 type Count int64
 
-// Set reads a whole number. It is not 0: that stands for the default.
+// Set reads a whole number. It is not 0, which means the default.
 func (v *Count) Set(s string) error {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 {
@@ -221,7 +221,7 @@ func (v *Texts) All() []string { return *v }
 // List is words with commas between them.
 type List []string
 
-// Set adds words. One with a comma in it stands in quotes.
+// Set adds words. A word with a comma is quoted.
 func (v *List) Set(s string) error {
 	if s == "" {
 		return nil

@@ -1,4 +1,4 @@
-// Package varint reads tables of variable-length numbers that nobody can vouch for.
+// Package varint reads tables of variable-length numbers from untrusted bytes.
 package varint
 
 import "encoding/binary"

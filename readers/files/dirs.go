@@ -20,7 +20,7 @@ type dirs struct {
 
 	mu     sync.Mutex
 	byKey  map[string]*dir
-	idle   list.List // of *dir that nobody holds, oldest first
+	idle   list.List // of *dir that are not in use, oldest first
 	closed bool
 }
 
@@ -85,7 +85,7 @@ func (d *dirs) release(x *dir) {
 	}
 }
 
-// forget makes sure that a folder which gave an error is opened anew.
+// forget makes sure that a folder which gave an error is opened again.
 func (d *dirs) forget(x *dir) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +95,7 @@ func (d *dirs) forget(x *dir) {
 	}
 }
 
-// drop closes a folder that nobody holds. Called with mu held.
+// drop closes a folder that is not in use. Called with mu held.
 func (d *dirs) drop(x *dir) {
 	if x.idle != nil {
 		d.idle.Remove(x.idle)
@@ -108,7 +108,7 @@ func (d *dirs) drop(x *dir) {
 	x.Close()
 }
 
-// close closes all that nobody holds; the rest follows at its release.
+// close closes all that are not in use; the rest follows at its release.
 func (d *dirs) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
-// retries is how often a file is opened anew after an error that a network file
+// retries is how often a file is opened again after an error that a network file
 // system gives for a moment.
 const retries = 3
 

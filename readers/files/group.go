@@ -16,7 +16,7 @@ const maxFile = 8 << 30
 // of names.
 const maxExts = 1 << 12
 
-// none stands for a file that a sample lacks.
+// none marks a file that a sample lacks.
 const none = math.MaxUint32
 
 // groups is which files belong together: 4 bytes per sample and 10 per file, since

@@ -9,7 +9,7 @@ import (
 // labelField is the field with the class of a sample.
 const labelField = labels.ClassField
 
-// classesTaken is why folders are no classes beside files cls.
+// classesTaken is why folders are not classes beside files cls.
 const classesTaken = "there are files *.cls already"
 
 // findLabels decides about the field cls and lists the classes.

@@ -59,7 +59,7 @@ func membersOf(exts []string, exclude func(ids []uint16) bool) []member {
 	return list
 }
 
-// families are the extensions that could be one field, by what stands before the image
+// families are the extensions that could be one field, by what precedes the image
 // type.
 func families(exts []string) map[string][]uint16 {
 	out := map[string][]uint16{}

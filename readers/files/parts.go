@@ -12,7 +12,7 @@ import (
 
 // parts is how a list of files too long for one table is planned. What all parts must
 // agree on (fields, classes) is in the state; which files belong together each part
-// finds out anew, from its names.
+// finds out again, from its names.
 var parts = &shardify.Parts{
 	// A table of labels is joined by all names at once.
 	Can: func(a shardify.OpenArgs) bool { return !isTable(a.Options[optLabels]) && a.Options[optKey] == "" },
@@ -28,11 +28,11 @@ var parts = &shardify.Parts{
 	},
 }
 
-// partsWidth is the digits of ordinal keys where nobody knows yet how many there will
+// partsWidth is the digits of ordinal keys where it is not known yet how many there will
 // be.
 const partsWidth = 12
 
-// partSurvey is what the parts up to here have told.
+// partSurvey is what is known from the parts so far.
 type partSurvey struct {
 	options  shardify.Options
 	columns  []string

@@ -27,7 +27,7 @@ type survey struct {
 	Listed   bool                `json:"listed,omitempty"` // a list of files follows
 	Named    bool                `json:"named,omitempty"`  // and one of files that name samples
 	Joined   []shardify.Field    `json:"joined,omitempty"` // and the values of these
-	// Of inputs in parts nothing is listed: each part is grouped anew, by its names.
+	// Of inputs in parts nothing is listed: each part is grouped again, by its names.
 	Parts   bool   `json:"parts,omitempty"`
 	Missing string `json:"missing,omitempty"` // the option
 }

@@ -26,7 +26,7 @@ type stems struct {
 	folder, stem []byte
 }
 
-// slot is a sample and half of its hash, so that most others are told apart
+// slot is a sample and half of its hash, so that most others are distinguished
 // without a look at their names.
 type slot struct {
 	hash   uint32

@@ -133,7 +133,7 @@ func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }
 func (s *source) State() ([]byte, error) { return json.Marshal(&s.survey) }
 
 // object numbers the tensors of an input, shard by shard.
-func (s *source) object(input, shard, tensor int) (uint32, bool) {
+func (s *source) object(shard, tensor int) (uint32, bool) {
 	n := int64(shard)*int64(len(s.layout.Tensors)) + int64(tensor)
 	return uint32(n), n <= math.MaxUint32
 }

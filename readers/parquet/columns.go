@@ -3,10 +3,10 @@ package parquet
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )
@@ -55,14 +55,14 @@ func (c *column) slot() int {
 // columns makes fields of the leaves of a file. What has no place among fields is in
 // left.
 func columns(f *pq.File, hints *hints, text string) (cols []column, left []leftOut) {
-	w := &walk{f: f, hints: hints, text: text}
+	w := &walk{names: rows.Names{}, counters: map[*pq.Node]string{}, f: f, hints: hints, text: text}
 	for _, n := range f.Root.Children {
 		w.node(n, n.Name, nil, false)
 	}
 	return w.cols, w.left
 }
 
-// leftOut is a leaf that is no field.
+// leftOut is a leaf that is not a field.
 type leftOut struct {
 	name, alias string
 	reason      error
@@ -70,12 +70,13 @@ type leftOut struct {
 }
 
 type walk struct {
-	f     *pq.File
-	hints *hints
-	text  string
-	names namer
-	cols  []column
-	left  []leftOut
+	f        *pq.File
+	hints    *hints
+	text     string
+	names    rows.Names
+	counters map[*pq.Node]string
+	cols     []column
+	left     []leftOut
 }
 
 // node goes down from n, which users know as name. lists are the repeated nodes above
@@ -177,9 +178,9 @@ func (w *walk) add(n *pq.Node, name, path string, lists []list, t leafType) erro
 	if !utf8.ValidString(name) {
 		return shardify.Unsupported("a name that is not UTF-8")
 	}
-	c.field.Name = w.names.unique(plainName(name))
+	c.field.Name = w.names.Unique(plainName(name))
 	if outer := outerList(n); c.variable() > 0 && outer != nil && leaves(outer) > 1 {
-		c.field.Counter = w.names.counter(outer, plainName(listName(outer)))
+		c.field.Counter = w.counter(outer, plainName(listName(outer)))
 	}
 	c.field.Nullable = c.present() > 0 && w.mayLack(&c)
 	if err := c.field.Validate(); err != nil {
@@ -275,34 +276,12 @@ func leaves(n *pq.Node) int {
 	return sum
 }
 
-// namer gives every field and every counter a name of its own.
-type namer struct {
-	taken    map[string]bool
-	counters map[*pq.Node]string
-}
-
-// unique returns name, or name with a number behind it if it is taken.
-func (n *namer) unique(name string) string {
-	if n.taken == nil {
-		n.taken = map[string]bool{}
-	}
-	own := name
-	for i := 2; n.taken[own]; i++ {
-		own = name + "_" + strconv.Itoa(i)
-	}
-	n.taken[own] = true
-	return own
-}
-
 // counter returns the name of a list that several columns share.
-func (n *namer) counter(outer *pq.Node, name string) string {
-	if n.counters == nil {
-		n.counters = map[*pq.Node]string{}
+func (w *walk) counter(outer *pq.Node, name string) string {
+	if _, ok := w.counters[outer]; !ok {
+		w.counters[outer] = w.names.Unique(name)
 	}
-	if _, ok := n.counters[outer]; !ok {
-		n.counters[outer] = n.unique(name)
-	}
-	return n.counters[outer]
+	return w.counters[outer]
 }
 
 // plainName makes a field's name of a column's.

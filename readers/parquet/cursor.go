@@ -13,7 +13,7 @@ import (
 
 // cursor stands at a row of one column. It goes forward through the pages of a row
 // group, each of which it decodes once; it goes back, or to another row group, by
-// finding the page anew.
+// finding the page again.
 type cursor struct {
 	r     *reader
 	f     *file

@@ -11,7 +11,7 @@ import (
 )
 
 // tableFormats are tables whose folders hold files that no longer count, by what gives
-// them away. Which files do count stands in their logs.
+// them away. Their logs list the files that do count.
 var tableFormats = []tableFormat{
 	{"_delta_log", "", "Delta table", `deltalake.DeltaTable("x").file_uris() in Python`},
 	{".hoodie", "", "Hudi table", "Spark"},
@@ -59,7 +59,7 @@ func checkFolders(ctx context.Context, t *shardify.Table) error {
 	return nil
 }
 
-// unread says why a file found in a folder is no part of the table: as for Spark and Arrow,
+// unread says why a file found in a folder is not part of the table: as for Spark and Arrow,
 // names that begin with _ are of files being written, or about others.
 func (p *partitions) unread(path string) string {
 	for _, name := range strings.Split(p.below(path), "/") {

@@ -16,7 +16,7 @@ import (
 // below an input.
 type partitions struct {
 	roots []string
-	text  map[string]bool // keys with a value that is no whole number
+	text  map[string]bool // keys with a value that is not a whole number
 }
 
 // part is a key and its value for one file.

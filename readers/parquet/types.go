@@ -52,7 +52,7 @@ func typeOf(n *pq.Node, text string) (leafType, error) {
 	case *format.NullType:
 		return t, errNothing
 	case *format.DecimalType:
-		return t.decimal(n, l)
+		return t.decimal(l)
 	case *format.TimestampType, *format.TimeType, *format.DateType:
 		if t.time(l) {
 			return t, nil
@@ -99,7 +99,7 @@ func (t *leafType) plain(n *pq.Node) (leafType, error) {
 	return *t, nil
 }
 
-// converted is the logical type that a converted type stands for; nil if it has none.
+// converted is the logical type of a converted type; nil if it has none.
 func converted(n *pq.Node) format.LogicalTypeValue {
 	if !n.HasConverted {
 		return nil
@@ -251,7 +251,7 @@ const digits64 = 18
 
 // decimal is the type of decimals: the number without its point as i64, with the scale
 // beside it, since that is exact; as text where 64 bits are not enough.
-func (t *leafType) decimal(n *pq.Node, l *format.DecimalType) (leafType, error) {
+func (t *leafType) decimal(l *format.DecimalType) (leafType, error) {
 	if l.Precision <= 0 || l.Scale < 0 || l.Scale > l.Precision || l.Precision > 1000 {
 		return *t, shardify.Unsupported("a decimal of %d digits, %d of them behind the point", l.Precision, l.Scale)
 	}

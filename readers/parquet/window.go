@@ -55,7 +55,7 @@ func (w *window) get(ctx context.Context, off, n, ahead, end int64) ([]byte, err
 	return w.buf[:n], nil
 }
 
-// give leaves the buffer to whoever was given a part of it.
+// give leaves the buffer to those that hold a part of it.
 func (w *window) give() {
 	if w.own != nil {
 		w.own.held(int64(cap(w.buf)), 0)

@@ -85,10 +85,10 @@ func (s *source) openJoined(ctx context.Context, in storage.File, name, input st
 	if err != nil {
 		return j, err
 	}
-	var names namer
-	j.add(t, "", &names, nil)
+	names := rows.Names{}
+	j.add(t, "", names, nil)
 	for i := range s.friends {
-		if err := s.friend(ctx, j, &s.friends[i], main, f, input, &names); err != nil {
+		if err := s.friend(ctx, j, &s.friends[i], main, f, input, names); err != nil {
 			return j, err
 		}
 	}
@@ -96,7 +96,7 @@ func (s *source) openJoined(ctx context.Context, in storage.File, name, input st
 }
 
 // friend joins one more table.
-func (s *source) friend(ctx context.Context, j *joined, fr *friend, main *rfile.File, f *rows.Watched, input string, names *namer) error {
+func (s *source) friend(ctx context.Context, j *joined, fr *friend, main *rfile.File, f *rows.Watched, input string, names rows.Names) error {
 	where := main
 	if fr.file != "" {
 		g, err := rows.OpenFile(ctx, s.fs, fr.path(input), -1)
@@ -118,7 +118,7 @@ func (s *source) friend(ctx context.Context, j *joined, fr *friend, main *rfile.
 		return err
 	}
 	if s.on != nil {
-		k, err := s.keyed(j.tables[0], t, fr, where, input)
+		k, err := s.keyed(j.tables[0], t, fr, where)
 		if err != nil {
 			return shardify.Annotate(err, "open", main.Name(), "")
 		}
@@ -133,7 +133,7 @@ func (s *source) friend(ctx context.Context, j *joined, fr *friend, main *rfile.
 }
 
 // keyed joins a friend by key.
-func (s *source) keyed(main, t table, fr *friend, f *rfile.File, input string) (*keyed, error) {
+func (s *source) keyed(main, t table, fr *friend, f *rfile.File) (*keyed, error) {
 	k := &keyed{fill: s.opts["unmatched"] == "fill", repeat: s.opts["repeated"] == "allow", table: t, path: f.Name() + ":" + t.path()}
 	for _, p := range s.on {
 		a, err := keyField(main, p.main)
@@ -171,7 +171,7 @@ func (s *source) indexOf(fr *friend) *keyIndex {
 
 // add appends the fields of a table. A name that is taken gets the table's before
 // it, as ROOT has it.
-func (j *joined) add(t table, prefix string, names *namer, k *keyed) {
+func (j *joined) add(t table, prefix string, names rows.Names, k *keyed) {
 	rename := map[string]string{}
 	for i, f := range t.fields() {
 		if k != nil && slices.Contains(k.friend, i) {
@@ -182,10 +182,10 @@ func (j *joined) add(t table, prefix string, names *namer, k *keyed) {
 			f.bytes = int64(float64(f.bytes) / float64(max(t.entries(), 1)) * float64(j.tables[0].entries()))
 		}
 		own := f.Name
-		if names.taken[own] {
+		if names[own] {
 			own = prefix + "." + own
 		}
-		own = names.unique(own)
+		own = names.Unique(own)
 		if own != f.Name {
 			f.aliases = append([]string{}, f.aliases...)
 			rename[f.Name] = own
@@ -205,7 +205,7 @@ func (j *joined) add(t table, prefix string, names *namer, k *keyed) {
 }
 
 // renameCounters keeps the counters of one table apart from those of others.
-func (j *joined) renameCounters(table int, prefix string, rename map[string]string, names *namer) {
+func (j *joined) renameCounters(table int, prefix string, rename map[string]string, names rows.Names) {
 	for i := range j.list {
 		f := &j.list[i]
 		if f.table != table || f.Counter == "" {
@@ -214,11 +214,11 @@ func (j *joined) renameCounters(table int, prefix string, rename map[string]stri
 		to, ok := rename[f.Counter]
 		if !ok {
 			to = f.Counter
-			if prefix != "" && names.taken[to] && !j.has(table, to) {
-				to = names.unique(prefix + "." + to)
+			if prefix != "" && names[to] && !j.has(table, to) {
+				to = names.Unique(prefix + "." + to)
 			}
 			rename[f.Counter] = to
-			names.note(to)
+			names[to] = true
 		}
 		f.Counter = to
 	}

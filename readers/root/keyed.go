@@ -64,7 +64,7 @@ func keyField(t table, name string) (int, error) {
 		return -1, shardify.Annotate(shardify.Mismatch("it has no field %s, which --on names", name), "open", "", t.path())
 	}
 	if f := &list[at]; f.Levels > 0 || f.Elem() != 1 || f.Media != "" || f.Nullable || !f.DType.IsInt() && f.DType != shardify.Bool {
-		return -1, shardify.Annotate(shardify.Mismatch("field %s is no key: --on takes fields with one integer an entry", name), "open", "", t.path())
+		return -1, shardify.Annotate(shardify.Mismatch("field %s is not a key: --on takes fields with one integer an entry", name), "open", "", t.path())
 	}
 	return at, nil
 }
@@ -145,7 +145,7 @@ func spreadAs[T shardify.Number](dst []uint64, src []byte, step int) {
 // build reads all keys of the friend. Two entries with one key are an error.
 func (k *keyed) build(ctx context.Context) error {
 	x := k.index
-	x.mu.Lock() // whoever makes it waits for nobody
+	x.mu.Lock() // its maker does not wait for others
 	defer x.mu.Unlock()
 	if x.done {
 		return nil

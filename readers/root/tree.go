@@ -32,12 +32,12 @@ type treeColumn struct {
 
 func newTree(f *rfile.File, t *ttree.Tree) *tree {
 	x := &tree{f: f, t: t, readings: t.Interpret(f.Streamers())}
-	var names namer
+	names := rows.Names{} // branches of one name in a tree are legal
 	given := make(map[treeColumn]string, len(x.readings))
 	// Counts first get their names, which other columns refer to.
 	for _, r := range x.readings {
 		for i := range r.Columns {
-			given[treeColumn{r, i}] = names.unique(columnName(r, i))
+			given[treeColumn{r, i}] = names.Unique(columnName(r, i))
 		}
 	}
 	for _, r := range x.readings {
@@ -211,7 +211,7 @@ func (x *tree) basketTables(want []int) (tables []basketTable, total int64) {
 	return tables, total
 }
 
-// intersect returns what stands in both ascending lists.
+// intersect returns the entries of both ascending lists.
 func intersect(a, b []int64) []int64 {
 	var out []int64
 	for i, j := 0, 0; i < len(a) && j < len(b); {

@@ -21,7 +21,7 @@ type field struct {
 const (
 	defaultMost  = 7
 	defaultBytes = 255
-	// largest bounds counts and dimensions: nobody wants more by mistake.
+	// largest bounds counts and dimensions: more is surely a mistake.
 	largest = 1 << 32
 )
 
@@ -119,7 +119,7 @@ func (f *field) counts(most string) error {
 	}
 	n, err := strconv.ParseInt(most, 10, 64)
 	if err != nil || n < 0 || n > largest {
-		return shardify.Mismatch("%q is no number of elements", most)
+		return shardify.Mismatch("%q is not a number of elements", most)
 	}
 	f.most = n
 	return nil
@@ -134,7 +134,7 @@ func parseDims(s string) ([]int, error) {
 	for d := range strings.SplitSeq(s, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(d))
 		if err != nil || n < 0 || n > largest {
-			return nil, shardify.Mismatch("%q is no dimension", d)
+			return nil, shardify.Mismatch("%q is not a dimension", d)
 		}
 		dims = append(dims, n)
 	}

@@ -37,7 +37,7 @@ func lastPart(ext string) string { return ext[strings.LastIndexByte(ext, '.')+1:
 // fields makes fields of the extensions, sorted by name.
 func (s *survey) fields() []field {
 	merged := map[uint16]string{}
-	families := map[string][]uint16{} // by what stands before the image type
+	families := map[string][]uint16{} // by what precedes the image type
 	for id, ext := range s.Exts {
 		if last := lastPart(ext); slices.Contains(imageTypes, last) {
 			prefix := ext[:len(ext)-len(last)]

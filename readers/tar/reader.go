@@ -264,7 +264,7 @@ func (r *reader) integer(col *column, m *member, at int) error {
 	}
 	v, ok := class(b)
 	if !ok {
-		return shardify.Corrupt(m.at, "%q is no integer", b)
+		return shardify.Corrupt(m.at, "%q is not an integer", b)
 	}
 	binary.LittleEndian.PutUint64(col.data[at*8:], uint64(v))
 	return nil

@@ -22,7 +22,7 @@ type survey struct {
 	tars []*content
 }
 
-// head is what stands once for all tars.
+// head is stored once for all tars.
 type head struct {
 	Exts  []string            `json:"exts"`
 	Facts []facts             `json:"facts"`

@@ -156,7 +156,7 @@ func (s *scan) walk(ctx context.Context, in input) error {
 	}
 }
 
-// types names what is no regular file.
+// types names what is not a regular file.
 var types = map[byte]string{'1': "a hard link", '2': "a symbolic link", '3': "a device", '4': "a device", '6': "a pipe"}
 
 func (s *scan) member(in input, m *index.ForeignMember) error {
@@ -172,7 +172,7 @@ func (s *scan) member(in input, m *index.ForeignMember) error {
 		if !ok {
 			what = fmt.Sprintf("a member of type %q", m.Type)
 		}
-		return shardify.Unsupported("%s, which is no regular file", what)
+		return shardify.Unsupported("%s, which is not a regular file", what)
 	}
 	for _, f := range m.Forms {
 		s.forms[f]++

@@ -3,9 +3,9 @@
 // data set: its folder, or the shardify.json in it. Sample numbers count through
 // all shards of the data set.
 //
-// Every byte of a tar that is read and is no data is checked: headers, fillers,
+// Every byte of a tar that is read and is not data is checked: headers, fillers,
 // names, the headers of NumPy files. The digest of a shard is one over all of its
-// bytes, which a reader that skips what nobody wants does not see; to read them for
+// bytes, which a reader that skips unwanted fields does not see; to read them for
 // it alone would cost a fifth of a conversion. So data that changed in place are
 // found by verify only: run it first on what may be damaged.
 package wds

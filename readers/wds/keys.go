@@ -10,7 +10,7 @@ import (
 // Keyed is what the manifest says. Batches of a single set of rows carry Keys
 // all the same: a sink that must write names keeps those of the tar, so that
 // sharding again renames nothing. Of several sets the names of rows may be equal
-// and are made anew.
+// and are rebuilt.
 func (s *source) Keyed() bool { return s.survey.Keyed }
 
 func (s *source) hasKeys() bool { return s.survey.Keyed || len(s.Inputs) == 1 }

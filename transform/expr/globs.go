@@ -13,10 +13,10 @@ import (
 )
 
 // ofFields are the functions that join many conditions. Their arguments may be globs, each of
-// which stands for all fields that it matches.
+// which means all fields that it matches.
 var ofFields = []string{"any_of", "all_of", "count_of"}
 
-// IsGlob tells whether a name that an expression needs stands for several fields.
+// IsGlob tells whether a name that an expression needs means several fields.
 func IsGlob(name string) bool { return strings.ContainsAny(name, "*?") }
 
 // bareGlob is an argument that is a glob: nothing but a name with * or ? in it.
@@ -142,7 +142,7 @@ func (b *binder) joinMany(name string, args []ast.Node) (*value, error) {
 	return out, nil
 }
 
-// conditions are those that an argument stands for.
+// conditions are those that an argument names.
 func (b *binder) conditions(a ast.Node) ([]*value, error) {
 	text, ok := a.(*ast.StringNode)
 	if !ok {

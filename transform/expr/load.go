@@ -56,7 +56,7 @@ func (b *binder) useLists(i int) {
 	}
 }
 
-// defined compiles the expression that a name stands for.
+// defined compiles the expression that a name is defined as.
 func (b *binder) defined(name string) (*value, error) {
 	e := b.defs[name]
 	if e == nil {

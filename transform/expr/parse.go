@@ -159,7 +159,7 @@ func names(n ast.Node, add func(string)) {
 	}
 }
 
-// fieldName is the field that a node stands for: a name, a name with dots, or
+// fieldName is the field that a node names: a name, a name with dots, or
 // field("any name").
 func fieldName(n ast.Node) (string, bool) {
 	switch n := n.(type) {

@@ -19,7 +19,7 @@ const keyColumn = "__key__"
 // indexName is the file that MosaicML Streaming opens.
 const indexName = "index.json"
 
-// kind is how a value stands in an MDS sample.
+// kind is how a value is stored in an MDS sample.
 type kind uint8
 
 // The kinds.
@@ -175,7 +175,7 @@ func configOf(cols []columnType) mdsConfig {
 	return c
 }
 
-// shardRecord is a shard as it stands in index.json.
+// shardRecord is the record of a shard in index.json.
 type shardRecord struct {
 	Name    string // below the folder of index.json
 	Samples int64
@@ -242,7 +242,7 @@ func appendHead(dst []byte, ends []uint32, config []byte) []byte {
 	return append(dst, config...)
 }
 
-// appendShape appends what stands before the values of an kindArray.
+// appendShape appends what precedes the values of a kindArray.
 func appendShape(dst []byte, dims []int64) []byte {
 	var top int64
 	for _, d := range dims {

@@ -27,7 +27,7 @@ func zippedBytes(r io.ReaderAt, size int64) (int64, error) {
 }
 
 // unzipped reads the shard in a compressed file. It goes back at most a few MiB
-// without beginning anew. Close it.
+// without starting over. Close it.
 type unzipped struct {
 	r     io.ReaderAt
 	size  int64 // of the compressed file

@@ -35,7 +35,7 @@ func typeCode(d shardify.DType) byte {
 	return 0
 }
 
-// indexBytes is the size of the index of so many sequences.
+// indexBytes is the size of the index of n sequences.
 func indexBytes(n int64) int64 { return 34 + 4*n + 8*n + 8*(n+1) }
 
 // indexOf is the index of sequences of such lengths, in tokens, that lie one

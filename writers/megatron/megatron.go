@@ -140,7 +140,7 @@ func (s *sink) flush() error {
 	return err
 }
 
-// Commit publishes the pair, the index first: whoever sees the tokens finds it.
+// Commit publishes the pair, the index first: a reader that sees the tokens finds it.
 func (s *sink) Commit(ctx context.Context) (shardify.Shard, error) {
 	if s.err != nil {
 		return shardify.Shard{}, s.err

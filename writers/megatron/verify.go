@@ -14,7 +14,7 @@ func verify(schema []shardify.Field, _ bool, _ map[string]string) (shardify.Veri
 	return shardify.Verifier{Shard: func(c *shardify.ShardCheck) {
 		c.Samples = c.Shard.Samples
 		if c.Size%width != 0 {
-			c.Fail(problem.LevelStructure, shardify.Corrupt(c.Size-c.Size%width, "%d bytes are no whole number of tokens of %d", c.Size, width))
+			c.Fail(problem.LevelStructure, shardify.Corrupt(c.Size-c.Size%width, "%d bytes are not a whole number of tokens of %d", c.Size, width))
 		}
 	}}, nil
 }

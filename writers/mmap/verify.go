@@ -94,7 +94,7 @@ func (v *verifier) sameSchema(c *shardify.ShardCheck, shard *index.MmapShard) {
 }
 
 // checkTensor checks one tensor's bytes and, when they are not as their checksum
-// says, what can be told about the place.
+// says, what is known about the place.
 func checkTensor(c *shardify.ShardCheck, shard *index.MmapShard, i int) {
 	err := shard.CheckTensor(c.File, i, c.Buf)
 	if err == nil {

@@ -234,7 +234,7 @@ func (s *sink) member(st *step, sum uint32, head, body []byte) error {
 	return nil
 }
 
-// Commit ends the tar and publishes it. Its index goes first: whoever sees the
+// Commit ends the tar and publishes it. Its index goes first: any reader that sees the
 // shard finds the index too, and a failure leaves nothing under the shard's name.
 func (s *sink) Commit(ctx context.Context) (shardify.Shard, error) {
 	if s.err != nil {

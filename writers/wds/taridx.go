@@ -90,7 +90,7 @@ func (x *tarIndex) get(i int64) (int64, bool) {
 }
 
 // entry compares entry i with where the tar has that sample.
-func (x *tarIndex) entry(w *tarWalk, i, at int64) {
+func (x *tarIndex) entry(i, at int64) {
 	if x.blob == nil || x.wrong {
 		return
 	}
@@ -113,7 +113,7 @@ func (x *tarIndex) entry(w *tarWalk, i, at int64) {
 	x.Report(p)
 }
 
-// rebuild makes the offset index of a tar anew.
+// rebuild rebuilds the offset index of a tar.
 func rebuild(name string, shard shardify.Shard, r io.ReaderAt, size int64) ([]byte, error) {
 	if name != shard.Name+index.TarIndexExt {
 		return nil, nil

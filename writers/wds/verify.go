@@ -83,7 +83,7 @@ func (w *tarWalk) run() {
 	}
 	w.endSample(end)
 	w.sample++
-	w.idx.entry(w, w.sample, end)
+	w.idx.entry(w.sample, end)
 	if _, err := index.CheckTarEnd(&w.walk.TarWindow); err != nil {
 		w.problem(err)
 	}
@@ -121,7 +121,7 @@ func (w *tarWalk) resync(at int64) int64 {
 }
 
 // member checks one member: whose sample it is, whether it comes in its place,
-// and what stands in its data.
+// and what its data hold.
 func (w *tarWalk) member(t *index.TarEntry) {
 	w.Parts++
 	key, tail, ok := index.SplitKey(t.Name)
@@ -153,7 +153,7 @@ func (w *tarWalk) member(t *index.TarEntry) {
 func (w *tarWalk) begin(t *index.TarEntry, key []byte) {
 	w.endSample(t.Offset)
 	w.sample++
-	w.idx.entry(w, w.sample, t.Offset)
+	w.idx.entry(w.sample, t.Offset)
 	w.key = append(w.key[:0], key...)
 	w.found, w.last, w.bad = 0, "", false
 	w.members.begin()

@@ -288,7 +288,7 @@ func (c *contract) schemas(t *testing.T) {
 	}
 }
 
-// failedWrite: whoever overlooks the error of a Write gets no shard without the
+// failedWrite: a caller that overlooks the error of a Write gets no shard without the
 // batch.
 func (c *contract) failedWrite(t *testing.T) {
 	mem := memory.New()

@@ -28,7 +28,7 @@ import (
 // have: the kernels read whole words.
 const Slack = 64
 
-// maxEntries bounds the entries of one page: the levels of so many take a gigabyte to
+// maxEntries bounds the entries of one page: the levels of more take over a gigabyte to
 // decode, and no writer makes such pages.
 const maxEntries = 1 << 26
 
@@ -146,7 +146,7 @@ func (d *Dict) ReadDict(c *Column, codec format.CompressionCodec, h *pq.PageHead
 	return d.own.values(c, format.Plain, d.body, h.Values, &d.Vals)
 }
 
-// Own gives the page the bytes that it is to be read from next, which nobody else needs:
+// Own gives the page the bytes that it is to be read from next, which has no other user:
 // where they are not compressed they become its own.
 func (p *Page) Own(b []byte) { p.body = b }
 

@@ -14,7 +14,7 @@ import (
 //	uvarint h   h even: h/2 times the value in the next (w+7)/8 bytes
 //	            h odd:  h/2 groups of 8 values, of w bytes each, lowest bits first
 //
-// The last group may have more values than there are; they are rubbish.
+// The last group may have more values than there are; the surplus is garbage.
 
 // levels decodes n levels of at most highest.
 func levels(dst []uint8, src []byte, n, highest int) ([]uint8, error) {

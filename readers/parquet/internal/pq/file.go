@@ -186,7 +186,7 @@ func (f *File) groups(md *format.FileMetaData) error {
 	return nil
 }
 
-// maxRows bounds the rows of a file: what is more is no number of rows.
+// maxRows bounds the rows of a file: a larger count is damage.
 const maxRows = 1 << 50
 
 func (f *File) chunk(c *format.ColumnChunk, leaf *Node, rows int64) (Chunk, *shardify.Error) {

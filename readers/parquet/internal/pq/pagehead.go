@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// PageHeader is what stands before a page.
+// PageHeader precedes a page.
 type PageHeader struct {
 	Type         format.PageType
 	Uncompressed int

@@ -16,7 +16,7 @@ type Element struct {
 	TypeName string
 	Type     int // fType, see the package's constants
 	Size     int // writer's sizeof: not for use
-	Len      int // fArrayLength; 0 if it is no array
+	Len      int // fArrayLength; 0 if it is not an array
 	Dims     []int32
 	// BaseVersion of a TStreamerBase.
 	BaseVersion int

@@ -80,7 +80,7 @@ func open(all []byte, kind int) (payload []byte, sum uint64, err error) {
 	return body[8:], sum, nil
 }
 
-// readAt fills b from the file, whose size Open was told.
+// readAt fills b from the file, whose size was passed to Open.
 func (n *Ntuple) readAt(b []byte, offset int64) error {
 	if offset < 0 || int64(len(b)) > n.size-offset {
 		return shardify.Corrupt(offset, "%d bytes wanted in a file of %d", len(b), n.size)

@@ -110,7 +110,7 @@ func (n *Ntuple) settleCounters() {
 	own := map[string]string{} // name of a jagged flat, or counter -> levelKey
 	for i := range n.Flats {
 		switch f := &n.Flats[i]; {
-		case f.Deep: // lists that nobody shares
+		case f.Deep: // lists that no other field shares
 			own[f.Name] = "deep " + f.Name
 		case f.Levels > 0:
 			own[f.Name] = f.levelKey()

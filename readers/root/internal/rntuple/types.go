@@ -59,7 +59,7 @@ const (
 type columnType struct {
 	name             string
 	minBits, maxBits int
-	dtype            shardify.DType // Invalid for Index and Switch, which are no values
+	dtype            shardify.DType // Invalid for Index and Switch, which are not values
 	width            int            // of a decoded element
 	enc              encoding
 }
