@@ -22,7 +22,7 @@ func (b *binder) reduce(name string, v *value) (*value, error) {
 		}
 		return nil, errors.New("want numbers, not conditions")
 	}
-	out := &value{kind: v.kind, dom: scalar, slot: b.slot(), null: v.null, narrow: v.narrow, wide: v.wide}
+	out := &value{kind: v.kind, dom: scalar, slot: b.slot(), null: v.null || v.picked != nil && v.picked.null, narrow: v.narrow, wide: v.wide}
 	switch name {
 	case "any", "all":
 		out.kind = kindBool
