@@ -1,7 +1,8 @@
 // Package shardify is the vocabulary that readers, writers and the conversion
 // pipeline share: fields, columns, batches, spans, and the four small
 // interfaces Source, Reader, Transform and Sink. It does no work itself and
-// imports only the standard library.
+// imports only the standard library. Package format has what formats declare, and
+// what only some sources and sinks can do.
 //
 // The common currency is a [Batch] of byte columns, laid out as it stands in a
 // shard and on the GPU: little-endian, row-major, one buffer per column. A

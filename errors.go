@@ -136,15 +136,6 @@ func Annotate(err error, op, file, object string) error {
 	return &c
 }
 
-// Skippable is damage without which something is left to convert: what --on-error skip
-// is for. It says what Err says.
-type Skippable struct{ Err error }
-
-func (s *Skippable) Error() string { return s.Err.Error() }
-
-// Unwrap is Err.
-func (s *Skippable) Unwrap() error { return s.Err }
-
 // Amend changes a copy of err, made an *Error if it is none.
 func Amend(err error, f func(*Error)) error {
 	e, ok := err.(*Error)
@@ -156,21 +147,10 @@ func Amend(err error, f func(*Error)) error {
 	return &c
 }
 
-// Reason is an error's text without the place and without the kinds that the reader of
-// a Leftover knows.
-func Reason(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
-		err = e.Err
-	}
-	return plain(err.Error())
-}
-
 // Plain is an error's text for people: without the kinds that its words say already,
 // and with "corrupt data" once.
-func Plain(err error) string { return plain(err.Error()) }
-
-func plain(s string) string {
+func Plain(err error) string {
+	s := err.Error()
 	for _, kind := range []error{ErrUnsupported, ErrSchema} {
 		s = cutKind(s, kind.Error(), 0)
 	}

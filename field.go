@@ -111,39 +111,6 @@ func (f *Field) Validate() error {
 	return nil
 }
 
-// IsText tells the media whose bytes are text, which is UTF-8.
-func IsText(media string) bool { return media == "txt" || media == "json" }
-
-// CheckText refuses what is no text, of formats with the option --text.
-func CheckText(b []byte) error {
-	if utf8.Valid(b) {
-		return nil
-	}
-	return Unsupported("text that is not UTF-8 (%.40q); --text bytes takes it as it is", b)
-}
-
-// PlainName makes a valid field name of one that a format gives: _ for what has a meaning
-// in shards or on a terminal, and one _ for several at its beginning (pandas has
-// __index_level_0__). What is too long, or is not UTF-8, stays what it is.
-func PlainName(s string) string {
-	if ValidName(s) == nil {
-		return s
-	}
-	plain := strings.Map(func(r rune) rune {
-		if r == '#' || r < 0x20 || r == 0x7f {
-			return '_'
-		}
-		return r
-	}, s)
-	if strings.HasPrefix(plain, "__") {
-		plain = "_" + strings.TrimLeft(plain, "_")
-	}
-	if ValidName(plain) != nil {
-		return s
-	}
-	return plain
-}
-
 // ValidName checks a field name: 1 to 255 bytes of UTF-8, no '#', no control
 // characters, not beginning with "__".
 func ValidName(s string) error {

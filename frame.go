@@ -66,17 +66,3 @@ func (f *Frame) check(b *Batch) error {
 	}
 	return nil
 }
-
-// Framer is a Sink that takes frames.
-type Framer interface {
-	// NextFrame tells, between writes, which Lead the next frame should have and
-	// after how many bytes it should best end.
-	NextFrame() (lead int, bytes int64)
-}
-
-// Fitter is a Reader that knows the sizes of values before it reads them.
-type Fitter interface {
-	// Fit tells how many samples of a span that has a frame it takes to fill n bytes
-	// of it behind the Lead; all, if they do not.
-	Fit(s Span, n int64) int64
-}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // Op is a line of the table.
@@ -43,7 +44,7 @@ type Arg struct {
 // Env is what transforms are made for.
 type Env struct {
 	// Table names the inputs: what is random follows from the names.
-	Table *shardify.Table
+	Table *format.Table
 }
 
 // Spec is a parsed --augment.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // source makes random numbers of one sample: splitmix64, so that a seed is all its
@@ -33,7 +34,7 @@ func (r *source) below(n int) int {
 
 // dice gives each sample of a batch its own generator.
 type dice struct {
-	table *shardify.Table
+	table *format.Table
 	pool  sync.Pool
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/storages"
@@ -41,7 +42,7 @@ func (w *worker) follow(ctx context.Context, input uint32) error {
 // set has one manifest, which is replaced when it grows, and its shards never change.
 func (w *worker) file() (path string, ok bool) {
 	t := w.j.Plan.Table
-	if _, ok := w.j.Source.(shardify.Reopener); !ok || int(w.input) >= t.Len() || strings.HasSuffix(t.Name(int(w.input)), index.ManifestName) {
+	if _, ok := w.j.Source.(format.Reopener); !ok || int(w.input) >= t.Len() || strings.HasSuffix(t.Name(int(w.input)), index.ManifestName) {
 		return "", false
 	}
 	return t.Path(int(w.input)), true

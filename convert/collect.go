@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
@@ -117,7 +118,7 @@ func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manife
 		}
 	}
 	if j.Sink.Finish != nil {
-		files, err := j.Sink.Finish(ctx, store, shardify.FinishedSet{Schema: p.Schema, Keyed: p.Keyed, Shards: m.Shards, Options: p.OutputOptions})
+		files, err := j.Sink.Finish(ctx, store, format.FinishedSet{Schema: p.Schema, Keyed: p.Keyed, Shards: m.Shards, Options: p.OutputOptions})
 		if err != nil {
 			return err
 		}
@@ -164,9 +165,9 @@ func (j *Job) finishSplits(ctx context.Context, m *collected) error {
 }
 
 // finished is the splits with names of shards from the root.
-func (m *collected) finished(p *plan.Plan) (out []shardify.FinishedSplit) {
+func (m *collected) finished(p *plan.Plan) (out []format.FinishedSplit) {
 	for i, s := range m.splits {
-		f := shardify.FinishedSplit{Name: p.Split.Parts[i].Name}
+		f := format.FinishedSplit{Name: p.Split.Parts[i].Name}
 		for _, x := range s.Shards {
 			x.Name = f.Name + "/" + x.Name
 			f.Shards = append(f.Shards, x)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
@@ -28,11 +29,11 @@ func mixed() *fakeSource {
 
 func fakePlan(t *testing.T, f *fakeSource, change func(*Request)) *plan.Plan {
 	t.Helper()
-	table := &shardify.Table{Roots: []string{"in"}}
+	table := &format.Table{Roots: []string{"in"}}
 	for i, in := range f.inputs {
 		table.Append(0, fmt.Sprintf("dir/file%d", i), in.n*8, int64(i))
 	}
-	r := Request{Input: "fake", Source: f, Args: shardify.OpenArgs{Table: table}, Output: fakeFormat, ShardSize: 400}
+	r := Request{Input: "fake", Source: f, Args: format.OpenArgs{Table: table}, Output: fakeFormat, ShardSize: 400}
 	if change != nil {
 		change(&r)
 	}
@@ -188,7 +189,7 @@ func TestRangeAndLimit(t *testing.T) {
 		}
 		contents(t, f, s, m, all[c.from:c.to])
 	}
-	if _, err := MakePlan(bg, Request{Source: f, Output: fakeFormat, Lo: 429, Args: shardify.OpenArgs{Table: &shardify.Table{}}}); err == nil {
+	if _, err := MakePlan(bg, Request{Source: f, Output: fakeFormat, Lo: 429, Args: format.OpenArgs{Table: &format.Table{}}}); err == nil {
 		t.Error("a range behind the end was accepted")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 )
@@ -20,18 +20,18 @@ func ExampleJob_Convert() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	samples, err := convertTo(context.Background(), filepath.Join(dir, "out"), "synth", nil, shardify.Options{"samples": "500"})
+	samples, err := convertTo(context.Background(), filepath.Join(dir, "out"), "synth", nil, format.Options{"samples": "500"})
 	fmt.Println(samples, err)
 	// Output: 500 <nil>
 }
 
 // convertTo converts inputs of a format, or of the one that they tell if it is "".
-func convertTo(ctx context.Context, folder, format string, inputs []string, given shardify.Options) (int64, error) {
-	f, _, err := readers.Choose(ctx, nil, format, inputs)
+func convertTo(ctx context.Context, folder, kind string, inputs []string, given format.Options) (int64, error) {
+	f, _, err := readers.Choose(ctx, nil, kind, inputs)
 	if err != nil {
 		return 0, err
 	}
-	options, err := shardify.CheckOptions(f.Options, given)
+	options, err := format.CheckOptions(f.Options, given)
 	if err != nil {
 		return 0, err
 	}

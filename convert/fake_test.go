@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
@@ -107,13 +108,13 @@ func (r *fakeReader) Read(ctx context.Context, s shardify.Span, mem *shardify.Ar
 }
 
 // fakeFormat writes the values back to back.
-var fakeFormat = shardify.SinkFormat{Name: "mmap", Ext: ".raw", New: func(s storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+var fakeFormat = format.Output{Name: "mmap", Ext: ".raw", New: func(s storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 	p, err := s.Create(spec.Name)
 	return &fakeSink{spec: spec, out: p}, err
 }}
 
 type fakeSink struct {
-	spec shardify.ShardSpec
+	spec format.ShardSpec
 	out  storage.Pending
 	n    int64
 }

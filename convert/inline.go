@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -100,7 +101,7 @@ func (l *lane) fit(s shardify.Span, bytes int64) (int64, error) {
 	if err := l.open(s.Run); err != nil {
 		return 0, err
 	}
-	if f, ok := l.reader.(shardify.Fitter); ok {
+	if f, ok := l.reader.(format.Fitter); ok {
 		return min(max(f.Fit(s, bytes), 1), s.Samples()), nil
 	}
 	// Blocks end half empty on average. A little too much is better than too

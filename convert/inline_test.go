@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
@@ -45,7 +46,7 @@ func TestPartsOfSpansGiveTheSameShards(t *testing.T) {
 		{0, 17}: shardify.Corrupt(-1, "bad"), {0, 18}: shardify.Corrupt(-1, "bad"), {2, 439}: shardify.Corrupt(-1, "bad"),
 	}}
 	p := fakePlan(t, f, func(r *Request) { r.OnError = plan.OnErrorSkip })
-	run := func(src shardify.Source, format shardify.SinkFormat) (map[string]string, string) {
+	run := func(src shardify.Source, format format.Output) (map[string]string, string) {
 		f.reads.Store(0)
 		mem := memory.New()
 		j := fakeJob(p, f, mem)
@@ -70,15 +71,15 @@ func TestPartsOfSpansGiveTheSameShards(t *testing.T) {
 	plain := f.reads.Load()
 	for _, most := range []int64{60, 2000} {
 		for _, src := range []shardify.Source{f, fitting{f}} {
-			format := fakeFormat
-			format.Frame = func([]shardify.Field, shardify.Options) *shardify.Frame {
+			kind := fakeFormat
+			kind.Frame = func([]shardify.Field, format.Options) *shardify.Frame {
 				return &shardify.Frame{Block: 1, Values: []shardify.FrameValue{{}}}
 			}
-			format.New = func(s storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+			kind.New = func(s storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 				k, err := fakeFormat.New(s, spec)
 				return &framer{Sink: k, most: most}, err
 			}
-			got, manifest := run(src, format)
+			got, manifest := run(src, kind)
 			if !maps.Equal(got, want) || manifest != wantManifest {
 				t.Errorf("%T, %d bytes at most: other shards than of whole spans", src, most)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -16,7 +17,7 @@ type lane struct {
 	run      uint32
 	activity *activity
 	most     int64 // bytes of a sample
-	table    *shardify.Table
+	table    *format.Table
 }
 
 func (j *Job) lane() lane {

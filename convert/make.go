@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -15,9 +16,9 @@ import (
 type Request struct {
 	Input   string // name of the source's format
 	Source  shardify.Source
-	Args    shardify.OpenArgs // as the source was opened
-	Output  shardify.SinkFormat
-	Options shardify.Options // of the output, checked and complete
+	Args    format.OpenArgs // as the source was opened
+	Output  format.Output
+	Options format.Options // of the output, checked and complete
 
 	ShardSize    int64 // target bytes of a shard; 0 means DefaultShardSize
 	ShardSamples int64 // exact samples of a shard; 0 means by size
@@ -49,8 +50,8 @@ type Request struct {
 
 	// Instead is taken where Output cannot carry the samples' fields, with its options;
 	// nil if nothing may be. Plan.Refused tells.
-	Instead        *shardify.SinkFormat
-	InsteadOptions shardify.Options
+	Instead        *format.Output
+	InsteadOptions format.Options
 }
 
 // MakePlan plans from metadata alone.
@@ -66,13 +67,13 @@ func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 	if p.Recipe == nil {
 		p.Recipe = map[string]string{}
 	}
-	if k, ok := r.Source.(shardify.Keyer); ok {
+	if k, ok := r.Source.(format.Keyer); ok {
 		p.Keyed = k.Keyed()
 	}
-	if l, ok := r.Source.(shardify.Reporter); ok {
+	if l, ok := r.Source.(format.Reporter); ok {
 		p.LeftOut = l.Leftovers()
 	}
-	if s, ok := r.Source.(shardify.Skipper); ok {
+	if s, ok := r.Source.(format.Skipper); ok {
 		p.Skipped = s.Skipped()
 	}
 	if err := shardify.ValidateSchema(p.Schema); err != nil {
@@ -121,7 +122,7 @@ func (r *Request) fill(ctx context.Context, p *plan.Plan) error {
 }
 
 func (r *Request) tables(ctx context.Context, p *plan.Plan) error {
-	if s, ok := r.Source.(shardify.Stater); ok {
+	if s, ok := r.Source.(format.Stater); ok {
 		var err error
 		if p.State, err = s.State(); err != nil {
 			return err
@@ -154,7 +155,7 @@ func (r *Request) checkOutput(p *plan.Plan) error {
 
 // checkKeys asks the output format whether it can carry the names of the samples.
 func (r *Request) checkKeys(p *plan.Plan) error {
-	if k, ok := r.Source.(shardify.Keyer); ok && p.Keyed && r.Output.KeyRule != nil {
+	if k, ok := r.Source.(format.Keyer); ok && p.Keyed && r.Output.KeyRule != nil {
 		longest, check := r.Output.KeyRule(p.Schema, r.Options)
 		if p.Copies > 1 && longest > 0 {
 			longest += len(copyKey(nil, p.Copies-1))
@@ -262,7 +263,7 @@ func (r *Request) shape(ctx context.Context, p *plan.Plan) error {
 	if err := r.checkShaped(p, f); err != nil {
 		return err
 	}
-	if s, ok := r.Source.(shardify.Stater); ok {
+	if s, ok := r.Source.(format.Stater); ok {
 		if p.State, err = s.State(); err != nil {
 			return err
 		}

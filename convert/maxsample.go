@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // sampleFits refuses a span of so many bytes whose samples take more than most on average.
 // One that is too large is in a span of its own where it is known, or makes the average of
 // a few exceed the bound: spans aim at SpanBytes.
-func sampleFits(most int64, s shardify.Span, bytes int64, t *shardify.Table) error {
+func sampleFits(most int64, s shardify.Span, bytes int64, t *format.Table) error {
 	if most <= 0 {
 		most = DefaultMaxSample
 	}

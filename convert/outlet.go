@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/internal/shuffle"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -44,7 +45,7 @@ func (k *sinks) sink(split int) (shardify.Sink, error) {
 		return k.list[split], nil
 	}
 	p := k.j.Plan
-	spec := shardify.ShardSpec{
+	spec := format.ShardSpec{
 		Name: p.SplitShardName(split, k.shard), Schema: p.Schema, Samples: p.Expected(k.shard),
 		Exact: k.j.flow.Plain && p.OnError != plan.OnErrorSkip, Keyed: p.Keyed, Options: p.OutputOptions,
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"golang.org/x/sync/errgroup"
@@ -14,14 +15,14 @@ import (
 // Parts is a list of inputs too long for one table. The first of its parts is
 // Request.Args.Table.
 type Parts struct {
-	Survey shardify.PartSurvey
+	Survey format.PartSurvey
 	// Next gives the following part, nil after the last. With ErrNotInParts it gives the
 	// rest of the inputs, of which no further parts can be made.
-	Next func(ctx context.Context) (*shardify.Table, error)
+	Next func(ctx context.Context) (*format.Table, error)
 	// Reuse takes back a table that nobody needs any more.
-	Reuse func(*shardify.Table)
+	Reuse func(*format.Table)
 	// Open opens one part with the state of all.
-	Open func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)
+	Open func(ctx context.Context, a format.OpenArgs) (shardify.Source, error)
 	// Scratch is where the parts are kept until the plan is published; nil is the
 	// system's temporary folder.
 	Scratch storage.Store
@@ -29,12 +30,12 @@ type Parts struct {
 
 // NotInParts is the error of MakePlan for inputs whose order does not allow parts: they are
 // all in one table now, to be planned in that.
-type NotInParts struct{ Table *shardify.Table }
+type NotInParts struct{ Table *format.Table }
 
-func (*NotInParts) Error() string { return shardify.ErrNotInParts.Error() }
+func (*NotInParts) Error() string { return format.ErrNotInParts.Error() }
 
 // Unwrap is ErrNotInParts.
-func (*NotInParts) Unwrap() error { return shardify.ErrNotInParts }
+func (*NotInParts) Unwrap() error { return format.ErrNotInParts }
 
 // partPlanner makes a plan in parts. While one part is listed, the one before is looked
 // at, and that before it written.
@@ -43,19 +44,19 @@ type partPlanner struct {
 	p       *plan.Plan
 	to      *plan.Builder
 	layouts []string
-	left    [][]shardify.Leftover
+	left    [][]format.Leftover
 	faults  faults
 }
 
 // partWritten is a part on its way to the spill file.
 type partWritten struct {
-	table  *shardify.Table
+	table  *format.Table
 	spans  *plan.Measured // nil if they are not known yet
 	layout string
 }
 
 func (r *Request) inParts(ctx context.Context, p *plan.Plan) error {
-	p.Table = &shardify.Table{Roots: r.Args.Table.Roots, FS: r.Args.Table.FS}
+	p.Table = &format.Table{Roots: r.Args.Table.Roots, FS: r.Args.Table.FS}
 	to, err := p.Build(r.Parts.Scratch)
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (w *partPlanner) plan(ctx context.Context) error {
 
 // stream takes all parts through the survey into the spill file. It returns the rest of
 // the inputs if they can not be taken in parts.
-func (w *partPlanner) stream(ctx context.Context) (rest *shardify.Table, err error) {
+func (w *partPlanner) stream(ctx context.Context) (rest *format.Table, err error) {
 	queue := make(chan *partWritten)
 	g, each := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -100,7 +101,7 @@ func (w *partPlanner) stream(ctx context.Context) (rest *shardify.Table, err err
 				return context.Cause(each)
 			}
 			t, err = w.Parts.Next(each)
-			if errors.Is(err, shardify.ErrNotInParts) {
+			if errors.Is(err, format.ErrNotInParts) {
 				rest, err = t, nil
 				return nil
 			}
@@ -122,7 +123,7 @@ func (w *partPlanner) stream(ctx context.Context) (rest *shardify.Table, err err
 }
 
 // look surveys a part.
-func (w *partPlanner) look(ctx context.Context, t *shardify.Table) (*partWritten, error) {
+func (w *partPlanner) look(ctx context.Context, t *format.Table) (*partWritten, error) {
 	src, layout, err := w.Parts.Survey.Add(ctx, t)
 	if err != nil {
 		return nil, err
@@ -141,8 +142,8 @@ func (w *partPlanner) look(ctx context.Context, t *shardify.Table) (*partWritten
 	return x, err
 }
 
-func leftovers(src any) []shardify.Leftover {
-	if l, ok := src.(shardify.Reporter); ok {
+func leftovers(src any) []format.Leftover {
+	if l, ok := src.(format.Reporter); ok {
 		return l.Leftovers()
 	}
 	return nil
@@ -150,7 +151,7 @@ func leftovers(src any) []shardify.Leftover {
 
 // keys checks the names of a part's samples.
 func (w *partPlanner) keys(src shardify.Source, part int) error {
-	k, ok := src.(shardify.Keyer)
+	k, ok := src.(format.Keyer)
 	if !ok || !k.Keyed() || w.Output.KeyRule == nil {
 		return nil
 	}
@@ -185,7 +186,7 @@ func (w *partPlanner) write(x *partWritten) error {
 }
 
 // whole is the error that has all inputs in one table.
-func (w *partPlanner) whole(rest *shardify.Table) error {
+func (w *partPlanner) whole(rest *format.Table) error {
 	all, err := w.to.All()
 	if err != nil {
 		return err
@@ -252,9 +253,9 @@ func (w *partPlanner) again(ctx context.Context, i int) error {
 	return w.to.Measure(i, m)
 }
 
-func addLeftovers(list, more []shardify.Leftover) []shardify.Leftover {
+func addLeftovers(list, more []format.Leftover) []format.Leftover {
 	for _, l := range more {
-		k := slices.IndexFunc(list, func(x shardify.Leftover) bool { return x.Name == l.Name && x.Reason == l.Reason })
+		k := slices.IndexFunc(list, func(x format.Leftover) bool { return x.Name == l.Name && x.Reason == l.Reason })
 		if k < 0 {
 			list = append(list, l)
 		} else {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
@@ -19,7 +20,7 @@ import (
 // in work.
 type PartSource struct {
 	plan  *plan.Plan
-	open  func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)
+	open  func(ctx context.Context, a format.OpenArgs) (shardify.Source, error)
 	first []int64 // sample of each part, and one past the last
 	fs    *storage.Bound
 
@@ -38,13 +39,13 @@ type openPart struct {
 }
 
 // NewPartSource makes the source of a plan in parts; open opens one of them.
-func NewPartSource(p *plan.Plan, open func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error)) *PartSource {
+func NewPartSource(p *plan.Plan, open func(ctx context.Context, a format.OpenArgs) (shardify.Source, error)) *PartSource {
 	s := &PartSource{plan: p, open: open, fs: storage.NewBound(storages.Files), first: p.FirstSamples(), parts: map[int]*openPart{}}
 	return s
 }
 
 // until has reads of inputs end with ctx.
-func until(ctx context.Context, src shardify.Source, t *shardify.Table) {
+func until(ctx context.Context, src shardify.Source, t *format.Table) {
 	if s, ok := src.(*PartSource); ok {
 		s.fs.Until(ctx)
 	} else if t != nil {
@@ -100,7 +101,7 @@ func (s *PartSource) load(ctx context.Context, k int, x *openPart) {
 	}
 	p := s.plan
 	x.Table.FS = s.fs
-	x.src, x.err = s.open(ctx, shardify.OpenArgs{Table: x.Table, Columns: p.Columns, Options: p.InputOptions, State: p.State, First: x.First})
+	x.src, x.err = s.open(ctx, format.OpenArgs{Table: x.Table, Columns: p.Columns, Options: p.InputOptions, State: p.State, First: x.First})
 	if x.err != nil {
 		x.src = nil
 	}

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
@@ -65,7 +66,7 @@ func polynomial(p shardify.Proof) uint32 {
 func complete(p shardify.Proof) bool { return p.Lo == 0 && p.Hi == p.Total }
 
 // check joins the parts and compares what is complete with what the input says.
-func (p *proofs) check(src shardify.Source, t *shardify.Table) error {
+func (p *proofs) check(src shardify.Source, t *format.Table) error {
 	p.merge()
 	for _, x := range p.list {
 		if complete(x) && x.Sum != x.Want {
@@ -78,7 +79,7 @@ func (p *proofs) check(src shardify.Source, t *shardify.Table) error {
 			if int(x.Input) < t.Len() {
 				e.File = t.Path(int(x.Input))
 			}
-			if n, ok := src.(shardify.ObjectNamer); ok {
+			if n, ok := src.(format.ObjectNamer); ok {
 				e.Object = n.ObjectName(x.Input, x.Object)
 			}
 			return e

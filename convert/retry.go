@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // again is how long to wait before a span is read again after an error that a network
@@ -26,7 +27,7 @@ func passing(err error) bool {
 // retry reads a span again that failed with err, by new readers of files that are opened
 // anew.
 func (l *lane) retry(ctx context.Context, s shardify.Span, mem *shardify.Arena, err error) (*shardify.Batch, error) {
-	src, ok := l.source.(shardify.Reopener)
+	src, ok := l.source.(format.Reopener)
 	if !ok || !passing(err) {
 		return nil, err
 	}

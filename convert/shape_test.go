@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
@@ -41,7 +42,7 @@ func (keepEven) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardi
 }
 
 // addSeed adds to x what is random about a sample, times two so that even stays even.
-type addSeed struct{ t *shardify.Table }
+type addSeed struct{ t *format.Table }
 
 func (addSeed) Schema(in []shardify.Field) ([]shardify.Field, error) { return in, nil }
 func (addSeed) Cost([]shardify.Field) shardify.Cost                  { return shardify.Cost{Growth: 1} }

@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers/synth"
@@ -30,7 +31,7 @@ func compileCopies([]plan.Op, flow.Env) (*flow.Pipeline, error) {
 func TestEveryKindOfFieldKeepsItsBytes(t *testing.T) {
 	const schema = "a:i64,b:f32[3,5],c:u8?,d:f32*20@Jet,e:i16*20[4]@Jet,f:f64**,g:txt**,h:jpg*3000,i:bool"
 	for _, c := range []struct {
-		sink    shardify.SinkFormat
+		sink    format.Output
 		keyed   bool
 		shuffle string
 	}{
@@ -65,18 +66,18 @@ func TestEveryKindOfFieldKeepsItsBytes(t *testing.T) {
 	}
 }
 
-func convertOnce(t *testing.T, sink shardify.SinkFormat, schema string, keyed bool, shuffle string, jobs, tasks int, budget int64) map[string][]byte {
+func convertOnce(t *testing.T, sink format.Output, schema string, keyed bool, shuffle string, jobs, tasks int, budget int64) map[string][]byte {
 	t.Helper()
-	o, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"samples": "600", "schema": schema, "keyed": fmt.Sprint(keyed)})
+	o, err := format.CheckOptions(synth.Format.Options, format.Options{"samples": "600", "schema": schema, "keyed": fmt.Sprint(keyed)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := shardify.OpenArgs{Table: &shardify.Table{}, Options: o}
+	a := format.OpenArgs{Table: &format.Table{}, Options: o}
 	src, err := synth.Format.Open(context.Background(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts, err := shardify.CheckOptions(sink.Options, nil)
+	opts, err := format.CheckOptions(sink.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

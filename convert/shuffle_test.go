@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	readmmap "github.com/shardify/shardify/readers/mmap"
@@ -22,13 +23,13 @@ import (
 )
 
 // numbered is a source of samples that carry their own numbers.
-func numbered(t testing.TB, n int, schema string) (shardify.Source, shardify.OpenArgs) {
+func numbered(t testing.TB, n int, schema string) (shardify.Source, format.OpenArgs) {
 	t.Helper()
-	o, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"samples": fmt.Sprint(n), "schema": schema})
+	o, err := format.CheckOptions(synth.Format.Options, format.Options{"samples": fmt.Sprint(n), "schema": schema})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := shardify.OpenArgs{Table: &shardify.Table{}, Options: o}
+	a := format.OpenArgs{Table: &format.Table{}, Options: o}
 	src, err := synth.Format.Open(context.Background(), a)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +66,7 @@ type shuffleRun struct {
 func (r shuffleRun) convert(t testing.TB, out string) *convert.Job {
 	t.Helper()
 	src, args := numbered(t, r.samples, r.schema)
-	opts, err := shardify.CheckOptions(mmap.Format.Options, nil)
+	opts, err := format.CheckOptions(mmap.Format.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +91,9 @@ func (r shuffleRun) convert(t testing.TB, out string) *convert.Job {
 // order reads the field "i" of a set, which must be the largest of its type by name.
 func order(t *testing.T, dir string) (out []int64) {
 	t.Helper()
-	table := &shardify.Table{Roots: []string{dir}}
+	table := &format.Table{Roots: []string{dir}}
 	table.Append(0, index.ManifestName, 0, 0)
-	src, err := readmmap.Open(context.Background(), shardify.OpenArgs{Table: table})
+	src, err := readmmap.Open(context.Background(), format.OpenArgs{Table: table})
 	if err != nil {
 		t.Fatal(err)
 	}

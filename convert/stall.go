@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/storage"
 )
@@ -168,7 +169,7 @@ func (j *Job) describe(p *activity) string {
 func (j *Job) inputsOf(s shardify.Span) string {
 	p := j.Plan
 	if roots := p.Table.Roots; p.Input == "files" && len(roots) == 1 && roots[0] != "" { // a span has samples of many
-		if o, ok := j.Source.(shardify.Owner); ok && !p.InParts() {
+		if o, ok := j.Source.(format.Owner); ok && !p.InParts() {
 			return fmt.Sprintf("files of %s from %s on", roots[0], p.Table.Name(int(o.Owner(s.Input, s.Lo))))
 		}
 		return "files of " + roots[0]

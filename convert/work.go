@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/convert/internal/shuffle"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"golang.org/x/sync/errgroup"
@@ -27,7 +28,7 @@ var ErrIncomplete = errors.New("not complete")
 type Job struct {
 	Plan   *plan.Plan
 	Source shardify.Source
-	Sink   shardify.SinkFormat
+	Sink   format.Output
 	Store  storage.Store
 	Pool   *shardify.Pool // memory for samples on their way; nil is one of 256 MiB
 	Jobs   int            // units at once; 0 means GOMAXPROCS

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 )
@@ -101,7 +102,7 @@ func (w *worker) next() (lead int, bytes int64, spans int, err error) {
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	lead, bytes = s.(shardify.Framer).NextFrame()
+	lead, bytes = s.(format.Framer).NextFrame()
 	return lead, bytes, w.left, nil
 }
 

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
 // NewMmapChecker is the checker of an mmap shard, whose header is read from r: it says what
 // to expect of the rest.
-func NewMmapChecker(record *shardify.Shard, r io.ReaderAt) (shardify.Checker, error) {
+func NewMmapChecker(record *shardify.Shard, r io.ReaderAt) (format.Checker, error) {
 	s, err := index.OpenShard(r, record.Bytes, record)
 	if err != nil {
 		return nil, err
@@ -20,7 +21,7 @@ func NewMmapChecker(record *shardify.Shard, r io.ReaderAt) (shardify.Checker, er
 }
 
 // pass hands all bytes of a file to a checker.
-func pass(r io.ReaderAt, size int64, c shardify.Checker, buf []byte) error {
+func pass(r io.ReaderAt, size int64, c format.Checker, buf []byte) error {
 	for at := int64(0); at < size; {
 		b := buf[:min(int64(len(buf)), size-at)]
 		if err := ReadFull(r, b, at); err != nil {
@@ -44,7 +45,7 @@ type digestChecker struct {
 }
 
 // NewChecker is the checker of a file by its digest.
-func NewChecker(want string) (shardify.Checker, error) {
+func NewChecker(want string) (format.Checker, error) {
 	switch {
 	case strings.HasPrefix(want, index.PiecePrefix):
 		return &digestChecker{new(index.PieceDigest), want}, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
@@ -48,7 +49,7 @@ func open(ctx context.Context, in storage.FS, path string, formats []string) (*S
 }
 
 // OpenAll opens data sets of one format, which must be alike in schema, keys and members.
-func OpenAll(ctx context.Context, t *shardify.Table, format string) ([]*Set, error) {
+func OpenAll(ctx context.Context, t *format.Table, format string) ([]*Set, error) {
 	if t.Len() == 0 {
 		return nil, shardify.Unsupported("no input: want the folder of a data set")
 	}

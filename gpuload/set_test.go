@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers/mmap"
 	"github.com/shardify/shardify/readers/synth"
@@ -38,20 +39,20 @@ var everyKind = map[string]string{
 func makeSet(t testing.TB, o setOptions) string {
 	t.Helper()
 	dir := t.TempDir()
-	opts, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{
+	opts, err := format.CheckOptions(synth.Format.Options, format.Options{
 		"samples": fmt.Sprint(o.samples), "schema": o.schema, "synth-seed": fmt.Sprint(o.seed), "keyed": fmt.Sprint(o.keyed),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := shardify.OpenArgs{Table: &shardify.Table{}, Options: opts}
+	args := format.OpenArgs{Table: &format.Table{}, Options: opts}
 	src, err := synth.Format.Open(bg, args)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
 	sink, _ := writers.Lookup(o.format)
-	sinkOptions, err := shardify.CheckOptions(sink.Options, nil)
+	sinkOptions, err := format.CheckOptions(sink.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,17 +69,17 @@ func makeSet(t testing.TB, o setOptions) string {
 
 // contents is all samples of data sets, as the readers of package readers deliver
 // them.
-func contents(t testing.TB, format string, dirs ...string) *shardify.Batch {
+func contents(t testing.TB, kind string, dirs ...string) *shardify.Batch {
 	t.Helper()
-	table := &shardify.Table{Roots: dirs}
+	table := &format.Table{Roots: dirs}
 	for i := range dirs {
-		table.Append(i, "", shardify.SizeUnknown, 0)
+		table.Append(i, "", format.SizeUnknown, 0)
 	}
 	open := mmap.Open
-	if format == index.FormatWDS {
+	if kind == index.FormatWDS {
 		open = wds.Open
 	}
-	src, err := open(bg, shardify.OpenArgs{Table: table})
+	src, err := open(bg, format.OpenArgs{Table: table})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func epochIDs(t testing.TB, l *Loader, want *shardify.Batch) [][]int64 {
 	}
 }
 
-func mmapFormat() shardify.SinkFormat {
+func mmapFormat() format.Output {
 	f, _ := writers.Lookup(index.FormatMmap)
 	return f
 }

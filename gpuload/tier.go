@@ -3,6 +3,7 @@ package gpuload
 import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/internal/tier"
@@ -45,7 +46,7 @@ func (l *Loader) planTier() error {
 }
 
 // verifier says how shards that are staged are checked: those of mmap by their headers.
-func verifier(m *index.Manifest) (v shardify.Verifier, err error) {
+func verifier(m *index.Manifest) (v format.Verifier, err error) {
 	if m.Format == index.FormatMmap {
 		v.Stream = dataset.NewMmapChecker
 	}

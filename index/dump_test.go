@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mmap"
@@ -40,7 +41,7 @@ func tiny() (schema []shardify.Field, b *shardify.Batch) {
 func TestMmapShardBytes(t *testing.T) {
 	schema, b := tiny()
 	mem := memory.New()
-	sink, err := mmap.New(mem, shardify.ShardSpec{Name: "tiny.safetensors", Schema: schema, Samples: 2, Exact: true, Keyed: true})
+	sink, err := mmap.New(mem, format.ShardSpec{Name: "tiny.safetensors", Schema: schema, Samples: 2, Exact: true, Keyed: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mmap"
@@ -15,7 +16,7 @@ import (
 func ExampleParseShard() {
 	schema := []shardify.Field{{Name: "x", DType: shardify.F32}}
 	folder := memory.New()
-	sink, _ := mmap.New(folder, shardify.ShardSpec{Name: "shard-000000.safetensors", Schema: schema, Samples: 3, Exact: true})
+	sink, _ := mmap.New(folder, format.ShardSpec{Name: "shard-000000.safetensors", Schema: schema, Samples: 3, Exact: true})
 	sink.Write(&shardify.Batch{Samples: 3, Columns: []shardify.Column{{Field: schema[0], Data: shardify.Bytes([]float32{1, 2, 4})}}})
 	record, err := sink.Commit(context.Background())
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/zeebo/xxh3"
 )
 
@@ -43,11 +44,11 @@ type Manifest struct {
 	// Dropped samples are in no shard by the operations' wish, Copied are further copies.
 	// Counts is what else the operations did to values. With splits these and Skipped
 	// stand in the root manifest alone.
-	Dropped int64               `json:"dropped,omitempty"`
-	Copied  int64               `json:"copied,omitempty"`
-	Counts  []shardify.Count    `json:"counts,omitempty"`
-	Skipped []Skip              `json:"skipped,omitempty"`
-	LeftOut []shardify.Leftover `json:"left_out,omitempty"`
+	Dropped int64             `json:"dropped,omitempty"`
+	Copied  int64             `json:"copied,omitempty"`
+	Counts  []shardify.Count  `json:"counts,omitempty"`
+	Skipped []Skip            `json:"skipped,omitempty"`
+	LeftOut []format.Leftover `json:"left_out,omitempty"`
 	// Splits are the subfolders of a split set; such a manifest has no Shards.
 	Splits map[string]Split `json:"splits,omitempty"`
 	// Parts says, for a set that was put together or extended, what made each stretch
@@ -71,17 +72,17 @@ type Inputs struct {
 
 // Part is a stretch of the shards of a data set that one conversion made.
 type Part struct {
-	Samples    int64               `json:"samples"`
-	Shards     int64               `json:"shards"`
-	Inputs     Inputs              `json:"inputs"`
-	Recipe     map[string]string   `json:"recipe"`
-	Operations []Operation         `json:"operations,omitempty"`
-	Surveys    []Survey            `json:"surveys,omitempty"`
-	Dropped    int64               `json:"dropped,omitempty"`
-	Copied     int64               `json:"copied,omitempty"`
-	Counts     []shardify.Count    `json:"counts,omitempty"`
-	Skipped    []Skip              `json:"skipped,omitempty"`
-	LeftOut    []shardify.Leftover `json:"left_out,omitempty"`
+	Samples    int64             `json:"samples"`
+	Shards     int64             `json:"shards"`
+	Inputs     Inputs            `json:"inputs"`
+	Recipe     map[string]string `json:"recipe"`
+	Operations []Operation       `json:"operations,omitempty"`
+	Surveys    []Survey          `json:"surveys,omitempty"`
+	Dropped    int64             `json:"dropped,omitempty"`
+	Copied     int64             `json:"copied,omitempty"`
+	Counts     []shardify.Count  `json:"counts,omitempty"`
+	Skipped    []Skip            `json:"skipped,omitempty"`
+	LeftOut    []format.Leftover `json:"left_out,omitempty"`
 	// Digest is that of the manifest with which the part was a set of its own.
 	Digest string `json:"xxh3"`
 }
@@ -105,7 +106,7 @@ func (m *Manifest) AsParts() []Part {
 const MaxInputNames = 1000
 
 // Skip is input samples that were left out because they could not be read.
-type Skip = shardify.Skip
+type Skip = format.Skip
 
 // Operation is something that was done to all samples.
 type Operation struct {

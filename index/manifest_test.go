@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 func testManifest() *Manifest {
@@ -31,7 +32,7 @@ func testManifest() *Manifest {
 		Inputs:  Inputs{Format: "files", Count: 1, Bytes: 1, Digest: d, Names: []string{"a/b.jpg"}},
 		Recipe:  map[string]string{"shard-size": "256MiB", "format": "wds"},
 		Skipped: []Skip{{Input: "a/b.jpg", Lo: 3, Hi: 4, Reason: "crc32"}},
-		LeftOut: []shardify.Leftover{{Name: "._x", Reason: "hidden", Count: 2}},
+		LeftOut: []format.Leftover{{Name: "._x", Reason: "hidden", Count: 2}},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/sets"
@@ -128,7 +129,7 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 	if !ok {
 		return refuse("format %q", s.Format)
 	}
-	for _, list := range [][]shardify.Option{src.Options, sink.Options} {
+	for _, list := range [][]format.Option{src.Options, sink.Options} {
 		for i := range list {
 			if v, ok := r[list[i].Name]; ok && v != list[i].Default {
 				s.Options[list[i].Name] = v

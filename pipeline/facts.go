@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
@@ -14,31 +15,31 @@ import (
 
 // Facts is what a plan says before any work, also as an object of --json.
 type Facts struct {
-	Input        string              `json:"input_format"`
-	Output       string              `json:"output_format"`
-	Folder       string              `json:"output"`
-	Inputs       int64               `json:"inputs"`
-	InputBytes   int64               `json:"input_bytes"` // on disk
-	Parts        int                 `json:"parts,omitempty"`
-	DecodedBytes int64               `json:"decoded_bytes"`
-	OutputBytes  int64               `json:"output_bytes"` // estimate
-	FreeBytes    int64               `json:"free_bytes"`   // -1 unknown
-	FreeInodes   int64               `json:"free_inodes"`  // -1 unknown
-	Quotas       []string            `json:"quotas,omitempty"`
-	Samples      int64               `json:"samples"`
-	Shards       int64               `json:"shards"`
-	Units        int64               `json:"units"`
-	Jobs         int                 `json:"jobs"`
-	Memory       int64               `json:"memory"`
-	Fields       []FieldBytes        `json:"fields"` // largest first
-	LeftOut      []shardify.Leftover `json:"left_out,omitempty"`
-	Skipped      []shardify.Skip     `json:"skipped,omitempty"` // damaged inputs
-	Notes        []string            `json:"notes,omitempty"`   // what was done to make the inputs fit
-	Digest       string              `json:"digest"`
-	Shuffle      string              `json:"shuffle"`
-	Splits       []string            `json:"splits,omitempty"`
-	ScratchBytes int64               `json:"scratch_bytes,omitempty"` // of a global shuffle
-	Hints        []string            `json:"hints,omitempty"`
+	Input        string            `json:"input_format"`
+	Output       string            `json:"output_format"`
+	Folder       string            `json:"output"`
+	Inputs       int64             `json:"inputs"`
+	InputBytes   int64             `json:"input_bytes"` // on disk
+	Parts        int               `json:"parts,omitempty"`
+	DecodedBytes int64             `json:"decoded_bytes"`
+	OutputBytes  int64             `json:"output_bytes"` // estimate
+	FreeBytes    int64             `json:"free_bytes"`   // -1 unknown
+	FreeInodes   int64             `json:"free_inodes"`  // -1 unknown
+	Quotas       []string          `json:"quotas,omitempty"`
+	Samples      int64             `json:"samples"`
+	Shards       int64             `json:"shards"`
+	Units        int64             `json:"units"`
+	Jobs         int               `json:"jobs"`
+	Memory       int64             `json:"memory"`
+	Fields       []FieldBytes      `json:"fields"` // largest first
+	LeftOut      []format.Leftover `json:"left_out,omitempty"`
+	Skipped      []format.Skip     `json:"skipped,omitempty"` // damaged inputs
+	Notes        []string          `json:"notes,omitempty"`   // what was done to make the inputs fit
+	Digest       string            `json:"digest"`
+	Shuffle      string            `json:"shuffle"`
+	Splits       []string          `json:"splits,omitempty"`
+	ScratchBytes int64             `json:"scratch_bytes,omitempty"` // of a global shuffle
+	Hints        []string          `json:"hints,omitempty"`
 }
 
 // FieldBytes is the share of a field, decoded. Fields of variable length are
@@ -59,7 +60,7 @@ func (p *Prepared) Facts() Facts {
 		Fields: p.fields(), LeftOut: slices.Concat(x.LeftOut, x.Outside, p.Litter), Skipped: x.Skipped, Digest: x.Digest(),
 	}
 	f.Shuffle, f.Splits, f.ScratchBytes = cmp.Or(x.Shuffle, plan.ShuffleNone), x.SplitNames(), x.ShuffleBytes()
-	if n, ok := p.Job.Source.(shardify.Noter); ok {
+	if n, ok := p.Job.Source.(format.Noter); ok {
 		f.Notes = n.Notes()
 	}
 	if p.turned != "" {

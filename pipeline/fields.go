@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/transform/expr"
 )
 
 // openFields opens the inputs with the fields that were asked for and those that
 // operations look at.
-func (s *Settings) openFields(ctx context.Context, p *Prepared, src shardify.SourceFormat, r readers.Request) (*readers.Opened, error) {
+func (s *Settings) openFields(ctx context.Context, p *Prepared, src format.Input, r readers.Request) (*readers.Opened, error) {
 	var err error
 	if r.Columns, p.helpers, err = s.shape.Columns(s.Columns, s.splitFields()...); err != nil {
 		return nil, s.shapeError(shardify.Usage("%v", err))
@@ -45,7 +46,7 @@ func (s *Settings) openFields(ctx context.Context, p *Prepared, src shardify.Sou
 // did, rather than that there is none.
 func (s *Settings) leftError(err error, src shardify.Source) error {
 	u, unknown := errors.AsType[*expr.UnknownField](err)
-	l, reports := src.(shardify.Reporter)
+	l, reports := src.(format.Reporter)
 	if !unknown || !reports {
 		return s.shapeError(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/inspect"
@@ -29,7 +30,7 @@ func InspectRequest(ctx context.Context, s Settings, inputs []string, sample boo
 	if err != nil {
 		return r, err
 	}
-	if sample && !slices.ContainsFunc(src.Options, func(o shardify.Option) bool { return o.Name == "sample" }) {
+	if sample && !slices.ContainsFunc(src.Options, func(o format.Option) bool { return o.Name == "sample" }) {
 		return r, shardify.Usage("--sample %q: want the number of a sample, counted from 0", s.Options["sample"])
 	}
 	if !sample {

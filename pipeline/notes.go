@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // tight says for which parts of the inputs the memory is short: what is decoded whole and
 // takes more, and what is read in parts.
 func (p *Prepared) tight() (notes []string) {
-	if s, ok := p.Job.Source.(shardify.Piecer); ok {
+	if s, ok := p.Job.Source.(format.Piecer); ok {
 		// As it is stored, between two steps of decoding, and decoded.
 		if what, n := s.LargestPiece(); 3*n > p.Memory {
 			notes = append(notes, fmt.Sprintf("%s is decoded whole, %s: with what that needs on the way it may take more than the memory; --memory %s has room for it",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -20,7 +21,7 @@ func (p pieces) LargestPiece() (string, int64) { return "a chunk of /x in a.h5",
 // noted.
 func TestNotesNameWhatTheMemoryIsShortOf(t *testing.T) {
 	const mib = 1 << 20
-	table := &shardify.Table{}
+	table := &format.Table{}
 	table.Roots = []string{""}
 	table.Append(0, "b.root", 1, 1)
 	for _, c := range []struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
@@ -16,10 +17,10 @@ import (
 
 // Owners are the formats that declare an option.
 func Owners(option string) (formats []string) {
-	add := func(format string, decl []shardify.Option) {
-		has := slices.ContainsFunc(decl, func(o shardify.Option) bool { return o.Name == option })
-		if has && !slices.Contains(formats, format) { // wds and mmap are read and written
-			formats = append(formats, format)
+	add := func(kind string, decl []format.Option) {
+		has := slices.ContainsFunc(decl, func(o format.Option) bool { return o.Name == option })
+		if has && !slices.Contains(formats, kind) { // wds and mmap are read and written
+			formats = append(formats, kind)
 		}
 	}
 	for i := range readers.Formats {
@@ -32,14 +33,14 @@ func Owners(option string) (formats []string) {
 }
 
 // Pick is the options of one format among those given, complete with defaults.
-func Pick(given shardify.Options, decl []shardify.Option) (shardify.Options, error) {
-	mine := shardify.Options{}
+func Pick(given format.Options, decl []format.Option) (format.Options, error) {
+	mine := format.Options{}
 	for i := range decl {
 		if v, ok := given[decl[i].Name]; ok {
 			mine[decl[i].Name] = v
 		}
 	}
-	full, err := shardify.CheckOptions(decl, mine)
+	full, err := format.CheckOptions(decl, mine)
 	if err != nil {
 		return nil, shardify.Usage("%v", err)
 	}
@@ -47,12 +48,12 @@ func Pick(given shardify.Options, decl []shardify.Option) (shardify.Options, err
 }
 
 // Belong refuses an option that neither the source nor any of the sinks has.
-func Belong(given shardify.Options, src *shardify.SourceFormat, sinks ...shardify.SinkFormat) error {
-	has := func(decl []shardify.Option, name string) bool {
-		return slices.ContainsFunc(decl, func(o shardify.Option) bool { return o.Name == name })
+func Belong(given format.Options, src *format.Input, sinks ...format.Output) error {
+	has := func(decl []format.Option, name string) bool {
+		return slices.ContainsFunc(decl, func(o format.Option) bool { return o.Name == name })
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if has(src.Options, name) || slices.ContainsFunc(sinks, func(s shardify.SinkFormat) bool { return has(s.Options, name) }) {
+		if has(src.Options, name) || slices.ContainsFunc(sinks, func(s format.Output) bool { return has(s.Options, name) }) {
 			continue
 		}
 		does := "this reads " + src.Name

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 )
@@ -19,7 +20,7 @@ func (s *Settings) inParts() bool {
 }
 
 // makePlan is convert.MakePlan for inputs that may come in parts.
-func (s *Settings) makePlan(ctx context.Context, p *Prepared, src shardify.SourceFormat, o *readers.Opened, r convert.Request) (*plan.Plan, error) {
+func (s *Settings) makePlan(ctx context.Context, p *Prepared, src format.Input, o *readers.Opened, r convert.Request) (*plan.Plan, error) {
 	if o.More == nil {
 		return convert.MakePlan(ctx, r)
 	}

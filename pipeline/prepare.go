@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
@@ -52,7 +53,7 @@ type Prepared struct {
 	Memory             int64
 	MemoryWhy          string
 	Warnings           []string
-	Litter             []shardify.Leftover // left out, but not worth recording
+	Litter             []format.Leftover // left out, but not worth recording
 
 	hooks   Hooks
 	room    room      // where the output is
@@ -137,7 +138,7 @@ func (p *Prepared) Close() error {
 
 // hintSkip tells how to go on without damaged inputs, if others are left then.
 func hintSkip(err error) error {
-	var some *shardify.Skippable
+	var some *format.Skippable
 	if errors.As(err, &some) {
 		return shardify.Hint(err, "fetch the input again, or leave damaged inputs out and listed: --on-error skip")
 	}
@@ -166,7 +167,7 @@ func (p *Prepared) finish(compile flow.Compile) {
 // for what the sinks buffer, decoders, the plan itself and the runtime.
 func poolLimit(memory int64) int64 { return memory / 8 * 5 }
 
-func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFormat, o *readers.Opened, err error) {
+func (s *Settings) open(ctx context.Context, p *Prepared) (src format.Input, o *readers.Opened, err error) {
 	var list io.Reader
 	var names []string
 	if s.FilesFrom != "" {
@@ -188,7 +189,7 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src shardify.SourceFo
 		if !ok {
 			return src, nil, unknownFormat("--format", s.Format, writers.Names())
 		}
-		sinks = []shardify.SinkFormat{sink}
+		sinks = []format.Output{sink}
 	}
 	if err := Belong(s.Options, &src, sinks...); err != nil {
 		return src, nil, err
@@ -228,9 +229,9 @@ func (s *Settings) list() (io.ReadCloser, []string, error) {
 }
 
 // ChooseInput finds the format of inputs, unless it is asked for.
-func ChooseInput(ctx context.Context, asked string, inputs []string) (shardify.SourceFormat, string, error) {
+func ChooseInput(ctx context.Context, asked string, inputs []string) (format.Input, string, error) {
 	if _, ok := readers.Lookup(asked); asked != "" && !ok {
-		return shardify.SourceFormat{}, "", unknownFormat("--from", asked, readers.Names())
+		return format.Input{}, "", unknownFormat("--from", asked, readers.Names())
 	}
 	f, why, err := readers.Choose(ctx, nil, asked, inputs)
 	switch {
@@ -251,18 +252,18 @@ func unknownFormat(flag, name string, names []string) error {
 }
 
 // plan chooses the output format and makes the plan.
-func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFormat, o *readers.Opened) error {
+func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *readers.Opened) error {
 	sink, ok := writers.Lookup(s.Format)
 	p.FormatWhy = "asked for"
 	if !ok {
-		sink, p.FormatWhy = writers.Prefer(o.Source.Schema(), shardify.HasFiles(o.Source))
+		sink, p.FormatWhy = writers.Prefer(o.Source.Schema(), format.HasFiles(o.Source))
 	}
 	options, err := s.sinkOptions(&src, sink)
 	if err != nil {
 		return err
 	}
-	var instead *shardify.SinkFormat
-	var insteadOptions shardify.Options
+	var instead *format.Output
+	var insteadOptions format.Options
 	if f, ok := writers.Instead(sink.Name); ok && s.Format == "" {
 		if insteadOptions, err = s.sinkOptions(&src, f); err == nil {
 			instead = &f
@@ -308,7 +309,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src shardify.SourceFor
 
 // sinkOptions is the options of an output format. All that were given must belong to it
 // or to the input format.
-func (s *Settings) sinkOptions(src *shardify.SourceFormat, sink shardify.SinkFormat) (shardify.Options, error) {
+func (s *Settings) sinkOptions(src *format.Input, sink format.Output) (format.Options, error) {
 	if err := Belong(s.Options, src, sink); err != nil {
 		return nil, err
 	}
@@ -329,7 +330,7 @@ func misused(compile flow.Compile) flow.Compile {
 // leftOut adds what the listing left out. Litter (hidden files, thumbnails) is
 // told but no part of the plan: it comes and goes, and a resumed conversion must
 // not care.
-func (p *Prepared) leftOut(list []shardify.Leftover) {
+func (p *Prepared) leftOut(list []format.Leftover) {
 	for _, l := range list {
 		if strings.HasPrefix(l.Name, ".") || l.Name == "Thumbs.db" {
 			p.Litter = append(p.Litter, l)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
@@ -60,7 +61,7 @@ func (p *Prepared) OpenSource(ctx context.Context) error {
 		return nil
 	}
 	p.Plan.Table.FS = storage.NewBound(storages.Files)
-	s, err := src.Open(ctx, shardify.OpenArgs{
+	s, err := src.Open(ctx, format.OpenArgs{
 		Table: p.Plan.Table, Columns: p.Plan.Columns, Options: p.Plan.InputOptions, State: p.Plan.State, Jobs: p.Jobs,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/local"
@@ -84,7 +85,7 @@ func FuzzRecipe(f *testing.F) {
 func TestOutputThatDoesNotFitNamesBothNumbers(t *testing.T) {
 	prepared := func(free int64) *Prepared {
 		return &Prepared{Output: "out", Store: local.NewDir(t.TempDir(), local.SyncNone), room: room{"out", host.Space{Bytes: free, Inodes: -1}, nil}, Job: &convert.Job{},
-			Plan: &plan.Plan{OutputBytes: 3 << 20, Table: &shardify.Table{}}}
+			Plan: &plan.Plan{OutputBytes: 3 << 20, Table: &format.Table{}}}
 	}
 	err := (&Settings{}).space(prepared(1 << 20))
 	if err == nil || err.Error() != "the output needs about 3 MiB and 32 inodes in out: out has 1 MiB free, 2 MiB too few" || len(shardify.Hints(err)) == 0 {

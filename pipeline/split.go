@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/plan"
 )
@@ -24,7 +25,7 @@ func (s *Settings) parseSplit() (x *plan.Split, err error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, shardify.Usage("%s", shardify.Reason(err))
+		return nil, shardify.Usage("%s", format.Reason(err))
 	}
 	x.Identity, x.Stratify, x.GroupBy = value.Trimmed(s.Identity), s.Stratify, s.GroupBy
 	return x, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
@@ -76,10 +77,10 @@ func (s *StageSettings) options() stage.Options {
 }
 
 // verifierOf is how shards of a set are checked.
-func verifierOf(m *index.Manifest) (shardify.Verifier, error) {
+func verifierOf(m *index.Manifest) (format.Verifier, error) {
 	f, ok := writers.Lookup(m.Format)
 	if !ok {
-		return shardify.Verifier{}, shardify.Unsupported("format %q of the data set", m.Format)
+		return format.Verifier{}, shardify.Unsupported("format %q of the data set", m.Format)
 	}
 	return f.Verify(m.Schema, m.Keyed, m.Members)
 }

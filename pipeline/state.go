@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
@@ -207,7 +208,7 @@ func (p *Prepared) clear(old *plan.Plan) error {
 	return nil
 }
 
-func (p *Prepared) clearOf(old *plan.Plan, f *shardify.SinkFormat) error {
+func (p *Prepared) clearOf(old *plan.Plan, f *format.Output) error {
 	folders, err := old.Clear(p.Store, f)
 	for _, dir := range folders {
 		storage.RemoveFolder(p.Store, dir)

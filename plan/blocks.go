@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/varint"
 	"github.com/shardify/shardify/storage"
@@ -90,7 +91,7 @@ func newBlockWriter(to blockFile, most int64) (*blockWriter, error) {
 func (w *blockWriter) close() error { return w.enc.Close() }
 
 // names writes the names, sizes and times of a table.
-func (w *blockWriter) names(t *shardify.Table, x *Block) error {
+func (w *blockWriter) names(t *format.Table, x *Block) error {
 	w.content = appendNames(w.content[:0], t)
 	x.names.digest = index.DigestOf(w.content)
 	w.plain = append(binary.AppendUvarint(w.plain[:0], uint64(len(w.content))), w.content...)
@@ -194,7 +195,7 @@ func (p *Plan) BlockOf(i int) int {
 
 // Loaded is a block in memory.
 type Loaded struct {
-	Table *shardify.Table
+	Table *format.Table
 	Spans []shardify.Span // numbered over all blocks
 	First int64           // sample
 }
@@ -274,16 +275,16 @@ func (x *packed) check(content []byte) error {
 	return nil
 }
 
-func (p *Plan) readNames(f io.ReaderAt, x *Block) (*shardify.Table, error) {
+func (p *Plan) readNames(f io.ReaderAt, x *Block) (*format.Table, error) {
 	b, err := x.names.read(f)
 	if err != nil {
 		return nil, err
 	}
-	t := &shardify.Table{Roots: p.Table.Roots, FS: p.Table.FS}
+	t := &format.Table{Roots: p.Table.Roots, FS: p.Table.FS}
 	return t, parseNamesBlock(t, b, x)
 }
 
-func parseNamesBlock(t *shardify.Table, b []byte, x *Block) error {
+func parseNamesBlock(t *format.Table, b []byte, x *Block) error {
 	if got := index.DigestOf(b); got != x.listed {
 		return shardify.Corrupt(x.names.off, "digest of a block is %s, stored %q", got, x.listed)
 	}
@@ -329,7 +330,7 @@ func (p *Plan) Whole() (*Plan, error) {
 	}
 	q := *p
 	q.file, q.drop, q.sealed = nil, nil, nil
-	q.Table = &shardify.Table{Roots: p.Table.Roots, FS: p.Table.FS}
+	q.Table = &format.Table{Roots: p.Table.Roots, FS: p.Table.FS}
 	q.Spans, q.Shards = nil, slices.Clone(p.Shards)
 	one := Block{}
 	for k := range p.blocks {

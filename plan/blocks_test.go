@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/varint"
 )
@@ -15,8 +16,8 @@ var someFields = []shardify.Field{{Name: "x", DType: shardify.I64}, {Name: "y", 
 
 // partsOf is a plan of two parts with the plain bytes of their blocks.
 func partsOf(f testing.TB) (p *Plan, names, spans []byte) {
-	p = &Plan{Version: Version, Table: &shardify.Table{Roots: []string{"r"}}, Schema: someFields, Listed: &index.Inputs{Count: 4}, Samples: 8}
-	t := &shardify.Table{Roots: []string{"r"}}
+	p = &Plan{Version: Version, Table: &format.Table{Roots: []string{"r"}}, Schema: someFields, Listed: &index.Inputs{Count: 4}, Samples: 8}
+	t := &format.Table{Roots: []string{"r"}}
 	t.Append(0, "a/1", 10, 5)
 	t.Append(0, "a/2", 10, 7)
 	content := appendNames(nil, t)
@@ -60,7 +61,7 @@ func TestTasksOfAPlanInPartsTakeNeighbours(t *testing.T) {
 
 // onePlan is a plan of one block with the plain bytes of that.
 func onePlan(f testing.TB) (p *Plan, names, spans []byte) {
-	p = &Plan{Version: Version, Table: &shardify.Table{Roots: []string{"r"}}, Schema: someFields, Samples: 4}
+	p = &Plan{Version: Version, Table: &format.Table{Roots: []string{"r"}}, Schema: someFields, Samples: 4}
 	p.Table.Append(0, "a", 1, 2)
 	p.Spans = []shardify.Span{{Hi: 4, Bytes: 32}}
 	p.Shards = []Shard{{0, 1, 4}}
@@ -105,7 +106,7 @@ func FuzzPlan(f *testing.F) {
 			r := varint.Reader{B: names} // nobody finds bytes with the digest that is asked for
 			x.listed = index.DigestOf(names)
 			x.names.digest, x.spans.digest = index.DigestOf(r.Bytes(r.U())), index.DigestOf(spans)
-			parseNamesBlock(&shardify.Table{Roots: q.Table.Roots, FS: q.Table.FS}, names, &x)
+			parseNamesBlock(&format.Table{Roots: q.Table.Roots, FS: q.Table.FS}, names, &x)
 			parseSpansBlock(spans, &x)
 		}
 	})

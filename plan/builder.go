@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -61,7 +62,7 @@ func (b *Builder) Drop() {
 func (b *Builder) Len() int { return len(b.p.blocks) }
 
 // Add adds a block. It need not be measured yet; t is not kept.
-func (b *Builder) Add(t *shardify.Table, m *Measured) error {
+func (b *Builder) Add(t *format.Table, m *Measured) error {
 	b.list.add(t)
 	x := Block{files: int64(t.Len())}
 	if err := b.out.names(t, &x); err != nil {
@@ -86,13 +87,13 @@ func (b *Builder) Measure(k int, m *Measured) error {
 }
 
 // Names is the inputs of block k.
-func (b *Builder) Names(k int) (*shardify.Table, error) {
+func (b *Builder) Names(k int) (*format.Table, error) {
 	return b.p.readNames(b.spill, &b.p.blocks[k])
 }
 
 // All is the inputs of all blocks.
-func (b *Builder) All() (*shardify.Table, error) {
-	all := &shardify.Table{Roots: b.p.Table.Roots, FS: b.p.Table.FS}
+func (b *Builder) All() (*format.Table, error) {
+	all := &format.Table{Roots: b.p.Table.Roots, FS: b.p.Table.FS}
 	for k := range b.p.blocks {
 		t, err := b.Names(k)
 		if err != nil {

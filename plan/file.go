@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/varint"
 	"github.com/shardify/shardify/storage"
@@ -131,12 +132,12 @@ func (p *Plan) content() []byte {
 }
 
 // appendNames writes the names and sizes of a table.
-func appendNames(b []byte, t *shardify.Table) []byte {
+func appendNames(b []byte, t *format.Table) []byte {
 	b = binary.AppendUvarint(b, uint64(t.Len()))
 	var prev []byte
 	for i := range t.Len() {
 		n := t.NameBytes(i)
-		same := shardify.CommonPrefix(n, prev)
+		same := format.CommonPrefix(n, prev)
 		b = binary.AppendUvarint(b, uint64(same))
 		b = binary.AppendUvarint(b, uint64(len(n)-same))
 		b = append(b, n[same:]...)
@@ -148,7 +149,7 @@ func appendNames(b []byte, t *shardify.Table) []byte {
 }
 
 // appendTimes writes the modification times of a table.
-func appendTimes(b []byte, t *shardify.Table) []byte {
+func appendTimes(b []byte, t *format.Table) []byte {
 	var prev int64
 	for i := range t.Len() {
 		m := t.ModTime(i)
@@ -179,7 +180,7 @@ type places struct {
 	// MaxSample is not what the bytes depend on, but whether there are any.
 	MaxSample int64 `json:"max_sample,omitempty"`
 
-	LeftOut []shardify.Leftover `json:"left_out,omitempty"`
+	LeftOut []format.Leftover `json:"left_out,omitempty"`
 }
 
 func (p *Plan) schedule(blocks []Block) ([]byte, error) {
@@ -472,7 +473,7 @@ func (p *Plan) parseHead(content, sched *varint.Reader) error {
 
 // parsePlan is the inverse of content and schedule; end is where the blocks end.
 func parsePlan(content, sched []byte, end int64) (*Plan, error) {
-	p := &Plan{Table: &shardify.Table{}}
+	p := &Plan{Table: &format.Table{}}
 	v, s := &varint.Reader{B: content}, &varint.Reader{B: sched}
 	if err := p.parseHead(v, s); err != nil {
 		return nil, err
@@ -536,7 +537,7 @@ func parseBlock(v, s *varint.Reader, end, most int64) Block {
 }
 
 // parseNames appends names, sizes and times to a table with roots.
-func parseNames(t *shardify.Table, v, times *varint.Reader) {
+func parseNames(t *format.Table, v, times *varint.Reader) {
 	var name []byte
 	var mtime int64
 	for range v.Count(4) {

@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 func TestPlanFileRoundTrip(t *testing.T) {
-	p := &Plan{Version: Version, Table: &shardify.Table{Roots: []string{"in"}}, Schema: someFields, State: []byte("state"), Samples: 10}
+	p := &Plan{Version: Version, Table: &format.Table{Roots: []string{"in"}}, Schema: someFields, State: []byte("state"), Samples: 10}
 	for i := range 5 {
 		p.Table.Append(0, fmt.Sprintf("dir/file%d", i), 99, int64(i))
 		p.Spans = append(p.Spans, shardify.Span{Input: uint32(i), Hi: 2, Bytes: 64})
@@ -51,7 +52,7 @@ func TestPlanFileRoundTrip(t *testing.T) {
 		}
 	}
 	other := *p
-	other.Table = &shardify.Table{Roots: []string{"elsewhere"}}
+	other.Table = &format.Table{Roots: []string{"elsewhere"}}
 	for i := range p.Table.Len() {
 		other.Table.Append(0, p.Table.Name(i), p.Table.Size(i), 77)
 	}

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // byObject makes parts of the splits that the inputs hold.
 func (s *Split) ByObject(src shardify.Source) error {
-	var ranges []shardify.SplitRange
-	if p, ok := src.(shardify.Splitter); ok {
+	var ranges []format.SplitRange
+	if p, ok := src.(format.Splitter); ok {
 		ranges = p.Splits()
 	}
 	if len(ranges) == 0 {
@@ -58,7 +59,7 @@ func MatchInput(glob, name string) bool {
 
 // byInput settles a split that goes by input names: every input has exactly one part,
 // and folders become parts.
-func (s *Split) ByInput(t *shardify.Table) error {
+func (s *Split) ByInput(t *format.Table) error {
 	if t.Len() == 0 {
 		return shardify.Mismatch("the inputs have no names for the split to go by")
 	}
@@ -111,7 +112,7 @@ func (s *Split) assign(i, part int) {
 
 // byDir makes a part of each folder: those given as INPUT if they are several, else
 // those in it.
-func (s *Split) byDir(t *shardify.Table) error {
+func (s *Split) byDir(t *format.Table) error {
 	dirs := make([]string, t.Len())
 	names := map[string]int{}
 	var none []string

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
@@ -68,7 +69,7 @@ type lister struct {
 	lines        []byte
 }
 
-func (l *lister) add(t *shardify.Table) {
+func (l *lister) add(t *format.Table) {
 	l.count, l.bytes = l.count+int64(t.Len()), l.bytes+t.Bytes()
 	for i := range t.Len() {
 		if name := t.NameBytes(i); len(name) > 0 {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
@@ -14,7 +14,7 @@ import (
 // Clear removes what a conversion with this plan may have published, manifest
 // first and plan last, and nothing else. output is the plan's. It returns the folders of
 // published files, which may be empty now, the innermost first.
-func (p *Plan) Clear(s storage.Store, output *shardify.SinkFormat) (folders []string, err error) {
+func (p *Plan) Clear(s storage.Store, output *format.Output) (folders []string, err error) {
 	if err := s.Remove(index.ManifestName); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (p *Plan) Clear(s storage.Store, output *shardify.SinkFormat) (folders []st
 }
 
 // owns tells whether a published file is this conversion's.
-func (p *Plan) owns(name string, output *shardify.SinkFormat) bool {
+func (p *Plan) owns(name string, output *format.Output) bool {
 	if name == FileName {
 		return false // removed last
 	}
@@ -57,7 +57,7 @@ func (p *Plan) owns(name string, output *shardify.SinkFormat) bool {
 
 // Makes tells whether a file of the output folder is one that this conversion makes before
 // its manifest: a shard or what belongs to it, or in the private folder.
-func (p *Plan) Makes(name string, output *shardify.SinkFormat) bool {
+func (p *Plan) Makes(name string, output *format.Output) bool {
 	if strings.HasPrefix(name, storage.Private+"/") {
 		return true
 	}
@@ -71,7 +71,7 @@ func (p *Plan) Makes(name string, output *shardify.SinkFormat) bool {
 }
 
 // ownsInSet is owns for a name below the folder of one data set.
-func (p *Plan) ownsInSet(name string, output *shardify.SinkFormat) bool {
+func (p *Plan) ownsInSet(name string, output *format.Output) bool {
 	if p.Provenance && name == InputsName || output.Owns != nil && output.Owns(name) {
 		return true
 	}

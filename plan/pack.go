@@ -43,7 +43,7 @@ type packer struct {
 type Cutting struct {
 	Bytes   int64 // of output, aimed at; 0 means DefaultShardSize
 	Samples int64 // exact; 0 means by size
-	// Weigh is SinkFormat.SampleBytes; nil is the decoded size.
+	// Weigh is format.Output.SampleBytes; nil is the decoded size.
 	Weigh func(schema []shardify.Field, keyed bool) (fixed int64, factor float64)
 }
 

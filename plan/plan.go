@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
@@ -37,18 +38,18 @@ const (
 
 // Plan fixes which input samples go to which shard in which order.
 type Plan struct {
-	Version       int                 `json:"version"`
-	Input         string              `json:"input"`
-	Columns       []string            `json:"columns,omitempty"`
-	InputOptions  shardify.Options    `json:"input_options,omitempty"`
-	Output        string              `json:"output"`
-	Ext           string              `json:"ext"`
-	OutputOptions shardify.Options    `json:"output_options,omitempty"`
-	Recipe        map[string]string   `json:"recipe"`
-	OnError       string              `json:"on_error"`
-	Schema        []shardify.Field    `json:"schema"`
-	Keyed         bool                `json:"keyed,omitempty"`
-	LeftOut       []shardify.Leftover `json:"left_out,omitempty"`
+	Version       int               `json:"version"`
+	Input         string            `json:"input"`
+	Columns       []string          `json:"columns,omitempty"`
+	InputOptions  format.Options    `json:"input_options,omitempty"`
+	Output        string            `json:"output"`
+	Ext           string            `json:"ext"`
+	OutputOptions format.Options    `json:"output_options,omitempty"`
+	Recipe        map[string]string `json:"recipe"`
+	OnError       string            `json:"on_error"`
+	Schema        []shardify.Field  `json:"schema"`
+	Keyed         bool              `json:"keyed,omitempty"`
+	LeftOut       []format.Leftover `json:"left_out,omitempty"`
 	// Skipped are damaged inputs that the survey left out, as OnErrorSkip wants.
 	Skipped      []index.Skip `json:"skipped,omitempty"`
 	Samples      int64        `json:"samples"`
@@ -78,7 +79,7 @@ type Plan struct {
 
 	// Outside is what the listing of the inputs left out. No part of the digest: a file
 	// that is none of the format may come and go.
-	Outside []shardify.Leftover `json:"-"`
+	Outside []format.Leftover `json:"-"`
 	// ScratchPath is the folder of fragments; "" is a private one of the data set. No
 	// part of the digest.
 	ScratchPath string `json:"-"`
@@ -89,7 +90,7 @@ type Plan struct {
 	// Refused says why Request.Output was not taken; nil if it was.
 	Refused error `json:"-"`
 
-	Table  *shardify.Table `json:"-"`
+	Table  *format.Table   `json:"-"`
 	State  []byte          `json:"-"`
 	Spans  []shardify.Span `json:"-"`
 	Shards []Shard         `json:"-"`

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // Scratch is the space that scratch files may take beside the output while so many
 // units are in work: of each the shard that needs most, of the units the largest.
-func (p *Plan) Scratch(output shardify.SinkFormat, jobs int) (total int64) {
+func (p *Plan) Scratch(output format.Output, jobs int) (total int64) {
 	if p.Shuffle == ShuffleGlobal {
 		return p.gatherScratch(output, jobs)
 	}
@@ -31,7 +31,7 @@ func (p *Plan) Scratch(output shardify.SinkFormat, jobs int) (total int64) {
 }
 
 // gatherScratch is Scratch for the shards of a global shuffle, all alike.
-func (p *Plan) gatherScratch(output shardify.SinkFormat, jobs int) int64 {
+func (p *Plan) gatherScratch(output format.Output, jobs int) int64 {
 	if output.ScratchBytes == nil || p.Gathers == 0 {
 		return 0
 	}

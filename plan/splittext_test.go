@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 func TestSplitTextsAreReadOrRefused(t *testing.T) {
@@ -50,7 +50,7 @@ func TestSplitTextsAreReadOrRefused(t *testing.T) {
 }
 
 func TestSplitsThatExistAreKept(t *testing.T) {
-	table := &shardify.Table{Roots: []string{"in"}}
+	table := &format.Table{Roots: []string{"in"}}
 	for _, n := range []string{"train/a/1.jpg", "train/b/2.jpg", "val/a/3.jpg"} {
 		table.Append(0, n, 1, 1)
 	}
@@ -62,7 +62,7 @@ func TestSplitsThatExistAreKept(t *testing.T) {
 	if err := dirs.ByInput(table); err != nil || !slices.Equal(dirs.Inputs, want) || dirs.String() != "dirs" || dirs.Parts[1].Name != "val" {
 		t.Fatalf("%+v %v", dirs, err)
 	}
-	apart := &shardify.Table{Roots: []string{"data/train", "data/val"}} // given one by one
+	apart := &format.Table{Roots: []string{"data/train", "data/val"}} // given one by one
 	apart.Append(0, "a/1.jpg", 1, 1)
 	apart.Append(0, "b/2.jpg", 1, 1)
 	apart.Append(1, "a/3.jpg", 1, 1)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -13,7 +14,7 @@ import (
 func Unchanged(now storage.Stamp, planned, plannedTime int64, ignoreTimes bool) error {
 	const layout = "2006-01-02 15:04:05.000000000"
 	switch {
-	case planned != shardify.SizeUnknown && now.Size != planned:
+	case planned != format.SizeUnknown && now.Size != planned:
 		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, now.Size, planned)
 	case plannedTime != 0 && now.ModTime != plannedTime && !ignoreTimes:
 		return fmt.Errorf("%w: it was modified %s, and %s then", shardify.ErrChanged, time.Unix(0, now.ModTime).UTC().Format(layout), time.Unix(0, plannedTime).UTC().Format(layout))
@@ -45,7 +46,7 @@ func (p *Plan) Touched(now *Plan) (list []int64, err error) {
 	return list, nil
 }
 
-func appendTouched(list []int64, first int64, before, now *shardify.Table) []int64 {
+func appendTouched(list []int64, first int64, before, now *format.Table) []int64 {
 	if before.Len() != now.Len() {
 		return list
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/storage"
@@ -37,7 +38,7 @@ const (
 // Choose finds the format of the inputs: the one asked for, or what the first
 // bytes and the names say. why says it for people. They are in fs; nil means the files of
 // this machine.
-func Choose(ctx context.Context, fs storage.FS, asked string, inputs []string) (f shardify.SourceFormat, why string, err error) {
+func Choose(ctx context.Context, fs storage.FS, asked string, inputs []string) (f format.Input, why string, err error) {
 	if asked != "" {
 		f, ok := Lookup(asked)
 		if !ok {
@@ -66,7 +67,7 @@ func Choose(ctx context.Context, fs storage.FS, asked string, inputs []string) (
 
 // ChooseListed finds the format by the first names of a list: that of the first
 // name which tells, else files.
-func ChooseListed(names []string) (f shardify.SourceFormat, why string) {
+func ChooseListed(names []string) (f format.Input, why string) {
 	for _, n := range names[:min(len(names), sampleInputs)] {
 		if f, why, err := byName(path.Base(filepath.ToSlash(n))); err == nil {
 			return f, why + " in the list"
@@ -94,7 +95,7 @@ type place struct {
 	fs  storage.FS
 }
 
-func (at place) detect(in string) (shardify.SourceFormat, string, error) {
+func (at place) detect(in string) (format.Input, string, error) {
 	in, _ = at.splitObject(in)
 	st, err := at.fs.Stat(at.ctx, in)
 	switch {
@@ -109,17 +110,17 @@ func (at place) detect(in string) (shardify.SourceFormat, string, error) {
 		}
 		return f, why, err
 	case err != nil:
-		return shardify.SourceFormat{}, "", err
+		return format.Input{}, "", err
 	case st.Type == storage.Folder:
 		return at.detectFolder(in)
 	case st.Type != storage.Regular:
-		return shardify.SourceFormat{}, "", &fs.PathError{Op: "open", Path: in, Err: errors.New("not a regular file")}
+		return format.Input{}, "", &fs.PathError{Op: "open", Path: in, Err: errors.New("not a regular file")}
 	}
 	return at.detectFile(in)
 }
 
 // detectFile asks each format about the first bytes and the name.
-func (at place) detectFile(name string) (f shardify.SourceFormat, why string, err error) {
+func (at place) detectFile(name string) (f format.Input, why string, err error) {
 	file, err := at.fs.Open(at.ctx, name)
 	if err != nil {
 		return f, "", err
@@ -151,7 +152,7 @@ func (at place) detectFile(name string) (f shardify.SourceFormat, why string, er
 	return f, "", fmt.Errorf("%w: neither the first bytes nor the name of %s are known", ErrUndecided, name)
 }
 
-func byName(base string) (f shardify.SourceFormat, why string, err error) {
+func byName(base string) (f format.Input, why string, err error) {
 	for _, f := range Formats {
 		if f.Sniff != nil && f.Sniff(nil, base) {
 			return f, "name " + base, nil
@@ -161,7 +162,7 @@ func byName(base string) (f shardify.SourceFormat, why string, err error) {
 }
 
 // detectFolder: a data set says what it is; else the names in it decide.
-func (at place) detectFolder(dir string) (f shardify.SourceFormat, why string, err error) {
+func (at place) detectFolder(dir string) (f format.Input, why string, err error) {
 	m := storage.Join(dir, index.ManifestName)
 	if _, err := at.fs.Stat(at.ctx, m); err == nil {
 		f, _, err := at.detectFile(m)
@@ -259,7 +260,7 @@ func (c *census) add(name string) {
 
 // decide: containers of one format are that format when they stand alone. One beside
 // another file of the same stem is a member of a sample.
-func (c *census) decide(dir string) (f shardify.SourceFormat, why string, err error) {
+func (c *census) decide(dir string) (f format.Input, why string, err error) {
 	pairs := 0
 	for _, k := range c.stems {
 		if k == 3 {
@@ -325,8 +326,8 @@ func Stem(input string) string {
 }
 
 // splitObjects does so for all inputs of a format with the option "object".
-func splitObjects(ctx context.Context, f *shardify.SourceFormat, r *Request) error {
-	if !slices.ContainsFunc(f.Options, func(o shardify.Option) bool { return o.Name == objectOption }) {
+func splitObjects(ctx context.Context, f *format.Input, r *Request) error {
+	if !slices.ContainsFunc(f.Options, func(o format.Option) bool { return o.Name == objectOption }) {
 		return nil
 	}
 	object := r.Options[objectOption]

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -130,7 +131,7 @@ func TestZipKeepsInputsApart(t *testing.T) {
 	write(t, dir, map[string]string{"x.npy": npy, "y.npy": npy})
 	npzFormat, _ := Lookup("npz")
 	for zip, want := range map[string]int{"true": 2, "false": 1} {
-		table, _, err := List(context.Background(), npzFormat, Request{Inputs: []string{"x.npy", "y.npy"}, Options: shardify.Options{"zip": zip}})
+		table, _, err := List(context.Background(), npzFormat, Request{Inputs: []string{"x.npy", "y.npy"}, Options: format.Options{"zip": zip}})
 		if err != nil || table.Len() != 2 || len(table.Roots) != want {
 			t.Errorf("zip %s: %v, roots %v", zip, err, table.Roots)
 		}
@@ -190,7 +191,7 @@ func TestObjectsInInputsAgreeWithEachOtherAndTheOption(t *testing.T) {
 		{[]string{"a.root:Events", "b.root:Runs"}, "", "", ""},
 		{[]string{"a.root:Events"}, "Runs", "", ""},
 	} {
-		given := shardify.Options{objectOption: c.given}
+		given := format.Options{objectOption: c.given}
 		r := Request{Inputs: c.inputs, Options: given}
 		err := splitObjects(context.Background(), &f, &r)
 		if c.want == "" {

@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers"
 )
 
@@ -16,7 +17,7 @@ func Example() {
 	if !ok {
 		log.Fatal(readers.Names())
 	}
-	in, err := readers.Open(ctx, f, readers.Request{Options: shardify.Options{"schema": "x:f32,n:i32*3", "samples": "1000"}})
+	in, err := readers.Open(ctx, f, readers.Request{Options: format.Options{"schema": "x:f32,n:i32*3", "samples": "1000"}})
 	if err != nil {
 		log.Fatal(err)
 	}

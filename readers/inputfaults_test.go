@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/readers/readertest"
@@ -43,17 +44,17 @@ var injected = []struct {
 	{"files", "labelled.jsonl", "labels=TMP/labels.jsonl key=name", "labels.jsonl", true},
 }
 
-func openInjected(ctx context.Context, format, given string, fs storage.FS, path string) (shardify.Source, error) {
-	f, _ := readers.Lookup(format)
-	var set shardify.Options
+func openInjected(ctx context.Context, kind, given string, fs storage.FS, path string) (shardify.Source, error) {
+	f, _ := readers.Lookup(kind)
+	var set format.Options
 	for _, o := range strings.Fields(given) {
 		if set == nil {
-			set = shardify.Options{}
+			set = format.Options{}
 		}
 		name, value, _ := strings.Cut(o, "=")
 		set[name] = value
 	}
-	options, err := shardify.CheckOptions(f.Options, set)
+	options, err := format.CheckOptions(f.Options, set)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/readers/readertest"
@@ -81,7 +82,7 @@ func (s *lostSeed) read(inputs ...string) (*lostRead, error) {
 		for _, f := range o.Source.Schema() {
 			out.fields[f.Name] = fmt.Sprint(f.DType, f.Shape, f.Levels, f.Media, f.Ragged)
 		}
-		if r, ok := o.Source.(shardify.Reporter); ok {
+		if r, ok := o.Source.(format.Reporter); ok {
 			for _, l := range r.Leftovers() {
 				out.left[l.Name] = l.Unreadable
 			}

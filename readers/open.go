@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/storage"
@@ -22,14 +23,14 @@ type Request struct {
 	Inputs    []string
 	FilesFrom io.Reader // a list of names; nil for none
 	Columns   []string
-	Options   shardify.Options // complete
+	Options   format.Options // complete
 	Jobs      int
 	// Asked: the user named the format. Files of kinds that no reader
 	// understands are then copied as they are, where the format copies files.
 	Asked bool
-	// Splits: those that the files hold are wanted, see shardify.Splitter.
+	// Splits: those that the files hold are wanted, see format.Splitter.
 	Splits bool
-	// SkipDamaged: damaged inputs are left out, see shardify.OpenArgs.
+	// SkipDamaged: damaged inputs are left out, see format.OpenArgs.
 	SkipDamaged bool
 	// Follow: links found in folders may lead anywhere, see walk.Request.
 	Follow bool
@@ -40,10 +41,10 @@ type Request struct {
 // Opened is a source with what it was opened from.
 type Opened struct {
 	Source shardify.Source
-	Args   shardify.OpenArgs
+	Args   format.OpenArgs
 	// LeftOut is what the listing of the inputs left out, before the source saw
 	// it.
-	LeftOut []shardify.Leftover
+	LeftOut []format.Leftover
 	// More is the rest of a list of inputs of which Args.Table is the first part. What
 	// is left out is known at its end. nil if Args.Table has them all.
 	More *More
@@ -51,7 +52,7 @@ type Opened struct {
 
 // Open lists the inputs and opens them. Where a storage answers late, ctx also ends reads
 // that the source makes, until a Job has them end with its own.
-func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, error) {
+func Open(ctx context.Context, f format.Input, r Request) (*Opened, error) {
 	bound := storage.NewBound(r.fs())
 	bound.Until(ctx)
 	r.FS = bound
@@ -70,7 +71,7 @@ func Open(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, err
 	return openTable(ctx, f, r, table, left)
 }
 
-func openTable(ctx context.Context, f shardify.SourceFormat, r Request, table *shardify.Table, left []shardify.Leftover) (*Opened, error) {
+func openTable(ctx context.Context, f format.Input, r Request, table *format.Table, left []format.Leftover) (*Opened, error) {
 	if f.Name != "files" {
 		table.Remember(ctx, storages.Of(table)) // before anything is read
 	}
@@ -89,12 +90,12 @@ func IsSet(name string) bool {
 }
 
 // List lists the inputs as Open would, without opening them.
-func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Table, []shardify.Leftover, error) {
+func List(ctx context.Context, f format.Input, r Request) (*format.Table, []format.Leftover, error) {
 	if f.Name == "synth" {
 		if len(r.Inputs) > 0 || r.FilesFrom != nil {
 			return nil, nil, shardify.Unsupported("synth invents its data and takes no inputs")
 		}
-		return &shardify.Table{}, nil, nil
+		return &format.Table{}, nil, nil
 	}
 	if f.Sets {
 		t, err := sets(ctx, r.fs(), r.Inputs)
@@ -114,7 +115,7 @@ func List(ctx context.Context, f shardify.SourceFormat, r Request) (*shardify.Ta
 	return t, left, err
 }
 
-func walkOf(f shardify.SourceFormat, r Request) walk.Request {
+func walkOf(f format.Input, r Request) walk.Request {
 	w := walk.Request{FS: r.FS, Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs, Follow: r.Follow}
 	switch f.Name {
 	default:
@@ -127,13 +128,13 @@ func walkOf(f shardify.SourceFormat, r Request) walk.Request {
 }
 
 // withoutLabels leaves the table of --labels out of the samples that it is about.
-func withoutLabels(ctx context.Context, t *shardify.Table, left []shardify.Leftover, name string) (*shardify.Table, []shardify.Leftover, error) {
+func withoutLabels(ctx context.Context, t *format.Table, left []format.Leftover, name string) (*format.Table, []format.Leftover, error) {
 	st, err := stat(ctx, storages.Of(t), name)
 	if st == nil || st.Type == storage.Folder {
 		return t, left, err
 	}
 	for i := range t.Len() {
-		if t.Size(i) != st.Size && t.Size(i) != shardify.SizeUnknown || filepath.Base(t.Path(i)) != filepath.Base(name) {
+		if t.Size(i) != st.Size && t.Size(i) != format.SizeUnknown || filepath.Base(t.Path(i)) != filepath.Base(name) {
 			continue
 		}
 		other, err := stat(ctx, storages.Of(t), t.Path(i))
@@ -143,21 +144,21 @@ func withoutLabels(ctx context.Context, t *shardify.Table, left []shardify.Lefto
 		if other == nil || !st.Same(other.Stamp) {
 			continue
 		}
-		rest := &shardify.Table{Roots: t.Roots, FS: t.FS}
+		rest := &format.Table{Roots: t.Roots, FS: t.FS}
 		for k := range t.Len() {
 			if k != i {
 				rest.Append(t.Root(k), string(t.NameBytes(k)), t.Size(k), t.ModTime(k))
 			}
 		}
-		return rest, append(left, shardify.Leftover{Name: t.Name(i), Reason: "the table of --labels", Count: 1}), nil
+		return rest, append(left, format.Leftover{Name: t.Name(i), Reason: "the table of --labels", Count: 1}), nil
 	}
 	return t, left, nil
 }
 
 // apart lists every input under a root of its own: what stands side by side.
-func apart(ctx context.Context, w walk.Request) (*shardify.Table, []shardify.Leftover, error) {
-	all := &shardify.Table{FS: w.FS}
-	var left []shardify.Leftover
+func apart(ctx context.Context, w walk.Request) (*format.Table, []format.Leftover, error) {
+	all := &format.Table{FS: w.FS}
+	var left []format.Leftover
 	for _, in := range w.Inputs {
 		one := w
 		one.Inputs = []string{in}
@@ -175,8 +176,8 @@ func apart(ctx context.Context, w walk.Request) (*shardify.Table, []shardify.Lef
 }
 
 // sets makes the table of data sets: a line per manifest.
-func sets(ctx context.Context, fs storage.FS, inputs []string) (*shardify.Table, error) {
-	t := &shardify.Table{FS: fs}
+func sets(ctx context.Context, fs storage.FS, inputs []string) (*format.Table, error) {
+	t := &format.Table{FS: fs}
 	var bad []error
 	for _, in := range inputs {
 		if filepath.Base(in) != index.ManifestName {

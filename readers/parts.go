@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
@@ -20,7 +20,7 @@ var PartFiles = 1 << 17
 const tables = 3
 
 // inParts tells whether a list may come in parts: it has one root, and an order.
-func (r *Request) inParts(ctx context.Context, f shardify.SourceFormat) (bool, error) {
+func (r *Request) inParts(ctx context.Context, f format.Input) (bool, error) {
 	if !r.Parts || f.Parts == nil || !f.Parts.Can(r.args(nil)) {
 		return false, nil
 	}
@@ -58,29 +58,29 @@ func filesOr(fs storage.FS) storage.FS {
 	return fs
 }
 
-func (r *Request) args(t *shardify.Table) shardify.OpenArgs {
-	return shardify.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, SkipDamaged: r.SkipDamaged, Splits: r.Splits}
+func (r *Request) args(t *format.Table) format.OpenArgs {
+	return format.OpenArgs{Table: t, Columns: r.Columns, Options: r.Options, Jobs: r.Jobs, SkipDamaged: r.SkipDamaged, Splits: r.Splits}
 }
 
 // More is a list of inputs that goes on.
 type More struct {
-	Survey shardify.PartSurvey
+	Survey format.PartSurvey
 	cancel context.CancelFunc
 	next   chan listed
-	free   chan *shardify.Table
+	free   chan *format.Table
 	parts  walk.Parts
-	left   []shardify.Leftover
+	left   []format.Leftover
 	err    error
 }
 
 // listed is a part; of the last one the lister has told all.
 type listed struct {
-	*shardify.Table
+	*format.Table
 	last, apart bool
 }
 
 // openParts lists the inputs in parts, if there are enough.
-func openParts(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened, error) {
+func openParts(ctx context.Context, f format.Input, r Request) (*Opened, error) {
 	survey, err := f.Parts.Survey(r.args(nil))
 	if err != nil {
 		return nil, err
@@ -88,10 +88,10 @@ func openParts(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened
 	inner, cancel := context.WithCancel(ctx)
 	m := &More{
 		Survey: survey, cancel: cancel,
-		next: make(chan listed), free: make(chan *shardify.Table, tables),
+		next: make(chan listed), free: make(chan *format.Table, tables),
 	}
 	for range tables - 1 {
-		m.free <- &shardify.Table{}
+		m.free <- &format.Table{}
 	}
 	m.parts = walk.Parts{Files: PartFiles, Cutter: f.Parts.Cutter(r.args(nil), r.FilesFrom != nil), Take: m.take}
 	go m.list(inner, walkOf(f, r))
@@ -122,8 +122,8 @@ func openParts(ctx context.Context, f shardify.SourceFormat, r Request) (*Opened
 const wholeFiles = 1 << 24
 
 // whole puts all inputs into one table; nil if that fails, or they are too many.
-func (m *More) whole(ctx context.Context, t *shardify.Table) *shardify.Table {
-	all := &shardify.Table{Roots: t.Roots, FS: t.FS}
+func (m *More) whole(ctx context.Context, t *format.Table) *format.Table {
+	all := &format.Table{Roots: t.Roots, FS: t.FS}
 	for {
 		all.AppendTable(t)
 		m.Reuse(t)
@@ -154,7 +154,7 @@ func (m *More) list(ctx context.Context, w walk.Request) {
 }
 
 // take passes on a part and waits for a table to go on with.
-func (m *More) take(ctx context.Context, t *shardify.Table) (*shardify.Table, error) {
+func (m *More) take(ctx context.Context, t *format.Table) (*format.Table, error) {
 	select {
 	case m.next <- listed{t, false, false}:
 	case <-ctx.Done():
@@ -170,10 +170,10 @@ func (m *More) take(ctx context.Context, t *shardify.Table) (*shardify.Table, er
 
 // Next is the next part, nil after the last one. The error is ErrNotInParts where that goes
 // on in such an order that the inputs are to be planned in one table.
-func (m *More) Next(ctx context.Context) (*shardify.Table, error) {
+func (m *More) Next(ctx context.Context) (*format.Table, error) {
 	l, err := m.receive(ctx)
 	if err == nil && l.apart {
-		err = shardify.ErrNotInParts
+		err = format.ErrNotInParts
 	}
 	return l.Table, err
 }
@@ -191,7 +191,7 @@ func (m *More) receive(ctx context.Context) (listed, error) {
 }
 
 // Reuse takes a part back that is no longer in use.
-func (m *More) Reuse(t *shardify.Table) {
+func (m *More) Reuse(t *format.Table) {
 	t.Reset()
 	select {
 	case m.free <- t:
@@ -200,7 +200,7 @@ func (m *More) Reuse(t *shardify.Table) {
 }
 
 // LeftOut is what the listing left out, after the last part.
-func (m *More) LeftOut() []shardify.Leftover { return m.left }
+func (m *More) LeftOut() []format.Leftover { return m.left }
 
 // Close ends the listing.
 func (m *More) Close() {

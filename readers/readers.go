@@ -8,7 +8,7 @@ package readers
 import (
 	"slices"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/files"
 	"github.com/shardify/shardify/readers/hdf5"
 	"github.com/shardify/shardify/readers/mmap"
@@ -22,13 +22,13 @@ import (
 
 // Formats is every input format. The first whose Sniff says yes is chosen, so
 // what takes most comes last.
-var Formats = []shardify.SourceFormat{npz.Format, hdf5.Format, root.Format, parquet.Format, mmap.Format, wds.Format, tar.Format, files.Format, synth.Format}
+var Formats = []format.Input{npz.Format, hdf5.Format, root.Format, parquet.Format, mmap.Format, wds.Format, tar.Format, files.Format, synth.Format}
 
 // Lookup finds a format by name.
-func Lookup(name string) (shardify.SourceFormat, bool) {
-	i := slices.IndexFunc(Formats, func(f shardify.SourceFormat) bool { return f.Name == name })
+func Lookup(name string) (format.Input, bool) {
+	i := slices.IndexFunc(Formats, func(f format.Input) bool { return f.Name == name })
 	if i < 0 {
-		return shardify.SourceFormat{}, false
+		return format.Input{}, false
 	}
 	return Formats[i], true
 }

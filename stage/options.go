@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/stall"
@@ -18,7 +19,7 @@ import (
 )
 
 // Verify is how shards of a set are checked, as their format says: its Stream counts.
-type Verify func(m *index.Manifest) (shardify.Verifier, error)
+type Verify func(m *index.Manifest) (format.Verifier, error)
 
 // Steps is what is waited for at a time.
 type Steps = stall.Board
@@ -103,7 +104,7 @@ func (o *Options) check() error {
 		o.Sync = local.SyncShard
 	}
 	if o.Verify == nil {
-		o.Verify = func(*index.Manifest) (v shardify.Verifier, err error) { return v, nil }
+		o.Verify = func(*index.Manifest) (v format.Verifier, err error) { return v, nil }
 	}
 	if o.Progress == nil {
 		o.Progress = &Progress{}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -46,7 +47,7 @@ type file struct {
 
 // checker is told the file's bytes and knows whether they are right. The format of a shard
 // says how.
-func (f *file) checker(r io.ReaderAt, verify Verify) (shardify.Checker, error) {
+func (f *file) checker(r io.ReaderAt, verify Verify) (format.Checker, error) {
 	if f.shard != nil {
 		v, err := verify(f.set)
 		if err != nil {

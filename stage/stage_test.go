@@ -15,6 +15,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/storage"
@@ -25,22 +26,22 @@ import (
 var bg = context.Background()
 
 // makeSet converts synthetic samples to a data set.
-func makeSet(t testing.TB, dir, format, schema string, samples, shard, seed int) {
+func makeSet(t testing.TB, dir, kind, schema string, samples, shard, seed int) {
 	t.Helper()
-	opts, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{
+	opts, err := format.CheckOptions(synth.Format.Options, format.Options{
 		"samples": fmt.Sprint(samples), "schema": schema, "synth-seed": fmt.Sprint(seed),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := shardify.OpenArgs{Table: &shardify.Table{}, Options: opts}
+	args := format.OpenArgs{Table: &format.Table{}, Options: opts}
 	src, err := synth.Format.Open(bg, args)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	sink, _ := writers.Lookup(format)
-	sinkOptions, err := shardify.CheckOptions(sink.Options, nil)
+	sink, _ := writers.Lookup(kind)
+	sinkOptions, err := format.CheckOptions(sink.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func clean(t testing.TB, dest string) {
 	}
 }
 
-func verifier(m *index.Manifest) (shardify.Verifier, error) {
+func verifier(m *index.Manifest) (format.Verifier, error) {
 	f, _ := writers.Lookup(m.Format)
 	return f.Verify(m.Schema, m.Keyed, m.Members)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/synth"
 )
@@ -17,19 +18,19 @@ const schema = "nJet:u8,eta:f32,w:f64,run:u32,Jet_pt:f32*9@nJet,Jet_eta:f32*9@nJ
 
 func source(t testing.TB) (shardify.Source, []shardify.Field) {
 	t.Helper()
-	o, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"schema": schema, "samples": "100"})
+	o, err := format.CheckOptions(synth.Format.Options, format.Options{"schema": schema, "samples": "100"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := synth.Format.Open(context.Background(), shardify.OpenArgs{Table: &shardify.Table{}, Options: o})
+	src, err := synth.Format.Open(context.Background(), format.OpenArgs{Table: &format.Table{}, Options: o})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return src, src.Schema()
 }
 
-func table(names ...string) *shardify.Table {
-	t := &shardify.Table{Roots: []string{"data"}}
+func table(names ...string) *format.Table {
+	t := &format.Table{Roots: []string{"data"}}
 	for _, n := range names {
 		t.Append(0, n, 1, 0)
 	}

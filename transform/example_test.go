@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/transform"
 )
 
@@ -53,7 +54,7 @@ func ExampleSettings_Ops() {
 		transform.Where:  {"nJet >= 2"},
 		transform.Define: {"ht=sum(Jet_pt)", "met2=met * met"},
 	}
-	ops, err := s.Ops(&shardify.Table{})
+	ops, err := s.Ops(&format.Table{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // sampleFraction keeps a part of the samples of some inputs. Which ones follows from who the
@@ -15,7 +16,7 @@ import (
 // and further inputs change nothing.
 type sampleFraction struct {
 	text  string
-	table *shardify.Table
+	table *format.Table
 	in    ruleRuns
 	below []uint64 // by rule: samples whose hash is below stay
 	all   []bool   // by rule: all stay
@@ -24,7 +25,7 @@ type sampleFraction struct {
 
 // newFraction parses lines [GLOB=]FRACTION. Inputs that no line takes stay whole. found
 // is as in NewSet.
-func newFraction(text string, table *shardify.Table, found ruleRuns) (*sampleFraction, error) {
+func newFraction(text string, table *format.Table, found ruleRuns) (*sampleFraction, error) {
 	f := &sampleFraction{text: text, table: table}
 	globs, err := f.parse()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -78,7 +79,7 @@ func parseRuns(s string) (ruleRuns, error) {
 
 // resolveGlobs finds the glob of each input. "" takes those that no glob takes. If each of
 // them must have one, an input without is an error that lists such inputs.
-func resolveGlobs(table *shardify.Table, globs []string, each bool) (ruleRuns, error) {
+func resolveGlobs(table *format.Table, globs []string, each bool) (ruleRuns, error) {
 	m := matcher{globs: globs, rest: -1, hits: make([]int, len(globs))}
 	for i, g := range globs {
 		p, err := m.parse(i, g)
@@ -106,7 +107,7 @@ func resolveGlobs(table *shardify.Table, globs []string, each bool) (ruleRuns, e
 }
 
 // AssignInputs is a split whose parts are given by globs, with the part of each input.
-func AssignInputs(split *plan.Split, table *shardify.Table) (*plan.Split, error) {
+func AssignInputs(split *plan.Split, table *format.Table) (*plan.Split, error) {
 	if split == nil || len(split.Parts) == 0 || split.Parts[0].Glob == "" {
 		return split, nil
 	}
@@ -149,7 +150,7 @@ func (m *matcher) parse(i int, glob string) (*glob, error) {
 }
 
 // rule is the rule of input i, or -1.
-func (m *matcher) rule(table *shardify.Table, i int) int {
+func (m *matcher) rule(table *format.Table, i int) int {
 	r := m.rest
 	parts := pathParts(table, i)
 	for k, p := range m.pats {
@@ -173,7 +174,7 @@ func (m *matcher) rule(table *shardify.Table, i int) int {
 	return r
 }
 
-func (m *matcher) verdict(table *shardify.Table, each bool) error {
+func (m *matcher) verdict(table *format.Table, each bool) error {
 	switch {
 	case m.twos > 0:
 		return fmt.Errorf("inputs that two globs take: %s", some(m.two, m.twos))
@@ -200,7 +201,7 @@ func some(names []string, n int) string {
 }
 
 // pathParts is the parts of an input's path.
-func pathParts(t *shardify.Table, i int) []string {
+func pathParts(t *format.Table, i int) []string {
 	return strings.Split(strings.TrimPrefix(filepath.ToSlash(filepath.Clean(t.Path(i))), "./"), "/")
 }
 

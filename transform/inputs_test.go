@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
-func files(names ...string) *shardify.Table {
-	t := &shardify.Table{Roots: []string{"/data/run", ""}}
+func files(names ...string) *format.Table {
+	t := &format.Table{Roots: []string{"/data/run", ""}}
 	for _, n := range names {
 		t.Append(0, n, 1, 0)
 	}
@@ -157,7 +158,7 @@ func TestSetTexts(t *testing.T) {
 // another seed takes others, and further inputs change nothing.
 func TestFractionIsStable(t *testing.T) {
 	const n = 20000
-	keep := func(text string, seed uint64, table *shardify.Table, input uint32) map[int64]bool {
+	keep := func(text string, seed uint64, table *format.Table, input uint32) map[int64]bool {
 		b := batchOf(n)
 		b.First.Input = input
 		f := made[*sampleFraction](t)(newFraction(text, table, nil))

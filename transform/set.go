@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // setField adds a field that is constant for each input.
@@ -30,7 +31,7 @@ type setRule struct {
 // newSet parses lines NAME[:DTYPE]=VALUE[@GLOB] of one name. A line without a glob is
 // for all inputs that no other line takes. found is the line of each input as Resolve
 // found it at plan time; nil looks at the table.
-func newSet(text string, table *shardify.Table, found ruleRuns) (*setField, error) {
+func newSet(text string, table *format.Table, found ruleRuns) (*setField, error) {
 	s := &setField{text: text}
 	var dtype string
 	for line := range strings.SplitSeq(text, "\n") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/augment"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/transform/expr"
 )
@@ -42,7 +43,7 @@ const rulesLine = "\ninputs: "
 
 // Ops lists the operations in their order. The globs of set and fraction are looked up
 // among the inputs.
-func (s Settings) Ops(table *shardify.Table) ([]plan.Op, error) {
+func (s Settings) Ops(table *format.Table) ([]plan.Op, error) {
 	var out []plan.Op
 	for i := range Table {
 		k := &Table[i]
@@ -83,7 +84,7 @@ func (s Settings) texts(k *Kind) ([]string, error) {
 
 // WithTotals completes the sums over other tables of the inputs in --set: they are read
 // from a source of that format.
-func (s Settings) WithTotals(ctx context.Context, src shardify.SourceFormat, table *shardify.Table, pool *shardify.Pool, jobs int) (Settings, error) {
+func (s Settings) WithTotals(ctx context.Context, src format.Input, table *format.Table, pool *shardify.Pool, jobs int) (Settings, error) {
 	if !slices.ContainsFunc(s[Set], HasTotals) {
 		return s, nil
 	}

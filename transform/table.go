@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/transform/expr"
 )
 
@@ -44,7 +45,7 @@ type Kind struct {
 	// texts makes operations of the values; nil makes one of each.
 	texts func(values []string) ([]string, error)
 	// rules finds which line of a text each input has; nil if that is no matter.
-	rules func(text string, table *shardify.Table) (ruleRuns, error)
+	rules func(text string, table *format.Table) (ruleRuns, error)
 	// looks tells which fields an operation names and makes; nil if none.
 	looks func(text string, defs map[string]*expr.Expr) (fields, error)
 	// stage compiles; a stage without a transform is none.
@@ -135,7 +136,7 @@ func (k *Kind) Usage() string {
 
 // New makes a single transform of a value. The table has the inputs that globs in the
 // value are for; it may be nil.
-func New(kind, value string, table *shardify.Table) (shardify.Transform, error) {
+func New(kind, value string, table *format.Table) (shardify.Transform, error) {
 	k := Lookup(kind)
 	if k == nil {
 		return nil, shardify.Unsupported("no operation %q", kind)
@@ -226,7 +227,7 @@ func parseName(value string) (setName, error) {
 
 func (n setName) fields() fields { return fields{made: []string{string(n)}} }
 
-func setRules(text string, table *shardify.Table) (ruleRuns, error) {
+func setRules(text string, table *format.Table) (ruleRuns, error) {
 	s, err := newSet(text, table, nil)
 	if err != nil {
 		return nil, err
@@ -234,7 +235,7 @@ func setRules(text string, table *shardify.Table) (ruleRuns, error) {
 	return s.in, nil
 }
 
-func fractionRules(text string, table *shardify.Table) (ruleRuns, error) {
+func fractionRules(text string, table *format.Table) (ruleRuns, error) {
 	f, err := newFraction(text, table, nil)
 	if err != nil {
 		return nil, err

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/transform"
 )
 
 // TestEveryKindDescribesItself: its example is a value that it takes, and its flag's help
 // has the form of one.
 func TestEveryKindDescribesItself(t *testing.T) {
-	table := &shardify.Table{Roots: []string{""}}
+	table := &format.Table{Roots: []string{""}}
 	for _, name := range []string{"sig/a.root", "bg/b.root"} {
 		table.Append(0, name, 0, 0)
 	}

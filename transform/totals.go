@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/transform/expr"
 )
 
@@ -50,8 +51,8 @@ func HasTotals(text string) bool {
 
 // totals completes the lines of --set by sums over other tables of the inputs.
 type totals struct {
-	src   shardify.SourceFormat
-	table *shardify.Table
+	src   format.Input
+	table *format.Table
 	pool  *shardify.Pool
 	jobs  int
 	known map[total][]inputSum
@@ -139,10 +140,10 @@ func (a *totals) sums(ctx context.Context, t total) ([]inputSum, error) {
 	if s := a.known[t]; s != nil {
 		return s, nil
 	}
-	if !slices.ContainsFunc(a.src.Options, func(o shardify.Option) bool { return o.Name == "object" }) {
+	if !slices.ContainsFunc(a.src.Options, func(o format.Option) bool { return o.Name == "object" }) {
 		return nil, shardify.Misused(fmt.Errorf("%s: %s inputs have no tables beside their samples", t, a.src.Name))
 	}
-	source, err := a.src.Open(ctx, shardify.OpenArgs{Table: a.table, Columns: []string{t.Field}, Options: shardify.Options{"object": t.Object}, Jobs: a.jobs})
+	source, err := a.src.Open(ctx, format.OpenArgs{Table: a.table, Columns: []string{t.Field}, Options: format.Options{"object": t.Object}, Jobs: a.jobs})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
@@ -25,9 +26,9 @@ type comparison struct {
 	*set
 	source, ours shardify.Source
 	pool         *shardify.Pool
-	byName       map[string]int  // shards of the set
-	now          *shardify.Table // where the inputs are; names as in the plan
-	again        bool            // source is the inputs converted again
+	byName       map[string]int // shards of the set
+	now          *format.Table  // where the inputs are; names as in the plan
+	again        bool           // source is the inputs converted again
 }
 
 // uncompared notes why values were not compared: nothing is said about the data set.
@@ -107,7 +108,7 @@ func (c *comparison) open(ctx context.Context) error {
 		}
 	}
 	c.now = table
-	c.source, err = openSource(ctx, c.o, p.Input, shardify.OpenArgs{
+	c.source, err = openSource(ctx, c.o, p.Input, format.OpenArgs{
 		Table: table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: c.o.Jobs,
 	})
 	return err
@@ -115,9 +116,9 @@ func (c *comparison) open(ctx context.Context) error {
 
 // openSet opens a data set of the format.
 func (c *comparison) openSet(ctx context.Context, dir string) (shardify.Source, error) {
-	folder := &shardify.Table{Roots: []string{dir}}
-	folder.Append(0, index.ManifestName, shardify.SizeUnknown, 0)
-	return openSource(ctx, c.o, c.format, shardify.OpenArgs{Table: folder})
+	folder := &format.Table{Roots: []string{dir}}
+	folder.Append(0, index.ManifestName, format.SizeUnknown, 0)
+	return openSource(ctx, c.o, c.format, format.OpenArgs{Table: folder})
 }
 
 // readable tells whether there is a reader of such data sets.
@@ -130,7 +131,7 @@ func (c *comparison) readable() bool {
 func (c *comparison) openOurs(ctx context.Context) (err error) {
 	c.ours, err = c.openSet(ctx, storage.Join(c.o.Dir, c.prefix))
 	if err != nil {
-		p := shardify.ProblemOf(problem.LevelValues, index.ManifestName, err)
+		p := problem.Of(problem.LevelValues, index.ManifestName, err)
 		p.What = "values were not compared: the data set cannot be opened: " + p.What
 		c.add(p)
 	}
@@ -139,7 +140,7 @@ func (c *comparison) openOurs(ctx context.Context) (err error) {
 
 // moved lists the inputs where they are now. They must be those of the plan, in
 // its order; other sizes are a problem of their own.
-func (c *comparison) moved(ctx context.Context) (*shardify.Table, error) {
+func (c *comparison) moved(ctx context.Context) (*format.Table, error) {
 	p := c.plan
 	f, err := sourceNamed(c.o, p.Input)
 	if err != nil {
@@ -171,21 +172,21 @@ func (c *comparison) moved(ctx context.Context) (*shardify.Table, error) {
 
 func schemaText(schema []shardify.Field) string { b, _ := json.Marshal(schema); return string(b) }
 
-func openSource(ctx context.Context, o *Options, name string, a shardify.OpenArgs) (shardify.Source, error) {
+func openSource(ctx context.Context, o *Options, name string, a format.OpenArgs) (shardify.Source, error) {
 	f, err := sourceNamed(o, name)
 	if err != nil {
 		return nil, err
 	}
 	if a.Options == nil {
-		if a.Options, err = shardify.CheckOptions(f.Options, nil); err != nil {
+		if a.Options, err = format.CheckOptions(f.Options, nil); err != nil {
 			return nil, err
 		}
 	}
 	return f.Open(ctx, a)
 }
 
-func sourceNamed(o *Options, name string) (*shardify.SourceFormat, error) {
-	i := slices.IndexFunc(o.Sources, func(f shardify.SourceFormat) bool { return f.Name == name })
+func sourceNamed(o *Options, name string) (*format.Input, error) {
+	i := slices.IndexFunc(o.Sources, func(f format.Input) bool { return f.Name == name })
 	if i < 0 {
 		return nil, shardify.Unsupported("input format %q", name)
 	}
@@ -381,7 +382,7 @@ func (l *lane) unread(ctx context.Context, side string, s shardify.Span, err err
 		return context.Cause(ctx)
 	}
 	e := &l.c.shards[l.number]
-	p := shardify.ProblemOf(problem.LevelValues, e.Name, err)
+	p := problem.Of(problem.LevelValues, e.Name, err)
 	p.What = fmt.Sprintf("%d samples were not compared, %s cannot be read: %v", s.Samples(), side, err)
 	p.Object, p.Field, p.Offset = "", "", -1
 	p.Sample = e.sample(l.at)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	mmapreader "github.com/shardify/shardify/readers/mmap"
 	wdsreader "github.com/shardify/shardify/readers/wds"
@@ -24,7 +25,7 @@ func compareWith(t testing.TB, dir string, src *made, change func(*Options)) *Re
 	t.Helper()
 	return check(t, nil, func(o *Options) {
 		o.Store, o.Dir, o.Against = nil, dir, true
-		o.Sources = []shardify.SourceFormat{sourceFormat(src), mmapreader.Format, wdsreader.Format}
+		o.Sources = []format.Input{sourceFormat(src), mmapreader.Format, wdsreader.Format}
 		if change != nil {
 			change(o)
 		}
@@ -70,32 +71,32 @@ func TestTrueValuesPassAndChangedOnesAreFound(t *testing.T) {
 func TestValuesOfShuffledSetsAreCompared(t *testing.T) {
 	quick(t)
 	const samples = 20
-	for _, format := range []string{"mmap", "wds", "mds"} {
-		src := makeSource(small(t, format).Schema, samples, 1)
+	for _, kind := range []string{"mmap", "wds", "mds"} {
+		src := makeSource(small(t, kind).Schema, samples, 1)
 		src.shuffle = plan.ShuffleBlock
-		if format == "mds" {
+		if kind == "mds" {
 			src.shuffle = ""
 		}
-		dir := onDisk(t, build(t, format, src, 8))
+		dir := onDisk(t, build(t, kind, src, 8))
 		sinkM, _ := sinkOf(t, "mmap")
 		sinkW, _ := sinkOf(t, "wds")
 		sinkS, _ := sinkOf(t, "mds")
 		sinks := func(o *Options) {
-			o.Sinks, o.Scratch = []shardify.SinkFormat{sinkM, sinkW, sinkS}, t.TempDir()
+			o.Sinks, o.Scratch = []format.Output{sinkM, sinkW, sinkS}, t.TempDir()
 		}
 		r := compareWith(t, dir, src, sinks)
 		if r.Err() != nil || r.Counts.Compared != samples {
-			t.Fatalf("%s: %v, %d compared:%s", format, r.Err(), r.Counts.Compared, list(r))
+			t.Fatalf("%s: %v, %d compared:%s", kind, r.Err(), r.Counts.Compared, list(r))
 		}
 		field := src.Fields[0].Name
 		change(src, 0, 13, func() {
 			r := compareWith(t, dir, src, sinks)
 			if len(r.Problems) != 1 || r.Problems[0].Want == nil || !strings.HasPrefix(r.Problems[0].Want.From, convertedAgain) {
-				t.Fatalf("%s:%s", format, list(r))
+				t.Fatalf("%s:%s", kind, list(r))
 			}
 			p := r.Problems[0]
-			if format != "mds" && (p.Kind != problem.KindValue || p.Field != field || p.Want.Value == p.Got.Value) || format == "mds" && p.Kind != problem.KindDigest {
-				t.Errorf("%s: %+v", format, p)
+			if kind != "mds" && (p.Kind != problem.KindValue || p.Field != field || p.Want.Value == p.Got.Value) || kind == "mds" && p.Kind != problem.KindDigest {
+				t.Errorf("%s: %+v", kind, p)
 			}
 		})
 	}
@@ -146,7 +147,7 @@ func TestComparisonSaysWhatItCannotDo(t *testing.T) {
 	dir := onDisk(t, m)
 	missing := int64(0)
 	fails := func(what string, src *made, change func(*Options)) {
-		o := Options{Dir: dir, Against: true, Jobs: 1, Sources: []shardify.SourceFormat{sourceFormat(src), mmapreader.Format}}
+		o := Options{Dir: dir, Against: true, Jobs: 1, Sources: []format.Input{sourceFormat(src), mmapreader.Format}}
 		if change != nil {
 			change(&o)
 		}
@@ -159,7 +160,7 @@ func TestComparisonSaysWhatItCannotDo(t *testing.T) {
 		}
 	}
 	two := []string{filepath.Join(t.TempDir(), "a.made"), filepath.Join(t.TempDir(), "b.made")}
-	if _, err := Run(context.Background(), Options{Dir: dir, Against: true, Inputs: two, Sources: []shardify.SourceFormat{sourceFormat(src), mmapreader.Format}}); err == nil {
+	if _, err := Run(context.Background(), Options{Dir: dir, Against: true, Inputs: two, Sources: []format.Input{sourceFormat(src), mmapreader.Format}}); err == nil {
 		t.Error("inputs that are not there: no error")
 	}
 	for _, name := range two {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/fault"
@@ -344,7 +345,7 @@ func TestUnfinishedSets(t *testing.T) {
 }
 
 func TestAFolderOfNothingIsNoDataSet(t *testing.T) {
-	if _, err := Run(context.Background(), Options{Store: memory.New(), Sources: []shardify.SourceFormat{}, Sinks: []shardify.SinkFormat{}}); err == nil {
+	if _, err := Run(context.Background(), Options{Store: memory.New(), Sources: []format.Input{}, Sinks: []format.Output{}}); err == nil {
 		t.Error("an empty store was verified")
 	}
 }
@@ -353,23 +354,23 @@ func TestAFolderOfNothingIsNoDataSet(t *testing.T) {
 // damage either.
 func TestStorageErrorsAreNotTakenForHealth(t *testing.T) {
 	quick(t)
-	for _, format := range []string{"mmap", "wds"} {
-		m := build(t, format, small(t, format), 4)
+	for _, kind := range []string{"mmap", "wds"} {
+		m := build(t, kind, small(t, kind), 4)
 		points := 0
 		for i := 1; ; i++ {
 			f := fault.New(m, i, false)
-			sink, _ := sinkOf(t, format)
-			r, err := Run(context.Background(), Options{Store: f, Jobs: 1, Sinks: []shardify.SinkFormat{sink}, Sources: []shardify.SourceFormat{}})
+			sink, _ := sinkOf(t, kind)
+			r, err := Run(context.Background(), Options{Store: f, Jobs: 1, Sinks: []format.Output{sink}, Sources: []format.Input{}})
 			if f.Count() < i {
 				break
 			}
 			points++
 			if err == nil && r.OK() {
-				t.Errorf("%s: operation %d fails, and all is well", format, i)
+				t.Errorf("%s: operation %d fails, and all is well", kind, i)
 			} else if err == nil && !has(r, problem.KindUnreadable) {
-				t.Errorf("%s: operation %d fails, and is taken for damage:%s", format, i, list(r))
+				t.Errorf("%s: operation %d fails, and is taken for damage:%s", kind, i, list(r))
 			}
 		}
-		t.Logf("%s: %d operations", format, points)
+		t.Logf("%s: %d operations", kind, points)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
@@ -74,7 +74,7 @@ func (d *derived) finish(ctx context.Context) {
 	if sink == nil || sink.Finish == nil {
 		return
 	}
-	set := shardify.FinishedSet{Schema: d.s.schema, Options: d.s.outputOptions(sink)}
+	set := format.FinishedSet{Schema: d.s.schema, Options: d.s.outputOptions(sink)}
 	for i := range d.s.shards {
 		set.Shards = append(set.Shards, d.s.shards[i].Shard)
 	}
@@ -82,8 +82,8 @@ func (d *derived) finish(ctx context.Context) {
 }
 
 // sinkNamed is an output format, nil if this program has none of this name.
-func (s *set) sinkNamed(name string) *shardify.SinkFormat {
-	i := slices.IndexFunc(s.o.Sinks, func(f shardify.SinkFormat) bool { return f.Name == name })
+func (s *set) sinkNamed(name string) *format.Output {
+	i := slices.IndexFunc(s.o.Sinks, func(f format.Output) bool { return f.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -91,20 +91,20 @@ func (s *set) sinkNamed(name string) *shardify.SinkFormat {
 }
 
 // outputOptions are those of the plan, else what the recipe has of them.
-func (s *set) outputOptions(sink *shardify.SinkFormat) shardify.Options {
+func (s *set) outputOptions(sink *format.Output) format.Options {
 	if s.plan == nil {
 		s.plan, _ = loadPlan(s.top().store)
 	}
 	if s.plan != nil {
 		return s.plan.OutputOptions
 	}
-	given := shardify.Options{}
+	given := format.Options{}
 	for _, o := range sink.Options {
 		if v, ok := s.manifest.Recipe[o.Name]; ok {
 			given[o.Name] = v
 		}
 	}
-	full, err := shardify.CheckOptions(sink.Options, given)
+	full, err := format.CheckOptions(sink.Options, given)
 	if err != nil {
 		return given
 	}

@@ -14,7 +14,7 @@
 //
 // What is true of all formats is checked here, each thing in one place. What the bytes
 // of a shard mean is checked by its format: see Verify, Rebuild and Lint of
-// [shardify.SinkFormat]. Both report in the words of package verify/problem.
+// [format.Output]. Both report in the words of package verify/problem.
 //
 //	verify.go      Options, Run, the verdict of a Report
 //	set.go         one set: files that nothing names, each shard's size, digest and content

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/memory"
 )
 
@@ -52,7 +52,7 @@ func FuzzVerify(f *testing.F) {
 		m.Set(name, bad)
 		sinkM, _ := sinkOf(t, "mmap")
 		sinkW, _ := sinkOf(t, "wds")
-		r, err := Run(context.Background(), Options{Store: m, Jobs: 1, Sinks: []shardify.SinkFormat{sinkM, sinkW}, Sources: []shardify.SourceFormat{}, Repair: len(piece) > 3})
+		r, err := Run(context.Background(), Options{Store: m, Jobs: 1, Sinks: []format.Output{sinkM, sinkW}, Sources: []format.Input{}, Repair: len(piece) > 3})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -141,12 +142,12 @@ func (l *lint) files(paths []string) (files []string, err error) {
 }
 
 // named is the format of the files whose names end like this one, nil if none is checked.
-func (l *lint) named(name string) *shardify.SinkFormat {
+func (l *lint) named(name string) *format.Output {
 	ext := strings.ToLower(filepath.Ext(name))
-	return l.format(func(f *shardify.SinkFormat) bool { return f.Ext == ext })
+	return l.format(func(f *format.Output) bool { return f.Ext == ext })
 }
 
-func (l *lint) format(is func(*shardify.SinkFormat) bool) *shardify.SinkFormat {
+func (l *lint) format(is func(*format.Output) bool) *format.Output {
 	for i := range l.o.Sinks {
 		if f := &l.o.Sinks[i]; f.Lint != nil && is(f) {
 			return f
@@ -172,23 +173,23 @@ func (l *lint) file(ctx context.Context, name string) error {
 }
 
 func (l *lint) check(ctx context.Context, name string, f io.ReaderAt, size int64) error {
-	format := l.named(name)
-	if format == nil {
+	kind := l.named(name)
+	if kind == nil {
 		var head [512]byte
 		n, _ := f.ReadAt(head[:], 0)
-		format = l.format(func(f *shardify.SinkFormat) bool { return f.Lint.Sniff(head[:n]) })
+		kind = l.format(func(f *format.Output) bool { return f.Lint.Sniff(head[:n]) })
 	}
-	if format == nil {
+	if kind == nil {
 		return shardify.Unsupported("neither a tar nor a safetensors file by its name and first bytes")
 	}
 	buf := bufferPool.Get().(*buffers)
 	defer bufferPool.Put(buf)
-	c := shardify.ShardCheck{
+	c := format.ShardCheck{
 		Shard: shardify.Shard{Name: filepath.Base(name), Samples: -1, Bytes: size}, File: &watched{ctx, f, &l.o.Progress.Bytes}, Size: size,
 		Store: local.NewDir(filepath.Dir(name), local.SyncNone), Buf: buf.format,
 		Report: func(p problem.Problem) { p.File = name; l.c.add(p) },
 	}
-	ours, err := format.Lint.Check(ctx, &c)
+	ours, err := kind.Lint.Check(ctx, &c)
 	if ours {
 		l.orphan(name)
 	}

@@ -24,7 +24,7 @@ func (s *set) load(sizes map[string]int64) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		p := shardify.ProblemOf(problem.LevelManifest, index.ManifestName, err)
+		p := problem.Of(problem.LevelManifest, index.ManifestName, err)
 		s.damaged = &p
 	default:
 		s.decode(b)
@@ -79,7 +79,7 @@ func (s *set) decode(b []byte) {
 		s.manifest = m
 		return
 	}
-	p := shardify.ProblemOf(problem.LevelManifest, index.ManifestName, err)
+	p := problem.Of(problem.LevelManifest, index.ManifestName, err)
 	s.damaged = &p
 	if errors.Is(err, shardify.ErrUnsupported) {
 		return // of a later version, maybe: nothing to repair

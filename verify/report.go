@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/verify/problem"
 )
 
@@ -132,7 +131,7 @@ func (c *collector) count(f func(*Counts)) {
 
 // addError adds the problem that an error of a parser tells of.
 func (c *collector) addError(level problem.Level, file string, err error) {
-	c.add(shardify.ProblemOf(level, file, err))
+	c.add(problem.Of(level, file, err))
 }
 
 // finish sorts what was gathered.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
@@ -34,8 +35,8 @@ type set struct {
 	format   string
 	keyed    bool
 	schema   []shardify.Field
-	sink     *shardify.SinkFormat // of format; nil if this program has none
-	verifier shardify.Verifier
+	sink     *format.Output // of format; nil if this program has none
+	verifier format.Verifier
 
 	shards  []expected
 	isShard map[string]bool
@@ -85,7 +86,7 @@ func (s *set) add(p problem.Problem) {
 }
 
 func (s *set) addError(level problem.Level, file string, err error) {
-	s.add(shardify.ProblemOf(level, file, err))
+	s.add(problem.Of(level, file, err))
 }
 
 // run checks the set, cheap levels first.
@@ -182,7 +183,7 @@ func (s *set) ourSummary(name string) bool {
 // beside tells the names of files for a whole set, and of those beside shards: of its format,
 // or of any while nothing tells which it is.
 func (s *set) beside(name string) bool {
-	return name == plan.InputsName || slices.ContainsFunc(s.o.Sinks, func(f shardify.SinkFormat) bool {
+	return name == plan.InputsName || slices.ContainsFunc(s.o.Sinks, func(f format.Output) bool {
 		return f.Owns != nil && (s.format == "" || s.format == f.Name) && f.Owns(name)
 	})
 }
@@ -255,7 +256,7 @@ func (s *set) content(ctx context.Context, b io.ReaderAt, size int64, e *expecte
 	buf := bufferPool.Get().(*buffers)
 	defer bufferPool.Put(buf)
 	begun := s.total(e.Name)
-	c := shardify.ShardCheck{
+	c := format.ShardCheck{
 		Shard: e.Shard, From: e.from, Schema: s.from, File: &watched{ctx, b, &s.o.Progress.Bytes}, Size: size, Store: s.store,
 		Buf: buf.format, Full: r.read, Samples: -1,
 		Report: func(p problem.Problem) { s.found(e, p) },

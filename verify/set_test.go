@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
@@ -69,18 +70,18 @@ func (m madeReader) Read(_ context.Context, s shardify.Span, _ *shardify.Arena) 
 }
 
 // sourceFormat serves src under the name that build puts into plans.
-func sourceFormat(src *made) shardify.SourceFormat {
-	return shardify.SourceFormat{Name: "made", Sniff: func(_ []byte, base string) bool { return strings.HasSuffix(base, ".made") }, Open: func(context.Context, shardify.OpenArgs) (shardify.Source, error) { return madeSource{src}, nil }}
+func sourceFormat(src *made) format.Input {
+	return format.Input{Name: "made", Sniff: func(_ []byte, base string) bool { return strings.HasSuffix(base, ".made") }, Open: func(context.Context, format.OpenArgs) (shardify.Source, error) { return madeSource{src}, nil }}
 }
 
-func sinkOf(t testing.TB, format string) (shardify.SinkFormat, shardify.Options) {
+func sinkOf(t testing.TB, kind string) (format.Output, format.Options) {
 	t.Helper()
-	f := map[string]shardify.SinkFormat{"mmap": mmap.Format, "wds": wds.Format, "mds": mds.Format, "megatron": megatron.Format}[format]
-	given := shardify.Options{}
-	if format == "wds" {
+	f := map[string]format.Output{"mmap": mmap.Format, "wds": wds.Format, "mds": mds.Format, "megatron": megatron.Format}[kind]
+	given := format.Options{}
+	if kind == "wds" {
 		given["dali"] = "true"
 	}
-	o, err := shardify.CheckOptions(f.Options, given)
+	o, err := format.CheckOptions(f.Options, given)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,13 +89,13 @@ func sinkOf(t testing.TB, format string) (shardify.SinkFormat, shardify.Options)
 }
 
 // job plans a conversion of src in shards of perShard samples.
-func job(t testing.TB, s storage.Store, format string, src *made, perShard int) *convert.Job {
+func job(t testing.TB, s storage.Store, kind string, src *made, perShard int) *convert.Job {
 	t.Helper()
-	sink, options := sinkOf(t, format)
-	table := &shardify.Table{Roots: []string{"/nowhere"}}
+	sink, options := sinkOf(t, kind)
+	table := &format.Table{Roots: []string{"/nowhere"}}
 	table.Append(0, "in.made", 100, 0)
 	plan, err := convert.MakePlan(context.Background(), convert.Request{
-		Input: "made", Source: madeSource{src}, Args: shardify.OpenArgs{Table: table},
+		Input: "made", Source: madeSource{src}, Args: format.OpenArgs{Table: table},
 		Output: sink, Options: options, ShardSamples: int64(perShard), OnError: plan.OnErrorSkip, Shuffle: src.shuffle,
 	})
 	if err != nil {
@@ -116,7 +117,7 @@ func build(t testing.TB, format string, src *made, perShard int) *memory.Store {
 // check verifies a store; jobs are few, so that tests say where they fail.
 func check(t testing.TB, s storage.Store, change func(*Options)) *Report {
 	t.Helper()
-	o := Options{Store: s, Sources: []shardify.SourceFormat{}, Jobs: 1}
+	o := Options{Store: s, Sources: []format.Input{}, Jobs: 1}
 	if change != nil {
 		change(&o)
 	}

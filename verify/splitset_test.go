@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
@@ -16,19 +17,19 @@ import (
 )
 
 // splitJob converts into splits, in a new order if shuffle says so.
-func splitJob(t testing.TB, s storage.Store, format, shuffle string) *convert.Job {
+func splitJob(t testing.TB, s storage.Store, kind, shuffle string) *convert.Job {
 	t.Helper()
-	src := small(t, format)
-	sink, options := sinkOf(t, format)
+	src := small(t, kind)
+	sink, options := sinkOf(t, kind)
 	split, err := plan.ParseSplit("train=0.6,val=0.4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := &shardify.Table{Roots: []string{"/nowhere"}}
+	table := &format.Table{Roots: []string{"/nowhere"}}
 	table.Append(0, "in.made", 100, 0)
 	plan, err := convert.MakePlan(context.Background(), convert.Request{
-		Input: "made", Source: madeSource{src}, Args: shardify.OpenArgs{Table: table},
-		Output: sink, Options: options, ShardSamples: 7, Split: split, Shuffle: shuffle, Provenance: format == "mmap",
+		Input: "made", Source: madeSource{src}, Args: format.OpenArgs{Table: table},
+		Output: sink, Options: options, ShardSamples: 7, Split: split, Shuffle: shuffle, Provenance: kind == "mmap",
 	})
 	if err != nil {
 		t.Fatal(err)

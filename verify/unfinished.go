@@ -28,7 +28,7 @@ func (s *set) loadPlan() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		bad := shardify.ProblemOf(problem.LevelManifest, plan.FileName, err)
+		bad := problem.Of(problem.LevelManifest, plan.FileName, err)
 		if bad.Kind == problem.KindUnreadable {
 			return err
 		}

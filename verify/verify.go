@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
@@ -29,8 +29,8 @@ type Options struct {
 	// Sources and Sinks are the tables of formats, nil for those of this
 	// program. They serve to compare values and to make files for foreign loaders
 	// anew.
-	Sources []shardify.SourceFormat
-	Sinks   []shardify.SinkFormat
+	Sources []format.Input
+	Sinks   []format.Output
 
 	Read Part
 	Seed uint64 // decides which shards a percentage takes

@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers"
 )
@@ -17,7 +18,7 @@ func Example() {
 		log.Fatal(writers.Names())
 	}
 	field := shardify.Field{Name: "x", DType: shardify.F32}
-	sink, err := f.New(memory.New(), shardify.ShardSpec{Name: "shard-000000" + f.Ext, Schema: []shardify.Field{field}, Samples: 3, Exact: true})
+	sink, err := f.New(memory.New(), format.ShardSpec{Name: "shard-000000" + f.Ext, Schema: []shardify.Field{field}, Samples: 3, Exact: true})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/writers/mds"
 	"github.com/shardify/shardify/writers/megatron"
 	"github.com/shardify/shardify/writers/mmap"
@@ -14,13 +15,13 @@ import (
 )
 
 // Formats is every output format.
-var Formats = []shardify.SinkFormat{mmap.Format, wds.Format, mds.Format, megatron.Format}
+var Formats = []format.Output{mmap.Format, wds.Format, mds.Format, megatron.Format}
 
 // Lookup finds a format by name.
-func Lookup(name string) (shardify.SinkFormat, bool) {
-	i := slices.IndexFunc(Formats, func(f shardify.SinkFormat) bool { return f.Name == name })
+func Lookup(name string) (format.Output, bool) {
+	i := slices.IndexFunc(Formats, func(f format.Output) bool { return f.Name == name })
 	if i < 0 {
-		return shardify.SinkFormat{}, false
+		return format.Output{}, false
 	}
 	return Formats[i], true
 }
@@ -50,8 +51,8 @@ func Default(schema []shardify.Field, keyed, files bool) (name, why string) {
 
 // Prefer is the format that suits a schema, and why. A tar of one small array or
 // string per sample wastes many times its size, so the columns of tables stay
-// columns; files, as shardify.HasFiles says, stay files.
-func Prefer(schema []shardify.Field, files bool) (f shardify.SinkFormat, why string) {
+// columns; files, as format.HasFiles says, stay files.
+func Prefer(schema []shardify.Field, files bool) (f format.Output, why string) {
 	why = "all fields are numbers or text"
 	for i := range schema {
 		switch m := schema[i].Media; {
@@ -67,7 +68,7 @@ func Prefer(schema []shardify.Field, files bool) (f shardify.SinkFormat, why str
 
 // Instead is the format that takes what a preferred one cannot carry; ok is false if
 // there is none.
-func Instead(name string) (f shardify.SinkFormat, ok bool) {
+func Instead(name string) (f format.Output, ok bool) {
 	return mmap.Format, name == wds.Format.Name
 }
 
@@ -86,7 +87,7 @@ func Waste(name string, schema []shardify.Field, keyed bool, samples, decoded in
 
 // WhyNot says in words why a preferred format was not taken, by its refusal.
 func WhyNot(refusal error) string {
-	why, _, _ := strings.Cut(shardify.Reason(refusal), ": ")
+	why, _, _ := strings.Cut(format.Reason(refusal), ": ")
 	if e := (*shardify.Error)(nil); errors.As(refusal, &e) && e.Field != "" {
 		why = "field " + e.Field + ": " + why
 	}

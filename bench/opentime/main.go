@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 )
@@ -38,11 +39,11 @@ func once(object string, inputs []string) error {
 	if err != nil {
 		return err
 	}
-	given := shardify.Options{}
+	given := format.Options{}
 	if object != "" {
 		given["object"] = object
 	}
-	options, err := shardify.CheckOptions(f.Options, given)
+	options, err := format.CheckOptions(f.Options, given)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/fakecuda"
 	"github.com/shardify/shardify/internal/programs"
@@ -33,11 +34,11 @@ func TestMain(m *testing.M) {
 // SAMPLES.
 func makeSet(dir, samples string) error {
 	ctx := context.Background()
-	opts, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"samples": samples, "schema": "x:f32[25],y:i64,hits:f32*"})
+	opts, err := format.CheckOptions(synth.Format.Options, format.Options{"samples": samples, "schema": "x:f32[25],y:i64,hits:f32*"})
 	if err != nil {
 		return err
 	}
-	args := shardify.OpenArgs{Table: &shardify.Table{}, Options: opts}
+	args := format.OpenArgs{Table: &format.Table{}, Options: opts}
 	src, err := synth.Format.Open(ctx, args)
 	if err != nil {
 		return err

@@ -2,13 +2,14 @@ package flow
 
 import (
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 )
 
 // Env is what operations are compiled for.
 type Env struct {
 	// Table is the plan's input table; sources without files have inputs beyond it.
-	Table *shardify.Table
+	Table *format.Table
 	// Seed of the plan. Apply is given one that follows from it and from Stage.Op.
 	Seed uint64
 	// Schema of the source: what the first stage sees.

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/zeebo/xxh3"
 )
@@ -44,7 +45,7 @@ func newRouter(p *plan.Plan) (Router, error) {
 
 // hasher gives samples the hashes that splits go by.
 type hasher struct {
-	table  *shardify.Table
+	table  *format.Table
 	seed   uint64
 	fields []string // empty: the sample's place
 }

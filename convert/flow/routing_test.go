@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 )
 
 // idsOf splits n samples of each input by identity alone.
 func idsOf(t *testing.T, text string, seed uint64, inputs []string, n int64) map[string]map[string]bool {
 	t.Helper()
-	table := &shardify.Table{Roots: []string{"in"}}
+	table := &format.Table{Roots: []string{"in"}}
 	for _, name := range inputs {
 		table.Append(0, name, 1, 1)
 	}
@@ -91,7 +92,7 @@ func TestSplitStaysWhenInputsAreAdded(t *testing.T) {
 
 // TestExactNumbersHoldForFilesOfOneName: two folders with the same file names.
 func TestExactNumbersHoldForFilesOfOneName(t *testing.T) {
-	table := &shardify.Table{Roots: []string{"sig", "bg"}}
+	table := &format.Table{Roots: []string{"sig", "bg"}}
 	table.Append(0, "a", 1, 1)
 	table.Append(1, "a", 1, 1)
 	p := &plan.Plan{Table: table, Split: parsed(t, "train=rest,val=7"), Spans: []shardify.Span{{Hi: 50}, {Input: 1, Hi: 50}}}
@@ -122,14 +123,14 @@ func TestStratifyOfNoSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newRouter((&plan.Plan{Table: &shardify.Table{}, Split: s, Cuts: cuts})); err != nil {
+	if _, err := newRouter((&plan.Plan{Table: &format.Table{}, Split: s, Cuts: cuts})); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // TestExactNumbersHoldForManySamples goes through the second pass over the hashes.
 func TestExactNumbersHoldForManySamples(t *testing.T) {
-	p := &plan.Plan{Table: &shardify.Table{}, Split: parsed(t, "train=rest,val=123456,test=7"), Spans: []shardify.Span{{Hi: 2_300_000}}}
+	p := &plan.Plan{Table: &format.Table{}, Split: parsed(t, "train=rest,val=123456,test=7"), Spans: []shardify.Span{{Hi: 2_300_000}}}
 	fl := &Flow{plan: p}
 	if err := fl.count(t.Context(), nil, nil); err != nil {
 		t.Fatal(err)

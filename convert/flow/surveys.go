@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -156,7 +157,7 @@ func (f *Flow) hashes(ctx context.Context, src shardify.Source, pass scan, begin
 
 // owned gives samples the identities that follow from the inputs they are known by.
 func owned(src shardify.Source, b *shardify.Batch) *shardify.Batch {
-	o, ok := src.(shardify.Owner)
+	o, ok := src.(format.Owner)
 	if !ok {
 		return b
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers/synth"
@@ -25,18 +26,18 @@ import (
 func makeSet(t testing.TB, schema string, samples int) string {
 	t.Helper()
 	dir := t.TempDir()
-	opts, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"samples": fmt.Sprint(samples), "schema": schema})
+	opts, err := format.CheckOptions(synth.Format.Options, format.Options{"samples": fmt.Sprint(samples), "schema": schema})
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := shardify.OpenArgs{Table: &shardify.Table{}, Options: opts}
+	args := format.OpenArgs{Table: &format.Table{}, Options: opts}
 	src, err := synth.Format.Open(t.Context(), args)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
 	sink, _ := writers.Lookup(index.FormatMmap)
-	sinkOptions, err := shardify.CheckOptions(sink.Options, nil)
+	sinkOptions, err := format.CheckOptions(sink.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/pflag"
 )
@@ -135,9 +136,9 @@ func TestCommandLineWinsOverTheRecipe(t *testing.T) {
 
 // TestFlagsOfFormatsAreOptions, one for all formats that declare it.
 func TestFlagsOfFormatsAreOptions(t *testing.T) {
-	both := shardify.Option{Name: "both", Kind: shardify.KindBool, Default: "false"}
-	src := []shardify.SourceFormat{{Name: "a", Options: []shardify.Option{{Name: "stem", Kind: shardify.KindEnum, Default: "first", Values: []string{"first", "last"}}, both}}}
-	sinks := []shardify.SinkFormat{{Name: "t", Options: []shardify.Option{both}}}
+	both := format.Option{Name: "both", Kind: format.KindBool, Default: "false"}
+	src := []format.Input{{Name: "a", Options: []format.Option{{Name: "stem", Kind: format.KindEnum, Default: "first", Values: []string{"first", "last"}}, both}}}
+	sinks := []format.Output{{Name: "t", Options: []format.Option{both}}}
 	given := map[string]string{}
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	AddFormatFlags(fs, src, sinks, given)

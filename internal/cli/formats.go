@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/augment"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 )
@@ -19,7 +19,7 @@ func (out *IO) Formats() {
 	}
 }
 
-func (out *IO) format(direction, name, help string, options []shardify.Option) {
+func (out *IO) format(direction, name, help string, options []format.Option) {
 	type option struct {
 		Name    string   `json:"name"`
 		Kind    string   `json:"kind"`

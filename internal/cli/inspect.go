@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/writers"
 )
 
 // Inspected prints a report and the command that converts.
-func (o *IO) Inspected(rep *inspect.Report, r inspect.Request, given shardify.Options) {
+func (o *IO) Inspected(rep *inspect.Report, r inspect.Request, given format.Options) {
 	command, choices := convertLine(r, given), convertLines(r, given, rep.Choose)
 	if choices != nil {
 		command = ""
@@ -30,7 +31,7 @@ func (o *IO) Inspected(rep *inspect.Report, r inspect.Request, given shardify.Op
 	rep.WriteText(o.Out)
 	if rep.Inputs == 1 && rep.Problems != nil {
 		choose := "--columns chooses"
-		if slices.ContainsFunc(r.Format.Options, func(o shardify.Option) bool { return o.Name == "object" }) {
+		if slices.ContainsFunc(r.Format.Options, func(o format.Option) bool { return o.Name == "object" }) {
 			choose = "--object and --columns choose"
 		}
 		o.Result("\nnext: %s from what is there", choose)
@@ -61,7 +62,7 @@ func fieldsOnly(fields []inspect.Field) []shardify.Field {
 }
 
 // convertLines are the commands for each way to read the inputs; nil if there is one.
-func convertLines(r inspect.Request, given shardify.Options, d *shardify.Doubt) (lines []string) {
+func convertLines(r inspect.Request, given format.Options, d *format.Doubt) (lines []string) {
 	if d == nil {
 		return nil
 	}
@@ -74,7 +75,7 @@ func convertLines(r inspect.Request, given shardify.Options, d *shardify.Doubt) 
 }
 
 // convertLine is the command that converts what was Inspected.
-func convertLine(r inspect.Request, given shardify.Options) string {
+func convertLine(r inspect.Request, given format.Options) string {
 	words := []string{"shardify", "convert"}
 	for _, in := range r.Inputs {
 		if strings.HasPrefix(in, "-") { // no flag

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/spf13/pflag"
 )
 
@@ -23,7 +23,7 @@ type formatFlags struct {
 
 // AddFormatFlags adds a flag for every option of the formats. One that several
 // declare is one flag. Those that are used are added to given.
-func AddFormatFlags(fs *pflag.FlagSet, sources []shardify.SourceFormat, sinks []shardify.SinkFormat, given map[string]string) {
+func AddFormatFlags(fs *pflag.FlagSet, sources []format.Input, sinks []format.Output, given map[string]string) {
 	f := &formatFlags{fs: fs, owners: map[string][]string{}, given: given}
 	for i := range sources {
 		f.add(sources[i].Name, sources[i].Options)
@@ -38,26 +38,26 @@ func AddFormatFlags(fs *pflag.FlagSet, sources []shardify.SourceFormat, sinks []
 	}
 }
 
-func (f *formatFlags) add(format string, decl []shardify.Option) {
+func (f *formatFlags) add(kind string, decl []format.Option) {
 	for i := range decl {
 		o := &decl[i]
 		owners, known := f.owners[o.Name]
 		if !known {
 			fl := f.fs.VarPF(&optionValue{o, o.Values, o.Default, f.given}, o.Name, "", o.Help)
-			if o.Kind == shardify.KindBool {
+			if o.Kind == format.KindBool {
 				fl.NoOptDefVal = "true"
 			}
 		} else {
 			f.fs.Lookup(o.Name).Value.(*optionValue).also(o.Values)
 		}
-		if !slices.Contains(owners, format) { // wds and mmap are read and written
-			f.owners[o.Name] = append(owners, format)
+		if !slices.Contains(owners, kind) { // wds and mmap are read and written
+			f.owners[o.Name] = append(owners, kind)
 		}
 	}
 }
 
 type optionValue struct {
-	o      *shardify.Option
+	o      *format.Option
 	values []string // of all formats that declare it
 	s      string
 	given  map[string]string
@@ -77,13 +77,13 @@ func (v *optionValue) String() string     { return v.s }
 
 func (v *optionValue) Type() string {
 	switch v.o.Kind {
-	case shardify.KindBool:
+	case format.KindBool:
 		return "bool"
-	case shardify.KindInt:
+	case format.KindInt:
 		return "N"
-	case shardify.KindSize:
+	case format.KindSize:
 		return "SIZE"
-	case shardify.KindEnum:
+	case format.KindEnum:
 		return strings.Join(v.values, "|")
 	}
 	return "TEXT"

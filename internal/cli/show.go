@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
@@ -141,7 +142,7 @@ func UnreadLines(p *pipeline.Prepared) (out []string) {
 }
 
 // Skipped is a damaged input that is left out, in words.
-func Skipped(s shardify.Skip) string {
+func Skipped(s format.Skip) string {
 	if s.Object == "" {
 		return s.Input + ": " + s.Reason
 	}
@@ -149,7 +150,7 @@ func Skipped(s shardify.Skip) string {
 }
 
 // Leftover is a left-out field or kind of file in words.
-func Leftover(l shardify.Leftover) string {
+func Leftover(l format.Leftover) string {
 	if l.Count > 0 {
 		return fmt.Sprintf("%s: %s (%s)", l.Name, l.Reason, printable.Of(l.Count, "file"))
 	}

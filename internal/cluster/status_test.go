@@ -16,6 +16,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers/synth"
@@ -29,18 +30,18 @@ var bg = context.Background()
 // planned publishes a plan of ten shards in dir and returns the job.
 func planned(t *testing.T, dir, shuffle string, split *plan.Split) *convert.Job {
 	t.Helper()
-	options, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"samples": "100", "schema": "x:f32[3],k:i64", "synth-seed": "1"})
+	options, err := format.CheckOptions(synth.Format.Options, format.Options{"samples": "100", "schema": "x:f32[3],k:i64", "synth-seed": "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := shardify.OpenArgs{Table: &shardify.Table{}, Options: options}
+	args := format.OpenArgs{Table: &format.Table{}, Options: options}
 	src, err := synth.Format.Open(bg, args)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { src.Close() })
 	sink, _ := writers.Lookup(index.FormatMmap)
-	sinkOptions, err := shardify.CheckOptions(sink.Options, nil)
+	sinkOptions, err := format.CheckOptions(sink.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // How many images Look reads at most: a plan is made before every conversion, and must
@@ -39,7 +40,7 @@ func Look(ctx context.Context, src shardify.Source, images int, also func(b *sha
 		return ""
 	}
 	t := tally{also: also}
-	if p, ok := src.(shardify.Previewer); ok && also == nil {
+	if p, ok := src.(format.Previewer); ok && also == nil {
 		for _, i := range fields {
 			p.Preview(ctx, schema[i].Name, max(images/len(fields), 1), t.add)
 		}

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // facts says what a sample is and why, where the source does not say so itself.
-func (r *Report) facts(f *shardify.SourceFormat, o shardify.Options) {
+func (r *Report) facts(f *format.Input, o format.Options) {
 	switch f.Name {
 	case "npz":
 		r.Facts = append(r.Facts, r.arrayFacts(o)...)
@@ -26,7 +26,7 @@ func (r *Report) facts(f *shardify.SourceFormat, o shardify.Options) {
 	}
 }
 
-func (r *Report) arrayFacts(o shardify.Options) []string {
+func (r *Report) arrayFacts(o format.Options) []string {
 	if o["sample"] == "file" {
 		return []string{"a sample is one file (--sample file); every array of it is a field"}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/augment"
+	"github.com/shardify/shardify/format"
 )
 
 // What is decoded of the images that are looked at, and how many damaged ones are named.
@@ -17,7 +18,7 @@ const (
 
 // images decodes some images, to find damaged ones.
 type images struct {
-	table           *shardify.Table
+	table           *format.Table
 	files           bool // of one image each
 	left            int  // pixels that may still be decoded
 	looked, damaged int
@@ -40,7 +41,7 @@ func (m *images) look(b *shardify.Batch, c *shardify.Column, k int) {
 		return
 	}
 	if m.damaged++; m.damaged <= namedDamaged {
-		m.names = append(m.names, m.name(b, k)+": "+shardify.Reason(err))
+		m.names = append(m.names, m.name(b, k)+": "+format.Reason(err))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
@@ -26,10 +27,10 @@ import (
 // Request says what to look at.
 type Request struct {
 	Inputs  []string
-	Format  shardify.SourceFormat
+	Format  format.Input
 	Why     string // of the format
 	Columns []string
-	Options shardify.Options // complete
+	Options format.Options // complete
 	Jobs    int
 	// Asked: the format was named, not found out.
 	Asked bool
@@ -50,19 +51,19 @@ type Report struct {
 	Samples int64  `json:"samples"`
 	Decoded int64  `json:"decoded_bytes"` // exact, a bound or an estimate: what the format knows
 	Keyed   bool   `json:"keyed"`         // samples have names of their own
-	// HasFiles is shardify.HasFiles.
+	// HasFiles is format.HasFiles.
 	HasFiles bool `json:"-"`
 	// InOrder is the part of Decoded that is read in order only (compressed
 	// members).
-	InOrder int64               `json:"in_order_bytes"`
-	Fields  []Field             `json:"fields"`
-	Facts   []string            `json:"facts,omitempty"`
-	LeftOut []shardify.Leftover `json:"left_out,omitempty"`
+	InOrder int64             `json:"in_order_bytes"`
+	Fields  []Field           `json:"fields"`
+	Facts   []string          `json:"facts,omitempty"`
+	LeftOut []format.Leftover `json:"left_out,omitempty"`
 	// Differences are there when the inputs do not fit together.
 	Differences []Difference `json:"differences,omitempty"`
 	Problems    []string     `json:"problems,omitempty"` // inputs that cannot be opened
 	// Choose is what convert will ask for, if the inputs can be read in several ways.
-	Choose *shardify.Doubt `json:"choose,omitempty"`
+	Choose *format.Doubt `json:"choose,omitempty"`
 	// Outline is what OutlineOf, the first input, holds, where the inputs could not be
 	// opened as one table.
 	OutlineOf string   `json:"outline_of,omitempty"`
@@ -82,7 +83,7 @@ type Field struct {
 // them one by one and says how they differ.
 func Inputs(ctx context.Context, r Request) (*Report, error) {
 	o, err := readers.Open(ctx, r.Format, r.open())
-	var doubt *shardify.Doubt
+	var doubt *format.Doubt
 	switch {
 	case errors.As(err, &doubt):
 		return r.doubtful(ctx, doubt)
@@ -94,9 +95,9 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 	if err := rep.source(ctx, o.Source); err != nil {
 		return nil, err
 	}
-	if _, ok := o.Source.(shardify.Describer); !ok && r.Format.Outline == nil {
+	if _, ok := o.Source.(format.Describer); !ok && r.Format.Outline == nil {
 		rep.facts(&r.Format, r.Options)
-		if n, ok := o.Source.(shardify.Noter); ok {
+		if n, ok := o.Source.(format.Noter); ok {
 			rep.Facts = append(rep.Facts, n.Notes()...)
 		}
 	}
@@ -111,7 +112,7 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 }
 
 // doubtful shows the last of the readings of inputs; its notes tell the others.
-func (r Request) doubtful(ctx context.Context, d *shardify.Doubt) (*Report, error) {
+func (r Request) doubtful(ctx context.Context, d *format.Doubt) (*Report, error) {
 	r.Options = maps.Clone(r.Options)
 	r.Options[d.Option] = d.Values[len(d.Values)-1]
 	rep, err := Inputs(ctx, r)
@@ -122,7 +123,7 @@ func (r Request) doubtful(ctx context.Context, d *shardify.Doubt) (*Report, erro
 }
 
 // outline adds what the first input holds; an input that cannot tell says so.
-func (r *Report) outline(ctx context.Context, f *shardify.SourceFormat, t *shardify.Table) {
+func (r *Report) outline(ctx context.Context, f *format.Input, t *format.Table) {
 	if f.Outline == nil || t.Len() == 0 {
 		return
 	}
@@ -147,13 +148,13 @@ func (r *Report) source(ctx context.Context, src shardify.Source) error {
 		}
 	}
 	r.Decoded += bytes
-	if k, ok := src.(shardify.Keyer); ok {
-		r.Keyed, r.HasFiles = k.Keyed(), shardify.HasFiles(src)
+	if k, ok := src.(format.Keyer); ok {
+		r.Keyed, r.HasFiles = k.Keyed(), format.HasFiles(src)
 	}
-	if l, ok := src.(shardify.Reporter); ok {
+	if l, ok := src.(format.Reporter); ok {
 		r.LeftOut = append(r.LeftOut, l.Leftovers()...)
 	}
-	if d, ok := src.(shardify.Describer); ok {
+	if d, ok := src.(format.Describer); ok {
 		r.Facts = append(r.Facts, d.Describe()...)
 	}
 	r.Fields = fieldsOf(src.Schema(), r.Samples, bytes)
@@ -208,9 +209,9 @@ func (r *Request) apart(ctx context.Context, cause error) (*Report, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		one := &shardify.Table{Roots: t.Roots, FS: t.FS}
+		one := &format.Table{Roots: t.Roots, FS: t.FS}
 		one.Append(t.Root(i), string(t.NameBytes(i)), t.Size(i), t.ModTime(i))
-		src, err := r.Format.Open(ctx, shardify.OpenArgs{Table: one, Options: r.Options, Jobs: r.Jobs})
+		src, err := r.Format.Open(ctx, format.OpenArgs{Table: one, Options: r.Options, Jobs: r.Jobs})
 		if err != nil {
 			rep.Problems = append(rep.Problems, err.Error())
 			continue

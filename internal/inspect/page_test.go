@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/stats"
 	"github.com/shardify/shardify/readers"
 )
@@ -26,7 +27,7 @@ func statistics(t *testing.T, input string) *stats.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, err := shardify.CheckOptions(f.Options, nil)
+	options, err := format.CheckOptions(f.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/half"
 	"github.com/shardify/shardify/plan"
@@ -37,7 +38,7 @@ type Shown struct {
 
 // Sample reads sample n, counted over all inputs of the source. It reads no more
 // than the span needs, unless samples before it have to be decoded first.
-func Sample(ctx context.Context, src shardify.Source, t *shardify.Table, n int64) (*Shown, error) {
+func Sample(ctx context.Context, src shardify.Source, t *format.Table, n int64) (*Shown, error) {
 	span, run, err := find(ctx, src, n)
 	if err != nil {
 		return nil, err

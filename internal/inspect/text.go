@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers"
 )
@@ -63,7 +64,7 @@ func examples(d Difference) string {
 	return s
 }
 
-func leftover(l shardify.Leftover) string {
+func leftover(l format.Leftover) string {
 	if l.Count > 0 {
 		return fmt.Sprintf("%s: %s (%s)", l.Name, l.Reason, plural(l.Count, "file"))
 	}

@@ -1,11 +1,14 @@
 package labels
 
-import "github.com/shardify/shardify"
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+)
 
 // ClassesAgain is the options with which further inputs have classes if those of a set do,
-// however few folders there are: see shardify.SourceFormat.
-func ClassesAgain(o shardify.Options, schema []shardify.Field, _ bool) shardify.Options {
-	again := shardify.Options{}
+// however few folders there are: see format.Input.
+func ClassesAgain(o format.Options, schema []shardify.Field, _ bool) format.Options {
+	again := format.Options{}
 	if i := shardify.FieldIndex(schema, ClassField); i >= 0 && schema[i].Labels() != nil && o.Value(&optLabels) == Auto {
 		again[optLabels.Name] = Always
 	}
@@ -14,7 +17,7 @@ func ClassesAgain(o shardify.Options, schema []shardify.Field, _ bool) shardify.
 
 // Again is ClassesAgain for files that may be samples each: they are if samples of the set
 // have names.
-func Again(o shardify.Options, schema []shardify.Field, keyed bool) shardify.Options {
+func Again(o format.Options, schema []shardify.Field, keyed bool) format.Options {
 	if !keyed {
 		return nil
 	}

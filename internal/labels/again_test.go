@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // TestAgain: what auto has found out among the first inputs is said for further ones; what
@@ -14,18 +15,18 @@ func TestAgain(t *testing.T) {
 	numbers := []shardify.Field{{Name: ClassField}}
 	for _, c := range []struct {
 		name   string
-		f      func(shardify.Options, []shardify.Field, bool) shardify.Options
-		o      shardify.Options
+		f      func(format.Options, []shardify.Field, bool) format.Options
+		o      format.Options
 		schema []shardify.Field
 		keyed  bool
-		want   shardify.Options
+		want   format.Options
 	}{
-		{"arrays in folders", Again, nil, classes, true, shardify.Options{"keys": "path", "labels": "folder"}},
-		{"arrays by their files", Again, nil, nil, true, shardify.Options{"keys": "path"}},
+		{"arrays in folders", Again, nil, classes, true, format.Options{"keys": "path", "labels": "folder"}},
+		{"arrays by their files", Again, nil, nil, true, format.Options{"keys": "path"}},
 		{"arrays of rows", Again, nil, classes, false, nil},
-		{"a table of labels", Again, shardify.Options{"labels": "a.csv"}, classes, true, shardify.Options{"keys": "path"}},
-		{"files in folders", ClassesAgain, nil, classes, true, shardify.Options{"labels": "folder"}},
-		{"files that are numbered", ClassesAgain, nil, classes, false, shardify.Options{"labels": "folder"}},
+		{"a table of labels", Again, format.Options{"labels": "a.csv"}, classes, true, format.Options{"keys": "path"}},
+		{"files in folders", ClassesAgain, nil, classes, true, format.Options{"labels": "folder"}},
+		{"files that are numbered", ClassesAgain, nil, classes, false, format.Options{"labels": "folder"}},
 		{"a field of the same name", ClassesAgain, nil, numbers, true, nil},
 	} {
 		if got := c.f(c.o, c.schema, c.keyed); !maps.Equal(got, c.want) {

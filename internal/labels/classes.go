@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/walk"
 )
 
@@ -107,14 +108,14 @@ func onlySplits(folders iter.Seq[string]) bool {
 
 // Settle takes the classes that were found, unless a reason speaks against them. What is
 // left out for it is reported, or an error where classes are asked for.
-func Settle(mode string, classes []string, reason string) ([]string, []shardify.Leftover, error) {
+func Settle(mode string, classes []string, reason string) ([]string, []format.Leftover, error) {
 	switch {
 	case reason == "":
 		return classes, nil, nil
 	case mode == Always:
 		return nil, nil, shardify.Mismatch("--labels folder: %s", reason)
 	case len(classes) > 1:
-		return nil, []shardify.Leftover{{Name: ClassField, Reason: reason + " (--labels folder adds it all the same)"}}, nil
+		return nil, []format.Leftover{{Name: ClassField, Reason: reason + " (--labels folder adds it all the same)"}}, nil
 	}
 	return nil, nil, nil
 }

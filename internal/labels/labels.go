@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -32,7 +33,7 @@ type Table struct {
 	Key     string
 	Columns []Column // without the key
 	// Left names columns that cannot be labels, and why.
-	Left []shardify.Leftover
+	Left []format.Leftover
 	keys []string // of each row, as in the file
 }
 

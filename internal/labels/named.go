@@ -9,16 +9,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/columns"
 )
 
 // The options of Named.
 var (
-	optLabels = shardify.Option{Name: "labels", Kind: shardify.KindString, Default: Auto, Quiet: true, Help: Help}
-	optKeys   = shardify.Option{Name: "keys", Kind: shardify.KindEnum, Default: Auto, Values: []string{Auto, keysPath, keysOrdinal}, Quiet: true,
+	optLabels = format.Option{Name: "labels", Kind: format.KindString, Default: Auto, Quiet: true, Help: Help}
+	optKeys   = format.Option{Name: "keys", Kind: format.KindEnum, Default: Auto, Values: []string{Auto, keysPath, keysOrdinal}, Quiet: true,
 		Help: "names of samples: the path below the input, or a number; auto: the path where files that are a sample each lie in several folders"}
-	optStem = shardify.Option{Name: "stem", Kind: shardify.KindEnum, Default: "first", Values: []string{"first", stemLast}, Quiet: true,
+	optStem = format.Option{Name: "stem", Kind: format.KindEnum, Default: "first", Values: []string{"first", stemLast}, Quiet: true,
 		Help: "a sample's name ends at the first or the last dot of the file name"}
 )
 
@@ -32,10 +33,10 @@ const (
 )
 
 // Options are those of formats whose files may be samples each.
-var Options = []shardify.Option{optLabels, optKeys, optStem}
+var Options = []format.Option{optLabels, optKeys, optStem}
 
 // None refuses the options where samples are not files.
-func None(o shardify.Options) error {
+func None(o format.Options) error {
 	if err := checkLabels(o); err != nil {
 		return err
 	}
@@ -56,11 +57,11 @@ type Named struct {
 	classes []string
 	codes   map[string]int64
 	fields  []shardify.Field
-	left    []shardify.Leftover
+	left    []format.Leftover
 }
 
 // checkLabels refuses values of the options that no format of arrays has.
-func checkLabels(o shardify.Options) error {
+func checkLabels(o format.Options) error {
 	switch v := o.Value(&optLabels); v {
 	case Auto, Never, Always:
 		return nil
@@ -71,7 +72,7 @@ func checkLabels(o shardify.Options) error {
 
 // MayClass tells whether the folders of a table may become the field cls, so that a
 // reader does not miss it.
-func MayClass(t *shardify.Table, o shardify.Options) bool {
+func MayClass(t *format.Table, o format.Options) bool {
 	if o.Value(&optLabels) == Never {
 		return false
 	}
@@ -86,7 +87,7 @@ func MayClass(t *shardify.Table, o shardify.Options) bool {
 
 // Name finds the names and classes of inputs of which each is a sample. own are their
 // fields, patterns the wanted columns.
-func Name(t *shardify.Table, inputs []uint32, own []shardify.Field, patterns []string, o shardify.Options) (*Named, error) {
+func Name(t *format.Table, inputs []uint32, own []shardify.Field, patterns []string, o format.Options) (*Named, error) {
 	if err := checkLabels(o); err != nil {
 		return nil, err
 	}
@@ -212,7 +213,7 @@ func (n *Named) Fields() []shardify.Field {
 }
 
 // Leftovers say why folders are not classes after all.
-func (n *Named) Leftovers() []shardify.Leftover {
+func (n *Named) Leftovers() []format.Leftover {
 	if n == nil {
 		return nil
 	}
@@ -264,7 +265,7 @@ func (n *Named) Finish(b *shardify.Batch, input uint32, mem *shardify.Arena) err
 // maxTarName is the longest name that a tar member can have.
 const maxTarName = 100
 
-// CheckKeys is that of shardify.Keyer.
+// CheckKeys is that of format.Keyer.
 func (n *Named) CheckKeys(memberMax int, check func(key []byte) error) error {
 	if !n.Keyed() {
 		return nil

@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
-func pets() *shardify.Table {
-	t := &shardify.Table{Roots: []string{"here/pets", "there/pets"}}
+func pets() *format.Table {
+	t := &format.Table{Roots: []string{"here/pets", "there/pets"}}
 	for _, n := range []string{"cat/a.npy", "dog/b.npy"} {
 		t.Append(0, n, 1, 0)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // namedState is what a plan keeps of a Named, as JSON before the state of the files:
@@ -13,11 +14,11 @@ import (
 //	uvarint n, n bytes of JSON
 //	        the state of the files
 type namedState struct {
-	Prefixes []string            `json:"prefixes,omitempty"` // of keys, by root
-	Last     bool                `json:"last,omitempty"`
-	Keyed    bool                `json:"keyed,omitempty"`
-	Classes  []string            `json:"classes,omitempty"`
-	Left     []shardify.Leftover `json:"left,omitempty"`
+	Prefixes []string          `json:"prefixes,omitempty"` // of keys, by root
+	Last     bool              `json:"last,omitempty"`
+	Keyed    bool              `json:"keyed,omitempty"`
+	Classes  []string          `json:"classes,omitempty"`
+	Left     []format.Leftover `json:"left,omitempty"`
 }
 
 const namedMark = 0xff
@@ -36,7 +37,7 @@ func (n *Named) State(files []byte) ([]byte, error) {
 }
 
 // ReadNamed is the inverse of State, for the same table.
-func ReadNamed(b []byte, t *shardify.Table) (n *Named, files []byte, err error) {
+func ReadNamed(b []byte, t *format.Table) (n *Named, files []byte, err error) {
 	if len(b) == 0 || b[0] != namedMark {
 		return nil, b, nil
 	}

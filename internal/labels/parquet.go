@@ -8,15 +8,16 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/parquet"
 	"github.com/shardify/shardify/storage"
 )
 
 // parquet reads the columns of numbers and text of a Parquet file.
 func (t *Table) parquet(ctx context.Context, fs storage.FS, at storage.Stamp) error {
-	table := &shardify.Table{Roots: []string{t.File}, FS: fs}
+	table := &format.Table{Roots: []string{t.File}, FS: fs}
 	table.Append(0, "", at.Size, at.ModTime)
-	src, err := parquet.Format.Open(ctx, shardify.OpenArgs{Table: table, Jobs: 1})
+	src, err := parquet.Format.Open(ctx, format.OpenArgs{Table: table, Jobs: 1})
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (t *Table) parquet(ctx context.Context, fs storage.FS, at storage.Stamp) er
 		case i == key:
 			t.keys = c.texts
 		case why != "":
-			t.Left = append(t.Left, shardify.Leftover{Name: c.Field.Name, Reason: why})
+			t.Left = append(t.Left, format.Leftover{Name: c.Field.Name, Reason: why})
 		default:
 			c.widen()
 			t.Columns = append(t.Columns, *c)

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -41,14 +41,14 @@ type Root struct {
 // Paths tells apart the parts of the names of input files: folders, the stem, which names
 // a sample, and the extension.
 type Paths struct {
-	Table *shardify.Table
+	Table *format.Table
 	Roots []Root
 	Last  bool     // the stem ends at the last dot
 	Ends  []uint32 // of the stems, in their files' paths, where they are known; nil if they are not
 }
 
 // NewPaths looks at the roots of a table.
-func NewPaths(t *shardify.Table, last bool) *Paths {
+func NewPaths(t *format.Table, last bool) *Paths {
 	return newPaths(t, last, func(yield func(int) bool) {
 		for i := range t.Len() {
 			if !yield(i) {
@@ -59,7 +59,7 @@ func NewPaths(t *shardify.Table, last bool) *Paths {
 }
 
 // newPaths looks at the roots of some inputs.
-func newPaths(t *shardify.Table, last bool, inputs iter.Seq[int]) *Paths {
+func newPaths(t *format.Table, last bool, inputs iter.Seq[int]) *Paths {
 	p := &Paths{Table: t, Roots: make([]Root, len(t.Roots)), Last: last}
 	asFile := make([]bool, len(t.Roots))
 	used := make([]bool, len(t.Roots))

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // separated reads a table whose first line has the names of the columns.
@@ -247,7 +248,7 @@ func (b *builder) finish(t *Table) error {
 		}
 		c, why := fromJSON(name, b.values[b.at[name]])
 		if why != "" {
-			t.Left = append(t.Left, shardify.Leftover{Name: name, Reason: why})
+			t.Left = append(t.Left, format.Leftover{Name: name, Reason: why})
 			continue
 		}
 		t.Columns = append(t.Columns, c)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
@@ -110,7 +111,7 @@ func same(t *testing.T, what string, got, want map[string]string) {
 func samples(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	f, _ := readers.Lookup("wds")
-	options, err := shardify.CheckOptions(f.Options, nil)
+	options, err := format.CheckOptions(f.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func work(t *testing.T, out string, tasks, jobs int) error {
 // those of the set that is made in one table.
 func TestASetMadeInPartsIsTheSameWhoeverMakesIt(t *testing.T) {
 	in := photos(t, 157)
-	for _, options := range []shardify.Options{nil, {"keys": "ordinal"}, {"labels": "none"}} {
+	for _, options := range []format.Options{nil, {"keys": "ordinal"}, {"labels": "none"}} {
 		one, err := prepare(t, pipeline.Settings{Inputs: []string{in}, Options: options})
 		if err != nil {
 			t.Fatal(err)
@@ -279,12 +280,12 @@ func TestListsInParts(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		list    []string
-		options shardify.Options
+		options format.Options
 		parts   bool
 		fails   string
 	}{
 		{"sorted", names, nil, true, ""},
-		{"sorted, sizes unknown", names, shardify.Options{"assume-size": "100"}, true, ""},
+		{"sorted, sizes unknown", names, format.Options{"assume-size": "100"}, true, ""},
 		{"two in the place of each other", apart, nil, false, ""},
 		{"a name twice", twice, nil, false, "1 pair ("},
 	} {
@@ -322,7 +323,7 @@ func TestWhatOnlyAllPartsTogetherShow(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		files   func(i int) []string // of sample i of 60
-		options shardify.Options
+		options format.Options
 		samples int
 		fields  string
 		left    int64
@@ -339,13 +340,13 @@ func TestWhatOnlyAllPartsTogetherShow(t *testing.T) {
 				return []string{fmt.Sprintf("a/%03d.jpg", i)}
 			}
 			return []string{fmt.Sprintf("a/%03d.jpg", i), fmt.Sprintf("a/%03d.txt", i)}
-		}, shardify.Options{"missing": "fill"}, 60, "jpg txt?", 0, ""},
+		}, format.Options{"missing": "fill"}, 60, "jpg txt?", 0, ""},
 		{"or its samples dropped", func(i int) []string {
 			if i < 41 {
 				return []string{fmt.Sprintf("a/%03d.jpg", i)}
 			}
 			return []string{fmt.Sprintf("a/%03d.jpg", i), fmt.Sprintf("a/%03d.txt", i)}
-		}, shardify.Options{"missing": "drop"}, 19, "jpg txt", 41, ""},
+		}, format.Options{"missing": "drop"}, 19, "jpg txt", 41, ""},
 		{"image types", func(i int) []string { return []string{fmt.Sprintf("a/%03d.%s", i, []string{"jpg", "png"}[i/30])} },
 			nil, 60, "image image.ext", 0, ""},
 		{"classes, one after the other", func(i int) []string { return []string{fmt.Sprintf("class%d/%03d.jpg", i/20, i)} }, nil, 60, "cls jpg", 0, ""},
@@ -356,7 +357,7 @@ func TestWhatOnlyAllPartsTogetherShow(t *testing.T) {
 			return []string{fmt.Sprintf("class%d/%03d.jpg", i/20, i)}
 		}, nil, 60, "jpg", 0, ""},
 		{"labels that cannot be", func(i int) []string { return []string{fmt.Sprintf("%03d.jpg", i)} },
-			shardify.Options{"labels": "folder"}, 0, "", 0, "60 samples (000, 001, 002, 003, 004, ...) in no folder"},
+			format.Options{"labels": "folder"}, 0, "", 0, "60 samples (000, 001, 002, 003, 004, ...) in no folder"},
 		{"names too long", func(i int) []string {
 			return []string{fmt.Sprintf("a/%03d%s.jpg", i, strings.Repeat("x", 95*(i/50)))}
 		}, nil, 0, "", 0, "names of 10 samples (a/050"},
@@ -374,7 +375,7 @@ func TestWhatOnlyAllPartsTogetherShow(t *testing.T) {
 				return []string{"a/s.txt"}
 			}
 			return []string{fmt.Sprintf("a/s-%03d.txt", i)}
-		}, shardify.Options{"missing": "fill"}, 59, "bin? txt", 0, ""},
+		}, format.Options{"missing": "fill"}, 59, "bin? txt", 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "in")

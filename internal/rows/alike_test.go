@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // TestListsAlikeShareACounter: only those that are alike in every file, in any order.
@@ -31,12 +32,12 @@ func TestListsAlikeShareACounter(t *testing.T) {
 		{[]string{"c", "b"}, "[p:nq q:nq r:nr x:nx y:nx z:nz]"},
 		{[]string{"a", "d"}, "[p:np q:np r:nr x:nx y:ny z:nx]"},
 	} {
-		table := &shardify.Table{}
+		table := &format.Table{}
 		for i, name := range c.in {
 			table.Roots = append(table.Roots, name)
-			table.Append(i, "", shardify.SizeUnknown, 0)
+			table.Append(i, "", format.SizeUnknown, 0)
 		}
-		set, err := Open(context.Background(), shardify.OpenArgs{Table: table, Jobs: 2}, Format{Name: "T", Look: func(ctx context.Context, path string, want *Wanted) (*Facts, error) {
+		set, err := Open(context.Background(), format.OpenArgs{Table: table, Jobs: 2}, Format{Name: "T", Look: func(ctx context.Context, path string, want *Wanted) (*Facts, error) {
 			return &Facts{Samples: 2, Size: 1, Fields: files[path], Borders: Borders{Every: 1}}, nil
 		}})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // skipped is an input that is left out because it is damaged.
@@ -76,7 +77,7 @@ func (c *collector) verdict() error {
 	n := int64(c.table.Len()) - c.foreign.count
 	if err := c.bad.err(c.table); err != nil {
 		if c.bad.count < n && !c.skips && c.bad.corrupt {
-			return &shardify.Skippable{Err: err}
+			return &format.Skippable{Err: err}
 		}
 		return err
 	}
@@ -90,10 +91,10 @@ func (c *collector) verdict() error {
 }
 
 // skippedInputs lists the inputs that are left out, for the manifest.
-func (c *collector) skippedInputs() []shardify.Skip {
-	var out []shardify.Skip
+func (c *collector) skippedInputs() []format.Skip {
+	var out []format.Skip
 	for _, s := range c.skipped {
-		x := shardify.Skip{Input: c.table.Unique(int(s.input)), Hi: s.samples, Reason: s.err.Error()}
+		x := format.Skip{Input: c.table.Unique(int(s.input)), Hi: s.samples, Reason: s.err.Error()}
 		var e *shardify.Error
 		if errors.As(s.err, &e) {
 			if x.Object, x.Reason = e.Object, e.Err.Error(); e.Offset >= 0 {

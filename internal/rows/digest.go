@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // surveyed is the facts of a file, checked and ready to be interned.
@@ -16,7 +17,7 @@ type surveyed struct {
 	at      []int32
 	bytes   []int64
 	alike   []string
-	left    []shardify.Leftover
+	left    []format.Leftover
 	void    []string
 	borders []byte
 	dims    []byte
@@ -37,7 +38,7 @@ func (c *collector) digest(facts *Facts) (*surveyed, error) {
 	for i := range facts.Fields {
 		f := facts.Fields[i].Field
 		if err := f.Validate(); err != nil {
-			s.left = append(s.left, shardify.Leftover{Name: f.Name, Reason: shardify.Reason(err), Unreadable: true})
+			s.left = append(s.left, format.Leftover{Name: f.Name, Reason: format.Reason(err), Unreadable: true})
 			continue
 		}
 		if seen[f.Name] {
@@ -60,8 +61,8 @@ func (c *collector) digest(facts *Facts) (*surveyed, error) {
 	if err := s.check(facts.Samples); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(s.left, func(a, b shardify.Leftover) int { return cmp.Compare(a.Name, b.Name) })
-	s.left = slices.CompactFunc(s.left, func(a, b shardify.Leftover) bool { return a.Name == b.Name })
+	slices.SortStableFunc(s.left, func(a, b format.Leftover) int { return cmp.Compare(a.Name, b.Name) })
+	s.left = slices.CompactFunc(s.left, func(a, b format.Leftover) bool { return a.Name == b.Name })
 	for _, name := range facts.Void {
 		if !seen[name] {
 			s.void = append(s.void, name)

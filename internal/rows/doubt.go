@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // AxisOption is the option that says along which axis of the arrays the samples stand.
@@ -80,7 +81,7 @@ func (r *Readings) Doubtful() bool {
 
 // Ask is the error that leaves the choice to the user.
 func (r *Readings) Ask() error {
-	return &shardify.Doubt{
+	return &format.Doubt{
 		Option: SampleOption, Values: []string{SampleFile, SampleAxis},
 		Text: fmt.Sprintf("a sample may be a file or a row: --sample file makes %s; --sample axis makes %s", r.file(), r.axis()),
 	}

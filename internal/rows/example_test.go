@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -77,9 +78,9 @@ type source struct {
 	files *rows.Handles[*file]
 }
 
-func open(ctx context.Context, a shardify.OpenArgs, f rows.Format) (shardify.Source, error) {
+func open(ctx context.Context, a format.OpenArgs, f rows.Format) (shardify.Source, error) {
 	var err error
-	if a.Options, err = shardify.CheckOptions([]shardify.Option{rows.Option}, a.Options); err != nil {
+	if a.Options, err = format.CheckOptions([]format.Option{rows.Option}, a.Options); err != nil {
 		return nil, err
 	}
 	f.Name, f.Look = "example", look
@@ -159,19 +160,19 @@ func (f *file) read(field int, sp shardify.Span, c *shardify.Column, mem *shardi
 func Example() {
 	dir, _ := os.MkdirTemp("", "")
 	defer os.RemoveAll(dir)
-	table := &shardify.Table{Roots: []string{dir}}
+	table := &format.Table{Roots: []string{dir}}
 	for i, d := range []shardify.DType{shardify.F32, shardify.F64} {
 		x := shardify.Field{Name: "x", DType: d}
 		n := writeFile(filepath.Join(dir, fmt.Sprint(i)), header{Samples: 4, Every: 2, Fields: []shardify.Field{x}}, 1)
 		table.Append(0, fmt.Sprint(i), n, 0)
 	}
-	src, err := open(context.Background(), shardify.OpenArgs{Table: table}, rows.Format{})
+	src, err := open(context.Background(), format.OpenArgs{Table: table}, rows.Format{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer src.Close()
-	fmt.Println(src.(shardify.Describer).Describe()[0])
+	fmt.Println(src.(format.Describer).Describe()[0])
 	r, _ := src.Reader(0)
 	for sp, err := range src.Spans(context.Background(), 16) {
 		mem := shardify.NewPool(1 << 20).Overdraft()

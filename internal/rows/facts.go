@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // Format is what the package must know of a format.
@@ -44,7 +45,7 @@ type Facts struct {
 	// Left names fields that were wanted and are left out, and why: they have no form
 	// that is read (Leftover.Unreadable), or are no columns of the samples. Where other
 	// files deliver such a field, it is an error. Damage is no reason to be here.
-	Left []shardify.Leftover
+	Left []format.Leftover
 	// Damaged is what was wanted and contradicts its format. It ends the survey, unless
 	// damaged inputs are to be skipped.
 	Damaged []Damage
@@ -108,8 +109,8 @@ type Borders struct {
 }
 
 // Option is the --missing of every format that uses the package.
-var Option = shardify.Option{
-	Name: "missing", Kind: shardify.KindEnum, Default: string(Fail),
+var Option = format.Option{
+	Name: "missing", Kind: format.KindEnum, Default: string(Fail),
 	Values: []string{string(Fail), string(Intersect), string(Drop), string(Fill)},
 	Help:   "fields that some inputs lack: refuse, leave out the field, leave out the input, or write an empty value",
 }

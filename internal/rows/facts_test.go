@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // made is an input that is nothing but its facts.
@@ -31,8 +32,8 @@ func file(name string, fields ...Field) made {
 	return made{name: name, f: Facts{Samples: 10, Size: 100, Fields: fields}}
 }
 
-func tableOf(files []made) *shardify.Table {
-	t := &shardify.Table{Roots: []string{""}}
+func tableOf(files []made) *format.Table {
+	t := &format.Table{Roots: []string{""}}
 	for _, f := range files {
 		t.Append(0, f.name, f.f.Size, 0)
 	}
@@ -74,8 +75,8 @@ func openMade(files []made, missing Missing, columns ...string) (*Set, error) {
 }
 
 func openAs(f Format, files []made, missing Missing, columns ...string) (*Set, error) {
-	return Open(context.Background(), shardify.OpenArgs{
-		Table: tableOf(files), Columns: columns, Options: shardify.Options{"missing": string(missing)}, Jobs: 3,
+	return Open(context.Background(), format.OpenArgs{
+		Table: tableOf(files), Columns: columns, Options: format.Options{"missing": string(missing)}, Jobs: 3,
 	}, f)
 }
 
@@ -271,7 +272,7 @@ func TestFilledFieldsLeaveTheirCounter(t *testing.T) {
 func TestFieldsWithoutForm(t *testing.T) {
 	bad := func(name string) made {
 		m := file(name, field("x", shardify.F32))
-		m.f.Left = []shardify.Leftover{{Name: "y", Reason: "szip of " + name, Unreadable: true}}
+		m.f.Left = []format.Leftover{{Name: "y", Reason: "szip of " + name, Unreadable: true}}
 		return m
 	}
 	files := []made{file("a", field("x", shardify.F32), field("y", shardify.F32)), bad("b"), bad("c")}
@@ -310,7 +311,7 @@ func TestDamageEndsTheSurvey(t *testing.T) {
 	some := file("d", field("x", shardify.F32), field("y", shardify.F32))
 	some.f.Damaged = []Damage{{Object: "g_7", Lo: 7, Hi: 8, Err: shardify.Corrupt(9, "no header")}}
 
-	var part *shardify.Skippable
+	var part *format.Skippable
 	for _, c := range []struct {
 		files []made
 		want  string
@@ -328,7 +329,7 @@ func TestDamageEndsTheSurvey(t *testing.T) {
 		}
 	}
 	skip := func(files ...made) (*Set, error) {
-		return Open(context.Background(), shardify.OpenArgs{Table: tableOf(files), SkipDamaged: true}, formatOf(files))
+		return Open(context.Background(), format.OpenArgs{Table: tableOf(files), SkipDamaged: true}, formatOf(files))
 	}
 	s, err := skip(good, bad, ends, some)
 	if err != nil {
@@ -350,7 +351,7 @@ func TestDamageEndsTheSurvey(t *testing.T) {
 func TestManyFieldsOfOneReason(t *testing.T) {
 	a := file("a", field("x", shardify.F32))
 	for i := range 50 {
-		a.f.Left = append(a.f.Left, shardify.Leftover{Name: fmt.Sprintf("r%02d", i), Reason: "a reference"})
+		a.f.Left = append(a.f.Left, format.Leftover{Name: fmt.Sprintf("r%02d", i), Reason: "a reference"})
 	}
 	s, err := openMade([]made{a}, Fail)
 	if err != nil || len(s.Leftovers()) != maxSame+1 || s.Leftovers()[maxSame].Name != "(30 more)" {
@@ -556,7 +557,7 @@ func TestCancelEndsTheSurvey(t *testing.T) {
 		}
 		return look(ctx, path, want)
 	}
-	if _, err := Open(ctx, shardify.OpenArgs{Table: tableOf(files), Jobs: 2}, f); !errors.Is(err, context.Canceled) {
+	if _, err := Open(ctx, format.OpenArgs{Table: tableOf(files), Jobs: 2}, f); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // failures counts the files that something is wrong with and keeps the first ones.
@@ -34,7 +35,7 @@ func (f *failures) add(input uint32, err error) {
 
 // err is one error about all bad files: it is as the first one, and says the number
 // of the others and the reasons of some.
-func (f *failures) err(t *shardify.Table) error {
+func (f *failures) err(t *format.Table) error {
 	if f.count == 0 {
 		return nil
 	}

@@ -11,18 +11,19 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 )
 
 // TestErrorsOfOpeningNameTheFile: whatever refuses it, and the file is closed then.
 func TestErrorsOfOpeningNameTheFile(t *testing.T) {
-	table := &shardify.Table{Roots: []string{t.TempDir()}}
+	table := &format.Table{Roots: []string{t.TempDir()}}
 	path := filepath.Join(table.Roots[0], "0")
 	if err := os.WriteFile(path, []byte("abc"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	table.Append(0, "0", 3, 0)
-	set, err := Open(context.Background(), shardify.OpenArgs{Table: table}, Format{Name: "made", Look: func(context.Context, string, *Wanted) (*Facts, error) {
+	set, err := Open(context.Background(), format.OpenArgs{Table: table}, Format{Name: "made", Look: func(context.Context, string, *Wanted) (*Facts, error) {
 		return &Facts{Samples: 1, Size: 3, Fields: []Field{field("x", shardify.F32)}}, nil
 	}})
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // Inputs are some inputs of a table: how many, and the first of them, for messages.
@@ -30,7 +30,7 @@ func (in *Inputs) join(count int64, first []uint32) {
 }
 
 // text says "4 inputs (a, b, c, ...)".
-func (in *Inputs) text(t *shardify.Table) string {
+func (in *Inputs) text(t *format.Table) string {
 	var names []string
 	for _, i := range in.first {
 		names = append(names, t.Shown(int(i)))
@@ -47,7 +47,7 @@ func inputs(n int64) string {
 
 // Empty is the note about inputs without samples, which have no say in what the
 // fields are; nil if there are none.
-func Empty(t *shardify.Table, in *Inputs) []string {
+func Empty(t *format.Table, in *Inputs) []string {
 	if in.count == 0 {
 		return nil
 	}

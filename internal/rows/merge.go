@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // merger makes one schema of the layouts that the survey found.
@@ -24,7 +25,7 @@ type merger struct {
 	files  int64     // of live
 	cands  []*candidate
 	byName map[string]*candidate
-	left   []shardify.Leftover
+	left   []format.Leftover
 	notes  []string
 }
 
@@ -140,8 +141,8 @@ func (m *merger) addFields(l *layout) {
 }
 
 // fileLeft is the leftover for files that are left out for one kind of reason.
-func (m *merger) fileLeft(f *failures) shardify.Leftover {
-	return shardify.Leftover{Name: m.table.Name(int(f.first[0].input)), Reason: f.first[0].err.Error(), Count: f.count}
+func (m *merger) fileLeft(f *failures) format.Leftover {
+	return format.Leftover{Name: m.table.Name(int(f.first[0].input)), Reason: f.first[0].err.Error(), Count: f.count}
 }
 
 // in says which files have one of the layouts: "3 inputs (a, b, c)".
@@ -201,7 +202,7 @@ func (m *merger) unreadable() error {
 		if b.files < m.files {
 			why = fmt.Sprintf("%s, in %s of %d", why, m.in(b.layouts), m.files)
 		}
-		m.left = append(m.left, shardify.Leftover{Name: b.name, Reason: why, Unreadable: b.unreadable})
+		m.left = append(m.left, format.Leftover{Name: b.name, Reason: why, Unreadable: b.unreadable})
 	}
 	m.left = few(m.left)
 	return m.someUnread(some)
@@ -234,7 +235,7 @@ func (m *merger) someUnread(some []*unread) error {
 const maxSame = 20
 
 // few has a line for those that are not named.
-func few(left []shardify.Leftover) (out []shardify.Leftover) {
+func few(left []format.Leftover) (out []format.Leftover) {
 	count := map[string]int{}
 	for _, l := range left {
 		if count[l.Reason]++; l.Count > 0 || count[l.Reason] <= maxSame {
@@ -244,7 +245,7 @@ func few(left []shardify.Leftover) (out []shardify.Leftover) {
 	for i := range out {
 		if n := count[out[i].Reason]; n > maxSame && out[i].Count == 0 {
 			count[out[i].Reason] = 0
-			out = append(out, shardify.Leftover{Name: fmt.Sprintf("(%d more)", n-maxSame), Reason: out[i].Reason, Unreadable: out[i].Unreadable})
+			out = append(out, format.Leftover{Name: fmt.Sprintf("(%d more)", n-maxSame), Reason: out[i].Reason, Unreadable: out[i].Unreadable})
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // applyMissing decides about the fields that some files lack.
@@ -81,7 +82,7 @@ func (m *merger) intersect(lacking []*candidate) error {
 		if m.want.Exact(c.name) {
 			return shardify.Mismatch("field %s was asked for by name and is not in %s; --missing drop leaves those out, --missing fill writes empty values", c.name, where)
 		}
-		m.left = append(m.left, shardify.Leftover{Name: c.name, Reason: fmt.Sprintf("not in %s of %d (--missing intersect)", where, m.files)})
+		m.left = append(m.left, format.Leftover{Name: c.name, Reason: fmt.Sprintf("not in %s of %d (--missing intersect)", where, m.files)})
 	}
 	m.drop(func(c *candidate) bool { return c.files < m.files })
 	if len(m.cands) == 0 {
@@ -115,7 +116,7 @@ func (m *merger) dropFiles(lacking []*candidate) error {
 		out.count += l.files - 1
 	}
 	if len(keep) == 0 {
-		return shardify.Mismatch("no input has all of the %d fields: nothing is left by --missing drop; %s", len(m.cands), shardify.Reason(m.differ(lacking)))
+		return shardify.Mismatch("no input has all of the %d fields: nothing is left by --missing drop; %s", len(m.cands), format.Reason(m.differ(lacking)))
 	}
 	m.live, m.files = keep, m.files-out.count
 	for i := range m.entries {
@@ -141,7 +142,7 @@ func (m *merger) dropVoid() error {
 		if m.want.Exact(c.name) {
 			return shardify.Mismatch("field %s was asked for by name, and %s in the inputs that --missing drop leaves", c.name, nothing)
 		}
-		m.left = append(m.left, shardify.Leftover{Name: c.name, Reason: nothing + " in the inputs that --missing drop leaves"})
+		m.left = append(m.left, format.Leftover{Name: c.name, Reason: nothing + " in the inputs that --missing drop leaves"})
 	}
 	m.drop(func(c *candidate) bool { return len(c.refs) == 0 })
 	return nil

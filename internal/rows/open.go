@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 )
 
 // Open surveys all inputs and compares their schemas, or restores what an earlier
 // Open found from a.State, touching no file. a.Columns and the option "missing"
 // apply; other options are the format's.
-func Open(ctx context.Context, a shardify.OpenArgs, f Format) (*Set, error) {
+func Open(ctx context.Context, a format.OpenArgs, f Format) (*Set, error) {
 	s := &Set{name: f.Name, key: f.Key, table: a.Table, beside: f.Beside != "", oversize: int64(f.Oversize)}
 	if s.oversize <= 0 {
 		s.oversize = 4

@@ -1,6 +1,6 @@
 package rows
 
-import "github.com/shardify/shardify"
+import "github.com/shardify/shardify/format"
 
 // place is what a part of a file is: the split that it belongs to, and its first sample's
 // number in the file.
@@ -38,17 +38,17 @@ func (p *parts) at(e *entry) place {
 
 func (p *parts) first(e *entry) int64 { return p.at(e).first }
 
-// Splits implements shardify.Splitter: the parts of files that a survey has found. It is
+// Splits implements format.Splitter: the parts of files that a survey has found. It is
 // nil for a set without parts, or restored from a state.
-func (s *Set) Splits() []shardify.SplitRange {
-	var out []shardify.SplitRange
+func (s *Set) Splits() []format.SplitRange {
+	var out []format.SplitRange
 	for i := range s.entries {
 		e := &s.entries[i]
 		at := s.parts.at(e)
 		if at.name == "" {
 			return nil
 		}
-		out = append(out, shardify.SplitRange{Input: e.input, End: at.first + e.samples, Name: at.name})
+		out = append(out, format.SplitRange{Input: e.input, End: at.first + e.samples, Name: at.name})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // Set is many files as one table of samples. It is immutable; its methods may be
@@ -14,7 +15,7 @@ import (
 type Set struct {
 	name     string
 	key      string
-	table    *shardify.Table
+	table    *format.Table
 	oversize int64
 	beside   bool // there is a field beside those of the files
 
@@ -25,8 +26,8 @@ type Set struct {
 	blobs   [][]byte
 	dims    [][]byte
 	samples int64
-	left    []shardify.Leftover
-	skipped []shardify.Skip // by the survey
+	left    []format.Leftover
+	skipped []format.Skip // by the survey
 	notes   []string
 	lines   []string // about the first input
 	piece   piece    // the largest of all inputs, after a survey
@@ -89,21 +90,21 @@ func (s *Set) measure(mapping []from) mapped {
 // Schema implements shardify.Source.
 func (s *Set) Schema() []shardify.Field { return slices.Clone(s.schema) }
 
-// Leftovers implements shardify.Reporter: fields and files that are left out.
-func (s *Set) Leftovers() []shardify.Leftover { return slices.Clone(s.left) }
+// Leftovers implements format.Reporter: fields and files that are left out.
+func (s *Set) Leftovers() []format.Leftover { return slices.Clone(s.left) }
 
-// Skipped implements shardify.Skipper: inputs that are left out because they are damaged.
-func (s *Set) Skipped() []shardify.Skip { return slices.Clone(s.skipped) }
+// Skipped implements format.Skipper: inputs that are left out because they are damaged.
+func (s *Set) Skipped() []format.Skip { return slices.Clone(s.skipped) }
 
-// Notes implements shardify.Noter: what was widened or filled, and how many inputs are
+// Notes implements format.Noter: what was widened or filled, and how many inputs are
 // empty.
 func (s *Set) Notes() []string { return slices.Clone(s.notes) }
 
-// Describe implements shardify.Describer: what a survey had to say about the first
+// Describe implements format.Describer: what a survey had to say about the first
 // input, then the notes.
 func (s *Set) Describe() []string { return append(slices.Clone(s.lines), s.notes...) }
 
-// LargestPiece implements shardify.Piecer.
+// LargestPiece implements format.Piecer.
 func (s *Set) LargestPiece() (what string, bytes int64) {
 	if s.piece.bytes == 0 {
 		return "", 0

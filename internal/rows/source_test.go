@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/local"
@@ -65,9 +66,9 @@ func value(d shardify.DType, i int) []byte {
 }
 
 // folder writes files of the example's format.
-func folder(t testing.TB, files ...header) *shardify.Table {
+func folder(t testing.TB, files ...header) *format.Table {
 	t.Helper()
-	table := &shardify.Table{Roots: []string{t.TempDir()}}
+	table := &format.Table{Roots: []string{t.TempDir()}}
 	for i, h := range files {
 		name := fmt.Sprintf("f%d", i)
 		table.Append(0, name, writeFile(filepath.Join(table.Roots[0], name), h, 1+17*i), 0)
@@ -118,8 +119,8 @@ func TestConformance(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			table := folder(t, c.files...)
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-				return open(context.Background(), shardify.OpenArgs{
-					Table: table, Columns: columns, State: state, Jobs: 3, Options: shardify.Options{"missing": string(c.missing)},
+				return open(context.Background(), format.OpenArgs{
+					Table: table, Columns: columns, State: state, Jobs: 3, Options: format.Options{"missing": string(c.missing)},
 				}, c.format)
 			})
 		})
@@ -140,7 +141,7 @@ func readWhole(t *testing.T, src shardify.Source, input uint32, see func(b *shar
 
 func TestFilledValuesAreMarkedAndEmpty(t *testing.T) {
 	table := folder(t, header{4, 1, fields(x32, jet, text, y8), nil, nil}, header{5, 1, fields(y8), nil, nil})
-	src, err := open(context.Background(), shardify.OpenArgs{Table: table, Options: shardify.Options{"missing": "fill"}}, rows.Format{})
+	src, err := open(context.Background(), format.OpenArgs{Table: table, Options: format.Options{"missing": "fill"}}, rows.Format{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestFilledValuesAreMarkedAndEmpty(t *testing.T) {
 func TestShapesThatDifferMakeRaggedFields(t *testing.T) {
 	files := []header{{1, 1, fields(image(2, 3)), nil, nil}, {1, 1, fields(image(4, 1)), nil, nil}, {1, 1, fields(image(2, 3)), nil, nil}}
 	table := folder(t, files...)
-	src, err := open(context.Background(), shardify.OpenArgs{Table: table, Jobs: 1}, rows.Format{Ragged: true})
+	src, err := open(context.Background(), format.OpenArgs{Table: table, Jobs: 1}, rows.Format{Ragged: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestShapesThatDifferMakeRaggedFields(t *testing.T) {
 		}
 	}
 	// Files that agree keep their shape.
-	same, err := open(context.Background(), shardify.OpenArgs{Table: folder(t, files[0], files[0])}, rows.Format{Ragged: true})
+	same, err := open(context.Background(), format.OpenArgs{Table: folder(t, files[0], files[0])}, rows.Format{Ragged: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestShapesThatDifferMakeRaggedFields(t *testing.T) {
 		{true, images, "ragged field image has no image.shape"},
 	} {
 		table := folder(t, files[0], header{1, 1, fields(c.field), nil, nil})
-		_, err := open(context.Background(), shardify.OpenArgs{Table: table}, rows.Format{Ragged: c.ragged})
+		_, err := open(context.Background(), format.OpenArgs{Table: table}, rows.Format{Ragged: c.ragged})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %s", c.field, err, c.want)
 		}
@@ -216,7 +217,7 @@ func TestShapesThatDifferMakeRaggedFields(t *testing.T) {
 
 func TestRaggedInAllFilesNeedsNoOption(t *testing.T) {
 	h := header{3, 1, fields(images, shapes, y8), nil, nil}
-	src, err := open(context.Background(), shardify.OpenArgs{Table: folder(t, h, h)}, rows.Format{})
+	src, err := open(context.Background(), format.OpenArgs{Table: folder(t, h, h)}, rows.Format{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +231,7 @@ func TestRaggedInAllFilesNeedsNoOption(t *testing.T) {
 
 func TestAFileThatChangedSinceThePlanIsRefused(t *testing.T) {
 	table := folder(t, header{4, 1, fields(y8), nil, nil})
-	src, err := open(context.Background(), shardify.OpenArgs{Table: table}, rows.Format{})
+	src, err := open(context.Background(), format.OpenArgs{Table: table}, rows.Format{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // The state is the set as a plan keeps it:
@@ -26,14 +27,14 @@ const (
 )
 
 type stateHead struct {
-	Format string              `json:"format"`
-	Key    string              `json:"key,omitempty"`
-	Schema []shardify.Field    `json:"schema"`
-	Left   []shardify.Leftover `json:"left,omitempty"`
-	Notes  []string            `json:"notes,omitempty"`
+	Format string            `json:"format"`
+	Key    string            `json:"key,omitempty"`
+	Schema []shardify.Field  `json:"schema"`
+	Left   []format.Leftover `json:"left,omitempty"`
+	Notes  []string          `json:"notes,omitempty"`
 }
 
-// State implements shardify.Stater.
+// State implements format.Stater.
 func (s *Set) State() ([]byte, error) {
 	text, err := json.Marshal(stateHead{s.name, s.key, s.schema, s.left, s.notes})
 	if err != nil {

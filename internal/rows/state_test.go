@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // rich is inputs with everything that a state can hold.
@@ -29,7 +30,7 @@ func rich() []made {
 			m.f.Fields = append(m.f.Fields, field("y", shardify.I32, 2))
 		case 3:
 			m.f.Fields[0] = field("x", shardify.F64)
-			m.f.Left = []shardify.Leftover{{Name: "z", Reason: "why not"}}
+			m.f.Left = []format.Leftover{{Name: "z", Reason: "why not"}}
 		}
 		files = append(files, m)
 	}
@@ -39,7 +40,7 @@ func rich() []made {
 
 func reopen(f Format, files []made, state []byte) (*Set, error) {
 	f.Look = func(context.Context, string, *Wanted) (*Facts, error) { panic("touched an input") }
-	return Open(context.Background(), shardify.OpenArgs{Table: tableOf(files), State: state}, f)
+	return Open(context.Background(), format.OpenArgs{Table: tableOf(files), State: state}, f)
 }
 
 func TestStateReopensTheSameWithoutTouchingInputs(t *testing.T) {
@@ -150,8 +151,8 @@ func TestStateDoesNotDependOnTheOrderOfLooking(t *testing.T) {
 				return look(ctx, path, w)
 			}
 		}
-		s, err := Open(context.Background(), shardify.OpenArgs{
-			Table: tableOf(files), Options: shardify.Options{"missing": "fill"}, Jobs: 1 + i%13,
+		s, err := Open(context.Background(), format.OpenArgs{
+			Table: tableOf(files), Options: format.Options{"missing": "fill"}, Jobs: 1 + i%13,
 		}, f)
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +178,7 @@ func TestManyEqualInputsCostLittle(t *testing.T) {
 	for i := range 40 {
 		fields = append(fields, field(fmt.Sprint("field", i), shardify.F32))
 	}
-	table := &shardify.Table{Roots: []string{""}}
+	table := &format.Table{Roots: []string{""}}
 	for i := range n {
 		table.Append(0, fmt.Sprint(i), 1, 1)
 	}
@@ -186,7 +187,7 @@ func TestManyEqualInputsCostLittle(t *testing.T) {
 		return &Facts{Samples: 1000 + int64(len(path)), Size: 1 << 20, Fields: fields, Borders: Borders{Every: 100}, Blob: blob}, nil
 	}}
 	before := heap()
-	s, err := Open(context.Background(), shardify.OpenArgs{Table: table}, f)
+	s, err := Open(context.Background(), format.OpenArgs{Table: table}, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +253,7 @@ func TestDamagedStateIsAnErrorOrASetThatKeepsWithinItsMemory(t *testing.T) {
 						bad = slices.Insert(slices.Clone(state), at, v)
 					}
 					tried++
-					s, err := Open(context.Background(), shardify.OpenArgs{Table: table, State: bad}, Format{Name: "made"})
+					s, err := Open(context.Background(), format.OpenArgs{Table: table, State: bad}, Format{Name: "made"})
 					if err == nil {
 						opened++
 						useSet(t, s)
@@ -277,7 +278,7 @@ func FuzzState(f *testing.F) {
 	}
 	table := tableOf(files)
 	f.Fuzz(func(t *testing.T, state []byte) {
-		s, err := Open(context.Background(), shardify.OpenArgs{Table: table, State: state}, Format{Name: "made"})
+		s, err := Open(context.Background(), format.OpenArgs{Table: table, State: state}, Format{Name: "made"})
 		if err != nil {
 			return
 		}
@@ -285,7 +286,7 @@ func FuzzState(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		re, err := Open(context.Background(), shardify.OpenArgs{Table: table, State: again}, Format{Name: "made"})
+		re, err := Open(context.Background(), format.OpenArgs{Table: table, State: again}, Format{Name: "made"})
 		if err != nil {
 			t.Fatalf("its own state does not open: %v", err)
 		}

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -41,7 +41,7 @@ type entry struct {
 // collector gathers the facts of all files. Facts are dropped as soon as they are
 // interned: those of 100,000 files with 2,600 fields would not fit into memory.
 type collector struct {
-	table *shardify.Table
+	table *format.Table
 	f     *Format
 	want  *Wanted
 
@@ -109,7 +109,7 @@ func (n *interner) add(b []byte) uint32 {
 }
 
 // survey looks into every file, several at once. Its goroutines end before it does.
-func survey(ctx context.Context, a shardify.OpenArgs, f *Format, want *Wanted) (*collector, error) {
+func survey(ctx context.Context, a format.OpenArgs, f *Format, want *Wanted) (*collector, error) {
 	t, jobs := a.Table, a.Jobs
 	if t == nil || t.Len() == 0 {
 		return nil, shardify.Unsupported("no input files")
@@ -153,7 +153,7 @@ func (c *collector) joinParts() {
 	c.more = nil
 }
 
-func newCollector(t *shardify.Table, f *Format, want *Wanted) *collector {
+func newCollector(t *format.Table, f *Format, want *Wanted) *collector {
 	return &collector{table: t, f: f, want: want, entries: make([]entry, t.Len()), byKey: map[string]uint32{}, most: maxFields}
 }
 

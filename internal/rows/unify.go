@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // Unifier makes one field each of the fields that inputs have in different ways. A Set
 // has one; formats that survey their inputs by themselves have the same rule, and say
 // it in the same words.
 type Unifier struct {
-	Table  *shardify.Table
+	Table  *format.Table
 	Ragged bool // as in Format
 
 	wrong []string

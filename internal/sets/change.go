@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
@@ -17,12 +18,12 @@ func provenance(m *index.Manifest) bool {
 
 // needs tells how shards of set b must be changed to stand behind others, and why. rewrite
 // is nil if their bytes stay.
-func needs(b *Set, schema []shardify.Field, inputs int64) (rewrite shardify.Rewrite, why string, err error) {
+func needs(b *Set, schema []shardify.Field, inputs int64) (rewrite format.Rewrite, why string, err error) {
 	f, _, err := sink(b.Manifest)
 	if err != nil {
 		return nil, "", shardify.Annotate(err, "merge", b.Dir, "")
 	}
-	m := shardify.Move{From: b.Manifest.Schema, To: schema, Keyed: b.Manifest.Keyed, Inputs: inputs}
+	m := format.Move{From: b.Manifest.Schema, To: schema, Keyed: b.Manifest.Keyed, Inputs: inputs}
 	if inputs > 0 && provenance(b.Manifest) {
 		m.Origin = plan.OriginField
 	}
@@ -35,7 +36,7 @@ func needs(b *Set, schema []shardify.Field, inputs int64) (rewrite shardify.Rewr
 }
 
 // rewriteTo rewrites one shard under the name that as has, and completes as.
-func rewriteTo(ctx context.Context, store storage.Store, path string, rewrite shardify.Rewrite, from, as *shardify.Shard) error {
+func rewriteTo(ctx context.Context, store storage.Store, path string, rewrite format.Rewrite, from, as *shardify.Shard) error {
 	in, st, err := local.OpenOwn(path)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/plan"
@@ -164,7 +165,7 @@ func (e *Extension) Fits(ctx context.Context, p *plan.Plan, src shardify.Source)
 	if _, err := e.labels(p.Schema); err != nil {
 		return err
 	}
-	k, ok := src.(shardify.Keyer)
+	k, ok := src.(format.Keyer)
 	if !m.Keyed || !ok {
 		return nil
 	}
@@ -233,7 +234,7 @@ func recode(old, labels []string) (codes []int64, why string) {
 }
 
 // uniqueWith refuses names of new samples that the set has already.
-func (e *Extension) uniqueWith(ctx context.Context, k shardify.Keyer) error {
+func (e *Extension) uniqueWith(ctx context.Context, k format.Keyer) error {
 	var all []*Set
 	if len(e.Base.Splits) == 0 {
 		all = append(all, e.Base)

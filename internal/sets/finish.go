@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
@@ -33,7 +34,7 @@ func (f *finisher) beside(ctx context.Context, split string, m *index.Manifest, 
 	}
 	to := storage.Below(f.store, split)
 	if sink.Finish != nil {
-		m.Files, err = sink.Finish(ctx, to, shardify.FinishedSet{Schema: m.Schema, Keyed: m.Keyed, Shards: m.Shards, Options: options})
+		m.Files, err = sink.Finish(ctx, to, format.FinishedSet{Schema: m.Schema, Keyed: m.Keyed, Shards: m.Shards, Options: options})
 		if err != nil {
 			return err
 		}
@@ -83,9 +84,9 @@ func (f *finisher) lists(ctx context.Context, root *index.Manifest, names []stri
 	if err != nil || sink.FinishSplits == nil {
 		return root.Files, err
 	}
-	var finished []shardify.FinishedSplit
+	var finished []format.FinishedSplit
 	for i, m := range made {
-		split := shardify.FinishedSplit{Name: names[i]}
+		split := format.FinishedSplit{Name: names[i]}
 		for _, s := range m.Shards {
 			split.Shards = append(split.Shards, below(s, names[i]))
 		}

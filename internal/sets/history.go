@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
@@ -75,7 +76,7 @@ func addCount(list []shardify.Count, c shardify.Count) []shardify.Count {
 	return append(list, c)
 }
 
-func addLeft(list []shardify.Leftover, l shardify.Leftover) []shardify.Leftover {
+func addLeft(list []format.Leftover, l format.Leftover) []format.Leftover {
 	for i := range list {
 		if list[i].Name == l.Name && list[i].Reason == l.Reason {
 			list[i].Count += l.Count

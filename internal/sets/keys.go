@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers"
 )
@@ -12,18 +13,18 @@ import (
 // eachKey reads the names of all samples of a set without splits. Formats that we do
 // not read have none that must differ.
 func eachKey(ctx context.Context, s *Set, f func(key []byte) error) error {
-	format, ok := readers.Lookup(s.Manifest.Format)
-	if !ok || !format.Sets {
+	kind, ok := readers.Lookup(s.Manifest.Format)
+	if !ok || !kind.Sets {
 		return nil
 	}
-	t := &shardify.Table{Roots: []string{s.Dir}}
-	t.Append(0, index.ManifestName, shardify.SizeUnknown, 0)
-	src, err := format.Open(ctx, shardify.OpenArgs{Table: t})
+	t := &format.Table{Roots: []string{s.Dir}}
+	t.Append(0, index.ManifestName, format.SizeUnknown, 0)
+	src, err := kind.Open(ctx, format.OpenArgs{Table: t})
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	if k, ok := src.(shardify.Keyer); ok {
+	if k, ok := src.(format.Keyer); ok {
 		return k.CheckKeys(-1, f)
 	}
 	return nil
@@ -63,7 +64,7 @@ func unique(ctx context.Context, sets []*Set) error {
 }
 
 // uniqueBeside refuses names of a source that a set has already.
-func uniqueBeside(ctx context.Context, sets []*Set, k shardify.Keyer) error {
+func uniqueBeside(ctx context.Context, sets []*Set, k format.Keyer) error {
 	var u dataset.Unique
 	take := func(key []byte) error { u.Add(key); return nil }
 	for _, s := range sets {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/writers"
@@ -70,18 +71,18 @@ func (s *Set) inputs() (n int64) {
 }
 
 // sink is the format of a set, and its options, which the recipe has as text.
-func sink(m *index.Manifest) (f shardify.SinkFormat, o shardify.Options, err error) {
+func sink(m *index.Manifest) (f format.Output, o format.Options, err error) {
 	f, ok := writers.Lookup(m.Format)
 	if !ok {
 		return f, nil, shardify.Unsupported("format %q", m.Format)
 	}
-	o = shardify.Options{}
+	o = format.Options{}
 	for i := range f.Options {
 		if v, ok := m.Recipe[f.Options[i].Name]; ok {
 			o[f.Options[i].Name] = v
 		}
 	}
-	o, err = shardify.CheckOptions(f.Options, o)
+	o, err = format.CheckOptions(f.Options, o)
 	return f, o, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage/local"
@@ -48,15 +49,15 @@ func prefix(keys *shardify.Column, with string) {
 	keys.Data, keys.Offsets[0] = data, off
 }
 
-func finish(t testing.TB, dir string, f shardify.SinkFormat, m *index.Manifest) {
+func finish(t testing.TB, dir string, f format.Output, m *index.Manifest) {
 	t.Helper()
 	var err error
-	options, _ := shardify.CheckOptions(f.Options, nil)
+	options, _ := format.CheckOptions(f.Options, nil)
 	if f.Members != nil {
 		m.Members, err = f.Members(m.Schema, options)
 	}
 	if err == nil && f.Finish != nil {
-		m.Files, err = f.Finish(context.Background(), local.NewDir(dir, local.SyncNone), shardify.FinishedSet{Schema: m.Schema, Keyed: m.Keyed, Shards: m.Shards, Options: options})
+		m.Files, err = f.Finish(context.Background(), local.NewDir(dir, local.SyncNone), format.FinishedSet{Schema: m.Schema, Keyed: m.Keyed, Shards: m.Shards, Options: options})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func finish(t testing.TB, dir string, f shardify.SinkFormat, m *index.Manifest) 
 }
 
 // open opens data sets as one source, until the test ends.
-func open(t testing.TB, dirs []string) (shardify.SourceFormat, *readers.Opened) {
+func open(t testing.TB, dirs []string) (format.Input, *readers.Opened) {
 	t.Helper()
 	ctx := context.Background()
 	in, _, err := readers.Choose(ctx, nil, "", dirs)
@@ -87,7 +88,7 @@ func converted(t testing.TB, to string, samples int64, dirs ...string) string {
 	ctx := context.Background()
 	in, o := open(t, dirs)
 	f, _ := writers.Lookup(to)
-	options, _ := shardify.CheckOptions(f.Options, nil)
+	options, _ := format.CheckOptions(f.Options, nil)
 	plan, err := convert.MakePlan(ctx, convert.Request{Input: in.Name, Source: o.Source, Args: o.Args, Output: f, Options: options, ShardSamples: samples})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/storage/local"
 	"golang.org/x/sync/errgroup"
@@ -72,9 +73,9 @@ func cutStem(name string) (stem, ext string, ok bool) {
 // move is one shard on its way into another set.
 type move struct {
 	from    *Set
-	shard   shardify.Shard   // as it is in from
-	as      shardify.Shard   // as it will be
-	rewrite shardify.Rewrite // nil: the bytes stay
+	shard   shardify.Shard // as it is in from
+	as      shardify.Shard // as it will be
+	rewrite format.Rewrite // nil: the bytes stay
 }
 
 // carrier brings shards into a folder.

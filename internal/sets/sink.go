@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 )
 
 // Sink is a format whose shards belong to the set: rows are named by numbers of
 // inputs that go on where those of the set end, and codes are the set's.
-func (e *Extension) Sink(p *plan.Plan, f shardify.SinkFormat) (shardify.SinkFormat, error) {
+func (e *Extension) Sink(p *plan.Plan, f format.Output) (format.Output, error) {
 	codes, err := e.labels(p.Schema)
 	if err != nil {
 		return f, err
@@ -21,14 +22,14 @@ func (e *Extension) Sink(p *plan.Plan, f shardify.SinkFormat) (shardify.SinkForm
 		origin = shardify.FieldIndex(p.Schema, plan.OriginField)
 	}
 	create := f.New
-	f.New = func(store storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+	f.New = func(store storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 		spec.Schema = e.Base.Manifest.Schema
 		s, err := create(store, spec)
 		if err != nil {
 			return nil, err
 		}
 		x := &sinkOf{Sink: s, codes: codes, inputs: n, origin: origin, keyed: spec.Keyed}
-		if fr, ok := s.(shardify.Framer); ok {
+		if fr, ok := s.(format.Framer); ok {
 			return &framedSink{x, fr}, nil
 		}
 		return x, nil
@@ -48,7 +49,7 @@ type sinkOf struct {
 
 type framedSink struct {
 	*sinkOf
-	framer shardify.Framer
+	framer format.Framer
 }
 
 func (s *framedSink) NextFrame() (lead int, bytes int64) { return s.framer.NextFrame() }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers/synth"
@@ -29,11 +30,11 @@ var bg = context.Background()
 func openSet(t testing.TB, samples int) *gpuload.Dataset {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "set")
-	opts, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"samples": fmt.Sprint(samples), "schema": "x:f32[25],y:i64"})
+	opts, err := format.CheckOptions(synth.Format.Options, format.Options{"samples": fmt.Sprint(samples), "schema": "x:f32[25],y:i64"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := shardify.OpenArgs{Table: &shardify.Table{}, Options: opts}
+	args := format.OpenArgs{Table: &format.Table{}, Options: opts}
 	src, err := synth.Format.Open(bg, args)
 	if err != nil {
 		t.Fatal(err)

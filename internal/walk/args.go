@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -89,7 +89,7 @@ func (w *walker) classify(ctx context.Context, text string) argument {
 		}
 		a.size, a.mtime = st.Size, st.ModTime
 		if w.NoStat {
-			a.size, a.mtime = shardify.SizeUnknown, 0
+			a.size, a.mtime = format.SizeUnknown, 0
 		}
 	default:
 		a.err = errPipe

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/folders"
 	"github.com/shardify/shardify/storage/local/dirfd"
@@ -266,7 +267,7 @@ func (l *list) look(ctx context.Context, e *listedName, name *dirfd.Name) {
 		return
 	}
 	if l.NoStat {
-		e.info.Size = shardify.SizeUnknown
+		e.info.Size = format.SizeUnknown
 		return
 	}
 	name.Set([]byte(e.rel))

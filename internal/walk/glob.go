@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
@@ -113,7 +113,7 @@ func (g *globber) expand(ctx context.Context, f *folder, parts []string) error {
 		case e.kind == dirfd.Folder:
 			g.found = append(g.found, match{rel: child.rel, folder: child})
 		default:
-			m := match{rel: child.rel, size: shardify.SizeUnknown}
+			m := match{rel: child.rel, size: format.SizeUnknown}
 			if l.sizes != nil {
 				m.size, m.mtime = l.sizes[i], l.times[i]
 			}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // litter is the names that are never samples; the first match decides.
@@ -73,11 +73,11 @@ func (l *leftOut) merge(m leftOut) {
 
 // list is sorted by reason and name; extensions beyond the first few are one
 // entry.
-func (l leftOut) list() []shardify.Leftover {
+func (l leftOut) list() []format.Leftover {
 	keys := slices.SortedFunc(maps.Keys(l), func(a, b leftKey) int {
 		return cmp.Or(strings.Compare(a.reason, b.reason), strings.Compare(a.name, b.name))
 	})
-	var list []shardify.Leftover
+	var list []format.Leftover
 	for _, k := range keys {
 		n := len(list)
 		if n >= kinds && list[n-1].Reason == k.reason {
@@ -85,7 +85,7 @@ func (l leftOut) list() []shardify.Leftover {
 			list[n-1].Count += l[k]
 			continue
 		}
-		list = append(list, shardify.Leftover{Name: k.name, Reason: k.reason, Count: l[k]})
+		list = append(list, format.Leftover{Name: k.name, Reason: k.reason, Count: l[k]})
 	}
 	return list
 }

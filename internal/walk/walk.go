@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local/dirfd"
 	"github.com/shardify/shardify/storage/storages"
@@ -68,9 +69,9 @@ type Parts struct {
 	// Files is what a part has at least; the last one has fewer, if there are several.
 	Files int
 	// Cutter says where a part may end.
-	Cutter shardify.Cutter
+	Cutter format.Cutter
 	// Take gets a part and gives an empty table to go on with.
-	Take func(ctx context.Context, t *shardify.Table) (*shardify.Table, error)
+	Take func(ctx context.Context, t *format.Table) (*format.Table, error)
 	// Apart, after Walk: from some place on the order of the names has not allowed
 	// parts. The table that Walk returns goes on where the last part ends.
 	Apart bool
@@ -78,7 +79,7 @@ type Parts struct {
 
 // Walk lists the inputs. The error may be a *BadInputs with all that cannot be
 // read, or wrap ErrNone.
-func Walk(ctx context.Context, r Request) (*shardify.Table, []shardify.Leftover, error) {
+func Walk(ctx context.Context, r Request) (*format.Table, []format.Leftover, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := newWalker(r)
 	defer w.wg.Wait() // after cancel: nothing outlives the call
@@ -103,7 +104,7 @@ func Walk(ctx context.Context, r Request) (*shardify.Table, []shardify.Leftover,
 
 type walker struct {
 	Request
-	table   *shardify.Table
+	table   *format.Table
 	from    storage.FS // of table, which parts replace while helpers list
 	files   int        // that it has room for
 	left    leftOut
@@ -127,7 +128,7 @@ func newWalker(r Request) *walker {
 	if jobs <= 0 {
 		jobs = 4 * runtime.GOMAXPROCS(0)
 	}
-	table := &shardify.Table{FS: r.FS}
+	table := &format.Table{FS: r.FS}
 	return &walker{
 		Request: r,
 		table:   table,
@@ -140,7 +141,7 @@ func newWalker(r Request) *walker {
 }
 
 // nothing says what was there instead.
-func (w *walker) nothing(left []shardify.Leftover) error {
+func (w *walker) nothing(left []format.Leftover) error {
 	var there []string
 	err := ErrNone
 	for _, l := range left {
@@ -172,7 +173,7 @@ func (w *walker) addBytes(ctx context.Context, root int, rel []byte) error {
 	if w.table.Len() == math.MaxUint32 {
 		return tooMany()
 	}
-	w.table.AppendIn(root, "", rel, shardify.SizeUnknown, 0)
+	w.table.AppendIn(root, "", rel, format.SizeUnknown, 0)
 	return w.added(ctx)
 }
 
@@ -186,7 +187,7 @@ func (w *walker) added(ctx context.Context) error {
 	begins, err := p.Cutter.Next(w.table.NameBytes(n))
 	if err != nil || len(w.table.Roots) > 1 {
 		p.Apart = true
-		if err != nil && !errors.Is(err, shardify.ErrNotInParts) {
+		if err != nil && !errors.Is(err, format.ErrNotInParts) {
 			return err
 		}
 		return nil
@@ -196,7 +197,7 @@ func (w *walker) added(ctx context.Context) error {
 	}
 	p.Cutter.Begin()
 	full := w.table
-	last := &shardify.Table{}
+	last := &format.Table{}
 	full.MoveLast(last)
 	if w.table, err = p.Take(ctx, full); err != nil {
 		return err
@@ -235,7 +236,7 @@ func (w *walker) visit(ctx context.Context, root int, f *folder) error {
 			}
 			continue
 		}
-		size, mtime := int64(shardify.SizeUnknown), int64(0)
+		size, mtime := int64(format.SizeUnknown), int64(0)
 		if l.sizes != nil {
 			size, mtime = l.sizes[i], l.times[i]
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
@@ -47,7 +48,7 @@ func tree(t testing.TB, names ...string) string {
 	return dir
 }
 
-func names(t *shardify.Table) []string {
+func names(t *format.Table) []string {
 	var s []string
 	for i := range t.Len() {
 		s = append(s, t.Name(i))
@@ -55,7 +56,7 @@ func names(t *shardify.Table) []string {
 	return s
 }
 
-func walk(t *testing.T, r Request) (*shardify.Table, map[string]int64) {
+func walk(t *testing.T, r Request) (*format.Table, map[string]int64) {
 	t.Helper()
 	table, left, err := Walk(context.Background(), r)
 	if err != nil {
@@ -73,7 +74,7 @@ func walk(t *testing.T, r Request) (*shardify.Table, map[string]int64) {
 		if !r.NoStat && (table.Size(i) != st.Size() || table.ModTime(i) != st.ModTime().UnixNano()) {
 			t.Fatalf("%s: table says %d bytes at %d", table.Path(i), table.Size(i), table.ModTime(i))
 		}
-		if r.NoStat && table.Size(i) != shardify.SizeUnknown {
+		if r.NoStat && table.Size(i) != format.SizeUnknown {
 			t.Fatalf("%s: size %d", table.Path(i), table.Size(i))
 		}
 	}

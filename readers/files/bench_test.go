@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/walk"
 )
 
@@ -51,11 +52,11 @@ func BenchmarkOpen(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+			src, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
 			if err != nil {
 				b.Fatal(err)
 			}
-			state, _ := src.(shardify.Stater).State()
+			state, _ := src.(format.Stater).State()
 			var ru syscall.Rusage
 			syscall.Getrusage(syscall.RUSAGE_SELF, &ru)
 			wall := time.Now()
@@ -66,9 +67,9 @@ func BenchmarkOpen(b *testing.B) {
 				case "walk":
 					_, _, err = walk.Walk(context.Background(), walk.Request{Inputs: []string{dir}})
 				case "group":
-					_, err = Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+					_, err = Format.Open(context.Background(), format.OpenArgs{Table: table})
 				case "state":
-					_, err = Format.Open(context.Background(), shardify.OpenArgs{Table: table, State: state})
+					_, err = Format.Open(context.Background(), format.OpenArgs{Table: table, State: state})
 				}
 				if err != nil {
 					b.Fatal(err)
@@ -85,7 +86,7 @@ func BenchmarkRead(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,14 +7,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/internal/labels"
 )
 
 // builder makes a source from nothing but the table.
 type builder struct {
-	table   *shardify.Table
-	options shardify.Options
+	table   *format.Table
+	options format.Options
 	names   *names
 	g       *groups
 	all     []member // of all files
@@ -24,13 +25,13 @@ type builder struct {
 	labels   []string // its classes; nil without it
 	m        *matrix
 	joined   []labels.Column // of --labels FILE, in the order of the samples
-	left     []shardify.Leftover
+	left     []format.Leftover
 	part     bool  // of the inputs: it may be that no sample is left of it
 	total    int64 // then the samples of all parts
 }
 
-func open(ctx context.Context, a shardify.OpenArgs) (*source, error) {
-	set, err := shardify.CheckOptions(options, a.Options)
+func open(ctx context.Context, a format.OpenArgs) (*source, error) {
+	set, err := format.CheckOptions(options, a.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (*source, error) {
 }
 
 // plainNames refuses names that the kernel would read otherwise.
-func plainNames(t *shardify.Table) error {
+func plainNames(t *format.Table) error {
 	for i := range t.Len() {
 		if bytes.IndexByte(t.NameBytes(i), 0) >= 0 {
 			return shardify.Corrupt(-1, "input table: name %q has a zero byte", t.NameBytes(i))
@@ -62,7 +63,7 @@ func plainNames(t *shardify.Table) error {
 	return nil
 }
 
-func build(ctx context.Context, a shardify.OpenArgs, options shardify.Options) (*content, error) {
+func build(ctx context.Context, a format.OpenArgs, options format.Options) (*content, error) {
 	b := &builder{table: a.Table, options: options}
 	b.names = labels.NewPaths(a.Table, options[optStem] == "last")
 	var err error

@@ -3,7 +3,7 @@ package files
 import (
 	"bytes"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 )
 
@@ -26,9 +26,9 @@ type cutter struct {
 type openStem struct{ len, part int }
 
 func (c *cutter) Next(name []byte) (begins bool, err error) {
-	same := shardify.CommonPrefix(c.name, name)
+	same := format.CommonPrefix(c.name, name)
 	if c.sorted && (same == len(name) || same < len(c.name) && c.name[same] > name[same]) && len(c.name) > 0 {
-		return false, shardify.ErrNotInParts
+		return false, format.ErrNotInParts
 	}
 	c.name = append(c.name[:0], name...)
 	n := len(c.open)
@@ -44,7 +44,7 @@ func (c *cutter) Next(name []byte) (begins bool, err error) {
 	if k > 0 && c.open[k-1].len == stem {
 		c.open = c.open[:n]
 		if c.open[k-1].part != c.part {
-			return false, shardify.ErrNotInParts
+			return false, format.ErrNotInParts
 		}
 		return false, nil
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/walk"
 )
@@ -43,7 +43,7 @@ func TestNoStemIsInTwoParts(t *testing.T) {
 			was, seen := parts[stem]
 			begins, err := c.Next(name)
 			if err != nil {
-				if !errors.Is(err, shardify.ErrNotInParts) || !seen || was == part {
+				if !errors.Is(err, format.ErrNotInParts) || !seen || was == part {
 					t.Fatalf("%q after %q: %v", name, list[:i], err)
 				}
 				apart++
@@ -73,7 +73,7 @@ func TestOrderOfListsIsChecked(t *testing.T) {
 		if _, err := c.Next([]byte(list[0])); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Next([]byte(list[1])); !errors.Is(err, shardify.ErrNotInParts) {
+		if _, err := c.Next([]byte(list[1])); !errors.Is(err, format.ErrNotInParts) {
 			t.Errorf("%q: %v", list, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -108,7 +109,7 @@ func TestSparseFile(t *testing.T) {
 	if err := os.Truncate(p, maxFile+1); err != nil {
 		t.Skip("no file of 8 GiB here: ", err)
 	}
-	_, err = Format.Open(context.Background(), shardify.OpenArgs{Table: listing(t, dir)})
+	_, err = Format.Open(context.Background(), format.OpenArgs{Table: listing(t, dir)})
 	if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "held in memory") {
 		t.Errorf("8 GiB and a byte: %v", err)
 	}
@@ -230,13 +231,13 @@ func TestStateTouchesNothing(t *testing.T) {
 	dir := folder(t, "a/1.jpg=x", "b/2.png=y", "b/2.txt=t")
 	table := listing(t, dir)
 	src := openTable(t, table, opts("missing", "fill"))
-	state, err := src.(shardify.Stater).State()
+	state, err := src.(format.Stater).State()
 	if err != nil {
 		t.Fatal(err)
 	}
 	os.Rename(dir, dir+".away")
 	defer os.Rename(dir+".away", dir)
-	again, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, State: state})
+	again, err := Format.Open(context.Background(), format.OpenArgs{Table: table, State: state})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,13 +248,13 @@ func TestStateTouchesNothing(t *testing.T) {
 }
 
 func FuzzState(f *testing.F) {
-	table := &shardify.Table{Roots: []string{"/nowhere", "/nowhere/else"}}
+	table := &format.Table{Roots: []string{"/nowhere", "/nowhere/else"}}
 	for i := range 40 {
 		table.Append(i%2, fmt.Sprintf("%d/%d.%s", i%3, i/4, []string{"jpg", "png", "txt"}[i%3]), int64(i), 0)
 	}
 	for _, missing := range []string{"drop", "fill"} {
 		for _, columns := range [][]string{nil, {"txt"}, {"cls"}} {
-			src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: opts("missing", missing, "labels", "folder"), Columns: columns})
+			src, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: opts("missing", missing, "labels", "folder"), Columns: columns})
 			if err != nil {
 				f.Log(err)
 				continue
@@ -266,7 +267,7 @@ func FuzzState(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, State: b})
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: table, State: b})
 		if err != nil {
 			return
 		}
@@ -280,6 +281,6 @@ func FuzzState(f *testing.F) {
 			r.Read(context.Background(), sp, mem)
 			r.Close()
 		}
-		src.(shardify.Keyer).CheckKeys(10, nil)
+		src.(format.Keyer).CheckKeys(10, nil)
 	})
 }

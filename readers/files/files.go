@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 )
 
@@ -45,25 +46,25 @@ const (
 )
 
 // Format is the line of the readers' table.
-var Format = shardify.SourceFormat{
+var Format = format.Input{
 	Name:    "files",
 	Help:    "folders of files; files with one stem are one sample (0001.jpg, 0001.json)",
 	Sniff:   sniff,
 	Options: options,
 	Again:   labels.ClassesAgain,
 	Parts:   parts,
-	Open:    func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
+	Open:    func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
 }
 
 // options are the settings of the format.
-var options = []shardify.Option{
-	{Name: optStem, Kind: shardify.KindEnum, Default: "first", Values: []string{"first", "last"}, Help: "a sample's name ends at the first or the last dot of the file name"},
-	{Name: optLabels, Kind: shardify.KindString, Default: "auto", Help: labels.Help},
-	{Name: optKey, Kind: shardify.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"},
-	{Name: optMissing, Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have, or their labels: refuse, leave out, or write an empty value"},
-	{Name: optKeys, Kind: shardify.KindEnum, Default: "path", Values: []string{"path", "ordinal"}, Help: "names of samples: the path below the input, or a number"},
-	{Name: optText, Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"}, Help: "files txt and json are text, which must be UTF-8, or any bytes"},
-	{Name: optAssume, Kind: shardify.KindSize, Default: "0", Help: "plan with this size for every file instead of asking the file system; 0 asks"},
+var options = []format.Option{
+	{Name: optStem, Kind: format.KindEnum, Default: "first", Values: []string{"first", "last"}, Help: "a sample's name ends at the first or the last dot of the file name"},
+	{Name: optLabels, Kind: format.KindString, Default: "auto", Help: labels.Help},
+	{Name: optKey, Kind: format.KindString, Help: "column of --labels FILE with the names of the samples: paths or file names, with or without extension"},
+	{Name: optMissing, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a file which others have, or their labels: refuse, leave out, or write an empty value"},
+	{Name: optKeys, Kind: format.KindEnum, Default: "path", Values: []string{"path", "ordinal"}, Help: "names of samples: the path below the input, or a number"},
+	{Name: optText, Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"}, Help: "files txt and json are text, which must be UTF-8, or any bytes"},
+	{Name: optAssume, Kind: format.KindSize, Default: "0", Help: "plan with this size for every file instead of asking the file system; 0 asks"},
 }
 
 // imageTypes are the extensions that may stand for each other in one field.

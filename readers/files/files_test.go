@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/walk"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -37,7 +38,7 @@ func folder(t testing.TB, names ...string) string {
 	return dir
 }
 
-func listing(t testing.TB, inputs ...string) *shardify.Table {
+func listing(t testing.TB, inputs ...string) *format.Table {
 	t.Helper()
 	table, _, err := walk.Walk(context.Background(), walk.Request{Inputs: inputs})
 	if err != nil {
@@ -46,17 +47,17 @@ func listing(t testing.TB, inputs ...string) *shardify.Table {
 	return table
 }
 
-func opts(kv ...string) shardify.Options {
-	o := shardify.Options{}
+func opts(kv ...string) format.Options {
+	o := format.Options{}
 	for i := 0; i < len(kv); i += 2 {
 		o[kv[i]] = kv[i+1]
 	}
 	return o
 }
 
-func openTable(t testing.TB, table *shardify.Table, o shardify.Options, columns ...string) shardify.Source {
+func openTable(t testing.TB, table *format.Table, o format.Options, columns ...string) shardify.Source {
 	t.Helper()
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: o, Columns: columns})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: o, Columns: columns})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +138,8 @@ func TestConformance(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		table   *shardify.Table
-		options shardify.Options
+		table   *format.Table
+		options format.Options
 	}{
 		{"images", listing(t, images), nil},
 		{"two roots", listing(t, images, other), opts("missing", "fill")},
@@ -147,7 +148,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-				return Format.Open(context.Background(), shardify.OpenArgs{Table: c.table, Columns: columns, State: state, Options: c.options})
+				return Format.Open(context.Background(), format.OpenArgs{Table: c.table, Columns: columns, State: state, Options: c.options})
 			})
 		})
 	}
@@ -157,7 +158,7 @@ func TestFilesOfOneStemAreOneSample(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		files        []string
-		options      shardify.Options
+		options      format.Options
 		schema, rows []string
 	}{
 		{"one type", []string{"b.jpg=B", "a.JPEG=A", "c10.jpe=C", "c9.jpg=c"}, nil,
@@ -217,7 +218,7 @@ func TestDropIsCountedAndLabelsFollow(t *testing.T) {
 	equal(t, describe(src), []string{"cls:i64(a,b)", "csv:u8:csv", "jpg:u8:jpg"})
 	equal(t, dump(t, src), []string{"a/1 cls=0 csv=t jpg=z", "b/1 cls=1 csv=u jpg=y"})
 	var got []string
-	for _, l := range src.(shardify.Reporter).Leftovers() {
+	for _, l := range src.(format.Reporter).Leftovers() {
 		got = append(got, fmt.Sprintf("%s %d", l.Name, l.Count))
 	}
 	equal(t, got, []string{"csv 1", "jpg 1"})
@@ -227,7 +228,7 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		files   []string
-		options shardify.Options
+		options format.Options
 		columns []string
 		want    []string
 	}{
@@ -247,7 +248,7 @@ func TestRefusals(t *testing.T) {
 		{"unknown option", []string{"a.jpg"}, opts("nope", "1"), nil, []string{"unknown option"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: listing(t, folder(t, c.files...)), Options: c.options, Columns: c.columns})
+			src, err := Format.Open(context.Background(), format.OpenArgs{Table: listing(t, folder(t, c.files...)), Options: c.options, Columns: c.columns})
 			if err == nil {
 				src.Close()
 				t.Fatalf("opened with %q", describe(src))
@@ -259,7 +260,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Format.Open(context.Background(), shardify.OpenArgs{Table: &shardify.Table{}}); err == nil {
+	if _, err := Format.Open(context.Background(), format.OpenArgs{Table: &format.Table{}}); err == nil {
 		t.Error("no files, no error")
 	}
 }
@@ -286,14 +287,14 @@ func TestKeysAreUniqueOverSeveralInputs(t *testing.T) {
 
 func TestRootsThatAreFiles(t *testing.T) {
 	dir := folder(t, "1.jpg=a", "1.txt=s", "d/2.jpg=b", "d/2.txt=t")
-	table := &shardify.Table{Roots: []string{dir + "/1.jpg", dir, dir + "/1.txt", ""}}
+	table := &format.Table{Roots: []string{dir + "/1.jpg", dir, dir + "/1.txt", ""}}
 	table.Append(0, "", 1, 0)
 	table.Append(1, "d/2.jpg", 1, 0)
-	table.Append(1, "d/2.txt", shardify.SizeUnknown, 0)
+	table.Append(1, "d/2.txt", format.SizeUnknown, 0)
 	table.Append(2, "", 1, 0)
 	src := openTable(t, table, nil)
 	equal(t, dump(t, src), []string{"1 jpg=a txt=s", "d/2 jpg=b txt=t"})
-	table = &shardify.Table{Roots: []string{""}}
+	table = &format.Table{Roots: []string{""}}
 	table.Append(0, dir+"/1.jpg", 1, 0)
 	table.Append(0, dir+"/d/2.jpg", 1, 0)
 	src = openTable(t, table, nil)
@@ -312,7 +313,7 @@ func TestCheckKeys(t *testing.T) {
 		}
 		return nil
 	}
-	src := openTable(t, listing(t, dir), nil).(shardify.Keyer)
+	src := openTable(t, listing(t, dir), nil).(format.Keyer)
 	if !src.Keyed() {
 		t.Error("not keyed")
 	}
@@ -337,7 +338,7 @@ func TestCheckKeys(t *testing.T) {
 			}
 		}
 	}
-	if err := openTable(t, listing(t, dir), opts("keys", "ordinal")).(shardify.Keyer).CheckKeys(93, noSpace); err != nil {
+	if err := openTable(t, listing(t, dir), opts("keys", "ordinal")).(format.Keyer).CheckKeys(93, noSpace); err != nil {
 		t.Error(err)
 	}
 }
@@ -357,9 +358,9 @@ func TestSniff(t *testing.T) {
 // word. As bytes they are what the files hold.
 func TestTextIsUTF8(t *testing.T) {
 	dir := folder(t, "1.txt=fine", "1.json={}", "2.txt=caf\xe9", "2.json={}")
-	walked := func(o shardify.Options) error {
+	walked := func(o format.Options) error {
 		_, err := readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-			return Format.Open(ctx, shardify.OpenArgs{Table: listing(t, dir), Options: o})
+			return Format.Open(ctx, format.OpenArgs{Table: listing(t, dir), Options: o})
 		}, 1, nil)
 		return err
 	}
@@ -371,11 +372,11 @@ func TestTextIsUTF8(t *testing.T) {
 	src := openTable(t, listing(t, dir), opts("text", "bytes"))
 	equal(t, describe(src), []string{"json:u8:bin", "txt:u8:bin"})
 	equal(t, dump(t, src), []string{"1 json={} txt=fine", "2 json={} txt=caf\xe9"})
-	state, err := src.(shardify.Stater).State()
+	state, err := src.(format.Stater).State()
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Format.Open(context.Background(), shardify.OpenArgs{Table: listing(t, dir), Options: opts("text", "bytes"), State: state})
+	again, err := Format.Open(context.Background(), format.OpenArgs{Table: listing(t, dir), Options: opts("text", "bytes"), State: state})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/walk"
 )
 
@@ -56,7 +57,7 @@ func group(ctx context.Context, n *names) (*groups, error) {
 	return g, nil
 }
 
-func fileError(op string, t *shardify.Table, i int, err error) error {
+func fileError(op string, t *format.Table, i int, err error) error {
 	return shardify.Annotate(err, op, walk.Quote(t.Path(i)), "")
 }
 

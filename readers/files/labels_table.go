@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -58,10 +59,10 @@ func (b *builder) joinLabels(t *labels.Table) error {
 		return unmatched(t, j)
 	}
 	if j.Unused.Count > 0 {
-		b.left = append(b.left, shardify.Leftover{Name: j.Unused.First[0], Reason: "rows of labels for no sample (--missing " + missing + ")", Count: j.Unused.Count})
+		b.left = append(b.left, format.Leftover{Name: j.Unused.First[0], Reason: "rows of labels for no sample (--missing " + missing + ")", Count: j.Unused.Count})
 	}
 	if j.Bare.Count > 0 && missing == "drop" {
-		b.left = append(b.left, shardify.Leftover{Name: j.Bare.First[0], Reason: "samples without labels (--missing drop)", Count: j.Bare.Count})
+		b.left = append(b.left, format.Leftover{Name: j.Bare.First[0], Reason: "samples without labels (--missing drop)", Count: j.Bare.Count})
 		b.keep(j)
 	}
 	if b.m.samples == 0 {

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
 const labelCSV = "file,score,caption\nb/2.jpg,0.5,two\na/1.jpg,,one\nb/3.jpg,2,three\n"
 
-func labelled(t testing.TB, csv string, more ...string) (table *shardify.Table, name string) {
+func labelled(t testing.TB, csv string, more ...string) (table *format.Table, name string) {
 	t.Helper()
 	table = listing(t, folder(t, append([]string{"a/1.jpg", "a/1.json", "b/2.jpg", "b/2.json", "b/3.jpg", "b/3.json"}, more...)...))
 	name = filepath.Join(t.TempDir(), "labels.csv")
@@ -45,7 +46,7 @@ func TestLabelsAreInThePlan(t *testing.T) {
 	table, name := labelled(t, labelCSV)
 	o := opts("labels", name, "key", "file")
 	src := openTable(t, table, o)
-	state, err := src.(shardify.Stater).State()
+	state, err := src.(format.Stater).State()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestLabelsAreInThePlan(t *testing.T) {
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: o, State: state})
+	again, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: o, State: state})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestLabelsAreInThePlan(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	other, name := labelled(t, strings.Replace(labelCSV, "two", "2", 1))
-	state2, err := openTable(t, other, opts("labels", name, "key", "file")).(shardify.Stater).State()
+	state2, err := openTable(t, other, opts("labels", name, "key", "file")).(format.Stater).State()
 	if err != nil || string(state2) == string(state) {
 		t.Errorf("other labels, and the same state (%v)", err)
 	}
@@ -72,7 +73,7 @@ func TestLabelsAreInThePlan(t *testing.T) {
 func TestLabelsAndSamplesThatLackEachOther(t *testing.T) {
 	table, name := labelled(t, labelCSV+"c/9.jpg,1,nobody\n", "b/4.jpg", "b/4.json")
 	open := func(missing string) (shardify.Source, error) {
-		return Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: opts("labels", name, "key", "file", "missing", missing)})
+		return Format.Open(context.Background(), format.OpenArgs{Table: table, Options: opts("labels", name, "key", "file", "missing", missing)})
 	}
 	_, err := open("fail")
 	if err == nil || !strings.Contains(err.Error(), `samples without labels: 1 ("b/4")`) || !strings.Contains(err.Error(), "labels without a sample: 1 (c/9.jpg)") {
@@ -88,7 +89,7 @@ func TestLabelsAndSamplesThatLackEachOther(t *testing.T) {
 		if len(lines) != samples || missing == "fill" && !strings.HasSuffix(lines[3], "score=- caption=-") {
 			t.Errorf("%s: %q", missing, lines)
 		}
-		if left := src.(shardify.Reporter).Leftovers(); len(left) != map[string]int{"drop": 2, "fill": 1}[missing] {
+		if left := src.(format.Reporter).Leftovers(); len(left) != map[string]int{"drop": 2, "fill": 1}[missing] {
 			t.Errorf("%s: left out %+v", missing, left)
 		}
 	}
@@ -97,7 +98,7 @@ func TestLabelsAndSamplesThatLackEachOther(t *testing.T) {
 // TestLabelOptionsThatMakeNoSense are refused with what would.
 func TestLabelOptionsThatMakeNoSense(t *testing.T) {
 	table, name := labelled(t, "file,jpg\na/1.jpg,1\n")
-	for want, o := range map[string]shardify.Options{
+	for want, o := range map[string]format.Options{
 		"there is a column jpg":    opts("labels", name, "key", "file"),
 		"--key COLUMN":             opts("labels", name),
 		"there is none":            opts("key", "file"),
@@ -105,7 +106,7 @@ func TestLabelOptionsThatMakeNoSense(t *testing.T) {
 		"no such file":             opts("labels", "nowhere.csv", "key", "file"),
 		"no column \"f\"; there i": opts("labels", name, "key", "f"),
 	} {
-		if _, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: o}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: o}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", o, err, want)
 		}
 	}
@@ -114,6 +115,6 @@ func TestLabelOptionsThatMakeNoSense(t *testing.T) {
 func TestConformanceWithALabelTable(t *testing.T) {
 	table, name := labelled(t, labelCSV)
 	readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-		return Format.Open(context.Background(), shardify.OpenArgs{Table: table, Columns: columns, State: state, Options: opts("labels", name, "key", "file")})
+		return Format.Open(context.Background(), format.OpenArgs{Table: table, Columns: columns, State: state, Options: opts("labels", name, "key", "file")})
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // member is a field whose values are files.
@@ -214,7 +215,7 @@ func (b *builder) drop() error {
 	}
 	for j, n := range lacks {
 		if n > 0 {
-			b.left = append(b.left, shardify.Leftover{Name: b.members[j].Field, Reason: "samples without it (--missing drop)", Count: n})
+			b.left = append(b.left, format.Leftover{Name: b.members[j].Field, Reason: "samples without it (--missing drop)", Count: n})
 		}
 	}
 	m.files, m.first, m.samples = files, first, len(first)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/walk"
 )
 
@@ -48,7 +49,7 @@ func TestMillionFilesFitIn200MiB(t *testing.T) {
 		t.Skip("memory under the race detector says nothing")
 	}
 	stop := heapPeak()
-	table := &shardify.Table{Roots: []string{"/nowhere"}}
+	table := &format.Table{Roots: []string{"/nowhere"}}
 	var name []byte
 	for i := range million {
 		name = append(name[:0], "class"...)
@@ -59,7 +60,7 @@ func TestMillionFilesFitIn200MiB(t *testing.T) {
 		table.Append(0, string(name), int64(i%5000), 1e18)
 	}
 	src := openTable(t, table, nil)
-	state, err := src.(shardify.Stater).State()
+	state, err := src.(format.Stater).State()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,20 +7,21 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 )
 
 // parts is how a list of files too long for one table is planned. What all parts must
 // agree on (fields, classes) is in the state; which files belong together each part
 // finds out again, from its names.
-var parts = &shardify.Parts{
+var parts = &format.Parts{
 	// A table of labels is joined by all names at once.
-	Can: func(a shardify.OpenArgs) bool { return !isTable(a.Options[optLabels]) && a.Options[optKey] == "" },
-	Cutter: func(a shardify.OpenArgs, sorted bool) shardify.Cutter {
+	Can: func(a format.OpenArgs) bool { return !isTable(a.Options[optLabels]) && a.Options[optKey] == "" },
+	Cutter: func(a format.OpenArgs, sorted bool) format.Cutter {
 		return &cutter{last: a.Options[optStem] == "last", sorted: sorted}
 	},
-	Survey: func(a shardify.OpenArgs) (shardify.PartSurvey, error) {
-		set, err := shardify.CheckOptions(options, a.Options)
+	Survey: func(a format.OpenArgs) (format.PartSurvey, error) {
+		set, err := format.CheckOptions(options, a.Options)
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +35,7 @@ const partsWidth = 12
 
 // partSurvey is what is known from the parts so far.
 type partSurvey struct {
-	options  shardify.Options
+	options  format.Options
 	columns  []string
 	prefixes []string
 	files    int64
@@ -45,10 +46,10 @@ type partSurvey struct {
 	have     []int64            // samples with an extension
 	together map[[2]uint16]bool // image types that some sample has both of
 	classes  labels.Classes
-	left     []shardify.Leftover // of the whole
+	left     []format.Leftover // of the whole
 }
 
-func (s *partSurvey) Add(ctx context.Context, t *shardify.Table) (shardify.Source, string, error) {
+func (s *partSurvey) Add(ctx context.Context, t *format.Table) (shardify.Source, string, error) {
 	if err := plainNames(t); err != nil {
 		return nil, "", err
 	}
@@ -181,7 +182,7 @@ func (s *partSurvey) Finish() ([]byte, string, error) {
 }
 
 // Leftovers is what all parts together leave out, after Finish.
-func (s *partSurvey) Leftovers() []shardify.Leftover { return s.left }
+func (s *partSurvey) Leftovers() []format.Leftover { return s.left }
 
 // layout is what the size of samples depends on.
 func (v *survey) layout() string {
@@ -198,7 +199,7 @@ func (v *survey) layout() string {
 }
 
 // openPart groups the files of a part again.
-func (v *survey) openPart(ctx context.Context, t *shardify.Table, first int64) (*content, error) {
+func (v *survey) openPart(ctx context.Context, t *format.Table, first int64) (*content, error) {
 	n := labels.NewPaths(t, v.Last)
 	g, err := group(ctx, n)
 	if err != nil {
@@ -210,7 +211,7 @@ func (v *survey) openPart(ctx context.Context, t *shardify.Table, first int64) (
 // arrange makes a part's content of its groups.
 func (v *survey) arrange(ctx context.Context, n *names, g *groups, first int64) (*content, error) {
 	b := &builder{table: n.Table, names: n, g: g, part: true, total: int64(v.Samples), members: slices.Clone(v.Members)}
-	b.options = shardify.Options{optMissing: v.Missing, optStem: "first"}
+	b.options = format.Options{optMissing: v.Missing, optStem: "first"}
 	if v.Last {
 		b.options[optStem] = "last"
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
@@ -99,7 +100,7 @@ func (r *reader) measure(ctx context.Context, s shardify.Span) error {
 				continue
 			}
 			n := r.names.Table.Size(int(i))
-			if n == shardify.SizeUnknown {
+			if n == format.SizeUnknown {
 				var err error
 				if n, err = r.stat(ctx, int(i)); err != nil {
 					return r.fail(err, int(i), j, k)
@@ -191,7 +192,7 @@ func (r *reader) value(ctx context.Context, k, at int64, j int, dst []byte) erro
 			return r.fail(err, int(i), j, k)
 		}
 		if r.fields[j].text {
-			if err := shardify.CheckText(dst[:len(dst)-1]); err != nil {
+			if err := format.CheckText(dst[:len(dst)-1]); err != nil {
 				return r.fail(err, int(i), j, k)
 			}
 		}

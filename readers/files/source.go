@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -18,7 +19,7 @@ type content struct {
 	names  *names
 	m      *matrix
 	joined []labels.Column // of --labels FILE
-	left   []shardify.Leftover
+	left   []format.Leftover
 }
 
 // source is a content narrowed to the wanted fields.
@@ -96,11 +97,11 @@ func (s *source) describe(want func(string) bool) {
 		}
 		f := shardify.Field{Name: m.Field, DType: shardify.U8, Levels: 1, Media: "image", Nullable: m.Nullable}
 		if !m.varies() {
-			if f.Media = media(m.Exts[0]); s.Bytes && shardify.IsText(f.Media) {
+			if f.Media = media(m.Exts[0]); s.Bytes && format.IsText(f.Media) {
 				f.Media = "bin"
 			}
 		}
-		s.add(f, field{value, i, shardify.IsText(f.Media)})
+		s.add(f, field{value, i, format.IsText(f.Media)})
 		if m.varies() {
 			var types []string
 			for _, e := range m.Exts {
@@ -128,7 +129,7 @@ func (s *source) add(f shardify.Field, from field) {
 func (s *source) Schema() []shardify.Field { return s.schema }
 
 // Leftovers lists what the survey left out.
-func (s *source) Leftovers() []shardify.Leftover { return s.left }
+func (s *source) Leftovers() []format.Leftover { return s.left }
 
 // Keyed reports that batches carry Keys.
 func (s *source) Keyed() bool { return true }
@@ -186,7 +187,7 @@ func (s *source) sampleBytes(k int64) int64 {
 
 // planned is the size of a file as known before it is opened.
 func (s *source) planned(i int) int64 {
-	if n := s.names.Table.Size(i); n != shardify.SizeUnknown {
+	if n := s.names.Table.Size(i); n != format.SizeUnknown {
 		return n
 	}
 	if s.Assume > 0 {

@@ -7,26 +7,27 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 )
 
 // survey is the part of a state that is JSON. After it stand the file numbers of
 // the samples, if they are not simply 0, 1, 2, ...
 type survey struct {
-	Version  int                 `json:"version"`
-	Files    int                 `json:"files"` // in the table
-	Samples  int                 `json:"samples"`
-	Members  []member            `json:"members"`
-	Labels   []string            `json:"labels,omitempty"`
-	Prefixes []string            `json:"prefixes,omitempty"` // of keys, per root
-	Assume   int64               `json:"assume,omitempty"`
-	Last     bool                `json:"last,omitempty"`    // stems end at the last dot
-	Ordinal  bool                `json:"ordinal,omitempty"` // keys are numbers
-	Bytes    bool                `json:"bytes,omitempty"`   // text is any bytes
-	Left     []shardify.Leftover `json:"left,omitempty"`
-	Listed   bool                `json:"listed,omitempty"` // a list of files follows
-	Named    bool                `json:"named,omitempty"`  // and one of files that name samples
-	Joined   []shardify.Field    `json:"joined,omitempty"` // and the values of these
+	Version  int               `json:"version"`
+	Files    int               `json:"files"` // in the table
+	Samples  int               `json:"samples"`
+	Members  []member          `json:"members"`
+	Labels   []string          `json:"labels,omitempty"`
+	Prefixes []string          `json:"prefixes,omitempty"` // of keys, per root
+	Assume   int64             `json:"assume,omitempty"`
+	Last     bool              `json:"last,omitempty"`    // stems end at the last dot
+	Ordinal  bool              `json:"ordinal,omitempty"` // keys are numbers
+	Bytes    bool              `json:"bytes,omitempty"`   // text is any bytes
+	Left     []format.Leftover `json:"left,omitempty"`
+	Listed   bool              `json:"listed,omitempty"` // a list of files follows
+	Named    bool              `json:"named,omitempty"`  // and one of files that name samples
+	Joined   []shardify.Field  `json:"joined,omitempty"` // and the values of these
 	// Of inputs in parts nothing is listed: each part is grouped again, by its names.
 	Parts   bool   `json:"parts,omitempty"`
 	Missing string `json:"missing,omitempty"` // the option
@@ -70,7 +71,7 @@ func appendFiles(b []byte, files []uint32) []byte {
 }
 
 // decodeState is the inverse of State for the same table.
-func decodeState(ctx context.Context, b []byte, t *shardify.Table, first int64) (*content, error) {
+func decodeState(ctx context.Context, b []byte, t *format.Table, first int64) (*content, error) {
 	bad := func(what string) (*content, error) { return nil, shardify.Corrupt(-1, "state of the files: %s", what) }
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {

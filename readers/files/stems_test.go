@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/walk"
 )
@@ -18,7 +18,7 @@ import (
 func TestStemsWhateverTheOrder(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		table := &shardify.Table{Roots: []string{"/a", "/a/", "/b", ""}[:1+rng.IntN(4)]}
+		table := &format.Table{Roots: []string{"/a", "/a/", "/b", ""}[:1+rng.IntN(4)]}
 		var files []string
 		for range rng.IntN(2000) {
 			dir := ""

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // BenchmarkRead reads the files named by SHARDIFY_BENCH_HDF5, span after span in
@@ -17,9 +18,9 @@ func BenchmarkRead(b *testing.B) {
 	}
 	ctx := context.Background()
 	for b.Loop() {
-		table := &shardify.Table{Roots: []string{name}}
-		table.Append(0, "", shardify.SizeUnknown, 0)
-		src, err := Format.Open(ctx, shardify.OpenArgs{Table: table, Jobs: 1})
+		table := &format.Table{Roots: []string{name}}
+		table.Append(0, "", format.SizeUnknown, 0)
+		src, err := Format.Open(ctx, format.OpenArgs{Table: table, Jobs: 1})
 		if err != nil {
 			b.Fatal(err)
 		}

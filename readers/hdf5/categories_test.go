@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // TestCodesKeepTheirNames: what AnnData's codes stand for is kept with them, the names are no
@@ -32,7 +33,7 @@ func TestCodesKeepTheirNames(t *testing.T) {
 	if s := mustLoad(t, both, []string{"obs/batch/codes"}, nil); s.samples != 6 {
 		t.Errorf("equal names: %d samples", s.samples)
 	}
-	if s := mustLoad(t, both, []string{"obs/cell/*"}, shardify.Options{"sample": "file"}); s.cols["obs/cell/categories"] == nil {
+	if s := mustLoad(t, both, []string{"obs/cell/*"}, format.Options{"sample": "file"}); s.cols["obs/cell/categories"] == nil {
 		t.Errorf("as files: %v", s.order)
 	}
 }

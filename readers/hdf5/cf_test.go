@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
 )
 
@@ -46,8 +47,8 @@ func TestCFCorpusEqualsXarray(t *testing.T) {
 		if err := json.Unmarshal(b, &want); err != nil {
 			t.Fatal(err)
 		}
-		on := mustLoad(t, []string{p}, nil, shardify.Options{"sample": "file"})
-		off := mustLoad(t, []string{p}, nil, shardify.Options{"sample": "file", "cf": "off"})
+		on := mustLoad(t, []string{p}, nil, format.Options{"sample": "file"})
+		off := mustLoad(t, []string{p}, nil, format.Options{"sample": "file", "cf": "off"})
 		for name, a := range want.Arrays {
 			what := filepath.Base(p) + " " + name
 			if strings.Contains(a.Raw.DType, "S") || a.Raw.DType == "string" {
@@ -168,10 +169,10 @@ func TestEachFileIsDecodedByItsOwnAttributes(t *testing.T) {
 			t.Errorf("notes lack %q: %s", want, notes)
 		}
 	}
-	if _, err := load([]string{"cf_0.nc", "cf_1.nc"}, nil, shardify.Options{"cf": "off"}); err == nil || !strings.Contains(err.Error(), "cf_1.nc") {
+	if _, err := load([]string{"cf_0.nc", "cf_1.nc"}, nil, format.Options{"cf": "off"}); err == nil || !strings.Contains(err.Error(), "cf_1.nc") {
 		t.Errorf("codes of other factors side by side: %v", err)
 	}
-	if s := mustLoad(t, []string{"cf_0.nc"}, []string{"x"}, shardify.Options{"cf": "off"}); s.cols["x"].DType != shardify.I16 || s.cols["x"].Attrs["scale_factor"] != "0.5" {
+	if s := mustLoad(t, []string{"cf_0.nc"}, []string{"x"}, format.Options{"cf": "off"}); s.cols["x"].DType != shardify.I16 || s.cols["x"].Attrs["scale_factor"] != "0.5" {
 		t.Errorf("--cf off: %s %v", s.cols["x"].DType, s.cols["x"].Attrs)
 	}
 }

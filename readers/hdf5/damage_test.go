@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // addressOf is where an object of a file begins.
@@ -41,7 +42,7 @@ func flipped(t *testing.T, name, object string, at int64) string {
 // openSkipping opens files and reads what can be read; damaged samples are listed.
 func openSkipping(t *testing.T, columns []string, names ...string) string {
 	t.Helper()
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(names...), Columns: columns, SkipDamaged: true})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: tableOf(names...), Columns: columns, SkipDamaged: true})
 	if err != nil {
 		return err.Error()
 	}
@@ -77,7 +78,7 @@ func openSkipping(t *testing.T, columns []string, names ...string) string {
 		}
 	}
 	var skipped []string
-	for _, s := range src.(shardify.Skipper).Skipped() {
+	for _, s := range src.(format.Skipper).Skipped() {
 		skipped = append(skipped, fmt.Sprintf("%s [%d, %d)", s.Object, s.Lo, s.Hi))
 	}
 	return fmt.Sprintf("%s: %d samples, damaged%s, skipped %s", strings.Join(out, " "), good, bad, strings.Join(skipped, " "))
@@ -106,7 +107,7 @@ func TestDamageIsNeverLeftOut(t *testing.T) {
 		} {
 			bad := flipped(t, c.file, c.object, c.at)
 			what := fmt.Sprintf("%s %s+%d", c.file, c.object, c.at)
-			var some *shardify.Skippable
+			var some *format.Skippable
 			_, err := load([]string{c.file, bad, c.file}, nil, nil)
 			if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(bad)) || !strings.Contains(err.Error(), c.object) || !errors.As(err, &some) {
 				t.Errorf("%s: %v", what, err)

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
 
-// Describe implements shardify.Describer: what the samples are and why, and how
+// Describe implements format.Describer: what the samples are and why, and how
 // the data sets of the first file are stored.
 func (s *source) Describe() []string {
 	out := s.Notes()
@@ -30,7 +30,7 @@ func (s *source) Describe() []string {
 	return out
 }
 
-// Notes implements shardify.Noter: what the samples are comes first.
+// Notes implements format.Noter: what the samples are comes first.
 func (s *source) Notes() []string {
 	var out []string
 	for in := range s.Inputs() {
@@ -51,7 +51,7 @@ func (s *source) describeFile(in *rows.Input, b *look.Blob) ([]string, error) {
 // outline lists the data sets of a file, whether or not they make one table, and what
 // cannot be read.
 func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) {
-	defaults, err := shardify.CheckOptions(options, nil)
+	defaults, err := format.CheckOptions(options, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // TestNamedDimensionsDecide: a data set whose first dimension is another one than the
@@ -18,7 +19,7 @@ func TestNamedDimensionsDecide(t *testing.T) {
 	lat := "its first dimension is lat, the samples are time"
 	for _, c := range []struct {
 		files   string
-		options shardify.Options
+		options format.Options
 		columns []string
 		samples int64
 		fields  string
@@ -34,27 +35,27 @@ func TestNamedDimensionsDecide(t *testing.T) {
 		{"dims_few.nc dims_nine.nc", nil, nil, 11, "index t2m time", "dimension time, which counts time", map[string]string{"orog": lat}},
 		{"dims_nine.nc dims_swapped.nc", nil, []string{"!t2m", "!orog"}, 18, "index time", "dimension time", nil},
 		{"dims_nine.nc", nil, []string{"lat", "orog"}, 9, "lat orog", "dimension lat", nil},
-		{"dims_nine.nc", shardify.Options{"object": "/t2m,/orog"}, nil, 9, "t2m", "dimension time", map[string]string{"orog": lat}},
-		{"dims_few.nc", shardify.Options{"object": "/orog,/t2m"}, nil, 2, "t2m", "dimension time", nil},
-		{"dims_few.nc", shardify.Options{"sample": "file"}, nil, 1, "index lat orog orog0 orog1 orog2 orog3 t2m time x", "each file", nil},
+		{"dims_nine.nc", format.Options{"object": "/t2m,/orog"}, nil, 9, "t2m", "dimension time", map[string]string{"orog": lat}},
+		{"dims_few.nc", format.Options{"object": "/orog,/t2m"}, nil, 2, "t2m", "dimension time", nil},
+		{"dims_few.nc", format.Options{"sample": "file"}, nil, 1, "index lat orog orog0 orog1 orog2 orog3 t2m time x", "each file", nil},
 		// Levels lead most bytes, but files of a step each are the samples where there are several.
 		{"dims_levels.nc", nil, nil, 3, "lev t", "dimension lev, which leads the data sets that hold most bytes", nil},
 		{"dims_levels.nc copy", nil, nil, 2, "lat lev p q t", "each file is one sample", nil},
-		{"dims_levels.nc copy", shardify.Options{"sample": "axis"}, nil, 6, "lev t", "dimension lev", nil},
-		{"dims_levels.nc copy", shardify.Options{"object": "/t,/p"}, nil, 2, "p t", "each file is one sample", nil},
-		{"dims_levels.nc copy", shardify.Options{"object": "/t"}, nil, 6, "t", "dimension lev, which leads all data sets", nil},
-		{"dims_swapped.nc copy", shardify.Options{"object": "/t2m,/index"}, nil, 2, "index t2m", "each file is one sample", nil},
+		{"dims_levels.nc copy", format.Options{"sample": "axis"}, nil, 6, "lev t", "dimension lev", nil},
+		{"dims_levels.nc copy", format.Options{"object": "/t,/p"}, nil, 2, "p t", "each file is one sample", nil},
+		{"dims_levels.nc copy", format.Options{"object": "/t"}, nil, 6, "t", "dimension lev, which leads all data sets", nil},
+		{"dims_swapped.nc copy", format.Options{"object": "/t2m,/index"}, nil, 2, "index t2m", "each file is one sample", nil},
 		{"dims_one.nc copy", nil, nil, 2, "a b case lat", "each file is one sample", nil},
-		{"dims_one.nc copy", shardify.Options{"sample": "axis"}, nil, 2, "a b case", "dimension case", nil},
+		{"dims_one.nc copy", format.Options{"sample": "axis"}, nil, 2, "a b case", "dimension case", nil},
 		{"dims_growing.nc", nil, nil, 3, "loss step", "dimension step, which can grow", nil},
 		{"dims_stations.nc", nil, nil, 6, "station v", "dimension station", map[string]string{"bounds": "its first dimension is time, the samples are station"}},
 		{"dims_records.nc", nil, nil, 6, "id profile v", "dimension profile", map[string]string{"height": "its first dimension is station, the samples are profile"}},
 		{"dims_scales.h5", nil, nil, 9, "free t t2 x y", "dimension t, which leads the data sets that hold most bytes",
 			map[string]string{"bins": "its first dimension is edges, the samples are t", "short": "its first dimension is 7, the samples are 9"}},
-		{"dims_scales.h5", shardify.Options{"object": "/y,/bins"}, nil, 9, "bins", "dimension edges", nil},
+		{"dims_scales.h5", format.Options{"object": "/y,/bins"}, nil, 9, "bins", "dimension edges", nil},
 		{"dims_scales.h5", nil, []string{"free", "y"}, 9, "free y", "dimension t", nil},
 		// Where most bytes have no names, lengths decide.
-		{"dims_scales.h5", shardify.Options{"object": "/free,/y"}, nil, 9, "free y", "which all data sets share", nil},
+		{"dims_scales.h5", format.Options{"object": "/free,/y"}, nil, 9, "free y", "which all data sets share", nil},
 		{"dims_astray.h5", nil, []string{"!group"}, 9, "a b c d e f g h", "axis 0 of the data sets that hold nearly all bytes", nil},
 	} {
 		t.Run(c.files+c.options["object"]+c.options["sample"], func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestNamedDimensionsDecide(t *testing.T) {
 			t.Errorf("%v: %v", columns, err)
 		}
 	}
-	if _, err := load([]string{"dims_records.nc"}, nil, shardify.Options{"object": "/id,/height"}); !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "/height [6] (station), /id [6] (profile)") {
+	if _, err := load([]string{"dims_records.nc"}, nil, format.Options{"object": "/id,/height"}); !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "/height [6] (station), /id [6] (profile)") {
 		t.Errorf("two dimensions that lead as many bytes: %v", err)
 	}
 }

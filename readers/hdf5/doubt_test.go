@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // TestFilesOrRows: where nothing says that rows are the samples, the user does.
@@ -14,14 +14,14 @@ func TestFilesOrRows(t *testing.T) {
 	const readings = "--sample file makes 2 samples of image [4,5,3], label, mask [4,5,2]; --sample axis makes 8 of image [5,3], label repeated, mask [5,2]"
 	for _, columns := range [][]string{nil, {"image"}, {"label", "mask"}} {
 		_, err := load(both, columns, nil)
-		if doubt := (*shardify.Doubt)(nil); !errors.As(err, &doubt) || !strings.Contains(err.Error(), readings) {
+		if doubt := (*format.Doubt)(nil); !errors.As(err, &doubt) || !strings.Contains(err.Error(), readings) {
 			t.Errorf("%v: %v", columns, err)
 		}
 	}
-	if s := mustLoad(t, both, nil, shardify.Options{"sample": "axis"}); s.samples != 8 || !strings.Contains(strings.Join(s.notes, "\n"), "--sample file makes 2 samples") {
+	if s := mustLoad(t, both, nil, format.Options{"sample": "axis"}); s.samples != 8 || !strings.Contains(strings.Join(s.notes, "\n"), "--sample file makes 2 samples") {
 		t.Errorf("rows: %d samples, %q", s.samples, s.notes)
 	}
-	if s := mustLoad(t, both, nil, shardify.Options{"sample": "file"}); s.samples != 2 || len(s.cols["image"].Shape) != 3 {
+	if s := mustLoad(t, both, nil, format.Options{"sample": "file"}); s.samples != 2 || len(s.cols["image"].Shape) != 3 {
 		t.Errorf("files: %d samples", s.samples)
 	}
 	if s := mustLoad(t, both[:1], nil, nil); s.samples != 4 {
@@ -44,7 +44,7 @@ func TestInputsWithoutWantedFieldsLackThem(t *testing.T) {
 		{"drop", "w", "", 3},
 		{"fill", "w", "", 6},
 	} {
-		s, err := load([]string{"wanted_both.h5", "wanted_one.h5"}, []string{c.columns}, shardify.Options{"missing": c.missing})
+		s, err := load([]string{"wanted_both.h5", "wanted_one.h5"}, []string{c.columns}, format.Options{"missing": c.missing})
 		switch {
 		case c.err == "" && err != nil, c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
 			t.Errorf("%s %s: %v", c.missing, c.columns, err)

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // TestFlippedBitsLoseNoColumn flips bits of files that are metadata for the most part, none
@@ -22,7 +22,7 @@ func TestFlippedBitsLoseNoColumn(t *testing.T) {
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		return load([]string{name}, nil, shardify.Options{"sample": "axis"})
+		return load([]string{name}, nil, format.Options{"sample": "axis"})
 	}
 	for _, n := range []string{"flips_old.h5", "flips_new.h5"} {
 		good, err := os.ReadFile(filepath.Join("testdata", n))

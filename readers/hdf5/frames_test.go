@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 )
 
@@ -15,7 +15,7 @@ func TestColumnsOfFramesAreFields(t *testing.T) {
 		{"frame_table.h5", "df/table/", "df/table/values_block_0", "df/table/values_block_1"},
 		{"frame_fixed.h5", "df/", "df/block0_values", "df/block1_values"},
 	} {
-		blocks := mustLoad(t, []string{c.file, c.file}, nil, shardify.Options{"frame": "blocks"})
+		blocks := mustLoad(t, []string{c.file, c.file}, nil, format.Options{"frame": "blocks"})
 		if got := blocks.cols[c.block0]; got == nil || got.Attrs["columns"] != "a\nb" || !slices.Equal(got.Shape, []int{2}) {
 			t.Fatalf("%s: blocks are %q", c.file, blocks.order)
 		}
@@ -43,7 +43,7 @@ func TestColumnsOfFramesAreFields(t *testing.T) {
 				t.Errorf("%s: --columns %s: %v", c.file, columns, err)
 			}
 		}
-		if f := mustLoad(t, []string{c.file}, nil, shardify.Options{"sample": "file"}); f.samples != 1 || !slices.Equal(f.cols[c.at+"b"].Shape, []int{15}) || !slices.Equal(values(f.cols[c.at+"b"]), values(s.cols[c.at+"b"])[:15]) {
+		if f := mustLoad(t, []string{c.file}, nil, format.Options{"sample": "file"}); f.samples != 1 || !slices.Equal(f.cols[c.at+"b"].Shape, []int{15}) || !slices.Equal(values(f.cols[c.at+"b"]), values(s.cols[c.at+"b"])[:15]) {
 			t.Errorf("%s: files as samples: %q", c.file, f.order)
 		}
 	}

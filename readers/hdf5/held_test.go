@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestReadersKeepTheirShare(t *testing.T) {
 	kept := 0
 	for _, name := range []string{"rows_a.h5", "rows_b.h5", "calo.hdf5", "types.h5", "virtual.h5", "groups.h5"} {
-		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(name)})
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: tableOf(name)})
 		if err != nil {
 			t.Fatal(err)
 		}

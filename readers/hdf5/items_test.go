@@ -8,19 +8,20 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
-var asItems = shardify.Options{"sample": "dataset"}
+var asItems = format.Options{"sample": "dataset"}
 
 // keysOf reads the names of all samples in small spans.
 func keysOf(t *testing.T, names ...string) (out []string) {
 	t.Helper()
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(names...), Options: asItems})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: tableOf(names...), Options: asItems})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if !src.(shardify.Keyer).Keyed() {
+	if !src.(format.Keyer).Keyed() {
 		t.Error("samples have no names")
 	}
 	ctx, pool := context.Background(), shardify.NewPool(1<<30)
@@ -50,7 +51,7 @@ func keysOf(t *testing.T, names ...string) (out []string) {
 		mem.Release()
 	}
 	n := 0
-	if err := src.(shardify.Keyer).CheckKeys(0, func([]byte) error { n++; return nil }); err != nil || n != len(out) {
+	if err := src.(format.Keyer).CheckKeys(0, func([]byte) error { n++; return nil }); err != nil || n != len(out) {
 		t.Errorf("%d names checked of %d: %v", n, len(out), err)
 	}
 	return out
@@ -148,7 +149,7 @@ func TestDoubtAboutDataSetsIsAnError(t *testing.T) {
 		{"items.h5 items.h5", "auto", "", "--sample dataset"},
 		{"rows_a.h5", "dataset", "/gzip", "no group holds data sets of one type"},
 	} {
-		_, err := load(strings.Fields(c.file), nil, shardify.Options{"sample": c.sample, "object": c.object})
+		_, err := load(strings.Fields(c.file), nil, format.Options{"sample": c.sample, "object": c.object})
 		if got := fmt.Sprint(err); (err != nil) != (c.want != "") || c.want != "" && !strings.Contains(got, c.want) {
 			t.Errorf("%s %s %s: %v", c.file, c.sample, c.object, err)
 		}
@@ -162,7 +163,7 @@ func TestDamagedItemsAreSamples(t *testing.T) {
 	if _, err := load([]string{bad}, nil, asItems); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "images/img_7") {
 		t.Errorf("a damaged sample: %v", err)
 	}
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(bad), Options: asItems, SkipDamaged: true})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: tableOf(bad), Options: asItems, SkipDamaged: true})
 	if err != nil {
 		t.Fatal(err)
 	}

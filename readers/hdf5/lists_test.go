@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // listLengths are those of the lists in testdata/lists*.h5.
@@ -98,7 +99,7 @@ func TestOffsetsThatContradictAreErrors(t *testing.T) {
 			t.Errorf("%s: %v", c.file, err)
 		}
 	}
-	off := shardify.Options{"lists": "off"}
+	off := format.Options{"lists": "off"}
 	if s, err := load([]string{"lists_equal.h5"}, []string{"energy", "q"}, off); err != nil || s.samples != 3 || s.cols["q"].Levels != 0 {
 		t.Errorf("--lists off: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/number"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -14,14 +15,14 @@ import (
 var le = binary.LittleEndian
 
 // tableOf lists files, one root each; names without a folder are in testdata.
-func tableOf(names ...string) *shardify.Table {
-	t := &shardify.Table{}
+func tableOf(names ...string) *format.Table {
+	t := &format.Table{}
 	for _, n := range names {
 		if filepath.Base(n) == n {
 			n = filepath.Join("testdata", n)
 		}
 		t.Roots = append(t.Roots, n)
-		t.Append(len(t.Roots)-1, "", shardify.SizeUnknown, 0)
+		t.Append(len(t.Roots)-1, "", format.SizeUnknown, 0)
 	}
 	return t
 }
@@ -36,9 +37,9 @@ type set struct {
 }
 
 // load reads files as one source in small spans.
-func load(names, columns []string, o shardify.Options) (*set, error) {
+func load(names, columns []string, o format.Options) (*set, error) {
 	ctx := context.Background()
-	src, err := Format.Open(ctx, shardify.OpenArgs{Table: tableOf(names...), Columns: columns, Options: o, Jobs: 2})
+	src, err := Format.Open(ctx, format.OpenArgs{Table: tableOf(names...), Columns: columns, Options: o, Jobs: 2})
 	if err != nil {
 		return nil, err
 	}
@@ -47,15 +48,15 @@ func load(names, columns []string, o shardify.Options) (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &set{samples: all.Samples, cols: all.ByName, order: all.Order, left: map[string]string{}, notes: src.(shardify.Describer).Describe()}
-	for _, l := range src.(shardify.Reporter).Leftovers() {
+	out := &set{samples: all.Samples, cols: all.ByName, order: all.Order, left: map[string]string{}, notes: src.(format.Describer).Describe()}
+	for _, l := range src.(format.Reporter).Leftovers() {
 		out.left[l.Name] = l.Reason
 	}
 	return out, nil
 }
 
 // mustLoad is load that ends the test.
-func mustLoad(t *testing.T, names, columns []string, o shardify.Options) *set {
+func mustLoad(t *testing.T, names, columns []string, o format.Options) *set {
 	t.Helper()
 	s, err := load(names, columns, o)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
@@ -59,10 +60,10 @@ func seeds(t testing.TB) (all []seed) {
 
 // walk reads a file that may be damaged.
 func walk(name, mode string) (readertest.Walked, error) {
-	table := &shardify.Table{Roots: []string{name}}
-	table.Append(0, "", shardify.SizeUnknown, 0)
+	table := &format.Table{Roots: []string{name}}
+	table.Append(0, "", format.SizeUnknown, 0)
 	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-		return Format.Open(ctx, shardify.OpenArgs{Table: table, Options: shardify.Options{"sample": mode, "external": "true"}, Jobs: 1})
+		return Format.Open(ctx, format.OpenArgs{Table: table, Options: format.Options{"sample": mode, "external": "true"}, Jobs: 1})
 	}, 32<<10, nil)
 }
 
@@ -326,10 +327,10 @@ func FuzzRead(f *testing.F) {
 func FuzzState(f *testing.F) {
 	sets := [][]string{{"rows_a.h5", "rows_b.h5"}, {"groups.h5"}, {"volume_0.h5", "volume_1.h5"}, {"anndata.h5ad", "anndata_more.h5ad"}, {"items.h5"}, {"lists.h5"}, {"lists_index.h5"}, {"items_void.h5"}, {"items_ids.h5"}}
 	readertest.FuzzState(f, len(sets), func(which int, state []byte) (shardify.Source, error) {
-		o := shardify.Options{}
+		o := format.Options{}
 		if strings.HasPrefix(sets[which][0], "items") {
 			o = asItems
 		}
-		return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(sets[which]...), State: state, Options: o})
+		return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(sets[which]...), State: state, Options: o})
 	})
 }

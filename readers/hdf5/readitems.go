@@ -196,14 +196,14 @@ func (s *source) keyPrefix(input uint32) string {
 	return s.prefixes[input]
 }
 
-// Keyed implements shardify.Keyer: data sets that are samples have names, and files that
+// Keyed implements format.Keyer: data sets that are samples have names, and files that
 // are may have.
 func (s *source) Keyed() bool { return s.keyed || s.named.Keyed() }
 
-// Columnar implements shardify.Columnar: data sets that are samples may be files.
+// Columnar implements format.Columnar: data sets that are samples may be files.
 func (s *source) Columnar() bool { return !s.keyed }
 
-// CheckKeys implements shardify.Keyer.
+// CheckKeys implements format.Keyer.
 func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	if !s.keyed {
 		return s.named.CheckKeys(memberMax, check)

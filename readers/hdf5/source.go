@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
@@ -17,7 +18,7 @@ import (
 )
 
 // Format is the readers' table's line for HDF5.
-var Format = shardify.SourceFormat{
+var Format = format.Input{
 	Name:    "hdf5",
 	Help:    "HDF5 files: NetCDF-4, PyTables, pandas, MATLAB v7.3 and plain ones",
 	Sniff:   sniff,
@@ -28,27 +29,27 @@ var Format = shardify.SourceFormat{
 }
 
 // again: names of samples that are data sets stand in the files.
-func again(o shardify.Options, schema []shardify.Field, keyed bool) shardify.Options {
+func again(o format.Options, schema []shardify.Field, keyed bool) format.Options {
 	return labels.Again(o, schema, keyed && o["sample"] != string(look.ByItem))
 }
 
-var options = slices.Concat([]shardify.Option{
-	{Name: "object", Kind: shardify.KindString,
+var options = slices.Concat([]format.Option{
+	{Name: "object", Kind: format.KindString,
 		Help: "data sets or groups to read, as globs of their paths separated by commas: /train/*"},
-	{Name: "sample", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", string(look.ByAxis), string(look.ByGroup), string(look.ByItem), string(look.ByFile)},
+	{Name: "sample", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", string(look.ByAxis), string(look.ByGroup), string(look.ByItem), string(look.ByFile)},
 		Help: "what is one sample: a row (axis 0), a group, a data set (its name is the key), or a whole file"},
-	{Name: rows.AxisOption, Kind: shardify.KindString, Default: "auto",
+	{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples, 0 being the first and -1 the last: auto is 0, and that of the rows in MATLAB's files"},
-	{Name: "lists", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", "off"},
+	{Name: "lists", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "off"},
 		Help: "flat arrays beside an array of offsets are lists, or read as they are"},
-	{Name: "frame", Kind: shardify.KindEnum, Default: "auto", Values: []string{"auto", "columns", "blocks"},
+	{Name: "frame", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "columns", "blocks"},
 		Help: "columns of a pandas frame are fields, unless a block of one type has more than 128; always; or each block is one"},
 	rows.Option,
-	{Name: "external", Kind: shardify.KindBool, Default: "false",
+	{Name: "external", Kind: format.KindBool, Default: "false",
 		Help: "follow links and read raw data in other files below the input's folder"},
-	{Name: "cf", Kind: shardify.KindEnum, Default: "on", Values: []string{"on", "off"},
+	{Name: "cf", Kind: format.KindEnum, Default: "on", Values: []string{"on", "off"},
 		Help: "values are decoded as their attributes say (CF: scale_factor, add_offset, _FillValue, times), or stay as stored"},
-	{Name: "text", Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
+	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "strings are text, which must be UTF-8, or any bytes"},
 }, labels.Options)
 
@@ -80,7 +81,7 @@ type source struct {
 	want    *rows.Wanted
 	handles *rows.Handles[*input]
 
-	table      *shardify.Table
+	table      *format.Table
 	keyed      bool          // data sets are the samples
 	named      *labels.Named // files are
 	prefixOnce sync.Once
@@ -111,8 +112,8 @@ func (s *source) ask(c *look.Choice) error {
 	return nil
 }
 
-func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
-	o, err := shardify.CheckOptions(options, a.Options)
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	o, err := format.CheckOptions(options, a.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 }
 
 // name finds what samples are called, and their classes, where each file is one.
-func (s *source) name(a shardify.OpenArgs) (err error) {
+func (s *source) name(a format.OpenArgs) (err error) {
 	if s.mode() != look.ByFile {
 		if s.named != nil {
 			return shardify.Corrupt(-1, "state of HDF5 inputs: names of files that are no samples")
@@ -184,7 +185,7 @@ func (s *source) name(a shardify.OpenArgs) (err error) {
 // Schema implements shardify.Source.
 func (s *source) Schema() []shardify.Field { return append(s.Set.Schema(), s.named.Fields()...) }
 
-// State implements shardify.Stater.
+// State implements format.Stater.
 func (s *source) State() ([]byte, error) {
 	b, err := s.Set.State()
 	if err != nil {
@@ -193,8 +194,8 @@ func (s *source) State() ([]byte, error) {
 	return s.named.State(b)
 }
 
-// Leftovers implements shardify.Reporter.
-func (s *source) Leftovers() []shardify.Leftover {
+// Leftovers implements format.Reporter.
+func (s *source) Leftovers() []format.Leftover {
 	return append(s.Set.Leftovers(), s.named.Leftovers()...)
 }
 
@@ -227,5 +228,5 @@ func (s *source) mode() look.Mode {
 // Close implements shardify.Source.
 func (s *source) Close() error { return s.handles.Close() }
 
-// Reopen implements shardify.Reopener.
+// Reopen implements format.Reopener.
 func (s *source) Reopen() { s.handles.Reopen() }

@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/readers/readertest"
@@ -40,7 +41,7 @@ func counts(t *testing.T, s *set, name string, perFile ...int) {
 }
 
 func TestEveryLayoutGivesItsRows(t *testing.T) {
-	s := mustLoad(t, []string{"rows_a.h5", "rows_b.h5"}, nil, shardify.Options{"cf": "off"}) // one has a scale_factor
+	s := mustLoad(t, []string{"rows_a.h5", "rows_b.h5"}, nil, format.Options{"cf": "off"}) // one has a scale_factor
 	if s.samples != 32 {
 		t.Errorf("%d samples", s.samples)
 	}
@@ -204,7 +205,7 @@ func TestFilesAreSamples(t *testing.T) {
 func TestConventionsConvertAsTheirUsersExpect(t *testing.T) {
 	for _, c := range []struct {
 		file    string
-		options shardify.Options
+		options format.Options
 		samples int64
 		fields  []string
 	}{
@@ -214,10 +215,10 @@ func TestConventionsConvertAsTheirUsersExpect(t *testing.T) {
 		{"frame_table.h5", nil, 15, []string{"df/table/index", "df/table/a", "df/table/b", "df/table/n"}},
 		{"frame_fixed.h5", nil, 15, []string{"df/axis1", "df/a", "df/b", "df/n"}},
 		{"matlab.mat", nil, 6, []string{"x"}},
-		{"rows_a.h5", shardify.Options{"object": "/group"}, 23, []string{"group/constant", "group/inside"}},
-		{"rows_a.h5", shardify.Options{"object": "/g*"}, 23, []string{"group/constant", "group/inside", "gzip"}},
-		{"rows_a.h5", shardify.Options{"object": "/soft,/big"}, 23, []string{"big", "soft"}},
-		{"groups.h5", shardify.Options{"object": "/data/demo_4"}, 5, nil},
+		{"rows_a.h5", format.Options{"object": "/group"}, 23, []string{"group/constant", "group/inside"}},
+		{"rows_a.h5", format.Options{"object": "/g*"}, 23, []string{"group/constant", "group/inside", "gzip"}},
+		{"rows_a.h5", format.Options{"object": "/soft,/big"}, 23, []string{"big", "soft"}},
+		{"groups.h5", format.Options{"object": "/data/demo_4"}, 5, nil},
 	} {
 		t.Run(c.file+c.options["object"], func(t *testing.T) {
 			s, err := load([]string{c.file}, nil, c.options)
@@ -305,7 +306,7 @@ func TestVirtualDataSets(t *testing.T) {
 }
 
 func TestOtherFilesOnlyOnRequestAndBelowTheFolder(t *testing.T) {
-	yes := shardify.Options{"external": "true"}
+	yes := format.Options{"external": "true"}
 	if _, err := load([]string{"external.h5"}, nil, nil); err == nil || !strings.Contains(err.Error(), "--external") {
 		t.Errorf("without the option: %v", err)
 	}
@@ -341,7 +342,7 @@ func TestOtherFilesOnlyOnRequestAndBelowTheFolder(t *testing.T) {
 // could hold, and stores nothing.
 func TestSizesWithoutBytesAreNotBelieved(t *testing.T) {
 	for _, name := range []string{"rows", "huge", "row", "chunk"} {
-		if s, err := load([]string{"claims.h5"}, []string{name}, shardify.Options{"sample": "axis"}); !errors.Is(err, shardify.ErrUnsupported) {
+		if s, err := load([]string{"claims.h5"}, []string{name}, format.Options{"sample": "axis"}); !errors.Is(err, shardify.ErrUnsupported) {
 			t.Errorf("%s: %v %v", name, s, err)
 		}
 	}
@@ -389,7 +390,7 @@ func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		files   []string
-		options shardify.Options
+		options format.Options
 	}{
 		{"rows", []string{"rows_a.h5", "rows_b.h5", "rows_a.h5"}, nil},
 		{"types", []string{"types.h5", "types.h5"}, nil},
@@ -410,7 +411,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-				return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(c.files...), Columns: columns, State: state, Options: c.options, Jobs: 3, Splits: c.name == "splits"})
+				return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(c.files...), Columns: columns, State: state, Options: c.options, Jobs: 3, Splits: c.name == "splits"})
 			})
 		})
 	}
@@ -438,7 +439,7 @@ func TestChunksLargerThanWhatIsKept(t *testing.T) {
 // TestEachChunkIsReadOnce reads two data sets whose chunks do not end together.
 func TestEachChunkIsReadOnce(t *testing.T) {
 	for _, name := range []string{"rows_a.h5", "calo.hdf5"} {
-		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(name)})
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: tableOf(name)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -470,7 +471,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	if !errors.As(err, &e) || e.Sample != 2 || e.Object == "" || !strings.Contains(err.Error(), "--text bytes") {
 		t.Errorf("latin-1 as text: %v", err)
 	}
-	s := mustLoad(t, files, nil, shardify.Options{"text": "bytes"})
+	s := mustLoad(t, files, nil, format.Options{"text": "bytes"})
 	if c := s.cols["name"]; c.Media != "bin" || textsOf(c)[2] != "M\xfcller" {
 		t.Errorf("as bytes: %s %q", c.Media, textsOf(c))
 	}
@@ -599,7 +600,7 @@ func TestAFileOfOneRowDoesNotDecideForTheOthers(t *testing.T) {
 		{[]string{"part_1.h5"}, "axis", 1, 0},
 		{[]string{"part_1.h5", "part_7.h5"}, "file", 2, 1},
 	} {
-		s, err := load(c.files, nil, shardify.Options{"sample": c.sample})
+		s, err := load(c.files, nil, format.Options{"sample": c.sample})
 		if err != nil || s.samples != c.samples || s.cols["y"].Levels != c.levels {
 			t.Errorf("%v --sample %s: %+v, %v", c.files, c.sample, s, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
 )
 
@@ -69,7 +70,7 @@ func TestARowOfASparseMatrixIsASample(t *testing.T) {
 	if s := mustLoad(t, []string{"anndata.h5ad"}, []string{"X/indices"}, nil); s.samples != 7 || len(s.order) != 1 {
 		t.Errorf("indices alone: %d samples of %v", s.samples, s.order)
 	}
-	whole := mustLoad(t, []string{"anndata.h5ad", "anndata_more.h5ad"}, nil, shardify.Options{"sample": "file"})
+	whole := mustLoad(t, []string{"anndata.h5ad", "anndata_more.h5ad"}, nil, format.Options{"sample": "file"})
 	if whole.samples != 2 || whole.cols["X/indptr"] == nil || rowsOf(whole.cols["X/indptr"]) != "[0 2 2 7 8 11 11 11] [0 0 4 5]" {
 		t.Errorf("as files: %d samples of %v", whole.samples, whole.order)
 	}
@@ -81,7 +82,7 @@ func TestSparseMatricesThatHaveNoRowsAreRefused(t *testing.T) {
 			t.Errorf("columns %v of a matrix by columns: %v", columns, err)
 		}
 	}
-	for _, o := range []shardify.Options{{"object": "/obs"}, {"object": "/obs,/varm"}} {
+	for _, o := range []format.Options{{"object": "/obs"}, {"object": "/obs,/varm"}} {
 		s, err := load([]string{"anndata_csc.h5ad"}, []string{"obs/n"}, o)
 		if err != nil || s.samples != 7 {
 			t.Errorf("the rest of the file: %v", err)
@@ -99,7 +100,7 @@ func TestDamagedSparseMatricesGiveNoRows(t *testing.T) {
 		"late": "from 1 to 5", "early": "from 0 to 4", "behind": "from 0 to 6", "few": "4 x 3 with 5 data, 5 indices and 4 indptr",
 		"uneven": "5 data, 4 indices", "plane": "data have dimensions [5 1]", "shape": "shape []",
 	} {
-		o := shardify.Options{"object": "/obs,/" + group, "sample": "axis"}
+		o := format.Options{"object": "/obs,/" + group, "sample": "axis"}
 		if _, err := load([]string{"sparse_damaged.h5"}, nil, o); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), group+": a sparse matrix") || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v", group, err)
 		}
@@ -107,7 +108,7 @@ func TestDamagedSparseMatricesGiveNoRows(t *testing.T) {
 			t.Errorf("without %s: %v", group, err)
 		}
 	}
-	s, err := load([]string{"sparse_damaged.h5"}, nil, shardify.Options{"object": "/obs,/floats", "sample": "axis"})
+	s, err := load([]string{"sparse_damaged.h5"}, nil, format.Options{"object": "/obs,/floats", "sample": "axis"})
 	if err != nil || strings.Join(s.order, " ") != "obs/n" || !strings.Contains(s.left["floats/data"], "no whole numbers") {
 		t.Errorf("floats: %v", err)
 	}
@@ -115,7 +116,7 @@ func TestDamagedSparseMatricesGiveNoRows(t *testing.T) {
 		"falls": "sample 1: a sparse matrix of 5 values whose row 1 goes from 4 to 3", "leaps": "sample 0: a sparse matrix of 5 values whose row 0 goes from 0 to 9",
 		"outside": "sample 3: a sparse matrix of 3 columns", "negative": "sample 3: a sparse matrix of 3 columns",
 	} {
-		_, err := load([]string{"sparse_damaged.h5"}, nil, shardify.Options{"object": "/obs,/" + group})
+		_, err := load([]string{"sparse_damaged.h5"}, nil, format.Options{"object": "/obs,/" + group})
 		if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v", group, err)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -25,7 +25,7 @@ func TestSplitsInOneFileAreAskedFor(t *testing.T) {
 		{"splits_groups.h5 splits_groups.h5", "", "file", 2},
 		{"splits_masks.h5", "", "", 6},
 	} {
-		o := shardify.Options{"object": c.object}
+		o := format.Options{"object": c.object}
 		if c.sample != "" {
 			o["sample"] = c.sample
 		}
@@ -57,7 +57,7 @@ func TestSplitsBecomeParts(t *testing.T) {
 		{"rows_a.h5", "it holds no splits such as /train/x", "", "fail"},
 	} {
 		ctx := context.Background()
-		a := shardify.OpenArgs{Table: tableOf(strings.Fields(c.files)...), Options: shardify.Options{"missing": c.missing}, Splits: true}
+		a := format.OpenArgs{Table: tableOf(strings.Fields(c.files)...), Options: format.Options{"missing": c.missing}, Splits: true}
 		src, err := Format.Open(ctx, a)
 		if err != nil {
 			if c.ranges != "" || !strings.Contains(err.Error(), c.fields) {
@@ -66,11 +66,11 @@ func TestSplitsBecomeParts(t *testing.T) {
 			continue
 		}
 		defer src.Close()
-		if got := rangesText(src.(shardify.Splitter).Splits()); got != c.ranges {
+		if got := rangesText(src.(format.Splitter).Splits()); got != c.ranges {
 			t.Errorf("%s: %s", c.files, got)
 		}
 		a.Splits = false
-		if a.State, err = src.(shardify.Stater).State(); err != nil {
+		if a.State, err = src.(format.Stater).State(); err != nil {
 			t.Fatal(err)
 		}
 		again, err := Format.Open(ctx, a)
@@ -87,8 +87,8 @@ func TestSplitsBecomeParts(t *testing.T) {
 		}
 		x := all.ByName["x"]
 		at := 0
-		var last shardify.SplitRange
-		for _, r := range src.(shardify.Splitter).Splits() {
+		var last format.SplitRange
+		for _, r := range src.(format.Splitter).Splits() {
 			n := int(r.End)
 			if r.Input == last.Input {
 				n -= int(last.End)
@@ -104,7 +104,7 @@ func TestSplitsBecomeParts(t *testing.T) {
 	}
 }
 
-func rangesText(list []shardify.SplitRange) string {
+func rangesText(list []format.SplitRange) string {
 	var out []string
 	for _, r := range list {
 		out = append(out, fmt.Sprintf("%d:%d %s", r.Input, r.End, r.Name))

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
@@ -37,7 +38,7 @@ const maxLooks = 64
 
 // decide finds what the samples are from the first input that tells: one that holds a
 // single row, as the last part of a set may, leaves it open.
-func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
+func (s *survey) decide(ctx context.Context, a format.OpenArgs) error {
 	if s.opts.Splits {
 		return s.decideSplits(ctx, a)
 	}
@@ -50,13 +51,13 @@ func (s *survey) decide(ctx context.Context, a shardify.OpenArgs) error {
 	if e := s.decideOn(ctx, a, true); e == nil && s.opts.Skip {
 		return nil
 	} else if e == nil && (s.choice.Mode == look.ByGroup || s.choice.Mode == look.ByItem) {
-		return &shardify.Skippable{Err: err}
+		return &format.Skippable{Err: err}
 	}
 	return err
 }
 
 // decideOn goes through the inputs; damaged ones count only if damage is said to.
-func (s *survey) decideOn(ctx context.Context, a shardify.OpenArgs, damage bool) error {
+func (s *survey) decideOn(ctx context.Context, a format.OpenArgs, damage bool) error {
 	var firstErr error
 	for i := range min(a.Table.Len(), maxLooks) {
 		c, err := s.decideBy(ctx, a, i, damage)
@@ -92,7 +93,7 @@ func (s *survey) decideOn(ctx context.Context, a shardify.OpenArgs, damage bool)
 //
 // Damaged parts may be what tells the samples. They are no part of what is chosen from, so
 // that damage comes before any choice.
-func (s *survey) decideBy(ctx context.Context, a shardify.OpenArgs, i int, damage bool) (c *look.Choice, err error) {
+func (s *survey) decideBy(ctx context.Context, a format.OpenArgs, i int, damage bool) (c *look.Choice, err error) {
 	all, _ := rows.NewWanted(nil)
 	f, err := s.file(ctx, a.Table.Path(i))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
 )
@@ -83,7 +84,7 @@ func (s *survey) sameFields(f *rows.Facts) error {
 }
 
 // decideSplits finds what the samples of each split are from the first input that has it.
-func (s *survey) decideSplits(ctx context.Context, a shardify.OpenArgs) error {
+func (s *survey) decideSplits(ctx context.Context, a format.OpenArgs) error {
 	s.splits = map[string]*look.Choice{}
 	all, err := rows.NewWanted(nil)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // Arrays of features in rows are read along another axis, in every layout.
@@ -17,7 +18,7 @@ func TestSamplesAlongAnotherAxis(t *testing.T) {
 		if axis == "1" {
 			columns = append(columns, "volume", "wide")
 		}
-		s := mustLoad(t, []string{"features_first.h5"}, columns, shardify.Options{"axis": axis})
+		s := mustLoad(t, []string{"features_first.h5"}, columns, format.Options{"axis": axis})
 		if s.samples != 20 {
 			t.Fatalf("--axis %s: %d samples", axis, s.samples)
 		}
@@ -35,10 +36,10 @@ func TestSamplesAlongAnotherAxis(t *testing.T) {
 			t.Errorf("shapes %v %v", s.cols["volume"].Shape, s.cols["gzip"].Shape)
 		}
 	}
-	if _, err := load([]string{"features_first.h5"}, nil, shardify.Options{"axis": "2"}); !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "axes 0 to 1") {
+	if _, err := load([]string{"features_first.h5"}, nil, format.Options{"axis": "2"}); !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "axes 0 to 1") {
 		t.Errorf("an axis that is not there: %v", err)
 	}
-	if _, err := load([]string{"features_first.h5"}, nil, shardify.Options{"axis": "x"}); !errors.Is(err, shardify.ErrUsage) {
+	if _, err := load([]string{"features_first.h5"}, nil, format.Options{"axis": "x"}); !errors.Is(err, shardify.ErrUsage) {
 		t.Errorf("--axis x: %v", err)
 	}
 }
@@ -78,6 +79,6 @@ func TestMATLABFilesAsMATLABShowsThem(t *testing.T) {
 	if fmt.Sprint(one.samples, one.cols["images"].Shape) != "20 [4 2 3]" {
 		t.Errorf("images alone: %d of %v", one.samples, one.cols["images"].Shape)
 	}
-	stored := mustLoad(t, []string{"table.mat"}, []string{"X", "Y"}, shardify.Options{"axis": "-1"})
+	stored := mustLoad(t, []string{"table.mat"}, []string{"X", "Y"}, format.Options{"axis": "-1"})
 	counts(t, stored, "X", 20)
 }

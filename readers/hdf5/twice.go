@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
 	"github.com/shardify/shardify/storage"
@@ -17,7 +18,7 @@ import (
 // file is an input too each of its samples would count twice.
 
 // twice refuses inputs that hold what another input refers to.
-func (s *survey) twice(ctx context.Context, a shardify.OpenArgs) error {
+func (s *survey) twice(ctx context.Context, a format.OpenArgs) error {
 	if len(s.refs) == 0 || a.Table.Len() < 2 {
 		return nil
 	}

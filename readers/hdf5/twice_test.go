@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // TestNoSampleCountsTwice: what one input takes from another is not read from both.
@@ -21,7 +21,7 @@ func TestNoSampleCountsTwice(t *testing.T) {
 		{"twice_links.h5 twice_0.h5", "", "true", "/parts/data_0 is a link to /data", 0},
 		{"twice_links.h5", "/parts", "true", "", 4},
 	} {
-		o := shardify.Options{"object": c.object}
+		o := format.Options{"object": c.object}
 		if c.external != "" {
 			o["external"] = c.external
 		}

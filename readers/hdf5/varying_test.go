@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // Members of any kind may differ in shape from group to group: texts, lists and
@@ -64,7 +64,7 @@ func TestVirtualRecords(t *testing.T) {
 
 // Fixed texts are compressed: their bytes may exceed the file's many times over.
 func TestTextsLargerThanTheirFile(t *testing.T) {
-	s := mustLoad(t, []string{"repeated.h5"}, nil, shardify.Options{"sample": "file"})
+	s := mustLoad(t, []string{"repeated.h5"}, nil, format.Options{"sample": "file"})
 	if got := textsOf(s.cols["text"]); len(got) != 72 || got[71] != strings.Repeat("x", 1e6) {
 		t.Errorf("%d texts", len(got))
 	}

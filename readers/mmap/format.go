@@ -9,13 +9,13 @@
 package mmap
 
 import (
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
 // Format is the line of the readers' table.
-var Format = shardify.SourceFormat{
+var Format = format.Input{
 	Name:  index.FormatMmap,
 	Help:  "a data set of mmap shards: its folder or its shardify.json",
 	Sniff: dataset.Sniffer(index.FormatMmap),

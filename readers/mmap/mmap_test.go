@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers/mmap"
 	"github.com/shardify/shardify/readers/readertest"
@@ -45,20 +46,20 @@ func dataSet(t testing.TB, s writertest.Schema, n int, seed uint64) (string, *in
 	return dir, m
 }
 
-func table(dirs ...string) *shardify.Table {
-	t := &shardify.Table{Roots: dirs}
+func table(dirs ...string) *format.Table {
+	t := &format.Table{Roots: dirs}
 	for i := range dirs {
 		if i%2 == 0 { // both ways to name a data set
-			t.Append(i, "", shardify.SizeUnknown, 0)
+			t.Append(i, "", format.SizeUnknown, 0)
 		} else {
-			t.Append(i, index.ManifestName, shardify.SizeUnknown, 0)
+			t.Append(i, index.ManifestName, format.SizeUnknown, 0)
 		}
 	}
 	return t
 }
 
 func open(dirs ...string) (shardify.Source, error) {
-	return mmap.Open(context.Background(), shardify.OpenArgs{Table: table(dirs...)})
+	return mmap.Open(context.Background(), format.OpenArgs{Table: table(dirs...)})
 }
 
 func TestConformance(t *testing.T) {
@@ -66,7 +67,7 @@ func TestConformance(t *testing.T) {
 	a, _ := dataSet(t, s, 9, 1)
 	b, _ := dataSet(t, s, 14, 5)
 	readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-		return mmap.Open(context.Background(), shardify.OpenArgs{Table: table(a, b), Columns: columns, State: state})
+		return mmap.Open(context.Background(), format.OpenArgs{Table: table(a, b), Columns: columns, State: state})
 	})
 }
 
@@ -104,7 +105,7 @@ func rewrite(t *testing.T, to storage.Store, src shardify.Source, m *index.Manif
 	for _, before := range m.Shards[:i] {
 		lo += before.Samples
 	}
-	sink, err := writer.New(to, shardify.ShardSpec{Name: sh.Name, Schema: src.Schema(), Samples: sh.Samples, Exact: true, Keyed: m.Keyed})
+	sink, err := writer.New(to, format.ShardSpec{Name: sh.Name, Schema: src.Schema(), Samples: sh.Samples, Exact: true, Keyed: m.Keyed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +409,7 @@ func BenchmarkRead(b *testing.B) {
 func TestColumnsBringTheirCompanions(t *testing.T) {
 	dir, _ := dataSet(t, everything(), 3, 1)
 	for glob, want := range map[string]int{"vol": 2, "image": 2, "Jet_*": 3, "s_[if]8": 1} {
-		src, err := mmap.Open(context.Background(), shardify.OpenArgs{Table: table(dir), Columns: []string{glob}})
+		src, err := mmap.Open(context.Background(), format.OpenArgs{Table: table(dir), Columns: []string{glob}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -29,14 +30,14 @@ type shard struct {
 
 type source struct {
 	survey
-	table  *shardify.Table
+	table  *format.Table
 	layout *index.Layout
 	schema []shardify.Field // the wanted fields
 	wanted []int            // their places in survey.Schema
 }
 
 // Open reads the manifests, or takes what a plan has kept of them.
-func Open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
+func Open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	s := &source{table: a.Table}
 	if a.State != nil {
 		if err := json.Unmarshal(a.State, &s.survey); err != nil || len(s.Inputs) != a.Table.Len() {
@@ -149,7 +150,7 @@ func (s *source) ObjectName(input, object uint32) string {
 
 func (s *source) Close() error { return nil }
 
-// Reopen implements shardify.Reopener: readers open files by themselves.
+// Reopen implements format.Reopener: readers open files by themselves.
 func (s *source) Reopen() {}
 
 // Spans cuts every shard into pieces of about target bytes.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -29,7 +30,7 @@ func TestAxisEqualsMoveaxis(t *testing.T) {
 		file := filepath.Join("testdata", "axis_"+axis+".npz")
 		for _, name := range []string{file, deflate(t, file)} {
 			for _, target := range []int64{1, 300, 1 << 30} {
-				got, err := load([]string{name}, nil, shardify.Options{"axis": axis}, target)
+				got, err := load([]string{name}, nil, format.Options{"axis": axis}, target)
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -93,7 +94,7 @@ func TestLastAxisOfFortranOrderIsReadInParts(t *testing.T) {
 	const n = 500
 	for _, method := range []uint16{npy.Stored, npy.Deflated} {
 		table := folder(t, npz("a.npz", member{"x.npy", method, npyBytes("|u1", true, []int{4, 5, 3, n}, random(rng, 60*n))}))
-		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: shardify.Options{"axis": "-1"}})
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: format.Options{"axis": "-1"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +115,7 @@ func TestPartOfAScatteredArrayTakesItsShare(t *testing.T) {
 		array []byte
 	}{{"1", npyBytes("<f4", false, []int{50, n, 2}, random(rng, 400*n))}, {"0", npyBytes("<f4", true, []int{n, 100}, random(rng, 400*n))}} {
 		table := folder(t, npz("a.npz", member{"x.npy", npy.Deflated, m.array}))
-		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: shardify.Options{"axis": m.axis}})
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: format.Options{"axis": m.axis}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +153,7 @@ func TestAxisErrors(t *testing.T) {
 	cube := folder(t, npz("a.npz", member{"x.npy", 0, zeros("<f4", 3, 6)}, member{"v.npy", 0, zeros("<f4", 2, 3, 6)}, member{"y.npy", 0, zeros("<i8", 6)}))
 	for _, c := range []struct {
 		name, axis string
-		table      *shardify.Table
+		table      *format.Table
 		columns    []string
 		want       string
 		usage      bool
@@ -180,11 +181,11 @@ func TestAxisErrors(t *testing.T) {
 		{"of a file without samples", "1", folder(t, npz("0.npz", member{"x.npy", 0, zeros("<f4", 2, 6, 3)}), npz("1.npz", member{"x.npy", 0, zeros("<f4", 2, 0, 3)}), npz("2.npz", member{"x.npy", 0, zeros("<f4", 0)})), nil,
 			"x f32[2 3]; 6 samples; note no samples in 2 inputs (1.npz, 2.npz)", false},
 	} {
-		options := shardify.Options{"axis": c.axis}
+		options := format.Options{"axis": c.axis}
 		if got := describe(c.table, c.columns, options); got != c.want && !(strings.HasPrefix(c.want, "error: ") && strings.HasPrefix(got, c.want)) {
 			t.Errorf("%s:\nis   %s\nwant %s", c.name, got, c.want)
 		}
-		_, err := Format.Open(context.Background(), shardify.OpenArgs{Table: c.table, Columns: c.columns, Options: options})
+		_, err := Format.Open(context.Background(), format.OpenArgs{Table: c.table, Columns: c.columns, Options: options})
 		if errors.Is(err, shardify.ErrUsage) != c.usage {
 			t.Errorf("%s: wrong usage %v: %v", c.name, !c.usage, err)
 		}
@@ -194,16 +195,16 @@ func TestAxisErrors(t *testing.T) {
 // The survey of a plan is of one axis.
 func TestStateIsOfOneAxis(t *testing.T) {
 	table := folder(t, npz("a.npz", member{"x.npy", 0, zeros("<f4", 2, 6, 3)}))
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Options: shardify.Options{"axis": "1"}})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Options: format.Options{"axis": "1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := src.(shardify.Stater).State()
+	state, err := src.(format.Stater).State()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, axis := range []string{"auto", "0", "2", "-2"} {
-		_, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, State: state, Options: shardify.Options{"axis": axis}})
+		_, err := Format.Open(context.Background(), format.OpenArgs{Table: table, State: state, Options: format.Options{"axis": axis}})
 		if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "other options") {
 			t.Errorf("--axis %s with a state of axis 1: %v", axis, err)
 		}
@@ -211,7 +212,7 @@ func TestStateIsOfOneAxis(t *testing.T) {
 	for _, bad := range []string{`"axis":3`, `"axis":-1`} {
 		b := bytes.Replace(state, []byte(`"inner":[2,3],"axis":1`), []byte(`"inner":[2,3],`+bad), 1)
 		b = append([]byte{b[0], b[1] + byte(len(b)-len(state))}, b[2:]...)
-		_, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, State: b, Options: shardify.Options{"axis": "1"}})
+		_, err := Format.Open(context.Background(), format.OpenArgs{Table: table, State: b, Options: format.Options{"axis": "1"}})
 		if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "bad axis") {
 			t.Errorf("%s: %v", bad, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // BenchmarkRead reads every file of $SHARDIFY_BENCH_NPZ alone, with one reader,
@@ -21,10 +22,10 @@ func BenchmarkRead(b *testing.B) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.np[yz]"))
 	for _, f := range files {
 		b.Run(filepath.Base(f), func(b *testing.B) {
-			var table shardify.Table
+			var table format.Table
 			table.Roots = []string{f}
-			table.Append(0, "", shardify.SizeUnknown, 0)
-			src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: &table})
+			table.Append(0, "", format.SizeUnknown, 0)
+			src, err := Format.Open(context.Background(), format.OpenArgs{Table: &table})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/columns"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
@@ -56,7 +57,7 @@ type candidate struct {
 }
 
 // choose applies the rules to the file that stands for its group.
-func (c *chooser) choose(l *npy.Listing) ([]column, []shardify.Leftover, error) {
+func (c *chooser) choose(l *npy.Listing) ([]column, []format.Leftover, error) {
 	if c.All() && l.Sparse() {
 		return nil, nil, shardify.Unsupported("a scipy sparse matrix: save it with np.savez(..., x=scipy.sparse.load_npz(FILE).toarray()), or name its arrays with --columns")
 	}
@@ -92,7 +93,7 @@ func (c *chooser) choose(l *npy.Listing) ([]column, []shardify.Leftover, error) 
 		case a.exact:
 			return nil, nil, shardify.Mismatch("%s has not the %d samples of the other columns; the file has %s", a.Key, n, l.Shapes())
 		default:
-			left = append(left, shardify.Leftover{Name: a.Key, Reason: "0-d: no sample axis"})
+			left = append(left, format.Leftover{Name: a.Key, Reason: "0-d: no sample axis"})
 		}
 	}
 	return cols, left, nil
@@ -100,7 +101,7 @@ func (c *chooser) choose(l *npy.Listing) ([]column, []shardify.Leftover, error) 
 
 // candidates finds the wanted leaves of each array. What cannot be read goes to
 // left, unless it was asked for by name or is damaged.
-func (c *chooser) candidates(l *npy.Listing, left *[]shardify.Leftover) ([]candidate, error) {
+func (c *chooser) candidates(l *npy.Listing, left *[]format.Leftover) ([]candidate, error) {
 	var out []candidate
 	for i := range l.Arrays {
 		a := &l.Arrays[i]
@@ -113,7 +114,7 @@ func (c *chooser) candidates(l *npy.Listing, left *[]shardify.Leftover) ([]candi
 				return nil, a.Err
 			}
 			if hit {
-				*left = append(*left, shardify.Leftover{Name: a.Key, Reason: shardify.Reason(a.Err), Unreadable: !errors.Is(a.Err, npy.ErrNoArray)})
+				*left = append(*left, format.Leftover{Name: a.Key, Reason: format.Reason(a.Err), Unreadable: !errors.Is(a.Err, npy.ErrNoArray)})
 			}
 			continue
 		}
@@ -128,7 +129,7 @@ func (c *chooser) candidates(l *npy.Listing, left *[]shardify.Leftover) ([]candi
 				if exact {
 					return nil, err
 				}
-				*left = append(*left, shardify.Leftover{Name: name, Reason: shardify.Reason(err), Unreadable: true})
+				*left = append(*left, format.Leftover{Name: name, Reason: format.Reason(err), Unreadable: true})
 				continue
 			}
 			cand.exact = cand.exact || exact

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -94,8 +95,8 @@ func TestConformance(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		table   *shardify.Table
-		options shardify.Options
+		table   *format.Table
+		options format.Options
 	}{
 		{"stored", folder(t, file("a.npz", columnsOf(rng, 40, npy.Stored)), file("b.npz", columnsOf(rng, 1, npy.Stored)), file("c.npz", columnsOf(rng, 77, npy.Stored))), nil},
 		{"deflated", folder(t, file("a.npz", columnsOf(rng, 40, npy.Deflated)), file("b.npz", columnsOf(rng, 77, npy.Deflated))), nil},
@@ -106,34 +107,34 @@ func TestConformance(t *testing.T) {
 		{"fortran stored", folder(t, file("a.npz", fortranOf(rng, 90, npy.Stored)), file("b.npz", fortranOf(rng, 33, npy.Stored))), nil},
 		{"fortran far apart", folder(t, file("a.npz", []member{{"x.npy", npy.Stored, npyBytes("<f8", true, []int{2000, 2, 3}, random(rng, 2000*48))}})), nil},
 		{"fortran deflated", folder(t, file("a.npz", fortranOf(rng, 90, npy.Deflated)), file("b.npz", fortranOf(rng, 33, npy.Deflated))), nil},
-		{"another axis, stored", folder(t, file("a.npz", axesOf(rng, 90, npy.Stored)), file("b.npz", axesOf(rng, 0, npy.Stored)), file("c.npz", axesOf(rng, 33, npy.Stored))), shardify.Options{"axis": "1"}},
-		{"another axis, deflated", folder(t, file("a.npz", axesOf(rng, 90, npy.Deflated)), file("b.npz", axesOf(rng, 33, npy.Deflated))), shardify.Options{"axis": "1"}},
-		{"another axis, far apart", folder(t, file("a.npz", []member{{"x.npy", npy.Stored, npyBytes("<f8", false, []int{2, 2000, 3}, random(rng, 2000*48))}})), shardify.Options{"axis": "1"}},
+		{"another axis, stored", folder(t, file("a.npz", axesOf(rng, 90, npy.Stored)), file("b.npz", axesOf(rng, 0, npy.Stored)), file("c.npz", axesOf(rng, 33, npy.Stored))), format.Options{"axis": "1"}},
+		{"another axis, deflated", folder(t, file("a.npz", axesOf(rng, 90, npy.Deflated)), file("b.npz", axesOf(rng, 33, npy.Deflated))), format.Options{"axis": "1"}},
+		{"another axis, far apart", folder(t, file("a.npz", []member{{"x.npy", npy.Stored, npyBytes("<f8", false, []int{2, 2000, 3}, random(rng, 2000*48))}})), format.Options{"axis": "1"}},
 		{"another axis, npy", folder(t, member{"x_0.npy", 0, npyBytes("<f4", false, []int{3, 2, 30}, random(rng, 720))},
-			member{"x_1.npy", 0, npyBytes(">f4", true, []int{3, 2, 50}, random(rng, 1200))}), shardify.Options{"axis": "-1"}},
-		{"another axis, a file a sample", folder(t, raggeds...), shardify.Options{"sample": "file", "axis": "-1"}},
-		{"a file a sample", folder(t, raggeds...), shardify.Options{"sample": "file"}},
+			member{"x_1.npy", 0, npyBytes(">f4", true, []int{3, 2, 50}, random(rng, 1200))}), format.Options{"axis": "-1"}},
+		{"another axis, a file a sample", folder(t, raggeds...), format.Options{"sample": "file", "axis": "-1"}},
+		{"a file a sample", folder(t, raggeds...), format.Options{"sample": "file"}},
 		{"single values", folder(t, file("a.npz", singles(rng, 40, npy.Stored, "<f4")), file("b.npz", singles(rng, 77, npy.Deflated, ">f8")), file("c.npz", singles(rng, 0, npy.Stored, "<f4")),
 			file("d.npz", singles(rng, 1, npy.Deflated, "<f4"))), nil},
 		{"types that differ", folder(t, typesOf(rng, npy.Stored, npy.Stored, npy.Stored, npy.Stored)...), nil},
 		{"types that differ, deflated", folder(t, typesOf(rng, npy.Deflated, npy.Stored, npy.Deflated, npy.Deflated)...), nil},
-		{"types that differ, a file a sample", folder(t, typesOf(rng, npy.Stored, npy.Deflated, npy.Stored)...), shardify.Options{"sample": "file"}},
+		{"types that differ, a file a sample", folder(t, typesOf(rng, npy.Stored, npy.Deflated, npy.Stored)...), format.Options{"sample": "file"}},
 		{"types that differ, zip", roots(t,
 			[]member{{"x0.npy", 0, npyBytes("<i4", false, []int{30, 3}, random(rng, 360))}, {"x1.npy", 0, npyBytes(">i8", true, []int{50, 3}, random(rng, 1200))}},
 			[]member{file("a.npz", []member{{"w.npy", npy.Deflated, npyBytes("<f4", false, []int{10}, random(rng, 40))}}),
 				file("b.npz", []member{{"w.npy", npy.Stored, npyBytes("<f8", false, []int{70}, random(rng, 560))}})}),
-			shardify.Options{"zip": "true"}},
+			format.Options{"zip": "true"}},
 		{"zip", roots(t,
 			[]member{{"x0.npy", 0, npyBytes("<f4", false, []int{30, 3}, random(rng, 360))}, {"x1.npy", 0, npyBytes("<f4", false, []int{50, 3}, random(rng, 600))}},
 			[]member{{"y.npy", 0, npyBytes("<i8", false, []int{80}, random(rng, 640))}},
 			[]member{file("a.npz", []member{{"w.npy", npy.Deflated, npyBytes("<f8", false, []int{10}, random(rng, 80))}}),
 				file("b.npz", []member{{"w.npy", npy.Stored, npyBytes("<f8", false, []int{20}, random(rng, 160))}}),
 				file("c.npz", []member{{"w.npy", npy.Deflated, npyBytes("<f8", false, []int{50}, random(rng, 400))}})}),
-			shardify.Options{"zip": "true"}},
+			format.Options{"zip": "true"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-				return Format.Open(context.Background(), shardify.OpenArgs{Table: c.table, Columns: columns, State: state, Options: c.options, Jobs: 3})
+				return Format.Open(context.Background(), format.OpenArgs{Table: c.table, Columns: columns, State: state, Options: c.options, Jobs: 3})
 			})
 		})
 	}

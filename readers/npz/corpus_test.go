@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
@@ -150,7 +151,7 @@ func (c *corpusFile) array(key string, want *expected, refuse bool) {
 		modes = append(modes, "row")
 	}
 	for _, mode := range modes {
-		got, err := load([]string{c.path}, columns, shardify.Options{"sample": mode}, 0)
+		got, err := load([]string{c.path}, columns, format.Options{"sample": mode}, 0)
 		if err != nil && !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) && !errors.Is(err, shardify.ErrSchema) {
 			c.wrong(key, "refused for no kind of reason: %v", err)
 			return
@@ -198,28 +199,28 @@ type loaded struct {
 	samples int64
 	cols    map[string]*shardify.Column
 	order   []string
-	left    []shardify.Leftover
+	left    []format.Leftover
 }
 
 // load reads files as one source, and joins the proofs. A target of 0 gives
 // small spans, but not too many.
-func load(files, columns []string, o shardify.Options, target int64) (*loaded, error) {
-	var table shardify.Table
+func load(files, columns []string, o format.Options, target int64) (*loaded, error) {
+	var table format.Table
 	for _, f := range files {
 		table.Roots = append(table.Roots, f)
-		table.Append(len(table.Roots)-1, "", shardify.SizeUnknown, 0)
+		table.Append(len(table.Roots)-1, "", format.SizeUnknown, 0)
 	}
 	return loadTable(&table, columns, o, target)
 }
 
-func loadTable(table *shardify.Table, columns []string, o shardify.Options, target int64) (*loaded, error) {
+func loadTable(table *format.Table, columns []string, o format.Options, target int64) (*loaded, error) {
 	ctx := context.Background()
-	src, err := Format.Open(ctx, shardify.OpenArgs{Table: table, Columns: columns, Options: o, Jobs: 2})
+	src, err := Format.Open(ctx, format.OpenArgs{Table: table, Columns: columns, Options: o, Jobs: 2})
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	out := &loaded{cols: map[string]*shardify.Column{}, left: src.(shardify.Reporter).Leftovers()}
+	out := &loaded{cols: map[string]*shardify.Column{}, left: src.(format.Reporter).Leftovers()}
 	for _, f := range src.Schema() {
 		out.order = append(out.order, f.Name)
 		col := &shardify.Column{Field: f}

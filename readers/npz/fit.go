@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
@@ -61,7 +62,7 @@ func (b *groupBuilder) fit(l *npy.Listing, s *surveyed, extra []string) error {
 	}
 	for key, why := range b.unread {
 		if a := at[key]; a != nil && a.Err == nil {
-			return shardify.Unsupported("%s is read here and cannot be in %s: %s; --columns '!%s' leaves it out", key, b.refName, shardify.Reason(why), key)
+			return shardify.Unsupported("%s is read here and cannot be in %s: %s; --columns '!%s' leaves it out", key, b.refName, format.Reason(why), key)
 		} else if a != nil && errors.Is(a.Err, shardify.ErrCorrupt) {
 			return a.Err
 		}
@@ -72,7 +73,7 @@ func (b *groupBuilder) fit(l *npy.Listing, s *surveyed, extra []string) error {
 			return a.Err
 		}
 		if a != nil && a.Err != nil && !errors.Is(a.Err, npy.ErrNoArray) {
-			b.note(key, shardify.Reason(a.Err)+", in "+b.table.Name(int(s.input)))
+			b.note(key, format.Reason(a.Err)+", in "+b.table.Name(int(s.input)))
 		}
 		if a == nil || a.Err != nil || empty {
 			continue
@@ -86,8 +87,8 @@ func (b *groupBuilder) fit(l *npy.Listing, s *surveyed, extra []string) error {
 func (b *groupBuilder) note(key, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !slices.ContainsFunc(b.left, func(l shardify.Leftover) bool { return l.Name == key }) {
-		b.left = append(b.left, shardify.Leftover{Name: key, Reason: why, Unreadable: true})
+	if !slices.ContainsFunc(b.left, func(l format.Leftover) bool { return l.Name == key }) {
+		b.left = append(b.left, format.Leftover{Name: key, Reason: why, Unreadable: true})
 	}
 }
 

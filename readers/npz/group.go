@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/storage/storages"
@@ -57,7 +58,7 @@ const (
 
 // groupBuilder surveys the files of one group.
 type groupBuilder struct {
-	table   *shardify.Table
+	table   *format.Table
 	inputs  []uint32
 	npyName string
 	choose  *chooser
@@ -70,9 +71,9 @@ type groupBuilder struct {
 	known   map[string]bool  // keys of ref: is it a column?
 	unread  map[string]error // keys of ref that are wanted and have no form that is read
 	skip    bool             // damaged files are left out
-	skipped []shardify.Skip
+	skipped []format.Skip
 	cols    []column
-	left    []shardify.Leftover
+	left    []format.Leftover
 	notes   []string
 
 	mu    sync.Mutex
@@ -98,7 +99,7 @@ func (b *groupBuilder) build(ctx context.Context) (*group, error) {
 	if err != nil {
 		err = shardify.Annotate(err, "open", b.refName, "")
 		if errors.Is(err, shardify.ErrCorrupt) && len(b.inputs) > 1 && !b.skip {
-			err = &shardify.Skippable{Err: err}
+			err = &format.Skippable{Err: err}
 		}
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func (b *groupBuilder) noneLeft(all []surveyed) error {
 			continue
 		}
 		b.bad.add(s.input, shardify.Annotate(s.skipped, "open", b.table.Shown(int(s.input)), ""))
-		x := shardify.Skip{Input: b.table.Unique(int(s.input)), Reason: s.skipped.Error()}
+		x := format.Skip{Input: b.table.Unique(int(s.input)), Reason: s.skipped.Error()}
 		var e *shardify.Error
 		if errors.As(s.skipped, &e) {
 			if x.Object, x.Reason = e.Object, e.Err.Error(); e.Offset >= 0 {
@@ -291,7 +292,7 @@ func (b *groupBuilder) surveyAll(ctx context.Context) ([]surveyed, error) {
 	}
 	err := b.bad.err(b.table, len(b.inputs))
 	if err != nil && b.bad.corrupt && b.bad.count < len(b.inputs) && !b.skip {
-		err = &shardify.Skippable{Err: err}
+		err = &format.Skippable{Err: err}
 	}
 	return all, err
 }
@@ -354,7 +355,7 @@ func (b *groupBuilder) assemble(all []surveyed) *group {
 	g := &group{columns: b.cols}
 	b.findRagged(all)
 	typ := make([]int, len(b.list)) // index in g.types plus one: numbered in file order, not as found
-	var foreign shardify.Leftover
+	var foreign format.Leftover
 	for i := range all {
 		s := &all[i]
 		name := func() string { return b.table.Name(int(s.input)) }
@@ -385,7 +386,7 @@ func (b *groupBuilder) assemble(all []surveyed) *group {
 	return g
 }
 
-func note(l *shardify.Leftover, name func() string, reason string) {
+func note(l *format.Leftover, name func() string, reason string) {
 	if l.Count++; l.Count == 1 {
 		l.Name, l.Reason = name(), reason
 	}
@@ -412,7 +413,7 @@ func (f *failures) add(input uint32, err error) {
 }
 
 // err is the first failure, with the number and names of the others.
-func (f *failures) err(t *shardify.Table, of int) error {
+func (f *failures) err(t *format.Table, of int) error {
 	if f.count < 2 {
 		if f.count == 1 {
 			return f.first[0].err
@@ -438,7 +439,7 @@ func (f *failures) err(t *shardify.Table, of int) error {
 
 // npyName names the array of .npy files: by their stem, or what their stems
 // have in common.
-func npyName(t *shardify.Table, inputs []uint32) string {
+func npyName(t *format.Table, inputs []uint32) string {
 	var common string
 	n, same := 0, true
 	for _, i := range inputs {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
@@ -86,10 +86,10 @@ func writeFile(t testing.TB, name string, b []byte) {
 }
 
 // folder writes files and lists them, in the order given.
-func folder(t testing.TB, files ...member) *shardify.Table {
+func folder(t testing.TB, files ...member) *format.Table {
 	t.Helper()
 	dir := t.TempDir()
-	table := &shardify.Table{Roots: []string{dir}}
+	table := &format.Table{Roots: []string{dir}}
 	for _, f := range files {
 		name := filepath.Join(dir, filepath.FromSlash(f.name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
@@ -102,9 +102,9 @@ func folder(t testing.TB, files ...member) *shardify.Table {
 }
 
 // roots makes a table of several roots, each a list of files.
-func roots(t testing.TB, groups ...[]member) *shardify.Table {
+func roots(t testing.TB, groups ...[]member) *format.Table {
 	t.Helper()
-	var all shardify.Table
+	var all format.Table
 	for _, g := range groups {
 		sub := folder(t, g...)
 		all.Roots = append(all.Roots, sub.Roots[0])

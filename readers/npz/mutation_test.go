@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
@@ -63,10 +64,10 @@ func seeds(t testing.TB) []member {
 
 // walk reads a file that may be damaged.
 func walk(name, mode, axis string) (readertest.Walked, error) {
-	table := &shardify.Table{Roots: []string{name}}
-	table.Append(0, "", shardify.SizeUnknown, 0)
+	table := &format.Table{Roots: []string{name}}
+	table.Append(0, "", format.SizeUnknown, 0)
 	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-		return Format.Open(ctx, shardify.OpenArgs{Table: table, Options: shardify.Options{"sample": mode, "axis": axis}, Jobs: 1})
+		return Format.Open(ctx, format.OpenArgs{Table: table, Options: format.Options{"sample": mode, "axis": axis}, Jobs: 1})
 	}, 32<<10, nil)
 }
 
@@ -137,9 +138,9 @@ func FuzzState(f *testing.F) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	table := folder(f, member{"a.npz", 0, archive(columnsOf(rng, 5, 99)...)}, member{"b.npz", 0, archive(columnsOf(rng, 8, npy.Deflated)...)})
 	mixed := folder(f, typesOf(rng, npy.Stored, npy.Deflated)...)
-	options := []shardify.Options{{}, {"sample": "file"}, {}, {"sample": "file"}}
-	tables := []*shardify.Table{table, table, mixed, mixed}
+	options := []format.Options{{}, {"sample": "file"}, {}, {"sample": "file"}}
+	tables := []*format.Table{table, table, mixed, mixed}
 	readertest.FuzzState(f, len(options), func(which int, state []byte) (shardify.Source, error) {
-		return Format.Open(context.Background(), shardify.OpenArgs{Table: tables[which], State: state, Options: options[which]})
+		return Format.Open(context.Background(), format.OpenArgs{Table: tables[which], State: state, Options: options[which]})
 	})
 }

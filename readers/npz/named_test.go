@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -30,8 +31,8 @@ func classed(names ...string) (all []member) {
 }
 
 func TestFilesThatAreSamplesKeepTheirNamesAndClasses(t *testing.T) {
-	opts := func(list ...string) shardify.Options {
-		o := shardify.Options{"sample": "file"}
+	opts := func(list ...string) format.Options {
+		o := format.Options{"sample": "file"}
 		for i := 0; i < len(list); i += 2 {
 			o[list[i]] = list[i+1]
 		}
@@ -40,9 +41,9 @@ func TestFilesThatAreSamplesKeepTheirNamesAndClasses(t *testing.T) {
 	const bad = "error: "
 	for _, c := range []struct {
 		name    string
-		table   *shardify.Table
+		table   *format.Table
 		columns []string
-		options shardify.Options
+		options format.Options
 		want    string
 	}{
 		{"class folders", folder(t, each("cat/a.npy", "cat/deep/a.NPY", "dog/b.npy")...), nil, opts(), "cat/a cls=0, cat/deep/a cls=0, dog/b cls=1 of data,cls(cat dog)"},
@@ -68,12 +69,12 @@ func TestFilesThatAreSamplesKeepTheirNamesAndClasses(t *testing.T) {
 		{"names with dots", folder(t, each("cat/a.1.npy", "cat/a.2.npy", "dog/b.npy")...), nil, opts("stem", "last"), "cat/a.1 cls=0, cat/a.2 cls=0, dog/b cls=1 of data,cls(cat dog)"},
 		{"one name, two formats", folder(t, append(each("cat/x.npy", "dog/x.npy"), npz("cat/x.npz", member{"x.npy", npy.Stored, zeros("<f4", 2, 3)}))...), nil, opts(),
 			bad + "cat/x.npy and cat/x.npz have one name as samples, cat/x: --keys ordinal"},
-		{"rows", folder(t, each("cat/a.npy", "dog/a.npy")...), nil, shardify.Options{"keys": "path"}, bad + "--keys path is for files that are a sample each, as --sample file has them"},
+		{"rows", folder(t, each("cat/a.npy", "dog/a.npy")...), nil, format.Options{"keys": "path"}, bad + "--keys path is for files that are a sample each, as --sample file has them"},
 		{"zip", roots(t, each("cat/a.npy", "dog/a.npy"), []member{{"cat/y.npy", 0, zeros("<i2")}, {"dog/y.npy", 0, zeros("<i2")}}), nil, opts("zip", "true"),
 			"cat/a cls=0, dog/a cls=1 of a,y,cls(cat dog)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: c.table, Columns: c.columns, Options: c.options})
+			src, err := Format.Open(context.Background(), format.OpenArgs{Table: c.table, Columns: c.columns, Options: c.options})
 			if err != nil {
 				if got := bad + err.Error(); !strings.HasPrefix(c.want, bad) || !strings.Contains(got, strings.TrimPrefix(c.want, bad)) {
 					t.Errorf("got %s, want %s", got, c.want)
@@ -98,8 +99,8 @@ func TestNamedFilesConform(t *testing.T) {
 	for _, n := range []string{"cat/1.npz", "cat/2.npz", "dog/1.npz", "eel/a/9.npz"} {
 		files = append(files, npz(n, columnsOf(rng, 5+len(files), uint16(len(files)%2*npy.Deflated))...))
 	}
-	table, options := folder(t, files...), shardify.Options{"sample": "file"}
+	table, options := folder(t, files...), format.Options{"sample": "file"}
 	readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-		return Format.Open(context.Background(), shardify.OpenArgs{Table: table, Columns: columns, State: state, Options: options})
+		return Format.Open(context.Background(), format.OpenArgs{Table: table, Columns: columns, State: state, Options: options})
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -58,7 +59,7 @@ func TestBytesBehindADeflateStreamAreFound(t *testing.T) {
 func TestRunBackwards(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	table := folder(t, member{"a.npz", 0, archive(columnsOf(rng, 60, 99)...)})
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestRunBackwards(t *testing.T) {
 func TestSpansOfARunMayBeCut(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	table := folder(t, member{"a.npz", 0, archive(fortranOf(rng, 50, npy.Deflated)...)})
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestCancelInTheMiddleNeverGivesAShortBatch(t *testing.T) {
 		member{"x.npy", npy.Stored, npyBytes("<f4", false, []int{n}, random(rng, 4*n))},
 		member{"f.npy", npy.Stored, npyBytes("<f4", true, []int{n, 2}, random(rng, 8*n))},
 		member{"s.npy", npy.Deflated, npyBytes("|S3", false, []int{n}, random(rng, 3*n))})})
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +236,7 @@ func TestManyCompressedColumnsAreReadOneAfterAnother(t *testing.T) {
 		members = append(members, member{fmt.Sprintf("c%03d.npy", i), npy.Deflated, zeros("<f4", 100)})
 	}
 	for n, want := range map[int]int{maxStreams: 100, maxStreams + 1: 1} {
-		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: folder(t, npz("a.npz", members[:n]...))})
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: folder(t, npz("a.npz", members[:n]...))})
 		if err != nil {
 			t.Fatal(err)
 		}

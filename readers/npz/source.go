@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
 // Format is the readers' table's line for NumPy files.
-var Format = shardify.SourceFormat{
+var Format = format.Input{
 	Name:    "npz",
 	Help:    "NumPy arrays: .npy files and .npz archives, stored or compressed",
 	Sniff:   sniff,
@@ -23,12 +24,12 @@ var Format = shardify.SourceFormat{
 	Open:    open,
 }
 
-var options = slices.Concat([]shardify.Option{
-	{Name: rows.SampleOption, Kind: shardify.KindEnum, Default: "row", Values: []string{"row", rows.SampleAxis, rows.SampleFile},
+var options = slices.Concat([]format.Option{
+	{Name: rows.SampleOption, Kind: format.KindEnum, Default: "row", Values: []string{"row", rows.SampleAxis, rows.SampleFile},
 		Help: "what is one sample: a row of the arrays (axis 0), unless files look like one sample each; surely a row (axis); or a whole file"},
-	{Name: rows.AxisOption, Kind: shardify.KindString, Default: "auto",
+	{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"},
-	{Name: "zip", Kind: shardify.KindBool, Default: "false",
+	{Name: "zip", Kind: format.KindBool, Default: "false",
 		Help: "join the inputs by position: each INPUT holds other columns of the same samples"},
 }, labels.Options)
 
@@ -39,20 +40,20 @@ func sniff(head []byte, name string) bool {
 
 // source is what the survey found, or a State kept.
 type source struct {
-	table   *shardify.Table
+	table   *format.Table
 	byFile  bool
 	firm    bool // rows are samples, as the user says
 	axis    int  // of the samples
 	named   *labels.Named
 	groups  []*group
 	schema  []shardify.Field
-	left    []shardify.Leftover
-	skipped []shardify.Skip
+	left    []format.Leftover
+	skipped []format.Skip
 	notes   []string
 }
 
-func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
-	opts, err := shardify.CheckOptions(options, a.Options)
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	opts, err := format.CheckOptions(options, a.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 }
 
 // survey looks into the files, group by group.
-func (s *source) survey(ctx context.Context, a shardify.OpenArgs, zip bool) error {
+func (s *source) survey(ctx context.Context, a format.OpenArgs, zip bool) error {
 	lists, err := inputGroups(a.Table, zip)
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (s *source) files() []uint32 {
 }
 
 // inputGroups lists the inputs that belong together.
-func inputGroups(t *shardify.Table, zip bool) ([][]uint32, error) {
+func inputGroups(t *format.Table, zip bool) ([][]uint32, error) {
 	lists := make([][]uint32, 1)
 	if zip {
 		lists = make([][]uint32, len(t.Roots))
@@ -197,27 +198,27 @@ func (g *group) fields() []shardify.Field {
 // Schema implements shardify.Source.
 func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }
 
-// Leftovers implements shardify.Reporter.
-func (s *source) Leftovers() []shardify.Leftover { return slices.Concat(s.left, s.named.Leftovers()) }
+// Leftovers implements format.Reporter.
+func (s *source) Leftovers() []format.Leftover { return slices.Concat(s.left, s.named.Leftovers()) }
 
-// Keyed implements shardify.Keyer: files that are samples may name them.
+// Keyed implements format.Keyer: files that are samples may name them.
 func (s *source) Keyed() bool { return s.named.Keyed() }
 
-// Columnar implements shardify.Columnar.
+// Columnar implements format.Columnar.
 func (s *source) Columnar() bool { return true }
 
-// CheckKeys implements shardify.Keyer.
+// CheckKeys implements format.Keyer.
 func (s *source) CheckKeys(memberMax int, check func(key []byte) error) error {
 	return s.named.CheckKeys(memberMax, check)
 }
 
-// Skipped implements shardify.Skipper: files that are left out because they are damaged.
-func (s *source) Skipped() []shardify.Skip { return slices.Clone(s.skipped) }
+// Skipped implements format.Skipper: files that are left out because they are damaged.
+func (s *source) Skipped() []format.Skip { return slices.Clone(s.skipped) }
 
-// Notes implements shardify.Noter: what was widened, and how many inputs are empty.
+// Notes implements format.Noter: what was widened, and how many inputs are empty.
 func (s *source) Notes() []string { return slices.Clone(s.notes) }
 
-// ObjectName implements shardify.ObjectNamer: objects are the arrays, counted
+// ObjectName implements format.ObjectNamer: objects are the arrays, counted
 // over all groups.
 func (s *source) ObjectName(_, object uint32) string {
 	n := int(object)
@@ -233,7 +234,7 @@ func (s *source) ObjectName(_, object uint32) string {
 // Close implements shardify.Source. Readers hold their files themselves.
 func (s *source) Close() error { return nil }
 
-// Reopen implements shardify.Reopener: readers open files by themselves.
+// Reopen implements format.Reopener: readers open files by themselves.
 func (s *source) Reopen() {}
 
 // markRuns gives a run to every stretch of files that must be decoded in order:

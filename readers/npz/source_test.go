@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -31,8 +32,8 @@ func zeros(descr string, shape ...int) []byte {
 func npz(name string, members ...member) member { return member{name, 0, archive(members...)} }
 
 // describe opens a source and writes its schema, samples, leftovers and notes.
-func describe(table *shardify.Table, columns []string, o shardify.Options) string {
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Columns: columns, Options: o})
+func describe(table *format.Table, columns []string, o format.Options) string {
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Columns: columns, Options: o})
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -62,20 +63,20 @@ func describe(table *shardify.Table, columns []string, o shardify.Options) strin
 		n += sp.Samples()
 	}
 	fmt.Fprintf(&b, "%d samples", n)
-	for _, l := range src.(shardify.Reporter).Leftovers() {
+	for _, l := range src.(format.Reporter).Leftovers() {
 		fmt.Fprintf(&b, "; left %s: %s", l.Name, l.Reason)
 		if l.Count > 0 {
 			fmt.Fprintf(&b, " (%d files)", l.Count)
 		}
 	}
-	for _, n := range src.(shardify.Noter).Notes() {
+	for _, n := range src.(format.Noter).Notes() {
 		b.WriteString("; note " + n)
 	}
 	return b.String()
 }
 
 func TestWhatIsASample(t *testing.T) {
-	file := shardify.Options{"sample": "file"}
+	file := format.Options{"sample": "file"}
 	mnist := folder(t, npz("m.npz",
 		member{"x_train.npy", 0, zeros("|u1", 60, 28, 28)}, member{"y_train.npy", 0, zeros("|u1", 60)},
 		member{"x_test.npy", 0, zeros("|u1", 10, 28, 28)}, member{"y_test.npy", 0, zeros("|u1", 10)}))
@@ -89,9 +90,9 @@ func TestWhatIsASample(t *testing.T) {
 	images := folder(t, image("0.npz"), image("1.npz"))
 	for _, c := range []struct {
 		name    string
-		table   *shardify.Table
+		table   *format.Table
 		columns []string
-		options shardify.Options
+		options format.Options
 		want    string
 	}{
 		{"the largest array decides", mixed, nil, nil,
@@ -124,11 +125,11 @@ func TestWhatIsASample(t *testing.T) {
 			"error: open m.npz: it holds the splits train, test: x_train, y_train 60; x_test, y_test 10; --columns 'x_train,y_train' or --columns 'x_test,y_test' takes one of them, --sample file makes each file one sample: schema mismatch"},
 		{"as many in train and test", alike, nil, nil,
 			"error: open m.npz: it holds the splits train, test: x_train 9; x_test 9; --columns 'x_train' or --columns 'x_test' takes one of them, --sample axis makes them columns of the same samples"},
-		{"splits as columns", alike, nil, shardify.Options{"sample": "axis"}, "x_train f32[]; x_test f32[]; 9 samples"},
+		{"splits as columns", alike, nil, format.Options{"sample": "axis"}, "x_train f32[]; x_test f32[]; 9 samples"},
 		{"splits as columns by name", alike, []string{"x_train", "x_test"}, nil, "x_train f32[]; x_test f32[]; 9 samples"},
 		{"splits in files", folder(t, member{"x_test.npy", 0, zeros("<f4", 9, 2)}, member{"x_train_1.npy", 0, zeros("<f4", 7, 2)}, member{"x_train_2.npy", 0, zeros("<f4", 7, 2)}), nil, nil,
 			"error: the files are splits by their names, x_train_1.npy and x_test.npy: convert each split by itself; --sample axis makes rows of one field of them, which --split-from 'train=*train*,test=*test*' parts; --sample file makes each file one sample"},
-		{"splits in files as rows", folder(t, member{"x_test.npy", 0, zeros("<f4", 9, 2)}, member{"x_train.npy", 0, zeros("<f4", 7, 2)}), nil, shardify.Options{"sample": "axis"},
+		{"splits in files as rows", folder(t, member{"x_test.npy", 0, zeros("<f4", 9, 2)}, member{"x_train.npy", 0, zeros("<f4", 7, 2)}), nil, format.Options{"sample": "axis"},
 			"x_t f32[2]; 16 samples"},
 		{"one split in files", folder(t, member{"train_1.npy", 0, zeros("<f4", 9, 2)}, member{"train_2.npy", 0, zeros("<f4", 7, 2)}), nil, nil, "train f32[2]; 16 samples"},
 		{"masks are no splits", folder(t, npz("m.npz", member{"x.npy", 0, zeros("<f4", 9)}, member{"train_mask.npy", 0, zeros("|b1", 9)}, member{"test_mask.npy", 0, zeros("|b1", 9)})), nil, nil,
@@ -175,7 +176,7 @@ func TestWhatIsASample(t *testing.T) {
 			"--sample axis makes 16 of image |u1 [9,3], label <i8 repeated"},
 		{"some of images", images, []string{"image"}, nil, "error: a sample may be a file or a row"},
 		{"images, a file a sample", images, nil, file, "image u8[8 9 3]; label i64[]; 2 samples"},
-		{"images, a row a sample", images, nil, shardify.Options{"sample": "axis"}, "image u8[9 3]; label i64[]; 16 samples; " +
+		{"images, a row a sample", images, nil, format.Options{"sample": "axis"}, "image u8[9 3]; label i64[]; 16 samples; " +
 			"note each row is a sample, 16 of image |u1 [9,3], label <i8 repeated; --sample file makes 2 samples of image |u1 [8,9,3], label <i8"},
 		{"volumes", folder(t, member{"a.npy", 0, zeros("<f4", 8, 9, 9)}, member{"b.npy", 0, zeros("<f4", 8, 9, 9)}), nil, nil, "error: a sample may be a file or a row"},
 		{"pieces of a series", folder(t, member{"x0.npy", 0, zeros("<f4", 8, 9, 9)}, member{"x1.npy", 0, zeros("<f4", 7, 9, 9)}), nil, nil, "x f32[9 9]; 15 samples"},
@@ -232,7 +233,7 @@ func TestWhatIsASample(t *testing.T) {
 			"error: open 1.npy at byte 0: not an NPY file: corrupt data (2 of 3 files: 1.npy, 2.npy)"},
 		{"no files of ours", folder(t, member{"a.txt", 0, []byte("a")}), nil, nil, "error: open a.txt: not an NPY or NPZ file"},
 		{"no files", folder(t), nil, nil, "error: no NPY or NPZ files: not supported"},
-		{"unknown option", mixed, nil, shardify.Options{"axes": "1"}, `error: unknown option "axes"`},
+		{"unknown option", mixed, nil, format.Options{"axes": "1"}, `error: unknown option "axes"`},
 	} {
 		got := describe(c.table, c.columns, c.options)
 		if got != c.want && !(strings.HasPrefix(c.want, "error: ") && strings.HasPrefix(got, c.want)) {
@@ -242,7 +243,7 @@ func TestWhatIsASample(t *testing.T) {
 }
 
 func TestZipJoinsByPosition(t *testing.T) {
-	zip := shardify.Options{"zip": "true"}
+	zip := format.Options{"zip": "true"}
 	count := func(from, n int) []byte {
 		var b []byte
 		for i := range n {
@@ -263,7 +264,7 @@ func TestZipJoinsByPosition(t *testing.T) {
 		}
 	}
 	long := []member{npz("w.npz", member{"w.npy", npy.Deflated, npyBytes("<i4", false, []int{7}, count(0, 7))})}
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: roots(t, x, long), Options: zip})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: roots(t, x, long), Options: zip})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +273,7 @@ func TestZipJoinsByPosition(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		table *shardify.Table
+		table *format.Table
 		want  string
 	}{
 		{"unequal", roots(t, x, []member{{"y.npy", 0, npyBytes("<i4", false, []int{6}, count(0, 6))}}), "has 7 samples"},
@@ -299,7 +300,7 @@ func TestChangedFilesAreRefused(t *testing.T) {
 			"other content": patch(good.data, len(good.data)/2, 1, 2, 3, 4, 5, 6, 7, 8),
 		} {
 			table := folder(t, good)
-			src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+			src, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -385,7 +386,7 @@ func TestSniff(t *testing.T) {
 
 func TestBigSampleInOneSpanTakesNoSecondBuffer(t *testing.T) {
 	table := folder(t, npz("a.npz", member{"x.npy", 0, zeros("<f4", 1, 512, 1024)}))
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
 	if err != nil {
 		t.Fatal(err)
 	}

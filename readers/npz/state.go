@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
@@ -24,10 +25,10 @@ var le = binary.LittleEndian
 const stateVersion = 1
 
 type stateHead struct {
-	ByFile bool                `json:"by_file,omitempty"`
-	Axis   *int                `json:"axis,omitempty"` // nil: the first
-	Left   []shardify.Leftover `json:"left,omitempty"`
-	Groups []stateGroup        `json:"groups"`
+	ByFile bool              `json:"by_file,omitempty"`
+	Axis   *int              `json:"axis,omitempty"` // nil: the first
+	Left   []format.Leftover `json:"left,omitempty"`
+	Groups []stateGroup      `json:"groups"`
 }
 
 type stateGroup struct {
@@ -50,7 +51,7 @@ type stateWanted struct {
 	Name string `json:"name"`
 }
 
-// State implements shardify.Stater.
+// State implements format.Stater.
 func (s *source) State() ([]byte, error) {
 	head := stateHead{ByFile: s.byFile, Left: s.left}
 	if s.axis != rows.AutoAxis {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
@@ -18,7 +19,7 @@ type use struct {
 // unify finds what each field is in all files together, by the rule of all formats, and
 // notes what readers will change for it. npyFile says what may be wrong if there is no
 // such field.
-func (g *group) unify(t *shardify.Table, npyFile bool) (notes []string, err error) {
+func (g *group) unify(t *format.Table, npyFile bool) (notes []string, err error) {
 	var empty rows.Inputs
 	for i := range g.files {
 		if g.files[i].samples == 0 {
@@ -57,7 +58,7 @@ func (g *group) unify(t *shardify.Table, npyFile bool) (notes []string, err erro
 
 // oneSeries refuses .npy files of different types whose names differ in more than numbers:
 // x.npy and y.npy are rather columns of the same samples than one behind the other.
-func (g *group) oneSeries(t *shardify.Table) error {
+func (g *group) oneSeries(t *format.Table) error {
 	series := func(u *use) (name, stem string) {
 		name = t.Name(int(u.in.First()))
 		return name, strings.Map(func(r rune) rune {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
@@ -122,7 +123,7 @@ func TestWidenedValuesAreThoseOfTheFiles(t *testing.T) {
 // the type of all are. They take the memory that was said, and no second buffer.
 func TestWidenedBigSamplesAreNotHandedOnAsTheyStandInTheFile(t *testing.T) {
 	const n = 1 << 18
-	src, err := Format.Open(t.Context(), shardify.OpenArgs{Table: folder(t,
+	src, err := Format.Open(t.Context(), format.OpenArgs{Table: folder(t,
 		npz("0.npz", member{"x.npy", 0, zeros("<f4", 1, n)}), npz("1.npz", member{"x.npy", 0, zeros("<f8", 1, n)}))})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
@@ -63,7 +64,7 @@ func TestRaggedShapes(t *testing.T) {
 			member{"a.npy", npy.Stored, zeros("<u2", a, 2)}, member{"label.npy", npy.Stored, zeros("<i8")},
 			member{"b.npy", npy.Deflated, zeros("|u1", b, b, b)}, member{"c.npy", npy.Stored, zeros("|u1", 2)}))
 	}
-	l, err := loadTable(folder(t, files...), nil, shardify.Options{"sample": "file"}, 1)
+	l, err := loadTable(folder(t, files...), nil, format.Options{"sample": "file"}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

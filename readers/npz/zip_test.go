@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
@@ -23,7 +24,7 @@ func small(method uint16) []byte {
 }
 
 // loadBytes reads one file from memory, by way of the disk.
-func loadBytes(dir, name string, b []byte, columns []string, o shardify.Options) (*loaded, error) {
+func loadBytes(dir, name string, b []byte, columns []string, o format.Options) (*loaded, error) {
 	name = filepath.Join(dir, name)
 	if err := os.WriteFile(name, b, 0o666); err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/parquet-go/parquet-go/format"
+	meta "github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
@@ -29,7 +29,7 @@ func (h *hints) refine(n *pq.Node, t *leafType) {
 		}
 		t.attrs[key] = value
 	}
-	if u := h.units[n]; u != "" && n.Type == format.Int64 && t.attrs == nil {
+	if u := h.units[n]; u != "" && n.Type == meta.Int64 && t.attrs == nil {
 		add("time", u)
 		add("delta", "true")
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
@@ -289,5 +290,5 @@ func plainName(name string) string {
 	if name == "" {
 		return "_"
 	}
-	return shardify.PlainName(name)
+	return format.PlainName(name)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -14,7 +15,7 @@ func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		files []string
-		opts  shardify.Options
+		opts  format.Options
 	}{
 		{"flat", []string{"flat.parquet", "flat-v2-plain.parquet"}, nil},
 		{"nested", []string{"nested.parquet", "nested-v2.parquet"}, nil},
@@ -22,7 +23,7 @@ func TestConformance(t *testing.T) {
 		{"many pages in a row group", []string{"pages.parquet", "pages-v2.parquet"}, nil},
 		{"with an index of pages", []string{"pages-index.parquet", "pages.parquet"}, nil},
 		{"images", []string{"images.parquet", "images.parquet"}, nil},
-		{"missing items", []string{"holes.parquet", "holes.parquet"}, shardify.Options{optItems: "fill"}},
+		{"missing items", []string{"holes.parquet", "holes.parquet"}, format.Options{optItems: "fill"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var files []string
@@ -30,26 +31,26 @@ func TestConformance(t *testing.T) {
 				files = append(files, testdata(f))
 			}
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-				return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(files...), Columns: columns, State: state, Options: c.opts, Jobs: 2})
+				return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(files...), Columns: columns, State: state, Options: c.opts, Jobs: 2})
 			})
 		})
 	}
 	t.Run("folders that are columns", func(t *testing.T) {
 		table := hiveTable(t)
 		readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-			return Format.Open(context.Background(), shardify.OpenArgs{Table: table, Columns: columns, State: state, Jobs: 2})
+			return Format.Open(context.Background(), format.OpenArgs{Table: table, Columns: columns, State: state, Jobs: 2})
 		})
 	})
 }
 
 // hiveTable is a folder of files in folders that are columns.
-func hiveTable(t testing.TB) *shardify.Table {
+func hiveTable(t testing.TB) *format.Table {
 	dir := t.TempDir()
 	b, err := os.ReadFile(testdata("polars.parquet"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := &shardify.Table{Roots: []string{dir}}
+	table := &format.Table{Roots: []string{dir}}
 	for _, name := range []string{"year=2023/kind=a%20b/x.parquet", "year=2024/kind=__HIVE_DEFAULT_PARTITION__/x.parquet", "year=-7/kind=9/x.parquet"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // expected is what pyarrow reads in a file: testdata/make.py writes it.
@@ -152,7 +153,7 @@ func TestCorpusEqualsPyarrow(t *testing.T) {
 }
 
 func compare(t *testing.T, file string, want *expected) {
-	opts := shardify.Options{}
+	opts := format.Options{}
 	if filepath.Base(file) == "holes.parquet" {
 		opts[optItems] = "fill"
 	}
@@ -169,7 +170,7 @@ func compare(t *testing.T, file string, want *expected) {
 				continue
 			}
 			if g == nil {
-				t.Errorf("no field %s; left out: %v", name, src.(shardify.Reporter).Leftovers())
+				t.Errorf("no field %s; left out: %v", name, src.(format.Reporter).Leftovers())
 				continue
 			}
 			if err := g.differ(&e); err != nil {
@@ -186,7 +187,7 @@ func compare(t *testing.T, file string, want *expected) {
 		}
 	}
 	left := map[string]bool{}
-	for _, l := range src.(shardify.Reporter).Leftovers() {
+	for _, l := range src.(format.Reporter).Leftovers() {
 		left[l.Name] = true
 		if _, ok := want.Left[l.Name]; !ok {
 			t.Errorf("left out: %+v", l)

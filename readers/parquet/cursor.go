@@ -4,7 +4,7 @@ import (
 	"context"
 	"sort"
 
-	"github.com/parquet-go/parquet-go/format"
+	meta "github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
@@ -52,7 +52,7 @@ func (c *cursor) enter(ctx context.Context, g int) error {
 	}
 	var h pq.PageHeader
 	n, err := c.header(ctx, &h)
-	if err != nil || h.Type != format.DictionaryPage {
+	if err != nil || h.Type != meta.DictionaryPage {
 		return err
 	}
 	return c.readDict(ctx, &h, n)
@@ -100,7 +100,7 @@ func (c *cursor) header(ctx context.Context, h *pq.PageHeader) (n int64, err err
 		return 0, shardify.Corrupt(c.off, "a page of %d bytes, the column has %d left", h.Compressed, c.chunk.End-c.off-n)
 	case int64(h.Uncompressed) > max(c.chunk.Uncompressed, hugePage):
 		return 0, shardify.Corrupt(c.off, "a page of %d bytes in a column of %d", h.Uncompressed, c.chunk.Uncompressed)
-	case h.Type != format.DictionaryPage && c.counted && int64(h.Values) > c.chunk.Values-c.entries:
+	case h.Type != meta.DictionaryPage && c.counted && int64(h.Values) > c.chunk.Values-c.entries:
 		return 0, shardify.Corrupt(c.off, "a page of %d values, the column has %d left", h.Values, c.chunk.Values-c.entries)
 	}
 	return n, nil
@@ -205,8 +205,8 @@ func (c *cursor) next(ctx context.Context, row int64) error {
 	if err != nil {
 		return err
 	}
-	if h.Type != format.DataPage && h.Type != format.DataPageV2 {
-		if h.Type == format.DictionaryPage {
+	if h.Type != meta.DataPage && h.Type != meta.DataPageV2 {
+		if h.Type == meta.DictionaryPage {
 			return shardify.Corrupt(c.off, "a dictionary behind data pages")
 		}
 		c.off += n + int64(h.Compressed)
@@ -250,7 +250,7 @@ func (c *cursor) load(ctx context.Context, h *pq.PageHeader, n, rows int64) erro
 	p := c.r.take()
 	c.page = p
 	before, need := p.Memory(), page.Need(&c.col.page, h)
-	if c.chunk.Codec == format.Uncompressed && int64(len(b)) >= keepWindow {
+	if c.chunk.Codec == meta.Uncompressed && int64(len(b)) >= keepWindow {
 		p.Own(b) // rather than a copy of it
 		c.r.window.give()
 		need -= int64(len(b))

@@ -1,6 +1,6 @@
 // Package parquet reads Parquet files as samples: a row is a sample.
 //
-//	src, err := parquet.Format.Open(ctx, shardify.OpenArgs{Table: table})
+//	src, err := parquet.Format.Open(ctx, format.OpenArgs{Table: table})
 //
 // internal/pq reads the metadata, internal/page decodes pages; this package makes
 // fields of columns, finds the pages of a span, and assembles lists from levels. The

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // TestEncryptedColumnsAreADecision: where no input can deliver a column it is left out, on a
@@ -17,7 +18,7 @@ func TestEncryptedColumnsAreADecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer all.Close()
-	left := all.(shardify.Reporter).Leftovers()
+	left := all.(format.Reporter).Leftovers()
 	if len(left) != 1 || left[0].Name != "int32" || !left[0].Unreadable || !strings.Contains(left[0].Reason, "encrypted") {
 		t.Errorf("left out %+v", left)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -40,7 +41,7 @@ func (f *tableFormat) marks(ctx context.Context, in storage.FS, root string) boo
 }
 
 // checkFolders refuses folders of which some files are not part of the table.
-func checkFolders(ctx context.Context, t *shardify.Table) error {
+func checkFolders(ctx context.Context, t *format.Table) error {
 	if t == nil {
 		return nil
 	}

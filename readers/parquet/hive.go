@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -29,7 +30,7 @@ type part struct {
 const hiveNull = "__HIVE_DEFAULT_PARTITION__"
 
 // findPartitions looks at all names, so that a column has one type.
-func findPartitions(t *shardify.Table) *partitions {
+func findPartitions(t *format.Table) *partitions {
 	p := &partitions{text: map[string]bool{}}
 	if t == nil {
 		return p

@@ -8,15 +8,16 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
 // tableOf lists files that stand for themselves.
-func tableOf(files ...string) *shardify.Table {
-	t := &shardify.Table{}
+func tableOf(files ...string) *format.Table {
+	t := &format.Table{}
 	for _, f := range files {
 		t.Roots = append(t.Roots, f)
-		size := int64(shardify.SizeUnknown)
+		size := int64(format.SizeUnknown)
 		if st, err := os.Stat(f); err == nil {
 			size = st.Size()
 		}
@@ -27,8 +28,8 @@ func tableOf(files ...string) *shardify.Table {
 
 func testdata(name string) string { return filepath.Join("testdata", name) }
 
-func openFiles(opts shardify.Options, columns []string, files ...string) (shardify.Source, error) {
-	return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(files...), Columns: columns, Options: opts, Jobs: 2})
+func openFiles(opts format.Options, columns []string, files ...string) (shardify.Source, error) {
+	return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(files...), Columns: columns, Options: opts, Jobs: 2})
 }
 
 // read reads a source whole, as one batch a span of the whole file.

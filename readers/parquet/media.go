@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parquet-go/parquet-go/format"
-
+	meta "github.com/parquet-go/parquet-go/format"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
@@ -87,7 +86,7 @@ func (f *file) largePage(ctx context.Context, c *column, g int) (h pq.PageHeader
 	x := f.pq.Chunk(c.leaf, g)
 	w := window{r: f.f}
 	n, err := w.header(ctx, x.Off, headGuess, x.End, &h)
-	if off = x.Off + n; err != nil || h.Type != format.DictionaryPage || int64(h.Uncompressed) > sniffWhole {
+	if off = x.Off + n; err != nil || h.Type != meta.DictionaryPage || int64(h.Uncompressed) > sniffWhole {
 		return h, off, err == nil && int64(h.Uncompressed) > sniffWhole
 	}
 	var page pq.PageHeader
@@ -133,13 +132,13 @@ func (f *file) firstValues(c *column, g int, h *pq.PageHeader, off int64) iter.S
 
 // prefix is the first values of a page as they are stored, nil where their place is unknown.
 func (f *file) prefix(c *column, g int, h *pq.PageHeader, off int64) []byte {
-	if h.Encoding != format.Plain && h.Encoding != pq.PlainDictionary {
+	if h.Encoding != meta.Plain && h.Encoding != pq.PlainDictionary {
 		return nil
 	}
 	codec, levels := f.pq.Chunk(c.leaf, g).Codec, int64(0)
 	if h.V2() {
 		if levels = int64(h.RepLen + h.DefLen); !h.ValuesCompressed {
-			codec = format.Uncompressed
+			codec = meta.Uncompressed
 		}
 	}
 	b := make([]byte, min(sniffBytes, int64(h.Uncompressed)))
@@ -147,8 +146,8 @@ func (f *file) prefix(c *column, g int, h *pq.PageHeader, off int64) []byte {
 	if b = b[:n]; err != nil {
 		return nil
 	}
-	if h.Type != format.DictionaryPage && !h.V2() && c.page.MaxDef > 0 {
-		if h.DefEncoding != format.RLE || len(b) < 4 {
+	if h.Type != meta.DictionaryPage && !h.V2() && c.page.MaxDef > 0 {
+		if h.DefEncoding != meta.RLE || len(b) < 4 {
 			return nil
 		}
 		b = b[min(int64(len(b)), 4+int64(binary.LittleEndian.Uint32(b))):]
@@ -159,7 +158,7 @@ func (f *file) prefix(c *column, g int, h *pq.PageHeader, off int64) []byte {
 // previews is in how many row groups values are looked at.
 const previews = 4
 
-// Preview implements shardify.Previewer: bytes that stand first in row groups. Texts may be numbers
+// Preview implements format.Previewer: bytes that stand first in row groups. Texts may be numbers
 // that are stored otherwise.
 func (s *source) Preview(ctx context.Context, field string, values int, yield func(value []byte)) {
 	i := slices.IndexFunc(s.Set.Schema(), func(f shardify.Field) bool { return f.Name == field && f.Media != "txt" })

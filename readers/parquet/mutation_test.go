@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -72,7 +73,7 @@ func seeds(t testing.TB) []seed {
 	return all
 }
 
-var fillHoles = shardify.Options{optItems: "fill"}
+var fillHoles = format.Options{optItems: "fill"}
 
 // footer is where the metadata of a file begin.
 func footer(b []byte) int {
@@ -85,7 +86,7 @@ func footer(b []byte) int {
 // walkFile reads a file that may be damaged.
 func walkFile(name string) (readertest.Walked, error) {
 	return readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-		return Format.Open(ctx, shardify.OpenArgs{Table: tableOf(name), Options: fillHoles, Jobs: 1})
+		return Format.Open(ctx, format.OpenArgs{Table: tableOf(name), Options: fillHoles, Jobs: 1})
 	}, 8<<10, nil)
 }
 
@@ -183,6 +184,6 @@ func FuzzFile(f *testing.F) {
 func FuzzState(f *testing.F) {
 	table := tableOf(testdata("nested.parquet"), testdata("nested-v2.parquet"))
 	readertest.FuzzState(f, 1, func(_ int, state []byte) (shardify.Source, error) {
-		return Format.Open(context.Background(), shardify.OpenArgs{Table: table, State: state})
+		return Format.Open(context.Background(), format.OpenArgs{Table: table, State: state})
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 	"github.com/shardify/shardify/storage"
@@ -31,7 +31,7 @@ func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) 
 	lines := []string{fmt.Sprintf("%d rows, %d columns", p.Rows, len(p.Leaves))}
 	lines = append(lines, x.describe()...)
 	for _, l := range left {
-		lines = append(lines, fmt.Sprintf("%s  left out: %s", plainName(l.name), shardify.Reason(l.reason)))
+		lines = append(lines, fmt.Sprintf("%s  left out: %s", plainName(l.name), format.Reason(l.reason)))
 	}
 	return lines, nil
 }

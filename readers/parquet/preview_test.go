@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -35,7 +36,7 @@ func TestPreviewShowsValues(t *testing.T) {
 	files, _ := filepath.Glob(testdata("*.parquet"))
 	shown := 0
 	for _, name := range files {
-		src, err := openFiles(shardify.Options{optItems: "fill"}, nil, name)
+		src, err := openFiles(format.Options{optItems: "fill"}, nil, name)
 		if err != nil {
 			continue // a file of other tests
 		}
@@ -49,7 +50,7 @@ func TestPreviewShowsValues(t *testing.T) {
 			if f.Levels != 1 || f.Media == "" {
 				continue
 			}
-			src.(shardify.Previewer).Preview(context.Background(), f.Name, 8, func(v []byte) {
+			src.(format.Previewer).Preview(context.Background(), f.Name, 8, func(v []byte) {
 				if shown++; !bytes.Contains(values[f.Name], v) {
 					t.Errorf("%s, %s: %q is no value", name, f.Name, v)
 				}

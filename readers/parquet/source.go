@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 	"github.com/shardify/shardify/storage"
@@ -17,7 +18,7 @@ import (
 )
 
 // Format is the readers' table's line for Parquet files.
-var Format = shardify.SourceFormat{
+var Format = format.Input{
 	Name:    "parquet",
 	Help:    "Parquet files: tables with numbers, text, bytes, lists and structs",
 	Sniff:   sniff,
@@ -28,10 +29,10 @@ var Format = shardify.SourceFormat{
 
 const optItems = "null-items"
 
-var options = []shardify.Option{
-	{Name: "text", Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
+var options = []format.Option{
+	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "strings are text, which must be UTF-8, or any bytes"},
-	{Name: optItems, Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
+	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
 		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
 	rows.Option,
 }
@@ -52,7 +53,7 @@ type source struct {
 	handles   *rows.Handles[*file]
 	fs        storage.FS
 	want      *rows.Wanted
-	opts      shardify.Options
+	opts      format.Options
 	fillItems bool
 	parts     *partitions
 	media     map[string]string // of fields that hold images
@@ -60,8 +61,8 @@ type source struct {
 
 var errState = errors.New("the plan does not fit the file: other columns than at the survey")
 
-func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
-	opts, err := shardify.CheckOptions(options, a.Options)
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	opts, err := format.CheckOptions(options, a.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
 		return nil, err
 	}
-	a.Options = shardify.Options{rows.Option.Name: opts[rows.Option.Name]}
+	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
 	s.Set, err = rows.Open(ctx, a, rows.Format{
 		Name: "Parquet", Look: s.look, Oversize: oversize,
 		Key: fmt.Sprintf("1\x00%s\x00%s", opts["text"], opts[optItems]),
@@ -147,7 +148,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 // chosen is the wanted columns of a file, and those that are none.
 type chosen struct {
 	cols    []column
-	left    []shardify.Leftover
+	left    []format.Leftover
 	damaged []rows.Damage
 	void    []string
 }
@@ -172,7 +173,7 @@ func (s *source) choose(p *pq.File, want *rows.Wanted) (x chosen, err error) {
 		case errors.Is(l.reason, shardify.ErrCorrupt):
 			x.damaged = append(x.damaged, rows.Damage{Object: plainName(l.name), Err: l.reason})
 		default:
-			x.left = append(x.left, shardify.Leftover{Name: plainName(l.name), Reason: shardify.Reason(l.reason), Unreadable: true})
+			x.left = append(x.left, format.Leftover{Name: plainName(l.name), Reason: format.Reason(l.reason), Unreadable: true})
 		}
 	}
 	return x, nil
@@ -209,5 +210,5 @@ func (s *source) acquire(ctx context.Context, f storage.File, in *rows.Input) (*
 // Close implements shardify.Source.
 func (s *source) Close() error { return s.handles.Close() }
 
-// Reopen implements shardify.Reopener.
+// Reopen implements format.Reopener.
 func (s *source) Reopen() { s.handles.Reopen() }

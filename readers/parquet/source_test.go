@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -202,7 +203,7 @@ func TestMediaOfLargePages(t *testing.T) {
 
 // TestFoldersAreColumns: their values, types and missing ones.
 func TestFoldersAreColumns(t *testing.T) {
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: hiveTable(t), Columns: []string{"year", "kind"}})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Table: hiveTable(t), Columns: []string{"year", "kind"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +235,7 @@ func TestFilesThatDifferAreWidenedOrRefused(t *testing.T) {
 	if _, err := openFiles(nil, []string{"s"}, testdata("polars.parquet"), testdata("duckdb.parquet")); !errors.Is(err, shardify.ErrSchema) {
 		t.Errorf("text and a struct: %v", err)
 	}
-	src, err := openFiles(shardify.Options{"missing": "fill"}, []string{"a"}, testdata("polars.parquet"), testdata("duckdb.parquet"))
+	src, err := openFiles(format.Options{"missing": "fill"}, []string{"a"}, testdata("polars.parquet"), testdata("duckdb.parquet"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,9 +323,9 @@ func TestFilesThatAreNoPartOfATable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := func(names ...string) (*shardify.Table, string) {
+	made := func(names ...string) (*format.Table, string) {
 		dir := t.TempDir()
-		table := &shardify.Table{Roots: []string{dir}}
+		table := &format.Table{Roots: []string{dir}}
 		for _, name := range names {
 			p := filepath.Join(dir, name)
 			if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
@@ -339,15 +340,15 @@ func TestFilesThatAreNoPartOfATable(t *testing.T) {
 		}
 		return table, dir
 	}
-	count := func(table *shardify.Table) (int64, string, error) {
-		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table})
+	count := func(table *format.Table) (int64, string, error) {
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: table})
 		if err != nil {
 			return 0, "", err
 		}
 		defer src.Close()
 		n := int64(0)
 		err = read(t, src, 1<<20, func(b *shardify.Batch) { n += int64(b.Samples) })
-		return n, fmt.Sprint(src.(shardify.Reporter).Leftovers()), err
+		return n, fmt.Sprint(src.(format.Reporter).Leftovers()), err
 	}
 	table, _ := made("a.parquet", "_old.parquet", "_temporary/0/b.parquet", "d_/_e/f.parquet")
 	if n, left, err := count(table); n != 5 || err != nil || !strings.Contains(left, "Spark") || !strings.Contains(left, " 3 ") {
@@ -396,10 +397,10 @@ func TestPartitionsBelowAnyFormOfTheFolder(t *testing.T) {
 	for _, c := range []struct{ folder, below string }{
 		{".", "set/k=3/"}, {"set", "k=3/"}, {"./set/", "k=3/"}, {"set/../set", "k=3/"}, {dir, "set/k=3/"}, {dir + "/set/", "k=3/"},
 	} {
-		table := &shardify.Table{Roots: []string{c.folder}}
+		table := &format.Table{Roots: []string{c.folder}}
 		table.Append(0, c.below+"a.parquet", int64(len(data)), 0)
 		table.Append(0, c.below+"_b.parquet", int64(len(data)), 0)
-		src, err := Format.Open(context.Background(), shardify.OpenArgs{Table: table, Columns: []string{"k"}})
+		src, err := Format.Open(context.Background(), format.OpenArgs{Table: table, Columns: []string{"k"}})
 		if err != nil {
 			t.Errorf("%s: %v", c.folder, err)
 			continue

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parquet-go/parquet-go/format"
+	meta "github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
@@ -118,7 +118,7 @@ func (f *file) dictMean(c *column, g int) float64 {
 	w := window{r: f.f}
 	var h pq.PageHeader
 	mean := 0.0
-	if _, err := w.header(context.Background(), x.Off, headGuess, x.End, &h); err == nil && h.Type == format.DictionaryPage && h.Values > 0 {
+	if _, err := w.header(context.Background(), x.Off, headGuess, x.End, &h); err == nil && h.Type == meta.DictionaryPage && h.Values > 0 {
 		mean = min(float64(h.Uncompressed), 64<<20) / float64(h.Values)
 	}
 	if f.means == nil {
@@ -143,7 +143,7 @@ func (f *file) pageRows(c *column, g int) int64 {
 		if b := int64(h.Uncompressed); b > f.pieceBytes {
 			f.piece, f.pieceBytes = "a page of "+c.field.Name, b
 		}
-		if h.Type == format.DictionaryPage {
+		if h.Type == meta.DictionaryPage {
 			off += n + int64(h.Compressed)
 			continue
 		}
@@ -183,8 +183,8 @@ func printable(s string) string {
 	return strings.Trim(fmt.Sprintf("%.80q", s), `"`)
 }
 
-func codecName(c format.CompressionCodec) string {
-	if c == format.Uncompressed {
+func codecName(c meta.CompressionCodec) string {
+	if c == meta.Uncompressed {
 		return "nothing"
 	}
 	return c.String()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // projection opens the source for single fields, as a user would by name.
@@ -127,7 +128,7 @@ func (s *suite) proofs(t *testing.T) {
 			t.Errorf("target %d: %v", target, err)
 		}
 		for _, p := range all {
-			if n, ok := src.(shardify.ObjectNamer); ok && n.ObjectName(p.Input, p.Object) == "" {
+			if n, ok := src.(format.ObjectNamer); ok && n.ObjectName(p.Input, p.Object) == "" {
 				t.Errorf("input %d object %d has no name", p.Input, p.Object)
 			}
 		}
@@ -292,7 +293,7 @@ func (s *suite) closeTwice(t *testing.T) {
 
 func (s *suite) state(t *testing.T) {
 	src := s.source(t, nil, nil)
-	st, ok := src.(shardify.Stater)
+	st, ok := src.(format.Stater)
 	if !ok {
 		t.Skip("the source keeps no state")
 	}
@@ -316,7 +317,7 @@ func (s *suite) state(t *testing.T) {
 	if err := s.want.Equal(ReadAll(t, re, s.small())); err != nil {
 		t.Errorf("data from state: %v", err)
 	}
-	if again, err := re.(shardify.Stater).State(); err != nil || !slices.Equal(state, again) {
+	if again, err := re.(format.Stater).State(); err != nil || !slices.Equal(state, again) {
 		t.Errorf("state of the reopened source differs (error %v)", err)
 	}
 	for _, bad := range [][]byte{{0}, state[:len(state)/2], state[:len(state)-1], append(slices.Clone(state), 0)} {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // What a damaged input may take of time and of memory.
@@ -165,7 +166,7 @@ func FuzzState(f *testing.F, cases int, open func(which int, state []byte) (shar
 		if err != nil {
 			f.Fatal(err)
 		}
-		state, err := src.(shardify.Stater).State()
+		state, err := src.(format.Stater).State()
 		if err != nil {
 			f.Fatal(err)
 		}

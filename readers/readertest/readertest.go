@@ -4,7 +4,7 @@
 //
 //	func TestConformance(t *testing.T) {
 //		readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-//			return npz.Format.Open(ctx, shardify.OpenArgs{Table: table, Columns: columns, State: state, Options: options})
+//			return npz.Format.Open(ctx, format.OpenArgs{Table: table, Columns: columns, State: state, Options: options})
 //		})
 //	}
 //
@@ -24,7 +24,7 @@ import (
 )
 
 // Open opens the source under test. columns and state are as in
-// shardify.OpenArgs; Run closes what it gets.
+// format.OpenArgs; Run closes what it gets.
 type Open func(columns []string, state []byte) (shardify.Source, error)
 
 // Run checks everything that docs of shardify.Source and shardify.Reader

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // counters are the counters of the fields of some inputs.
-func counters(t *testing.T, o shardify.Options, columns []string, files ...string) map[string]string {
+func counters(t *testing.T, o format.Options, columns []string, files ...string) map[string]string {
 	t.Helper()
 	src, err := openFiles(o, columns, files...)
 	if err != nil {
@@ -32,7 +33,7 @@ func TestEqualCountersAreShared(t *testing.T) {
 	jets := "Jet_eta:nJet_pt Jet_id:nJet_pt Jet_pt:nJet_pt Jet_sub:nJet_sub"
 	for _, c := range []struct {
 		what  string
-		o     shardify.Options
+		o     format.Options
 		cols  []string
 		files []string
 		want  string
@@ -42,7 +43,7 @@ func TestEqualCountersAreShared(t *testing.T) {
 		{"two files", nil, nil, []string{a, b}, jets + " Muon_eta:nMuon_eta Muon_pt:nMuon_pt"},
 		{"the other order", nil, nil, []string{b, a}, jets + " Muon_eta:nMuon_eta Muon_pt:nMuon_pt"},
 		{"some columns", nil, []string{"Jet_id", "Jet_eta"}, []string{a, b}, "Jet_eta:nJet_eta Jet_id:nJet_eta"},
-		{"not asked for", shardify.Options{"counters": "own"}, []string{"Jet_*"}, []string{a}, "Jet_eta:nJet_eta Jet_id:nJet_id Jet_pt:nJet_pt Jet_sub:nJet_sub"},
+		{"not asked for", format.Options{"counters": "own"}, []string{"Jet_*"}, []string{a}, "Jet_eta:nJet_eta Jet_id:nJet_id Jet_pt:nJet_pt Jet_sub:nJet_sub"},
 	} {
 		got := fmt.Sprint(counters(t, c.o, c.cols, c.files...))
 		if got != "map["+c.want+"]" {
@@ -53,7 +54,7 @@ func TestEqualCountersAreShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := load(shardify.Options{"counters": "own"}, nil, 1<<10, a, b)
+	own, err := load(format.Options{"counters": "own"}, nil, 1<<10, a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestSharedCountersAreCompared(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--counters own") || !strings.Contains(err.Error(), "own-late.root") || !strings.Contains(err.Error(), "Jet_eta sample 35") {
 		t.Errorf("%v", err)
 	}
-	if _, err := load(shardify.Options{"counters": "own"}, nil, 1<<20, late); err != nil {
+	if _, err := load(format.Options{"counters": "own"}, nil, 1<<20, late); err != nil {
 		t.Error(err)
 	}
 }

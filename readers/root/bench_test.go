@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -19,7 +20,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 	file, object := splitObject(context.Background(), local.Files, name)
 	for b.Loop() {
-		src, err := openFiles(shardify.Options{"object": object}, nil, file)
+		src, err := openFiles(format.Options{"object": object}, nil, file)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -36,7 +37,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 	file, object := splitObject(context.Background(), local.Files, name)
 	for b.Loop() {
-		src, err := openFiles(shardify.Options{"object": object}, nil, file)
+		src, err := openFiles(format.Options{"object": object}, nil, file)
 		if err != nil {
 			b.Fatal(err)
 		}

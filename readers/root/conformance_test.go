@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -15,17 +16,17 @@ func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		files func(t *testing.T) []string
-		opts  shardify.Options
+		opts  format.Options
 	}{
-		{"trees", func(*testing.T) []string { return []string{testdata("events-0.root"), testdata("events-1.root")} }, shardify.Options{"object": "Events"}},
+		{"trees", func(*testing.T) []string { return []string{testdata("events-0.root"), testdata("events-1.root")} }, format.Options{"object": "Events"}},
 		{"ntuples", func(*testing.T) []string { return []string{testdata("ntuple-0.root"), testdata("ntuple-1.root")} }, nil},
 		{"friends", func(*testing.T) []string { return []string{testdata("events-0.root"), testdata("events-1.root")} },
-			shardify.Options{"object": "Events", "friend": testdata("friend-0.root")}},
+			format.Options{"object": "Events", "friend": testdata("friend-0.root")}},
 		{"baskets out of order", func(*testing.T) []string { return []string{testdata("order.root")} }, nil},
 		// Baskets of every branch end elsewhere, and some have no offsets.
 		{"generated offsets", func(t *testing.T) []string { return []string{corpus(t, "ttree/uproot-small-dy-nooffsets.root")} }, nil},
 		{"strings", func(t *testing.T) []string { return []string{corpus(t, "ttree/uproot-foriter2.root")} }, nil},
-		{"split collections", func(t *testing.T) []string { return []string{corpus(t, "ttree/uproot-issue-214.root")} }, shardify.Options{"object": "E"}},
+		{"split collections", func(t *testing.T) []string { return []string{corpus(t, "ttree/uproot-issue-214.root")} }, format.Options{"object": "E"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := c.files(t)
@@ -33,7 +34,7 @@ func TestConformance(t *testing.T) {
 				files = files[:1]
 			}
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-				return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(files...), Columns: columns, State: state, Options: c.opts, Jobs: 2})
+				return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(files...), Columns: columns, State: state, Options: c.opts, Jobs: 2})
 			})
 		})
 	}

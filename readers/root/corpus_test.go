@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/storage/local"
@@ -162,7 +163,7 @@ func byAlias(t *testing.T, name, object string) (fields map[string][]string, lef
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := (&source{fs: local.Files, opts: shardify.Options{"object": object}}).openJoined(context.Background(), f, filepath.Base(name), name)
+	j, err := (&source{fs: local.Files, opts: format.Options{"object": object}}).openJoined(context.Background(), f, filepath.Base(name), name)
 	if err != nil {
 		f.Close()
 		t.Errorf("%s: %v", name, err)
@@ -185,7 +186,7 @@ func byAlias(t *testing.T, name, object string) (fields map[string][]string, lef
 
 func (s *score) tree(t *testing.T, name string, want *wantedTree, known map[string]string) {
 	fields, left := byAlias(t, name, want.Path)
-	got, err := load(shardify.Options{"object": want.Path, "text": "bytes"}, nil, 1<<16, name)
+	got, err := load(format.Options{"object": want.Path, "text": "bytes"}, nil, 1<<16, name)
 	if err != nil {
 		if strings.Contains(err.Error(), "no fields") {
 			s.leave("no field in the tree")
@@ -304,7 +305,7 @@ func TestCorpusNtuplesEqual(t *testing.T) {
 				continue
 			}
 			fields, _ := byAlias(t, name, w.Key)
-			got, err := load(shardify.Options{"object": w.Key, "text": "bytes"}, nil, 1<<16, name)
+			got, err := load(format.Options{"object": w.Key, "text": "bytes"}, nil, 1<<16, name)
 			if err != nil {
 				s.wrong++
 				t.Errorf("%s %s: %v", filepath.Base(name), w.Key, err)
@@ -377,7 +378,7 @@ func TestTwinsAreEqual(t *testing.T) {
 		{corpus("ttree/treemaker.root"), corpus("rntuple/treemaker_rntuple.root"), "PreSelection", 122},
 		{testdata("events-0.root"), testdata("ntuple-0.root"), "Events", 10},
 	} {
-		o := shardify.Options{"object": c.object}
+		o := format.Options{"object": c.object}
 		a, err := load(o, nil, 1<<20, c.tree)
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 // Package root reads ROOT files as samples: TTrees (also TNtuple and TNtupleD) and
 // RNTuples, whose entries are the samples.
 //
-//	src, err := root.Format.Open(ctx, shardify.OpenArgs{Table: table, Options: shardify.Options{"object": "Events"}})
+//	src, err := root.Format.Open(ctx, format.OpenArgs{Table: table, Options: format.Options{"object": "Events"}})
 //
 // What is on disk is described where it is read: internal/rfile (file, directories,
 // keys, class descriptions), internal/block (compression), internal/ttree and

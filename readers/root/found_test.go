@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
 )
 
@@ -29,7 +30,7 @@ func TestFilesOfOtherProjects(t *testing.T) {
 		{"pairs written one by one", aod, "CollectionTree", "TauJetContainer_p3_TauRecContainer.vector<TauJet_p3>.m_params.second", 2, "e6e333f66f98c38f2df08bd232ab4773", "8ba2fbaea27c6cc8fae9fd7d13f252c7"},
 		{"strings of elements, none", "roottest__root__treeformula__scan__missingString.root", "t", "event.fSambaSubRecs.fRunName", 15, "", ""},
 	} {
-		got, err := load(shardify.Options{"object": c.object}, []string{c.column}, 1<<20, filepath.Join(dir, c.file))
+		got, err := load(format.Options{"object": c.object}, []string{c.column}, 1<<20, filepath.Join(dir, c.file))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -58,7 +59,7 @@ func TestOneBadBranchDoesNotCostTheTree(t *testing.T) {
 	}{
 		{"skhep__uproot-mc10events.root", "Events", "Info.triggerBits", "stored no value", 10},
 	} {
-		got, err := load(shardify.Options{"object": c.object}, nil, 1<<20, filepath.Join(dir, c.file))
+		got, err := load(format.Options{"object": c.object}, nil, 1<<20, filepath.Join(dir, c.file))
 		if err != nil {
 			t.Errorf("%s: %v", c.file, err)
 			continue

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 	"github.com/shardify/shardify/storage"
@@ -236,7 +237,7 @@ func (j *joined) has(table int, name string) bool {
 
 // choose finds the wanted fields, and those of them that are damaged. What was found to
 // be unreadable is left out; asked for by its name it is an error.
-func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []shardify.Leftover, err error) {
+func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []format.Leftover, err error) {
 	refuse := func(name, reason string) error {
 		return &shardify.Error{Op: "open", Field: name, Sample: -1, Offset: -1, Err: fmt.Errorf("%s: %w", reason, shardify.ErrUnsupported)}
 	}
@@ -265,7 +266,7 @@ func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []shardi
 		case exact:
 			return nil, refuse(c.name, c.reason)
 		case hit:
-			left = append(left, shardify.Leftover{Name: c.name, Reason: c.reason, Unreadable: true})
+			left = append(left, format.Leftover{Name: c.name, Reason: c.reason, Unreadable: true})
 		}
 	}
 	for i := range j.list {
@@ -282,7 +283,7 @@ func (j *joined) choose(want *rows.Wanted, bad map[string]string) (left []shardi
 			if exact {
 				return nil, refuse(f.Name, reason)
 			}
-			left = append(left, shardify.Leftover{Name: f.Name, Reason: reason, Unreadable: true})
+			left = append(left, format.Leftover{Name: f.Name, Reason: reason, Unreadable: true})
 			continue
 		}
 		j.wanted = append(j.wanted, i)

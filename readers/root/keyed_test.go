@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
-func keyedOptions(friend string) shardify.Options {
-	return shardify.Options{"object": "Events", "friend": testdata("keys/" + friend), "on": "run=runNumber,event"}
+func keyedOptions(friend string) format.Options {
+	return format.Options{"object": "Events", "friend": testdata("keys/" + friend), "on": "run=runNumber,event"}
 }
 
 // checkKeyed holds the friend's values to the keys of the main table. It returns how many
@@ -69,7 +70,7 @@ func TestFriendsAreJoinedByKey(t *testing.T) {
 
 // TestKeysThatDoNotMatch: each error names the key, before anything is read.
 func TestKeysThatDoNotMatch(t *testing.T) {
-	with := func(friend string, more ...string) shardify.Options {
+	with := func(friend string, more ...string) format.Options {
 		o := keyedOptions(friend)
 		for i := 0; i < len(more); i += 2 {
 			o[more[i]] = more[i+1]
@@ -78,7 +79,7 @@ func TestKeysThatDoNotMatch(t *testing.T) {
 	}
 	for _, c := range []struct {
 		what string
-		o    shardify.Options
+		o    format.Options
 		says string
 	}{
 		{"missing", with("keyed-few.root"), "keyed-few.root:Scores has no entry with the key run=1, event=7; --unmatched fill"},
@@ -90,8 +91,8 @@ func TestKeysThatDoNotMatch(t *testing.T) {
 		{"a float", with("keyed-friend.root", "on", "pt"), "field pt is not a key"},
 		{"a list", with("keyed-friend.root", "on", "event=hits"), "field hits is not a key"},
 		{"no name", with("keyed-friend.root", "on", "=event"), "want names of fields"},
-		{"no friend", shardify.Options{"object": "Events", "on": "run"}, "--on goes with --friend"},
-		{"no key", shardify.Options{"object": "Events", "unmatched": "fill"}, "go with --on"},
+		{"no friend", format.Options{"object": "Events", "on": "run"}, "--on goes with --friend"},
+		{"no key", format.Options{"object": "Events", "unmatched": "fill"}, "go with --on"},
 	} {
 		_, err := openFiles(c.o, nil, testdata("keys/keyed-0.root"))
 		if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -99,7 +100,7 @@ func TestKeysThatDoNotMatch(t *testing.T) {
 		}
 	}
 	// The events of keyed-0.root, by their number alone: those of another run come later.
-	o := shardify.Options{"object": "Scores", "friend": testdata("keys/keyed-1.root") + ":Events", "on": "event", "unmatched": "fill"}
+	o := format.Options{"object": "Scores", "friend": testdata("keys/keyed-1.root") + ":Events", "on": "event", "unmatched": "fill"}
 	if _, err := openFiles(o, nil, testdata("keys/keyed-few.root")); err == nil || !strings.Contains(err.Error(), "has the key event=") || !strings.Contains(err.Error(), "--repeated allow") {
 		t.Errorf("%v", err)
 	}
@@ -115,16 +116,16 @@ func TestPlansKnowFriendsByKey(t *testing.T) {
 	dir := t.TempDir()
 	friend := filepath.Join(dir, "f.root")
 	copyTo(t, testdata("keys/keyed-friend.root"), friend)
-	args := shardify.OpenArgs{Table: tableOf(testdata("keys/keyed-0.root")), Options: keyedOptions("")}
+	args := format.OpenArgs{Table: tableOf(testdata("keys/keyed-0.root")), Options: keyedOptions("")}
 	args.Options["friend"] = friend
 	src, err := Format.Open(context.Background(), args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if what, n := src.(shardify.Piecer).LargestPiece(); !strings.Contains(what, "keys of friend f.root:Scores") || n < 290*16 {
+	if what, n := src.(format.Piecer).LargestPiece(); !strings.Contains(what, "keys of friend f.root:Scores") || n < 290*16 {
 		t.Errorf("the index is not declared: %s, %d bytes", what, n)
 	}
-	if args.State, err = src.(shardify.Stater).State(); err != nil {
+	if args.State, err = src.(format.Stater).State(); err != nil {
 		t.Fatal(err)
 	}
 	src.Close()

@@ -7,21 +7,22 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
 // tableOf lists files, each a root of its own.
-func tableOf(files ...string) *shardify.Table {
-	table := &shardify.Table{}
+func tableOf(files ...string) *format.Table {
+	table := &format.Table{}
 	for _, f := range files {
 		table.Roots = append(table.Roots, f)
-		table.Append(len(table.Roots)-1, "", shardify.SizeUnknown, 0)
+		table.Append(len(table.Roots)-1, "", format.SizeUnknown, 0)
 	}
 	return table
 }
 
-func openFiles(o shardify.Options, columns []string, files ...string) (shardify.Source, error) {
-	return Format.Open(context.Background(), shardify.OpenArgs{Table: tableOf(files...), Columns: columns, Options: o, Jobs: 2})
+func openFiles(o format.Options, columns []string, files ...string) (shardify.Source, error) {
+	return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(files...), Columns: columns, Options: o, Jobs: 2})
 }
 
 // loaded is a whole source in memory.
@@ -29,11 +30,11 @@ type loaded struct {
 	samples int64
 	cols    map[string]*shardify.Column
 	order   []string
-	left    []shardify.Leftover
+	left    []format.Leftover
 }
 
 // load reads files as one source, in spans of about target bytes.
-func load(o shardify.Options, columns []string, target int64, files ...string) (*loaded, error) {
+func load(o format.Options, columns []string, target int64, files ...string) (*loaded, error) {
 	src, err := openFiles(o, columns, files...)
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func loadSource(src shardify.Source, target int64) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &loaded{samples: all.Samples, cols: all.ByName, order: all.Order, left: src.(shardify.Reporter).Leftovers()}, nil
+	return &loaded{samples: all.Samples, cols: all.ByName, order: all.Order, left: src.(format.Reporter).Leftovers()}, nil
 }
 
 func testdata(name string) string { return filepath.Join("testdata", name) }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
@@ -144,7 +145,7 @@ func seeds(t testing.TB) []seed {
 				return nil
 			}
 			for _, object := range []string{"", "Events", "E", "tree"} {
-				src, err := openFiles(shardify.Options{"object": object}, nil, path)
+				src, err := openFiles(format.Options{"object": object}, nil, path)
 				if err != nil {
 					continue
 				}
@@ -178,7 +179,7 @@ func appendPlain(t testing.TB, all []seed, s seed) []seed {
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if read[i], err = load(shardify.Options{"object": s.object, "text": "bytes"}, nil, 1<<20, name); err != nil {
+		if read[i], err = load(format.Options{"object": s.object, "text": "bytes"}, nil, 1<<20, name); err != nil {
 			if i == 1 && read[0] != nil {
 				t.Errorf("%s with uncompressed metadata: %v", s.name, err)
 			}
@@ -197,11 +198,11 @@ func appendPlain(t testing.TB, all []seed, s seed) []seed {
 func walk(name string, s *seed, t *tally) (readertest.Walked, error) {
 	content := readertest.NewContent()
 	whole, columns, samples := false, 0, int64(0)
-	var left []shardify.Leftover
+	var left []format.Leftover
 	w, err := readertest.Walk(func(ctx context.Context) (shardify.Source, error) {
-		src, err := Format.Open(ctx, shardify.OpenArgs{Table: tableOf(name), Options: shardify.Options{"object": s.object}, Jobs: 1})
+		src, err := Format.Open(ctx, format.OpenArgs{Table: tableOf(name), Options: format.Options{"object": s.object}, Jobs: 1})
 		if err == nil {
-			left = src.(shardify.Reporter).Leftovers()
+			left = src.(format.Reporter).Leftovers()
 			whole, columns = len(left) == 0, len(src.Schema())
 		}
 		return src, err
@@ -298,8 +299,8 @@ func FuzzFile(f *testing.F) {
 // FuzzState opens damaged states beside intact files.
 func FuzzState(f *testing.F) {
 	table := tableOf(testdata("events-0.root"), testdata("events-1.root"))
-	o := shardify.Options{"object": "Events"}
+	o := format.Options{"object": "Events"}
 	readertest.FuzzState(f, 1, func(_ int, state []byte) (shardify.Source, error) {
-		return Format.Open(context.Background(), shardify.OpenArgs{Table: table, State: state, Options: o})
+		return Format.Open(context.Background(), format.OpenArgs{Table: table, State: state, Options: o})
 	})
 }

@@ -3,7 +3,7 @@ package root
 import (
 	"strings"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // plainName makes a field's name of a branch's: without "[10]" at its end, and without
@@ -12,5 +12,5 @@ func plainName(dotted string) string {
 	if i := strings.IndexByte(dotted, '['); i > 0 && strings.HasSuffix(dotted, "]") {
 		dotted = dotted[:i]
 	}
-	return shardify.PlainName(strings.Trim(dotted, "."))
+	return format.PlainName(strings.Trim(dotted, "."))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 	"github.com/shardify/shardify/readers/root/internal/rntuple"
@@ -134,7 +135,7 @@ func listing(f *rfile.File, r io.ReaderAt, all []rfile.Object) string {
 func entriesOf(f *rfile.File, r io.ReaderAt, o rfile.Object) string {
 	t, err := readTable(f, r, o)
 	if err != nil {
-		return " (" + shardify.Reason(err) + ")"
+		return " (" + format.Reason(err) + ")"
 	}
 	return " (" + many(t.entries(), "entry", "entries") + ")"
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 	"github.com/shardify/shardify/storage"
 )
@@ -38,7 +38,7 @@ func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) 
 		}
 		t, err := readTable(f, r, o)
 		if err != nil {
-			lines = append(lines, fmt.Sprintf("%s  %s: %s", o.Path, class, shardify.Reason(err)))
+			lines = append(lines, fmt.Sprintf("%s  %s: %s", o.Path, class, format.Reason(err)))
 			continue
 		}
 		line := fmt.Sprintf("%s  %s, %s, %s", o.Path, class, many(t.entries(), "entry", "entries"), many(int64(len(t.fields())), "column", "columns"))

@@ -12,13 +12,14 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
 
 // Format is the readers' table's line for ROOT files.
-var Format = shardify.SourceFormat{
+var Format = format.Input{
 	Name:    "root",
 	Help:    "ROOT files: TTree and RNTuple",
 	Sniff:   sniff,
@@ -27,19 +28,19 @@ var Format = shardify.SourceFormat{
 	Outline: outline,
 }
 
-var options = []shardify.Option{
-	{Name: "object", Kind: shardify.KindString, Help: "path of the tree in the files, such as Events or dir/tree;2; needed if there are several"},
-	{Name: "friend", Kind: shardify.KindString,
+var options = []format.Option{
+	{Name: "object", Kind: format.KindString, Help: "path of the tree in the files, such as Events or dir/tree;2; needed if there are several"},
+	{Name: "friend", Kind: format.KindString,
 		Help: "trees with further columns of the same entries: FILE, FILE:TREE or :TREE, separated by commas; {} in FILE is the input's name"},
-	{Name: "on", Kind: shardify.KindString,
+	{Name: "on", Kind: format.KindString,
 		Help: "fields with the keys by which --friend is joined, such as run,event or run=runNumber,event; without it friends are joined by entry"},
-	{Name: "unmatched", Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
+	{Name: "unmatched", Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
 		Help: "entries whose key --friend lacks: refuse, or make its fields missing there"},
-	{Name: "repeated", Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "allow"},
+	{Name: "repeated", Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "allow"},
 		Help: "several entries of the main tree with one key of --on: refuse, or give all of them the same entry of the friend"},
-	{Name: "counters", Kind: shardify.KindEnum, Default: "share", Values: []string{"share", "own"},
+	{Name: "counters", Kind: format.KindEnum, Default: "share", Values: []string{"share", "own"},
 		Help: "branches of a collection (Jet_pt, Jet_eta) whose counters are equal share one offsets tensor, or each has its own"},
-	{Name: "text", Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
+	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "strings are text, which must be UTF-8, or any bytes"},
 	rows.Option,
 }
@@ -62,7 +63,7 @@ type source struct {
 	handles *rows.Handles[*joined]
 	fs      storage.FS
 	want    *rows.Wanted
-	opts    shardify.Options
+	opts    format.Options
 	friends []friend
 	on      []keyPair
 
@@ -73,8 +74,8 @@ type source struct {
 // errState is about a plan that does not fit its files.
 var errState = errors.New("the plan does not fit the file: other columns than at the survey")
 
-func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
-	opts, err := shardify.CheckOptions(options, a.Options)
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	opts, err := format.CheckOptions(options, a.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
 		return nil, err
 	}
-	a.Options = shardify.Options{rows.Option.Name: opts[rows.Option.Name]}
+	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
 	s.Set, err = rows.Open(ctx, a, rows.Format{
 		Name: "ROOT", Look: s.look, Oversize: oversize,
 		Key: stateKey(opts),
@@ -108,7 +109,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 
 // stateKey is what the survey depends on beside the files. Options at their default are left
 // out if they came later than others: plans stay what they were.
-func stateKey(opts shardify.Options) string {
+func stateKey(opts format.Options) string {
 	key := fmt.Sprintf("1\x00%s\x00%s\x00%s", opts["object"], opts["friend"], opts["text"])
 	if opts["counters"] == "own" {
 		key += "\x00own"
@@ -218,5 +219,5 @@ func (s *source) acquire(ctx context.Context, f storage.File, in *rows.Input) (*
 // Close implements shardify.Source.
 func (s *source) Close() error { return s.handles.Close() }
 
-// Reopen implements shardify.Reopener.
+// Reopen implements format.Reopener.
 func (s *source) Reopen() { s.handles.Reopen() }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/storage/local"
@@ -32,7 +33,7 @@ func TestTreeIsChosenOrAllAreNamed(t *testing.T) {
 		{"no tree", corpus("ttree/uproot-issue70.root"), "", 0, "no tree"},
 		{"older RNTuple", corpus("rntuple/ntpl001_staff_pre-1.0.root"), "", 0, "before version 1.0"},
 	} {
-		got, err := load(shardify.Options{"object": c.object}, nil, 1<<20, c.file)
+		got, err := load(format.Options{"object": c.object}, nil, 1<<20, c.file)
 		switch {
 		case c.says != "":
 			if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -48,7 +49,7 @@ func TestTreeIsChosenOrAllAreNamed(t *testing.T) {
 
 func TestFriendsAreJoinedByEntry(t *testing.T) {
 	files := []string{testdata("events-0.root"), testdata("events-1.root")}
-	o := shardify.Options{"object": "Events", "friend": testdata("{}.root")}
+	o := format.Options{"object": "Events", "friend": testdata("{}.root")}
 	o["friend"] = "testdata/friend-{}.root"
 	// The files are named events-N and friend-N: {} is the name of the input.
 	dir := t.TempDir()
@@ -70,20 +71,20 @@ func TestFriendsAreJoinedByEntry(t *testing.T) {
 	if string(got.cols["score"].Data) != string(alone.cols["score"].Data) || string(got.cols["extra.weight"].Data) != string(alone.cols["weight"].Data) {
 		t.Error("other values than the friend has alone")
 	}
-	main, err := load(shardify.Options{"object": "Events"}, nil, 1<<20, in...)
+	main, err := load(format.Options{"object": "Events"}, nil, 1<<20, in...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(got.cols["weight"].Data) != string(main.cols["weight"].Data) {
 		t.Error("a friend's column took the place of one of the tree")
 	}
-	if _, err := load(shardify.Options{"object": "Events", "friend": testdata("friend-1.root")}, nil, 1<<20, in[0]); err == nil || !strings.Contains(err.Error(), "300 entries, its friend extra has 170") {
+	if _, err := load(format.Options{"object": "Events", "friend": testdata("friend-1.root")}, nil, 1<<20, in[0]); err == nil || !strings.Contains(err.Error(), "300 entries, its friend extra has 170") {
 		t.Errorf("friend of another length: %v", err)
 	}
-	if _, err := load(shardify.Options{"object": "Events", "friend": testdata("friend-0.root")}, nil, 1<<20, in...); err == nil || !strings.Contains(err.Error(), "write {}") {
+	if _, err := load(format.Options{"object": "Events", "friend": testdata("friend-0.root")}, nil, 1<<20, in...); err == nil || !strings.Contains(err.Error(), "write {}") {
 		t.Errorf("one friend of two inputs: %v", err)
 	}
-	same, err := load(shardify.Options{"object": "Events", "friend": ":Events"}, nil, 1<<20, in[0])
+	same, err := load(format.Options{"object": "Events", "friend": ":Events"}, nil, 1<<20, in[0])
 	if err != nil || string(same.cols["Jet_pt"].Data) != string(same.cols["Events.Jet_pt"].Data) || same.cols["Events.Jet_pt"].Counter == same.cols["Jet_pt"].Counter {
 		t.Errorf("the tree as its own friend: %v", err)
 	}
@@ -102,12 +103,12 @@ func link(t *testing.T, from, to string) {
 
 func TestUnreadableIsLeftOutUnlessAskedFor(t *testing.T) {
 	dir := filepath.Join(corpus.Dir(t, "root"), "ttree")
-	e := shardify.Options{"object": "E"}
+	e := format.Options{"object": "E"}
 	got, err := load(e, nil, 1<<20, filepath.Join(dir, "uproot-issue465-flat.root"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(got.left, func(l shardify.Leftover) bool { return l.Name == "Evt.AAObject.any" })
+	i := slices.IndexFunc(got.left, func(l format.Leftover) bool { return l.Name == "Evt.AAObject.any" })
 	if i < 0 || !strings.Contains(got.left[i].Reason, "pointer to an object") {
 		t.Errorf("left out: %+v", got.left)
 	}
@@ -167,7 +168,7 @@ func TestMapsGiveKeysAndValues(t *testing.T) {
 }
 
 func TestRepeatedNamesStayApart(t *testing.T) {
-	got, err := load(shardify.Options{"object": "Delphes"}, []string{"Particle_size", "Particle_size_2"}, 1<<20, filepath.Join(corpus.Dir(t, "root"), "ttree", "uproot-issue513.root"))
+	got, err := load(format.Options{"object": "Delphes"}, []string{"Particle_size", "Particle_size_2"}, 1<<20, filepath.Join(corpus.Dir(t, "root"), "ttree", "uproot-issue513.root"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func TestDamageIsLocated(t *testing.T) {
 		if err := os.WriteFile(name, bad, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		src, err := openFiles(shardify.Options{"object": "Events"}, nil, name)
+		src, err := openFiles(format.Options{"object": "Events"}, nil, name)
 		if err != nil {
 			continue // in the metadata
 		}
@@ -252,7 +253,7 @@ func TestCutsAreWhereAllBasketsBegin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := (&source{fs: local.Files, opts: shardify.Options{"object": c.object}, friends: parseFriends(context.Background(), local.Files, c.friend)}).openJoined(context.Background(), f, "f", c.file)
+		j, err := (&source{fs: local.Files, opts: format.Options{"object": c.object}, friends: parseFriends(context.Background(), local.Files, c.friend)}).openJoined(context.Background(), f, "f", c.file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +279,7 @@ func TestFewBytesAreDecodedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		object := map[string]string{"uproot-issue64": "events/events", "nanoAOD_2015_CMS_Open_Data_ttbar": "Events"}[name]
-		j, err := (&source{fs: local.Files, opts: shardify.Options{"object": object}}).openJoined(context.Background(), f, name, name)
+		j, err := (&source{fs: local.Files, opts: format.Options{"object": object}}).openJoined(context.Background(), f, name, name)
 		if err != nil {
 			t.Fatal(err)
 		}

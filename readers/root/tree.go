@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 	"github.com/shardify/shardify/readers/root/internal/ttree"
@@ -68,7 +69,7 @@ func (x *tree) damage(c *ttree.Column, name string) error {
 
 // problem is what is wrong with the tree's list of branches.
 func problem(t *ttree.Tree) leftOut {
-	l := leftOut{name: t.Path, reason: "its list of branches: " + shardify.Reason(t.Problem), list: true}
+	l := leftOut{name: t.Path, reason: "its list of branches: " + format.Reason(t.Problem), list: true}
 	if errors.Is(t.Problem, shardify.ErrCorrupt) {
 		l.damage = t.Problem
 	}
@@ -98,7 +99,7 @@ func (x *tree) add(r *ttree.Reading, i int, given map[treeColumn]string) {
 	}
 	if reason == "" {
 		if err := fd.Validate(); err != nil {
-			reason = shardify.Reason(err)
+			reason = format.Reason(err)
 		}
 	}
 	if reason != "" {
@@ -140,7 +141,7 @@ func (x *tree) try(want []int) map[int]string {
 		reason, done := tried[r]
 		if !done {
 			if err := r.Try(x.f, &s); err != nil {
-				reason = "its bytes are not what its type says: " + shardify.Reason(err)
+				reason = "its bytes are not what its type says: " + format.Reason(err)
 			}
 			tried[r] = reason
 		}

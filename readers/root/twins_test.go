@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mmap"
@@ -19,7 +20,7 @@ import (
 func shardOf(t *testing.T, file string, target int64) []byte {
 	t.Helper()
 	ctx := context.Background()
-	src, err := openFiles(shardify.Options{"object": "Events"}, nil, file)
+	src, err := openFiles(format.Options{"object": "Events"}, nil, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +32,12 @@ func shardOf(t *testing.T, file string, target int64) []byte {
 	for sp := range src.Spans(ctx, 1<<40) {
 		samples += sp.Samples()
 	}
-	o, err := shardify.CheckOptions(mmap.Format.Options, nil)
+	o, err := format.CheckOptions(mmap.Format.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mem := memory.New()
-	sink, err := mmap.Format.New(mem, shardify.ShardSpec{Name: "s" + mmap.Format.Ext, Schema: schema, Samples: samples, Exact: true, Options: o})
+	sink, err := mmap.Format.New(mem, format.ShardSpec{Name: "s" + mmap.Format.Ext, Schema: schema, Samples: samples, Exact: true, Options: o})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,10 +29,11 @@ import (
 	"math/bits"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // Format is the line of the readers' table.
-var Format = shardify.SourceFormat{
+var Format = format.Input{
 	Name:    "synth",
 	Help:    "data invented from a seed, for tests and benchmarks; needs no input",
 	Options: options,
@@ -48,12 +49,12 @@ const (
 	optKeys    = "keyed"
 )
 
-var options = []shardify.Option{
-	{Name: optSamples, Kind: shardify.KindInt, Default: "1000", Help: "how many samples to invent"},
-	{Name: optSeed, Kind: shardify.KindInt, Default: "0", Help: "what the values follow from"},
-	{Name: optSchema, Kind: shardify.KindString, Default: "x:f32[64,7],y:i64,jets:f32*[4]", Help: "fields as NAME:TYPE, as in x:f32[64,7],y:i64,jets:f32*[4],img:jpg"},
-	{Name: optRun, Kind: shardify.KindInt, Default: "0", Help: "samples per run, to be read in order; 0 means independent spans"},
-	{Name: optKeys, Kind: shardify.KindBool, Default: "false", Help: "give the samples names of their own"},
+var options = []format.Option{
+	{Name: optSamples, Kind: format.KindInt, Default: "1000", Help: "how many samples to invent"},
+	{Name: optSeed, Kind: format.KindInt, Default: "0", Help: "what the values follow from"},
+	{Name: optSchema, Kind: format.KindString, Default: "x:f32[64,7],y:i64,jets:f32*[4]", Help: "fields as NAME:TYPE, as in x:f32[64,7],y:i64,jets:f32*[4],img:jpg"},
+	{Name: optRun, Kind: format.KindInt, Default: "0", Help: "samples per run, to be read in order; 0 means independent spans"},
+	{Name: optKeys, Kind: format.KindBool, Default: "false", Help: "give the samples names of their own"},
 }
 
 type source struct {
@@ -65,8 +66,8 @@ type source struct {
 	schema  []shardify.Field
 }
 
-func open(_ context.Context, a shardify.OpenArgs) (shardify.Source, error) {
-	o, err := shardify.CheckOptions(options, a.Options)
+func open(_ context.Context, a format.OpenArgs) (shardify.Source, error) {
+	o, err := format.CheckOptions(options, a.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +224,7 @@ func (s *source) State() ([]byte, error) {
 	return fmt.Appendf(nil, "synth %d %d %d", s.samples, s.seed, s.run), nil
 }
 
-func (s *source) fits(state []byte, o shardify.Options) error {
+func (s *source) fits(state []byte, o format.Options) error {
 	if want, _ := s.State(); string(state) != string(want) {
 		return shardify.Corrupt(-1, "state %.80q for settings %v", state, o)
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -17,11 +18,11 @@ const everything = "b:bool,i1:i8[3],x:f32[4,2],h:f16,w:bf16*[2],d:f64?,n:u16*9?,
 
 func open1(t testing.TB, columns []string, state []byte, kv ...string) shardify.Source {
 	t.Helper()
-	o := shardify.Options{}
+	o := format.Options{}
 	for i := 0; i < len(kv); i += 2 {
 		o[kv[i]] = kv[i+1]
 	}
-	src, err := Format.Open(context.Background(), shardify.OpenArgs{Columns: columns, State: state, Options: o})
+	src, err := Format.Open(context.Background(), format.OpenArgs{Columns: columns, State: state, Options: o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,14 +30,14 @@ func open1(t testing.TB, columns []string, state []byte, kv ...string) shardify.
 }
 
 func TestConformance(t *testing.T) {
-	for name, o := range map[string]shardify.Options{
+	for name, o := range map[string]format.Options{
 		"independent": {"schema": everything, "samples": "120"},
 		"fixed":       {"schema": "x:f32[64,7],y:i64?", "samples": "300"},
 		"runs":        {"schema": everything, "samples": "120", "run-samples": "30", "keyed": "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			readertest.Run(t, func(columns []string, state []byte) (shardify.Source, error) {
-				return Format.Open(context.Background(), shardify.OpenArgs{Columns: columns, State: state, Options: o})
+				return Format.Open(context.Background(), format.OpenArgs{Columns: columns, State: state, Options: o})
 			})
 		})
 	}

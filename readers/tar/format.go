@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // The names of the options.
@@ -35,18 +36,18 @@ const (
 )
 
 // Format is the line of the readers' table.
-var Format = shardify.SourceFormat{
+var Format = format.Input{
 	Name:    "tar",
 	Help:    "WebDataset tars of any making: .tar, .tar.gz, .tar.zst; members with one name are one sample",
 	Sniff:   sniff,
 	Options: options,
-	Open:    func(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
+	Open:    func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) { return open(ctx, a) },
 }
 
-var options = []shardify.Option{
-	{Name: optMissing, Kind: shardify.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a member which others have: refuse, leave out, or write an empty value"},
-	{Name: optKeys, Kind: shardify.KindEnum, Default: "path", Values: []string{"path", "shard", "ordinal"}, Help: "names of samples: as in the tars, with the tar's name before them, or a number"},
-	{Name: optText, Kind: shardify.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"}, Help: "members txt and json are text, which must be UTF-8, or any bytes"},
+var options = []format.Option{
+	{Name: optMissing, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "drop", "fill"}, Help: "samples that lack a member which others have: refuse, leave out, or write an empty value"},
+	{Name: optKeys, Kind: format.KindEnum, Default: "path", Values: []string{"path", "shard", "ordinal"}, Help: "names of samples: as in the tars, with the tar's name before them, or a number"},
+	{Name: optText, Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"}, Help: "members txt and json are text, which must be UTF-8, or any bytes"},
 }
 
 // extensions of the tars that are read.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/guard"
 	"github.com/shardify/shardify/internal/inflate"
@@ -35,14 +36,14 @@ const (
 const maxWindow = 256 << 20
 
 // openInput opens file i of the table, which must have its size.
-func openInput(ctx context.Context, t *shardify.Table, i int) (in input, packing uint8, err error) {
+func openInput(ctx context.Context, t *format.Table, i int) (in input, packing uint8, err error) {
 	name := t.Path(i)
 	f, err := storages.Of(t).Open(ctx, name)
 	if err != nil {
 		return nil, 0, err
 	}
 	switch {
-	case t.Size(i) != shardify.SizeUnknown && f.Size() != t.Size(i):
+	case t.Size(i) != format.SizeUnknown && f.Size() != t.Size(i):
 		err = fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, f.Size(), t.Size(i))
 	}
 	var head [4]byte

@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
@@ -120,10 +121,10 @@ func samples(rng *rand.Rand, prefix string, n int) (all []part) {
 }
 
 // write puts files into a folder of their own and makes their table.
-func write(t testing.TB, files map[string][]byte, order ...string) *shardify.Table {
+func write(t testing.TB, files map[string][]byte, order ...string) *format.Table {
 	t.Helper()
 	dir := t.TempDir()
-	tab := &shardify.Table{Roots: []string{dir}}
+	tab := &format.Table{Roots: []string{dir}}
 	for _, n := range order {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, n)), 0o777); err != nil {
 			t.Fatal(err)
@@ -136,16 +137,16 @@ func write(t testing.TB, files map[string][]byte, order ...string) *shardify.Tab
 	return tab
 }
 
-func openAll(tab *shardify.Table, columns []string, state []byte, set ...string) (shardify.Source, error) {
-	o := shardify.Options{}
+func openAll(tab *format.Table, columns []string, state []byte, set ...string) (shardify.Source, error) {
+	o := format.Options{}
 	for i := 0; i+1 < len(set); i += 2 {
 		o[set[i]] = set[i+1]
 	}
-	o, err := shardify.CheckOptions(options, o)
+	o, err := format.CheckOptions(options, o)
 	if err != nil {
 		return nil, err
 	}
-	return Format.Open(context.Background(), shardify.OpenArgs{Table: tab, Columns: columns, Options: o, State: state})
+	return Format.Open(context.Background(), format.OpenArgs{Table: tab, Columns: columns, Options: o, State: state})
 }
 
 // one opens a single tar.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -64,7 +65,7 @@ func TestMutatedTarsGiveErrorsOnly(t *testing.T) {
 // try reads all of a tar. What is wrong must have a kind.
 func try(t testing.TB, name string, size int64, missing string) (opened, read int) {
 	t.Helper()
-	tab := &shardify.Table{Roots: []string{name}}
+	tab := &format.Table{Roots: []string{name}}
 	tab.Append(0, "", size, 0)
 	kind := func(err error) {
 		t.Helper()

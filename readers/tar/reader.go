@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // reader reads spans of one tar after the other: first it lays out the columns by the
@@ -215,8 +216,8 @@ func (r *reader) value(col *column, m *member, at int, code uint8) error {
 		if err := r.in.read(data, m.at); err != nil {
 			return err
 		}
-		if shardify.IsText(col.Media) {
-			return shardify.CheckText(data)
+		if format.IsText(col.Media) {
+			return format.CheckText(data)
 		}
 		return nil
 	case integer:

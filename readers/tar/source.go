@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"golang.org/x/sync/errgroup"
 )
@@ -24,15 +25,15 @@ type survey struct {
 
 // head is stored once for all tars.
 type head struct {
-	Exts  []string            `json:"exts"`
-	Facts []facts             `json:"facts"`
-	Left  []shardify.Leftover `json:"left,omitempty"`
-	Notes []string            `json:"notes,omitempty"`
+	Exts  []string          `json:"exts"`
+	Facts []facts           `json:"facts"`
+	Left  []format.Leftover `json:"left,omitempty"`
+	Notes []string          `json:"notes,omitempty"`
 }
 
 type source struct {
 	*survey
-	table   *shardify.Table
+	table   *format.Table
 	keys    string
 	all     []field // of the survey
 	cols    []field // wanted, in the order of the schema
@@ -41,13 +42,13 @@ type source struct {
 	code    []uint8 // of each extension in its field
 	need    []int   // cols that a sample must have
 	kept    []*content
-	dropped []shardify.Leftover // samples
-	first   []int64             // number of each tar's first sample
-	width   int                 // of ordinal keys
+	dropped []format.Leftover // samples
+	first   []int64           // number of each tar's first sample
+	width   int               // of ordinal keys
 }
 
-func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
-	set, err := shardify.CheckOptions(options, a.Options)
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	set, err := format.CheckOptions(options, a.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 	s.all = s.fields()
 	if set[optText] == "bytes" {
 		for i := range s.all {
-			if f := &s.all[i]; shardify.IsText(f.Media) {
+			if f := &s.all[i]; format.IsText(f.Media) {
 				f.Media = "bin"
 			}
 		}
@@ -89,7 +90,7 @@ func open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
 }
 
 // surveyAll reads the headers of all tars.
-func surveyAll(ctx context.Context, t *shardify.Table, jobs int) (*survey, error) {
+func surveyAll(ctx context.Context, t *format.Table, jobs int) (*survey, error) {
 	scans := make([]*scan, t.Len())
 	g, each := errgroup.WithContext(ctx)
 	if jobs <= 0 {
@@ -170,7 +171,7 @@ func (s *survey) take(x *scan, ids map[string]uint16) error {
 // tell writes down what people should know.
 func (s *survey) tell(forms map[index.TarRule]int64, left map[string]int64, again int64) {
 	for _, why := range slices.Sorted(maps.Keys(left)) {
-		s.Left = append(s.Left, shardify.Leftover{Name: "members of tars", Reason: why, Count: left[why]})
+		s.Left = append(s.Left, format.Leftover{Name: "members of tars", Reason: why, Count: left[why]})
 	}
 	for _, r := range slices.Sorted(maps.Keys(forms)) {
 		s.Notes = append(s.Notes, fmt.Sprintf("%d members have: %s (%s)", forms[r], r, r.Breaks()))
@@ -245,7 +246,7 @@ func (s *source) keep() {
 		s.kept = append(s.kept, k)
 	}
 	if dropped > 0 {
-		s.dropped = []shardify.Leftover{{Name: "samples", Reason: "without a member that others have (--missing drop)", Count: dropped}}
+		s.dropped = []format.Leftover{{Name: "samples", Reason: "without a member that others have (--missing drop)", Count: dropped}}
 	}
 }
 
@@ -271,13 +272,13 @@ func (s *source) describe() {
 
 func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }
 
-func (s *source) Leftovers() []shardify.Leftover { return slices.Concat(s.Left, s.dropped) }
+func (s *source) Leftovers() []format.Leftover { return slices.Concat(s.Left, s.dropped) }
 
 func (s *source) Notes() []string { return s.head.Notes }
 
 func (s *source) Close() error { return nil }
 
-// Reopen implements shardify.Reopener: readers open files by themselves.
+// Reopen implements format.Reopener: readers open files by themselves.
 func (s *source) Reopen() {}
 
 // Spans cuts every tar at target bytes. A compressed one is a run.

@@ -19,7 +19,7 @@ import (
 //	37      digest of all before it
 const stateVersion = 1
 
-// State implements shardify.Stater.
+// State implements format.Stater.
 func (s *source) State() ([]byte, error) {
 	text, err := json.Marshal(&s.head)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
@@ -118,7 +119,7 @@ const (
 )
 
 // scanTar reads all headers of tar i.
-func scanTar(ctx context.Context, t *shardify.Table, i int) (*scan, error) {
+func scanTar(ctx context.Context, t *format.Table, i int) (*scan, error) {
 	in, packing, err := openInput(ctx, t, i)
 	if err != nil {
 		return nil, shardify.Annotate(err, "open", t.Path(i), "")

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers/readertest"
 )
@@ -102,7 +103,7 @@ func TestJunkIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(src.(shardify.Reporter).Leftovers())
+	got := fmt.Sprint(src.(format.Reporter).Leftovers())
 	for _, want := range []string{"folders 1", "hidden files 2", "without an extension 1", "(__x__) 1"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s lacks %q", got, want)
@@ -240,7 +241,7 @@ func TestArraysOfSeveralTypesStayWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, err := src.(shardify.Stater).State()
+		state, err := src.(format.Stater).State()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,10 +273,10 @@ func TestDropLeavesOutWhatLacksAMember(t *testing.T) {
 	if got := load(t, src); !slices.Equal(got, []string{"a jpg= txt=41", "c jpg= txt=43"}) {
 		t.Errorf("%q", got)
 	}
-	if left := fmt.Sprint(src.(shardify.Reporter).Leftovers()); !strings.Contains(left, "--missing drop) 1") {
+	if left := fmt.Sprint(src.(format.Reporter).Leftovers()); !strings.Contains(left, "--missing drop) 1") {
 		t.Error(left)
 	}
-	state, err := src.(shardify.Stater).State()
+	state, err := src.(format.Stater).State()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +292,7 @@ func TestCancelledSurvey(t *testing.T) {
 	tab := write(t, map[string][]byte{"a.tar": pack(t, stdtar.FormatUSTAR, part{name: "a.jpg"})}, "a.tar")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Format.Open(ctx, shardify.OpenArgs{Table: tab}); !errors.Is(err, context.Canceled) {
+	if _, err := Format.Open(ctx, format.OpenArgs{Table: tab}); !errors.Is(err, context.Canceled) {
 		t.Errorf("survey of a cancelled context: %v", err)
 	}
 }

@@ -11,13 +11,13 @@
 package wds
 
 import (
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
 // Format is the line of the readers' table.
-var Format = shardify.SourceFormat{
+var Format = format.Input{
 	Name:  index.FormatWDS,
 	Help:  "a data set of wds shards: its folder or its shardify.json",
 	Sniff: dataset.Sniffer(index.FormatWDS),

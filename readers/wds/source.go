@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -30,7 +31,7 @@ type shard struct {
 
 type source struct {
 	survey
-	table  *shardify.Table
+	table  *format.Table
 	tar    *dataset.Tar
 	schema []shardify.Field // the wanted fields
 	wanted []int            // their places in survey.Schema
@@ -39,7 +40,7 @@ type source struct {
 }
 
 // Open reads the manifests, or takes what a plan has kept of them.
-func Open(ctx context.Context, a shardify.OpenArgs) (shardify.Source, error) {
+func Open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	s := &source{table: a.Table}
 	if a.State != nil {
 		if err := json.Unmarshal(a.State, &s.survey); err != nil || len(s.Inputs) != a.Table.Len() {
@@ -120,7 +121,7 @@ func (s *source) State() ([]byte, error) { return json.Marshal(&s.survey) }
 
 func (s *source) Close() error { return nil }
 
-// Reopen implements shardify.Reopener: readers open files by themselves.
+// Reopen implements format.Reopener: readers open files by themselves.
 func (s *source) Reopen() {}
 
 func (s *source) Reader(run uint32) (shardify.Reader, error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/readers/readertest"
 	reader "github.com/shardify/shardify/readers/wds"
@@ -58,16 +59,16 @@ func set(t testing.TB, s writertest.Schema, counts ...int) (dir string, m *index
 	return dir, m
 }
 
-func table(dirs ...string) *shardify.Table {
-	tab := &shardify.Table{Roots: dirs}
+func table(dirs ...string) *format.Table {
+	tab := &format.Table{Roots: dirs}
 	for i := range dirs {
-		tab.Append(i, index.ManifestName, shardify.SizeUnknown, 0)
+		tab.Append(i, index.ManifestName, format.SizeUnknown, 0)
 	}
 	return tab
 }
 
 func open(columns []string, state []byte, dirs ...string) (shardify.Source, error) {
-	return reader.Open(context.Background(), shardify.OpenArgs{Table: table(dirs...), Columns: columns, State: state})
+	return reader.Open(context.Background(), format.OpenArgs{Table: table(dirs...), Columns: columns, State: state})
 }
 
 func TestConformance(t *testing.T) {
@@ -107,7 +108,7 @@ func TestShardingAgainKeepsTheBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		mem := memory.New()
-		sink, err := writer.Format.New(mem, shardify.ShardSpec{Name: m.Shards[0].Name, Schema: src.Schema(), Keyed: src.(shardify.Keyer).Keyed()})
+		sink, err := writer.Format.New(mem, format.ShardSpec{Name: m.Shards[0].Name, Schema: src.Schema(), Keyed: src.(format.Keyer).Keyed()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +158,7 @@ func TestCheckKeysReadsTheNamesOfLongerMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := src.(shardify.Keyer)
+	k := src.(format.Keyer)
 	never := func(key []byte) error { return errors.New("asked for " + string(key)) }
 	if err := k.CheckKeys(len("caption.txt"), never); err != nil || !k.Keyed() {
 		t.Errorf("keyed %v, members of their own length: %v", k.Keyed(), err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -71,7 +72,7 @@ func fetches(scheme string) string {
 
 // Of is where the inputs of a table are: wherever their names say, unless it says
 // otherwise.
-func Of(t *shardify.Table) storage.FS {
+func Of(t *format.Table) storage.FS {
 	if t == nil || t.FS == nil {
 		return Files
 	}

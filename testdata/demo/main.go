@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/npz"
 )
 
@@ -37,13 +38,13 @@ func run(in, out string) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	table := &shardify.Table{Roots: []string{in}}
+	table := &format.Table{Roots: []string{in}}
 	table.Append(0, "", st.Size(), st.ModTime().UnixNano())
-	options, err := shardify.CheckOptions(npz.Format.Options, nil)
+	options, err := format.CheckOptions(npz.Format.Options, nil)
 	if err != nil {
 		return 0, err
 	}
-	src, err := npz.Format.Open(ctx, shardify.OpenArgs{Table: table, Options: options})
+	src, err := npz.Format.Open(ctx, format.OpenArgs{Table: table, Options: options})
 	if err != nil {
 		return 0, err
 	}

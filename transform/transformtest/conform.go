@@ -16,13 +16,14 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/synth"
 )
 
 // Invent is a batch of synthetic samples.
 func Invent(t testing.TB, schema string, samples int, mem *shardify.Arena) *shardify.Batch {
 	t.Helper()
-	src, err := synth.Format.Open(context.Background(), shardify.OpenArgs{Table: &shardify.Table{}, Options: options(t, schema, samples)})
+	src, err := synth.Format.Open(context.Background(), format.OpenArgs{Table: &format.Table{}, Options: options(t, schema, samples)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,9 +40,9 @@ func Invent(t testing.TB, schema string, samples int, mem *shardify.Arena) *shar
 	return &c
 }
 
-func options(t testing.TB, schema string, samples int) shardify.Options {
+func options(t testing.TB, schema string, samples int) format.Options {
 	t.Helper()
-	o, err := shardify.CheckOptions(synth.Format.Options, shardify.Options{"schema": schema, "samples": fmt.Sprint(samples)})
+	o, err := format.CheckOptions(synth.Format.Options, format.Options{"schema": schema, "samples": fmt.Sprint(samples)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,11 @@
 package problem
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/shardify/shardify"
 )
 
 // Level is how dear a check is.
@@ -105,4 +108,26 @@ func (p *Problem) String() string {
 // New is a problem without a place inside its file.
 func New(level Level, kind, file, what string) Problem {
 	return Problem{Level: level, Kind: kind, File: file, Sample: -1, Offset: -1, What: what}
+}
+
+// Of is the problem that an error of a parser tells of.
+func Of(level Level, file string, err error) Problem {
+	p := New(level, KindFormat, file, "")
+	var e *shardify.Error
+	if errors.As(err, &e) {
+		p.Object, p.Field, p.Sample, p.Offset = e.Object, e.Field, e.Sample, e.Offset
+		p.What = shardify.Plain(e.Err)
+	} else {
+		p.What = shardify.Plain(err)
+	}
+	p.What = strings.TrimSuffix(p.What, ": "+shardify.ErrCorrupt.Error())
+	if !damage(err) {
+		p.Kind = KindUnreadable
+	}
+	return p
+}
+
+// damage tells what the bytes are to blame for from what the storage is.
+func damage(err error) bool {
+	return errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported) || errors.Is(err, shardify.ErrSchema)
 }

@@ -13,23 +13,24 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
 
 // Format is the line in the table of writers.
-var Format = shardify.SinkFormat{
+var Format = format.Output{
 	Name: "mds",
 	Help: "MDS: one file of rows per shard, for MosaicML Streaming",
 	Ext:  ext,
-	ExtOf: func(o shardify.Options) string {
+	ExtOf: func(o format.Options) string {
 		if zipped(o) {
 			return ext + zipExt
 		}
 		return ext
 	},
-	Options: []shardify.Option{
-		{Name: optCompression, Kind: shardify.KindEnum, Default: "none", Values: []string{"none", "zstd"}, Help: "compress each MDS shard as a whole; Streaming unpacks it beside the shards when it is first used"},
+	Options: []format.Option{
+		{Name: optCompression, Kind: format.KindEnum, Default: "none", Values: []string{"none", "zstd"}, Help: "compress each MDS shard as a whole; Streaming unpacks it beside the shards when it is first used"},
 	},
 	Check:       check,
 	SampleBytes: sampleBytes,
@@ -47,9 +48,9 @@ const (
 	optCompression = "mds-compression"
 )
 
-func zipped(o shardify.Options) bool { return o[optCompression] == "zstd" }
+func zipped(o format.Options) bool { return o[optCompression] == "zstd" }
 
-func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {
+func check(schema []shardify.Field, keyed bool, _ format.Options) error {
 	_, err := columnTypes(schema, keyed)
 	return shardify.Annotate(err, "write mds", "", "")
 }
@@ -74,7 +75,7 @@ func sampleBytes(schema []shardify.Field, keyed bool) (fixed int64, factor float
 }
 
 // finish writes index.json.
-func finish(ctx context.Context, store storage.Store, set shardify.FinishedSet) ([]shardify.File, error) {
+func finish(ctx context.Context, store storage.Store, set format.FinishedSet) ([]shardify.File, error) {
 	cols, err := columnTypes(set.Schema, set.Keyed)
 	if err != nil {
 		return nil, err

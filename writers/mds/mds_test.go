@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mds"
@@ -46,7 +47,7 @@ func TestReadersOfMDSFindEveryValue(t *testing.T) {
 			mem := memory.New()
 			b := writertest.Batches(schema, 40, 3, 40)[0]
 			want := writertest.Slice(b, 0, 40)
-			sink, err := mds.Format.New(mem, shardify.ShardSpec{Name: "shard-000000.mds", Schema: schema.Fields, Samples: 40, Exact: true, Keyed: schema.Keyed})
+			sink, err := mds.Format.New(mem, format.ShardSpec{Name: "shard-000000.mds", Schema: schema.Fields, Samples: 40, Exact: true, Keyed: schema.Keyed})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +58,7 @@ func TestReadersOfMDSFindEveryValue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := mds.Format.Finish(ctx, mem, shardify.FinishedSet{Schema: schema.Fields, Keyed: schema.Keyed, Shards: []shardify.Shard{sh}}); err != nil {
+			if _, err := mds.Format.Finish(ctx, mem, format.FinishedSet{Schema: schema.Fields, Keyed: schema.Keyed, Shards: []shardify.Shard{sh}}); err != nil {
 				t.Fatal(err)
 			}
 			files := mem.Files()

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -17,7 +18,7 @@ import (
 // place at once; else they wait in a scratch file.
 type sink struct {
 	store  storage.Store
-	spec   shardify.ShardSpec
+	spec   format.ShardSpec
 	cols   []column
 	keys   int // place of the keys in cols, or -1
 	config []byte
@@ -40,12 +41,12 @@ type sink struct {
 
 var errDone = errors.New("shard is published or aborted")
 
-func newSink(st storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+func newSink(st storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 	s, err := create(st, spec)
 	return s, shardify.Annotate(err, "write", spec.Name, "")
 }
 
-func create(st storage.Store, spec shardify.ShardSpec) (*sink, error) {
+func create(st storage.Store, spec format.ShardSpec) (*sink, error) {
 	s := &sink{store: st, spec: spec, keys: -1}
 	var err error
 	if s.cols, s.config, err = newColumns(spec.Schema, spec.Keyed); err != nil {

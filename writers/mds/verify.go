@@ -4,17 +4,18 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/verify/problem"
 )
 
 // verify checks the head of a shard against the schema, and the sizes in every sample.
-func verify(schema []shardify.Field, keyed bool, _ map[string]string) (shardify.Verifier, error) {
+func verify(schema []shardify.Field, keyed bool, _ map[string]string) (format.Verifier, error) {
 	columns, err := columnTypes(schema, keyed)
 	if err != nil {
-		return shardify.Verifier{}, err
+		return format.Verifier{}, err
 	}
 	config := configText(columns)
-	return shardify.Verifier{Shard: func(c *shardify.ShardCheck) {
+	return format.Verifier{Shard: func(c *format.ShardCheck) {
 		if !strings.HasSuffix(c.Shard.Name, zipExt) {
 			rows(c, columns, config)
 			return
@@ -35,7 +36,7 @@ func verify(schema []shardify.Field, keyed bool, _ map[string]string) (shardify.
 	}}, nil
 }
 
-func rows(c *shardify.ShardCheck, columns []columnType, config []byte) {
+func rows(c *format.ShardCheck, columns []columnType, config []byte) {
 	ends, err := parseHead(c.File, c.Size, config)
 	if err != nil {
 		c.Fail(problem.LevelStructure, err)
@@ -46,7 +47,7 @@ func rows(c *shardify.ShardCheck, columns []columnType, config []byte) {
 		return
 	}
 	if i, err := checkSamples(c.File, ends, columns, c.Buf[:rowsBytes]); err != nil {
-		p := shardify.ProblemOf(problem.LevelStructure, "", err)
+		p := problem.Of(problem.LevelStructure, "", err)
 		p.Sample = i
 		c.Report(p)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/mds"
@@ -17,11 +18,11 @@ import (
 )
 
 // written publishes one shard, and index.json.
-func written(t *testing.T, s writertest.Schema, n int, name string, exact bool, o shardify.Options) (map[string][]byte, shardify.Shard) {
+func written(t *testing.T, s writertest.Schema, n int, name string, exact bool, o format.Options) (map[string][]byte, shardify.Shard) {
 	t.Helper()
 	ctx := context.Background()
 	mem := memory.New()
-	sink, err := mds.Format.New(mem, shardify.ShardSpec{Name: name, Schema: s.Fields, Samples: int64(n), Exact: exact, Keyed: s.Keyed, Options: o})
+	sink, err := mds.Format.New(mem, format.ShardSpec{Name: name, Schema: s.Fields, Samples: int64(n), Exact: exact, Keyed: s.Keyed, Options: o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func written(t *testing.T, s writertest.Schema, n int, name string, exact bool, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mds.Format.Finish(ctx, mem, shardify.FinishedSet{Schema: s.Fields, Keyed: s.Keyed, Shards: []shardify.Shard{sh}, Options: o}); err != nil {
+	if _, err := mds.Format.Finish(ctx, mem, format.FinishedSet{Schema: s.Fields, Keyed: s.Keyed, Shards: []shardify.Shard{sh}, Options: o}); err != nil {
 		t.Fatal(err)
 	}
 	return mem.Files(), sh
@@ -43,7 +44,7 @@ func written(t *testing.T, s writertest.Schema, n int, name string, exact bool, 
 // TestCompressedShardsAreTheShards: what a decoder makes of them, byte for byte, with
 // both sizes in index.json, whether or not the number of samples was known.
 func TestCompressedShardsAreTheShards(t *testing.T) {
-	zip := shardify.Options{"mds-compression": "zstd"}
+	zip := format.Options{"mds-compression": "zstd"}
 	if ext := mds.Format.ExtOf(zip); ext != ".mds.zstd" || mds.Format.ExtOf(nil) != ".mds" {
 		t.Errorf("extension %s", ext)
 	}
@@ -96,7 +97,7 @@ func TestUnzippedReadsAnyPlace(t *testing.T) {
 	s := writertest.Schema{Fields: []shardify.Field{{Name: "x", DType: shardify.U8, Shape: []int{900}}}}
 	n := 12_000 // several times what is kept
 	plain, _ := written(t, s, n, "shard-000000.mds", true, nil)
-	zipped, _ := written(t, s, n, "shard-000000.mds.zstd", true, shardify.Options{"mds-compression": "zstd"})
+	zipped, _ := written(t, s, n, "shard-000000.mds.zstd", true, format.Options{"mds-compression": "zstd"})
 	want, file := plain["shard-000000.mds"], zipped["shard-000000.mds.zstd"]
 	mem := memory.New()
 	mem.Set("z", file)
@@ -135,7 +136,7 @@ func TestUnzippedReadsAnyPlace(t *testing.T) {
 // TestSmallShardsTellTheirLength: a zstd frame tells one below 256 bytes only if it is a
 // single segment.
 func TestSmallShardsTellTheirLength(t *testing.T) {
-	zip := shardify.Options{"mds-compression": "zstd"}
+	zip := format.Options{"mds-compression": "zstd"}
 	s := writertest.Schema{Name: "tiny", Fields: []shardify.Field{{Name: "y", DType: shardify.U8}}}
 	seen := map[bool]int{}
 	for n := range 40 {

@@ -11,12 +11,13 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
 
 // Format is the line in the table of writers.
-var Format = shardify.SinkFormat{
+var Format = format.Output{
 	Name:  "megatron",
 	Help:  "Megatron: token sequences as .bin and .idx, one field of integers",
 	Ext:   ".bin",
@@ -35,7 +36,7 @@ var Format = shardify.SinkFormat{
 	},
 }
 
-func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {
+func check(schema []shardify.Field, keyed bool, _ format.Options) error {
 	return shardify.Annotate(tokens(schema), "write megatron", "", "")
 }
 
@@ -67,7 +68,7 @@ const bufferBytes = index.PieceBytes
 // sink writes one pair.
 type sink struct {
 	store   storage.Store
-	spec    shardify.ShardSpec
+	spec    format.ShardSpec
 	file    storage.Pending
 	sum     index.PieceDigest
 	buf     []byte
@@ -78,7 +79,7 @@ type sink struct {
 
 var errDone = errors.New("shard is published or aborted")
 
-func newSink(st storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+func newSink(st storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 	if err := tokens(spec.Schema); err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
 	}

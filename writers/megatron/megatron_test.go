@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/megatron"
 	"github.com/shardify/shardify/writers/writertest"
@@ -21,7 +22,7 @@ func TestIndexFindsEverySequence(t *testing.T) {
 	b := writertest.Batches(s, n, 5, n)[0]
 	want := writertest.Slice(b, 0, n)
 	mem := memory.New()
-	sink, err := megatron.Format.New(mem, shardify.ShardSpec{Name: "shard-000000.bin", Schema: s.Fields, Samples: n, Exact: true})
+	sink, err := megatron.Format.New(mem, format.ShardSpec{Name: "shard-000000.bin", Schema: s.Fields, Samples: n, Exact: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,11 +15,12 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
 // Format is the line of the writers' table.
-var Format = shardify.SinkFormat{
+var Format = format.Output{
 	Name:         index.FormatMmap,
 	Help:         "whole columns as tensors, one safetensors file per shard; opens without copying",
 	Ext:          ".safetensors",
@@ -38,7 +39,7 @@ func hint(folder string, quote func(string) string) string {
 	return "python3 -c " + quote(fmt.Sprintf("import shardify; ds = shardify.open(%q); print(len(ds), ds[0])", folder))
 }
 
-func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {
+func check(schema []shardify.Field, keyed bool, _ format.Options) error {
 	_, err := index.NewLayout(schema, keyed)
 	return err
 }

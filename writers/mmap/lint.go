@@ -4,19 +4,19 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/verify/problem"
 )
 
 // linter checks safetensors files: the header by the rules of the format, and what they
 // allow but readers stumble over. A shard of ours is checked to its last byte.
-var linter = shardify.Linter{
+var linter = format.Linter{
 	Sniff: func(head []byte) bool { return len(head) > 9 && head[8] == '{' },
 	Check: lint,
 }
 
-func lint(_ context.Context, c *shardify.ShardCheck) (ours bool, err error) {
+func lint(_ context.Context, c *format.ShardCheck) (ours bool, err error) {
 	st, err := index.ParseSafetensors(c.File, c.Size)
 	if err != nil {
 		return false, err
@@ -50,7 +50,7 @@ func itemBytes(t *index.Tensor) int64 {
 	return (t.Hi - t.Lo) / n
 }
 
-func lintOurs(c *shardify.ShardCheck) error {
+func lintOurs(c *format.ShardCheck) error {
 	shard, err := index.ParseShard(c.File, c.Size)
 	if err != nil {
 		return err

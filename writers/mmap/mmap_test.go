@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	reader "github.com/shardify/shardify/readers/mmap"
 	"github.com/shardify/shardify/storage"
@@ -38,11 +39,11 @@ func mixed() writertest.Schema {
 	return s
 }
 
-func spec(s writertest.Schema, n int64, exact bool) shardify.ShardSpec {
-	return shardify.ShardSpec{Name: "shard-000000.safetensors", Schema: s.Fields, Samples: n, Exact: exact, Keyed: s.Keyed}
+func spec(s writertest.Schema, n int64, exact bool) format.ShardSpec {
+	return format.ShardSpec{Name: "shard-000000.safetensors", Schema: s.Fields, Samples: n, Exact: exact, Keyed: s.Keyed}
 }
 
-func write(st storage.Store, sp shardify.ShardSpec, batches ...*shardify.Batch) (shardify.Shard, error) {
+func write(st storage.Store, sp format.ShardSpec, batches ...*shardify.Batch) (shardify.Shard, error) {
 	sink, err := mmap.New(st, sp)
 	if err != nil {
 		return shardify.Shard{}, err

@@ -7,18 +7,19 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
 
 // mover copies the tensors of a shard behind another header.
 type mover struct {
-	shardify.Move
+	format.Move
 	to *index.Layout
 }
 
 // move: the header holds the schema, with its labels.
-func move(m shardify.Move) (rewrite shardify.Rewrite, why string) {
+func move(m format.Move) (rewrite format.Rewrite, why string) {
 	from, err := index.NewLayout(m.From, m.Keyed)
 	to, err2 := index.NewLayout(m.To, m.Keyed)
 	switch x := (&mover{m, to}); {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/memory"
 )
 
@@ -27,7 +28,7 @@ func TestScratchBytesBoundTheSpill(t *testing.T) {
 		{"two of variable length", []shardify.Field{f64, u8("a", 1), u8("b", 1)}, false, n * each / 2, n * (2*each + 100)},
 	} {
 		mem := memory.New()
-		k, err := New(mem, shardify.ShardSpec{Name: "s.safetensors", Schema: c.schema, Samples: n, Exact: !c.inexact})
+		k, err := New(mem, format.ShardSpec{Name: "s.safetensors", Schema: c.schema, Samples: n, Exact: !c.inexact})
 		if err != nil {
 			t.Fatal(err)
 		}

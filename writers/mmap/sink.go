@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -14,7 +15,7 @@ import (
 // sink writes one shard.
 type sink struct {
 	store   storage.Store
-	spec    shardify.ShardSpec
+	spec    format.ShardSpec
 	layout  *index.Layout
 	file    storage.Pending
 	tensors []tensor // as layout.Tensors
@@ -32,7 +33,7 @@ type sink struct {
 var errDone = errors.New("shard is already ended")
 
 // New starts a shard.
-func New(st storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+func New(st storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 	layout, err := index.NewLayout(spec.Schema, spec.Keyed)
 	if err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")

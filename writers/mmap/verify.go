@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -22,16 +23,16 @@ type verifier struct {
 	layout *index.Layout
 }
 
-func verify(schema []shardify.Field, keyed bool, _ map[string]string) (shardify.Verifier, error) {
+func verify(schema []shardify.Field, keyed bool, _ map[string]string) (format.Verifier, error) {
 	l, err := index.NewLayout(schema, keyed)
 	if err != nil {
-		return shardify.Verifier{}, err
+		return format.Verifier{}, err
 	}
 	v := &verifier{schema, keyed, l}
-	return shardify.Verifier{Head: l.HeaderBytes, Shard: v.shard, Stream: dataset.NewMmapChecker}, nil
+	return format.Verifier{Head: l.HeaderBytes, Shard: v.shard, Stream: dataset.NewMmapChecker}, nil
 }
 
-func (v *verifier) shard(c *shardify.ShardCheck) {
+func (v *verifier) shard(c *format.ShardCheck) {
 	shard, err := index.ParseShard(c.File, c.Shard.Bytes)
 	if err != nil && c.Size != c.Shard.Bytes {
 		if other, err := index.ParseShard(c.File, c.Size); err == nil {
@@ -59,7 +60,7 @@ func (v *verifier) shard(c *shardify.ShardCheck) {
 }
 
 // sameSchema lists the fields in which a shard differs from the set.
-func (v *verifier) sameSchema(c *shardify.ShardCheck, shard *index.MmapShard) {
+func (v *verifier) sameSchema(c *format.ShardCheck, shard *index.MmapShard) {
 	if shard.SchemaText() == v.layout.SchemaText() && shard.Keyed == v.keyed {
 		return
 	}
@@ -95,13 +96,13 @@ func (v *verifier) sameSchema(c *shardify.ShardCheck, shard *index.MmapShard) {
 
 // checkTensor checks one tensor's bytes and, when they are not as their checksum
 // says, what is known about the place.
-func checkTensor(c *shardify.ShardCheck, shard *index.MmapShard, i int) {
+func checkTensor(c *format.ShardCheck, shard *index.MmapShard, i int) {
 	err := shard.CheckTensor(c.File, i, c.Buf)
 	if err == nil {
 		return
 	}
 	place, spec := &shard.Places[i], &shard.Tensors[i]
-	p := shardify.ProblemOf(problem.LevelChecksum, "", err)
+	p := problem.Of(problem.LevelChecksum, "", err)
 	p.Object = spec.Name
 	if spec.Column >= 0 {
 		p.Field = shard.Schema[spec.Column].Name

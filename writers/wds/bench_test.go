@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -97,7 +98,7 @@ func benchSink(b *testing.B, st storage.Store, batch *shardify.Batch) {
 			to = local.NewDir(b.TempDir(), local.SyncNone)
 			b.StartTimer()
 		}
-		sink, err := wds.Format.New(to, shardify.ShardSpec{Name: "shard-000000.tar", Schema: schema, Keyed: batch.Keys != nil})
+		sink, err := wds.Format.New(to, format.ShardSpec{Name: "shard-000000.tar", Schema: schema, Keyed: batch.Keys != nil})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -25,7 +26,7 @@ const (
 const energonVersion = "7.0.0"
 
 // finish writes what wids, Megatron-Energon and, if asked, DALI open.
-func finish(ctx context.Context, store storage.Store, set shardify.FinishedSet) ([]shardify.File, error) {
+func finish(ctx context.Context, store storage.Store, set format.FinishedSet) ([]shardify.File, error) {
 	var files []shardify.File
 	add := func(name string, b []byte, err error) error {
 		if err != nil {

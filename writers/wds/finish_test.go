@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
@@ -27,7 +28,7 @@ func set(t *testing.T, s writertest.Schema, counts ...int) (*memory.Store, []sha
 			shards = append(shards, shardify.Shard{Name: name}) // a receipt, no file
 			continue
 		}
-		sink, err := wds.Format.New(mem, shardify.ShardSpec{Name: name, Schema: s.Fields, Keyed: s.Keyed})
+		sink, err := wds.Format.New(mem, format.ShardSpec{Name: name, Schema: s.Fields, Keyed: s.Keyed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func set(t *testing.T, s writertest.Schema, counts ...int) (*memory.Store, []sha
 
 func finish(t *testing.T, mem storage.Store, fields []shardify.Field, shards []shardify.Shard, dali string) []shardify.File {
 	t.Helper()
-	files, err := wds.Format.Finish(context.Background(), mem, shardify.FinishedSet{Schema: fields, Shards: shards, Options: shardify.Options{"dali": dali}})
+	files, err := wds.Format.Finish(context.Background(), mem, format.FinishedSet{Schema: fields, Shards: shards, Options: format.Options{"dali": dali}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestFinishFailsWithoutItsShard(t *testing.T) {
 	} {
 		mem, shards := set(t, s, 3)
 		damage(mem, &shards[0])
-		_, err := wds.Format.Finish(context.Background(), mem, shardify.FinishedSet{Schema: s.Fields, Shards: shards, Options: shardify.Options{"dali": "true"}})
+		_, err := wds.Format.Finish(context.Background(), mem, format.FinishedSet{Schema: s.Fields, Shards: shards, Options: format.Options{"dali": "true"}})
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		}

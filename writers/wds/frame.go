@@ -2,13 +2,14 @@ package wds
 
 import (
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
 // frame asks for files and images where they stand in the tar: behind room for
 // the numbers before them and for their own header, up to the end of their last
 // block. It is for the order that images of their first type have.
-func frame(schema []shardify.Field, _ shardify.Options) *shardify.Frame {
+func frame(schema []shardify.Field, _ format.Options) *shardify.Frame {
 	members, err := index.Members(schema)
 	if err != nil {
 		return nil

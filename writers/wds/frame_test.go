@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/wds"
 )
@@ -93,7 +94,7 @@ func TestFramesGiveTheSameTar(t *testing.T) {
 		wanted := wds.Format.Frame(schema, nil)
 		other := shardify.Frame{Block: 64, After: 128, Values: []shardify.FrameValue{{Field: 3, Before: 64}, {Field: 1}}}
 		mem := memory.New()
-		sink, err := wds.Format.New(mem, shardify.ShardSpec{Name: "shard-000000.tar", Schema: schema, Samples: int64(first), Exact: true, Options: shardify.Options{"dali": "false"}})
+		sink, err := wds.Format.New(mem, format.ShardSpec{Name: "shard-000000.tar", Schema: schema, Samples: int64(first), Exact: true, Options: format.Options{"dali": "false"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +106,7 @@ func TestFramesGiveTheSameTar(t *testing.T) {
 			case 1:
 				f.Lead = rng.IntN(300<<10) &^ 511
 			default:
-				f.Lead, _ = sink.(shardify.Framer).NextFrame()
+				f.Lead, _ = sink.(format.Framer).NextFrame()
 			}
 			if rng.IntN(5) > 0 {
 				b = framed(b, f)
@@ -149,7 +150,7 @@ func TestFrameMustFit(t *testing.T) {
 			b.Frame = &f
 		},
 	} {
-		sink, err := wds.Format.New(memory.New(), shardify.ShardSpec{Name: "shard-000000.tar", Schema: schema, Options: shardify.Options{"dali": "false"}})
+		sink, err := wds.Format.New(memory.New(), format.ShardSpec{Name: "shard-000000.tar", Schema: schema, Options: format.Options{"dali": "false"}})
 		if err != nil {
 			t.Fatal(err)
 		}

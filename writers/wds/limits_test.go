@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
@@ -78,7 +79,7 @@ func TestBadSamplesAreNamed(t *testing.T) {
 		for i := range c.batch.Columns {
 			schema = append(schema, c.batch.Columns[i].Field)
 		}
-		sink, err := wds.Format.New(mem, shardify.ShardSpec{Name: "s.tar", Schema: schema, Keyed: c.batch.Keys != nil})
+		sink, err := wds.Format.New(mem, format.ShardSpec{Name: "s.tar", Schema: schema, Keyed: c.batch.Keys != nil})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +105,7 @@ func TestMemberOf8GiBIsRefused(t *testing.T) {
 	}
 	defer syscall.Munmap(big)
 	f := media("bin", "bin")
-	sink, err := wds.Format.New(nowhere{}, shardify.ShardSpec{Name: "s.tar", Schema: []shardify.Field{f}})
+	sink, err := wds.Format.New(nowhere{}, format.ShardSpec{Name: "s.tar", Schema: []shardify.Field{f}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestShardPast4GiB(t *testing.T) {
 	batch := files(5, 1<<20)
 	batch.Keys = nil
 	schema := []shardify.Field{batch.Columns[0].Field}
-	sink, err := wds.Format.New(k, shardify.ShardSpec{Name: "s.tar", Schema: schema})
+	sink, err := wds.Format.New(k, format.ShardSpec{Name: "s.tar", Schema: schema})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func TestKeyRule(t *testing.T) {
 		if err := check(b.Key(0)); err != nil {
 			t.Errorf("check: %v", err)
 		}
-		sink, err := wds.Format.New(nowhere{}, shardify.ShardSpec{Name: "s.tar", Schema: schema, Keyed: true})
+		sink, err := wds.Format.New(nowhere{}, format.ShardSpec{Name: "s.tar", Schema: schema, Keyed: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,18 +4,18 @@ import (
 	"context"
 	"encoding/binary"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/verify/problem"
 )
 
 // linter checks tars by the rules of package index.
-var linter = shardify.Linter{
+var linter = format.Linter{
 	Sniff: func(head []byte) bool { return len(head) >= 265 && string(head[257:262]) == "ustar" },
 	Check: lint,
 }
 
-func lint(ctx context.Context, c *shardify.ShardCheck) (ours bool, err error) {
+func lint(ctx context.Context, c *format.ShardCheck) (ours bool, err error) {
 	counts, err := index.LintTar(ctx, c.File, c.Size, func(t index.TarProblem) bool {
 		p := problem.New(problem.LevelLint, problem.KindLoader, "", string(t.Rule))
 		if t.Detail != "" {
@@ -33,7 +33,7 @@ func lint(ctx context.Context, c *shardify.ShardCheck) (ours bool, err error) {
 }
 
 // indexed tells a tar with an offset index of ours beside it.
-func indexed(c *shardify.ShardCheck) bool {
+func indexed(c *format.ShardCheck) bool {
 	f, err := c.Store.Open(c.Shard.Name + index.TarIndexExt)
 	if err != nil {
 		return false

@@ -8,15 +8,16 @@ import (
 	"io"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
 
 // mover rewrites the members whose names or data hold numbers of inputs.
-type mover struct{ shardify.Move }
+type mover struct{ format.Move }
 
 // move: the names of rows begin with the number of their input.
-func move(m shardify.Move) (rewrite shardify.Rewrite, why string) {
+func move(m format.Move) (rewrite format.Rewrite, why string) {
 	if m.Origin == "" && (m.Keyed || m.Inputs == 0) {
 		return nil, ""
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
@@ -15,7 +16,7 @@ import (
 // end.
 type sink struct {
 	store storage.Store
-	spec  shardify.ShardSpec
+	spec  format.ShardSpec
 	out   output
 	err   error // of the first failure, or errDone
 
@@ -46,7 +47,7 @@ type step struct {
 
 var errDone = errors.New("shard is published or aborted")
 
-func newSink(store storage.Store, spec shardify.ShardSpec) (shardify.Sink, error) {
+func newSink(store storage.Store, spec format.ShardSpec) (shardify.Sink, error) {
 	if err := check(spec.Schema, spec.Keyed, spec.Options); err != nil {
 		return nil, err
 	}

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 )
 
 // finishSplits writes what Megatron-Energon opens at the root of a set of splits: its
 // split parts are our splits.
-func finishSplits(ctx context.Context, store storage.Store, splits []shardify.FinishedSplit) ([]shardify.File, error) {
+func finishSplits(ctx context.Context, store storage.Store, splits []format.FinishedSplit) ([]shardify.File, error) {
 	var all []shardify.Shard
 	text := []byte("exclude: []\nsplit_parts:\n")
 	parts := map[string]bool{}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/wds"
 )
@@ -14,7 +15,7 @@ import (
 // val and test, whatever the splits are.
 func TestRootOfSplitsNamesEveryShardInItsPart(t *testing.T) {
 	mem := memory.New()
-	files, err := wds.Format.FinishSplits(context.Background(), mem, []shardify.FinishedSplit{
+	files, err := wds.Format.FinishSplits(context.Background(), mem, []format.FinishedSplit{
 		{Name: "train", Shards: []shardify.Shard{{Name: "train/shard-000000.tar", Samples: 3}, {Name: "train/shard-000001.tar", Samples: 4}}},
 		{Name: "fold2", Shards: []shardify.Shard{{Name: "fold2/shard-000000.tar", Samples: 5}}},
 	})

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/verify/problem"
@@ -16,7 +17,7 @@ import (
 
 // tarIndex reads the offset index beside a tar, a little at a time.
 type tarIndex struct {
-	*shardify.ShardCheck
+	*format.ShardCheck
 	name    string
 	blob    storage.Blob
 	entries int64
@@ -28,7 +29,7 @@ type tarIndex struct {
 
 // openIndex opens the index of a shard and digests it. What is wrong with the
 // file as such is reported by the check of all files; this one is for comparing.
-func openIndex(c *shardify.ShardCheck) *tarIndex {
+func openIndex(c *format.ShardCheck) *tarIndex {
 	x := &tarIndex{ShardCheck: c, name: c.Shard.Name + index.TarIndexExt}
 	record := c.Shard.Record(x.name)
 	b, err := c.Store.Open(x.name)
@@ -58,7 +59,7 @@ func openIndex(c *shardify.ShardCheck) *tarIndex {
 }
 
 func (x *tarIndex) fail(err error) {
-	x.Report(shardify.ProblemOf(problem.LevelIndex, x.name, err))
+	x.Report(problem.Of(problem.LevelIndex, x.name, err))
 }
 
 func (x *tarIndex) close() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -19,18 +20,18 @@ type verifier struct {
 	tar   *dataset.Tar
 }
 
-func verify(schema []shardify.Field, keyed bool, names map[string]string) (shardify.Verifier, error) {
+func verify(schema []shardify.Field, keyed bool, names map[string]string) (format.Verifier, error) {
 	tar, err := dataset.NewTar(schema, names, keyed)
 	if err != nil {
-		return shardify.Verifier{}, err
+		return format.Verifier{}, err
 	}
-	return shardify.Verifier{Shard: (&verifier{keyed, tar}).shard}, nil
+	return format.Verifier{Shard: (&verifier{keyed, tar}).shard}, nil
 }
 
 // windowBytes is the buffer of a walk over tar headers.
 const windowBytes = 256 << 10
 
-func (v *verifier) shard(c *shardify.ShardCheck) {
+func (v *verifier) shard(c *format.ShardCheck) {
 	w := &tarWalk{ShardCheck: c, set: v, idx: openIndex(c), walk: dataset.NewWalk(v.tar), members: memberCheck{v.tar, map[string]int64{}, [8]byte{}}}
 	defer w.idx.close()
 	w.walk.Reset(c.File, c.Shard.Bytes, c.Buf[:windowBytes])
@@ -41,7 +42,7 @@ func (v *verifier) shard(c *shardify.ShardCheck) {
 
 // tarWalk walks a tar sample by sample.
 type tarWalk struct {
-	*shardify.ShardCheck
+	*format.ShardCheck
 	set     *verifier
 	walk    *dataset.Walk // reads and checks values; the order of members is checked here
 	tar     index.TarWalker
@@ -92,7 +93,7 @@ func (w *tarWalk) run() {
 
 // problem reports an error at its place, and the sample where it was found.
 func (w *tarWalk) problem(err error) {
-	p := shardify.ProblemOf(problem.LevelStructure, "", err)
+	p := problem.Of(problem.LevelStructure, "", err)
 	p.Sample = w.sample
 	if p.Object == "" && len(w.key) > 0 {
 		p.Object = "after " + string(w.key)
@@ -164,7 +165,7 @@ func (w *tarWalk) begin(t *index.TarEntry, key []byte) {
 		}
 	}
 	if err != nil {
-		p := shardify.ProblemOf(problem.LevelStructure, "", err)
+		p := problem.Of(problem.LevelStructure, "", err)
 		p.Sample, p.Offset, p.Object = w.sample, t.Offset, string(t.Name)
 		w.Report(p)
 	}
@@ -186,7 +187,7 @@ func (w *tarWalk) content(m int, t *index.TarEntry) {
 	if err == nil {
 		return
 	}
-	p := shardify.ProblemOf(problem.LevelStructure, "", err)
+	p := problem.Of(problem.LevelStructure, "", err)
 	p.Sample, p.Object = w.sample, string(w.key)+"."+w.last
 	p.Field = w.set.tar.Members[m].Of.Name
 	w.bad = true

@@ -15,21 +15,22 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 )
 
 // Format is the line in the table of writers.
-var Format = shardify.SinkFormat{
+var Format = format.Output{
 	Name: index.FormatWDS,
 	Help: "WebDataset: one tar of samples per shard, for files and images",
 	Ext:  ".tar",
-	Options: []shardify.Option{
-		{Name: "dali", Kind: shardify.KindBool, Default: "false", Help: "write an index for NVIDIA DALI beside every shard"},
+	Options: []format.Option{
+		{Name: "dali", Kind: format.KindBool, Default: "false", Help: "write an index for NVIDIA DALI beside every shard"},
 	},
 	Check:       check,
 	SampleBytes: sampleBytes,
 	KeyRule:     keyRule,
-	Members: func(schema []shardify.Field, _ shardify.Options) (map[string]string, error) {
+	Members: func(schema []shardify.Field, _ format.Options) (map[string]string, error) {
 		return index.MemberNames(schema)
 	},
 	Frame:  frame,
@@ -56,7 +57,7 @@ func hint(folder string, quote func(string) string) string {
 // maxPlans bounds the orders of members that images of varying type can have.
 const maxPlans = 1 << 16
 
-func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {
+func check(schema []shardify.Field, keyed bool, _ format.Options) error {
 	members, err := index.Members(schema)
 	if err != nil {
 		return shardify.Annotate(err, "write wds", "", "")
@@ -81,7 +82,7 @@ func check(schema []shardify.Field, keyed bool, _ shardify.Options) error {
 }
 
 // keyRule is index.CheckKey; behind the key stand a dot and one of the members.
-func keyRule(schema []shardify.Field, _ shardify.Options) (memberMax int, check func([]byte) error) {
+func keyRule(schema []shardify.Field, _ format.Options) (memberMax int, check func([]byte) error) {
 	members, err := index.Members(schema)
 	if err != nil {
 		return 0, func([]byte) error { return err }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	reader "github.com/shardify/shardify/readers/wds"
 	"github.com/shardify/shardify/storage/memory"
@@ -80,7 +81,7 @@ func TestEveryKindReadsBack(t *testing.T) {
 func shard(t testing.TB, schema []shardify.Field, batches ...*shardify.Batch) (files map[string][]byte, rec shardify.Shard) {
 	t.Helper()
 	mem := memory.New()
-	sink, err := wds.Format.New(mem, shardify.ShardSpec{Name: "shard-000000.tar", Schema: schema, Keyed: batches[0].Keys != nil})
+	sink, err := wds.Format.New(mem, format.ShardSpec{Name: "shard-000000.tar", Schema: schema, Keyed: batches[0].Keys != nil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +275,7 @@ func TestWriteAllocatesNothingPerSample(t *testing.T) {
 		for i := range b.Columns {
 			schema = append(schema, b.Columns[i].Field)
 		}
-		sink, err := wds.Format.New(nowhere{}, shardify.ShardSpec{Name: "s.tar", Samples: 1 << 16, Schema: schema, Keyed: b.Keys != nil})
+		sink, err := wds.Format.New(nowhere{}, format.ShardSpec{Name: "s.tar", Samples: 1 << 16, Schema: schema, Keyed: b.Keys != nil})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/memory"
 )
 
@@ -20,7 +21,7 @@ func (c *contract) moves(t *testing.T) {
 	spec := c.spec(samples, true)
 	from := c.mustWrite(t, mem, spec, 7)
 
-	m := shardify.Move{From: c.schema.Fields, To: slices.Clone(c.schema.Fields), Keyed: c.schema.Keyed, Inputs: 3}
+	m := format.Move{From: c.schema.Fields, To: slices.Clone(c.schema.Fields), Keyed: c.schema.Keyed, Inputs: 3}
 	for i := range m.To {
 		f := &m.To[i]
 		if strings.HasSuffix(f.Name, shardify.ExtSuffix) {
@@ -55,7 +56,7 @@ func (c *contract) moves(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var rewrite shardify.Rewrite
+	var rewrite format.Rewrite
 	if c.format.Move != nil {
 		rewrite, _ = c.format.Move(m)
 	}

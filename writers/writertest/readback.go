@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage/local"
 )
@@ -19,20 +20,20 @@ import (
 type ReadBack func(t *testing.T, dir string, m *index.Manifest) shardify.Source
 
 // OpenWith reads back with a reader of data set folders; complete may be nil.
-func OpenWith(f shardify.SourceFormat, complete func(*index.Manifest)) ReadBack {
+func OpenWith(f format.Input, complete func(*index.Manifest)) ReadBack {
 	return func(t *testing.T, dir string, m *index.Manifest) shardify.Source {
 		t.Helper()
 		if complete != nil {
 			complete(m)
 		}
 		WriteManifest(t, dir, m)
-		table := &shardify.Table{Roots: []string{dir}}
-		table.Append(0, index.ManifestName, shardify.SizeUnknown, 0)
-		options, err := shardify.CheckOptions(f.Options, nil)
+		table := &format.Table{Roots: []string{dir}}
+		table.Append(0, index.ManifestName, format.SizeUnknown, 0)
+		options, err := format.CheckOptions(f.Options, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		src, err := f.Open(context.Background(), shardify.OpenArgs{Table: table, Options: options})
+		src, err := f.Open(context.Background(), format.OpenArgs{Table: table, Options: options})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,16 +55,16 @@ func WriteManifest(t testing.TB, dir string, m *index.Manifest) {
 
 // WriteSet publishes a data set of shards of n samples each, without manifest,
 // in dir. Batches are the samples of all shards, and are not changed.
-func WriteSet(t testing.TB, f shardify.SinkFormat, s Schema, dir string, batches ...*shardify.Batch) *index.Manifest {
+func WriteSet(t testing.TB, f format.Output, s Schema, dir string, batches ...*shardify.Batch) *index.Manifest {
 	t.Helper()
-	options, err := shardify.CheckOptions(f.Options, nil)
+	options, err := format.CheckOptions(f.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	st := local.NewDir(dir, local.SyncNone)
 	m := &index.Manifest{Format: f.Name, Keyed: s.Keyed, Schema: s.Fields}
 	for i, b := range batches {
-		spec := shardify.ShardSpec{
+		spec := format.ShardSpec{
 			Name: "shard-00000" + string(rune('0'+i)) + f.Ext, Schema: s.Fields,
 			Samples: int64(b.Samples), Exact: true, Keyed: s.Keyed, Options: options,
 		}

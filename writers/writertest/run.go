@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/fault"
@@ -23,8 +24,8 @@ const samples = 23
 
 // Run tests a format on all schemas that it accepts. readBack may be nil for a
 // format that nothing here reads.
-func Run(t *testing.T, f shardify.SinkFormat, readBack ReadBack) {
-	options, err := shardify.CheckOptions(f.Options, nil)
+func Run(t *testing.T, f format.Output, readBack ReadBack) {
+	options, err := format.CheckOptions(f.Options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,21 +62,21 @@ func Run(t *testing.T, f shardify.SinkFormat, readBack ReadBack) {
 }
 
 type contract struct {
-	format   shardify.SinkFormat
+	format   format.Output
 	schema   Schema
-	options  shardify.Options
+	options  format.Options
 	readBack ReadBack
 }
 
-func (c *contract) spec(n int64, exact bool) shardify.ShardSpec {
-	return shardify.ShardSpec{
+func (c *contract) spec(n int64, exact bool) format.ShardSpec {
+	return format.ShardSpec{
 		Name: "shard-000000" + c.format.Ext, Schema: c.schema.Fields, Samples: n, Exact: exact,
 		Keyed: c.schema.Keyed, Options: c.options,
 	}
 }
 
 // write publishes a shard, and ruins every batch as soon as Write has returned.
-func (c *contract) write(st storage.Store, spec shardify.ShardSpec, batches []*shardify.Batch) (shardify.Shard, error) {
+func (c *contract) write(st storage.Store, spec format.ShardSpec, batches []*shardify.Batch) (shardify.Shard, error) {
 	sink, err := c.format.New(st, spec)
 	if err != nil {
 		return shardify.Shard{}, err
@@ -91,7 +92,7 @@ func (c *contract) write(st storage.Store, spec shardify.ShardSpec, batches []*s
 	return sink.Commit(context.Background())
 }
 
-func (c *contract) mustWrite(t *testing.T, st storage.Store, spec shardify.ShardSpec, cut int) shardify.Shard {
+func (c *contract) mustWrite(t *testing.T, st storage.Store, spec format.ShardSpec, cut int) shardify.Shard {
 	t.Helper()
 	sh, err := c.write(st, spec, Batches(c.schema, samples, 1, cut))
 	if err != nil {
@@ -197,9 +198,9 @@ func (c *contract) owns(t *testing.T) {
 	dir := t.TempDir()
 	m := WriteSet(t, c.format, c.schema, dir, Batches(c.schema, samples, 1, samples)[0])
 	st := local.NewDir(dir, local.SyncNone)
-	set := shardify.FinishedSet{Schema: c.schema.Fields, Keyed: c.schema.Keyed, Shards: m.Shards, Options: maps.Clone(c.options)}
+	set := format.FinishedSet{Schema: c.schema.Fields, Keyed: c.schema.Keyed, Shards: m.Shards, Options: maps.Clone(c.options)}
 	for i := range f.Options { // whatever an option adds
-		if f.Options[i].Kind == shardify.KindBool {
+		if f.Options[i].Kind == format.KindBool {
 			set.Options[f.Options[i].Name] = "true"
 		}
 	}
@@ -214,7 +215,7 @@ func (c *contract) owns(t *testing.T) {
 		finished(f.Finish(context.Background(), st, set))
 	}
 	if f.FinishSplits != nil {
-		finished(f.FinishSplits(context.Background(), memory.New(), []shardify.FinishedSplit{{Name: "train", Shards: m.Shards}}))
+		finished(f.FinishSplits(context.Background(), memory.New(), []format.FinishedSplit{{Name: "train", Shards: m.Shards}}))
 	}
 	for _, x := range files {
 		if f.Owns == nil || !f.Owns(x.Name) {
@@ -244,7 +245,7 @@ func (c *contract) verifies(t *testing.T) {
 		t.Errorf("digest %s is not that of the first %d bytes (0: a PieceDigest of all)", sh.Digest, v.Head)
 	}
 	for _, full := range []bool{false, true} {
-		x := shardify.ShardCheck{
+		x := format.ShardCheck{
 			Shard: sh, From: "record", Schema: "schema", File: bytes.NewReader(b), Size: sh.Bytes, Store: mem, Buf: make([]byte, 1<<20), Full: full,
 			Report: func(p problem.Problem) { t.Errorf("full check %v: %s", full, p.String()) }, Intact: func() bool { return true }, Samples: -1,
 		}

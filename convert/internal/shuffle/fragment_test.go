@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage/memory"
 )
 
@@ -111,7 +112,7 @@ func TestFragmentsGiveBackEverySampleInItsBucket(t *testing.T) {
 			out, _ := s.Create("x")
 			w := &fragWriter{l: l, out: out, n: buckets}
 			pool := shardify.NewPool(1 << 26)
-			k := NewKeyer(&shardify.Table{}, 7)
+			k := NewKeyer(&format.Table{}, 7)
 			want := map[string]int{} // text of a sample -> bucket
 			h := newBuffer(&l)
 			for range rounds {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // The order of a shuffle is that of the samples' keys: 64 bits that follow from the
@@ -14,7 +15,7 @@ import (
 
 // Keyer gives samples their keys.
 type Keyer struct {
-	table *shardify.Table
+	table *format.Table
 	seed  uint64
 	names []uint64 // hashes of the inputs' names, if they are not too many
 }
@@ -23,7 +24,7 @@ type Keyer struct {
 const maxNames = 1 << 20
 
 // NewKeyer makes the keyer of a seed for the inputs of a table.
-func NewKeyer(t *shardify.Table, seed uint64) *Keyer {
+func NewKeyer(t *format.Table, seed uint64) *Keyer {
 	k := &Keyer{table: t, seed: seed}
 	if n := t.Len(); n <= maxNames {
 		for i := range n {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
@@ -255,7 +256,7 @@ func (v *Varying) numbers(l *element.Leaf, b []byte) {
 
 func (v *Varying) text(l *element.Leaf, b []byte) error {
 	if l.Media == element.MediaText {
-		if err := shardify.CheckText(b); err != nil {
+		if err := format.CheckText(b); err != nil {
 			return err
 		}
 	}

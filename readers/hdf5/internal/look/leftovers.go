@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // leftovers collects what is not delivered. Many names with one reason become a
 // few lines: a file may hold 100,000 data sets.
 type leftovers struct {
-	list  []shardify.Leftover
+	list  []format.Leftover
 	count map[string]int // by reason
 }
 
@@ -20,7 +21,7 @@ const maxSame = 20
 
 // add notes what has values in a form that is not read.
 func (l *leftovers) add(name string, err error) {
-	l.list = append(l.list, shardify.Leftover{Name: strings.TrimPrefix(name, "/"), Reason: Reason(err), Unreadable: true})
+	l.list = append(l.list, format.Leftover{Name: strings.TrimPrefix(name, "/"), Reason: Reason(err), Unreadable: true})
 }
 
 // note notes what is no column.
@@ -30,17 +31,17 @@ func (l *leftovers) note(name, why string) {
 		l.count = map[string]int{}
 	}
 	if l.count[why]++; l.count[why] <= maxSame {
-		l.list = append(l.list, shardify.Leftover{Name: strings.TrimPrefix(name, "/"), Reason: why})
+		l.list = append(l.list, format.Leftover{Name: strings.TrimPrefix(name, "/"), Reason: why})
 	}
 }
 
 // all are the leftovers, with a line for those not listed.
-func (l *leftovers) all() []shardify.Leftover {
+func (l *leftovers) all() []format.Leftover {
 	out := l.list
 	for i := range out {
 		if n := l.count[out[i].Reason]; n > maxSame {
 			l.count[out[i].Reason] = 0
-			out = append(out, shardify.Leftover{Name: fmt.Sprintf("(%d more)", n-maxSame), Reason: out[i].Reason})
+			out = append(out, format.Leftover{Name: fmt.Sprintf("(%d more)", n-maxSame), Reason: out[i].Reason})
 		}
 	}
 	return out

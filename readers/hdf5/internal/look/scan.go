@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
@@ -309,7 +310,7 @@ func (s *scanner) dataset(f *column.File, o *h5.Object, p string) error {
 		case errors.Is(err, shardify.ErrUnsupported):
 			s.tree.left.add(p, err)
 		default:
-			s.tree.left.note(p, shardify.Reason(err))
+			s.tree.left.note(p, format.Reason(err))
 		}
 		return nil
 	}

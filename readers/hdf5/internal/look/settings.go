@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 )
@@ -24,7 +24,7 @@ type Settings struct {
 	axis     int // of the samples, or rows.AutoAxis
 }
 
-func NewSettings(o shardify.Options) (*Settings, error) {
+func NewSettings(o format.Options) (*Settings, error) {
 	s := &Settings{Sample: o["sample"], External: o.Bool("external"), media: element.MediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"]}
 	var err error
 	if s.axis, err = rows.ParseAxis(o[rows.AxisOption]); err != nil {

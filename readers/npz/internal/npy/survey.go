@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -37,7 +38,7 @@ type Listing struct {
 	Size   int64
 	Arrays []Array
 	// notes are facts that no error tells: double members, bytes left over.
-	Notes   []shardify.Leftover
+	Notes   []format.Leftover
 	NpyFile bool // one array, named by the file
 	// foreign: the file is neither NPY nor NPZ, and not named so.
 	Foreign bool
@@ -117,7 +118,7 @@ func (l *Listing) npz(in *Input, want func(key string) bool) error {
 			if _, err := dir.DataOffset(in, e); err != nil { // is that its name at all?
 				return shardify.Annotate(err, "", "", e.Name)
 			}
-			l.Notes = append(l.Notes, shardify.Leftover{Name: key, Reason: "an earlier member of the same name; the last one counts, as for numpy"})
+			l.Notes = append(l.Notes, format.Leftover{Name: key, Reason: "an earlier member of the same name; the last one counts, as for numpy"})
 			continue
 		}
 		a := Array{Key: key}
@@ -284,7 +285,7 @@ func (l *Listing) Shapes() string {
 		case a.Err == ErrNotRead:
 			all = append(all, a.Key)
 		case a.Err != nil:
-			all = append(all, fmt.Sprintf("%s (%s)", a.Key, shardify.Reason(a.Err)))
+			all = append(all, fmt.Sprintf("%s (%s)", a.Key, format.Reason(a.Err)))
 		default:
 			all = append(all, a.Key+" "+a.String())
 		}

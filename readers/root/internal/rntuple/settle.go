@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // key is the same for two flats exactly if they hold the same.
@@ -64,7 +65,7 @@ func (w *walker) settleNames() {
 	uses := map[string]int{}
 	for i := range n.Flats {
 		f := &n.Flats[i]
-		f.Name, w.full[i] = shardify.PlainName(f.Name), shardify.PlainName(w.full[i])
+		f.Name, w.full[i] = format.PlainName(f.Name), format.PlainName(w.full[i])
 		uses[f.Name]++
 	}
 	for i := range n.Flats {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 )
 
@@ -167,7 +168,7 @@ func (r *Reading) refuse(typ, reason string) {
 
 // damaged makes the whole branch unreadable because of damage.
 func (r *Reading) damaged(typ string, err error) {
-	r.refuse(typ, shardify.Reason(err))
+	r.refuse(typ, format.Reason(err))
 	if errors.Is(err, shardify.ErrCorrupt) {
 		r.Columns[0].Err = err
 	}

@@ -1,4 +1,4 @@
-package shardify
+package format
 
 import (
 	"context"

@@ -1,12 +1,11 @@
-package shardify
+package format
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -21,7 +20,7 @@ type Verifier struct {
 	Shard func(c *ShardCheck)
 	// Stream checks a shard while its bytes pass, as when it is copied; r reads what tells of
 	// the rest, such as a header. nil: its digest covers all bytes.
-	Stream func(record *Shard, r io.ReaderAt) (Checker, error)
+	Stream func(record *shardify.Shard, r io.ReaderAt) (Checker, error)
 }
 
 // Checker is told a file's bytes in order, and knows at their end whether they are the
@@ -46,7 +45,7 @@ type Linter struct {
 // count samples from its first one.
 type ShardCheck struct {
 	// Shard is its record; Samples is -1 and Digest is "" where nothing tells.
-	Shard Shard
+	Shard shardify.Shard
 	// From names what has the record, Schema what has the schema of the set, as sides of a
 	// comparison.
 	From, Schema string
@@ -65,7 +64,7 @@ type ShardCheck struct {
 }
 
 // Fail reports an error of reading or parsing the shard.
-func (c *ShardCheck) Fail(level problem.Level, err error) { c.Report(ProblemOf(level, "", err)) }
+func (c *ShardCheck) Fail(level problem.Level, err error) { c.Report(problem.Of(level, "", err)) }
 
 // Differs begins the report that the shard says one thing and something else another.
 func (c *ShardCheck) Differs(what string, want, got *problem.Side) problem.Problem {
@@ -81,36 +80,4 @@ func (c *ShardCheck) Count(samples int64, part string) {
 	if c.Shard.Samples >= 0 && c.Shard.Samples != samples {
 		c.Report(c.Differs("samples", problem.Says(c.From, fmt.Sprint(c.Shard.Samples)), problem.Says(part, fmt.Sprint(samples))))
 	}
-}
-
-// Record is the record of a file that belongs to the shard, nil if there is none.
-func (s *Shard) Record(name string) *File {
-	for i := range s.Files {
-		if s.Files[i].Name == name {
-			return &s.Files[i]
-		}
-	}
-	return nil
-}
-
-// ProblemOf is the problem that an error of a parser tells of.
-func ProblemOf(level problem.Level, file string, err error) problem.Problem {
-	p := problem.New(level, problem.KindFormat, file, "")
-	var e *Error
-	if errors.As(err, &e) {
-		p.Object, p.Field, p.Sample, p.Offset = e.Object, e.Field, e.Sample, e.Offset
-		p.What = Plain(e.Err)
-	} else {
-		p.What = Plain(err)
-	}
-	p.What = strings.TrimSuffix(p.What, ": "+ErrCorrupt.Error())
-	if !damage(err) {
-		p.Kind = problem.KindUnreadable
-	}
-	return p
-}
-
-// damage tells what the bytes are to blame for from what the storage is.
-func damage(err error) bool {
-	return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrSchema)
 }

@@ -1,12 +1,13 @@
-package shardify
+package format
 
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/shardify/shardify"
 )
 
 // Kind is the type of an option's value.
@@ -34,12 +35,6 @@ type Option struct {
 	Quiet bool
 }
 
-// Options are settings by name, as text; a missing one has its default.
-type Options map[string]string
-
-// Value is a checked option's value.
-func (o Options) Value(decl *Option) string { return cmp.Or(o[decl.Name], decl.Default) }
-
 // Check tells whether s is a value of the option.
 func (o *Option) Check(s string) error {
 	var err error
@@ -49,7 +44,7 @@ func (o *Option) Check(s string) error {
 	case KindInt:
 		_, err = strconv.ParseInt(s, 10, 64)
 	case KindSize:
-		_, err = ParseSize(s)
+		_, err = shardify.ParseSize(s)
 	case KindEnum:
 		if !slices.Contains(o.Values, s) {
 			err = fmt.Errorf("one of %s", strings.Join(o.Values, ", "))
@@ -72,6 +67,21 @@ func (o *Option) want(err error) string {
 	}
 	return err.Error()
 }
+
+// Options are settings by name, as text; a missing one has its default.
+type Options map[string]string
+
+// Value is a checked option's value.
+func (o Options) Value(decl *Option) string { return cmp.Or(o[decl.Name], decl.Default) }
+
+// Bool returns a checked option's value; a missing one is false.
+func (o Options) Bool(name string) bool { b, _ := strconv.ParseBool(o[name]); return b }
+
+// Int returns a checked option's value; a missing one is 0.
+func (o Options) Int(name string) int64 { n, _ := strconv.ParseInt(o[name], 10, 64); return n }
+
+// Size returns a checked option's value in bytes; a missing one is 0.
+func (o Options) Size(name string) int64 { n, _ := shardify.ParseSize(o[name]); return n }
 
 // CheckOptions refuses unknown names and bad values, and returns o with every
 // default filled in that is not Quiet.
@@ -96,53 +106,4 @@ func CheckOptions(decl []Option, o Options) (Options, error) {
 		full[k] = v
 	}
 	return full, nil
-}
-
-// Bool returns a checked option's value; a missing one is false.
-func (o Options) Bool(name string) bool { b, _ := strconv.ParseBool(o[name]); return b }
-
-// Int returns a checked option's value; a missing one is 0.
-func (o Options) Int(name string) int64 { n, _ := strconv.ParseInt(o[name], 10, 64); return n }
-
-// Size returns a checked option's value in bytes; a missing one is 0.
-func (o Options) Size(name string) int64 { n, _ := ParseSize(o[name]); return n }
-
-var units = []struct {
-	name string
-	size float64
-}{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
-	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
-	{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1 << 40}, {"B", 1},
-}
-
-// ParseSize reads "512MiB", "1.5GB", "4096" (bytes). K, M, G, T are binary.
-func ParseSize(s string) (int64, error) {
-	num, mul := strings.TrimSpace(s), 1.0
-	for _, u := range units {
-		if n := len(num) - len(u.name); n > 0 && strings.EqualFold(num[n:], u.name) {
-			num, mul = strings.TrimSpace(num[:n]), u.size
-			break
-		}
-	}
-	f, err := strconv.ParseFloat(num, 64)
-	if err != nil || f < 0 || math.IsNaN(f) || f*mul >= math.MaxInt64 {
-		return 0, fmt.Errorf("size %q: want a number of bytes with an optional unit, such as 512MiB", s)
-	}
-	return int64(f * mul), nil
-}
-
-// FormatSize writes bytes for people: "512 MiB", "1.4 GiB", "37 B".
-func FormatSize(n int64) string {
-	f, unit := float64(n), "B"
-	for _, u := range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
-		if f < 1024 {
-			break
-		}
-		f, unit = f/1024, u
-	}
-	if unit == "B" || f >= 100 || f == math.Trunc(f) {
-		return fmt.Sprintf("%.0f %s", f, unit)
-	}
-	return fmt.Sprintf("%.1f %s", f, unit)
 }

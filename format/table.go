@@ -1,4 +1,4 @@
-package shardify
+package format
 
 import (
 	"encoding/binary"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -30,9 +31,6 @@ type Table struct {
 	twins map[uint32]uint64
 	seen  stamps
 }
-
-// SizeUnknown is the Size of a file that was not looked at.
-const SizeUnknown = -1
 
 // Append adds a file: root indexes Roots, name is its slash path below the root
 // ("" when the root is the file itself), mtime is in nanoseconds.
@@ -91,21 +89,6 @@ func (t *Table) AppendTable(o *Table) {
 	t.root, t.size, t.mtime = append(t.root, o.root...), append(t.size, o.size...), append(t.mtime, o.mtime...)
 }
 
-// CommonPrefix is the number of bytes that two names begin with alike.
-func CommonPrefix(a, b []byte) int {
-	n := min(len(a), len(b))
-	i := 0
-	for ; i+8 <= n; i += 8 {
-		if d := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); d != 0 {
-			return i + bits.TrailingZeros64(d)/8
-		}
-	}
-	for i < n && a[i] == b[i] {
-		i++
-	}
-	return i
-}
-
 // Len is the number of files.
 func (t *Table) Len() int { return len(t.ends) }
 
@@ -142,7 +125,7 @@ func (t *Table) Locate(err error) error {
 	if s, ok := err.(*Skippable); ok {
 		return &Skippable{Err: t.Locate(s.Err)}
 	}
-	e, ok := err.(*Error)
+	e, ok := err.(*shardify.Error)
 	if !ok || len(t.Roots) != 1 || e.File == "" {
 		return err
 	}
@@ -156,8 +139,8 @@ func (t *Table) Locate(err error) error {
 
 // LocateIn is Locate for an error about file i, if it is about any.
 func (t *Table) LocateIn(err error, i int) error {
-	if e, ok := err.(*Error); ok && len(t.Roots) == 1 && i < t.Len() && e.File != "" && e.File == string(t.NameBytes(i)) {
-		return Amend(err, func(e *Error) { e.File = t.Path(i) })
+	if e, ok := err.(*shardify.Error); ok && len(t.Roots) == 1 && i < t.Len() && e.File != "" && e.File == string(t.NameBytes(i)) {
+		return shardify.Amend(err, func(e *shardify.Error) { e.File = t.Path(i) })
 	}
 	return err
 }
@@ -207,14 +190,32 @@ func (t *Table) Bytes() int64 {
 func (t *Table) Validate() error {
 	n := len(t.ends)
 	if len(t.root) != n || len(t.size) != n || len(t.mtime) != n {
-		return fmt.Errorf("input table: lists of %d, %d, %d and %d entries: %w", n, len(t.root), len(t.size), len(t.mtime), ErrCorrupt)
+		return fmt.Errorf("input table: lists of %d, %d, %d and %d entries: %w", n, len(t.root), len(t.size), len(t.mtime), shardify.ErrCorrupt)
 	}
 	prev := int64(0)
 	for i, e := range t.ends {
 		if e < prev || e > int64(len(t.names)) || int(t.root[i]) >= len(t.Roots) {
-			return fmt.Errorf("input table: entry %d: %w", i, ErrCorrupt)
+			return fmt.Errorf("input table: entry %d: %w", i, shardify.ErrCorrupt)
 		}
 		prev = e
 	}
 	return nil
+}
+
+// SizeUnknown is the Size of a file that was not looked at.
+const SizeUnknown = -1
+
+// CommonPrefix is the number of bytes that two names begin with alike.
+func CommonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		if d := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); d != 0 {
+			return i + bits.TrailingZeros64(d)/8
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
 }

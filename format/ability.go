@@ -1,0 +1,161 @@
+package format
+
+import (
+	"context"
+	"errors"
+
+	"github.com/shardify/shardify"
+)
+
+// Reopener is a Source of files that may be read again after an error that a network
+// file system gives for a moment: Reopen has new readers open them anew.
+type Reopener interface{ Reopen() }
+
+// Skip is samples [Lo, Hi) of an input that are left out because they are damaged; all of
+// an input whose samples cannot be counted if Lo is Hi.
+type Skip struct {
+	Input  string `json:"input"`
+	Object string `json:"object,omitempty"`
+	Lo     int64  `json:"lo"`
+	Hi     int64  `json:"hi"`
+	Reason string `json:"reason"`
+}
+
+// Skipper is a Source that left out damaged inputs when it was opened, as
+// OpenArgs.SkipDamaged wants it. One that is opened with a State need not know them.
+type Skipper interface{ Skipped() []Skip }
+
+// Skippable is damage without which something is left to convert: what --on-error skip
+// is for. It says what Err says.
+type Skippable struct{ Err error }
+
+func (s *Skippable) Error() string { return s.Err.Error() }
+
+// Unwrap is Err.
+func (s *Skippable) Unwrap() error { return s.Err }
+
+// Leftover names a field or file that a source does not deliver, and why.
+type Leftover struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+	Count  int64  `json:"count,omitempty"` // files left out for this reason; 0 means one field
+	// Unreadable: the field has values, of a type or in a form that is not read. Else it
+	// is no column of the samples.
+	Unreadable bool `json:"unreadable,omitempty"`
+}
+
+// Reporter is a Source that left something out: fields it cannot read, files
+// that are no samples.
+type Reporter interface{ Leftovers() []Leftover }
+
+// Stater is a Source whose survey of the inputs is worth keeping in the plan,
+// so that each task need not repeat it. State is handed back in OpenArgs.State.
+type Stater interface{ State() ([]byte, error) }
+
+// Keyer is a Source that says whether its samples have names of their own; without
+// it they do not. (Batches may carry Keys all the same, as the names that rows had
+// in a tar: a sink that must write names keeps them.) CheckKeys applies a sink's rule to every key and reports all that
+// break it in one error with count, examples and cure.
+type Keyer interface {
+	Keyed() bool
+	CheckKeys(memberMax int, check func(key []byte) error) error
+}
+
+// Columnar is a Keyer whose fields are columns of arrays and tables, though its samples may
+// have names: texts and bytes are values there, not files.
+type Columnar interface{ Columnar() bool }
+
+// HasFiles tells whether the samples of a source are files with names, such as an image
+// and its text.
+func HasFiles(s shardify.Source) bool {
+	k, ok := s.(Keyer)
+	if !ok || !k.Keyed() {
+		return false
+	}
+	c, ok := s.(Columnar)
+	return !ok || !c.Columnar()
+}
+
+// Describer is a Source that knows more about its inputs than the schema says:
+// how they are stored, which axis is the sample axis and why. One fact a line,
+// for people.
+type Describer interface{ Describe() []string }
+
+// Noter is a Source that did something to make its inputs fit together, such as
+// widening a type: what people should know before they convert. One fact a line.
+type Noter interface{ Notes() []string }
+
+// Doubt is the error of inputs that can be read in several ways, of which nobody but the
+// user knows the right one.
+type Doubt struct {
+	Option string   `json:"option"` // that decides
+	Values []string `json:"values"` // of the option, one for each way
+	Text   string   `json:"text"`
+}
+
+func (d *Doubt) Error() string { return d.Text }
+
+// Unwrap is ErrSchema.
+func (d *Doubt) Unwrap() error { return shardify.ErrSchema }
+
+// Piecer is a Source that knows from its survey which part of its inputs is the largest
+// of those that are decoded whole: what, and its decoded bytes; 0 if it does not know.
+type Piecer interface {
+	LargestPiece() (what string, bytes int64)
+}
+
+// Previewer is a Source that can show some values of a field without decoding what is stored
+// around them: at most as many as wanted, from places spread over the inputs, the same ones
+// every time. A value may be cut short, and there may be none.
+type Previewer interface {
+	Preview(ctx context.Context, field string, values int, yield func(value []byte))
+}
+
+// ObjectNamer names Proof.Object for errors.
+type ObjectNamer interface {
+	ObjectName(input, object uint32) string
+}
+
+// Owner is a Source whose spans number samples over many inputs (in a folder of files
+// each file is one). Owner names the input that sample i of a span's input is known by:
+// what labels by input, splits and random choices go by. There the sample is number 0.
+type Owner interface {
+	Owner(input uint32, sample int64) uint32
+}
+
+// Splitter is a Source whose files may hold splits of their own, such as /train and
+// /test. Splits says where they are, in the order of the samples; nil if there are none.
+// It is asked after a survey alone, which OpenArgs.Splits must have asked for.
+type Splitter interface{ Splits() []SplitRange }
+
+// SplitRange is the samples of an input, from the end of the range before up to End, that
+// belong to a split.
+type SplitRange struct {
+	Input uint32
+	End   int64
+	Name  string
+}
+
+// Framer is a Sink that takes frames.
+type Framer interface {
+	// NextFrame tells, between writes, which Lead the next frame should have and
+	// after how many bytes it should best end.
+	NextFrame() (lead int, bytes int64)
+}
+
+// Fitter is a Reader that knows the sizes of values before it reads them.
+type Fitter interface {
+	// Fit tells how many samples of a span that has a frame it takes to fill n bytes
+	// of it behind the Lead; all, if they do not.
+	Fit(s shardify.Span, n int64) int64
+}
+
+// Reason is an error's text without the place and without the kinds that the reader of
+// a Leftover knows.
+func Reason(err error) string {
+	var e *shardify.Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	return shardify.Plain(err)
+}

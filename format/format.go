@@ -1,0 +1,154 @@
+package format
+
+import (
+	"context"
+	"io"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+)
+
+// Input is an input format.
+type Input struct {
+	Name string
+	// Help is one line for the list of formats.
+	Help string
+	// Sniff tells from the first bytes (up to 512) and the base name whether
+	// this format reads the file.
+	Sniff func(head []byte, name string) bool
+	// Sets: the inputs are data sets of the output format of this name, one manifest each.
+	Sets    bool
+	Options []Option
+	Open    func(ctx context.Context, a OpenArgs) (shardify.Source, error)
+	// Again is the options to set beside o for further inputs of a set, so that they are read
+	// as the first ones: what auto found out then and might not find out now. nil: there are
+	// none.
+	Again func(o Options, schema []shardify.Field, keyed bool) Options
+	// Parts is how a list of inputs too long for one table is planned; nil if the
+	// format needs all inputs at once.
+	Parts *Parts
+	// Outline tells what one file holds, a line each, whether or not it can be
+	// converted; nil for formats whose schema says it all.
+	Outline func(ctx context.Context, fs storage.FS, file string) ([]string, error)
+}
+
+// OpenArgs is what every format's Open gets.
+type OpenArgs struct {
+	Table *Table
+	// Columns are the wanted fields as globs (path.Match); empty means all. "!GLOB"
+	// excludes fields: from all, if there are only exclusions.
+	Columns []string
+	Options Options
+	// SkipDamaged: inputs that are damaged are left out and listed, see Skipper. Else
+	// they are an error.
+	SkipDamaged bool
+	// State is the result of State at plan time; nil means Open surveys. With a
+	// State, Open touches no input: readers check what they open against it.
+	State []byte
+	// Splits asks for the splits that files hold, see Splitter. Formats that know of none
+	// ignore it.
+	Splits bool
+	// First is the number of the first sample, where State is that of a PartSurvey and
+	// Table one part of the inputs.
+	First int64
+	// Jobs bounds the goroutines of the survey; 0 means GOMAXPROCS.
+	Jobs int
+}
+
+// Output is an output format.
+type Output struct {
+	Name string
+	Help string
+	Ext  string // of shards, with the dot
+	// ExtOf is Ext where an option decides it; nil if none does.
+	ExtOf   func(o Options) string
+	Options []Option
+	// Streams: the sinks take columns that come as Stream.
+	Streams bool
+	// Frame is how the sinks would have the values of samples laid out; nil, or a
+	// nil result, if they do not care. Such sinks are Framers.
+	Frame func(schema []shardify.Field, o Options) *shardify.Frame
+	// Check refuses a schema that the format cannot carry, at plan time, and
+	// says what would help.
+	Check func(schema []shardify.Field, keyed bool, o Options) error
+	// SampleBytes is the output bytes of one sample given its decoded bytes:
+	// fixed is added per sample, factor multiplies the payload.
+	SampleBytes func(schema []shardify.Field, keyed bool) (fixed int64, factor float64)
+	// ScratchBytes is SampleBytes for the most that a sink has in scratch files beside
+	// the shard that it completes; nil if it needs none.
+	ScratchBytes func(schema []shardify.Field, keyed, exact bool) (fixed int64, factor float64)
+	// KeyRule is what the format asks of sample names: a check, and the length of
+	// the longest member name, which follows the key and a dot. nil takes any UTF-8
+	// key.
+	KeyRule func(schema []shardify.Field, o Options) (memberMax int, check func(key []byte) error)
+	// Members names what a reader finds for each field in a shard, for the
+	// manifest; nil if fields stand under their own names.
+	Members func(schema []shardify.Field, o Options) (map[string]string, error)
+	New     func(store storage.Store, spec ShardSpec) (shardify.Sink, error)
+	// Finish writes what foreign loaders want for the whole set; nil if nothing.
+	Finish func(ctx context.Context, store storage.Store, set FinishedSet) ([]shardify.File, error)
+	// FinishSplits writes what foreign loaders want at the root of a set of splits; nil
+	// if nothing.
+	FinishSplits func(ctx context.Context, store storage.Store, splits []FinishedSplit) ([]shardify.File, error)
+	// Owns tells the files that Sink.Commit, Finish and FinishSplits publish beside the
+	// shards, by their names below the folder of a set: --fresh may remove them, and a check
+	// of an unfinished set expects them. nil if there are only shards.
+	Owns func(name string) bool
+	// Move says how the bytes of shards change that move into another set, and why; rewrite
+	// is nil if they stay. A nil Move: shards hold neither attributes of fields nor names of rows
+	// (writertest finds out). Files beside a shard stay as they are.
+	Move func(m Move) (rewrite Rewrite, why string)
+	// Verify prepares the check of a set's shards, or says why there cannot be such a set.
+	// members are those of its manifest, nil where Members is.
+	Verify func(schema []shardify.Field, keyed bool, members map[string]string) (Verifier, error)
+	// Rebuild makes the file of this name, which belongs to a shard, from the shard, of size
+	// bytes; a nil result: it does not follow from the shard alone. A nil Rebuild: none does.
+	Rebuild func(name string, shard shardify.Shard, r io.ReaderAt, size int64) ([]byte, error)
+	// Lint checks files of the kind that any program may have made; nil if there are none.
+	Lint *Linter
+	// Hint says how to use a finished set that lies in a folder, in a line that can be pasted
+	// if it is a command. quote writes a word for a shell.
+	Hint func(folder string, quote func(string) string) string
+}
+
+// ShardSpec is what a plan fixes about one shard.
+type ShardSpec struct {
+	Name   string // slash path, extension included
+	Schema []shardify.Field
+	// Samples planned. Exact is true when a shard with another count is an
+	// error; false when samples may be dropped or skipped on the way.
+	Samples int64
+	Exact   bool
+	// Keyed: batches carry Keys.
+	Keyed   bool
+	Options Options
+}
+
+// FinishedSet is what an Output's Finish may know.
+type FinishedSet struct {
+	Schema  []shardify.Field
+	Keyed   bool
+	Shards  []shardify.Shard
+	Options Options
+}
+
+// FinishedSplit is one split as FinishSplits sees it: names of shards begin with that of
+// the split.
+type FinishedSplit struct {
+	Name   string
+	Shards []shardify.Shard
+}
+
+// Move is what becomes other for shards that move into a set behind the shards of others.
+type Move struct {
+	From, To []shardify.Field // the schema of their set, and of the other one
+	Keyed    bool
+	// Inputs is added to the numbers of inputs: those in the names of rows, and those that
+	// each element of the field Origin begins with ("" if there is no such field).
+	Inputs int64
+	Origin string
+}
+
+// Rewrite writes the shard in, of which the record is from, as it is after a Move. It checks
+// every byte that it reads, and returns size and digest of what it wrote.
+type Rewrite func(ctx context.Context, in io.ReaderAt, from shardify.Shard, out storage.Pending) (bytes int64, digest string, err error)
