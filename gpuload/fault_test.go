@@ -26,7 +26,6 @@ var faults = []struct{ what, file, is, becomes string }{
 	{"gathers do not wait for loads of windows", "cuda/gather_linux.go", "s.d.wait(s.d.gathers, &w.loaded)", "s.isDone()"},
 	{"loads of windows do not wait for gathers", "cuda/window_linux.go", "w.d.wait(w.d.copies, &w.left)", "error(nil)"},
 	{"memory of windows is written before it was copied", "device/cuda.go", "Mirrored:\n		return c.window.Wait(ctx)", "Mirrored:\n		return ctx.Err()"},
-	{"host memory is written before gathers read it", "device/cuda.go", "c.window.Left(ctx)", "ctx.Err()"},
 	{"windows are marked before they are read", "cuda/gather_linux.go", "	for _, w := range s.reads {\n		w.read = true\n	}\n", ""},
 	{"slots are freed under their consumers", "cuda/slot_linux.go", "d.given(d.drv.eventSynchronize(s.left[i].handle))", "func(int) error { return nil }(i)"},
 }

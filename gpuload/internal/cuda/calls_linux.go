@@ -284,7 +284,7 @@ func (d *driver) eventElapsed(from, to uintptr) (ms float32, err error) {
 	return ms, d.check("cuEventElapsedTime", r)
 }
 
-// moduleLoad compiles PTX text that ends with a NUL. On failure log is what the
+// moduleLoad loads a cubin, or compiles PTX text that ends with a NUL. On failure log is what the
 // compiler says.
 func (d *driver) moduleLoad(ptx []byte) (m uintptr, log string, err error) {
 	const errorLog, errorLogSize = 5, 6

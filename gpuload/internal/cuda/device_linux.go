@@ -23,7 +23,7 @@ type Device struct {
 	order   sync.Mutex
 	ended   bool
 	drained [2]event // of Drain
-	module  uintptr
+	module  *module
 	kernels map[string]uintptr
 	copies  uintptr // stream of the copy engine
 	gathers uintptr // stream of the kernels
@@ -54,7 +54,7 @@ func Open(o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{drv: drv, chunk: o.Chunk, node: -1, kernels: map[string]uintptr{}, live: map[closer]struct{}{}}
+	d := &Device{drv: drv, chunk: o.Chunk, node: -1, live: map[closer]struct{}{}}
 	if err = d.open(int32(o.Device)); err == nil {
 		err = d.do(d.prepare)
 	}
@@ -113,20 +113,10 @@ func (d *Device) prepare() error {
 			return err
 		}
 	}
-	ptx := append([]byte(kernelsPTX), 0)
-	m, log, err := d.drv.moduleLoad(ptx)
-	if err != nil {
-		if log = strings.TrimSpace(log); log != "" {
-			return fmt.Errorf("%w: %s", err, log)
-		}
+	if d.module, err = d.loadModule(); err != nil {
 		return err
 	}
-	d.module = m
-	for _, name := range kernelNames {
-		if d.kernels[name], err = d.drv.function(m, name); err != nil {
-			return fmt.Errorf("kernel %s: %w", name, err)
-		}
-	}
+	d.kernels = d.module.kernels
 	// A few multiprocessors saturate the link; training keeps the others.
 	d.grid = uint32(min(max(d.info.Multiprocessors/5, 4), 24))
 	if d.wide, err = d.resident(); err != nil {
@@ -303,8 +293,6 @@ func (d *Device) destroy() error {
 		}
 	}
 	try(d.destroyEvents(&d.drained[0], &d.drained[1]))
-	if d.module != 0 {
-		try(d.drv.moduleUnload(d.module))
-	}
+	try(d.dropModule())
 	return errors.Join(all...)
 }

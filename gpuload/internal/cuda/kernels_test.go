@@ -3,13 +3,18 @@
 package cuda
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/shardify/shardify/internal/fakecuda"
 )
 
 func TestPTXIsMadeFromTheSource(t *testing.T) {
@@ -63,5 +68,57 @@ func TestPiecesCoverRows(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestCubinsAreMadeOfThePTX compares hashes, and runs ptxas again where $PTXAS names the one
+// that made them.
+func TestCubinsAreMadeOfThePTX(t *testing.T) {
+	list, err := os.ReadFile("kernels.txt")
+	check(t, err)
+	if want := fmt.Sprintf("\nptx %x\n", sha256.Sum256([]byte(kernelsPTX))); !strings.Contains(string(list), want) {
+		t.Error("kernels.ptx was changed: run ptx.py --check")
+	}
+	if n := strings.Count(string(list), " 0 bytes spilled\n"); n != 5*len(kernelNames) {
+		t.Errorf("%d of %d kernels spill no registers:\n%s", n, 5*len(kernelNames), list)
+	}
+	for _, major := range []int32{8, 9, 10} {
+		b, err := cubin(major)
+		check(t, err)
+		if want := fmt.Sprintf("\nsm_%d0 cubin %x\n", major, sha256.Sum256(b)); !strings.Contains(string(list), want) {
+			t.Errorf("sm_%d0: another cubin than ptx.py made", major)
+		}
+		ptxas := os.Getenv("PTXAS")
+		if ptxas == "" {
+			continue
+		}
+		again := filepath.Join(t.TempDir(), "cubin")
+		if out, err := exec.Command(ptxas, fmt.Sprintf("-arch=sm_%d0", major), "-o", again, "kernels.ptx").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		made, err := os.ReadFile(again)
+		check(t, err)
+		if !bytes.Equal(made, b) {
+			t.Errorf("sm_%d0: ptxas makes another cubin of kernels.ptx", major)
+		}
+	}
+	if b, err := cubin(7); b != nil || err != nil {
+		t.Errorf("a cubin for compute capability 7: %d bytes, %v", len(b), err)
+	}
+}
+
+// TestKernelsAreLoadedOncePerProcess: by cubin where the driver takes it, else by PTX.
+func TestKernelsAreLoadedOncePerProcess(t *testing.T) {
+	for mode, loads := range map[string]int{"cubin": 1, "": 2} {
+		f := newFake(t)
+		f.Configure(fakecuda.Mode, mode)
+		first, second := f.open(t, Options{}), f.open(t, Options{})
+		if n := f.Calls()["cuModuleLoadDataEx"]; n != loads {
+			t.Errorf("mode %q: %d loads, want %d", mode, n, loads)
+		}
+		check(t, first.Close())
+		castExactly(t, second)
+		check(t, second.Close())
+		f.End(t)
 	}
 }

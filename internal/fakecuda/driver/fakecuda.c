@@ -6,7 +6,7 @@
 //   FAKECUDA_ORDER=prompt|late|SEED   when the streams run what is queued (streams.h)
 //   PTXCPU_ORDER=0|1|2    blocks and threads of the PTX ascending, descending, random
 //   FAKECUDA_FAIL=name:n:code  the n-th call of a function (or *) fails
-//   FAKECUDA_MODE=stub|nodevice|oldptx|noregister|noreadonly
+//   FAKECUDA_MODE=stub|nodevice|oldptx|noregister|noreadonly|cubin
 // Build with -DFAKECUDA_PTX and what ptxcpu makes of kernels.ptx to run that in their
 // place, every access checked; with -DFAKECUDA_MISSING for a library without cuMemHostRegister_v2, with
 // -DFAKECUDA_BATCH=1 or 2 for one with the CUDA 12.8 or 13 form of cuMemcpyBatchAsync.
@@ -637,12 +637,16 @@ static void host_reads(struct op *o) {
 
 struct module { u32 magic; char *text; };
 static int load(void **h, const char *image) {
-    int major = 0, minor = 0;
-    const char *v = strstr(image, ".version ");
-    if (!v || sscanf(v, ".version %d.%d", &major, &minor) != 2 || !strstr(image, ".target sm_")) return 218;
+    int major = 0, minor = 0, binary = !memcmp(image, "\177ELF", 4);
+    if (binary) { // one is taken on trust: what runs is the PTX
+        if (strcmp(mode, "cubin")) return 209;
+        image = "";
+    }
+    const char *v = binary ? ".version 7.0" : strstr(image, ".version ");
+    if (!v || sscanf(v, ".version %d.%d", &major, &minor) != 2 || (!binary && !strstr(image, ".target sm_"))) return 218;
     if (!strcmp(mode, "oldptx") && major >= 7) return 222;
 #ifdef FAKECUDA_PTX
-    if (ptxcpu_hash(image) != ptxcpu_source()) violation("a module that is not the PTX this library was made from");
+    if (!binary && ptxcpu_hash(image) != ptxcpu_source()) violation("a module that is not the PTX this library was made from");
 #endif
     struct module *m = calloc(1, sizeof *m);
     m->magic = MODULE, m->text = strdup(image);
@@ -672,7 +676,7 @@ API CUresult cuModuleGetFunction(void **f, void *h, const char *name) {
     struct module *m = h;
     char entry[96];
     snprintf(entry, sizeof entry, ".entry %s(", name);
-    if (m->magic != MODULE || !strstr(m->text, entry)) LEAVE(500);
+    if (m->magic != MODULE || (m->text[0] && !strstr(m->text, entry))) LEAVE(500);
     for (int i = 0; source_name(i); i++) if (!strcmp(source_name(i), name)) { *f = (void *)(u64)(i + 1); LEAVE(0); }
     LEAVE(500);
 }
