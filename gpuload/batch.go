@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 )
@@ -84,6 +85,25 @@ func (b *Batch) IDs() []int64 {
 		s.number(b.loader.order, &b.loader.steps)
 	}
 	return s.ids[:min(s.Size, int64(b.batch))]
+}
+
+// Numbers is IDs where the batch is: I64 [Batch]. On a GPU it wants Config.Numbers, and a tier
+// from which the GPU gathers.
+func (b *Batch) Numbers() (Tensor, error) {
+	s := b.slot.Load()
+	if s == nil {
+		return Tensor{}, ErrReleased
+	}
+	t := Tensor{Device: b.loader.dev.String(), DType: shardify.I64, Shape: []int64{int64(b.batch)}}
+	if b.loader.onHost {
+		t.Data = shardify.Bytes(b.IDs())
+		return t, nil
+	}
+	if !s.on.Numbers {
+		return Tensor{}, shardify.Unsupported("numbers of samples on %s: they want Config.Numbers and a tier from which it gathers", t.Device)
+	}
+	t.Ptr = b.loader.dev.(device.GPU).Numbers(&s.on)
+	return t, nil
 }
 
 // Columns are the names of the fields, companions included.

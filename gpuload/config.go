@@ -55,6 +55,8 @@ const (
 
 // Config says what a Loader delivers. The zero value of a field is its default.
 type Config struct {
+	// Numbers has the GPU write the samples' numbers down, too (Batch.Numbers).
+	Numbers bool
 	// Columns are globs (path.Match) of the wanted fields; empty means all.
 	Columns []string
 	// Keys delivers the samples' own names as column "__key__", where the set has

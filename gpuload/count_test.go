@@ -3,10 +3,13 @@
 package gpuload
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/fakecuda"
@@ -133,4 +136,51 @@ func countBatches(t *testing.T, fake *fakecuda.Driver, d *Dataset, config Config
 		}
 	}
 	return c
+}
+
+// TestStepsComeTogetherOnTheDevice: several steps are one batch there, too, with the rows that
+// the host delivers, from one launch.
+func TestStepsComeTogetherOnTheDevice(t *testing.T) {
+	useFakeDriver(t)
+	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[3],y:i64", samples: 200, shard: 64}))
+	for _, c := range []Config{
+		{Shuffle: Global, Tier: TierDevice, DeviceMemory: 1 << 20}, {Shuffle: None, Tier: TierPinned, World: 3, Rank: 1},
+		{Shuffle: Block, Window: 32, Streams: 4, Tier: TierStream, World: 2, Rank: 1},
+	} {
+		c.Numbers = true
+		c.Batch, c.Group, c.Last, c.Seed = 8, 1<<10, Pad, 5
+		host := c
+		host.Device, host.DeviceMemory, host.Tier = "host", 0, TierStream
+		c.Device = "cuda:0"
+		want, have := mustLoader(t, d, host), mustLoader(t, d, c)
+		if n := have.Together(); n < 2 || n != want.Together() {
+			t.Fatalf("%d steps together, on the host %d", n, want.Together())
+		}
+		for {
+			a, e1 := want.Next(bg)
+			b, e2 := have.Next(bg)
+			if e1 == io.EOF && e2 == io.EOF {
+				break
+			}
+			if e1 != nil || e2 != nil {
+				t.Fatal(e1, e2)
+			}
+			at := fetch(t, b)
+			for _, name := range []string{"x", "y"} {
+				if !bytes.Equal(a.Host(name), at.Host(name)) {
+					t.Fatalf("%s: step %d, column %s differs from the host's", c.Shuffle, b.Index(), name)
+				}
+			}
+			numbers, err := b.Numbers()
+			if err != nil {
+				t.Fatal(err)
+			}
+			at64 := unsafe.Slice((*int64)(*(*unsafe.Pointer)(unsafe.Pointer(&numbers.Ptr))), numbers.Shape[0])
+			if !slices.Equal(at64, a.IDs()) || !slices.Equal(b.IDs(), a.IDs()) {
+				t.Fatalf("%s: step %d has samples %v, want %v", c.Shuffle, b.Index(), at64, a.IDs())
+			}
+			a.Release()
+			b.Release()
+		}
+	}
 }

@@ -142,6 +142,7 @@ func (l *Loader) addSlot() error {
 	s := &slot{table: load.NewTable(l.out, l.dev, &l.stats.usage), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.Most())}
 	s.table.Casts = l.casts
 	s.table.Absent, s.on.Table, s.on.Listed = l.absent, s.table, l.listed
+	s.on.Numbers = l.cfg.Numbers && l.absent != nil
 	if l.onHost {
 		s.table.Spares = l.spares
 	}
