@@ -118,7 +118,7 @@ golden-bytes: ## compare every published byte of 45 conversions with internal/en
 	go test -count=1 -v -run GoldenBytes ./internal/endtoend
 
 golden: ## rewrite the golden dumps and digests; review the diff
-	go test ./index ./writers/wds -run Golden -update
+	go test ./index ./writers/wds -run 'Golden|MmapShardBytes' -update
 	go test ./internal/endtoend -run GoldenBytes -update
 
 licences: ## rewrite THIRD_PARTY_LICENSES from the modules of go.mod

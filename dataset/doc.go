@@ -1,6 +1,6 @@
 // Package dataset opens shardify's own data sets and reads their shards: one reader of
 // mmap shards and one of tar shards, for readers/mmap and readers/wds, the loader of
-// gpuload, staging and checks. The layout of the bytes is in package index; what is read
+// gpuload, staging and checks. The layout of the bytes is in index, index/tar and index/npy; what is read
 // where, ahead of time and by how many goroutines, is up to who reads.
 //
 //	file        what it has

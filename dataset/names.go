@@ -6,7 +6,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // KeyCheck applies a sink's rule to names one by one and counts those that break
@@ -21,9 +21,9 @@ type KeyCheck struct {
 // Add checks a name.
 func (k *KeyCheck) Add(key []byte) {
 	err := k.Rule(key)
-	if err == nil && k.MemberMax > 0 && len(key)+1+k.MemberMax > index.MaxTarName {
+	if err == nil && k.MemberMax > 0 && len(key)+1+k.MemberMax > tar.MaxName {
 		err = shardify.Mismatch("key %q is %d bytes long, with a dot and a member's name of %d it exceeds %d: shorten the field's name",
-			key, len(key), k.MemberMax, index.MaxTarName)
+			key, len(key), k.MemberMax, tar.MaxName)
 	}
 	if err != nil {
 		if k.bad++; k.first == nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -21,7 +23,7 @@ type Tar struct {
 
 // Member is what a sample has of a field in the tar.
 type Member struct {
-	index.Member
+	tar.Member
 	Of    *shardify.Field
 	Elem  int64 // bytes of an element
 	rank  int   // of arrays
@@ -37,7 +39,7 @@ type memberName struct {
 
 // NewTar finds the members of a schema under the names that the manifest gives them.
 func NewTar(schema []shardify.Field, members map[string]string, keyed bool) (*Tar, error) {
-	list, err := index.MembersOf(schema, members)
+	list, err := tar.MembersOf(schema, members)
 	if err != nil {
 		return nil, err
 	}
@@ -52,14 +54,14 @@ func NewTar(schema []shardify.Field, members map[string]string, keyed bool) (*Ta
 	return t, nil
 }
 
-func newMember(schema []shardify.Field, m index.Member) Member {
+func newMember(schema []shardify.Field, m tar.Member) Member {
 	f := &schema[m.Field]
 	x := Member{Member: m, Of: f, Elem: int64(f.ElemBytes()), rank: f.Levels + len(f.Shape)}
 	if m.Shape >= 0 {
 		x.rank = len(f.Shape) + schema[m.Shape].Shape[0]
 	}
-	if m.Kind == index.MemberNPY {
-		h := index.NewNPYHeader(f)
+	if m.Kind == tar.MemberNPY {
+		h := npy.NewHeader(f)
 		x.fixed = h.Fixed()
 	}
 	return x
@@ -107,10 +109,10 @@ type TarIndex struct {
 }
 
 // OpenTarIndex opens the index of a tar of so many samples and bytes.
-func OpenTarIndex(ctx context.Context, in storage.FS, tar string, samples, bytes int64) (*TarIndex, error) {
-	x := &TarIndex{name: tar + index.TarIndexExt, samples: samples, bytes: bytes}
+func OpenTarIndex(ctx context.Context, in storage.FS, shard string, samples, bytes int64) (*TarIndex, error) {
+	x := &TarIndex{name: shard + tar.IndexExt, samples: samples, bytes: bytes}
 	var err error
-	x.file, err = OpenFile(ctx, in, x.name, index.TarIndexBytes(samples))
+	x.file, err = OpenFile(ctx, in, x.name, tar.IndexBytes(samples))
 	return x, shardify.Annotate(err, "open", x.name, "")
 }
 
@@ -118,7 +120,7 @@ func OpenTarIndex(ctx context.Context, in storage.FS, tar string, samples, bytes
 func (x *TarIndex) Entries(dst []int64, b []byte, first int64) error {
 	err := ReadFull(x.file, b, first*8)
 	if err == nil {
-		err = index.DecodeTarIndex(dst, b, first, x.samples, x.bytes)
+		err = tar.DecodeIndex(dst, b, first, x.samples, x.bytes)
 	}
 	return shardify.Annotate(err, "read", x.name, "")
 }
@@ -127,18 +129,18 @@ func (x *TarIndex) Entries(dst []int64, b []byte, first int64) error {
 func (x *TarIndex) Close() error { return x.file.Close() }
 
 // ReadTarIndex reads all of the index beside a tar and holds it against its digest.
-func ReadTarIndex(ctx context.Context, in storage.FS, tar string, record *shardify.Shard) (entries []int64, err error) {
-	x, err := OpenTarIndex(ctx, in, tar, record.Samples, record.Bytes)
+func ReadTarIndex(ctx context.Context, in storage.FS, shard string, record *shardify.Shard) (entries []int64, err error) {
+	x, err := OpenTarIndex(ctx, in, shard, record.Samples, record.Bytes)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, x.Close()) }()
-	b := make([]byte, index.TarIndexBytes(record.Samples))
+	b := make([]byte, tar.IndexBytes(record.Samples))
 	entries = make([]int64, record.Samples+1)
 	if err := x.Entries(entries, b, 0); err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(record.Files, func(f shardify.File) bool { return f.Name == record.Name+index.TarIndexExt })
+	i := slices.IndexFunc(record.Files, func(f shardify.File) bool { return f.Name == record.Name+tar.IndexExt })
 	if i < 0 {
 		return entries, nil
 	}

@@ -7,18 +7,19 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // Walk goes through samples of a tar member by member, and checks names, headers, fillers
 // and values. It is used by one goroutine.
 type Walk struct {
-	index.TarWindow
+	tar.Window
 	Key []byte // of the sample at hand, once it had a member
 
 	tar    *Tar
-	walker index.TarWalker
-	entry  index.TarEntry
+	walker tar.Walker
+	entry  tar.Entry
 	names  []memberName // that may follow in the sample
 	seen   []int64      // by member: the last sample that had it
 	sample int64        // counted from 1
@@ -33,19 +34,19 @@ type Walk struct {
 // NewWalk makes a walk over tars of one set.
 func NewWalk(t *Tar) *Walk {
 	w := &Walk{tar: t, seen: make([]int64, len(t.Members))}
-	w.walker.TarWindow = &w.TarWindow
+	w.walker.Window = &w.Window
 	return w
 }
 
 // Reset goes to another file, read through buf.
 func (w *Walk) Reset(r io.ReaderAt, size int64, buf []byte) {
-	w.TarWindow.Reset(r, size, buf)
+	w.Window.Reset(r, size, buf)
 	w.held, w.end = false, -1
 }
 
 // Hold goes to bytes in memory, which stand at a place of a tar.
 func (w *Walk) Hold(b []byte, at int64) {
-	w.TarWindow.Hold(b, at)
+	w.Window.Hold(b, at)
 	w.held, w.end = true, -1
 }
 
@@ -75,7 +76,7 @@ func (w *Walk) Sample(lo, hi int64) {
 // Next is the sample's next member, by its number in Tar.Members, with the code of its
 // extension: all of the set's members, in order, under one key. At the end of the sample it
 // returns io.EOF. The entry is valid until the next call.
-func (w *Walk) Next() (member int, e *index.TarEntry, code int, err error) {
+func (w *Walk) Next() (member int, e *tar.Entry, code int, err error) {
 	e = &w.entry
 	if *e, err = w.walker.Next(); err != nil {
 		if err == io.EOF && w.found < len(w.seen) {
@@ -98,7 +99,7 @@ func (w *Walk) Next() (member int, e *index.TarEntry, code int, err error) {
 }
 
 // find is the name of a member among those that may follow.
-func (w *Walk) find(e *index.TarEntry) (*memberName, error) {
+func (w *Walk) find(e *tar.Entry) (*memberName, error) {
 	tail, ok := bytes.CutPrefix(e.Name, w.Key)
 	k := 0
 	for k < len(w.names) && w.names[k].tail != string(tail) {
@@ -116,18 +117,18 @@ func (w *Walk) find(e *index.TarEntry) (*memberName, error) {
 }
 
 // takeKey takes the sample's name from that of its first member.
-func (w *Walk) takeKey(e *index.TarEntry) error {
-	key, _, ok := index.SplitKey(e.Name)
+func (w *Walk) takeKey(e *tar.Entry) error {
+	key, _, ok := tar.SplitKey(e.Name)
 	switch {
 	case !ok:
 		return shardify.Corrupt(e.Offset, "no dot in the name")
-	case index.CheckKey(key) != nil:
+	case tar.CheckKey(key) != nil:
 		return shardify.Corrupt(e.Offset, "%q is no key of this format", key)
 	case bytes.Equal(key, w.before):
 		return shardify.Corrupt(e.Offset, "two samples in a row are named %s", key)
 	}
 	if !w.tar.keyed {
-		if _, ok := index.ParseRowKey(key); !ok {
+		if _, ok := tar.ParseRowKey(key); !ok {
 			return shardify.Corrupt(e.Offset, "%s is not the name of a row", key)
 		}
 	}
@@ -136,7 +137,7 @@ func (w *Walk) takeKey(e *index.TarEntry) error {
 }
 
 // InMember says in which member an error was found.
-func InMember(err error, e *index.TarEntry) error {
+func InMember(err error, e *tar.Entry) error {
 	return shardify.Amend(err, func(x *shardify.Error) { x.Object = string(e.Name) })
 }
 
@@ -159,19 +160,19 @@ type Content struct {
 
 // Measure checks what stands before a member's data, and counts these. dims receives the
 // shape of a ragged value, if it is not nil: 8 bytes for each of Member.Dims.
-func (w *Walk) Measure(m *Member, e *index.TarEntry, dims []byte) (Content, error) {
+func (w *Walk) Measure(m *Member, e *tar.Entry, dims []byte) (Content, error) {
 	c := Content{N: 1, Bytes: m.Elem, Valid: e.Size > 0}
 	switch m.Kind {
-	case index.MemberTexts:
+	case tar.MemberTexts:
 		_, n, size, err := w.texts(m, e, &c.Valid)
 		c.N, c.Bytes = int64(n), int64(size)
 		return c, err
-	case index.MemberClass:
+	case tar.MemberClass:
 		if e.Size > maxDigits {
 			return c, shardify.Corrupt(e.Data(), "an integer of %d bytes", e.Size)
 		}
 		return c, nil
-	case index.MemberNPY:
+	case tar.MemberNPY:
 		return w.array(c, m, e, dims)
 	}
 	c.N, c.Bytes = e.Size, e.Size
@@ -179,15 +180,15 @@ func (w *Walk) Measure(m *Member, e *index.TarEntry, dims []byte) (Content, erro
 }
 
 // array checks the header of a NumPy file.
-func (w *Walk) array(c Content, m *Member, e *index.TarEntry, shape []byte) (Content, error) {
-	b, err := w.TarWindow.Bytes(e.Data(), int(min(e.Size, headBytes)))
+func (w *Walk) array(c Content, m *Member, e *tar.Entry, shape []byte) (Content, error) {
+	b, err := w.Window.Bytes(e.Data(), int(min(e.Size, headBytes)))
 	if err != nil {
 		return c, err
 	}
 	if c.Head = int64(len(m.fixed)); m.Of.Levels == 0 && bytes.HasPrefix(b, m.fixed) && e.Size == c.Head+m.Elem {
 		return c, nil
 	}
-	dims, head, err := index.ParseNPY(w.dims[:0], b, e.Size, m.Of.DType, m.rank)
+	dims, head, err := npy.Parse(w.dims[:0], b, e.Size, m.Of.DType, m.rank)
 	w.dims = dims
 	if err != nil {
 		return c, shift(err, e.Data())
@@ -212,17 +213,17 @@ func (w *Walk) array(c Content, m *Member, e *index.TarEntry, shape []byte) (Con
 }
 
 // errChanged: a file that was measured has another content now.
-func errChanged(e *index.TarEntry) error {
+func errChanged(e *tar.Entry) error {
 	return shardify.Corrupt(e.Offset, "the file changed while it was read")
 }
 
 // Fill puts the data of a member that is no list of texts where they belong.
-func (w *Walk) Fill(to []byte, m *Member, e *index.TarEntry) error {
-	if m.Kind == index.MemberClass {
+func (w *Walk) Fill(to []byte, m *Member, e *tar.Entry) error {
+	if m.Kind == tar.MemberClass {
 		return w.class(to, m, e)
 	}
 	head := e.Size - int64(len(to))
-	if head < 0 || m.Kind != index.MemberNPY && head > 0 {
+	if head < 0 || m.Kind != tar.MemberNPY && head > 0 {
 		return errChanged(e)
 	}
 	at := e.Data() + head
@@ -239,14 +240,14 @@ func (w *Walk) copy(to []byte, at int64) error {
 	if len(to) >= directBytes && !w.held {
 		return w.ReadAt(to, at)
 	}
-	b, err := w.TarWindow.Bytes(at, len(to))
+	b, err := w.Window.Bytes(at, len(to))
 	copy(to, b)
 	return err
 }
 
 // class reads an integer, written as the sink writes it.
-func (w *Walk) class(to []byte, m *Member, e *index.TarEntry) error {
-	b, err := w.TarWindow.Bytes(e.Data(), int(min(e.Size, maxDigits+1)))
+func (w *Walk) class(to []byte, m *Member, e *tar.Entry) error {
+	b, err := w.Window.Bytes(e.Data(), int(min(e.Size, maxDigits+1)))
 	if err != nil {
 		return err
 	}
@@ -273,39 +274,39 @@ func (w *Walk) class(to []byte, m *Member, e *index.TarEntry) error {
 
 // Texts appends the texts of a list, of which Measure has counted n, and where each ends,
 // counting on from the last of ends. It needs no more room than what was measured.
-func (w *Walk) Texts(texts []byte, ends []int64, m *Member, e *index.TarEntry, n int64) ([]byte, []int64, error) {
+func (w *Walk) Texts(texts []byte, ends []int64, m *Member, e *tar.Entry, n int64) ([]byte, []int64, error) {
 	valid := true
 	b, k, size, err := w.texts(m, e, &valid)
 	if err == nil && (int64(k) != n || size > cap(texts)-len(texts)) {
 		err = errChanged(e)
 	}
 	if err == nil && valid {
-		texts, ends = index.DecodeTexts(texts, ends, b)
+		texts, ends = tar.DecodeTexts(texts, ends, b)
 	}
 	return texts, ends, err
 }
 
 // texts is a list as it stands in the tar, how many texts there are, and their bytes.
-func (w *Walk) texts(m *Member, e *index.TarEntry, valid *bool) (b []byte, n, size int, err error) {
+func (w *Walk) texts(m *Member, e *tar.Entry, valid *bool) (b []byte, n, size int, err error) {
 	if b, err = w.content(e); err != nil {
 		return nil, 0, 0, err
 	}
-	if *valid = string(b) != index.NoTexts; !*valid {
+	if *valid = string(b) != tar.NoTexts; !*valid {
 		if !m.Of.Nullable {
 			err = shardify.Corrupt(e.Data(), "no list, but the field is not nullable")
 		}
 		return nil, 0, 0, err
 	}
-	if n, size, err = index.TextsSize(b); err != nil {
+	if n, size, err = tar.TextsSize(b); err != nil {
 		err = shift(err, e.Data())
 	}
 	return b, n, size, err
 }
 
 // content is all of a member.
-func (w *Walk) content(e *index.TarEntry) ([]byte, error) {
+func (w *Walk) content(e *tar.Entry) ([]byte, error) {
 	if e.Size <= directBytes || w.held {
-		return w.TarWindow.Bytes(e.Data(), int(e.Size))
+		return w.Window.Bytes(e.Data(), int(e.Size))
 	}
 	if int64(cap(w.big)) < e.Size {
 		w.big = make([]byte, e.Size)

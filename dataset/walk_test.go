@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
+	"github.com/shardify/shardify/index/tar"
 )
 
 var tarSchema = []shardify.Field{
@@ -26,18 +27,18 @@ func makeTar(t *testing.T, samples ...[][2]string) ([]byte, []int64) {
 	offsets := []int64{0}
 	for i, members := range samples {
 		for _, m := range members {
-			h := make([]byte, index.TarBlock)
-			index.PutTarHeader(h, fmt.Appendf(nil, "000000-%09d.%s", i, m[0]), int64(len(m[1])))
+			h := make([]byte, tar.Block)
+			tar.PutHeader(h, fmt.Appendf(nil, "000000-%09d.%s", i, m[0]), int64(len(m[1])))
 			b = append(append(b, h...), m[1]...)
-			b = append(b, make([]byte, index.TarPad(int64(len(m[1]))))...)
+			b = append(b, make([]byte, tar.Pad(int64(len(m[1]))))...)
 		}
 		offsets = append(offsets, int64(len(b)))
 	}
-	return append(b, make([]byte, index.TarEnd)...), offsets
+	return append(b, make([]byte, tar.End)...), offsets
 }
 
 func array(d shardify.DType, data string, dims ...int64) string {
-	return string(index.AppendNPYHeader(nil, d, dims)) + data
+	return string(npy.AppendHeader(nil, d, dims)) + data
 }
 
 func goodSample(flag string) [][2]string {
@@ -49,7 +50,7 @@ func goodSample(flag string) [][2]string {
 
 func tarOf(t *testing.T) *Tar {
 	t.Helper()
-	names, err := index.MemberNames(tarSchema)
+	names, err := tar.MemberNames(tarSchema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func tarOf(t *testing.T) *Tar {
 }
 
 // values is all that a walk finds, as text.
-func values(w *Walk, tar *Tar, offsets []int64) (string, error) {
+func values(w *Walk, shard *Tar, offsets []int64) (string, error) {
 	var out strings.Builder
 	for i := range len(offsets) - 1 {
 		w.Sample(offsets[i], offsets[i+1])
@@ -73,13 +74,13 @@ func values(w *Walk, tar *Tar, offsets []int64) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			m := &tar.Members[k]
+			m := &shard.Members[k]
 			c, err := w.Measure(m, e, nil)
 			if err != nil {
 				return "", err
 			}
 			to := make([]byte, c.Bytes)
-			if m.Kind == index.MemberTexts {
+			if m.Kind == tar.MemberTexts {
 				to, _, err = w.Texts(to[:0], nil, m, e, c.N)
 			} else {
 				err = w.Fill(to, m, e)
@@ -94,18 +95,18 @@ func values(w *Walk, tar *Tar, offsets []int64) (string, error) {
 }
 
 func TestWindowAndMemoryReadAlike(t *testing.T) {
-	tar := tarOf(t)
+	shard := tarOf(t)
 	none := goodSample("\x01")
-	none[2][1] = index.NoTexts
+	none[2][1] = tar.NoTexts
 	b, offsets := makeTar(t, goodSample("\x00"), none)
-	file, memory := NewWalk(tar), NewWalk(tar)
+	file, memory := NewWalk(shard), NewWalk(shard)
 	file.Reset(bytes.NewReader(b), int64(len(b)), make([]byte, 4<<10))
 	memory.Hold(b[:offsets[2]], 0)
-	want, err := values(file, tar, offsets)
+	want, err := values(file, shard, offsets)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := values(memory, tar, offsets)
+	got, err := values(memory, shard, offsets)
 	if err != nil || got != want {
 		t.Fatalf("%v\n%s\nwant\n%s", err, got, want)
 	}
@@ -116,7 +117,7 @@ func TestWindowAndMemoryReadAlike(t *testing.T) {
 	}
 	// The second sample alone, as it stands in the tar.
 	memory.Hold(b[offsets[1]:offsets[2]], offsets[1])
-	if got, err := values(memory, tar, offsets[1:]); err != nil || !strings.HasSuffix(want, got) || got == "" {
+	if got, err := values(memory, shard, offsets[1:]); err != nil || !strings.HasSuffix(want, got) || got == "" {
 		t.Errorf("second sample: %v\n%s", err, got)
 	}
 }
@@ -150,17 +151,17 @@ func TestDamagedMembersAreRefused(t *testing.T) {
 
 // FuzzWalk: any bytes are samples or damage.
 func FuzzWalk(f *testing.F) {
-	names, _ := index.MemberNames(tarSchema)
-	tar, err := NewTar(tarSchema, names, false)
+	names, _ := tar.MemberNames(tarSchema)
+	shard, err := NewTar(tarSchema, names, false)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		b = b[:len(b)&^(index.TarBlock-1)]
-		w := NewWalk(tar)
+		b = b[:len(b)&^(tar.Block-1)]
+		w := NewWalk(shard)
 		w.Hold(b, 0)
-		if _, err := values(w, tar, []int64{0, int64(len(b))}); err != nil && !errors.Is(err, shardify.ErrCorrupt) {
+		if _, err := values(w, shard, []int64{0, int64(len(b))}); err != nil && !errors.Is(err, shardify.ErrCorrupt) {
 			t.Fatal(err)
 		}
 	})

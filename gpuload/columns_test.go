@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/writers"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -38,7 +39,7 @@ func TestSomeColumnsAndTheirCompanions(t *testing.T) {
 		}
 		m := writertest.WriteSet(t, f, s, dir, batches...)
 		if format == index.FormatWDS {
-			m.Members, _ = index.MemberNames(m.Schema)
+			m.Members, _ = tar.MemberNames(m.Schema)
 		}
 		writertest.WriteManifest(t, dir, m)
 		all := contents(t, format, dir)

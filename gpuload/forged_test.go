@@ -11,6 +11,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // TestOffsetsThatOnlyTheChecksumBetrays: still rising, one list's element given to
@@ -47,16 +49,16 @@ func TestOffsetsThatOnlyTheChecksumBetrays(t *testing.T) {
 
 // forgeTar changes the header of the first member with this ending, and nothing
 // that the offset index says.
-func forgeTar(t *testing.T, name, ending string, change func(h []byte, e index.TarEntry)) {
+func forgeTar(t *testing.T, name, ending string, change func(h []byte, e tar.Entry)) {
 	t.Helper()
 	b, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w index.TarWindow
+	var w tar.Window
 	w.Reset(bytes.NewReader(b), int64(len(b)), make([]byte, 64<<10))
-	walk := index.TarWalker{TarWindow: &w}
-	walk.Part(0, int64(len(b))-index.TarEnd)
+	walk := tar.Walker{Window: &w}
+	walk.Part(0, int64(len(b))-tar.End)
 	for {
 		e, err := walk.Next()
 		if err != nil {
@@ -74,28 +76,28 @@ func forgeTar(t *testing.T, name, ending string, change func(h []byte, e index.T
 }
 
 func TestForgedTarMembers(t *testing.T) {
-	swallow := func(h []byte, e index.TarEntry) { // the next member becomes data of this one
-		next, err := index.ParseTarHeader(h[index.TarBlock+e.Size+index.TarPad(e.Size):])
+	swallow := func(h []byte, e tar.Entry) { // the next member becomes data of this one
+		next, err := tar.ParseHeader(h[tar.Block+e.Size+tar.Pad(e.Size):])
 		if err != nil {
 			t.Fatal(err)
 		}
-		index.PutTarHeader(h, e.Name, e.Size+index.TarPad(e.Size)+index.TarBlock+next.Size)
+		tar.PutHeader(h, e.Name, e.Size+tar.Pad(e.Size)+tar.Block+next.Size)
 	}
 	for _, c := range []struct {
 		what, schema, ending, want string
-		change                     func([]byte, index.TarEntry)
+		change                     func([]byte, tar.Entry)
 	}{
 		{"missing", "a:jpg*90,b:jpg*90", ".a.jpg", "members, want", swallow},
-		{"of another name", "a:jpg*90,b:jpg*90", ".a.jpg", "expected here: one of", func(h []byte, e index.TarEntry) {
-			index.PutTarHeader(h, bytes.Replace(e.Name, []byte(".a."), []byte(".x."), 1), e.Size)
+		{"of another name", "a:jpg*90,b:jpg*90", ".a.jpg", "expected here: one of", func(h []byte, e tar.Entry) {
+			tar.PutHeader(h, bytes.Replace(e.Name, []byte(".a."), []byte(".x."), 1), e.Size)
 		}},
-		{"of another counter", "a:u8*90@J,b:u8*90@J", ".a.npy", "counter J", func(h []byte, e index.TarEntry) {
+		{"of another counter", "a:u8*90@J,b:u8*90@J", ".a.npy", "counter J", func(h []byte, e tar.Entry) {
 			f := shardify.Field{Name: "a", DType: shardify.U8, Levels: 1}
-			head := index.NewNPYHeader(&f)
+			head := npy.NewHeader(&f)
 			n := e.Size - int64(head.Len()) - 1 // one element less, with the padding to match
-			copy(h[index.TarBlock:], head.Append(nil, n))
-			h[index.TarBlock+e.Size-1] = 0
-			index.PutTarHeader(h, e.Name, e.Size-1)
+			copy(h[tar.Block:], head.Append(nil, n))
+			h[tar.Block+e.Size-1] = 0
+			tar.PutHeader(h, e.Name, e.Size-1)
 		}},
 	} {
 		dir := makeSet(t, setOptions{format: index.FormatWDS, schema: c.schema, samples: 12})

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/memory"
@@ -65,7 +66,7 @@ func TestWrongFilesAreFound(t *testing.T) {
 			{"later version", good, func(m *memory.Store) { m.Set(index.ManifestName, []byte(`{"shardify":2}`)) }, problem.KindFormat, index.ManifestName},
 		}
 		if format == "wds" {
-			idx := shard(0) + index.TarIndexExt
+			idx := shard(0) + tar.IndexExt
 			dali := strings.TrimSuffix(shard(0), ext) + ".idx"
 			for _, name := range []string{idx, dali, "index.json", ".nv-meta/.info.json"} {
 				table = append(table,

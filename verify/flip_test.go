@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -62,7 +63,7 @@ func (f *flips) flip(name string, i int, mask byte) {
 		}
 		here = true
 		at = at || p.Offset == int64(i)
-		near = near || p.Offset >= 0 && p.Offset/index.TarBlock == int64(i)/index.TarBlock
+		near = near || p.Offset >= 0 && p.Offset/tar.Block == int64(i)/tar.Block
 		named = named || p.Object != ""
 	}
 	if !here || r.OK() || r.Err() == nil {

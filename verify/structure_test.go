@@ -11,6 +11,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -21,27 +23,27 @@ type member struct {
 	data []byte
 }
 
-func npy(d shardify.DType, data int, dims ...int64) []byte {
-	return append(index.AppendNPYHeader(nil, d, dims), make([]byte, data)...)
+func array(d shardify.DType, data int, dims ...int64) []byte {
+	return append(npy.AppendHeader(nil, d, dims), make([]byte, data)...)
 }
 
 // handTar writes members as our writer would, whatever they are, and the offset
 // index that fits them.
-func handTar(members []member) (tar, idx []byte) {
+func handTar(members []member) (data, idx []byte) {
 	var last []byte
 	for _, m := range members {
-		key, _, _ := index.SplitKey([]byte(m.name))
-		if len(tar) == 0 || !bytes.Equal(key, last) {
-			idx = index.AppendTarIndex(idx, int64(len(tar)))
+		key, _, _ := tar.SplitKey([]byte(m.name))
+		if len(data) == 0 || !bytes.Equal(key, last) {
+			idx = tar.AppendIndex(idx, int64(len(data)))
 			last = bytes.Clone(key)
 		}
-		var h [index.TarBlock]byte
-		index.PutTarHeader(h[:], []byte(m.name), int64(len(m.data)))
-		tar = append(append(tar, h[:]...), m.data...)
-		tar = append(tar, make([]byte, index.TarPad(int64(len(m.data))))...)
+		var h [tar.Block]byte
+		tar.PutHeader(h[:], []byte(m.name), int64(len(m.data)))
+		data = append(append(data, h[:]...), m.data...)
+		data = append(data, make([]byte, tar.Pad(int64(len(m.data))))...)
 	}
-	idx = index.AppendTarIndex(idx, int64(len(tar)))
-	return append(tar, make([]byte, index.TarEnd)...), idx
+	idx = tar.AppendIndex(idx, int64(len(data)))
+	return append(data, make([]byte, tar.End)...), idx
 }
 
 // handSet publishes one shard under a manifest whose sizes and digests are
@@ -74,7 +76,7 @@ func TestTarsThatWereWrittenWrong(t *testing.T) {
 		{Name: "w", DType: shardify.U8, Levels: 2, Media: "txt"},
 		{Name: "x", DType: shardify.F64, Shape: []int{3}},
 	}
-	names, err := index.MemberNames(fields)
+	names, err := tar.MemberNames(fields)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,10 +84,10 @@ func TestTarsThatWereWrittenWrong(t *testing.T) {
 		key := fmt.Sprintf("000000-%09d.", i)
 		return []member{
 			{key + names["cls"], []byte("7")},
-			{key + names["p"], npy(shardify.F32, 8, 2)},
-			{key + names["q"], npy(shardify.I16, 8, 2, 2)},
+			{key + names["p"], array(shardify.F32, 8, 2)},
+			{key + names["q"], array(shardify.I16, 8, 2, 2)},
 			{key + names["w"], []byte(`["a","b"]`)},
-			{key + names["x"], npy(shardify.F64, 24, 3)},
+			{key + names["x"], array(shardify.F64, 24, 3)},
 		}
 	}
 	for _, c := range []struct {
@@ -116,12 +118,12 @@ func TestTarsThatWereWrittenWrong(t *testing.T) {
 		{"class number is", func(m []member) []member { m[0].data = []byte("256"); return m }},
 		{"class number is", func(m []member) []member { m[0].data = []byte("-1"); return m }},
 		{`class number is ""`, func(m []member) []member { m[0].data = nil; return m }},
-		{"other fields of counter n have", func(m []member) []member { m[1].data = npy(shardify.F32, 12, 3); return m }},
-		{"the schema has elements of", func(m []member) []member { m[2].data = npy(shardify.I16, 12, 2, 3); return m }},
-		{"NumPy header", func(m []member) []member { m[1].data = npy(shardify.I32, 8, 2); return m }},
-		{"dimensions", func(m []member) []member { m[1].data = npy(shardify.F32, 8, 2, 1); return m }},
-		{"has 23 bytes", func(m []member) []member { m[4].data = npy(shardify.F64, 23, 3); return m }},
-		{"the schema has elements of", func(m []member) []member { m[4].data = npy(shardify.F64, 32, 4); return m }},
+		{"other fields of counter n have", func(m []member) []member { m[1].data = array(shardify.F32, 12, 3); return m }},
+		{"the schema has elements of", func(m []member) []member { m[2].data = array(shardify.I16, 12, 2, 3); return m }},
+		{"NumPy header", func(m []member) []member { m[1].data = array(shardify.I32, 8, 2); return m }},
+		{"dimensions", func(m []member) []member { m[1].data = array(shardify.F32, 8, 2, 1); return m }},
+		{"has 23 bytes", func(m []member) []member { m[4].data = array(shardify.F64, 23, 3); return m }},
+		{"the schema has elements of", func(m []member) []member { m[4].data = array(shardify.F64, 32, 4); return m }},
 		{"not a JSON string", func(m []member) []member { m[3].data = []byte(`["a" , "b"]`); return m }},
 		{"not nullable", func(m []member) []member { m[3].data = []byte(`null`); return m }},
 	} {

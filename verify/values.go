@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/verify/problem"
 )
 
@@ -40,7 +41,7 @@ func (l *lane) compare(a, b *shardify.Batch, s shardify.Span) {
 		case got == nil: // mmap shards of rows have no keys
 			continue
 		case !l.c.keyed:
-			want = index.AppendRowKey(key[:0], a.ID(k))
+			want = tar.AppendRowKey(key[:0], a.ID(k))
 		}
 		if !bytes.Equal(want, got) {
 			l.differs(s, k, index.KeyName, fmt.Sprintf("%q", want), fmt.Sprintf("%q", got))

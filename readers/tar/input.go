@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/internal/guard"
 	"github.com/shardify/shardify/internal/inflate"
 	"github.com/shardify/shardify/storage"
@@ -19,7 +19,7 @@ import (
 
 // input is an open tar: its bytes as they are without compression.
 type input interface {
-	index.TarInput
+	tar.Input
 	// read fills b with the bytes from at on. Compressed inputs are read forwards.
 	read(b []byte, at int64) error
 	io.Closer
@@ -70,7 +70,7 @@ func unpack(f storage.File, size int64, packing uint8) (input, error) {
 		p.w.Reset(f, size, make([]byte, windowBytes))
 		return p, nil
 	}
-	s := &stream{f: f, buf: make([]byte, index.MaxTarRead), end: -1}
+	s := &stream{f: f, buf: make([]byte, tar.MaxRead), end: -1}
 	if packing == gzipped {
 		var r inflate.Reader
 		r.ResetGzip(io.NewSectionReader(f, 0, size))
@@ -88,7 +88,7 @@ func unpack(f storage.File, size int64, packing uint8) (input, error) {
 // file is a tar that is not compressed.
 type file struct {
 	f storage.File
-	w index.TarWindow
+	w tar.Window
 }
 
 func (p *file) Bytes(at int64, n int) ([]byte, int64, error) {

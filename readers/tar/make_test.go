@@ -14,7 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // part is a member of a tar to be made.
@@ -66,7 +67,7 @@ func v7(b []byte) []byte {
 // resum gives a header its checksum.
 func resum(h []byte) {
 	copy(h[148:], "        ")
-	copy(h[148:], fmt.Sprintf("%06o\x00", index.TarSum(h)))
+	copy(h[148:], fmt.Sprintf("%06o\x00", tar.Sum(h)))
 }
 
 func gz(t testing.TB, b []byte) []byte {
@@ -87,10 +88,10 @@ func zst(t testing.TB, b []byte) []byte {
 	return w.EncodeAll(b, nil)
 }
 
-// npy is a NumPy file of f32.
-func npy(rng *rand.Rand, dims ...int64) []byte {
-	b := index.AppendNPYHeader(nil, shardify.F32, dims)
-	n, _ := index.NPYBytes(shardify.F32, dims)
+// arrayFile is a NumPy file of f32.
+func arrayFile(rng *rand.Rand, dims ...int64) []byte {
+	b := npy.AppendHeader(nil, shardify.F32, dims)
+	n, _ := npy.Bytes(shardify.F32, dims)
 	for range n {
 		b = append(b, byte(rng.Uint32()))
 	}
@@ -110,12 +111,12 @@ func samples(rng *rand.Rand, prefix string, n int) (all []part) {
 		key := fmt.Sprintf("%s%04d", prefix, i)
 		add := func(ext string, data []byte) { all = append(all, part{name: key + "." + ext, data: data}) }
 		add("cls", fmt.Appendf(nil, "%d", rng.IntN(10)-2))
-		add("fixed.npy", npy(rng, 2, 3))
+		add("fixed.npy", arrayFile(rng, 2, 3))
 		add([]string{"jpg", "png"}[rng.IntN(2)], text(rng.IntN(900)))
 		add("json", []byte(`{"a":1}`))
-		add("list.npy", npy(rng, int64(rng.IntN(5)), 2))
+		add("list.npy", arrayFile(rng, int64(rng.IntN(5)), 2))
 		add("seg.png", text(rng.IntN(40)))
-		add("vol.npy", npy(rng, int64(1+rng.IntN(3)), int64(1+rng.IntN(4)), 2))
+		add("vol.npy", arrayFile(rng, int64(1+rng.IntN(3)), int64(1+rng.IntN(4)), 2))
 	}
 	return all
 }

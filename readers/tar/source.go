@@ -13,7 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -108,7 +108,7 @@ func surveyAll(ctx context.Context, t *format.Table, jobs int) (*survey, error) 
 	}
 	s := &survey{}
 	ids := map[string]uint16{}
-	forms, left, again := map[index.TarRule]int64{}, map[string]int64{}, int64(0)
+	forms, left, again := map[tar.Rule]int64{}, map[string]int64{}, int64(0)
 	for i, x := range scans {
 		if err := s.take(x, ids); err != nil {
 			return nil, shardify.Annotate(err, "open", t.Path(i), "")
@@ -169,7 +169,7 @@ func (s *survey) take(x *scan, ids map[string]uint16) error {
 }
 
 // tell writes down what people should know.
-func (s *survey) tell(forms map[index.TarRule]int64, left map[string]int64, again int64) {
+func (s *survey) tell(forms map[tar.Rule]int64, left map[string]int64, again int64) {
 	for _, why := range slices.Sorted(maps.Keys(left)) {
 		s.Left = append(s.Left, format.Leftover{Name: "members of tars", Reason: why, Count: left[why]})
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // maxExts bounds the different extensions; more of them are parts of names.
@@ -100,7 +100,7 @@ type scan struct {
 	exts  []string
 	ids   map[string]uint16
 	facts []facts
-	forms map[index.TarRule]int64
+	forms map[tar.Rule]int64
 	left  map[string]int64 // by reason
 	again int64            // samples that were put together
 	lists [][]member       // by sample
@@ -125,7 +125,7 @@ func scanTar(ctx context.Context, t *format.Table, i int) (*scan, error) {
 		return nil, shardify.Annotate(err, "open", t.Path(i), "")
 	}
 	defer in.Close()
-	s := &scan{ids: map[string]uint16{}, forms: map[index.TarRule]int64{}, left: map[string]int64{}, byKey: map[string]int{}, now: -1}
+	s := &scan{ids: map[string]uint16{}, forms: map[tar.Rule]int64{}, left: map[string]int64{}, byKey: map[string]int{}, now: -1}
 	s.packing = packing
 	if err := s.walk(ctx, in); err != nil {
 		return nil, shardify.Annotate(err, "read", t.Path(i), "")
@@ -134,7 +134,7 @@ func scanTar(ctx context.Context, t *format.Table, i int) (*scan, error) {
 }
 
 func (s *scan) walk(ctx context.Context, in input) error {
-	w := index.NewForeignTar(in)
+	w := tar.NewForeign(in)
 	for n := 0; ; n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -160,7 +160,7 @@ func (s *scan) walk(ctx context.Context, in input) error {
 // types names what is not a regular file.
 var types = map[byte]string{'1': "a hard link", '2': "a symbolic link", '3': "a device", '4': "a device", '6': "a pipe"}
 
-func (s *scan) member(in input, m *index.ForeignMember) error {
+func (s *scan) member(in input, m *tar.ForeignMember) error {
 	switch m.Type {
 	case '0':
 	case '5':
@@ -180,7 +180,7 @@ func (s *scan) member(in input, m *index.ForeignMember) error {
 	}
 	name := m.Name
 	if bytes.HasPrefix(name, []byte("./")) {
-		s.forms[index.TarDotSlash]++
+		s.forms[tar.RuleDotSlash]++
 		for bytes.HasPrefix(name, []byte("./")) {
 			name = name[2:]
 		}
@@ -215,19 +215,19 @@ func (s *scan) split(name []byte) (key []byte, ext, why string, err error) {
 	case len(top) >= 4 && bytes.HasPrefix(top, []byte("__")) && bytes.HasSuffix(top, []byte("__")):
 		return nil, "", leftReserved, nil
 	}
-	key, field, ok := index.SplitKey(name)
+	key, field, ok := tar.SplitKey(name)
 	if !ok || len(field) == 0 {
 		return nil, "", leftNoExt, nil
 	}
 	lower := bytes.ToLower(field)
 	if !bytes.Equal(lower, field) {
-		s.forms[index.TarUpperCase]++
+		s.forms[tar.RuleUpperCase]++
 	}
 	return key, string(lower), "", shardify.ValidName(string(lower))
 }
 
 // add puts a member into its sample.
-func (s *scan) add(in input, m *index.ForeignMember, key []byte, ext string) error {
+func (s *scan) add(in input, m *tar.ForeignMember, key []byte, ext string) error {
 	id, err := s.ext(ext)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (s *scan) add(in input, m *index.ForeignMember, key []byte, ext string) err
 	list := &s.lists[s.now]
 	for _, x := range *list {
 		if x.ext == id {
-			return shardify.Mismatch("a member of this name stands at byte %d too: a sample has each once", x.at-index.TarBlock)
+			return shardify.Mismatch("a member of this name stands at byte %d too: a sample has each once", x.at-tar.Block)
 		}
 	}
 	x := member{at: m.Data, size: m.Size, ext: id}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -179,9 +179,9 @@ func TestKeysAreTheUsersChoice(t *testing.T) {
 // TestKindsFollowFromContents: what becomes a number, and what stays as it is.
 func TestKindsFollowFromContents(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	f64 := index.AppendNPYHeader(nil, shardify.F64, nil)
+	f64 := npy.AppendHeader(nil, shardify.F64, nil)
 	f64 = append(f64, make([]byte, 8)...)
-	fortran := bytes.Replace(npy(rng, 2, 2), []byte("False"), []byte("True "), 1)
+	fortran := bytes.Replace(arrayFile(rng, 2, 2), []byte("False"), []byte("True "), 1)
 	two := func(ext string, a, b []byte) []part {
 		return []part{{name: "0." + ext, data: a}, {name: "1." + ext, data: b}}
 	}
@@ -192,19 +192,19 @@ func TestKindsFollowFromContents(t *testing.T) {
 		"class":               {two("cls", []byte("7"), []byte(" -3\n")), "cls i64 [] 0 "},
 		"class that is none":  {two("cls", []byte("7"), []byte("cat")), "cls u8 [] 1 cls"},
 		"empty class":         {two("cls", []byte("7"), nil), "cls u8 [] 1 cls"},
-		"equal shapes":        {two("npy", npy(rng, 2, 2), npy(rng, 2, 2)), "npy f32 [2 2] 0 "},
-		"first varies":        {two("v.npy", npy(rng, 2, 2), npy(rng, 5, 2)), "v f32 [2] 1 "},
-		"any shape":           {two("v.npy", npy(rng, 2, 2), npy(rng, 2, 3)), "v f32 [] 1 "},
-		"other rank":          {two("v.npy", npy(rng, 2, 2), npy(rng, 2)), "v.npy u8 [] 1 npy"},
-		"other type":          {two("v.npy", f64, npy(rng)), "v.npy u8 [] 1 npy"},
+		"equal shapes":        {two("npy", arrayFile(rng, 2, 2), arrayFile(rng, 2, 2)), "npy f32 [2 2] 0 "},
+		"first varies":        {two("v.npy", arrayFile(rng, 2, 2), arrayFile(rng, 5, 2)), "v f32 [2] 1 "},
+		"any shape":           {two("v.npy", arrayFile(rng, 2, 2), arrayFile(rng, 2, 3)), "v f32 [] 1 "},
+		"other rank":          {two("v.npy", arrayFile(rng, 2, 2), arrayFile(rng, 2)), "v.npy u8 [] 1 npy"},
+		"other type":          {two("v.npy", f64, arrayFile(rng)), "v.npy u8 [] 1 npy"},
 		"Fortran order":       {two("v.npy", fortran, fortran), "v.npy u8 [] 1 npy"},
-		"no NumPy file":       {two("v.npy", []byte("text"), npy(rng)), "v.npy u8 [] 1 npy"},
-		"cut array":           {two("v.npy", npy(rng, 4)[:140], npy(rng, 4)), "v.npy u8 [] 1 npy"},
+		"no NumPy file":       {two("v.npy", []byte("text"), arrayFile(rng)), "v.npy u8 [] 1 npy"},
+		"cut array":           {two("v.npy", arrayFile(rng, 4)[:140], arrayFile(rng, 4)), "v.npy u8 [] 1 npy"},
 		"pickle":              {two("pyd", []byte("x"), nil), "pyd u8 [] 1 pyd"},
 		"text":                {two("txt", []byte("x"), nil), "txt u8 [] 1 txt"},
 		"image of one type":   {two("JPG", nil, nil), "jpg u8 [] 1 jpg"},
 		"image of two types":  {[]part{{name: "0.jpg"}, {name: "1.png"}}, "image u8 [] 1 image"},
-		"name taken by array": {append(two("v.npy", npy(rng, 2), npy(rng, 2)), two("v", nil, nil)...), "v u8 [] 1 v"},
+		"name taken by array": {append(two("v.npy", arrayFile(rng, 2), arrayFile(rng, 2)), two("v", nil, nil)...), "v u8 [] 1 v"},
 	} {
 		src, err := one(t, "x.tar", pack(t, stdtar.FormatUSTAR, c.parts...))
 		if err != nil {
@@ -222,10 +222,10 @@ func TestKindsFollowFromContents(t *testing.T) {
 // for a task that has the survey from the plan.
 func TestArraysOfSeveralTypesStayWhole(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	f64 := append(index.AppendNPYHeader(nil, shardify.F64, nil), make([]byte, 8)...)
+	f64 := append(npy.AppendHeader(nil, shardify.F64, nil), make([]byte, 8)...)
 	for name, files := range map[string][][]byte{
-		"other type": {npy(rng, 3), f64, npy(rng, 4)}, "other rank": {npy(rng, 2, 2), npy(rng, 2)}, "no array": {npy(rng, 5), []byte("text")},
-		"in two tars": {npy(rng, 5), nil, f64},
+		"other type": {arrayFile(rng, 3), f64, arrayFile(rng, 4)}, "other rank": {arrayFile(rng, 2, 2), arrayFile(rng, 2)}, "no array": {arrayFile(rng, 5), []byte("text")},
+		"in two tars": {arrayFile(rng, 5), nil, f64},
 	} {
 		var tars [2][]part
 		at := 0

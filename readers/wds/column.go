@@ -4,6 +4,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // column gathers one member of every sample of a span.
@@ -62,7 +63,7 @@ func newColumn(s *source, m *dataset.Member) column {
 }
 
 // measure checks a member and adds its length.
-func (c *column) measure(w *dataset.Walk, i int, e *index.TarEntry, code int) error {
+func (c *column) measure(w *dataset.Walk, i int, e *tar.Entry, code int) error {
 	var dims []byte
 	if c.shape != nil {
 		dims = c.shape[i*8*c.Dims():]
@@ -84,7 +85,7 @@ func (c *column) measure(w *dataset.Walk, i int, e *index.TarEntry, code int) er
 			c.valid[i] = 1
 		}
 	}
-	if c.Kind == index.MemberTexts {
+	if c.Kind == tar.MemberTexts {
 		c.texts += m.N
 	}
 	return nil
@@ -98,7 +99,7 @@ func (r *reader) allocate(keys *shardify.Column, n int, mem *shardify.Arena) err
 			continue
 		}
 		c.data = mem.Alloc(int(c.size))
-		if c.Kind == index.MemberTexts {
+		if c.Kind == tar.MemberTexts {
 			c.data = c.data[:0]
 			c.ends = append(mem.Int64s(int(c.texts) + 1)[:0], 0)
 		}
@@ -135,12 +136,12 @@ func (r *reader) sameCounter(i, n int) error {
 }
 
 // fill puts a member's data in its place.
-func (c *column) fill(w *dataset.Walk, i int, e *index.TarEntry, _ int) (err error) {
+func (c *column) fill(w *dataset.Walk, i int, e *tar.Entry, _ int) (err error) {
 	lo, hi := int64(i), int64(i)+1
 	if c.offsets != nil {
 		lo, hi = c.offsets[i], c.offsets[i+1]
 	}
-	if c.Kind == index.MemberTexts {
+	if c.Kind == tar.MemberTexts {
 		c.data, c.ends, err = w.Texts(c.data, c.ends, c.Member, e, hi-lo)
 		return err
 	}
@@ -160,7 +161,7 @@ func (r *reader) deliver(b *shardify.Batch) {
 				if c.offsets != nil {
 					col.Offsets = append(col.Offsets, c.offsets)
 				}
-				if c.Kind == index.MemberTexts {
+				if c.Kind == tar.MemberTexts {
 					col.Offsets = append(col.Offsets, c.ends)
 				}
 			case c.Shape:

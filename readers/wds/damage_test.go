@@ -10,6 +10,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -129,12 +131,12 @@ func TestClassesAreStrict(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		b := make([]byte, 1024, 2048)
-		index.PutTarHeader(b, []byte("000000-000000000.cls"), int64(len(text)))
+		tar.PutHeader(b, []byte("000000-000000000.cls"), int64(len(text)))
 		copy(b[512:], text)
 		if text == "" {
 			b = b[:512]
 		}
-		writeSet(t, dir, []shardify.Field{{Name: "cls", DType: shardify.I8}}, append(b, make([]byte, index.TarEnd)...), []int64{0, int64(len(b))})
+		writeSet(t, dir, []shardify.Field{{Name: "cls", DType: shardify.I8}}, append(b, make([]byte, tar.End)...), []int64{0, int64(len(b))})
 		if _, err := openAll(dir); (err == nil) != ok || err != nil && !errors.Is(err, shardify.ErrCorrupt) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -145,12 +147,12 @@ func TestClassesAreStrict(t *testing.T) {
 func TestBooleansAreChecked(t *testing.T) {
 	for _, value := range []byte{0, 1, 2, 255} {
 		dir := t.TempDir()
-		array := append(index.AppendNPYHeader(nil, shardify.Bool, []int64{3}), 1, value, 0)
+		array := append(npy.AppendHeader(nil, shardify.Bool, []int64{3}), 1, value, 0)
 		b := make([]byte, 512, 2048)
-		index.PutTarHeader(b, []byte("000000-000000000.flag.npy"), int64(len(array)))
+		tar.PutHeader(b, []byte("000000-000000000.flag.npy"), int64(len(array)))
 		b = append(b, array...)
-		b = append(b, make([]byte, index.TarPad(int64(len(array))))...)
-		writeSet(t, dir, []shardify.Field{{Name: "flag", DType: shardify.Bool, Shape: []int{3}}}, append(b, make([]byte, index.TarEnd)...), []int64{0, int64(len(b))})
+		b = append(b, make([]byte, tar.Pad(int64(len(array))))...)
+		writeSet(t, dir, []shardify.Field{{Name: "flag", DType: shardify.Bool, Shape: []int{3}}}, append(b, make([]byte, tar.End)...), []int64{0, int64(len(b))})
 		_, err := openAll(dir)
 		if bad := value > 1; (err != nil) != bad || bad && (!errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "flag")) {
 			t.Errorf("value %d: %v", value, err)
@@ -184,11 +186,11 @@ func TestPast4GiB(t *testing.T) {
 	const big = 5<<30 + 7
 	schema := []shardify.Field{media("a", "bin", 1)}
 	dir := t.TempDir()
-	head, tail := make([]byte, index.TarBlock), make([]byte, 2*index.TarBlock+index.TarEnd)
-	index.PutTarHeader(head, []byte("000000-000000000.a.bin"), big)
-	index.PutTarHeader(tail, []byte("000000-000000001.a.bin"), 4)
-	copy(tail[index.TarBlock:], "last")
-	second := int64(index.TarBlock + big + index.TarPad(big))
+	head, tail := make([]byte, tar.Block), make([]byte, 2*tar.Block+tar.End)
+	tar.PutHeader(head, []byte("000000-000000000.a.bin"), big)
+	tar.PutHeader(tail, []byte("000000-000000001.a.bin"), 4)
+	copy(tail[tar.Block:], "last")
+	second := int64(tar.Block + big + tar.Pad(big))
 	f, err := os.Create(filepath.Join(dir, "s.tar"))
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +203,7 @@ func TestPast4GiB(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := second + int64(len(tail))
-	writeIndex(t, dir, schema, size, index.DigestPrefix+strings.Repeat("0", 32), []int64{0, second, size - index.TarEnd})
+	writeIndex(t, dir, schema, size, index.DigestPrefix+strings.Repeat("0", 32), []int64{0, second, size - tar.End})
 	src, err := open(nil, nil, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -239,14 +241,14 @@ func TestSamplesAreStrict(t *testing.T) {
 			for _, m := range sample {
 				h := make([]byte, 1024)
 				m = strings.NewReplacer("0-0", "000000-000000000", "0-1", "000000-000000001").Replace(m)
-				index.PutTarHeader(h, []byte(m), 1)
+				tar.PutHeader(h, []byte(m), 1)
 				h[512] = '7'
 				tarred = append(tarred, h...)
 			}
 			offsets = append(offsets, int64(len(tarred)))
 		}
 		dir := t.TempDir()
-		writeSet(t, dir, schema, append(tarred, make([]byte, index.TarEnd)...), offsets)
+		writeSet(t, dir, schema, append(tarred, make([]byte, tar.End)...), offsets)
 		_, err := openAll(dir)
 		want := strings.ReplaceAll(text, "0-1.cls", "000000-000000001.cls")
 		if text == "" && err != nil || text != "" && (!errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), want)) {
@@ -269,11 +271,11 @@ func writeIndex(t testing.TB, dir string, schema []shardify.Field, size int64, d
 	t.Helper()
 	var idx []byte
 	for _, o := range offsets {
-		idx = index.AppendTarIndex(idx, o)
+		idx = tar.AppendIndex(idx, o)
 	}
 	sh := shardify.Shard{Name: "s.tar", Samples: int64(len(offsets) - 1), Bytes: size, Digest: digest}
 	m := &index.Manifest{Format: index.FormatWDS, Schema: schema, Shards: []shardify.Shard{sh}, Samples: sh.Samples, Bytes: sh.Bytes}
-	m.Members, _ = index.MemberNames(schema)
+	m.Members, _ = tar.MemberNames(schema)
 	writertest.WriteManifest(t, dir, m)
 	if err := os.WriteFile(filepath.Join(dir, "s.tar.idx"), idx, 0o666); err != nil {
 		t.Fatal(err)
@@ -290,19 +292,19 @@ func FuzzRead(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	one := len(tarred) - index.TarEnd
+	one := len(tarred) - tar.End
 	f.Add(tarred[:one], int64(one/3)&^511, int64(one/3*2)&^511, true)
 	f.Add(tarred[:one], int64(0), int64(1024), false)
 	f.Fuzz(func(t *testing.T, b []byte, second, third int64, fix bool) {
-		b = append(b[:len(b)&^511:len(b)&^511], make([]byte, index.TarEnd)...)
-		for at := 0; fix && at+index.TarBlock <= len(b); at += index.TarBlock {
-			if h := b[at : at+index.TarBlock]; string(h[257:262]) == "ustar" {
+		b = append(b[:len(b)&^511:len(b)&^511], make([]byte, tar.End)...)
+		for at := 0; fix && at+tar.Block <= len(b); at += tar.Block {
+			if h := b[at : at+tar.Block]; string(h[257:262]) == "ustar" {
 				copy(h[148:], "        ")
-				copy(h[148:], fmt.Sprintf("%06o\x00", index.TarSum(h)))
+				copy(h[148:], fmt.Sprintf("%06o\x00", tar.Sum(h)))
 			}
 		}
 		dir := t.TempDir()
-		writeSet(t, dir, s.Fields, b, []int64{0, second, third, int64(len(b) - index.TarEnd)})
+		writeSet(t, dir, s.Fields, b, []int64{0, second, third, int64(len(b) - tar.End)})
 		if _, err := openAll(dir); err != nil && !errors.Is(err, shardify.ErrCorrupt) {
 			t.Fatalf("error of no kind: %v", err)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/shardify/shardify/dataset"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // Keyed is what the manifest says. Batches of a single set of rows carry Keys
@@ -51,15 +51,15 @@ func (s *source) eachKey(input, j int, f func(key []byte)) error {
 			return err
 		}
 		for _, o := range offsets {
-			b, err := r.walk.Bytes(o, index.TarBlock)
+			b, err := r.walk.Bytes(o, tar.Block)
 			if err != nil {
 				return r.locate(err)
 			}
-			h, err := index.ParseTarHeader(b)
+			h, err := tar.ParseHeader(b)
 			if err != nil {
 				return r.locate(err)
 			}
-			key, _, _ := index.SplitKey(h.Name)
+			key, _, _ := tar.SplitKey(h.Name)
 			f(key)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -155,6 +155,6 @@ func mutate(rng *rand.Rand, tarred, idx []byte) {
 	}
 	if h := tarred[at : at+512]; string(h[257:262]) == "ustar" {
 		copy(h[148:], "        ")
-		copy(h[148:], fmt.Sprintf("%06o\x00", index.TarSum(h)))
+		copy(h[148:], fmt.Sprintf("%06o\x00", tar.Sum(h)))
 	}
 }

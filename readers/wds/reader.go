@@ -9,7 +9,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -73,7 +73,7 @@ func (r *reader) beginShard() error {
 		r.walk = dataset.NewWalk(r.src.tar)
 	}
 	r.walk.Reset(r.file, r.shard.Bytes, r.buf)
-	_, err := index.CheckTarEnd(&r.walk.TarWindow)
+	_, err := tar.CheckEnd(&r.walk.Window)
 	r.begun = err == nil
 	return err
 }
@@ -141,7 +141,7 @@ func (r *reader) read(ctx context.Context, s shardify.Span, mem *shardify.Arena)
 
 // visitor is a pass over one member of sample i, whose name has an extension of
 // this code.
-type visitor func(c *column, w *dataset.Walk, i int, e *index.TarEntry, code int) error
+type visitor func(c *column, w *dataset.Walk, i int, e *tar.Entry, code int) error
 
 // pass hands every wanted member of the samples at offsets to visit.
 func (r *reader) pass(ctx context.Context, lo int64, offsets []int64, keys *shardify.Column, visit visitor) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage/storages"
 )
 
@@ -84,7 +85,7 @@ func (s *source) read(ctx context.Context) error {
 		for _, sh := range m.Shards {
 			err := dataset.CheckFile(ctx, storages.Of(s.table), s.shardPath(i, sh.Name), sh.Bytes)
 			if err == nil {
-				err = dataset.CheckFile(ctx, storages.Of(s.table), s.shardPath(i, sh.Name+index.TarIndexExt), index.TarIndexBytes(sh.Samples))
+				err = dataset.CheckFile(ctx, storages.Of(s.table), s.shardPath(i, sh.Name+tar.IndexExt), tar.IndexBytes(sh.Samples))
 			}
 			if err != nil {
 				return shardify.Annotate(err, "open", s.manifest(i), "")
@@ -105,8 +106,8 @@ func (s *source) number(input int) error {
 		if err := index.SafeName(sh.Name); err != nil {
 			return err
 		}
-		most := (sh.Bytes - index.TarEnd) / index.TarBlock / int64(len(s.tar.Members))
-		if sh.Samples < 0 || sh.Bytes < index.TarEnd || sh.Samples > most || lo+sh.Samples < lo {
+		most := (sh.Bytes - tar.End) / tar.Block / int64(len(s.tar.Members))
+		if sh.Samples < 0 || sh.Bytes < tar.End || sh.Samples > most || lo+sh.Samples < lo {
 			return shardify.Corrupt(-1, "shard %s: %d samples in %d bytes", sh.Name, sh.Samples, sh.Bytes)
 		}
 		sh.lo = lo

@@ -6,7 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // Spans cuts every shard by its offset index.
@@ -48,7 +48,7 @@ func (s *source) shardSpans(ctx context.Context, input, j int, target int64, buf
 		}
 		if at > 0 && part[0] <= last {
 			err := shardify.Corrupt(at*8, "offset index: entry %d is %d, the one before %d", at, part[0], last)
-			yield(shardify.Span{}, shardify.Annotate(err, "read", r.path+index.TarIndexExt, ""))
+			yield(shardify.Span{}, shardify.Annotate(err, "read", r.path+tar.IndexExt, ""))
 			return false
 		}
 		for k, end := range part {
@@ -85,7 +85,7 @@ func (s *source) setOverhead() {
 		want[i] = true
 	}
 	if s.hasKeys() {
-		s.overhead -= 8 + index.RowKeyBytes
+		s.overhead -= 8 + tar.RowKeyBytes
 	}
 	for i := range s.tar.Members {
 		m := &s.tar.Members[i]
@@ -108,17 +108,17 @@ func (s *source) setOverhead() {
 func memberOverhead(m *dataset.Member, want bool) int64 {
 	size, head := m.Elem, int64(0)
 	switch {
-	case m.Kind == index.MemberClass:
-		head = index.TarBlock - size
-	case m.Kind == index.MemberNPY:
+	case m.Kind == tar.MemberClass:
+		head = tar.Block - size
+	case m.Kind == tar.MemberNPY:
 		head = int64(m.Header())
 	}
 	if m.Of.Levels > 0 {
-		return index.TarBlock + head
+		return tar.Block + head
 	}
-	head += index.TarPad(head + size)
+	head += tar.Pad(head + size)
 	if !want {
 		head += size
 	}
-	return index.TarBlock + head
+	return tar.Block + head
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/readers/readertest"
 	reader "github.com/shardify/shardify/readers/wds"
 	"github.com/shardify/shardify/storage/memory"
@@ -54,7 +55,7 @@ func set(t testing.TB, s writertest.Schema, counts ...int) (dir string, m *index
 		batches = append(batches, b)
 	}
 	m = writertest.WriteSet(t, writer.Format, s, dir, batches...)
-	m.Members, _ = index.MemberNames(m.Schema)
+	m.Members, _ = tar.MemberNames(m.Schema)
 	writertest.WriteManifest(t, dir, m)
 	return dir, m
 }
@@ -101,7 +102,7 @@ func TestShardingAgainKeepsTheBytes(t *testing.T) {
 			}
 		}
 		m := writertest.WriteSet(t, writer.Format, s, dir, b)
-		m.Members, _ = index.MemberNames(m.Schema)
+		m.Members, _ = tar.MemberNames(m.Schema)
 		writertest.WriteManifest(t, dir, m)
 		src, err := open(nil, nil, dir)
 		if err != nil {
@@ -166,11 +167,11 @@ func TestCheckKeysReadsTheNamesOfLongerMembers(t *testing.T) {
 	if err := k.CheckKeys(len("caption.txt")+1, never); err == nil || !strings.Contains(err.Error(), "35 samples") || !strings.Contains(err.Error(), "d0/n000000") {
 		t.Errorf("longer members: %v", err)
 	}
-	const fits = index.MaxTarName - 1 - len("d0/n000000")
-	if err := k.CheckKeys(fits, index.CheckKey); err != nil {
+	const fits = tar.MaxName - 1 - len("d0/n000000")
+	if err := k.CheckKeys(fits, tar.CheckKey); err != nil {
 		t.Errorf("members that just fit: %v", err)
 	}
-	if err := k.CheckKeys(fits+1, index.CheckKey); !errors.Is(err, shardify.ErrSchema) {
+	if err := k.CheckKeys(fits+1, tar.CheckKey); !errors.Is(err, shardify.ErrSchema) {
 		t.Errorf("members too long by one: %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // column turns one field of a batch into values.
@@ -70,7 +70,7 @@ func (c *column) sample(i int) (err error) {
 	switch c.Kind {
 	case kindStrings:
 		c.lo, c.hi = 0, 0
-		c.head, err = index.AppendTexts(c.head, c.data, c.texts[from:to+1])
+		c.head, err = tar.AppendTexts(c.head, c.data, c.texts[from:to+1])
 		return err
 	case kindArray:
 		if err := c.dimensions(i, to-from); err != nil {
@@ -113,7 +113,7 @@ func (c *column) copyOf(id shardify.ID) {
 	if id.Copy == 0 {
 		return
 	}
-	c.head = index.AppendCopy(append(c.head, c.data[c.lo:c.hi]...), id)
+	c.head = tar.AppendCopy(append(c.head, c.data[c.lo:c.hi]...), id)
 	c.lo, c.hi = 0, 0
 }
 

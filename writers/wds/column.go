@@ -6,15 +6,16 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // column turns one field of a batch into members.
 type column struct {
-	index.Member
+	tar.Member
 	field *shardify.Field
 	elem  int
-	npy   index.NPYHeader
+	npy   npy.Header
 	// Of the batch at hand.
 	data    []byte
 	offsets []int64 // nil for a fixed field
@@ -29,11 +30,11 @@ type column struct {
 	scratch []byte
 }
 
-func newColumn(schema []shardify.Field, m index.Member) column {
+func newColumn(schema []shardify.Field, m tar.Member) column {
 	f := &schema[m.Field]
 	c := column{Member: m, field: f, elem: f.ElemBytes()}
-	if m.Kind == index.MemberNPY {
-		c.npy = index.NewNPYHeader(f)
+	if m.Kind == tar.MemberNPY {
+		c.npy = npy.NewHeader(f)
 	}
 	if m.Shape >= 0 {
 		c.rank = schema[m.Shape].Shape[0]
@@ -63,8 +64,8 @@ func (c *column) bind(cols []shardify.Column) {
 // then body.
 func (c *column) member(i int) (head, body []byte, err error) {
 	if c.valid != nil && c.valid[i] == 0 {
-		if c.Kind == index.MemberTexts {
-			return append(c.scratch[:0], index.NoTexts...), nil, nil
+		if c.Kind == tar.MemberTexts {
+			return append(c.scratch[:0], tar.NoTexts...), nil, nil
 		}
 		return nil, nil, nil
 	}
@@ -73,10 +74,10 @@ func (c *column) member(i int) (head, body []byte, err error) {
 		lo, hi = c.offsets[i], c.offsets[i+1]
 	}
 	switch c.Kind {
-	case index.MemberTexts:
-		c.scratch, err = index.AppendTexts(c.scratch[:0], c.data, c.texts[lo:hi+1])
+	case tar.MemberTexts:
+		c.scratch, err = tar.AppendTexts(c.scratch[:0], c.data, c.texts[lo:hi+1])
 		return c.scratch, nil, err
-	case index.MemberClass:
+	case tar.MemberClass:
 		c.scratch = c.class(c.data[i*c.elem:])
 		return c.scratch, nil, nil
 	}
@@ -85,7 +86,7 @@ func (c *column) member(i int) (head, body []byte, err error) {
 	}
 	body = c.data[lo*int64(c.elem) : hi*int64(c.elem)]
 	switch {
-	case c.Kind != index.MemberNPY:
+	case c.Kind != tar.MemberNPY:
 		return nil, body, nil
 	case c.Shape >= 0:
 		err = c.ragged(i, hi-lo)
@@ -107,11 +108,11 @@ func (c *column) ragged(i int, n int64) error {
 	for _, d := range c.field.Shape {
 		c.dims = append(c.dims, int64(d))
 	}
-	size, ok := index.NPYBytes(c.field.DType, c.dims)
+	size, ok := npy.Bytes(c.field.DType, c.dims)
 	if !ok || size != n*int64(c.elem) || slices.ContainsFunc(c.dims, func(d int64) bool { return d < 0 }) {
 		return shardify.Mismatch("shape %v for %d values", c.dims, n*int64(c.field.Elem()))
 	}
-	c.scratch = index.AppendNPYHeader(c.scratch[:0], c.field.DType, c.dims)
+	c.scratch = npy.AppendHeader(c.scratch[:0], c.field.DType, c.dims)
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -18,7 +18,7 @@ import (
 func daliName(shard string) string {
 	dir, base := path.Split(shard)
 	stem, _, _ := strings.Cut(base, ".")
-	return dir + stem + index.TarIndexExt
+	return dir + stem + tar.IndexExt
 }
 
 // daliIndex reads back the headers of a published shard and makes its index for
@@ -39,10 +39,10 @@ func daliLines(r storage.Blob, s *shardify.Shard) ([]byte, error) {
 	if r.Size() != s.Bytes {
 		return nil, shardify.Corrupt(-1, "shard has %d bytes, its record says %d", r.Size(), s.Bytes)
 	}
-	var w index.TarWindow
+	var w tar.Window
 	w.Reset(r, r.Size(), make([]byte, 256<<10))
-	walk := index.TarWalker{TarWindow: &w}
-	walk.Part(0, s.Bytes-index.TarEnd)
+	walk := tar.Walker{Window: &w}
+	walk.Part(0, s.Bytes-tar.End)
 	b := strconv.AppendInt([]byte("v1.2 "), s.Samples, 10)
 	var key []byte
 	var samples int64
@@ -54,7 +54,7 @@ func daliLines(r storage.Blob, s *shardify.Shard) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		k, field, ok := index.SplitKey(e.Name)
+		k, field, ok := tar.SplitKey(e.Name)
 		if !ok {
 			return nil, shardify.Corrupt(e.Offset, "tar member %s has no extension", e.Name)
 		}

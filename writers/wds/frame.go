@@ -3,25 +3,25 @@ package wds
 import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // frame asks for files and images where they stand in the tar: behind room for
 // the numbers before them and for their own header, up to the end of their last
 // block. It is for the order that images of their first type have.
 func frame(schema []shardify.Field, _ format.Options) *shardify.Frame {
-	members, err := index.Members(schema)
+	members, err := tar.Members(schema)
 	if err != nil {
 		return nil
 	}
-	f := &shardify.Frame{Block: index.TarBlock}
-	for _, k := range index.SortMembers(members, make([]int, len(members))) {
+	f := &shardify.Frame{Block: tar.Block}
+	for _, k := range tar.SortMembers(members, make([]int, len(members))) {
 		switch members[k].Kind {
-		case index.MemberBytes, index.MemberImage:
-			f.Values = append(f.Values, shardify.FrameValue{Field: members[k].Field, Before: f.After + index.TarBlock})
+		case tar.MemberBytes, tar.MemberImage:
+			f.Values = append(f.Values, shardify.FrameValue{Field: members[k].Field, Before: f.After + tar.Block})
 			f.After = 0
-		case index.MemberClass:
-			f.After += 2 * index.TarBlock
+		case tar.MemberClass:
+			f.After += 2 * tar.Block
 		default:
 			return nil
 		}
@@ -53,7 +53,7 @@ func (s *sink) framed(b *shardify.Batch) error {
 			return at(err, b, i, "")
 		}
 		end, whole := s.place(b, i, pos)
-		s.tarIdx = index.AppendTarIndex(s.tarIdx, s.out.offset()+pos-from)
+		s.tarIdx = tar.AppendIndex(s.tarIdx, s.out.offset()+pos-from)
 		if s.inPlace && whole && p.framed {
 			err = s.around(b, i, p, pos)
 		} else if err = s.out.data(b.Framed[from:pos]); err == nil {
@@ -85,7 +85,7 @@ func (s *sink) place(b *shardify.Batch, i int, pos int64) (end int64, whole bool
 // around writes the headers and numbers of sample i, which begins at pos, and
 // clears the rest of each last block.
 func (s *sink) around(b *shardify.Batch, i int, p *plan, pos int64) error {
-	sum := index.TarSum(s.key)
+	sum := tar.Sum(s.key)
 	for k := range p.steps {
 		st := &p.steps[k]
 		head, body, err := s.content(b, i, st)
@@ -93,11 +93,11 @@ func (s *sink) around(b *shardify.Batch, i int, p *plan, pos int64) error {
 			return err
 		}
 		n := int64(len(head) + len(body)) // one of them is empty, and body lies where it should
-		st.tail.Put(b.Framed[pos:pos+index.TarBlock], s.key, sum, n)
-		pos += index.TarBlock
+		st.tail.Put(b.Framed[pos:pos+tar.Block], s.key, sum, n)
+		pos += tar.Block
 		copy(b.Framed[pos:], head)
-		clear(b.Framed[pos+n : pos+n+index.TarPad(n)])
-		pos += n + index.TarPad(n)
+		clear(b.Framed[pos+n : pos+n+tar.Pad(n)])
+		pos += n + tar.Pad(n)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden dump")
@@ -58,15 +58,15 @@ func TestGolden(t *testing.T) {
 // dumpTar lists all bytes but rows of zeros, under a title for every part.
 func dumpTar(dst, b []byte) []byte {
 	for at := 0; at < len(b); {
-		h, err := index.ParseTarHeader(b[at:])
+		h, err := tar.ParseHeader(b[at:])
 		if err != nil {
 			return append(dump(append(dst, "end blocks\n"...), b, at, len(b)), "\n"...)
 		}
 		dst = fmt.Appendf(dst, "header of %s, %d bytes\n", h.Name, h.Size)
-		dst = append(dump(dst, b, at, at+index.TarBlock), "data\n"...)
-		end := at + index.TarBlock + int(h.Size)
-		dst = dump(dst, b, at+index.TarBlock, end)
-		at = end + int(index.TarPad(h.Size))
+		dst = append(dump(dst, b, at, at+tar.Block), "data\n"...)
+		end := at + tar.Block + int(h.Size)
+		dst = dump(dst, b, at+tar.Block, end)
+		at = end + int(tar.Pad(h.Size))
 		dst = dump(append(dst, "filler\n"...), b, end, at)
 	}
 	return dst

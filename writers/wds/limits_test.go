@@ -12,7 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/wds"
@@ -99,7 +99,7 @@ func TestBadSamplesAreNamed(t *testing.T) {
 // TestMemberOf8GiBIsRefused: its size does not fit a header. The memory is
 // never touched.
 func TestMemberOf8GiBIsRefused(t *testing.T) {
-	big, err := syscall.Mmap(-1, 0, index.MaxTarMember+1, syscall.PROT_READ, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
+	big, err := syscall.Mmap(-1, 0, tar.MaxMember+1, syscall.PROT_READ, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
 	if err != nil {
 		t.Skipf("no 8 GiB of addresses: %v", err)
 	}
@@ -161,9 +161,9 @@ func TestShardPast4GiB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const each = 1<<20 + index.TarBlock
-	offsets, err := index.ParseTarIndex(k.files["s.tar.idx"].Bytes(), n, rec.Bytes)
-	if err != nil || rec.Bytes != n*each+index.TarEnd || offsets[n-1] != (n-1)*each {
+	const each = 1<<20 + tar.Block
+	offsets, err := tar.ParseIndex(k.files["s.tar.idx"].Bytes(), n, rec.Bytes)
+	if err != nil || rec.Bytes != n*each+tar.End || offsets[n-1] != (n-1)*each {
 		t.Errorf("%d bytes, error %v", rec.Bytes, err)
 	}
 }
@@ -174,7 +174,7 @@ func TestKeyRule(t *testing.T) {
 	schema := []shardify.Field{field("cls", shardify.U8)}
 	member, check := wds.Format.KeyRule(schema, nil)
 	for _, d := range []int{0, 1} {
-		b := keyed(strings.Repeat("k", index.MaxTarName-1-member+d))
+		b := keyed(strings.Repeat("k", tar.MaxName-1-member+d))
 		if err := check(b.Key(0)); err != nil {
 			t.Errorf("check: %v", err)
 		}

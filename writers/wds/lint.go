@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/verify/problem"
 )
 
@@ -16,7 +16,7 @@ var linter = format.Linter{
 }
 
 func lint(ctx context.Context, c *format.ShardCheck) (ours bool, err error) {
-	counts, err := index.LintTar(ctx, c.File, c.Size, func(t index.TarProblem) bool {
+	counts, err := tar.Lint(ctx, c.File, c.Size, func(t tar.Problem) bool {
 		p := problem.New(problem.LevelLint, problem.KindLoader, "", string(t.Rule))
 		if t.Detail != "" {
 			p.What += " (" + t.Detail + ")"
@@ -34,7 +34,7 @@ func lint(ctx context.Context, c *format.ShardCheck) (ours bool, err error) {
 
 // indexed tells a tar with an offset index of ours beside it.
 func indexed(c *format.ShardCheck) bool {
-	f, err := c.Store.Open(c.Shard.Name + index.TarIndexExt)
+	f, err := c.Store.Open(c.Shard.Name + tar.IndexExt)
 	if err != nil {
 		return false
 	}
@@ -46,5 +46,5 @@ func indexed(c *format.ShardCheck) bool {
 	var first, last [8]byte
 	_, err = f.ReadAt(first[:], 0)
 	_, err2 := f.ReadAt(last[:], n-8)
-	return err == nil && err2 == nil && first == [8]byte{} && binary.LittleEndian.Uint64(last[:]) == uint64(c.Size-index.TarEnd)
+	return err == nil && err2 == nil && first == [8]byte{} && binary.LittleEndian.Uint64(last[:]) == uint64(c.Size-tar.End)
 }

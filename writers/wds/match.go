@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // bind checks a batch against the shard's plan and hands its columns out.
@@ -44,7 +44,7 @@ func (s *sink) bindFrame(b *shardify.Batch) error {
 		if !b.Columns[c.Field].Framed {
 			continue
 		}
-		if c.Kind != index.MemberBytes && c.Kind != index.MemberImage {
+		if c.Kind != tar.MemberBytes && c.Kind != tar.MemberImage {
 			return shardify.Mismatch("field %s in a frame, which is for opaque bytes", c.field.Name)
 		}
 		c.frame = b.Framed

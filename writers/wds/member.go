@@ -3,7 +3,7 @@ package wds
 import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // memberCheck reads as much of the members of every sample as their kinds need.
@@ -24,16 +24,16 @@ func (c *memberCheck) begin() {
 // the checksum.
 const maxTexts = 16 << 20
 
-func (c *memberCheck) check(w *dataset.Walk, member int, t *index.TarEntry) error {
+func (c *memberCheck) check(w *dataset.Walk, member int, t *tar.Entry) error {
 	m := &c.tar.Members[member]
-	if m.Kind == index.MemberTexts && t.Size > maxTexts {
+	if m.Kind == tar.MemberTexts && t.Size > maxTexts {
 		return nil
 	}
 	got, err := w.Measure(m, t, nil)
 	switch {
 	case err != nil:
 		return err
-	case m.Kind == index.MemberClass:
+	case m.Kind == tar.MemberClass:
 		return w.Fill(c.word[:m.Elem], m, t)
 	case m.Of.Counter != "" && m.Shape < 0:
 		return c.counter(m.Of.Counter, got.N, t)
@@ -42,7 +42,7 @@ func (c *memberCheck) check(w *dataset.Walk, member int, t *index.TarEntry) erro
 }
 
 // counter holds fields that share a counter against each other.
-func (c *memberCheck) counter(name string, n int64, t *index.TarEntry) error {
+func (c *memberCheck) counter(name string, n int64, t *tar.Entry) error {
 	if other, ok := c.counts[name]; ok && other != n {
 		return shardify.Corrupt(t.Data(), "%d elements, but other fields of counter %s have %d", n, name, other)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -29,13 +31,13 @@ const moveBytes = 1 << 20
 
 // rewrite copies members under names that begin with other numbers.
 func (m *mover) rewrite(ctx context.Context, in io.ReaderAt, from shardify.Shard, out storage.Pending) (bytes int64, digest string, err error) {
-	var w index.TarWindow
+	var w tar.Window
 	w.Reset(in, from.Bytes, make([]byte, moveBytes))
-	end, err := index.CheckTarEnd(&w)
+	end, err := tar.CheckEnd(&w)
 	if err != nil {
 		return 0, "", err
 	}
-	walk := index.TarWalker{TarWindow: &w}
+	walk := tar.Walker{Window: &w}
 	walk.Part(0, end)
 	x := tarCopy{mover: m, out: out, buf: make([]byte, moveBytes)}
 	for n := 0; ; n++ {
@@ -53,7 +55,7 @@ func (m *mover) rewrite(ctx context.Context, in io.ReaderAt, from shardify.Shard
 			return 0, "", err
 		}
 	}
-	if err := x.put(make([]byte, index.TarEnd), make([]byte, index.TarEnd)); err != nil {
+	if err := x.put(make([]byte, tar.End), make([]byte, tar.End)); err != nil {
 		return 0, "", err
 	}
 	if d := x.had.String(); d != from.Digest {
@@ -78,27 +80,27 @@ func (x *tarCopy) put(had, now []byte) error {
 	return err
 }
 
-func (x *tarCopy) member(w *index.TarWindow, m index.TarEntry) error {
-	var had, now [index.TarBlock]byte
+func (x *tarCopy) member(w *tar.Window, m tar.Entry) error {
+	var had, now [tar.Block]byte
 	x.name = append(x.name[:0], m.Name...)
-	index.PutTarHeader(had[:], x.name, m.Size)
-	key, member, ok := index.SplitKey(x.name)
+	tar.PutHeader(had[:], x.name, m.Size)
+	key, member, ok := tar.SplitKey(x.name)
 	if !ok {
 		return shardify.Corrupt(m.Offset, "tar member %s has no extension", m.Name)
 	}
 	name := x.name
 	if !x.Keyed {
-		id, ok := index.ParseRowKey(key)
+		id, ok := tar.ParseRowKey(key)
 		if !ok || int64(id.Input)+x.Inputs > 1<<32-1 {
 			return shardify.Corrupt(m.Offset, "%s is not the name of a row", key)
 		}
 		id.Input += uint32(x.Inputs)
-		name = append(append(index.AppendRowKey(nil, id), '.'), member...)
-		if len(name) > index.MaxTarName {
+		name = append(append(tar.AppendRowKey(nil, id), '.'), member...)
+		if len(name) > tar.MaxName {
 			return shardify.Unsupported("name %s is longer than a tar holds", name)
 		}
 	}
-	index.PutTarHeader(now[:], name, m.Size)
+	tar.PutHeader(now[:], name, m.Size)
 	if err := x.put(had[:], now[:]); err != nil {
 		return err
 	}
@@ -120,14 +122,14 @@ func (x *tarCopy) member(w *index.TarWindow, m index.TarEntry) error {
 		}
 		lo += int64(len(b))
 	}
-	pad := make([]byte, index.TarPad(m.Size))
+	pad := make([]byte, tar.Pad(m.Size))
 	return x.put(pad, pad)
 }
 
 // renumber changes the array of the field origin.
 func (x *tarCopy) renumber(b []byte, size int64) error {
 	i := shardify.FieldIndex(x.To, x.Origin)
-	h := index.NewNPYHeader(&x.To[i])
+	h := npy.NewHeader(&x.To[i])
 	if int64(len(b)) != size || len(b) < h.Len()+8 || string(b[:h.Len()]) != string(h.Fixed()) {
 		return fmt.Errorf("member %s.npy: %w", x.Origin, shardify.ErrCorrupt)
 	}

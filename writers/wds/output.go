@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -47,8 +48,8 @@ func (o *output) header() ([]byte, error) {
 			return nil, err
 		}
 	}
-	h := o.buf[o.n : o.n+index.TarBlock]
-	o.n += index.TarBlock
+	h := o.buf[o.n : o.n+tar.Block]
+	o.n += tar.Block
 	return h, nil
 }
 
@@ -105,7 +106,7 @@ func (o *output) more(p []byte) error {
 
 // fill completes the block of the last data.
 func (o *output) fill() {
-	n := -o.n & (index.TarBlock - 1)
+	n := -o.n & (tar.Block - 1)
 	clear(o.buf[o.n : o.n+n])
 	o.n += n
 }

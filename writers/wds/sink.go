@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -42,7 +43,7 @@ type plan struct {
 
 type step struct {
 	col  int
-	tail index.TarTail
+	tail tar.Tail
 }
 
 var errDone = errors.New("shard is published or aborted")
@@ -51,7 +52,7 @@ func newSink(store storage.Store, spec format.ShardSpec) (shardify.Sink, error) 
 	if err := check(spec.Schema, spec.Keyed, spec.Options); err != nil {
 		return nil, err
 	}
-	members, err := index.Members(spec.Schema)
+	members, err := tar.Members(spec.Schema)
 	if err != nil {
 		return nil, err
 	}
@@ -61,15 +62,15 @@ func newSink(store storage.Store, spec format.ShardSpec) (shardify.Sink, error) 
 	for i, m := range members {
 		s.cols[i] = newColumn(spec.Schema, m)
 		s.colOf[m.Field] = i
-		if m.Kind == index.MemberImage {
+		if m.Kind == tar.MemberImage {
 			s.images = append(s.images, &s.cols[i])
 			plans *= len(m.Exts)
 		}
 	}
 	s.plans = make([]*plan, plans)
-	s.order = index.SortMembers(members, make([]int, len(members)))
+	s.order = tar.SortMembers(members, make([]int, len(members)))
 	s.frame = frame(spec.Schema, spec.Options)
-	s.tarIdx = make([]byte, 0, index.TarIndexBytes(min(max(spec.Samples, 0), 1<<20)))
+	s.tarIdx = make([]byte, 0, tar.IndexBytes(min(max(spec.Samples, 0), 1<<20)))
 	if s.out.w, err = store.Create(spec.Name); err != nil {
 		return nil, shardify.Annotate(err, "write", spec.Name, "")
 	}
@@ -99,7 +100,7 @@ func (s *sink) write(b *shardify.Batch) error {
 		if err := s.nextKey(b, i); err != nil {
 			return at(err, b, i, "")
 		}
-		s.tarIdx = index.AppendTarIndex(s.tarIdx, s.out.offset())
+		s.tarIdx = tar.AppendIndex(s.tarIdx, s.out.offset())
 		if err := s.sample(b, i); err != nil {
 			return err
 		}
@@ -125,16 +126,16 @@ func (s *sink) nextKey(b *shardify.Batch, i int) error {
 	id := b.ID(i)
 	s.key, s.lastKey = s.lastKey[:0], s.key
 	if b.Keys == nil {
-		s.key = index.AppendRowKey(s.key, id)
+		s.key = tar.AppendRowKey(s.key, id)
 	} else {
 		s.key = append(s.key, b.Key(i)...)
-		if err := index.CheckKey(s.key); err != nil {
+		if err := tar.CheckKey(s.key); err != nil {
 			return err
 		}
 		if id.Copy > 0 && s.spec.Keyed {
 			return shardify.Unsupported("copy %d of sample %q: copies of samples that have names", id.Copy, s.key)
 		}
-		s.key = index.AppendCopy(s.key, id)
+		s.key = tar.AppendCopy(s.key, id)
 	}
 	if bytes.Equal(s.key, s.lastKey) {
 		return shardify.Mismatch("two samples in a row are named %q", s.key)
@@ -156,26 +157,26 @@ func (s *sink) plan(i int) (*plan, error) {
 		s.plans[n] = s.newPlan(i)
 	}
 	p := s.plans[n]
-	if n := len(s.key) + p.maxTail; n > index.MaxTarName {
+	if n := len(s.key) + p.maxTail; n > tar.MaxName {
 		return nil, shardify.Mismatch("sample %q gives member names of %d bytes, a tar holds %d: shorten the name, or use --keys ordinal",
-			s.key, n, index.MaxTarName)
+			s.key, n, tar.MaxName)
 	}
 	return p, nil
 }
 
 func (s *sink) newPlan(i int) *plan {
-	members, codes := make([]index.Member, len(s.cols)), make([]int, len(s.cols))
+	members, codes := make([]tar.Member, len(s.cols)), make([]int, len(s.cols))
 	for k := range s.cols {
 		members[k] = s.cols[k].Member
-		if members[k].Kind == index.MemberImage {
+		if members[k].Kind == tar.MemberImage {
 			codes[k] = int(s.cols[k].ext[i])
 		}
 	}
 	p := new(plan)
-	order := index.SortMembers(members, codes)
+	order := tar.SortMembers(members, codes)
 	p.framed = slices.Equal(order, s.order)
 	for _, k := range order {
-		t := index.NewTarTail(members[k].NameOf(codes[k]))
+		t := tar.NewTail(members[k].NameOf(codes[k]))
 		p.steps = append(p.steps, step{k, t})
 		p.maxTail = max(p.maxTail, t.Len())
 	}
@@ -192,7 +193,7 @@ func (s *sink) sample(b *shardify.Batch, i int) error {
 }
 
 func (s *sink) members(b *shardify.Batch, i int, p *plan) error {
-	sum := index.TarSum(s.key)
+	sum := tar.Sum(s.key)
 	for k := range p.steps {
 		st := &p.steps[k]
 		head, body, err := s.content(b, i, st)
@@ -210,8 +211,8 @@ func (s *sink) members(b *shardify.Batch, i int, p *plan) error {
 func (s *sink) content(b *shardify.Batch, i int, st *step) (head, body []byte, err error) {
 	c := &s.cols[st.col]
 	head, body, err = c.member(i)
-	if err == nil && len(head)+len(body) > index.MaxTarMember {
-		err = shardify.Unsupported("member of %d bytes, a tar holds %d: use --format mmap", len(head)+len(body), int64(index.MaxTarMember))
+	if err == nil && len(head)+len(body) > tar.MaxMember {
+		err = shardify.Unsupported("member of %d bytes, a tar holds %d: use --format mmap", len(head)+len(body), int64(tar.MaxMember))
 	}
 	if err != nil {
 		return nil, nil, at(err, b, i, c.field.Name)
@@ -256,14 +257,14 @@ func (s *sink) commit(ctx context.Context) (shardify.Shard, error) {
 		return shardify.Shard{}, shardify.Mismatch("%d samples were written, %d planned", s.samples, s.spec.Samples)
 	}
 	end := s.out.offset()
-	if err := s.out.data(make([]byte, index.TarEnd)); err != nil {
+	if err := s.out.data(make([]byte, tar.End)); err != nil {
 		return shardify.Shard{}, err
 	}
 	if err := s.out.flush(); err != nil {
 		return shardify.Shard{}, err
 	}
-	s.tarIdx = index.AppendTarIndex(s.tarIdx, end)
-	idx, err := stage(s.store, s.spec.Name+index.TarIndexExt, s.tarIdx)
+	s.tarIdx = tar.AppendIndex(s.tarIdx, end)
+	idx, err := stage(s.store, s.spec.Name+tar.IndexExt, s.tarIdx)
 	if err != nil {
 		return shardify.Shard{}, err
 	}

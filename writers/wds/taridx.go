@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/verify/problem"
 )
@@ -30,7 +31,7 @@ type tarIndex struct {
 // openIndex opens the index of a shard and digests it. What is wrong with the
 // file as such is reported by the check of all files; this one is for comparing.
 func openIndex(c *format.ShardCheck) *tarIndex {
-	x := &tarIndex{ShardCheck: c, name: c.Shard.Name + index.TarIndexExt}
+	x := &tarIndex{ShardCheck: c, name: c.Shard.Name + tar.IndexExt}
 	record := c.Shard.Record(x.name)
 	b, err := c.Store.Open(x.name)
 	if err != nil {
@@ -49,7 +50,7 @@ func openIndex(c *format.ShardCheck) *tarIndex {
 		}
 		x.trusted = d.String() == record.Digest
 	}
-	if n := b.Size(); n%8 != 0 || c.Shard.Samples >= 0 && n != index.TarIndexBytes(c.Shard.Samples) {
+	if n := b.Size(); n%8 != 0 || c.Shard.Samples >= 0 && n != tar.IndexBytes(c.Shard.Samples) {
 		p := problem.New(problem.LevelIndex, problem.KindSize, x.name, "does not have an entry of 8 bytes for each sample and one more")
 		p.Want = problem.Says(c.From, fmt.Sprintf("%d samples", c.Shard.Samples))
 		p.Got = problem.Says("the file", fmt.Sprintf("%d bytes", n))
@@ -116,32 +117,32 @@ func (x *tarIndex) entry(i, at int64) {
 
 // rebuild rebuilds the offset index of a tar.
 func rebuild(name string, shard shardify.Shard, r io.ReaderAt, size int64) ([]byte, error) {
-	if name != shard.Name+index.TarIndexExt {
+	if name != shard.Name+tar.IndexExt {
 		return nil, nil
 	}
-	var w index.TarWindow
+	var w tar.Window
 	w.Reset(r, size, make([]byte, windowBytes))
-	tar := index.TarWalker{TarWindow: &w}
-	end := size - index.TarEnd
+	walk := tar.Walker{Window: &w}
+	end := size - tar.End
 	if end < 0 {
 		return nil, shardify.Corrupt(0, "tar of %d bytes", size)
 	}
-	tar.Part(0, end)
+	walk.Part(0, end)
 	var key, out []byte
 	for {
-		t, err := tar.Next()
+		t, err := walk.Next()
 		if errors.Is(err, io.EOF) {
-			return index.AppendTarIndex(out, end), nil
+			return tar.AppendIndex(out, end), nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		k, _, ok := index.SplitKey(t.Name)
+		k, _, ok := tar.SplitKey(t.Name)
 		if !ok {
 			return nil, shardify.Corrupt(t.Offset, "member %q", t.Name)
 		}
 		if out == nil || !bytes.Equal(k, key) {
-			out = index.AppendTarIndex(out, t.Offset)
+			out = tar.AppendIndex(out, t.Offset)
 			key = append(key[:0], k...)
 		}
 	}

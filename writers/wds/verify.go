@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/verify/problem"
 )
 
@@ -35,7 +35,7 @@ func (v *verifier) shard(c *format.ShardCheck) {
 	w := &tarWalk{ShardCheck: c, set: v, idx: openIndex(c), walk: dataset.NewWalk(v.tar), members: memberCheck{v.tar, map[string]int64{}, [8]byte{}}}
 	defer w.idx.close()
 	w.walk.Reset(c.File, c.Shard.Bytes, c.Buf[:windowBytes])
-	w.tar = index.TarWalker{TarWindow: &w.walk.TarWindow}
+	w.tar = tar.Walker{Window: &w.walk.Window}
 	w.run()
 	c.Samples = w.sample
 }
@@ -45,7 +45,7 @@ type tarWalk struct {
 	*format.ShardCheck
 	set     *verifier
 	walk    *dataset.Walk // reads and checks values; the order of members is checked here
-	tar     index.TarWalker
+	tar     tar.Walker
 	idx     *tarIndex
 	members memberCheck
 	sample  int64 // the current one
@@ -58,9 +58,9 @@ type tarWalk struct {
 // run walks to the end. Where the headers are damaged it goes on with the next
 // sample that the offset index names.
 func (w *tarWalk) run() {
-	end := w.walk.Size() - index.TarEnd
-	if end < 0 || end%index.TarBlock != 0 {
-		_, err := index.CheckTarEnd(&w.walk.TarWindow)
+	end := w.walk.Size() - tar.End
+	if end < 0 || end%tar.Block != 0 {
+		_, err := tar.CheckEnd(&w.walk.Window)
 		w.Fail(problem.LevelStructure, err)
 		return
 	}
@@ -85,7 +85,7 @@ func (w *tarWalk) run() {
 	w.endSample(end)
 	w.sample++
 	w.idx.entry(w.sample, end)
-	if _, err := index.CheckTarEnd(&w.walk.TarWindow); err != nil {
+	if _, err := tar.CheckEnd(&w.walk.Window); err != nil {
 		w.problem(err)
 	}
 	w.Count(w.sample, "the tar")
@@ -110,7 +110,7 @@ func (w *tarWalk) problem(err error) {
 func (w *tarWalk) resync(at int64) int64 {
 	for i := max(w.sample, 0) + 1; ; i++ {
 		next, ok := w.idx.get(i)
-		if !ok || next >= w.walk.Size()-index.TarEnd || next%index.TarBlock != 0 {
+		if !ok || next >= w.walk.Size()-tar.End || next%tar.Block != 0 {
 			return -1
 		}
 		if next > at {
@@ -123,9 +123,9 @@ func (w *tarWalk) resync(at int64) int64 {
 
 // member checks one member: whose sample it is, whether it comes in its place,
 // and what its data hold.
-func (w *tarWalk) member(t *index.TarEntry) {
+func (w *tarWalk) member(t *tar.Entry) {
 	w.Parts++
-	key, tail, ok := index.SplitKey(t.Name)
+	key, tail, ok := tar.SplitKey(t.Name)
 	if !ok {
 		w.problem(shardify.Corrupt(t.Offset, "member name %q has no key and field", t.Name))
 		return
@@ -151,16 +151,16 @@ func (w *tarWalk) member(t *index.TarEntry) {
 }
 
 // begin starts the next sample.
-func (w *tarWalk) begin(t *index.TarEntry, key []byte) {
+func (w *tarWalk) begin(t *tar.Entry, key []byte) {
 	w.endSample(t.Offset)
 	w.sample++
 	w.idx.entry(w.sample, t.Offset)
 	w.key = append(w.key[:0], key...)
 	w.found, w.last, w.bad = 0, "", false
 	w.members.begin()
-	err := index.CheckKey(key)
+	err := tar.CheckKey(key)
 	if err == nil && !w.set.keyed {
-		if _, ok := index.ParseRowKey(key); !ok {
+		if _, ok := tar.ParseRowKey(key); !ok {
 			err = shardify.Corrupt(t.Offset, "key %q is not that of a row", key)
 		}
 	}
@@ -182,7 +182,7 @@ func (w *tarWalk) endSample(at int64) {
 }
 
 // content checks a member's data as far as its kind says something about them.
-func (w *tarWalk) content(m int, t *index.TarEntry) {
+func (w *tarWalk) content(m int, t *tar.Entry) {
 	err := w.members.check(w.walk, m, t)
 	if err == nil {
 		return

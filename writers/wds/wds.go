@@ -17,6 +17,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // Format is the line in the table of writers.
@@ -31,7 +33,7 @@ var Format = format.Output{
 	SampleBytes: sampleBytes,
 	KeyRule:     keyRule,
 	Members: func(schema []shardify.Field, _ format.Options) (map[string]string, error) {
-		return index.MemberNames(schema)
+		return tar.MemberNames(schema)
 	},
 	Frame:  frame,
 	New:    newSink,
@@ -47,7 +49,7 @@ var Format = format.Output{
 // owns: the index of a shard for us and for DALI, and what wids and Energon open.
 func owns(name string) bool {
 	base := path.Base(name)
-	return strings.HasPrefix(base, "shard-") && strings.HasSuffix(base, index.TarIndexExt) || name == widsName || strings.HasPrefix(name, energonFolder)
+	return strings.HasPrefix(base, "shard-") && strings.HasSuffix(base, tar.IndexExt) || name == widsName || strings.HasPrefix(name, energonFolder)
 }
 
 func hint(folder string, quote func(string) string) string {
@@ -58,7 +60,7 @@ func hint(folder string, quote func(string) string) string {
 const maxPlans = 1 << 16
 
 func check(schema []shardify.Field, keyed bool, _ format.Options) error {
-	members, err := index.Members(schema)
+	members, err := tar.Members(schema)
 	if err != nil {
 		return shardify.Annotate(err, "write wds", "", "")
 	}
@@ -66,12 +68,12 @@ func check(schema []shardify.Field, keyed bool, _ format.Options) error {
 	for i := range members {
 		m := &members[i]
 		for _, name := range m.Names() {
-			if n := index.RowKeyBytes + 1 + len(name); !keyed && n > index.MaxTarName {
-				return shardify.Annotate(shardify.Mismatch("member %s gives names of %d bytes, a tar holds %d: rename the field", name, n, index.MaxTarName),
+			if n := tar.RowKeyBytes + 1 + len(name); !keyed && n > tar.MaxName {
+				return shardify.Annotate(shardify.Mismatch("member %s gives names of %d bytes, a tar holds %d: rename the field", name, n, tar.MaxName),
 					"write wds", "", "")
 			}
 		}
-		if m.Kind == index.MemberImage {
+		if m.Kind == tar.MemberImage {
 			plans *= len(m.Exts)
 		}
 		if plans > maxPlans {
@@ -81,9 +83,9 @@ func check(schema []shardify.Field, keyed bool, _ format.Options) error {
 	return nil
 }
 
-// keyRule is index.CheckKey; behind the key stand a dot and one of the members.
+// keyRule is tar.CheckKey; behind the key stand a dot and one of the members.
 func keyRule(schema []shardify.Field, _ format.Options) (memberMax int, check func([]byte) error) {
-	members, err := index.Members(schema)
+	members, err := tar.Members(schema)
 	if err != nil {
 		return 0, func([]byte) error { return err }
 	}
@@ -92,34 +94,34 @@ func keyRule(schema []shardify.Field, _ format.Options) (memberMax int, check fu
 			memberMax = max(memberMax, len(name))
 		}
 	}
-	return memberMax, index.CheckKey
+	return memberMax, tar.CheckKey
 }
 
 // sampleBytes counts a header block per member, the NumPy headers, and half a
 // block of filler where the length varies.
 func sampleBytes(schema []shardify.Field, _ bool) (fixed int64, factor float64) {
-	members, err := index.Members(schema)
+	members, err := tar.Members(schema)
 	if err != nil {
 		return 0, 1
 	}
 	for i := range members {
 		m := &members[i]
 		f := &schema[m.Field]
-		fixed += index.TarBlock
+		fixed += tar.Block
 		size := int64(f.ElemBytes())
 		switch m.Kind {
-		case index.MemberClass:
-			fixed += index.TarBlock - size
+		case tar.MemberClass:
+			fixed += tar.Block - size
 			continue
-		case index.MemberNPY:
-			h := index.NewNPYHeader(f)
+		case tar.MemberNPY:
+			h := npy.NewHeader(f)
 			fixed += int64(h.Len())
 			if f.Levels == 0 {
-				fixed += index.TarPad(int64(h.Len()) + size)
+				fixed += tar.Pad(int64(h.Len()) + size)
 				continue
 			}
 		}
-		fixed += index.TarBlock / 2
+		fixed += tar.Block / 2
 		for _, c := range []int{m.Shape, m.Ext} { // companions are not written
 			if c >= 0 {
 				fixed -= int64(schema[c].ElemBytes())

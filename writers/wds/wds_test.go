@@ -1,7 +1,7 @@
 package wds_test
 
 import (
-	"archive/tar"
+	stdtar "archive/tar"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	reader "github.com/shardify/shardify/readers/wds"
 	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/writers/wds"
@@ -24,7 +25,7 @@ import (
 )
 
 // members completes a manifest as the merge does.
-func members(m *index.Manifest) { m.Members, _ = index.MemberNames(m.Schema) }
+func members(m *index.Manifest) { m.Members, _ = tar.MemberNames(m.Schema) }
 
 func TestContract(t *testing.T) {
 	writertest.Run(t, wds.Format, writertest.OpenWith(reader.Format, members))
@@ -105,7 +106,7 @@ type member struct {
 // untar reads a tar with the standard library.
 func untar(t testing.TB, b []byte) (all []member) {
 	t.Helper()
-	r := tar.NewReader(bytes.NewReader(b))
+	r := stdtar.NewReader(bytes.NewReader(b))
 	for {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -118,7 +119,7 @@ func untar(t testing.TB, b []byte) (all []member) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Format != tar.FormatUSTAR || h.Mode != 0o444 || h.Uid != 0 || h.Uname != "" || h.ModTime.Unix() != 0 {
+		if h.Format != stdtar.FormatUSTAR || h.Mode != 0o444 || h.Uid != 0 || h.Uname != "" || h.ModTime.Unix() != 0 {
 			t.Errorf("header %+v", h)
 		}
 		all = append(all, member{h.Name, data})
@@ -133,8 +134,8 @@ func TestTarIsInTheProfile(t *testing.T) {
 	const n = 9
 	files, rec := shard(t, s.Fields, writertest.Batches(s, n, 3, 4)...)
 	b := files["shard-000000.tar"]
-	counts, err := index.LintTar(context.Background(), bytes.NewReader(b), int64(len(b)), func(p index.TarProblem) bool {
-		if p.Rule != index.TarOtherField { // images keep their own extensions
+	counts, err := tar.Lint(context.Background(), bytes.NewReader(b), int64(len(b)), func(p tar.Problem) bool {
+		if p.Rule != tar.RuleOtherField { // images keep their own extensions
 			t.Errorf("linter: %s", p)
 		}
 		return true
@@ -147,7 +148,7 @@ func TestTarIsInTheProfile(t *testing.T) {
 	if counts.Members != int64(len(all)) || len(all) != n*per {
 		t.Fatalf("%d members of %d samples", len(all), n)
 	}
-	offsets, err := index.ParseTarIndex(files["shard-000000.tar.idx"], n, rec.Bytes)
+	offsets, err := tar.ParseIndex(files["shard-000000.tar.idx"], n, rec.Bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,9 +189,9 @@ func TestLengthsAroundTheBuffers(t *testing.T) {
 			batch := &shardify.Batch{Samples: len(offsets) - 1, Columns: []shardify.Column{{Field: f, Data: data, Offsets: [][]int64{offsets}}}}
 			files, rec := shard(t, []shardify.Field{f}, batch)
 			var want bytes.Buffer
-			w := tar.NewWriter(&want)
+			w := stdtar.NewWriter(&want)
 			for i := range batch.Samples {
-				h := &tar.Header{Name: fmt.Sprintf("000000-%09d.bin", i), Size: offsets[i+1] - offsets[i], Mode: 0o444, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
+				h := &stdtar.Header{Name: fmt.Sprintf("000000-%09d.bin", i), Size: offsets[i+1] - offsets[i], Mode: 0o444, ModTime: time.Unix(0, 0), Format: stdtar.FormatUSTAR}
 				if err := w.WriteHeader(h); err != nil {
 					t.Fatal(err)
 				}
@@ -261,7 +262,7 @@ func TestSampleBytes(t *testing.T) {
 			payload += int64(len(b.Columns[i].Data))
 		}
 		fixed, factor := wds.Format.SampleBytes(schema, b.Keys != nil)
-		want, have := float64(rec.Bytes-index.TarEnd), float64(fixed)*float64(b.Samples)+factor*float64(payload)
+		want, have := float64(rec.Bytes-tar.End), float64(fixed)*float64(b.Samples)+factor*float64(payload)
 		if r := have / want; r < 0.9 || r > 1.1 || schema[0].Levels == 0 && have != want {
 			t.Errorf("%s: %.0f bytes estimated, %.0f written", schema[0].Name, have, want)
 		}

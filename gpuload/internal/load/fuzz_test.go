@@ -7,6 +7,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/npy"
+	"github.com/shardify/shardify/index/tar"
 )
 
 var fuzzSchema = []shardify.Field{
@@ -20,15 +22,15 @@ var fuzzSchema = []shardify.Field{
 // fuzzSample is the members of a good sample.
 func fuzzSample(words string) (b []byte) {
 	array := func(d shardify.DType, data string, dims ...int64) string {
-		return string(index.AppendNPYHeader(nil, d, dims)) + data
+		return string(npy.AppendHeader(nil, d, dims)) + data
 	}
 	for _, m := range [][2]string{
 		{"flag.npy", array(shardify.Bool, "\x01")}, {"hits.npy", array(shardify.U16, "abcdef", 3)}, {"more.npy", array(shardify.U8, "abc", 3)},
 		{"words.json", words}, {"x.npy", array(shardify.F32, "12345678", 2)},
 	} {
-		h := make([]byte, index.TarBlock)
-		index.PutTarHeader(h, []byte("000000-000000000."+m[0]), int64(len(m[1])))
-		b = append(append(append(b, h...), m[1]...), make([]byte, index.TarPad(int64(len(m[1]))))...)
+		h := make([]byte, tar.Block)
+		tar.PutHeader(h, []byte("000000-000000000."+m[0]), int64(len(m[1])))
+		b = append(append(append(b, h...), m[1]...), make([]byte, tar.Pad(int64(len(m[1]))))...)
 	}
 	return b
 }
@@ -36,7 +38,7 @@ func fuzzSample(words string) (b []byte) {
 // FuzzTarSample reads the bytes of one sample of a tar: rubbish is an error, never
 // a panic, and what is accepted has lengths that fit its bytes.
 func FuzzTarSample(f *testing.F) {
-	names, err := index.MemberNames(fuzzSchema)
+	names, err := tar.MemberNames(fuzzSchema)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -53,7 +55,7 @@ func FuzzTarSample(f *testing.F) {
 	f.Add(fuzzSample(`["one","","three"]`))
 	f.Add(fuzzSample("null"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		raw = raw[:len(raw)&^(index.TarBlock-1)]
+		raw = raw[:len(raw)&^(tar.Block-1)]
 		if len(raw) == 0 || len(raw) > 1<<20 {
 			return
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
-	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 )
 
 // tarSpan is the members of a span's samples, found by reading all of their bytes
@@ -21,7 +21,7 @@ type tarSpan struct {
 
 // tarEntry is where a member stands, without its name, and the code of its extension.
 type tarEntry struct {
-	index.TarEntry
+	tar.Entry
 	code int
 }
 
@@ -125,7 +125,7 @@ func (s *span) measureMember(t *Table, row int64, k int, e *tarEntry) error {
 	if to.shape >= 0 {
 		dims = t.Part(to.shape, row, row+1)
 	}
-	c, err := s.tar.walk.Measure(m, &e.TarEntry, dims)
+	c, err := s.tar.walk.Measure(m, &e.Entry, dims)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (s *span) fillTar(l *Reader, t *Table) error {
 	for i := range s.Hi - s.Lo {
 		for k := range f.targets {
 			if n := f.targets[k].wanted; n >= 0 && f.targets[k].at.Values >= 0 {
-				if err := s.fillMember(t, s.Row+i, k, &s.entry(i, n).TarEntry); err != nil {
+				if err := s.fillMember(t, s.Row+i, k, &s.entry(i, n).Entry); err != nil {
 					return withSample(withField(err, f.Members[k].Of.Name), s.Sh.Lo+s.Lo+i)
 				}
 			}
@@ -182,14 +182,14 @@ func (s *span) fillTar(l *Reader, t *Table) error {
 	return nil
 }
 
-func (s *span) fillMember(t *Table, row int64, k int, e *index.TarEntry) error {
+func (s *span) fillMember(t *Table, row int64, k int, e *tar.Entry) error {
 	m, at := &s.Sh.Tar.Members[k], &s.Sh.Tar.targets[k].at
 	lo, hi := row, row+1
 	if at.Offsets >= 0 {
 		o := t.Int64s(at.Offsets)
 		lo, hi = o[row], o[row+1]
 	}
-	if m.Kind != index.MemberTexts {
+	if m.Kind != tar.MemberTexts {
 		return s.tar.walk.Fill(t.Part(at.Values, lo, hi), m, e)
 	}
 	if err := s.texts(m, e, hi-lo); err != nil {
@@ -218,7 +218,7 @@ func (s *span) measureTexts(l *Reader, t *Table) error {
 		lists, lengths := t.Int64s(to.at.Offsets), t.Int64s(to.at.Offsets1)
 		for i := range s.Hi - s.Lo {
 			first := lists[s.Row+i]
-			if err := s.texts(m, &s.entry(i, to.wanted).TarEntry, lists[s.Row+i+1]-first); err != nil {
+			if err := s.texts(m, &s.entry(i, to.wanted).Entry, lists[s.Row+i+1]-first); err != nil {
 				return withSample(withField(err, m.Of.Name), s.Sh.Lo+s.Lo+i)
 			}
 			before := int64(0)
@@ -232,7 +232,7 @@ func (s *span) measureTexts(l *Reader, t *Table) error {
 }
 
 // texts decodes a list of n texts into scratch memory.
-func (s *span) texts(m *dataset.Member, e *index.TarEntry, n int64) (err error) {
+func (s *span) texts(m *dataset.Member, e *tar.Entry, n int64) (err error) {
 	if int64(cap(s.tar.data)) < e.Size { // texts are no longer than their list
 		s.tar.data = make([]byte, 0, e.Size)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -115,7 +116,7 @@ func plausible(in *dataset.Set, r *shardify.Shard) error {
 		each += 8
 	}
 	if in.Format == index.FormatWDS {
-		each = index.TarBlock
+		each = tar.Block
 	}
 	if r.Samples < 0 || r.Samples > r.Bytes/max(each, 1) {
 		return shardify.Corrupt(-1, "shard %s: %d samples in %d bytes", r.Name, r.Samples, r.Bytes)
@@ -303,9 +304,9 @@ func (s *Shards) openMmap(h *OpenShard) (err error) {
 
 // openTar checks that a tar ends as it should, and reads its offset index.
 func (s *Shards) openTar(h *OpenShard) (err error) {
-	var w index.TarWindow
+	var w tar.Window
 	w.Reset(h.File, h.Record.Bytes, make([]byte, 4<<10))
-	if _, err := index.CheckTarEnd(&w); err != nil {
+	if _, err := tar.CheckEnd(&w); err != nil {
 		return err
 	}
 	if s.checks(h.Shard) {

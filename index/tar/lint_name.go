@@ -1,4 +1,4 @@
-package index
+package tar
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ const (
 	maxFields = 256
 )
 
-// tarGroups follows the samples of a tar: members in a row with one key.
-type tarGroups struct {
+// groups follows the samples of a tar: members in a row with one key.
+type groups struct {
 	seen   map[uint64]struct{} // hashes of the keys so far
 	full   bool
 	key    []byte
@@ -31,30 +31,30 @@ func (l *linter) name(at int64, name []byte) {
 	l.bytes(at, name)
 	switch {
 	case bytes.HasPrefix(name, []byte("./")):
-		l.found(TarDotSlash, at, name, "")
+		l.found(RuleDotSlash, at, name, "")
 	case bytes.HasPrefix(name, []byte("/")), slices.ContainsFunc(bytes.Split(name, []byte("/")), func(p []byte) bool { return string(p) == ".." }):
-		l.found(tarOutside, at, name, "")
+		l.found(ruleOutside, at, name, "")
 	}
 	if reserved(name) {
-		l.found(tarReserved, at, name, "")
+		l.found(ruleReserved, at, name, "")
 		return
 	}
 	base := name[bytes.LastIndexByte(name, '/')+1:]
 	if len(base) > 0 && base[0] == '.' {
-		l.found(tarHidden, at, name, "")
+		l.found(ruleHidden, at, name, "")
 	}
 	key, field, ok := SplitKey(name)
 	if !ok {
 		if len(base) == 0 || base[0] != '.' {
-			l.found(tarNoDot, at, name, "")
+			l.found(ruleNoDot, at, name, "")
 		}
 		return
 	}
-	if i := bytes.LastIndexByte(field, '.') + 1; imageTrap(string(bytes.ToLower(field[i:]))) {
-		l.found(tarImageTrap, at, name, "%s", field[i:])
+	if i := bytes.LastIndexByte(field, '.') + 1; imageTraps[string(bytes.ToLower(field[i:]))] {
+		l.found(ruleImageTrap, at, name, "%s", field[i:])
 	}
 	if !bytes.Equal(field, bytes.ToLower(field)) {
-		l.found(TarUpperCase, at, name, "")
+		l.found(RuleUpperCase, at, name, "")
 	}
 	l.group(at, name, key, bytes.ToLower(field))
 }
@@ -65,7 +65,7 @@ func (l *linter) bytes(at int64, name []byte) {
 		i = bytes.IndexByte(name, '\\')
 	}
 	if i >= 0 {
-		l.found(tarBadByte, at, name, "%#02x at %d", name[i], i)
+		l.found(ruleBadByte, at, name, "%#02x at %d", name[i], i)
 	}
 }
 
@@ -89,7 +89,7 @@ func (l *linter) group(at int64, name, key, field []byte) {
 		return
 	}
 	if slices.Contains(g.fields, string(field)) {
-		l.found(tarDuplicate, at, name, "")
+		l.found(ruleDuplicate, at, name, "")
 		return
 	}
 	g.fields = append(g.fields, string(field))
@@ -100,14 +100,14 @@ func (l *linter) remember(at int64, name []byte) {
 	g := &l.groups
 	h := xxh3.Hash(g.key)
 	if _, ok := g.seen[h]; ok {
-		l.found(tarScattered, at, name, "key %q came before", g.key)
+		l.found(ruleScattered, at, name, "key %q came before", g.key)
 		return
 	}
 	if len(g.seen) < maxGroups {
 		g.seen[h] = struct{}{}
 	} else if !g.full {
 		g.full = true
-		l.found(tarTooMany, at, name, "%d", maxGroups)
+		l.found(ruleTooMany, at, name, "%d", maxGroups)
 	}
 }
 
@@ -126,7 +126,7 @@ func (l *linter) endGroup() {
 	if slices.Equal(fields, g.first) {
 		return
 	}
-	l.found(TarOtherField, g.at, g.key, "%s, %s", without("lacks", g.first, fields), without("has more", fields, g.first))
+	l.found(RuleOtherField, g.at, g.key, "%s, %s", without("lacks", g.first, fields), without("has more", fields, g.first))
 }
 
 // without lists what a has and b lacks, at most three names.

@@ -1,105 +1,42 @@
-package index
+package tar
 
 import (
 	"bytes"
 	"math"
 	"strconv"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
 )
 
-// memberName is what follows the key and a dot in the name of a field's member.
-// Decoders of other libraries go by what stands after its last dot.
-func memberName(f *shardify.Field) string {
-	base := memberText(f.Name)
-	switch {
-	case f.Media == "":
-		if f.Name == "cls" && f.DType.IsInt() && f.Levels == 0 && len(f.Shape) == 0 {
-			return "cls"
+// SplitKey splits a member's name into the key of its sample and its field, as
+// webdataset, Energon and Hugging Face datasets do, by the expression
+//
+//	^((?:.*/|)[^.]+)[.]([^/]*)$
+//
+// so at the first dot behind the last slash. A base name that begins with a dot
+// makes that expression back up over the slash: the key then ends in a slash and
+// stands for a sample that nobody meant. ok is false for names
+// that those loaders skip.
+func SplitKey(name []byte) (key, field []byte, ok bool) {
+	base := bytes.LastIndexByte(name, '/') + 1
+	dot := bytes.IndexByte(name[base:], '.')
+	if dot < 0 {
+		return nil, nil, false
+	}
+	if dot += base; dot == base {
+		if base == 0 {
+			return nil, nil, false
 		}
-		if base == "npy" { // key.npy in tars of other making
-			return base
-		}
-		return base + ".npy"
-	case f.Media == "image" && base == "image":
-		return "*"
-	case f.Media == "image":
-		return base + ".*"
-	case f.Levels == 2:
-		return withExt(base, "json")
-	}
-	name := withExt(base, memberText(f.Media))
-	if imageTraps[name[strings.LastIndexByte(name, '.')+1:]] {
-		name += ".bin"
-	}
-	return name
-}
-
-// withExt appends an extension unless the name is it or ends in it already: the
-// field of files *.seg.png is "seg.png".
-func withExt(base, ext string) string {
-	if base == ext || strings.HasSuffix(base, "."+ext) {
-		return base
-	}
-	return base + "." + ext
-}
-
-// memberText makes a field's name fit [a-z0-9_]+(\.[a-z0-9_]+)*, not beginning
-// with "__", which other libraries keep for themselves.
-func memberText(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.':
-			b.WriteRune(r)
-		case r >= 'A' && r <= 'Z':
-			b.WriteRune(r - 'A' + 'a')
-		default:
-			b.WriteByte('_')
+		// The part before the slash takes the place of the base name: it may not
+		// hold a dot, and may be empty only at the slash itself.
+		folder := bytes.LastIndexByte(name[:base-1], '/') + 1
+		if bytes.IndexByte(name[folder:base-1], '.') >= 0 {
+			return nil, nil, false
 		}
 	}
-	parts := strings.Split(b.String(), ".")
-	for i := range parts {
-		if parts[i] == "" {
-			parts[i] = "_"
-		}
-	}
-	name := strings.Join(parts, ".")
-	if strings.HasPrefix(name, "__") {
-		return "f" + name
-	}
-	return name
-}
-
-// imageTraps are extensions that Hugging Face datasets takes for an image or a
-// sound and fails to decode, although files so named mostly hold something else.
-var imageTraps = func() map[string]bool {
-	m := map[string]bool{}
-	for _, e := range strings.Fields(`blp bufr bw cur dcx emf eps fit fits flc fli ftc ftu gbr grib h5 hdf icb iim im
-		mpeg mpg msp pcd ps pxr raw vda vst wmf xi`) {
-		m[e] = true
-	}
-	return m
-}()
-
-// imageTrap reports an extension that foreign loaders take for an image although
-// it mostly is none.
-func imageTrap(ext string) bool { return imageTraps[ext] }
-
-func checkMemberName(name string) error {
-	ok := name != "" && len(name) <= MaxTarName-2 && !strings.HasPrefix(name, "__")
-	for i := 0; ok && i < len(name); i++ {
-		c := name[i]
-		dot := c == '.' && i > 0 && i < len(name)-1 && name[i-1] != '.'
-		ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || dot
-	}
-	if !ok {
-		return shardify.Mismatch("tar member name %.120q: want a-z, 0-9, _ and single dots, at most %d bytes, not beginning with __", name, MaxTarName-2)
-	}
-	return nil
+	return name[:dot:dot], name[dot+1:], true
 }
 
 // keyBytes has bit 0 for ASCII bytes of a key's last part, bit 1 for those of folders.
@@ -112,9 +49,9 @@ var keyBytes = func() (t [256]uint8) {
 	return t
 }()
 
-// tarRune tells whether a name may have this decoded character of n bytes beyond ASCII.
+// nameRune tells whether a name may have this decoded character of n bytes beyond ASCII.
 // All readers take names for UTF-8.
-func tarRune(r rune, n int) bool {
+func nameRune(r rune, n int) bool {
 	return (r != utf8.RuneError || n > 1) && !unicode.IsControl(r) && r != '\u2028' && r != '\u2029'
 }
 
@@ -125,15 +62,15 @@ func CheckKey(key []byte) error {
 	if len(key) == 0 {
 		return shardify.Mismatch("a sample without a key")
 	}
-	if len(key) > MaxTarName-2 {
-		return shardify.Mismatch("key %q is %d bytes long, a tar holds %d: shorten it, or use --keys ordinal", key, len(key), MaxTarName-2)
+	if len(key) > MaxName-2 {
+		return shardify.Mismatch("key %q is %d bytes long, a tar holds %d: shorten it, or use --keys ordinal", key, len(key), MaxName-2)
 	}
 	allowed := uint8(1)
 	for i := len(key) - 1; i >= 0; i-- {
 		c := key[i]
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeLastRune(key[:i+1])
-			if i -= n - 1; !tarRune(r, n) {
+			if i -= n - 1; !nameRune(r, n) {
 				return badKey(key, strconv.QuoteToASCII(string(key[i:i+n]))+" at "+strconv.Itoa(i))
 			}
 		} else if c == '/' {

@@ -1,4 +1,4 @@
-package index
+package tar
 
 import (
 	"archive/tar"
@@ -31,16 +31,16 @@ var headerCases = []struct {
 	size int64
 }{
 	{"a.jpg", 0}, {"a.jpg", 1}, {"000000-000000001.x.npy", 1792}, {"d1/d.2/n0001.cls", 3}, {strings.Repeat("n", 96) + ".jpg", 7},
-	{"a.b", 0o777}, {"a.b", 1 << 32}, {"~!.b", MaxTarMember},
+	{"a.b", 0o777}, {"a.b", 1 << 32}, {"~!.b", MaxMember},
 }
 
 // TestNamesBeyondASCII: archive/tar reads them as they are, and readers of the other
 // forms of tar, too; it refuses to write them.
 func TestNamesBeyondASCII(t *testing.T) {
 	for _, name := range []string{"日本.v1/写真.jpg", "e\u0301.txt", strings.Repeat("é", 48) + ".jpg"} {
-		b := make([]byte, TarBlock)
-		PutTarHeader(b, []byte(name), 0)
-		h, err := ParseTarHeader(b)
+		b := make([]byte, Block)
+		PutHeader(b, []byte(name), 0)
+		h, err := ParseHeader(b)
 		if err != nil || string(h.Name) != name {
 			t.Errorf("%s: parsed %q, %v", name, h.Name, err)
 		}
@@ -50,9 +50,9 @@ func TestNamesBeyondASCII(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"\xff.jpg", "caf\xc3.jpg", "a\u0085.jpg", "a\u2028.jpg"} {
-		b := make([]byte, TarBlock)
-		PutTarHeader(b, []byte(name), 0)
-		if h, err := ParseTarHeader(b); !errors.Is(err, shardify.ErrCorrupt) {
+		b := make([]byte, Block)
+		PutHeader(b, []byte(name), 0)
+		if h, err := ParseHeader(b); !errors.Is(err, shardify.ErrCorrupt) {
 			t.Errorf("%q: parsed %q, %v", name, h.Name, err)
 		}
 	}
@@ -63,20 +63,20 @@ func TestNamesBeyondASCII(t *testing.T) {
 func TestHeaderEqualsArchiveTar(t *testing.T) {
 	for _, c := range headerCases {
 		want := stdHeader(t, c.name, c.size)
-		got := bytes.Repeat([]byte{0xff}, TarBlock)
-		PutTarHeader(got, []byte(c.name), c.size)
+		got := bytes.Repeat([]byte{0xff}, Block)
+		PutHeader(got, []byte(c.name), c.size)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s: header\n%q, archive/tar has\n%q", c.name, got, want)
 		}
 		_, member, _ := strings.Cut(c.name[strings.LastIndexByte(c.name, '/')+1:], ".")
 		key := c.name[:len(c.name)-len(member)-1]
-		tail := NewTarTail(member)
+		tail := NewTail(member)
 		clear(got)
-		tail.Put(got, []byte(key), TarSum([]byte(key)), c.size)
+		tail.Put(got, []byte(key), Sum([]byte(key)), c.size)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s by its tail: header\n%q, want\n%q", c.name, got, want)
 		}
-		h, err := ParseTarHeader(got)
+		h, err := ParseHeader(got)
 		if err != nil || string(h.Name) != c.name || h.Size != c.size {
 			t.Errorf("%s: parsed %q of %d bytes, error %v", c.name, h.Name, h.Size, err)
 		}
@@ -94,7 +94,7 @@ func TestTarSum(t *testing.T) {
 		for _, c := range b[:n] {
 			want += uint32(c)
 		}
-		if got := TarSum(b[:n]); got != want {
+		if got := Sum(b[:n]); got != want {
 			t.Fatalf("sum of %d bytes is %d, want %d", n, got, want)
 		}
 	}
@@ -103,18 +103,18 @@ func TestTarSum(t *testing.T) {
 // TestEveryHeaderFlipIsSeen: no bit of a header may change unnoticed, but those
 // that make another valid header: none, since the checksum covers all.
 func TestEveryHeaderFlipIsSeen(t *testing.T) {
-	good := make([]byte, TarBlock)
-	PutTarHeader(good, []byte("d/n0001.jpg"), 4711)
+	good := make([]byte, Block)
+	PutHeader(good, []byte("d/n0001.jpg"), 4711)
 	for i := range good {
 		for bit := range 8 {
 			b := bytes.Clone(good)
 			b[i] ^= 1 << bit
-			_, err := ParseTarHeader(b)
+			_, err := ParseHeader(b)
 			var e *shardify.Error
 			if !errors.As(err, &e) || !errors.Is(err, shardify.ErrCorrupt) {
 				t.Fatalf("bit %d of byte %d: error %v", bit, i, err)
 			}
-			if e.Offset < 0 || e.Offset >= TarBlock {
+			if e.Offset < 0 || e.Offset >= Block {
 				t.Fatalf("bit %d of byte %d: reported at %d", bit, i, e.Offset)
 			}
 		}
@@ -125,24 +125,24 @@ func TestEveryHeaderFlipIsSeen(t *testing.T) {
 // size, and writing it again gives the same bytes.
 func FuzzTarHeader(f *testing.F) {
 	for _, c := range headerCases {
-		b := make([]byte, TarBlock)
-		PutTarHeader(b, []byte(c.name), c.size)
+		b := make([]byte, Block)
+		PutHeader(b, []byte(c.name), c.size)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		h, err := ParseTarHeader(b)
+		h, err := ParseHeader(b)
 		if err != nil {
 			if !errors.Is(err, shardify.ErrCorrupt) {
 				t.Fatalf("error of no kind: %v", err)
 			}
 			return
 		}
-		again := make([]byte, TarBlock)
-		PutTarHeader(again, h.Name, h.Size)
-		if !bytes.Equal(again, b[:TarBlock]) {
+		again := make([]byte, Block)
+		PutHeader(again, h.Name, h.Size)
+		if !bytes.Equal(again, b[:Block]) {
 			t.Fatalf("written again: %q, was %q", again, b)
 		}
-		std, err := tar.NewReader(bytes.NewReader(b[:TarBlock])).Next()
+		std, err := tar.NewReader(bytes.NewReader(b[:Block])).Next()
 		if err != nil || std.Name != string(h.Name) || std.Size != h.Size || std.Format != tar.FormatUSTAR && isASCII(h.Name) || std.Typeflag != tar.TypeReg && !strings.HasSuffix(std.Name, "/") {
 			t.Fatalf("archive/tar reads %+v, error %v; we read %q of %d bytes", std, err, h.Name, h.Size)
 		}
@@ -161,11 +161,11 @@ type member struct{ name, data string }
 func ours(members ...member) []byte {
 	var b []byte
 	for _, m := range members {
-		h := make([]byte, TarBlock)
-		PutTarHeader(h, []byte(m.name), int64(len(m.data)))
-		b = append(append(append(b, h...), m.data...), make([]byte, TarPad(int64(len(m.data))))...)
+		h := make([]byte, Block)
+		PutHeader(h, []byte(m.name), int64(len(m.data)))
+		b = append(append(append(b, h...), m.data...), make([]byte, Pad(int64(len(m.data))))...)
 	}
-	return append(b, make([]byte, TarEnd)...)
+	return append(b, make([]byte, End)...)
 }
 
 var someMembers = []member{
@@ -174,13 +174,13 @@ var someMembers = []member{
 
 // walkAll walks a whole tar and returns its members.
 func walkAll(b []byte, buf int) ([]member, error) {
-	var w TarWindow
+	var w Window
 	w.Reset(bytes.NewReader(b), int64(len(b)), make([]byte, buf))
-	end, err := CheckTarEnd(&w)
+	end, err := CheckEnd(&w)
 	if err != nil {
 		return nil, err
 	}
-	walk := TarWalker{TarWindow: &w}
+	walk := Walker{Window: &w}
 	walk.Part(0, end)
 	var all []member
 	for {
@@ -196,7 +196,7 @@ func walkAll(b []byte, buf int) ([]member, error) {
 		if err := w.ReadAt(data, e.Data()); err != nil {
 			return all, err
 		}
-		if e.End() != e.Offset+TarBlock+(e.Size+511)/512*512 {
+		if e.End() != e.Offset+Block+(e.Size+511)/512*512 {
 			return all, errors.New("wrong end")
 		}
 		all = append(all, member{name, string(data)})
@@ -229,11 +229,11 @@ func TestWalkerSeesEveryFlip(t *testing.T) {
 	inData := func(i int) bool {
 		at := 0
 		for _, m := range small {
-			at += TarBlock
+			at += Block
 			if i >= at && i < at+len(m.data) {
 				return true
 			}
-			at += len(m.data) + int(TarPad(int64(len(m.data))))
+			at += len(m.data) + int(Pad(int64(len(m.data))))
 		}
 		return false
 	}
@@ -249,7 +249,7 @@ func TestWalkerSeesEveryFlip(t *testing.T) {
 			t.Fatalf("cut at %d: %v", n, err)
 		}
 	}
-	if _, err := walkAll(append(bytes.Clone(good), make([]byte, TarBlock)...), 4<<10); !errors.Is(err, shardify.ErrCorrupt) {
+	if _, err := walkAll(append(bytes.Clone(good), make([]byte, Block)...), 4<<10); !errors.Is(err, shardify.ErrCorrupt) {
 		t.Errorf("a third end block: %v", err)
 	}
 }
@@ -297,7 +297,7 @@ func TestWindowReadsOnce(t *testing.T) {
 		{"far apart", 100 << 10, 512, 110, 110 * minStep},
 	} {
 		r := &countingReader{r: bytes.NewReader(b)}
-		var w TarWindow
+		var w Window
 		w.Reset(r, int64(len(b)), make([]byte, 1<<20))
 		for at := 0; at+c.n <= len(b); at += c.step {
 			if _, err := w.Bytes(int64(at), c.n); err != nil {
@@ -325,18 +325,18 @@ func TestTarIndex(t *testing.T) {
 	offsets := []int64{0, 1024, 4096, 5120}
 	var b []byte
 	for _, o := range offsets {
-		b = AppendTarIndex(b, o)
+		b = AppendIndex(b, o)
 	}
-	const size = 5120 + TarEnd
-	got, err := ParseTarIndex(b, 3, size)
+	const size = 5120 + End
+	got, err := ParseIndex(b, 3, size)
 	if err != nil || len(got) != 4 || got[2] != 4096 {
 		t.Fatalf("%v, error %v", got, err)
 	}
-	if empty, err := ParseTarIndex(make([]byte, 8), 0, TarEnd); err != nil || len(empty) != 1 {
+	if empty, err := ParseIndex(make([]byte, 8), 0, End); err != nil || len(empty) != 1 {
 		t.Errorf("no samples: %v, error %v", empty, err)
 	}
 	part := make([]int64, 2)
-	if err := DecodeTarIndex(part, b[8:24], 1, 3, size); err != nil || part[1] != 4096 {
+	if err := DecodeIndex(part, b[8:24], 1, 3, size); err != nil || part[1] != 4096 {
 		t.Errorf("part %v, error %v", part, err)
 	}
 	// Every flip of a bit leaves an index that is refused, or it moves a border by
@@ -345,7 +345,7 @@ func TestTarIndex(t *testing.T) {
 		for bit := range 8 {
 			bad := bytes.Clone(b)
 			bad[i] ^= 1 << bit
-			got, err := ParseTarIndex(bad, 3, size)
+			got, err := ParseIndex(bad, 3, size)
 			if err == nil && (i < 8 || i >= 24 || got[1] <= got[0] || got[2] <= got[1] || got[3] <= got[2]) {
 				t.Errorf("bit %d of byte %d: %v", bit, i, got)
 			}
@@ -355,7 +355,7 @@ func TestTarIndex(t *testing.T) {
 		}
 	}
 	for _, samples := range []int64{2, 4, -1, 1 << 61, 1<<63 - 1} {
-		if _, err := ParseTarIndex(b, samples, size); !errors.Is(err, shardify.ErrCorrupt) {
+		if _, err := ParseIndex(b, samples, size); !errors.Is(err, shardify.ErrCorrupt) {
 			t.Errorf("%d samples: %v", samples, err)
 		}
 	}
@@ -363,11 +363,11 @@ func TestTarIndex(t *testing.T) {
 
 // FuzzTarIndex: what is accepted, written again, gives the same bytes.
 func FuzzTarIndex(f *testing.F) {
-	f.Add(AppendTarIndex(AppendTarIndex(AppendTarIndex(nil, 0), 1024), 4096), int64(2), int64(4096+TarEnd))
-	f.Add(make([]byte, 8), int64(0), int64(TarEnd))
+	f.Add(AppendIndex(AppendIndex(AppendIndex(nil, 0), 1024), 4096), int64(2), int64(4096+End))
+	f.Add(make([]byte, 8), int64(0), int64(End))
 	f.Add([]byte(nil), int64(-1), int64(0))
 	f.Fuzz(func(t *testing.T, b []byte, samples, tarBytes int64) {
-		offsets, err := ParseTarIndex(b, samples, tarBytes)
+		offsets, err := ParseIndex(b, samples, tarBytes)
 		if err != nil {
 			if !errors.Is(err, shardify.ErrCorrupt) {
 				t.Fatalf("error of no kind: %v", err)
@@ -376,11 +376,11 @@ func FuzzTarIndex(f *testing.F) {
 		}
 		var again []byte
 		for i, o := range offsets {
-			if again = AppendTarIndex(again, o); i > 0 && o <= offsets[i-1] {
+			if again = AppendIndex(again, o); i > 0 && o <= offsets[i-1] {
 				t.Fatalf("offsets %v do not rise", offsets)
 			}
 		}
-		if !bytes.Equal(again, b) || offsets[0] != 0 || offsets[len(offsets)-1] != tarBytes-TarEnd || int64(len(offsets)) != samples+1 {
+		if !bytes.Equal(again, b) || offsets[0] != 0 || offsets[len(offsets)-1] != tarBytes-End || int64(len(offsets)) != samples+1 {
 			t.Fatalf("offsets %v of %d samples in %d bytes", offsets, samples, tarBytes)
 		}
 	})
@@ -391,9 +391,9 @@ func TestParseTarHeaderLeavesTheBlockOnTheStack(t *testing.T) {
 	name := []byte("cats/0001.jpg")
 	var sum int64
 	n := testing.AllocsPerRun(100, func() {
-		var block [TarBlock]byte
-		PutTarHeader(block[:], name, 4711)
-		h, err := ParseTarHeader(block[:])
+		var block [Block]byte
+		PutHeader(block[:], name, 4711)
+		h, err := ParseHeader(block[:])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,7 @@
-package index
+package tar
 
 import (
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -125,64 +124,6 @@ func TestSortMembers(t *testing.T) {
 	for code, want := range [][]int{{1, 0, 2}, {1, 2, 0}, {0, 1, 2}} { // cls jpg k.npy; cls k.npy png; bmp cls k.npy
 		if got := SortMembers(members, []int{code, 0, 0}); !slices.Equal(got, want) {
 			t.Errorf("extension %d: order %v, want %v", code, got, want)
-		}
-	}
-}
-
-// TestBadKeysNameTheCharacter: and not one of its bytes.
-func TestBadKeysNameTheCharacter(t *testing.T) {
-	for key, want := range map[string]string{"a\u2028b": `has "\u2028" at 1`, "\u0085/a": `has "\u0085" at 0`, "a b": `has " " at 1`, "a\tb": `has "\t" at 1`, "\xff": "at 0"} {
-		if err := CheckKey([]byte(key)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--format mmap") {
-			t.Errorf("%q: %v", key, err)
-		}
-	}
-}
-
-// TestCheckKey: keys that a tar carries, and those that some loader would split,
-// skip or misread.
-func TestCheckKey(t *testing.T) {
-	for _, k := range []string{"a", "000000-000000001", "d/a", "d.v1/a_B-9", "_a", "-", "d/__a", "a.b.c/d", strings.Repeat("k", 98), "café", "日本.v1/写真", "e\u0301", "👩\u200d👧", "IMG(1)+2", "a:b", "a*", "x,y=1@#~", "\ufffd"} {
-		if err := CheckKey([]byte(k)); err != nil {
-			t.Errorf("%s: %v", k, err)
-		}
-		if key, _, ok := SplitKey([]byte(k + ".x.npy")); !ok || string(key) != k {
-			t.Errorf("%s: loaders would find key %q", k, key)
-		}
-	}
-	for _, k := range []string{
-		"", "/a", "a/", "a//b", ".a", "d/.a", "./a", "../a", "a/../b", ".d/a", "a.b", "d/a.b", "a b", "a\\b", "a\x00", "a\n", "a\x7f", "\xff", "\xff/a", "caf\xc3", "\xc3\xa9\xa9", "a\u0085", "a\u2028", "é.b", strings.Repeat("é", 49) + "e", "__a", "__d__/a", strings.Repeat("k", 99),
-	} {
-		if err := CheckKey([]byte(k)); !errors.Is(err, shardify.ErrSchema) {
-			t.Errorf("%q: %v", k, err)
-		}
-	}
-}
-
-func TestRowKeys(t *testing.T) {
-	for _, c := range []struct {
-		id  shardify.ID
-		key string
-	}{
-		{shardify.ID{}, "000000-000000000"},
-		{shardify.ID{Input: 12, Sample: 345}, "000012-000000345"},
-		{shardify.ID{Input: 999999, Sample: 999999999}, "999999-999999999"},
-		{shardify.ID{Input: 1000000, Sample: 1000000000}, "1000000-1000000000"},
-		{shardify.ID{Input: math.MaxUint32, Sample: math.MaxInt64, Copy: math.MaxUint16}, "4294967295-9223372036854775807-65535"},
-		{shardify.ID{Sample: 7, Copy: 2}, "000000-000000007-002"},
-	} {
-		if got := AppendRowKey(nil, c.id); string(got) != c.key {
-			t.Errorf("%+v: %s, want %s", c.id, got, c.key)
-		}
-		if id, ok := ParseRowKey([]byte(c.key)); !ok || id != c.id {
-			t.Errorf("%s: %+v %v, want %+v", c.key, id, ok, c.id)
-		}
-		if err := CheckKey([]byte(c.key)); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, k := range []string{"", "a", "0-0", "000000", "000000-", "000000-00000000", "0000000-000000000", "000000-+00000000", "000000--00000001", "000000-000000000-000", "000000-000000000-1", "000000-000000000-001-"} {
-		if id, ok := ParseRowKey([]byte(k)); ok {
-			t.Errorf("%q parses to %+v", k, id)
 		}
 	}
 }

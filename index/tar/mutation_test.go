@@ -1,4 +1,4 @@
-package index
+package tar
 
 import (
 	"archive/tar"
@@ -39,12 +39,12 @@ func TestMutatedTars(t *testing.T) {
 	for i := range count {
 		b := bytes.Clone(seeds[i%len(seeds)])
 		for range 1 + rng.IntN(3) {
-			mutateTar(rng, b)
+			mutate(rng, b)
 		}
 		if rng.IntN(8) == 0 {
 			b = b[:rng.IntN(len(b))]
 		}
-		counts, err := LintTar(context.Background(), bytes.NewReader(b), int64(len(b)), func(p TarProblem) bool {
+		counts, err := Lint(context.Background(), bytes.NewReader(b), int64(len(b)), func(p Problem) bool {
 			if p.Offset < 0 || p.Offset > int64(len(b)) {
 				t.Fatalf("mutation %d: problem at %d of %d bytes", i, p.Offset, len(b))
 			}
@@ -68,20 +68,20 @@ func TestMutatedTars(t *testing.T) {
 	}
 }
 
-func mutateTar(rng *rand.Rand, b []byte) {
-	at := rng.IntN(len(b)/TarBlock) * TarBlock
+func mutate(rng *rand.Rand, b []byte) {
+	at := rng.IntN(len(b)/Block) * Block
 	switch rng.IntN(5) {
 	case 0:
 		b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
 		return
 	case 1:
-		copy(b[at:at+TarBlock], b[rng.IntN(len(b)/TarBlock)*TarBlock:])
+		copy(b[at:at+Block], b[rng.IntN(len(b)/Block)*Block:])
 	case 2:
-		copy(b[at+tarSize:], strconv.FormatUint(rng.Uint64()>>rng.IntN(60), 8))
+		copy(b[at+sizeAt:], strconv.FormatUint(rng.Uint64()>>rng.IntN(60), 8))
 	case 3:
 		b[at+156] = "01257SxgLK\x00V"[rng.IntN(12)]
 	default:
-		b[at+rng.IntN(TarBlock)] = byte(rng.Uint32())
+		b[at+rng.IntN(Block)] = byte(rng.Uint32())
 	}
 	if string(b[at+257:at+262]) == "ustar" {
 		rehash(b, at)

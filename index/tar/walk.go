@@ -1,4 +1,4 @@
-package index
+package tar
 
 import (
 	"bytes"
@@ -8,9 +8,9 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// TarWindow reads a file through one buffer: neighbouring small reads cost one
+// Window reads a file through one buffer: neighbouring small reads cost one
 // system call, and what is jumped over is not read.
-type TarWindow struct {
+type Window struct {
 	r    io.ReaderAt
 	size int64
 	buf  []byte
@@ -30,18 +30,18 @@ const (
 
 // Reset makes the window read the first size bytes of r through buf, which
 // should be 4 KiB or more and limits what Bytes can return.
-func (w *TarWindow) Reset(r io.ReaderAt, size int64, buf []byte) {
-	*w = TarWindow{r: r, size: size, buf: buf}
+func (w *Window) Reset(r io.ReaderAt, size int64, buf []byte) {
+	*w = Window{r: r, size: size, buf: buf}
 }
 
 // Hold makes the window one of bytes in memory that stand at a place of a tar.
-func (w *TarWindow) Hold(b []byte, at int64) {
-	*w = TarWindow{size: at + int64(len(b)), buf: b, lo: at, n: len(b)}
+func (w *Window) Hold(b []byte, at int64) {
+	*w = Window{size: at + int64(len(b)), buf: b, lo: at, n: len(b)}
 }
 
 // Expect says how far apart the reads to come are on average, from which the
 // first of them decides how much to read ahead.
-func (w *TarWindow) Expect(apart int64) {
+func (w *Window) Expect(apart int64) {
 	w.step = minStep
 	if apart <= maxGap {
 		w.step = len(w.buf)
@@ -50,11 +50,11 @@ func (w *TarWindow) Expect(apart int64) {
 }
 
 // Size is the bytes that the window reads.
-func (w *TarWindow) Size() int64 { return w.size }
+func (w *Window) Size() int64 { return w.size }
 
 // Bytes returns bytes [at, at+n) until the next call; n is at most the length of
 // the buffer. Beyond the end it fails with ErrCorrupt.
-func (w *TarWindow) Bytes(at int64, n int) ([]byte, error) {
+func (w *Window) Bytes(at int64, n int) ([]byte, error) {
 	if i := at - w.lo; i >= 0 && i+int64(n) <= int64(w.n) {
 		return w.buf[i : i+int64(n)], nil
 	}
@@ -83,7 +83,7 @@ func (w *TarWindow) Bytes(at int64, n int) ([]byte, error) {
 }
 
 // ReadAt fills b from at, past the buffer: for data that goes elsewhere anyway.
-func (w *TarWindow) ReadAt(b []byte, at int64) error {
+func (w *Window) ReadAt(b []byte, at int64) error {
 	if at < 0 || at > w.size || int64(len(b)) > w.size-at {
 		return shardify.Corrupt(at, "ends at byte %d, %d more expected here", w.size, len(b))
 	}
@@ -100,80 +100,80 @@ func (w *TarWindow) ReadAt(b []byte, at int64) error {
 	return &shardify.Error{Op: "read", Sample: -1, Offset: at, Err: err}
 }
 
-// TarEntry is a member and its place.
-type TarEntry struct {
-	TarHeader       // Name is valid until the next use of the window
-	Offset    int64 // of the header; the data begin TarBlock later
+// Entry is a member and its place.
+type Entry struct {
+	Header       // Name is valid until the next use of the window
+	Offset int64 // of the header; the data begin Block later
 }
 
 // Data is where the member's data begin.
-func (e *TarEntry) Data() int64 { return e.Offset + TarBlock }
+func (e *Entry) Data() int64 { return e.Offset + Block }
 
 // End is where the next member begins.
-func (e *TarEntry) End() int64 { return e.Data() + e.Size + TarPad(e.Size) }
+func (e *Entry) End() int64 { return e.Data() + e.Size + Pad(e.Size) }
 
-// TarWalker walks the members of a shard of ours, or of a part of it, and checks
+// Walker walks the members of a shard of ours, or of a part of it, and checks
 // every byte that is no data: headers, filler, end.
-type TarWalker struct {
-	*TarWindow
+type Walker struct {
+	*Window
 	at, hi int64 // the last member's filler begins at at
 }
 
 // Part makes Next return the members that fill [lo, hi), whole blocks.
-func (w *TarWalker) Part(lo, hi int64) { w.at, w.hi = lo, hi }
+func (w *Walker) Part(lo, hi int64) { w.at, w.hi = lo, hi }
 
 // Next returns the next member, and io.EOF at the end of the part. A member that
 // does not end where the part does is damage.
-func (w *TarWalker) Next() (TarEntry, error) {
-	next := w.at + TarPad(w.at)
+func (w *Walker) Next() (Entry, error) {
+	next := w.at + Pad(w.at)
 	if next > w.hi {
-		return TarEntry{}, shardify.Corrupt(w.hi, "tar member goes on to byte %d", next)
+		return Entry{}, shardify.Corrupt(w.hi, "tar member goes on to byte %d", next)
 	}
 	n := next - w.at
 	if next < w.hi {
-		n += TarBlock
+		n += Block
 	}
 	b, err := w.Bytes(w.at, int(n))
 	if err != nil {
-		return TarEntry{}, err
+		return Entry{}, err
 	}
 	fill := int(next - w.at)
 	if err := checkZero(b[:fill], w.at, "tar filler"); err != nil {
-		return TarEntry{}, err
+		return Entry{}, err
 	}
 	if next == w.hi {
 		w.at = next
-		return TarEntry{}, io.EOF
+		return Entry{}, io.EOF
 	}
-	h, err := ParseTarHeader(b[fill:])
+	h, err := ParseHeader(b[fill:])
 	if err != nil {
-		return TarEntry{}, shift(err, next)
+		return Entry{}, shift(err, next)
 	}
-	w.at = next + TarBlock
+	w.at = next + Block
 	if h.Size > w.hi-w.at {
-		return TarEntry{}, shardify.Corrupt(next+tarSize, "tar member %s has %d bytes, %d are left", h.Name, h.Size, w.hi-w.at)
+		return Entry{}, shardify.Corrupt(next+sizeAt, "tar member %s has %d bytes, %d are left", h.Name, h.Size, w.hi-w.at)
 	}
 	w.at += h.Size
-	return TarEntry{h, next}, nil
+	return Entry{h, next}, nil
 }
 
-// CheckTarEnd checks that a shard of ours ends in exactly two zero blocks and
+// CheckEnd checks that a shard of ours ends in exactly two zero blocks and
 // returns where they begin.
-func CheckTarEnd(w *TarWindow) (int64, error) {
-	end := w.Size() - TarEnd
-	if end < 0 || end%TarBlock != 0 {
-		return 0, shardify.Corrupt(w.Size(), "tar of %d bytes: want whole blocks of %d and two at the end", w.Size(), TarBlock)
+func CheckEnd(w *Window) (int64, error) {
+	end := w.Size() - End
+	if end < 0 || end%Block != 0 {
+		return 0, shardify.Corrupt(w.Size(), "tar of %d bytes: want whole blocks of %d and two at the end", w.Size(), Block)
 	}
-	b, err := w.Bytes(end, TarEnd)
+	b, err := w.Bytes(end, End)
 	if err != nil {
 		return 0, err
 	}
 	return end, checkZero(b, end, "tar end")
 }
 
-var zeros [TarEnd]byte
+var zeros [End]byte
 
-// checkZero checks b, at most TarEnd bytes, found at a place.
+// checkZero checks b, at most End bytes, found at a place.
 func checkZero(b []byte, at int64, what string) error {
 	if bytes.Equal(b, zeros[:len(b)]) {
 		return nil

@@ -1,10 +1,11 @@
-package index
+package tar
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index/npy"
 )
 
 // MemberKind is what a tar member holds.
@@ -183,8 +184,8 @@ func arrayMember(schema []shardify.Field, m Member) (Member, error) {
 	switch {
 	case f.DType == shardify.BF16:
 		return m, shardify.Mismatch("NumPy files know no bf16: cast to f32 or f16, or use --format mmap")
-	case rank > maxNPYRank:
-		return m, shardify.Mismatch("an array of %d dimensions; NumPy opens at most %d", rank, maxNPYRank)
+	case rank > npy.MaxRank:
+		return m, shardify.Mismatch("an array of %d dimensions; NumPy opens at most %d", rank, npy.MaxRank)
 	}
 	return m, nil
 }

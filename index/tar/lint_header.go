@@ -1,4 +1,4 @@
-package index
+package tar
 
 import (
 	"bytes"
@@ -19,24 +19,24 @@ type foreignHeader struct {
 
 // parseForeign reads a header of any form; a problem with a rule means that it
 // is none, at an offset in the block.
-func parseForeign(b []byte) (h foreignHeader, p TarProblem) {
+func parseForeign(b []byte) (h foreignHeader, p Problem) {
 	h.typ = b[156]
-	h.name = bytes.Clone(cString(b[:MaxTarName]))
-	sum, ok := parseOctal(b[tarChksum : tarChksum+8])
+	h.name = bytes.Clone(cString(b[:MaxName]))
+	sum, ok := parseOctal(b[sumAt : sumAt+8])
 	if !ok {
-		return h, TarProblem{Rule: tarBadSum, Offset: tarChksum, Detail: fmt.Sprintf("the field is %q", cString(b[tarChksum:tarChksum+8]))}
+		return h, Problem{Rule: ruleBadSum, Offset: sumAt, Detail: fmt.Sprintf("the field is %q", cString(b[sumAt:sumAt+8]))}
 	}
 	unsigned, signed := int64(8*' '), int64(8*' ')
-	for i, c := range b[:TarBlock] {
-		if i < tarChksum || i >= tarChksum+8 {
+	for i, c := range b[:Block] {
+		if i < sumAt || i >= sumAt+8 {
 			unsigned += int64(c)
 			signed += int64(int8(c)) // old tars summed signed bytes
 		}
 	}
 	if sum != unsigned && sum != signed {
-		return h, TarProblem{Rule: tarBadSum, Offset: tarChksum, Detail: fmt.Sprintf("the bytes add up to %o, stored %o", unsigned, sum)}
+		return h, Problem{Rule: ruleBadSum, Offset: sumAt, Detail: fmt.Sprintf("the bytes add up to %o, stored %o", unsigned, sum)}
 	}
-	field := b[tarSize : tarSize+12]
+	field := b[sizeAt : sizeAt+12]
 	h.binary = field[0]&0x80 != 0
 	if h.binary {
 		h.size, ok = parseBase256(field)
@@ -44,7 +44,7 @@ func parseForeign(b []byte) (h foreignHeader, p TarProblem) {
 		h.size, ok = parseOctal(field)
 	}
 	if !ok {
-		return h, TarProblem{Rule: tarBadHeader, Offset: tarSize, Detail: fmt.Sprintf("the size is %q", field)}
+		return h, Problem{Rule: ruleBadHeader, Offset: sizeAt, Detail: fmt.Sprintf("the size is %q", field)}
 	}
 	switch string(b[257:265]) {
 	case "ustar\x0000":
@@ -87,8 +87,8 @@ func parseBase256(b []byte) (int64, bool) {
 	return v, true
 }
 
-// tarExt is what extension headers say about the next member.
-type tarExt struct {
+// extensions is what extension headers say about the next member.
+type extensions struct {
 	at     int64 // of the first, -1 without
 	path   []byte
 	size   int64 // -1 without
@@ -96,7 +96,7 @@ type tarExt struct {
 	global bool // reported once
 }
 
-func (e *tarExt) reset() { *e = tarExt{at: -1, size: -1, global: e.global} }
+func (e *extensions) reset() { *e = extensions{at: -1, size: -1, global: e.global} }
 
 // extension reads a PAX or GNU extension header.
 func (l *linter) extension(h *foreignHeader, data int64) error {
@@ -106,8 +106,8 @@ func (l *linter) extension(h *foreignHeader, data int64) error {
 	if h.size > l.w.Size()-data {
 		return nil // the caller reports it
 	}
-	if h.size > maxTarMeta {
-		l.stop(tarBadHeader, l.at, h.name, "%d bytes of extension", h.size)
+	if h.size > maxMeta {
+		l.stop(ruleBadHeader, l.at, h.name, "%d bytes of extension", h.size)
 		return nil
 	}
 	b, err := l.w.Bytes(data, int(h.size))
@@ -117,26 +117,26 @@ func (l *linter) extension(h *foreignHeader, data int64) error {
 	switch h.typ {
 	case 'L':
 		l.ext.path = bytes.Clone(cString(b))
-		l.found(tarGNUName, l.at, l.ext.path, "")
+		l.found(ruleGNUName, l.at, l.ext.path, "")
 	case 'K':
-		l.found(tarGNUName, l.at, nil, "of a link")
+		l.found(ruleGNUName, l.at, nil, "of a link")
 	case 'g':
 		if !l.ext.global {
 			l.ext.global = true
-			l.found(tarPAX, l.at, nil, "for all members")
+			l.found(rulePAX, l.at, nil, "for all members")
 		}
 	case 'x':
 		if at, ok := l.ext.pax(b); !ok {
-			l.stop(tarBadHeader, data+int64(at), nil, "PAX record")
+			l.stop(ruleBadHeader, data+int64(at), nil, "PAX record")
 			return nil
 		}
-		l.found(tarPAX, l.at, l.ext.path, "")
+		l.found(rulePAX, l.at, l.ext.path, "")
 	}
 	return nil
 }
 
 // pax reads records "LENGTH KEY=VALUE\n"; at is where a bad one begins.
-func (e *tarExt) pax(b []byte) (at int, ok bool) {
+func (e *extensions) pax(b []byte) (at int, ok bool) {
 	for at < len(b) {
 		space := bytes.IndexByte(b[at:], ' ')
 		if space < 1 || space > 9 {
@@ -173,18 +173,18 @@ func (e *tarExt) pax(b []byte) (at int, ok bool) {
 func (l *linter) sparseMap(data int64) (int64, error) {
 	for n := 0; ; n++ {
 		if n > 1<<16 {
-			l.stop(tarBadHeader, l.at, nil, "a sparse map without end")
+			l.stop(ruleBadHeader, l.at, nil, "a sparse map without end")
 			return data, nil
 		}
-		b, err := l.w.Bytes(data, TarBlock)
+		b, err := l.w.Bytes(data, Block)
 		if e, ok := err.(*shardify.Error); ok && e.Op == "" {
-			l.stop(tarTruncated, data, nil, "in a sparse map")
+			l.stop(ruleTruncated, data, nil, "in a sparse map")
 			return data, nil
 		}
 		if err != nil {
 			return data, err
 		}
-		data += TarBlock
+		data += Block
 		if b[504] == 0 {
 			return data, nil
 		}

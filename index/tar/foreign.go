@@ -1,4 +1,4 @@
-package index
+package tar
 
 import (
 	"bytes"
@@ -8,30 +8,30 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// TarInput is the bytes of a tar, in a file or as they come out of a decompressor.
-type TarInput interface {
+// Input is the bytes of a tar, in a file or as they come out of a decompressor.
+type Input interface {
 	// Bytes returns bytes [at, at+n) until the next call, with n at most
-	// MaxTarRead. At the end of the input they are fewer, or none, and size is
+	// MaxRead. At the end of the input they are fewer, or none, and size is
 	// then where that end is; else it may be -1.
 	Bytes(at int64, n int) (b []byte, size int64, err error)
 }
 
-// MaxTarRead is the most that a ForeignTar asks of its input at once.
-const MaxTarRead = maxTarMeta
+// MaxRead is the most that a Foreign asks of its input at once.
+const MaxRead = maxMeta
 
-// ForeignTar walks the members of a tar of any making: v7, USTAR, PAX, GNU. What
+// Foreign walks the members of a tar of any making: v7, USTAR, PAX, GNU. What
 // it does not understand it refuses; it never guesses.
-type ForeignTar struct {
-	in   TarInput
+type Foreign struct {
+	in   Input
 	at   int64 // of the next header
-	ext  tarExt
+	ext  extensions
 	last string // name of the member before
 	link []byte
 }
 
-// NewForeignTar walks in from its beginning.
-func NewForeignTar(in TarInput) *ForeignTar {
-	t := &ForeignTar{in: in}
+// NewForeign walks in from its beginning.
+func NewForeign(in Input) *Foreign {
+	t := &Foreign{in: in}
 	t.ext.reset()
 	return t
 }
@@ -44,14 +44,14 @@ type ForeignMember struct {
 	Offset int64  // of its first header block
 	Data   int64  // where the data begin
 	Size   int64  // of the data
-	// Forms are the rules of LintTar that its headers break: tarPAX, tarGNUName,
-	// tarPrefix, tarBigSize.
-	Forms []TarRule
+	// Forms are the rules of Lint that its headers break: rulePAX, ruleGNUName,
+	// rulePrefix, ruleBigSize.
+	Forms []Rule
 }
 
 // Next returns the next member, and io.EOF behind the last one, when all that
 // follows is zeros. Links and folders have no data; sparse members are refused.
-func (t *ForeignTar) Next() (m ForeignMember, err error) {
+func (t *Foreign) Next() (m ForeignMember, err error) {
 	t.ext.reset()
 	t.link = nil
 	for {
@@ -60,11 +60,11 @@ func (t *ForeignTar) Next() (m ForeignMember, err error) {
 		if err != nil {
 			return m, err
 		}
-		if bytes.Equal(b, zeros[:TarBlock]) {
+		if bytes.Equal(b, zeros[:Block]) {
 			if t.ext.at >= 0 {
 				return m, shardify.Corrupt(at, "the tar ends behind an extension header")
 			}
-			if err := t.trailing(at + TarBlock); err != nil {
+			if err := t.trailing(at + Block); err != nil {
 				return m, err
 			}
 			return m, io.EOF
@@ -78,7 +78,7 @@ func (t *ForeignTar) Next() (m ForeignMember, err error) {
 		link := bytes.Clone(cString(b[157:257]))
 		switch h.typ {
 		case 'x', 'g', 'L', 'K':
-			m.Forms = add(m.Forms, map[bool]TarRule{true: tarPAX, false: tarGNUName}[h.typ == 'x' || h.typ == 'g'])
+			m.Forms = add(m.Forms, map[bool]Rule{true: rulePAX, false: ruleGNUName}[h.typ == 'x' || h.typ == 'g'])
 			if err := t.extension(&h, at); err != nil {
 				return m, err
 			}
@@ -90,8 +90,8 @@ func (t *ForeignTar) Next() (m ForeignMember, err error) {
 }
 
 // member fills m from the header that its data follow.
-func (t *ForeignTar) member(m *ForeignMember, h *foreignHeader, link []byte, at int64) error {
-	m.Name, m.Link, m.Type, m.Offset, m.Data, m.Size = h.name, link, h.typ, at, at+TarBlock, h.size
+func (t *Foreign) member(m *ForeignMember, h *foreignHeader, link []byte, at int64) error {
+	m.Name, m.Link, m.Type, m.Offset, m.Data, m.Size = h.name, link, h.typ, at, at+Block, h.size
 	if t.ext.at >= 0 {
 		m.Offset = t.ext.at
 	}
@@ -103,10 +103,10 @@ func (t *ForeignTar) member(m *ForeignMember, h *foreignHeader, link []byte, at 
 		m.Name = t.ext.path
 	case len(h.prefix) > 0:
 		m.Name = append(append(append([]byte(nil), h.prefix...), '/'), h.name...)
-		m.Forms = add(m.Forms, tarPrefix)
+		m.Forms = add(m.Forms, rulePrefix)
 	}
 	if h.binary {
-		m.Forms = add(m.Forms, tarBigSize)
+		m.Forms = add(m.Forms, ruleBigSize)
 	}
 	if t.ext.size >= 0 {
 		m.Size = t.ext.size
@@ -130,22 +130,22 @@ func (t *ForeignTar) member(m *ForeignMember, h *foreignHeader, link []byte, at 
 }
 
 // step moves behind data, which the next read finds to be there or not.
-func (t *ForeignTar) step(data, size int64) error {
+func (t *Foreign) step(data, size int64) error {
 	const most = 1 << 62
 	if size > most-data {
 		return shardify.Corrupt(data, "tar member %.200q has %d bytes", t.last, size)
 	}
-	t.at = data + size + TarPad(size)
+	t.at = data + size + Pad(size)
 	return nil
 }
 
 // block is the header block at a place, which may not be there.
-func (t *ForeignTar) block(at int64) ([]byte, error) {
-	b, size, err := t.in.Bytes(at, TarBlock)
+func (t *Foreign) block(at int64) ([]byte, error) {
+	b, size, err := t.in.Bytes(at, Block)
 	if err != nil {
 		return nil, err
 	}
-	if len(b) == TarBlock {
+	if len(b) == Block {
 		return b, nil
 	}
 	text := "the tar has no end blocks"
@@ -158,7 +158,7 @@ func (t *ForeignTar) block(at int64) ([]byte, error) {
 }
 
 // after says where in the tar something is wrong.
-func (t *ForeignTar) after() string {
+func (t *Foreign) after() string {
 	if t.last == "" {
 		return ""
 	}
@@ -166,7 +166,7 @@ func (t *ForeignTar) after() string {
 }
 
 // trailing refuses data behind the end: a second archive that nobody would read.
-func (t *ForeignTar) trailing(at int64) error {
+func (t *Foreign) trailing(at int64) error {
 	for {
 		b, _, err := t.in.Bytes(at, 16<<10)
 		if err != nil || len(b) == 0 {
@@ -182,12 +182,12 @@ func (t *ForeignTar) trailing(at int64) error {
 }
 
 // extension reads a PAX or GNU extension header.
-func (t *ForeignTar) extension(h *foreignHeader, at int64) error {
-	data := at + TarBlock
+func (t *Foreign) extension(h *foreignHeader, at int64) error {
+	data := at + Block
 	if t.ext.at < 0 {
 		t.ext.at = at
 	}
-	if h.size > maxTarMeta {
+	if h.size > maxMeta {
 		return shardify.Corrupt(at, "tar extension header of %d bytes", h.size)
 	}
 	b, size, err := t.in.Bytes(data, int(h.size))
@@ -207,7 +207,7 @@ func (t *ForeignTar) extension(h *foreignHeader, at int64) error {
 			return shardify.Corrupt(data+int64(bad), "PAX record")
 		}
 	case 'g':
-		var g tarExt
+		var g extensions
 		g.reset()
 		if bad, ok := g.pax(b); !ok {
 			return shardify.Corrupt(data+int64(bad), "PAX record")
@@ -221,7 +221,7 @@ func (t *ForeignTar) extension(h *foreignHeader, at int64) error {
 	return t.step(data, h.size)
 }
 
-func add(list []TarRule, r TarRule) []TarRule {
+func add(list []Rule, r Rule) []Rule {
 	if slices.Contains(list, r) {
 		return list
 	}

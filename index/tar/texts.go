@@ -1,4 +1,4 @@
-package index
+package tar
 
 import (
 	"unicode/utf8"
