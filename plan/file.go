@@ -578,7 +578,7 @@ func parseSpans(v *varint.Reader) []shardify.Span {
 	return spans
 }
 
-// readAll reads a small published file.
+// ReadFile reads a small published file.
 func ReadFile(s storage.Store, name string) ([]byte, error) {
 	b, err := s.Open(name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/shardify/shardify/format"
 )
 
-// byObject makes parts of the splits that the inputs hold.
+// ByObject makes parts of the splits that the inputs hold.
 func (s *Split) ByObject(src shardify.Source) error {
 	var ranges []format.SplitRange
 	if p, ok := src.(format.Splitter); ok {
@@ -57,7 +57,7 @@ func MatchInput(glob, name string) bool {
 	return ok
 }
 
-// byInput settles a split that goes by input names: every input has exactly one part,
+// ByInput settles a split that goes by input names: every input has exactly one part,
 // and folders become parts.
 func (s *Split) ByInput(t *format.Table) error {
 	if t.Len() == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// manifest is what the plan alone says about the set.
+// Manifest is what the plan alone says about the set.
 func (p *Plan) Manifest() index.Manifest {
 	m := index.Manifest{
 		Format: p.Output, Keyed: p.Keyed, Schema: p.Schema, Recipe: p.recipe(), LeftOut: slices.Concat(p.LeftOut, p.Outside),

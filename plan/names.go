@@ -8,7 +8,7 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// fragmentSuffix ends the names of fragments.
+// FragmentSuffix ends the names of fragments.
 const FragmentSuffix = ".fragment"
 
 // Ranges writes numbers as an --array list: "3,17-19".
@@ -36,6 +36,7 @@ func Ranges(n []int) string {
 // in InputsName and its number in that input; with copies also the number of the copy.
 const OriginField = "origin"
 
+// OriginOf is the field, with the number of the copy or without.
 func OriginOf(copies bool) shardify.Field {
 	n := 2
 	if copies {
@@ -59,14 +60,16 @@ func (p *Plan) stem(i int) string {
 	return fmt.Sprintf("shard-%06d", i)
 }
 
-// PlanName is where a plan stands below the data set's folder.
+// FileName is where a plan is below the data set's folder.
 const FileName = storage.Private + "/plan"
 
+// ReceiptName is the path of the receipt of a shard.
 func (p *Plan) ReceiptName(i int) string { return receiptsDir + "/" + p.stem(i) + ".json" }
 
 // ScratchDir is where fragments are if no other place is named.
 const ScratchDir = storage.Private + "/scratch"
 
+// ScatterName is the path of the receipt of a portion of a global shuffle.
 func (p *Plan) ScatterName(i int) string {
 	return fmt.Sprintf("%s/scatter/portion-%06d.json", receiptsDir, i)
 }
@@ -93,6 +96,7 @@ func (p *Plan) SplitShardName(split, i int) string {
 
 const receiptsDir = storage.Private + "/receipts"
 
+// InputName is the name of an input, as errors and reports show it.
 func (p *Plan) InputName(i uint32) string {
 	if int(i) < p.Table.Len() {
 		return p.Table.Unique(int(i))

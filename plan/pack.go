@@ -15,7 +15,7 @@ func DefaultShardSize(total int64) int64 {
 	return min(max(size, total/4000), 2048*mib)
 }
 
-// sub is the samples [lo, hi) of a span with their share of its bytes, rounded
+// Sub is the samples [lo, hi) of a span with their share of its bytes, rounded
 // up so that a bound stays a bound.
 func Sub(s shardify.Span, lo, hi int64) shardify.Span {
 	if lo == s.Lo && hi == s.Hi {

@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// shaped tells whether samples are touched between reader and sinks.
+// Shaped tells whether samples are touched between reader and sinks.
 func (p *Plan) Shaped() bool {
 	return len(p.Ops) > 0 || p.Split != nil || p.Shuffle != "" || p.Provenance
 }
@@ -190,7 +190,7 @@ func (p *Plan) Outputs() int {
 	return len(p.Shards)
 }
 
-// expected is about how many samples a shard will have.
+// Expected is about how many samples a shard will have.
 func (p *Plan) Expected(shard int) int64 {
 	if p.Shuffle == ShuffleGlobal {
 		return p.Samples / int64(max(p.Gathers, 1))
@@ -198,7 +198,7 @@ func (p *Plan) Expected(shard int) int64 {
 	return p.Shards[shard].Samples
 }
 
-// read is the schema of the source.
+// SourceSchema is the schema of the source.
 func (p *Plan) SourceSchema() []shardify.Field {
 	if p.Source != nil {
 		return p.Source

@@ -23,7 +23,7 @@ const (
 	receiptWindow  = 2048
 )
 
-// inOrder reads n receipts and hands them on in order.
+// EachReceipt reads n receipts and hands them on in order.
 func EachReceipt(ctx context.Context, n int, read func(i int) (*Receipt, error), each func(i int, r *Receipt) error) error {
 	var got [receiptWindow]*Receipt
 	for lo := 0; lo < n; lo += receiptWindow {
@@ -73,7 +73,7 @@ type Receipt struct {
 	Fragment *shardify.File `json:"fragment,omitempty"`
 }
 
-// balance is law: every sample read, and every further copy, is written, dropped or
+// Balance is law: every sample read, and every further copy, is written, dropped or
 // skipped.
 func (r *Receipt) Balance() error {
 	var skipped int64
@@ -86,7 +86,7 @@ func (r *Receipt) Balance() error {
 	return nil
 }
 
-// written is the samples in shards or fragments.
+// Samples is how many samples are in shards or fragments.
 func (r *Receipt) Samples() int64 {
 	n := r.Shard.Samples
 	if r.Written != nil {
@@ -98,7 +98,7 @@ func (r *Receipt) Samples() int64 {
 	return n
 }
 
-// wrote compares the shards with the samples that were handed to them.
+// Wrote compares the shards with the samples that were handed to them.
 func (r *Receipt) Wrote(samples []int64) error {
 	shards := r.Splits
 	if shards == nil {
@@ -227,8 +227,8 @@ func (p *Plan) readReceipt(s storage.Store, i int, name string) (*Receipt, error
 	return r, nil
 }
 
-// there tells whether a published file has its size. That it cannot be looked at is an
-// error, not an absence.
+// Exists tells whether a published file is there with its size. A file that cannot be
+// looked at is an error, not absent.
 func Exists(s storage.Store, f shardify.File) (bool, error) {
 	n, err := storage.Size(s, f.Name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -237,7 +237,7 @@ func Exists(s storage.Store, f shardify.File) (bool, error) {
 	return err == nil && n == f.Bytes, err
 }
 
-// present tells whether the files of a receipt's shards are there in full size.
+// Present tells whether the files of a receipt's shards are there in full size.
 func (p *Plan) Present(s storage.Store, r *Receipt) (bool, error) {
 	if r.Fragment != nil {
 		return true, nil // scratch space may be where only the work is done

@@ -43,7 +43,7 @@ type InputPart struct {
 	Part    int    `json:"part"`
 }
 
-// holds tells whether r ends behind a sample.
+// Holds tells whether r ends behind a sample.
 func (r *InputPart) Holds(id shardify.ID) bool {
 	return id.Input < r.End || id.Input == r.End && id.Sample < r.Samples
 }
@@ -185,7 +185,7 @@ func (s *Split) Needs() []string {
 	return out
 }
 
-// counted: the cuts depend on all samples, so that a survey must find them.
+// Counted: the cuts depend on all samples, so that a survey must find them.
 func (s *Split) Counted() bool {
 	if s.Stratify != "" {
 		return true
@@ -198,10 +198,10 @@ func (s *Split) Counted() bool {
 	return false
 }
 
-// named: the splits exist, and names tell them.
+// Named: the splits exist, and names tell them.
 func (s *Split) Named() bool { return s.Dirs || s.Objects || len(s.Parts) > 0 && s.Parts[0].Glob != "" }
 
-// settled checks the settings against each other, at plan time.
+// Settled checks the settings against each other, at plan time.
 func (s *Split) Settled() error {
 	named := s.Named()
 	switch {
@@ -219,7 +219,7 @@ func (s *Split) Settled() error {
 	return s.check()
 }
 
-// shares is the cumulative shares of the parts, the last one 1. A part with the rest
+// Shares is the cumulative shares of the parts, the last one 1. A part with the rest
 // stands last in the order in which hashes are given out; order tells which is where.
 func (s *Split) Shares() (cum []float64, order []int) {
 	sum := 0.0
@@ -239,7 +239,7 @@ func (s *Split) Shares() (cum []float64, order []int) {
 	return cum, order
 }
 
-// cut is the hash below which a share of all hashes lies; a share of 1 has none.
+// CutAt is the hash below which a share of all hashes lies; a share of 1 has none.
 func CutAt(share float64) uint64 {
 	if share >= 1 {
 		return math.MaxUint64
@@ -249,7 +249,7 @@ func CutAt(share float64) uint64 {
 	return n
 }
 
-// ranks is the numbers of samples, of n, before the end of each part in order.
+// Ranks is the numbers of samples, of n, before the end of each part in order.
 func (s *Split) Ranks(n int64) (ends []int64, order []int, err error) {
 	if s.Parts[0].Share > 0 || s.Parts[0].Rest && len(s.Parts) > 1 && s.Parts[1].Share > 0 {
 		cum, order := s.Shares()
@@ -326,7 +326,7 @@ type Cuts struct {
 // all marks a cut without an end.
 const Unbounded = ^uint64(0)
 
-// part is the part that a hash belongs to.
+// Part is the part that a hash belongs to.
 func (c *Cuts) Part(h uint64) uint16 {
 	for i, b := range c.Below {
 		if h < b || b == Unbounded {

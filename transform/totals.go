@@ -39,7 +39,7 @@ type inputSum struct {
 	IsInt bool
 }
 
-// hasTotals tells whether a value of --set asks for a sum over another table of the inputs.
+// HasTotals tells whether a value of --set asks for a sum over another table of the inputs.
 func HasTotals(text string) bool {
 	for line := range strings.SplitSeq(text, "\n") {
 		if _, _, r, err := parseSet(line); err == nil && r.total != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify/plan"
 )
 
-// flow is a plan's pipeline, ready to run: every schema fixed, every survey learned.
+// Flow is a plan's pipeline, ready to run: every schema fixed, every survey learned.
 type Flow struct {
 	plan   *plan.Plan
 	before []stage
@@ -43,7 +43,7 @@ func (c cost) of(samples int, bytes int64) int64 {
 	return int64(c.byte*float64(bytes)) + int64(c.sample*float64(samples))
 }
 
-// compile makes the flow of a plan without its schemas.
+// New makes the flow of a plan, without its schemas.
 func New(p *plan.Plan, compile Compile) (*Flow, error) {
 	pipe := &Pipeline{}
 	if len(p.Ops) > 0 {
@@ -117,7 +117,7 @@ func (f *Flow) stageAt(place int) *stage {
 
 func (f *Flow) stages() int { return len(f.before) + len(f.after) }
 
-// chain fixes the schemas from a place on. Stages that are surveyed later may change
+// Chain fixes the schemas from a place on. Stages that are surveyed later may change
 // theirs once more. Behind the router the splits may have other fields for a while, as
 // long as no stage takes several of them that differ, and all agree in the end.
 func (f *Flow) Chain(from int) error {
@@ -256,7 +256,7 @@ func (f *Flow) costs() {
 	f.cost = c
 }
 
-// learn gives the surveyors what the plan has found, in order.
+// Learn gives the surveyors what the plan has found, in order.
 func (f *Flow) Learn() error {
 	if f.plan.Split != nil {
 		var err error
@@ -285,7 +285,7 @@ func (f *Flow) Learn() error {
 	return nil
 }
 
-// bind makes the flow that carries out a finished plan.
+// Bind makes the flow that carries out a finished plan.
 func Bind(p *plan.Plan, compile Compile) (*Flow, error) {
 	f, err := New(p, compile)
 	if err != nil {
@@ -303,7 +303,7 @@ func Bind(p *plan.Plan, compile Compile) (*Flow, error) {
 	return f, nil
 }
 
-// output is the schema that sinks see.
+// Output is the schema that sinks see.
 func (f *Flow) Output() []shardify.Field {
 	if f.plan.Provenance {
 		return append(slices.Clip(f.Schema), plan.OriginOf(f.MostCopies() > 1))
@@ -333,10 +333,10 @@ func names(schema []shardify.Field) []string {
 	return out
 }
 
-// mostCopies is how many copies a sample has at most.
+// MostCopies is how many copies a sample has at most.
 func (f *Flow) MostCopies() int { return slices.Max(f.Copies) }
 
-// memory is what samples of so many bytes take on their way, beside themselves.
+// Memory is what samples of so many bytes take on their way, beside themselves.
 func (f *Flow) Memory(samples int, bytes int64) int64 { return f.cost.of(samples, bytes) }
 
 // opSeed is the seed of the operation with an ordinal.
@@ -344,7 +344,7 @@ func opSeed(p *plan.Plan, op int) uint64 {
 	return shardify.Mix(shardify.Mix(p.Seed) + uint64(op) + 1)
 }
 
-// surveys tells whether a transform wants to see the data first.
+// Surveys tells whether a transform wants to see the data first.
 func (f *Flow) Surveys() bool {
 	for i := range f.stages() {
 		if v, ok := f.stageAt(i).Transform.(shardify.Surveyor); ok && v.Surveys() != "" {

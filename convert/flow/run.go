@@ -20,6 +20,7 @@ type Tally struct {
 	Skipped         []index.Skip
 }
 
+// Add adds what became of other samples.
 func (t *Tally) Add(o *Tally) {
 	t.Copied += o.Copied
 	t.Dropped += o.Dropped
@@ -35,7 +36,7 @@ func (t *Tally) Add(o *Tally) {
 	t.Skipped = append(t.Skipped, o.Skipped...)
 }
 
-// addCount adds to the count of the same name. They are in the order of their names:
+// AddCount adds to the count of the same name. They are in the order of their names:
 // which comes first must not depend on how batches are cut.
 func AddCount(list []shardify.Count, c shardify.Count) []shardify.Count {
 	i, ok := slices.BinarySearchFunc(list, c.Name, func(x shardify.Count, name string) int { return strings.Compare(x.Name, name) })
@@ -362,7 +363,7 @@ func (r *Runner) account(in, out *shardify.Batch, t *Tally) error {
 	return nil
 }
 
-// reason is the cause of an error without the places, which may be absolute
+// Reason is the cause of an error without the places, which may be absolute
 // paths and have no business in a manifest.
 func Reason(err error) string {
 	var e *shardify.Error

@@ -9,7 +9,7 @@ import (
 	"github.com/shardify/shardify/plan"
 )
 
-// gathering is what a survey keeps of a part of the samples.
+// Gathering is what a survey keeps of a part of the samples.
 type Gathering interface {
 	Collect(split int, b *shardify.Batch) error
 	Combine(next Gathering) error
@@ -52,7 +52,7 @@ func (s *surveyed) Combine(next Gathering) error { return s.Merge(next.(*surveye
 // if routed.
 type scan func(ctx context.Context, upto int, routed bool, begin func() Gathering) (Gathering, error)
 
-// survey finds out what the plan's surveyors ask for, one after the other: each sees
+// Survey finds out what the plan's surveyors ask for, one after the other: each sees
 // what the stages before it make.
 func (f *Flow) Survey(ctx context.Context, src shardify.Source, pass scan) error {
 	p := f.plan

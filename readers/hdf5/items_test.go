@@ -116,6 +116,27 @@ func TestListOfNamesOrdersSamples(t *testing.T) {
 	}
 }
 
+// TestListOfNamesInAFileOfShortAddresses: addresses and lengths of 4 bytes, which the global
+// heap pads to 8; with --text bytes the names are read, too.
+func TestListOfNamesInAFileOfShortAddresses(t *testing.T) {
+	for _, text := range []string{"utf8", "bytes"} {
+		o := format.Options{"sample": "dataset", "text": text}
+		s := mustLoad(t, []string{"items_short.h5"}, nil, o)
+		if got := strings.Join(s.order, " "); s.samples != 5 || got != "data ids" {
+			t.Fatalf("text %q: %d samples of %s", text, s.samples, got)
+		}
+		for i, want := range []string{"Q9", "P12", "A0B1", "P2", "Q10"} {
+			c := s.cols["ids"]
+			if got := string(c.Data[c.Offsets[0][i]:c.Offsets[0][i+1]]); got != want {
+				t.Errorf("text %q: sample %d is %s, want %s", text, i, got, want)
+			}
+			if v := values(s.cols["data"])[6*i]; v != float64(10*i) {
+				t.Errorf("text %q: values of %s begin with %v", text, want, v)
+			}
+		}
+	}
+}
+
 func TestEncodedImagesAreBytes(t *testing.T) {
 	s := mustLoad(t, []string{"items_void.h5"}, nil, asItems)
 	for _, name := range []string{"images", "raw"} {

@@ -39,16 +39,16 @@ func TestFlippedValuesAreFound(t *testing.T) {
 // all values and their sum are right.
 func TestBytesBehindADeflateStreamAreFound(t *testing.T) {
 	z := small(npy.Deflated)
-	first := int(le.Uint32(z[len(z)-npy.EndBytes+16:]))
+	first := int(le.Uint32(z[len(z)-endBytes+16:]))
 	packed, local := int(le.Uint32(z[first+20:])), int(le.Uint32(z[first+42:]))
-	data := local + npy.LocalBytes + len("x.npy") + int(le.Uint16(z[local+28:]))
+	data := local + localBytes + len("x.npy") + int(le.Uint16(z[local+28:]))
 	out := append(bytes.Clone(z[:data+packed]), 1, 2, 3)
 	out = append(out, z[data+packed:]...)
 	first += 3
 	le.PutUint32(out[first+20:], uint32(packed+3))
-	second := first + bytes.Index(out[first+4:], []byte(npy.DirSig)) + 4
+	second := first + bytes.Index(out[first+4:], []byte(dirSig)) + 4
 	le.PutUint32(out[second+42:], le.Uint32(out[second+42:])+3)
-	le.PutUint32(out[len(out)-npy.EndBytes+16:], uint32(first))
+	le.PutUint32(out[len(out)-endBytes+16:], uint32(first))
 	_, err := loadBytes(t.TempDir(), "a.npz", out, nil, nil)
 	if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "compressed data end after") {
 		t.Errorf("error %v", err)
@@ -220,7 +220,7 @@ func TestGiganticFortranArrayIsRefused(t *testing.T) {
 		noise = le.AppendUint64(noise, rng.Uint64())
 	}
 	z := archive(member{"x.npy", npy.Deflated, append(bytes.Clone(head), noise...)})
-	first := int(le.Uint32(z[len(z)-npy.EndBytes+16:]))
+	first := int(le.Uint32(z[len(z)-endBytes+16:]))
 	le.PutUint32(z[first+24:], uint32(len(head)+8*rows))
 	_, err := loadBytes(t.TempDir(), "a.npz", z, nil, nil)
 	if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "in Fortran order: 1.0 GiB") {

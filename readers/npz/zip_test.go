@@ -16,6 +16,16 @@ import (
 	"github.com/shardify/shardify/readers/npz/internal/npy"
 )
 
+// The records of a zip archive: their marks, and how long they are without what varies.
+const (
+	localBytes               = 30
+	dirSig, dirBytes         = "PK\x01\x02", 46
+	end64Sig, end64Bytes     = "PK\x06\x06", 56
+	locatorSig, locatorBytes = "PK\x06\x07", 20
+	endBytes                 = 22
+	maxComment               = 1<<16 - 1
+)
+
 func small(method uint16) []byte {
 	rng := rand.New(rand.NewPCG(3, 4))
 	return archive(
@@ -101,15 +111,15 @@ func withComment(b []byte, comment string) []byte {
 
 // to64 writes the end of the archive again with ZIP64 records.
 func to64(b []byte) []byte {
-	end := b[len(b)-npy.EndBytes:]
-	at := uint64(len(b) - npy.EndBytes)
-	e64 := append([]byte(npy.End64Sig), make([]byte, npy.End64Bytes-4)...)
-	le.PutUint64(e64[4:], npy.End64Bytes-12)
+	end := b[len(b)-endBytes:]
+	at := uint64(len(b) - endBytes)
+	e64 := append([]byte(end64Sig), make([]byte, end64Bytes-4)...)
+	le.PutUint64(e64[4:], end64Bytes-12)
 	le.PutUint64(e64[24:], uint64(le.Uint16(end[8:])))
 	le.PutUint64(e64[32:], uint64(le.Uint16(end[10:])))
 	le.PutUint64(e64[40:], uint64(le.Uint32(end[12:])))
 	le.PutUint64(e64[48:], uint64(le.Uint32(end[16:])))
-	loc := append([]byte(npy.LocatorSig), make([]byte, npy.LocatorBytes-4)...)
+	loc := append([]byte(locatorSig), make([]byte, locatorBytes-4)...)
 	le.PutUint64(loc[8:], at)
 	le.PutUint32(loc[16:], 1)
 	out := append(bytes.Clone(b[:at]), append(e64, loc...)...)
@@ -121,7 +131,7 @@ func to64(b []byte) []byte {
 // withWideSizes moves the sizes of the first directory entry to a ZIP64 extra
 // field behind a foreign one.
 func withWideSizes(b []byte) []byte {
-	end := len(b) - npy.EndBytes
+	end := len(b) - endBytes
 	at := int(le.Uint32(b[end+16:]))
 	entry := bytes.Clone(b[at:end])
 	name := int(le.Uint16(entry[28:]))
@@ -133,8 +143,8 @@ func withWideSizes(b []byte) []byte {
 	copy(entry[20:], bytes.Repeat([]byte{0xff}, 8))
 	copy(entry[42:], bytes.Repeat([]byte{0xff}, 4))
 	le.PutUint16(entry[30:], uint16(len(extra)))
-	rest := entry[npy.DirBytes+name+old:]
-	out := append(bytes.Clone(b[:at]), entry[:npy.DirBytes+name]...)
+	rest := entry[dirBytes+name+old:]
+	out := append(bytes.Clone(b[:at]), entry[:dirBytes+name]...)
 	out = append(append(out, extra...), rest...)
 	tail := bytes.Clone(b[end:])
 	le.PutUint32(tail[12:], uint32(len(entry)-old+len(extra)))
@@ -151,9 +161,9 @@ func TestArchivesOfAllForms(t *testing.T) {
 	junk := []byte(strings.Repeat("#!/bin/sh\n", 77))
 	for name, b := range map[string][]byte{
 		"comment":                    withComment(good, "hello"),
-		"longest comment":            withComment(good, strings.Repeat("c", npy.MaxComment)),
-		"end record in the comment":  withComment(good, string(good[len(good)-npy.EndBytes:])+"x"),
-		"end record ends comment":    withComment(good, "x"+string(good[len(good)-npy.EndBytes:])),
+		"longest comment":            withComment(good, strings.Repeat("c", maxComment)),
+		"end record in the comment":  withComment(good, string(good[len(good)-endBytes:])+"x"),
+		"end record ends comment":    withComment(good, "x"+string(good[len(good)-endBytes:])),
 		"leading junk":               append(bytes.Clone(junk), good...),
 		"zip64":                      to64(good),
 		"zip64 behind junk":          append(bytes.Clone(junk), to64(good)...),
@@ -184,9 +194,9 @@ func patch(b []byte, at int, with ...byte) []byte {
 func TestArchivesRefused(t *testing.T) {
 	dir := t.TempDir()
 	good := small(npy.Deflated)
-	first := int(le.Uint32(good[len(good)-npy.EndBytes+16:])) // directory entry of x
+	first := int(le.Uint32(good[len(good)-endBytes+16:])) // directory entry of x
 	local := int(le.Uint32(good[first+42:]))
-	second := first + 4 + bytes.Index(good[first+4:], []byte(npy.DirSig))
+	second := first + 4 + bytes.Index(good[first+4:], []byte(dirSig))
 	size := good[second+20] + 30 // of y, with the data descriptor behind it
 	long := npyBytes("<f4", false, []int{6, 2}, make([]byte, 49))
 	short := npyBytes("<f4", false, []int{6, 2}, make([]byte, 47))
@@ -208,12 +218,12 @@ func TestArchivesRefused(t *testing.T) {
 		{"x is encrypted", patch(patch(good, first+8, 9), local+6, 9), shardify.ErrUnsupported, "member is encrypted"},
 		{"x is lzma", patch(patch(good, first+10, 14), local+8, 14), shardify.ErrUnsupported, "method 14 (lzma)"},
 		{"method in the local header", patch(good, local+8, 0), shardify.ErrCorrupt, "local header has method 0"},
-		{"name in the local header", patch(good, local+npy.LocalBytes, 'q'), shardify.ErrCorrupt, `name "q.npy"`},
+		{"name in the local header", patch(good, local+localBytes, 'q'), shardify.ErrCorrupt, `name "q.npy"`},
 		{"local header elsewhere", patch(good, first+42, 1), shardify.ErrCorrupt, "no local header"},
 		{"local header in the directory", patch(good, first+42, byte(first), byte(first>>8)), shardify.ErrCorrupt, "behind the zip directory"},
 		{"packed size runs into the directory", patch(patch(good, second+20, size), second+24, size), shardify.ErrCorrupt, "runs into the zip directory"},
-		{"more members than entries", patch(good, len(good)-npy.EndBytes+10, 3), shardify.ErrCorrupt, "3 members"},
-		{"directory larger than the file", patch(good, len(good)-npy.EndBytes+12, 0xff, 0xff), shardify.ErrCorrupt, "no end of a zip archive"},
+		{"more members than entries", patch(good, len(good)-endBytes+10, 3), shardify.ErrCorrupt, "3 members"},
+		{"directory larger than the file", patch(good, len(good)-endBytes+12, 0xff, 0xff), shardify.ErrCorrupt, "no end of a zip archive"},
 		{"array longer than the member", archive(member{"x.npy", npy.Stored, short}), shardify.ErrCorrupt, "truncated"},
 		{"member longer than the array", archive(member{"x.npy", npy.Stored, long}), shardify.ErrCorrupt, "larger than its array"},
 		{"deflated member longer than the array", archive(member{"x.npy", npy.Deflated, long}), shardify.ErrCorrupt, "larger than its array"},
@@ -236,14 +246,14 @@ func forgeSize(b []byte, n int) []byte {
 	lie := npyBytes("<u1", false, []int{n}, nil)
 	copy(b, lie)
 	z := archive(member{"x.npy", npy.Deflated, b})
-	first := int(le.Uint32(z[len(z)-npy.EndBytes+16:]))
+	first := int(le.Uint32(z[len(z)-endBytes+16:]))
 	le.PutUint32(z[first+24:], uint32(len(lie)+n))
 	return z
 }
 
 func TestOverlappingMembersAreRefused(t *testing.T) {
 	b := archive(member{"a.npy", npy.Stored, npyBytes("<u1", false, []int{500}, make([]byte, 500))})
-	end := len(b) - npy.EndBytes
+	end := len(b) - endBytes
 	at := int(le.Uint32(b[end+16:]))
 	entry := b[at:end]
 	out := bytes.Clone(b[:at])
@@ -264,7 +274,7 @@ func FuzzDirectory(f *testing.F) {
 	good := small(npy.Deflated)
 	f.Add(good)
 	f.Add(to64(withWideSizes(good)))
-	f.Add(withComment(good, string(good[len(good)-npy.EndBytes:])))
+	f.Add(withComment(good, string(good[len(good)-endBytes:])))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in := &npy.Input{R: bytes.NewReader(b), Size: int64(len(b))}
 		d, err := npy.ReadDirectory(in)
@@ -277,7 +287,7 @@ func FuzzDirectory(f *testing.F) {
 		for i := range d.Entries {
 			e := &d.Entries[i]
 			off, err := d.DataOffset(in, e)
-			if err == nil && (off < npy.LocalBytes || off+e.Packed > d.Start) {
+			if err == nil && (off < localBytes || off+e.Packed > d.Start) {
 				t.Errorf("member %q at [%d, %d) of %d bytes", e.Name, off, off+e.Packed, d.Start)
 			}
 		}

@@ -2,7 +2,7 @@
 
 package load
 
-// poison fills a released slot with rubbish, so that a test which reads it after
+// Poison fills a released slot with rubbish, so that a test which reads it after
 // Release sees wrong values.
 func Poison(b []byte) {
 	for i := range b {

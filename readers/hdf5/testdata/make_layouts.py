@@ -64,6 +64,13 @@ def items():
         for i, n in enumerate(ids):
             f[n] = (count((6,), "<f4") + 10 * i).astype("<f2")
         f["ids"], f["labels"] = np.array(ids, "S"), count((5,), "<i8")
+    sizes = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    sizes.set_sizes(4, 4)
+    # the list is of 12 bytes an element, an address of 4 bytes in each
+    with h5py.File(h5py.h5f.create(b"items_short.h5", h5py.h5f.ACC_TRUNC, sizes)) as f:
+        for i, n in enumerate(ids):
+            f[n] = count((6,), "<f4") + 10 * i
+        f.create_dataset("ids", data=ids, dtype=h5py.string_dtype(), track_times=False)
     with new("items_order.h5") as f:  # no list: which label is whose?
         for i, n in enumerate(ids):
             f["x/" + n] = count((6,), "<f4")

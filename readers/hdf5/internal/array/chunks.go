@@ -21,7 +21,7 @@ type Buffers struct {
 	pipe  filter.Scratch
 	sub   *Buffers // of a virtual data set's sources
 	rows  []byte   // of such a source
-	// decoded counts the chunks that were decoded, if a test wants it.
+	// Decoded counts the chunks that were decoded, if a test wants it.
 	Decoded map[*Array]int
 
 	scratch shardify.Scratch

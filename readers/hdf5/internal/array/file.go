@@ -69,6 +69,7 @@ func (f *File) Close() error {
 	return err
 }
 
+// ReadFull fills b with the bytes of the file from off on.
 func (f *File) ReadFull(b []byte, off int64) error { return readAt(f.in, b, off) }
 
 // Failed is the error of a read that failed, here or in a file that this one led to.

@@ -58,7 +58,7 @@ func (w *Work) Drop() {
 const batchBytes = 1 << 20
 
 // Read fills data, each column's buffer from the stretch's first sample on, and
-// appends to w.vary what varies.
+// appends to w.Vary what varies.
 func (s *Stretch) Read(ctx context.Context, w *Work, data [][]byte) error {
 	if elem, _ := s.elems(); len(s.Parts) == 1 && s.Parts[0].Leaf.Whole(elem) {
 		return s.readInPlace(ctx, w, data[s.Parts[0].Column])

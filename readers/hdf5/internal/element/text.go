@@ -92,6 +92,7 @@ func numberText(l *Leaf, b []byte) string {
 	}
 }
 
+// MediaText is the media of texts, unless an option makes them bytes.
 const MediaText = "txt"
 
 // Trim cuts off what pads a text.
@@ -114,6 +115,7 @@ func Trim(b []byte, p h5.Padding) []byte {
 // Attributes are those of an object; what is damaged is not among them.
 type Attributes []h5.Attribute
 
+// Find is the attribute with a name; nil if there is none, or it is damaged.
 func (l Attributes) Find(name string) *h5.Attribute {
 	if i := slices.IndexFunc(l, func(a h5.Attribute) bool { return a.Name == name && a.Err == nil }); i >= 0 {
 		return &l[i]
@@ -121,6 +123,7 @@ func (l Attributes) Find(name string) *h5.Attribute {
 	return nil
 }
 
+// Text is the text of the attribute with a name; "" if it is absent, or no text.
 func (l Attributes) Text(f *h5.File, name string) string {
 	if a := l.Find(name); a != nil {
 		return AttributeText(f, a)

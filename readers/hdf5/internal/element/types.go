@@ -408,7 +408,7 @@ func (l *Leaf) Field(name string, inner []int64) (shardify.Field, error) {
 	return f, f.Validate()
 }
 
-// whole: elements are exactly the leaf's values.
+// Whole: elements are exactly the leaf's values.
 func (l *Leaf) Whole(elem int64) bool {
 	if l.Kind != Numbers || l.CF != nil || !l.Num.InPlace() || l.At.Off != 0 {
 		return false

@@ -8,8 +8,11 @@ import (
 )
 
 // A global heap collection: "GCOL", u8 1, 3 reserved, L size of the collection,
-// then objects: u16 index, u16 references, u32 reserved, L size, data padded to 8.
-// Index 0 is the free space and ends the list.
+// then objects: u16 index, u16 references, u32 reserved, L size, data. Both heads and the
+// data are padded to 8. Index 0 is the free space and ends the list.
+
+// heapHead is the length of the head of a collection, and of an object.
+func (f *File) heapHead() int { return (8 + f.LengthSize + 7) &^ 7 }
 
 // heapState is the cache of a Heap.
 type heapState struct {
@@ -143,7 +146,7 @@ func (h *Heap) unlink(c *collection) {
 // read loads a collection into c. Most have the smallest size: one read.
 func (h *Heap) read(c *collection, addr int64) error {
 	f := h.f
-	head := int64(8 + f.LengthSize)
+	head := int64(f.heapHead())
 	if err := f.within(addr, head, "global heap collection"); err != nil {
 		return err
 	}
@@ -188,13 +191,13 @@ func resize(b []byte, n int64) []byte {
 
 func (h *Heap) parse(c *collection) error {
 	c.spans = c.spans[:0]
-	head := 8 + h.f.LengthSize
+	head := h.f.heapHead()
 	for at := head; len(c.data)-at >= head; {
 		index := int(binary.LittleEndian.Uint16(c.data[at:]))
 		if index == 0 {
 			break
 		}
-		n := leUint(c.data[at+8 : at+head])
+		n := leUint(c.data[at+8 : at+8+h.f.LengthSize])
 		at += head
 		if n > uint64(len(c.data)-at) {
 			return shardify.Corrupt(c.addr+int64(at), "global heap: object %d of %d bytes reaches past its collection", index, n)

@@ -10,10 +10,10 @@ import (
 // a set share one.
 type Blob struct {
 	Mode   Mode   `json:"mode"`
-	Parent string `json:"parent,omitempty"`
-	Stem   string `json:"stem,omitempty"`
-	Number bool   `json:"numbered,omitempty"`
-	Why    string `json:"why"`
+	Parent string `json:"parent,omitempty"`   // the group that holds sample groups or data sets
+	Stem   string `json:"stem,omitempty"`     // what their names begin with
+	Number bool   `json:"numbered,omitempty"` // and then a number
+	Why    string `json:"why"`                // this mode
 	// Of data sets that are samples: other names in their group Parent, and the data set
 	// that lists the names in order.
 	Not     []string     `json:"not,omitempty"`
@@ -28,8 +28,8 @@ const shapeLeaf = -1
 
 // BlobObject is a data set whose leaves are fields, one after the other.
 type BlobObject struct {
-	Path   string `json:"path"` // in a group that is a sample: below it
-	Leaves []int  `json:"leaves"`
+	Path   string `json:"path"`   // in a group that is a sample: below it
+	Leaves []int  `json:"leaves"` // by their number in the type, or shapeLeaf
 	Ragged bool   `json:"ragged,omitempty"`
 	Sparse bool   `json:"sparse,omitempty"` // data or indices of a sparse matrix
 	Lists  string `json:"lists,omitempty"`  // where the lists of flat values begin

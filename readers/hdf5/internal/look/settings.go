@@ -12,9 +12,9 @@ import (
 
 // Settings are the options, read.
 type Settings struct {
-	Objects  []string
-	Sample   string
-	External bool
+	Objects  []string // globs; none means all
+	Sample   string   // the mode that was asked for
+	External bool     // files that others name are read
 	frame    string
 	lists    bool // flat arrays beside offsets are lists
 	Splits   bool // those in the files are wanted
@@ -24,6 +24,7 @@ type Settings struct {
 	axis     int // of the samples, or rows.AutoAxis
 }
 
+// NewSettings reads the options of the format.
 func NewSettings(o format.Options) (*Settings, error) {
 	s := &Settings{Sample: o["sample"], External: o.Bool("external"), media: element.MediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"]}
 	var err error

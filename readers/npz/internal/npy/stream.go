@@ -105,6 +105,7 @@ func (s *Stream) Finish() error {
 	return nil
 }
 
+// BadSum is the error of a member whose checksum differs from the stored one.
 func BadSum(is, want uint32) error {
 	return shardify.Corrupt(-1, "crc32 is %08x, stored %08x", is, want)
 }

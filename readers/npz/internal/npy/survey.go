@@ -37,13 +37,14 @@ type Array struct {
 type Listing struct {
 	Size   int64
 	Arrays []Array
-	// notes are facts that no error tells: double members, bytes left over.
+	// Notes are facts that no error tells: double members, bytes left over.
 	Notes   []format.Leftover
 	NpyFile bool // one array, named by the file
-	// foreign: the file is neither NPY nor NPZ, and not named so.
+	// Foreign: the file is neither NPY nor NPZ, and not named so.
 	Foreign bool
 }
 
+// ErrForeign: the file begins as no NPY or NPZ file does.
 var ErrForeign = errors.New("not an NPY or NPZ file")
 
 // Survey opens a file and lists its arrays. npyName names the array of an .npy
@@ -138,6 +139,7 @@ func (l *Listing) npz(in *Input, want func(key string) bool) error {
 // ErrNotRead marks members that nobody wants.
 var ErrNotRead = errors.New("not read")
 
+// MemberKey is the name of the array that a member of an archive holds.
 func MemberKey(name string) string { return strings.TrimSuffix(name, ".npy") }
 
 // IsData tells an error about the bytes from one about getting them.
@@ -300,6 +302,7 @@ func (l *Listing) Shapes() string {
 	return strings.Join(all, ", ")
 }
 
+// HasData tells whether an array that can be read has values.
 func (l *Listing) HasData() bool {
 	return slices.ContainsFunc(l.Arrays, func(a Array) bool { return a.Err == nil && a.Data > 0 })
 }

@@ -22,7 +22,7 @@ type Leaf struct {
 	Name   string // "" of a plain array, else "pt" or "nest/a"
 	Scalar scalar
 	dims   []int // of sub-arrays
-	// runs are the offsets in the item of the leaf's bytes, in runBytes long
+	// Runs are the offsets in the item of the leaf's bytes, in runBytes long
 	// pieces: one, unless the leaf is inside a sub-array of structs.
 	Runs     []int
 	RunBytes int

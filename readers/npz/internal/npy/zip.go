@@ -24,13 +24,13 @@ import (
 // local header, whose extra field has another length. Bytes before the first
 // member (a shell script, a mail header) shift all offsets.
 const (
-	localSig, LocalBytes     = "PK\x03\x04", 30
-	DirSig, DirBytes         = "PK\x01\x02", 46
-	End64Sig, End64Bytes     = "PK\x06\x06", 56
-	LocatorSig, LocatorBytes = "PK\x06\x07", 20
-	endSig, EndBytes         = "PK\x05\x06", 22
+	localSig, localBytes     = "PK\x03\x04", 30
+	dirSig, dirBytes         = "PK\x01\x02", 46
+	end64Sig, end64Bytes     = "PK\x06\x06", 56
+	locatorSig, locatorBytes = "PK\x06\x07", 20
+	endSig, endBytes         = "PK\x05\x06", 22
 
-	MaxComment = 1<<16 - 1
+	maxComment = 1<<16 - 1
 	// maxDirectory bounds the directory: some 500,000 members.
 	maxDirectory = 64 << 20
 )
@@ -79,7 +79,7 @@ func ReadDirectory(in *Input) (*directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	if end.size > uint64(end.at) || end.count > end.size/DirBytes {
+	if end.size > uint64(end.at) || end.count > end.size/dirBytes {
 		return nil, shardify.Corrupt(end.at, "zip directory of %d members in %d bytes does not fit", end.count, end.size)
 	}
 	if end.size > maxDirectory {
@@ -121,15 +121,15 @@ func ReadDirectory(in *Input) (*directory, error) {
 // to the end of the file and whose directory is where it says. A comment may
 // itself contain the signature.
 func findEnd(in *Input) (endRecord, error) {
-	for _, n := range []int64{pieceBytes, MaxComment + EndBytes} {
+	for _, n := range []int64{pieceBytes, maxComment + endBytes} {
 		n = min(n, in.Size)
 		tail, err := in.at(in.Size-n, int(n))
 		if err != nil {
 			return endRecord{}, err
 		}
 		tail = bytes.Clone(tail)
-		for i := len(tail) - EndBytes; i >= 0; i-- {
-			if string(tail[i:i+4]) != endSig || i+EndBytes+int(le.Uint16(tail[i+20:])) != len(tail) {
+		for i := len(tail) - endBytes; i >= 0; i-- {
+			if string(tail[i:i+4]) != endSig || i+endBytes+int(le.Uint16(tail[i+20:])) != len(tail) {
 				continue
 			}
 			if e, ok := readEnd(in, tail[i:], in.Size-n+int64(i)); ok {
@@ -156,25 +156,25 @@ func readEnd(in *Input, b []byte, at int64) (e endRecord, ok bool) {
 	if e.size == 0 {
 		return e, e.count == 0
 	}
-	head, err := in.at(e.at-int64(e.size), min(DirBytes, int(min(e.size, DirBytes))))
-	return e, err == nil && strings.HasPrefix(string(head), DirSig)
+	head, err := in.at(e.at-int64(e.size), min(dirBytes, int(min(e.size, dirBytes))))
+	return e, err == nil && strings.HasPrefix(string(head), dirSig)
 }
 
 // end64 takes the values of the ZIP64 end record, if there is one before e.
 func (e *endRecord) end64(in *Input) {
-	loc, err := in.at(e.at-LocatorBytes, LocatorBytes)
-	if err != nil || string(loc[:4]) != LocatorSig {
+	loc, err := in.at(e.at-locatorBytes, locatorBytes)
+	if err != nil || string(loc[:4]) != locatorSig {
 		return
 	}
 	claim := int64(min(le.Uint64(loc[8:]), 1<<62))
 	// The offset is wrong when the archive is preceded by other data; then the
 	// record stands right before its locator, as everybody writes it.
-	for _, at := range []int64{claim, e.at - LocatorBytes - End64Bytes} {
-		if at > e.at-LocatorBytes-End64Bytes {
+	for _, at := range []int64{claim, e.at - locatorBytes - end64Bytes} {
+		if at > e.at-locatorBytes-end64Bytes {
 			continue
 		}
-		b, err := in.at(at, End64Bytes)
-		if err == nil && string(b[:4]) == End64Sig {
+		b, err := in.at(at, end64Bytes)
+		if err == nil && string(b[:4]) == end64Sig {
 			*e = endRecord{at: at, count: le.Uint64(b[32:]), size: le.Uint64(b[40:]), offset: le.Uint64(b[48:])}
 			return
 		}
@@ -184,16 +184,16 @@ func (e *endRecord) end64(in *Input) {
 // readEntry reads the entry at the start of b, which stands at byte at of the
 // file, and returns its length.
 func readEntry(b []byte, at int64) (e entry, n int, err error) {
-	if len(b) < DirBytes || string(b[:4]) != DirSig {
+	if len(b) < dirBytes || string(b[:4]) != dirSig {
 		return e, 0, shardify.Corrupt(at, "zip directory entry expected")
 	}
 	name, extra, comment := int(le.Uint16(b[28:])), int(le.Uint16(b[30:])), int(le.Uint16(b[32:]))
-	n = DirBytes + name + extra + comment
+	n = dirBytes + name + extra + comment
 	if n > len(b) {
 		return e, 0, shardify.Corrupt(at, "zip directory entry of %d bytes, %d are left", n, len(b))
 	}
 	e = entry{
-		raw:   string(b[DirBytes : DirBytes+name]),
+		raw:   string(b[dirBytes : dirBytes+name]),
 		flags: le.Uint16(b[8:]), method: le.Uint16(b[10:]), crc: le.Uint32(b[16:]),
 		Packed: int64(le.Uint32(b[20:])), decoded: int64(le.Uint32(b[24:])), local: int64(le.Uint32(b[42:])),
 	}
@@ -201,7 +201,7 @@ func readEntry(b []byte, at int64) (e entry, n int, err error) {
 	if e.flags&(1<<11) == 0 || !utf8.ValidString(e.raw) {
 		e.Name = fromCP437(e.raw)
 	}
-	if !e.extra64(b[DirBytes+name : DirBytes+name+extra]) {
+	if !e.extra64(b[dirBytes+name : dirBytes+name+extra]) {
 		return e, 0, shardify.Corrupt(at, "member %s: zip64 sizes are missing", clip(e.Name, 60))
 	}
 	return e, n, nil
@@ -242,10 +242,10 @@ func (e *entry) extra64(extra []byte) bool {
 // DataOffset reads the local header of a member and returns where its data
 // begin, which end before the directory.
 func (d *directory) DataOffset(in *Input, e *entry) (int64, error) {
-	if e.local > d.Start-LocalBytes {
+	if e.local > d.Start-localBytes {
 		return 0, shardify.Corrupt(e.local, "local header lies behind the zip directory at byte %d", d.Start)
 	}
-	b, err := in.at(e.local, LocalBytes)
+	b, err := in.at(e.local, localBytes)
 	if err != nil {
 		return 0, err
 	}
@@ -259,15 +259,15 @@ func (d *directory) DataOffset(in *Input, e *entry) (int64, error) {
 		return 0, shardify.Corrupt(e.local+6, "local header has flags %#x, the directory %#x", f, e.flags)
 	}
 	name, extra := int(le.Uint16(b[26:])), int(le.Uint16(b[28:]))
-	off := e.local + LocalBytes + int64(name) + int64(extra)
+	off := e.local + localBytes + int64(name) + int64(extra)
 	if off > d.Start || e.Packed > d.Start-off {
 		return 0, shardify.Corrupt(off, "member of %d bytes runs into the zip directory at byte %d", e.Packed, d.Start)
 	}
-	if b, err = in.at(e.local+LocalBytes, name); err != nil {
+	if b, err = in.at(e.local+localBytes, name); err != nil {
 		return 0, err
 	}
 	if string(b) != e.raw {
-		return 0, shardify.Corrupt(e.local+LocalBytes, "local header has the name %q", clip(string(b), 60))
+		return 0, shardify.Corrupt(e.local+localBytes, "local header has the name %q", clip(string(b), 60))
 	}
 	return off, nil
 }
