@@ -194,7 +194,7 @@ func (d *Device) String() string { return fmt.Sprintf("cuda:%d", d.info.Ordinal)
 // on its way when it was seen.
 func (d *Device) noted(err error) error {
 	var e *Error
-	if errors.As(err, &e) && sticky(e.Code) {
+	if d.lost == nil && errors.As(err, &e) && sticky(e.Code) {
 		e.While = d.inFlight()
 		d.lost = err
 	}
