@@ -79,7 +79,9 @@ func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 	if l.dev, err = device.Open(cfg.Device); err != nil {
 		return nil, err
 	}
-	_, l.onHost = l.dev.(device.Host)
+	if _, l.onHost = l.dev.(device.Host); !l.onHost {
+		l.near()
+	}
 	l.steps.Together = l.together()
 	if err := l.prepare(); err != nil {
 		l.freeMemory()

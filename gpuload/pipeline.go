@@ -134,7 +134,10 @@ func (p *pipeline) main() error {
 func (p *pipeline) start() {
 	if p.windows != nil {
 		epoch, at := p.epoch, p.at
-		p.wg.Go(func() { p.windows.Run(p.ctx, epoch, at) })
+		p.wg.Go(func() {
+			defer p.crew.Bind()()
+			p.windows.Run(p.ctx, epoch, at)
+		})
 	}
 	if a := p.advisor; a != nil {
 		a.Begun = false
@@ -332,6 +335,7 @@ func (m *maker) close() {
 
 // run makes one batch after the other.
 func (m *maker) run() {
+	defer m.crew.Bind()()
 	defer m.close()
 	for {
 		m.mu.Lock()

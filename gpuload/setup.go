@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
@@ -108,6 +110,22 @@ func (l *Loader) planWork() {
 	}
 	l.makers = min(l.workers, l.cfg.Depth)
 	l.crew = load.NewCrew(l.workers - 1)
+}
+
+// near has host memory copied by the cores of the GPU's NUMA node, whose memory it is.
+func (l *Loader) near() {
+	node := l.Device().NUMA
+	if n := l.crew.Near(device.Machine.NodeCores(node)); n > 0 {
+		l.note("batches are made on %d of %d cores, those of NUMA node %d, which %s hangs on", n, load.CoresAllowed(), node, l.dev)
+	}
+}
+
+// notePinned says where more host memory is to be pinned than this process may.
+func (l *Loader) notePinned(n int64) {
+	limit, from := device.Machine.Pinnable()
+	if !l.onHost && limit > 0 && n > limit {
+		l.note("tier %s pins about %s of host memory, and %s allows %s: raise it, or choose tier stream", l.tier, shardify.FormatSize(n), from, shardify.FormatSize(limit))
+	}
 }
 
 // noteOrder says what about the order may surprise.

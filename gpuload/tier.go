@@ -41,6 +41,12 @@ func (l *Loader) planTier() error {
 			return err
 		}
 	}
+	switch l.tier {
+	case TierPinned:
+		l.notePinned(need)
+	case TierDevice:
+		l.notePinned(need - fixed)
+	}
 	l.noteWindows(need, budget)
 	return nil
 }

@@ -14,6 +14,7 @@ type Device struct {
 	drv   *driver
 	info  Info
 	node  int // NUMA node of the GPU, or -1
+	nodes func(pci string) int
 	chunk int64
 	dev   int32
 	ctx   uintptr // 0: not retained
@@ -54,7 +55,7 @@ func Open(o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{drv: drv, chunk: o.Chunk, node: -1, live: map[closer]struct{}{}}
+	d := &Device{drv: drv, chunk: o.Chunk, node: -1, nodes: o.Node, live: map[closer]struct{}{}}
 	if err = d.open(int32(o.Device)); err == nil {
 		err = d.do(d.prepare)
 	}
@@ -161,7 +162,9 @@ func (d *Device) describe(ordinal int32) (err error) {
 		}
 		i.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 	}
-	d.node = numaNode(i.PCI)
+	if d.nodes != nil {
+		d.node = d.nodes(i.PCI)
+	}
 	i.NUMA = d.node
 	for _, a := range []struct {
 		attr int32

@@ -19,6 +19,9 @@ type Options struct {
 	Chunk int64
 	// Speed is what an earlier Open of the device measured; nil measures again.
 	Speed *Speed
+	// Node finds the NUMA node of a PCI device, on which host memory is to be; -1 is
+	// unknown, as is nil.
+	Node func(pci string) int
 	// NoCalibration leaves the speeds unmeasured; paths are then chosen by typical
 	// ones.
 	NoCalibration bool

@@ -3,11 +3,8 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"unsafe"
 
@@ -305,17 +302,4 @@ func bind(m []byte, node int) {
 	const preferred = 1
 	mask := uint64(1) << node
 	_, _, _ = unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(unsafe.SliceData(m))), uintptr(len(m)), preferred, uintptr(unsafe.Pointer(&mask)), 65, 0)
-}
-
-// numaNode is the node that a PCI device hangs on; -1 is unknown.
-func numaNode(pci string) int {
-	b, err := os.ReadFile("/sys/bus/pci/devices/" + strings.ToLower(pci) + "/numa_node")
-	if err != nil {
-		return -1
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil {
-		return -1
-	}
-	return n
 }

@@ -61,7 +61,7 @@ func openCUDA(name string) (Device, error) {
 	} else if name != "cuda" {
 		return nil, fmt.Errorf("device %q: want host, cuda:N or auto", name)
 	}
-	o := cuda.Options{Device: n}
+	o := cuda.Options{Device: n, Node: Machine.Node}
 	if v, ok := speeds.Load(n); ok {
 		o.Speed = v.(*cuda.Speed)
 	}
@@ -110,7 +110,13 @@ func (d *CUDA) Describe(info *Info) {
 
 func (d *CUDA) String() string { return d.Driver.String() }
 
-func (d *CUDA) Alloc(n, row int64) ([]byte, error) { return d.Driver.Alloc(n, row) }
+func (d *CUDA) Alloc(n, row int64) ([]byte, error) {
+	b, err := d.Driver.Alloc(n, row)
+	if limit, from := Machine.Pinnable(); err != nil && limit > 0 {
+		err = fmt.Errorf("%w (%s allows this process %s)", err, from, shardify.FormatSize(limit))
+	}
+	return b, err
+}
 
 func (d *CUDA) Free(b []byte) { d.keep(d.Driver.Free(b)) }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/host"
 )
 
 // Stream is the consumer's queue on a device (a CUstream). 0 and 1 are the default stream, 2
@@ -122,6 +124,9 @@ type Numbering interface {
 
 // CopyRun is rows [lo, hi) of one table that go to row row of another.
 type CopyRun struct{ Lo, Hi, Row int64 }
+
+// Machine is where /proc and /sys are looked at; tests bring their own.
+var Machine = host.Env{Getenv: os.Getenv}
 
 // Open makes the device of a Config ready.
 func Open(name string) (Device, error) {

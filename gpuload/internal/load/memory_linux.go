@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -62,6 +63,37 @@ func CoresAllowed() int {
 		return 0
 	}
 	return set.Count()
+}
+
+// allowed is those of some cores that this process may run on.
+func allowed(cores []int) (some []int) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil
+	}
+	for _, c := range cores {
+		if set.IsSet(c) {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// bindThread locks the goroutine to a thread that runs on these cores alone.
+func bindThread(cores []int) (unbind func()) {
+	runtime.LockOSThread()
+	var old, set unix.CPUSet
+	for _, c := range cores {
+		set.Set(c)
+	}
+	if unix.SchedGetaffinity(0, &old) != nil || unix.SchedSetaffinity(0, &set) != nil {
+		return runtime.UnlockOSThread
+	}
+	return func() {
+		if unix.SchedSetaffinity(0, &old) == nil {
+			runtime.UnlockOSThread()
+		} // else the thread ends with its goroutine
+	}
 }
 
 // HugePages is the system's setting for anonymous memory.

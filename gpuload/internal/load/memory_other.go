@@ -30,3 +30,7 @@ func InMemory(string) bool { return false }
 func MapFile(storage.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 func UnmapFile([]byte) {}
+
+func allowed([]int) []int { return nil }
+
+func bindThread([]int) (unbind func()) { return func() {} }

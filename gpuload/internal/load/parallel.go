@@ -7,15 +7,37 @@ import (
 
 // Crew is the goroutines that a Loader's work may use beside those that ask for
 // it.
-type Crew struct{ tokens chan struct{} }
+type Crew struct {
+	tokens chan struct{}
+	cores  []int // that its work is done on; nil is all
+}
 
 // NewCrew is a crew of so many helpers.
 func NewCrew(helpers int) *Crew {
-	c := &Crew{make(chan struct{}, max(helpers, 0))}
+	c := &Crew{tokens: make(chan struct{}, max(helpers, 0))}
 	for range cap(c.tokens) {
 		c.tokens <- struct{}{}
 	}
 	return c
+}
+
+// Near has the crew's work done on some cores, as far as this process may use them, and
+// returns how many these are. If they are none or all, nothing changes.
+func (c *Crew) Near(cores []int) int {
+	some := allowed(cores)
+	if len(some) == 0 || len(some) == CoresAllowed() {
+		return 0
+	}
+	c.cores = some
+	return len(some)
+}
+
+// Bind keeps the calling goroutine on the crew's cores until the returned function is called.
+func (c *Crew) Bind() (unbind func()) {
+	if c == nil || c.cores == nil {
+		return func() {}
+	}
+	return bindThread(c.cores)
 }
 
 // Each calls f for 0 to n-1, on this goroutine and on free helpers, and returns
@@ -36,6 +58,7 @@ func (c *Crew) Each(n int, f func(i int) error) error {
 		select {
 		case <-c.tokens:
 			wg.Go(func() {
+				defer c.Bind()()
 				w.run()
 				c.tokens <- struct{}{}
 			})
