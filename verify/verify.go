@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -121,15 +122,11 @@ func (o *Options) pass(ctx context.Context) (*collector, error) {
 func (r *Report) Err() error {
 	switch {
 	case !r.OK():
-		n := r.Total - r.Repaired
-		if n == 1 {
-			return &incomplete{"1 problem"}
-		}
-		return &incomplete{fmt.Sprintf("%d problems", n)}
+		return &incomplete{printable.Of(r.Total-r.Repaired, "problem")}
 	case r.State == StateUnfinished:
 		return &incomplete{"the conversion is not finished"}
 	case r.Orphans > 0:
-		return &incomplete{fmt.Sprintf("%s of a data set without its %s: nothing tells whether shards are missing or are not what was converted", count(r.Orphans, "shard"), index.ManifestName)}
+		return &incomplete{fmt.Sprintf("%s of a data set without its %s: nothing tells whether shards are missing or are not what was converted", printable.Of(r.Orphans, "shard"), index.ManifestName)}
 	case r.Uncompared != "":
 		return &incomplete{"values were not compared: " + r.Uncompared}
 	}
@@ -140,10 +137,3 @@ type incomplete struct{ msg string }
 
 func (e *incomplete) Error() string   { return e.msg }
 func (e *incomplete) Is(t error) bool { return t == convert.ErrIncomplete }
-
-func count(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

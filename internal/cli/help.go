@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/pipeline"
 )
@@ -132,22 +133,7 @@ func WriteHelp(w io.Writer, p Page) {
 
 // wrap breaks text into lines of up to 96 columns, the first already indented.
 func wrap(s string, indent int) string {
-	var b strings.Builder
-	at := indent
-	for i, word := range strings.Fields(s) {
-		switch {
-		case i == 0:
-		case at+1+len(word) > 96:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			at = indent
-		default:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(word)
-		at += len(word)
-	}
-	return b.String()
+	return strings.Join(printable.Wrap(s, 96-indent), "\n"+strings.Repeat(" ", indent))
 }
 
 // FlagError turns an error of flag parsing into one of usage that names the flag

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
@@ -34,7 +35,7 @@ func PlanLines(p *pipeline.Prepared) []string {
 		line("largest", "%s", t)
 	}
 	for _, l := range f.LeftOut {
-		line("left out", "%s", Leftover(l))
+		line("left out", "%s", inspect.Leftover(l))
 	}
 	for _, s := range f.Skipped[:min(len(f.Skipped), maxShown)] {
 		line("skipped", "%s", Skipped(s))
@@ -135,7 +136,7 @@ const maxShown = 20
 func UnreadLines(p *pipeline.Prepared) (out []string) {
 	for _, l := range p.Plan.LeftOut {
 		if l.Unreadable {
-			out = append(out, fmt.Sprintf("%-9s%s", "left out", Leftover(l)))
+			out = append(out, fmt.Sprintf("%-9s%s", "left out", inspect.Leftover(l)))
 		}
 	}
 	return out
@@ -147,12 +148,4 @@ func Skipped(s format.Skip) string {
 		return s.Input + ": " + s.Reason
 	}
 	return s.Input + " " + s.Object + ": " + s.Reason
-}
-
-// Leftover is a left-out field or kind of file in words.
-func Leftover(l format.Leftover) string {
-	if l.Count > 0 {
-		return fmt.Sprintf("%s: %s (%s)", l.Name, l.Reason, printable.Of(l.Count, "file"))
-	}
-	return l.Name + ": " + l.Reason
 }

@@ -35,7 +35,7 @@ type Leftover struct {
 const (
 	LeftTemp     = "temporary file"
 	LeftFragment = "fragment"
-	LeftAttempt  = "record of an attempt"
+	LeftAttempt  = "attempt record"
 )
 
 // Waste is the leftovers of a data set.
@@ -197,8 +197,7 @@ func (w *Waste) Remove(ctx context.Context) (files int, bytes int64, err error) 
 // Sum counts the leftovers of each kind that may go, and those that must stay.
 func (w *Waste) Sum() (lines []string) {
 	type sum struct {
-		n     int
-		bytes int64
+		n, bytes int64
 	}
 	sums := map[string]*sum{}
 	var order []string
@@ -219,19 +218,9 @@ func (w *Waste) Sum() (lines []string) {
 		if keep != "" {
 			keep = "," + keep
 		}
-		lines = append(lines, fmt.Sprintf("%s %s, %s%s", printable.Count(int64(sums[what].n)), plural(kind, sums[what].n), shardify.FormatSize(sums[what].bytes), keep))
+		lines = append(lines, fmt.Sprintf("%s, %s%s", printable.Of(sums[what].n, kind), shardify.FormatSize(sums[what].bytes), keep))
 	}
 	return lines
-}
-
-func plural(kind string, n int) string {
-	switch {
-	case n == 1:
-		return kind
-	case kind == LeftAttempt:
-		return "records of attempts"
-	}
-	return kind + "s"
 }
 
 // Removable is how many leftovers may go.

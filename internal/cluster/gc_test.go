@@ -75,7 +75,7 @@ func TestGCLeavesWhatIsNeeded(t *testing.T) {
 	leave(t, dir, alive, func(*Attempt) {})
 
 	w := find(t, dir)
-	want := []string{"fragment kept", "record of an attempt", "temporary file", "temporary file kept"}
+	want := []string{"attempt record", "fragment kept", "temporary file", "temporary file kept"}
 	if got := kinds(w); !slices.Equal(got, want) || len(w.Running) != 1 {
 		t.Errorf("with an attempt at work: %q, want %q", got, want)
 	}
@@ -90,7 +90,7 @@ func TestGCLeavesWhatIsNeeded(t *testing.T) {
 	leave(t, dir, alive, ended(OutcomeDone, ""))
 	old, _ := filepath.Glob(filepath.Join(dir, AttemptsDir, "0000/work-gather-*"))
 	slices.Sort(old)
-	if w = find(t, dir); len(w.Running) != 1 || !slices.Contains(kinds(w), "record of an attempt kept") {
+	if w = find(t, dir); len(w.Running) != 1 || !slices.Contains(kinds(w), "attempt record kept") {
 		t.Errorf("an older attempt still at work: %q, running %d", kinds(w), len(w.Running))
 	}
 	if err := os.Remove(old[0]); err != nil {

@@ -19,7 +19,7 @@ const mostListed = 10
 func (r *Report) Lines() []string {
 	var out []string
 	line := func(label, format string, args ...any) {
-		for i, s := range wrap(fmt.Sprintf(format, args...), width-9) {
+		for i, s := range printable.Wrap(fmt.Sprintf(format, args...), width-9) {
 			if i > 0 {
 				label = ""
 			}
@@ -28,7 +28,7 @@ func (r *Report) Lines() []string {
 	}
 	line("state", "%s", r.sentence())
 	if r.State == StatusComplete {
-		line("set", "%s samples in %s", printable.Count(r.Samples), shardify.FormatSize(r.Bytes))
+		line("set", "%s in %s", printable.Of(r.Samples, "sample"), shardify.FormatSize(r.Bytes))
 	} else if len(r.Stages) > 0 {
 		out = append(out, r.table()...)
 	}
@@ -37,13 +37,13 @@ func (r *Report) Lines() []string {
 		m.line(line, m.State)
 	}
 	if n := len(r.Damaged); n > 0 {
-		line("damaged", "%d receipts, the first of shard %d: the next run makes them anew", n, r.Damaged[0])
+		line("damaged", "%s, the first of shard %d: the next run makes it anew", printable.Of(int64(n), "receipt"), r.Damaged[0])
 	}
 	if n := len(r.Unreadable); n > 0 {
 		line("note", "records of attempts cannot be read (%d): %s", n, r.Unreadable[0])
 	}
 	if r.Skipped > 0 {
-		line("skipped", "%s%s samples of the inputs, that cannot be read", about(r.Exact), printable.Count(r.Skipped))
+		line("skipped", "%s%s of the inputs, which cannot be read", about(r.Exact), printable.Of(r.Skipped, "sample"))
 	}
 	if r.Rate > 0 {
 		left := ""
@@ -193,21 +193,4 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%.1f h", d.Hours())
 	}
 	return fmt.Sprintf("%.1f days", d.Hours()/24)
-}
-
-// wrap breaks a text between words.
-func wrap(s string, columns int) []string {
-	var out []string
-	cur := ""
-	for _, w := range strings.Fields(s) {
-		if cur != "" && len(cur)+1+len(w) > columns {
-			out, cur = append(out, cur), w
-			continue
-		}
-		if cur != "" {
-			cur += " "
-		}
-		cur += w
-	}
-	return append(out, cur)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/augment"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // What is decoded of the images that are looked at, and how many damaged ones are named.
@@ -73,5 +74,5 @@ func (m *images) fact() string {
 		more = fmt.Sprintf("; and %d more", n)
 	}
 	return fmt.Sprintf("%d of %s looked at %s damaged: %s%s; convert --check-images looks at all",
-		m.damaged, plural(int64(m.looked), "image"), verb, strings.Join(m.names, "; "), more)
+		m.damaged, printable.Of(int64(m.looked), "image"), verb, strings.Join(m.names, "; "), more)
 }

@@ -39,11 +39,11 @@ func (s *Set) WriteText(w io.Writer) {
 	for _, x := range m.Splits {
 		shards += x.Shards
 	}
-	printable.Fprintf(w, "%s: data set of %s shards, %s in %s, %s\n", s.Folder, m.Format, plural(m.Samples, "sample"), plural(shards, "shard"), shardify.FormatSize(m.Bytes))
-	printable.Fprintf(w, "made from %s of %s, %s\n\n", plural(m.Inputs.Count, "file"), m.Inputs.Format, shardify.FormatSize(m.Inputs.Bytes))
+	printable.Fprintf(w, "%s: data set of %s shards, %s in %s, %s\n", s.Folder, m.Format, printable.Of(m.Samples, "sample"), printable.Of(shards, "shard"), shardify.FormatSize(m.Bytes))
+	printable.Fprintf(w, "made from %s of %s, %s\n\n", printable.Of(m.Inputs.Count, "file"), m.Inputs.Format, shardify.FormatSize(m.Inputs.Bytes))
 	for _, name := range slices.Sorted(maps.Keys(m.Splits)) {
 		x := m.Splits[name]
-		printable.Fprintf(w, "  %s/  %s in %s\n", name, plural(x.Samples, "sample"), plural(x.Shards, "shard"))
+		printable.Fprintf(w, "  %s/  %s in %s\n", name, printable.Of(x.Samples, "sample"), printable.Of(x.Shards, "shard"))
 	}
 	if len(s.Fields) > 0 {
 		writeFields(w, s.Fields, 0)
@@ -54,7 +54,7 @@ func (s *Set) WriteText(w io.Writer) {
 			lines = append(lines, fmt.Sprintf("... and %d more", len(m.Shards)-i))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("%s  %s, %s", x.Name, plural(x.Samples, "sample"), shardify.FormatSize(x.Bytes)))
+		lines = append(lines, fmt.Sprintf("%s  %s, %s", x.Name, printable.Of(x.Samples, "sample"), shardify.FormatSize(x.Bytes)))
 	}
 	section(w, "shards:", lines)
 	lines = nil
@@ -64,7 +64,7 @@ func (s *Set) WriteText(w io.Writer) {
 	section(w, "recipe:", lines)
 	lines = nil
 	for _, l := range m.LeftOut {
-		lines = append(lines, leftover(l))
+		lines = append(lines, Leftover(l))
 	}
 	section(w, "left out:", lines)
 	lines = nil

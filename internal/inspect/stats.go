@@ -26,7 +26,7 @@ func WriteStats(w io.Writer, r *stats.Report) {
 	for i := range r.Fields {
 		rows = append(rows, fieldRows(&r.Fields[i])...)
 	}
-	fmt.Fprintf(w, "statistics of %s:\n", plural(r.Samples, "sample"))
+	fmt.Fprintf(w, "statistics of %s:\n", printable.Of(r.Samples, "sample"))
 	table(w, rows, 2)
 	for i := range r.Fields {
 		f := &r.Fields[i]
@@ -200,7 +200,7 @@ func imageLines(m *stats.Images) (lines []string) {
 			m.Height.Min, m.Height.Max, Short(m.Height.At(0.5))))
 	}
 	if m.Unreadable > 0 {
-		lines = append(lines, plural(m.Unreadable, "image")+" of a kind that is not known here, or damaged")
+		lines = append(lines, printable.Of(m.Unreadable, "image")+" of a kind that is not known here, or damaged")
 	}
 	return lines
 }
@@ -209,7 +209,7 @@ func duplicateLines(d *stats.Duplicates) []string {
 	if d.Samples == 0 {
 		return []string{"none"}
 	}
-	lines := []string{fmt.Sprintf("%s beyond the first of each of %s", plural(d.Samples, "sample"), plural(d.Groups, "group"))}
+	lines := []string{fmt.Sprintf("%s beyond the first of each of %s", printable.Of(d.Samples, "sample"), printable.Of(d.Groups, "group"))}
 	for _, g := range d.First {
 		lines = append(lines, "samples "+strings.Trim(fmt.Sprint(g), "[]"))
 	}

@@ -3,7 +3,6 @@ package inspect
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -18,9 +17,9 @@ const manyFields = 50
 // WriteText writes the report for people, without the command.
 func (r *Report) WriteText(w io.Writer) {
 	if readers.IsSet(r.Format) { // Bytes are those of the manifests
-		fmt.Fprintf(w, "%s: %s (%s)\n", r.Format, plural(r.Inputs, "data set"), printable.Name(r.Why))
+		fmt.Fprintf(w, "%s: %s (%s)\n", r.Format, printable.Of(r.Inputs, "data set"), printable.Name(r.Why))
 	} else {
-		fmt.Fprintf(w, "%s: %s, %s (%s)\n", r.Format, plural(r.Inputs, "file"), shardify.FormatSize(r.Bytes), printable.Name(r.Why))
+		fmt.Fprintf(w, "%s: %s, %s (%s)\n", r.Format, printable.Of(r.Inputs, "file"), shardify.FormatSize(r.Bytes), printable.Name(r.Why))
 	}
 	if len(r.Fields) > 0 {
 		r.writeSamples(w)
@@ -31,7 +30,7 @@ func (r *Report) WriteText(w io.Writer) {
 }
 
 func (r *Report) writeSamples(w io.Writer) {
-	fmt.Fprintf(w, "%s, %s decoded", plural(r.Samples, "sample"), shardify.FormatSize(r.Decoded))
+	fmt.Fprintf(w, "%s, %s decoded", printable.Of(r.Samples, "sample"), shardify.FormatSize(r.Decoded))
 	if r.InOrder > 0 {
 		fmt.Fprintf(w, ", %d %% of it compressed as streams that are read in order", 100*r.InOrder/max(r.Decoded, 1))
 	}
@@ -45,12 +44,12 @@ func (r *Report) writeSamples(w io.Writer) {
 func (r *Report) writeProblems(w io.Writer) {
 	var left []string
 	for _, l := range r.LeftOut {
-		left = append(left, leftover(l))
+		left = append(left, Leftover(l))
 	}
 	section(w, "left out:", left)
 	var diff []string
 	for _, d := range r.Differences {
-		diff = append(diff, fmt.Sprintf("%s is %s in %s: %s", d.Field, d.Type, plural(d.Files, "file"), examples(d)))
+		diff = append(diff, fmt.Sprintf("%s is %s in %s: %s", d.Field, d.Type, printable.Of(d.Files, "file"), examples(d)))
 	}
 	section(w, "the inputs do not fit together:", diff)
 	section(w, "cannot be opened:", r.Problems)
@@ -64,9 +63,10 @@ func examples(d Difference) string {
 	return s
 }
 
-func leftover(l format.Leftover) string {
+// Leftover is a left-out field or kind of file in words.
+func Leftover(l format.Leftover) string {
 	if l.Count > 0 {
-		return fmt.Sprintf("%s: %s (%s)", l.Name, l.Reason, plural(l.Count, "file"))
+		return fmt.Sprintf("%s: %s (%s)", l.Name, l.Reason, printable.Of(l.Count, "file"))
 	}
 	return l.Name + ": " + l.Reason
 }
@@ -82,13 +82,6 @@ func section(w io.Writer, head string, lines []string) {
 	for _, l := range lines {
 		fmt.Fprintf(w, "  %s\n", printable.Name(l))
 	}
-}
-
-func plural(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.FormatInt(n, 10) + " " + noun + "s"
 }
 
 // row is a line of the table: a field, or several of one type and prefix.

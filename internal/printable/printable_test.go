@@ -2,6 +2,7 @@ package printable
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,6 +49,44 @@ func TestWriterKeepsRunesThatAreCut(t *testing.T) {
 		}
 		if want := Text(text); b.String() != want {
 			t.Errorf("in pieces of %d: %q, want %q", n, b.String(), want)
+		}
+	}
+}
+
+// TestWordsAreCounted: one of a kind has no s, and many have commas.
+func TestWordsAreCounted(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 shards", 1: "1 shard", 2: "2 shards", 12345: "12,345 shards"} {
+		if got := Of(n, "shard"); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int]string{5: "a, a, a, a, a", 7: "a, a, a, a, a and 2 more"} {
+		if got := Few(slices.Repeat([]string{"a"}, n)); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 119: "119 s", 120: "2 min", 7200: "2.0 h"} {
+		if got := Seconds(s); got != want {
+			t.Errorf("%v: %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		in      string
+		columns int
+		want    []string
+	}{
+		{"", 5, []string{""}},
+		{"ab cd ef", 5, []string{"ab cd", "ef"}},
+		{"ab cd ef", 4, []string{"ab", "cd", "ef"}},
+		{" a\n b  c ", 80, []string{"a b c"}},
+		{"a longer b", 3, []string{"a", "longer", "b"}},
+		{"äö üß x", 5, []string{"äö üß", "x"}},
+	} {
+		if got := Wrap(c.in, c.columns); !slices.Equal(got, c.want) {
+			t.Errorf("%q in %d columns: %q, want %q", c.in, c.columns, got, c.want)
 		}
 	}
 }

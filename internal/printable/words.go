@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Count writes a number for people: 1,281,167.
@@ -72,4 +73,24 @@ func Few(words []string) string {
 		return strings.Join(words[:5], ", ") + fmt.Sprintf(" and %d more", len(words)-5)
 	}
 	return strings.Join(words, ", ")
+}
+
+// Wrap breaks a text between words, into lines of up to so many runes. A longer word has
+// a line of its own.
+func Wrap(s string, columns int) []string {
+	var out []string
+	line, width := "", 0
+	for _, w := range strings.Fields(s) {
+		n := utf8.RuneCountInString(w)
+		switch {
+		case line == "":
+			line, width = w, n
+		case width+1+n > columns:
+			out = append(out, line)
+			line, width = w, n
+		default:
+			line, width = line+" "+w, width+1+n
+		}
+	}
+	return append(out, line)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/page"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // The colours of things, the same on the whole page.
@@ -48,13 +49,13 @@ func (r *Report) figures() []page.Figure {
 	f := []page.Figure{
 		{Value: figure(r.SamplesPerSecond), Label: "samples a second"},
 		{Value: figure(r.BytesPerSecond * 1e-9), Label: "GB a second"},
-		{Value: Percent(r.Utilization), Label: "utilisation", Note: fmt.Sprintf("%s in %s s%s", plural(int(r.Steps), "step"), figure(r.Seconds), r.LateText())},
+		{Value: Percent(r.Utilization), Label: "utilisation", Note: fmt.Sprintf("%s in %s s%s", printable.Of(r.Steps, "step"), figure(r.Seconds), r.LateText())},
 		{Value: page.Format(r.Wait.P50, page.Seconds), Label: "wait a step, median", Note: fmt.Sprintf("p99 %s, at most %s", page.Format(r.Wait.P99, page.Seconds), page.Format(r.Wait.Max, page.Seconds))},
 		{Value: figure(r.CPU.PerGB), Label: "core-seconds per GB", Note: fmt.Sprintf("%.2f cores busy", r.CPU.Cores)},
 		{Value: page.Format(r.First.Wait, page.Seconds), Label: "to the first batch"},
 	}
 	if r.Settings.StepSeconds == 0 {
-		f[2] = page.Figure{Value: thousands(r.Steps), Label: "steps", Note: "in " + figure(r.Seconds) + " s, with nothing computed"}
+		f[2] = page.Figure{Value: printable.Count(r.Steps), Label: "steps", Note: "in " + figure(r.Seconds) + " s, with nothing computed"}
 	}
 	if b := r.Bound; b != nil {
 		f[0].Note = Percent(b.Reached) + " of " + figure(b.SamplesPerSecond) + ", which batches that cost nothing give"
@@ -105,7 +106,7 @@ func (r *Report) throughput() page.Section {
 
 func who(r *Report) string {
 	if r.Settings.Ranks > 1 {
-		return plural(r.Settings.Ranks, "rank") + " together"
+		return printable.Of(int64(r.Settings.Ranks), "rank") + " together"
 	}
 	return "the trainer"
 }
@@ -245,7 +246,7 @@ func (r *Report) work() page.Section {
 	t := &page.Table{Caption: "Ranks", Head: []string{"rank", "steps", "samples a second", "utilisation", "wait p50", "wait p99", "at most"}, Right: []bool{true, true, true, true, true, true, true}}
 	for i := range r.Ranks {
 		k := &r.Ranks[i]
-		t.Rows = append(t.Rows, []string{fmt.Sprint(i), thousands(k.Steps), figure(k.SamplesPerSecond), Percent(k.Utilization),
+		t.Rows = append(t.Rows, []string{fmt.Sprint(i), printable.Count(k.Steps), figure(k.SamplesPerSecond), Percent(k.Utilization),
 			page.Format(k.Wait.P50, page.Seconds), page.Format(k.Wait.P99, page.Seconds), page.Format(k.Wait.Max, page.Seconds)})
 	}
 	s.Parts = append(s.Parts, t)
@@ -258,11 +259,11 @@ func (r *Report) settings() page.Section {
 	add := func(name, format string, args ...any) {
 		t.Rows = append(t.Rows, []string{name, fmt.Sprintf(format, args...)})
 	}
-	add("data set", "%s samples, %s of shards, fingerprint %s", thousands(s.Samples), shardify.FormatSize(s.Bytes), s.Fingerprint)
+	add("data set", "%s samples, %s of shards, fingerprint %s", printable.Count(s.Samples), shardify.FormatSize(s.Bytes), s.Fingerprint)
 	add("columns", "%s", strings.Join(s.Columns, ", "))
 	add("order", "%s; seed %d", s.Order, s.Seed)
-	add("steps", "%s a rank, %s completed", thousands(r.Steps), plural(int(r.Epochs), "epoch"))
-	add("loader", "tier %s, %s and depth %d a rank", s.Tier, plural(s.Workers, "worker"), s.Depth)
+	add("steps", "%s a rank, %s completed", printable.Count(r.Steps), printable.Of(r.Epochs, "epoch"))
+	add("loader", "tier %s, %s and depth %d a rank", s.Tier, printable.Of(int64(s.Workers), "worker"), s.Depth)
 	add("memory", "%s", r.MemoryText())
 	add("read", "%s", r.ReadText())
 	add("first batch", "%s", r.FirstText())

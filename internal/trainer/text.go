@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/page"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // Percent writes a share.
@@ -30,26 +31,18 @@ func Rates(samples, bytes float64) string {
 func figure(x float64) string {
 	switch {
 	case x >= 100:
-		return thousands(int64(math.Round(x)))
+		return printable.Count(int64(math.Round(x)))
 	case x >= 1e-3 || x == 0:
 		return strconv.FormatFloat(x, 'g', 3, 64)
 	}
 	return strconv.FormatFloat(x, 'g', 2, 64)
 }
 
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
 // Run is what was run, in words.
 func (r *Report) Run() string {
 	s := &r.Settings
 	list := []string{
-		fmt.Sprintf("batch %s (%s)", thousands(int64(s.Batch)), shardify.FormatSize(s.BatchBytes)),
+		fmt.Sprintf("batch %s (%s)", printable.Count(int64(s.Batch)), shardify.FormatSize(s.BatchBytes)),
 		fmt.Sprintf("step %g ms", s.StepSeconds*1e3), "shuffle " + s.Shuffle, "device " + s.Device,
 	}
 	if s.Synthetic {
@@ -57,18 +50,11 @@ func (r *Report) Run() string {
 	} else {
 		list = append(list, "tier "+s.Tier)
 	}
-	list = append(list, plural(s.Workers, "worker"), fmt.Sprintf("depth %d", s.Depth))
+	list = append(list, printable.Of(int64(s.Workers), "worker"), fmt.Sprintf("depth %d", s.Depth))
 	if s.Ranks > 1 {
-		list = append(list, plural(s.Ranks, "rank"))
+		list = append(list, printable.Of(int64(s.Ranks), "rank"))
 	}
 	return strings.Join(list, ", ")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return thousands(int64(n)) + " " + noun + "s"
 }
 
 // Rate is the outcome in words.
@@ -80,7 +66,7 @@ func (r *Report) Rate() string {
 	if r.Settings.Ranks > 1 {
 		each = " a rank"
 	}
-	return fmt.Sprintf("%s (%s%s, %s, %s s)", Rates(r.SamplesPerSecond, r.BytesPerSecond), plural(int(r.Steps), "step"), each, plural(int(r.Epochs), "epoch")+" completed", figure(r.Seconds))
+	return fmt.Sprintf("%s (%s%s, %s, %s s)", Rates(r.SamplesPerSecond, r.BytesPerSecond), printable.Of(r.Steps, "step"), each, printable.Of(r.Epochs, "epoch")+" completed", figure(r.Seconds))
 }
 
 // Seconds writes a duration.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify/gpuload"
+	"github.com/shardify/shardify/internal/printable"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -93,7 +94,7 @@ func open(set *gpuload.Dataset, o *Options, number int, file *traceFile) (*rank,
 	}
 	if r.loader.Steps() == 0 {
 		r.loader.Close()
-		return nil, fmt.Errorf("%w: %d samples, batch %d, %s", ErrShort, set.Len(), c.Batch, plural(o.Ranks, "rank"))
+		return nil, fmt.Errorf("%w: %d samples, batch %d, %s", ErrShort, set.Len(), c.Batch, printable.Of(int64(o.Ranks), "rank"))
 	}
 	return r, nil
 }
