@@ -125,7 +125,7 @@ var table = []row{
 	{"internal/cluster", "application", "index internal/host internal/printable internal/suggest plan shardify storage storage/local"},
 	{"internal/inspect", "application", "augment dataset format index internal/exif internal/half internal/page internal/printable internal/stats plan readers shardify storage/local storage/storages"},
 	{"internal/sets", "application", "convert/flow dataset format index internal/stall plan readers shardify storage storage/local verify writers"},
-	{"internal/trainer", "application", "gpuload internal/page shardify"},
+	{"internal/trainer", "application", "gpuload internal/page internal/printable shardify"},
 	{"pipeline", "application", "convert convert/flow dataset format index internal/cluster internal/exif internal/host internal/inspect internal/printable internal/sets internal/stall internal/stats internal/suggest internal/value plan readers shardify stage storage storage/local storage/storages transform transform/expr verify writers"},
 	{"verify", "application", "convert convert/flow format index index/tar internal/host internal/printable plan readers shardify storage storage/local storage/memory storage/storages verify/problem writers"},
 	{"bench/licences", "commands", ""},

@@ -94,7 +94,7 @@ func advice(dirs []string, r *trainer.Report) string {
 		return ""
 	case r.Storage > r.ReadBytes/10:
 		name := filepath.Base(filepath.Clean(dirs[0]))
-		return fmt.Sprintf("shardify stage %s /dev/shm/%s, if %s fit there; or more --workers", printable.Quote(dirs[0]), printable.Quote(name), shardify.FormatSize(s.Bytes))
+		return fmt.Sprintf("shardify stage %s %s, if %s fit there; or more --workers", printable.Quote(dirs[0]), printable.Quote("/dev/shm/"+name), shardify.FormatSize(s.Bytes))
 	case s.Workers*s.Ranks < s.Cores:
 		return fmt.Sprintf("the same with --workers %d", max(s.Cores/s.Ranks, 1))
 	}

@@ -37,7 +37,7 @@ func (r *Report) Lines() []string {
 		m.line(line, m.State)
 	}
 	if n := len(r.Damaged); n > 0 {
-		line("damaged", "%s, the first of shard %d: the next run makes it anew", printable.Of(int64(n), "receipt"), r.Damaged[0])
+		line("damaged", "%s, the first of shard %d; the next run makes this good", printable.Of(int64(n), "receipt"), r.Damaged[0])
 	}
 	if n := len(r.Unreadable); n > 0 {
 		line("note", "records of attempts cannot be read (%d): %s", n, r.Unreadable[0])

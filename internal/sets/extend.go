@@ -151,15 +151,24 @@ func absolute(p string) string {
 // set: other fields, labels that it has not, names that are taken.
 func (e *Extension) Fits(ctx context.Context, p *plan.Plan, src shardify.Source) error {
 	m := e.Base.Manifest
-	if p.Output != m.Format || p.Keyed != m.Keyed {
-		return mismatch(e.dir, "keyed is %v, of the inputs %v", m.Keyed, p.Keyed)
+	differs := func(format string, args ...any) error {
+		return shardify.Annotate(shardify.Mismatch(format, args...), "extend", e.dir, "")
 	}
-	if (p.Split != nil) != (len(m.Splits) > 0) {
-		return mismatch(e.dir, "the set has splits, the plan has none, or the other way round")
+	switch {
+	case p.Output != m.Format:
+		return differs("the set has %s shards, the plan makes %s", m.Format, p.Output)
+	case m.Keyed && !p.Keyed:
+		return differs("samples of the set have names of their own, those of the inputs have none")
+	case p.Keyed && !m.Keyed:
+		return differs("samples of the inputs have names of their own, those of the set have none")
+	case p.Split != nil && len(m.Splits) == 0:
+		return differs("the plan has splits, the set has none")
+	case p.Split == nil && len(m.Splits) > 0:
+		return differs("the set has splits, the plan has none")
 	}
 	for _, name := range p.SplitNames() {
 		if e.Base.Splits[name] == nil {
-			return mismatch(e.dir, "the set has no split %s", name)
+			return differs("the set has no split %s", name)
 		}
 	}
 	if _, err := e.labels(p.Schema); err != nil {

@@ -1,0 +1,34 @@
+package sets
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/plan"
+)
+
+// TestWhatDoesNotFitIsNamed: an extension says what differs, and that it is an extension.
+func TestWhatDoesNotFitIsNamed(t *testing.T) {
+	splits := map[string]index.Split{"train": {}}
+	for _, c := range []struct {
+		set  index.Manifest
+		plan plan.Plan
+		want string
+	}{
+		{index.Manifest{Format: "mmap"}, plan.Plan{Output: "wds"}, "the set has mmap shards, the plan makes wds"},
+		{index.Manifest{Format: "wds", Keyed: true}, plan.Plan{Output: "wds"}, "those of the inputs have none"},
+		{index.Manifest{Format: "wds"}, plan.Plan{Output: "wds", Keyed: true}, "those of the set have none"},
+		{index.Manifest{Format: "wds", Splits: splits}, plan.Plan{Output: "wds"}, "the set has splits, the plan has none"},
+		{index.Manifest{Format: "wds"}, plan.Plan{Output: "wds", Split: &plan.Split{}}, "the plan has splits, the set has none"},
+	} {
+		e := Extension{Base: &Set{Manifest: &c.set}, dir: "out"}
+		err := e.Fits(context.Background(), &c.plan, nil)
+		if !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "extend") {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
