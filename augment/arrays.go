@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/elementary"
+	"github.com/shardify/shardify/internal/numeric"
 )
 
 var fieldsArg = Arg{Name: "FIELD+FIELD", Help: "fields, by name or glob, joined by +"}
@@ -305,12 +306,14 @@ func turn(cols []shardify.Column, v []int, i int, m *matrix) {
 	}
 }
 
-func get(c *shardify.Column, k int) (x float64) {
+func get(c *shardify.Column, k int) float64 {
 	if c.DType == shardify.F32 {
 		return float64(shardify.View[float32](c.Data)[k])
 	}
-	eachNumber(c, k, k+1, func(y float64) { x = y })
-	return x
+	var y [1]float64
+	size := c.DType.Size()
+	numeric.Convert(shardify.Bytes(y[:]), shardify.F64, c.Data[k*size:(k+1)*size], c.DType)
+	return y[0]
 }
 
 func set(c *shardify.Column, k int, x float64) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/internal/numeric"
 )
 
 // Attributes that a normalised field has, for the trainer to undo it: x = y*std + mean.
@@ -287,40 +288,13 @@ func rounded(x float64, d shardify.DType) float64 {
 
 // eachNumber calls f for the numbers [lo, hi) of a column.
 func eachNumber(c *shardify.Column, lo, hi int, f func(x float64)) {
-	switch c.DType {
-	case shardify.I8:
-		loop(shardify.View[int8](c.Data)[lo:hi], f)
-	case shardify.I16:
-		loop(shardify.View[int16](c.Data)[lo:hi], f)
-	case shardify.I32:
-		loop(shardify.View[int32](c.Data)[lo:hi], f)
-	case shardify.I64:
-		loop(shardify.View[int64](c.Data)[lo:hi], f)
-	case shardify.U8:
-		loop(c.Data[lo:hi], f)
-	case shardify.U16:
-		loop(shardify.View[uint16](c.Data)[lo:hi], f)
-	case shardify.U32:
-		loop(shardify.View[uint32](c.Data)[lo:hi], f)
-	case shardify.U64:
-		loop(shardify.View[uint64](c.Data)[lo:hi], f)
-	case shardify.F32:
-		loop(shardify.View[float32](c.Data)[lo:hi], f)
-	case shardify.F64:
-		loop(shardify.View[float64](c.Data)[lo:hi], f)
-	case shardify.F16:
-		for _, x := range shardify.View[uint16](c.Data)[lo:hi] {
-			f(float64(half.F16(x)))
+	var buf [64]float64
+	for size := c.DType.Size(); lo < hi; {
+		n := min(len(buf), hi-lo)
+		numeric.Convert(shardify.Bytes(buf[:n]), shardify.F64, c.Data[lo*size:(lo+n)*size], c.DType)
+		for _, x := range buf[:n] {
+			f(x)
 		}
-	case shardify.BF16:
-		for _, x := range shardify.View[uint16](c.Data)[lo:hi] {
-			f(float64(half.BF16(x)))
-		}
-	}
-}
-
-func loop[T shardify.Number](v []T, f func(float64)) {
-	for _, x := range v {
-		f(float64(x))
+		lo += n
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/internal/numeric"
 )
 
 // caster is a wanted type. Integers that do not fit are an error, unless clip takes the
@@ -89,33 +90,25 @@ func misfit(c *shardify.Column, i int, t caster) error {
 
 // valueText writes value i.
 func valueText(d shardify.DType, data []byte, i int) string {
-	switch d {
-	case shardify.Bool:
-		return fmt.Sprint(data[i] != 0)
-	case shardify.I8:
-		return fmt.Sprint(int8(data[i]))
-	case shardify.U8:
-		return fmt.Sprint(data[i])
-	case shardify.I16:
-		return fmt.Sprint(shardify.View[int16](data)[i])
-	case shardify.U16:
-		return fmt.Sprint(shardify.View[uint16](data)[i])
-	case shardify.I32:
-		return fmt.Sprint(shardify.View[int32](data)[i])
-	case shardify.U32:
-		return fmt.Sprint(shardify.View[uint32](data)[i])
-	case shardify.I64:
-		return fmt.Sprint(shardify.View[int64](data)[i])
-	case shardify.U64:
-		return fmt.Sprint(shardify.View[uint64](data)[i])
-	case shardify.F16:
-		return fmt.Sprint(half.F16(shardify.View[uint16](data)[i]))
-	case shardify.BF16:
-		return fmt.Sprint(half.BF16(shardify.View[uint16](data)[i]))
-	case shardify.F32:
-		return fmt.Sprint(shardify.View[float32](data)[i])
+	var x [1]int64
+	var f [1]float64
+	v := data[i*d.Size() : (i+1)*d.Size()]
+	if d.IsFloat() {
+		numeric.Convert(shardify.Bytes(f[:]), shardify.F64, v, d)
+	} else {
+		numeric.Convert(shardify.Bytes(x[:]), shardify.I64, v, d)
 	}
-	return fmt.Sprint(shardify.View[float64](data)[i])
+	switch {
+	case d == shardify.Bool:
+		return fmt.Sprint(x[0] != 0)
+	case d == shardify.U64:
+		return fmt.Sprint(uint64(x[0]))
+	case d == shardify.F64:
+		return fmt.Sprint(f[0])
+	case d.IsFloat():
+		return fmt.Sprint(float32(f[0]))
+	}
+	return fmt.Sprint(x[0])
 }
 
 func convertValues(dst []byte, t caster, src []byte, from shardify.DType) lost {

@@ -2,13 +2,12 @@ package labels
 
 import (
 	"context"
-	"encoding/binary"
-	"math"
 	"slices"
 	"strconv"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/readers/parquet"
 	"github.com/shardify/shardify/storage"
 )
@@ -116,6 +115,7 @@ func (t *Table) fill(ctx context.Context, src shardify.Source, all []Column) err
 
 // take appends the values of a batch.
 func (c *Column) take(from *shardify.Column, samples int) {
+	size := from.DType.Size()
 	for i := range samples {
 		missing := from.Valid != nil && from.Valid[i] == 0
 		if missing && c.missing == nil {
@@ -129,32 +129,14 @@ func (c *Column) take(from *shardify.Column, samples int) {
 		case from.Levels == 1:
 			o := from.Offsets[0]
 			c.texts = append(c.texts, string(from.Data[o[i]:o[i+1]]))
-		case from.DType == shardify.F32:
-			c.floats = append(c.floats, float64(math.Float32frombits(binary.LittleEndian.Uint32(from.Data[4*i:]))))
-		case from.DType == shardify.F64:
-			c.floats = append(c.floats, math.Float64frombits(binary.LittleEndian.Uint64(from.Data[8*i:])))
+		case from.DType.IsFloat():
+			c.floats = append(c.floats, 0)
+			numeric.Convert(shardify.Bytes(c.floats[len(c.floats)-1:]), shardify.F64, from.Data[i*size:(i+1)*size], from.DType)
 		default:
-			c.ints = append(c.ints, number(from.Data, from.DType, i))
+			c.ints = append(c.ints, 0)
+			numeric.Convert(shardify.Bytes(c.ints[len(c.ints)-1:]), shardify.I64, from.Data[i*size:(i+1)*size], from.DType)
 		}
 	}
-}
-
-func number(b []byte, t shardify.DType, i int) int64 {
-	switch t {
-	case shardify.I8:
-		return int64(int8(b[i]))
-	case shardify.U8, shardify.Bool:
-		return int64(b[i])
-	case shardify.I16:
-		return int64(int16(binary.LittleEndian.Uint16(b[2*i:])))
-	case shardify.U16:
-		return int64(binary.LittleEndian.Uint16(b[2*i:]))
-	case shardify.I32:
-		return int64(int32(binary.LittleEndian.Uint32(b[4*i:])))
-	case shardify.U32:
-		return int64(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return int64(binary.LittleEndian.Uint64(b[8*i:]))
 }
 
 func (c *Column) len() int { return len(c.ints) + len(c.floats) + len(c.texts) }

@@ -2,9 +2,9 @@ package rows
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/numeric"
 )
 
 // widths are the types in the order in which Common tries them: by size, whole
@@ -57,87 +57,5 @@ func Widen(dst, src []byte, to, from shardify.DType) {
 	if !lossless(to, from) || len(dst)/max(to.Size(), 1) != len(src)/max(from.Size(), 1) {
 		panic(fmt.Sprintf("rows: widen %d bytes of %v into %d of %v", len(src), from, len(dst), to))
 	}
-	if to == from {
-		copy(dst, src)
-		return
-	}
-	switch from {
-	case shardify.I8:
-		widenTo[int8](dst, src, to)
-	case shardify.I16:
-		widenTo[int16](dst, src, to)
-	case shardify.I32:
-		widenTo[int32](dst, src, to)
-	case shardify.U8:
-		widenTo[uint8](dst, src, to)
-	case shardify.U16:
-		widenTo[uint16](dst, src, to)
-	case shardify.U32:
-		widenTo[uint32](dst, src, to)
-	case shardify.F32:
-		widenTo[float32](dst, src, to)
-	case shardify.F16, shardify.BF16:
-		if to == shardify.F32 {
-			widenHalf[float32](dst, src, from)
-		} else {
-			widenHalf[float64](dst, src, from)
-		}
-	}
-}
-
-func widenTo[S shardify.Number](dst, src []byte, to shardify.DType) {
-	switch to {
-	case shardify.I16:
-		convert[int16, S](dst, src)
-	case shardify.I32:
-		convert[int32, S](dst, src)
-	case shardify.I64:
-		convert[int64, S](dst, src)
-	case shardify.U16:
-		convert[uint16, S](dst, src)
-	case shardify.U32:
-		convert[uint32, S](dst, src)
-	case shardify.U64:
-		convert[uint64, S](dst, src)
-	case shardify.F32:
-		convert[float32, S](dst, src)
-	case shardify.F64:
-		convert[float64, S](dst, src)
-	}
-}
-
-// convert goes forward: value i is read before anything behind it is written, even
-// in place, since the values of dst are the longer ones.
-func convert[D, S shardify.Number](dst, src []byte) {
-	d, s := shardify.View[D](dst), shardify.View[S](src)
-	d = d[:len(s)]
-	for i, v := range s {
-		d[i] = D(v)
-	}
-}
-
-func widenHalf[D float32 | float64](dst, src []byte, from shardify.DType) {
-	d, s := shardify.View[D](dst), shardify.View[uint16](src)
-	d = d[:len(s)]
-	if from == shardify.BF16 {
-		for i, v := range s {
-			d[i] = D(math.Float32frombits(uint32(v) << 16))
-		}
-		return
-	}
-	for i, v := range s {
-		d[i] = D(half(v))
-	}
-}
-
-// half is the value of an IEEE 754 binary16.
-func half(h uint16) float32 {
-	sign, rest := uint32(h&0x8000)<<16, uint32(h&0x7fff)
-	switch h & 0x7c00 {
-	case 0: // zero or subnormal: as a whole number, since subnormals are slow to multiply
-		return math.Float32frombits(math.Float32bits(float32(rest)*0x1p-24) | sign)
-	case 0x7c00: // infinity, or not a number with its payload
-		return math.Float32frombits(sign | 0x7f800000 | rest<<13)
-	}
-	return math.Float32frombits(sign | (rest<<13 + 112<<23))
+	numeric.Convert(dst, to, src, from)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/half"
 )
 
 func TestCommonTypes(t *testing.T) {
@@ -151,7 +152,7 @@ func TestHalfIsExactForEveryBitPattern(t *testing.T) {
 	}
 	for i := range all {
 		_, _, want := number(shardify.F16, shardify.Bytes(all), i)
-		got := float64(half(uint16(i)))
+		got := float64(half.F16(uint16(i)))
 		if got != want && (got == got || want == want) || math.Signbit(got) != (i >= 1<<15) {
 			t.Fatalf("%#04x: %v, want %v", i, got, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/numeric"
 )
 
 // keyed joins a friend by the values of key fields instead of by entry.
@@ -107,39 +108,17 @@ func readKeys(ctx context.Context, r tableReader, t table, want []int, lo, hi in
 	n := int(hi - lo)
 	from := len(dst)
 	dst = append(dst, make([]uint64, n*len(want))...)
+	v := mem.Int64s(n)
 	for i, c := range cols {
 		if len(c.Data) != n*c.DType.Size() {
 			return dst, shardify.Corrupt(-1, "%d bytes of keys for %d entries", len(c.Data), n)
 		}
-		spreadKeys(dst[from+i:], c, len(want))
+		numeric.Convert(shardify.Bytes(v), shardify.I64, c.Data, c.DType)
+		for k, x := range v {
+			dst[from+k*len(want)+i] = uint64(x)
+		}
 	}
 	return dst, nil
-}
-
-// spreadKeys writes the values of a column to every step-th place.
-func spreadKeys(dst []uint64, c *shardify.Column, step int) {
-	switch c.DType {
-	case shardify.Bool, shardify.U8:
-		spreadAs[uint8](dst, c.Data, step)
-	case shardify.U16:
-		spreadAs[uint16](dst, c.Data, step)
-	case shardify.U32:
-		spreadAs[uint32](dst, c.Data, step)
-	case shardify.U64, shardify.I64:
-		spreadAs[int64](dst, c.Data, step)
-	case shardify.I8:
-		spreadAs[int8](dst, c.Data, step)
-	case shardify.I16:
-		spreadAs[int16](dst, c.Data, step)
-	case shardify.I32:
-		spreadAs[int32](dst, c.Data, step)
-	}
-}
-
-func spreadAs[T shardify.Number](dst []uint64, src []byte, step int) {
-	for i, v := range shardify.View[T](src) {
-		dst[i*step] = uint64(int64(v))
-	}
 }
 
 // build reads all keys of the friend. Two entries with one key are an error.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/half"
+	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/internal/suggest"
 )
 
@@ -116,9 +116,11 @@ func load(v *value, col int, fd *shardify.Field) instr {
 		case kindBool:
 			copy(f.bools(out.slot, n), data)
 		case kindFloat:
-			toFloats(f.floats(out.slot, n), fd.DType, data)
+			numeric.Convert(shardify.Bytes(f.floats(out.slot, n)), shardify.F64, data, fd.DType)
 		default:
-			if at := toInts(f.ints(out.slot, n), fd.DType, data); at >= 0 {
+			z := f.ints(out.slot, n)
+			numeric.Convert(shardify.Bytes(z), shardify.I64, data, fd.DType)
+			if at := slices.IndexFunc(z, negative); at >= 0 && fd.DType == shardify.U64 {
 				k := f.sampleOf(out.dom, at)
 				if !out.null || f.slots[out.slot].miss[k] == 0 {
 					return f.sampleError(k, "field %s is %d, beyond i64: float(%s) takes it as f64", fd.Name, shardify.View[uint64](data)[at], Quote(fd.Name))
@@ -129,55 +131,4 @@ func load(v *value, col int, fd *shardify.Field) instr {
 	}
 }
 
-func toFloats(z []float64, d shardify.DType, data []byte) {
-	switch d {
-	case shardify.F64:
-		copy(z, shardify.View[float64](data))
-	case shardify.F32:
-		for i, x := range shardify.View[float32](data) {
-			z[i] = float64(x)
-		}
-	case shardify.F16:
-		for i, x := range shardify.View[uint16](data) {
-			z[i] = float64(half.F16(x))
-		}
-	case shardify.BF16:
-		for i, x := range shardify.View[uint16](data) {
-			z[i] = float64(half.BF16(x))
-		}
-	}
-}
-
-// toInts widens integers and returns the place of one that does not fit, or -1.
-func toInts(z []int64, d shardify.DType, data []byte) int {
-	switch d {
-	case shardify.I8:
-		widen[int8](z, data)
-	case shardify.I16:
-		widen[int16](z, data)
-	case shardify.I32:
-		widen[int32](z, data)
-	case shardify.I64:
-		widen[int64](z, data)
-	case shardify.U8:
-		widen[uint8](z, data)
-	case shardify.U16:
-		widen[uint16](z, data)
-	case shardify.U32:
-		widen[uint32](z, data)
-	case shardify.U64:
-		widen[uint64](z, data)
-		for i, x := range z {
-			if x < 0 {
-				return i
-			}
-		}
-	}
-	return -1
-}
-
-func widen[T shardify.Number](z []int64, data []byte) {
-	for i, x := range shardify.View[T](data) {
-		z[i] = int64(x)
-	}
-}
+func negative(x int64) bool { return x < 0 }

@@ -7,6 +7,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/readers/root/internal/block"
 )
 
@@ -163,6 +164,6 @@ func (p *page) values(dst, disk []byte, dt shardify.DType, c *Column, from, to i
 	if err := p.decode(native, disk, c, from, to, s); err != nil {
 		return err
 	}
-	convert(dst, dt, native, st)
+	numeric.Convert(dst, dt, native, st)
 	return nil
 }

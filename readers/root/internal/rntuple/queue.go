@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/numeric"
 )
 
 type taskKind uint8
@@ -145,7 +146,7 @@ func (t *task) do(n *Ntuple, buf []byte, start int64, s *scratch) error {
 	case t.kind == indexTask && c.Type.Width() == 4:
 		native := grown(&s.native, len(t.dst)/2)
 		if err = p.decode(native, disk, c, t.from, t.to, s); err == nil {
-			cast(shardify.View[int64](t.dst), shardify.View[uint32](native))
+			numeric.Convert(t.dst, shardify.I64, native, shardify.U32)
 		}
 	default:
 		err = p.decode(t.dst, disk, c, t.from, t.to, s)

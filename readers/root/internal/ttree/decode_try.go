@@ -1,7 +1,10 @@
 package ttree
 
 import (
+	"slices"
+
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/readers/root/internal/rfile"
 )
 
@@ -100,39 +103,18 @@ func (r *Reading) readCounts(f *rfile.File, column int, lo, hi int64) ([]int64, 
 // negative.
 func Counts(dst []int64, col *shardify.Column) ([]int64, error) {
 	from := len(dst)
-	switch col.DType {
-	case shardify.I8:
-		dst = appendInts(dst, shardify.View[int8](col.Data))
-	case shardify.I16:
-		dst = appendInts(dst, shardify.View[int16](col.Data))
-	case shardify.I32:
-		dst = appendInts(dst, shardify.View[int32](col.Data))
-	case shardify.I64:
-		dst = appendInts(dst, shardify.View[int64](col.Data))
-	case shardify.U8:
-		dst = appendInts(dst, col.Data)
-	case shardify.U16:
-		dst = appendInts(dst, shardify.View[uint16](col.Data))
-	case shardify.U32:
-		dst = appendInts(dst, shardify.View[uint32](col.Data))
-	case shardify.U64:
-		dst = appendInts(dst, shardify.View[uint64](col.Data))
-	default:
+	if !col.DType.IsInt() {
 		return dst, shardify.Corrupt(-1, "counts of type %s", col.DType)
 	}
+	n := len(col.Data) / col.DType.Size()
+	dst = slices.Grow(dst, n)[:from+n]
+	numeric.Convert(shardify.Bytes(dst[from:]), shardify.I64, col.Data, col.DType)
 	for i, n := range dst[from:] {
 		if n < 0 {
 			return dst, shardify.Corrupt(-1, "entry %d: a count of %d", i, n)
 		}
 	}
 	return dst, nil
-}
-
-func appendInts[T shardify.Number](dst []int64, src []T) []int64 {
-	for _, v := range src {
-		dst = append(dst, int64(v))
-	}
-	return dst
 }
 
 // Sum fills lists, one longer than counts, with the counts' running sum from 0. It
