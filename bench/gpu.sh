@@ -1,16 +1,17 @@
 #!/bin/sh
-# Measures the loader on a machine with an NVIDIA GPU, in one call:
+# Measures the loader on a machine with an NVIDIA GPU, in calls of at most ten minutes each:
 #
-#   bench/gpu.sh build DIR   where Go is: the programs and this script into DIR
-#   DIR/gpu.sh run OUT       where the GPU is, which needs neither Go nor a compiler
+#   bench/gpu.sh build DIR     where Go is: programs, Python package and scripts into DIR (about 35 MB)
+#   DIR/gpu.sh checks OUT      where the GPU is, which needs python3 alone: kernels, windows and Loaders compared
+#                              bit by bit, which memory can be pinned, compute-sanitizer where it is installed
+#   DIR/gpu.sh figures OUT     peaks, rates by row size, host time of a batch, utilisation of trainers with controls
+#   DIR/gpu.sh python OUT      torch, CuPy and JAX on streams of their own, CUDA graphs, torch's DataLoader and
+#                              index_select beside ours; what is not installed is left out and said so
+#   bench/gpu.sh report OUT    bench/GPU.md and gpu.svg: predictions, and what of OUT/lines.jsonl is there to test them
 #
-# OUT gets machine.txt (GPU, driver, huge pages), check.txt (kernels, windows and the whole path compared bit
-# by bit, which memory can be pinned), gpu.json (copy-engine peak, SM-read peak, device copy, and by row size:
-# sequential, block, global, device tier), loader.json (the same by a Loader from shards, with core-seconds per
-# GB, the share of the copy-engine peak, and the utilisation in the shapes of unet3d and cosmoflow) and
-# torch.json (DataLoader with pin_memory on the same samples, and our ratios to it, where torch is installed).
-# Peaks and rates are of one run. SHARDIFY_GPU_BYTES (default 2 GiB) is how much is moved; data go to $TMPDIR, which wants
-# 8 GB. GPULOAD_LIBCUDA names another driver, as the tests do.
+# Every figure is a line of OUT/lines.jsonl as soon as it is known, so a call that is cut keeps what it had. A call
+# ends after SHARDIFY_GPU_LIMIT seconds (540) at the latest. SHARDIFY_GPU_BYTES is how much memory is measured
+# (1 GiB; Loaders 2 GiB). Data go to $TMPDIR (default /dev/shm), which wants 8 GB. GPULOAD_LIBCUDA names another driver.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 case ${1:-} in
@@ -20,35 +21,14 @@ build)
 	cd "$here/.."
 	CGO_ENABLED=0 go test -c -trimpath -ldflags=-s -o "$out/cuda.test" ./gpuload/internal/cuda
 	CGO_ENABLED=0 go test -c -tags cuda -trimpath -ldflags=-s -o "$out/gpuload.test" ./gpuload
-	cp "$here/gpu.sh" "$here/gpu_torch.py" "$out/"
+	mkdir -p "$out/python/shardify"
+	cp python/shardify/*.py "$out/python/shardify/"
+	sh python/pylib.sh "$out/python/shardify/_shardify.so" || echo "the call python will be left out"
+	cp "$here/gpu.sh" "$here/gpu.py" "$here/gpu_python.py" "$out/"
+	[ "$(du -sm "$out" | cut -f1)" -le 64 ] || { echo "$out has more than 64 MiB"; exit 1; }
 	;;
-run)
-	mkdir -p "$2"
-	out=$(cd "$2" && pwd)
-	export SHARDIFY_GPU=1 SHARDIFY_GPU_JSON="$out/gpu.json" SHARDIFY_LOADER_JSON="$out/loader.json"
-	{
-		nvidia-smi --query-gpu=name,driver_version,pcie.link.gen.max,pcie.link.width.max,memory.total --format=csv || echo "no nvidia-smi"
-		uname -r
-		nproc
-		cat /sys/kernel/mm/transparent_hugepage/enabled
-		grep -E 'MemTotal|AnonHugePages' /proc/meminfo
-		ulimit -l
-	} >"$out/machine.txt" 2>&1
-	cd "$here"
-	status=0
-	./cuda.test -test.v -test.run 'TestOnTheGPU' >"$out/check.txt" 2>&1 || status=1
-	./cuda.test -test.v -test.run 'TestFigures' >>"$out/check.txt" 2>&1 || status=1
-	./gpuload.test -test.v -test.timeout 20m -test.run 'TestLoaderFigures' >>"$out/check.txt" 2>&1 || status=1
-	python=${PYTHON:-python3}
-	if command -v "$python" >/dev/null; then
-		"$python" gpu_torch.py "$out/torch.json" "$out/loader.json" 2>>"$out/check.txt" || status=1
-	else
-		echo '{"type":"torch","skipped":"no python3","figures":[],"ratios":[]}' >"$out/torch.json"
-	fi
-	cat "$out/machine.txt"
-	grep -E '^(---|    ---|ok|FAIL|PASS|panic)|pinn|pool of|target' "$out/check.txt" || true
-	cat "$out/gpu.json" "$out/loader.json" "$out/torch.json"
-	exit $status
+checks | figures | python | report)
+	exec python3 "$here/gpu.py" "$@"
 	;;
 *)
 	sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//'

@@ -35,6 +35,15 @@ func useFakeDriver(t testing.TB) *fakecuda.Driver {
 	return d
 }
 
+// useDevice makes cuda:0 the GPU if $SHARDIFY_GPU is set, else the stand-in.
+func useDevice(t testing.TB) {
+	if !onGPU() {
+		useFakeDriver(t)
+	}
+}
+
+func onGPU() bool { return os.Getenv("SHARDIFY_GPU") != "" }
+
 // fetch waits for a batch on the device and returns it as one of the host.
 func fetch(t testing.TB, b *Batch) *Batch {
 	t.Helper()
@@ -50,7 +59,18 @@ func fetch(t testing.TB, b *Batch) *Batch {
 	for i := range table.Data {
 		at := b.loader.dev.Tensor(&s.on, i)
 		table.Data[i] = make([]byte, table.Counts[i]*table.Layout.Tensors[i].Row)
-		if to := table.Data[i]; len(to) > 0 {
+		if to := table.Data[i]; len(to) > 0 && onGPU() {
+			drv := b.loader.dev.(*device.CUDA).Driver
+			pinned, err := drv.Alloc(int64(len(to)), 0)
+			if err == nil {
+				err = drv.Fetch(bg, pinned, uint64(at))
+				copy(to, pinned)
+				err = errors.Join(err, drv.Free(pinned))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		} else if len(to) > 0 {
 			copy(to, unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), len(to)))
 		}
 	}
@@ -59,7 +79,7 @@ func fetch(t testing.TB, b *Batch) *Batch {
 }
 
 func TestTheDeviceDeliversEverySampleBitExact(t *testing.T) {
-	useFakeDriver(t)
+	useDevice(t)
 	for format, schema := range everyKind {
 		dir := makeSet(t, setOptions{format: format, schema: schema, samples: 257, shard: 50, keyed: true})
 		want := contents(t, format, dir)
@@ -231,7 +251,7 @@ func deviceWays(t *testing.T, f func(t *testing.T, c Config)) {
 // TestEveryTierOfTheDeviceCastsAsTheHost: of both formats, in every order, from wherever
 // samples are gathered.
 func TestEveryTierOfTheDeviceCastsAsTheHost(t *testing.T) {
-	useFakeDriver(t)
+	useDevice(t)
 	for format, schema := range everyKind {
 		d := mustOpen(t, makeSet(t, setOptions{format: format, schema: schema, samples: 101, shard: 30, keyed: true}))
 		casts := map[string]load.Cast{}

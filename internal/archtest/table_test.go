@@ -138,6 +138,7 @@ var table = []row{
 	{"internal/benchcmd", "commands", "dataset gpuload index internal/cli internal/printable internal/trainer internal/value shardify storage/local"},
 	{"internal/cli", "commands", "augment convert format index internal/cluster internal/host internal/inspect internal/printable internal/stats internal/suggest pipeline plan readers shardify stage storage/local transform transform/expr writers"},
 	{"internal/verifycmd", "commands", "internal/cli internal/printable internal/value pipeline shardify verify"},
+	{"bench", "tests", ""},
 	{"internal/archtest", "tests", ""},
 	{"internal/corpus", "tests", ""},
 	{"internal/docstest", "tests", ""},

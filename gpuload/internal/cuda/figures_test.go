@@ -3,7 +3,8 @@
 package cuda
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
 	"os"
 	"strconv"
 	"testing"
@@ -43,38 +44,57 @@ func TestOpenMeasuresSpeeds(t *testing.T) {
 	f.End(t)
 }
 
-// TestFigures prints what bench/gpu.sh collects: on the GPU if $SHARDIFY_GPU is set,
-// else small sizes on the fake driver.
+// TestFigures writes what bench/gpu.sh collects: on the GPU if $SHARDIFY_GPU is set, else
+// of little memory on the fake driver.
 func TestFigures(t *testing.T) {
-	o, bytes, rows := Options{}, int64(2<<20), []int64{64, 4096, 600_000}
+	o, bytes, rows, limit := Options{}, int64(2<<20), []int64{64, 4096, 600_000}, time.Minute
 	if os.Getenv("SHARDIFY_GPU") == "" {
 		f := newFake(t, fakecuda.Batch13)
 		f.Configure(fakecuda.Order, "prompt") // what is measured must run when it is queued
 		o.Library = f.Path
 		t.Cleanup(func() { f.End(t) })
 	} else {
-		bytes = gpuBytes(1 << 30)
+		bytes, rows, limit = gpuBytes(1<<30), []int64{64, 128, 1024, 4096, 64 << 10, 600_000}, fakecuda.Seconds(limit)
 	}
 	d, err := Open(o)
 	check(t, err)
-	from := time.Now()
-	figures, err := d.Figures(t.Context(), bytes, rows)
-	check(t, err)
-	if want := 3 + 4*len(rows) + 1; len(figures) != want {
-		t.Errorf("%d figures, want %d", len(figures), want)
-	}
-	for _, f := range figures {
-		if f.Rate <= 0 {
+	fakecuda.Line(t, map[string]any{"type": "device", "device": d.Info(), "speed": d.Speed(), "bytes": bytes})
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	n := 0
+	err = d.Figures(ctx, bytes, rows, func(f Figure) {
+		n++
+		if f.Rate <= 0 && f.Time <= 0 || f.Worst > f.Rate {
 			t.Errorf("%+v", f)
 		}
+		fakecuda.Line(t, struct {
+			Type string `json:"type"`
+			Figure
+		}{"figure", f})
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.Logf("time is up after %d figures", n)
+	} else if check(t, err); n < 5+5*len(rows) {
+		t.Errorf("%d figures of %d sizes", n, len(rows))
 	}
-	out, err := json.Marshal(map[string]any{"type": "gpu", "device": d.Info(), "speed": d.Speed(), "bytes": bytes, "seconds": time.Since(from).Seconds(), "figures": figures})
-	check(t, err)
-	if path := os.Getenv("SHARDIFY_GPU_JSON"); path != "" {
-		check(t, os.WriteFile(path, append(out, '\n'), 0o666))
-	}
-	t.Logf("%s", out)
 	check(t, d.Close())
+}
+
+// TestFiguresEndInTime: with the figure at which time is up.
+func TestFiguresEndInTime(t *testing.T) {
+	f := newFake(t, fakecuda.Batch13)
+	f.Configure(fakecuda.Order, "prompt")
+	d := f.open(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	err := d.Figures(ctx, 1<<20, []int64{4096}, func(Figure) {
+		if n++; n == 3 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || n != 3 {
+		t.Errorf("%d figures, %v", n, err)
+	}
 }
 
 // gpuBytes is how much to move: $SHARDIFY_GPU_BYTES, if that is set.

@@ -1,0 +1,2 @@
+// Package bench measures shardify: scripts, and programs that they need. It has tests only.
+package bench
