@@ -269,7 +269,8 @@ class Report:
             # Each index is made by the host and crosses the link; the rows are read by the device.
             peer = lambda b, row=row: 1 / (b["index"] / row + 8 / row / b["P"] + 1 / self.rate(0, row, 1 << 30, b))  # noqa: E731
             bound = peer
-            have = self.best(v["bytes_per_second"] for v in self.of("peer", what="index_select, host indices", row_bytes=row))
+            peers = [v for v in self.of("peer", what="index_select, host indices", row_bytes=row) if v["device"].startswith("cuda")]
+            have = self.best(v["bytes_per_second"] for v in peers)
             if have:
                 bound = lambda b, have=have, peer=peer: have if b is self.base else peer(b)  # noqa: E731
             ours = self.best(v["bytes_per_second"] for v in self.of("ours", tier="device", row_bytes=row)) if have else None
@@ -280,6 +281,16 @@ class Report:
             au = lambda b, size=size, step=step: step / (max(step, size / self.rate(b["P"], size, size, b)) + self.host(b))  # noqa: E731
             add("utilisation, " + shape, 0.99, lambda b: 1.0, au, None, min(used, default=None))
         return found
+
+    def controls(self):
+        """Whether the utilisation that is measured can be high, and can be low."""
+        ranges = {"none": (0.99, 1.01), "half": (0.45, 0.55)}
+        runs = [v for v in self.of("steps") if v["source"] in ranges]
+        if not runs:
+            return []
+        out = ["%(shape)s, %(source)s: %(utilization).3f" % v for v in runs if not ranges[v["source"]][0] <= v["utilization"] <= ranges[v["source"]][1]]
+        text = "Controls without batches (1.00) and with batches half as fast as needed (0.50) "
+        return ["", text + ("are as they must be." if not out else "are **not** as they must be: %s." % "; ".join(out))]
 
     def markdown(self):
         out = ["# The loader on a GPU", ""]
@@ -309,6 +320,7 @@ class Report:
             cells = ["%.3g" % v if v is not None else "-" for v in (sheet, here, *have)]
             out.append("| " + " | ".join([name, "%g" % least, *cells, held, verdict]) + " |")
         out += self.table("## Utilisation", "steps", ("shape", "source", "tier", "steps", "utilization"))
+        out += self.controls()
         out += self.table("## Rates by the device's clock", "figure", ("what", "row_bytes", "bytes_per_second", "worst", "seconds"))
         out += self.table("## Rates of a Loader (wall clock around a synchronisation)", "loader",
                           ("row_bytes", "shuffle", "tier", "batch", "bytes_per_second", "core_seconds_per_gb", "verdict"))  # fmt: skip

@@ -172,13 +172,15 @@ func TestGPUReport(t *testing.T) {
 		for _, shuffle := range []string{"none", "block", "global"} {
 			all = append(all, fmt.Sprintf(`{"type":"loader","row_bytes":%d,"shuffle":%q,"tier":"pinned","batch":256,"bytes_per_second":4.9e10,"core_seconds_per_gb":0.01,"verdict":"a | b"}`, row, shuffle))
 		}
-		all = append(all, fmt.Sprintf(`{"type":"peer","what":"index_select, host indices","row_bytes":%d,"batch":256,"bytes_per_second":1e9}`, row),
+		all = append(all, fmt.Sprintf(`{"type":"peer","what":"index_select, host indices","row_bytes":%d,"batch":256,"bytes_per_second":1e9,"device":"cuda:0"}`, row),
+			fmt.Sprintf(`{"type":"peer","what":"index_select, host indices","row_bytes":%d,"batch":256,"bytes_per_second":1e13,"device":"cpu"}`, row),
 			fmt.Sprintf(`{"type":"ours","row_bytes":%d,"tier":"device","batch":256,"bytes_per_second":%d}`, row, 5_000_000*row))
 	}
 	for _, shape := range []string{"unet3d h100", "cosmoflow h100"} {
 		all = append(all, fmt.Sprintf(`{"type":"steps","shape":%q,"source":"loader","tier":"pinned","utilization":0.995}`, shape),
 			fmt.Sprintf(`{"type":"steps","shape":%q,"source":"half","tier":"pinned","utilization":0.5}`, shape))
 	}
+	faulty := append(slices.Clone(some), `{"type":"steps","shape":"unet3d h100","source":"half","tier":"pinned","utilization":0.9}`)
 	all = append(all, `{"type":"check","step":"jax","check":"jax","status":"SKIP","note":"not installed"}`, `{"type":"step","step":"jax","cut":true}`)
 	for _, c := range []struct {
 		lines              []string
@@ -187,7 +189,8 @@ func TestGPUReport(t *testing.T) {
 	}{
 		{nil, 0, 0, 16, []string{"No call was made yet.", "| block, 4096 B | 0.95 | 0.98 | 0.98 | - | - | - | - |"}},
 		{some, 1, 0, 15, []string{"An H200", "| P | 5.5e+10 | 5e+10 |", "| block, 4096 B | 0.95 | 0.98 | 0.98 | 0.98 | - | holds | met |"}},
-		{all, 15, 1, 0, []string{"| global, 4096 B | 0.9 |", "| device tier to index_select of host indices, 64 B | 10 |", "| 0.32 | wrong | missed |", "utilisation, cosmoflow h100 | 0.99 |", "a / b", "not installed"}},
+		{all, 15, 1, 0, []string{"| global, 4096 B | 0.9 |", "| device tier to index_select of host indices, 64 B | 10 |", "| 0.32 | wrong | missed |", "utilisation, cosmoflow h100 | 0.99 |", "a / b", "not installed", "(0.50) are as they must be."}},
+		{faulty, 1, 0, 15, []string{"are **not** as they must be: unet3d h100, half: 0.900."}},
 	} {
 		python, err := exec.LookPath("python3")
 		if err != nil {
