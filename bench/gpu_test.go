@@ -252,7 +252,7 @@ func TestGPUScriptRuns(t *testing.T) {
 		}
 	}
 	list := linesOf(t, out)
-	for kind, least := range map[string]int{"machine": 3, "figure": 25, "loader": 30, "steps": 8, "check": 6, "done": 3} {
+	for kind, least := range map[string]int{"machine": 3, "figure": 10, "loader": 30, "steps": 8, "check": 6, "done": 3} {
 		if n := len(ofType(list, kind)); n < least {
 			t.Errorf("%d lines of type %s, want %d", n, kind, least)
 		}
