@@ -4,8 +4,6 @@ package gpuload
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,21 +13,13 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/internal/programs"
 )
 
 // onMachine gives the device another /sys and /proc.
 func onMachine(t *testing.T, files map[string]string) {
-	root, old := t.TempDir(), device.Machine
-	for name, text := range files {
-		p := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	device.Machine.Root = root
+	old := device.Machine
+	device.Machine.Root = programs.Tree(t, files)
 	t.Cleanup(func() { device.Machine = old })
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // maxVocab bounds the text of a vocabulary, which stands in the schema of every shard.
@@ -56,7 +57,7 @@ func (e *encodeField) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	}
 	f := in[i]
 	switch {
-	case f.Media != "" && f.Media != "txt" && f.Media != "json":
+	case f.Media != "" && !format.IsText(f.Media):
 		return nil, fmt.Errorf("%s holds %s; texts and integers get codes", f.Name, f.Media)
 	case f.Media == "" && !f.DType.IsInt():
 		return nil, fmt.Errorf("%s is %s; texts and integers get codes", f.Name, f.DType)

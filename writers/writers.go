@@ -59,7 +59,7 @@ func Prefer(schema []shardify.Field, files bool) (f format.Output, why string) {
 		case m == "":
 		case m == "bin" && !files:
 			why = "all fields are numbers, text or bytes"
-		case files, m != "txt" && m != "json":
+		case files, !format.IsText(m):
 			return wds.Format, "field " + schema[i].Name + " holds " + m + " files"
 		}
 	}

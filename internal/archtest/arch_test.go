@@ -102,11 +102,7 @@ func TestOnlyCommandsPrintAndExit(t *testing.T) {
 		}
 		for _, f := range p.GoFiles {
 			path := filepath.Join(p.Dir, f)
-			fset := token.NewFileSet()
-			file, err := parser.ParseFile(fset, path, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fset, file := parse(t, path)
 			ast.Inspect(file, func(n ast.Node) bool {
 				sel, ok := n.(*ast.SelectorExpr)
 				if !ok {
@@ -139,4 +135,15 @@ func TestUnsafeStaysInItsFiles(t *testing.T) {
 			}
 		}
 	}
+}
+
+// parse reads a Go file; the set has its positions.
+func parse(t *testing.T, path string) (*token.FileSet, *ast.File) {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fset, file
 }

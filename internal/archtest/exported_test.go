@@ -2,8 +2,6 @@ package archtest
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,11 +18,7 @@ func TestPublicPackagesNameNoInternalTypes(t *testing.T) {
 			continue
 		}
 		for _, f := range p.GoFiles {
-			fset := token.NewFileSet()
-			file, err := parser.ParseFile(fset, filepath.Join(p.Dir, f), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fset, file := parse(t, filepath.Join(p.Dir, f))
 			internal := map[string]bool{}
 			for _, imp := range file.Imports {
 				path, _ := strconv.Unquote(imp.Path.Value)

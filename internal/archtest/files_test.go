@@ -2,8 +2,6 @@ package archtest
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -56,11 +54,7 @@ func TestOnlyStorageOpensFiles(t *testing.T) {
 			continue
 		}
 		for _, f := range p.GoFiles {
-			fset := token.NewFileSet()
-			file, err := parser.ParseFile(fset, filepath.Join(p.Dir, f), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, file := parse(t, filepath.Join(p.Dir, f))
 			names := map[string][]string{} // functions by the name of their package here
 			for _, imp := range file.Imports {
 				path, _ := strconv.Unquote(imp.Path.Value)
@@ -106,11 +100,7 @@ func TestWrappersKeepAbilities(t *testing.T) {
 	for _, p := range list(t) {
 		wraps, unwraps := map[string]string{}, map[string]bool{}
 		for _, f := range p.GoFiles {
-			fset := token.NewFileSet()
-			file, err := parser.ParseFile(fset, filepath.Join(p.Dir, f), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fset, file := parse(t, filepath.Join(p.Dir, f))
 			ast.Inspect(file, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.FuncDecl:

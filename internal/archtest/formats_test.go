@@ -2,7 +2,6 @@ package archtest
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"path/filepath"
 	"slices"
@@ -39,11 +38,7 @@ func TestFormatsAreNamedInTheirFolders(t *testing.T) {
 		}
 		for _, f := range p.GoFiles {
 			rel := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module)+"/"+f, "/")
-			fset := token.NewFileSet()
-			file, err := parser.ParseFile(fset, filepath.Join(p.Dir, f), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fset, file := parse(t, filepath.Join(p.Dir, f))
 			ast.Inspect(file, func(n ast.Node) bool {
 				name := formatNamed(n)
 				if name == "" {

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -78,11 +76,7 @@ func TestNoLastBitDependsOnTheMachine(t *testing.T) {
 			continue
 		}
 		for _, f := range p.GoFiles {
-			fset := token.NewFileSet()
-			file, err := parser.ParseFile(fset, filepath.Join(p.Dir, f), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fset, file := parse(t, filepath.Join(p.Dir, f))
 			for _, imp := range file.Imports {
 				if imp.Path.Value == `"math/cmplx"` {
 					t.Errorf("%s imports math/cmplx", fset.Position(imp.Pos()))

@@ -8,22 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardify/shardify/internal/programs"
 	"golang.org/x/sys/unix"
 )
 
 // machine builds a fake / and environment.
 func machine(t *testing.T, procs int, env map[string]string, files map[string]string) Machine {
 	t.Helper()
-	root := t.TempDir()
-	for name, text := range files {
-		p := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
+	root := programs.Tree(t, files)
 	return Env{
 		Root: root, Procs: procs,
 		Getenv: func(k string) string { return env[k] },

@@ -1,10 +1,10 @@
 package host
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/shardify/shardify/internal/programs"
 )
 
 func TestTheNodeOfADevice(t *testing.T) {
@@ -33,17 +33,7 @@ func TestTheNodeOfADevice(t *testing.T) {
 }
 
 func fakeRoot(t *testing.T, files map[string]string) Env {
-	root := t.TempDir()
-	for name, text := range files {
-		p := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return Env{Root: root, Getenv: func(string) string { return "" }}
+	return Env{Root: programs.Tree(t, files), Getenv: func(string) string { return "" }}
 }
 
 func TestWhatMayBePinned(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 )
 
 // Build builds packages of the module at root, with variables added to the environment, and
@@ -84,4 +85,20 @@ func Copy(from, to string) error {
 		err = e
 	}
 	return err
+}
+
+// Tree makes files with these texts, by their slash paths, in a new folder and returns that.
+func Tree(t testing.TB, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		p := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
 }

@@ -7,12 +7,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // CheckText refuses texts and JSON that are not UTF-8. The column is of samples from first
 // on.
 func CheckText(c *shardify.Column, first int64) error {
-	if c.Media != "txt" && c.Media != "json" || ascii(c.Data) {
+	if !format.IsText(c.Media) || ascii(c.Data) {
 		return nil
 	}
 	last := len(c.Offsets) - 1

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // Batches makes n samples of random values in batches of at most cut samples.
@@ -61,7 +62,7 @@ func (g *generator) column(f *shardify.Field, n int, shapes, offsets map[string]
 			c.Valid[i] = byte(g.IntN(4)/3 ^ 1)
 		}
 	}
-	if f.Media == "txt" || f.Media == "json" {
+	if format.IsText(f.Media) {
 		return g.texts(c, n)
 	}
 	if base, ok := strings.CutSuffix(f.Name, shardify.ShapeSuffix); ok && shapes[base] != nil {
