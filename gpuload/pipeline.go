@@ -41,8 +41,10 @@ type pipeline struct {
 	at      int64 // first position of the next step
 	running bool  // what is read before the first batch is there
 	stopped bool
-	waiting bool  // the consumer
-	reason  error // why no more batches may be delivered
+	waiting bool // the consumer
+	// heldSince is when the consumer began to wait with all slots in its hands.
+	heldSince time.Time
+	reason    error // why no more batches may be delivered
 }
 
 // helpBytes is the size of batches below which the consumer makes one while another
@@ -185,6 +187,7 @@ func (p *pipeline) rouse() {
 // released makes a slot free that the consumer held.
 func (p *pipeline) released(s *slot) {
 	p.free = append(p.free, s)
+	p.heldSince = time.Time{}
 	p.rouse()
 	if p.idle > 0 && len(p.free) >= p.wakeAt {
 		p.work.Signal()
@@ -279,22 +282,35 @@ func (p *pipeline) take(ctx context.Context) (ticket, error) {
 		if p.idle > 0 && len(p.free) > 0 {
 			p.work.Signal()
 		}
-		held := len(p.queue) == 0 && len(p.free) == 0
+		late := p.late()
 		p.waiting = true
 		p.mu.Unlock()
-		if err := p.wait(ctx, held); err != nil {
+		if err := p.wait(ctx, late); err != nil {
 			return ticket{}, err
 		}
 	}
 }
 
-// wait waits until something has changed. held: the consumer holds all slots.
-func (p *pipeline) wait(ctx context.Context, held bool) error {
-	var late <-chan time.Time
-	if held && p.cfg.Patience > 0 {
-		t := time.NewTimer(p.cfg.Patience)
+// late is when the patience with a consumer that holds all slots ends, zero if there is none. The
+// time runs on over several calls, each of which may wait for less.
+func (p *pipeline) late() time.Time {
+	switch {
+	case len(p.queue) > 0 || len(p.free) > 0 || p.cfg.Patience <= 0:
+		p.heldSince = time.Time{}
+		return time.Time{}
+	case p.heldSince.IsZero():
+		p.heldSince = time.Now()
+	}
+	return p.heldSince.Add(p.cfg.Patience)
+}
+
+// wait waits until something has changed, or until it is late.
+func (p *pipeline) wait(ctx context.Context, late time.Time) error {
+	var tooLate <-chan time.Time
+	if !late.IsZero() {
+		t := time.NewTimer(time.Until(late))
 		defer t.Stop()
-		late = t.C
+		tooLate = t.C
 	}
 	select {
 	case <-p.wake:
@@ -303,7 +319,10 @@ func (p *pipeline) wait(ctx context.Context, held bool) error {
 		return context.Cause(ctx)
 	case <-p.closing:
 		return ErrClosed
-	case <-late:
+	case <-tooLate:
+		p.mu.Lock()
+		p.heldSince = time.Time{}
+		p.mu.Unlock()
 		return fmt.Errorf("%w: for %v none of %d was released (Depth %d)", ErrHeld, p.cfg.Patience, len(p.slots), p.cfg.Depth)
 	}
 }

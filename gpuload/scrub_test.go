@@ -1,6 +1,7 @@
 package gpuload
 
 import (
+	"context"
 	"bytes"
 	"errors"
 	"os"
@@ -159,6 +160,29 @@ func TestNextSaysThatAllBatchesAreHeld(t *testing.T) {
 			t.Errorf("%d steps after it", len(rest))
 		}
 	}
+}
+
+// TestPatienceRunsOnOverCalls: a consumer that waits in short calls learns of it, too.
+func TestPatienceRunsOnOverCalls(t *testing.T) {
+	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:i64", samples: 100}))
+	l := mustLoader(t, d, Config{Batch: 10, Depth: 1, Patience: 50 * time.Millisecond})
+	for range 2 {
+		if _, err := l.Next(bg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 1000 {
+		ctx, cancel := context.WithTimeout(bg, time.Millisecond)
+		_, err := l.Next(ctx)
+		cancel()
+		if errors.Is(err, ErrHeld) {
+			return
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	t.Error("1000 calls of 1 ms do not end a patience of 50 ms")
 }
 
 // TestAReleasedBatchAnswersWithAnError, never with memory of another batch.

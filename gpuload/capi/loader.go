@@ -204,6 +204,9 @@ func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64
 	case err == io.EOF:
 		return nil, end, nil
 	case errors.Is(err, context.DeadlineExceeded):
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		step[stepLent] = int64(len(l.lent))
 		return nil, again, nil
 	case err != nil:
 		return nil, failed, err

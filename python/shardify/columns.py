@@ -171,7 +171,7 @@ class Images(Part):
         self.decoder, self.framework = decoder, framework
 
     def decode(
-        self, out: Dict[str, Any], values: Array, offsets: Array, ids: Array, epoch: int, bad: Optional[Dict[int, Exception]]
+        self, out: Dict[str, Any], values: Array, offsets: Array, ids: Array, epoch: int, bad: Optional[Dict[int, str]]
     ) -> None:
         """Makes pixels; the errors of damaged images go to `bad`, if it is there."""
         more = {} if bad is None else {"bad": bad}

@@ -33,7 +33,9 @@ LAYOUTS = ("nchw", "nhwc")
 COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1)}
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # those Pillow is asked to try
 
-Bad = Dict[int, Exception]  # the damaged images of a batch, by row
+# What is wrong with the damaged images of a batch, by row. Texts, as an exception keeps the
+# batch through its traceback.
+Bad = Dict[int, str]
 
 
 class NoImage(SchemaError):
@@ -258,7 +260,7 @@ def _sound(decode: Callable[["File"], Any], bad: Optional[Bad], f: "File") -> An
     except DAMAGE as e:
         if bad is None:
             raise
-        bad[f.row] = e
+        bad[f.row] = str(e)
         return None
 
 

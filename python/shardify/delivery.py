@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import threading
@@ -102,6 +103,7 @@ class Delivery:
         stream = self.plan.framework.stream()
         if fetch:
             room.find()
+        collected = not self._lend
         while True:
             if fetch:
                 code = lib.call(lib.fetch, handle, _PATIENCE_MS, clib.NOBODY, self._address, room.address)
@@ -109,6 +111,9 @@ class Delivery:
                 code = lib.call(lib.next, handle, _PATIENCE_MS, stream, self._lend, self._address)
             if code != clib.AGAIN:
                 break
+            if not collected and self.step[clib.LENT] >= self.info["slots"]:
+                gc.collect()  # batches in cycles of references, which nothing else frees while this waits
+                collected = True
         if code == clib.END:
             return None
         start = time.perf_counter()

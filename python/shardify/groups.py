@@ -40,7 +40,7 @@ class Made:
     def decode(self, plan: Plan, skipped: Any) -> None:
         """Pixels of the images; samples with damaged ones are left out where `skipped` is there."""
         out = self.batch
-        bad: Optional[Dict[int, Exception]] = None if skipped is None else {}
+        bad: Optional[Dict[int, str]] = None if skipped is None else {}
         for part, values, offsets in self.images:
             part.decode(out, values, offsets, out.ids, out.epoch, bad)
         self.images = ()

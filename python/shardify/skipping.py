@@ -63,11 +63,11 @@ class Skipped:
     def __repr__(self) -> str:
         return "Skipped(count=%d, samples=%r)" % (self.count, self.samples)
 
-    def take_out(self, out: LoaderBatch, plan: Plan, bad: Dict[int, Exception]) -> None:
+    def take_out(self, out: LoaderBatch, plan: Plan, bad: Dict[int, str]) -> None:
         """Removes rows of a batch, and counts them."""
         ids, keys = out.ids.tolist(), out.get("__key__")
         for k in sorted(bad):
-            self.add(ids[k], keys[k] if keys else "", str(bad[k]))
+            self.add(ids[k], keys[k] if keys else "", bad[k])
         keep = [k for k in range(out.rows) if k not in bad]
         order = np.array(keep + sorted(bad) if self.pad else keep, np.int64)
         if self.pad:

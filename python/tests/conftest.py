@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 from typing import Any, Callable, Dict
@@ -11,6 +12,24 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import fixture  # noqa: E402
+
+# Seconds after which a test that waits for ever ends all, with the stack of each thread.
+LIMIT = 300
+
+
+@pytest.fixture(scope="session")
+def stderr(pytestconfig):
+    """The process's own, which pytest has taken."""
+    with pytestconfig.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        return os.dup(2)
+
+
+@pytest.fixture(autouse=True)
+def time_limit(stderr):
+    faulthandler.dump_traceback_later(LIMIT, exit=True, file=stderr)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
 
 N = 23
 SCHEMAS: Dict[str, fixture.Schema] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import warnings
 
@@ -83,6 +84,36 @@ def test_damaged_images_are_left_out_counted_and_named(tmp_path, framework, opti
         assert len(notes) == 1 and "shard-00000" in notes[0]
         epoch(loader)  # each time counts, each sample is named once
         assert loader.skipped.count == 6 and len(loader.skipped.samples) == 3
+
+
+@pytest.fixture
+def no_collector():
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_damaged_images_do_not_keep_their_batch(tmp_path, no_collector):
+    path = images(tmp_path / "s")
+    with shardify.Loader(
+        path, 5, framework="numpy", decode="pillow", resize=8, on_error="skip", copy=False, transform_threads=0
+    ) as loader:
+        kept = epoch(loader)
+        for _ in range(5):  # each has more damaged images than the loader has batches
+            assert len(epoch(loader)) == len(kept) == 3
+
+
+def test_a_batch_in_a_cycle_is_collected(tmp_path, no_collector):
+    path = images(tmp_path / "s", n=30, bad={16: "cut jpeg"})
+    with shardify.Loader(path, 4, framework="numpy", decode="pillow", resize=8, copy=False, transform_threads=0) as loader:
+        batches = iter(loader)
+        kept = [next(batches) for _ in range(4)]
+        with pytest.raises(shardify.CorruptError) as caught:
+            next(batches)  # the loader's last room, which the error keeps
+        caught.value.again = caught
+        del caught
+        assert next(batches)["x"].tolist() == [20, 21, 22, 23]
+        assert [b["x"][0] for b in kept] == [0, 4, 8, 12]
 
 
 def test_it_is_said_once(tmp_path):
