@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 mkdir -p dist
 rm -rf dist/shardify-linux-*
 go build -trimpath -o build/shardify-host ./cmd/shardify
+go build -trimpath -o build/verify-host ./cmd/verify
 go build -trimpath -o build/shardify-gpu-host ./cmd/shardify-gpu
 for arch in amd64 arm64; do
 	top=dist/shardify-linux-$arch/shardify
@@ -16,6 +17,7 @@ for arch in amd64 arm64; do
 	done
 	for shell in bash zsh fish; do
 		build/shardify-host completion $shell >"$top/share/completions/shardify.$shell"
+		build/verify-host --completion $shell >"$top/share/completions/verify.$shell"
 		build/shardify-gpu-host completion $shell >"$top/share/completions/shardify-gpu.$shell"
 	done
 	build/shardify-host man "$top/share/man/man1"

@@ -52,6 +52,25 @@ func opened(ctx context.Context, r Inspection, jobs int) (*readers.Opened, error
 	return readers.Open(ctx, r.Format, readers.Request{Inputs: r.Inputs, Columns: r.Columns, Options: r.Options, Jobs: jobs, Asked: r.Asked, Follow: r.Follow})
 }
 
+// Fields names the fields of inputs: of the settings, format and options count.
+func Fields(ctx context.Context, s Settings, inputs []string) (names []string, err error) {
+	s.Columns = nil
+	_, sample := s.Options["sample"]
+	r, err := InspectRequest(ctx, s, inputs, sample)
+	if err != nil {
+		return nil, err
+	}
+	o, err := opened(ctx, r, r.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Source.Close()
+	for _, f := range o.Source.Schema() {
+		names = append(names, f.Name)
+	}
+	return names, nil
+}
+
 // Sample reads one sample.
 func Sample(ctx context.Context, r Inspection, n int64) (*Shown, error) {
 	o, err := opened(ctx, r, r.Jobs)

@@ -48,22 +48,22 @@ const (
 // Keys are all settings but the options of formats, in the order of the help.
 var Keys = []Key{
 	{"inputs", "", "", "files, folders and patterns of one format", func(s *Settings) Value { return (*value.Texts)(&s.Inputs) }},
-	{"from", "", GroupInput, "input `FORMAT`; found out from the inputs if left out", func(s *Settings) Value { return (*value.Text)(&s.From) }},
-	{"files-from", "", GroupInput, "read names of inputs from `FILE`, ended by zero bytes or line feeds; - is standard input", func(s *Settings) Value { return (*value.Text)(&s.FilesFrom) }},
-	{"follow-symlinks", "", GroupInput, "take what symbolic links in input folders lead to, wherever that is; without it only what is in the same input folder, and others are refused", func(s *Settings) Value { return (*value.Bool)(&s.FollowSymlinks) }},
+	{"from", "", GroupInput, "`FORMAT`: input format; found out if left out", func(s *Settings) Value { return (*value.Text)(&s.From) }},
+	{"files-from", "", GroupInput, "`FILE`: read names of inputs from it, ended by zero bytes or line feeds; - is standard input", func(s *Settings) Value { return (*value.Text)(&s.FilesFrom) }},
+	{"follow-symlinks", "", GroupInput, "follow symbolic links in input folders to any place; without it those that leave the folder are refused", func(s *Settings) Value { return (*value.Bool)(&s.FollowSymlinks) }},
 
-	{"output", "o", GroupOutput, "`FOLDER` for the shards", func(s *Settings) Value { return (*value.Text)(&s.Output) }},
-	{"format", "", GroupOutput, "output `FORMAT`; mmap for numbers, wds for files if left out", func(s *Settings) Value { return (*value.Text)(&s.Format) }},
-	{"shard-size", "", GroupOutput, "aim of a shard's size; 32MiB to 2GiB with the size of the set if left out", func(s *Settings) Value { return (*value.Size)(&s.ShardSize) }},
-	{"shard-samples", "", GroupOutput, "exact samples of a shard, instead of a size", func(s *Settings) Value { return (*value.Count)(&s.ShardSamples) }},
+	{"output", "o", GroupOutput, "`FOLDER`: where the shards go", func(s *Settings) Value { return (*value.Text)(&s.Output) }},
+	{"format", "", GroupOutput, "`FORMAT`: output format; mmap for numbers, wds for files if left out", func(s *Settings) Value { return (*value.Text)(&s.Format) }},
+	{"shard-size", "", GroupOutput, "size of a shard, about; 32MiB to 2GiB if left out", func(s *Settings) Value { return (*value.Size)(&s.ShardSize) }},
+	{"shard-samples", "", GroupOutput, "samples of a shard, instead of a size", func(s *Settings) Value { return (*value.Count)(&s.ShardSamples) }},
 	{"max-output", "", GroupOutput, "fail before writing if the output would be larger", func(s *Settings) Value { return (*value.Size)(&s.MaxOutput) }},
-	{"fresh", "", GroupOutput, "remove an earlier conversion in the output folder first (only its own files)", func(s *Settings) Value { return (*value.Bool)(&s.Fresh) }},
+	{"fresh", "", GroupOutput, "remove an earlier conversion in the output folder first", func(s *Settings) Value { return (*value.Bool)(&s.Fresh) }},
 
-	{"columns", "", GroupSelection, "only fields that match one of these `GLOB,...`; !GLOB leaves out those that match it", func(s *Settings) Value { return (*value.List)(&s.Columns) }},
+	{"columns", "", GroupSelection, "`GLOB,...`: only fields that match; !GLOB leaves out those that match", func(s *Settings) Value { return (*value.List)(&s.Columns) }},
 	{"limit", "", GroupSelection, "only the first N samples", func(s *Settings) Value { return (*value.Count)(&s.Limit) }},
 	{"range", "", GroupSelection, "only samples LO up to but without HI, counted over all inputs", func(s *Settings) Value { return &s.Range }},
 	{"max-sample", "", GroupSelection, "refuse samples that take more decoded; " + shardify.FormatSize(convert.DefaultMaxSample) + " if left out", func(s *Settings) Value { return (*value.Size)(&s.MaxSample) }},
-	{"on-error", "", GroupSelection, "what a damaged sample does: end the conversion, or be left out and listed", func(s *Settings) Value {
+	{"on-error", "", GroupSelection, "at a damaged sample: end, or leave it out and list it", func(s *Settings) Value {
 		return value.OneOf(&s.OnError, plan.OnErrorFail, plan.OnErrorSkip)
 	}},
 
@@ -83,24 +83,24 @@ var Keys = []Key{
 	opKey(transform.Cast, func(s *Settings) Value { return (*value.Texts)(&s.Cast) }),
 	opKey(transform.Pack, func(s *Settings) Value { return (*value.Texts)(&s.Pack) }),
 
-	{"shuffle", "", GroupOrder, "order of the samples: as the inputs have it, mixed within each shard, or mixed over all inputs (needs scratch space)", func(s *Settings) Value {
+	{"shuffle", "", GroupOrder, "order of samples: of the inputs, mixed in each shard, or mixed over all inputs", func(s *Settings) Value {
 		return value.OneOf(&s.Shuffle, plan.ShuffleNone, plan.ShuffleBlock, plan.ShuffleGlobal)
 	}},
-	{"seed", "", GroupOrder, "what is random follows from this `NUMBER`", func(s *Settings) Value { return (*value.Seed)(&s.Seed) }},
-	{"split", "", GroupOrder, "make several data sets, as in train=0.8,val=0.1,test=0.1 or train=rest,val=10000: `NAME=SHARE,...`", func(s *Settings) Value { return (*value.Text)(&s.Split) }},
-	{"split-from", "", GroupOrder, "keep splits that exist: dirs (the INPUT folders if there are several, else the folders in INPUT), objects (/train and /test in one file), or `NAME=GLOB,...` of inputs", func(s *Settings) Value { return (*value.Text)(&s.SplitFrom) }},
-	{"identity", "", GroupOrder, "fields that say who a sample is, for the split; its file and place in it if left out: `FIELD,...`", func(s *Settings) Value { return (*value.List)(&s.Identity) }},
-	{"stratify", "", GroupOrder, "share the samples of each value of `FIELD` in the same proportions", func(s *Settings) Value { return (*value.Text)(&s.Stratify) }},
-	{"group-by", "", GroupOrder, "keep samples with the same value of `FIELD` (a run, a patient) in one split", func(s *Settings) Value { return (*value.Text)(&s.GroupBy) }},
-	{"scratch", "", GroupOrder, "`FOLDER` for scratch files: shards in the making (not with plan), and what --shuffle writes; that must be seen by all tasks. Inside the output folder if left out", func(s *Settings) Value { return (*value.Text)(&s.Scratch) }},
+	{"seed", "", GroupOrder, "`NUMBER`: decides what is random", func(s *Settings) Value { return (*value.Seed)(&s.Seed) }},
+	{"split", "", GroupOrder, "`NAME=SHARE,...`: several data sets, as in train=0.8,val=0.2 or train=rest,val=10000", func(s *Settings) Value { return (*value.Text)(&s.Split) }},
+	{"split-from", "", GroupOrder, "`dirs|objects|NAME=GLOB,...`: keep splits that exist: dirs are the INPUT folders if there are several, else the folders in INPUT; objects are /train and /test in one file; globs are of inputs", func(s *Settings) Value { return (*value.Text)(&s.SplitFrom) }},
+	{"identity", "", GroupOrder, "`FIELD,...`: fields that say who a sample is, for the split; its file and place in it if left out", func(s *Settings) Value { return (*value.List)(&s.Identity) }},
+	{"stratify", "", GroupOrder, "`FIELD`: each split gets the same share of the samples of each of its values", func(s *Settings) Value { return (*value.Text)(&s.Stratify) }},
+	{"group-by", "", GroupOrder, "`FIELD`: samples with the same value (a run, a patient) are in one split", func(s *Settings) Value { return (*value.Text)(&s.GroupBy) }},
+	{"scratch", "", GroupOrder, "`FOLDER`: where scratch files go: unfinished shards (not with plan), and those of --shuffle, which all tasks must see; inside the output folder if left out", func(s *Settings) Value { return (*value.Text)(&s.Scratch) }},
 	{"provenance", "", GroupOrder, "add where each sample came from: the field " + plan.OriginField + ", and the list " + plan.InputsName, func(s *Settings) Value { return (*value.Bool)(&s.Provenance) }},
 
-	{"jobs", "j", GroupRunning, "shards made at the same time; the cores of the machine or allocation if left out", func(s *Settings) Value { return (*value.Jobs)(&s.Jobs) }},
+	{"jobs", "j", GroupRunning, "shards made at the same time; the number of cores if left out", func(s *Settings) Value { return (*value.Jobs)(&s.Jobs) }},
 	{"memory", "", GroupRunning, "memory to stay under; a quarter of what is there if left out", func(s *Settings) Value { return (*value.Memory)(&s.Memory) }},
 	{"sync", "", GroupRunning, "make files durable one by one, all at the end, or never (none: for scratch, a power cut may lose data)", func(s *Settings) Value {
 		return value.OneOf(&s.Sync, string(local.SyncShard), string(local.SyncEnd), string(local.SyncNone))
 	}},
-	{"ignore-times", "", GroupRunning, "take inputs that were modified since the plan was made for unchanged, if their sizes are the same", func(s *Settings) Value { return (*value.Bool)(&s.IgnoreTimes) }},
+	{"ignore-times", "", GroupRunning, "inputs of the same size are unchanged, whatever their times of modification", func(s *Settings) Value { return (*value.Bool)(&s.IgnoreTimes) }},
 }
 
 // opKey is the key of an operation.

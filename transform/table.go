@@ -125,9 +125,9 @@ func lineOf(name string) int {
 	return slices.IndexFunc(Table, func(k Kind) bool { return k.Name == name })
 }
 
-// Usage is the help of the kind's flag, with the form of a value in backquotes.
+// Usage is the help of the kind's flag: the form of a value in backquotes, and what it does.
 func (k *Kind) Usage() string {
-	s := k.Help + ": `" + k.Value + "`, as in '" + k.Example + "'"
+	s := "`" + k.Value + "`: " + k.Help + ", as in '" + k.Example + "'"
 	if k.More != "" {
 		s += "; " + k.More
 	}

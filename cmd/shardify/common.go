@@ -23,10 +23,10 @@ func (p *program) addCommon(root *cobra.Command) {
 		}
 		add := func(fs *pflag.FlagSet) {
 			if c.Name() != "plan" {
-				fs.DurationVar(&p.stall, "stall", stallTime, "exit with 75 when nothing was read or written for this `TIME`, and tell what is waited for; 0 waits for ever")
+				fs.DurationVar(&p.stall, "stall", stallTime, "`TIME`: exit with 75 when nothing was read or written for so long, and say what is waited for; 0 waits for ever")
 			}
 			if slices.Contains([]string{"convert", "plan", "work", "extend"}, c.Name()) {
-				fs.BoolVar(&p.anyTime, "ignore-times", false, "take inputs that were modified since the plan was made for unchanged, if their sizes are the same")
+				fs.BoolVar(&p.anyTime, "ignore-times", false, "inputs of the same size are unchanged, whatever their times of modification")
 			}
 			fs.BoolVar(&p.RetryFull, "retry-full", false, "exit with 75 (run again) instead of 1 when the disk or a quota is full")
 		}

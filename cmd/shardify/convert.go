@@ -13,17 +13,20 @@ func convertCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert INPUT... -o FOLDER",
 		Short: "convert inputs into a data set of shards",
-		Long: `Inputs are files, folders and patterns of one format. The plan is printed first: what is read, what is written,
-what is left out, and what was chosen where no flag says otherwise.
+		Long: `Inputs are files, folders and patterns of one format. The plan is printed first. A conversion that was stopped or has failed
+goes on when the same command runs again.
 
-A conversion that was stopped or has failed goes on when the same command runs again. A complete one is left as it is.`,
+The plan says what is read, what is written, what is left out, and what was chosen where no flag says otherwise. A complete conversion
+is left as it is.`,
 		Example: `shardify convert photos/ -o photos-shards
 shardify convert 'run*.npz' -o run-shards --columns 'x,y' --shard-size 1GiB
+shardify convert photos/ -o photos-set --split train=0.8,val=0.2 --shuffle global
 shardify convert --recipe train.yaml --dry-run`,
 	}
 	f := addSettings(c)
 	c.Flags().BoolVar(&f.s.Dry, "dry-run", false, "print the plan and write nothing")
 	c.Flags().SetAnnotation("dry-run", cli.Group, []string{"Running"})
+	c.Flags().SetAnnotation("dry-run", cli.Often, nil)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		s, err := f.settings(p, args)
 		if err != nil {

@@ -1,16 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/shardify/shardify/internal/cli"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
+func commands() []*cobra.Command {
+	return cli.Commands(newRoot(&program{IO: &cli.IO{Out: io.Discard, Err: io.Discard}}))
+}
+
 // TestHelpHasEveryFlag: a flag whose group has no heading would be on no page.
 func TestHelpHasEveryFlag(t *testing.T) {
-	for _, c := range cli.Commands(newRoot(&program{IO: &cli.IO{Out: io.Discard, Err: io.Discard}})) {
+	for _, c := range commands() {
 		shown := 0
 		for _, g := range cli.PageOf(c).Groups {
 			shown += len(g.Flags)
@@ -24,5 +31,42 @@ func TestHelpHasEveryFlag(t *testing.T) {
 		if shown != want {
 			t.Errorf("%s: the help has %d of %d flags", c.Name(), shown, want)
 		}
+	}
+}
+
+// TestHelpIsShort: it fits a screen or two, examples come first, each flag is named and none
+// is described twice. --help-all describes all.
+func TestHelpIsShort(t *testing.T) {
+	for _, c := range commands() {
+		c.InheritedFlags() // makes them flags of c
+		var b bytes.Buffer
+		cli.WriteHelp(&b, c)
+		text := b.String()
+		if n := strings.Count(text, "\n"); n > 60 {
+			t.Errorf("%s: the help has %d lines", c.CommandPath(), n)
+		}
+		if at := strings.Index(text, "\nExamples:\n"); c.Example != "" && (at < 0 || at > strings.Index(text, "\n  -")) {
+			t.Errorf("%s: the help does not begin with examples", c.CommandPath())
+		}
+		if c.Flags().Lookup("help-all") == nil {
+			continue
+		}
+		if err := c.Flags().Set("help-all", "true"); err != nil {
+			t.Fatal(err)
+		}
+		var all bytes.Buffer
+		cli.WriteHelp(&all, c)
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(text, "--"+f.Name) {
+				t.Errorf("%s: the short help does not name --%s", c.CommandPath(), f.Name)
+			}
+			line := "\n  --" + f.Name + " "
+			if f.Shorthand != "" {
+				line = "\n  -" + f.Shorthand + ", --" + f.Name + " "
+			}
+			if n := strings.Count(strings.ReplaceAll(all.String(), "\n", " \n"), line); n != 1 {
+				t.Errorf("%s: --help-all describes --%s %d times", c.CommandPath(), f.Name, n)
+			}
+		})
 	}
 }

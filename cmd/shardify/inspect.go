@@ -34,6 +34,8 @@ shardify inspect events.root --stats --html report.html`,
 	f.s.Options = map[string]string{}
 	cli.AddFormatFlags(fs, readers.Formats, nil, f.s.Options)
 	f.sample = addSample(fs)
+	cli.CompleteSettings(c, &f.s)
+	cli.ShortHelp(c, "from", "columns", "stats", "html", "duplicates", "sample")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && f.s.From != "synth" {
 			return shardify.Hint(shardify.Usage("no input"), "for example: shardify inspect photos/")

@@ -26,7 +26,7 @@ verify photos-shards`,
 			if len(args) == 0 {
 				return c.Help()
 			}
-			return cli.UnknownCommand(c, args[0])
+			return cli.UnknownCommand(c, args)
 		},
 	}
 	root.AddCommand(
@@ -39,12 +39,12 @@ verify photos-shards`,
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if words := c.Flags().Args(); c == root && len(words) > 0 {
-			return cli.UnknownCommand(root, words[0]) // before the flags of whatever was meant
+			return cli.UnknownCommand(root, words) // before the flags of whatever was meant
 		}
 		return cli.FlagError(c, err)
 	})
 	root.SetHelpCommand(cli.HelpCommand())
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(p.Out, cli.PageOf(c)) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(p.Out, c) })
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(p.Out)

@@ -22,10 +22,11 @@ func run() int {
 	c.Version = version.String()
 	c.SilenceErrors, c.SilenceUsage = true, true
 	c.SetFlagErrorFunc(cli.FlagError)
-	c.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(out.Out, cli.PageOf(c)) })
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(out.Out, c) })
 	c.SetOut(out.Out)
 	c.SetErr(out.Err)
 	c.Flags().BoolVar(&out.JSON, "json", false, "results as one JSON object per line")
 	c.Flags().BoolVarP(&out.Quiet, "quiet", "q", false, "no progress")
+	cli.AddCompletion(c)
 	return out.Report(ctx, "verify", c.ExecuteContext(ctx))
 }

@@ -25,6 +25,20 @@ func execute(t *testing.T, out *os.File, args ...string) (code int, said string)
 	return c.ProcessState.ExitCode(), b.String()
 }
 
+// TestCompletion: the script for each shell asks the program, which answers.
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		c := &exec.Cmd{Path: os.Args[0], Args: []string{"verify", "--completion", shell}}
+		if b, err := c.Output(); err != nil || !strings.Contains(string(b), "verify") || !strings.Contains(string(b), "__complete") {
+			t.Errorf("%s: %v\n%.300s", shell, err, b)
+		}
+	}
+	c := &exec.Cmd{Path: os.Args[0], Args: []string{"verify", "__complete", "--read", ""}}
+	if b, err := c.Output(); err != nil || !strings.HasPrefix(string(b), "all\nnone\n") {
+		t.Errorf("%v\n%s", err, b)
+	}
+}
+
 // A tar that is sound, the answer to which is lost or read by nobody.
 func TestResultsThatNobodyGets(t *testing.T) {
 	var b bytes.Buffer

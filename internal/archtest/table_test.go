@@ -136,7 +136,7 @@ var table = []row{
 	{"cmd/verify", "commands", "internal/cli internal/verifycmd internal/version"},
 	{"gpuload/capi", "commands", "convert gpuload pipeline shardify"},
 	{"internal/benchcmd", "commands", "dataset gpuload index internal/cli internal/printable internal/trainer internal/value shardify storage/local"},
-	{"internal/cli", "commands", "augment convert format index internal/cluster internal/host internal/inspect internal/printable internal/stats internal/suggest pipeline plan readers shardify stage storage/local transform transform/expr writers"},
+	{"internal/cli", "commands", "augment convert format index internal/cluster internal/host internal/inspect internal/printable internal/stats internal/suggest internal/value pipeline plan readers shardify stage storage/local transform transform/expr writers"},
 	{"internal/verifycmd", "commands", "internal/cli internal/printable internal/value pipeline shardify verify"},
 	{"bench", "tests", ""},
 	{"internal/archtest", "tests", ""},

@@ -62,6 +62,7 @@ It stops after --epochs, --steps or --seconds, whichever comes first; after ten 
 		Args: cobra.ArbitraryArgs,
 	}
 	f.add(c.Flags())
+	cli.ShortHelp(c, "columns", "batch", "shuffle", "html", "step-ms", "epochs", "steps", "seconds", "ranks", "device", "tier", "memory", "workers")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return shardify.Hint(shardify.Usage("want the folder of a data set"), "see: "+name+" --help")

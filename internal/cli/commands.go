@@ -26,7 +26,7 @@ func HelpCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			about, _, err := c.Root().Find(args)
 			if err == nil && about == c.Root() && len(args) > 0 {
-				err = UnknownCommand(about, args[0])
+				err = UnknownCommand(about, args)
 			}
 			if err != nil {
 				return err
@@ -53,11 +53,24 @@ func OneFolder(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// meant are commands under the names that other programs give them.
+var meant = map[string]string{
+	"ls": "inspect", "info": "inspect", "show": "inspect", "head": "inspect", "describe": "inspect", "schema": "inspect", "stats": "inspect --stats",
+	"check": "verify", "validate": "verify", "fsck": "verify", "build": "convert", "run": "work", "resume": "convert", "clean": "gc", "join": "merge-sets",
+}
+
 // UnknownCommand is the error of a word that is no command.
-func UnknownCommand(root *cobra.Command, word string) error {
+func UnknownCommand(root *cobra.Command, args []string) error {
+	word := args[0]
 	err := shardify.Usage("unknown command %q", word)
 	if _, e := os.Stat(word); e == nil {
 		return shardify.Hint(err, "did you mean: shardify inspect "+printable.Quote(word))
+	}
+	if m := meant[word]; m != "" {
+		for _, a := range args[1:] {
+			m += " " + printable.Quote(a)
+		}
+		return shardify.Hint(err, "did you mean: shardify "+m)
 	}
 	var names []string
 	for _, c := range root.Commands() {

@@ -14,6 +14,7 @@ import (
 // Grouped puts the flags that add adds under a heading.
 func Grouped(fs *pflag.FlagSet, heading string, add func(*pflag.FlagSet)) {
 	part := pflag.NewFlagSet("", pflag.ContinueOnError)
+	part.SortFlags = false
 	add(part)
 	part.VisitAll(func(f *pflag.Flag) {
 		fs.AddFlag(f)
@@ -67,7 +68,7 @@ func AddSettings(fs *pflag.FlagSet, s *pipeline.Settings) *SettingsFlags {
 				}
 			}
 			if heading == pipeline.GroupInput {
-				fs.StringVar(&f.recipe, "recipe", "", "read flags from `FILE`.yaml: keys are flag names, and inputs and output; the command line wins")
+				fs.StringVar(&f.recipe, "recipe", "", "`FILE.yaml`: read flags, inputs and output from it; the command line wins")
 			}
 		})
 	}

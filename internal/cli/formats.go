@@ -1,22 +1,40 @@
 package cli
 
 import (
+	"slices"
+
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/augment"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/suggest"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/writers"
 )
 
-// Formats lists what is read and written.
-func (out *IO) Formats() {
+// Formats lists what is read and written: the formats of these names, or all.
+func (out *IO) Formats(names []string) error {
+	known := append(readers.Names(), writers.Names()...)
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			err := shardify.Usage("unknown format %q", name)
+			if m := suggest.Word(name, known); m != "" {
+				return shardify.Hint(err, "did you mean: shardify formats "+m)
+			}
+			return shardify.Hint(err, "shardify formats lists them")
+		}
+	}
+	wanted := func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 	for i := range readers.Formats {
-		f := &readers.Formats[i]
-		out.format("read", f.Name, f.Help, f.Options)
+		if f := &readers.Formats[i]; wanted(f.Name) {
+			out.format("read", f.Name, f.Help, f.Options)
+		}
 	}
 	for i := range writers.Formats {
-		f := &writers.Formats[i]
-		out.format("write", f.Name, f.Help, f.Options)
+		if f := &writers.Formats[i]; wanted(f.Name) {
+			out.format("write", f.Name, f.Help, f.Options)
+		}
 	}
+	return nil
 }
 
 func (out *IO) format(direction, name, help string, options []format.Option) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -28,11 +27,49 @@ type Page struct {
 // FlagGroup is flags under one heading.
 type FlagGroup struct {
 	Heading string
-	Flags   [][2]string // "-o, --output DIR", text
+	Formats bool // options that formats declare
+	Flags   []Flag
 }
 
-// groupOrder is the order of headings; the one for everything else is last.
-var groupOrder = []string{pipeline.GroupInput, pipeline.GroupOutput, pipeline.GroupSelection, pipeline.GroupColumns, pipeline.GroupOrder, pipeline.GroupRunning, GroupFormats, "Options"}
+// Flag is a flag in the help.
+type Flag struct {
+	Name, Text string // "-o, --output DIR"
+	long       string // "--output"
+	often      bool   // described by the short help
+}
+
+// groupOrder is the order of headings. Others follow, then those of formats, and last the
+// one for everything else.
+var groupOrder = []string{pipeline.GroupInput, pipeline.GroupOutput, pipeline.GroupSelection, pipeline.GroupColumns, pipeline.GroupOrder, pipeline.GroupRunning}
+
+// Often is the annotation of flags that the short help describes.
+const Often = "often"
+
+// ShortHelp shortens a command's help: it describes these flags and names the others, which
+// --help-all describes.
+func ShortHelp(c *cobra.Command, names ...string) {
+	for _, name := range names {
+		c.Flags().SetAnnotation(name, Often, nil)
+	}
+	c.Flags().VarPF(&helpAll{c, false}, "help-all", "", "help with all flags").NoOptDefVal = "true"
+}
+
+// helpAll is the flag --help-all, which sets --help.
+type helpAll struct {
+	c     *cobra.Command
+	given bool
+}
+
+func (v *helpAll) Set(string) error {
+	v.given = true
+	v.c.InitDefaultHelpFlag()
+	return v.c.Flags().Set("help", "true")
+}
+
+func (v *helpAll) String() string { return "false" }
+
+// Type is that of a flag without a value.
+func (v *helpAll) Type() string { return "bool" }
 
 // PageOf collects a command's help.
 func PageOf(c *cobra.Command) Page {
@@ -48,34 +85,50 @@ func PageOf(c *cobra.Command) Page {
 			p.Commands = append(p.Commands, [2]string{s.Name(), s.Short})
 		}
 	}
-	groups := map[string][][2]string{}
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		g := "Options"
-		if a := f.Annotations[Group]; len(a) > 0 {
-			g = a[0]
-		}
-		groups[g] = append(groups[g], [2]string{flagName(f), flagText(f)})
-	})
-	order := slices.Clone(groupOrder)
-	for _, h := range slices.Sorted(maps.Keys(groups)) {
-		if !slices.Contains(order, h) {
-			order = slices.Insert(order, len(order)-1, h)
-		}
-	}
-	for _, h := range order {
-		if f := groups[h]; f != nil {
-			p.Groups = append(p.Groups, FlagGroup{h, f})
-		}
-	}
+	p.Groups = groupsOf(c)
 	for line := range strings.SplitSeq(c.Example, "\n") {
 		if line = strings.TrimSpace(line); line != "" {
 			p.Examples = append(p.Examples, line)
 		}
 	}
 	return p
+}
+
+// groupsOf are the flags of a command under their headings.
+func groupsOf(c *cobra.Command) (groups []FlagGroup) {
+	for _, h := range groupOrder {
+		groups = append(groups, FlagGroup{Heading: h})
+	}
+	rest := FlagGroup{Heading: "Options"}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		_, common := f.Annotations[Often]
+		shown := Flag{flagName(f), flagText(f), "--" + f.Name, common}
+		heading, owners := f.Annotations[Group], f.Annotations[formatsOf]
+		switch {
+		case f.Hidden:
+		case owners == nil && heading == nil:
+			rest.Flags = append(rest.Flags, shown)
+		default:
+			g := FlagGroup{Formats: owners != nil}
+			if g.Heading = strings.Join(heading, ""); g.Formats {
+				g.Heading = "Options of " + strings.Join(owners, ", ")
+			}
+			at := slices.IndexFunc(groups, func(o FlagGroup) bool { return o.Heading == g.Heading })
+			if at < 0 {
+				at, groups = len(groups), append(groups, g)
+			}
+			groups[at].Flags = append(groups[at].Flags, shown)
+		}
+	})
+	slices.SortStableFunc(groups, func(a, b FlagGroup) int {
+		if a.Formats == b.Formats {
+			return 0
+		} else if b.Formats {
+			return -1
+		}
+		return 1
+	})
+	return slices.DeleteFunc(append(groups, rest), func(g FlagGroup) bool { return g.Flags == nil })
 }
 
 func flagName(f *pflag.Flag) string {
@@ -95,17 +148,34 @@ func flagName(f *pflag.Flag) string {
 	return s
 }
 
+// flagText describes a flag. The form of its value, where the description begins with it,
+// stands beside its name.
 func flagText(f *pflag.Flag) string {
 	_, s := pflag.UnquoteUsage(f)
+	if strings.HasPrefix(f.Usage, "`") {
+		if _, text, found := strings.Cut(f.Usage, "`: "); found {
+			s = text
+		}
+	}
 	if d := f.DefValue; d != "" && d != "false" && d != "[]" && d != "0" {
 		s += " [" + d + "]"
 	}
 	return s
 }
 
-// WriteHelp writes the page for a terminal of 80 columns or more.
-func WriteHelp(w io.Writer, p Page) {
+// WriteHelp writes a command's help for a terminal of 80 columns or more: of a command with
+// many flags those that are used often, unless all are asked for.
+func WriteHelp(w io.Writer, c *cobra.Command) {
+	p := PageOf(c)
+	all := c.Flags().Lookup("help-all")
+	short := all != nil && !all.Value.(*helpAll).given
 	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", p.Short, p.Use)
+	if len(p.Examples) > 0 {
+		fmt.Fprintf(w, "\nExamples:\n  %s\n", strings.Join(p.Examples, "\n  "))
+	}
+	if short { // the first paragraph
+		p.Text = p.Text[:1]
+	}
 	for _, t := range p.Text {
 		fmt.Fprintf(w, "\n%s\n", wrap(t, 0))
 	}
@@ -115,19 +185,42 @@ func WriteHelp(w io.Writer, p Page) {
 			fmt.Fprintf(w, "  %-12s %s\n", c[0], c[1])
 		}
 	}
+	var more, ofFormats []string
 	for _, g := range p.Groups {
-		fmt.Fprintf(w, "\n%s:\n", g.Heading)
-		for _, f := range g.Flags {
-			const column = 30
-			name := "  " + f[0]
-			if len(name) >= column {
-				name += "\n" + strings.Repeat(" ", column)
-			}
-			fmt.Fprintf(w, "%-*s%s\n", column, name, wrap(f[1], column))
+		if short {
+			g.Flags = slices.DeleteFunc(g.Flags, func(f Flag) bool {
+				switch {
+				case f.often:
+					return false
+				case g.Formats:
+					ofFormats = append(ofFormats, f.long)
+				default:
+					more = append(more, f.long)
+				}
+				return true
+			})
 		}
+		g.write(w)
 	}
-	if len(p.Examples) > 0 {
-		fmt.Fprintf(w, "\nExamples:\n  %s\n", strings.Join(p.Examples, "\n  "))
+	if len(more) > 0 {
+		fmt.Fprintf(w, "\nMore flags, described by --help-all:\n  %s\n", wrap(strings.Join(more, " "), 2))
+	}
+	if len(ofFormats) > 0 {
+		fmt.Fprintf(w, "\nFlags of formats, described by --help-all and shardify formats NAME:\n  %s\n", wrap(strings.Join(ofFormats, " "), 2))
+	}
+}
+
+func (g *FlagGroup) write(w io.Writer) {
+	if len(g.Flags) > 0 {
+		fmt.Fprintf(w, "\n%s:\n", g.Heading)
+	}
+	for _, f := range g.Flags {
+		const column = 30
+		name := "  " + f.Name
+		if len(name) >= column {
+			name += "\n" + strings.Repeat(" ", column)
+		}
+		fmt.Fprintf(w, "%-*s%s\n", column, name, wrap(f.Text, column))
 	}
 }
 
@@ -205,7 +298,7 @@ func Manual(w io.Writer, name, section string, p Page) {
 	for _, g := range p.Groups {
 		fmt.Fprintf(w, ".SH %s\n", strings.ToUpper(g.Heading))
 		for _, f := range g.Flags {
-			fmt.Fprintf(w, ".TP\n.B %s\n%s\n", text(f[0]), text(f[1]))
+			fmt.Fprintf(w, ".TP\n.B %s\n%s\n", text(f.Name), text(f.Text))
 		}
 	}
 	if len(p.Examples) > 0 {

@@ -11,8 +11,8 @@ import (
 // Group is the annotation that puts a flag under a heading in the help.
 const Group = "group"
 
-// GroupFormats is the heading of the formats' own options.
-const GroupFormats = "Options of formats"
+// formatsOf is the annotation of the options of formats: the names of those that declare it.
+const formatsOf = "formats"
 
 // formatFlags are the flags made from the options that formats declare.
 type formatFlags struct {
@@ -32,9 +32,7 @@ func AddFormatFlags(fs *pflag.FlagSet, sources []format.Input, sinks []format.Ou
 		f.add(sinks[i].Name, sinks[i].Options)
 	}
 	for name, owners := range f.owners {
-		fl := fs.Lookup(name)
-		fl.Usage += " (" + strings.Join(owners, ", ") + ")"
-		fs.SetAnnotation(name, Group, []string{GroupFormats})
+		fs.SetAnnotation(name, formatsOf, owners)
 	}
 }
 

@@ -59,6 +59,7 @@ Tars and safetensors files made by others, or folders of them, are checked for w
 	fs.BoolVar(&f.repair, "repair", false, "make damaged indexes, files for other loaders and the manifest anew")
 	fs.Var(&f.jobs, "jobs", "shards checked at once; the number of processors if left out")
 	fs.IntVar(&f.show, "show", 100, "print at most `N` problems; 0 means all")
+	cli.Complete(c, map[string][]string{"read": {"all", "none", "1/8", "5%"}})
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if !c.Flags().Changed("seed") {
 			f.seed = uint64(rand.Uint32())
