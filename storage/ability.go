@@ -189,3 +189,20 @@ type RangeCopier interface {
 	// how many it copied: the caller does the rest by hand.
 	CopyRange(off int64, src *os.File, from, n int64) (int64, error)
 }
+
+// Range is a part of a file.
+type Range struct{ Off, Len int64 }
+
+// Announcer is a File that wants to know what will be read: one on another machine fetches
+// many ranges by few requests, and before they are wanted.
+type Announcer interface {
+	// Announce tells ranges that will be read soon, in any order. It does not wait.
+	Announce([]Range)
+}
+
+// Announce tells a file what will be read soon, if it wants to know.
+func Announce(f File, ranges []Range) {
+	if a, ok := As[Announcer](f); ok {
+		a.Announce(ranges)
+	}
+}

@@ -3,8 +3,10 @@
 // the storages themselves.
 //
 //	storages  the table: which scheme of an address is which storage
+//	http      inputs on web servers
 //	local     files of this machine and of what it has mounted
 //	memory    files in memory, for tests
+//	remote    what storages on other machines share: requests, retries, reading ahead
 //	fault     wraps another storage and injects faults, for tests
 //
 // [Store] is what every storage for outputs can do. What only some can do are abilities:

@@ -231,7 +231,7 @@ func TestUnreadableFoldersAreListed(t *testing.T) {
 func TestForeignInputsNameTheirTool(t *testing.T) {
 	dir := tree(t, "a.tfrecord", "b.csv", "c.zarr/x", "d/x.tfrecord", "e/x.tar.bz2", "e/x.nc")
 	for in, want := range map[string]string{
-		"root://eospublic.cern.ch//a.root": "xrdcp", "s3://bucket": "aws s3 sync", "https://x.org/a.npz": "curl", "gs://b": "gcloud storage", "weird://x": "rclone",
+		"root://eospublic.cern.ch//a.root": "xrdcp", "s3://bucket": "aws s3 sync", "ftp://x.org/a.npz": "wget", "gs://b": "gcloud storage", "weird://x": "rclone",
 		filepath.Join(dir, "a.tfrecord"): "package tfrecord", filepath.Join(dir, "b.csv"): "read_csv", filepath.Join(dir, "c.zarr") + "/": "zarr.open",
 		filepath.Join(dir, "d"): "package tfrecord", filepath.Join(dir, "e", "x.tar.bz2"): "bunzip2", filepath.Join(dir, "e", "x.nc"): "nccopy",
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/http"
 	"github.com/shardify/shardify/storage/local"
 )
 
@@ -29,7 +30,15 @@ type Storage struct {
 }
 
 // Table has the storages other than that of this machine.
-var Table = []Storage{}
+var Table = []Storage{
+	{Scheme: "http", Files: web},
+	{Scheme: "https", Files: web},
+}
+
+// keptBytes is how much of what was fetched is kept in memory, by all files of a storage.
+const keptBytes = 64 << 20
+
+var web = http.New(keptBytes)
 
 // Schemes are those that names may have.
 func Schemes() []string {
@@ -59,7 +68,7 @@ var fetchers = map[string]string{
 	"root": "xrdcp", "xroot": "xrdcp", "xrootd": "xrdcp", "davs": "gfal-copy", "dav": "gfal-copy", "gsiftp": "gfal-copy", "srm": "gfal-copy",
 	"s3": "aws s3 sync, or s5cmd", "s3a": "aws s3 sync", "gs": "gcloud storage rsync", "gcs": "gcloud storage rsync",
 	"az": "azcopy", "abfs": "azcopy", "abfss": "azcopy", "wasb": "azcopy", "oci": "rclone", "ais": "ais object get", "swift": "rclone",
-	"http": "curl -LO, or wget", "https": "curl -LO, or wget", "ftp": "wget", "sftp": "sftp or rsync", "ssh": "rsync", "rsync": "rsync",
+	"ftp": "wget", "sftp": "sftp or rsync", "ssh": "rsync", "rsync": "rsync",
 	"hdfs": "hdfs dfs -get", "hf": "hf download", "globus": "globus transfer", "dvc": "dvc pull",
 }
 

@@ -42,6 +42,11 @@ var Files = map[string]func(x any) bool{
 	"Noter":   has[storage.Noter],
 }
 
+// RemoteFiles are those of a File on another machine.
+var RemoteFiles = map[string]func(x any) bool{
+	"Announcer": has[storage.Announcer],
+}
+
 func has[T any](x any) bool { _, ok := storage.As[T](x); return ok }
 
 // Wrapper checks that a store which wraps another has all of its abilities.

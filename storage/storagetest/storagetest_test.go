@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -37,13 +38,36 @@ func TestEveryAbilityIsTested(t *testing.T) {
 				return true
 			}
 			_, ok = s.Type.(*ast.InterfaceType)
-			if name := s.Name.Name; ok && !slices.Contains(base, name) && Stores[name] == nil && Pendings[name] == nil && FSs[name] == nil && Files[name] == nil {
+			if name := s.Name.Name; ok && !slices.Contains(base, name) && Stores[name] == nil && Pendings[name] == nil && FSs[name] == nil && Files[name] == nil && RemoteFiles[name] == nil {
 				t.Errorf("no table of the suite has %s", name)
 			}
 			return true
 		})
 	}
 }
+
+// TestRemoteFilesKeepTheirAbilities behind wrappers.
+func TestRemoteFilesKeepTheirAbilities(t *testing.T) {
+	for _, f := range []storage.FS{fault.NewFiles(remoteFS{}), storage.NewBound(remoteFS{}), storage.NewBound(fault.NewFiles(remoteFS{}))} {
+		x, err := f.Open(t.Context(), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, has := range RemoteFiles {
+			if !has(x) {
+				t.Errorf("a file of %T loses %s", f, name)
+			}
+		}
+	}
+}
+
+type remoteFS struct{ storage.FS }
+
+func (remoteFS) Open(context.Context, string) (storage.File, error) { return remoteFile{}, nil }
+
+type remoteFile struct{ storage.File }
+
+func (remoteFile) Announce([]storage.Range) {}
 
 // TestAFolderHasTheAbilities that the program counts on.
 func TestAFolderHasTheAbilities(t *testing.T) {

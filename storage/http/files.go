@@ -1,0 +1,340 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/remote"
+)
+
+// headBytes is what is read with the first request of a file: many files are smaller.
+const headBytes = 64 << 10
+
+// wholeBytes is the largest file that is read from a server without ranges.
+const wholeBytes = 64 << 20
+
+// Files are the files of web servers, by their addresses.
+type Files struct {
+	client func() (*http.Client, error)
+	pool   *remote.Pool
+	stall  time.Duration
+	pause  func(context.Context, time.Duration) error // nil: as remote has it
+
+	mu    sync.Mutex
+	hosts map[string]*remote.Host
+}
+
+// New makes no connection yet. Files keep at most so many bytes that were read.
+func New(memory int64) *Files {
+	return &Files{client: sync.OnceValues(newClient), pool: remote.NewPool(memory), stall: stall, hosts: map[string]*remote.Host{}}
+}
+
+func (f *Files) host(u *url.URL) *remote.Host {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.hosts[u.Host]
+	if h == nil {
+		h = remote.NewHost()
+		if f.pause != nil {
+			h.Pause = f.pause
+		}
+		f.hosts[u.Host] = h
+	}
+	return h
+}
+
+// Requests is how many requests were made, tries included.
+func (f *Files) Requests() (n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range f.hosts {
+		n += h.Requests()
+	}
+	return n
+}
+
+// parseAddress is the URL of an address, in which spaces and letters may stand as they are.
+func parseAddress(name string) (*url.URL, error) {
+	u, err := url.Parse(name)
+	if err != nil { // a % that is none of an escape
+		u, err = url.Parse(escapePercent(name))
+	}
+	switch {
+	case err != nil:
+		return nil, errors.New("not an address")
+	case u.Host == "":
+		return nil, errors.New("no server in the address")
+	case u.User != nil:
+		return nil, shardify.Unsupported("a name or password in an address, which would end up in logs: use BEARER_TOKEN, or ~/.netrc")
+	}
+	u.Fragment = ""
+	return u, nil
+}
+
+func escapePercent(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && (i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2])) {
+			b.WriteString("%25")
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+func isHex(c byte) bool { return c-'0' < 10 || (c|0x20)-'a' < 6 }
+
+// shown is an address as errors may show it: without what signs it, names and passwords.
+func shown(name string) string {
+	if i := strings.IndexByte(name, '?'); i >= 0 {
+		name = name[:i] + "?..."
+	}
+	if scheme, rest, ok := strings.Cut(name, "://"); ok {
+		host, path, _ := strings.Cut(rest, "/")
+		if i := strings.LastIndexByte(host, '@'); i >= 0 {
+			return scheme + "://" + host[i+1:] + "/" + path
+		}
+	}
+	return name
+}
+
+// object is a file of a server.
+type object struct {
+	f       *Files
+	url     *url.URL
+	stamp   storage.Stamp
+	etag    string // a strong one
+	changed string // Last-Modified
+	whole   bool   // the server sends no ranges
+}
+
+func (o *object) Stamp() storage.Stamp { return o.stamp }
+
+func (o *object) Close() error { return nil }
+
+// Fetch asks for a range.
+func (o *object) Fetch(ctx context.Context, b []byte, off int64) (int, error) {
+	header := http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", off, off+int64(len(b))-1)}}
+	if o.etag != "" {
+		header.Set("If-Match", o.etag)
+	}
+	a, err := o.f.ask(ctx, http.MethodGet, o.url, header)
+	if err != nil {
+		return 0, err
+	}
+	defer a.close()
+	if a.StatusCode == http.StatusPreconditionFailed {
+		return 0, o.hasChanged("its ETag is not %s any more", o.etag)
+	}
+	if err := a.status(http.StatusOK, http.StatusPartialContent); err != nil {
+		return 0, err
+	}
+	if err := o.same(a); err != nil {
+		return 0, err
+	}
+	if a.StatusCode == http.StatusOK {
+		if off != 0 || int64(len(b)) != o.stamp.Size {
+			return 0, shardify.Unsupported("the server sends whole files alone")
+		}
+		return a.read(b)
+	}
+	lo, hi, size, err := contentRange(a.Header.Get("Content-Range"))
+	switch {
+	case err != nil:
+		return 0, err
+	case size != o.stamp.Size:
+		return 0, o.hasChanged("it has %d bytes, it had %d", size, o.stamp.Size)
+	case lo != off || hi > off+int64(len(b)):
+		return 0, broken(fmt.Errorf("the server sent bytes %d to %d", lo, hi))
+	}
+	n, err := a.read(b[:hi-lo])
+	if err == nil && n < len(b) {
+		err = broken(io.ErrUnexpectedEOF)
+	}
+	return n, err
+}
+
+// same refuses an answer of another content than the first.
+func (o *object) same(a *answer) error {
+	if e := strong(a.Header.Get("ETag")); e != o.etag {
+		return o.hasChanged("its ETag is %q, it was %q", e, o.etag)
+	}
+	if m := a.Header.Get("Last-Modified"); o.etag == "" && m != o.changed {
+		return o.hasChanged("it is of %q, it was of %q", m, o.changed)
+	}
+	return nil
+}
+
+func (o *object) hasChanged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", shardify.ErrChanged, fmt.Sprintf(format, args...))
+}
+
+// strong is an ETag that tells contents apart byte for byte, else "".
+func strong(etag string) string {
+	if strings.HasPrefix(etag, `"`) {
+		return etag
+	}
+	return ""
+}
+
+// Open asks for the beginning of a file, which tells what it is.
+func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
+	o, head, err := f.look(ctx, name, headBytes)
+	if err == nil && o == nil {
+		err = storage.ErrNotFile
+	}
+	if err != nil {
+		return nil, failed("open", name, err)
+	}
+	return remote.New(shown(name), o, f.host(o.url), f.pool, head), nil
+}
+
+// Stat asks for a byte of a file. An address that ends in a slash is a folder, and so is one
+// that the server changes to such.
+func (f *Files) Stat(ctx context.Context, name string) (storage.Info, error) {
+	o, _, err := f.look(ctx, name, 1)
+	switch {
+	case err != nil:
+		return storage.Info{}, failed("stat", name, err)
+	case o == nil:
+		return storage.Info{Type: storage.Folder}, nil
+	}
+	return storage.Info{Type: storage.Regular, Stamp: o.stamp}, nil
+}
+
+func failed(op, name string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return err
+	}
+	return &fs.PathError{Op: op, Path: shown(name), Err: err}
+}
+
+// look asks for the first n bytes of a file; nil is a folder.
+func (f *Files) look(ctx context.Context, name string, n int64) (o *object, head []byte, err error) {
+	u, err := parseAddress(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if u.Path == "" || strings.HasSuffix(u.Path, "/") {
+		return nil, nil, f.folder(ctx, u)
+	}
+	err = f.host(u).Do(ctx, func(ctx context.Context) (err error) {
+		o, head, err = f.first(ctx, u, n)
+		return err
+	})
+	return o, head, err
+}
+
+func (f *Files) first(ctx context.Context, u *url.URL, n int64) (*object, []byte, error) {
+	a, err := f.ask(ctx, http.MethodGet, u, http.Header{"Range": {fmt.Sprintf("bytes=0-%d", n-1)}})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer a.close()
+	o := &object{f: f, url: u, etag: strong(a.Header.Get("ETag")), changed: a.Header.Get("Last-Modified")}
+	if t, err := http.ParseTime(o.changed); err == nil {
+		o.stamp.ModTime = t.UnixNano()
+	}
+	o.stamp.Version = o.etag
+	switch a.StatusCode {
+	case http.StatusPartialContent:
+		lo, hi, size, err := contentRange(a.Header.Get("Content-Range"))
+		if err == nil && (lo != 0 || hi != min(n, size)) {
+			err = broken(fmt.Errorf("the server sent bytes %d to %d of %d", lo, hi, size))
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		o.stamp.Size = size
+		head := make([]byte, hi)
+		_, err = a.read(head)
+		return o, head, err
+	case http.StatusRequestedRangeNotSatisfiable: // an empty file has no first byte
+		return o, nil, nil
+	}
+	if strings.HasSuffix(a.Request.URL.Path, "/") && a.StatusCode < 300 {
+		return nil, nil, nil
+	}
+	if err := a.status(http.StatusOK); err != nil {
+		return nil, nil, err
+	}
+	// The server knows no ranges.
+	o.whole, o.stamp.Size = true, a.ContentLength
+	switch {
+	case a.ContentLength < 0:
+		return nil, nil, shardify.Unsupported("the server tells no size and sends no ranges: fetch the file first")
+	case a.ContentLength > wholeBytes:
+		return nil, nil, shardify.Unsupported("the server sends no ranges, and the file has %d bytes: fetch it first", a.ContentLength)
+	case n == 1:
+		return o, nil, nil
+	}
+	head := make([]byte, a.ContentLength)
+	_, err = a.read(head)
+	return o, head, err
+}
+
+// folder is an error if a folder is not there.
+func (f *Files) folder(ctx context.Context, u *url.URL) error {
+	for _, err := range f.entries(ctx, u) {
+		return err
+	}
+	return nil
+}
+
+// List yields what is in a folder: by WebDAV where the server has it, else by its listing.
+func (f *Files) List(ctx context.Context, folder string) iter.Seq2[storage.Entry, error] {
+	return func(yield func(storage.Entry, error) bool) {
+		u, err := parseAddress(folder)
+		if err != nil {
+			yield(storage.Entry{}, failed("list", folder, err))
+			return
+		}
+		if !strings.HasSuffix(u.Path, "/") {
+			u = u.JoinPath("/")
+		}
+		for e, err := range f.entries(ctx, u) {
+			if err != nil {
+				err = failed("list", folder, err)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// contentRange is what "bytes 0-9/100" says, as [lo, hi) of size.
+func contentRange(s string) (lo, hi, size int64, err error) {
+	rest, ok := strings.CutPrefix(s, "bytes ")
+	span, total, ok2 := strings.Cut(rest, "/")
+	first, last, ok3 := strings.Cut(span, "-")
+	if !ok || !ok2 || !ok3 {
+		return 0, 0, 0, fmt.Errorf("the server's Content-Range is %q", s)
+	}
+	for _, x := range []struct {
+		text string
+		to   *int64
+	}{{first, &lo}, {last, &hi}, {total, &size}} {
+		if *x.to, err = strconv.ParseInt(x.text, 10, 64); err != nil || *x.to < 0 {
+			return 0, 0, 0, fmt.Errorf("the server's Content-Range is %q", s)
+		}
+	}
+	if hi++; hi <= lo || hi > size {
+		return 0, 0, 0, fmt.Errorf("the server's Content-Range is %q", s)
+	}
+	return lo, hi, size, nil
+}

@@ -1,0 +1,364 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/shardify/shardify/storage"
+)
+
+// Object is an open file of a protocol.
+type Object interface {
+	// Fetch reads bytes from off on until b is full, and tells how many it has before an
+	// error. What does not belong to the content of Stamp is an error.
+	Fetch(ctx context.Context, b []byte, off int64) (int, error)
+	Stamp() storage.Stamp
+	Close() error
+}
+
+const (
+	// blockBytes is the size of requests where much is read in order: at 20 ms from the
+	// server, requests of 64 KiB one by one take 50 times as long.
+	blockBytes = 8 << 20
+	// firstBytes is the size of requests where nothing is known of what follows.
+	firstBytes = 64 << 10
+	// gapBytes is how far apart reads may be to be taken for one: a request costs as much
+	// processor time as to receive so many bytes.
+	gapBytes = 256 << 10
+	// direct is the size from which reads go into the caller's memory and are not kept.
+	direct = 1 << 20
+	// aheadRequests is how many requests of a file are made before they are wanted, and
+	// aheadBlocks how many where nobody said that they will be.
+	aheadRequests = 16
+	aheadBlocks   = 2
+)
+
+// File is a storage.File over an Object. It has storage.ContextReader and storage.Announcer.
+type File struct {
+	name string
+	obj  Object
+	host *Host
+	pool *Pool
+	size int64
+
+	ctx    context.Context // of what is read ahead
+	cancel context.CancelFunc
+	ahead  sync.WaitGroup
+
+	// Under Pool.mu:
+	extents []*extent // by place; they do not overlap
+	planned []piece   // by place; what was announced and is not fetched yet
+	running int       // requests that read ahead
+	closed  bool
+}
+
+type piece struct{ lo, hi int64 }
+
+// New is the file of an object. What the object has read already, from its beginning on, may
+// be given as head.
+func New(name string, obj Object, host *Host, pool *Pool, head []byte) *File {
+	f := &File{name: name, obj: obj, host: host, pool: pool, size: obj.Stamp().Size}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	if len(head) > 0 {
+		pool.mu.Lock()
+		defer pool.mu.Unlock()
+		e := f.insert(0, int64(len(head)))
+		e.b = head
+		close(e.done)
+	}
+	return f
+}
+
+// Size is the size that the file had when it was opened.
+func (f *File) Size() int64 { return f.size }
+
+// Stamp is what the file was when it was opened.
+func (f *File) Stamp() storage.Stamp { return f.obj.Stamp() }
+
+// Close ends what is being read ahead and gives the memory back.
+func (f *File) Close() error {
+	f.cancel()
+	f.ahead.Wait()
+	f.pool.mu.Lock()
+	for _, e := range slices.Clone(f.extents) {
+		f.pool.drop(e)
+	}
+	f.closed = true
+	f.pool.mu.Unlock()
+	return f.obj.Close()
+}
+
+// ReadAt reads without an end but that of the server's patience.
+func (f *File) ReadAt(b []byte, off int64) (int, error) {
+	return f.ReadContext(context.Background(), b, off)
+}
+
+// ReadContext is ReadAt until ctx ends.
+func (f *File) ReadContext(ctx context.Context, b []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, f.failed(off, 0, fs.ErrInvalid)
+	}
+	whole := len(b)
+	if b = b[:max(min(int64(whole), f.size-off), 0)]; len(b) < whole {
+		err = io.EOF
+	}
+	for n < len(b) {
+		m, e := f.some(ctx, b[n:], off+int64(n))
+		if n += m; e != nil {
+			return n, e
+		}
+	}
+	return n, err
+}
+
+// some reads at least a byte of what is wanted.
+func (f *File) some(ctx context.Context, b []byte, off int64) (int, error) {
+	f.pool.mu.Lock()
+	if f.closed {
+		f.pool.mu.Unlock()
+		return 0, f.failed(off, len(b), fs.ErrClosed)
+	}
+	i, there := f.find(off)
+	if !there {
+		end := off + int64(len(b))
+		if i < len(f.extents) {
+			end = min(end, f.extents[i].lo)
+		}
+		if p := f.plannedAt(off); p < 0 && end-off >= direct {
+			f.pool.mu.Unlock()
+			return f.straight(ctx, b[:end-off], off)
+		}
+		e := f.want(i, off, end)
+		f.readAhead(e)
+		f.pool.mu.Unlock()
+		if err := f.fetch(ctx, e); err != nil {
+			return 0, err
+		}
+		return copy(b, e.b[off-e.lo:]), nil
+	}
+	e := f.extents[i]
+	f.pool.used.MoveToBack(e.at)
+	f.readAhead(e)
+	f.pool.mu.Unlock()
+	select {
+	case <-e.done:
+	case <-ctx.Done():
+		return 0, f.failed(off, len(b), context.Cause(ctx))
+	}
+	if e.err != nil {
+		// Whoever fetched it may have been told to stop, which says nothing about the file.
+		if errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded) {
+			return 0, nil
+		}
+		return 0, e.err
+	}
+	return copy(b, e.b[off-e.lo:]), nil
+}
+
+// find is the extent that has a byte, or the place where it would be. The caller holds
+// Pool.mu, as for what follows but for fetch and straight.
+func (f *File) find(off int64) (int, bool) {
+	i, found := slices.BinarySearchFunc(f.extents, off, func(e *extent, off int64) int { return cmp.Compare(e.lo, off) })
+	if found {
+		return i, true
+	}
+	if i > 0 && off < f.extents[i-1].hi {
+		return i - 1, true
+	}
+	return i, false
+}
+
+func (f *File) forget(e *extent) {
+	if i, ok := f.find(e.lo); ok && f.extents[i] == e {
+		f.extents = slices.Delete(f.extents, i, i+1)
+	}
+}
+
+func (f *File) insert(lo, hi int64) *extent {
+	e := &extent{of: f, lo: lo, hi: hi, done: make(chan struct{})}
+	i, _ := f.find(lo)
+	f.extents = slices.Insert(f.extents, i, e)
+	f.pool.add(e)
+	return e
+}
+
+// want makes the extent of a request for bytes [lo, hi), which are not there: a piece that
+// was announced, or more than is wanted, by what was read before it.
+func (f *File) want(i int, lo, hi int64) *extent {
+	if p := f.plannedAt(lo); p >= 0 {
+		x := f.planned[p]
+		f.planned = slices.Delete(f.planned, p, p+1)
+		return f.insert(f.clip(x.lo, x.hi, lo))
+	}
+	n := int64(firstBytes)
+	if i > 0 && lo-f.extents[i-1].hi <= gapBytes { // it goes on
+		last := f.extents[i-1]
+		n = min(2*(last.hi-last.lo), f.pool.largest())
+	} else if f.size-lo < firstBytes { // an index at the end of the file is read backwards
+		lo = max(f.size-firstBytes, 0)
+	}
+	return f.insert(f.clip(lo, max(hi, lo+n), hi-1))
+}
+
+// clip cuts a range to the file, and to what is between the extents around a byte.
+func (f *File) clip(lo, hi, around int64) (int64, int64) {
+	i, _ := f.find(around)
+	if i > 0 {
+		lo = max(lo, f.extents[i-1].hi)
+	}
+	if i < len(f.extents) {
+		hi = min(hi, f.extents[i].lo)
+	}
+	return lo, min(hi, f.size)
+}
+
+// readAhead asks for what follows an extent that is being read: what was announced, else the
+// next blocks where much is read in order.
+func (f *File) readAhead(e *extent) {
+	for f.running < aheadRequests && f.pool.bytes <= f.pool.most*3/4 {
+		lo, hi := e.hi, e.hi
+		if i, there := f.find(e.hi); there {
+			e = f.extents[i]
+			continue
+		}
+		k, _ := slices.BinarySearchFunc(f.planned, e.hi, func(p piece, off int64) int { return cmp.Compare(p.lo, off) })
+		switch {
+		case k < len(f.planned):
+			lo, hi = f.clip(f.planned[k].lo, f.planned[k].hi, f.planned[k].lo)
+			f.planned = slices.Delete(f.planned, k, k+1)
+			if lo >= hi {
+				continue
+			}
+		case len(f.planned) == 0 && e.hi-e.lo >= direct && f.running < aheadBlocks:
+			lo, hi = f.clip(e.hi, e.hi+min(2*(e.hi-e.lo), f.pool.largest()), e.hi)
+		}
+		if lo >= hi {
+			return
+		}
+		next := f.insert(lo, hi)
+		e = next
+		f.running++
+		f.ahead.Go(func() {
+			_ = f.fetch(f.ctx, next)
+			f.pool.mu.Lock()
+			defer f.pool.mu.Unlock()
+			f.running--
+		})
+	}
+}
+
+// plannedAt is the piece that has a byte, -1 if there is none.
+func (f *File) plannedAt(off int64) int {
+	i, found := slices.BinarySearchFunc(f.planned, off, func(p piece, off int64) int { return cmp.Compare(p.lo, off) })
+	if found {
+		return i
+	}
+	if i > 0 && off < f.planned[i-1].hi {
+		return i - 1
+	}
+	return -1
+}
+
+// fetch fills an extent.
+func (f *File) fetch(ctx context.Context, e *extent) error {
+	b := make([]byte, e.hi-e.lo)
+	err := f.read(ctx, b, e.lo)
+	f.pool.mu.Lock()
+	defer f.pool.mu.Unlock()
+	if e.b = b; err != nil {
+		e.b, e.err = nil, err
+		f.pool.drop(e)
+	}
+	close(e.done)
+	return err
+}
+
+// straight reads into the caller's memory, by several requests at once.
+func (f *File) straight(ctx context.Context, b []byte, off int64) (int, error) {
+	if len(b) <= blockBytes {
+		err := f.read(ctx, b, off)
+		return len(b), err
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, (len(b)+blockBytes-1)/blockBytes)
+	for i, at := 0, 0; at < len(b); i, at = i+1, at+blockBytes {
+		wg.Go(func() { errs[i] = f.read(ctx, b[at:min(at+blockBytes, len(b))], off+int64(at)) })
+	}
+	wg.Wait()
+	return len(b), cmp.Or(errs...)
+}
+
+// read fetches a range, again from the byte that was reached after what may be tried again.
+func (f *File) read(ctx context.Context, b []byte, off int64) error {
+	n := 0
+	err := f.host.Do(ctx, func(ctx context.Context) error {
+		m, err := f.obj.Fetch(ctx, b[n:], off+int64(n))
+		n += m
+		return err
+	})
+	if err != nil {
+		return f.failed(off, len(b), err)
+	}
+	return nil
+}
+
+func (f *File) failed(off int64, n int, err error) error {
+	return &fs.PathError{Op: "read", Path: f.name, Err: fmt.Errorf("bytes %d to %d: %w", off, off+int64(n), err)}
+}
+
+// Announce notes what will be read. Ranges with small gaps become one request, and are
+// fetched before they are wanted.
+func (f *File) Announce(ranges []storage.Range) {
+	all := slices.Clone(ranges)
+	slices.SortFunc(all, func(a, b storage.Range) int { return cmp.Compare(a.Off, b.Off) })
+	f.pool.mu.Lock()
+	defer f.pool.mu.Unlock()
+	most := f.pool.largest()
+	var made []piece
+	wanted := int64(0) // bytes of the last piece
+	for _, r := range all {
+		lo, hi := max(r.Off, 0), min(r.Off+r.Len, f.size)
+		if lo >= hi {
+			continue
+		}
+		if k := len(made) - 1; k >= 0 {
+			p := &made[k]
+			if lo = max(lo, min(p.hi, hi)); lo == hi {
+				continue // it is in there
+			}
+			// No more than a quarter of a request is what nobody wants.
+			if gap := lo - p.hi; gap <= gapBytes && hi-p.lo <= most && (hi-p.lo-wanted-(hi-lo))*4 <= hi-p.lo {
+				p.hi, wanted = hi, wanted+hi-lo
+				continue
+			}
+		}
+		for ; hi-lo > most; lo += most {
+			made = append(made, piece{lo, lo + most})
+		}
+		made, wanted = append(made, piece{lo, hi}), hi-lo
+	}
+	f.planned = merged(f.planned, made)
+}
+
+// merged are the pieces of both lists by place; what both have is once in it.
+func merged(a, b []piece) []piece {
+	out := slices.Concat(a, b)
+	slices.SortFunc(out, func(x, y piece) int { return cmp.Compare(x.lo, y.lo) })
+	n := 0
+	for _, p := range out {
+		if n > 0 && p.lo < out[n-1].hi {
+			p.lo = out[n-1].hi
+		}
+		if p.lo < p.hi {
+			out[n] = p
+			n++
+		}
+	}
+	return out[:n]
+}
