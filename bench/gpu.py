@@ -187,7 +187,7 @@ def python(call):
 # ---- the report ----
 
 # What a batch costs, as gpuload's TestWhatABatchCosts counts it on the stand-in.
-COUNTS = {"launches": 1, "calls that queue or wait": 5, "bytes over the link for each delivered": 1.02, "sample numbers made by the host": 0}
+COUNTS = {"launches": 1, "calls that queue or wait": 5, "calls for the thread": 7, "bytes over the link for each delivered": 1.02, "sample numbers made by the host": 0}
 # Figures of data sheets and of others' measurements, used where none of ours is there.
 SHEET = {
     "P": (55e9, "B/s, copy engine, PCIe 5 x16"),
@@ -196,6 +196,7 @@ SHEET = {
     "N": (220e9, "sample numbers per second that 132 multiprocessors compute"),
     "launch": (4e-6, "s, host time of a launch"),
     "call": (1.5e-6, "s, host time of another call"),
+    "state": (0.2e-6, "s, host time of a call that asks or sets what a thread has"),
     "index": (10e-9, "s, host time of a random index, one core"),
 }
 BATCH = 16 << 20  # bytes of the batches that targets are about
@@ -223,7 +224,7 @@ class Report:
         return [v for v in self.lines if v["type"] == kind and all(v.get(k) == x for k, x in want.items())]
 
     def host(self, b):
-        return b.get("host") or COUNTS["launches"] * b["launch"] + COUNTS["calls that queue or wait"] * b["call"]
+        return b.get("host") or COUNTS["launches"] * b["launch"] + COUNTS["calls that queue or wait"] * b["call"] + COUNTS["calls for the thread"] * b["state"]
 
     def rate(self, link, row, batch, b):
         """The predicted rate of batches: the slowest of link, device memory, numbers and host."""

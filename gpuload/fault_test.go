@@ -24,9 +24,9 @@ var faults = []struct{ what, file, is, becomes string }{
 	{"only the newest stream is noted", "cuda/handover_linux.go", "h.users = append(h.users, u)", "h.users = append(h.users[:0], u)"},
 	{"host memory is written before it was read", "cuda/slot_linux.go", "if err := s.d.await(ctx, list...)", "if err := s.d.await(ctx, list[:0]...)"},
 	{"gathers do not wait for loads of windows", "cuda/gather_linux.go", "s.d.wait(s.d.gathers, &w.loaded)", "s.isDone()"},
-	{"loads of windows do not wait for gathers", "cuda/window_linux.go", "w.d.wait(w.d.copies, &w.left)", "error(nil)"},
+	{"loads of windows do not wait for gathers", "cuda/window_linux.go", "w.d.wait(w.d.copies, e)", "error(nil)"},
 	{"memory of windows is written before it was copied", "device/cuda.go", "Mirrored:\n		return c.window.Wait(ctx)", "Mirrored:\n		return ctx.Err()"},
-	{"windows are marked before they are read", "cuda/gather_linux.go", "	for _, w := range s.reads {\n		w.read = true\n	}\n", ""},
+	{"who reads a window is not noted", "cuda/gather_linux.go", "w.left = &s.gathered", "w.left = nil"},
 	{"slots are freed under their consumers", "cuda/slot_linux.go", "d.given(d.drv.eventSynchronize(s.left[i].handle))", "func(int) error { return nil }(i)"},
 }
 

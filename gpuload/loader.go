@@ -244,6 +244,17 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	return newBatch(l, t.slot), nil
 }
 
+// Bind keeps the calling goroutine on its thread, made ready for the device, until the returned
+// function is called there. What the loop calls in between costs the driver less: without, each
+// call of Ready and Release makes the device's context current and gives the thread its own
+// back. A context of another device that becomes current meanwhile is to be popped again.
+func (l *Loader) Bind() (unbind func()) {
+	if g, ok := l.dev.(device.GPU); ok {
+		return g.Bind()
+	}
+	return func() {}
+}
+
 // account notes how long the consumer waited, and what it did before.
 func (l *Loader) account(s *slot, entered int64) {
 	c, now := &l.stats, load.Nanos()

@@ -138,6 +138,7 @@ func (p *pipeline) start() {
 		epoch, at := p.epoch, p.at
 		p.wg.Go(func() {
 			defer p.crew.Bind()()
+			defer p.Bind()()
 			p.windows.Run(p.ctx, epoch, at)
 		})
 	}
@@ -355,6 +356,7 @@ func (m *maker) close() {
 // run makes one batch after the other.
 func (m *maker) run() {
 	defer m.crew.Bind()()
+	defer m.Bind()()
 	defer m.close()
 	for {
 		m.mu.Lock()

@@ -222,7 +222,7 @@ func (l *Loader) windowsFromPinned(d device.GPU) error {
 				g.Table.Counts[i] = w.Rows()
 			}
 		}
-		if err := d.Reserve(g.Table, false); err != nil {
+		if err := d.Reserve(g.Table); err != nil {
 			return err
 		}
 	}

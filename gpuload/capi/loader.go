@@ -147,6 +147,7 @@ func (l *loader) next(wait time.Duration, stream gpuload.Stream, lend bool, step
 func (l *loader) fetch(wait time.Duration, stream gpuload.Stream, step, to, sizes []int64) (int, error) {
 	l.use.Lock()
 	defer l.use.Unlock()
+	defer l.Bind()()
 	b, code, err := l.deliver(wait, nobody, step)
 	if b == nil {
 		return code, err
@@ -190,6 +191,7 @@ func (b *batch) copyOn(stream gpuload.Stream, to, sizes []int64) error {
 // deliver gets a batch and writes what step says of it. nil: there is none, and the
 // code says why. The caller holds l.use.
 func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64) (*batch, int, error) {
+	defer l.Bind()()
 	l.away.sweep()
 	if err := l.sweep(); err != nil {
 		return nil, failed, err

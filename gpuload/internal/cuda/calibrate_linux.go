@@ -62,6 +62,7 @@ type meter struct {
 	host          []byte
 	slot          *Slot
 	from, mid, to event
+	left          [2]event // behind the newest gather from each window of block
 }
 
 // newMeter makes one of n bytes.
@@ -79,7 +80,7 @@ func (d *Device) newMeter(n int64) (m *meter, err error) {
 		return m, err
 	}
 	return m, d.do(func() error {
-		for _, e := range []*event{&m.from, &m.mid, &m.to} {
+		for _, e := range m.events() {
 			if *e, err = d.newEvent(eventBlockingSync); err != nil {
 				return err
 			}
@@ -88,12 +89,14 @@ func (d *Device) newMeter(n int64) (m *meter, err error) {
 	})
 }
 
+func (m *meter) events() []*event { return []*event{&m.from, &m.mid, &m.to, &m.left[0], &m.left[1]} }
+
 func (m *meter) close() error {
 	var err error
 	if m.slot != nil {
 		err = m.slot.Close()
 	}
-	return errors.Join(err, m.d.visit(func() error { return m.d.destroyEvents(&m.from, &m.mid, &m.to) }), m.d.Free(m.host))
+	return errors.Join(err, m.d.visit(func() error { return m.d.destroyEvents(m.events()...) }), m.d.Free(m.host))
 }
 
 // work gives something to the device's streams, inside a visit.
@@ -141,7 +144,7 @@ func rate(bytes int64, t time.Duration) float64 { return float64(bytes) / t.Seco
 func (m *meter) engine(piece int64) work {
 	return func() error {
 		for at, n := int64(0), int64(len(m.host)); at < n; at += piece {
-			if err := errors.Join(m.slot.addPiece(m.slot.tensors[0].at+uint64(at), addressOf(m.host)+uint64(at), min(piece, n-at)), m.slot.flush()); err != nil {
+			if err := errors.Join(m.slot.pieces.add(m.d, m.d.copies, m.slot.tensors[0].at+uint64(at), addressOf(m.host)+uint64(at), min(piece, n-at)), m.slot.pieces.flush(m.d, m.d.copies)); err != nil {
 				return err
 			}
 		}
@@ -169,7 +172,7 @@ func (m *meter) rows(row int64, engine bool) (bytes int64, f work) {
 		return n * row, m.gather(c, n)
 	}
 	b := &Batch{Size: n, Rows: n, Split: n, IDs: scatter(n)}
-	return n * row, func() error { return errors.Join(m.slot.byEngine(&c, b), m.slot.flush()) }
+	return n * row, func() error { return errors.Join(m.slot.byEngine(&c, b), m.slot.pieces.flush(m.d, m.d.copies)) }
 }
 
 // gather makes n rows of a column in a shuffled order.

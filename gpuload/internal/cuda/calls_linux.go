@@ -108,6 +108,11 @@ func (d *driver) primaryRelease(dev int32) error {
 	return d.check("cuDevicePrimaryCtxRelease_v2", r)
 }
 
+func (d *driver) currentContext() (ctx uintptr, err error) {
+	r, _, _ := purego.SyscallN(d.cuCtxGetCurrent, uintptr(unsafe.Pointer(&ctx)))
+	return ctx, d.check("cuCtxGetCurrent", r)
+}
+
 func (d *driver) pushContext(ctx uintptr) error {
 	r, _, _ := purego.SyscallN(d.cuCtxPushCurrent, ctx)
 	return d.check("cuCtxPushCurrent_v2", r)

@@ -88,7 +88,7 @@ func TestADeviceThatIsClosedAnswersSo(t *testing.T) {
 	b := alloc(t, d, 1<<20)
 	s, err := d.NewSlot(SlotOptions{Tensors: []int64{10}})
 	check(t, err)
-	w, err := d.NewWindow(10, false)
+	w, err := d.NewWindow(10)
 	check(t, err)
 	check(t, d.Close())
 	f.End(t)
@@ -119,7 +119,7 @@ func TestALostContextIsReportedWithWhatWasInFlight(t *testing.T) {
 		t.Errorf("%v: want %s", err, want)
 	}
 	n := f.Calls()["cuMemAlloc_v2"]
-	if _, err := d.NewWindow(1, false); !errors.Is(err, ErrLost) {
+	if _, err := d.NewWindow(1); !errors.Is(err, ErrLost) {
 		t.Error(err)
 	}
 	if f.Calls()["cuMemAlloc_v2"] != n {

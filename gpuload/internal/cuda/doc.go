@@ -19,9 +19,14 @@
 // Driver calls are made on the caller's thread, in visits: each makes the device's primary
 // context current (the one PyTorch uses, so pointers, streams and events are
 // interchangeable) and the capture mode relaxed, so that a graph capture elsewhere in the
-// process is not broken, and gives the thread its own back. Stream 2, the default stream of
-// the calling thread, therefore is the caller's. Two streams
-// of the device's own copy and gather; neither waits for the legacy default stream.
+// process is not broken, and gives the thread its own back. Bind does that once for many
+// visits: threads that make batches are bound for life, the consumer's for the length of a
+// hand-over. Stream 2, the default stream of the calling thread, therefore is the caller's.
+//
+// Two streams of the device's own copy and gather; neither waits for the legacy default
+// stream. What the host gathers for a batch goes by the gathering stream, in front of the
+// kernel, so that a batch has one wait for its consumers and one event behind it; a window may be
+// loaded again behind the event of the last batch that reads it.
 // The host waits for nothing but for its own memory to be read: everything else is
 // ordered by events on the device. An event that was never recorded makes a wait
 // for it a no-op in the driver; here it is an error.

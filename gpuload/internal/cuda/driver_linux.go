@@ -33,7 +33,7 @@ type driver struct {
 	cuDeviceGetAttribute                                           uintptr
 	cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRelease            uintptr
 	cuCtxPushCurrent, cuCtxPopCurrent, cuCtxGetStreamPriorityRange uintptr
-	cuCtxSynchronize, cuMemGetInfo                                 uintptr
+	cuCtxGetCurrent, cuCtxSynchronize, cuMemGetInfo                uintptr
 	cuMemHostAlloc, cuMemFreeHost                                  uintptr
 	cuMemHostRegister, cuMemHostUnregister                         uintptr
 	cuMemHostGetDevicePointer                                      uintptr
@@ -74,6 +74,7 @@ func (d *driver) symbols() []symbol {
 		{"cuDevicePrimaryCtxRelease_v2", &d.cuDevicePrimaryCtxRelease, false},
 		{"cuCtxPushCurrent_v2", &d.cuCtxPushCurrent, false},
 		{"cuCtxPopCurrent_v2", &d.cuCtxPopCurrent, false},
+		{"cuCtxGetCurrent", &d.cuCtxGetCurrent, false},
 		{"cuCtxSynchronize", &d.cuCtxSynchronize, false},
 		{"cuCtxGetStreamPriorityRange", &d.cuCtxGetStreamPriorityRange, false},
 		{"cuMemGetInfo_v2", &d.cuMemGetInfo, false},

@@ -34,7 +34,7 @@ func (d *Device) Figures(ctx context.Context, bytes int64, rows []int64, add fun
 	defer func() { err = errors.Join(err, m.close()) }()
 	var w [2]*Window
 	for i := range w {
-		if w[i], err = d.NewWindow(bytes, false); err != nil {
+		if w[i], err = d.NewWindow(bytes); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, w[i].Close()) }()
@@ -99,9 +99,10 @@ func (m *meter) block(w [2]*Window, gathers [2]work, n int64) work {
 			if err := w[k%2].load([]Piece{{0, m.host[:n]}}); err != nil {
 				return err
 			}
-			if err := gathers[k%2](); err != nil {
+			if err := errors.Join(gathers[k%2](), m.d.record(&m.left[k%2], m.d.gathers)); err != nil {
 				return err
 			}
+			w[k%2].left = &m.left[k%2]
 		}
 		return nil
 	}

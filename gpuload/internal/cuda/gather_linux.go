@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/shardify/shardify"
@@ -50,8 +51,8 @@ type Send struct {
 	From   []byte
 }
 
-// Fill starts all that makes a batch, and ends with Done, by one visit to the device's
-// thread. Host memory must stay as it is until Reuse; b may be used again at once.
+// Fill starts all that makes a batch, and ends with Done, in one visit. Host memory must stay as
+// it is until Reuse; b may be used again at once.
 func (s *Slot) Fill(name string, sends []Send, b *Batch) error {
 	if err := s.check(b); err != nil {
 		return err
@@ -60,11 +61,12 @@ func (s *Slot) Fill(name string, sends []Send, b *Batch) error {
 		if err := s.begin(); err != nil {
 			return err
 		}
-		if err := s.copyAll(sends, b); err != nil {
-			return err
+		err := s.copyAll(sends, b)
+		if err == nil {
+			err = s.gather(b)
 		}
-		if err := s.gather(b); err != nil {
-			return err
+		if err != nil {
+			return errors.Join(err, s.markReads())
 		}
 		return s.finish(name)
 	})
@@ -152,9 +154,14 @@ func (d *Device) deviceAddress(b []byte, n int64) (uint64, error) {
 	return p.device + (at - p.base), nil
 }
 
+// launches tells whether kernels make a part of the batch.
+func (s *Slot) launches(b *Batch) bool {
+	return (len(b.Columns) > 0 || s.numbers.at != 0) && b.Size > 0
+}
+
 // gather launches what makes the columns.
 func (s *Slot) gather(b *Batch) error {
-	if len(b.Columns) == 0 && s.numbers.at == 0 || b.Size == 0 {
+	if !s.launches(b) {
 		return nil
 	}
 	for i := range b.Columns {
@@ -178,16 +185,13 @@ func (s *Slot) gather(b *Batch) error {
 		return err
 	}
 	s.gathers = true
-	for _, w := range s.reads {
-		w.read = true
-	}
 	for at := 0; at == 0 || at < len(b.Columns); at += maxColumns {
 		if err := s.launchColumns(l, b.Columns[at:min(at+maxColumns, len(b.Columns))]); err != nil {
 			return err
 		}
 		l.numbers = 0 // once is enough
 	}
-	return s.markReads()
+	return nil
 }
 
 // outRow is the bytes of a row in tensor i.
@@ -258,17 +262,13 @@ func (s *Slot) launchColumns(l *launch, columns []Column) error {
 
 // read makes the gathers wait for the loads of the windows that a batch reads.
 func (s *Slot) read(b *Batch) error {
-	s.reads = s.reads[:0]
 	add := func(w *Window) error {
 		if w == nil {
 			return nil
 		}
-		for _, have := range s.reads {
-			if have == w {
-				return nil
-			}
+		if !slices.Contains(s.reads, w) {
+			s.reads = append(s.reads, w)
 		}
-		s.reads = append(s.reads, w)
 		if w.waited == w.loaded.recorded {
 			return nil
 		}
@@ -291,17 +291,19 @@ func (s *Slot) read(b *Batch) error {
 	return nil
 }
 
-// markReads marks, right behind the gathers, where each window that they read may be loaded
-// again: behind later gathers from other windows it would be too late.
+// markReads records where the gathers end. Each window that they read may be loaded again from
+// there: behind later gathers from other windows it would be too late.
 func (s *Slot) markReads() error {
-	for _, w := range s.reads {
-		if w.kept {
-			continue
-		}
-		if err := w.mark(); err != nil {
-			return err
-		}
+	if !s.gathers {
+		return nil
 	}
+	if err := s.d.record(&s.gathered, s.d.gathers); err != nil {
+		return err
+	}
+	for _, w := range s.reads {
+		w.left = &s.gathered
+	}
+	s.reads = s.reads[:0]
 	return nil
 }
 
@@ -328,6 +330,13 @@ func (d *Device) EngineRow() int64 {
 // copyAll starts the copies of a batch, many by one call of the driver.
 func (s *Slot) copyAll(sends []Send, b *Batch) error {
 	s.pieces.clear() // of a batch that failed
+	// Beside a kernel, what is sent goes by the kernel's stream: one wait and one event are enough
+	// for both, and it need not queue behind the load of a window. Rows that the copy engine
+	// moves are long: kernels are not to wait for them.
+	stream := s.d.copies
+	if s.launches(b) && len(b.Engine) == 0 {
+		stream = s.d.gathers
+	}
 	for _, m := range sends {
 		if err := s.room(m.Tensor, int64(len(m.From))); err != nil {
 			return err
@@ -335,11 +344,11 @@ func (s *Slot) copyAll(sends []Send, b *Batch) error {
 		if len(m.From) == 0 {
 			continue
 		}
-		if err := s.enter(s.d.copies); err != nil {
+		if err := s.enter(stream); err != nil {
 			return err
 		}
-		s.sends, s.sending = true, true
-		if err := s.addPiece(s.tensors[m.Tensor].at, addressOf(m.From), int64(len(m.From))); err != nil {
+		s.reading(stream)
+		if err := s.pieces.add(s.d, stream, s.tensors[m.Tensor].at, addressOf(m.From), int64(len(m.From))); err != nil {
 			return err
 		}
 	}
@@ -348,7 +357,16 @@ func (s *Slot) copyAll(sends []Send, b *Batch) error {
 			return err
 		}
 	}
-	return s.flush()
+	return s.pieces.flush(s.d, stream)
+}
+
+// reading notes that a stream reads host memory of the batch.
+func (s *Slot) reading(stream uintptr) {
+	if stream == s.d.gathers {
+		s.gathers, s.listing = true, true
+	} else {
+		s.sends, s.sending = true, true
+	}
 }
 
 // byEngine copies rows with the copy engine, neighbours together.
@@ -378,7 +396,7 @@ func (s *Slot) byEngine(c *Column, b *Batch) error {
 			if err := s.d.drv.memset(to, 0, n*row, s.d.copies); err != nil {
 				return err
 			}
-		} else if err := s.addPiece(to, src+uint64(first*row), n*row); err != nil {
+		} else if err := s.pieces.add(s.d, s.d.copies, to, src+uint64(first*row), n*row); err != nil {
 			return err
 		}
 		k += n
@@ -389,11 +407,6 @@ func (s *Slot) byEngine(c *Column, b *Batch) error {
 // maxPieces is the most copies of one call.
 const maxPieces = 512
 
-// addPiece adds a copy of pinned memory.
-func (s *Slot) addPiece(dst, src uint64, n int64) error { return s.pieces.add(s.d, dst, src, n) }
-
-func (s *Slot) flush() error { return s.pieces.flush(s.d) }
-
 // pieceList is copies for one call of the driver.
 type pieceList struct {
 	dst, src []uint64
@@ -402,8 +415,8 @@ type pieceList struct {
 
 func (l *pieceList) clear() { l.dst, l.src, l.size = l.dst[:0], l.src[:0], l.size[:0] }
 
-// add splits a copy where registrations meet.
-func (l *pieceList) add(d *Device, dst, src uint64, n int64) error {
+// add adds a copy of pinned memory, split where registrations meet.
+func (l *pieceList) add(d *Device, stream uintptr, dst, src uint64, n int64) error {
 	if n == 0 {
 		return nil
 	}
@@ -416,7 +429,7 @@ func (l *pieceList) add(d *Device, dst, src uint64, n int64) error {
 		l.dst, l.src, l.size = append(l.dst, dst), append(l.src, src), append(l.size, uintptr(m))
 		dst, src, n = dst+uint64(m), src+uint64(m), n-m
 		if len(l.dst) == maxPieces {
-			if err := l.flush(d); err != nil {
+			if err := l.flush(d, stream); err != nil {
 				return err
 			}
 		}
@@ -425,13 +438,13 @@ func (l *pieceList) add(d *Device, dst, src uint64, n int64) error {
 }
 
 // flush starts the copies.
-func (l *pieceList) flush(d *Device) error {
+func (l *pieceList) flush(d *Device, stream uintptr) error {
 	defer l.clear()
 	if d.batch && len(l.dst) > 2 {
-		return d.drv.copyBatch(l.dst, l.src, l.size, d.copies)
+		return d.drv.copyBatch(l.dst, l.src, l.size, stream)
 	}
 	for i := range l.dst {
-		if err := d.drv.copyToDevice(l.dst[i], l.src[i], int64(l.size[i]), d.copies); err != nil {
+		if err := d.drv.copyToDevice(l.dst[i], l.src[i], int64(l.size[i]), stream); err != nil {
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ func samplesAreThose(t *testing.T, d *Device, c order.Config, indices []int64) {
 	if indices != nil {
 		b := alloc(t, d, int64(len(indices))*8)
 		copy(shardify.View[int64](b), indices)
-		table, err = d.NewWindow(int64(len(b)), true)
+		table, err = d.NewWindow(int64(len(b)))
 		check(t, err)
 		check(t, table.Load(0, b))
 	}
@@ -97,7 +97,7 @@ func TestAWindowIsLoadedBehindItsOwnReadersAlone(t *testing.T) {
 	var s [2]*Slot
 	for i := range w {
 		var err error
-		w[i], err = d.NewWindow(4096, false)
+		w[i], err = d.NewWindow(4096)
 		check(t, err)
 		check(t, w[i].Load(0, h))
 		s[i], err = d.NewSlot(SlotOptions{Tensors: []int64{4096}, Rows: 16})

@@ -24,13 +24,13 @@ type Slot struct {
 	// Inside visits:
 	sent, gathered   event
 	sends, gathers   bool    // in this round
-	sending, listing bool    // memory that was sent is read, row numbers are
+	sending, listing bool    // copies, gathers: they read host memory of the batch
 	entered          [2]bool // copies, gathers: they wait for left already
 	done             bool
 	handover
 	closed    bool
 	launch    launch
-	reads     []*Window // by the batch at hand
+	reads     []*Window // since gathered was recorded
 	pieces    pieceList
 	addresses []atomic.Uint64
 }
@@ -125,7 +125,9 @@ func (s *Slot) upload(i int, c *Cast) error {
 	}
 	f := shardify.View[float32](b)
 	copy(f[copy(f, c.Scale):], c.Shift)
-	err = d.do(func() error { return errors.Join(s.addPiece(s.affine[i].at, addressOf(b), int64(len(b))), s.flush()) })
+	err = d.do(func() error {
+		return errors.Join(s.pieces.add(d, d.copies, s.affine[i].at, addressOf(b), int64(len(b))), s.pieces.flush(d, d.copies))
+	})
 	if err == nil {
 		err = d.Drain(context.Background())
 	}
@@ -188,8 +190,8 @@ func (s *Slot) send(i int, b []byte) error {
 	if err := s.enter(s.d.copies); err != nil {
 		return err
 	}
-	s.sends, s.sending = true, true
-	return errors.Join(s.addPiece(s.tensors[i].at, addressOf(b), int64(len(b))), s.flush())
+	s.reading(s.d.copies)
+	return errors.Join(s.pieces.add(s.d, s.d.copies, s.tensors[i].at, addressOf(b), int64(len(b))), s.pieces.flush(s.d, s.d.copies))
 }
 
 // room replaces tensor i if it is too small. The driver waits for all work before
@@ -246,10 +248,7 @@ func (s *Slot) mark() error {
 		}
 		s.sends = true
 	}
-	if s.gathers {
-		return s.d.record(&s.gathered, s.d.gathers)
-	}
-	return nil
+	return s.markReads()
 }
 
 // Wait waits on the host for the batch: the memory it came from is then free.

@@ -226,7 +226,7 @@ func gatherExactly(t *testing.T, d *Device) {
 	const rows = 20
 	host, back := alloc(t, d, rows*131072), alloc(t, d, rows*131072)
 	rowsOf(host)
-	w, err := d.NewWindow(rows*131072+5, false)
+	w, err := d.NewWindow(rows*131072 + 5)
 	check(t, err)
 	check(t, w.Load(5, host))
 	check(t, w.Wait(t.Context()))
@@ -324,7 +324,7 @@ func TestWindowsAreReloadedBehindTheirReaders(t *testing.T) {
 func reloadExactly(t *testing.T, d *Device, rows, row int64) {
 	const rounds = 20
 	c := consumer{d, stream(t, d), alloc(t, d, rounds*rows*row), 1e6}
-	w, err := d.NewWindow(rows*row, false)
+	w, err := d.NewWindow(rows * row)
 	check(t, err)
 	var slots [2]*Slot
 	for i := range slots {

@@ -34,7 +34,7 @@ func journey(ctx context.Context, path string) (err error) {
 		return err
 	}
 	rowsOf(h)
-	w, err := d.NewWindow(20_000, false)
+	w, err := d.NewWindow(20_000)
 	if err != nil {
 		return err
 	}

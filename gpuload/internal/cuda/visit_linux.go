@@ -4,25 +4,110 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
-// bracket runs f on this operating system thread with the device's context current and a
-// relaxed capture mode, so that a capture elsewhere in the process is not broken, and gives
-// the thread its own back. A thread's context is a stack, so the caller's stays as it is.
-func (d *Device) bracket(f func() error) error {
+// threads is what operating system threads are bound to, by number.
+var threads = struct {
+	sync.Mutex
+	bound map[int]contextKey
+}{bound: map[int]contextKey{}}
+
+// contextKey is a context of a driver.
+type contextKey struct {
+	library string
+	ctx     uintptr
+}
+
+// binding is what bind changed, for unbind.
+type binding struct {
+	thread  int
+	before  contextKey
+	nothing bool // it was so already
+	pushed  bool
+	mode    int32
+}
+
+// bind keeps the calling goroutine on its thread, with the device's context current there and
+// a relaxed capture mode, so that a capture elsewhere in the process is not broken. Where that
+// is so already, the driver is not asked. unbind gives the thread its own back.
+func (d *Device) bind() (b binding, err error) {
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := d.drv.pushContext(d.ctx); err != nil {
-		return err
+	b.thread = unix.Gettid()
+	key := contextKey{d.drv.path, d.ctx}
+	threads.Lock()
+	b.before = threads.bound[b.thread]
+	b.nothing = b.before == key
+	threads.Unlock()
+	if b.nothing {
+		return b, nil
 	}
-	mode, err := d.drv.captureMode(captureRelaxed)
+	ctx, err := d.drv.currentContext()
+	if err == nil && ctx != d.ctx {
+		// A thread's context is a stack, so the caller's stays as it is.
+		err = d.drv.pushContext(d.ctx)
+		b.pushed = err == nil
+	}
 	if err == nil {
-		err = f()
-		if _, e := d.drv.captureMode(mode); e != nil {
+		b.mode, err = d.drv.captureMode(captureRelaxed)
+	}
+	if err != nil {
+		if b.pushed {
+			err = errors.Join(err, d.drv.popContext())
+		}
+		runtime.UnlockOSThread()
+		return b, err
+	}
+	threads.Lock()
+	defer threads.Unlock()
+	threads.bound[b.thread] = key
+	return b, nil
+}
+
+func (d *Device) unbind(b *binding) (err error) {
+	defer runtime.UnlockOSThread()
+	if b.nothing {
+		return nil
+	}
+	threads.Lock()
+	if b.before == (contextKey{}) {
+		delete(threads.bound, b.thread)
+	} else {
+		threads.bound[b.thread] = b.before
+	}
+	threads.Unlock()
+	if b.mode != captureRelaxed {
+		_, err = d.drv.captureMode(b.mode)
+	}
+	if b.pushed {
+		if e := d.drv.popContext(); e != nil {
 			err = errors.Join(err, e)
 		}
 	}
-	if e := d.drv.popContext(); e != nil {
+	return err
+}
+
+// Bind makes the calling thread ready for the device until the returned function is called, by the
+// same goroutine: calls in between cost the driver nothing for that. What the thread has besides,
+// a context of another device say, is to be as it was whenever the device is called.
+func (d *Device) Bind() (unbind func() error) {
+	b, err := d.bind()
+	if err != nil { // the next call says so, too
+		return func() error { return nil }
+	}
+	return func() error { return d.unbind(&b) }
+}
+
+// bracket runs f on a thread that is bound.
+func (d *Device) bracket(f func() error) error {
+	b, err := d.bind()
+	if err != nil {
+		return err
+	}
+	err = f()
+	if e := d.unbind(&b); e != nil {
 		err = errors.Join(err, e)
 	}
 	return err

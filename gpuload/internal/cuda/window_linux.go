@@ -11,30 +11,27 @@ type Window struct {
 	d   *Device
 	mem buffer
 	// Inside visits:
-	loaded, left event
-	waited       uint64 // the record of loaded that the gathers wait for already
-	cleared      uint64 // the record of left that the copies wait for already
-	kept         bool   // it is not meant to be loaded again
-	read         bool   // behind left
-	closed       bool
-	pieces       pieceList
+	loaded event
+	waited uint64 // the record of loaded that the gathers wait for already
+	// left is the slot's event that was recorded behind the last gather from the window; nil
+	// if the copies, or the host, have waited for it.
+	left   *event
+	closed bool
+	pieces pieceList
 }
 
 // NewWindow allocates a window of n bytes. With 0 it has no memory, and orders what is
-// gathered from memory of the host. One that is kept is loaded once and costs batches
-// nothing; loading it again waits for all gathers.
-func (d *Device) NewWindow(n int64, kept bool) (*Window, error) {
-	w := &Window{d: d, kept: kept}
+// gathered from memory of the host.
+func (d *Device) NewWindow(n int64) (*Window, error) {
+	w := &Window{d: d}
 	err := d.do(func() (err error) {
 		defer func() {
 			if err != nil {
 				err = errors.Join(err, w.destroy())
 			}
 		}()
-		for _, e := range []*event{&w.loaded, &w.left} {
-			if *e, err = d.newEvent(eventDisableTiming | eventBlockingSync); err != nil {
-				return err
-			}
+		if w.loaded, err = d.newEvent(eventDisableTiming | eventBlockingSync); err != nil {
+			return err
 		}
 		if w.mem, err = d.newBuffer(n); err != nil {
 			return err
@@ -54,39 +51,33 @@ func (w *Window) Load(at int64, b []byte) error {
 	return w.LoadPieces([]Piece{{at, b}})
 }
 
-// mark records left, unless that was done right behind the last gather.
-func (w *Window) mark() error {
-	if !w.read {
-		return nil
+// reader is the event behind the last gather, or nil. One that was destroyed belonged to a slot
+// whose work was waited for.
+func (w *Window) reader() *event {
+	if w.left != nil && w.left.handle == 0 {
+		w.left = nil
 	}
-	if err := w.d.record(&w.left, w.d.gathers); err != nil {
-		return err
-	}
-	w.read = false
-	return nil
+	return w.left
 }
 
 func (w *Window) load(pieces []Piece) error {
-	// The copies come behind the kernels that still read.
-	if err := w.mark(); err != nil {
-		return err
-	}
 	w.pieces.clear()
-	if w.left.recorded != w.cleared {
-		if err := w.d.wait(w.d.copies, &w.left); err != nil {
+	// The copies come behind the kernels that still read.
+	if e := w.reader(); e != nil {
+		if err := w.d.wait(w.d.copies, e); err != nil {
 			return err
 		}
-		w.cleared = w.left.recorded
+		w.left = nil
 	}
 	for _, p := range pieces {
 		if w.closed || p.At < 0 || !w.mem.inside(w.mem.at+uint64(p.At), int64(len(p.From))) {
 			return errors.New("cuda: load outside of a window")
 		}
-		if err := w.pieces.add(w.d, w.mem.at+uint64(p.At), addressOf(p.From), int64(len(p.From))); err != nil {
+		if err := w.pieces.add(w.d, w.d.copies, w.mem.at+uint64(p.At), addressOf(p.From), int64(len(p.From))); err != nil {
 			return err
 		}
 	}
-	if err := w.pieces.flush(w.d); err != nil {
+	if err := w.pieces.flush(w.d, w.d.copies); err != nil {
 		return err
 	}
 	return w.d.record(&w.loaded, w.d.copies)
@@ -123,10 +114,13 @@ func (w *Window) Wait(ctx context.Context) error {
 // Left waits on the host until all gathers that began before are done: host memory that they
 // read may be written.
 func (w *Window) Left(ctx context.Context) error {
-	if err := w.d.do(w.mark); err != nil {
-		return err
+	w.d.order.Lock()
+	e := w.reader()
+	w.d.order.Unlock()
+	if e == nil {
+		return ctx.Err()
 	}
-	return w.d.await(ctx, &w.left)
+	return w.d.await(ctx, e)
 }
 
 // Bytes is the memory of the window.
@@ -150,5 +144,5 @@ func (w *Window) Close() error {
 func (w *Window) destroy() error {
 	w.closed = true
 	delete(w.d.live, w)
-	return errors.Join(w.d.destroyEvents(&w.loaded, &w.left), w.d.freeBuffer(&w.mem))
+	return errors.Join(w.d.destroyEvents(&w.loaded), w.d.freeBuffer(&w.mem))
 }

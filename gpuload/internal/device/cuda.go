@@ -261,7 +261,7 @@ func (d *CUDA) Indices(list []int64) error {
 		return err
 	}
 	copy(shardify.View[int64](b), list)
-	w, err := d.Driver.NewWindow(int64(len(b)), true)
+	w, err := d.Driver.NewWindow(int64(len(b)))
 	if err == nil {
 		err = errors.Join(w.Load(0, b), w.Wait(context.Background()))
 		d.indices = w
@@ -287,6 +287,11 @@ func (d *CUDA) CopyOut(s *Slot, stream Stream, list []Out) error {
 		all[i] = cuda.Out{Tensor: o.Tensor, To: uint64(o.To), Bytes: o.Bytes}
 	}
 	return asOurs(s.State.(*CUDASlot).CopyOut(uintptr(stream), all))
+}
+
+func (d *CUDA) Bind() (unbind func()) {
+	f := d.Driver.Bind()
+	return func() { d.keep(f()) }
 }
 
 func (d *CUDA) Place(at uintptr) error { return d.Driver.Place(uint64(at)) }
@@ -349,7 +354,7 @@ func (d *CUDA) Filled(t *load.Table) error {
 	c, ok := t.Device.(*cudaTable)
 	if !ok {
 		var err error
-		if c, err = d.newWindow(t, false, func(i int) int64 { return int64(len(t.Data[i])) }); err != nil {
+		if c, err = d.newWindow(t, func(i int) int64 { return int64(len(t.Data[i])) }); err != nil {
 			return err
 		}
 	}
@@ -363,7 +368,7 @@ func (d *CUDA) Filled(t *load.Table) error {
 }
 
 // newWindow gives a table memory on the device: size bytes for each tensor.
-func (d *CUDA) newWindow(t *load.Table, kept bool, size func(i int) int64) (*cudaTable, error) {
+func (d *CUDA) newWindow(t *load.Table, size func(i int) int64) (*cudaTable, error) {
 	c := &cudaTable{at: make([]int64, len(t.Data))}
 	end := int64(0)
 	for i := range t.Data {
@@ -375,7 +380,7 @@ func (d *CUDA) newWindow(t *load.Table, kept bool, size func(i int) int64) (*cud
 		end = (end + n + 255) &^ 255
 	}
 	var err error
-	if c.window, err = d.Driver.NewWindow(end, kept); err != nil {
+	if c.window, err = d.Driver.NewWindow(end); err != nil {
 		return nil, fmt.Errorf("%s of samples on %s: %w", shardify.FormatSize(end), d, err)
 	}
 	t.Device = c
@@ -385,8 +390,8 @@ func (d *CUDA) newWindow(t *load.Table, kept bool, size func(i int) int64) (*cud
 	return c, nil
 }
 
-func (d *CUDA) Reserve(t *load.Table, kept bool) error {
-	_, err := d.newWindow(t, kept, func(i int) int64 {
+func (d *CUDA) Reserve(t *load.Table) error {
+	_, err := d.newWindow(t, func(i int) int64 {
 		if !t.Absent[i] {
 			return 0
 		}
@@ -426,7 +431,7 @@ func (d *CUDA) Refill(ctx context.Context, t *load.Table) error {
 	case t.Mirrored:
 		return nil
 	}
-	w, err := d.Driver.NewWindow(0, false)
+	w, err := d.Driver.NewWindow(0)
 	if err == nil {
 		t.Device = &cudaTable{window: w}
 	}

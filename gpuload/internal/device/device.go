@@ -83,9 +83,8 @@ type GPU interface {
 	Filled(t *load.Table) error
 	// Refill waits until nothing reads the table any more.
 	Refill(ctx context.Context, t *load.Table) error
-	// Reserve makes room for the absent tensors of a table of its size. One that is kept is
-	// stored to once.
-	Reserve(t *load.Table, kept bool) error
+	// Reserve makes room for the absent tensors of a table of its size.
+	Reserve(t *load.Table) error
 	// Store starts the copy of rows of another table, in host memory that send may
 	// read from, into the absent tensors of t. They stay as they are until stored.
 	Store(t, from *load.Table, rows []CopyRun) error
@@ -93,6 +92,8 @@ type GPU interface {
 	Stored(ctx context.Context, t *load.Table) error
 	// CopyOut copies tensors of a slot to memory of the consumer, in order of its stream.
 	CopyOut(s *Slot, stream Stream, list []Out) error
+	// Bind makes the calling thread ready for the device until unbind.
+	Bind() (unbind func())
 	// Place checks that an address is in the device's memory.
 	Place(at uintptr) error
 }

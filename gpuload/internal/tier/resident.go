@@ -61,7 +61,7 @@ func (r *resident) reserve() error {
 	if t.Device != nil { // of an attempt before
 		return nil
 	}
-	return r.dev.Reserve(t, true)
+	return r.dev.Reserve(t)
 }
 
 // groups reads all samples in order, so many at a time.
