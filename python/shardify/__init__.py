@@ -21,13 +21,13 @@ Data sets are made by the program shardify, or here:
 
 from __future__ import annotations
 
-import os
-from typing import Any, Optional, Sequence, Union
+from typing import Any
 
+from . import grain
 from .batch import Batch, Sample
 from .collate import collate
 from .converting import Converted, Progress, convert
-from .dataset import Dataset, Transform, View
+from .dataset import Dataset, View
 from .errors import (
     ChangedError,
     ClosedError,
@@ -46,7 +46,7 @@ from .errors import (
 )
 from .loader import Loader
 from .loaderbatch import LoaderBatch
-from .opening import load
+from .opening import open
 from .profile import profile
 from .schema import Field, bf16_to_f32
 
@@ -79,34 +79,10 @@ __all__ = [
     "bf16_to_f32",
     "collate",
     "convert",
+    "grain",
     "open",
     "profile",
 ]
-
-Path = Union[str, "os.PathLike[str]"]
-
-
-def open(
-    path: Union[Path, Sequence[Path]],
-    *,
-    split: Optional[str] = None,
-    columns: Optional[Sequence[str]] = None,
-    transform: Optional[Transform] = None,
-    check: bool = True,
-) -> Dataset:
-    """Open a data set, or several of one schema as one, in the order given.
-
-    split      which part of a set that has splits: "train"
-    columns    only these fields, as names or globs: others are not read
-    transform  called with each sample's dict; its result is what ds[i] gives
-    check      look at every file's size now rather than when it is first read
-    """
-    if path is None or isinstance(path, (int, float)):
-        raise TypeError("shardify.open: want a folder or a list of folders, not %r" % (path,))
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-    if not paths:
-        raise ValueError("shardify.open of no data set")
-    return Dataset([load(p, split, check) for p in paths], columns, transform)
 
 
 def __getattr__(name: str) -> Any:

@@ -179,9 +179,10 @@ class Dataset:
             by_name = {f.name: f for f in m.fields + (KEY_FIELD,)}
             wanted = [by_name.get(name) or _part(m, name) for name in self._names]
             shard = MmapShard(m, record, wanted) if m.format == "mmap" else TarShard(m, record, wanted)
-            # Dropping the oldest closes its file once nothing refers to its arrays.
-            while len(self._open) >= self._limit:
-                self._open.pop(next(iter(self._open)), None)
+            # Dropping the oldest closes its file once nothing refers to its arrays. Other threads
+            # may open shards meanwhile.
+            for oldest in list(self._open)[: max(0, len(self._open) - self._limit + 1)]:
+                self._open.pop(oldest, None)
             self._open[k] = shard
         return shard
 

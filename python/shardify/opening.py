@@ -1,15 +1,41 @@
-"""From a path to a checked manifest."""
+"""From a path to a checked manifest, and to a data set."""
 
 from __future__ import annotations
 
 import os
-from typing import Optional, Union
+from typing import Optional, Sequence, Union
 
 from . import manifest as mf
+from .dataset import Dataset, Transform
 from .errors import SchemaError, UnsupportedError, corrupt
 
+Path = Union[str, "os.PathLike[str]"]
 
-def load(path: Union[str, "os.PathLike[str]"], split: Optional[str], check: bool) -> mf.Manifest:
+
+def open(
+    path: Union[Path, Sequence[Path]],
+    *,
+    split: Optional[str] = None,
+    columns: Optional[Sequence[str]] = None,
+    transform: Optional[Transform] = None,
+    check: bool = True,
+) -> Dataset:
+    """Open a data set, or several of one schema as one, in the order given.
+
+    split      which part of a set that has splits: "train"
+    columns    only these fields, as names or globs: others are not read
+    transform  called with each sample's dict; its result is what ds[i] gives
+    check      look at every file's size now rather than when it is first read
+    """
+    if path is None or isinstance(path, (int, float)):
+        raise TypeError("shardify.open: want a folder or a list of folders, not %r" % (path,))
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if not paths:
+        raise ValueError("shardify.open of no data set")
+    return Dataset([load(p, split, check) for p in paths], columns, transform)
+
+
+def load(path: Path, split: Optional[str], check: bool) -> mf.Manifest:
     """The manifest of one folder, or of one split of it."""
     folder = os.fspath(path)
     if os.path.basename(folder) == mf.NAME and os.path.isfile(folder):
