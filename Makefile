@@ -4,9 +4,10 @@
 GOBUILD  = CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
 PROGRAMS = bin/shardify bin/verify bin/shardify-gpu
 VENV     = build/venv
+PYTHON  ?= $(VENV)/bin/python
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build licences demo test test-go test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment pictures golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -113,6 +114,9 @@ bench-loader: build ## bench/LOADER.md: shardify.Loader against PyTorch's DataLo
 
 bench-augment: build ## bench/AUGMENT.md: --augment against Pillow, torchvision and numpy on the same files
 	@sh bench/augment.sh
+
+pictures: build pylib ## docs/pictures: the way of the data, and what the commands of README.md print (needs torch; PYTHON=path)
+	@$(PYTHON) docs/pictures.py
 
 golden-bytes: ## compare every published byte of 45 conversions with internal/endtoend/testdata/golden.txt
 	go test -count=1 -v -run GoldenBytes ./internal/endtoend

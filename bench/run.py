@@ -199,24 +199,6 @@ def head():
             f"{' with changes' if git('status', '--porcelain', '-uno') else ''}.")
 
 
-def readme(path, b, machine):
-    """Puts the headline figures between the markers of the README."""
-    with open(path) as f:
-        text = f.read()
-    start, end = "<!-- bench -->\n", "<!-- /bench -->"
-    i, k = text.index(start) + len(start), text.index(end)
-    lines = ["| what | against | times faster | target | peak memory, ours and theirs |", "|---|---|---|---|---|"]
-    for r in b.rows:
-        if "inner" in r:
-            lines.append(f"| {r['name']} | {r['peer']} | {r['wall']:.1f} | {r['target'] or '-'}{'' if r['met'] else ', missed'} | - |")
-        elif "rss" in r:
-            lines.append(f"| {r['name']} | bound {mib(r['limit'])} | - | - | {mib(r['rss'])} |")
-        else:
-            lines.append(f"| {r['name']} | {r['peer']} | {r['wall']:.1f} (CPU {r['cpu']:.1f}) | {r['target'] or '-'}{'' if r['met'] else ', missed'} | {mib(r['us_rss'])}, {mib(r['them_rss'])} |")
-    with open(path, "w") as f:
-        f.write(text[:i] + machine + "\n\n" + "\n".join(lines) + "\n" + text[k:])
-
-
 def report(b, machine):
     lines = ["# Results", "",
              machine + " Made by `make bench`; the data are described in bench/gen.py, the peers in bench/peers.py.", "",
@@ -240,7 +222,6 @@ def main():
     p.add_argument("--durable", action=argparse.BooleanOptionalAction, default=True)
     p.add_argument("--against", help="another build of shardify, to be compared with instead of the peers")
     p.add_argument("--results")
-    p.add_argument("--readme")
     a = p.parse_args()
     b = Bench(a)
     machine = head()  # before the results change the tree
@@ -252,8 +233,6 @@ def main():
     if a.results:
         with open(a.results, "w") as f:
             f.write(report(b, machine))
-    if a.readme:
-        readme(a.readme, b, machine)
     sys.exit(0 if all(r["met"] for r in b.rows) else 3)
 
 

@@ -12,4 +12,7 @@ if ! "$venv/bin/python" -c 'import numpy, webdataset, PIL, h5py, hdf5plugin, upr
 fi
 "$venv/bin/python" bench/gen.py "$data" files jpegs npz volumes big hdf5 hdf5-big root root-big parquet
 go build -o build/bench/opentime ./bench/opentime
-exec "$venv/bin/python" bench/run.py --data "$data" --shardify bin/shardify --work build/bench/work --results bench/RESULTS.md --readme README.md "$@"
+status=0
+"$venv/bin/python" bench/run.py --data "$data" --shardify bin/shardify --work build/bench/work --results bench/RESULTS.md "$@" || status=$?
+"$venv/bin/python" bench/headline.py # the rows of README.md
+exit $status
