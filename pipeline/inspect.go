@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 
 	"github.com/shardify/shardify"
@@ -19,6 +20,9 @@ import (
 
 // Inspection is inputs to look at.
 type Inspection = inspect.Request
+
+// Card describes a data set for those who find it elsewhere.
+type Card = inspect.Card
 
 // Shown is a sample, for people and for programs.
 type Shown = inspect.Shown
@@ -97,4 +101,23 @@ func ManifestOf(dir string) (string, *index.Manifest, error) {
 		m, err = index.DecodeManifest(b)
 	}
 	return dir, m, shardify.Hint(err, "verify "+printable.Quote(dir)+" tells more")
+}
+
+// CardOf describes the data set in a folder, with its splits.
+func CardOf(dir string) (*Card, error) {
+	dir, m, err := ManifestOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Card{Name: filepath.Base(full), Manifest: m, Splits: map[string]*index.Manifest{}}
+	for name := range m.Splits {
+		if _, c.Splits[name], err = ManifestOf(storage.Join(dir, name)); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }

@@ -134,7 +134,7 @@ func (s *set) list() (map[string]int64, error) {
 }
 
 // harmless are files that people put beside data; no loader takes them for it.
-var harmless = []string{"README*", "LICENSE*", "LICENCE*", "COPYING*", "*.md", "SHA256SUMS*", "MD5SUMS*", ".DS_Store", "._*", "Thumbs.db",
+var harmless = []string{"README*", "croissant.json", "LICENSE*", "LICENCE*", "COPYING*", "*.md", "SHA256SUMS*", "MD5SUMS*", ".DS_Store", "._*", "Thumbs.db",
 	".nfs*", ".gitattributes", ".gitignore", "lost+found"}
 
 // extra reports files that nothing names.

@@ -13,6 +13,8 @@ type inspectFlags struct {
 	s      pipeline.Settings
 	sample *sampleValue
 	stats  *statsFlags
+	// Files to write.
+	card, croissant string
 }
 
 func inspectCommand(p *program) *cobra.Command {
@@ -25,7 +27,8 @@ data are read once.`,
 		Example: `shardify inspect photos/
 shardify inspect train.npz test.npz
 shardify inspect photos-shards --sample 12
-shardify inspect events.root --stats --html report.html`,
+shardify inspect events.root --stats --html report.html
+shardify inspect photos-shards --card photos-shards/README.md --croissant photos-shards/croissant.json`,
 	}
 	f := &inspectFlags{}
 	fs := c.Flags()
@@ -34,8 +37,12 @@ shardify inspect events.root --stats --html report.html`,
 	f.s.Options = map[string]string{}
 	cli.AddFormatFlags(fs, readers.Formats, nil, f.s.Options)
 	f.sample = addSample(fs)
+	cli.Grouped(fs, "Description", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.card, "card", "", "write a data card for the Hugging Face Hub to `FILE`: SET/README.md makes tars load without options")
+		fs.StringVar(&f.croissant, "croissant", "", "write the metadata of a data set as Croissant (JSON-LD) to `FILE`")
+	})
 	cli.CompleteSettings(c, &f.s)
-	cli.ShortHelp(c, "from", "columns", "stats", "html", "duplicates", "sample")
+	cli.ShortHelp(c, "from", "columns", "stats", "html", "duplicates", "sample", "card", "croissant")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && f.s.From != "synth" {
 			return shardify.Hint(shardify.Usage("no input"), "for example: shardify inspect photos/")

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/shardify/shardify"
 )
 
 // OutFile is a file that gets its name when it is complete.
@@ -75,4 +78,17 @@ func umask() fs.FileMode {
 		return fs.FileMode(n)
 	}
 	return 0o022
+}
+
+// WriteNew writes a file that is not there yet.
+func WriteNew(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s %w: it is left as it is", name, shardify.ErrExists)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }

@@ -57,21 +57,30 @@ func (s *Set) WriteText(w io.Writer) {
 		lines = append(lines, fmt.Sprintf("%s  %s, %s", x.Name, printable.Of(x.Samples, "sample"), shardify.FormatSize(x.Bytes)))
 	}
 	section(w, "shards:", lines)
-	lines = nil
+	section(w, "recipe:", recipeLines(m))
+	section(w, "left out:", leftOutLines(m))
+	section(w, "skipped:", skippedLines(m))
+}
+
+func recipeLines(m *index.Manifest) (lines []string) {
 	for _, k := range slices.Sorted(maps.Keys(m.Recipe)) {
 		lines = append(lines, k+" "+m.Recipe[k])
 	}
-	section(w, "recipe:", lines)
-	lines = nil
+	return lines
+}
+
+func leftOutLines(m *index.Manifest) (lines []string) {
 	for _, l := range m.LeftOut {
 		lines = append(lines, Leftover(l))
 	}
-	section(w, "left out:", lines)
-	lines = nil
+	return lines
+}
+
+func skippedLines(m *index.Manifest) (lines []string) {
 	for _, k := range m.Skipped {
 		lines = append(lines, fmt.Sprintf("%s %s samples [%d, %d): %s", k.Input, k.Object, k.Lo, k.Hi, k.Reason))
 	}
-	section(w, "skipped:", lines)
+	return lines
 }
 
 // WriteText writes the sample for people.
