@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -45,6 +46,11 @@ def test_its_name_is_that_of_the_data_not_of_the_place(make):
 def test_many_threads_open_more_shards_than_stay_open(make):
     ds = shardify.grain.source(make("fixed", shards=[1] * N))
     ds.ds._limit = 2
-    with ThreadPoolExecutor(8) as pool:
-        got = list(pool.map(lambda i: int(ds[i % N]["cls"]), range(4000)))
-    assert got == [i % N % 3 for i in range(4000)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            got = list(pool.map(lambda i: int(ds[i % N]["cls"]), range(400)))
+    finally:
+        sys.setswitchinterval(before)
+    assert got == [i % N % 3 for i in range(400)]
