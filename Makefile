@@ -7,7 +7,7 @@ VENV     = build/venv
 PYTHON  ?= $(VENV)/bin/python
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build licences demo test test-go test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment pictures golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment pictures golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,28 +30,53 @@ demo: build ## convert real images and arrays, verify them, read them back
 	@sh testdata/demo/demo.sh
 
 # The parts run at the same time: each waits a good deal, for disks, processes and clocks.
-test: build ## the quick tests; what is skipped is named with a reason
-	@$(MAKE) --no-print-directory -j 3 --output-sync=target test-race test-programs test-python
+# Two idle cores take 6 minutes, or 8 when everything has to be compiled first.
+test: build ## the quick tests (8 minutes on two cores); what is skipped is named with a reason
+	@$(MAKE) --no-print-directory -j 3 --output-sync=target test-python test-programs test-plain test-race
 
-test-go: test-race test-programs
+test-go: test-programs test-plain test-race
 
-# Those that run the programs gain nothing from -race: the programs are built without.
-# Tests that hang end after TIMEOUT, which leaves room for machines that do other things, too.
-PROGRAM_TESTS = internal/faulttest|internal/docstest|internal/endtoend|internal/archtest
+# go vet is part of make lint. Tests that hang end after TIMEOUT, which leaves room for machines
+# that do other things, too.
 TIMEOUT ?= 20m
+GOTEST   = go test -vet=off -timeout $(TIMEOUT)
+PROGRAM_TESTS = internal/faulttest|internal/docstest|internal/endtoend|internal/archtest
+
+# -race makes a test ten times slower, and finds what goroutines do to each other. These packages
+# start some, or their tests call a helper that does. Damaged inputs that are read one after the other
+# start none. All tests run without -race too, where memory and allocations are as in use.
+RACE = $$(grep -rlE --include='*.go' --exclude-dir=build '\bgo (func\b|[A-Za-z_.]+\()|\.Go\(|/(readertest|transformtest)"' . | xargs -n 1 dirname | sort -u | grep -vE '$(PROGRAM_TESTS)')
+ALONE = Mutat|Flip|Corpus|Damage|Hostile|Fuzz
+
+test-plain:
+	@mkdir -p build
+	@$(GOTEST) -tags invariants -v $$(go list ./... | grep -vE '$(PROGRAM_TESTS)') >build/test.log 2>&1; code=$$?; awk "$$TOLD" build/test.log; exit $$code
+	$(GOTEST) -tags cuda -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
+	$(GOTEST) -tags cuda ./cmd/shardify-gpu
+
+# What go test -v is to tell: all of a package that failed, and what corpus tests left out.
+export define TOLD
+/^=== / { corpus = $$3 ~ /Corpus/; next }
+/^ *--- PASS/ { next }
+/^(ok|FAIL|\?) *\t/ { if ($$1 != "?") print ($$1 == "ok" ? left : all) $$0; all = left = ""; next }
+{ all = all $$0 "\n"; if (corpus && /^ +[a-z_]+_test\.go:/) left = left $$0 "\n" }
+END { printf "%s", all }
+endef
+
 test-race:
-	go test -race -timeout $(TIMEOUT) $$(go list ./... | grep -vE '$(PROGRAM_TESTS)')
-	go test -race -tags cuda -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
-	go test -race -tags cuda ./cmd/shardify-gpu
-	@go test -count=1 -run Corpus -v ./readers/... | grep -E '^ +[a-z_]+_test\.go:' || true
+	$(GOTEST) -race -short -skip '$(ALONE)' $(RACE)
+	$(GOTEST) -race -short -tags cuda -run 'Device|Driver' ./gpuload
 
 test-programs:
-	go test -timeout $(TIMEOUT) $$(go list ./... | grep -E '$(PROGRAM_TESTS)')
+	$(GOTEST) $$(go list ./... | grep -E '$(PROGRAM_TESTS)')
 
 # What has a long form has a short one in make test.
 test-long: build ## the long forms of all tests that have one (hours)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 6h ./...
 	SHARDIFY_LONG=1 go test -count=1 -timeout 6h -tags cuda -run 'Device|Driver' ./gpuload
+	go test -race -count=1 -timeout 6h $$(go list ./... | grep -vE '$(PROGRAM_TESTS)')
+	go test -race -count=1 -timeout 6h -tags cuda -run 'Device|Driver' ./gpuload
+	go test -race -count=1 -timeout 6h -tags cuda ./cmd/shardify-gpu
 
 # What looks at processes, traces them or opens libraries of the system is left out: the
 # emulator's are not those of such a machine. The bytes of both kinds of processor are compared by make test.

@@ -25,6 +25,8 @@ func TestOperationsStayUnderTheMemory(t *testing.T) {
 	samples := int64(200_000)
 	if long() {
 		samples = 500_000
+	} else if testing.Short() {
+		samples = 20_000
 	}
 	for _, jobs := range []int{1, 3} {
 		r := shuffleRun{samples: int(samples), memory: 16 << 20, schema: "i:i64", shuffle: plan.ShuffleNone, jobs: jobs, change: func(q *convert.Request) {

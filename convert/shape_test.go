@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -509,8 +508,10 @@ func TestEveryFailureLeavesAConversionThatGoesOn(t *testing.T) {
 	want, _ := convertFake(t, f, change)
 	p := shapedPlan(t, f, change)
 	step := 4
-	if os.Getenv("SHARDIFY_LONG") != "" {
+	if long() {
 		step = 1
+	} else if testing.Short() {
+		step = 37
 	}
 	for i := 1; ; i += step {
 		mem := memory.New()

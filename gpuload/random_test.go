@@ -31,6 +31,8 @@ func TestRandomProgramsOnTheDevice(t *testing.T) {
 	programs := 150
 	if long() {
 		programs = 10_000
+	} else if testing.Short() {
+		programs = 50
 	}
 	if s := os.Getenv("PROGRAMS"); s != "" {
 		programs, _ = strconv.Atoi(s)

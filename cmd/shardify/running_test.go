@@ -249,6 +249,9 @@ func TestOpenFilesStayFew(t *testing.T) {
 	for name, file := range map[string]string{
 		"npz": "testdata/demo/digits.npz", "hdf5": "testdata/demo/digits.h5", "root": "readers/root/testdata/order.root", "files": "testdata/demo/README.md",
 	} {
+		if testing.Short() && name != "files" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			in := filepath.Join(dir, "in")
@@ -271,7 +274,11 @@ func TestOpenFilesStayFew(t *testing.T) {
 // TestAStoppedProcessIsNoStall: the time in which it was stopped does not count.
 func TestAStoppedProcessIsNoStall(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	p := start(t, "convert", "--from", "synth", "--samples", "400000", "--schema", "x:f32[64]", "-o", out, "--stall", "1s", "--sync", "none", "--shard-samples", "20000")
+	samples := "400000"
+	if testing.Short() {
+		samples = "100000"
+	}
+	p := start(t, "convert", "--from", "synth", "--samples", samples, "--schema", "x:f32[64]", "-o", out, "--stall", "1s", "--sync", "none", "--shard-samples", "20000")
 	time.Sleep(50 * time.Millisecond)
 	for range 2 {
 		p.Process.Signal(syscall.SIGSTOP)

@@ -48,6 +48,7 @@ def driver():
 # arrays are NumPy's, copied from the device in order of a stream.
 BEGIN = """
 import ctypes, gc, os, sys, threading, time
+sys.modules["torch"] = None  # nobody needs it here, and it takes seconds to import
 import numpy as np
 import conftest, loading, shardify
 from shardify import clib, dlpack, frameworks

@@ -3,7 +3,9 @@
 package transformtest
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"math"
@@ -57,6 +59,8 @@ func SchemaOf(b *shardify.Batch) []shardify.Field {
 	return s
 }
 
+var rubbish = bytes.Repeat([]byte{0xab}, 8<<10)
+
 // Arena hands out memory that was used before, as conversions do.
 func Arena(t testing.TB) *shardify.Arena {
 	t.Helper()
@@ -71,10 +75,7 @@ func Arena(t testing.TB) *shardify.Arena {
 	dirty := grant()
 	for size := 1 << 10; size <= 8<<10; size += size / 4 {
 		for range max(4, 1<<17/size) {
-			b := dirty.Alloc(size)
-			for i := range b {
-				b[i] = 0xab
-			}
+			copy(dirty.Alloc(size), rubbish)
 		}
 	}
 	dirty.Release()
@@ -83,20 +84,20 @@ func Arena(t testing.TB) *shardify.Arena {
 
 // value is all bytes of one sample of a column: lengths of lists, values, presence.
 func value(c *shardify.Column, i int) string {
-	var s strings.Builder
+	var s []byte
 	a, b := int64(i), int64(i+1)
 	for _, o := range c.Offsets {
 		for k := a; k < b; k++ {
-			fmt.Fprintf(&s, "%d,", o[k+1]-o[k])
+			s = append(strconv.AppendInt(s, o[k+1]-o[k], 10), ',')
 		}
 		a, b = o[a], o[b]
 	}
 	lo, hi := c.Range(i, i+1)
-	fmt.Fprintf(&s, "|%x", c.Data[lo:hi])
+	s = hex.AppendEncode(append(s, '|'), c.Data[lo:hi])
 	if c.Valid != nil {
-		fmt.Fprintf(&s, "|%d", c.Valid[i])
+		s = strconv.AppendInt(append(s, '|'), int64(c.Valid[i]), 10)
 	}
-	return s.String()
+	return string(s)
 }
 
 // Outcome is what a transform made, by sample.
@@ -110,7 +111,7 @@ func (o *Outcome) Add(b *shardify.Batch) {
 	for i := range b.Samples {
 		var s strings.Builder
 		for k := range b.Columns {
-			fmt.Fprintf(&s, "%s=%s;", b.Columns[k].Name, value(&b.Columns[k], i))
+			s.WriteString(b.Columns[k].Name + "=" + value(&b.Columns[k], i) + ";")
 		}
 		o.samples[b.ID(i)] = s.String()
 		o.order = append(o.order, b.ID(i))

@@ -8,7 +8,8 @@ import (
 	"github.com/shardify/shardify/gpuload/order"
 )
 
-// calibrationBytes is what a measurement moves: some milliseconds' worth.
+// calibrationBytes is what a measurement moves: some milliseconds' worth, and no more than a
+// 512th of the device's memory.
 const calibrationBytes = 32 << 20
 
 // smallestEngineRow is where asking for every row costs more than moving it.
@@ -17,13 +18,13 @@ const smallestEngineRow = 16 << 10
 // calibrate measures how fast the copy engine and kernels read pinned memory, and
 // from which size of a row the copy engine is the better choice.
 func (d *Device) calibrate() (err error) {
-	m, err := d.newMeter(calibrationBytes)
+	m, err := d.newMeter(min(calibrationBytes, int64(d.info.Memory/512)))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.close()) }()
 	s := Speed{Batch: d.batch}
-	if s.Engine, err = m.best(int64(len(m.host)), m.engine(calibrationBytes)); err != nil {
+	if s.Engine, err = m.best(int64(len(m.host)), m.engine(int64(len(m.host)))); err != nil {
 		return err
 	}
 	if s.Read, err = m.best(int64(len(m.host)), m.read(addressOf(m.host))); err != nil {

@@ -56,10 +56,10 @@ func TestInfo(t *testing.T) {
 	d := newFake(t).open(t, Options{})
 	i := d.Info()
 	if i.Name != "Fake GPU" || i.PCI != "0000:FF:1F.7" || i.Capability != [2]int32{9, 0} || i.Driver != 13000 || i.Multiprocessors != 20 || i.NUMA != -1 ||
-		i.UUID != "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f" || i.Memory != 1<<33 || d.String() != "cuda:0" {
+		i.UUID != "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f" || i.Memory != 1<<30 || d.String() != "cuda:0" {
 		t.Errorf("%+v", i)
 	}
-	if free, total, err := d.MemoryInfo(); err != nil || free != 1<<33 || total != 1<<33 {
+	if free, total, err := d.MemoryInfo(); err != nil || free != 1<<30 || total != 1<<30 {
 		t.Error(free, total, err)
 	}
 	// What only a driver call of a later day will use must still be bound right.

@@ -301,7 +301,7 @@ static int device(int32_t d) { return d == 7 ? 0 : 101; }
 API CUresult cuDeviceGetName(char *s, int32_t n, int32_t d) { ENTER("cuDeviceGetName", 0, 0); snprintf(s, n, "Fake GPU"); LEAVE(device(d)); }
 API CUresult cuDeviceGetPCIBusId(char *s, int32_t n, int32_t d) { ENTER("cuDeviceGetPCIBusId", 0, 0); snprintf(s, n, "0000:FF:1F.7"); LEAVE(device(d)); }
 API CUresult cuDeviceGetUuid_v2(char *s, int32_t d) { ENTER("cuDeviceGetUuid_v2", 0, 0); for (int i = 0; i < 16; i++) s[i] = i; LEAVE(device(d)); }
-API CUresult cuDeviceTotalMem_v2(u64 *n, int32_t d) { ENTER("cuDeviceTotalMem_v2", 0, 0); *n = 1ull << 33; LEAVE(device(d)); }
+API CUresult cuDeviceTotalMem_v2(u64 *n, int32_t d) { ENTER("cuDeviceTotalMem_v2", 0, 0); *n = 1ull << 30; LEAVE(device(d)); }
 API CUresult cuDeviceGetAttribute(int32_t *v, int32_t a, int32_t d) {
     ENTER("cuDeviceGetAttribute", 0, 0);
     static const int32_t table[][2] = {{16, 20}, {19, 1}, {40, 3}, {41, 1}, {75, 9}, {76, 0}, {91, 1}, {99, 1}, {113, 1}};
@@ -342,7 +342,7 @@ API CUresult cuCtxSynchronize(void) {
     LEAVE(0);
 }
 API CUresult cuCtxGetStreamPriorityRange(int32_t *least, int32_t *greatest) { ENTER("cuCtxGetStreamPriorityRange", 1, 0); *least = 0; *greatest = -5; LEAVE(0); }
-API CUresult cuMemGetInfo_v2(u64 *f, u64 *t) { ENTER("cuMemGetInfo_v2", 1, 0); *t = 1ull << 33; *f = *t; LEAVE(0); }
+API CUresult cuMemGetInfo_v2(u64 *f, u64 *t) { ENTER("cuMemGetInfo_v2", 1, 0); *t = 1ull << 30; *f = *t; LEAVE(0); }
 
 static int take(void **p, u64 n, int kind) {
     if (!n) return 1;
