@@ -96,7 +96,7 @@ func (j *Job) gathered(ctx context.Context, shards []int) (bool, error) {
 			return false, err
 		}
 	}
-	j.Progress.Shards.Add(int64(len(shards)))
+	j.Progress.Gathers.Add(int64(len(shards)))
 	return len(shards) > 0, nil
 }
 

@@ -66,7 +66,7 @@ func (j *Job) ungathered(ctx context.Context, shards []int) (todo []int, err err
 			todo = append(todo, i)
 			continue
 		}
-		j.Progress.Shards.Add(1)
+		j.Progress.Gathers.Add(1)
 	}
 	return todo, nil
 }
@@ -151,7 +151,7 @@ func (j *Job) gather(ctx context.Context, set *shuffle.Set, shard int) error {
 	if err := j.receipts().publish(ctx, r); err != nil {
 		return err
 	}
-	j.Progress.Shards.Add(1)
+	j.Progress.Gathers.Add(1)
 	j.Progress.Made.Add(1)
 	return nil
 }

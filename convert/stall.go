@@ -109,7 +109,7 @@ func (j *Job) WatchStall(after time.Duration, moved func() bool, stalled func(*S
 
 // moves is a number that changes while the job moves.
 func (j *Job) moves() int64 {
-	n := j.activities.tick() + j.Progress.Samples.Load() + j.Progress.Shards.Load() + j.Progress.Gathered.Load()
+	n := j.activities.tick() + j.Progress.Samples.Load() + j.Progress.Shards.Load() + j.Progress.Gathers.Load() + j.Progress.Gathered.Load()
 	for _, s := range []storage.Store{j.Store, j.scratch()} {
 		n += storage.Moves(s)
 	}

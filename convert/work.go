@@ -51,10 +51,10 @@ type Job struct {
 	shuffle *shuffle.Shuffle // nil without
 }
 
-// Progress counts the samples and decoded bytes that were read, and the shards
-// that are published. Resumed shards count from the start.
+// Progress counts the samples and decoded bytes that were read, and the shards that are published:
+// of a global shuffle portions are, and Gathers are its shards. Resumed ones count from the start.
 type Progress struct {
-	Samples, Bytes, Shards, Skipped atomic.Int64
+	Samples, Bytes, Shards, Gathers, Skipped atomic.Int64
 	// Resumed is those of Bytes that were done before.
 	Resumed atomic.Int64
 	// Gathered counts the samples of a global shuffle that are in their shards.

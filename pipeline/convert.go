@@ -58,7 +58,7 @@ func (p *Prepared) convert(ctx context.Context) (*Result, error) {
 		}
 		return &Result{Output: p.Output, Manifest: m, Already: true}, p.Tidy()
 	}
-	end := p.begin(p.Plan.Task(0, 1))
+	end := p.begin(p.Plan.Task(0, 1), p.Plan.Gathers)
 	defer end()
 	start := time.Now()
 	m, err := p.Job.Convert(ctx)

@@ -99,7 +99,7 @@ func (p *Prepared) extend(ctx context.Context, e *sets.Extension) (err error) {
 	if p.Job.Sink, err = e.Sink(p.Plan, p.Job.Sink); err != nil {
 		return err
 	}
-	defer p.begin(p.Plan.Task(0, 1))()
+	defer p.begin(p.Plan.Task(0, 1), p.Plan.Gathers)()
 	if _, err = p.Job.Convert(ctx); err != nil {
 		return err
 	}

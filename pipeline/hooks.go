@@ -45,6 +45,10 @@ type Progress struct {
 	Shards     int64   `json:"shards"`
 	AllShards  int64   `json:"total_shards"`
 	Seconds    float64 `json:"seconds"`
+
+	// Of a global shuffle: the samples that are in their shards, and the portions of the inputs
+	// that are scattered.
+	Gathered, Portions, AllPortions int64 `json:"-"`
 }
 
 // follow calls Progress until stop.
@@ -79,17 +83,22 @@ func (h *Hooks) follow(look func() Progress) (stop func()) {
 	return func() { close(done); wg.Wait() }
 }
 
-// begin calls the hooks until end.
-func (p *Prepared) begin(units []int) (end func()) {
+// begin calls the hooks until end, for units and shards of a global shuffle.
+func (p *Prepared) begin(units []int, gathers int) (end func()) {
 	ended, unfollow := func() {}, func() {}
 	if p.hooks.Begin != nil {
 		ended = p.hooks.Begin(p, units)
 	}
 	unwatch := p.hooks.watch(p.Job.WatchStall)
-	if all := total(p.Plan, units); all.AllShards > 0 {
+	if all := total(p.Plan, units, gathers); all.AllSamples > 0 || gathers > 0 {
+		splits := int64(max(len(p.Plan.SplitNames()), 1))
 		unfollow = p.hooks.follow(func() Progress {
 			x, c := all, &p.Job.Progress
-			x.Samples, x.Bytes, x.Shards = c.Samples.Load(), c.Bytes.Load(), c.Shards.Load()
+			x.Samples, x.Bytes, x.Gathered, x.Shards = c.Samples.Load(), c.Bytes.Load(), c.Gathered.Load(), c.Shards.Load()
+			if p.Plan.Shuffle == plan.ShuffleGlobal {
+				x.Portions, x.Shards = x.Shards, c.Gathers.Load()
+			}
+			x.Shards *= splits
 			return x
 		})
 	}
@@ -100,8 +109,9 @@ func (p *Prepared) begin(units []int) (end func()) {
 	}
 }
 
-// total is what there is to do, that of earlier runs included.
-func total(p *plan.Plan, units []int) (t Progress) {
+// total is what there is to do, that of earlier runs included. Each split gets a shard of
+// its own.
+func total(p *plan.Plan, units []int, gathers int) (t Progress) {
 	for _, u := range units {
 		t.AllBytes += p.UnitBytes(u)
 		x := p.Units[u]
@@ -111,7 +121,8 @@ func total(p *plan.Plan, units []int) (t Progress) {
 		}
 	}
 	if p.Shuffle == plan.ShuffleGlobal {
-		t.AllShards = int64(p.Gathers)
+		t.AllShards, t.AllPortions = int64(gathers), t.AllShards
 	}
+	t.AllShards *= int64(max(len(p.SplitNames()), 1))
 	return t
 }

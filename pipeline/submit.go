@@ -27,6 +27,8 @@ type SubmitSettings struct {
 	Elements, Tasks, CPUs                         int
 	Memory                                        int64 // bytes of an element
 	Time                                          time.Duration
+	MergeMemory                                   int64 // bytes of the merge
+	MergeTime                                     time.Duration
 	Throttle                                      int // elements that run at the same time
 	Partition, Account, QOS, Constraint, MailUser string
 	Logs, Scripts                                 string   // folders
@@ -64,8 +66,8 @@ type SubmittedScript struct {
 }
 
 // Submit writes the scripts of a job array that does the tasks of a plan and of the merge
-// that follows it, and with Now submits them. If sbatch fails, there are a result, which has
-// the jobs that were submitted, and an error.
+// that follows it, and with Now submits them: all of them, or none. If sbatch fails, there are
+// a result, which has the scripts, and an error.
 func Submit(ctx context.Context, s SubmitSettings) (*Submission, error) {
 	folder, err := filepath.Abs(s.Folder)
 	if err != nil {
@@ -176,7 +178,7 @@ func (b *submitter) partition(ctx context.Context, p *plan.Plan) error {
 	var why []string
 	b.job.Job, why = load.Resources(cluster.Resources{CPUs: s.CPUs, Memory: s.Memory, Time: s.Time}, elements)
 	b.out.Notes = append(b.out.Notes, why...)
-	b.job.Merge = load.MergeResources()
+	b.job.Merge = load.MergeResources(cluster.Resources{Memory: s.MergeMemory, Time: s.MergeTime})
 	b.job.Tasks, b.rec.Tasks, b.out.Tasks = s.Tasks, s.Tasks, s.Tasks
 	b.job.Stride, b.rec.Elements, b.out.Elements = elements, elements, elements
 	return nil
@@ -260,7 +262,7 @@ func (b *submitter) submit(ctx context.Context) (*Submission, error) {
 	}
 	b.out.Commands = cluster.Commands(dir, scripts, b.after)
 	if failed != nil && len(ids) > 0 {
-		failed = shardify.Hint(failed, "submitted before that: "+strings.Join(ids, ", ")+"; take them back with: scancel "+strings.Join(ids, " "))
+		failed = shardify.Hint(failed, "submitted, and not cancelled: "+strings.Join(ids, ", ")+"; take them back with: scancel "+strings.Join(ids, " "))
 	}
 	if failed != nil {
 		failed = shardify.Hint(failed, "the scripts are in "+dir)

@@ -25,6 +25,8 @@ var SubmitKeys = []SubmitKey{
 	{"cpus", "", "Job", "cores of an element; 4 if left out", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.CPUs) }},
 	{"mem", "", "Job", "memory of an element; estimated if left out", func(s *SubmitSettings) Value { return (*value.Memory)(&s.Memory) }},
 	{"time", "", "Job", "time limit of an element, such as 90m or 1-12:00:00; estimated if left out", func(s *SubmitSettings) Value { return (*timeLimit)(&s.Time) }},
+	{"merge-mem", "", "Job", "memory of the merge; estimated if left out", func(s *SubmitSettings) Value { return (*value.Memory)(&s.MergeMemory) }},
+	{"merge-time", "", "Job", "time limit of the merge; 1 hour if left out", func(s *SubmitSettings) Value { return (*timeLimit)(&s.MergeTime) }},
 	{"throttle", "", "Job", "elements that may run at the same time", func(s *SubmitSettings) Value { return (*value.Jobs)(&s.Throttle) }},
 
 	{"partition", "", "Site", "`NAME` of the partition", func(s *SubmitSettings) Value { return (*value.Text)(&s.Partition) }},

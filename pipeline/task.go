@@ -139,8 +139,14 @@ func (p *Prepared) do(ctx context.Context, t Task) (*Worked, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	units := t.units(p.Plan)
-	defer p.begin(units)()
+	units, gathers := t.units(p.Plan), t.gathers(p.Plan)
+	switch t.Stage {
+	case StageScatter:
+		gathers = nil
+	case StageGather:
+		units = nil
+	}
+	defer p.begin(units, len(gathers))()
 	defer p.dropScratch()
 	if err := p.OpenSource(ctx); err != nil {
 		return nil, err
@@ -152,7 +158,7 @@ func (p *Prepared) do(ctx context.Context, t Task) (*Worked, error) {
 		return nil, p.removed(p.hintWaiting(err, t))
 	}
 	c := &p.Job.Progress
-	return &Worked{p.Output, t, len(units), c.Shards.Load(), c.Samples.Load(), c.Skipped.Load()}, nil
+	return &Worked{p.Output, t, len(units), c.Shards.Load() + c.Gathers.Load(), c.Samples.Load(), c.Skipped.Load()}, nil
 }
 
 func (p *Prepared) work(ctx context.Context, t Task, units []int) error {
@@ -212,7 +218,7 @@ func (p *Prepared) merge(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	defer p.dropScratch()
-	defer p.begin(nil)()
+	defer p.begin(nil, 0)()
 	m, err := p.Job.Merge(ctx)
 	if errors.Is(err, shardify.ErrCorrupt) && p.OpenSource(ctx) == nil {
 		// The inputs help to name a damaged object; otherwise merge needs none.

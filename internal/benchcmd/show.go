@@ -23,7 +23,7 @@ func show(o *cli.IO, dirs []string, f *flags, r *trainer.Report) {
 	}{dirs, r, f.trace, f.html, next})
 	line := func(name, format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); text != "" {
-			o.Result("%-13s%s", name, text)
+			o.Line("%-13s%s", name, text)
 		}
 	}
 	for _, n := range r.Notes {
@@ -61,7 +61,7 @@ func show(o *cli.IO, dirs []string, f *flags, r *trainer.Report) {
 func columns(list []string) string {
 	const most = 6
 	if len(list) > most {
-		return fmt.Sprintf("%d columns: %s, ...", len(list), strings.Join(list[:most], ", "))
+		return fmt.Sprintf("%s columns: %s, ...", printable.Count(int64(len(list))), strings.Join(list[:most], ", "))
 	}
 	return printable.Of(int64(len(list)), "column") + ": " + strings.Join(list, ", ")
 }

@@ -25,6 +25,8 @@ type IO struct {
 	JSON     bool // results as one object per line
 	Quiet    bool // neither progress nor notes
 	Terminal bool // Err is one
+	// Columns of the terminals that Out and Err are; 0 if they are none.
+	OutColumns, ErrColumns int
 	// Command is what the user has typed, as a shell would take it.
 	Command string
 	// RetryFull: a full disk or quota is no failure for good, CodeStopped is the code.
@@ -39,7 +41,21 @@ type IO struct {
 func Standard() *IO {
 	out := &output{w: os.Stdout, pipe: newPipe()}
 	out.text.W = writer(out.raw)
-	return &IO{pipe: out.pipe, Out: out, Err: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
+	o := &IO{pipe: out.pipe, Out: out, Err: os.Stderr, OutColumns: columns(os.Stdout), ErrColumns: columns(os.Stderr)}
+	o.Terminal = o.ErrColumns > 0 && os.Getenv("TERM") != "dumb"
+	return o
+}
+
+// columns is the width of a terminal, within what can be read; 0 if the file is none.
+func columns(f *os.File) int {
+	if !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	n, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || n <= 0 {
+		n = 80
+	}
+	return min(max(n, 80), 200)
 }
 
 // output is where results go.
@@ -103,6 +119,17 @@ type Reported struct {
 
 // Reported is what Report has shown last; nil if nothing.
 func (o *IO) Reported() *Reported { return o.reported.Load() }
+
+// Line writes a line that begins with a label, as Result does. On a terminal it is broken
+// between words.
+func (o *IO) Line(format string, args ...any) {
+	o.Result("%s", printable.Lines(printable.Fold(printable.Sprintf(format, args...), o.OutColumns)))
+}
+
+// NoteLine is Line for Note.
+func (o *IO) NoteLine(format string, args ...any) {
+	o.Note("%s", printable.Lines(printable.Fold(printable.Sprintf(format, args...), o.ErrColumns)))
+}
 
 // Note writes a line about what happens, unless quiet.
 func (o *IO) Note(format string, args ...any) {

@@ -11,10 +11,13 @@ import (
 	"github.com/shardify/shardify/pipeline"
 )
 
-// Bar shows how far something is: a bar on a terminal, else a line a minute.
+// Bar shows how far something is: a bar on a terminal, else a line a minute, the first after a
+// minute.
 type Bar struct {
 	o   *IO
 	bar *progressbar.ProgressBar
+
+	writing bool // of a global shuffle, the second time that the bar fills
 }
 
 // NewBar shows nothing yet.
@@ -32,7 +35,7 @@ func (b *Bar) Every() time.Duration {
 func (b *Bar) drawn(doing string, all int64, counts ...progressbar.Option) *progressbar.ProgressBar {
 	if b.bar == nil && b.o.Terminal && !b.o.JSON {
 		if len(counts) == 0 {
-			counts = []progressbar.Option{progressbar.OptionShowBytes(true), progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(true)}
+			counts = []progressbar.Option{progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true), progressbar.OptionFullWidth(), progressbar.OptionSetPredictTime(true)}
 		}
 		counts = append(counts, progressbar.OptionSetWriter(b.o.Err), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(doing))
 		b.bar = progressbar.NewOptions64(all, counts...)
@@ -47,21 +50,41 @@ func (b *Bar) Clear() {
 	}
 }
 
-// Converting shows a conversion.
+// Converting shows a conversion. A global shuffle fills the bar twice: with what is read, then
+// with what is written.
 func (b *Bar) Converting(p pipeline.Progress) {
+	writing := p.AllPortions > 0 && p.Gathered > 0 || p.AllBytes == 0
+	doing, done := fmt.Sprintf("%s/%s shards", printable.Count(p.Shards), printable.Count(p.AllShards)), p.Bytes
+	switch {
+	case writing:
+		done = int64(float64(p.AllBytes) * float64(p.Gathered) / float64(max(p.AllSamples, 1)))
+	case p.AllPortions > 0:
+		doing = fmt.Sprintf("reading %s/%s portions", printable.Count(p.Portions), printable.Count(p.AllPortions))
+	}
 	if bar := b.drawn("converting", max(p.AllBytes, 1)); bar != nil {
-		bar.Describe(fmt.Sprintf("%d/%d shards", p.Shards, p.AllShards))
-		bar.Set64(min(p.Bytes, p.AllBytes))
+		if writing && !b.writing {
+			b.writing = true
+			bar.Reset()
+		}
+		bar.Describe(doing)
+		bar.Set64(min(done, p.AllBytes))
 		return
 	}
-	b.o.Note("%s of %s samples, %s of %s, %s of %s, %s", printable.Count(p.Samples), printable.Count(p.AllSamples),
-		shardify.FormatSize(p.Bytes), shardify.FormatSize(p.AllBytes), printable.Count(p.Shards), printable.Of(p.AllShards, "shard"), printable.Seconds(p.Seconds))
 	b.o.Object("progress", p)
+	if p.Seconds < 1 {
+		return
+	}
+	shuffled := ""
+	if writing {
+		shuffled = ", " + printable.Count(p.Gathered) + " in their order"
+	}
+	b.o.Note("%s of %s samples%s, %s of %s, %s of %s, %s", printable.Count(p.Samples), printable.Count(p.AllSamples), shuffled,
+		shardify.FormatSize(p.Bytes), shardify.FormatSize(p.AllBytes), printable.Count(p.Shards), printable.Of(p.AllShards, "shard"), printable.Seconds(p.Seconds))
 }
 
 // Copying shows a copy.
 func (b *Bar) Copying(p pipeline.Progress) {
-	if b.found("copying", p) {
+	if b.found("copying", p) || p.Seconds < 1 {
 		return
 	}
 	b.o.Note("copying: %s of %s", shardify.FormatSize(p.Bytes), shardify.FormatSize(p.AllBytes))
@@ -71,7 +94,7 @@ func (b *Bar) Copying(p pipeline.Progress) {
 	}{p.Bytes, p.AllBytes})
 }
 
-// Checking shows a check; its first line comes after some time.
+// Checking shows a check.
 func (b *Bar) Checking(p pipeline.Progress) {
 	if b.found("verifying", p) || p.Seconds < 1 {
 		return

@@ -19,7 +19,7 @@ import (
 func (o *IO) ShowPlan(x *pipeline.Prepared) {
 	o.Object("plan", x.Facts())
 	for _, l := range PlanLines(x) {
-		o.Result("%s", l)
+		o.Line("%s", l)
 	}
 }
 
@@ -33,7 +33,7 @@ func (o *IO) NotePlan(x *pipeline.Prepared) {
 		return
 	}
 	for _, l := range PlanLines(x) {
-		o.Note("%s", l)
+		o.NoteLine("%s", l)
 	}
 }
 

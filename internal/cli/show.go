@@ -29,7 +29,7 @@ func PlanLines(p *pipeline.Prepared) []string {
 	}
 	line("samples", "%s of %s, %s decoded", printable.Count(f.Samples), printable.Of(visible(p), "field"), shardify.FormatSize(f.DecodedBytes))
 	if f.Parts > 0 {
-		line("parts", "the inputs are planned in %d parts: a shard ends where a part does", f.Parts)
+		line("parts", "the inputs are planned in %s: a shard ends where a part does", printable.Of(int64(f.Parts), "part"))
 	}
 	if t := largest(f); t != "" {
 		line("largest", "%s", t)

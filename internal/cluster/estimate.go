@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -99,9 +100,9 @@ func (l Load) Resources(asked Resources, elements int) (r Resources, why []strin
 	return r, why
 }
 
-// MergeResources is what the merge asks for.
-func (l Load) MergeResources() Resources {
-	return Resources{CPUs: 1, Memory: 2<<30 + 2*l.Plan/worthAWord*worthAWord, Time: time.Hour}
+// MergeResources is what the merge asks for; what is wanted is not chosen.
+func (l Load) MergeResources(want Resources) Resources {
+	return Resources{CPUs: 1, Memory: cmp.Or(want.Memory, 2<<30+2*l.Plan/worthAWord*worthAWord), Time: cmp.Or(want.Time, time.Hour)}
 }
 
 func ceil(a, b int64) int64 { return (a + b - 1) / max(b, 1) }

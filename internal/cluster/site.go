@@ -16,7 +16,7 @@ import (
 
 // SiteKeys are the flags of submit that a file of site defaults may set.
 var SiteKeys = []string{
-	"account", "constraint", "cpus", "elements", "logs", "mail-user", "mem", "partition", "prologue", "qos", "sbatch", "throttle", "time",
+	"account", "constraint", "cpus", "elements", "logs", "mail-user", "mem", "merge-mem", "merge-time", "partition", "prologue", "qos", "sbatch", "throttle", "time",
 }
 
 // Setting is one key of a file of site defaults.

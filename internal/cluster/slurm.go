@@ -69,9 +69,27 @@ func (s Slurm) Limits(ctx context.Context) Limits {
 }
 
 // Submit submits scripts that lie in a folder, each after the one before it, the last
-// stages also after the jobs in after. It returns the ids of the jobs, up to the first that
-// failed.
+// stages also after the jobs in after, and returns the ids of the jobs. All are submitted or
+// none: Slurm has to accept each script before the first is submitted, and if one fails, those
+// before it are cancelled. Only where that fails, too, there are ids beside an error.
 func (s Slurm) Submit(ctx context.Context, folder string, scripts []Script, after []string) (ids []string, err error) {
+	for _, c := range scripts {
+		if _, err := s.run(ctx, "sbatch", "--test-only", filepath.Join(folder, c.Name)); err != nil {
+			return nil, fmt.Errorf("%s is not accepted: %w", c.Name, err)
+		}
+	}
+	ctx = context.WithoutCancel(ctx) // an array whose merge is not submitted would be left alone
+	ids, err = s.submit(ctx, folder, scripts, after)
+	if err == nil || len(ids) == 0 {
+		return ids, err
+	}
+	if _, e := s.run(ctx, "scancel", ids...); e != nil {
+		return ids, errors.Join(err, e)
+	}
+	return nil, fmt.Errorf("%w; submitted before and cancelled: %s", err, strings.Join(ids, ", "))
+}
+
+func (s Slurm) submit(ctx context.Context, folder string, scripts []Script, after []string) (ids []string, err error) {
 	for i, c := range scripts {
 		args := []string{"--parsable"}
 		var needs string

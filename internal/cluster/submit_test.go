@@ -109,28 +109,50 @@ func TestOptionsOfTheScripts(t *testing.T) {
 	}
 }
 
-// TestSubmitTakesWhatSlurmAnswers: each job waits for the one before it; an answer that is
-// no number ends the submission, and what was submitted is told.
+// TestSubmitTakesWhatSlurmAnswers: all scripts are tried before the first is submitted; each
+// job waits for the one before it; an answer that is no number ends the submission, and what
+// was submitted is cancelled, also if the user stops it in between.
 func TestSubmitTakesWhatSlurmAnswers(t *testing.T) {
 	scripts := []Script{{Stage: StageScatter, Name: "a"}, {Stage: StageGather, Name: "b", Needs: true}, {Stage: StageMerge, Name: "c", Needs: true}}
 	for _, c := range []struct {
-		answers []string
-		ids     int
-		fails   bool
+		answers   []string
+		ids       int
+		fails     bool
+		cancelled string
 	}{
-		{[]string{"12\n", "13;cluster\n", "14"}, 3, false}, {[]string{"12", "sbatch: error"}, 1, true}, {[]string{"12", "13", "FAIL"}, 2, true}, {[]string{""}, 0, true},
+		{[]string{"12\n", "13;cluster\n", "14"}, 3, false, ""}, {[]string{"12", "sbatch: error"}, 0, true, "12"}, {[]string{"12", "13", "FAIL"}, 0, true, "12 13"}, {[]string{""}, 0, true, ""},
+		{nil, 0, true, ""}, {[]string{"12", "13", "FAIL", "no controller"}, 2, true, ""},
 	} {
-		var calls []string
-		s := Slurm{func(_ context.Context, name string, args ...string) ([]byte, error) {
+		var calls, tried []string
+		cancelled := ""
+		ctx, stop := context.WithCancel(context.Background())
+		s := Slurm{func(ctx context.Context, name string, args ...string) ([]byte, error) {
+			switch {
+			case args[0] == "--test-only":
+				tried = append(tried, args[1])
+				if c.answers == nil && args[1] == "/s/c" {
+					return nil, errors.New("no")
+				}
+				return nil, nil
+			case name == "scancel" && len(c.answers) > 3:
+				return nil, errors.New(c.answers[3])
+			case name == "scancel":
+				cancelled = strings.Join(args, " ")
+				return nil, nil
+			}
+			stop()
+			if len(tried) != 3 || ctx.Err() != nil {
+				t.Errorf("%q: submitted after trying %q, stopped: %v", c.answers, tried, ctx.Err())
+			}
 			calls = append(calls, name+" "+strings.Join(args, " "))
 			if a := c.answers[len(calls)-1]; a != "FAIL" {
 				return []byte(a), nil
 			}
 			return nil, errors.New("no")
 		}}
-		ids, err := s.Submit(context.Background(), "/s", scripts, []string{"9_1"})
-		if len(ids) != c.ids || (err != nil) != c.fails {
-			t.Errorf("%q: %q, %v", c.answers, ids, err)
+		ids, err := s.Submit(ctx, "/s", scripts, []string{"9_1"})
+		if len(ids) != c.ids || (err != nil) != c.fails || cancelled != c.cancelled {
+			t.Errorf("%q: %q, %v, cancelled %q", c.answers, ids, err, cancelled)
 		}
 		if !c.fails && (calls[1] != "sbatch --parsable --dependency=afterok:12:9_1 --kill-on-invalid-dep=yes /s/b" || !strings.Contains(calls[2], "afterok:13:9_1 ")) {
 			t.Errorf("calls %q", calls)

@@ -90,3 +90,25 @@ func TestWrap(t *testing.T) {
 		}
 	}
 }
+
+// TestFold: lines are broken at a space and go on below the text behind the label; nothing but
+// that space is lost.
+func TestFold(t *testing.T) {
+	for _, c := range []struct {
+		in      string
+		columns int
+		want    string
+	}{
+		{"jobs     two of them", 0, "jobs     two of them"},
+		{"jobs     two of them", 20, "jobs     two of them"},
+		{"jobs     two of  them all", 20, "jobs     two of \n         them all"},
+		{"done: a bb ccc dddd", 12, "done: a bb\n      ccc\n      dddd"},
+		{"no label that is long", 10, "no label\nthat is\nlong"},
+		{"x        averyveryverylongname b", 20, "x        averyveryverylongname\n         b"},
+		{"x  äöü äöü äöü", 10, "x  äöü äöü\n   äöü"},
+	} {
+		if got := Fold(c.in, c.columns); got != c.want {
+			t.Errorf("%q in %d columns:\n%s\nwant\n%s", c.in, c.columns, got, c.want)
+		}
+	}
+}

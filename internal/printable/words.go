@@ -94,3 +94,45 @@ func Wrap(s string, columns int) []string {
 	}
 	return append(out, line)
 }
+
+// Fold breaks a line between words so that it has at most so many columns; 0 is as many as it
+// needs. What follows a label, as in "output   FILE" or "checked: 2 shards", stays below where
+// it began. Nothing but the spaces where it breaks is lost.
+func Fold(line string, columns int) string {
+	text := []rune(line)
+	if columns <= 0 || len(text) <= columns {
+		return line
+	}
+	indent := labelOf(text)
+	if indent > columns/2 {
+		indent = 0
+	}
+	var b strings.Builder
+	for room, label := columns, indent; ; room, label = columns-indent, 0 {
+		at := -1
+		for i, r := range text {
+			if r == ' ' && i > label && (i <= room || at < 0) {
+				at = i
+			}
+		}
+		if len(text) <= room || at < 0 {
+			b.WriteString(string(text))
+			return b.String()
+		}
+		b.WriteString(string(text[:at]) + "\n" + strings.Repeat(" ", indent))
+		text = text[at+1:]
+	}
+}
+
+// labelOf is the length of a line's label and the spaces behind it, 0 if it has none.
+func labelOf(line []rune) int {
+	for i := 1; i < len(line); i++ {
+		if line[i] != ' ' && line[i-1] == ' ' && (i < 2 || line[i-2] == ' ' || line[i-2] == ':') {
+			return i
+		}
+		if i > 20 {
+			break
+		}
+	}
+	return 0
+}

@@ -24,7 +24,7 @@ func Percent(x float64) string {
 
 // Rates writes samples and bytes a second.
 func Rates(samples, bytes float64) string {
-	return fmt.Sprintf("%s samples/s, %s GB/s", figure(samples), figure(bytes*1e-9))
+	return fmt.Sprintf("%s samples/s, %s/s", figure(samples), shardify.FormatSize(int64(bytes)))
 }
 
 // figure writes a positive number with three digits or more.

@@ -57,7 +57,7 @@ func show(o *cli.IO, args []string, f *flags, r *verify.Report) error {
 		Uncompared string `json:"not_compared,omitempty"`
 		Next       string `json:"next,omitempty"`
 	}{r.Path, r.State, r.Format, r.Err() == nil, r.Total, r.Repaired, r.Notes, r.Unmade, f.read, f.seed, r.Counts, r.Orphans, r.Uncompared, r.Next})
-	o.Result("checked: %s", checked(f, r))
+	o.Line("checked: %s", checked(f, r))
 	return verdict(o, args, r)
 }
 

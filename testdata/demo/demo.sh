@@ -6,7 +6,9 @@ work=build/demo
 rm -rf "$work"
 mkdir -p "$work"
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold= plain=
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); fi
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
 
 say "1. Real input: 1,797 handwritten digits, as a folder of PNG images and as an NPZ"
