@@ -112,7 +112,8 @@ type Config struct {
 	Stage     string
 	KeepStage bool
 	// Depth is how many batches are made ahead of the consumer (default 3). There is
-	// one slot more, for the batch that the consumer holds.
+	// one slot more, for the batch that the consumer holds. How many are made at the same
+	// time is up to Workers.
 	Depth int
 	// Group is the bytes up to which several steps come as one Batch (default: one step),
 	// on the host and where all columns are of fixed size: for consumers that part small
@@ -121,7 +122,9 @@ type Config struct {
 	// Patience is how long Next waits while the consumer holds every slot before it
 	// returns ErrHeld (default 30 s); less than 0 is for ever.
 	Patience time.Duration
-	// Workers is the goroutines that read and gather (default: cores, at most 16).
+	// Workers is the goroutines that read and gather (default: cores, at most 16). Each
+	// makes a batch of its own, while there are slots; where a GPU makes all of a batch, one
+	// does for all.
 	Workers int
 	Verify  Verify
 	// Synthetic fills every slot once and delivers it again and again: the rate that

@@ -388,3 +388,29 @@ func TestDamageOnTheWayToTheDeviceIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// TestMakersOnTheDevice: one goroutine makes batches that the GPU gathers alone, whatever Depth
+// is; where the host has a part, as many do as may work.
+func TestMakersOnTheDevice(t *testing.T) {
+	useFakeDriver(t)
+	fixed := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[2]", samples: 40}))
+	lists := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[2],h:f32*", samples: 40}))
+	for _, depth := range []int{1, 3, 9} {
+		for _, c := range []struct {
+			d    *Dataset
+			more Config
+			want int
+		}{
+			{fixed, Config{Tier: TierDevice, DeviceMemory: 1 << 20, Shuffle: Global}, 1},
+			{fixed, Config{Tier: TierStream, Shuffle: Block}, 1},
+			{fixed, Config{Tier: TierStream, Shuffle: Global}, 5},
+			{fixed, Config{Tier: TierDevice, DeviceMemory: 1 << 20, Weights: slices.Repeat([]float64{1}, 40)}, 5},
+			{lists, Config{Tier: TierDevice, DeviceMemory: 1 << 20, Shuffle: Global}, 5},
+		} {
+			c.more.Batch, c.more.Depth, c.more.Workers, c.more.Device = 4, depth, 5, "cuda:0"
+			if l := mustLoader(t, c.d, c.more); l.makers != c.want {
+				t.Errorf("depth %d, %+v: %d batches at a time, want %d", depth, c.more, l.makers, c.want)
+			}
+		}
+	}
+}

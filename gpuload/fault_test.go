@@ -27,6 +27,7 @@ var faults = []struct{ what, file, is, becomes string }{
 	{"loads of windows do not wait for gathers", "cuda/window_linux.go", "w.d.wait(w.d.copies, e)", "error(nil)"},
 	{"memory of windows is written before it was copied", "device/cuda.go", "Mirrored:\n		return c.window.Wait(ctx)", "Mirrored:\n		return ctx.Err()"},
 	{"who reads a window is not noted", "cuda/gather_linux.go", "w.left = &s.gathered", "w.left = nil"},
+	{"host memory of windows is filled before it was read", "device/cuda.go", "return c.window.Left(ctx)", "return ctx.Err()"},
 	{"slots are freed under their consumers", "cuda/slot_linux.go", "d.given(d.drv.eventSynchronize(s.left[i].handle))", "func(int) error { return nil }(i)"},
 }
 

@@ -125,6 +125,7 @@ func (l *Loader) allocate() error {
 		}
 		l.absent = l.held(gpu)
 	}
+	l.planMakers()
 	l.helps = l.onHost && (l.pinned != nil || l.windows != nil || l.mapped != nil)
 	l.small = l.steps.Most()*deviceRow(l.out) < helpBytes
 	if l.wakeAt = 1; l.helps {

@@ -441,3 +441,14 @@ func TestLargeBatches(t *testing.T) {
 		}
 	}
 }
+
+// TestMakersAreThoseOfWorkers: how far ahead batches are made does not decide how many are made at
+// a time.
+func TestMakersAreThoseOfWorkers(t *testing.T) {
+	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[2]", samples: 40}))
+	for _, depth := range []int{1, 3, 9} {
+		if l := mustLoader(t, d, Config{Batch: 4, Depth: depth, Workers: 5, Device: "host"}); l.makers != 5 {
+			t.Errorf("depth %d: %d batches at a time", depth, l.makers)
+		}
+	}
+}

@@ -124,12 +124,16 @@ func (p *program) text() string { return strings.Join(p.lines[max(len(p.lines)-1
 func (p *program) one(list ...int) int { return list[p.r.IntN(len(list))] }
 
 func (p *program) config() Config {
-	return Config{
+	c := Config{
 		Device: "cuda:0", Columns: []string{"x", "*"}[:1+p.r.IntN(2)], Batch: p.one(1, 4, 7, 16), Seed: p.r.Uint64(),
 		Shuffle: []Shuffle{None, Block, Global}[p.r.IntN(3)], Window: int64(p.one(8, 24, 40)), Streams: p.one(1, 2, 3),
 		Last: []Last{Drop, Pad, Short}[p.r.IntN(3)], Tier: []Tier{TierStream, TierPinned, TierDevice}[p.r.IntN(3)],
 		DeviceMemory: 1 << 20, Depth: p.one(1, 2, 3), Workers: p.one(1, 2, 3), Verify: load.VerifyNone,
 	}
+	if c.Tier != TierDevice && p.r.IntN(3) == 0 {
+		c.DeviceMemory = -1 // kernels read host memory
+	}
+	return c
 }
 
 func (p *program) run() (err error) {
@@ -308,4 +312,33 @@ func (p *program) check() (err error) {
 		load.HostMemory{}.Free(r.got)
 	}
 	return err
+}
+
+// TestHostWindowsAreReadBeforeTheyAreFilledAgain: a GPU that is late gathers from windows in host
+// memory when the loader has long wanted to read on.
+func TestHostWindowsAreReadBeforeTheyAreFilledAgain(t *testing.T) {
+	fake := useFakeDriver(t)
+	fake.Configure(fakecuda.Order, "late")
+	p := &program{fake: fake, untold: map[*Batch]bool{}}
+	p.set = sample(t, setOptions{format: index.FormatMmap, schema: "x:f32[6]", samples: 97, shard: 30})
+	p.l = mustLoader(t, p.set.Dataset, Config{
+		Device: "cuda:0", Tier: TierStream, DeviceMemory: -1, Shuffle: Block, Window: 8, Streams: 2, Batch: 4, Depth: 8, Last: Pad,
+	})
+	stream := Stream(fake.Stream(1))
+	defer fake.Drop(uintptr(stream))
+	for range 3 {
+		for {
+			b, err := p.l.Next(bg)
+			if err == io.EOF {
+				break
+			}
+			if err = errors.Join(err, b.Ready(stream), p.read(b, stream), b.ReleaseOn(stream)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fake.Finish()
+	if err := p.check(); err != nil {
+		t.Error(err)
+	}
 }

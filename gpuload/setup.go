@@ -108,8 +108,16 @@ func (l *Loader) planWork() {
 			l.workers = min(l.workers, n)
 		}
 	}
-	l.makers = min(l.workers, l.cfg.Depth)
 	l.crew = load.NewCrew(l.workers - 1)
+}
+
+// planMakers decides how many goroutines make batches, whatever Depth is: as many as may read and
+// gather, for a batch at a time is made by one. Where a GPU makes all of a batch, one is enough:
+// it has nothing to do but to call the driver, which takes one call at a time.
+func (l *Loader) planMakers() {
+	if l.makers = l.workers; l.absent != nil && !l.listed && !slices.Contains(l.absent, false) {
+		l.makers = 1
+	}
 }
 
 // near has host memory copied by the cores of the GPU's NUMA node, whose memory it is.
