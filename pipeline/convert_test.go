@@ -159,3 +159,39 @@ func TestADryRunWritesNothing(t *testing.T) {
 		t.Errorf("%+v, %v, planned %d times", r, err, planned)
 	}
 }
+
+// TestProgressCountsWhatThePlanNames: the shards of every split, in every order, and of a task
+// its own alone.
+func TestProgressCountsWhatThePlanNames(t *testing.T) {
+	for _, shuffle := range []string{"none", "global"} {
+		var last Progress
+		s := Settings{
+			From: "synth", Options: map[string]string{"samples": "8000", "schema": "x:f32[64]"}, ShardSamples: 1000, Output: filepath.Join(t.TempDir(), "set"), Shuffle: shuffle, Split: "train=0.5,val=0.5",
+			Hooks: Hooks{Progress: func(p Progress) { last = p }},
+		}
+		var planned int64
+		s.Hooks.Planned = func(p *Prepared) { planned = p.Facts().Shards }
+		if _, err := Convert(context.Background(), s); err != nil {
+			t.Fatal(err)
+		}
+		if planned < 16 || last.AllShards != planned || last.AllSamples != 8000 || (last.AllPortions > 0) != (shuffle == "global") {
+			t.Errorf("%s: %+v, the plan has %d shards", shuffle, last, planned)
+		}
+		s.Output += "2"
+		p, err := Plan(context.Background(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+		stage := StageAll
+		if shuffle == "global" {
+			stage = StageScatter
+		}
+		if _, err := Work(context.Background(), s.Output, Task{Task: 0, Tasks: 4, Stage: stage}, Settings{Hooks: s.Hooks}); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[string]int64{"none": planned / 4, "global": 0}[shuffle]; last.AllShards != want || last.AllSamples == 0 {
+			t.Errorf("%s: a task of four: %+v, of %d shards", shuffle, last, planned)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func (b *Bar) Converting(p pipeline.Progress) {
 			bar.Reset()
 		}
 		bar.Describe(doing)
-		bar.Set64(min(done, p.AllBytes))
+		bar.Set64(max(min(done, p.AllBytes-1), 0)) // a full bar goes away, and shards are still being published
 		return
 	}
 	b.o.Object("progress", p)
