@@ -47,6 +47,7 @@ from .errors import (
 from .loader import Loader
 from .loaderbatch import LoaderBatch
 from .opening import open
+from .options import Decode, Device
 from .profile import profile
 from .schema import Field, bf16_to_f32
 
@@ -58,6 +59,8 @@ __all__ = [
     "Converted",
     "CorruptError",
     "Dataset",
+    "Decode",
+    "Device",
     "DeviceError",
     "ExistsError",
     "Field",
@@ -65,7 +68,7 @@ __all__ = [
     "InputNotFoundError",
     "Loader",
     "LoaderBatch",
-    "LoaderDataset",
+    "LoaderDataset",  # pyright: ignore[reportUnsupportedDunderAll]
     "NotADatasetError",
     "Progress",
     "Sample",

@@ -141,7 +141,7 @@ class Lists(Part):
             # Parts that the batch itself holds are not fresh as the padded values are.
             a = a if a.base is None else a.copy()
             t = fw.from_array(a, kind)
-            out[key] = t.to(torch.bfloat16) if bits and key == "values" else t
+            out[key] = t.to(torch.bfloat16) if torch is not None and bits and key == "values" else t
         return out
 
     def _check_shapes(self, s: Source) -> None:

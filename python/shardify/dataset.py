@@ -6,7 +6,7 @@ from bisect import bisect_right
 from fnmatch import fnmatchcase
 from functools import partial
 from operator import index
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,15 @@ from .readers import gather
 from .schema import KEY, KEY_FIELD, Field, differences, part_of, visible
 from .tarshard import TarShard
 from .views import Concat, JaggedColumn, join_offsets, split_rows, starts_of
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Sample)  # what ds[i] gives
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 Transform = Callable[[Dict[str, Any]], Any]
 AnyShard = Union[MmapShard, TarShard]
@@ -36,7 +45,7 @@ def _open_limit() -> int:
     return 4096 if soft < 0 else max(16, min(soft // 4, 4096))
 
 
-class Dataset:
+class Dataset(Generic[T]):
     """Samples of one or more data sets of one schema; made by `shardify.open`.
 
     Shards are mapped when they are first touched, in each process for itself:
@@ -49,7 +58,7 @@ class Dataset:
         columns: Optional[Sequence[str]] = None,
         transform: Optional[Transform] = None,
     ) -> None:
-        self._manifests = tuple(manifests)
+        self._manifests: Tuple[mf.Manifest, ...] = tuple(manifests)
         self.transform = transform
         first = self._manifests[0]
         for m in self._manifests[1:]:
@@ -83,7 +92,7 @@ class Dataset:
     def manifest(self) -> Dict[str, Any]:
         if len(self._manifests) > 1:
             raise ValueError("%d data sets have as many manifests: use .manifests" % len(self._manifests))
-        return self._manifests[0].raw
+        return self.manifests[0]
 
     def field(self, name: str) -> Field:
         for f in self.schema:
@@ -119,7 +128,21 @@ class Dataset:
         fields = ["  %s: %s" % (f.name, f.describe()) for f in self.schema]
         return "\n".join(printable(line.replace("\n", "\\n")) for line in lines + fields)
 
+    def _repr_html_(self) -> str:
+        from . import notebook
+
+        return notebook.dataset(self)
+
     # ---- samples
+
+    @overload
+    def __getitem__(self, key: Union[int, np.integer[Any]]) -> T: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> View[T]: ...
+
+    @overload
+    def __getitem__(self, key: Union[Sequence[int], npt.NDArray[Any]]) -> Sequence[T]: ...
 
     def __getitem__(self, key: Any) -> Any:
         """`ds[i]`: one sample. `ds[a:b]`: a view, nothing is read. `ds[[i, j, ...]]`: as __getitems__."""
@@ -146,14 +169,14 @@ class Dataset:
         sample.schema = self.schema
         return sample
 
-    def __getitems__(self, indices: Any) -> Sequence[Any]:
+    def __getitems__(self, indices: Any) -> Sequence[T]:
         """Many samples at once, column by column: what DataLoader calls for a batch.
 
         Their arrays are views of arrays that belong to this batch.
         """
         rows = _rows(indices, len(self))
         if self._columnar and len(rows):
-            batch: Sequence[Sample] = self._gather(rows)
+            batch: Any = self._gather(rows)
         else:
             batch = [self._sample(i) for i in rows.tolist()]
         return batch if self.transform is None else [self.transform(s) for s in batch]
@@ -169,7 +192,7 @@ class Dataset:
             columns[name] = gather([(at, readers[name], local) for at, readers, local in parts], len(rows))
         return Batch(columns, len(rows), self.schema)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[T]:
         return (self[i] for i in range(len(self)))
 
     def _shard(self, k: int) -> AnyShard:
@@ -237,14 +260,23 @@ class Dataset:
         return self._mapped(k).part(f, tensor)
 
 
-class View(Sequence[Any]):
+class View(Sequence[T]):
     """Some samples of a data set, by a range of their numbers: what `ds[a:b]` gives."""
 
-    def __init__(self, ds: Dataset, rows: range) -> None:
+    def __init__(self, ds: Dataset[T], rows: range) -> None:
         self.ds, self.rows = ds, rows
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @overload
+    def __getitem__(self, key: Union[int, np.integer[Any]]) -> T: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> View[T]: ...
+
+    @overload
+    def __getitem__(self, key: Union[Sequence[int], npt.NDArray[Any]]) -> Sequence[T]: ...
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
@@ -253,7 +285,7 @@ class View(Sequence[Any]):
             return self.__getitems__(key)
         return self.ds[self.rows[index(key)]]
 
-    def __getitems__(self, indices: Any) -> Sequence[Any]:
+    def __getitems__(self, indices: Any) -> Sequence[T]:
         rows = _rows(indices, len(self.rows))
         return self.ds.__getitems__(self.rows.start + rows * self.rows.step)
 

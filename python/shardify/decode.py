@@ -360,7 +360,7 @@ def _pillow(d: Decoder) -> Callable[[File], Array]:
     except ImportError:
         raise UnsupportedError("decode='pillow' needs Pillow: pip install pillow") from None
     mode, channels = COLORS[d.color]
-    bilinear = getattr(Image, "Resampling", Image).BILINEAR
+    bilinear = getattr(getattr(Image, "Resampling", Image), "BILINEAR")
 
     def decode(f: File) -> Array:
         f.probe()

@@ -92,10 +92,10 @@ class Delivery:
         """The next batch, None at the end of the epoch. The caller holds the lock."""
         group = self._group
         if group is not None:
-            made = group.next()
+            ready = group.next()
             if not group.left:
                 self._group = None
-            return made
+            return ready
         lib, handle = self.lib, self.usable()
         if self._outputs is not None:
             return self._fill(self._outputs)
@@ -118,6 +118,7 @@ class Delivery:
             return None
         start = time.perf_counter()
         step = self.step.tolist()
+        made: Optional[Made] = None
         try:
             if self._parting is None:
                 made = Made((step[clib.EPOCH], step[clib.POSITION]))
@@ -128,7 +129,7 @@ class Delivery:
             self._again(step)
             raise
         self.seconds += time.perf_counter() - start
-        return made if self._parting is None else self.next()
+        return self.next() if self._parting is not None else made
 
     def _build_group(self, parting: Parting, step: List[int]) -> Group:
         rows = step[clib.ROWS] if self._short else step[clib.STEPS] * self._size

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Epoch:
     """It knows what the loop got, which is less than was made where threads transform ahead."""
 
-    def __init__(self, loader: Loader, turn: int) -> None:
+    def __init__(self, loader: Loader[Any], turn: int) -> None:
         self._loader, self._turn = loader, turn
         self._ahead: Deque[Tuple[Made, Future[Any]]] = deque()
         self._ended = False

@@ -229,13 +229,13 @@ class CuPy(Framework):
 
     def __init__(self, device: str) -> None:
         super().__init__(device)
-        import cupy  # type: ignore[import-not-found,unused-ignore]
+        import cupy  # type: ignore[import-not-found,unused-ignore]  # pyright: ignore[reportMissingImports]
 
         self.cupy = cupy
 
     @staticmethod
     def default_device() -> str:
-        import cupy
+        import cupy  # pyright: ignore[reportMissingImports]
 
         return "cuda:%d" % cupy.cuda.runtime.getDevice()
 
@@ -278,13 +278,13 @@ class Jax(Framework):
 
     def __init__(self, device: str) -> None:
         super().__init__(device)
-        import jax
+        import jax  # pyright: ignore[reportMissingImports]
 
         self.jax = jax
 
     @staticmethod
     def default_device() -> str:
-        import jax
+        import jax  # pyright: ignore[reportMissingImports]
 
         d = jax.config.jax_default_device or jax.local_devices()[0]
         if isinstance(d, str):  # of a platform

@@ -22,7 +22,7 @@ from .collate import collate
 class Source:
     """What Grain calls a RandomAccessDataSource, also with batched reads; made by `source`."""
 
-    def __init__(self, ds: dataset.Dataset, jagged: str = "pad", pad_value: float = 0) -> None:
+    def __init__(self, ds: dataset.Dataset[Any], jagged: str = "pad", pad_value: float = 0) -> None:
         self.ds = ds
         # torch would be imported in every worker, and JAX has no use for its tensors.
         self._collate = collate(jagged, pad_value, schema=ds.schema, to="numpy")

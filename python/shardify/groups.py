@@ -44,7 +44,7 @@ class Made:
         for part, values, offsets in self.images:
             part.decode(out, values, offsets, out.ids, out.epoch, bad)
         self.images = ()
-        if bad:
+        if bad and skipped is not None:
             skipped.take_out(out, plan, bad)
 
 

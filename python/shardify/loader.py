@@ -11,9 +11,9 @@ import time
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
-from . import clib, loaderconfig, outputs, ranks, skipping
+from . import clib, loaderconfig, options, outputs, ranks, skipping
 from .columns import Plan
 from .delivery import Delivery
 from .epochs import Epoch
@@ -21,13 +21,23 @@ from .errors import ClosedError, UnsupportedError
 from .frameworks import choose, device_name
 from .groups import GROUPED, Made
 from .loaderbatch import LoaderBatch
+from .options import Backend, Decode, Jagged, Last, OnError, Shuffle, Size, Tier, Verify
 from .schema import Field, parse_schema
 
-Transform = Callable[[LoaderBatch], Any]
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    from .decode import Decoder
+
+    B = TypeVar("B", default=LoaderBatch)  # what the loop gets
+else:
+    from typing import TypeVar
+
+    B = TypeVar("B")
 
 _DEPTH = 3
 
-_open: "weakref.WeakSet[Loader]" = weakref.WeakSet()
+_open: "weakref.WeakSet[Loader[Any]]" = weakref.WeakSet()
 
 
 def _close_all() -> None:
@@ -48,7 +58,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
-class Loader:
+class Loader(Generic[B]):
     """Batches of a data set, epoch after epoch.
 
         loader = shardify.Loader("data/train", 256, shuffle="block", seed=1)
@@ -75,7 +85,8 @@ class Loader:
     weights        draw with replacement, each sample by its weight
     balance        draw the values of this field equally often
     samples        length of an epoch of a mixture, or with weights or balance
-    device         "auto": what the framework computes on; "cpu", "cuda:N"
+    device         "auto": what the framework computes on; "cpu", "cuda:N"; or a shardify.Device, which has
+                   this and the arguments up to keep_stage
     tier           "auto", "stream", "pinned", "staged", "device": where the samples wait
     memory, device_memory  what they may take, as bytes or "8GiB"
     stage, keep_stage  tier="staged": the folder (/dev/shm), and whether the copy stays there
@@ -90,8 +101,8 @@ class Loader:
                    many
     jagged, pad_value  as in shardify.collate
     cast           {"x": "float16"}, {"x": ("float16", scale, shift)}: convert on the way
-    decode, resize, crop  images to pixels: a backend's name, a dict of shardify.decode.make's arguments,
-                   or decoders
+    decode, resize, crop  images to pixels: a backend's name, a shardify.Decode, a dict of
+                   shardify.decode.make's arguments, or decoders
     on_error       "fail": a damaged image is an error. "skip": its sample is left out of the batch, which
                    becomes shorter (with last="pad" it is padding), and `skipped` counts and names it
     transform      called with every batch; its result is what the loop gets
@@ -114,14 +125,14 @@ class Loader:
         batch_size: int,
         *,
         split: Optional[str] = None,
-        columns: Any = None,
+        columns: Union[None, str, Sequence[str]] = None,
         keys: bool = False,
-        shuffle: str = "none",
+        shuffle: Shuffle = "none",
         window: Optional[int] = None,
         streams: Optional[int] = None,
         seed: int = 0,
         epoch: int = 0,
-        last: Optional[str] = None,
+        last: Optional[Last] = None,
         drop_last: Optional[bool] = None,
         rank: Optional[int] = None,
         world_size: Optional[int] = None,
@@ -130,37 +141,37 @@ class Loader:
         balance: Optional[str] = None,
         samples: Optional[int] = None,
         device: Any = "auto",
-        tier: str = "auto",
-        memory: Any = None,
-        device_memory: Any = None,
+        tier: Tier = "auto",
+        memory: Union[None, int, str] = None,
+        device_memory: Union[None, int, str] = None,
         stage: Any = None,
         keep_stage: bool = False,
         depth: Optional[int] = None,
         workers: Optional[int] = None,
-        verify: str = "whole",
-        framework: str = "auto",
+        verify: Verify = "whole",
+        framework: options.Framework = "auto",
         copy: bool = True,
         out: Any = None,
         ring: Optional[int] = None,
-        jagged: str = "values",
+        jagged: Jagged = "values",
         pad_value: float = 0,
         cast: Optional[Mapping[str, Any]] = None,
-        decode: Any = None,
-        resize: Any = None,
-        crop: Any = None,
-        on_error: str = "fail",
-        transform: Optional[Transform] = None,
+        decode: Union[None, Backend, Decode, Mapping[str, Any], Decoder, Sequence[Decoder]] = None,
+        resize: Optional[Size] = None,
+        crop: Optional[Size] = None,
+        on_error: OnError = "fail",
+        transform: Optional[Callable[[LoaderBatch], B]] = None,
         transform_threads: Optional[int] = None,
         synthetic: bool = False,
         trace: Any = None,
     ) -> None:
         self._delivery: Optional[Delivery] = None
         self._pool: Optional[ThreadPoolExecutor] = None
-        if jagged not in loaderconfig.JAGGED:
-            raise ValueError("jagged=%r: want one of %s" % (jagged, ", ".join(loaderconfig.JAGGED)))
+        loaderconfig.choice("jagged", jagged, Jagged)
+        at = options.placed(device, tier=tier, memory=memory, device_memory=device_memory, stage=stage, keep_stage=keep_stage)
         clib.load()  # first, so that a library that is missing is not hidden by another mistake
         kind = choose(framework)
-        name = device_name(kind, device)
+        name = device_name(kind, at["device"])
         ahead = [k for k, v in (("decode", decode), ("transform_threads", transform_threads)) if v]
         fixed = outputs.check(out, ring, ahead)
         if not copy and not kind.lends:
@@ -171,12 +182,12 @@ class Loader:
         self.batch_size = loaderconfig.whole("batch_size", batch_size, 1)
         if transform is not None and not callable(transform):
             raise TypeError("transform=%r: want a function of a batch" % (transform,))
-        shuffle = loaderconfig.shuffle(shuffle)
+        order = loaderconfig.shuffle(shuffle)
         given = loaderconfig.last_policy(last, drop_last)
-        self._last = given or ("short" if loaderconfig.in_order(shuffle, weights, balance) else "drop")
+        self._last = given or ("short" if loaderconfig.in_order(order, weights, balance) else "drop")
         folders, mix = loaderconfig.paths(data, split)
-        loaderconfig.choice("on_error", on_error, skipping.ON_ERROR)
-        depth = _DEPTH if depth is None else loaderconfig.whole("depth", depth)
+        loaderconfig.choice("on_error", on_error, OnError)
+        deep: int = _DEPTH if depth is None else loaderconfig.whole("depth", depth)
         seed = loaderconfig.whole("seed", seed, bits=64)
         config = {
             "paths": folders,
@@ -184,7 +195,7 @@ class Loader:
             "columns": loaderconfig.globs(columns),
             "keys": bool(keys),
             "batch": self.batch_size,
-            "shuffle": shuffle,
+            "shuffle": order,
             "window": loaderconfig.whole("window", window),
             "streams": loaderconfig.whole("streams", streams),
             "seed": seed,
@@ -196,15 +207,15 @@ class Loader:
             "balance": balance,
             "samples": loaderconfig.whole("samples", samples),
             "device": name,
-            "tier": loaderconfig.choice("tier", tier, loaderconfig.TIERS),
-            "memory": loaderconfig.size(memory),
-            "device_memory": loaderconfig.size(device_memory),
-            "stage": None if stage is None else os.fspath(stage),
-            "keep_stage": bool(keep_stage),
+            "tier": loaderconfig.choice("tier", at["tier"], Tier),
+            "memory": loaderconfig.size(at["memory"]),
+            "device_memory": loaderconfig.size(at["device_memory"]),
+            "stage": None if at["stage"] is None else os.fspath(at["stage"]),
+            "keep_stage": bool(at["keep_stage"]),
             # The loop still holds a batch while it asks for the next one.
-            "depth": depth if copy else depth + 1,
+            "depth": deep if copy else deep + 1,
             "workers": loaderconfig.whole("workers", workers),
-            "verify": loaderconfig.choice("verify", verify, loaderconfig.VERIFY),
+            "verify": loaderconfig.choice("verify", verify, Verify),
             "synthetic": bool(synthetic),
             "trace": None if trace is None else os.fspath(trace),
             "grow": kind.grows and name != "host",
@@ -289,6 +300,11 @@ class Loader:
             "" if self._delivery is not None and self._delivery.handle else ", closed",
         )
 
+    def _repr_html_(self) -> str:
+        from . import notebook
+
+        return notebook.summary(repr(self), self.schema)
+
     @property
     def device(self) -> str:
         """Where the batches are: "host" or "cuda:N"."""
@@ -368,7 +384,7 @@ class Loader:
 
     # ---- batches
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[B]:
         made = self._made()
         with made.lock:
             if self._pending is not None:
@@ -430,7 +446,7 @@ class Loader:
             self._pool.shutdown(wait=False)
         made.close()
 
-    def __enter__(self) -> "Loader":
+    def __enter__(self) -> "Loader[B]":
         return self
 
     def __exit__(self, *exc: Any) -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from operator import index
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union, get_args
 
 import numpy as np
 
+from .options import Decode, Last, Shuffle
 from .schema import DTYPES, Field
 
 Path = Union[str, "os.PathLike[str]"]
-LAST = ("drop", "pad", "short")
-JAGGED = ("values", "pad", "nested")
-SHUFFLE = ("none", "block", "global")
-TIERS = ("auto", "device", "pinned", "staged", "stream")
-VERIFY = ("whole", "open", "none")
+LAST = get_args(Last)
 
 _LONG = {"half": "f16", "float": "f32", "double": "f64"}
 
@@ -38,15 +35,18 @@ def paths(data: Any, split: Optional[str]) -> Tuple[List[str], Optional[List[flo
     return [os.path.join(p, split) if split else p for p in folders], mix
 
 
-def last_policy(last: Optional[str], drop_last: Optional[bool]) -> Optional[str]:
+def last_policy(last: Optional[str], drop_last: Optional[bool]) -> Optional[Last]:
     """What is to happen to the samples that fill no batch; None: nobody said it."""
     if drop_last is not None:
         if last is not None:
             raise ValueError("last=%r and drop_last=%r: give one" % (last, drop_last))
         return "drop" if drop_last else "short"
-    if last is not None and last not in LAST:
-        raise ValueError("last=%r: want one of %s" % (last, ", ".join(LAST)))
-    return last
+    for word in LAST:
+        if word == last:
+            return word  # type: ignore[no-any-return]
+    if last is None:
+        return None
+    raise ValueError("last=%r: want one of %s" % (last, ", ".join(LAST)))
 
 
 def in_order(shuffle: str, weights: Any, balance: Any) -> bool:
@@ -54,9 +54,11 @@ def in_order(shuffle: str, weights: Any, balance: Any) -> bool:
     return shuffle == "none" and weights is None and not balance
 
 
-def choice(name: str, value: Any, among: Sequence[str]) -> str:
-    if not isinstance(value, str) or value not in among:
-        raise ValueError("%s=%r: want one of %s" % (name, value, ", ".join(among)))
+def choice(name: str, value: Any, among: Any) -> str:
+    """One of the words of a Literal."""
+    words = get_args(among)
+    if not isinstance(value, str) or value not in words:
+        raise ValueError("%s=%r: want one of %s" % (name, value, ", ".join(words)))
     return value
 
 
@@ -65,15 +67,15 @@ def shuffle(value: Any) -> str:
     if isinstance(value, bool):
         what = "'global', which is DataLoader's, or 'block', from any storage as fast as in order" if value else "'none'"
         raise ValueError("shuffle=%r: want %s" % (value, what))
-    return choice("shuffle", value, SHUFFLE)
+    return choice("shuffle", value, Shuffle)
 
 
 def whole(name: str, n: Any, least: int = 0, bits: int = 63) -> Any:
     """A whole number; None stays where 0 may be. What is none, 64.5 or "64", is not made one."""
     if n is None and least == 0:
-        return None
+        return n
     try:
-        i = index(n)
+        i = index(n)  # type: ignore[arg-type,unused-ignore]
     except TypeError:
         raise ValueError("%s=%r: want a whole number" % (name, n)) from None
     if not least <= i < 1 << bits:
@@ -136,9 +138,10 @@ def casts(cast: Optional[Mapping[str, Any]]) -> Dict[str, Dict[str, Any]]:
     out = {}
     for name, c in (cast or {}).items():
         if isinstance(c, Mapping):
-            given = dict(c)
+            given: Dict[str, Any] = dict(c)
         elif isinstance(c, tuple):
-            given = dict(zip(("dtype", "scale", "shift"), c))
+            names: Tuple[str, ...] = ("dtype", "scale", "shift")
+            given = dict(zip(names, c))
         else:
             given = {"dtype": c}
         unknown = set(given) - {"dtype", "scale", "shift", "axis"}
@@ -160,6 +163,8 @@ def decoders(decode: Any, resize: Any, crop: Any, fields: Sequence[Field], seed:
         if resize is not None or crop is not None:
             raise ValueError("resize and crop are for decode=")
         return {}
+    if isinstance(decode, Decode):
+        decode = decode.given()
     if isinstance(decode, (str, Mapping)) and not isinstance(decode, decoding.Decoder):
         given: Dict[str, Any] = {"backend": decode} if isinstance(decode, str) else dict(decode)
         for key, v in (("resize", resize), ("crop", crop)):

@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import os
-from typing import Optional, Sequence, Union
+from typing import Any, Callable, Optional, Sequence, Union, overload
 
 from . import manifest as mf
-from .dataset import Dataset, Transform
+from .batch import Sample
+from .dataset import Dataset, T
 from .errors import SchemaError, UnsupportedError, corrupt
 
 Path = Union[str, "os.PathLike[str]"]
+
+
+@overload
+def open(
+    path: Union[Path, Sequence[Path]],
+    *,
+    split: Optional[str] = ...,
+    columns: Optional[Sequence[str]] = ...,
+    transform: None = ...,
+    check: bool = ...,
+) -> Dataset[Sample]: ...
+
+
+@overload
+def open(
+    path: Union[Path, Sequence[Path]],
+    *,
+    split: Optional[str] = ...,
+    columns: Optional[Sequence[str]] = ...,
+    transform: Callable[[Sample], T],
+    check: bool = ...,
+) -> Dataset[T]: ...
 
 
 def open(
@@ -17,9 +40,9 @@ def open(
     *,
     split: Optional[str] = None,
     columns: Optional[Sequence[str]] = None,
-    transform: Optional[Transform] = None,
+    transform: Any = None,
     check: bool = True,
-) -> Dataset:
+) -> Any:
     """Open a data set, or several of one schema as one, in the order given.
 
     split      which part of a set that has splits: "train"

@@ -52,6 +52,7 @@ def profile(
     p = Profile(_describe(loader), usage.cores(), warmup, stepped=step is not None)
     start = time.perf_counter()
     batches = iter(loader)
+    begin, stages, whole = Usage.now(), _stages(loader), start
     for k in range(-warmup, steps):
         if k == 0:
             begin, stages, whole = Usage.now(), _stages(loader), time.perf_counter()

@@ -19,7 +19,6 @@ from .loaderbatch import LoaderBatch
 
 Ints = npt.NDArray[np.int64]
 
-ON_ERROR = ("fail", "skip")
 NAMED = 100  # samples that are named, the others are counted
 
 

@@ -139,7 +139,7 @@ class Room:
         places, n, specs = self.places, self.n, self.plan.specs
         self.detached = []
         for g in self.groups:
-            end = 0
+            end = size = 0
             for i in g.members:
                 places[n + i] = size = specs[i].row * counts[i]
                 g.at[i] = end

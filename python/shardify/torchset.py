@@ -45,7 +45,7 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
         self.rank, self.world_size = rank, world
         # The next epoch of each worker, in memory that all of them see.
         self._epochs = torch.full((_MAX_WORKERS,), int(options.pop("epoch", 0)), dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call, unused-ignore]
-        self._loader: Optional[Loader] = None
+        self._loader: Optional[Loader[Any]] = None
         self._key: Any = None
         self._state: Optional[Dict[str, Any]] = None
 
@@ -74,7 +74,7 @@ class LoaderDataset(IterableDataset):  # type: ignore[misc,type-arg,unused-ignor
         self._epochs[worker] = epoch + 1
         return iter(loader)
 
-    def _made(self, worker: int, workers: int) -> Loader:
+    def _made(self, worker: int, workers: int) -> Loader[Any]:
         if self._loader is None or self._key != (worker, workers):
             if self._loader is not None:
                 self._loader.close()

@@ -7,9 +7,10 @@ from typing import Any, Dict, Iterator, Optional
 from . import loaderconfig
 from .groups import Made
 from .loader import Loader
+from .options import Last
 
 
-class Share(Loader):
+class Share(Loader[Any]):
     """The batches of worker w of n on rank r of W: those of rank w*W + r of n*W.
 
     Workers that are asked in turn then deliver the batches of one loader without workers; only
@@ -29,7 +30,7 @@ class Share(Loader):
         workers: int,
         rank: int,
         world_size: int,
-        last: Optional[str] = None,
+        last: Optional[Last] = None,
         drop_last: Optional[bool] = None,
         **options: Any,
     ) -> None:

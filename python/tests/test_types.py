@@ -23,7 +23,17 @@ def check(checker, *files):
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
 
 
-MISTAKES = {"-> str:": "-> int:", "Optional[int]": "bytes", "p.total_shards": "p.sharts", "e.field": "e.feeld"}
+MISTAKES = {
+    'shuffle="global", seed=1, device': 'shuffle="all", seed=1, device',
+    'tier="pinned"': 'tier="pinnned"',
+    "flip=0.5": "flop=0.5",
+    "x, cls = pairs[3]": "x, cls, more = pairs[3]",
+    "total += n": "total += n.size",
+    "-> str:": "-> int:",
+    "Optional[int]": "bytes",
+    "p.total_shards": "p.sharts",
+    "e.field": "e.feeld",
+}
 
 
 @pytest.mark.parametrize("checker", sorted(CHECKERS))
@@ -42,6 +52,7 @@ def test_a_script_of_a_user_has_types(checker, tmp_path):
     assert p.stdout.count("error:") >= len(MISTAKES), p.stdout
 
 
-def test_the_package_is_strict():
-    p = check("mypy", "-p", "shardify")
+@pytest.mark.parametrize("checker", sorted(CHECKERS))
+def test_the_package_is_strict(checker):
+    p = check(checker, *(["-p", "shardify"] if checker == "mypy" else ["shardify"]))
     assert p.returncode == 0, p.stdout + p.stderr

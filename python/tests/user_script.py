@@ -22,6 +22,21 @@ def train(path: str) -> float:
     return total
 
 
+def typed(path: str) -> int:
+    pairs = shardify.open(path, transform=lambda s: (float(s["x"]), int(s["cls"])))
+    x, cls = pairs[3]
+    total = cls + len([y for y, _ in pairs[:10]]) + sum(c for _, c in pairs[[1, 2]]) + int(x)
+    place = shardify.Device("cuda:0", tier="pinned", memory="8GiB")
+    images = shardify.Decode(crop=224, random_crop=(0.08, 1.0), flip=0.5)
+
+    def size(batch: shardify.LoaderBatch) -> int:
+        return batch.size
+
+    for n in shardify.Loader(path, 256, last="pad", device=place, decode=images, transform=size):
+        total += n
+    return total
+
+
 def convert(source: str, out: str) -> str:
     def show(p: shardify.Progress) -> None:
         print(p.shards, "of", p.total_shards)
