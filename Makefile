@@ -43,10 +43,10 @@ GOTEST   = go test -vet=off -timeout $(TIMEOUT)
 PROGRAM_TESTS = internal/faulttest|internal/docstest|internal/endtoend|internal/archtest
 
 # -race makes a test ten times slower, and finds what goroutines do to each other. These packages
-# start some, or their tests call a helper that does. Damaged inputs that are read one after the other
-# start none. All tests run without -race too, where memory and allocations are as in use.
+# start some, or their tests call a helper that does. What ALONE names
+# reads or computes one thing after the other. All tests run without -race too, where memory and allocations are as in use.
 RACE = $$(grep -rlE --include='*.go' --exclude-dir=build '\bgo (func\b|[A-Za-z_.]+\()|\.Go\(|/(readertest|transformtest)"' . | xargs -n 1 dirname | sort -u | grep -vE '$(PROGRAM_TESTS)')
-ALONE = Mutat|Flip|Corpus|Damage|Hostile|Fuzz
+ALONE = Mutat|Flip|Corpus|Damage|Hostile|Fuzz|AgreeWith|CastsKeep|Rotations|PTX|Figures|Faults|LargerThan|LeadAstray
 
 test-plain:
 	@mkdir -p build
@@ -65,7 +65,7 @@ endef
 
 test-race:
 	$(GOTEST) -race -short -skip '$(ALONE)' $(RACE)
-	$(GOTEST) -race -short -tags cuda -run 'Device|Driver' ./gpuload
+	$(GOTEST) -race -short -tags cuda -run 'Device|Driver' -skip '$(ALONE)' ./gpuload
 
 test-programs:
 	$(GOTEST) $$(go list ./... | grep -E '$(PROGRAM_TESTS)')
@@ -103,7 +103,7 @@ lint: ## gofmt, go vet, staticcheck, import rules, a build for macOS
 	go vet -tags cuda ./gpuload/... ./cmd/shardify-gpu
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build ./... # README says that it builds there
 	go run $(STATICCHECK) ./...
-	go test ./internal/archtest
+	$(GOTEST) ./internal/archtest # as make test does, which then has the result
 
 FUZZTIME ?= 60s
 fuzz: ## run every fuzz target for FUZZTIME each

@@ -129,6 +129,9 @@ func TestImagesConform(t *testing.T) {
 		if strings.HasPrefix(spec, "resize=24") || strings.HasPrefix(spec, "encode") || spec == "flip" {
 			kinds = append(kinds, "jpg", "raw")
 		}
+		if testing.Short() {
+			kinds = kinds[1:2]
+		}
 		for _, kind := range kinds {
 			t.Run(spec+" of "+kind, func(t *testing.T) {
 				mem := arena(t)

@@ -39,16 +39,18 @@ func TestNoProductIsFused(t *testing.T) {
 	var pkg string
 	seen, fused := map[string]bool{}, 0
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		line := lines.Text()
-		if m := packageOf.FindStringSubmatch(line); m != nil {
-			pkg = m[1]
-			seen[pkg] = true
+		line := lines.Bytes()
+		if bytes.HasPrefix(line, []byte("TEXT ")) {
+			if m := packageOf.FindSubmatch(line); m != nil {
+				pkg = string(m[1])
+				seen[pkg] = true
+			}
 		}
-		if !fusedCall.MatchString(line) {
+		if !fusedCall.Match(line) {
 			continue
 		}
 		fused++
-		if place := strings.Fields(line)[0]; !slices.Contains(mayFuse, pkg) {
+		if place := strings.Fields(lines.Text())[0]; !slices.Contains(mayFuse, pkg) {
 			t.Errorf("%s: %s adds a product that is not rounded", pkg, place)
 		}
 	}

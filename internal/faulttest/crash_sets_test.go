@@ -21,7 +21,7 @@ import (
 // temporary file.
 func TestCrashAtEveryCallOfMergeAndExtend(t *testing.T) {
 	NeedsTrace(t)
-	step := 23
+	step := 61
 	if Long() {
 		step = 1
 	}
@@ -58,7 +58,7 @@ func TestCrashAtEveryCallOfMergeAndExtend(t *testing.T) {
 // others, unless its manifest had come so far that it is part of the set.
 func TestCrashThenAnotherExtension(t *testing.T) {
 	NeedsTrace(t)
-	step := 17
+	step := 31
 	if Long() {
 		step = 1
 	}

@@ -21,11 +21,11 @@ func input(t *testing.T) (folder, array string) {
 // TestCrashAtEveryCall: kill a conversion right after, and right before, its
 // n-th state-changing system call. No shard that stands there may be damaged, and
 // the same command again must give the bytes of an unbroken run and leave no
-// temporary file. The short form takes every 23rd point.
+// temporary file. The short form takes every 37th point.
 func TestCrashAtEveryCall(t *testing.T) {
 	NeedsTrace(t)
 	folder, array := input(t)
-	step := 23
+	step := 37
 	if Long() {
 		step = 1
 	}

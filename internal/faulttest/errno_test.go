@@ -31,7 +31,7 @@ func errno(t *testing.T) {
 	sum := &errnoTally{}
 	all := Cases(t)
 	names := []string{"files-wds", "npz-mmap"}
-	points := 5
+	points := 3
 	if Long() {
 		names = []string{"hdf5-mmap", "root-mmap", "parquet-mmap", "files-wds", "npz-mmap"}
 		points = 1 << 30

@@ -23,7 +23,7 @@ func power(t *testing.T) {
 	cases = append(cases, CasesInParts(t)[0])
 	points := 12
 	if !Long() {
-		cases, points = cases[:2], 3
+		cases, points = cases[:2], 2
 	}
 	for _, kind := range []string{"xfs", "ext4"} {
 		t.Run(kind, func(t *testing.T) {

@@ -28,7 +28,7 @@ import (
 type Open func(columns []string, state []byte) (shardify.Source, error)
 
 // Run checks everything that docs of shardify.Source and shardify.Reader
-// promise. Released buffers are filled with garbage under -race, so run it so.
+// promise. Released buffers are filled with garbage under -race and -tags invariants, so run it so.
 func Run(t *testing.T, open Open) {
 	s := &suite{open: open}
 	s.learn(t)

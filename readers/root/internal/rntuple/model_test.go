@@ -200,6 +200,8 @@ func TestModels(t *testing.T) {
 	count := 50
 	if long() {
 		count = 20_000
+	} else if testing.Short() {
+		count = 10
 	}
 	flats, deep, refused := 0, 0, 0
 	for seed := range count {
