@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"os"
+	"slices"
 )
 
 // As finds an ability: T is one of the interfaces below, x a storage or a file of one. If
@@ -200,9 +201,12 @@ type Announcer interface {
 	Announce([]Range)
 }
 
-// Announce tells a file what will be read soon, if it wants to know.
-func Announce(f File, ranges []Range) {
-	if a, ok := As[Announcer](f); ok {
-		a.Announce(ranges)
+// Announce tells a file what will be read soon, if it wants to know, and reports whether it
+// does.
+func Announce(f any, ranges iter.Seq[Range]) bool {
+	a, ok := As[Announcer](f)
+	if ok {
+		a.Announce(slices.Collect(ranges))
 	}
+	return ok
 }

@@ -100,7 +100,7 @@ var table = []row{
 	{"readers/parquet/internal/pq", "readers", "internal/guard shardify"},
 	{"readers/root", "readers", "format internal/numeric internal/rows readers/root/internal/rfile readers/root/internal/rntuple readers/root/internal/ttree shardify storage storage/storages"},
 	{"readers/root/internal/block", "readers", "internal/codec internal/inflate shardify"},
-	{"readers/root/internal/rfile", "readers", "readers/root/internal/block shardify"},
+	{"readers/root/internal/rfile", "readers", "readers/root/internal/block shardify storage"},
 	{"readers/root/internal/rntuple", "readers", "format internal/numeric readers/root/internal/block shardify"},
 	{"readers/root/internal/ttree", "readers", "format internal/numeric readers/root/internal/block readers/root/internal/rfile shardify"},
 	{"readers/synth", "readers", "format shardify"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/npz/internal/npy"
+	"github.com/shardify/shardify/storage"
 )
 
 // feed gives the bytes of rows one after another.
@@ -28,11 +29,13 @@ type inPlace struct {
 const plainBytes = 16 << 20
 
 func (s *inPlace) fill(p []byte) error {
+	piece := plainBytes
+	if s.sums {
+		piece = chunkBytes
+		storage.Announce(s.f, func(yield func(storage.Range) bool) { yield(storage.Range{Off: s.pos, Len: int64(len(p))}) })
+	}
 	for len(p) > 0 {
-		q := p[:min(len(p), plainBytes)]
-		if s.sums {
-			q = p[:min(len(p), chunkBytes)]
-		}
+		q := p[:min(len(p), piece)]
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/page"
+	"github.com/shardify/shardify/storage"
 )
 
 // keepBytes bounds the decoded pages that a reader keeps for its next span, as its
@@ -34,7 +36,9 @@ type reader struct {
 	spare   []*page.Page
 	asm     assembler
 	part    float64 // of the row group that is being read
-	closed  bool
+	// announced is the row group up to which the file knows what is read.
+	announced int
+	closed    bool
 
 	scratch shardify.Scratch
 	mem     *shardify.Arena // of the span at hand
@@ -121,6 +125,7 @@ func (r *reader) read(ctx context.Context, sp *shardify.Span, b *shardify.Batch,
 		return err
 	}
 	r.keep = min(keepBytes, r.scratch.Share())
+	r.announce(sp)
 	for i, c := range r.cursors {
 		if c == nil {
 			continue
@@ -141,6 +146,32 @@ func (r *reader) read(ctx context.Context, sp *shardify.Span, b *shardify.Batch,
 	r.hive(b, mem)
 	r.forget()
 	return share(b)
+}
+
+// wholeChunk is the size up to which a chunk is announced whole, although the span has only a
+// part of its rows.
+const wholeChunk = 1 << 20
+
+// announce tells the file which chunks the span reads, once for each row group.
+func (r *reader) announce(sp *shardify.Span) {
+	f := r.handle.Value
+	groups := f.pq.Groups
+	first := sort.Search(len(groups)-1, func(i int) bool { return groups[i+1] > sp.Lo })
+	storage.Announce(f.f, func(yield func(storage.Range) bool) {
+		for g := max(first, r.announced); g < len(groups)-1 && groups[g] < sp.Hi; g++ {
+			part := float64(min(groups[g+1], sp.Hi)-max(groups[g], sp.Lo)) / float64(groups[g+1]-groups[g])
+			for _, c := range r.cursors {
+				if c == nil {
+					continue
+				}
+				x := f.pq.Chunk(c.col.leaf, g)
+				if n := x.End - x.Off; (n <= wholeChunk || part > 0.5) && !yield(storage.Range{Off: x.Off, Len: n}) {
+					return
+				}
+			}
+			r.announced = g + 1
+		}
+	})
 }
 
 // column reads a column of a span, row group by row group.
@@ -259,7 +290,7 @@ func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) er
 		}
 		cursors[i] = &cursor{r: r, f: f, col: &f.cols[k], group: -1}
 	}
-	r.handle, r.in, r.cursors, r.window = h, in.Index, cursors, window{r: f.f, own: r}
+	r.handle, r.in, r.cursors, r.window, r.announced = h, in.Index, cursors, window{r: f.f, own: r}, 0
 	return nil
 }
 

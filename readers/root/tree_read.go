@@ -3,12 +3,14 @@ package root
 import (
 	"cmp"
 	"context"
+	"iter"
 	"math"
 	"slices"
 	"sort"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/root/internal/ttree"
+	"github.com/shardify/shardify/storage"
 )
 
 const (
@@ -263,11 +265,15 @@ func (t *treeReader) drain(ctx context.Context) error {
 			return t.located(shardify.Corrupt(q.off, "basket %d of %d bytes, the file has %d", q.basket, q.bytes, size), *q)
 		}
 	}
+	gap := int64(mergeGap)
+	if t.x.f.Announce(t.ranges()) {
+		gap = 0 // it joins ranges itself
+	}
 	for i := 0; i < len(t.queue); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		lo, hi, k := t.next(i)
+		lo, hi, k := t.next(i, gap)
 		if hi > lo {
 			if err := t.fetch(ctx, lo, hi); err != nil {
 				return t.located(err, t.queue[i])
@@ -291,15 +297,27 @@ func (t *treeReader) drain(ctx context.Context) error {
 	return nil
 }
 
-// next is the piece of the file that request i begins, up to request k.
-func (t *treeReader) next(i int) (lo, hi int64, k int) {
+// ranges are those of the queue.
+func (t *treeReader) ranges() iter.Seq[storage.Range] {
+	return func(yield func(storage.Range) bool) {
+		for i := range t.queue {
+			if !yield(storage.Range{Off: t.queue[i].off, Len: int64(t.queue[i].bytes)}) {
+				return
+			}
+		}
+	}
+}
+
+// next is the piece of the file that request i begins, up to request k. Baskets that are no
+// further apart than gap are in one piece.
+func (t *treeReader) next(i int, gap int64) (lo, hi int64, k int) {
 	for k = i; k < len(t.queue); k++ {
 		q := &t.queue[k]
 		switch end := q.off + int64(q.bytes); {
 		case q.bytes == 0:
 		case hi == 0:
 			lo, hi = q.off, end
-		case q.off < lo || q.off-hi > mergeGap || max(hi, end)-lo > chunkBytes:
+		case q.off < lo || q.off-hi > gap || max(hi, end)-lo > chunkBytes:
 			return lo, hi, k
 		default:
 			hi = max(hi, end)

@@ -192,7 +192,11 @@ func strong(etag string) string {
 
 // Open asks for the beginning of a file, which tells what it is.
 func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
-	o, head, err := f.look(ctx, name, headBytes)
+	n := int64(headBytes)
+	if f.pool.Knows(shown(name)) {
+		n = 1
+	}
+	o, head, err := f.look(ctx, name, n)
 	if err == nil && o == nil {
 		err = storage.ErrNotFile
 	}

@@ -32,7 +32,9 @@ const (
 	// processor time as to receive so many bytes.
 	gapBytes = 256 << 10
 	// direct is the size from which reads go into the caller's memory and are not kept.
-	direct = 1 << 20
+	direct = blockBytes
+	// sequential is the size of a request from which what follows is asked for, too.
+	sequential = 1 << 20
 	// aheadRequests is how many requests of a file are made before they are wanted, and
 	// aheadBlocks how many where nobody said that they will be.
 	aheadRequests = 16
@@ -41,20 +43,17 @@ const (
 
 // File is a storage.File over an Object. It has storage.ContextReader and storage.Announcer.
 type File struct {
-	name string
 	obj  Object
 	host *Host
 	pool *Pool
-	size int64
 
 	ctx    context.Context // of what is read ahead
 	cancel context.CancelFunc
 	ahead  sync.WaitGroup
 
 	// Under Pool.mu:
-	extents []*extent // by place; they do not overlap
-	planned []piece   // by place; what was announced and is not fetched yet
-	running int       // requests that read ahead
+	*content
+	running int // requests that read ahead
 	closed  bool
 }
 
@@ -63,14 +62,17 @@ type piece struct{ lo, hi int64 }
 // New is the file of an object. What the object has read already, from its beginning on, may
 // be given as head.
 func New(name string, obj Object, host *Host, pool *Pool, head []byte) *File {
-	f := &File{name: name, obj: obj, host: host, pool: pool, size: obj.Stamp().Size}
+	f := &File{obj: obj, host: host, pool: pool}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	if len(head) > 0 {
-		pool.mu.Lock()
-		defer pool.mu.Unlock()
-		e := f.insert(0, int64(len(head)))
-		e.b = head
-		close(e.done)
+	pool.mu.Lock()
+	defer pool.mu.Unlock()
+	f.content = pool.use(name, obj.Stamp())
+	if _, there := f.find(0); !there {
+		if lo, hi := f.clip(0, int64(len(head)), 0); lo < hi {
+			e := f.insert(lo, hi)
+			e.b = head[:hi]
+			close(e.done)
+		}
 	}
 	return f
 }
@@ -81,15 +83,17 @@ func (f *File) Size() int64 { return f.size }
 // Stamp is what the file was when it was opened.
 func (f *File) Stamp() storage.Stamp { return f.obj.Stamp() }
 
-// Close ends what is being read ahead and gives the memory back.
+// Close ends what is being read ahead.
 func (f *File) Close() error {
 	f.cancel()
 	f.ahead.Wait()
 	f.pool.mu.Lock()
-	for _, e := range slices.Clone(f.extents) {
-		f.pool.drop(e)
+	if !f.closed {
+		f.closed = true
+		f.users--
+		f.planned = nil
+		f.pool.leave(f.content)
 	}
-	f.closed = true
 	f.pool.mu.Unlock()
 	return f.obj.Close()
 }
@@ -143,7 +147,11 @@ func (f *File) some(ctx context.Context, b []byte, off int64) (int, error) {
 		return copy(b, e.b[off-e.lo:]), nil
 	}
 	e := f.extents[i]
-	f.pool.used.MoveToBack(e.at)
+	if e.run > 0 && off+int64(len(b)) >= e.hi {
+		f.pool.used.MoveToFront(e.at) // it was read in order, to its end
+	} else {
+		f.pool.used.MoveToBack(e.at)
+	}
 	f.readAhead(e)
 	f.pool.mu.Unlock()
 	select {
@@ -163,25 +171,25 @@ func (f *File) some(ctx context.Context, b []byte, off int64) (int, error) {
 
 // find is the extent that has a byte, or the place where it would be. The caller holds
 // Pool.mu, as for what follows but for fetch and straight.
-func (f *File) find(off int64) (int, bool) {
-	i, found := slices.BinarySearchFunc(f.extents, off, func(e *extent, off int64) int { return cmp.Compare(e.lo, off) })
+func (c *content) find(off int64) (int, bool) {
+	i, found := slices.BinarySearchFunc(c.extents, off, func(e *extent, off int64) int { return cmp.Compare(e.lo, off) })
 	if found {
 		return i, true
 	}
-	if i > 0 && off < f.extents[i-1].hi {
+	if i > 0 && off < c.extents[i-1].hi {
 		return i - 1, true
 	}
 	return i, false
 }
 
-func (f *File) forget(e *extent) {
-	if i, ok := f.find(e.lo); ok && f.extents[i] == e {
-		f.extents = slices.Delete(f.extents, i, i+1)
+func (c *content) forget(e *extent) {
+	if i, ok := c.find(e.lo); ok && c.extents[i] == e {
+		c.extents = slices.Delete(c.extents, i, i+1)
 	}
 }
 
 func (f *File) insert(lo, hi int64) *extent {
-	e := &extent{of: f, lo: lo, hi: hi, done: make(chan struct{})}
+	e := &extent{of: f.content, request: request{lo: lo, hi: hi}, done: make(chan struct{})}
 	i, _ := f.find(lo)
 	f.extents = slices.Insert(f.extents, i, e)
 	f.pool.add(e)
@@ -196,14 +204,40 @@ func (f *File) want(i int, lo, hi int64) *extent {
 		f.planned = slices.Delete(f.planned, p, p+1)
 		return f.insert(f.clip(x.lo, x.hi, lo))
 	}
-	n := int64(firstBytes)
-	if i > 0 && lo-f.extents[i-1].hi <= gapBytes { // it goes on
-		last := f.extents[i-1]
-		n = min(2*(last.hi-last.lo), f.pool.largest())
+	n, run := int64(firstBytes), 0
+	if last := f.before(lo); last != nil { // it goes on
+		if n, run = last.step, last.run+1; run > 2 { // and has gone on for a while
+			n = max(n, last.hi-last.lo)
+		}
+		n = min(2*max(n, firstBytes/2), f.pool.largest())
 	} else if f.size-lo < firstBytes { // an index at the end of the file is read backwards
 		lo = max(f.size-firstBytes, 0)
 	}
-	return f.insert(f.clip(lo, max(hi, lo+n), hi-1))
+	e := f.insert(f.clip(lo, max(hi, lo+n), hi-1))
+	e.step, e.run = n, run
+	f.note(e)
+	return e
+}
+
+// before is the request that ended where another begins, nil if there was none lately.
+func (c *content) before(lo int64) *request {
+	var best *request
+	for i := range c.last {
+		if r := &c.last[i]; r.hi > 0 && r.hi <= lo && lo-r.hi <= gapBytes && (best == nil || r.hi > best.hi) {
+			best = r
+		}
+	}
+	return best
+}
+
+// note remembers a request, in the place of that which it follows or of the oldest.
+func (c *content) note(e *extent) {
+	r := c.before(e.lo)
+	if r == nil {
+		r = &c.last[c.next%len(c.last)]
+		c.next++
+	}
+	*r = e.request
 }
 
 // clip cuts a range to the file, and to what is between the extents around a byte.
@@ -222,7 +256,7 @@ func (f *File) clip(lo, hi, around int64) (int64, int64) {
 // next blocks where much is read in order.
 func (f *File) readAhead(e *extent) {
 	for f.running < aheadRequests && f.pool.bytes <= f.pool.most*3/4 {
-		lo, hi := e.hi, e.hi
+		lo, hi, step := e.hi, e.hi, int64(0)
 		if i, there := f.find(e.hi); there {
 			e = f.extents[i]
 			continue
@@ -235,14 +269,16 @@ func (f *File) readAhead(e *extent) {
 			if lo >= hi {
 				continue
 			}
-		case len(f.planned) == 0 && e.hi-e.lo >= direct && f.running < aheadBlocks:
-			lo, hi = f.clip(e.hi, e.hi+min(2*(e.hi-e.lo), f.pool.largest()), e.hi)
+		case len(f.planned) == 0 && e.step >= sequential && e.hi < f.size && f.running < aheadBlocks:
+			step = min(2*e.step, f.pool.largest())
+			lo, hi = f.clip(e.hi, e.hi+step, e.hi)
 		}
 		if lo >= hi {
 			return
 		}
 		next := f.insert(lo, hi)
-		e = next
+		next.step, next.run, e = step, e.run+1, next
+		f.note(e)
 		f.running++
 		f.ahead.Go(func() {
 			_ = f.fetch(f.ctx, next)
@@ -254,12 +290,12 @@ func (f *File) readAhead(e *extent) {
 }
 
 // plannedAt is the piece that has a byte, -1 if there is none.
-func (f *File) plannedAt(off int64) int {
-	i, found := slices.BinarySearchFunc(f.planned, off, func(p piece, off int64) int { return cmp.Compare(p.lo, off) })
+func (c *content) plannedAt(off int64) int {
+	i, found := slices.BinarySearchFunc(c.planned, off, func(p piece, off int64) int { return cmp.Compare(p.lo, off) })
 	if found {
 		return i
 	}
-	if i > 0 && off < f.planned[i-1].hi {
+	if i > 0 && off < c.planned[i-1].hi {
 		return i - 1
 	}
 	return -1

@@ -3,9 +3,11 @@ package rfile
 import (
 	"errors"
 	"io"
+	"iter"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/root/internal/block"
+	"github.com/shardify/shardify/storage"
 )
 
 // readAt reads n bytes at off; it never allocates more than the file has.
@@ -19,6 +21,10 @@ func (f *File) readAt(off, n int64) ([]byte, error) {
 	}
 	return b, nil
 }
+
+// Announce tells what will be read soon, and reports whether that makes a difference: see
+// storage.Announce.
+func (f *File) Announce(ranges iter.Seq[storage.Range]) bool { return storage.Announce(f.r, ranges) }
 
 // ReadFull fills p from byte off of the file.
 func (f *File) ReadFull(p []byte, off int64) error {
