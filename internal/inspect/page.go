@@ -8,46 +8,56 @@ import (
 	"strconv"
 
 	"github.com/shardify/shardify/internal/page"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/stats"
 )
 
 const (
 	pageClasses = 40  // bars of one chart
 	pageFields  = 300 // with a chart of their own
+	compactFrom = 60  // from here on charts are drawn in few bytes
 )
 
 // Page is the report of a pass over the data as one HTML page.
 func Page(title string, lead []string, r *stats.Report) *page.Page {
 	p := &page.Page{Title: title, Lead: lead}
 	var nan, missing int64
-	var constant []string
+	constant, empty := 0, 0
 	for i := range r.Fields {
 		f := &r.Fields[i]
 		missing += f.Missing
 		if f.Values != nil {
 			nan += f.Values.NaN + f.Values.Inf
 			if f.Values.Count > 0 && f.Values.Min == f.Values.Max {
-				constant = append(constant, f.Name)
+				constant++
+			}
+			if f.Values.Count == 0 && f.Values.NaN > 0 {
+				empty++
 			}
 		}
 	}
 	p.Figures = []page.Figure{
-		{Value: page.Format(float64(r.Samples), page.Plain), Label: "samples", Note: strconv.FormatInt(r.Samples, 10)},
-		{Value: strconv.Itoa(len(r.Fields)), Label: "fields"},
-		{Value: page.Format(float64(nan), page.Plain), Label: "NaN or infinite"},
-		{Value: page.Format(float64(missing), page.Plain), Label: "missing values"},
-		{Value: strconv.Itoa(len(constant)), Label: "constant fields"},
+		{Value: printable.Count(r.Samples), Label: "samples"},
+		{Value: printable.Count(int64(len(r.Fields))), Label: "fields"},
+		{Value: printable.Count(nan), Label: "NaN or infinite"},
+		{Value: printable.Count(missing), Label: "missing values"},
+		{Value: printable.Count(int64(constant)), Label: "constant fields"},
+	}
+	if empty > 0 {
+		p.Figures = append(p.Figures, page.Figure{Value: printable.Count(int64(empty)), Label: "fields of NaN alone"})
 	}
 	if d := r.Duplicates; d != nil {
-		p.Figures = append(p.Figures, page.Figure{Value: page.Format(float64(d.Samples), page.Plain), Label: "duplicate samples"})
+		p.Figures = append(p.Figures, page.Figure{Value: printable.Count(d.Samples), Label: "duplicate samples"})
 	}
-	p.Sections = append(p.Sections, overview(r))
+	links := anchors(r)
+	p.Sections = append(p.Sections, overview(r, links))
 	for i := range r.Fields {
 		if i == pageFields {
 			p.Sections = append(p.Sections, page.Section{Title: "More fields", Text: fmt.Sprintf("%d more fields are in the table only; choose some with --columns to see their charts.", len(r.Fields)-i)})
 			break
 		}
-		if s := fieldSection(&r.Fields[i]); len(s.Parts) > 0 {
+		if s := fieldSection(&r.Fields[i], len(r.Fields) > compactFrom); len(s.Parts) > 0 {
+			s.ID = links[i]
 			p.Sections = append(p.Sections, s)
 		}
 	}
@@ -66,38 +76,52 @@ func Page(title string, lead []string, r *stats.Report) *page.Page {
 	return p
 }
 
-func overview(r *stats.Report) page.Section {
-	t := &page.Table{Head: []string{"field", "type", "values", "min", "1 %", "median", "99 %", "max", "mean", "std", "notes"}, Names: true, Dense: true,
+// anchors are the IDs of the fields' sections; "" where there is none.
+func anchors(r *stats.Report) []string {
+	out := make([]string, len(r.Fields))
+	for i := range min(len(r.Fields), pageFields) {
+		if len(fieldSection(&r.Fields[i], true).Parts) > 0 {
+			out[i] = fmt.Sprintf("f%d", i)
+		}
+	}
+	return out
+}
+
+func overview(r *stats.Report, links []string) page.Section {
+	t := &page.Table{Head: []string{"field", "type", "values", "min", "1 %", "median", "99 %", "max", "mean", "std", "notes"}, Names: true, Dense: true, Notes: true,
 		Right: []bool{false, false, true, true, true, true, true, true, true, true}}
 	for i := range r.Fields {
 		for _, row := range fieldRows(&r.Fields[i]) {
-			t.Rows = append(t.Rows, append(row[:10:10], row[11]))
+			if n, err := strconv.ParseInt(row[2], 10, 64); err == nil {
+				row[2] = printable.Count(n)
+			}
+			t.Rows, t.Links = append(t.Rows, append(row[:10:10], row[11])), append(t.Links, links[i])
 		}
 	}
 	return page.Section{Title: "Fields", Parts: []page.Part{t}}
 }
 
-func fieldSection(f *stats.Field) page.Section {
+func fieldSection(f *stats.Field, compact bool) page.Section {
 	s := page.Section{Title: f.Name, Text: f.Type}
 	if len(f.Classes) > 1 && (f.Values == nil || f.Field.Labels() != nil || len(f.Classes) <= pageClasses) {
 		s.Parts = append(s.Parts, classBars(f))
 	} else if f.Values != nil {
-		s.Parts = histogram(s.Parts, "", unitOf(f), f.Values, 0)
+		s.Parts = histogram(s.Parts, "", unitOf(f), f.Values, 0, compact)
 	}
 	if f.Lengths != nil {
 		caption, x := "Length", lengthName(f)
 		if f.Values == nil {
 			caption, x = "Size", "bytes"
 		}
-		s.Parts = histogram(s.Parts, caption, x, f.Lengths, 1)
+		s.Parts = histogram(s.Parts, caption, x, f.Lengths, 1, compact)
 	}
 	if f.Inner != nil {
-		s.Parts = histogram(s.Parts, "Inner length", "length", f.Inner, 1)
+		s.Parts = histogram(s.Parts, "Inner length", "length", f.Inner, 1, compact)
 	}
 	if m := f.Images; m != nil {
 		if m.Width != nil && m.Width.Count > 0 && (m.Width.Min != m.Width.Max || m.Height.Min != m.Height.Max) {
-			s.Parts = histogram(s.Parts, "Width", "pixels", m.Width, 2)
-			s.Parts = histogram(s.Parts, "Height", "pixels", m.Height, 2)
+			s.Parts = histogram(s.Parts, "Width", "pixels", m.Width, 2, compact)
+			s.Parts = histogram(s.Parts, "Height", "pixels", m.Height, 2, compact)
 		}
 		for _, l := range imageLines(m) {
 			s.Parts = append(s.Parts, page.Text(l))
@@ -136,7 +160,7 @@ func classBars(f *stats.Field) page.Part {
 }
 
 // histogram appends a chart, and what lies beyond it.
-func histogram(parts []page.Part, caption, x string, s *stats.Summary, tone page.Tone) []page.Part {
+func histogram(parts []page.Part, caption, x string, s *stats.Summary, tone page.Tone, compact bool) []page.Part {
 	h := s.Histogram
 	if h == nil || len(h.Counts) < 2 {
 		return parts
@@ -145,7 +169,7 @@ func histogram(parts []page.Part, caption, x string, s *stats.Summary, tone page
 	if s.Whole { // bins begin at whole numbers, not between them
 		shift = 0.5
 	}
-	g := &page.Histogram{Caption: caption, X: x, Y: "count", Tone: tone}
+	g := &page.Histogram{Caption: caption, X: x, Y: "count", Tone: tone, Compact: compact}
 	for i, c := range h.Counts {
 		g.Bins = append(g.Bins, page.Bin{Lo: h.Edge(i) + shift, Hi: h.Edge(i+1) + shift, Count: c})
 	}

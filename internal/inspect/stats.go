@@ -89,7 +89,11 @@ func notesOf(f *stats.Field, s *stats.Summary) string {
 			notes = append(notes, strconv.FormatInt(n, 10)+" "+what)
 		}
 	}
-	add(s.NaN, "NaN")
+	if s.Count == 0 && s.NaN > 0 && s.Inf == 0 {
+		notes = append(notes, "all NaN")
+	} else {
+		add(s.NaN, "NaN")
+	}
 	add(s.Inf, "infinite")
 	add(f.Missing, "missing")
 	if s.Count > 0 && s.Min == s.Max && f.Values != nil {

@@ -153,8 +153,8 @@ func labels(at []float64, u Unit) []string {
 
 // Sizes of a chart, in the units of its viewBox.
 const (
-	chartWidth = 900
-	charWidth  = 6.9 // of the 12 px text, on the generous side
+	chartWidth = 460
+	charWidth  = 7.2 // of the 12 px text, on the generous side
 	lineHeight = 16
 )
 
@@ -204,10 +204,10 @@ func (w *writer) open(caption, label string, legend []Key, height float64) {
 	if caption != "" {
 		label = caption
 	}
-	w.printf("<div class=\"scroll\"><svg viewBox=\"0 0 %d %s\" role=\"img\" aria-label=\"%s\">\n", chartWidth, num(height), clean(label))
+	w.printf("<svg viewBox=\"0 0 %d %s\" role=\"img\" aria-label=\"%s\">\n", chartWidth, num(height), clean(label))
 }
 
-func (w *writer) close() { w.printf("</svg></div>\n</figure>\n") }
+func (w *writer) close() { w.printf("</svg>\n</figure>\n") }
 
 // Key is an entry of a legend.
 type Key struct {
@@ -238,7 +238,7 @@ func (w *writer) yAxis(f *frame, at []float64, u Unit, name string) {
 		w.text(f.left-8, y+4, "end", "", text[i])
 	}
 	if name != "" {
-		w.text(0, f.top-12, "start", "strong", name)
+		w.text(0, f.top-12, "start", "strong", cut(name, chartWidth))
 	}
 }
 
@@ -252,7 +252,8 @@ func (w *writer) xAxis(f *frame, at []float64, u Unit, name string) {
 	}
 	w.ticks(f, x, labels(at, u))
 	if name != "" {
-		w.text((f.left+f.right)/2, f.bottom+37, "middle", "strong", name)
+		name = cut(name, chartWidth)
+		w.text(clampText((f.left+f.right)/2, name), f.bottom+37, "middle", "strong", name)
 	}
 }
 

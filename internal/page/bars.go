@@ -3,6 +3,7 @@ package page
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Bars is amounts side by side, each with its name, as horizontal bars.
@@ -34,7 +35,7 @@ func (b *Bars) write(w *writer) {
 			most = max(most, x.Value)
 		}
 	}
-	left, right = min(left, 280), chartWidth-min(right, 320)
+	left, right = min(left, 170), chartWidth-min(right, 170)
 	w.open(b.Caption, "bars", nil, row*float64(len(b.Bars))+6)
 	for i := range b.Bars {
 		x := &b.Bars[i]
@@ -46,7 +47,7 @@ func (b *Bars) write(w *writer) {
 		w.printf("<g><title>%s: %s</title>\n", clean(x.Name), clean(texts[i]))
 		w.text(left-10, y+bar-4, "end", "", cut(x.Name, left-10))
 		w.printf("<rect class=\"fill %s\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"2\"/>\n", x.Tone.class(), num(left), num(y), num(max(width, 1)), num(bar))
-		w.text(left+width+6, y+bar-4, "start", "strong", texts[i])
+		w.text(left+width+6, y+bar-4, "start", "strong", cut(texts[i], chartWidth-left-width-6))
 		w.printf("</g>\n")
 	}
 	w.close()
@@ -59,6 +60,8 @@ type Histogram struct {
 	X, Y    string
 	Unit    Unit // of the borders
 	Bins    []Bin
+	// Compact: one shape for all bins, which does not tell of each when pointed at.
+	Compact bool
 	Tone    Tone
 }
 
@@ -87,30 +90,49 @@ func (h *Histogram) write(w *writer) {
 	yt := whole(ticks(0, top*1.02, 4, Plain))
 	f.y1 = max(top, yt[len(yt)-1])
 	for _, v := range yt {
-		f.left = max(f.left, textWidth(Format(v, Plain))+10)
+		f.left = max(f.left, textWidth(Format(v, Plain))+12)
 	}
 	// Few bins are not stretched over the whole page.
 	f.right = min(f.right, f.left+90*float64(len(h.Bins)))
 	w.open(h.Caption, h.Y+" by "+h.X, nil, height)
 	w.yAxis(&f, yt, Plain, h.Y)
 	w.printf("<path class=\"axis\" d=\"M%s %sH%s\"/>\n", num(f.left), num(f.bottom), num(f.right))
+	var path strings.Builder
 	for i, b := range h.Bins {
 		x, next := f.x(float64(i)), f.x(float64(i+1))
-		if b.Count > 0 {
+		if b.Count > 0 && h.Compact {
+			y := min(f.y(b.Count), f.bottom-1)
+			path.WriteString("M" + num(x+0.5) + " " + num(f.bottom) + "V" + num(y) + "H" + num(max(next-0.5, x+1)) + "V" + num(f.bottom))
+		} else if b.Count > 0 {
 			y := min(f.y(b.Count), f.bottom-1)
 			w.printf("<rect class=\"fill %s\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>%s to %s: %s (%s)</title></rect>\n", h.Tone.class(),
-				num(x+1), num(y), num(max(next-x-2, 1)), num(f.bottom-y), Format(b.Lo, h.Unit), Format(b.Hi, h.Unit), Format(b.Count, Plain), Format(b.Count/max(total, 1), Percent))
+				num(x+0.5), num(y), num(max(next-x-1, 0.5)), num(f.bottom-y), Format(b.Lo, h.Unit), Format(b.Hi, h.Unit), Format(b.Count, Plain), Format(b.Count/max(total, 1), Percent))
 		}
+	}
+	if path.Len() > 0 {
+		w.printf("<path class=\"fill %s\" d=\"%s\"/>\n", h.Tone.class(), path.String())
 	}
 	h.borders(w, &f)
 	if h.X != "" {
-		w.text(max((f.left+f.right)/2, textWidth(h.X)/2), f.bottom+37, "middle", "strong", h.X)
+		name := cut(h.X, chartWidth)
+		w.text(clampText((f.left+f.right)/2, name), f.bottom+37, "middle", "strong", name)
 	}
 	w.close()
 }
 
-// borders writes the numbers between the bins.
+// borders writes the numbers under the bins: round ones where all bins are equally wide and
+// many, else their borders.
 func (h *Histogram) borders(w *writer, f *frame) {
+	lo, hi := h.Bins[0].Lo, h.Bins[len(h.Bins)-1].Hi
+	if len(h.Bins) > 12 && h.even(lo, hi) {
+		at := ticks(lo, hi, 6, h.Unit)
+		x := make([]float64, len(at))
+		for i, v := range at {
+			x[i] = f.left + (v-lo)/(hi-lo)*(f.right-f.left)
+		}
+		w.ticks(f, x, distinct(at, h.Unit))
+		return
+	}
 	var x, values []float64
 	add := func(i int, v float64) {
 		if !math.IsInf(v, 0) {
@@ -122,6 +144,17 @@ func (h *Histogram) borders(w *writer, f *frame) {
 	}
 	add(len(h.Bins), h.Bins[len(h.Bins)-1].Hi)
 	w.ticks(f, x, distinct(values, h.Unit))
+}
+
+// even tells bins of one width.
+func (h *Histogram) even(lo, hi float64) bool {
+	each := (hi - lo) / float64(len(h.Bins))
+	for i, b := range h.Bins {
+		if !(math.Abs(b.Lo-lo-each*float64(i)) <= 1e-3*each) {
+			return false
+		}
+	}
+	return finite(each) && each > 0 && each > 1e-9*max(math.Abs(lo), math.Abs(hi))
 }
 
 // distinct writes numbers in ascending order, with as many digits as tell neighbours

@@ -93,3 +93,46 @@ func TestChromiumShowsThePage(t *testing.T) {
 		t.Errorf("%d charts on %s; %q", v.Charts, v.Back, v.Bad)
 	}
 }
+
+// use types into the search of a long table and sorts it, as a reader does.
+const use = `<script>
+const input = document.querySelector("input[type=search]"), seen = () => [...document.querySelectorAll("tbody tr")].filter(r => !r.hidden).map(r => r.cells[0].textContent).join(" ");
+const got = [];
+input.value = "b 1"; input.dispatchEvent(new Event("input")); got.push(seen(), document.querySelector("[role=status]").textContent);
+input.value = ""; input.dispatchEvent(new Event("input"));
+const head = document.querySelectorAll("thead button")[1];
+head.click(); got.push(seen(), head.parentNode.getAttribute("aria-sort"));
+head.click(); got.push(seen(), head.parentNode.getAttribute("aria-sort"));
+const e = document.createElement("pre"); e.id = "verdict"; e.textContent = JSON.stringify(got); document.body.append(e);
+</script>`
+
+// TestLongTablesAreSearchedAndSorted: by the one script that the page may run.
+func TestLongTablesAreSearchedAndSorted(t *testing.T) {
+	table := &Table{Head: []string{"name", "value"}, Right: []bool{false, true}}
+	for i, v := range []string{"1,000", "-2", "3e-5", "", "20", "-", "x", "1.5e4", "7", "8", "9", "10"} {
+		table.Rows = append(table.Rows, []string{string(rune('a' + i)), v})
+	}
+	table.Rows[1] = append(table.Rows[1], "1")
+	text := render(t, &Page{Sections: []Section{{Parts: []Part{table}}}})
+	name, profile := filepath.Join(t.TempDir(), "page.html"), t.TempDir()
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	dom, log := browser(t, profile, name)
+	if !strings.Contains(dom, `class="search"`) || strings.Contains(log, "CONSOLE") {
+		t.Errorf("the script did not run: %s", log)
+	}
+	text = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy".*\n`).ReplaceAllString(text, "")
+	if err := os.WriteFile(name, []byte(strings.Replace(text, "</body>", use+"</body>", 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	dom, _ = browser(t, profile, name)
+	m := verdicts.FindStringSubmatch(dom)
+	if m == nil {
+		t.Fatal("the table was not used")
+	}
+	want := `["b","1 of 12","b c i j k l e a h g d f","ascending","g h a e l k j i c b d f","descending"]`
+	if got := html.UnescapeString(m[1]); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -71,12 +71,12 @@ func (l *Lines) write(w *writer) {
 	}
 	f.y1 = max(top, yt[len(yt)-1])
 	for _, v := range labels(yt, l.YUnit) {
-		f.left = max(f.left, textWidth(v)+10)
+		f.left = max(f.left, textWidth(v)+12)
 	}
 	f.right = chartWidth - 12
 	w.open(l.Caption, l.Y+" over "+l.X, l.legend(), lineChartHeight)
 	w.yAxis(&f, yt, l.YUnit, l.Y)
-	w.xAxis(&f, ticks(f.x0, f.x1, 9, l.XUnit), l.XUnit, l.X)
+	w.xAxis(&f, ticks(f.x0, f.x1, 6, l.XUnit), l.XUnit, l.X)
 	for i := range l.Series {
 		l.Series[i].draw(w, &f)
 	}

@@ -1,6 +1,6 @@
 // Package page writes one self-contained HTML page of figures, tables and charts:
 // a report that is a file to be mailed, opened without a network, read in light and
-// dark, and printed. Charts are drawn as SVG; there are no scripts.
+// dark, and printed. Charts are drawn as SVG; the one script searches and sorts long tables.
 //
 //	p := page.Page{Title: "bench digits", Sections: []page.Section{{
 //		Title: "Throughput",
@@ -34,6 +34,7 @@ type Figure struct{ Value, Label, Note string }
 
 // Section is parts under a heading.
 type Section struct {
+	ID          string // for links of tables; "" is none
 	Title, Text string
 	Parts       []Part
 }
@@ -86,7 +87,7 @@ func (p *Page) Write(out io.Writer) error {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:%s">
 <link rel="icon" href="data:,">
 <title>%s</title>
 <style>%s</style>
@@ -94,7 +95,7 @@ func (p *Page) Write(out io.Writer) error {
 <body>
 <main>
 <h1>%s</h1>
-`, clean(p.Title), style, clean(p.Title))
+`, p.allowed(), clean(p.Title), style, clean(p.Title))
 	for _, t := range p.Lead {
 		w.printf("<p class=\"lead\">%s</p>\n", clean(t))
 	}
@@ -111,7 +112,11 @@ func (p *Page) Write(out io.Writer) error {
 	}
 	for i := range p.Sections {
 		s := &p.Sections[i]
-		w.printf("<section>\n<h2>%s</h2>\n", clean(s.Title))
+		id := ""
+		if s.ID != "" {
+			id = " id=\"" + clean(s.ID) + "\""
+		}
+		w.printf("<section%s>\n<h2>%s</h2>\n", id, clean(s.Title))
 		if s.Text != "" {
 			w.printf("<p>%s</p>\n", clean(s.Text))
 		}
@@ -123,6 +128,10 @@ func (p *Page) Write(out io.Writer) error {
 	if p.Foot != "" {
 		w.printf("<footer>%s</footer>\n", clean(p.Foot))
 	}
-	w.printf("</main>\n</body>\n</html>\n")
+	w.printf("</main>\n")
+	if p.long() {
+		w.printf("<script>%s</script>\n", script)
+	}
+	w.printf("</body>\n</html>\n")
 	return w.err
 }

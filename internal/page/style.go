@@ -2,7 +2,7 @@ package page
 
 // style is the page's whole appearance. Charts take their colours from it, so that
 // light, dark and print are decided in one place.
-const style = `
+var style = rightStyle() + `
 :root {
   color-scheme: light dark;
   --back: #ffffff; --card: #f6f7f9; --text: #1a1f29; --soft: #5b6473; --rule: #d9dde3;
@@ -16,30 +16,36 @@ const style = `
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); color: var(--text); font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 960px; margin: 0 auto; padding: 28px 20px 48px; }
+main { max-width: 960px; margin: 0 auto; padding: 28px clamp(12px, 4vw, 20px) 48px; }
 h1 { font-size: 24px; line-height: 1.25; margin: 0 0 8px; overflow-wrap: anywhere; }
 h2 { font-size: 18px; margin: 36px 0 4px; padding-top: 12px; border-top: 1px solid var(--rule); }
 h3 { font-size: 14px; margin: 18px 0 2px; }
 p { margin: 4px 0 8px; max-width: 75ch; overflow-wrap: anywhere; }
 .lead, section > p, footer, figcaption { color: var(--soft); }
 footer { margin-top: 36px; padding-top: 12px; border-top: 1px solid var(--rule); font-size: 13px; overflow-wrap: anywhere; }
-.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 12px; margin: 20px 0; }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 165px), 1fr)); gap: 12px; margin: 20px 0; }
 .figures div { background: var(--card); border: 1px solid var(--rule); border-radius: 8px; padding: 10px 14px; }
 .figures dt { color: var(--soft); font-size: 13px; }
-.figures dd { margin: 0; font-size: 23px; font-weight: 600; line-height: 1.3; overflow-wrap: anywhere; }
+.figures dd { margin: 0; font-size: 21px; font-weight: 600; line-height: 1.3; overflow-wrap: anywhere; }
 .figures dd.note { font-size: 12.5px; font-weight: 400; color: var(--soft); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; margin: 8px 0; font-size: 14px; }
 th, td { text-align: left; vertical-align: top; padding: 4px 18px 4px 0; border-bottom: 1px solid var(--rule); overflow-wrap: anywhere; }
 thead th { color: var(--soft); font-weight: 600; font-size: 13px; white-space: nowrap; }
 tbody th { font-weight: 400; color: var(--soft); white-space: nowrap; }
-.num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+thead button { all: unset; cursor: pointer; } thead button:focus-visible, a:focus-visible, .scroll:focus-visible, input:focus-visible { outline: 2px solid var(--t0); outline-offset: 2px; }
+th[aria-sort=ascending]::after { content: " \2191"; } th[aria-sort=descending]::after { content: " \2193"; }
+.notes td:last-child { color: var(--t1); }
+a { color: var(--t0); text-decoration: none; } a:hover, a:focus { text-decoration: underline; }
+.search input { font: inherit; font-size: 14px; width: min(100%, 320px); padding: 4px 10px; border: 1px solid var(--rule); border-radius: 6px; background: var(--card); color: inherit; }
+section:target h2 { color: var(--t0); }
+.scroll { max-height: 80vh; overflow-y: auto; } .long thead th { position: sticky; top: 0; background: var(--back); }
 .dense { font-size: 13px; } .dense th, .dense td { padding-right: 10px; white-space: nowrap; }
-figure { margin: 12px 0 20px; }
+section > figure { display: inline-block; vertical-align: top; width: min(100%, 448px); margin: 12px 12px 20px 0; }
 figcaption { font-size: 13px; margin-bottom: 2px; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 13px; color: var(--text); margin: 2px 0; padding: 0; list-style: none; }
 .legend i { display: inline-block; width: 11px; height: 11px; border-radius: 2px; margin-right: 6px; }
-svg { display: block; width: 100%; min-width: 620px; height: auto; }
+svg { display: block; width: 100%; height: auto; }
 svg text { font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; fill: var(--soft); }
 svg text.strong { fill: var(--text); }
 svg .grid { stroke: var(--rule); stroke-width: 1; fill: none; }
@@ -54,5 +60,5 @@ svg .fill { fill: var(--c); } svg .stroke { stroke: var(--c); } .legend i { back
 .images { display: flex; flex-wrap: wrap; gap: 10px; margin: 8px 0; }
 .images figure { margin: 0; }
 .images img { display: block; max-width: 128px; max-height: 128px; min-width: 32px; image-rendering: auto; border: 1px solid var(--rule); border-radius: 4px; }
-@media print { main { max-width: none; padding: 0; } section, figure { break-inside: avoid; } }
+@media print { .search { display: none; } .scroll { max-height: none; } main { max-width: none; padding: 0; } section, figure { break-inside: avoid; } }
 `

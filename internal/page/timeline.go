@@ -35,14 +35,14 @@ func (t *Timeline) write(w *writer) {
 	rows := make([][]int, len(t.Lanes))
 	y := head
 	for i := range t.Lanes {
-		f.left = max(f.left, textWidth(t.Lanes[i].Name)+12)
+		f.left = min(max(f.left, textWidth(t.Lanes[i].Name)+12), 140)
 		var n int
 		rows[i], n = pack(t.Lanes[i].Spans, (t.To-t.From)/chartWidth)
 		y += row*float64(n) + gap
 	}
 	f.bottom = y
 	w.open(t.Caption, "timeline", nil, y+44)
-	at := ticks(t.From, t.To, 8, Seconds)
+	at := ticks(t.From, t.To, 5, Seconds)
 	for _, v := range at {
 		w.printf("<path class=\"grid\" d=\"M%s %sV%s\"/>\n", num(f.x(v)), num(head), num(f.bottom))
 	}
@@ -51,7 +51,7 @@ func (t *Timeline) write(w *writer) {
 		l := &t.Lanes[i]
 		n := 1
 		w.printf("<g class=\"%s\">\n", l.Tone.class())
-		w.text(f.left-10, y+row-5, "end", "strong", l.Name)
+		w.text(f.left-10, y+row-5, "end", "strong", cut(l.Name, f.left-10))
 		for k := range l.Spans {
 			n = max(n, rows[i][k]+1)
 			l.Spans[k].draw(w, &f, y+row*float64(rows[i][k]), row-3)
