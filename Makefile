@@ -7,7 +7,7 @@ VENV     = build/venv
 PYTHON  ?= $(VENV)/bin/python
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment pictures golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults slurm scale bench bench-against bench-loader bench-augment pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -142,6 +142,12 @@ bench-augment: build ## bench/AUGMENT.md: --augment against Pillow, torchvision 
 
 pictures: build pylib ## docs/pictures: the way of the data, and what the commands of README.md print (needs torch; PYTHON=path)
 	@$(PYTHON) docs/pictures.py
+
+SITE = build/site-venv
+site: build ## the documentation as a site in build/site, with all links checked (fetches mkdocs-material from PyPI)
+	[ -x $(SITE)/bin/mkdocs ] || { python3 -m venv $(SITE) && $(SITE)/bin/python -m pip install --quiet --disable-pip-version-check mkdocs-material==9.8.1; }
+	rm -rf build/site-commands && bin/shardify man --markdown build/site-commands >/dev/null
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict --quiet --config-file packaging/site/mkdocs.yml
 
 golden-bytes: ## compare every published byte of 45 conversions with internal/endtoend/testdata/golden.txt
 	go test -count=1 -v -run GoldenBytes ./internal/endtoend

@@ -12,7 +12,8 @@ import (
 )
 
 func manCommand(p *program) *cobra.Command {
-	return &cobra.Command{
+	var markdown bool
+	c := &cobra.Command{
 		Use:    "man FOLDER",
 		Short:  "write the man pages",
 		Hidden: true,
@@ -26,13 +27,21 @@ func manCommand(p *program) *cobra.Command {
 			for _, s := range append(cli.Commands(c.Root()), verify) {
 				name := strings.ReplaceAll(s.CommandPath(), " ", "-")
 				var b bytes.Buffer
-				cli.Manual(&b, name, "1", cli.PageOf(s))
-				if err := os.WriteFile(filepath.Join(args[0], name+".1"), b.Bytes(), 0o666); err != nil {
+				file := name + ".1"
+				if markdown {
+					file = name + ".md"
+					cli.Markdown(&b, s.CommandPath(), cli.PageOf(s))
+				} else {
+					cli.Manual(&b, name, "1", cli.PageOf(s))
+				}
+				if err := os.WriteFile(filepath.Join(args[0], file), b.Bytes(), 0o666); err != nil {
 					return err
 				}
-				p.Result("%s.1", name)
+				p.Result("%s", file)
 			}
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&markdown, "markdown", false, "pages in Markdown, for the site")
+	return c
 }
