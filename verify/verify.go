@@ -14,7 +14,6 @@ import (
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/writers"
 )
@@ -70,7 +69,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		if st.Type != storage.Folder {
 			return nil, fmt.Errorf("%s is not a folder", o.Dir)
 		}
-		if o.Store, err = storages.Open(o.Dir, storages.Output{Sync: local.SyncShard}); err != nil {
+		if o.Store, err = storages.Read(o.Dir); err != nil {
 			return nil, err
 		}
 	}

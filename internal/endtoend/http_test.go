@@ -3,6 +3,7 @@ package endtoend
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -52,4 +53,25 @@ func TestEndToEndInputsOfAWebServer(t *testing.T) {
 		}
 	}
 	t.Logf("%d conversions", n)
+	for _, set := range []string{"local-files-wds", "local-npz-mmap"} {
+		address := server.URL + "/" + set
+		run(t, "shardify", "verify", address)
+		run(t, "shardify", "inspect", address)
+		run(t, "shardify", "bench", address, "--batch", "3", "--seconds", "1")
+		run(t, "shardify", "stage", address, filepath.Join(dir, "staged-"+set))
+		run(t, "shardify", "convert", address, "-o", filepath.Join(dir, "again-"+set))
+		run(t, "verify", filepath.Join(dir, "staged-"+set))
+		name := filepath.Join(dir, set, "shard-000000"+map[bool]string{true: ".tar", false: ".safetensors"}[set == "local-files-wds"])
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)/2]++
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(bin+"shardify", "verify", address).CombinedOutput(); err == nil {
+			t.Errorf("a flipped bit in %s is not found:\n%s", name, out)
+		}
+	}
 }

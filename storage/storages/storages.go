@@ -107,6 +107,15 @@ func Open(name string, o Output) (storage.Store, error) {
 	}
 }
 
+// Read is a published data set as a store, to be read: nothing can be published in one of a
+// storage that is for inputs alone.
+func Read(name string) (storage.Store, error) {
+	if s, _, err := find(name); err == nil && s != nil && s.Store == nil {
+		return storage.ReadOnly(s.Files, name), nil
+	}
+	return Open(name, Output{Sync: local.SyncShard})
+}
+
 // Stream opens what a user names to be read once: also a pipe, or what a shell puts in the
 // place of a command.
 func Stream(ctx context.Context, name string) (io.ReadCloser, error) {
