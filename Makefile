@@ -51,8 +51,8 @@ ALONE = Mutat|Flip|Corpus|Damage|Hostile|Fuzz|AgreeWith|CastsKeep|Rotations|PTX|
 test-plain:
 	@mkdir -p build
 	@$(GOTEST) -tags invariants -v $$(go list ./... | grep -vE '$(PROGRAM_TESTS)') >build/test.log 2>&1; code=$$?; awk "$$TOLD" build/test.log; exit $$code
-	$(GOTEST) -tags cuda -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
-	$(GOTEST) -tags cuda ./cmd/shardify-gpu
+	$(GOTEST) -tags cuda,invariants -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
+	$(GOTEST) -tags cuda,invariants ./cmd/shardify-gpu
 
 # What go test -v is to tell: all of a package that failed, and what corpus tests left out.
 export define TOLD
@@ -67,8 +67,9 @@ test-race:
 	$(GOTEST) -race -short -skip '$(ALONE)' $(RACE)
 	$(GOTEST) -race -short -tags cuda -run 'Device|Driver' -skip '$(ALONE)' ./gpuload
 
+# internal/archtest reads the sources: make lint runs it.
 test-programs:
-	$(GOTEST) $$(go list ./... | grep -E '$(PROGRAM_TESTS)')
+	$(GOTEST) $$(go list ./... | grep -E '$(PROGRAM_TESTS)' | grep -v archtest)
 
 # What has a long form has a short one in make test.
 test-long: build ## the long forms of all tests that have one (hours)
@@ -103,7 +104,7 @@ lint: ## gofmt, go vet, staticcheck, import rules, a build for macOS
 	go vet -tags cuda ./gpuload/... ./cmd/shardify-gpu
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build ./... # README says that it builds there
 	go run $(STATICCHECK) ./...
-	$(GOTEST) ./internal/archtest # as make test does, which then has the result
+	$(GOTEST) ./internal/archtest
 
 FUZZTIME ?= 60s
 fuzz: ## run every fuzz target for FUZZTIME each

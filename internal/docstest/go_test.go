@@ -51,7 +51,7 @@ func TestProgramOutsideTheModule(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("go", "run", ".")
+	cmd := exec.Command("go", "run", "-trimpath", ".")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()

@@ -50,7 +50,7 @@ func errno(t *testing.T) {
 		// What could not be read while the plan was made must not look like damage.
 		for _, n := range []string{"hdf5-mmap", "root-mmap", "parquet-mmap"} {
 			c := Find(t, all, n)
-			sum.sweep(t, &c, "pread64", "EIO", syscall.EIO, 12, c.Want(t))
+			sum.sweep(t, &c, "pread64", "EIO", syscall.EIO, 6, c.Want(t))
 		}
 	}
 	t.Logf("errno: all: %v", sum)

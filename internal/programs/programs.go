@@ -37,7 +37,8 @@ func Build(root, dir string, env []string, args ...string) error {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", append([]string{"build", "-o", kept + string(filepath.Separator)}, args...)...)
+	// As the Makefile does, so that packages are compiled once for both.
+	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-o", kept + string(filepath.Separator)}, args...)...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %s: %w\n%s", strings.Join(args, " "), err, out)
