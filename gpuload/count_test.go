@@ -48,12 +48,12 @@ func TestWhatABatchCosts(t *testing.T) {
 				way.config.Batch, way.config.Device = 64, "cuda:0"
 				c := countBatches(t, fake, d, way.config)
 				t.Logf("launches %.2f, copies %.2f, calls %.2f and %.2f for the thread, queries %.2f, %.3f bytes over the link for each delivered, %d pinned bytes unused, %d samples computed by the host", c.launches, c.copies, c.calls, c.thread, c.queries, c.link, c.unused, c.numbered)
-				limit := 6.0
-				if lists { // sent by one copy, for which the host waits
-					limit += 2
+				limit := 6.1
+				if lists && way.config.Shuffle == Block && way.config.Tier != TierDevice {
+					limit += 0.5 // six calls load a window, of 16 batches
 				}
 				if c.launches > 1.1 || c.calls > limit || c.queries > 0 {
-					t.Errorf("%.2f launches and %.2f calls a batch, want at most 1 and %.0f", c.launches, c.calls, limit)
+					t.Errorf("%.2f launches and %.2f calls a batch, want at most 1 and %.1f", c.launches, c.calls, limit)
 				}
 				// One bracket of five, and two streams that must not be captured.
 				if c.thread > 7.1 {

@@ -24,9 +24,9 @@
 // hand-over. Stream 2, the default stream of the calling thread, therefore is the caller's.
 //
 // Two streams of the device's own copy and gather; neither waits for the legacy default
-// stream. What the host gathers for a batch goes by the gathering stream, in front of the
-// kernel, so that a batch has one wait for its consumers and one event behind it; a window may be
-// loaded again behind the event of the last batch that reads it.
+// stream. What the host gathers for a batch goes by the gathering stream, too, copied by the
+// kernel itself where it is little, so that a batch has one wait for its consumers and one event
+// behind it; a window may be loaded again behind the event of the last batch that reads it.
 // The host waits for nothing but for its own memory to be read: everything else is
 // ordered by events on the device. An event that was never recorded makes a wait
 // for it a no-op in the driver; here it is an error.

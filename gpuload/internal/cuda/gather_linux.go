@@ -177,7 +177,8 @@ func (s *Slot) gather(b *Batch) error {
 		return err
 	}
 	l := &s.launch
-	*l = launch{size: uint64(b.Size), rows: uint64(b.Rows), split: uint64(b.Size)}
+	l.size, l.rows, l.split = uint64(b.Size), uint64(b.Rows), uint64(b.Size)
+	l.ids, l.indices, l.formula = 0, 0, order.Formula{}
 	if b.Split < b.Rows {
 		l.split = uint64(b.Split)
 	}
@@ -189,7 +190,7 @@ func (s *Slot) gather(b *Batch) error {
 		if err := s.launchColumns(l, b.Columns[at:min(at+maxColumns, len(b.Columns))]); err != nil {
 			return err
 		}
-		l.numbers = 0 // once is enough
+		l.numbers, l.sent = 0, 0 // once is enough
 	}
 	return nil
 }
@@ -250,6 +251,10 @@ func (s *Slot) launchColumns(l *launch, columns []Column) error {
 		}
 		o.casts(k, elems, s.affine[c.Tensor].at)
 	}
+	sent := int64(0)
+	for i := range l.sent {
+		sent += int64(l.column[uint64(len(columns))+i].units)
+	}
 	blocks := int64(s.d.grid)
 	if wide {
 		blocks = int64(s.d.wide)
@@ -257,7 +262,8 @@ func (s *Slot) launchColumns(l *launch, columns []Column) error {
 	if err := l.cut(row, blocks); err != nil {
 		return err
 	}
-	return s.d.drv.launchStruct(s.d.kernels[name], min(l.tiles, uint32(blocks)), blockThreads, s.d.gathers, unsafe.Pointer(l))
+	grid := max(int64(l.tiles), (sent+sentBytes-1)/sentBytes)
+	return s.d.drv.launchStruct(s.d.kernels[name], uint32(min(grid, blocks)), blockThreads, s.d.gathers, unsafe.Pointer(l))
 }
 
 // read makes the gathers wait for the loads of the windows that a batch reads.
@@ -330,6 +336,9 @@ func (d *Device) EngineRow() int64 {
 // copyAll starts the copies of a batch, many by one call of the driver.
 func (s *Slot) copyAll(sends []Send, b *Batch) error {
 	s.pieces.clear() // of a batch that failed
+	byKernel := s.copiedByKernel(sends, b)
+	l := &s.launch
+	l.sent = 0
 	// Beside a kernel, what is sent goes by the kernel's stream: one wait and one event are enough
 	// for both, and it need not queue behind the load of a window. Rows that the copy engine
 	// moves are long: kernels are not to wait for them.
@@ -348,6 +357,15 @@ func (s *Slot) copyAll(sends []Send, b *Batch) error {
 			return err
 		}
 		s.reading(stream)
+		if byKernel {
+			from, err := s.d.deviceAddress(m.From, int64(len(m.From)))
+			if err != nil {
+				return err
+			}
+			l.column[len(b.Columns)+int(l.sent)] = column{dst: s.tensors[m.Tensor].at, src: [2]uint64{from}, units: uint64(len(m.From))}
+			l.sent++
+			continue
+		}
 		if err := s.pieces.add(s.d, stream, s.tensors[m.Tensor].at, addressOf(m.From), int64(len(m.From))); err != nil {
 			return err
 		}
@@ -358,6 +376,21 @@ func (s *Slot) copyAll(sends []Send, b *Batch) error {
 		}
 	}
 	return s.pieces.flush(s.d, stream)
+}
+
+// mostByKernel is up to how many bytes of the host's part of a batch the kernel copies, too: that
+// saves a call of the driver, and the copy engine's start.
+const mostByKernel = 256 << 10
+
+// copiedByKernel tells whether the kernel is to copy what is sent.
+func (s *Slot) copiedByKernel(sends []Send, b *Batch) bool {
+	total := 0
+	for _, m := range sends {
+		if total += len(m.From); addressOf(m.From)%16 != 0 {
+			return false
+		}
+	}
+	return s.launches(b) && len(b.Engine) == 0 && total <= mostByKernel && len(b.Columns)+len(sends) <= maxColumns
 }
 
 // reading notes that a stream reads host memory of the batch.

@@ -7,8 +7,8 @@
 // the batch, and one of the slices that long rows are cut into. Its threads find the rows'
 // numbers, each once, and then go through the columns. Rows are cut into pieces so that a
 // few long rows occupy all threads; 2^log2 threads of one warp move a piece. In each thread
-// four independent loads are on their way at a time: reads over the link take
-// microseconds.
+// four independent loads are on their way at a time, of 16 bytes where addresses and rows
+// allow: reads over the link take microseconds.
 
 typedef unsigned char u8;
 typedef short i16;
@@ -75,7 +75,7 @@ struct column {
     u64 units, pieces, piece; // a row is units of a vector, in pieces
     u64 scale;                // of casts: channels scales, then channels shifts; or 0
     u32 channels, inner;      // element e is of channel e / inner % channels
-    u32 kind, log2, from, to, wide, pad; // wide: units are 4 elements
+    u32 kind, log2, from, to, each, pad; // each: elements of a unit, of casts
 };
 
 enum { TILE = 1024, COLUMNS = 43 };
@@ -84,6 +84,7 @@ struct launch {
     u64 size, rows, split;     // rows of the batch; those behind rows are zeros; from split on of the second source
     u64 ids, indices, numbers; // of TABLE; samples to draw from, or 0; where samples are written, or 0
     u32 tile, slices, columns, tiles; // rows of a tile, slices, tiles of all
+    u64 sent;                         // columns behind the others: units bytes that are copied as they are
     formula f;
     column c[COLUMNS];
 };
@@ -257,13 +258,15 @@ template <u32 N, class T> __device__ inline void widen_all(const T *in, float *x
     for (u32 k = 0; k < N; k++) x[k] = widen(in[k]);
 }
 
-// What is done with a unit: it is stored, or its N elements are cast. Element e becomes
+// What is done with a unit, so many at once: it is stored, or its N elements are cast. Element e becomes
 // x * scale[channel] + shift[channel], rounded twice; without scale it is only converted.
 template <class W> struct plain {
-    __device__ static void store(const column &c, u64 dst, u64 unit, u64, const W &v, bool) { ((W *)dst)[unit] = v; }
+    enum { AT_ONCE = 4 };
+    __device__ static void store(const column &c, u64 dst, u64 unit, u32, const W &v, bool) { ((W *)dst)[unit] = v; }
 };
 template <class W, u32 N> struct cast {
-    __device__ static void store(const column &c, u64 dst, u64 unit, u64 of, const W &v, bool none) {
+    enum { AT_ONCE = 1 }; // registers
+    __device__ static void store(const column &c, u64 dst, u64 unit, u32 of, const W &v, bool none) {
         float x[N];
         if (sizeof(W) == N) widen_all<N>((const u8 *)&v, x);
         else if (sizeof(W) == 4 * N && c.from == F32) widen_all<N>((const float *)&v, x);
@@ -273,7 +276,7 @@ template <class W, u32 N> struct cast {
         else widen_all<N>((const bf16 *)&v, x);
         if (c.scale) {
             const float *scale = (const float *)c.scale, *shift = scale + c.channels;
-            const u32 e = (u32)of * N;
+            const u32 e = of * N;
             u32 channel = e / c.inner, at = e - channel * c.inner;
             channel %= c.channels;
 #pragma unroll
@@ -291,6 +294,23 @@ template <class W, u32 N> struct cast {
         if (c.to == F32) put<N, float>(dst, unit, x);
         else if (c.to == F16) put<N, f16>(dst, unit, x);
         else put<N, bf16>(dst, unit, x);
+    }
+};
+
+// A unit of 16 bytes, of elements that four at a time are a P.
+__device__ inline void next(lane16 *w, u32 *p) { *p = w->a, w->a = w->b, w->b = w->c, w->c = w->d; }
+__device__ inline void next(lane16 *w, lane8 *p) { p->a = w->a, p->b = w->b, w->a = w->c, w->b = w->d; }
+template <class P> struct cast16 {
+    enum { AT_ONCE = 1 }; // registers
+    __device__ static void store(const column &c, u64 dst, u64 unit, u32 of, const lane16 &v, bool none) {
+        const u32 n = 16 / sizeof(P);
+        lane16 w = v;
+#pragma unroll 1
+        for (u32 q = 0; q < n; q++) {
+            P p;
+            next(&w, &p);
+            cast<P, 4>::store(c, dst, unit * n + q, of * n + q, p, none);
+        }
     }
 };
 
@@ -312,16 +332,20 @@ __device__ inline void move(const column &c, u64 src, u64 at, const i64 *rows, u
             const u64 of = from + j, to = (at + i) * c.units + of;
             i64 r[4];
             W v[4];
+            u32 none = 0;
 #pragma unroll
             for (u32 k = 0; k < 4; k++) r[k] = k * step < left ? rows[i + k * next_row] : -1;
 #pragma unroll
             for (u32 k = 0; k < 4; k++) {
                 v[k] = W();
+                none |= (u32)(r[k] < 0) << k;
                 if (r[k] >= 0) v[k] = load((const W *)src + ((u64)r[k] * c.units + of + k * next_unit));
             }
-#pragma unroll
-            for (u32 k = 0; k < 4; k++)
-                if (k * step < left) Do::store(c, c.dst, to + k * next, of + k * next_unit, v[k], r[k] < 0);
+#pragma unroll Do::AT_ONCE
+            for (u32 k = 0; k < 4; k++) {
+                if (k * step < left) Do::store(c, c.dst, to + k * next, (u32)of + k * next_unit, v[0], none & 1);
+                v[0] = v[1], v[1] = v[2], v[2] = v[3], none >>= 1;
+            }
         }
     }
 }
@@ -380,16 +404,39 @@ __device__ inline void move_rows(const launch &p, const part &t, const i64 *rows
         default:
             if (!CAST) break;
             if (c.from == U8) {
-                if (c.wide) MOVE(u32, cast<u32, 4>);
+                if (c.each == 16) MOVE(lane16, cast16<u32>);
+                else if (c.each == 4) MOVE(u32, cast<u32, 4>);
                 else MOVE(u8, cast<u8, 1>);
             } else if (c.from == I32 || c.from == F32) {
-                if (c.wide) MOVE(lane16, cast<lane16, 4>);
+                if (c.each == 4) MOVE(lane16, cast<lane16, 4>);
                 else MOVE(u32, cast<u32, 1>);
             } else {
-                if (c.wide) MOVE(lane8, cast<lane8, 4>);
+                if (c.each == 8) MOVE(lane16, cast16<lane8>);
+                else if (c.each == 4) MOVE(lane8, cast<lane8, 4>);
                 else MOVE(u16, cast<u16, 1>);
             }
         }
+    }
+}
+
+// Copies what the host has gathered. All threads of the launch share it.
+__device__ inline void copy_sent(const launch &p, u32 thread, u32 threads) {
+    for (u32 k = 0; k < p.sent; k++) {
+        const column &c = p.c[p.columns + k];
+        const lane16 *from = (const lane16 *)c.src[0];
+        lane16 *to = (lane16 *)c.dst;
+        const u64 units = c.units / 16;
+#pragma unroll 1
+        for (u64 j = thread; j < units; j += 4 * (u64)threads) {
+            lane16 v[4];
+#pragma unroll
+            for (u32 i = 0; i < 4; i++)
+                if (j + i * (u64)threads < units) v[i] = load(from + j + i * (u64)threads);
+#pragma unroll
+            for (u32 i = 0; i < 4; i++)
+                if (j + i * (u64)threads < units) to[j + i * (u64)threads] = v[i];
+        }
+        if (thread < c.units % 16) ((u8 *)(to + units))[thread] = ((const u8 *)(from + units))[thread];
     }
 }
 
@@ -397,6 +444,7 @@ __device__ inline void move_rows(const launch &p, const part &t, const i64 *rows
 template <bool CAST> __device__ inline void make_batch(const launch &p) {
     __shared__ i64 rows[TILE];
     __shared__ u16 walk[TILE];
+    copy_sent(p, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
     if (small(p.f)) {
         write_down(p.f, walk, threadIdx.x, blockDim.x);
         __syncthreads();

@@ -67,6 +67,7 @@ type launch struct {
 	size, rows, split            uint64
 	ids, indices, numbers        uint64
 	tile, slices, columns, tiles uint32
+	sent                         uint64 // columns behind the others: bytes as they are
 	formula                      order.Formula
 	column                       [maxColumns]column
 }
@@ -78,13 +79,14 @@ type column struct {
 	units, pieces, piece          uint64
 	scale                         uint64
 	channels, inner               uint32
-	kind, log2, from, to, wide, _ uint32
+	kind, log2, from, to, each, _ uint32
 }
 
 const (
 	blockThreads = 256
 	pieceBytes   = 16 << 10 // of a row, for a group of threads
 	tileBytes    = 8 << 10  // of a tile, at least
+	sentBytes    = 16 << 10 // of what is sent, for a block
 	maxItems     = 1<<31 - 1
 )
 
@@ -103,13 +105,19 @@ func (c *column) lanes(row int64) {
 	c.cut(row/unit, unit, max(4/unit, 1))
 }
 
-// casts is the units of a cast: four elements, where addresses and rows allow.
+// casts is the units of a cast: 16 bytes, or four elements, where addresses and rows allow.
 func (c *column) casts(k *Cast, elems int64, scale uint64) {
 	from, to := int64(k.From.Size()), int64(k.To.Size())
 	unit := int64(1)
-	if elems%4 == 0 && (c.src[0]|c.src[1])%uint64(4*from) == 0 && c.dst%uint64(4*to) == 0 {
-		unit, c.wide = 4, 1
+	if c.dst%uint64(4*to) == 0 { // elements are stored four at a time
+		for _, n := range []int64{16 / from, 4} {
+			if elems%n == 0 && (c.src[0]|c.src[1])%uint64(n*from) == 0 {
+				unit = n
+				break
+			}
+		}
 	}
+	c.each = uint32(unit)
 	c.kind, c.from, c.to = byCast, uint32(slices.Index(castSources, k.From)), uint32(slices.Index(castSources, k.To))
 	c.channels, c.inner = uint32(len(k.Scale)), uint32(k.Inner)
 	if len(k.Scale) > 0 {

@@ -255,12 +255,59 @@ func gatherExactly(t *testing.T, d *Device) {
 	}
 }
 
+// What the host has gathered arrives beside what the kernel gathers: a little is copied by the
+// kernel, more by the copy engine.
+func TestWhatIsSentArrivesBesideAKernel(t *testing.T) {
+	f := newFake(t, fakecuda.Default()...)
+	eachOrder(t, f, func(t *testing.T) {
+		d := f.open(t, Options{})
+		sizes := []int64{0, 1, 15, 16, 33, 4096, 70_001, mostByKernel - 80_000, mostByKernel + 1}
+		s, err := d.NewSlot(SlotOptions{Tensors: []int64{16 * 32, mostByKernel + 1, 128}, Rows: 16})
+		check(t, err)
+		host, rows, back := alloc(t, d, mostByKernel+1), alloc(t, d, 16*32), alloc(t, d, mostByKernel+1)
+		rowsOf(rows)
+		for i, n := range sizes {
+			check(t, s.Reuse(t.Context()))
+			fill(host, i)
+			before := f.Calls()["cuMemcpyHtoDAsync_v2"]
+			check(t, s.Fill("batch", []Send{{Tensor: 1, From: host[:n]}, {Tensor: 2, From: host[:min(n, 100)]}},
+				&Batch{Size: 16, Rows: 16, Split: 16, IDs: scatter(16), Columns: []Column{{Tensor: 0, Row: 32, From: [2]Source{{Host: rows, Rows: 16}}}}}))
+			if copies := f.Calls()["cuMemcpyHtoDAsync_v2"] - before; (copies > 0) != (n > mostByKernel) {
+				t.Errorf("%d bytes: %d copies", n, copies)
+			}
+			for tensor, want := range [][]byte{nil, host[:n], host[:min(n, 100)]} {
+				check(t, d.Fetch(t.Context(), back[:len(want)], s.Ptr(tensor)))
+				if !bytes.Equal(back[:len(want)], want) {
+					t.Fatalf("%d bytes: tensor %d holds others", n, tensor)
+				}
+			}
+			check(t, d.Fetch(t.Context(), back[:16*32], s.Ptr(0)))
+			for k, r := range scatter(16) {
+				if !bytes.Equal(back[k*32:][:32], rows[r*32:][:32]) {
+					t.Fatalf("row %d is not row %d of the source", k, r)
+				}
+			}
+		}
+	})
+}
+
 // TestCastsAreExact compares every cast with the arithmetic in Go, bit by bit.
 func TestCastsAreExact(t *testing.T) { castExactly(t, newFake(t).open(t, Options{})) }
 
 func castExactly(t *testing.T, d *Device) {
-	const rows, elems = 6, 60
-	host, back := alloc(t, d, rows*elems*4), alloc(t, d, rows*elems*4)
+	for _, elems := range []int{48, 60, 7} { // units of 16 bytes, of four elements, of one
+		castRows(t, d, elems)
+	}
+	for _, c := range []Cast{{From: shardify.F64, To: shardify.F32}, {From: shardify.U8, To: shardify.I32}, {From: shardify.U8, To: shardify.F32, Scale: []float32{1}}} {
+		if _, err := d.NewSlot(SlotOptions{Tensors: []int64{8}, Rows: 1, Casts: []*Cast{&c}}); err == nil {
+			t.Errorf("cast %+v was taken", c)
+		}
+	}
+}
+
+func castRows(t *testing.T, d *Device, elems int) {
+	const rows = 6
+	host, back := alloc(t, d, rows*int64(elems)*4), alloc(t, d, rows*int64(elems)*4)
 	values := []float32{0, 1, -1, 0.5, 3.14159, -2.7e4, 65519, 65520, 65504, 1e-7, 6e-8, 2.9e-8, 1e-40, 1e30, -1e38, 254.999}
 	ids := []int64{5, -1, 0, 3}
 	for _, from := range castSources {
@@ -285,9 +332,9 @@ func castExactly(t *testing.T, d *Device) {
 				{From: from, To: to, Scale: []float32{1.0 / 255}, Shift: []float32{-0.485}},
 				{From: from, To: to, Scale: []float32{1, 0.1, 3}, Shift: []float32{0, -1, 1e-3}, Inner: 4},
 			} {
-				s, err := d.NewSlot(SlotOptions{Tensors: []int64{rows * elems * 4}, Rows: rows, Casts: []*Cast{&c}})
+				s, err := d.NewSlot(SlotOptions{Tensors: []int64{rows * int64(elems) * 4}, Rows: rows, Casts: []*Cast{&c}})
 				check(t, err)
-				check(t, move(s, 0, ids, elems*int64(from.Size()), Source{Host: host, Rows: rows}))
+				check(t, move(s, 0, ids, int64(elems*from.Size()), Source{Host: host, Rows: rows}))
 				check(t, s.Done("batch"))
 				check(t, s.Wait(t.Context()))
 				check(t, d.Fetch(t.Context(), back, s.Ptr(0)))
@@ -307,11 +354,8 @@ func castExactly(t *testing.T, d *Device) {
 			}
 		}
 	}
-	for _, c := range []Cast{{From: shardify.F64, To: shardify.F32}, {From: shardify.U8, To: shardify.I32}, {From: shardify.U8, To: shardify.F32, Scale: []float32{1}}} {
-		if _, err := d.NewSlot(SlotOptions{Tensors: []int64{8}, Rows: 1, Casts: []*Cast{&c}}); err == nil {
-			t.Errorf("cast %+v was taken", c)
-		}
-	}
+	check(t, d.Free(host))
+	check(t, d.Free(back))
 }
 
 // TestWindowsAreReloadedBehindTheirReaders loads a window again and again while

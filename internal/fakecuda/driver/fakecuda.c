@@ -559,6 +559,7 @@ const char *source_name(int f);
 int source_params(int f, u64 *bytes);
 void source_run(int f, u32 grid, u32 block, const void *params);
 u64 source_ids(int f, const void *params, u64 *bytes);
+u64 source_sent(int f, const void *params, u32 k, u64 *bytes);
 void source_spans(int f, const void *params, void *to, void (*add)(void *to, int write, u64 at, u64 n));
 float fake_widen_f16(uint16_t h) { return widen_f16(h); }
 uint16_t fake_narrow_f16(float f) { return narrow_f16(f); }
@@ -633,6 +634,9 @@ static void host_reads(struct op *o) {
     u64 n, ids;
     if (o->kind == COPY && o->n <= 4 << 20 && find(o->b, o->n, 1)) span_add(&o->host, o->b, o->n);
     if (o->kind == KERNEL && (ids = source_ids(o->f, o->params, &n)) && find(ids, n, 1)) span_add(&o->host, ids, n);
+    if (o->kind == KERNEL)
+        for (u32 k = 0; (ids = source_sent(o->f, o->params, k, &n)); k++)
+            if (n && find(ids, n, 1)) span_add(&o->host, ids, n);
 }
 
 struct module { u32 magic; char *text; };

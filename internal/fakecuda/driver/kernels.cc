@@ -46,6 +46,7 @@ template <bool CAST> static void run_batch(const launch &p, unsigned grid, unsig
     static u16 walk[TILE];
     if (small(p.f))
         for (u32 t = 0; t < threads; t++) write_down(p.f, walk, t, threads);
+    for (u32 t = 0; t < grid * threads; t++) copy_sent(p, t, grid * threads);
     for (u32 b = 0; b < grid; b++)
         for (u32 i = b; i < p.tiles; i += grid) {
             const part t = part_of(p, i);
@@ -76,6 +77,14 @@ extern "C" u64 source_ids(int f, const void *params, u64 *bytes) {
     return p.ids;
 }
 
+// source_sent is the k-th piece of host memory that a launch copies.
+extern "C" u64 source_sent(int f, const void *params, u32 k, u64 *bytes) {
+    const launch &p = *(const launch *)params;
+    if (f > BATCH_CAST || k >= p.sent) return 0;
+    *bytes = p.c[p.columns + k].units;
+    return p.c[p.columns + k].src[0];
+}
+
 // source_spans names the memory that a launch reads and writes.
 extern "C" void source_spans(int f, const void *params, void *to, void (*add)(void *to, int write, u64 at, u64 n)) {
     const u64 *words = (const u64 *)params;
@@ -87,9 +96,14 @@ extern "C" void source_spans(int f, const void *params, void *to, void (*add)(vo
     if (small(p.f)) write_down(p.f, walk, 0, 1);
     if (p.f.kind == TABLE) add(to, 0, p.ids, p.rows * 8);
     if (p.numbers) add(to, 1, p.numbers, p.size * 8);
+    for (u32 k = 0; k < p.sent; k++) {
+        const column &c = p.c[p.columns + k];
+        add(to, 1, c.dst, c.units);
+        add(to, 0, c.src[0], c.units);
+    }
     for (u32 k = 0; k < p.columns; k++) {
         const column &c = p.c[k];
-        u64 in = c.kind == CASTS ? bytes[c.from] * (c.wide ? 4 : 1) : lanes[c.kind], out = c.kind == CASTS ? bytes[c.to] * (c.wide ? 4 : 1) : in;
+        u64 in = c.kind == CASTS ? bytes[c.from] * c.each : lanes[c.kind], out = c.kind == CASTS ? bytes[c.to] * c.each : in;
         add(to, 1, c.dst, p.size * c.units * out);
         if (c.scale) add(to, 0, c.scale, c.channels * 8);
         for (u64 j = 0; j < p.rows; j++) {
