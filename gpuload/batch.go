@@ -87,8 +87,7 @@ func (b *Batch) IDs() []int64 {
 	return s.ids[:min(s.Size, int64(b.batch))]
 }
 
-// Numbers is IDs where the batch is: I64 [Batch]. On a GPU it wants Config.Numbers, and a tier
-// from which the GPU gathers.
+// Numbers is IDs where the batch is: I64 [Batch]. On a GPU it wants Config.Numbers.
 func (b *Batch) Numbers() (Tensor, error) {
 	s := b.slot.Load()
 	if s == nil {
@@ -100,7 +99,7 @@ func (b *Batch) Numbers() (Tensor, error) {
 		return t, nil
 	}
 	if !s.on.Numbers {
-		return Tensor{}, shardify.Unsupported("numbers of samples on %s: they want Config.Numbers and a tier from which it gathers", t.Device)
+		return Tensor{}, shardify.Unsupported("numbers of samples on %s: they want Config.Numbers", t.Device)
 	}
 	t.Ptr = b.loader.dev.(device.GPU).Numbers(&s.on)
 	return t, nil

@@ -55,7 +55,8 @@ const (
 
 // Config says what a Loader delivers. The zero value of a field is its default.
 type Config struct {
-	// Numbers has the GPU write the samples' numbers down, too (Batch.Numbers).
+	// Numbers has the GPU write the samples' numbers down, too (Batch.Numbers). It wants a tier
+	// from which the GPU gathers: pinned or device, or a Block shuffle.
 	Numbers bool
 	// Columns are globs (path.Match) of the wanted fields; empty means all.
 	Columns []string

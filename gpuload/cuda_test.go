@@ -203,7 +203,8 @@ func TestEveryDeviceFailureStopsTheLoader(t *testing.T) {
 				if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("%s: CUDA error %d", name, number)) {
 					t.Errorf("tier %s, %s, call %d, error %d: %v", c.Tier, name, n, number, err)
 				}
-				if err == nil && n < 3 && name != "cuEventQuery" && (name != "cuInit" || n == 1) && (name != "cuModuleLoadDataEx" || n == 2) {
+				copies := name != "cuMemcpyHtoDAsync_v2" || c.Tier != TierPinned // there the kernel reads host memory, and copies the few lists
+				if err == nil && n < 3 && copies && name != "cuEventQuery" && (name != "cuInit" || n == 1) && (name != "cuModuleLoadDataEx" || n == 2) {
 					t.Errorf("tier %s, %s, call %d, error %d: no error", c.Tier, name, n, number)
 				}
 				if s := fake.Left(); s != "" {

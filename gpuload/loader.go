@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/internal/tier"
@@ -124,6 +125,9 @@ func (l *Loader) allocate() error {
 			return err
 		}
 		l.absent = l.held(gpu)
+	}
+	if l.cfg.Numbers && !l.onHost && l.absent == nil {
+		return shardify.Unsupported("numbers of samples on %s with tier %s: want tier pinned or device, or a Block shuffle, where it gathers the batches", l.dev, l.tier)
 	}
 	l.planMakers()
 	l.helps = l.onHost && (l.pinned != nil || l.windows != nil || l.mapped != nil)

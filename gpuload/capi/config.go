@@ -41,6 +41,8 @@ type config struct {
 	Workers   int       `json:"workers"`
 	Verify    string    `json:"verify"`
 	Synthetic bool      `json:"synthetic"`
+	// Numbers has a GPU write the samples' numbers down: a tensor more.
+	Numbers bool `json:"numbers"`
 	// Trace is the file that the timeline goes to.
 	Trace string          `json:"trace"`
 	Cast  map[string]cast `json:"cast"`
@@ -95,7 +97,7 @@ func (c *config) loaderConfig() gpuload.Config {
 		Columns: c.Columns, Keys: c.Keys, Batch: c.Batch, Shuffle: gpuload.Shuffle(c.Shuffle), Window: c.Window, Streams: c.Streams,
 		Seed: c.Seed, Epoch: c.Epoch, Last: gpuload.Last(c.Last), Rank: c.Rank, World: c.World, Mix: c.Mix, Balance: c.Balance, Samples: c.Samples,
 		Tier: gpuload.Tier(c.Tier), Memory: int64(c.Memory), DeviceMemory: int64(c.DeviceMem), LocalRanks: c.Local, Stage: c.Stage, KeepStage: c.KeepStage,
-		Depth: c.Depth, Group: c.Group, Workers: c.Workers, Verify: gpuload.Verify(c.Verify), Synthetic: c.Synthetic, Device: c.Device,
+		Depth: c.Depth, Group: c.Group, Workers: c.Workers, Verify: gpuload.Verify(c.Verify), Synthetic: c.Synthetic, Device: c.Device, Numbers: c.Numbers,
 		Patience: time.Duration(min(c.Patience, 1e9) * float64(time.Second)),
 	}
 	if len(c.Cast) > 0 {

@@ -13,6 +13,7 @@ type info struct {
 	Schema  []shardify.Field `json:"schema"` // as delivered, companions included
 	Columns []columnInfo     `json:"columns"`
 	Tensors []tensorInfo     `json:"tensors"`
+	Numbers int              `json:"numbers"` // in Tensors: the samples' numbers on the GPU, or -1
 	Steps   int              `json:"steps"`
 	Group   int              `json:"group"`   // steps of a batch, at most
 	Samples int64            `json:"samples"` // of the set
@@ -46,7 +47,7 @@ type tensorInfo struct {
 
 // describe lists the tensors of every batch: each once, though columns with one
 // counter share their offsets.
-func (l *loader) describe() {
+func (l *loader) describe(numbers bool) {
 	offsets := map[string]int{}
 	add := func(d shardify.DType, inner []int, lead string, get func(*gpuload.Batch, string) (gpuload.Tensor, error), col string) int {
 		if inner == nil {
@@ -85,8 +86,12 @@ func (l *loader) describe() {
 		}
 		columns = append(columns, c)
 	}
+	at := -1
+	if numbers && l.Device().Device != "host" {
+		at = add(shardify.I64, nil, "samples", func(b *gpuload.Batch, _ string) (gpuload.Tensor, error) { return b.Numbers() }, "")
+	}
 	l.info = info{
-		Schema: schema, Columns: columns, Tensors: l.tensors, Steps: l.Steps(), Group: l.Loader.Together(), Samples: l.set.Len(), Length: l.Order().Len(), Strided: l.Strided(), Slots: l.slots,
+		Schema: schema, Columns: columns, Tensors: l.tensors, Numbers: at, Steps: l.Steps(), Group: l.Loader.Together(), Samples: l.set.Len(), Length: l.Order().Len(), Strided: l.Strided(), Slots: l.slots,
 		Device: l.Device().Device, Tier: string(l.Stats().Tier), Notes: l.Notes(), State: l.State(),
 	}
 }

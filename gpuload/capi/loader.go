@@ -119,7 +119,7 @@ func openLoader(text []byte, indices []int64, weights []float64) (_ *loader, err
 		l.slots = 4
 	}
 	l.strided = g.Shuffle == gpuload.Block && weights == nil && c.Balance == ""
-	l.describe()
+	l.describe(c.Numbers)
 	return l, nil
 }
 

@@ -12,6 +12,7 @@ from .batch import Column, Lists2Column, ListsColumn
 from .collate import _nested, _pad
 from .errors import CorruptError, SchemaError, UnsupportedError
 from .frameworks import Framework, Spec
+from .loaderbatch import LoaderBatch
 from .schema import KEY, KEY_FIELD, SHAPE_SUFFIX, Field, bf16_to_f32, visible
 
 Array = npt.NDArray[Any]
@@ -200,6 +201,7 @@ class Plan:
         decoders: Dict[str, Any],
     ) -> None:
         self.framework, self.jagged, self.pad_value = framework, jagged, pad_value
+        self.numbers: int = info["numbers"]  # the tensor of device_ids, or -1
         self.on_device = framework.number >= 0
         self.specs = [Spec(t["dtype"], t["inner"], t["lead"]) for t in info["tensors"]]
         self.ready = [framework.prepare(s) for s in self.specs]
@@ -239,12 +241,14 @@ class Plan:
             p.add(out, s)
         return out
 
-    def build(self, out: Dict[str, Any], s: Source, early: Dict[str, Any]) -> None:
+    def build(self, out: LoaderBatch, s: Source, early: Dict[str, Any]) -> None:
         for p in self.parts:
             if p.name in early:
                 out[p.name] = early[p.name]
             else:
                 p.add(out, s)
+        if self.numbers >= 0:
+            out._device_ids = s.tensor(self.numbers)
 
 
 def damaged(field: str, why: str, sample: Optional[int]) -> CorruptError:

@@ -21,7 +21,7 @@ from .errors import ClosedError, UnsupportedError
 from .frameworks import choose, device_name
 from .groups import GROUPED, Made
 from .loaderbatch import LoaderBatch
-from .options import Backend, Decode, Jagged, Last, OnError, Shuffle, Size, Tier, Verify
+from .options import Backend, Decode, Ids, Jagged, Last, OnError, Shuffle, Size, Tier, Verify
 from .schema import Field, parse_schema
 
 if TYPE_CHECKING:
@@ -105,6 +105,8 @@ class Loader(Generic[B]):
                    shardify.decode.make's arguments, or decoders
     on_error       "fail": a damaged image is an error. "skip": its sample is left out of the batch, which
                    becomes shorter (with last="pad" it is padding), and `skipped` counts and names it
+    ids            "device": batches have `device_ids` beside `ids`, on the GPU and written by it. It wants
+                   tier="pinned" or "device", or shuffle="block"
     transform      called with every batch; its result is what the loop gets
     transform_threads  for transform and decode. 0: on the thread of the loop; N: on N threads, ahead of
                    it, in order. Default: 1 with decode= on the host, else 0
@@ -160,6 +162,7 @@ class Loader(Generic[B]):
         resize: Optional[Size] = None,
         crop: Optional[Size] = None,
         on_error: OnError = "fail",
+        ids: Ids = "host",
         transform: Optional[Callable[[LoaderBatch], B]] = None,
         transform_threads: Optional[int] = None,
         synthetic: bool = False,
@@ -184,6 +187,9 @@ class Loader(Generic[B]):
             raise TypeError("transform=%r: want a function of a batch" % (transform,))
         order = loaderconfig.shuffle(shuffle)
         given = loaderconfig.last_policy(last, drop_last)
+        loaderconfig.choice("ids", ids, Ids)
+        if ids == "device" and fixed:
+            raise UnsupportedError('ids="device" does not go with out= and ring=, which have tensors of the fields alone')
         self._last = given or ("short" if loaderconfig.in_order(order, weights, balance) else "drop")
         folders, mix = loaderconfig.paths(data, split)
         loaderconfig.choice("on_error", on_error, OnError)
@@ -217,6 +223,7 @@ class Loader(Generic[B]):
             "workers": loaderconfig.whole("workers", workers),
             "verify": loaderconfig.choice("verify", verify, Verify),
             "synthetic": bool(synthetic),
+            "numbers": ids == "device" and name != "host",
             "trace": None if trace is None else os.fspath(trace),
             "grow": kind.grows and name != "host",
             "group": self._GROUP if name == "host" and kind.name in GROUPED and not fixed else 0,
@@ -255,6 +262,7 @@ class Loader(Generic[B]):
         self._begun = False
         self._pending: Optional[Tuple[int, int]] = None
         self._turn = 0
+        self._host_ids = ids == "device" and name == "host"
         self._seconds = {"decode": 0.0, "transform": 0.0}
 
     def _warn_of_none(self, want: int, ranks: int, level: int) -> None:
@@ -416,6 +424,8 @@ class Loader(Generic[B]):
     def _finish(self, made: Made) -> Any:
         """Decodes and transforms: may run on any thread."""
         out = made.batch
+        if self._host_ids:
+            out._device_ids = True
         if self.transform is None and not made.images:
             return out
         if made.images:

@@ -18,6 +18,7 @@ class LoaderBatch(Dict[str, Any]):
     rows      samples; with last="pad" rows behind them are padding
     size      rows of every tensor
     ids       numbers of the samples in the data set, -1 for padding
+    device_ids  with ids="device": ids where the tensors are, written by the GPU; on the host ids itself
     valid     bool [size]: which rows are samples
     """
 
@@ -27,6 +28,7 @@ class LoaderBatch(Dict[str, Any]):
     rows: int
     size: int
     _ids: Any = None
+    _device_ids: Any = None  # True: they are ids
     _use: Optional[Callable[[Any, int], None]] = None
 
     def __missing__(self, name: str) -> Any:
@@ -41,6 +43,8 @@ class LoaderBatch(Dict[str, Any]):
 
     def __getattr__(self, name: str) -> Any:
         # DataLoader's default collate makes a batch of the same type from the items alone.
+        if name == "device_ids":
+            raise AttributeError('device_ids: this batch has none; Loader(..., ids="device") delivers them until release()')
         if name in ("epoch", "index", "rows", "size", "ids", "valid"):
             raise AttributeError(
                 "%s: this batch was made anew from the loader's, without what only that one knew; "
@@ -57,6 +61,12 @@ class LoaderBatch(Dict[str, Any]):
         return self._ids  # type: ignore[no-any-return]
 
     @property
+    def device_ids(self) -> Any:
+        if self._device_ids is None:
+            raise AttributeError("device_ids")  # which __getattr__ explains
+        return self.ids if self._device_ids is True else self._device_ids
+
+    @property
     def valid(self) -> npt.NDArray[np.bool_]:
         return np.arange(self.size) < self.rows
 
@@ -67,6 +77,7 @@ class LoaderBatch(Dict[str, Any]):
         batch is not to be used on it."""
         if stream is not None and self._use is not None:
             self._use(stream, 1)
+        self._device_ids = None
         self.clear()
 
     def record_stream(self, stream: Any) -> None:
@@ -88,6 +99,8 @@ class LoaderBatch(Dict[str, Any]):
         state: Dict[str, Any] = {k: self.__dict__[k] for k in ("schema", "epoch", "index", "rows", "size") if k in self.__dict__}
         if self._ids is not None:
             state["_ids"] = self.ids
+        if self._device_ids is True:
+            state["_device_ids"] = True
         return _rebuild, (dict(self), state)
 
 

@@ -76,6 +76,8 @@ class Skipped:
         chosen = out.ids[order]
         chosen[len(keep) :] = -1
         out._ids, out.rows, out.size = chosen, len(keep), len(order)
+        if plan.numbers >= 0:
+            out._device_ids = _like(plan.framework, chosen)
 
     def add(self, sample: int, key: str, reason: str) -> None:
         with self._lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import pickle
 import time
 import warnings
 
@@ -586,3 +587,15 @@ def test_a_loader_without_batches_says_so(tmp_path):
         warnings.simplefilter("error")
         with shardify.Loader(path, 101, framework="numpy", drop_last=False) as loader:
             assert [b.rows for b in loader] == [100]
+
+
+def test_ids_on_the_host_are_those_of_the_device(tmp_path):
+    path = numbered(tmp_path / "s", 50)
+    with shardify.Loader(path, 8, shuffle="global", device="cpu", framework="numpy", ids="device", last="pad") as loader:
+        for b in loader:
+            assert b.device_ids is b.ids and pickle.loads(pickle.dumps(b)).device_ids.tolist() == b.ids.tolist()
+    with shardify.Loader(path, 8, device="cpu", framework="numpy") as loader:
+        with pytest.raises(AttributeError, match='ids="device"'):
+            next(iter(loader)).device_ids
+    with pytest.raises(ValueError, match="ids"):
+        shardify.Loader(path, 8, ids="gpu")

@@ -170,6 +170,46 @@ end()
     )
 
 
+def test_the_gpu_writes_the_ids_down(driver, tmp_path):
+    """`device_ids` has the bytes of `ids`, padding too, and is held as a field is."""
+    from loading import numbered
+
+    path = numbered(tmp_path / "s", 150)
+    program(
+        driver,
+        """
+path = %r
+ways = dict(tier="pinned"), dict(shuffle="global", tier="pinned"), dict(shuffle="global", tier="device", device_memory="1MiB"), dict(shuffle="block", window=24, streams=3, tier="stream")
+for copy in True, False:
+    for last in "pad", "short":
+        for kw in ways:
+            with shardify.Loader(path, 8, framework="dlpack", device="cuda:0", ids="device", copy=copy, last=last, seed=3, **kw) as loader:
+                n = 0
+                for b in loader:
+                    have = b.device_ids
+                    have = fetch(have) if isinstance(have, dlpack.DLTensor) else have
+                    assert have.dtype == np.int64 and have.tobytes() == b.ids.tobytes(), (have, b.ids)
+                    n += b.rows
+                assert n == 150
+                b.release()
+                try: b.device_ids
+                except AttributeError as e: assert 'ids="device"' in str(e)
+                else: assert False
+                b = have = None
+with shardify.Loader(path, 8, framework="dlpack", device="cuda:0", tier="pinned") as loader:
+    b = next(iter(loader))
+    assert not hasattr(b, "device_ids")
+    b = None
+for kw, says in (dict(shuffle="global", tier="stream"), "tier stream"), (dict(ring=2), "out= and ring="):
+    try: shardify.Loader(path, 8, framework="dlpack", device="cuda:0", ids="device", **kw)
+    except shardify.UnsupportedError as e: assert says in str(e), e
+    else: assert False, kw
+end()
+"""
+        % path,
+    )
+
+
 def test_memory_is_not_used_again_before_its_stream_is_done(driver, tmp_path):
     """Slow streams: what is read late, in order of the stream, is still the batch. Held batches stay."""
     from loading import numbered
