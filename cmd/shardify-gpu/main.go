@@ -45,7 +45,7 @@ shardify-gpu bench digits-shards --device cuda:0`,
 		cli.Complete(c, nil)
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(out.Out, c) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { out.Help(c) })
 	root.SetOut(out.Out)
 	root.SetErr(out.Err)
 	root.PersistentFlags().BoolVar(&out.JSON, "json", false, "results as one JSON object per line")

@@ -40,13 +40,20 @@ func TestHelpIsShort(t *testing.T) {
 	for _, c := range commands() {
 		c.InheritedFlags() // makes them flags of c
 		var b bytes.Buffer
-		cli.WriteHelp(&b, c)
+		(&cli.IO{Out: &b}).Help(c)
 		text := b.String()
 		if n := strings.Count(text, "\n"); n > 60 {
 			t.Errorf("%s: the help has %d lines", c.CommandPath(), n)
 		}
 		if at := strings.Index(text, "\nExamples:\n"); c.Example != "" && (at < 0 || at > strings.Index(text, "\n  -")) {
 			t.Errorf("%s: the help does not begin with examples", c.CommandPath())
+		}
+		var narrow bytes.Buffer
+		(&cli.IO{Out: &narrow, OutColumns: 80}).Help(c)
+		for line := range strings.Lines(narrow.String()) {
+			if n := len(strings.TrimRight(line, "\n")); n > 80 && strings.HasPrefix(line, strings.Repeat(" ", 30)) { // of a flag
+				t.Errorf("%s: %d columns on a terminal of 80: %s", c.CommandPath(), n, line)
+			}
 		}
 		if c.Flags().Lookup("help-all") == nil {
 			continue
@@ -55,7 +62,7 @@ func TestHelpIsShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all bytes.Buffer
-		cli.WriteHelp(&all, c)
+		(&cli.IO{Out: &all}).Help(c)
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if !strings.Contains(text, "--"+f.Name) {
 				t.Errorf("%s: the short help does not name --%s", c.CommandPath(), f.Name)

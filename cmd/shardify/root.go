@@ -44,7 +44,7 @@ verify photos-shards`,
 		return cli.FlagError(c, err)
 	})
 	root.SetHelpCommand(cli.HelpCommand())
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(p.Out, c) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { p.Help(c) })
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(p.Out)

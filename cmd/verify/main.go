@@ -22,7 +22,7 @@ func run() int {
 	c.Version = version.String()
 	c.SilenceErrors, c.SilenceUsage = true, true
 	c.SetFlagErrorFunc(cli.FlagError)
-	c.SetHelpFunc(func(c *cobra.Command, _ []string) { cli.WriteHelp(out.Out, c) })
+	c.SetHelpFunc(func(c *cobra.Command, _ []string) { out.Help(c) })
 	c.SetOut(out.Out)
 	c.SetErr(out.Err)
 	c.Flags().BoolVar(&out.JSON, "json", false, "results as one JSON object per line")

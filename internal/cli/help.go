@@ -163,10 +163,16 @@ func flagText(f *pflag.Flag) string {
 	return s
 }
 
-// WriteHelp writes a command's help for a terminal of 80 columns or more: of a command with
-// many flags those that are used often, unless all are asked for.
-func WriteHelp(w io.Writer, c *cobra.Command) {
-	p := PageOf(c)
+// helpColumns is how wide help is, where the terminal is not narrower.
+const helpColumns = 96
+
+// Help shows a command's help: of a command with many flags those that are used often, unless
+// all are asked for.
+func (o *IO) Help(c *cobra.Command) {
+	w, p, columns := o.Out, PageOf(c), helpColumns
+	if o.OutColumns > 0 {
+		columns = min(columns, o.OutColumns)
+	}
 	all := c.Flags().Lookup("help-all")
 	short := all != nil && !all.Value.(*helpAll).given
 	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", p.Short, p.Use)
@@ -177,7 +183,7 @@ func WriteHelp(w io.Writer, c *cobra.Command) {
 		p.Text = p.Text[:1]
 	}
 	for _, t := range p.Text {
-		fmt.Fprintf(w, "\n%s\n", wrap(t, 0))
+		fmt.Fprintf(w, "\n%s\n", wrap(t, 0, columns))
 	}
 	if len(p.Commands) > 0 {
 		fmt.Fprintf(w, "\nCommands:\n")
@@ -200,17 +206,17 @@ func WriteHelp(w io.Writer, c *cobra.Command) {
 				return true
 			})
 		}
-		g.write(w)
+		g.write(w, columns)
 	}
 	if len(more) > 0 {
-		fmt.Fprintf(w, "\nMore flags, described by --help-all:\n  %s\n", wrap(strings.Join(more, " "), 2))
+		fmt.Fprintf(w, "\nMore flags, described by --help-all:\n  %s\n", wrap(strings.Join(more, " "), 2, columns))
 	}
 	if len(ofFormats) > 0 {
-		fmt.Fprintf(w, "\nFlags of formats, described by --help-all and shardify formats NAME:\n  %s\n", wrap(strings.Join(ofFormats, " "), 2))
+		fmt.Fprintf(w, "\nFlags of formats, described by --help-all and shardify formats NAME:\n  %s\n", wrap(strings.Join(ofFormats, " "), 2, columns))
 	}
 }
 
-func (g *FlagGroup) write(w io.Writer) {
+func (g *FlagGroup) write(w io.Writer, columns int) {
 	if len(g.Flags) > 0 {
 		fmt.Fprintf(w, "\n%s:\n", g.Heading)
 	}
@@ -220,13 +226,13 @@ func (g *FlagGroup) write(w io.Writer) {
 		if len(name) >= column {
 			name += "\n" + strings.Repeat(" ", column)
 		}
-		fmt.Fprintf(w, "%-*s%s\n", column, name, wrap(f.Text, column))
+		fmt.Fprintf(w, "%-*s%s\n", column, name, wrap(f.Text, column, columns))
 	}
 }
 
-// wrap breaks text into lines of up to 96 columns, the first already indented.
-func wrap(s string, indent int) string {
-	return strings.Join(printable.Wrap(s, 96-indent), "\n"+strings.Repeat(" ", indent))
+// wrap breaks text into lines of up to so many columns, the first already indented.
+func wrap(s string, indent, columns int) string {
+	return strings.Join(printable.Wrap(s, columns-indent), "\n"+strings.Repeat(" ", indent))
 }
 
 // FlagError turns an error of flag parsing into one of usage that names the flag
