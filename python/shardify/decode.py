@@ -28,7 +28,7 @@ from .geometry import DRAWS, MAX_PIXELS, Cut, Shaping, Size, draws
 
 Array = npt.NDArray[Any]
 
-BACKENDS = ("auto", "pillow", "torchvision", "nvjpeg")
+BACKENDS = ("auto", "pillow", "torchvision", "nvjpeg", "nvimgcodec")
 LAYOUTS = ("nchw", "nhwc")
 COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1)}
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # those Pillow is asked to try
@@ -67,7 +67,8 @@ def make(
     """A function that decodes the images of a batch.
 
     field        name of the field, for errors
-    backend      "pillow", "torchvision", "nvjpeg" (torchvision on a GPU), or "auto": Pillow, else torchvision
+    backend      "pillow", "torchvision", "nvjpeg" (torchvision on a GPU), "nvimgcodec" (nvImageCodec on a GPU;
+                 where it or a GPU is missing, "auto", and `note` says why), or "auto": Pillow, else torchvision
     resize       an int: the shorter side becomes that long; (height, width): exactly that
     crop         an int or (height, width): the middle of the resized image
     random_crop  True: any place instead of the middle; (low, high): a part of the image with that share of
@@ -79,7 +80,7 @@ def make(
     threads      default: the cores this process may use, at most 16
     scaled       JPEGs that become smaller are decoded at 1/2, 1/4 or 1/8 of their size (Pillow only), never
                  below the size asked for; False decodes every pixel
-    device       of nvjpeg: "cuda" or "cuda:N"
+    device       of nvjpeg and nvimgcodec: "cuda" or "cuda:N"
 
     Without resize and crop all images of a batch must have one size.
     """
@@ -87,12 +88,20 @@ def make(
         if value not in known:
             raise ValueError("%s=%r: want one of %s" % (name, value, ", ".join(known)))
     shaping = Shaping.make(resize, crop, random_crop, flip)
+    note = ""
+    if backend == "nvimgcodec":
+        try:
+            _nvimgcodec()
+        except UnsupportedError as e:
+            backend = "auto"
+            note = str(e)
     if backend == "auto":
         backend = _first_here()
     threads = threads or min(16, _cores())
     if threads < 1:
         raise ValueError("threads=%r: want 1 or more" % threads)
     made = Decoder(str(field), backend, shaping, seed, layout, color, threads, scaled, device or "cuda")
+    made.note = note and "%s; %s decodes on the host" % (note, backend)
     made.backend_function()  # an absent library is an error here, not at the first batch
     return made
 
@@ -126,6 +135,7 @@ class Decoder:
     device: str
     images: int = 0  # decoded so far
     seconds: float = 0.0  # that callers waited for them
+    note: str = ""  # why it is not the backend that was asked for
     _pool: Optional[ThreadPoolExecutor] = dataclasses.field(default=None, repr=False, compare=False)
     _pid: int = dataclasses.field(default=0, repr=False, compare=False)
     _lock: Any = dataclasses.field(default_factory=threading.Lock, repr=False, compare=False)
@@ -142,7 +152,7 @@ class Decoder:
         """Pixels u8 of all samples: values[offsets[k]:offsets[k+1]] is the file of sample ids[k].
 
         Samples with id -1 are padding and become zeros. `out` is an array to write to.
-        nvjpeg returns a tensor on its device, the others an array. Where `bad` is a dict, a
+        nvjpeg and nvimgcodec return a tensor on their device, the others an array. Where `bad` is a dict, a
         damaged image becomes zeros and its error bad[k].
         """
         start = time.perf_counter()
@@ -163,7 +173,9 @@ class Decoder:
 
     def backend_function(self) -> Callable[[List["File"], Any, Optional[Bad]], Any]:
         if self.backend == "nvjpeg":
-            return partial(self._on_device, _nvjpeg())
+            return partial(self._on_device, *_by_nvjpeg(self))
+        if self.backend == "nvimgcodec":
+            return partial(self._on_device, *_by_nvimgcodec(self))
         one = _pillow(self) if self.backend == "pillow" else _torchvision(self)
         return partial(self._on_threads, one)
 
@@ -217,27 +229,27 @@ class Decoder:
                 self._pid = os.getpid()
             return self._pool
 
-    def _on_device(self, decode_jpeg: Any, files: List["File"], out: Any, bad: Optional[Bad]) -> Any:
-        """JPEGs are decoded by the GPU, one call for all; others by the host."""
+    def _on_device(
+        self, jpegs: "OnGPU", other: Callable[["File"], Any], resize: "Resize", files: List["File"], out: Any, bad: Optional[Bad]
+    ) -> Any:
+        """JPEGs are decoded by the GPU, one call for all; others by the host, as those that the GPU leaves."""
         import torch
-        from torchvision.io import ImageReadMode, decode_image
 
-        mode = ImageReadMode.RGB if self.color == "rgb" else ImageReadMode.GRAY
         there = [f for f in files if f.sample >= 0]
         kinds = {f.row: _sound(File.probe, bad, f) for f in there}
-        jpegs = [f for f in there if (kinds[f.row] or ("",))[0] == "jpeg"]
-        decoded = dict(zip([f.row for f in jpegs], _decode_jpegs(decode_jpeg, jpegs, mode, self.device, bad)))
+        some = [f for f in there if (kinds[f.row] or ("",))[0] == "jpeg"]
+        decoded = dict(zip([f.row for f in some], jpegs(some, bad) if some else ()))
         there = [f for f in there if not bad or f.row not in bad]
         images: List[Any] = []
         shape: Optional[Tuple[int, ...]] = None
         for f in there:
             image = decoded.get(f.row)
             if image is None:
-                image = _sound(lambda f: f.guarded(partial(decode_image, _tensor(f.data), mode)), bad, f)
+                image = _sound(lambda f: f.guarded(partial(other, f)), bad, f)
                 if image is None:
                     continue
                 image = image.to(self.device)
-            images.append(_shape_tensor(image, self.shaping, f))
+            images.append(_shape_tensor(image, self.shaping, f, resize))
             shape = shape or tuple(images[0].shape)
             if tuple(images[-1].shape) != shape:
                 raise f.differs(tuple(images[-1].shape[1:]), shape[1:], there[0].sample)
@@ -251,6 +263,11 @@ class Decoder:
             return pixels
         out.copy_(pixels)
         return out
+
+
+# What decodes JPEGs on a GPU, None for those that it leaves to the host; and what resizes there.
+OnGPU = Callable[[List["File"], Optional[Bad]], List[Any]]
+Resize = Callable[[Any, List[int]], Any]
 
 
 def _sound(decode: Callable[["File"], Any], bad: Optional[Bad], f: "File") -> Any:
@@ -390,18 +407,24 @@ def _pillow(d: Decoder) -> Callable[[File], Array]:
 
 def _torchvision(d: Decoder) -> Callable[[File], Array]:
     try:
-        from torchvision.io import ImageReadMode, decode_image
+        from torchvision.io import decode_image
     except (ImportError, OSError) as e:
         raise UnsupportedError("decode='torchvision' needs torchvision: %s" % e) from None
-    mode = ImageReadMode.RGB if d.color == "rgb" else ImageReadMode.GRAY
+    mode = _mode(d)
 
     def decode(f: File) -> Array:
         f.probe()
-        image = _shape_tensor(decode_image(_tensor(f.data), mode), d.shaping, f)
+        image = _shape_tensor(decode_image(_tensor(f.data), mode), d.shaping, f, _smooth)
         pixels: Array = image.permute(1, 2, 0).numpy()
         return pixels
 
     return lambda f: f.guarded(partial(decode, f))
+
+
+def _mode(d: Decoder) -> Any:
+    from torchvision.io import ImageReadMode
+
+    return ImageReadMode.RGB if d.color == "rgb" else ImageReadMode.GRAY
 
 
 def _tensor(data: Array) -> Any:
@@ -410,19 +433,39 @@ def _tensor(data: Array) -> Any:
     return torch.from_numpy(data if data.flags.writeable else data.copy())
 
 
-def _shape_tensor(image: Any, shaping: Shaping, f: File) -> Any:
-    """The image [channels, height, width] cut, resized and mirrored."""
+def _smooth(image: Any, size: List[int]) -> Any:
     from torchvision.transforms.functional import resize
 
+    return resize(image, size, antialias=True)
+
+
+def _smooth_by_torch(image: Any, size: List[int]) -> Any:
+    """The same, of torch alone: what torchvision does on a GPU."""
+    import torch
+
+    made = torch.nn.functional.interpolate(image[None].float(), size, mode="bilinear", antialias=True, align_corners=False)
+    return made[0].round_().clamp_(0, 255).to(torch.uint8)
+
+
+def _shape_tensor(image: Any, shaping: Shaping, f: File, resize: Resize) -> Any:
+    """The image [channels, height, width] cut, resized and mirrored."""
     cut = f.cut(shaping, int(image.shape[2]), int(image.shape[1]))
     if not cut.whole:
         x, y, w, h = cut.part
         image = image[:, y : y + h, x : x + w]
         if not cut.same_scale:
-            image = resize(image, [cut.resized[1], cut.resized[0]], antialias=True)
+            image = resize(image, [cut.resized[1], cut.resized[0]])
         (x, y), (w, h) = cut.at, cut.out
         image = image[:, y : y + h, x : x + w]
     return image.flip(2) if cut.mirrored else image
+
+
+def _by_nvjpeg(d: Decoder) -> Tuple[OnGPU, Callable[[File], Any], Resize]:
+    decode_jpeg = _nvjpeg()
+    from torchvision.io import decode_image
+
+    mode = _mode(d)
+    return partial(_decode_jpegs, decode_jpeg, mode, d.device), lambda f: decode_image(_tensor(f.data), mode), _smooth
 
 
 def _nvjpeg() -> Any:
@@ -438,10 +481,66 @@ def _nvjpeg() -> Any:
     return decode_jpeg
 
 
-def _decode_jpegs(decode_jpeg: Any, files: List[File], mode: Any, device: str, bad: Optional[Bad]) -> List[Any]:
-    if not files:
-        return []
+def _decode_jpegs(decode_jpeg: Any, mode: Any, device: str, files: List[File], bad: Optional[Bad]) -> List[Any]:
     try:  # torchvision 0.19 and later take a list
         return list(decode_jpeg([_tensor(f.data) for f in files], mode, device=device))
     except (TypeError, RuntimeError):  # one by one, which also finds the damaged one
         return [_sound(lambda f: f.guarded(partial(decode_jpeg, _tensor(f.data), mode, device=device)), bad, f) for f in files]
+
+
+def _nvimgcodec() -> Any:
+    try:
+        import torch
+        from nvidia import nvimgcodec  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    except (ImportError, OSError) as e:
+        raise UnsupportedError("decode='nvimgcodec' needs torch and nvImageCodec (pip install nvidia-nvimgcodec-cu12): %s" % e) from None
+    if not torch.cuda.is_available():
+        raise UnsupportedError("decode='nvimgcodec' needs a GPU that torch can use: torch.cuda.is_available() is false")
+    return nvimgcodec
+
+
+class _Codecs(threading.local):
+    """nvImageCodec's decoders of a thread, by process, GPU and threads."""
+
+    def __init__(self) -> None:
+        self.made: Dict[Tuple[int, int, int], Any] = {}
+
+
+_codecs = _Codecs()
+
+
+def _by_nvimgcodec(d: Decoder) -> Tuple[OnGPU, Callable[[File], Any], Resize]:
+    codec = _nvimgcodec()
+    import torch
+    from torch.utils.dlpack import from_dlpack
+
+    # Pixels as they are: the GPU cuts and resizes.
+    plain = dataclasses.replace(d, backend=_first_here(), shaping=Shaping.make(None, None, False, 0.0), scaled=False)
+    whole = _pillow(plain) if plain.backend == "pillow" else _torchvision(plain)
+    color = codec.ColorSpec.SRGB if d.color == "rgb" else codec.ColorSpec.GRAY
+    params = codec.DecodeParams(apply_exif_orientation=False, color_spec=color)
+    place = torch.device(d.device)
+
+    def jpegs(files: List[File], bad: Optional[Bad]) -> List[Any]:
+        number, stream = -1, 0  # nvImageCodec's for the current GPU
+        if place.type == "cuda":
+            number = torch.cuda.current_device() if place.index is None else place.index
+            stream = int(torch.cuda.current_stream(number).cuda_stream)
+        key = os.getpid(), number, d.threads
+        if key not in _codecs.made:
+            _codecs.made[key] = codec.Decoder(device_id=number, max_num_cpu_threads=d.threads)
+        streams, rows = [], []
+        for k, f in enumerate(files):
+            try:
+                streams.append(codec.CodeStream(f.data))
+                rows.append(k)
+            except Exception:  # of whatever kind: the host says what is wrong
+                pass
+        out: List[Any] = [None] * len(files)
+        for k, image in zip(rows, _codecs.made[key].decode(streams, params=params, cuda_stream=stream) if streams else ()):
+            if image is not None:
+                pixels = from_dlpack(image)
+                out[k] = (pixels if pixels.ndim == 3 else pixels[..., None]).permute(2, 0, 1)
+        return out
+
+    return jpegs, lambda f: torch.from_numpy(whole(f).copy()).permute(2, 0, 1), _smooth_by_torch

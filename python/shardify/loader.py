@@ -252,6 +252,7 @@ class Loader(Generic[B]):
             transform_threads = 1 if decoders and not self._plan.on_device else 0
         self.transform, self._threads = transform, int(transform_threads)
         self._notes: List[str] = list(info["notes"] or ())
+        self._notes += [d.note for d in decoders.values() if getattr(d, "note", "")]
         if given is None:
             self._note_last()
         if source not in ("", "arguments") and self.world_size > 1:

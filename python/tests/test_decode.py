@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import sys
+import types
 
 import numpy as np
 import pytest
+from loading import needs_library
 
 import shardify
 from shardify import decode
@@ -271,3 +274,99 @@ def test_the_path_of_nvjpeg_on_a_stand_in(monkeypatch, lists):
         decode.make("image", "nvjpeg", device="cpu")(*packed([files[0], files[1][:200]]))
     with pytest.raises(shardify.SchemaError, match="sample 1 is 60x81"):
         decode.make("image", "nvjpeg", device="cpu")(*packed([files[0], coded(picture(0, 81), "jpeg")]))
+
+class StandIn:
+    """nvImageCodec's API, played by Pillow: it leaves what it cannot decode, as None."""
+
+    class ColorSpec:
+        SRGB, GRAY = "RGB", "L"
+
+    class DecodeParams:
+        def __init__(self, apply_exif_orientation=True, color_spec="RGB", allow_any_depth=False):
+            assert not apply_exif_orientation
+            self.mode = color_spec
+
+    class CodeStream:
+        def __init__(self, array):
+            assert array.dtype == np.uint8
+            self.bytes = array.tobytes()
+            Image.open(io.BytesIO(self.bytes))  # the real one raises for what is no image, too
+
+    calls = 0
+
+    class Decoder:
+        def __init__(self, device_id=-1, max_num_cpu_threads=0):
+            pass
+
+        def decode(self, streams, params=None, cuda_stream=0):
+            StandIn.calls += 1
+            return [self.one(s.bytes, params.mode) for s in streams]
+
+        def one(self, data, mode):
+            import torch
+
+            try:
+                image = Image.open(io.BytesIO(data))
+                if image.mode == "CMYK":
+                    return None
+                image.draft("L" if mode == "L" else None, image.size)
+                pixels = np.asarray(image.convert(mode))
+            except OSError:
+                return None
+            return torch.from_numpy(pixels.reshape(pixels.shape[0], pixels.shape[1], -1).copy())
+
+
+@pytest.fixture
+def nvimgcodec(monkeypatch):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    monkeypatch.setitem(sys.modules, "nvidia", types.ModuleType("nvidia"))
+    monkeypatch.setattr(sys.modules["nvidia"], "nvimgcodec", StandIn, raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(decode, "_codecs", decode._Codecs())
+    return StandIn
+
+
+def test_the_path_of_nvimgcodec_on_a_stand_in(nvimgcodec):
+    """JPEGs go to the GPU's decoder by one call; what it leaves, and other formats, come from the host."""
+    files = [coded(picture(k), "png" if k == 2 else "jpeg") for k in range(4)] + [coded(picture(4, kind="CMYK"), "jpeg")]
+    values, offsets, ids = packed(files)
+    offsets, ids = np.append(offsets, offsets[-1]), np.append(ids, -1)
+    for options in {}, {"color": "gray"}, {"crop": (20, 31)}, {"resize": 32, "crop": 24}, {"crop": 24, "random_crop": (0.1, 1), "flip": 0.5}:
+        for layout in "nchw", "nhwc":
+            before = nvimgcodec.calls
+            made = decode.make("image", "nvimgcodec", device="cpu", layout=layout, **options)
+            assert made.backend == "nvimgcodec" and not made.note and pickle.loads(pickle.dumps(made)).backend == "nvimgcodec"
+            got = made(values, offsets, ids, 1).numpy().astype("i2")
+            want = decode.make("image", "pillow", layout=layout, scaled=False, **options)(values, offsets, ids, 1)
+            assert nvimgcodec.calls == before + 1
+            most = 4 if "random_crop" in options else 1  # Pillow sees beyond the edges of a part
+            assert got.shape == want.shape and abs(got - want).max() <= most, options
+            assert not got[-1].any()
+    with pytest.raises(shardify.CorruptError, match="sample 1"):
+        decode.make("image", "nvimgcodec", device="cpu")(*packed([files[0], files[1][:200]]))
+    with pytest.raises(shardify.SchemaError, match="sample 1 is 60x81"):
+        decode.make("image", "nvimgcodec", device="cpu")(*packed([files[0], coded(picture(0, 81), "jpeg")]))
+    bad = {}
+    pixels = decode.make("image", "nvimgcodec", device="cpu")(*packed([files[1][:200], files[0], b""]), bad=bad)
+    assert sorted(bad) == [0, 2] and [bool(p.any()) for p in pixels] == [False, True, False]
+
+
+def test_without_nvimgcodec_the_host_decodes(monkeypatch):
+    """The note names what is missing: the package, or a GPU."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    files = packed([coded(picture(k), "jpeg") for k in range(2)])
+    monkeypatch.setitem(sys.modules, "nvidia", types.ModuleType("nvidia"))
+    made = decode.make("image", "nvimgcodec", crop=24)
+    assert made.backend == "pillow" and "pip install nvidia-nvimgcodec-cu12" in made.note and "pillow decodes on the host" in made.note
+    assert np.array_equal(made(*files), decode.make("image", "pillow", crop=24)(*files))
+    monkeypatch.setattr(sys.modules["nvidia"], "nvimgcodec", StandIn, raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert "torch.cuda.is_available() is false" in decode.make("image", "nvimgcodec").note
+    assert decode.make("image", "pillow").note == ""
+
+
+@needs_library
+def test_the_loader_notes_what_decodes_instead(monkeypatch, make):
+    monkeypatch.setitem(sys.modules, "nvidia", types.ModuleType("nvidia"))
+    with shardify.Loader(make("image", "wds"), 4, decode="nvimgcodec", device="cpu") as loader:
+        assert [n for n in loader.notes() if "nvimgcodec" in n and "pillow decodes on the host" in n]
