@@ -36,11 +36,13 @@ type Tier string
 
 // The tiers.
 const (
-	// TierAuto is TierDevice when the columns fit into DeviceMemory, TierPinned when
-	// they fit into Memory, else TierStream.
+	// TierAuto is TierDevice when the columns fit into DeviceMemory, or into Memory and a part
+	// into DeviceMemory without a Block shuffle; TierPinned when they fit into Memory, else
+	// TierStream.
 	TierAuto Tier = "auto"
 	// TierDevice keeps the wanted columns of the whole set in the memory of the GPU,
-	// those of variable length in host memory. It wants DeviceMemory.
+	// those of variable length in host memory. It wants DeviceMemory: of a set that does not
+	// fit it keeps as many samples as do, and has all in pinned memory.
 	TierDevice Tier = "device"
 	// TierPinned reads the wanted columns of the whole set once, into host memory that
 	// the device may copy from.

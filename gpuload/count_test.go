@@ -4,9 +4,11 @@ package gpuload
 
 import (
 	"bytes"
+	"container/heap"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -192,4 +194,132 @@ func TestStepsComeTogetherOnTheDevice(t *testing.T) {
 			b.Release()
 		}
 	}
+}
+
+// TestKeptSamplesAreAsManyAsAnOrderThatIsKnownAllows holds the bytes over the link of a set that the
+// device has no room for against Belady's choice, which knows the whole order: of the samples that
+// are there, and the one that is just used, those that are needed latest go.
+func TestKeptSamplesAreAsManyAsAnOrderThatIsKnownAllows(t *testing.T) {
+	fake := useFakeDriver(t)
+	const n = 2048
+	schemas := []string{"x:f32[8]", "x:f32[8],y:u8[5]"}
+	for k, row := range []int64{32, 37} {
+		d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: schemas[k], samples: n, shard: 500}))
+		for _, share := range []int64{8, 4, 2} {
+			for _, c := range []Config{{Shuffle: None}, {Shuffle: Global}, {Shuffle: Block, Window: 512, Streams: 4}} {
+				c.Seed, c.Batch, c.Tier, c.Device = 3, 64, TierDevice, "cuda:0"
+				c.DeviceMemory = n/share*row + int64(k+1)*256
+				l := mustLoader(t, d, c)
+				if kept := l.Stats().Kept; kept != n/share || !strings.Contains(notes(l), fmt.Sprintf("%d of %d samples fit", kept, n)) {
+					t.Fatalf("%d samples are kept, want %d: %s", kept, n/share, notes(l))
+				}
+				misses := belady(l, 4, int(n/share))
+				least := float64(misses[1]+misses[2]) / (2 * n)
+				link := linkShare(t, fake, d, c)
+				t.Logf("%s, 1/%d: %.4f bytes over the link for each delivered, %.4f at least", c.Shuffle, share, link, least)
+				if link > least+0.01 || least < 1-1/float64(share) {
+					t.Errorf("%s, 1/%d: %.4f bytes over the link for each delivered, %.4f at least", c.Shuffle, share, link, least)
+				}
+				have := countBatches(t, fake, d, c)
+				if have.launches > 1.1 || have.numbered != 0 || have.calls > 6 {
+					t.Errorf("%s, 1/%d: %+v", c.Shuffle, share, have)
+				}
+			}
+		}
+	}
+}
+
+// linkShare is the bytes over the link for each byte of the batches that were made, without those
+// that fill the tier.
+func linkShare(t *testing.T, fake *fakecuda.Driver, d *Dataset, c Config) float64 {
+	l := mustLoader(t, d, c)
+	calls, link := fake.Calls()["cuLaunchKernel"], fake.Link()
+	for range 3 {
+		if err := wholeOf(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := l.Stats().Kept
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	row := deviceRow(l.layout)
+	batches := int64(fake.Calls()["cuLaunchKernel"] - calls)
+	return float64(int64(fake.Link()-link)-kept*row) / float64(batches*int64(c.Batch)*row)
+}
+
+// belady is, by epoch, how many samples a cache of room samples has to fetch at least.
+func belady(l *Loader, epochs, room int) []int {
+	n := int(l.order.Len())
+	ids := make([]int64, 0, epochs*n)
+	for e := range epochs {
+		part := make([]int64, n)
+		l.order.Cursor(e).Fill(part, 0, 1)
+		ids = append(ids, part...)
+	}
+	next, last := make([]int, len(ids)), map[int64]int{}
+	for i := len(ids) - 1; i >= 0; i-- {
+		if next[i] = len(ids); last[ids[i]] > 0 {
+			next[i] = last[ids[i]]
+		}
+		last[ids[i]] = i
+	}
+	misses, there, latest := make([]int, epochs), map[int64]bool{}, &latestFirst{}
+	for i, id := range ids {
+		if !there[id] {
+			misses[i/n]++
+		}
+		there[id] = true
+		heap.Push(latest, need{next[i], id}) // that of its use before is behind all others
+		if len(there) > room {
+			delete(there, heap.Pop(latest).(need).id)
+		}
+	}
+	return misses
+}
+
+// TestSamplesThatAreDrawnMostAreKept: of a subset, and of samples with weights, the device keeps
+// those that batches have.
+func TestSamplesThatAreDrawnMostAreKept(t *testing.T) {
+	fake := useFakeDriver(t)
+	const n = 4096
+	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[8]", samples: n, shard: 1000}))
+	weights, last := make([]float64, n), []int64{}
+	for i := range weights {
+		weights[i] = 1
+		if i >= n/2 {
+			last, weights[i] = append(last, int64(i)), 9
+		}
+	}
+	for _, c := range []struct {
+		Config
+		least, most float64
+	}{
+		{Config{Indices: last[:n/4], Shuffle: Global, DeviceMemory: n/4*32 + 256}, 0, 0.01}, // the indices, too
+		{Config{Indices: last, Shuffle: Global, DeviceMemory: n/4*32 + 256}, 0.49, 0.52},
+		{Config{Weights: weights, DeviceMemory: n/2*32 + 256}, 0.33, 0.37}, // numbers cross it, too
+	} {
+		c.Batch, c.Tier, c.Device = 64, TierDevice, "cuda:0"
+		if link := linkShare(t, fake, d, c.Config); link < c.least || link > c.most {
+			t.Errorf("%d indices, %d weights: %.4f bytes over the link for each delivered, want %.2f to %.2f", len(c.Indices), len(c.Weights), link, c.least, c.most)
+		}
+	}
+}
+
+// need is when a sample is needed next.
+type need struct {
+	at int
+	id int64
+}
+
+type latestFirst []need
+
+func (h latestFirst) Len() int           { return len(h) }
+func (h latestFirst) Less(i, j int) bool { return h[i].at > h[j].at }
+func (h latestFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *latestFirst) Push(x any)        { *h = append(*h, x.(need)) }
+func (h *latestFirst) Pop() any {
+	x := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return x
 }

@@ -190,14 +190,16 @@ func TestEveryDeviceFailureStopsTheLoader(t *testing.T) {
 	streamed.Tier, pinned.Tier = TierStream, TierPinned
 	resident.Tier, resident.DeviceMemory = TierDevice, 1<<20
 	resident.Cast = map[string]load.Cast{"x": {DType: shardify.F16, Scale: []float32{2}}}
+	parted := resident
+	parted.DeviceMemory = 12*32 + 256
 	for _, name := range []string{"cuInit", "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuStreamWaitEvent", "cuEventRecord", "cuEventQuery", "cuLaunchKernel", "cuEventCreate", "cuModuleLoadDataEx"} {
 		for _, n := range []int{1, 2, 7, 30} {
 			if testing.Short() && n != 2 {
 				continue
 			}
-			for k, number := range []int{2, 700, 2, 700, 2, 700} {
+			for k, number := range []int{2, 700, 2, 700, 2, 700, 2, 700} {
 				fake.Configure(fakecuda.Fail, fmt.Sprintf("%s:%d:%d", name, n, number))
-				c := []Config{streamed, pinned, resident}[k/2]
+				c := []Config{streamed, pinned, resident, parted}[k/2]
 				err := wholeEpoch(d, c)
 				fake.Configure(fakecuda.Fail, "")
 				if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("%s: CUDA error %d", name, number)) {
@@ -236,6 +238,19 @@ func wholeEpoch(d *Dataset, c Config) error {
 	return errors.Join(err, l.Close())
 }
 
+// someMemory stands for memory of the device that holds some of the samples; memoryFor says how
+// much that is.
+const someMemory = 1
+
+func memoryFor(host *Loader, rows int64) (n int64) {
+	for i := range host.layout.Tensors {
+		if t := &host.layout.Tensors[i]; t.Lead == index.LeadSamples {
+			n += 256 + rows*t.Row
+		}
+	}
+	return n
+}
+
 // deviceWays are the places that samples may be gathered from.
 func deviceWays(t *testing.T, f func(t *testing.T, c Config)) {
 	for name, c := range ways() {
@@ -245,7 +260,7 @@ func deviceWays(t *testing.T, f func(t *testing.T, c Config)) {
 		for _, way := range []struct {
 			tier   Tier
 			memory int64
-		}{{TierDevice, 1 << 30}, {TierPinned, 0}, {TierPinned, -1}, {TierStream, 0}, {TierStream, -1}} {
+		}{{TierDevice, 1 << 30}, {TierDevice, someMemory}, {TierPinned, 0}, {TierPinned, -1}, {TierStream, 0}, {TierStream, -1}} {
 			c.Tier, c.DeviceMemory, c.Device = way.tier, way.memory, "cuda:0"
 			t.Run(fmt.Sprint(name, "/", way.tier, "/", way.memory), func(t *testing.T) { f(t, c) })
 		}
@@ -269,6 +284,10 @@ func TestEveryTierOfTheDeviceCastsAsTheHost(t *testing.T) {
 			host := c
 			host.Device, host.Tier, host.DeviceMemory = "host", TierStream, 0
 			plain := mustLoader(t, d, host)
+			part := c.DeviceMemory == someMemory
+			if part {
+				c.DeviceMemory = memoryFor(plain, 20)
+			}
 			c.Cast = casts
 			l, err := d.Loader(c)
 			if err != nil {
@@ -301,6 +320,9 @@ func TestEveryTierOfTheDeviceCastsAsTheHost(t *testing.T) {
 				t.Errorf("%d samples of 101", len(seen))
 			}
 			s := l.Stats()
+			if some := s.Kept > 0 && s.Kept < 101; some != part {
+				t.Errorf("%d samples of 101 are kept on the device", s.Kept)
+			}
 			if kernel := c.Tier == TierDevice || l.windows != nil && c.DeviceMemory == 0; kernel != (s.DeviceMemory > 0) {
 				t.Errorf("%d bytes on the device", s.DeviceMemory)
 			}
@@ -334,7 +356,13 @@ func TestDeviceMemoryIsNotTakenUnasked(t *testing.T) {
 	if err := wholeOf(l); err != nil || l.Stats().DeviceMemory != 0 || l.tier != TierPinned {
 		t.Errorf("tier %s, %+v, %v", l.tier, l.Stats(), err)
 	}
-	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1 << 20}); l.tier != TierDevice {
+	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1 << 20}); l.tier != TierDevice || l.Stats().Kept != 100 {
+		t.Errorf("tier %s: %v", l.tier, l.Notes())
+	}
+	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1000, Shuffle: Global}); l.tier != TierDevice || l.Stats().Kept != 16 {
+		t.Errorf("tier %s: %v", l.tier, l.Notes())
+	}
+	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1000, Shuffle: Block}); l.tier != TierPinned {
 		t.Errorf("tier %s: %v", l.tier, l.Notes())
 	}
 	if l := mustLoader(t, d, Config{Batch: 5, DeviceMemory: 1000, Tier: TierStream, Shuffle: Block}); !strings.Contains(notes(l), "do not fit") {

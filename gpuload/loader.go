@@ -33,6 +33,7 @@ type Loader struct {
 	workers int
 	makers  int
 	pinned  *tier.Pinned
+	kept    [2]int64 // samples that the device keeps, where it has no room for all
 	stage   *stage.Shared
 	staged  bool // the shards are read from there
 	mapped  *tier.Mapped

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
@@ -130,7 +131,11 @@ func (p *program) config() Config {
 		Last: []Last{Drop, Pad, Short}[p.r.IntN(3)], Tier: []Tier{TierStream, TierPinned, TierDevice}[p.r.IntN(3)],
 		DeviceMemory: 1 << 20, Depth: p.one(1, 2, 3), Workers: p.one(1, 2, 3), Verify: load.VerifyNone,
 	}
-	if c.Tier != TierDevice && p.r.IntN(3) == 0 {
+	switch {
+	case p.r.IntN(3) > 0:
+	case c.Tier == TierDevice:
+		c.DeviceMemory = int64(p.one(1000, 1400, 2000)) // a part of the set
+	default:
 		c.DeviceMemory = -1 // kernels read host memory
 	}
 	return c
@@ -148,7 +153,11 @@ func (p *program) run() (err error) {
 	}
 	c := p.config()
 	p.say("order %s, %+v", order, c)
-	if p.l, err = p.set.Loader(c); err != nil {
+	if p.l, err = p.set.Loader(c); errors.Is(err, shardify.ErrUnsupported) { // hardly any sample fits
+		c.DeviceMemory = 1 << 20
+		p.l, err = p.set.Loader(c)
+	}
+	if err != nil {
 		return err
 	}
 	for range 20 + p.r.IntN(60) {

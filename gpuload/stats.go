@@ -44,6 +44,8 @@ type Stats struct {
 	// Memory is the bytes of slots, windows and the Pinned tier; DeviceMemory those of
 	// windows and the Device tier on the device, Staged the shards' in Config.Stage.
 	Memory, DeviceMemory, Staged int64
+	// Kept is the samples that the Device tier keeps on the device: all, or as many as fit.
+	Kept int64
 	// Stage is the seconds that copying them took, or waiting until another rank had.
 	Stage   float64
 	Workers int
@@ -65,6 +67,11 @@ func (l *Loader) Stats() Stats {
 		Wait: float64(c.wait) * ns, Compute: float64(c.compute) * ns,
 		Read: float64(l.shards.ReadNanos.Load()) * ns, Gather: float64(c.gathered.Load()) * ns, Copy: float64(c.copied.Load()) * ns,
 		Tier: l.tier, Memory: c.usage.Host.Load(), DeviceMemory: c.usage.Device.Load(), Staged: c.staged.Load(), Stage: float64(c.stage.Load()) * ns, Workers: l.workers, Cores: load.CoresAllowed(),
+	}
+	if s.Tier == TierDevice {
+		if s.Kept = l.set.samples; l.kept[1] > 0 {
+			s.Kept = l.kept[1] - l.kept[0]
+		}
 	}
 	if s.Batches > 1 && s.Compute+s.Wait > 0 {
 		s.Utilization = s.Compute / (s.Compute + s.Wait)

@@ -28,6 +28,8 @@ func (l *Loader) planTier() error {
 		switch {
 		case !l.onHost && fixed > 0 && l.cfg.DeviceMemory > 0 && fixed <= l.cfg.DeviceMemory && need-fixed <= budget:
 			l.tier = TierDevice
+		case l.rowsKept() > 0 && need <= budget && !l.order.Windowed():
+			l.tier = TierDevice
 		case need <= budget:
 			l.tier = TierPinned
 		}
@@ -45,6 +47,10 @@ func (l *Loader) planTier() error {
 	case TierPinned:
 		l.notePinned(need)
 	case TierDevice:
+		if fixed > l.cfg.DeviceMemory {
+			l.keep(fixed)
+			fixed = 0
+		}
 		l.notePinned(need - fixed)
 	}
 	l.noteWindows(need, budget)
@@ -76,7 +82,9 @@ func (l *Loader) sources() error {
 	case l.cfg.Synthetic: // a few batches are read one by one
 	case l.tier == TierPinned || l.tier == TierDevice:
 		l.pinned = &tier.Pinned{Dev: l.dev, Table: load.NewTable(l.layout, l.dev, &l.stats.usage)}
-		if d, ok := l.dev.(device.GPU); ok && l.tier == TierDevice {
+		if d, ok := l.dev.(device.GPU); ok && l.tier == TierDevice && l.kept[1] > 0 {
+			l.pinned.Lo, l.pinned.Hi, l.pinned.Kept = l.kept[0], l.kept[1], l.held(d)
+		} else if ok && l.tier == TierDevice {
 			l.pinned.Table.Absent = l.held(d)
 		} else if ok && l.order.Windowed() {
 			return l.windowsFromPinned(d)
@@ -127,10 +135,73 @@ func (l *Loader) checkDevice(fixed int64) error {
 		return shardify.Unsupported("tier device on device %s: want a GPU", l.dev)
 	case l.cfg.DeviceMemory <= 0:
 		return shardify.Unsupported("tier device without DeviceMemory: say how many bytes of %s it may take; these columns take %s", l.dev, shardify.FormatSize(fixed))
-	case fixed > l.cfg.DeviceMemory:
+	case fixed > l.cfg.DeviceMemory && l.rowsKept() == 0:
 		return shardify.Unsupported("tier device: the columns take %s of %s, DeviceMemory is %s", shardify.FormatSize(fixed), l.dev, shardify.FormatSize(l.cfg.DeviceMemory))
 	}
 	return nil
+}
+
+// keptRows is what the number of samples is divisible by that a device keeps of a set: the bytes
+// of their rows are then divisible by what is loaded at a time.
+const keptRows = 16
+
+// rowsKept is how many samples fit into DeviceMemory, with a gap behind each column.
+func (l *Loader) rowsKept() int64 {
+	row := deviceRow(l.layout)
+	room := l.cfg.DeviceMemory
+	for i := range l.layout.Tensors {
+		if l.layout.Tensors[i].Lead == index.LeadSamples {
+			room -= 256
+		}
+	}
+	if l.onHost || row == 0 || room < 0 {
+		return 0
+	}
+	return min(room/row, l.set.samples) / keptRows * keptRows
+}
+
+// keep chooses the samples that the device keeps where it has no room for all. An epoch takes
+// each sample once, in an order of its own: whatever is kept, all that can be had at the end of
+// an epoch for the next one is what fits. So what is kept stays, and costs the link nothing.
+func (l *Loader) keep(fixed int64) {
+	n := l.rowsKept()
+	lo := l.keptFrom(n)
+	l.kept = [2]int64{lo, lo + n}
+	l.note("%d of %d samples fit into %s of %s (all take %s): these, from %d on, are gathered there, the others from pinned memory",
+		n, l.set.samples, shardify.FormatSize(l.cfg.DeviceMemory), l.dev, shardify.FormatSize(fixed), lo)
+}
+
+// parts is how many parts of the set are looked at to find those that are drawn from most.
+const parts = 1024
+
+// keptFrom is from where on n samples are drawn most: with Indices or Weights not all are alike.
+func (l *Loader) keptFrom(n int64) int64 {
+	if l.cfg.Indices == nil && l.cfg.Weights == nil {
+		return 0
+	}
+	var sums [parts + 1]float64
+	each := (l.set.samples/parts/keptRows + 1) * keptRows
+	for i := range l.order.Items() {
+		w := 1.0
+		if l.cfg.Weights != nil {
+			w = l.cfg.Weights[i]
+		}
+		sums[l.order.Item(i)/each+1] += w
+	}
+	for k := range parts {
+		sums[k+1] += sums[k]
+	}
+	at := func(row int64) float64 { // drawn below it
+		k := min(row/each, parts-1)
+		return sums[k] + (sums[k+1]-sums[k])*float64(row-k*each)/float64(each)
+	}
+	best, most := int64(0), at(n)
+	for lo := each; lo+n <= l.set.samples; lo += each {
+		if w := at(lo+n) - at(lo); w > most {
+			best, most = lo, w
+		}
+	}
+	return best
 }
 
 // noteWindows says what the windows of a Block shuffle take beyond what was meant.

@@ -88,7 +88,7 @@ class Loader(Generic[B]):
     device         "auto": what the framework computes on; "cpu", "cuda:N"; or a shardify.Device, which has
                    this and the arguments up to keep_stage
     tier           "auto", "stream", "pinned", "staged", "device": where the samples wait
-    memory, device_memory  what they may take, as bytes or "8GiB"
+    memory, device_memory  what they may take, as bytes or "8GiB"; tier="device" keeps as many samples as fit
     stage, keep_stage  tier="staged": the folder (/dev/shm), and whether the copy stays there
     depth          batches made ahead (3)
     workers        threads that read and gather

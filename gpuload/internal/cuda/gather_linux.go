@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -19,6 +20,7 @@ type Source struct {
 	Window *Window
 	At     int64
 	Rows   int64
+	First  int64 // the number of its first row: 0, but for the first source of a batch that is Parted
 }
 
 // Column is a tensor of a batch and where its rows of Row bytes come from.
@@ -34,6 +36,9 @@ type Batch struct {
 	// Size is the rows of the batch. Those from Rows on are zeros; those from Split on are of
 	// the second sources, if Split is less than Rows.
 	Size, Rows, Split int64
+	// Parted: rows that the first sources have are theirs, the others those of the second
+	// ones. Split is then Rows.
+	Parted bool
 	// Formula computes the numbers on the device; nil takes IDs.
 	Formula *order.Formula
 	IDs     []int64
@@ -81,6 +86,9 @@ func (s *Slot) check(b *Batch) error {
 	if (listed || len(b.Engine) > 0) && int64(len(b.IDs)) != b.Rows || listed && int64(len(s.rows)) < b.Rows*8 {
 		return fmt.Errorf("%d row numbers for %d rows, of a slot for %d", len(b.IDs), b.Rows, len(s.rows)/8)
 	}
+	if b.Parted && (b.Split < b.Rows || len(b.Engine) > 0) {
+		return errors.New("cuda: a batch of parted rows is split, or copied row by row")
+	}
 	for i := range b.Columns {
 		if err := b.checkColumn(s, &b.Columns[i], listed); err != nil {
 			return err
@@ -104,6 +112,9 @@ func (b *Batch) checkColumn(s *Slot, c *Column, listed bool) error {
 		if k == 1 {
 			lo, hi = hi, b.Rows
 		}
+		if b.Parted {
+			lo = 0
+		}
 		if lo == hi {
 			continue
 		}
@@ -112,6 +123,12 @@ func (b *Batch) checkColumn(s *Slot, c *Column, listed bool) error {
 		}
 		if _, err := s.address(f, c.Row); err != nil {
 			return err
+		}
+		if b.Parted && k == 0 { // the second source has the numbers of all
+			if all, same := c.From[1].Rows, &b.Columns[0].From[0]; f.First < 0 || f.First > all-f.Rows || f.First != same.First || f.Rows != same.Rows {
+				return fmt.Errorf("gather from rows %d to %d of %d", f.First, f.First+f.Rows, all)
+			}
+			continue
 		}
 		if !listed {
 			if n := b.Formula.Perm.N; b.Formula.Kind == order.Permuted && b.Indices == nil && int64(n) > f.Rows {
@@ -178,6 +195,11 @@ func (s *Slot) gather(b *Batch) error {
 	}
 	l := &s.launch
 	l.size, l.rows, l.split = uint64(b.Size), uint64(b.Rows), uint64(b.Size)
+	l.first, l.held = 0, math.MaxUint64
+	if b.Parted && len(b.Columns) > 0 {
+		f := &b.Columns[0].From[0]
+		l.first, l.held = uint64(f.First), uint64(f.Rows)
+	}
 	l.ids, l.indices, l.formula = 0, 0, order.Formula{}
 	if b.Split < b.Rows {
 		l.split = uint64(b.Split)
@@ -235,6 +257,7 @@ func (s *Slot) launchColumns(l *launch, columns []Column) error {
 				if o.src[k], err = s.address(f, c.Row); err != nil {
 					return err
 				}
+				o.src[k] -= uint64(f.First * c.Row)
 				wide = wide && f.Host == nil
 			}
 		}
@@ -258,6 +281,9 @@ func (s *Slot) launchColumns(l *launch, columns []Column) error {
 	blocks := int64(s.d.grid)
 	if wide {
 		blocks = int64(s.d.wide)
+	} else if all := uint64(columns[0].From[1].Rows); l.held < all {
+		// The link has a share of the bytes that are on their way.
+		blocks = max(min(int64(float64(blocks)*float64(all)/float64(all-l.held)), int64(s.d.wide)), blocks)
 	}
 	if err := l.cut(row, blocks); err != nil {
 		return err

@@ -78,10 +78,11 @@ struct column {
     u32 kind, log2, from, to, each, pad; // each: elements of a unit, of casts
 };
 
-enum { TILE = 1024, COLUMNS = 43 };
+enum { TILE = 1024, COLUMNS = 42 };
 
 struct launch {
     u64 size, rows, split;     // rows of the batch; those behind rows are zeros; from split on of the second source
+    u64 first, held;           // rows of the first source, if some are of the second one wherever they are; else 0 and all
     u64 ids, indices, numbers; // of TABLE; samples to draw from, or 0; where samples are written, or 0
     u32 tile, slices, columns, tiles; // rows of a tile, slices, tiles of all
     u64 sent;                         // columns behind the others: units bytes that are copied as they are
@@ -314,10 +315,16 @@ template <class P> struct cast16 {
     }
 };
 
+// Where rows are: held of them, from first on, are of a column's first source.
+struct source {
+    u64 first, held;
+    __device__ u64 of(const column &c, i64 row) const { return c.src[(u64)row - first >= held]; }
+};
+
 // Moves pieces [lo, hi) of m rows to row at of the batch and those behind. Rows of one
 // piece that few threads move are four at a time; of others four units are.
 template <class W, class Do>
-__device__ inline void move(const column &c, u64 src, u64 at, const i64 *rows, u32 m, u32 lo, u32 hi, u32 thread, u32 threads) {
+__device__ inline void move(const column &c, const source &s, u64 at, const i64 *rows, u32 m, u32 lo, u32 hi, u32 thread, u32 threads) {
     const u32 log2 = c.log2, width = 1u << log2, groups = threads >> log2, lane = thread & (width - 1), count = hi - lo;
     const bool four = c.pieces == 1 && c.units <= width;
     const u32 step = four ? groups : width, next_row = four ? groups : 0, next_unit = four ? 0 : width, items = m * count;
@@ -339,7 +346,7 @@ __device__ inline void move(const column &c, u64 src, u64 at, const i64 *rows, u
             for (u32 k = 0; k < 4; k++) {
                 v[k] = W();
                 none |= (u32)(r[k] < 0) << k;
-                if (r[k] >= 0) v[k] = load((const W *)src + ((u64)r[k] * c.units + of + k * next_unit));
+                if (r[k] >= 0) v[k] = load((const W *)s.of(c, r[k]) + ((u64)r[k] * c.units + of + k * next_unit));
             }
 #pragma unroll Do::AT_ONCE
             for (u32 k = 0; k < 4; k++) {
@@ -352,14 +359,14 @@ __device__ inline void move(const column &c, u64 src, u64 at, const i64 *rows, u
 
 // Rows of any size at any address. Whole aligned words are loaded and shifted to
 // where they belong; a word that holds a byte of a row is in the same page.
-__device__ inline void move_bytes(const column &c, u64 src, u64 at, const i64 *rows, u32 count, u32 lo, u32 hi, u32 thread, u32 threads) {
+__device__ inline void move_bytes(const column &c, const source &of, u64 at, const i64 *rows, u32 count, u32 lo, u32 hi, u32 thread, u32 threads) {
     const u32 width = 1u << c.log2, groups = threads >> c.log2, lane = thread & (width - 1), each = hi - lo;
     for (u32 it = thread >> c.log2; it < count * each; it += groups) {
         const u32 i = it / each;
         const u64 from = (u64)(lo + it - i * each) * c.piece;
         const u32 m = (u32)min(c.piece, c.units - from);
         const i64 r = rows[i];
-        u64 s = src + (u64)r * c.units + from, d = c.dst + (at + i) * c.units + from;
+        u64 s = of.of(c, r) + (u64)r * c.units + from, d = c.dst + (at + i) * c.units + from;
         const u32 head = min((u32)(-d & 3), m);
 #pragma unroll 1
         for (u32 j = lane; j < head; j += width) ((u8 *)d)[j] = r < 0 ? 0 : ((const u8 *)s)[j];
@@ -395,7 +402,7 @@ __device__ inline void move_rows(const launch &p, const part &t, const i64 *rows
         // A slice has its share of the pieces of each column, of short ones perhaps none.
         const u32 lo = (u32)(c.pieces * t.slice / p.slices), hi = (u32)(c.pieces * (t.slice + 1) / p.slices);
         if (lo == hi) continue;
-        const u64 src = t.second ? c.src[1] : c.src[0];
+        const source src = {p.first, t.second ? 0 : p.held};
         switch (c.kind) {
         case LANES16: MOVE(lane16, plain<lane16>); break;
         case LANES8: MOVE(lane8, plain<lane8>); break;

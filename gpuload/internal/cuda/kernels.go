@@ -56,7 +56,7 @@ var kernelNames = []string{"batch", "batch_cast", "read16", "spin"}
 
 // The numbers of kernels.cu.
 const (
-	maxColumns = 43
+	maxColumns = 42
 	maxTile    = 1024
 
 	byBytes, byLanes4, byLanes8, byLanes16, byCast = 0, 1, 2, 3, 4
@@ -65,6 +65,7 @@ const (
 // launch is the parameter of a batch: struct launch of kernels.cu.
 type launch struct {
 	size, rows, split            uint64
+	first, held                  uint64
 	ids, indices, numbers        uint64
 	tile, slices, columns, tiles uint32
 	sent                         uint64 // columns behind the others: bytes as they are

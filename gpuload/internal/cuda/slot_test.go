@@ -432,3 +432,57 @@ func TestSlotsAreIndependent(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestPartedRowsAreThoseOfBothSources: rows that the device has are read there, all others in host
+// memory, by each way of moving rows; what would leave a source is refused.
+func TestPartedRowsAreThoseOfBothSources(t *testing.T) {
+	for name, f := range map[string]*fake{"source": newFake(t), "PTX": newFake(t, fakecuda.PTX)} {
+		t.Run(name, func(t *testing.T) {
+			d := f.open(t, Options{})
+			const all, first, held = 100, 32, 48
+			ids := []int64{99, 31, 32, 0, 79, 80, 50, -1, 5, 33}
+			for _, row := range []int64{1, 3, 4, 8, 16, 48, 1000} {
+				host := alloc(t, d, all*row)
+				for i := range host {
+					host[i] = byte(i*7 + i/251)
+				}
+				w, err := d.NewWindow(held * row)
+				check(t, err)
+				check(t, w.Load(0, host[first*row:(first+held)*row]))
+				check(t, w.Wait(t.Context()))
+				want := make([]byte, int64(len(ids))*row)
+				for k, id := range ids {
+					if id >= 0 {
+						copy(want[int64(k)*row:], host[id*row:][:row])
+					}
+				}
+				s, err := d.NewSlot(SlotOptions{Tensors: []int64{int64(len(want))}, Rows: int64(len(ids))})
+				check(t, err)
+				n := int64(len(ids))
+				b := Batch{Parted: true, Size: n, Rows: n, Split: n, IDs: ids, Columns: []Column{{
+					Row: row, From: [2]Source{{Window: w, Rows: held, First: first}, {Host: host, Rows: all}},
+				}}}
+				for _, bad := range []func(b *Batch, c *Column){
+					func(b *Batch, _ *Column) { b.Split = 3 },
+					func(_ *Batch, c *Column) { c.From[0].First = 53 },
+					func(_ *Batch, c *Column) { c.From[0].First = -1 },
+					func(_ *Batch, c *Column) { c.From[0].Rows = held + 1 },
+					func(_ *Batch, c *Column) { c.From[1].Rows = 99 },
+				} {
+					wrong := b
+					wrong.Columns = []Column{b.Columns[0]}
+					if bad(&wrong, &wrong.Columns[0]); s.Fill("wrong", nil, &wrong) == nil {
+						t.Errorf("%+v: no error", wrong)
+					}
+				}
+				check(t, s.Fill("parted", nil, &b))
+				check(t, s.Wait(t.Context()))
+				got := alloc(t, d, int64(len(want)))
+				if check(t, d.Fetch(t.Context(), got, s.Ptr(0))); !bytes.Equal(got, want) {
+					t.Errorf("rows of %d bytes: %x, want %x", row, got, want)
+				}
+				check(t, errors.Join(s.Close(), w.Close(), d.Free(got), d.Free(host)))
+			}
+		})
+	}
+}

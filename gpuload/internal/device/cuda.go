@@ -45,6 +45,8 @@ type CUDASlot struct {
 type cudaTable struct {
 	window *cuda.Window
 	at     []int64
+	// held rows from first on are there, if not all.
+	first, held int64
 }
 
 // speeds is what the first Loader on a device measured, by ordinal: a second one, for
@@ -174,6 +176,8 @@ func (d *CUDA) Gather(crew *load.Crew, s *Slot, r *Rows) error {
 	} else if b.Formula != nil && b.Formula.Kind != order.InWindows || s.Numbers {
 		b.Indices = d.indices
 	}
+	parted, _ := r.From[0].Device.(*cudaTable)
+	b.Parted = parted != nil && parted.held > 0
 	hosted := false
 	for i := range t.Layout.Tensors {
 		spec := &t.Layout.Tensors[i]
@@ -187,6 +191,10 @@ func (d *CUDA) Gather(crew *load.Crew, s *Slot, r *Rows) error {
 			if from != nil {
 				m.From[k] = tableSource(from, i)
 			}
+		}
+		if b.Parted {
+			m.From[0].First, m.From[0].Rows = parted.first, parted.held
+			m.From[1] = cuda.Source{Host: r.From[0].Data[i], Rows: r.From[0].Counts[i]}
 		}
 		if d.byEngine(&m, r, t.Caster(i)) {
 			b.Engine = append(b.Engine, m)
@@ -398,6 +406,29 @@ func (d *CUDA) Reserve(t *load.Table) error {
 		return t.Counts[i] * t.Layout.Tensors[i].Row
 	})
 	return err
+}
+
+func (d *CUDA) Keep(t *load.Table, tensors []bool, lo, hi int64) error {
+	c, ok := t.Device.(*cudaTable)
+	if !ok {
+		var err error
+		if c, err = d.newWindow(t, func(i int) int64 {
+			if !tensors[i] {
+				return 0
+			}
+			return (hi - lo) * t.Layout.Tensors[i].Row
+		}); err != nil {
+			return err
+		}
+	}
+	c.first, c.held = lo, hi-lo
+	var pieces []cuda.Piece
+	for i, at := range c.at {
+		if at >= 0 {
+			pieces = append(pieces, cuda.Piece{At: at, From: t.Part(i, lo, hi)})
+		}
+	}
+	return c.window.LoadPieces(pieces)
 }
 
 func (d *CUDA) Store(t, from *load.Table, rows []CopyRun) error {

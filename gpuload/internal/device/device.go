@@ -85,6 +85,9 @@ type GPU interface {
 	Refill(ctx context.Context, t *load.Table) error
 	// Reserve makes room for the absent tensors of a table of its size.
 	Reserve(t *load.Table) error
+	// Keep copies rows [lo, hi) of some tensors of a table to the device, which finds them there
+	// from then on and the others in the table: it keeps its content.
+	Keep(t *load.Table, tensors []bool, lo, hi int64) error
 	// Store starts the copy of rows of another table, in host memory that send may
 	// read from, into the absent tensors of t. They stay as they are until stored.
 	Store(t, from *load.Table, rows []CopyRun) error

@@ -14,6 +14,9 @@ type Pinned struct {
 	Table  *load.Table
 	Dev    device.Device
 	Filled bool
+	// Rows [Lo, Hi) of Kept tensors are copied to the device, where there is no room for all.
+	Lo, Hi int64
+	Kept   []bool
 }
 
 // pieceBytes is the size of the reads that fill it.
@@ -43,6 +46,11 @@ func (p *Pinned) Fill(ctx context.Context, s *load.Shards, c *load.Crew) error {
 	}
 	if err := tell(p.Dev, nil, p.Table); err != nil {
 		return err
+	}
+	if p.Lo < p.Hi {
+		if err := p.Dev.(device.GPU).Keep(p.Table, p.Kept, p.Lo, p.Hi); err != nil {
+			return err
+		}
 	}
 	p.Filled = true
 	return nil

@@ -109,7 +109,7 @@ extern "C" void source_spans(int f, const void *params, void *to, void (*add)(vo
         for (u64 j = 0; j < p.rows; j++) {
             u64 sample, row = row_of(p, walk, j, &sample);
             if (p.indices) add(to, 0, p.indices, 8);
-            if ((i64)row >= 0) add(to, 0, c.src[j >= p.split] + row * c.units * in, c.units * in);
+            if ((i64)row >= 0) add(to, 0, c.src[j >= p.split || row - p.first >= p.held] + row * c.units * in, c.units * in);
         }
     }
 }
