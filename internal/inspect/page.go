@@ -151,10 +151,10 @@ func classBars(f *stats.Field) page.Part {
 		b.Caption = fmt.Sprintf("The largest %d of %d classes", len(list), len(f.Classes))
 	}
 	for i := range list {
-		b.Bars = append(b.Bars, page.Bar{Name: ClassName(&list[i], f), Value: float64(list[i].Count)})
+		b.Bars = append(b.Bars, page.Bar{Name: ClassName(&list[i], f), Value: float64(list[i].Count), Text: printable.Count(list[i].Count)})
 	}
 	if rest > 0 {
-		b.Bars = append(b.Bars, page.Bar{Name: "all others", Value: float64(rest), Tone: 3})
+		b.Bars = append(b.Bars, page.Bar{Name: "all others", Value: float64(rest), Text: printable.Count(rest), Tone: 3})
 	}
 	return b
 }

@@ -41,7 +41,8 @@ a { color: var(--t0); text-decoration: none; } a:hover, a:focus { text-decoratio
 section:target h2 { color: var(--t0); }
 .scroll { max-height: 80vh; overflow-y: auto; } .long thead th { position: sticky; top: 0; background: var(--back); }
 .dense { font-size: 13px; } .dense th, .dense td { padding-right: 10px; white-space: nowrap; }
-section > figure { display: inline-block; vertical-align: top; width: min(100%, 448px); margin: 12px 12px 20px 0; }
+section > figure { display: inline-block; vertical-align: top; width: min(100%, 444px); margin: 12px 12px 4px 0; }
+section[id] { display: inline-block; vertical-align: top; width: min(100%, 452px); } section[id] h2 { overflow-wrap: anywhere; margin-top: 16px; }
 figcaption { font-size: 13px; margin-bottom: 2px; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 18px; font-size: 13px; color: var(--text); margin: 2px 0; padding: 0; list-style: none; }
 .legend i { display: inline-block; width: 11px; height: 11px; border-radius: 2px; margin-right: 6px; }
