@@ -29,6 +29,7 @@ type flags struct {
 	shuffle, tier, check          *value.Enum
 	device, stage, trace, html    string
 	synthetic, cold, noBound      bool
+	compare                       bool
 }
 
 // HandOver runs another program with the same arguments; it returns only when that
@@ -58,14 +59,18 @@ before it, are told apart. Several folders are read as one set.
 It stops after --epochs, --steps or --seconds, whichever comes first; after ten seconds if none is given.`,
 		Example: name + ` digits-shards --batch 128 --step-ms 5 --shuffle block
 ` + name + ` digits-shards --steps 500 --html report.html --trace trace.json
-` + name + ` digits-shards --device cuda:0 --tier pinned`,
+` + name + ` digits-shards --device cuda:0 --tier pinned
+` + name + ` --compare before.json after.json --html compared.html`,
 		Args: cobra.ArbitraryArgs,
 	}
 	f.add(c.Flags())
-	cli.ShortHelp(c, "columns", "batch", "shuffle", "html", "step-ms", "epochs", "steps", "seconds", "ranks", "device", "tier", "memory", "workers")
+	cli.ShortHelp(c, "columns", "batch", "shuffle", "html", "compare", "step-ms", "epochs", "steps", "seconds", "ranks", "device", "tier", "memory", "workers")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return shardify.Hint(shardify.Usage("want the folder of a data set"), "see: "+name+" --help")
+		}
+		if f.compare {
+			return compare(o, args, f.html)
 		}
 		if f.device != "host" && handOver != nil {
 			return handOver(f.device)
@@ -90,6 +95,7 @@ func (f *flags) add(fs *pflag.FlagSet) {
 	cli.Grouped(fs, "Output", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.trace, "trace", "", "write the timeline to `FILE`, for ui.perfetto.dev or chrome://tracing")
 		fs.StringVar(&f.html, "html", "", "write a page with the figures, charts and timeline to `FILE`")
+		fs.BoolVar(&f.compare, "compare", false, "measure nothing: compare the runs in files that --json wrote, one or many in each")
 	})
 	cli.Grouped(fs, "Running", func(fs *pflag.FlagSet) {
 		fs.Float64Var(&f.stepMS, "step-ms", 0, "`MS` that the accelerator computes on a batch; 0 measures the loader alone")

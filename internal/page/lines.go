@@ -76,7 +76,11 @@ func (l *Lines) write(w *writer) {
 	f.right = chartWidth - 12
 	w.open(l.Caption, l.Y+" over "+l.X, l.legend(), lineChartHeight)
 	w.yAxis(&f, yt, l.YUnit, l.Y)
-	w.xAxis(&f, ticks(f.x0, f.x1, 6, l.XUnit), l.XUnit, l.X)
+	xt := ticks(f.x0, f.x1, 6, l.XUnit)
+	if l.counts() {
+		xt = whole(xt)
+	}
+	w.xAxis(&f, xt, l.XUnit, l.X)
 	for i := range l.Series {
 		l.Series[i].draw(w, &f)
 	}
@@ -84,6 +88,18 @@ func (l *Lines) write(w *writer) {
 		w.printf("<path class=\"mark stroke %s\" d=\"M%s %sH%s\"/>\n", m.Tone.class(), num(f.left), num(f.y(m.Y)), num(f.right))
 	}
 	w.close()
+}
+
+// counts tells an axis of whole numbers.
+func (l *Lines) counts() bool {
+	for i := range l.Series {
+		for _, v := range l.Series[i].X {
+			if v != math.Trunc(v) {
+				return false
+			}
+		}
+	}
+	return l.XUnit == Plain
 }
 
 // legend names the series, if there are several, and the marks. One that would
