@@ -76,7 +76,7 @@ def python():
     for name in sorted(os.listdir(package)):
         if name.endswith(".py"):
             for node in ast.parse(read(os.path.join("python", "shardify", name))).body:
-                if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not any(ast.unparse(d) == "overload" for d in node.decorator_list):
                     if name == "__init__.py" or node.name not in found:
                         found[node.name] = node
                 elif name == "__init__.py" and isinstance(node, ast.Assign) and node.targets[0].id == "__all__":

@@ -30,7 +30,7 @@ else:
 
     T = TypeVar("T")
 
-Transform = Callable[[Dict[str, Any]], Any]
+Transform = Callable[[Sample], Any]
 AnyShard = Union[MmapShard, TarShard]
 
 

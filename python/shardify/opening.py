@@ -40,9 +40,9 @@ def open(
     *,
     split: Optional[str] = None,
     columns: Optional[Sequence[str]] = None,
-    transform: Any = None,
+    transform: Optional[Callable[[Sample], Any]] = None,
     check: bool = True,
-) -> Any:
+) -> Dataset[Any]:
     """Open a data set, or several of one schema as one, in the order given.
 
     split      which part of a set that has splits: "train"
