@@ -1,8 +1,8 @@
 package gpuload
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"

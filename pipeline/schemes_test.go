@@ -59,7 +59,7 @@ func TestInputsMayBeAddresses(t *testing.T) {
 			s.Output = t.TempDir()
 		}
 		_, err := pipeline.Convert(ctx, s)
-		if err == nil || !strings.Contains(err.Error(), "no storage has the scheme s3://: there is file://, mem://") || !errors.Is(err, shardify.ErrUnsupported) {
+		if err == nil || !strings.Contains(err.Error(), "no storage has the scheme s3://: there is file://, http://") || !errors.Is(err, shardify.ErrUnsupported) {
 			t.Errorf("%+v: %v", s.Inputs, err)
 		}
 	}
@@ -146,7 +146,7 @@ func TestOutputsMayBeAddresses(t *testing.T) {
 		t.Errorf("a folder of somebody else: %v", err)
 	}
 	s.Output = "gs://bucket/set"
-	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "no storage has the scheme gs://: there is file://, mem://") {
+	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "no storage has the scheme gs://: there is file://, http://") {
 		t.Errorf("another scheme: %v", err)
 	}
 }

@@ -7,6 +7,7 @@
 //	local     files of this machine and of what it has mounted
 //	memory    files in memory, for tests
 //	remote    what storages on other machines share: requests, retries, reading ahead
+//	xrootd    inputs on XRootD servers
 //	fault     wraps another storage and injects faults, for tests
 //
 // [Store] is what every storage for outputs can do. What only some can do are abilities:

@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/http"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/xrootd"
 )
 
 // Storage is a line of the table.
@@ -33,12 +34,19 @@ type Storage struct {
 var Table = []Storage{
 	{Scheme: "http", Files: web},
 	{Scheme: "https", Files: web},
+	{Scheme: "root", Files: xrd},
+	{Scheme: "roots", Files: xrd},
+	{Scheme: "xroot", Files: xrd},
+	{Scheme: "xroots", Files: xrd},
 }
 
 // keptBytes is how much of what was fetched is kept in memory, by all files of a storage.
 const keptBytes = 64 << 20
 
-var web = http.New(keptBytes)
+var (
+	web = http.New(keptBytes)
+	xrd = xrootd.New(keptBytes)
+)
 
 // Schemes are those that names may have.
 func Schemes() []string {
@@ -65,7 +73,7 @@ func find(name string) (s *Storage, path string, err error) {
 
 // fetchers is what fetches each kind of address.
 var fetchers = map[string]string{
-	"root": "xrdcp", "xroot": "xrdcp", "xrootd": "xrdcp", "davs": "gfal-copy", "dav": "gfal-copy", "gsiftp": "gfal-copy", "srm": "gfal-copy",
+	"xrootd": "xrdcp", "davs": "gfal-copy", "dav": "gfal-copy", "gsiftp": "gfal-copy", "srm": "gfal-copy",
 	"s3": "aws s3 sync, or s5cmd", "s3a": "aws s3 sync", "gs": "gcloud storage rsync", "gcs": "gcloud storage rsync",
 	"az": "azcopy", "abfs": "azcopy", "abfss": "azcopy", "wasb": "azcopy", "oci": "rclone", "ais": "ais object get", "swift": "rclone",
 	"ftp": "wget", "sftp": "sftp or rsync", "ssh": "rsync", "rsync": "rsync",

@@ -1,0 +1,426 @@
+package xrootd
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/remote"
+)
+
+const (
+	port      = "1094"
+	stall     = 30 * time.Second // without a byte
+	redirects = 16
+)
+
+// roots are the certificates of X509_CERT_DIR beside those of the system.
+var roots = sync.OnceValue(func() *x509.CertPool {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	files, _ := filepath.Glob(filepath.Join(os.Getenv("X509_CERT_DIR"), "*.pem"))
+	if os.Getenv("X509_CERT_DIR") == "" {
+		files, _ = filepath.Glob("/etc/grid-security/certificates/*.pem")
+	}
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil {
+			pool.AppendCertsFromPEM(b)
+		}
+	}
+	return pool
+})
+
+// Files are the files of XRootD servers, by their addresses.
+type Files struct {
+	pool  *remote.Pool
+	stall time.Duration
+
+	mu    sync.Mutex
+	conns map[place]*conn
+	hosts map[string]*remote.Host
+}
+
+// New makes no connection yet. Files keep at most so many bytes that were read.
+func New(memory int64) *Files {
+	return &Files{pool: remote.NewPool(memory), stall: stall, conns: map[place]*conn{}, hosts: map[string]*remote.Host{}}
+}
+
+func (f *Files) host(p place) *remote.Host {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.hosts[p.host]
+	if h == nil {
+		h = remote.NewHost()
+		f.hosts[p.host] = h
+	}
+	return h
+}
+
+// conn is the connection to a server.
+func (f *Files) conn(ctx context.Context, p place) (*conn, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c := f.conns[p]; c != nil && !c.gone() {
+		return c, nil
+	}
+	c, err := dial(ctx, p, f.stall)
+	if err == nil {
+		f.conns[p] = c
+	}
+	return c, err
+}
+
+// parse cuts an address into its server and the path there, with what follows a ?.
+func parse(name string) (p place, file string, err error) {
+	scheme, rest, _ := strings.Cut(name, "://")
+	host, file, _ := strings.Cut(rest, "/")
+	if i := strings.LastIndexByte(host, '@'); i >= 0 {
+		host = host[i+1:] // a name, which the login does not need
+	}
+	if host == "" {
+		return p, "", errors.New("no server in the address")
+	}
+	if _, _, err := net.SplitHostPort(host); err != nil {
+		host = net.JoinHostPort(strings.Trim(host, "[]"), port)
+	}
+	if strings.ContainsFunc(file, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return p, "", errors.New("control characters in the path")
+	}
+	file, opaque, found := strings.Cut(file, "?")
+	if file = path.Clean("/" + file); found {
+		file += "?" + opaque
+	}
+	return place{host, strings.EqualFold(scheme, "roots") || strings.EqualFold(scheme, "xroots")}, file, nil
+}
+
+// shown is an address without what follows a ?, which may be a token.
+func shown(name string) string {
+	before, _, _ := strings.Cut(name, "?")
+	return before
+}
+
+func failed(op, name string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return err
+	}
+	return &fs.PathError{Op: op, Path: shown(name), Err: err}
+}
+
+// info is what a server tells of a file: "id size flags mtime ...".
+type info struct {
+	id    string
+	size  int64
+	flags int64
+	mtime int64
+}
+
+func parseInfo(text string) (i info, err error) {
+	w := strings.Fields(text)
+	if len(w) < 4 {
+		return i, fmt.Errorf("the server's answer is %q", text)
+	}
+	i.id = w[0]
+	for k, to := range []*int64{&i.size, &i.flags, &i.mtime} {
+		if *to, err = strconv.ParseInt(w[k+1], 10, 64); err != nil || *to < 0 {
+			return i, fmt.Errorf("the server's answer is %q", text)
+		}
+	}
+	return i, nil
+}
+
+func (i *info) kind() storage.Type {
+	switch {
+	case i.flags&2 != 0:
+		return storage.Folder
+	case i.flags&4 != 0:
+		return storage.Other
+	}
+	return storage.Regular
+}
+
+func (i *info) stamp() storage.Stamp {
+	return storage.Stamp{Size: i.size, ModTime: i.mtime * 1e9, Version: i.id}
+}
+
+// at makes a request at the server that has a file, wherever others lead.
+func (f *Files) at(ctx context.Context, p place, file string, do func(c *conn, file string) error) error {
+	for range redirects {
+		c, err := f.conn(ctx, p)
+		if err != nil {
+			return err
+		}
+		err = do(c, file)
+		var r *redirection
+		if !errors.As(err, &r) {
+			return err
+		}
+		p = r.to
+		if r.opaque != "" {
+			sign := "?"
+			if strings.Contains(file, "?") {
+				sign = "&"
+			}
+			file += sign + r.opaque
+		}
+	}
+	return fmt.Errorf("more than %d redirections", redirects)
+}
+
+// Stat looks at a file.
+func (f *Files) Stat(ctx context.Context, name string) (storage.Info, error) {
+	i, err := f.stat(ctx, name)
+	if err != nil {
+		return storage.Info{}, failed("stat", name, err)
+	}
+	x := storage.Info{Type: i.kind()}
+	if x.Type == storage.Regular {
+		x.Stamp = i.stamp()
+	}
+	return x, nil
+}
+
+func (f *Files) stat(ctx context.Context, name string) (i info, err error) {
+	p, file, err := parse(name)
+	if err != nil {
+		return i, err
+	}
+	err = f.host(p).Do(ctx, func(ctx context.Context) error {
+		return f.at(ctx, p, file, func(c *conn, file string) error {
+			var text []byte
+			err := c.do(ctx, kStat, params{}, []byte(file), 0, func(f *frame) error {
+				text = append(text, f.body...)
+				return nil
+			})
+			if err == nil {
+				i, err = parseInfo(cString(text))
+			}
+			return err
+		})
+	})
+	return i, err
+}
+
+// Open opens a file.
+func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
+	p, file, err := parse(name)
+	if err != nil {
+		return nil, failed("open", name, err)
+	}
+	o := &object{f: f, place: p, file: file}
+	h := f.host(p)
+	err = h.Do(ctx, func(ctx context.Context) error {
+		c, handle, i, err := o.open(ctx)
+		o.conn, o.handle, o.info = c, handle, i
+		return err
+	})
+	if err == nil && o.info.kind() != storage.Regular {
+		err = storage.ErrNotFile
+	}
+	if err == nil && o.info.flags&8 != 0 {
+		err = shardify.Unsupported("the file is on tape: stage it first")
+	}
+	if err != nil {
+		return nil, failed("open", name, err)
+	}
+	return remote.New(shown(name), o, h, f.pool, nil), nil
+}
+
+// object is an open file, whose handle is lost with its connection.
+type object struct {
+	f     *Files
+	place place
+	file  string
+	info  info
+
+	mu     sync.Mutex
+	conn   *conn
+	handle [4]byte
+}
+
+func (o *object) Stamp() storage.Stamp { return o.info.stamp() }
+
+// open asks for a handle.
+func (o *object) open(ctx context.Context) (at *conn, handle [4]byte, i info, err error) {
+	var p params
+	u16(p[2:], 0x410) // read, and tell what it is
+	err = o.f.at(ctx, o.place, o.file, func(c *conn, file string) error {
+		var b []byte
+		err := c.do(ctx, kOpen, p, []byte(file), 0, func(f *frame) error {
+			b = append(b, f.body...)
+			return nil
+		})
+		if err != nil {
+			var r *redirection
+			if errors.As(err, &r) || !strings.Contains(err.Error(), "(3016)") {
+				return err
+			}
+			return storage.ErrNotFile
+		}
+		if len(b) < 12 {
+			return errors.New("the server tells nothing of the file")
+		}
+		at = c
+		copy(handle[:], b)
+		i, err = parseInfo(cString(b[12:]))
+		return err
+	})
+	return at, handle, i, err
+}
+
+// again is the handle, of a new connection if the old one was lost.
+func (o *object) again(ctx context.Context) (*conn, [4]byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.conn.gone() {
+		return o.conn, o.handle, nil
+	}
+	c, handle, i, err := o.open(ctx)
+	if err != nil {
+		return nil, handle, err
+	}
+	if i.size != o.info.size || i.mtime != o.info.mtime {
+		return nil, handle, fmt.Errorf("%w: it has %d bytes of %s, it had %d of %s", shardify.ErrChanged,
+			i.size, time.Unix(i.mtime, 0).UTC(), o.info.size, time.Unix(o.info.mtime, 0).UTC())
+	}
+	o.conn, o.handle = c, handle
+	return c, handle, nil
+}
+
+// Fetch reads with a checksum for each page, where the server has that.
+func (o *object) Fetch(ctx context.Context, b []byte, off int64) (n int, err error) {
+	c, handle, err := o.again(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var p params
+	copy(p[:], handle[:])
+	u64(p[4:], off)
+	u32(p[12:], len(b))
+	number, room := kRead, 0
+	if c.flags&hasPgread != 0 {
+		number, room = kPgread, len(b)+4*(len(b)/pageBytes+2)
+	}
+	err = c.do(ctx, number, p, nil, room, func(f *frame) error {
+		if number == kRead {
+			if len(f.body) > len(b)-n {
+				return errors.New("more bytes than were asked for")
+			}
+			n += copy(b[n:], f.body)
+			return nil
+		}
+		if f.status != stStatus {
+			return errors.New("data without checksums")
+		}
+		if at := get64(f.body[16:]); at != off+int64(n) && len(f.data) > 0 {
+			return fmt.Errorf("data of byte %d, byte %d is due", at, off+int64(n))
+		}
+		m, err := pages(b[n:], f.data, off+int64(n))
+		n += m
+		return err
+	})
+	if err == nil && n < len(b) {
+		err = broken(io.ErrUnexpectedEOF)
+	}
+	return n, err
+}
+
+// Close gives the handle back.
+func (o *object) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.conn.gone() {
+		return nil
+	}
+	var p params
+	copy(p[:], o.handle[:])
+	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
+	defer cancel()
+	_ = o.conn.do(ctx, kClose, p, nil, 0, func(*frame) error { return nil }) // the server closes it with the connection, too
+	return nil
+}
+
+// List yields what is in a folder.
+func (f *Files) List(ctx context.Context, folder string) iter.Seq2[storage.Entry, error] {
+	return func(yield func(storage.Entry, error) bool) {
+		list, err := f.list(ctx, folder)
+		if err != nil {
+			yield(storage.Entry{}, failed("list", folder, err))
+			return
+		}
+		for _, e := range list {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *Files) list(ctx context.Context, folder string) (out []storage.Entry, err error) {
+	p, file, err := parse(folder)
+	if err != nil {
+		return nil, err
+	}
+	var q params
+	q[15] = 2 // with what they are
+	err = f.host(p).Do(ctx, func(ctx context.Context) error {
+		return f.at(ctx, p, file, func(c *conn, file string) error {
+			var b []byte
+			err := c.do(ctx, kDirlist, q, []byte(file), 0, func(f *frame) error {
+				if len(b)+len(f.body) > mostBody {
+					return errors.New("the listing is too long")
+				}
+				b = append(b, f.body...)
+				return nil
+			})
+			if err == nil {
+				out, err = entries(cString(b))
+			}
+			return err
+		})
+	})
+	return out, err
+}
+
+// entries reads a listing: names, each before a line of what it is where the server knows
+// how to tell.
+func entries(text string) (out []storage.Entry, err error) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	told := len(lines) > 1 && lines[0] == "." && strings.HasPrefix(lines[1], "0 0 0 0")
+	for i := 0; i < len(lines); i++ {
+		e := storage.Entry{Name: lines[i], Size: -1}
+		if told {
+			if i++; i == len(lines) {
+				return nil, errors.New("the listing ends with a name")
+			}
+			x, err := parseInfo(lines[i])
+			if err != nil {
+				return nil, err
+			}
+			if e.Type = x.kind(); e.Type == storage.Regular {
+				e.Size, e.ModTime = x.size, x.mtime*1e9
+			}
+		}
+		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.Contains(e.Name, "/") {
+			continue
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}

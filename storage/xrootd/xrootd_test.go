@@ -1,0 +1,281 @@
+package xrootd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+)
+
+var bg = context.Background()
+
+// server is XRootD's own, which serves dir as /pub.
+type server struct {
+	t       *testing.T
+	dir     string
+	address string
+	config  string
+	cmd     *exec.Cmd
+}
+
+// start runs a server; without the program the test is skipped.
+func start(t *testing.T) *server {
+	t.Helper()
+	if _, err := exec.LookPath("xrootd"); err != nil {
+		t.Skip("no xrootd (Debian: xrootd-server)")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	top, err := os.MkdirTemp("", "xrootd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(top) })
+	s := &server{t: t, dir: filepath.Join(top, "data/pub"), address: fmt.Sprintf("root://127.0.0.1:%d//pub/", port), config: filepath.Join(top, "x.cfg")}
+	if err := os.MkdirAll(s.dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("all.export /pub r/o\nall.adminpath %[1]s/adm\nall.pidpath %[1]s/adm\nxrd.network nodnr\noss.localroot %[1]s/data\nxrd.port %[2]d\n", top, port)
+	if err := os.WriteFile(s.config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{top, filepath.Join(top, "data"), s.dir} {
+		os.Chmod(d, 0o777)
+	}
+	s.run()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// run starts the program, which does not run as root.
+func (s *server) run() {
+	s.t.Helper()
+	args := []string{"xrootd", "-c", s.config, "-l", s.config + ".log"}
+	if os.Getuid() == 0 {
+		args = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, args...)
+	}
+	s.cmd = exec.Command(args[0], args[1:]...)
+	s.cmd.Dir = filepath.Dir(s.config)
+	if err := s.cmd.Start(); err != nil {
+		s.t.Skipf("xrootd does not start: %v", err)
+	}
+	p, _, _ := parse(s.address)
+	for range 200 {
+		if c, err := net.Dial("tcp", p.host); err == nil {
+			c.Close()
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	log, _ := os.ReadFile(s.config + ".log")
+	s.t.Skipf("xrootd does not answer: %s", log)
+}
+
+func (s *server) kill() {
+	s.cmd.Process.Kill()
+	s.cmd.Wait()
+}
+
+func (s *server) put(name string, b []byte) {
+	s.t.Helper()
+	p := filepath.Join(s.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o777), os.WriteFile(p, b, 0o644)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func content(n int) []byte {
+	b := make([]byte, n)
+	rand.NewChaCha8([32]byte{2}).Read(b)
+	return b
+}
+
+// TestReadsEqualTheFile, of any size and place, from a server of the distribution.
+func TestReadsEqualTheFile(t *testing.T) {
+	s := start(t)
+	want := content(12_345_678)
+	s.put("x.bin", want)
+	f := New(32 << 20)
+	x, err := f.Open(bg, s.address+"x.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if x.Size() != int64(len(want)) || x.Stamp().ModTime == 0 {
+		t.Fatal(x.Stamp())
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		n, off := 1<<r.IntN(23), r.Int64N(x.Size()+100)
+		b := make([]byte, n)
+		m, err := x.ReadAt(b, off)
+		part := want[min(off, x.Size()):min(off+int64(n), x.Size())]
+		if m != len(part) || !bytes.Equal(b[:m], part) || (err == io.EOF) != (m < n) || err != nil && err != io.EOF {
+			t.Fatalf("%d bytes at %d: %d, %v", n, off, m, err)
+		}
+	}
+}
+
+// TestFoldersAndErrors: what is there, what it is, and what is not.
+func TestFoldersAndErrors(t *testing.T) {
+	s := start(t)
+	s.put("a b+c%41é.root", []byte("x"))
+	s.put("sub/y.bin", []byte("yy"))
+	s.put("empty", nil)
+	f := New(1 << 20)
+	got := map[string]storage.Entry{}
+	for e, err := range f.List(bg, s.address) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[e.Name] = e
+	}
+	if len(got) != 3 || got["sub"].Type != storage.Folder || got["a b+c%41é.root"].Size != 1 || got["empty"].Size != 0 {
+		t.Error(got)
+	}
+	for name := range got {
+		if info, err := f.Stat(bg, storage.Join(s.address, name)); err != nil || info.Type != got[name].Type {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	if _, err := f.Open(bg, s.address+"none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := f.Open(bg, s.address+"sub"); !errors.Is(err, storage.ErrNotFile) {
+		t.Error(err)
+	}
+	if _, err := f.Stat(bg, s.address+"../../etc/passwd"); !errors.Is(err, fs.ErrPermission) {
+		t.Error(err)
+	}
+	x, err := f.Open(bg, s.address+"empty")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if n, err := x.ReadAt(make([]byte, 3), 0); n != 0 || err != io.EOF {
+		t.Error(n, err)
+	}
+}
+
+// TestALostServerIsAskedAgain, and a file that was replaced meanwhile is an error.
+func TestALostServerIsAskedAgain(t *testing.T) {
+	s := start(t)
+	want := content(6 << 20)
+	s.put("x.bin", want)
+	f := New(1 << 20)
+	x, err := f.Open(bg, s.address+"x.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	read := func(off int64) error {
+		b := make([]byte, 1000)
+		_, err := x.ReadAt(b, off)
+		if err == nil && !bytes.Equal(b, want[off:off+1000]) {
+			t.Errorf("other bytes at %d", off)
+		}
+		return err
+	}
+	if err := read(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	s.kill()
+	running := make(chan struct{})
+	go func() {
+		time.Sleep(200 * time.Millisecond)
+		s.run()
+		close(running)
+	}()
+	if err := read(3 << 20); err != nil {
+		t.Fatal(err)
+	}
+	<-running
+	s.kill()
+	s.put("x.bin", content(6<<20+1))
+	s.run()
+	if err := read(5 << 20); !errors.Is(err, shardify.ErrChanged) {
+		t.Error(err)
+	}
+}
+
+// TestPagesWithWrongChecksums are errors that are worth another try.
+func TestPagesWithWrongChecksums(t *testing.T) {
+	file := content(20_000)
+	for _, off := range []int64{0, 1, 4095, 4096, 5000} {
+		var data []byte
+		for at := off; at < 15_000; {
+			k := min(pageBytes-at%pageBytes, 15_000-at)
+			page := file[at : at+k]
+			sum := make([]byte, 4)
+			u32(sum, int(checksum(page)))
+			data = append(append(data, sum...), page...)
+			at += k
+		}
+		b := make([]byte, 15_000-off)
+		if n, err := pages(b, data, off); n != len(b) || err != nil || !bytes.Equal(b, file[off:15_000]) {
+			t.Errorf("%d: %d, %v", off, n, err)
+		}
+		for range 50 {
+			bad := slices.Clone(data)
+			bad[rand.IntN(len(bad))] ^= 1 << rand.IntN(8)
+			if _, err := pages(b, bad, off); err == nil {
+				t.Error("a flipped bit is not found")
+			}
+		}
+		if _, err := pages(b[:len(b)-1], data, off); err == nil {
+			t.Error("more bytes than room")
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for name, want := range map[string]string{
+		"root://h//data/x.root":       "h:1094 /data/x.root",
+		"root://h:5000/data/x.root":   "h:5000 /data/x.root",
+		"roots://me@h//a//b?tried=x":  "h:1094 /a/b?tried=x",
+		"root://[::1]:99//a":          "[::1]:99 /a",
+		"root://[::1]//a b+c%41é.bin": "[::1]:1094 /a b+c%41é.bin",
+	} {
+		p, file, err := parse(name)
+		if got := p.host + " " + file; err != nil || got != want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	if _, _, err := parse("root:///x"); err == nil {
+		t.Error("no server is no error")
+	}
+}
+
+// FuzzAnswers: no answer leads to a panic, or takes memory on its word.
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte{0, 1, 0, 0, 0, 0, 0, 4, 1, 2, 3, 4})
+	f.Add([]byte{0, 1, 0x0f, 0xa7, 0, 0, 0, 24})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		x, err := readFrame(bytes.NewReader(b), func(uint16) int { return 1 << 20 })
+		if err != nil {
+			return
+		}
+		_, _ = pages(make([]byte, 1<<16), x.data, 5)
+		_ = refused(x.body)
+		_ = redirect(x.body, place{})
+		_, _ = entries(cString(x.body))
+		_, _ = parseInfo(cString(x.body))
+	})
+}
