@@ -25,8 +25,7 @@ shardify convert --recipe train.yaml --dry-run`,
 	}
 	f := addSettings(c)
 	c.Flags().BoolVar(&f.s.Dry, "dry-run", false, "print the plan and write nothing")
-	c.Flags().SetAnnotation("dry-run", cli.Group, []string{"Running"})
-	c.Flags().SetAnnotation("dry-run", cli.Often, nil)
+	c.Flags().Lookup("dry-run").Annotations = map[string][]string{cli.Group: {"Running"}, cli.Often: nil}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		s, err := f.settings(p, args)
 		if err != nil {

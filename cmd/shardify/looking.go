@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/cli"
 	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
@@ -47,36 +46,6 @@ func (p *program) inspectSet(dir string) error {
 	p.Shown("dataset", s)
 	p.Result("")
 	p.Next(dir, m)
-	return nil
-}
-
-// describe writes the data card and the Croissant file of a data set. A card is a page that
-// people write on: an existing file stays.
-func (p *program) describe(f *inspectFlags, inputs []string) error {
-	if len(inputs) != 1 || f.stats.wanted() || f.sample.number >= 0 {
-		return shardify.Usage("--card and --croissant describe one data set, and need no data")
-	}
-	c, err := pipeline.CardOf(inputs[0])
-	if err != nil {
-		return err
-	}
-	c.Use = cli.UseLine(c.Manifest.Format, c.FolderOf("FOLDER"))
-	for _, w := range []struct {
-		name string
-		make func() ([]byte, error)
-	}{{f.card, c.HuggingFace}, {f.croissant, c.Croissant}} {
-		if w.name == "" {
-			continue
-		}
-		b, err := w.make()
-		if err == nil {
-			err = cli.WriteNew(w.name, b)
-		}
-		if err != nil {
-			return err
-		}
-		p.Result("wrote %s", w.name)
-	}
 	return nil
 }
 

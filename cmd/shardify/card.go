@@ -1,0 +1,37 @@
+package main
+
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/cli"
+	"github.com/shardify/shardify/pipeline"
+)
+
+// describe writes the data card and the Croissant file of a data set. A card is a page that
+// people write on: an existing file stays.
+func (p *program) describe(f *inspectFlags, inputs []string) error {
+	if len(inputs) != 1 || f.stats.wanted() || f.sample.number >= 0 {
+		return shardify.Usage("--card and --croissant describe one data set, and need no data")
+	}
+	c, err := pipeline.CardOf(inputs[0])
+	if err != nil {
+		return err
+	}
+	c.Use = cli.UseLine(c.Manifest.Format, c.FolderOf("FOLDER"))
+	for _, w := range []struct {
+		name string
+		make func() ([]byte, error)
+	}{{f.card, c.HuggingFace}, {f.croissant, c.Croissant}} {
+		if w.name == "" {
+			continue
+		}
+		b, err := w.make()
+		if err == nil {
+			err = cli.WriteNew(w.name, b)
+		}
+		if err != nil {
+			return err
+		}
+		p.Result("wrote %s", w.name)
+	}
+	return nil
+}
