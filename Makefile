@@ -30,9 +30,9 @@ demo: build ## convert real images and arrays, verify them, read them back
 	@sh testdata/demo/demo.sh
 
 # The parts run at the same time: each waits a good deal, for disks, processes and clocks.
-# Two idle cores take 6 minutes, or 8 when everything has to be compiled first.
+# Two idle cores take 7 minutes, and more when everything has to be compiled first.
 test: build ## the quick tests (8 minutes on two cores); what is skipped is named with a reason
-	@$(MAKE) --no-print-directory -j 3 --output-sync=target test-python test-programs test-plain test-race
+	@$(MAKE) --no-print-directory -j 4 --output-sync=target test-python test-programs test-plain test-race
 
 test-go: test-programs test-plain test-race
 
