@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"net/http"
 	"net/url"
@@ -30,40 +29,18 @@ type Files struct {
 	client func() (*http.Client, error)
 	pool   *remote.Pool
 	stall  time.Duration
-	pause  func(context.Context, time.Duration) error // nil: as remote has it
-
-	mu    sync.Mutex
-	hosts map[string]*remote.Host
+	hosts  remote.Hosts
 }
 
 // New makes no connection yet. Files keep at most so many bytes that were read.
 func New(memory int64) *Files {
-	return &Files{client: sync.OnceValues(newClient), pool: remote.NewPool(memory), stall: stall, hosts: map[string]*remote.Host{}}
+	return &Files{client: sync.OnceValues(newClient), pool: remote.NewPool(memory), stall: stall}
 }
 
-func (f *Files) host(u *url.URL) *remote.Host {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	h := f.hosts[u.Host]
-	if h == nil {
-		h = remote.NewHost()
-		if f.pause != nil {
-			h.Pause = f.pause
-		}
-		f.hosts[u.Host] = h
-	}
-	return h
-}
+func (f *Files) host(u *url.URL) *remote.Host { return f.hosts.Host(u.Host) }
 
 // Requests is how many requests were made, tries included.
-func (f *Files) Requests() (n int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, h := range f.hosts {
-		n += h.Requests()
-	}
-	return n
-}
+func (f *Files) Requests() int64 { return f.hosts.Requests() }
 
 // parseAddress is the URL of an address, in which spaces and letters may stand as they are.
 func parseAddress(name string) (*url.URL, error) {
@@ -118,7 +95,6 @@ type object struct {
 	stamp   storage.Stamp
 	etag    string // a strong one
 	changed string // Last-Modified
-	whole   bool   // the server sends no ranges
 }
 
 func (o *object) Stamp() storage.Stamp { return o.stamp }
@@ -146,10 +122,7 @@ func (o *object) Fetch(ctx context.Context, b []byte, off int64) (int, error) {
 		return 0, err
 	}
 	if a.StatusCode == http.StatusOK {
-		if off != 0 || int64(len(b)) != o.stamp.Size {
-			return 0, shardify.Unsupported("the server sends whole files alone")
-		}
-		return a.read(b)
+		return o.part(a, b, off)
 	}
 	lo, hi, size, err := contentRange(a.Header.Get("Content-Range"))
 	switch {
@@ -165,6 +138,20 @@ func (o *object) Fetch(ctx context.Context, b []byte, off int64) (int, error) {
 		err = broken(io.ErrUnexpectedEOF)
 	}
 	return n, err
+}
+
+// part is a range of a whole file, which is what servers without ranges send.
+func (o *object) part(a *answer, b []byte, off int64) (int, error) {
+	switch {
+	case a.ContentLength != o.stamp.Size:
+		return 0, o.hasChanged("it has %d bytes, it had %d", a.ContentLength, o.stamp.Size)
+	case o.stamp.Size > wholeBytes:
+		return 0, shardify.Unsupported("the server sends whole files alone")
+	}
+	if _, err := io.CopyN(io.Discard, a, off); err != nil {
+		return 0, broken(err)
+	}
+	return a.read(b)
 }
 
 // same refuses an answer of another content than the first.
@@ -219,13 +206,7 @@ func (f *Files) Stat(ctx context.Context, name string) (storage.Info, error) {
 	return storage.Info{Type: storage.Regular, Stamp: o.stamp}, nil
 }
 
-func failed(op, name string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return err
-	}
-	return &fs.PathError{Op: op, Path: shown(name), Err: err}
-}
+func failed(op, name string, err error) error { return remote.Failed(op, shown(name), err) }
 
 // look asks for the first n bytes of a file; nil is a folder.
 func (f *Files) look(ctx context.Context, name string, n int64) (o *object, head []byte, err error) {
@@ -277,7 +258,7 @@ func (f *Files) first(ctx context.Context, u *url.URL, n int64) (*object, []byte
 		return nil, nil, err
 	}
 	// The server knows no ranges.
-	o.whole, o.stamp.Size = true, a.ContentLength
+	o.stamp.Size = a.ContentLength
 	switch {
 	case a.ContentLength < 0:
 		return nil, nil, shardify.Unsupported("the server tells no size and sends no ranges: fetch the file first")

@@ -77,7 +77,7 @@ func start(t testing.TB, s http.Handler) (files *Files, address string) {
 	x := httptest.NewServer(s)
 	t.Cleanup(x.Close)
 	f := New(64 << 20)
-	f.pause = hurry
+	f.hosts.Pause = hurry
 	return f, x.URL
 }
 
@@ -256,7 +256,7 @@ func TestFaultsGiveNoWrongByte(t *testing.T) {
 			x := httptest.NewServer(s)
 			t.Cleanup(x.Close)
 			f := New(4 << 20)
-			f.stall, f.pause = 200*time.Millisecond, hurry
+			f.stall, f.hosts.Pause = 200*time.Millisecond, hurry
 			file := open(t, f, x.URL+"/x.bin")
 			r := rand.New(rand.NewPCG(1, 2))
 			for range 200 {
@@ -338,6 +338,18 @@ func TestServersWithoutRanges(t *testing.T) {
 	b := make([]byte, 1000)
 	if _, err := x.ReadAt(b, 200_000); err != nil || !bytes.Equal(b, content(size)[200_000:201_000]) {
 		t.Error(err)
+	}
+	// What is not kept any more is fetched again.
+	small := New(1)
+	x = open(t, small, address+"/x.bin")
+	y := open(t, small, address+"/y.bin")
+	for _, off := range []int64{250_000, 0, 299_500, 100_000} {
+		for _, f := range []storage.File{x, y} {
+			n, err := f.ReadAt(b, off)
+			if want := content(size)[off:min(off+1000, int64(size))]; n != len(want) || !bytes.Equal(b[:n], want) || (err == nil) != (n == 1000) {
+				t.Errorf("%d bytes at %d: %v", n, off, err)
+			}
+		}
 	}
 	size = wholeBytes + 1
 	if _, err := f.Open(bg, address+"/x.bin"); err == nil || !strings.Contains(err.Error(), "no ranges") {

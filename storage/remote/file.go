@@ -31,8 +31,6 @@ const (
 	// gapBytes is how far apart reads may be to be taken for one: a request costs as much
 	// processor time as to receive so many bytes.
 	gapBytes = 256 << 10
-	// direct is the size from which reads go into the caller's memory and are not kept.
-	direct = blockBytes
 	// sequential is the size of a request from which what follows is asked for, too.
 	sequential = 1 << 20
 	// aheadRequests is how many requests of a file are made before they are wanted, and
@@ -90,8 +88,9 @@ func (f *File) Close() error {
 	f.pool.mu.Lock()
 	if !f.closed {
 		f.closed = true
-		f.users--
-		f.planned = nil
+		if f.users--; f.users == 0 {
+			f.planned = nil
+		}
 		f.pool.leave(f.content)
 	}
 	f.pool.mu.Unlock()
@@ -134,7 +133,7 @@ func (f *File) some(ctx context.Context, b []byte, off int64) (int, error) {
 		if i < len(f.extents) {
 			end = min(end, f.extents[i].lo)
 		}
-		if p := f.plannedAt(off); p < 0 && end-off >= direct {
+		if p := f.plannedAt(off); p < 0 && end-off >= blockBytes {
 			f.pool.mu.Unlock()
 			return f.straight(ctx, b[:end-off], off)
 		}
@@ -159,11 +158,10 @@ func (f *File) some(ctx context.Context, b []byte, off int64) (int, error) {
 	case <-ctx.Done():
 		return 0, f.failed(off, len(b), context.Cause(ctx))
 	}
-	if e.err != nil {
-		// Whoever fetched it may have been told to stop, which says nothing about the file.
-		if errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded) {
-			return 0, nil
-		}
+	switch {
+	case e.stopped: // which says nothing about the file
+		return 0, nil
+	case e.err != nil:
 		return 0, e.err
 	}
 	return copy(b, e.b[off-e.lo:]), nil
@@ -308,19 +306,15 @@ func (f *File) fetch(ctx context.Context, e *extent) error {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
 	if e.b = b; err != nil {
-		e.b, e.err = nil, err
+		e.b, e.err, e.stopped = nil, err, ctx.Err() != nil
 		f.pool.drop(e)
 	}
 	close(e.done)
 	return err
 }
 
-// straight reads into the caller's memory, by several requests at once.
+// straight reads into the caller's memory, by several requests at once. Nothing is kept.
 func (f *File) straight(ctx context.Context, b []byte, off int64) (int, error) {
-	if len(b) <= blockBytes {
-		err := f.read(ctx, b, off)
-		return len(b), err
-	}
 	var wg sync.WaitGroup
 	errs := make([]error, (len(b)+blockBytes-1)/blockBytes)
 	for i, at := 0, 0; at < len(b); i, at = i+1, at+blockBytes {
@@ -342,6 +336,15 @@ func (f *File) read(ctx context.Context, b []byte, off int64) error {
 		return f.failed(off, len(b), err)
 	}
 	return nil
+}
+
+// Failed is an error of a call for a file, by a name that may be shown.
+func Failed(op, name string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return err
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
 func (f *File) failed(off int64, n int, err error) error {

@@ -77,6 +77,42 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// Hosts are servers by their addresses.
+type Hosts struct {
+	// Pause is that of each Host, unless it is nil.
+	Pause func(context.Context, time.Duration) error
+
+	mu  sync.Mutex
+	all map[string]*Host
+}
+
+// Host is the server of an address.
+func (s *Hosts) Host(address string) *Host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.all[address]
+	if h == nil {
+		if h = NewHost(); s.Pause != nil {
+			h.Pause = s.Pause
+		}
+		if s.all == nil {
+			s.all = map[string]*Host{}
+		}
+		s.all[address] = h
+	}
+	return h
+}
+
+// Requests is how many requests were made to all of them, tries included.
+func (s *Hosts) Requests() (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.all {
+		n += h.Requests()
+	}
+	return n
+}
+
 // Requests is how many requests were made, tries included.
 func (h *Host) Requests() int64 {
 	h.mu.Lock()

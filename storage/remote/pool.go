@@ -63,7 +63,7 @@ func (p *Pool) Knows(name string) bool {
 
 // leave forgets a content that nobody uses and of which nothing is there.
 func (p *Pool) leave(c *content) {
-	if c.users == 0 && len(c.extents) == 0 {
+	if c.users == 0 && len(c.extents) == 0 && p.known[c.key] == c {
 		delete(p.known, c.key)
 		if p.names[c.name]--; p.names[c.name] == 0 {
 			delete(p.names, c.name)
@@ -85,10 +85,11 @@ type request struct {
 type extent struct {
 	of *content
 	request
-	b    []byte
-	err  error
-	done chan struct{} // closed when b or err is there
-	at   *list.Element // in Pool.used; nil if it is dropped
+	b       []byte
+	err     error
+	stopped bool          // err is that who fetched it was told to stop
+	done    chan struct{} // closed when b or err is there
+	at      *list.Element // in Pool.used; nil if it is dropped
 }
 
 // add puts an extent at the end of the list, and drops others where there is no room. The

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"net"
 	"os"
@@ -51,26 +50,18 @@ type Files struct {
 	pool  *remote.Pool
 	stall time.Duration
 
+	hosts remote.Hosts
+
 	mu    sync.Mutex
 	conns map[place]*conn
-	hosts map[string]*remote.Host
 }
 
 // New makes no connection yet. Files keep at most so many bytes that were read.
 func New(memory int64) *Files {
-	return &Files{pool: remote.NewPool(memory), stall: stall, conns: map[place]*conn{}, hosts: map[string]*remote.Host{}}
+	return &Files{pool: remote.NewPool(memory), stall: stall, conns: map[place]*conn{}}
 }
 
-func (f *Files) host(p place) *remote.Host {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	h := f.hosts[p.host]
-	if h == nil {
-		h = remote.NewHost()
-		f.hosts[p.host] = h
-	}
-	return h
-}
+func (f *Files) host(p place) *remote.Host { return f.hosts.Host(p.host) }
 
 // conn is the connection to a server.
 func (f *Files) conn(ctx context.Context, p place) (*conn, error) {
@@ -115,13 +106,7 @@ func shown(name string) string {
 	return before
 }
 
-func failed(op, name string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return err
-	}
-	return &fs.PathError{Op: op, Path: shown(name), Err: err}
-}
+func failed(op, name string, err error) error { return remote.Failed(op, shown(name), err) }
 
 // info is what a server tells of a file: "id size flags mtime ...".
 type info struct {
@@ -267,11 +252,7 @@ func (o *object) open(ctx context.Context) (at *conn, handle [4]byte, i info, er
 			return nil
 		})
 		if err != nil {
-			var r *redirection
-			if errors.As(err, &r) || !strings.Contains(err.Error(), "(3016)") {
-				return err
-			}
-			return storage.ErrNotFile
+			return err
 		}
 		if len(b) < 12 {
 			return errors.New("the server tells nothing of the file")

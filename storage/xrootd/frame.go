@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/remote"
 )
 
@@ -117,7 +118,7 @@ func readN(r io.Reader, n int) ([]byte, error) {
 	return b, nil
 }
 
-// refusals are errors of a server by their numbers.
+// refused is an error of a server, by its number.
 func refused(body []byte) error {
 	if len(body) < 4 {
 		return errors.New("an error without a number")
@@ -129,6 +130,8 @@ func refused(body []byte) error {
 		return fs.ErrNotExist
 	case 3010, 3030:
 		return fmt.Errorf("%w: %w", fs.ErrPermission, err)
+	case 3016:
+		return storage.ErrNotFile
 	case 3028:
 		return shardify.Unsupported("the server wants TLS: use roots://")
 	case 3007, 3012, 3024, 3034:
