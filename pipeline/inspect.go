@@ -109,7 +109,7 @@ func CardOf(dir string) (*Card, error) {
 	if err != nil {
 		return nil, err
 	}
-	full, err := filepath.Abs(dir)
+	full, err := storage.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
