@@ -16,6 +16,7 @@ import (
 var pages = []string{
 	"README.md", "docs/inputs.md", "docs/prepare.md", "docs/reading.md", "docs/quickstart.md", "docs/inspect.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md", "docs/hdf5.md", "docs/root.md", "docs/parquet.md", "docs/shape.md", "docs/shuffle-and-split.md", "docs/augment.md", "docs/reshard.md",
 	"docs/from-pytorch.md", "docs/from-mosaicml.md", "docs/ddp.md", "docs/bench.md", "docs/stage.md", "docs/sizes-and-quotas.md", "docs/job-failed.md", "docs/troubleshooting.md", "docs/decisions.md",
+	"docs/recipe-calorimeter.md",
 }
 
 type block struct {
@@ -137,7 +138,7 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(work, "photos"), os.DirFS(filepath.Join(demo, "digits"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"digits.npz", "digits.h5", "digits.parquet", "HZZ.root"} {
+	for _, name := range []string{"digits.npz", "digits.h5", "digits.parquet", "calo.hdf5", "HZZ.root"} {
 		give("testdata/demo/"+name, filepath.Join(demo, name))
 	}
 	give("readers/hdf5/testdata/anndata.h5ad", filepath.Join(work, "cells.h5ad"))
@@ -167,10 +168,10 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 				continue
 			}
 			why := notRun(b, python, library)
-			if strings.Contains(b.text, "\npython ") {
+			if strings.Contains("\n"+b.text, "\npython ") {
 				if cannot := notRun(script, python, library); cannot != "" {
 					t.Logf("not all run: %s:%d %s", page, b.line, cannot)
-					b.text = b.text[:strings.Index(b.text, "\npython ")]
+					b.text = b.text[:strings.Index("\n"+b.text, "\npython ")]
 				}
 			}
 			if why != "" {

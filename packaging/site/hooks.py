@@ -1,4 +1,4 @@
-"""What mkdocs is given beside docs/: README.md as the first page, the commands from the
+"""Pages of the site that are not in docs/: README.md as the first page, the commands from the
 program's own help, and the Python package from its docstrings."""
 import ast
 import os
@@ -70,7 +70,7 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def python():
-    """A page with what shardify.__all__ names."""
+    """A page with what shardify.__all__ names, and the modules that people import by name."""
     package = os.path.join(ROOT, "python", "shardify")
     found = {}
     for name in sorted(os.listdir(package)):
@@ -84,12 +84,23 @@ def python():
     out = ["# Python", "", "Everything here is in the package `shardify`. [Reading a set](../reading.md) and [from PyTorch](../from-pytorch.md) show how it is used.", ""]
     order = sorted((n for n in public if n in found), key=lambda n: (isinstance(found[n], ast.ClassDef), n.endswith("Error"), n))
     for name in order:
-        node = found[name]
-        out += [f"## {name}", "", *signature(node, name), *text(ast.get_docstring(node))]
-        for part in node.body if isinstance(node, ast.ClassDef) else []:
-            if isinstance(part, ast.FunctionDef) and not part.name.startswith("_") and ast.get_docstring(part):
-                out += [f"### {name}.{part.name}", "", *signature(part, part.name), *text(ast.get_docstring(part))]
+        out += described(found[name], name)
+    for name in (n for n in public if n not in found and os.path.exists(os.path.join(package, n + ".py"))):
+        module = ast.parse(read(os.path.join("python", "shardify", name + ".py")))
+        out += [f"## shardify.{name}", "", *text(ast.get_docstring(module))]
+        parts = [n for n in module.body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and not n.name.startswith("_")]
+        for node in sorted(parts, key=lambda n: isinstance(n, ast.ClassDef)):
+            out += described(node, f"{name}.{node.name}")
     return "\n".join(out) + "\n"
+
+
+def described(node, name):
+    """A heading, a signature and a docstring; of a class also its public methods."""
+    out = [f"## {name}", "", *signature(node, name), *text(ast.get_docstring(node))]
+    for part in node.body if isinstance(node, ast.ClassDef) else []:
+        if isinstance(part, ast.FunctionDef) and not part.name.startswith("_") and ast.get_docstring(part):
+            out += [f"### {name}.{part.name}", "", *signature(part, part.name), *text(ast.get_docstring(part))]
+    return out
 
 
 def signature(node, name):
@@ -119,7 +130,7 @@ def signature(node, name):
 
 
 def text(doc):
-    """A docstring: sentences as they are, what is set in or in columns as it stands."""
+    """A docstring as Markdown: sentences stay, indented lines and columns become code blocks."""
     out = []
     for block in re.split(r"\n\s*\n", doc or ""):
         lines = block.rstrip().splitlines()
