@@ -1,6 +1,7 @@
 package gpuload
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -46,7 +47,7 @@ type Tensor struct {
 	DType shardify.DType
 	Shape []int64
 
-	index int // in the layout
+	index int // in the layout, or ofNumbers
 }
 
 // Epoch is the epoch that the batch belongs to.
@@ -87,13 +88,16 @@ func (b *Batch) IDs() []int64 {
 	return s.ids[:min(s.Size, int64(b.batch))]
 }
 
+// ofNumbers is the index of Numbers.
+const ofNumbers = -1
+
 // Numbers is IDs where the batch is: I64 [Batch]. On a GPU it wants Config.Numbers.
 func (b *Batch) Numbers() (Tensor, error) {
 	s := b.slot.Load()
 	if s == nil {
 		return Tensor{}, ErrReleased
 	}
-	t := Tensor{Device: b.loader.dev.String(), DType: shardify.I64, Shape: []int64{int64(b.batch)}}
+	t := Tensor{Device: b.loader.dev.String(), DType: shardify.I64, Shape: []int64{int64(b.batch)}, index: ofNumbers}
 	if b.loader.onHost {
 		t.Data = shardify.Bytes(b.IDs())
 		return t, nil
@@ -183,6 +187,14 @@ func (b *Batch) Host(col string) []byte {
 	return b.part(s.table, c.Values)
 }
 
+// sizeOf is the bytes of a tensor.
+func (b *Batch) sizeOf(t *load.Table, i int) int64 {
+	if i == ofNumbers {
+		return int64(b.batch) * 8
+	}
+	return b.count(t, i) * t.Layout.Tensors[i].Row
+}
+
 // count is the first dimension of tensor i: that of the slot, without what is padding.
 func (b *Batch) count(t *load.Table, i int) int64 {
 	switch t.Layout.Tensors[i].Lead {
@@ -195,7 +207,7 @@ func (b *Batch) count(t *load.Table, i int) int64 {
 }
 
 func (b *Batch) part(t *load.Table, i int) []byte {
-	return t.Bytes(i)[:b.count(t, i)*t.Layout.Tensors[i].Row]
+	return t.Bytes(i)[:b.sizeOf(t, i)]
 }
 
 // Bytes is the memory that the batch's tensors take.
@@ -205,6 +217,17 @@ func (b *Batch) Bytes() int64 { return b.bytes }
 // it uses them. On the host they are there when Next returns.
 func (b *Batch) Ready(s Stream) error {
 	return b.tell(func(sl *slot) error { return b.loader.dev.Ready(&sl.on, s) })
+}
+
+// Wait waits on the host until the batch's data are there, for consumers that do not tell their
+// stream and read nothing after Release.
+func (b *Batch) Wait(ctx context.Context) error {
+	return b.tell(func(sl *slot) error {
+		if g, ok := b.loader.dev.(device.GPU); ok {
+			return g.Wait(ctx, &sl.on)
+		}
+		return nil
+	})
 }
 
 // Use notes a stream that uses the batch's data and waits for them by itself, for another

@@ -38,7 +38,7 @@ func (b *Batch) CopyOn(stream Stream, list ...DeviceCopy) error {
 	}
 	outs := make([]device.Out, len(list))
 	for k, c := range list {
-		if want := b.count(s.table, c.From.index) * s.table.Layout.Tensors[c.From.index].Row; c.Bytes != want {
+		if want := b.sizeOf(s.table, c.From.index); c.Bytes != want {
 			return fmt.Errorf("copy of %d bytes to %d: %w", want, c.Bytes, io.ErrShortBuffer)
 		}
 		outs[k] = device.Out{Tensor: c.From.index, To: c.To, Bytes: c.Bytes}

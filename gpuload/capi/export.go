@@ -139,7 +139,7 @@ func waitOf(timeout C.int64_t) time.Duration {
 }
 
 //export goTake
-func goTake(handle C.uint64_t, to, sizes *C.int64_t, n C.int64_t, errText **C.char) C.int {
+func goTake(handle, stream C.uint64_t, to, sizes *C.int64_t, n C.int64_t, errText **C.char) C.int {
 	return withBatch(handle, errText, func(b *batch) (int, error) {
 		if b.views != nil {
 			return failed, errors.New("take of a batch that is lent")
@@ -155,7 +155,8 @@ func goTake(handle C.uint64_t, to, sizes *C.int64_t, n C.int64_t, errText **C.ch
 		if len(addresses) != len(b.tensors) {
 			return failed, fmt.Errorf("%d addresses for %d tensors", len(addresses), len(b.tensors))
 		}
-		if err := b.take(addresses, lengths); err != nil {
+		defer b.of.Bind()()
+		if err := b.take(gpuload.Stream(stream), addresses, lengths); err != nil {
 			return failed, err
 		}
 		return giveBack(b)

@@ -153,11 +153,7 @@ func (l *loader) fetch(wait time.Duration, stream gpuload.Stream, step, to, size
 		return code, err
 	}
 	step[stepBatch], step[stepLease], step[stepLent] = 0, 0, 0
-	if l.info.Device == "host" {
-		err = b.take(to, sizes)
-	} else {
-		err = b.copyOn(stream, to, sizes)
-	}
+	err = b.take(stream, to, sizes)
 	if e := b.ReleaseOn(); err == nil {
 		err = e
 	}
@@ -191,7 +187,9 @@ func (b *batch) copyOn(stream gpuload.Stream, to, sizes []int64) error {
 // deliver gets a batch and writes what step says of it. nil: there is none, and the
 // code says why. The caller holds l.use.
 func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64) (*batch, int, error) {
-	defer l.Bind()()
+	if l.calls(stream) {
+		defer l.Bind()()
+	}
 	l.away.sweep()
 	if err := l.sweep(); err != nil {
 		return nil, failed, err
@@ -223,6 +221,14 @@ func (l *loader) deliver(wait time.Duration, stream gpuload.Stream, step []int64
 	return b, ok, nil
 }
 
+// calls tells whether the device is called before the caller has the batch: for a stream, or to
+// take batches back.
+func (l *loader) calls(stream gpuload.Stream) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return stream != nobody || len(l.lent) > 0
+}
+
 // room makes a slot where the next batch would be the last that can be lent.
 func (l *loader) room() error {
 	l.mu.Lock()
@@ -238,15 +244,22 @@ func (l *loader) room() error {
 	return err
 }
 
-// nobody is SHARDIFY_NOBODY: no stream waits for the batch yet.
-const nobody = gpuload.Unknown
+const (
+	nobody    = gpuload.Unknown // SHARDIFY_NOBODY: no stream waits for the batch yet
+	theCaller = nobody - 1      // SHARDIFY_CALLER: the host does
+)
 
-// hand makes the stream wait for the batch and writes its tensors' places.
+// hand makes the stream, or the caller, wait for the batch and writes its tensors' places.
 func (b *batch) hand(l *loader, stream gpuload.Stream, step []int64) (err error) {
-	if stream != nobody {
-		if err := b.Ready(stream); err != nil {
-			return err
-		}
+	switch stream {
+	case nobody:
+	case theCaller:
+		err = b.Wait(context.Background())
+	default:
+		err = b.Ready(stream)
+	}
+	if err != nil {
+		return err
 	}
 	at := step[stepHead:]
 	for i := range l.tensors {
@@ -270,8 +283,12 @@ const copyAlone = 4 << 20
 // detach is SHARDIFY_DETACH.
 const detach = -1
 
-// take copies a batch to memory of the caller, or makes its memory the caller's.
-func (b *batch) take(to, sizes []int64) error {
+// take copies a batch to memory of the caller, on a GPU in order of a stream, or makes its
+// memory the caller's.
+func (b *batch) take(stream gpuload.Stream, to, sizes []int64) error {
+	if b.of.info.Device != "host" {
+		return b.copyOn(stream, to, sizes)
+	}
 	total := int64(0)
 	for i, address := range to {
 		if address != 0 && address != detach {

@@ -148,7 +148,7 @@ func TestTakeCopiesWhatFits(t *testing.T) {
 			}
 			sizes[i] = int64(len(kept[i]))
 		}
-		if err := b.take(to, sizes); err != nil {
+		if err := b.take(0, to, sizes); err != nil {
 			t.Fatal(err)
 		}
 		for i := range kept {
@@ -162,7 +162,7 @@ func TestTakeCopiesWhatFits(t *testing.T) {
 			t.Errorf("ids of the place are %v, of the batch %v", ids, b.IDs())
 		}
 		sizes[0]++
-		if err := b.take(to, sizes); err == nil {
+		if err := b.take(0, to, sizes); err == nil {
 			t.Error("no error for a wrong size")
 		}
 		b.Release()
@@ -198,7 +198,7 @@ func TestADetachedTensorIsTheCallers(t *testing.T) {
 		to, sizes := make([]int64, len(l.tensors)), make([]int64, len(l.tensors))
 		was := append([]byte(nil), b.tensors[0].Data...)
 		to[0] = detach
-		if err := b.take(to, sizes); err != nil {
+		if err := b.take(0, to, sizes); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := b.Detach(b.tensors[0]); err == nil {

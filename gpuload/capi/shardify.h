@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 5
+#define SHARDIFY_ABI 6
 
 // Results.
 enum {
@@ -54,6 +54,7 @@ int shardify_open(const char *config, size_t size, const int64_t *indices, int64
 // Streams are CUstreams: 0 and 1 are the default stream, 2 is that of the calling thread. A
 // stream that a function was told must live as long as the batch, unless it leaves earlier.
 #define SHARDIFY_NOBODY UINT64_MAX  // no stream waits for the batch yet
+#define SHARDIFY_CALLER (UINT64_MAX - 1) // the call waits for the batch, so any stream may read it
 #define SHARDIFY_UNKNOWN UINT64_MAX // somebody uses it on a stream that is not told
 
 // shardify_next waits up to timeout_ms for the next batch and makes `stream` of the
@@ -65,18 +66,18 @@ int shardify_open(const char *config, size_t size, const int64_t *indices, int64
 // all that its streams have got to do by then.
 int shardify_next(uint64_t loader, int64_t timeout_ms, uint64_t stream, int lend, int64_t *step, char **error);
 
-// shardify_take copies the batch's tensors, from the host, to addresses of the caller (0: not
-// wanted) and gives the batch back. bytes are the sizes that the caller has room for: any
+// shardify_take copies the batch's tensors to addresses of the caller (0: not wanted) and gives the
+// batch back. On a GPU the addresses are of its memory, and the copies are made in order of
+// `stream`; elsewhere it has no meaning. bytes are the sizes that the caller has room for: any
 // other than the tensor's is an error, but for the last batch of an epoch that has fewer
-// steps than the others. Where to is SHARDIFY_DETACH, the tensor is not
+// steps than the others. Where to is SHARDIFY_DETACH, on the host, the tensor is not
 // copied: its memory becomes the caller's, to becomes its address and bytes that of its
 // lease, which the caller holds. Dropped by all, the memory is used for later batches.
 enum { SHARDIFY_DETACH = -1 };
-int shardify_take(uint64_t batch, int64_t *to, int64_t *bytes, int64_t n, char **error);
+int shardify_take(uint64_t batch, uint64_t stream, int64_t *to, int64_t *bytes, int64_t n, char **error);
 
 // shardify_fetch is shardify_next and shardify_take in one, where all sizes are known
-// beforehand. to is the addresses and then the sizes, both for each tensor of info.tensors. On
-// a GPU the addresses are of its memory, and the copies are made in order of `stream`.
+// beforehand. to is the addresses and then the sizes, both for each tensor of info.tensors.
 int shardify_fetch(uint64_t loader, int64_t timeout_ms, uint64_t stream, int64_t *step, int64_t *to, char **error);
 // shardify_place fails if an address is not in the memory of the loader's GPU.
 int shardify_place(uint64_t loader, uint64_t address, char **error);

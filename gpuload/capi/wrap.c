@@ -34,8 +34,8 @@ int shardify_fetch(uint64_t loader, int64_t timeout_ms, uint64_t stream, int64_t
 
 int shardify_place(uint64_t loader, uint64_t address, char **error) { HERE(goPlace(loader, address, error)); }
 
-int shardify_take(uint64_t batch, int64_t *to, int64_t *bytes, int64_t n, char **error) {
-    HERE(goTake(batch, to, bytes, n, error));
+int shardify_take(uint64_t batch, uint64_t stream, int64_t *to, int64_t *bytes, int64_t n, char **error) {
+    HERE(goTake(batch, stream, to, bytes, n, error));
 }
 
 int shardify_ids(uint64_t batch, int64_t *ids, int64_t n, char **error) { HERE(goIDs(batch, ids, n, error)); }

@@ -29,7 +29,7 @@ from .errors import (
     UsageError,
 )
 
-ABI = 5
+ABI = 6
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 
@@ -38,6 +38,7 @@ BATCH, LEASE, EPOCH, INDEX, ROWS, FROM, POSITION, LENT, STEPS, HEAD = range(10)
 ADDRESS, COUNT, HOST, EACH = range(4)
 DETACH = -1  # instead of an address for shardify_take
 NOBODY = UNKNOWN = -1  # instead of a stream
+CALLER = -2  # the host waits
 
 _KINDS: Dict[str, Type[Exception]] = {
     "corrupt": CorruptError,
@@ -75,7 +76,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "next": [c_uint64, c_int64, c_uint64, c_int, c_void_p, _error],
     "fetch": [c_uint64, c_int64, c_uint64, c_void_p, c_void_p, _error],
     "place": [c_uint64, c_uint64, _error],
-    "take": [c_uint64, c_void_p, c_void_p, c_int64, _error],
+    "take": [c_uint64, c_uint64, c_void_p, c_void_p, c_int64, _error],
     "ids": [c_uint64, c_void_p, c_int64, _error],
     "ids_at": [c_uint64, c_int64, c_int64, c_void_p, c_int64, _error],
     "ready": [c_uint64, c_uint64, _error],

@@ -44,6 +44,10 @@ class Part:
         """Those that must be copied to outlive the batch."""
         return [i for i in (self.values, self.offsets, self.offsets1, self.valid) if i >= 0]
 
+    def read(self) -> List[int]:
+        """Those that are read on the host where the batch is on a GPU."""
+        return []
+
     def add(self, out: Dict[str, Any], s: Source) -> None:
         raise NotImplementedError
 
@@ -60,6 +64,9 @@ class Objects(Part):
 
     def tensors(self) -> List[int]:
         return []
+
+    def read(self) -> List[int]:
+        return [i for i in (self.values, self.offsets, self.offsets1) if i >= 0]
 
     def add(self, out: Dict[str, Any], s: Source) -> None:
         offsets = s.array(self.offsets).tolist()
@@ -103,6 +110,11 @@ class Lists(Part):
 
     def tensors(self) -> List[int]:
         return super().tensors() + ([self.shapes] if self.shapes >= 0 else [])
+
+    def read(self) -> List[int]:
+        if self.plan.jagged == "values" and self.shapes < 0:
+            return []
+        return [i for i in (self.offsets, self.offsets1) if i >= 0]
 
     def add(self, out: Dict[str, Any], s: Source) -> None:
         if self.shapes >= 0:
@@ -213,8 +225,14 @@ class Plan:
             self.parts.append(self._part(f, places, decoders))
         self.images = [p for p in self.parts if isinstance(p, Images)]
         self.objects = [p for p in self.parts if isinstance(p, Objects)]
-        wanted = sorted({i for p in self.parts for i in p.tensors()})
-        self.wanted = wanted
+        wanted = {i for p in self.parts for i in p.tensors()}
+        self.read = sorted({i for p in self.parts for i in p.read()})
+        if self.on_device:  # texts are the host's, but not which of them are there
+            wanted |= {i for i in [self.numbers] + [p.valid for p in self.objects] if i >= 0}
+        self.wanted = sorted(wanted)
+        # Whether the library writes copies of batches: on a GPU the framework has to have the memory,
+        # and images are decoded from that of the batch.
+        self.copied = not self.on_device or not self.images and all(framework.fills(self.specs[i]) for i in wanted)
         self.varies = any(self.specs[i].lead in ("lists", "elements") for i in wanted)
         lists = any(isinstance(p, Lists) for p in self.parts)
         if lists and framework.name != "torch" and (jagged == "nested" or jagged == "pad" and self.on_device):

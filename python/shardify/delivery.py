@@ -16,12 +16,12 @@ import numpy as np
 
 from . import clib
 from .columns import Plan, damaged
-from .dlpack import Lease, handle
+from .dlpack import PER_THREAD, Lease, handle
 from .errors import ClosedError
 from .groups import Group, Made, Parting, copies
 from .loaderbatch import LoaderBatch
 from .outputs import Outputs
-from .source import Copied, Lent, Room
+from .source import Copied, Filled, Lent, Memory, Room
 
 # How long one call waits: in between Python sees signals, so that Ctrl-C works.
 _PATIENCE_MS = 200
@@ -59,11 +59,12 @@ class Delivery:
         self.plan, self._size, self._short, self._lend, self._own = plan, size, short, int(lend), own
         self._outputs = outputs
         together = self.info["group"]
-        self._room = room = Room(self.lib, plan, size * together)
+        self._room: Any = Memory(plan, size) if plan.on_device and not lend else Room(self.lib, plan, size * together)
+        room = self._room
         # One call brings what nothing is to be made of before it is copied.
         self._fetch = not lend and room.fixed and not plan.objects and not plan.images
         self._parting: Optional[Parting] = None
-        if together > 1 or self._fetch and Parting.fits(plan):
+        if together > 1 or self._fetch and not plan.on_device and Parting.fits(plan):
             self._parting = Parting(plan, size, short, size * self._world, self.info["length"], self._ids_at)
 
     def usable(self) -> int:
@@ -101,20 +102,22 @@ class Delivery:
             return self._fill(self._outputs)
         fetch, room = self._fetch, self._room
         stream = self.plan.framework.stream()
+        waits = stream if self._lend else clib.NOBODY  # of a copy, take's stream waits
         if fetch:
             room.find()
         collected = not self._lend
         while True:
             if fetch:
-                code = lib.call(lib.fetch, handle, _PATIENCE_MS, clib.NOBODY, self._address, room.address)
+                code = lib.call(lib.fetch, handle, _PATIENCE_MS, max(stream, 0), self._address, room.address)
             else:
-                code = lib.call(lib.next, handle, _PATIENCE_MS, stream, self._lend, self._address)
+                code = lib.call(lib.next, handle, _PATIENCE_MS, waits, self._lend, self._address)
             if code != clib.AGAIN:
                 break
             if not collected and self.step[clib.LENT] >= self.info["slots"]:
                 gc.collect()  # batches in cycles of references, which nothing else frees while this waits
                 collected = True
         if code == clib.END:
+            room.where = {}
             return None
         start = time.perf_counter()
         step = self.step.tolist()
@@ -173,6 +176,8 @@ class Delivery:
         self._describe(made.batch, step)
         if self._lend:
             self._build_lent(made, step, stream)
+        elif self.plan.on_device:
+            self._build_filled(made, step, stream)
         else:
             self._build_copied(made, step)
 
@@ -199,10 +204,22 @@ class Delivery:
         early = plan.early(s.borrowed()) if plan.objects else {}
         room.measure(step[clib.HEAD + clib.COUNT :: clib.EACH])
         room.find()
-        lib.call(lib.take, batch, room.address, room.address + 8 * room.n, room.n)
+        lib.call(lib.take, batch, 0, room.address, room.address + 8 * room.n, room.n)
         s.where = room.taken()
         plan.build(made.batch, s, early)
         made.take_images(plan, s)
+
+    def _build_filled(self, made: Made, step: List[int], stream: int) -> None:
+        """Copies in memory of the framework on a GPU: the batch is given back by the call that makes them."""
+        lib, room = self.lib, self._room
+        s = Filled(self.plan, step, made.batch.size, self._complain)
+        if not self._fetch:
+            s.keep()
+            room.measure(step[clib.HEAD + clib.COUNT :: clib.EACH])
+            room.find()
+            lib.call(lib.take, step[clib.BATCH], stream, room.address, room.address + 8 * room.n, room.n)
+        s.tensors = room.taken()
+        self.plan.build(made.batch, s, {})
 
     def _build_lent(self, made: Made, step: List[int], stream: int) -> None:
         lib, plan = self.lib, self.plan
@@ -210,6 +227,8 @@ class Delivery:
         lease = Lease(lib, step[clib.LEASE], batch)
         s = Lent(plan, step, made.batch.size, self._complain)
         s.stream, s.lease = stream, lease
+        if stream >= 0 and stream != PER_THREAD:
+            lease.told.add(0 if stream == 1 else stream)
         # The last slot is not lent: there would be none to make the next batch in.
         s.own = not self._grow and (self._own or step[clib.LENT] >= self.info["slots"])
         if plan.images:
@@ -240,7 +259,7 @@ class Delivery:
         self.lib.call(self.lib.use, batch, handle(stream), leave)
         known = lease()
         if leave and known is not None:
-            known.left = True
+            known.told.clear()
 
     def in_child(self) -> None:
         """After a fork: what is left of a group is the parent's."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from operator import index
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from . import clib
 CPU, CUDA = 1, 2
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 BFLOAT = 4
+PER_THREAD = 2  # a stream of each thread
 MAX_DIMENSIONS = 16
 
 # The names of capsules must outlive them.
@@ -30,11 +31,11 @@ _capsule.argtypes, _capsule.restype = [ctypes.c_void_p, ctypes.c_char_p, ctypes.
 class Lease:
     """One that holds a lent batch: as long as this object lives, and every view of it."""
 
-    __slots__ = ("lib", "address", "batch", "left", "__weakref__")
+    __slots__ = ("lib", "address", "batch", "told", "__weakref__")
 
     def __init__(self, lib: clib.Library, address: int, batch: int) -> None:
         self.lib, self.address, self.batch = lib, address, batch
-        self.left = False  # a stream left the batch: LoaderBatch.release(stream=)
+        self.told: Set[int] = set()  # streams that wait for the batch, and that it waits for
 
     def __del__(self) -> None:
         self.lib.drop(self.address)
@@ -121,10 +122,12 @@ class DLTensor:
             raise BufferError("this tensor is on device %r, not %r" % (self.__dlpack_device__(), dl_device))
         if self._tensor.device_type == CUDA:
             lease, lib = self._lease, self._lease.lib
+            number = 0 if stream is None or stream == 1 else stream
             if stream == -1:
                 lib.call(lib.use, lease.batch, clib.UNKNOWN, 0)
-            elif stream != self._stream or lease.left:
-                # No stream is the default one. What the loader knows already waits.
-                lib.call(lib.ready, lease.batch, stream or 0)
+            elif self._stream != clib.CALLER and number not in lease.told:
+                lib.call(lib.ready, lease.batch, number)
+                if number != PER_THREAD:
+                    lease.told.add(number)
         versioned = max_version is not None and max_version[0] >= 1
         return capsule(self._lease, self._tensor, self._address, self.shape[0], versioned)

@@ -74,6 +74,14 @@ class Framework:
     def to_host(self, t: Any) -> Array:
         raise NotImplementedError
 
+    def fills(self, spec: Spec) -> bool:
+        """Whether `empty` makes what the library writes a GPU's batch to."""
+        return False
+
+    def address(self, t: Any) -> int:
+        """Where a tensor of `empty` lies on a GPU."""
+        raise NotImplementedError
+
     def empty(self, shape: Tuple[int, ...], spec: Spec) -> Any:
         """A tensor for values of spec, as they are stored."""
         raise UnsupportedError("ring=: framework=%r has no memory of its own on %s: give tensors with out=" % (self.name, self.device))
@@ -212,6 +220,12 @@ class Torch(Framework):
             raise UnsupportedError("out= and ring=: this torch has no %s: cast the field" % spec.dtype)
         return self.from_array(np.empty(0, spec.dtype), spec).dtype
 
+    def fills(self, spec: Spec) -> bool:
+        return spec.kind not in self._SIGNED or spec.kind in self._known
+
+    def address(self, t: Any) -> int:
+        return int(t.data_ptr())
+
     def empty(self, shape: Tuple[int, ...], spec: Spec) -> Any:
         return self.torch.empty(shape, dtype=self._stored(spec), device=self.torch_device)
 
@@ -251,6 +265,12 @@ class CuPy(Framework):
         # CuPy has no bf16 of its own: its bits, as with `ds.column`.
         return dlpack.describe(spec.dtype, spec.inner, self.place)
 
+    def fills(self, spec: Spec) -> bool:
+        return True
+
+    def address(self, t: Any) -> int:
+        return int(t.data.ptr)
+
     def empty(self, shape: Tuple[int, ...], spec: Spec) -> Any:
         with self.cupy.cuda.Device(self.number):
             return self.cupy.empty(shape, spec.dtype)
@@ -271,7 +291,7 @@ class CuPy(Framework):
 
 class Jax(Framework):
     """JAX tells nobody which stream it computes on, and may write into what it imports. So it
-    gets nothing of the loader's to keep: it copies, and the host waits for that."""
+    gets nothing of the loader's to keep: the host waits for the batch, and for JAX's copy of it."""
 
     name = "jax"
     lends = False
@@ -291,6 +311,9 @@ class Jax(Framework):
             d = jax.local_devices(backend=d)[0]
         number = getattr(d, "local_hardware_id", None)
         return "cuda:%d" % (d.id if number is None else number) if d.platform in ("gpu", "cuda") else "host"
+
+    def stream(self) -> int:
+        return clib.CALLER
 
     def from_array(self, a: Array, spec: Spec) -> Any:
         return self.jax.numpy.array(a if spec.plain else a.view(self.jax.numpy.bfloat16))

@@ -241,7 +241,7 @@ class Loader(Generic[B]):
             to = None
             if fixed:
                 to = outputs.Outputs(self._plan, self.batch_size, out, loaderconfig.whole("ring", ring), made.place)
-            made.prepare(self._plan, self.batch_size, self._last == "short", not copy or name != "host", copy, to)
+            made.prepare(self._plan, self.batch_size, self._last == "short", not copy or not self._plan.copied, copy, to)
         except BaseException:
             self.close()
             raise

@@ -171,6 +171,56 @@ class Room:
         return where
 
 
+class Filled(Arrived):
+    """In tensors of the framework on a GPU, which the library wrote. The batch is gone."""
+
+    tensors: Dict[int, Any]
+    hosted: Dict[int, Array] = {}
+
+    def keep(self) -> None:
+        """Copies what is read on the host while the batch is there."""
+        self.hosted = {i: np.array(super(Filled, self).array(i)) for i in self.plan.read if self.host(i)}
+
+    def array(self, i: int) -> Array:
+        if i in self.hosted:
+            return self.hosted[i]
+        return np.ascontiguousarray(self.plan.framework.to_host(self.tensor(i)))
+
+    def tensor(self, i: int) -> Any:
+        t, n = self.tensors[i], self.shape(i)[0]
+        return t if n == self.stored(i) else t[:n]
+
+
+class Memory:
+    """New tensors on a GPU for each batch: where shardify_take is to put it."""
+
+    def __init__(self, plan: Plan, size: int) -> None:
+        self.plan, self.n = plan, len(plan.specs)
+        self.places = (ctypes.c_int64 * (2 * self.n))()
+        self.address = ctypes.addressof(self.places)
+        self.fixed = all(plan.specs[i].extra >= 0 for i in plan.wanted)
+        self.counts: Sequence[int] = [size + max(s.extra, 0) for s in plan.specs]
+        self.where: Dict[int, Any] = {}
+
+    def measure(self, counts: Sequence[int]) -> None:
+        """Says how long the tensors are: their first dimensions, padding included."""
+        self.counts = counts
+
+    def find(self) -> None:
+        """Makes the tensors of another batch."""
+        plan, places, counts = self.plan, self.places, self.counts
+        self.where = made = {}
+        for i in plan.wanted:
+            spec = plan.specs[i]
+            made[i] = t = plan.framework.empty((counts[i],) + spec.inner, spec)
+            places[i] = plan.framework.address(t)
+            places[self.n + i] = spec.row * counts[i]
+
+    def taken(self) -> Dict[int, Any]:
+        made, self.where = self.where, {}  # they are the batch's
+        return made
+
+
 class Lent(Arrived):
     """In memory of the loader, as long as anybody holds the lease."""
 

@@ -94,6 +94,25 @@ class Own(frameworks.DLPack):
     def own(self, t): return self.to_host(t)
     def to_host(self, t): return fetch(t)
 
+class Filling(Own):
+    # Has memory of its own on the device, as torch and CuPy do.
+    class Tensor:
+        def __init__(self, shape, dtype, at, base=None):
+            self.shape, self.dtype, self._address, self.base = shape, dtype, at, base
+        def __getitem__(self, rows): return Filling.Tensor((rows.stop,) + self.shape[1:], self.dtype, self._address, self.base or self)
+        def __del__(self):
+            if self.base is None and self._address:
+                must("cuStreamSynchronize", stream)  # a framework orders the use of its memory by stream
+                must("cuMemFree_v2", u64(self._address))
+    def fills(self, spec): return True
+    def address(self, t): return t._address
+    def to_host(self, t):
+        return np.asarray(fetch(t))
+    def empty(self, shape, spec):
+        at, n = ctypes.c_void_p(), int(np.prod(shape)) * spec.dtype.itemsize
+        if n: must("cuMemAlloc_v2", ctypes.byref(at), u64(n))
+        return self.Tensor(shape, spec.kind, at.value or 0)
+
 def new_stream(flags=1):
     s = ctypes.c_void_p()
     must("cuStreamCreateWithPriority", ctypes.byref(s), flags, 0)
@@ -141,14 +160,15 @@ path, kind = %r, %r
 
 def plain(v):
     if isinstance(v, dict): return {k: plain(x) for k, x in v.items()}
-    if isinstance(v, dlpack.DLTensor): v = fetch(v)
+    if isinstance(v, (dlpack.DLTensor, Filling.Tensor)): v = fetch(v)
     return v
 
 def floats(v, f):
     return shardify.bf16_to_f32(v) if f.dtype == "bf16" else v
 
 ways = dict(shuffle="global"), dict(shuffle="block", window=24, streams=3, tier="stream"), dict(tier="pinned")
-for copy in True, False:
+for framework, copy in (Own, True), (Own, False), (Filling, True):
+    frameworks._ALL["dlpack"] = framework
     for kw in ways:
         with shardify.Loader(path, 5, framework="dlpack", device="cuda:0", copy=copy, last="pad", **kw) as loader:
             assert loader.device == "cuda:0"
@@ -161,7 +181,8 @@ for copy in True, False:
                         if f.dtype == "bf16":
                             got[f.name] = shardify.bf16_to_f32(got[f.name])
                     seen += loading.check(kind, got, loader.schema)
-                    assert copy != isinstance(b.get("x"), dlpack.DLTensor) or kind != "fixed"
+                    want = Filling.Tensor if framework is Filling else np.ndarray if copy else dlpack.DLTensor
+                    assert isinstance(b.get("x"), want) or kind != "fixed"
                 assert sorted(seen) == list(range(loading.N))
             b = got = None
 end()
@@ -180,14 +201,15 @@ def test_the_gpu_writes_the_ids_down(driver, tmp_path):
         """
 path = %r
 ways = dict(tier="pinned"), dict(shuffle="global", tier="pinned"), dict(shuffle="global", tier="device", device_memory="1MiB"), dict(shuffle="block", window=24, streams=3, tier="stream")
-for copy in True, False:
+for framework, copy in (Own, True), (Own, False), (Filling, True):
+    frameworks._ALL["dlpack"] = framework
     for last in "pad", "short":
         for kw in ways:
             with shardify.Loader(path, 8, framework="dlpack", device="cuda:0", ids="device", copy=copy, last=last, seed=3, **kw) as loader:
                 n = 0
                 for b in loader:
                     have = b.device_ids
-                    have = fetch(have) if isinstance(have, dlpack.DLTensor) else have
+                    have = have if isinstance(have, np.ndarray) else fetch(have)
                     assert have.dtype == np.int64 and have.tobytes() == b.ids.tobytes(), (have, b.ids)
                     n += b.rows
                 assert n == 150
@@ -332,7 +354,7 @@ with shardify.Loader(%r, 4, framework="dlpack", device="cuda:0", copy=False) as 
     t = b["x"]
     assert t.__dlpack_device__() == (2, 0)
     time.sleep(0.1)
-    for s, waits in ((stream.value, 0), (-1, 0), (other.value, 1), (None, 1), (1, 1), (2, 1)):
+    for s, waits in ((stream.value, 0), (-1, 0), (other.value, 1), (other.value, 0), (None, 1), (1, 0), (2, 1), (2, 1)):
         before = int(calls())
         t.__dlpack__(stream=s)
         assert (int(calls()) > before) == bool(waits), s
@@ -347,6 +369,45 @@ must("cuStreamDestroy_v2", other)
 end()
 """
         % path,
+    )
+
+
+def test_a_batch_costs_its_consumer_one_visit(driver, make):
+    """One bracket of the driver for each batch, however it is delivered: copied into memory of the
+    framework, lent, or to one that names no stream; and one launch copies all tensors."""
+    path, jagged = (make(kind, "mmap", kind, n=160) for kind in ("fixed", "jagged"))
+    program(
+        driver,
+        """
+class HostWaits(Own):  # as JAX
+    def stream(self): return clib.CALLER
+    def own(self, t):
+        t.__dlpack__(stream=stream.value)
+        return fetch(t)
+
+def counts(): return {k: int(n) for k, n in (l.rsplit(" ", 1) for l in text("calls").splitlines())}
+
+work = "cuLaunchKernel", "cuMemcpyDtoDAsync_v2", "cuStreamWaitEvent", "cuEventRecord", "cuEventSynchronize", "cuMemcpyHtoDAsync_v2", "cuMemcpyBatchAsync_v2"
+for path, lists in (%r, 0), (%r, 1):
+    for framework, copy in (Filling, True), (Own, False), (HostWaits, True):
+        frameworks._ALL["dlpack"] = framework
+        with shardify.Loader(path, 4, framework="dlpack", device="cuda:0", tier="pinned", copy=copy, last="pad", shuffle="global") as loader:
+            for _ in range(2):
+                for b in loader: b = None
+            before, n = counts(), 0
+            for _ in range(2):
+                for b in loader: b, n = None, n + 1
+            after = counts()
+            each = {k: (after[k] - before.get(k, 0)) / n for k in after}
+            calls = sum(each.get(k, 0) for k in work)
+            assert n == 80 and each["cuCtxGetCurrent"] <= 1.1, (framework, each)
+            if framework is Filling: assert each["cuLaunchKernel"] <= 2.1 and each.get("cuMemcpyDtoDAsync_v2", 0) == 0, each
+            assert each["cuStreamIsCapturing"] <= (2 if framework is Own else 1), each
+            # Of lists one more, and what it takes until their slots are large enough. Batches are made ahead.
+            assert framework is HostWaits or calls <= 6.4 + 1.3 * lists, (framework, calls, each)
+end()
+"""
+        % (path, jagged),
     )
 
 

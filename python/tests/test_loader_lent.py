@@ -236,9 +236,9 @@ def test_the_ledger_of_handles(tmp_path):
     batch = int(loader._delivery.step[clib.BATCH])
     sizes = (ctypes.c_int64 * 2)(1 << 40, 5)
     with pytest.raises(ValueError, match="there is room for"):  # a wrong size is not copied
-        lib.call(lib.take, batch, ctypes.addressof(sizes), ctypes.addressof(sizes), 1)
+        lib.call(lib.take, batch, 0, ctypes.addressof(sizes), ctypes.addressof(sizes), 1)
     with pytest.raises(ValueError, match="2 addresses for 1"):
-        lib.call(lib.take, batch, ctypes.addressof(sizes), ctypes.addressof(sizes), 2)
+        lib.call(lib.take, batch, 0, ctypes.addressof(sizes), ctypes.addressof(sizes), 2)
     lib.call(lib.release, batch)
     loader.close()
     with pytest.raises(shardify.ClosedError):

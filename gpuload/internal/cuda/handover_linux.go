@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -105,6 +106,9 @@ func (s *Slot) ready(stream uintptr) error {
 	return nil
 }
 
+// OfNumbers is the tensor of an Out of the batch's samples: Slot.Numbers.
+const OfNumbers = -1
+
 // Out is memory of the consumer on the device, for the first bytes of a tensor.
 type Out struct {
 	Tensor int
@@ -112,26 +116,63 @@ type Out struct {
 	Bytes  int64
 }
 
-// CopyOut copies tensors to memory of the consumer, in order of its stream. The slot may be
-// released at once.
+// CopyOut copies tensors to memory of the consumer, in order of its stream: several by one
+// launch. The stream then leaves the slot, which may be released at once.
 func (s *Slot) CopyOut(stream uintptr, list []Out) error {
 	return s.d.do(func() error {
 		if err := s.ready(stream); err != nil {
 			return err
 		}
+		l := &s.launch
+		*l = launch{tile: 1, slices: 1}
+		total := int64(0)
 		for _, o := range list {
-			if o.Bytes > s.tensors[o.Tensor].size {
-				return fmt.Errorf("copy of %d bytes of a tensor of %d", o.Bytes, s.tensors[o.Tensor].size)
+			from := s.numbers
+			if o.Tensor != OfNumbers {
+				from = s.tensors[o.Tensor]
+			}
+			if o.Bytes > from.size {
+				return fmt.Errorf("copy of %d bytes of a tensor of %d", o.Bytes, from.size)
 			}
 			if o.Bytes == 0 {
 				continue
 			}
-			if err := s.d.drv.copyOnDevice(o.To, s.tensors[o.Tensor].at, o.Bytes, stream); err != nil {
-				return err
+			if o.To%16 != 0 { // the kernel moves whole words
+				if err := s.d.drv.copyOnDevice(o.To, from.at, o.Bytes, stream); err != nil {
+					return err
+				}
+				continue
+			}
+			l.column[l.sent] = column{dst: o.To, src: [2]uint64{from.at}, units: uint64(o.Bytes)}
+			total += o.Bytes
+			if l.sent++; l.sent == maxColumns {
+				if err := s.copySent(stream, total); err != nil {
+					return err
+				}
+				total = 0
 			}
 		}
-		return nil
+		if err := s.copySent(stream, total); err != nil {
+			return err
+		}
+		s.forget(userOf(stream))
+		return s.leave(stream)
 	})
+}
+
+// copySent copies what the launch has, which is on the device.
+func (s *Slot) copySent(stream uintptr, total int64) (err error) {
+	l := &s.launch
+	switch c := &l.column[0]; l.sent {
+	case 0:
+	case 1:
+		err = s.d.drv.copyOnDevice(c.dst, c.src[0], total, stream)
+	default:
+		blocks := min((total+sentBytes-1)/sentBytes, int64(s.d.wide))
+		err = s.d.drv.launchStruct(s.d.kernels["batch"], uint32(blocks), blockThreads, stream, unsafe.Pointer(l))
+	}
+	l.sent = 0
+	return err
 }
 
 // Place checks that an address is in memory of this device.
@@ -201,6 +242,9 @@ func (s *Slot) leave(stream uintptr) error {
 // have done what they have got to do by now. Without any given, a consumer that is Unknown is
 // waited for on the host. After ErrCapture the slot is not released.
 func (s *Slot) Release(streams ...uintptr) error {
+	if len(streams) == 0 && s.idle() {
+		return nil
+	}
 	unknown := false
 	err := s.d.do(func() error {
 		for _, stream := range streams {
@@ -231,4 +275,15 @@ func (s *Slot) Release(streams ...uintptr) error {
 	defer s.d.order.Unlock()
 	s.handed = false
 	return nil
+}
+
+// idle releases a slot that no stream uses, of which the driver need not know.
+func (s *Slot) idle() bool {
+	s.d.order.Lock()
+	defer s.d.order.Unlock()
+	if len(s.users) > 0 || s.unknown || s.d.ended || s.d.lost != nil {
+		return false
+	}
+	s.handed = false
+	return true
 }

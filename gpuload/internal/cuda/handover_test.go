@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/internal/fakecuda"
 )
 
@@ -197,6 +198,63 @@ func TestNothingIsGivenToAStreamThatIsCaptured(t *testing.T) {
 	check(t, s.Release())
 	check(t, s.Reuse(t.Context()))
 	check(t, s.Send(0, h))
+}
+
+// Copies for the consumer are one launch, however many tensors there are; the slot may be written
+// again behind them, and the consumer's memory behind the consumer.
+func TestCopiesForTheConsumerAreOneLaunch(t *testing.T) {
+	f := newFake(t)
+	eachOrder(t, f, func(t *testing.T) {
+		d := f.open(t, Options{})
+		const tensors, size = 50, 1000
+		sizes, sends := make([]int64, tensors), make([]Send, tensors)
+		h, out := alloc(t, d, tensors*1024), alloc(t, d, tensors*1024)
+		for i := range sizes {
+			sizes[i], sends[i] = int64(size-i), Send{i, h[i*1024:][:size-i]}
+		}
+		s, err := d.NewSlot(SlotOptions{Tensors: sizes, Numbers: 8})
+		check(t, err)
+		w, err := d.NewWindow(tensors*1024 + 64)
+		check(t, err)
+		c, to := stream(t, d), w.mem.at
+		for _, v := range []struct{ tensors, shift, launches, copies int }{{tensors, 0, 2, 0}, {16, 0, 1, 0}, {1, 0, 0, 1}, {3, 8, 0, 3}, {2, 0, 1, 0}} {
+			check(t, s.Reuse(t.Context()))
+			fill(h, v.tensors)
+			check(t, s.Fill("batch", sends, &Batch{Size: 8, Formula: &order.Formula{}}))
+			list := make([]Out, v.tensors)
+			for i := range list {
+				list[i] = Out{i, to + uint64(i*1024+v.shift), sizes[i]}
+			}
+			list = append(list, Out{Tensor: 3, To: to}) // nothing of it
+			if v.tensors == 2 {
+				list = append(list, Out{OfNumbers, to + 2048, 64})
+			}
+			before := f.Calls()
+			check(t, errors.Join(s.CopyOut(c, list), s.Release()))
+			after := f.Calls()
+			for name, want := range map[string]int{"cuLaunchKernel": v.launches, "cuMemcpyDtoDAsync_v2": v.copies, "cuStreamIsCapturing": 1, "cuEventRecord": 1, "cuCtxGetCurrent": 1} {
+				if n := after[name] - before[name]; n != want {
+					t.Errorf("%d tensors: %d calls of %s, want %d", v.tensors, n, name, want)
+				}
+			}
+			check(t, d.do(func() error { return d.drv.copyToHost(addressOf(out), to, tensors*1024, c) }))
+			check(t, d.bracket(d.drv.synchronize))
+			for i := range v.tensors {
+				if at := i*1024 + v.shift; !bytes.Equal(out[at:][:sizes[i]], sends[i].From) {
+					t.Errorf("tensor %d of %d has other bytes", i, v.tensors)
+				}
+			}
+			if v.tensors == 2 && !bytes.Equal(out[2048:][:64], bytes.Repeat([]byte{0xff}, 64)) {
+				t.Errorf("numbers %v", out[2048:][:64])
+			}
+		}
+		check(t, s.Reuse(t.Context()))
+		check(t, s.Fill("batch", sends, &Batch{}))
+		if err := s.CopyOut(c, []Out{{0, to, size + 1}}); err == nil {
+			t.Error("more was copied than a tensor has")
+		}
+		check(t, errors.Join(s.Release(), s.Close(), w.Close()))
+	})
 }
 
 // A slot is closed behind its readers: freeing its memory does not wait for them.

@@ -297,6 +297,8 @@ func (d *CUDA) CopyOut(s *Slot, stream Stream, list []Out) error {
 	return asOurs(s.State.(*CUDASlot).CopyOut(uintptr(stream), all))
 }
 
+func (d *CUDA) Wait(ctx context.Context, s *Slot) error { return s.State.(*CUDASlot).Wait(ctx) }
+
 func (d *CUDA) Bind() (unbind func()) {
 	f := d.Driver.Bind()
 	return func() { d.keep(f()) }

@@ -95,6 +95,8 @@ type GPU interface {
 	Stored(ctx context.Context, t *load.Table) error
 	// CopyOut copies tensors of a slot to memory of the consumer, in order of its stream.
 	CopyOut(s *Slot, stream Stream, list []Out) error
+	// Wait waits on the host for the slot's data.
+	Wait(ctx context.Context, s *Slot) error
 	// Bind makes the calling thread ready for the device until unbind.
 	Bind() (unbind func())
 	// Place checks that an address is in the device's memory.
@@ -103,7 +105,7 @@ type GPU interface {
 
 // Out is memory of the consumer on a device, for the first bytes of a tensor.
 type Out struct {
-	Tensor int
+	Tensor int // or -1: the numbers of the samples
 	To     uintptr
 	Bytes  int64
 }
