@@ -114,6 +114,11 @@ type Config struct {
 	// the copy there; the last one that is closed removes it, but for KeepStage.
 	Stage     string
 	KeepStage bool
+	// Cache is a folder in which all Loaders of this node keep what they read from other
+	// machines (storages.UseCache; default $SHARDIFY_CACHE, else none), CacheSize the bytes
+	// that it may take.
+	Cache     string
+	CacheSize int64
 	// Depth is how many batches are made ahead of the consumer (default 3). There is
 	// one slot more, for the batch that the consumer holds. How many are made at the same
 	// time is up to Workers.

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/stage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Loader delivers one rank's batches, epoch after epoch. Its methods may be called
@@ -72,6 +73,11 @@ type Loader struct {
 func (d *Dataset) Loader(cfg Config) (*Loader, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
+	}
+	if cfg.Cache != "" {
+		if err := storages.UseCache(cfg.Cache, cfg.CacheSize); err != nil {
+			return nil, err
+		}
 	}
 	l := &Loader{set: d, cfg: cfg, epoch: cfg.Epoch, closing: make(chan struct{})}
 	if err := l.plan(); err != nil {

@@ -210,3 +210,19 @@ func Announce(f any, ranges iter.Seq[Range]) bool {
 	}
 	return ok
 }
+
+// Forgetter is a File that keeps what it has read.
+type Forgetter interface {
+	// Forget drops what was kept of a range: the next read asks for it again.
+	Forget(Range)
+}
+
+// Forget drops what was kept of a range, after its bytes turned out to be wrong, and reports
+// whether a file keeps any.
+func Forget(f any, r Range) bool {
+	k, ok := As[Forgetter](f)
+	if ok {
+		k.Forget(r)
+	}
+	return ok
+}

@@ -31,7 +31,7 @@ verify photos-shards`,
 	}
 	root.AddCommand(
 		convertCommand(p), planCommand(p), workCommand(p), submitCommand(p), mergeCommand(p), statusCommand(p), gcCommand(p), mergeSetsCommand(p), extendCommand(p), inspectCommand(p),
-		verifyCommand(p), indexCommand(p), benchCommand(p), stageCommand(p), formatsCommand(p), versionCommand(p), manCommand(p),
+		verifyCommand(p), indexCommand(p), benchCommand(p), stageCommand(p), cacheCommand(p), formatsCommand(p), versionCommand(p), manCommand(p),
 	)
 	p.addCommon(root)
 	for _, c := range root.Commands() {

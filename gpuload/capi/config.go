@@ -36,6 +36,8 @@ type config struct {
 	DeviceMem size      `json:"device_memory"`
 	Stage     string    `json:"stage"`
 	KeepStage bool      `json:"keep_stage"`
+	Cache     string    `json:"cache"`
+	CacheSize size      `json:"cache_size"`
 	Local     int       `json:"local_ranks"`
 	Depth     int       `json:"depth"`
 	Workers   int       `json:"workers"`
@@ -96,7 +98,7 @@ func (c *config) loaderConfig() gpuload.Config {
 	g := gpuload.Config{
 		Columns: c.Columns, Keys: c.Keys, Batch: c.Batch, Shuffle: gpuload.Shuffle(c.Shuffle), Window: c.Window, Streams: c.Streams,
 		Seed: c.Seed, Epoch: c.Epoch, Last: gpuload.Last(c.Last), Rank: c.Rank, World: c.World, Mix: c.Mix, Balance: c.Balance, Samples: c.Samples,
-		Tier: gpuload.Tier(c.Tier), Memory: int64(c.Memory), DeviceMemory: int64(c.DeviceMem), LocalRanks: c.Local, Stage: c.Stage, KeepStage: c.KeepStage,
+		Tier: gpuload.Tier(c.Tier), Memory: int64(c.Memory), DeviceMemory: int64(c.DeviceMem), LocalRanks: c.Local, Stage: c.Stage, KeepStage: c.KeepStage, Cache: c.Cache, CacheSize: int64(c.CacheSize),
 		Depth: c.Depth, Group: c.Group, Workers: c.Workers, Verify: gpuload.Verify(c.Verify), Synthetic: c.Synthetic, Device: c.Device, Numbers: c.Numbers,
 		Patience: time.Duration(min(c.Patience, 1e9) * float64(time.Second)),
 	}

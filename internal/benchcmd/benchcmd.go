@@ -77,6 +77,7 @@ It stops after --epochs, --steps or --seconds, whichever comes first; after ten 
 		}
 		return f.run(c.Context(), o, args)
 	}
+	cli.AddCache(o, c)
 	return c
 }
 

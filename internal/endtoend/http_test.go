@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestEndToEndInputsOfAWebServer: the conversions of the goldens make the same shards from
@@ -37,6 +39,9 @@ func TestEndToEndInputsOfAWebServer(t *testing.T) {
 			}
 			cmd := exec.Command(bin+"shardify", append(args, "-q")...)
 			cmd.Dir = dir
+			if n%2 == 0 { // of conversions with the same inputs, too
+				cmd.Env = append(os.Environ(), "SHARDIFY_CACHE="+filepath.Join(dir, "cache"))
+			}
 			if b, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%s: %v: %v\n%s", g.name, args, err, b)
 			}
@@ -74,4 +79,83 @@ func TestEndToEndInputsOfAWebServer(t *testing.T) {
 			t.Errorf("a flipped bit in %s is not found:\n%s", name, out)
 		}
 	}
+}
+
+// TestEndToEndCacheOnDisk: a second process fetches next to nothing, damage of the cache is found
+// and nothing of a secret is in it.
+func TestEndToEndCacheOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	run(t, "shardify", "convert", "--from", "synth", "--samples", "20000", "--schema", "x:f32[64],y:i32", "--shard-size", "1MiB", "-o", filepath.Join(dir, "set"))
+	old := time.Now().Add(-time.Hour) // what was written just now may be written again within the second
+	for name := range published(t, filepath.Join(dir, "set")) {
+		if err := os.Chtimes(filepath.Join(dir, "set", name), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var sent atomic.Int64
+	files := http.FileServer(http.Dir(dir))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "PROPFIND" {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		files.ServeHTTP(&countingWriter{w, &sent}, r)
+	}))
+	defer server.Close()
+	address, cache := server.URL+"/set", filepath.Join(dir, "cache")
+	verify := func() int64 {
+		t.Helper()
+		before := sent.Load()
+		run(t, "shardify", "verify", address, "--cache", cache, "--cache-size", "64MiB")
+		return sent.Load() - before
+	}
+	first := verify()
+	if again := verify(); again*4 > first {
+		t.Errorf("%d bytes, and then %d again", first, again)
+	}
+	blocks, err := filepath.Glob(filepath.Join(cache, "shardify-cache-1/blocks/*/*"))
+	if err != nil || len(blocks) == 0 {
+		t.Fatal(blocks, err)
+	}
+	for _, name := range blocks {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)/2] ^= 4
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if healed := verify(); healed*4 < first {
+		t.Errorf("damaged blocks are not fetched again: %d bytes", healed)
+	}
+	if again := verify(); again*4 > first {
+		t.Errorf("%d bytes after the damage was mended", again)
+	}
+	run(t, "shardify", "bench", address, "--cache", cache, "--batch", "3", "--seconds", "1", "--shuffle", "global")
+	run(t, "shardify", "stage", address, filepath.Join(dir, "staged"), "--cache", cache)
+	run(t, "shardify", "inspect", address, "--cache", cache)
+	run(t, "shardify", "convert", address, "-o", filepath.Join(dir, "again"), "--cache", cache)
+	run(t, "shardify", "cache", "status", cache)
+	run(t, "shardify", "cache", "clear", cache)
+	if blocks, _ = filepath.Glob(filepath.Join(cache, "shardify-cache-1/blocks/*/*")); len(blocks) > 0 {
+		t.Error(blocks)
+	}
+	for _, args := range [][]string{{"verify", address, "--cache-size", "1GiB"}, {"verify", address, "--cache", cache, "--cache-size", "1"}, {"cache", "status"}} {
+		cmd := exec.Command(bin+"shardify", args...)
+		if cmd.Run(); cmd.ProcessState.ExitCode() != 2 {
+			t.Errorf("%v: %v", args, cmd.ProcessState)
+		}
+	}
+}
+
+type countingWriter struct {
+	http.ResponseWriter
+	n *atomic.Int64
+}
+
+func (w *countingWriter) Write(b []byte) (int, error) {
+	w.n.Add(int64(len(b)))
+	return w.ResponseWriter.Write(b)
 }

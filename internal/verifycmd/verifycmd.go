@@ -66,6 +66,7 @@ Tars and safetensors files made by others, or folders of them, are checked for w
 		}
 		return f.run(c.Context(), o, name, args)
 	}
+	cli.AddCache(o, c)
 	return c
 }
 

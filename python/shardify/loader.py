@@ -90,6 +90,8 @@ class Loader(Generic[B]):
     tier           "auto", "stream", "pinned", "staged", "device": where the samples wait
     memory, device_memory  what they may take, as bytes or "8GiB"; tier="device" keeps as many samples as fit
     stage, keep_stage  tier="staged": the folder (/dev/shm), and whether the copy stays there
+    cache, cache_size  a folder for what is read from other machines, which all processes of the node
+                   share, and the bytes it may take. Default: $SHARDIFY_CACHE, else none; 64 GiB
     depth          batches made ahead (3)
     workers        threads that read and gather
     verify         checksums of the shards: "whole", "open" or "none"
@@ -148,6 +150,8 @@ class Loader(Generic[B]):
         device_memory: Union[None, int, str] = None,
         stage: Any = None,
         keep_stage: bool = False,
+        cache: Any = None,
+        cache_size: Union[None, int, str] = None,
         depth: Optional[int] = None,
         workers: Optional[int] = None,
         verify: Verify = "whole",
@@ -218,6 +222,8 @@ class Loader(Generic[B]):
             "device_memory": loaderconfig.size(at["device_memory"]),
             "stage": None if at["stage"] is None else os.fspath(at["stage"]),
             "keep_stage": bool(at["keep_stage"]),
+            "cache": None if cache is None else os.fspath(cache),
+            "cache_size": loaderconfig.size(cache_size),
             # The loop still holds a batch while it asks for the next one.
             "depth": deep if copy else deep + 1,
             "workers": loaderconfig.whole("workers", workers),

@@ -26,6 +26,8 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/cache"
+	"github.com/shardify/shardify/storage/remote"
 )
 
 var bg = context.Background()
@@ -573,4 +575,61 @@ func TestAFileThatIsOpenedAgainIsNotFetchedAgain(t *testing.T) {
 	s.content, s.etag = slices.Clone(s.content), `"b"`
 	s.content[600_000]++
 	read()
+}
+
+// TestTheCacheOnDisk has what an earlier process fetched, whatever signs the address now.
+func TestTheCacheOnDisk(t *testing.T) {
+	s := &server{content: content(9 << 20), etag: `"a"`}
+	_, address := start(t, s)
+	dir := t.TempDir()
+	c, err := cache.Open(dir, cache.LeastSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	remote.Disk = func() *cache.Cache { return c }
+	defer func() { remote.Disk = func() *cache.Cache { return nil } }()
+	read := func(query string) int64 {
+		t.Helper()
+		before := s.bytes.Load()
+		x := open(t, New(1<<20), address+"/x.bin?"+query) // as a new process
+		defer x.Close()
+		b := make([]byte, x.Size())
+		if _, err := x.ReadAt(b, 0); err != nil || !bytes.Equal(b, s.content) {
+			t.Fatal("other bytes", err)
+		}
+		for off := int64(0); off < x.Size()-70_000; off += 70_001 {
+			if _, err := x.ReadAt(b[:70_000], off); err != nil || !bytes.Equal(b[:70_000], s.content[off:off+70_000]) {
+				t.Fatal("other bytes", off, err)
+			}
+		}
+		return s.bytes.Load() - before
+	}
+	size := int64(len(s.content))
+	if n := read("X-Amz-Signature=SECRET1"); n < size || n > size+1<<20 {
+		t.Error(n)
+	}
+	if n := read("X-Amz-Signature=SECRET2"); n != headBytes {
+		t.Errorf("%d bytes the second time", n)
+	}
+	if n := read("id=1"); n < size {
+		t.Errorf("%d bytes of another file", n)
+	}
+	if n := read("id=1&sig=x"); n != headBytes {
+		t.Errorf("%d bytes the second time", n)
+	}
+	s.content, s.etag = slices.Clone(s.content), `"b"`
+	s.content[600_000]++
+	if n := read(""); n < size {
+		t.Errorf("%d bytes of a file that has changed", n)
+	}
+	// Bytes that were wrong on their way are fetched again when their reader says so.
+	x := open(t, New(1<<20), address+"/x.bin")
+	before := s.bytes.Load()
+	if !storage.Forget(x, storage.Range{Off: 5 << 20, Len: 10}) {
+		t.Fatal("a file on a web server forgets nothing")
+	}
+	if _, err := x.ReadAt(make([]byte, 10), 5<<20); err != nil || s.bytes.Load() == before {
+		t.Error(err, "nothing was fetched")
+	}
 }

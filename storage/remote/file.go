@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/cache"
 )
 
 // Object is an open file of a protocol.
@@ -20,6 +21,13 @@ type Object interface {
 	Fetch(ctx context.Context, b []byte, off int64) (int, error)
 	Stamp() storage.Stamp
 	Close() error
+}
+
+// Identified is an Object whose address in errors does not tell it from others: a query is
+// hidden there, since it may sign the address.
+type Identified interface {
+	// Identity is the address without what signs it.
+	Identity() string
 }
 
 const (
@@ -39,11 +47,17 @@ const (
 	aheadBlocks   = 2
 )
 
-// File is a storage.File over an Object. It has storage.ContextReader and storage.Announcer.
+// Disk is the cache of files that are opened from then on, nil for none.
+var Disk = func() *cache.Cache { return nil }
+
+// File is a storage.File over an Object. It has storage.ContextReader, storage.Announcer and
+// storage.Forgetter.
 type File struct {
+	name string // as errors show it
 	obj  Object
 	host *Host
 	pool *Pool
+	disk *cache.Content // nil without a cache
 
 	ctx    context.Context // of what is read ahead
 	cancel context.CancelFunc
@@ -60,11 +74,15 @@ type piece struct{ lo, hi int64 }
 // New is the file of an object. What the object has read already, from its beginning on, may
 // be given as head.
 func New(name string, obj Object, host *Host, pool *Pool, head []byte) *File {
-	f := &File{obj: obj, host: host, pool: pool}
+	id := name
+	if i, ok := obj.(Identified); ok {
+		id = i.Identity()
+	}
+	f := &File{name: name, obj: obj, host: host, pool: pool, disk: Disk().Content(id, obj.Stamp())}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
-	f.content = pool.use(name, obj.Stamp())
+	f.content = pool.use(id, obj.Stamp())
 	if _, there := f.find(0); !there {
 		if lo, hi := f.clip(0, int64(len(head)), 0); lo < hi {
 			e := f.insert(lo, hi)
@@ -324,8 +342,53 @@ func (f *File) straight(ctx context.Context, b []byte, off int64) (int, error) {
 	return len(b), cmp.Or(errs...)
 }
 
-// read fetches a range, again from the byte that was reached after what may be tried again.
+// read reads a range from the cache on disk, and fetches what is missing there.
 func (f *File) read(ctx context.Context, b []byte, off int64) error {
+	if f.disk == nil {
+		return f.download(ctx, b, off)
+	}
+	for _, r := range f.disk.Read(b, off, gapBytes) {
+		if err := f.fill(ctx, b[r.Off-off:][:r.Len], r.Off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill fetches what is not in the cache, unless another process is about to.
+func (f *File) fill(ctx context.Context, b []byte, off int64) error {
+	release, waited := f.disk.Claim(ctx, off)
+	defer release()
+	missing := []storage.Range{{Off: off, Len: int64(len(b))}}
+	if waited {
+		missing = f.disk.ReadAgain(b, off, gapBytes)
+	}
+	for _, r := range missing {
+		part := b[r.Off-off:][:r.Len]
+		if err := f.download(ctx, part, r.Off); err != nil {
+			return err
+		}
+		f.disk.Keep(part, r.Off)
+	}
+	return nil
+}
+
+// Forget drops what was kept of a range, in memory and on disk: the next read fetches it.
+func (f *File) Forget(r storage.Range) {
+	f.pool.mu.Lock()
+	for _, e := range slices.Clone(f.extents) {
+		if e.lo < r.Off+r.Len && r.Off < e.hi {
+			f.pool.drop(e)
+		}
+	}
+	f.pool.mu.Unlock()
+	if f.disk != nil {
+		f.disk.Forget(r.Off, r.Len)
+	}
+}
+
+// download fetches a range, again from the byte that was reached after what may be tried again.
+func (f *File) download(ctx context.Context, b []byte, off int64) error {
 	n := 0
 	err := f.host.Do(ctx, func(ctx context.Context) error {
 		m, err := f.obj.Fetch(ctx, b[n:], off+int64(n))
