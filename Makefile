@@ -7,7 +7,7 @@ VENV     = build/venv
 PYTHON  ?= $(VENV)/bin/python
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers lint fuzz mutate crash faults cache slurm scale bench bench-against bench-loader bench-augment pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults cache slurm scale bench bench-against bench-loader bench-augment pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -97,6 +97,16 @@ test-python: build
 
 test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read what we write; h5py and uproot agree on what we read
 	python3 python/tests/peers/run.py --shardify bin/shardify --work build/peers
+
+# internal/servertest starts what is here. minio takes five minutes of a processor.
+SERVERS ?= versitygw minio
+servers: $(SERVERS:%=build/servers/%) ## build/servers: object stores that the tests of s3:// start (from the Go proxy; once, 10 min)
+
+build/servers/versitygw: MODULE = github.com/versity/versitygw/cmd/versitygw@v1.8.0
+build/servers/minio: MODULE = github.com/minio/minio@latest
+build/servers/%:
+	@mkdir -p build/servers
+	GOBIN=$(CURDIR)/build/servers GOFLAGS= CGO_ENABLED=0 go install $(MODULE)
 
 lint: ## gofmt, go vet, staticcheck, import rules, a build for macOS
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofmt'ed:"; echo "$$out"; exit 1; }

@@ -54,12 +54,12 @@ func TestInputsMayBeAddresses(t *testing.T) {
 			t.Errorf("%s: %s, %s: %s", c.addresses, got, c.paths, want)
 		}
 	}
-	for _, s := range []pipeline.Settings{{Inputs: []string{"s3://bucket/x"}}} {
+	for _, s := range []pipeline.Settings{{Inputs: []string{"s3a://bucket/x"}}} {
 		if s.Output == "" {
 			s.Output = t.TempDir()
 		}
 		_, err := pipeline.Convert(ctx, s)
-		if err == nil || !strings.Contains(err.Error(), "no storage has the scheme s3://: there is file://, http://") || !errors.Is(err, shardify.ErrUnsupported) {
+		if err == nil || !strings.Contains(err.Error(), "no storage has the scheme s3a://: there is file://, http://") || !errors.Is(err, shardify.ErrUnsupported) {
 			t.Errorf("%+v: %v", s.Inputs, err)
 		}
 	}
@@ -145,8 +145,8 @@ func TestOutputsMayBeAddresses(t *testing.T) {
 	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrExists) || !strings.Contains(err.Error(), "file is there") {
 		t.Errorf("a folder of somebody else: %v", err)
 	}
-	s.Output = "gs://bucket/set"
-	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "no storage has the scheme gs://: there is file://, http://") {
+	s.Output = "az://bucket/set"
+	if _, err := pipeline.Convert(ctx, s); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "no storage has the scheme az://: there is file://, http://") {
 		t.Errorf("another scheme: %v", err)
 	}
 }

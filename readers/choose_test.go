@@ -76,7 +76,7 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"unknown bytes and name", map[string]string{"a.xyz": "what"}, []string{"a.xyz"}, "", "neither the first bytes nor the name"},
 		{"empty folder", map[string]string{"d/": ""}, []string{"d"}, "", "no input files"},
 		{"missing", nil, []string{"none.npz"}, "", "does not exist"},
-		{"address", nil, []string{"s3://b/k"}, "", "aws s3"},
+		{"address", nil, []string{"s3a://b/k"}, "", "aws s3"},
 		{"another tool's kind", map[string]string{"t.csv": "a,b"}, []string{"t.csv"}, "", "pandas"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -190,7 +190,7 @@ func TestEveryBadInputIsListedInOneError(t *testing.T) {
 	os.Symlink(short, filepath.Join(dir, "socket"))
 	os.Symlink("/dev/null", filepath.Join(dir, "device"))
 	_, _, err = Walk(context.Background(), Request{Inputs: []string{
-		dir, filepath.Join(dir, "none"), filepath.Join(dir, "pipe"), "gsiftp://eos/x.root", "s3://b/k", "x.csv", filepath.Join(dir, "*.nope"), "[", ""}})
+		dir, filepath.Join(dir, "none"), filepath.Join(dir, "pipe"), "gsiftp://eos/x.root", "s3a://b/k", "x.csv", filepath.Join(dir, "*.nope"), "[", ""}})
 	var bad *BadInputs
 	if !errors.As(err, &bad) {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestUnreadableFoldersAreListed(t *testing.T) {
 func TestForeignInputsNameTheirTool(t *testing.T) {
 	dir := tree(t, "a.tfrecord", "b.csv", "c.zarr/x", "d/x.tfrecord", "e/x.tar.bz2", "e/x.nc")
 	for in, want := range map[string]string{
-		"xrootd://eospublic.cern.ch//a.root": "xrdcp", "s3://bucket": "aws s3 sync", "ftp://x.org/a.npz": "wget", "gs://b": "gcloud storage", "weird://x": "rclone",
+		"xrootd://eospublic.cern.ch//a.root": "xrdcp", "s3a://bucket": "aws s3 sync", "ftp://x.org/a.npz": "wget", "gcs://b": "gcloud storage", "weird://x": "rclone",
 		filepath.Join(dir, "a.tfrecord"): "package tfrecord", filepath.Join(dir, "b.csv"): "read_csv", filepath.Join(dir, "c.zarr") + "/": "zarr.open",
 		filepath.Join(dir, "d"): "package tfrecord", filepath.Join(dir, "e", "x.tar.bz2"): "bunzip2", filepath.Join(dir, "e", "x.nc"): "nccopy",
 	} {
@@ -383,7 +383,7 @@ func TestFilesFrom(t *testing.T) {
 		"b\n":                                 "find -type f",
 		"../x\n":                              "leads out",
 		"none\n":                              "no such file",
-		"s3://x\n":                            "aws s3",
+		"s3a://x\n":                           "aws s3",
 		"a.jpg\r\n":                           `a.jpg\r`,
 		"":                                    ErrNone.Error(),
 		"a.jpg\x00none\n":                     `none\n`,

@@ -34,7 +34,9 @@ type Files struct {
 
 // New makes no connection yet. Files keep at most so many bytes that were read.
 func New(memory int64) *Files {
-	return &Files{client: sync.OnceValues(newClient), pool: remote.NewPool(memory), stall: stall}
+	f := &Files{pool: remote.NewPool(memory), stall: stall}
+	f.client = sync.OnceValues(func() (*http.Client, error) { return newClient(f.stall) })
+	return f
 }
 
 func (f *Files) host(u *url.URL) *remote.Host { return f.hosts.Host(u.Host) }
@@ -153,7 +155,7 @@ func (o *object) Fetch(ctx context.Context, b []byte, off int64) (int, error) {
 	if a.StatusCode == http.StatusOK {
 		return o.part(a, b, off)
 	}
-	lo, hi, size, err := contentRange(a.Header.Get("Content-Range"))
+	lo, hi, size, err := ContentRange(a.Header.Get("Content-Range"))
 	switch {
 	case err != nil:
 		return 0, err
@@ -170,21 +172,21 @@ func (o *object) Fetch(ctx context.Context, b []byte, off int64) (int, error) {
 }
 
 // part is a range of a whole file, which is what servers without ranges send.
-func (o *object) part(a *answer, b []byte, off int64) (int, error) {
+func (o *object) part(a answer, b []byte, off int64) (int, error) {
 	switch {
 	case a.ContentLength != o.stamp.Size:
 		return 0, o.hasChanged("it has %d bytes, it had %d", a.ContentLength, o.stamp.Size)
 	case o.stamp.Size > wholeBytes:
 		return 0, shardify.Unsupported("the server sends whole files alone")
 	}
-	if _, err := io.CopyN(io.Discard, a, off); err != nil {
+	if _, err := io.CopyN(io.Discard, a.Body, off); err != nil {
 		return 0, broken(err)
 	}
 	return a.read(b)
 }
 
 // same refuses an answer of another content than the first.
-func (o *object) same(a *answer) error {
+func (o *object) same(a answer) error {
 	if e := strong(a.Header.Get("ETag")); e != o.etag {
 		return o.hasChanged("its ETag is %q, it was %q", e, o.etag)
 	}
@@ -266,7 +268,7 @@ func (f *Files) first(ctx context.Context, u *url.URL, n int64) (*object, []byte
 	o.stamp.Version = o.etag
 	switch a.StatusCode {
 	case http.StatusPartialContent:
-		lo, hi, size, err := contentRange(a.Header.Get("Content-Range"))
+		lo, hi, size, err := ContentRange(a.Header.Get("Content-Range"))
 		if err == nil && (lo != 0 || hi != min(n, size)) {
 			err = broken(fmt.Errorf("the server sent bytes %d to %d of %d", lo, hi, size))
 		}
@@ -331,8 +333,8 @@ func (f *Files) List(ctx context.Context, folder string) iter.Seq2[storage.Entry
 	}
 }
 
-// contentRange is what "bytes 0-9/100" says, as [lo, hi) of size.
-func contentRange(s string) (lo, hi, size int64, err error) {
+// ContentRange is what "bytes 0-9/100" says, as [lo, hi) of size.
+func ContentRange(s string) (lo, hi, size int64, err error) {
 	rest, ok := strings.CutPrefix(s, "bytes ")
 	span, total, ok2 := strings.Cut(rest, "/")
 	first, last, ok3 := strings.Cut(span, "-")

@@ -415,14 +415,14 @@ func TestCredentialsGoToHTTPSAlone(t *testing.T) {
 		w.Write([]byte("x"))
 	}))
 	t.Setenv("BEARER_TOKEN", "TOKEN")
-	c, err := newClient()
+	c, err := newClient(stall)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pool := first.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs.Clone()
 	pool.AddCert(other.Certificate())
-	c.Transport.(*http.Transport).TLSClientConfig.RootCAs = pool
-	c.Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com"
+	c.Transport.(*Transport).TLSClientConfig.RootCAs = pool
+	c.Transport.(*Transport).TLSClientConfig.ServerName = "example.com"
 	f.client = func() (*http.Client, error) { return c, nil }
 	for _, a := range []string{first.URL, plain} {
 		if _, err := f.Open(bg, a+"/x"); err != nil {

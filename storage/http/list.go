@@ -79,8 +79,8 @@ func (f *Files) listing(ctx context.Context, u *url.URL) ([]storage.Entry, error
 }
 
 // list reads the body and the names in it.
-func (a *answer) list(u *url.URL, parse func(u *url.URL, raw bool, b []byte) ([]storage.Entry, error)) ([]storage.Entry, error) {
-	b, err := io.ReadAll(io.LimitReader(a, mostListing+1))
+func (a answer) list(u *url.URL, parse func(u *url.URL, raw bool, b []byte) ([]storage.Entry, error)) ([]storage.Entry, error) {
+	b, err := io.ReadAll(io.LimitReader(a.Body, mostListing+1))
 	switch {
 	case err != nil:
 		return nil, broken(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/http"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/s3"
 	"github.com/shardify/shardify/storage/xrootd"
 )
 
@@ -38,14 +39,17 @@ var Table = []Storage{
 	{Scheme: "roots", Files: xrd},
 	{Scheme: "xroot", Files: xrd},
 	{Scheme: "xroots", Files: xrd},
+	{Scheme: "s3", Files: objects},
+	{Scheme: "gs", Files: objects},
 }
 
 // keptBytes is how much of what was fetched is kept in memory, by all files of a storage.
 const keptBytes = 64 << 20
 
 var (
-	web = http.New(keptBytes)
-	xrd = xrootd.New(keptBytes)
+	web     = http.New(keptBytes)
+	xrd     = xrootd.New(keptBytes)
+	objects = s3.New(keptBytes)
 )
 
 // Schemes are those that names may have.
@@ -74,7 +78,7 @@ func find(name string) (s *Storage, path string, err error) {
 // fetchers is what fetches each kind of address.
 var fetchers = map[string]string{
 	"xrootd": "xrdcp", "davs": "gfal-copy", "dav": "gfal-copy", "gsiftp": "gfal-copy", "srm": "gfal-copy",
-	"s3": "aws s3 sync, or s5cmd", "s3a": "aws s3 sync", "gs": "gcloud storage rsync", "gcs": "gcloud storage rsync",
+	"s3a": "aws s3 sync", "gcs": "gcloud storage rsync",
 	"az": "azcopy", "abfs": "azcopy", "abfss": "azcopy", "wasb": "azcopy", "oci": "rclone", "ais": "ais object get", "swift": "rclone",
 	"ftp": "wget", "sftp": "sftp or rsync", "ssh": "rsync", "rsync": "rsync",
 	"hdfs": "hdfs dfs -get", "hf": "hf download", "globus": "globus transfer", "dvc": "dvc pull",
