@@ -1,6 +1,8 @@
 package endtoend
 
 import (
+	"compress/gzip"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -158,4 +160,52 @@ type countingWriter struct {
 func (w *countingWriter) Write(b []byte) (int, error) {
 	w.n.Add(int64(len(b)))
 	return w.ResponseWriter.Write(b)
+}
+
+// TestEndToEndColumnsOfHDF5: of a file on a web server little more is fetched than the columns
+// that are wanted, by few requests.
+func TestEndToEndColumnsOfHDF5(t *testing.T) {
+	dir := t.TempDir()
+	packed, err := os.Open("../../readers/hdf5/testdata/wide.h5.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "wide.h5"), b, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent, requests atomic.Int64
+	files := http.FileServer(http.Dir(dir))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		files.ServeHTTP(&countingWriter{w, &sent}, r)
+	}))
+	defer server.Close()
+	for _, columns := range []string{"c1,c3", "c0,c4", "c2,c5"} { // chunked, contiguous, both
+		sent.Store(0)
+		requests.Store(0)
+		local, web := filepath.Join(dir, "local-"+columns), filepath.Join(dir, "web-"+columns)
+		run(t, "shardify", "convert", filepath.Join(dir, "wide.h5"), "-o", local, "--columns", columns)
+		run(t, "shardify", "convert", server.URL+"/wide.h5", "-o", web, "--columns", columns)
+		a, b := published(t, local), published(t, web)
+		for name, digest := range a {
+			if filepath.Base(name) != "shardify.json" && b[name] != digest {
+				t.Errorf("%s: %s has other bytes", columns, name)
+			}
+		}
+		const wanted = 2 * 4_000_000
+		if n, r := sent.Load(), requests.Load(); n > wanted*12/10 || r > 40 {
+			t.Errorf("%s: %d bytes by %d requests for %d", columns, n, r, wanted)
+		} else {
+			t.Logf("%s: %.3f of the columns' bytes, %d requests", columns, float64(n)/wanted, r)
+		}
+	}
 }

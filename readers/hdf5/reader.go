@@ -168,6 +168,7 @@ func (j *spanRead) read(ctx context.Context, in *rows.Input) error {
 		p := j.in.fields[f]
 		cols[p.object] = append(cols[p.object], colPlace{i, p.leaf})
 	}
+	j.announce(cols)
 	for k := range cols {
 		if len(cols[k]) == 0 {
 			continue
@@ -190,6 +191,24 @@ func (j *spanRead) read(ctx context.Context, in *rows.Input) error {
 }
 
 type colPlace struct{ column, leaf int }
+
+// announce tells the file where the rows of all wanted data sets are, as far as that is known
+// before something is read.
+func (j *spanRead) announce(cols [][]colPlace) {
+	for k := range cols {
+		o := &j.in.blob.Objects[k]
+		if len(cols[k]) == 0 || j.in.blob.Mode == look.ByGroup || o.Item || o.Lists != "" || o.Sparse || o.Once {
+			continue
+		}
+		if a, err := j.in.Dataset(o.Path); err == nil { // else object tells it
+			lo, hi := j.span.Lo, j.span.Hi
+			if j.in.blob.Mode == look.ByFile {
+				lo, hi = 0, a.Rows
+			}
+			a.Announce(&j.work.Buffers, max(lo, 0), min(hi, a.Rows))
+		}
+	}
+}
 
 // annotate adds the sample, if the error knows the row, and the data set.
 func (j *spanRead) annotate(err error, object string) error {

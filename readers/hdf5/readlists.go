@@ -135,6 +135,7 @@ func (j *spanRead) jagged(ctx context.Context, o *look.BlobObject, cols []colPla
 	if s.Hi == s.Lo {
 		return nil
 	}
+	s.A.Announce(&j.work.Buffers, s.Lo, s.Hi)
 	if err := s.Read(ctx, &j.work, j.data); err != nil || m == nil || path.Base(o.Path) != column.MatrixIndices {
 		return err
 	}

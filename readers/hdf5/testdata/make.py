@@ -5,6 +5,7 @@
 Numbers count up from 0 in C order in every data set, so that tests can tell any value
 from its place. The files are committed; the tests need no Python.
 """
+import gzip
 import os
 import zlib
 import h5py
@@ -466,6 +467,17 @@ def turned():
         f.write(b"MATLAB 7.3 MAT-file, written by h5py")
 
 
+def wide():
+    """Six columns of 4 MB, three of them chunked: for tests of what is read of a file on another machine."""
+    with new("wide.h5") as f:
+        for i in range(6):
+            kind = {"chunks": (50_000,)} if i % 2 else {}
+            f.create_dataset("c%d" % i, data=np.resize(np.arange(1000, dtype="f4") + i, 1_000_000), **kind)
+    with open("wide.h5", "rb") as plain, open("wide.h5.gz", "wb") as packed:
+        packed.write(gzip.compress(plain.read(), 9, mtime=0))
+    os.remove("wide.h5")
+
+
 if __name__ == "__main__":
     rows("rows_a.h5", 23)
     rows("rows_b.h5", 9, libver="latest")
@@ -487,3 +499,4 @@ if __name__ == "__main__":
             f["mask"] = count((4, 5, 2), "<u1")
             f["label"] = i
     turned()
+    wide()

@@ -8,6 +8,7 @@
 //	             them, and has the Buffers of one reader
 //	virtual.go   rows that are those of other data sets; slab.go selections
 //	external.go  rows in raw files
+//	announce.go  where rows are, told to files on other machines before they are read
 //	order.go     axes that are read in another order than they are stored in
 //	measures.go  what can be read at all, in which units, and how it is stored
 //
