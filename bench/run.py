@@ -44,7 +44,7 @@ def clock(cmd, out, durable=False):
 
 
 def mib(n):
-    return f"{n / (1 << 20):.0f} MiB"
+    return f"{n / (1 << 20):,.0f} MiB"
 
 
 class Bench:

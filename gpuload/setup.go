@@ -10,6 +10,7 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // plan decides all that the configuration and the manifests decide.
@@ -147,7 +148,7 @@ func (l *Loader) noteOrder() {
 		l.note("inputs that are mixed and do not fit into memory are read sample by sample")
 	}
 	if st.Count(0) == 0 {
-		l.note("an epoch of %d samples has no batch: %d on each of %d ranks want %d samples; use last=pad or a smaller batch", st.Length, st.Batch, st.World, st.Global())
+		l.note("an epoch of %s samples has no batch: %d on each of %d ranks want %s samples; use last=pad or a smaller batch", printable.Count(st.Length), st.Batch, st.World, printable.Count(st.Global()))
 	}
 	l.noteLast()
 	if l.cfg.Shuffle == Block {
@@ -162,7 +163,7 @@ func (l *Loader) noteLast() {
 	switch {
 	case left == 0 || !l.cfg.lastByDefault || st.Count(0) == 0:
 	case st.Last == Drop:
-		l.note("an epoch leaves out %d of %d samples, which fill no batch on every rank: the default with a shuffle; last=short delivers them", left, st.Length)
+		l.note("an epoch leaves out %s of %s samples, which fill no batch on every rank: the default with a shuffle; last=short delivers them", printable.Count(left), printable.Count(st.Length))
 	default:
 		_, _, rows := st.Rows(st.Length - left)
 		l.note("the last batch of an epoch has %d of %d samples on this rank: the default without a shuffle; last=drop leaves it out on every rank", rows, st.Batch)

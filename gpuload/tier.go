@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify/gpuload/internal/tier"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/stage"
 )
 
@@ -167,8 +168,8 @@ func (l *Loader) keep(fixed int64) {
 	n := l.rowsKept()
 	lo := l.keptFrom(n)
 	l.kept = [2]int64{lo, lo + n}
-	l.note("%d of %d samples fit into %s of %s (all take %s): these, from %d on, are gathered there, the others from pinned memory",
-		n, l.set.samples, shardify.FormatSize(l.cfg.DeviceMemory), l.dev, shardify.FormatSize(fixed), lo)
+	l.note("%s of %s samples fit into %s of %s (all take %s): these, from %s on, are gathered there, the others from pinned memory",
+		printable.Count(n), printable.Count(l.set.samples), shardify.FormatSize(l.cfg.DeviceMemory), l.dev, shardify.FormatSize(fixed), printable.Count(lo))
 }
 
 // parts is how many parts of the set are looked at to find those that are drawn from most.
@@ -212,7 +213,7 @@ func (l *Loader) noteWindows(need, budget int64) {
 	w := l.order.Windows(&l.steps)
 	rows := w.Rows()
 	if n := 2 * rows * (need/max(l.set.samples, 1) + 1); n > budget {
-		l.note("two windows of %d samples take about %s; %s were meant for them: a smaller window, or more ranks, take less", rows, shardify.FormatSize(n), shardify.FormatSize(budget))
+		l.note("two windows of %s samples take about %s; %s were meant for them: a smaller window, or more ranks, take less", printable.Count(rows), shardify.FormatSize(n), shardify.FormatSize(budget))
 	}
 }
 

@@ -34,18 +34,18 @@ func show(o *cli.IO, dirs []string, f *flags, r *trainer.Report) {
 	line("run", "%s", r.Run())
 	line("rate", "%s", r.Rate())
 	if b := r.Bound; b != nil {
-		line("at most", "%s if batches cost nothing (measured with synthetic ones): %s of that was reached", trainer.Rates(b.SamplesPerSecond, b.BytesPerSecond), trainer.Percent(min(b.Reached, 1)))
+		line("at most", "%s if batches cost nothing (measured with synthetic ones): %s of that was reached", trainer.Rates(b.SamplesPerSecond, b.BytesPerSecond), printable.Percent(min(b.Reached, 1)))
 	}
 	if r.Steps > 1 {
 		if s.StepSeconds > 0 {
-			line("utilisation", "%s of the time went to the accelerator's steps%s", trainer.Percent(r.Utilization), r.LateText())
+			line("utilisation", "%s of the time went to the accelerator's steps%s", printable.Percent(r.Utilization), r.LateText())
 		}
 		w := &r.Wait
-		line("wait", "p50 %s, p99 %s, at most %s a step", trainer.Seconds(w.P50), trainer.Seconds(w.P99), trainer.Seconds(w.Max))
+		line("wait", "p50 %s, p99 %s, at most %s a step", printable.Seconds(w.P50), printable.Seconds(w.P99), printable.Seconds(w.Max))
 	}
 	line("first batch", "%s", r.FirstText())
-	line("work", "read %s, gather %s, copy %s (summed over %s)", trainer.Seconds(r.Work.Read), trainer.Seconds(r.Work.Gather), trainer.Seconds(r.Work.Copy), printable.Of(int64(s.Workers*s.Ranks), "worker"))
-	line("cpu", "%s: %.3g core-seconds per GB, %.2f cores busy", trainer.Seconds(r.CPU.Seconds), r.CPU.PerGB, r.CPU.Cores)
+	line("work", "read %s, gather %s, copy %s (summed over %s)", printable.Seconds(r.Work.Read), printable.Seconds(r.Work.Gather), printable.Seconds(r.Work.Copy), printable.Of(int64(s.Workers*s.Ranks), "worker"))
+	line("cpu", "%s: %s, %s cores busy", printable.Seconds(r.CPU.Seconds), r.CPUText(), printable.Fixed(r.CPU.Cores, 2))
 	line("memory", "%s; the process had %s at most", r.MemoryText(), cli.PeakMemory())
 	line("read", "%s", r.ReadText())
 	ranks(o, r)
@@ -75,7 +75,7 @@ func ranks(o *cli.IO, r *trainer.Report) {
 			return
 		}
 		k := &r.Ranks[i]
-		o.Result("  rank %-3d %12s samples/s, utilisation %s, wait p99 %s", i, printable.Count(int64(k.SamplesPerSecond)), trainer.Percent(k.Utilization), trainer.Seconds(k.Wait.P99))
+		o.Result("  rank %-3d %12s samples/s, utilisation %s, wait p99 %s", i, printable.Count(int64(k.SamplesPerSecond)), printable.Percent(k.Utilization), printable.Seconds(k.Wait.P99))
 	}
 }
 

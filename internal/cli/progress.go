@@ -79,7 +79,7 @@ func (b *Bar) Converting(p pipeline.Progress) {
 		shuffled = ", " + printable.Count(p.Gathered) + " in their order"
 	}
 	b.o.Note("%s of %s samples%s, %s of %s, %s of %s, %s", printable.Count(p.Samples), printable.Count(p.AllSamples), shuffled,
-		shardify.FormatSize(p.Bytes), shardify.FormatSize(p.AllBytes), printable.Count(p.Shards), printable.Of(p.AllShards, "shard"), printable.Seconds(p.Seconds))
+		shardify.FormatSize(p.Bytes), shardify.FormatSize(p.AllBytes), printable.Count(p.Shards), printable.Of(p.AllShards, "shard"), printable.About(p.Seconds))
 }
 
 // Copying shows a copy.
@@ -130,7 +130,7 @@ func (b *Bar) Training(all int64, look func() (steps, bytes int64)) (stop func()
 			return
 		}
 		seconds := time.Since(begun).Seconds()
-		b.o.Note("%s, %s after %s", printable.Of(steps, "step"), shardify.FormatSize(bytes), printable.Seconds(seconds))
+		b.o.Note("%s, %s after %s", printable.Of(steps, "step"), shardify.FormatSize(bytes), printable.About(seconds))
 		b.o.Object("progress", struct {
 			Steps   int64   `json:"steps"`
 			Bytes   int64   `json:"bytes"`

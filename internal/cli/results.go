@@ -93,7 +93,7 @@ func trainFolder(output string, m *index.Manifest) string {
 func (o *IO) happened(m *index.Manifest) {
 	if m.Dropped > 0 {
 		of := m.Samples - m.Copied + m.Dropped
-		o.Result("kept: %s of %s, %.1f %%", printable.Count(of-m.Dropped), printable.Of(of, "sample"), 100*float64(of-m.Dropped)/float64(of))
+		o.Result("kept: %s of %s, %s", printable.Count(of-m.Dropped), printable.Of(of, "sample"), printable.Percent(float64(of-m.Dropped)/float64(of)))
 	}
 	for _, c := range m.Counts {
 		o.Result("  %s: %s", c.Name, printable.Count(c.N))

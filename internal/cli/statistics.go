@@ -38,7 +38,7 @@ func (o *IO) Statistics(rep *stats.Report, r inspect.Request, took time.Duration
 	}
 	lead := []string{fmt.Sprintf("%s, read as %s in %s.", printable.Of(rep.Samples, "sample"), r.Format.Name, printable.Seconds(took.Seconds()))}
 	w := bufio.NewWriter(file)
-	if err := errors.Join(inspect.Page("What is in "+strings.Join(names, ", "), lead, rep).Write(w), w.Flush()); err != nil {
+	if err := errors.Join(inspect.Page("Statistics of "+strings.Join(names, ", "), lead, rep).Write(w), w.Flush()); err != nil {
 		return err
 	}
 	if err := file.Commit(); err != nil {

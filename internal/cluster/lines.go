@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/printable"
@@ -48,7 +47,7 @@ func (r *Report) Lines() []string {
 	if r.Rate > 0 {
 		left := ""
 		if r.ETA > 0 {
-			left = ", about " + span(time.Duration(r.ETA*float64(time.Second))) + " left"
+			left = ", about " + printable.About(r.ETA) + " left"
 		}
 		line("rate", "%s/s%s", shardify.FormatSize(int64(r.Rate)), left)
 	}
@@ -180,17 +179,4 @@ func (t *Task) line(line func(label, format string, args ...any), label string) 
 	if t.Cure != "" {
 		line("", "-> %s", t.Cure)
 	}
-}
-
-// span writes a duration for people.
-func span(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%.1f h", d.Hours())
-	}
-	return fmt.Sprintf("%.1f days", d.Hours()/24)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // facts says what a sample is and why, where the source does not say so itself.
@@ -52,7 +53,7 @@ func (r *Report) arrayFacts(o format.Options) []string {
 		lines = append(lines, "compressed: a file is decoded from its beginning, by one core")
 	}
 	if r.Inputs > 1 {
-		lines = append(lines, fmt.Sprintf("the %d files are joined along axis 0; --sample file makes each of them one sample", r.Inputs))
+		lines = append(lines, fmt.Sprintf("the %s files are joined along axis 0; --sample file makes each of them one sample", printable.Count(int64(r.Inputs))))
 	}
 	return lines
 }

@@ -53,7 +53,7 @@ func Page(title string, lead []string, r *stats.Report) *page.Page {
 	p.Sections = append(p.Sections, overview(r, links))
 	for i := range r.Fields {
 		if i == pageFields {
-			p.Sections = append(p.Sections, page.Section{Title: "More fields", Text: fmt.Sprintf("%d more fields are in the table only; choose some with --columns to see their charts.", len(r.Fields)-i)})
+			p.Sections = append(p.Sections, page.Section{Title: "More fields", Text: printable.Count(int64(len(r.Fields)-i)) + " more fields are in the table only; choose some with --columns to see their charts."})
 			break
 		}
 		if s := fieldSection(&r.Fields[i], len(r.Fields) > compactFrom); len(s.Parts) > 0 {
@@ -66,7 +66,7 @@ func Page(title string, lead []string, r *stats.Report) *page.Page {
 		for _, g := range d.First {
 			row := ""
 			for _, n := range g {
-				row += strconv.FormatInt(n, 10) + " "
+				row += printable.Count(n) + " "
 			}
 			rows = append(rows, []string{row})
 		}
@@ -92,9 +92,6 @@ func overview(r *stats.Report, links []string) page.Section {
 		Right: []bool{false, false, true, true, true, true, true, true, true, true}}
 	for i := range r.Fields {
 		for _, row := range fieldRows(&r.Fields[i]) {
-			if n, err := strconv.ParseInt(row[2], 10, 64); err == nil {
-				row[2] = printable.Count(n)
-			}
 			t.Rows, t.Links = append(t.Rows, append(row[:10:10], row[11])), append(t.Links, links[i])
 		}
 	}
@@ -148,7 +145,7 @@ func classBars(f *stats.Field) page.Part {
 			rest += c.Count
 		}
 		list = list[:pageClasses-1]
-		b.Caption = fmt.Sprintf("The largest %d of %d classes", len(list), len(f.Classes))
+		b.Caption = fmt.Sprintf("The largest %d of %s classes", len(list), printable.Count(int64(len(f.Classes))))
 	}
 	for i := range list {
 		b.Bars = append(b.Bars, page.Bar{Name: ClassName(&list[i], f), Value: float64(list[i].Count), Text: printable.Count(list[i].Count)})
@@ -175,7 +172,7 @@ func histogram(parts []page.Part, caption, x string, s *stats.Summary, tone page
 	}
 	parts = append(parts, g)
 	if h.Below+h.Above >= 1 {
-		parts = append(parts, page.Text(fmt.Sprintf("Beyond the chart: %.0f below, %.0f above.", h.Below, h.Above)))
+		parts = append(parts, page.Text(fmt.Sprintf("Beyond the chart: %s below, %s above.", printable.Value(h.Below), printable.Value(h.Above))))
 	}
 	return parts
 }

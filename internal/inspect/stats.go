@@ -70,11 +70,11 @@ func lengthName(f *stats.Field) string {
 }
 
 func summaryRow(name, typ string, s *stats.Summary, note string) []string {
-	row := []string{name, typ, strconv.FormatInt(s.Count, 10), "", "", "", "", "", "", "", "", note}
+	row := []string{name, typ, printable.Count(s.Count), "", "", "", "", "", "", "", "", note}
 	if s.Count == 0 {
 		return row
 	}
-	for i, v := range []string{shortText(s.Min.String()), Short(s.At(0.01)), Short(s.At(0.5)), Short(s.At(0.99)), shortText(s.Max.String()), shortOrNone(s.Mean), shortOrNone(s.Std),
+	for i, v := range []string{exact(s.Min.String()), printable.Value(s.At(0.01)), printable.Value(s.At(0.5)), printable.Value(s.At(0.99)), exact(s.Max.String()), valueOrNone(s.Mean), valueOrNone(s.Std),
 		spark(s.Histogram)} {
 		row[3+i] = v
 	}
@@ -86,7 +86,7 @@ func notesOf(f *stats.Field, s *stats.Summary) string {
 	var notes []string
 	add := func(n int64, what string) {
 		if n > 0 {
-			notes = append(notes, strconv.FormatInt(n, 10)+" "+what)
+			notes = append(notes, printable.Count(n)+" "+what)
 		}
 	}
 	if s.Count == 0 && s.NaN > 0 && s.Inf == 0 {
@@ -105,46 +105,23 @@ func notesOf(f *stats.Field, s *stats.Summary) string {
 	return strings.Join(notes, ", ")
 }
 
-// Short writes a number with four digits.
-func Short(x float64) string {
-	if x == math.Trunc(x) && math.Abs(x) < 1e6 {
-		return strconv.FormatFloat(x, 'f', -1, 64)
-	}
-	s := strconv.FormatFloat(x, 'g', 4, 64)
-	if m, e, ok := strings.Cut(s, "e"); ok {
-		n, err := strconv.Atoi(e)
-		if err == nil {
-			return m + "e" + strconv.Itoa(n)
-		}
-	}
-	return s
-}
-
-func shortOrNone(x *float64) string {
+func valueOrNone(x *float64) string {
 	if x == nil {
 		return "-"
 	}
-	return Short(*x)
+	return printable.Value(*x)
 }
 
-// shortText shortens an exact extreme.
-func shortText(s string) string {
-	if len(s) <= 7 {
-		return s
-	}
+// exact is an extreme as the report has it, which may be an integer beyond 2^53.
+func exact(s string) string {
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil {
 		return s
 	}
-	return Short(x)
+	return printable.Value(x)
 }
 
-func percent(n, of int64) string {
-	if of == 0 {
-		return "0 %"
-	}
-	return strconv.FormatFloat(100*float64(n)/float64(of), 'f', 1, 64) + " %"
-}
+func percent(n, of int64) string { return printable.Percent(float64(n) / float64(max(of, 1))) }
 
 var sparks = []rune(" ▁▂▃▄▅▆▇█")
 
@@ -176,10 +153,10 @@ func classLines(f *stats.Field, samples int64) (lines []string) {
 	}
 	for i, c := range f.Classes {
 		if i == shownClasses {
-			lines = append(lines, fmt.Sprintf("... and %d more", len(f.Classes)-i))
+			lines = append(lines, "... and "+printable.Count(int64(len(f.Classes)-i))+" more")
 			break
 		}
-		lines = append(lines, fmt.Sprintf("%s  %d (%s)", ClassName(&c, f), c.Count, percent(c.Count, samples)))
+		lines = append(lines, fmt.Sprintf("%s  %s (%s)", ClassName(&c, f), printable.Count(c.Count), percent(c.Count, samples)))
 	}
 	return lines
 }
@@ -197,11 +174,11 @@ func ClassName(c *stats.Class, f *stats.Field) string {
 
 func imageLines(m *stats.Images) (lines []string) {
 	for _, k := range slices.Sorted(maps.Keys(m.Types)) {
-		lines = append(lines, fmt.Sprintf("%s  %d", k, m.Types[k]))
+		lines = append(lines, fmt.Sprintf("%s  %s", k, printable.Count(m.Types[k])))
 	}
 	if m.Width != nil && m.Width.Count > 0 {
-		lines = append(lines, fmt.Sprintf("width %s to %s, median %s; height %s to %s, median %s", m.Width.Min, m.Width.Max, Short(m.Width.At(0.5)),
-			m.Height.Min, m.Height.Max, Short(m.Height.At(0.5))))
+		lines = append(lines, fmt.Sprintf("width %s to %s, median %s; height %s to %s, median %s", exact(m.Width.Min.String()), exact(m.Width.Max.String()), printable.Value(m.Width.At(0.5)),
+			exact(m.Height.Min.String()), exact(m.Height.Max.String()), printable.Value(m.Height.At(0.5))))
 	}
 	if m.Unreadable > 0 {
 		lines = append(lines, printable.Of(m.Unreadable, "image")+" of a kind that is not known here, or damaged")

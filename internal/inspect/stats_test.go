@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/internal/stats"
 )
 
@@ -52,8 +53,8 @@ func TestTerminalHistogramsHaveNoTeeth(t *testing.T) {
 	}
 	flat := map[string]string{"f64": floats(r.Float64), "far from zero": floats(func() float64 { return 1e9 + 1e6*r.Float64() })}
 	for _, k := range []int{2, 7, 24, 25, 30, 37, 59, 60, 61, 100, 101, 121, 1000, 100_003} {
-		flat["i64 below "+Short(float64(k))] = ints(func(i int) int64 { return int64(i % k) })
-		flat["negative i64 above -"+Short(float64(k))] = ints(func(i int) int64 { return -int64(i % k) })
+		flat["i64 below "+printable.Value(float64(k))] = ints(func(i int) int64 { return int64(i % k) })
+		flat["negative i64 above -"+printable.Value(float64(k))] = ints(func(i int) int64 { return -int64(i % k) })
 	}
 	for name, s := range flat {
 		l := levels(s)
@@ -63,7 +64,7 @@ func TestTerminalHistogramsHaveNoTeeth(t *testing.T) {
 	}
 	hills := map[string]string{"f64": floats(r.NormFloat64), "far from zero": floats(func() float64 { return 300 + r.NormFloat64() })}
 	for _, std := range []float64{3, 5, 7, 8, 9, 10, 15, 30, 1000} {
-		hills["i64 of std "+Short(std)] = ints(func(int) int64 { return int64(math.Round(std * r.NormFloat64())) })
+		hills["i64 of std "+printable.Value(std)] = ints(func(int) int64 { return int64(math.Round(std * r.NormFloat64())) })
 	}
 	for name, s := range hills {
 		l := levels(s)

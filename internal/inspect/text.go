@@ -118,7 +118,7 @@ func writeFields(w io.Writer, fields []Field, inputs int64) {
 func rowOf(f *Field, inputs int64) row {
 	r := row{printable.Name(f.Name), TypeOf(&f.Field), bytesOr(f.SampleBytes), bytesOr(f.Bytes), printable.Name(notes(&f.Field))}
 	if f.Files > 0 {
-		r.note = strings.TrimSpace(fmt.Sprintf("in %d of %d files  %s", f.Files, inputs, r.note))
+		r.note = strings.TrimSpace(fmt.Sprintf("in %s of %s files  %s", printable.Count(f.Files), printable.Count(inputs), r.note))
 	}
 	return r
 }
@@ -138,7 +138,7 @@ func notes(f *shardify.Field) string {
 		if len(l) > 8 {
 			s += ", ..."
 		}
-		out = append(out, fmt.Sprintf("%d names: %s", len(l), s))
+		out = append(out, fmt.Sprintf("%s names: %s", printable.Count(int64(len(l))), s))
 	}
 	for _, k := range []string{"unit", "time"} {
 		if v := f.Attrs[k]; v != "" {
@@ -179,7 +179,7 @@ func grouped(fields []Field) []row {
 		for _, f := range g {
 			each, all = sum(each, f.SampleBytes), sum(all, f.Bytes)
 		}
-		rows = append(rows, row{printable.Name(prefix(g[0].Name)) + "*", TypeOf(&g[0].Field), bytesOr(each), bytesOr(all), printable.Sprintf("%d fields, %s ... %s", len(g), g[0].Name, g[len(g)-1].Name)})
+		rows = append(rows, row{printable.Name(prefix(g[0].Name)) + "*", TypeOf(&g[0].Field), bytesOr(each), bytesOr(all), printable.Sprintf("%s fields, %s ... %s", printable.Count(int64(len(g))), g[0].Name, g[len(g)-1].Name)})
 	}
 	return rows
 }

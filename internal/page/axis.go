@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // Unit is how numbers of an axis are written.
@@ -13,81 +15,22 @@ type Unit int
 
 // The units.
 const (
-	Plain   Unit = iota // 1.5k, 20M
+	Plain   Unit = iota // 0.25, 1,500, 2.5e7
 	Seconds             // 20 µs, 1.5 s, 2 min
-	Bytes               // 1.5 KiB
-	Percent             // of 1: 0.5 is 50 %
+	Percent             // of 1: 0.5 is 50.0 %
 )
 
-// Format writes a number with up to three digits.
+// Format writes a number as all of shardify does.
 func Format(x float64, u Unit) string {
 	switch {
-	case math.IsNaN(x) || math.IsInf(x, 0):
+	case !finite(x):
 		return "-"
-	case x < 0:
-		return "-" + Format(-x, u)
 	case u == Percent:
-		return digits(x*100) + " %"
-	case x == 0:
-		return "0"
+		return printable.Percent(x)
+	case u == Seconds && x != 0:
+		return printable.Seconds(x)
 	}
-	switch u {
-	case Seconds:
-		return duration(x)
-	case Bytes:
-		return scaled(x, 1024, " ", "B", "KiB", "MiB", "GiB", "TiB", "PiB")
-	}
-	if x < 1 {
-		return digits(x)
-	}
-	return scaled(x, 1000, "", "", "k", "M", "G", "T", "P")
-}
-
-func duration(x float64) string {
-	each, name := timeUnit(x)
-	return digits(x/each) + name
-}
-
-// timeUnit is what a time of x seconds is best written in.
-func timeUnit(x float64) (seconds float64, name string) {
-	for _, s := range []struct {
-		limit, each float64
-		name        string
-	}{{0.9995e-6, 1e-9, " ns"}, {0.9995e-3, 1e-6, " µs"}, {0.9995, 1e-3, " ms"}, {120, 1, " s"}, {7200, 60, " min"}} {
-		if x < s.limit {
-			return s.each, s.name
-		}
-	}
-	return 3600, " h"
-}
-
-func scaled(x, base float64, space string, names ...string) string {
-	i := 0
-	for x >= base*0.9995 && i < len(names)-1 {
-		x, i = x/base, i+1
-	}
-	if names[i] == "" {
-		space = ""
-	}
-	return digits(x) + space + names[i]
-}
-
-// digits writes three significant digits, never with an exponent in the usual range.
-func digits(x float64) string {
-	switch {
-	case x == 0:
-		return "0"
-	case x >= 100:
-		return strconv.FormatFloat(math.Round(x), 'f', 0, 64)
-	case x < 1e-4:
-		return strconv.FormatFloat(x, 'g', 2, 64)
-	}
-	places := 2 - int(math.Floor(math.Log10(x)*(1+1e-12)))
-	s := strconv.FormatFloat(x, 'f', max(places, 0), 64)
-	if strings.Contains(s, ".") {
-		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
-	}
-	return s
+	return printable.Value(x)
 }
 
 // ticks are up to about n round numbers from lo to hi.
@@ -108,9 +51,6 @@ func ticks(lo, hi float64, n int, u Unit) []float64 {
 
 // niceStep is the smallest round step that is not less than x.
 func niceStep(x float64, u Unit) float64 {
-	if u == Bytes && x > 1 {
-		return math.Exp2(math.Ceil(math.Log2(x)))
-	}
 	if u == Seconds && x > 5 {
 		for _, s := range []float64{10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400} {
 			if x <= s {
@@ -127,17 +67,31 @@ func niceStep(x float64, u Unit) float64 {
 	return 10 * scale
 }
 
-// labels writes the numbers of one axis: alike in unit and, as far as their distance
-// asks for it, in places.
-func labels(at []float64, u Unit) []string {
+// alike writes numbers that stand side by side: all with an exponent, or none.
+func alike(at []float64, u Unit) []string {
 	out := make([]string, len(at))
+	exponents := false
 	for i, v := range at {
-		out[i] = Format(v, u)
+		if out[i] = Format(v, u); u == Percent && finite(v) {
+			out[i] = printable.Value(v*100) + " %" // no more decimal places than they need
+		}
+		exponents = exponents || u == Plain && strings.Contains(out[i], "e")
 	}
+	for i, v := range at {
+		if exponents && finite(v) && v != 0 {
+			out[i] = printable.Scientific(v)
+		}
+	}
+	return out
+}
+
+// labels writes the numbers of one axis, times in one unit.
+func labels(at []float64, u Unit) []string {
+	out := alike(at, u)
 	if u != Seconds || len(at) < 2 {
 		return out
 	}
-	each, name := timeUnit(max(math.Abs(at[0]), math.Abs(at[len(at)-1])))
+	each, name := printable.TimeUnit(max(math.Abs(at[0]), math.Abs(at[len(at)-1])))
 	step := (at[1] - at[0]) / each
 	places := 0
 	for places < 9 && math.Abs(step-math.Round(step)) > 1e-6*step {
@@ -145,7 +99,7 @@ func labels(at []float64, u Unit) []string {
 	}
 	for i, v := range at {
 		if out[i] = "0"; math.Abs(v) > 1e-9*math.Abs(at[1]-at[0]) {
-			out[i] = strconv.FormatFloat(v/each, 'f', places, 64) + name
+			out[i] = printable.Fixed(v/each, places) + name
 		}
 	}
 	return out

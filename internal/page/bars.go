@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // Bars is amounts side by side, each with its name, as horizontal bars.
@@ -89,8 +91,8 @@ func (h *Histogram) write(w *writer) {
 	}
 	yt := whole(ticks(0, top*1.02, 4, Plain))
 	f.y1 = max(top, yt[len(yt)-1])
-	for _, v := range yt {
-		f.left = max(f.left, textWidth(Format(v, Plain))+12)
+	for _, v := range labels(yt, Plain) {
+		f.left = max(f.left, textWidth(v)+12)
 	}
 	// Few bins are not stretched over the whole page.
 	f.right = min(f.right, f.left+90*float64(len(h.Bins)))
@@ -160,10 +162,9 @@ func (h *Histogram) even(lo, hi float64) bool {
 // distinct writes numbers in ascending order, with as many digits as tell neighbours
 // apart.
 func distinct(values []float64, u Unit) []string {
-	out := make([]string, len(values))
+	out := alike(values, u)
 	same := false
-	for i, v := range values {
-		out[i] = Format(v, u)
+	for i := range values {
 		same = same || i > 0 && out[i] == out[i-1]
 	}
 	if !same || u != Plain {
@@ -179,7 +180,7 @@ func distinct(values []float64, u Unit) []string {
 	places := max(int(math.Ceil(-math.Log10(step))), 0)
 	for i, v := range values {
 		if most < 1e12 && places < 9 {
-			out[i] = strconv.FormatFloat(v, 'f', places, 64)
+			out[i] = printable.Fixed(v, places)
 		} else {
 			out[i] = strconv.FormatFloat(v, 'g', min(max(int(math.Ceil(math.Log10(most/step)))+1, 3), 15), 64)
 		}

@@ -26,7 +26,7 @@ func everything() *Page {
 		Sections: []Section{{Title: hostile, Text: hostile, Parts: []Part{
 			Text(hostile),
 			&Table{Caption: hostile, Head: []string{"a", hostile}, Rows: [][]string{{hostile, "1"}, {"only one"}, nil}, Right: []bool{false, true}, Names: true},
-			&Lines{Caption: hostile, X: hostile, Y: hostile, XUnit: Seconds, YUnit: Bytes, Series: []Series{
+			&Lines{Caption: hostile, X: hostile, Y: hostile, XUnit: Seconds, YUnit: Percent, Series: []Series{
 				{Name: hostile, X: []float64{0, 1, 2, 3}, Y: []float64{1, nan, inf}, Fill: true},
 				{Name: "b", Tone: 1, X: []float64{0, 1, 2}, Y: []float64{5e9, 0, 3}},
 			}, Marks: []Mark{{hostile, 2, 1e9}, {"far away", 3, 1e30}, {"none", 4, nan}}},
@@ -180,7 +180,7 @@ func TestLabelsStayInsideAndApart(t *testing.T) {
 			from = span * r.Float64() * 1000
 		}
 		n := 1 + r.IntN(200)
-		l := &Lines{X: "time since the first batch", Y: "samples a second", XUnit: Unit(r.IntN(3)), YUnit: Unit(r.IntN(4)), Series: []Series{{Name: "a"}}}
+		l := &Lines{X: "time since the first batch", Y: "samples a second", XUnit: Unit(r.IntN(3)), YUnit: Unit(r.IntN(3)), Series: []Series{{Name: "a"}}}
 		h := &Histogram{X: "wait", Y: "steps", Unit: Unit(r.IntN(3))}
 		tl := &Timeline{X: "time", From: from, To: from + span, Lanes: []Lane{{Name: "gather"}}}
 		for i := range n {
@@ -202,7 +202,7 @@ func TestLabelsStayInsideAndApart(t *testing.T) {
 func TestNumbersOfAnAxisDiffer(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5000 {
-		u := Unit(r.IntN(4))
+		u := Unit(r.IntN(3))
 		lo, span := 0.0, math.Pow(10, r.Float64()*18-9)
 		if u == Seconds && r.IntN(2) == 0 {
 			lo = span * 100 * r.Float64()
@@ -228,10 +228,9 @@ func TestFormat(t *testing.T) {
 		u    Unit
 		want string
 	}{
-		{0, Plain, "0"}, {1, Plain, "1"}, {0.25, Plain, "0.25"}, {999.4, Plain, "999"}, {999.6, Plain, "1k"}, {1500, Plain, "1.5k"}, {2.5e6, Plain, "2.5M"}, {-12345, Plain, "-12.3k"},
+		{0, Plain, "0"}, {1, Plain, "1"}, {0.25, Plain, "0.25"}, {999.44, Plain, "999.4"}, {999.96, Plain, "1,000"}, {1500, Plain, "1,500"}, {2.5e6, Plain, "2,500,000"}, {-12345.4, Plain, "-12,345"}, {2.5e7, Plain, "2.5e7"},
 		{0, Seconds, "0"}, {1.5e-9, Seconds, "1.5 ns"}, {20e-6, Seconds, "20 µs"}, {0.9996e-3, Seconds, "1 ms"}, {1.5, Seconds, "1.5 s"}, {90, Seconds, "90 s"}, {600, Seconds, "10 min"}, {10800, Seconds, "3 h"},
-		{512, Bytes, "512 B"}, {1536, Bytes, "1.5 KiB"}, {3 << 30, Bytes, "3 GiB"},
-		{0.5, Percent, "50 %"}, {1, Percent, "100 %"}, {0.0005, Percent, "0.05 %"},
+		{0.5, Percent, "50.0 %"}, {1, Percent, "100.0 %"}, {0.0004, Percent, "0.04 %"},
 		{math.NaN(), Plain, "-"}, {math.Inf(1), Seconds, "-"},
 	} {
 		if got := Format(c.v, c.u); got != c.want {

@@ -65,11 +65,6 @@ func TestWordsAreCounted(t *testing.T) {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
-	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 119: "119 s", 120: "2 min", 7200: "2.0 h"} {
-		if got := Seconds(s); got != want {
-			t.Errorf("%v: %q, want %q", s, got, want)
-		}
-	}
 }
 
 func TestWrap(t *testing.T) {

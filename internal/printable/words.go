@@ -2,27 +2,9 @@ package printable
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
-
-// Count writes a number for people: 1,281,167.
-func Count(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// Of writes a count with its noun: "1 shard", "12 shards".
-func Of(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return Count(n) + " " + noun + "s"
-}
 
 // Quote writes a word as a POSIX shell would take it. Of one that cannot be printed it
 // makes the form $'...', which POSIX has since 2024 and shells have had for long.
@@ -37,19 +19,6 @@ func Quote(s string) string {
 		return escaped(s)
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// Seconds writes a duration for people.
-func Seconds(s float64) string {
-	switch {
-	case s < 10:
-		return fmt.Sprintf("%.1f s", s)
-	case s < 120:
-		return fmt.Sprintf("%.0f s", s)
-	case s < 7200:
-		return fmt.Sprintf("%.0f min", s/60)
-	}
-	return fmt.Sprintf("%.1f h", s/3600)
 }
 
 func escaped(s string) string {

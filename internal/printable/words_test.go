@@ -9,11 +9,3 @@ func TestQuotedWordsSurviveTheShell(t *testing.T) {
 		}
 	}
 }
-
-func TestCount(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", 1281167: "1,281,167"} {
-		if got := Count(n); got != want {
-			t.Errorf("%d: %s", n, got)
-		}
-	}
-}

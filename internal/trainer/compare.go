@@ -69,7 +69,7 @@ var compared = []setting{
 	{"set", func(n *Named) string { return strings.Join(n.Path, ", ") }, nil},
 	count("batch", func(n *Named) int { return n.Settings.Batch }),
 	{"columns", func(n *Named) string { return printable.Few(n.Settings.Columns) }, nil},
-	{"step", func(n *Named) string { return Seconds(n.Settings.StepSeconds) }, nil},
+	{"step", func(n *Named) string { return printable.Seconds(n.Settings.StepSeconds) }, nil},
 	{"shuffle", func(n *Named) string { return n.Settings.Shuffle }, nil},
 	{"device", func(n *Named) string { return n.Settings.Device }, nil},
 	{"tier", func(n *Named) string { return n.Settings.Tier }, nil},
@@ -105,7 +105,7 @@ func (c *Comparison) table() (head []string, rows [][]string) {
 	for _, s := range c.differ {
 		head = append(head, s.name)
 	}
-	head = append(head, "samples/s", "of the first", "GB/s", "utilisation", "wait p99", "core-s/GB", "limit")
+	head = append(head, "samples/s", "of the first", "bytes/s", "utilisation", "wait p99", "core-s/GiB", "limit")
 	for i := range c.Runs {
 		n := &c.Runs[i]
 		var row []string
@@ -114,12 +114,12 @@ func (c *Comparison) table() (head []string, rows [][]string) {
 		}
 		of, used := "-", "-"
 		if first := c.Runs[0].SamplesPerSecond; first > 0 {
-			of = Percent(n.SamplesPerSecond / first)
+			of = printable.Percent(n.SamplesPerSecond / first)
 		}
 		if n.Settings.StepSeconds > 0 {
-			used = Percent(n.Utilization)
+			used = printable.Percent(n.Utilization)
 		}
-		rows = append(rows, append(row, figure(n.SamplesPerSecond), of, figure(n.BytesPerSecond*1e-9), used, Seconds(n.Wait.P99), figure(n.CPU.PerGB), n.Limit))
+		rows = append(rows, append(row, rate(n.SamplesPerSecond), of, bytesRate(n.BytesPerSecond), used, printable.Seconds(n.Wait.P99), printable.Value(n.CPU.perGiB()), n.Limit))
 	}
 	return head, rows
 }
@@ -159,7 +159,7 @@ func (c *Comparison) Page() *page.Page {
 	bars := &page.Bars{Caption: "samples a second"}
 	for i := range c.Runs {
 		n := &c.Runs[i]
-		bars.Bars = append(bars.Bars, page.Bar{Name: c.name(n, ""), Value: n.SamplesPerSecond, Text: figure(n.SamplesPerSecond)})
+		bars.Bars = append(bars.Bars, page.Bar{Name: c.name(n, ""), Value: n.SamplesPerSecond, Text: rate(n.SamplesPerSecond)})
 	}
 	rates := page.Section{Title: "Rates", Parts: []page.Part{bars}}
 	for _, s := range c.differ {

@@ -34,7 +34,7 @@ func (r *Report) Page(set string) *page.Page {
 		p.Sections = append(p.Sections, r.throughput(), r.time(), r.timeline(), r.waiting())
 	}
 	p.Sections = append(p.Sections, r.work(), r.settings())
-	p.Foot = "Rates and shares leave out the first batch of every rank and what came before it. Utilisation is as DLIO (MLPerf Storage) defines it: the share of the time in which the accelerator computed. GB are 10⁹ bytes."
+	p.Foot = "Rates and shares leave out the first batch of every rank and what came before it. Utilisation is as DLIO (MLPerf Storage) defines it: the share of the time in which the accelerator computed."
 	if r.Settings.Traced {
 		p.Foot += " The timeline was recorded during the run, which costs some processor time."
 	}
@@ -47,18 +47,18 @@ func upper(s string) string {
 
 func (r *Report) figures() []page.Figure {
 	f := []page.Figure{
-		{Value: figure(r.SamplesPerSecond), Label: "samples a second"},
-		{Value: figure(r.BytesPerSecond * 1e-9), Label: "GB a second"},
-		{Value: Percent(r.Utilization), Label: "utilisation", Note: fmt.Sprintf("%s in %s s%s", printable.Of(r.Steps, "step"), figure(r.Seconds), r.LateText())},
-		{Value: page.Format(r.Wait.P50, page.Seconds), Label: "wait a step, median", Note: fmt.Sprintf("p99 %s, at most %s", page.Format(r.Wait.P99, page.Seconds), page.Format(r.Wait.Max, page.Seconds))},
-		{Value: figure(r.CPU.PerGB), Label: "core-seconds per GB", Note: fmt.Sprintf("%.2f cores busy", r.CPU.Cores)},
-		{Value: page.Format(r.First.Wait, page.Seconds), Label: "to the first batch"},
+		{Value: rate(r.SamplesPerSecond), Label: "samples a second"},
+		{Value: shardify.FormatSize(int64(r.BytesPerSecond)), Label: "a second"},
+		{Value: printable.Percent(r.Utilization), Label: "utilisation", Note: fmt.Sprintf("%s in %s%s", printable.Of(r.Steps, "step"), printable.Seconds(r.Seconds), r.LateText())},
+		{Value: printable.Seconds(r.Wait.P50), Label: "wait a step, median", Note: fmt.Sprintf("p99 %s, at most %s", printable.Seconds(r.Wait.P99), printable.Seconds(r.Wait.Max))},
+		{Value: printable.Value(r.CPU.perGiB()), Label: "core-seconds per GiB", Note: printable.Fixed(r.CPU.Cores, 2) + " cores busy"},
+		{Value: printable.Seconds(r.First.Wait), Label: "to the first batch"},
 	}
 	if r.Settings.StepSeconds == 0 {
-		f[2] = page.Figure{Value: printable.Count(r.Steps), Label: "steps", Note: "in " + figure(r.Seconds) + " s, with nothing computed"}
+		f[2] = page.Figure{Value: printable.Count(r.Steps), Label: "steps", Note: "in " + printable.Seconds(r.Seconds) + ", with nothing computed"}
 	}
 	if b := r.Bound; b != nil {
-		f[0].Note = Percent(b.Reached) + " of " + figure(b.SamplesPerSecond) + ", which batches that cost nothing give"
+		f[0].Note = printable.Percent(b.Reached) + " of " + rate(b.SamplesPerSecond) + ", which batches that cost nothing give"
 	}
 	return f
 }
@@ -93,15 +93,15 @@ func (r *Report) throughput() page.Section {
 	if b := r.Bound; b != nil {
 		samples.Marks = append(samples.Marks, page.Mark{Name: "if batches cost nothing", Tone: toneGather, Y: b.SamplesPerSecond})
 	}
-	gb := make([]float64, n)
+	mib := make([]float64, n)
 	for i, v := range p.Rates[flowBytes] {
-		gb[i] = v * 1e-9
+		mib[i] = v / (1 << 20)
 	}
 	bytes := &page.Lines{
-		X: sinceFirst, Y: "GB a second", XUnit: page.Seconds,
-		Series: []page.Series{{Name: "GB a second", Tone: toneRead, X: x, Y: gb, Fill: true}},
+		X: sinceFirst, Y: "MiB a second", XUnit: page.Seconds,
+		Series: []page.Series{{Name: "MiB a second", Tone: toneRead, X: x, Y: mib, Fill: true}},
 	}
-	return page.Section{Title: "Throughput", Text: "Delivered to " + who(r) + ", averaged over " + page.Format(p.Seconds, page.Seconds) + ".", Parts: []page.Part{samples, bytes}}
+	return page.Section{Title: "Throughput", Text: "Delivered to " + who(r) + ", averaged over " + printable.Seconds(p.Seconds) + ".", Parts: []page.Part{samples, bytes}}
 }
 
 func who(r *Report) string {
@@ -151,7 +151,7 @@ func (r *Report) timeline() page.Section {
 	s.Parts = append(s.Parts, r.lanesOf("The first steps", r.detail.head, from, to))
 	if at := worstStep(r.detail); at > shownSteps {
 		from, to := window(r.detail.worst, at-shownSteps*2/3, shownSteps)
-		s.Parts = append(s.Parts, r.lanesOf("Around the longest wait, "+page.Format(r.detail.most, page.Seconds), r.detail.worst, from, to))
+		s.Parts = append(s.Parts, r.lanesOf("Around the longest wait, "+printable.Seconds(r.detail.most), r.detail.worst, from, to))
 	}
 	return s
 }
@@ -208,7 +208,7 @@ func (r *Report) lanesOf(caption string, list []Event, from, to float64) page.Pa
 		l := page.Lane{Name: name, Tone: laneTones[name]}
 		for _, e := range list {
 			if e.Lane == name && e.End >= from && e.Begin <= to {
-				title := fmt.Sprintf("%s, step %d, %s", e.Name, e.Step, page.Format(e.End-e.Begin, page.Seconds))
+				title := fmt.Sprintf("%s, step %d, %s", e.Name, e.Step, printable.Seconds(e.End-e.Begin))
 				if e.Bytes > 0 {
 					title += ", " + shardify.FormatSize(e.Bytes)
 				}
@@ -229,7 +229,7 @@ func (r *Report) waiting() page.Section {
 	}
 	w := &r.Wait
 	text := fmt.Sprintf("Half of the steps waited %s or less, 99 of 100 %s or less, none longer than %s; together %s.",
-		page.Format(w.P50, page.Seconds), page.Format(w.P99, page.Seconds), page.Format(w.Max, page.Seconds), page.Format(w.Total, page.Seconds))
+		printable.Seconds(w.P50), printable.Seconds(w.P99), printable.Seconds(w.Max), printable.Seconds(w.Total))
 	return page.Section{Title: "Waits", Text: text, Parts: []page.Part{h}}
 }
 
@@ -246,8 +246,8 @@ func (r *Report) work() page.Section {
 	t := &page.Table{Caption: "Ranks", Head: []string{"rank", "steps", "samples a second", "utilisation", "wait p50", "wait p99", "at most"}, Right: []bool{true, true, true, true, true, true, true}}
 	for i := range r.Ranks {
 		k := &r.Ranks[i]
-		t.Rows = append(t.Rows, []string{fmt.Sprint(i), printable.Count(k.Steps), figure(k.SamplesPerSecond), Percent(k.Utilization),
-			page.Format(k.Wait.P50, page.Seconds), page.Format(k.Wait.P99, page.Seconds), page.Format(k.Wait.Max, page.Seconds)})
+		t.Rows = append(t.Rows, []string{fmt.Sprint(i), printable.Count(k.Steps), rate(k.SamplesPerSecond), printable.Percent(k.Utilization),
+			printable.Seconds(k.Wait.P50), printable.Seconds(k.Wait.P99), printable.Seconds(k.Wait.Max)})
 	}
 	s.Parts = append(s.Parts, t)
 	return s

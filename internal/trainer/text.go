@@ -3,47 +3,41 @@ package trainer
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/page"
 	"github.com/shardify/shardify/internal/printable"
 )
 
-// Percent writes a share.
-func Percent(x float64) string {
-	switch {
-	case x > 0.9995 && x < 1:
-		return fmt.Sprintf("%.2f %%", math.Floor(x*1e4)/100) // 99.99 is not 100
-	case x < 0.001 && x > 0:
-		return fmt.Sprintf("%.2g %%", x*100)
-	}
-	return fmt.Sprintf("%.1f %%", x*100)
-}
-
 // Rates writes samples and bytes a second.
 func Rates(samples, bytes float64) string {
-	return fmt.Sprintf("%s samples/s, %s/s", figure(samples), shardify.FormatSize(int64(bytes)))
+	return rate(samples) + " samples/s, " + bytesRate(bytes)
 }
 
-// figure writes a positive number with three digits or more.
-func figure(x float64) string {
-	switch {
-	case x >= 100:
+// rate writes samples a second, never with an exponent.
+func rate(x float64) string {
+	if x >= 1000 {
 		return printable.Count(int64(math.Round(x)))
-	case x >= 1e-3 || x == 0:
-		return strconv.FormatFloat(x, 'g', 3, 64)
 	}
-	return strconv.FormatFloat(x, 'g', 2, 64)
+	return printable.Value(x)
 }
+
+func bytesRate(x float64) string { return shardify.FormatSize(int64(x)) + "/s" }
+
+// CPUText is the processor time for each GiB in words.
+func (r *Report) CPUText() string {
+	return printable.Value(r.CPU.perGiB()) + " core-seconds per GiB"
+}
+
+// perGiB is PerGB in the unit that people see everywhere else.
+func (c *CPU) perGiB() float64 { return c.PerGB * (1 << 30) / 1e9 }
 
 // Run is what was run, in words.
 func (r *Report) Run() string {
 	s := &r.Settings
 	list := []string{
 		fmt.Sprintf("batch %s (%s)", printable.Count(int64(s.Batch)), shardify.FormatSize(s.BatchBytes)),
-		fmt.Sprintf("step %g ms", s.StepSeconds*1e3), "shuffle " + s.Shuffle, "device " + s.Device,
+		fmt.Sprintf("step %s", printable.Seconds(s.StepSeconds)), "shuffle " + s.Shuffle, "device " + s.Device,
 	}
 	if s.Synthetic {
 		list = append(list, "synthetic")
@@ -66,22 +60,19 @@ func (r *Report) Rate() string {
 	if r.Settings.Ranks > 1 {
 		each = " a rank"
 	}
-	return fmt.Sprintf("%s (%s%s, %s, %s s)", Rates(r.SamplesPerSecond, r.BytesPerSecond), printable.Of(r.Steps, "step"), each, printable.Of(r.Epochs, "epoch")+" completed", figure(r.Seconds))
+	return fmt.Sprintf("%s (%s%s, %s, %s)", Rates(r.SamplesPerSecond, r.BytesPerSecond), printable.Of(r.Steps, "step"), each, printable.Of(r.Epochs, "epoch")+" completed", printable.Seconds(r.Seconds))
 }
-
-// Seconds writes a duration.
-func Seconds(s float64) string { return page.Format(s, page.Seconds) }
 
 // FirstText is the way to the first batch in words.
 func (r *Report) FirstText() string {
 	f := &r.First
-	text := "after " + Seconds(f.Wait)
+	text := "after " + printable.Seconds(f.Wait)
 	var of []string
 	if f.Stage > 0 {
-		of = append(of, Seconds(f.Stage)+" staging the shards")
+		of = append(of, printable.Seconds(f.Stage)+" staging the shards")
 	}
 	if f.Fill > 0 {
-		of = append(of, Seconds(f.Fill)+" reading the set into memory")
+		of = append(of, printable.Seconds(f.Fill)+" reading the set into memory")
 	}
 	if of != nil {
 		text += ", of which " + strings.Join(of, " and ")
@@ -118,5 +109,5 @@ func (r *Report) LateText() string {
 	if r.Late < worthSaying {
 		return ""
 	}
-	return fmt.Sprintf(" (steps of %s took %s: the processors are busy otherwise)", Seconds(r.Settings.StepSeconds), Seconds(r.Settings.StepSeconds*(1+r.Late)))
+	return fmt.Sprintf(" (steps of %s took %s: the processors are busy otherwise)", printable.Seconds(r.Settings.StepSeconds), printable.Seconds(r.Settings.StepSeconds*(1+r.Late)))
 }

@@ -13,7 +13,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
-from . import clib, loaderconfig, options, outputs, ranks, skipping
+from . import amounts, clib, loaderconfig, options, outputs, ranks, skipping
 from .columns import Plan
 from .delivery import Delivery
 from .epochs import Epoch
@@ -274,9 +274,9 @@ class Loader(Generic[B]):
 
     def _warn_of_none(self, want: int, ranks: int, level: int) -> None:
         warnings.warn(
-            "shardify.Loader has no batch: an epoch has %d samples, batch_size=%d on %d rank%s and drop_last want %d or "
+            "shardify.Loader has no batch: an epoch has %s samples, batch_size=%d on %d rank%s and drop_last want %d or "
             "more; a smaller batch_size or drop_last=False delivers them"
-            % (self._info["length"], self.batch_size, ranks, "s"[: ranks > 1], want),
+            % (amounts.count(self._info["length"]), self.batch_size, ranks, "s"[: ranks > 1], want),
             stacklevel=level,
         )
 
@@ -287,7 +287,8 @@ class Loader(Generic[B]):
         if left == 0 or len(self) == 0:
             return
         if self._last == "drop":
-            text = "an epoch leaves out %d of %d samples, which fill no batch on every rank: the default with a shuffle; " % (left, length)
+            text = "an epoch leaves out %s of %s samples, which fill no batch on every rank: the default with a shuffle; "
+            text %= amounts.count(left), amounts.count(length)
             text += 'last="short" delivers them'
         else:
             rows = min(max(left - self.rank * self.batch_size, 0), self.batch_size)

@@ -6,6 +6,7 @@ import base64
 from html import escape
 from typing import Any, List, Sequence
 
+from . import amounts
 from .dataset import Dataset
 from .errors import ShardifyError, printable
 from .loaderconfig import IMAGES
@@ -21,7 +22,7 @@ _KINDS = ((b"\x89PNG", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"), (b"B
 def dataset(ds: Dataset[Any]) -> str:
     folders = ", ".join(m.folder for m in ds._manifests)
     size = sum(int(m.raw["bytes"]) for m in ds._manifests)
-    head = "%s: %s samples, %s shards, %s" % (folders, format(len(ds), ","), format(len(ds._shards), ","), _size(size))
+    head = "%s: %s samples, %s shards, %s" % (folders, amounts.count(len(ds)), amounts.count(len(ds._shards)), amounts.size(size))
     return summary(head, ds.schema) + _thumbnails(ds)
 
 
@@ -64,11 +65,3 @@ def _thumbnails(ds: Dataset[Any]) -> str:
 
 def _text(s: str) -> str:
     return escape(printable(s.replace("\n", "\\n")))
-
-
-def _size(n: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if n < 1024 or unit == "TiB":
-            break
-        n /= 1024
-    return "%d B" % n if unit == "B" else "%.3g %s" % (n, unit)

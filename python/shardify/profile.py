@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
 
-from . import usage
+from . import amounts, usage
 from .loader import Loader
 from .usage import Usage
 
@@ -149,11 +149,10 @@ class Profile:
 
     @property
     def verdict(self) -> str:
-        each = 1e3 * self.wait / self.steps
         if not self.stepped:
-            head = "a step shorter than %.2f ms waits" % each
+            head = "a step shorter than %s waits" % amounts.seconds(self.wait / self.steps)
         else:
-            head = "the step waits %.1f %% of the time" % (100 - 100 * (self.utilization or 0))
+            head = "the step waits %s of the time" % amounts.percent(1 - (self.utilization or 0))
         if self.bound == "consumer":
             return "bound by the consumer: " + head
         why = "%s; bound by %s" % (head, self._cause())
@@ -181,21 +180,21 @@ class Profile:
             "workers": "the workers: %d of them compute all the time" % workers,
             "threads": "threads of this process: they compute all the time",
             "read": "reading: while the step waits nothing computes; %s/s came from storage"
-            % _bytes(self.used.disk / self.seconds),
+            % amounts.size(self.used.disk / self.seconds),
         }[bound]
 
     def __str__(self) -> str:
         n, workers = self.steps, sum(self.used.workers.values())
         slow = sorted(self.waits)[-1 - n // 20]
         lines = [
-            "%s: %d steps, after %d that are not counted" % (self.loader, n, self.warmup),
-            "  wait         %10.3f ms a step, one in 20 over %.3f ms; first batch %.3f s"
-            % (1e3 * self.wait / n, 1e3 * slow, self.first_wait),
-            "  step         %10.3f ms" % (1e3 * self.step / n) if self.stepped else "  step                  -",
-            "  utilisation  %10.1f %%" % (100 * (self.utilization or 0)) if self.stepped else "",
-            "  rate         %10s samples/s, %s/s"
-            % (format(round(self.samples_per_second), ","), _bytes(self.bytes_per_second)),
-            "  cores        %10.2f busy: %.2f here, %.2f in %d workers"
+            "%s: %s steps, after %d that are not counted" % (self.loader, amounts.count(n), self.warmup),
+            "  wait         %s a step, one in 20 over %s; first batch %s"
+            % (amounts.seconds(self.wait / n), amounts.seconds(slow), amounts.seconds(self.first_wait)),
+            "  step         " + (amounts.seconds(self.step / n) if self.stepped else "-"),
+            "  utilisation  " + amounts.percent(self.utilization or 0) if self.stepped else "",
+            "  rate         %s samples/s, %s/s"
+            % (amounts.count(self.samples_per_second), amounts.size(self.bytes_per_second)),
+            "  cores        %.2f busy: %.2f here, %.2f in %d workers"
             % (
                 self.core_seconds / self.seconds,
                 self.used.own / self.seconds,
@@ -205,14 +204,6 @@ class Profile:
             "  verdict      " + self.verdict,
         ]
         return "\n".join(line for line in lines if line)
-
-
-def _bytes(n: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if n < 1000 or unit == "GB":
-            return "%.3g %s" % (n, unit)
-        n /= 1000
-    raise AssertionError
 
 
 def _function(step: Step) -> Callable[[Any], Any]:
