@@ -186,7 +186,7 @@ def python(call):
 
 # ---- the report ----
 
-# What a batch costs, as gpuload's TestWhatABatchCosts counts it on the stand-in.
+# What a batch costs, as gpuload's TestWhatABatchCostsTheDriver counts it on the stand-in.
 COUNTS = {"launches": 1, "calls that queue or wait": 5, "calls for the thread": 7, "bytes over the link for each delivered": 1.02, "sample numbers made by the host": 0}
 # Figures of data sheets and of others' measurements, used where none of ours is there.
 SHEET = {

@@ -323,9 +323,9 @@ func (p *program) check() (err error) {
 	return err
 }
 
-// TestHostWindowsAreReadBeforeTheyAreFilledAgain: a GPU that is late gathers from windows in host
+// TestDeviceReadsHostWindowsBeforeTheyAreFilledAgain: a GPU that is late gathers from windows in host
 // memory when the loader has long wanted to read on.
-func TestHostWindowsAreReadBeforeTheyAreFilledAgain(t *testing.T) {
+func TestDeviceReadsHostWindowsBeforeTheyAreFilledAgain(t *testing.T) {
 	fake := useFakeDriver(t)
 	fake.Configure(fakecuda.Order, "late")
 	p := &program{fake: fake, untold: map[*Batch]bool{}}

@@ -28,14 +28,18 @@ type Device struct {
 	kernels map[string]uintptr
 	copies  uintptr // stream of the copy engine
 	gathers uintptr // stream of the kernels
-	batch   bool    // several copies by one call
-	flight  [4]string
-	at      int
-	lost    error
-	live    map[closer]struct{} // what Close gives back
-	speed   Speed
-	grid    uint32 // blocks of kernels that read host memory
-	wide    uint32 // and of those that read device memory
+	// Records in it: how many there were, the event of the newest, and those that the host
+	// knows to be reached.
+	gathered, reached uint64
+	newest            *event
+	batch             bool // several copies by one call
+	flight            [4]string
+	at                int
+	lost              error
+	live              map[closer]struct{} // what Close gives back
+	speed             Speed
+	grid              uint32 // blocks of kernels that read host memory
+	wide              uint32 // and of those that read device memory
 
 	mu     sync.RWMutex
 	pinned []*pinned // by address

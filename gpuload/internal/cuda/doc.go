@@ -27,8 +27,8 @@
 // stream. What the host gathers for a batch goes by the gathering stream, too, copied by the
 // kernel itself where it is little, so that a batch has one wait for its consumers and one event
 // behind it; a window may be loaded again behind the event of the last batch that reads it.
-// The host waits for nothing but for its own memory to be read: everything else is
-// ordered by events on the device. An event that was never recorded makes a wait
+// The host waits for nothing but for its own memory to be read, once for several batches: everything
+// else is ordered by events on the device. An event that was never recorded makes a wait
 // for it a no-op in the driver; here it is an error.
 //
 // # Memory

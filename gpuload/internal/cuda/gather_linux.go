@@ -404,19 +404,29 @@ func (s *Slot) copyAll(sends []Send, b *Batch) error {
 	return s.pieces.flush(s.d, stream)
 }
 
-// mostByKernel is up to how many bytes of the host's part of a batch the kernel copies, too: that
-// saves a call of the driver, and the copy engine's start.
-const mostByKernel = 256 << 10
+// byKernel is up to how many bytes of the host's part of a batch the kernel copies, too: as long as
+// what it is slower takes less than a call of the driver and the copy engine's start.
+func (d *Device) byKernel() int64 {
+	const start, least, most = 8e-6, 256 << 10, 4 << 20
+	read, engine := d.speed.Read, d.speed.Engine
+	if read == 0 {
+		read, engine = typicalRead, typicalEngine
+	}
+	if read >= engine {
+		return most
+	}
+	return int64(min(max(start*read*engine/(engine-read), least), most))
+}
 
 // copiedByKernel tells whether the kernel is to copy what is sent.
 func (s *Slot) copiedByKernel(sends []Send, b *Batch) bool {
-	total := 0
+	total := int64(0)
 	for _, m := range sends {
-		if total += len(m.From); addressOf(m.From)%16 != 0 {
+		if total += int64(len(m.From)); addressOf(m.From)%16 != 0 {
 			return false
 		}
 	}
-	return s.launches(b) && len(b.Engine) == 0 && total <= mostByKernel && len(b.Columns)+len(sends) <= maxColumns
+	return s.launches(b) && len(b.Engine) == 0 && total <= s.d.byKernel() && len(b.Columns)+len(sends) <= maxColumns
 }
 
 // reading notes that a stream reads host memory of the batch.

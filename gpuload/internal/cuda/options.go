@@ -79,5 +79,9 @@ type Speed struct {
 	Batch bool `json:"batch"`
 }
 
-// typicalEngineRow is EngineRow where nothing was measured.
-const typicalEngineRow = 64 << 10
+// What an H100 has, where nothing was measured.
+const (
+	typicalEngineRow = 64 << 10
+	typicalRead      = 35e9
+	typicalEngine    = 52e9
+)

@@ -278,7 +278,7 @@ func (s *Slot) Reuse(ctx context.Context) error {
 		list = append(list, &s.sent)
 	}
 	if s.listing {
-		list = append(list, &s.gathered)
+		list = append(list, s.d.behind(&s.gathered))
 	}
 	if err := s.d.await(ctx, list...); err != nil {
 		return err

@@ -258,9 +258,15 @@ func gatherExactly(t *testing.T, d *Device) {
 // What the host has gathered arrives beside what the kernel gathers: a little is copied by the
 // kernel, more by the copy engine.
 func TestWhatIsSentArrivesBesideAKernel(t *testing.T) {
+	const mostByKernel = 480_000 // so that the kernel takes 8 us longer than the engine
 	f := newFake(t, fakecuda.Default()...)
 	eachOrder(t, f, func(t *testing.T) {
 		d := f.open(t, Options{})
+		for _, v := range [][3]float64{{50e9, 25e9, 4 << 20}, {1e9, 50e9, 256 << 10}, {30e9, 60e9, mostByKernel}} {
+			if d.speed.Read, d.speed.Engine = v[0], v[1]; d.byKernel() != int64(v[2]) {
+				t.Fatalf("%v: %d bytes by the kernel", v, d.byKernel())
+			}
+		}
 		sizes := []int64{0, 1, 15, 16, 33, 4096, 70_001, mostByKernel - 80_000, mostByKernel + 1}
 		s, err := d.NewSlot(SlotOptions{Tensors: []int64{16 * 32, mostByKernel + 1, 128}, Rows: 16})
 		check(t, err)

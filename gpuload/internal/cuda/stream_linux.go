@@ -11,6 +11,9 @@ type event struct {
 	// recorded counts how often it was: a wait for an event never recorded would
 	// wait for nothing.
 	recorded uint64
+	// number is that of its newest record among those in the stream of the gathers; 0: it was
+	// recorded elsewhere.
+	number uint64
 }
 
 var errNeverRecorded = errors.New("cuda: wait for an event that was never recorded")
@@ -25,6 +28,10 @@ func (d *Device) record(e *event, stream uintptr) error {
 		return err
 	}
 	e.recorded++
+	if e.number = 0; stream == d.gathers && stream != 0 {
+		d.gathered++
+		d.newest, e.number = e, d.gathered
+	}
 	return nil
 }
 
@@ -111,7 +118,11 @@ func (d *Device) settle() error {
 		if stream == 0 {
 			continue
 		}
-		if err := d.noted(d.drv.streamSynchronize(stream)); err != nil && !lost {
+		err := d.noted(d.drv.streamSynchronize(stream))
+		if err == nil && stream == d.gathers {
+			d.reached = d.gathered
+		}
+		if err != nil && !lost {
 			all = append(all, err)
 		}
 	}

@@ -142,14 +142,16 @@ func (d *Device) await(ctx context.Context, events ...*event) error {
 		return err
 	}
 	var handles []uintptr
+	number := uint64(0)
 	d.order.Lock()
 	err := d.lost
 	if d.ended {
 		err = ErrClosed
 	}
 	for _, e := range events {
-		if e.recorded > 0 {
+		if e.recorded > 0 && (e.number == 0 || e.number > d.reached) {
 			handles = append(handles, e.handle)
+			number = max(number, e.number)
 		}
 	}
 	d.order.Unlock()
@@ -164,10 +166,22 @@ func (d *Device) await(ctx context.Context, events ...*event) error {
 		}
 		return nil
 	})
+	d.order.Lock()
+	defer d.order.Unlock()
 	if err != nil {
-		d.order.Lock()
-		defer d.order.Unlock()
-		err = d.noted(err)
+		return d.noted(err)
 	}
-	return err
+	d.reached = max(d.reached, number)
+	return nil
+}
+
+// behind is an event in the stream of the gathers that is behind e, or e. It is the newest, so
+// that one wait of the host is enough for the batches that were made since e, too.
+func (d *Device) behind(e *event) *event {
+	d.order.Lock()
+	defer d.order.Unlock()
+	if e.number > d.reached && d.newest.number > e.number {
+		return d.newest
+	}
+	return e
 }
