@@ -23,6 +23,8 @@ var faults = []struct{ what, file, is, becomes string }{
 	{"a consumer that does not tell is not waited for", "cuda/handover_linux.go", "unknown = s.unknown && len(streams) == 0", "unknown = false"},
 	{"only the newest stream is noted", "cuda/handover_linux.go", "h.users = append(h.users, u)", "h.users = append(h.users[:0], u)"},
 	{"host memory is written before it was read", "cuda/slot_linux.go", "if err := s.d.await(ctx, list...)", "if err := s.d.await(ctx, list[:0]...)"},
+	{"who copies a batch does not leave it", "cuda/handover_linux.go", "		return s.leave(stream)\n	})\n}\n\n// copySent", "		return nil\n	})\n}\n\n// copySent"},
+	{"one wait is taken for that of later batches", "cuda/visit_linux.go", "d.reached = max(d.reached, number)", "d.reached = d.gathered"},
 	{"gathers do not wait for loads of windows", "cuda/gather_linux.go", "s.d.wait(s.d.gathers, &w.loaded)", "s.isDone()"},
 	{"loads of windows do not wait for gathers", "cuda/window_linux.go", "w.d.wait(w.d.copies, e)", "error(nil)"},
 	{"memory of windows is written before it was copied", "device/cuda.go", "Mirrored:\n		return c.window.Wait(ctx)", "Mirrored:\n		return ctx.Err()"},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload/internal/cuda"
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
@@ -107,6 +108,7 @@ type program struct {
 	untold  map[*Batch]bool // somebody reads it on a stream that only Release is to wait for
 	reads   []read
 	lines   []string
+	copies  bool // some batches are copied, and the copies are read
 }
 
 // read is a batch's x as a stream saw it.
@@ -152,6 +154,7 @@ func (p *program) run() (err error) {
 		p.streams = append(p.streams, Stream(s))
 	}
 	c := p.config()
+	p.copies = p.r.IntN(3) == 0
 	p.say("order %s, %+v", order, c)
 	if p.l, err = p.set.Loader(c); errors.Is(err, shardify.ErrUnsupported) { // hardly any sample fits
 		c.DeviceMemory = 1 << 20
@@ -171,6 +174,9 @@ func (p *program) run() (err error) {
 		}
 	}
 	p.say("close with %d held", len(p.held))
+	if p.copies { // the copies are in memory of the device, which goes with it
+		p.fake.Finish()
+	}
 	err = p.l.Close()
 	for _, b := range p.held {
 		err = errors.Join(err, p.read(b, p.streams[0]), b.ReleaseOn())
@@ -263,8 +269,42 @@ func (p *program) use(b *Batch) error {
 		err := errors.Join(b.Ready(s), p.read(b, s), b.Leave(s))
 		p.say("stream %#x left", s)
 		return err
+	case 3:
+		if p.copies && !p.l.isClosed() {
+			return p.copy(b, s)
+		}
+	case 4:
+		if err := b.Wait(bg); err != nil {
+			return err
+		}
 	}
 	return errors.Join(b.Ready(s), p.read(b, s))
+}
+
+// copy copies a batch's columns to memory of the consumer, and reads x there.
+func (p *program) copy(b *Batch, s Stream) error {
+	var list []DeviceCopy
+	var sizes []int64
+	for _, name := range b.Columns() {
+		t, err := b.Tensor(name)
+		if err != nil {
+			return err
+		}
+		n := int64(t.DType.Size())
+		for _, k := range t.Shape {
+			n *= k
+		}
+		list, sizes = append(list, DeviceCopy{From: t, Bytes: n}), append(sizes, n)
+	}
+	to, err := p.l.dev.(*device.CUDA).Driver.NewSlot(cuda.SlotOptions{Tensors: sizes})
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].To = uintptr(to.Ptr(i))
+	}
+	p.say("copy on %#x", s)
+	return errors.Join(b.CopyOn(s, list...), p.readAt(b, s, list[0].To))
 }
 
 func (p *program) read(b *Batch, s Stream) error {
@@ -272,6 +312,10 @@ func (p *program) read(b *Batch, s Stream) error {
 	if err != nil {
 		return err
 	}
+	return p.readAt(b, s, t.Ptr)
+}
+
+func (p *program) readAt(b *Batch, s Stream, at uintptr) error {
 	rows := b.Batch()
 	n := int64(rows * p.set.row)
 	if n == 0 {
@@ -286,7 +330,7 @@ func (p *program) read(b *Batch, s Stream) error {
 	if b.slot.Load() != nil && p.l.isClosed() {
 		err = b.Ready(s)
 	}
-	if r := p.fake.Read(uintptr(s), uint64(t.Ptr), uint64(n), &to[0]); r != 0 {
+	if r := p.fake.Read(uintptr(s), uint64(at), uint64(n), &to[0]); r != 0 {
 		err = errors.Join(err, fmt.Errorf("read: %d", r))
 	}
 	return err
