@@ -44,7 +44,8 @@ func (j *Job) beside(s shardify.Span) int64 {
 
 // layout is how samples stand in fragments.
 func layout(p *plan.Plan, f *flow.Flow) shuffle.Layout {
-	l := shuffle.Layout{Schema: f.Schema, Keyed: p.Keyed, Copies: f.MostCopies() > 1}
+	grouped := p.Grouping != nil // numbers of samples are keys
+	l := shuffle.Layout{Schema: f.Schema, Keyed: p.Keyed, Copies: f.MostCopies() > 1, Wide: grouped, Inputs: grouped}
 	for _, s := range p.Spans {
 		l.Wide = l.Wide || s.Hi > math.MaxUint32
 		l.Inputs = l.Inputs || s.Input > 0

@@ -102,7 +102,7 @@ func (j *Job) gathered(ctx context.Context, shards []int) (bool, error) {
 
 // Tidy removes the fragments of a finished shuffle.
 func (j *Job) Tidy() error {
-	if j.Plan.Shuffle == "" {
+	if !j.Plan.Scatters() {
 		return nil
 	}
 	return clearScratch(j.scratch())

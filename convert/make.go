@@ -33,7 +33,9 @@ type Request struct {
 	// Helpers are the fields of the source that were opened for operations alone.
 	Helpers []string
 	Split   *plan.Split // nil: one data set
-	Shuffle string      // ShuffleNone, ShuffleBlock, ShuffleGlobal; "" is none
+	// Grouping is how Source makes samples of rows; nil: it gives samples.
+	Grouping *plan.Grouping
+	Shuffle  string // ShuffleNone, ShuffleBlock, ShuffleGlobal; "" is none
 	// Provenance adds the field OriginField and the list InputsName.
 	Provenance bool
 	// Pool and Jobs are for surveys, which read data when the plan is made. Known is an
@@ -58,7 +60,7 @@ type Request struct {
 func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 	p := &plan.Plan{
 		Version: plan.Version, Input: r.Input, Columns: r.Args.Columns, InputOptions: r.Args.Options,
-		Recipe: r.Recipe, OnError: r.OnError, MaxSample: r.MaxSample, Schema: r.Source.Schema(), Table: r.Args.Table,
+		Recipe: r.Recipe, Grouping: r.Grouping, OnError: r.OnError, MaxSample: r.MaxSample, Schema: r.Source.Schema(), Table: r.Args.Table,
 	}
 	r.setOutput(p)
 	if p.OnError == "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
 	"golang.org/x/sync/errgroup"
 )
@@ -24,6 +25,11 @@ func (r *Request) scan(ctx context.Context, p *plan.Plan, f *flow.Flow, upto int
 	job := &Job{Plan: p, Source: r.Source, Pool: r.Pool, Jobs: r.Jobs, flow: f}
 	if job.Pool == nil {
 		job.Pool = shardify.NewPool(defaultPool)
+	}
+	if c, ok := r.Source.(format.Collector); ok {
+		if err := c.Collect(ctx, p.Spans, job.Pool, job.jobs(), nil); err != nil {
+			return nil, why(ctx, err)
+		}
 	}
 	parts := surveyParts(p.Spans)
 	job.left.Store(int64(len(parts)))

@@ -85,6 +85,9 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 	if err := j.bind(); err != nil {
 		return err
 	}
+	if err := j.bringTogether(ctx, units); err != nil {
+		return why(ctx, err)
+	}
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(j.jobs())
 	until(each, j.Source, j.Plan.Table)
@@ -110,6 +113,33 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 		err = storage.Flush(ctx, j.Store) // a task that says it is done may be on another machine than merge
 	}
 	return why(ctx, err)
+}
+
+// bringTogether has the source bring together what the units still have to do.
+func (j *Job) bringTogether(ctx context.Context, units []int) error {
+	c, ok := j.Source.(format.Collector)
+	if !ok {
+		return nil
+	}
+	var spans []shardify.Span
+	for _, u := range units {
+		if u < 0 || u >= len(j.Plan.Units) {
+			return fmt.Errorf("unit %d of %d", u, len(j.Plan.Units))
+		}
+		for i := j.Plan.Units[u].Lo; i < j.Plan.Units[u].Hi; i++ {
+			r, err := j.receipts().portion(i)
+			if err != nil {
+				return err
+			}
+			if x := j.Plan.Shards[i]; r == nil {
+				spans = append(spans, j.Plan.Spans[x.Lo:x.Hi]...)
+			}
+		}
+	}
+	if len(spans) == 0 {
+		return nil
+	}
+	return c.Collect(ctx, spans, j.Pool, j.jobs(), j.scratch())
 }
 
 // why replaces the bare news that ctx was cancelled by the cause.

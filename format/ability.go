@@ -5,11 +5,23 @@ import (
 	"errors"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // Reopener is a Source of files that may be read again after an error that a network
 // file system gives for a moment: Reopen has new readers open them anew.
 type Reopener interface{ Reopen() }
+
+// Ranger is a Source whose readers of run 0 read any samples of an input at once, whatever
+// the spans that it gave.
+type Ranger interface{ ReadsRanges() }
+
+// Collector is a Source whose samples stand all over the inputs: they are brought together in
+// scratch files, in front of the first span that is read. It may be asked again, for other
+// spans. A nil store is the system's folder for temporary files.
+type Collector interface {
+	Collect(ctx context.Context, spans []shardify.Span, pool *shardify.Pool, jobs int, store storage.Store) error
+}
 
 // Skip is samples [Lo, Hi) of an input that are left out because they are damaged; all of
 // an input whose samples cannot be counted if Lo is Hi.

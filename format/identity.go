@@ -14,6 +14,9 @@ const golden = 0x9e3779b97f4a7c15
 // given one by one, each has its own. Sources that have no files have inputs beyond the
 // table.
 func (t *Table) NameHash(i uint32) uint64 {
+	if t != nil && t.ByKey {
+		return 0
+	}
 	if t == nil || int64(i) >= int64(t.Len()) {
 		return shardify.Mix(uint64(i) + golden)
 	}

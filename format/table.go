@@ -26,6 +26,8 @@ type Table struct {
 	root  []uint32
 	size  []int64
 	mtime []int64
+	// ByKey: samples are who their numbers say they are, whatever their input.
+	ByKey bool
 	// Inputs whose name an earlier one has, and how many earlier ones; see twin.
 	once  sync.Once
 	twins map[uint32]uint64

@@ -142,6 +142,9 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 	if s.Shuffle == "" {
 		s.Shuffle = plan.ShuffleNone
 	}
+	if r["group-rows"] != "" {
+		return refuse("it was made with --group-rows %s, and rows of its samples may stand in further inputs: convert all of them together", r["group-rows"])
+	}
 	for _, name := range []string{"limit", "range"} {
 		if r[name] != "" {
 			return refuse("it was made with --%s %s, which says nothing about further inputs: convert them and use merge-sets", name, r[name])

@@ -16,7 +16,7 @@ import (
 // operations look at.
 func (s *Settings) openFields(ctx context.Context, p *Prepared, src format.Input, r readers.Request) (*readers.Opened, error) {
 	var err error
-	if r.Columns, p.helpers, err = s.shape.Columns(s.Columns, s.splitFields()...); err != nil {
+	if r.Columns, p.helpers, err = s.shape.Columns(s.Columns, append(s.splitFields(), s.keyFields()...)...); err != nil {
 		return nil, s.shapeError(shardify.Usage("%v", err))
 	}
 	if r.Columns == nil {
@@ -24,7 +24,12 @@ func (s *Settings) openFields(ctx context.Context, p *Prepared, src format.Input
 	}
 	o, err := readers.Open(ctx, src, r)
 	if err == nil {
-		p.helpers, err = s.shape.Helpers(p.helpers, s.Columns, o.Source.Schema())
+		if p.helpers, err = s.shape.Helpers(p.helpers, s.Columns, o.Source.Schema()); err == nil {
+			err = s.group(ctx, p, src, o)
+		}
+		if err != nil {
+			o.Source.Close()
+		}
 		return o, err
 	}
 	if len(r.Columns) == len(s.Columns) || r.FilesFrom != nil {

@@ -52,6 +52,13 @@ var Keys = []Key{
 	{"files-from", "", GroupInput, "`FILE`: read names of inputs from it, ended by zero bytes or line feeds; - is standard input", func(s *Settings) Value { return (*value.Text)(&s.FilesFrom) }},
 	{"follow-symlinks", "", GroupInput, "follow symbolic links in input folders to any place; without it those that leave the folder are refused", func(s *Settings) Value { return (*value.Bool)(&s.FollowSymlinks) }},
 
+	{"group-rows", "", GroupInput, "`[NAME=]KEY,...`: rows with equal keys are one sample, with lists of the other fields; NAME counts them, rows if left out", func(s *Settings) Value { return (*value.Text)(&s.GroupRows) }},
+	{"group-rows-per-file", "", GroupInput, "keys of --group-rows begin anew in each file", func(s *Settings) Value { return (*value.Bool)(&s.GroupRowsPerFile) }},
+	{"group-order", "", GroupInput, "rows of a key that stand apart are collected in scratch files, if there are any, or refused", func(s *Settings) Value {
+		return value.OneOf(&s.GroupOrder, plan.OrderAuto, plan.OrderAdjacent)
+	}},
+	{"once", "", GroupInput, "`FIELD,...`: fields with one value for all rows of a sample, which is checked; no lists are made of them", func(s *Settings) Value { return (*value.List)(&s.Once) }},
+
 	{"output", "o", GroupOutput, "`FOLDER`: where the shards go", func(s *Settings) Value { return (*value.Text)(&s.Output) }},
 	{"format", "", GroupOutput, "`FORMAT`: output format; mmap for numbers, wds for files if left out", func(s *Settings) Value { return (*value.Text)(&s.Format) }},
 	{"shard-size", "", GroupOutput, "size of a shard, about; 32MiB to 2GiB if left out", func(s *Settings) Value { return (*value.Size)(&s.ShardSize) }},

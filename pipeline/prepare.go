@@ -158,7 +158,7 @@ func (p *Prepared) choose(jobs int, memory int64) {
 func (p *Prepared) finish(compile flow.Compile) {
 	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Compile = p.Plan, p.Store, p.Jobs, compile
 	p.Job.Pool = shardify.NewPool(poolLimit(p.Memory))
-	if folder := p.ScratchFolder(); p.Plan.Shuffle != "" && folder != "" {
+	if folder := p.ScratchFolder(); p.Plan.Scatters() && folder != "" {
 		p.Job.Scratch = local.NewDir(folder, local.SyncNone)
 	}
 }
@@ -282,7 +282,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 		return shardify.Usage("%v", err)
 	}
 	p.Plan, err = s.makePlan(ctx, p, src, o, convert.Request{
-		Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
+		Grouping: s.grouping, Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
 		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, MaxSample: s.MaxSample, Lo: s.Range.Lo, Hi: s.Range.Hi,
 		OnError: s.OnError, Recipe: s.recipe(),
 		Seed: s.Seed, Ops: list, Compile: misused(s.compiler()), Helpers: p.helpers, Split: s.split, Shuffle: s.Shuffle,
@@ -348,8 +348,13 @@ func (s *Settings) recipe() map[string]string {
 			r[name] = fmt.Sprint(n)
 		}
 	}
-	if t := s.Range.String(); t != "" {
-		r["range"] = t
+	for name, text := range map[string]string{"range": s.Range.String(), "group-rows": s.GroupRows, "once": strings.Join(s.Once, ",")} {
+		if text != "" {
+			r[name] = text
+		}
+	}
+	if s.GroupRowsPerFile {
+		r["group-rows-per-file"] = "true"
 	}
 	return r
 }

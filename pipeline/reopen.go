@@ -8,7 +8,6 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
-	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
@@ -51,7 +50,7 @@ func Reopen(output string, s Settings) (*Prepared, error) {
 
 // OpenSource opens the inputs as the plan knew them. The caller closes
 // Job.Source.
-func (p *Prepared) OpenSource(ctx context.Context) error {
+func (p *Prepared) OpenSource(ctx context.Context) (err error) {
 	src, ok := readers.Lookup(p.Plan.Input)
 	if !ok {
 		return shardify.Unsupported("input format %q of the plan", p.Plan.Input)
@@ -61,12 +60,6 @@ func (p *Prepared) OpenSource(ctx context.Context) error {
 		return nil
 	}
 	p.Plan.Table.FS = storage.NewBound(storages.Files)
-	s, err := src.Open(ctx, format.OpenArgs{
-		Table: p.Plan.Table, Columns: p.Plan.Columns, Options: p.Plan.InputOptions, State: p.Plan.State, Jobs: p.Jobs,
-	})
-	if err != nil {
-		return err
-	}
-	p.Job.Source = s
-	return nil
+	p.Job.Source, err = openPlanned(ctx, src, p.Plan, p.Jobs)
+	return err
 }

@@ -26,7 +26,7 @@ func (p *Prepared) ScratchFolder() string {
 
 // Tidy removes the scratch folder of a complete data set.
 func (p *Prepared) Tidy() error {
-	if p.Plan.Shuffle == "" {
+	if !p.Plan.Scatters() {
 		return nil
 	}
 	if err := p.Job.Tidy(); err != nil {

@@ -29,6 +29,11 @@ type Settings struct {
 	MaxOutput    int64
 	Fresh        bool
 
+	GroupRows        string // [NAME=]KEY,...
+	GroupRowsPerFile bool
+	GroupOrder       string
+	Once             []string
+
 	Columns   []string
 	Limit     int64
 	Range     Range
@@ -78,10 +83,11 @@ type Settings struct {
 	Whole bool
 	Hooks Hooks
 
-	split   *plan.Split
-	shape   transform.Settings
-	compile flow.Compile // transform.Compile if nil
-	local   string       // folder for shards in the making; "" is the output folder
+	split    *plan.Split
+	grouping *plan.Grouping // nil without
+	shape    transform.Settings
+	compile  flow.Compile // transform.Compile if nil
+	local    string       // folder for shards in the making; "" is the output folder
 }
 
 // Check refuses settings that are wrong whatever the inputs are.
@@ -115,6 +121,8 @@ func (s *Settings) complete() (err error) {
 	}
 	s.Output = storages.Plain(s.Output)
 	s.shape = s.operations()
-	s.split, err = s.parseSplit()
+	if s.split, err = s.parseSplit(); err == nil {
+		s.grouping, err = s.parseGrouping()
+	}
 	return err
 }

@@ -442,6 +442,7 @@ func readPlan(f sized) (*Plan, error) {
 		return nil, err
 	}
 	p.Table, p.Spans = l.Table, l.Spans
+	p.Table.ByKey = p.Grouping != nil && !p.Grouping.PerFile
 	return p, nil
 }
 

@@ -14,12 +14,30 @@ func (p *Plan) Shaped() bool {
 	return len(p.Ops) > 0 || p.Split != nil || p.Shuffle != "" || p.Provenance
 }
 
+// Scatters tells whether there may be scratch files.
+func (p *Plan) Scatters() bool { return p.Shuffle != "" || p.Grouping != nil }
+
 // Op is one operation as it was asked for: {"where", "nJet >= 2"}. The plan records
 // the operations in their order; they are part of its digest.
 type Op struct {
 	Name string `json:"op"`
 	Text string `json:"text,omitempty"`
 }
+
+// Grouping is how rows become samples: those with the same keys are one.
+type Grouping struct {
+	Name    string   `json:"name"` // of the lists' counter
+	Keys    []string `json:"keys"`
+	Once    []string `json:"once,omitempty"`     // fields with one value for all rows of a sample
+	PerFile bool     `json:"per_file,omitempty"` // keys count within a file
+	Order   string   `json:"order"`
+}
+
+// Choices of Grouping.Order: what becomes of rows with one key that stand apart.
+const (
+	OrderAuto     = "auto"     // they are gathered, if there are any
+	OrderAdjacent = "adjacent" // they are an error
+)
 
 // PlanVersion is the version of plan files and of the packing rules: another
 // version may cut other shards from the same input.
@@ -61,6 +79,7 @@ type Plan struct {
 	Ops        []Op             `json:"ops,omitempty"`
 	Source     []shardify.Field `json:"source,omitempty"` // schema of the source, where operations change it
 	Helpers    []string         `json:"helpers,omitempty"`
+	Grouping   *Grouping        `json:"grouping,omitempty"`
 	Split      *Split           `json:"split,omitempty"`
 	Shuffle    string           `json:"shuffle,omitempty"` // ShuffleBlock, ShuffleGlobal
 	Provenance bool             `json:"provenance,omitempty"`

@@ -136,7 +136,7 @@ func (f *Flow) count(ctx context.Context, src shardify.Source, pass scan) error 
 // them, and who they are is enough, they need not be read.
 func (f *Flow) hashes(ctx context.Context, src shardify.Source, pass scan, begin func() Gathering) (Gathering, error) {
 	p := f.plan
-	if len(f.before) > 0 || len(p.Split.Needs()) > 0 || p.OnError == plan.OnErrorSkip {
+	if len(f.before) > 0 || len(p.Split.Needs()) > 0 || p.Grouping != nil || p.OnError == plan.OnErrorSkip {
 		return pass(ctx, len(f.before), false, begin)
 	}
 	g := begin()

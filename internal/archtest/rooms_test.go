@@ -28,10 +28,10 @@ type room struct {
 }
 
 var rooms = []room{
-	{name: "convert", lines: 3352, back: 12, methodsOf: "Job", methods: 48, inFiles: 15},
-	{name: "plan", lines: 3016, back: 8, methodsOf: "Plan", methods: 73, inFiles: 13},
+	{name: "convert", lines: 3392, back: 12, methodsOf: "Job", methods: 49, inFiles: 15},
+	{name: "plan", lines: 3034, back: 8, methodsOf: "Plan", methods: 73, inFiles: 13},
 	{name: "convert/flow", lines: 1450, back: 0, methodsOf: "Flow", methods: 21, inFiles: 3},
-	{name: "convert/internal/shuffle", lines: 1350, back: 0, methodsOf: "Shuffle", methods: 6, inFiles: 3},
+	{name: "convert/internal/shuffle", lines: 1366, back: 0, methodsOf: "Shuffle", methods: 6, inFiles: 3},
 	{name: "readers/hdf5", lines: 1758, back: 9, methodsOf: "spanRead", methods: 13, inFiles: 4},
 	{name: "readers/hdf5/internal/look", lines: 3970, back: 9, methodsOf: "Tree", methods: 65, inFiles: 14},
 	{name: "readers/hdf5/internal/column", lines: 951, back: 0, methodsOf: "Dataset", methods: 9, inFiles: 3},

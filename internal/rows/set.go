@@ -156,6 +156,9 @@ func (in *Input) Name() string { return in.set.table.Shown(int(in.Index)) }
 // Path is where to open the file.
 func (in *Input) Path() string { return in.set.table.Path(int(in.Index)) }
 
+// ReadsRanges implements format.Ranger.
+func (s *Set) ReadsRanges() {}
+
 // find returns the entry of an input that the span lies in.
 func (s *Set) find(sp shardify.Span) (*entry, error) {
 	wrong := func(what string, args ...any) error {

@@ -60,12 +60,16 @@ func resetColumn(c *shardify.Column) {
 func (h *buffer) bytes() int64 { return h.b.Bytes() + int64(h.b.Samples)*(24+8+2) }
 
 // add copies the samples of a batch.
-func (h *buffer) add(split int, b *shardify.Batch, k *Keyer) error {
+func (h *buffer) add(split int, b *shardify.Batch, s *Shuffle) (err error) {
 	for i := range b.Samples {
 		h.b.IDs = append(h.b.IDs, b.ID(i))
 		h.split = append(h.split, uint16(split))
 	}
-	h.keys = k.keys(h.keys, b)
+	if s.Bucket == nil {
+		h.keys = s.Keyer.keys(h.keys, b)
+	} else if h.keys, err = s.Bucket(h.keys, b); err != nil {
+		return err
+	}
 	for i := range b.Columns {
 		if err := appendColumn(&h.b.Columns[i], &b.Columns[i], b.Samples); err != nil {
 			return err

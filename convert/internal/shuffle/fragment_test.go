@@ -118,7 +118,7 @@ func TestFragmentsGiveBackEverySampleInItsBucket(t *testing.T) {
 			for range rounds {
 				for range 3 {
 					b := kinds(rng, &l, 100)
-					if err := h.add(0, b, k); err != nil {
+					if err := h.add(0, b, &Shuffle{Keyer: k}); err != nil {
 						t.Fatal(err)
 					}
 					for i, key := range k.keys(nil, b) {
@@ -175,7 +175,7 @@ func FuzzBlocks(f *testing.F) {
 		b := kinds(rng, &everyKind, n)
 		mem := shardify.NewPool(1 << 20).Overdraft()
 		h := newBuffer(&everyKind)
-		if err := h.add(0, b, &Keyer{}); err != nil {
+		if err := h.add(0, b, &Shuffle{Keyer: &Keyer{}}); err != nil {
 			f.Fatal(err)
 		}
 		part, err := h.b.Take([]int32{0}, mem)

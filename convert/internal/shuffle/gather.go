@@ -36,12 +36,9 @@ func (s *Shuffle) gatherer() *gatherer {
 // bucket hands the samples of one bucket to emit, those of ranks [lo, hi) within it.
 // parts is how many buckets its split has.
 func (g *gatherer) bucket(ctx context.Context, from []*fragment, bucket, parts int, lo, hi int64, emit Emit) error {
-	var pieces []piece
-	var err error
-	for _, f := range from {
-		if pieces, err = f.pieces(pieces, bucket); err != nil {
-			return err
-		}
+	pieces, err := piecesOf(from, bucket)
+	if err != nil {
+		return err
 	}
 	var bytes, rows int64
 	for _, p := range pieces {
@@ -67,6 +64,25 @@ func (g *gatherer) bucket(ctx context.Context, from []*fragment, bucket, parts i
 		g.order.list = append(g.order.list, ranked{place, int32(i)})
 	}
 	return g.emit(b, g.order.rows(b.IDs), lo, hi, emit)
+}
+
+func piecesOf(from []*fragment, bucket int) (pieces []piece, err error) {
+	for _, f := range from {
+		if pieces, err = f.pieces(pieces, bucket); err != nil {
+			return nil, err
+		}
+	}
+	return pieces, nil
+}
+
+// Bucket is all samples of a bucket, in any order. What they take is on top of what is
+// granted to others.
+func (x *Set) Bucket(ctx context.Context, bucket int, mem *shardify.Arena) (*shardify.Batch, error) {
+	pieces, err := piecesOf(x.list, bucket)
+	if err != nil {
+		return nil, err
+	}
+	return x.s.gatherer().read(ctx, pieces, mem)
 }
 
 // grant is the memory for samples as read, as joined, and for what orders them.

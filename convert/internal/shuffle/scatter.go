@@ -11,8 +11,10 @@ import (
 
 // Shuffle is what the workers of one job share.
 type Shuffle struct {
-	Layout  Layout
-	Keyer   *Keyer
+	Layout Layout
+	Keyer  *Keyer
+	// Bucket appends the bucket of each sample, where that is not what Keyer says; nil without.
+	Bucket  func(dst []uint64, b *shardify.Batch) ([]uint64, error)
 	Scratch storage.Store // of fragments
 	Pool    *shardify.Pool
 	// Keep is how many bytes one worker may keep before it writes a round. Buffers may have
@@ -52,7 +54,7 @@ func (s *Shuffle) Scatter(name string, b Buckets) *Scatter {
 // Write adds samples of a split.
 func (x *Scatter) Write(split int, b *shardify.Batch) error {
 	x.Totals[split] += int64(b.Samples)
-	if err := x.kept.add(split, b, x.s.Keyer); err != nil {
+	if err := x.kept.add(split, b, x.s); err != nil {
 		return err
 	}
 	if x.kept.bytes() >= x.s.Keep {
@@ -72,6 +74,9 @@ func (x *Scatter) round() error {
 	}
 	err := x.out.round(x.kept, func(i int) int {
 		split := x.kept.split[i]
+		if x.s.Bucket != nil {
+			return x.buckets.First[split] + int(x.kept.keys[i])
+		}
 		b, _ := bucketOf(x.kept.keys[i], x.buckets.Count[split])
 		return x.buckets.First[split] + b
 	}, x.s.Pool)

@@ -1,0 +1,477 @@
+package group
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/internal/shuffle"
+	"github.com/shardify/shardify/internal/varint"
+	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
+)
+
+// partBytes is how large parts are, about: a rule of the plan; tests make them smaller.
+var partBytes int64 = 8 << 20
+
+// parts are ranges of keys whose rows are brought together in scratch files. Samples are in
+// the order of their keys then, and the rows of a sample in the order of the inputs.
+type parts struct {
+	list []part1
+	ends []string // keys that parts but the first begin with
+	nums []uint64 // the same of keys that are one number
+}
+
+// part1 is the rows of one range of keys.
+type part1 struct{ rows, samples, bytes, first int64 }
+
+func (p *parts) samples() int64 { last := p.list[len(p.list)-1]; return last.first + last.samples }
+
+func (p *parts) bytes() (n int64) {
+	for i := range p.list {
+		n += p.list[i].bytes
+	}
+	return n
+}
+
+func (p *parts) spans(yield func(shardify.Span, error) bool) {
+	for _, x := range p.list {
+		if x.samples > 0 && !yield(shardify.Span{Lo: x.first, Hi: x.first + x.samples, Bytes: x.bytes + 8*x.samples}, nil) {
+			return
+		}
+	}
+}
+
+func (p *parts) number() {
+	n := int64(0)
+	for i := range p.list {
+		p.list[i].first = n
+		n += p.list[i].samples
+	}
+}
+
+// setEnds takes the keys that parts begin with.
+func (p *parts) setEnds(ends []string, oneNumber bool) {
+	p.ends, p.nums = ends, nil
+	if oneNumber {
+		p.nums = make([]uint64, len(ends))
+		for i, e := range ends {
+			p.nums[i] = binary.BigEndian.Uint64([]byte(e))
+		}
+	}
+}
+
+// of appends the part of each row.
+func (p *parts) of(dst []uint64, v *view) []uint64 {
+	if p.nums != nil {
+		for _, x := range v.cols[0].vals {
+			dst = append(dst, uint64(sort.Search(len(p.nums), func(i int) bool { return p.nums[i] > x })))
+		}
+		return dst
+	}
+	var key []byte
+	for i := range v.n {
+		key = v.encode(key[:0], i)
+		dst = append(dst, uint64(sort.Search(len(p.ends), func(k int) bool { return p.ends[k] > string(key) })))
+	}
+	return dst
+}
+
+func (p *parts) append(b []byte) []byte {
+	if p == nil {
+		return binary.AppendUvarint(b, 0)
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.list)))
+	for i, x := range p.list {
+		for _, n := range []int64{x.rows, x.samples, x.bytes} {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
+		if i > 0 {
+			b = binary.AppendUvarint(b, uint64(len(p.ends[i-1])))
+			b = append(b, p.ends[i-1]...)
+		}
+	}
+	return b
+}
+
+func (s *Source) restoreParts(r *varint.Reader) error {
+	n := r.Count(3)
+	if n == 0 && !r.Bad {
+		return nil
+	}
+	p := &parts{}
+	var ends []string
+	var sum int64
+	for i := range n {
+		x := part1{rows: int64(r.U()), samples: int64(r.U()), bytes: int64(r.U())}
+		if i > 0 {
+			ends = append(ends, string(r.Bytes(r.U())))
+		}
+		if x.rows < 0 || x.samples < 0 || x.samples > x.rows || x.rows > math.MaxInt64/2-sum || s.oneNumber() && i > 0 && len(ends[i-1]) != 8 {
+			r.Bad = true
+			break
+		}
+		sum += x.rows
+		p.list = append(p.list, x)
+	}
+	if r.Bad {
+		return shardify.Corrupt(0, "the state of grouped rows is damaged")
+	}
+	p.setEnds(ends, s.oneNumber())
+	p.number()
+	s.parts = p
+	return nil
+}
+
+// oneNumber tells that the key is one number.
+func (s *Source) oneNumber() bool {
+	return len(s.keys.names) == 1 && !s.keys.perFile && s.out[shardify.FieldIndex(s.out, s.keys.names[0])].Levels == 0
+}
+
+// count finds the parts, and how many samples each has. If there are as many as if the rows
+// of each key stood together, they do, and the result is nil.
+func (c *scanner) count(ctx context.Context, all []found, runs int64) (*parts, error) {
+	s := c.s
+	p := &parts{}
+	var total, rows int64
+	for k := range s.units {
+		total += s.units[k].span.Bytes
+		rows += s.units[k].span.Samples()
+	}
+	var sample []string
+	for k := range all {
+		sample = append(sample, all[k].sample...)
+	}
+	slices.Sort(sample)
+	want := int(min(total/partBytes+1, sampled/16))
+	var ends []string
+	for i := 1; i < want; i++ {
+		ends = append(ends, sample[i*len(sample)/want])
+	}
+	ends = slices.Compact(ends)
+	p.setEnds(ends, s.oneNumber())
+	p.list = make([]part1, len(ends)+1)
+
+	schema := c.src.Schema()
+	names := s.keys.names
+	dir, drop, err := temporary()
+	if err != nil {
+		return nil, err
+	}
+	defer drop()
+	keysOf := func(b *shardify.Batch) *shardify.Batch {
+		out := *b
+		out.Columns = nil
+		for _, n := range names {
+			out.Columns = append(out.Columns, *find(b, n))
+		}
+		return &out
+	}
+	var fields []shardify.Field
+	for _, n := range names {
+		fields = append(fields, schema[shardify.FieldIndex(schema, n)])
+	}
+	var sp spool
+	defer sp.close()
+	if err := sp.collect(ctx, c, p, fields, dir, keysOf, nil); err != nil {
+		return nil, err
+	}
+	var samples int64
+	again := twice{at: shardify.ID{Input: math.MaxUint32}}
+	var v view
+	for i := range p.list {
+		mem := c.pool.Overdraft()
+		b, err := sp.read(ctx, i, mem)
+		if err == nil {
+			err = s.keys.look(&v, b)
+		}
+		if err != nil {
+			mem.Release()
+			return nil, err
+		}
+		order := v.order(b.IDs)
+		n := int64(0)
+		for k, x := range order {
+			if k == 0 || v.compare(int(order[k-1]), int(x)) != 0 {
+				n++
+			} else {
+				again.look(b.IDs[order[k-1]], b.IDs[x], &v, int(x))
+			}
+		}
+		p.list[i].rows, p.list[i].samples = int64(b.Samples), n
+		p.list[i].bytes = mulDiv(total, int64(b.Samples), max(rows, 1))
+		samples += n
+		mem.Release()
+	}
+	p.number()
+	switch {
+	case samples == runs:
+		return nil, nil
+	case s.opts.Order == plan.OrderAdjacent:
+		return nil, shardify.Hint(again.err(s), "leave --group-order out: such rows are collected in scratch files then")
+	}
+	return p, nil
+}
+
+func mulDiv(a, b, c int64) int64 { return int64(float64(a) * (float64(b) / float64(c))) }
+
+// twice is the first row whose key stood in another place before.
+type twice struct {
+	before, at shardify.ID
+	key        string
+}
+
+func (t *twice) look(a, b shardify.ID, v *view, row int) {
+	if (a.Input == b.Input && a.Sample+1 == b.Sample || a.Input < b.Input && b.Sample == 0) || !less(b, t.at) {
+		return
+	}
+	t.before, t.at, t.key = a, b, v.shown(row)
+}
+
+func less(a, b shardify.ID) bool {
+	return a.Input < b.Input || a.Input == b.Input && a.Sample < b.Sample
+}
+
+func (t *twice) err(s *Source) error {
+	of := ""
+	if t.at.Input != t.before.Input {
+		of = " of " + s.table.Shown(int(t.before.Input))
+	}
+	err := shardify.Mismatch("--group-order %s: row %d has the key %s of row %d%s again, after others", plan.OrderAdjacent, t.at.Sample, t.key, t.before.Sample, of)
+	return s.located(err, t.at.Input)
+}
+
+// order is the rows by key, those of one key as they stand in the inputs.
+func (v *view) order(ids []shardify.ID) []int32 {
+	order := make([]int32, v.n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	if len(v.cols) == 1 && v.cols[0].offs == nil {
+		x := v.cols[0].vals
+		slices.SortFunc(order, func(i, k int32) int {
+			if x[i] != x[k] {
+				return cmp.Compare(x[i], x[k])
+			}
+			return byID(ids[i], ids[k])
+		})
+		return order
+	}
+	slices.SortFunc(order, func(i, k int32) int {
+		if d := v.compare(int(i), int(k)); d != 0 {
+			return d
+		}
+		return byID(ids[i], ids[k])
+	})
+	return order
+}
+
+func byID(a, b shardify.ID) int {
+	if a.Input != b.Input {
+		return cmp.Compare(a.Input, b.Input)
+	}
+	return cmp.Compare(a.Sample, b.Sample)
+}
+
+// temporary is a folder for scratch files of the plan.
+func temporary() (storage.Store, func(), error) {
+	dir, err := os.MkdirTemp("", "shardify-group-")
+	if err != nil {
+		return nil, nil, err
+	}
+	return local.NewDir(dir, local.SyncNone), func() { local.RemoveAll(dir) }, nil
+}
+
+// spool is rows in scratch files, by parts.
+type spool struct {
+	mu    sync.Mutex
+	store storage.Store
+	names []string
+	set   *shuffle.Set
+	has   []bool // parts; nil is all
+	drop  func() // removes the store, if it is private
+}
+
+func (x *spool) close() {
+	if x.set != nil {
+		x.set.Close()
+	}
+	for _, n := range x.names {
+		x.store.Remove(n)
+	}
+	x.set, x.names = nil, nil
+	if x.drop != nil {
+		x.drop()
+		x.drop = nil
+	}
+}
+
+// collect brings the rows of the wanted parts together, all if wanted is nil.
+func (x *spool) collect(ctx context.Context, c *scanner, p *parts, schema []shardify.Field, store storage.Store, fields func(*shardify.Batch) *shardify.Batch, wanted []bool) (err error) {
+	x.store, x.has = store, wanted
+	keep := c.pool.Limit() / 2
+	half := *c
+	half.pool = shardify.NewPool(c.pool.Limit() - keep)
+	var views sync.Pool
+	sh := &shuffle.Shuffle{
+		Layout: shuffle.Layout{Schema: schema, Wide: true, Inputs: true}, Scratch: store, Pool: half.pool,
+		Keep: max(keep/int64(3*c.jobs), 256<<10),
+		Bucket: func(dst []uint64, b *shardify.Batch) ([]uint64, error) {
+			v, _ := views.Get().(*view)
+			if v == nil {
+				v = &view{}
+			}
+			defer views.Put(v)
+			if err := c.s.keys.look(v, b); err != nil {
+				return nil, err
+			}
+			return p.of(dst, v), nil
+		},
+	}
+	b := shuffle.Buckets{First: []int{0}, Count: []int{len(p.list)}}
+	outs := make([]*shuffle.Scatter, c.jobs)
+	defer func() {
+		for _, o := range outs {
+			if o != nil {
+				o.Abort()
+			}
+		}
+		if err != nil {
+			x.close()
+		}
+	}()
+	for w := range outs {
+		outs[w] = sh.Scatter(fmt.Sprintf("rows-%06d-%016x%s", w, rand.Uint64(), plan.FragmentSuffix), b)
+	}
+	err = half.each(ctx, func(w, _ int, b *shardify.Batch, v *view) (err error) {
+		if wanted != nil {
+			mem := half.pool.Overdraft()
+			defer mem.Release()
+			if b, err = x.only(b, p.of(nil, v), mem); err != nil || b.Samples == 0 {
+				return err
+			}
+		}
+		return outs[w].Write(0, fields(b))
+	})
+	if err != nil {
+		return err
+	}
+	x.set = sh.Open(b, 1, 0)
+	for _, o := range outs {
+		f, err := o.Commit(ctx)
+		if err != nil {
+			return err
+		}
+		x.names = append(x.names, f.Name)
+		if err := x.set.Add(f.Name); err != nil {
+			return err
+		}
+	}
+	sh.Drop()
+	return nil
+}
+
+// only is the rows of parts that are wanted.
+func (x *spool) only(b *shardify.Batch, of []uint64, mem *shardify.Arena) (*shardify.Batch, error) {
+	var rows []int32
+	for i, p := range of {
+		if x.has[p] {
+			rows = append(rows, int32(i))
+		}
+	}
+	if len(rows) == b.Samples {
+		return b, nil
+	}
+	return b.Take(rows, mem)
+}
+
+// read is the rows of a part, in any order.
+func (x *spool) read(ctx context.Context, part int, mem *shardify.Arena) (*shardify.Batch, error) {
+	return x.set.Bucket(ctx, part, mem)
+}
+
+// Collect implements format.Collector: it brings the rows of some spans together in scratch
+// files, if they are not.
+func (s *Source) Collect(ctx context.Context, spans []shardify.Span, pool *shardify.Pool, jobs int, store storage.Store) error {
+	if s.parts == nil {
+		return nil
+	}
+	s.spool.mu.Lock()
+	defer s.spool.mu.Unlock()
+	wanted := make([]bool, len(s.parts.list))
+	all := s.spool.set != nil
+	for _, sp := range spans {
+		k := s.parts.find(sp)
+		wanted[k] = true
+		all = all && (s.spool.has == nil || s.spool.has[k])
+	}
+	if all {
+		return nil
+	}
+	s.spool.close()
+	if store == nil {
+		dir, drop, err := temporary()
+		if err != nil {
+			return err
+		}
+		s.spool.drop = drop
+		store = dir
+	}
+	if !slices.Contains(wanted, false) {
+		wanted = nil
+	}
+	c := &scanner{s, s.rows, pool, max(jobs, 1)}
+	return s.spool.collect(ctx, c, s.parts, s.in, store, func(b *shardify.Batch) *shardify.Batch { return b }, wanted)
+}
+
+// find is the part of a span.
+func (p *parts) find(sp shardify.Span) int {
+	return sort.Search(len(p.list), func(i int) bool { return p.list[i].first+p.list[i].samples > sp.Lo })
+}
+
+// collected reads samples of rows that were brought together.
+func (r *reader) collected(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	s := r.s
+	k := s.parts.find(sp)
+	if s.spool.set == nil || k == len(s.parts.list) || sp.Lo < s.parts.list[k].first || sp.Hi <= sp.Lo || sp.Hi > s.parts.list[k].first+s.parts.list[k].samples {
+		return nil, fmt.Errorf("grouped rows: no span [%d, %d)", sp.Lo, sp.Hi)
+	}
+	x := &s.parts.list[k]
+	if err := r.scratch.Hold(ctx, mem, x.bytes+x.bytes/4); err != nil {
+		return nil, err
+	}
+	defer r.scratch.Hold(ctx, mem, 0)
+	beside := mem.Beside()
+	defer beside.Release()
+	rows, err := s.spool.read(ctx, k, beside)
+	if err == nil {
+		err = s.keys.look(&r.v, rows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if rows, err = rows.Take(r.v.order(rows.IDs), mem); err == nil {
+		err = s.keys.look(&r.v, rows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	starts := r.starts(rows.Samples, mem)
+	if int64(rows.Samples) != x.rows || int64(len(starts)-1) != x.samples {
+		return nil, fmt.Errorf("%d rows of %d samples, planned %d of %d: %w", rows.Samples, len(starts)-1, x.rows, x.samples, shardify.ErrChanged)
+	}
+	b, err := s.group(rows, &r.v, starts, mem)
+	if err != nil || sp.Samples() == x.samples {
+		return b, err
+	}
+	return part(b, int(sp.Lo-x.first), int(sp.Hi-x.first), mem)
+}

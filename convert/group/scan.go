@@ -1,0 +1,206 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"golang.org/x/sync/errgroup"
+)
+
+// found is what the keys of a unit are like.
+type found struct {
+	first, last string // keys, encoded
+	head        int64  // rows in front of the first change; all if there is none
+	changes     int64
+	rising      bool
+	ids         [3]int64 // of the first row, the first change and the last row
+	sample      []string // keys of some rows, evenly spread over all
+}
+
+const (
+	// sampled is how many keys tell how rows are spread over keys.
+	sampled = 1 << 15
+	// chunk is how many units are scanned one after the other.
+	chunk = 32
+)
+
+// scanner passes over the keys.
+type scanner struct {
+	s    *Source
+	src  shardify.Source // with the key fields, perhaps alone
+	pool *shardify.Pool
+	jobs int
+}
+
+// scan looks at the keys of all rows.
+func (s *Source) scan(ctx context.Context, env Env) error {
+	c := scanner{s, s.rows, env.Pool, max(env.Jobs, 1)}
+	if _, ok := s.rows.(format.Ranger); ok && env.Keys != nil {
+		c.src = env.Keys
+	}
+	var rows int64
+	start := make([]int64, len(s.units))
+	for k := range s.units {
+		start[k] = rows
+		rows += s.units[k].span.Samples()
+	}
+	step := max(rows/sampled, 1)
+	all := make([]found, len(s.units))
+	err := c.each(ctx, func(_ int, k int, b *shardify.Batch, v *view) error {
+		all[k] = s.keys.found(v, start[k], step)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	proven, spanning := s.join(all)
+	samples := s.number()
+	if !proven {
+		if s.parts, err = c.count(ctx, all, samples); err != nil {
+			return err
+		}
+		if s.parts != nil {
+			samples = s.parts.samples()
+		}
+	}
+	s.note(rows, samples, spanning)
+	return nil
+}
+
+func (k *keys) found(v *view, start, step int64) found {
+	changes := v.changes(nil)
+	f := found{first: string(v.encode(nil, 0)), last: string(v.encode(nil, v.n-1)), changes: int64(len(changes)), head: int64(v.n), rising: true}
+	f.ids[0], f.ids[2] = k.identity(v, 0), k.identity(v, v.n-1)
+	if len(changes) > 0 {
+		f.head = int64(changes[0])
+		f.ids[1] = k.identity(v, int(changes[0]))
+	}
+	for _, i := range changes {
+		if v.compare(int(i)-1, int(i)) > 0 {
+			f.rising = false
+			break
+		}
+	}
+	for i := (start+step-1)/step*step - start; i < int64(v.n); i += step {
+		f.sample = append(f.sample, string(v.encode(nil, int(i))))
+	}
+	return f
+}
+
+// mark tells the keys that samples begin and end with from others.
+func mark(first, last int64) uint32 {
+	return uint32(shardify.Mix(uint64(first) + shardify.Mix(uint64(last))))
+}
+
+// join numbers the samples as if the rows of each stood together, and tells whether that is
+// sure: keys never fall. spanning counts the samples that go on in another input.
+func (s *Source) join(all []found) (proven bool, spanning int64) {
+	proven = true
+	for k := range all {
+		f, u := &all[k], &s.units[k]
+		begins := k == 0 || f.first != all[k-1].last
+		u.head, u.groups, u.mark = f.head, f.changes, mark(f.ids[1], f.ids[2])
+		if begins {
+			u.head, u.groups, u.mark = 0, f.changes+1, mark(f.ids[0], f.ids[2])
+		} else if s.units[k-1].span.Input != u.span.Input {
+			spanning++
+		}
+		proven = proven && f.rising && (k == 0 || f.first >= all[k-1].last)
+	}
+	return proven, spanning
+}
+
+func (s *Source) note(rows, samples, spanning int64) {
+	how := "the rows of each stand together"
+	if s.parts != nil {
+		how = fmt.Sprintf("their rows stand apart and are collected in scratch files of about %s first", shardify.FormatSize(s.parts.bytes()))
+	}
+	text := fmt.Sprintf("%d rows are %d samples by %s: %s", rows, samples, strings.Join(s.opts.Keys, ", "), how)
+	if spanning > 0 && s.parts == nil {
+		text += fmt.Sprintf("; %d go on in another file", spanning)
+	}
+	s.notes = append(s.notes, text)
+}
+
+// each hands the rows of every unit to do, with their keys: those of a chunk of units in
+// order, chunks side by side. worker numbers what runs at the same time.
+func (c *scanner) each(ctx context.Context, do func(worker, k int, b *shardify.Batch, v *view) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	todo := make(chan [2]int)
+	g.Go(func() error {
+		defer close(todo)
+		for lo := 0; lo < len(c.s.units); {
+			hi := lo + 1
+			run := c.s.units[lo].span.Run
+			for hi < len(c.s.units) && c.s.units[hi].span.Run == run && (run > 0 || hi < lo+chunk) {
+				hi++
+			}
+			select {
+			case todo <- [2]int{lo, hi}:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			lo = hi
+		}
+		return nil
+	})
+	for w := range c.jobs {
+		g.Go(func() error {
+			var v view
+			for x := range todo {
+				if err := c.chunk(ctx, x[0], x[1], func(k int, b *shardify.Batch) error {
+					if err := c.s.keys.look(&v, b); err != nil {
+						return err
+					}
+					return do(w, k, b, &v)
+				}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// chunk reads units [lo, hi), which are of one run.
+func (c *scanner) chunk(ctx context.Context, lo, hi int, do func(k int, b *shardify.Batch) error) error {
+	r, err := c.src.Reader(c.s.units[lo].span.Run)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for k := lo; k < hi; k++ {
+		sp := c.s.units[k].span
+		if c.src != c.s.rows {
+			sp.Bytes = min(sp.Bytes, 16*sp.Samples()*int64(len(c.s.opts.Keys)))
+		}
+		mem, err := c.pool.Grant(ctx, sp.Bytes+sp.Bytes/4)
+		if err != nil {
+			return context.Cause(ctx)
+		}
+		b, err := r.Read(ctx, sp, mem)
+		if err == nil && int64(b.Samples) != sp.Samples() {
+			err = fmt.Errorf("%d rows for span [%d, %d)", b.Samples, sp.Lo, sp.Hi)
+		}
+		if err == nil {
+			err = do(k, b)
+		}
+		mem.Release()
+		if err != nil {
+			return c.s.located(err, sp.Input)
+		}
+	}
+	return nil
+}
+
+// located names the input that an error is about.
+func (s *Source) located(err error, input uint32) error {
+	if int(input) >= s.table.Len() {
+		return err
+	}
+	return shardify.Annotate(s.table.LocateIn(err, int(input)), "group", s.table.Path(int(input)), "")
+}

@@ -1,0 +1,147 @@
+package pipeline
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tableOf is a set with rows of 40 keys, in order or not.
+func tableOf(t *testing.T, key string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "table")
+	s := synth(dir, func(s *Settings) {
+		s.Options["samples"] = "3000"
+		s.Define = []string{"k:i64=" + key, "z:f32=sum(x)"}
+	})
+	if _, err := Convert(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// bytesOf is the shards and the manifest of a set, without how it was made.
+func bytesOf(t *testing.T, dir string) string {
+	t.Helper()
+	all := ""
+	files, err := filepath.Glob(filepath.Join(dir, "shard-*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no shards", err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += filepath.Base(f) + string(b)
+	}
+	return all
+}
+
+// TestGroupedBytesDoNotDependOnWhoMakesThem: jobs, memory, tasks, and runs that are stopped.
+func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
+	for name, change := range map[string]func(*Settings){
+		"plain":   func(*Settings) {},
+		"named":   func(s *Settings) { s.GroupRows, s.Sort, s.Pad = "hits=k", []string{"hits=-z"}, []string{"z=20"} },
+		"shuffle": func(s *Settings) { s.Shuffle, s.Define = "global", []string{"n:i64=len(z)"} },
+		"survey":  func(s *Settings) { s.Augment = []string{"normalise=z"}; s.Where = []string{"len(z) > 5"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := tableOf(t, "abs(y) % 40")
+			settings := func(out string) Settings {
+				s := Settings{Inputs: []string{dir}, Output: filepath.Join(t.TempDir(), out), GroupRows: "k", ShardSamples: 7, Jobs: 2, Memory: 256 << 20, Sync: "none"}
+				change(&s)
+				return s
+			}
+			one := settings("one")
+			r, err := Convert(t.Context(), one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Manifest.Samples != 40 {
+				t.Errorf("%d samples of 40 keys", r.Manifest.Samples)
+			}
+			want := bytesOf(t, one.Output)
+
+			small := settings("small")
+			small.Jobs, small.Memory = 1, 16<<20
+			if _, err := Convert(t.Context(), small); err != nil {
+				t.Fatal(err)
+			}
+			if bytesOf(t, small.Output) != want {
+				t.Error("one job in little memory makes other bytes")
+			}
+
+			tasks := settings("tasks")
+			p, err := Plan(t.Context(), tasks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Close()
+			for _, stage := range []string{StageScatter, StageGather} {
+				for i := range 3 {
+					if name != "shuffle" && stage == StageGather {
+						continue
+					}
+					if name != "shuffle" {
+						stage = ""
+					}
+					if _, err := Work(t.Context(), tasks.Output, Task{Task: i, Tasks: 3, Stage: stage}, Settings{Jobs: 1}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if _, err := Merge(t.Context(), tasks.Output, Settings{}); err != nil {
+				t.Fatal(err)
+			}
+			if bytesOf(t, tasks.Output) != want {
+				t.Error("three tasks make other bytes")
+			}
+
+			stopped := settings("stopped")
+			stopped.Jobs = 1
+			for i := 0; ; i++ {
+				ctx, cancel := context.WithCancel(t.Context())
+				stopped.Hooks.Planned = func(p *Prepared) {
+					go func() {
+						for p.Job.Progress.Made.Load() == 0 && ctx.Err() == nil {
+						}
+						cancel()
+					}()
+				}
+				_, err := Convert(ctx, stopped)
+				cancel()
+				if err == nil {
+					break
+				}
+				if i > 40 {
+					t.Fatal(err)
+				}
+			}
+			if bytesOf(t, stopped.Output) != want {
+				t.Error("a run that was stopped again and again makes other bytes")
+			}
+			if list, _ := filepath.Glob(filepath.Join(stopped.Output, ".shardify", "scratch", "*")); len(list) > 0 {
+				t.Errorf("scratch files stay: %v", list)
+			}
+		})
+	}
+}
+
+func TestGroupedSettings(t *testing.T) {
+	dir := tableOf(t, "y")
+	for want, change := range map[string]func(*Settings){
+		"go with --group-rows":  func(s *Settings) { s.GroupRows, s.Once = "", []string{"z"} },
+		"want fields":           func(s *Settings) { s.GroupRows = "=k" },
+		"there is no field kk":  func(s *Settings) { s.GroupRows = "kk" },
+		"are of one sample and": func(s *Settings) { s.Inputs, s.Once = []string{tableOf(t, "1")}, []string{"z"} },
+	} {
+		s := Settings{Inputs: []string{dir}, Output: filepath.Join(t.TempDir(), "out"), GroupRows: "k", Sync: "none"}
+		change(&s)
+		if _, err := Convert(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
