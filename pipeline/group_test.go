@@ -49,6 +49,9 @@ func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 		"survey":  func(s *Settings) { s.Augment = []string{"normalise=z"}; s.Where = []string{"len(z) > 5"} },
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "plain" {
+				t.Skip("long")
+			}
 			dir := tableOf(t, "abs(y) % 40")
 			settings := func(out string) Settings {
 				s := Settings{Inputs: []string{dir}, Output: filepath.Join(t.TempDir(), out), GroupRows: "k", ShardSamples: 7, Jobs: 2, Memory: 256 << 20, Sync: "none"}
