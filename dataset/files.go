@@ -65,6 +65,12 @@ func OpenFile(ctx context.Context, in storage.FS, name string, size int64) (stor
 	return f, nil
 }
 
+// again has a file of another machine fetched again after damage was found in it, and reports
+// whether it is to be read once more.
+func again(f storage.File, err error) bool {
+	return errors.Is(err, shardify.ErrCorrupt) && storage.Forget(f, storage.Range{Len: f.Size()})
+}
+
 // ReadFull fills b from a place of a file. A file that ends early is damaged.
 func ReadFull(r io.ReaderAt, b []byte, at int64) error {
 	if len(b) == 0 {

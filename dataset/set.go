@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -105,6 +106,21 @@ func ReadManifest(ctx context.Context, in storage.FS, name string) ([]byte, erro
 func readManifest(ctx context.Context, in storage.FS, name string) (*index.Manifest, error) {
 	b, err := ReadManifest(ctx, in, name)
 	if err != nil {
+		return nil, err
+	}
+	m, err := index.DecodeManifest(b)
+	if !errors.Is(err, shardify.ErrCorrupt) {
+		return m, err
+	}
+	f, e := storage.OpenOwn(ctx, in, name)
+	if e != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if !again(f, err) {
+		return nil, err
+	}
+	if b, err = ReadManifest(ctx, in, name); err != nil {
 		return nil, err
 	}
 	return index.DecodeManifest(b)

@@ -135,8 +135,17 @@ func ReadTarIndex(ctx context.Context, in storage.FS, shard string, record *shar
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, x.Close()) }()
+	entries, err = x.all(record)
+	if again(x.file, err) {
+		entries, err = x.all(record)
+	}
+	return entries, err
+}
+
+// all reads and checks all entries.
+func (x *TarIndex) all(record *shardify.Shard) ([]int64, error) {
 	b := make([]byte, tar.IndexBytes(record.Samples))
-	entries = make([]int64, record.Samples+1)
+	entries := make([]int64, record.Samples+1)
 	if err := x.Entries(entries, b, 0); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package gpuload
 
 import (
+	"slices"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
@@ -11,6 +13,7 @@ import (
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/stage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // windowsOnDevice is the device memory for windows of a Block shuffle that is used
@@ -27,6 +30,7 @@ func (l *Loader) planTier() error {
 	case TierAuto:
 		l.tier = TierStream
 		switch {
+		case l.onHost && l.set.remote() && l.set.shardBytes(l.layout) <= budget: // the shards themselves are kept in memory
 		case !l.onHost && fixed > 0 && l.cfg.DeviceMemory > 0 && fixed <= l.cfg.DeviceMemory && need-fixed <= budget:
 			l.tier = TierDevice
 		case l.rowsKept() > 0 && need <= budget && !l.order.Windowed():
@@ -68,7 +72,8 @@ func verifier(m *index.Manifest) (v format.Verifier, err error) {
 
 // sources makes what the tier reads from.
 func (l *Loader) sources() error {
-	if l.tier == TierStream && l.shards.Verify == load.VerifyWhole {
+	l.hold()
+	if l.tier == TierStream && l.shards.Hold == 0 && l.shards.Verify == load.VerifyWhole {
 		if l.set.Bytes() <= load.ScrubWhole {
 			l.shards.Verify = load.VerifyOpen
 		} else {
@@ -96,6 +101,50 @@ func (l *Loader) sources() error {
 		l.windowsFromShards()
 	}
 	return nil
+}
+
+// hold decides whether shards of other machines are fetched whole, so that they can be
+// checked: where there is memory for all of them, or, read in order, for some.
+func (l *Loader) hold() {
+	if !l.set.remote() || l.shards.Verify == load.VerifyNone || l.tier == TierStaged || l.cfg.Synthetic {
+		return
+	}
+	budget, largest := l.memory(), int64(0)
+	for _, sh := range l.shards.Shards {
+		largest = max(largest, sh.Record.Bytes)
+	}
+	switch all := l.set.shardBytes(l.layout); {
+	case all <= budget || l.tier != TierStream:
+		l.shards.Hold, l.shards.Open = max(all, budget), len(l.shards.Shards)
+	case l.cfg.Shuffle == None && !l.order.Drawn() && l.cfg.Indices == nil && largest*holdShards <= budget:
+		l.shards.Hold = budget
+	default:
+		l.note("what is read from other machines is not checked before it is delivered: the shards take %s, and there are %s of memory for them; tier staged checks them", shardify.FormatSize(all), shardify.FormatSize(budget))
+		return
+	}
+	if !l.order.Windowed() {
+		l.shards.Ahead = holdShards / 2
+	}
+}
+
+// holdShards is how many of the largest shards there must be room for to hold some of them.
+const holdShards = 16
+
+// remote reports whether some of the set is on another machine.
+func (d *Dataset) remote() bool {
+	return slices.ContainsFunc(d.inputs, func(in *input) bool { return !storages.Local(in.Path) })
+}
+
+// shardBytes is about what is read of all shards: of tars all.
+func (d *Dataset) shardBytes(l *index.Layout) (total int64) {
+	for _, in := range d.inputs {
+		if in.Format == index.FormatWDS {
+			total += in.Bytes
+		} else {
+			total += (&Dataset{inputs: []*input{in}}).columnBytes(l)
+		}
+	}
+	return total
 }
 
 // memory is the bytes of host memory that this rank's samples may take.

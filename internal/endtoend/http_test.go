@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/shardify/shardify/internal/servertest"
 )
 
 // TestEndToEndInputsOfAWebServer: the conversions of the goldens make the same shards from
@@ -27,6 +29,22 @@ func TestEndToEndInputsOfAWebServer(t *testing.T) {
 		files.ServeHTTP(w, r)
 	}))
 	defer server.Close()
+	conversions(t, dir, server.URL)
+	setsAt(t, dir, server.URL, func(string) {})
+}
+
+// TestEndToEndInputsOfAnObjectStore: and from those of S3, where data sets are read, too.
+func TestEndToEndInputsOfAnObjectStore(t *testing.T) {
+	servertest.S3(t, "versitygw")
+	dir := workFolder(t)
+	servertest.Upload(t, dir, "in")
+	conversions(t, dir, "s3://data/in")
+	setsAt(t, dir, "s3://data/in", func(set string) { servertest.Upload(t, filepath.Join(dir, set), "in/"+set) })
+}
+
+// conversions makes those of the goldens from files, and from where these can be read, too.
+func conversions(t *testing.T, dir, address string) {
+	t.Helper()
 	n := 0
 	for _, g := range goldens {
 		line := g.lines[0]
@@ -37,7 +55,7 @@ func TestEndToEndInputsOfAWebServer(t *testing.T) {
 		for _, where := range []string{"local", "web"} {
 			args := strings.Fields(strings.ReplaceAll(line, "OUT", where+"-"+g.name))
 			for i := 1; where == "web" && args[i] != "-o"; i++ {
-				args[i] = server.URL + "/" + args[i]
+				args[i] = address + "/" + args[i]
 			}
 			cmd := exec.Command(bin+"shardify", append(args, "-q")...)
 			cmd.Dir = dir
@@ -60,8 +78,14 @@ func TestEndToEndInputsOfAWebServer(t *testing.T) {
 		}
 	}
 	t.Logf("%d conversions", n)
+}
+
+// setsAt reads and checks data sets that conversions made, there. publish brings them.
+func setsAt(t *testing.T, dir, where string, publish func(set string)) {
+	t.Helper()
 	for _, set := range []string{"local-files-wds", "local-npz-mmap"} {
-		address := server.URL + "/" + set
+		address := where + "/" + set
+		publish(set)
 		run(t, "shardify", "verify", address)
 		run(t, "shardify", "inspect", address)
 		run(t, "shardify", "bench", address, "--batch", "3", "--seconds", "1")
@@ -77,6 +101,7 @@ func TestEndToEndInputsOfAWebServer(t *testing.T) {
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
+		publish(set)
 		if out, err := exec.Command(bin+"shardify", "verify", address).CombinedOutput(); err == nil {
 			t.Errorf("a flipped bit in %s is not found:\n%s", name, out)
 		}

@@ -3,12 +3,18 @@
 package servertest
 
 import (
+	"context"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 const (
@@ -76,6 +82,28 @@ func S3(t testing.TB, program string) string {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", Secret)
 	t.Setenv("AWS_ENDPOINT_URL", "http://"+address)
 	return "http://" + address
+}
+
+// Upload puts the files of a folder into the bucket of S3, below a prefix.
+func Upload(t testing.TB, dir, prefix string) {
+	t.Helper()
+	c, err := minio.New(strings.TrimPrefix(os.Getenv("AWS_ENDPOINT_URL"), "http://"), &minio.Options{Creds: credentials.NewStaticV4(Key, Secret, ""), Region: "us-east-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err == nil {
+			_, err = c.FPutObject(context.Background(), "data", prefix+"/"+filepath.ToSlash(name), path, minio.PutObjectOptions{DisableContentSha256: true})
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Alone takes away what AWS's tools find on this machine, until the test ends.

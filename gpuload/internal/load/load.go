@@ -129,7 +129,9 @@ func (l *Reader) each(ctx context.Context, t *Table, pass func(*span, *Reader, *
 			return err
 		}
 		s.h = h
-		err = pass(s, l, t)
+		if err = pass(s, l, t); err != nil && !h.Fetched() && forget(h.File, err) {
+			err = pass(s, l, t)
+		}
 		l.Release(h)
 		return shardify.Annotate(err, "read", s.Sh.Path, "")
 	})

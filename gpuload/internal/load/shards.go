@@ -53,6 +53,8 @@ type OpenShard struct {
 	Mmap    *dataset.Mmap
 	Tensors []int
 	Index   []int64
+	held    int64 // bytes in memory
+	early   bool  // fetched before it was wanted, and not used yet
 }
 
 // Shards is all shards of a Dataset, read for some of the fields. It may be used
@@ -62,7 +64,13 @@ type Shards struct {
 	Shards []*Shard
 	Starts []int64 // of shards, and the number of samples
 	Verify Verify
-	files  map[*dataset.Set]*storage.Bound
+	// Hold is how many bytes of shards of other machines may be in memory, where they are
+	// fetched whole and checked. 0: what is wanted is read from them, and not checked. Ahead
+	// is how many shards are fetched before they are wanted.
+	Hold  int64
+	Ahead int
+	files map[*dataset.Set]*storage.Bound
+	until atomic.Pointer[context.Context] // of Until
 
 	ReadNanos, ReadBytes atomic.Int64
 	clock                func() int64
@@ -71,6 +79,10 @@ type Shards struct {
 	Open int // shards to keep open
 	Kept []*OpenShard
 	turn int64
+	held int64
+
+	coming   map[*Shard]bool // being fetched by ahead
+	fetching sync.WaitGroup
 }
 
 // NewShards is the shards of data sets whose samples are numbered one after the other, read
@@ -103,9 +115,17 @@ func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shard
 
 // Until has reads of storages that answer late end with ctx.
 func (s *Shards) Until(ctx context.Context) {
+	s.until.Store(&ctx)
 	for _, f := range s.files {
 		f.Until(ctx)
 	}
+}
+
+func (s *Shards) context() context.Context {
+	if ctx := s.until.Load(); ctx != nil {
+		return *ctx
+	}
+	return context.Background()
 }
 
 // plausible refuses a count of samples that a shard's bytes cannot hold, before any
@@ -138,13 +158,16 @@ func (s *Shards) Number(sample int64) int {
 }
 
 // Acquire opens a shard, or finds it open.
-func (s *Shards) Acquire(sh *Shard) (*OpenShard, error) {
-	if h := s.opened(sh); h != nil {
+func (s *Shards) Acquire(sh *Shard) (*OpenShard, error) { return s.acquire(sh, false) }
+
+// acquire is Acquire; early is for who does not want to read it yet.
+func (s *Shards) acquire(sh *Shard, early bool) (*OpenShard, error) {
+	if h := s.opened(sh, early); h != nil {
 		return h, nil
 	}
 	sh.opening.Lock()
 	defer sh.opening.Unlock()
-	if h := s.opened(sh); h != nil {
+	if h := s.opened(sh, early); h != nil {
 		return h, nil
 	}
 	h, err := s.openFile(sh)
@@ -153,13 +176,17 @@ func (s *Shards) Acquire(sh *Shard) (*OpenShard, error) {
 	}
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	sh.open, h.refs = h, 1
+	s.turn++
+	sh.open, h.refs, h.used, h.early = h, 1, s.turn, early
 	s.Kept = append(s.Kept, h)
+	if s.held += h.held; h.Fetched() && !early {
+		s.ahead(sh)
+	}
 	s.evict(s.Open)
 	return h, nil
 }
 
-func (s *Shards) opened(sh *Shard) *OpenShard {
+func (s *Shards) opened(sh *Shard, early bool) *OpenShard {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	h := sh.open
@@ -175,6 +202,10 @@ func (s *Shards) opened(sh *Shard) *OpenShard {
 	h.refs++
 	s.turn++
 	h.used = s.turn
+	if h.early && !early {
+		h.early = false
+		s.ahead(sh)
+	}
 	return h
 }
 
@@ -196,6 +227,7 @@ func sameStamp(a, b *storage.Stamp) bool {
 // compared then.
 func (s *Shards) drop(h *OpenShard) {
 	h.stale, h.Shard.open = true, nil
+	s.held -= h.held
 	s.Kept = slices.DeleteFunc(s.Kept, func(k *OpenShard) bool { return k == h })
 	if h.refs == 0 {
 		h.File.Close()
@@ -203,9 +235,9 @@ func (s *Shards) drop(h *OpenShard) {
 }
 
 // evict closes shards that nobody uses, the longest unused first, until at most
-// keep are open.
+// keep are open and no more are in memory than may be.
 func (s *Shards) evict(keep int) {
-	for len(s.Kept) > keep {
+	for len(s.Kept) > keep || s.held > s.Hold {
 		oldest := -1
 		for i, h := range s.Kept {
 			if h.refs == 0 && (oldest < 0 || h.used < s.Kept[oldest].used) {
@@ -218,6 +250,7 @@ func (s *Shards) evict(keep int) {
 		h := s.Kept[oldest]
 		h.File.Close()
 		h.Shard.open = nil
+		s.held -= h.held
 		s.Kept = slices.Delete(s.Kept, oldest, oldest+1)
 	}
 }
@@ -231,32 +264,44 @@ func (s *Shards) Release(h *OpenShard) {
 	case h.refs > 0:
 	case h.stale:
 		h.File.Close()
-	case len(s.Kept) > s.Open:
+	case len(s.Kept) > s.Open || s.held > s.Hold:
 		s.evict(s.Open)
 	}
 }
 
 // Close closes all shards; none is in use.
 func (s *Shards) Close() {
+	s.fetching.Wait()
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.evict(0)
 }
 
+// refetches is how often a shard of another machine is fetched again that arrives damaged.
+const refetches = 3
+
 // openFile opens a shard and holds it against the manifest.
 func (s *Shards) openFile(sh *Shard) (*OpenShard, error) {
-	f, err := dataset.OpenFile(context.Background(), s.files[sh.Set], sh.Path, sh.Record.Bytes)
+	h, again, err := s.openOnce(sh)
+	for n := 0; again && n < refetches; n++ {
+		h, again, err = s.openOnce(sh)
+	}
+	return h, err
+}
+
+func (s *Shards) openOnce(sh *Shard) (h *OpenShard, again bool, err error) {
+	f, err := dataset.OpenFile(s.context(), s.files[sh.Set], sh.Path, sh.Record.Bytes)
 	switch path := (*fs.PathError)(nil); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, dataset.Missing(sh.Record.Bytes)
+		return nil, false, dataset.Missing(sh.Record.Bytes)
 	case errors.Is(err, storage.ErrNotFile):
-		return nil, shardify.Unsupported("%v", err)
+		return nil, false, shardify.Unsupported("%v", err)
 	case errors.As(err, &path):
-		return nil, path.Err // the name is said by the error that this becomes
+		return nil, false, path.Err // the name is said by the error that this becomes
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	}
-	h := &OpenShard{Shard: sh, set: s, File: f, stamp: f.Stamp(), seen: Nanos()}
+	h = &OpenShard{Shard: sh, set: s, File: f, stamp: f.Stamp(), seen: Nanos()}
 	sh.suspect = sh.first != nil && !sameStamp(&h.stamp, sh.first)
 	if sh.Tar != nil {
 		err = s.openTar(h)
@@ -264,17 +309,19 @@ func (s *Shards) openFile(sh *Shard) (*OpenShard, error) {
 		err = s.openMmap(h)
 	}
 	if err != nil {
+		again = forget(f, err)
 		f.Close()
-		return nil, err
+		return nil, again, err
 	}
 	sh.verified, sh.first = true, &h.stamp
-	return h, nil
+	return h, false, nil
 }
 
 // checks tells whether the data of a shard are compared with its checksums when it is
 // opened.
-func (s *Shards) checks(sh *Shard) bool {
-	return s.Verify == VerifyOpen && !sh.verified || s.Verify != VerifyNone && sh.suspect
+func (s *Shards) checks(h *OpenShard) bool {
+	sh := h.Shard
+	return h.Fetched() || s.Verify == VerifyOpen && !sh.verified || s.Verify != VerifyNone && sh.suspect
 }
 
 // openMmap checks size, header and schema of an mmap shard, and finds the wanted
@@ -296,7 +343,10 @@ func (s *Shards) openMmap(h *OpenShard) (err error) {
 		}
 		h.Tensors = append(h.Tensors, j)
 	}
-	if s.checks(h.Shard) {
+	if err := s.fetch(h); err != nil {
+		return err
+	}
+	if s.checks(h) {
 		return h.check(h.File)
 	}
 	return nil
@@ -304,17 +354,20 @@ func (s *Shards) openMmap(h *OpenShard) (err error) {
 
 // openTar checks that a tar ends as it should, and reads its offset index.
 func (s *Shards) openTar(h *OpenShard) (err error) {
+	if err := s.fetch(h); err != nil {
+		return err
+	}
 	var w tar.Window
 	w.Reset(h.File, h.Record.Bytes, make([]byte, 4<<10))
 	if _, err := tar.CheckEnd(&w); err != nil {
 		return err
 	}
-	if s.checks(h.Shard) {
+	if s.checks(h) {
 		if err := h.check(h.File); err != nil {
 			return err
 		}
 	}
-	h.Index, err = dataset.ReadTarIndex(context.Background(), s.files[h.Set], h.Path, h.Record)
+	h.Index, err = dataset.ReadTarIndex(s.context(), s.files[h.Set], h.Path, h.Record)
 	return err
 }
 
@@ -336,6 +389,9 @@ func (h *OpenShard) check(r io.ReaderAt) error {
 func (h *OpenShard) ReadAt(b []byte, at int64) (int, error) {
 	t := h.set.clock()
 	n, err := h.File.ReadAt(b, at)
+	if h.Fetched() {
+		return n, err
+	}
 	h.set.ReadNanos.Add(h.set.clock() - t)
 	h.set.ReadBytes.Add(int64(n))
 	return n, err
@@ -360,6 +416,9 @@ func RowBytes(fields []shardify.Field) (n int64, variable bool) {
 // tensor, so many rows. Offsets, which memory has in another form, and tars are read once
 // more.
 func (h *OpenShard) CheckRead(sum func(i int) (crc uint32, rows int64)) error {
+	if h.Fetched() {
+		return nil // it was checked before it was read
+	}
 	if h.Tar != nil {
 		return dataset.CheckTar(h, h.Record)
 	}

@@ -30,6 +30,9 @@ func (g *generation) read(ctx context.Context, w *Windows, key order.Key) error 
 		}
 	}
 	g.plan(w, key)
+	if err := w.shards.Prepare(ctx, g.runs); err != nil {
+		return err
+	}
 	return tell(w.dev, g.load.Load(ctx, g.Table, w.Rows(), g.runs), g.Table)
 }
 

@@ -35,6 +35,9 @@ func (p *Pinned) Fill(ctx context.Context, s *load.Shards, c *load.Crew) error {
 			runs = append(runs, load.Run{Sh: sh, Lo: lo, Hi: min(lo+step, n), Row: sh.Lo + lo})
 		}
 	}
+	if err := s.Prepare(ctx, runs); err != nil {
+		return err
+	}
 	l := load.Reader{Shards: s, Crew: c}
 	if err := l.Load(ctx, p.Table, s.Starts[len(s.Starts)-1], runs); err != nil {
 		return err
@@ -53,6 +56,7 @@ func (p *Pinned) Fill(ctx context.Context, s *load.Shards, c *load.Crew) error {
 		}
 	}
 	p.Filled = true
+	s.Drop()
 	return nil
 }
 

@@ -41,6 +41,7 @@ func (p *Pinned) fillDevice(ctx context.Context, s *load.Shards, c *load.Crew) (
 		return err
 	}
 	p.Filled = true
+	s.Drop()
 	return nil
 }
 
@@ -99,6 +100,9 @@ func (r *resident) groups(ctx context.Context) error {
 }
 
 func (r *resident) group(ctx context.Context, t *load.Table, at, rows int64, runs []load.Run) error {
+	if err := r.set.Prepare(ctx, runs); err != nil {
+		return err
+	}
 	if err := r.load.Load(ctx, t, rows, runs); err != nil {
 		return err
 	}
