@@ -83,6 +83,7 @@ var Keys = []Key{
 	opKey(transform.Define, func(s *Settings) Value { return (*value.Texts)(&s.Define) }),
 	opKey(transform.NaN, func(s *Settings) Value { return (*value.Texts)(&s.NaN) }),
 	opKey(transform.Encode, func(s *Settings) Value { return (*value.Texts)(&s.Encode) }),
+	opKey(transform.Pick, func(s *Settings) Value { return (*value.Texts)(&s.Pick) }),
 	opKey(transform.Sort, func(s *Settings) Value { return (*value.Texts)(&s.Sort) }),
 	opKey(transform.Stack, func(s *Settings) Value { return (*value.Texts)(&s.Stack) }),
 	opKey(transform.Pad, func(s *Settings) Value { return (*value.Texts)(&s.Pad) }),

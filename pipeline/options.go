@@ -71,7 +71,7 @@ func (s *Settings) operations() transform.Settings {
 	out := transform.Settings{}
 	for name, texts := range map[string][]string{
 		transform.Set: s.Set, transform.Fraction: s.Fraction, transform.Where: s.Where, transform.Augment: s.Augment, transform.Define: s.Define, transform.NaN: s.NaN, transform.Encode: s.Encode,
-		transform.Sort: s.Sort, transform.Stack: s.Stack, transform.Pad: s.Pad, transform.Rename: s.Rename, transform.Cast: s.Cast, transform.Pack: s.Pack,
+		transform.Pick: s.Pick, transform.Sort: s.Sort, transform.Stack: s.Stack, transform.Pad: s.Pad, transform.Rename: s.Rename, transform.Cast: s.Cast, transform.Pack: s.Pack,
 	} {
 		if len(texts) > 0 {
 			out[name] = texts

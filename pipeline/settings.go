@@ -49,6 +49,7 @@ type Settings struct {
 	Define      []string
 	NaN         []string
 	Encode      []string
+	Pick        []string
 	Sort        []string
 	Stack       []string
 	Pad         []string

@@ -233,14 +233,14 @@ func floatKey(x float64, down bool) uint64 {
 	return intKey(u, down)
 }
 
-// reorder moves the elements of a column, or its lists, to the order of p.
+// reorder makes a column of the elements of p, or its lists, in their order.
 func reorder(c *shardify.Column, p []pair, mem *shardify.Arena) {
 	src := c.Data
-	c.Data = mem.Alloc(len(src))
 	if c.Levels > 1 {
 		reorderLists(c, src, p, mem)
 		return
 	}
+	c.Data = mem.Alloc(len(p) * c.ElemBytes())
 	switch size := c.ElemBytes(); size {
 	case 1:
 		permute(c.Data, src, p)
@@ -268,8 +268,11 @@ func reorderLists(c *shardify.Column, src []byte, p []pair, mem *shardify.Arena)
 	from, to := c.Offsets[1], mem.Int64s(len(p)+1)
 	to[0] = 0
 	for i, e := range p {
+		to[i+1] = to[i] + from[e.at+1] - from[e.at]
+	}
+	c.Data = mem.Alloc(int(to[len(p)] * size))
+	for i, e := range p {
 		lo, hi := from[e.at], from[e.at+1]
-		to[i+1] = to[i] + hi - lo
 		copy(c.Data[to[i]*size:to[i+1]*size], src[lo*size:hi*size])
 	}
 	c.Offsets = [][]int64{c.Offsets[0], to}

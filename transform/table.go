@@ -22,6 +22,7 @@ const (
 	Define   = "define"
 	NaN      = "nan"
 	Encode   = "encode"
+	Pick     = "pick"
 	Sort     = "sort"
 	Stack    = "stack"
 	Pad      = "pad"
@@ -98,6 +99,11 @@ var Table = []Kind{
 		}},
 	{Name: Encode, Value: "FIELD", Example: "particle", Help: "codes 0, 1, ... for the values of a text or integer field", phase: middle, keeps: true,
 		texts: commaList, looks: looked(newEncode), stage: ofText(newEncode)},
+	{Name: Pick, Value: "NAME=K[,...]", Example: "pulses=128,prefer=!auxiliary", Help: "K elements of longer lists, drawn, in their order", More: "first, last or top=[-]FIELD instead of drawing; those that prefer=[!]FIELD marks never lose to others", phase: middle,
+		looks: looked(func(text string) (*pickLists, error) { return newPick(text, nil) }),
+		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
+			return stage(newPick(text, c.env.Table))
+		}},
 	{Name: Sort, Value: "NAME=[-]FIELD", Example: "Jet=-Jet_pt", Help: "order lists by one of them", phase: middle,
 		looks: looked(unstacked), stage: sortStage},
 	{Name: Stack, Value: "NAME=FIELD,...", Example: "jets=Jet_pt,Jet_eta", Help: "one field of several", phase: last, keeps: true,
