@@ -65,6 +65,7 @@ var table = []row{
 	{"internal/columns", "helpers", "internal/suggest shardify"},
 	{"internal/exif", "helpers", "format shardify"},
 	{"internal/guard", "helpers", "shardify"},
+	{"internal/jpeg", "helpers", "shardify"},
 	{"internal/numeric", "helpers", "internal/half shardify"},
 	{"internal/rows", "helpers", "format internal/columns internal/numeric internal/openfiles shardify storage storage/storages"},
 	{"internal/stats", "helpers", "internal/guard internal/half shardify"},

@@ -1,0 +1,139 @@
+package jpeg
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/shardify/shardify"
+)
+
+// TestPixels compares with what Pillow decoded; testdata/make.py wrote it down.
+func TestPixels(t *testing.T) {
+	text, err := os.ReadFile("testdata/expected.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]struct {
+		RGB, Native, Half string
+		Size              [2]int `json:"half_size"`
+	}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	var d Decoder
+	for name, w := range want {
+		src, err := os.ReadFile("testdata/" + name + ".jpg")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rgb, h, err := decoded(&d, src, Options{})
+		native, _, err2 := decoded(&d, src, Options{Native: true})
+		half, _, err3 := decoded(&d, src, Options{Scale: 2, Native: true})
+		if err := errors.Join(err, err2, err3); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if sum(rgb) != w.RGB || sum(native) != w.Native {
+			t.Errorf("%s: other pixels than Pillow's", name)
+		}
+		if a, b := h.Scaled(2); [2]int{a, b} != w.Size || sum(half) != w.Half {
+			t.Errorf("%s: other pixels than Pillow's at half its size", name)
+		}
+	}
+}
+
+// TestTruncated cuts a file at every byte: an error with its place, or the whole image
+// where only the end marker is cut.
+func TestTruncated(t *testing.T) {
+	var d Decoder
+	for _, src := range seeds(t) {
+		want, _, err := decoded(&d, src, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range src {
+			got, _, err := decoded(&d, src[:n], Options{})
+			if err == nil && bytes.Equal(got, want) && n >= len(src)-2 {
+				continue
+			}
+			e := (*shardify.Error)(nil)
+			if !errors.Is(err, shardify.ErrCorrupt) || !errors.As(err, &e) || e.Offset < 0 {
+				t.Fatalf("%d of %d bytes: %v", n, len(src), err)
+			}
+		}
+	}
+}
+
+// TestManyScans: each costs time for all blocks.
+func TestManyScans(t *testing.T) {
+	src, err := os.ReadFile("testdata/prog420.jpg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first scan again and again.
+	at := bytes.Index(src, []byte{0xff, markerSOS})
+	end := at + 1 + bytes.Index(src[at+1:], []byte{0xff, 0xc4})
+	long := append([]byte(nil), src[:end]...)
+	for range 1000 {
+		long = append(long, src[at:end]...)
+	}
+	if _, _, err := decoded(new(Decoder), append(long, src[end:]...), Options{}); !errors.Is(err, shardify.ErrCorrupt) {
+		t.Errorf("a scan that repeats: %v", err)
+	}
+}
+
+// TestAgainstPillow compares random encodes with Pillow, which SHARDIFY_PILLOW, a Python,
+// has. SHARDIFY_JPEGS is their number.
+func TestAgainstPillow(t *testing.T) {
+	python := os.Getenv("SHARDIFY_PILLOW")
+	if python == "" {
+		t.Skip("SHARDIFY_PILLOW names no Python with Pillow and numpy")
+	}
+	n := os.Getenv("SHARDIFY_JPEGS")
+	if n == "" {
+		n = "300"
+	}
+	cmd := exec.Command(python, "testdata/peer.py", n)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var d Decoder
+	images := 0
+	for r := bufio.NewReader(out); ; images++ {
+		var head struct {
+			Size, Scale uint32
+			X, Y, W, H  uint32
+			Sum         [64]byte
+		}
+		err := binary.Read(r, binary.LittleEndian, &head)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		src := make([]byte, head.Size)
+		if _, err2 := io.ReadFull(r, src); err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		o := Options{Scale: int(head.Scale), X0: int(head.X), Y0: int(head.Y), X1: int(head.X + head.W), Y1: int(head.Y + head.H)}
+		p, _, err := decoded(&d, src, o)
+		if err != nil || sum(p) != string(head.Sum[:]) {
+			name := t.TempDir() + "/differs.jpg"
+			_ = os.WriteFile(name, src, 0o666)
+			t.Fatalf("image %d, %+v: other pixels than Pillow's: %v (%s)", images, o, err, name)
+		}
+	}
+	if err := cmd.Wait(); err != nil || images == 0 {
+		t.Fatal(images, err)
+	}
+	t.Logf("%d images are Pillow's", images)
+}
