@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
 )
 
 // Result is a complete data set.
@@ -44,6 +45,7 @@ func (p *Prepared) planned() {
 }
 
 func (p *Prepared) convert(ctx context.Context) (*Result, error) {
+	storage.EndWrites(ctx, p.Store)
 	if err := p.Clear(); err != nil {
 		return nil, err
 	}
@@ -83,6 +85,7 @@ func Plan(ctx context.Context, s Settings) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	storage.EndWrites(ctx, p.Store)
 	err = p.Clear()
 	if err == nil {
 		err = p.Plan.Publish(ctx, p.Store)

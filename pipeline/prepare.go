@@ -55,6 +55,7 @@ type Prepared struct {
 	Warnings           []string
 	Litter             []format.Leftover // left out, but not worth recording
 
+	alone   bool // this process does all of it
 	hooks   Hooks
 	room    room      // where the output is
 	turned  string    // about images with an EXIF tag
@@ -70,7 +71,7 @@ type Prepared struct {
 // and compares with what is in the output folder. Metadata only: nothing is written. The
 // caller closes what it returns.
 func Prepare(ctx context.Context, s Settings) (*Prepared, error) {
-	s.local = s.Scratch
+	s.local, s.alone = s.Scratch, true
 	return prepare(ctx, s)
 }
 
@@ -81,7 +82,7 @@ func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	p = &Prepared{Output: s.Output, Sync: s.Sync, room: look(s.Output), Local: s.local, hooks: s.Hooks}
+	p = &Prepared{Output: s.Output, Sync: s.Sync, room: look(s.Output), Local: s.local, alone: s.alone, hooks: s.Hooks}
 	if p.Store, err = storages.Open(s.Output, storages.Output{Sync: local.Sync(s.Sync)}); err != nil {
 		return nil, err
 	}
@@ -157,7 +158,13 @@ func (p *Prepared) choose(jobs int, memory int64) {
 // finish fills in what depends on the plan.
 func (p *Prepared) finish(compile flow.Compile) {
 	p.Job.Plan, p.Job.Store, p.Job.Jobs, p.Job.Compile = p.Plan, p.Store, p.Jobs, compile
-	p.Job.Pool = shardify.NewPool(poolLimit(p.Memory))
+	limit := poolLimit(p.Memory)
+	if k, ok := storage.As[storage.Keeper](p.Store); ok {
+		kept := p.Memory / 8
+		k.SetMemory(kept)
+		limit -= kept
+	}
+	p.Job.Pool = shardify.NewPool(limit)
 	if folder := p.ScratchFolder(); p.Plan.Scatters() && folder != "" {
 		p.Job.Scratch = local.NewDir(folder, local.SyncNone)
 	}

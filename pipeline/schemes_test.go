@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/gpuload"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/cluster"
@@ -178,19 +179,71 @@ func loaded(t *testing.T, set string) string {
 	}
 }
 
+// TestTasksAndStatusInAnotherStorage: tasks of a plan leave records there, status reads
+// them, gc removes what nobody needs, and Slurm's scripts are in a folder.
+func TestTasksAndStatusInAnotherStorage(t *testing.T) {
+	storagetest.Scheme(t, "mem")
+	t.Chdir(t.TempDir())
+	ctx, set := t.Context(), "mem://set"
+	for _, shuffle := range []string{"none", "global"} {
+		set := set + "/" + shuffle
+		s := pipeline.Settings{From: "synth", Output: set, Shuffle: shuffle, ShardSamples: 20, Jobs: 1, Options: map[string]string{"samples": "100", "schema": "y:i64"}}
+		p, err := pipeline.Plan(ctx, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+		if _, err := pipeline.Submit(ctx, pipeline.SubmitSettings{Folder: set, Elements: 2}); err == nil || !strings.Contains(err.Error(), "Slurm reads scripts") {
+			t.Errorf("submit: %v", err)
+		}
+		out, err := pipeline.Submit(ctx, pipeline.SubmitSettings{Folder: set, Elements: 2, Scripts: "scripts", Program: "/bin/shardify"})
+		if err != nil || !strings.Contains(out.Scripts[0].Text, "/bin/shardify work "+set) || !strings.Contains(out.Scripts[0].Text, "/scripts/logs/") {
+			t.Errorf("submit: %v", err)
+		}
+		owner, _ := cluster.Self(os.Getenv)
+		for task := range 2 {
+			r, err := cluster.Begin(set, cluster.Attempt{Command: "work", Task: task, Tasks: 2, Plan: p.Plan.Digest(), Owner: owner})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w, err := pipeline.Waste(ctx, set); err != nil || len(w.Running) != 1 {
+				t.Errorf("%v attempts at work: %v", len(w.Running), err)
+			}
+			_, err = pipeline.Work(ctx, set, pipeline.Task{Task: task, Tasks: 2}, pipeline.Settings{Jobs: 1})
+			var waits *convert.Waiting
+			if err != nil && !errors.As(err, &waits) {
+				t.Fatal(err)
+			}
+			r.End(cluster.Ending{Outcome: cluster.OutcomeDone})
+			if st, err := pipeline.Status(ctx, set, true); err != nil || st.Attempts != task+1 || st.State != cluster.StatusPartial && st.State != cluster.StatusUnmerged {
+				t.Errorf("status after task %d: %+v, %v", task, st, err)
+			}
+		}
+		if _, err := pipeline.Work(ctx, set, pipeline.Task{Task: 0, Tasks: 1}, pipeline.Settings{Jobs: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pipeline.Merge(ctx, set, pipeline.Settings{}); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := pipeline.Status(ctx, set, true); err != nil || st.State != cluster.StatusComplete {
+			t.Errorf("status: %+v, %v", st, err)
+		}
+		if w, err := pipeline.Waste(ctx, set); err != nil || w.Removable() != 0 {
+			t.Errorf("waste: %v, %v", w, err)
+		}
+	}
+}
+
 // TestFoldersOfThisMachine: what works on them alone refuses an address, and makes no
 // folder with its name.
 func TestFoldersOfThisMachine(t *testing.T) {
 	storagetest.Scheme(t, "mem")
 	t.Chdir(t.TempDir())
-	if _, err := pipeline.Status(t.Context(), "mem://set", false); !errors.Is(err, shardify.ErrUnsupported) {
-		t.Errorf("status: %v", err)
-	}
-	if _, err := cluster.Begin("mem://set", cluster.Attempt{}); err != nil {
-		t.Errorf("the record of a run: %v", err)
-	}
 	if _, err := sets.PlanMerge(t.Context(), sets.MergeOptions{Output: "mem://set"}); !errors.Is(err, shardify.ErrUnsupported) {
 		t.Errorf("merge-sets: %v", err)
+	}
+	if _, err := pipeline.Extend(t.Context(), "mem://set", pipeline.Settings{}, false); !errors.Is(err, shardify.ErrUnsupported) {
+		t.Errorf("extend: %v", err)
 	}
 	if list, _ := os.ReadDir("."); len(list) > 0 {
 		t.Errorf("%v was made", list[0])

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"cmp"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -12,16 +14,26 @@ import (
 )
 
 // ScratchFolder is where the fragments of this conversion are: below --scratch in a
-// folder of their own, since several conversions may share that. It is "" where they are in
-// a storage that is none of this machine.
+// folder of their own, since several conversions may share that. Of a set in a storage that is
+// none of this machine they are beside it, where all tasks find them, and ScratchFolder is "";
+// where one process does it all they are in the system's temporary folder.
 func (p *Prepared) ScratchFolder() string {
-	if p.Plan.ScratchPath == "" {
-		if !storages.Local(p.Output) {
+	at := p.fragmentsAt()
+	if at == p.Output {
+		if !storages.Local(at) {
 			return ""
 		}
-		return filepath.Join(p.Output, filepath.FromSlash(plan.ScratchDir))
+		return filepath.Join(at, filepath.FromSlash(plan.ScratchDir))
 	}
-	return filepath.Join(p.Plan.ScratchPath, "shardify-"+strings.TrimPrefix(p.Plan.Digest(), index.DigestPrefix)[:16])
+	return filepath.Join(at, "shardify-"+strings.TrimPrefix(p.Plan.Digest(), index.DigestPrefix)[:16])
+}
+
+// fragmentsAt is the folder that has the space for fragments.
+func (p *Prepared) fragmentsAt() string {
+	if p.Plan.ScratchPath == "" && p.alone && !storages.Local(p.Output) {
+		return os.TempDir()
+	}
+	return cmp.Or(p.Plan.ScratchPath, p.Output)
 }
 
 // Tidy removes the scratch folder of a complete data set.

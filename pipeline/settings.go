@@ -89,6 +89,7 @@ type Settings struct {
 	shape    transform.Settings
 	compile  flow.Compile // transform.Compile if nil
 	local    string       // folder for shards in the making; "" is the output folder
+	alone    bool         // this process does all of the plan
 }
 
 // Check refuses settings that are wrong whatever the inputs are.

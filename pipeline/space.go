@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -96,8 +95,10 @@ func (s *Settings) space(p *Prepared) error {
 	if s.MaxOutput > 0 && out.bytes > s.MaxOutput {
 		return shardify.Hint(fmt.Errorf("the output would take about %s, --max-output is %s", shardify.FormatSize(out.bytes), shardify.FormatSize(s.MaxOutput)), p.Shrink()...)
 	}
-	bytes, files := published(p.Store)
-	out.bytes, out.inodes = out.bytes-bytes, max(out.inodes-files, 0)
+	if storages.Local(p.Output) { // others do not tell what they have room for
+		bytes, files := published(p.Store)
+		out.bytes, out.inodes = out.bytes-bytes, max(out.inodes-files, 0)
+	}
 	scratch := need{what: "the making of shards", bytes: p.Plan.Scratch(p.Job.Sink, p.Jobs)}
 	fragments := need{what: "the shuffle", bytes: p.Plan.ShuffleBytes(), inodes: int64(2 * len(p.Plan.Shards))}
 	if p.Local == "" {
@@ -105,7 +106,7 @@ func (s *Settings) space(p *Prepared) error {
 	} else {
 		scratch.bytes += min(p.Plan.OutputBytes, p.Plan.OutputBytes/int64(max(p.Plan.Outputs(), 1))*int64(p.Jobs)) // shards in the making
 	}
-	switch fragmentsIn := cmp.Or(p.Plan.ScratchPath, p.Output); {
+	switch fragmentsIn := p.fragmentsAt(); {
 	case fragments.bytes == 0:
 	case fragmentsIn == p.Local:
 		scratch.bytes += fragments.bytes

@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // SubmitSettings say how Slurm does the tasks of a plan. SubmitKeys has for each field its
@@ -69,14 +70,16 @@ type SubmittedScript struct {
 // that follows it, and with Now submits them: all of them, or none. If sbatch fails, there are
 // a result, which has the scripts, and an error.
 func Submit(ctx context.Context, s SubmitSettings) (*Submission, error) {
-	folder, err := filepath.Abs(s.Folder)
-	if err != nil {
+	named := s.Folder
+	var err error
+	if s.Folder, err = storage.Abs(storages.Plain(s.Folder)); err != nil {
 		return nil, err
 	}
-	named := s.Folder
-	s.Folder = folder
 	b := &submitter{s: s, out: &Submission{Output: s.Folder}}
-	if b.old, err = cluster.ReadRecord(s.Folder); err != nil {
+	if b.set, err = storages.Open(s.Folder, storages.Output{Sync: local.SyncNone}); err != nil {
+		return nil, err
+	}
+	if b.old, err = cluster.ReadRecord(b.set); err != nil {
 		return nil, err
 	}
 	if err := b.complete(); err != nil {
@@ -105,6 +108,7 @@ func Submit(ctx context.Context, s SubmitSettings) (*Submission, error) {
 type submitter struct {
 	s        SubmitSettings
 	out      *Submission
+	set      storage.Store
 	job      cluster.Submission
 	slurm    cluster.Slurm
 	old, rec cluster.Record // of the submission before, and of this one
@@ -139,8 +143,16 @@ func (b *submitter) complete() (err error) {
 		Program: s.Program, Folder: s.Folder, Partition: s.Partition, Account: s.Account, QOS: s.QOS, Constraint: s.Constraint, MailUser: s.MailUser,
 		Throttle: s.Throttle, Logs: s.Logs, Sbatch: s.Sbatch, Work: s.Work,
 	}
-	if b.job.Logs == "" {
+	if s.Scripts == "" {
+		if !storages.Local(s.Folder) {
+			return shardify.Hint(shardify.Usage("Slurm reads scripts and writes logs in folders, and %s is none", s.Folder), "name one that all nodes see: --scripts FOLDER")
+		}
+		s.Scripts = filepath.Join(s.Folder, filepath.FromSlash(cluster.SubmitDir))
+	}
+	if b.job.Logs == "" && storages.Local(s.Folder) {
 		b.job.Logs = filepath.Join(s.Folder, storage.Private, "logs")
+	} else if b.job.Logs == "" {
+		b.job.Logs = filepath.Join(s.Scripts, "logs")
 	}
 	if s.Prologue != "" {
 		text, err := os.ReadFile(s.Prologue)
@@ -242,9 +254,6 @@ func (b *submitter) submit(ctx context.Context) (*Submission, error) {
 		return nil, err
 	}
 	dir := b.s.Scripts
-	if dir == "" {
-		dir = cluster.SubmitFolder(b.s.Folder)
-	}
 	if err := b.write(ctx, dir, scripts); err != nil {
 		return nil, err
 	}
@@ -257,7 +266,7 @@ func (b *submitter) submit(ctx context.Context) (*Submission, error) {
 			b.rec.Jobs = append(b.rec.Jobs, cluster.Job{Stage: scripts[i].Stage, ID: id})
 		}
 	}
-	if err := b.rec.Write(ctx, b.s.Folder); err != nil {
+	if err := b.rec.Write(ctx, b.set); err != nil {
 		return nil, errors.Join(failed, err)
 	}
 	b.out.Commands = cluster.Commands(dir, scripts, b.after)

@@ -15,6 +15,7 @@ import (
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
 )
 
 // Stages of a task.
@@ -146,6 +147,7 @@ func (p *Prepared) do(ctx context.Context, t Task) (*Worked, error) {
 	case StageGather:
 		units = nil
 	}
+	storage.EndWrites(ctx, p.Store)
 	defer p.begin(units, len(gathers))()
 	defer p.dropScratch()
 	if err := p.OpenSource(ctx); err != nil {
@@ -214,6 +216,7 @@ func Merge(ctx context.Context, folder string, s Settings) (*Result, error) {
 
 func (p *Prepared) merge(ctx context.Context) (*Result, error) {
 	start := time.Now()
+	storage.EndWrites(ctx, p.Store)
 	if err := p.Clear(); err != nil {
 		return nil, err
 	}

@@ -3,9 +3,11 @@ package storage
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
+	"time"
 )
 
 // As finds an ability: T is one of the interfaces below, x a storage or a file of one. If
@@ -79,6 +81,15 @@ func Size(s Store, name string) (int64, error) {
 	return b.Size(), nil
 }
 
+// Exists reports whether a file is published.
+func Exists(s Store, name string) (bool, error) {
+	_, err := Size(s, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Mover is a Store that shows that it is at work.
 type Mover interface {
 	// Moves is a number that changes while the store does something.
@@ -105,6 +116,46 @@ type Maker interface {
 	DropScratch()
 	// Clean removes files being written whose process is gone.
 	Clean() error
+}
+
+// Temp is a file that is being written: by a process at work, or by one that is gone.
+type Temp struct {
+	Name         string
+	Bytes        int64
+	Age          time.Duration // since the last write
+	Job, Restart string        // "0" is none; "" if the name does not tell
+	Host         string
+	PID          int
+	// Gone: the process was one of this host, and is no more.
+	Gone bool
+	// Anonymous: nothing tells whose it is.
+	Anonymous bool
+}
+
+// Temper is a Store whose files that are being written can be listed.
+type Temper interface {
+	Temps() ([]Temp, error)
+	// RemoveTemp removes one of them; a missing one is no error.
+	RemoveTemp(name string) error
+}
+
+// Ender is a Store whose files wait for another machine while they are written.
+type Ender interface {
+	// Until has them fail when ctx ends.
+	Until(ctx context.Context)
+}
+
+// EndWrites has files that are written to s fail when ctx ends, where they may wait.
+func EndWrites(ctx context.Context, s Store) {
+	if e, ok := As[Ender](s); ok {
+		e.Until(ctx)
+	}
+}
+
+// Keeper is a Store that keeps in memory what is being written.
+type Keeper interface {
+	// SetMemory bounds that, in bytes. Call it before the first file.
+	SetMemory(bytes int64)
 }
 
 // Foldered is a Store with folders that stay when they are empty.

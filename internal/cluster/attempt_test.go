@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/shardify/shardify/storage/local"
 )
 
 // TestRecordsFitWhateverTheyHold: one block, so that the end of an attempt can be written
@@ -82,7 +84,7 @@ func TestARecordIsReadableAtAnyTime(t *testing.T) {
 		}
 	})
 	for range 300 {
-		list, err := Attempts(bg, dir)
+		list, err := Attempts(bg, local.NewDir(dir, local.SyncNone))
 		if err != nil || len(list) != 1 || list[0].Latest.Unreadable != "" || list[0].Latest.Memory != 5 {
 			t.Fatalf("%+v, %v", list, err)
 		}
@@ -90,7 +92,7 @@ func TestARecordIsReadableAtAnyTime(t *testing.T) {
 	close(stop)
 	wg.Wait()
 	r.End(Ending{Outcome: OutcomeFailed, Code: 1, Error: "why", Hints: []string{"do"}})
-	list, err := Attempts(bg, dir)
+	list, err := Attempts(bg, local.NewDir(dir, local.SyncNone))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +111,7 @@ func TestTheLatestAttemptOfEachTaskIsFound(t *testing.T) {
 		}
 	}
 	leave(t, dir, Attempt{Command: "work", Task: 0, Tasks: 4 * perFolder, Stride: 2}, func(*Attempt) {})
-	list, err := Attempts(bg, dir)
+	list, err := Attempts(bg, local.NewDir(dir, local.SyncNone))
 	if err != nil || len(list) != 5 {
 		t.Fatalf("%d groups: %v", len(list), err)
 	}

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -63,15 +63,14 @@ type Group struct {
 
 // Attempts reads the latest attempt of each group; of the others it knows the names.
 // The order is that of their starts. It writes nothing.
-func Attempts(ctx context.Context, folder string) ([]*Group, error) {
-	root := filepath.Join(folder, filepath.FromSlash(AttemptsDir))
-	byGroup, err := attemptNames(root)
+func Attempts(ctx context.Context, set storage.Store) ([]*Group, error) {
+	byGroup, err := attemptNames(set)
 	if err != nil {
 		return nil, err
 	}
 	groups := make([]*Group, 0, len(byGroup))
 	for _, names := range byGroup {
-		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(filepath.Base(a), filepath.Base(b)) })
+		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(path.Base(a), path.Base(b)) })
 		groups = append(groups, &Group{Names: names})
 	}
 	const readers = 32
@@ -82,7 +81,7 @@ func Attempts(ctx context.Context, folder string) ([]*Group, error) {
 			break
 		}
 		g.Go(func() (err error) {
-			x.Latest, err = readAttempt(root, x.Names[len(x.Names)-1])
+			x.Latest, err = readAttempt(set, x.Names[len(x.Names)-1])
 			return err
 		})
 	}
@@ -100,30 +99,15 @@ func Attempts(ctx context.Context, folder string) ([]*Group, error) {
 }
 
 // attemptNames lists the records by group.
-func attemptNames(root string) (map[string][]string, error) {
+func attemptNames(set storage.Store) (map[string][]string, error) {
 	out := map[string][]string{}
-	folders, err := os.ReadDir(root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range folders {
-		if !f.IsDir() {
-			continue
-		}
-		files, err := os.ReadDir(filepath.Join(root, f.Name()))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+	for name, err := range storage.Names(set, AttemptsDir) {
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range files {
-			if group, _, ok := splitName(f.Name() + "/" + e.Name()); ok {
-				out[group] = append(out[group], f.Name()+"/"+e.Name())
-			}
+		name = strings.TrimPrefix(name, AttemptsDir+"/")
+		if group, _, ok := splitName(name); ok {
+			out[group] = append(out[group], name)
 		}
 	}
 	return out, nil
@@ -131,9 +115,9 @@ func attemptNames(root string) (map[string][]string, error) {
 
 // readAttempt reads a record. One that is damaged is told by Unreadable; nil if it is
 // gone meanwhile.
-func readAttempt(root, name string) (*Attempt, error) {
+func readAttempt(set storage.Store, name string) (*Attempt, error) {
 	for try := 0; ; try++ {
-		a, err := openAttempt(filepath.Join(root, filepath.FromSlash(name)))
+		a, err := openAttempt(set, AttemptsDir+"/"+name)
 		switch {
 		case err == nil:
 			a.Name = name
@@ -150,16 +134,16 @@ func readAttempt(root, name string) (*Attempt, error) {
 	}
 }
 
-func openAttempt(path string) (*Attempt, error) {
-	f, _, err := local.OpenOwn(path)
+func openAttempt(set storage.Store, name string) (*Attempt, error) {
+	f, err := set.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, AttemptBytes+1))
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, AttemptBytes+1))
 	if err != nil {
 		return nil, err
 	}
 	a, err := DecodeAttempt(b)
-	return a, shardify.Annotate(err, "read", path, "")
+	return a, shardify.Annotate(err, "read", name, "")
 }

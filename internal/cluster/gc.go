@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +32,7 @@ type Leftover struct {
 // Kinds of leftovers.
 const (
 	LeftTemp     = "temporary file"
+	LeftUpload   = "upload that was not completed"
 	LeftFragment = "fragment"
 	LeftAttempt  = "attempt record"
 )
@@ -43,18 +42,25 @@ type Waste struct {
 	List []Leftover
 	// Running is the attempts at work.
 	Running []*Attempt
+
+	set      storage.Store
+	complete bool
+	recorded bool // attempts leave records
 }
 
 // FindWaste lists what is left over in a data set's folder and, of a global shuffle, in
 // its scratch folder; "" is the one inside. Published shards, receipts and the plan are
 // never among it. age is from when on a temporary file of an unknown process may go.
 func FindWaste(ctx context.Context, folder, scratch string, age time.Duration) (*Waste, error) {
-	d := local.NewDir(folder, local.SyncNone)
-	if err := isFolder(folder); err != nil {
+	d, err := open(ctx, folder)
+	if err != nil {
 		return nil, err
 	}
-	w := &Waste{}
-	if err := w.attempts(ctx, folder); err != nil {
+	w := &Waste{set: d}
+	if err := w.attempts(ctx); err != nil {
+		return nil, err
+	}
+	if w.complete, err = storage.Exists(d, index.ManifestName); err != nil {
 		return nil, err
 	}
 	if err := w.temps(d, "", age); err != nil {
@@ -75,42 +81,57 @@ func FindWaste(ctx context.Context, folder, scratch string, age time.Duration) (
 			return nil, err
 		}
 	}
-	return w, w.fragments(ctx, p, d, from, at)
+	return w, w.fragments(ctx, p, from, at)
 }
 
 // temps adds temporary files.
-func (w *Waste) temps(d *local.Dir, at string, age time.Duration) error {
-	list, err := d.Temps()
+func (w *Waste) temps(s storage.Store, at string, age time.Duration) error {
+	x, ok := storage.As[storage.Temper](s)
+	if !ok {
+		return nil
+	}
+	list, err := x.Temps()
 	if err != nil {
 		return err
 	}
 	for _, t := range list {
-		l := Leftover{Kind: LeftTemp, Name: at + storage.Private + "/tmp/" + t.Name, Bytes: t.Bytes, remove: func() error { return d.RemoveTemp(t.Name) }}
-		if !t.Gone && t.Age < age {
+		l := Leftover{Kind: LeftTemp, Name: at + storage.Private + "/tmp/" + t.Name, Bytes: t.Bytes, remove: func() error { return x.RemoveTemp(t.Name) }}
+		switch {
+		case t.Anonymous:
+			l.Kind, l.Name, l.Keep = LeftUpload, t.Name, w.upload(t.Age >= age)
+		case !t.Gone && t.Age < age && t.Host != "":
+			l.Keep = fmt.Sprintf("process %d on %s may be at work", t.PID, t.Host)
+		case !t.Gone && t.Age < age:
 			l.Keep = "its process may be at work"
-			if t.Host != "" {
-				l.Keep = fmt.Sprintf("process %d on %s may be at work", t.PID, t.Host)
-			}
 		}
 		w.List = append(w.List, l)
 	}
 	return nil
 }
 
+// upload is why one must stay of which nothing tells whose it is. Somebody who is late at
+// a complete set looks for the file when the upload is gone, and is content.
+func (w *Waste) upload(old bool) string {
+	switch {
+	case w.complete || old:
+		return ""
+	case len(w.Running) > 0:
+		return "it may be that of an attempt at work"
+	case !w.recorded:
+		return "its process may be at work" // one that leaves no records
+	}
+	return ""
+}
+
 // fragments adds those that nobody needs. While somebody is at work a fragment may be
 // there before the receipt that names it.
-func (w *Waste) fragments(ctx context.Context, p *plan.Plan, set *local.Dir, scratch storage.Store, at string) error {
-	complete := false
-	if b, err := set.Open(index.ManifestName); err == nil {
-		b.Close()
-		complete = true
-	}
-	unused, err := unusedFragments(ctx, p, set, scratch, complete)
+func (w *Waste) fragments(ctx context.Context, p *plan.Plan, scratch storage.Store, at string) error {
+	unused, err := unusedFragments(ctx, p, w.set, scratch, w.complete)
 	if err != nil {
 		return err
 	}
 	keep := ""
-	if len(w.Running) > 0 && !complete {
+	if len(w.Running) > 0 && !w.complete {
 		keep = "it may be that of an attempt at work"
 	}
 	for _, f := range unused {
@@ -121,12 +142,12 @@ func (w *Waste) fragments(ctx context.Context, p *plan.Plan, set *local.Dir, scr
 
 // attempts adds the records of all attempts but the latest of each task, and finds
 // those at work.
-func (w *Waste) attempts(ctx context.Context, folder string) error {
-	root := filepath.Join(folder, filepath.FromSlash(AttemptsDir))
-	groups, err := Attempts(ctx, folder)
+func (w *Waste) attempts(ctx context.Context) error {
+	groups, err := Attempts(ctx, w.set)
 	if err != nil {
 		return err
 	}
+	w.recorded = len(groups) > 0
 	now := time.Now()
 	var old []*Attempt
 	var names []string
@@ -144,7 +165,7 @@ func (w *Waste) attempts(ctx context.Context, folder string) error {
 		if each.Err() != nil {
 			break
 		}
-		g.Go(func() (err error) { old[i], err = readAttempt(root, n); return err })
+		g.Go(func() (err error) { old[i], err = readAttempt(w.set, n); return err })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -153,7 +174,8 @@ func (w *Waste) attempts(ctx context.Context, folder string) error {
 		if a == nil {
 			continue
 		}
-		l := Leftover{Kind: LeftAttempt, Name: AttemptsDir + "/" + a.Name, Bytes: AttemptBytes, remove: func() error { return removeFile(filepath.Join(root, filepath.FromSlash(a.Name))) }}
+		name := AttemptsDir + "/" + a.Name
+		l := Leftover{Kind: LeftAttempt, Name: name, Bytes: AttemptBytes, remove: func() error { return w.set.Remove(name) }}
 		if a.Unreadable == "" && a.State(now) == StateRunning {
 			l.Keep = "it is at work"
 			w.Running = append(w.Running, a)
@@ -161,14 +183,6 @@ func (w *Waste) attempts(ctx context.Context, folder string) error {
 		w.List = append(w.List, l)
 	}
 	return nil
-}
-
-func removeFile(path string) error {
-	err := os.Remove(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // Remove removes what may go and tells how much that was. What cannot be removed does

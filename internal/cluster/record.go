@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
 )
 
 // Record is what a submission leaves for the next one: a later --missing goes on with the
@@ -35,13 +34,10 @@ const (
 	mostJobs = 300
 )
 
-// SubmitFolder is where the scripts and the record of a data set's submissions are.
-func SubmitFolder(folder string) string { return filepath.Join(folder, filepath.FromSlash(SubmitDir)) }
-
 // ReadRecord reads the record of the latest submission; it is empty if there was none.
-func ReadRecord(folder string) (r Record, err error) {
-	name := filepath.Join(SubmitFolder(folder), recordName)
-	b, err := os.ReadFile(name)
+func ReadRecord(set storage.Store) (r Record, err error) {
+	const name = SubmitDir + "/" + recordName
+	b, err := plan.ReadFile(set, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}
@@ -58,13 +54,13 @@ func ReadRecord(folder string) (r Record, err error) {
 }
 
 // Write replaces the record.
-func (r Record) Write(ctx context.Context, folder string) error {
+func (r Record) Write(ctx context.Context, set storage.Store) error {
 	r.Jobs = r.Jobs[max(len(r.Jobs)-mostJobs, 0):]
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return local.NewDir(SubmitFolder(folder), local.SyncNone).Replace(ctx, recordName, append(b, '\n'))
+	return storage.Replace(ctx, set, SubmitDir+"/"+recordName, append(b, '\n'))
 }
 
 // Queue lists which jobs of earlier submissions are waiting or running.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Recorder writes the record of an attempt while it runs. What goes wrong with it
@@ -16,8 +18,8 @@ import (
 type Recorder struct {
 	mu   sync.Mutex
 	a    Attempt
-	file *os.File
-	text int // bytes of the last record before its spaces
+	put  func(b []byte) error // nil if there is no record
+	shut func() error
 	work func() Work
 	past []sight // the last few
 	end  chan struct{}
@@ -52,43 +54,71 @@ func Begin(folder string, a Attempt) (*Recorder, error) {
 		a.Args, a.Dir = nil, ""
 	}
 	r := &Recorder{a: a}
-	if storage.Scheme(folder) != "" {
-		return r, nil // records are written in place, which needs a file system
+	name := AttemptsDir + "/" + a.fileName(rand.Uint32())
+	var err error
+	if storages.Local(folder) {
+		err = r.inFile(filepath.Join(storages.Plain(folder), filepath.FromSlash(name)))
+	} else {
+		err = r.inStore(folder, name)
 	}
-	name := filepath.Join(folder, filepath.FromSlash(AttemptsDir), filepath.FromSlash(a.fileName(rand.Uint32())))
+	return r, err
+}
+
+// inFile keeps the record in a file, which is written in place. Behind its text that is only
+// as far as the last one went.
+func (r *Recorder) inFile(name string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return r, err
+		return err
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
-		return r, err
+		return err
 	}
-	r.file, r.text = f, AttemptBytes
-	if err := r.write(); err != nil {
-		r.file = nil
+	last := AttemptBytes
+	r.shut = f.Close
+	r.put = func(b []byte) error {
+		text := len(bytes.TrimRight(b, " \n"))
+		_, err := f.WriteAt(b[:max(text, last)], 0)
+		if last = text; err != nil {
+			last = AttemptBytes // who knows how far it came
+		}
+		return err
+	}
+	if err := r.put(r.a.encode()); err != nil {
+		r.put = nil
 		f.Close()
 		os.Remove(name) // an empty record tells nothing
-		return r, err
+		return err
 	}
-	return r, nil
+	return nil
 }
 
-// write brings the record up to date, behind its text only as far as the last one went.
-func (r *Recorder) write() error {
-	b := r.a.encode()
-	text := len(bytes.TrimRight(b, " \n"))
-	_, err := r.file.WriteAt(b[:max(text, r.text)], 0)
-	if r.text = text; err != nil {
-		r.text = AttemptBytes // who knows how far it came
+// storePatience is how long another machine may take to keep a record.
+const storePatience = 5 * time.Second
+
+// inStore keeps the record in a storage that is none of this machine.
+func (r *Recorder) inStore(folder, name string) error {
+	s, err := storages.Open(folder, storages.Output{})
+	if err != nil {
+		return err
 	}
-	return err
+	put := func(b []byte) error {
+		ctx, cancel := context.WithTimeout(context.Background(), storePatience)
+		defer cancel()
+		return storage.Replace(ctx, s, name, b)
+	}
+	if err := put(r.a.encode()); err != nil {
+		return err
+	}
+	r.put, r.shut = put, func() error { return nil }
+	return nil
 }
 
 // Follow gives signs of life until End; work tells how far the attempt is.
 func (r *Recorder) Follow(work func() Work) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.file == nil || r.end != nil {
+	if r.put == nil || r.end != nil {
 		return
 	}
 	r.work, r.end = work, make(chan struct{})
@@ -115,11 +145,11 @@ func (r *Recorder) Follow(work func() Work) {
 func (r *Recorder) beat() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.file == nil {
+	if r.put == nil {
 		return
 	}
 	r.update()
-	r.write() // the next one may succeed
+	r.put(r.a.encode()) // the next one may succeed
 }
 
 func (r *Recorder) update() {
@@ -162,13 +192,13 @@ func (r *Recorder) complete(e Ending) {
 		close(r.end)
 		r.end = nil
 	}
-	if r.file == nil {
+	if r.put == nil {
 		return
 	}
 	r.update()
 	now := r.a.Updated
 	r.a.End, r.a.Ending = &now, e
-	r.write()
-	r.file.Close()
-	r.file = nil
+	r.put(r.a.encode())
+	r.shut()
+	r.put = nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // Status looks at a data set in the making and changes nothing.
@@ -39,7 +39,7 @@ const receiptsRead = 10_000
 type look struct {
 	Options
 	now    time.Time
-	store  *local.Dir
+	store  storage.Store
 	plan   *plan.Plan
 	done   *plan.Done
 	groups []*Group
@@ -48,24 +48,29 @@ type look struct {
 	r      *Report
 }
 
-func isFolder(folder string) error {
-	if storage.Scheme(folder) != "" {
-		return shardify.Unsupported("%s is no folder of this machine, where records of runs are kept", folder)
-	}
-	st, err := os.Stat(folder)
-	if err == nil && !st.IsDir() {
+// open is the store of a data set, which must be there.
+func open(ctx context.Context, folder string) (storage.Store, error) {
+	st, err := storages.Files.Stat(ctx, folder)
+	if err == nil && st.Type != storage.Folder {
 		err = &fs.PathError{Op: "open", Path: folder, Err: errors.New("not a folder")}
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return storages.Open(folder, storages.Output{Sync: local.SyncNone})
 }
 
 // Status is the function of that name.
 func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
-	if err := isFolder(folder); err != nil {
+	store, err := open(ctx, folder)
+	if err != nil {
 		return nil, err
 	}
-	l := &look{Options: o, now: time.Now(), store: local.NewDir(folder, local.SyncNone), of: map[*Attempt]*Group{}, states: map[*Attempt]string{}}
-	l.r = &Report{Output: folder, Stages: []Stage{}, Tasks: []Task{}, Damaged: []int{}, Next: []string{}, Free: host.FreeSpace(folder), Time: l.now}
+	l := &look{Options: o, now: time.Now(), store: store, of: map[*Attempt]*Group{}, states: map[*Attempt]string{}}
+	l.r = &Report{Output: folder, Stages: []Stage{}, Tasks: []Task{}, Damaged: []int{}, Next: []string{}, Free: -1, Time: l.now}
+	if storages.Local(folder) {
+		l.r.Free = host.FreeSpace(storages.Plain(folder))
+	}
 	if err := l.attempts(ctx); err != nil {
 		return nil, err
 	}
@@ -104,7 +109,7 @@ func (o Options) Status(ctx context.Context, folder string) (*Report, error) {
 }
 
 func (l *look) attempts(ctx context.Context) (err error) {
-	if l.groups, err = Attempts(ctx, l.store.Root()); err != nil {
+	if l.groups, err = Attempts(ctx, l.store); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -159,9 +164,12 @@ func (l *look) manifest() (complete bool, err error) {
 // unplanned is the state of a folder without a plan.
 func (l *look) unplanned() error {
 	l.r.State = StatusNone
-	temps, err := l.store.Temps()
-	if err != nil {
-		return err
+	var temps []storage.Temp
+	if x, ok := storage.As[storage.Temper](l.store); ok {
+		var err error
+		if temps, err = x.Temps(); err != nil {
+			return err
+		}
 	}
 	for _, t := range temps {
 		if strings.HasPrefix(t.Name, "plan.") && !t.Gone && t.Age < local.TempAge {
@@ -182,8 +190,12 @@ func (l *look) unplanned() error {
 // free tells that a plan may be made in the folder: it is empty but for what dead
 // processes have left.
 func (l *look) free() bool {
-	entries, err := os.ReadDir(l.r.Output)
-	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != storage.Private })
+	for e, err := range storages.Files.List(context.Background(), l.r.Output) {
+		if err != nil || e.Name != storage.Private {
+			return false
+		}
+	}
+	return true
 }
 
 // receipts reads what receipts say, unless there are too many.

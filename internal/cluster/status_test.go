@@ -67,10 +67,10 @@ func leave(t *testing.T, dir string, a Attempt, change func(a *Attempt)) {
 		t.Fatal(err)
 	}
 	change(&r.a)
-	if _, err := r.file.WriteAt(r.a.encode(), 0); err != nil {
+	if err := r.put(r.a.encode()); err != nil {
 		t.Fatal(err)
 	}
-	r.file.Close()
+	r.shut()
 }
 
 func ended(outcome, text string) func(a *Attempt) {

@@ -48,6 +48,10 @@ type Extension struct {
 // OpenExtension opens a finished data set.
 func OpenExtension(dir string) (*Extension, error) {
 	dir = dataset.Folder(dir)
+	if storage.Scheme(dir) != "" {
+		err := shardify.Unsupported("%s is no folder of this machine: only sets in folders are extended", dir)
+		return nil, shardify.Hint(err, "extend a copy in a folder, or convert all inputs to a new place")
+	}
 	base, err := openBase(dir)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/memory"
@@ -70,57 +69,6 @@ func both(t *testing.T, f func(t *testing.T, s storage.Store)) {
 	t.Run("mem", func(t *testing.T) { f(t, memory.New()) })
 }
 
-func TestNothingIsVisibleBeforeCommit(t *testing.T) {
-	both(t, func(t *testing.T, s storage.Store) {
-		p, err := s.Create("a/b")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.Write([]byte("tail"))
-		p.WriteAt([]byte("HEAD"), 100)
-		p.Write([]byte("-more"))
-		if _, err := s.Open("a/b"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("open before commit: %v", err)
-		}
-		if n := names(t, s); n != "" {
-			t.Errorf("listed before commit: %s", n)
-		}
-		if err := p.Commit(bg); err != nil {
-			t.Fatal(err)
-		}
-		want := append([]byte("tail-more"), make([]byte, 91)...)
-		if got := get(t, s, "a/b"); got != string(want)+"HEAD" {
-			t.Errorf("content %q", got)
-		}
-		if n := names(t, s); n != "a/b" {
-			t.Errorf("listed %q", n)
-		}
-		if err := p.Abort(); err != nil {
-			t.Errorf("abort after commit: %v", err)
-		}
-		get(t, s, "a/b")
-	})
-}
-
-func TestSecondWriterOfEqualBytesSucceedsAndOfOtherBytesFails(t *testing.T) {
-	both(t, func(t *testing.T, s storage.Store) {
-		big := strings.Repeat("x", 600<<10)
-		put(t, s, "f", big)
-		put(t, s, "f", big)
-		for _, other := range []string{"y" + big, big[1:], strings.Repeat("x", 600<<10-1) + "y", ""} {
-			p, _ := s.Create("f")
-			p.Write([]byte(other))
-			if err := p.Commit(bg); !errors.Is(err, shardify.ErrExists) {
-				t.Errorf("commit of %d other bytes: %v", len(other), err)
-			}
-			p.Abort()
-		}
-		if get(t, s, "f") != big {
-			t.Error("the first file changed")
-		}
-	})
-}
-
 func TestAbortAndCancelLeaveNothing(t *testing.T) {
 	dir := t.TempDir()
 	s := NewDir(dir, SyncShard)
@@ -140,16 +88,6 @@ func TestAbortAndCancelLeaveNothing(t *testing.T) {
 	if len(left) > 0 || names(t, s) != "" {
 		t.Errorf("left %v and %s", left, names(t, s))
 	}
-}
-
-func TestNamesStayBelowTheRoot(t *testing.T) {
-	both(t, func(t *testing.T, s storage.Store) {
-		for _, n := range []string{"", ".", "..", "../x", "/x", "a/../../x", "a//b", "a/", "a/./b", "x\x00y"} {
-			if _, err := s.Create(n); err == nil {
-				t.Errorf("created %q", n)
-			}
-		}
-	})
 }
 
 func TestCleanRemovesOnlyFilesOfDeadOwners(t *testing.T) {

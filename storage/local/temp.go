@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/shardify/shardify/storage"
 )
 
 // TempAge is the age from which a temporary file counts as a leftover, whoever
@@ -60,18 +62,6 @@ func (d *Dir) SetJob(job, restart string) {
 	d.owner.job, d.owner.restart = cmp.Or(part(job), "0"), cmp.Or(part(restart), "0")
 }
 
-// Temp is a temporary file: of a process at work, or left by one that is gone.
-type Temp struct {
-	Name         string // in the folder of temporary files
-	Bytes        int64
-	Age          time.Duration // since the last write
-	Job, Restart string        // "0" is none; "" if the name does not tell
-	Host         string
-	PID          int
-	// Gone: the process was one of this host, and is no more.
-	Gone bool
-}
-
 // temp makes a new file in the temporary folder, or in that of scratch files.
 func (d *Dir) temp(base string) (*os.File, error) {
 	if err := d.mkdir(tempDir); err != nil {
@@ -93,9 +83,9 @@ func (o *owner) create(dir, base string) (*os.File, error) {
 }
 
 // Temps lists the temporary files.
-func (d *Dir) Temps() ([]Temp, error) { return d.owner.temps(d.path(tempDir)) }
+func (d *Dir) Temps() ([]storage.Temp, error) { return d.owner.temps(d.path(tempDir)) }
 
-func (o *owner) temps(dir string) ([]Temp, error) {
+func (o *owner) temps(dir string) ([]storage.Temp, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -103,13 +93,13 @@ func (o *owner) temps(dir string) ([]Temp, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Temp
+	var out []storage.Temp
 	for _, e := range entries {
 		st, err := e.Info()
 		if err != nil || !st.Mode().IsRegular() {
 			continue // gone meanwhile, or none of ours
 		}
-		t := Temp{Name: e.Name(), Bytes: st.Size(), Age: time.Since(st.ModTime())}
+		t := storage.Temp{Name: e.Name(), Bytes: st.Size(), Age: time.Since(st.ModTime())}
 		if p := strings.Split(t.Name, "."); len(p) >= 6 {
 			p = p[len(p)-5:]
 			t.Job, t.Restart, t.Host = p[0], p[1], p[2]

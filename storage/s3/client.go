@@ -219,7 +219,7 @@ func answered(a *nethttp.Response) error {
 // kind says whether to try again.
 func (f *failure) kind() error {
 	switch f.code {
-	case "SlowDown", "SlowDownRead", "SlowDownWrite", "RequestTimeout", "InternalError", "ServiceUnavailable", "Throttling", "ThrottlingException", "RequestLimitExceeded", "OperationAborted":
+	case "SlowDown", "SlowDownRead", "SlowDownWrite", "RequestTimeout", "InternalError", "ServiceUnavailable", "Throttling", "ThrottlingException", "RequestLimitExceeded", "OperationAborted", "ConditionalRequestConflict":
 		return &remote.Error{Err: f, Kind: remote.Busy, After: f.after}
 	}
 	switch f.status {

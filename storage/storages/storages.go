@@ -39,8 +39,8 @@ var Table = []Storage{
 	{Scheme: "roots", Files: xrd},
 	{Scheme: "xroot", Files: xrd},
 	{Scheme: "xroots", Files: xrd},
-	{Scheme: "s3", Files: objects},
-	{Scheme: "gs", Files: objects},
+	{Scheme: "s3", Files: objects, Store: objects.Store},
+	{Scheme: "gs", Files: objects, Store: objects.Store},
 }
 
 // keptBytes is how much of what was fetched is kept in memory, by all files of a storage.

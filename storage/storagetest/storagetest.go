@@ -22,6 +22,13 @@ var Stores = map[string]func(x any) bool{
 	"Scratcher": has[storage.Scratcher],
 	"Maker":     has[storage.Maker],
 	"Foldered":  has[storage.Foldered],
+	"Temper":    has[storage.Temper],
+}
+
+// RemoteStores are those of a Store on another machine.
+var RemoteStores = map[string]func(x any) bool{
+	"Ender":  has[storage.Ender],
+	"Keeper": has[storage.Keeper],
 }
 
 // Pendings are those of a Pending.
@@ -45,6 +52,7 @@ var Files = map[string]func(x any) bool{
 // RemoteFiles are those of a File on another machine.
 var RemoteFiles = map[string]func(x any) bool{
 	"Announcer": has[storage.Announcer],
+	"Forgetter": has[storage.Forgetter],
 }
 
 func has[T any](x any) bool { _, ok := storage.As[T](x); return ok }
@@ -53,9 +61,11 @@ func has[T any](x any) bool { _, ok := storage.As[T](x); return ok }
 func Wrapper(t *testing.T, wrap func(storage.Store) storage.Store) {
 	t.Helper()
 	s := wrap(able{memory.New()})
-	for name, has := range Stores {
-		if !has(s) {
-			t.Errorf("%T loses %s", s, name)
+	for _, table := range []map[string]func(any) bool{Stores, RemoteStores} {
+		for name, has := range table {
+			if !has(s) {
+				t.Errorf("%T loses %s", s, name)
+			}
 		}
 	}
 	p, err := s.Create("f")
@@ -111,6 +121,14 @@ func (able) DropScratch() {}
 func (able) Clean() error { return nil }
 
 func (able) RemoveFolder(string) {}
+
+func (able) Temps() ([]storage.Temp, error) { return nil, nil }
+
+func (able) RemoveTemp(string) error { return nil }
+
+func (able) Until(context.Context) {}
+
+func (able) SetMemory(int64) {}
 
 func (able) Scratch() (*os.File, error) { return nil, io.ErrNoProgress }
 

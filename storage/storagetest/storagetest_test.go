@@ -5,12 +5,14 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/fault"
 	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/storage/memory"
 	"github.com/shardify/shardify/storage/storages"
 )
 
@@ -38,7 +40,7 @@ func TestEveryAbilityIsTested(t *testing.T) {
 				return true
 			}
 			_, ok = s.Type.(*ast.InterfaceType)
-			if name := s.Name.Name; ok && !slices.Contains(base, name) && Stores[name] == nil && Pendings[name] == nil && FSs[name] == nil && Files[name] == nil && RemoteFiles[name] == nil {
+			if name := s.Name.Name; ok && !slices.Contains(base, name) && Stores[name] == nil && RemoteStores[name] == nil && Pendings[name] == nil && FSs[name] == nil && Files[name] == nil && RemoteFiles[name] == nil {
 				t.Errorf("no table of the suite has %s", name)
 			}
 			return true
@@ -69,6 +71,8 @@ type remoteFile struct{ storage.File }
 
 func (remoteFile) Announce([]storage.Range) {}
 
+func (remoteFile) Forget(storage.Range) {}
+
 // TestAFolderHasTheAbilities that the program counts on.
 func TestAFolderHasTheAbilities(t *testing.T) {
 	d := local.NewDir(t.TempDir(), local.SyncNone)
@@ -92,4 +96,21 @@ func TestAFolderHasTheAbilities(t *testing.T) {
 	for _, f := range []storage.FS{local.Files, fault.NewFiles(local.Files), storages.Files, storage.NewBound(storages.Files)} {
 		FSWrapper(t, f, "storagetest.go")
 	}
+}
+
+func TestLaws(t *testing.T) {
+	for _, mode := range []local.Sync{local.SyncShard, local.SyncEnd, local.SyncNone} {
+		t.Run("folder "+string(mode), func(t *testing.T) {
+			Laws(t, func(t *testing.T) (s, other storage.Store) {
+				dir := filepath.Join(t.TempDir(), "out")
+				return local.NewDir(dir, mode), local.NewDir(dir, mode)
+			})
+		})
+	}
+	t.Run("memory", func(t *testing.T) {
+		Laws(t, func(t *testing.T) (s, other storage.Store) {
+			m := memory.New()
+			return m, m
+		})
+	})
 }
