@@ -16,7 +16,19 @@ type (
 	Stream = device.Stream
 	// DeviceInfo is what there is to know about a device.
 	DeviceInfo = device.Info
+	// PixelForm is what the images of a batch become on a GPU.
+	PixelForm = device.PixelForm
 )
+
+// PictureBytes is the size of an image in the list of Pixels: struct shardify_picture of
+// capi/shardify.h.
+const PictureBytes = device.PictureBytes
+
+// Pixels makes one array of parts of images that are in the memory of a GPU, in order of a
+// stream: resized as Pillow does it (bilinear), mirrored, and scaled.
+func Pixels(name string, s Stream, f *PixelForm, list []byte) error {
+	return device.Pixels(name, s, f, list)
+}
 
 // The kinds of Verify.
 const (

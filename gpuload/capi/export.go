@@ -273,6 +273,17 @@ func goProbe(device *C.char, text **C.char, errText **C.char) C.int {
 	})
 }
 
+//export goPixels
+func goPixels(device *C.char, stream C.uint64_t, form *C.int64_t, scales *C.float, pictures unsafe.Pointer, n C.int64_t, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		f := unsafe.Slice((*int64)(form), formLength)
+		if n < 0 || n > maxPictures || f[formScales] < 0 || f[formScales] > 3 {
+			return failed, fmt.Errorf("%d images, %d scales", n, f[formScales])
+		}
+		return ok, pixels(C.GoString(device), gpuload.Stream(stream), f, clone(unsafe.Slice((*float32)(scales), f[formScales]*2)), unsafe.Slice((*byte)(pictures), int64(n)*pictureBytes))
+	})
+}
+
 //export goConvert
 func goConvert(settings *C.char, size C.size_t, handle *C.uint64_t, errText **C.char) C.int {
 	return try(errText, func() (int, error) {

@@ -111,6 +111,21 @@ int shardify_close(uint64_t loader, char **error);
 // shardify_probe opens and measures a device: "host", "cuda:0". info is JSON.
 int shardify_probe(const char *device, char **info, char **error);
 
+// An image in the memory of a GPU, and the part of it that is shown; of address 0: zeros.
+typedef struct {
+    uint64_t address;
+    uint32_t row, pixel, channel; // bytes from one to the next
+    uint32_t width, height;
+    float left, top, right, bottom;
+    uint32_t mirrored;
+} shardify_picture;
+
+// shardify_pixels resizes a part of each of n images in the memory of a GPU ("cuda:0"), as Pillow's bilinear
+// resize does to the bit, in order of `stream`: a launch for each 84. form is the address of the result,
+// its width, height and channels (1 or 3), whether they are its last dimension, its type (0 u8, 1 f16, 2 bf16,
+// 3 f32) and the number of scales (0, or one for each channel), which are in front of as many shifts.
+int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, const float *scales, const shardify_picture *pictures, int64_t n, char **error);
+
 // shardify_convert begins a conversion in the background. settings is a JSON object: keys of a
 // recipe, with words, numbers, true and false, or lists of them.
 int shardify_convert(const char *settings, size_t size, uint64_t *conversion, char **error);

@@ -64,6 +64,10 @@ int shardify_close(uint64_t loader, char **error) { HERE(goClose(loader, error))
 
 int shardify_probe(const char *device, char **info, char **error) { HERE(goProbe((char *)device, info, error)); }
 
+int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, const float *scales, const shardify_picture *pictures, int64_t n, char **error) {
+    HERE(goPixels((char *)device, stream, (int64_t *)form, (float *)scales, (void *)pictures, n, error));
+}
+
 int shardify_convert(const char *settings, size_t size, uint64_t *conversion, char **error) {
     HERE(goConvert((char *)settings, size, conversion, error));
 }

@@ -126,7 +126,7 @@ var table = []row{
 	{"writers", "tables", "format shardify writers/mds writers/megatron writers/mmap writers/wds"},
 	{"gpuload", "loader", "dataset format gpuload/internal/device gpuload/internal/load gpuload/internal/tier gpuload/order index internal/host internal/printable shardify stage storage/storages"},
 	{"gpuload/internal/cuda", "loader", "gpuload/order shardify"},
-	{"gpuload/internal/device", "loader", "gpuload/internal/load gpuload/order index internal/host"},
+	{"gpuload/internal/device", "loader", "gpuload/internal/load gpuload/order index internal/host shardify"},
 	{"gpuload/internal/load", "loader", "dataset index index/tar internal/half shardify storage"},
 	{"gpuload/internal/tier", "loader", "gpuload/internal/device gpuload/internal/load gpuload/order index shardify"},
 	{"gpuload/order", "loader", ""},

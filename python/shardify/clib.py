@@ -88,6 +88,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "stats": [c_uint64, POINTER(c_void_p), _error],
     "close": [c_uint64, _error],
     "probe": [c_char_p, POINTER(c_void_p), _error],
+    "pixels": [c_char_p, c_uint64, c_void_p, c_void_p, c_void_p, c_int64, _error],
     "convert": [c_char_p, c_size_t, POINTER(c_uint64), _error],
     "convert_wait": [c_uint64, c_int64, POINTER(c_void_p), _error],
     "convert_stop": [c_uint64, _error],
@@ -137,6 +138,7 @@ class Library:
     stats: Any
     close: Any
     probe: Any
+    pixels: Any
     convert: Any
     convert_wait: Any
     convert_stop: Any

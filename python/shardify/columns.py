@@ -191,7 +191,8 @@ class Images(Part):
         pixels = self.decoder(values, offsets, ids, epoch, **more)
         if isinstance(pixels, np.ndarray):
             fw = self.framework
-            pixels = fw.from_array(pixels, _plain(pixels))
+            cast = getattr(self.decoder, "cast", None)
+            pixels = fw.from_array(pixels, Spec("bf16", (), "samples") if cast and cast.kind == "bf16" else _plain(pixels))
             if fw.number >= 0 and fw.name == "torch":
                 pixels = pixels.to(fw.device, non_blocking=True)
         out[self.name] = pixels

@@ -3,7 +3,8 @@
     images = decode.make("image", resize=256, crop=224)
     pixels = images(values, offsets, ids, epoch)  # u8 [batch, 3, 224, 224]
 
-Loader(decode=...) does this for every batch. Pixels depend on the image, the options
+Loader(decode=...) does this for every batch. On a GPU one kernel of the library makes pixels of decoded
+images, with the sums that Pillow has on the host. Pixels depend on the image, the options
 and, where they are random, on (seed, epoch, sample) alone: neither on threads nor on
 which batch or rank a sample is in. Orientation tags and colour profiles are ignored.
 """
@@ -23,8 +24,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 import numpy.typing as npt
 
+from . import pixels as gpu
 from .errors import CorruptError, SchemaError, ShardifyError, UnsupportedError, corrupt
 from .geometry import DRAWS, MAX_PIXELS, Cut, Shaping, Size, draws
+from .pixels import Cast
 
 Array = npt.NDArray[Any]
 
@@ -62,6 +65,7 @@ def make(
     color: str = "rgb",
     threads: Optional[int] = None,
     scaled: bool = True,
+    cast: Any = None,
     device: Optional[str] = None,
 ) -> "Decoder":
     """A function that decodes the images of a batch.
@@ -80,6 +84,8 @@ def make(
     threads      default: the cores this process may use, at most 16
     scaled       JPEGs that become smaller are decoded at 1/2, 1/4 or 1/8 of their size (Pillow only), never
                  below the size asked for; False decodes every pixel
+    cast         "float16", "bfloat16", "float32", or (type, scale, shift) with a number or one of each channel:
+                 pixels become x * scale + shift, as with Loader(cast=). Default: they stay bytes
     device       of nvjpeg and nvimgcodec: "cuda" or "cuda:N"
 
     Without resize and crop all images of a batch must have one size.
@@ -100,7 +106,8 @@ def make(
     threads = threads or min(16, _cores())
     if threads < 1:
         raise ValueError("threads=%r: want 1 or more" % threads)
-    made = Decoder(str(field), backend, shaping, seed, layout, color, threads, scaled, device or "cuda")
+    to = None if cast is None else Cast.make(str(field), cast, COLORS[color][1])
+    made = Decoder(str(field), backend, shaping, seed, layout, color, threads, scaled, device or "cuda", to)
     made.note = note and "%s; %s decodes on the host" % (note, backend)
     made.backend_function()  # an absent library is an error here, not at the first batch
     return made
@@ -133,6 +140,7 @@ class Decoder:
     threads: int
     scaled: bool
     device: str
+    cast: Optional[Cast] = None
     images: int = 0  # decoded so far
     seconds: float = 0.0  # that callers waited for them
     note: str = ""  # why it is not the backend that was asked for
@@ -149,7 +157,7 @@ class Decoder:
     def __call__(
         self, values: Any, offsets: Any, ids: Any, epoch: int = 0, out: Any = None, bad: Optional[Bad] = None
     ) -> Any:
-        """Pixels u8 of all samples: values[offsets[k]:offsets[k+1]] is the file of sample ids[k].
+        """Pixels of all samples, u8 or what `cast` makes of them (of bf16 on the host the bits): values[offsets[k]:offsets[k+1]] is the file of sample ids[k].
 
         Samples with id -1 are padding and become zeros. `out` is an array to write to.
         nvjpeg and nvimgcodec return a tensor on their device, the others an array. Where `bad` is a dict, a
@@ -176,8 +184,17 @@ class Decoder:
             return partial(self._on_device, *_by_nvjpeg(self))
         if self.backend == "nvimgcodec":
             return partial(self._on_device, *_by_nvimgcodec(self))
-        one = _pillow(self) if self.backend == "pillow" else _torchvision(self)
-        return partial(self._on_threads, one)
+        return partial(self._on_host, _pillow(self) if self.backend == "pillow" else _torchvision(self))
+
+    def _on_host(self, decode: Callable[["File"], Array], files: List["File"], out: Any, bad: Optional[Bad]) -> Any:
+        if self.cast is None:
+            return self._on_threads(decode, files, out, bad)
+        pixels = self._on_threads(decode, files, None, bad)
+        cast = self.cast.of(pixels, self.layout == "nhwc", [f.row for f in files if f.sample < 0 or bad and f.row in bad])
+        if out is None:
+            return cast
+        out[...] = cast
+        return out
 
     def _on_threads(self, decode: Callable[["File"], Array], files: List["File"], out: Any, bad: Optional[Bad]) -> Any:
         """`decode` gives pixels [height, width, channels]; the first image tells the size."""
@@ -230,44 +247,42 @@ class Decoder:
             return self._pool
 
     def _on_device(
-        self, jpegs: "OnGPU", other: Callable[["File"], Any], resize: "Resize", files: List["File"], out: Any, bad: Optional[Bad]
+        self, jpegs: "OnGPU", whole: Callable[["File"], Any], shaped: Callable[["File"], Any], files: List["File"], out: Any, bad: Optional[Bad]
     ) -> Any:
-        """JPEGs are decoded by the GPU, one call for all; others by the host, as those that the GPU leaves."""
-        import torch
-
+        """JPEGs are decoded by the GPU, one call for all; others by the host, as those that the GPU
+        leaves. One launch makes pixels of them."""
         there = [f for f in files if f.sample >= 0]
         kinds = {f.row: _sound(File.probe, bad, f) for f in there}
         some = [f for f in there if (kinds[f.row] or ("",))[0] == "jpeg"]
         decoded = dict(zip([f.row for f in some], jpegs(some, bad) if some else ()))
         there = [f for f in there if not bad or f.row not in bad]
-        images: List[Any] = []
-        shape: Optional[Tuple[int, ...]] = None
+        shown: List[Optional[gpu.Shown]] = [None] * len(files)
+        size: Optional[Tuple[int, int]] = None
         for f in there:
             image = decoded.get(f.row)
             if image is None:
-                image = _sound(lambda f: f.guarded(partial(other, f)), bad, f)
+                image = _sound(lambda f: f.guarded(partial(whole, f)), bad, f)
                 if image is None:
                     continue
                 image = image.to(self.device)
-            images.append(_shape_tensor(image, self.shaping, f, resize))
-            shape = shape or tuple(images[0].shape)
-            if tuple(images[-1].shape) != shape:
-                raise f.differs(tuple(images[-1].shape[1:]), shape[1:], there[0].sample)
-        shape = shape or (COLORS[self.color][1],) + (self.shaping.size or (0, 0))
-        left = iter(images)
-        zeros = torch.zeros(shape, dtype=torch.uint8, device=self.device)
-        rows = [zeros if f.sample < 0 or bad and f.row in bad else next(left) for f in files]
-        pixels = torch.stack(rows) if rows else zeros[None][:0]
-        pixels = pixels if self.layout == "nchw" else pixels.permute(0, 2, 3, 1).contiguous()
+            cut = f.cut(self.shaping, int(image.shape[2]), int(image.shape[1]))
+            size = size or cut.out
+            if cut.out != size:
+                raise f.differs(cut.out[::-1], size[::-1], there[0].sample)
+            if not gpu.fits(cut):
+                image = f.guarded(partial(shaped, f)).to(self.device)
+                cut = Cut(size, (0, 0) + size, size, (0, 0), size, False)
+            shown[f.row] = image, cut
+        shape = (COLORS[self.color][1],) + (size[::-1] if size else self.shaping.size or (0, 0))
+        pixels = gpu.paint(shown, shape, self.layout == "nhwc", self.cast, self.device)
         if out is None:
             return pixels
         out.copy_(pixels)
         return out
 
 
-# What decodes JPEGs on a GPU, None for those that it leaves to the host; and what resizes there.
+# What decodes JPEGs on a GPU, None for those that it leaves to the host.
 OnGPU = Callable[[List["File"], Optional[Bad]], List[Any]]
-Resize = Callable[[Any, List[int]], Any]
 
 
 def _sound(decode: Callable[["File"], Any], bad: Optional[Bad], f: "File") -> Any:
@@ -414,7 +429,7 @@ def _torchvision(d: Decoder) -> Callable[[File], Array]:
 
     def decode(f: File) -> Array:
         f.probe()
-        image = _shape_tensor(decode_image(_tensor(f.data), mode), d.shaping, f, _smooth)
+        image = _shape_tensor(decode_image(_tensor(f.data), mode), d.shaping, f)
         pixels: Array = image.permute(1, 2, 0).numpy()
         return pixels
 
@@ -433,39 +448,40 @@ def _tensor(data: Array) -> Any:
     return torch.from_numpy(data if data.flags.writeable else data.copy())
 
 
-def _smooth(image: Any, size: List[int]) -> Any:
+def _shape_tensor(image: Any, shaping: Shaping, f: File) -> Any:
+    """The image [channels, height, width] cut, resized and mirrored."""
     from torchvision.transforms.functional import resize
 
-    return resize(image, size, antialias=True)
-
-
-def _smooth_by_torch(image: Any, size: List[int]) -> Any:
-    """The same, of torch alone: what torchvision does on a GPU."""
-    import torch
-
-    made = torch.nn.functional.interpolate(image[None].float(), size, mode="bilinear", antialias=True, align_corners=False)
-    return made[0].round_().clamp_(0, 255).to(torch.uint8)
-
-
-def _shape_tensor(image: Any, shaping: Shaping, f: File, resize: Resize) -> Any:
-    """The image [channels, height, width] cut, resized and mirrored."""
     cut = f.cut(shaping, int(image.shape[2]), int(image.shape[1]))
     if not cut.whole:
         x, y, w, h = cut.part
         image = image[:, y : y + h, x : x + w]
         if not cut.same_scale:
-            image = resize(image, [cut.resized[1], cut.resized[0]])
+            image = resize(image, [cut.resized[1], cut.resized[0]], antialias=True)
         (x, y), (w, h) = cut.at, cut.out
         image = image[:, y : y + h, x : x + w]
     return image.flip(2) if cut.mirrored else image
 
 
-def _by_nvjpeg(d: Decoder) -> Tuple[OnGPU, Callable[[File], Any], Resize]:
-    decode_jpeg = _nvjpeg()
-    from torchvision.io import decode_image
+# What a GPU's decoder is: JPEGs there; a whole image by the host, and one as it is shown.
+Ways = Tuple[OnGPU, Callable[[File], Any], Callable[[File], Any]]
 
-    mode = _mode(d)
-    return partial(_decode_jpegs, decode_jpeg, mode, d.device), lambda f: decode_image(_tensor(f.data), mode), _smooth
+
+def _by_host(d: Decoder) -> Tuple[Callable[[File], Any], Callable[[File], Any]]:
+    """Every pixel, as a tensor: the GPU cuts and resizes."""
+    import torch
+
+    def tensors(of: Shaping) -> Callable[[File], Any]:
+        plain = dataclasses.replace(d, backend=_first_here(), shaping=of, scaled=False)
+        one = _pillow(plain) if plain.backend == "pillow" else _torchvision(plain)
+        return lambda f: torch.from_numpy(one(f).copy()).permute(2, 0, 1)
+
+    return tensors(Shaping.make(None, None, False, 0.0)), tensors(d.shaping)
+
+
+def _by_nvjpeg(d: Decoder) -> Ways:
+    decode_jpeg = _nvjpeg()
+    return (partial(_decode_jpegs, decode_jpeg, _mode(d), d.device),) + _by_host(d)
 
 
 def _nvjpeg() -> Any:
@@ -478,6 +494,7 @@ def _nvjpeg() -> Any:
         raise UnsupportedError("decode='nvjpeg' needs a GPU that torch can use: torch.cuda.is_available() is false")
     if not any(hasattr(torch.ops.image, name) for name in ("decode_jpegs_cuda", "decode_jpeg_cuda")):
         raise UnsupportedError("decode='nvjpeg': this torchvision was built without nvJPEG")
+    gpu.available()
     return decode_jpeg
 
 
@@ -496,6 +513,7 @@ def _nvimgcodec() -> Any:
         raise UnsupportedError("decode='nvimgcodec' needs torch and nvImageCodec (pip install nvidia-nvimgcodec-cu12): %s" % e) from None
     if not torch.cuda.is_available():
         raise UnsupportedError("decode='nvimgcodec' needs a GPU that torch can use: torch.cuda.is_available() is false")
+    gpu.available()
     return nvimgcodec
 
 
@@ -509,14 +527,11 @@ class _Codecs(threading.local):
 _codecs = _Codecs()
 
 
-def _by_nvimgcodec(d: Decoder) -> Tuple[OnGPU, Callable[[File], Any], Resize]:
+def _by_nvimgcodec(d: Decoder) -> Ways:
     codec = _nvimgcodec()
     import torch
     from torch.utils.dlpack import from_dlpack
 
-    # Pixels as they are: the GPU cuts and resizes.
-    plain = dataclasses.replace(d, backend=_first_here(), shaping=Shaping.make(None, None, False, 0.0), scaled=False)
-    whole = _pillow(plain) if plain.backend == "pillow" else _torchvision(plain)
     color = codec.ColorSpec.SRGB if d.color == "rgb" else codec.ColorSpec.GRAY
     params = codec.DecodeParams(apply_exif_orientation=False, color_spec=color)
     place = torch.device(d.device)
@@ -524,8 +539,7 @@ def _by_nvimgcodec(d: Decoder) -> Tuple[OnGPU, Callable[[File], Any], Resize]:
     def jpegs(files: List[File], bad: Optional[Bad]) -> List[Any]:
         number, stream = -1, 0  # nvImageCodec's for the current GPU
         if place.type == "cuda":
-            number = torch.cuda.current_device() if place.index is None else place.index
-            stream = int(torch.cuda.current_stream(number).cuda_stream)
+            number, stream = gpu.place(place)
         key = os.getpid(), number, d.threads
         if key not in _codecs.made:
             _codecs.made[key] = codec.Decoder(device_id=number, max_num_cpu_threads=d.threads)
@@ -543,4 +557,4 @@ def _by_nvimgcodec(d: Decoder) -> Tuple[OnGPU, Callable[[File], Any], Resize]:
                 out[k] = (pixels if pixels.ndim == 3 else pixels[..., None]).permute(2, 0, 1)
         return out
 
-    return jpegs, lambda f: torch.from_numpy(whole(f).copy()).permute(2, 0, 1), _smooth_by_torch
+    return (jpegs,) + _by_host(d)

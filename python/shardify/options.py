@@ -37,6 +37,7 @@ class Decode:
     color: Literal["rgb", "gray"] = "rgb"
     threads: Optional[int] = None
     scaled: bool = True
+    cast: Any = None
     seed: Optional[int] = None  # default: that of the loader
 
     def given(self) -> Dict[str, Any]:

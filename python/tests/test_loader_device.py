@@ -411,6 +411,128 @@ end()
     )
 
 
+def test_pixels_of_the_gpu_are_those_of_pillow(driver):
+    """Parts of images of every size and layout, resized, mirrored and cast by the kernel: to the bit."""
+    pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    program(
+        driver,
+        """
+import types
+from PIL import Image
+from shardify import pixels
+from shardify.geometry import Cut, Shaping, draws
+
+class Memory:
+    # Bytes on the device, as far as a tensor of torch tells of them.
+    def __init__(self, data, strides=None):
+        self.at, self.n, self.strides = ctypes.c_void_p(), len(data), strides
+        must("cuMemAlloc_v2", ctypes.byref(self.at), u64(max(self.n, 1)))
+        ctypes.memmove(self.at, bytes(data), self.n)
+    def data_ptr(self): return self.at.value
+    def stride(self): return self.strides
+    def numel(self): return self.n
+    def free(self): must("cuMemFree_v2", self.at)
+
+kinds = {"u8": "u1", "f16": "f2", "bf16": "u2", "f32": "f4"}
+torch = types.ModuleType("torch")
+torch.uint8, torch.float16, torch.bfloat16, torch.float32 = kinds.values()
+torch.empty = lambda shape, dtype, device: Memory(np.full(shape, 77, dtype).tobytes())
+torch.device = lambda d: types.SimpleNamespace(index=0)
+torch.cuda = types.SimpleNamespace(current_stream=lambda n: types.SimpleNamespace(cuda_stream=stream.value))
+sys.modules["torch"] = torch
+rng = np.random.default_rng(7)
+whole = lambda n: int(rng.integers(n))
+
+def image(w, h, c):
+    # An image and the memory that a decoder might have it in.
+    a = rng.integers(0, 256, (h, w, c), dtype="u1")
+    if whole(2):
+        pixel = c + whole(2)
+        row = w * pixel + whole(9)
+        m = np.full(row * (h - 1) + (w - 1) * pixel + c, 9, "u1")
+        to = np.lib.stride_tricks.as_strided(m, (h, w, c), (row, pixel, 1))
+        strides = 1, row, pixel
+    else:
+        row = w + whole(5)
+        plane = row * h + whole(7)
+        m = np.full(plane * (c - 1) + row * (h - 1) + w, 9, "u1")
+        to = np.lib.stride_tricks.as_strided(m, (h, w, c), (row, 1, plane))
+        strides = plane, row, 1
+    to[...] = a
+    return a, Memory(m, strides)
+
+def shaping():
+    size = 1 + whole(40), 1 + whole(40)
+    k = whole(4)
+    if k == 0: return Shaping.make(size, None, False, 0.5)
+    if k == 1: return Shaping.make(None, size, (0.05, 1), 0.5)
+    if k == 2: return Shaping.make((size[0] + whole(30), size[1] + whole(30)), size, True, 0.5)
+    return Shaping.make(int(max(size)) + whole(20), (min(size),) * 2, False, 0.0)
+
+def shown(a, cut):
+    # What the host makes of it.
+    p = Image.fromarray(a[:, :, 0] if a.shape[2] == 1 else a).resize(cut.out, Image.BILINEAR, cut.box(1.0, cut.source))
+    p = np.asarray(p).reshape(cut.out[1], cut.out[0], -1)
+    return p[:, ::-1] if cut.mirrored else p
+
+calls = lambda: int(dict(l.rsplit(" ", 1) for l in text("calls").splitlines()).get("cuLaunchKernel", "0"))
+for trial in range(24):
+    c, last, how = (1, 3)[whole(2)], bool(whole(2)), shaping()
+    n = 86 if trial == 0 else 1 + whole(4)
+    if trial == 0: how = Shaping.make((3, 2), None, False, 0.5)
+    kind = "u8" if trial == 0 else list(kinds)[whole(4)]
+    scale = tuple(float(np.float32(v)) for v in rng.normal(size=2 * c) / 60)
+    cast = None if kind == "u8" else pixels.Cast(kind, scale[:c], scale[c:]) if whole(2) else pixels.Cast(kind)
+    chance, images, want, none = draws(trial, 1, np.arange(n)), [], [], []
+    h = w = 0
+    for k in range(n):
+        w, h = (1 + whole(3), 1 + whole(3)) if k % 3 == 0 else (1 + whole(130), 1 + whole(130))
+        a, m = image(w, h, c)
+        if how.area is None and how.resize is not None and how.shorter and min(w, h) < max(w, h) // 20: a, m = image(w := 9, h := 8, c)
+        cut = how.cut(w, h, chance[k])
+        if k % 5 == 4: images.append(None), want.append(np.zeros((cut.out[1], cut.out[0], c), "u1")), none.append(k)
+        else: images.append((m, cut)), want.append(shown(a, cut))
+    want = np.stack(want) if last else np.stack(want).transpose(0, 3, 1, 2)
+    shape = (c,) + cut.out[::-1]
+    before = calls()
+    out = pixels.paint(images, shape, last, cast, "cuda:0")
+    assert calls() - before == -(-n // 84)
+    must("cuStreamSynchronize", stream)
+    got = np.frombuffer(ctypes.string_at(out.at, out.n), kinds[kind]).reshape(want.shape)
+    if cast: want = cast.of(want, last, none)
+    assert want.dtype == got.dtype and want.tobytes() == got.tobytes(), (trial, c, last, kind, how)
+    assert text("report") == "", text("report")
+
+# What the kernel has no room for, and what lies outside of an image, is refused.
+a, m = image(9, 8, 1)
+for part, says in (((0, 0, 10, 8), "part"), ((3, 2, 0, 4), "part"), ((0, 0, 9, 8), "")):
+    class Part(Cut):
+        def box(self, by, size): return tuple(float(v) for v in (part[0], part[1], part[0] + part[2], part[1] + part[3]))
+    cut = Part((9, 8), part, (4, 4), (0, 0), (4, 4), False)
+    try:
+        pixels.paint([(m, cut)], (1, 4, 4), False, None, "cuda:0")
+        assert not says
+    except ValueError as e:
+        assert says and says in str(e), e
+wide = Cut((60000, 1), (0, 0, 60000, 1), (4, 4), (0, 0), (4, 4), False)
+assert not pixels.fits(wide) and pixels.fits(Cut((3000, 40), (0, 0, 3000, 40), (4, 4), (0, 0), (4, 4), False))
+try:
+    pixels.paint([(m, wide)], (1, 4, 4), False, None, "cuda:0")
+    assert False
+except shardify.UnsupportedError as e:
+    assert "becomes 4x4 on a GPU" in str(e), e
+fake.fakecuda_capture_on(stream)
+try:
+    pixels.paint([(m, Cut((9, 8), (0, 0, 9, 8), (4, 4), (0, 0), (4, 4), False))], (1, 4, 4), False, None, "cuda:0")
+    assert False
+except shardify.DeviceError as e:
+    assert "captur" in str(e), e
+fake.fakecuda_capture(0)
+assert text("report") == "", text("report")
+""",
+    )
+
+
 def test_dlpack_delivers_with_the_default_copy(driver, tmp_path):
     """framework="dlpack": batches are the consumer's as long as it likes, however many it holds."""
     from loading import numbered

@@ -470,6 +470,154 @@ extern "C" __global__ void __launch_bounds__(256, 3) batch(const launch p) { mak
 extern "C" __global__ void __launch_bounds__(256, 3) batch_cast(const launch p) { make_batch<true>(p); }
 #endif
 
+// Images of a batch: a part of each is resized, mirrored, and stored as bytes or cast. A thread makes
+// a pixel. Sums are those of Pillow's resize (bilinear, over all pixels that one of the result covers),
+// to the bit: coefficients have 22 bits, and rows are rounded to bytes before columns are summed up.
+struct picture {
+    u64 at;               // 0: zeros are stored
+    u32 row, col, plane;  // bytes from one row, pixel, channel to the next
+    u32 width, height;
+    float x0, y0, x1, y1; // the part
+    u32 mirrored;
+};
+
+enum { PICTURES = 84, COEFFICIENTS = 4096, ACROSS = 32, DOWN = 8 };
+
+struct pictures {
+    u64 out;                                             // images of channels, height, width; or height, width, channels
+    u32 width, height, channels, last, to, each, scaled; // last: channels are; each: blocks of an image
+    float scale[3], shift[3];
+    u32 n; // images
+    picture p[PICTURES];
+};
+
+// One side of a tile: its first pixel, how many, and the most coefficients of each.
+struct side { u32 lo, count, most; };
+
+// What the threads of a tile share, columns before rows: by pixel of a side the first of the source, how
+// many, and their coefficients.
+struct shares {
+    u32 first[ACROSS + DOWN], taps[ACROSS + DOWN];
+    i32 k[COEFFICIENTS];
+};
+
+__device__ inline double step_of(float lo, float hi, u32 size) { return (double)(hi - lo) / size; }
+__device__ inline u32 most_taps(double step) { return 2 * (u32)ceil(step < 1 ? 1 : step) + 1; }
+
+__device__ inline double weight(u32 x, double center, double near) {
+    const double w = 1 - fabs(((double)x - center + 0.5) * near);
+    return w > 0 ? w : 0;
+}
+
+// Finds coefficients for pixel i of a side, of a source of size pixels.
+__device__ inline void find_taps(shares *s, u32 at, i32 *k, const side &d, float lo, double step, u32 size, u32 i) {
+    const double reach = step < 1 ? 1 : step, near = 1 / reach, center = lo + (d.lo + i + 0.5) * step;
+    const double from = center - reach + 0.5, to = center + reach + 0.5;
+    const u32 a = from < 0 ? 0 : (u32)from, b = to > size ? size : (u32)to;
+    double all = 0;
+#pragma unroll 1
+    for (u32 x = a; x < b; x++) all += weight(x, center, near);
+#pragma unroll 1
+    for (u32 x = a; x < b; x++) k[i * d.most + x - a] = (i32)(0.5 + weight(x, center, near) / all * (1 << 22));
+    s->first[at + i] = a, s->taps[at + i] = b - a;
+}
+
+// An image in tiles whose coefficients have room.
+struct tiling { u32 w, h, nx, ny, across, count; };
+
+__device__ inline tiling tiling_of(const pictures &p, const picture &q) {
+    tiling t = {ACROSS, DOWN, most_taps(step_of(q.x0, q.x1, p.width)), most_taps(step_of(q.y0, q.y1, p.height))};
+    while (t.w * t.nx + t.h * t.ny > COEFFICIENTS)
+        if (t.h == 1 || (t.w > 1 && t.w * t.nx > t.h * t.ny)) t.w /= 2;
+        else t.h /= 2;
+    t.across = (p.width + t.w - 1) / t.w;
+    t.count = t.across * ((p.height + t.h - 1) / t.h);
+    return t;
+}
+
+__device__ inline void sides_of(const pictures &p, const tiling &t, u32 k, side *x, side *y) {
+    x->lo = k % t.across * t.w, y->lo = k / t.across * t.h;
+    x->count = min(t.w, p.width - x->lo), y->count = min(t.h, p.height - y->lo);
+    x->most = t.nx, y->most = t.ny;
+}
+
+__device__ inline void find_coefficients(const pictures &p, const picture &q, const side &x, const side &y, shares *s, u32 thread) {
+    const bool row = thread >= x.count;
+    if (thread >= x.count + y.count) return;
+    find_taps(s, row ? x.count : 0, row ? s->k + x.count * x.most : s->k, row ? y : x, row ? q.y0 : q.x0,
+              row ? step_of(q.y0, q.y1, p.height) : step_of(q.x0, q.x1, p.width), row ? q.height : q.width, row ? thread - x.count : thread);
+}
+
+__device__ inline i32 byte_of(i32 sum) { return min(max(sum >> 22, 0), 255); }
+
+__device__ inline void store_pixel(const pictures &p, u64 at, u32 c, i32 v, bool none) {
+    if (p.to == U8) {
+        ((u8 *)p.out)[at] = (u8)v;
+        return;
+    }
+    float x = (float)v;
+    if (p.scaled) x = __fadd_rn(__fmul_rn(x, p.scale[c]), p.shift[c]);
+    if (none) x = 0;
+    if (p.to == F32) ((float *)p.out)[at] = x;
+    else if (p.to == F16) narrow(x, (f16 *)p.out + at);
+    else narrow(x, (bf16 *)p.out + at);
+}
+
+template <u32 C>
+__device__ inline void make_pixel(const pictures &p, u32 image, const side &x, const side &y, const shares *s, u32 thread) {
+    const picture &q = p.p[image];
+    const u32 i = thread % x.count, j = thread / x.count;
+    if (j >= y.count) return;
+    i32 all[C];
+#pragma unroll
+    for (u32 c = 0; c < C; c++) all[c] = 1 << 21;
+    if (q.at) {
+        const i32 *kx = s->k + i * x.most, *ky = s->k + x.count * x.most + j * y.most;
+        const u32 across = s->taps[i], down = s->taps[x.count + j];
+        const u8 *row = (const u8 *)(q.at + (u64)s->first[x.count + j] * q.row + (u64)s->first[i] * q.col);
+#pragma unroll 1
+        for (u32 b = 0; b < down; b++, row += q.row) {
+            i32 sum[C];
+#pragma unroll
+            for (u32 c = 0; c < C; c++) sum[c] = 1 << 21;
+            const u8 *at = row;
+            for (u32 a = 0; a < across; a++, at += q.col)
+#pragma unroll
+                for (u32 c = 0; c < C; c++) sum[c] += kx[a] * (i32)at[(u64)c * q.plane];
+#pragma unroll
+            for (u32 c = 0; c < C; c++) all[c] += ky[b] * byte_of(sum[c]);
+        }
+    }
+    const u32 line = y.lo + j, column = q.mirrored ? p.width - 1 - x.lo - i : x.lo + i;
+#pragma unroll
+    for (u32 c = 0; c < C; c++) {
+        const u64 at = p.last ? (((u64)image * p.height + line) * p.width + column) * C + c : (((u64)image * C + c) * p.height + line) * p.width + column;
+        store_pixel(p, at, c, byte_of(all[c]), !q.at);
+    }
+}
+
+__device__ inline void make_pixels(const pictures &p, u32 image, const side &x, const side &y, const shares *s, u32 thread) {
+    if (p.channels == 1) make_pixel<1>(p, image, x, y, s, thread);
+    else make_pixel<3>(p, image, x, y, s, thread);
+}
+
+#ifdef __CUDA_ARCH__
+extern "C" __global__ void __launch_bounds__(ACROSS * DOWN) pixels(const pictures p) {
+    __shared__ shares s;
+    const u32 image = blockIdx.x / p.each;
+    const tiling t = tiling_of(p, p.p[image]);
+#pragma unroll 1
+    for (u32 k = blockIdx.x % p.each; k < t.count; k += p.each) {
+        side x, y;
+        sides_of(p, t, k, &x, &y);
+        find_coefficients(p, p.p[image], x, y, &s, threadIdx.x);
+        __syncthreads();
+        make_pixels(p, image, x, y, &s, threadIdx.x);
+        __syncthreads();
+    }
+}
+#endif
+
 // Reads size bytes, a multiple of 16, and leaves almost nothing: how fast can a
 // kernel read?
 extern "C" __global__ void read16(u64 src, u64 size, u64 sink) {

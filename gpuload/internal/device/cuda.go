@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/cuda"
@@ -53,15 +54,24 @@ type cudaTable struct {
 // validation say, need not.
 var speeds sync.Map
 
-func openCUDA(name string) (Device, error) {
+// ordinal is the number of a GPU.
+func ordinal(name string) (int, error) {
 	n := 0
 	if s, ok := strings.CutPrefix(name, "cuda:"); ok {
 		var err error
 		if n, err = strconv.Atoi(s); err != nil || n < 0 {
-			return nil, fmt.Errorf("device %q: want cuda:N", name)
+			return 0, fmt.Errorf("device %q: want cuda:N", name)
 		}
 	} else if name != "cuda" {
-		return nil, fmt.Errorf("device %q: want host, cuda:N or auto", name)
+		return 0, fmt.Errorf("device %q: want host, cuda:N or auto", name)
+	}
+	return n, nil
+}
+
+func openCUDA(name string) (Device, error) {
+	n, err := ordinal(name)
+	if err != nil {
+		return nil, err
 	}
 	o := cuda.Options{Device: n, Node: Machine.Node}
 	if v, ok := speeds.Load(n); ok {
@@ -74,6 +84,44 @@ func openCUDA(name string) (Device, error) {
 	speed := gpu.Speed()
 	speeds.Store(n, &speed)
 	return &CUDA{Driver: gpu}, nil
+}
+
+// painters are the GPUs that made pixels, by name, until the process ends.
+var painters = struct {
+	sync.Mutex
+	known map[string]*cuda.Device
+}{known: map[string]*cuda.Device{}}
+
+func painter(name string) (*cuda.Device, error) {
+	painters.Lock()
+	defer painters.Unlock()
+	if d := painters.known[name]; d != nil {
+		return d, nil
+	}
+	n, err := ordinal(name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := cuda.Open(cuda.Options{Device: n, NoCalibration: true})
+	if err != nil {
+		return nil, fmt.Errorf("device %s: %w", name, asOurs(err))
+	}
+	painters.known[name] = d
+	return d, nil
+}
+
+// Pixels makes one array of parts of images that are in the memory of a GPU, in order of a stream.
+func Pixels(name string, stream Stream, f *PixelForm, list []byte) error {
+	if len(list)%PictureBytes != 0 {
+		return fmt.Errorf("%d bytes of images", len(list))
+	}
+	all := make([]cuda.Picture, len(list)/PictureBytes)
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(all))), len(list)), list)
+	d, err := painter(name)
+	if err != nil {
+		return err
+	}
+	return asOurs(d.Pixels(uintptr(stream), &cuda.PixelForm{Out: uint64(f.Out), Width: f.Width, Height: f.Height, Channels: f.Channels, Last: f.Last, To: f.To, Scale: f.Scale, Shift: f.Shift}, all))
 }
 
 // asOurs makes the sentinels of package cuda those of this one.

@@ -11,3 +11,9 @@ func openCUDA(name string) (Device, error) {
 }
 
 func autoDevice() (Device, error) { return Host{}, nil }
+
+// Pixels needs a GPU.
+func Pixels(name string, stream Stream, f *PixelForm, list []byte) error {
+	_, err := openCUDA(name)
+	return err
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/gpuload/order"
 	"github.com/shardify/shardify/index"
@@ -109,6 +110,20 @@ type Out struct {
 	To     uintptr
 	Bytes  int64
 }
+
+// PixelForm is what the images of a batch become, in memory at Out: bytes, or floats that are scaled
+// and shifted by channel.
+type PixelForm struct {
+	Out                     uintptr
+	Width, Height, Channels int
+	Last                    bool // channels are the last dimension, else the first
+	To                      shardify.DType
+	Scale, Shift            []float32
+}
+
+// PictureBytes is the size of an image in the list of Pixels: struct shardify_picture of
+// capi/shardify.h.
+const PictureBytes = 48
 
 // Rows is the rows of a batch.
 type Rows struct {

@@ -1,6 +1,7 @@
 // kernels.cu compiled for the processor. It runs where there is no python3 to translate
 // the PTX, and says what memory a launch touches. A tile's rows are found by all threads
 // before the first one moves any: that is what the kernel's barrier does.
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct place3 { unsigned x; };
 static thread_local place3 blockIdx, threadIdx, blockDim, gridDim;
 
 template <class T> static T min(T a, T b) { return a < b ? a : b; }
+template <class T> static T max(T a, T b) { return a < b ? b : a; }
 static float __int2float_rn(int x) { return (float)x; }
 static float __fmul_rn(float a, float b) { volatile float c = a * b; return c; }
 static float __fadd_rn(float a, float b) { volatile float c = a + b; return c; }
@@ -29,15 +31,15 @@ static void atomicXor(unsigned *p, unsigned v) { *p ^= v; }
 
 #include "kernels.cu"
 
-enum { BATCH, BATCH_CAST, READ16, SPIN };
+enum { BATCH, BATCH_CAST, READ16, SPIN, PIXELS };
 
 extern "C" const char *source_name(int f) {
-    static const char *const names[] = {"batch", "batch_cast", "read16", "spin"};
-    return f < 4 ? names[f] : 0;
+    static const char *const names[] = {"batch", "batch_cast", "read16", "spin", "pixels"};
+    return f < 5 ? names[f] : 0;
 }
 // source_params is the number of a kernel's parameters and the bytes of each.
 extern "C" int source_params(int f, u64 *bytes) {
-    *bytes = f <= BATCH_CAST ? sizeof(launch) : 8;
+    *bytes = f <= BATCH_CAST ? sizeof(launch) : f == PIXELS ? sizeof(pictures) : 8;
     return f == READ16 ? 3 : 1;
 }
 
@@ -55,11 +57,25 @@ template <bool CAST> static void run_batch(const launch &p, unsigned grid, unsig
         }
 }
 
+static void run_pixels(const pictures &p) {
+    static shares s;
+    for (u32 image = 0; image < p.n; image++) {
+        const tiling t = tiling_of(p, p.p[image]);
+        for (u32 k = 0; k < t.count; k++) {
+            side x, y;
+            sides_of(p, t, k, &x, &y);
+            for (u32 i = 0; i < ACROSS * DOWN; i++) find_coefficients(p, p.p[image], x, y, &s, i);
+            for (u32 i = 0; i < ACROSS * DOWN; i++) make_pixels(p, image, x, y, &s, i);
+        }
+    }
+}
+
 extern "C" void source_run(int f, unsigned grid, unsigned threads, const void *params) {
     const u64 *p = (const u64 *)params;
     switch (f) {
     case BATCH: run_batch<false>(*(const launch *)params, grid, threads); return;
     case BATCH_CAST: run_batch<true>(*(const launch *)params, grid, threads); return;
+    case PIXELS: run_pixels(*(const pictures *)params); return;
     }
     gridDim.x = grid, blockDim.x = threads;
     for (unsigned b = 0; b < grid; b++)
@@ -89,6 +105,15 @@ extern "C" u64 source_sent(int f, const void *params, u32 k, u64 *bytes) {
 extern "C" void source_spans(int f, const void *params, void *to, void (*add)(void *to, int write, u64 at, u64 n)) {
     const u64 *words = (const u64 *)params;
     if (f == READ16) add(to, 0, words[0], words[1]);
+    if (f == PIXELS) {
+        const pictures &p = *(const pictures *)params;
+        static const u32 size[] = {1, 2, 4, 2, 2, 4};
+        add(to, 1, p.out, (u64)p.n * p.width * p.height * p.channels * size[p.to]);
+        for (u32 i = 0; i < p.n; i++) {
+            const picture &q = p.p[i];
+            if (q.at) add(to, 0, q.at, (u64)(q.height - 1) * q.row + (u64)(q.width - 1) * q.col + (u64)(p.channels - 1) * q.plane + 1);
+        }
+    }
     if (f > BATCH_CAST) return;
     const launch &p = *(const launch *)params;
     static const u64 bytes[] = {1, 2, 4, 2, 2, 4}, lanes[] = {1, 4, 8, 16};

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/gpuload"
+)
+
+// What shardify_pixels is told.
+const (
+	formOut = iota
+	formWidth
+	formHeight
+	formChannels
+	formLast
+	formType
+	formScales
+	formLength
+)
+
+const (
+	pictureBytes = gpuload.PictureBytes
+	maxPictures  = 1 << 20
+)
+
+// pixelTypes are the types of formType, by number.
+var pixelTypes = []shardify.DType{shardify.U8, shardify.F16, shardify.BF16, shardify.F32}
+
+func pixels(device string, stream gpuload.Stream, form []int64, scales []float32, list []byte) error {
+	if k := form[formType]; k < 0 || k >= int64(len(pixelTypes)) {
+		return fmt.Errorf("pixels of type %d", k)
+	}
+	f := gpuload.PixelForm{
+		Out: uintptr(form[formOut]), Width: int(form[formWidth]), Height: int(form[formHeight]), Channels: int(form[formChannels]),
+		Last: form[formLast] != 0, To: pixelTypes[form[formType]], Scale: scales[:len(scales)/2], Shift: scales[len(scales)/2:],
+	}
+	return gpuload.Pixels(device, stream, &f, list)
+}
