@@ -167,7 +167,7 @@ def checks(call):
     for tool, seconds in (("memcheck", 100), ("racecheck", 60)):
         if found:
             args = [found, "--tool", tool, "--error-exitcode", "9"]
-            call.step(tool, seconds, args + test("cuda", "TestOnTheGPU/(gather|cast|windows)"))
+            call.step(tool, seconds, args + test("cuda", "TestOnTheGPU/(gather|cast|pixels|windows)"))
         else:
             call.lines.add(type="check", step=tool, check=tool, status="SKIP", note="compute-sanitizer is not installed")
 
@@ -180,7 +180,7 @@ def figures(call):
 
 def python(call):
     # What may hang a GPU comes last.
-    for name, seconds in (("ours", 110), ("resident", 50), ("dataloader", 150), ("jax", 60), ("cupy", 40), ("torch", 60), ("graph", 40)):
+    for name, seconds in (("ours", 100), ("resident", 40), ("dataloader", 120), ("spdl", 45), ("images", 45), ("jax", 60), ("cupy", 30), ("torch", 50), ("graph", 40)):
         call.step(name, seconds, [sys.executable, os.path.join(HERE, "gpu_python.py"), name])
 
 
@@ -327,6 +327,7 @@ class Report:
                           ("row_bytes", "shuffle", "tier", "batch", "bytes_per_second", "core_seconds_per_gb", "verdict"))  # fmt: skip
         out += self.table("## From Python (wall clock around a synchronisation)", "ours", ("row_bytes", "tier", "batch", "bytes_per_second", "device"))
         out += self.table("", "peer", ("what", "row_bytes", "batch", "workers", "bytes_per_second", "core_seconds_per_gb", "device"))
+        out += self.table("## Images of 500 x 375, cut to 224 x 224", "images", ("what", "images_per_second", "device"))
         out += self.table("## Checks", "check", ("step", "check", "status", "seconds", "note"))
         out += self.table("", "note", ("step", "note"))
         out += self.table("## Steps", "step", ("step", "seconds", "rc", "cut", "left_out"))

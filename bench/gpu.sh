@@ -5,8 +5,8 @@
 #   DIR/gpu.sh checks OUT      where the GPU is, which needs python3 alone: kernels, windows and Loaders compared
 #                              bit by bit, which memory can be pinned, compute-sanitizer where it is installed
 #   DIR/gpu.sh figures OUT     peaks, rates by row size, host time of a batch, utilisation of trainers with controls
-#   DIR/gpu.sh python OUT      torch, CuPy and JAX on streams of their own, CUDA graphs, torch's DataLoader and
-#                              index_select beside ours; what is not installed is left out and said so
+#   DIR/gpu.sh python OUT      torch, CuPy and JAX on streams of their own, CUDA graphs, images; torch's DataLoader and
+#                              index_select and SPDL beside ours; what is not installed is left out and said so
 #   bench/gpu.sh report OUT    bench/GPU.md and gpu.svg: predictions, and what of OUT/lines.jsonl is there to test them
 #
 # Every figure is a line of OUT/lines.jsonl as soon as it is known, so a call that is cut keeps what it had. A call

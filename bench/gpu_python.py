@@ -1,7 +1,7 @@
 """Steps of `gpu.sh python`: what a training program in Python sees. Each is a process of its own, which appends
 a line of JSON to $SHARDIFY_GPU_LINES for every figure and every check.
 
-    python3 gpu_python.py ours|resident|dataloader|torch|graph|cupy|jax
+    python3 gpu_python.py ours|resident|dataloader|spdl|images|torch|graph|cupy|jax
 """
 
 import json
@@ -172,11 +172,7 @@ def dataloader(folder):
     left = len(ROWS) * 4
     for row in ROWS:
         n, sizes = batches_of(row)
-        name = os.path.join(folder, "rows")
-        with open(name, "wb") as f:
-            for at in range(0, n, 1 + (64 << 20) // row):
-                f.write(os.urandom(1 << 16)[: min(row, 1 << 16)].ljust(row, b"\1") * min(1 + (64 << 20) // row, n - at))
-        rows = Rows(name, row)
+        rows = Rows(rows_of(folder, n, row), row)
         for workers in sorted({0, cores}):
             for batched in (False, True):
                 if time.monotonic() > END:
@@ -206,6 +202,57 @@ def dataloader(folder):
                     steps._shutdown_workers()
                 del steps, sent, loader
         del rows
+
+
+def rows_of(folder, n, row):
+    """A file of n rows."""
+    name = os.path.join(folder, "rows")
+    some = 1 + (64 << 20) // row
+    with open(name, "wb") as f:
+        for at in range(0, n, some):
+            f.write(os.urandom(1 << 16)[: min(row, 1 << 16)].ljust(row, b"\1") * min(some, n - at))
+    return name
+
+
+def spdl(folder):
+    """SPDL's pipeline of threads over np.memmap, a batch by one index."""
+    torch = need_torch()
+    try:
+        from spdl.pipeline import PipelineBuilder
+    except ImportError as e:
+        raise LeftOut(str(e)) from None
+    import numpy as np
+
+    device, synchronize = on(torch)
+    cores = len(os.sched_getaffinity(0))
+    left = len(ROWS)
+    for row in ROWS:
+        n, sizes = batches_of(row)
+        batch = sizes[-1]
+        x = np.memmap(rows_of(folder, n, row), np.uint8, "r").reshape(-1, row)
+        rng = np.random.default_rng(1)
+
+        def numbers():
+            while True:
+                yield rng.integers(n, size=batch)
+
+        def gather(i):
+            t = torch.from_numpy(x[i])
+            return t.pin_memory() if device.type == "cuda" else t
+
+        pipeline = PipelineBuilder().add_source(numbers()).pipe(gather, concurrency=cores).add_sink(4).build(num_threads=cores)
+        with pipeline.auto_stop():
+            sent = (b.to(device, non_blocking=True) for b in pipeline.get_iterator())
+            timed(sent, lambda b: b.numel(), synchronize, 20, 0)
+            before = used([os.getpid()])
+            rate, total = timed(sent, lambda b: b.numel(), synchronize, 0, share(left))
+            spent = used([os.getpid()]) - before
+        line(
+            type="peer", what="SPDL", row_bytes=row, batch=batch, workers=cores, bytes_per_second=rate,
+            core_seconds_per_gb=spent / total * 1e9, device=str(device), clock="wall",
+        )  # fmt: skip
+        left -= 1
+        del x, sent
 
 
 # ---- is it right? ----
@@ -288,6 +335,73 @@ def torch_graph(folder):
     return failed
 
 
+def images(folder):
+    """Pixels of the kernel beside Pillow's, JPEGs by nvImageCodec where it is installed, and how many a second."""
+    torch, shardify = need_gpu(), need_shardify()
+    import io
+
+    import numpy as np
+
+    try:
+        from PIL import Image
+    except ImportError as e:
+        raise LeftOut(str(e)) from None
+    from shardify import decode, pixels
+    from shardify.geometry import Shaping, draws
+
+    rng, bad = np.random.default_rng(1), 0
+    n, how = 256, Shaping.make(None, 224, (0.08, 1), 0.5)
+    chance = draws(1, 0, np.arange(n))
+    raw = [rng.integers(0, 256, (int(rng.integers(1, 700)), int(rng.integers(1, 700)), 3), dtype=np.uint8) for _ in range(n)]
+    shown = [(torch.from_numpy(a).cuda().permute(2, 0, 1), how.cut(a.shape[1], a.shape[0], u)) for a, u in zip(raw, chance)]
+    got = pixels.paint(shown, (3, 224, 224), True, None, "cuda").cpu().numpy()
+    for a, (_, cut), have in zip(raw, shown, got):
+        want = np.asarray(Image.fromarray(a).resize(cut.out, 2, cut.box(1.0, cut.source)))
+        bad += not np.array_equal(want[:, ::-1] if cut.mirrored else want, have)
+    failed = check("images", "pixels", bad)
+    cast = pixels.Cast("f16", (1 / 58.4,) * 3, (-2.1,) * 3)
+
+    def painted():
+        while True:
+            yield pixels.paint(shown, (3, 224, 224), False, cast, "cuda")
+
+    rate, _ = timed(painted(), len, torch.cuda.synchronize, 5, min(share(3), 4))
+    line(type="images", what="pixels", images_per_second=rate, device="cuda:0", clock="wall")
+    files = []
+    for k in range(n):
+        y, x = np.mgrid[0:375, 0:500]
+        b = io.BytesIO()
+        waves = [127 + 110 * np.sin((x * (c + 1) + 3 * k) / 37 + y / (19 + 5 * c)) for c in range(3)]  # smooth: decoders differ at edges
+        Image.fromarray(np.stack(waves, -1).astype(np.uint8)).save(b, "JPEG", quality=90)
+        files.append(np.frombuffer(b.getvalue(), np.uint8))
+    offsets = np.cumsum([0] + [len(f) for f in files])
+    values, ids = np.concatenate(files), np.arange(n)
+    for backend in ("nvimgcodec", "nvjpeg", "pillow"):
+        try:
+            made = decode.make("image", backend, crop=224, random_crop=(0.08, 1), flip=0.5, scaled=False)
+        except shardify.UnsupportedError as e:
+            line(type="check", step="images", check=backend, status="SKIP", note=str(e))
+            continue
+        if made.backend != backend:
+            line(type="check", step="images", check=backend, status="SKIP", note=made.note)
+            continue
+        far = np.abs(np.asarray(made(values, offsets, ids).cpu() if backend != "pillow" else made(values, offsets, ids)).astype(int) - wanted_pixels(decode, values, offsets, ids))
+        # Decoders differ in how they compute colours.
+        failed |= check("images", backend, int((far > 6).sum() > far.size // 1000))
+
+        def decoded():
+            while True:
+                yield made(values, offsets, ids)
+
+        rate, _ = timed(decoded(), len, torch.cuda.synchronize, 2, min(share(3), 4))
+        line(type="images", what="decode, " + backend, images_per_second=rate, device="cuda:0", clock="wall")
+    return failed
+
+
+def wanted_pixels(decode, values, offsets, ids):
+    return decode.make("image", "pillow", crop=224, random_crop=(0.08, 1), flip=0.5, scaled=False)(values, offsets, ids)
+
+
 def cupy_streams(folder):
     try:
         import cupy
@@ -339,7 +453,7 @@ def jax_arrays(folder):
     return check("jax", "donated batches", compare([(np.asarray(x), i) for x, i in seen], want + 1))
 
 
-STEPS = {"ours": ours, "resident": resident, "dataloader": dataloader, "torch": torch_streams, "graph": torch_graph, "cupy": cupy_streams, "jax": jax_arrays}
+STEPS = {"ours": ours, "resident": resident, "dataloader": dataloader, "spdl": spdl, "images": images, "torch": torch_streams, "graph": torch_graph, "cupy": cupy_streams, "jax": jax_arrays}
 
 
 def main(name):
