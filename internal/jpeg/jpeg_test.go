@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -85,6 +86,27 @@ func TestManyScans(t *testing.T) {
 	}
 	if _, _, err := decoded(new(Decoder), append(long, src[end:]...), Options{}); !errors.Is(err, shardify.ErrCorrupt) {
 		t.Errorf("a scan that repeats: %v", err)
+	}
+}
+
+// TestScanLimit: 189 scans that are all allowed, of one grey block.
+func TestScanLimit(t *testing.T) {
+	src := []byte("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64) + "\xff\xc2\x00\x0b\x08\x00\x08\x00\x08\x01\x01\x11\x00")
+	for _, class := range []string{"\x00", "\x10"} { // one code of one bit: no value, end of block
+		src = append(src, "\xff\xc4\x00\x14"+class+"\x01"+strings.Repeat("\x00", 15)+"\x00"...)
+	}
+	scan := func(k, bits byte) { src = append(src, 0xff, markerSOS, 0, 8, 1, 1, 0, k, k, bits, 0x7f) }
+	scan(0, 0)
+	count := 1
+	for _, bits := range []byte{0x02, 0x21, 0x10} {
+		for k := byte(1); k < 64; k++ {
+			scan(k, bits)
+			count++
+		}
+	}
+	_, _, err := decoded(new(Decoder), append(src, 0xff, markerEOI), Options{})
+	if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "128 scans") {
+		t.Errorf("%d scans: %v", count, err)
 	}
 }
 
