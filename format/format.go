@@ -16,6 +16,9 @@ type Input struct {
 	// Sniff tells from the first bytes (up to 512) and the base name whether
 	// this format reads the file.
 	Sniff func(head []byte, name string) bool
+	// Beside: files of the format often stand beside samples of other kinds, as tables about them.
+	// In a folder they decide nothing unless they are most of what is there.
+	Beside bool
 	// Sets: the inputs are data sets of the output format of this name, one manifest each.
 	Sets    bool
 	Options []Option

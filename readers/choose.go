@@ -268,6 +268,9 @@ func (c *census) decide(dir string) (f format.Input, why string, err error) {
 		}
 	}
 	kinds := slices.Sorted(maps.Keys(c.kinds))
+	if len(kinds) > 1 || len(kinds) == 1 && c.kinds[kinds[0]]*2 < c.files { // tables about the others
+		kinds = slices.DeleteFunc(kinds, func(k string) bool { f, _ := Lookup(k); return f.Beside })
+	}
 	name := "files"
 	switch {
 	case c.files == 0:

@@ -77,7 +77,10 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"empty folder", map[string]string{"d/": ""}, []string{"d"}, "", "no input files"},
 		{"missing", nil, []string{"none.npz"}, "", "does not exist"},
 		{"address", nil, []string{"s3a://b/k"}, "", "aws s3"},
-		{"another tool's kind", map[string]string{"t.csv": "a,b"}, []string{"t.csv"}, "", "pandas"},
+		{"another tool's kind", map[string]string{"t.tfrecord": "a,b"}, []string{"t.tfrecord"}, "", "tfrecord reads it"},
+		{"a table", map[string]string{"t.csv": "a,b"}, []string{"t.csv"}, "csv", "name of t.csv"},
+		{"a table beside images", map[string]string{"d/1.jpg": "", "d/2.jpg": "", "d/3.jpg": "", "d/labels.csv": "a,b"}, []string{"d"}, "files", ""},
+		{"a table beside arrays", map[string]string{"d/1.npz": zipf, "d/labels.csv": "a,b"}, []string{"d"}, "npz", "1 of 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -11,8 +11,8 @@ func newRoot(p *program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "shardify COMMAND",
 		Short: "convert data sets into shards that training reads fast",
-		Long: `Reads folders of files and images, NPZ and NumPy, HDF5, ROOT and Parquet files, WebDataset tars and its own shards; writes shards
-that are mapped into memory (mmap) or WebDataset tars (wds), with an index, checksums and a manifest, or shards for MosaicML
+		Long: `Reads folders of files and images, NPZ and NumPy, HDF5, ROOT, Parquet and CSV files, WebDataset tars and its own shards; writes
+shards that are mapped into memory (mmap) or WebDataset tars (wds), with an index, checksums and a manifest, or shards for MosaicML
 Streaming (mds) and Megatron.
 
 Nothing is ever overwritten. A conversion that was stopped goes on when the same command runs again.`,

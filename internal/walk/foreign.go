@@ -21,8 +21,6 @@ var foreignFolders = []foreignKind{
 var foreignKinds = []foreignKind{
 	{".tfrecord", "the Python package tfrecord reads it; write arrays with numpy.savez or one file per sample"},
 	{".tfrecords", "the Python package tfrecord reads it; write arrays with numpy.savez or one file per sample"},
-	{".csv", `in Python: numpy.savez("x.npz", **pandas.read_csv("x.csv"))`},
-	{".tsv", `in Python: numpy.savez("x.npz", **pandas.read_csv("x.tsv", sep="\t"))`},
 	{".feather", `in Python: numpy.savez("x.npz", **pandas.read_feather("x.feather"))`},
 	{".arrow", `in Python: numpy.savez("x.npz", **pandas.read_feather("x.arrow"))`},
 	{".mat", `in Python: numpy.savez("x.npz", **scipy.io.loadmat("x.mat")); version 7.3 is HDF5`},

@@ -232,7 +232,7 @@ func TestForeignInputsNameTheirTool(t *testing.T) {
 	dir := tree(t, "a.tfrecord", "b.csv", "c.zarr/x", "d/x.tfrecord", "e/x.tar.bz2", "e/x.nc")
 	for in, want := range map[string]string{
 		"xrootd://eospublic.cern.ch//a.root": "xrdcp", "s3a://bucket": "aws s3 sync", "ftp://x.org/a.npz": "wget", "gcs://b": "gcloud storage", "weird://x": "rclone",
-		filepath.Join(dir, "a.tfrecord"): "package tfrecord", filepath.Join(dir, "b.csv"): "read_csv", filepath.Join(dir, "c.zarr") + "/": "zarr.open",
+		filepath.Join(dir, "a.tfrecord"): "package tfrecord", filepath.Join(dir, "c.zarr") + "/": "zarr.open",
 		filepath.Join(dir, "d"): "package tfrecord", filepath.Join(dir, "e", "x.tar.bz2"): "bunzip2", filepath.Join(dir, "e", "x.nc"): "nccopy",
 	} {
 		_, _, err := Walk(context.Background(), Request{Inputs: []string{in}, Keep: func(n string) bool { return strings.HasSuffix(n, ".npz") }})

@@ -1,0 +1,250 @@
+package lines
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+)
+
+const (
+	// pieceBytes is what a piece has at least, but for the last one.
+	pieceBytes = 1 << 20
+	// step is how much is read at a time to find the end of a piece.
+	step = 32 << 10
+	// maxPiece bounds a piece, and so a record, in memory.
+	maxPiece = 64 << 20
+)
+
+// Piece is whole records of a file. Data ends in a line feed, which is added to the last line
+// of a file that has none.
+type Piece struct {
+	Data []byte
+	Off  int64 // of Data in the text
+	Line int64 // lines before it; -1 if nobody counted
+
+	number int
+}
+
+// LineAt is the number of the line that Data[at] lies in, from 1; 0 if unknown.
+func (p *Piece) LineAt(at int) int64 {
+	if p.Line < 0 {
+		return 0
+	}
+	return p.Line + int64(bytes.Count(p.Data[:min(at, len(p.Data))], []byte{'\n'})) + 1
+}
+
+// Survey looks at all records of a file.
+type Survey struct {
+	Workers  int
+	Encoding string
+	// Quote: line feeds between two of these bytes end no record; 0 for none.
+	Quote byte
+	// Head sees the first piece before anybody else, and says how many bytes of it are no records.
+	Head func(p *Piece) (int, error)
+	// Work counts the records of a piece, and learns from them. It is called from several
+	// goroutines, each of which has a number below Workers.
+	Work func(worker int, p *Piece) (int64, error)
+}
+
+// Index is where the pieces of a file begin: bytes and records. The last entries are their ends.
+type Index struct {
+	Off, Row []int64
+	Serial   bool
+}
+
+// Rows in the whole file.
+func (x *Index) Rows() int64 { return x.Row[len(x.Row)-1] }
+
+// failed is the error of a piece.
+type failed struct {
+	number int
+	err    error
+}
+
+// run is a Survey at work.
+type run struct {
+	*Survey
+	text   *text
+	pieces chan *Piece
+	free   chan *Piece
+
+	mu   sync.Mutex
+	off  []int64
+	row  []int64
+	errs []failed
+}
+
+// Run surveys a file. Of several errors it returns the first one in the file.
+func (s Survey) Run(ctx context.Context, f storage.File) (*Index, error) {
+	t, err := open(ctx, f, f.Size(), s.Encoding)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	r := &run{Survey: &s, text: t, pieces: make(chan *Piece), free: make(chan *Piece, s.Workers+2)}
+	for range s.Workers + 2 {
+		r.free <- &Piece{}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for w := range s.Workers {
+		g.Go(func() error { return r.work(w) })
+	}
+	var end int64
+	g.Go(func() (err error) {
+		defer close(r.pieces)
+		end, err = r.cut(ctx)
+		return err
+	})
+	err = g.Wait()
+	if len(r.errs) > 0 {
+		return nil, slices.MinFunc(r.errs, func(a, b failed) int { return cmp.Compare(a.number, b.number) }).err
+	}
+	if err != nil {
+		return nil, err
+	}
+	x := &Index{Off: append(r.off, end), Row: append(r.row, 0), Serial: t.serial}
+	sum := int64(0)
+	for i, n := range x.Row {
+		x.Row[i] = sum
+		sum += n
+	}
+	return x, nil
+}
+
+func (r *run) work(w int) error {
+	for p := range r.pieces {
+		n, err := r.Work(w, p)
+		r.mu.Lock()
+		if r.row[p.number] = n; err != nil {
+			r.errs = append(r.errs, failed{p.number, err})
+		}
+		r.mu.Unlock()
+		r.free <- p
+		if err != nil {
+			return err // which also ends the cutting
+		}
+	}
+	return nil
+}
+
+// cut hands out pieces and returns where the text ends.
+func (r *run) cut(ctx context.Context) (end int64, err error) {
+	off, line := r.text.off, int64(0)
+	var p *Piece
+	var carry []byte
+	for number := 0; ; {
+		select {
+		case p = <-r.free:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+		p.Data, p.Off, p.Line, p.number = append(p.Data[:0], carry...), off, line, number
+		at, err := r.fill(p)
+		if err != nil {
+			return 0, err
+		}
+		carry = append(carry[:0], p.Data[at:]...)
+		p.Data = p.Data[:at]
+		off += int64(at)
+		if at == 0 {
+			return off, nil
+		}
+		last := len(carry) == 0 && p.Data[at-1] != '\n'
+		if last {
+			p.Data = append(p.Data, '\n')
+		}
+		line += int64(bytes.Count(p.Data, []byte{'\n'}))
+		if number == 0 && r.Head != nil {
+			n, err := r.Head(p)
+			if err != nil {
+				return 0, err
+			}
+			p.Line += int64(bytes.Count(p.Data[:n], []byte{'\n'}))
+			p.Off += int64(n)
+			p.Data = p.Data[n:]
+		}
+		r.mu.Lock()
+		r.off, r.row = append(r.off, p.Off), append(r.row, 0)
+		r.mu.Unlock()
+		select {
+		case r.pieces <- p:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+		if last {
+			return off, nil
+		}
+		number++
+	}
+}
+
+// fill reads until a piece has the end of a record behind pieceBytes, and says where it is; the
+// end of the text if there is none before.
+func (r *run) fill(p *Piece) (at int, err error) {
+	eof := false
+	more := func(n int) error {
+		have := len(p.Data)
+		p.Data = slices.Grow(p.Data, n)[:have+n]
+		got, err := io.ReadFull(r.text.r, p.Data[have:])
+		p.Data = p.Data[:have+got]
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			eof, err = true, nil
+		}
+		return err
+	}
+	for n := max(len(p.Data), step); len(p.Data) < pieceBytes+step && !eof; n *= 2 { // small files take little
+		if err := more(min(n, pieceBytes+step-len(p.Data))); err != nil {
+			return 0, err
+		}
+	}
+	at = min(pieceBytes, len(p.Data))
+	inside := r.Quote != 0 && bytes.Count(p.Data[:at], []byte{r.Quote})%2 == 1
+	if at > 0 && !inside && p.Data[at-1] == '\n' {
+		return at, nil
+	}
+	for {
+		for ; at < len(p.Data); at++ {
+			switch c := p.Data[at]; {
+			case c == '\n' && !inside:
+				return at + 1, nil
+			case c == r.Quote && c != 0:
+				inside = !inside
+			}
+		}
+		if eof {
+			return at, nil
+		}
+		if len(p.Data) > maxPiece {
+			return at, r.tooLong(p)
+		}
+		if err := more(min(max(step, len(p.Data)/2), maxPiece+step-len(p.Data))); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// tooLong says where a record begins that has no end: the worker finds a quote that is not closed.
+func (r *run) tooLong(p *Piece) error {
+	p.Data = append(p.Data, '\n')
+	if r.Head != nil && p.number == 0 {
+		n, err := r.Head(p)
+		if err != nil {
+			return err
+		}
+		p.Line += int64(bytes.Count(p.Data[:n], []byte{'\n'}))
+		p.Off += int64(n)
+		p.Data = p.Data[n:]
+	}
+	if _, err := r.Work(0, &Piece{Data: p.Data, Off: p.Off, Line: p.Line}); err != nil {
+		return err
+	}
+	return shardify.Corrupt(p.Off, "line %d or a quoted cell behind it has no end within %s", p.Line+1, shardify.FormatSize(maxPiece))
+}

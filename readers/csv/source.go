@@ -1,0 +1,341 @@
+package csv
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/lines"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
+)
+
+// Format is the readers' table's line for CSV.
+var Format = format.Input{
+	Name:    "csv",
+	Help:    "CSV and TSV, also .gz and .zst: tables of numbers and texts, a line a sample",
+	Sniff:   sniff,
+	Beside:  true,
+	Options: options,
+	Open:    open,
+}
+
+const optCSV = "csv"
+
+var options = []format.Option{{Name: optCSV, Kind: format.KindString, Help: help}, rows.Option}
+
+// source is many inputs as one table.
+type source struct {
+	*lines.Source
+	fs       storage.FS
+	settings *settings
+	wanted   *rows.Wanted
+	found    map[string]*surveyed // by path, while the inputs are surveyed
+	columns  map[string]column    // by name, of all inputs
+}
+
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	opts, err := format.CheckOptions(options, a.Options)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{fs: storages.Of(a.Table)}
+	if s.settings, err = parseSettings(opts[optCSV]); err != nil {
+		return nil, err
+	}
+	if s.wanted, err = rows.NewWanted(a.Columns); err != nil {
+		return nil, err
+	}
+	if a.State == nil {
+		if err := s.survey(ctx, &a); err != nil {
+			return nil, err
+		}
+	}
+	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
+	set, err := rows.Open(ctx, a, rows.Format{Name: "CSV", Look: s.look, Key: "1\x00" + opts[optCSV]})
+	if err != nil {
+		return nil, err
+	}
+	s.found = nil
+	s.Source, err = lines.NewSource(set, s.settings.encoding, s.parser)
+	return s, err
+}
+
+// want tells the columns whose cells are to be looked at: those that are wanted, and whose type
+// is not given.
+func (s *source) want(name string) bool {
+	hit, _ := s.wanted.Match(name)
+	return (hit || s.settings.wide != "") && s.settings.typeOf(name) == nil
+}
+
+// survey looks at all inputs: a type is that of all cells in all of them.
+func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
+	if a.Table == nil {
+		return nil // rows says so
+	}
+	jobs := a.Jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	n := a.Table.Len()
+	all := make([]*surveyed, n)
+	var next atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(jobs, n) {
+		g.Go(func() error {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				x, err := s.surveyFile(ctx, a.Table.Path(int(i)), filepath.Base(a.Table.Path(int(i))), max(jobs/n, 1))
+				if cause := context.Cause(ctx); err != nil && cause != nil {
+					return cause
+				}
+				if err != nil {
+					x = &surveyed{err: err}
+				}
+				all[i] = x
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	s.found, s.columns = map[string]*surveyed{}, map[string]column{}
+	seen := map[string]uint8{}
+	for i, x := range all {
+		s.found[a.Table.Path(i)] = x
+		for c, name := range x.names {
+			if x.read[c] {
+				seen[name] |= x.seen[c]
+			} else if g := s.settings.typeOf(name); g != nil {
+				s.columns[name] = g.column()
+			}
+		}
+	}
+	for name, what := range seen {
+		s.columns[name] = decide(what)
+	}
+	return nil
+}
+
+// look tells rows what the survey found.
+func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
+	x := s.found[name]
+	if x == nil { // asked once more for all names
+		var err error
+		if x, err = s.surveyFile(ctx, name, path.Base(filepath.ToSlash(name)), 1); err != nil {
+			return nil, err
+		}
+	}
+	if x.err != nil {
+		return nil, x.err
+	}
+	facts := &rows.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders()}
+	facts.Lines = x.describe()
+	if s.settings.wide != "" {
+		if hit, _ := want.Match(s.settings.wide); !hit {
+			return facts, nil
+		}
+		return facts, s.wide(facts, x)
+	}
+	own := binary.AppendUvarint(nil, uint64(len(x.names)))
+	for i, name := range x.names {
+		if hit, _ := want.Match(name); !hit {
+			continue
+		}
+		c, ok := s.columns[name]
+		if !ok {
+			c = decide(x.seen[i])
+		}
+		if c.kind == voidKind {
+			facts.Void = append(facts.Void, name)
+			continue
+		}
+		f := rows.Field{Field: c.field(name)}
+		if f.Bytes = x.bytes[i]; c.kind == textKind && !x.read[i] {
+			f.Bytes = x.size / int64(len(x.names))
+		}
+		facts.Fields = append(facts.Fields, f)
+		own = appendColumn(own, i, &c)
+		if y := x.why[i]; c.kind == textKind && x.seen[i]&^(seenText|seenEmpty) != 0 && y.line > 0 {
+			facts.Lines = append(facts.Lines, fmt.Sprintf("%s is text because of %s in line %d", name, y.text, y.line))
+		}
+	}
+	facts.Blob = x.index.Append(own)
+	return facts, nil
+}
+
+// appendColumn encodes a column: the place of it in the file, kind, type, and whether cells may
+// be missing.
+func appendColumn(b []byte, at int, c *column) []byte {
+	b = binary.AppendUvarint(b, uint64(at))
+	nullable := byte(0)
+	if c.nullable {
+		nullable = 1
+	}
+	return append(b, byte(c.kind), byte(c.dtype), nullable)
+}
+
+// wide makes one field of all columns.
+func (s *source) wide(facts *rows.Facts, x *surveyed) error {
+	seen := uint8(0)
+	var one column
+	for i, name := range x.names {
+		c := s.columns[name]
+		if c.kind == textKind {
+			return shardify.Mismatch("--csv wide: column %s is text (%s in line %d)", name, x.why[i].text, x.why[i].line)
+		}
+		if g := s.settings.typeOf(name); g != nil {
+			if one.kind != skipKind && one != g.column() {
+				return shardify.Misuse("--csv wide: its columns are given several types")
+			}
+			one = g.column()
+		} else {
+			seen |= x.seen[i] | seenOf(&c)
+		}
+	}
+	if one.kind == skipKind {
+		one = decide(seen)
+	} else if seen != 0 {
+		return shardify.Misuse("--csv wide: a type is given for some of its columns alone")
+	}
+	if one.kind == textKind || one.kind == voidKind {
+		return shardify.Mismatch("--csv wide: its columns have no type in common")
+	}
+	if one.nullable && one.kind != floatKind {
+		return shardify.Mismatch("--csv wide: a missing %s has no place in a row of values; --csv types=*:f64? makes it NaN", one.dtype)
+	}
+	f := one.field(s.settings.wide)
+	f.Nullable, f.Shape = false, []int{len(x.names)}
+	f.Attrs = map[string]string{"labels": strings.Join(x.names, shardify.LabelSeparator)}
+	facts.Fields = []rows.Field{{Field: f}}
+	own := binary.AppendUvarint(nil, uint64(len(x.names)))
+	own = appendColumn(own, len(x.names), &one)
+	facts.Blob = x.index.Append(own)
+	return nil
+}
+
+// seenOf is cells that a type is of.
+func seenOf(c *column) uint8 {
+	return [...]uint8{0, seenBool, seenInt, seenBig, seenFloat, seenText, 0}[c.kind]
+}
+
+// describe says how a file is written.
+func (x *surveyed) describe() []string {
+	line := fmt.Sprintf("%d columns separated by %q", len(x.names), x.sep)
+	if x.sep == ' ' {
+		line = fmt.Sprintf("%d columns separated by blanks", len(x.names))
+	}
+	if x.quote != 0 {
+		line += fmt.Sprintf(", quotes are %c", x.quote)
+	} else {
+		line += ", no quotes"
+	}
+	if x.header == "none" {
+		line += ", no header"
+	}
+	if x.encoding != lines.UTF8 {
+		line += ", " + x.encoding
+	}
+	return []string{line}
+}
+
+var errState = shardify.Corrupt(-1, "survey of the plan: columns")
+
+// parser makes the parser of a file from what the plan has of it, which may be damaged.
+func (s *source) parser(own []byte, in *rows.Input, columns []shardify.Column) (lines.Parser, error) {
+	n, k := binary.Uvarint(own)
+	if k <= 0 || n == 0 || n > 1<<24 {
+		return nil, errState
+	}
+	own = own[k:]
+	d, err := s.settings.of(filepath.Base(in.Path()))
+	if err != nil {
+		return nil, err
+	}
+	x := &parser{scanner: scanner{dialect: d, columns: int(n)}, sinks: make([]sink, n)}
+	var fields []int
+	for len(own) > 0 {
+		at, k := binary.Uvarint(own)
+		if k <= 0 || at > n || len(own) < k+3 {
+			return nil, errState
+		}
+		one := sink{kind: kind(own[k]), dtype: shardify.DType(own[k+1]), nullable: own[k+2] != 0}
+		own = own[k+3:]
+		c := column{kind: one.kind, dtype: one.dtype}
+		if one.kind == skipKind || one.kind > lastKind || !c.sound() {
+			return nil, errState
+		}
+		if at < n {
+			x.sinks[at] = one
+		} else {
+			if one.kind == textKind {
+				return nil, errState
+			}
+			one.holes = one.kind == floatKind
+			for i := range x.sinks {
+				x.sinks[i] = one
+			}
+			x.wide = true
+		}
+		fields = append(fields, int(at))
+	}
+	x.texts = make([]lines.Collector, len(fields))
+	for i := range columns {
+		c, k := &columns[i], in.Field(i)
+		if k < 0 {
+			x.first = append(x.first, -1)
+			continue
+		}
+		if k >= len(fields) {
+			return nil, errState
+		}
+		at := fields[k]
+		if x.wide {
+			if len(fields) != 1 || c.DType != x.sinks[0].dtype || c.Elem() != int(n) || c.Levels != 0 {
+				return nil, errState
+			}
+			x.first = append(x.first, 0)
+			continue
+		}
+		one := &x.sinks[at]
+		want := column{kind: one.kind, dtype: one.dtype}
+		if f := want.field(c.Name); f.DType != c.DType || f.Levels != c.Levels || len(c.Shape) > 0 || one.nullable && !c.Nullable || one.name != "" {
+			return nil, errState
+		}
+		one.name, one.text = c.Name, &x.texts[k]
+		x.first = append(x.first, at)
+	}
+	if !x.wide {
+		for i := range x.sinks {
+			if x.sinks[i].name == "" {
+				x.sinks[i] = sink{}
+			}
+		}
+	}
+	return x, nil
+}
+
+// sound tells whether values of a kind can be of the type.
+func (c *column) sound() bool {
+	switch c.kind {
+	case boolKind:
+		return c.dtype == shardify.Bool
+	case intKind:
+		return c.dtype >= shardify.I8 && c.dtype <= shardify.I64
+	case uintKind:
+		return c.dtype >= shardify.U8 && c.dtype <= shardify.U64
+	case floatKind:
+		return c.dtype == shardify.F32 || c.dtype == shardify.F64
+	}
+	return c.dtype == shardify.U8
+}

@@ -1,0 +1,148 @@
+package csv
+
+import (
+	"bytes"
+
+	"github.com/shardify/shardify"
+)
+
+// What cells of a column were seen.
+const (
+	seenEmpty = 1 << iota
+	seenNA
+	seenBool
+	seenInt   // of 64 bits with a sign
+	seenMinus // a negative one
+	seenBig   // whole, of 64 bits without a sign
+	seenFloat
+	seenText
+)
+
+// classify says what a cell is.
+func (d *dialect) classify(cell []byte) uint8 {
+	t := bytes.Trim(cell, " \t")
+	if len(t) == 0 {
+		if len(cell) > 0 {
+			return seenText
+		}
+		return seenEmpty
+	}
+	if d.na != nil && d.na[string(cell)] {
+		return seenNA
+	}
+	if c := t[0] | 0x20; (c == 't' || c == 'f') && len(t) == len(cell) && (fold(t, "true") || fold(t, "false")) {
+		return seenBool
+	}
+	t = d.program(t)
+	if m, neg, ok := whole(t); ok {
+		switch {
+		case neg && m <= 1<<63:
+			return seenInt | seenMinus
+		case neg:
+			return seenText
+		case m >= 1<<63:
+			return seenBig
+		}
+		return seenInt
+	}
+	if allDigits(t) && !fold(t, "-0") || !isNumber(t) {
+		return seenText
+	}
+	if _, err := parseFloat(t); err != nil {
+		return seenText // beyond all numbers
+	}
+	return seenFloat
+}
+
+// program is a number as programs write it.
+func (d *dialect) program(t []byte) []byte {
+	if d.decimal == '.' && d.thousands == 0 {
+		return t
+	}
+	out := make([]byte, 0, len(t))
+	for i, c := range t {
+		switch {
+		case c == d.decimal:
+			c = '.'
+		case c == '.' && d.decimal != '.' && d.thousands != '.':
+			return nil
+		case c == d.thousands && d.thousands != 0:
+			if i == 0 || i+1 == len(t) || t[i-1]-'0' > 9 || t[i+1]-'0' > 9 {
+				return nil
+			}
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// kind is what cells are read as.
+type kind uint8
+
+const (
+	skipKind kind = iota
+	boolKind
+	intKind
+	uintKind
+	floatKind
+	textKind
+	lastKind = textKind
+)
+
+// column is a column of a file, and what it becomes.
+type column struct {
+	at       int // in the file
+	kind     kind
+	dtype    shardify.DType
+	nullable bool
+	bytes    int64 // of texts
+}
+
+// void has a type that nobody knows.
+const voidKind = lastKind + 1
+
+// decide is what a column of such cells becomes.
+func decide(seen uint8) column {
+	empty := seen&(seenEmpty|seenNA) != 0
+	number := seen & (seenInt | seenBig | seenFloat)
+	switch {
+	case seen&^(seenEmpty|seenNA) == 0:
+		return column{kind: voidKind}
+	case seen&seenText != 0, seen&seenBool != 0 && number != 0, seen&(seenBig|seenMinus|seenFloat) == seenBig|seenMinus:
+		return column{kind: textKind, dtype: shardify.U8, nullable: seen&seenNA != 0}
+	case seen&seenBool != 0:
+		return column{kind: boolKind, dtype: shardify.Bool, nullable: empty}
+	case seen&seenFloat != 0:
+		return column{kind: floatKind, dtype: shardify.F64, nullable: empty}
+	case seen&seenBig != 0:
+		return column{kind: uintKind, dtype: shardify.U64, nullable: empty}
+	}
+	return column{kind: intKind, dtype: shardify.I64, nullable: empty}
+}
+
+// column is what cells of a given type are read as.
+func (g *given) column() column {
+	c := column{dtype: g.dtype, nullable: g.nullable}
+	switch {
+	case g.dtype == shardify.Invalid:
+		c.kind, c.dtype = textKind, shardify.U8
+	case g.dtype == shardify.Bool:
+		c.kind = boolKind
+	case g.dtype.IsFloat():
+		c.kind = floatKind
+	case g.dtype >= shardify.U8:
+		c.kind = uintKind
+	default:
+		c.kind = intKind
+	}
+	return c
+}
+
+func (c *column) field(name string) shardify.Field {
+	f := shardify.Field{Name: name, DType: c.dtype, Nullable: c.nullable}
+	if c.kind == textKind {
+		f.Levels, f.Media = 1, "txt"
+	}
+	return f
+}
