@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify/readers/csv"
 	"github.com/shardify/shardify/readers/files"
 	"github.com/shardify/shardify/readers/hdf5"
+	"github.com/shardify/shardify/readers/jsonl"
 	"github.com/shardify/shardify/readers/mmap"
 	"github.com/shardify/shardify/readers/npz"
 	"github.com/shardify/shardify/readers/parquet"
@@ -23,7 +24,7 @@ import (
 
 // Formats is every input format. The first whose Sniff says yes is chosen, so
 // what takes most comes last.
-var Formats = []format.Input{npz.Format, hdf5.Format, root.Format, parquet.Format, mmap.Format, wds.Format, tar.Format, csv.Format, files.Format, synth.Format}
+var Formats = []format.Input{npz.Format, hdf5.Format, root.Format, parquet.Format, mmap.Format, wds.Format, tar.Format, csv.Format, jsonl.Format, files.Format, synth.Format}
 
 // Lookup finds a format by name.
 func Lookup(name string) (format.Input, bool) {

@@ -62,6 +62,9 @@ type file struct {
 	index *Index
 }
 
+// Unwrap is the file below.
+func (f *file) Unwrap() any { return f.File }
+
 // Close implements shardify.Source.
 func (s *Source) Close() error { return s.handles.Close() }
 

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -120,26 +119,5 @@ func FuzzState(f *testing.F) {
 	settings := []string{"", "", "wide=v"}
 	readertest.FuzzState(f, len(tables), func(which int, state []byte) (shardify.Source, error) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: tables[which], State: state, Options: format.Options{optCSV: settings[which]}})
-	})
-}
-
-// FuzzFloat compares the numbers of quick cells with those of strconv.
-func FuzzFloat(f *testing.F) {
-	for _, s := range []string{"0", "1.5", "123456789012345678.9", "0.1234567890123456789", "9007199254740993.1", "1e22", "1e-19", "8888888888888888888e-19"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if len(s) == 0 || strings.ContainsAny(s, "_\n\"") || s[0]-'0' > 9 && s[0] != '.' {
-			return
-		}
-		b := []byte(s + "\n")
-		m, e, n, end := decimal(b, 0)
-		if n == 0 || n > 19 || end != len(s) {
-			return
-		}
-		v, ok := float(m, e)
-		if want, err := parseFloat([]byte(s)); ok && (err != nil || v != want) {
-			t.Errorf("%s: %v, want %v (%v)", s, v, want, err)
-		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/lines"
+	"github.com/shardify/shardify/internal/numeric"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -208,7 +209,7 @@ func (s *sink) quickFloat(b []byte, i int, sep byte) int {
 	if neg {
 		i++
 	}
-	m, e, n, i := decimal(b, i)
+	m, e, n, i := numeric.Decimal(b, i)
 	if n == 0 || n > 19 {
 		return -1
 	}
@@ -216,7 +217,7 @@ func (s *sink) quickFloat(b []byte, i int, sep byte) int {
 	if end < 0 {
 		return -1
 	}
-	v, ok := float(m, e)
+	v, ok := numeric.Float(m, e)
 	if !ok {
 		return -1
 	}
@@ -255,7 +256,7 @@ func (x *parser) store(s *sink, text []byte, i int) error {
 		s.data[s.at] = v
 	case floatKind:
 		t = x.program(t)
-		v, err := parseFloat(t)
+		v, err := numeric.ParseFloat(t)
 		if err != nil || !isNumber(t) {
 			return x.wrong(s, text, i)
 		}

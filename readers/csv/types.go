@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/numeric"
 )
 
 // What cells of a column were seen.
@@ -48,7 +49,7 @@ func (d *dialect) classify(cell []byte) uint8 {
 	if allDigits(t) && !fold(t, "-0") || !isNumber(t) {
 		return seenText
 	}
-	if _, err := parseFloat(t); err != nil {
+	if _, err := numeric.ParseFloat(t); err != nil {
 		return seenText // beyond all numbers
 	}
 	return seenFloat

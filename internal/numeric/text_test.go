@@ -1,8 +1,9 @@
-package csv
+package numeric
 
 import (
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -24,7 +25,7 @@ func TestFloatsAreRoundedCorrectly(t *testing.T) {
 				m /= 10
 			}
 		}
-		v, ok := float(m, e)
+		v, ok := Float(m, e)
 		if !ok {
 			continue
 		}
@@ -44,4 +45,25 @@ func TestEightDigits(t *testing.T) {
 			t.Errorf("%q: %d %v", s, v, ok)
 		}
 	}
+}
+
+// FuzzFloat compares the numbers of quick cells with those of strconv.
+func FuzzFloat(f *testing.F) {
+	for _, s := range []string{"0", "1.5", "123456789012345678.9", "0.1234567890123456789", "9007199254740993.1", "1e22", "1e-19", "8888888888888888888e-19"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if len(s) == 0 || strings.ContainsAny(s, "_\n\"") || s[0]-'0' > 9 && s[0] != '.' {
+			return
+		}
+		b := []byte(s + "\n")
+		m, e, n, end := Decimal(b, 0)
+		if n == 0 || n > 19 || end != len(s) {
+			return
+		}
+		v, ok := Float(m, e)
+		if want, err := ParseFloat([]byte(s)); ok && (err != nil || v != want) {
+			t.Errorf("%s: %v, want %v (%v)", s, v, want, err)
+		}
+	})
 }

@@ -1,0 +1,288 @@
+package jsonl
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/lines"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
+)
+
+// Format is the readers' table's line for JSON lines.
+var Format = format.Input{
+	Name:    "jsonl",
+	Help:    "JSON lines, also .gz and .zst: an object on each line is a sample",
+	Sniff:   sniff,
+	Beside:  true,
+	Options: options,
+	Open:    open,
+}
+
+const optItems = "null-items"
+
+var options = []format.Option{
+	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
+		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
+	rows.Option,
+}
+
+func sniff(_ []byte, name string) bool {
+	name = strings.ToLower(name)
+	for _, e := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, e)
+	}
+	ext := filepath.Ext(name)
+	return ext == ".jsonl" || ext == ".ndjson"
+}
+
+// surveyed is what a look at all lines of a file found.
+type surveyed struct {
+	size  int64
+	root  *node
+	index *lines.Index
+	err   error
+}
+
+// source is many inputs as one table.
+type source struct {
+	*lines.Source
+	fs    storage.FS
+	fill  bool
+	found map[string]*surveyed // by path, while the inputs are surveyed
+	all   *node                // what is in all inputs
+}
+
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	opts, err := format.CheckOptions(options, a.Options)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{fs: storages.Of(a.Table), fill: opts[optItems] == "fill"}
+	if a.State == nil {
+		if err := s.survey(ctx, &a); err != nil {
+			return nil, err
+		}
+	}
+	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
+	set, err := rows.Open(ctx, a, rows.Format{Name: "JSON lines", Look: s.look, Key: "1\x00" + opts[optItems]})
+	if err != nil {
+		return nil, err
+	}
+	s.found, s.all = nil, nil
+	s.Source, err = lines.NewSource(set, lines.UTF8, s.parser)
+	return s, err
+}
+
+// learner is one worker of a survey.
+type learner struct {
+	scanner
+	root *node
+}
+
+func newRoot() *node { return &node{first: 1 << 62, stamp: -1} }
+
+func (s *source) surveyFile(ctx context.Context, path string, workers int) (*surveyed, error) {
+	f, err := rows.OpenFile(ctx, s.fs, path, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	learners := make([]learner, workers)
+	for i := range learners {
+		learners[i] = learner{scanner{learns: true}, newRoot()}
+	}
+	x := &surveyed{size: f.Size(), root: newRoot()}
+	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	for i := range learners {
+		x.root.merge(learners[i].root, 0)
+	}
+	return x, nil
+}
+
+// piece looks at all lines of a piece.
+func (l *learner) piece(p *lines.Piece) (records int64, err error) {
+	if err := p.Check(""); err != nil {
+		return 0, err
+	}
+	l.p, l.b = p, p.Data
+	counted := 0
+	l.line = p.Line + 1
+	for i := 0; ; records++ {
+		if i = next(l.b, i); i < 0 {
+			return records, nil
+		}
+		for ; counted < i; counted++ {
+			if l.b[counted] == '\n' {
+				l.line++
+			}
+		}
+		if i, err = l.record(i, l.root); err != nil {
+			return records, err
+		}
+		l.line++
+		counted = i
+	}
+}
+
+// survey looks at all inputs: the schema is the union of them.
+func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
+	if a.Table == nil {
+		return nil // rows says so
+	}
+	jobs := a.Jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	n := a.Table.Len()
+	all := make([]*surveyed, n)
+	var at atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(jobs, n) {
+		g.Go(func() error {
+			for i := at.Add(1) - 1; i < int64(n); i = at.Add(1) - 1 {
+				x, err := s.surveyFile(ctx, a.Table.Path(int(i)), max(jobs/n, 1))
+				if cause := context.Cause(ctx); err != nil && cause != nil {
+					return cause
+				}
+				if err != nil {
+					x = &surveyed{err: err}
+				}
+				all[i] = x
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	s.found, s.all = map[string]*surveyed{}, newRoot()
+	shift := int64(0)
+	for i, x := range all {
+		s.found[a.Table.Path(i)] = x
+		if x.err == nil {
+			s.all.merge(x.root, shift)
+			shift += x.index.Off[len(x.index.Off)-1]
+		}
+	}
+	return nil
+}
+
+// look tells rows what the survey found. The fields are those of all inputs.
+func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
+	x := s.found[name]
+	if x.err != nil {
+		return nil, x.err
+	}
+	wanted := func(name string) bool { hit, _ := want.Match(name); return hit }
+	own := gather{want: wanted}
+	own.walk(x.root, nil, false, "", 0)
+	if own.bad != nil {
+		return nil, own.bad
+	}
+	all := gather{want: wanted}
+	all.walk(s.all, nil, false, "", 0)
+	if all.bad != nil {
+		return nil, all.bad
+	}
+	facts := &rows.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders(), Left: all.left, Void: all.void}
+	bytes := map[string]int64{}
+	for i := range own.leaves {
+		bytes[own.leaves[i].name] = own.leaves[i].bytes
+	}
+	for i := range all.leaves {
+		l := &all.leaves[i]
+		facts.Fields = append(facts.Fields, rows.Field{Field: l.field(), Bytes: bytes[l.name]})
+	}
+	blob, err := json.Marshal(all.leaves)
+	if err != nil {
+		return nil, err
+	}
+	facts.Blob = x.index.Append(blob)
+	return facts, nil
+}
+
+var errState = shardify.Corrupt(-1, "survey of the plan: fields")
+
+// parser makes the parser of a file from what the plan has of it, which may be damaged.
+func (s *source) parser(own []byte, in *rows.Input, columns []shardify.Column) (lines.Parser, error) {
+	var leaves []leaf
+	if json.Unmarshal(own, &leaves) != nil {
+		return nil, errState
+	}
+	x := &parser{scanner: scanner{fill: s.fill}}
+	x.root.stamp = -1
+	for i := range columns {
+		c, k := &columns[i], in.Field(i)
+		if k < 0 {
+			x.of = append(x.of, -1)
+			continue
+		}
+		if k >= len(leaves) {
+			return nil, errState
+		}
+		l := leaves[k]
+		l.name = c.Name
+		if f := l.field(); f.DType != c.DType || f.Levels != c.Levels || f.Media != c.Media || f.Levels > 2 || l.Nullable && !c.Nullable || len(c.Shape) > 0 {
+			return nil, errState
+		}
+		sink := &sink{leaf: l, dtype: l.DType, class: number}
+		switch {
+		case l.Text:
+			sink.class = text
+		case l.DType == shardify.Bool:
+			sink.class = boolean
+		case l.DType != shardify.F64 && l.DType != shardify.I64 && l.DType != shardify.U64:
+			return nil, errState
+		}
+		if sink.Text != (l.DType == shardify.U8) || !x.root.place(sink) {
+			return nil, errState
+		}
+		x.of = append(x.of, len(x.sinks))
+		x.sinks = append(x.sinks, sink)
+	}
+	return x, nil
+}
+
+// place makes the nodes on the way to a leaf; false if the ways of leaves contradict each other.
+func (n *node) place(k *sink) bool {
+	for at, step := range k.Path {
+		if step == "" || n.sink != nil || at > 2*maxDepth {
+			return false
+		}
+		items := step[0] == 'l'
+		if items && (n.parent == nil || len(n.children) > 0 && !n.children[0].items) || !items && len(n.children) > 0 && n.children[0].items {
+			return false
+		}
+		if items {
+			n.leaves = append(n.leaves, k)
+		}
+		c := (*node)(nil)
+		for _, x := range n.children {
+			if x.items || x.name == step[1:] {
+				c = x
+			}
+		}
+		if c == nil {
+			c = n.add(step[1:], items, 0)
+		}
+		n = c
+	}
+	if n.parent == nil || n.sink != nil || len(n.children) > 0 || n.lists != k.Lists {
+		return false
+	}
+	n.sink = k
+	return true
+}
