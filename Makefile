@@ -7,7 +7,7 @@ VENV     = build/venv
 PYTHON  ?= $(VENV)/bin/python
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults cache slurm scale bench bench-against bench-loader bench-augment pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults netfaults cache slurm scale bench bench-against bench-loader bench-augment pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -131,6 +131,9 @@ crash: build ## kill a conversion at each of its state-changing system calls (Li
 FAULTS ?= .
 faults: build ## break conversions in every way of docs/reliability.md, with counts (Linux, amd64, root; 1 h); FAULTS=power runs one suite
 	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/($(FAULTS))' ./internal/faulttest
+
+netfaults: build ## 10,000 faults of servers each over single reads, and over conversions and the loader (10 min)
+	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run 'FaultsGiveNoWrongByte|FaultsOfServers|FailsSkipsNothing' ./storage/http ./internal/endtoend
 
 cache: ## 500 kills, full disks and 8 processes at the cache of remote data (5 min)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 1h -v ./storage/cache

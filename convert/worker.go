@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
@@ -208,7 +209,12 @@ func (w *worker) retry(ctx context.Context, l *lane, s shardify.Span) error {
 	return w.skip(ctx, result{span: s, err: err})
 }
 
+// skippable reports whether the samples that err concerns are left out. What a storage does not
+// deliver is no damage, whatever its reason: the next run may get it.
 func (w *worker) skippable(err error) bool {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return false
+	}
 	return w.j.Plan.OnError == plan.OnErrorSkip && (errors.Is(err, shardify.ErrCorrupt) || errors.Is(err, shardify.ErrUnsupported))
 }
 

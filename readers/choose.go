@@ -301,7 +301,7 @@ func (at place) splitObject(in string) (file, object string) {
 	if _, err := at.fs.Stat(at.ctx, in); err == nil {
 		return in, ""
 	}
-	for i := range len(in) {
+	for i := storage.PathAt(in); i < len(in); i++ {
 		if in[i] != ':' || i == 0 {
 			continue
 		}

@@ -33,6 +33,19 @@ func address(name string) (scheme, place string, ok bool) {
 	return name[:n], name[n:], true
 }
 
+// PathAt is where the path begins in a name: behind the server of an address, whose port has a
+// colon, too.
+func PathAt(name string) int {
+	scheme, place, ok := address(name)
+	if !ok {
+		return 0
+	}
+	if i := strings.IndexByte(place, '/'); i >= 0 {
+		return len(scheme) + i
+	}
+	return len(name)
+}
+
 // Clean is the shortest name of the same file.
 func Clean(name string) string {
 	scheme, place, ok := address(name)

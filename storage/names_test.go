@@ -1,6 +1,9 @@
 package storage
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestNamesAreThoseOfPathsAndAddresses(t *testing.T) {
 	for _, c := range []struct{ name, scheme, clean, dir, join string }{
@@ -18,6 +21,9 @@ func TestNamesAreThoseOfPathsAndAddresses(t *testing.T) {
 	} {
 		if got := Scheme(c.name); got != c.scheme {
 			t.Errorf("scheme of %s: %q", c.name, got)
+		}
+		if at, _, ok := strings.Cut(c.name, "Bucket"); ok && PathAt(c.name) != len(at)+len("Bucket") || c.scheme == "" && PathAt(c.name) != 0 {
+			t.Errorf("the path of %s begins at %d", c.name, PathAt(c.name))
 		}
 		if got := Clean(c.name); got != c.clean {
 			t.Errorf("%s is %s, want %s", c.name, got, c.clean)

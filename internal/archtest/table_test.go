@@ -156,6 +156,7 @@ var table = []row{
 	{"internal/faulttest", "tests", ""},
 	{"internal/parttest", "tests", ""},
 	{"internal/programs", "tests", ""},
+	{"internal/netfault", "tests", ""},
 	{"internal/servertest", "tests", ""},
 	{"readers/readertest", "tests", "format shardify"},
 	{"storage/fault", "tests", "storage"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/walk"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/folders"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
@@ -143,7 +144,7 @@ func (r *reader) enter(ctx context.Context, i int) error {
 	r.key = append(binary.LittleEndian.AppendUint32(r.key[:0], uint32(root)), rel[:d]...)
 	dir, err := r.dirs.hold(ctx, r.key, func() string { return r.names.Folder(root, rel[:d]) })
 	if err != nil {
-		return reasonOf(err)
+		return err
 	}
 	r.dir, r.root, r.rel = dir, root, append(r.rel[:0], rel[:d]...)
 	return nil
@@ -165,7 +166,12 @@ func (r *reader) fail(err error, i, j int, sample int64) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	err = reasonOf(err)
+	// What a server does not deliver stays an error of its storage, whatever its reason: it is no
+	// damage of the sample.
+	_, failed := errors.AsType[*fs.PathError](err)
+	if failed = failed && storage.Scheme(r.names.Table.Path(i)) != ""; !failed {
+		err = reasonOf(err)
+	}
 	if errors.Is(err, dirfd.ErrNotFile) {
 		err = fmt.Errorf("%w any more: %w", err, ErrChanged)
 	}
@@ -174,7 +180,7 @@ func (r *reader) fail(err error, i, j int, sample int64) error {
 	}
 	e := &shardify.Error{Op: "read", File: walk.Quote(r.names.Table.Path(i)), Field: r.schema[j].Name, Sample: sample, Offset: -1, Err: err}
 	var inner *shardify.Error
-	if errors.As(err, &inner) {
+	if errors.As(err, &inner) && !failed {
 		e.Err = inner.Err
 	}
 	return e

@@ -33,7 +33,7 @@ func parseFriends(ctx context.Context, fs storage.FS, text string) []friend {
 // has that name, all of it is the file.
 func splitObject(ctx context.Context, fs storage.FS, input string) (file, object string) {
 	i := strings.LastIndexByte(input, ':')
-	if i < 0 || strings.Contains(input[i:], "//") {
+	if i < storage.PathAt(input) || i < 0 {
 		return input, ""
 	}
 	if _, err := fs.Stat(ctx, input); err == nil {

@@ -50,7 +50,7 @@ func (d Folder) Info(ctx context.Context) (dirfd.Info, error) {
 		return d.Dir.Info()
 	}
 	info, err := d.fs.Stat(ctx, d.path)
-	return infoOf(info), reasonOf(err)
+	return infoOf(info), err
 }
 
 // Stat looks at an entry, or a slash path below the folder, following links. keep is for a
@@ -60,7 +60,7 @@ func (d Folder) Stat(ctx context.Context, n *dirfd.Name, keep bool) (dirfd.Info,
 		return d.Dir.Stat(n, keep)
 	}
 	info, err := d.fs.Stat(ctx, d.join(n))
-	return infoOf(info), reasonOf(err)
+	return infoOf(info), err
 }
 
 func (d Folder) join(n *dirfd.Name) string { return d.path + "/" + string(n.Bytes()) }
@@ -103,7 +103,7 @@ func (d Folder) OpenFile(ctx context.Context, n *dirfd.Name, noatime, keep bool)
 	if errors.Is(err, storage.ErrNotFile) {
 		err = dirfd.ErrNotFile
 	}
-	return Handle{file: f}, reasonOf(err)
+	return Handle{file: f}, err
 }
 
 // Read reads at the current position; 0 bytes and no error is the end.
@@ -116,7 +116,7 @@ func (h *Handle) Read(p []byte) (int, error) {
 	if err == io.EOF {
 		err = nil
 	}
-	return n, reasonOf(err)
+	return n, err
 }
 
 // Info looks at the open file.
@@ -134,13 +134,4 @@ func (h *Handle) Close() {
 		return
 	}
 	h.file.Close()
-}
-
-// reasonOf drops the path that an error names: callers know it.
-func reasonOf(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

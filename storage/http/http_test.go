@@ -25,6 +25,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/internal/netfault"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/cache"
 	"github.com/shardify/shardify/storage/remote"
@@ -180,88 +181,25 @@ func TestAnnouncedRangesAreFetchedAlone(t *testing.T) {
 	}
 }
 
-// faults are what servers and networks do; each leaves whole answers in between.
-var faults = map[string]func(w http.ResponseWriter, r *http.Request, s *server) bool{
-	"503": func(w http.ResponseWriter, _ *http.Request, _ *server) bool {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return true
-	},
-	"429": func(w http.ResponseWriter, _ *http.Request, _ *server) bool {
-		w.Header().Set("Retry-After", "0")
-		w.WriteHeader(http.StatusTooManyRequests)
-		return true
-	},
-	"500": func(w http.ResponseWriter, _ *http.Request, _ *server) bool {
-		w.WriteHeader(http.StatusInternalServerError)
-		return true
-	},
-	"reset": func(w http.ResponseWriter, _ *http.Request, _ *server) bool {
-		c, _, _ := w.(http.Hijacker).Hijack()
-		c.Close()
-		return true
-	},
-	"short": func(w http.ResponseWriter, r *http.Request, s *server) bool {
-		lo, hi := asked(r, s)
-		w.Header().Set("Last-Modified", time.Unix(1700000000, 0).UTC().Format(http.TimeFormat))
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", lo, hi-1, len(s.content)))
-		w.Header().Set("Content-Length", strconv.FormatInt(hi-lo, 10))
-		w.WriteHeader(http.StatusPartialContent)
-		w.Write(s.content[lo : lo+(hi-lo)/2])
-		panic(http.ErrAbortHandler)
-	},
-	"no length": func(w http.ResponseWriter, r *http.Request, s *server) bool {
-		lo, hi := asked(r, s)
-		c, b, _ := w.(http.Hijacker).Hijack()
-		defer c.Close()
-		fmt.Fprintf(b, "HTTP/1.1 206 Partial Content\r\nConnection: close\r\nLast-Modified: %s\r\nContent-Range: bytes %d-%d/%d\r\n\r\n",
-			time.Unix(1700000000, 0).UTC().Format(http.TimeFormat), lo, hi-1, len(s.content))
-		b.Write(s.content[lo : lo+(hi-lo)/3])
-		b.Flush()
-		return true
-	},
-	"wrong range": func(w http.ResponseWriter, r *http.Request, s *server) bool {
-		lo, hi := asked(r, s)
-		lo = min(lo+1, hi-1)
-		w.Header().Set("Last-Modified", time.Unix(1700000000, 0).UTC().Format(http.TimeFormat))
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", lo, hi-1, len(s.content)))
-		w.WriteHeader(http.StatusPartialContent)
-		w.Write(s.content[lo:hi])
-		return hi-lo > 1
-	},
-	"stall": func(w http.ResponseWriter, r *http.Request, s *server) bool {
-		lo, hi := asked(r, s)
-		w.Header().Set("Last-Modified", time.Unix(1700000000, 0).UTC().Format(http.TimeFormat))
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", lo, hi-1, len(s.content)))
-		w.Header().Set("Content-Length", strconv.FormatInt(hi-lo, 10))
-		w.WriteHeader(http.StatusPartialContent)
-		w.Write(s.content[lo : lo+(hi-lo)/2])
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-		return true
-	},
-}
-
-func asked(r *http.Request, s *server) (lo, hi int64) {
-	fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &lo, &hi)
-	return lo, min(hi+1, int64(len(s.content)))
-}
-
-// TestFaultsGiveNoWrongByte: with a fault in each fifth answer every read has its bytes.
+// TestFaultsGiveNoWrongByte: with a fault in each fifth answer every read has its bytes. The
+// long form has 10,000 faults.
 func TestFaultsGiveNoWrongByte(t *testing.T) {
-	for name, fault := range faults {
-		t.Run(name, func(t *testing.T) {
+	least := 20
+	if os.Getenv("SHARDIFY_LONG") != "" {
+		least = 10_000 / len(netfault.Kinds)
+	}
+	for _, kind := range netfault.Kinds {
+		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			s := &server{content: content(8 << 20)}
-			s.fault = func(n int64, w http.ResponseWriter, r *http.Request) bool {
-				return n > 1 && n%5 == 0 && fault(w, r, s)
-			}
-			x := httptest.NewServer(s)
+			faults := &netfault.Faults{Rate: 0.2, Kinds: []netfault.Kind{kind}, Seed: 2}
+			x := httptest.NewServer(faults.Handler(s))
 			t.Cleanup(x.Close)
-			f := New(4 << 20)
+			f := New(1 << 20)
 			f.stall, f.hosts.Pause = 200*time.Millisecond, hurry
 			file := open(t, f, x.URL+"/x.bin")
 			r := rand.New(rand.NewPCG(1, 2))
-			for range 200 {
+			for faults.Of(kind) < least {
 				b := make([]byte, 1+r.IntN(100_000))
 				off := r.Int64N(file.Size() - int64(len(b)))
 				if _, err := file.ReadAt(b, off); err != nil {
@@ -271,6 +209,8 @@ func TestFaultsGiveNoWrongByte(t *testing.T) {
 					t.Fatalf("other bytes at %d", off)
 				}
 			}
+			n, requests, _ := faults.Counts()
+			t.Logf("%d faults in %d requests", n, requests)
 		})
 	}
 }
@@ -279,7 +219,10 @@ func TestFaultsGiveNoWrongByte(t *testing.T) {
 func TestAnErrorNamesAddressRangeAndAttempts(t *testing.T) {
 	s := &server{content: content(1 << 20)}
 	s.fault = func(n int64, w http.ResponseWriter, r *http.Request) bool {
-		return n > 1 && faults["429"](w, r, s)
+		if n > 1 {
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+		return n > 1
 	}
 	f, address := start(t, s)
 	x := open(t, f, address+"/x.bin?X-Amz-Signature=SECRET")
