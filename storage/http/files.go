@@ -30,6 +30,8 @@ type Files struct {
 	pool   *remote.Pool
 	stall  time.Duration
 	hosts  remote.Hosts
+
+	folders listings
 }
 
 // New makes no connection yet. Files keep at most so many bytes that were read.

@@ -576,3 +576,43 @@ func TestTheCacheOnDisk(t *testing.T) {
 		t.Error(err, "nothing was fetched")
 	}
 }
+
+// TestAFolderIsListedOnce, however often it is looked at and listed by one command.
+func TestAFolderIsListedOnce(t *testing.T) {
+	asked := 0
+	f, address := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "PROPFIND" {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		asked++
+		w.Header().Set("Content-Type", "text/html")
+		w.Write([]byte(`<a href="a.bin">a.bin</a>`))
+	}))
+	for range 3 {
+		if info, err := f.Stat(bg, address+"/d/"); err != nil || info.Type != storage.Folder {
+			t.Fatal(info, err)
+		}
+		for _, folder := range []string{"/d/", "/d"} {
+			n := 0
+			for e, err := range f.List(bg, address+folder) {
+				if err != nil || e.Name != "a.bin" {
+					t.Fatal(e, err)
+				}
+				n++
+			}
+			if n != 1 {
+				t.Error(n)
+			}
+		}
+	}
+	if asked != 1 {
+		t.Errorf("%d times", asked)
+	}
+	f.folders.all[address+"/d/"].until = time.Now()
+	for range f.List(bg, address+"/d") {
+	}
+	if asked != 2 {
+		t.Errorf("%d times after a while", asked)
+	}
+}

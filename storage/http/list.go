@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
@@ -28,23 +30,65 @@ var errListing = errors.New("the server's listing is damaged")
 // entries yields what a folder has, whose URL ends in a slash.
 func (f *Files) entries(ctx context.Context, u *url.URL) iter.Seq2[storage.Entry, error] {
 	return func(yield func(storage.Entry, error) bool) {
-		var list []storage.Entry
-		err := f.host(u).Do(ctx, func(ctx context.Context) (err error) {
-			list, err = f.listing(ctx, u)
-			return err
+		list, err := f.folders.get(u.String(), func() (list []storage.Entry, err error) {
+			err = f.host(u).Do(ctx, func(ctx context.Context) (err error) {
+				list, err = f.listing(ctx, u)
+				return err
+			})
+			slices.SortFunc(list, func(a, b storage.Entry) int { return cmp.Compare(a.Name, b.Name) })
+			return slices.CompactFunc(list, func(a, b storage.Entry) bool { return a.Name == b.Name }), err
 		})
 		if err != nil {
 			yield(storage.Entry{}, err)
 			return
 		}
-		slices.SortFunc(list, func(a, b storage.Entry) int { return cmp.Compare(a.Name, b.Name) })
-		list = slices.CompactFunc(list, func(a, b storage.Entry) bool { return a.Name == b.Name })
 		for _, e := range list {
 			if !yield(e, nil) {
 				return
 			}
 		}
 	}
+}
+
+// listings are those of a moment ago: a folder is looked at, opened and listed by one command.
+type listings struct {
+	mu  sync.Mutex
+	all map[string]*listed
+}
+
+type listed struct {
+	mu    sync.Mutex // held while somebody asks for it
+	until time.Time
+	list  []storage.Entry
+}
+
+const (
+	listingTime = 10 * time.Second
+	mostFolders = 64
+)
+
+// get is the listing of a folder, by ask unless it is there. Nothing is kept after an error.
+func (l *listings) get(folder string, ask func() ([]storage.Entry, error)) ([]storage.Entry, error) {
+	l.mu.Lock()
+	x := l.all[folder]
+	if x == nil {
+		if len(l.all) >= mostFolders || l.all == nil {
+			l.all = map[string]*listed{}
+		}
+		x = &listed{}
+		l.all[folder] = x
+	}
+	l.mu.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if time.Now().Before(x.until) {
+		return x.list, nil
+	}
+	list, err := ask()
+	if err == nil {
+		x.list, x.until = list, time.Now().Add(listingTime)
+	}
+	return list, err
 }
 
 // listing asks for a list with sizes, and for the page of the folder where there is none.
