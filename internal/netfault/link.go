@@ -12,10 +12,7 @@ import (
 // Link forwards TCP connections to a server. Set the fields before the first connection.
 type Link struct {
 	Delay time.Duration // of each direction
-	// Chances for each 64 KiB or less that come from the server: of an end of the connection,
-	// of silence from then on, of one flipped bit.
-	Reset, Stall, Flip float64
-	Seed               uint64
+	Seed  uint64
 
 	// What went through.
 	Connections, Up, Down, Faults atomic.Int64
@@ -23,9 +20,20 @@ type Link struct {
 	// it waits for each answer.
 	Turns atomic.Int64
 
-	to string
-	l  net.Listener
+	to      string
+	l       net.Listener
+	chances atomic.Pointer[Chances]
 }
+
+// Chances are those of a fault in each 64 KiB or less that come from the server.
+type Chances struct {
+	Reset float64 // an end of the connection
+	Stall float64 // silence from then on
+	Flip  float64 // one bit
+}
+
+// Fail begins with faults.
+func (x *Link) Fail(c Chances) { x.chances.Store(&c) }
 
 // NewLink listens on a port of this machine, until the test ends.
 func NewLink(t testing.TB, to string) *Link {
@@ -35,6 +43,7 @@ func NewLink(t testing.TB, to string) *Link {
 		t.Fatal(err)
 	}
 	x := &Link{to: to, l: l}
+	x.Fail(Chances{})
 	t.Cleanup(func() { l.Close() })
 	go x.accept()
 	return x
@@ -76,19 +85,19 @@ func (x *Link) connect(c net.Conn) {
 		quiet := false
 		x.pump(c, s, func(b []byte) bool {
 			x.Down.Add(int64(len(b)))
-			switch p := r.Float64(); {
+			switch p, is := r.Float64(), x.chances.Load(); {
 			case quiet:
 				return false
-			case p < x.Reset:
+			case p < is.Reset:
 				x.Faults.Add(1)
 				c.Close()
 				s.Close()
 				return false
-			case p < x.Reset+x.Stall:
+			case p < is.Reset+is.Stall:
 				x.Faults.Add(1)
 				quiet = true
 				return false
-			case p < x.Reset+x.Stall+x.Flip:
+			case p < is.Reset+is.Stall+is.Flip:
 				x.Faults.Add(1)
 				b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 			}

@@ -30,7 +30,24 @@ type Identified interface {
 	Identity() string
 }
 
+// Vector is an Object that fetches many ranges in the time of one. Those that are announced are
+// then not joined over gaps.
+type Vector interface {
+	// FetchAll fills all parts, and tells how many it has filled, from the first on, before an
+	// error.
+	FetchAll(ctx context.Context, parts []Part) (int, error)
+}
+
+// Part is a range to be read.
+type Part struct {
+	Off int64
+	B   []byte
+}
+
 const (
+	// vectorGap is the gap over which ranges are joined for a Vector: about what a range costs.
+	vectorGap = 64
+	mostParts = 1024
 	// blockBytes is the size of requests where much is read in order: at 20 ms from the
 	// server, requests of 64 KiB one by one take 50 times as long.
 	blockBytes = 8 << 20
@@ -58,6 +75,7 @@ type File struct {
 	host *Host
 	pool *Pool
 	disk *cache.Content // nil without a cache
+	many Vector         // nil if obj is none
 
 	ctx    context.Context // of what is read ahead
 	cancel context.CancelFunc
@@ -79,6 +97,7 @@ func New(name string, obj Object, host *Host, pool *Pool, head []byte) *File {
 		id = i.Identity()
 	}
 	f := &File{name: name, obj: obj, host: host, pool: pool, disk: Disk().Content(id, obj.Stamp())}
+	f.many, _ = obj.(Vector)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
@@ -155,13 +174,14 @@ func (f *File) some(ctx context.Context, b []byte, off int64) (int, error) {
 			f.pool.mu.Unlock()
 			return f.straight(ctx, b[:end-off], off)
 		}
-		e := f.want(i, off, end)
-		f.readAhead(e)
+		all := f.want(i, off, end)
+		f.readAhead(all[len(all)-1])
 		f.pool.mu.Unlock()
-		if err := f.fetch(ctx, e); err != nil {
-			return 0, err
+		f.fetch(ctx, all)
+		if e := all[0]; e.err != nil {
+			return 0, e.err
 		}
-		return copy(b, e.b[off-e.lo:]), nil
+		return copy(b, all[0].b[off-all[0].lo:]), nil
 	}
 	e := f.extents[i]
 	if e.run > 0 && off+int64(len(b)) >= e.hi {
@@ -212,13 +232,18 @@ func (f *File) insert(lo, hi int64) *extent {
 	return e
 }
 
-// want makes the extent of a request for bytes [lo, hi), which are not there: a piece that
-// was announced, or more than is wanted, by what was read before it.
-func (f *File) want(i int, lo, hi int64) *extent {
+// want makes the extents of a request for bytes [lo, hi), which are not there: a piece that was
+// announced, and further ones that come with it, or more than is wanted, by what was read
+// before it.
+func (f *File) want(i int, lo, hi int64) []*extent {
 	if p := f.plannedAt(lo); p >= 0 {
 		x := f.planned[p]
 		f.planned = slices.Delete(f.planned, p, p+1)
-		return f.insert(f.clip(x.lo, x.hi, lo))
+		e := f.insert(f.clip(x.lo, x.hi, lo))
+		if f.many == nil {
+			return []*extent{e}
+		}
+		return append([]*extent{e}, f.take(p, e.hi-e.lo)...)
 	}
 	n, run := int64(firstBytes), 0
 	if last := f.before(lo); last != nil { // it goes on
@@ -232,7 +257,28 @@ func (f *File) want(i int, lo, hi int64) *extent {
 	e := f.insert(f.clip(lo, max(hi, lo+n), hi-1))
 	e.step, e.run = n, run
 	f.note(e)
-	return e
+	return []*extent{e}
+}
+
+// take makes the extents of the announced pieces from number k on that are one request, which
+// has so many bytes already.
+func (f *File) take(k int, bytes int64) (all []*extent) {
+	n := k
+	for ; n < len(f.planned); n++ {
+		x := f.planned[n]
+		if bytes += x.hi - x.lo; bytes > f.pool.largest() && n+len(all) > k || len(all) == mostParts-1 {
+			break
+		}
+		if lo, hi := f.clip(x.lo, x.hi, x.lo); lo < hi {
+			all = append(all, f.insert(lo, hi))
+		}
+		if f.many == nil {
+			n++
+			break
+		}
+	}
+	f.planned = slices.Delete(f.planned, k, n)
+	return all
 }
 
 // before is the request that ended where another begins, nil if there was none lately.
@@ -272,32 +318,34 @@ func (f *File) clip(lo, hi, around int64) (int64, int64) {
 // next blocks where much is read in order.
 func (f *File) readAhead(e *extent) {
 	for f.running < aheadRequests && f.pool.bytes <= f.pool.most*3/4 {
-		lo, hi, step := e.hi, e.hi, int64(0)
 		if i, there := f.find(e.hi); there {
 			e = f.extents[i]
 			continue
 		}
 		k, _ := slices.BinarySearchFunc(f.planned, e.hi, func(p piece, off int64) int { return cmp.Compare(p.lo, off) })
+		var all []*extent
 		switch {
 		case k < len(f.planned):
-			lo, hi = f.clip(f.planned[k].lo, f.planned[k].hi, f.planned[k].lo)
-			f.planned = slices.Delete(f.planned, k, k+1)
-			if lo >= hi {
+			if all = f.take(k, 0); len(all) == 0 {
 				continue
 			}
 		case len(f.planned) == 0 && e.step >= sequential && e.hi < f.size && f.running < aheadBlocks:
-			step = min(2*e.step, f.pool.largest())
-			lo, hi = f.clip(e.hi, e.hi+step, e.hi)
+			step := min(2*e.step, f.pool.largest())
+			if lo, hi := f.clip(e.hi, e.hi+step, e.hi); lo < hi {
+				all = []*extent{f.insert(lo, hi)}
+				all[0].step = step
+			}
 		}
-		if lo >= hi {
+		if len(all) == 0 {
 			return
 		}
-		next := f.insert(lo, hi)
-		next.step, next.run, e = step, e.run+1, next
+		for _, next := range all {
+			next.run, e = e.run+1, next
+		}
 		f.note(e)
 		f.running++
 		f.ahead.Go(func() {
-			_ = f.fetch(f.ctx, next)
+			f.fetch(f.ctx, all)
 			f.pool.mu.Lock()
 			defer f.pool.mu.Unlock()
 			f.running--
@@ -317,10 +365,46 @@ func (c *content) plannedAt(off int64) int {
 	return -1
 }
 
-// fetch fills an extent.
-func (f *File) fetch(ctx context.Context, e *extent) error {
-	b := make([]byte, e.hi-e.lo)
-	err := f.read(ctx, b, e.lo)
+// fetch fills extents.
+func (f *File) fetch(ctx context.Context, all []*extent) {
+	if len(all) == 1 {
+		b := make([]byte, all[0].hi-all[0].lo)
+		f.settle(ctx, all[0], b, f.read(ctx, b, all[0].lo))
+		return
+	}
+	var parts []Part
+	var missing []*extent
+	for _, e := range all {
+		b := make([]byte, e.hi-e.lo)
+		if f.disk != nil && len(f.disk.Read(b, e.lo, 0)) == 0 {
+			f.settle(ctx, e, b, nil)
+			continue
+		}
+		parts, missing = append(parts, Part{e.lo, b}), append(missing, e)
+	}
+	n := 0
+	err := f.host.Do(ctx, func(ctx context.Context) error {
+		if n == len(parts) {
+			return nil
+		}
+		m, err := f.many.FetchAll(ctx, parts[n:])
+		n += m
+		return err
+	})
+	for i, e := range missing {
+		if i < n {
+			if f.disk != nil {
+				f.disk.Keep(parts[i].B, e.lo)
+			}
+			f.settle(ctx, e, parts[i].B, nil)
+			continue
+		}
+		f.settle(ctx, e, nil, f.failed(e.lo, len(parts[i].B), err))
+	}
+}
+
+// settle ends the wait for an extent.
+func (f *File) settle(ctx context.Context, e *extent, b []byte, err error) {
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
 	if e.b = b; err != nil {
@@ -328,7 +412,6 @@ func (f *File) fetch(ctx context.Context, e *extent) error {
 		f.pool.drop(e)
 	}
 	close(e.done)
-	return err
 }
 
 // straight reads into the caller's memory, by several requests at once. Nothing is kept.
@@ -421,7 +504,10 @@ func (f *File) Announce(ranges []storage.Range) {
 	slices.SortFunc(all, func(a, b storage.Range) int { return cmp.Compare(a.Off, b.Off) })
 	f.pool.mu.Lock()
 	defer f.pool.mu.Unlock()
-	most := f.pool.largest()
+	most, joined := f.pool.largest(), int64(gapBytes)
+	if f.many != nil {
+		joined = vectorGap
+	}
 	var made []piece
 	wanted := int64(0) // bytes of the last piece
 	for _, r := range all {
@@ -435,7 +521,7 @@ func (f *File) Announce(ranges []storage.Range) {
 				continue // it is in there
 			}
 			// No more than a quarter of a request is what nobody wants.
-			if gap := lo - p.hi; gap <= gapBytes && hi-p.lo <= most && (hi-p.lo-wanted-(hi-lo))*4 <= hi-p.lo {
+			if gap := lo - p.hi; gap <= joined && hi-p.lo <= most && (hi-p.lo-wanted-(hi-lo))*4 <= hi-p.lo {
 				p.hi, wanted = hi, wanted+hi-lo
 				continue
 			}

@@ -1,6 +1,7 @@
 package xrootd
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardify/shardify"
@@ -320,6 +322,104 @@ func (o *object) Fetch(ctx context.Context, b []byte, off int64) (n int, err err
 		err = broken(io.ErrUnexpectedEOF)
 	}
 	return n, err
+}
+
+// inFlight is how many ranges are asked for without waiting for the first.
+const inFlight = 128
+
+// FetchAll asks for all ranges at once. Servers that send checksums get a request for each, which
+// costs 100 bytes on the way; others send many in one answer.
+func (o *object) FetchAll(ctx context.Context, parts []remote.Part) (int, error) {
+	c, handle, err := o.again(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if c.flags&hasPgread == 0 {
+		return o.vector(ctx, c, handle, parts)
+	}
+	errs := make([]error, len(parts))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(inFlight, len(parts)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
+				_, errs[i] = o.Fetch(ctx, parts[i].B, parts[i].Off)
+			}
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return i, err
+		}
+	}
+	return len(parts), nil
+}
+
+// The bounds of a vector of ranges, by their number and their bytes.
+const (
+	mostRanges     = 1024
+	mostRangeBytes = 2<<20 - 16
+)
+
+// vector reads as many ranges as one request may have.
+func (o *object) vector(ctx context.Context, c *conn, handle [4]byte, parts []remote.Part) (int, error) {
+	var text []byte
+	type place struct {
+		part int
+		b    []byte
+	}
+	var list []place
+	for i, p := range parts {
+		pieces := (len(p.B) + mostRangeBytes - 1) / mostRangeBytes
+		if len(list)+pieces > mostRanges {
+			if i == 0 {
+				return 0, shardify.Unsupported("a range of %d bytes", len(p.B))
+			}
+			break
+		}
+		for at := 0; at < len(p.B); at += mostRangeBytes {
+			b := p.B[at:min(at+mostRangeBytes, len(p.B))]
+			var r [16]byte
+			copy(r[:], handle[:])
+			u32(r[4:], len(b))
+			u64(r[8:], p.Off+int64(at))
+			text, list = append(text, r[:]...), append(list, place{i, b})
+		}
+	}
+	var rest []byte // of an answer, before the end of a range's header
+	k, got := 0, 0  // the range that is due, and what there is of it
+	err := c.do(ctx, kReadv, params{}, text, 0, func(f *frame) error {
+		for b := f.body; len(b) > 0; {
+			if k == len(list) {
+				return errors.New("more ranges than were asked for")
+			}
+			if len(rest) < 16 {
+				n := min(16-len(rest), len(b))
+				if rest, b = append(rest, b[:n]...), b[n:]; len(rest) == 16 && !bytes.Equal(rest[4:], text[16*k+4:16*k+16]) {
+					return errors.New("another range than was asked for")
+				}
+				continue
+			}
+			n := copy(list[k].b[got:], b)
+			b = b[n:]
+			if got += n; got == len(list[k].b) {
+				k, got, rest = k+1, 0, rest[:0]
+			}
+		}
+		return nil
+	})
+	if k < len(list) {
+		if err == nil {
+			err = broken(io.ErrUnexpectedEOF)
+		}
+		return list[k].part, err
+	}
+	if last := list[k-1].part + 1; last < len(parts) && err == nil { // the rest is another request
+		n, err := o.vector(ctx, c, handle, parts[last:])
+		return last + n, err
+	}
+	return list[k-1].part + 1, err
 }
 
 // Close gives the handle back.

@@ -22,6 +22,7 @@ const (
 	kOpen     = 3010
 	kRead     = 3013
 	kStat     = 3017
+	kReadv    = 3025
 	kPgread   = 3030
 )
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/netfault"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -278,4 +279,94 @@ func FuzzAnswers(f *testing.F) {
 		_, _ = entries(cString(x.body))
 		_, _ = parseInfo(cString(x.body))
 	})
+}
+
+// TestAnnouncedRangesComeAtOnce: nothing between them is fetched, and one round trip is enough,
+// with checksums where the server has them, as a vector where it has not.
+func TestAnnouncedRangesComeAtOnce(t *testing.T) {
+	s := start(t)
+	want := content(30 << 20)
+	s.put("x.bin", want)
+	p, _, _ := parse(s.address)
+	for _, pages := range []bool{true, false} {
+		link := netfault.NewLink(t, p.host)
+		f := New(64 << 20)
+		x, err := f.Open(bg, "root://"+link.Address()+"//pub/x.bin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		if !pages {
+			for _, c := range f.conns {
+				c.flags &^= hasPgread
+			}
+		}
+		var all []storage.Range
+		wanted := int64(0)
+		r := rand.New(rand.NewPCG(1, 1))
+		for off := int64(100); off < 10<<20; off += 5_000 + r.Int64N(20_000) {
+			all = append(all, storage.Range{Off: off, Len: 1 + r.Int64N(5000)})
+			wanted += all[len(all)-1].Len
+		}
+		all = append(all, storage.Range{Off: 20 << 20, Len: 5<<20 + 7}) // larger than a range of a vector
+		wanted += 5<<20 + 7
+		requests, down := f.hosts.Requests(), link.Down.Load()
+		storage.Announce(x, slices.Values(all))
+		for _, a := range all {
+			b := make([]byte, a.Len)
+			if n, err := x.ReadAt(b, a.Off); n != len(b) || err != nil || !bytes.Equal(b, want[a.Off:a.Off+a.Len]) {
+				t.Fatalf("%d bytes at %d: %d, %v", len(b), a.Off, n, err)
+			}
+		}
+		if n := f.hosts.Requests() - requests; n > 3 {
+			t.Errorf("pages %v: %d requests", pages, n)
+		}
+		if n := link.Down.Load() - down; n > wanted*102/100 {
+			t.Errorf("pages %v: %d bytes for %d", pages, n, wanted)
+		}
+		t.Logf("pages %v: %d ranges, %d bytes, %d came by %d requests", pages, len(all), wanted, link.Down.Load()-down, f.hosts.Requests()-requests)
+	}
+}
+
+// TestFaultsOfAConnection: with ends and silence of connections, and flipped bits in what has
+// checksums, every read has its bytes.
+func TestFaultsOfAConnection(t *testing.T) {
+	s := start(t)
+	want := content(8 << 20)
+	s.put("x.bin", want)
+	p, _, _ := parse(s.address)
+	least := int64(10)
+	if os.Getenv("SHARDIFY_LONG") != "" {
+		least = 3000
+	}
+	for kind, chances := range map[string]netfault.Chances{"reset": {Reset: 0.05}, "stall": {Stall: 0.02}, "flip": {Flip: 0.02}} {
+		t.Run(kind, func(t *testing.T) {
+			link := netfault.NewLink(t, p.host)
+			f := New(1 << 20)
+			f.stall = 200 * time.Millisecond
+			f.hosts.Pause = func(ctx context.Context, d time.Duration) error { return ctx.Err() }
+			x, err := f.Open(bg, "root://"+link.Address()+"//pub/x.bin")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.Close()
+			link.Fail(chances)
+			r := rand.New(rand.NewPCG(1, 3))
+			reads := 0
+			for ; link.Faults.Load() < least; reads++ {
+				b := make([]byte, 1+r.IntN(100_000))
+				off := r.Int64N(x.Size() - int64(len(b)))
+				if reads%10 == 0 {
+					storage.Announce(x, slices.Values([]storage.Range{{Off: off, Len: int64(len(b)) / 3}, {Off: off + int64(len(b))/2, Len: int64(len(b)) / 3}}))
+				}
+				if _, err := x.ReadAt(b, off); err != nil {
+					t.Fatalf("after %d faults: %v", link.Faults.Load(), err)
+				}
+				if !bytes.Equal(b, want[off:off+int64(len(b))]) {
+					t.Fatalf("other bytes at %d after %d faults", off, link.Faults.Load())
+				}
+			}
+			t.Logf("%d faults in %d reads, %d connections", link.Faults.Load(), reads, link.Connections.Load())
+		})
+	}
 }
