@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 6
+#define SHARDIFY_ABI 7
 
 // Results.
 enum {
@@ -125,6 +125,12 @@ typedef struct {
 // its width, height and channels (1 or 3), whether they are its last dimension, its type (0 u8, 1 f16, 2 bf16,
 // 3 f32) and the number of scales (0, or one for each channel), which are in front of as many shifts.
 int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, const float *scales, const shardify_picture *pictures, int64_t n, char **error);
+
+// shardify_file_size is the size of a file of a data set, which may be on another machine.
+int shardify_file_size(const char *name, int64_t *bytes, char **error);
+// shardify_file reads a file of that size, or some tensors of a shard, and checks them. wanted is
+// JSON (files.go: wanted).
+int shardify_file(const char *wanted, size_t size, void *to, int64_t bytes, char **error);
 
 // shardify_convert begins a conversion in the background. settings is a JSON object: keys of a
 // recipe, with words, numbers, true and false, or lists of them.

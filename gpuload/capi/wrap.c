@@ -68,6 +68,12 @@ int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, co
     HERE(goPixels((char *)device, stream, (int64_t *)form, (float *)scales, (void *)pictures, n, error));
 }
 
+int shardify_file_size(const char *name, int64_t *bytes, char **error) { HERE(goFileSize((char *)name, bytes, error)); }
+
+int shardify_file(const char *wanted, size_t size, void *to, int64_t bytes, char **error) {
+    HERE(goFile((char *)wanted, size, to, bytes, error));
+}
+
 int shardify_convert(const char *settings, size_t size, uint64_t *conversion, char **error) {
     HERE(goConvert((char *)settings, size, conversion, error));
 }

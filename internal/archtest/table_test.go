@@ -144,7 +144,7 @@ var table = []row{
 	{"cmd/shardify", "commands", "convert internal/benchcmd internal/cli internal/cluster internal/host internal/inspect internal/printable internal/value internal/verifycmd internal/version pipeline readers shardify storage/cache storage/storages writers"},
 	{"cmd/shardify-gpu", "commands", "gpuload internal/benchcmd internal/cli internal/printable internal/trainer internal/version shardify"},
 	{"cmd/verify", "commands", "internal/cli internal/verifycmd internal/version"},
-	{"gpuload/capi", "commands", "convert gpuload pipeline shardify"},
+	{"gpuload/capi", "commands", "convert dataset gpuload pipeline shardify storage storage/storages"},
 	{"internal/benchcmd", "commands", "dataset gpuload index internal/cli internal/printable internal/trainer internal/value shardify storage/local"},
 	{"internal/cli", "commands", "augment convert format index internal/cluster internal/host internal/inspect internal/printable internal/stats internal/suggest internal/value pipeline plan readers shardify stage storage/local storage/storages transform transform/expr writers"},
 	{"internal/verifycmd", "commands", "internal/cli internal/printable internal/value pipeline shardify verify"},

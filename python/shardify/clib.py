@@ -29,7 +29,7 @@ from .errors import (
     UsageError,
 )
 
-ABI = 6
+ABI = 7
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 
@@ -89,6 +89,8 @@ _FUNCTIONS: Dict[str, Any] = {
     "close": [c_uint64, _error],
     "probe": [c_char_p, POINTER(c_void_p), _error],
     "pixels": [c_char_p, c_uint64, c_void_p, c_void_p, c_void_p, c_int64, _error],
+    "file_size": [c_char_p, POINTER(c_int64), _error],
+    "file": [c_char_p, c_size_t, c_void_p, c_int64, _error],
     "convert": [c_char_p, c_size_t, POINTER(c_uint64), _error],
     "convert_wait": [c_uint64, c_int64, POINTER(c_void_p), _error],
     "convert_stop": [c_uint64, _error],
@@ -139,6 +141,8 @@ class Library:
     close: Any
     probe: Any
     pixels: Any
+    file_size: Any
+    file: Any
     convert: Any
     convert_wait: Any
     convert_stop: Any
@@ -222,7 +226,7 @@ def _load(file: str) -> Library:
     hint = "shardify.open and shardify.collate need no library: they read the same data with NumPy alone"
     if not os.path.exists(file):
         raise UnsupportedError(
-            "shardify.Loader and shardify.convert need their library, and %s is not there: install a wheel that has it, or build it "
+            "shardify.Loader, shardify.convert and data sets on other machines need their library, and %s is not there: install a wheel that has it, or build it "
             "and name it in %s. %s" % (file, VARIABLE, hint)
         )
     try:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import manifest as mf
+from . import remote
 from .batch import Batch, Sample
 from .errors import SchemaError, UnsupportedError, printable
 from .layout import counter_of
@@ -206,6 +207,11 @@ class Dataset(Generic[T]):
             # may open shards meanwhile.
             for oldest in list(self._open)[: max(0, len(self._open) - self._limit + 1)]:
                 self._open.pop(oldest, None)
+            room = shard.room
+            for newest in list(self._open)[::-1] if room else ():
+                room += getattr(self._open.get(newest), "room", 0)
+                if room > remote.ROOM:
+                    self._open.pop(newest, None)
             self._open[k] = shard
         return shard
 

@@ -10,7 +10,7 @@ import stat
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Tuple
 
-from . import xxh3
+from . import remote, xxh3
 from .errors import CorruptError, NotADatasetError, SchemaError, UnsupportedError, corrupt
 from .schema import Field, parse_schema
 
@@ -28,7 +28,7 @@ class Shard:
     samples: int
     bytes: int
     digest: str
-    files: Tuple[Tuple[str, int], ...]  # path and bytes of what belongs to it
+    files: Tuple[Tuple[str, int, str], ...]  # path, bytes and digest of what belongs to it
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,8 @@ def _irregular(path: str, mode: int) -> UnsupportedError:
 def load(folder: str) -> Manifest:
     """Reads and checks the manifest of a folder."""
     path = os.path.join(folder, NAME)
+    if remote.is_remote(path):
+        return parse(folder, path, remote.text(path, MAX_BYTES))
     try:
         with open_regular(path) as f:
             text = f.read(MAX_BYTES + 1)
@@ -111,6 +113,11 @@ def load(folder: str) -> Manifest:
         raise _absent(folder) from None
     if len(text) > MAX_BYTES:
         raise corrupt(path, "more than %d bytes" % MAX_BYTES)
+    return parse(folder, path, text)
+
+
+def parse(folder: str, path: str, text: bytes) -> Manifest:
+    """The manifest of a folder from its text, which is checked."""
     try:
         raw = strict_json(text)
     except ValueError as e:  # also UnicodeDecodeError
@@ -192,7 +199,8 @@ def _inside(folder: str, name: Any) -> str:
 def _parse_shard(folder: str, entry: Dict[str, Any]) -> Shard:
     name = entry["name"]
     files = tuple(
-        (_inside(folder, f["name"]), _int(f["bytes"], "bytes of %s" % f["name"])) for f in entry.get("files") or ()
+        (_inside(folder, f["name"]), _int(f["bytes"], "bytes of %s" % f["name"]), str(f.get("digest", "")))
+        for f in entry.get("files") or ()
     )
     return Shard(
         _inside(folder, name),
@@ -231,7 +239,7 @@ def _parse(folder: str, raw: Dict[str, Any], digest: str) -> Manifest:
 def check_files(m: Manifest) -> None:
     """Every shard and index is there and has the size that the manifest says."""
     for shard in m.shards:
-        for path, want in ((shard.path, shard.bytes),) + shard.files:
+        for path, want in ((shard.path, shard.bytes),) + tuple(f[:2] for f in shard.files):
             check_size(path, want, None)
 
 

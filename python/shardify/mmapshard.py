@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import mmap
 import os
-from typing import Any, BinaryIO, Dict, Sequence
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from . import remote
 from .errors import corrupt
 from .layout import counter_of, read_header
 from .manifest import Manifest, Shard, check_size, open_regular
@@ -42,24 +43,52 @@ def map_file(path: str, size: int) -> mmap.mmap:
         return mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
 
 
+def _tensors(f: Field) -> Iterator[str]:
+    """Names that the tensors of a field may have."""
+    name = f.name if f.part is None else f.part[0]
+    for end in ("", "#valid", "#values", "#offsets1"):
+        yield name + end
+    yield counter_of(f) + "#offsets"
+    yield f.name + SHAPE_SUFFIX
+
+
 class MmapShard:
     """The readers of the wanted fields over one file."""
 
     def __init__(self, m: Manifest, shard: Shard, wanted: Sequence[Field]) -> None:
         self.path = shard.path
         self._size = shard.bytes
-        self._map = map_file(shard.path, shard.bytes)
+        self.room = 0  # memory that it takes
+        self._file = None
+        self._map: Any = None
+        if remote.is_remote(self.path):
+            self.room = shard.bytes
+            self._file = remote.File(shard.path, shard.bytes)
+            self._shard, self._there = shard, {name for f in wanted for name in _tensors(f)}
+            self._map = self._read(self._there)
+        else:
+            self._map = map_file(shard.path, shard.bytes)
         self.tensors = read_header(shard.path, self._map, shard, m.fields, m.keyed)
         self.readers: Dict[str, Reader] = {f.name: self._reader(f) for f in wanted}
 
     def array(self, name: str) -> npt.NDArray[Any]:
         """A tensor as a read-only view of the file."""
         t = self.tensors[name]
+        if self._file is not None and name not in self._there:
+            self._read([name])
+            self._there.add(name)
         return np.ndarray(t.shape, _NUMPY[t.dtype], self._map, t.offset)
+
+    def _read(self, tensors: Iterable[str]) -> Any:
+        """Tensors of a shard on another machine."""
+        assert self._file is not None
+        return self._file.read(self._shard.digest, self._shard.samples, sorted(tensors))
 
     def memmap(self, name: str) -> npt.NDArray[Any]:
         """A tensor as np.memmap, with a mapping of its own."""
         t = self.tensors[name]
+        if self._file is not None:
+            return self.array(name)
         if 0 in t.shape:  # mmap has no empty mapping
             return np.empty(t.shape, _NUMPY[t.dtype])
         with open_file(self.path, self._size) as f:

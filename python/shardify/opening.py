@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable, Optional, Sequence, Union, overload
 
 from . import manifest as mf
+from . import remote
 from .batch import Sample
 from .dataset import Dataset, T
 from .errors import SchemaError, UnsupportedError, corrupt
@@ -43,7 +44,8 @@ def open(
     transform: Optional[Callable[[Sample], Any]] = None,
     check: bool = True,
 ) -> Dataset[Any]:
-    """Open a data set, or several of one schema as one, in the order given.
+    """Open a data set, or several of one schema as one, in the order given. Folders may be
+    addresses: s3://bucket/set, https://server/set.
 
     split      which part of a set that has splits: "train"
     columns    only these fields, as names or globs: others are not read
@@ -61,7 +63,11 @@ def open(
 def load(path: Path, split: Optional[str], check: bool) -> mf.Manifest:
     """The manifest of one folder, or of one split of it."""
     folder = os.fspath(path)
-    if os.path.basename(folder) == mf.NAME and os.path.isfile(folder):
+    if remote.is_remote(folder):
+        folder = folder[: -len(mf.NAME)] if folder.endswith("/" + mf.NAME) else folder
+        folder = folder.rstrip("/")
+        check = False  # the size of a file is compared when it is read
+    elif os.path.basename(folder) == mf.NAME and os.path.isfile(folder):
         folder = os.path.dirname(folder) or "."
     m = mf.load(folder)
     if m.splits or split is not None:

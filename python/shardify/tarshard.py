@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 import numpy as np
 import numpy.typing as npt
 
-from . import npy
+from . import npy, remote
 from .errors import corrupt
 from .manifest import Manifest, Shard
 from .mmapshard import map_file
@@ -23,12 +23,17 @@ class Member(NamedTuple):
     size: int
 
 
+def _map(path: str, size: int, digest: str) -> Any:
+    return remote.whole(path, size, digest) if remote.is_remote(path) else map_file(path, size)
+
+
 class TarShard:
     """Samples of one tar. Every header that is passed is checked."""
 
     def __init__(self, m: Manifest, shard: Shard, wanted: Sequence[Field]) -> None:
         self.path = shard.path
-        self._map = map_file(shard.path, shard.bytes)
+        self.room = shard.bytes if remote.is_remote(shard.path) else 0  # memory that it takes
+        self._map = _map(shard.path, shard.bytes, shard.digest)
         self._view = memoryview(self._map)
         self._keyed = m.keyed
         self._wanted = [f for f in wanted if f.name != KEY]
@@ -39,8 +44,8 @@ class TarShard:
 
     def _read_index(self, shard: Shard) -> npt.NDArray[np.uint64]:
         path = self.path + ".idx"
-        sizes = dict(shard.files)
-        buf = map_file(path, sizes.get(path, (shard.samples + 1) * 8))
+        size, digest = {f[0]: f[1:] for f in shard.files}.get(path, ((shard.samples + 1) * 8, ""))
+        buf = _map(path, size, digest)
         if len(buf) != (shard.samples + 1) * 8:
             raise corrupt(path, "%d bytes for %d samples, want %d" % (len(buf), shard.samples, (shard.samples + 1) * 8))
         index: npt.NDArray[np.uint64] = np.ndarray((shard.samples + 1,), np.dtype("<u8"), buf)

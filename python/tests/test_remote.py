@@ -81,3 +81,72 @@ def test_a_loader_reads_from_a_web_server_and_keeps_what_it_read(make, kind, for
     assert (cache / "shardify-cache-1").stat().st_mode & 0o777 == 0o700
     with pytest.raises(ValueError, match="too small"):
         shardify.Loader(address, 7, cache=cache, cache_size=1)
+
+
+@pytest.mark.parametrize("kind,format", KINDS)
+def test_open_reads_addresses(make, kind, format, server):
+    """Samples, batches, slices and columns of a set on a web server are those of the folder."""
+    path = make(kind, format, n=96, shards=[32, 32, 32])
+    os.rename(path, os.path.join(server.root, "far"))
+    folder, address = os.path.join(server.root, "far"), "http://127.0.0.1:%d/far" % server.server_address[1]
+    here, there = shardify.open(folder), shardify.open(address + "/shardify.json")
+    assert there.schema == here.schema and len(there) == 96
+    for i in (0, 31, 32, -1):
+        same(here[i], there[i])
+    for a, b in zip(here[[3, 40, 95]], there[[3, 40, 95]]):
+        same(a, b)
+    for a, b in zip(here[90:], there[90:]):
+        same(a, b)
+    if format == "mmap":
+        for name in here.fields:
+            a, b = here.column(name), there.column(name)
+            for i in (0, 95):
+                same({"x": a[i]}, {"x": b[i]})
+        x = there._open[0].array(next(iter(there._open[0].tensors)))
+        assert not x.flags.writeable
+
+
+def same(a, b):
+    assert list(a) == list(b)
+    for k in a:
+        if isinstance(a[k], np.ndarray):
+            assert a[k].dtype == b[k].dtype and np.array_equal(a[k], b[k], equal_nan=a[k].dtype.kind == "f")
+        else:
+            assert repr(a[k]) == repr(b[k])
+
+
+def test_open_reads_only_the_columns_that_are_wanted(make, server, monkeypatch):
+    path = make(KINDS[0][0], "mmap", n=20000, shards=[10000, 10000])
+    os.rename(path, os.path.join(server.root, "far"))
+    address = "http://127.0.0.1:%d/far" % server.server_address[1]
+    total = sum(s["bytes"] for s in shardify.open(address).manifest["shards"])
+    name = "small"
+    ds = shardify.open(address, columns=[name])
+    before = server.sent
+    assert name in ds[0] and name in ds[-1]
+    assert server.sent - before < total / 2
+    monkeypatch.setattr("shardify.remote.ROOM", 1)
+    ds = shardify.open(address)
+    assert name in ds[0] and name in ds[-1] and len(ds._open) == 1
+
+
+def test_a_set_far_away_that_is_not_there_or_damaged(make, server):
+    path = make(KINDS[0][0], "mmap")
+    os.rename(path, os.path.join(server.root, "far"))
+    address = "http://127.0.0.1:%d/" % server.server_address[1]
+    with pytest.raises(shardify.NotADatasetError, match="none/shardify.json"):
+        shardify.open(address + "none")
+    with pytest.raises(shardify.UnsupportedError, match="s3a"):
+        shardify.open("s3a://bucket/set")
+    shard = os.path.join(server.root, "far", "shard-000000.safetensors")
+    with open(shard, "r+b") as f:
+        f.seek(-1, 2)
+        last = f.read(1)
+        f.seek(-1, 2)
+        f.write(bytes([last[0] ^ 1]))
+    ds = shardify.open(address + "far")
+    with pytest.raises(shardify.CorruptError, match="shard-000000"):
+        ds[0]
+    os.remove(shard)
+    with pytest.raises(shardify.CorruptError, match="missing"):
+        shardify.open(address + "far")[0]
