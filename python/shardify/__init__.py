@@ -21,35 +21,37 @@ Data sets are made by the program shardify, or here:
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False  # as that of typing, which is not imported
+if TYPE_CHECKING:
+    from typing import Any, List
 
-from . import grain
-from .batch import Batch, Sample
-from .collate import collate
-from .converting import Converted, Progress, convert
-from .dataset import Dataset, View
-from .errors import (
-    ChangedError,
-    ClosedError,
-    CorruptError,
-    DeviceError,
-    ExistsError,
-    ForkedError,
-    InputNotFoundError,
-    NotADatasetError,
-    SchemaError,
-    ShardifyError,
-    StateError,
-    StoppedError,
-    UnsupportedError,
-    UsageError,
-)
-from .loader import Loader
-from .loaderbatch import LoaderBatch
-from .opening import open
-from .options import Decode, Device
-from .profile import profile
-from .schema import Field, bf16_to_f32
+    from . import grain
+    from .batch import Batch, Sample
+    from .collating import collate
+    from .converting import Converted, Progress, convert
+    from .dataset import Dataset, View
+    from .errors import (
+        ChangedError,
+        ClosedError,
+        CorruptError,
+        DeviceError,
+        ExistsError,
+        ForkedError,
+        InputNotFoundError,
+        NotADatasetError,
+        SchemaError,
+        ShardifyError,
+        StateError,
+        StoppedError,
+        UnsupportedError,
+        UsageError,
+    )
+    from .loader import Loader
+    from .loaderbatch import LoaderBatch
+    from .opening import open
+    from .options import Decode, Device
+    from .profiling import profile
+    from .schema import Field, bf16_to_f32
 
 __version__ = "0.1.0"
 __all__ = [
@@ -88,10 +90,35 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # LoaderDataset is a class of torch, which nothing else imports.
-    if name == "LoaderDataset":
-        from .torchset import LoaderDataset
+# Where the names are. A module is imported when one of its names is first used: NumPy alone
+# takes longer than a script that only looks at the version. No module is called like a name,
+# since importing it would put the module in the name's place.
+_HOMES = {
+    "batch": ["Batch", "Sample"],
+    "collating": ["collate"],
+    "converting": ["Converted", "Progress", "convert"],
+    "dataset": ["Dataset", "View"],
+    "loader": ["Loader"],
+    "loaderbatch": ["LoaderBatch"],
+    "opening": ["open"],
+    "options": ["Decode", "Device"],
+    "profiling": ["profile"],
+    "schema": ["Field", "bf16_to_f32"],
+    "torchset": ["LoaderDataset"],
+}
 
-        return LoaderDataset
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from importlib import import_module
+
+        if name == "grain":
+            return import_module(".grain", __name__)
+        home = next((m for m, names in _HOMES.items() if name in names), "errors")
+        value = globals()[name] = getattr(import_module("." + home, __name__), name)
+        return value
     raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *__all__})

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from . import padding
 from .batch import Column, Lists2Column, ListsColumn
-from .collate import _nested, _pad
+from .collating import _nested, _pad
 from .errors import CorruptError, SchemaError, UnsupportedError
 from .frameworks import Framework, Spec
 from .loaderbatch import LoaderBatch

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import clib, dlpack
-from .collate import tensor as widen
+from .collating import tensor as widen
 from .dlpack import Lease
 from .errors import UnsupportedError
 from .schema import DTYPES, bf16_to_f32

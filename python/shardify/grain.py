@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from . import dataset, opening
 from .batch import Sample
-from .collate import collate
+from .collating import collate
 
 
 class Source:

@@ -52,11 +52,11 @@ def _thumbnails(ds: Dataset[Any]) -> str:
     shown: List[str] = []
     for i in sorted({k * len(ds) // n for k in range(n)}):
         try:
-            data: Any = alone[i][field.name]
+            data: bytes = alone[i][field.name] or b""
         except (ShardifyError, OSError) as e:
             shown.append("<span>sample %d: %s</span>" % (i, _text(str(e))))
             continue
-        kind = next((k for magic, k in _KINDS if data is not None and data.startswith(magic)), "")
+        kind = next((k for magic, k in _KINDS if data.startswith(magic)), "")
         if kind and len(data) <= _IMAGE_BYTES:
             source = "data:image/%s;base64,%s" % (kind, base64.b64encode(data).decode())
             shown.append("<img src='%s' alt='%s of sample %d' title='sample %d' style='height:64px;margin:2px;display:inline-block'>" % (source, _text(field.name), i, i))
