@@ -48,7 +48,7 @@ const (
 // Keys are all settings but the options of formats, in the order of the help.
 var Keys = []Key{
 	{"inputs", "", "", "files, folders and patterns of one format", func(s *Settings) Value { return (*value.Texts)(&s.Inputs) }},
-	{"from", "", GroupInput, "`FORMAT`: input format; found out if left out", func(s *Settings) Value { return (*value.Text)(&s.From) }},
+	{"from", "", GroupInput, "`FORMAT`: input format; detected if left out", func(s *Settings) Value { return (*value.Text)(&s.From) }},
 	{"files-from", "", GroupInput, "`FILE`: read names of inputs from it, ended by zero bytes or line feeds; - is standard input", func(s *Settings) Value { return (*value.Text)(&s.FilesFrom) }},
 	{"follow-symlinks", "", GroupInput, "follow symbolic links in input folders to any place; without it those that leave the folder are refused", func(s *Settings) Value { return (*value.Bool)(&s.FollowSymlinks) }},
 
@@ -94,10 +94,10 @@ var Keys = []Key{
 	{"shuffle", "", GroupOrder, "order of samples: of the inputs, mixed in each shard, or mixed over all inputs", func(s *Settings) Value {
 		return value.OneOf(&s.Shuffle, plan.ShuffleNone, plan.ShuffleBlock, plan.ShuffleGlobal)
 	}},
-	{"seed", "", GroupOrder, "`NUMBER`: decides what is random", func(s *Settings) Value { return (*value.Seed)(&s.Seed) }},
+	{"seed", "", GroupOrder, "`NUMBER`: seed of everything random", func(s *Settings) Value { return (*value.Seed)(&s.Seed) }},
 	{"split", "", GroupOrder, "`NAME=SHARE,...`: several data sets, as in train=0.8,val=0.2 or train=rest,val=10000", func(s *Settings) Value { return (*value.Text)(&s.Split) }},
 	{"split-from", "", GroupOrder, "`dirs|objects|NAME=GLOB,...`: keep splits that exist: dirs are the INPUT folders if there are several, else the folders in INPUT; objects are /train and /test in one file; globs are of inputs", func(s *Settings) Value { return (*value.Text)(&s.SplitFrom) }},
-	{"identity", "", GroupOrder, "`FIELD,...`: fields that say who a sample is, for the split; its file and place in it if left out", func(s *Settings) Value { return (*value.List)(&s.Identity) }},
+	{"identity", "", GroupOrder, "`FIELD,...`: fields that identify a sample for the split; its file and its place in the file if left out", func(s *Settings) Value { return (*value.List)(&s.Identity) }},
 	{"stratify", "", GroupOrder, "`FIELD`: each split gets the same share of the samples of each of its values", func(s *Settings) Value { return (*value.Text)(&s.Stratify) }},
 	{"group-by", "", GroupOrder, "`FIELD`: samples with the same value (a run, a patient) are in one split", func(s *Settings) Value { return (*value.Text)(&s.GroupBy) }},
 	{"scratch", "", GroupOrder, "`FOLDER`: where scratch files go: unfinished shards (not with plan), and those of --shuffle, which all tasks must see; inside the output folder if left out", func(s *Settings) Value { return (*value.Text)(&s.Scratch) }},

@@ -86,13 +86,13 @@ var Table = []Kind{
 		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 			return stage(newWhere(text, c.defs))
 		}},
-	{Name: Copies, Value: "N", Example: "4", Help: "several samples of each, that --augment changes differently", More: "with splits of train alone", phase: middle,
+	{Name: Copies, Value: "N", Example: "4", Help: "N samples of each one, which --augment changes differently", More: "with splits only in train", phase: middle,
 		texts: copiesTexts, stage: copies},
 	{Name: Augment, Value: "[SPLIT:]NAME[=VALUE][,KEY=VALUE]...", Example: "train:noise=x,sigma=0.1", Help: "change images and arrays at random, resize, normalise", More: "the list: shardify formats --augment", phase: middle,
 		stage: augmentation},
 	{Name: Define, Value: "NAME=EXPRESSION", Example: "ht=sum(Jet_pt)", Help: "a computed field", phase: middle,
 		looks: looked(newDefine), stage: ofText(newDefine)},
-	{Name: NaN, Value: "[FIELD=]keep|fail|drop|fill=V", Example: "Jet_*=fill=0", Help: "what NaN does", phase: middle,
+	{Name: NaN, Value: "[FIELD=]keep|fail|drop|fill=V", Example: "Jet_*=fill=0", Help: "how to treat NaN", phase: middle,
 		texts: joined(","),
 		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 			return stage(newNaN(text, c.env.Helpers...))

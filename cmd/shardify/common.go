@@ -26,7 +26,7 @@ func (p *program) addCommon(root *cobra.Command) {
 		}
 		add := func(fs *pflag.FlagSet) {
 			if c.Name() != "plan" {
-				fs.DurationVar(&p.stall, "stall", stallTime, "`TIME`: exit with 75 when nothing was read or written for so long, and say what is waited for; 0 waits for ever")
+				fs.DurationVar(&p.stall, "stall", stallTime, "`TIME`: exit with 75 if nothing was read or written for this time, and print what the workers wait for; 0 waits for ever")
 			}
 			if slices.Contains([]string{"convert", "plan", "work", "extend"}, c.Name()) {
 				fs.BoolVar(&p.anyTime, "ignore-times", false, "inputs of the same size are unchanged, whatever their times of modification")

@@ -15,10 +15,10 @@ func extendCommand(p *program) *cobra.Command {
 	again := false
 	c := &cobra.Command{
 		Use:   "extend FOLDER INPUT...",
-		Short: "add the samples of further inputs to a data set",
-		Long: `Converts the inputs as those of the data set were converted (its manifest says how) into further shards, and replaces the manifest at
-once when they are complete. Old shards stay as they are, and who has the set open goes on reading it. What surveys found out about the
-first inputs (statistics, vocabularies) holds for the new ones too. The manifest keeps what each part was made from.
+		Short: "add more inputs to a data set",
+		Long: `Converts the inputs in the way that the manifest of the data set records, into additional shards, and replaces the manifest when they
+are complete. Old shards do not change, and programs that have the set open continue to read it. Statistics and vocabularies of the
+first inputs are used for the new ones, too. The manifest records what each part was made from.
 
 An extension that was stopped goes on when the same command runs again. Inputs that are part of the set already are refused; if all are,
 there is nothing to do.`,
@@ -27,7 +27,7 @@ there is nothing to do.`,
 	}
 	cli.Grouped(c.Flags(), "Input", func(fs *pflag.FlagSet) {
 		cli.AddKeys(fs, &s, "files-from", "follow-symlinks", "max-sample")
-		fs.BoolVar(&again, "again", false, "take inputs that are part of the set already once more")
+		fs.BoolVar(&again, "again", false, "add inputs again that are already part of the set")
 	})
 	cli.Grouped(c.Flags(), "Running", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&s.Dry, "dry-run", false, "print the plan and write nothing")

@@ -13,12 +13,12 @@ func gcCommand(p *program) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "gc FOLDER [--yes]",
-		Short: "show and remove what dead processes have left in a data set",
-		Long: `Lists temporary files whose process is gone, scratch files of a shuffle that nothing needs, and records of attempts but the latest of
+		Short: "list and remove files that dead processes have left in a data set",
+		Long: `Lists temporary files whose process is gone, scratch files of a shuffle that nothing needs, and all records of attempts except the latest of
 each task. With --yes it removes them.
 
-Never touched are shards, with or without a receipt (the next run takes them over), receipts, the plan, and what a process that may
-be at work has made: temporary files of other machines go when they are a day old.`,
+It never removes shards, with or without a receipt (the next run takes them over), receipts, the plan, or files of a process that may
+still run. Temporary files of other machines are removed when they are a day old.`,
 		Example: `shardify gc photos-shards
 shardify gc photos-shards --yes`,
 		Args: cli.OneFolder,

@@ -10,8 +10,8 @@ import (
 func indexCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "index FOLDER",
-		Short: "make offset indexes and files for other loaders anew",
-		Long: `Rebuilds what follows from the shards of a data set and is missing or damaged: the .tar.idx of wds shards, the files for other
+		Short: "rebuild offset indexes and files for other loaders",
+		Long: `Rebuilds files of a data set that are missing or damaged and follow from its shards: the .tar.idx of wds shards, the files for other
 loaders, the manifest. Shards are never touched, and their data are not read; verify --repair does the same and reads them.`,
 		Example: "shardify index photos-shards",
 		Args:    cli.OneFolder,

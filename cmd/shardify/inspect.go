@@ -20,9 +20,9 @@ type inspectFlags struct {
 func inspectCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect INPUT...",
-		Short: "tell what is in inputs or in a data set",
+		Short: "show the contents of inputs or of a data set",
 		Long: `Prints the fields, sizes and samples of inputs, what would be left out and why, and a convert line ready to paste. Inputs
-that do not fit together are compared. Of a data set of shards it prints what the manifest says. With --stats, --html or --duplicates all
+that do not fit together are compared. For a data set it prints what the manifest says. With --stats, --html or --duplicates all
 data are read once.`,
 		Example: `shardify inspect photos/
 shardify inspect train.npz test.npz

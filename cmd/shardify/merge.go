@@ -12,8 +12,8 @@ func mergeCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge FOLDER",
 		Short: "complete a data set whose tasks are done",
-		Long: `Checks every receipt and writes the manifest, which makes the folder a data set. Missing shards exit with 3, and with the list of
-tasks to run again, as for an array.`,
+		Long: `Checks every receipt and writes the manifest, which makes the folder a data set. If shards are missing, it exits with 3 and
+lists the tasks to run again, in the form that job arrays take.`,
 		Example: "shardify merge photos-shards",
 		Args:    cli.OneFolder,
 	}

@@ -16,10 +16,10 @@ func mergeSetsCommand(p *program) *cobra.Command {
 	var s pipeline.Settings
 	c := &cobra.Command{
 		Use:   "merge-sets FOLDER FOLDER... -o FOLDER",
-		Short: "make one data set of several, without converting again",
-		Long: `The sets must have the same fields; what differs is named. Shards are copied as they are, under new numbers. Where labels of one set go on
-behind those of the others, or where names and origins of samples hold numbers of inputs, shards are rewritten without being decoded.
-The manifest keeps what each set was made from.
+		Short: "join data sets without converting them again",
+		Long: `The sets must have the same fields; an error names what differs. Shards are copied unchanged, under new numbers. If labels of one set
+continue those of another, or names and origins of samples hold numbers of inputs, shards are rewritten without being decoded.
+The manifest records what each set was made from.
 
 The inputs are read whole first, and a damaged one is refused. A merge that was stopped goes on when the same command runs again.`,
 		Example: `shardify merge-sets run2024 run2025 -o both
@@ -27,7 +27,7 @@ shardify merge-sets run2024 run2025 -o both --link`,
 		Args: cobra.ArbitraryArgs,
 	}
 	cli.Grouped(c.Flags(), "Output", func(fs *pflag.FlagSet) {
-		fs.StringVarP(&o.Output, "output", "o", "", "`FOLDER` for the set of all")
+		fs.StringVarP(&o.Output, "output", "o", "", "`FOLDER` for the joined set")
 		fs.BoolVar(&o.Link, "link", false, "make hard links to the shards instead of copies; copies where the file system has none")
 		fs.BoolVar(&o.Unchecked, "unchecked", false, "do not read the inputs for damage first")
 	})

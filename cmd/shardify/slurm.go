@@ -16,9 +16,9 @@ func slurmCommand(p *program) *cobra.Command {
 global), and the merge, which starts when all of them have succeeded. They run unedited, from any folder. With --now they are
 submitted too.
 
-Cores, memory and time are estimated from the plan if left out; what was assumed is printed. What a site always wants, such as an
-account, stands in slurm.yaml in the folder shardify below the user's configuration (~/.config/shardify/slurm.yaml): keys are the flags
-account, constraint, cpus, elements, logs, mail-user, mem, partition, prologue, qos, sbatch, throttle and time. The command line wins.
+Cores, memory and time are estimated from the plan if left out; what was assumed is printed. Put settings that your site always
+needs, such as an account, into ~/.config/shardify/slurm.yaml. Its keys are the flags account, constraint, cpus, elements, logs, mail-user,
+mem, merge-mem, merge-time, partition, prologue, qos, sbatch, throttle and time; the command line overrides it.
 
 After a failure, --missing submits what is not done and not in the queue. Words after -- are flags of work, such as --stall 10m
 or --scratch '$SLURM_TMPDIR'; the job fills in a variable that a word begins with.`,

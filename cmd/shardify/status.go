@@ -15,14 +15,14 @@ func statusCommand(p *program) *cobra.Command {
 	var watch value.Count
 	c := &cobra.Command{
 		Use:   "status FOLDER",
-		Short: "tell how far a data set in the making is",
-		Long: `Counts what is done, running, failed and missing; tells why each failed task has failed and what cures it, how long the rest will
-take, and the command that goes on. It changes nothing, and may look while others work.
+		Short: "show the progress of a conversion",
+		Long: `Counts tasks and shards that are done, running, failed and missing. Shows why each failed task failed and how to fix it, how long the
+rest will take, and the next command. It changes nothing and may run while tasks work.
 
-An attempt that has ended without saying so is reported as killed, with the memory that it had. Where its process cannot be seen, on
-another machine, that takes some minutes of silence.
+An attempt that ended without a record is reported as killed, with the memory that it had. For processes on other machines this takes
+some minutes.
 
-Exit codes are 0 for a complete data set, 3 for one that is not complete, 1 if that cannot be told.`,
+Exit codes are 0 for a complete data set, 3 for one that is not complete, 1 if that cannot be found out.`,
 		Example: "shardify status photos-shards",
 		Args:    cli.OneFolder,
 	}

@@ -8,7 +8,7 @@ import (
 func submitCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "submit slurm FOLDER",
-		Short: "hand the tasks of a plan to a batch system",
+		Short: "submit the tasks of a plan to a batch system",
 		Long:  "Writes job scripts for the plan in a folder, and with --now submits them.",
 		Example: `shardify submit slurm photos-shards
 shardify submit slurm photos-shards --now`,

@@ -22,16 +22,16 @@ func workCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "work FOLDER [--task I --tasks T]",
 		Short: "carry out one task of a plan",
-		Long: `Task I of T, counted from 0, is a fixed part of the plan's units. Tasks may run at the same time, on several machines, again,
-and in any order; what is done already is not done again.
+		Long: `Task I of T, counted from 0, is a fixed part of the plan's units. Tasks may run at the same time, on several machines,
+repeatedly and in any order; finished work is not repeated.
 
-Without --task the number comes from what has started the process: an array of Slurm, PBS, LSF, Grid Engine, Kubernetes (indexed
+Without --task the number comes from the system that started the process: an array of Slurm, PBS, LSF, Grid Engine, Kubernetes (indexed
 job), AWS or Google, and inside it the rank of MPI, srun, Flux or torchrun. What was found is printed. Engines that number their
-processes but do not say how many there are want --tasks, and so does a Slurm array with gaps.
+processes but do not say how many there are need --tasks, and so does a Slurm array with gaps.
 
 A plan with --shuffle global has two stages: scatter reads the inputs, gather writes the shards and needs what all tasks have
 scattered. Without --stage a task does what it can: run every task twice, or run the stages one after the other. Exit code 3 says
-that other tasks are not through with the first stage.`,
+that other tasks have not finished the first stage.`,
 		Example: `shardify work photos-shards --task 3 --tasks 16
 srun shardify work photos-shards`,
 		Args: cli.OneFolder,
@@ -42,7 +42,7 @@ srun shardify work photos-shards`,
 	c.Flags().Var(value.OneOf(&f.stage, pipeline.StageAll, pipeline.StageScatter, pipeline.StageGather), "stage", "of a global shuffle: one stage alone")
 	cli.Grouped(c.Flags(), "Running", func(fs *pflag.FlagSet) {
 		addRunning(fs, &f.s)
-		fs.StringVar(&f.s.Scratch, "scratch", "", "`FOLDER` on a disk of this node for shards in the making; they are copied out in one go when they are complete")
+		fs.StringVar(&f.s.Scratch, "scratch", "", "`FOLDER` on a disk of this node for unfinished shards; each is copied to the output when it is complete")
 		fs.BoolVar(&f.requeue, "requeue", false, "in a Slurm job: when stopped before the time limit, have the job queued again")
 	})
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -49,12 +49,12 @@ func New(o *cli.IO, name string, handOver HandOver) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench FOLDER...",
 		Short: "measure how fast a data set feeds a trainer, and what limits it",
-		Long: `Plays a trainer: takes batches from the loader, computes (sleeps) for --step-ms on each, and tells samples and bytes a second, the
-accelerator's utilisation, how long steps waited, what the loader did meanwhile, what it cost, and what limits the rate. Beside it stands the
-rate of the same trainer on batches that cost nothing to make.
+		Long: `Plays a trainer: takes batches from the loader, computes (sleeps) for --step-ms on each, and prints samples and bytes a second, the
+accelerator's utilisation, how long steps waited, what the loader did meanwhile, what it cost, and what limits the rate. For comparison it
+prints the rate of the same trainer with batches that cost nothing to make.
 
 Utilisation is as DLIO (MLPerf Storage) defines it: the share of the time in which the accelerator computed. The first batch, and what comes
-before it, are told apart. Several folders are read as one set.
+before it, are reported separately. Several folders are read as one set.
 
 It stops after --epochs, --steps or --seconds, whichever comes first; after ten seconds if none is given.`,
 		Example: name + ` digits-shards --batch 128 --step-ms 5 --shuffle block
@@ -96,7 +96,7 @@ func (f *flags) add(fs *pflag.FlagSet) {
 	cli.Grouped(fs, "Output", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.trace, "trace", "", "write the timeline to `FILE`, for ui.perfetto.dev or chrome://tracing")
 		fs.StringVar(&f.html, "html", "", "write a page with the figures, charts and timeline to `FILE`")
-		fs.BoolVar(&f.compare, "compare", false, "measure nothing: compare the runs in files that --json wrote, one or many in each")
+		fs.BoolVar(&f.compare, "compare", false, "compare earlier runs instead of measuring; the files have the output of --json, of one run or many")
 	})
 	cli.Grouped(fs, "Running", func(fs *pflag.FlagSet) {
 		fs.Float64Var(&f.stepMS, "step-ms", 0, "`MS` that the accelerator computes on a batch; 0 measures the loader alone")
@@ -105,7 +105,7 @@ func (f *flags) add(fs *pflag.FlagSet) {
 		fs.Var(&f.seconds, "seconds", "stop after so many seconds")
 		fs.Var(&f.ranks, "ranks", "trainers side by side in this process, as on one node; 1 if left out")
 		fs.BoolVar(&f.synthetic, "synthetic", false, "make batches once and hand them out again and again")
-		fs.BoolVar(&f.noBound, "no-bound", false, "leave out the short synthetic run that tells the upper bound")
+		fs.BoolVar(&f.noBound, "no-bound", false, "leave out the short synthetic run that measures the upper bound")
 		fs.BoolVar(&f.cold, "cold", false, "ask the system to forget the cached shards first")
 	})
 	cli.Grouped(fs, "Running", func(fs *pflag.FlagSet) {

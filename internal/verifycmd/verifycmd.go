@@ -31,13 +31,13 @@ func New(o *cli.IO, name string) *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
 		Use:   "verify FOLDER [--against [INPUT...]]",
-		Short: "find every byte of a data set that is not as it was converted",
-		Long: `Checks from cheap to dear: the manifest, names and sizes of all files, offset indexes, the structure of every shard, and the
+		Short: "check every byte of a data set",
+		Long: `Checks, the cheapest first: the manifest, names and sizes of all files, offset indexes, the structure of every shard, and the
 checksums of all shards or of the part that --read names. Every problem is listed with file, place, and both sides; a damaged shard does
-not stop the others. A conversion that is not finished is checked as far as it got, and exits with 3.
+not stop the others. An unfinished conversion is checked as far as it is done; the exit code is then 3.
 
 With --against, the inputs are read again and every value is compared. INPUT... says where they are now, if they have moved. A conversion
-that shuffled, split, selected or changed samples is made again in a scratch folder. What cannot be compared is told, and exits with 3.
+that shuffled, split, selected or changed samples is repeated in a scratch folder. What cannot be compared is listed, and the exit code is 3.
 
 Files that follow from the shards (offset indexes, files for other loaders, the manifest) can be made anew with --repair, also when they are missing. Shards are never
 touched: the last line says how to convert the damaged ones again.

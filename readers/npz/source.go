@@ -26,7 +26,7 @@ var Format = format.Input{
 
 var options = slices.Concat([]format.Option{
 	{Name: rows.SampleOption, Kind: format.KindEnum, Default: "row", Values: []string{"row", rows.SampleAxis, rows.SampleFile},
-		Help: "what is one sample: a row of the arrays (axis 0), unless files look like one sample each; surely a row (axis); or a whole file"},
+		Help: "what one sample is. row: a row of the arrays (axis 0), unless each file looks like one sample; axis: always a row; file: a whole file"},
 	{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
 		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"},
 	{Name: "zip", Kind: format.KindBool, Default: "false",

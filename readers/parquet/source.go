@@ -31,7 +31,7 @@ const optItems = "null-items"
 
 var options = []format.Option{
 	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
-		Help: "strings are text, which must be UTF-8, or any bytes"},
+		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
 	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
 		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
 	rows.Option,

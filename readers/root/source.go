@@ -41,7 +41,7 @@ var options = []format.Option{
 	{Name: "counters", Kind: format.KindEnum, Default: "share", Values: []string{"share", "own"},
 		Help: "branches of a collection (Jet_pt, Jet_eta) whose counters are equal share one offsets tensor, or each has its own"},
 	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
-		Help: "strings are text, which must be UTF-8, or any bytes"},
+		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
 	rows.Option,
 }
 
