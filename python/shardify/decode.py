@@ -16,6 +16,7 @@ import io
 import os
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import ceil
@@ -510,7 +511,7 @@ def _nvimgcodec() -> Any:
         import torch
         from nvidia import nvimgcodec  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except (ImportError, OSError) as e:
-        raise UnsupportedError("decode='nvimgcodec' needs torch and nvImageCodec (pip install nvidia-nvimgcodec-cu12): %s" % e) from None
+        raise UnsupportedError("decode='nvimgcodec' needs torch and nvImageCodec (pip install nvidia-nvimgcodec-cu12[nvjpeg], or -cu13 where CUDA is): %s" % e) from None
     if not torch.cuda.is_available():
         raise UnsupportedError("decode='nvimgcodec' needs a GPU that torch can use: torch.cuda.is_available() is false")
     gpu.available()
@@ -542,7 +543,8 @@ def _by_nvimgcodec(d: Decoder) -> Ways:
             number, stream = gpu.place(place)
         key = os.getpid(), number, d.threads
         if key not in _codecs.made:
-            _codecs.made[key] = codec.Decoder(device_id=number, max_num_cpu_threads=d.threads)
+            # Colours are spread between pixels, as the host's decoders do it.
+            _codecs.made[key] = codec.Decoder(device_id=number, max_num_cpu_threads=d.threads, options=":fancy_upsampling=1")
         streams, rows = [], []
         for k, f in enumerate(files):
             try:
@@ -555,6 +557,12 @@ def _by_nvimgcodec(d: Decoder) -> Ways:
             if image is not None:
                 pixels = from_dlpack(image)
                 out[k] = (pixels if pixels.ndim == 3 else pixels[..., None]).permute(2, 0, 1)
+        if len(rows) > 1 and all(image is None for image in out):
+            warnings.warn(
+                "decode='nvimgcodec': none of the %d JPEGs of a batch is decoded by the GPU, but by the host; "
+                "nvImageCodec needs nvJPEG: pip install nvidia-nvjpeg-cu12, or -cu13" % len(rows),
+                stacklevel=2,
+            )
         return out
 
     return (jpegs,) + _by_host(d)

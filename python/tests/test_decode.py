@@ -361,8 +361,8 @@ class StandIn:
     calls = 0
 
     class Decoder:
-        def __init__(self, device_id=-1, max_num_cpu_threads=0):
-            pass
+        def __init__(self, device_id=-1, max_num_cpu_threads=0, options=""):
+            assert options == ":fancy_upsampling=1"
 
         def decode(self, streams, params=None, cuda_stream=0):
             StandIn.calls += 1
@@ -416,6 +416,11 @@ def test_the_path_of_nvimgcodec_on_a_stand_in(nvimgcodec, painted):
         decode.make("image", "nvimgcodec", device="cpu")(*packed([files[0], files[1][:200]]))
     with pytest.raises(shardify.SchemaError, match="sample 1 is 60x81"):
         decode.make("image", "nvimgcodec", device="cpu")(*packed([files[0], coded(picture(0, 81), "jpeg")]))
+    # A GPU that decodes nothing, without nvJPEG say, is not left unsaid.
+    cmyk = packed([coded(picture(k, kind="CMYK"), "jpeg") for k in range(2)])
+    with pytest.warns(UserWarning, match="pip install nvidia-nvjpeg-cu12"):
+        got = decode.make("image", "nvimgcodec", device="cpu")(*cmyk)
+    assert np.array_equal(got.numpy(), decode.make("image", "pillow")(*cmyk))
     # What the kernel has no room for is brought to its size by the host.
     del painted[:]
     strip = packed([coded(picture(1, 4600, 3), "jpeg")])
