@@ -215,6 +215,7 @@ func (at place) count(dir string) (census, error) {
 			name := e.Name
 			switch {
 			case strings.HasPrefix(name, ".") || strings.EqualFold(name, "thumbs.db"):
+			case name == "dataset_info.json" || name == "state.json" || name == "dataset_dict.json": // Hugging Face's, about the others
 			case e.Type == storage.Folder || e.Type == storage.Link && at.isDir(storage.Join(next, name)):
 				queue = append(queue, storage.Join(next, name))
 			default:

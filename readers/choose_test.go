@@ -80,6 +80,7 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"another tool's kind", map[string]string{"t.tfrecord": "a,b"}, []string{"t.tfrecord"}, "", "tfrecord reads it"},
 		{"a table", map[string]string{"t.csv": "a,b"}, []string{"t.csv"}, "csv", "name of t.csv"},
 		{"a table beside images", map[string]string{"d/1.jpg": "", "d/2.jpg": "", "d/3.jpg": "", "d/labels.csv": "a,b"}, []string{"d"}, "files", ""},
+		{"a data set of Hugging Face", map[string]string{"d/train/data-00000-of-00001.arrow": "", "d/train/state.json": "{}", "d/train/dataset_info.json": "{}", "d/dataset_dict.json": "{}"}, []string{"d"}, "arrow", "1 of 1 files"},
 		{"a table beside arrays", map[string]string{"d/1.npz": zipf, "d/labels.csv": "a,b"}, []string{"d"}, "npz", "1 of 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/arrow"
 	"github.com/shardify/shardify/readers/csv"
 	"github.com/shardify/shardify/readers/files"
 	"github.com/shardify/shardify/readers/hdf5"
@@ -24,7 +25,7 @@ import (
 
 // Formats is every input format. The first whose Sniff says yes is chosen, so
 // what takes most comes last.
-var Formats = []format.Input{npz.Format, hdf5.Format, root.Format, parquet.Format, mmap.Format, wds.Format, tar.Format, csv.Format, jsonl.Format, files.Format, synth.Format}
+var Formats = []format.Input{npz.Format, hdf5.Format, root.Format, parquet.Format, arrow.Format, mmap.Format, wds.Format, tar.Format, csv.Format, jsonl.Format, files.Format, synth.Format}
 
 // Lookup finds a format by name.
 func Lookup(name string) (format.Input, bool) {

@@ -21,8 +21,6 @@ var foreignFolders = []foreignKind{
 var foreignKinds = []foreignKind{
 	{".tfrecord", "the Python package tfrecord reads it; write arrays with numpy.savez or one file per sample"},
 	{".tfrecords", "the Python package tfrecord reads it; write arrays with numpy.savez or one file per sample"},
-	{".feather", `in Python: numpy.savez("x.npz", **pandas.read_feather("x.feather"))`},
-	{".arrow", `in Python: numpy.savez("x.npz", **pandas.read_feather("x.arrow"))`},
 	{".mat", `in Python: numpy.savez("x.npz", **scipy.io.loadmat("x.mat")); version 7.3 is HDF5`},
 	{".fits", `in Python: numpy.savez("x.npz", **{h.name: h.data for h in astropy.io.fits.open("x.fits") if h.data is not None})`},
 	{".pt", "in Python: torch.load and numpy.savez"},

@@ -1,0 +1,390 @@
+package arrow
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/flatbuf"
+)
+
+// The numbers of types in a schema.
+const (
+	tNull = iota + 1
+	tInt
+	tFloat
+	tBinary
+	tUtf8
+	tBool
+	tDecimal
+	tDate
+	tTime
+	tTimestamp
+	tInterval
+	tList
+	tStruct
+	tUnion
+	tFixedBinary
+	tFixedList
+	tMap
+	tDuration
+	tLargeBinary
+	tLargeUtf8
+	tLargeList
+	tRunEnd
+	tBinaryView
+	tUtf8View
+	tListView
+	tLargeListView
+)
+
+// field is a field of a schema.
+type field struct {
+	name     string
+	kind     byte
+	bits     int  // of ints, floats, decimals, times of day
+	signed   bool // ints
+	unit     int  // of times
+	zone     string
+	size     int // of fixed lists and bytes
+	digits   int // of decimals
+	scale    int
+	union    int // its mode: 0 has no offsets
+	dict     *dictionary
+	children []field
+}
+
+// dictionary says that a field holds places in one.
+type dictionary struct {
+	id    int64
+	index field
+}
+
+const maxDepth = 32
+
+// parseFields reads the fields in a slot of a table.
+func parseFields(r *flatbuf.Buf, table, slot, depth int) (all []field) {
+	if depth > maxDepth {
+		r.Bad = true
+	}
+	for _, t := range r.List(table, slot) {
+		if r.Bad {
+			return nil
+		}
+		f := field{name: r.Text(t, 0)}
+		if at := r.Slot(t, 2); at > 0 {
+			f.kind = r.U8(at)
+		}
+		if typ := r.Ref(t, 3); typ > 0 {
+			f.parameters(r, typ)
+		}
+		if d := r.Ref(t, 4); d > 0 {
+			f.dict = &dictionary{index: field{kind: tInt, bits: 32, signed: true}}
+			if at := r.Slot(d, 0); at > 0 {
+				f.dict.id = r.I64(at)
+			}
+			if typ := r.Ref(d, 1); typ > 0 {
+				f.dict.index.parameters(r, typ)
+			}
+		}
+		f.children = parseFields(r, t, 5, depth+1)
+		all = append(all, f)
+	}
+	return all
+}
+
+func (f *field) parameters(r *flatbuf.Buf, typ int) {
+	i32 := func(slot, otherwise int) int {
+		if at := r.Slot(typ, slot); at > 0 {
+			return r.I32(at)
+		}
+		return otherwise
+	}
+	i16 := func(slot, otherwise int) int {
+		if at := r.Slot(typ, slot); at > 0 {
+			return r.U16(at)
+		}
+		return otherwise
+	}
+	switch f.kind {
+	case tInt:
+		at := r.Slot(typ, 1)
+		f.bits, f.signed = i32(0, 0), at > 0 && r.U8(at) != 0
+	case tFloat:
+		f.bits = []int{16, 32, 64, 0}[min(i16(0, 0), 3)]
+	case tDecimal:
+		f.digits, f.scale, f.bits = i32(0, 0), i32(1, 0), i32(2, 128)
+	case tDate, tDuration:
+		f.unit = i16(0, 1)
+	case tTime:
+		f.unit, f.bits = i16(0, 1), i32(1, 32)
+	case tTimestamp:
+		f.unit, f.zone = i16(0, 0), r.Text(typ, 1)
+	case tFixedBinary, tFixedList:
+		f.size = i32(0, 0)
+	case tUnion:
+		f.union = i16(0, 0)
+	}
+}
+
+// form is how the values of a leaf are stored.
+type form uint8
+
+const (
+	fixedForm form = iota
+	boolForm
+	dateForm    // 4 bytes to 8
+	decimalForm // 4 to 32 bytes to 8
+	textForm    // offsets of 4 bytes
+	largeForm   // of 8
+	viewForm
+)
+
+// leaf is a field of ours.
+type leaf struct {
+	field shardify.Field
+	form  form
+	width int // bytes in the file
+	elem  int // values of an element: of fixed lists
+	lists int
+	path  []int    // down the children
+	chain []*field // the fields on the path, the column first
+}
+
+// last is the field that has the values.
+func (l *leaf) last() *field { return l.chain[len(l.chain)-1] }
+
+// units of times.
+var units = []string{"s", "ms", "us", "ns"}
+
+var errVoid = shardify.Unsupported("it holds nothing but missing values")
+
+// value is how values of a type are stored, and what they become.
+func (f *field) value(l *leaf) error {
+	x := &l.field
+	attr := func(key, value string) {
+		if x.Attrs == nil {
+			x.Attrs = map[string]string{}
+		}
+		x.Attrs[key] = value
+	}
+	if f.unit >= len(units) {
+		return shardify.Corrupt(-1, "unit %d of a time", f.unit)
+	}
+	l.form = fixedForm
+	switch f.kind {
+	case tNull:
+		return errVoid
+	case tInt:
+		i := slices.Index([]int{8, 16, 32, 64}, f.bits)
+		if i < 0 {
+			return shardify.Corrupt(-1, "an integer of %d bits", f.bits)
+		}
+		x.DType = shardify.U8 + shardify.DType(i)
+		if f.signed {
+			x.DType = shardify.I8 + shardify.DType(i)
+		}
+		l.width = f.bits / 8
+	case tFloat:
+		l.width = f.bits / 8
+		x.DType = map[int]shardify.DType{16: shardify.F16, 32: shardify.F32, 64: shardify.F64}[f.bits]
+		if x.DType == shardify.Invalid {
+			return shardify.Corrupt(-1, "a float of no known size")
+		}
+	case tBool:
+		l.form, x.DType = boolForm, shardify.Bool
+	case tUtf8, tBinary, tLargeUtf8, tLargeBinary, tUtf8View, tBinaryView:
+		l.form = map[byte]form{tUtf8: textForm, tBinary: textForm, tLargeUtf8: largeForm, tLargeBinary: largeForm, tUtf8View: viewForm, tBinaryView: viewForm}[f.kind]
+		x.DType, x.Media = shardify.U8, "bin"
+		if f.kind == tUtf8 || f.kind == tLargeUtf8 || f.kind == tUtf8View {
+			x.Media = "txt"
+		}
+	case tFixedBinary:
+		if f.size <= 0 || f.size > 1<<20 {
+			return shardify.Unsupported("values of %d bytes", f.size)
+		}
+		x.DType, x.Shape, l.width = shardify.U8, []int{f.size}, f.size
+	case tDate:
+		x.DType, l.width = shardify.I64, 8
+		if attr("time", "ms"); f.unit == 0 {
+			l.form, l.width = dateForm, 4
+			attr("time", "D")
+		}
+	case tTime:
+		x.DType, l.width = shardify.I64, f.bits/8
+		if f.bits == 32 {
+			l.form = dateForm
+		} else if f.bits != 64 {
+			return shardify.Corrupt(-1, "a time of %d bits", f.bits)
+		}
+		attr("unit", units[f.unit])
+	case tTimestamp, tDuration:
+		x.DType, l.width = shardify.I64, 8
+		if attr("time", units[f.unit]); f.kind == tDuration {
+			attr("delta", "true")
+		}
+		if f.zone != "" {
+			attr("timezone", f.zone)
+		}
+	case tDecimal:
+		if f.digits > 18 || f.scale < 0 || f.digits < 1 || !slices.Contains([]int{32, 64, 128, 256}, f.bits) {
+			return shardify.Unsupported("a decimal of %d digits, %d of them behind the point", f.digits, f.scale)
+		}
+		x.DType, l.form, l.width = shardify.I64, decimalForm, f.bits/8
+		if f.scale > 0 {
+			attr("scale", strconv.Itoa(f.scale))
+			attr("scale_factor", "1e-"+strconv.Itoa(f.scale))
+		}
+	default:
+		name := map[byte]string{tInterval: "interval", tUnion: "union", tRunEnd: "run-end encoded", tListView: "list view", tLargeListView: "large list view"}[f.kind]
+		return shardify.Unsupported("type %s (%d)", name, f.kind)
+	}
+	return nil
+}
+
+// fields is what a schema becomes.
+type fields struct {
+	leaves []leaf
+	left   []format.Leftover
+	void   []string
+}
+
+// walk goes down to the leaves.
+func (x *fields) walk(f *field, name string, at leaf, shaped bool) {
+	at.chain = append(slices.Clone(at.chain), f)
+	if f.dict == nil {
+		list := f.kind == tList || f.kind == tLargeList || f.kind == tMap
+		if (list || f.kind == tFixedList) && len(f.children) != 1 {
+			x.leave(name, shardify.Corrupt(-1, "a list of %d types", len(f.children)))
+			return
+		}
+		from := at.path
+		switch {
+		case f.kind == tStruct && shaped:
+			x.leave(name, shardify.Unsupported("structs in a list of a fixed size"))
+			return
+		case list && (shaped || at.lists == 2):
+			x.leave(name, shardify.Unsupported("lists in lists in lists, or in one of a fixed size"))
+			return
+		case list:
+			if at.lists++; at.field.Counter == "" {
+				at.field.Counter = name
+			}
+			at.path = append(slices.Clone(from), 0)
+			x.walk(&f.children[0], name, at, false)
+			return
+		case f.kind == tStruct:
+			for i := range f.children {
+				at.path = append(slices.Clone(from), i)
+				x.walk(&f.children[i], name+"."+f.children[i].name, at, false)
+			}
+			return
+		case f.kind == tFixedList:
+			if f.size <= 0 || f.size > 1<<24 || at.elem > 1<<24/f.size {
+				x.leave(name, shardify.Unsupported("lists of %d values", f.size))
+				return
+			}
+			at.elem *= f.size
+			at.field.Shape = append(slices.Clone(at.field.Shape), f.size)
+			at.path = append(slices.Clone(from), 0)
+			x.walk(&f.children[0], name, at, true)
+			return
+		}
+	}
+	x.value(f, name, at, shaped)
+}
+
+// value adds a leaf.
+func (x *fields) value(f *field, name string, at leaf, shaped bool) {
+	shape := at.field.Shape
+	at.field.Shape = nil
+	if err := f.value(&at); err == errVoid {
+		x.void = append(x.void, format.PlainName(name))
+		return
+	} else if err != nil {
+		x.leave(name, err)
+		return
+	}
+	at.field.Shape = append(slices.Clone(shape), at.field.Shape...)
+	levels := at.lists
+	if at.form >= textForm {
+		levels++
+	}
+	if levels > 2 || at.form >= textForm && shaped {
+		x.leave(name, shardify.Unsupported("text in lists in lists, or in one of a fixed size"))
+		return
+	}
+	at.field.Name, at.field.Levels, at.field.Nullable = format.PlainName(name), levels, true
+	if at.field.Counter = format.PlainName(at.field.Counter); at.field.Counter == at.field.Name || at.lists == 0 {
+		at.field.Counter = ""
+	}
+	x.leaves = append(x.leaves, at)
+}
+
+func (x *fields) leave(name string, err error) {
+	x.left = append(x.left, format.Leftover{Name: format.PlainName(name), Reason: format.Reason(err), Unreadable: true})
+}
+
+// labels takes over the names of classes of Hugging Face's data sets.
+func (x *fields) labels(text string) {
+	var m struct {
+		Info struct {
+			Features map[string]json.RawMessage `json:"features"`
+		} `json:"info"`
+	}
+	if json.Unmarshal([]byte(text), &m) != nil {
+		return
+	}
+	for i := range x.leaves {
+		l := &x.leaves[i]
+		var class struct {
+			Names []string `json:"names"`
+			Type  string   `json:"_type"`
+		}
+		raw := m.Info.Features[l.chain[0].name]
+		if len(l.chain) > 1 || raw == nil || !l.field.DType.IsInt() || json.Unmarshal(raw, &class) != nil || class.Type != "ClassLabel" || len(class.Names) == 0 {
+			continue
+		}
+		if joined := strings.Join(class.Names, shardify.LabelSeparator); strings.Count(joined, shardify.LabelSeparator) == len(class.Names)-1 {
+			if l.field.Attrs == nil {
+				l.field.Attrs = map[string]string{}
+			}
+			l.field.Attrs["labels"] = joined
+		}
+	}
+}
+
+// choose makes the wanted fields of a schema.
+func (f *file) choose(want func(name string) bool) (x fields) {
+	var all fields
+	for i := range f.fields {
+		c := &f.fields[i]
+		all.walk(c, c.name, leaf{path: []int{i}, elem: 1}, false)
+	}
+	all.labels(f.meta["huggingface"])
+	for _, l := range all.leaves {
+		if want(l.field.Name) {
+			x.leaves = append(x.leaves, l)
+		}
+	}
+	for _, l := range all.left {
+		if want(l.Name) {
+			x.left = append(x.left, l)
+		}
+	}
+	for _, n := range all.void {
+		if want(n) {
+			x.void = append(x.void, n)
+		}
+	}
+	return x
+}
+
+// describe says what inspect prints about a file.
+func (f *file) describe() []string {
+	return []string{fmt.Sprintf("%d batches of about %d rows", len(f.batches), f.rows/int64(max(len(f.batches), 1)))}
+}

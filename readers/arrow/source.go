@@ -1,0 +1,381 @@
+package arrow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
+)
+
+// Format is the readers' table's line for Arrow.
+var Format = format.Input{
+	Name:    "arrow",
+	Help:    "Arrow IPC files and streams, Feather version 2, data sets of Hugging Face on disk",
+	Sniff:   sniff,
+	Options: options,
+	Open:    open,
+}
+
+const optItems = "null-items"
+
+var options = []format.Option{
+	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
+		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
+	rows.Option,
+}
+
+func sniff(head []byte, name string) bool {
+	if strings.HasPrefix(string(head), magic) || strings.HasPrefix(string(head), "FEA1") {
+		return true
+	}
+	ext := strings.ToLower(filepath.Ext(name))
+	return ext == ".arrow" || ext == ".arrows" || ext == ".feather" || ext == ".ipc"
+}
+
+// source is many inputs as one table.
+type source struct {
+	*rows.Set
+	handles *rows.Handles[*file]
+	fs      storage.FS
+	want    *rows.Wanted
+	fill    bool
+}
+
+var errState = errors.New("the plan does not fit the file: other columns than at the survey")
+
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	opts, err := format.CheckOptions(options, a.Options)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{fs: storages.Of(a.Table), fill: opts[optItems] == "fill"}
+	if s.want, err = rows.NewWanted(a.Columns); err != nil {
+		return nil, err
+	}
+	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
+	s.Set, err = rows.Open(ctx, a, rows.Format{Name: "Arrow", Look: s.look, Key: "1\x00" + opts[optItems]})
+	if err != nil {
+		return nil, err
+	}
+	s.handles = rows.NewHandles(func(ctx context.Context, f storage.File, in *rows.Input) (*file, error) {
+		x, err := openFile(ctx, f)
+		if err == nil && x.rows != in.Samples {
+			return nil, errState
+		}
+		return x, err
+	})
+	return s, nil
+}
+
+// look surveys one file.
+func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+	f, err := rows.OpenFile(ctx, s.fs, path, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	x, err := openFile(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	found := x.choose(func(name string) bool { hit, _ := want.Match(name); return hit })
+	facts := &rows.Facts{Samples: x.rows, Size: f.Size(), Left: found.left, Void: found.void, Lines: x.describe()}
+	nullable, bytes, packed, err := x.sizes(ctx, found.leaves)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found.leaves {
+		f := found.leaves[i].field
+		f.Nullable = nullable[i]
+		facts.Fields = append(facts.Fields, rows.Field{Field: f, Bytes: bytes[i]})
+	}
+	for i := range x.batches {
+		facts.Borders.At = append(facts.Borders.At, x.batches[i].first+x.batches[i].rows)
+	}
+	if !packed {
+		facts.Borders.Inside = 1 // a compressed batch is decoded whole
+	}
+	return facts, nil
+}
+
+// sizes looks into the heads of batches: which fields have missing values, and about how many
+// bytes they take.
+func (f *file) sizes(ctx context.Context, leaves []leaf) (nullable []bool, bytes []int64, packed bool, err error) {
+	nullable, bytes = make([]bool, len(leaves)), make([]int64, len(leaves))
+	for i := range f.batches {
+		if ctx.Err() != nil {
+			return nil, nil, false, context.Cause(ctx)
+		}
+		b, err := f.open(&f.batches[i], f.fields, nil)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		packed = packed || b.packed != packedNot
+		for k := range leaves {
+			l := &leaves[k]
+			for d, c := range l.chain {
+				p := b.places[c]
+				if l.lists == 0 || d == 0 || c.kind == tStruct {
+					nullable[k] = nullable[k] || b.nodes[p.node].nulls > 0
+				}
+				last := p.buf + 2
+				if c == l.last() {
+					if last += p.views; l.form == textForm || l.form == largeForm {
+						last++
+					}
+				}
+				for n := p.buf + 1; n < min(last, len(b.bufs)) && c.kind != tStruct && c.kind != tFixedList; n++ {
+					if b.packed == packedNot {
+						bytes[k] += b.bufs[n].len
+					} else {
+						bytes[k] += 4 * b.bufs[n].len
+					}
+				}
+			}
+		}
+	}
+	return nullable, bytes, packed, nil
+}
+
+// Close implements shardify.Source.
+func (s *source) Close() error { return s.handles.Close() }
+
+// Reopen implements format.Reopener.
+func (s *source) Reopen() { s.handles.Reopen() }
+
+// Reader implements shardify.Source.
+func (s *source) Reader(run uint32) (shardify.Reader, error) {
+	if run != 0 {
+		return nil, fmt.Errorf("arrow: there is no run %d", run)
+	}
+	return &reader{s: s}, nil
+}
+
+// reader reads spans. It keeps the batch that a span ends in for the next one.
+type reader struct {
+	s       *source
+	in      uint32
+	handle  *rows.Handle[*file]
+	leaves  []*leaf // by column of the schema; nil where nothing is read
+	sinks   []sink
+	batch   *batch
+	number  int // of the batch in the file
+	scratch shardify.Scratch
+	extra   int64 // beside the batch and the sinks, of the span at hand
+	closed  bool
+}
+
+// Close implements shardify.Reader.
+func (r *reader) Close() error {
+	r.drop()
+	r.scratch.Close()
+	r.closed = true
+	return nil
+}
+
+func (r *reader) drop() {
+	if r.handle != nil {
+		r.handle.Release()
+	}
+	r.handle, r.leaves, r.sinks, r.batch = nil, nil, nil, nil
+}
+
+func (r *reader) held() int64 {
+	n := r.extra
+	for i := range r.sinks {
+		n += r.sinks[i].held()
+	}
+	if r.batch != nil {
+		n += r.batch.bytes
+	}
+	return n
+}
+
+// Read implements shardify.Reader.
+func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	if r.closed {
+		return nil, errors.New("arrow: Read after Close")
+	}
+	in, b, err := r.s.Begin(ctx, sp, mem)
+	if err != nil {
+		return nil, err
+	}
+	if err = r.open(ctx, &in, b); err == nil {
+		err = r.read(ctx, sp, b, mem)
+	}
+	if err != nil {
+		r.drop()
+		return nil, shardify.Annotate(err, "read", in.Name(), "")
+	}
+	return r.s.Finish(&in, b, mem)
+}
+
+// open makes the span's input the one at hand.
+func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) error {
+	if r.handle != nil && r.in == in.Index {
+		return nil
+	}
+	r.drop()
+	h, err := r.s.handles.Acquire(ctx, in)
+	if err != nil {
+		return err
+	}
+	r.handle, r.in = h, in.Index
+	found := h.Value.choose(func(name string) bool { hit, _ := r.s.want.Match(name); return hit })
+	r.leaves, r.sinks = make([]*leaf, len(b.Columns)), make([]sink, len(b.Columns))
+	for i := range b.Columns {
+		k, c := in.Field(i), &b.Columns[i]
+		if k < 0 {
+			continue
+		}
+		if k >= len(found.leaves) {
+			return errState
+		}
+		if f := &found.leaves[k].field; f.Name != c.Name || f.DType != c.DType || f.Levels != c.Levels || !slices.Equal(f.Shape, c.Shape) {
+			return errState
+		}
+		r.leaves[i] = &found.leaves[k]
+	}
+	return nil
+}
+
+func (r *reader) read(ctx context.Context, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	f := r.handle.Value
+	r.extra = 0
+	for i := range r.sinks {
+		r.sinks[i].reset()
+	}
+	grow := func(more int64) error {
+		r.extra += more
+		return r.scratch.Hold(ctx, mem, r.held())
+	}
+	at := func(err error, i int) error {
+		return shardify.Amend(err, func(e *shardify.Error) {
+			if e.Field == "" {
+				e.Field = b.Columns[i].Name
+			}
+		})
+	}
+	k := sort.Search(len(f.batches), func(k int) bool { return f.batches[k].first+f.batches[k].rows > sp.Lo })
+	for row := sp.Lo; row < sp.Hi; k++ {
+		if k == len(f.batches) {
+			return errState
+		}
+		m := &f.batches[k]
+		hi := min(sp.Hi, m.first+m.rows)
+		if hi <= row {
+			continue
+		}
+		if r.batch == nil || r.number != k {
+			r.batch = nil
+			x, err := f.open(m, f.fields, nil)
+			if err != nil {
+				return err
+			}
+			x.dicts = m.dicts
+			r.batch, r.number = x, k
+		}
+		r.batch.grow = grow
+		for i, l := range r.leaves {
+			if l == nil {
+				continue
+			}
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			s := &r.sinks[i]
+			if s.to == nil && s.rows == 0 && l.field.Levels == 0 {
+				if err := r.batch.enough(l, hi-m.first); err != nil {
+					return at(err, i)
+				}
+				s.to = mem.Alloc(b.Samples * b.Columns[i].ElemBytes())
+			}
+			if err := r.batch.read(l, row-m.first, hi-m.first, r.s.fill, s); err != nil {
+				return at(err, i)
+			}
+		}
+		row = hi
+	}
+	if err := r.finish(sp, b, mem); err != nil {
+		return err
+	}
+	if r.extra = 0; r.held() > r.scratch.Share() { // decoded again, if need be
+		r.batch = nil
+	}
+	return r.scratch.Hold(ctx, mem, r.held())
+}
+
+// enough refuses a column that has not the bytes for its rows, before memory is taken for them.
+func (b *batch) enough(l *leaf, rows int64) error {
+	p := b.places[l.last()]
+	size, err := b.size(p.buf + 1)
+	if err != nil {
+		return err
+	}
+	per := int64(1)
+	if l.last().dict == nil && l.form != boolForm {
+		per = int64(l.width)
+	} else if l.last().dict == nil {
+		size *= 8
+	}
+	if rows*int64(l.elem) > size/per {
+		return shardify.Corrupt(b.bufs[p.buf+1].off, "a buffer of %d bytes for %d rows", size, rows)
+	}
+	return nil
+}
+
+// finish makes columns of what was gathered.
+func (r *reader) finish(sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	shared := map[string][]int64{}
+	for i, l := range r.leaves {
+		if l == nil {
+			continue
+		}
+		c, s := &b.Columns[i], &r.sinks[i]
+		if s.to != nil {
+			if s.done != len(s.to) {
+				return errState
+			}
+			c.Data = s.to
+		} else {
+			c.Data = mem.Alloc(len(s.data))
+			copy(c.Data, s.data)
+		}
+		c.Offsets = make([][]int64, c.Levels)
+		for v := range c.Offsets {
+			o := shared[c.Counter]
+			if v > 0 || c.Counter == "" || o == nil {
+				o = mem.Int64s(len(s.ends[v]))
+				copy(o, s.ends[v])
+			} else if !slices.Equal(o, s.ends[0]) {
+				e := shardify.Corrupt(-1, "its lists are not as long as those beside it")
+				e.Field = c.Name
+				return e
+			}
+			if c.Offsets[v] = o; v == 0 && c.Counter != "" {
+				shared[c.Counter] = o
+			}
+		}
+		if hasZero(s.valid) {
+			if !c.Nullable {
+				return errState
+			}
+			c.Valid = mem.Alloc(b.Samples)
+			copy(c.Valid, s.valid)
+		}
+		if err := rows.CheckText(c, sp.Lo); err != nil {
+			return err
+		}
+		s.to = nil
+	}
+	return nil
+}
