@@ -49,6 +49,8 @@ type Report struct {
 	// Uncompared is why values were not compared with the source, though it was asked for.
 	// It is no problem of the data set.
 	Uncompared string
+	// Signed is whose signature the manifest has, "" if that was not asked for.
+	Signed string
 	// Next is the command that helps, "" if there is nothing to do.
 	Next string
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/minisign"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/verify/problem"
@@ -134,12 +135,12 @@ func (s *set) list() (map[string]int64, error) {
 }
 
 // harmless are files that people put beside data; no loader takes them for it.
-var harmless = []string{"README*", "croissant.json", "LICENSE*", "LICENCE*", "COPYING*", "*.md", "SHA256SUMS*", "MD5SUMS*", ".DS_Store", "._*", "Thumbs.db",
+var harmless = []string{"README*", "croissant.json", "LICENSE*", "LICENCE*", "COPYING*", "*.md", "SHA256SUMS*", "MD5SUMS*", "*.minisig", "*.sig", "*.asc", ".DS_Store", "._*", "Thumbs.db",
 	".nfs*", ".gitattributes", ".gitignore", "lost+found"}
 
 // extra reports files that nothing names.
 func (s *set) extra(sizes map[string]int64) {
-	named := map[string]bool{index.ManifestName: true}
+	named := map[string]bool{index.ManifestName: true, index.ManifestName + minisign.Suffix: true}
 	for i := range s.shards {
 		named[s.shards[i].Name] = true
 	}

@@ -44,6 +44,10 @@ type Options struct {
 	Scratch string
 	Compile flow.Compile
 
+	// PublicKey, as minisign prints it, checks that shardify.json.minisig signs the manifest; "" asks
+	// for no signature. A signature that is missing or wrong is an error of Run.
+	PublicKey string
+
 	Repair   bool
 	Jobs     int // shards at once; 0 means GOMAXPROCS
 	Keep     int // problems kept in the report; 0 means 10,000
@@ -85,6 +89,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Sinks == nil {
 		o.Sinks = writers.Formats
 	}
+	signed := ""
+	if o.PublicKey != "" {
+		var err error
+		if signed, err = o.signed(); err != nil {
+			return nil, err
+		}
+	}
 	c, err := o.pass(ctx)
 	if err == nil && c.again {
 		// The first pass had no manifest to go by. What it repaired stays in the
@@ -98,7 +109,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	r := c.finish()
-	r.Path, r.Next = o.Dir, next(c, &o)
+	r.Path, r.Next, r.Signed = o.Dir, next(c, &o), signed
 	return r, nil
 }
 

@@ -68,7 +68,7 @@ func AddSettings(fs *pflag.FlagSet, s *pipeline.Settings) *SettingsFlags {
 				}
 			}
 			if heading == pipeline.GroupInput {
-				fs.StringVar(&f.recipe, "recipe", "", "`FILE.yaml`: read flags, inputs and output from it; the command line overrides it")
+				fs.StringVar(&f.recipe, "recipe", "", "`FILE.yaml`: read settings from it; the command line overrides them")
 			}
 		})
 	}

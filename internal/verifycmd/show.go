@@ -55,9 +55,13 @@ func show(o *cli.IO, args []string, f *flags, r *verify.Report) error {
 		Orphans  int64         `json:"shards_without_manifest,omitempty"`
 		// Uncompared is why values were not compared.
 		Uncompared string `json:"not_compared,omitempty"`
+		Signed     string `json:"signed,omitempty"`
 		Next       string `json:"next,omitempty"`
-	}{r.Path, r.State, r.Format, r.Err() == nil, r.Total, r.Repaired, r.Notes, r.Unmade, f.read, f.seed, r.Counts, r.Orphans, r.Uncompared, r.Next})
+	}{r.Path, r.State, r.Format, r.Err() == nil, r.Total, r.Repaired, r.Notes, r.Unmade, f.read, f.seed, r.Counts, r.Orphans, r.Uncompared, r.Signed, r.Next})
 	o.Line("checked: %s", checked(f, r))
+	if r.Signed != "" {
+		o.Line("signed: %s", r.Signed)
+	}
 	return verdict(o, args, r)
 }
 

@@ -16,13 +16,14 @@ import (
 )
 
 type flags struct {
-	read    string
-	seed    uint64
-	against inputs
-	repair  bool
-	jobs    value.Count
-	show    int
-	scratch string
+	publicKey string
+	read      string
+	seed      uint64
+	against   inputs
+	repair    bool
+	jobs      value.Count
+	show      int
+	scratch   string
 }
 
 // New returns the command. name is how the user calls it: "verify" or "shardify
@@ -57,6 +58,7 @@ Tars and safetensors files made by others, or folders of them, are checked for w
 	fs.Lookup("against").NoOptDefVal = recorded
 	fs.StringVar(&f.scratch, "scratch", "", "`FOLDER` in which --against converts again what was shuffled, split or changed; that of the system ($TMPDIR) if left out")
 	fs.BoolVar(&f.repair, "repair", false, "make damaged indexes, files for other loaders and the manifest anew")
+	fs.StringVar(&f.publicKey, "public-key", "", "check that minisign's shardify.json.minisig in the folder signs the manifest with this `KEY` (RW...)")
 	fs.Var(&f.jobs, "jobs", "shards checked at once; the number of processors if left out")
 	fs.IntVar(&f.show, "show", 100, "print at most `N` problems; 0 means all")
 	cli.Complete(c, map[string][]string{"read": {"all", "none", "1/8", "5%"}})
@@ -99,7 +101,7 @@ func (f *flags) run(ctx context.Context, o *cli.IO, name string, args []string) 
 	}
 	opt := verify.Options{
 		Command: name, Read: part, Seed: f.seed, Against: f.against.set, Inputs: f.against.list,
-		Scratch: f.scratch, Repair: f.repair, Jobs: int(f.jobs), Keep: f.show,
+		Scratch: f.scratch, Repair: f.repair, PublicKey: f.publicKey, Jobs: int(f.jobs), Keep: f.show,
 	}
 	if f.show <= 0 {
 		opt.Keep = 1 << 30
