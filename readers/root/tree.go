@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -23,6 +24,7 @@ type tree struct {
 	columns  []treeColumn     // by field
 	list     []field
 	cannot   []leftOut
+	reached  atomic.Int64 // the entry up to which readers have announced
 }
 
 // treeColumn is where a field comes from.

@@ -38,6 +38,7 @@ type treeReader struct {
 	held     shardify.Scratch
 	mem      *shardify.Arena // of the span at hand
 	keeps    int64           // bytes of baskets to keep, at most
+	follows  bool            // that span goes on where one before it ended
 }
 
 // branchReader is one branch of a reader.
@@ -122,7 +123,8 @@ func (t *treeReader) countersOf(b *branchReader, have map[*ttree.Reading]*branch
 }
 
 func (t *treeReader) read(ctx context.Context, lo, hi int64, mem *shardify.Arena, cols []*shardify.Column) error {
-	t.mem = mem
+	t.mem, t.follows = mem, lo > 0 && t.x.reached.Load() == lo
+	t.x.reached.Store(hi)
 	if err := t.hold(ctx, 0); err != nil { // it counts among the readers
 		return err
 	}
@@ -297,12 +299,29 @@ func (t *treeReader) drain(ctx context.Context) error {
 	return nil
 }
 
-// ranges are those of the queue.
+// aheadBytes is how much is announced of what follows a span that goes on where another ended.
+const aheadBytes = 8 << 20
+
+// ranges are those of the queue, and of what follows where spans are read in order.
 func (t *treeReader) ranges() iter.Seq[storage.Range] {
 	return func(yield func(storage.Range) bool) {
 		for i := range t.queue {
 			if !yield(storage.Range{Off: t.queue[i].off, Len: int64(t.queue[i].bytes)}) {
 				return
+			}
+		}
+		if !t.follows {
+			return
+		}
+		for _, b := range t.wanted {
+			table, left := &b.r.Branch.Baskets, aheadBytes/len(t.wanted)
+			for i := b.end; i < len(table.Seek) && i < len(table.Bytes) && left > 0; i++ {
+				if table.IsEmbedded(i) {
+					continue
+				}
+				if left -= int(table.Bytes[i]); !yield(storage.Range{Off: table.Seek[i], Len: int64(table.Bytes[i])}) {
+					return
+				}
 			}
 		}
 	}

@@ -53,6 +53,8 @@ const (
 	blockBytes = 8 << 20
 	// firstBytes is the size of requests where nothing is known of what follows.
 	firstBytes = 64 << 10
+	// headBytes is that of the beginning of a file whose further ranges are announced.
+	headBytes = 4 << 10
 	// gapBytes is how far apart reads may be to be taken for one: a request costs as much
 	// processor time as to receive so many bytes.
 	gapBytes = 256 << 10
@@ -111,6 +113,9 @@ func New(name string, obj Object, host *Host, pool *Pool, head []byte) *File {
 	}
 	return f
 }
+
+// Object is what the file reads from.
+func (f *File) Object() Object { return f.obj }
 
 // Size is the size that the file had when it was opened.
 func (f *File) Size() int64 { return f.size }
@@ -246,6 +251,9 @@ func (f *File) want(i int, lo, hi int64) []*extent {
 		return append([]*extent{e}, f.take(p, e.hi-e.lo)...)
 	}
 	n, run := int64(firstBytes), 0
+	if lo == 0 && f.many != nil {
+		n = headBytes
+	}
 	if last := f.before(lo); last != nil { // it goes on
 		if n, run = last.step, last.run+1; run > 2 { // and has gone on for a while
 			n = max(n, last.hi-last.lo)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,16 +147,27 @@ func (i *info) stamp() storage.Stamp {
 	return storage.Stamp{Size: i.size, ModTime: i.mtime * 1e9, Version: i.id}
 }
 
+// elsewhere is an error of a server that another one led to.
+type elsewhere struct {
+	host string
+	error
+}
+
+func (e *elsewhere) Error() string { return e.error.Error() + ", at " + e.host }
+func (e *elsewhere) Unwrap() error { return e.error }
+
 // at makes a request at the server that has a file, wherever others lead.
 func (f *Files) at(ctx context.Context, p place, file string, do func(c *conn, file string) error) error {
-	for range redirects {
+	for hop := range redirects {
 		c, err := f.conn(ctx, p)
-		if err != nil {
-			return err
+		if err == nil {
+			err = do(c, file)
 		}
-		err = do(c, file)
 		var r *redirection
 		if !errors.As(err, &r) {
+			if err != nil && hop > 0 {
+				err = &elsewhere{p.host, err}
+			}
 			return err
 		}
 		p = r.to
@@ -239,15 +251,42 @@ type object struct {
 	mu     sync.Mutex
 	conn   *conn
 	handle [4]byte
+	failed map[string]int // how often servers failed that others led to
+}
+
+// avoided is the path with the servers that failed twice: one time may have been an accident of
+// the connection, and a redirector learns by itself that a server is gone.
+func (o *object) avoided() string {
+	var hosts []string
+	for at, n := range o.failed {
+		if host, _, err := net.SplitHostPort(at); n > 1 && err == nil {
+			hosts = append(hosts, host)
+		}
+	}
+	if len(hosts) == 0 {
+		return o.file
+	}
+	slices.Sort(hosts)
+	sign := "?"
+	if strings.Contains(o.file, "?") {
+		sign = "&"
+	}
+	return o.file + sign + "tried=" + strings.Join(hosts, ",") + "&triedrc=ioerr"
 }
 
 func (o *object) Stamp() storage.Stamp { return o.info.stamp() }
+
+// Identity is the server and the path, without what follows a ?, which may be a token.
+func (o *object) Identity() string {
+	file, _, _ := strings.Cut(o.file, "?")
+	return "root://" + o.place.host + "/" + file
+}
 
 // open asks for a handle.
 func (o *object) open(ctx context.Context) (at *conn, handle [4]byte, i info, err error) {
 	var p params
 	u16(p[2:], 0x410) // read, and tell what it is
-	err = o.f.at(ctx, o.place, o.file, func(c *conn, file string) error {
+	err = o.f.at(ctx, o.place, o.avoided(), func(c *conn, file string) error {
 		var b []byte
 		err := c.do(ctx, kOpen, p, []byte(file), 0, func(f *frame) error {
 			b = append(b, f.body...)
@@ -264,6 +303,14 @@ func (o *object) open(ctx context.Context) (at *conn, handle [4]byte, i info, er
 		i, err = parseInfo(cString(b[12:]))
 		return err
 	})
+	var e *elsewhere
+	var again *remote.Error
+	if errors.As(err, &e) && errors.As(err, &again) {
+		if o.failed == nil {
+			o.failed = map[string]int{}
+		}
+		o.failed[e.host]++
+	}
 	return at, handle, i, err
 }
 
@@ -431,9 +478,10 @@ func (o *object) Close() error {
 	}
 	var p params
 	copy(p[:], o.handle[:])
-	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
-	defer cancel()
-	_ = o.conn.do(ctx, kClose, p, nil, 0, func(*frame) error { return nil }) // the server closes it with the connection, too
+	// Nobody waits for the answer: the server closes the file with the connection, too.
+	if _, end, err := o.conn.begin(kClose, p, nil, 0); err == nil {
+		end()
+	}
 	return nil
 }
 

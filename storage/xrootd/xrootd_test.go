@@ -13,12 +13,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/netfault"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/remote"
 )
 
 var bg = context.Background()
@@ -368,5 +370,185 @@ func TestFaultsOfAConnection(t *testing.T) {
 			}
 			t.Logf("%d faults in %d reads, %d connections", link.Faults.Load(), reads, link.Connections.Load())
 		})
+	}
+}
+
+// cluster runs a redirector and two data servers, which have their own folders.
+func cluster(t *testing.T) (address string, dirs [2]string, kill func(server int)) {
+	t.Helper()
+	for _, name := range []string{"xrootd", "cmsd"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s (Debian: xrootd-server)", name)
+		}
+	}
+	top, err := os.MkdirTemp("", "xrootd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(top) })
+	var ports [4]int // of the redirector, its cmsd, and the servers
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	running := map[string][]*exec.Cmd{}
+	t.Cleanup(func() {
+		for _, list := range running {
+			for _, cmd := range list {
+				cmd.Process.Kill()
+				cmd.Wait()
+			}
+		}
+	})
+	for i, name := range []string{"rdr", "ds0", "ds1"} {
+		dir := filepath.Join(top, name)
+		role := fmt.Sprintf("all.role manager\ncms.delay startup 2 lookup 1\n")
+		port := ports[0]
+		if i > 0 {
+			dirs[i-1] = filepath.Join(dir, "data/pub")
+			role, port = "all.role server\noss.localroot "+dir+"/data\n", ports[i+1]
+		}
+		text := fmt.Sprintf("all.export /pub r/o\nall.adminpath %[1]s/adm\nall.pidpath %[1]s/adm\nxrd.network nodnr\n%[2]sall.manager localhost:%[3]d\nif exec xrootd\nxrd.port %[4]d\nfi\n", dir, role, ports[1], port)
+		for _, d := range []string{top, dir, filepath.Join(dir, "adm"), filepath.Join(dir, "data"), filepath.Join(dir, "data/pub")} {
+			os.MkdirAll(d, 0o777)
+			os.Chmod(d, 0o777)
+		}
+		config := filepath.Join(dir, "x.cfg")
+		if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			defer func() {
+				for _, name := range []string{"rdr", "ds0", "ds1"} {
+					for _, program := range []string{"cmsd", "xrootd"} {
+						d := filepath.Join(top, name)
+						args := []string{program, "-n", name, "-c", filepath.Join(d, "x.cfg"), "-l", filepath.Join(d, program+".log")}
+						if os.Getuid() == 0 {
+							args = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, args...)
+						}
+						cmd := exec.Command(args[0], args[1:]...)
+						cmd.Dir = filepath.Join(d, "adm")
+						if err := cmd.Start(); err != nil {
+							t.Skipf("%s does not start: %v", program, err)
+						}
+						running[name] = append(running[name], cmd)
+					}
+				}
+			}()
+		}
+	}
+	return fmt.Sprintf("root://127.0.0.1:%d//pub/", ports[0]), dirs, func(server int) {
+		for _, cmd := range running[fmt.Sprint("ds", server)] {
+			cmd.Process.Kill()
+		}
+	}
+}
+
+// TestAClusterGoesOnWithoutOneServer: the server that has the file is killed while it is read, and
+// the redirector leads to the other. A file that is nowhere else is an error that names it.
+func TestAClusterGoesOnWithoutOneServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a cluster takes seconds to begin")
+	}
+	address, dirs, kill := cluster(t)
+	want := content(6 << 20)
+	put := func(dir, name string) {
+		t.Helper()
+		p, now := filepath.Join(dir, name), time.Unix(1_700_000_000, 0)
+		if err := errors.Join(os.WriteFile(p, want, 0o644), os.Chtimes(p, now, now)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(dirs[0], "one.bin")
+	put(dirs[1], "one.bin")
+	put(dirs[0], "only0.bin")
+	put(dirs[1], "only1.bin")
+	f := New(1 << 20)
+	f.stall = 2 * time.Second
+	ctx, cancel := context.WithTimeout(bg, time.Minute)
+	defer cancel()
+	var x storage.File
+	var err error
+	for { // the cluster finds itself
+		if x, err = f.Open(ctx, address+"one.bin"); err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Skipf("the cluster does not come up: %v", err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	defer x.Close()
+	var only [2]storage.File
+	for i := range only {
+		if only[i], err = f.Open(ctx, address+fmt.Sprintf("only%d.bin", i)); err != nil {
+			t.Fatal(err)
+		}
+		defer only[i].Close()
+	}
+	read := func(x storage.File, off int64) error {
+		b := make([]byte, 1000)
+		_, err := storage.File(x).(storage.ContextReader).ReadContext(ctx, b, off)
+		if err == nil && !bytes.Equal(b, want[off:off+1000]) {
+			t.Errorf("other bytes at %d", off)
+		}
+		return err
+	}
+	if err := read(x, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	dead := 0
+	if at := x.(*remote.File).Object().(*object).conn.host; at == only[1].(*remote.File).Object().(*object).conn.host {
+		dead = 1
+	}
+	kill(dead)
+	began := time.Now()
+	if err := read(x, 3<<20); err != nil {
+		t.Error(err)
+	}
+	t.Logf("the other server answers after %v", time.Since(began))
+	ctx, cancel = context.WithTimeout(bg, 2*time.Second) // the redirector asks to wait, for five minutes in all
+	defer cancel()
+	err = read(only[dead], 3<<20)
+	if name := fmt.Sprintf("only%d.bin", dead); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "bytes 3145728 to") {
+		t.Errorf("a file whose server is gone: %v", err)
+	}
+	t.Log(err)
+}
+
+// TestServersThatWantCertificates: gsi alone is an error that names the other door.
+func TestServersThatWantCertificates(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		answer := func(stream, status int, body []byte) {
+			b := make([]byte, 8)
+			u16(b, stream)
+			u16(b[2:], status)
+			u32(b[4:], len(body))
+			c.Write(append(b, body...))
+		}
+		io.ReadFull(c, make([]byte, 20+24))
+		answer(0, stOK, []byte{0, 0, 5, 0x11, 0, 0, 0, 1})
+		answer(1, stOK, []byte{0, 0, 5, 0x11, 0, 0, 0, 1})
+		io.ReadFull(c, make([]byte, 24))
+		answer(1, stOK, append(make([]byte, 16), "&P=gsi,v:10400,c:ssl,ca:5168735f.0\x00"...))
+		io.Copy(io.Discard, c)
+	}()
+	_, err = New(1<<20).Open(bg, "root://"+l.Addr().String()+"//store/x.root")
+	if !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "gsi") || !strings.Contains(err.Error(), "https://") || !strings.Contains(err.Error(), "//store/x.root") {
+		t.Error(err)
 	}
 }

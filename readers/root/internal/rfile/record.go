@@ -38,12 +38,19 @@ func (f *File) ReadFull(p []byte, off int64) error {
 	return err
 }
 
+// announced is the size of records from which a file on another machine need not guess how much
+// is to be read.
+const announced = 16 << 10
+
 // Record reads the record at a byte of the file and returns its key's bytes and
 // payload, decompressed, in one piece: index and position in the record are the
 // same.
 func (f *File) Record(off, nbytes int64) (rec []byte, h Header, err error) {
 	if nbytes < 18 {
 		return nil, h, shardify.Corrupt(off, "record of %d bytes", nbytes)
+	}
+	if nbytes >= announced {
+		f.Announce(func(yield func(storage.Range) bool) { yield(storage.Range{Off: off, Len: nbytes}) })
 	}
 	raw, err := f.readAt(off, nbytes)
 	if err != nil {
