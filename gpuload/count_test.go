@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/fakecuda"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // counted is what a batch costs the driver on its way to a consumer with one stream: calls
@@ -223,7 +224,7 @@ func TestDeviceKeepsAsManySamplesAsAnOrderThatIsKnownAllows(t *testing.T) {
 				c.Seed, c.Batch, c.Tier, c.Device = 3, 64, TierDevice, "cuda:0"
 				c.DeviceMemory = n/share*row + int64(k+1)*256
 				l := mustLoader(t, d, c)
-				if kept := l.Stats().Kept; kept != n/share || !strings.Contains(notes(l), fmt.Sprintf("%d of %d samples fit", kept, n)) {
+				if kept := l.Stats().Kept; kept != n/share || !strings.Contains(notes(l), printable.Count(kept)+" of 2,048 samples fit") {
 					t.Fatalf("%d samples are kept, want %d: %s", kept, n/share, notes(l))
 				}
 				misses := belady(l, 4, int(n/share))
