@@ -30,6 +30,10 @@ type Shown = inspect.Shown
 // InspectRequest is what is looked at: of the settings, format, fields and options count.
 // sample tells that the option of that name was given, which not every format has.
 func InspectRequest(ctx context.Context, s Settings, inputs []string, sample bool) (r Inspection, err error) {
+	inputs = slices.Clone(inputs)
+	for i := range inputs {
+		inputs[i] = storages.Plain(inputs[i])
+	}
 	src, why, err := ChooseInput(ctx, s.From, inputs)
 	if err != nil {
 		return r, err

@@ -225,6 +225,9 @@ func (s *Settings) list() (io.ReadCloser, []string, error) {
 	r := bufio.NewReaderSize(f, peek)
 	head, err := r.Peek(peek)
 	names := strings.FieldsFunc(string(head), func(r rune) bool { return r == 0 || r == '\n' })
+	for i := range names {
+		names[i] = storages.Plain(names[i])
+	}
 	if len(names) == 0 && len(s.Inputs) == 0 && errors.Is(err, io.EOF) {
 		f.Close()
 		return nil, nil, shardify.Usage("--files-from %s: there is no name in it", s.FilesFrom)

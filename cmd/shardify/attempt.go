@@ -9,13 +9,14 @@ import (
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/version"
 	"github.com/shardify/shardify/pipeline"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // attempt leaves a record of what this process does with a data set, for `status`. It is
 // completed when the process ends, with what was reported then.
 func (p *program) attempt(x *pipeline.Prepared, a cluster.Attempt) {
 	a.Owner, a.Deadline = cluster.Self(os.Getenv)
-	a.Program, a.Args = version.String(), append([]string{"shardify"}, os.Args[1:]...)
+	a.Program, a.Args = version.String(), storages.Arguments(append([]string{"shardify"}, os.Args[1:]...))
 	a.Dir, _ = os.Getwd()
 	a.Plan = x.Plan.Digest()
 	a.Jobs, a.Memory = x.Jobs, x.Memory

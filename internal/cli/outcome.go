@@ -6,6 +6,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -27,10 +28,11 @@ func PeakMemory() string {
 	return "unknown"
 }
 
-// CommandLine is what the user has typed, as a shell would take it.
+// CommandLine is what the user has typed, as a shell would take it, without what signs
+// addresses.
 func CommandLine(args []string) string {
 	var words []string
-	for _, a := range args {
+	for _, a := range storages.Arguments(args) {
 		words = append(words, printable.Quote(a))
 	}
 	return strings.Join(words, " ")

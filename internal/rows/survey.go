@@ -11,6 +11,8 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -108,6 +110,9 @@ func (n *interner) add(b []byte) uint32 {
 	return id
 }
 
+// remoteLooks is how many files of other machines are looked into at the same time.
+const remoteLooks = 32
+
 // survey looks into every file, several at once. Its goroutines end before it does.
 func survey(ctx context.Context, a format.OpenArgs, f *Format, want *Wanted) (*collector, error) {
 	t, jobs := a.Table, a.Jobs
@@ -116,6 +121,9 @@ func survey(ctx context.Context, a format.OpenArgs, f *Format, want *Wanted) (*c
 	}
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
+	}
+	if _, local := storage.Path(storages.Of(t), t.Path(0)); !local {
+		jobs = max(jobs, remoteLooks) // they wait for answers
 	}
 	c := newCollector(t, f, want)
 	c.skips = a.SkipDamaged

@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/folders"
 	"github.com/shardify/shardify/storage/local/dirfd"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 // nameMax is the longest name in a list: more is no list of names.
@@ -49,6 +50,9 @@ func (w *walker) filesFrom(ctx context.Context) error {
 		}
 		if n := len(name); n > 0 && name[n-1] == end {
 			name = name[:n-1]
+		}
+		if bytes.Contains(name, []byte("://")) && bytes.IndexByte(name, '?') > 0 { // it may be signed
+			name = []byte(storages.Plain(string(name)))
 		}
 		if quick, err := l.quick(ctx, name); err != nil {
 			return err
@@ -203,7 +207,7 @@ func (l *list) place(ctx context.Context, name string) (*listRoot, string, error
 	r := l.roots[dir]
 	if r == nil {
 		r = &listRoot{index: l.root(dir)}
-		if r.dir, r.err = folders.Open(ctx, l.fs(), dir); r.err == nil {
+		if r.dir, r.err = folders.At(ctx, l.fs(), dir); r.err == nil {
 			r.open = true
 		}
 		l.roots[dir] = r

@@ -34,6 +34,15 @@ func Open(ctx context.Context, f storage.FS, path string) (Folder, error) {
 	return Folder{fs: f, path: strings.TrimSuffix(path, "/")}, err
 }
 
+// At is a folder that is not looked at, where it is on another machine: who may read a file
+// may perhaps not list its folder.
+func At(ctx context.Context, f storage.FS, path string) (Folder, error) {
+	if _, ok := storage.Path(f, path); ok {
+		return Open(ctx, f, path)
+	}
+	return Folder{fs: f, path: strings.TrimSuffix(path, "/")}, nil
+}
+
 // Close closes the folder.
 func (d Folder) Close() {
 	if d.fs == nil {

@@ -26,12 +26,13 @@ const wholeBytes = 64 << 20
 
 // Files are the files of web servers, by their addresses.
 type Files struct {
-	client func() (*http.Client, error)
-	pool   *remote.Pool
-	stall  time.Duration
-	hosts  remote.Hosts
-
+	client  func() (*http.Client, error)
+	pool    *remote.Pool
+	stall   time.Duration
+	hosts   remote.Hosts
 	folders listings
+	// signatures of addresses, by those without them.
+	signatures sync.Map
 }
 
 // New makes no connection yet. Files keep at most so many bytes that were read.
@@ -102,6 +103,42 @@ func signs(parameter string) bool {
 		return true
 	}
 	return strings.HasPrefix(p, "x-amz-") || strings.HasPrefix(p, "x-goog-")
+}
+
+// Unsigned is an address without what signs it, so that it may be written down. The signature
+// is remembered, and used when that address is opened.
+func (f *Files) Unsigned(name string) string {
+	plain, query, _ := strings.Cut(name, "?")
+	query, _, _ = strings.Cut(query, "#")
+	var kept, signature []string
+	for p := range strings.SplitSeq(query, "&") {
+		key, _, _ := strings.Cut(p, "=")
+		if key, err := url.QueryUnescape(key); err == nil && signs(key) {
+			signature = append(signature, p)
+		} else {
+			kept = append(kept, p)
+		}
+	}
+	if len(signature) == 0 {
+		return name
+	}
+	if len(kept) > 0 {
+		plain += "?" + strings.Join(kept, "&")
+	}
+	f.signatures.Store(storage.Clean(plain), strings.Join(signature, "&"))
+	return plain
+}
+
+// signed is an address with the signature that is known for it.
+func (f *Files) signed(name string) string {
+	s, ok := f.signatures.Load(storage.Clean(name))
+	switch {
+	case !ok:
+		return name
+	case strings.Contains(name, "?"):
+		return name + "&" + s.(string)
+	}
+	return name + "?" + s.(string)
 }
 
 // identity tells files apart that errors show under one address, and is the same for two
@@ -243,7 +280,7 @@ func failed(op, name string, err error) error { return remote.Failed(op, shown(n
 
 // look asks for the first n bytes of a file; nil is a folder.
 func (f *Files) look(ctx context.Context, name string, n int64) (o *object, head []byte, err error) {
-	u, err := parseAddress(name)
+	u, err := parseAddress(f.signed(name))
 	if err != nil {
 		return nil, nil, err
 	}

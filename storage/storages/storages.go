@@ -144,10 +144,32 @@ func Stream(ctx context.Context, name string) (io.ReadCloser, error) {
 	}{io.NewSectionReader(f, 0, f.Size()), f}, nil
 }
 
-// Plain is the path of a name of this machine, and any other name itself.
+// Plain is a name as it may be written down: the path of one of this machine, and an address
+// without what signs it, which is remembered until this process ends.
 func Plain(name string) string {
-	_, path, _ := find(name)
+	s, path, _ := find(name)
+	if s != nil && s.Files == storage.FS(web) {
+		return web.Unsigned(path)
+	}
 	return path
+}
+
+// Arguments are those of a command as they may be written down: without what signs addresses.
+func Arguments(args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		flag, value, ok := strings.Cut(a, "=")
+		if !ok || !strings.HasPrefix(flag, "-") || strings.Contains(flag, "://") {
+			flag, value = "", a
+		} else {
+			flag += "="
+		}
+		if s, _, _ := find(value); s != nil {
+			value = Plain(value)
+		}
+		out[i] = flag + value
+	}
+	return out
 }
 
 // Local reports whether a name is a path of this machine.
