@@ -6,6 +6,7 @@ import (
 	"context"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,9 +62,12 @@ func S3(t testing.TB, program string) string {
 		<-done
 	})
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		c, err := net.DialTimeout("tcp", address, time.Second)
+		// minio listens before it can answer, which it says with 503.
+		a, err := http.Get("http://" + address + "/minio/health/ready")
 		if err == nil {
-			c.Close()
+			a.Body.Close()
+		}
+		if err == nil && a.StatusCode != http.StatusServiceUnavailable {
 			break
 		}
 		select {
