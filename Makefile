@@ -7,7 +7,7 @@ VENV     = build/venv
 PYTHON  ?= $(VENV)/bin/python
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults netfaults cache slurm scale bench bench-against bench-loader bench-augment pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-augment pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -127,7 +127,7 @@ mutate: ## MUTATIONS damaged inputs through every parser
 crash: build ## kill a conversion at each of its state-changing system calls (Linux, amd64)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Crash ./internal/faulttest
 
-# kill, power, errno, space, limits, damaged, writers, tasks, parts; several as a|b
+# kill, power, errno, space, limits, damaged, writers, tasks, parts, objects; several as a|b
 FAULTS ?= .
 faults: build ## break conversions in every way of docs/reliability.md, with counts (Linux, amd64, root; 1 h); FAULTS=power runs one suite
 	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/($(FAULTS))' ./internal/faulttest
@@ -137,6 +137,10 @@ netfaults: build ## 10,000 faults of servers each over single reads, and over co
 
 cache: ## 500 kills, full disks and 8 processes at the cache of remote data (5 min)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 1h -v ./storage/cache
+
+objects: build ## data sets in object stores: ended at every request, answers lost, 1,000 rounds of writers; on the servers of make servers, too (1 h)
+	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'Conversions|Request|Writers|Servers' ./storage/s3
+	SHARDIFY_LONG=1 go test -count=1 -timeout 4h -v -run 'TestFaults/objects' ./internal/faulttest
 
 slurm: ## 100 random events under a real Slurm, 200 moments of TERM (Linux, amd64, root, slurm-wlm and munge; 30 min); SHARDIFY_SLURM=1 uses the Slurm that runs
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run "Slurm|TermEnds" ./internal/faulttest

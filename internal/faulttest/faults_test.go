@@ -17,7 +17,7 @@ func TestFaults(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"kill", kill}, {"power", power}, {"errno", errno}, {"space", space},
-		{"limits", limits}, {"damaged", damaged}, {"writers", writers}, {"tasks", tasks}, {"parts", parts},
+		{"limits", limits}, {"damaged", damaged}, {"writers", writers}, {"tasks", tasks}, {"parts", parts}, {"objects", objects},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			Build(t)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/cluster"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/storage/s3"
 	"github.com/shardify/shardify/storage/s3/s3test"
@@ -28,7 +29,7 @@ import (
 func fresh(t testing.TB) {
 	before := storages.Table
 	storages.Table = slices.Clone(before)
-	f := s3.New(1 << 20)
+	f := s3.Quick(s3.New(1 << 20))
 	for i := range storages.Table {
 		if s := &storages.Table[i]; s.Scheme == "s3" {
 			s.Files, s.Store = f, f.Store
@@ -256,7 +257,7 @@ func TestLostAnswersOfConversions(t *testing.T) {
 					return s3test.None
 				}
 				faults++
-				return []s3test.Fault{s3test.Lose, s3test.Break, s3test.Refuse, s3test.Late}[r.IntN(4)]
+				return []s3test.Fault{s3test.Lose, s3test.Break, s3test.Refuse, s3test.Conflict, s3test.Late}[r.IntN(5)]
 			})
 			fresh(t)
 			if _, err := pipeline.Convert(t.Context(), c.to("s3://bucket/set")); err != nil {
@@ -266,6 +267,63 @@ func TestLostAnswersOfConversions(t *testing.T) {
 		}
 	}
 	t.Logf("%d conversions, %d faults", rounds*len(list), faults)
+}
+
+// TestGCLeavesUploadsOfThoseAtWork: nothing tells whose an upload is, so the records of
+// attempts decide.
+func TestGCLeavesUploadsOfThoseAtWork(t *testing.T) {
+	srv := start(t)
+	fresh(t)
+	const set = "s3://bucket/set"
+	waste := func() string {
+		t.Helper()
+		w, err := pipeline.Waste(t.Context(), set)
+		if err == nil {
+			_, _, err = w.Remove(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(w.Sum(), "; ")
+	}
+	begin := func() {
+		t.Helper()
+		p, err := at(t, set).Create("shard")
+		if err == nil {
+			_, err = p.Write(random(2 * part))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := commit(t.Context(), t, at(t, set+"/.shardify"), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	begin()
+	if w := waste(); !strings.Contains(w, "1 upload that was not completed") || !strings.Contains(w, "kept: its process may be at work") {
+		t.Errorf("nobody has left a record: %s", w)
+	}
+	owner, _ := cluster.Self(os.Getenv)
+	r, err := cluster.Begin(set, cluster.Attempt{Command: "work", Owner: owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := waste(); !strings.Contains(w, "kept: it may be that of an attempt at work") || len(srv.Uploads()) != 1 {
+		t.Errorf("an attempt is at work: %s", w)
+	}
+	r.End(cluster.Ending{Outcome: cluster.OutcomeFailed})
+	if w := waste(); strings.Contains(w, "kept") || len(srv.Uploads()) != 0 {
+		t.Errorf("it has ended: %s", w)
+	}
+	if r, err = cluster.Begin(set, cluster.Attempt{Command: "work", Owner: owner}); err != nil {
+		t.Fatal(err)
+	}
+	defer r.End(cluster.Ending{})
+	begin()
+	srv.Age(25 * time.Hour)
+	if w := waste(); strings.Contains(w, "kept") || len(srv.Uploads()) != 0 {
+		t.Errorf("it is a day old: %s", w)
+	}
 }
 
 // TestManyWriters: two to four writers make one set, of which some end in the middle, and some
@@ -326,7 +384,15 @@ func TestManyWriters(t *testing.T) {
 			}
 		}
 		srv.SetFault(nil)
-		if !other {
+		if other { // those of the plan that won may have ended
+			second := c.to("s3://bucket/set")
+			second.Seed, second.ShardSamples = 9, 90
+			_, err1 := pipeline.Convert(t.Context(), c.to("s3://bucket/set"))
+			_, err2 := pipeline.Convert(t.Context(), second)
+			if a, b := errors.Is(err1, shardify.ErrExists), errors.Is(err2, shardify.ErrExists); a == b || err1 != nil && !a || err2 != nil && !b {
+				t.Errorf("round %d, %s: of two plans: %v; %v", round, c.name, err1, err2)
+			}
+		} else {
 			compare(t, fmt.Sprintf("round %d, %s", round, c.name), readers(srv.Objects("/bucket/set/")), c.want)
 		}
 		v, err := verify.Run(t.Context(), verify.Options{Dir: "s3://bucket/set"})

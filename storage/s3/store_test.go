@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // at is a store as a process has it.
 func at(t testing.TB, address string) storage.Store {
 	t.Helper()
-	s, err := s3.New(1 << 20).Store(address)
+	s, err := s3.Quick(s3.New(1 << 20)).Store(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestAnswersThatAreLost(t *testing.T) {
 		other := bytes.Clone(b)
 		other[size-1]++
 		n := 0
-		for _, fault := range []s3test.Fault{s3test.Lose, s3test.Break, s3test.Refuse, s3test.Late} {
+		for _, fault := range []s3test.Fault{s3test.Lose, s3test.Break, s3test.Refuse, s3test.Conflict, s3test.Late} {
 			for at1 := 1; ; at1++ {
 				srv.Clear()
 				srv.SetFault(func(n int, _ *http.Request) s3test.Fault {
@@ -245,6 +245,11 @@ func TestUploadsThatNobodyEnds(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	m, _ := storage.As[storage.Maker](s)
+	srv.Unlisted = true
+	if _, err := x.Temps(); !errors.Is(err, fs.ErrPermission) || m.Clean() != nil {
+		t.Errorf("uploads may not be listed: %v, %v", err, m.Clean())
+	}
+	srv.Unlisted = false
 	if err := m.Clean(); err != nil || len(srv.Uploads()) != 3 {
 		t.Errorf("a young upload was dropped: %v, %v", srv.Uploads(), err)
 	}

@@ -85,6 +85,7 @@ func (u *upload) send(number int, b []byte) error {
 		var err error
 		if !lost {
 			etag, err = u.s.part(u.ctx, u.key, u.id, number, x)
+			u.s.written.Add(int64(len(b)))
 		}
 		u.s.memory.give(b)
 		u.mu.Lock()

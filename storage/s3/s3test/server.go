@@ -26,8 +26,12 @@ import (
 // Server is a server. Every bucket is there.
 type Server struct {
 	*httptest.Server
+	// Behind is the address of a server that has the objects, in the place of this one's memory.
+	Behind string
 	// Unconditional: conditions of requests that write are not looked at.
 	Unconditional bool
+	// Unlisted: uploads may not be listed.
+	Unlisted bool
 	// Fault is asked before each request that changes something, with its number from 1 on.
 	// Set it before the first request, or by SetFault.
 	fault func(n int, r *http.Request) Fault
@@ -47,13 +51,14 @@ type Fault int
 
 // The faults.
 const (
-	None   Fault = iota
-	Refuse       // 503 SlowDown, nothing is done
-	Lose         // it is done, and the connection breaks
-	Break        // the connection breaks, nothing is done
-	Die          // nothing is done, nor answered but by an error, from here on
-	Last         // it is done, and nothing is answered from here on
-	Late         // a part or a completion is answered 200 with an error inside, nothing is done
+	None     Fault = iota
+	Refuse         // 503 SlowDown, nothing is done
+	Lose           // it is done, and the connection breaks
+	Break          // the connection breaks, nothing is done
+	Die            // nothing is done, nor answered but by an error, from here on
+	Last           // it is done, and nothing is answered from here on
+	Conflict       // 409, nothing is done: another request for the key is under way
+	Late           // a completion is answered 200 with an error inside, nothing is done
 )
 
 type object struct {
@@ -171,6 +176,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "0")
 		fail(w, http.StatusServiceUnavailable, "SlowDown")
 		return
+	case f == Conflict:
+		fail(w, http.StatusConflict, "ConditionalRequestConflict")
+		return
 	case f == Break:
 		panic(http.ErrAbortHandler)
 	case f == Late && r.Method == http.MethodPost && r.URL.Query().Has("uploadId"):
@@ -186,7 +194,32 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, body)
 }
 
+// forward has the other server answer. The caller holds mu.
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, body []byte) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	out, err := http.NewRequest(r.Method, s.Behind+r.URL.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	out.Host, out.Header = r.Host, r.Header.Clone() // both are signed
+	a, err := direct.RoundTrip(out)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer a.Body.Close()
+	maps.Copy(w.Header(), a.Header)
+	w.WriteHeader(a.StatusCode)
+	io.Copy(w, a.Body)
+}
+
+var direct = &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}
+
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte) {
+	if s.Behind != "" {
+		s.forward(w, r, body)
+		return
+	}
 	key, q := r.URL.Path, r.URL.Query()
 	if d := r.Header.Get("Content-Md5"); d != "" {
 		if sum := md5.Sum(body); d != base64.StdEncoding.EncodeToString(sum[:]) {
@@ -196,6 +229,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 	bucket, rest, _ := strings.Cut(strings.TrimPrefix(key, "/"), "/")
 	switch {
+	case s.Unlisted && q.Has("uploads") && r.Method == http.MethodGet:
+		fail(w, http.StatusForbidden, "AccessDenied")
 	case rest == "" && r.Method == http.MethodGet && q.Has("uploads"):
 		s.listUploads(w, "/"+bucket+"/", q)
 	case rest == "" && r.Method == http.MethodGet && q.Has("location"):
