@@ -18,6 +18,7 @@ import (
 	"github.com/shardify/shardify/readers/npz"
 	"github.com/shardify/shardify/readers/parquet"
 	"github.com/shardify/shardify/readers/root"
+	"github.com/shardify/shardify/readers/sqlite"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/readers/tar"
 	"github.com/shardify/shardify/readers/wds"
@@ -25,7 +26,7 @@ import (
 
 // Formats is every input format. The first whose Sniff says yes is chosen, so
 // what takes most comes last.
-var Formats = []format.Input{npz.Format, hdf5.Format, root.Format, parquet.Format, arrow.Format, mmap.Format, wds.Format, tar.Format, csv.Format, jsonl.Format, files.Format, synth.Format}
+var Formats = []format.Input{npz.Format, hdf5.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, mmap.Format, wds.Format, tar.Format, csv.Format, jsonl.Format, files.Format, synth.Format}
 
 // Lookup finds a format by name.
 func Lookup(name string) (format.Input, bool) {

@@ -46,6 +46,7 @@ var legal = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|patents)(\.(txt|
 var kinds = []struct{ name, sentence string }{
 	{"Apache-2.0", "Apache License"},
 	{"MIT", "Permission is hereby granted, free of charge"},
+	{"ISC", "Permission to use, copy, modify, and"},
 	{"BSD-3-Clause", "may be used to endorse or promote products"},
 	{"BSD-2-Clause", "Redistributions of source code must retain"},
 }

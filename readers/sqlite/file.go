@@ -1,0 +1,271 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/guard"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage"
+)
+
+const (
+	magic        = "SQLite format 3\x00"
+	hotJournal   = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+	logHeader    = 32 // bytes of a write-ahead log without a page
+	headerBytes  = 100
+	counterBytes = 24 // where the number of changes is
+)
+
+// database is an open one. One goroutine uses it at a time.
+type database struct {
+	file    storage.File
+	conn    *sqlite.Conn
+	changes uint32
+}
+
+func (d *database) close() error {
+	var err error
+	if d.conn != nil {
+		err = d.conn.Close()
+	}
+	return errors.Join(err, d.file.Close())
+}
+
+// unchanged tells whether nobody has written since the database was opened.
+func (d *database) unchanged() error {
+	var b [4]byte
+	if _, err := d.file.ReadAt(b[:], counterBytes); err != nil {
+		return err
+	}
+	if binary.BigEndian.Uint32(b[:]) != d.changes {
+		return fmt.Errorf("%w: somebody writes to it", shardify.ErrChanged)
+	}
+	return nil
+}
+
+// openDatabase opens a database of size bytes; -1 is any.
+func openDatabase(ctx context.Context, fs storage.FS, name string, size int64) (*database, error) {
+	path, ok := storage.Path(fs, name)
+	if !ok {
+		return nil, shardify.Unsupported("SQLite databases are read from file systems only: copy it here first")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := rows.OpenFile(ctx, fs, name, size)
+	if err != nil {
+		return nil, err
+	}
+	d := &database{file: f}
+	if err = d.check(ctx, fs, name); err == nil {
+		err = do(func() error {
+			d.conn, err = sqlite.OpenConn("file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI)
+			return err
+		})
+	}
+	if err == nil {
+		err = d.each("PRAGMA cell_size_check=ON", nil)
+	}
+	if err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// check looks at the header, and at what writers leave beside a database.
+func (d *database) check(ctx context.Context, fs storage.FS, name string) error {
+	b := make([]byte, headerBytes)
+	if n, err := d.file.ReadAt(b, 0); err != nil && err != io.EOF {
+		return err
+	} else if n < headerBytes || string(b[:len(magic)]) != magic {
+		return shardify.Corrupt(0, "not an SQLite database, or an encrypted one")
+	}
+	page := int64(binary.BigEndian.Uint16(b[16:]))
+	if page == 1 {
+		page = 1 << 16
+	}
+	if page < 512 || page&(page-1) != 0 || b[19] > 2 || page-int64(b[20]) < 480 || b[21] != 64 || b[22] != 32 || b[23] != 32 {
+		return shardify.Corrupt(16, "a header that contradicts itself")
+	}
+	d.changes = binary.BigEndian.Uint32(b[counterBytes:])
+	pages := int64(binary.BigEndian.Uint32(b[28:]))
+	if size := d.file.Size(); size%page != 0 || binary.BigEndian.Uint32(b[92:]) == d.changes && size < pages*page {
+		return shardify.Corrupt(size, "the file ends early: %d bytes are not %d pages of %d", size, pages, page)
+	}
+	if e := binary.BigEndian.Uint32(b[56:]); e > 3 {
+		return shardify.Corrupt(56, "text encoding %d", e)
+	}
+	if st, err := fs.Stat(ctx, name+"-wal"); err == nil && st.Size >= logHeader {
+		return shardify.Hint(shardify.Unsupported("its write-ahead log %s-wal holds changes that are not in the database yet", filepath.Base(name)),
+			fmt.Sprintf("sqlite3 '%s' 'pragma wal_checkpoint(truncate)' puts them there", name))
+	}
+	if st, err := fs.Stat(ctx, name+"-journal"); err != nil || st.Size < int64(len(hotJournal)) {
+		return nil
+	}
+	j, err := rows.OpenFile(ctx, fs, name+"-journal", -1)
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	head := make([]byte, len(hotJournal))
+	if _, err := j.ReadAt(head, 0); err != nil && err != io.EOF {
+		return err
+	}
+	if string(head) == hotJournal {
+		return shardify.Hint(shardify.Unsupported("a writer died, or is at work: the journal %s-journal is not empty", filepath.Base(name)),
+			fmt.Sprintf("sqlite3 '%s' 'pragma quick_check' repairs it, if nobody writes", name))
+	}
+	return nil
+}
+
+// do calls the library, and says of its errors what they mean.
+func do(f func() error) error {
+	err := guard.Do(f)
+	if err == nil {
+		return nil
+	}
+	var e *shardify.Error
+	if errors.As(err, &e) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultIOErr, sqlite.ResultNoMem, sqlite.ResultCantOpen, sqlite.ResultPerm, sqlite.ResultInterrupt, sqlite.ResultBusy, sqlite.ResultAuth:
+		return err
+	}
+	return shardify.Corrupt(-1, "%v", err)
+}
+
+// each calls f, if any, for every row of a statement.
+func (d *database) each(query string, f func(s *sqlite.Stmt) error, args ...int64) error {
+	return do(func() error {
+		s, _, err := d.conn.PrepareTransient(query)
+		if err != nil {
+			return err
+		}
+		defer s.Finalize()
+		for i, a := range args {
+			s.BindInt64(i+1, a)
+		}
+		for {
+			row, err := s.Step()
+			if err != nil || !row {
+				return err
+			}
+			if f != nil {
+				if err := f(s); err != nil {
+					return err
+				}
+			}
+		}
+	})
+}
+
+// quote writes a name for a statement.
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// table is a table or a view.
+type table struct {
+	name    string
+	view    bool
+	rowid   string // what the rowid is called; "" if there is none
+	columns []column
+	left    []column // and why, in affinity
+}
+
+// column is a column of a table.
+type column struct {
+	name     string
+	affinity string // "INTEGER", "TEXT", "BLOB", "REAL", "NUMERIC"
+	notNull  bool
+}
+
+// tables lists what a database holds. Those of extensions are left out.
+func (d *database) tables() (names []string, left []string, err error) {
+	err = d.each("SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name", func(s *sqlite.Stmt) error {
+		if t := s.ColumnText(1); t == "table" || t == "view" {
+			names = append(names, s.ColumnText(0))
+		} else {
+			left = append(left, fmt.Sprintf("%s is left out: a %s table", s.ColumnText(0), t))
+		}
+		return nil
+	})
+	return names, left, err
+}
+
+// table reads what a table has.
+func (d *database) table(name string) (*table, error) {
+	t := &table{name: name}
+	rowid := false
+	err := d.each("SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = "+literal(name), func(s *sqlite.Stmt) error {
+		t.view = s.ColumnText(0) == "view"
+		rowid = !t.view && s.ColumnInt(1) == 0
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	err = d.each("SELECT name, type, \"notnull\", hidden FROM pragma_table_xinfo("+literal(name)+")", func(s *sqlite.Stmt) error {
+		c := column{name: s.ColumnText(0), affinity: affinity(s.ColumnText(1)), notNull: s.ColumnBool(2)}
+		taken[strings.ToLower(c.name)] = true
+		if h := s.ColumnInt(3); h == 1 || h == 2 {
+			c.affinity = "a generated column, which is not stored"
+			t.left = append(t.left, c)
+			return nil
+		}
+		t.columns = append(t.columns, c)
+		return nil
+	})
+	for _, n := range []string{"rowid", "_rowid_", "oid"} {
+		if rowid && !taken[n] && t.rowid == "" {
+			t.rowid = n
+		}
+	}
+	return t, err
+}
+
+func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// affinity of a declared type, as SQLite finds it.
+func affinity(decl string) string {
+	decl = strings.ToUpper(decl)
+	for _, x := range []struct{ words, is string }{{"INT", "INTEGER"}, {"CHAR CLOB TEXT", "TEXT"}, {"BLOB", "BLOB"}, {"REAL FLOA DOUB", "REAL"}} {
+		for _, w := range strings.Fields(x.words) {
+			if strings.Contains(decl, w) {
+				return x.is
+			}
+		}
+	}
+	if decl == "" {
+		return "BLOB"
+	}
+	return "NUMERIC"
+}
+
+// query reads columns in order. Where there is a rowid it begins at the one that is bound.
+func (t *table) query(columns []column) string {
+	var names []string
+	for _, c := range columns {
+		names = append(names, quote(c.name))
+	}
+	if len(names) == 0 {
+		names = []string{"1"}
+	}
+	q := "SELECT " + strings.Join(names, ", ") + " FROM " + quote(t.name)
+	if t.rowid != "" {
+		q += fmt.Sprintf(" WHERE %s >= ?1 AND %s <= ?2 ORDER BY %s", t.rowid, t.rowid, t.rowid)
+	}
+	return q
+}
