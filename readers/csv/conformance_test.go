@@ -149,3 +149,32 @@ func TestDamage(t *testing.T) {
 }
 
 const maxTest = 70 << 20
+
+// TestAQuotedCellLiesOverTheEndOfAPiece: line feeds in quotes end no record, wherever a piece
+// would end.
+func TestAQuotedCellLiesOverTheEndOfAPiece(t *testing.T) {
+	long := strings.Repeat("x\n", 1<<19)
+	src, err := openFiles("", put(t, "a.csv", "a,b\n1,\""+long+"\"\"\n\"\n2,y\n"+strings.Repeat("3,z\n", 1<<18)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	got := values(t, src, 1<<40)
+	if len(got["a"]) != 2+(1<<18) || got["b"][0] != long+"\"\n" || got["b"][1] != "y" || got["a"][1] != int64(2) {
+		t.Errorf("%d rows", len(got["a"]))
+	}
+}
+
+// TestWhatDoesNotJoinIsText: bools among numbers, and whole numbers that no type has all of.
+func TestWhatDoesNotJoinIsText(t *testing.T) {
+	src, err := openFiles("", put(t, "a.csv", "a,b,c\ntrue,-1,1\n1,18446744073709551615,1e3\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for i, want := range []string{"txt", "txt", "f64"} {
+		if f := src.Schema()[i]; typeOf(&f) != want {
+			t.Errorf("%s is %s, want %s", f.Name, typeOf(&f), want)
+		}
+	}
+}
