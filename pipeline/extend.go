@@ -142,6 +142,11 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 	if s.Shuffle == "" {
 		s.Shuffle = plan.ShuffleNone
 	}
+	for _, o := range parts[0].Operations {
+		if o.Op == transform.Join {
+			return refuse("it was made with --join %s: convert the further inputs with it, and use merge-sets", transform.Shown(plan.Op{Text: o.Text})[0])
+		}
+	}
 	if r["group-rows"] != "" {
 		return refuse("it was made with --group-rows %s, and rows of its samples may stand in further inputs: convert all of them together", r["group-rows"])
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/shardify/shardify/readers"
 )
 
-// nullItems is the option of some formats that says what becomes of missing values in lists.
-const nullItems = "null-items"
-
 // parseGrouping is how rows become samples; nil if they do not.
 func (s *Settings) parseGrouping() (*plan.Grouping, error) {
 	if s.GroupRows == "" {
@@ -62,31 +59,9 @@ func (s *Settings) group(ctx context.Context, p *Prepared, src format.Input, o *
 		defer keys.Close()
 		env.Keys = keys
 	}
-	x, err := group.New(ctx, o.Source, o.Args.Table, *s.grouping, o.Args.Options[nullItems] == "fill", nil, env)
+	x, err := group.New(ctx, o.Source, o.Args.Table, *s.grouping, group.Fills(o.Args.Options), nil, env)
 	if err == nil {
 		o.Source = x
 	}
 	return err
-}
-
-// openPlanned opens the inputs of a plan.
-func openPlanned(ctx context.Context, f format.Input, p *plan.Plan, jobs int) (shardify.Source, error) {
-	a := format.OpenArgs{Table: p.Table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: jobs}
-	if p.Grouping == nil {
-		return f.Open(ctx, a)
-	}
-	var err error
-	if a.State, err = group.Inner(p.State); err != nil {
-		return nil, err
-	}
-	rows, err := f.Open(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	x, err := group.New(ctx, rows, p.Table, *p.Grouping, a.Options[nullItems] == "fill", p.State, group.Env{})
-	if err != nil {
-		rows.Close()
-		return nil, err
-	}
-	return x, nil
 }

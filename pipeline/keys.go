@@ -74,6 +74,7 @@ var Keys = []Key{
 		return value.OneOf(&s.OnError, plan.OnErrorFail, plan.OnErrorSkip)
 	}},
 
+	opKey(transform.Join, func(s *Settings) Value { return (*value.Texts)(&s.Join) }),
 	opKey(transform.Set, func(s *Settings) Value { return (*value.Texts)(&s.Set) }),
 	opKey(transform.Fraction, func(s *Settings) Value { return (*value.Texts)(&s.Fraction) }),
 	opKey(transform.Where, func(s *Settings) Value { return (*value.Texts)(&s.Where) }),

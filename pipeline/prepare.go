@@ -90,6 +90,9 @@ func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
 	if err := insideInput(ctx, &s); err != nil {
 		return nil, err
 	}
+	if err := s.openJoins(ctx, p); err != nil {
+		return nil, err
+	}
 	src, opened, err := s.open(ctx, p)
 	err = hintSkip(err)
 	if p.listing != nil {
@@ -291,6 +294,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 	if err != nil {
 		return shardify.Usage("%v", err)
 	}
+	s.joins.seal(list)
 	p.Plan, err = s.makePlan(ctx, p, src, o, convert.Request{
 		Grouping: s.grouping, Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
 		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, MaxSample: s.MaxSample, Lo: s.Range.Lo, Hi: s.Range.Hi,
@@ -302,6 +306,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 	if err != nil {
 		return s.leftError(err, o.Source)
 	}
+	p.Plan.Tables = s.joins.paths
 	if p.Plan.Refused != nil {
 		sink, p.FormatWhy = *instead, writers.WhyNot(p.Plan.Refused)
 	}

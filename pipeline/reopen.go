@@ -8,13 +8,13 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
+	"github.com/shardify/shardify/convert/group"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
-	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/writers"
 )
 
@@ -44,7 +44,7 @@ func Reopen(output string, s Settings) (*Prepared, error) {
 	if hasManifest(p.Store) {
 		p.State = StateComplete
 	}
-	p.finish(transform.Compile)
+	p.finish(p.compileJoins())
 	return p, nil
 }
 
@@ -60,6 +60,6 @@ func (p *Prepared) OpenSource(ctx context.Context) (err error) {
 		return nil
 	}
 	p.Plan.Table.FS = storage.NewBound(storages.Files)
-	p.Job.Source, err = openPlanned(ctx, src, p.Plan, p.Jobs)
+	p.Job.Source, err = group.Open(ctx, p.Plan, p.Plan.Table, p.Jobs, src.Open)
 	return err
 }

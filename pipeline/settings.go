@@ -40,6 +40,7 @@ type Settings struct {
 	MaxSample int64
 	OnError   string
 
+	Join        []string
 	Set         []string
 	Fraction    []string
 	Where       []string
@@ -87,6 +88,7 @@ type Settings struct {
 	split    *plan.Split
 	grouping *plan.Grouping // nil without
 	shape    transform.Settings
+	joins    joins
 	compile  flow.Compile // transform.Compile if nil
 	local    string       // folder for shards in the making; "" is the output folder
 	alone    bool         // this process does all of the plan

@@ -8,7 +8,6 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/internal/printable"
-	"github.com/shardify/shardify/transform"
 	"github.com/shardify/shardify/verify"
 )
 
@@ -30,7 +29,7 @@ func Verify(ctx context.Context, paths []string, o verify.Options, h Hooks) (*ve
 		return nil, shardify.Hint(shardify.Usage("want one folder, not %d", len(paths)), "to compare with inputs: "+o.Command+" "+printable.Quote(paths[0])+" --against "+printable.Quote(paths[1]))
 	}
 	if o.Compile == nil {
-		o.Compile = transform.Compile
+		o.Compile = joinsOf(o.Dir, o.Jobs)
 	}
 	if o.Progress == nil {
 		o.Progress = &verify.Progress{}

@@ -177,6 +177,7 @@ func appendSpans(b []byte, spans []shardify.Span) []byte {
 type places struct {
 	Roots   []string `json:"roots"`
 	Scratch string   `json:"scratch,omitempty"`
+	Tables  []string `json:"tables,omitempty"`
 	// MaxSample is not what the bytes depend on, but whether there are any.
 	MaxSample int64 `json:"max_sample,omitempty"`
 
@@ -213,7 +214,7 @@ func (p *Plan) places() (_ []byte, err error) {
 		}
 		roots[i] = abs
 	}
-	where := places{Roots: roots, LeftOut: p.Outside, MaxSample: p.MaxSample}
+	where := places{Roots: roots, Tables: p.Tables, LeftOut: p.Outside, MaxSample: p.MaxSample}
 	if p.ScratchPath != "" {
 		if where.Scratch, err = filepath.Abs(p.ScratchPath); err != nil {
 			return nil, err
@@ -468,6 +469,7 @@ func (p *Plan) parseHead(content, sched *varint.Reader) error {
 	if err != nil || uint64(len(where.Roots)) != roots {
 		return shardify.Corrupt(-1, "roots: %d, want %d: %v", len(where.Roots), roots, err)
 	}
+	p.Tables = where.Tables
 	p.Table.Roots, p.ScratchPath, p.Outside, p.MaxSample = where.Roots, where.Scratch, where.LeftOut, where.MaxSample
 	return nil
 }

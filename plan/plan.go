@@ -99,6 +99,9 @@ type Plan struct {
 	// Outside is what the listing of the inputs left out. No part of the digest: a file
 	// that is none of the format may come and go.
 	Outside []format.Leftover `json:"-"`
+	// Tables are the paths of the tables that operations join, in their order. No part of the
+	// digest: what is in them is.
+	Tables []string `json:"-"`
 	// ScratchPath is the folder of fragments; "" is a private one of the data set. No
 	// part of the digest.
 	ScratchPath string `json:"-"`

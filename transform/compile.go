@@ -9,7 +9,16 @@ import (
 
 // Compile is flow.Compile.
 func Compile(list []plan.Op, env flow.Env) (*flow.Pipeline, error) {
-	c := compiler{env: env, pipe: &flow.Pipeline{}, defs: map[string]*expr.Expr{}}
+	return CompileWith(nil)(list, env)
+}
+
+// CompileWith is Compile with the tables of joins, by the texts of JoinSpec.
+func CompileWith(tables map[string]*JoinTable) flow.Compile {
+	return func(list []plan.Op, env flow.Env) (*flow.Pipeline, error) { return compile(list, env, tables) }
+}
+
+func compile(list []plan.Op, env flow.Env, tables map[string]*JoinTable) (*flow.Pipeline, error) {
+	c := compiler{tables: tables, env: env, pipe: &flow.Pipeline{}, defs: map[string]*expr.Expr{}}
 	if err := c.lookAhead(list); err != nil {
 		return nil, err
 	}
@@ -34,10 +43,11 @@ func Compile(list []plan.Op, env flow.Env) (*flow.Pipeline, error) {
 }
 
 type compiler struct {
-	env   flow.Env
-	pipe  *flow.Pipeline
-	defs  map[string]*expr.Expr
-	stack *stackFields
+	env    flow.Env
+	tables map[string]*JoinTable
+	pipe   *flow.Pipeline
+	defs   map[string]*expr.Expr
+	stack  *stackFields
 }
 
 // lookAhead reads what earlier operations must know of later ones.

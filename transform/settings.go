@@ -107,6 +107,7 @@ func (s Settings) WithTotals(ctx context.Context, src format.Input, table *forma
 // Shown is an operation's text as it was given: a line for each value.
 func Shown(op plan.Op) []string {
 	text, _, _ := strings.Cut(op.Text, rulesLine)
+	text, _, _ = strings.Cut(text, tableLine)
 	return strings.Split(text, "\n")
 }
 

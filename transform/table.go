@@ -14,6 +14,7 @@ import (
 
 // Names of the operations, which are those of their flags and recipe keys.
 const (
+	Join     = "join"
 	Set      = "set"
 	Fraction = "fraction"
 	Where    = "where"
@@ -71,6 +72,12 @@ type fields struct {
 
 // Table has every kind of operation, in the order in which they run.
 var Table = []Kind{
+	{Name: Join, Value: "[NAME=]TABLE", Example: "truth=truth.parquet on=event_id", Help: "columns of a table, by a key", More: "take=COLUMN,... of them, missing=drop or missing=fill what has no row",
+		looks: looked(func(text string) (*tableJoin, error) { return newTableJoin(text, nil) }),
+		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
+			shown, _, _ := strings.Cut(text, tableLine)
+			return stage(newTableJoin(text, c.tables[shown]))
+		}},
 	{Name: Set, Value: "NAME=VALUE@GLOB", Example: "label=1@sig/*.root", Help: "a field that is constant for each input", More: "without @GLOB for all other inputs",
 		texts: byName, rules: setRules, looks: looked(parseName),
 		stage: func(c *compiler, text string, rules ruleRuns) (flow.Stage, error) {

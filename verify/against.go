@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/group"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
@@ -108,8 +109,8 @@ func (c *comparison) open(ctx context.Context) error {
 		}
 	}
 	c.now = table
-	c.source, err = openSource(ctx, c.o, p.Input, format.OpenArgs{
-		Table: table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: c.o.Jobs,
+	c.source, err = group.Open(ctx, p, table, c.o.Jobs, func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+		return openSource(ctx, c.o, p.Input, a)
 	})
 	return err
 }

@@ -78,6 +78,31 @@ func New(ctx context.Context, rows shardify.Source, table *format.Table, o plan.
 	return s, s.scan(ctx, env)
 }
 
+// Fills tells that missing values in lists are filled, by the option of formats that have one.
+func Fills(o format.Options) bool { return o["null-items"] == "fill" }
+
+// Open opens the inputs of a plan, as samples. table says where they are now.
+func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open func(context.Context, format.OpenArgs) (shardify.Source, error)) (shardify.Source, error) {
+	a := format.OpenArgs{Table: table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: jobs}
+	if p.Grouping == nil {
+		return open(ctx, a)
+	}
+	var err error
+	if a.State, err = Inner(p.State); err != nil {
+		return nil, err
+	}
+	rows, err := open(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	x, err := New(ctx, rows, table, *p.Grouping, Fills(a.Options), p.State, Env{})
+	if err != nil {
+		rows.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
 // schema finds what becomes of each field.
 func (s *Source) schema() error {
 	for _, names := range [][]string{s.opts.Keys, s.opts.Once} {

@@ -1,0 +1,231 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/internal/host"
+	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
+	"github.com/shardify/shardify/transform"
+)
+
+// joins are the tables that operations join.
+type joins struct {
+	tables map[string]*transform.JoinTable // by the texts of the operations
+	paths  []string
+}
+
+// openJoins reads the tables, and completes the texts of --join: the columns that are taken
+// are known by then.
+func (s *Settings) openJoins(ctx context.Context, p *Prepared) error {
+	texts := s.shape[transform.Join]
+	if len(texts) == 0 {
+		return nil
+	}
+	s.joins = joins{tables: map[string]*transform.JoinTable{}}
+	s.shape[transform.Join] = nil
+	for _, text := range texts {
+		j, err := transform.ParseJoin(text)
+		if err != nil {
+			return shardify.Usage("%v", err)
+		}
+		from := j.Table
+		t, err := readJoin(ctx, from, &j, poolLimit(p.Memory)/4, p.Jobs)
+		if err != nil {
+			return err
+		}
+		if from, err = storage.Abs(from); err != nil {
+			return err
+		}
+		j.Table = path.Base(strings.TrimRight(j.Table, "/"))
+		s.shape[transform.Join] = append(s.shape[transform.Join], j.Text())
+		s.joins.tables[j.Text()], s.joins.paths = t, append(s.joins.paths, from)
+	}
+	return nil
+}
+
+// seal writes what is in the tables into the operations.
+func (j *joins) seal(ops []plan.Op) {
+	for i := range ops {
+		if ops[i].Name == transform.Join {
+			ops[i] = transform.Opened(ops[i], j.tables[ops[i].Text])
+		}
+	}
+}
+
+// compileJoins makes the operations of a plan, whose tables are read when they are wanted first.
+func (p *Prepared) compileJoins() flow.Compile { return compileJoins(p.Plan, p.Memory, p.Jobs) }
+
+func compileJoins(p *plan.Plan, memory int64, jobs int) flow.Compile {
+	tables := sync.OnceValues(func() (map[string]*transform.JoinTable, error) {
+		out := map[string]*transform.JoinTable{}
+		for _, op := range p.Ops {
+			if op.Name != transform.Join {
+				continue
+			}
+			text := transform.Shown(op)[0]
+			j, err := transform.ParseJoin(text)
+			if err == nil && len(out) >= len(p.Tables) {
+				err = shardify.Corrupt(-1, "the plan does not say where %s is", j.Table)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if out[text], err = readJoin(context.Background(), p.Tables[len(out)], &j, poolLimit(memory)/4, jobs); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	})
+	return func(ops []plan.Op, env flow.Env) (*flow.Pipeline, error) {
+		t, err := tables()
+		if err != nil {
+			return nil, err
+		}
+		return transform.CompileWith(t)(ops, env)
+	}
+}
+
+// joinsOf is compileJoins for a data set that is looked at: its plan says where the tables are.
+func joinsOf(dir string, jobs int) flow.Compile {
+	return func(ops []plan.Op, env flow.Env) (*flow.Pipeline, error) {
+		if !slices.ContainsFunc(ops, func(o plan.Op) bool { return o.Name == transform.Join }) {
+			return transform.Compile(ops, env)
+		}
+		p, err := plan.Load(local.NewDir(dir, local.SyncNone))
+		if err != nil {
+			return nil, err
+		}
+		memory, _ := host.This().Budget(0)
+		return compileJoins(p, memory, jobs)(ops, env)
+	}
+}
+
+// readJoin reads a table into memory. Columns that are not named are all of them.
+func readJoin(ctx context.Context, from string, j *transform.JoinSpec, most int64, jobs int) (*transform.JoinTable, error) {
+	in, _, err := ChooseInput(ctx, "", []string{from})
+	if err != nil {
+		return nil, err
+	}
+	options, err := Pick(nil, in.Options)
+	if err != nil {
+		return nil, err
+	}
+	r := readers.Request{Inputs: []string{from}, Options: options, Jobs: jobs, Asked: true}
+	if j.Take != nil {
+		r.Columns = append(slices.Clone(j.Take), j.Key)
+	}
+	o, err := readers.Open(ctx, in, r)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Source.Close()
+	all, rows, err := whole(ctx, o.Source, most)
+	if err != nil {
+		return nil, shardify.Annotate(o.Args.Table.Locate(err), "join", from, "")
+	}
+	k := slices.IndexFunc(all, func(c shardify.Column) bool { return c.Name == j.Key })
+	if k < 0 {
+		return nil, shardify.Misuse("--join: there is no field %s in %s", j.Key, from)
+	}
+	key := all[k]
+	if all = slices.Delete(all, k, k+1); j.Take == nil {
+		for i := range all {
+			j.Take = append(j.Take, all[i].Name)
+		}
+	}
+	if len(all) == 0 {
+		return nil, shardify.Misuse("--join: %s has no column beside %s", from, j.Key)
+	}
+	t, err := transform.NewJoinTable(key, all, rows)
+	return t, shardify.Annotate(err, "join", from, "")
+}
+
+// whole reads all samples of a source into one column for each field, of most bytes in all.
+func whole(ctx context.Context, src shardify.Source, most int64) (all []shardify.Column, rows int, err error) {
+	for _, f := range src.Schema() {
+		c := shardify.Column{Field: f}
+		for range f.Levels {
+			c.Offsets = append(c.Offsets, []int64{0})
+		}
+		all = append(all, c)
+	}
+	var r shardify.Reader
+	run := uint32(0)
+	defer func() {
+		if r != nil {
+			r.Close()
+		}
+	}()
+	pool := shardify.NewPool(most)
+	var size int64
+	for sp, err := range src.Spans(ctx, plan.SpanBytes) {
+		if err != nil {
+			return nil, 0, err
+		}
+		if r == nil || run != sp.Run {
+			if r != nil {
+				r.Close()
+			}
+			if r, err = src.Reader(sp.Run); err != nil {
+				return nil, 0, err
+			}
+			run = sp.Run
+		}
+		if size += sp.Bytes; size > most {
+			return nil, 0, shardify.Hint(fmt.Errorf("a table of more than %s; a sixth of --memory is for tables: %w", shardify.FormatSize(most), shardify.ErrUnsupported), "give it more: --memory, or take fewer columns: take=COLUMN,...")
+		}
+		mem, err := pool.Grant(ctx, sp.Bytes)
+		if err != nil {
+			return nil, 0, err
+		}
+		b, err := r.Read(ctx, sp, mem)
+		if err == nil {
+			appendAll(all, b, rows)
+			rows += b.Samples
+		}
+		mem.Release()
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	return all, rows, nil
+}
+
+// appendAll adds a batch to columns of so many rows.
+func appendAll(all []shardify.Column, b *shardify.Batch, rows int) {
+	mark := func(dst []byte, n int) []byte {
+		for range n {
+			dst = append(dst, 1)
+		}
+		return dst
+	}
+	for i := range all {
+		to, from := &all[i], &b.Columns[i]
+		if from.Valid != nil && to.Valid == nil {
+			to.Valid = mark(nil, rows)
+		}
+		switch {
+		case from.Valid != nil:
+			to.Valid = append(to.Valid, from.Valid...)
+		case to.Valid != nil:
+			to.Valid = mark(to.Valid, b.Samples)
+		}
+		to.Data = append(to.Data, from.Data...)
+		for l, o := range from.Offsets {
+			base := to.Offsets[l][len(to.Offsets[l])-1]
+			for _, n := range o[1:] {
+				to.Offsets[l] = append(to.Offsets[l], base+n)
+			}
+		}
+	}
+}

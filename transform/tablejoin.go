@@ -1,0 +1,345 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/plan"
+)
+
+// JoinSpec is a value of --join: columns of a table, by a key.
+type JoinSpec struct {
+	Name    string   // the fields are NAME_COLUMN; "" takes the names of the columns
+	Table   string   // a file, or what else has rows
+	Field   string   // of the samples
+	Key     string   // of the table
+	Take    []string // columns; nil is all
+	Missing string   // JoinFail, JoinDrop, JoinFill
+}
+
+// Choices of JoinSpec.Missing: samples, or elements, whose key has no row.
+const (
+	JoinFail = "fail"
+	JoinDrop = "drop"
+	JoinFill = "fill"
+)
+
+// tableLine begins the line of an operation's text that says what was in the table when the
+// plan was made.
+const tableLine = "\ntable: "
+
+// ParseJoin parses [NAME=]TABLE[ on=FIELD[=KEY]][ take=COLUMN,...][ missing=fail|drop|fill].
+func ParseJoin(text string) (j JoinSpec, err error) {
+	text, _, _ = strings.Cut(text, tableLine)
+	bad := func() error {
+		return said("join", text, fmt.Errorf("want [NAME=]TABLE on=KEY[ take=COLUMN,...][ missing=fail|drop|fill], as in --join 'truth=truth.parquet on=event_id'"))
+	}
+	words, on := strings.Fields(text), ""
+	j.Missing = JoinFail
+	for len(words) > 0 {
+		key, value, ok := strings.Cut(words[len(words)-1], "=")
+		if !ok || !slices.Contains([]string{"on", "take", "missing"}, key) || len(words) == 1 {
+			break
+		}
+		switch key {
+		case "on":
+			on = value
+		case "take":
+			j.Take = strings.Split(value, ",")
+		case "missing":
+			j.Missing = value
+		}
+		words = words[:len(words)-1]
+	}
+	rest := strings.Join(words, " ")
+	if name, table, ok := strings.Cut(rest, "="); ok && !strings.ContainsAny(name, "/\\.:") {
+		j.Name, rest = name, table
+	}
+	j.Table = rest
+	j.Field, j.Key, _ = strings.Cut(on, "=")
+	if j.Key == "" {
+		j.Key = j.Field
+	}
+	if j.Table == "" || j.Field == "" || j.Missing != JoinFail && j.Missing != JoinDrop && j.Missing != JoinFill || slices.Contains(j.Take, "") {
+		return j, bad()
+	}
+	return j, nil
+}
+
+// Opened is an operation that joins a table, which must be the same whenever it is carried out.
+func Opened(op plan.Op, t *JoinTable) plan.Op { op.Text += tableLine + t.Digest; return op }
+
+// Text is the value that ParseJoin reads.
+func (j JoinSpec) Text() string {
+	name := ""
+	if j.Name != "" {
+		name = j.Name + "="
+	}
+	return fmt.Sprintf("%s%s on=%s=%s take=%s missing=%s", name, j.Table, j.Field, j.Key, strings.Join(j.Take, ","), j.Missing)
+}
+
+// made is the field of a column.
+func (j *JoinSpec) made(column string) string {
+	if j.Name == "" {
+		return column
+	}
+	return j.Name + "_" + column
+}
+
+// tableJoin adds columns of a table to samples, or to the elements of lists.
+type tableJoin struct {
+	JoinSpec
+	text  string
+	table *JoinTable
+	col   int // the key
+	n     int
+	lists bool
+	group []int             // columns counted like the key
+	cols  []shardify.Column // of the table, as they are taken
+	out   []shardify.Field
+}
+
+func newTableJoin(text string, table *JoinTable) (*tableJoin, error) {
+	spec, err := ParseJoin(text)
+	if err != nil {
+		return nil, err
+	}
+	shown, digest, ok := strings.Cut(text, tableLine)
+	if ok && table != nil && table.Digest != digest {
+		return nil, fmt.Errorf("--join '%s': the table is not what it was when the plan was made: %w", shown, shardify.ErrChanged)
+	}
+	return &tableJoin{JoinSpec: spec, text: shown, table: table}, nil
+}
+
+func (j *tableJoin) fields() (f fields) {
+	f.named = []string{j.Field}
+	for _, c := range j.Take {
+		f.made = append(f.made, j.made(c))
+	}
+	return f
+}
+
+// Schema adds the fields.
+func (j *tableJoin) Schema(in []shardify.Field) ([]shardify.Field, error) {
+	if j.table == nil {
+		return nil, shardify.Unsupported("--join '%s': the table is not open", j.text)
+	}
+	i, err := lookup(in, j.Field)
+	if err != nil {
+		return nil, within(j.text, err)
+	}
+	f := in[i]
+	j.col, j.n, j.group = i, len(in), nil
+	text := f.DType == shardify.U8 && f.Media != "" && f.Media != "image"
+	j.lists = f.Levels == 1+btoi(text)
+	if text != j.table.text {
+		kind := func(text bool) string {
+			if text {
+				return "text"
+			}
+			return "numbers"
+		}
+		return nil, within(j.text, fmt.Errorf("%s is %s in the table and %s in the samples", j.Key, kind(j.table.text), kind(text)))
+	}
+	if f.Levels > 2 || f.Levels-btoi(text) > 1 || len(f.Shape) > 0 || f.Ragged {
+		return nil, within(j.text, fmt.Errorf("%s is neither a key nor a list of keys", f.Name))
+	}
+	out := slices.Clone(in)
+	j.cols, j.out = nil, nil
+	for _, c := range j.table.cols {
+		if err := taken(out, j.made(c.Name)); err != nil {
+			return nil, within(j.text, fmt.Errorf("%w: give the table a name, as in --join t=TABLE", err))
+		}
+		to := c.Field
+		to.Name, to.Counter = j.made(c.Name), ""
+		known := !slices.Contains(c.Valid[:j.table.rows], 0)
+		if !j.lists {
+			to.Nullable = j.Missing == JoinFill || !known
+			if !to.Nullable {
+				c.Valid = nil
+			}
+		} else if c, err = j.element(c, known); err != nil {
+			return nil, within(j.text, err)
+		} else {
+			to.Nullable, to.Levels, to.Counter = false, to.Levels+1, f.Counter
+			if to.Counter == "" {
+				to.Counter = f.Name
+			}
+		}
+		j.cols, j.out, out = append(j.cols, c), append(j.out, to), append(out, to)
+	}
+	if j.lists {
+		for k := range in {
+			if k == i || f.Counter != "" && in[k].Counter == f.Counter {
+				if in[k].Ragged || in[k].Media != "" && in[k].Levels == 1 {
+					continue
+				}
+				j.group = append(j.group, k)
+			}
+		}
+		if f.Counter == "" {
+			out[i].Counter = f.Name
+		}
+	}
+	return out, nil
+}
+
+// element is a column that is taken for elements of lists, which have no place for missing
+// values.
+func (j *tableJoin) element(c shardify.Column, known bool) (shardify.Column, error) {
+	if c.Levels > 1 {
+		return c, fmt.Errorf("%s has lists, which would become three levels", c.Name)
+	}
+	if c.DType.IsFloat() {
+		c.Data = slices.Clone(c.Data)
+		nan, err := number("nan", c.DType)
+		if err != nil {
+			return c, err
+		}
+		for i, ok := range c.Valid {
+			if from, to := c.Range(i, i+1); ok == 0 && c.Levels == 0 {
+				repeat(c.Data[from:to], nan)
+			}
+		}
+	} else if !known || j.Missing == JoinFill {
+		return c, fmt.Errorf("%s of %s has no value for what is missing: missing=drop, or take= other columns", c.Name, c.DType)
+	}
+	c.Valid = nil
+	return c, nil
+}
+
+// Cost is the new columns, a row number for each key, and a copy of what is left.
+func (j *tableJoin) Cost([]shardify.Field) shardify.Cost {
+	var each float64
+	for i := range j.cols {
+		each += float64(len(j.cols[i].Data))/float64(max(j.table.rows, 1)) + 16
+	}
+	if j.lists {
+		return shardify.Cost{Growth: 3 + each/4, Sample: 16}
+	}
+	return shardify.Cost{Growth: 1, Sample: int64(each) + 32}
+}
+
+// Apply joins.
+func (j *tableJoin) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shardify.Batch, error) {
+	if err := match(b, j.n); err != nil {
+		return nil, err
+	}
+	key := &b.Columns[j.col]
+	n := b.Samples
+	if j.lists {
+		n = int(key.Offsets[0][b.Samples])
+	}
+	rows := shardify.View[int32](mem.Alloc(4 * n))
+	missing := j.table.find(rows, key, mem)
+	if missing > 0 {
+		if j.Missing == JoinFail {
+			return nil, j.none(b, rows)
+		}
+		var err error
+		if j.Missing == JoinDrop {
+			if b, rows, err = j.drop(b, rows, mem); err != nil {
+				return nil, err
+			}
+		}
+	}
+	from := &shardify.Batch{Samples: j.table.rows + 1, Columns: j.cols}
+	t, err := from.Take(rows, mem)
+	if err != nil {
+		return nil, err
+	}
+	out := fork(b)
+	for i := range t.Columns {
+		c := t.Columns[i]
+		if j.lists {
+			c.Offsets = append([][]int64{b.Columns[j.col].Offsets[0]}, c.Offsets...)
+		}
+		c.Field = j.out[i]
+		out.Columns = append(out.Columns, c)
+	}
+	if j.lists {
+		out.Columns[j.col].Counter = j.out0(b)
+	}
+	if missing > 0 {
+		what := "samples"
+		if j.lists {
+			what = "elements"
+		}
+		count(out, int64(missing), "join %s: %s without a row", j.Table, what)
+	}
+	return out, nil
+}
+
+// out0 is the counter of the key.
+func (j *tableJoin) out0(b *shardify.Batch) string {
+	if f := &b.Columns[j.col]; f.Counter != "" {
+		return f.Counter
+	}
+	return j.Field
+}
+
+// none is the error about the first key without a row.
+func (j *tableJoin) none(b *shardify.Batch, rows []int32) error {
+	i := slices.Index(rows, int32(j.table.rows))
+	key := &b.Columns[j.col]
+	sample := i
+	if j.lists {
+		for sample = 0; key.Offsets[0][sample+1] <= int64(i); sample++ {
+		}
+	}
+	one := JoinTable{text: j.table.text, signed: true, nums: []uint64{0}}
+	if one.text {
+		o := key.Offsets[key.Levels-1]
+		one.data, one.ends = key.Data[o[i]:o[i+1]], []int64{0, o[i+1] - o[i]}
+	} else {
+		c := shardify.Column{Field: key.Field, Data: key.Data[i*key.DType.Size() : (i+1)*key.DType.Size()]}
+		c.Data = slices.Clone(c.Data)
+		one.signed, _ = whole(one.nums, &c)
+	}
+	err := shardify.Mismatch("%s %s has no row in %s; missing=drop leaves such out, missing=fill marks them", j.Field, one.shown(0), j.Table)
+	return atSample(err, b, sample)
+}
+
+// drop leaves out the samples, or the elements, without a row.
+func (j *tableJoin) drop(b *shardify.Batch, rows []int32, mem *shardify.Arena) (*shardify.Batch, []int32, error) {
+	none := int32(j.table.rows)
+	kept := shardify.View[int32](mem.Alloc(4 * len(rows)))[:0]
+	for _, r := range rows {
+		if r != none {
+			kept = append(kept, r)
+		}
+	}
+	if !j.lists {
+		keep := mem.Alloc(b.Samples)
+		for i, r := range rows {
+			keep[i] = byte(btoi(r != none))
+		}
+		out, err := selected(b, keep, mem)
+		return out, kept, err
+	}
+	o := b.Columns[j.col].Offsets[0]
+	pairs := make([]pair, 0, len(kept))
+	offsets := mem.Int64s(b.Samples + 1)
+	offsets[0] = 0
+	for i := range b.Samples {
+		for k := o[i]; k < o[i+1]; k++ {
+			if rows[k] != none {
+				pairs = append(pairs, pair{at: k})
+			}
+		}
+		offsets[i+1] = int64(len(pairs))
+	}
+	out := fork(b)
+	for _, c := range j.group {
+		if err := sameLengths(b, j.col, c); err != nil {
+			return nil, nil, err
+		}
+		to := &out.Columns[c]
+		reorder(to, pairs, mem)
+		to.Offsets = slices.Clone(to.Offsets)
+		to.Offsets[0] = offsets
+	}
+	return out, kept, nil
+}

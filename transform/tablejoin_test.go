@@ -1,0 +1,196 @@
+package transform
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+)
+
+// ints is a column of integers.
+func ints(name string, values ...int64) shardify.Column {
+	c := shardify.Column{Field: shardify.Field{Name: name, DType: shardify.I64}}
+	for _, v := range values {
+		c.Data = binary.LittleEndian.AppendUint64(c.Data, uint64(v))
+	}
+	return c
+}
+
+// words is a column of texts.
+func words(name string, values ...string) shardify.Column {
+	c := shardify.Column{Field: shardify.Field{Name: name, DType: shardify.U8, Levels: 1, Media: "txt"}, Offsets: [][]int64{{0}}}
+	for _, v := range values {
+		c.Data = append(c.Data, v...)
+		c.Offsets[0] = append(c.Offsets[0], int64(len(c.Data)))
+	}
+	return c
+}
+
+// aligned copies a column into an arena.
+func aligned(c shardify.Column, mem *shardify.Arena) shardify.Column {
+	data := mem.Alloc(len(c.Data))
+	copy(data, c.Data)
+	c.Data = data
+	return c
+}
+
+func tableOfKeys(t *testing.T, keys ...int64) *JoinTable {
+	t.Helper()
+	var v []int64
+	var w []string
+	for _, k := range keys {
+		v, w = append(v, 10*k), append(w, fmt.Sprint("w", k))
+	}
+	table, err := NewJoinTable(ints("k", keys...), []shardify.Column{ints("v", v...), words("w", w...)}, len(keys))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// TestJoinsFindWhatAMapFinds: dense and sparse keys, one for a sample and lists of them.
+func TestJoinsFindWhatAMapFinds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		wide := []int64{20, 1 << 62}[rng.IntN(2)]
+		draw := func() int64 { return rng.Int64N(wide)%(int64(1)<<uint(4+rng.IntN(58))) - 8 }
+		rows := map[int64]int{}
+		var keys []int64
+		for range rng.IntN(30) {
+			if k := draw(); rows[k] == 0 {
+				keys = append(keys, k)
+				rows[k] = len(keys)
+			}
+		}
+		table := tableOfKeys(t, keys...)
+		var have []int64
+		for range 1 + rng.IntN(40) {
+			if len(keys) > 0 && rng.IntN(3) > 0 {
+				have = append(have, keys[rng.IntN(len(keys))])
+			} else {
+				have = append(have, draw())
+			}
+		}
+		mem := arena(t)
+		missing := []string{JoinDrop, JoinFill}[rng.IntN(2)]
+		tj := made[*tableJoin](t)(newTableJoin("t=table on=k take=v,w missing="+missing, table))
+		b := &shardify.Batch{Samples: len(have), Columns: []shardify.Column{aligned(ints("k", have...), mem)}}
+		if _, err := tj.Schema(schemaOf(b)); err != nil {
+			t.Fatal(err)
+		}
+		out, err := tj.Apply(b, 0, mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := 0
+		for _, k := range have {
+			row := rows[k]
+			if row == 0 && missing == JoinDrop {
+				continue
+			}
+			want, valid, text := 10*k, byte(1), fmt.Sprint("w", k)
+			if row == 0 {
+				want, valid, text = 0, 0, ""
+			}
+			v, w := &out.Columns[1], &out.Columns[2]
+			from, to := w.Range(i, i+1)
+			ok := v.Valid == nil || v.Valid[i] == valid
+			if shardify.View[int64](v.Data)[i] != want || string(w.Data[from:to]) != text || !ok {
+				t.Fatalf("key %d: %d %q, want %d %q", k, shardify.View[int64](v.Data)[i], w.Data[from:to], want, text)
+			}
+			i++
+		}
+		if i != out.Samples {
+			t.Fatalf("%d samples, want %d", out.Samples, i)
+		}
+	}
+}
+
+func TestJoinsOfLists(t *testing.T) {
+	mem := arena(t)
+	o := []int64{0, 3, 3, 5}
+	list := func(c shardify.Column) shardify.Column {
+		c = aligned(c, mem)
+		c.Levels, c.Offsets, c.Counter = 1, [][]int64{o}, "hits"
+		return c
+	}
+	b := &shardify.Batch{Samples: 3, Columns: []shardify.Column{list(ints("k", 1, 5, 2, 2, 7)), list(ints("x", 10, 11, 12, 13, 14))}}
+	table := tableOfKeys(t, 7, 2, 1)
+	tj := made[*tableJoin](t)(newTableJoin("table on=k take=v,w missing=drop", table))
+	schema, err := tj.Schema(schemaOf(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := tj.Apply(b, 0, mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Match(schema); err != nil {
+		t.Fatal(err)
+	}
+	num := func(i int) []int64 { return shardify.View[int64](out.Columns[i].Data) }
+	if !slices.Equal(num(1), []int64{10, 12, 13, 14}) || !slices.Equal(num(2), []int64{10, 20, 20, 70}) || string(out.Columns[3].Data) != "w1w2w2w7" {
+		t.Errorf("%v %v %q", num(1), num(2), out.Columns[3].Data)
+	}
+	if !slices.Equal(out.Columns[2].Offsets[0], []int64{0, 2, 2, 4}) || out.Columns[2].Counter != "hits" {
+		t.Errorf("%v", out.Columns[2])
+	}
+	for text, want := range map[string]string{
+		"table on=k take=v,w":              "k 5 has no row in table",
+		"table on=k take=v,w missing=fill": "no value for what is missing",
+		"x=table on=k take=v":              "k 5 has no row",
+		"table on=kk take=v":               "kk",
+	} {
+		tj := made[*tableJoin](t)(newTableJoin(text, table))
+		_, err := tj.Schema(schemaOf(b))
+		if err == nil {
+			_, err = tj.Apply(b, 0, mem)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	again := tableOfKeys(t, 7, 2, 3)
+	if _, err := newTableJoin("table on=k take=v"+tableLine+table.Digest, again); err == nil {
+		t.Error("a table that has changed is taken")
+	}
+	if _, err := newTableJoin("table on=k take=v"+tableLine+table.Digest, table); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTablesThatAreRefused(t *testing.T) {
+	half := shardify.Column{Field: shardify.Field{Name: "k", DType: shardify.F64}, Data: shardify.Bytes([]float64{1, 1.5})}
+	gap := ints("k", 1, 2)
+	gap.Valid = []byte{1, 0}
+	list := ints("k", 1, 2)
+	list.Levels, list.Offsets = 1, [][]int64{{0, 1, 2}}
+	for want, key := range map[string]shardify.Column{
+		"k 5 stands in rows 0 and 1":       ints("k", 5, 5),
+		"k 1 stands in rows 0 and 1":       ints("k", 1, 1),
+		`k "a" stands in rows 0 and 1`:     words("k", "a", "a"),
+		"row 1: k is no whole number":      half,
+		"row 1 has no k":                   gap,
+		"k is a list":                      list,
+		"k 99999999 stands in rows 0 and ": ints("k", 99999999, 99999999),
+	} {
+		if _, err := NewJoinTable(key, []shardify.Column{ints("v", 1, 2)}, 2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	for _, text := range []string{"", "on=k", "t=", "table", "table on=k missing=never", "table on=k take=a,,b"} {
+		if _, err := ParseJoin(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	if j, err := ParseJoin("truth=/data/my table.parquet on=event=id take=a,b missing=drop"); err != nil || j.Table != "/data/my table.parquet" || j.Name != "truth" || j.Field != "event" || j.Key != "id" || len(j.Take) != 2 {
+		t.Errorf("%+v %v", j, err)
+	}
+	if j, err := ParseJoin("/data/run=5/t.parquet on=event"); err != nil || j.Table != "/data/run=5/t.parquet" || j.Key != "event" {
+		t.Errorf("%+v %v", j, err)
+	}
+}
