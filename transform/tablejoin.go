@@ -217,7 +217,7 @@ func (j *tableJoin) Cost([]shardify.Field) shardify.Cost {
 		each += float64(len(j.cols[i].Data))/float64(max(j.table.rows, 1)) + 16
 	}
 	if j.lists {
-		return shardify.Cost{Growth: 3 + each/4, Sample: 16}
+		return shardify.Cost{Growth: 3 + float64(each/4), Sample: 16}
 	}
 	return shardify.Cost{Growth: 1, Sample: int64(each) + 32}
 }

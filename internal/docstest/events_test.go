@@ -65,8 +65,8 @@ func TestPulsesTrain(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
-	if !has(python, "torch") {
-		t.Skip("the Python module torch is not here")
+	if testing.Short() || !has(python, "torch") {
+		t.Skip("without training: it is long, or the Python module torch is not here")
 	}
 	if _, err := os.Stat(filepath.Join(root, "python/shardify/_shardify.so")); err != nil {
 		t.Skip("shardify.Loader's library is not built: sh python/pylib.sh")
