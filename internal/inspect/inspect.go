@@ -101,6 +101,9 @@ func Inputs(ctx context.Context, r Request) (*Report, error) {
 			rep.Facts = append(rep.Facts, n.Notes()...)
 		}
 	}
+	if fact := repeats(ctx, o.Source); fact != "" {
+		rep.Facts = append(rep.Facts, fact)
+	}
 	checked := images{table: o.Args.Table, files: r.Format.Name == "files", left: mostPixels}
 	if turned := exif.Look(ctx, o.Source, exif.InspectImages, checked.look); turned != "" {
 		rep.Facts = append(rep.Facts, turned)

@@ -65,6 +65,7 @@ PEERS = {
     "uproot": "uproot",
     "hdf5": "hdf5",
     "parquet": "parquet",
+    "groups": "parquet",
     "shape": "shape",
 }
 # Data set -> arguments of convert. HF datasets wants the same members in every
