@@ -496,3 +496,36 @@ func TestChangesSinceThePlanAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestEncodedKeysHaveTheOrderOfKeys: texts may hold zero bytes, and numbers are of either sign.
+func TestEncodedKeysHaveTheOrderOfKeys(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	var rows []row
+	for range 200 {
+		w := row{key: rng.Int64N(5) - 2}
+		for range rng.IntN(4) {
+			w.text += string([]byte{[]byte{0, 1, 0xfe, 0xff, 'a'}[rng.IntN(5)]})
+		}
+		rows = append(rows, w)
+	}
+	table := &rowsOf{inputs: [][]row{rows}, step: 200}
+	r, _ := table.Reader(0)
+	mem, _ := shardify.NewPool(1<<20).Grant(t.Context(), 1<<12)
+	b, err := r.Read(t.Context(), shardify.Span{Hi: 200}, mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, names := range [][]string{{"text", "key"}, {"key", "text"}} {
+		var v view
+		if err := (&keys{names: names}).look(&v, b); err != nil {
+			t.Fatal(err)
+		}
+		for i := range rows {
+			for k := range rows {
+				if have, want := bytes.Compare(v.encode(nil, i), v.encode(nil, k)), v.compare(i, k); have != want {
+					t.Fatalf("%v: %q and %q: order %d, encoded %d", names, rows[i].text, rows[k].text, want, have)
+				}
+			}
+		}
+	}
+}
