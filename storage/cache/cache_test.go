@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -360,6 +361,10 @@ func child(dir string) int {
 		fmt.Println(err)
 		return 1
 	}
+	go func() { // the test that started it has ended
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
 	r := rand.New(rand.NewPCG(uint64(seed), 3))
 	fetched := int64(0)
 	fmt.Println("ready")
@@ -394,7 +399,11 @@ func startChild(t testing.TB, dir string, seed, rounds int, most int64, more ...
 	cmd.Env = append(cmd.Env, more...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
+	_, err := cmd.StdinPipe() // it ends with this process, and the child with it
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return cmd, &out
@@ -516,6 +525,9 @@ func TestAFullDisk(t *testing.T) {
 	t.Log(said[0])
 	limited := exec.Command("sh", "-c", `ulimit -f 200; exec "$0"`, os.Args[0])
 	limited.Env = append(os.Environ(), "CACHE_CHILD="+t.TempDir(), "CACHE_SEED=1", "CACHE_ROUNDS=100", fmt.Sprint("CACHE_MOST=", 64<<20))
+	if _, err := limited.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	b, err := limited.CombinedOutput()
 	if err != nil || !strings.Contains(string(b), "file too large") {
 		t.Errorf("%v: %s", err, b)
