@@ -93,11 +93,9 @@ const (
 
 // column is a column of a file, and what it becomes.
 type column struct {
-	at       int // in the file
 	kind     kind
 	dtype    shardify.DType
 	nullable bool
-	bytes    int64 // of texts
 }
 
 // void has a type that nobody knows.

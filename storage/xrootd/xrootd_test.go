@@ -406,7 +406,7 @@ func cluster(t *testing.T) (address string, dirs [2]string, kill func(server int
 	})
 	for i, name := range []string{"rdr", "ds0", "ds1"} {
 		dir := filepath.Join(top, name)
-		role := fmt.Sprintf("all.role manager\ncms.delay startup 2 lookup 1\n")
+		role := "all.role manager\ncms.delay startup 2 lookup 1\n"
 		port := ports[0]
 		if i > 0 {
 			dirs[i-1] = filepath.Join(dir, "data/pub")

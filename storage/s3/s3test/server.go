@@ -42,7 +42,6 @@ type Server struct {
 	changes int
 	last    int
 	dead    bool
-	log     []string
 	reads   int
 }
 
