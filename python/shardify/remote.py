@@ -6,10 +6,12 @@ import ctypes
 import json
 import mmap
 import re
-from typing import Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from . import clib
 from .errors import corrupt
+
+if TYPE_CHECKING:
+    from . import clib
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+-]*://")
 
@@ -22,9 +24,15 @@ def is_remote(path: str) -> bool:
     return _ADDRESS.match(path) is not None
 
 
+def _library() -> clib.Library:
+    from . import clib  # local data sets are opened without it
+
+    return clib.load()
+
+
 def text(path: str, most: int) -> bytes:
     """All of a small file."""
-    lib, size = clib.load(), ctypes.c_int64()
+    lib, size = _library(), ctypes.c_int64()
     lib.call(lib.file_size, path.encode(), ctypes.byref(size))
     if size.value > most:
         raise corrupt(path, "more than %d bytes" % most)
@@ -44,7 +52,7 @@ class File:
         """All of the file; of an mmap shard, which has samples, the header and some tensors."""
         wanted = {"name": self.path, "digest": digest, "samples": samples, "tensors": list(tensors)}
         request = json.dumps(wanted).encode()
-        lib = clib.load()
+        lib = _library()
         to = (ctypes.c_char * self.size).from_buffer(self.map)
         lib.call(lib.file, request, len(request), ctypes.addressof(to), self.size)
         return memoryview(self.map).toreadonly()
