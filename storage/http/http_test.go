@@ -269,6 +269,25 @@ func TestAChangedFileIsAnError(t *testing.T) {
 	}
 }
 
+// TestAReadThatFailsSaysHowFarItCame: callers take a full count for success.
+func TestAReadThatFailsSaysHowFarItCame(t *testing.T) {
+	s := &server{content: content(32 << 20), etag: `"a"`}
+	f, address := start(t, s)
+	x := open(t, f, address+"/x.bin")
+	s.fault = func(_ int64, w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.Header.Get("Range"), fmt.Sprintf("bytes=%d-", 1<<20+8<<20)) {
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		}
+		return false
+	}
+	b := make([]byte, 24<<20)
+	n, err := x.ReadAt(b, 1<<20)
+	if n != 8<<20 || err == nil || !bytes.Equal(b[:n], s.content[1<<20:][:n]) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
 // TestServersWithoutRanges give small files whole, and an error for large ones.
 func TestServersWithoutRanges(t *testing.T) {
 	size := 300_000

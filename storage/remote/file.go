@@ -422,7 +422,8 @@ func (f *File) settle(ctx context.Context, e *extent, b []byte, err error) {
 	close(e.done)
 }
 
-// straight reads into the caller's memory, by several requests at once. Nothing is kept.
+// straight reads into the caller's memory, by several requests at once. Nothing is kept. It
+// tells how many bytes came before the first that did not.
 func (f *File) straight(ctx context.Context, b []byte, off int64) (int, error) {
 	var wg sync.WaitGroup
 	errs := make([]error, (len(b)+blockBytes-1)/blockBytes)
@@ -430,7 +431,12 @@ func (f *File) straight(ctx context.Context, b []byte, off int64) (int, error) {
 		wg.Go(func() { errs[i] = f.read(ctx, b[at:min(at+blockBytes, len(b))], off+int64(at)) })
 	}
 	wg.Wait()
-	return len(b), cmp.Or(errs...)
+	for i, err := range errs {
+		if err != nil {
+			return i * blockBytes, err
+		}
+	}
+	return len(b), nil
 }
 
 // read reads a range from the cache on disk, and fetches what is missing there.
