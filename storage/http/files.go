@@ -84,13 +84,7 @@ func shown(name string) string {
 	if i := strings.IndexByte(name, '?'); i >= 0 {
 		name = name[:i] + "?..."
 	}
-	if scheme, rest, ok := strings.Cut(name, "://"); ok {
-		host, path, _ := strings.Cut(rest, "/")
-		if i := strings.LastIndexByte(host, '@'); i >= 0 {
-			return scheme + "://" + host[i+1:] + "/" + path
-		}
-	}
-	return name
+	return remote.WithoutLogin(name)
 }
 
 // signs reports whether a parameter of a query signs the address, for a time: that of S3, Google,

@@ -353,6 +353,11 @@ func TestWhatIsRefused(t *testing.T) {
 	if _, err := f.Open(bg, strings.Replace(address, "://", "://me:PASS@", 1)+"/x"); !errors.Is(err, shardify.ErrUnsupported) || strings.Contains(err.Error(), "PASS") {
 		t.Error(err)
 	}
+	for _, name := range []string{"https://me:hidden/ab@host/x", "https://me:ab/hidden@host/x", "https://me:ab?hidden@host/x"} {
+		if _, err := f.Open(bg, name); err == nil || strings.Contains(err.Error(), "hidden") {
+			t.Error(err)
+		}
+	}
 	if info, err := f.Stat(bg, address+"/dir"); err != nil || info.Type != storage.Folder {
 		t.Error(info, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/shardify/shardify/storage"
@@ -505,6 +506,23 @@ func Failed(op, name string, err error) error {
 		return err
 	}
 	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
+// WithoutLogin is an address without the name and password before its server. Passwords may
+// have slashes: what stands where a port should, hides all.
+func WithoutLogin(name string) string {
+	scheme, rest, ok := strings.Cut(name, "://")
+	if !ok {
+		return name
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	if i := strings.LastIndexByte(host, '@'); i >= 0 {
+		return scheme + "://" + rest[i+1:]
+	}
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && host[0] != '[' && strings.Trim(host[i+1:], "0123456789") != "" {
+		return scheme + "://..."
+	}
+	return name
 }
 
 func (f *File) failed(off int64, n int, err error) error {

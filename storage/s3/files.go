@@ -56,12 +56,7 @@ func (f *Files) at(name string) (c *client, key string, err error) {
 
 // failed is an error of a call for an address, without a name and password in it.
 func failed(op, name string, err error) error {
-	scheme, place, _ := strings.Cut(name, "://")
-	bucket, key, _ := strings.Cut(place, "/")
-	if i := strings.LastIndexByte(bucket, '@'); i >= 0 {
-		name = scheme + "://" + bucket[i+1:] + "/" + key
-	}
-	return remote.Failed(op, name, err)
+	return remote.Failed(op, remote.WithoutLogin(name), err)
 }
 
 // object is an object that was looked at.

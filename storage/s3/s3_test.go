@@ -474,8 +474,10 @@ func TestPlacesOfBuckets(t *testing.T) {
 			t.Errorf("%s at %q: %s", c.name, c.endpoint, url)
 		}
 	}
-	if _, err := files().Open(bg, "s3://ID:hidden@bucket/x"); err == nil || strings.Contains(err.Error(), "hidden") {
-		t.Error(err)
+	for _, name := range []string{"s3://ID:hidden@bucket/x", "s3://ID:ab/hidden@bucket/x", "s3://ID:hidden/ab@bucket/x"} {
+		if _, err := files().Open(bg, name); err == nil || strings.Contains(err.Error(), "hidden") {
+			t.Error(err)
+		}
 	}
 }
 

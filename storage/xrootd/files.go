@@ -103,10 +103,10 @@ func parse(name string) (p place, file string, err error) {
 	return place{host, strings.EqualFold(scheme, "roots") || strings.EqualFold(scheme, "xroots")}, file, nil
 }
 
-// shown is an address without what follows a ?, which may be a token.
+// shown is an address without its login, and without what follows a ?, which may be a token.
 func shown(name string) string {
 	before, _, _ := strings.Cut(name, "?")
-	return before
+	return remote.WithoutLogin(before)
 }
 
 func failed(op, name string, err error) error { return remote.Failed(op, shown(name), err) }
