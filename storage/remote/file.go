@@ -391,6 +391,9 @@ func (f *File) fetch(ctx context.Context, all []*extent) {
 		}
 		parts, missing = append(parts, Part{e.lo, b}), append(missing, e)
 	}
+	if len(parts) == 0 {
+		return
+	}
 	n := 0
 	err := f.host.Do(ctx, func(ctx context.Context) error {
 		if n == len(parts) {

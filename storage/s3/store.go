@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/minio/minio-go/v7"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
@@ -137,7 +139,7 @@ func (s *Store) published(ctx context.Context, name string, err error) error {
 // Moves is a number that changes while bytes come or are sent.
 func (s *Store) Moves() int64 { return s.written.Load() }
 
-// SetJob has no use: the server does not tell whose an upload is.
+// SetJob names who makes scratch files. The server does not tell whose an upload is.
 func (s *Store) SetJob(job, restart string) { s.scratch.SetJob(job, restart) }
 
 // SetScratch says where on this machine files are made that are not written from first to
@@ -163,10 +165,8 @@ func (s *Store) Failed(f *os.File, err error) error { return s.scratch.Failed(f,
 
 // Temps are the uploads that were begun and not ended. The server does not tell whose they
 // are, and some servers list all of a bucket or none.
-func (s *Store) Temps() ([]storage.Temp, error) { return s.temps("") }
-
-func (s *Store) temps(asked string) (list []storage.Temp, err error) {
-	for u, err := range s.uploads(s.context(), s.root, asked) {
+func (s *Store) Temps() (list []storage.Temp, err error) {
+	for u, err := range s.uploads(s.context(), s.root, "") {
 		if err != nil {
 			return nil, located("list", s.shown, err)
 		}
@@ -193,14 +193,22 @@ func (s *Store) RemoveTemp(name string) error {
 // Clean drops uploads that are so old that nobody is at them. Who may publish may not be
 // allowed to list uploads: gc says so, a run goes on.
 func (s *Store) Clean() error {
-	list, err := s.temps(s.root)
-	if errors.Is(err, fs.ErrPermission) || has(err, http.StatusNotImplemented, "NotImplemented") {
-		return nil
-	}
-	for _, t := range list {
-		if err == nil && t.Age > local.TempAge {
-			err = s.RemoveTemp(t.Name)
+	var old []minio.ObjectMultipartInfo
+	for u, err := range s.uploads(s.context(), s.root, s.root) {
+		if errors.Is(err, fs.ErrPermission) || has(err, http.StatusNotImplemented, "NotImplemented") {
+			return nil
+		}
+		if err != nil {
+			return located("list", s.shown, err)
+		}
+		if time.Since(u.Initiated) > local.TempAge {
+			old = append(old, u)
 		}
 	}
-	return err
+	for _, u := range old {
+		if err := s.abort(s.context(), u.Key, u.UploadID); err != nil {
+			return located("remove", s.address(strings.TrimPrefix(u.Key, s.root)), err)
+		}
+	}
+	return nil
 }
