@@ -16,16 +16,21 @@ func repeats(ctx context.Context, src shardify.Source) string {
 	if format.HasFiles(src) {
 		return ""
 	}
-	schema := src.Schema()
-	for i := range schema {
-		if f := &schema[i]; !indexLike(f) {
-			continue
+	var indexes []int
+	for i, f := range src.Schema() {
+		if indexLike(&f) {
+			indexes = append(indexes, i)
 		}
-		b, mem := firstRows(ctx, src)
-		if b == nil {
-			return ""
-		}
-		defer mem.Release()
+	}
+	if len(indexes) == 0 {
+		return ""
+	}
+	b, mem := firstRows(ctx, src)
+	if b == nil {
+		return ""
+	}
+	defer mem.Release()
+	for _, i := range indexes {
 		c := &b.Columns[i]
 		if n := runsOf(c, b.Samples); n > 1 && n <= b.Samples/2 {
 			return fmt.Sprintf("%s is the same in about %d rows each: --group-rows %s makes one sample of them", c.Name, b.Samples/n, c.Name)
