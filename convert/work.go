@@ -85,6 +85,12 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 	if err := j.bind(); err != nil {
 		return err
 	}
+	for _, u := range units {
+		if u < 0 || u >= len(j.Plan.Units) {
+			return fmt.Errorf("unit %d of %d", u, len(j.Plan.Units))
+		}
+	}
+	until(ctx, j.Source, j.Plan.Table)
 	if err := j.bringTogether(ctx, units); err != nil {
 		return why(ctx, err)
 	}
@@ -97,9 +103,6 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 		j.frame = j.Sink.Frame(j.Plan.Schema, j.Plan.OutputOptions)
 	}
 	for _, u := range j.byPart(units) {
-		if u < 0 || u >= len(j.Plan.Units) {
-			return fmt.Errorf("unit %d of %d", u, len(j.Plan.Units))
-		}
 		if each.Err() != nil {
 			break
 		}
@@ -123,9 +126,6 @@ func (j *Job) bringTogether(ctx context.Context, units []int) error {
 	}
 	var spans []shardify.Span
 	for _, u := range units {
-		if u < 0 || u >= len(j.Plan.Units) {
-			return fmt.Errorf("unit %d of %d", u, len(j.Plan.Units))
-		}
 		for i := j.Plan.Units[u].Lo; i < j.Plan.Units[u].Hi; i++ {
 			r, err := j.receipts().portion(i)
 			if err != nil {
