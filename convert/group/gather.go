@@ -186,7 +186,17 @@ func (c *scanner) count(ctx context.Context, all []found, runs int64) (*parts, e
 		return nil, err
 	}
 	var samples int64
-	again := twice{at: shardify.ID{Input: math.MaxUint32}}
+	again := twice{at: shardify.ID{Input: math.MaxUint32}, next: map[shardify.ID]shardify.ID{}}
+	var last shardify.Span
+	for _, u := range s.units {
+		if u.span.Samples() == 0 {
+			continue
+		}
+		if last.Samples() > 0 {
+			again.next[shardify.ID{Input: last.Input, Sample: last.Hi - 1}] = shardify.ID{Input: u.span.Input, Sample: u.span.Lo}
+		}
+		last = u.span
+	}
 	var v view
 	for i := range p.list {
 		mem := c.pool.Overdraft()
@@ -228,17 +238,14 @@ func mulDiv(a, b, c int64) int64 { return int64(float64(a) * (float64(b) / float
 type twice struct {
 	before, at shardify.ID
 	key        string
+	next       map[shardify.ID]shardify.ID // rows that follow the last ones of units
 }
 
 func (t *twice) look(a, b shardify.ID, v *view, row int) {
-	if (a.Input == b.Input && a.Sample+1 == b.Sample || a.Input < b.Input && b.Sample == 0) || !less(b, t.at) {
+	if (a.Input == b.Input && a.Sample+1 == b.Sample || t.next[a] == b) || byID(b, t.at) >= 0 {
 		return
 	}
 	t.before, t.at, t.key = a, b, v.shown(row)
-}
-
-func less(a, b shardify.ID) bool {
-	return a.Input < b.Input || a.Input == b.Input && a.Sample < b.Sample
 }
 
 func (t *twice) err(s *Source) error {
@@ -276,10 +283,7 @@ func (v *view) order(ids []shardify.ID) []int32 {
 }
 
 func byID(a, b shardify.ID) int {
-	if a.Input != b.Input {
-		return cmp.Compare(a.Input, b.Input)
-	}
-	return cmp.Compare(a.Sample, b.Sample)
+	return cmp.Or(cmp.Compare(a.Input, b.Input), cmp.Compare(a.Sample, b.Sample))
 }
 
 // temporary is a folder for scratch files of the plan.
