@@ -54,10 +54,7 @@ func ParseJoin(text string) (j JoinSpec, err error) {
 		words = words[:len(words)-1]
 	}
 	rest := strings.Join(words, " ")
-	if name, table, ok := strings.Cut(rest, "="); ok && !strings.ContainsAny(name, "/\\.:") {
-		j.Name, rest = name, table
-	}
-	j.Table = rest
+	j.Name, j.Table = cutName(rest)
 	j.Field, j.Key, _ = strings.Cut(on, "=")
 	if j.Key == "" {
 		j.Key = j.Field
@@ -68,16 +65,29 @@ func ParseJoin(text string) (j JoinSpec, err error) {
 	return j, nil
 }
 
+// cutName separates NAME=TABLE. Paths may have a =, too.
+func cutName(text string) (name, table string) {
+	if name, table, ok := strings.Cut(text, "="); ok && !strings.ContainsAny(name, "/\\.:") {
+		return name, table
+	}
+	return "", text
+}
+
 // Opened is an operation that joins a table, which must be the same whenever it is carried out.
 func Opened(op plan.Op, t *JoinTable) plan.Op { op.Text += tableLine + t.Digest; return op }
 
 // Text is the value that ParseJoin reads.
 func (j JoinSpec) Text() string {
-	name := ""
-	if j.Name != "" {
-		name = j.Name + "="
+	table := j.Table
+	switch {
+	case j.Name != "":
+		table = j.Name + "=" + table
+	default:
+		if name, _ := cutName(table); name != "" {
+			table = "./" + table
+		}
 	}
-	return fmt.Sprintf("%s%s on=%s=%s take=%s missing=%s", name, j.Table, j.Field, j.Key, strings.Join(j.Take, ","), j.Missing)
+	return fmt.Sprintf("%s on=%s=%s take=%s missing=%s", table, j.Field, j.Key, strings.Join(j.Take, ","), j.Missing)
 }
 
 // made is the field of a column.

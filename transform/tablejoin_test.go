@@ -190,6 +190,12 @@ func TestTablesThatAreRefused(t *testing.T) {
 	if j, err := ParseJoin("truth=/data/my table.parquet on=event=id take=a,b missing=drop"); err != nil || j.Table != "/data/my table.parquet" || j.Name != "truth" || j.Field != "event" || j.Key != "id" || len(j.Take) != 2 {
 		t.Errorf("%+v %v", j, err)
 	}
+	for _, table := range []string{"year=2024", "a=b.parquet", "t.parquet", "/data/run=5/t.parquet"} {
+		j, err := ParseJoin((JoinSpec{Table: table, Field: "e", Key: "e", Take: []string{"x"}, Missing: JoinFail}).Text())
+		if err != nil || j.Name != "" || strings.TrimPrefix(j.Table, "./") != table {
+			t.Errorf("%s: %+v, %v", table, j, err)
+		}
+	}
 	if j, err := ParseJoin("/data/run=5/t.parquet on=event"); err != nil || j.Table != "/data/run=5/t.parquet" || j.Key != "event" {
 		t.Errorf("%+v %v", j, err)
 	}
