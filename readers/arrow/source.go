@@ -122,9 +122,10 @@ func (f *file) sizes(ctx context.Context, leaves []leaf) (nullable []bool, bytes
 		packed = packed || b.packed != packedNot
 		for k := range leaves {
 			l := &leaves[k]
-			for d, c := range l.chain {
+			inner := false
+			for _, c := range l.chain {
 				p := b.places[c]
-				if l.lists == 0 || d == 0 || c.kind == tStruct {
+				if l.lists == 0 || !inner || c.kind == tStruct {
 					nullable[k] = nullable[k] || b.nodes[p.node].nulls > 0
 				}
 				last := p.buf + 2
@@ -140,6 +141,7 @@ func (f *file) sizes(ctx context.Context, leaves []leaf) (nullable []bool, bytes
 						bytes[k] += 4 * b.bufs[n].len
 					}
 				}
+				inner = inner || c.kind == tList || c.kind == tLargeList || c.kind == tMap || c.kind == tFixedList
 			}
 		}
 	}

@@ -130,6 +130,10 @@ def main():
     big = pa.table({"x": np.tile(np.arange(5000), 6), "t": pa.array([f"word {i % 7}" for i in range(30000)])})
     feather.write_feather(big, os.path.join(HERE, "blocks.feather"), compression="lz4", chunksize=30000)
     expect("blocks.feather", big.slice(0, 0))
+    inside = [{"x": [i, i + 1] if i % 3 else None, "y": None if i % 4 == 0 else f"t{i}"} for i in range(20)]
+    t = pa.table({"s": pa.array(inside, pa.struct([("x", pa.list_(pa.int32())), ("y", pa.string())]))})
+    feather.write_feather(t, os.path.join(HERE, "lists_in_structs.feather"), compression="uncompressed", chunksize=7)
+    expect("lists_in_structs.feather", t)
     frame = pl.DataFrame({"id": range(50), "t": [None if i % 7 == 0 else "text " * (i % 5) for i in range(50)], "l": [[i] * (i % 3) for i in range(50)]})
     frame = frame.with_columns(pl.col("t").cast(pl.Categorical).alias("c"))
     frame.write_ipc(os.path.join(HERE, "polars.arrow"))
