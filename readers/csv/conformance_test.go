@@ -178,3 +178,17 @@ func TestWhatDoesNotJoinIsText(t *testing.T) {
 		}
 	}
 }
+
+// TestAnEmptyEntryOfNA makes empty texts missing, and their column one that has missing values.
+func TestAnEmptyEntryOfNA(t *testing.T) {
+	for _, setting := range []string{"na=|NA", "na=NA|"} {
+		src, err := openFiles(strings.ReplaceAll(setting, "|", ","), put(t, "a.csv", "a,b\n1,x\n2,\n3,y\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		if got := values(t, src, 1<<40); !src.Schema()[1].Nullable || len(got["b"]) != 3 || got["b"][0] != "x" || got["b"][2] != "y" {
+			t.Errorf("%s: %v", setting, got["b"])
+		}
+	}
+}

@@ -200,10 +200,10 @@ func (l *look) record(i int) (int, error) {
 			}
 			end = at
 			l.bytes[c] += int64(len(text))
-			if len(text) == 0 {
+			if l.na[string(text)] {
+				l.seen[c] |= seenNA
+			} else if len(text) == 0 {
 				l.seen[c] |= seenEmpty
-			} else if l.na != nil {
-				l.seen[c] |= l.classify(text) & seenNA
 			}
 		case l.fast:
 			var what uint8

@@ -21,15 +21,15 @@ const (
 
 // classify says what a cell is.
 func (d *dialect) classify(cell []byte) uint8 {
+	if d.na[string(cell)] {
+		return seenNA
+	}
 	t := bytes.Trim(cell, " \t")
 	if len(t) == 0 {
 		if len(cell) > 0 {
 			return seenText
 		}
 		return seenEmpty
-	}
-	if d.na != nil && d.na[string(cell)] {
-		return seenNA
 	}
 	if c := t[0] | 0x20; (c == 't' || c == 'f') && len(t) == len(cell) && (fold(t, "true") || fold(t, "false")) {
 		return seenBool
