@@ -147,7 +147,7 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 			return 0, context.Cause(ctx)
 		}
 		p.Data, p.Off, p.Line, p.number = append(p.Data[:0], carry...), off, line, number
-		at, err := r.fill(p)
+		at, long, err := r.fill(p)
 		if err != nil {
 			return 0, err
 		}
@@ -174,10 +174,16 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 		r.mu.Lock()
 		r.off, r.row = append(r.off, p.Off), append(r.row, 0)
 		r.mu.Unlock()
+		if long { // unless the worker finds a quote that is not closed, which counts
+			err = shardify.Corrupt(p.Off, "line %d or a quoted cell behind it has no end within %s", p.Line+1, shardify.FormatSize(maxPiece))
+		}
 		select {
 		case r.pieces <- p:
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)
+		}
+		if err != nil {
+			return 0, err
 		}
 		if last {
 			return off, nil
@@ -187,8 +193,8 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 }
 
 // fill reads until a piece has the end of a record behind pieceBytes, and says where it is; the
-// end of the text if there is none before.
-func (r *run) fill(p *Piece) (at int, err error) {
+// end of the text if there is none before. A piece without one that gets too long is long.
+func (r *run) fill(p *Piece) (at int, long bool, err error) {
 	eof := false
 	more := func(n int) error {
 		have := len(p.Data)
@@ -202,49 +208,31 @@ func (r *run) fill(p *Piece) (at int, err error) {
 	}
 	for n := max(len(p.Data), step); len(p.Data) < pieceBytes+step && !eof; n *= 2 { // small files take little
 		if err := more(min(n, pieceBytes+step-len(p.Data))); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 	}
 	at = min(pieceBytes, len(p.Data))
 	inside := r.Quote != 0 && bytes.Count(p.Data[:at], []byte{r.Quote})%2 == 1
 	if at > 0 && !inside && p.Data[at-1] == '\n' {
-		return at, nil
+		return at, false, nil
 	}
 	for {
 		for ; at < len(p.Data); at++ {
 			switch c := p.Data[at]; {
 			case c == '\n' && !inside:
-				return at + 1, nil
+				return at + 1, false, nil
 			case c == r.Quote && c != 0:
 				inside = !inside
 			}
 		}
 		if eof {
-			return at, nil
+			return at, false, nil
 		}
 		if len(p.Data) > maxPiece {
-			return at, r.tooLong(p)
+			return at, true, nil
 		}
 		if err := more(min(max(step, len(p.Data)/2), maxPiece+step-len(p.Data))); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 	}
-}
-
-// tooLong says where a record begins that has no end: the worker finds a quote that is not closed.
-func (r *run) tooLong(p *Piece) error {
-	p.Data = append(p.Data, '\n')
-	if r.Head != nil && p.number == 0 {
-		n, err := r.Head(p)
-		if err != nil {
-			return err
-		}
-		p.Line += int64(bytes.Count(p.Data[:n], []byte{'\n'}))
-		p.Off += int64(n)
-		p.Data = p.Data[n:]
-	}
-	if _, err := r.Work(0, &Piece{Data: p.Data, Off: p.Off, Line: p.Line}); err != nil {
-		return err
-	}
-	return shardify.Corrupt(p.Off, "line %d or a quoted cell behind it has no end within %s", p.Line+1, shardify.FormatSize(maxPiece))
 }
