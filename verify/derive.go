@@ -152,7 +152,7 @@ func (s *set) explainManifest(ctx context.Context, d *derived) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		have, err := s.text(index.ManifestName)
+		have, err := s.written()
 		switch {
 		case want == nil:
 			p.Fix = "restore it from a copy, or remove it and run the same convert command again"

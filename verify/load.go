@@ -20,7 +20,7 @@ const maxText = 1 << 30
 
 // load finds out what should be there: from the manifest, else from receipts.
 func (s *set) load(sizes map[string]int64) error {
-	b, err := s.text(index.ManifestName)
+	b, err := s.written()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -169,6 +169,14 @@ func (s *set) members() (map[string]string, error) {
 		return s.manifest.Members, nil
 	}
 	return s.sink.Members(s.schema, nil)
+}
+
+// written is the text of the manifest: what was signed, where that was asked for.
+func (s *set) written() ([]byte, error) {
+	if s.signed != nil {
+		return s.signed, nil
+	}
+	return s.text(index.ManifestName)
 }
 
 // text reads a small file whole.

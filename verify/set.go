@@ -26,6 +26,7 @@ type set struct {
 	c      *collector
 	store  storage.Store
 	prefix string // of names in the report: "train/"
+	signed []byte // the manifest whose signature was checked; nil if that was not asked for
 	root   *set   // of which this is a split; nil if it is none
 
 	manifest *index.Manifest  // nil: there is none, or it cannot be used

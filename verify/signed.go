@@ -8,26 +8,25 @@ import (
 	"github.com/shardify/shardify/internal/minisign"
 )
 
-// signed checks the signature of the manifest, and says whose it is. A set of splits has one
-// signature: its manifest names the digests of the others.
-func (o *Options) signed() (string, error) {
-	key, err := minisign.ParseKey(o.PublicKey)
+// signature checks the signature of the manifest, and keeps what was signed: that is what is
+// checked. A set of splits has one signature: its manifest names the digests of the others.
+func (s *set) signature() error {
+	key, err := minisign.ParseKey(s.o.PublicKey)
 	if err != nil {
-		return "", shardify.Usage("--public-key: %v", err)
+		return shardify.Usage("--public-key: %v", err)
 	}
-	s := &set{store: o.Store}
-	manifest, err := s.text(index.ManifestName)
-	if err != nil {
-		return "", err
+	if s.signed, err = s.text(index.ManifestName); err != nil {
+		return err
 	}
 	const name = index.ManifestName + minisign.Suffix
 	signature, err := s.text(name)
 	if err != nil {
-		return "", shardify.Hint(fmt.Errorf("the manifest is not signed: %w", err), "who made the set can sign it: minisign -Sm "+index.ManifestName)
+		return shardify.Hint(fmt.Errorf("the manifest is not signed: %w", err), "who made the set can sign it: minisign -Sm "+index.ManifestName)
 	}
-	comment, err := key.Check(manifest, signature)
+	comment, err := key.Check(s.signed, signature)
 	if err != nil {
-		return "", shardify.Annotate(shardify.Corrupt(-1, "%v", err), "check", name, "")
+		return shardify.Annotate(shardify.Corrupt(-1, "%v", err), "check", name, "")
 	}
-	return fmt.Sprintf("key %s, %q", key, comment), nil
+	s.c.report.Signed = fmt.Sprintf("key %s, %q", key, comment)
+	return nil
 }

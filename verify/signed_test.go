@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 const (
@@ -54,4 +56,39 @@ func TestSignatureIsCheckedBeforeTheSet(t *testing.T) {
 	if _, err := run(signersKey); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "was changed") {
 		t.Error(err)
 	}
+}
+
+// TestWhatWasSignedIsWhatIsChecked: a store that gives another manifest later is not believed.
+func TestWhatWasSignedIsWhatIsChecked(t *testing.T) {
+	dir := t.TempDir()
+	for from, to := range map[string]string{"message": "shardify.json", "hashed.minisig": "shardify.json.minisig"} {
+		b, err := os.ReadFile(filepath.Join("../internal/minisign/testdata", from))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, to), b, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	store, err := storages.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &counted{Store: store}
+	if _, err := Run(context.Background(), Options{Dir: dir, Store: x, PublicKey: signersKey}); err != nil || x.manifests != 1 {
+		t.Errorf("the manifest was opened %d times; %v", x.manifests, err)
+	}
+}
+
+// counted counts how often the manifest is opened.
+type counted struct {
+	storage.Store
+	manifests int
+}
+
+func (c *counted) Open(name string) (storage.Blob, error) {
+	if name == "shardify.json" {
+		c.manifests++
+	}
+	return c.Store.Open(name)
 }

@@ -89,13 +89,6 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Sinks == nil {
 		o.Sinks = writers.Formats
 	}
-	signed := ""
-	if o.PublicKey != "" {
-		var err error
-		if signed, err = o.signed(); err != nil {
-			return nil, err
-		}
-	}
 	c, err := o.pass(ctx)
 	if err == nil && c.again {
 		// The first pass had no manifest to go by. What it repaired stays in the
@@ -109,7 +102,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	r := c.finish()
-	r.Path, r.Next, r.Signed = o.Dir, next(c, &o), signed
+	r.Path, r.Next = o.Dir, next(c, &o)
 	return r, nil
 }
 
@@ -117,6 +110,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 func (o *Options) pass(ctx context.Context) (*collector, error) {
 	c := newCollector(o.Keep)
 	s := &set{o: o, c: c, store: o.Store}
+	if o.PublicKey != "" {
+		if err := s.signature(); err != nil {
+			return nil, err
+		}
+	}
 	err := s.run(ctx)
 	if err = errors.Join(err, s.replay.close()); err != nil {
 		return nil, err
