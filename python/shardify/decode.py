@@ -194,6 +194,8 @@ class Decoder:
         cast = self.cast.of(pixels, self.layout == "nhwc", [f.row for f in files if f.sample < 0 or bad and f.row in bad])
         if out is None:
             return cast
+        if out.shape != cast.shape or out.dtype != cast.dtype:
+            raise ValueError("out is %s %s, the images are %s %s" % (out.dtype, out.shape, cast.dtype, cast.shape))
         out[...] = cast
         return out
 

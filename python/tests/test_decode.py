@@ -256,6 +256,9 @@ def test_a_cast_makes_numbers_of_pixels():
             assert got.dtype == to and np.array_equal(got, want.astype(to))
             out = np.empty_like(got)
             assert made(values, offsets, ids, out=out) is out and np.array_equal(out, got)
+            for other in np.empty((2,) + got.shape, got.dtype), got.astype("f8"):
+                with pytest.raises(ValueError, match="the images are"):
+                    made(values, offsets, ids, out=other)
             assert np.array_equal(decode.make("image", "pillow", layout=layout, crop=40, cast=kind)(values, offsets, ids), plain.astype(to))
         bits = decode.make("image", "pillow", layout=layout, crop=40, cast=("bfloat16", scale, shift))(values, offsets, ids)
         assert bits.dtype == np.uint16 and abs(shardify.bf16_to_f32(bits) - want).max() <= 2**-7
