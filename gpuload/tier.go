@@ -30,7 +30,7 @@ func (l *Loader) planTier() error {
 	case TierAuto:
 		l.tier = TierStream
 		switch {
-		case l.onHost && l.set.remote() && l.set.shardBytes(l.layout) <= budget: // the shards themselves are kept in memory
+		case l.onHost && l.checked() && l.set.shardBytes(l.layout) <= budget: // the shards themselves are kept in memory
 		case !l.onHost && fixed > 0 && l.cfg.DeviceMemory > 0 && fixed <= l.cfg.DeviceMemory && need-fixed <= budget:
 			l.tier = TierDevice
 		case l.rowsKept() > 0 && need <= budget && !l.order.Windowed():
@@ -103,10 +103,15 @@ func (l *Loader) sources() error {
 	return nil
 }
 
+// checked reports that samples come from shards of other machines, which are to be checked.
+func (l *Loader) checked() bool {
+	return l.set.remote() && l.cfg.Verify != load.VerifyNone && !l.cfg.Synthetic
+}
+
 // hold decides whether shards of other machines are fetched whole, so that they can be
 // checked: where there is memory for all of them, or, read in order, for some.
 func (l *Loader) hold() {
-	if !l.set.remote() || l.shards.Verify == load.VerifyNone || l.tier == TierStaged || l.cfg.Synthetic {
+	if !l.checked() || l.tier == TierStaged {
 		return
 	}
 	budget, largest := l.memory(), int64(0)
