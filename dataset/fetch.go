@@ -23,8 +23,8 @@ type Wanted struct {
 	Tensors []string
 }
 
-// refetches is how often what arrives damaged is fetched again.
-const refetches = 3
+// Refetches is how often what arrives damaged is fetched again.
+const Refetches = 3
 
 // Fetch reads a file of a data set into memory of its size, and compares checksums. What is
 // not wanted is left as it is there.
@@ -38,7 +38,7 @@ func Fetch(ctx context.Context, in storage.FS, name string, want Wanted, b []byt
 			return shardify.Annotate(err, "open", name, "")
 		}
 		err = want.read(f, b)
-		more := n < refetches && again(f, err)
+		more := n < Refetches && Again(f, err)
 		f.Close()
 		if !more {
 			return shardify.Annotate(err, "read", name, "")

@@ -65,9 +65,9 @@ func OpenFile(ctx context.Context, in storage.FS, name string, size int64) (stor
 	return f, nil
 }
 
-// again has a file of another machine fetched again after damage was found in it, and reports
+// Again has a file of another machine fetched again after damage was found in it, and reports
 // whether it is to be read once more.
-func again(f storage.File, err error) bool {
+func Again(f storage.File, err error) bool {
 	return errors.Is(err, shardify.ErrCorrupt) && storage.Forget(f, storage.Range{Len: f.Size()})
 }
 

@@ -117,7 +117,7 @@ func readManifest(ctx context.Context, in storage.FS, name string) (*index.Manif
 		return nil, err
 	}
 	defer f.Close()
-	if !again(f, err) {
+	if !Again(f, err) {
 		return nil, err
 	}
 	if b, err = ReadManifest(ctx, in, name); err != nil {

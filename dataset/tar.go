@@ -136,7 +136,7 @@ func ReadTarIndex(ctx context.Context, in storage.FS, shard string, record *shar
 	}
 	defer func() { err = errors.Join(err, x.Close()) }()
 	entries, err = x.all(record)
-	if again(x.file, err) {
+	if Again(x.file, err) {
 		entries, err = x.all(record)
 	}
 	return entries, err

@@ -46,9 +46,6 @@ type pictures struct {
 	list                          [maxPictures]Picture
 }
 
-// pixelTargets are the types as kernels.cu numbers them.
-var pixelTargets = []shardify.DType{shardify.U8, shardify.I16, shardify.I32, shardify.F16, shardify.BF16, shardify.F32}
-
 func (f *PixelForm) check() error {
 	n := len(f.Scale)
 	if f.Width < 1 || f.Width > maxSide || f.Height < 1 || f.Height > maxSide || f.Channels != 1 && f.Channels != 3 || n != len(f.Shift) || n != 0 && n != f.Channels {
@@ -85,7 +82,7 @@ func (d *Device) Pixels(stream uintptr, f *PixelForm, list []Picture) error {
 		}
 	}
 	across, down := (f.Width+tileWidth-1)/tileWidth, (f.Height+tileHeight-1)/tileHeight
-	p := &pictures{out: f.Out, width: uint32(f.Width), height: uint32(f.Height), channels: uint32(f.Channels), to: uint32(slices.Index(pixelTargets, f.To))}
+	p := &pictures{out: f.Out, width: uint32(f.Width), height: uint32(f.Height), channels: uint32(f.Channels), to: uint32(slices.Index(castSources, f.To))}
 	p.each = uint32(min(across*down, maxItems/maxPictures))
 	if f.Last {
 		p.last = 1

@@ -3,13 +3,11 @@ package load
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/storage"
 )
@@ -104,12 +102,6 @@ func (h *OpenShard) Fetched() bool { return h.held > 0 }
 func remote(f storage.File) bool {
 	_, ok := storage.As[storage.Forgetter](f)
 	return ok
-}
-
-// forget has all of a file fetched again after damage was found in it, and reports whether
-// that may help.
-func forget(f storage.File, err error) bool {
-	return errors.Is(err, shardify.ErrCorrupt) && storage.Forget(f, storage.Range{Len: f.Size()})
 }
 
 // Prepare fetches the shards of runs that are not in memory, several at once.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 )
 
@@ -129,7 +130,7 @@ func (l *Reader) each(ctx context.Context, t *Table, pass func(*span, *Reader, *
 			return err
 		}
 		s.h = h
-		if err = pass(s, l, t); err != nil && !h.Fetched() && forget(h.File, err) {
+		if err = pass(s, l, t); err != nil && !h.Fetched() && dataset.Again(h.File, err) {
 			err = pass(s, l, t)
 		}
 		l.Release(h)

@@ -277,13 +277,10 @@ func (s *Shards) Close() {
 	s.evict(0)
 }
 
-// refetches is how often a shard of another machine is fetched again that arrives damaged.
-const refetches = 3
-
 // openFile opens a shard and holds it against the manifest.
 func (s *Shards) openFile(sh *Shard) (*OpenShard, error) {
 	h, again, err := s.openOnce(sh)
-	for n := 0; again && n < refetches; n++ {
+	for n := 0; again && n < dataset.Refetches; n++ {
 		h, again, err = s.openOnce(sh)
 	}
 	return h, err
@@ -309,7 +306,7 @@ func (s *Shards) openOnce(sh *Shard) (h *OpenShard, again bool, err error) {
 		err = s.openMmap(h)
 	}
 	if err != nil {
-		again = forget(f, err)
+		again = dataset.Again(f, err)
 		f.Close()
 		return nil, again, err
 	}
