@@ -10,8 +10,8 @@ import (
 // Header is what a file says before its first scan.
 type Header struct {
 	W, H        int
-	Components  int  // 1 grey, 3 colour, 4 CMYK or YCCK
-	Progressive bool //
+	Components  int // 1 grey, 3 colour, 4 CMYK or YCCK
+	Progressive bool
 }
 
 // space is how components become colours.

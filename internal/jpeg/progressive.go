@@ -30,25 +30,23 @@ func (d *Decoder) scans() error {
 		if err := d.scanBlocks(); err != nil {
 			return err
 		}
-		cut := d.at >= len(d.src)
-		if !cut {
-			marker, err := d.segmentsAfterScan()
-			if err != nil {
-				return err
-			}
-			cut = marker == markerEOI
-			if !cut {
-				if err := d.beginScan(); err != nil {
-					return err
-				}
-				continue
-			}
+		if d.at >= len(d.src) {
+			return d.complete()
 		}
-		return d.complete()
+		marker, err := d.segmentsAfterScan()
+		if err != nil {
+			return err
+		}
+		if marker == markerEOI {
+			return d.complete()
+		}
+		if err := d.beginScan(); err != nil {
+			return err
+		}
 	}
 }
 
-// segmentsAfterScan is segments; a file that ends here may have all scans.
+// segmentsAfterScan is segments where a second frame header is refused.
 func (d *Decoder) segmentsAfterScan() (byte, error) {
 	d.sof = true
 	m, err := d.segments()
