@@ -70,6 +70,7 @@ var table = []row{
 	{"internal/jpeg", "helpers", "shardify"},
 	{"internal/lines", "helpers", "internal/inflate internal/rows shardify storage"},
 	{"internal/numeric", "helpers", "internal/half shardify"},
+	{"internal/resize", "helpers", "internal/elementary internal/jpeg shardify"},
 	{"internal/rows", "helpers", "format internal/columns internal/numeric internal/openfiles shardify storage storage/storages"},
 	{"internal/stats", "helpers", "internal/guard internal/half shardify"},
 	{"internal/value", "helpers", "shardify"},

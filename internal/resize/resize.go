@@ -1,0 +1,208 @@
+package resize
+
+import (
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/jpeg"
+)
+
+// Pixels are W x H pixels of 3 or 1 bytes; rows begin Stride bytes apart.
+type Pixels struct {
+	Pix          []byte
+	W, H, Stride int
+	Channels     int // 0 is 3
+}
+
+// Part is the pixels [x0, x1) x [y0, y1) of p.
+func (p Pixels) Part(x0, y0, x1, y1 int) Pixels {
+	return Pixels{p.Pix[y0*p.Stride+p.channels()*x0:], x1 - x0, y1 - y0, p.Stride, p.Channels}
+}
+
+func (p Pixels) channels() int {
+	if p.Channels == 0 {
+		return 3
+	}
+	return p.Channels
+}
+
+// Resizer resizes pictures, one after the other. The zero value is ready. It keeps its
+// memory, and is for one goroutine.
+type Resizer struct {
+	across, down axis
+	channels     int
+	mid          []byte // between the passes
+	stride       int
+	memory, edge []byte // of mid; the last rows of a picture, with room behind them
+
+	decoder jpeg.Decoder
+	head    jpeg.Header
+	pix     []byte
+}
+
+// The kernels make four rows at a time, and read and write a register beyond a row.
+const (
+	lines  = 4
+	margin = 32
+)
+
+// most is the largest side of a result.
+const most = 1 << 16
+
+// Size is what becomes of pixels: Left, Top, Right and Bottom are the part that becomes W x H
+// pixels, all 0: the whole. What is beside it counts at its edges, as with Pillow's box.
+type Size struct {
+	W, H                     int
+	Left, Top, Right, Bottom float32
+	Filter                   Filter
+}
+
+// set computes the weights of both axes for w x h pixels.
+func (r *Resizer) set(w, h int, s Size) error {
+	if s.Left == 0 && s.Top == 0 && s.Right == 0 && s.Bottom == 0 {
+		s.Right, s.Bottom = float32(w), float32(h)
+	}
+	if s.W < 1 || s.H < 1 || s.W > most || s.H > most || int(s.Filter) >= len(names) {
+		return shardify.Mismatch("resize: a size of %d x %d pixels, filter %d", s.W, s.H, s.Filter)
+	}
+	if !(s.Left >= 0 && s.Left < s.Right && s.Right <= float32(w) && s.Top >= 0 && s.Top < s.Bottom && s.Bottom <= float32(h)) {
+		return shardify.Mismatch("resize: the part [%g, %g) x [%g, %g) of %d x %d pixels", s.Left, s.Right, s.Top, s.Bottom, w, h)
+	}
+	r.across.set(span{w, s.W, s.Left, s.Right, s.Filter})
+	r.down.set(span{h, s.H, s.Top, s.Bottom, s.Filter})
+	return nil
+}
+
+// Resize writes what becomes of src to dst, row by row.
+func (r *Resizer) Resize(dst []byte, src Pixels, s Size) error {
+	if err := r.Start(src, s); err != nil {
+		return err
+	}
+	return r.all(dst)
+}
+
+// Start makes the first pass. [Resizer.Row] gives the result.
+func (r *Resizer) Start(src Pixels, s Size) error {
+	c := src.channels()
+	if src.W < 1 || src.H < 1 || c != 1 && c != 3 || src.Stride < c*src.W || len(src.Pix) < (src.H-1)*src.Stride+c*src.W {
+		return shardify.Mismatch("resize: %d bytes of %d x %d pixels of %d bytes, %d a row", len(src.Pix), src.W, src.H, c, src.Stride)
+	}
+	if err := r.set(src.W, src.H, s); err != nil {
+		return err
+	}
+	r.run(src, 0, 0)
+	return nil
+}
+
+// Row writes row y of the result.
+func (r *Resizer) Row(dst []byte, y int) {
+	a := &r.down
+	from := r.mid[(int(a.lo[y])-a.first)*r.stride:]
+	if a.same() {
+		copy(dst, from[:r.channels*r.across.out])
+		return
+	}
+	downRow(dst[:r.channels*r.across.out], from, r.stride, a, y)
+}
+
+// all writes the whole result.
+func (r *Resizer) all(dst []byte) error {
+	width := r.channels * r.across.out
+	if len(dst) != width*r.down.out {
+		return shardify.Mismatch("resize: %d bytes for %d x %d pixels of %d bytes", len(dst), r.across.out, r.down.out, r.channels)
+	}
+	for y := range r.down.out {
+		r.Row(dst[width*y:width*(y+1)], y)
+	}
+	return nil
+}
+
+// run makes the first pass. src begins at column x and row y of the picture that the axes
+// are of.
+func (r *Resizer) run(src Pixels, x, y int) {
+	a, c := &r.across, src.channels()
+	r.channels = c
+	first, last := r.down.first, r.down.end
+	if a.same() && r.down.same() {
+		r.mid, r.stride = src.Pix, src.Stride
+		return
+	}
+	width, in := c*a.out, c*src.W
+	r.stride = (width+31)&^31 + margin
+	r.memory = grown(r.memory, (last-first+lines+1)*r.stride)
+	r.mid = r.memory
+	for k := first; k < last; k += lines {
+		from := src.Pix[(k-y)*src.Stride:]
+		step, n := src.Stride, min(lines, last-k)
+		to := r.mid[(k-first)*r.stride:]
+		if a.same() {
+			for i := range n {
+				copy(to[i*r.stride:][:width], from[i*step:])
+			}
+			continue
+		}
+		if n < lines || len(from) < lines*step+margin {
+			r.edge = grown(r.edge, lines*(in+margin))
+			for i := range n {
+				copy(r.edge[i*(in+margin):], from[i*step:i*step+in])
+			}
+			from, step = r.edge, in+margin
+		}
+		if c == 3 {
+			acrossRows(to, r.stride, from, step, a, x)
+			continue
+		}
+		for i := range lines {
+			acrossGreyGo(to[i*r.stride:], from[i*step:], a, x)
+		}
+	}
+}
+
+// acrossRowGo makes one row of the first pass; src begins at pixel x.
+func acrossRowGo(dst, src []byte, a *axis, x int) {
+	const half = 1 << (precision - 1)
+	for o := range a.out {
+		weights := a.weights[o*a.taps : (o+1)*a.taps]
+		in := src[3*(int(a.lo[o])-x):]
+		in = in[:3*len(weights)]
+		red, green, blue := int32(half), int32(half), int32(half)
+		for _, w := range weights {
+			if len(in) < 3 {
+				break
+			}
+			red += w * int32(in[0])
+			green += w * int32(in[1])
+			blue += w * int32(in[2])
+			in = in[3:]
+		}
+		out := dst[3*o : 3*o+3 : 3*o+3]
+		out[0], out[1], out[2] = limit(red>>precision), limit(green>>precision), limit(blue>>precision)
+	}
+}
+
+// acrossGreyGo is acrossRowGo for pixels of one byte.
+func acrossGreyGo(dst, src []byte, a *axis, x int) {
+	for o := range a.out {
+		weights := a.weights[o*a.taps : (o+1)*a.taps]
+		in := src[int(a.lo[o])-x:][:len(weights)]
+		v := int32(1 << (precision - 1))
+		for i, w := range weights {
+			v += w * int32(in[i])
+		}
+		dst[o] = limit(v >> precision)
+	}
+}
+
+// downRowGo makes row k of the second pass. rows begin with its first input.
+func downRowGo(dst, rows []byte, stride int, a *axis, k int) {
+	const half = 1 << (precision - 1)
+	weights := a.weights[k*a.taps : (k+1)*a.taps]
+	for x := range dst {
+		v, at := int32(half), x
+		for _, w := range weights {
+			v += w * int32(rows[at])
+			at += stride
+		}
+		dst[x] = limit(v >> precision)
+	}
+}
+
+func limit(x int32) byte { return byte(max(0, min(255, x))) }
