@@ -24,6 +24,13 @@ const (
 	inCodes
 )
 
+// What is wrong with a symbol.
+const (
+	noLiteral   = "invalid literal/length code"
+	noDistance  = "invalid distance code"
+	farDistance = "distance goes before the start of the data"
+)
+
 // inflater decodes one deflate stream. It keeps what lies between two calls of
 // run: at most 63 bits of input, and where in which block it is.
 type inflater struct {
@@ -124,12 +131,12 @@ func (f *inflater) careful(lit *litTable, dist *distTable, widths *[numLit]uint8
 		}
 		if e&litOther != 0 {
 			if e&litEnd == 0 {
-				return pos, ip, f.corrupt("invalid literal/length code")
+				return pos, ip, f.corrupt(noLiteral)
 			}
 			f.drop(drop)
 			return pos, ip, blockEnd
 		}
-		length := int(e>>lenBaseShift) + int(uint32(f.bits>>(e>>lenWidthShift&15))&(e>>lenExtraShift&31))
+		length := int(e>>lenBaseShift) + extra(f.bits, e, e>>lenWidthShift)
 
 		// Length and distance are taken together or, lacking input, not at all.
 		rest := f.bits >> drop
@@ -144,12 +151,12 @@ func (f *inflater) careful(lit *litTable, dist *distTable, widths *[numLit]uint8
 		}
 		if e&distOther != 0 {
 			f.drop(lengthDrop) // errors are where the fast loop has them
-			return pos, ip, f.corrupt("invalid distance code")
+			return pos, ip, f.corrupt(noDistance)
 		}
-		d := int(e>>distBaseShift) + int(uint32(rest>>(e>>distWidthShift&15))&(1<<(e>>distExtraShift&15)-1))
+		d := int(e>>distBaseShift) + extra(rest, e, e>>distWidthShift)
 		if d > pos {
 			f.drop(drop)
-			return pos, ip, f.corrupt("distance goes before the start of the data")
+			return pos, ip, f.corrupt(farDistance)
 		}
 		if length > len(out)-pos {
 			return pos, ip, tooLong

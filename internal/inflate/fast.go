@@ -31,7 +31,7 @@ var period = [8]struct {
 	7: {1<<56 - 1, 0x0100000000000001, 7},
 }
 
-// fast decodes symbols of the current block while fastIn bytes of input and
+// fastGo decodes symbols of the current block while fastIn bytes of input and
 // fastOut bytes of space are left. It returns the new positions, and running
 // when it stopped for lack of either.
 //
@@ -46,7 +46,7 @@ var period = [8]struct {
 // is within 5 % of the speed of unsafe loads and stores. The slice expressions
 // name their capacity, which saves the instructions that keep a pointer to the
 // end of a slice from leaving its allocation.
-func (f *inflater) fast(lit *litTable, dist *distTable, out []byte, pos int, in []byte, ip int) (int, int, status) {
+func (f *inflater) fastGo(lit *litTable, dist *distTable, out []byte, pos int, in []byte, ip int) (int, int, status) {
 	acc, n := f.bits, uint32(f.n)
 	in, out = in[:len(in):len(in)], out[:len(out):len(out)]
 	inEnd, outEnd := len(in)-fastIn, len(out)-fastOut
@@ -104,13 +104,13 @@ func (f *inflater) fast(lit *litTable, dist *distTable, out []byte, pos int, in 
 					n -= e
 					st = blockEnd
 				} else {
-					st = f.corrupt("invalid literal/length code")
+					st = f.corrupt(noLiteral)
 				}
 				ip += int(k)
 				break
 			}
 		}
-		length := int(e>>lenBaseShift) + int(uint32(acc>>(e>>lenWidthShift&15))&(e>>lenExtraShift&31))
+		length := int(e>>lenBaseShift) + extra(acc, e, e>>lenWidthShift)
 		acc >>= e & dropMask
 		n -= e
 
@@ -123,15 +123,15 @@ func (f *inflater) fast(lit *litTable, dist *distTable, out []byte, pos int, in 
 				e = dist[(uint64(e>>subShift)+acc>>distBits&uint64(e>>distSubMaskShift&0xff))&(distTableSize-1)]
 			}
 			if e&distInvalid != 0 {
-				st = f.corrupt("invalid distance code")
+				st = f.corrupt(noDistance)
 				break
 			}
 		}
-		d := int(e>>distBaseShift) + int(uint32(acc>>(e>>distWidthShift&15))&(1<<(e>>distExtraShift&15)-1))
+		d := int(e>>distBaseShift) + extra(acc, e, e>>distWidthShift)
 		acc >>= e & dropMask
 		n -= e
 		if d > pos {
-			st = f.corrupt("distance goes before the start of the data")
+			st = f.corrupt(farDistance)
 			break
 		}
 
@@ -164,6 +164,12 @@ func (f *inflater) fast(lit *litTable, dist *distTable, out []byte, pos int, in 
 	n &= 63
 	f.bits, f.n = acc&(1<<n-1), uint(n)
 	return pos, ip, st
+}
+
+// extra returns what the extra bits of a length or distance add: of the bits that
+// entry e drops from acc, those behind the code of the given width.
+func extra(acc uint64, e, width uint32) int {
+	return int(acc & (1<<(e&dropMask) - 1) >> (width & 15))
 }
 
 // load8 loads eight bytes of p at i.

@@ -21,9 +21,25 @@ func oracle(src []byte, limit int) (data []byte, consumed int, err error) {
 	return data, len(src) - in.Len(), err
 }
 
-// check decodes src and compares with the oracle: with no space to spare, where
-// the careful loop comes to the end, and with much, where the fast loop does.
+// forms calls f with the assembly, where there is some, and without.
+func forms(f func()) {
+	defer func(was bool) { haveBMI2 = was }(haveBMI2)
+	if haveBMI2 {
+		f()
+	}
+	haveBMI2 = false
+	f()
+}
+
+// check decodes src, by the fast loops in Go and in assembly, and compares with the
+// oracle: with no space to spare, where the careful loop comes to the end, and with
+// much, where the fast loop does.
 func check(t *testing.T, src []byte) {
+	t.Helper()
+	forms(func() { checkForm(t, src) })
+}
+
+func checkForm(t *testing.T, src []byte) {
 	t.Helper()
 	const limit = 1 << 20
 	want, wantUsed, wantErr := oracle(src, limit)
@@ -65,10 +81,13 @@ func TestKindsAtEveryLevel(t *testing.T) {
 				}
 				comp := deflated(t, data, level)
 				dst := make([]byte, size)
-				n, used, err := Deflate(dst, append(comp, "behind it"...))
-				if err != nil || n != size || used != len(comp) || !bytes.Equal(dst, data) {
-					t.Errorf("%s, %d bytes, level %d: %d bytes, used %d of %d: %v", k.name, size, level, n, used, len(comp), err)
-				}
+				forms(func() {
+					clear(dst)
+					n, used, err := Deflate(dst, append(comp, "behind it"...))
+					if err != nil || n != size || used != len(comp) || !bytes.Equal(dst, data) {
+						t.Errorf("%s, %d bytes, level %d: %d bytes, used %d of %d: %v", k.name, size, level, n, used, len(comp), err)
+					}
+				})
 				r.Reset(bytes.NewReader(append(comp, "behind it"...)))
 				got, err := io.ReadAll(&r)
 				if err != nil || r.InputBytes() != int64(len(comp)) || !bytes.Equal(got, data) {
@@ -292,5 +311,51 @@ func TestDecodingDoesNotAllocate(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("Reader: %v allocations", n)
+	}
+}
+
+// TestMatches has every distance up to 70 with every length, and each of them behind
+// the other, from a start that tells all bytes apart.
+func TestMatches(t *testing.T) {
+	lit := fixed().widths[:]
+	for dist := 1; dist <= 70; dist++ {
+		var w bitWriter
+		w.bits(0, 3)
+		w.align()
+		start := noise(100)
+		w.bits(uint64(len(start)), 16)
+		w.bits(uint64(^uint16(len(start))), 16)
+		w.p = append(w.p, start...)
+		w.bits(1, 1)
+		w.bits(1, 2)
+		d := 0
+		for int(distSymbols[d+1]>>distBaseShift) <= dist {
+			d++
+		}
+		want := bytes.Clone(start)
+		for length := 3; length <= 258; length++ {
+			s := 257
+			for s < 285 && int(litSymbols[s+1]>>lenBaseShift) <= length {
+				s++
+			}
+			w.code(lit, s)
+			w.bits(uint64(length-int(litSymbols[s]>>lenBaseShift)), uint(litSymbols[s]&dropMask))
+			w.bits(uint64(reverse(uint32(d), 5)), 5)
+			w.bits(uint64(dist-int(distSymbols[d]>>distBaseShift)), uint(distSymbols[d]&dropMask))
+			for range length {
+				want = append(want, want[len(want)-dist])
+			}
+			w.code(lit, length%144)
+			want = append(want, byte(length%144))
+		}
+		w.code(lit, endSymbol)
+		w.align()
+		forms(func() {
+			dst := make([]byte, len(want)+2*fastOut)
+			n, _, err := Deflate(dst, append(w.p, make([]byte, 2*fastIn)...))
+			if err != nil || !bytes.Equal(dst[:n], want) {
+				t.Errorf("distance %d: %d of %d bytes, or others: %v", dist, n, len(want), err)
+			}
+		})
 	}
 }

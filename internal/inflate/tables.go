@@ -12,9 +12,8 @@ import "sync"
 //	bits 8-31   up to three literals, first lowest                   (literals)
 //
 //	bit  8      0 for a length
-//	bits 9-12   width of the code
-//	bits 13-17  mask of the extra bits
-//	bits 18-26  smallest length                                      (length)
+//	bits 9-12   width of the code; bits 13-15 are 0
+//	bits 16-24  smallest length                                      (length)
 //
 //	bit  8      1 for anything else
 //	bit  9      end of block
@@ -22,12 +21,13 @@ import "sync"
 //	bits 12-15  mask of the bits that index the sub-table
 //	bits 16-31  where the sub-table begins                           (sub-table)
 //
+// The extra bits of a length or distance are those that are dropped behind the code.
+//
 // An entry of the distance table:
 //
 //	bits 0-5    bits to drop from the stream: the code and its extra bits
 //	bit  6      0 for a distance
-//	bits 8-11   width of the code
-//	bits 12-15  number of extra bits
+//	bits 8-11   width of the code; bits 12-15 are 0
 //	bits 16-30  smallest distance                                    (distance)
 //
 //	bit  6      1 for anything else
@@ -50,15 +50,13 @@ const (
 	litEnd          = 1 << 9
 	litInvalid      = 1 << 10
 	lenWidthShift   = 9
-	lenExtraShift   = 13
-	lenBaseShift    = 18
+	lenBaseShift    = 16
 	litSubMaskShift = 12
 	subShift        = 16
 
 	distOther        = 1 << 6
 	distInvalid      = 1 << 7
 	distWidthShift   = 8
-	distExtraShift   = 12
 	distBaseShift    = 16
 	distSubMaskShift = 8
 )
@@ -100,7 +98,7 @@ func init() {
 		if i >= 8 {
 			extra = uint32(i/4 - 1)
 		}
-		litSymbols[endSymbol+1+i] = base<<lenBaseShift | (1<<extra-1)<<lenExtraShift | extra
+		litSymbols[endSymbol+1+i] = base<<lenBaseShift | extra
 		base += 1 << extra
 	}
 	litSymbols[285] = 258 << lenBaseShift
@@ -113,7 +111,7 @@ func init() {
 		if i >= 4 {
 			extra = uint32(i/2 - 1)
 		}
-		distSymbols[i] = base<<distBaseShift | extra<<distExtraShift | extra
+		distSymbols[i] = base<<distBaseShift | extra
 		base += 1 << extra
 	}
 	distSymbols[30] = distOther | distInvalid
