@@ -6,14 +6,12 @@ import (
 	"testing"
 )
 
-// BenchmarkFolder decodes the JPEGs of SHARDIFY_JPEG_DIR, as bench/jpeg.py does with
-// another library.
-func BenchmarkFolder(b *testing.B) {
+// folder is the JPEGs of SHARDIFY_JPEG_DIR.
+func folder(b *testing.B) (images [][]byte) {
 	files, _ := filepath.Glob(filepath.Join(os.Getenv("SHARDIFY_JPEG_DIR"), "*.jpg"))
 	if os.Getenv("SHARDIFY_JPEG_DIR") == "" || len(files) == 0 {
 		b.Skip("SHARDIFY_JPEG_DIR names no folder of JPEGs")
 	}
-	var images [][]byte
 	for _, f := range files {
 		src, err := os.ReadFile(f)
 		if err != nil {
@@ -21,6 +19,13 @@ func BenchmarkFolder(b *testing.B) {
 		}
 		images = append(images, src)
 	}
+	return images
+}
+
+// BenchmarkFolder decodes the JPEGs of SHARDIFY_JPEG_DIR, as bench/jpeg.py does with
+// another library.
+func BenchmarkFolder(b *testing.B) {
+	images := folder(b)
 	var d Decoder
 	var pix []byte
 	pixels := 0
@@ -37,6 +42,40 @@ func BenchmarkFolder(b *testing.B) {
 				b.Fatal(err)
 			}
 			pixels += h.W * h.H
+		}
+	}
+	b.ReportMetric(float64(pixels)/1e6/b.Elapsed().Seconds(), "Mpx/s")
+}
+
+// BenchmarkEncode encodes them again, at quality 90.
+func BenchmarkEncode(b *testing.B) {
+	type picture struct {
+		pix  []byte
+		w, h int
+	}
+	var pictures []picture
+	for _, src := range folder(b) {
+		var d Decoder
+		h, err := d.Open(src)
+		p := picture{make([]byte, 3*h.W*h.H), h.W, h.H}
+		if err == nil {
+			err = d.Decode(p.pix, Options{})
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		pictures = append(pictures, p)
+	}
+	var e Encoder
+	var out []byte
+	var err error
+	pixels := 0
+	for b.Loop() {
+		for _, p := range pictures {
+			if out, err = e.Encode(out[:0], p.pix, p.w, p.h, 3, Encoding{Quality: 90}); err != nil {
+				b.Fatal(err)
+			}
+			pixels += p.w * p.h
 		}
 	}
 	b.ReportMetric(float64(pixels)/1e6/b.Elapsed().Seconds(), "Mpx/s")

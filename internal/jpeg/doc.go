@@ -1,7 +1,7 @@
-// Package jpeg decodes JPEG images to the pixels of libjpeg-turbo's default settings: the
-// exact integer IDCT, triangle-filtered ("fancy") chroma upsampling, and its fixed-point
-// colour conversion. Pillow, torchvision and OpenCV give the same pixels; image/jpeg
-// does not, because it replicates chroma.
+// Package jpeg decodes and encodes JPEG images with the pixels and bytes of libjpeg-turbo's
+// default settings: the exact integer transforms, triangle-filtered ("fancy") upsampling of
+// chroma, and its fixed-point colour conversion. Pillow, torchvision and OpenCV give the
+// same pixels; image/jpeg does not, because it replicates chroma.
 //
 //	var d jpeg.Decoder // keeps its memory from image to image
 //	h, err := d.Open(file)
@@ -23,6 +23,14 @@
 //
 // Nothing is allocated for pixels that the file cannot hold: a block takes at least one
 // bit. A file of many scans is refused after 128.
+//
+// # Encoding
+//
+// [Encoder] writes baseline files with the tables of the standard, byte for byte those of
+// Pillow's Image.save(quality=Q, subsampling=S):
+//
+//	var e jpeg.Encoder
+//	file, err := e.Encode(nil, pix, w, h, 3, jpeg.Encoding{Quality: 90})
 //
 // EXIF orientation is not applied; see package exif.
 package jpeg

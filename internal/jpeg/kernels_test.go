@@ -103,10 +103,11 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// TestWithoutKernels decodes with those in Go.
+// TestWithoutKernels decodes and encodes with those in Go.
 func TestWithoutKernels(t *testing.T) {
 	defer func(b bool) { haveAVX2 = b }(haveAVX2)
 	haveAVX2 = false
 	t.Run("pixels", TestPixels)
 	t.Run("corpus", TestCorpus)
+	t.Run("encoded", TestEncodedBytes)
 }
