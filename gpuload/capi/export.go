@@ -284,6 +284,33 @@ func goPixels(device *C.char, stream C.uint64_t, form *C.int64_t, scales *C.floa
 	})
 }
 
+//export goDecode
+func goDecode(form *C.char, size C.size_t, epoch C.int64_t, values *C.uint8_t, bytes C.int64_t, offsets, ids *C.int64_t, n C.int64_t, out *C.uint8_t, room C.int64_t, left **C.char, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		from, err := list((*byte)(values), bytes)
+		if err != nil {
+			return failed, err
+		}
+		to, err := list((*byte)(out), room)
+		if err != nil {
+			return failed, err
+		}
+		borders, err := list((*int64)(offsets), n+1)
+		if err != nil {
+			return failed, err
+		}
+		samples, err := list((*int64)(ids), n)
+		if err != nil {
+			return failed, err
+		}
+		bad, err := decode(unsafe.Slice((*byte)(unsafe.Pointer(form)), size), int64(epoch), from, borders, samples, to)
+		if err != nil {
+			return failed, err
+		}
+		return ok, answer(left, bad)
+	})
+}
+
 //export goConvert
 func goConvert(settings *C.char, size C.size_t, handle *C.uint64_t, errText **C.char) C.int {
 	return try(errText, func() (int, error) {

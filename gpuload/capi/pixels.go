@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"os"
+	"runtime"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload"
+	"github.com/shardify/shardify/gpuload/internal/images"
 )
 
 // What shardify_pixels is told.
@@ -36,4 +41,18 @@ func pixels(device string, stream gpuload.Stream, form []int64, scales []float32
 		Last: form[formLast] != 0, To: pixelTypes[form[formType]], Scale: scales[:len(scales)/2], Shift: scales[len(scales)/2:],
 	}
 	return gpuload.Pixels(device, stream, &f, list)
+}
+
+// decode makes pixels of encoded images. It lets Go have as many threads as it is to use.
+func decode(form []byte, epoch int64, values []byte, offsets, ids []int64, out []byte) ([]images.Left, error) {
+	var f images.Form
+	d := json.NewDecoder(bytes.NewReader(form))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return nil, fmt.Errorf("form of images: %w", err)
+	}
+	if n := min(f.Threads, runtime.NumCPU()); n > runtime.GOMAXPROCS(0) && os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(n)
+	}
+	return f.Batch(uint64(epoch), values, offsets, ids, out)
 }

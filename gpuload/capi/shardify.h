@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 // The version of this interface. A program refuses a library of another.
-#define SHARDIFY_ABI 7
+#define SHARDIFY_ABI 8
 
 // Results.
 enum {
@@ -125,6 +125,12 @@ typedef struct {
 // its width, height and channels (1 or 3), whether they are its last dimension, its type (0 u8, 1 f16, 2 bf16,
 // 3 f32) and the number of scales (0, or one for each channel), which are in front of as many shifts.
 int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, const float *scales, const shardify_picture *pictures, int64_t n, char **error);
+
+// shardify_decode makes pixels of n encoded images, JPEG or PNG: values[offsets[k]] to values[offsets[k + 1]] is
+// that of sample ids[k], or padding if that is -1. form is JSON (images.Form of gpuload/internal/images); out has room
+// for all of them. left is JSON: the rows that were not made, which are zeros, and why (images.Left), or null.
+int shardify_decode(const char *form, size_t size, int64_t epoch, const uint8_t *values, int64_t bytes, const int64_t *offsets,
+                    const int64_t *ids, int64_t n, uint8_t *out, int64_t room, char **left, char **error);
 
 // shardify_file_size is the size of a file of a data set, which may be on another machine.
 int shardify_file_size(const char *name, int64_t *bytes, char **error);

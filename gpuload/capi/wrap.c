@@ -68,6 +68,11 @@ int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, co
     HERE(goPixels((char *)device, stream, (int64_t *)form, (float *)scales, (void *)pictures, n, error));
 }
 
+int shardify_decode(const char *form, size_t size, int64_t epoch, const uint8_t *values, int64_t bytes, const int64_t *offsets,
+                    const int64_t *ids, int64_t n, uint8_t *out, int64_t room, char **left, char **error) {
+    HERE(goDecode((char *)form, size, epoch, (uint8_t *)values, bytes, (int64_t *)offsets, (int64_t *)ids, n, out, room, left, error));
+}
+
 int shardify_file_size(const char *name, int64_t *bytes, char **error) { HERE(goFileSize((char *)name, bytes, error)); }
 
 int shardify_file(const char *wanted, size_t size, void *to, int64_t bytes, char **error) {

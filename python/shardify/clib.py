@@ -29,7 +29,7 @@ from .errors import (
     UsageError,
 )
 
-ABI = 7
+ABI = 8
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 
@@ -89,6 +89,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "close": [c_uint64, _error],
     "probe": [c_char_p, POINTER(c_void_p), _error],
     "pixels": [c_char_p, c_uint64, c_void_p, c_void_p, c_void_p, c_int64, _error],
+    "decode": [c_char_p, c_size_t, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_void_p, c_int64, POINTER(c_void_p), _error],
     "file_size": [c_char_p, POINTER(c_int64), _error],
     "file": [c_char_p, c_size_t, c_void_p, c_int64, _error],
     "convert": [c_char_p, c_size_t, POINTER(c_uint64), _error],
@@ -141,6 +142,7 @@ class Library:
     close: Any
     probe: Any
     pixels: Any
+    decode: Any
     file_size: Any
     file: Any
     convert: Any

@@ -1,9 +1,10 @@
-"""JPEG and PNG bytes of a batch become one array of pixels, decoded on threads.
+"""JPEG and PNG bytes of a batch become one array of pixels, decoded on threads of the library.
 
     images = decode.make("image", resize=256, crop=224)
     pixels = images(values, offsets, ids, epoch)  # u8 [batch, 3, 224, 224]
 
-Loader(decode=...) does this for every batch. On a GPU one kernel of the library makes pixels of decoded
+Loader(decode=...) does this for every batch. The library gives Pillow's pixels, to the bit; what it does not
+decode goes to Pillow. On a GPU one kernel of the library makes pixels of decoded
 images, with the sums that Pillow has on the host. Pixels depend on the image, the options
 and, where they are random, on (seed, epoch, sample) alone: neither on threads nor on
 which batch or rank a sample is in. Orientation tags and colour profiles are ignored.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import os
 import threading
 import time
@@ -25,14 +27,15 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 import numpy.typing as npt
 
+from . import clib
 from . import pixels as gpu
-from .errors import CorruptError, SchemaError, ShardifyError, UnsupportedError, corrupt
+from .errors import CorruptError, ForkedError, SchemaError, ShardifyError, UnsupportedError, corrupt
 from .geometry import DRAWS, MAX_PIXELS, Cut, Shaping, Size, draws
 from .pixels import Cast
 
 Array = npt.NDArray[Any]
 
-BACKENDS = ("auto", "pillow", "torchvision", "nvjpeg", "nvimgcodec")
+BACKENDS = ("auto", "native", "pillow", "torchvision", "nvjpeg", "nvimgcodec")
 LAYOUTS = ("nchw", "nhwc")
 COLORS = {"rgb": ("RGB", 3), "gray": ("L", 1)}
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")  # those Pillow is asked to try
@@ -72,8 +75,10 @@ def make(
     """A function that decodes the images of a batch.
 
     field        name of the field, for errors
-    backend      "pillow", "torchvision", "nvjpeg" (torchvision on a GPU), "nvimgcodec" (nvImageCodec on a GPU;
-                 where it or a GPU is missing, "auto", and `note` says why), or "auto": Pillow, else torchvision
+    backend      "native" (the library of Loader; what is neither JPEG nor PNG, or of a rare kind, is decoded by
+                 Pillow), "pillow", "torchvision", "nvjpeg" (torchvision on a GPU), "nvimgcodec" (nvImageCodec on a
+                 GPU; where it or a GPU is missing, "auto", and `note` says why), or "auto": the first of native,
+                 Pillow and torchvision that is there
     resize       an int: the shorter side becomes that long; (height, width): exactly that
     crop         an int or (height, width): the middle of the resized image
     random_crop  True: any place instead of the middle; (low, high): a part of the image with that share of
@@ -83,7 +88,7 @@ def make(
     layout       "nchw" or "nhwc"
     color        "rgb" or "gray"
     threads      default: the cores this process may use, at most 16
-    scaled       JPEGs that become smaller are decoded at 1/2, 1/4 or 1/8 of their size (Pillow only), never
+    scaled       JPEGs that become smaller are decoded at 1/2, 1/4 or 1/8 of their size (native and Pillow), never
                  below the size asked for; False decodes every pixel
     cast         "float16", "bfloat16", "float32", or (type, scale, shift) with a number or one of each channel:
                  pixels become x * scale + shift, as with Loader(cast=). Default: they stay bytes
@@ -103,7 +108,7 @@ def make(
             backend = "auto"
             note = str(e)
     if backend == "auto":
-        backend = _first_here()
+        backend = "native" if os.path.exists(clib.path()) else _first_here()
     threads = threads or min(16, _cores())
     if threads < 1:
         raise ValueError("threads=%r: want 1 or more" % threads)
@@ -170,21 +175,88 @@ class Decoder:
             raise ValueError("%s: %d offsets for %d samples" % (self.field, len(offsets), len(ids)))
         if (np.diff(offsets) < 0).any() or (len(offsets) and (offsets[0] < 0 or offsets[-1] > len(values))):
             raise SchemaError("%s: offsets leave the %d bytes of the batch" % (self.field, len(values)))
-        chance = draws(self.seed, epoch, ids) if self.shaping.random else np.zeros((len(ids), DRAWS))
-        files = [
-            File(self.field, values[a:b], sample, u, k)
-            for k, (a, b, sample, u) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), ids.tolist(), chance))
-        ]
-        pixels = self.backend_function()(files, out, bad)
-        self.images += len(files)
+        batch = Encoded(self, values, offsets, ids, epoch)
+        lib = self._library()
+        pixels = self.backend_function()(batch.files(), out, bad) if lib is None else self._natively(lib, batch, out, bad)
+        self.images += len(ids)
         self.seconds += time.perf_counter() - start
         return pixels
+
+    def _library(self) -> Optional[clib.Library]:
+        """What decodes for "native"; None for the others, and in a process that cannot use it."""
+        if self.backend != "native":
+            return None
+        try:
+            return clib.load()
+        except ForkedError:
+            return None
+
+    def _natively(self, lib: clib.Library, batch: "Encoded", out: Any, bad: Optional[Bad]) -> Array:
+        """One call decodes all; what it leaves goes to Pillow, one by one."""
+        one = self._fallback()
+        ids, many = batch.ids, len(batch.ids)
+        h, w = self.shaping.size or batch.size(one, bad)
+        channels = COLORS[self.color][1]
+        shape = (many, channels, h, w) if self.layout == "nchw" else (many, h, w, channels)
+        kind = self.cast.kind if self.cast else "u8"
+        dtype = {"u8": np.uint8, "f16": np.float16, "bf16": np.uint16, "f32": np.float32}[kind]
+        if out is None:
+            out = np.empty(shape, dtype)
+        elif out.shape != shape or out.dtype != dtype:
+            raise ValueError("out is %s %s, the images are %s %s" % (out.dtype, out.shape, np.dtype(dtype), shape))
+        made: Array = out if out.flags.c_contiguous else np.empty(shape, dtype)
+        values, offsets = np.ascontiguousarray(batch.values), np.ascontiguousarray(batch.offsets)
+        ids = np.ascontiguousarray(ids)
+        if bad:  # those that are known already
+            ids = ids.copy()
+            ids[list(bad)] = -1
+        s, cast = self.shaping, self.cast
+        form = {
+            "width": w, "height": h, "channels": channels, "last": self.layout == "nhwc", "dtype": kind,
+            "scale": cast.scale if cast else (), "shift": cast.shift if cast else (), "scaled": self.scaled,
+            "resize": s.resize[::-1] if s.resize else (0, 0), "shorter": s.shorter, "crop": s.crop[::-1] if s.crop else (0, 0),
+            "anywhere": s.anywhere, "area": s.area or (0, 0), "flip": s.flip, "seed": self.seed & (1 << 64) - 1, "threads": self.threads,
+        }  # fmt: skip
+        text = json.dumps(form).encode()
+        left = lib.ask(
+            lib.decode, text, len(text), batch.epoch, values.ctypes.data, values.nbytes, offsets.ctypes.data, ids.ctypes.data, many, made.ctypes.data, made.nbytes
+        )  # fmt: skip
+        for x in left or ():
+            f = batch.file(x["row"])
+            do = partial(_damaged, offset=x["offset"]) if x["corrupt"] else one
+            pixels = _sound(partial(do, why=x["why"]), bad, f)
+            if pixels is None:
+                continue
+            if pixels.shape[:2] != (h, w):
+                raise f.differs(pixels.shape[:2], (h, w), batch.first)
+            row = pixels[None] if self.layout == "nhwc" else pixels.transpose(2, 0, 1)[None]
+            made[x["row"]] = row[0] if cast is None else cast.of(row, self.layout == "nhwc", ())[0]
+        if made is not out:
+            out[...] = made
+        return out  # type: ignore[no-any-return]
+
+    def _fallback(self) -> Callable[..., Array]:
+        """Pillow, and where it is not installed an error for what the library leaves."""
+        try:
+            pillow = _pillow(self)
+        except UnsupportedError:
+
+            def none(f: File, why: str) -> Array:
+                f.probe()
+                raise f.refused("%s: decoding it needs Pillow: pip install pillow" % why)
+
+            return none
+        return lambda f, why: pillow(f)
 
     def backend_function(self) -> Callable[[List["File"], Any, Optional[Bad]], Any]:
         if self.backend == "nvjpeg":
             return partial(self._on_device, *_by_nvjpeg(self))
         if self.backend == "nvimgcodec":
             return partial(self._on_device, *_by_nvimgcodec(self))
+        if self.backend == "native" and not os.path.exists(clib.path()):
+            raise UnsupportedError("decode='native' needs the library of shardify.Loader, and %s is not there" % clib.path())
+        if self.backend == "native":
+            return partial(self._on_host, partial(self._fallback(), why="this process was forked from one that had used the library"))
         return partial(self._on_host, _pillow(self) if self.backend == "pillow" else _torchvision(self))
 
     def _on_host(self, decode: Callable[["File"], Array], files: List["File"], out: Any, bad: Optional[Bad]) -> Any:
@@ -282,6 +354,48 @@ class Decoder:
             return pixels
         out.copy_(pixels)
         return out
+
+
+class Encoded:
+    """The images of a batch, as bytes."""
+
+    def __init__(self, decoder: Decoder, values: Array, offsets: Array, ids: Array, epoch: int) -> None:
+        self.decoder, self.values, self.offsets, self.ids, self.epoch = decoder, values, offsets, ids, epoch
+        self.first = -1  # the sample that gives the size
+
+    def file(self, k: int) -> "File":
+        return self.files([k])[0]
+
+    def files(self, rows: Optional[Sequence[int]] = None) -> List["File"]:
+        """Those of some rows, or all."""
+        d, ids = self.decoder, self.ids if rows is None else self.ids[rows]
+        chance = draws(d.seed, self.epoch, ids) if d.shaping.random else np.zeros((len(ids), DRAWS))
+        where = range(len(ids)) if rows is None else rows
+        return [
+            File(d.field, self.values[self.offsets[k] : self.offsets[k + 1]], sample, u, k)
+            for k, sample, u in zip(where, ids.tolist(), chance)
+        ]
+
+    def size(self, one: Callable[..., Array], bad: Optional[Bad]) -> Tuple[int, int]:
+        """Height and width, which the first image tells."""
+        for f in self.files():
+            size = _sound(partial(self._size, one), bad, f) if f.sample >= 0 else None
+            if size is not None:
+                self.first = f.sample
+                return size  # type: ignore[no-any-return]
+        return 0, 0
+
+    def _size(self, one: Callable[..., Array], f: "File") -> Tuple[int, int]:
+        kind, width, height = f.probe()
+        if kind:
+            return f.cut(self.decoder.shaping, width, height).out[::-1]
+        shape: Tuple[int, ...] = one(f, why="neither JPEG nor PNG").shape
+        return shape[0], shape[1]
+
+
+def _damaged(f: "File", why: str, offset: int) -> Array:
+    f.probe()  # which knows more of some files: too large, say
+    raise corrupt(f.field, why, sample=f.sample, offset=offset if offset >= 0 else None)
 
 
 # What decodes JPEGs on a GPU, None for those that it leaves to the host.
@@ -406,7 +520,7 @@ def _pillow(d: Decoder) -> Callable[[File], Array]:
                 raise f.refused("pixels of mode %s: decode it yourself, with transform=" % image.mode)
             cut = f.cut(d.shaping, width, height)
             by = 1.0
-            if image.format == "JPEG" and (d.scaled and cut.smaller or mode == "L"):
+            if image.format in ("JPEG", "MPO") and (d.scaled and cut.smaller or mode == "L"):
                 # libjpeg leaves out the frequencies that a smaller image does not show.
                 least = (width, height) if not d.scaled else cut.least(width, height)
                 drafted = image.draft("L" if mode == "L" else None, least)

@@ -103,7 +103,7 @@ class Loader(Generic[B]):
                    many
     jagged, pad_value  as in shardify.collate
     cast           {"x": "float16"}, {"x": ("float16", scale, shift)}: convert on the way
-    decode, resize, crop  images to pixels: a backend's name, a shardify.Decode, a dict of
+    decode, resize, crop  images to pixels: True, a backend's name, a shardify.Decode, a dict of
                    shardify.decode.make's arguments, or decoders
     on_error       "fail": a damaged image is an error. "skip": its sample is left out of the batch, which
                    becomes shorter (with last="pad" it is padding), and `skipped` counts and names it
@@ -162,7 +162,7 @@ class Loader(Generic[B]):
         jagged: Jagged = "values",
         pad_value: float = 0,
         cast: Optional[Mapping[str, Any]] = None,
-        decode: Union[None, Backend, Decode, Mapping[str, Any], Decoder, Sequence[Decoder]] = None,
+        decode: Union[None, bool, Backend, Decode, Mapping[str, Any], Decoder, Sequence[Decoder]] = None,
         resize: Optional[Size] = None,
         crop: Optional[Size] = None,
         on_error: OnError = "fail",

@@ -156,15 +156,17 @@ def casts(cast: Optional[Mapping[str, Any]]) -> Dict[str, Dict[str, Any]]:
 
 
 def decoders(decode: Any, resize: Any, crop: Any, fields: Sequence[Field], seed: int) -> Dict[str, Any]:
-    """Decoders by field. decode is a backend's name, decode.make's arguments, or decoders."""
+    """Decoders by field. decode is True, a backend's name, decode.make's arguments, or decoders."""
     from . import decode as decoding  # imports threads and image libraries
 
-    if decode is None:
+    if decode is None or decode is False:
         if resize is not None or crop is not None:
             raise ValueError("resize and crop are for decode=")
         return {}
     if isinstance(decode, Decode):
         decode = decode.given()
+    elif decode is True:
+        decode = "auto"
     if isinstance(decode, (str, Mapping)) and not isinstance(decode, decoding.Decoder):
         given: Dict[str, Any] = {"backend": decode} if isinstance(decode, str) else dict(decode)
         for key, v in (("resize", resize), ("crop", crop)):

@@ -14,7 +14,7 @@ Verify = Literal["whole", "open", "none"]
 OnError = Literal["fail", "skip"]
 Ids = Literal["host", "device"]
 Framework = Literal["auto", "torch", "numpy", "cupy", "jax", "dlpack"]
-Backend = Literal["auto", "pillow", "torchvision", "nvjpeg", "nvimgcodec"]
+Backend = Literal["auto", "native", "pillow", "torchvision", "nvjpeg", "nvimgcodec"]
 Size = Union[int, Tuple[int, int]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import pickle
@@ -17,7 +18,7 @@ import shardify
 from shardify import decode
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-BACKENDS = ["pillow", "torchvision"]
+BACKENDS = [pytest.param("native", marks=needs_library), "pillow", "torchvision"]
 
 
 def picture(k, width=80, height=60, kind="RGB"):
@@ -131,6 +132,120 @@ def test_padding_is_zeros_and_out_is_filled(backend):
     assert decode.make("image", backend, crop=8)(b"", [0], []).shape == (0, 3, 8, 8)
 
 
+@functools.lru_cache(None)
+def kinds():
+    """Files of the forms that PNG and JPEG have, those that go to Pillow among them."""
+    grain = np.random.default_rng(2).integers(0, 256, (55, 70, 3), np.uint8)
+    rough = Image.fromarray(grain).resize((140, 110), 2)
+    clear = rough.convert("RGBA")
+    clear.putalpha(rough.convert("L"))
+    few = rough.quantize(17)
+    out = {"%s jpeg" % s: coded(rough, "jpeg", quality=q, subsampling=n) for n, (s, q) in enumerate([("4:4:4", 90), ("4:2:2", 75), ("4:2:0", 30)])}
+    out["progressive"] = coded(rough, "jpeg", progressive=True)
+    out["optimised, restarts"] = coded(rough, "jpeg", optimize=True, restart_marker_blocks=3)
+    out["grey jpeg"] = coded(rough.convert("L"), "jpeg")
+    out["CMYK"] = coded(rough.convert("CMYK"), "jpeg")
+    out.update({"png " + m: coded(rough.convert(m)) for m in ("RGB", "L", "1", "LA", "P")})
+    out["png RGBA"] = coded(clear)
+    out["png of few colours"] = coded(few)
+    out["png of a transparent colour"] = coded(few, transparency=3)
+    out["png of a transparent RGB"] = coded(rough, transparency=rough.getpixel((5, 5)))
+    out["png of a transparent grey"] = coded(rough.convert("L"), transparency=77)
+    out["png of 4 bits"] = coded(rough.convert("L").quantize(9), bits=4)
+    out["webp"] = coded(rough, "webp")
+    out["gif"] = coded(few, "gif")
+    out["bmp"] = coded(rough, "bmp")
+    return out
+
+
+SHAPES = [
+    {},
+    {"resize": 64, "crop": 56},
+    {"resize": (90, 31)},
+    {"resize": (201, 150)},
+    {"crop": (20, 101)},
+    {"resize": 40},
+    {"crop": 70, "random_crop": True, "flip": 0.5},
+    {"resize": 100, "crop": (64, 96), "random_crop": True, "flip": 1.0},
+    {"crop": (60, 44), "random_crop": (0.08, 1), "flip": 0.5},
+    {"crop": 17, "random_crop": (0.5, 0.9)},
+    {"crop": 124, "random_crop": (0.08, 0.3), "flip": 0.5},
+]
+
+
+@needs_library
+@pytest.mark.parametrize("color", ["rgb", "gray"])
+@pytest.mark.parametrize("scaled", [True, False])
+def test_the_library_gives_the_bytes_of_pillow(scaled, color, monkeypatch):
+    every = kinds()
+    values, offsets, ids = packed(list(every.values()))
+    left = []
+    monkeypatch.setattr(decode, "_sound", lambda do, bad, f, was=decode._sound: left.append(f.row) or was(do, bad, f))
+    for options in SHAPES:
+        for epoch in range(2 if "random_crop" in options else 1):
+            del left[:]
+            how = {"scaled": scaled, "color": color, "seed": 7, **options}
+            got = decode.make("image", "native", **how)(values, offsets, ids, epoch)
+            ours = set(left)
+            want = decode.make("image", "pillow", **how)(values, offsets, ids, epoch)
+            for k, name in enumerate(every):
+                assert np.array_equal(got[k], want[k]), (name, options, epoch)
+            if color == "rgb" and (options.get("crop") or isinstance(options.get("resize"), tuple)):
+                assert {list(every)[k] for k in ours} == {"webp", "gif", "bmp"}
+
+
+@needs_library
+def test_a_native_batch_is_cast_and_laid_out_as_pillows_is():
+    files = list(kinds().values())
+    values, offsets, ids = packed(files)
+    ids[3] = -1
+    for layout in "nchw", "nhwc":
+        for cast in "float16", ("float32", (1 / 58.4, 1 / 57.1, 1 / 57.4), (-2.1, -2.0, -1.8)), ("bfloat16", 1 / 255, -0.5), ("float16", 3000.0), None:
+            how = {"crop": 23, "random_crop": (0.1, 1), "flip": 0.5, "layout": layout, "cast": cast}
+            want = decode.make("image", "pillow", **how)(values, offsets, ids, 1)
+            for threads in 1, 7:
+                made = decode.make("image", "native", threads=threads, **how)
+                got = made(values, offsets, ids, 1)
+                assert got.dtype == want.dtype and got.tobytes() == want.tobytes(), (layout, cast)
+                out = np.empty(got.shape[::-1], got.dtype).transpose()
+                assert made(values, offsets, ids, 1, out=out) is out and np.array_equal(out, got, equal_nan=True)
+    with pytest.raises(ValueError, match="the images are"):
+        decode.make("image", "native", crop=8)(values, offsets, ids, out=np.empty((1, 2)))
+
+
+@needs_library
+def test_damage_is_left_out_natively_as_by_pillow():
+    every = kinds()
+    files = [every["4:2:0 jpeg"], every["progressive"][:900], b"", every["webp"][:200], every["png RGB"][:3000], bomb(), every["webp"]]
+    for options in {"crop": 24, "resize": 30}, {}:
+        bad = {"native": {}, "pillow": {}}
+        got = [decode.make("image", b, **options)(*packed(files), bad=bad[b]) for b in bad]
+        assert sorted(bad["native"]) == sorted(bad["pillow"]) == [1, 2, 3, 4, 5] and np.array_equal(*got)
+        assert all("sample %d" % k in why for k, why in bad["native"].items())
+
+
+@needs_library
+def test_after_a_fork_pillow_stands_in():
+    args = packed(list(kinds().values()))
+    d = decode.make("image", "native", crop=20)
+    want = d(*args)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if np.array_equal(d(*args), want) else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+@needs_library
+def test_without_pillow_the_library_names_what_it_does_not_decode(monkeypatch):
+    every = kinds()
+    for name in "PIL", "PIL.Image":
+        monkeypatch.setitem(sys.modules, name, None)
+    d = decode.make("image", crop=20)
+    assert d.backend == "native" and d(*packed([every["4:2:0 jpeg"], every["png P"]])).any()
+    with pytest.raises(shardify.UnsupportedError, match="sample 1: neither JPEG nor PNG.*pip install pillow"):
+        d(*packed([every["4:2:0 jpeg"], every["gif"]]))
+
+
 def wide_strip():
     return coded(Image.new("L", (60000, 1)))
 
@@ -231,8 +346,7 @@ def test_a_decoder_goes_to_workers():
 
 
 def test_without_libraries_the_error_says_what_to_install(monkeypatch):
-    import sys
-
+    monkeypatch.setenv("SHARDIFY_LIBRARY", "/nowhere/lib.so")
     for name in "PIL", "PIL.Image", "torchvision", "torchvision.io":
         monkeypatch.setitem(sys.modules, name, None)
     install = "pip install pillow"
@@ -440,7 +554,8 @@ def test_without_nvimgcodec_the_host_decodes(monkeypatch):
     files = packed([coded(picture(k), "jpeg") for k in range(2)])
     monkeypatch.setitem(sys.modules, "nvidia", types.ModuleType("nvidia"))
     made = decode.make("image", "nvimgcodec", crop=24)
-    assert made.backend == "pillow" and "pip install nvidia-nvimgcodec-cu12" in made.note and "pillow decodes on the host" in made.note
+    host = decode.make("image").backend
+    assert made.backend == host and "pip install nvidia-nvimgcodec-cu12" in made.note and "%s decodes on the host" % host in made.note
     assert np.array_equal(made(*files), decode.make("image", "pillow", crop=24)(*files))
     monkeypatch.setattr(sys.modules["nvidia"], "nvimgcodec", StandIn, raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
@@ -452,4 +567,4 @@ def test_without_nvimgcodec_the_host_decodes(monkeypatch):
 def test_the_loader_notes_what_decodes_instead(monkeypatch, make):
     monkeypatch.setitem(sys.modules, "nvidia", types.ModuleType("nvidia"))
     with shardify.Loader(make("image", "wds"), 4, decode="nvimgcodec", device="cpu") as loader:
-        assert [n for n in loader.notes() if "nvimgcodec" in n and "pillow decodes on the host" in n]
+        assert [n for n in loader.notes() if "nvimgcodec" in n and "native decodes on the host" in n]

@@ -14,7 +14,7 @@ from loading import FRAMEWORKS, as_numpy, needs_library
 import shardify
 
 pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-from test_decode import HOSTILE, coded, picture  # noqa: E402
+from test_decode import HOSTILE, coded, painted, picture  # noqa: E402
 
 pytestmark = needs_library
 SCHEMA = [
@@ -66,11 +66,12 @@ def check(batch, columns, pad=False):
     return ids
 
 
+@pytest.mark.parametrize("decode", ["pillow", "native"])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("options", [{}, {"copy": False, "transform_threads": 0}, {"shuffle": "global", "last": "short"}, {"last": "pad"}], ids=str)
-def test_damaged_images_are_left_out_counted_and_named(tmp_path, framework, options):
+def test_damaged_images_are_left_out_counted_and_named(tmp_path, framework, options, decode):
     path, pad = images(tmp_path / "s"), options.get("last") == "pad"
-    with shardify.Loader(path, 5, framework=framework, decode="pillow", resize=8, keys=True, on_error="skip", **options) as loader:
+    with shardify.Loader(path, 5, framework=framework, decode=decode, resize=8, keys=True, on_error="skip", **options) as loader:
         got = epoch(loader)
         ids = [k for b, columns in got for k in check(b, columns, pad)]
         assert sorted(ids) == [k for k in range(N) if k not in BAD] and len(got) == len(loader) == 3
@@ -177,7 +178,7 @@ def test_the_default_is_an_error(tmp_path):
             shardify.Loader(path, 5, **{"framework": "numpy", **options})
 
 
-def test_the_gpu_path_skips_too(monkeypatch):
+def test_the_gpu_path_skips_too(monkeypatch, painted):
     """As in test_decode, the GPU's decoder is played by the host's."""
     pytest.importorskip("torch", reason="PyTorch is not installed")
     host = pytest.importorskip("torchvision.io", reason="torchvision is not installed")

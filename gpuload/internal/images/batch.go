@@ -1,0 +1,152 @@
+package images
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/guard"
+	"github.com/shardify/shardify/internal/half"
+)
+
+// Form is what the pixels of a batch are to be.
+type Form struct {
+	Width    int            `json:"width"`
+	Height   int            `json:"height"`
+	Channels int            `json:"channels"` // 3: RGB, 1: grey
+	Last     bool           `json:"last"`     // the channels are the last dimension
+	To       shardify.DType `json:"dtype"`    // U8, F16, BF16 or F32
+	// Scale and Shift make x * scale + shift of the values of each channel; none: x.
+	Scale []float32 `json:"scale"`
+	Shift []float32 `json:"shift"`
+	// Scaled decodes JPEGs that become smaller at 1/2, 1/4 or 1/8 of their size.
+	Scaled bool `json:"scaled"`
+	Shaping
+	Seed    uint64 `json:"seed"`
+	Threads int    `json:"threads"`
+}
+
+// Left is an image that was not made: its row in the batch and why. Damaged ones are Corrupt; the
+// others are of a kind that is not decoded here, or do not have the size.
+type Left struct {
+	Row     int    `json:"row"`
+	Corrupt bool   `json:"corrupt"`
+	Why     string `json:"why"`
+	Offset  int64  `json:"offset"` // in the file, -1 unknown
+}
+
+func leave(row int, err error) Left {
+	l := Left{row, errors.Is(err, shardify.ErrCorrupt), shardify.Plain(err), -1}
+	var e *shardify.Error
+	if l.Corrupt && errors.As(err, &e) {
+		l.Why, l.Offset = strings.TrimSuffix(e.Err.Error(), ": "+shardify.ErrCorrupt.Error()), e.Offset
+	}
+	return l
+}
+
+const maxThreads = 1 << 10
+
+func (f *Form) check() error {
+	switch {
+	case f.Width < 0 || f.Height < 0 || f.Width > 1<<16 || f.Height > 1<<16 || f.Width*f.Height > maxPixels:
+		return fmt.Errorf("images of %d x %d pixels", f.Width, f.Height)
+	case f.Channels != 1 && f.Channels != 3:
+		return fmt.Errorf("images of %d channels", f.Channels)
+	case !slices.Contains([]shardify.DType{shardify.U8, shardify.F16, shardify.BF16, shardify.F32}, f.To):
+		return fmt.Errorf("pixels of type %v", f.To)
+	case len(f.Scale) != len(f.Shift) || len(f.Scale) != 0 && len(f.Scale) != f.Channels:
+		return fmt.Errorf("%d scales and %d shifts for %d channels", len(f.Scale), len(f.Shift), f.Channels)
+	case f.Threads < 1 || f.Threads > maxThreads:
+		return fmt.Errorf("%d threads", f.Threads)
+	}
+	for _, size := range [...][2]int{f.Resize, f.Crop} {
+		if min(size[0], size[1]) < 0 || max(size[0], size[1]) > 1<<16 {
+			return fmt.Errorf("a size of %d x %d pixels", size[0], size[1])
+		}
+	}
+	return nil
+}
+
+// Batch writes the pixels of the images values[offsets[k]:offsets[k+1]] of the samples ids to out,
+// row by row. Samples of number -1 are padding: they and images that are left become zeros.
+func (f *Form) Batch(epoch uint64, values []byte, offsets, ids []int64, out []byte) ([]Left, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	each := f.Width * f.Height * f.Channels * f.To.Size()
+	if len(offsets) != len(ids)+1 || len(out) != each*len(ids) {
+		return nil, fmt.Errorf("%d offsets and %d bytes for %d images of %d", len(offsets), len(out), len(ids), each)
+	}
+	for k := range ids {
+		if offsets[k] < 0 || offsets[k+1] < offsets[k] || offsets[k+1] > int64(len(values)) {
+			return nil, fmt.Errorf("offsets of image %d leave the %d bytes of the batch", k, len(values))
+		}
+	}
+	tables := f.tables()
+	var (
+		next atomic.Int64
+		mu   sync.Mutex
+		left []Left
+		wg   sync.WaitGroup
+	)
+	work := func() {
+		p, _ := painters.Get().(*painter)
+		if p == nil {
+			p = &painter{}
+		}
+		defer painters.Put(p)
+		for k := int(next.Add(1)) - 1; k < len(ids); k = int(next.Add(1)) - 1 {
+			row := out[k*each : (k+1)*each]
+			if ids[k] < 0 {
+				clear(row)
+				continue
+			}
+			p.form, p.tables, p.out = f, tables, row
+			data, u := values[offsets[k]:offsets[k+1]], chanceOf(f.Seed, epoch, uint64(ids[k]))
+			if err := guard.Do(func() error { return p.paint(data, u) }); err != nil {
+				clear(row)
+				mu.Lock()
+				left = append(left, leave(k, err))
+				mu.Unlock()
+			}
+		}
+	}
+	for range min(f.Threads, len(ids)) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	slices.SortFunc(left, func(a, b Left) int { return a.Row - b.Row })
+	return left, nil
+}
+
+var painters sync.Pool
+
+// tables are the bits that each value of each channel becomes.
+func (f *Form) tables() *[3][256]uint32 {
+	t := new([3][256]uint32)
+	for c := range f.Channels {
+		for v := range 256 {
+			x := float32(v)
+			if len(f.Scale) > 0 {
+				x = float32(x*f.Scale[c]) + f.Shift[c]
+			}
+			switch f.To {
+			case shardify.U8:
+				t[c][v] = uint32(v)
+			case shardify.F16:
+				t[c][v] = uint32(half.ToF16(x))
+			case shardify.BF16:
+				t[c][v] = uint32(half.ToBF16(x))
+			default:
+				t[c][v] = math.Float32bits(x)
+			}
+		}
+	}
+	return t
+}
