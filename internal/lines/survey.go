@@ -45,8 +45,7 @@ func (p *Piece) LineAt(at int) int64 {
 type Survey struct {
 	Workers  int
 	Encoding string
-	// Quote: line feeds between two of these bytes end no record; 0 for none.
-	Quote byte
+	Quotes   Quotes
 	// Head sees the first piece before anybody else, and says how many bytes of it are no records.
 	Head func(p *Piece) (int, error)
 	// Work counts the records of a piece, and learns from them. It is called from several
@@ -211,25 +210,19 @@ func (r *run) fill(p *Piece) (at int, long bool, err error) {
 			return 0, false, err
 		}
 	}
-	at = min(pieceBytes, len(p.Data))
-	inside := r.Quote != 0 && bytes.Count(p.Data[:at], []byte{r.Quote})%2 == 1
-	if at > 0 && !inside && p.Data[at-1] == '\n' {
-		return at, false, nil
+	skip := 0
+	if p.number == 0 {
+		skip = r.Quotes.Skip
 	}
 	for {
-		for ; at < len(p.Data); at++ {
-			switch c := p.Data[at]; {
-			case c == '\n' && !inside:
-				return at + 1, false, nil
-			case c == r.Quote && c != 0:
-				inside = !inside
-			}
-		}
-		if eof {
+		if at := r.Quotes.end(p.Data, skip, pieceBytes); at >= 0 {
 			return at, false, nil
 		}
+		if eof {
+			return len(p.Data), false, nil
+		}
 		if len(p.Data) > maxPiece {
-			return at, true, nil
+			return len(p.Data), true, nil
 		}
 		if err := more(min(max(step, len(p.Data)/2), maxPiece+step-len(p.Data))); err != nil {
 			return 0, false, err

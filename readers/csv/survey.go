@@ -55,7 +55,7 @@ func (s *source) surveyFile(ctx context.Context, path, name string, workers int)
 	defer f.Close()
 	x := &surveyed{dialect: d, size: f.Size()}
 	looks := make([]look, workers)
-	ask := lines.Survey{Workers: workers, Encoding: s.settings.encoding, Quote: d.quote}
+	ask := lines.Survey{Workers: workers, Encoding: s.settings.encoding, Quotes: lines.Quotes{Quote: d.quote, Sep: d.sep, Comment: d.comment, Skip: d.skip}}
 	ask.Head = func(p *lines.Piece) (int, error) {
 		at, err := x.head(p, s.want)
 		for i := range looks {
