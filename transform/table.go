@@ -88,7 +88,7 @@ var Table = []Kind{
 		stage: func(c *compiler, text string, rules ruleRuns) (flow.Stage, error) {
 			return stage(newFraction(text, c.env.Table, rules))
 		}},
-	{Name: Where, Value: "CONDITION", Example: "nJet >= 2 && max(Jet_pt) > 30", Help: "only samples for which a condition holds",
+	{Name: Where, Value: "CONDITION", Example: "nJet >= 2 && max(Jet_pt) > 30", Help: "only samples where it holds",
 		looks: lookWhere,
 		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 			return stage(newWhere(text, c.defs))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"sort"
 
 	"github.com/shardify/shardify"
@@ -26,28 +25,25 @@ type Parser interface {
 	Held() int64
 }
 
-// Source is many files as one table.
+// Source is many files as one table. A file that can be read in order alone is a run.
 type Source struct {
-	*rows.Set
+	*rows.Runs
 	encoding string
 	parser   func(own []byte, in *rows.Input, columns []shardify.Column) (Parser, error)
 	handles  *rows.Handles[*file]
-	runs     map[uint32]bool // inputs that are serial
 }
 
 // NewSource makes a source of a set whose blobs were made by Index.Append. parser gets what was
 // the format's own.
 func NewSource(set *rows.Set, encoding string, parser func(own []byte, in *rows.Input, columns []shardify.Column) (Parser, error)) (*Source, error) {
-	s := &Source{Set: set, encoding: encoding, parser: parser, runs: map[uint32]bool{}}
-	for in := range set.Inputs() {
+	runs, err := rows.NewRuns(set, func(in *rows.Input) (bool, error) {
 		_, serial, _, _, err := split(in.Blob)
-		if err != nil {
-			return nil, err
-		}
-		if serial {
-			s.runs[in.Index] = true
-		}
+		return serial, err
+	})
+	if err != nil {
+		return nil, err
 	}
+	s := &Source{Runs: runs, encoding: encoding, parser: parser}
 	s.handles = rows.NewHandles(func(_ context.Context, f storage.File, in *rows.Input) (*file, error) {
 		own, x, err := decode(in.Blob, in.Size, in.Samples)
 		return &file{f, own, x}, err
@@ -71,29 +67,10 @@ func (s *Source) Close() error { return s.handles.Close() }
 // Reopen implements format.Reopener.
 func (s *Source) Reopen() { s.handles.Reopen() }
 
-func (s *Source) run(input uint32) uint32 {
-	if s.runs[input] {
-		return input + 1
-	}
-	return 0
-}
-
-// Spans implements shardify.Source: a file that can be read in order alone is a run.
-func (s *Source) Spans(ctx context.Context, target int64) iter.Seq2[shardify.Span, error] {
-	return func(yield func(shardify.Span, error) bool) {
-		for sp, err := range s.Set.Spans(ctx, target) {
-			sp.Run = s.run(sp.Input)
-			if !yield(sp, err) {
-				return
-			}
-		}
-	}
-}
-
 // Reader implements shardify.Source.
 func (s *Source) Reader(run uint32) (shardify.Reader, error) {
-	if run != 0 && !s.runs[run-1] {
-		return nil, fmt.Errorf("lines: there is no run %d", run)
+	if err := s.CheckRun(run); err != nil {
+		return nil, err
 	}
 	return &reader{s: s, run: run}, nil
 }
@@ -135,12 +112,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if r.closed {
 		return nil, errors.New("lines: Read after Close")
 	}
-	if sp.Run == r.run && r.s.run(sp.Input) == sp.Run {
-		sp.Run = 0
-	} else if sp.Run == 0 {
-		sp.Run = 1 // Begin refuses it
-	}
-	in, b, err := r.s.Begin(ctx, sp, mem)
+	in, b, err := r.s.BeginRun(ctx, sp, r.run, mem)
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,12 @@
 //
 //	src, err := sqlite.Format.Open(ctx, format.OpenArgs{Table: table, Options: format.Options{"object": "pulses"}})
 //
-// SQLite itself reads them, compiled to Go (zombiezen.com/go/sqlite over modernc.org/sqlite),
-// as an immutable file: nothing is locked, nothing is written beside it. What that would hide is
-// refused: a write-ahead log that is not empty, and the journal of a writer that died. When a
-// plan is made quick_check looks at all pages, and every cell of the wanted columns tells its
-// type, since columns of SQLite need not have one.
+// SQLite itself, compiled to Go (zombiezen.com/go/sqlite over modernc.org/sqlite), tells the
+// schema and steps through views. The rows of tables are read from their b-trees, in parts side
+// by side. The database is an immutable file: nothing is locked, nothing is written beside it.
+// What that would hide is refused: a write-ahead log that is not empty, and the journal of a
+// writer that died. When a plan is made all pages of the table are checked, and every cell of the
+// wanted columns tells its type, since columns of SQLite need not have one.
 //
 //	cells                                field
 //	a column of REAL affinity            f64
@@ -19,6 +20,9 @@
 // NULL is a missing value. Rows come by rowid, those of WITHOUT ROWID tables by key.
 //
 //	file.go    what a database is refused for, its tables and columns
+//	btree.go   from pages to rows
+//	record.go  from rows to values
 //	survey.go  the look at all cells
-//	source.go  the format, and reading
+//	source.go  the format
+//	read.go    from values to columns
 package sqlite

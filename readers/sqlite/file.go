@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/guard"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/storage"
@@ -26,34 +26,57 @@ const (
 	counterBytes = 24 // where the number of changes is
 )
 
-// database is an open one. One goroutine uses it at a time.
+// database is an open one. One goroutine uses its connection at a time.
 type database struct {
-	file    storage.File
-	conn    *sqlite.Conn
-	changes uint32
+	storage.File
+	name     string
+	fs       storage.FS
+	changes  uint32
+	encoding uint32
+	page     int // bytes
+	usable   int // of them
+	conn     *sqlite.Conn
 }
 
-func (d *database) close() error {
+// Close closes the file and the connection, if there is one.
+func (d *database) Close() error {
 	var err error
 	if d.conn != nil {
 		err = d.conn.Close()
 	}
-	return errors.Join(err, d.file.Close())
+	return errors.Join(err, d.File.Close())
 }
+
+// Unwrap is the file below.
+func (d *database) Unwrap() any { return d.File }
 
 // unchanged tells whether nobody has written since the database was opened.
 func (d *database) unchanged() error {
 	var b [4]byte
-	if _, err := d.file.ReadAt(b[:], counterBytes); err != nil {
+	if _, err := d.ReadAt(b[:], counterBytes); err != nil {
 		return err
 	}
-	if binary.BigEndian.Uint32(b[:]) != d.changes {
+	if be.Uint32(b[:]) != d.changes {
 		return fmt.Errorf("%w: somebody writes to it", shardify.ErrChanged)
 	}
 	return nil
 }
 
-// openDatabase opens a database of size bytes; -1 is any.
+// openFile opens a database of size bytes; -1 is any. SQLite itself is not asked.
+func openFile(ctx context.Context, fs storage.FS, name string, size int64) (*database, error) {
+	f, err := rows.OpenFile(ctx, fs, name, size)
+	if err != nil {
+		return nil, err
+	}
+	d := &database{File: f, name: name, fs: fs}
+	if err = d.check(ctx); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// openDatabase opens a database with a connection of SQLite.
 func openDatabase(ctx context.Context, fs storage.FS, name string, size int64) (*database, error) {
 	path, ok := storage.Path(fs, name)
 	if !ok {
@@ -63,49 +86,48 @@ func openDatabase(ctx context.Context, fs storage.FS, name string, size int64) (
 	if err != nil {
 		return nil, err
 	}
-	f, err := rows.OpenFile(ctx, fs, name, size)
+	d, err := openFile(ctx, fs, name, size)
 	if err != nil {
 		return nil, err
 	}
-	d := &database{file: f}
-	if err = d.check(ctx, fs, name); err == nil {
-		err = do(func() error {
-			d.conn, err = sqlite.OpenConn("file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI)
-			return err
-		})
-	}
+	err = do(func() error {
+		d.conn, err = sqlite.OpenConn("file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI)
+		return err
+	})
 	if err == nil {
 		err = d.each("PRAGMA cell_size_check=ON", nil)
 	}
 	if err != nil {
-		d.close()
+		d.Close()
 		return nil, err
 	}
+	d.conn.SetInterrupt(ctx.Done())
 	return d, nil
 }
 
 // check looks at the header, and at what writers leave beside a database.
-func (d *database) check(ctx context.Context, fs storage.FS, name string) error {
+func (d *database) check(ctx context.Context) error {
+	fs, name := d.fs, d.name
 	b := make([]byte, headerBytes)
-	if n, err := d.file.ReadAt(b, 0); err != nil && err != io.EOF {
+	if n, err := d.ReadAt(b, 0); err != nil && err != io.EOF {
 		return err
 	} else if n < headerBytes || string(b[:len(magic)]) != magic {
 		return shardify.Corrupt(0, "not an SQLite database, or an encrypted one")
 	}
-	page := int64(binary.BigEndian.Uint16(b[16:]))
+	page := int64(be.Uint16(b[16:]))
 	if page == 1 {
 		page = 1 << 16
 	}
 	if page < 512 || page&(page-1) != 0 || b[19] > 2 || page-int64(b[20]) < 480 || b[21] != 64 || b[22] != 32 || b[23] != 32 {
 		return shardify.Corrupt(16, "a header that contradicts itself")
 	}
-	d.changes = binary.BigEndian.Uint32(b[counterBytes:])
-	pages := int64(binary.BigEndian.Uint32(b[28:]))
-	if size := d.file.Size(); size%page != 0 || binary.BigEndian.Uint32(b[92:]) == d.changes && size < pages*page {
+	d.changes, d.page, d.usable = be.Uint32(b[counterBytes:]), int(page), int(page)-int(b[20])
+	pages := int64(be.Uint32(b[28:]))
+	if size := d.Size(); size%page != 0 || be.Uint32(b[92:]) == d.changes && size < pages*page {
 		return shardify.Corrupt(size, "the file ends early: %d bytes are not %d pages of %d", size, pages, page)
 	}
-	if e := binary.BigEndian.Uint32(b[56:]); e > 3 {
-		return shardify.Corrupt(56, "text encoding %d", e)
+	if d.encoding = be.Uint32(b[56:]); d.encoding > encUTF16BE {
+		return shardify.Corrupt(56, "text encoding %d", d.encoding)
 	}
 	if st, err := fs.Stat(ctx, name+"-wal"); err == nil && st.Size >= logHeader {
 		return shardify.Hint(shardify.Unsupported("its write-ahead log %s-wal holds changes that are not in the database yet", filepath.Base(name)),
@@ -179,16 +201,23 @@ func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`
 type table struct {
 	name    string
 	view    bool
-	rowid   string // what the rowid is called; "" if there is none
 	columns []column
-	left    []column // and why, in affinity
+	left    []format.Leftover
+
+	// Of a table:
+	root   uint32 // page
+	index  bool   // WITHOUT ROWID
+	stored int    // values in a row
 }
 
 // column is a column of a table.
 type column struct {
 	name     string
+	typed    bool   // a type is declared
 	affinity string // "INTEGER", "TEXT", "BLOB", "REAL", "NUMERIC"
 	notNull  bool
+	rowid    bool // it is another name of the rowid
+	at       int  // in the rows of a table
 }
 
 // tables lists what a database holds. Those of extensions are left out.
@@ -207,33 +236,47 @@ func (d *database) tables() (names []string, left []string, err error) {
 // table reads what a table has.
 func (d *database) table(name string) (*table, error) {
 	t := &table{name: name}
-	rowid := false
-	err := d.each("SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = "+literal(name), func(s *sqlite.Stmt) error {
-		t.view = s.ColumnText(0) == "view"
-		rowid = !t.view && s.ColumnInt(1) == 0
+	err := d.each("SELECT l.type = 'view', l.wr, s.rootpage FROM pragma_table_list l JOIN sqlite_schema s ON s.name = l.name AND s.type = l.type WHERE l.schema = 'main' AND l.name = "+literal(name), func(s *sqlite.Stmt) error {
+		t.view, t.index, t.root = s.ColumnBool(0), s.ColumnBool(1), uint32(s.ColumnInt64(2))
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	taken := map[string]bool{}
-	err = d.each("SELECT name, type, \"notnull\", hidden FROM pragma_table_xinfo("+literal(name)+")", func(s *sqlite.Stmt) error {
-		c := column{name: s.ColumnText(0), affinity: affinity(s.ColumnText(1)), notNull: s.ColumnBool(2)}
-		taken[strings.ToLower(c.name)] = true
+	order := map[int]int{} // by number of the column: its place in rows
+	keyed := false         // an index of its own has the primary key
+	err = d.each("SELECT x.cid FROM pragma_index_list("+literal(name)+") l, pragma_index_xinfo(l.name) x WHERE l.origin = 'pk' ORDER BY x.seqno", func(s *sqlite.Stmt) error {
+		order[s.ColumnInt(0)] = len(order)
+		keyed = true
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = d.each("SELECT name, type, \"notnull\", hidden, pk, cid FROM pragma_table_xinfo("+literal(name)+") ORDER BY cid", func(s *sqlite.Stmt) error {
+		c := column{name: s.ColumnText(0), typed: s.ColumnText(1) != "", affinity: affinity(s.ColumnText(1)), notNull: s.ColumnBool(2)}
 		if h := s.ColumnInt(3); h == 1 || h == 2 {
-			c.affinity = "a generated column, which is not stored"
-			t.left = append(t.left, c)
+			t.left = append(t.left, format.Leftover{Name: format.PlainName(c.name), Reason: "a generated column, which is not stored"})
 			return nil
 		}
+		c.rowid = s.ColumnInt(4) > 0 && !keyed && strings.EqualFold(s.ColumnText(1), "INTEGER")
+		if c.at = t.stored; t.index {
+			k, ok := order[s.ColumnInt(5)]
+			if !ok {
+				return shardify.Corrupt(-1, "table %s has no place for column %s", name, c.name)
+			}
+			c.at = k
+		}
+		t.stored++
 		t.columns = append(t.columns, c)
 		return nil
 	})
-	for _, n := range []string{"rowid", "_rowid_", "oid"} {
-		if rowid && !taken[n] && t.rowid == "" {
-			t.rowid = n
-		}
-	}
 	return t, err
+}
+
+// tree is the b-tree of a table.
+func (d *database) tree(root uint32, index bool) *tree {
+	return &tree{file: d, size: d.page, usable: d.usable, pages: uint32(d.Size() / int64(d.page)), root: root, index: index}
 }
 
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
@@ -254,7 +297,7 @@ func affinity(decl string) string {
 	return "NUMERIC"
 }
 
-// query reads columns in order. Where there is a rowid it begins at the one that is bound.
+// query reads columns of a view or table in the order that it has.
 func (t *table) query(columns []column) string {
 	var names []string
 	for _, c := range columns {
@@ -263,9 +306,5 @@ func (t *table) query(columns []column) string {
 	if len(names) == 0 {
 		names = []string{"1"}
 	}
-	q := "SELECT " + strings.Join(names, ", ") + " FROM " + quote(t.name)
-	if t.rowid != "" {
-		q += fmt.Sprintf(" WHERE %s >= ?1 AND %s <= ?2 ORDER BY %s", t.rowid, t.rowid, t.rowid)
-	}
-	return q
+	return "SELECT " + strings.Join(names, ", ") + " FROM " + quote(t.name)
 }

@@ -83,8 +83,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// cell is a value as the corpus writes it.
-func cell(c *shardify.Column, k int, class string) any {
+// corpusCell is a value as the corpus writes it.
+func corpusCell(c *shardify.Column, k int) any {
 	switch {
 	case c.Valid != nil && c.Valid[k] == 0:
 		return nil
@@ -196,7 +196,7 @@ func TestCorpus(t *testing.T) {
 				for k := range b.Samples {
 					var row []any
 					for i := range b.Columns {
-						row = append(row, cell(&b.Columns[i], k, ""))
+						row = append(row, corpusCell(&b.Columns[i], k))
 					}
 					lines = append(lines, compact(row))
 				}

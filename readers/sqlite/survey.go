@@ -1,16 +1,20 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"zombiezen.com/go/sqlite"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 )
 
 // What cells of a column were seen, by the numbers of SQLite's types.
@@ -21,15 +25,16 @@ const (
 	seenBlob  = 1 << sqlite.TypeBlob
 	seenNull  = 1 << sqlite.TypeNull
 	seenBig   = 1 // an integer of more than 53 bits
+	added     = 6 // the class of a value that a row, older than the column, does not have
 )
 
-var classNames = map[int]string{seenInt: "an integer", seenFloat: "a float", seenText: "text", seenBlob: "a blob"}
+var classNames = [...]string{sqlite.TypeInteger: "an integer", sqlite.TypeFloat: "a float", sqlite.TypeText: "text", sqlite.TypeBlob: "a blob", sqlite.TypeNull: "NULL"}
 
 // seen is what is known of a column.
 type seen struct {
 	what  uint8
 	bytes int64
-	first [6]int64 // the first row of each type, from 1
+	first [7]int64 // the first row of each class, from 1
 }
 
 func (x *seen) join(o *seen, rows int64) {
@@ -42,93 +47,72 @@ func (x *seen) join(o *seen, rows int64) {
 	}
 }
 
-// part is rows with rowids from lo to hi.
-type part struct {
-	lo, hi, rows int64
-	seen         []seen
-}
-
-// partRows is about how many rows a part has.
-const (
-	partRows = 1 << 15
-	maxParts = 1 << 13
-)
-
-// parts cuts a table by rowids.
-func (d *database) parts(t *table) ([]part, error) {
-	if t.rowid == "" {
-		return []part{{}}, nil
-	}
-	lo, hi := int64(0), int64(-1)
-	err := d.each(fmt.Sprintf("SELECT min(%s), max(%s) FROM %s", t.rowid, t.rowid, quote(t.name)), func(s *sqlite.Stmt) error {
-		if !s.ColumnIsNull(0) {
-			lo, hi = s.ColumnInt64(0), s.ColumnInt64(1)
-		}
-		return nil
-	})
-	if err != nil || hi < lo {
-		return []part{{lo: lo, hi: hi}}, err
-	}
-	width := max(uint64(hi-lo)/maxParts+1, partRows)
-	var all []part
-	for at := lo; ; at += int64(width) {
-		p := part{lo: at, hi: hi}
-		if uint64(hi-at) >= width {
-			p.hi = at + int64(width) - 1
-		}
-		if all = append(all, p); p.hi == hi {
-			return all, nil
-		}
+// note takes in a value of row number row, from 1.
+func (x *seen) note(c sqlite.ColumnType, row int64) {
+	if x.what&(1<<c) == 0 {
+		x.what |= 1 << c
+		x.first[c] = row
 	}
 }
 
-// look steps through the rows of a part.
-func (d *database) look(t *table, columns []column, p *part) error {
-	p.seen = make([]seen, len(columns))
-	var args []int64
-	if t.rowid != "" {
-		args = []int64{p.lo, p.hi}
+// noteWhole tells whether floats hold an integer, too.
+func (x *seen) noteWhole(v int64) {
+	if v > 1<<53 || v < -1<<53 {
+		x.what |= seenBig
 	}
-	return d.each(t.query(columns), func(s *sqlite.Stmt) error {
-		p.rows++
-		for i := range columns {
-			x := &p.seen[i]
-			c := s.ColumnType(i)
-			if x.what&(1<<c) == 0 {
-				x.what |= 1 << c
-				x.first[c] = p.rows
-			}
-			switch c {
-			case sqlite.TypeInteger:
-				if v := s.ColumnInt64(i); v > 1<<53 || v < -1<<53 {
-					x.what |= seenBig
-				}
-			case sqlite.TypeText, sqlite.TypeBlob:
-				x.bytes += int64(s.ColumnLen(i))
-			}
-		}
-		return nil
-	}, args...)
 }
 
-// survey looks at all cells of some columns, with several connections.
-func (s *source) survey(ctx context.Context, d *database, path string, t *table, columns []column, jobs int) ([]part, []seen, error) {
-	parts, err := d.parts(t)
-	if err != nil {
-		return nil, nil, err
+// declared is what a column holds by its type; false if that does not say it.
+func (c *column) declared() (what uint8, ok bool) {
+	what, ok = map[string]uint8{"INTEGER": seenInt, "REAL": seenFloat, "TEXT": seenText, "BLOB": seenBlob}[c.affinity]
+	if !c.notNull && !c.rowid {
+		what |= seenNull
+	}
+	return what, ok && c.typed
+}
+
+// survey is a look at the rows of one table.
+type survey struct {
+	*database
+	*table
+	columns []column
+	all     []seen // by column
+	looked  []int  // the columns whose values are looked at
+	parts   []part
+}
+
+// look goes through the rows of a table with several goroutines, or of a view with one.
+func (s *survey) look(ctx context.Context, declared bool, jobs int) error {
+	s.all = make([]seen, len(s.columns))
+	for i := range s.columns {
+		if what, ok := s.columns[i].declared(); declared && ok {
+			s.all[i] = seen{what: what, bytes: s.Size() / int64(len(s.table.columns))}
+		} else {
+			s.looked = append(s.looked, i)
+		}
+	}
+	if s.view {
+		return s.step()
+	}
+	t := s.tree(s.root, s.index)
+	t.met = make([]atomic.Uint32, t.pages/32+1)
+	var err error
+	if s.parts, err = t.parts(); err != nil {
+		return err
 	}
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	for range min(jobs, len(parts)) {
+	for range min(jobs, len(s.parts)) {
 		g.Go(func() error {
-			own, err := openDatabase(ctx, s.fs, path, d.file.Size())
-			if err != nil {
-				return err
+			c := &cursor{tree: t}
+			if len(s.looked) > 0 {
+				c.cols = make([]value, s.stored)
 			}
-			defer own.close()
-			own.conn.SetInterrupt(ctx.Done())
-			for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
-				if err := own.look(t, columns, &parts[i]); err != nil {
+			for i := next.Add(1) - 1; i < int64(len(s.parts)); i = next.Add(1) - 1 {
+				if c.stop = 0; i+1 < int64(len(s.parts)) {
+					c.stop = s.parts[i+1].leaf
+				}
+				if err := s.part(ctx, c, &s.parts[i]); err != nil {
 					return err
 				}
 			}
@@ -136,27 +120,123 @@ func (s *source) survey(ctx context.Context, d *database, path string, t *table,
 		})
 	}
 	if err := g.Wait(); err != nil {
-		if cause := context.Cause(ctx); cause != nil && ctx.Err() == nil {
-			err = cause
-		}
-		return nil, nil, err
+		return err
 	}
-	all := make([]seen, len(columns))
-	rows := int64(0)
-	for i := range parts {
-		for k := range all {
-			all[k].join(&parts[i].seen[k], rows)
-		}
-		rows += parts[i].rows
-		parts[i].seen = nil
-	}
-	return parts, all, nil
+	return s.join()
 }
 
-// field is what a column becomes; ok is false if it has no type.
-func (c *column) field(x *seen) (f shardify.Field, ok bool, err error) {
-	f = shardify.Field{Name: c.name, Nullable: x.what&seenNull != 0}
-	switch what := int(x.what &^ (seenNull | seenBig)); {
+// part looks at the rows of a part.
+func (s *survey) part(ctx context.Context, c *cursor, p *part) error {
+	p.seen = make([]seen, len(s.columns))
+	if err := c.seek(p.path); err != nil {
+		return err
+	}
+	for {
+		more, err := c.next()
+		if err != nil || !more {
+			p.hi = c.rowid
+			return err
+		}
+		if p.rows++; p.rows == 1 {
+			p.lo = c.rowid
+		}
+		if p.rows%4096 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := c.fetch(); err != nil {
+			return err
+		}
+		if len(s.looked) == 0 {
+			continue
+		}
+		if err := c.columns(); err != nil {
+			return err
+		}
+		for _, i := range s.looked {
+			x, y := &s.columns[i], &p.seen[i]
+			switch {
+			case x.rowid:
+				y.note(sqlite.TypeInteger, p.rows)
+				y.noteWhole(c.rowid)
+			case x.at >= c.have:
+				y.note(added, p.rows)
+			default:
+				v := c.cols[x.at]
+				if y.note(v.class(), p.rows); v.serial == 6 {
+					y.noteWhole(int64(be.Uint64(c.row[v.off:])))
+				} else if v.serial >= 12 {
+					y.bytes += v.size()
+				}
+			}
+		}
+	}
+}
+
+// join puts together what the parts have.
+func (s *survey) join() error {
+	rows, last := int64(0), int64(math.MinInt64)
+	for i := range s.parts {
+		p := &s.parts[i]
+		if p.rows > 0 && !s.index {
+			if i > 0 && p.lo <= last {
+				return shardify.Corrupt(-1, "page %d: rowids that do not rise", p.leaf)
+			}
+			last = p.hi
+		}
+		for _, k := range s.looked {
+			s.all[k].join(&p.seen[k], rows)
+		}
+		rows += p.rows
+		p.seen = nil
+	}
+	return nil
+}
+
+// step looks at the rows of a view.
+func (s *survey) step() error {
+	p := part{}
+	err := s.each(s.query(s.columns), func(r *sqlite.Stmt) error {
+		p.rows++
+		for _, i := range s.looked {
+			x, class := &s.all[i], r.ColumnType(i)
+			switch x.note(class, p.rows); class {
+			case sqlite.TypeInteger:
+				x.noteWhole(r.ColumnInt64(i))
+			case sqlite.TypeText, sqlite.TypeBlob:
+				x.bytes += int64(r.ColumnLen(i))
+			}
+		}
+		return nil
+	})
+	s.parts = []part{p}
+	return err
+}
+
+// added finds the value of a column in rows that are older than it. It asks SQLite, since a
+// default may be any constant.
+func (s *survey) added(i int) (*cell, error) {
+	x := &s.all[i]
+	row := x.first[added]
+	if row == 0 {
+		return nil, nil
+	}
+	var v cell
+	err := s.each(fmt.Sprintf("SELECT %s FROM %s NOT INDEXED LIMIT 1 OFFSET %d", quote(s.columns[i].name), quote(s.table.name), row-1), func(r *sqlite.Stmt) error {
+		v = stepped(r, 0)
+		v.Text = slices.Clone(v.Text)
+		return nil
+	})
+	x.note(v.Class, row)
+	if v.Class == sqlite.TypeInteger {
+		x.noteWhole(int64(v.Bits))
+	}
+	return &v, err
+}
+
+// field is what a column becomes; ok is false if it has no type. bytes: texts are bytes.
+func (c *column) field(x *seen, bytes bool) (f shardify.Field, ok bool, err error) {
+	f = shardify.Field{Name: format.PlainName(c.name), Nullable: x.what&seenNull != 0}
+	switch what := x.what &^ (seenNull | seenBig | 1<<added); {
 	case c.affinity == "REAL" && what&^(seenInt|seenFloat) == 0:
 		f.DType = shardify.F64
 	case what == 0:
@@ -165,73 +245,100 @@ func (c *column) field(x *seen) (f shardify.Field, ok bool, err error) {
 		f.DType = shardify.I64
 	case what == seenFloat, what == seenInt|seenFloat && x.what&seenBig == 0:
 		f.DType = shardify.F64
-	case what == seenText:
+	case what == seenText && !bytes:
 		f.DType, f.Levels, f.Media = shardify.U8, 1, "txt"
-	case what == seenBlob:
+	case what == seenBlob, bytes && what&^(seenText|seenBlob) == 0:
 		f.DType, f.Levels, f.Media = shardify.U8, 1, "bin"
 	default:
-		row, class, other := int64(math.MaxInt64), 0, 0
-		for k, first := range x.first {
-			if bit := 1 << k; what&bit != 0 && classNames[bit] != "" {
-				if first < row {
-					if class != 0 {
-						other = class
-					}
-					row, class = first, bit
-				} else {
-					other = bit
-				}
+		var have []sqlite.ColumnType
+		for k := sqlite.TypeInteger; k <= sqlite.TypeBlob; k++ {
+			if what&(1<<k) != 0 {
+				have = append(have, k)
 			}
 		}
-		at := x.first[bitOf(other)]
-		return f, false, shardify.Mismatch("column %s holds %s in row %d and %s in row %d", c.name, classNames[class], row-1, classNames[other], at-1)
+		slices.SortFunc(have, func(a, b sqlite.ColumnType) int { return cmp.Compare(x.first[a], x.first[b]) })
+		return f, false, shardify.Mismatch("column %s holds %s in row %d and %s in row %d", c.name, classNames[have[0]], x.first[have[0]]-1, classNames[have[1]], x.first[have[1]]-1)
 	}
 	return f, true, nil
 }
 
-func bitOf(x int) int {
-	n := 0
-	for ; x > 1; x >>= 1 {
-		n++
-	}
-	return n
-}
-
-// appendParts encodes parts: rowids and rows.
-func appendParts(b []byte, parts []part) []byte {
-	b = binary.AppendUvarint(b, uint64(len(parts)))
-	for _, p := range parts {
-		b = binary.AppendVarint(b, p.lo)
-		b = binary.AppendUvarint(b, uint64(p.rows))
-	}
-	return b
-}
-
 var errState = shardify.Corrupt(-1, "survey of the plan: rows")
 
-func decodeParts(b []byte, rows int64) ([]part, error) {
-	n, k := binary.Uvarint(b)
-	if k <= 0 || n == 0 || n > maxParts+1 {
-		return nil, errState
-	}
-	b = b[k:]
-	parts, sum := make([]part, n), int64(0)
-	for i := range parts {
-		lo, k := binary.Varint(b)
-		if k <= 0 {
-			return nil, errState
-		}
-		b = b[k:]
-		r, k := binary.Uvarint(b)
-		if k <= 0 || r > 1<<50 {
-			return nil, errState
-		}
-		b = b[k:]
-		parts[i] = part{lo: lo, rows: int64(r)}
-		sum += int64(r)
-	}
-	if sum != rows || len(b) > 0 {
-		return nil, errState
-	}
-	return parts, nil
+// head is what a plan has of a file, beside its parts.
+type head struct {
+	Table  string  `json:"table"`
+	View   bool    `json:"view,omitempty"`
+	Root   uint32  `json:"root,omitempty"`
+	Index  bool    `json:"index,omitempty"`
+	Stored int     `json:"stored,omitempty"`
+	Fields []field `json:"fields"`
 }
+
+// field is where the values of a field are in a row.
+type field struct {
+	Name  string `json:"name,omitempty"` // of the column of a view
+	At    int    `json:"at"`
+	Rowid bool   `json:"rowid,omitempty"`
+	Added *cell  `json:"added,omitempty"` // in rows that are older than the column
+}
+
+// appendState encodes a head, and parts: their number, the depth of the tree, and of each the
+// path and the rows.
+func appendState(h *head, parts []part) ([]byte, error) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	b := binary.AppendUvarint(nil, uint64(len(text)))
+	b = append(b, text...)
+	b = binary.AppendUvarint(b, uint64(len(parts)))
+	b = binary.AppendUvarint(b, uint64(len(parts[0].path)))
+	for _, p := range parts {
+		for _, k := range p.path {
+			b = binary.AppendUvarint(b, uint64(k))
+		}
+		b = binary.AppendUvarint(b, uint64(p.rows))
+	}
+	return b, nil
+}
+
+// decodeState is the inverse of appendState. A plan may be damaged.
+func decodeState(b []byte, rows int64) (*head, []part, error) {
+	bad := false
+	number := func(most uint64) int {
+		v, k := binary.Uvarint(b)
+		if k <= 0 || v > most {
+			bad = true
+			return 0
+		}
+		b = b[k:]
+		return int(v)
+	}
+	n := number(uint64(len(b)))
+	h := &head{}
+	if bad || n > len(b) || json.Unmarshal(b[:n], h) != nil || h.Stored < 0 || h.Stored > maxColumns {
+		return nil, nil, errState
+	}
+	b = b[n:]
+	parts := make([]part, number(uint64(len(b))))
+	depth := number(maxDepth)
+	for i := range parts {
+		for range depth {
+			parts[i].path = append(parts[i].path, uint32(number(1<<16)))
+		}
+		parts[i].rows = int64(number(1 << 50))
+		rows -= parts[i].rows
+	}
+	if bad || rows != 0 || len(b) > 0 || len(parts) == 0 {
+		return nil, nil, errState
+	}
+	for i := range h.Fields {
+		if f := &h.Fields[i]; f.At < 0 || !h.View && f.At >= h.Stored {
+			return nil, nil, errState
+		}
+	}
+	return h, parts, nil
+}
+
+// maxColumns is what SQLite allows.
+const maxColumns = 1 << 15

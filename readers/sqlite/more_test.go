@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/readers/readertest"
+)
+
+func openWith(options format.Options, name string) (shardify.Source, error) {
+	return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(name), Options: options, Jobs: 2})
+}
+
+// texts are all values of a source, by column, as text.
+func texts(t *testing.T, src shardify.Source, target int64) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	readertest.Each(t, src, readertest.Spans(t, src, target), func(b *shardify.Batch) {
+		for i := range b.Columns {
+			for k := range b.Samples {
+				out[b.Columns[i].Name] = append(out[b.Columns[i].Name], fmt.Sprint(corpusCell(&b.Columns[i], k)))
+			}
+		}
+	})
+	return out
+}
+
+const count = "WITH RECURSIVE k(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WHERE i < %d) INSERT INTO %s SELECT %s FROM k"
+
+// TestTreesOfSeveralLevels: tables of both kinds are read from any part on, with rows that take
+// several pages and rows in inner pages.
+func TestTreesOfSeveralLevels(t *testing.T) {
+	const rows = 30000
+	values := "(i * 7919) %% 150001, i, printf('%%d', i) || CASE i %% 997 WHEN 0 THEN hex(zeroblob(3000)) ELSE '' END"
+	values = strings.ReplaceAll(values, "%%", "%")
+	name := made(t, "a.db", "PRAGMA page_size = 512", "CREATE TABLE a(k INT, n, s)", "CREATE TABLE b(n, s, k INT, PRIMARY KEY(k, n)) WITHOUT ROWID", "CREATE INDEX small ON b(n)",
+		fmt.Sprintf(count, rows-1, "a(k, n, s)", values), "INSERT INTO b(k, n, s) SELECT k, n, s FROM a")
+	for _, object := range []string{"a", "b"} {
+		src, err := openWith(format.Options{optObject: object}, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		got := texts(t, src, 100<<10)
+		if len(got["n"]) != rows {
+			t.Fatalf("%s: %d rows", object, len(got["n"]))
+		}
+		for i := range rows {
+			n, k := i, i*7919%150001
+			if object == "b" {
+				fmt.Sscan(got["n"][i], &n)
+				k = n * 7919 % 150001
+			}
+			s := fmt.Sprint("t:", n)
+			if n%997 == 0 {
+				s += strings.Repeat("0", 6000)
+			}
+			if got["n"][i] != fmt.Sprint(n) || got["k"][i] != fmt.Sprint(k) || got["s"][i] != s {
+				t.Fatalf("%s, row %d: %s, %s, %.20s, want %d, %d, %.20s", object, i, got["n"][i], got["k"][i], got["s"][i], n, k, s)
+			}
+		}
+		last := -1
+		for i, text := range got["k"] {
+			k := 0
+			if fmt.Sscan(text, &k); object == "b" && k <= last {
+				t.Fatalf("row %d: key %d after %d", i, k, last)
+			}
+			last = k
+		}
+		if spans := readertest.Spans(t, src, 100<<10); len(spans) < 8 {
+			t.Errorf("%s: %d spans", object, len(spans))
+		}
+	}
+}
+
+// TestDeclaredTypes are taken over without a look at the values, which are checked later.
+func TestDeclaredTypes(t *testing.T) {
+	name := made(t, "a.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, x FLOAT NOT NULL, n INT, s TEXT, b BLOB, any)", "INSERT INTO t VALUES (1, 2.5, NULL, 'a', x'00', 3), (2, 3, 4, NULL, NULL, 4.5)")
+	src, err := openWith(format.Options{optTypes: declared}, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var have []string
+	for _, f := range src.Schema() {
+		have = append(have, fmt.Sprint(f.Name, " ", f.DType, " ", f.Media, f.Nullable))
+	}
+	if want := "id i64 false, x f64 false, n i64 true, s u8 txttrue, b u8 bintrue, any f64 false"; strings.Join(have, ", ") != want {
+		t.Errorf("%s, want %s", strings.Join(have, ", "), want)
+	}
+	if got := texts(t, src, 1<<20); got["n"][1] != "4" || got["n"][0] != "<nil>" || got["any"][0] != "f:"+floatHex(3) {
+		t.Errorf("%v", got)
+	}
+	name = made(t, "b.db", "CREATE TABLE t(n INT)", "INSERT INTO t VALUES (1), ('x')")
+	if src, err = openWith(format.Options{optTypes: declared}, name); err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	_, err = readertest.Walk(func(context.Context) (shardify.Source, error) { return src, nil }, 1<<20, nil)
+	if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), "text in a column of type i64") || !strings.Contains(err.Error(), "sample 1") {
+		t.Error(err)
+	}
+}
+
+// TestTextsAsBytes: what is not UTF-8 is named with its cure, which is one.
+func TestTextsAsBytes(t *testing.T) {
+	name := made(t, "a.db", "CREATE TABLE t(s)", "INSERT INTO t VALUES ('a'), (CAST(x'ff41' AS TEXT)), (x'00')")
+	if _, err := openWith(nil, name); err == nil || !strings.Contains(err.Error(), "text in row 0 and a blob in row 2") {
+		t.Error(err)
+	}
+	src, err := openWith(format.Options{optText: "bytes"}, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if got := texts(t, src, 1<<20)["s"]; fmt.Sprint(got) != "[b:61 b:ff41 b:00]" {
+		t.Error(got)
+	}
+}
+
+// TestColumnsThatWereAdded: rows that are older than a column have its default.
+func TestColumnsThatWereAdded(t *testing.T) {
+	name := made(t, "a.db", "CREATE TABLE r(k)", "INSERT INTO r VALUES (1), (2)", "ALTER TABLE r ADD COLUMN x FLOAT DEFAULT 2", "ALTER TABLE r ADD COLUMN s TEXT DEFAULT 'none'", "ALTER TABLE r ADD COLUMN e",
+		"INSERT INTO r VALUES (3, 4.5, 'x', 7)", "CREATE TABLE w(k INT PRIMARY KEY, v) WITHOUT ROWID", "INSERT INTO w VALUES (2, 1), (1, 2)", "ALTER TABLE w ADD COLUMN n INT DEFAULT 9")
+	for object, want := range map[string]string{
+		"r": "[1 2 3] [f:0x1.0000000000000p+1 f:0x1.0000000000000p+1 f:0x1.2000000000000p+2] [t:none t:none t:x] [<nil> <nil> 7]",
+		"w": "[1 2] [] [] []",
+	} {
+		src, err := openWith(format.Options{optObject: object}, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		got := texts(t, src, 1<<20)
+		if text := fmt.Sprint(got["k"], got["x"], got["s"], got["e"]); text != want {
+			t.Errorf("%s: %s, want %s", object, text, want)
+		}
+		if object == "w" && fmt.Sprint(got["n"], got["v"]) != "[9 9] [2 1]" {
+			t.Errorf("%v", got)
+		}
+	}
+}
