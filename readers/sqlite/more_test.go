@@ -125,7 +125,7 @@ func TestTextsAsBytes(t *testing.T) {
 
 // TestColumnsThatWereAdded: rows that are older than a column have its default.
 func TestColumnsThatWereAdded(t *testing.T) {
-	name := made(t, "a.db", "CREATE TABLE r(k)", "INSERT INTO r VALUES (1), (2)", "ALTER TABLE r ADD COLUMN x FLOAT DEFAULT 2", "ALTER TABLE r ADD COLUMN s TEXT DEFAULT 'none'", "ALTER TABLE r ADD COLUMN e",
+	name := made(t, "a.db", "PRAGMA encoding = 'UTF-16le'", "CREATE TABLE r(k)", "INSERT INTO r VALUES (1), (2)", "ALTER TABLE r ADD COLUMN x FLOAT DEFAULT 2", "ALTER TABLE r ADD COLUMN s TEXT DEFAULT 'none'", "ALTER TABLE r ADD COLUMN e",
 		"INSERT INTO r VALUES (3, 4.5, 'x', 7)", "CREATE TABLE w(k INT PRIMARY KEY, v) WITHOUT ROWID", "INSERT INTO w VALUES (2, 1), (1, 2)", "ALTER TABLE w ADD COLUMN n INT DEFAULT 9")
 	for object, want := range map[string]string{
 		"r": "[1 2 3] [f:0x1.0000000000000p+1 f:0x1.0000000000000p+1 f:0x1.2000000000000p+2] [t:none t:none t:x] [<nil> <nil> 7]",

@@ -239,9 +239,13 @@ func (r *reader) walk(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 					}
 				}
 			}
+			encoding := r.db.encoding
+			if x.At >= c.have {
+				encoding = 0 // of a default, which SQLite told
+			}
 			v, err := c.cell(&x.field)
 			if err == nil {
-				err = x.put(row, v, r.db.encoding, mem)
+				err = x.put(row, v, encoding, mem)
 			}
 			if err != nil {
 				return x.at(err, sp.Lo+int64(row))
