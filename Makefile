@@ -145,9 +145,10 @@ objects: build ## data sets in object stores: ended at every request, answers lo
 slurm: ## 100 random events under a real Slurm, 200 moments of TERM (Linux, amd64, root, slurm-wlm and munge; 30 min); SHARDIFY_SLURM=1 uses the Slurm that runs
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run "Slurm|TermEnds" ./internal/faulttest
 
-scale: ## plans of 10^9 generated and 10^7 real names, 10^6 small files, 280,000 receipts: seconds and memory (15 min; 10 GB of disk)
+scale: ## plans of 10^9 generated and 10^7 real names, 10^6 small files, 280,000 receipts, 10,000 footers 20 ms away: seconds and memory (15 min; 10 GB of disk)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Long ./internal/parttest
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run VeryMany ./cmd/shardify
+	SHARDIFY_LONG=1 go test -count=1 -timeout 1h -v -run TenThousand ./pipeline
 
 bench: build ## every figure of bench/RESULTS.md, against the named peers on the same files
 	@sh bench/run.sh

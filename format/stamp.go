@@ -21,12 +21,26 @@ type stamps struct {
 // look at each would cost as much as reading it.
 const maxStamps = 1 << 17
 
-// Remember takes down which files the table has, for Replaced. Those that cannot be looked
-// at are left to whoever opens them.
+// Remember takes down which files of this machine the table has, for Replaced, before they
+// are opened. Those that cannot be looked at are left to whoever opens them.
 func (t *Table) Remember(ctx context.Context, fs storage.FS) {
 	for i := range min(t.Len(), maxStamps) {
-		if st, err := fs.Stat(ctx, t.Path(i)); err == nil {
+		path := t.Path(i)
+		if _, own := storage.Path(fs, path); !own {
+			continue
+		}
+		if st, err := fs.Stat(ctx, path); err == nil {
 			t.Replaced(i, st.Stamp, fs)
+		}
+	}
+}
+
+// RememberOpened takes down which files of other machines the table has, as they were when
+// they were opened: to look at each would be a request.
+func (t *Table) RememberOpened(fs storage.FS) {
+	for i := range min(t.Len(), maxStamps) {
+		if s, ok := storage.Opened(fs, t.Path(i)); ok {
+			t.Replaced(i, s, fs)
 		}
 	}
 }

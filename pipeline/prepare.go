@@ -379,8 +379,12 @@ func (s *Settings) recipe() map[string]string {
 func insideInput(ctx context.Context, s *Settings) error {
 	out := realPath(s.Output)
 	for _, in := range s.Inputs {
+		scheme := storage.Scheme(in)
+		if scheme != storage.Scheme(out) || scheme != "" && !strings.HasPrefix(out+"/", strings.TrimSuffix(realPath(in), "/")+"/") {
+			continue
+		}
 		st, err := storages.Files.Stat(ctx, in)
-		if err != nil || st.Type != storage.Folder || storage.Scheme(in) != storage.Scheme(out) {
+		if err != nil || st.Type != storage.Folder {
 			continue
 		}
 		dir := realPath(in)

@@ -16,7 +16,7 @@ func Unchanged(now storage.Stamp, planned, plannedTime int64, ignoreTimes bool) 
 	switch {
 	case planned != format.SizeUnknown && now.Size != planned:
 		return fmt.Errorf("%w: it has %d bytes, had %d", shardify.ErrChanged, now.Size, planned)
-	case plannedTime != 0 && now.ModTime != plannedTime && !ignoreTimes:
+	case plannedTime != 0 && now.ModTime != 0 && now.ModTime != plannedTime && !ignoreTimes:
 		return fmt.Errorf("%w: it was modified %s, and %s then", shardify.ErrChanged, time.Unix(0, now.ModTime).UTC().Format(layout), time.Unix(0, plannedTime).UTC().Format(layout))
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
+	"golang.org/x/sync/errgroup"
 )
 
 // ErrUndecided: the inputs do not tell their format, or tell several.
@@ -46,23 +47,46 @@ func Choose(ctx context.Context, fs storage.FS, asked string, inputs []string) (
 		}
 		return f, "asked for", nil
 	}
-	at, first := place{ctx, filesOr(fs)}, ""
-	for i, in := range inputs[:min(len(inputs), sampleInputs)] {
-		if err := ctx.Err(); err != nil {
-			return f, "", context.Cause(ctx)
+	at := place{ctx, filesOr(fs)}
+	some := inputs[:min(len(inputs), sampleInputs)]
+	type found struct {
+		format.Input
+		why string
+		err error
+	}
+	all := make([]found, len(some))
+	atOnce(len(some), func(i int) {
+		if ctx.Err() == nil {
+			all[i].Input, all[i].why, all[i].err = at.detect(some[i])
 		}
-		g, w, err := at.detect(in)
-		if err != nil {
-			return f, "", at.explain(inputs, err)
-		}
-		if i > 0 && g.Name != f.Name {
-			return f, "", fmt.Errorf("%w: %s is %s, %s is %s", ErrSeveral, first, f.Name, in, g.Name)
-		}
-		if i == 0 {
-			f, why, first = g, w, in
+	})
+	if ctx.Err() != nil {
+		return f, "", context.Cause(ctx)
+	}
+	for i := range all {
+		switch x := &all[i]; {
+		case x.err != nil:
+			return f, "", at.explain(inputs, x.err)
+		case i == 0:
+			f, why = x.Input, x.why
+		case x.Name != f.Name:
+			return f, "", fmt.Errorf("%w: %s is %s, %s is %s", ErrSeveral, inputs[0], f.Name, inputs[i], x.Name)
 		}
 	}
 	return f, why, nil
+}
+
+// waits is how many inputs are looked at together: those of other machines take long to answer.
+const waits = 32
+
+// atOnce calls do for 0..n-1, several at the same time.
+func atOnce(n int, do func(i int)) {
+	var g errgroup.Group
+	g.SetLimit(waits)
+	for i := range n {
+		g.Go(func() error { do(i); return nil })
+	}
+	_ = g.Wait()
 }
 
 // ChooseListed finds the format by the first names of a list: that of the first
@@ -299,6 +323,9 @@ func (c *census) decide(dir string) (f format.Input, why string, err error) {
 // splitObject takes apart FILE:OBJECT, the way in which ROOT's users name a tree in a
 // file. A name that exists as it is stays whole.
 func (at place) splitObject(in string) (file, object string) {
+	if !strings.Contains(in[storage.PathAt(in):], ":") {
+		return in, ""
+	}
 	if _, err := at.fs.Stat(at.ctx, in); err == nil {
 		return in, ""
 	}
@@ -335,15 +362,15 @@ func splitObjects(ctx context.Context, f *format.Input, r *Request) error {
 		return nil
 	}
 	object := r.Options[objectOption]
-	inputs := slices.Clone(r.Inputs)
-	for i, in := range inputs {
-		file, o := place{ctx, r.fs()}.splitObject(in)
+	inputs, objects := make([]string, len(r.Inputs)), make([]string, len(r.Inputs))
+	atOnce(len(inputs), func(i int) { inputs[i], objects[i] = place{ctx, r.fs()}.splitObject(r.Inputs[i]) })
+	for i, o := range objects {
 		switch {
 		case o == "":
 		case object != "" && o != object:
-			return shardify.Mismatch("%s names object %s, but %s is asked for too: one conversion reads one", in, o, object)
+			return shardify.Mismatch("%s names object %s, but %s is asked for too: one conversion reads one", r.Inputs[i], o, object)
 		default:
-			inputs[i], object = file, o
+			object = o
 		}
 	}
 	if object != r.Options[objectOption] {

@@ -72,13 +72,17 @@ func Open(ctx context.Context, f format.Input, r Request) (*Opened, error) {
 }
 
 func openTable(ctx context.Context, f format.Input, r Request, table *format.Table, left []format.Leftover) (*Opened, error) {
-	if f.Name != "files" {
+	remember := f.Name != "files"
+	if remember {
 		table.Remember(ctx, storages.Of(table)) // before anything is read
 	}
 	a := r.args(table)
 	src, err := f.Open(ctx, a)
 	if err != nil {
 		return nil, table.Locate(err)
+	}
+	if remember {
+		table.RememberOpened(storages.Of(table))
 	}
 	return &Opened{Source: src, Args: a, LeftOut: left}, nil
 }

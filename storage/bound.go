@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"io/fs"
+	"sync"
 	"sync/atomic"
 )
 
@@ -17,7 +18,13 @@ type ContextReader interface {
 type Bound struct {
 	FS
 	ctx atomic.Pointer[context.Context]
+
+	mu     sync.Mutex
+	opened map[string]Stamp // the last one of each file that was opened
 }
+
+// mostOpened bounds the files whose stamps are kept.
+const mostOpened = 1 << 17
 
 // NewBound binds an FS to nothing yet.
 func NewBound(f FS) *Bound { return &Bound{FS: f} }
@@ -31,6 +38,19 @@ func Until(ctx context.Context, f FS) {
 	if b, ok := As[*Bound](f); ok {
 		b.Until(ctx)
 	}
+}
+
+// Opened is what a file of another machine was when f opened it last. It makes no request;
+// ok is false where that is not known.
+func Opened(f FS, name string) (s Stamp, ok bool) {
+	b, ok := As[*Bound](f)
+	if !ok {
+		return s, false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, ok = b.opened[name]
+	return s, ok
 }
 
 // Unwrap is the FS below.
@@ -63,6 +83,14 @@ func (b *Bound) bind(name string, f File, err error) (File, error) {
 	}
 	if OSFile(f) != nil {
 		return f, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.opened == nil {
+		b.opened = map[string]Stamp{}
+	}
+	if _, known := b.opened[name]; known || len(b.opened) < mostOpened {
+		b.opened[name] = f.Stamp()
 	}
 	return &boundFile{f, b, name}, nil
 }

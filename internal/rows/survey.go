@@ -111,7 +111,7 @@ func (n *interner) add(b []byte) uint32 {
 }
 
 // remoteLooks is how many files of other machines are looked into at the same time.
-const remoteLooks = 32
+const remoteLooks = 64
 
 // survey looks into every file, several at once. Its goroutines end before it does.
 func survey(ctx context.Context, a format.OpenArgs, f *Format, want *Wanted) (*collector, error) {

@@ -40,6 +40,9 @@ func (w *walker) filesFrom(ctx context.Context) error {
 	defer l.close()
 	in := bufio.NewReaderSize(w.FilesFrom, nameMax)
 	end := terminator(in)
+	if head, _ := in.Peek(nameMax); bytes.Contains(head, []byte("://")) {
+		w.remote() // nothing else is being listed
+	}
 	for line := int64(1); ; line++ {
 		name, err := in.ReadSlice(end)
 		if err != nil && err != io.EOF {
@@ -207,7 +210,7 @@ func (l *list) place(ctx context.Context, name string) (*listRoot, string, error
 	r := l.roots[dir]
 	if r == nil {
 		r = &listRoot{index: l.root(dir)}
-		if r.dir, r.err = folders.At(ctx, l.fs(), dir); r.err == nil {
+		if r.dir, r.err = folders.Open(l.fs(), dir); r.err == nil {
 			r.open = true
 		}
 		l.roots[dir] = r
@@ -241,8 +244,8 @@ func (l *list) leftOut(rel string) bool {
 // flush stats the batch and appends it to the table.
 func (l *list) flush(ctx context.Context) error {
 	n := len(l.batch)
-	l.chunks(ctx, (n+statChunk-1)/statChunk, func(c int, at *caller) {
-		for i := c * statChunk; i < min(n, (c+1)*statChunk); i++ {
+	l.chunks(ctx, (n+l.chunk-1)/l.chunk, func(c int, at *caller) {
+		for i := c * l.chunk; i < min(n, (c+1)*l.chunk); i++ {
 			l.look(ctx, &l.batch[i], &at.name)
 		}
 	})

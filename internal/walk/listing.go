@@ -1,12 +1,14 @@
 package walk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,8 +32,15 @@ type listing struct {
 	entries []entry
 	// sizes and times stand beside entries; nil with NoStat.
 	sizes, times []int64
+	told         []told // by off
 	left         leftOut
 	bad          BadInputs
+}
+
+// told is what a listing of another machine tells of the entry whose name is at off.
+type told struct {
+	off         uint32
+	size, mtime int64
 }
 
 func (l *listing) name(i int) []byte {
@@ -95,12 +104,12 @@ func (w *walker) read(ctx context.Context, f *folder) error {
 			return err
 		}
 	}
-	d, err := folders.Open(ctx, w.fs(), path)
+	d, err := folders.Open(w.fs(), path)
 	if err != nil {
 		return reasonOf(err)
 	}
 	defer d.Close()
-	info, err := d.Info(ctx)
+	info, err := d.Info()
 	if err != nil {
 		return err
 	}
@@ -122,7 +131,14 @@ func (w *walker) entries(ctx context.Context, d folders.Folder, f *folder) error
 	l.entries, l.names = make([]entry, 0, w.usual.entries.Load()), make([]byte, 0, w.usual.names.Load())
 	buf := w.buffers.Get().(*[]byte)
 	defer w.buffers.Put(buf)
-	err := d.List(ctx, *buf, func(name []byte, t dirfd.Type) error {
+	tell := func(size, mtime int64) {
+		at := uint32(len(l.names))
+		if n := len(l.told); n > 0 && l.told[n-1].off == at {
+			l.told = l.told[:n-1] // of a name that was left out
+		}
+		l.told = append(l.told, told{at, size, mtime})
+	}
+	err := d.List(ctx, *buf, tell, func(name []byte, t dirfd.Type) error {
 		if (f.wanted != nil && !f.wanted(name, t)) || l.left.litter(name) || (t == dirfd.File && !w.keep(&l.left, name)) {
 			return nil
 		}
@@ -164,8 +180,12 @@ func (w *walker) keep(left *leftOut, base []byte) bool {
 	return false
 }
 
-// statChunk is how many entries a goroutine stats at once.
-const statChunk = 256
+// statChunk is how many entries a goroutine stats at once, and remoteChunk how many of
+// another machine.
+const (
+	statChunk   = 256
+	remoteChunk = 1
+)
 
 // statAll stats every file once, and everything whose type the listing did not
 // tell, with as many goroutines as are free at the moment.
@@ -175,10 +195,10 @@ func (w *walker) statAll(ctx context.Context, d folders.Folder, f *folder) error
 	if !w.NoStat {
 		l.sizes, l.times = make([]int64, n), make([]int64, n)
 	}
-	bad := make([][]badEntry, (n+statChunk-1)/statChunk)
+	bad := make([][]badEntry, (n+w.chunk-1)/w.chunk)
 	w.chunks(ctx, len(bad), func(c int, at *caller) {
 		at.pace.Begin()
-		for i := c * statChunk; i < min(n, (c+1)*statChunk); i++ {
+		for i := c * w.chunk; i < min(n, (c+1)*w.chunk); i++ {
 			if err := w.stat(ctx, d, f, i, at); err != nil {
 				bad[c] = append(bad[c], badEntry{i, err})
 			}
@@ -193,6 +213,7 @@ func (w *walker) statAll(ctx context.Context, d folders.Folder, f *folder) error
 			l.entries[b.i].kind = dropped
 		}
 	}
+	l.told = nil
 	l.compact(w)
 	return nil
 }
@@ -221,6 +242,11 @@ func (w *walker) stat(ctx context.Context, d folders.Folder, f *folder, i int, a
 		return nil
 	case dirfd.File:
 		if w.NoStat {
+			return nil
+		}
+		k, ok := slices.BinarySearchFunc(l.told, e.off, func(t told, off uint32) int { return cmp.Compare(t.off, off) })
+		if ok && l.told[k].size >= 0 {
+			l.sizes[i], l.times[i] = l.told[k].size, l.told[k].mtime
 			return nil
 		}
 	}

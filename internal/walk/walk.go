@@ -112,6 +112,7 @@ type walker struct {
 	helpers chan struct{} // bounds goroutines that stat beside the lister
 	listers chan struct{} // bounds listings in progress
 	ahead   int           // listings started before they are needed, per level
+	chunk   int           // files that a goroutine stats at once
 	buffers sync.Pool     // *[]byte for getdents
 	wg      sync.WaitGroup
 	usual   usual
@@ -129,15 +130,34 @@ func newWalker(r Request) *walker {
 		jobs = 4 * runtime.GOMAXPROCS(0)
 	}
 	table := &format.Table{FS: r.FS}
-	return &walker{
+	w := &walker{
 		Request: r,
 		table:   table,
 		from:    storages.Of(table),
-		helpers: make(chan struct{}, jobs-1),
-		listers: make(chan struct{}, jobs),
-		ahead:   min(jobs, 16),
+		chunk:   statChunk,
 		buffers: sync.Pool{New: func() any { b := make([]byte, dirBuffer); return &b }},
 	}
+	w.jobs(jobs)
+	if len(r.Inputs) > 0 {
+		if _, own := storage.Path(w.from, r.Inputs[0]); !own {
+			w.remote()
+		}
+	}
+	return w
+}
+
+// jobs bounds the goroutines that wait. Call it while there are none.
+func (w *walker) jobs(n int) {
+	w.helpers, w.listers, w.ahead = make(chan struct{}, n-1), make(chan struct{}, n), min(n, 16)
+}
+
+// remoteJobs is how many requests are made at the same time.
+const remoteJobs = 64
+
+// remote is for files of another machine, which takes long to answer.
+func (w *walker) remote() {
+	w.jobs(max(cap(w.listers), remoteJobs))
+	w.chunk = remoteChunk
 }
 
 // nothing says what was there instead.

@@ -43,7 +43,7 @@ func (d *dirs) hold(ctx context.Context, key []byte, path func() string) (*dir, 
 		return x, nil
 	}
 	d.mu.Unlock()
-	fd, err := folders.At(ctx, d.fs, path()) // not under the lock: it may take long
+	fd, err := folders.Open(d.fs, path()) // not under the lock: it may take long
 	if err != nil {
 		return nil, err
 	}

@@ -118,6 +118,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		return nil, err
 	}
 	x.cols, facts.Left, facts.Damaged, facts.Void = out.cols, out.left, out.damaged, out.void
+	x.announce()
 	var state blob
 	for i := range x.cols {
 		c := &x.cols[i]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
+	"github.com/shardify/shardify/storage"
 )
 
 // bytes estimates the decoded bytes of a jagged column: values are counted, bytes of
@@ -60,6 +61,32 @@ func (f *file) borders() rows.Borders {
 
 // spanBytes is the most that a span should take because of long pages.
 const spanBytes = 32 << 20
+
+// announce tells a file of another machine which pages the survey looks at, so that they come at
+// once.
+func (f *file) announce() {
+	var list []storage.Range
+	add := func(off, end int64) { list = append(list, storage.Range{Off: off, Len: min(headGuess, end-off)}) }
+	for i := range f.cols {
+		if len(f.pq.Groups) < 2 || f.cols[i].page.Form.Width > 0 {
+			continue
+		}
+		if x := f.pq.Chunk(f.cols[i].leaf, 0); x.ValueBytes == 0 && x.Dictionary {
+			add(x.Off, x.End) // for dictMean
+		}
+	}
+	storage.Announce(f.f, slices.Values(list))
+	g := f.longest()
+	if list = list[:0]; g < 0 {
+		return
+	}
+	for i := range f.cols {
+		x := f.pq.Chunk(f.cols[i].leaf, g)
+		add(x.Off, x.End)
+		add(x.Data, x.End)
+	}
+	storage.Announce(f.f, slices.Values(list))
+}
 
 // longest is the row group of the most bytes, if any is long enough to be cut.
 func (f *file) longest() int {

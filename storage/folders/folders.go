@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"strings"
 
 	"github.com/shardify/shardify/storage"
@@ -21,24 +20,12 @@ type Folder struct {
 	path      string
 }
 
-// Open opens a folder.
-func Open(ctx context.Context, f storage.FS, path string) (Folder, error) {
+// Open opens a folder. One of another machine is not looked at: that would be a request, and
+// who may read a file may perhaps not list its folder.
+func Open(f storage.FS, path string) (Folder, error) {
 	if p, ok := storage.Path(f, path); ok {
 		d, err := dirfd.Open(p)
 		return Folder{Dir: d}, err
-	}
-	info, err := f.Stat(ctx, path)
-	if err == nil && info.Type != storage.Folder {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a directory")}
-	}
-	return Folder{fs: f, path: strings.TrimSuffix(path, "/")}, err
-}
-
-// At is a folder that is not looked at, where it is on another machine: who may read a file
-// may perhaps not list its folder.
-func At(ctx context.Context, f storage.FS, path string) (Folder, error) {
-	if _, ok := storage.Path(f, path); ok {
-		return Open(ctx, f, path)
 	}
 	return Folder{fs: f, path: strings.TrimSuffix(path, "/")}, nil
 }
@@ -53,13 +40,12 @@ func (d Folder) Close() {
 // Local reports whether the folder is on a file system of this machine.
 func (d Folder) Local() bool { return d.fs == nil && d.Dir.Local() }
 
-// Info looks at the folder itself.
-func (d Folder) Info(ctx context.Context) (dirfd.Info, error) {
+// Info looks at the folder itself. On other machines folders have no numbers.
+func (d Folder) Info() (dirfd.Info, error) {
 	if d.fs == nil {
 		return d.Dir.Info()
 	}
-	info, err := d.fs.Stat(ctx, d.path)
-	return infoOf(info), err
+	return dirfd.Info{Type: dirfd.Folder}, nil
 }
 
 // Stat looks at an entry, or a slash path below the folder, following links. keep is for a
@@ -79,13 +65,18 @@ func infoOf(i storage.Info) dirfd.Info {
 }
 
 // List calls each for every entry, in the folder's own order. buf is scratch of at least
-// 4 KiB; name is valid during the call.
-func (d Folder) List(ctx context.Context, buf []byte, each func(name []byte, t dirfd.Type) error) error {
+// 4 KiB; name is valid during the call. On other machines told is called before each: by the size
+// and time that the listing has of a file, which need not be asked for then, or by -1 and 0.
+func (d Folder) List(ctx context.Context, buf []byte, told func(size, mtime int64), each func(name []byte, t dirfd.Type) error) error {
 	if d.fs == nil {
 		return d.Dir.List(buf, each)
 	}
 	for e, err := range d.fs.List(ctx, d.path) {
 		if err == nil {
+			if e.Type != storage.Regular || e.Size < 0 || e.ModTime == 0 {
+				e.Size, e.ModTime = -1, 0
+			}
+			told(e.Size, e.ModTime)
 			err = each([]byte(e.Name), dirfd.Type(e.Type))
 		}
 		if err != nil {

@@ -73,6 +73,8 @@ func (remoteFile) Announce([]storage.Range) {}
 
 func (remoteFile) Forget(storage.Range) {}
 
+func (remoteFile) Stamp() storage.Stamp { return storage.Stamp{} }
+
 // TestAFolderHasTheAbilities that the program counts on.
 func TestAFolderHasTheAbilities(t *testing.T) {
 	d := local.NewDir(t.TempDir(), local.SyncNone)

@@ -40,6 +40,7 @@ type File struct {
 // Chunk is where the pages of a leaf in a row group lie, and what is known of them.
 type Chunk struct {
 	Off, End     int64 // of the pages in the file
+	Data         int64 // of the first page behind the dictionary, as the metadata say
 	Values       int64 // entries: values, nulls and empty lists
 	Uncompressed int64 // bytes of all pages, as the metadata say
 	Codec        format.CompressionCodec
@@ -197,7 +198,7 @@ func (f *File) chunk(c *format.ColumnChunk, leaf *Node, rows int64) (Chunk, *sha
 	if c.FilePath != "" {
 		return Chunk{Bad: shardify.Unsupported("its data are in another file, %.80q", c.FilePath)}, nil
 	}
-	x := Chunk{Off: m.DataPageOffset, Values: m.NumValues, Uncompressed: m.TotalUncompressedSize, Codec: m.Codec}
+	x := Chunk{Off: m.DataPageOffset, Data: m.DataPageOffset, Values: m.NumValues, Uncompressed: m.TotalUncompressedSize, Codec: m.Codec}
 	if m.DictionaryPageOffset > 0 && m.DictionaryPageOffset < x.Off {
 		x.Off = m.DictionaryPageOffset
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/storage"
 )
 
 // File is an open ROOT file. All methods may be called concurrently.
@@ -46,7 +47,13 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	return f, nil
 }
 
+// tailBytes is the end of a file, where its writer has put the lists of keys and of classes.
+const tailBytes = 16 << 10
+
 func (f *File) open() error {
+	f.Announce(func(yield func(storage.Range) bool) {
+		_ = yield(storage.Range{Len: headerBytes}) && yield(storage.Range{Off: f.size - tailBytes, Len: tailBytes})
+	})
 	head, err := f.readAt(0, min(headerBytes, f.size))
 	if err != nil {
 		return err
