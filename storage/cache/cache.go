@@ -276,30 +276,29 @@ func (x *Content) Forget(off, n int64) {
 	}
 }
 
-// Claim says that this process fetches what is at off. If another one does, it waits for that,
-// but not for long, and reports that it waited: the bytes may be there now.
-func (x *Content) Claim(ctx context.Context, off int64) (release func(), waited bool) {
-	name := fmt.Sprintf("claims/%x-%012x", x.id[:], off)
+// Claim says that this process is about to fetch a range. If another one fetches some of it,
+// Claim waits for that, but not for long. Another may have fetched it since it was found to be
+// missing: ReadAgain before it is fetched.
+func (x *Content) Claim(ctx context.Context, off, n int64) (release func()) {
+	name := fmt.Sprintf("claims/%x", x.id[:])
+	if !ranges {
+		name += fmt.Sprintf("-%012x", off)
+	}
 	f, err := x.c.root.OpenFile(name, os.O_RDWR|os.O_CREATE|openFlags, 0o600)
 	if err != nil {
-		return func() {}, false
-	}
-	release = func() {
-		_ = x.c.root.Remove(name)
-		f.Close()
+		return func() {}
 	}
 	start := time.Now()
-	for pause := time.Millisecond; !tryLock(f); pause = min(2*pause, 50*time.Millisecond) {
-		waited = true
+	for pause := time.Millisecond; !tryRange(f, off, n); pause = min(2*pause, 50*time.Millisecond) {
 		if time.Since(start) > claimTime || ctx.Err() != nil {
-			return func() { f.Close() }, true
+			break
 		}
 		time.Sleep(pause)
 	}
-	return release, waited
+	return func() { f.Close() } // and with it the lock
 }
 
-// ReadAgain is Read after a Claim that waited: it looks for what others have written.
+// ReadAgain is Read after a Claim: it looks for what others have written.
 func (x *Content) ReadAgain(b []byte, off, gap int64) []storage.Range {
 	return x.read(b, off, gap, true)
 }

@@ -49,12 +49,8 @@ func read(c *Cache, file int, size, off, n int64) (fetched int64, err error) {
 	x := c.Content(name(file), stamp(size))
 	b := make([]byte, n)
 	for _, r := range x.Read(b, off, 4096) {
-		release, waited := x.Claim(context.Background(), r.Off)
-		missing := []storage.Range{r}
-		if waited {
-			missing = x.ReadAgain(b[r.Off-off:][:r.Len], r.Off, 4096)
-		}
-		for _, m := range missing {
+		release := x.Claim(context.Background(), r.Off, r.Len)
+		for _, m := range x.ReadAgain(b[r.Off-off:][:r.Len], r.Off, 4096) {
 			part := content(file, m.Off, m.Len)
 			copy(b[m.Off-off:], part)
 			x.Keep(part, m.Off)

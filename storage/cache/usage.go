@@ -99,7 +99,7 @@ func (c *Cache) scan() (u Usage, blocks []found, err error) {
 	}
 	if own {
 		err = c.each("claims", func(info fs.FileInfo) {
-			if name := "claims/" + info.Name(); info.Mode().IsRegular() && len(info.Name()) >= 45 && time.Since(info.ModTime()) > staleTime && c.dead(name) {
+			if name := "claims/" + info.Name(); info.Mode().IsRegular() && len(info.Name()) >= 32 && time.Since(info.ModTime()) > staleTime && c.dead(name) {
 				_ = c.root.Remove(name)
 			}
 		})
@@ -182,5 +182,5 @@ func (c *Cache) dead(name string) bool {
 		return false
 	}
 	defer f.Close()
-	return tryLock(f)
+	return tryLock(f) && tryRange(f, 0, 0)
 }

@@ -394,6 +394,22 @@ func (f *File) fetch(ctx context.Context, all []*extent) {
 	if len(parts) == 0 {
 		return
 	}
+	if f.disk != nil {
+		lo := parts[0].Off
+		defer f.disk.Claim(ctx, lo, missing[len(missing)-1].hi-lo)()
+		n := 0
+		for i, p := range parts {
+			if len(f.disk.ReadAgain(p.B, p.Off, 0)) == 0 {
+				f.settle(ctx, missing[i], p.B, nil)
+				continue
+			}
+			parts[n], missing[n] = p, missing[i]
+			n++
+		}
+		if parts, missing = parts[:n], missing[:n]; n == 0 {
+			return
+		}
+	}
 	n := 0
 	err := f.host.Do(ctx, func(ctx context.Context) error {
 		if n == len(parts) {
@@ -458,13 +474,8 @@ func (f *File) read(ctx context.Context, b []byte, off int64) error {
 
 // fill fetches what is not in the cache, unless another process is about to.
 func (f *File) fill(ctx context.Context, b []byte, off int64) error {
-	release, waited := f.disk.Claim(ctx, off)
-	defer release()
-	missing := []storage.Range{{Off: off, Len: int64(len(b))}}
-	if waited {
-		missing = f.disk.ReadAgain(b, off, gapBytes)
-	}
-	for _, r := range missing {
+	defer f.disk.Claim(ctx, off, int64(len(b)))()
+	for _, r := range f.disk.ReadAgain(b, off, gapBytes) {
 		part := b[r.Off-off:][:r.Len]
 		if err := f.download(ctx, part, r.Off); err != nil {
 			return err

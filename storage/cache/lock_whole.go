@@ -1,0 +1,10 @@
+//go:build !linux
+
+package cache
+
+import "os"
+
+// Without ranges there is a file for each byte at which one begins.
+const ranges = false
+
+func tryRange(f *os.File, _, _ int64) bool { return tryLock(f) }
