@@ -52,8 +52,19 @@ type call struct {
 
 func broken(err error) error { return &remote.Error{Err: err, Kind: remote.Broken} }
 
-// dial connects and logs in.
+// errFirstTLS: the server wants TLS before a login, which was sent already.
+var errFirstTLS = errors.New("TLS before the login")
+
+// dial connects and logs in. Without TLS the login does not wait for the greeting to be answered.
 func dial(ctx context.Context, p place, stall time.Duration) (*conn, error) {
+	c, err := dialOnce(ctx, p, stall, !p.tls)
+	if err == errFirstTLS {
+		c, err = dialOnce(ctx, p, stall, false)
+	}
+	return c, err
+}
+
+func dialOnce(ctx context.Context, p place, stall time.Duration, early bool) (*conn, error) {
 	d := net.Dialer{Timeout: connectTime}
 	n, err := d.DialContext(ctx, "tcp", p.host)
 	if err != nil {
@@ -65,7 +76,7 @@ func dial(ctx context.Context, p place, stall time.Duration) (*conn, error) {
 	}
 	c := &conn{place: p, net: n, stall: stall, waiting: map[uint16]*call{}}
 	_ = n.SetDeadline(time.Now().Add(stall))
-	if err := c.greet(ctx); err != nil {
+	if err := c.greet(ctx, early); err != nil {
 		c.net.Close()
 		return nil, err
 	}
@@ -79,6 +90,10 @@ func (c *conn) ask(number int, p params, text []byte) (frame, error) {
 	if _, err := c.net.Write(request(1, number, p, text)); err != nil {
 		return frame{}, broken(err)
 	}
+	return c.answer()
+}
+
+func (c *conn) answer() (frame, error) {
 	f, err := readFrame(c.net, func(uint16) int { return 0 })
 	if err != nil {
 		return f, broken(err)
@@ -89,7 +104,8 @@ func (c *conn) ask(number int, p params, text []byte) (frame, error) {
 	return f, nil
 }
 
-func (c *conn) greet(ctx context.Context) error {
+// greet begins a connection. early: the login is sent with the greeting.
+func (c *conn) greet(ctx context.Context, early bool) error {
 	hello := make([]byte, 20)
 	u32(hello[12:], 4)
 	u32(hello[16:], 2012)
@@ -99,7 +115,19 @@ func (c *conn) greet(ctx context.Context) error {
 	if c.tls {
 		p[4] |= 0x04
 	}
-	if _, err := c.net.Write(append(hello, request(1, kProtocol, p, nil)...)); err != nil {
+	name := "nobody"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	var in params
+	u32(in[:], os.Getpid())
+	copy(in[4:12], name)
+	in[13], in[14] = 0x0c, 5 // files that are read, IPv6 and IPv4; protocol 5
+	hello = append(hello, request(1, kProtocol, p, nil)...)
+	if early {
+		hello = append(hello, request(1, kLogin, in, nil)...)
+	}
+	if _, err := c.net.Write(hello); err != nil {
 		return broken(err)
 	}
 	for i := range 2 { // of the handshake, and of the protocol
@@ -114,29 +142,26 @@ func (c *conn) greet(ctx context.Context) error {
 			c.flags = int(uint32(get32(f.body[4:])))
 		}
 	}
-	if c.flags&goTLS != 0 {
+	switch {
+	case c.flags&goTLS != 0 && early:
+		return errFirstTLS
+	case c.flags&goTLS != 0:
 		host, _, _ := net.SplitHostPort(c.host)
 		t := tls.Client(c.net, &tls.Config{ServerName: host, RootCAs: roots()})
 		if err := t.HandshakeContext(ctx); err != nil {
 			return fmt.Errorf("TLS: %w", err)
 		}
 		c.net = t
-	} else if c.tls {
+	case c.tls:
 		return shardify.Unsupported("the server has no TLS: roots:// would not be safe")
 	}
-	return c.login()
-}
-
-func (c *conn) login() error {
-	name := "nobody"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
+	var f frame
+	var err error
+	if early {
+		f, err = c.answer()
+	} else {
+		f, err = c.ask(kLogin, in, nil)
 	}
-	var p params
-	u32(p[:], os.Getpid())
-	copy(p[4:12], name)
-	p[13], p[14] = 0x0c, 5 // files that are read, IPv6 and IPv4; protocol 5
-	f, err := c.ask(kLogin, p, nil)
 	if err != nil {
 		return err
 	}

@@ -56,28 +56,57 @@ type Files struct {
 	hosts remote.Hosts
 
 	mu    sync.Mutex
-	conns map[place]*conn
+	conns map[place]*dialed
+}
+
+// dialed is a connection that is there, or is being made: c and err are there when done is closed.
+type dialed struct {
+	done chan struct{}
+	c    *conn
+	err  error
+}
+
+func (d *dialed) lost() bool {
+	select {
+	case <-d.done:
+		return d.err != nil || d.c.gone()
+	default:
+		return false
+	}
 }
 
 // New makes no connection yet. Files keep at most so many bytes that were read.
 func New(memory int64) *Files {
-	return &Files{pool: remote.NewPool(memory), stall: stall, conns: map[place]*conn{}}
+	return &Files{pool: remote.NewPool(memory), stall: stall, conns: map[place]*dialed{}}
 }
 
 func (f *Files) host(p place) *remote.Host { return f.hosts.Host(p.host) }
 
-// conn is the connection to a server.
+// conn is the connection to a server. Who asks first makes it, others wait for that.
 func (f *Files) conn(ctx context.Context, p place) (*conn, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if c := f.conns[p]; c != nil && !c.gone() {
-		return c, nil
+	for {
+		f.mu.Lock()
+		d := f.conns[p]
+		own := d == nil || d.lost()
+		if own {
+			d = &dialed{done: make(chan struct{})}
+			f.conns[p] = d
+		}
+		f.mu.Unlock()
+		if own {
+			d.c, d.err = dial(ctx, p, f.stall)
+			close(d.done)
+			return d.c, d.err
+		}
+		select {
+		case <-d.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if d.err == nil || !errors.Is(d.err, context.Canceled) && !errors.Is(d.err, context.DeadlineExceeded) {
+			return d.c, d.err
+		}
 	}
-	c, err := dial(ctx, p, f.stall)
-	if err == nil {
-		f.conns[p] = c
-	}
-	return c, err
 }
 
 // parse cuts an address into its server and the path there, with what follows a ?.

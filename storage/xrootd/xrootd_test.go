@@ -299,8 +299,8 @@ func TestAnnouncedRangesComeAtOnce(t *testing.T) {
 		}
 		defer x.Close()
 		if !pages {
-			for _, c := range f.conns {
-				c.flags &^= hasPgread
+			for _, d := range f.conns {
+				d.c.flags &^= hasPgread
 			}
 		}
 		var all []storage.Range
