@@ -13,11 +13,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 COLUMNS = ["b%03d" % i for i in range(3, 100, 10)]
-DELAY = 0.01
 
 UPROOT = """
 import sys, time
@@ -31,52 +29,18 @@ print(time.perf_counter() - start, sum(len(v) for v in a.values()))
 
 
 class Link:
-    """Forwards connections to a port, later, and counts the bytes that come back."""
+    """bench/delay before a port. count() is the bytes that came back."""
 
-    def __init__(self, port):
-        self.to, self.down = port, 0
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+    def __init__(self, port, delay="10ms"):
+        with tempfile.TemporaryDirectory() as top:
+            subprocess.run(["go", "build", "-o", top + "/delay", "./bench/delay"], check=True, cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+            self.process = subprocess.Popen([top + "/delay", "-to", "127.0.0.1:%d" % port, "-each", delay], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.address = self.process.stdout.readline().strip()
 
-    def accept(self):
-        while True:
-            client, _ = self.listener.accept()
-            server = socket.create_connection(("127.0.0.1", self.to))
-            for source, sink in (client, server), (server, client):
-                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                threading.Thread(target=self.pump, args=(source, sink, source is server), daemon=True).start()
-
-    def pump(self, source, sink, down):
-        queue, ready = [], threading.Condition()
-
-        def send():
-            while True:
-                with ready:
-                    while not queue:
-                        ready.wait()
-                    due, data = queue.pop(0)
-                time.sleep(max(due - time.monotonic(), 0))
-                if not data:
-                    sink.close()
-                    return
-                try:
-                    sink.sendall(data)
-                except OSError:
-                    return
-
-        threading.Thread(target=send, daemon=True).start()
-        while True:
-            try:
-                data = source.recv(1 << 20)
-            except OSError:
-                data = b""
-            self.down += len(data) if down else 0
-            with ready:
-                queue.append((time.monotonic() + DELAY, data))
-                ready.notify()
-            if not data:
-                return
+    def count(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline().split()[0])
 
 
 def make(path):
@@ -125,11 +89,11 @@ def main():
         floor = make(top + "/data/pub/wide.root")
         process, port = serve(top)
         link = Link(port)
-        address = "root://127.0.0.1:%d//pub/wide.root" % link.port
+        address = "root://%s//pub/wide.root" % link.address
         print("floor: %d bytes (header, tree, baskets)" % floor)
         for _ in range(o.rounds):
             for name in "uproot", "shardify":
-                before, start = link.down, time.perf_counter()
+                before, start = link.count(), time.perf_counter()
                 if name == "uproot":
                     out = subprocess.run([sys.executable, "-c", UPROOT, address] + COLUMNS, check=True, capture_output=True, text=True).stdout
                     took, whole = float(out.split()[0]), time.perf_counter() - start
@@ -139,8 +103,8 @@ def main():
                     subprocess.run(command, check=True, capture_output=True)
                     took = whole = time.perf_counter() - start  # with the start of the program, planning and writing
                     shutil.rmtree(out)
-                time.sleep(0.1)
-                print("%-8s %.3f s, the process %.3f s, %d bytes, %.4f of the floor" % (name, took, whole, link.down - before, (link.down - before) / floor))
+                down = link.count() - before
+                print("%-8s %.3f s, the process %.3f s, %d bytes, %.4f of the floor" % (name, took, whole, down, down / floor))
     finally:
         if process:
             process.kill()

@@ -291,9 +291,9 @@ func TestAnnouncedRangesComeAtOnce(t *testing.T) {
 	s.put("x.bin", want)
 	p, _, _ := parse(s.address)
 	for _, pages := range []bool{true, false} {
-		link := netfault.NewLink(t, p.host)
+		link, address := netfault.NewLink(t, p.host)
 		f := New(64 << 20)
-		x, err := f.Open(bg, "root://"+link.Address()+"//pub/x.bin")
+		x, err := f.Open(bg, "root://"+address+"//pub/x.bin")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,11 +343,11 @@ func TestFaultsOfAConnection(t *testing.T) {
 	}
 	for kind, chances := range map[string]netfault.Chances{"reset": {Reset: 0.05}, "stall": {Stall: 0.02}, "flip": {Flip: 0.02}} {
 		t.Run(kind, func(t *testing.T) {
-			link := netfault.NewLink(t, p.host)
+			link, address := netfault.NewLink(t, p.host)
 			f := New(1 << 20)
 			f.stall = 200 * time.Millisecond
 			f.hosts.Pause = func(ctx context.Context, d time.Duration) error { return ctx.Err() }
-			x, err := f.Open(bg, "root://"+link.Address()+"//pub/x.bin")
+			x, err := f.Open(bg, "root://"+address+"//pub/x.bin")
 			if err != nil {
 				t.Fatal(err)
 			}
