@@ -1,7 +1,7 @@
 """One contender of bench/loader_peers.py: batches without end, timed on request.
 
 Peers are what their documentation shows, in the variant that was fastest here: persistent workers, arrays copied once, no
-conversion of images to float.
+conversion of arrays to float.
 """
 import glob
 import importlib
@@ -30,10 +30,10 @@ def need(name):
 
 def versions():
     found = [f"Python {sys.version.split()[0]}, numpy {np.__version__}"]
-    for name in "torch", "torchvision", "webdataset", "PIL":
+    for name in "torch", "torchvision", "webdataset", "spdl", "PIL":
         try:
             found.append(f"{'Pillow' if name == 'PIL' else name} {importlib.import_module(name).__version__}")
-        except ImportError:
+        except (ImportError, AttributeError):
             found.append(f"no {name}")
     return ", ".join(found) + "."
 
@@ -146,41 +146,99 @@ def web(wds, set, spec):
     return forever(wds.WebLoader(set, batch_size=None, num_workers=spec["workers"], persistent_workers=True))
 
 
+# What models of ImageNet are trained on: float16 of (x / 255 - mean) / deviation.
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
 def images(spec):
     import shardify
 
     folder = os.path.join(spec["data"], "loader", "images")
     if not os.path.isdir(folder):
         raise Absent("there is no folder of JPEGs")
-    need("PIL.Image")
-    how = {"backend": "pillow", "random_crop": (0.08, 1.0), "flip": 0.5, "threads": spec["threads"], **spec["options"]}
+    cast = ("float16", [1 / (255 * d) for d in DEVIATION], [-m / d for m, d in zip(MEAN, DEVIATION)])
+    how = {"random_crop": (0.08, 1.0), "flip": 0.5, "threads": spec["threads"], "cast": cast, **spec["options"]}
     return forever(shardify.Loader(folder, IMAGES, shuffle="global", seed=1, crop=224, decode=how)), IMAGES, ""
 
 
-def train_transform():
-    t = need("torchvision.transforms")
-    return t.Compose([t.RandomResizedCrop(224), t.RandomHorizontalFlip(), t.PILToTensor()])
+def train_transform(t, first):
+    return t.Compose([t.RandomResizedCrop(224, antialias=True), t.RandomHorizontalFlip(), first, t.Normalize(MEAN, DEVIATION), Half()])
 
 
-def imagefolder(spec):
-    data, datasets = need("torch.utils.data"), need("torchvision.datasets")
+class Half:
+    def __call__(self, image):
+        return image.half()
+
+
+def jpegs(spec):
     folder = os.path.join(spec["data"], "jpegs")
     if not os.path.isdir(folder):
         raise Absent("there is no folder of JPEGs")
-    set = datasets.ImageFolder(folder, train_transform())
+    return folder
+
+
+def imagefolder(spec):
+    """How PyTorch's documentation reads images; "io": with torchvision's decoder, on tensors."""
+    data, datasets, t = need("torch.utils.data"), need("torchvision.datasets"), need("torchvision.transforms")
+    read = {}
+    if spec.get("io"):
+        io = need("torchvision.io")
+        read = {"loader": lambda path: io.read_image(path, io.ImageReadMode.RGB)}
+    first = t.ConvertImageDtype(need("torch").float32) if read else t.ToTensor()
+    set = datasets.ImageFolder(jpegs(spec), train_transform(t, first), **read)
     return forever(data.DataLoader(set, IMAGES, shuffle=True, drop_last=True, num_workers=spec["workers"], persistent_workers=spec["workers"] > 0)), IMAGES, ""
 
 
 def webimages(spec):
-    wds, torch = need("webdataset"), need("torch")
+    wds, torch, t = need("webdataset"), need("torch"), need("torchvision.transforms")
     urls = tars(os.path.join(spec["data"], "loader", "images"))
     stack = lambda samples: (torch.stack([s[0] for s in samples]), [s[1] for s in samples])
     set = wds.WebDataset(urls, shardshuffle=len(urls), nodesplitter=wds.split_by_node).shuffle(1000).decode("pil").to_tuple("jpg", "cls")
-    set = set.map_tuple(train_transform(), lambda y: y).batched(IMAGES, collation_fn=stack, partial=False)
+    set = set.map_tuple(train_transform(t, t.ToTensor()), lambda y: y).batched(IMAGES, collation_fn=stack, partial=False)
     return web(wds, set, spec), IMAGES, ""
 
 
-KINDS = {"loader": loader, "dataloader": dataloader, "dataloader-batch": dataloader, "take": take, "webdataset": webdataset, "images": images, "imagefolder": imagefolder, "webimages": webimages}
+def spdl(spec):
+    """SPDL's pipeline of threads: FFmpeg decodes, cuts, scales and mirrors each image by one call, torch casts batches."""
+    io, pipeline, torch = need("spdl.io"), need("spdl.pipeline"), need("torch")
+    folder = jpegs(spec)
+    files = sorted(glob.glob(os.path.join(folder, "*", "*.jpg")))
+    rng = np.random.default_rng(1)
+    mean, deviation = (torch.tensor(v).view(1, 3, 1, 1) * 255 for v in (MEAN, DEVIATION))
+
+    def paths():
+        while True:
+            for k in rng.permutation(len(files)):
+                yield files[k], rng.random(23)
+
+    def part(w, h, u):
+        for a, r in zip(u[3::2], u[4::2]):
+            area, ratio = w * h * (0.08 + 0.92 * a), (3 / 4) ** (2 * r - 1)
+            cw, ch = round((area * ratio) ** 0.5), round((area / ratio) ** 0.5)
+            if 0 < cw <= w and 0 < ch <= h:
+                return cw, ch, int(u[1] * (w - cw + 1)), int(u[2] * (h - ch + 1))
+        return min(w, h), min(w, h), 0, 0
+
+    def decode(item):
+        packets = io.demux_image(item[0])
+        crop = "crop=%d:%d:%d:%d:exact=1" % part(packets.width, packets.height, item[1])
+        flip = ",hflip" if item[1][0] < 0.5 else ""
+        return io.decode_packets(packets, filter_desc=crop + ",scale=224:224:flags=bilinear" + flip + ",format=pix_fmts=rgb24")
+
+    def collate(frames):
+        pixels = torch.from_numpy(io.to_numpy(io.convert_frames(frames))).permute(0, 3, 1, 2)
+        return pixels.sub(mean).div_(deviation).half()
+
+    made = pipeline.PipelineBuilder().add_source(paths()).pipe(decode, concurrency=spec["threads"]).aggregate(IMAGES).pipe(collate).add_sink(3).build(num_threads=spec["threads"])
+
+    def batches():
+        with made.auto_stop():
+            yield from made
+
+    return batches(), IMAGES, ""
+
+
+KINDS = {"loader": loader, "dataloader": dataloader, "dataloader-batch": dataloader, "take": take, "webdataset": webdataset, "images": images, "imagefolder": imagefolder, "webimages": webimages, "spdl": spdl}
 
 
 def main():

@@ -201,17 +201,23 @@ def images(b):
     few, one = cores[:2], str(cores[0])
     both = ",".join(map(str, few))
     loader = lambda threads, **kw: {"kind": "images", "threads": threads, "options": kw}
-    specs = {
-        "Loader, decoded, 2 cores": (loader(len(few)), both),
-        "Loader, every pixel decoded, 2 cores": (loader(len(few), scaled=False), both),
-        "DataLoader + ImageFolder, 2 cores": ({"kind": "imagefolder", "workers": len(few)}, both),
-        "webdataset + PIL, 2 cores": ({"kind": "webimages", "workers": len(few)}, both),
-        "Loader, decoded, 1 core": (loader(1), one),
-        "DataLoader + ImageFolder, 1 core": ({"kind": "imagefolder", "workers": 0}, one),
-        "webdataset + PIL, 1 core": ({"kind": "webimages", "workers": 0}, one),
-    }
-    pairs = [(f"Loader, decoded, {c}", f"{peer}, {c}", None) for c in ("2 cores", "1 core") for peer in ("DataLoader + ImageFolder", "webdataset + PIL")]
-    pairs.insert(2, ("Loader, every pixel decoded, 2 cores", "DataLoader + ImageFolder, 2 cores", None))
+    specs, pairs = {}, []
+    for where, cores, n in ("2 cores", both, len(few)), ("1 core", one, 1):
+        workers = n if n > 1 else 0
+        ours = {"decoded": {}, "every pixel decoded": {"scaled": False}, "by Pillow": {"backend": "pillow"}}
+        peers = {
+            "DataLoader + ImageFolder": ({"kind": "imagefolder", "workers": workers}, 2.5),
+            "DataLoader + torchvision.io": ({"kind": "imagefolder", "workers": workers, "io": True}, None),
+            "webdataset + PIL": ({"kind": "webimages", "workers": workers}, None),
+            "SPDL": ({"kind": "spdl", "threads": n}, 1.2),
+        }
+        for name, how in ours.items():
+            specs[f"Loader, {name}, {where}"] = (loader(n, **how), cores)
+        for name, (spec, target) in peers.items():
+            specs[f"{name}, {where}"] = (spec, cores)
+            for how in ("decoded", "every pixel decoded"):
+                scaled = how == "decoded" and target == 2.5
+                pairs.append((f"Loader, {how}, {where}", f"{name}, {where}", 3.5 if scaled else target))
     b.group("images", specs, pairs, b.a.data, contenders.PIXELS, 5 * b.a.seconds)
 
 
@@ -256,7 +262,7 @@ def report(b, head):
     lines = ["# The loader against its peers", "", head + " Made by `make bench-loader`.", "",
              f"Batches of {BATCH} ({contenders.IMAGES} for images), delivered as PyTorch tensors where PyTorch is there. Arrays are one mmap shard, of which the peers map the same bytes (np.memmap): float32 [16], float32 [64, 7], uint8 "
              "[224, 224, 3]; tars hold a part of them as .npy members. np.take makes a permutation for each epoch (torch.randperm) and PyTorch tensors, as the others do; \"of known rows\" is its copy alone, of a permutation made "
-             "beforehand, to NumPy arrays. Images are 20,000 JPEG files of 38 KB, cropped at random to 224 x 224 and flipped, as uint8. Peers shuffle as their users do: DataLoader globally, webdataset shards and a "
+             "beforehand, to NumPy arrays. Images are 20,000 JPEG files of 38 KB, cropped at random to 224 x 224, flipped and normalised, as float16. Peers shuffle as their users do: DataLoader globally, webdataset shards and a "
              f"buffer of 1,000 samples. Rates are medians of {b.a.rounds} interleaved rounds of {b.a.seconds} s ({5 * b.a.seconds:.1f} s for images) [lowest-highest], page cache warm. First batch: seconds from opening the set to the first "
              "batch; the `auto` tier reads sets that fit into memory before it. `streamed` never holds more than windows of the set.", "",
              "## Ratios", "", "| samples | ours | peer | samples/s | CPU | target | met |", "|---|---|---|---|---|---|---|"]

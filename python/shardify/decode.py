@@ -204,7 +204,7 @@ class Decoder:
             out = np.empty(shape, dtype)
         elif out.shape != shape or out.dtype != dtype:
             raise ValueError("out is %s %s, the images are %s %s" % (out.dtype, out.shape, np.dtype(dtype), shape))
-        made: Array = out if out.flags.c_contiguous else np.empty(shape, dtype)
+        made: Array = out if out.flags.carray else np.empty(shape, dtype)
         values, offsets = np.ascontiguousarray(batch.values), np.ascontiguousarray(batch.offsets)
         ids = np.ascontiguousarray(ids)
         if bad:  # those that are known already

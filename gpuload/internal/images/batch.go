@@ -150,3 +150,10 @@ func (f *Form) tables() *[3][256]uint32 {
 	}
 	return t
 }
+
+func sized[T any](b []T, n int) []T {
+	if cap(b) < n {
+		return make([]T, n)
+	}
+	return b[:n]
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/elementary"
+	"github.com/shardify/shardify/internal/resize"
 )
 
 // Shaping is which part of an image is shown, and how large.
@@ -134,11 +135,20 @@ func (c *cut) scale(width, height int) int {
 // exact tells whether pixels are shown as they are.
 func (c *cut) exact(by int) bool { return by == 1 && c.toW == c.partW && c.toH == c.partH }
 
-// box is what is shown, in an image that is by times smaller and of size w x h.
-func (c *cut) box(by, w, h int) (left, top, right, bottom float64) {
+// place is where these are.
+func (c *cut) place() (x0, y0, x1, y1 int) {
+	x0, y0 = c.x+c.atX, c.y+c.atY
+	return x0, y0, x0 + c.w, y0 + c.h
+}
+
+// size is what is shown, in an image that is by times smaller and of size w x h.
+func (c *cut) size(by, w, h int) resize.Size {
 	dx, dy := float64(c.partW)/float64(c.toW), float64(c.partH)/float64(c.toH)
-	left, top = float64(c.x)+float64(float64(c.atX)*dx), float64(c.y)+float64(float64(c.atY)*dy)
-	right, bottom = left+float64(float64(c.w)*dx), top+float64(float64(c.h)*dy)
+	left, top := float64(c.x)+float64(float64(c.atX)*dx), float64(c.y)+float64(float64(c.atY)*dy)
+	right, bottom := left+float64(float64(c.w)*dx), top+float64(float64(c.h)*dy)
 	n := float64(by)
-	return left / n, top / n, min(right/n, float64(w)), min(bottom/n, float64(h))
+	return resize.Size{
+		W: c.w, H: c.h,
+		Left: float32(left / n), Top: float32(top / n), Right: float32(min(right/n, float64(w))), Bottom: float32(min(bottom/n, float64(h))),
+	}
 }

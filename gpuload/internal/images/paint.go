@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/jpeg"
+	"github.com/shardify/shardify/internal/resize"
 )
 
 // painter is the memory of one thread, used for one image after the other.
@@ -19,10 +19,9 @@ type painter struct {
 	tables *[3][256]uint32
 	out    []byte // the image's place in the batch
 
-	jpeg         jpeg.Decoder
-	across, down axis
-	pixels, rows []byte
-	line         []byte
+	resize resize.Resizer
+	pixels []byte
+	line   []byte
 }
 
 var (
@@ -30,64 +29,91 @@ var (
 	errGrey = errors.New("colours that are to become grey")
 )
 
-// picture is an encoded image.
-type picture interface {
-	// part writes the pixels [x0, x1) x [y0, y1) of the image at 1/by of its size.
-	part(dst []byte, by, x0, y0, x1, y1 int) error
-}
-
 // paint makes the pixels of one image.
 func (p *painter) paint(data []byte, u chance) error {
-	f := p.form
-	m, width, height, err := p.open(data)
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xd8")):
+		return p.jpeg(data, u)
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return p.png(data, u)
+	}
+	return errKind
+}
+
+// cut is what is shown of an image of w x h pixels.
+func (p *painter) cut(w, h int, u chance) (cut, error) {
+	if w > maxPixels/h {
+		return cut{}, errShape
+	}
+	c, err := p.form.cut(w, h, u)
+	if err == nil && (c.w != p.form.Width || c.h != p.form.Height) {
+		err = errShape
+	}
+	return c, err
+}
+
+func (p *painter) jpeg(data []byte, u chance) error {
+	head, err := p.resize.Open(data)
 	if err != nil {
 		return err
 	}
-	if width > maxPixels/height {
-		return errShape
+	grey := p.form.Channels == 1
+	if grey && head.Components != 1 {
+		return errGrey
 	}
-	c, err := f.cut(width, height, u)
+	c, err := p.cut(head.W, head.H, u)
 	if err != nil {
 		return err
 	}
-	if c.w != f.Width || c.h != f.Height {
-		return errShape
+	to := resize.Cut{Scale: 1, Native: grey}
+	if p.form.Scaled {
+		to.Scale = c.scale(head.W, head.H)
 	}
-	by := 1
-	if _, scales := m.(*scaledJPEG); scales && f.Scaled {
-		by = c.scale(width, height)
+	w, h := head.Scaled(to.Scale)
+	to.Size = c.size(to.Scale, w, h)
+	if c.exact(to.Scale) {
+		to.X0, to.Y0, to.X1, to.Y1 = c.place()
+		to.Size = resize.Size{W: c.w, H: c.h}
 	}
-	w, h := (width+by-1)/by, (height+by-1)/by
-	left, top, right, bottom := c.box(by, w, h)
-	if c.exact(by) {
-		x, y := rounded(left), rounded(top)
-		p.pixels = sized(p.pixels, c.w*c.h*f.Channels)
-		if err := m.part(p.pixels, by, x, y, x+c.w, y+c.h); err != nil {
-			return err
-		}
-		for y := range c.h {
-			p.lay(p.pixels[y*c.w*f.Channels:(y+1)*c.w*f.Channels], y, c.mirrored)
-		}
-		return nil
-	}
-	p.across.set(w, c.w, float32(left), float32(right))
-	p.down.set(h, c.h, float32(top), float32(bottom))
-	x0, x1 := p.across.span()
-	y0, y1 := p.down.span()
-	p.pixels = sized(p.pixels, (x1-x0)*(y1-y0)*f.Channels)
-	if err := m.part(p.pixels, by, x0, y0, x1, y1); err != nil {
+	if err := p.resize.StartJPEG(to); err != nil {
 		return err
 	}
-	in, out := (x1-x0)*f.Channels, c.w*f.Channels
-	p.rows, p.line = sized(p.rows, out*(y1-y0)), sized(p.line, out)
-	for y := range y1 - y0 {
-		alongRow(p.rows[y*out:(y+1)*out], p.pixels[y*in:(y+1)*in], &p.across, x0, f.Channels)
-	}
-	for y := range c.h {
-		alongColumns(p.line, p.rows[(int(p.down.lo[y])-y0)*out:], p.down.weights[y*p.down.taps:(y+1)*p.down.taps])
-		p.lay(p.line, y, c.mirrored)
-	}
+	p.rows(c.mirrored)
 	return nil
+}
+
+func (p *painter) png(data []byte, u chance) error {
+	w, h, err := sizeOfPNG(data)
+	if err != nil {
+		return err
+	}
+	c, err := p.cut(w, h, u)
+	if err != nil {
+		return err
+	}
+	channels := p.form.Channels
+	p.pixels = sized(p.pixels, w*h*channels)
+	if err := decodePNG(p.pixels, data, channels); err != nil {
+		return err
+	}
+	from, to := resize.Pixels{Pix: p.pixels, W: w, H: h, Stride: w * channels, Channels: channels}, c.size(1, w, h)
+	if c.exact(1) {
+		from, to = from.Part(c.place()), resize.Size{W: c.w, H: c.h}
+	}
+	if err := p.resize.Start(from, to); err != nil {
+		return err
+	}
+	p.rows(c.mirrored)
+	return nil
+}
+
+// rows writes the image that was resized to the batch.
+func (p *painter) rows(mirrored bool) {
+	p.line = sized(p.line, p.form.Width*p.form.Channels)
+	for y := range p.form.Height {
+		p.resize.Row(p.line, y)
+		p.lay(p.line, y, mirrored)
+	}
 }
 
 // lay writes row y of the image to the batch.
@@ -123,105 +149,78 @@ func lay[T byte | uint16 | uint32](dst []T, line []byte, y int, mirrored bool, f
 	}
 }
 
-func (p *painter) open(data []byte) (m picture, w, h int, err error) {
-	switch {
-	case bytes.HasPrefix(data, []byte("\xff\xd8")):
-		head, err := p.jpeg.Open(data)
-		if err != nil {
-			return nil, 0, 0, err
-		}
-		if p.form.Channels == 1 && head.Components != 1 {
-			return nil, 0, 0, errGrey
-		}
-		return (*scaledJPEG)(p), head.W, head.H, nil
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		return openPNG(data, p.form.Channels)
-	}
-	return nil, 0, 0, errKind
-}
-
-// scaledJPEG is the JPEG that a painter's decoder has open.
-type scaledJPEG painter
-
-func (p *scaledJPEG) part(dst []byte, by, x0, y0, x1, y1 int) error {
-	return p.jpeg.Decode(dst, jpeg.Options{Scale: by, X0: x0, Y0: y0, X1: x1, Y1: y1, Native: p.form.Channels == 1})
-}
-
-type pngFile struct {
-	data     []byte
-	channels int
-}
-
 // channelsOfPNG by its type of colour.
 var channelsOfPNG = map[byte]int{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 
-func openPNG(data []byte, channels int) (m picture, w, h int, err error) {
+// sizeOfPNG refuses what the file cannot hold.
+func sizeOfPNG(data []byte) (w, h int, err error) {
 	if len(data) < 33 || string(data[12:16]) != "IHDR" {
-		return nil, 0, 0, shardify.Corrupt(8, "png: no header")
+		return 0, 0, shardify.Corrupt(8, "png: no header")
 	}
 	w, h = int(binary.BigEndian.Uint32(data[16:])), int(binary.BigEndian.Uint32(data[20:]))
 	bits := int(data[24]) * channelsOfPNG[data[25]]
 	switch {
 	case data[24] > 8:
-		return nil, 0, 0, shardify.Unsupported("PNG of %d bits a channel", data[24])
+		return 0, 0, shardify.Unsupported("PNG of %d bits a channel", data[24])
 	case w < 1 || h < 1 || bits == 0:
-		return nil, 0, 0, shardify.Corrupt(16, "png: %d x %d pixels of %d bits", w, h, bits)
+		return 0, 0, shardify.Corrupt(16, "png: %d x %d pixels of %d bits", w, h, bits)
 	case w > maxPixels/h:
-		return nil, 0, 0, errShape
+		return 0, 0, errShape
 	case (w*bits+7)/8*h > 1040*len(data): // deflate makes at most 1032 of a byte
-		return nil, 0, 0, shardify.Corrupt(int64(len(data)), "png: %d x %d pixels cannot be in %d bytes", w, h, len(data))
+		return 0, 0, shardify.Corrupt(int64(len(data)), "png: %d x %d pixels cannot be in %d bytes", w, h, len(data))
 	}
-	return &pngFile{data, channels}, w, h, nil
+	return w, h, nil
 }
 
-func (p *pngFile) part(dst []byte, _, x0, y0, x1, y1 int) error {
-	m, err := png.Decode(bytes.NewReader(p.data))
+// decodePNG writes the pixels of a file; what is transparent keeps its colour.
+func decodePNG(dst []byte, data []byte, channels int) error {
+	m, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		return shardify.Corrupt(-1, "png: %s", strings.TrimPrefix(err.Error(), "png: "))
 	}
-	n := x1 - x0
+	w, h := m.Bounds().Dx(), m.Bounds().Dy()
 	if g, ok := m.(*image.Gray); ok {
-		for y := y0; y < y1; y++ {
-			src := g.Pix[y*g.Stride+x0:][:n]
-			if p.channels == 1 {
+		for y := range h {
+			src := g.Pix[y*g.Stride:][:w]
+			if channels == 1 {
 				copy(dst, src)
 			} else {
 				for x, v := range src {
 					dst[3*x], dst[3*x+1], dst[3*x+2] = v, v, v
 				}
 			}
-			dst = dst[n*p.channels:]
+			dst = dst[w*channels:]
 		}
 		return nil
 	}
-	if p.channels == 1 {
+	if channels == 1 {
 		return errGrey
 	}
 	var pix []byte
 	var stride int
 	switch m := m.(type) {
-	case *image.RGBA: // opaque
+	case *image.RGBA:
 		pix, stride = m.Pix, m.Stride
-	case *image.NRGBA: // what is transparent keeps its colour
+	case *image.NRGBA:
 		pix, stride = m.Pix, m.Stride
 	case *image.Paletted:
-		palette(dst, m, x0, y0, x1, y1)
+		palette(dst, m)
 		return nil
 	default:
 		return shardify.Unsupported("a PNG that becomes %T", m)
 	}
-	for y := y0; y < y1; y++ {
-		src := pix[y*stride+4*x0:][:4*n]
-		for x := range n {
-			copy(dst[3*x:3*x+3], src[4*x:])
+	for y := range h {
+		src := pix[y*stride:][:4*w]
+		for x := range w {
+			dst[3*x], dst[3*x+1], dst[3*x+2] = src[4*x], src[4*x+1], src[4*x+2]
 		}
-		dst = dst[3*n:]
+		dst = dst[3*w:]
 	}
 	return nil
 }
 
-// palette writes the colours of a part of an image, without their transparency.
-func palette(dst []byte, m *image.Paletted, x0, y0, x1, y1 int) {
+// palette writes the colours of an image, without their transparency.
+func palette(dst []byte, m *image.Paletted) {
 	var colours [256][3]byte
 	for i, c := range m.Palette {
 		switch c := c.(type) {
@@ -231,10 +230,8 @@ func palette(dst []byte, m *image.Paletted, x0, y0, x1, y1 int) {
 			colours[i] = [3]byte{c.R, c.G, c.B}
 		}
 	}
-	for y := y0; y < y1; y++ {
-		for _, v := range m.Pix[y*m.Stride+x0 : y*m.Stride+x1] {
-			copy(dst, colours[v][:])
-			dst = dst[3:]
-		}
+	for _, v := range m.Pix {
+		copy(dst, colours[v][:])
+		dst = dst[3:]
 	}
 }
