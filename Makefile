@@ -7,7 +7,7 @@ VENV     = build/venv
 PYTHON  ?= $(VENV)/bin/python
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-augment pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-augment bench-tables pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -95,7 +95,7 @@ pylib: ## python/shardify/_shardify.so, which shardify.Loader loads (needs a C c
 test-python: build
 	@sh python/test.sh $(VENV)
 
-test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read what we write; h5py and uproot agree on what we read
+test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read what we write; h5py, uproot, pandas, polars and sqlite3 agree on what we read
 	python3 python/tests/peers/run.py --shardify bin/shardify --work build/peers
 
 # internal/servertest starts what is here. minio takes five minutes of a processor.
@@ -161,6 +161,10 @@ bench-loader: build ## bench/LOADER.md: shardify.Loader against PyTorch's DataLo
 
 bench-augment: build ## bench/AUGMENT.md: --augment against Pillow, torchvision and numpy on the same files
 	@sh bench/augment.sh
+
+bench-tables: build ## bench/TABLES.md: CSV, Feather and SQLite against pyarrow, polars, pandas and sqlite3 on the same files
+	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }
+	SHARDIFY=bin/shardify build/bench/tables-venv/bin/python bench/tables.py build/bench/tables --out bench/TABLES.md
 
 pictures: build pylib ## docs/pictures: the way of the data, and what the commands of README.md print (needs torch; PYTHON=path)
 	@$(PYTHON) docs/pictures.py

@@ -85,7 +85,7 @@ type survey struct {
 func (s *survey) look(ctx context.Context, declared bool, jobs int) error {
 	s.all = make([]seen, len(s.columns))
 	for i := range s.columns {
-		if what, ok := s.columns[i].declared(); declared && ok {
+		if what, ok := s.columns[i].declared(); declared && ok && !s.view {
 			s.all[i] = seen{what: what, bytes: s.Size() / int64(len(s.table.columns))}
 		} else {
 			s.looked = append(s.looked, i)

@@ -66,6 +66,7 @@ PEERS = {
     "hdf5": "hdf5",
     "parquet": "parquet",
     "groups": "parquet",
+    "tables": "parquet",
     "shape": "shape",
 }
 # Data set -> arguments of convert. HF datasets wants the same members in every
