@@ -212,12 +212,13 @@ type table struct {
 
 // column is a column of a table.
 type column struct {
-	name     string
-	typed    bool   // a type is declared
-	affinity string // "INTEGER", "TEXT", "BLOB", "REAL", "NUMERIC"
-	notNull  bool
-	rowid    bool // it is another name of the rowid
-	at       int  // in the rows of a table
+	name      string
+	typed     bool   // a type is declared
+	affinity  string // "INTEGER", "TEXT", "BLOB", "REAL", "NUMERIC"
+	notNull   bool
+	byDefault bool // it has a default that is not NULL
+	rowid     bool // it is another name of the rowid
+	at        int  // in the rows of a table
 }
 
 // tables lists what a database holds. Those of extensions are left out.
@@ -253,8 +254,8 @@ func (d *database) table(name string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = d.each("SELECT name, type, \"notnull\", hidden, pk, cid FROM pragma_table_xinfo("+literal(name)+") ORDER BY cid", func(s *sqlite.Stmt) error {
-		c := column{name: s.ColumnText(0), typed: s.ColumnText(1) != "", affinity: affinity(s.ColumnText(1)), notNull: s.ColumnBool(2)}
+	err = d.each("SELECT name, type, \"notnull\", hidden, pk, cid, dflt_value IS NOT NULL FROM pragma_table_xinfo("+literal(name)+") ORDER BY cid", func(s *sqlite.Stmt) error {
+		c := column{name: s.ColumnText(0), typed: s.ColumnText(1) != "", affinity: affinity(s.ColumnText(1)), notNull: s.ColumnBool(2), byDefault: s.ColumnBool(6)}
 		if h := s.ColumnInt(3); h == 1 || h == 2 {
 			t.left = append(t.left, format.Leftover{Name: format.PlainName(c.name), Reason: "a generated column, which is not stored"})
 			return nil

@@ -127,18 +127,24 @@ func TestTextsAsBytes(t *testing.T) {
 func TestColumnsThatWereAdded(t *testing.T) {
 	name := made(t, "a.db", "PRAGMA encoding = 'UTF-16le'", "CREATE TABLE r(k)", "INSERT INTO r VALUES (1), (2)", "ALTER TABLE r ADD COLUMN x FLOAT DEFAULT 2", "ALTER TABLE r ADD COLUMN s TEXT DEFAULT 'none'", "ALTER TABLE r ADD COLUMN e",
 		"INSERT INTO r VALUES (3, 4.5, 'x', 7)", "CREATE TABLE w(k INT PRIMARY KEY, v) WITHOUT ROWID", "INSERT INTO w VALUES (2, 1), (1, 2)", "ALTER TABLE w ADD COLUMN n INT DEFAULT 9")
+	for _, types := range []string{"types=found", declared} {
+		checkAdded(t, name, types)
+	}
+}
+
+func checkAdded(t *testing.T, name, types string) {
 	for object, want := range map[string]string{
 		"r": "[1 2 3] [f:0x1.0000000000000p+1 f:0x1.0000000000000p+1 f:0x1.2000000000000p+2] [t:none t:none t:x] [<nil> <nil> 7]",
 		"w": "[1 2] [] [] []",
 	} {
-		src, err := openWith(format.Options{optObject: object}, name)
+		src, err := openWith(format.Options{optObject: object, optTypes: types}, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer src.Close()
 		got := texts(t, src, 1<<20)
 		if text := fmt.Sprint(got["k"], got["x"], got["s"], got["e"]); text != want {
-			t.Errorf("%s: %s, want %s", object, text, want)
+			t.Errorf("%s, %s: %s, want %s", object, types, text, want)
 		}
 		if object == "w" && fmt.Sprint(got["n"], got["v"]) != "[9 9] [2 1]" {
 			t.Errorf("%v", got)

@@ -324,15 +324,24 @@ func walk(name string) (readertest.Walked, error) {
 // TestMutatedFilesGiveErrorsOnly reads damaged files: no panic, no hang, little memory, and
 // errors of a kind. SHARDIFY_MUTATIONS is their number.
 func TestMutatedFilesGiveErrorsOnly(t *testing.T) {
-	seed, err := os.ReadFile(small(t, "a.db", 1))
-	if err != nil {
-		t.Fatal(err)
+	var seeds [][]byte
+	for i, statements := range [][]string{
+		{pulses, fmt.Sprintf(fill, 1, 200, 1), truth, "INSERT INTO truth SELECT DISTINCT event_no, event_no * 2 FROM pulses", view},
+		{"PRAGMA page_size = 512", pulses, fmt.Sprintf(fill, 1, 60, 9), "UPDATE pulses SET s = hex(zeroblob(event_no * 90))", "ALTER TABLE pulses ADD COLUMN z TEXT DEFAULT 'z'"},
+		{"PRAGMA page_size = 512", "PRAGMA encoding = 'UTF-16be'", "CREATE TABLE pulses(a, s TEXT, k INT, PRIMARY KEY(k, a)) WITHOUT ROWID", fmt.Sprintf(count, 90, "pulses", "i / 3, printf('text %d', i), i")},
+	} {
+		b, err := os.ReadFile(made(t, fmt.Sprintf("%d.db", i), statements...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds = append(seeds, b)
 	}
-	m := readertest.Mutants{Format: "sqlite", Quick: 400, Seeds: 1, Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {
-		b := bytes.Clone(seed)
+	m := readertest.Mutants{Format: "sqlite", Quick: 400, Seeds: len(seeds), Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {
+		b := bytes.Clone(seeds[rng.IntN(len(seeds))])
+		page := int(be.Uint16(b[16:]))
 		at := rng.IntN(len(b))
 		if rng.IntN(4) == 0 {
-			at = rng.IntN(len(b)/4096)*4096 + rng.IntN(16)
+			at = rng.IntN(len(b)/page)*page + rng.IntN(16)
 		}
 		switch rng.IntN(4) {
 		case 0:

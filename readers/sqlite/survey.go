@@ -85,9 +85,11 @@ type survey struct {
 func (s *survey) look(ctx context.Context, declared bool, jobs int) error {
 	s.all = make([]seen, len(s.columns))
 	for i := range s.columns {
-		if what, ok := s.columns[i].declared(); declared && ok && !s.view {
+		what, ok := s.columns[i].declared()
+		if ok = ok && declared && !s.view; ok {
 			s.all[i] = seen{what: what, bytes: s.Size() / int64(len(s.table.columns))}
-		} else {
+		}
+		if !ok || s.columns[i].byDefault { // there may be rows that are older than it
 			s.looked = append(s.looked, i)
 		}
 	}
