@@ -23,9 +23,11 @@ func (d *Device) newEvent(flags uint32) (event, error) {
 	return event{handle: h}, err
 }
 
+// record marks where the work of a stream ends. Work whose end cannot be marked is waited for: what
+// it reads and writes may be used again without an event.
 func (d *Device) record(e *event, stream uintptr) error {
 	if err := d.drv.eventRecord(e.handle, stream); err != nil {
-		return err
+		return errors.Join(err, d.settle())
 	}
 	e.recorded++
 	if e.number = 0; stream == d.gathers && stream != 0 {
