@@ -348,7 +348,8 @@ class Decoder:
                 image = f.guarded(partial(shaped, f)).to(self.device)
                 cut = Cut(size, (0, 0) + size, size, (0, 0), size, False)
             shown[f.row] = image, cut
-        shape = (COLORS[self.color][1],) + (size[::-1] if size else self.shaping.size or (0, 0))
+        height, width = (size[1], size[0]) if size else self.shaping.size or (0, 0)
+        shape = COLORS[self.color][1], height, width
         pixels = gpu.paint(shown, shape, self.layout == "nhwc", self.cast, self.device)
         if out is None:
             return pixels
@@ -388,7 +389,8 @@ class Encoded:
     def _size(self, one: Callable[..., Array], f: "File") -> Tuple[int, int]:
         kind, width, height = f.probe()
         if kind:
-            return f.cut(self.decoder.shaping, width, height).out[::-1]
+            width, height = f.cut(self.decoder.shaping, width, height).out
+            return height, width
         shape: Tuple[int, ...] = one(f, why="neither JPEG nor PNG").shape
         return shape[0], shape[1]
 

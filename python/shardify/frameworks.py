@@ -306,7 +306,7 @@ class Jax(Framework):
     def default_device() -> str:
         import jax  # pyright: ignore[reportMissingImports]
 
-        d = jax.config.jax_default_device or jax.local_devices()[0]
+        d: Any = getattr(jax.config, "jax_default_device", None) or jax.local_devices()[0]  # jax types no settings
         if isinstance(d, str):  # of a platform
             d = jax.local_devices(backend=d)[0]
         number = getattr(d, "local_hardware_id", None)
