@@ -48,9 +48,13 @@ PROGRAM_TESTS = internal/faulttest|internal/docstest|internal/endtoend|internal/
 RACE = $$(grep -rlE --include='*.go' --exclude-dir=build '\bgo (func\b|[A-Za-z_.]+\()|\.Go\(|/(readertest|transformtest)"' . | xargs -n 1 dirname | sort -u | grep -vE '$(PROGRAM_TESTS)')
 ALONE = Mutat|Flip|Corpus|Damage|Hostile|Fuzz|AgreeWith|CastsKeep|Rotations|PTX|Figures|Faults|LargerThan|LeadAstray
 
+# As the programs are built, so that packages are compiled once for both.
+test-plain test-programs: export CGO_ENABLED = 0
+test-plain test-programs: GOTEST += -trimpath
+
 test-plain:
 	@mkdir -p build
-	@$(GOTEST) -tags invariants -v $$(go list ./... | grep -vE '$(PROGRAM_TESTS)') >build/test.log 2>&1; code=$$?; awk "$$TOLD" build/test.log; exit $$code
+	@$(GOTEST) -tags invariants -v $$(go list ./... | grep -vE '$(PROGRAM_TESTS)|gpuload/capi') >build/test.log 2>&1; code=$$?; awk "$$TOLD" build/test.log; exit $$code
 	$(GOTEST) -tags cuda,invariants -run 'Device|Driver' ./gpuload # the device path, on a stand-in for the driver
 	$(GOTEST) -tags cuda,invariants ./cmd/shardify-gpu
 
