@@ -73,6 +73,18 @@ func (c *check) Apply(b *shardify.Batch, _ uint64, _ *shardify.Arena) (*shardify
 // more than most is not decoded, nor is one of a kind without a decoder: that is
 // ErrUnsupported.
 func CheckImage(b []byte, most int) (pixels int, err error) {
+	s := new(buffers)
+	if isJPEG(b) {
+		w, h, err := s.open(b)
+		if err != nil {
+			return 0, err
+		}
+		if h > most/w {
+			return 0, shardify.Unsupported("an image of %d x %d pixels", w, h)
+		}
+		_, err = s.decode(b)
+		return w * h, err
+	}
 	err = guard.Do(func() error {
 		cfg, _, err := image.DecodeConfig(bytes.NewReader(b))
 		if err != nil || cfg.Width <= 0 || cfg.Height <= 0 {
@@ -85,7 +97,7 @@ func CheckImage(b []byte, most int) (pixels int, err error) {
 		return nil
 	})
 	if err == nil {
-		_, err = new(buffers).decode(b)
+		_, err = s.decode(b)
 	}
 	return pixels, err
 }

@@ -4,18 +4,20 @@ import (
 	"bytes"
 	"fmt"
 	"image"
-	"image/jpeg"
 	"image/png"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/jpeg"
 )
 
 // encode makes files of raw pixels.
 type encode struct {
 	glob, format string
-	quality      int
+	how          jpeg.Encoding
+	fill         bool // JPEG files that end early are taken
 	pool         sync.Pool
 
 	n    int
@@ -32,7 +34,16 @@ func newEncode(a *args, _ Env) (shardify.Transform, error) {
 		return nil, fmt.Errorf("%q: want jpg or png", e.format)
 	}
 	var err error
-	e.quality, err = a.whole("quality", 1, 100)
+	if e.fill, err = fills(a); err != nil {
+		return nil, err
+	}
+	sampling := a.text("chroma")
+	k := slices.Index([]string{"4:2:0", "4:2:2", "4:4:4"}, sampling)
+	if k < 0 {
+		return nil, fmt.Errorf("chroma=%s: want 4:2:0, 4:2:2 or 4:4:4", sampling)
+	}
+	e.how.Sampling = jpeg.Sampling(k)
+	e.how.Quality, err = a.whole("quality", 1, 100)
 	return e, err
 }
 
@@ -83,6 +94,7 @@ func (e *encode) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*shard
 		s = new(buffers)
 	}
 	defer e.pool.Put(s)
+	s.fill = e.fill
 	out := *b
 	out.Columns = make([]shardify.Column, len(e.plan))
 	for k, c := range e.plan {
@@ -134,14 +146,15 @@ func (e *encode) write(w *bytes.Buffer, p picture, s *buffers) error {
 	if p.w == 0 || p.h == 0 {
 		return shardify.Mismatch("an image of %d x %d pixels", p.w, p.h)
 	}
+	if e.format == "jpg" {
+		out, err := s.encoder.Encode(w.AvailableBuffer(), p.pix, p.w, p.h, 3, e.how)
+		w.Write(out)
+		return err
+	}
 	m := image.NRGBA{Pix: grow(&s.one, 4*p.w*p.h), Stride: 4 * p.w, Rect: image.Rect(0, 0, p.w, p.h)}
 	for i, k := 0, 0; i < len(p.pix); i, k = i+3, k+4 {
 		m.Pix[k], m.Pix[k+1], m.Pix[k+2], m.Pix[k+3] = p.pix[i], p.pix[i+1], p.pix[i+2], 255
 	}
-	if e.format == "png" {
-		enc := png.Encoder{BufferPool: &s.png}
-		return enc.Encode(w, &m)
-	}
-	rgba := image.RGBA(m) // opaque: the same, and the encoder is faster with it
-	return jpeg.Encode(w, &rgba, &jpeg.Options{Quality: e.quality})
+	enc := png.Encoder{BufferPool: &s.png}
+	return enc.Encode(w, &m)
 }

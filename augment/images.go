@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/elementary"
+	"github.com/shardify/shardify/internal/resize"
 )
 
 // AttrImage marks a field of raw pixels, which further operations on images take: its
@@ -28,6 +29,7 @@ const LostOrientation = ": EXIF orientation ignored (--augment orient in front a
 
 var (
 	fieldArg  = Arg{"field", "*", "image fields, as a glob"}
+	cutArg    = Arg{"truncated", "error", "JPEG files that end early are an error, or fill: what is missing is grey"}
 	filterArg = Arg{"filter", "bilinear", "box, bilinear, bicubic or lanczos; antialiased"}
 	sizeValue = Arg{Name: "SIZE", Help: "N for N x N pixels, or WxH"}
 )
@@ -42,48 +44,48 @@ var imageOps = []Op{
 		make: newCheck,
 	},
 	{
-		Name: "orient", Help: "turn and mirror images as their EXIF tag says; before all others, which ignore the tag", Args: []Arg{fieldArg}, Effect: rawEffect,
+		Name: "orient", Help: "turn and mirror images as their EXIF tag says; before all others, which ignore the tag", Args: []Arg{fieldArg, cutArg}, Effect: rawEffect,
 		make: newOrient,
 	},
 	{
 		Name: "resize", Help: "scale images", Value: Arg{Name: "SIZE", Help: "N: the shorter side becomes N pixels and the ratio stays; WxH: both sides"},
-		Args: []Arg{filterArg, fieldArg}, Effect: rawEffect,
+		Args: []Arg{filterArg, fieldArg, cutArg}, Effect: rawEffect,
 		make: newResize,
 	},
 	{
-		Name: "centre-crop", Help: "cut the middle out of images; smaller ones are an error", Value: sizeValue, Args: []Arg{fieldArg}, Effect: rawEffect,
+		Name: "centre-crop", Help: "cut the middle out of images; smaller ones are an error", Value: sizeValue, Args: []Arg{fieldArg, cutArg}, Effect: rawEffect,
 		make: func(a *args, env Env) (shardify.Transform, error) { return newCrop(a, env, false) },
 	},
 	{
-		Name: "random-crop", Help: "cut a part out of images at a random place; smaller ones are an error", Value: sizeValue, Args: []Arg{fieldArg}, Effect: rawEffect, Random: true,
+		Name: "random-crop", Help: "cut a part out of images at a random place; smaller ones are an error", Value: sizeValue, Args: []Arg{fieldArg, cutArg}, Effect: rawEffect, Random: true,
 		make: func(a *args, env Env) (shardify.Transform, error) { return newCrop(a, env, true) },
 	},
 	{
 		Name: "random-resized-crop", Help: "cut a random part out of images and scale it", Value: sizeValue, Random: true, Effect: rawEffect,
-		Args: []Arg{{"scale", "0.08:1", "LO:HI of the part's area, as a share of the image"}, {"ratio", "0.75:1.3333", "LO:HI of its width over height"}, filterArg, fieldArg},
+		Args: []Arg{{"scale", "0.08:1", "LO:HI of the part's area, as a share of the image"}, {"ratio", "0.75:1.3333", "LO:HI of its width over height"}, filterArg, fieldArg, cutArg},
 		make: newResizedCrop,
 	},
 	{
 		Name: "flip", Help: "mirror images at random", Value: Arg{Name: "horizontal|vertical", Default: "horizontal", Help: "left and right, or top and bottom"}, Random: true,
-		Args: []Arg{{"p", "0.5", "chance of each image"}, fieldArg}, Effect: rawEffect,
+		Args: []Arg{{"p", "0.5", "chance of each image"}, fieldArg, cutArg}, Effect: rawEffect,
 		make: newFlip,
 	},
 	{
 		Name: "rotate", Help: "turn images about their centre by a random angle, keeping their size", Value: Arg{Name: "DEGREES", Help: "the most to either side"}, Random: true,
-		Args: []Arg{{"fill", "0", "0 to 255: what comes in from outside"}, fieldArg}, Effect: rawEffect,
+		Args: []Arg{{"fill", "0", "0 to 255: what comes in from outside"}, fieldArg, cutArg}, Effect: rawEffect,
 		make: newTurn,
 	},
 	{
 		Name: "colour-jitter", Help: "change brightness, contrast, saturation and hue at random, in this order", Random: true, Effect: rawEffect,
 		Args: []Arg{
 			{"brightness", "0", "S: a factor between 1-S and 1+S"}, {"contrast", "0", "S: a factor between 1-S and 1+S, about the mean grey"},
-			{"saturation", "0", "S: a factor between 1-S and 1+S"}, {"hue", "0", "H up to 0.5: a turn of up to H of the circle to either side"}, fieldArg,
+			{"saturation", "0", "S: a factor between 1-S and 1+S"}, {"hue", "0", "H up to 0.5: a turn of up to H of the circle to either side"}, fieldArg, cutArg,
 		},
 		make: newJitter,
 	},
 	{
 		Name: "encode", Help: "encode raw pixels", Value: Arg{Name: "jpg|png", Help: "the format"},
-		Args: []Arg{{"quality", "90", "1 to 100, of jpg"}, fieldArg}, Effect: "a field of encoded images",
+		Args: []Arg{{"quality", "90", "1 to 100, of jpg"}, {"chroma", "4:2:0", "4:2:0, 4:2:2 or 4:4:4: pixels that share the colour of a jpg"}, fieldArg, cutArg}, Effect: "a field of encoded images",
 		make: newEncode,
 	},
 }
@@ -93,11 +95,13 @@ type images struct {
 	glob string
 	dice dice
 	do   func(p picture, r *source, s *buffers) (picture, error)
+	cut  func(w, h int, r *source) (cut, error) // instead of do: what becomes of w x h pixels
 	// w and h are the size of what do makes; 0: as it was (same), or varying.
 	w, h int
 	same bool
 	// orient: pictures are made upright by their EXIF tag, which is lost in all that follows.
 	orient bool
+	fill   bool // JPEG files that end early are taken
 	pool   sync.Pool
 
 	n    int
@@ -116,8 +120,20 @@ type imageColumn struct {
 
 func newImages(a *args, env Env) (*images, error) {
 	m := &images{glob: a.text("field"), dice: dice{table: env.Table}}
-	_, err := path.Match(m.glob, "")
+	var err error
+	if m.fill, err = fills(a); err == nil {
+		_, err = path.Match(m.glob, "")
+	}
 	return m, err
+}
+
+// fills tells whether JPEG files that end early are taken.
+func fills(a *args) (bool, error) {
+	what := a.text("truncated")
+	if what != "error" && what != "fill" {
+		return false, fmt.Errorf("truncated=%s: want error or fill", what)
+	}
+	return what == "fill", nil
 }
 
 // Needs names the field, if it is a name.
@@ -228,6 +244,7 @@ func (m *images) Apply(b *shardify.Batch, seed uint64, mem *shardify.Arena) (*sh
 		s = new(buffers)
 	}
 	defer m.pool.Put(s)
+	s.fill = m.fill
 	out := *b
 	out.Columns = make([]shardify.Column, len(m.plan))
 	var shapes []int64 // of the picture column before
@@ -307,20 +324,50 @@ func (m *images) column(dst, src, shape *shardify.Column, b *shardify.Batch, see
 
 // one makes the picture of sample i.
 func (m *images) one(src, shape *shardify.Column, i int, r *source, s *buffers) (p picture, err error) {
-	if p, err = load(src, shape, i, s); err != nil {
+	lo, hi := src.Range(i, i+1)
+	if m.cut == nil || src.Media == "" || !isJPEG(src.Data[lo:hi]) {
+		p, err = m.loaded(src, shape, i, r, s)
+	} else {
+		p, err = m.cutJPEG(src.Data[lo:hi], r, s)
+	}
+	if err == nil && m.w > 0 && (p.w != m.w || p.h != m.h) {
+		err = fmt.Errorf("made %d x %d pixels of %d x %d", p.w, p.h, m.w, m.h)
+	}
+	return p, err
+}
+
+// cutJPEG decodes what is needed of a JPEG.
+func (m *images) cutJPEG(file []byte, r *source, s *buffers) (picture, error) {
+	w, h, err := s.open(file)
+	if err != nil {
+		return picture{}, err
+	}
+	c, err := m.cut(w, h, r)
+	if err != nil {
+		return picture{}, err
+	}
+	p, err := s.jpeg(c)
+	return m.turned(p, file, s), err
+}
+
+// loaded makes the picture of the whole one.
+func (m *images) loaded(src, shape *shardify.Column, i int, r *source, s *buffers) (picture, error) {
+	p, err := load(src, shape, i, s)
+	if err != nil {
 		return p, err
 	}
 	if src.Media != "" {
 		lo, hi := src.Range(i, i+1)
 		p = m.turned(p, src.Data[lo:hi], s)
 	}
-	if p, err = m.do(p, r, s); err != nil {
+	if m.cut == nil {
+		return m.do(p, r, s)
+	}
+	c, err := m.cut(p.w, p.h, r)
+	if err != nil {
 		return p, err
 	}
-	if m.w > 0 && (p.w != m.w || p.h != m.h) {
-		return p, fmt.Errorf("made %d x %d pixels of %d x %d", p.w, p.h, m.w, m.h)
-	}
-	return p, nil
+	return s.cut(p, c)
 }
 
 // load is the picture of sample i, in memory that may be changed.
@@ -363,12 +410,13 @@ func size(text string) (w, h int, err error) {
 	return w, h, nil
 }
 
-func filterOf(a *args) (string, error) {
+func filterOf(a *args) (resize.Filter, error) {
 	name := a.text("filter")
-	if _, ok := filters[name]; !ok {
-		return "", fmt.Errorf("filter=%s: want box, bilinear, bicubic or lanczos", name)
+	f, ok := resize.FilterOf(name)
+	if !ok {
+		return 0, fmt.Errorf("filter=%s: want box, bilinear, bicubic or lanczos", name)
 	}
-	return name, nil
+	return f, nil
 }
 
 func newResize(a *args, env Env) (shardify.Transform, error) {
@@ -380,20 +428,17 @@ func newResize(a *args, env Env) (shardify.Transform, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, err := filterOf(a)
+	filter, err := filterOf(a)
 	short := !strings.Contains(a.text(""), "x")
 	if !short {
 		m.w, m.h = w, h
 	}
-	m.do = func(p picture, _ *source, s *buffers) (picture, error) {
+	m.cut = func(pw, ph int, _ *source) (cut, error) {
 		to, up := w, h
 		if short {
-			to, up = shorter(p.w, p.h, w)
+			to, up = shorter(pw, ph, w)
 		}
-		if to == p.w && up == p.h {
-			return p, nil
-		}
-		return s.resize(p, 0, 0, float64(p.w), float64(p.h), to, up, name), nil
+		return cut{0, 0, pw, ph, resize.Size{W: to, H: up, Filter: filter}}, nil
 	}
 	return m, err
 }
@@ -412,15 +457,15 @@ func newCrop(a *args, env Env, random bool) (shardify.Transform, error) {
 		return nil, err
 	}
 	m.w, m.h, err = size(a.text(""))
-	m.do = func(p picture, r *source, s *buffers) (picture, error) {
-		if p.w < m.w || p.h < m.h {
-			return p, shardify.Mismatch("an image of %d x %d pixels is smaller than the crop of %d x %d: --augment resize=%d before it", p.w, p.h, m.w, m.h, max(m.w, m.h))
+	m.cut = func(w, h int, r *source) (cut, error) {
+		if w < m.w || h < m.h {
+			return cut{}, shardify.Mismatch("an image of %d x %d pixels is smaller than the crop of %d x %d: --augment resize=%d before it", w, h, m.w, m.h, max(m.w, m.h))
 		}
-		x, y := int(math.RoundToEven(float64(p.w-m.w)/2)), int(math.RoundToEven(float64(p.h-m.h)/2))
+		x, y := int(math.RoundToEven(float64(w-m.w)/2)), int(math.RoundToEven(float64(h-m.h)/2))
 		if random {
-			x, y = r.below(p.w-m.w+1), r.below(p.h-m.h+1)
+			x, y = r.below(w-m.w+1), r.below(h-m.h+1)
 		}
-		return s.crop(p, x, y, m.w, m.h), nil
+		return cut{x, y, m.w, m.h, resize.Size{W: m.w, H: m.h}}, nil
 	}
 	return m, err
 }
@@ -441,34 +486,35 @@ func newResizedCrop(a *args, env Env) (shardify.Transform, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, err := filterOf(a)
-	m.do = func(p picture, r *source, s *buffers) (picture, error) {
-		x, y, w, h := part(p, lo, hi, thin, broad, r)
-		return s.resize(s.crop(p, x, y, w, h), 0, 0, float64(w), float64(h), m.w, m.h, name), nil
+	filter, err := filterOf(a)
+	m.cut = func(w, h int, r *source) (cut, error) {
+		c := cut{size: resize.Size{W: m.w, H: m.h, Filter: filter}}
+		c.x, c.y, c.w, c.h = part(w, h, lo, hi, thin, broad, r)
+		return c, nil
 	}
 	return m, err
 }
 
 // part draws a rectangle of such an area and ratio; where ten tries do not fit it is the
 // middle, as far as the ratio allows.
-func part(p picture, lo, hi, thin, broad float64, r *source) (x, y, w, h int) {
-	area := float64(p.w) * float64(p.h)
+func part(pw, ph int, lo, hi, thin, broad float64, r *source) (x, y, w, h int) {
+	area := float64(pw) * float64(ph)
 	for range 10 {
 		a := area * r.between(lo, hi)
 		ratio := elementary.Exp(r.between(elementary.Log(thin), elementary.Log(broad)))
 		w, h = int(math.Round(math.Sqrt(a*ratio))), int(math.Round(math.Sqrt(a/ratio)))
-		if w >= 1 && h >= 1 && w <= p.w && h <= p.h {
-			return r.below(p.w - w + 1), r.below(p.h - h + 1), w, h
+		if w >= 1 && h >= 1 && w <= pw && h <= ph {
+			return r.below(pw - w + 1), r.below(ph - h + 1), w, h
 		}
 	}
-	w, h = p.w, p.h
-	switch ratio := float64(p.w) / float64(p.h); {
+	w, h = pw, ph
+	switch ratio := float64(pw) / float64(ph); {
 	case ratio < thin:
 		h = max(1, int(math.Round(float64(w)/thin)))
 	case ratio > broad:
 		w = max(1, int(math.Round(float64(h)*broad)))
 	}
-	return (p.w - w) / 2, (p.h - h) / 2, w, h
+	return (pw - w) / 2, (ph - h) / 2, w, h
 }
 
 func newFlip(a *args, env Env) (shardify.Transform, error) {

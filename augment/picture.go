@@ -5,12 +5,13 @@ import (
 	"image"
 	"image/draw"
 	_ "image/gif" // formats that are decoded
-	"image/jpeg"
 	"image/png"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/guard"
+	"github.com/shardify/shardify/internal/jpeg"
+	"github.com/shardify/shardify/internal/resize"
 	_ "golang.org/x/image/webp" // as above
 )
 
@@ -25,12 +26,14 @@ const maxPixels = 1 << 28
 
 // buffers are the memory of one goroutine, reused from picture to picture.
 type buffers struct {
-	decoded, one, two, rows []byte
-	rgba                    *image.RGBA
-	out                     []byte
-	coefs                   [2]kernel
-	png                     pngBuffer
-	lost                    int64 // images whose orientation was ignored
+	decoded, one, two []byte
+	rgba              *image.RGBA
+	out               []byte
+	resizer           resize.Resizer
+	encoder           jpeg.Encoder
+	png               pngBuffer
+	fill              bool  // JPEG files that end early are taken
+	lost              int64 // images whose orientation was ignored
 }
 
 // pngBuffer keeps the encoder's memory.
@@ -68,8 +71,61 @@ func notDecoded(b []byte) string {
 	return ""
 }
 
+// cut is what is made of a picture: the part of w x h pixels at (x, y) becomes size.
+type cut struct {
+	x, y, w, h int
+	size       resize.Size
+}
+
+// same tells whether the picture stays as it is.
+func (c cut) same(w, h int) bool { return c.w == w && c.h == h && c.size.W == w && c.size.H == h }
+
+// isJPEG tells what internal/jpeg decodes.
+func isJPEG(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8")) }
+
+// open reads the header of a JPEG.
+func (s *buffers) open(b []byte) (w, h int, err error) {
+	head, err := s.resizer.Open(b)
+	if err == nil && head.W > maxPixels/head.H {
+		err = tooLarge("jpeg", head.W, head.H)
+	}
+	return head.W, head.H, err
+}
+
+func tooLarge(kind string, w, h int) error {
+	return shardify.Corrupt(-1, "a %s image of %d x %d pixels", kind, w, h)
+}
+
 // decode makes a picture of an encoded image.
-func (s *buffers) decode(b []byte) (p picture, err error) {
+func (s *buffers) decode(b []byte) (picture, error) {
+	if !isJPEG(b) {
+		return s.decodeOther(b)
+	}
+	w, h, err := s.open(b)
+	if err != nil {
+		return picture{}, err
+	}
+	return s.jpeg(cut{w: w, h: h, size: resize.Size{W: w, H: h}})
+}
+
+// jpeg makes a picture of the JPEG that was opened, of which only what it shows is decoded.
+func (s *buffers) jpeg(c cut) (picture, error) {
+	p := picture{c.size.W, c.size.H, grow(&s.decoded, 3*c.size.W*c.size.H)}
+	return p, s.resizer.Decode(p.pix, resize.Cut{X0: c.x, Y0: c.y, X1: c.x + c.w, Y1: c.y + c.h, Fill: s.fill, Size: c.size})
+}
+
+// cut makes another picture of p.
+func (s *buffers) cut(p picture, c cut) (picture, error) {
+	if c.same(p.w, p.h) {
+		return p, nil
+	}
+	out := picture{c.size.W, c.size.H, grow(s.other(p), 3*c.size.W*c.size.H)}
+	from := resize.Pixels{Pix: p.pix, W: p.w, H: p.h, Stride: 3 * p.w}.Part(c.x, c.y, c.x+c.w, c.y+c.h)
+	return out, s.resizer.Resize(out.pix, from, c.size)
+}
+
+// decodeOther makes a picture of an image that is no JPEG.
+func (s *buffers) decodeOther(b []byte) (p picture, err error) {
 	err = guard.Do(func() error {
 		if what := notDecoded(b); what != "" {
 			return shardify.Unsupported("%s; JPEG, PNG, GIF and WebP of one picture are decoded", what)
@@ -79,14 +135,9 @@ func (s *buffers) decode(b []byte) (p picture, err error) {
 			return shardify.Corrupt(-1, "no image that can be decoded: %v", err)
 		}
 		if cfg.Width <= 0 || cfg.Height <= 0 || cfg.Width > maxPixels/cfg.Height {
-			return shardify.Corrupt(-1, "a %s image of %d x %d pixels", kind, cfg.Width, cfg.Height)
+			return tooLarge(kind, cfg.Width, cfg.Height)
 		}
-		var m image.Image
-		if kind == "jpeg" {
-			m, err = jpeg.Decode(bytes.NewReader(b))
-		} else {
-			m, _, err = image.Decode(bytes.NewReader(b))
-		}
+		m, _, err := image.Decode(bytes.NewReader(b))
 		if err != nil {
 			return shardify.Corrupt(-1, "%s: %s", kind, strings.TrimPrefix(err.Error(), kind+": "))
 		}

@@ -3,6 +3,7 @@ package jpeg
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/shardify/shardify"
 )
@@ -14,7 +15,7 @@ type Encoder struct {
 	made   int // the quality of the tables; 0: none
 	quant  [2][64]byte
 	divide [2]divisors
-	codes  [4][256]uint32 // by symbol: code << 8 | length
+	codes  [4][256]uint32 // by symbol: code, room for the value, and how many bits both are in 6 bits
 
 	fx, fy int // pixels that a sample of chroma stands for
 	memory []byte
@@ -106,7 +107,8 @@ func (e *Encoder) tables(quality int) {
 			at, code := 16, uint32(0)
 			for l := range 16 {
 				for range def[l] {
-					e.codes[t][def[at]] = code<<8 | uint32(l+1)
+					size := uint32(def[at] & 15)
+					e.codes[t][def[at]] = code<<(size+6) | (uint32(l+1) + size)
 					code, at = code+1, at+1
 				}
 				code <<= 1
@@ -292,79 +294,93 @@ func (e *Encoder) block(p *encodedPlane, c *[64]int16, set uint64, dc int32) {
 		order |= inFile[r][byte(set>>(8*r))]
 	}
 	order &^= 1
+	out, at := slices.Grow(e.out, maxBlock)[:len(e.out)+maxBlock], len(e.out)
 	acc, n := e.acc, e.n
 	codes := &e.codes[2*p.table]
-	diff := dc - p.dc
+	m := magnitudes[(dc-p.dc)&4095]
 	p.dc = dc
-	v, size := magnitude(diff)
-	code := codes[size]
-	acc = acc<<(code&63) | uint64(code>>8)
-	acc = acc<<(size&63) | v
-	n += uint(code&63) + size
+	code := codes[uint8(m)]
+	add, length := uint64(code>>6|m>>8), uint(code&63)
+	if n += length; n > 64 {
+		n -= 64
+		at = write(out, at, acc<<((length-n)&63)|add>>(n&63))
+		acc = add
+	} else {
+		acc = acc<<(length&63) | add
+	}
 	codes = &e.codes[2*p.table+1]
 	last := 0
 	for ; order != 0; order &= order - 1 {
-		if n > 32 {
-			e.write(acc, n)
-			n -= 32
-		}
 		k := bits.TrailingZeros64(order)
 		run := k - last - 1
 		last = k
 		for run > 15 {
 			zeros := codes[0xf0]
-			acc = acc<<(zeros&63) | uint64(zeros>>8)
-			if n += uint(zeros & 63); n > 32 {
-				e.write(acc, n)
-				n -= 32
+			add, length := uint64(zeros>>6), uint(zeros&63)
+			if n += length; n > 64 {
+				n -= 64
+				at = write(out, at, acc<<((length-n)&63)|add>>(n&63))
+				acc = add
+			} else {
+				acc = acc<<(length&63) | add
 			}
 			run -= 16
 		}
-		v, size := magnitude(int32(c[natural[k&63]&63]))
-		code := codes[uint8(run<<4|int(size))]
-		acc = acc<<(code&63) | uint64(code>>8)
-		acc = acc<<(size&63) | v
-		n += uint(code&63) + size
-	}
-	if n > 32 {
-		e.write(acc, n)
-		n -= 32
+		m := magnitudes[c[natural[k&63]&63]&4095]
+		code := codes[uint8(run<<4|int(m&255))]
+		add, length := uint64(code>>6|m>>8), uint(code&63)
+		if n += length; n > 64 {
+			n -= 64
+			at = write(out, at, acc<<((length-n)&63)|add>>(n&63))
+			acc = add
+		} else {
+			acc = acc<<(length&63) | add
+		}
 	}
 	if last != 63 {
 		end := codes[0]
-		acc = acc<<(end&63) | uint64(end>>8)
-		if n += uint(end & 63); n > 32 {
-			e.write(acc, n)
-			n -= 32
+		add, length := uint64(end>>6), uint(end&63)
+		if n += length; n > 64 {
+			n -= 64
+			at = write(out, at, acc<<((length-n)&63)|add>>(n&63))
+			acc = add
+		} else {
+			acc = acc<<(length&63) | add
 		}
 	}
-	e.acc, e.n = acc, n
+	e.acc, e.n, e.out = acc, n, out[:at]
 }
 
-// magnitude is a value as a file has it: negative ones are less one, in size bits.
-func magnitude(v int32) (uint64, uint) {
-	sign := v >> 31
-	size := uint(bits.Len32(uint32((v ^ sign) - sign)))
-	return uint64(uint32(v+sign)) & (1<<(size&63) - 1), size
-}
+// maxBlock is more bytes than a block takes: 64 symbols of at most 16 + 11 bits, each FF
+// with a 00.
+const maxBlock = 512
 
-// write puts the first 32 of n bits out. FF is followed by 00.
-func (e *Encoder) write(acc uint64, n uint) {
-	v := uint32(acc >> ((n - 32) & 63))
-	if (^v-0x01010101)&v&0x80808080 == 0 { // no byte is FF
-		e.out = binary.BigEndian.AppendUint32(e.out, v)
-		return
+// magnitudes are values as a file has them, by their lower 12 bits: how many bits there
+// are, and from bit 8 on these bits; negative values are less one.
+var magnitudes = func() (out [4096]uint32) {
+	for v := -2047; v < 2048; v++ {
+		size := bits.Len32(uint32(max(v, -v)))
+		out[v&4095] = uint32(size) | uint32(v+v>>31)&(1<<size-1)<<8
 	}
-	for shift := 24; shift >= 0; shift -= 8 {
-		e.put(byte(v >> shift))
-	}
-}
+	return out
+}()
 
-func (e *Encoder) put(b byte) {
-	e.out = append(e.out, b)
-	if b == 0xff {
-		e.out = append(e.out, 0)
+// write puts eight bytes to out[at:], and returns where they end. FF is followed by 00.
+func write(out []byte, at int, v uint64) int {
+	if (^v-0x0101010101010101)&v&0x8080808080808080 == 0 { // no byte is FF
+		binary.BigEndian.PutUint64(out[at:], v)
+		return at + 8
 	}
+	for shift := 56; shift >= 0; shift -= 8 {
+		b := byte(v >> shift)
+		out[at] = b
+		at++
+		if b == 0xff {
+			out[at] = 0
+			at++
+		}
+	}
+	return at
 }
 
 // flush writes what is left, and fills the last byte with ones.
@@ -373,7 +389,11 @@ func (e *Encoder) flush() {
 		e.acc, e.n = e.acc<<fill|(1<<fill-1), e.n+fill
 	}
 	for ; e.n > 0; e.n -= 8 {
-		e.put(byte(e.acc >> (e.n - 8)))
+		b := byte(e.acc >> (e.n - 8))
+		e.out = append(e.out, b)
+		if b == 0xff {
+			e.out = append(e.out, 0)
+		}
 	}
 }
 

@@ -72,6 +72,43 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// TestFilled cuts files at every byte, and takes what is left: rows in front of the end are
+// those of the whole, and in files of one scan the others are grey.
+func TestFilled(t *testing.T) {
+	var d Decoder
+	for k, src := range seeds(t) {
+		want, h, err := decoded(&d, src, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, row := 0, 3*h.W
+		at := bytes.Index(src, []byte{0xff, markerSOS})
+		for n := at + 2 + int(src[at+3]); n <= len(src); n++ {
+			got, _, err := decoded(&d, src[:n], Options{Fill: true})
+			if err != nil {
+				t.Fatalf("file %d, %d of %d bytes: %v", k, n, len(src), err)
+			}
+			if h.Progressive || h.Components == 4 {
+				continue
+			}
+			rows := 0
+			for rows < h.H && bytes.Equal(got[row*rows:row*(rows+1)], want[row*rows:row*(rows+1)]) {
+				rows++
+			}
+			if rows < same {
+				t.Fatalf("file %d, %d of %d bytes: %d rows, and %d of less", k, n, len(src), rows, same)
+			}
+			same = rows
+			if rest := got[min(row*(rows+18), len(got)):]; len(bytes.Trim(rest, "\x80")) > 0 {
+				t.Fatalf("file %d, %d of %d bytes, %d rows: what is missing is not grey", k, n, len(src), rows)
+			}
+		}
+		if got, _, _ := decoded(&d, src, Options{Fill: true}); !bytes.Equal(got, want) || !h.Progressive && h.Components < 4 && same != h.H {
+			t.Errorf("file %d: other pixels of the whole file, %d rows", k, same)
+		}
+	}
+}
+
 // TestManyScans: each costs time for all blocks.
 func TestManyScans(t *testing.T) {
 	src, err := os.ReadFile("testdata/prog420.jpg")

@@ -53,6 +53,7 @@ type Decoder struct {
 	coefs []int16
 	slots [2][128]int16
 	out   output
+	lost  bool // the file ended too early
 }
 
 type component struct {
@@ -77,6 +78,7 @@ func corrupt(at int, format string, args ...any) error {
 }
 
 func (d *Decoder) truncated(what string) error {
+	d.lost = true
 	return corrupt(len(d.src), "truncated JPEG: the file ends in %s", what)
 }
 
@@ -84,7 +86,7 @@ func (d *Decoder) truncated(what string) error {
 func (d *Decoder) Open(src []byte) (Header, error) {
 	d.src, d.at = src, 2
 	d.head, d.sof, d.jfif, d.adobe, d.interval = Header{}, false, false, false, 0
-	d.quants = [4]bool{}
+	d.quants, d.lost = [4]bool{}, false
 	for i := range d.defs {
 		for k := range d.defs[i] {
 			d.defs[i][k].n = 0

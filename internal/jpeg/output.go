@@ -12,6 +12,7 @@ type output struct {
 	x0, y0, x1, y1     int // what is wanted of the (scaled) image
 	mx0, my0, mx1, my1 int // the MCUs that are needed for it
 	mcuW, mcuH         int
+	fill               bool
 	lag                int // rows of an MCU row that need the next one
 	next               int // row
 	memory             []byte
@@ -67,6 +68,7 @@ func (o *output) set(d *Decoder, dst []byte, opt Options) error {
 	if opt.X0 < 0 || opt.Y0 < 0 || opt.X0 >= opt.X1 || opt.Y0 >= opt.Y1 || opt.X1 > w || opt.Y1 > h {
 		return shardify.Mismatch("jpeg: the part [%d, %d) x [%d, %d) of %d x %d pixels", opt.X0, opt.X1, opt.Y0, opt.Y1, w, h)
 	}
+	o.fill = opt.Fill
 	o.dst, o.x0, o.y0, o.x1, o.y1 = dst, opt.X0, opt.Y0, opt.X1, opt.Y1
 	o.channels, o.space, o.inverted = d.head.Channels(opt), d.space(), d.adobe
 	if len(dst) < o.channels*(o.x1-o.x0)*(o.y1-o.y0) {

@@ -244,6 +244,9 @@ type Options struct {
 	// Native gives what the file has: one byte a pixel for grey, four for CMYK.
 	// Else there are three: R, G, B.
 	Native bool
+	// Fill takes files that end early: blocks that are missing are grey, as libjpeg makes
+	// them, and what is missing of a progressive file is taken for zero. Else these are errors.
+	Fill bool
 }
 
 // Channels is the number of bytes of a pixel.
@@ -283,7 +286,7 @@ func (d *Decoder) decode() error {
 	if !d.head.Progressive && d.scan.count == d.head.Components {
 		return d.rows()
 	}
-	if err := d.scans(); err != nil {
+	if err := d.scans(); err != nil && !(d.lost && d.out.fill) {
 		return err
 	}
 	d.transformAll()
@@ -297,7 +300,7 @@ func (d *Decoder) rows() error {
 		for mx := range d.mcusX {
 			if s.left == 0 {
 				if err := d.restart(); err != nil {
-					return err
+					return d.blank(my, mx, err)
 				}
 			}
 			s.left--
@@ -308,7 +311,7 @@ func (d *Decoder) rows() error {
 					for range c.h * c.v {
 						dc, ok := s.skip(s.dc[i], s.ac[i], s.pred[i])
 						if !ok {
-							return d.damaged()
+							return d.blank(my, mx, d.damaged())
 						}
 						s.pred[i] = dc
 					}
@@ -320,7 +323,7 @@ func (d *Decoder) rows() error {
 						slot := &d.slots[o.waiting]
 						dc, flat, ok := s.block(s.dc[i], s.ac[i], &c.q, s.pred[i], slot)
 						if !ok {
-							return d.damaged()
+							return d.blank(my, mx, d.damaged())
 						}
 						s.pred[i] = dc
 						d.transform(c, at+k*c.size, flat)
@@ -329,11 +332,37 @@ func (d *Decoder) rows() error {
 				}
 			}
 			if s.over() {
-				return d.ended()
+				return d.blank(my, mx+1, d.ended())
 			}
 		}
 		if my >= o.my0 {
 			d.flush()
+			o.emit(d, my)
+		}
+	}
+	return nil
+}
+
+// blank makes what is missing of a file that ended early grey, from MCU mx of row my on. If
+// that is not asked for, or the file is damaged in another way, it is the error.
+func (d *Decoder) blank(my, mx int, err error) error {
+	o := &d.out
+	if !d.lost || !o.fill {
+		return err
+	}
+	clear(d.slots[o.waiting][:])
+	d.flush()
+	for ; my < o.my1; my, mx = my+1, 0 {
+		for i := range d.head.Components {
+			c := &d.comps[i]
+			for y := range c.rows {
+				row := c.row(my*c.rows + y)[1:]
+				for x := max(mx-o.mx0, 0) * c.h * c.size; x < (o.mx1-o.mx0)*c.h*c.size; x++ {
+					row[x] = 128
+				}
+			}
+		}
+		if my >= o.my0 {
 			o.emit(d, my)
 		}
 	}

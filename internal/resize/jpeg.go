@@ -15,6 +15,8 @@ type Cut struct {
 	X0, Y0, X1, Y1 int
 	// Native gives one byte a pixel for grey files. Else there are three, R, G, B.
 	Native bool
+	// Fill takes files that end early, as jpeg.Options says.
+	Fill bool
 	Size
 }
 
@@ -54,7 +56,7 @@ func (r *Resizer) StartJPEG(c Cut) error {
 	x, y := r.across.first, r.down.first
 	w, h = r.across.end-x, r.down.end-y
 	r.pix = grown(r.pix, channels*w*h+margin)
-	err := r.decoder.Decode(r.pix, jpeg.Options{Scale: c.Scale, X0: c.X0 + x, Y0: c.Y0 + y, X1: c.X0 + x + w, Y1: c.Y0 + y + h, Native: c.Native})
+	err := r.decoder.Decode(r.pix, jpeg.Options{Scale: c.Scale, X0: c.X0 + x, Y0: c.Y0 + y, X1: c.X0 + x + w, Y1: c.Y0 + y + h, Native: c.Native, Fill: c.Fill})
 	if err == nil {
 		r.run(Pixels{r.pix, w, h, channels * w, channels}, x, y)
 	}

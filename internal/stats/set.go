@@ -18,12 +18,12 @@ import (
 	"errors"
 	"image"
 	_ "image/gif" // formats whose sizes are reported
-	_ "image/jpeg"
 	_ "image/png"
 	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/guard"
+	"github.com/shardify/shardify/internal/jpeg"
 	"github.com/zeebo/xxh3"
 	_ "golang.org/x/image/webp" // as above
 )
@@ -76,6 +76,7 @@ type images struct {
 	types         map[string]int64
 	bad           int64
 	thumbs        []Thumbnail
+	jpeg          *jpeg.Decoder
 }
 
 // Thumbnail is an encoded image.
@@ -202,23 +203,36 @@ func (m *images) column(s *Set, col *shardify.Column, samples int) {
 			continue
 		}
 		b := col.Data[col.Offsets[0][i]:col.Offsets[0][i+1]]
-		var cfg image.Config
-		var kind string
-		if guard.Do(func() (err error) {
-			cfg, kind, err = image.DecodeConfig(bytes.NewReader(b))
-			return err
-		}) != nil {
+		w, h, kind, err := m.size(b)
+		if err != nil {
 			m.bad++
 			continue
 		}
 		m.types[kind]++
-		m.width.add(float64(cfg.Width))
-		m.height.add(float64(cfg.Height))
+		m.width.add(float64(w))
+		m.height.add(float64(h))
 		at := s.at + int64(i)
 		if n, total := int64(s.o.Thumbnails), max(s.o.Total, 1); n > 0 && len(b) <= maxThumb && (at*n/total != (at-1)*n/total || at == 0) {
 			m.thumbs = append(m.thumbs, Thumbnail{at, kind, bytes.Clone(b)})
 		}
 	}
+}
+
+// size reads the header of an image.
+func (m *images) size(b []byte) (w, h int, kind string, err error) {
+	if bytes.HasPrefix(b, []byte("\xff\xd8")) {
+		if m.jpeg == nil {
+			m.jpeg = new(jpeg.Decoder)
+		}
+		head, err := m.jpeg.Open(b)
+		return head.W, head.H, "jpeg", err
+	}
+	err = guard.Do(func() error {
+		cfg, name, err := image.DecodeConfig(bytes.NewReader(b))
+		w, h, kind = cfg.Width, cfg.Height, name
+		return err
+	})
+	return w, h, kind, err
 }
 
 // digest sums each sample up.
