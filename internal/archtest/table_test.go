@@ -68,7 +68,7 @@ var table = []row{
 	{"internal/exif", "helpers", "format shardify"},
 	{"internal/guard", "helpers", "shardify"},
 	{"internal/jpeg", "helpers", "shardify"},
-	{"internal/lines", "helpers", "internal/inflate internal/rows shardify storage"},
+	{"internal/lines", "helpers", "format internal/inflate internal/rows shardify storage"},
 	{"internal/numeric", "helpers", "internal/half shardify"},
 	{"internal/resize", "helpers", "internal/elementary internal/jpeg shardify"},
 	{"internal/rows", "helpers", "format internal/columns internal/numeric internal/openfiles shardify storage storage/storages"},

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -228,4 +230,27 @@ func (r *run) fill(p *Piece) (at int, long bool, err error) {
 			return 0, false, err
 		}
 	}
+}
+
+// Found is what a look at an input found, or its error.
+type Found[T any] struct {
+	At  T
+	Err error
+}
+
+// Each looks at all inputs, several at once, before a format can tell what is in any of them. It
+// ends early only with ctx.
+func Each[T any](ctx context.Context, a *format.OpenArgs, look func(ctx context.Context, path string, workers int) (T, error)) ([]Found[T], error) {
+	if a.Table == nil || a.Table.Len() == 0 {
+		return nil, nil // rows says so
+	}
+	all := make([]Found[T], a.Table.Len())
+	return all, rows.EachInput(ctx, a, func(ctx context.Context, i, workers int) error {
+		x, err := look(ctx, a.Table.Path(i), workers)
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			return cause
+		}
+		all[i] = Found[T]{x, err}
+		return nil
+	})
 }

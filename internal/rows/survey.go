@@ -115,38 +115,42 @@ const remoteLooks = 64
 
 // survey looks into every file, several at once. Its goroutines end before it does.
 func survey(ctx context.Context, a format.OpenArgs, f *Format, want *Wanted) (*collector, error) {
-	t, jobs := a.Table, a.Jobs
-	if t == nil || t.Len() == 0 {
+	if a.Table == nil || a.Table.Len() == 0 {
 		return nil, shardify.Unsupported("no input files")
 	}
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
-	if _, local := storage.Path(storages.Of(t), t.Path(0)); !local {
-		jobs = max(jobs, remoteLooks) // they wait for answers
-	}
-	c := newCollector(t, f, want)
+	c := newCollector(a.Table, f, want)
 	c.skips = a.SkipDamaged
-	var next atomic.Int64
-	g, ctx := errgroup.WithContext(ctx)
-	for range min(jobs, t.Len()) {
-		g.Go(func() error {
-			for {
-				i := next.Add(1) - 1
-				if i >= int64(t.Len()) {
-					return nil
-				}
-				if err := c.look(ctx, uint32(i)); err != nil {
-					return err
-				}
-			}
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err := EachInput(ctx, &a, func(ctx context.Context, i, _ int) error { return c.look(ctx, uint32(i)) }); err != nil {
 		return nil, err
 	}
 	c.joinParts()
 	return c, c.verdict()
+}
+
+// EachInput calls look for each input, several at once; workers is how many goroutines each call
+// may have. Its goroutines end before it does, all of them at the first error.
+func EachInput(ctx context.Context, a *format.OpenArgs, look func(ctx context.Context, input, workers int) error) error {
+	n, jobs := a.Table.Len(), a.Jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	workers := max(jobs/n, 1)
+	if _, local := storage.Path(storages.Of(a.Table), a.Table.Path(0)); !local {
+		jobs = max(jobs, remoteLooks) // they wait for answers
+	}
+	var next atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(jobs, n) {
+		g.Go(func() error {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				if err := look(ctx, int(i), workers); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
 }
 
 // joinParts puts the parts of files in the order of their samples.

@@ -36,6 +36,7 @@ type batch struct {
 	places map[*field]place
 	dicts  int            // messages of dictionaries before it
 	held   map[int][]byte // decoded buffers
+	sizes  []int64        // of decoded buffers, plus 1; 0 is not known
 	bytes  int64          // in held
 	grow   func(more int64) error
 }
@@ -142,6 +143,11 @@ func (b *batch) size(i int) (int64, error) {
 	if b.packed == packedNot || x.len == 0 {
 		return x.len, nil
 	}
+	if b.sizes == nil {
+		b.sizes = make([]int64, len(b.bufs))
+	} else if n := b.sizes[i]; n > 0 {
+		return n - 1, nil
+	}
 	if x.len < 8 {
 		return 0, shardify.Corrupt(x.off, "a compressed buffer of %d bytes", x.len)
 	}
@@ -153,10 +159,11 @@ func (b *batch) size(i int) (int64, error) {
 	most := map[int8]int64{packedLZ4: 256, packedZstd: 1 << 15}[b.packed] // what a byte can become
 	switch {
 	case n == -1:
-		return x.len - 8, nil
+		n = x.len - 8
 	case n < 0 || n > maxBuffer || n/most > x.len:
 		return 0, shardify.Corrupt(x.off, "%d bytes that are to decode to %d", x.len-8, n)
 	}
+	b.sizes[i] = n + 1
 	return n, nil
 }
 
@@ -188,7 +195,7 @@ func (b *batch) whole(i int) ([]byte, error) {
 	return v, nil
 }
 
-// unpack decodes a buffer to v.
+// unpack decodes a buffer to v. What lies behind v within its capacity may change.
 func (b *batch) unpack(v []byte, x extent) error {
 	if x.len == 0 {
 		return nil
@@ -205,7 +212,10 @@ func (b *batch) unpack(v []byte, x extent) error {
 	case b.packed == packedLZ4:
 		_, err = codec.LZ4Frame(v, src[8:])
 	default:
-		_, err = codec.Zstd(v, src[8:])
+		var n int
+		if n, err = codec.ZstdAtMost(v, src[8:]); err == nil && n < len(v) {
+			err = shardify.Corrupt(x.off, "it decodes to %d bytes, claims %d", n, len(v))
+		}
 	}
 	if err != nil {
 		return shardify.Amend(err, func(e *shardify.Error) { e.Offset = x.off })

@@ -49,6 +49,7 @@ type file struct {
 	rows    int64
 
 	mu     sync.Mutex
+	byID   map[int64][]int // places in dicts
 	values map[dictKey]*dictValues
 }
 

@@ -3,8 +3,10 @@ package arrow
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // sink gathers a column of a span. Its memory is used again.
@@ -234,17 +236,8 @@ func blank(v, mask []byte, width int, l *leaf, items bool) {
 			continue
 		}
 		x := v[i*width : (i+1)*width]
-		clear(x)
-		if !items || l.form != fixedForm {
-			continue
-		}
-		switch l.field.DType {
-		case shardify.F16:
-			binary.LittleEndian.PutUint16(x, 0x7e00)
-		case shardify.F32:
-			binary.LittleEndian.PutUint32(x, 0x7fc00000)
-		case shardify.F64:
-			binary.LittleEndian.PutUint64(x, 0x7ff8000000000000)
+		if clear(x); items && l.form == fixedForm {
+			rows.PutNaN(x, l.field.DType)
 		}
 	}
 }
@@ -320,7 +313,7 @@ func (b *batch) views(l *leaf, p place, a, n int64, mask []byte, s *sink) error 
 	return nil
 }
 
-// dictKey is a dictionary as the first so many messages of its kind make it.
+// dictKey is a dictionary as the first so many messages of its number make it.
 type dictKey struct {
 	id       int64
 	messages int
@@ -332,29 +325,43 @@ type dictValues struct {
 	count int64
 }
 
-// dictionary reads the values of one, as they are for this batch.
+// maxDictionaries bounds those that are kept.
+const maxDictionaries = 256
+
+// dictionary reads the values of one, as the messages before a batch make them. A message that
+// adds to one appends to what there is: readers of it have their own lengths.
 func (f *file) dictionary(l *leaf, x *field, messages int) (*dictValues, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := dictKey{x.dict.id, messages}
-	if d := f.values[key]; d != nil {
+	if f.byID == nil {
+		f.byID = map[int64][]int{}
+		for i := range f.dicts {
+			f.byID[f.dicts[i].dict] = append(f.byID[f.dicts[i].dict], i)
+		}
+	}
+	own := f.byID[x.dict.id]
+	n, _ := slices.BinarySearch(own, messages) // of them are before the batch
+	if n == 0 {
+		return nil, shardify.Corrupt(-1, "no dictionary of number %d", x.dict.id)
+	}
+	if d := f.values[dictKey{x.dict.id, n}]; d != nil {
 		return d, nil
+	}
+	from := n - 1
+	for ; from > 0 && f.dicts[own[from]].delta && f.values[dictKey{x.dict.id, from}] == nil; from-- {
+	}
+	d := &dictValues{}
+	if base := f.values[dictKey{x.dict.id, from}]; f.dicts[own[from]].delta && base != nil {
+		*d = *base
+	} else {
+		d.reset()
 	}
 	plain := []field{*x}
 	plain[0].dict = nil
 	one := *l
 	one.chain, one.lists, one.elem = []*field{&plain[0]}, 0, 1
-	d := &dictValues{}
-	d.reset()
-	found := false
-	for i := range f.dicts[:messages] {
+	for _, i := range own[from:n] {
 		m := &f.dicts[i]
-		if m.dict != x.dict.id {
-			continue
-		}
-		if found = true; !m.delta {
-			d.reset()
-		}
 		b, err := f.open(m, plain, func(int64) error { return nil }) // all readers share it
 		if err != nil {
 			return nil, err
@@ -363,14 +370,11 @@ func (f *file) dictionary(l *leaf, x *field, messages int) (*dictValues, error) 
 			return nil, err
 		}
 	}
-	if !found {
-		return nil, shardify.Corrupt(-1, "no dictionary of number %d", x.dict.id)
-	}
 	d.count = int64(d.rows)
-	if len(f.values) > 256 {
+	if len(f.values) > maxDictionaries {
 		clear(f.values)
 	}
-	f.values[key] = d
+	f.values[dictKey{x.dict.id, n}] = d
 	return d, nil
 }
 

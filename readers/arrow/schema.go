@@ -1,15 +1,14 @@
 package arrow
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/flatbuf"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // The numbers of types in a schema.
@@ -330,31 +329,18 @@ func (x *fields) leave(name string, err error) {
 }
 
 // labels takes over the names of classes of Hugging Face's data sets.
-func (x *fields) labels(text string) {
-	var m struct {
-		Info struct {
-			Features map[string]json.RawMessage `json:"features"`
-		} `json:"info"`
-	}
-	if json.Unmarshal([]byte(text), &m) != nil {
-		return
-	}
+func (x *fields) labels(metadata string) {
+	names := rows.ClassNames(metadata)
 	for i := range x.leaves {
 		l := &x.leaves[i]
-		var class struct {
-			Names []string `json:"names"`
-			Type  string   `json:"_type"`
-		}
-		raw := m.Info.Features[l.chain[0].name]
-		if len(l.chain) > 1 || raw == nil || !l.field.DType.IsInt() || json.Unmarshal(raw, &class) != nil || class.Type != "ClassLabel" || len(class.Names) == 0 {
+		joined, ok := names[l.chain[0].name]
+		if !ok || len(l.chain) > 1 || !l.field.DType.IsInt() {
 			continue
 		}
-		if joined := strings.Join(class.Names, shardify.LabelSeparator); strings.Count(joined, shardify.LabelSeparator) == len(class.Names)-1 {
-			if l.field.Attrs == nil {
-				l.field.Attrs = map[string]string{}
-			}
-			l.field.Attrs["labels"] = joined
+		if l.field.Attrs == nil {
+			l.field.Attrs = map[string]string{}
 		}
+		l.field.Attrs["labels"] = joined
 	}
 }
 

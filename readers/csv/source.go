@@ -6,11 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -80,38 +76,19 @@ func (s *source) want(name string) bool {
 
 // survey looks at all inputs: a type is that of all cells in all of them.
 func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
-	if a.Table == nil {
-		return nil // rows says so
-	}
-	jobs := a.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
-	n := a.Table.Len()
-	all := make([]*surveyed, n)
-	var next atomic.Int64
-	g, ctx := errgroup.WithContext(ctx)
-	for range min(jobs, n) {
-		g.Go(func() error {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				x, err := s.surveyFile(ctx, a.Table.Path(int(i)), filepath.Base(a.Table.Path(int(i))), max(jobs/n, 1))
-				if cause := context.Cause(ctx); err != nil && cause != nil {
-					return cause
-				}
-				if err != nil {
-					x = &surveyed{err: err}
-				}
-				all[i] = x
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+	all, err := lines.Each(ctx, a, func(ctx context.Context, name string, workers int) (*surveyed, error) {
+		return s.surveyFile(ctx, name, filepath.Base(name), workers)
+	})
+	if err != nil {
 		return err
 	}
 	s.found, s.columns = map[string]*surveyed{}, map[string]column{}
 	seen := map[string]uint8{}
-	for i, x := range all {
+	for i, f := range all {
+		x := f.At
+		if f.Err != nil {
+			x = &surveyed{err: f.Err}
+		}
 		s.found[a.Table.Path(i)] = x
 		for c, name := range x.names {
 			if x.read[c] {

@@ -4,11 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -50,7 +46,6 @@ type surveyed struct {
 	size  int64
 	root  *node
 	index *lines.Index
-	err   error
 }
 
 // source is many inputs as one table.
@@ -58,8 +53,8 @@ type source struct {
 	*lines.Source
 	fs    storage.FS
 	fill  bool
-	found map[string]*surveyed // by path, while the inputs are surveyed
-	all   *node                // what is in all inputs
+	found map[string]lines.Found[*surveyed] // by path, while the inputs are surveyed
+	all   *node                             // what is in all inputs
 }
 
 func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
@@ -139,40 +134,15 @@ func (l *learner) piece(p *lines.Piece) (records int64, err error) {
 
 // survey looks at all inputs: the schema is the union of them.
 func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
-	if a.Table == nil {
-		return nil // rows says so
-	}
-	jobs := a.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
-	n := a.Table.Len()
-	all := make([]*surveyed, n)
-	var at atomic.Int64
-	g, ctx := errgroup.WithContext(ctx)
-	for range min(jobs, n) {
-		g.Go(func() error {
-			for i := at.Add(1) - 1; i < int64(n); i = at.Add(1) - 1 {
-				x, err := s.surveyFile(ctx, a.Table.Path(int(i)), max(jobs/n, 1))
-				if cause := context.Cause(ctx); err != nil && cause != nil {
-					return cause
-				}
-				if err != nil {
-					x = &surveyed{err: err}
-				}
-				all[i] = x
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+	all, err := lines.Each(ctx, a, s.surveyFile)
+	if err != nil {
 		return err
 	}
-	s.found, s.all = map[string]*surveyed{}, newRoot()
+	s.found, s.all = map[string]lines.Found[*surveyed]{}, newRoot()
 	shift := int64(0)
-	for i, x := range all {
-		s.found[a.Table.Path(i)] = x
-		if x.err == nil {
+	for i, f := range all {
+		s.found[a.Table.Path(i)] = f
+		if x := f.At; f.Err == nil {
 			s.all.merge(x.root, shift)
 			shift += x.index.Off[len(x.index.Off)-1]
 		}
@@ -182,9 +152,9 @@ func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
 
 // look tells rows what the survey found. The fields are those of all inputs.
 func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
-	x := s.found[name]
-	if x.err != nil {
-		return nil, x.err
+	x, err := s.found[name].At, s.found[name].Err
+	if err != nil {
+		return nil, err
 	}
 	wanted := func(name string) bool { hit, _ := want.Match(name); return hit }
 	own := gather{want: wanted}

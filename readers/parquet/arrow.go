@@ -2,11 +2,10 @@ package parquet
 
 import (
 	"encoding/json"
-	"strings"
 
 	meta "github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/parquet/internal/pq"
 )
 
@@ -113,28 +112,9 @@ func tensorShape(f *pq.ArrowField) []int {
 
 // huggingFace takes over the names of classes.
 func (h *hints) huggingFace(f *pq.File) {
-	text, ok := f.KeyValue["huggingface"]
-	if !ok {
-		return
-	}
-	var m struct {
-		Info struct {
-			Features map[string]json.RawMessage `json:"features"`
-		} `json:"info"`
-	}
-	if json.Unmarshal([]byte(text), &m) != nil {
-		return
-	}
+	names := rows.ClassNames(f.KeyValue["huggingface"])
 	for _, n := range f.Root.Children {
-		var x struct {
-			Names []string `json:"names"`
-			Type  string   `json:"_type"`
-		}
-		raw, ok := m.Info.Features[n.Name]
-		if !ok || n.Leaf < 0 || json.Unmarshal(raw, &x) != nil || x.Type != "ClassLabel" || len(x.Names) == 0 {
-			continue
-		}
-		if joined := strings.Join(x.Names, shardify.LabelSeparator); strings.Count(joined, shardify.LabelSeparator) == len(x.Names)-1 {
+		if joined, ok := names[n.Name]; ok && n.Leaf >= 0 {
 			h.labels[n] = joined
 		}
 	}

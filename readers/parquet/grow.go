@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/rows"
 )
 
 // maxColumn bounds the bytes of one column in one batch: a dictionary makes any number
@@ -93,20 +94,9 @@ func pick[T uint32 | uint64](dst, dict []T, index []int32) {
 	}
 }
 
-// putNaN makes a missing floating number one that is none; others stay 0.
-func putNaN(b []byte, t shardify.DType) {
-	switch t {
-	case shardify.F16:
-		binary.LittleEndian.PutUint16(b, 0x7e00)
-	case shardify.F32:
-		binary.LittleEndian.PutUint32(b, 0x7fc00000)
-	case shardify.F64:
-		binary.LittleEndian.PutUint64(b, 0x7ff8000000000000)
-	}
-}
-
+// putNaNs makes missing floating numbers some that are none; others stay 0.
 func putNaNs(b []byte, t shardify.DType) {
 	for ; len(b) > 0; b = b[t.Size():] {
-		putNaN(b, t)
+		rows.PutNaN(b, t)
 	}
 }

@@ -1,6 +1,9 @@
 package parquet
 
-import "github.com/shardify/shardify/readers/parquet/internal/page"
+import (
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/parquet/internal/page"
+)
 
 // fixed places values of one width in n slots.
 func (a *assembler) fixed(s *segment, n int64) error {
@@ -51,7 +54,7 @@ func (a *assembler) sparse(s *segment, dst []byte, vals *page.Values, index []in
 				if err := a.hole(sample); err != nil {
 					return err
 				}
-				putNaN(dst[:w], a.col.field.DType)
+				rows.PutNaN(dst[:w], a.col.field.DType)
 			}
 		}
 		dst = dst[w:]

@@ -1,0 +1,62 @@
+package arrow
+
+import (
+	"context"
+	"testing"
+
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
+)
+
+// counted counts the reads at each place.
+type counted struct {
+	storage.File
+	reads map[int64]int
+}
+
+func (c *counted) ReadAt(b []byte, off int64) (int, error) {
+	c.reads[off]++
+	return c.File.ReadAt(b, off)
+}
+
+func (c *counted) Unwrap() any { return c.File }
+
+// TestMessagesOfDictionariesAreReadOnce: what a message adds to a dictionary does not have it
+// decoded anew.
+func TestMessagesOfDictionariesAreReadOnce(t *testing.T) {
+	name := testdata("deltas.arrows")
+	file, err := rows.OpenFile(context.Background(), storages.Of(tableOf(name)), name, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	c := &counted{file, map[int64]int{}}
+	f, err := openFile(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(c.reads)
+	found := f.choose(func(string) bool { return true })
+	seen := 0
+	for i := range found.leaves {
+		l := &found.leaves[i]
+		if l.last().dict == nil {
+			continue
+		}
+		for k := range f.batches {
+			if d, err := f.dictionary(l, l.last(), f.batches[k].dicts); err != nil || d.count == 0 {
+				t.Fatal(err)
+			}
+			seen++
+		}
+	}
+	for _, m := range f.dicts {
+		if n := c.reads[m.off+8]; n > 1 {
+			t.Errorf("the message at %d was read %d times", m.off, n)
+		}
+	}
+	if seen < 3 || len(f.dicts) < 3 {
+		t.Errorf("%d dictionaries of %d messages", seen, len(f.dicts))
+	}
+}
