@@ -80,6 +80,14 @@ type cut struct {
 // same tells whether the picture stays as it is.
 func (c cut) same(w, h int) bool { return c.w == w && c.h == h && c.size.W == w && c.size.H == h }
 
+// fits refuses results that are too large: a strip whose shorter side grows, say.
+func (c cut) fits() error {
+	if c.size.W > maxPixels/max(c.size.H, 1) {
+		return shardify.Mismatch("an image of %d x %d pixels becomes %d x %d: too large", c.w, c.h, c.size.W, c.size.H)
+	}
+	return nil
+}
+
 // isJPEG tells what internal/jpeg decodes.
 func isJPEG(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8")) }
 
@@ -110,6 +118,9 @@ func (s *buffers) decode(b []byte) (picture, error) {
 
 // jpeg makes a picture of the JPEG that was opened, of which only what it shows is decoded.
 func (s *buffers) jpeg(c cut) (picture, error) {
+	if err := c.fits(); err != nil {
+		return picture{}, err
+	}
 	p := picture{c.size.W, c.size.H, grow(&s.decoded, 3*c.size.W*c.size.H)}
 	return p, s.resizer.Decode(p.pix, resize.Cut{X0: c.x, Y0: c.y, X1: c.x + c.w, Y1: c.y + c.h, Fill: s.fill, Size: c.size})
 }
@@ -118,6 +129,9 @@ func (s *buffers) jpeg(c cut) (picture, error) {
 func (s *buffers) cut(p picture, c cut) (picture, error) {
 	if c.same(p.w, p.h) {
 		return p, nil
+	}
+	if err := c.fits(); err != nil {
+		return p, err
 	}
 	out := picture{c.size.W, c.size.H, grow(s.other(p), 3*c.size.W*c.size.H)}
 	from := resize.Pixels{Pix: p.pix, W: p.w, H: p.h, Stride: 3 * p.w}.Part(c.x, c.y, c.x+c.w, c.y+c.h)

@@ -311,6 +311,20 @@ func goDecode(form *C.char, size C.size_t, epoch C.int64_t, values *C.uint8_t, b
 	})
 }
 
+//export goImageSize
+func goImageSize(form *C.char, size C.size_t, to *C.int64_t, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		f, err := imageForm(unsafe.Slice((*byte)(unsafe.Pointer(form)), size))
+		if err != nil {
+			return failed, err
+		}
+		w, h, err := f.Size()
+		out := unsafe.Slice((*int64)(to), 2)
+		out[0], out[1] = int64(w), int64(h)
+		return ok, err
+	})
+}
+
 //export goConvert
 func goConvert(settings *C.char, size C.size_t, handle *C.uint64_t, errText **C.char) C.int {
 	return try(errText, func() (int, error) {

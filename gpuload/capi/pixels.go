@@ -43,13 +43,21 @@ func pixels(device string, stream gpuload.Stream, form []int64, scales []float32
 	return gpuload.Pixels(device, stream, &f, list)
 }
 
+func imageForm(text []byte) (*images.Form, error) {
+	f := new(images.Form)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(f); err != nil {
+		return nil, fmt.Errorf("form of images: %w", err)
+	}
+	return f, nil
+}
+
 // decode makes pixels of encoded images. It lets Go have as many threads as it is to use.
 func decode(form []byte, epoch int64, values []byte, offsets, ids []int64, out []byte) ([]images.Left, error) {
-	var f images.Form
-	d := json.NewDecoder(bytes.NewReader(form))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return nil, fmt.Errorf("form of images: %w", err)
+	f, err := imageForm(form)
+	if err != nil {
+		return nil, err
 	}
 	if n := min(f.Threads, runtime.NumCPU()); n > runtime.GOMAXPROCS(0) && os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(n)

@@ -132,6 +132,10 @@ int shardify_pixels(const char *device, uint64_t stream, const int64_t *form, co
 int shardify_decode(const char *form, size_t size, int64_t epoch, const uint8_t *values, int64_t bytes, const int64_t *offsets,
                     const int64_t *ids, int64_t n, uint8_t *out, int64_t room, char **left, char **error);
 
+// shardify_image_size writes the width and height of all images that a form makes, whatever they are made of; 0: there is
+// none. An error says what is wrong with its operations.
+int shardify_image_size(const char *form, size_t size, int64_t *to, char **error);
+
 // shardify_file_size is the size of a file of a data set, which may be on another machine.
 int shardify_file_size(const char *name, int64_t *bytes, char **error);
 // shardify_file reads a file of that size, or some tensors of a shard, and checks them. wanted is

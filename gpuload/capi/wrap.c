@@ -73,6 +73,8 @@ int shardify_decode(const char *form, size_t size, int64_t epoch, const uint8_t 
     HERE(goDecode((char *)form, size, epoch, (uint8_t *)values, bytes, (int64_t *)offsets, (int64_t *)ids, n, out, room, left, error));
 }
 
+int shardify_image_size(const char *form, size_t size, int64_t *to, char **error) { HERE(goImageSize((char *)form, size, to, error)); }
+
 int shardify_file_size(const char *name, int64_t *bytes, char **error) { HERE(goFileSize((char *)name, bytes, error)); }
 
 int shardify_file(const char *wanted, size_t size, void *to, int64_t bytes, char **error) {

@@ -64,6 +64,7 @@ def make(
     *,
     random_crop: Union[bool, Tuple[float, float]] = False,
     flip: float = 0.0,
+    augment: Sequence[str] = (),
     seed: int = 0,
     layout: str = "nchw",
     color: str = "rgb",
@@ -84,6 +85,8 @@ def make(
     random_crop  True: any place instead of the middle; (low, high): a part of the image with that share of
                  its area and sides of 3:4 to 4:3, brought to the size of `crop` (RandomResizedCrop)
     flip         chance that an image is mirrored left to right
+    augment      operations on what is shown, in this order, as `shardify convert --augment` has them:
+                 ["colour-jitter,brightness=0.4", "rotate=10"] (native only; docs/augment.md)
     seed         of what is random, together with the epoch and each sample's number
     layout       "nchw" or "nhwc"
     color        "rgb" or "gray"
@@ -112,10 +115,16 @@ def make(
     threads = threads or min(16, _cores())
     if threads < 1:
         raise ValueError("threads=%r: want 1 or more" % threads)
+    if isinstance(augment, str):
+        raise ValueError("augment=%r: want a list of operations" % augment)
+    if augment and (backend != "native" or color != "rgb"):
+        raise ValueError("augment=: is for backend='native' and color='rgb', not %r and %r" % (backend, color))
     to = None if cast is None else Cast.make(str(field), cast, COLORS[color][1])
-    made = Decoder(str(field), backend, shaping, seed, layout, color, threads, scaled, device or "cuda", to)
+    made = Decoder(str(field), backend, shaping, seed, layout, color, threads, scaled, device or "cuda", to, augment=tuple(augment))
     made.note = note and "%s; %s decodes on the host" % (note, backend)
     made.backend_function()  # an absent library is an error here, not at the first batch
+    if augment:
+        made.size_of_all(clib.load())  # and a wrong operation
     return made
 
 
@@ -147,6 +156,7 @@ class Decoder:
     scaled: bool
     device: str
     cast: Optional[Cast] = None
+    augment: Tuple[str, ...] = ()
     images: int = 0  # decoded so far
     seconds: float = 0.0  # that callers waited for them
     note: str = ""  # why it is not the backend that was asked for
@@ -189,56 +199,81 @@ class Decoder:
         try:
             return clib.load()
         except ForkedError:
+            if self.augment:
+                raise
             return None
+
+    def _form(self, h: int, w: int) -> bytes:
+        """images.Form of gpuload/internal/images, in JSON."""
+        s, cast = self.shaping, self.cast
+        form = {
+            "width": w, "height": h, "channels": COLORS[self.color][1], "last": self.layout == "nhwc", "dtype": cast.kind if cast else "u8",
+            "scale": cast.scale if cast else (), "shift": cast.shift if cast else (), "scaled": self.scaled,
+            "resize": s.resize[::-1] if s.resize else (0, 0), "shorter": s.shorter, "crop": s.crop[::-1] if s.crop else (0, 0),
+            "anywhere": s.anywhere, "area": s.area or (0, 0), "flip": s.flip, "augment": self.augment,
+            "seed": self.seed & (1 << 64) - 1, "threads": self.threads,
+        }  # fmt: skip
+        return json.dumps(form).encode()
+
+    def size_of_all(self, lib: clib.Library) -> Optional[Tuple[int, int]]:
+        """Height and width of every image, None where the first image tells."""
+        if not self.augment:
+            return self.shaping.size
+        form, size = self._form(0, 0), np.zeros(2, np.int64)
+        lib.call(lib.image_size, form, len(form), size.ctypes.data)
+        if not size.all():
+            raise ValueError("augment=: the images would have many sizes: give crop=SIZE, resize=(HEIGHT, WIDTH) or an operation with a size")
+        return int(size[1]), int(size[0])
 
     def _natively(self, lib: clib.Library, batch: "Encoded", out: Any, bad: Optional[Bad]) -> Array:
         """One call decodes all; what it leaves goes to Pillow, one by one."""
         one = self._fallback()
         ids, many = batch.ids, len(batch.ids)
-        h, w = self.shaping.size or batch.size(one, bad)
+        h, w = self.size_of_all(lib) or batch.size(one, bad)
         channels = COLORS[self.color][1]
         shape = (many, channels, h, w) if self.layout == "nchw" else (many, h, w, channels)
-        kind = self.cast.kind if self.cast else "u8"
-        dtype = {"u8": np.uint8, "f16": np.float16, "bf16": np.uint16, "f32": np.float32}[kind]
+        dtype = {"u8": np.uint8, "f16": np.float16, "bf16": np.uint16, "f32": np.float32}[self.cast.kind if self.cast else "u8"]
         if out is None:
             out = np.empty(shape, dtype)
         elif out.shape != shape or out.dtype != dtype:
             raise ValueError("out is %s %s, the images are %s %s" % (out.dtype, out.shape, np.dtype(dtype), shape))
         made: Array = out if out.flags.carray else np.empty(shape, dtype)
-        values, offsets = np.ascontiguousarray(batch.values), np.ascontiguousarray(batch.offsets)
-        ids = np.ascontiguousarray(ids)
         if bad:  # those that are known already
             ids = ids.copy()
             ids[list(bad)] = -1
-        s, cast = self.shaping, self.cast
-        form = {
-            "width": w, "height": h, "channels": channels, "last": self.layout == "nhwc", "dtype": kind,
-            "scale": cast.scale if cast else (), "shift": cast.shift if cast else (), "scaled": self.scaled,
-            "resize": s.resize[::-1] if s.resize else (0, 0), "shorter": s.shorter, "crop": s.crop[::-1] if s.crop else (0, 0),
-            "anywhere": s.anywhere, "area": s.area or (0, 0), "flip": s.flip, "seed": self.seed & (1 << 64) - 1, "threads": self.threads,
-        }  # fmt: skip
-        text = json.dumps(form).encode()
-        left = lib.ask(
-            lib.decode, text, len(text), batch.epoch, values.ctypes.data, values.nbytes, offsets.ctypes.data, ids.ctypes.data, many, made.ctypes.data, made.nbytes
-        )  # fmt: skip
-        for x in left or ():
-            f = batch.file(x["row"])
+        form = self._form(h, w)
+
+        def fill(values: Array, offsets: Array, ids: Array, to: Array) -> Any:
+            values, offsets, ids = np.ascontiguousarray(values), np.ascontiguousarray(offsets), np.ascontiguousarray(ids)
+            at = values.ctypes.data, values.nbytes, offsets.ctypes.data, ids.ctypes.data, len(ids), to.ctypes.data, to.nbytes
+            return lib.ask(lib.decode, form, len(form), batch.epoch, *at) or ()
+
+        for x in fill(batch.values, batch.offsets, ids, made):
+            f, row = batch.file(x["row"]), made[x["row"]][None]
             do = partial(_damaged, offset=x["offset"]) if x["corrupt"] else one
             pixels = _sound(partial(do, why=x["why"]), bad, f)
             if pixels is None:
                 continue
+            if self.augment:
+                f.cut(self.shaping, pixels.shape[1], pixels.shape[0])
+                ppm = np.frombuffer(b"P6 %d %d 255\n" % pixels.shape[1::-1] + pixels.tobytes(), np.uint8)
+                for y in fill(ppm, np.array([0, len(ppm)]), ids[f.row : f.row + 1], row):
+                    raise f.refused(y["why"])
+                continue
             if pixels.shape[:2] != (h, w):
                 raise f.differs(pixels.shape[:2], (h, w), batch.first)
-            row = pixels[None] if self.layout == "nhwc" else pixels.transpose(2, 0, 1)[None]
-            made[x["row"]] = row[0] if cast is None else cast.of(row, self.layout == "nhwc", ())[0]
+            pixels = pixels[None] if self.layout == "nhwc" else pixels.transpose(2, 0, 1)[None]
+            row[...] = pixels if self.cast is None else self.cast.of(pixels, self.layout == "nhwc", ())
         if made is not out:
             out[...] = made
         return out  # type: ignore[no-any-return]
 
     def _fallback(self) -> Callable[..., Array]:
-        """Pillow, and where it is not installed an error for what the library leaves."""
+        """Pillow, and where it is not installed an error for what the library leaves. Where the library is
+        to augment them, images are whole."""
+        whole = dataclasses.replace(self, shaping=Shaping.make(None, None, False, 0.0), scaled=False) if self.augment else self
         try:
-            pillow = _pillow(self)
+            pillow = _pillow(whole)
         except UnsupportedError:
 
             def none(f: File, why: str) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
-from typing import Any, Dict, Literal, Optional, Tuple, Union
+from typing import Any, Dict, Literal, Optional, Sequence, Tuple, Union
 
 Last = Literal["drop", "pad", "short"]
 Jagged = Literal["values", "pad", "nested"]
@@ -32,6 +32,7 @@ class Decode:
     crop: Optional[Size] = None
     random_crop: Union[bool, Tuple[float, float]] = False
     flip: float = 0.0
+    augment: Sequence[str] = ()  # operations as those of --augment
     field: Optional[str] = None  # default: all fields of images
     layout: Literal["nchw", "nhwc"] = "nchw"
     color: Literal["rgb", "gray"] = "rgb"

@@ -246,6 +246,79 @@ def test_without_pillow_the_library_names_what_it_does_not_decode(monkeypatch):
         d(*packed([every["4:2:0 jpeg"], every["gif"]]))
 
 
+def of_pillow(files, *steps):
+    """What functions of Pillow's images make of files."""
+    out = []
+    for f in files:
+        image = Image.open(io.BytesIO(f)).convert("RGB")
+        for step in steps:
+            image = step(image)
+        out.append(np.asarray(image))
+    return np.stack(out)
+
+
+@needs_library
+def test_operations_of_a_list_are_those_of_pillow():
+    every = kinds()
+    files, args = list(every.values()), packed(list(every.values()))
+    mirror, turn = (lambda m, k=k: m.transpose(k) for k in (0, 1))  # FLIP_LEFT_RIGHT, FLIP_TOP_BOTTOM
+    for ops, options, steps in [
+        (["resize=64x48"], {}, [lambda m: m.resize((64, 48), 2)]),
+        (["resize=64x48,filter=lanczos", "flip,p=1"], {}, [lambda m: m.resize((64, 48), 1), mirror]),
+        (["resize=50", "centre-crop=40x44", "flip=vertical,p=1"], {}, [lambda m: m.resize((63, 50), 2), lambda m: m.crop((12, 3, 52, 47)), turn]),
+        (["random-resized-crop=30,scale=1:1,ratio=1.2727272:1.2727273"], {}, [lambda m: m.resize((30, 30), 2)]),
+        (["flip,p=1"], {"resize": (33, 44), "flip": 1.0}, [lambda m: m.resize((44, 33), 2)]),
+        (["flip,p=1", "centre-crop=20"], {"crop": 24}, [lambda m: m.crop((58, 43, 82, 67)), mirror, lambda m: m.crop((2, 2, 22, 22))]),
+    ]:
+        made = decode.make("image", augment=ops, layout="nhwc", scaled=False, **options)
+        got, want = made(*args), of_pillow(files, *steps)
+        for k, name in enumerate(every):
+            assert np.array_equal(got[k], want[k]), (name, ops)
+        assert np.array_equal(pickle.loads(pickle.dumps(made))(*args), got)
+
+
+@needs_library
+def test_chance_in_a_list_depends_on_seed_epoch_and_sample_alone():
+    values, offsets, ids = packed([coded(picture(k)) for k in range(12)])
+    ops = ["random-resized-crop=24,scale=0.3:1", "flip", "rotate=20", "colour-jitter,brightness=0.4,contrast=0.4,saturation=0.4,hue=0.1"]
+    make = lambda **kw: decode.make("image", augment=ops, **kw)  # noqa: E731
+    whole = make(threads=1)(values, offsets, ids, 3)
+    assert whole.shape == (12, 3, 24, 24) and np.array_equal(make(threads=3)(values, offsets, ids, 3), whole)
+    some = make()(values, offsets[5:8], ids[5:7], 3)
+    assert np.array_equal(some, whole[5:7])
+    for other in make()(values, offsets, ids, 4), make(seed=1)(values, offsets, ids, 3):
+        assert all(not np.array_equal(a, b) for a, b in zip(other, whole))
+    left = decode.make("image", augment=["flip", "flip=vertical"], crop=60)(*packed([coded(picture(0))] * 200))
+    ways = {p.tobytes() for p in left}
+    assert len(ways) == 4  # the two draw for themselves
+
+
+@needs_library
+def test_a_list_that_cannot_be_is_refused():
+    for ops, options, words in [
+        (["spin=3"], {}, "no operation"),
+        (["resize=8x8", "encode=png"], {}, "a loader does what makes pixels"),
+        (["train:resize=8x8"], {}, "one split"),
+        (["resize=8x8,field=mask"], {}, "names the field"),
+        (["resize=8x8", "orient"], {}, "before all others"),
+        (["flip"], {}, "many sizes"),
+        (["resize=8x8", "resize=9"], {}, "many sizes"),
+        ("flip", {}, "want a list"),
+        (["resize=8x8"], {"backend": "pillow"}, "backend='native'"),
+        (["resize=8x8"], {"color": "gray"}, "color='rgb'"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            decode.make("image", augment=ops, **options)
+    small = packed([coded(picture(0, 20, 20)), coded(picture(1, 20, 20), "webp")])
+    with pytest.raises(shardify.UnsupportedError, match="sample 0.*smaller than the crop"):
+        decode.make("image", augment=["centre-crop=24"])(*small)
+    with pytest.raises(shardify.SchemaError, match="sample 0.*smaller than crop"):
+        decode.make("image", augment=["flip"], crop=24)(*small)
+    bad = {}
+    decode.make("image", augment=["resize=8x8"])(*packed([coded(picture(0), "jpeg")[:700], coded(picture(1), "webp")[:90], coded(picture(2))]), bad=bad)
+    assert sorted(bad) == [0, 1]
+
+
 def wide_strip():
     return coded(Image.new("L", (60000, 1)))
 
@@ -395,6 +468,42 @@ def test_a_loader_delivers_pixels_that_were_cast(tmp_path):
             with shardify.Loader(path, 4, decode=shardify.Decode(field="image", crop=8, resize=8, cast=(kind, 1 / 255, -0.5)), **way) as loader:
                 for b in loader:
                     assert b["image"].dtype == dtype and abs(b["image"][:]).max() <= 0.5
+
+
+@needs_library
+def test_a_sample_has_one_picture_in_an_epoch(tmp_path):
+    """Whatever the workers, the ranks, the batches, a resumption, and with Pillow."""
+    schema = [{"name": "image", "dtype": "u8", "levels": 1, "media": "image"}]
+    every = [f for name, f in kinds().items() if "webp" not in name]
+    rows = [{"__key__": "%04d" % k, "image": every[k % len(every)]} for k in range(64)]
+    path = fixture.write(tmp_path / "set", schema, rows)
+
+    def pictures(loader, batches=None):
+        out = {}
+        with loader:
+            for b in loader:
+                out.update(zip(b.ids.tolist(), np.asarray(b["image"])))
+                if batches is not None and len(out) >= 8 * batches:
+                    return out, loader.state_dict()
+        return out
+
+    shape = {"random_crop": (0.08, 1), "flip": 0.5, "crop": 20, "cast": ("float16", 1 / 255)}
+    make = lambda decode=shape, size=8, **kw: shardify.Loader(path, size, shuffle="global", seed=3, epoch=2, framework="numpy", decode=decode, **kw)  # noqa: E731
+    whole = pictures(make())
+    assert len(whole) == 64
+
+    def same(some):
+        return all(np.array_equal(whole[k], p) for k, p in some.items())
+
+    assert same(pictures(make({**shape, "backend": "pillow", "scaled": True})))
+    assert same(pictures(make({**shape, "threads": 1}, 5, workers=1, transform_threads=0)))
+    ranks = [pictures(make(size=4, workers=2, rank=r, world_size=2)) for r in (0, 1)]
+    assert same(ranks[0]) and same(ranks[1]) and len({**ranks[0], **ranks[1]}) == 64
+    begun, state = pictures(make(), 3)
+    again = make()
+    again.load_state_dict(state)
+    rest = pictures(again)
+    assert same(rest) and sorted([*begun, *rest]) == list(range(64))
 
 
 def test_nvjpeg_says_what_it_lacks():

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/augment"
 	"github.com/shardify/shardify/internal/guard"
 	"github.com/shardify/shardify/internal/half"
 )
@@ -27,8 +28,10 @@ type Form struct {
 	// Scaled decodes JPEGs that become smaller at 1/2, 1/4 or 1/8 of their size.
 	Scaled bool `json:"scaled"`
 	Shaping
-	Seed    uint64 `json:"seed"`
-	Threads int    `json:"threads"`
+	// Augment is operations on the images that Shaping makes, as --augment has them.
+	Augment []string `json:"augment"`
+	Seed    uint64   `json:"seed"`
+	Threads int      `json:"threads"`
 }
 
 // Left is an image that was not made: its row in the batch and why. Damaged ones are Corrupt; the
@@ -87,6 +90,10 @@ func (f *Form) Batch(epoch uint64, values []byte, offsets, ids []int64, out []by
 			return nil, fmt.Errorf("offsets of image %d leave the %d bytes of the batch", k, len(values))
 		}
 	}
+	chain, err := f.chain()
+	if err != nil {
+		return nil, err
+	}
 	tables := f.tables()
 	var (
 		next atomic.Int64
@@ -106,9 +113,10 @@ func (f *Form) Batch(epoch uint64, values []byte, offsets, ids []int64, out []by
 				clear(row)
 				continue
 			}
-			p.form, p.tables, p.out = f, tables, row
-			data, u := values[offsets[k]:offsets[k+1]], chanceOf(f.Seed, epoch, uint64(ids[k]))
-			if err := guard.Do(func() error { return p.paint(data, u) }); err != nil {
+			p.form, p.chain, p.tables, p.out = f, chain, tables, row
+			p.chance, p.seed = chanceOf(f.Seed, epoch, forCut, uint64(ids[k])), uint64(chanceOf(f.Seed, epoch, forAugment, uint64(ids[k])))
+			data := values[offsets[k]:offsets[k+1]]
+			if err := guard.Do(func() error { return p.paint(data) }); err != nil {
 				clear(row)
 				mu.Lock()
 				left = append(left, leave(k, err))
@@ -126,6 +134,26 @@ func (f *Form) Batch(epoch uint64, values []byte, offsets, ids []int64, out []by
 }
 
 var painters sync.Pool
+
+// chain is nil if there is nothing to augment.
+func (f *Form) chain() (*augment.Chain, error) {
+	if len(f.Augment) == 0 {
+		return nil, nil
+	}
+	if f.Channels != 3 {
+		return nil, errors.New("augment wants colours: leave out color=")
+	}
+	return augment.NewChain(f.Augment)
+}
+
+// Size is that of the images that the options make, whatever they are made of; 0: there is none.
+func (f *Form) Size() (w, h int, err error) {
+	c, err := f.chain()
+	if w, h = f.size(); c != nil {
+		w, h = c.Size(w, h)
+	}
+	return w, h, err
+}
 
 // tables are the bits that each value of each channel becomes.
 func (f *Form) tables() *[3][256]uint32 {

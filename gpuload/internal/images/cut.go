@@ -26,7 +26,8 @@ const (
 	golden    = 0x9e3779b97f4a7c15
 	tries     = 10
 	maxPixels = 178_956_970 // Pillow's
-	purpose   = 8           // of the numbers: docs/loader.md, section 2
+	// Purposes of the numbers: docs/loader.md, section 2.
+	forCut, forAugment = 8, 9
 )
 
 // broad is log(4/3).
@@ -35,7 +36,7 @@ const broad = 0x1.269621134db92p-2
 // chance is the random numbers of one sample.
 type chance uint64
 
-func chanceOf(seed, epoch, sample uint64) chance {
+func chanceOf(seed, epoch, purpose, sample uint64) chance {
 	h := shardify.Mix(seed + golden)
 	for _, word := range [...]uint64{epoch, purpose, sample} {
 		h = shardify.Mix(h ^ shardify.Mix(word+golden))
@@ -50,6 +51,20 @@ func (c chance) at(k int) float64 {
 
 // below is number k as one of 0 to n-1.
 func (c chance) below(k, n int) int { return int(float64(c.at(k) * float64(n))) }
+
+// none tells whether images stay as they are.
+func (s *Shaping) none() bool { return s.Resize[0] == 0 && s.Crop[0] == 0 && s.Flip == 0 }
+
+// size is that of every image, 0 if the images tell.
+func (s *Shaping) size() (w, h int) {
+	if s.Crop[0] == 0 && s.Shorter {
+		return 0, 0
+	}
+	if s.Crop[0] > 0 {
+		return s.Crop[0], s.Crop[1]
+	}
+	return s.Resize[0], s.Resize[1]
+}
 
 // cut is what to do with one image: take a part of it, resize that, show w x h of it from (atX, atY) on.
 type cut struct {

@@ -55,7 +55,7 @@ func form() *Form {
 
 func TestTheNumbersOfASample(t *testing.T) {
 	// python/shardify/geometry.py: draws(5, 3, [41])
-	u := chanceOf(5, 3, 41)
+	u := chanceOf(5, 3, forCut, 41)
 	got := []float64{u.at(0), u.at(1), u.at(22)}
 	if want := []float64{0.7610643989772513, 0.17153483860307184, 0.18129308235569885}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

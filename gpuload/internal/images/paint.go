@@ -4,22 +4,29 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/augment"
 	"github.com/shardify/shardify/internal/resize"
 )
 
 // painter is the memory of one thread, used for one image after the other.
 type painter struct {
 	form   *Form
+	chain  *augment.Chain
 	tables *[3][256]uint32
-	out    []byte // the image's place in the batch
+	// Of the image at hand: its place in the batch, and what is random.
+	out    []byte
+	chance chance
+	seed   uint64
 
 	resize resize.Resizer
+	canvas augment.Canvas
 	pixels []byte
 	line   []byte
 }
@@ -30,29 +37,33 @@ var (
 )
 
 // paint makes the pixels of one image.
-func (p *painter) paint(data []byte, u chance) error {
+func (p *painter) paint(data []byte) error {
 	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xd8")) && p.chain != nil && p.form.none():
+		return p.augmented(p.chain.JPEG(&p.canvas, data, p.seed))
 	case bytes.HasPrefix(data, []byte("\xff\xd8")):
-		return p.jpeg(data, u)
+		return p.jpeg(data)
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		return p.png(data, u)
+		return p.png(data)
+	case bytes.HasPrefix(data, []byte("P6 ")):
+		return p.ppm(data)
 	}
 	return errKind
 }
 
 // cut is what is shown of an image of w x h pixels.
-func (p *painter) cut(w, h int, u chance) (cut, error) {
+func (p *painter) cut(w, h int) (cut, error) {
 	if w > maxPixels/h {
 		return cut{}, errShape
 	}
-	c, err := p.form.cut(w, h, u)
-	if err == nil && (c.w != p.form.Width || c.h != p.form.Height) {
+	c, err := p.form.cut(w, h, p.chance)
+	if err == nil && p.chain == nil && (c.w != p.form.Width || c.h != p.form.Height) {
 		err = errShape
 	}
 	return c, err
 }
 
-func (p *painter) jpeg(data []byte, u chance) error {
+func (p *painter) jpeg(data []byte) error {
 	head, err := p.resize.Open(data)
 	if err != nil {
 		return err
@@ -61,7 +72,7 @@ func (p *painter) jpeg(data []byte, u chance) error {
 	if grey && head.Components != 1 {
 		return errGrey
 	}
-	c, err := p.cut(head.W, head.H, u)
+	c, err := p.cut(head.W, head.H)
 	if err != nil {
 		return err
 	}
@@ -78,42 +89,90 @@ func (p *painter) jpeg(data []byte, u chance) error {
 	if err := p.resize.StartJPEG(to); err != nil {
 		return err
 	}
-	p.rows(c.mirrored)
-	return nil
+	return p.rows(&c)
 }
 
-func (p *painter) png(data []byte, u chance) error {
+func (p *painter) png(data []byte) error {
 	w, h, err := sizeOfPNG(data)
 	if err != nil {
 		return err
 	}
-	c, err := p.cut(w, h, u)
+	p.pixels = sized(p.pixels, w*h*p.form.Channels)
+	if err := decodePNG(p.pixels, data, p.form.Channels); err != nil {
+		return err
+	}
+	return p.plain(p.pixels, w, h)
+}
+
+// ppm is pixels as they are, which the caller decoded.
+func (p *painter) ppm(data []byte) error {
+	line, pix, _ := bytes.Cut(data, []byte("\n"))
+	var w, h int
+	if n, _ := fmt.Sscanf(string(line[:min(len(line), 40)]), "P6 %d %d 255", &w, &h); n != 2 || w < 1 || h < 1 || w > maxPixels/h || len(pix) != 3*w*h {
+		return shardify.Corrupt(-1, "ppm: %d bytes of %d x %d pixels", len(pix), w, h)
+	}
+	if p.form.Channels != 3 {
+		return errGrey
+	}
+	p.pixels = append(p.pixels[:0], pix...)
+	return p.plain(p.pixels, w, h)
+}
+
+// plain makes the image of pixels, which it may overwrite.
+func (p *painter) plain(pix []byte, w, h int) error {
+	if p.chain != nil && p.form.none() {
+		return p.augmented(p.chain.Pixels(&p.canvas, pix, w, h, p.seed))
+	}
+	c, err := p.cut(w, h)
 	if err != nil {
 		return err
 	}
-	channels := p.form.Channels
-	p.pixels = sized(p.pixels, w*h*channels)
-	if err := decodePNG(p.pixels, data, channels); err != nil {
-		return err
-	}
-	from, to := resize.Pixels{Pix: p.pixels, W: w, H: h, Stride: w * channels, Channels: channels}, c.size(1, w, h)
+	from, to := resize.Pixels{Pix: pix, W: w, H: h, Stride: w * p.form.Channels, Channels: p.form.Channels}, c.size(1, w, h)
 	if c.exact(1) {
 		from, to = from.Part(c.place()), resize.Size{W: c.w, H: c.h}
 	}
 	if err := p.resize.Start(from, to); err != nil {
 		return err
 	}
-	p.rows(c.mirrored)
+	return p.rows(&c)
+}
+
+// augmented writes what a chain made to the batch.
+func (p *painter) augmented(pix []byte, w, h int, err error) error {
+	if err == nil && (w != p.form.Width || h != p.form.Height) {
+		err = errShape
+	}
+	if err != nil {
+		return err
+	}
+	for y := range h {
+		p.lay(pix[3*w*y:3*w*(y+1)], y, false)
+	}
 	return nil
 }
 
-// rows writes the image that was resized to the batch.
-func (p *painter) rows(mirrored bool) {
-	p.line = sized(p.line, p.form.Width*p.form.Channels)
-	for y := range p.form.Height {
-		p.resize.Row(p.line, y)
-		p.lay(p.line, y, mirrored)
+// rows writes the image that was resized to the batch, through the chain if there is one.
+func (p *painter) rows(c *cut) error {
+	width := c.w * p.form.Channels
+	if p.chain == nil {
+		p.line = sized(p.line, width)
+		for y := range c.h {
+			p.resize.Row(p.line, y)
+			p.lay(p.line, y, c.mirrored)
+		}
+		return nil
 	}
+	p.line = sized(p.line, width*c.h)
+	for y := range c.h {
+		row := p.line[width*y : width*(y+1)]
+		p.resize.Row(row, y)
+		if c.mirrored {
+			for a, b := 0, width-3; a < b; a, b = a+3, b-3 {
+				row[a], row[a+1], row[a+2], row[b], row[b+1], row[b+2] = row[b], row[b+1], row[b+2], row[a], row[a+1], row[a+2]
+			}
+		}
+	}
+	return p.augmented(p.chain.Pixels(&p.canvas, p.line, c.w, c.h, p.seed))
 }
 
 // lay writes row y of the image to the batch.
@@ -130,22 +189,49 @@ func (p *painter) lay(line []byte, y int, mirrored bool) {
 }
 
 func lay[T byte | uint16 | uint32](dst []T, line []byte, y int, mirrored bool, f *Form, tables *[3][256]uint32) {
-	plane, step := f.Width*f.Height, 1
-	at := y * f.Width
-	if f.Last {
-		plane, step = 1, f.Channels
-		at *= f.Channels
+	w, n := f.Width, f.Width*f.Height
+	switch {
+	case f.Channels == 1:
+		planes(dst[y*w:][:w], nil, nil, line, mirrored, tables)
+	case f.Last:
+		pixels(dst[3*y*w:][:3*w], line, mirrored, tables)
+	default:
+		planes(dst[y*w:][:w], dst[n+y*w:][:w], dst[2*n+y*w:][:w], line, mirrored, tables)
 	}
+}
+
+// planes writes each channel apart; the second and third may be missing.
+func planes[T byte | uint16 | uint32](r, g, b []T, line []byte, mirrored bool, tables *[3][256]uint32) {
+	at, step := 0, 1
 	if mirrored {
-		at += (f.Width - 1) * step
-		step = -step
+		at, step = len(r)-1, -1
 	}
-	for c := range f.Channels {
-		t, o := &tables[c], at+c*plane
-		for i := c; i < len(line); i += f.Channels {
-			dst[o] = T(t[line[i]])
-			o += step
+	t0, t1, t2 := &tables[0], &tables[1], &tables[2]
+	if g == nil {
+		for _, v := range line {
+			r[at] = T(t0[v])
+			at += step
 		}
+		return
+	}
+	g, b = g[:len(r)], b[:len(r)]
+	for ; len(line) >= 3 && uint(at) < uint(len(r)); at += step {
+		r[at], g[at], b[at] = T(t0[line[0]]), T(t1[line[1]]), T(t2[line[2]])
+		line = line[3:]
+	}
+}
+
+// pixels writes the channels of each pixel side by side.
+func pixels[T byte | uint16 | uint32](dst []T, line []byte, mirrored bool, tables *[3][256]uint32) {
+	t0, t1, t2 := &tables[0], &tables[1], &tables[2]
+	for ; len(line) >= 3 && len(dst) >= 3; line = line[3:] {
+		to := dst[:3]
+		if mirrored {
+			to, dst = dst[len(dst)-3:], dst[:len(dst)-3]
+		} else {
+			dst = dst[3:]
+		}
+		to[0], to[1], to[2] = T(t0[line[0]]), T(t1[line[1]]), T(t2[line[2]])
 	}
 }
 

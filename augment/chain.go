@@ -1,0 +1,109 @@
+package augment
+
+import (
+	"strings"
+
+	"github.com/shardify/shardify"
+)
+
+// Chain is operations on images, one after the other, for who has single images: a loader.
+type Chain struct {
+	ops  []*images
+	w, h int
+	same bool
+}
+
+// NewChain makes the operations of specs as --augment has them, without splits and fields.
+func NewChain(specs []string) (*Chain, error) {
+	c := &Chain{same: true}
+	for i, text := range specs {
+		s, err := Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		t, err := s.New(Env{})
+		if err != nil {
+			return nil, err
+		}
+		op, ok := t.(*images)
+		switch {
+		case !ok:
+			return nil, s.wrong("a loader does what makes pixels of images: %s", strings.Join(pixelOps(), ", "))
+		case s.Splits != nil:
+			return nil, s.wrong("a loader reads one split: leave out what is in front of the colon")
+		case op.glob != "*":
+			return nil, s.wrong("decode= names the field")
+		case op.orient && i > 0:
+			return nil, s.wrong("orient comes before all others")
+		}
+		if c.ops = append(c.ops, op); !op.same {
+			c.w, c.h, c.same = op.w, op.h, false
+		}
+	}
+	return c, nil
+}
+
+// pixelOps are the names of the operations that a chain may have.
+func pixelOps() []string {
+	var out []string
+	for i := range imageOps {
+		if imageOps[i].Effect == rawEffect {
+			out = append(out, imageOps[i].Name)
+		}
+	}
+	return out
+}
+
+// Size is that of what a chain makes of w x h pixels, if it makes one size of all; of pixels of any size,
+// w is 0.
+func (c *Chain) Size(w, h int) (int, int) {
+	if c.same {
+		return w, h
+	}
+	return c.w, c.h
+}
+
+// Canvas is the memory of one goroutine, reused from image to image.
+type Canvas struct{ s buffers }
+
+// JPEG makes the pixels of a file, of which only what is shown is decoded. They are RGB, row by row, and good
+// until the canvas is used again. What is random follows from the seed alone.
+func (c *Chain) JPEG(k *Canvas, file []byte, seed uint64) (pix []byte, w, h int, err error) {
+	s, ops := &k.s, c.ops
+	s.fill = len(ops) > 0 && ops[0].fill
+	var p picture
+	if len(ops) > 0 && ops[0].cut != nil {
+		p, err = ops[0].cutJPEG(file, operation(seed, 0), s)
+		return c.rest(p, err, 1, seed, s)
+	}
+	if p, err = s.decode(file); err == nil && len(ops) > 0 && ops[0].orient {
+		p = ops[0].turned(p, file, s)
+	}
+	return c.rest(p, err, 0, seed, s)
+}
+
+// Pixels changes pixels, which it may overwrite.
+func (c *Chain) Pixels(k *Canvas, pix []byte, w, h int, seed uint64) ([]byte, int, int, error) {
+	return c.rest(picture{w, h, pix}, nil, 0, seed, &k.s)
+}
+
+// rest makes the operations from one on.
+func (c *Chain) rest(p picture, err error, from int, seed uint64, s *buffers) ([]byte, int, int, error) {
+	for i := from; i < len(c.ops) && err == nil; i++ {
+		op, r := c.ops[i], operation(seed, i)
+		if op.cut == nil {
+			p, err = op.do(p, r, s)
+			continue
+		}
+		var to cut
+		if to, err = op.cut(p.w, p.h, r); err == nil {
+			p, err = s.cut(p, to)
+		}
+	}
+	return p.pix, p.w, p.h, err
+}
+
+// operation is the numbers of operation i.
+func operation(seed uint64, i int) *source {
+	return &source{shardify.Mix(seed + uint64(i))}
+}
