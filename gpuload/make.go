@@ -151,10 +151,12 @@ func (m *maker) direct(s *slot) error {
 		m.runs = m.shards.Runs(m.runs, s.ids[j], int64(n), int64(j))
 		j += n
 	}
-	var err error
-	if m.raw != nil {
+	err := m.shards.Prepare(m.ctx, m.runs)
+	switch {
+	case err != nil:
+	case m.raw != nil:
 		err = m.convert(s)
-	} else {
+	default:
 		err = m.load.Load(m.ctx, s.table, s.Size, m.runs)
 		if err == nil && int64(s.Rows) < s.Size {
 			s.table.Zero(int64(s.Rows))

@@ -3,14 +3,17 @@ package gpuload
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -151,4 +154,200 @@ func TestRemoteShardsThatMemoryCannotHoldAreNamed(t *testing.T) {
 			t.Errorf("%d: %s", memory, notes(l))
 		}
 	}
+}
+
+// turns serves files in rounds: an answer waits until no request has come for a while, so that
+// the rounds are the round trips that follow each other.
+type turns struct {
+	files http.Handler
+	mu    sync.Mutex
+	open  chan struct{} // closed when the round ends
+	timer *time.Timer
+	n     atomic.Int64
+	done  atomic.Bool
+}
+
+func (f *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !f.done.Load() {
+		f.mu.Lock()
+		if f.open == nil {
+			open := make(chan struct{})
+			f.open = open
+			f.timer = time.AfterFunc(turn, func() {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.n.Add(1)
+				f.open = nil
+				close(open)
+			})
+		} else {
+			f.timer.Reset(turn)
+		}
+		open := f.open
+		f.mu.Unlock()
+		<-open
+	}
+	f.files.ServeHTTP(w, r)
+}
+
+const turn = 60 * time.Millisecond
+
+// TestTheFirstBatchTakesFewRoundTrips: one for the manifest, one that opens shards, one for what
+// is wanted of them; an index of a tar comes at the same time.
+func TestTheFirstBatchTakesFewRoundTrips(t *testing.T) {
+	for kind, most := range map[string]int64{index.FormatMmap: 3, index.FormatWDS: 3} {
+		dir := makeSet(t, setOptions{format: kind, schema: "x:f32[1000]", samples: 1000, shard: 100, seed: 3})
+		for name, c := range map[string]Config{
+			"order":  {Batch: 50},
+			"global": {Batch: 50, Shuffle: Global, Workers: 2},
+			"block":  {Batch: 50, Shuffle: Block, Window: 200, Workers: 2},
+		} {
+			f := &turns{files: http.FileServer(http.Dir(dir))}
+			s := httptest.NewServer(f)
+			l := mustLoader(t, mustOpen(t, s.URL), c)
+			b, err := l.Next(t.Context())
+			f.done.Store(true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Release()
+			allowed := most
+			if name != "order" { // from 10 shards, 8 at a time
+				allowed += 2
+			}
+			if n := f.n.Load(); n > allowed {
+				t.Errorf("%s, %s: %d round trips, want %d", kind, name, n, allowed)
+			}
+			l.Close()
+			s.Close()
+		}
+	}
+}
+
+// TestShardsAreFetchedAheadInAFullMemory: what was read makes room for what comes, and what is in
+// memory at the end of an epoch is used in the next ones.
+func TestShardsAreFetchedAheadInAFullMemory(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[300]", samples: 4000, shard: 100, seed: 3})
+	var mu sync.Mutex
+	seen := map[string]bool{} // shards of which something was asked for in this epoch
+	f := &flipper{files: http.FileServer(http.Dir(dir))}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		seen[filepath.Base(r.URL.Path)] = true
+		mu.Unlock()
+		f.ServeHTTP(w, r)
+	}))
+	defer s.Close()
+	names := shardsOf(t, dir, "*.safetensors")
+	d := mustOpen(t, s.URL)
+	l := mustLoader(t, d, Config{Batch: 100, Memory: d.Bytes() / 2, Workers: 2})
+	for epoch := range 3 {
+		before := f.bytes.Load()
+		for step := 0; ; step++ {
+			b, err := l.Next(t.Context())
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Release()
+			if m := l.Stats().Memory; m > d.Bytes()*6/10 {
+				t.Fatalf("epoch %d, step %d: %d bytes in memory", epoch, step, m)
+			}
+			soon := filepath.Base(names[min(step+holdShards/2, len(names)-1)])
+			for end := time.Now().Add(3 * time.Second); epoch == 0; time.Sleep(time.Millisecond) {
+				mu.Lock()
+				ok := seen[soon]
+				mu.Unlock()
+				if ok {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatalf("step %d: %s is not fetched ahead", step, soon)
+				}
+			}
+		}
+		if n := f.bytes.Load() - before; epoch > 0 && n > d.Bytes()*8/10 {
+			t.Errorf("epoch %d: %d bytes of %d", epoch, n, d.Bytes())
+		}
+	}
+}
+
+// TestMemoryOfShardsIsWhatIsWanted: of few columns, with the gaps between them that come along;
+// what is estimated is enough and not much more.
+func TestMemoryOfShardsIsWhatIsWanted(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "a:f32[10],b:f32[100],c:f32[10],d:f32[5000],e:f32[10]", samples: 1000, shard: 100, seed: 3})
+	s := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer s.Close()
+	const gap, column = 1000 * 400, 1000 * 40
+	for columns, want := range map[string]int64{"a": column, "a c": 2*column + gap, "c e": 2 * column, "a c e": 3*column + gap} {
+		c := Config{Batch: 100, Shuffle: Global, Columns: strings.Fields(columns), Memory: want + 1}
+		l := mustLoader(t, mustOpen(t, s.URL), c)
+		if got := l.shardBytes(); got != want {
+			t.Errorf("%s: %d bytes, want %d", columns, got, want)
+		}
+		if strings.Contains(notes(l), "is not checked") {
+			t.Errorf("%s: %s", columns, notes(l))
+		}
+		before := l.Stats().Memory
+		if err := readAll(l, func(*Batch) {}); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.Stats().Memory - before; got != want {
+			t.Errorf("%s: %d bytes in memory, want %d", columns, got, want)
+		}
+		c.Memory, c.Tier = want-1, TierStream
+		if l := mustLoader(t, mustOpen(t, s.URL), c); !strings.Contains(notes(l), "is not checked") {
+			t.Errorf("%s: %d bytes are enough", columns, c.Memory)
+		}
+	}
+}
+
+// TestThePinnedTierTakesItsMemoryOnce: shards are forgotten as they are copied.
+func TestThePinnedTierTakesItsMemoryOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what -race takes counts, too")
+	}
+	const kept = 64 << 20 // by the storage, of requests that are small
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	for _, schema := range []string{"x:f32[4000]", "x:f32[3900],s:i16*"} {
+		dir := makeSet(t, setOptions{format: index.FormatMmap, schema: schema, samples: 8000, shard: 50, seed: 3})
+		f := &flipper{files: http.FileServer(http.Dir(dir))}
+		s := httptest.NewServer(f)
+		d := mustOpen(t, s.URL)
+		l := mustLoader(t, d, Config{Batch: 10, Tier: TierPinned, Memory: d.Bytes() * 9 / 8})
+		debug.FreeOSMemory()
+		if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak begins anew
+			t.Skip(err)
+		}
+		before := resident(t, "VmRSS")
+		b, err := l.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Release()
+		if m := resident(t, "VmHWM") - before; m > d.Bytes()*3/2+kept {
+			t.Errorf("%s: %d bytes at most while %d are filled in", schema, m, d.Bytes())
+		}
+		if n := f.bytes.Load(); n > d.Bytes()*11/10 {
+			t.Errorf("%s: %d bytes of %d were fetched", schema, n, d.Bytes())
+		}
+		l.Close()
+		s.Close()
+	}
+}
+
+// resident is a line of /proc/self/status in bytes.
+func resident(t *testing.T, name string) (n int64) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skip(err)
+	}
+	_, after, _ := strings.Cut(string(b), name+":")
+	if _, err := fmt.Sscan(after, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n << 10
 }

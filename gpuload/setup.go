@@ -38,6 +38,7 @@ func (l *Loader) plan() error {
 	if l.shards, err = load.NewShards(l.set.sets(), l.layout, l.cfg.Verify); err != nil {
 		return err
 	}
+	l.shards.Used = &l.stats.usage
 	if l.order, err = l.set.order(&l.cfg); err != nil {
 		return err
 	}

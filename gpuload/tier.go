@@ -30,7 +30,7 @@ func (l *Loader) planTier() error {
 	case TierAuto:
 		l.tier = TierStream
 		switch {
-		case l.onHost && l.checked() && l.set.shardBytes(l.layout) <= budget: // the shards themselves are kept in memory
+		case l.onHost && l.checked() && l.shardBytes() <= budget: // the shards themselves are kept in memory
 		case !l.onHost && fixed > 0 && l.cfg.DeviceMemory > 0 && fixed <= l.cfg.DeviceMemory && need-fixed <= budget:
 			l.tier = TierDevice
 		case l.rowsKept() > 0 && need <= budget && !l.order.Windowed():
@@ -116,20 +116,40 @@ func (l *Loader) hold() {
 	}
 	budget, largest := l.memory(), int64(0)
 	for _, sh := range l.shards.Shards {
-		largest = max(largest, sh.Record.Bytes)
+		largest = max(largest, l.shards.Bytes(sh))
 	}
-	switch all := l.set.shardBytes(l.layout); {
-	case all <= budget || l.tier != TierStream:
-		l.shards.Hold, l.shards.Open = max(all, budget), len(l.shards.Shards)
+	switch all := l.shardBytes(); {
+	case l.tier != TierStream:
+		l.shards.Once, l.shards.Open = true, len(l.shards.Shards)
+		l.shards.Hold = max(min(budget-l.set.columnBytes(l.layout), all), 2*largest)
+		if l.tier == TierPinned && l.twice() {
+			l.shards.Hold = max(all, 1)
+		}
+	case all <= budget:
+		l.shards.Hold, l.shards.Open = max(budget, 1), len(l.shards.Shards)
 	case l.cfg.Shuffle == None && !l.order.Drawn() && l.cfg.Indices == nil && largest*holdShards <= budget:
 		l.shards.Hold = budget
 	default:
 		l.note("what is read from other machines is not checked before it is delivered: the shards take %s, and there are %s of memory for them; tier staged checks them", shardify.FormatSize(all), shardify.FormatSize(budget))
 		return
 	}
-	if !l.order.Windowed() {
+	if l.shards.Once || !l.order.Windowed() {
 		l.shards.Ahead = holdShards / 2
 	}
+}
+
+// twice reports whether shards are read twice: where samples begin, and then the samples.
+func (l *Loader) twice() bool {
+	_, variable := load.RowBytes(l.layout.Schema)
+	return variable || l.layout.Keyed || slices.ContainsFunc(l.set.inputs, func(in *input) bool { return in.Format == index.FormatWDS })
+}
+
+// shardBytes is at most what is fetched of all shards.
+func (l *Loader) shardBytes() (total int64) {
+	for _, sh := range l.shards.Shards {
+		total += l.shards.Bytes(sh)
+	}
+	return total
 }
 
 // holdShards is how many of the largest shards there must be room for to hold some of them.
@@ -138,18 +158,6 @@ const holdShards = 16
 // remote reports whether some of the set is on another machine.
 func (d *Dataset) remote() bool {
 	return slices.ContainsFunc(d.inputs, func(in *input) bool { return !storages.Local(in.Path) })
-}
-
-// shardBytes is about what is read of all shards: of tars all.
-func (d *Dataset) shardBytes(l *index.Layout) (total int64) {
-	for _, in := range d.inputs {
-		if in.Format == index.FormatWDS {
-			total += in.Bytes
-		} else {
-			total += (&Dataset{inputs: []*input{in}}).columnBytes(l)
-		}
-	}
-	return total
 }
 
 // memory is the bytes of host memory that this rank's samples may take.

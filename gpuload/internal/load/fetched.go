@@ -20,6 +20,7 @@ import (
 type fetched struct {
 	storage.File
 	parts []part // by place
+	used  *Usage
 }
 
 type part struct {
@@ -36,6 +37,16 @@ const (
 
 // Unwrap is the file on the other machine.
 func (f *fetched) Unwrap() any { return f.File }
+
+// Close gives the memory back. Nobody reads any more.
+func (f *fetched) Close() error {
+	for _, p := range f.parts {
+		f.used.Host.Add(-int64(len(p.b)))
+		release(p.b)
+	}
+	f.parts = nil
+	return f.File.Close()
+}
 
 // ReadAt reads what was fetched, and anything else from the file.
 func (f *fetched) ReadAt(b []byte, at int64) (int, error) {
@@ -57,18 +68,19 @@ func (f *fetched) ReadAt(b []byte, at int64) (int, error) {
 	return f.File.ReadAt(b, at)
 }
 
+// fetches reports whether a shard is one that fetch reads.
+func (s *Shards) fetches(h *OpenShard) bool { return s.Hold > 0 && remote(h.File) }
+
 // fetch reads what is wanted of a shard, where it is on another machine.
 func (s *Shards) fetch(h *OpenShard) error {
-	if s.Hold == 0 || !remote(h.File) {
+	if !s.fetches(h) {
 		return nil
 	}
-	f := &fetched{File: h.File}
-	if h.Tar != nil {
-		f.parts = []part{{0, make([]byte, h.Record.Bytes)}}
-	} else {
+	ranges := []storage.Range{{Len: h.Record.Bytes}}
+	if h.Tar == nil {
+		ranges = ranges[:0]
 		tensors := slices.Clone(h.Tensors)
 		slices.SortFunc(tensors, func(a, b int) int { return cmp.Compare(h.Mmap.Places[a].Lo, h.Mmap.Places[b].Lo) })
-		var ranges []storage.Range
 		for _, j := range tensors {
 			lo, hi := h.Mmap.Places[j].Lo, h.Mmap.Places[j].Hi
 			if k := len(ranges) - 1; k >= 0 && lo-ranges[k].Off-ranges[k].Len <= joinBytes {
@@ -77,31 +89,91 @@ func (s *Shards) fetch(h *OpenShard) error {
 				ranges = append(ranges, storage.Range{Off: lo, Len: hi - lo})
 			}
 		}
-		for _, r := range ranges {
-			f.parts = append(f.parts, part{r.Off, make([]byte, r.Len)})
+	}
+	f := &fetched{File: h.File, used: s.Used}
+	h.File = f // which frees them
+	for _, r := range ranges {
+		b, err := allocate(r.Len)
+		if err != nil {
+			return err
 		}
+		s.Used.Host.Add(r.Len)
+		f.parts = append(f.parts, part{r.Off, b})
+		h.held += r.Len
 	}
 	var g errgroup.Group
 	g.SetLimit(fetches)
 	t := s.clock()
 	for _, p := range f.parts {
-		h.held += int64(len(p.b))
-		g.Go(func() error { return dataset.ReadFull(h.File, p.b, p.lo) })
+		g.Go(func() error { return dataset.ReadFull(f.File, p.b, p.lo) })
 	}
 	err := g.Wait()
 	s.ReadNanos.Add(s.clock() - t)
 	s.ReadBytes.Add(h.held)
-	h.File = f
 	return err
+}
+
+// Bytes is at most what fetch reads of a shard: what is wanted, and what lies between it and is
+// fetched with it. It is exact where no size depends on the data.
+func (s *Shards) Bytes(sh *Shard) int64 {
+	if sh.Tar != nil {
+		return sh.Record.Bytes
+	}
+	l := sh.Layout
+	open := sh.Record.Bytes - l.HeaderBytes // bytes of the tensors whose sizes are not known
+	for i := range l.Tensors {
+		if l.Known(i) {
+			open -= l.Tensors[i].Row * l.Count(i, sh.Record.Samples)
+		}
+	}
+	open = max(open, 0)
+	total, gap, begun, some, unsure := int64(0), int64(0), false, false, false
+	for i := range l.Tensors {
+		size := int64(0)
+		if l.Known(i) {
+			size = l.Tensors[i].Row * l.Count(i, sh.Record.Samples)
+		}
+		if !s.wanted[sh.Set][i] {
+			gap += size
+			unsure = unsure || !l.Known(i)
+			continue
+		}
+		if begun && gap <= joinBytes {
+			if total += gap; unsure {
+				total += min(joinBytes-gap, open)
+			}
+		}
+		begun, gap, unsure = true, 0, false
+		total, some = total+size, some || !l.Known(i)
+	}
+	if some {
+		total += open
+	}
+	return min(total, sh.Record.Bytes)
 }
 
 // Fetched reports whether the shard is in memory, and was checked there.
 func (h *OpenShard) Fetched() bool { return h.held > 0 }
 
+// Checked reports whether the shard was fetched and checked before it was read.
+func (sh *Shard) Checked() bool { return sh.checked }
+
 // remote reports whether a file is on another machine.
 func remote(f storage.File) bool {
 	_, ok := storage.As[storage.Forgetter](f)
 	return ok
+}
+
+// reserve makes room for what will be fetched of a shard, and tells how much that is.
+func (s *Shards) reserve(sh *Shard) (n int64) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.Hold > 0 {
+		n = s.Bytes(sh)
+		s.held += n
+		s.evict(s.Open)
+	}
+	return n
 }
 
 // Prepare fetches the shards of runs that are not in memory, several at once.
@@ -130,26 +202,49 @@ func (s *Shards) Prepare(ctx context.Context, runs []Run) error {
 func (s *Shards) absent(runs []Run) (list []*Shard) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	seen, room := map[*Shard]bool{}, s.Hold-s.held
+	room := s.Hold
 	for i := range runs {
-		if sh := runs[i].Sh; sh.open == nil && !seen[sh] && room >= sh.Record.Bytes {
-			seen[sh] = true
-			room -= sh.Record.Bytes
+		if sh := runs[i].Sh; sh.open == nil && !slices.Contains(list, sh) {
+			if room -= s.Bytes(sh); room < 0 {
+				break
+			}
 			list = append(list, sh)
 		}
 	}
 	return list
 }
 
-// ahead fetches the shards behind one that begins to be used. The caller holds Mu.
+// ahead fetches the shards behind one that begins to be used, in the place of those that were
+// used before. The caller holds Mu.
 func (s *Shards) ahead(sh *Shard) {
-	at, room := s.Number(sh.Lo), s.Hold-s.held
+	s.at = sh.place
+	soon := func(o *Shard) bool { return (o.place-s.at+len(s.Shards))%len(s.Shards) <= s.Ahead }
+	bytes := func(o *Shard) int64 {
+		if o.open != nil {
+			return o.open.held
+		}
+		return s.Bytes(o)
+	}
+	room := s.Hold - bytes(sh)
+	for _, h := range s.Kept {
+		if h.refs > 0 && !soon(h.Shard) {
+			room -= h.held
+		}
+	}
+	for o := range s.coming {
+		if !soon(o) {
+			room -= bytes(o)
+		}
+	}
 	for k := 1; k <= s.Ahead && k < len(s.Shards); k++ {
-		next := s.Shards[(at+k)%len(s.Shards)]
-		if room -= next.Record.Bytes; room < 0 {
+		next := s.Shards[(s.at+k)%len(s.Shards)]
+		if room -= bytes(next); room < 0 {
 			return
 		}
-		if next.open != nil || next.Record.Samples == 0 || s.coming[next] {
+		if next.open != nil && next.open.refs == 0 {
+			next.open.early = true
+		}
+		if next.open != nil || next.Record.Samples == 0 || s.coming[next] || s.Once && next.left.Load() == 0 {
 			continue
 		}
 		if s.coming == nil {
@@ -168,6 +263,22 @@ func (s *Shards) ahead(sh *Shard) {
 	}
 }
 
+// read notes that samples of a shard will not be read again, and forgets it after the last.
+func (s *Shards) read(h *OpenShard, samples int64) {
+	if h.left.Add(-samples) == 0 && h.Fetched() {
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
+		s.drop(h)
+	}
+}
+
+// Begin notes that no sample was read yet.
+func (s *Shards) Begin() {
+	for _, sh := range s.Shards {
+		sh.left.Store(sh.Record.Samples)
+	}
+}
+
 // Drop forgets the shards in memory that nobody uses, and keeps none from then on.
 func (s *Shards) Drop() {
 	s.fetching.Wait()
@@ -175,6 +286,6 @@ func (s *Shards) Drop() {
 	defer s.Mu.Unlock()
 	if s.Hold > 0 {
 		s.evict(0)
-		s.Hold, s.Ahead = 0, 0
+		s.Hold, s.Ahead, s.Once = 0, 0, false
 	}
 }

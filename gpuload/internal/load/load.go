@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"slices"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
@@ -57,18 +58,20 @@ func (l *Reader) Load(ctx context.Context, t *Table, rows int64, runs []Run) err
 		}
 	}
 	l.hold = tarBytes <= holdBytes
-	return l.passes(ctx, t)
+	return l.passes(ctx, t, tarBytes > 0 || l.has(index.LeadOffsets))
 }
 
-// passes: lengths, then lengths of lists in lists, then data.
-func (l *Reader) passes(ctx context.Context, t *Table) error {
-	if err := l.each(ctx, t, (*span).measure); err != nil {
-		return err
+// passes: lengths where there are any, then lengths of lists in lists, then data.
+func (l *Reader) passes(ctx context.Context, t *Table, lengths bool) error {
+	if lengths {
+		if err := l.each(ctx, t, (*span).measure); err != nil {
+			return err
+		}
 	}
 	if err := layOut(t, index.LeadOffsets); err != nil {
 		return err
 	}
-	if l.twoLevels() {
+	if l.has(index.LeadLists) {
 		if err := l.each(ctx, t, (*span).measureLists); err != nil {
 			return err
 		}
@@ -83,16 +86,11 @@ func (l *Reader) passes(ctx context.Context, t *Table) error {
 			}
 		}
 	}
-	return l.each(ctx, t, (*span).fill)
+	return l.each(ctx, t, (*span).fillOnce)
 }
 
-func (l *Reader) twoLevels() bool {
-	for i := range l.Layout.Tensors {
-		if l.Layout.Tensors[i].Lead == index.LeadLists {
-			return true
-		}
-	}
-	return false
+func (l *Reader) has(lead index.Lead) bool {
+	return slices.ContainsFunc(l.Layout.Tensors, func(t index.TensorSpec) bool { return t.Lead == lead })
 }
 
 // layOut turns lengths into offsets and makes room for what they count.
@@ -198,6 +196,15 @@ func (s *span) lengths(i int, lo, hi int64, into []int64) error {
 	}
 	s.from[i], s.to[i] = o[0], o[hi-lo]
 	return nil
+}
+
+// fillOnce is fill, after which the samples may be forgotten.
+func (s *span) fillOnce(l *Reader, t *Table) error {
+	err := s.fill(l, t)
+	if err == nil && l.Once {
+		l.read(s.h, s.Hi-s.Lo)
+	}
+	return err
 }
 
 // fill reads the data.

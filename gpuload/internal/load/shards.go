@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
@@ -29,11 +31,14 @@ type Shard struct {
 	Path   string
 	Lo     int64 // its first sample in the Dataset
 	Tar    *tarFormat
+	place  int // among all
 
 	opening  sync.Mutex
 	verified bool
 	first    *storage.Stamp // as it was when it was last found to be right
 	suspect  bool           // it is another file now, or was written to
+	checked  bool           // it was fetched whole and found to be right
+	left     atomic.Int64   // samples that are not read yet, of Shards.Once
 	// Under Shards.mu:
 	open *OpenShard
 }
@@ -54,7 +59,7 @@ type OpenShard struct {
 	Tensors []int
 	Index   []int64
 	held    int64 // bytes in memory
-	early   bool  // fetched before it was wanted, and not used yet
+	early   bool  // wanted soon, and not used yet
 }
 
 // Shards is all shards of a Dataset, read for some of the fields. It may be used
@@ -66,11 +71,15 @@ type Shards struct {
 	Verify Verify
 	// Hold is how many bytes of shards of other machines may be in memory, where they are
 	// fetched whole and checked. 0: what is wanted is read from them, and not checked. Ahead
-	// is how many shards are fetched before they are wanted.
+	// is how many shards are fetched before they are wanted, where they are read in order.
 	Hold  int64
 	Ahead int
-	files map[*dataset.Set]*storage.Bound
-	until atomic.Pointer[context.Context] // of Until
+	// Once: what is fetched is read once, and forgotten then.
+	Once   bool
+	files  map[*dataset.Set]*storage.Bound
+	Used   *Usage                          // counts what is in memory
+	wanted map[*dataset.Set][]bool         // by tensor of its layout, of mmap shards
+	until  atomic.Pointer[context.Context] // of Until
 
 	ReadNanos, ReadBytes atomic.Int64
 	clock                func() int64
@@ -80,6 +89,7 @@ type Shards struct {
 	Kept []*OpenShard
 	turn int64
 	held int64
+	at   int // place of the shard that ahead was called for
 
 	coming   map[*Shard]bool // being fetched by ahead
 	fetching sync.WaitGroup
@@ -88,7 +98,7 @@ type Shards struct {
 // NewShards is the shards of data sets whose samples are numbered one after the other, read
 // for the fields of a layout. No file is opened yet.
 func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shards, error) {
-	s := &Shards{Layout: layout, Verify: verify, files: map[*dataset.Set]*storage.Bound{}, clock: Nanos, Open: maxOpen}
+	s := &Shards{Layout: layout, Verify: verify, Used: &Usage{}, files: map[*dataset.Set]*storage.Bound{}, wanted: map[*dataset.Set][]bool{}, clock: Nanos, Open: maxOpen}
 	at := int64(0)
 	for k, in := range sets {
 		s.files[in] = storage.NewBound(in.FS)
@@ -98,13 +108,18 @@ func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shard
 			if tar, err = newTarFormat(in, layout); err != nil {
 				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
 			}
+		} else {
+			for i := range in.Layout.Tensors {
+				name := in.Layout.Tensors[i].Name
+				s.wanted[in] = append(s.wanted[in], slices.ContainsFunc(layout.Tensors, func(t index.TensorSpec) bool { return t.Name == name }))
+			}
 		}
 		for i := range in.Shards {
 			r := &in.Shards[i]
 			if err := plausible(in, r); err != nil {
 				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
 			}
-			s.Shards = append(s.Shards, &Shard{Set: in, Number: k, Record: r, Path: dataset.FilePath(in.Path, r.Name), Lo: at, Tar: tar})
+			s.Shards = append(s.Shards, &Shard{Set: in, Number: k, Record: r, Path: dataset.FilePath(in.Path, r.Name), Lo: at, Tar: tar, place: len(s.Shards)})
 			s.Starts = append(s.Starts, at)
 			at += r.Samples
 		}
@@ -170,12 +185,14 @@ func (s *Shards) acquire(sh *Shard, early bool) (*OpenShard, error) {
 	if h := s.opened(sh, early); h != nil {
 		return h, nil
 	}
+	room := s.reserve(sh)
 	h, err := s.openFile(sh)
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.held -= room
 	if err != nil {
 		return nil, shardify.Annotate(err, "open", sh.Path, "")
 	}
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
 	s.turn++
 	sh.open, h.refs, h.used, h.early = h, 1, s.turn, early
 	s.Kept = append(s.Kept, h)
@@ -234,25 +251,40 @@ func (s *Shards) drop(h *OpenShard) {
 	}
 }
 
-// evict closes shards that nobody uses, the longest unused first, until at most
-// keep are open and no more are in memory than may be.
+// evict closes shards that nobody uses until at most keep are open and no more are in memory
+// than may be: the longest unused first, or, read in order, those that will be wanted last.
 func (s *Shards) evict(keep int) {
 	for len(s.Kept) > keep || s.held > s.Hold {
-		oldest := -1
+		last := -1
 		for i, h := range s.Kept {
-			if h.refs == 0 && (oldest < 0 || h.used < s.Kept[oldest].used) {
-				oldest = i
+			if h.refs == 0 && (last < 0 || s.later(h, s.Kept[last])) {
+				last = i
 			}
 		}
-		if oldest < 0 {
+		if last < 0 {
 			return
 		}
-		h := s.Kept[oldest]
+		h := s.Kept[last]
 		h.File.Close()
 		h.Shard.open = nil
 		s.held -= h.held
-		s.Kept = slices.Delete(s.Kept, oldest, oldest+1)
+		s.Kept = slices.Delete(s.Kept, last, last+1)
 	}
+}
+
+// later reports whether one shard is wanted later than another, as far as that is known.
+func (s *Shards) later(a, b *OpenShard) bool {
+	if s.Ahead > 0 {
+		return s.distance(a.Shard) > s.distance(b.Shard)
+	}
+	return a.used < b.used
+}
+
+// distance is how many shards come before one is read. Those before the last one that was begun
+// may still be wanted by goroutines that are behind.
+func (s *Shards) distance(sh *Shard) int {
+	n := len(s.Shards)
+	return (sh.place - s.at + s.Ahead/2 + n) % n
 }
 
 // Release ends the use of a shard that Acquire returned.
@@ -307,10 +339,10 @@ func (s *Shards) openOnce(sh *Shard) (h *OpenShard, again bool, err error) {
 	}
 	if err != nil {
 		again = dataset.Again(f, err)
-		f.Close()
+		h.File.Close()
 		return nil, again, err
 	}
-	sh.verified, sh.first = true, &h.stamp
+	sh.verified, sh.first, sh.checked = true, &h.stamp, h.Fetched()
 	return h, false, nil
 }
 
@@ -351,6 +383,15 @@ func (s *Shards) openMmap(h *OpenShard) (err error) {
 
 // openTar checks that a tar ends as it should, and reads its offset index.
 func (s *Shards) openTar(h *OpenShard) (err error) {
+	var meanwhile errgroup.Group
+	read := func() (err error) {
+		h.Index, err = dataset.ReadTarIndex(s.context(), s.files[h.Set], h.Path, h.Record)
+		return err
+	}
+	if s.fetches(h) {
+		meanwhile.Go(read)
+		defer func() { _ = meanwhile.Wait() }()
+	}
 	if err := s.fetch(h); err != nil {
 		return err
 	}
@@ -364,8 +405,10 @@ func (s *Shards) openTar(h *OpenShard) (err error) {
 			return err
 		}
 	}
-	h.Index, err = dataset.ReadTarIndex(s.context(), s.files[h.Set], h.Path, h.Record)
-	return err
+	if h.Fetched() {
+		return meanwhile.Wait()
+	}
+	return read()
 }
 
 // check compares the data of the wanted tensors with their checksums; of a tar, all data.
@@ -413,9 +456,6 @@ func RowBytes(fields []shardify.Field) (n int64, variable bool) {
 // tensor, so many rows. Offsets, which memory has in another form, and tars are read once
 // more.
 func (h *OpenShard) CheckRead(sum func(i int) (crc uint32, rows int64)) error {
-	if h.Fetched() {
-		return nil // it was checked before it was read
-	}
 	if h.Tar != nil {
 		return dataset.CheckTar(h, h.Record)
 	}

@@ -35,9 +35,7 @@ func (p *Pinned) Fill(ctx context.Context, s *load.Shards, c *load.Crew) error {
 			runs = append(runs, load.Run{Sh: sh, Lo: lo, Hi: min(lo+step, n), Row: sh.Lo + lo})
 		}
 	}
-	if err := s.Prepare(ctx, runs); err != nil {
-		return err
-	}
+	s.Begin()
 	l := load.Reader{Shards: s, Crew: c}
 	if err := l.Load(ctx, p.Table, s.Starts[len(s.Starts)-1], runs); err != nil {
 		return err
@@ -65,7 +63,7 @@ func (p *Pinned) Fill(ctx context.Context, s *load.Shards, c *load.Crew) error {
 func (p *Pinned) verify(ctx context.Context, s *load.Shards, c *load.Crew) error {
 	return c.Each(len(s.Shards), func(i int) error {
 		sh := s.Shards[i]
-		if err := ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil || sh.Checked() {
 			return err
 		}
 		h, err := s.Acquire(sh)

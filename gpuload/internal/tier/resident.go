@@ -34,6 +34,7 @@ func (p *Pinned) fillDevice(ctx context.Context, s *load.Shards, c *load.Crew) (
 		r.passes[i] = load.NewTable(s.Layout, p.Dev, p.Table.Used)
 		defer r.passes[i].Close()
 	}
+	s.Begin()
 	if err := r.groups(ctx); err != nil {
 		return err
 	}
@@ -100,9 +101,6 @@ func (r *resident) groups(ctx context.Context) error {
 }
 
 func (r *resident) group(ctx context.Context, t *load.Table, at, rows int64, runs []load.Run) error {
-	if err := r.set.Prepare(ctx, runs); err != nil {
-		return err
-	}
 	if err := r.load.Load(ctx, t, rows, runs); err != nil {
 		return err
 	}
@@ -145,6 +143,9 @@ func (r *resident) check(t *load.Table, runs []load.Run) error {
 // compare holds the checksums of a shard that was read to its end against its header;
 // offsets, which memory has in another form, are read once more.
 func (r *resident) compare(sh *load.Shard) error {
+	if sh.Checked() {
+		return nil
+	}
 	h, err := r.set.Acquire(sh)
 	if err != nil {
 		return err
