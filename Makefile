@@ -126,7 +126,7 @@ fuzz: ## run every fuzz target for FUZZTIME each
 
 MUTATIONS ?= 1000000
 mutate: ## MUTATIONS damaged inputs through every parser
-	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTATIONS) go test -count=1 -timeout 4h -v -run 'Mutat' ./readers/... ./index/... ./verify/... ./internal/inflate/... ./internal/jpeg
+	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTATIONS) go test -count=1 -timeout 4h -v -run 'Mutat' ./readers/... ./index/... ./verify/... ./internal/inflate/... ./internal/jpeg ./internal/png
 
 crash: build ## kill a conversion at each of its state-changing system calls (Linux, amd64)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Crash ./internal/faulttest
@@ -163,7 +163,7 @@ bench-against: build ## the rows of make bench against another build of shardify
 bench-loader: build ## bench/LOADER.md: shardify.Loader against PyTorch's DataLoader and webdataset on the same files
 	@sh bench/loader.sh
 
-bench-augment: build ## bench/AUGMENT.md: --augment against Pillow, torchvision and numpy on the same files
+bench-augment: build ## bench/AUGMENT.md: --augment against Pillow, torchvision and numpy, the codecs of images against libjpeg-turbo and Pillow
 	@sh bench/augment.sh
 
 bench-tables: build ## bench/TABLES.md: CSV, Feather and SQLite against pyarrow, polars, pandas and sqlite3 on the same files

@@ -155,6 +155,6 @@ func (e *encode) write(w *bytes.Buffer, p picture, s *buffers) error {
 	for i, k := 0, 0; i < len(p.pix); i, k = i+3, k+4 {
 		m.Pix[k], m.Pix[k+1], m.Pix[k+2], m.Pix[k+3] = p.pix[i], p.pix[i+1], p.pix[i+2], 255
 	}
-	enc := png.Encoder{BufferPool: &s.png}
+	enc := png.Encoder{BufferPool: &s.pngBuffer}
 	return enc.Encode(w, &m)
 }

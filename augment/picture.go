@@ -2,15 +2,17 @@ package augment
 
 import (
 	"bytes"
+	"errors"
 	"image"
 	"image/draw"
 	_ "image/gif" // formats that are decoded
-	"image/png"
+	stdpng "image/png"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/guard"
 	"github.com/shardify/shardify/internal/jpeg"
+	"github.com/shardify/shardify/internal/png"
 	"github.com/shardify/shardify/internal/resize"
 	_ "golang.org/x/image/webp" // as above
 )
@@ -31,19 +33,20 @@ type buffers struct {
 	out               []byte
 	resizer           resize.Resizer
 	encoder           jpeg.Encoder
-	png               pngBuffer
+	png               png.Decoder
+	pngBuffer         pngBuffer
 	fill              bool  // JPEG files that end early are taken
 	lost              int64 // images whose orientation was ignored
 }
 
 // pngBuffer keeps the encoder's memory.
-type pngBuffer struct{ b *png.EncoderBuffer }
+type pngBuffer struct{ b *stdpng.EncoderBuffer }
 
 // Get is for the encoder.
-func (p *pngBuffer) Get() *png.EncoderBuffer { return p.b }
+func (p *pngBuffer) Get() *stdpng.EncoderBuffer { return p.b }
 
 // Put is for the encoder.
-func (p *pngBuffer) Put(b *png.EncoderBuffer) { p.b = b }
+func (p *pngBuffer) Put(b *stdpng.EncoderBuffer) { p.b = b }
 
 func grow(b *[]byte, n int) []byte {
 	if cap(*b) < n {
@@ -106,6 +109,11 @@ func tooLarge(kind string, w, h int) error {
 
 // decode makes a picture of an encoded image.
 func (s *buffers) decode(b []byte) (picture, error) {
+	if bytes.HasPrefix(b, []byte(png.Signature)) {
+		if p, err := s.decodePNG(b); !errors.Is(err, shardify.ErrUnsupported) {
+			return p, err
+		}
+	}
 	if !isJPEG(b) {
 		return s.decodeOther(b)
 	}
@@ -138,7 +146,20 @@ func (s *buffers) cut(p picture, c cut) (picture, error) {
 	return out, s.resizer.Resize(out.pix, from, c.size)
 }
 
-// decodeOther makes a picture of an image that is no JPEG.
+// decodePNG makes a picture of a PNG; what is transparent is shown on black.
+func (s *buffers) decodePNG(b []byte) (picture, error) {
+	head, err := s.png.Open(b)
+	if err != nil {
+		return picture{}, err
+	}
+	if head.W > maxPixels/head.H {
+		return picture{}, tooLarge("png", head.W, head.H)
+	}
+	p := picture{head.W, head.H, grow(&s.decoded, 3*head.W*head.H)}
+	return p, s.png.Decode(p.pix, png.Options{Black: true})
+}
+
+// decodeOther makes a picture of an image that is no JPEG and no common PNG.
 func (s *buffers) decodeOther(b []byte) (p picture, err error) {
 	err = guard.Do(func() error {
 		if what := notDecoded(b); what != "" {

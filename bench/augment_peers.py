@@ -27,16 +27,16 @@ ROWS, WIDTH = 400_000, 256
 
 
 def work_pillow(job):
-    """One process's share: crop, scale, mirror, encode into a tar."""
+    """One process's share: crop, scale, mirror (scale: only that), encode into a tar."""
     import random
     import tarfile
 
     from PIL import Image
 
-    files, out, torchvision = job
+    files, out, kind = job
     rng = random.Random(out)
     crop = None
-    if torchvision:
+    if kind == "torchvision":
         from torchvision import transforms
 
         crop = transforms.Compose([transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip()])
@@ -45,6 +45,9 @@ def work_pillow(job):
             image = Image.open(name).convert("RGB")
             if crop is not None:
                 image = crop(image)
+            elif kind == "scale":
+                w, h = image.size
+                image = image.resize((256, 256 * h // w) if w <= h else (256 * w // h, 256), Image.BILINEAR)
             else:
                 w, h = image.size
                 area, ratio = w * h * rng.uniform(0.08, 1), rng.uniform(0.75, 4 / 3)
@@ -107,7 +110,7 @@ def contender(a):
             pool.map(work_raw, [(p, out, lo, len(files)) for p, lo in zip(parts, starts)])
     else:
         with Pool(a.jobs) as pool:
-            pool.map(work_pillow, [(p, os.path.join(a.work, "%d.tar" % i), kind == "torchvision") for i, p in enumerate(parts)])
+            pool.map(work_pillow, [(p, os.path.join(a.work, "%d.tar" % i), kind) for i, p in enumerate(parts)])
 
 
 def timed(command):
@@ -152,6 +155,7 @@ def main():
         cases = [
             ("crop, scale, mirror, encode", "Pillow", "pillow", images + ["--format", "wds"] + aug("random-resized-crop=224", "flip", "encode=jpg")),
             ("crop, scale, mirror, encode", "torchvision", "torchvision", images + ["--format", "wds"] + aug("random-resized-crop=224", "flip", "encode=jpg")),
+            ("scale, encode", "Pillow", "scale", images + ["--format", "wds"] + aug("resize=256", "encode=jpg")),
             ("scale and crop to raw pixels", "Pillow", "raw", images + ["--format", "mmap"] + aug("resize=256", "centre-crop=224")),
             ("noise and normalise", "numpy", "numpy", [os.path.join(scratch, "x.npz"), "--format", "mmap"] + aug("noise=x,sigma=0.1", "normalise=x")),
         ]

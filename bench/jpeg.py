@@ -1,12 +1,13 @@
-"""Compares internal/jpeg with simplejpeg (libjpeg-turbo) on one core.
+"""Compares internal/jpeg, internal/resize and internal/png with simplejpeg (libjpeg-turbo) and Pillow on one core.
 
-    go test -c -o build/jpeg.test ./internal/jpeg
-    python bench/jpeg.py build/jpeg.test [FOLDER]
+    for p in jpeg resize png; do go test -c -o build/$p.test ./internal/$p; done
+    python bench/jpeg.py build [FOLDER]
 
 Pairs of runs alternate, so that a busy machine slows both; the figure is the median of the
-ratios of seven pairs. FOLDER holds JPEGs; without it, computed images of 500 x 375 pixels
-in four kinds are made. Needs numpy, Pillow and simplejpeg."""
+ratios of seven pairs (PAIRS). FOLDER holds JPEGs; without it, computed images of 500 x 375
+pixels in five kinds are made. Needs numpy, Pillow and simplejpeg."""
 import glob
+import io
 import os
 import re
 import statistics
@@ -48,42 +49,70 @@ def made(kind, folder):
         Image.fromarray(a[..., 0] if kind == "grey" else a).save(f"{folder}/{n}.jpg", quality=75 + n % 21, **KINDS[kind])
 
 
-def peer(files, seconds):
-    images = [open(f, "rb").read() for f in files]
+def rate(work, files, seconds):
+    """Megapixels of the whole images a second of processor time."""
+    images = [(work[0](f), np.prod(Image.open(f).size)) for f in files]
     pixels, start = 0, time.process_time()
     while time.process_time() - start < seconds:
-        for b in images:
-            a = simplejpeg.decode_jpeg(b, "RGB")
-            pixels += a.shape[0] * a.shape[1]
+        for image, n in images:
+            work[1](image)
+            pixels += n
     return pixels / 1e6 / (time.process_time() - start)
 
 
-def ours(program, folder, seconds):
+def content(f):
+    with open(f, "rb") as g:
+        return g.read()
+
+
+def pixels(f):
+    return Image.open(f).convert("RGB")
+
+
+DECODE = "simplejpeg", content, lambda b: simplejpeg.decode_jpeg(b, "RGB")
+ENCODE = "Pillow", pixels, lambda m: m.save(io.BytesIO(), "JPEG", quality=90)
+PNG = "Pillow", content, lambda b: Image.open(io.BytesIO(b)).load()
+RESIZE = "Pillow", pixels, lambda m: m.resize((224, 224), Image.BILINEAR)
+
+
+def ours(program, bench, folder, seconds):
     env = dict(os.environ, SHARDIFY_JPEG_DIR=folder, GOMAXPROCS="1")
     before = os.times()
-    out = subprocess.run([program, "-test.run", "^$", "-test.bench", "Folder", "-test.benchtime", f"{seconds}s"], env=env, capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([program, "-test.run", "^$", "-test.bench", bench, "-test.benchtime", f"{seconds}s"], env=env, capture_output=True, text=True, check=True).stdout
     after = os.times()
     busy = after.children_user + after.children_system - before.children_user - before.children_system
     wall = after.elapsed - before.elapsed
     return float(re.search(r"([\d.]+) Mpx/s", out)[1]) * wall / max(busy, 0.01)  # by processor time, too
 
 
-def compare(name, program, folder):
-    files = sorted(glob.glob(folder + "/*.jpg"))
-    size, pixels = sum(map(os.path.getsize, files)), sum(np.prod(Image.open(f).size) for f in files)
+def compare(name, program, bench, folder, peer):
+    files = sorted(glob.glob(folder + ("/*.png" if peer is PNG else "/*.jpg")))
+    size, area = sum(map(os.path.getsize, files)), sum(np.prod(Image.open(f).size) for f in files)
     a, b, ratios = [], [], []
     for _ in range(int(os.environ.get("PAIRS", "7"))):
-        a.append(ours(program, folder, 0.5))
-        b.append(peer(files, 0.5))
+        a.append(ours(os.path.join(sys.argv[1], program), bench, folder, 0.5))
+        b.append(rate(peer[1:], files, 0.5))
         ratios.append(a[-1] / b[-1])
-    print(f"{name:12} {8 * size / pixels:4.1f} bit/px: ours {statistics.median(a):4.0f} Mpx/s, simplejpeg {statistics.median(b):4.0f}: "
+    print(f"{name:12} {8 * size / area:4.1f} bit/px: ours {statistics.median(a):4.0f} Mpx/s, {peer[0]} {statistics.median(b):4.0f}: "
           f"{statistics.median(ratios):.2f} [{min(ratios):.2f}-{max(ratios):.2f}]", flush=True)
 
 
+def others(folder):
+    compare("random part", "jpeg.test", "Crop", folder, DECODE)  # beside the whole
+    compare("encode q90", "jpeg.test", "Encode", folder, ENCODE)
+
+
 if len(sys.argv) > 2:
-    compare("files", sys.argv[1], sys.argv[2])
+    compare("files", "jpeg.test", "Folder", sys.argv[2], DECODE)
+    others(sys.argv[2])
 else:
     for kind in KINDS:
         with tempfile.TemporaryDirectory() as folder:
             made(kind, folder)
-            compare(kind, sys.argv[1], folder)
+            compare(kind, "jpeg.test", "Folder", folder, DECODE)
+            if kind == "4:2:0":
+                others(folder)
+                compare("resize 224", "resize.test", "Resize/bilinear", folder, RESIZE)
+                for f in sorted(glob.glob(folder + "/*.jpg"))[:10]:
+                    Image.open(f).save(f[:-3] + "png")
+                compare("PNG", "png.test", "Folder", folder, PNG)

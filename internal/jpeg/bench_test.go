@@ -1,6 +1,8 @@
 package jpeg
 
 import (
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,6 +41,34 @@ func BenchmarkFolder(b *testing.B) {
 				pix = make([]byte, n)
 			}
 			if err := d.Decode(pix[:3*h.W*h.H], Options{}); err != nil {
+				b.Fatal(err)
+			}
+			pixels += h.W * h.H
+		}
+	}
+	b.ReportMetric(float64(pixels)/1e6/b.Elapsed().Seconds(), "Mpx/s")
+}
+
+// BenchmarkCrop decodes random parts of them, of the sizes that training takes.
+func BenchmarkCrop(b *testing.B) {
+	images := folder(b)
+	rng := rand.New(rand.NewPCG(1, 1))
+	var d Decoder
+	var pix []byte
+	pixels := 0
+	for b.Loop() {
+		for _, src := range images {
+			h, err := d.Open(src)
+			if err != nil {
+				b.Fatal(err)
+			}
+			side, ratio := math.Sqrt(0.08+0.92*rng.Float64()), math.Sqrt(0.75+0.58*rng.Float64())
+			w, hh := min(h.W, int(side*ratio*float64(h.W))), min(h.H, int(side/ratio*float64(h.H)))
+			x, y := rng.IntN(h.W-w+1), rng.IntN(h.H-hh+1)
+			if n := 3 * w * hh; cap(pix) < n {
+				pix = make([]byte, n)
+			}
+			if err := d.Decode(pix[:3*w*hh], Options{X0: x, Y0: y, X1: x + w, Y1: y + hh}); err != nil {
 				b.Fatal(err)
 			}
 			pixels += h.W * h.H

@@ -251,7 +251,8 @@ func TestAgainstPillow(t *testing.T) {
 	t.Logf("%d images are Pillow's", images)
 }
 
-// BenchmarkResize is 500 x 375 to 224 x 224.
+// BenchmarkResize resizes a picture of 500 x 375 pixels to 224 x 224, as bench/jpeg.py does
+// with Pillow.
 func BenchmarkResize(b *testing.B) {
 	p := pattern(500, 375)
 	dst := make([]byte, 3*224*224)
@@ -263,6 +264,7 @@ func BenchmarkResize(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+			b.ReportMetric(float64(b.N)*500*375/1e6/b.Elapsed().Seconds(), "Mpx/s")
 		})
 	}
 }

@@ -1,0 +1,309 @@
+// Package png decodes PNG images of up to 8 bits a channel to bytes, with package inflate:
+//
+//	var d png.Decoder // keeps its memory from image to image
+//	h, err := d.Open(file)
+//	pix := make([]byte, 3*h.W*h.H)
+//	err = d.Decode(pix, png.Options{})
+//
+// Interlaced files and those of 16 bits are ErrUnsupported; image/png decodes them.
+// Checksums of all chunks are compared, and a file that lacks anything is refused.
+package png
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/inflate"
+)
+
+// Signature begins a PNG.
+const Signature = "\x89PNG\r\n\x1a\n"
+
+// Header is what a file says of its image.
+type Header struct {
+	W, H  int
+	Grey  bool // and not transparent
+	Alpha bool // there are pixels that may be transparent
+}
+
+// Decoder decodes images, one after the other. The zero value is ready. It keeps its
+// buffers, and is for one goroutine.
+type Decoder struct {
+	head    Header
+	depth   int
+	kind    byte // of colour, as IHDR has it
+	palette [256][4]byte
+	key     []byte // two bytes a channel: the one colour that is transparent; empty: none
+	data    [][]byte
+	joined  []byte
+	raw     []byte
+	zeros   []byte
+	inflate inflate.Decoder
+}
+
+const (
+	grey      = 0
+	colour    = 2
+	indexed   = 3
+	greyAlpha = 4
+	rgba      = 6
+)
+
+var channels = map[byte]int{grey: 1, colour: 3, indexed: 1, greyAlpha: 2, rgba: 4}
+
+func corrupt(at int, format string, args ...any) error {
+	return shardify.Corrupt(int64(at), "png: "+format, args...)
+}
+
+// Open reads all chunks of a file, which is used until the image is decoded.
+func (d *Decoder) Open(file []byte) (Header, error) {
+	d.head, d.key, d.data = Header{}, nil, d.data[:0]
+	if !bytes.HasPrefix(file, []byte(Signature)) {
+		return Header{}, corrupt(0, "the signature is missing")
+	}
+	at, last, entries := len(Signature), "", 0
+	for last != "IEND" {
+		if len(file)-at < 12 {
+			return Header{}, corrupt(len(file), "the file ends in front of its end chunk")
+		}
+		n, name := binary.BigEndian.Uint32(file[at:]), string(file[at+4:at+8])
+		if uint64(n) > uint64(len(file)-at-12) {
+			return Header{}, corrupt(at, "the file ends in a chunk %q", name)
+		}
+		body, end := file[at+8:at+8+int(n)], at+12+int(n)
+		if crc32.ChecksumIEEE(file[at+4:end-4]) != binary.BigEndian.Uint32(file[end-4:]) {
+			return Header{}, corrupt(at, "the checksum of chunk %q is wrong", name)
+		}
+		if (last == "") != (name == "IHDR") {
+			return Header{}, corrupt(at, "chunk %q where the header is expected, or a second header", name)
+		}
+		switch name {
+		case "IHDR":
+			if err := d.header(body, at); err != nil {
+				return Header{}, err
+			}
+		case "PLTE":
+			if len(body)%3 != 0 || len(body) == 0 || len(body) > 3<<min(d.depth, 8) && d.kind == indexed || len(body) > 768 || entries > 0 || len(d.data) > 0 {
+				return Header{}, corrupt(at, "a palette of %d bytes, or in a wrong place", len(body))
+			}
+			entries = len(body) / 3
+			for i := range d.palette {
+				d.palette[i] = [4]byte{3: 255} // as image/png takes colours that are missing
+				if i < entries {
+					copy(d.palette[i][:3], body[3*i:])
+				}
+			}
+		case "tRNS":
+			if err := d.transparent(body, at, entries); err != nil {
+				return Header{}, err
+			}
+		case "IDAT":
+			if len(d.data) > 0 && last != "IDAT" || d.kind == indexed && entries == 0 {
+				return Header{}, corrupt(at, "pixels in a wrong place")
+			}
+			d.data = append(d.data, body)
+		case "IEND":
+		default:
+			if name[0]&0x20 == 0 {
+				return Header{}, shardify.Unsupported("PNG with a chunk %q", name)
+			}
+		}
+		at, last = end, name
+	}
+	packed := 0
+	for _, b := range d.data {
+		packed += len(b)
+	}
+	if size := (d.rowBytes() + 1) * d.head.H; size > 1040*packed { // deflate makes at most 1032 of a byte
+		return Header{}, corrupt(at, "%d x %d pixels cannot be in %d bytes", d.head.W, d.head.H, packed)
+	}
+	return d.head, nil
+}
+
+func (d *Decoder) header(b []byte, at int) error {
+	if len(b) != 13 {
+		return corrupt(at, "a header of %d bytes", len(b))
+	}
+	w, h := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
+	d.depth, d.kind = int(b[8]), b[9]
+	n, ok := channels[d.kind]
+	fits := d.depth == 8 || d.depth == 16 && d.kind != indexed || n == 1 && (d.depth == 1 || d.depth == 2 || d.depth == 4)
+	switch {
+	case w == 0 || h == 0 || w > 1<<30 || h > 1<<30:
+		return corrupt(at, "an image of %d x %d pixels", w, h)
+	case !ok || !fits || b[10] != 0 || b[11] != 0 || b[12] > 1:
+		return corrupt(at, "colours of kind %d with %d bits, methods %d, %d, %d", d.kind, b[8], b[10], b[11], b[12])
+	case d.depth == 16:
+		return shardify.Unsupported("PNG of 16 bits a channel")
+	case b[12] == 1:
+		return shardify.Unsupported("interlaced PNG")
+	}
+	d.head = Header{W: int(w), H: int(h), Grey: d.kind == grey, Alpha: d.kind >= greyAlpha}
+	return nil
+}
+
+// transparent reads tRNS.
+func (d *Decoder) transparent(b []byte, at, entries int) error {
+	switch {
+	case len(d.data) > 0 || d.head.Alpha,
+		d.kind == indexed && (entries == 0 || len(b) > 256), d.kind != indexed && len(b) != 2*channels[d.kind]:
+		return corrupt(at, "transparency of %d bytes, or in a wrong place", len(b))
+	case d.kind == indexed:
+		for i, a := range b {
+			d.palette[i][3] = a
+		}
+	default:
+		d.key = b
+	}
+	d.head.Alpha, d.head.Grey = true, false
+	return nil
+}
+
+func (d *Decoder) rowBytes() int { return (d.head.W*d.depth*channels[d.kind] + 7) / 8 }
+
+// Options say what of an image is decoded.
+type Options struct {
+	// Grey gives one byte a pixel for files that are Header.Grey. Else there are three: R,
+	// G, B.
+	Grey bool
+	// Black shows what is transparent on black. Else transparency is left out, and the
+	// colours behind it are shown.
+	Black bool
+}
+
+// Decode writes the pixels of the image that was opened, row by row.
+func (d *Decoder) Decode(dst []byte, o Options) error {
+	h, n := d.head, 3
+	if o.Grey {
+		n = 1
+	}
+	if h.W == 0 || o.Grey && !h.Grey || len(dst) != n*h.W*h.H {
+		return shardify.Mismatch("png: %d bytes for %d x %d pixels of %d bytes", len(dst), h.W, h.H, n)
+	}
+	rows := d.rowBytes()
+	if size := (rows + 1) * h.H; cap(d.raw) < size {
+		d.raw = make([]byte, size)
+	} else {
+		d.raw = d.raw[:size]
+	}
+	if cap(d.zeros) < rows {
+		d.zeros = make([]byte, rows)
+	}
+	if err := d.unpack(); err != nil {
+		return err
+	}
+	before, step := d.zeros[:rows], max(channels[d.kind]*d.depth/8, 1)
+	for y := range h.H {
+		row := d.raw[y*(rows+1):][:rows+1]
+		if !unfilter(row[0], row[1:], before, step) {
+			return corrupt(-1, "filter %d of row %d", row[0], y)
+		}
+		before = row[1:]
+		d.colours(dst[n*h.W*y:n*h.W*(y+1)], before, n, o.Black)
+	}
+	return nil
+}
+
+// unpack makes raw of the data.
+func (d *Decoder) unpack() error {
+	if len(d.data) == 0 {
+		return corrupt(-1, "no pixels")
+	}
+	packed := d.data[0]
+	if len(d.data) > 1 {
+		d.joined = d.joined[:0]
+		for _, b := range d.data {
+			d.joined = append(d.joined, b...)
+		}
+		packed = d.joined
+	}
+	n, _, err := d.inflate.Zlib(d.raw, packed)
+	if err != nil {
+		return corrupt(-1, "%v", err)
+	}
+	if n != len(d.raw) {
+		return corrupt(-1, "%d bytes of pixels where %d are expected", n, len(d.raw))
+	}
+	return nil
+}
+
+// colours writes the pixels of a row, in n bytes each.
+func (d *Decoder) colours(dst, row []byte, n int, black bool) {
+	switch {
+	case d.kind == colour:
+		copy(dst, row)
+		if len(d.key) > 0 && black {
+			key := [3]byte{d.key[1], d.key[3], d.key[5]}
+			if d.key[0]|d.key[2]|d.key[4] != 0 {
+				return // no colour of 8 bits
+			}
+			for ; len(dst) >= 3; dst = dst[3:] {
+				if [3]byte(dst) == key {
+					dst[0], dst[1], dst[2] = 0, 0, 0
+				}
+			}
+		}
+	case d.kind == rgba || d.kind == greyAlpha:
+		step := channels[d.kind]
+		for ; len(dst) >= 3; dst, row = dst[3:], row[step:] {
+			p := [4]byte{row[0], row[0], row[0], row[step-1]}
+			if step == 4 {
+				p = [4]byte(row)
+			}
+			if black {
+				p = onBlack(p)
+			}
+			dst[0], dst[1], dst[2] = p[0], p[1], p[2]
+		}
+	case d.kind == grey && d.depth == 8 && n == 1:
+		copy(dst, row)
+	default:
+		d.lookUp(dst, row, n, black)
+	}
+}
+
+// lookUp writes pixels that are indices: of a palette, or of levels of grey.
+func (d *Decoder) lookUp(dst, row []byte, n int, black bool) {
+	table, mask := &d.palette, byte(1<<d.depth-1)
+	if d.kind == grey {
+		for i := range int(mask) + 1 {
+			v := byte(i * (255 / int(mask)))
+			table[i] = [4]byte{v, v, v, 255}
+			if len(d.key) > 0 && int(d.key[0])<<8|int(d.key[1]) == i {
+				table[i][3] = 0
+			}
+		}
+	}
+	shown := *table
+	if black {
+		for i, p := range table {
+			shown[i] = onBlack(p)
+		}
+	}
+	at := 8 - d.depth
+	for ; len(dst) >= n; dst = dst[n:] {
+		p := &shown[row[0]>>at&mask]
+		if at -= d.depth; at < 0 {
+			at, row = 8-d.depth, row[1:]
+		}
+		if n == 1 {
+			dst[0] = p[0]
+			continue
+		}
+		dst[0], dst[1], dst[2] = p[0], p[1], p[2]
+	}
+}
+
+// onBlack shows a colour on black, as image/draw does.
+func onBlack(p [4]byte) [4]byte {
+	if p[3] == 255 {
+		return p
+	}
+	a := uint32(p[3]) * 0x101
+	for k, v := range p[:3] {
+		p[k] = byte(uint32(v) * a / 0xff >> 8)
+	}
+	return p
+}

@@ -1,0 +1,228 @@
+package png
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/draw"
+	stdpng "image/png"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/shardify/shardify"
+)
+
+func chunk(name string, body []byte) []byte {
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
+	out = append(append(out, name...), body...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
+}
+
+var z = zlib.NewWriter(nil)
+
+// file is a PNG of random bytes under random filters.
+func file(rng *rand.Rand, kind byte, depth, w, h int, rest ...[]byte) []byte {
+	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(w)), uint32(h))
+	out := append([]byte(Signature), chunk("IHDR", append(head, byte(depth), kind, 0, 0, 0))...)
+	for _, b := range rest {
+		out = append(out, b...)
+	}
+	var packed bytes.Buffer
+	z.Reset(&packed)
+	row := make([]byte, 1+(w*depth*channels[kind]+7)/8)
+	for range h {
+		for i := range row {
+			row[i] = byte(rng.Uint32N(256) >> rng.Uint32N(8))
+		}
+		row[0] = byte(rng.Uint32N(5))
+		_, _ = z.Write(row)
+	}
+	z.Close()
+	at := rng.IntN(packed.Len() + 1)
+	out = append(append(out, chunk("IDAT", packed.Bytes()[:at])...), chunk("IDAT", packed.Bytes()[at:])...)
+	return append(out, chunk("IEND", nil)...)
+}
+
+// random is a file of any kind that is decoded.
+func random(rng *rand.Rand) []byte {
+	kind := []byte{grey, colour, indexed, greyAlpha, rgba}[rng.IntN(5)]
+	depth := 8
+	if channels[kind] == 1 {
+		depth = 1 << rng.IntN(4)
+	}
+	var rest [][]byte
+	noise := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		return b
+	}
+	if kind == indexed {
+		n := 1 + rng.IntN(1<<depth)
+		rest = append(rest, chunk("PLTE", noise(3*n)))
+		if rng.IntN(2) == 0 {
+			rest = append(rest, chunk("tRNS", noise(1+rng.IntN(n))))
+		}
+	} else if kind < greyAlpha && rng.IntN(3) == 0 {
+		key := make([]byte, 2*channels[kind])
+		for i := 1; i < len(key); i += 2 {
+			key[i] = byte(rng.Uint32N(1 << depth))
+		}
+		rest = append(rest, chunk("tRNS", key))
+	}
+	return file(rng, kind, depth, 1+rng.IntN(40), 1+rng.IntN(12), append(rest, chunk("teXt", []byte("hello")))...)
+}
+
+// TestDecode compares with image/png, on black as image/draw shows it and without
+// transparency.
+func TestDecode(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	var d Decoder
+	for i := range 1000 {
+		src := random(rng)
+		m, err := stdpng.Decode(bytes.NewReader(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := d.Open(src)
+		if err != nil || image.Pt(h.W, h.H) != m.Bounds().Size() {
+			t.Fatalf("image %d: %+v, %v", i, h, err)
+		}
+		onto := image.NewRGBA(m.Bounds())
+		draw.Draw(onto, m.Bounds(), m, image.Point{}, draw.Src)
+		var black, plain, greys []byte
+		for y := range h.H {
+			for x := range h.W {
+				p := onto.RGBAAt(x, y)
+				black = append(black, p.R, p.G, p.B)
+				c := color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA)
+				if n, ok := m.At(x, y).(color.NRGBA); ok {
+					c = n
+				}
+				plain, greys = append(plain, c.R, c.G, c.B), append(greys, c.R)
+			}
+		}
+		got := make([]byte, len(black))
+		if err := d.Decode(got, Options{Black: true}); err != nil || !bytes.Equal(got, black) {
+			t.Fatalf("image %d, kind %d, %d bits, %+v: other pixels on black: %v", i, d.kind, d.depth, h, err)
+		}
+		if err := d.Decode(got, Options{}); err != nil || !bytes.Equal(got, plain) {
+			t.Fatalf("image %d, kind %d, %d bits, %+v: other pixels: %v", i, d.kind, d.depth, h, err)
+		}
+		one := make([]byte, len(greys))
+		if err := d.Decode(one, Options{Grey: true}); h.Grey != (err == nil) || h.Grey && !bytes.Equal(one, greys) {
+			t.Fatalf("image %d, kind %d, %d bits, %+v: other levels of grey: %v", i, d.kind, d.depth, h, err)
+		}
+	}
+}
+
+// TestRefused: what image/png has to decode, and what nobody decodes.
+func TestRefused(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	var d Decoder
+	good := file(rng, colour, 8, 5, 5)
+	interlaced := bytes.Clone(good[len(Signature)+8 : len(Signature)+8+13])
+	interlaced[12] = 1
+	for name, c := range map[string]struct {
+		src  []byte
+		want error
+	}{
+		"16 bits":    {file(rng, colour, 16, 5, 5), shardify.ErrUnsupported},
+		"interlaced": {append(append([]byte(Signature), chunk("IHDR", interlaced)...), good[len(Signature)+25:]...), shardify.ErrUnsupported},
+		"huge":       {file(rng, colour, 8, 5, 5)[:0], shardify.ErrCorrupt},
+		"no palette": {file(rng, indexed, 8, 5, 5), shardify.ErrCorrupt},
+		"checksum":   {append(bytes.Clone(good[:len(good)-1]), 0), shardify.ErrCorrupt},
+		"no end":     {good[:len(good)-12], shardify.ErrCorrupt},
+		"critical":   {file(rng, colour, 8, 5, 5, chunk("ABCD", nil)), shardify.ErrUnsupported},
+	} {
+		if _, err := d.Open(c.src); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	bomb := append([]byte(Signature), chunk("IHDR", []byte{0, 1, 0, 0, 0, 1, 0, 0, 8, 2, 0, 0, 0})...)
+	bomb = append(append(bomb, chunk("IDAT", make([]byte, 100))...), chunk("IEND", nil)...)
+	if _, err := d.Open(bomb); !errors.Is(err, shardify.ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
+// TestMutatedFiles damages files, and mends their checksums: no panic.
+func TestMutatedFiles(t *testing.T) {
+	count := 1000
+	if n, err := strconv.Atoi(os.Getenv("SHARDIFY_MUTATIONS")); err == nil {
+		count = n
+	}
+	rng := rand.New(rand.NewPCG(4, 4))
+	var d Decoder
+	good := 0
+	for range count {
+		src := random(rng)
+		for range 1 + rng.IntN(3) {
+			src[len(Signature)+rng.IntN(len(src)-len(Signature))] = byte(rng.Uint32() >> rng.Uint32N(32))
+		}
+		if rng.IntN(4) == 0 {
+			src = src[:rng.IntN(len(src))]
+		}
+		for at := len(Signature); at+12 <= len(src); {
+			n := int(binary.BigEndian.Uint32(src[at:]))
+			if n > len(src)-at-12 {
+				break
+			}
+			binary.BigEndian.PutUint32(src[at+8+n:], crc32.ChecksumIEEE(src[at+4:at+8+n]))
+			at += 12 + n
+		}
+		h, err := d.Open(src)
+		if err == nil && h.W < 1<<12 && h.H < 1<<12 {
+			err = d.Decode(make([]byte, 3*h.W*h.H), Options{Black: rng.IntN(2) == 0})
+		}
+		if err == nil {
+			good++
+		} else if !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d of %d files were decoded", good, count)
+}
+
+// BenchmarkFolder decodes the PNGs of SHARDIFY_JPEG_DIR, as bench/jpeg.py does with Pillow.
+func BenchmarkFolder(b *testing.B) {
+	files, _ := filepath.Glob(filepath.Join(os.Getenv("SHARDIFY_JPEG_DIR"), "*.png"))
+	if os.Getenv("SHARDIFY_JPEG_DIR") == "" || len(files) == 0 {
+		b.Skip("SHARDIFY_JPEG_DIR names no folder of PNGs")
+	}
+	var images [][]byte
+	for _, f := range files {
+		src, err := os.ReadFile(f)
+		if err != nil {
+			b.Fatal(err)
+		}
+		images = append(images, src)
+	}
+	var d Decoder
+	var pix []byte
+	pixels := 0
+	for b.Loop() {
+		for _, src := range images {
+			h, err := d.Open(src)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if n := 3 * h.W * h.H; cap(pix) < n {
+				pix = make([]byte, n)
+			}
+			if err := d.Decode(pix[:3*h.W*h.H], Options{}); err != nil {
+				b.Fatal(err)
+			}
+			pixels += h.W * h.H
+		}
+	}
+	b.ReportMetric(float64(pixels)/1e6/b.Elapsed().Seconds(), "Mpx/s")
+}
