@@ -20,8 +20,10 @@ const (
 const (
 	maxDepth    = 40
 	windowBytes = 256 << 10 // most that is read at once
-	partBytes   = 1 << 20   // about the leaves of a part
 )
+
+// partBytes is about what the leaves of a part have. Tests make it smaller.
+var partBytes = 1 << 20
 
 var be = binary.BigEndian
 
@@ -158,9 +160,10 @@ func (t *tree) parts() ([]part, error) {
 	walk = func(n uint32) error {
 		if len(path) == depth {
 			if leaves%per == 0 {
-				all = append(all, part{path: slices.Clone(path), leaf: n})
+				all = append(all, part{path: slices.Clone(path)})
 			}
 			leaves++
+			all[len(all)-1].leaves++
 			return nil
 		}
 		x := &levels[len(path)]
@@ -189,9 +192,10 @@ func (t *tree) parts() ([]part, error) {
 // part is the rows from a leaf on, up to the next part.
 type part struct {
 	path []uint32 // down to the leaf: which child of each inner page
-	leaf uint32
 	rows int64
 
+	// While the tree is looked at:
+	leaves int
 	lo, hi int64 // rowids
 	seen   []seen
 }
@@ -247,8 +251,7 @@ func (w *window) page(t *tree, n uint32) ([]byte, error) {
 type cursor struct {
 	*tree
 	levels []inner
-	depth  int
-	stop   uint32 // the leaf to end before; 0 for none
+	more   int // leaves to go to; less than 0 for all
 	leaves window
 	spills window
 
@@ -276,9 +279,10 @@ func (c *cursor) held() int64 {
 	return int64(n)
 }
 
-// seek puts the cursor before the first row of a leaf.
-func (c *cursor) seek(path []uint32) error {
-	c.depth, c.levels, c.first = len(path), slices.Grow(c.levels[:0], len(path))[:len(path)], true
+// seek puts the cursor before the first row of a part. It ends behind so many leaves; 0 is all.
+func (c *cursor) seek(path []uint32, leaves int) error {
+	c.more, c.first = leaves-1, true
+	c.levels = slices.Grow(c.levels[:0], len(path))[:len(path)]
 	n := c.root
 	for i, k := range path {
 		x := &c.levels[i]
@@ -339,9 +343,10 @@ func (c *cursor) next() (bool, error) {
 				return false, err
 			}
 			if k++; k == len(c.levels) {
-				if n == c.stop {
+				if c.more == 0 {
 					return false, nil
 				}
+				c.more--
 				if err := c.enter(n); err != nil {
 					return false, err
 				}

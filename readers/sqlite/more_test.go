@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -35,6 +36,8 @@ const count = "WITH RECURSIVE k(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k WH
 // TestTreesOfSeveralLevels: tables of both kinds are read from any part on, with rows that take
 // several pages and rows in inner pages.
 func TestTreesOfSeveralLevels(t *testing.T) {
+	partBytes = 64 << 10
+	t.Cleanup(func() { partBytes = 1 << 20 })
 	const rows = 30000
 	values := "(i * 7919) %% 150001, i, printf('%%d', i) || CASE i %% 997 WHEN 0 THEN hex(zeroblob(3000)) ELSE '' END"
 	values = strings.ReplaceAll(values, "%%", "%")
@@ -75,6 +78,33 @@ func TestTreesOfSeveralLevels(t *testing.T) {
 		if spans := readertest.Spans(t, src, 100<<10); len(spans) < 8 {
 			t.Errorf("%s: %d spans", object, len(spans))
 		}
+	}
+}
+
+// TestALeafInThePlaceOfAnother ends no part early: a page belongs to a tree once.
+func TestALeafInThePlaceOfAnother(t *testing.T) {
+	partBytes = 8 << 10
+	t.Cleanup(func() { partBytes = 1 << 20 })
+	name := made(t, "a.db", "PRAGMA page_size = 512", "CREATE TABLE t(n)", fmt.Sprintf(count, 5000, "t", "i"))
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := func(n uint32) []byte { return b[512*(n-1):][:512] }
+	at := func(p []byte, k int) []byte { return p[be.Uint16(p[12+2*k:]):] }
+	inner := page(2)
+	for leaf := page(be.Uint32(at(inner, 0))); leaf[0] == innerTable; leaf = page(be.Uint32(at(inner, 0))) {
+		inner = leaf
+	}
+	if be.Uint16(inner[3:]) < 30 {
+		t.Fatalf("an inner page of %d cells", be.Uint16(inner[3:]))
+	}
+	be.PutUint32(at(inner, 10), be.Uint32(at(inner, 16))) // the first leaf of the second part
+	if err := os.WriteFile(name, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openWith(nil, name); !errors.Is(err, shardify.ErrCorrupt) {
+		t.Error(err)
 	}
 }
 

@@ -139,7 +139,7 @@ func (r *reader) seek(row int64) error {
 	r.next = 0
 	for _, p := range r.parts {
 		if r.next+p.rows > row {
-			if err := r.cursor.seek(p.path); err != nil {
+			if err := r.cursor.seek(p.path, 0); err != nil {
 				return err
 			}
 			break

@@ -111,9 +111,6 @@ func (s *survey) look(ctx context.Context, declared bool, jobs int) error {
 				c.cols = make([]value, s.stored)
 			}
 			for i := next.Add(1) - 1; i < int64(len(s.parts)); i = next.Add(1) - 1 {
-				if c.stop = 0; i+1 < int64(len(s.parts)) {
-					c.stop = s.parts[i+1].leaf
-				}
 				if err := s.part(ctx, c, &s.parts[i]); err != nil {
 					return err
 				}
@@ -130,7 +127,7 @@ func (s *survey) look(ctx context.Context, declared bool, jobs int) error {
 // part looks at the rows of a part.
 func (s *survey) part(ctx context.Context, c *cursor, p *part) error {
 	p.seen = make([]seen, len(s.columns))
-	if err := c.seek(p.path); err != nil {
+	if err := c.seek(p.path, p.leaves); err != nil {
 		return err
 	}
 	for {
@@ -181,7 +178,7 @@ func (s *survey) join() error {
 		p := &s.parts[i]
 		if p.rows > 0 && !s.index {
 			if i > 0 && p.lo <= last {
-				return shardify.Corrupt(-1, "page %d: rowids that do not rise", p.leaf)
+				return shardify.Corrupt(-1, "rowids that do not rise: %d after %d", p.lo, last)
 			}
 			last = p.hi
 		}
@@ -335,7 +332,8 @@ func decodeState(b []byte, rows int64) (*head, []part, error) {
 		return nil, nil, errState
 	}
 	for i := range h.Fields {
-		if f := &h.Fields[i]; f.At < 0 || !h.View && f.At >= h.Stored {
+		f := &h.Fields[i]
+		if f.At < 0 || !h.View && f.At >= h.Stored || f.Added != nil && (f.Added.Class < sqlite.TypeInteger || f.Added.Class > sqlite.TypeNull) {
 			return nil, nil, errState
 		}
 	}
