@@ -17,5 +17,5 @@ if ! "$venv/bin/python" -c 'import numpy, webdataset, PIL' 2>/dev/null; then
 	rm -rf "$venv"
 	"$python" -m venv --system-site-packages "$venv"
 	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check numpy webdataset==1.0.2 pillow
-	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check spdl==0.8.0 || echo "SPDL is not installed, and left out"
 fi
+"$venv/bin/python" -c 'import spdl' 2>/dev/null || "$venv/bin/python" -m pip install --quiet --disable-pip-version-check spdl==0.8.0 || echo "SPDL is not installed, and left out"

@@ -187,15 +187,42 @@ class Images(Part):
         self, out: Dict[str, Any], values: Array, offsets: Array, ids: Array, epoch: int, bad: Optional[Dict[int, str]]
     ) -> None:
         """Makes pixels; the errors of damaged images go to `bad`, if it is there."""
-        more = {} if bad is None else {"bad": bad}
-        pixels = self.decoder(values, offsets, ids, epoch, **more)
-        if isinstance(pixels, np.ndarray):
-            fw = self.framework
-            cast = getattr(self.decoder, "cast", None)
+        fw, decoder = self.framework, self.decoder
+        more: Dict[str, Any] = {} if bad is None else {"bad": bad}
+        # For a GPU they are written to where it can fetch them from without a copy.
+        pinned = self._pinned(len(ids)) if fw.number >= 0 and fw.name == "torch" else None
+        if pinned is not None:
+            more["out"] = pinned[1]
+        pixels = decoder(values, offsets, ids, epoch, **more)
+        if pinned is not None:
+            pixels = pinned[0]
+        elif isinstance(pixels, np.ndarray):
+            cast = getattr(decoder, "cast", None)
             pixels = fw.from_array(pixels, Spec("bf16", (), "samples") if cast and cast.kind == "bf16" else _plain(pixels))
-            if fw.number >= 0 and fw.name == "torch":
-                pixels = pixels.to(fw.device, non_blocking=True)
         out[self.name] = pixels
+
+    def _pinned(self, n: int) -> Optional[Tuple[Any, Array]]:
+        """A tensor in pinned memory for n images, and an array over it; None if their size is not known, or they
+        are made on the GPU."""
+        form = self.decoder.form_of(n) if self.on_host else None
+        if form is None:
+            return None
+        torch = self.framework.torch  # type: ignore[attr-defined]
+        shape, kind = form
+        dtype = {"u8": torch.uint8, "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[kind]
+        t = torch.empty(shape, dtype=dtype, pin_memory=True)
+        return t, t.view(torch.int16).numpy().view(np.uint16) if kind == "bf16" else t.numpy()
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the library decodes, which needs no stream of a GPU."""
+        return getattr(self.decoder, "backend", "") == "native"
+
+    def arrive(self, out: Dict[str, Any]) -> None:
+        """Sends pixels to the GPU that the others are on."""
+        fw, pixels = self.framework, out[self.name]
+        if fw.number >= 0 and fw.name == "torch" and not pixels.is_cuda:
+            out[self.name] = pixels.to(fw.device, non_blocking=True)
 
     def add(self, out: Dict[str, Any], s: Source) -> None:
         out[self.name] = None  # keeps the place until it is decoded

@@ -215,6 +215,16 @@ class Decoder:
         }  # fmt: skip
         return json.dumps(form).encode()
 
+    def _shape(self, n: int, h: int, w: int) -> Tuple[int, ...]:
+        channels = COLORS[self.color][1]
+        return (n, channels, h, w) if self.layout == "nchw" else (n, h, w, channels)
+
+    def form_of(self, n: int) -> Optional[Tuple[Tuple[int, ...], str]]:
+        """Shape and type of n images, None where the first one tells the size."""
+        lib = self._library()
+        size = None if lib is None else self.size_of_all(lib)
+        return None if size is None else (self._shape(n, *size), self.cast.kind if self.cast else "u8")
+
     def size_of_all(self, lib: clib.Library) -> Optional[Tuple[int, int]]:
         """Height and width of every image, None where the first image tells."""
         if not self.augment:
@@ -230,9 +240,8 @@ class Decoder:
         one = self._fallback()
         ids, many = batch.ids, len(batch.ids)
         h, w = self.size_of_all(lib) or batch.size(one, bad)
-        channels = COLORS[self.color][1]
-        shape = (many, channels, h, w) if self.layout == "nchw" else (many, h, w, channels)
-        dtype = {"u8": np.uint8, "f16": np.float16, "bf16": np.uint16, "f32": np.float32}[self.cast.kind if self.cast else "u8"]
+        shape, kind = self._shape(many, h, w), self.cast.kind if self.cast else "u8"
+        dtype = {"u8": np.uint8, "f16": np.float16, "bf16": np.uint16, "f32": np.float32}[kind]
         if out is None:
             out = np.empty(shape, dtype)
         elif out.shape != shape or out.dtype != dtype:

@@ -36,6 +36,8 @@ class Epoch:
             self._end()
             raise StopIteration
         made, result = got
+        if loader._sends:
+            result = loader._sent(result)
         if self._turn == loader._turn:
             loader._at, loader._begun = made.place, True
         return result

@@ -37,12 +37,15 @@ class Made:
     def take_images(self, plan: Plan, s: Any) -> None:
         self.images = [(p, s.array(p.values), s.array(p.offsets)) for p in plan.images]
 
-    def decode(self, plan: Plan, skipped: Any) -> None:
-        """Pixels of the images; samples with damaged ones are left out where `skipped` is there."""
+    def decode(self, plan: Plan, skipped: Any, arrive: bool) -> None:
+        """Pixels of the images; samples with damaged ones are left out where `skipped` is there. They stay on the
+        host unless they are to arrive."""
         out = self.batch
         bad: Optional[Dict[int, str]] = None if skipped is None else {}
         for part, values, offsets in self.images:
             part.decode(out, values, offsets, out.ids, out.epoch, bad)
+            if arrive:
+                part.arrive(out)
         self.images = ()
         if bad and skipped is not None:
             skipped.take_out(out, plan, bad)

@@ -251,11 +251,14 @@ class Loader(Generic[B]):
         except BaseException:
             self.close()
             raise
+        self._sends = False
         if len(self) == 0:
             self._warn_of_none(self.batch_size * self.world_size, self.world_size, 3)
         if transform_threads is None:
-            # On a GPU the stream of the loop's thread counts, which another thread does not have.
-            transform_threads = 1 if decoders and not self._plan.on_device else 0
+            # On a GPU the stream of the loop's thread counts, which another thread does not have: it sends
+            # there what the library decoded ahead, and transforms.
+            self._sends = self._plan.on_device and self._skipped is None and all(p.on_host for p in self._plan.images)
+            transform_threads = 1 if decoders and (self._sends or not self._plan.on_device) else 0
         self.transform, self._threads = transform, int(transform_threads)
         self._notes: List[str] = list(info["notes"] or ())
         self._notes += [d.note for d in decoders.values() if getattr(d, "note", "")]
@@ -438,8 +441,17 @@ class Loader(Generic[B]):
             return out
         if made.images:
             start = time.perf_counter()
-            made.decode(self._plan, self._skipped)
+            made.decode(self._plan, self._skipped, not self._sends)
             self._seconds["decode"] += time.perf_counter() - start
+        return out if self._sends else self._transformed(out)
+
+    def _sent(self, out: Any) -> Any:
+        """On the loop's thread, what `_finish` left to it."""
+        for part in self._plan.images:
+            part.arrive(out)
+        return self._transformed(out)
+
+    def _transformed(self, out: Any) -> Any:
         if self.transform is None:
             return out
         start = time.perf_counter()

@@ -7,6 +7,7 @@ import io
 import os
 import pickle
 import sys
+import threading
 import types
 
 import fixture
@@ -504,6 +505,44 @@ def test_a_sample_has_one_picture_in_an_epoch(tmp_path):
     again.load_state_dict(state)
     rest = pictures(again)
     assert same(rest) and sorted([*begun, *rest]) == list(range(64))
+
+
+@needs_library
+@pytest.mark.parametrize("cast", [None, "float16", "bfloat16"])
+def test_pixels_for_a_gpu_are_written_to_pinned_memory(monkeypatch, cast):
+    """The GPU is played by the host."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    from shardify.columns import Images
+
+    asked = []
+
+    def empty(*shape, pin_memory=False, was=torch.empty, **kw):
+        asked.append(pin_memory)
+        return was(*shape, **kw)
+
+    monkeypatch.setattr(torch, "empty", empty)
+    framework = types.SimpleNamespace(name="torch", number=0, device="cpu", torch=torch)
+    args = packed([coded(picture(k), "jpeg") for k in range(3)])
+    part = Images(types.SimpleNamespace(name="image"), 0, 1, decode.make("image", "native", crop=20, cast=cast), framework)
+    out = {}
+    part.decode(out, *args, 0, None)
+    part.arrive(out)
+    assert part.on_host and asked == [True]
+    want = decode.make("image", "pillow", crop=20, cast=cast and "float32")(*args)
+    assert str(out["image"].dtype) == "torch." + (cast or "uint8") and np.array_equal(out["image"].float().numpy(), want)
+
+
+@needs_library
+def test_a_loader_may_leave_sending_and_transforming_to_its_loop(tmp_path):
+    """As with a GPU, whose stream only the thread of the loop has."""
+    schema = [{"name": "image", "dtype": "u8", "levels": 1, "media": "image"}]
+    path = fixture.write(tmp_path / "set", schema, [{"__key__": "%04d" % k, "image": coded(picture(k))} for k in range(12)])
+    seen = []
+    with shardify.Loader(path, 4, decode="native", resize=(8, 8), framework="numpy", transform=lambda b: seen.append(threading.get_ident()) or b) as loader:
+        assert loader._threads == 1 and not loader._sends
+        loader._sends = True
+        n = sum(len(b["image"]) for b in loader)
+    assert n == 12 and set(seen) == {threading.get_ident()} and len(seen) == len(loader)
 
 
 def test_nvjpeg_says_what_it_lacks():
