@@ -6,6 +6,7 @@ import "github.com/shardify/shardify"
 // filtered row needs one from the MCU row above or below.
 type output struct {
 	dst                []byte
+	sink               func([]byte) []byte
 	channels           int
 	space              space
 	inverted           bool
@@ -71,7 +72,12 @@ func (o *output) set(d *Decoder, dst []byte, opt Options) error {
 	o.fill = opt.Fill
 	o.dst, o.x0, o.y0, o.x1, o.y1 = dst, opt.X0, opt.Y0, opt.X1, opt.Y1
 	o.channels, o.space, o.inverted = d.head.Channels(opt), d.space(), d.adobe
-	if len(dst) < o.channels*(o.x1-o.x0)*(o.y1-o.y0) {
+	o.sink = opt.Sink
+	rows := o.y1 - o.y0
+	if o.sink != nil {
+		rows = min(rows, SinkRows)
+	}
+	if len(dst) < o.channels*(o.x1-o.x0)*rows {
 		return shardify.Mismatch("jpeg: %d bytes for %d x %d pixels of %d bytes", len(dst), o.x1-o.x0, o.y1-o.y0, o.channels)
 	}
 	size := 8 / scale
@@ -196,6 +202,7 @@ func (o *output) emit(d *Decoder, my int) {
 			row[0], row[c.used+1] = row[1], row[c.used]
 		}
 	}
+	to := o.dst
 	for ; o.next < end; o.next++ {
 		var rows [4][]byte
 		for i := range d.head.Components {
@@ -204,6 +211,9 @@ func (o *output) emit(d *Decoder, my int) {
 		n := o.x1 - o.x0
 		o.colour(o.dst[:o.channels*n], &rows, n)
 		o.dst = o.dst[o.channels*n:]
+	}
+	if n := len(to) - len(o.dst); o.sink != nil && n > 0 {
+		o.dst = o.sink(to[:n])
 	}
 }
 

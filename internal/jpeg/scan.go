@@ -247,7 +247,14 @@ type Options struct {
 	// Fill takes files that end early: blocks that are missing are grey, as libjpeg makes
 	// them, and what is missing of a progressive file is taken for zero. Else these are errors.
 	Fill bool
+	// Sink takes rows on the way, at most SinkRows at a time, and returns where the next
+	// go: memory for as many, and not for the image.
+	Sink func(rows []byte) []byte
 }
+
+// SinkRows is the most rows that [Options] hand on at once: those of an MCU, and one that
+// waited for them.
+const SinkRows = 4*8 + 1
 
 // Channels is the number of bytes of a pixel.
 func (h Header) Channels(o Options) int {

@@ -30,12 +30,15 @@ type Resizer struct {
 	across, down axis
 	channels     int
 	mid          []byte // between the passes
-	stride       int
+	stride, made int    // of its rows: bytes, and how many there are
 	memory, edge []byte // of mid; the last rows of a picture, with room behind them
 
 	decoder jpeg.Decoder
 	head    jpeg.Header
-	pix     []byte
+	pix     []byte // rows that were decoded, of which the first pass lacks the first ones
+	width   int    // of them
+	waiting int
+	sink    func([]byte) []byte
 }
 
 // The kernels make four rows at a time, and read and write a register beyond a row.
@@ -88,7 +91,7 @@ func (r *Resizer) Start(src Pixels, s Size) error {
 	if err := r.set(src.W, src.H, s); err != nil {
 		return err
 	}
-	r.run(src, 0, 0)
+	r.run(src)
 	return nil
 }
 
@@ -115,45 +118,61 @@ func (r *Resizer) all(dst []byte) error {
 	return nil
 }
 
-// run makes the first pass. src begins at column x and row y of the picture that the axes
-// are of.
-func (r *Resizer) run(src Pixels, x, y int) {
-	a, c := &r.across, src.channels()
-	r.channels = c
-	first, last := r.down.first, r.down.end
-	if a.same() && r.down.same() {
-		r.mid, r.stride = src.Pix, src.Stride
+// run makes the first pass of a picture.
+func (r *Resizer) run(src Pixels) {
+	c := src.channels()
+	if r.across.same() && r.down.same() {
+		r.channels, r.mid, r.stride = c, src.Pix, src.Stride
 		return
 	}
-	width, in := c*a.out, c*src.W
-	r.stride = (width+31)&^31 + margin
-	r.memory = grown(r.memory, (last-first+lines+1)*r.stride)
+	r.begin(c)
+	r.push(src.Pix[r.down.first*src.Stride:], src.W, src.Stride, r.down.end-r.down.first, 0, true)
+}
+
+// begin makes room for the result of the first pass.
+func (r *Resizer) begin(channels int) {
+	r.channels, r.made = channels, 0
+	r.stride = (channels*r.across.out+31)&^31 + margin
+	r.memory = grown(r.memory, (r.down.end-r.down.first+lines+1)*r.stride)
 	r.mid = r.memory
-	for k := first; k < last; k += lines {
-		from := src.Pix[(k-y)*src.Stride:]
-		step, n := src.Stride, min(lines, last-k)
-		to := r.mid[(k-first)*r.stride:]
+}
+
+// push makes the first pass of the next n rows, of w pixels and step bytes, which begin at
+// column x of the picture. If they are not the last, some may be left; it returns how
+// many were taken.
+func (r *Resizer) push(rows []byte, w, step, n, x int, last bool) int {
+	a, c := &r.across, r.channels
+	width, in := c*a.out, c*w
+	for k := 0; k < n; k += lines {
+		now := min(lines, n-k)
+		if now < lines && !last {
+			return k
+		}
+		from, by := rows[k*step:], step
+		to := r.mid[r.made*r.stride:]
+		r.made += now
 		if a.same() {
-			for i := range n {
-				copy(to[i*r.stride:][:width], from[i*step:])
+			for i := range now {
+				copy(to[i*r.stride:][:width], from[i*by:])
 			}
 			continue
 		}
-		if n < lines || len(from) < lines*step+margin {
+		if now < lines || len(from) < lines*by+margin {
 			r.edge = grown(r.edge, lines*(in+margin))
-			for i := range n {
-				copy(r.edge[i*(in+margin):], from[i*step:i*step+in])
+			for i := range now {
+				copy(r.edge[i*(in+margin):], from[i*by:i*by+in])
 			}
-			from, step = r.edge, in+margin
+			from, by = r.edge, in+margin
 		}
 		if c == 3 {
-			acrossRows(to, r.stride, from, step, a, x)
+			acrossRows(to, r.stride, from, by, a, x)
 			continue
 		}
 		for i := range lines {
-			acrossGreyGo(to[i*r.stride:], from[i*step:], a, x)
+			acrossGreyGo(to[i*r.stride:], from[i*by:], a, x)
 		}
 	}
+	return n
 }
 
 // acrossRowGo makes one row of the first pass; src begins at pixel x.

@@ -268,3 +268,22 @@ func BenchmarkResize(b *testing.B) {
 		})
 	}
 }
+
+// TestLittleMemory: of a large file, some rows are kept.
+func TestLittleMemory(t *testing.T) {
+	p := pattern(2000, 1500)
+	file, err := new(jpeg.Encoder).Encode(nil, p.Pix, p.W, p.H, 3, jpeg.Encoding{Quality: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r Resizer
+	if _, err := r.Open(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Decode(make([]byte, 3*100*80), Cut{Size: Size{W: 100, H: 80}}); err != nil {
+		t.Fatal(err)
+	}
+	if most := 3 * p.W * (jpeg.SinkRows + lines + 1); len(r.pix) > most {
+		t.Errorf("%d bytes of pixels are kept, at most %d are expected", len(r.pix), most)
+	}
+}
