@@ -43,9 +43,10 @@ type inflater struct {
 	stored int  // bytes left of a stored block
 	what   string
 
-	widths [numLit]uint8 // of the literal/length code of a dynamic block
-	lit    litTable
-	dist   distTable
+	widths  [numLit]uint8 // of the literal/length code of a dynamic block
+	mostly8 bool          // most of them are 8, and so will most symbols be
+	lit     litTable
+	dist    distTable
 	builder
 }
 

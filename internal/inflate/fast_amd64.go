@@ -38,8 +38,11 @@ const (
 // reads and writes no byte outside of. It takes and returns the bits of acc above
 // the low six bits of n as fastGo has them.
 //
+// Entries of the low byte eights are taken without waiting for them, see mostly8: it is
+// that of a single literal of eight bits, or one that no entry has.
+//
 //go:noescape
-func fastBMI2(lit *litTable, dist *distTable, out []byte, pos int, in []byte, ip int, acc, n uint64) (newPos, newIP int, newAcc, newN uint64, why stopped)
+func fastBMI2(lit *litTable, dist *distTable, out []byte, pos int, in []byte, ip int, acc, n, eights uint64) (newPos, newIP int, newAcc, newN uint64, why stopped)
 
 // turnOut is how many bytes fastBMI2 makes at once: while it runs, the garbage
 // collector waits for this goroutine.
@@ -50,10 +53,14 @@ func (f *inflater) fast(lit *litTable, dist *distTable, out []byte, pos int, in 
 	if !haveBMI2 {
 		return f.fastGo(lit, dist, out, pos, in, ip)
 	}
+	eights := uint64(255)
+	if f.mostly8 && !f.fixed {
+		eights = oneLiteral | 8
+	}
 	why := lacking
 	for why == lacking && len(in)-ip >= fastIn && len(out)-pos >= fastOut {
 		var acc, n uint64
-		pos, ip, acc, n, why = fastBMI2(lit, dist, out[:min(len(out), pos+turnOut)], pos, in, ip, f.bits, uint64(f.n))
+		pos, ip, acc, n, why = fastBMI2(lit, dist, out[:min(len(out), pos+turnOut)], pos, in, ip, f.bits, uint64(f.n), eights)
 		n &= 63
 		f.bits, f.n = acc&(1<<n-1), uint(n)
 	}

@@ -10,7 +10,7 @@
 //	BX  the next bits of the stream (acc)    CX  how many, in the low six bits (n)
 //	SI  next input byte                      R10 largest SI to go on with
 //	DI  next output byte                     R11 largest DI to go on with
-//	R8  literal/length table                 R12 start of the output
+//	R8  literal/length table                 R12 low byte of entries that go to eights
 //	R9  distance table                       AX  literal/length entry, not yet dropped
 //
 // DX, R13, R14 and R15 are scratch.
@@ -47,20 +47,28 @@
 	ANDL $3, R14   \
 	ADDQ R14, DI
 
-// func fastBMI2(lit *litTable, dist *distTable, out []byte, pos int, in []byte, ip int, acc, n uint64) (newPos, newIP int, newAcc, newN uint64, why int)
-TEXT ·fastBMI2(SB), NOSPLIT, $0-136
+// EIGHT stores at i a literal of eight bits, the only one of its entry. The next lookup
+// does not wait for this entry.
+#define EIGHT(i) \
+	SHRQ $8, BX     \
+	MOVB AH, i(DI)  \
+	LOOKUP
+
+// func fastBMI2(lit *litTable, dist *distTable, out []byte, pos int, in []byte, ip int, acc, n, eights uint64) (newPos, newIP int, newAcc, newN uint64, why stopped)
+TEXT ·fastBMI2(SB), NOSPLIT, $0-144
 	MOVQ lit+0(FP), R8
 	MOVQ dist+8(FP), R9
-	MOVQ out_base+16(FP), R12
+	MOVQ out_base+16(FP), DX
 	MOVQ out_len+24(FP), R11
 	MOVQ pos+40(FP), DI
+	MOVQ acc+80(FP), BX
+	MOVQ n+88(FP), CX
+	MOVQ eights+96(FP), R12
+	ADDQ DX, DI
+	ADDQ DX, R11
 	MOVQ in_base+48(FP), DX
 	MOVQ in_len+56(FP), R10
 	MOVQ ip+72(FP), SI
-	MOVQ acc+80(FP), BX
-	MOVQ n+88(FP), CX
-	ADDQ R12, DI
-	ADDQ R12, R11
 	SUBQ $const_fastOut, R11
 	ADDQ DX, SI
 	ADDQ DX, R10
@@ -104,7 +112,44 @@ next:
 	CMPQ SI, R10
 	JA   lack
 	CMPQ DI, R11
-	JBE  loop
+	JA   lack
+	CMPB AX, R12
+	JNE  loop
+
+eights:
+	// Five of eight bits leave 16.
+	EIGHT(0)
+	CMPB AX, R12
+	JNE  eights1
+	EIGHT(1)
+	CMPB AX, R12
+	JNE  eights2
+	EIGHT(2)
+	CMPB AX, R12
+	JNE  eights3
+	EIGHT(3)
+	CMPB AX, R12
+	JNE  eights4
+	EIGHT(4)
+	ADDQ $5, DI
+	SUBL $40, CX
+	JMP  next
+eights1:
+	ADDQ $1, DI
+	SUBL $8, CX
+	JMP  next
+eights2:
+	ADDQ $2, DI
+	SUBL $16, CX
+	JMP  next
+eights3:
+	ADDQ $3, DI
+	SUBL $24, CX
+	JMP  next
+eights4:
+	ADDQ $4, DI
+	SUBL $32, CX
+	JMP  next
 
 lack:
 	XORL AX, AX
@@ -141,7 +186,7 @@ distance:
 	SHRL  $16, DX
 	ADDL  R14, DX          // DX: distance
 	MOVQ  DI, R14
-	SUBQ  R12, R14
+	SUBQ  out_base+16(FP), R14
 	CMPQ  DX, R14
 	JHI   tooFar
 	MOVQ  DI, R14
@@ -286,12 +331,12 @@ tooFar:
 
 done:
 	VZEROUPPER
-	SUBQ R12, DI
+	SUBQ out_base+16(FP), DI
 	MOVQ in_base+48(FP), DX
 	SUBQ DX, SI
-	MOVQ DI, newPos+96(FP)
-	MOVQ SI, newIP+104(FP)
-	MOVQ BX, newAcc+112(FP)
-	MOVQ CX, newN+120(FP)
-	MOVQ AX, why+128(FP)
+	MOVQ DI, newPos+104(FP)
+	MOVQ SI, newIP+112(FP)
+	MOVQ BX, newAcc+120(FP)
+	MOVQ CX, newN+128(FP)
+	MOVQ AX, why+136(FP)
 	RET

@@ -29,8 +29,8 @@ func fenced(t *testing.T, pages int) []byte {
 func TestBuffersBetweenFences(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	srcs := small(t)
-	for range 60 / thin {
-		srcs = append(srcs, randomStream(r, 1500))
+	for range 40 / thin {
+		srcs = append(srcs, randomStream(r, 1500), byteStream(r, 1500))
 	}
 	for _, k := range kinds {
 		srcs = append(srcs, deflated(t, k.make(9000), 6))

@@ -52,7 +52,8 @@ const (
 	widthBits   = 7 // width of the widest code for widths
 	maxLit      = 286
 	maxDist     = 30
-	widthRepeat = 16 // symbol that repeats the width before it
+	mostly8     = 218 // symbols of eight bits, 85 % of all that can be
+	widthRepeat = 16  // symbol that repeats the width before it
 )
 
 // dynamicHeader reads the two codes of a block.
@@ -138,6 +139,7 @@ func (f *inflater) dynamicHeader(in []byte, ip int) (int, status) {
 	if what := f.buildLit(&f.lit, f.widths[:]); what != "" {
 		return ip, f.corrupt(what)
 	}
+	f.mostly8 = f.count[8] >= mostly8
 	if what := f.buildDist(&f.dist, widths[nlit:nlit+ndist]); what != "" {
 		return ip, f.corrupt(what)
 	}

@@ -109,6 +109,21 @@ func TestRandomCodes(t *testing.T) {
 	}
 }
 
+func TestMostlyEightBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	for range 200 / thin {
+		src := byteStream(r, 5000)
+		check(t, src)
+		src[r.IntN(len(src))] ^= 1 << r.IntN(8)
+		check(t, src)
+	}
+	var f inflater
+	f.header(byteStream(r, 1), 0)
+	if !f.mostly8 {
+		t.Error("the decoder does not know it")
+	}
+}
+
 // small are short streams with every type of block.
 func small(t testing.TB) [][]byte {
 	r := rand.New(rand.NewPCG(5, 6))

@@ -115,6 +115,26 @@ func randomStream(r *rand.Rand, symbols int) []byte {
 	return w.p
 }
 
+// byteStream is a block whose code has eight bits for most literals, as for bytes that
+// hardly compress: 226 of 8 bits and 60 symbols of 9.
+func byteStream(r *rand.Rand, symbols int) []byte {
+	lit := make([]uint8, 286)
+	for s := range lit {
+		lit[s] = 9
+		if s < 226 {
+			lit[s] = 8
+		}
+	}
+	dist := randomCode(r, 30, 0, 15)
+	var w bitWriter
+	w.bits(1, 1)
+	w.bits(2, 2)
+	w.widths(r, lit, dist)
+	w.symbols(r, lit, lit, dist, dist, 0, symbols)
+	w.align()
+	return w.p
+}
+
 // widths writes the header of a dynamic block, with a code for the widths in
 // which 13 symbols have four bits and six have five.
 func (w *bitWriter) widths(r *rand.Rand, lit, dist []uint8) {
