@@ -136,7 +136,7 @@ var table = []row{
 	{"gpuload", "loader", "dataset format gpuload/internal/device gpuload/internal/load gpuload/internal/tier gpuload/order index internal/host internal/printable shardify stage storage/storages"},
 	{"gpuload/internal/cuda", "loader", "gpuload/order shardify"},
 	{"gpuload/internal/device", "loader", "gpuload/internal/load gpuload/order index internal/host shardify"},
-	{"gpuload/internal/images", "loader", "augment internal/elementary internal/guard internal/half internal/resize shardify"},
+	{"gpuload/internal/images", "loader", "augment internal/elementary internal/guard internal/half internal/png internal/resize shardify"},
 	{"gpuload/internal/load", "loader", "dataset index index/tar internal/half shardify storage"},
 	{"gpuload/internal/tier", "loader", "gpuload/internal/device gpuload/internal/load gpuload/order index shardify"},
 	{"gpuload/order", "loader", ""},

@@ -39,7 +39,7 @@ type Decoder struct {
 	data    [][]byte
 	joined  []byte
 	raw     []byte
-	zeros   []byte
+	rows    []byte // two
 	inflate inflate.Decoder
 }
 
@@ -188,20 +188,29 @@ func (d *Decoder) Decode(dst []byte, o Options) error {
 	} else {
 		d.raw = d.raw[:size]
 	}
-	if cap(d.zeros) < rows {
-		d.zeros = make([]byte, rows)
+	if cap(d.rows) < 2*rows {
+		d.rows = make([]byte, 2*rows)
 	}
 	if err := d.unpack(); err != nil {
 		return err
 	}
-	before, step := d.zeros[:rows], max(channels[d.kind]*d.depth/8, 1)
+	above, spare, step := d.rows[:rows], d.rows[rows:2*rows], max(channels[d.kind]*d.depth/8, 1)
+	clear(above)
+	direct := d.depth == 8 && (d.kind == grey && n == 1 || d.kind == colour && (len(d.key) == 0 || !o.Black))
 	for y := range h.H {
-		row := d.raw[y*(rows+1):][:rows+1]
-		if !unfilter(row[0], row[1:], before, step) {
-			return corrupt(-1, "filter %d of row %d", row[0], y)
+		src, out := d.raw[y*(rows+1):][:rows+1], dst[n*h.W*y:n*h.W*(y+1)]
+		row := spare
+		if direct {
+			row = out
 		}
-		before = row[1:]
-		d.colours(dst[n*h.W*y:n*h.W*(y+1)], before, n, o.Black)
+		if !unfilter(src[0], row, src[1:], above, step) {
+			return corrupt(-1, "filter %d of row %d", src[0], y)
+		}
+		if !direct {
+			spare = above
+			d.colours(out, row, n, o.Black)
+		}
+		above = row
 	}
 	return nil
 }
@@ -257,8 +266,6 @@ func (d *Decoder) colours(dst, row []byte, n int, black bool) {
 			}
 			dst[0], dst[1], dst[2] = p[0], p[1], p[2]
 		}
-	case d.kind == grey && d.depth == 8 && n == 1:
-		copy(dst, row)
 	default:
 		d.lookUp(dst, row, n, black)
 	}
@@ -281,6 +288,14 @@ func (d *Decoder) lookUp(dst, row []byte, n int, black bool) {
 		for i, p := range table {
 			shown[i] = onBlack(p)
 		}
+	}
+	if d.depth == 8 && n == 3 {
+		last := len(row) - 1
+		for i, v := range row[:last] { // a byte too many each
+			*(*[4]byte)(dst[3*i : 3*i+4]) = shown[v]
+		}
+		copy(dst[3*last:], shown[row[last]][:3])
+		return
 	}
 	at := 8 - d.depth
 	for ; len(dst) >= n; dst = dst[n:] {

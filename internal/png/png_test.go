@@ -84,6 +84,13 @@ func random(rng *rand.Rand) []byte {
 // TestDecode compares with image/png, on black as image/draw shows it and without
 // transparency.
 func TestDecode(t *testing.T) {
+	defer func(was bool) { haveAVX = was }(haveAVX)
+	testDecode(t)
+	haveAVX = false
+	testDecode(t)
+}
+
+func testDecode(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	var d Decoder
 	for i := range 1000 {
@@ -225,4 +232,32 @@ func BenchmarkFolder(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(pixels)/1e6/b.Elapsed().Seconds(), "Mpx/s")
+}
+
+// TestKernels compares rows of every length, and looks at what is behind them.
+func TestKernels(t *testing.T) {
+	defer func(was bool) { haveAVX = was }(haveAVX)
+	if !haveAVX {
+		t.Skip("no kernels for this processor")
+	}
+	rng := rand.New(rand.NewPCG(7, 7))
+	for n := 1; n < 150; n++ {
+		src, above := make([]byte, n), make([]byte, n)
+		for i := range src {
+			src[i], above[i] = byte(rng.Uint32()), byte(rng.Uint32())
+		}
+		for _, step := range []int{1, 2, 3, 4, 6, 8} {
+			for filter := byte(0); filter < 5; filter++ {
+				var rows [2][]byte
+				for i := range rows {
+					haveAVX = i == 0
+					rows[i] = bytes.Repeat([]byte{9}, n+8)
+					unfilter(filter, rows[i][:n], src, above, step)
+				}
+				if !bytes.Equal(rows[0], rows[1]) || rows[1][n] != 9 {
+					t.Fatalf("filter %d, %d bytes, step %d: %x, want %x", filter, n, step, rows[0], rows[1])
+				}
+			}
+		}
+	}
 }

@@ -105,8 +105,8 @@ func TestWhatIsNotMadeIsLeftWithItsReason(t *testing.T) {
 	if err != nil || len(left) != 5 {
 		t.Fatal(left, err)
 	}
-	for k, want := range []string{"neither", "truncated", "neither", "png", "does not fit"} {
-		if l := left[k]; l.Row != k+1 || !strings.Contains(l.Why, want) || l.Corrupt != (k == 1 || k == 3) || strings.Contains(l.Why, "corrupt") {
+	for k, want := range []string{"neither", "truncated", "neither", "png", "checksum"} {
+		if l := left[k]; l.Row != k+1 || !strings.Contains(l.Why, want) || l.Corrupt != (k == 1 || k >= 3) || strings.Contains(l.Why, "corrupt") {
 			t.Errorf("%+v, want %s", l, want)
 		}
 		if each := 24 * 20 * 3; bytes.Contains(out[(k+1)*each:(k+2)*each], []byte{9}) {

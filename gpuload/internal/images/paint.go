@@ -2,16 +2,12 @@ package images
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"image"
-	"image/color"
-	"image/png"
-	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/augment"
+	"github.com/shardify/shardify/internal/png"
 	"github.com/shardify/shardify/internal/resize"
 )
 
@@ -25,10 +21,11 @@ type painter struct {
 	chance chance
 	seed   uint64
 
-	resize resize.Resizer
-	canvas augment.Canvas
-	pixels []byte
-	line   []byte
+	decoder png.Decoder
+	resize  resize.Resizer
+	canvas  augment.Canvas
+	pixels  []byte
+	line    []byte
 }
 
 var (
@@ -43,7 +40,7 @@ func (p *painter) paint(data []byte) error {
 		return p.augmented(p.chain.JPEG(&p.canvas, data, p.seed))
 	case bytes.HasPrefix(data, []byte("\xff\xd8")):
 		return p.jpeg(data)
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+	case bytes.HasPrefix(data, []byte(png.Signature)):
 		return p.png(data)
 	case bytes.HasPrefix(data, []byte("P6 ")):
 		return p.ppm(data)
@@ -93,15 +90,21 @@ func (p *painter) jpeg(data []byte) error {
 }
 
 func (p *painter) png(data []byte) error {
-	w, h, err := sizeOfPNG(data)
-	if err != nil {
+	head, err := p.decoder.Open(data)
+	grey := p.form.Channels == 1
+	switch {
+	case err != nil:
+		return err
+	case head.W > maxPixels/head.H:
+		return errShape
+	case grey && !head.Grey:
+		return errGrey
+	}
+	p.pixels = sized(p.pixels, head.W*head.H*p.form.Channels)
+	if err := p.decoder.Decode(p.pixels, png.Options{Grey: grey}); err != nil {
 		return err
 	}
-	p.pixels = sized(p.pixels, w*h*p.form.Channels)
-	if err := decodePNG(p.pixels, data, p.form.Channels); err != nil {
-		return err
-	}
-	return p.plain(p.pixels, w, h)
+	return p.plain(p.pixels, head.W, head.H)
 }
 
 // ppm is pixels as they are, which the caller decoded.
@@ -232,92 +235,5 @@ func pixels[T byte | uint16 | uint32](dst []T, line []byte, mirrored bool, table
 			dst = dst[3:]
 		}
 		to[0], to[1], to[2] = T(t0[line[0]]), T(t1[line[1]]), T(t2[line[2]])
-	}
-}
-
-// channelsOfPNG by its type of colour.
-var channelsOfPNG = map[byte]int{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-
-// sizeOfPNG refuses what the file cannot hold.
-func sizeOfPNG(data []byte) (w, h int, err error) {
-	if len(data) < 33 || string(data[12:16]) != "IHDR" {
-		return 0, 0, shardify.Corrupt(8, "png: no header")
-	}
-	w, h = int(binary.BigEndian.Uint32(data[16:])), int(binary.BigEndian.Uint32(data[20:]))
-	bits := int(data[24]) * channelsOfPNG[data[25]]
-	switch {
-	case data[24] > 8:
-		return 0, 0, shardify.Unsupported("PNG of %d bits a channel", data[24])
-	case w < 1 || h < 1 || bits == 0:
-		return 0, 0, shardify.Corrupt(16, "png: %d x %d pixels of %d bits", w, h, bits)
-	case w > maxPixels/h:
-		return 0, 0, errShape
-	case (w*bits+7)/8*h > 1040*len(data): // deflate makes at most 1032 of a byte
-		return 0, 0, shardify.Corrupt(int64(len(data)), "png: %d x %d pixels cannot be in %d bytes", w, h, len(data))
-	}
-	return w, h, nil
-}
-
-// decodePNG writes the pixels of a file; what is transparent keeps its colour.
-func decodePNG(dst []byte, data []byte, channels int) error {
-	m, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		return shardify.Corrupt(-1, "png: %s", strings.TrimPrefix(err.Error(), "png: "))
-	}
-	w, h := m.Bounds().Dx(), m.Bounds().Dy()
-	if g, ok := m.(*image.Gray); ok {
-		for y := range h {
-			src := g.Pix[y*g.Stride:][:w]
-			if channels == 1 {
-				copy(dst, src)
-			} else {
-				for x, v := range src {
-					dst[3*x], dst[3*x+1], dst[3*x+2] = v, v, v
-				}
-			}
-			dst = dst[w*channels:]
-		}
-		return nil
-	}
-	if channels == 1 {
-		return errGrey
-	}
-	var pix []byte
-	var stride int
-	switch m := m.(type) {
-	case *image.RGBA:
-		pix, stride = m.Pix, m.Stride
-	case *image.NRGBA:
-		pix, stride = m.Pix, m.Stride
-	case *image.Paletted:
-		palette(dst, m)
-		return nil
-	default:
-		return shardify.Unsupported("a PNG that becomes %T", m)
-	}
-	for y := range h {
-		src := pix[y*stride:][:4*w]
-		for x := range w {
-			dst[3*x], dst[3*x+1], dst[3*x+2] = src[4*x], src[4*x+1], src[4*x+2]
-		}
-		dst = dst[3*w:]
-	}
-	return nil
-}
-
-// palette writes the colours of an image, without their transparency.
-func palette(dst []byte, m *image.Paletted) {
-	var colours [256][3]byte
-	for i, c := range m.Palette {
-		switch c := c.(type) {
-		case color.RGBA:
-			colours[i] = [3]byte{c.R, c.G, c.B}
-		case color.NRGBA:
-			colours[i] = [3]byte{c.R, c.G, c.B}
-		}
-	}
-	for _, v := range m.Pix {
-		copy(dst, colours[v][:])
-		dst = dst[3:]
 	}
 }
