@@ -147,8 +147,10 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 			return refuse("it was made with --join %s: convert the further inputs with it, and use merge-sets", transform.Shown(plan.Op{Text: o.Text})[0])
 		}
 	}
-	if r["group-rows"] != "" {
-		return refuse("it was made with --group-rows %s, and rows of its samples may stand in further inputs: convert all of them together", r["group-rows"])
+	for _, name := range []string{"group-rows", "group-index"} {
+		if r[name] != "" {
+			return refuse("it was made with --%s %s, and rows of its samples may stand in further inputs: convert all of them together", name, r[name])
+		}
 	}
 	for _, name := range []string{"limit", "range"} {
 		if r[name] != "" {

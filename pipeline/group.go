@@ -3,6 +3,9 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
@@ -11,28 +14,113 @@ import (
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/transform"
 )
 
 // parseGrouping is how rows become samples; nil if they do not.
 func (s *Settings) parseGrouping() (*plan.Grouping, error) {
-	if s.GroupRows == "" {
-		if s.GroupRowsPerFile || s.GroupOrder != "" && s.GroupOrder != plan.OrderAuto || len(s.Once) > 0 {
-			return nil, shardify.Usage("--group-rows-per-file, --group-order and --once go with --group-rows")
+	switch {
+	case s.GroupRows == "" && s.GroupIndex == "":
+		if s.GroupRowsPerFile || s.GroupOrder != "" && s.GroupOrder != plan.OrderAuto || len(s.Once) > 0 || s.SamplesFrom != "" || s.NullKeys == "drop" || s.UnusedRows == "drop" {
+			return nil, shardify.Usage("--group-rows-per-file, --group-order, --once, --samples-from, --null-keys and --unused-rows go with --group-rows")
 		}
 		return nil, nil
-	}
-	name, keys, named := strings.Cut(s.GroupRows, "=")
-	if !named {
-		name, keys = "rows", name
-	}
-	g := &plan.Grouping{Name: strings.TrimSpace(name), Keys: value.Trimmed(strings.Split(keys, ",")), Once: value.Trimmed(s.Once), PerFile: s.GroupRowsPerFile, Order: cmp.Or(s.GroupOrder, plan.OrderAuto)}
-	if len(g.Keys) == 0 || shardify.ValidName(g.Name) != nil {
-		return nil, shardify.Usage("--group-rows %q: want fields whose values tell the samples apart, as in --group-rows event_id", s.GroupRows)
-	}
-	if s.split != nil && s.split.Objects {
+	case s.GroupRows != "" && s.GroupIndex != "":
+		return nil, shardify.Usage("--group-rows and --group-index exclude each other")
+	case s.GroupIndex != "" && s.SamplesFrom == "":
+		return nil, shardify.Usage("--group-index names columns of a table: --samples-from TABLE")
+	case s.SamplesFrom == "" && s.UnusedRows == "drop":
+		return nil, shardify.Usage("--unused-rows goes with --samples-from")
+	case s.SamplesFrom != "" && (len(s.Once) > 0 || s.GroupRowsPerFile):
+		return nil, shardify.Usage("--samples-from excludes --once and --group-rows-per-file: samples without rows would have no value, and no file")
+	case s.split != nil && s.split.Objects:
 		return nil, shardify.Usage("--group-rows and --split-from objects exclude each other")
 	}
+	name, fields, named := strings.Cut(cmp.Or(s.GroupRows, s.GroupIndex), "=")
+	if !named || strings.Contains(name, ",") {
+		name, fields = "rows", cmp.Or(s.GroupRows, s.GroupIndex)
+	}
+	list := value.Trimmed(strings.Split(fields, ","))
+	g := &plan.Grouping{Name: strings.TrimSpace(name), Once: value.Trimmed(s.Once), PerFile: s.GroupRowsPerFile, Order: cmp.Or(s.GroupOrder, plan.OrderAuto), DropNulls: s.NullKeys == "drop"}
+	if s.SamplesFrom != "" {
+		g.From = &plan.From{DropUnused: s.UnusedRows == "drop"}
+		if err := s.parseSamples(g.From); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(list) == 0 || shardify.ValidName(g.Name) != nil:
+		return nil, shardify.Usage("--group-rows %q: want fields whose values tell the samples apart, as in --group-rows event_id", fields)
+	case s.GroupRows != "":
+		if g.Keys = list; g.From != nil && g.From.Columns == nil {
+			g.From.Columns = list
+		}
+		if g.From != nil && len(g.From.Columns) != len(list) {
+			return nil, shardify.Usage("--samples-from %s: on= wants as many columns as --group-rows", s.SamplesFrom)
+		}
+		return g, nil
+	case len(list) > 2 || g.From.Columns != nil:
+		return nil, shardify.Usage("--group-index %s: want a column of first rows and one of last rows, as in --group-index first,last; first,end=END; first,count=COUNT; or first rows alone", s.GroupIndex)
+	}
+	if g.From.Columns = list; len(list) == 2 {
+		g.From.Ends = plan.EndsLast
+		if kind, column, ok := strings.Cut(list[1], "="); ok && (kind == plan.EndsEnd || kind == plan.EndsCount || kind == plan.EndsLast) {
+			g.From.Ends, list[1] = kind, column
+		}
+	}
 	return g, nil
+}
+
+// parseSamples parses TABLE[ on=COLUMN,...][ take=COLUMN,...].
+func (s *Settings) parseSamples(f *plan.From) error {
+	words := strings.Fields(s.SamplesFrom)
+	for len(words) > 1 {
+		kind, list, _ := strings.Cut(words[len(words)-1], "=")
+		switch kind {
+		case "on":
+			f.Columns = value.Trimmed(strings.Split(list, ","))
+		case "take":
+			f.Take = value.Trimmed(strings.Split(list, ","))
+		default:
+			kind = ""
+		}
+		if kind == "" {
+			break
+		}
+		words = words[:len(words)-1]
+	}
+	s.samples = strings.Join(words, " ")
+	if s.samples == "" {
+		return shardify.Usage("--samples-from %q: want TABLE[ on=COLUMN,...][ take=COLUMN,...]", s.SamplesFrom)
+	}
+	f.Table = path.Base(strings.TrimRight(s.samples, "/"))
+	return nil
+}
+
+// readListing reads the table whose rows are the samples.
+func readListing(ctx context.Context, from string, f *plan.From, memory int64, jobs int) (*group.Listing, error) {
+	keys, cols, rows, err := readTable(ctx, "samples-from", from, f.Columns, &f.Take, poolLimit(memory)/4, jobs)
+	if err != nil {
+		return nil, err
+	}
+	digest := transform.TableDigest(slices.Concat(keys, cols))
+	if f.Digest != "" && f.Digest != digest {
+		return nil, fmt.Errorf("--samples-from %s: the table is not what it was when the plan was made: %w", from, shardify.ErrChanged)
+	}
+	f.Digest = digest
+	return &group.Listing{Keys: keys, Cols: cols, Rows: rows}, nil
+}
+
+// listing reads the table whose rows are the samples of a plan.
+func listing(memory int64, jobs int) func(context.Context, *plan.Plan) (*group.Listing, error) {
+	return func(ctx context.Context, p *plan.Plan) (*group.Listing, error) {
+		if len(p.Tables) == 0 {
+			return nil, shardify.Corrupt(-1, "the plan does not say where %s is", p.Grouping.From.Table)
+		}
+		f := *p.Grouping.From
+		return readListing(ctx, p.Tables[len(p.Tables)-1], &f, memory, jobs)
+	}
 }
 
 // keyFields are the fields that grouping looks at.
@@ -49,7 +137,16 @@ func (s *Settings) group(ctx context.Context, p *Prepared, src format.Input, o *
 		return nil
 	}
 	env := group.Env{Pool: shardify.NewPool(poolLimit(p.Memory)), Jobs: p.Jobs}
-	if _, ok := o.Source.(format.Ranger); ok {
+	if f := s.grouping.From; f != nil {
+		var err error
+		if env.Listing, err = readListing(ctx, s.samples, f, p.Memory, p.Jobs); err != nil {
+			return err
+		}
+		if s.samples, err = storage.Abs(s.samples); err != nil {
+			return err
+		}
+	}
+	if _, ok := o.Source.(format.Ranger); ok && len(s.grouping.Keys) > 0 {
 		a := o.Args
 		a.Columns = s.grouping.Keys
 		keys, err := src.Open(ctx, a)

@@ -2,10 +2,13 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/shardify/shardify/verify"
 )
 
 // tableOf is a set with rows of 40 keys, in order or not.
@@ -20,6 +23,17 @@ func tableOf(t *testing.T, key string) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// samplesOf40 is a table of 45 samples, of which 5 have no rows: their keys, and which of 3,000
+// rows they have.
+func samplesOf40() string {
+	text := "kk,w,first,end\n"
+	for i := range 45 {
+		lo, hi := i*75, min(i*75+75, 3000)
+		text += fmt.Sprintf("%d,w%d,%d,%d\n", i*7%45, i, min(lo, hi), hi)
+	}
+	return text
 }
 
 // bytesOf is the shards and the manifest of a set, without how it was made.
@@ -45,6 +59,8 @@ func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 	for name, change := range map[string]func(*Settings){
 		"plain":   func(*Settings) {},
 		"named":   func(s *Settings) { s.GroupRows, s.Sort, s.Pad = "hits=k", []string{"hits=-z"}, []string{"z=20"} },
+		"samples": func(s *Settings) { s.SamplesFrom = "TABLE on=kk take=w" },
+		"index":   func(s *Settings) { s.GroupRows, s.GroupIndex, s.SamplesFrom = "", "first,end=end", "TABLE take=w,kk" },
 		"shuffle": func(s *Settings) { s.Shuffle, s.Define = "global", []string{"n:i64=len(z)"} },
 		"survey":  func(s *Settings) { s.Augment = []string{"normalise=z"}; s.Where = []string{"len(z) > 5"} },
 	} {
@@ -53,9 +69,16 @@ func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 				t.Skip("long")
 			}
 			dir := tableOf(t, "abs(y) % 40")
+			table := filepath.Join(t.TempDir(), "samples.csv")
+			if err := os.WriteFile(table, []byte(samplesOf40()), 0o644); err != nil {
+				t.Fatal(err)
+			}
 			settings := func(out string) Settings {
 				s := Settings{Inputs: []string{dir}, Output: filepath.Join(t.TempDir(), out), GroupRows: "k", ShardSamples: 7, Jobs: 2, Memory: 256 << 20, Sync: "none"}
 				change(&s)
+				if strings.Contains(s.SamplesFrom, "TABLE") {
+					s.SamplesFrom = strings.Replace(s.SamplesFrom, "TABLE", table, 1)
+				}
 				return s
 			}
 			one := settings("one")
@@ -63,8 +86,11 @@ func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Manifest.Samples != 40 {
+			if n := int64(40); r.Manifest.Samples != n+int64(5*min(len(one.SamplesFrom), 1)) {
 				t.Errorf("%d samples of 40 keys", r.Manifest.Samples)
+			}
+			if v, err := Verify(t.Context(), []string{one.Output}, verify.Options{Against: true, Seed: 1}, Hooks{}); err != nil || v.Err() != nil || v.Uncompared != "" {
+				t.Errorf("compared with its inputs: %v %+v", err, v)
 			}
 			want := bytesOf(t, one.Output)
 
@@ -135,11 +161,20 @@ func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 
 func TestGroupedSettings(t *testing.T) {
 	dir := tableOf(t, "y")
+	few := filepath.Join(t.TempDir(), "few.csv")
+	if err := os.WriteFile(few, []byte("kk,x,z2\n1,2,3\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for want, change := range map[string]func(*Settings){
-		"go with --group-rows":  func(s *Settings) { s.GroupRows, s.Once = "", []string{"z"} },
-		"want fields":           func(s *Settings) { s.GroupRows = "=k" },
-		"there is no field kk":  func(s *Settings) { s.GroupRows = "kk" },
-		"are of one sample and": func(s *Settings) { s.Inputs, s.Once = []string{tableOf(t, "1")}, []string{"z"} },
+		"go with --group-rows":       func(s *Settings) { s.GroupRows, s.Once = "", []string{"z"} },
+		"want fields":                func(s *Settings) { s.GroupRows = "=k" },
+		"there is no field kk":       func(s *Settings) { s.GroupRows = "kk" },
+		"--samples-from TABLE":       func(s *Settings) { s.GroupRows, s.GroupIndex = "", "first,last" },
+		"exclude each other":         func(s *Settings) { s.GroupIndex = "first,last" },
+		"excludes --once":            func(s *Settings) { s.SamplesFrom, s.Once = "t.csv", []string{"z"} },
+		"has no row in":              func(s *Settings) { s.SamplesFrom = few + " on=kk take=z2" },
+		"there is a field x already": func(s *Settings) { s.SamplesFrom = few + " on=kk" },
+		"are of one sample and":      func(s *Settings) { s.Inputs, s.Once = []string{tableOf(t, "1")}, []string{"z"} },
 	} {
 		s := Settings{Inputs: []string{dir}, Output: filepath.Join(t.TempDir(), "out"), GroupRows: "k", Sync: "none"}
 		change(&s)

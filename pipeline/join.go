@@ -112,42 +112,56 @@ func joinsOf(dir string, jobs int) flow.Compile {
 
 // readJoin reads a table into memory. Columns that are not named are all of them.
 func readJoin(ctx context.Context, from string, j *transform.JoinSpec, most int64, jobs int) (*transform.JoinTable, error) {
-	in, _, err := ChooseInput(ctx, "", []string{from})
+	keys, cols, rows, err := readTable(ctx, "join", from, []string{j.Key}, &j.Take, most, jobs)
 	if err != nil {
 		return nil, err
+	}
+	if len(cols) == 0 {
+		return nil, shardify.Misuse("--join: %s has no column beside %s", from, j.Key)
+	}
+	t, err := transform.NewJoinTable(keys[0], cols, rows)
+	return t, shardify.Annotate(err, "join", from, "")
+}
+
+// readTable reads a table into memory: its keys, and the columns to take, which are all others
+// if they are nil.
+func readTable(ctx context.Context, op, from string, names []string, take *[]string, most int64, jobs int) (keys, cols []shardify.Column, rows int, err error) {
+	in, _, err := ChooseInput(ctx, "", []string{from})
+	if err != nil {
+		return nil, nil, 0, err
 	}
 	options, err := Pick(nil, in.Options)
 	if err != nil {
-		return nil, err
+		return nil, nil, 0, err
 	}
 	r := readers.Request{Inputs: []string{from}, Options: options, Jobs: jobs, Asked: true}
-	if j.Take != nil {
-		r.Columns = append(slices.Clone(j.Take), j.Key)
+	if *take != nil {
+		r.Columns = append(slices.Clone(*take), names...)
 	}
 	o, err := readers.Open(ctx, in, r)
 	if err != nil {
-		return nil, err
+		return nil, nil, 0, err
 	}
 	defer o.Source.Close()
-	all, rows, err := whole(ctx, o.Source, most)
+	cols, rows, err = whole(ctx, o.Source, most)
 	if err != nil {
-		return nil, shardify.Annotate(o.Args.Table.Locate(err), "join", from, "")
+		return nil, nil, 0, shardify.Annotate(o.Args.Table.Locate(err), op, from, "")
 	}
-	k := slices.IndexFunc(all, func(c shardify.Column) bool { return c.Name == j.Key })
-	if k < 0 {
-		return nil, shardify.Misuse("--join: there is no field %s in %s", j.Key, from)
+	for _, name := range names {
+		k := slices.IndexFunc(cols, func(c shardify.Column) bool { return c.Name == name })
+		if k < 0 {
+			return nil, nil, 0, shardify.Misuse("--%s: there is no field %s in %s", op, name, from)
+		}
+		keys = append(keys, cols[k])
+		cols = slices.Delete(cols, k, k+1)
 	}
-	key := all[k]
-	if all = slices.Delete(all, k, k+1); j.Take == nil {
-		for i := range all {
-			j.Take = append(j.Take, all[i].Name)
+	if *take == nil {
+		*take = []string{}
+		for i := range cols {
+			*take = append(*take, cols[i].Name)
 		}
 	}
-	if len(all) == 0 {
-		return nil, shardify.Misuse("--join: %s has no column beside %s", from, j.Key)
-	}
-	t, err := transform.NewJoinTable(key, all, rows)
-	return t, shardify.Annotate(err, "join", from, "")
+	return keys, cols, rows, nil
 }
 
 // whole reads all samples of a source into one column for each field, of most bytes in all.

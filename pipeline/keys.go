@@ -57,6 +57,10 @@ var Keys = []Key{
 	{"group-order", "", GroupInput, "rows of a key that stand apart are collected in scratch files, if there are any, or refused", func(s *Settings) Value {
 		return value.OneOf(&s.GroupOrder, plan.OrderAuto, plan.OrderAdjacent)
 	}},
+	{"samples-from", "", GroupInput, "`TABLE[ on=COLUMN,...][ take=COLUMN,...]`: its rows are the samples of --group-rows, in its order, with its other columns; a sample may have no rows", func(s *Settings) Value { return (*value.Text)(&s.SamplesFrom) }},
+	{"group-index", "", GroupInput, "`[NAME=]FIRST,LAST`: columns of --samples-from say which rows are a sample, instead of --group-rows; also FIRST,end=END, FIRST,count=COUNT, or FIRST alone", func(s *Settings) Value { return (*value.Text)(&s.GroupIndex) }},
+	{"null-keys", "", GroupInput, "rows without a key are an error, or left out and counted", func(s *Settings) Value { return value.OneOf(&s.NullKeys, "fail", "drop") }},
+	{"unused-rows", "", GroupInput, "rows of no sample of --samples-from are an error, or left out and counted", func(s *Settings) Value { return value.OneOf(&s.UnusedRows, "fail", "drop") }},
 	{"once", "", GroupInput, "`FIELD,...`: fields with one value for all rows of a sample, which is checked; no lists are made of them", func(s *Settings) Value { return (*value.List)(&s.Once) }},
 
 	{"output", "o", GroupOutput, "`FOLDER`: where the shards go", func(s *Settings) Value { return (*value.Text)(&s.Output) }},

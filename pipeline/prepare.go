@@ -307,6 +307,9 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 		return s.leftError(err, o.Source)
 	}
 	p.Plan.Tables = s.joins.paths
+	if s.samples != "" {
+		p.Plan.Tables = append(p.Plan.Tables, s.samples)
+	}
 	if p.Plan.Refused != nil {
 		sink, p.FormatWhy = *instead, writers.WhyNot(p.Plan.Refused)
 	}
@@ -363,7 +366,7 @@ func (s *Settings) recipe() map[string]string {
 			r[name] = fmt.Sprint(n)
 		}
 	}
-	for name, text := range map[string]string{"range": s.Range.String(), "group-rows": s.GroupRows, "once": strings.Join(s.Once, ",")} {
+	for name, text := range map[string]string{"range": s.Range.String(), "group-rows": s.GroupRows, "group-index": s.GroupIndex, "once": strings.Join(s.Once, ",")} {
 		if text != "" {
 			r[name] = text
 		}

@@ -60,6 +60,6 @@ func (p *Prepared) OpenSource(ctx context.Context) (err error) {
 		return nil
 	}
 	p.Plan.Table.FS = storage.NewBound(storages.Files)
-	p.Job.Source, err = group.Open(ctx, p.Plan, p.Plan.Table, p.Jobs, src.Open)
+	p.Job.Source, err = group.Open(ctx, p.Plan, p.Plan.Table, p.Jobs, src.Open, listing(p.Memory, p.Jobs))
 	return err
 }

@@ -31,6 +31,10 @@ type Settings struct {
 
 	GroupRows        string // [NAME=]KEY,...
 	GroupRowsPerFile bool
+	GroupIndex       string // [NAME=]FIRST,LAST
+	SamplesFrom      string // TABLE[ on=COLUMN,...][ take=COLUMN,...]
+	NullKeys         string
+	UnusedRows       string
 	GroupOrder       string
 	Once             []string
 
@@ -87,6 +91,7 @@ type Settings struct {
 
 	split    *plan.Split
 	grouping *plan.Grouping // nil without
+	samples  string         // path of the table of SamplesFrom
 	shape    transform.Settings
 	joins    joins
 	compile  flow.Compile // transform.Compile if nil

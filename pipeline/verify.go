@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/verify"
 )
@@ -30,6 +31,10 @@ func Verify(ctx context.Context, paths []string, o verify.Options, h Hooks) (*ve
 	}
 	if o.Compile == nil {
 		o.Compile = joinsOf(o.Dir, o.Jobs)
+	}
+	if o.Listing == nil {
+		memory, _ := host.This().Budget(0)
+		o.Listing = listing(memory, o.Jobs)
 	}
 	if o.Progress == nil {
 		o.Progress = &verify.Progress{}

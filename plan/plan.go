@@ -31,7 +31,30 @@ type Grouping struct {
 	Once    []string `json:"once,omitempty"`     // fields with one value for all rows of a sample
 	PerFile bool     `json:"per_file,omitempty"` // keys count within a file
 	Order   string   `json:"order"`
+	// DropNulls: rows without a key are left out.
+	DropNulls bool  `json:"drop_nulls,omitempty"`
+	From      *From `json:"from,omitempty"`
 }
+
+// From is a table whose rows are the samples, in its order. Its path is the last of
+// Plan.Tables.
+type From struct {
+	Table  string `json:"table"` // its name
+	Digest string `json:"digest"`
+	// Columns are those of the keys; without keys those that say which rows a sample has: the
+	// first row and one more, or the first rows alone.
+	Columns    []string `json:"columns"`
+	Ends       string   `json:"ends,omitempty"` // what the second column is
+	Take       []string `json:"take,omitempty"` // columns that become fields
+	DropUnused bool     `json:"drop_unused,omitempty"`
+}
+
+// Choices of From.Ends.
+const (
+	EndsLast  = "last"  // the last row
+	EndsEnd   = "end"   // the row after it
+	EndsCount = "count" // how many rows
+)
 
 // Choices of Grouping.Order: what becomes of rows with one key that stand apart.
 const (

@@ -246,7 +246,7 @@ func (j *tableJoin) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*sh
 	missing := j.table.find(rows, key, mem)
 	if missing > 0 {
 		if j.Missing == JoinFail {
-			return nil, j.none(b, rows)
+			return nil, j.none(b, rows, mem)
 		}
 		var err error
 		if j.Missing == JoinDrop {
@@ -291,24 +291,20 @@ func (j *tableJoin) out0(b *shardify.Batch) string {
 }
 
 // none is the error about the first key without a row.
-func (j *tableJoin) none(b *shardify.Batch, rows []int32) error {
+func (j *tableJoin) none(b *shardify.Batch, rows []int32, mem *shardify.Arena) error {
 	i := slices.Index(rows, int32(j.table.rows))
-	key := &b.Columns[j.col]
+	c := &b.Columns[j.col]
 	sample := i
 	if j.lists {
-		for sample = 0; key.Offsets[0][sample+1] <= int64(i); sample++ {
+		for sample = 0; c.Offsets[0][sample+1] <= int64(i); sample++ {
 		}
 	}
-	one := JoinTable{text: j.table.text, signed: true, nums: []uint64{0}}
-	if one.text {
-		o := key.Offsets[key.Levels-1]
-		one.data, one.ends = key.Data[o[i]:o[i+1]], []int64{0, o[i+1] - o[i]}
-	} else {
-		c := shardify.Column{Field: key.Field, Data: key.Data[i*key.DType.Size() : (i+1)*key.DType.Size()]}
-		c.Data = slices.Clone(c.Data)
-		one.signed, _ = whole(one.nums, &c)
+	keys, never := keysOf(c, len(rows), j.table.text, mem)
+	shown := "that is missing or no whole number"
+	if !slices.Contains(never, int32(i)) {
+		shown = keys.Shown(i)
 	}
-	err := shardify.Mismatch("%s %s has no row in %s; missing=drop leaves such out, missing=fill marks them", j.Field, one.shown(0), j.Table)
+	err := shardify.Mismatch("%s %s has no row in %s; missing=drop leaves such out, missing=fill marks them", j.Field, shown, j.Table)
 	return atSample(err, b, sample)
 }
 

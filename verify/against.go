@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/local"
 	"github.com/shardify/shardify/storage/storages"
 	"github.com/shardify/shardify/verify/problem"
 	"golang.org/x/sync/errgroup"
@@ -111,7 +112,14 @@ func (c *comparison) open(ctx context.Context) error {
 	c.now = table
 	c.source, err = group.Open(ctx, p, table, c.o.Jobs, func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return openSource(ctx, c.o, p.Input, a)
-	})
+	}, c.o.Listing)
+	if x, ok := c.source.(format.Collector); ok && err == nil {
+		var scratch storage.Store
+		if c.o.Scratch != "" {
+			scratch = local.NewDir(c.o.Scratch, local.SyncNone)
+		}
+		err = x.Collect(ctx, p.Spans, shardify.NewPool(replayMemory), c.o.Jobs, scratch)
+	}
 	return err
 }
 

@@ -65,7 +65,7 @@ func (p *parts) setEnds(ends []string, oneNumber bool) {
 	if oneNumber {
 		p.nums = make([]uint64, len(ends))
 		for i, e := range ends {
-			p.nums[i] = binary.BigEndian.Uint64([]byte(e))
+			p.nums[i] = decodeNumber(e)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (s *Source) restoreParts(r *varint.Reader) error {
 		if i > 0 {
 			ends = append(ends, string(r.Bytes(r.U())))
 		}
-		if x.rows < 0 || x.samples < 0 || x.samples > x.rows || x.rows > math.MaxInt64/2-sum || s.oneNumber() && i > 0 && len(ends[i-1]) != 8 {
+		if x.rows < 0 || x.samples < 0 || x.samples > x.rows && s.keys.listed == nil || x.samples > math.MaxInt32 && s.keys.listed != nil || x.rows > math.MaxInt64/2-sum || s.oneNumber() && i > 0 && len(ends[i-1]) != 8 {
 			r.Bad = true
 			break
 		}
@@ -128,13 +128,16 @@ func (s *Source) restoreParts(r *varint.Reader) error {
 	}
 	p.setEnds(ends, s.oneNumber())
 	p.number()
+	if l := s.keys.listed; l != nil && p.samples() != int64(l.table.Rows) {
+		return shardify.Corrupt(0, "the state of grouped rows has %d samples, the table %d", p.samples(), l.table.Rows)
+	}
 	s.parts = p
 	return nil
 }
 
 // oneNumber tells that the key is one number.
 func (s *Source) oneNumber() bool {
-	return len(s.keys.names) == 1 && !s.keys.perFile && s.out[shardify.FieldIndex(s.out, s.keys.names[0])].Levels == 0
+	return s.keys.listed != nil || len(s.keys.names) == 1 && !s.keys.perFile && s.out[shardify.FieldIndex(s.out, s.keys.names[0])].Levels == 0
 }
 
 // count finds the parts, and how many samples each has. If there are as many as if the rows
@@ -160,6 +163,9 @@ func (c *scanner) count(ctx context.Context, all []found, runs int64) (*parts, e
 	ends = slices.Compact(ends)
 	p.setEnds(ends, s.oneNumber())
 	p.list = make([]part1, len(ends)+1)
+	if s.keys.listed != nil {
+		return p, c.tally(ctx, p, total, rows)
+	}
 
 	schema := c.src.Schema()
 	names := s.keys.names
@@ -202,7 +208,7 @@ func (c *scanner) count(ctx context.Context, all []found, runs int64) (*parts, e
 		mem := c.pool.Overdraft()
 		b, err := sp.read(ctx, i, mem)
 		if err == nil {
-			err = s.keys.look(&v, b)
+			_, err = s.keys.look(&v, b, mem)
 		}
 		if err != nil {
 			mem.Release()
@@ -230,6 +236,42 @@ func (c *scanner) count(ctx context.Context, all []found, runs int64) (*parts, e
 		return nil, shardify.Hint(again.err(s), "leave --group-order out: such rows are collected in scratch files then")
 	}
 	return p, nil
+}
+
+// tally counts the rows of parts whose samples a table lists.
+func (c *scanner) tally(ctx context.Context, p *parts, total, rows int64) error {
+	if c.s.opts.Order == plan.OrderAdjacent {
+		return shardify.Hint(shardify.Mismatch("--group-order %s: the rows stand in another order than the samples in %s", plan.OrderAdjacent, c.s.opts.From.Table), "leave --group-order out: such rows are collected in scratch files then")
+	}
+	counts := make([][]int64, c.jobs)
+	for w := range counts {
+		counts[w] = make([]int64, len(p.list))
+	}
+	var of sync.Pool
+	err := c.each(ctx, func(w, _ int, _ *shardify.Batch, v *view) error {
+		list, _ := of.Get().([]uint64)
+		list = p.of(list[:0], v)
+		for _, i := range list {
+			counts[w][i]++
+		}
+		of.Put(list)
+		return nil
+	})
+	for i := range p.list {
+		x, end := &p.list[i], uint64(c.s.keys.listed.table.Rows)
+		for w := range counts {
+			x.rows += counts[w][i]
+		}
+		if i < len(p.nums) {
+			end = p.nums[i]
+		}
+		x.samples, x.bytes = int64(end), mulDiv(total, x.rows, max(rows, 1))
+		if i > 0 {
+			x.samples -= int64(p.nums[i-1])
+		}
+	}
+	p.number()
+	return err
 }
 
 func mulDiv(a, b, c int64) int64 { return int64(float64(a) * (float64(b) / float64(c))) }
@@ -335,7 +377,7 @@ func (x *spool) collect(ctx context.Context, c *scanner, p *parts, schema []shar
 				v = &view{}
 			}
 			defer views.Put(v)
-			if err := c.s.keys.look(v, b); err != nil {
+			if _, err := c.s.keys.look(v, b, nil); err != nil {
 				return nil, err
 			}
 			return p.of(dst, v), nil
@@ -433,7 +475,7 @@ func (s *Source) Collect(ctx context.Context, spans []shardify.Span, pool *shard
 	if !slices.Contains(wanted, false) {
 		wanted = nil
 	}
-	c := &scanner{s, s.rows, pool, max(jobs, 1)}
+	c := &scanner{s: s, src: s.rows, pool: pool, jobs: max(jobs, 1)}
 	return s.spool.collect(ctx, c, s.parts, s.in, store, func(b *shardify.Batch) *shardify.Batch { return b }, wanted)
 }
 
@@ -456,26 +498,45 @@ func (r *reader) collected(ctx context.Context, sp shardify.Span, mem *shardify.
 	defer r.scratch.Hold(ctx, mem, 0)
 	beside := mem.Beside()
 	defer beside.Release()
-	rows, err := s.spool.read(ctx, k, beside)
+	rows, err := nothing(s.in), error(nil)
+	if x.rows > 0 {
+		rows, err = s.spool.read(ctx, k, beside)
+	}
 	if err == nil {
-		err = s.keys.look(&r.v, rows)
+		_, err = s.keys.look(&r.v, rows, mem)
+	}
+	if err == nil {
+		rows, err = rows.Take(r.v.order(rows.IDs), mem)
+	}
+	if err == nil {
+		_, err = s.keys.look(&r.v, rows, mem)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if rows, err = rows.Take(r.v.order(rows.IDs), mem); err == nil {
-		err = s.keys.look(&r.v, rows)
-	}
+	starts, err := r.starts(rows.Samples, x.first, x.samples, mem)
 	if err != nil {
 		return nil, err
 	}
-	starts := r.starts(rows.Samples, mem)
 	if int64(rows.Samples) != x.rows || int64(len(starts)-1) != x.samples {
 		return nil, fmt.Errorf("%d rows of %d samples, planned %d of %d: %w", rows.Samples, len(starts)-1, x.rows, x.samples, shardify.ErrChanged)
 	}
-	b, err := s.group(rows, &r.v, starts, mem)
+	b, err := s.group(rows, &r.v, starts, x.first, mem)
 	if err != nil || sp.Samples() == x.samples {
 		return b, err
 	}
 	return part(b, int(sp.Lo-x.first), int(sp.Hi-x.first), mem)
+}
+
+// nothing is a batch of no rows.
+func nothing(schema []shardify.Field) *shardify.Batch {
+	b := &shardify.Batch{IDs: []shardify.ID{}}
+	for _, f := range schema {
+		c := shardify.Column{Field: f}
+		for range f.Levels {
+			c.Offsets = append(c.Offsets, []int64{0})
+		}
+		b.Columns = append(b.Columns, c)
+	}
+	return b
 }

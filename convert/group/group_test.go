@@ -519,7 +519,7 @@ func TestEncodedKeysHaveTheOrderOfKeys(t *testing.T) {
 	}
 	for _, names := range [][]string{{"text", "key"}, {"key", "text"}} {
 		var v view
-		if err := (&keys{names: names}).look(&v, b); err != nil {
+		if _, err := (&keys{names: names}).look(&v, b, mem); err != nil {
 			t.Fatal(err)
 		}
 		for i := range rows {

@@ -10,24 +10,25 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
-	"github.com/shardify/shardify/internal/numeric"
+	"github.com/shardify/shardify/internal/key"
 	"github.com/zeebo/xxh3"
 )
 
 // keys are the fields that tell samples apart.
 type keys struct {
 	names   []string
-	perFile bool // the input is one of them
+	perFile bool    // the input is one of them
+	drop    bool    // rows without a key are left out
+	listed  *listed // samples are the rows of a table; nil if they are what keys there are
 }
 
 // field is a key field of samples as those of the rows are. Floating-point numbers become
 // whole ones.
 func (k *keys) field(f shardify.Field) (shardify.Field, error) {
-	switch {
-	case f.Levels == 1 && f.DType == shardify.U8 && f.Media != "" && f.Media != "image":
-	case f.Levels > 0 || len(f.Shape) > 0:
-		return f, shardify.Misuse("--group-rows %s: the field is a list, which is no key", f.Name)
-	case f.DType.IsFloat():
+	if err := key.Check(&f); err != nil {
+		return f, shardify.Misuse("--group-rows: %v", err)
+	}
+	if f.DType.IsFloat() {
 		f.DType = shardify.I64
 	}
 	f.Nullable = false
@@ -46,21 +47,69 @@ type column struct {
 type view struct {
 	cols []column
 	n    int
+	kept []int32 // the rows of the batch that are at hand; nil is all
+	none []byte  // marks rows that belong to no sample
+
+	lost [2]int64 // rows without a key, and other rows of no sample
+
+	own  []column // the keys of rows whose cols are numbers of samples
+	nums []uint64 // one key as a number, or several as a text; see joined
+	text []byte
+	ends []int64
+	rows []int32
 }
 
-// look reads the keys of a batch.
-func (k *keys) look(v *view, b *shardify.Batch) error {
+// look reads the keys of a batch. Rows that belong to no sample are left out of the result,
+// which is the batch if there are none.
+func (k *keys) look(v *view, b *shardify.Batch, mem *shardify.Arena) (*shardify.Batch, error) {
+	v.kept = nil
+	if err := k.read(v, b); err != nil {
+		return nil, err
+	}
+	n := bytes.IndexByte(v.none, 1)
+	if n < 0 {
+		return b, nil
+	}
+	lost := [2]int64{v.lost[0], int64(bytes.Count(v.none, []byte{1})) - v.lost[0]}
+	kept := make([]int32, n, b.Samples)
+	for i := range kept {
+		kept[i] = int32(i)
+	}
+	for ; n < b.Samples; n++ {
+		if v.none[n] == 0 {
+			kept = append(kept, int32(n))
+		}
+	}
+	proofs := b.Proofs
+	b, err := b.Take(kept, mem)
+	if err != nil {
+		return nil, err
+	}
+	b.Proofs = proofs
+	err = k.read(v, b)
+	v.kept, v.lost = kept, lost
+	return b, err
+}
+
+func (k *keys) read(v *view, b *shardify.Batch) error {
 	v.n = b.Samples
+	v.none = slices.Grow(v.none[:0], b.Samples)[:b.Samples]
+	clear(v.none)
+	v.lost = [2]int64{}
+	cols := &v.cols
+	if k.listed != nil {
+		cols = &v.own
+	}
 	n := len(k.names)
 	if k.perFile {
 		n++
 	}
-	if v.cols == nil {
-		v.cols = make([]column, n)
+	if len(*cols) != n {
+		*cols = make([]column, n)
 	}
 	at := 0
 	if k.perFile {
-		c := &v.cols[0]
+		c := &(*cols)[0]
 		c.vals = slices.Grow(c.vals[:0], b.Samples)[:b.Samples]
 		for i := range c.vals {
 			c.vals[i] = uint64(b.ID(i).Input)
@@ -72,11 +121,24 @@ func (k *keys) look(v *view, b *shardify.Batch) error {
 		if src == nil {
 			return shardify.Mismatch("field %s is not there", name)
 		}
-		if err := v.cols[at+i].read(src, b); err != nil {
+		if err := (*cols)[at+i].read(src, func(row int, f float64) error {
+			switch {
+			case f == f:
+				return atRow(shardify.Mismatch("%v is no key: floating-point keys must be whole numbers up to 2^53", f), b, row, name)
+			case !k.drop:
+				return atRow(shardify.Hint(shardify.Mismatch("the key is missing"), "leave such rows out: --null-keys drop"), b, row, name)
+			}
+			v.lost[0] += int64(1 - v.none[row])
+			v.none[row] = 1
+			return nil
+		}); err != nil {
 			return err
 		}
 	}
-	return nil
+	if k.listed == nil {
+		return nil
+	}
+	return k.listed.number(v, b)
 }
 
 func find(b *shardify.Batch, name string) *shardify.Column {
@@ -91,56 +153,36 @@ func atRow(err error, b *shardify.Batch, i int, field string) error {
 	return shardify.Amend(err, func(e *shardify.Error) { e.Sample, e.Field, e.At = b.ID(i).Sample, field, new(b.ID(i)) })
 }
 
-// read takes the values of a field.
-func (c *column) read(src *shardify.Column, b *shardify.Batch) error {
-	if src.Valid != nil {
-		if i := bytes.IndexByte(src.Valid, 0); i >= 0 {
-			return atRow(shardify.Mismatch("the key is missing"), b, i, src.Name)
+// read takes the values of a field. Those that are missing (NaN) or no keys are handed to bad,
+// and 0 or empty.
+func (c *column) read(src *shardify.Column, bad func(row int, f float64) error) error {
+	for i, ok := range src.Valid {
+		if ok == 0 {
+			if err := bad(i, math.NaN()); err != nil {
+				return err
+			}
 		}
 	}
 	if src.Levels == 1 {
 		c.data, c.offs = src.Data, src.Offsets[0]
 		return nil
 	}
-	c.vals = slices.Grow(c.vals[:0], b.Samples)[:b.Samples]
-	c.flip = 1 << 63
-	from, to := src.DType, shardify.I64
-	switch {
-	case from == shardify.Bool:
-		from, to, c.flip = shardify.U8, shardify.U64, 0
-	case from.IsFloat():
-		to = shardify.F64
-	case from >= shardify.U8:
-		to, c.flip = shardify.U64, 0
-	}
-	numeric.Convert(shardify.Bytes(c.vals), to, src.Data, from)
-	if to == shardify.F64 {
-		if err := c.integers(src, b); err != nil {
-			return err
+	c.offs = nil
+	n := len(src.Data) / src.DType.Size()
+	c.vals = slices.Grow(c.vals[:0], n)[:n]
+	signed, err := key.Numbers(c.vals, src, func(i int, f float64) error {
+		if src.Valid != nil && src.Valid[i] == 0 {
+			return nil
 		}
-	}
-	if c.flip != 0 {
+		return bad(i, f)
+	})
+	if c.flip = 0; signed {
+		c.flip = 1 << 63
 		for i := range c.vals {
 			c.vals[i] ^= c.flip
 		}
 	}
-	return nil
-}
-
-// integers makes floating-point values whole numbers.
-func (c *column) integers(src *shardify.Column, b *shardify.Batch) error {
-	const most = 1 << 53
-	for i, u := range c.vals {
-		f := math.Float64frombits(u)
-		switch {
-		case f != f:
-			return atRow(shardify.Mismatch("the key is missing (NaN)"), b, i, src.Name)
-		case f != math.Trunc(f) || math.Abs(f) > most:
-			return atRow(shardify.Mismatch("%v is no key: floating-point keys must be whole numbers up to 2^53", f), b, i, src.Name)
-		}
-		c.vals[i] = uint64(int64(f))
-	}
-	return nil
+	return err
 }
 
 // text is that of row i.
@@ -200,9 +242,11 @@ func (v *view) shown(i int) string {
 }
 
 // encode appends the key of row i as bytes whose order is that of the keys.
-func (v *view) encode(dst []byte, i int) []byte {
-	for x := range v.cols {
-		c := &v.cols[x]
+func (v *view) encode(dst []byte, i int) []byte { return encode(dst, v.cols, i) }
+
+func encode(dst []byte, cols []column, i int) []byte {
+	for x := range cols {
+		c := &cols[x]
 		if c.offs == nil {
 			dst = binary.BigEndian.AppendUint64(dst, c.vals[i])
 			continue
@@ -216,6 +260,9 @@ func (v *view) encode(dst []byte, i int) []byte {
 	}
 	return dst
 }
+
+// decodeNumber is a key that is one number.
+func decodeNumber(s string) uint64 { return binary.BigEndian.Uint64([]byte(s)) }
 
 // identity is who the sample of row i is: its key if that is one number, else a hash.
 func (k *keys) identity(v *view, i int) int64 {

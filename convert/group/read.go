@@ -61,15 +61,20 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if err != nil {
 		return nil, err
 	}
-	if err := s.keys.look(&r.v, rows); err != nil {
-		return nil, err
+	if rows, err = s.keys.look(&r.v, rows, mem); err != nil {
+		return nil, s.located(err, sp.Input)
 	}
-	starts := r.starts(rows.Samples, mem)
+	var starts []int64
+	if rows.Samples > 0 {
+		if starts, err = r.starts(rows.Samples, u.base, u.groups, mem); err != nil {
+			return nil, s.located(err, sp.Input)
+		}
+	}
 	if int64(len(starts)-1) != u.groups || mark(s.keys.identity(&r.v, 0), s.keys.identity(&r.v, rows.Samples-1)) != u.mark {
 		err := fmt.Errorf("rows [%d, ...) have other keys than when the plan was made: %w", u.span.Lo+u.head, shardify.ErrChanged)
 		return nil, s.located(err, sp.Input)
 	}
-	b, err := s.group(rows, &r.v, starts, mem)
+	b, err := s.group(rows, &r.v, starts, u.base, mem)
 	if err != nil || sp.Samples() == u.groups {
 		return b, err
 	}
@@ -89,8 +94,25 @@ func part(b *shardify.Batch, lo, hi int, mem *shardify.Arena) (*shardify.Batch, 
 	return out, err
 }
 
-// starts is where each sample begins, and the end of the last one.
-func (r *reader) starts(rows int, mem *shardify.Arena) []int64 {
+// starts is where each sample begins, and the end of the last one. Samples that a table lists
+// are first and those that follow it.
+func (r *reader) starts(rows int, first, samples int64, mem *shardify.Arena) ([]int64, error) {
+	if r.s.keys.listed != nil {
+		starts := mem.Int64s(int(samples) + 1)[:0]
+		for i, x := range r.v.cols[0].vals[:rows] {
+			k := int64(x) - first
+			if k < int64(len(starts))-1 || k >= samples {
+				return nil, fmt.Errorf("rows stand in another order than when the plan was made: %w", shardify.ErrChanged)
+			}
+			for k >= int64(len(starts)) {
+				starts = append(starts, int64(i))
+			}
+		}
+		for samples >= int64(len(starts)) {
+			starts = append(starts, int64(rows))
+		}
+		return starts, nil
+	}
 	r.at = r.v.changes(r.at[:0])
 	starts := mem.Int64s(len(r.at) + 2)
 	starts[0] = 0
@@ -98,7 +120,7 @@ func (r *reader) starts(rows int, mem *shardify.Arena) []int64 {
 		starts[i+1] = int64(x)
 	}
 	starts[len(r.at)+1] = int64(rows)
-	return starts
+	return starts, nil
 }
 
 // read reads rows, those of several pieces one after the other.
@@ -201,15 +223,26 @@ func concat(list []*shardify.Batch, mem *shardify.Arena) (*shardify.Batch, error
 	return out, nil
 }
 
-// group makes samples of rows that stand in the order of their samples.
-func (s *Source) group(rows *shardify.Batch, v *view, starts []int64, mem *shardify.Arena) (*shardify.Batch, error) {
+// group makes samples of rows that stand in the order of their samples. first is the number
+// of the first one, if a table lists them.
+func (s *Source) group(rows *shardify.Batch, v *view, starts []int64, first int64, mem *shardify.Arena) (*shardify.Batch, error) {
 	n := len(starts) - 1
 	firsts := make([]int32, n)
 	out := &shardify.Batch{Samples: n, IDs: make([]shardify.ID, n), Proofs: rows.Proofs}
 	for i := range n {
-		at := int(starts[i])
+		at := min(int(starts[i]), rows.Samples-1)
 		firsts[i] = int32(at)
-		out.IDs[i] = shardify.ID{Input: rows.ID(at).Input, Sample: s.keys.identity(v, at)}
+		if at >= 0 {
+			out.IDs[i].Input = rows.ID(at).Input
+		}
+		if l := s.keys.listed; l != nil {
+			out.IDs[i].Sample = l.identity(&s.keys, int(first)+i)
+		} else {
+			out.IDs[i].Sample = s.keys.identity(v, at)
+		}
+	}
+	if n > 0 {
+		out.First = out.IDs[0]
 	}
 	fixed := shardify.Batch{Samples: rows.Samples, First: rows.First, IDs: rows.IDs}
 	for i := range rows.Columns {
@@ -219,11 +252,17 @@ func (s *Source) group(rows *shardify.Batch, v *view, starts []int64, mem *shard
 				return nil, err
 			}
 		}
-		if s.role[i] != list {
+		if s.role[i] != list && s.keys.listed == nil {
 			fixed.Columns = append(fixed.Columns, *c)
 		}
 	}
-	taken, err := fixed.Take(firsts, mem)
+	var taken *shardify.Batch
+	var err error
+	if l := s.keys.listed; l != nil {
+		taken, err = l.fields(first, n, mem)
+	} else {
+		taken, err = fixed.Take(firsts, mem)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -236,17 +275,22 @@ func (s *Source) group(rows *shardify.Batch, v *view, starts []int64, mem *shard
 			}
 			c.Offsets = append([][]int64{starts}, c.Offsets...)
 		} else {
-			c = taken.Columns[next]
-			next++
-			if s.role[i] == key {
+			from := next
+			if next++; s.keys.listed != nil {
+				from = slices.Index(s.keys.names, c.Name)
+			}
+			c = taken.Columns[from]
+			if s.role[i] == ofKey {
 				whole(&c, s.out[i].DType, mem)
 			}
 		}
 		c.Field = s.out[i]
 		out.Columns = append(out.Columns, c)
 	}
-	if n > 0 {
-		out.First = out.IDs[0]
+	for i := len(rows.Columns); i < len(s.out); i++ {
+		c := taken.Columns[len(s.keys.names)+i-len(rows.Columns)]
+		c.Field = s.out[i]
+		out.Columns = append(out.Columns, c)
 	}
 	return out, nil
 }

@@ -18,6 +18,8 @@ type found struct {
 	rising      bool
 	ids         [3]int64 // of the first row, the first change and the last row
 	sample      []string // keys of some rows, evenly spread over all
+	rows        int      // that belong to samples
+	lost        [2]int64 // other rows, see view
 }
 
 const (
@@ -33,11 +35,13 @@ type scanner struct {
 	src  shardify.Source // with the key fields, perhaps alone
 	pool *shardify.Pool
 	jobs int
+	// ranges: a table says which rows a sample has, and none are read.
+	ranges bool
 }
 
 // scan looks at the keys of all rows.
 func (s *Source) scan(ctx context.Context, env Env) error {
-	c := scanner{s, s.rows, env.Pool, max(env.Jobs, 1)}
+	c := scanner{s, s.rows, env.Pool, max(env.Jobs, 1), len(s.opts.Keys) == 0}
 	if _, ok := s.rows.(format.Ranger); ok && env.Keys != nil {
 		c.src = env.Keys
 	}
@@ -50,13 +54,18 @@ func (s *Source) scan(ctx context.Context, env Env) error {
 	step := max(rows/sampled, 1)
 	all := make([]found, len(s.units))
 	err := c.each(ctx, func(_ int, k int, b *shardify.Batch, v *view) error {
-		all[k] = s.keys.found(v, start[k], step)
+		all[k] = s.keys.found(v, s.units[k].span.Samples(), start[k], step)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	proven, spanning := s.join(all)
+	if s.keys.listed != nil && proven {
+		if err := s.spread(all); err != nil {
+			return err
+		}
+	}
 	samples := s.number()
 	if !proven {
 		if s.parts, err = c.count(ctx, all, samples); err != nil {
@@ -66,17 +75,25 @@ func (s *Source) scan(ctx context.Context, env Env) error {
 			samples = s.parts.samples()
 		}
 	}
-	s.note(rows, samples, spanning)
+	s.note(all, rows, samples, spanning)
 	return nil
 }
 
-func (k *keys) found(v *view, start, step int64) found {
+// found looks at the keys of a unit of so many rows.
+func (k *keys) found(v *view, rows, start, step int64) found {
+	f := found{head: rows, rows: v.n, lost: v.lost, rising: true}
+	if v.n == 0 {
+		return f
+	}
 	changes := v.changes(nil)
-	f := found{first: string(v.encode(nil, 0)), last: string(v.encode(nil, v.n-1)), changes: int64(len(changes)), head: int64(v.n), rising: true}
+	f.first, f.last, f.changes = string(v.encode(nil, 0)), string(v.encode(nil, v.n-1)), int64(len(changes))
 	f.ids[0], f.ids[2] = k.identity(v, 0), k.identity(v, v.n-1)
 	if len(changes) > 0 {
 		f.head = int64(changes[0])
 		f.ids[1] = k.identity(v, int(changes[0]))
+		if v.kept != nil {
+			f.head = int64(v.kept[changes[0]])
+		}
 	}
 	for _, i := range changes {
 		if v.compare(int(i)-1, int(i)) > 0 {
@@ -99,26 +116,44 @@ func mark(first, last int64) uint32 {
 // sure: keys never fall. spanning counts the samples that go on in another input.
 func (s *Source) join(all []found) (proven bool, spanning int64) {
 	proven = true
+	var before *found
+	var input uint32
 	for k := range all {
 		f, u := &all[k], &s.units[k]
-		begins := k == 0 || f.first != all[k-1].last
 		u.head, u.groups, u.mark = f.head, f.changes, mark(f.ids[1], f.ids[2])
-		if begins {
+		if f.rows == 0 {
+			continue
+		}
+		if before == nil || f.first != before.last {
 			u.head, u.groups, u.mark = 0, f.changes+1, mark(f.ids[0], f.ids[2])
-		} else if s.units[k-1].span.Input != u.span.Input {
+		} else if input != u.span.Input {
 			spanning++
 		}
-		proven = proven && f.rising && (k == 0 || f.first >= all[k-1].last)
+		proven = proven && f.rising && (before == nil || f.first >= before.last)
+		before, input = f, u.span.Input
 	}
 	return proven, spanning
 }
 
-func (s *Source) note(rows, samples, spanning int64) {
+func (s *Source) note(all []found, rows, samples, spanning int64) {
+	var lost [2]int64
+	for k := range all {
+		lost[0], lost[1] = lost[0]+all[k].lost[0], lost[1]+all[k].lost[1]
+	}
+	for i, why := range []string{"without a key", "of no sample"} {
+		if lost[i] > 0 {
+			s.left = append(s.left, format.Leftover{Name: "rows", Reason: fmt.Sprintf("%d %s", lost[i], why)})
+		}
+	}
+	by := strings.Join(s.opts.Keys, ", ")
+	if s.opts.From != nil {
+		by = strings.TrimPrefix(by+" of "+s.opts.From.Table, " of ")
+	}
 	how := "the rows of each stand together"
 	if s.parts != nil {
 		how = fmt.Sprintf("their rows stand apart and are collected in scratch files of about %s first", shardify.FormatSize(s.parts.bytes()))
 	}
-	text := fmt.Sprintf("%d rows are %d samples by %s: %s", rows, samples, strings.Join(s.opts.Keys, ", "), how)
+	text := fmt.Sprintf("%d rows are %d samples by %s: %s", rows, samples, by, how)
 	if spanning > 0 && s.parts == nil {
 		text += fmt.Sprintf("; %d go on in another file", spanning)
 	}
@@ -151,8 +186,9 @@ func (c *scanner) each(ctx context.Context, do func(worker, k int, b *shardify.B
 		g.Go(func() error {
 			var v view
 			for x := range todo {
-				if err := c.chunk(ctx, x[0], x[1], func(k int, b *shardify.Batch) error {
-					if err := c.s.keys.look(&v, b); err != nil {
+				if err := c.chunk(ctx, x[0], x[1], func(k int, b *shardify.Batch, mem *shardify.Arena) error {
+					b, err := c.s.keys.look(&v, b, mem)
+					if err != nil {
 						return err
 					}
 					return do(w, k, b, &v)
@@ -167,7 +203,16 @@ func (c *scanner) each(ctx context.Context, do func(worker, k int, b *shardify.B
 }
 
 // chunk reads units [lo, hi), which are of one run.
-func (c *scanner) chunk(ctx context.Context, lo, hi int, do func(k int, b *shardify.Batch) error) error {
+func (c *scanner) chunk(ctx context.Context, lo, hi int, do func(k int, b *shardify.Batch, mem *shardify.Arena) error) error {
+	if c.ranges {
+		for k := lo; k < hi; k++ {
+			sp := c.s.units[k].span
+			if err := do(k, &shardify.Batch{Samples: int(sp.Samples()), First: shardify.ID{Input: sp.Input, Sample: sp.Lo}}, c.pool.Overdraft()); err != nil {
+				return c.s.located(err, sp.Input)
+			}
+		}
+		return nil
+	}
 	r, err := c.src.Reader(c.s.units[lo].span.Run)
 	if err != nil {
 		return err
@@ -187,7 +232,7 @@ func (c *scanner) chunk(ctx context.Context, lo, hi int, do func(k int, b *shard
 			err = fmt.Errorf("%d rows for span [%d, %d)", b.Samples, sp.Lo, sp.Hi)
 		}
 		if err == nil {
-			err = do(k, b)
+			err = do(k, b, mem)
 		}
 		mem.Release()
 		if err != nil {

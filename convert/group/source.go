@@ -20,6 +20,8 @@ type Env struct {
 	Keys shardify.Source
 	Pool *shardify.Pool
 	Jobs int
+	// Listing is the table whose rows are the samples; nil without Grouping.From.
+	Listing *Listing
 }
 
 // Source is samples of the rows of another source.
@@ -34,6 +36,7 @@ type Source struct {
 	units   []unit
 	parts   *parts // of rows that are collected first; nil if they stand together
 	notes   []string
+	left    []format.Leftover
 	spool   spool
 }
 
@@ -42,7 +45,7 @@ type role uint8
 
 const (
 	list role = iota
-	key
+	ofKey
 	once // the same in all rows of a sample
 )
 
@@ -52,15 +55,24 @@ type unit struct {
 	head   int64         // rows in front of the first sample that begins here; all if none does
 	groups int64         // samples that begin here
 	first  int64         // number of the first of them among those that begin in this input
+	base   int64         // the same among all
 	mark   uint32        // of the keys of the first and the last of them
 }
 
 // New makes samples of the rows of a source. It takes over the source, unless there is an
 // error. state is what State gave when the plan was made; nil looks at the keys.
 func New(ctx context.Context, rows shardify.Source, table *format.Table, o plan.Grouping, fill bool, state []byte, env Env) (*Source, error) {
-	s := &Source{rows: rows, table: table, opts: o, keys: keys{o.Keys, o.PerFile}, in: rows.Schema(), fill: fill}
+	s := &Source{rows: rows, table: table, opts: o, keys: keys{names: o.Keys, perFile: o.PerFile, drop: o.DropNulls}, in: rows.Schema(), fill: fill}
 	if format.HasFiles(rows) {
 		return nil, shardify.Misuse("--group-rows: the samples are files, not rows of a table")
+	}
+	if o.From != nil {
+		if env.Listing == nil {
+			return nil, fmt.Errorf("grouped rows: %s is not open", o.From.Table)
+		}
+		if err := s.newListed(env.Listing); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.schema(); err != nil {
 		return nil, err
@@ -72,6 +84,11 @@ func New(ctx context.Context, rows shardify.Source, table *format.Table, o plan.
 		}
 		s.units = append(s.units, unit{span: sp})
 	}
+	if len(o.Keys) == 0 {
+		if err := s.keys.listed.setRanges(s.units); err != nil {
+			return nil, err
+		}
+	}
 	if state != nil {
 		return s, s.restore(state)
 	}
@@ -82,7 +99,8 @@ func New(ctx context.Context, rows shardify.Source, table *format.Table, o plan.
 func Fills(o format.Options) bool { return o["null-items"] == "fill" }
 
 // Open opens the inputs of a plan, as samples. table says where they are now.
-func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open func(context.Context, format.OpenArgs) (shardify.Source, error)) (shardify.Source, error) {
+// list reads the table whose rows are the samples; it may be nil if there is none.
+func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open func(context.Context, format.OpenArgs) (shardify.Source, error), list func(context.Context, *plan.Plan) (*Listing, error)) (shardify.Source, error) {
 	a := format.OpenArgs{Table: table, Columns: p.Columns, Options: p.InputOptions, State: p.State, Jobs: jobs}
 	if p.Grouping == nil {
 		return open(ctx, a)
@@ -91,11 +109,17 @@ func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open
 	if a.State, err = Inner(p.State); err != nil {
 		return nil, err
 	}
+	var env Env
+	if p.Grouping.From != nil {
+		if env.Listing, err = list(ctx, p); err != nil {
+			return nil, err
+		}
+	}
 	rows, err := open(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	x, err := New(ctx, rows, table, *p.Grouping, Fills(a.Options), p.State, Env{})
+	x, err := New(ctx, rows, table, *p.Grouping, Fills(a.Options), p.State, env)
 	if err != nil {
 		rows.Close()
 		return nil, err
@@ -105,12 +129,8 @@ func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open
 
 // schema finds what becomes of each field.
 func (s *Source) schema() error {
-	for _, names := range [][]string{s.opts.Keys, s.opts.Once} {
-		for _, n := range names {
-			if shardify.FieldIndex(s.in, n) < 0 {
-				return shardify.Misuse("--group-rows: there is no field %s", n)
-			}
-		}
+	if err := s.named(); err != nil {
+		return err
 	}
 	for i := range s.in {
 		f := s.in[i]
@@ -118,7 +138,10 @@ func (s *Source) schema() error {
 		var err error
 		switch {
 		case slices.Contains(s.opts.Keys, f.Name):
-			r = key
+			if r = ofKey; s.keys.listed != nil {
+				f = s.keys.listed.table.Keys[slices.Index(s.opts.Keys, f.Name)].Field
+				f.Name = s.in[i].Name
+			}
 			f, err = s.keys.field(f)
 		case slices.Contains(s.opts.Once, f.Name):
 			r = once
@@ -135,7 +158,29 @@ func (s *Source) schema() error {
 		}
 		s.role, s.out = append(s.role, r), append(s.out, f)
 	}
+	if l := s.keys.listed; l != nil {
+		for i := range l.table.Cols {
+			f := l.table.Cols[i].Field
+			if shardify.FieldIndex(s.out, f.Name) >= 0 {
+				return shardify.Misuse("--samples-from %s: there is a field %s already; name the columns that are wanted: take=COLUMN,...", l.from.Table, f.Name)
+			}
+			f.Counter = ""
+			s.out = append(s.out, f)
+		}
+	}
 	return shardify.ValidateSchema(s.out)
+}
+
+// named tells which field is not there.
+func (s *Source) named() error {
+	for _, names := range [][]string{s.opts.Keys, s.opts.Once} {
+		for _, n := range names {
+			if shardify.FieldIndex(s.in, n) < 0 {
+				return shardify.Misuse("--group-rows: there is no field %s", n)
+			}
+		}
+	}
+	return nil
 }
 
 // Schema implements shardify.Source.
@@ -195,6 +240,7 @@ func (s *Source) number() (samples int64) {
 	n := int64(0)
 	for k := range s.units {
 		u := &s.units[k]
+		u.base = samples
 		if k > 0 && s.units[k-1].span.Input != u.span.Input {
 			n = 0
 		}
@@ -248,17 +294,26 @@ func (s *Source) restore(state []byte) error {
 	r := varint.Reader{B: state[1:]}
 	r.Bytes(r.U())
 	bad := r.U() != uint64(len(s.units))
+	most := int64(0)
+	if s.keys.listed != nil {
+		most = int64(s.keys.listed.table.Rows)
+	}
+	any := false
 	for k := range s.units {
 		u := &s.units[k]
 		n := int64(r.U())
 		u.head, u.groups, u.mark = int64(r.U()), int64(r.U()), uint32(r.U())
-		bad = bad || n != u.span.Samples() || u.head < 0 || u.head > n || u.groups < 0 || u.groups > n-u.head || u.groups == 0 && u.head < n || k == 0 && u.head > 0
+		bad = bad || n != u.span.Samples() || u.head < 0 || u.head > n || u.groups < 0 || u.groups > max(n-u.head, most) || u.groups == 0 && u.head < n || u.groups > 0 && (u.head == n || u.head > 0 && !any)
+		any = any || u.groups > 0
 	}
 	if bad || r.Bad {
 		return fmt.Errorf("the rows are not those of the plan: %w", shardify.ErrChanged)
 	}
-	s.number()
-	return s.restoreParts(&r)
+	samples := s.number()
+	if err := s.restoreParts(&r); err != nil || s.parts != nil || s.keys.listed == nil || samples == most {
+		return err
+	}
+	return fmt.Errorf("%d samples, the table has %d: %w", samples, most, shardify.ErrChanged)
 }
 
 // Close implements shardify.Source.
@@ -270,9 +325,9 @@ func (s *Source) Close() error {
 // Leftovers implements format.Reporter.
 func (s *Source) Leftovers() []format.Leftover {
 	if l, ok := s.rows.(format.Reporter); ok {
-		return l.Leftovers()
+		return append(slices.Clone(l.Leftovers()), s.left...)
 	}
-	return nil
+	return s.left
 }
 
 // Skipped implements format.Skipper.
