@@ -57,4 +57,8 @@ type Survey interface {
 type Count struct {
 	Name string `json:"name"` // "cast x: overflow"
 	N    int64  `json:"n"`
+	// Of counts rows of a table that nothing used, Used those that something did: then N
+	// follows from both, whatever the parts that are summed. In receipts alone.
+	Of   int64   `json:"of,omitempty"`
+	Used *RowSet `json:"used,omitempty"`
 }

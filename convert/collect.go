@@ -66,6 +66,7 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 			return nil, err
 		}
 	}
+	m.Counts = flow.Sums(m.Counts)
 	return m, all.check(j.Source, p.Table)
 }
 

@@ -100,11 +100,11 @@ func (s *Settings) parseSamples(f *plan.From) error {
 
 // readListing reads the table whose rows are the samples.
 func readListing(ctx context.Context, from string, f *plan.From, memory int64, jobs int) (*group.Listing, error) {
-	keys, cols, rows, err := readTable(ctx, "samples-from", from, f.Columns, &f.Take, poolLimit(memory)/4, jobs)
+	keys, cols, rows, err := readTable(ctx, sideTable{op: "samples-from", path: from, memory: memory, jobs: jobs}, f.Columns, &f.Take)
 	if err != nil {
 		return nil, err
 	}
-	digest := transform.TableDigest(slices.Concat(keys, cols))
+	digest := transform.TableDigest(slices.Concat(keys, cols), rows)
 	if f.Digest != "" && f.Digest != digest {
 		return nil, fmt.Errorf("--samples-from %s: the table is not what it was when the plan was made: %w", from, shardify.ErrChanged)
 	}

@@ -107,7 +107,7 @@ type tableJoin struct {
 	n     int
 	lists bool
 	group []int             // columns counted like the key
-	cols  []shardify.Column // of the table, as they are taken
+	cols  []shardify.Column // of a table in memory, as they are taken
 	out   []shardify.Field
 }
 
@@ -157,28 +157,26 @@ func (j *tableJoin) Schema(in []shardify.Field) ([]shardify.Field, error) {
 		return nil, within(j.text, fmt.Errorf("%s is neither a key nor a list of keys", f.Name))
 	}
 	out := slices.Clone(in)
-	j.cols, j.out = nil, nil
-	for _, c := range j.table.cols {
+	j.cols, j.out = slices.Clone(j.table.cols), nil
+	for i, c := range j.table.fields {
 		if err := taken(out, j.made(c.Name)); err != nil {
 			return nil, within(j.text, fmt.Errorf("%w: give the table a name, as in --join t=TABLE", err))
 		}
-		to := c.Field
+		to := c
 		to.Name, to.Counter = j.made(c.Name), ""
-		known := !slices.Contains(c.Valid[:j.table.rows], 0)
-		if !j.lists {
-			to.Nullable = j.Missing == JoinFill || !known
-			if !to.Nullable {
-				c.Valid = nil
+		if to.Nullable = c.Nullable || j.Missing == JoinFill; j.lists {
+			if err := j.element(&c); err != nil {
+				return nil, within(j.text, err)
 			}
-		} else if c, err = j.element(c, known); err != nil {
-			return nil, within(j.text, err)
-		} else {
 			to.Nullable, to.Levels, to.Counter = false, to.Levels+1, f.Counter
 			if to.Counter == "" {
 				to.Counter = f.Name
 			}
 		}
-		j.cols, j.out, out = append(j.cols, c), append(j.out, to), append(out, to)
+		if j.cols != nil && !c.Nullable && j.Missing != JoinFill {
+			j.cols[i].Valid = nil
+		}
+		j.out, out = append(j.out, to), append(out, to)
 	}
 	if j.lists {
 		for k := range in {
@@ -196,35 +194,44 @@ func (j *tableJoin) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	return out, nil
 }
 
-// element is a column that is taken for elements of lists, which have no place for missing
-// values.
-func (j *tableJoin) element(c shardify.Column, known bool) (shardify.Column, error) {
-	if c.Levels > 1 {
-		return c, fmt.Errorf("%s has lists, which would become three levels", c.Name)
+// element refuses columns that have no place in lists, which have none for missing values.
+func (j *tableJoin) element(c *shardify.Field) error {
+	switch {
+	case c.Levels > 1:
+		return fmt.Errorf("%s has lists, which would become three levels", c.Name)
+	case !c.DType.IsFloat() && (c.Nullable || j.Missing == JoinFill):
+		return fmt.Errorf("%s of %s has no value for what is missing: missing=drop, or take= other columns", c.Name, c.DType)
 	}
-	if c.DType.IsFloat() {
-		c.Data = slices.Clone(c.Data)
-		nan, err := number("nan", c.DType)
-		if err != nil {
-			return c, err
-		}
+	return nil
+}
+
+// unmarked has NaN for what is missing in a column of elements.
+func unmarked(c *shardify.Column) {
+	if c.Levels == 0 && c.DType.IsFloat() && slices.Contains(c.Valid, 0) {
+		nan, _ := number("nan", c.DType)
 		for i, ok := range c.Valid {
-			if from, to := c.Range(i, i+1); ok == 0 && c.Levels == 0 {
+			if from, to := c.Range(i, i+1); ok == 0 {
 				repeat(c.Data[from:to], nan)
 			}
 		}
-	} else if !known || j.Missing == JoinFill {
-		return c, fmt.Errorf("%s of %s has no value for what is missing: missing=drop, or take= other columns", c.Name, c.DType)
 	}
 	c.Valid = nil
-	return c, nil
 }
 
 // Cost is the new columns, a row number for each key, and a copy of what is left.
 func (j *tableJoin) Cost([]shardify.Field) shardify.Cost {
 	var each float64
-	for i := range j.cols {
-		each += float64(len(j.cols[i].Data))/float64(max(j.table.rows, 1)) + 16
+	for i := range j.table.fields {
+		f := &j.table.fields[i]
+		each += float64(f.ElemBytes()) + 16
+		if j.cols != nil {
+			each += float64(len(j.cols[i].Data)) / float64(j.table.rows+1)
+		} else if f.Levels > 0 {
+			each += 64
+		}
+	}
+	if j.table.file != nil {
+		each *= 3 // rows are copied before they are put in order
 	}
 	if j.lists {
 		return shardify.Cost{Growth: 3 + float64(each/4), Sample: 16}
@@ -242,21 +249,23 @@ func (j *tableJoin) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*sh
 	if j.lists {
 		n = int(key.Offsets[0][b.Samples])
 	}
-	rows := shardify.View[int32](mem.Alloc(4 * n))
-	missing := j.table.find(rows, key, mem)
-	if missing > 0 {
+	f, err := j.table.find(key, n, j.cols, mem)
+	if err != nil {
+		return nil, err
+	}
+	used := shardify.Count{Name: "join " + j.Table + ": rows that nothing used", Of: int64(j.table.rows), Used: new(shardify.RowSet)}
+	used.Used.Add(f.rows, f.none(), f.used)
+	if f.missing > 0 {
 		if j.Missing == JoinFail {
-			return nil, j.none(b, rows, mem)
+			return nil, j.none(b, f, mem)
 		}
-		var err error
 		if j.Missing == JoinDrop {
-			if b, rows, err = j.drop(b, rows, mem); err != nil {
+			if b, f.rows, err = j.drop(b, f, mem); err != nil {
 				return nil, err
 			}
 		}
 	}
-	from := &shardify.Batch{Samples: j.table.rows + 1, Columns: j.cols}
-	t, err := from.Take(rows, mem)
+	t, err := f.from.Take(f.rows, mem)
 	if err != nil {
 		return nil, err
 	}
@@ -264,21 +273,25 @@ func (j *tableJoin) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*sh
 	for i := range t.Columns {
 		c := t.Columns[i]
 		if j.lists {
+			unmarked(&c)
 			c.Offsets = append([][]int64{b.Columns[j.col].Offsets[0]}, c.Offsets...)
 		}
-		c.Field = j.out[i]
+		if c.Field = j.out[i]; !c.Nullable {
+			c.Valid = nil
+		}
 		out.Columns = append(out.Columns, c)
 	}
 	if j.lists {
 		out.Columns[j.col].Counter = j.out0(b)
 	}
-	if missing > 0 {
+	if f.missing > 0 {
 		what := "samples"
 		if j.lists {
 			what = "elements"
 		}
-		count(out, int64(missing), "join %s: %s without a row", j.Table, what)
+		count(out, int64(f.missing), "join %s: %s without a row", j.Table, what)
 	}
+	out.Counts = append(out.Counts, used)
 	return out, nil
 }
 
@@ -291,15 +304,15 @@ func (j *tableJoin) out0(b *shardify.Batch) string {
 }
 
 // none is the error about the first key without a row.
-func (j *tableJoin) none(b *shardify.Batch, rows []int32, mem *shardify.Arena) error {
-	i := slices.Index(rows, int32(j.table.rows))
+func (j *tableJoin) none(b *shardify.Batch, f *found, mem *shardify.Arena) error {
+	i := slices.Index(f.rows, f.none())
 	c := &b.Columns[j.col]
 	sample := i
 	if j.lists {
 		for sample = 0; c.Offsets[0][sample+1] <= int64(i); sample++ {
 		}
 	}
-	keys, never := keysOf(c, len(rows), j.table.text, mem)
+	keys, never := keysOf(c, len(f.rows), j.table.text, mem)
 	shown := "that is missing or no whole number"
 	if !slices.Contains(never, int32(i)) {
 		shown = keys.Shown(i)
@@ -309,8 +322,8 @@ func (j *tableJoin) none(b *shardify.Batch, rows []int32, mem *shardify.Arena) e
 }
 
 // drop leaves out the samples, or the elements, without a row.
-func (j *tableJoin) drop(b *shardify.Batch, rows []int32, mem *shardify.Arena) (*shardify.Batch, []int32, error) {
-	none := int32(j.table.rows)
+func (j *tableJoin) drop(b *shardify.Batch, f *found, mem *shardify.Arena) (*shardify.Batch, []int32, error) {
+	rows, none := f.rows, f.none()
 	kept := shardify.View[int32](mem.Alloc(4 * len(rows)))[:0]
 	for _, r := range rows {
 		if r != none {

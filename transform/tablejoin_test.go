@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/transform/transformtest"
 )
 
 // ints is a column of integers.
@@ -50,6 +53,136 @@ func tableOfKeys(t *testing.T, keys ...int64) *JoinTable {
 		t.Fatal(err)
 	}
 	return table
+}
+
+// inFile is a table in a file, of the same rows: they come by key.
+func inFile(t *testing.T, key shardify.Column, cols []shardify.Column, texts []string) *JoinTable {
+	t.Helper()
+	var file bytes.Buffer
+	mem := arena(t)
+	b := &shardify.Batch{Samples: len(texts), Columns: append(slices.Clone(cols), key)}
+	order := make([]int32, b.Samples)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	if nums := shardify.View[int64](key.Data); key.Levels == 0 {
+		slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(nums[a], nums[b]) })
+	} else {
+		slices.SortFunc(order, func(a, b int32) int { return strings.Compare(texts[a], texts[b]) })
+	}
+	w := NewJoinWriter(key.Name, &file, nil)
+	for rest := order; len(rest) > 0; {
+		n := min(len(rest), 7)
+		part, err := b.Take(rest[:n], mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Add(part, func(i int) int64 { return int64(rest[i]) }); err != nil {
+			t.Fatal(err)
+		}
+		rest = rest[n:]
+	}
+	table, err := w.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.file.in = bytes.NewReader(file.Bytes())
+	return table
+}
+
+// TestJoinsFromAFileAreThoseInMemory: the same samples, counts and digest, of rows of any size.
+func TestJoinsFromAFileAreThoseInMemory(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range 200 {
+		rows := 1 + rng.IntN(3000)
+		wide := strings.Repeat("w", []int{1, 40, 3000}[rng.IntN(3)])
+		var keys, v []int64
+		var texts, w []string
+		for k := range rows {
+			key := int64(k)*int64(1+rng.IntN(2)) - 50
+			keys, v = append(keys, key), append(v, 3*key)
+			texts, w = append(texts, fmt.Sprintf("k%d", key)), append(w, wide[:rng.IntN(len(wide)+1)])
+		}
+		keys, texts = slices.Compact(keys), slices.Compact(texts)
+		rows = len(keys)
+		v, w = v[:rows], w[:rows]
+		for k := range rows {
+			at := rng.IntN(k + 1)
+			keys[k], keys[at], texts[k], texts[at] = keys[at], keys[k], texts[at], texts[k]
+		}
+		slices.Sort(keys)
+		keys = slices.Compact(keys)
+		if len(keys) != rows {
+			continue
+		}
+		rng.Shuffle(rows, func(a, b int) { keys[a], keys[b] = keys[b], keys[a] })
+		for k := range rows {
+			texts[k] = fmt.Sprintf("k%d", keys[k])
+		}
+		mem := arena(t)
+		key, have := ints("k", keys...), []int64{}
+		for range rng.IntN(60) {
+			have = append(have, rng.Int64N(3*int64(rows))-60)
+		}
+		on := aligned(ints("k", have...), mem)
+		if rng.IntN(2) == 0 {
+			var list []string
+			for _, k := range have {
+				list = append(list, fmt.Sprintf("k%d", k))
+			}
+			key, on = words("k", texts...), words("k", list...)
+		}
+		cols := func() []shardify.Column {
+			x := ints("v", v...)
+			x.Data = aligned(x, mem).Data
+			if rng.IntN(2) == 0 || i%2 == 0 {
+				x.Valid = make([]byte, rows)
+				for k := range x.Valid {
+					x.Valid[k] = byte(min(k%9, 1))
+				}
+			}
+			return []shardify.Column{x, words("w", w...)}
+		}()
+		file := inFile(t, key, cols, texts)
+		table, err := NewJoinTable(key, slices.Clone(cols), rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if table.Digest != file.Digest || table.rows != file.rows {
+			t.Fatalf("digests %s and %s of %d and %d rows", table.Digest, file.Digest, table.rows, file.rows)
+		}
+		text := "t=table on=k take=v,w missing=" + []string{JoinDrop, JoinFill}[rng.IntN(2)]
+		b := &shardify.Batch{Samples: len(have), Columns: []shardify.Column{on}}
+		var outs [2]*shardify.Batch
+		var schemas [2]string
+		for n, table := range []*JoinTable{table, file} {
+			j := made[*tableJoin](t)(newTableJoin(text, table))
+			fields, err := j.Schema(schemaOf(b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			schemas[n] = fmt.Sprint(fields)
+			if outs[n], err = j.Apply(b, 0, mem); err != nil {
+				t.Fatal(err)
+			}
+			if err := outs[n].Match(fields); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, c := transformtest.NewOutcome(), transformtest.NewOutcome()
+		a.Add(outs[0])
+		c.Add(outs[1])
+		if d := a.Diff(c); d != "" || schemas[0] != schemas[1] {
+			t.Fatalf("case %d: %s %s %s", i, d, schemas[0], schemas[1])
+		}
+		last := func(b *shardify.Batch) string {
+			x, err := b.Counts[len(b.Counts)-1].Used.MarshalText()
+			return fmt.Sprint(string(x), err)
+		}
+		if last(outs[0]) != last(outs[1]) {
+			t.Fatalf("case %d: other rows were used", i)
+		}
+	}
 }
 
 // TestJoinsFindWhatAMapFinds: dense and sparse keys, one for a sample and lists of them.

@@ -40,11 +40,27 @@ func (t *Tally) Add(o *Tally) {
 // which comes first must not depend on how batches are cut.
 func AddCount(list []shardify.Count, c shardify.Count) []shardify.Count {
 	i, ok := slices.BinarySearchFunc(list, c.Name, func(x shardify.Count, name string) int { return strings.Compare(x.Name, name) })
-	if ok {
-		list[i].N += c.N
-		return list
+	if !ok {
+		list = slices.Insert(list, i, shardify.Count{Name: c.Name})
 	}
-	return slices.Insert(list, i, c)
+	x := &list[i]
+	x.N += c.N
+	if c.Of > 0 {
+		if x.Used == nil {
+			x.Used = new(shardify.RowSet)
+		}
+		x.Used.Merge(c.Used)
+		x.Of, x.N = c.Of, c.Of-x.Used.Len()
+	}
+	return list
+}
+
+// Sums is counts for people: without what it takes to add others to them.
+func Sums(list []shardify.Count) []shardify.Count {
+	for i := range list {
+		list[i].Of, list[i].Used = 0, nil
+	}
+	return slices.DeleteFunc(list, func(c shardify.Count) bool { return c.N == 0 })
 }
 
 // Runner takes the batches of one unit through the flow. It is used by one goroutine.

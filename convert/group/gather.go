@@ -140,29 +140,38 @@ func (s *Source) oneNumber() bool {
 	return s.keys.listed != nil || len(s.keys.names) == 1 && !s.keys.perFile && s.out[shardify.FieldIndex(s.out, s.keys.names[0])].Levels == 0
 }
 
-// count finds the parts, and how many samples each has. If there are as many as if the rows
-// of each key stood together, they do, and the result is nil.
-func (c *scanner) count(ctx context.Context, all []found, runs int64) (*parts, error) {
-	s := c.s
-	p := &parts{}
-	var total, rows int64
+func (s *Source) allBytes() (n int64) {
 	for k := range s.units {
-		total += s.units[k].span.Bytes
-		rows += s.units[k].span.Samples()
+		n += s.units[k].span.Bytes
 	}
+	return n
+}
+
+// parts finds ranges of keys that have about as many rows each.
+func (c *scanner) parts(all []found) *parts {
+	p := &parts{}
 	var sample []string
 	for k := range all {
 		sample = append(sample, all[k].sample...)
 	}
 	slices.Sort(sample)
-	want := int(min(total/partBytes+1, sampled/16))
+	want := int(min(c.s.allBytes()/partBytes+1, sampled/16))
 	var ends []string
 	for i := 1; i < want; i++ {
 		ends = append(ends, sample[i*len(sample)/want])
 	}
 	ends = slices.Compact(ends)
-	p.setEnds(ends, s.oneNumber())
+	p.setEnds(ends, c.s.oneNumber())
 	p.list = make([]part1, len(ends)+1)
+	return p
+}
+
+// count finds the parts, and how many samples each has. If there are as many as if the rows
+// of each key stood together, they do, and the result is nil.
+func (c *scanner) count(ctx context.Context, all []found, runs int64) (*parts, error) {
+	s := c.s
+	p := c.parts(all)
+	total, rows := s.allBytes(), s.allRows()
 	if s.keys.listed != nil {
 		return p, c.tally(ctx, p, total, rows)
 	}

@@ -19,6 +19,7 @@ type keys struct {
 	names   []string
 	perFile bool    // the input is one of them
 	drop    bool    // rows without a key are left out
+	hint    bool    // errors tell how
 	listed  *listed // samples are the rows of a table; nil if they are what keys there are
 }
 
@@ -126,7 +127,11 @@ func (k *keys) read(v *view, b *shardify.Batch) error {
 			case f == f:
 				return atRow(shardify.Mismatch("%v is no key: floating-point keys must be whole numbers up to 2^53", f), b, row, name)
 			case !k.drop:
-				return atRow(shardify.Hint(shardify.Mismatch("the key is missing"), "leave such rows out: --null-keys drop"), b, row, name)
+				err := error(shardify.Mismatch("the key is missing"))
+				if k.hint {
+					err = shardify.Hint(err, "leave such rows out: --null-keys drop")
+				}
+				return atRow(err, b, row, name)
 			}
 			v.lost[0] += int64(1 - v.none[row])
 			v.none[row] = 1

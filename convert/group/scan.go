@@ -39,27 +39,44 @@ type scanner struct {
 	ranges bool
 }
 
-// scan looks at the keys of all rows.
-func (s *Source) scan(ctx context.Context, env Env) error {
+func (s *Source) scanner(env Env) scanner {
 	c := scanner{s, s.rows, env.Pool, max(env.Jobs, 1), len(s.opts.Keys) == 0}
 	if _, ok := s.rows.(format.Ranger); ok && env.Keys != nil {
 		c.src = env.Keys
 	}
-	var rows int64
+	return c
+}
+
+// look finds out what the keys of the units are like.
+func (c *scanner) look(ctx context.Context) ([]found, error) {
+	s := c.s
 	start := make([]int64, len(s.units))
-	for k := range s.units {
-		start[k] = rows
-		rows += s.units[k].span.Samples()
+	for k := 1; k < len(s.units); k++ {
+		start[k] = start[k-1] + s.units[k-1].span.Samples()
 	}
-	step := max(rows/sampled, 1)
+	step := max(s.allRows()/sampled, 1)
 	all := make([]found, len(s.units))
-	err := c.each(ctx, func(_ int, k int, b *shardify.Batch, v *view) error {
+	return all, c.each(ctx, func(_ int, k int, _ *shardify.Batch, v *view) error {
 		all[k] = s.keys.found(v, s.units[k].span.Samples(), start[k], step)
 		return nil
 	})
+}
+
+func (s *Source) allRows() (n int64) {
+	for k := range s.units {
+		n += s.units[k].span.Samples()
+	}
+	return n
+}
+
+// scan looks at the keys of all rows.
+func (s *Source) scan(ctx context.Context, env Env) error {
+	c := s.scanner(env)
+	all, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
+	rows := s.allRows()
 	proven, spanning := s.join(all)
 	if s.keys.listed != nil && proven {
 		if err := s.spread(all); err != nil {
@@ -168,11 +185,7 @@ func (c *scanner) each(ctx context.Context, do func(worker, k int, b *shardify.B
 	g.Go(func() error {
 		defer close(todo)
 		for lo := 0; lo < len(c.s.units); {
-			hi := lo + 1
-			run := c.s.units[lo].span.Run
-			for hi < len(c.s.units) && c.s.units[hi].span.Run == run && (run > 0 || hi < lo+chunk) {
-				hi++
-			}
+			hi := c.runFrom(lo)
 			select {
 			case todo <- [2]int{lo, hi}:
 			case <-ctx.Done():
@@ -200,6 +213,16 @@ func (c *scanner) each(ctx context.Context, do func(worker, k int, b *shardify.B
 		})
 	}
 	return g.Wait()
+}
+
+// runFrom is the end of the units from lo on that are read one after the other.
+func (c *scanner) runFrom(lo int) int {
+	hi := lo + 1
+	run := c.s.units[lo].span.Run
+	for hi < len(c.s.units) && c.s.units[hi].span.Run == run && (run > 0 || hi < lo+chunk) {
+		hi++
+	}
+	return hi
 }
 
 // chunk reads units [lo, hi), which are of one run.

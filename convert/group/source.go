@@ -62,7 +62,7 @@ type unit struct {
 // New makes samples of the rows of a source. It takes over the source, unless there is an
 // error. state is what State gave when the plan was made; nil looks at the keys.
 func New(ctx context.Context, rows shardify.Source, table *format.Table, o plan.Grouping, fill bool, state []byte, env Env) (*Source, error) {
-	s := &Source{rows: rows, table: table, opts: o, keys: keys{names: o.Keys, perFile: o.PerFile, drop: o.DropNulls}, in: rows.Schema(), fill: fill}
+	s := &Source{rows: rows, table: table, opts: o, keys: keys{names: o.Keys, perFile: o.PerFile, drop: o.DropNulls, hint: true}, in: rows.Schema(), fill: fill}
 	if format.HasFiles(rows) {
 		return nil, shardify.Misuse("--group-rows: the samples are files, not rows of a table")
 	}

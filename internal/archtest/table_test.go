@@ -131,7 +131,7 @@ var table = []row{
 	{"convert/flow", "plans", "format index plan shardify"},
 	{"convert/group", "plans", "convert/internal/shuffle format internal/key internal/numeric internal/varint plan shardify storage storage/local"},
 	{"convert/internal/shuffle", "plans", "format index internal/openfiles shardify storage"},
-	{"transform", "transform", "augment convert/flow format index internal/columns internal/half internal/key internal/numeric internal/suggest plan shardify transform/expr"},
+	{"transform", "transform", "augment convert/flow format internal/columns internal/half internal/key internal/numeric internal/suggest plan shardify transform/expr"},
 	{"readers", "tables", "dataset format index internal/walk readers/arrow readers/csv readers/files readers/hdf5 readers/jsonl readers/mmap readers/npz readers/parquet readers/root readers/sqlite readers/synth readers/tar readers/wds shardify storage storage/local storage/storages"},
 	{"writers", "tables", "format shardify writers/mds writers/megatron writers/mmap writers/wds"},
 	{"gpuload", "loader", "dataset format gpuload/internal/device gpuload/internal/load gpuload/internal/tier gpuload/order index internal/host internal/printable shardify stage storage/storages"},
