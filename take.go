@@ -20,11 +20,9 @@ func (b *Batch) Take(rows []int32, mem *Arena) (*Batch, error) {
 		}
 	}
 	t := taker{rows: rows, mem: mem, runs: runs(rows)}
-	out.Columns = make([]Column, len(b.Columns))
-	for i := range b.Columns {
-		if err := t.column(&out.Columns[i], &b.Columns[i]); err != nil {
-			return nil, err
-		}
+	var err error
+	if out.Columns, err = t.columns(b); err != nil {
+		return nil, err
 	}
 	if b.Keys != nil {
 		out.Keys = new(Column)
@@ -33,6 +31,12 @@ func (b *Batch) Take(rows []int32, mem *Arena) (*Batch, error) {
 		}
 	}
 	return out, nil
+}
+
+// TakeColumns is the columns of Take.
+func (b *Batch) TakeColumns(rows []int32, mem *Arena) ([]Column, error) {
+	t := taker{rows: rows, mem: mem, runs: runs(rows)}
+	return t.columns(b)
 }
 
 // runs counts the stretches of neighbours.
@@ -53,6 +57,16 @@ type taker struct {
 	mem  *Arena
 	// The offsets taken last, for the next field with the same counter.
 	from, to []int64
+}
+
+func (t *taker) columns(b *Batch) ([]Column, error) {
+	out := make([]Column, len(b.Columns))
+	for i := range b.Columns {
+		if err := t.column(&out[i], &b.Columns[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func (t *taker) column(dst, src *Column) error {

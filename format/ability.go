@@ -21,6 +21,8 @@ type Ranger interface{ ReadsRanges() }
 // spans. A nil store is the system's folder for temporary files.
 type Collector interface {
 	Collect(ctx context.Context, spans []shardify.Span, pool *shardify.Pool, jobs int, store storage.Store) error
+	// CollectBytes is about what the scratch files of all spans take; 0 if there are none.
+	CollectBytes() int64
 }
 
 // Skip is samples [Lo, Hi) of an input that are left out because they are damaged; all of

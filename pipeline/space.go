@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/storage"
@@ -101,6 +102,9 @@ func (s *Settings) space(p *Prepared) error {
 	}
 	scratch := need{what: "the making of shards", bytes: p.Plan.Scratch(p.Job.Sink, p.Jobs)}
 	fragments := need{what: "the shuffle", bytes: p.Plan.ShuffleBytes(), inodes: int64(2 * len(p.Plan.Shards))}
+	if c, ok := p.Job.Source.(format.Collector); ok && c.CollectBytes() > 0 {
+		fragments.what, fragments.bytes, fragments.inodes = "the collecting of rows", fragments.bytes+c.CollectBytes(), fragments.inodes+int64(p.Jobs)
+	}
 	if p.Local == "" {
 		out.beside = scratch.bytes
 	} else {

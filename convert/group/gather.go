@@ -1,6 +1,7 @@
 package group
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -22,6 +23,13 @@ import (
 
 // partBytes is how large parts are, about: a rule of the plan; tests make them smaller.
 var partBytes int64 = 8 << 20
+
+// rowBytes is what it takes to bring a row together, beside its values: who it is, twice, and
+// its place in the order.
+const rowBytes = 64
+
+// idBytes is who a row is in a scratch file.
+const idBytes = 12
 
 // parts are ranges of keys whose rows are brought together in scratch files. Samples are in
 // the order of their keys then, and the rows of a sample in the order of the inputs.
@@ -155,7 +163,7 @@ func (c *scanner) parts(all []found) *parts {
 		sample = append(sample, all[k].sample...)
 	}
 	slices.Sort(sample)
-	want := int(min(c.s.allBytes()/partBytes+1, sampled/16))
+	want := int(min((c.s.allBytes()+rowBytes*c.s.allRows())/partBytes+1, sampled/16))
 	var ends []string
 	for i := 1; i < want; i++ {
 		ends = append(ends, sample[i*len(sample)/want])
@@ -310,27 +318,68 @@ func (t *twice) err(s *Source) error {
 
 // order is the rows by key, those of one key as they stand in the inputs.
 func (v *view) order(ids []shardify.ID) []int32 {
-	order := make([]int32, v.n)
-	for i := range order {
-		order[i] = int32(i)
+	n := v.n
+	v.list = slices.Grow(v.list[:0], n)[:n]
+	for i := range v.list {
+		v.list[i] = ranked{uint64(ids[i].Sample), int32(i)}
 	}
-	if len(v.cols) == 1 && v.cols[0].offs == nil {
-		x := v.cols[0].vals
-		slices.SortFunc(order, func(i, k int32) int {
-			if x[i] != x[k] {
-				return cmp.Compare(x[i], x[k])
-			}
-			return byID(ids[i], ids[k])
-		})
-		return order
-	}
-	slices.SortFunc(order, func(i, k int32) int {
-		if d := v.compare(int(i), int(k)); d != 0 {
-			return d
+	if !slices.IsSortedFunc(ids, byID) {
+		v.radix()
+		for i, x := range v.list {
+			v.list[i].by = uint64(ids[x.row].Input)
 		}
-		return byID(ids[i], ids[k])
-	})
-	return order
+		v.radix()
+	}
+	for k := len(v.cols) - 1; k >= 0; k-- {
+		c := &v.cols[k]
+		if c.offs != nil {
+			slices.SortStableFunc(v.list, func(a, b ranked) int { return bytes.Compare(c.text(int(a.row)), c.text(int(b.row))) })
+			continue
+		}
+		for i, x := range v.list {
+			v.list[i].by = c.vals[x.row]
+		}
+		v.radix()
+	}
+	v.rows = slices.Grow(v.rows[:0], n)[:n]
+	for i, x := range v.list {
+		v.rows[i] = x.row
+	}
+	return v.rows
+}
+
+// ranked is a row and what it is ordered by.
+type ranked struct {
+	by  uint64
+	row int32
+}
+
+// radix orders list; rows of equal rank stay in their order.
+func (v *view) radix() {
+	const digit = 11
+	if len(v.list) == 0 {
+		return
+	}
+	low, high := v.list[0].by, v.list[0].by
+	for _, x := range v.list {
+		low, high = min(low, x.by), max(high, x.by)
+	}
+	v.tmp = slices.Grow(v.tmp[:0], len(v.list))[:len(v.list)]
+	for shift := 0; shift < 64 && (high-low)>>shift > 0; shift += digit {
+		var at [1<<digit + 1]int32
+		for _, x := range v.list {
+			at[(x.by-low)>>shift%(1<<digit)+1]++
+		}
+		for i := range 1 << digit {
+			at[i+1] += at[i]
+		}
+		for _, x := range v.list {
+			d := (x.by - low) >> shift % (1 << digit)
+			v.tmp[at[d]] = x
+			at[d]++
+		}
+		v.list, v.tmp = v.tmp, v.list
+	}
 }
 
 func byID(a, b shardify.ID) int {
@@ -352,8 +401,9 @@ type spool struct {
 	store storage.Store
 	names []string
 	set   *shuffle.Set
-	has   []bool // parts; nil is all
-	drop  func() // removes the store, if it is private
+	has   []bool     // parts; nil is all
+	views chan *view // as many as bring rows together at the same time
+	drop  func()     // removes the store, if it is private
 }
 
 func (x *spool) close() {
@@ -454,6 +504,14 @@ func (x *spool) read(ctx context.Context, part int, mem *shardify.Arena) (*shard
 	return x.set.Bucket(ctx, part, mem)
 }
 
+// CollectBytes implements format.Collector.
+func (s *Source) CollectBytes() int64 {
+	if s.parts == nil {
+		return 0
+	}
+	return s.parts.bytes() + idBytes*s.allRows()
+}
+
 // Collect implements format.Collector: it brings the rows of some spans together in scratch
 // files, if they are not.
 func (s *Source) Collect(ctx context.Context, spans []shardify.Span, pool *shardify.Pool, jobs int, store storage.Store) error {
@@ -485,6 +543,12 @@ func (s *Source) Collect(ctx context.Context, spans []shardify.Span, pool *shard
 		wanted = nil
 	}
 	c := &scanner{s: s, src: s.rows, pool: pool, jobs: max(jobs, 1)}
+	if s.spool.views == nil {
+		s.spool.views = make(chan *view, c.jobs)
+		for range c.jobs {
+			s.spool.views <- &view{}
+		}
+	}
 	return s.spool.collect(ctx, c, s.parts, s.in, store, func(b *shardify.Batch) *shardify.Batch { return b }, wanted)
 }
 
@@ -501,36 +565,50 @@ func (r *reader) collected(ctx context.Context, sp shardify.Span, mem *shardify.
 		return nil, fmt.Errorf("grouped rows: no span [%d, %d)", sp.Lo, sp.Hi)
 	}
 	x := &s.parts.list[k]
-	if err := r.scratch.Hold(ctx, mem, x.bytes+x.bytes/4); err != nil {
+	if err := r.scratch.Hold(ctx, mem, 2*x.bytes+rowBytes*x.rows); err != nil {
 		return nil, err
 	}
 	defer r.scratch.Hold(ctx, mem, 0)
 	beside := mem.Beside()
 	defer beside.Release()
+	var v *view
+	select {
+	case v = <-s.spool.views: // whoever has one waits for nothing
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { s.spool.views <- v }()
 	rows, err := nothing(s.in), error(nil)
 	if x.rows > 0 {
 		rows, err = s.spool.read(ctx, k, beside)
 	}
 	if err == nil {
-		_, err = s.keys.look(&r.v, rows, mem)
-	}
-	if err == nil {
-		rows, err = rows.Take(r.v.order(rows.IDs), mem)
-	}
-	if err == nil {
-		_, err = s.keys.look(&r.v, rows, mem)
+		_, err = s.keys.look(v, rows, mem)
 	}
 	if err != nil {
 		return nil, err
 	}
-	starts, err := r.starts(rows.Samples, x.first, x.samples, mem)
+	order := v.order(rows.IDs)
+	v.ids = v.ids[:0]
+	for _, x := range order {
+		v.ids = append(v.ids, rows.IDs[x])
+	}
+	cols, err := rows.TakeColumns(order, mem)
+	if err != nil {
+		return nil, err
+	}
+	rows = &shardify.Batch{Samples: len(order), IDs: v.ids, Columns: cols}
+	if _, err := s.keys.look(v, rows, mem); err != nil {
+		return nil, err
+	}
+	starts, err := v.starts(s, x.first, x.samples, mem)
 	if err != nil {
 		return nil, err
 	}
 	if int64(rows.Samples) != x.rows || int64(len(starts)-1) != x.samples {
 		return nil, fmt.Errorf("%d rows of %d samples, planned %d of %d: %w", rows.Samples, len(starts)-1, x.rows, x.samples, shardify.ErrChanged)
 	}
-	b, err := s.group(rows, &r.v, starts, x.first, mem)
+	b, err := s.group(rows, v, starts, x.first, mem)
 	if err != nil || sp.Samples() == x.samples {
 		return b, err
 	}

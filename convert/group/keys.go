@@ -58,6 +58,10 @@ type view struct {
 	text []byte
 	ends []int64
 	rows []int32
+	at   []int32  // see starts
+	ids  []shardify.ID
+	list []ranked // see order
+	tmp  []ranked
 }
 
 // look reads the keys of a batch. Rows that belong to no sample are left out of the result,

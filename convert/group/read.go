@@ -29,7 +29,6 @@ type reader struct {
 	other   shardify.Reader // of the run after
 	after   uint32
 	v       view
-	at      []int32
 	scratch shardify.Scratch
 }
 
@@ -66,7 +65,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	}
 	var starts []int64
 	if rows.Samples > 0 {
-		if starts, err = r.starts(rows.Samples, u.base, u.groups, mem); err != nil {
+		if starts, err = r.v.starts(s, u.base, u.groups, mem); err != nil {
 			return nil, s.located(err, sp.Input)
 		}
 	}
@@ -96,10 +95,10 @@ func part(b *shardify.Batch, lo, hi int, mem *shardify.Arena) (*shardify.Batch, 
 
 // starts is where each sample begins, and the end of the last one. Samples that a table lists
 // are first and those that follow it.
-func (r *reader) starts(rows int, first, samples int64, mem *shardify.Arena) ([]int64, error) {
-	if r.s.keys.listed != nil {
+func (v *view) starts(s *Source, first, samples int64, mem *shardify.Arena) ([]int64, error) {
+	if s.keys.listed != nil {
 		starts := mem.Int64s(int(samples) + 1)[:0]
-		for i, x := range r.v.cols[0].vals[:rows] {
+		for i, x := range v.cols[0].vals[:v.n] {
 			k := int64(x) - first
 			if k < int64(len(starts))-1 || k >= samples {
 				return nil, fmt.Errorf("rows stand in another order than when the plan was made: %w", shardify.ErrChanged)
@@ -109,17 +108,17 @@ func (r *reader) starts(rows int, first, samples int64, mem *shardify.Arena) ([]
 			}
 		}
 		for samples >= int64(len(starts)) {
-			starts = append(starts, int64(rows))
+			starts = append(starts, int64(v.n))
 		}
 		return starts, nil
 	}
-	r.at = r.v.changes(r.at[:0])
-	starts := mem.Int64s(len(r.at) + 2)
+	v.at = v.changes(v.at[:0])
+	starts := mem.Int64s(len(v.at) + 2)
 	starts[0] = 0
-	for i, x := range r.at {
+	for i, x := range v.at {
 		starts[i+1] = int64(x)
 	}
-	starts[len(r.at)+1] = int64(rows)
+	starts[len(v.at)+1] = int64(v.n)
 	return starts, nil
 }
 
