@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardify/shardify/internal/netfault"
 	"github.com/shardify/shardify/internal/servertest"
 	"github.com/shardify/shardify/storage/s3/s3test"
 )
@@ -220,7 +221,8 @@ func TestTenThousandFooters(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			go servertest.Delay(l, strings.TrimPrefix(server.URL, "http://"), 10*time.Millisecond)
+			link := &netfault.Link{To: strings.TrimPrefix(server.URL, "http://"), Delay: 10 * time.Millisecond}
+			go link.Serve(l)
 			folder := "http://" + l.Addr().String() + "/in/"
 			if !web {
 				t.Setenv("AWS_ENDPOINT_URL", "http://"+l.Addr().String())
