@@ -4,38 +4,36 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/shardify/shardify/internal/programs"
 )
 
-// TestPulsesTrain runs docs/recipe-events.md with the files of examples/icecube: on Parquet
-// files where pyarrow is there to write them, else on NPZ files.
-func TestPulsesTrain(t *testing.T) {
+// example is a part of docs/recipe-events.md: its recipe, which stands there too, and what runs
+// commands in a folder with the program.
+func example(t *testing.T, name string) (python, folder, recipe, work string, run func(name string, args ...string) string) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	python := findPython(root)
-	if python == "" {
+	if python = findPython(root); python == "" {
 		t.Skip("python3 with numpy is not here")
 	}
-	recipe, err := os.ReadFile(filepath.Join(root, "examples/icecube/recipe.yaml"))
+	folder, work = filepath.Join(root, "examples", name), t.TempDir()
+	text, err := os.ReadFile(filepath.Join(folder, "recipe.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := ""
-	for _, b := range blocks(t, filepath.Join(root, "docs/recipe-events.md")) {
-		if b.lang == "yaml" {
-			shown = b.text
-		}
+	recipe = string(text)
+	if !slices.ContainsFunc(blocks(t, filepath.Join(root, "docs/recipe-events.md")), func(b block) bool { return b.lang == "yaml" && b.text == recipe }) {
+		t.Errorf("the recipe of %s is not in docs/recipe-events.md", folder)
 	}
-	if shown != string(recipe) {
-		t.Error("the recipe of docs/recipe-events.md is not that of examples/icecube")
+	if err := programs.Build(root, work, []string{"CGO_ENABLED=0"}, "./cmd/shardify"); err != nil {
+		t.Fatal(err)
 	}
-	work := t.TempDir()
-	run := func(name string, args ...string) string {
+	return python, folder, recipe, work, func(name string, args ...string) string {
 		t.Helper()
 		cmd := exec.Command(name, args...)
 		cmd.Dir = work
@@ -46,16 +44,18 @@ func TestPulsesTrain(t *testing.T) {
 		}
 		return string(out)
 	}
-	if err := programs.Build(root, work, []string{"CGO_ENABLED=0"}, "./cmd/shardify"); err != nil {
-		t.Fatal(err)
-	}
+}
+
+// TestPulsesTrain runs the part about IceCube: on Parquet files where pyarrow is there to write
+// them, else on NPZ files.
+func TestPulsesTrain(t *testing.T) {
+	python, folder, recipe, work, run := example(t, "icecube")
 	form := "parquet"
 	if !has(python, "pyarrow") {
 		form = "npz"
 	}
-	example := filepath.Join(root, "examples/icecube")
-	run(python, filepath.Join(example, "make.py"), "icecube", "--events", "300", "--format", form)
-	text := strings.ReplaceAll(shown, ".parquet", "."+form)
+	run(python, filepath.Join(folder, "make.py"), "icecube", "--events", "300", "--format", form)
+	text := strings.ReplaceAll(recipe, ".parquet", "."+form)
 	if err := os.WriteFile(filepath.Join(work, "recipe.yaml"), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -68,10 +68,21 @@ func TestPulsesTrain(t *testing.T) {
 	if testing.Short() || !has(python, "torch") {
 		t.Skip("without training: it is long, or the Python module torch is not here")
 	}
-	if _, err := os.Stat(filepath.Join(root, "python/shardify/_shardify.so")); err != nil {
+	if _, err := os.Stat("../../python/shardify/_shardify.so"); err != nil {
 		t.Skip("shardify.Loader's library is not built: sh python/pylib.sh")
 	}
-	if out := run(python, filepath.Join(example, "train.py"), "icecube-shards", "3"); !strings.Contains(out, "3 steps, loss") {
+	if out := run(python, filepath.Join(folder, "train.py"), "icecube-shards", "3"); !strings.Contains(out, "3 steps, loss") {
 		t.Error(out)
+	}
+}
+
+// TestTracksAreCounted runs the part about TrackML: what was invented is in the data set.
+func TestTracksAreCounted(t *testing.T) {
+	python, folder, _, _, run := example(t, "trackml")
+	want := run(python, filepath.Join(folder, "make.py"), "trackml", "--events", "5")
+	run(python, filepath.Join(folder, "tables.py"), "trackml")
+	run("./shardify", "convert", "--recipe", filepath.Join(folder, "recipe.yaml"))
+	if have := run(python, filepath.Join(folder, "tracks.py"), "trackml-shards"); have != want {
+		t.Errorf("in the data set are %s, invented were %s", have, want)
 	}
 }
