@@ -58,7 +58,7 @@ type view struct {
 	text []byte
 	ends []int64
 	rows []int32
-	at   []int32  // see starts
+	at   []int32 // see starts
 	ids  []shardify.ID
 	list []ranked // see order
 	tmp  []ranked
