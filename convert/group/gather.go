@@ -264,14 +264,12 @@ func (c *scanner) tally(ctx context.Context, p *parts, total, rows int64) error 
 	for w := range counts {
 		counts[w] = make([]int64, len(p.list))
 	}
-	var of sync.Pool
+	of := make([][]uint64, c.jobs)
 	err := c.each(ctx, func(w, _ int, _ *shardify.Batch, v *view) error {
-		list, _ := of.Get().([]uint64)
-		list = p.of(list[:0], v)
-		for _, i := range list {
+		of[w] = p.of(of[w][:0], v)
+		for _, i := range of[w] {
 			counts[w][i]++
 		}
-		of.Put(list)
 		return nil
 	})
 	for i := range p.list {
