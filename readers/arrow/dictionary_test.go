@@ -2,9 +2,13 @@ package arrow
 
 import (
 	"context"
+	"strings"
 	"testing"
 
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -59,4 +63,27 @@ func TestMessagesOfDictionariesAreReadOnce(t *testing.T) {
 	if seen < 3 || len(f.dicts) < 3 {
 		t.Errorf("%d dictionaries of %d messages", seen, len(f.dicts))
 	}
+}
+
+// TestTextsAsBytes: what is not UTF-8 is named with its cure, which is one.
+func TestTextsAsBytes(t *testing.T) {
+	open := func(text string) (shardify.Source, error) {
+		return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(testdata("not_utf8.feather")), Options: format.Options{optText: text}})
+	}
+	src, err := open("utf8")
+	if err == nil {
+		_, err = readertest.Walk(func(context.Context) (shardify.Source, error) { return src, nil }, 1<<20, nil)
+	}
+	if err == nil || !strings.Contains(err.Error(), "--text bytes") {
+		t.Error(err)
+	}
+	if src, err = open("bytes"); err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	readertest.Each(t, src, readertest.Spans(t, src, 1<<20), func(b *shardify.Batch) {
+		if c := &b.Columns[0]; c.Media != "bin" || string(c.Data) != "a\xffA" {
+			t.Errorf("%s %q", c.Media, c.Data)
+		}
+	})
 }

@@ -25,9 +25,14 @@ var Format = format.Input{
 	Open:    open,
 }
 
-const optItems = "null-items"
+const (
+	optItems = "null-items"
+	optText  = "text"
+)
 
 var options = []format.Option{
+	{Name: optText, Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
+		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
 	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
 		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
 	rows.Option,
@@ -48,6 +53,7 @@ type source struct {
 	fs      storage.FS
 	want    *rows.Wanted
 	fill    bool
+	bytes   bool // texts are bytes
 }
 
 var errState = errors.New("the plan does not fit the file: other columns than at the survey")
@@ -57,12 +63,12 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), fill: opts[optItems] == "fill"}
+	s := &source{fs: storages.Of(a.Table), fill: opts[optItems] == "fill", bytes: opts[optText] == "bytes"}
 	if s.want, err = rows.NewWanted(a.Columns); err != nil {
 		return nil, err
 	}
 	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	s.Set, err = rows.Open(ctx, a, rows.Format{Name: "Arrow", Look: s.look, Key: "1\x00" + opts[optItems]})
+	s.Set, err = rows.Open(ctx, a, rows.Format{Name: "Arrow", Look: s.look, Key: "1\x00" + opts[optItems] + "\x00" + opts[optText]})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +93,7 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 	if err != nil {
 		return nil, err
 	}
-	found := x.choose(func(name string) bool { hit, _ := want.Match(name); return hit })
+	found := s.choose(x, want)
 	facts := &rows.Facts{Samples: x.rows, Size: f.Size(), Left: found.left, Void: found.void, Lines: x.describe()}
 	nullable, bytes, packed, err := x.sizes(ctx, found.leaves)
 	if err != nil {
@@ -105,6 +111,17 @@ func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*row
 		facts.Borders.Inside = 1 // a compressed batch is decoded whole
 	}
 	return facts, nil
+}
+
+// choose finds the fields of a file that are wanted.
+func (s *source) choose(f *file, want *rows.Wanted) fields {
+	x := f.choose(func(name string) bool { hit, _ := want.Match(name); return hit })
+	for i := range x.leaves {
+		if l := &x.leaves[i].field; s.bytes && l.Media == "txt" {
+			l.Media = "bin"
+		}
+	}
+	return x
 }
 
 // sizes looks into the heads of batches: which fields have missing values, and about how many
@@ -232,7 +249,7 @@ func (r *reader) open(ctx context.Context, in *rows.Input, b *shardify.Batch) er
 		return err
 	}
 	r.handle, r.in = h, in.Index
-	found := h.Value.choose(func(name string) bool { hit, _ := r.s.want.Match(name); return hit })
+	found := r.s.choose(h.Value, r.s.want)
 	r.leaves, r.sinks = make([]*leaf, len(b.Columns)), make([]sink, len(b.Columns))
 	for i := range b.Columns {
 		k, c := in.Field(i), &b.Columns[i]

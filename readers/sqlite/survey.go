@@ -55,7 +55,7 @@ func (x *seen) note(c sqlite.ColumnType, row int64) {
 	}
 }
 
-// noteWhole tells whether floats hold an integer, too.
+// noteWhole notes an integer that may be beyond what floats hold exactly.
 func (x *seen) noteWhole(v int64) {
 	if v > 1<<53 || v < -1<<53 {
 		x.what |= seenBig

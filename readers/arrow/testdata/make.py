@@ -138,6 +138,8 @@ def main():
     frame = frame.with_columns(pl.col("t").cast(pl.Categorical).alias("c"))
     frame.write_ipc(os.path.join(HERE, "polars.arrow"))
     expect("polars.arrow", pa.ipc.open_file(os.path.join(HERE, "polars.arrow")).read_all())
+    raw = pa.array([b"a", b"\xff\x41", None, b""], pa.binary())
+    feather.write_feather(pa.table({"s": pa.Array.from_buffers(pa.string(), 4, raw.buffers(), null_count=1)}), os.path.join(HERE, "not_utf8.feather"), compression="uncompressed")
 
 
 main()
