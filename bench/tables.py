@@ -4,8 +4,8 @@
 
 SHARDIFY names the program; numpy, pandas and pyarrow are wanted, polars is timed where it is
 installed. The contenders of a case run one after the other in each round, two jobs or threads each.
-It prints the medians of processor time, wall time and the most memory, and the times as multiples
-of shardify's; --out keeps them as a table.
+It prints the medians of processor time and wall time, also as multiples of shardify's; --out keeps
+them as a table.
 
     csv-typed     CSV with --csv types=..., pyarrow.csv and np.save, polars.read_csv and an Arrow file
     csv           the same, types from all cells
@@ -101,7 +101,7 @@ def run(command, work):
     _, status, used = os.wait4(p.pid, 0)
     if status:
         sys.exit("%s: exit code %d" % (" ".join(command), status))
-    return used.ru_utime + used.ru_stime, time.time() - start, used.ru_maxrss / 1024
+    return used.ru_utime + used.ru_stime, time.time() - start
 
 
 def main():
@@ -117,6 +117,7 @@ def main():
     if not os.path.exists(mark):
         make(a.work, a.rows)
         open(mark, "w").close()
+    load = os.getloadavg()[0]
     polars = importlib.util.find_spec("polars")
     list_ = {k: {n: c for n, c in v.items() if n != "polars" or polars} for k, v in cases(a.work).items() if not a.only or k in a.only.split(",")}
     seen = {k: {n: [] for n in v} for k, v in list_.items()}
@@ -124,22 +125,22 @@ def main():
         for k, v in list_.items():
             for n, command in v.items():
                 seen[k][n].append(run(command, a.work))
-    rows = ["| case | | processor | wall | memory | times shardify's processor, wall |", "|---|---|---|---|---|---|"]
+    rows = ["| case | | processor | wall | times shardify's processor, wall |", "|---|---|---|---|---|"]
     for k, v in seen.items():
         base = None
         for n, times in v.items():
-            cpu, wall, memory = (statistics.median(x[i] for x in times) for i in range(3))
+            cpu, wall = (statistics.median(x[i] for x in times) for i in range(2))
             base = base or (cpu, wall)
-            rows.append("| %s | %s | %.2f s | %.2f s | %.0f MiB | %.2f, %.2f |" % (k, n, cpu, wall, memory, cpu / base[0], wall / base[1]))
+            rows.append("| %s | %s | %.2f s | %.2f s | %.2f, %.2f |" % (k, n, cpu, wall, cpu / base[0], wall / base[1]))
     print("\n".join(rows))
     if a.out:
         with open(a.out, "w") as f:
-            f.write(HEAD % (a.rows, a.rounds, os.cpu_count(), "\n".join(rows)))
+            f.write(HEAD % (a.rows, a.rounds, os.cpu_count(), load, os.getloadavg()[0], "\n".join(rows)))
 
 
 HEAD = """# Tables
 
-`make bench-tables`: %d rows of 13 columns, medians of %d rounds, in which the contenders take turns, on %d cores. Processor times include starting the program and what it imports. Times depend on the machine and on what else it does; the ratios less so.
+`make bench-tables`: %d rows of 13 columns, medians of %d rounds, in which the contenders take turns, on %d cores. Processor times include starting the program and what it imports. The load of the machine was %.1f at the start and %.1f at the end: where it is more than 1, wall times are worth little, and ratios of processor times are what to go by.
 
 %s
 """
