@@ -126,7 +126,7 @@ fuzz: ## run every fuzz target for FUZZTIME each
 
 MUTATIONS ?= 1000000
 mutate: ## MUTATIONS damaged inputs through every parser
-	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTATIONS) go test -count=1 -timeout 4h -v -run 'Mutat' ./readers/... ./index/... ./verify/... ./internal/inflate/... ./internal/jpeg ./internal/png
+	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTATIONS) go test -count=1 -timeout 4h -v -run 'Mutat' ./readers/... ./index/... ./verify/... ./internal/inflate/... ./internal/filter ./internal/jpeg ./internal/png
 
 crash: build ## kill a conversion at each of its state-changing system calls (Linux, amd64)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Crash ./internal/faulttest

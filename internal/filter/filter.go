@@ -1,4 +1,4 @@
-// Package filter decodes the chunks of HDF5 data sets: it undoes the filters that
+// Package filter decodes the chunks of HDF5 data sets, and what Zarr has of the same: it undoes the filters that
 // a writer applied to them, compression above all. It knows nothing of files.
 //
 //	p, err := filter.New(specs, elemSize, chunkBytes) // refuses what it cannot decode

@@ -1,0 +1,60 @@
+package node
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/binary"
+	"hash/adler32"
+	"testing"
+)
+
+// TestBuffersAreNotUsedTwice undoes several codecs and a transposition of one chunk.
+func TestBuffersAreNotUsedTwice(t *testing.T) {
+	n, err := Parse2([]byte(`{"zarr_format":2,"shape":[40,30],"chunks":[40,30],"dtype":">u2","order":"F","fill_value":0,
+		"filters":[{"id":"delta","dtype":">u2"},{"id":"shuffle","elementsize":2},{"id":"adler32"},{"id":"zlib"},{"id":"base64"}],"compressor":{"id":"gzip"}}`), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]byte, 40*30*2)
+	stored := make([]byte, len(want))
+	last := uint16(0)
+	for j := range 30 {
+		for i := range 40 {
+			v := uint16(i*i*31 + j*j*j)
+			binary.LittleEndian.PutUint16(want[2*(i*30+j):], v)
+			binary.BigEndian.PutUint16(stored[2*(j*40+i):], v-last)
+			last = v
+		}
+	}
+	planes := make([]byte, len(stored))
+	for i := range len(stored) / 2 {
+		planes[i], planes[len(stored)/2+i] = stored[2*i], stored[2*i+1]
+	}
+	p := append(binary.LittleEndian.AppendUint32(nil, adler32.Checksum(planes)), planes...)
+	var z bytes.Buffer
+	w := zlib.NewWriter(&z)
+	w.Write(p)
+	w.Close()
+	text := base64Of(z.Bytes())
+	var g bytes.Buffer
+	gz := gzip.NewWriter(&g)
+	gz.Write(text)
+	gz.Close()
+	got := make([]byte, len(want))
+	var s Scratch
+	for range 3 {
+		clear(got)
+		if err := n.Array.Decode(got, g.Bytes(), &s); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Fatal("other values")
+		}
+	}
+}
+
+// TestMutationsOfChunks decodes damaged chunks: an error or values, nothing else.
+func TestMutationsOfChunks(t *testing.T) {
+	mutate(t) // SHARDIFY_MUTATIONS: how many
+}
