@@ -160,6 +160,7 @@ func TestRemoteShardsThatMemoryCannotHoldAreNamed(t *testing.T) {
 // the rounds are the round trips that follow each other.
 type turns struct {
 	files http.Handler
+	turn  time.Duration
 	mu    sync.Mutex
 	open  chan struct{} // closed when the round ends
 	timer *time.Timer
@@ -173,7 +174,7 @@ func (f *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if f.open == nil {
 			open := make(chan struct{})
 			f.open = open
-			f.timer = time.AfterFunc(turn, func() {
+			f.timer = time.AfterFunc(f.turn, func() {
 				f.mu.Lock()
 				defer f.mu.Unlock()
 				f.n.Add(1)
@@ -181,7 +182,7 @@ func (f *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				close(open)
 			})
 		} else {
-			f.timer.Reset(turn)
+			f.timer.Reset(f.turn)
 		}
 		open := f.open
 		f.mu.Unlock()
@@ -189,8 +190,6 @@ func (f *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.files.ServeHTTP(w, r)
 }
-
-const turn = 60 * time.Millisecond
 
 // TestTheFirstBatchTakesFewRoundTrips: one for the manifest, one that opens shards, one for what
 // is wanted of them; an index of a tar comes at the same time.
@@ -202,26 +201,36 @@ func TestTheFirstBatchTakesFewRoundTrips(t *testing.T) {
 			"global": {Batch: 50, Shuffle: Global, Workers: 2},
 			"block":  {Batch: 50, Shuffle: Block, Window: 200, Workers: 2},
 		} {
-			f := &turns{files: http.FileServer(http.Dir(dir))}
-			s := httptest.NewServer(f)
-			l := mustLoader(t, mustOpen(t, s.URL), c)
-			b, err := l.Next(t.Context())
-			f.done.Store(true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.Release()
 			allowed := most
 			if name != "order" { // from 10 shards, 8 at a time
 				allowed += 2
 			}
-			if n := f.n.Load(); n > allowed {
+			n := roundTrips(t, dir, c, 60*time.Millisecond)
+			if n > allowed { // on a busy machine a round may be taken for two
+				n = roundTrips(t, dir, c, time.Second)
+			}
+			if n > allowed {
 				t.Errorf("%s, %s: %d round trips, want %d", kind, name, n, allowed)
 			}
-			l.Close()
-			s.Close()
 		}
 	}
+}
+
+// roundTrips is how many the first batch takes; turn is how long nothing is asked for at the end of
+// each.
+func roundTrips(t *testing.T, dir string, c Config, turn time.Duration) int64 {
+	f := &turns{files: http.FileServer(http.Dir(dir)), turn: turn}
+	s := httptest.NewServer(f)
+	defer s.Close()
+	l := mustLoader(t, mustOpen(t, s.URL), c)
+	defer l.Close()
+	b, err := l.Next(t.Context())
+	f.done.Store(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Release()
+	return f.n.Load()
 }
 
 // TestShardsAreFetchedAheadInAFullMemory: what was read makes room for what comes, and what is in
