@@ -1,6 +1,7 @@
 """Makes the benchmark data under DIR, once. Real formats, seeded values.
 
 files      100,000 files of 2-12 KB in 100 folders
+layouts    the same files in folders of 100, 10,000 and 100,000
 jpegs      20,000 JPEG files of about 38 KB in 20 folders
 npz-stored, npz-deflated   400,000 events in 4 files: x f32[64,7], y i64, mask u8[64] (1864 bytes an event)
 npz-tenth  the first tenth of npz-stored in one file
@@ -22,17 +23,22 @@ import numpy as np
 
 
 
-def files(root):
+def files(root, folder=1000):
     rng = np.random.default_rng(1)
     pool = rng.integers(0, 256, 1 << 20, dtype=np.uint8).tobytes()
     sizes = rng.integers(2048, 12288, 100_000)
     starts = rng.integers(0, (1 << 20) - 12288, 100_000)
     for i in range(100_000):
-        d = f"{root}/d{i // 1000:03d}"
-        if i % 1000 == 0:
+        d = f"{root}/d{i // folder:03d}"
+        if i % folder == 0:
             os.makedirs(d, exist_ok=True)
         with open(f"{d}/{i:06d}.bin", "wb") as f:
             f.write(pool[starts[i]:starts[i] + sizes[i]])
+
+
+def layouts(root):
+    for folder in 100, 10_000, 100_000:
+        files(f"{root}/{folder}", folder)
 
 
 def jpegs(root):
@@ -258,5 +264,5 @@ def main():
         open(flag, "w").close()
 
 
-MAKE = {"files": files, "jpegs": jpegs, "npz": npz, "volumes": volumes, "big": big, "hdf5": hdf5, "hdf5-big": hdf5_big, "root": root, "root-big": root_big, "parquet": parquet}
+MAKE = {"files": files, "layouts": layouts, "jpegs": jpegs, "npz": npz, "volumes": volumes, "big": big, "hdf5": hdf5, "hdf5-big": hdf5_big, "root": root, "root-big": root_big, "parquet": parquet}
 main()

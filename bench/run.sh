@@ -10,7 +10,7 @@ if ! "$venv/bin/python" -c 'import numpy, webdataset, PIL, h5py, hdf5plugin, upr
 	python3 -m venv "$venv"
 	"$venv/bin/python" -m pip install --quiet --disable-pip-version-check numpy webdataset==1.0.2 pillow h5py hdf5plugin uproot awkward pyarrow
 fi
-"$venv/bin/python" bench/gen.py "$data" files jpegs npz volumes big hdf5 hdf5-big root root-big parquet
+"$venv/bin/python" bench/gen.py "$data" files layouts jpegs npz volumes big hdf5 hdf5-big root root-big parquet
 go build -o build/bench/opentime ./bench/opentime
 status=0
 "$venv/bin/python" bench/run.py --data "$data" --shardify bin/shardify --work build/bench/work --results bench/RESULTS.md "$@" || status=$?

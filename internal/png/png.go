@@ -254,13 +254,16 @@ func (d *Decoder) colours(dst, row []byte, n int, black bool) {
 				}
 			}
 		}
-	case d.kind == rgba || d.kind == greyAlpha:
-		step := channels[d.kind]
-		for ; len(dst) >= 3; dst, row = dst[3:], row[step:] {
-			p := [4]byte{row[0], row[0], row[0], row[step-1]}
-			if step == 4 {
-				p = [4]byte(row)
+	case d.kind == rgba:
+		for ; len(dst) >= 3 && len(row) >= 4; dst, row = dst[3:], row[4:] {
+			if dst[0], dst[1], dst[2] = row[0], row[1], row[2]; black && row[3] != 255 {
+				p := onBlack([4]byte(row))
+				copy(dst[:3], p[:])
 			}
+		}
+	case d.kind == greyAlpha:
+		for ; len(dst) >= 3; dst, row = dst[3:], row[2:] {
+			p := [4]byte{row[0], row[0], row[0], row[1]}
 			if black {
 				p = onBlack(p)
 			}

@@ -261,3 +261,39 @@ func TestKernels(t *testing.T) {
 		}
 	}
 }
+
+// FuzzDecode: what both decode looks the same as by image/png, and damage is ErrCorrupt.
+func FuzzDecode(f *testing.F) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 20 {
+		f.Add(random(rng))
+	}
+	var d Decoder
+	f.Fuzz(func(t *testing.T, src []byte) {
+		h, err := d.Open(src)
+		if err == nil && h.W*h.H > 1<<20 {
+			return
+		}
+		got := make([]byte, 3*h.W*h.H)
+		if err == nil {
+			err = d.Decode(got, Options{Black: true})
+		}
+		if err != nil {
+			if !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) {
+				t.Fatal(err)
+			}
+			return
+		}
+		m, err := stdpng.Decode(bytes.NewReader(src))
+		if err != nil {
+			return // it refuses bytes behind the pixels
+		}
+		onto := image.NewRGBA(m.Bounds())
+		draw.Draw(onto, m.Bounds(), m, image.Point{}, draw.Src)
+		for i := range got {
+			if want := onto.Pix[i/3*4+i%3]; got[i] != want {
+				t.Fatalf("byte %d is %d, want %d", i, got[i], want)
+			}
+		}
+	})
+}
