@@ -277,11 +277,7 @@ func decoded(ctx context.Context, src shardify.Source) (n int64, err error) {
 // whole reads all samples of a source into one column for each field, of most bytes in all.
 func whole(ctx context.Context, src shardify.Source, most int64) (all []shardify.Column, rows int, err error) {
 	for _, f := range src.Schema() {
-		c := shardify.Column{Field: f}
-		for range f.Levels {
-			c.Offsets = append(c.Offsets, []int64{0})
-		}
-		all = append(all, c)
+		all = append(all, f.Empty())
 	}
 	var r shardify.Reader
 	run := uint32(0)
@@ -314,7 +310,9 @@ func whole(ctx context.Context, src shardify.Source, most int64) (all []shardify
 		}
 		b, err := r.Read(ctx, sp, mem)
 		if err == nil {
-			appendAll(all, b, rows)
+			for i := range all {
+				all[i].Append(&b.Columns[i], rows, b.Samples)
+			}
 			rows += b.Samples
 		}
 		mem.Release()
@@ -323,33 +321,4 @@ func whole(ctx context.Context, src shardify.Source, most int64) (all []shardify
 		}
 	}
 	return all, rows, nil
-}
-
-// appendAll adds a batch to columns of so many rows.
-func appendAll(all []shardify.Column, b *shardify.Batch, rows int) {
-	mark := func(dst []byte, n int) []byte {
-		for range n {
-			dst = append(dst, 1)
-		}
-		return dst
-	}
-	for i := range all {
-		to, from := &all[i], &b.Columns[i]
-		if from.Valid != nil && to.Valid == nil {
-			to.Valid = mark(nil, rows)
-		}
-		switch {
-		case from.Valid != nil:
-			to.Valid = append(to.Valid, from.Valid...)
-		case to.Valid != nil:
-			to.Valid = mark(to.Valid, b.Samples)
-		}
-		to.Data = append(to.Data, from.Data...)
-		for l, o := range from.Offsets {
-			base := to.Offsets[l][len(to.Offsets[l])-1]
-			for _, n := range o[1:] {
-				to.Offsets[l] = append(to.Offsets[l], base+n)
-			}
-		}
-	}
 }

@@ -617,11 +617,7 @@ func (r *reader) collected(ctx context.Context, sp shardify.Span, mem *shardify.
 func nothing(schema []shardify.Field) *shardify.Batch {
 	b := &shardify.Batch{IDs: []shardify.ID{}}
 	for _, f := range schema {
-		c := shardify.Column{Field: f}
-		for range f.Levels {
-			c.Offsets = append(c.Offsets, []int64{0})
-		}
-		b.Columns = append(b.Columns, c)
+		b.Columns = append(b.Columns, f.Empty())
 	}
 	return b
 }

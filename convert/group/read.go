@@ -202,20 +202,10 @@ func concat(list []*shardify.Batch, mem *shardify.Arena) (*shardify.Batch, error
 			o[0] = 0
 			c.Offsets = append(c.Offsets, o)
 		}
+		have := 0
 		for _, b := range list {
-			x := &b.Columns[i]
-			c.Data = append(c.Data, x.Data...)
-			if valid && x.Valid != nil {
-				c.Valid = append(c.Valid, x.Valid...)
-			} else if valid {
-				c.Valid = append(c.Valid, bytes.Repeat([]byte{1}, b.Samples)...)
-			}
-			for l, o := range x.Offsets {
-				base := c.Offsets[l][len(c.Offsets[l])-1]
-				for _, n := range o[1:] {
-					c.Offsets[l] = append(c.Offsets[l], base+n)
-				}
-			}
+			c.Append(&b.Columns[i], have, b.Samples)
+			have += b.Samples
 		}
 		out.Columns = append(out.Columns, c)
 	}

@@ -83,7 +83,10 @@ func (r *keyedReader) gather(ctx context.Context, mem *shardify.Arena, cols []*s
 	if missing {
 		sorted = sorted[1:]
 	}
-	all := emptyBatch(cols)
+	all := &shardify.Batch{}
+	for _, c := range cols {
+		all.Columns = append(all.Columns, c.Empty())
+	}
 	most := max(min(friendSpan, friendBytes/r.each), 1)
 	gap := min(friendGap, most/16+1)
 	for i := 0; i < len(sorted); {
@@ -125,8 +128,7 @@ func (r *keyedReader) gather(ctx context.Context, mem *shardify.Arena, cols []*s
 func (r *keyedReader) piece(ctx context.Context, rows []int64, all *shardify.Batch) error {
 	mem := r.pool.Overdraft()
 	defer mem.Release()
-	b := emptyBatch(nil)
-	b.Columns = make([]shardify.Column, len(all.Columns))
+	b := &shardify.Batch{Columns: make([]shardify.Column, len(all.Columns))}
 	cols := make([]*shardify.Column, len(all.Columns))
 	for i := range cols {
 		b.Columns[i].Field = all.Columns[i].Field
@@ -146,7 +148,7 @@ func (r *keyedReader) piece(ctx context.Context, rows []int64, all *shardify.Bat
 		return err
 	}
 	for i := range all.Columns {
-		appendColumn(&all.Columns[i], &some.Columns[i], all.Samples, some.Samples)
+		all.Columns[i].Append(&some.Columns[i], all.Samples, some.Samples)
 	}
 	all.Samples += some.Samples
 	return nil
@@ -165,40 +167,6 @@ func (r *keyedReader) markMissing(c *shardify.Column, mem *shardify.Arena) {
 			c.Valid[i] = 0
 		}
 	}
-}
-
-func emptyBatch(cols []*shardify.Column) *shardify.Batch {
-	b := &shardify.Batch{}
-	for _, c := range cols {
-		n := shardify.Column{Field: c.Field}
-		for range c.Levels {
-			n.Offsets = append(n.Offsets, []int64{0})
-		}
-		b.Columns = append(b.Columns, n)
-	}
-	return b
-}
-
-// appendColumn appends the n samples of src to the have samples of dst.
-func appendColumn(dst, src *shardify.Column, have, n int) {
-	if src.Valid != nil && dst.Valid == nil {
-		dst.Valid = slices.Repeat([]byte{1}, have)
-	}
-	switch {
-	case src.Valid != nil:
-		dst.Valid = append(dst.Valid, src.Valid...)
-	case dst.Valid != nil:
-		dst.Valid = append(dst.Valid, slices.Repeat([]byte{1}, n)...)
-	}
-	for l := range dst.Offsets {
-		o := dst.Offsets[l]
-		base := o[len(o)-1]
-		for _, end := range src.Offsets[l][1:] {
-			o = append(o, base+end)
-		}
-		dst.Offsets[l] = o
-	}
-	dst.Data = append(dst.Data, src.Data...)
 }
 
 // appendNothing appends a sample of zeros and empty lists.
