@@ -121,7 +121,7 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 // bringTogether has the source bring together what the units still have to do.
 func (j *Job) bringTogether(ctx context.Context, units []int) error {
 	c, ok := j.Source.(format.Collector)
-	if !ok {
+	if !ok || c.CollectBytes() == 0 {
 		return nil
 	}
 	var spans []shardify.Span
