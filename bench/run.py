@@ -205,8 +205,7 @@ def report(b, machine):
     lines = ["# Results", "",
              machine + " Made by `make bench`; the data are described in bench/gen.py, the peers in bench/peers.py.", "",
              "Wall ratio: median of interleaved pairs [lowest-highest], warm page cache, `--sync none` against the peer as it is; CPU ratio: user + system seconds; durable: `--sync shard` against the peer "
-             "followed by `sync`. A target is met by the wall or by the CPU ratio. Index and checksums are included in our figures.", "",
-             "Small files cost 1.1 to 1.4 times less processor time than tar in every layout (folders of 100 to 100,000 files), nearly all of it in the kernel; the wall ratio shows how much of the second core is free: 1.6 to 2.4 on quiet machines of one kind.", "", *table([r for r in b.rows if "rss" not in r])]
+             "followed by `sync`. A target is met by the wall or by the CPU ratio. Index and checksums are included in our figures.", "", *table([r for r in b.rows if "rss" not in r])]
     mem = [r for r in b.rows if "rss" in r]
     if mem:
         lines += ["", "| memory | peak | bound | met | seconds |", "|---|---|---|---|---|"]
