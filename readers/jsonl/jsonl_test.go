@@ -281,6 +281,16 @@ func TestMissingItems(t *testing.T) {
 	}
 }
 
+// TestANumberThatNoTypeHasAmongOthers is no value of a list, a text or an object, either.
+func TestANumberThatNoTypeHasAmongOthers(t *testing.T) {
+	for _, other := range []string{"[1]", `"x"`, `{"b":1}`, "true"} {
+		_, err := openFiles("fail", nil, put(t, "a.jsonl", `{"a":`+other+"}\n"+`{"a":123456789012345678901}`+"\n"))
+		if !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "line 2: a is a number beyond 64 bits") {
+			t.Errorf("%s: %v", other, err)
+		}
+	}
+}
+
 // TestFilesAreOneTable: the schema is the union of all.
 func TestFilesAreOneTable(t *testing.T) {
 	a := put(t, "a.jsonl", `{"x":1,"l":[]}`+"\n")

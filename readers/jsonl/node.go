@@ -137,7 +137,7 @@ type gather struct {
 func (g *gather) walk(n *node, path []string, maybe bool, counter string, items int64) {
 	var have []class
 	for c := range classes {
-		if n.lines[c] > 0 && c != huge {
+		if n.lines[c] > 0 && (c != huge || n.lines[number] == 0) {
 			have = append(have, c)
 		}
 	}
