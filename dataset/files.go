@@ -67,7 +67,7 @@ func OpenFile(ctx context.Context, in storage.FS, name string, size int64) (stor
 
 // Again has a file of another machine fetched again after damage was found in it, and reports
 // whether it is to be read once more.
-func Again(f storage.File, err error) bool {
+func Again(f storage.Blob, err error) bool {
 	return errors.Is(err, shardify.ErrCorrupt) && storage.Forget(f, storage.Range{Len: f.Size()})
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -98,29 +97,28 @@ func Folder(input string) string {
 // maxManifest bounds the text of a manifest: a million shards take 300 MiB.
 const maxManifest = 1 << 30
 
-// ReadManifest reads the text of a manifest.
+// ReadManifest reads the text of a manifest, again from another machine if it arrived damaged.
 func ReadManifest(ctx context.Context, in storage.FS, name string) ([]byte, error) {
-	return storage.ReadOwn(ctx, in, name, maxManifest)
+	f, err := storage.OpenOwn(ctx, in, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	_, kept := storage.As[storage.Forgetter](f)
+	for n := 0; ; n++ {
+		b, err := storage.ReadWhole(f, name, maxManifest)
+		if err != nil || !kept || n == Refetches {
+			return b, err
+		}
+		if _, err := index.DecodeManifest(b); !Again(f, err) {
+			return b, nil
+		}
+	}
 }
 
 func readManifest(ctx context.Context, in storage.FS, name string) (*index.Manifest, error) {
 	b, err := ReadManifest(ctx, in, name)
 	if err != nil {
-		return nil, err
-	}
-	m, err := index.DecodeManifest(b)
-	if !errors.Is(err, shardify.ErrCorrupt) {
-		return m, err
-	}
-	f, e := storage.OpenOwn(ctx, in, name)
-	if e != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if !Again(f, err) {
-		return nil, err
-	}
-	if b, err = ReadManifest(ctx, in, name); err != nil {
 		return nil, err
 	}
 	return index.DecodeManifest(b)

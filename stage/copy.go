@@ -82,7 +82,7 @@ func (c *copier) left(f *file) string { return filepath.Join(c.staging, filepath
 func (c *copier) fill(ctx context.Context, f *file, buf []byte) (p storage.Pending, reused int64, err error) {
 	left := c.left(f)
 	if _, err := os.Lstat(left); err == nil {
-		n, err := c.pass(ctx, left, f, nil, buf)
+		n, _, err := c.pass(ctx, left, f, nil, buf)
 		if err == nil {
 			return nil, n, nil
 		}
@@ -94,47 +94,57 @@ func (c *copier) fill(ctx context.Context, f *file, buf []byte) (p storage.Pendi
 			return nil, 0, err
 		}
 	}
-	if p, err = c.store.Create(f.name); err != nil {
-		return nil, 0, err
+	for k := 0; ; k++ {
+		if p, err = c.store.Create(f.name); err != nil {
+			return nil, 0, err
+		}
+		n, again, err := c.pass(ctx, c.path(f.name), f, p, buf)
+		if err == nil {
+			return p, 0, nil
+		}
+		if err = errors.Join(err, p.Abort()); !again || k == dataset.Refetches {
+			return nil, 0, err
+		}
+		c.o.Progress.Bytes.Add(-n)
 	}
-	if _, err := c.pass(ctx, c.path(f.name), f, p, buf); err != nil {
-		return nil, 0, errors.Join(err, p.Abort())
-	}
-	return p, 0, nil
 }
 
 // pass reads a file once, checks it, and writes it to w unless that is nil. It
-// returns how many bytes it read.
-func (c *copier) pass(ctx context.Context, path string, f *file, w io.Writer, buf []byte) (n int64, err error) {
-	n, err = c.stream(ctx, path, f, w, buf)
+// returns how many bytes it read. again: it arrived damaged from another machine, and is
+// fetched again by the next pass.
+func (c *copier) pass(ctx context.Context, path string, f *file, w io.Writer, buf []byte) (n int64, again bool, err error) {
+	n, again, err = c.stream(ctx, path, f, w, buf)
 	if err == nil || ctx.Err() != nil {
-		return n, err
+		return n, false, err
 	}
 	var p *fs.PathError
 	if errors.As(err, &p) { // names its file by itself
-		return n, err
+		return n, false, err
 	}
-	return n, shardify.Annotate(err, "stage", path, "")
+	return n, again, shardify.Annotate(err, "stage", path, "")
 }
 
-func (c *copier) stream(ctx context.Context, path string, f *file, w io.Writer, buf []byte) (at int64, err error) {
+func (c *copier) stream(ctx context.Context, path string, f *file, w io.Writer, buf []byte) (at int64, again bool, err error) {
 	files := storage.NewBound(storages.Files)
 	files.Until(ctx)
 	r, err := dataset.OpenFile(ctx, files, path, f.bytes)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	defer r.Close()
+	defer func() {
+		again = dataset.Again(r, err)
+		r.Close()
+	}()
 	if o := storage.OSFile(r); o != nil {
 		sequential(o)
 	}
 	check, err := f.checker(r, c.o.Verify)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	for at < f.bytes {
 		if ctx.Err() != nil {
-			return at, context.Cause(ctx)
+			return at, false, context.Cause(ctx)
 		}
 		b := buf[:min(int64(len(buf)), f.bytes-at)]
 		n, err := r.ReadAt(b, at)
@@ -142,18 +152,18 @@ func (c *copier) stream(ctx context.Context, path string, f *file, w io.Writer, 
 			if err == io.EOF {
 				err = shardify.Corrupt(at+int64(n), "the file ends here, it had %d bytes", f.bytes)
 			}
-			return at, err
+			return at, false, err
 		}
 		if _, err := check.Write(b); err != nil {
-			return at, err
+			return at, false, err
 		}
 		if w != nil {
 			if _, err := w.Write(b); err != nil {
-				return at, err
+				return at, false, err
 			}
 		}
 		at += int64(n)
 		c.o.Progress.Bytes.Add(int64(n))
 	}
-	return at, check.End()
+	return at, false, check.End()
 }

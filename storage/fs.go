@@ -176,6 +176,11 @@ func ReadOwn(ctx context.Context, f FS, name string, most int64) ([]byte, error)
 		return nil, err
 	}
 	defer in.Close()
+	return ReadWhole(in, name, most)
+}
+
+// ReadWhole reads an open file of at most so many bytes.
+func ReadWhole(in File, name string, most int64) ([]byte, error) {
 	if in.Size() > most {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has %d bytes, at most %d are read", in.Size(), most)}
 	}

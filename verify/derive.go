@@ -60,7 +60,7 @@ func (d *derived) rebuild(ctx context.Context, f *otherFile) (ok bool) {
 		return true // and no more is known
 	}
 	defer b.Close()
-	content, err := d.s.sink.Rebuild(f.Name, e.Shard, &watched{ctx, b, &d.s.o.Progress.Bytes}, b.Size())
+	content, err := d.s.sink.Rebuild(f.Name, e.Shard, &watched{ctx: ctx, r: b, read: &d.s.o.Progress.Bytes}, b.Size())
 	if err == nil && content != nil {
 		d.over.mem.Set(f.Name, content)
 	}

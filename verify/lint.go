@@ -185,7 +185,7 @@ func (l *lint) check(ctx context.Context, name string, f io.ReaderAt, size int64
 	buf := bufferPool.Get().(*buffers)
 	defer bufferPool.Put(buf)
 	c := format.ShardCheck{
-		Shard: shardify.Shard{Name: filepath.Base(name), Samples: -1, Bytes: size}, File: &watched{ctx, f, &l.o.Progress.Bytes}, Size: size,
+		Shard: shardify.Shard{Name: filepath.Base(name), Samples: -1, Bytes: size}, File: &watched{ctx: ctx, r: f, read: &l.o.Progress.Bytes}, Size: size,
 		Store: local.NewDir(filepath.Dir(name), local.SyncNone), Buf: buf.format,
 		Report: func(p problem.Problem) { p.File = name; l.c.add(p) },
 	}

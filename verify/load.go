@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
@@ -176,11 +177,17 @@ func (s *set) written() ([]byte, error) {
 	if s.signed != nil {
 		return s.signed, nil
 	}
-	return s.text(index.ManifestName)
+	return s.text(index.ManifestName, decodes)
 }
 
-// text reads a small file whole.
-func (s *set) text(name string) ([]byte, error) {
+// decodes reports what is wrong with the text of a manifest.
+func decodes(b []byte) error {
+	_, err := index.DecodeManifest(b)
+	return err
+}
+
+// text reads a small file whole, again from another machine if it arrived damaged.
+func (s *set) text(name string, check func([]byte) error) ([]byte, error) {
 	b, err := s.store.Open(name)
 	if err != nil {
 		return nil, err
@@ -190,12 +197,17 @@ func (s *set) text(name string) ([]byte, error) {
 		return nil, shardify.Corrupt(-1, "%d bytes; at most %d are believed", b.Size(), maxText)
 	}
 	buf := make([]byte, b.Size())
-	n, err := b.ReadAt(buf, 0)
-	if n == len(buf) {
-		return buf, nil
+	_, kept := storage.As[storage.Forgetter](b)
+	for k := 0; ; k++ {
+		n, err := b.ReadAt(buf, 0)
+		switch {
+		case n == len(buf) && kept && check != nil && k < dataset.Refetches && dataset.Again(b, check(buf)):
+		case n == len(buf):
+			return buf, nil
+		case err == nil || err == io.EOF:
+			return nil, shardify.Corrupt(int64(n), "ends here, %d bytes before its size", len(buf)-n)
+		default:
+			return nil, err
+		}
 	}
-	if err == nil || err == io.EOF {
-		return nil, shardify.Corrupt(int64(n), "ends here, %d bytes before its size", len(buf)-n)
-	}
-	return nil, err
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/verify/problem"
@@ -39,6 +41,9 @@ func (s *set) checkFile(f *otherFile) {
 		return
 	}
 	digest, err := digestOf(b)
+	for k := 0; err == nil && digest != f.Digest && k < dataset.Refetches && dataset.Again(b, shardify.ErrCorrupt); k++ {
+		digest, err = digestOf(b)
+	}
 	switch {
 	case err != nil:
 		s.addError(problem.LevelIndex, f.Name, err)
@@ -121,7 +126,7 @@ func (s *set) explainFile(f *otherFile, want []byte) []byte {
 	}
 	p := digestProblem(problem.LevelIndex, f.Name, f.from, f.Digest, f.digest)
 	p.Fix = fixRepair
-	have, err := s.text(f.Name)
+	have, err := s.text(f.Name, nil)
 	switch {
 	case err != nil || int64(len(have)) != f.Bytes:
 	case want != nil:

@@ -26,6 +26,7 @@ type watched struct {
 	ctx  context.Context
 	r    io.ReaderAt
 	read *atomic.Int64
+	own  atomic.Int64 // of read, by this one
 }
 
 func (w *watched) ReadAt(b []byte, at int64) (int, error) {
@@ -34,6 +35,7 @@ func (w *watched) ReadAt(b []byte, at int64) (int, error) {
 	}
 	n, err := w.r.ReadAt(b, at)
 	w.read.Add(int64(n))
+	w.own.Add(int64(n))
 	return n, err
 }
 

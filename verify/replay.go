@@ -108,7 +108,7 @@ func (c *comparison) roomFor(p *plan.Plan, dir string) error {
 
 // list notes the shards of a manifest, and of the splits that it names.
 func (r *replay) list(s storage.Store, prefix string) error {
-	b, err := (&set{store: s}).text(prefix + index.ManifestName)
+	b, err := (&set{store: s}).text(prefix+index.ManifestName, decodes)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/minisign"
@@ -238,7 +239,7 @@ func (s *set) shard(ctx context.Context, e *expected, r *result) {
 	if !e.vouched {
 		e.Bytes = size
 	}
-	s.content(ctx, b, size, e, r)
+	s.arrived(ctx, b, size, e, r)
 	s.c.count(func(n *Counts) {
 		n.Samples += max(r.samples, 0)
 		n.Parts += r.parts
@@ -250,20 +251,55 @@ func (s *set) shard(ctx context.Context, e *expected, r *result) {
 	})
 }
 
-// content has the format check what is in a shard, and digests what that reads on its way.
-func (s *set) content(ctx context.Context, b io.ReaderAt, size int64, e *expected, r *result) {
+// arrived checks what is in a shard. What may have been damaged on its way from another machine
+// is fetched again before anything is reported.
+func (s *set) arrived(ctx context.Context, b storage.Blob, size int64, e *expected, r *result) {
 	if s.verifier.Shard == nil {
 		return
 	}
+	_, kept := storage.As[storage.Forgetter](b)
+	for k := 0; ; k++ {
+		var found []problem.Problem
+		report, last := s.add, !kept || k == dataset.Refetches
+		if !last {
+			report = func(p problem.Problem) { found = append(found, p) }
+		}
+		x, w := *r, &watched{ctx: ctx, r: b, read: &s.o.Progress.Bytes}
+		s.content(ctx, w, size, e, &x, report, last)
+		damaged := len(found) > 0 || e.vouched && x.digest != "" && x.digest != e.Digest
+		if !last && damaged && ctx.Err() == nil && dataset.Again(b, shardify.ErrCorrupt) {
+			s.o.Progress.Bytes.Add(-w.own.Load())
+			for _, f := range e.Files { // the check reads them, too
+				if b, err := s.store.Open(f.Name); err == nil {
+					dataset.Again(b, shardify.ErrCorrupt)
+					b.Close()
+				}
+			}
+			continue
+		}
+		for _, p := range found {
+			s.add(p)
+		}
+		*r = x
+		return
+	}
+}
+
+// content has the format check what is in a shard, and digests what that reads on its way.
+// flips: it looks for flipped bits.
+func (s *set) content(ctx context.Context, file io.ReaderAt, size int64, e *expected, r *result, add func(problem.Problem), flips bool) {
 	buf := bufferPool.Get().(*buffers)
 	defer bufferPool.Put(buf)
-	begun := s.total(e.Name)
-	c := format.ShardCheck{
-		Shard: e.Shard, From: e.from, Schema: s.from, File: &watched{ctx, b, &s.o.Progress.Bytes}, Size: size, Store: s.store,
-		Buf: buf.format, Full: r.read, Samples: -1,
-		Report: func(p problem.Problem) { s.found(e, p) },
+	problems := 0
+	report := func(p problem.Problem) {
+		problems++
+		add(p)
 	}
-	file := c.File
+	c := format.ShardCheck{
+		Shard: e.Shard, From: e.from, Schema: s.from, File: file, Size: size, Store: s.store,
+		Buf: buf.format, Full: r.read, Samples: -1,
+		Report: func(p problem.Problem) { report(e.placed(p)) },
+	}
 	d := &digesting{r: file, size: size, buf: buf.digest, digest: new(index.PieceDigest)}
 	digest := func() (err error) {
 		if r.digest == "" {
@@ -274,7 +310,7 @@ func (s *set) content(ctx context.Context, b io.ReaderAt, size int64, e *expecte
 	c.Intact = func() bool { return digest() == nil && r.digest == e.Digest }
 	switch {
 	case s.verifier.Head > 0:
-		if head := s.head(c.File, e, r); head != nil { // as it was before a bit flipped
+		if head := s.head(c.File, e, r, report, flips); head != nil { // as it was before a bit flipped
 			c.File = &overlaid{head, c.File}
 		}
 	case r.read:
@@ -282,41 +318,41 @@ func (s *set) content(ctx context.Context, b io.ReaderAt, size int64, e *expecte
 	}
 	s.verifier.Shard(&c)
 	r.samples, r.parts = c.Samples, c.Parts
-	r.sound = s.total(e.Name) == begun
+	r.sound = problems == 0
 	if s.verifier.Head > 0 || !r.read {
 		return
 	}
 	if err := digest(); err != nil {
-		s.addError(problem.LevelChecksum, e.Name, err)
-	} else if e.vouched && r.digest != e.Digest && size == e.Bytes {
+		report(problem.Of(problem.LevelChecksum, e.Name, err))
+	} else if flips && e.vouched && r.digest != e.Digest && size == e.Bytes {
 		s.fileFlip(file, size, e, r)
 	}
 }
 
-// found takes a problem of the format's check.
-func (s *set) found(e *expected, p problem.Problem) {
+// placed is a problem of the format's check, with its place in the set.
+func (e *expected) placed(p problem.Problem) problem.Problem {
 	if p.File == "" {
 		p.File = e.Name
 	}
 	p.Sample = e.sample(p.Sample)
-	s.add(p)
+	return p
 }
 
 // head digests the beginning of a shard that its digest covers, and returns it if a flipped
 // bit could be mended.
-func (s *set) head(r io.ReaderAt, e *expected, out *result) (mended []byte) {
+func (s *set) head(r io.ReaderAt, e *expected, out *result, report func(problem.Problem), flips bool) (mended []byte) {
 	if !e.vouched {
 		return nil
 	}
 	head := make([]byte, s.verifier.Head)
 	n, err := r.ReadAt(head, 0)
 	if n < len(head) && err != nil && err != io.EOF {
-		s.addError(problem.LevelStructure, e.Name, &shardify.Error{Op: "read", Sample: -1, Offset: int64(n), Err: err})
+		report(problem.Of(problem.LevelStructure, e.Name, &shardify.Error{Op: "read", Sample: -1, Offset: int64(n), Err: err}))
 		return nil
 	}
 	head = head[:n]
 	out.digest, out.object = index.DigestOf(head), "header"
-	if out.digest == e.Digest || int64(n) < s.verifier.Head {
+	if out.digest == e.Digest || int64(n) < s.verifier.Head || !flips {
 		return nil
 	}
 	at, mask, ok := flipDigest(head, &s.c.flips, e.Digest)
@@ -340,13 +376,6 @@ func (s *set) fileFlip(r io.ReaderAt, size int64, e *expected, out *result) {
 	if at, mask, ok := flipDigest(b, &s.c.flips, e.Digest); ok {
 		out.offset, out.what = int64(at), flipText(b[at], mask)
 	}
-}
-
-// total is how many problems of a file there are so far.
-func (s *set) total(name string) int {
-	s.c.mu.Lock()
-	defer s.c.mu.Unlock()
-	return s.c.perFile[s.prefix+name]
 }
 
 func (s *set) openError(err error, name, from string, size int64, fix string) {

@@ -15,11 +15,11 @@ func (s *set) signature() error {
 	if err != nil {
 		return shardify.Usage("--public-key: %v", err)
 	}
-	if s.signed, err = s.text(index.ManifestName); err != nil {
+	if s.signed, err = s.text(index.ManifestName, decodes); err != nil {
 		return err
 	}
 	const name = index.ManifestName + minisign.Suffix
-	signature, err := s.text(name)
+	signature, err := s.text(name, nil)
 	if err != nil {
 		return shardify.Hint(fmt.Errorf("the manifest is not signed: %w", err), "who made the set can sign it: minisign -Sm "+index.ManifestName)
 	}

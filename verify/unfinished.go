@@ -199,7 +199,7 @@ func (s *set) receipts() (map[int]*plan.Receipt, error) {
 
 // receipt reads one receipt and checks what its text alone can tell.
 func (s *set) receipt(name string) (*plan.Receipt, error) {
-	b, err := s.top().text(name)
+	b, err := s.top().text(name, nil)
 	if err != nil {
 		return nil, err
 	}

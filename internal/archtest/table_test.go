@@ -147,7 +147,7 @@ var table = []row{
 	{"internal/sets", "application", "convert/flow dataset format index internal/stall plan readers shardify storage storage/local verify writers"},
 	{"internal/trainer", "application", "gpuload internal/page internal/printable shardify"},
 	{"pipeline", "application", "convert convert/flow convert/group dataset format index internal/cluster internal/exif internal/host internal/inspect internal/printable internal/sets internal/stall internal/stats internal/suggest internal/value plan readers shardify stage storage storage/local storage/storages transform transform/expr verify writers"},
-	{"verify", "application", "convert convert/flow convert/group format index index/tar internal/host internal/minisign internal/printable plan readers shardify storage storage/local storage/memory storage/storages verify/problem writers"},
+	{"verify", "application", "convert convert/flow convert/group dataset format index index/tar internal/host internal/minisign internal/printable plan readers shardify storage storage/local storage/memory storage/storages verify/problem writers"},
 	{"bench/delay", "tests", "internal/netfault"},
 	{"bench/licences", "commands", ""},
 	{"bench/opentime", "commands", "format plan readers shardify"},
