@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/storages"
 )
 
@@ -31,6 +32,9 @@ func (w *worker) follow(ctx context.Context, input uint32) error {
 	w.input, w.reads = input, true
 	if path, ok := w.file(); ok {
 		fs := storages.Of(w.j.Plan.Table)
+		if _, known := storage.Opened(fs, path); known {
+			return nil // the reader opens it anew, and unchanged compares that
+		}
 		if st, err := fs.Stat(ctx, path); err == nil && w.j.Plan.Table.Replaced(int(input), st.Stamp, fs) {
 			return w.replaced(path) // by the plan of this process, or another worker
 		}

@@ -34,7 +34,7 @@ func InspectRequest(ctx context.Context, s Settings, inputs []string, sample boo
 	for i := range inputs {
 		inputs[i] = storages.Plain(inputs[i])
 	}
-	src, why, err := ChooseInput(ctx, s.From, inputs)
+	src, why, err := ChooseInput(ctx, nil, s.From, inputs)
 	if err != nil {
 		return r, err
 	}

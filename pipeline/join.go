@@ -129,7 +129,7 @@ func (t *sideTable) most() int64 { return poolLimit(t.memory) / tableShare }
 
 // open opens the table with its keys, and the columns to take; nil is all.
 func (t *sideTable) open(ctx context.Context, keys, take []string) (*readers.Opened, format.Input, error) {
-	in, _, err := ChooseInput(ctx, "", []string{t.path})
+	in, _, err := ChooseInput(ctx, nil, "", []string{t.path})
 	if err != nil {
 		return nil, in, err
 	}

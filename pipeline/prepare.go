@@ -188,9 +188,11 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src format.Input, o *
 		p.listing = f
 		list, names = f, first
 	}
+	in := storage.NewBound(storages.Files)
+	in.Until(ctx)
 	if s.From == "" && len(s.Inputs) == 0 && s.FilesFrom != "" {
 		src, p.FromWhy = readers.ChooseListed(names)
-	} else if src, p.FromWhy, err = ChooseInput(ctx, s.From, s.Inputs); err != nil {
+	} else if src, p.FromWhy, err = ChooseInput(ctx, in, s.From, s.Inputs); err != nil {
 		return src, nil, err
 	}
 	sinks := writers.Formats
@@ -209,7 +211,7 @@ func (s *Settings) open(ctx context.Context, p *Prepared) (src format.Input, o *
 		return src, nil, err
 	}
 	o, err = s.openFields(ctx, p, src, readers.Request{
-		Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(), Splits: s.split != nil && s.split.Objects,
+		FS: in, Inputs: s.Inputs, FilesFrom: list, Options: options, Jobs: p.Jobs, Asked: s.From != "", Parts: s.inParts(), Splits: s.split != nil && s.split.Objects,
 		SkipDamaged: s.OnError == plan.OnErrorSkip, Follow: s.FollowSymlinks,
 	})
 	return src, o, err
@@ -241,12 +243,13 @@ func (s *Settings) list() (io.ReadCloser, []string, error) {
 	}{r, f}, names, nil
 }
 
-// ChooseInput finds the format of inputs, unless it is asked for.
-func ChooseInput(ctx context.Context, asked string, inputs []string) (format.Input, string, error) {
+// ChooseInput finds the format of inputs, unless it is asked for. They are in from; nil means
+// where their names say.
+func ChooseInput(ctx context.Context, from storage.FS, asked string, inputs []string) (format.Input, string, error) {
 	if _, ok := readers.Lookup(asked); asked != "" && !ok {
 		return format.Input{}, "", unknownFormat("--from", asked, readers.Names())
 	}
-	f, why, err := readers.Choose(ctx, nil, asked, inputs)
+	f, why, err := readers.Choose(ctx, from, asked, inputs)
 	switch {
 	case errors.Is(err, readers.ErrSeveral):
 		err = shardify.Hint(shardify.Usage("%v", err), "convert each format on its own; shardify merge-sets A B -o C joins sets of equal fields")

@@ -121,6 +121,13 @@ type place struct {
 
 func (at place) detect(in string) (format.Input, string, error) {
 	in, _ = at.splitObject(in)
+	if _, own := storage.Path(at.fs, in); !own && !strings.ContainsAny(in, "*?[") {
+		if _, named := container(path.Base(in)); named { // most likely a file: to ask first would be a request more
+			if f, why, err := at.detectFile(in); err == nil {
+				return f, why, nil
+			}
+		}
+	}
 	st, err := at.fs.Stat(at.ctx, in)
 	switch {
 	case err != nil && strings.ContainsAny(in, "*?["):
@@ -143,6 +150,12 @@ func (at place) detect(in string) (format.Input, string, error) {
 	return at.detectFile(in)
 }
 
+// headBytes and tailBytes are the ends of a file, which whoever reads it is likely to want.
+const (
+	headBytes = 4 << 10
+	tailBytes = 16 << 10
+)
+
 // detectFile asks each format about the first bytes and the name.
 func (at place) detectFile(name string) (f format.Input, why string, err error) {
 	file, err := at.fs.Open(at.ctx, name)
@@ -151,6 +164,7 @@ func (at place) detectFile(name string) (f format.Input, why string, err error) 
 	}
 	defer file.Close()
 	head := make([]byte, 512)
+	storage.Announce(file, slices.Values([]storage.Range{{Len: headBytes}, {Off: file.Size() - tailBytes, Len: tailBytes}}))
 	n, err := file.ReadAt(head, 0)
 	if err != nil && err != io.EOF {
 		return f, "", err

@@ -53,7 +53,10 @@ type Opened struct {
 // Open lists the inputs and opens them. Where a storage answers late, ctx also ends reads
 // that the source makes, until a Job has them end with its own.
 func Open(ctx context.Context, f format.Input, r Request) (*Opened, error) {
-	bound := storage.NewBound(r.fs())
+	bound, ok := r.fs().(*storage.Bound)
+	if !ok {
+		bound = storage.NewBound(r.fs())
+	}
 	bound.Until(ctx)
 	r.FS = bound
 	if err := splitObjects(ctx, &f, &r); err != nil {

@@ -69,7 +69,13 @@ func (w *walker) classify(ctx context.Context, text string) argument {
 		a.err = errors.New("empty name")
 		return a
 	}
-	st, err := w.fs().Stat(ctx, text)
+	var st storage.Info
+	var err error
+	if s, ok := storage.Opened(w.fs(), text); ok { // to find its format
+		st = storage.Info{Type: storage.Regular, Stamp: s}
+	} else {
+		st, err = w.fs().Stat(ctx, text)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		a.err = w.missing(text)

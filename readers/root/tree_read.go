@@ -123,7 +123,7 @@ func (t *treeReader) countersOf(b *branchReader, have map[*ttree.Reading]*branch
 }
 
 func (t *treeReader) read(ctx context.Context, lo, hi int64, mem *shardify.Arena, cols []*shardify.Column) error {
-	t.mem, t.follows = mem, lo > 0 && t.x.reached.Load() == lo
+	t.mem, t.follows = mem, lo > 0 && t.x.reached.Load() == lo || lo == 0 && hi >= t.x.entries()/lookPart
 	t.x.reached.Store(hi)
 	if err := t.hold(ctx, 0); err != nil { // it counts among the readers
 		return err
@@ -299,8 +299,12 @@ func (t *treeReader) drain(ctx context.Context) error {
 	return nil
 }
 
-// aheadBytes is how much is announced of what follows a span that goes on where another ended.
-const aheadBytes = 8 << 20
+// aheadBytes is how much is announced of what follows a span that goes on where another ended,
+// or that is the first one and more than this part of the table: less may be a look at it.
+const (
+	aheadBytes = 8 << 20
+	lookPart   = 32
+)
 
 // ranges are those of the queue, and of what follows where spans are read in order.
 func (t *treeReader) ranges() iter.Seq[storage.Range] {

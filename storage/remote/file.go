@@ -181,7 +181,7 @@ func (f *File) some(ctx context.Context, b []byte, off int64) (int, error) {
 			return f.straight(ctx, b[:end-off], off)
 		}
 		all := f.want(i, off, end)
-		f.readAhead(all[len(all)-1])
+		f.readAhead(slices.MaxFunc(all, func(a, b *extent) int { return cmp.Compare(a.hi, b.hi) }))
 		f.pool.mu.Unlock()
 		f.fetch(ctx, all)
 		if e := all[0]; e.err != nil {
@@ -249,7 +249,14 @@ func (f *File) want(i int, lo, hi int64) []*extent {
 		if f.many == nil {
 			return []*extent{e}
 		}
-		return append([]*extent{e}, f.take(p, e.hi-e.lo)...)
+		all, sum := append([]*extent{e}, f.take(p, e.hi-e.lo)...), int64(0)
+		for _, x := range all {
+			sum += x.hi - x.lo
+		}
+		if sum < f.pool.largest()/2 { // what was announced of places before it comes, too
+			all = append(all, f.take(0, sum)...)
+		}
+		return all
 	}
 	n, run := int64(firstBytes), 0
 	if lo == 0 && f.many != nil {
@@ -395,8 +402,11 @@ func (f *File) fetch(ctx context.Context, all []*extent) {
 		return
 	}
 	if f.disk != nil {
-		lo := parts[0].Off
-		defer f.disk.Claim(ctx, lo, missing[len(missing)-1].hi-lo)()
+		lo, hi := parts[0].Off, int64(0)
+		for _, e := range missing {
+			lo, hi = min(lo, e.lo), max(hi, e.hi)
+		}
+		defer f.disk.Claim(ctx, lo, hi-lo)()
 		n := 0
 		for i, p := range parts {
 			if len(f.disk.ReadAgain(p.B, p.Off, 0)) == 0 {

@@ -57,6 +57,50 @@ type Files struct {
 
 	mu    sync.Mutex
 	conns map[place]*dialed
+	idle  map[string]*object // closed a moment ago, by their addresses: their handles are still valid
+}
+
+const (
+	idleTime = 5 * time.Second
+	mostIdle = 64
+)
+
+// take is an object that was closed a moment ago, nil if there is none.
+func (f *Files) take(id string) *object {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.idle[id]
+	if o != nil {
+		delete(f.idle, id)
+		o.expiry.Stop()
+	}
+	return o
+}
+
+// keep leaves an object to the next that opens its file, for a while.
+func (f *Files) keep(o *object) bool {
+	id := o.address()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.idle == nil {
+		f.idle = map[string]*object{}
+	}
+	if f.idle[id] != nil || len(f.idle) >= mostIdle {
+		return false
+	}
+	f.idle[id] = o
+	o.expiry = time.AfterFunc(idleTime, func() {
+		f.mu.Lock()
+		mine := f.idle[id] == o
+		if mine {
+			delete(f.idle, id)
+		}
+		f.mu.Unlock()
+		if mine {
+			o.release()
+		}
+	})
+	return true
 }
 
 // dialed is a connection that is there, or is being made: c and err are there when done is closed.
@@ -253,6 +297,9 @@ func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
 	}
 	o := &object{f: f, place: p, file: file}
 	h := f.host(p)
+	if x := f.take(o.address()); x != nil && !x.conn.gone() {
+		return remote.New(shown(name), x, h, f.pool, nil), nil
+	}
 	err = h.Do(ctx, func(ctx context.Context) error {
 		c, handle, i, err := o.open(ctx)
 		o.conn, o.handle, o.info = c, handle, i
@@ -281,7 +328,11 @@ type object struct {
 	conn   *conn
 	handle [4]byte
 	failed map[string]int // how often servers failed that others led to
+	expiry *time.Timer    // of the handle of a closed file
 }
+
+// address is what the file is opened by.
+func (o *object) address() string { return fmt.Sprint(o.place, " ", o.file) }
 
 // avoided is the path with the servers that failed twice: one time may have been an accident of
 // the connection, and a redirector learns by itself that a server is gone.
@@ -498,12 +549,23 @@ func (o *object) vector(ctx context.Context, c *conn, handle [4]byte, parts []re
 	return list[k-1].part + 1, err
 }
 
-// Close gives the handle back.
+// Close keeps the handle for a while, if the file is opened again.
 func (o *object) Close() error {
+	o.mu.Lock()
+	gone := o.conn.gone()
+	o.mu.Unlock()
+	if !gone && !o.f.keep(o) {
+		o.release()
+	}
+	return nil
+}
+
+// release gives the handle back.
+func (o *object) release() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.conn.gone() {
-		return nil
+		return
 	}
 	var p params
 	copy(p[:], o.handle[:])
@@ -511,7 +573,6 @@ func (o *object) Close() error {
 	if _, end, err := o.conn.begin(kClose, p, nil, 0); err == nil {
 		end()
 	}
-	return nil
 }
 
 // List yields what is in a folder.

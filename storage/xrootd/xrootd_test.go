@@ -19,86 +19,29 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/netfault"
+	"github.com/shardify/shardify/internal/servertest"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/remote"
 )
 
 var bg = context.Background()
 
-// server is XRootD's own, which serves dir as /pub.
+// server is XRootD's own, which serves Dir as /pub.
 type server struct {
+	*servertest.XRootD
 	t       *testing.T
-	dir     string
 	address string
-	config  string
-	cmd     *exec.Cmd
 }
 
-// start runs a server; without the program the test is skipped.
 func start(t *testing.T) *server {
 	t.Helper()
-	if _, err := exec.LookPath("xrootd"); err != nil {
-		t.Skip("no xrootd (Debian: xrootd-server)")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	top, err := os.MkdirTemp("", "xrootd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(top) })
-	s := &server{t: t, dir: filepath.Join(top, "data/pub"), address: fmt.Sprintf("root://127.0.0.1:%d//pub/", port), config: filepath.Join(top, "x.cfg")}
-	if err := os.MkdirAll(s.dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	text := fmt.Sprintf("all.export /pub r/o\nall.adminpath %[1]s/adm\nall.pidpath %[1]s/adm\nxrd.network nodnr\noss.localroot %[1]s/data\nxrd.port %[2]d\n", top, port)
-	if err := os.WriteFile(s.config, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range []string{top, filepath.Join(top, "data"), s.dir} {
-		os.Chmod(d, 0o777)
-	}
-	s.run()
-	t.Cleanup(s.kill)
-	return s
-}
-
-// run starts the program, which does not run as root.
-func (s *server) run() {
-	s.t.Helper()
-	args := []string{"xrootd", "-c", s.config, "-l", s.config + ".log"}
-	if os.Getuid() == 0 {
-		args = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, args...)
-	}
-	s.cmd = exec.Command(args[0], args[1:]...)
-	s.cmd.Dir = filepath.Dir(s.config)
-	if err := s.cmd.Start(); err != nil {
-		s.t.Skipf("xrootd does not start: %v", err)
-	}
-	p, _, _ := parse(s.address)
-	for range 200 {
-		if c, err := net.Dial("tcp", p.host); err == nil {
-			c.Close()
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	log, _ := os.ReadFile(s.config + ".log")
-	s.t.Skipf("xrootd does not answer: %s", log)
-}
-
-func (s *server) kill() {
-	s.cmd.Process.Kill()
-	s.cmd.Wait()
+	s := servertest.NewXRootD(t)
+	return &server{s, t, "root://" + s.Host + "//pub/"}
 }
 
 func (s *server) put(name string, b []byte) {
 	s.t.Helper()
-	p := filepath.Join(s.dir, name)
+	p := filepath.Join(s.Dir, name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o777), os.WriteFile(p, b, 0o644)); err != nil {
 		s.t.Fatal(err)
 	}
@@ -199,20 +142,20 @@ func TestALostServerIsAskedAgain(t *testing.T) {
 	if err := read(1 << 20); err != nil {
 		t.Fatal(err)
 	}
-	s.kill()
+	s.Kill()
 	running := make(chan struct{})
 	go func() {
 		time.Sleep(200 * time.Millisecond)
-		s.run()
+		s.Run()
 		close(running)
 	}()
 	if err := read(3 << 20); err != nil {
 		t.Fatal(err)
 	}
 	<-running
-	s.kill()
+	s.Kill()
 	s.put("x.bin", content(6<<20+1))
-	s.run()
+	s.Run()
 	if err := read(5 << 20); !errors.Is(err, shardify.ErrChanged) {
 		t.Error(err)
 	}

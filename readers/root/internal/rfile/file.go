@@ -47,12 +47,16 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	return f, nil
 }
 
-// tailBytes is the end of a file, where its writer has put the lists of keys and of classes.
-const tailBytes = 16 << 10
+// What is announced of a file: its beginning, and its end. Writers put the lists of keys and of
+// classes into one or the other.
+const (
+	firstBytes = 4 << 10
+	tailBytes  = 16 << 10
+)
 
 func (f *File) open() error {
 	f.Announce(func(yield func(storage.Range) bool) {
-		_ = yield(storage.Range{Len: headerBytes}) && yield(storage.Range{Off: f.size - tailBytes, Len: tailBytes})
+		_ = yield(storage.Range{Len: firstBytes}) && yield(storage.Range{Off: f.size - tailBytes, Len: tailBytes})
 	})
 	head, err := f.readAt(0, min(headerBytes, f.size))
 	if err != nil {
@@ -91,6 +95,7 @@ func (f *File) open() error {
 	if f.end > f.size {
 		return shardify.Corrupt(-1, "the file is cut: its header says %d bytes, it has %d", f.end, f.size)
 	}
+	f.Announce(func(yield func(storage.Range) bool) { yield(storage.Range{Off: f.seekInfo, Len: f.nbytesInfo}) })
 	return f.walk()
 }
 
