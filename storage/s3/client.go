@@ -31,7 +31,7 @@ type client struct {
 	transport nethttp.RoundTripper
 
 	mu      sync.Mutex
-	core    *minio.Core
+	core    int       // of cores
 	renewed time.Time // the credentials
 }
 
@@ -51,9 +51,11 @@ func (f *Files) client(scheme, bucket string) (*client, error) {
 		return nil, err
 	}
 	c := &client{bucket: bucket, settings: s, host: f.hosts.Host(s.endpoint.Host), transport: transport{t}}
-	if c.core, err = c.in(c.region); err != nil {
+	m, err := c.in(c.region)
+	if err != nil {
 		return nil, err
 	}
+	c.core = cores.add(m)
 	f.clients[scheme+"://"+bucket] = c
 	return c, nil
 }
@@ -102,13 +104,13 @@ func (c *client) try(ctx context.Context, request func(ctx context.Context, m *m
 	defer end(nil)
 	// minio-go pauses after an error, unless its context has ended.
 	ctx = context.WithValue(ctx, ending{}, end)
-	start, m := time.Now(), c.current()
-	err := request(ctx, m)
+	start, core := time.Now(), c.current()
+	err := request(ctx, cores.at(core))
 	if err == nil {
 		return nil
 	}
 	err = cause(ctx, err)
-	if f := failureOf(err); f != nil && (f.expired() && c.renew(start) || f.region != "" && c.move(m, f.region)) {
+	if f := failureOf(err); f != nil && (f.expired() && c.renew(start) || f.region != "" && c.move(core, f.region)) {
 		return &remote.Error{Err: err, Kind: remote.Broken}
 	}
 	return err
@@ -147,14 +149,37 @@ func (c *client) renew(start time.Time) bool {
 	return true
 }
 
-func (c *client) current() *minio.Core {
+// cores are the clients of minio-go. Nothing that becomes an interface has one as a field: the
+// linker would keep all of their methods, most of which nobody calls, for those who look methods
+// up by name. That is 1 MB.
+var cores coreTable
+
+type coreTable struct {
+	mu  sync.Mutex
+	all []*minio.Core
+}
+
+func (t *coreTable) add(m *minio.Core) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = append(t.all, m)
+	return len(t.all) - 1
+}
+
+func (t *coreTable) at(n int) *minio.Core {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all[n]
+}
+
+func (c *client) current() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.core
 }
 
 // move goes to the region that a server named, unless that is where it was asked.
-func (c *client) move(asked *minio.Core, region string) bool {
+func (c *client) move(asked int, region string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if region == c.region {
@@ -162,7 +187,7 @@ func (c *client) move(asked *minio.Core, region string) bool {
 	}
 	m, err := c.in(region)
 	if err == nil {
-		c.core, c.region = m, region
+		c.core, c.region = cores.add(m), region
 	}
 	return err == nil
 }

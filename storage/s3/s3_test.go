@@ -269,7 +269,7 @@ func TestFoldersOfServers(t *testing.T) {
 					if name == "empty" {
 						b = nil
 					}
-					if _, err := c.current().PutObject(bg, "data", name, bytes.NewReader(b), int64(len(b)), "", "", minio.PutObjectOptions{DisableContentSha256: true}); err != nil {
+					if _, err := cores.at(c.current()).PutObject(bg, "data", name, bytes.NewReader(b), int64(len(b)), "", "", minio.PutObjectOptions{DisableContentSha256: true}); err != nil {
 						t.Error(err)
 					}
 					<-sem
