@@ -50,8 +50,8 @@ func (f *Files) client(scheme, bucket string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{bucket: bucket, settings: s, host: f.hosts.Host(s.endpoint.Host), transport: transport{t}}
-	m, err := c.in(c.region)
+	c := &client{bucket: bucket, settings: s, host: f.hosts.Host(s.endpoint.Host), transport: t}
+	m, err := c.in(c.region, transport{base: t})
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,10 @@ func newTransport() (*http.Transport, error) {
 	return t, nil
 }
 
-func (c *client) in(region string) (*minio.Core, error) {
+// in is a client for a region.
+func (c *client) in(region string, t transport) (*minio.Core, error) {
 	m, err := minio.NewCore(c.endpoint.Host, &minio.Options{
-		Creds: c.creds, Secure: c.endpoint.Scheme == "https", Transport: c.transport,
+		Creds: c.creds, Secure: c.endpoint.Scheme == "https", Transport: t,
 		Region: region, BucketLookup: c.style, MaxRetries: 1,
 	})
 	if err != nil {
@@ -185,7 +186,7 @@ func (c *client) move(asked int, region string) bool {
 	if region == c.region {
 		return asked != c.core // another request has moved
 	}
-	m, err := c.in(region)
+	m, err := c.in(region, transport{base: c.transport})
 	if err == nil {
 		c.core, c.region = cores.add(m), region
 	}
@@ -193,9 +194,15 @@ func (c *client) move(asked int, region string) bool {
 }
 
 // transport makes errors of answers that are not of success.
-type transport struct{ base nethttp.RoundTripper }
+type transport struct {
+	base nethttp.RoundTripper
+	ctx  context.Context // of all requests; nil if they have their own: calls that list take none
+}
 
 func (t transport) RoundTrip(r *nethttp.Request) (*nethttp.Response, error) {
+	if t.ctx != nil {
+		r = r.WithContext(t.ctx)
+	}
 	a, err := t.base.RoundTrip(r)
 	if err == nil && a.StatusCode >= 300 {
 		err = answered(a)

@@ -252,7 +252,7 @@ func (f *Files) Stat(ctx context.Context, name string) (storage.Info, error) {
 
 // folder reports whether there is something below a key.
 func (c *client) folder(ctx context.Context, key string) (bool, error) {
-	page, err := c.page(ctx, below(key), "", 1)
+	page, err := c.page(ctx, below(key), "", "/", 1)
 	return len(page.Contents)+len(page.CommonPrefixes) > 0, err
 }
 
@@ -263,10 +263,16 @@ func below(key string) string {
 	return key + "/"
 }
 
-// page asks for a page of what is in a folder.
-func (c *client) page(ctx context.Context, prefix, token string, most int) (page minio.ListBucketV2Result, err error) {
-	err = c.do(ctx, func(ctx context.Context, m *minio.Core) (err error) {
-		page, err = m.ListObjectsV2(c.bucket, prefix, "", token, "/", most)
+// page asks for a page of the keys with a prefix. What follows a delimiter behind it is one entry.
+func (c *client) page(ctx context.Context, prefix, token, delimiter string, most int) (page minio.ListBucketV2Result, err error) {
+	err = c.do(ctx, func(ctx context.Context, _ *minio.Core) error {
+		c.mu.Lock()
+		region := c.region
+		c.mu.Unlock()
+		m, err := c.in(region, transport{c.transport, ctx})
+		if err == nil {
+			page, err = m.ListObjectsV2(c.bucket, prefix, "", token, delimiter, most)
+		}
 		return err
 	})
 	return page, err
@@ -290,7 +296,7 @@ func (f *Files) list(ctx context.Context, folder string, yield func(storage.Entr
 	}
 	prefix, token, found := below(key), "", false
 	for {
-		page, err := c.page(ctx, prefix, token, 1000)
+		page, err := c.page(ctx, prefix, token, "/", pageKeys)
 		if err != nil {
 			return err
 		}

@@ -169,11 +169,7 @@ const pageKeys = 1000
 func (b *bucket) list(ctx context.Context, prefix string) iter.Seq2[minio.ObjectInfo, error] {
 	return func(yield func(minio.ObjectInfo, error) bool) {
 		for token := ""; ; {
-			var page minio.ListBucketV2Result
-			err := b.do(ctx, func(_ context.Context, m *minio.Core) (err error) {
-				page, err = m.ListObjectsV2(b.c.bucket, prefix, "", token, "", pageKeys)
-				return err
-			})
+			page, err := b.c.page(ctx, prefix, token, "", pageKeys)
 			if err != nil {
 				yield(minio.ObjectInfo{}, err)
 				return

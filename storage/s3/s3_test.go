@@ -228,7 +228,7 @@ func TestListingsOfServers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			page, err := c.page(bg, "l/", "", 5)
+			page, err := c.page(bg, "l/", "", "/", 5)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -465,7 +465,7 @@ func TestPlacesOfBuckets(t *testing.T) {
 		}
 		var url string
 		x.transport = asker(func(r *http.Request) { url = r.URL.String() })
-		m, err := x.in(x.region)
+		m, err := x.in(x.region, transport{base: x.transport})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -486,4 +486,27 @@ type asker func(*http.Request)
 func (a asker) RoundTrip(r *http.Request) (*http.Response, error) {
 	a(r)
 	return nil, errors.New("no network")
+}
+
+// TestAListingEndsWithItsContext, although the server does not answer.
+func TestAListingEndsWithItsContext(t *testing.T) {
+	asked := make(chan struct{})
+	f := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}))
+	ctx, cancel := context.WithCancel(bg)
+	go func() {
+		<-asked
+		cancel()
+	}()
+	begun := time.Now()
+	for _, err := range f.List(ctx, "s3://data/folder") {
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
 }
