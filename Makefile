@@ -7,7 +7,7 @@ VENV     = build/venv
 PYTHON  ?= $(VENV)/bin/python
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-augment bench-tables pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-remote bench-augment bench-tables pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
