@@ -66,9 +66,10 @@ def lengths(batch):
 def webdataset(o):
     import boto3
     import webdataset as wds
+    from botocore.config import Config
     from torch.utils.data import DataLoader  # noqa: F401
 
-    s3 = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+    s3 = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"], config=Config(signature_version="s3v4", s3={"addressing_style": "path"}))
     names = [x["Key"] for x in s3.list_objects_v2(Bucket="data", Prefix="wds/")["Contents"] if x["Key"].endswith(".tar")]
     yield
     urls = ["pipe:curl -s -f '%s'" % s3.generate_presigned_url("get_object", Params={"Bucket": "data", "Key": k}) for k in names]

@@ -93,7 +93,7 @@ func (s *Shards) fetch(h *OpenShard) error {
 	f := &fetched{File: h.File, used: s.Used}
 	h.File = f // which frees them
 	for _, r := range ranges {
-		b, err := allocate(r.Len)
+		b, err := plain(r.Len)
 		if err != nil {
 			return err
 		}

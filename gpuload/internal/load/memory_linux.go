@@ -26,14 +26,27 @@ func allocate(n int64) ([]byte, error) {
 	if n >= hugeBytes {
 		size = (n + hugeBytes - 1) &^ (hugeBytes - 1)
 	}
-	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	b, err := plain(size)
 	if err != nil {
-		return nil, fmt.Errorf("allocating %s: %w", shardify.FormatSize(size), err)
+		return nil, err
 	}
 	if n >= hugeBytes {
 		_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // not to be had everywhere
 	}
 	return b[:n], nil
+}
+
+// plain is allocate without huge pages: for what is written and read once, since looking for
+// huge pages can take several times as long as filling them.
+func plain(n int64) ([]byte, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	b, err := unix.Mmap(-1, 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("allocating %s: %w", shardify.FormatSize(n), err)
+	}
+	return b, nil
 }
 
 // release gives memory of allocate back.

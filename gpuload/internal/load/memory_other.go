@@ -17,6 +17,8 @@ func allocate(n int64) ([]byte, error) {
 	return make([]byte, n, max(n, 64)), nil
 }
 
+func plain(n int64) ([]byte, error) { return allocate(n) }
+
 func release([]byte) {}
 
 func WillNeed(storage.File, int64, int64) {}
