@@ -163,6 +163,9 @@ bench-against: build ## the rows of make bench against another build of shardify
 bench-loader: build ## bench/LOADER.md: shardify.Loader against PyTorch's DataLoader and webdataset on the same files
 	@sh bench/loader.sh
 
+bench-remote: build build/servers/versitygw ## bench/REMOTE.md: sets in an object store, against webdataset, s3torchconnector, MosaicML streaming and litdata (30 min)
+	@sh bench/remote.sh
+
 bench-augment: build ## bench/AUGMENT.md: --augment against Pillow, torchvision and numpy, the codecs of images against libjpeg-turbo and Pillow
 	@sh bench/augment.sh
 
