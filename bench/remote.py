@@ -352,7 +352,7 @@ def report(a, head, rounds, shares, load):
     rate = lambda r: r["samples"] / r["seconds"]
     n = min(map(len, rounds.values()))
     spread = lambda v, how: f"{how(statistics.median(v))} [{how(min(v))}-{how(max(v))}]"
-    lines = ["# Sets in an object store", "", f"{head}. Load {load[0]:.1f} at the start, {load[1]:.1f} at the end: where that is well above 1, ratios and CPU seconds count, and absolute rates are too low. Made by `make bench-remote`.", "",
+    lines = ["# Sets in an object store", "", f"{head}. Load {load[0]:.1f} at the start, {load[1]:.1f} at the end: where that is well above 1, ratios and CPU seconds count, and absolute rates are too low. On a machine that is busy, a reader with more processes gets a larger part of it: there only CPU seconds compare. Made by `make bench-remote`.", "",
              f"{SAMPLES:,} samples of {BYTES:,} bytes in shards of {SHARD}, in versitygw behind a line with a round trip of 20 ms and no limit of its own, all on this machine: client, line and server share its cores. Each is a process that "
              f"opens its set and reads it once, in order unless a shuffle is named, in batches of {BATCH}. Imports do not count, opening does. Peers hand out bytes, undecoded and unchecked; the Loader hands out PyTorch tensors, and has compared all "
              f"bytes with checksums, but where memory is too small. webdataset reads by `pipe:curl` with signed addresses, s3torchconnector by tarfile. Medians of {n} interleaved rounds [lowest-highest].", "",
