@@ -81,7 +81,7 @@ func (d *Decoder) Open(file []byte) (Header, error) {
 		}
 		switch name {
 		case "IHDR":
-			if err := d.header(body, at); err != nil {
+			if err := d.header(body, at, len(file)); err != nil {
 				return Header{}, err
 			}
 		case "PLTE":
@@ -116,13 +116,17 @@ func (d *Decoder) Open(file []byte) (Header, error) {
 	for _, b := range d.data {
 		packed += len(b)
 	}
-	if size := (d.rowBytes() + 1) * d.head.H; size > 1040*packed { // deflate makes at most 1032 of a byte
+	if size := (d.rowBytes() + 1) * d.head.H; size > mostInflated*packed {
 		return Header{}, corrupt(at, "%d x %d pixels cannot be in %d bytes", d.head.W, d.head.H, packed)
 	}
 	return d.head, nil
 }
 
-func (d *Decoder) header(b []byte, at int) error {
+// mostInflated is above what deflate makes of a byte: 1032.
+const mostInflated = 1040
+
+// header reads IHDR of a file of size bytes.
+func (d *Decoder) header(b []byte, at, size int) error {
 	if len(b) != 13 {
 		return corrupt(at, "a header of %d bytes", len(b))
 	}
@@ -135,6 +139,8 @@ func (d *Decoder) header(b []byte, at int) error {
 		return corrupt(at, "an image of %d x %d pixels", w, h)
 	case !ok || !fits || b[10] != 0 || b[11] != 0 || b[12] > 1:
 		return corrupt(at, "colours of kind %d with %d bits, methods %d, %d, %d", d.kind, b[8], b[10], b[11], b[12])
+	case uint64(w)*uint64(h) > uint64(size)*uint64(8*mostInflated/(n*d.depth)): // also of those that others decode
+		return corrupt(at, "%d x %d pixels cannot be in a file of %d bytes", w, h, size)
 	case d.depth == 16:
 		return shardify.Unsupported("PNG of 16 bits a channel")
 	case b[12] == 1:

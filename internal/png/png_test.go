@@ -154,10 +154,12 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	bomb := append([]byte(Signature), chunk("IHDR", []byte{0, 1, 0, 0, 0, 1, 0, 0, 8, 2, 0, 0, 0})...)
-	bomb = append(append(bomb, chunk("IDAT", make([]byte, 100))...), chunk("IEND", nil)...)
-	if _, err := d.Open(bomb); !errors.Is(err, shardify.ErrCorrupt) {
-		t.Error(err)
+	for _, how := range [][]byte{{8, 2, 0, 0, 0}, {16, 2, 0, 0, 0}, {8, 2, 0, 0, 1}} { // 16 bits and interlaced, too: image/png takes memory by the header
+		bomb := append([]byte(Signature), chunk("IHDR", append([]byte{0, 1, 0, 0, 0, 1, 0, 0}, how...))...)
+		bomb = append(append(bomb, chunk("IDAT", make([]byte, 100))...), chunk("IEND", nil)...)
+		if _, err := d.Open(bomb); !errors.Is(err, shardify.ErrCorrupt) {
+			t.Error(err)
+		}
 	}
 }
 
