@@ -118,6 +118,22 @@ func TestWhatIsNotMadeIsLeftWithItsReason(t *testing.T) {
 	}
 }
 
+// The header of a PPM may have other forms and other depths than the one that is taken as it is.
+func TestOtherPPMsAreLeftAndNotDamaged(t *testing.T) {
+	pix := bytes.Repeat([]byte{7}, 3*30*30)
+	deep := append([]byte("P6 30 30 65535\n"), append(pix, pix...)...)
+	values, offsets, ids := packed(append([]byte("P6 30 30 255\n"), pix...), append([]byte("P6 30 30\n255\n"), pix...), append([]byte("P6 30 30 100\n"), pix...), deep)
+	left, err := form().Batch(0, values, offsets, ids, make([]byte, 24*20*3*len(ids)))
+	if err != nil || len(left) != 3 {
+		t.Fatal(left, err)
+	}
+	for k, l := range left {
+		if l.Row != k+1 || l.Corrupt || l.Why != errKind.Error() {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
 func TestFormsAndBatchesThatCannotBeAreRefused(t *testing.T) {
 	values, offsets, ids := packed(files(t)...)
 	out := make([]byte, 24*20*3*2)

@@ -107,12 +107,12 @@ func (p *painter) png(data []byte) error {
 	return p.plain(p.pixels, head.W, head.H)
 }
 
-// ppm is pixels as they are, which the caller decoded.
+// ppm is pixels as they are, which the caller decoded. All other files of this kind are left.
 func (p *painter) ppm(data []byte) error {
 	line, pix, _ := bytes.Cut(data, []byte("\n"))
 	var w, h int
-	if n, _ := fmt.Sscanf(string(line[:min(len(line), 40)]), "P6 %d %d 255", &w, &h); n != 2 || w < 1 || h < 1 || w > maxPixels/h || len(pix) != 3*w*h {
-		return shardify.Corrupt(-1, "ppm: %d bytes of %d x %d pixels", len(pix), w, h)
+	if _, err := fmt.Sscanf(string(line[:min(len(line), 40)]), "P6 %d %d 255", &w, &h); err != nil || w < 1 || h < 1 || w > maxPixels/h || len(pix) != 3*w*h {
+		return errKind
 	}
 	if p.form.Channels != 3 {
 		return errGrey
