@@ -177,6 +177,9 @@ func (f *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			f.timer = time.AfterFunc(f.turn, func() {
 				f.mu.Lock()
 				defer f.mu.Unlock()
+				if f.open != open { // a request came when the round was about to end, and set the timer again
+					return
+				}
 				f.n.Add(1)
 				f.open = nil
 				close(open)

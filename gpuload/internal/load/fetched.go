@@ -265,9 +265,12 @@ func (s *Shards) ahead(sh *Shard) {
 
 // read notes that samples of a shard will not be read again, and forgets it after the last.
 func (s *Shards) read(h *OpenShard, samples int64) {
-	if h.left.Add(-samples) == 0 && h.Fetched() {
-		s.Mu.Lock()
-		defer s.Mu.Unlock()
+	if h.left.Add(-samples) != 0 || !h.Fetched() {
+		return
+	}
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if !h.stale { // else it is forgotten already, and may have been opened again
 		s.drop(h)
 	}
 }
