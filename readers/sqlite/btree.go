@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/binary"
 	"io"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -382,7 +383,7 @@ func varint(b []byte) (v uint64, n int) {
 // find takes in the row of a cell of a page.
 func (c *cursor) find(b []byte, n uint32) error {
 	size, k := varint(b)
-	if k == 0 || size > uint64(c.pages)*uint64(c.size) {
+	if k == 0 || size > min(uint64(c.pages)*uint64(c.size), math.MaxInt32) {
 		return c.corrupt(n, "a row of %d bytes", size)
 	}
 	b = b[k:]
@@ -416,7 +417,7 @@ func (c *cursor) fetch() error {
 	if c.over == 0 {
 		return nil
 	}
-	c.whole = append(slices.Grow(c.whole[:0], int(c.bytes)), c.row...)
+	c.whole = append(slices.Grow(c.whole[:0], int(min(c.bytes, windowBytes))), c.row...) // the size is a claim
 	at := c.over
 	for left := int(c.bytes) - len(c.whole); left > 0; left = int(c.bytes) - len(c.whole) {
 		if at == 0 {

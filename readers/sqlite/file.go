@@ -246,9 +246,10 @@ func (d *database) table(name string) (*table, error) {
 	}
 	order := map[int]int{} // by number of the column: its place in rows
 	keyed := false         // an index of its own has the primary key
-	err = d.each("SELECT x.cid FROM pragma_index_list("+literal(name)+") l, pragma_index_xinfo(l.name) x WHERE l.origin = 'pk' ORDER BY x.seqno", func(s *sqlite.Stmt) error {
-		order[s.ColumnInt(0)] = len(order)
-		keyed = true
+	places := 0            // in that index
+	err = d.each("SELECT x.cid, x.seqno FROM pragma_index_list("+literal(name)+") l, pragma_index_xinfo(l.name) x WHERE l.origin = 'pk' ORDER BY x.seqno DESC", func(s *sqlite.Stmt) error {
+		order[s.ColumnInt(0)] = s.ColumnInt(1) // the first place: a key may have a column twice, in two collations
+		keyed, places = true, max(places, s.ColumnInt(1)+1)
 		return nil
 	})
 	if err != nil {
@@ -272,6 +273,9 @@ func (d *database) table(name string) (*table, error) {
 		t.columns = append(t.columns, c)
 		return nil
 	})
+	if t.index {
+		t.stored = places
+	}
 	return t, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -178,6 +179,65 @@ func checkAdded(t *testing.T, name, types string) {
 		}
 		if object == "w" && fmt.Sprint(got["n"], got["v"]) != "[9 9] [2 1]" {
 			t.Errorf("%v", got)
+		}
+	}
+}
+
+// TestAColumnThatIsInTheKeyTwice has two places in a row, and is read from the first.
+func TestAColumnThatIsInTheKeyTwice(t *testing.T) {
+	name := made(t, "a.db", "CREATE TABLE t(x INT, a TEXT, y INT, PRIMARY KEY(a, a COLLATE NOCASE)) WITHOUT ROWID", "INSERT INTO t VALUES (1, 'p', 10), (2, 'q', 20)", "ALTER TABLE t ADD COLUMN z INT DEFAULT 7")
+	src, err := openWith(nil, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if got := texts(t, src, 1<<20); fmt.Sprint(got["x"], got["a"], got["y"], got["z"]) != "[1 2] [t:p t:q] [10 20] [7 7]" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestSizesThatAreClaimed: those of values do not overflow, and those of rows take no memory.
+func TestSizesThatAreClaimed(t *testing.T) {
+	row := func(head ...byte) []byte { // a cell of a leaf, with numbers behind the head
+		head = append([]byte{byte(len(head) + 1)}, head...)
+		return append([]byte{byte(len(head) + 16), 1}, append(head, make([]byte, 16)...)...)
+	}
+	for what, cell := range map[string][]byte{
+		"a value of type":         row(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe, 6, 6),
+		"a row of 4294967296 byt": append([]byte{0x90, 0x80, 0x80, 0x80, 0, 1}, make([]byte, 500)...),
+		"end early":               append([]byte{0x87, 0xff, 0xff, 0xff, 0x70, 1}, make([]byte, 500)...),
+	} {
+		name := made(t, "a.db", "PRAGMA page_size = 1024", "CREATE TABLE t(a, b, c)", "INSERT INTO t VALUES (1, 2, 3)")
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := b[1024:2048]
+		at := 1024 - 512
+		copy(page[at:], cell)
+		be.PutUint16(page[8:], uint16(at))
+		be.PutUint16(page[5:], uint16(at))
+		k, n := varint(cell)
+		claimed := int64(k)
+		tr := &tree{size: 1024, usable: 1024, index: false}
+		if local := tr.local(claimed); int64(local) < claimed && at+n+1+local+4 <= 1024 {
+			be.PutUint32(page[at+n+1+local:], 3)
+		}
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(name, 8<<30); err != nil { // a hole
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = openWith(nil, name)
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(fmt.Sprint(err), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+			t.Errorf("%s: %d bytes of memory", what, n)
 		}
 	}
 }

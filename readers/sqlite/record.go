@@ -62,9 +62,10 @@ func (c *cursor) columns() error {
 			at += k - 1
 		}
 		v := value{s, off}
-		if off += v.size(); off > c.bytes || s == 10 || s == 11 {
+		if v.size() > c.bytes-off || s == 10 || s == 11 {
 			return c.corrupt(c.number, "a value of type %d in a row of %d bytes", s, c.bytes)
 		}
+		off += v.size()
 		c.cols[c.have] = v
 		c.have++
 	}
