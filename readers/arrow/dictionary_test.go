@@ -65,6 +65,40 @@ func TestMessagesOfDictionariesAreReadOnce(t *testing.T) {
 	}
 }
 
+// TestDictionariesInAnyOrder: a shorter one that is read after a longer one leaves it as it is,
+// since others read in it.
+func TestDictionariesInAnyOrder(t *testing.T) {
+	name := testdata("delta_numbers.arrows")
+	file, err := rows.OpenFile(context.Background(), storages.Of(tableOf(name)), name, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	f, err := openFile(context.Background(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &f.choose(func(string) bool { return true }).leaves[0]
+	have := map[int][]byte{}
+	for _, k := range []int{0, 2, 1} {
+		d, err := f.dictionary(l, l.last(), f.batches[k].dicts)
+		if err != nil || d.count != int64(100+4*k) {
+			t.Fatal(d, err)
+		}
+		have[k] = d.data
+	}
+	if behind := 8 * 100; &have[1][behind] == &have[2][behind] {
+		t.Error("two dictionaries hold what they add in one place")
+	}
+	for k, data := range have {
+		for i, n := range shardify.View[int64](data) {
+			if n != int64(i) {
+				t.Errorf("value %d of dictionary %d is %d", i, k, n)
+			}
+		}
+	}
+}
+
 // TestTextsAsBytes: what is not UTF-8 is named with its cure, which is one.
 func TestTextsAsBytes(t *testing.T) {
 	open := func(text string) (shardify.Source, error) {

@@ -322,7 +322,8 @@ type dictKey struct {
 // dictValues are the values of a dictionary.
 type dictValues struct {
 	sink
-	count int64
+	count    int64
+	extended bool // another one has values behind these, in their memory
 }
 
 // maxDictionaries bounds those that are kept.
@@ -352,7 +353,12 @@ func (f *file) dictionary(l *leaf, x *field, messages int) (*dictValues, error) 
 	}
 	d := &dictValues{}
 	if base := f.values[dictKey{x.dict.id, from}]; f.dicts[own[from]].delta && base != nil {
-		*d = *base
+		d.sink = base.sink
+		if base.extended { // which is read at the same time: these get memory of their own
+			d.data, d.valid = slices.Clip(d.data), slices.Clip(d.valid)
+			d.ends[0], d.ends[1] = slices.Clip(d.ends[0]), slices.Clip(d.ends[1])
+		}
+		base.extended = true
 	} else {
 		d.reset()
 	}

@@ -127,6 +127,12 @@ def main():
             w.write_batch(b)
     with open(os.path.join(HERE, "deltas.arrows.json"), "w") as f:
         json.dump({"c": ["a", "b", "a", "c", "b", "z", "z"]}, f)
+    batches = [pa.record_batch([pa.DictionaryArray.from_arrays(pa.array(i, pa.int8()), pa.array(range(n), pa.int64()))], ["c"]) for i, n in zip(([0, 99], [100, 103], [104, 107]), (100, 104, 108))]
+    with pa.ipc.new_stream(os.path.join(HERE, "delta_numbers.arrows"), batches[0].schema, options=pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True, compression="zstd")) as w:
+        for b in batches:
+            w.write_batch(b)
+    with open(os.path.join(HERE, "delta_numbers.arrows.json"), "w") as f:
+        json.dump({"c": [0, 99, 100, 103, 104, 107]}, f)
     big = pa.table({"x": np.tile(np.arange(5000), 6), "t": pa.array([f"word {i % 7}" for i in range(30000)])})
     feather.write_feather(big, os.path.join(HERE, "blocks.feather"), compression="lz4", chunksize=30000)
     expect("blocks.feather", big.slice(0, 0))
