@@ -6,7 +6,7 @@ import (
 	"github.com/shardify/shardify"
 )
 
-// Chain is operations on images, one after the other, for who has single images: a loader.
+// Chain is operations on images, one after the other, for a loader, which has single images.
 type Chain struct {
 	ops  []*images
 	w, h int

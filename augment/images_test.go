@@ -18,7 +18,7 @@ import (
 	"github.com/shardify/shardify/internal/resize"
 )
 
-// pattern is a picture that every part of which is different.
+// pattern is a picture of which every part is different.
 func pattern(w, h int) picture {
 	p := picture{w, h, make([]byte, 3*w*h)}
 	for y := range h {

@@ -16,7 +16,7 @@ import (
 	"github.com/shardify/shardify/internal/jpeg"
 )
 
-// pattern is a picture that every part of which is different.
+// pattern is a picture of which every part is different.
 func pattern(w, h int) Pixels {
 	p := Pixels{make([]byte, 3*w*h), w, h, 3 * w, 3}
 	for y := range h {

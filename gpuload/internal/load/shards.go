@@ -175,7 +175,7 @@ func (s *Shards) Number(sample int64) int {
 // Acquire opens a shard, or finds it open.
 func (s *Shards) Acquire(sh *Shard) (*OpenShard, error) { return s.acquire(sh, false) }
 
-// acquire is Acquire; early is for who does not want to read it yet.
+// acquire is Acquire; early: the caller does not want to read it yet.
 func (s *Shards) acquire(sh *Shard, early bool) (*OpenShard, error) {
 	if h := s.opened(sh, early); h != nil {
 		return h, nil
