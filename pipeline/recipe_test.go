@@ -16,7 +16,7 @@ func filled(t *testing.T) Settings {
 		texts := map[string][]string{
 			"N": {"3"}, "SIZE": {"64MiB"}, "LO:HI": {"2:9"}, "uint64": {"7"}, "bool": {"true"},
 			"string": {"some: text"}, "stringArray": {"a > 1, b", "- c"}, "stringSlice": {"x", "y_*"},
-			"fail|skip": {"skip"}, "auto|adjacent": {"adjacent"}, "none|block|global": {"global"}, "shard|end|none": {"end"},
+			"fail|skip": {"skip"}, "fail|drop": {"drop"}, "auto|adjacent": {"adjacent"}, "none|block|global": {"global"}, "shard|end|none": {"end"},
 		}[Keys[i].Of(&s).Type()]
 		if texts == nil {
 			t.Fatalf("no text for %s", Keys[i].Name)
