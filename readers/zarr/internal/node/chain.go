@@ -56,7 +56,8 @@ func sized(buf *[]byte, n int64) []byte {
 }
 
 // Decode decodes a chunk of elements of a fixed size: len(dst) is Elements times their
-// size. dst and stored do not overlap; stored is not changed.
+// size. dst and stored do not overlap; stored is not changed. The 16 bytes behind dst, within its
+// capacity, may change.
 func (a *Array) Decode(dst, stored []byte, s *Scratch) error {
 	if int64(len(dst)) != a.elements*int64(a.Type.Size) || a.Type.Varies() {
 		return shardify.Corrupt(-1, "a chunk of %d elements for %d bytes", a.elements, len(dst))

@@ -54,6 +54,24 @@ func TestBuffersAreNotUsedTwice(t *testing.T) {
 	}
 }
 
+// TestBase64OfMoreThanAChunk is an error, and writes nothing behind the chunk.
+func TestBase64OfMoreThanAChunk(t *testing.T) {
+	n, err := Parse2([]byte(`{"zarr_format":2,"shape":[8],"chunks":[4],"dtype":"|u1","order":"C","fill_value":0,"filters":null,"compressor":{"id":"base64"}}`), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]byte, 16)
+	var s Scratch
+	if err := n.Array.Decode(all[:4], base64Of([]byte{1, 2, 3, 4}), &s); err != nil || !bytes.Equal(all[:6], []byte{1, 2, 3, 4, 0, 0}) {
+		t.Error(all, err)
+	}
+	for _, dst := range [][]byte{all[:4], all[:4:4]} {
+		if err := n.Array.Decode(dst, base64Of([]byte{1, 2, 3, 4, 5, 6}), &s); err == nil || !bytes.Equal(all[4:], make([]byte, 12)) {
+			t.Error(all, err)
+		}
+	}
+}
+
 // TestMutationsOfChunks decodes damaged chunks: an error or values, nothing else.
 func TestMutationsOfChunks(t *testing.T) {
 	mutate(t) // SHARDIFY_MUTATIONS: how many

@@ -188,10 +188,8 @@ func (b *builder) numcodec(id string, o object, arrays bool) error {
 		return b.checksum(id, o)
 	case "base64":
 		b.add(id, -1, func(dst, src []byte, _ *Scratch) ([]byte, error) {
-			if size < 0 || int64(base64.StdEncoding.DecodedLen(len(src))) > size+2 {
-				dst = make([]byte, base64.StdEncoding.DecodedLen(len(src)))
-			} else {
-				dst = dst[:cap(dst)]
+			if most := base64.StdEncoding.DecodedLen(len(src)); most > len(dst) {
+				dst = make([]byte, most)
 			}
 			n, err := base64.StdEncoding.Decode(dst, src)
 			if err != nil {
