@@ -199,3 +199,39 @@ func TestSamplesAreThoseOfATable(t *testing.T) {
 		t.Errorf("%d gathered, %d samples without rows, %d rows dropped", gathered, empty, dropped)
 	}
 }
+
+// TestRowsThatAreLeftOutAreNotReadAgain: units of which no row belongs to a sample are read when
+// the plan is made, and are no part of the sample before them.
+func TestRowsThatAreLeftOutAreNotReadAgain(t *testing.T) {
+	rows := &rowsOf{step: 9, inputs: [][]row{{{key: 1, x: 1}, {key: 1, x: 2}}}}
+	for i := range 2000 {
+		w := row{key: 2, x: float64(i)}
+		if i == 1500 {
+			w.key = 1 // after others, which are left out
+		}
+		rows.inputs[0] = append(rows.inputs[0], w)
+	}
+	o := plan.Grouping{Name: "rows", Keys: []string{"key"}, Order: plan.OrderAuto, From: &plan.From{Table: "table", DropUnused: true}}
+	for _, src := range []shardify.Source{rows, &ranged{*rows}} {
+		l := Listing{Keys: []shardify.Column{integers("k", []int64{1})}, Rows: 1}
+		s, err := New(t.Context(), src, tableOf(rows), o, false, nil, Env{Keys: src, Pool: shardify.NewPool(1 << 20), Jobs: 2, Listing: &l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := s.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err = New(t.Context(), src, tableOf(rows), o, false, state, Env{Listing: &l}); err != nil {
+			t.Fatal(err)
+		}
+		for sp, err := range s.Spans(t.Context(), 1) {
+			if err != nil || sp.Bytes > 64*3*9 {
+				t.Errorf("a sample of 3 rows takes %d bytes, %v", sp.Bytes, err)
+			}
+		}
+		if err := equal(load(t, s, rand.New(rand.NewPCG(1, 2))), [][]row{{rows.inputs[0][0], rows.inputs[0][1], rows.inputs[0][1502]}}); err != nil {
+			t.Error(err)
+		}
+	}
+}

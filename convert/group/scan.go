@@ -139,6 +139,7 @@ func (s *Source) join(all []found) (proven bool, spanning int64) {
 		f, u := &all[k], &s.units[k]
 		u.head, u.groups, u.mark = f.head, f.changes, mark(f.ids[1], f.ids[2])
 		if f.rows == 0 {
+			u.head = 0 // what is left out is no part of the sample before
 			continue
 		}
 		if before == nil || f.first != before.last {

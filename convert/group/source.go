@@ -52,7 +52,7 @@ const (
 // unit is a span of the rows as the plan sees it.
 type unit struct {
 	span   shardify.Span // of rows
-	head   int64         // rows in front of the first sample that begins here; all if none does
+	head   int64         // rows in front of the first sample that begins here; all if none does, 0 if all are left out
 	groups int64         // samples that begin here
 	first  int64         // number of the first of them among those that begin in this input
 	base   int64         // the same among all
@@ -303,7 +303,7 @@ func (s *Source) restore(state []byte) error {
 		u := &s.units[k]
 		n := int64(r.U())
 		u.head, u.groups, u.mark = int64(r.U()), int64(r.U()), uint32(r.U())
-		bad = bad || n != u.span.Samples() || u.head < 0 || u.head > n || u.groups < 0 || u.groups > max(n-u.head, most) || u.groups == 0 && u.head < n || u.groups > 0 && (u.head == n || u.head > 0 && !any)
+		bad = bad || n != u.span.Samples() || u.head < 0 || u.head > n || u.groups < 0 || u.groups > max(n-u.head, most) || u.groups == 0 && u.head > 0 && u.head < n || u.groups > 0 && (u.head == n || u.head > 0 && !any)
 		any = any || u.groups > 0
 	}
 	if bad || r.Bad {
