@@ -2,8 +2,10 @@ package group
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -233,5 +235,33 @@ func TestRowsThatAreLeftOutAreNotReadAgain(t *testing.T) {
 		if err := equal(load(t, s, rand.New(rand.NewPCG(1, 2))), [][]row{{rows.inputs[0][0], rows.inputs[0][1], rows.inputs[0][1502]}}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestSortedRefusesAKeyOfManyRows before they are read at once.
+func TestSortedRefusesAKeyOfManyRows(t *testing.T) {
+	rows := &rowsOf{step: 100, inputs: [][]row{nil, nil}}
+	for i := range int64(3 * sampled) {
+		rows.inputs[i%2] = append(rows.inputs[i%2], row{key: (i * 7919) % (3 * sampled)})
+	}
+	sorted := func() (n int, err error) {
+		src := &ranged{*rows}
+		store, drop, err := temporary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer drop()
+		return n, Sorted(t.Context(), src, tableOf(rows), "key", Env{Keys: src, Pool: shardify.NewPool(1 << 20), Jobs: 2}, store, func(b *shardify.Batch) error { n += b.Samples; return nil })
+	}
+	if n, err := sorted(); err != nil || n != 3*sampled {
+		t.Error(n, err)
+	}
+	for i := range rows.inputs[1] {
+		if i%100 == 0 {
+			rows.inputs[1][i].key = 5
+		}
+	}
+	if n, err := sorted(); n > 0 || !errors.Is(err, shardify.ErrSchema) || !strings.Contains(err.Error(), "in many others") {
+		t.Error(n, err)
 	}
 }

@@ -54,13 +54,16 @@ func (c *scanner) look(ctx context.Context) ([]found, error) {
 	for k := 1; k < len(s.units); k++ {
 		start[k] = start[k-1] + s.units[k-1].span.Samples()
 	}
-	step := max(s.allRows()/sampled, 1)
+	step := s.step()
 	all := make([]found, len(s.units))
 	return all, c.each(ctx, func(_ int, k int, _ *shardify.Batch, v *view) error {
 		all[k] = s.keys.found(v, s.units[k].span.Samples(), start[k], step)
 		return nil
 	})
 }
+
+// step is how many rows there are for each key that is sampled.
+func (s *Source) step() int64 { return max(s.allRows()/sampled, 1) }
 
 func (s *Source) allRows() (n int64) {
 	for k := range s.units {

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Sorted hands on the rows of a table by rising key: as they stand if they do, else by scratch
-// files in the store. A key may come again.
+// files in the store. A key may come again, but not so often that its rows take much memory.
 func Sorted(ctx context.Context, rows shardify.Source, table *format.Table, field string, env Env, store storage.Store, do func(b *shardify.Batch) error) error {
 	s := &Source{rows: rows, table: table, opts: plan.Grouping{Keys: []string{field}}, keys: keys{names: []string{field}}, in: rows.Schema(), out: rows.Schema()}
 	defer s.spool.close()
@@ -41,6 +42,9 @@ func Sorted(ctx context.Context, rows shardify.Source, table *format.Table, fiel
 			lo = hi
 		}
 		return nil
+	}
+	if err := c.many(all); err != nil {
+		return err
 	}
 	p := c.parts(all)
 	if err := s.spool.collect(ctx, &c, p, s.in, store, func(b *shardify.Batch) *shardify.Batch { return b }, nil); err != nil {
@@ -75,6 +79,33 @@ func Sorted(ctx context.Context, rows shardify.Source, table *format.Table, fiel
 			return err
 		}(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// manyKeys is how often a key may be among those that were sampled.
+const manyKeys = 8
+
+// many refuses a key of so many rows that they may not fit in memory, where they are read at once.
+func (c *scanner) many(all []found) error {
+	type sample struct {
+		key string
+		row int64
+	}
+	var list []sample
+	step, start := c.s.step(), int64(0)
+	for k := range all {
+		row := (start + step - 1) / step * step
+		for i, key := range all[k].sample {
+			list = append(list, sample{key, row + int64(i)*step})
+		}
+		start += c.s.units[k].span.Samples()
+	}
+	slices.SortFunc(list, func(a, b sample) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.row, b.row)) })
+	for i := manyKeys; i < len(list); i++ {
+		if a, b := list[i-manyKeys], list[i-manyKeys+1]; a.key == list[i].key {
+			return shardify.Mismatch("%s is the same in rows %d and %d, and in many others: a key must have one row", c.s.opts.Keys[0], a.row, b.row)
 		}
 	}
 	return nil
