@@ -15,6 +15,7 @@ import (
 // TestJoinedBytesDoNotDependOnMemory: tables in memory and in scratch files, in one process and
 // in tasks of both kinds, with the same counts of what has no partner.
 func TestJoinedBytesDoNotDependOnMemory(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // others make scratch folders, too
 	dir := tableOf(t, "abs(y) % 40")
 	tables := t.TempDir()
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -20,7 +20,7 @@ type Bound struct {
 	ctx atomic.Pointer[context.Context]
 
 	mu     sync.Mutex
-	opened map[string]Stamp // the last one of each file that was opened
+	opened map[string]Stamp // the first one of each file that was opened: metadata are those of it
 }
 
 // mostOpened bounds the files whose stamps are kept.
@@ -40,7 +40,7 @@ func Until(ctx context.Context, f FS) {
 	}
 }
 
-// Opened is what a file of another machine was when f opened it last. It makes no request;
+// Opened is what a file of another machine was when f opened it first. It makes no request;
 // ok is false where that is not known.
 func Opened(f FS, name string) (s Stamp, ok bool) {
 	b, ok := As[*Bound](f)
@@ -89,7 +89,7 @@ func (b *Bound) bind(name string, f File, err error) (File, error) {
 	if b.opened == nil {
 		b.opened = map[string]Stamp{}
 	}
-	if _, known := b.opened[name]; known || len(b.opened) < mostOpened {
+	if _, known := b.opened[name]; !known && len(b.opened) < mostOpened {
 		b.opened[name] = f.Stamp()
 	}
 	return &boundFile{f, b, name}, nil

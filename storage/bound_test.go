@@ -52,3 +52,27 @@ func TestReadsEndWithTheRun(t *testing.T) {
 		t.Errorf("bound to another context: %d, %v", n, err)
 	}
 }
+
+// TestAFileIsWhatItWasWhenItWasOpenedFirst: what was read then is believed, and must not be
+// joined with another version that was opened later.
+func TestAFileIsWhatItWasWhenItWasOpenedFirst(t *testing.T) {
+	m := memory.New()
+	b := storage.NewBound(memory.Files{Store: m, Prefix: "mem://"})
+	open := func() storage.Stamp {
+		f, err := b.Open(context.Background(), "mem://f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		return f.Stamp()
+	}
+	m.Set("f", []byte("one"))
+	first := open()
+	m.Set("f", []byte("three"))
+	if open() == first {
+		t.Fatal("both versions have one stamp")
+	}
+	if s, ok := storage.Opened(b, "mem://f"); !ok || s != first {
+		t.Errorf("%+v, want %+v", s, first)
+	}
+}

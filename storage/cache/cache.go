@@ -289,13 +289,17 @@ func (x *Content) Claim(ctx context.Context, off, n int64) (release func()) {
 		return func() {}
 	}
 	start := time.Now()
-	for pause := time.Millisecond; !tryRange(f, off, n); pause = min(2*pause, 50*time.Millisecond) {
-		if time.Since(start) > claimTime || ctx.Err() != nil {
-			break
-		}
+	own, taken := tryRange(f, off, n)
+	for pause := time.Millisecond; taken && time.Since(start) < claimTime && ctx.Err() == nil; pause = min(2*pause, 50*time.Millisecond) {
 		time.Sleep(pause)
+		own, taken = tryRange(f, off, n)
 	}
-	return func() { f.Close() } // and with it the lock
+	return func() {
+		if own {
+			freeRange(f, off, n)
+		}
+		f.Close()
+	}
 }
 
 // ReadAgain is Read after a Claim: it looks for what others have written.

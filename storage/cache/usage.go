@@ -182,5 +182,9 @@ func (c *Cache) dead(name string) bool {
 		return false
 	}
 	defer f.Close()
-	return tryLock(f) && tryRange(f, 0, 0)
+	if !tryLock(f) {
+		return false
+	}
+	_, taken := tryRange(f, 0, 0)
+	return !taken
 }

@@ -129,7 +129,8 @@ func (f *File) Close() error {
 	f.cancel()
 	f.ahead.Wait()
 	f.pool.mu.Lock()
-	if !f.closed {
+	again := f.closed
+	if !again {
 		f.closed = true
 		if f.users--; f.users == 0 {
 			f.planned = nil
@@ -137,6 +138,9 @@ func (f *File) Close() error {
 		f.pool.leave(f.content)
 	}
 	f.pool.mu.Unlock()
+	if again {
+		return nil // the object may be another file's by now
+	}
 	return f.obj.Close()
 }
 

@@ -103,11 +103,12 @@ func (f *Files) keep(o *object) bool {
 	return true
 }
 
-// dialed is a connection that is there, or is being made: c and err are there when done is closed.
+// dialed is a connection that is there, or is being made: the rest is there when done is closed.
 type dialed struct {
-	done chan struct{}
-	c    *conn
-	err  error
+	done  chan struct{}
+	c     *conn
+	err   error
+	ended bool // who made it gave up, which says nothing about the server
 }
 
 func (d *dialed) lost() bool {
@@ -139,6 +140,7 @@ func (f *Files) conn(ctx context.Context, p place) (*conn, error) {
 		f.mu.Unlock()
 		if own {
 			d.c, d.err = dial(ctx, p, f.stall)
+			d.ended = ctx.Err() != nil
 			close(d.done)
 			return d.c, d.err
 		}
@@ -147,7 +149,7 @@ func (f *Files) conn(ctx context.Context, p place) (*conn, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		if d.err == nil || !errors.Is(d.err, context.Canceled) && !errors.Is(d.err, context.DeadlineExceeded) {
+		if d.err == nil || !d.ended {
 			return d.c, d.err
 		}
 	}

@@ -495,3 +495,47 @@ func TestServersThatWantCertificates(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// asked is a context that tells when somebody waits for its end.
+type asked struct {
+	context.Context
+	waits chan<- struct{}
+}
+
+func (a asked) Done() <-chan struct{} {
+	select {
+	case a.waits <- struct{}{}:
+	default: // nobody counts any more
+	}
+	return nil
+}
+
+// TestAServerThatDoesNotAnswerIsDialledOnce: whoever waits for a connection shares the error, unless
+// the one who dials gave up.
+func TestAServerThatDoesNotAnswerIsDialledOnce(t *testing.T) {
+	p := place{host: "127.0.0.1:1"}
+	late := broken(fmt.Errorf("dial: %w", context.DeadlineExceeded))
+	for _, ended := range []bool{false, true} {
+		f := New(1 << 20)
+		d := &dialed{done: make(chan struct{})}
+		f.conns[p] = d
+		const others = 8
+		waits, got := make(chan struct{}, others), make(chan error, others)
+		for range others {
+			go func() {
+				_, err := f.conn(asked{bg, waits}, p)
+				got <- err
+			}()
+		}
+		for range others {
+			<-waits
+		}
+		d.err, d.ended = late, ended
+		close(d.done)
+		for range others {
+			if err := <-got; (err == late) == ended {
+				t.Errorf("gave up: %t, error %v", ended, err)
+			}
+		}
+	}
+}
