@@ -118,7 +118,7 @@ func TestCommandLineWinsOverTheRecipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := pipeline.Settings{Inputs: []string{"a b", "c"}, Limit: 7, Columns: []string{"x", "y_*"}, Where: []string{"c"}, Options: map[string]string{"stem": "last", "labels": "none"},
-		OnError: "fail", GroupOrder: "auto", Shuffle: "none", Sync: "shard"}
+		OnError: "fail", GroupOrder: "auto", NullKeys: "fail", UnusedRows: "fail", Shuffle: "none", Sync: "shard"}
 	if !reflect.DeepEqual(s, want) || !*quiet {
 		t.Errorf("%+v, want %+v", s, want)
 	}
