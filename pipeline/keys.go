@@ -96,7 +96,7 @@ var Keys = []Key{
 	opKey(transform.Cast, func(s *Settings) Value { return (*value.Texts)(&s.Cast) }),
 	opKey(transform.Pack, func(s *Settings) Value { return (*value.Texts)(&s.Pack) }),
 
-	{"shuffle", "", GroupOrder, "samples as they come, mixed in each shard, or mixed over all", func(s *Settings) Value {
+	{"shuffle", "", GroupOrder, "samples as they come, mixed in each shard, or over all", func(s *Settings) Value {
 		return value.OneOf(&s.Shuffle, plan.ShuffleNone, plan.ShuffleBlock, plan.ShuffleGlobal)
 	}},
 	{"seed", "", GroupOrder, "`NUMBER`: seed of everything random", func(s *Settings) Value { return (*value.Seed)(&s.Seed) }},
