@@ -245,7 +245,11 @@ func TestNaNActions(t *testing.T) {
 		if text == "x=fill=0,drop" {
 			want = "3 [{nan x: filled 1} {nan j: in dropped samples 2}]"
 		}
-		if got := fmt.Sprint(out.Samples, out.Counts); got != want {
+		var counts []string
+		for _, c := range out.Counts {
+			counts = append(counts, fmt.Sprintf("{%s %d}", c.Name, c.N))
+		}
+		if got := fmt.Sprint(out.Samples, counts); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
