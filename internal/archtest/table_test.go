@@ -100,7 +100,7 @@ var table = []row{
 	{"readers/hdf5/internal/array", "readers", "internal/filter internal/rows readers/hdf5/internal/h5 shardify storage"},
 	{"readers/hdf5/internal/column", "readers", "format internal/cf internal/rows readers/hdf5/internal/array readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/naming shardify storage"},
 	{"readers/hdf5/internal/element", "readers", "internal/cf readers/hdf5/internal/h5 readers/hdf5/internal/naming readers/hdf5/internal/number shardify"},
-	{"readers/hdf5/internal/h5", "readers", "internal/inflate shardify"},
+	{"readers/hdf5/internal/h5", "readers", "internal/codec internal/inflate shardify"},
 	{"readers/hdf5/internal/look", "readers", "format internal/cf internal/rows readers/hdf5/internal/array readers/hdf5/internal/column readers/hdf5/internal/element readers/hdf5/internal/h5 readers/hdf5/internal/naming shardify storage"},
 	{"readers/hdf5/internal/naming", "readers", ""},
 	{"readers/hdf5/internal/number", "readers", "shardify"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/codec"
 	"github.com/shardify/shardify/internal/corpus"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
@@ -170,48 +171,12 @@ func mend(b []byte) {
 					size = size<<8 | int(h[n+i])
 				}
 				if end := n + w + size; size < len(h) && end+4 <= len(h) {
-					le.PutUint32(h[end:], lookup3(h[:end]))
+					le.PutUint32(h[end:], codec.Lookup3(h[:end]))
 				}
 			}
 		}
 		at += 4
 	}
-}
-
-// lookup3 is the checksum of HDF5's metadata.
-func lookup3(b []byte) uint32 {
-	rot := func(x uint32, k int) uint32 { return x<<k | x>>(32-k) }
-	a := 0xdeadbeef + uint32(len(b))
-	x, c := a, a
-	for len(b) > 12 {
-		a, x, c = a+le.Uint32(b), x+le.Uint32(b[4:]), c+le.Uint32(b[8:])
-		a = (a - c) ^ rot(c, 4)
-		c += x
-		x = (x - a) ^ rot(a, 6)
-		a += c
-		c = (c - x) ^ rot(x, 8)
-		x += a
-		a = (a - c) ^ rot(c, 16)
-		c += x
-		x = (x - a) ^ rot(a, 19)
-		a += c
-		c = (c - x) ^ rot(x, 4)
-		x += a
-		b = b[12:]
-	}
-	if len(b) == 0 {
-		return c
-	}
-	var last [12]byte
-	copy(last[:], b)
-	a, x, c = a+le.Uint32(last[:]), x+le.Uint32(last[4:]), c+le.Uint32(last[8:])
-	c = (c ^ x) - rot(x, 14)
-	a = (a ^ c) - rot(c, 11)
-	x = (x ^ a) - rot(a, 25)
-	c = (c ^ x) - rot(x, 16)
-	a = (a ^ c) - rot(c, 4)
-	x = (x ^ a) - rot(a, 14)
-	return (c ^ x) - rot(x, 24)
 }
 
 // TestEveryFlippedByteIsFoundOrHarmless flips each byte of a file whose metadata

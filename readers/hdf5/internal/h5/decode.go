@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/codec"
 )
 
 // decoder reads fields in order. Running out of bytes is remembered, so that a
@@ -148,7 +149,7 @@ func (d *decoder) text() (string, error) {
 // checksum compares the u32 that follows with the lookup3 hash of everything
 // before it.
 func (d *decoder) checksum() error {
-	sum := lookup3(d.b[:d.pos])
+	sum := codec.Lookup3(d.b[:d.pos])
 	if stored := d.u32(); stored != sum && !d.f.noSums || d.bad {
 		return d.corruptAt(0, "checksum is %08x, stored %08x", sum, stored)
 	}
@@ -162,44 +163,4 @@ func enc(n uint64) int { return (bits.Len64(n|1)-1)/8 + 1 }
 func mulFits(a, b int64) (int64, bool) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	return int64(lo), hi == 0 && lo <= math.MaxInt64
-}
-
-// lookup3 is Bob Jenkins' hash, the checksum of all metadata.
-func lookup3(p []byte) uint32 {
-	a := 0xdeadbeef + uint32(len(p))
-	b, c := a, a
-	if len(p) == 0 {
-		return c
-	}
-	for len(p) > 12 {
-		a += binary.LittleEndian.Uint32(p)
-		b += binary.LittleEndian.Uint32(p[4:])
-		c += binary.LittleEndian.Uint32(p[8:])
-		a = (a - c) ^ bits.RotateLeft32(c, 4)
-		c += b
-		b = (b - a) ^ bits.RotateLeft32(a, 6)
-		a += c
-		c = (c - b) ^ bits.RotateLeft32(b, 8)
-		b += a
-		a = (a - c) ^ bits.RotateLeft32(c, 16)
-		c += b
-		b = (b - a) ^ bits.RotateLeft32(a, 19)
-		a += c
-		c = (c - b) ^ bits.RotateLeft32(b, 4)
-		b += a
-		p = p[12:]
-	}
-	var last [12]byte
-	copy(last[:], p)
-	a += binary.LittleEndian.Uint32(last[0:])
-	b += binary.LittleEndian.Uint32(last[4:])
-	c += binary.LittleEndian.Uint32(last[8:])
-	c = (c ^ b) - bits.RotateLeft32(b, 14)
-	a = (a ^ c) - bits.RotateLeft32(c, 11)
-	b = (b ^ a) - bits.RotateLeft32(a, 25)
-	c = (c ^ b) - bits.RotateLeft32(b, 16)
-	a = (a ^ c) - bits.RotateLeft32(c, 4)
-	b = (b ^ a) - bits.RotateLeft32(a, 14)
-	c = (c ^ b) - bits.RotateLeft32(b, 24)
-	return c
 }

@@ -7,17 +7,6 @@ import (
 	"testing"
 )
 
-func TestLookup3Vectors(t *testing.T) {
-	for s, want := range map[string]uint32{
-		"":                               0xdeadbeef,
-		"Four score and seven years ago": 0x17770551,
-	} {
-		if got := lookup3([]byte(s)); got != want {
-			t.Errorf("%q: %08x, want %08x", s, got, want)
-		}
-	}
-}
-
 func TestEncIsTheNumberOfBytes(t *testing.T) {
 	for n, want := range map[uint64]int{0: 1, 1: 1, 255: 1, 256: 2, 65535: 2, 65536: 3, 1<<24 - 1: 3, 1 << 24: 4, 1<<64 - 1: 8} {
 		if got := enc(n); got != want {

@@ -149,24 +149,12 @@ func (b *builder) numcodec(id string, o object, arrays bool) error {
 			return first(dst, k, err)
 		})
 	case "bz2":
-		b.add(id, -1, func(dst, src []byte, _ *Scratch) ([]byte, error) {
-			if size < 0 {
-				return nil, shardify.Unsupported("bz2 before a codec whose size is not known")
-			}
-			n, err := codec.Bzip2AtMost(dst, src)
-			return first(dst, n, err)
-		})
+		b.whole(id, codec.Bzip2AtMost)
 	case "lzma":
 		if n, err := integer(o["format"]); o["format"] != nil && (err != nil || n != 1) {
 			return shardify.Unsupported("lzma of format %v", o["format"])
 		}
-		b.add(id, -1, func(dst, src []byte, _ *Scratch) ([]byte, error) {
-			if size < 0 {
-				return nil, shardify.Unsupported("lzma before a codec whose size is not known")
-			}
-			n, err := codec.XZ(dst, src)
-			return first(dst, n, err)
-		})
+		b.whole(id, codec.XZ)
 	case "shuffle":
 		n := int64(4)
 		if o["elementsize"] != nil {
@@ -204,6 +192,18 @@ func (b *builder) numcodec(id string, o object, arrays bool) error {
 		return shardify.Unsupported("codec %q", id)
 	}
 	return nil
+}
+
+// whole adds a compression that is decoded where the size is known alone.
+func (b *builder) whole(id string, decode func(dst, src []byte) (int, error)) {
+	size := b.size
+	b.add(id, -1, func(dst, src []byte, _ *Scratch) ([]byte, error) {
+		if size < 0 {
+			return nil, shardify.Unsupported("%s before a codec whose size is not known", id)
+		}
+		n, err := decode(dst, src)
+		return first(dst, n, err)
+	})
 }
 
 // first is what a codec decoded to.
@@ -249,7 +249,7 @@ func (b *builder) checksum(id string, o object) error {
 		case "adler32":
 			sum = adler32.Checksum(data)
 		default:
-			sum = lookup3(data)
+			sum = codec.Lookup3(data)
 		}
 		if stored := binary.LittleEndian.Uint32(src[at:]); stored != sum {
 			return nil, shardify.Corrupt(int64(at), "%s is %08x, stored %08x", id, sum, stored)
@@ -631,45 +631,4 @@ func parseJSON2(p []byte, dst [][]byte) error {
 		}
 	}
 	return nil
-}
-
-// lookup3 is Bob Jenkins' hash of that name, from 0.
-func lookup3(p []byte) uint32 {
-	rot := func(x uint32, k int) uint32 { return x<<k | x>>(32-k) }
-	a := 0xdeadbeef + uint32(len(p))
-	b, c := a, a
-	for len(p) > 12 {
-		a += binary.LittleEndian.Uint32(p)
-		b += binary.LittleEndian.Uint32(p[4:])
-		c += binary.LittleEndian.Uint32(p[8:])
-		a = (a - c) ^ rot(c, 4)
-		c += b
-		b = (b - a) ^ rot(a, 6)
-		a += c
-		c = (c - b) ^ rot(b, 8)
-		b += a
-		a = (a - c) ^ rot(c, 16)
-		c += b
-		b = (b - a) ^ rot(a, 19)
-		a += c
-		c = (c - b) ^ rot(b, 4)
-		b += a
-		p = p[12:]
-	}
-	if len(p) == 0 {
-		return c
-	}
-	var last [12]byte
-	copy(last[:], p)
-	a += binary.LittleEndian.Uint32(last[:])
-	b += binary.LittleEndian.Uint32(last[4:])
-	c += binary.LittleEndian.Uint32(last[8:])
-	c = (c ^ b) - rot(b, 14)
-	a = (a ^ c) - rot(c, 11)
-	b = (b ^ a) - rot(a, 25)
-	c = (c ^ b) - rot(b, 16)
-	a = (a ^ c) - rot(c, 4)
-	b = (b ^ a) - rot(a, 14)
-	c = (c ^ b) - rot(b, 24)
-	return c
 }
