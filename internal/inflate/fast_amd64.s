@@ -38,8 +38,11 @@
 	SHRXQ e, BX, BX \
 	SUBL  e, CX
 
-// LITERALS stores the one to three literals of the entry in R13.
+// LITERALS stores the one to three literals of the entry in AX, and loads the next one.
 #define LITERALS \
+	DROP(AX)       \
+	MOVL AX, R13   \
+	LOOKUP         \
 	MOVL R13, R14  \
 	SHRL $8, R13   \
 	SHRL $6, R14   \
@@ -84,27 +87,15 @@ loop:
 	// At least 56 bits: four entries of 11 bits leave 12, enough for the next lookup.
 	TESTB $192, AX
 	JZ    other
-	DROP(AX)
-	MOVL  AX, R13
-	LOOKUP
 	LITERALS
 	TESTB $192, AX
 	JZ    other
-	DROP(AX)
-	MOVL  AX, R13
-	LOOKUP
 	LITERALS
 	TESTB $192, AX
 	JZ    other
-	DROP(AX)
-	MOVL  AX, R13
-	LOOKUP
 	LITERALS
 	TESTB $192, AX
 	JZ    next
-	DROP(AX)
-	MOVL  AX, R13
-	LOOKUP
 	LITERALS
 
 next:
@@ -296,9 +287,6 @@ endOrInvalid:
 
 longLiteral:
 	// 15 bits at most, then 19 are left.
-	DROP(AX)
-	MOVL AX, R13
-	LOOKUP
 	LITERALS
 	JMP  next
 
