@@ -20,6 +20,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/servertest"
 )
 
 // flipper serves files, and flips a bit in some of its answers.
@@ -156,48 +157,10 @@ func TestRemoteShardsThatMemoryCannotHoldAreNamed(t *testing.T) {
 	}
 }
 
-// turns serves files in rounds: an answer waits until no request has come for a while, so that
-// the rounds are the round trips that follow each other.
-type turns struct {
-	files http.Handler
-	turn  time.Duration
-	mu    sync.Mutex
-	open  chan struct{} // closed when the round ends
-	timer *time.Timer
-	n     atomic.Int64
-	done  atomic.Bool
-}
-
-func (f *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !f.done.Load() {
-		f.mu.Lock()
-		if f.open == nil {
-			open := make(chan struct{})
-			f.open = open
-			f.timer = time.AfterFunc(f.turn, func() {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				if f.open != open { // a request came when the round was about to end, and set the timer again
-					return
-				}
-				f.n.Add(1)
-				f.open = nil
-				close(open)
-			})
-		} else {
-			f.timer.Reset(f.turn)
-		}
-		open := f.open
-		f.mu.Unlock()
-		<-open
-	}
-	f.files.ServeHTTP(w, r)
-}
-
 // TestTheFirstBatchTakesFewRoundTrips: one for the manifest, one that opens shards, one for what
 // is wanted of them; an index of a tar comes at the same time.
 func TestTheFirstBatchTakesFewRoundTrips(t *testing.T) {
-	for kind, most := range map[string]int64{index.FormatMmap: 3, index.FormatWDS: 3} {
+	for kind, most := range map[string]int{index.FormatMmap: 3, index.FormatWDS: 3} {
 		dir := makeSet(t, setOptions{format: kind, schema: "x:f32[1000]", samples: 1000, shard: 100, seed: 3})
 		for name, c := range map[string]Config{
 			"order":  {Batch: 50},
@@ -219,21 +182,20 @@ func TestTheFirstBatchTakesFewRoundTrips(t *testing.T) {
 	}
 }
 
-// roundTrips is how many the first batch takes; turn is how long nothing is asked for at the end of
-// each.
-func roundTrips(t *testing.T, dir string, c Config, turn time.Duration) int64 {
-	f := &turns{files: http.FileServer(http.Dir(dir)), turn: turn}
+// roundTrips is how many the first batch takes.
+func roundTrips(t *testing.T, dir string, c Config, quiet time.Duration) int {
+	f := &servertest.Rounds{Handler: http.FileServer(http.Dir(dir)), Quiet: quiet}
 	s := httptest.NewServer(f)
 	defer s.Close()
 	l := mustLoader(t, mustOpen(t, s.URL), c)
 	defer l.Close()
 	b, err := l.Next(t.Context())
-	f.done.Store(true)
+	_, rounds := f.Count()
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.Release()
-	return f.n.Load()
+	return rounds
 }
 
 // TestShardsAreFetchedAheadInAFullMemory: what was read makes room for what comes, and what is in

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,42 +21,6 @@ import (
 	"github.com/shardify/shardify/internal/servertest"
 	"github.com/shardify/shardify/storage/s3/s3test"
 )
-
-// rounds is a server that answers what was asked for as soon as nobody asks for more, so that
-// it tells how often a client waits.
-type rounds struct {
-	http.Handler
-	quiet    time.Duration // for which nobody asks
-	mu       sync.Mutex
-	timer    *time.Timer
-	next     chan struct{}
-	rounds   int
-	requests int
-}
-
-func (s *rounds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	s.requests++
-	if s.next == nil {
-		s.next = make(chan struct{})
-		s.timer = time.AfterFunc(s.quiet, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.next == nil {
-				return // the timer was set again when it had fired
-			}
-			s.rounds++
-			close(s.next)
-			s.next = nil
-		})
-	} else {
-		s.timer.Reset(s.quiet)
-	}
-	wait := s.next
-	s.mu.Unlock()
-	<-wait
-	s.Handler.ServeHTTP(w, r)
-}
 
 // webFolder is a folder of a web server: listed by WebDAV with sizes, or by a page.
 type webFolder struct {
@@ -151,7 +114,7 @@ func TestPlanningAsksFewTimes(t *testing.T) {
 // planning makes a plan of the named files of a server, and tells how often it was asked.
 func planning(t *testing.T, of func(t *testing.T) (http.Handler, string), names []string, named bool, quiet time.Duration) (requests, answered int) {
 	h, address := of(t)
-	s := &rounds{Handler: h, quiet: quiet}
+	s := &servertest.Rounds{Handler: h, Quiet: quiet}
 	server := httptest.NewServer(s)
 	defer server.Close()
 	t.Setenv("AWS_ENDPOINT_URL", server.URL)
@@ -173,7 +136,7 @@ func planning(t *testing.T, of func(t *testing.T) (http.Handler, string), names 
 	if n := p.Plan.Table.Len(); n != len(names) {
 		t.Fatalf("%d files, want %d", n, len(names))
 	}
-	return s.requests, s.rounds
+	return s.Count()
 }
 
 // many is a server of 10,000 files of one content, by S3 and by WebDAV.
