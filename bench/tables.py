@@ -20,12 +20,11 @@ A row is a hit: an event, a sensor, eleven numbers; 95 rows an event.
 import argparse
 import importlib.util
 import os
-import shutil
 import sqlite3
 import statistics
-import subprocess
 import sys
-import time
+
+from events import run
 
 SHARDIFY = os.environ.get("SHARDIFY", "shardify")
 
@@ -93,17 +92,6 @@ def cases(work):
     }
 
 
-def run(command, work):
-    p = os.path.join(work, "out")
-    shutil.rmtree(p) if os.path.isdir(p) else os.path.exists(p) and os.remove(p)
-    start = time.time()
-    p = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(p.pid, 0)
-    if status:
-        sys.exit("%s: exit code %d" % (" ".join(command), status))
-    return used.ru_utime + used.ru_stime, time.time() - start
-
-
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("work")
@@ -124,7 +112,7 @@ def main():
     for _ in range(a.rounds):
         for k, v in list_.items():
             for n, command in v.items():
-                seen[k][n].append(run(command, a.work))
+                seen[k][n].append(run(command, a.work)[:2])
     rows = ["| case | | processor | wall | times shardify's processor, wall |", "|---|---|---|---|---|"]
     for k, v in seen.items():
         base = None

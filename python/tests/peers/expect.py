@@ -65,6 +65,21 @@ def compare(name: str, got: Iterable[Tuple[str, Dict[str, Any]]]) -> str:
     return "%s: %d samples, %d members" % (name, n, sum(len(w["members"]) for w in want))
 
 
+def tables(one: Callable[[int], None], rounds: int, what: str) -> Callable[[], str]:
+    """The check of `rounds` random tables, or of as many as ROUNDS says, from FIRST on."""
+    rounds, first = int(os.environ.get("ROUNDS", rounds)), int(os.environ.get("FIRST", "0"))
+
+    def check() -> str:
+        for i in range(first, first + rounds):
+            try:
+                one(i)
+            except AssertionError as e:
+                raise AssertionError("table %d: %s" % (i, e)) from e
+        return "%d random tables are %s" % (rounds, what)
+
+    return check
+
+
 def main(checks: List[Tuple[str, Callable[[], str]]]) -> None:
     """Runs every check and prints a JSON line for each, which run.py reads."""
     for peer, check in checks:

@@ -15,15 +15,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from expect import main
+from expect import main, tables
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 import shardify  # noqa: E402
 
 BINARY = os.environ.get("SHARDIFY", "shardify")
 WORK = os.path.join(sys.argv[1] if len(sys.argv) > 1 else ".", "scratch", "groups")
-ROUNDS = int(os.environ.get("ROUNDS", "40"))
-FIRST = int(os.environ.get("FIRST", "0"))
 SEED = int(os.environ.get("SEED", "1"))
 
 
@@ -111,14 +109,5 @@ def one(i: int) -> None:
             assert (have["t_e"] is None) if e is None else have["t_e"] == e, (k, have["t_e"], e)
 
 
-def check() -> str:
-    for i in range(FIRST, FIRST + ROUNDS):
-        try:
-            one(i)
-        except AssertionError as e:
-            raise AssertionError("table %d: %s" % (i, e)) from e
-    return "%d random tables are what pandas makes of them" % ROUNDS
-
-
 if __name__ == "__main__":
-    main([("pandas groups", check)])
+    main([("pandas groups", tables(one, 40, "what pandas makes of them"))])

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.feather as feather
 import pyarrow.ipc as ipc
-from expect import main
+from expect import main, tables
 
 try:
     import polars as pl
@@ -35,8 +35,6 @@ import shardify  # noqa: E402
 
 BINARY = os.environ.get("SHARDIFY", "shardify")
 WORK = os.path.join(sys.argv[1] if len(sys.argv) > 1 else ".", "scratch", "tables")
-ROUNDS = int(os.environ.get("ROUNDS", "60"))
-FIRST = int(os.environ.get("FIRST", "0"))
 SEED = int(os.environ.get("SEED", "1"))
 
 Table = Dict[str, List[Any]]
@@ -235,14 +233,5 @@ def one(i: int) -> None:
             assert same(y, x), "%s: %s of row %d is %r, want %r" % (" ".join(command), c, k, y, x)
 
 
-def check() -> str:
-    for i in range(FIRST, FIRST + ROUNDS):
-        try:
-            one(i)
-        except AssertionError as e:
-            raise AssertionError("table %d: %s" % (i, e)) from e
-    return "%d random tables are what others read of them" % ROUNDS
-
-
 if __name__ == "__main__":
-    main([("tables", check)])
+    main([("tables", tables(one, 60, "what others read of them"))])
