@@ -65,7 +65,7 @@ func (b *Bound) Open(ctx context.Context, name string) (File, error) {
 // OpenBelow opens a file below a folder.
 func (b *Bound) OpenBelow(ctx context.Context, folder, name string) (File, error) {
 	f, err := OpenBelow(ctx, b.FS, folder, name)
-	return b.bind(name, f, err)
+	return b.bind(Join(folder, name), f, err)
 }
 
 // OpenOwn opens a file that must not be a link.

@@ -75,4 +75,16 @@ func TestAFileIsWhatItWasWhenItWasOpenedFirst(t *testing.T) {
 	if s, ok := storage.Opened(b, "mem://f"); !ok || s != first {
 		t.Errorf("%+v, want %+v", s, first)
 	}
+	m.Set("a/x", []byte("one"))
+	m.Set("b/x", []byte("three"))
+	for _, folder := range []string{"mem://a", "mem://b"} { // files of one name in two folders are two
+		f, err := storage.OpenBelow(context.Background(), b, folder, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, ok := storage.Opened(b, folder+"/x"); !ok || s != f.Stamp() {
+			t.Errorf("%s/x: %+v, want %+v", folder, s, f.Stamp())
+		}
+		f.Close()
+	}
 }

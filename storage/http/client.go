@@ -91,14 +91,31 @@ func (a answer) status(wanted ...int) error {
 		return nil
 	}
 	err := fmt.Errorf("the server answers %s", a.Status)
-	switch a.StatusCode {
-	case http.StatusNotFound, http.StatusGone:
-		return fs.ErrNotExist
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w: %w", fs.ErrPermission, err)
-	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	switch kind := Kind(a.StatusCode); kind {
+	case fs.ErrNotExist:
+		return kind
+	case fs.ErrPermission:
+		return fmt.Errorf("%w: %w", kind, err)
+	case ErrBusy:
 		return &remote.Error{Err: err, Kind: remote.Busy, After: RetryAfter(a.Header)}
 	}
 	return err
+}
+
+// ErrBusy is the kind of a status that asks for the request again, later.
+var ErrBusy = errors.New("the server is busy")
+
+// Kind is what a status says in all protocols: fs.ErrNotExist, fs.ErrPermission, ErrBusy; nil if
+// it is another one.
+func Kind(status int) error {
+	switch status {
+	case http.StatusNotFound, http.StatusGone:
+		return fs.ErrNotExist
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fs.ErrPermission
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return ErrBusy
+	}
+	return nil
 }

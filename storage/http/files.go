@@ -160,9 +160,6 @@ type object struct {
 
 func (o *object) Stamp() storage.Stamp { return o.stamp }
 
-// Identity is the address without what signs it.
-func (o *object) Identity() string { return identity(o.url) }
-
 func (o *object) Close() error { return nil }
 
 // Fetch asks for a range.
@@ -177,7 +174,7 @@ func (o *object) Fetch(ctx context.Context, b []byte, off int64) (int, error) {
 	}
 	defer a.close()
 	if a.StatusCode == http.StatusPreconditionFailed {
-		return 0, o.hasChanged("its ETag is not %s any more", o.etag)
+		return 0, remote.Changed("its ETag is not %s any more", o.etag)
 	}
 	if err := a.status(http.StatusOK, http.StatusPartialContent); err != nil {
 		return 0, err
@@ -189,13 +186,14 @@ func (o *object) Fetch(ctx context.Context, b []byte, off int64) (int, error) {
 		return o.part(a, b, off)
 	}
 	lo, hi, size, err := ContentRange(a.Header.Get("Content-Range"))
-	switch {
-	case err != nil:
+	if err == nil && size != o.stamp.Size {
+		err = remote.Changed("it has %d bytes, it had %d", size, o.stamp.Size)
+	}
+	if err == nil {
+		err = remote.Answered(lo, hi, size, off, int64(len(b)))
+	}
+	if err != nil {
 		return 0, err
-	case size != o.stamp.Size:
-		return 0, o.hasChanged("it has %d bytes, it had %d", size, o.stamp.Size)
-	case lo != off || hi > off+int64(len(b)):
-		return 0, broken(fmt.Errorf("the server sent bytes %d to %d", lo, hi))
 	}
 	n, err := a.read(b[:hi-lo])
 	if err == nil && n < len(b) {
@@ -208,7 +206,7 @@ func (o *object) Fetch(ctx context.Context, b []byte, off int64) (int, error) {
 func (o *object) part(a answer, b []byte, off int64) (int, error) {
 	switch {
 	case a.ContentLength != o.stamp.Size:
-		return 0, o.hasChanged("it has %d bytes, it had %d", a.ContentLength, o.stamp.Size)
+		return 0, remote.Changed("it has %d bytes, it had %d", a.ContentLength, o.stamp.Size)
 	case o.stamp.Size > wholeBytes:
 		return 0, shardify.Unsupported("the server sends whole files alone")
 	}
@@ -221,16 +219,12 @@ func (o *object) part(a answer, b []byte, off int64) (int, error) {
 // same refuses an answer of another content than the first.
 func (o *object) same(a answer) error {
 	if e := strong(a.Header.Get("ETag")); e != o.etag {
-		return o.hasChanged("its ETag is %q, it was %q", e, o.etag)
+		return remote.Changed("its ETag is %q, it was %q", e, o.etag)
 	}
 	if m := a.Header.Get("Last-Modified"); o.etag == "" && m != o.changed {
-		return o.hasChanged("it is of %q, it was of %q", m, o.changed)
+		return remote.Changed("it is of %q, it was of %q", m, o.changed)
 	}
 	return nil
-}
-
-func (o *object) hasChanged(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", shardify.ErrChanged, fmt.Sprintf(format, args...))
 }
 
 // strong is an ETag that tells contents apart byte for byte, else "".
@@ -254,7 +248,7 @@ func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
 	if err != nil {
 		return nil, failed("open", name, err)
 	}
-	return remote.New(shown(name), o, f.host(o.url), f.pool, head), nil
+	return remote.New(shown(name), identity(o.url), o, f.host(o.url), f.pool, head), nil
 }
 
 // Stat asks for a byte of a file. An address that ends in a slash is a folder, and so is one
@@ -302,8 +296,8 @@ func (f *Files) first(ctx context.Context, u *url.URL, n int64) (*object, []byte
 	switch a.StatusCode {
 	case http.StatusPartialContent:
 		lo, hi, size, err := ContentRange(a.Header.Get("Content-Range"))
-		if err == nil && (lo != 0 || hi != min(n, size)) {
-			err = broken(fmt.Errorf("the server sent bytes %d to %d of %d", lo, hi, size))
+		if err == nil {
+			err = remote.Answered(lo, hi, size, 0, n)
 		}
 		if err != nil {
 			return nil, nil, err

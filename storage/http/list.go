@@ -30,7 +30,7 @@ var errListing = errors.New("the server's listing is damaged")
 // entries yields what a folder has, whose URL ends in a slash.
 func (f *Files) entries(ctx context.Context, u *url.URL) iter.Seq2[storage.Entry, error] {
 	return func(yield func(storage.Entry, error) bool) {
-		list, err := f.folders.get(u.String(), func() (list []storage.Entry, err error) {
+		list, err := f.folders.get(ctx, u.String(), func() (list []storage.Entry, err error) {
 			err = f.host(u).Do(ctx, func(ctx context.Context) (err error) {
 				list, err = f.listing(ctx, u)
 				return err
@@ -57,7 +57,7 @@ type listings struct {
 }
 
 type listed struct {
-	mu    sync.Mutex // held while somebody asks for it
+	turn  chan struct{} // has room for who asks for it, or looks at it
 	until time.Time
 	list  []storage.Entry
 }
@@ -68,19 +68,23 @@ const (
 )
 
 // get is the listing of a folder, by ask unless it is there. Nothing is kept after an error.
-func (l *listings) get(folder string, ask func() ([]storage.Entry, error)) ([]storage.Entry, error) {
+func (l *listings) get(ctx context.Context, folder string, ask func() ([]storage.Entry, error)) ([]storage.Entry, error) {
 	l.mu.Lock()
 	x := l.all[folder]
 	if x == nil {
 		if len(l.all) >= mostFolders || l.all == nil {
 			l.all = map[string]*listed{}
 		}
-		x = &listed{}
+		x = &listed{turn: make(chan struct{}, 1)}
 		l.all[folder] = x
 	}
 	l.mu.Unlock()
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	select {
+	case x.turn <- struct{}{}:
+		defer func() { <-x.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	if time.Now().Before(x.until) {
 		return x.list, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/storage/cache"
 )
@@ -22,13 +23,6 @@ type Object interface {
 	Fetch(ctx context.Context, b []byte, off int64) (int, error)
 	Stamp() storage.Stamp
 	Close() error
-}
-
-// Identified is an Object whose address in errors does not tell it from others: a query is
-// hidden there, since it may sign the address.
-type Identified interface {
-	// Identity is the address without what signs it.
-	Identity() string
 }
 
 // Vector is an Object that fetches many ranges in the time of one. Those that are announced are
@@ -92,13 +86,10 @@ type File struct {
 
 type piece struct{ lo, hi int64 }
 
-// New is the file of an object. What the object has read already, from its beginning on, may
-// be given as head.
-func New(name string, obj Object, host *Host, pool *Pool, head []byte) *File {
-	id := name
-	if i, ok := obj.(Identified); ok {
-		id = i.Identity()
-	}
+// New is the file of an object. name is its address as errors show it, id the one that tells it
+// from others, without what signs it. What the object has read already, from its beginning on,
+// may be given as head.
+func New(name, id string, obj Object, host *Host, pool *Pool, head []byte) *File {
 	f := &File{name: name, obj: obj, host: host, pool: pool, disk: Disk().Content(id, obj.Stamp())}
 	f.many, _ = obj.(Vector)
 	f.ctx, f.cancel = context.WithCancel(context.Background())
@@ -527,10 +518,24 @@ func (f *File) download(ctx context.Context, b []byte, off int64) error {
 	return nil
 }
 
-// Failed is an error of a call for a file, by a name that may be shown.
+// Changed is the error of a file that is not what it was when it was opened.
+func Changed(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", shardify.ErrChanged, fmt.Sprintf(format, args...))
+}
+
+// Answered checks that a server sent bytes [lo, hi) of a file of size bytes where n bytes from
+// off on were asked for: it may send less.
+func Answered(lo, hi, size, off, n int64) error {
+	if lo != off || hi > min(off+n, size) {
+		return &Error{Err: fmt.Errorf("the server sent bytes %d to %d of %d", lo, hi, size), Kind: Broken}
+	}
+	return nil
+}
+
+// Failed is an error of a call for a file, by a name that may be shown; nil if there is none.
 func Failed(op, name string, err error) error {
 	var p *fs.PathError
-	if errors.As(err, &p) {
+	if err == nil || errors.As(err, &p) {
 		return err
 	}
 	return &fs.PathError{Op: op, Path: name, Err: err}

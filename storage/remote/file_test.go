@@ -22,7 +22,7 @@ func (o *closing) Close() error {
 // TestAFileClosesItsObjectOnce: a second Close would be that of a file which was opened since.
 func TestAFileClosesItsObjectOnce(t *testing.T) {
 	o := &closing{}
-	f := New("a", o, NewHost(), NewPool(1<<20), nil)
+	f := New("a", "a", o, NewHost(), NewPool(1<<20), nil)
 	for range 2 {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)

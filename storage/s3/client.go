@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	nethttp "net/http"
 	"os"
 	"strings"
@@ -254,9 +253,7 @@ func (f *failure) kind() error {
 	case "SlowDown", "SlowDownRead", "SlowDownWrite", "RequestTimeout", "InternalError", "ServiceUnavailable", "Throttling", "ThrottlingException", "RequestLimitExceeded", "OperationAborted", "ConditionalRequestConflict":
 		return &remote.Error{Err: f, Kind: remote.Busy, After: f.after}
 	}
-	switch f.status {
-	case nethttp.StatusRequestTimeout, nethttp.StatusTooManyRequests, nethttp.StatusInternalServerError, nethttp.StatusBadGateway,
-		nethttp.StatusServiceUnavailable, nethttp.StatusGatewayTimeout:
+	if http.Kind(f.status) == http.ErrBusy {
 		return &remote.Error{Err: f, Kind: remote.Busy, After: f.after}
 	}
 	return f
@@ -290,11 +287,6 @@ func (f *failure) Error() string {
 
 // Is makes fs.ErrNotExist and fs.ErrPermission of what means that.
 func (f *failure) Is(target error) bool {
-	switch f.status {
-	case nethttp.StatusNotFound:
-		return target == fs.ErrNotExist
-	case nethttp.StatusUnauthorized, nethttp.StatusForbidden:
-		return target == fs.ErrPermission
-	}
-	return false
+	kind := http.Kind(f.status)
+	return kind != nil && kind == target
 }

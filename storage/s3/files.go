@@ -1,10 +1,12 @@
 package s3
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	nethttp "net/http"
 	"strings"
@@ -70,8 +72,8 @@ func (o *object) Stamp() storage.Stamp { return o.stamp }
 
 func (o *object) Close() error { return nil }
 
-// Identity is where the object is: stores may have buckets of one name.
-func (o *object) Identity() string { return o.c.endpoint.String() + "/" + o.c.bucket + "/" + o.key }
+// identity is where the object is: stores may have buckets of one name.
+func (o *object) identity() string { return o.c.endpoint.String() + "/" + o.c.bucket + "/" + o.key }
 
 // Fetch asks for a range of the content that the object had.
 func (o *object) Fetch(ctx context.Context, b []byte, off int64) (n int, err error) {
@@ -86,41 +88,57 @@ func (o *object) Fetch(ctx context.Context, b []byte, off int64) (n int, err err
 			return err
 		})
 		if err != nil {
-			return n, o.changed("it was replaced")
+			return n, remote.Changed("it was replaced")
 		}
-		return n, o.changed("its ETag is %s, it was %s", now.Version, o.stamp.Version)
+		return n, remote.Changed("its ETag is %s, it was %s", now.Version, o.stamp.Version)
 	}
 	return n, err
 }
 
 func (o *object) fetch(ctx context.Context, m *minio.Core, b []byte, off int64) (int, error) {
-	var opts minio.GetObjectOptions
-	if err := opts.SetRange(off, off+int64(len(b))-1); err != nil {
-		return 0, err
-	}
-	opts.Set("If-Match", quoted(o.stamp.Version))
-	body, info, header, err := m.GetObject(ctx, o.c.bucket, o.key, opts)
-	if err != nil {
-		return 0, err
-	}
-	defer body.Close()
-	if info.ETag != o.stamp.Version {
-		return 0, o.changed("its ETag is %s, it was %s", info.ETag, o.stamp.Version)
-	}
-	lo, hi, size, err := span(header)
+	n, now, err := o.c.get(ctx, m, o.key, o.stamp.Version, b, off)
 	switch {
-	case err != nil:
+	case now.Version == "":
 		return 0, err
-	case size != o.stamp.Size:
-		return 0, o.changed("it has %d bytes, it had %d", size, o.stamp.Size)
-	case lo != off || hi != off+int64(len(b)):
-		return 0, &remote.Error{Err: fmt.Errorf("the server sent bytes %d to %d", lo, hi), Kind: remote.Broken}
+	case now.Version != o.stamp.Version:
+		return 0, remote.Changed("its ETag is %s, it was %s", now.Version, o.stamp.Version)
+	case now.Size != o.stamp.Size:
+		return 0, remote.Changed("it has %d bytes, it had %d", now.Size, o.stamp.Size)
+	case err == nil && n < len(b):
+		err = &remote.Error{Err: io.ErrUnexpectedEOF, Kind: remote.Broken}
 	}
-	return http.ReadFull(body, b)
+	return n, err
 }
 
-func (o *object) changed(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", shardify.ErrChanged, fmt.Sprintf(format, args...))
+// get reads a range of an object, as far as there is one, and tells what the object is. It must
+// have an ETag, unless that is "".
+func (c *client) get(ctx context.Context, m *minio.Core, key, etag string, b []byte, off int64) (n int, s storage.Stamp, err error) {
+	var opts minio.GetObjectOptions
+	if err := opts.SetRange(off, off+int64(len(b))-1); err != nil {
+		return 0, s, err
+	}
+	if etag != "" {
+		opts.Set("If-Match", quoted(etag))
+	}
+	body, info, header, err := m.GetObject(ctx, c.bucket, key, opts)
+	if err != nil {
+		return 0, s, err
+	}
+	defer body.Close()
+	lo, hi, size, err := span(header)
+	if err != nil && off == 0 && info.Size == 0 { // an empty object has no first byte
+		lo, hi, size, err = 0, 0, 0, nil
+	}
+	if err == nil {
+		err = remote.Answered(lo, hi, size, off, int64(len(b)))
+	}
+	if err == nil {
+		s, err = stamp(size, info)
+	}
+	if err == nil {
+		n, err = http.ReadFull(body, b[:hi-lo])
+	}
+	return n, s, err
 }
 
 // quoted is an ETag as it stands in a header.
@@ -146,7 +164,7 @@ func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
 		return nil, failed("open", name, storage.ErrNotFile)
 	}
 	n := int64(headBytes)
-	if f.pool.Knows(o.Identity()) {
+	if f.pool.Knows(o.identity()) {
 		n = 1
 	}
 	head, err := o.first(ctx, n)
@@ -158,42 +176,21 @@ func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
 	if err != nil {
 		return nil, failed("open", name, err)
 	}
-	return remote.New(name, o, c.host, f.pool, head), nil
+	return remote.New(name, o.identity(), o, c.host, f.pool, head), nil
 }
 
 // first is the beginning of an object, and its stamp.
 func (o *object) first(ctx context.Context, n int64) (head []byte, err error) {
+	b := make([]byte, n)
 	err = o.c.do(ctx, func(ctx context.Context, m *minio.Core) error {
-		var opts minio.GetObjectOptions
-		if err := opts.SetRange(0, n-1); err != nil {
-			return err
-		}
-		body, info, header, err := m.GetObject(ctx, o.c.bucket, o.key, opts)
-		if err != nil {
-			return err
-		}
-		defer body.Close()
-		lo, hi, size, err := span(header)
-		if err != nil && info.Size == 0 { // an empty object has no first byte
-			lo, hi, size, err = 0, 0, 0, nil
-		}
-		if err == nil && (lo != 0 || hi != min(n, size)) {
-			err = &remote.Error{Err: fmt.Errorf("the server sent bytes %d to %d of %d", lo, hi, size), Kind: remote.Broken}
-		}
-		if err != nil {
-			return err
-		}
-		if o.stamp, err = stamp(size, info); err != nil {
-			return err
-		}
-		head = make([]byte, hi)
-		_, err = http.ReadFull(body, head)
+		n, s, err := o.c.get(ctx, m, o.key, "", b, 0)
+		o.stamp, head = s, bytes.Clone(b[:n])
 		return err
 	})
 	if f := failureOf(err); f != nil && f.status == nethttp.StatusRequestedRangeNotSatisfiable {
 		o.stamp, err = o.c.stat(ctx, o.key)
 		if err == nil && o.stamp.Size > 0 {
-			err = o.changed("it has %d bytes, it had none", o.stamp.Size)
+			err = remote.Changed("it has %d bytes, it had none", o.stamp.Size)
 		}
 	}
 	return head, err

@@ -7,15 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
-	"io/fs"
 	"iter"
 	"net/http"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
-
-	own "github.com/shardify/shardify/storage/http"
 )
 
 // bucket makes the requests by which data sets are published. Each is made again where that
@@ -126,32 +122,6 @@ func (b *bucket) head(ctx context.Context, key string) (info minio.ObjectInfo, e
 	return info, err
 }
 
-// read fills p from an object that must have the ETag still.
-func (b *bucket) read(ctx context.Context, key, etag string, p []byte, off int64) error {
-	if len(p) == 0 {
-		return nil
-	}
-	return b.do(ctx, func(ctx context.Context, m *minio.Core) error {
-		o := minio.GetObjectOptions{}
-		if err := o.SetRange(off, off+int64(len(p))-1); err != nil {
-			return err
-		}
-		if err := o.SetMatchETag(etag); err != nil {
-			return err
-		}
-		r, _, header, err := m.GetObject(ctx, b.c.bucket, key, o)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		if lo, hi, _, err := span(header); err != nil || lo != off || hi != off+int64(len(p)) {
-			return errors.Join(err, errors.New("the server sent another range than was asked for"))
-		}
-		_, err = own.ReadFull(r, p)
-		return err
-	})
-}
-
 func (b *bucket) remove(ctx context.Context, key string) error {
 	err := b.do(ctx, func(ctx context.Context, m *minio.Core) error {
 		return m.RemoveObject(ctx, b.c.bucket, key, minio.RemoveObjectOptions{})
@@ -227,12 +197,4 @@ func (b *bucket) uploaded(ctx context.Context, key, id string) (bytes int64) {
 		bytes += p.Size
 	}
 	return bytes
-}
-
-// located makes the error of a request one of a file.
-func located(op, name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &fs.PathError{Op: op, Path: name, Err: err}
 }

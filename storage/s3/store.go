@@ -83,7 +83,7 @@ func (s *Store) Open(name string) (storage.Blob, error) {
 // Size asks for the size of a file.
 func (s *Store) Size(name string) (int64, error) {
 	info, err := s.head(s.context(), s.root+name)
-	return info.Size, located("stat", s.address(name), err)
+	return info.Size, failed("stat", s.address(name), err)
 }
 
 func (s *Store) folder(dir string) string {
@@ -98,7 +98,7 @@ func (s *Store) List(dir string) iter.Seq2[storage.FileInfo, error] {
 	return func(yield func(storage.FileInfo, error) bool) {
 		for o, err := range s.list(s.context(), s.folder(dir)) {
 			if err != nil {
-				yield(storage.FileInfo{}, located("list", s.address(dir), err))
+				yield(storage.FileInfo{}, failed("list", s.address(dir), err))
 				return
 			}
 			// Objects that stand for folders are none of ours.
@@ -117,7 +117,7 @@ func (s *Store) Remove(name string) error {
 	if err := storage.CheckName(name); err != nil {
 		return err
 	}
-	return located("remove", s.address(name), s.remove(s.context(), s.root+name))
+	return failed("remove", s.address(name), s.remove(s.context(), s.root+name))
 }
 
 // Replace publishes a file that may take the place of another.
@@ -168,7 +168,7 @@ func (s *Store) Failed(f *os.File, err error) error { return s.scratch.Failed(f,
 func (s *Store) Temps() (list []storage.Temp, err error) {
 	for u, err := range s.uploads(s.context(), s.root, "") {
 		if err != nil {
-			return nil, located("list", s.shown, err)
+			return nil, failed("list", s.shown, err)
 		}
 		key := strings.TrimPrefix(u.Key, s.root)
 		list = append(list, storage.Temp{
@@ -187,7 +187,7 @@ func (s *Store) RemoveTemp(name string) error {
 	if i < 0 {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
 	}
-	return located("remove", s.address(name[:i]), s.abort(s.context(), s.root+name[:i], name[i+len(uploadMark):]))
+	return failed("remove", s.address(name[:i]), s.abort(s.context(), s.root+name[:i], name[i+len(uploadMark):]))
 }
 
 // Clean drops uploads that are so old that nobody is at them. Who may publish may not be
@@ -199,7 +199,7 @@ func (s *Store) Clean() error {
 			return nil
 		}
 		if err != nil {
-			return located("list", s.shown, err)
+			return failed("list", s.shown, err)
 		}
 		if time.Since(u.Initiated) > local.TempAge {
 			old = append(old, u)
@@ -207,7 +207,7 @@ func (s *Store) Clean() error {
 	}
 	for _, u := range old {
 		if err := s.abort(s.context(), u.Key, u.UploadID); err != nil {
-			return located("remove", s.address(strings.TrimPrefix(u.Key, s.root)), err)
+			return failed("remove", s.address(strings.TrimPrefix(u.Key, s.root)), err)
 		}
 	}
 	return nil

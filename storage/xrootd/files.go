@@ -300,7 +300,7 @@ func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
 	o := &object{f: f, place: p, file: file}
 	h := f.host(p)
 	if x := f.take(o.address()); x != nil && !x.conn.gone() {
-		return remote.New(shown(name), x, h, f.pool, nil), nil
+		return remote.New(shown(name), x.identity(), x, h, f.pool, nil), nil
 	}
 	err = h.Do(ctx, func(ctx context.Context) error {
 		c, handle, i, err := o.open(ctx)
@@ -316,7 +316,7 @@ func (f *Files) Open(ctx context.Context, name string) (storage.File, error) {
 	if err != nil {
 		return nil, failed("open", name, err)
 	}
-	return remote.New(shown(name), o, h, f.pool, nil), nil
+	return remote.New(shown(name), o.identity(), o, h, f.pool, nil), nil
 }
 
 // object is an open file, whose handle is lost with its connection.
@@ -358,8 +358,8 @@ func (o *object) avoided() string {
 
 func (o *object) Stamp() storage.Stamp { return o.info.stamp() }
 
-// Identity is the server and the path, without what follows a ?, which may be a token.
-func (o *object) Identity() string {
+// identity is the server and the path, without what follows a ?, which may be a token.
+func (o *object) identity() string {
 	file, _, _ := strings.Cut(o.file, "?")
 	return "root://" + o.place.host + "/" + file
 }
@@ -408,7 +408,7 @@ func (o *object) again(ctx context.Context) (*conn, [4]byte, error) {
 		return nil, handle, err
 	}
 	if i.size != o.info.size || i.mtime != o.info.mtime {
-		return nil, handle, fmt.Errorf("%w: it has %d bytes of %s, it had %d of %s", shardify.ErrChanged,
+		return nil, handle, remote.Changed("it has %d bytes of %s, it had %d of %s",
 			i.size, time.Unix(i.mtime, 0).UTC(), o.info.size, time.Unix(o.info.mtime, 0).UTC())
 	}
 	o.conn, o.handle = c, handle
