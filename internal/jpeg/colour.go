@@ -3,8 +3,13 @@ package jpeg
 // colour writes n pixels of the samples of the components.
 func (o *output) colour(dst []byte, rows *[4][]byte, n int) {
 	switch {
-	case o.space == grey && o.channels == 1:
+	case (o.space == grey || o.luma) && o.channels == 1:
 		copy(dst, rows[0][:n])
+	case o.space == rgb && o.channels == 1:
+		r, g, b := rows[0][:n], rows[1][:n], rows[2][:n]
+		for x := range r {
+			dst[x] = Luma(r[x], g[x], b[x])
+		}
 	case o.space == grey:
 		for x, v := range rows[0][:n] {
 			dst[3*x], dst[3*x+1], dst[3*x+2] = v, v, v
@@ -49,6 +54,11 @@ func (o *output) inks(dst []byte, rows *[4][]byte, n int) {
 func toRGB(y, cb, cr byte) (r, g, b byte) {
 	l, u, v := int32(y)<<16+1<<15, int32(cb)-128, int32(cr)-128
 	return limit((l + 91881*v) >> 16), limit((l - 22554*u - 46802*v) >> 16), limit((l + 116130*u) >> 16)
+}
+
+// Luma is the level of grey of a colour, as Pillow's convert("L") has it.
+func Luma(r, g, b byte) byte {
+	return byte((19595*uint32(r) + 38470*uint32(g) + 7471*uint32(b) + 1<<15) >> 16)
 }
 
 func limit(x int32) byte { return byte(max(0, min(255, x))) }

@@ -1,7 +1,7 @@
 #include "textflag.h"
 #include "constants_amd64.h"
 
-// The kernels of fdct.go and encode.go; see kernels_amd64.go for what the callers check.
+// The kernels of fdct.go and encode.go; see encode_amd64.go for what the callers check.
 
 DATA round15<>+0(SB)/8, $0x0000400000004000
 DATA round15<>+8(SB)/8, $0x0000400000004000

@@ -79,10 +79,10 @@ func TestEncodingRefused(t *testing.T) {
 
 // TestForwardKernels compares the kernels of the encoder with those in Go.
 func TestForwardKernels(t *testing.T) {
-	if !haveAVX2 {
+	if !haveKernels {
 		t.Skip("no kernels")
 	}
-	defer func() { haveAVX2 = true }()
+	defer func() { haveKernels = true }()
 	rng := rand.New(rand.NewPCG(6, 6))
 	turns := 20000
 	if os.Getenv("SHARDIFY_LONG") != "" {
@@ -108,9 +108,9 @@ func TestForwardKernels(t *testing.T) {
 		d.set(&q)
 		var a, b [2][64]int16
 		var sets, sets2 [2]uint64
-		haveAVX2 = true
+		haveKernels = true
 		forwardPair(&a, &sets, src, 16, &d)
-		haveAVX2 = false
+		haveKernels = false
 		forwardPair(&b, &sets2, src, 16, &d)
 		if a != b || sets != sets2 {
 			t.Fatalf("block %d: other coefficients", i)
@@ -129,7 +129,7 @@ func TestForwardKernels(t *testing.T) {
 		copy(wide, src)
 		var out [2][5][]byte
 		for k := range out {
-			haveAVX2 = k == 0
+			haveKernels = k == 0
 			for j := range out[k] {
 				out[k][j] = make([]byte, n+100)
 			}

@@ -69,7 +69,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	var used Decoder
 	f.Fuzz(func(t *testing.T, src []byte, a, b uint16) {
-		o := Options{Scale: 1 << (a & 3), Native: a&4 != 0, Fill: a>>15 == 1}
+		o := Options{Scale: 1 << (a & 3), Native: a&4 != 0, Fill: a>>15 == 1, Grey: a>>12&7 == 7}
 		if a&8 != 0 {
 			o.X0, o.Y0, o.X1, o.Y1 = int(a>>4&15), int(a>>8&15), int(b&63)+1, int(b>>6&63)+1
 		}
@@ -109,7 +109,7 @@ func TestMutatedFiles(t *testing.T) {
 				src[min(at%700, len(src)-1)] = []byte{0, 1, 0x11, 0x22, 0x7f, 0xff}[rng.IntN(6)]
 			}
 		}
-		o := Options{Scale: 1 << rng.IntN(4), Native: rng.IntN(2) == 0, Fill: rng.IntN(2) == 0}
+		o := Options{Scale: 1 << rng.IntN(4), Native: rng.IntN(2) == 0, Fill: rng.IntN(2) == 0, Grey: rng.IntN(8) == 0}
 		if rng.IntN(3) == 0 {
 			o.X0, o.Y0 = rng.IntN(20), rng.IntN(20)
 			o.X1, o.Y1 = o.X0+1+rng.IntN(30), o.Y0+1+rng.IntN(30)

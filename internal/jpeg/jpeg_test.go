@@ -148,6 +148,32 @@ func TestScanLimit(t *testing.T) {
 	}
 }
 
+// TestGrey: the luma of files with colours, as Pillow's draft("L") gives it.
+func TestGrey(t *testing.T) {
+	var d Decoder
+	for name, want := range map[string][3]string{
+		"base420": {"d5c64b1f66eb07c7", "0216be6875d43bae", "786bd3069ff8d1c1"}, "prog420": {"688bd5a402e10c42", "705b0adf8825cf2d", "10603a22cbd09b76"}, "rst444": {"f08207d7ab8e4467", "e9977188feca5f06", "a4249fcd27bf82af"}, "grey": {"eebda4cc0d466891", "20cebf8f15d10c12", "feed3d6a9033ae19"},
+	} {
+		src, err := os.ReadFile("testdata/" + name + ".jpg")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, scale := range []int{1, 2, 8} {
+			pix, _, err := decoded(&d, src, Options{Grey: true, Scale: scale})
+			if err != nil || sum(pix)[:16] != want[i] {
+				t.Errorf("%s at 1/%d: other levels of grey than Pillow's: %s, %v", name, scale, sum(pix)[:16], err)
+			}
+		}
+	}
+	src, err := os.ReadFile("testdata/cmyk.jpg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := decoded(&d, src, Options{Grey: true}); !errors.Is(err, shardify.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
 // peer runs a script of testdata with SHARDIFY_PILLOW, a Python that has Pillow and numpy.
 // SHARDIFY_JPEGS is the number of images. each reads one from what the script writes.
 func peer(t *testing.T, script string, each func(r io.Reader) error) {

@@ -1,7 +1,7 @@
 #include "textflag.h"
 #include "constants_amd64.h"
 
-// The kernels of idct.go, output.go and colour.go; see kernels_amd64.go for what the
+// The kernels of idct.go, output.go and colour.go; see kernels_simd.go for what the
 // callers check.
 
 DATA round18<>+0(SB)/8, $0x0002000000020000
@@ -225,8 +225,8 @@ GLOBL eight<>(SB), RODATA|NOPTR, $32
 	VPACKSSDW  Y14, Y11, Y11;                \
 	VPACKSSDW  Y13, Y12, Y12
 
-// func idctPairAVX2(in *[2][128]int16, a *byte, strideA int, b *byte, strideB int)
-TEXT ·idctPairAVX2(SB), NOSPLIT, $128-40
+// func idctPairSIMD(in *[2][128]int16, a *byte, strideA int, b *byte, strideB int)
+TEXT ·idctPairSIMD(SB), NOSPLIT, $128-40
 	MOVQ in+0(FP), SI
 	MOVQ a+8(FP), DI
 	MOVQ strideA+16(FP), R8
@@ -366,8 +366,8 @@ TEXT ·idctPairAVX2(SB), NOSPLIT, $128-40
 	VPADDW     U, LUMA, LUMA;            \
 	VPADDW     Y12, LUMA, LUMA
 
-// func yccToRGBAVX2(dst, y, cb, cr *byte, turns int)
-TEXT ·yccToRGBAVX2(SB), NOSPLIT, $0-40
+// func yccToRGBSIMD(dst, y, cb, cr *byte, turns int)
+TEXT ·yccToRGBSIMD(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ y+8(FP), SI
 	MOVQ cb+16(FP), R8
@@ -446,8 +446,8 @@ colour:
 	VPMADDUBSW Y15, LO, LO;  \
 	VPMADDUBSW Y15, HI, HI
 
-// func upH2V1AVX2(dst, src *byte, turns int)
-TEXT ·upH2V1AVX2(SB), NOSPLIT, $0-24
+// func upH2V1SIMD(dst, src *byte, turns int)
+TEXT ·upH2V1SIMD(SB), NOSPLIT, $0-24
 	MOVQ    dst+0(FP), DI
 	MOVQ    src+8(FP), SI
 	MOVQ    turns+16(FP), CX
@@ -477,8 +477,8 @@ double:
 	VZEROUPPER
 	RET
 
-// func upH1V2AVX2(dst, near, far *byte, turns int, bias int)
-TEXT ·upH1V2AVX2(SB), NOSPLIT, $0-40
+// func upH1V2SIMD(dst, near, far *byte, turns int, bias int)
+TEXT ·upH1V2SIMD(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), DI
 	MOVQ         near+8(FP), SI
 	MOVQ         far+16(FP), R8
@@ -506,8 +506,8 @@ between:
 	VZEROUPPER
 	RET
 
-// func upH2V2AVX2(dst, near, far *byte, turns int)
-TEXT ·upH2V2AVX2(SB), NOSPLIT, $0-32
+// func upH2V2SIMD(dst, near, far *byte, turns int)
+TEXT ·upH2V2SIMD(SB), NOSPLIT, $0-32
 	MOVQ    dst+0(FP), DI
 	MOVQ    near+8(FP), SI
 	MOVQ    far+16(FP), R8

@@ -9,7 +9,7 @@ import (
 
 // TestKernels compares the kernels with those in Go, on random numbers.
 func TestKernels(t *testing.T) {
-	if !haveAVX2 {
+	if !haveKernels {
 		t.Skip("no kernels")
 	}
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -76,7 +76,7 @@ func index(b bool) int {
 
 // TestColours compares all of them.
 func TestColours(t *testing.T) {
-	if !haveAVX2 {
+	if !haveKernels {
 		t.Skip("no kernels")
 	}
 	step := 5
@@ -105,8 +105,8 @@ func TestColours(t *testing.T) {
 
 // TestWithoutKernels decodes and encodes with those in Go.
 func TestWithoutKernels(t *testing.T) {
-	defer func(b bool) { haveAVX2 = b }(haveAVX2)
-	haveAVX2 = false
+	defer func(b bool) { haveKernels = b }(haveKernels)
+	haveKernels = false
 	t.Run("pixels", TestPixels)
 	t.Run("corpus", TestCorpus)
 	t.Run("encoded", TestEncodedBytes)

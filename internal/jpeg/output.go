@@ -9,6 +9,7 @@ type output struct {
 	sink               func([]byte) []byte
 	channels           int
 	space              space
+	luma               bool // the first component alone is wanted
 	inverted           bool
 	x0, y0, x1, y1     int // what is wanted of the (scaled) image
 	mx0, my0, mx1, my1 int // the MCUs that are needed for it
@@ -72,6 +73,10 @@ func (o *output) set(d *Decoder, dst []byte, opt Options) error {
 	o.fill = opt.Fill
 	o.dst, o.x0, o.y0, o.x1, o.y1 = dst, opt.X0, opt.Y0, opt.X1, opt.Y1
 	o.channels, o.space, o.inverted = d.head.Channels(opt), d.space(), d.adobe
+	if opt.Grey && d.head.Components == 4 {
+		return shardify.Unsupported("JPEG of four components as grey")
+	}
+	o.luma = opt.Grey && o.space == ycc
 	o.sink = opt.Sink
 	rows := o.y1 - o.y0
 	if o.sink != nil {
@@ -206,6 +211,9 @@ func (o *output) emit(d *Decoder, my int) {
 	for ; o.next < end; o.next++ {
 		var rows [4][]byte
 		for i := range d.head.Components {
+			if i > 0 && o.luma {
+				break
+			}
 			rows[i] = d.comps[i].upsample(o.next)[o.x0-o.mx0*o.mcuW:]
 		}
 		n := o.x1 - o.x0

@@ -274,6 +274,9 @@ func (d *Decoder) transformAll() {
 	for my := o.my0; my < o.my1; my++ {
 		for i := range d.head.Components {
 			c := &d.comps[i]
+			if i > 0 && o.luma {
+				break
+			}
 			for v := range c.v {
 				row := c.coefs[64*((my*c.v+v)*c.bw+o.mx0*c.h):]
 				at := c.block(my, v*c.size, 0)

@@ -244,6 +244,9 @@ type Options struct {
 	// Native gives what the file has: one byte a pixel for grey, four for CMYK.
 	// Else there are three: R, G, B.
 	Native bool
+	// Grey gives one byte a pixel: of files with colours, the luma. Those of four components
+	// are ErrUnsupported.
+	Grey bool
 	// Fill takes files that end early: blocks that are missing are grey, as libjpeg makes
 	// them, and what is missing of a progressive file is taken for zero. Else these are errors.
 	Fill bool
@@ -258,6 +261,9 @@ const SinkRows = 4*8 + 1
 
 // Channels is the number of bytes of a pixel.
 func (h Header) Channels(o Options) int {
+	if o.Grey {
+		return 1
+	}
 	if o.Native {
 		return h.Components
 	}
@@ -314,7 +320,7 @@ func (d *Decoder) rows() error {
 			inside := my >= o.my0 && mx >= o.mx0 && mx < o.mx1
 			for i := range s.count {
 				c := s.comps[i]
-				if !inside {
+				if !inside || o.luma && c != &d.comps[0] {
 					for range c.h * c.v {
 						dc, ok := s.skip(s.dc[i], s.ac[i], s.pred[i])
 						if !ok {

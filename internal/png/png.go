@@ -1,12 +1,11 @@
-// Package png decodes PNG images of up to 8 bits a channel to bytes, with package inflate:
+// Package png decodes PNG images to bytes, with package inflate:
 //
 //	var d png.Decoder // keeps its memory from image to image
 //	h, err := d.Open(file)
 //	pix := make([]byte, 3*h.W*h.H)
 //	err = d.Decode(pix, png.Options{})
 //
-// Interlaced files and those of 16 bits are ErrUnsupported; image/png decodes them.
-// Checksums of all chunks are compared, and a file that lacks anything is refused.
+// Of 16 bits a channel, the upper 8 are kept. Checksums of all chunks are compared, and a file that lacks anything is refused.
 package png
 
 import (
@@ -26,6 +25,7 @@ type Header struct {
 	W, H  int
 	Grey  bool // and not transparent
 	Alpha bool // there are pixels that may be transparent
+	Bits  int  // of a channel, in the file
 }
 
 // Decoder decodes images, one after the other. The zero value is ready. It keeps its
@@ -34,12 +34,15 @@ type Decoder struct {
 	head    Header
 	depth   int
 	kind    byte // of colour, as IHDR has it
+	laced   bool
 	palette [256][4]byte
-	key     []byte // two bytes a channel: the one colour that is transparent; empty: none
+	shown   [256][4]byte // what indices, and levels of grey, become
+	key     []byte       // two bytes a channel: the one colour that is transparent; empty: none
 	data    [][]byte
 	joined  []byte
 	raw     []byte
 	rows    []byte // two
+	line    []byte // the pixels of a row of a pass
 	inflate inflate.Decoder
 }
 
@@ -116,7 +119,7 @@ func (d *Decoder) Open(file []byte) (Header, error) {
 	for _, b := range d.data {
 		packed += len(b)
 	}
-	if size := (d.rowBytes() + 1) * d.head.H; size > mostInflated*packed {
+	if d.size() > mostInflated*packed {
 		return Header{}, corrupt(at, "%d x %d pixels cannot be in %d bytes", d.head.W, d.head.H, packed)
 	}
 	return d.head, nil
@@ -139,14 +142,11 @@ func (d *Decoder) header(b []byte, at, size int) error {
 		return corrupt(at, "an image of %d x %d pixels", w, h)
 	case !ok || !fits || b[10] != 0 || b[11] != 0 || b[12] > 1:
 		return corrupt(at, "colours of kind %d with %d bits, methods %d, %d, %d", d.kind, b[8], b[10], b[11], b[12])
-	case uint64(w)*uint64(h) > uint64(size)*uint64(8*mostInflated/(n*d.depth)): // also of those that others decode
+	case uint64(w)*uint64(h) > uint64(size)*uint64(8*mostInflated/(n*d.depth)):
 		return corrupt(at, "%d x %d pixels cannot be in a file of %d bytes", w, h, size)
-	case d.depth == 16:
-		return shardify.Unsupported("PNG of 16 bits a channel")
-	case b[12] == 1:
-		return shardify.Unsupported("interlaced PNG")
 	}
-	d.head = Header{W: int(w), H: int(h), Grey: d.kind == grey, Alpha: d.kind >= greyAlpha}
+	d.laced = b[12] == 1
+	d.head = Header{W: int(w), H: int(h), Grey: d.kind == grey, Alpha: d.kind >= greyAlpha, Bits: d.depth}
 	return nil
 }
 
@@ -167,7 +167,43 @@ func (d *Decoder) transparent(b []byte, at, entries int) error {
 	return nil
 }
 
-func (d *Decoder) rowBytes() int { return (d.head.W*d.depth*channels[d.kind] + 7) / 8 }
+// pass is every dx-th pixel of every dy-th row, from (x, y) on.
+type pass struct{ x, y, dx, dy int }
+
+var (
+	whole = []pass{{0, 0, 1, 1}}
+	laced = []pass{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
+)
+
+// passes are what the data hold one after the other.
+func (d *Decoder) passes() []pass {
+	if d.laced {
+		return laced
+	}
+	return whole
+}
+
+// shape is the size of a pass; one without pixels has no rows.
+func (d *Decoder) shape(p pass) (w, h int) {
+	w, h = (d.head.W-p.x+p.dx-1)/p.dx, (d.head.H-p.y+p.dy-1)/p.dy
+	if w == 0 {
+		h = 0
+	}
+	return w, h
+}
+
+// size is that of the data, unpacked.
+func (d *Decoder) size() int {
+	n := 0
+	for _, p := range d.passes() {
+		w, h := d.shape(p)
+		n += (d.rowBytes(w) + 1) * h
+	}
+	return n
+}
+
+// rowBytes is the size of a row of w pixels.
+func (d *Decoder) rowBytes(w int) int { return (w*d.depth*channels[d.kind] + 7) / 8 }
 
 // Options say what of an image is decoded.
 type Options struct {
@@ -188,8 +224,8 @@ func (d *Decoder) Decode(dst []byte, o Options) error {
 	if h.W == 0 || o.Grey && !h.Grey || len(dst) != n*h.W*h.H {
 		return shardify.Mismatch("png: %d bytes for %d x %d pixels of %d bytes", len(dst), h.W, h.H, n)
 	}
-	rows := d.rowBytes()
-	if size := (rows + 1) * h.H; cap(d.raw) < size {
+	rows, size := d.rowBytes(h.W), d.size()
+	if cap(d.raw) < size {
 		d.raw = make([]byte, size)
 	} else {
 		d.raw = d.raw[:size]
@@ -197,28 +233,62 @@ func (d *Decoder) Decode(dst []byte, o Options) error {
 	if cap(d.rows) < 2*rows {
 		d.rows = make([]byte, 2*rows)
 	}
+	if d.laced && cap(d.line) < n*h.W {
+		d.line = make([]byte, n*h.W)
+	}
 	if err := d.unpack(); err != nil {
 		return err
 	}
+	if channels[d.kind] == 1 && d.depth <= 8 {
+		d.show(o.Black)
+	}
+	raw := d.raw
+	for _, p := range d.passes() {
+		var ok bool
+		if raw, ok = d.pass(dst, raw, p, n, o.Black); !ok {
+			return corrupt(-1, "a row of filter %d", raw[0])
+		}
+	}
+	return nil
+}
+
+// pass writes the pixels of a pass, in n bytes each, and returns the data behind it. It tells whether
+// the filters of all rows are known; else the data begin with the one that is not.
+func (d *Decoder) pass(dst, raw []byte, p pass, n int, black bool) (rest []byte, ok bool) {
+	w, h := d.shape(p)
+	rows := d.rowBytes(w)
 	above, spare, step := d.rows[:rows], d.rows[rows:2*rows], max(channels[d.kind]*d.depth/8, 1)
 	clear(above)
-	direct := d.depth == 8 && (d.kind == grey && n == 1 || d.kind == colour && (len(d.key) == 0 || !o.Black))
-	for y := range h.H {
-		src, out := d.raw[y*(rows+1):][:rows+1], dst[n*h.W*y:n*h.W*(y+1)]
+	direct := !d.laced && d.depth == 8 && (d.kind == grey && n == 1 || d.kind == colour && (len(d.key) == 0 || !black))
+	for y := range h {
+		src, out := raw[:rows+1], dst[n*d.head.W*(p.y+y*p.dy):][:n*d.head.W]
 		row := spare
 		if direct {
 			row = out
 		}
 		if !unfilter(src[0], row, src[1:], above, step) {
-			return corrupt(-1, "filter %d of row %d", src[0], y)
+			return raw, false
 		}
 		if !direct {
 			spare = above
-			d.colours(out, row, n, o.Black)
+			d.place(out, row, p, n*w, n, black)
 		}
-		above = row
+		above, raw = row, raw[rows+1:]
 	}
-	return nil
+	return raw, true
+}
+
+// place writes the pixels of a row of a pass, size bytes, to their columns.
+func (d *Decoder) place(out, row []byte, p pass, size, n int, black bool) {
+	if !d.laced {
+		d.colours(out, row, n, black)
+		return
+	}
+	line := d.line[:size]
+	d.colours(line, row, n, black)
+	for to := n * p.x; len(line) > 0; to, line = to+n*p.dx, line[n:] {
+		copy(out[to:to+n], line)
+	}
 }
 
 // unpack makes raw of the data.
@@ -247,6 +317,8 @@ func (d *Decoder) unpack() error {
 // colours writes the pixels of a row, in n bytes each.
 func (d *Decoder) colours(dst, row []byte, n int, black bool) {
 	switch {
+	case d.depth == 16:
+		d.upper(dst, row, n, black)
 	case d.kind == colour:
 		copy(dst, row)
 		if len(d.key) > 0 && black {
@@ -276,28 +348,54 @@ func (d *Decoder) colours(dst, row []byte, n int, black bool) {
 			dst[0], dst[1], dst[2] = p[0], p[1], p[2]
 		}
 	default:
-		d.lookUp(dst, row, n, black)
+		d.lookUp(dst, row, n)
+	}
+}
+
+// upper writes pixels of 16 bits a channel: the upper 8.
+func (d *Decoder) upper(dst, row []byte, n int, black bool) {
+	c := channels[d.kind]
+	for ; len(dst) >= n; dst, row = dst[n:], row[2*c:] {
+		p, alpha := row[:2*c], uint32(0xffff)
+		switch {
+		case black && d.kind >= greyAlpha:
+			alpha = uint32(binary.BigEndian.Uint16(p[2*c-2:]))
+		case black && len(d.key) > 0 && bytes.Equal(p, d.key):
+			alpha = 0
+		}
+		for k := range n {
+			at := 0
+			if c >= 3 {
+				at = 2 * k
+			}
+			dst[k] = byte(uint32(binary.BigEndian.Uint16(p[at:])) * alpha / 0xffff >> 8)
+		}
+	}
+}
+
+// show makes the table of an image: of its palette, or of levels of grey.
+func (d *Decoder) show(black bool) {
+	if d.kind == grey {
+		most := 1<<d.depth - 1
+		for i := range most + 1 {
+			v := byte(i * (255 / most))
+			d.palette[i] = [4]byte{v, v, v, 255}
+			if len(d.key) > 0 && int(d.key[0])<<8|int(d.key[1]) == i {
+				d.palette[i][3] = 0
+			}
+		}
+	}
+	d.shown = d.palette
+	if black {
+		for i, p := range d.palette {
+			d.shown[i] = onBlack(p)
+		}
 	}
 }
 
 // lookUp writes pixels that are indices: of a palette, or of levels of grey.
-func (d *Decoder) lookUp(dst, row []byte, n int, black bool) {
-	table, mask := &d.palette, byte(1<<d.depth-1)
-	if d.kind == grey {
-		for i := range int(mask) + 1 {
-			v := byte(i * (255 / int(mask)))
-			table[i] = [4]byte{v, v, v, 255}
-			if len(d.key) > 0 && int(d.key[0])<<8|int(d.key[1]) == i {
-				table[i][3] = 0
-			}
-		}
-	}
-	shown := *table
-	if black {
-		for i, p := range table {
-			shown[i] = onBlack(p)
-		}
-	}
+func (d *Decoder) lookUp(dst, row []byte, n int) {
+	shown, mask := &d.shown, byte(1<<d.depth-1)
 	if d.depth == 8 && n == 3 {
 		last := len(row) - 1
 		for i, v := range row[:last] { // a byte too many each

@@ -13,8 +13,9 @@ type Cut struct {
 	// [X0, X1) x [Y0, Y1) is cut out of the (scaled) image; all 0: the whole. What is
 	// outside counts for nothing.
 	X0, Y0, X1, Y1 int
-	// Native gives one byte a pixel for grey files. Else there are three, R, G, B.
-	Native bool
+	// Grey gives one byte a pixel, the luma of files with colours. Else there are three, R,
+	// G, B.
+	Grey bool
 	// Fill takes files that end early, as jpeg.Options says.
 	Fill bool
 	Size
@@ -74,10 +75,8 @@ func (r *Resizer) prepare(c *Cut) (o jpeg.Options, err error) {
 		return o, err
 	}
 	a, b := &r.across, &r.down
-	o = jpeg.Options{Scale: c.Scale, X0: c.X0 + a.first, Y0: c.Y0 + b.first, X1: c.X0 + a.end, Y1: c.Y0 + b.end, Native: c.Native, Fill: c.Fill}
-	if r.channels = r.head.Channels(o); r.channels == 4 {
-		return o, shardify.Mismatch("resize: pixels of four inks")
-	}
+	o = jpeg.Options{Scale: c.Scale, X0: c.X0 + a.first, Y0: c.Y0 + b.first, X1: c.X0 + a.end, Y1: c.Y0 + b.end, Grey: c.Grey, Fill: c.Fill}
+	r.channels = r.head.Channels(o)
 	return o, nil
 }
 

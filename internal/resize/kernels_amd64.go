@@ -2,8 +2,8 @@ package resize
 
 import "golang.org/x/sys/cpu"
 
-// haveAVX2 chooses the kernels of kernels_amd64.s, which the tests hold to those in Go.
-var haveAVX2 = cpu.X86.HasAVX2
+// haveKernels chooses the kernels of kernels_amd64.s, which the tests hold to those in Go.
+var haveKernels = cpu.X86.HasAVX2
 
 // turn is how many bytes the second pass makes at once.
 const turn = 32
@@ -17,7 +17,7 @@ func downAVX2(dst, src *byte, stride int, split *uint32, pairs, turns int)
 // acrossRows makes four rows of the first pass; src begins at pixel x. It writes a byte
 // beyond a row, and reads up to margin bytes beyond it.
 func acrossRows(dst []byte, dstStride int, src []byte, srcStride int, a *axis, x int) {
-	if !haveAVX2 {
+	if !haveKernels {
 		for i := range lines {
 			acrossRowGo(dst[i*dstStride:], src[i*srcStride:], a, x)
 		}
@@ -32,7 +32,7 @@ func acrossRows(dst []byte, dstStride int, src []byte, srcStride int, a *axis, x
 // than there are taps may be read, and whole registers of each.
 func downRow(dst, rows []byte, stride int, a *axis, k int) {
 	n := len(dst)
-	if !haveAVX2 || n < turn {
+	if !haveKernels || n < turn {
 		downRowGo(dst, rows, stride, a, k)
 		return
 	}

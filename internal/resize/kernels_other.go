@@ -1,9 +1,9 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package resize
 
-// haveAVX2 is false; a test sets it to itself.
-var haveAVX2 = false
+// haveKernels is false; a test sets it to itself.
+var haveKernels = false
 
 func acrossRows(dst []byte, dstStride int, src []byte, srcStride int, a *axis, x int) {
 	for i := range lines {

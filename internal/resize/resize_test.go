@@ -70,18 +70,18 @@ func TestResizingIsPillows(t *testing.T) {
 
 // TestWithoutKernels resizes with the Go code.
 func TestWithoutKernels(t *testing.T) {
-	defer func(b bool) { haveAVX2 = b }(haveAVX2)
-	haveAVX2 = false
+	defer func(b bool) { haveKernels = b }(haveKernels)
+	haveKernels = false
 	t.Run("digests", TestResizingIsPillows)
 	t.Run("pillow", TestAgainstPillow)
 }
 
 // TestKernels compares the kernels with those in Go, on random pictures.
 func TestKernels(t *testing.T) {
-	if !haveAVX2 {
+	if !haveKernels {
 		t.Skip("no kernels")
 	}
-	defer func() { haveAVX2 = true }()
+	defer func() { haveKernels = true }()
 	rng := rand.New(rand.NewPCG(7, 7))
 	var fast, slow Resizer
 	for range 400 {
@@ -99,9 +99,9 @@ func TestKernels(t *testing.T) {
 		}
 		n := p.Channels * s.W * s.H
 		a, b := make([]byte, n), make([]byte, n)
-		haveAVX2 = true
+		haveKernels = true
 		err := fast.Resize(a, p, s)
-		haveAVX2 = false
+		haveKernels = false
 		err2 := slow.Resize(b, p, s)
 		if err != nil || err2 != nil || !bytes.Equal(a, b) {
 			t.Fatalf("%d x %d pixels of %d bytes, %+v: other bytes: %v, %v", p.W, p.H, p.Channels, s, err, err2)
@@ -123,7 +123,7 @@ func TestDecode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := Cut{Scale: 1 << rng.IntN(3), Native: h.Components == 1 && rng.IntN(2) == 0, Size: Size{W: 1 + rng.IntN(60), H: 1 + rng.IntN(60), Filter: Filter(rng.IntN(4))}}
+			c := Cut{Scale: 1 << rng.IntN(3), Grey: rng.IntN(2) == 0, Size: Size{W: 1 + rng.IntN(60), H: 1 + rng.IntN(60), Filter: Filter(rng.IntN(4))}}
 			w, hh := h.Scaled(c.Scale)
 			c.X0, c.Y0 = rng.IntN(w), rng.IntN(hh)
 			c.X1, c.Y1 = c.X0+1+rng.IntN(w-c.X0), c.Y0+1+rng.IntN(hh-c.Y0)
@@ -134,7 +134,7 @@ func TestDecode(t *testing.T) {
 			case 1:
 				c.W, c.H = c.X1-c.X0, c.Y1-c.Y0
 			}
-			channels := h.Channels(jpeg.Options{Native: c.Native})
+			channels := h.Channels(jpeg.Options{Grey: c.Grey})
 			got := make([]byte, channels*c.W*c.H)
 			if err := r.Decode(got, c); err != nil {
 				t.Fatal(err)
@@ -142,7 +142,7 @@ func TestDecode(t *testing.T) {
 			all := make([]byte, channels*w*hh)
 			var d jpeg.Decoder
 			_, err = d.Open(file)
-			err2 := d.Decode(all, jpeg.Options{Scale: c.Scale, Native: c.Native})
+			err2 := d.Decode(all, jpeg.Options{Scale: c.Scale, Grey: c.Grey})
 			want := make([]byte, len(got))
 			p := Pixels{all, w, hh, channels * w, channels}.Part(c.X0, c.Y0, c.X1, c.Y1)
 			err3 := new(Resizer).Resize(want, p, c.Size)

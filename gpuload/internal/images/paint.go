@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/augment"
+	"github.com/shardify/shardify/internal/jpeg"
 	"github.com/shardify/shardify/internal/png"
 	"github.com/shardify/shardify/internal/resize"
 )
@@ -28,10 +29,7 @@ type painter struct {
 	line    []byte
 }
 
-var (
-	errKind = errors.New("neither JPEG nor PNG")
-	errGrey = errors.New("colours that are to become grey")
-)
+var errKind = errors.New("neither JPEG nor PNG of 8 bits")
 
 // paint makes the pixels of one image.
 func (p *painter) paint(data []byte) error {
@@ -65,15 +63,11 @@ func (p *painter) jpeg(data []byte) error {
 	if err != nil {
 		return err
 	}
-	grey := p.form.Channels == 1
-	if grey && head.Components != 1 {
-		return errGrey
-	}
 	c, err := p.cut(head.W, head.H)
 	if err != nil {
 		return err
 	}
-	to := resize.Cut{Scale: 1, Native: grey}
+	to := resize.Cut{Scale: 1, Grey: p.form.Channels == 1}
 	if p.form.Scaled {
 		to.Scale = c.scale(head.W, head.H)
 	}
@@ -91,18 +85,29 @@ func (p *painter) jpeg(data []byte) error {
 
 func (p *painter) png(data []byte) error {
 	head, err := p.decoder.Open(data)
-	grey := p.form.Channels == 1
 	switch {
 	case err != nil:
 		return err
 	case head.W > maxPixels/head.H:
 		return errShape
-	case grey && !head.Grey:
-		return errGrey
+	case head.Bits > 8:
+		return errKind
 	}
-	p.pixels = sized(p.pixels, head.W*head.H*p.form.Channels)
-	if err := p.decoder.Decode(p.pixels, png.Options{Grey: grey}); err != nil {
+	grey, n := p.form.Channels == 1, head.W*head.H
+	native := grey && head.Grey
+	if !native {
+		n *= 3
+	}
+	p.pixels = sized(p.pixels, n)
+	if err := p.decoder.Decode(p.pixels, png.Options{Grey: native}); err != nil {
 		return err
+	}
+	if grey && !native {
+		p.pixels = p.pixels[:n/3]
+		in := p.pixels[:n]
+		for x := range p.pixels {
+			p.pixels[x] = jpeg.Luma(in[3*x], in[3*x+1], in[3*x+2])
+		}
 	}
 	return p.plain(p.pixels, head.W, head.H)
 }
@@ -111,11 +116,8 @@ func (p *painter) png(data []byte) error {
 func (p *painter) ppm(data []byte) error {
 	line, pix, _ := bytes.Cut(data, []byte("\n"))
 	var w, h int
-	if _, err := fmt.Sscanf(string(line[:min(len(line), 40)]), "P6 %d %d 255", &w, &h); err != nil || w < 1 || h < 1 || w > maxPixels/h || len(pix) != 3*w*h {
+	if _, err := fmt.Sscanf(string(line[:min(len(line), 40)]), "P6 %d %d 255", &w, &h); err != nil || w < 1 || h < 1 || w > maxPixels/h || len(pix) != 3*w*h || p.form.Channels != 3 {
 		return errKind
-	}
-	if p.form.Channels != 3 {
-		return errGrey
 	}
 	p.pixels = append(p.pixels[:0], pix...)
 	return p.plain(p.pixels, w, h)
