@@ -1,0 +1,115 @@
+package tokenize
+
+import (
+	"unicode/utf8"
+
+	"github.com/shardify/shardify"
+)
+
+// addedToken is a token that is found in the text before it is cut into words.
+type addedToken struct {
+	content        string
+	id             int32
+	word           bool // only where no letter of a word stands beside it
+	lstrip, rstrip bool // takes the white space before it, after it
+	normalized     bool // looked for in the text that is normalized
+	special        bool
+}
+
+// added finds tokens: the leftmost, of those the longest.
+type added struct {
+	tokens []addedToken
+	trie   *trie
+	first  [256]bool
+}
+
+// maxAdded bounds the length of an added token: at each place in a text as much may be read.
+const maxAdded = 1024
+
+func newAdded() *added { return &added{trie: newTrie()} }
+
+// add adds a token that is written so; the first of those that are written the same counts.
+func (a *added) add(written []byte, t addedToken) {
+	a.trie.add(written, int32(len(a.tokens)))
+	a.tokens = append(a.tokens, t)
+	a.first[written[0]] = true
+}
+
+// find is the first token at or after from: its place, and the token; nil if there is none.
+func (a *added) find(s []byte, from int) (start, stop int, t *addedToken) {
+	for i := from; i < len(s); i++ {
+		if !a.first[s[i]] {
+			continue
+		}
+		if v, n := a.trie.longest(s[i:]); v >= 0 {
+			return i, i + n, &a.tokens[v]
+		}
+	}
+	return 0, 0, nil
+}
+
+// cut hands the added tokens in s and what is between them to e. The rules are those of the
+// reference even where they are odd: a token that is no word of its own is passed over with
+// all of its bytes, and tokens within white space that another one took are still found, so
+// that start may go back.
+func (a *added) cut(e *Encoder, s []byte, first bool, rest func(*Encoder, []byte, bool) error) error {
+	start, blankTo := 0, 0 // what is not handed over yet; the end of white space that was looked through
+	for at := 0; ; {
+		i, j, t := a.find(s, at)
+		if t == nil {
+			break
+		}
+		at = j
+		if t.word && (endsWithWord(s[:i]) || beginsWithWord(s[j:])) {
+			continue
+		}
+		if t.special && e.Specials != AsToken {
+			if e.Specials == Refused {
+				return shardify.Mismatch("the text holds the special token %q", t.content)
+			}
+			e.counts.Spelled++
+			continue
+		}
+		if t.lstrip {
+			for i > start {
+				r, n := utf8.DecodeLastRune(s[start:i])
+				if class.of(r)&space == 0 {
+					break
+				}
+				i -= n
+			}
+			i = max(i, start)
+		}
+		if t.rstrip {
+			if blankTo < j {
+				blankTo = run(s, j, space)
+			}
+			j = blankTo
+		}
+		if start < i {
+			if err := rest(e, s[start:i], first && start == 0); err != nil {
+				return err
+			}
+		}
+		e.out = append(e.out, t.id)
+		e.counts.Special++
+		start = j
+	}
+	if start < len(s) {
+		return rest(e, s[start:], first && start == 0)
+	}
+	return nil
+}
+
+func endsWithWord(s []byte) bool {
+	r, n := utf8.DecodeLastRune(s)
+	return n > 0 && inWord(r)
+}
+
+func beginsWithWord(s []byte) bool {
+	r, n := utf8.DecodeRune(s)
+	return n > 0 && inWord(r)
+}
+
+// inWord tells whether words have the character.
+func inWord(r rune) bool { return wordChars().of(r) != 0 }

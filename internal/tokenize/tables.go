@@ -1,0 +1,118 @@
+package tokenize
+
+import (
+	"embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+//go:embed tables/*.txt
+var tableFiles embed.FS
+
+// Classes of characters, as bits of tables/classes.txt.
+const (
+	letter  = 1 << iota // L
+	number              // N
+	space               // White_Space
+	upper               // Lu Lt Lm Lo M
+	lower               // Ll Lm Lo M
+	newline             // CR LF
+)
+
+// props has a byte for every character, in blocks of 256 that are kept once.
+type props struct {
+	index  [(utf8.MaxRune + 1) >> 8]uint16
+	blocks [][256]byte
+}
+
+func (p *props) of(r rune) byte { return p.blocks[p.index[uint32(r)>>8]][byte(r)] }
+
+// newProps takes what set puts into an array of all characters.
+func newProps(fill func(all []byte)) *props {
+	all := make([]byte, utf8.MaxRune+1)
+	fill(all)
+	p, seen := &props{}, map[[256]byte]uint16{}
+	for i := range p.index {
+		b := [256]byte(all[i<<8:])
+		k, ok := seen[b]
+		if !ok {
+			k = uint16(len(p.blocks))
+			seen[b], p.blocks = k, append(p.blocks, b)
+		}
+		p.index[i] = k
+	}
+	return p
+}
+
+// class has the classes of all characters, ascii those of the first 128. They are there
+// once a tokenizer is loaded.
+var (
+	class *props
+	ascii [256]byte
+)
+
+var loadClasses = sync.OnceFunc(func() {
+	class = newProps(func(all []byte) {
+		eachRange("classes", func(lo, hi rune, rest string) {
+			bits, err := strconv.ParseUint(rest, 10, 8)
+			must(err)
+			mark(all, lo, hi, byte(bits))
+		})
+	})
+	for i := range rune(utf8.RuneSelf) {
+		ascii[i] = class.of(i)
+	}
+})
+
+func mark(all []byte, lo, hi rune, bits byte) {
+	for r := lo; r <= hi; r++ {
+		all[r] |= bits
+	}
+}
+
+// eachRange reads a table of lines "first last rest", first and last in hexadecimal.
+func eachRange(name string, f func(lo, hi rune, rest string)) {
+	eachLine(name, func(line string) {
+		a, line, _ := strings.Cut(line, " ")
+		b, rest, _ := strings.Cut(line, " ")
+		f(hexRune(a), hexRune(b), rest)
+	})
+}
+
+// eachMapping reads a table of lines "character what it becomes", all in hexadecimal.
+func eachMapping(name string, f func(r rune, to []rune)) {
+	eachLine(name, func(line string) {
+		words := strings.Fields(line)
+		to := make([]rune, 0, len(words)-1)
+		for _, w := range words[1:] {
+			to = append(to, hexRune(w))
+		}
+		f(hexRune(words[0]), to)
+	})
+}
+
+func eachLine(name string, f func(string)) {
+	text, err := tableFiles.ReadFile("tables/" + name + ".txt")
+	must(err)
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			f(line)
+		}
+	}
+}
+
+func hexRune(s string) rune {
+	n, err := strconv.ParseUint(s, 16, 21)
+	must(err)
+	return rune(n)
+}
+
+// must is for tables, which are part of the program.
+func must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("a table of package tokenize: %v", err))
+	}
+}
