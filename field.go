@@ -2,6 +2,7 @@ package shardify
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -36,6 +37,8 @@ type Field struct {
 const (
 	// ShapeSuffix names the I64 [rank] column with the shape of a Ragged field.
 	ShapeSuffix = ".shape"
+	// DimsAttr is the attribute with the names of an element's dimensions, joined by LabelSeparator.
+	DimsAttr = "dims"
 	// ExtSuffix names the U8 scalar column that says which file extension a
 	// field of Media "image" had, as a code into its own Attrs["labels"].
 	ExtSuffix = ".ext"
@@ -51,6 +54,36 @@ func (f *Field) Labels() []string {
 		return nil
 	}
 	return strings.Split(s, LabelSeparator)
+}
+
+// Dims are the names of the dimensions of an element; nil if they have none.
+func (f *Field) Dims() []string {
+	s, ok := f.Attrs[DimsAttr]
+	if !ok || f.Levels > 0 {
+		return nil
+	}
+	names := strings.Split(s, LabelSeparator)
+	if len(names) != len(f.Shape) {
+		return nil
+	}
+	return names
+}
+
+// NameDims names the dimensions of an element. Attrs is not changed in place.
+func (f *Field) NameDims(names []string) {
+	if len(names) == 0 || len(names) != len(f.Shape) || f.Levels > 0 {
+		return
+	}
+	for _, s := range names {
+		if ValidName(s) != nil {
+			return
+		}
+	}
+	f.Attrs = maps.Clone(f.Attrs)
+	if f.Attrs == nil {
+		f.Attrs = map[string]string{}
+	}
+	f.Attrs[DimsAttr] = strings.Join(names, LabelSeparator)
 }
 
 // Elem is the number of values in one element: the product of Shape.

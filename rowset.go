@@ -12,15 +12,31 @@ import (
 type RowSet struct{ words []rowWord }
 
 // rowWord is those of the rows 64*at to 64*at+63 that are in the set. They stand in order.
+// With more, all of them are, and those of so many words behind it.
 type rowWord struct {
-	at   uint32
-	bits uint64
+	at, more uint32
+	bits     uint64
+}
+
+// last is the number of the last word.
+func (w *rowWord) last() uint32 { return w.at + w.more }
+
+// full is what a word has of which all rows are in the set.
+const full = math.MaxUint64
+
+// put appends a word to those before it.
+func put(words []rowWord, w rowWord) []rowWord {
+	if n := len(words); n > 0 && w.bits == full && words[n-1].bits == full && words[n-1].last()+1 == w.at {
+		words[n-1].more += 1 + w.more
+		return words
+	}
+	return append(words, w)
 }
 
 // Len is how many rows there are.
 func (s *RowSet) Len() (n int64) {
 	for _, w := range s.words {
-		n += int64(bits.OnesCount64(w.bits))
+		n += int64(bits.OnesCount64(w.bits)) + 64*int64(w.more)
 	}
 	return n
 }
@@ -57,7 +73,7 @@ func (s *RowSet) Add(rows []int32, none int32, names []int32) {
 		}
 		for i, w := range all {
 			if w != 0 {
-				o.words = append(o.words, rowWord{uint32(i), w})
+				o.words = put(o.words, rowWord{at: uint32(i), bits: w})
 			}
 		}
 	}
@@ -82,19 +98,55 @@ func (s *RowSet) Merge(o *RowSet) {
 		s.words = append(slices.Clip(a), b...)
 		return
 	}
+	if b = s.absorb(b); len(b) == 0 {
+		return
+	}
 	out := make([]rowWord, 0, max(len(a), len(b)))
 	for len(a) > 0 && len(b) > 0 {
+		if b[0].at < a[0].at {
+			a, b = b, a
+		}
+		x := a[0]
+		a = a[1:]
 		switch {
-		case a[0].at < b[0].at:
-			out, a = append(out, a[0]), a[1:]
-		case a[0].at > b[0].at:
-			out, b = append(out, b[0]), b[1:]
+		case x.last() < b[0].at:
+			out = put(out, x)
+		case x.more == 0 && b[0].more > 0: // which has it
+		case x.more == 0:
+			out, b = put(out, rowWord{at: x.at, bits: x.bits | b[0].bits}), b[1:]
 		default:
-			out = append(out, rowWord{a[0].at, a[0].bits | b[0].bits})
-			a, b = a[1:], b[1:]
+			for len(a) > 0 && a[0].at <= x.last() || len(b) > 0 && b[0].at <= x.last() {
+				if len(a) == 0 || a[0].at > x.last() {
+					a, b = b, a
+				}
+				x.more = max(x.last(), a[0].last()) - x.at
+				a = a[1:]
+			}
+			out = put(out, x)
 		}
 	}
 	s.words = append(append(out, a...), b...)
+}
+
+// absorb adds words to those that are there, and returns those that take another place. They
+// are new ones.
+func (s *RowSet) absorb(words []rowWord) (rest []rowWord) {
+	a := s.words
+	for _, w := range words {
+		for len(a) > 0 && a[0].last() < w.at {
+			a = a[1:]
+		}
+		switch {
+		case len(a) == 0 || a[0].at > w.at:
+			rest = append(rest, w)
+		case a[0].last() >= w.last() && a[0].bits == full: // which has them
+		case a[0].more > 0 || w.more > 0 || a[0].bits|w.bits == full:
+			rest = append(rest, w)
+		default:
+			a[0].bits |= w.bits
+		}
+	}
+	return rest
 }
 
 // MarshalText writes the lengths of stretches, of rows that are not in the set and of rows that
@@ -122,7 +174,7 @@ func (s *RowSet) MarshalText() ([]byte, error) {
 				put(row + uint64(k))
 			}
 		}
-		next = row + 64
+		next = row + 64 + 64*uint64(w.more)
 	}
 	if in {
 		put(next)
@@ -145,10 +197,15 @@ func (s *RowSet) UnmarshalText(text []byte) error {
 		}
 		b = b[size:]
 		for end := row + n; in && row < end; {
-			k := row % 64
-			m := min(64-k, end-row)
-			s.last(uint32(row)).bits |= (1<<m - 1) << k
-			row += m
+			if k := row % 64; k > 0 || end-row < 64 {
+				m := min(64-k, end-row)
+				s.last(uint32(row)).bits |= (1<<m - 1) << k
+				row += m
+				continue
+			}
+			m := (end - row) / 64
+			s.words = put(s.words, rowWord{uint32(row / 64), uint32(m - 1), full})
+			row += 64 * m
 		}
 		if !in {
 			row += n

@@ -1,6 +1,7 @@
 package shardify
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"math/rand/v2"
 	"testing"
@@ -17,8 +18,9 @@ func TestRowSets(t *testing.T) {
 			var s RowSet
 			for range 1 + rng.IntN(3) {
 				var rows, names []int32
-				for r, n := rng.Int32N(top), rng.IntN(200); n > 0; n-- {
-					if rng.IntN(3) > 0 {
+				spread := rng.IntN(2)
+				for r, n := rng.Int32N(top), rng.IntN(600); n > 0; n-- {
+					if spread > 0 && rng.IntN(3) > 0 {
 						r = rng.Int32N(top)
 					}
 					rows = append(rows, r)
@@ -44,10 +46,12 @@ func TestRowSets(t *testing.T) {
 		}
 		n := int64(0)
 		for _, w := range all.words {
-			for k := range 64 {
-				if w.bits>>k&1 != 0 {
-					if n++; !want[int32(w.at)*64+int32(k)] {
-						t.Fatalf("row %d is in the set", int(w.at)*64+k)
+			for at := w.at; at <= w.last(); at++ {
+				for k := range 64 {
+					if w.bits>>k&1 != 0 {
+						if n++; !want[int32(at)*64+int32(k)] {
+							t.Fatalf("row %d is in the set", int(at)*64+k)
+						}
 					}
 				}
 			}
@@ -57,6 +61,19 @@ func TestRowSets(t *testing.T) {
 		}
 	}
 	var s RowSet
+	whole, err := (&RowSet{[]rowWord{{0, 1<<25 - 2, full}}}).MarshalText()
+	if err != nil || s.UnmarshalText(whole) != nil || s.Len() != 1<<31-64 || len(s.words) != 1 {
+		t.Errorf("%d bytes become %d words of %d rows", len(whole), len(s.words), s.Len())
+	}
+	for range 300 { // damaged ones take memory for what is there alone
+		b := make([]byte, 1+rng.IntN(60))
+		for i := range b {
+			b[i] = byte(rng.Uint32() >> rng.IntN(8))
+		}
+		if s.UnmarshalText(base64.RawStdEncoding.AppendEncode(nil, b)); len(s.words) > 3*len(b) {
+			t.Errorf("%d bytes become %d words", len(b), len(s.words))
+		}
+	}
 	for _, text := range []string{"!", "gA", "/////////////w"} {
 		if s.UnmarshalText([]byte(text)) == nil {
 			t.Errorf("%q is taken", text)

@@ -37,6 +37,12 @@ type Surveyor interface {
 	Learn(result []byte) error
 }
 
+// Multiplier is a Transform that makes as many samples of each one, known after Schema.
+type Multiplier interface {
+	Transform
+	Multiplies() int
+}
+
 // AllSplits is a Surveyor whose survey counts the samples of every split: what it learns
 // names values and does not measure them. Other surveys count the split to train on.
 type AllSplits interface{ SurveysAllSplits() bool }

@@ -19,7 +19,7 @@ var arrayOps = []Op{
 		Name: "normalise", Help: "subtract the mean and divide by the standard deviation", Value: fieldsArg,
 		Args: []Arg{
 			{"sentinel", "none", "a value that stands for \"missing\": left out of the statistics and kept as it is"},
-			{"by", "last", "statistics for each entry of the last axis (last), or one for all values of the field (all)"},
+			{"by", "last", "statistics for each entry of the last axis (last) or of the first, such as channels (first), or one for all values of the field (all)"},
 		},
 		Effect: "same shape; floating-point types stay, integers become f32; the figures stand in the attributes normalise.mean and normalise.std of the field",
 		make:   newNormalise,

@@ -355,7 +355,7 @@ func TestMistakesSayWhatIsWanted(t *testing.T) {
 		"train,:noise=x,sigma=1":     "a split without a name",
 		"rotate-3d=px:py":            "want three fields X:Y:Z",
 		"rotate-3d=p,axis=w":         "want any, x, y or z",
-		"normalise=x,by=row":         "want last or all",
+		"normalise=x,by=row":         "want last, first or all",
 		"normalise=x,sentinel=never": "want a number",
 	} {
 		if _, err := Parse(spec); err == nil || !strings.Contains(err.Error(), want) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Attributes that a normalised field has, for the trainer to undo it: x = y*std + mean.
-// Several numbers are those of the entries of the last axis.
+// Several numbers are those of the entries of the last axis, or of the first.
 const (
 	AttrMean = "normalise.mean"
 	AttrStd  = "normalise.std"
@@ -27,7 +27,7 @@ type normalise struct {
 	globs    []string
 	sentinel float64
 	guarded  bool // there is a sentinel
-	byLast   bool
+	by       string
 	cols     []int
 	from     []shardify.Field
 	n        int
@@ -52,11 +52,10 @@ func newNormalise(a *args, _ Env) (shardify.Transform, error) {
 		n.sentinel, n.guarded = x, true
 	}
 	switch by := a.text("by"); by {
-	case "last":
-		n.byLast = true
-	case "all":
+	case "last", "first", "all":
+		n.by = by
 	default:
-		return nil, fmt.Errorf("by=%s: want last or all", by)
+		return nil, fmt.Errorf("by=%s: want last, first or all", by)
 	}
 	return n, nil
 }
@@ -74,6 +73,9 @@ func (n *normalise) Schema(in []shardify.Field) (_ []shardify.Field, err error) 
 	out := slices.Clone(in)
 	for _, k := range n.cols {
 		f := &out[k]
+		if n.by == "first" && (f.Levels > 0 || len(f.Shape) == 0) {
+			return nil, shardify.Mismatch("field %s has no first axis of a fixed length: by=last or by=all", f.Name)
+		}
 		if f.Attrs["labels"] != "" {
 			return nil, shardify.Mismatch("field %s holds codes of labels: their mean means nothing", f.Name)
 		}
@@ -98,12 +100,35 @@ func list(x []float64) string {
 	return strings.Join(out, ",")
 }
 
-// width is of how many entries a field has figures.
-func (n *normalise) width(f *shardify.Field) int {
-	if n.byLast && len(f.Shape) > 0 {
-		return f.Shape[len(f.Shape)-1]
+// width is of how many entries a field has figures, and each how many values that follow each other
+// are of one.
+func (n *normalise) width(f *shardify.Field) (width, each int) {
+	switch {
+	case n.by == "last" && len(f.Shape) > 0:
+		return f.Shape[len(f.Shape)-1], 1
+	case n.by == "first":
+		return f.Shape[0], f.Elem() / max(f.Shape[0], 1)
 	}
-	return 1
+	return 1, 1
+}
+
+// entries goes through the entries that the values of a field are of.
+type entries struct{ at, k, width, each int }
+
+// next is the entry of the next value.
+func (e *entries) next() (at int) {
+	at = e.at
+	if e.k++; e.k == e.each {
+		if e.k, e.at = 0, e.at+1; e.at == e.width {
+			e.at = 0
+		}
+	}
+	return at
+}
+
+func (n *normalise) entries(f *shardify.Field) entries {
+	width, each := n.width(f)
+	return entries{width: width, each: each}
 }
 
 // Cost is a copy, of f32 at least.
@@ -122,7 +147,8 @@ func (n *normalise) Surveys() string { return "mean and standard deviation of " 
 func (n *normalise) NewSurvey() shardify.Survey {
 	s := &sums{of: n}
 	for _, k := range n.cols {
-		s.fields = append(s.fields, make([]sum, n.width(&n.from[k])))
+		width, _ := n.width(&n.from[k])
+		s.fields = append(s.fields, make([]sum, width))
 	}
 	s.left = make([]int64, len(n.cols))
 	return s
@@ -164,15 +190,12 @@ func (s *sums) Add(b *shardify.Batch) error {
 	}
 	for j, k := range s.of.cols {
 		c := &b.Columns[k]
-		into, at, sentinel := s.fields[j], 0, rounded(s.of.sentinel, c.DType)
+		into, at, sentinel := s.fields[j], s.of.entries(&s.of.from[k]), rounded(s.of.sentinel, c.DType)
 		add := func(x float64) {
-			if x-x != 0 || s.of.guarded && x == sentinel {
+			if e := at.next(); x-x != 0 || s.of.guarded && x == sentinel {
 				s.left[j]++
 			} else {
-				into[at].add(x)
-			}
-			if at++; at == len(into) {
-				at = 0
+				into[e].add(x)
 			}
 		}
 		for i := range b.Samples {
@@ -208,7 +231,7 @@ func (s *sums) Result() ([]byte, error) {
 			std := math.Sqrt(x.sqrs / float64(max(x.n, 1)))
 			where := f.Name
 			if len(s.fields[j]) > 1 {
-				where = fmt.Sprintf("%s, entry %d of its last axis,", f.Name, e)
+				where = fmt.Sprintf("%s, entry %d of its %s axis,", f.Name, e, s.of.by)
 			}
 			switch {
 			case x.n == 0:
@@ -232,7 +255,7 @@ func (n *normalise) Learn(result []byte) error {
 	for _, k := range n.cols {
 		f := &n.from[k]
 		m, ok := found[f.Name]
-		if w := n.width(f); !ok || len(m.Mean) != w || len(m.Std) != w || slices.Contains(m.Std, 0) {
+		if w, _ := n.width(f); !ok || len(m.Mean) != w || len(m.Std) != w || slices.Contains(m.Std, 0) {
 			return shardify.Corrupt(-1, "no figures to normalise %s by", f.Name)
 		}
 	}
@@ -258,12 +281,9 @@ func (n *normalise) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*sh
 		} else {
 			own(dst, mem)
 		}
-		at, sentinel := 0, rounded(n.sentinel, dst.DType)
+		at, sentinel := n.entries(&n.from[k]), rounded(n.sentinel, dst.DType)
 		apply(dst, 0, values, func(x float64) float64 {
-			e := at
-			if at++; at == len(m.Mean) {
-				at = 0
-			}
+			e := at.next()
 			if n.guarded && x == sentinel {
 				return x
 			}

@@ -152,7 +152,7 @@ func (j *Job) serve(ctx context.Context, in <-chan request, pace *pace) {
 	l := j.lane()
 	defer l.end(j)
 	for r := range in {
-		if !l.serve(ctx, &r.result) {
+		if l.serve(ctx, &r.result) > allowed(r.span) {
 			pace.slow.Add(1)
 		}
 		pace.reads.Add(1)

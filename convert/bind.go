@@ -21,6 +21,11 @@ func (j *Job) bind() error {
 	if j.flow, err = flow.Bind(j.Plan, j.Compile); err != nil {
 		return err
 	}
+	if k := j.flow.Packer; k != nil { // what they keep is beside what is read, at most half
+		each, half := k.Memory()*int64(len(j.flow.Splits)), j.Pool.Limit()/2
+		j.Jobs = int(min(max(half/each, 1), int64(j.jobs())))
+		j.Pool = shardify.NewPool(max(j.Pool.Limit()-each*int64(j.Jobs), half))
+	}
 	if j.Plan.Shuffle != "" {
 		// Half of the memory for what is read, half for what is kept to be put in order.
 		keep := j.Pool.Limit() / 2

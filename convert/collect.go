@@ -2,16 +2,19 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
 )
 
 func (m *Missing) Error() string {
@@ -67,7 +70,11 @@ func (j *Job) collect(ctx context.Context) (*collected, error) {
 		}
 	}
 	m.Counts = flow.Sums(m.Counts)
-	return m, all.check(j.Source, p.Table)
+	err = all.check(j.Source, p.Table)
+	if e, ok := errors.AsType[*shardify.Error](err); ok && !storages.Local(e.File) {
+		err = shardify.Hint(err, "it may have been damaged on its way: stage the data set and convert that, or convert again with --fresh")
+	}
+	return m, err
 }
 
 // receipt adds what a receipt says.
@@ -75,6 +82,13 @@ func (m *collected) receipt(p *plan.Plan, r *plan.Receipt) {
 	m.Skipped = append(m.Skipped, r.Skipped...)
 	m.Dropped += r.Dropped
 	m.Copied += r.Copied
+	for i, n := range r.Documents {
+		m.Documents += n
+		if m.documents == nil {
+			m.documents = make([]int64, len(r.Documents))
+		}
+		m.documents[i] += n
+	}
 	for _, c := range r.Counts {
 		m.Counts = flow.AddCount(m.Counts, c)
 	}
@@ -110,33 +124,32 @@ func (m *collected) shard(s shardify.Shard) {
 }
 
 // complete adds to a manifest what stands beside the shards, and publishes that.
-func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manifest) error {
+func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manifest) (err error) {
 	p := j.Plan
 	if j.Sink.Members != nil {
-		var err error
 		if m.Members, err = j.Sink.Members(p.Schema, p.OutputOptions); err != nil {
 			return err
 		}
 	}
 	if j.Sink.Finish != nil {
-		files, err := j.Sink.Finish(ctx, store, format.FinishedSet{Schema: p.Schema, Keyed: p.Keyed, Shards: m.Shards, Options: p.OutputOptions})
-		if err != nil {
+		set := format.FinishedSet{Schema: p.Schema, Keyed: p.Keyed, Shards: m.Shards, Options: p.OutputOptions}
+		if m.Files, err = j.Sink.Finish(ctx, store, set); err != nil {
 			return err
 		}
-		m.Files = files
 	}
-	if p.Provenance {
-		f, err := listInputs(p, ctx, store)
-		if err != nil {
-			return err
-		}
-		m.Files = append(m.Files, f)
+	if err := window.Views(p, store, m); err != nil {
+		return err
 	}
-	return nil
+	if !p.Provenance {
+		return nil
+	}
+	f, err := listInputs(p, ctx, store)
+	m.Files = append(m.Files, f)
+	return err
 }
 
 // finishSplits publishes the manifest of each split, then the one that names them.
-func (j *Job) finishSplits(ctx context.Context, m *collected) error {
+func (j *Job) finishSplits(ctx context.Context, m *collected) (err error) {
 	for i, s := range m.splits {
 		if err := j.complete(ctx, storage.Below(j.Store, j.Plan.Split.Parts[i].Name), s); err != nil {
 			return err
@@ -146,7 +159,6 @@ func (j *Job) finishSplits(ctx context.Context, m *collected) error {
 		m.Members = s.Members
 	}
 	if j.Sink.FinishSplits != nil {
-		var err error
 		if m.Files, err = j.Sink.FinishSplits(ctx, j.Store, m.finished(j.Plan)); err != nil {
 			return err
 		}

@@ -170,6 +170,8 @@ func (s receipts) scatterOrWaiting(i int) (*plan.Receipt, error) {
 func (j *Job) collectScatter(ctx context.Context, m *collected, all *proofs) error {
 	p := j.Plan
 	want := make([]int64, max(len(p.SplitNames()), 1))
+	gathered := make([]int64, len(want))
+	copy(gathered, m.documents)
 	err := plan.EachReceipt(ctx, len(p.Shards), j.receipts().scatterOrWaiting, func(_ int, r *plan.Receipt) error {
 		all.add(r.Proofs...)
 		r.Splits, r.Shard = nil, shardify.Shard{}
@@ -183,7 +185,9 @@ func (j *Job) collectScatter(ctx context.Context, m *collected, all *proofs) err
 		return err
 	}
 	have := []int64{m.Samples}
-	if p.Split != nil {
+	if p.Documents != nil {
+		have = gathered
+	} else if p.Split != nil {
 		have = nil
 		for _, s := range m.splits {
 			have = append(have, s.Samples)

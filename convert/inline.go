@@ -6,17 +6,20 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/host"
 	"github.com/shardify/shardify/plan"
 )
 
 // inline reads spans on the goroutine that uses them, as long as every core has a
-// unit to work on and reads are quick: what is read is then written before it
-// leaves the core's cache, and nobody is woken. It returns what it leaves to do,
-// in the list that it was given.
+// unit to work on and reads are quick, not counting the time that other processes took
+// the core: what is read is then written before it leaves the core's cache, and nobody is
+// woken. It returns what it leaves to do, in the list that it was given.
 func (j *Job) inline(ctx context.Context, spans []shardify.Span, w *worker) (rest []shardify.Span, err error) {
 	l := j.lane()
 	defer l.end(j)
 	parts := divider{limit: j.Pool.Limit()}
+	queue := host.OpenQueue()
+	defer queue.Close()
 	slow := 0 // reads in a row; one alone may be another process's doing
 	for len(spans) > 0 {
 		if slow > 1 {
@@ -37,10 +40,10 @@ func (j *Job) inline(ctx context.Context, spans []shardify.Span, w *worker) (res
 		}
 		r.ends = len(spans) - len(rest)
 		spans = rest
-		if l.serve(ctx, &r) {
+		before := queue.Waited()
+		slow++
+		if took, most := l.serve(ctx, &r), allowed(r.span); took <= most || took-(queue.Waited()-before) <= most {
 			slow = 0
-		} else {
-			slow++
 		}
 		err = w.use(ctx, r)
 		r.mem.Release()

@@ -75,6 +75,9 @@ func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 	if l, ok := r.Source.(format.Reporter); ok {
 		p.LeftOut = l.Leftovers()
 	}
+	if g, ok := r.Source.(format.Gridded); ok {
+		p.Coords = format.KeptCoords(g.Coords(), p.Schema)
+	}
 	if s, ok := r.Source.(format.Skipper); ok {
 		p.Skipped = s.Skipped()
 	}
@@ -259,6 +262,12 @@ func (r *Request) shape(ctx context.Context, p *plan.Plan) error {
 		return err
 	}
 	p.Schema = f.Output()
+	if f.Packer != nil {
+		if r.ShardSamples > 0 {
+			return shardify.Misuse("--shard-samples: how many sequences the samples make is not known beforehand: --shard-size")
+		}
+		p.Keyed = false // a sequence has no name
+	}
 	if n := f.MostCopies(); n > 1 {
 		p.Copies = n
 	}
@@ -277,6 +286,9 @@ func (r *Request) shape(ctx context.Context, p *plan.Plan) error {
 		return err
 	}
 	p.Schema = f.Output()
+	if f.Packer != nil {
+		p.Documents = f.Schema
+	}
 	if err := r.checkShaped(p, f); err != nil {
 		return err
 	}

@@ -68,5 +68,6 @@ type Missing struct {
 // those of the splits, with names below their own folders.
 type collected struct {
 	index.Manifest
-	splits []*index.Manifest
+	splits    []*index.Manifest
+	documents []int64 // by split, that sequences were made of; nil without
 }

@@ -2,12 +2,14 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/convert/internal/shuffle"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
@@ -31,12 +33,14 @@ type sinks struct {
 	wrote []int64         // samples
 	// samples of each shard, where they are known before the first: sinks then write in
 	// place what they else must keep apart until its size is known.
-	samples []int64
+	samples   []int64
+	packs     []flow.Packing // by split, where sequences are made; nil before the first sample
+	documents []int64        // that they were given
 }
 
 func (j *Job) newSinks(shard int) *sinks {
 	n := len(j.flow.Splits)
-	return &sinks{j: j, shard: shard, list: make([]shardify.Sink, n), wrote: make([]int64, n)}
+	return &sinks{j: j, shard: shard, list: make([]shardify.Sink, n), wrote: make([]int64, n), packs: make([]flow.Packing, n), documents: make([]int64, n)}
 }
 
 // sink is that of a split.
@@ -49,8 +53,10 @@ func (k *sinks) sink(split int) (shardify.Sink, error) {
 		Name: p.SplitShardName(split, k.shard), Schema: p.Schema, Samples: p.Expected(k.shard),
 		Exact: k.j.flow.Plain && p.OnError != plan.OnErrorSkip, Keyed: p.Keyed, Options: p.OutputOptions,
 	}
-	if k.samples != nil {
+	if k.samples != nil && k.j.flow.Packer == nil {
 		spec.Samples, spec.Exact = k.samples[split], true
+	} else if spec.Exact && !p.InParts() {
+		spec.Items = k.items(p.Spans[p.Shards[k.shard].Lo:p.Shards[k.shard].Hi])
 	}
 	s, err := k.j.Sink.New(k.j.Store, spec)
 	if err == nil {
@@ -59,7 +65,70 @@ func (k *sinks) sink(split int) (shardify.Sink, error) {
 	return s, err
 }
 
+// items are those of lists in the spans of a shard, as far as the source knows.
+func (k *sinks) items(spans []shardify.Span) map[string]int64 {
+	c, ok := k.j.Source.(format.ItemCounter)
+	if !ok {
+		return nil
+	}
+	items := map[string]int64{}
+	for _, s := range spans {
+		counter, n, ok := c.Items(s)
+		if !ok {
+			return nil
+		}
+		items[counter] += n
+	}
+	return items
+}
+
 func (k *sinks) write(split int, b *shardify.Batch, mem *shardify.Arena) error {
+	if k.j.flow.Packer == nil {
+		return k.put(split, b, mem)
+	}
+	p := k.packs[split]
+	if p == nil {
+		p = k.j.flow.Packer.New(k.j.Store, k.j.Pool, func(b *shardify.Batch, mem *shardify.Arena) error { return k.put(split, b, mem) })
+		k.packs[split] = p
+	}
+	k.documents[split] += int64(b.Samples)
+	return p.Add(b)
+}
+
+// pack makes the last sequences, and tells what became of the samples.
+func (k *sinks) pack(r *plan.Receipt) error {
+	if k.j.flow.Packer == nil {
+		return nil
+	}
+	r.Documents = k.documents
+	for _, p := range k.packs {
+		if p == nil {
+			continue
+		}
+		if err := p.End(); err != nil {
+			return err
+		}
+		for _, c := range p.Counts() {
+			if c.N > 0 {
+				r.Counts = flow.AddCount(r.Counts, c)
+			}
+		}
+	}
+	return k.closePacks()
+}
+
+func (k *sinks) closePacks() (err error) {
+	for i, p := range k.packs {
+		if p != nil {
+			err = errors.Join(err, p.Close())
+			k.packs[i] = nil
+		}
+	}
+	return err
+}
+
+// put hands samples to the sink of their split.
+func (k *sinks) put(split int, b *shardify.Batch, mem *shardify.Arena) error {
 	s, err := k.sink(split)
 	if err != nil {
 		return err
@@ -74,6 +143,9 @@ func (k *sinks) write(split int, b *shardify.Batch, mem *shardify.Arena) error {
 }
 
 func (k *sinks) commit(ctx context.Context, r *plan.Receipt) error {
+	if err := k.pack(r); err != nil {
+		return err
+	}
 	shards := make([]shardify.Shard, len(k.list))
 	for i, s := range k.list {
 		var err error
@@ -97,6 +169,7 @@ func (k *sinks) commit(ctx context.Context, r *plan.Receipt) error {
 }
 
 func (k *sinks) abort() {
+	k.closePacks()
 	for _, s := range k.list {
 		if s != nil {
 			s.Abort()
@@ -112,7 +185,7 @@ func (k *sinks) finished(split int, b *shardify.Batch, mem *shardify.Arena) (*sh
 	if k.j.Plan.Provenance {
 		origins(&out, k.j.Plan.Schema[len(k.j.Plan.Schema)-1], mem)
 	}
-	if k.j.flow.Copies[split] > 1 && out.Keys != nil {
+	if k.j.flow.Times[split] > 1 && out.Keys != nil {
 		copyKeys(&out, mem)
 	}
 	if err := out.Match(k.j.Plan.Schema); err != nil {

@@ -80,7 +80,10 @@ func (p *proofs) check(src shardify.Source, t *format.Table) error {
 				e.File = t.Path(int(x.Input))
 			}
 			if n, ok := src.(format.ObjectNamer); ok {
-				e.Object = n.ObjectName(x.Input, x.Object)
+				file, object := n.ObjectName(x.Input, x.Object)
+				if e.Object = object; file != "" {
+					e.File = file
+				}
 			}
 			return e
 		}

@@ -106,7 +106,9 @@ func (j *Job) Work(ctx context.Context, units []int) error {
 		if each.Err() != nil {
 			break
 		}
-		g.Go(func() error { return j.unit(each, u) })
+		g.Go(func() error {
+			return untilProven(each, j.Plan.Table, func() error { return j.unit(each, u) })
+		})
 	}
 	err := g.Wait()
 	if err == nil {

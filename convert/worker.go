@@ -140,7 +140,9 @@ func (w *worker) commit(ctx context.Context) error {
 		return err
 	}
 	if err := w.proofs.check(w.j.Source, w.j.Plan.Table); err != nil {
-		return err
+		w.j.Progress.Samples.Add(-w.rec.Read)
+		w.j.Progress.Bytes.Add(-w.j.Plan.ShardBytes(w.shard))
+		return &unproven{err}
 	}
 	r := &w.rec
 	r.Copied, r.Dropped, r.Counts = w.sum.Copied, w.sum.Dropped, w.sum.Counts

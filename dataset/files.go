@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
 )
 
@@ -72,16 +73,4 @@ func Again(f storage.Blob, err error) bool {
 }
 
 // ReadFull fills b from a place of a file. A file that ends early is damaged.
-func ReadFull(r io.ReaderAt, b []byte, at int64) error {
-	if len(b) == 0 {
-		return nil
-	}
-	n, err := r.ReadAt(b, at)
-	switch {
-	case n == len(b):
-		return nil
-	case err == nil || errors.Is(err, io.EOF):
-		return shardify.Corrupt(at+int64(n), "file ends inside bytes [%d, %d)", at, at+int64(len(b)))
-	}
-	return &shardify.Error{Sample: -1, Offset: at, Err: err}
-}
+func ReadFull(r io.ReaderAt, b []byte, at int64) error { return index.ReadFull(r, b, at) }

@@ -39,13 +39,17 @@ func open(ctx context.Context, in storage.FS, path string, formats []string) (*S
 	}
 	switch {
 	case len(m.Splits) > 0:
-		return nil, shardify.Unsupported("a set of splits: name one of its folders %s", strings.Join(slices.Sorted(maps.Keys(m.Splits)), ", "))
+		return nil, errSplits(m)
 	case !slices.Contains(formats, m.Format):
 		return nil, shardify.Unsupported("a data set of %s shards: want %s", m.Format, strings.Join(formats, " or "))
 	}
 	s := &Set{Manifest: m, FS: in, Path: path}
 	s.Layout, err = index.NewLayout(m.Schema, m.Keyed)
 	return s, err
+}
+
+func errSplits(m *index.Manifest) error {
+	return shardify.Unsupported("a set of splits: name one of its folders %s", strings.Join(slices.Sorted(maps.Keys(m.Splits)), ", "))
 }
 
 // OpenAll opens data sets of one format, which must be alike in schema, keys and members.
@@ -68,6 +72,19 @@ func OpenAll(ctx context.Context, t *format.Table, format string) ([]*Set, error
 		sets = append(sets, s)
 	}
 	return sets, nil
+}
+
+// Coords are the coordinates of the dimensions of sets that are read as one, and the names of those
+// that only some of them have.
+func Coords(sets []*Set) (all map[string]format.Coord, lost []string, err error) {
+	var j index.JoinedCoords
+	for _, s := range sets {
+		if err := j.Add(s.Manifest); err != nil {
+			return nil, nil, shardify.Annotate(err, "open", ManifestPath(s.Path), "")
+		}
+	}
+	all, lost = j.Of()
+	return all, lost, nil
 }
 
 // Sniffer tells the manifests of data sets of a format by their first lines, which are

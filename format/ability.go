@@ -125,9 +125,15 @@ type Previewer interface {
 	Preview(ctx context.Context, field string, values int, yield func(value []byte))
 }
 
-// ObjectNamer names Proof.Object for errors.
+// ObjectNamer names Proof.Object for errors, and the file it is in, "" if that is the input.
 type ObjectNamer interface {
-	ObjectName(input, object uint32) string
+	ObjectName(input, object uint32) (file, name string)
+}
+
+// ItemCounter is a Source that knows how many items the lists of a counter have in a span, from
+// the plan: sinks then write columns in place that else wait for their size.
+type ItemCounter interface {
+	Items(shardify.Span) (counter string, n int64, ok bool)
 }
 
 // Owner is a Source whose spans number samples over many inputs (in a folder of files

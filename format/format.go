@@ -19,6 +19,12 @@ type Input struct {
 	// Beside: files of the format often stand beside samples of other kinds, as tables about them.
 	// In a folder they decide nothing unless they are most of what is there.
 	Beside bool
+	// Roots are names of files, each of which makes the folder that holds it one input: the
+	// first that is there stands for the folder in the table. nil: folders are no inputs.
+	Roots []string
+	// StandIn is the name of the file that stands for one of this name and is read with it, "" if
+	// none does; nil if all files stand for themselves.
+	StandIn func(base string) string
 	// Sets: the inputs are data sets of the output format of this name, one manifest each.
 	Sets    bool
 	Options []Option
@@ -68,6 +74,9 @@ type Output struct {
 	Options []Option
 	// Streams: the sinks take columns that come as Stream.
 	Streams bool
+	// Views: a sample stands at a place that its number tells, so that windows of rows can be
+	// views of the set.
+	Views bool
 	// Frame is how the sinks would have the values of samples laid out; nil, or a
 	// nil result, if they do not care. Such sinks are Framers.
 	Frame func(schema []shardify.Field, o Options) *shardify.Frame
@@ -122,6 +131,9 @@ type ShardSpec struct {
 	// error; false when samples may be dropped or skipped on the way.
 	Samples int64
 	Exact   bool
+	// Items are how many items the lists of a counter have in all, where that is planned and
+	// another count is an error.
+	Items map[string]int64
 	// Keyed: batches carry Keys.
 	Keyed   bool
 	Options Options

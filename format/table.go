@@ -3,6 +3,7 @@ package format
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math/bits"
 	"path/filepath"
 	"slices"
@@ -220,4 +221,12 @@ func CommonPrefix(a, b []byte) int {
 		i++
 	}
 	return i
+}
+
+// Paths are the paths of all inputs, in order.
+func (t *Table) Paths() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := 0; i < t.Len() && yield(t.Path(i)); i++ {
+		}
+	}
 }

@@ -33,6 +33,9 @@ type Checker interface {
 
 // Linter checks files that any program may have written.
 type Linter struct {
+	// Ext ends the names of such files in folders, if that is not the format's Ext; then they
+	// must begin as Sniff says, too.
+	Ext string
 	// Sniff tells such a file by its first bytes, up to 512; one whose name ends in the
 	// format's Ext is taken for one in any case.
 	Sniff func(head []byte) bool

@@ -68,9 +68,15 @@ type Config struct {
 
 	Batch   int     // samples per rank and step
 	Shuffle Shuffle // None
-	// Window is from how many samples a global batch of a Block shuffle is drawn.
+	// Window makes samples of several rows: the name of a view that the set has ("NAME", or
+	// "NAME,out=2" for fewer rows behind the anchor), or IN+OUT rows around an anchor, "3+1" by
+	// number or "time=2+1,step=6h,lead=1d,stride=1d" by the values of a field. A field comes as
+	// NAME [IN, ...] and NAME.next [OUT, ...]; Columns, of these names, choose. IDs are the
+	// anchors' row numbers, as are Indices.
+	Window string
+	// ShuffleWindow is from how many samples a global batch of a Block shuffle is drawn.
 	// It is part of the order. By default it is samples of 256 MiB.
-	Window int64
+	ShuffleWindow int64
 	// Streams is in how many parts a Block shuffle runs through the set side by
 	// side; world sizes that divide it read every block on one rank only. It is part
 	// of the order. By default it is 192, or 1 for a set with fewer samples.

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/shardify/shardify/gpuload/internal/cuda"
+	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/fakecuda"
 	"github.com/shardify/shardify/internal/printable"
@@ -28,6 +30,9 @@ type counted struct {
 // column, of 16, and of 16 beside two of variable length; and of lists of 400 KiB a batch.
 func TestWhatABatchCostsTheDriver(t *testing.T) {
 	fake := useFakeDriver(t)
+	// Who copies what depends on the speeds: those of a typical GPU.
+	device.Assume(0, &cuda.Speed{Batch: true})
+	t.Cleanup(func() { device.Assume(0, nil) })
 	schemas := map[string]string{"1": "x:f32[8]", "16": "x0:f32[8]"}
 	for i := 1; i < 16; i++ {
 		schemas["16"] += fmt.Sprintf(",x%d:%s", i, []string{"i64", "f32[3]", "u8[5]", "f16[32]"}[i%4])
@@ -47,10 +52,10 @@ func TestWhatABatchCostsTheDriver(t *testing.T) {
 		}{
 			{"device, none", Config{Tier: TierDevice, DeviceMemory: 64 << 20}},
 			{"device, global", Config{Tier: TierDevice, DeviceMemory: 64 << 20, Shuffle: Global, Seed: 1}},
-			{"device, block", Config{Tier: TierDevice, DeviceMemory: 64 << 20, Shuffle: Block, Seed: 1, Window: 1024, Streams: 4}},
+			{"device, block", Config{Tier: TierDevice, DeviceMemory: 64 << 20, Shuffle: Block, Seed: 1, ShuffleWindow: 1024, Streams: 4}},
 			{"pinned, global", Config{Tier: TierPinned, Shuffle: Global, Seed: 1}},
-			{"pinned, block", Config{Tier: TierPinned, Shuffle: Block, Seed: 1, Window: 1024, Streams: 4}},
-			{"stream, block", Config{Tier: TierStream, Shuffle: Block, Seed: 1, Window: 1024, Streams: 4}},
+			{"pinned, block", Config{Tier: TierPinned, Shuffle: Block, Seed: 1, ShuffleWindow: 1024, Streams: 4}},
+			{"stream, block", Config{Tier: TierStream, Shuffle: Block, Seed: 1, ShuffleWindow: 1024, Streams: 4}},
 		} {
 			if long && way.name != "pinned, global" || testing.Short() && name == "16" {
 				continue
@@ -59,14 +64,15 @@ func TestWhatABatchCostsTheDriver(t *testing.T) {
 				way.config.Batch, way.config.Device = 64, "cuda:0"
 				c := countBatches(t, fake, d, way.config)
 				t.Logf("launches %.2f, copies %.2f, calls %.2f and %.2f for the thread, queries %.2f, %.3f bytes over the link for each delivered, %d pinned bytes unused, %d samples computed by the host", c.launches, c.copies, c.calls, c.thread, c.queries, c.link, c.unused, c.numbered)
-				// Five, six for each window of 16 batches, one wait for several batches' lists, and what is
-				// made ahead for the epoch to come.
+				// Five, six for each window of 16 batches, and one wait for several batches' lists. How many
+				// batches are made ahead for the epoch to come depends on how fast the test takes them.
+				calls := c.calls / max(c.launches, 1)
 				limit := 5.5
 				if lists {
 					limit = 6
 				}
-				if c.launches > 1.1 || c.calls > limit || c.queries > 0 {
-					t.Errorf("%.2f launches and %.2f calls a batch, want at most 1 and %.1f", c.launches, c.calls, limit)
+				if c.launches > 1.1 || calls > limit || c.queries > 0 {
+					t.Errorf("%.2f launches and %.2f calls a batch that was made, want at most 1 and %.1f", c.launches, calls, limit)
 				}
 				// One bracket of five, and two streams that must not be captured; a bracket at the end of the epoch.
 				if c.thread > 7.4 {
@@ -170,7 +176,7 @@ func TestStepsComeTogetherOnTheDevice(t *testing.T) {
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[3],y:i64", samples: 200, shard: 64}))
 	for _, c := range []Config{
 		{Shuffle: Global, Tier: TierDevice, DeviceMemory: 1 << 20}, {Shuffle: None, Tier: TierPinned, World: 3, Rank: 1},
-		{Shuffle: Block, Window: 32, Streams: 4, Tier: TierStream, World: 2, Rank: 1},
+		{Shuffle: Block, ShuffleWindow: 32, Streams: 4, Tier: TierStream, World: 2, Rank: 1},
 	} {
 		c.Numbers = true
 		c.Batch, c.Group, c.Last, c.Seed = 8, 1<<10, Pad, 5
@@ -220,7 +226,7 @@ func TestDeviceKeepsAsManySamplesAsAnOrderThatIsKnownAllows(t *testing.T) {
 	for k, row := range []int64{32, 37} {
 		d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: schemas[k], samples: n, shard: 500}))
 		for _, share := range []int64{8, 4, 2} {
-			for _, c := range []Config{{Shuffle: None}, {Shuffle: Global}, {Shuffle: Block, Window: 512, Streams: 4}} {
+			for _, c := range []Config{{Shuffle: None}, {Shuffle: Global}, {Shuffle: Block, ShuffleWindow: 512, Streams: 4}} {
 				c.Seed, c.Batch, c.Tier, c.Device = 3, 64, TierDevice, "cuda:0"
 				c.DeviceMemory = n/share*row + int64(k+1)*256
 				l := mustLoader(t, d, c)

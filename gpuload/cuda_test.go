@@ -185,7 +185,7 @@ func TestEveryDeviceFailureStopsTheLoader(t *testing.T) {
 	fake := useFakeDriver(t)
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[3],hits:f32*", samples: 120, shard: 50})
 	d := mustOpen(t, dir)
-	window := Config{Batch: 8, Shuffle: Block, Window: 32, Streams: 2, Device: "cuda:0"}
+	window := Config{Batch: 8, Shuffle: Block, ShuffleWindow: 32, Streams: 2, Device: "cuda:0"}
 	streamed, pinned, resident := window, window, window
 	streamed.Tier, pinned.Tier = TierStream, TierPinned
 	resident.Tier, resident.DeviceMemory = TierDevice, 1<<20
@@ -280,7 +280,7 @@ func TestEveryTierOfTheDeviceCastsAsTheHost(t *testing.T) {
 			}
 		}
 		deviceWays(t, func(t *testing.T, c Config) {
-			c.Batch, c.Last, c.Workers, c.Keys, c.Window = 9, Pad, 3, true, min(c.Window, 40)
+			c.Batch, c.Last, c.Workers, c.Keys, c.ShuffleWindow = 9, Pad, 3, true, min(c.ShuffleWindow, 40)
 			host := c
 			host.Device, host.Tier, host.DeviceMemory = "host", TierStream, 0
 			plain := mustLoader(t, d, host)

@@ -64,7 +64,7 @@ func TestDamagedShardIsAnErrorThatNamesIt(t *testing.T) {
 			if err := os.WriteFile(name, bad, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range []Config{{Tier: TierPinned}, {Tier: TierStream, Verify: load.VerifyOpen}, {Tier: TierStream, Verify: load.VerifyOpen, Shuffle: Block, Window: 8}} {
+			for _, c := range []Config{{Tier: TierPinned}, {Tier: TierStream, Verify: load.VerifyOpen}, {Tier: TierStream, Verify: load.VerifyOpen, Shuffle: Block, ShuffleWindow: 8}} {
 				c.Batch, c.Last = 5, Pad
 				l := mustLoader(t, d, c)
 				err := readAll(l, func(b *Batch) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage/storages"
 )
@@ -79,6 +80,13 @@ func (d *Dataset) Inputs() []int64 {
 
 // Schema is the fields of the first input, companions included.
 func (d *Dataset) Schema() []shardify.Field { return slices.Clone(d.inputs[0].Schema) }
+
+// Coords are the coordinates of the fields' dimensions: by the name of the dimension (Field.Dims),
+// or by format.CoordOf(field, dimension) where fields differ. Sets of different grids are an error.
+func (d *Dataset) Coords() (map[string]format.Coord, error) {
+	all, _, err := dataset.Coords(d.sets())
+	return all, err
+}
 
 // Keyed reports whether the samples have names of their own.
 func (d *Dataset) Keyed() bool { return d.inputs[0].Keyed }

@@ -14,7 +14,7 @@ func TestDetachedTensorsStayAsTheyAre(t *testing.T) {
 	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[100],hits:f32*", samples: 400}))
 	for _, c := range []Config{
 		{Batch: 50, Shuffle: Global, Tier: TierPinned},
-		{Batch: 50, Shuffle: Block, Tier: TierStream, Window: 100},
+		{Batch: 50, Shuffle: Block, Tier: TierStream, ShuffleWindow: 100},
 		{Batch: 50, Tier: TierStream},
 		{Batch: 50, Synthetic: true},
 	} {

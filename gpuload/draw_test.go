@@ -124,11 +124,11 @@ func TestNotesSayWhatMaySurprise(t *testing.T) {
 		labels[i] = int64(i / 1000)
 	}
 	d := mustOpen(t, labelled(t, labels, 4))
-	block := Config{Batch: 10, Shuffle: Block, Window: 400, Streams: 2}
+	block := Config{Batch: 10, Shuffle: Block, ShuffleWindow: 400, Streams: 2}
 	if n := notes(mustLoader(t, d, block)); !strings.Contains(n, "label") || !strings.Contains(n, "4 inputs") {
 		t.Errorf("a sorted set under a block shuffle: %s", n)
 	}
-	block.Window = 4000
+	block.ShuffleWindow = 4000
 	if n := notes(mustLoader(t, d, block)); strings.Contains(n, "inputs") {
 		t.Errorf("a window of everything: %s", n)
 	}

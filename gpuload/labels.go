@@ -3,7 +3,6 @@ package gpuload
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/gpuload/internal/load"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/view"
 )
 
 // labels are the values of a scalar integer field, of all samples or of indices.
@@ -20,16 +20,7 @@ func (d *Dataset) labels(name string, indices []int64) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := d.readLabels(f, func(s *load.Shards) []load.Run {
-		var runs []load.Run
-		const step = 64 << 10
-		for _, sh := range s.Shards {
-			for lo := int64(0); lo < sh.Record.Samples; lo += step {
-				runs = append(runs, load.Run{Sh: sh, Lo: lo, Hi: min(lo+step, sh.Record.Samples), Row: sh.Lo + lo})
-			}
-		}
-		return runs
-	}, d.samples)
+	all, err := d.readLabels(f, allRuns, d.samples)
 	if err != nil || indices == nil {
 		return all, err
 	}
@@ -41,6 +32,17 @@ func (d *Dataset) labels(name string, indices []int64) ([]int64, error) {
 		some[i] = all[v]
 	}
 	return some, nil
+}
+
+// allRuns is all samples.
+func allRuns(s *load.Shards) (runs []load.Run) {
+	const step = 64 << 10
+	for _, sh := range s.Shards {
+		for lo := int64(0); lo < sh.Record.Samples; lo += step {
+			runs = append(runs, load.Run{Sh: sh, Lo: lo, Hi: min(lo+step, sh.Record.Samples), Row: sh.Lo + lo})
+		}
+	}
+	return runs
 }
 
 func (d *Dataset) labelField(name string) (*shardify.Field, error) {
@@ -61,37 +63,37 @@ func isLabel(f *shardify.Field) bool {
 
 // readLabels reads a label field of some runs.
 func (d *Dataset) readLabels(f *shardify.Field, runs func(*load.Shards) []load.Run, rows int64) ([]int64, error) {
-	if _, err := d.project([]string{quoteGlob(f.Name)}); err != nil {
+	b, _, err := d.readFixed(f, runs, rows, load.VerifyNone)
+	if err != nil {
 		return nil, err
+	}
+	return view.Ints(b, f.DType), nil
+}
+
+// readFixed reads a field of fixed size of some runs, and which rows have a value: nil is all.
+func (d *Dataset) readFixed(f *shardify.Field, runs func(*load.Shards) []load.Run, rows int64, verify load.Verify) (values, valid []byte, err error) {
+	if _, err := d.project([]string{quoteGlob(f.Name)}); err != nil {
+		return nil, nil, err
 	}
 	layout, err := index.NewLayout([]shardify.Field{*f}, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s, err := load.NewShards(d.sets(), layout, load.VerifyNone)
+	s, err := load.NewShards(d.sets(), layout, verify)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer s.Close()
 	t := load.NewTable(layout, load.HostMemory{}, nil)
 	defer t.Close()
 	l := load.Reader{Shards: s, Crew: load.NewCrew(maxWorkers - 1)}
 	if err := l.Load(context.Background(), t, rows, runs(s)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	labels := make([]int64, rows)
-	b, size := t.Bytes(0), f.DType.Size()
-	var word [8]byte
-	for i := range labels {
-		clear(word[:])
-		copy(word[:], b[i*size:(i+1)*size])
-		shift := 64 - 8*size
-		labels[i] = int64(binary.LittleEndian.Uint64(word[:])<<shift) >> shift
-		if f.DType >= shardify.U8 && f.DType <= shardify.U32 {
-			labels[i] = int64(binary.LittleEndian.Uint64(word[:]))
-		}
+	if i := layout.Columns[0].Valid; i >= 0 {
+		valid = slices.Clone(t.Bytes(i))
 	}
-	return labels, nil
+	return slices.Clone(t.Bytes(layout.Columns[0].Values)), valid, nil
 }
 
 // quoteGlob is a glob that matches one name only.

@@ -25,6 +25,9 @@ type Loader struct {
 	steps   order.Steps
 	layout  *index.Layout  // of what is read
 	out     *index.Layout  // of what is delivered
+	rows    *index.Layout  // of a window's rows as they are delivered
+	window  *window        // nil: each row is a sample
+	view    *load.View     // of window
 	casts   []*load.Caster // by tensor; nil if there are none
 	shards  *load.Shards
 	crew    *load.Crew
@@ -127,7 +130,7 @@ func (l *Loader) allocate() error {
 	if err := l.sources(); err != nil {
 		return err
 	}
-	if gpu, ok := l.dev.(device.GPU); ok && (l.pinned != nil || l.windows != nil) {
+	if gpu, ok := l.gathers(); ok && (l.pinned != nil || l.windows != nil) {
 		if err := l.placeOrder(gpu); err != nil {
 			return err
 		}
@@ -154,7 +157,12 @@ func (l *Loader) allocate() error {
 // addSlot makes another slot. The caller holds mu, once there is a pipeline.
 func (l *Loader) addSlot() error {
 	s := &slot{table: load.NewTable(l.out, l.dev, &l.stats.usage), keep: l.cfg.Synthetic, ids: make([]int64, l.steps.Most())}
-	s.table.Casts = l.casts
+	if s.table.Casts = l.casts; l.view != nil {
+		s.table.Casts = nil // its sides have them
+		for i := range l.view.Sides {
+			s.sides = append(s.sides, l.view.Sides[i].Table(s.table, l.casts))
+		}
+	}
 	s.table.Absent, s.on.Table, s.on.Listed = l.absent, s.table, l.listed
 	s.on.Numbers = l.cfg.Numbers && l.absent != nil
 	if l.onHost {
@@ -205,6 +213,12 @@ func (l *Loader) placeOrder(gpu device.GPU) error {
 	return gpu.Indices(list)
 }
 
+// gathers is the device that gathers batches by itself; windows are gathered on the host.
+func (l *Loader) gathers() (device.GPU, bool) {
+	g, ok := l.dev.(device.GPU)
+	return g, ok && l.view == nil
+}
+
 // direct reports that samples of a Block shuffle are read one by one.
 func (l *Loader) direct() bool {
 	calls := int64(1) // of a sample in a tar
@@ -213,7 +227,11 @@ func (l *Loader) direct() bool {
 			calls = int64(len(l.layout.Tensors))
 		}
 	}
-	return l.order.Block() == 1 || l.set.columnBytes(l.layout)/max(l.set.samples, 1) >= tier.LargeRow*calls
+	each := l.set.columnBytes(l.layout) / max(l.set.samples, 1)
+	if l.window != nil && 2*l.windowedRows()*(each+1) > l.memory() {
+		return true // the rows around the anchors take more memory than there is
+	}
+	return l.order.Block() == 1 || each >= tier.LargeRow*calls
 }
 
 // Next returns the next batch, io.EOF at the end of an epoch. After that it goes on
@@ -372,4 +390,7 @@ func (l *Loader) freeMemory() {
 func (l *Loader) freeSlot(s *slot) {
 	l.dev.Detach(&s.on)
 	s.table.Close()
+	for _, t := range s.sides {
+		t.Close()
+	}
 }

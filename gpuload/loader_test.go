@@ -15,10 +15,10 @@ func ways() map[string]Config {
 	all := map[string]Config{
 		"none":         {Shuffle: None},
 		"global":       {Shuffle: Global, Seed: 3},
-		"block":        {Shuffle: Block, Seed: 4, Window: 64, Streams: 4},
-		"no window":    {Shuffle: Block, Seed: 4, Window: 1, Streams: 1},
-		"small window": {Shuffle: Block, Seed: 4, Window: 6, Streams: 2}, // several make a generation
-		"wide window":  {Shuffle: Block, Seed: 5, Window: 10000, Streams: 2},
+		"block":        {Shuffle: Block, Seed: 4, ShuffleWindow: 64, Streams: 4},
+		"no window":    {Shuffle: Block, Seed: 4, ShuffleWindow: 1, Streams: 1},
+		"small window": {Shuffle: Block, Seed: 4, ShuffleWindow: 6, Streams: 2}, // several make a generation
+		"wide window":  {Shuffle: Block, Seed: 5, ShuffleWindow: 10000, Streams: 2},
 	}
 	if testing.Short() {
 		delete(all, "no window")
@@ -228,7 +228,7 @@ func TestLargeSamplesAreReadOneByOne(t *testing.T) {
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[6000]", samples: 60, shard: 25})
 	want := contents(t, index.FormatMmap, dir)
 	d := mustOpen(t, dir)
-	l := mustLoader(t, d, Config{Batch: 5, Shuffle: Block, Window: 24, Streams: 6, World: 2, Rank: 1, Tier: TierStream, Last: Pad})
+	l := mustLoader(t, d, Config{Batch: 5, Shuffle: Block, ShuffleWindow: 24, Streams: 6, World: 2, Rank: 1, Tier: TierStream, Last: Pad})
 	if l.advisor == nil || l.windows != nil {
 		t.Fatal("no advisor")
 	}

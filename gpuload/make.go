@@ -1,6 +1,8 @@
 package gpuload
 
 import (
+	"slices"
+
 	"github.com/shardify/shardify/gpuload/internal/device"
 	"github.com/shardify/shardify/gpuload/internal/load"
 )
@@ -17,6 +19,7 @@ func (m *maker) make(s *slot) error {
 		return m.transfer(s)
 	}
 	s.known, s.filled = false, true
+	gpu, gathers := m.gathers()
 	var err error
 	switch {
 	case m.windows != nil && s.Rows > 0:
@@ -26,8 +29,8 @@ func (m *maker) make(s *slot) error {
 		err = m.fromWindows(s)
 	case m.pinned != nil:
 		err = m.fromPinned(s)
-	case m.windows != nil && !m.onHost: // no rows at all
-		err = m.onDevice(m.dev.(device.GPU), s, device.Rows{From: [2]*load.Table{m.windows.All[0].Table}})
+	case m.windows != nil && gathers: // no rows at all
+		err = m.onDevice(gpu, s, device.Rows{From: [2]*load.Table{m.windows.All[0].Table}})
 	case m.mapped != nil:
 		err = m.fromMapped(s)
 	default:
@@ -49,7 +52,7 @@ func (m *maker) transfer(s *slot) error {
 }
 
 func (m *maker) fromWindows(s *slot) error {
-	if g, ok := m.dev.(device.GPU); ok {
+	if g, ok := m.gathers(); ok {
 		from, first, err := m.windows.Tables(&s.Step)
 		if err != nil {
 			return err
@@ -61,18 +64,57 @@ func (m *maker) fromWindows(s *slot) error {
 	if s.segments, err = m.windows.Segments(s.segments[:0], &s.Step, m.cursor, m.rows); err != nil {
 		return err
 	}
+	if m.view != nil {
+		return m.gatherSides(s, func(side *load.Side, list []load.Segment) []load.Segment {
+			for _, g := range s.segments {
+				list = m.sideOf(side, list, g.From, g.Rows, g.At)
+			}
+			return list
+		})
+	}
 	return m.gather(s)
 }
 
 func (m *maker) fromPinned(s *slot) error {
-	if g, ok := m.dev.(device.GPU); ok {
+	if g, ok := m.gathers(); ok {
 		r := device.Rows{Split: int64(s.Rows), From: [2]*load.Table{m.pinned.Table}}
 		if f, ok := m.steps.Formula(&s.Step, m.cursor); ok && !m.listed {
 			r.Formula = &f
 		}
 		return m.onDevice(g, s, r)
 	}
+	if m.view != nil {
+		m.items(s)
+		return m.gatherSides(s, func(side *load.Side, list []load.Segment) []load.Segment {
+			return m.sideOf(side, list, m.pinned.Table, s.ids[:s.Rows], 0)
+		})
+	}
 	return m.gather(m.allPinned(s))
+}
+
+// gatherSides makes a batch of windows; from says where a side's rows are.
+func (m *maker) gatherSides(s *slot, from func(side *load.Side, list []load.Segment) []load.Segment) error {
+	t := load.Nanos()
+	err := s.table.Reset(s.Size)
+	for i := range m.view.Sides {
+		if err == nil {
+			side := &m.view.Sides[i]
+			m.starts, m.segments = m.starts[:0], m.segments[:0]
+			m.segments = from(side, m.segments)
+			err = side.Gather(m.crew, s.sides[i], s.table, s.Size, m.segments)
+		}
+	}
+	m.stats.gathered.Add(load.Nanos() - t)
+	m.trace.event("gather", "gather", t, s.Number, s.table.Size())
+	return err
+}
+
+// sideOf appends the rows of windows whose anchors are rows of a table; the first one is the
+// batch's window at.
+func (m *maker) sideOf(side *load.Side, list []load.Segment, from *load.Table, anchors []int64, at int64) []load.Segment {
+	n := len(m.starts)
+	m.starts = windowRows(m.starts, anchors, side.Starts)
+	return append(list, load.Segment{From: from, Rows: m.starts[n:], At: at * side.Rows(), Each: side.Each})
 }
 
 // allPinned makes all rows of a batch those of the pinned tier.
@@ -142,6 +184,11 @@ func (m *maker) gather(s *slot) error {
 func (m *maker) direct(s *slot) error {
 	t := load.Nanos()
 	m.items(s)
+	if m.view != nil {
+		err := m.directWindows(s)
+		m.trace.event("read", "read", t, s.Number, s.table.Size())
+		return err
+	}
 	m.runs = m.runs[:0]
 	for j := 0; j < s.Rows; {
 		n := 1
@@ -180,6 +227,75 @@ func (m *maker) convert(s *slot) error {
 
 func (m *maker) fromMapped(s *slot) error {
 	m.items(s)
+	if m.view != nil {
+		return m.gatherSides(s, func(side *load.Side, list []load.Segment) []load.Segment {
+			m.starts = windowRows(m.starts, s.ids[:s.Rows], side.Starts)
+			return m.mapped.Windows(list, m.starts, side.Each)
+		})
+	}
 	s.segments = m.mapped.Segments(s.segments[:0], s.ids[:s.Rows], m.rows)
 	return m.gather(s)
+}
+
+// directWindows reads the rows of a batch's windows and gathers them. Windows that follow each
+// other have their rows read once.
+func (m *maker) directWindows(s *slot) error {
+	v := m.view
+	m.runs, m.rows = m.runs[:0], m.rows[:s.Rows]
+	m.dense = m.dense[:0]
+	at, span := int64(0), v.Hi-v.Lo+1
+	for j := 0; j < s.Rows; {
+		n := int64(1)
+		for j+int(n) < s.Rows && s.ids[j+int(n)] == s.ids[j]+n {
+			n++
+		}
+		dense := n-1+span <= n*int64(len(v.Distances))
+		if dense {
+			m.runs = m.shards.Runs(m.runs, s.ids[j]+v.Lo, n-1+span, at)
+		}
+		for k := range n {
+			m.dense = append(m.dense, dense)
+			if m.rows[j+int(k)] = at + k - v.Lo; !dense {
+				m.rows[j+int(k)] = at
+				at = m.apart(s.ids[j]+k, at)
+			}
+		}
+		if dense {
+			at += n - 1 + span
+		}
+		j += int(n)
+	}
+	err := m.shards.Prepare(m.ctx, m.runs)
+	if err == nil {
+		err = m.load.Load(m.ctx, m.raw, at, m.runs)
+	}
+	if err != nil {
+		return err
+	}
+	return m.gatherSides(s, func(side *load.Side, list []load.Segment) []load.Segment {
+		for j, row := range m.rows {
+			for _, o := range side.Starts {
+				if !m.dense[j] {
+					k, _ := slices.BinarySearch(v.Distances, o)
+					o = int64(k)
+				}
+				m.starts = append(m.starts, row+o)
+			}
+		}
+		return append(list, load.Segment{From: m.raw, Rows: m.starts, Each: side.Each})
+	})
+}
+
+// apart reads the rows of one window, and no others, to row at on. It returns the row behind them.
+func (m *maker) apart(anchor, at int64) int64 {
+	d := m.view.Distances
+	for len(d) > 0 {
+		n := 1
+		for n < len(d) && d[n] == d[0]+int64(n) {
+			n++
+		}
+		m.runs = m.shards.Runs(m.runs, anchor+d[0], int64(n), at)
+		at, d = at+int64(n), d[n:]
+	}
+	return at
 }

@@ -335,13 +335,18 @@ type maker struct {
 	load   load.Reader
 	rows   []int64
 	runs   []load.Run
-	raw    *load.Table // of direct, where there are casts
-	at     *slot       // that is being made on a device
+	raw    *load.Table // of direct, where there are casts or windows
+	// Of windows: the rows of a side, where they are, and, of direct, whether a window's rows are
+	// read with those between them.
+	starts   []int64
+	segments []load.Segment
+	dense    []bool
+	at       *slot // that is being made on a device
 }
 
 func (p *pipeline) newMaker() *maker {
 	m := &maker{pipeline: p, load: load.Reader{Shards: p.shards, Crew: p.crew}, rows: make([]int64, p.steps.Most())}
-	if p.casts != nil {
+	if p.casts != nil || p.view != nil {
 		m.raw = load.NewTable(p.layout, load.HostMemory{}, &p.stats.usage)
 	}
 	return m

@@ -129,7 +129,7 @@ func (p *program) one(list ...int) int { return list[p.r.IntN(len(list))] }
 func (p *program) config() Config {
 	c := Config{
 		Device: "cuda:0", Columns: []string{"x", "*"}[:1+p.r.IntN(2)], Batch: p.one(1, 4, 7, 16), Seed: p.r.Uint64(),
-		Shuffle: []Shuffle{None, Block, Global}[p.r.IntN(3)], Window: int64(p.one(8, 24, 40)), Streams: p.one(1, 2, 3),
+		Shuffle: []Shuffle{None, Block, Global}[p.r.IntN(3)], ShuffleWindow: int64(p.one(8, 24, 40)), Streams: p.one(1, 2, 3),
 		Last: []Last{Drop, Pad, Short}[p.r.IntN(3)], Tier: []Tier{TierStream, TierPinned, TierDevice}[p.r.IntN(3)],
 		DeviceMemory: 1 << 20, Depth: p.one(1, 2, 3), Workers: p.one(1, 2, 3), Verify: load.VerifyNone,
 	}
@@ -375,7 +375,7 @@ func TestDeviceReadsHostWindowsBeforeTheyAreFilledAgain(t *testing.T) {
 	p := &program{fake: fake, untold: map[*Batch]bool{}}
 	p.set = sample(t, setOptions{format: index.FormatMmap, schema: "x:f32[6]", samples: 97, shard: 30})
 	p.l = mustLoader(t, p.set.Dataset, Config{
-		Device: "cuda:0", Tier: TierStream, DeviceMemory: -1, Shuffle: Block, Window: 8, Streams: 2, Batch: 4, Depth: 8, Last: Pad,
+		Device: "cuda:0", Tier: TierStream, DeviceMemory: -1, Shuffle: Block, ShuffleWindow: 8, Streams: 2, Batch: 4, Depth: 8, Last: Pad,
 	})
 	stream := Stream(fake.Stream(1))
 	defer fake.Drop(uintptr(stream))

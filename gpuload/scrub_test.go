@@ -36,7 +36,7 @@ func TestTheStreamTierFindsDamage(t *testing.T) {
 		name := shardsOf(t, dir, ext)[7]
 		flip(t, name)
 		d := mustOpen(t, dir)
-		for _, c := range []Config{{Shuffle: None}, {Shuffle: Global}, {Shuffle: Block, Window: 40, Streams: 4}} {
+		for _, c := range []Config{{Shuffle: None}, {Shuffle: Global}, {Shuffle: Block, ShuffleWindow: 40, Streams: 4}} {
 			c.Tier, c.Batch, c.World = TierStream, 5, 3
 			found := func(err error) bool {
 				return errors.Is(err, shardify.ErrCorrupt) && strings.Contains(err.Error(), filepath.Base(name))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -186,7 +187,17 @@ func compareLists(t testing.TB, c *shardify.Column, have []int64, sample int64) 
 // returns the samples by step.
 func epochIDs(t testing.TB, l *Loader, want *shardify.Batch) [][]int64 {
 	t.Helper()
-	var steps [][]int64
+	return epoch(t, l, func(b *Batch, i int, id int64) {
+		if want != nil {
+			compareRow(t, b, i, want, id)
+			compareKey(t, b, i, want, id)
+		}
+	})
+}
+
+// epoch reads to the end of an epoch, gives every row to each, and returns the samples by step.
+func epoch(t testing.TB, l *Loader, each func(b *Batch, i int, id int64)) (steps [][]int64) {
+	t.Helper()
 	for {
 		b, err := l.Next(bg)
 		if err == io.EOF {
@@ -196,17 +207,14 @@ func epochIDs(t testing.TB, l *Loader, want *shardify.Batch) [][]int64 {
 			t.Fatal(err)
 		}
 		for i, id := range b.IDs()[:b.Rows()] {
-			if want != nil {
-				compareRow(t, b, i, want, id)
-				compareKey(t, b, i, want, id)
-			}
+			each(b, i, id)
 		}
 		for _, id := range b.IDs()[b.Rows():] {
 			if id != -1 {
 				t.Fatalf("padding has ID %d", id)
 			}
 		}
-		steps = append(steps, append([]int64(nil), b.IDs()[:b.Rows()]...))
+		steps = append(steps, slices.Clone(b.IDs()[:b.Rows()]))
 		b.Release()
 	}
 }

@@ -15,11 +15,14 @@ import (
 
 // plan decides all that the configuration and the manifests decide.
 func (l *Loader) plan() error {
-	fields, err := l.set.project(l.cfg.Columns)
+	fields, wanted, err := l.fields()
 	if err != nil {
 		return err
 	}
-	keys := l.cfg.Keys
+	keys := l.cfg.Keys && l.window == nil
+	if l.cfg.Keys && !keys {
+		l.note("no keys: a window has rows of several names")
+	}
 	for _, in := range l.set.inputs {
 		if keys && !in.Keyed && in.Format != index.FormatWDS {
 			keys = false
@@ -39,7 +42,7 @@ func (l *Loader) plan() error {
 		return err
 	}
 	l.shards.Used = &l.stats.usage
-	if l.order, err = l.set.order(&l.cfg); err != nil {
+	if l.order, err = l.set.order(&l.cfg, l.window); err != nil {
 		return err
 	}
 	l.steps = order.Steps{
@@ -50,8 +53,26 @@ func (l *Loader) plan() error {
 	if l.out, l.casts, err = load.CastLayout(l.layout, l.cfg.Cast); err != nil {
 		return err
 	}
+	if l.window != nil {
+		if err := l.windowed(wanted); err != nil {
+			return err
+		}
+		l.noteNumbers()
+	}
 	l.trace = newTracer(l.cfg.Trace, l.cfg.Rank)
 	return nil
+}
+
+// fields are those of a row that are read; wanted tells which of a window's are.
+func (l *Loader) fields() (fields []shardify.Field, wanted func(name string) bool, err error) {
+	if l.cfg.Window == "" {
+		fields, err = l.set.project(l.cfg.Columns)
+		return fields, nil, err
+	}
+	if l.window, err = l.set.window(l.cfg.Window); err != nil {
+		return nil, nil, err
+	}
+	return l.projectView()
 }
 
 func (l *Loader) note(format string, args ...any) {
@@ -59,14 +80,28 @@ func (l *Loader) note(format string, args ...any) {
 }
 
 // order makes the order that a configuration describes.
-func (d *Dataset) order(c *Config) (*order.Order, error) {
+func (d *Dataset) order(c *Config, w *window) (*order.Order, error) {
 	o := order.Config{
 		Shuffle: c.Shuffle, Seed: c.Seed, Parts: d.Inputs(),
 		Indices: c.Indices, Mix: c.Mix, Weights: c.Weights, Samples: c.Samples,
 	}
+	indices := c.Indices
+	if w != nil {
+		o.Spans, o.About = w.spans, w.about()
+		if err := w.indices(indices); err != nil {
+			return nil, err
+		}
+		if o.Parts = w.parts; c.Balance != "" && indices == nil {
+			indices = w.rows()
+		}
+	}
 	d.shape(c, &o)
+	if w != nil { // windows of a block share rows
+		lo, hi := w.Span()
+		o.Block = max(o.Block, sharedSpans*(hi-lo+1))
+	}
 	if c.Balance != "" {
-		labels, err := d.labels(c.Balance, c.Indices)
+		labels, err := d.labels(c.Balance, indices)
 		if err != nil {
 			return nil, err
 		}
@@ -75,11 +110,18 @@ func (d *Dataset) order(c *Config) (*order.Order, error) {
 	return order.New(o)
 }
 
+// sharedSpans is how many times as long as a window a block of anchors is at least: it is read
+// with a window's rows more.
+const sharedSpans = 8
+
 // shape chooses window, block and streams of a Block shuffle from the manifests
 // alone.
 func (d *Dataset) shape(c *Config, o *order.Config) {
 	each := d.sampleBytes()
-	least := d.samples
+	least := int64(0)
+	for _, n := range o.Parts {
+		least += n
+	}
 	if c.Indices != nil {
 		least = int64(len(c.Indices))
 	}
@@ -93,7 +135,7 @@ func (d *Dataset) shape(c *Config, o *order.Config) {
 			o.Streams = 1
 		}
 	}
-	if o.Window = c.Window; c.Window == 0 {
+	if o.Window = c.ShuffleWindow; c.ShuffleWindow == 0 {
 		o.Window = max(windowBytes/each, o.Streams)
 	}
 	o.Block = max(blockBytes/each, 1)

@@ -13,7 +13,8 @@ import (
 // goroutine at a time: the one that makes the batch, then the consumer.
 type slot struct {
 	table *load.Table
-	on    device.Slot // the same on the device
+	sides []*load.Table // of windows: the table as rows
+	on    device.Slot   // the same on the device
 	// Under Loader.mu: the batch is there, or could not be made.
 	made bool
 	err  error

@@ -25,13 +25,14 @@ func (l *Loader) planTier() error {
 	budget := l.memory()
 	need := l.set.columnBytes(l.layout)
 	fixed := l.set.samples * deviceRow(l.layout)
+	_, gathers := l.gathers()
 	l.tier = l.cfg.Tier
 	switch l.tier {
 	case TierAuto:
 		l.tier = TierStream
 		switch {
 		case l.onHost && l.checked() && l.shardBytes() <= budget: // the shards themselves are kept in memory
-		case !l.onHost && fixed > 0 && l.cfg.DeviceMemory > 0 && fixed <= l.cfg.DeviceMemory && need-fixed <= budget:
+		case gathers && fixed > 0 && l.cfg.DeviceMemory > 0 && fixed <= l.cfg.DeviceMemory && need-fixed <= budget:
 			l.tier = TierDevice
 		case l.rowsKept() > 0 && need <= budget && !l.order.Windowed():
 			l.tier = TierDevice
@@ -88,7 +89,7 @@ func (l *Loader) sources() error {
 	case l.cfg.Synthetic: // a few batches are read one by one
 	case l.tier == TierPinned || l.tier == TierDevice:
 		l.pinned = &tier.Pinned{Dev: l.dev, Table: load.NewTable(l.layout, l.dev, &l.stats.usage)}
-		if d, ok := l.dev.(device.GPU); ok && l.tier == TierDevice && l.kept[1] > 0 {
+		if d, ok := l.gathers(); ok && l.tier == TierDevice && l.kept[1] > 0 {
 			l.pinned.Lo, l.pinned.Hi, l.pinned.Kept = l.kept[0], l.kept[1], l.held(d)
 		} else if ok && l.tier == TierDevice {
 			l.pinned.Table.Absent = l.held(d)
@@ -127,15 +128,28 @@ func (l *Loader) hold() {
 		}
 	case all <= budget:
 		l.shards.Hold, l.shards.Open = max(budget, 1), len(l.shards.Shards)
-	case l.cfg.Shuffle == None && !l.order.Drawn() && l.cfg.Indices == nil && largest*holdShards <= budget:
+	case l.cfg.Shuffle == None && !l.order.Drawn() && l.cfg.Indices == nil && largest <= budget/(fewestShards+2*l.reach()):
 		l.shards.Hold = budget
 	default:
 		l.note("what is read from other machines is not checked before it is delivered: the shards take %s, and there are %s of memory for them; tier staged checks them", shardify.FormatSize(all), shardify.FormatSize(budget))
 		return
 	}
 	if l.shards.Once || !l.order.Windowed() {
-		l.shards.Ahead = holdShards / 2
+		room := int(l.shards.Hold / max(largest, 1))
+		l.shards.Ahead = min(max((room-1-2*int(l.reach()))*2/3, 1), aheadShards) // and half as many stay that are behind
 	}
+}
+
+// reach is how many shards lie between the first and the last row of a window, about. A shard that
+// its last rows are of is used again by its first rows so many shards later: twice as many are
+// used in between.
+func (l *Loader) reach() int64 {
+	if l.window == nil {
+		return 0
+	}
+	lo, hi := l.window.Span()
+	n := int64(len(l.shards.Shards))
+	return min((hi-lo)/max(l.set.samples/max(n, 1), 1)+min(hi-lo, 1), n)
 }
 
 // twice reports whether shards are read twice: where samples begin, and then the samples.
@@ -152,8 +166,13 @@ func (l *Loader) shardBytes() (total int64) {
 	return total
 }
 
-// holdShards is how many of the largest shards there must be room for to hold some of them.
-const holdShards = 16
+const (
+	// fewestShards is how many of the largest shards there must be room for to hold some of
+	// them: one that is read, one before it, and one behind it.
+	fewestShards = 3
+	// aheadShards is how many shards are fetched at most before they are read.
+	aheadShards = 8
+)
 
 // remote reports whether some of the set is on another machine.
 func (d *Dataset) remote() bool {
@@ -196,6 +215,8 @@ func (l *Loader) checkDevice(fixed int64) error {
 	switch {
 	case l.onHost:
 		return shardify.Unsupported("tier device on device %s: want a GPU", l.dev)
+	case l.view != nil:
+		return shardify.Unsupported("tier device with a window: its rows are gathered on the host; want tier pinned")
 	case l.cfg.DeviceMemory <= 0:
 		return shardify.Unsupported("tier device without DeviceMemory: say how many bytes of %s it may take; these columns take %s", l.dev, shardify.FormatSize(fixed))
 	case fixed > l.cfg.DeviceMemory && l.rowsKept() == 0:
@@ -217,7 +238,7 @@ func (l *Loader) rowsKept() int64 {
 			room -= 256
 		}
 	}
-	if l.onHost || row == 0 || room < 0 {
+	if _, gathers := l.gathers(); !gathers || row == 0 || room < 0 {
 		return 0
 	}
 	return min(room/row, l.set.samples) / keptRows * keptRows
@@ -272,11 +293,27 @@ func (l *Loader) noteWindows(need, budget int64) {
 	if l.tier != TierStream && l.tier != TierStaged || !l.order.Windowed() || l.direct() {
 		return
 	}
-	w := l.order.Windows(&l.steps)
-	rows := w.Rows()
+	rows := l.windowedRows()
 	if n := 2 * rows * (need/max(l.set.samples, 1) + 1); n > budget {
 		l.note("two windows of %s samples take about %s; %s were meant for them: a smaller window, or more ranks, take less", printable.Count(rows), shardify.FormatSize(n), shardify.FormatSize(budget))
 	}
+}
+
+// windowedRows is about how many rows one of the windows of a Block shuffle reads. Where samples are
+// windows of rows themselves, each stretch of anchors is read with the rows around it.
+func (l *Loader) windowedRows() int64 {
+	w := l.order.Windows(&l.steps)
+	rows := w.Rows()
+	if l.window == nil || rows == 0 {
+		return rows
+	}
+	lo, hi := l.window.Span()
+	step := int64(1)
+	for _, a := range l.window.Anchors {
+		step = max(step, min(a.Step, hi-lo+1))
+	}
+	stretches := rows / w.Span * (w.Span/l.order.Block() + 2)
+	return rows*step + min(stretches, rows)*(hi-lo)
 }
 
 // deviceRow is the bytes of a sample that a device can hold: fields of fixed size.
@@ -307,12 +344,14 @@ func (d *Dataset) columnBytes(l *index.Layout) (total int64) {
 // windowsFromShards prepares what a Block shuffle reads ahead.
 func (l *Loader) windowsFromShards() {
 	w := tier.NewWindows(l.order, l.shards, l.crew, &l.steps, l.dev, &l.stats.usage, l.generationRead)
-	if l.direct() {
-		l.advisor = tier.NewAdvisor(w)
+	if w.View = l.view; l.direct() {
+		if l.view == nil {
+			l.advisor = tier.NewAdvisor(w)
+		}
 		return
 	}
 	l.windows = w
-	if n := l.windowsOnDevice(w); n > 0 {
+	if l.view == nil && l.windowsOnDevice(w) > 0 {
 		for _, g := range w.All {
 			g.Table.Mirrored = true
 		}

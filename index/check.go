@@ -20,7 +20,7 @@ func (s *MmapShard) CheckTensor(r io.ReaderAt, i int, buf []byte) error {
 	crc := uint32(0)
 	for at := t.Lo; at < t.Hi; {
 		b := buf[:min(int64(len(buf)), t.Hi-at)]
-		if err := readFull(r, b, at); err != nil {
+		if err := ReadFull(r, b, at); err != nil {
 			return shardify.Annotate(err, "", "", t.Name)
 		}
 		crc = CRC32C(crc, b)

@@ -16,8 +16,10 @@ const ManifestName = "shardify.json"
 
 // Names in Manifest.Format of the shards that this module reads.
 const (
-	FormatMmap = "mmap"
-	FormatWDS  = "wds"
+	FormatMmap     = "mmap"
+	FormatWDS      = "wds"
+	FormatMDS      = "mds"
+	FormatMegatron = "megatron"
 )
 
 // Manifest is shardify.json: what readers know of a data set. docs/format.md
@@ -49,6 +51,12 @@ type Manifest struct {
 	Counts  []shardify.Count  `json:"counts,omitempty"`
 	Skipped []Skip            `json:"skipped,omitempty"`
 	LeftOut []format.Leftover `json:"left_out,omitempty"`
+	// Coords are the coordinates of dimensions, by format.CoordOf or the name of the dimension.
+	Coords map[string]format.Coord `json:"coords,omitempty"`
+	// Documents are the samples that sequences were made of; 0: samples stayed samples.
+	Documents int64 `json:"documents,omitempty"`
+	// Windows are views of the rows, by name.
+	Windows map[string]View `json:"windows,omitempty"`
 	// Splits are the subfolders of a split set; such a manifest has no Shards.
 	Splits map[string]Split `json:"splits,omitempty"`
 	// Parts says, for a set that was put together or extended, what made each stretch
@@ -83,6 +91,7 @@ type Part struct {
 	Counts     []shardify.Count  `json:"counts,omitempty"`
 	Skipped    []Skip            `json:"skipped,omitempty"`
 	LeftOut    []format.Leftover `json:"left_out,omitempty"`
+	Documents  int64             `json:"documents,omitempty"`
 	// Digest is that of the manifest with which the part was a set of its own.
 	Digest string `json:"xxh3"`
 }
@@ -98,7 +107,7 @@ func (m *Manifest) AsParts() []Part {
 	}
 	return []Part{{
 		Samples: m.Samples, Shards: shards, Inputs: m.Inputs, Recipe: m.Recipe, Operations: m.Operations, Surveys: m.Surveys,
-		Dropped: m.Dropped, Copied: m.Copied, Counts: m.Counts, Skipped: m.Skipped, LeftOut: m.LeftOut, Digest: m.Digest,
+		Dropped: m.Dropped, Copied: m.Copied, Counts: m.Counts, Skipped: m.Skipped, LeftOut: m.LeftOut, Documents: m.Documents, Digest: m.Digest,
 	}}
 }
 

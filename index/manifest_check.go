@@ -47,6 +47,12 @@ func (m *Manifest) check() error {
 	if err := m.checkParts(); err != nil {
 		return err
 	}
+	if err := m.checkWindows(); err != nil {
+		return err
+	}
+	if err := m.checkCoords(); err != nil {
+		return err
+	}
 	return m.checkSums()
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -256,4 +257,57 @@ type pieces struct {
 func (p *pieces) Write(b []byte) (int, error) {
 	p.largest = max(p.largest, len(b))
 	return p.Buffer.Write(b)
+}
+
+func TestViewsAreReadAsTheyAreWritten(t *testing.T) {
+	m := &Manifest{Format: FormatMmap, Samples: 50, Schema: []shardify.Field{{Name: "x", DType: shardify.F32}}, Bytes: 4096,
+		Shards:  []shardify.Shard{{Name: "a", Samples: 50, Bytes: 4096, Digest: "xxh3:" + strings.Repeat("0", 32)}},
+		Windows: map[string]View{"pairs": {Window: "time=1+1", In: []int64{0}, Out: []int64{4}, Anchors: []Anchors{{1, 36, 1}, {40, 46, 4}}}}}
+	b, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := DecodeManifest(b)
+	if err != nil || !reflect.DeepEqual(again.Windows, m.Windows) {
+		t.Fatal(again, err)
+	}
+	for name, v := range map[string]View{
+		"no rows":       {Anchors: []Anchors{{0, 1, 1}}},
+		"before row 0":  {In: []int64{-1, 0}, Anchors: []Anchors{{0, 1, 1}}},
+		"behind all":    {In: []int64{0}, Out: []int64{1}, Anchors: []Anchors{{48, 50, 1}}},
+		"backwards":     {In: []int64{0}, Out: []int64{1}, Anchors: []Anchors{{9, 12, 1}, {3, 4, 1}}},
+		"overlapping":   {In: []int64{0}, Out: []int64{1}, Anchors: []Anchors{{3, 12, 1}, {11, 14, 1}}},
+		"empty":         {In: []int64{0}, Out: []int64{1}, Anchors: []Anchors{{3, 3, 1}}},
+		"step 0":        {In: []int64{0}, Out: []int64{1}, Anchors: []Anchors{{3, 5, 0}}},
+		"negative step": {In: []int64{0}, Out: []int64{1}, Anchors: []Anchors{{3, 5, -1}}},
+		"far":           {In: []int64{math.MinInt64}, Out: []int64{1}, Anchors: []Anchors{{3, 5, 1}}},
+		"wraps":         {In: []int64{0}, Out: []int64{math.MaxInt64}, Anchors: []Anchors{{3, 5, 1}}},
+		"large step":    {In: []int64{0}, Out: []int64{1}, Anchors: []Anchors{{3, 5, math.MaxInt64}}},
+	} {
+		m.Windows = map[string]View{"w": v}
+		if _, err := m.Encode(); (err == nil) != (name == "large step") || err != nil && !errors.Is(err, shardify.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestViewsOfMoreRowsThanNumbersCount: a row behind all of them is no small number.
+func TestViewsOfMoreRowsThanNumbersCount(t *testing.T) {
+	v := View{In: []int64{0}, Out: []int64{maxReach}, Anchors: []Anchors{{math.MaxInt64 - 2, math.MaxInt64 - 1, 1}}}
+	if err := v.Check(math.MaxInt64); !errors.Is(err, shardify.ErrCorrupt) {
+		t.Error(err)
+	}
+}
+
+func TestViewsOfSetsWithoutAnchorsJoin(t *testing.T) {
+	set := func(n, out int64, anchors ...Anchors) *Manifest {
+		return &Manifest{Samples: n, Windows: map[string]View{"w": {In: []int64{0}, Out: []int64{out}, Anchors: anchors}}}
+	}
+	all, lost := JoinWindows(set(1, 1), set(9, 4, Anchors{0, 5, 1}), set(1, 1), set(9, 4, Anchors{2, 5, 1}))
+	if v := all["w"]; lost != nil || !reflect.DeepEqual(v.Anchors, []Anchors{{1, 6, 1}, {13, 16, 1}}) || v.Out[0] != 4 {
+		t.Error(all, lost)
+	}
+	if all, lost = JoinWindows(set(9, 4, Anchors{0, 5, 1}), set(9, 2, Anchors{0, 5, 1})); all != nil || len(lost) != 1 {
+		t.Error(all, lost)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"io"
 	"maps"
 	"math"
@@ -72,7 +73,7 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 	if size < lengthBytes+2 {
 		return nil, shardify.Corrupt(0, "%d bytes: too short for safetensors", size)
 	}
-	if err := readFull(r, length[:], 0); err != nil {
+	if err := ReadFull(r, length[:], 0); err != nil {
 		return nil, err
 	}
 	n := binary.LittleEndian.Uint64(length[:])
@@ -83,16 +84,20 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 		return nil, shardify.Corrupt(0, "header of %d bytes in a file of %d", n, size)
 	}
 	head := make([]byte, lengthBytes+int(n))
-	return head, readFull(r, head, 0)
+	return head, ReadFull(r, head, 0)
 }
 
 // readFull fills b from byte at; a file that ends early is corrupt.
-func readFull(r io.ReaderAt, b []byte, at int64) error {
+// ReadFull fills b from a place of a file. A file that ends early is damaged.
+func ReadFull(r io.ReaderAt, b []byte, at int64) error {
+	if len(b) == 0 {
+		return nil
+	}
 	n, err := r.ReadAt(b, at)
 	if n == len(b) {
 		return nil
 	}
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		return shardify.Corrupt(at+int64(n), "file ends inside bytes [%d, %d)", at, at+int64(len(b)))
 	}
 	return &shardify.Error{Sample: -1, Offset: at, Err: err}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
@@ -76,6 +77,7 @@ func Extend(ctx context.Context, set string, s Settings, again bool) (*Result, e
 		if err := e.Fits(ctx, p.Plan, p.Job.Source); err != nil {
 			return nil, err
 		}
+		p.Litter = append(p.Litter, index.LostCoords(e.Lost)...)
 	}
 	p.planned()
 	if s.Dry {
@@ -142,9 +144,12 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 	if s.Shuffle == "" {
 		s.Shuffle = plan.ShuffleNone
 	}
+	if v := r[window.Key]; v != "" {
+		s.Window = strings.Split(v, "\n")
+	}
 	for _, o := range parts[0].Operations {
-		if o.Op == transform.Join {
-			return refuse("it was made with --join %s: convert the further inputs with it, and use merge-sets", transform.Shown(plan.Op{Text: o.Text})[0])
+		if op := (plan.Op{Name: o.Op, Text: o.Text}); readsBeside(op) {
+			return refuse("it was made with --%s %s: convert the further inputs with it, and use merge-sets", o.Op, transform.Shown(op)[0])
 		}
 	}
 	for _, name := range []string{"group-rows", "group-index"} {

@@ -63,6 +63,7 @@ func (p *Prepared) Facts() Facts {
 	if n, ok := p.Job.Source.(format.Noter); ok {
 		f.Notes = n.Notes()
 	}
+	f.Notes = append(f.Notes, p.beside...)
 	if p.turned != "" {
 		f.Notes = append(f.Notes, p.turned)
 	}
@@ -77,15 +78,16 @@ func (p *Prepared) fields() []FieldBytes {
 	var out []FieldBytes
 	var variable []string
 	rest := p.Plan.DecodedBytes
-	for i := range p.Plan.Schema {
-		f := &p.Plan.Schema[i]
+	schema := p.Plan.Weighed()
+	for i := range schema {
+		f := &schema[i]
 		if f.Levels > 0 {
 			variable = append(variable, f.Name)
 			continue
 		}
 		n := int64(f.ElemBytes()) * p.Plan.Samples
 		rest -= n
-		if !shardify.Companion(p.Plan.Schema, i) {
+		if !shardify.Companion(schema, i) {
 			out = append(out, FieldBytes{f.Name, n})
 		}
 	}

@@ -2,15 +2,20 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/stage"
 	"github.com/shardify/shardify/verify"
@@ -45,32 +50,64 @@ func TestFlippedBitsAreFetchedAgain(t *testing.T) {
 		if check.flips < 20 || fetch.flips < 20 {
 			t.Errorf("%s: %d flips in verify, %d in stage", format, check.flips, fetch.flips)
 		}
-		err = filepath.WalkDir(set, func(path string, e os.DirEntry, err error) error {
-			if err != nil || e.IsDir() && e.Name() == ".shardify" {
-				return filepath.SkipDir
+		sameFiles(t, set, copied)
+	}
+}
+
+// TestConversionsFetchAgain what arrives damaged: bytes of a format that are checked when they
+// are read, and tensors whose checksum is known when they were read to their end.
+func TestConversionsFetchAgain(t *testing.T) {
+	for format, schema := range map[string]string{"mmap": "x:f32[64],y:i32", "wds": "y:i32"} {
+		dir := t.TempDir()
+		if _, err := Convert(context.Background(), synth(filepath.Join(dir, "set"), func(s *Settings) {
+			s.Format, s.Options, s.ShardSamples = format, map[string]string{"samples": "600", "schema": schema}, 50
+		})); err != nil {
+			t.Fatal(err)
+		}
+		again := func(input, out string) error {
+			_, err := Convert(context.Background(), Settings{Inputs: []string{input}, Format: format, Output: filepath.Join(dir, out), ShardSamples: 50})
+			return err
+		}
+		if err := again(filepath.Join(dir, "set"), "local"); err != nil {
+			t.Fatal(err)
+		}
+		for times, ok := range map[int]bool{2: true, 1000: false} {
+			files := &flipping{files: http.FileServer(http.Dir(dir)), most: times, only: func(path string) bool {
+				return strings.HasSuffix(path, "0003.tar") || strings.HasSuffix(path, "0003.safetensors")
+			}}
+			server := httptest.NewServer(files)
+			defer server.Close()
+			out := fmt.Sprint("remote", times)
+			err := again(server.URL+"/set", out)
+			switch {
+			case ok && err != nil:
+				t.Errorf("%s: %v", format, err)
+			case ok:
+				sameFiles(t, filepath.Join(dir, "local"), filepath.Join(dir, out))
+			case err == nil || !strings.Contains(err.Error(), "tried 4 times") || !strings.Contains(err.Error(), server.URL+"/set/") || !errors.Is(err, shardify.ErrCorrupt):
+				t.Errorf("%s: %v", format, err)
 			}
-			if e.IsDir() {
-				return nil
+			if format == "mmap" && ok { // tensors of which several shards are made
+				files := &flipping{files: files.files, most: 1, only: files.only}
+				server := httptest.NewServer(files)
+				defer server.Close()
+				_, err := Convert(context.Background(), Settings{Inputs: []string{server.URL + "/set"}, Format: format, Output: filepath.Join(dir, "cut"), ShardSamples: 30})
+				if !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(fmt.Sprint(shardify.Hints(err)), "on its way") {
+					t.Error(err, shardify.Hints(err))
+				}
 			}
-			rel, _ := filepath.Rel(set, path)
-			want, err := os.ReadFile(path)
-			if err != nil {
-				return err
+			if files.flips < 2 {
+				t.Errorf("%s: %d flips", format, files.flips)
 			}
-			if got, err := os.ReadFile(filepath.Join(copied, rel)); err != nil || !bytes.Equal(got, want) {
-				t.Errorf("%s: another copy of %s: %v", format, rel, err)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
 		}
 	}
 }
 
-// flipping is a web server that damages the first two answers about each file.
+// flipping is a web server that damages the first answers about each file.
 type flipping struct {
 	files http.Handler
+	most  int // of a file; 0 is two
+	only  func(path string) bool
 	mu    sync.Mutex
 	times map[string]int
 	flips int
@@ -89,7 +126,7 @@ func (s *flipping) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.times = map[string]int{}
 	}
 	body := a.Body.Bytes()
-	if a.Code == http.StatusPartialContent && len(body) > 100 && s.times[r.URL.Path] < 2 {
+	if a.Code == http.StatusPartialContent && len(body) > 100 && s.times[r.URL.Path] < cmp.Or(s.most, 2) && (s.only == nil || s.only(r.URL.Path)) {
 		s.times[r.URL.Path]++
 		s.flips++
 		body[len(body)/2] ^= 4
@@ -97,4 +134,29 @@ func (s *flipping) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	maps.Copy(w.Header(), a.Header())
 	w.WriteHeader(a.Code)
 	w.Write(body)
+}
+
+// sameFiles compares what two data sets have, but for what stays of their conversions.
+func sameFiles(t *testing.T, set, copied string) {
+	t.Helper()
+	err := filepath.WalkDir(set, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() && e.Name() == ".shardify" {
+			return filepath.SkipDir
+		}
+		if e.IsDir() {
+			return nil
+		}
+		rel, _ := filepath.Rel(set, path)
+		want, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if got, err := os.ReadFile(filepath.Join(copied, rel)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: another copy of %s: %v", set, rel, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/group"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/key"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
 	"github.com/shardify/shardify/storage"
-	"github.com/shardify/shardify/transform"
 )
 
 // parseGrouping is how rows become samples; nil if they do not.
@@ -98,28 +98,104 @@ func (s *Settings) parseSamples(f *plan.From) error {
 	return nil
 }
 
-// readListing reads the table whose rows are the samples.
-func readListing(ctx context.Context, from string, f *plan.From, memory int64, jobs int) (*group.Listing, error) {
-	keys, cols, rows, err := readTable(ctx, sideTable{op: "samples-from", path: from, memory: memory, jobs: jobs}, f.Columns, &f.Take)
+// readListing reads the table whose rows are the samples: into memory, or into scratch files if
+// it is too large.
+func readListing(ctx context.Context, t sideTable, g *plan.Grouping, f *plan.From) (*group.Listing, error) {
+	t.op = "samples-from"
+	o, in, err := t.open(ctx, f.Columns, f.Take)
 	if err != nil {
 		return nil, err
 	}
-	digest := transform.TableDigest(slices.Concat(keys, cols), rows)
+	defer o.Source.Close()
+	if f.Take == nil {
+		f.Take = others(o, f.Columns)
+	}
+	l, digest, err := t.listing(ctx, o, in, f.Columns, len(g.Keys) > 0)
+	if err != nil {
+		return nil, shardify.Annotate(o.Args.Table.Locate(err), t.op, t.path, "")
+	}
 	if f.Digest != "" && f.Digest != digest {
-		return nil, fmt.Errorf("--samples-from %s: the table is not what it was when the plan was made: %w", from, shardify.ErrChanged)
+		l.Close()
+		return nil, fmt.Errorf("--samples-from %s: the table is not what it was when the plan was made: %w", t.path, shardify.ErrChanged)
 	}
 	f.Digest = digest
-	return &group.Listing{Keys: keys, Cols: cols, Rows: rows}, nil
+	return l, nil
+}
+
+// listing reads a table of samples: their keys, or the ranges of their rows.
+func (t *sideTable) listing(ctx context.Context, o *readers.Opened, in format.Input, names []string, keyed bool) (*group.Listing, string, error) {
+	size, err := decoded(ctx, o.Source)
+	if err != nil {
+		return nil, "", err
+	}
+	if size > t.most() {
+		return t.large(ctx, o, in, names, keyed)
+	}
+	cols, rows, err := t.whole(ctx, o.Source)
+	if err != nil {
+		return nil, "", err
+	}
+	l := &group.Listing{Keys: cut(&cols, names), Cols: cols, Rows: rows}
+	return l, key.TableDigest(slices.Concat(l.Keys, l.Cols), rows), nil
+}
+
+// rowField is the number of a row, which no table names so.
+const rowField = "#row"
+
+// large brings a table of samples into scratch files, one of rows by number and one of numbers by
+// key. Ranges of rows stay in memory.
+func (t *sideTable) large(ctx context.Context, o *readers.Opened, in format.Input, names []string, keyed bool) (*group.Listing, string, error) {
+	l := &group.Listing{}
+	for _, f := range o.Source.Schema() {
+		l.Cols = append(l.Cols, f.Empty())
+	}
+	l.Keys = cut(&l.Cols, names)
+	var sum key.TableSum
+	var err error
+	if l.ByRow, err = t.spill([]string{rowField}, func(w *key.Writer, _ storage.Store) error {
+		return key.ReadEach(ctx, o.Source, plan.SpanBytes, shardify.NewPool(poolLimit(t.memory)/2), func(b *shardify.Batch) error {
+			numbers := make([]int64, b.Samples)
+			rest := slices.Clone(b.Columns)
+			keys := cut(&rest, names)
+			all := slices.Concat(keys, rest)
+			for i := range numbers {
+				numbers[i] = int64(l.Rows + i)
+				sum.Row(all, i, numbers[i])
+			}
+			if keyed {
+				rest = all
+			}
+			l.Rows += b.Samples
+			rest = append(rest, shardify.Column{Field: shardify.Field{Name: rowField, DType: shardify.I64}, Data: shardify.Bytes(numbers)})
+			return w.Add(&shardify.Batch{Samples: b.Samples, Columns: rest}, func(i int) int64 { return numbers[i] })
+		})
+	}); err != nil {
+		return nil, "", err
+	}
+	own, _, err := t.open(ctx, names, []string{})
+	if err == nil {
+		if keyed {
+			l.ByKey, err = t.sorted(ctx, own, in, names)
+		} else if l.Keys, _, err = t.whole(ctx, own.Source); err == nil {
+			l.Keys = cut(&l.Keys, names)
+		}
+		own.Source.Close()
+	}
+	if err != nil {
+		l.Close()
+		return nil, "", err
+	}
+	return l, sum.Text(slices.Concat(l.Keys, l.Cols)), nil
 }
 
 // listing reads the table whose rows are the samples of a plan.
-func listing(memory int64, jobs int) func(context.Context, *plan.Plan) (*group.Listing, error) {
+func listing(memory int64, jobs int, scratch string) func(context.Context, *plan.Plan) (*group.Listing, error) {
 	return func(ctx context.Context, p *plan.Plan) (*group.Listing, error) {
 		if len(p.Tables) == 0 {
 			return nil, shardify.Corrupt(-1, "the plan does not say where %s is", p.Grouping.From.Table)
 		}
 		f := *p.Grouping.From
-		return readListing(ctx, p.Tables[len(p.Tables)-1], &f, memory, jobs)
+		return readListing(ctx, sideTable{path: p.Tables[len(p.Tables)-1], memory: memory, jobs: jobs, scratch: scratch}, p.Grouping, &f)
 	}
 }
 
@@ -132,16 +208,20 @@ func (s *Settings) keyFields() []string {
 }
 
 // group makes samples of the rows that were opened.
-func (s *Settings) group(ctx context.Context, p *Prepared, src format.Input, o *readers.Opened) error {
+func (s *Settings) group(ctx context.Context, p *Prepared, src format.Input, o *readers.Opened) (err error) {
 	if s.grouping == nil {
 		return nil
 	}
 	env := group.Env{Pool: shardify.NewPool(poolLimit(p.Memory)), Jobs: p.Jobs}
 	if f := s.grouping.From; f != nil {
-		var err error
-		if env.Listing, err = readListing(ctx, s.samples, f, p.Memory, p.Jobs); err != nil {
+		if env.Listing, err = readListing(ctx, sideTable{path: s.samples, memory: p.Memory, jobs: p.Jobs, scratch: s.Scratch}, s.grouping, f); err != nil {
 			return err
 		}
+		defer func() {
+			if err != nil {
+				env.Listing.Close()
+			}
+		}()
 		if s.samples, err = storage.Abs(s.samples); err != nil {
 			return err
 		}

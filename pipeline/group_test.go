@@ -101,6 +101,18 @@ func TestGroupedBytesDoNotDependOnWhoMakesThem(t *testing.T) {
 				t.Error("one job in little memory makes other bytes")
 			}
 
+			if one.SamplesFrom != "" { // in scratch files
+				defer func() { tableShare = 4 }()
+				tableShare = poolLimit(one.Memory) / 1000
+				file := settings("file")
+				if _, err := Convert(t.Context(), file); err != nil {
+					t.Fatal(err)
+				}
+				if bytesOf(t, file.Output) != want {
+					t.Error("a table of samples beyond memory makes other bytes")
+				}
+			}
+
 			tasks := settings("tasks")
 			p, err := Plan(t.Context(), tasks)
 			if err != nil {

@@ -89,11 +89,11 @@ func Sample(ctx context.Context, r Inspection, n int64) (*Shown, error) {
 	return inspect.Sample(ctx, o.Source, o.Args.Table, n)
 }
 
-// WrittenOnly tells a set of shards that are written and not read back. Its manifest says
-// as much as any.
-func WrittenOnly(dir string) bool {
+// MadeHere tells a set of shards of a format that others write, too: its manifest says as much as
+// that of any set.
+func MadeHere(dir, format string) bool {
 	_, m, err := ManifestOf(dir)
-	return err == nil && m.Format != "" && !readers.IsSet(m.Format)
+	return err == nil && m.Format == format
 }
 
 // ManifestOf reads the manifest of a set, named by its folder or itself.

@@ -36,11 +36,12 @@ func TestJoinedBytesDoNotDependOnMemory(t *testing.T) {
 	}
 	truth := write("truth.csv", "k,e,name", func(k int) string { return fmt.Sprintf("%d,%d.5,n%d", k, k, k) }, rising)
 	geo := write("geo.csv", "k,x", func(k int) string { return fmt.Sprintf("%d,%d.25", k, k*k) }, rng.Perm(70))
+	two := write("two.csv", "k,m,x", func(k int) string { return fmt.Sprintf("%d,%d,%d.5", k/70, k%70, k) }, rng.Perm(2800))
 	twice := write("twice.csv", "k,x", func(k int) string { return fmt.Sprintf("%d,1", k%30) }, rng.Perm(31))
 	settings := func(share int64) Settings {
 		tableShare = share
 		return Settings{Inputs: []string{dir}, Output: filepath.Join(t.TempDir(), "out"), GroupRows: "hits=k", Define: []string{"kk:i64=abs(y) % 40"}, ShardSamples: 7, Jobs: 2, Memory: 256 << 20, Sync: "none",
-			Join: []string{"t=" + truth + " on=k missing=fill", "g=" + geo + " on=y=k missing=drop"}}
+			Join: []string{"t=" + truth + " on=k missing=fill", "g=" + geo + " on=y=k missing=drop", "two=" + two + " on=k,y=m missing=drop"}}
 	}
 	defer func() { tableShare = 4 }()
 	one := settings(4)
@@ -95,5 +96,11 @@ func TestJoinedBytesDoNotDependOnMemory(t *testing.T) {
 	}
 	if list, _ := filepath.Glob(filepath.Join(os.TempDir(), "shardify-join-*")); len(list) > 0 {
 		t.Errorf("scratch folders stay: %v", list)
+	}
+	open, _ := filepath.Glob("/proc/self/fd/*")
+	for _, fd := range open {
+		if name, _ := os.Readlink(fd); strings.Contains(name, "shardify-join-") {
+			t.Errorf("%s is open", name)
+		}
 	}
 }

@@ -82,12 +82,15 @@ var Keys = []Key{
 	opKey(transform.Set, func(s *Settings) Value { return (*value.Texts)(&s.Set) }),
 	opKey(transform.Fraction, func(s *Settings) Value { return (*value.Texts)(&s.Fraction) }),
 	opKey(transform.Where, func(s *Settings) Value { return (*value.Texts)(&s.Where) }),
+	opKey(transform.DropDuplicates, func(s *Settings) Value { return (*value.Texts)(&s.DropDuplicates) }),
 	opKey(transform.Augment, func(s *Settings) Value { return (*value.Texts)(&s.Augment) }),
 	{"check-images", "", GroupColumns, "decode images without changing them: a damaged one is an error, or left out with --on-error skip; as --augment check in front", func(s *Settings) Value { return (*value.Bool)(&s.CheckImages) }},
 	opKey(transform.Copies, func(s *Settings) Value { return (*copies)(&s.Copies) }),
+	opKey(transform.Patch, func(s *Settings) Value { return (*value.Texts)(&s.Patch) }),
 	opKey(transform.Define, func(s *Settings) Value { return (*value.Texts)(&s.Define) }),
 	opKey(transform.NaN, func(s *Settings) Value { return (*value.Texts)(&s.NaN) }),
 	opKey(transform.Encode, func(s *Settings) Value { return (*value.Texts)(&s.Encode) }),
+	opKey(transform.Tokenize, func(s *Settings) Value { return (*value.Texts)(&s.Tokenize) }),
 	opKey(transform.Pick, func(s *Settings) Value { return (*value.Texts)(&s.Pick) }),
 	opKey(transform.Sort, func(s *Settings) Value { return (*value.Texts)(&s.Sort) }),
 	opKey(transform.Stack, func(s *Settings) Value { return (*value.Texts)(&s.Stack) }),
@@ -95,7 +98,9 @@ var Keys = []Key{
 	opKey(transform.Rename, func(s *Settings) Value { return (*value.Texts)(&s.Rename) }),
 	opKey(transform.Cast, func(s *Settings) Value { return (*value.Texts)(&s.Cast) }),
 	opKey(transform.Pack, func(s *Settings) Value { return (*value.Texts)(&s.Pack) }),
+	opKey(transform.Sequences, func(s *Settings) Value { return (*value.Texts)(&s.Sequences) }),
 
+	{"window", "", GroupOrder, "`[AXIS=]IN+OUT[,step=,lead=,stride=,name=]`: samples are windows of rows in order, chosen by the values of a field; rows are stored once", func(s *Settings) Value { return (*value.Texts)(&s.Window) }},
 	{"shuffle", "", GroupOrder, "samples as they come, mixed in each shard, or over all", func(s *Settings) Value {
 		return value.OneOf(&s.Shuffle, plan.ShuffleNone, plan.ShuffleBlock, plan.ShuffleGlobal)
 	}},

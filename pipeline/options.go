@@ -70,8 +70,8 @@ func Belong(given format.Options, src *format.Input, sinks ...format.Output) err
 func (s *Settings) operations() transform.Settings {
 	out := transform.Settings{}
 	for name, texts := range map[string][]string{
-		transform.Join: s.Join, transform.Set: s.Set, transform.Fraction: s.Fraction, transform.Where: s.Where, transform.Augment: s.Augment, transform.Define: s.Define, transform.NaN: s.NaN, transform.Encode: s.Encode,
-		transform.Pick: s.Pick, transform.Sort: s.Sort, transform.Stack: s.Stack, transform.Pad: s.Pad, transform.Rename: s.Rename, transform.Cast: s.Cast, transform.Pack: s.Pack,
+		transform.Join: s.Join, transform.Set: s.Set, transform.Fraction: s.Fraction, transform.Where: s.Where, transform.DropDuplicates: s.DropDuplicates, transform.Patch: s.Patch, transform.Augment: s.Augment, transform.Define: s.Define, transform.NaN: s.NaN, transform.Encode: s.Encode, transform.Tokenize: s.Tokenize,
+		transform.Pick: s.Pick, transform.Sort: s.Sort, transform.Stack: s.Stack, transform.Pad: s.Pad, transform.Rename: s.Rename, transform.Cast: s.Cast, transform.Pack: s.Pack, transform.Sequences: s.Sequences,
 	} {
 		if len(texts) > 0 {
 			out[name] = texts
@@ -91,5 +91,5 @@ func (s *Settings) compiler() flow.Compile {
 	if s.compile != nil {
 		return s.compile
 	}
-	return transform.CompileWith(s.joins.tables)
+	return transform.CompileWith(s.beside.side)
 }

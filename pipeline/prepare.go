@@ -13,6 +13,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/convert/flow"
+	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/exif"
 	"github.com/shardify/shardify/internal/host"
@@ -59,12 +60,14 @@ type Prepared struct {
 	hooks   Hooks
 	room    room      // where the output is
 	turned  string    // about images with an EXIF tag
+	beside  []string  // about files that operations read
 	listing io.Closer // the list of inputs, while it is read; nil without
 	// Remains: the folder holds shards of this conversion and no plan.
 	Remains bool
 	helpers []string     // fields that were opened for operations alone
 	replace func() error // removes the conversion that gives way
 	before  *plan.Plan   // of the conversion that goes on
+	joined  openTables
 }
 
 // Prepare plans a conversion in this process: it opens the inputs, chooses formats, plans,
@@ -90,7 +93,7 @@ func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
 	if err := insideInput(ctx, &s); err != nil {
 		return nil, err
 	}
-	if err := s.openJoins(ctx, p); err != nil {
+	if err := s.openBeside(ctx, p); err != nil {
 		return nil, err
 	}
 	src, opened, err := s.open(ctx, p)
@@ -132,12 +135,13 @@ func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
 	return p, nil
 }
 
-// Close closes the inputs.
+// Close closes the inputs, and the tables that are joined.
 func (p *Prepared) Close() error {
-	if p.Job.Source == nil {
-		return nil
+	err := p.joined.Close()
+	if p.Job.Source != nil {
+		err = errors.Join(err, p.Job.Source.Close())
 	}
-	return p.Job.Source.Close()
+	return err
 }
 
 // hintSkip tells how to go on without damaged inputs, if others are left then.
@@ -297,7 +301,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 	if err != nil {
 		return shardify.Usage("%v", err)
 	}
-	s.joins.seal(list)
+	s.beside.seal(list)
 	p.Plan, err = s.makePlan(ctx, p, src, o, convert.Request{
 		Grouping: s.grouping, Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
 		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, MaxSample: s.MaxSample, Lo: s.Range.Lo, Hi: s.Range.Hi,
@@ -309,7 +313,7 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 	if err != nil {
 		return s.leftError(err, o.Source)
 	}
-	p.Plan.Tables = s.joins.paths
+	p.Plan.Tables, p.beside = s.beside.paths, s.beside.notes
 	if s.samples != "" {
 		p.Plan.Tables = append(p.Plan.Tables, s.samples)
 	}
@@ -317,6 +321,9 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 		sink, p.FormatWhy = *instead, writers.WhyNot(p.Plan.Refused)
 	}
 	p.Job.Sink = sink
+	if err := checkAxes(p.Plan, &sink); err != nil {
+		return err
+	}
 	if o.More != nil {
 		o.LeftOut = o.More.LeftOut()
 	}
@@ -373,6 +380,9 @@ func (s *Settings) recipe() map[string]string {
 		if text != "" {
 			r[name] = text
 		}
+	}
+	if len(s.Window) > 0 {
+		r[window.Key] = strings.Join(s.Window, "\n")
 	}
 	if s.GroupRowsPerFile {
 		r["group-rows-per-file"] = "true"

@@ -44,7 +44,7 @@ func Reopen(output string, s Settings) (*Prepared, error) {
 	if hasManifest(p.Store) {
 		p.State = StateComplete
 	}
-	p.finish(p.compileJoins())
+	p.finish(p.compileBeside())
 	return p, nil
 }
 
@@ -60,6 +60,6 @@ func (p *Prepared) OpenSource(ctx context.Context) (err error) {
 		return nil
 	}
 	p.Plan.Table.FS = storage.NewBound(storages.Files)
-	p.Job.Source, err = group.Open(ctx, p.Plan, p.Plan.Table, p.Jobs, src.Open, listing(p.Memory, p.Jobs))
+	p.Job.Source, err = group.Open(ctx, p.Plan, p.Plan.Table, p.Jobs, src.Open, listing(p.Memory, p.Jobs, p.Plan.ScratchPath))
 	return err
 }

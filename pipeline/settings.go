@@ -44,24 +44,29 @@ type Settings struct {
 	MaxSample int64
 	OnError   string
 
-	Join        []string
-	Set         []string
-	Fraction    []string
-	Where       []string
-	Augment     []string
-	CheckImages bool
-	Copies      int
-	Define      []string
-	NaN         []string
-	Encode      []string
-	Pick        []string
-	Sort        []string
-	Stack       []string
-	Pad         []string
-	Rename      []string
-	Cast        []string
-	Pack        []string
+	Join           []string
+	Set            []string
+	Fraction       []string
+	Where          []string
+	DropDuplicates []string
+	Augment        []string
+	CheckImages    bool
+	Copies         int
+	Patch          []string
+	Define         []string
+	NaN            []string
+	Encode         []string
+	Tokenize       []string
+	Pick           []string
+	Sort           []string
+	Stack          []string
+	Pad            []string
+	Rename         []string
+	Cast           []string
+	Pack           []string
+	Sequences      []string
 
+	Window     []string // [AXIS=]IN+OUT[,...]
 	Shuffle    string
 	Seed       uint64
 	Split      string
@@ -93,7 +98,7 @@ type Settings struct {
 	grouping *plan.Grouping // nil without
 	samples  string         // path of the table of SamplesFrom
 	shape    transform.Settings
-	joins    joins
+	beside   sideFiles
 	compile  flow.Compile // transform.Compile if nil
 	local    string       // folder for shards in the making; "" is the output folder
 	alone    bool         // this process does all of the plan
@@ -114,8 +119,11 @@ func (s *Settings) Check() error {
 			return shardify.Usage("--%s %v", Keys[i].Name, err)
 		}
 	}
-	_, err := s.parseSplit()
-	return err
+	split, err := s.parseSplit()
+	if err != nil {
+		return err
+	}
+	return s.checkWindow(split)
 }
 
 // complete fills in defaults, and parses what is text.

@@ -30,11 +30,13 @@ func Verify(ctx context.Context, paths []string, o verify.Options, h Hooks) (*ve
 		return nil, shardify.Hint(shardify.Usage("want one folder, not %d", len(paths)), "to compare with inputs: "+o.Command+" "+printable.Quote(paths[0])+" --against "+printable.Quote(paths[1]))
 	}
 	if o.Compile == nil {
-		o.Compile = joinsOf(o.Dir, o.Jobs)
+		var joined openTables
+		defer func() { _ = joined.Close() }()
+		o.Compile = besideOf(o.Dir, o.Jobs, &joined)
 	}
 	if o.Listing == nil {
 		memory, _ := host.This().Budget(0)
-		o.Listing = listing(memory, o.Jobs)
+		o.Listing = listing(memory, o.Jobs, "")
 	}
 	if o.Progress == nil {
 		o.Progress = &verify.Progress{}

@@ -65,7 +65,7 @@ func (p *Plan) Cut(c Cutting) {
 func (p *Plan) packer(c Cutting) *packer {
 	k := &packer{p: p, factor: 1}
 	if c.Weigh != nil {
-		k.fixed, k.factor = c.Weigh(p.Schema, p.Keyed)
+		k.fixed, k.factor = c.Weigh(p.Weighed(), p.Keyed)
 	}
 	return k
 }

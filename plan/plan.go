@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -91,6 +92,8 @@ type Plan struct {
 	Schema        []shardify.Field  `json:"schema"`
 	Keyed         bool              `json:"keyed,omitempty"`
 	LeftOut       []format.Leftover `json:"left_out,omitempty"`
+	// Coords are the coordinates of the fields' dimensions.
+	Coords map[string]format.Coord `json:"coords,omitempty"`
 	// Skipped are damaged inputs that the survey left out, as OnErrorSkip wants.
 	Skipped      []index.Skip `json:"skipped,omitempty"`
 	Samples      int64        `json:"samples"`
@@ -98,10 +101,12 @@ type Plan struct {
 	OutputBytes  int64        `json:"output_bytes"` // estimate
 
 	// What happens to the samples on the way; nothing in most plans.
-	Seed       uint64           `json:"seed,omitempty"`
-	Ops        []Op             `json:"ops,omitempty"`
-	Source     []shardify.Field `json:"source,omitempty"` // schema of the source, where operations change it
-	Helpers    []string         `json:"helpers,omitempty"`
+	Seed    uint64           `json:"seed,omitempty"`
+	Ops     []Op             `json:"ops,omitempty"`
+	Source  []shardify.Field `json:"source,omitempty"` // schema of the source, where operations change it
+	Helpers []string         `json:"helpers,omitempty"`
+	// Documents is the schema of the samples that sequences are made of; nil: samples stay samples.
+	Documents  []shardify.Field `json:"documents,omitempty"`
 	Grouping   *Grouping        `json:"grouping,omitempty"`
 	Split      *Split           `json:"split,omitempty"`
 	Shuffle    string           `json:"shuffle,omitempty"` // ShuffleBlock, ShuffleGlobal
@@ -204,7 +209,7 @@ func (p *Plan) growth() (fixed, factor float64) {
 		return 0, 1
 	}
 	fixedIn, jaggedIn := weigh(p.Source)
-	fixedOut, jaggedOut := weigh(p.Schema)
+	fixedOut, jaggedOut := weigh(p.Weighed())
 	factor = 1
 	if jaggedIn > 0 {
 		factor = jaggedOut / jaggedIn
@@ -213,6 +218,14 @@ func (p *Plan) growth() (fixed, factor float64) {
 	}
 	n := float64(max(p.Copies, 1))
 	return n * (fixedOut - float64(factor*fixedIn)), n * factor
+}
+
+// Weighed is the fields of samples in the end, or of the documents that sequences are made of.
+func (p *Plan) Weighed() []shardify.Field {
+	if p.Documents != nil {
+		return p.Documents
+	}
+	return p.Schema
 }
 
 // weigh is the bytes of a sample's fixed fields, and of one element of each other.
@@ -251,9 +264,18 @@ func (p *Plan) SourceSchema() []shardify.Field {
 	return p.Schema
 }
 
+// Detail begins what of a survey's result is for the plan alone: manifests have what is before it.
+const Detail = "\ndetail: "
+
 // Finding is the result of a survey.
 type Finding struct {
 	Stage  int    `json:"stage"` // the place of the transform that asked
 	What   string `json:"what"`
 	Result string `json:"result"`
+}
+
+// Brief is what people read of the result.
+func (f *Finding) Brief() string {
+	s, _, _ := strings.Cut(f.Result, Detail)
+	return s
 }

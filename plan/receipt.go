@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -71,6 +72,9 @@ type Receipt struct {
 	// Fragment holds the samples until a global shuffle has them all; there are no
 	// shards yet then.
 	Fragment *shardify.File `json:"fragment,omitempty"`
+	// Documents are the samples that sequences were made of, by split: they count, and not the
+	// samples of the shards.
+	Documents []int64 `json:"documents,omitempty"`
 }
 
 // Balance is law: every sample read, and every further copy, is written, dropped or
@@ -88,12 +92,16 @@ func (r *Receipt) Balance() error {
 
 // Samples is how many samples are in shards or fragments.
 func (r *Receipt) Samples() int64 {
-	n := r.Shard.Samples
-	if r.Written != nil {
-		n = 0
-		for _, w := range r.Written {
-			n += w
-		}
+	written := r.Written
+	if r.Documents != nil {
+		written = r.Documents
+	}
+	if written == nil {
+		return r.Shard.Samples
+	}
+	n := int64(0)
+	for _, w := range written {
+		n += w
 	}
 	return n
 }
@@ -106,6 +114,12 @@ func (r *Receipt) Wrote(samples []int64) error {
 	}
 	if r.Fragment != nil {
 		return nil // it has checked
+	}
+	if r.Documents != nil {
+		if !slices.Equal(r.Documents, samples) {
+			return fmt.Errorf("shard %d: %d documents for sequences, of %d", r.Index, r.Documents, samples)
+		}
+		return nil
 	}
 	for i, s := range shards {
 		if s.Samples != samples[i] {
@@ -135,9 +149,11 @@ func (p *Plan) DecodeReceipt(b []byte, i int) (*Receipt, bool) {
 		return &r, p.Shuffle == ShuffleGlobal && len(r.Written) == max(parts, 1)
 	case len(r.Splits) != parts || len(r.Written) != parts:
 		return nil, false
+	case (p.Documents != nil) != (r.Documents != nil) || r.Documents != nil && len(r.Documents) != max(parts, 1):
+		return nil, false
 	}
 	for i, s := range r.Splits {
-		if s.Samples != r.Written[i] || s.Samples > 0 && !strings.HasPrefix(s.Name, p.Split.Parts[i].Name+"/") {
+		if r.Documents == nil && s.Samples != r.Written[i] || s.Samples > 0 && !strings.HasPrefix(s.Name, p.Split.Parts[i].Name+"/") {
 			return nil, false
 		}
 	}

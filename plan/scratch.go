@@ -13,10 +13,10 @@ func (p *Plan) Scratch(output format.Output, jobs int) (total int64) {
 	if p.Shuffle == ShuffleGlobal {
 		return p.gatherScratch(output, jobs)
 	}
-	if output.ScratchBytes == nil {
+	fixed, factor := p.shardScratch(output, p.Shuffle != "" || p.Source == nil && p.OnError != OnErrorSkip)
+	if fixed == 0 && factor == 0 {
 		return 0
 	}
-	fixed, factor := output.ScratchBytes(p.Schema, p.Keyed, p.Shuffle != "" || p.Source == nil && p.OnError != OnErrorSkip)
 	units := make([]int64, len(p.Units))
 	for u, x := range p.Units {
 		for i := x.Lo; i < x.Hi; i++ {
@@ -30,12 +30,24 @@ func (p *Plan) Scratch(output format.Output, jobs int) (total int64) {
 	return total
 }
 
+// shardScratch is the scratch space of a shard, by sample and byte of it: what the output takes,
+// and tokens that wait for a sequence.
+func (p *Plan) shardScratch(output format.Output, exact bool) (fixed int64, factor float64) {
+	if output.ScratchBytes != nil {
+		fixed, factor = output.ScratchBytes(p.Schema, p.Keyed, exact)
+	}
+	if p.Documents != nil {
+		factor++
+	}
+	return fixed, factor
+}
+
 // gatherScratch is Scratch for the shards of a global shuffle, all alike.
 func (p *Plan) gatherScratch(output format.Output, jobs int) int64 {
-	if output.ScratchBytes == nil || p.Gathers == 0 {
+	if p.Gathers == 0 {
 		return 0
 	}
-	fixed, factor := output.ScratchBytes(p.Schema, p.Keyed, true)
+	fixed, factor := p.shardScratch(output, true)
 	all := float64(float64(p.Samples)*float64(fixed)) + float64(float64(p.ShuffleBytes())*factor)
 	return int64(all / float64(p.Gathers) * float64(min(p.Gathers, max(jobs, 1))))
 }

@@ -121,6 +121,11 @@ type place struct {
 
 func (at place) detect(in string) (format.Input, string, error) {
 	in, _ = at.splitObject(in)
+	if isRoot(path.Base(in)) {
+		if f, root, ok := at.rooted(in); ok {
+			return f, "folder with " + root, nil
+		}
+	}
 	if _, own := storage.Path(at.fs, in); !own && !strings.ContainsAny(in, "*?[") {
 		if _, named := container(path.Base(in)); named { // most likely a file: to ask first would be a request more
 			if f, why, err := at.detectFile(in); err == nil {
@@ -147,13 +152,28 @@ func (at place) detect(in string) (format.Input, string, error) {
 	case st.Type != storage.Regular:
 		return format.Input{}, "", &fs.PathError{Op: "open", Path: in, Err: errors.New("not a regular file")}
 	}
+	for _, f := range Formats {
+		if s := standIn(&f, in); s != in && at.isFile(s) {
+			return at.detectFile(s)
+		}
+	}
 	return at.detectFile(in)
+}
+
+// standIn is the file that stands for one of the format; the name itself if none does.
+func standIn(f *format.Input, name string) string {
+	if f.StandIn != nil {
+		if s := f.StandIn(path.Base(name)); s != "" {
+			return storage.Join(storage.Dir(name), s)
+		}
+	}
+	return name
 }
 
 // headBytes and tailBytes are the ends of a file, which whoever reads it is likely to want.
 const (
 	headBytes = 4 << 10
-	tailBytes = 16 << 10
+	tailBytes = 8 << 10
 )
 
 // detectFile asks each format about the first bytes and the name.
@@ -209,6 +229,9 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 	if set := at.unfinished(dir); set != "" {
 		return f, "", shardify.Unsupported("%s: the conversion is not finished: shardify status %s tells what is missing", dir, set)
 	}
+	if f, root, ok := at.rooted(dir); ok {
+		return f, "folder with " + root, nil
+	}
 	c, err := at.count(dir)
 	if err != nil {
 		return f, "", err
@@ -216,12 +239,76 @@ func (at place) detectFolder(dir string) (f format.Input, why string, err error)
 	return c.decide(dir)
 }
 
+// isRoot tells by its name a folder that is one input.
+func isRoot(base string) bool {
+	k, ok := container(base)
+	f, _ := Lookup(k)
+	return ok && f.Roots != nil
+}
+
+// rooted finds the format of which a folder is one input, and the file that stands for it.
+func (at place) rooted(dir string) (f format.Input, root string, ok bool) {
+	for _, f := range Formats {
+		for _, name := range f.Roots {
+			if root := storage.Join(dir, name); at.isFile(root) && (f.Sniff(nil, name) || at.begins(root, f.Sniff)) {
+				return f, name, true
+			}
+		}
+	}
+	return f, "", false
+}
+
+// begins tells whether a file begins as one of the format does.
+func (at place) begins(name string, sniff func(head []byte, name string) bool) bool {
+	f, err := at.fs.Open(at.ctx, name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 512)
+	n, err := f.ReadAt(head, 0)
+	return (err == nil || err == io.EOF) && sniff(head[:n], path.Base(name))
+}
+
 // census is what kinds of files a folder holds, and which stems of containers have
 // company of another kind.
 type census struct {
 	files int
-	kinds map[string]int // files of a format that keeps many samples in a file, by its name
-	stems map[string]int // 1 container, 2 other, 3 both
+	kinds map[string]int  // files of a format that keeps many samples in a file, by its name
+	stems map[string]int  // 1 container, 2 other, 3 both
+	seen  map[string]bool // files that may stand for others
+	pairs []pair          // files for which another may stand
+}
+
+// pair is a file and the one that stands for it, if it is there.
+type pair struct{ name, standIn, format string }
+
+// note adds a file, now or when it is known which files are there.
+func (c *census) note(name string) {
+	for i := range Formats {
+		f := &Formats[i]
+		if f.StandIn == nil {
+			continue
+		}
+		if s := standIn(f, name); s != name {
+			c.pairs = append(c.pairs, pair{name, s, f.Name})
+			return
+		}
+		if f.Sniff(nil, path.Base(name)) {
+			c.seen[name] = true
+		}
+	}
+	c.add(name, "")
+}
+
+// together adds the files for which others may stand.
+func (c *census) together() {
+	for _, p := range c.pairs {
+		if !c.seen[p.standIn] {
+			p.format = ""
+		}
+		c.add(p.name, p.format)
+	}
 }
 
 // container finds the format that keeps many samples in a file of this name.
@@ -237,7 +324,7 @@ func container(base string) (name string, ok bool) {
 
 // count looks at the first names in a folder and those below it.
 func (at place) count(dir string) (census, error) {
-	c := census{kinds: map[string]int{}, stems: map[string]int{}}
+	c := census{kinds: map[string]int{}, stems: map[string]int{}, seen: map[string]bool{}}
 	queue := []string{dir}
 	for dirs := 0; len(queue) > 0 && dirs < sampleDirs && c.files < sampleNames; dirs++ {
 		next := queue[0]
@@ -254,13 +341,16 @@ func (at place) count(dir string) (census, error) {
 			switch {
 			case strings.HasPrefix(name, ".") || strings.EqualFold(name, "thumbs.db"):
 			case name == "dataset_info.json" || name == "state.json" || name == "dataset_dict.json": // Hugging Face's, about the others
+			case e.Type == storage.Folder && isRoot(name):
+				c.add(storage.Join(next, name), "")
 			case e.Type == storage.Folder || e.Type == storage.Link && at.isDir(storage.Join(next, name)):
 				queue = append(queue, storage.Join(next, name))
 			default:
-				c.add(storage.Join(next, name))
+				c.note(storage.Join(next, name))
 			}
 		}
 	}
+	c.together()
 	return c, nil
 }
 
@@ -285,11 +375,15 @@ func (at place) isDir(name string) bool {
 	return err == nil && st.Type == storage.Folder
 }
 
-func (c *census) add(name string) {
+// add counts a file; of is the format that it is known to be of.
+func (c *census) add(name, of string) {
 	c.files++
 	kind := 2
-	if f, ok := container(filepath.Base(name)); ok {
-		c.kinds[f]++
+	if of == "" {
+		of, _ = container(filepath.Base(name))
+	}
+	if of != "" {
+		c.kinds[of]++
 		kind = 1
 	}
 	dir, base := filepath.Split(name)
@@ -349,7 +443,7 @@ func (at place) splitObject(in string) (file, object string) {
 		}
 		file := in[:i]
 		_, named := container(filepath.Base(file))
-		if at.isFile(file) || named && strings.ContainsAny(file, "*?[") {
+		if _, _, ok := at.rooted(file); ok || at.isFile(file) || named && strings.ContainsAny(file, "*?[") {
 			return file, in[i+1:]
 		}
 	}
@@ -364,7 +458,7 @@ func Stem(input string) string {
 	if _, ok := container(base); ok {
 		base = strings.TrimSuffix(base, filepath.Ext(base))
 	}
-	if strings.EqualFold(filepath.Ext(base), ".tar") { // also of a tar.gz
+	if strings.EqualFold(filepath.Ext(base), ".tar") || isRoot(base) { // also of a tar.gz
 		base = strings.TrimSuffix(base, filepath.Ext(base))
 	}
 	return base

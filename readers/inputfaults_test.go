@@ -35,6 +35,8 @@ var injected = []struct {
 	{"files", "files", "", "a.txt", false}, {"npz", "stored.npz", "", "", false}, {"npz", "deflated.npz", "", "", false}, {"npz", "rows.npy", "", "", false},
 	{"hdf5", "rows_earliest.h5", "", "", false}, {"hdf5", "groups_latest.h5", "", "", false}, {"root", "tree.root", "", "", false}, {"root", "ntuple.root", "", "", false},
 	{"parquet", "plain.parquet", "", "", false}, {"parquet", "snappy.parquet", "", "", false}, {"tar", "samples.tar", "", "", false},
+	{"csv", "rows.csv", "", "", false}, {"jsonl", "rows.jsonl", "", "", false}, {"arrow", "../../arrow/testdata/types_lz4.feather", "", "", false}, {"arrow", "../../arrow/testdata/stream.arrows", "", "", false},
+	{"zarr", "../../../testdata/demo/digits.zarr.zip", "object=x", "", false},
 	{"mmap", "mmap set", "", "shard-000000.safetensors", false}, {"mmap", "mmap set", "", "shardify.json", true},
 	{"wds", "wds set", "", "shard-000000.tar", false}, {"wds", "wds set", "", "shard-000000.tar.idx", false},
 	{"root", "../../root/testdata/events-0.root", "object=Events friend=TMP/friend-{}.root", "friend-events-0.root", false},
@@ -283,6 +285,13 @@ func makeInjected(t *testing.T, format, name string) (path, tmp string) {
 		}
 	}
 	switch {
+	case format == "csv", format == "jsonl":
+		text := map[string]string{"csv": "name,y\n"}[format]
+		for i := range 100 {
+			text += fmt.Sprintf(map[string]string{"csv": "%q,%d\n", "jsonl": "{\"name\": %q, \"y\": %d}\n"}[format], fmt.Sprint("n", i), i)
+		}
+		write(name, text)
+		return filepath.Join(tmp, name), tmp
 	case format == "files":
 		csv, jsonl := "name,y\n", ""
 		for i, n := range []string{"a", "b", "c"} {

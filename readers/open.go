@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -111,19 +112,40 @@ func List(ctx context.Context, f format.Input, r Request) (*format.Table, []form
 	if err := splitObjects(ctx, &f, &r); err != nil {
 		return nil, nil, err
 	}
+	r.Inputs = stands(&f, r.Inputs)
 	w := walkOf(f, r)
 	if r.Options.Bool("zip") {
 		return apart(ctx, w)
 	}
 	t, left, err := walk.Walk(ctx, w)
+	if err == nil && f.StandIn != nil {
+		left = slices.DeleteFunc(left, func(l format.Leftover) bool { return l.Count == int64(t.Len()) && f.StandIn(l.Name) != "" })
+	}
 	if err == nil && f.Name == "files" {
 		return withoutLabels(ctx, t, left, r.Options["labels"])
 	}
 	return t, left, err
 }
 
+// stands names the files that stand for others, and the folder of a data set for its manifest.
+func stands(f *format.Input, inputs []string) []string {
+	if f.StandIn == nil {
+		return inputs
+	}
+	var list []string
+	for _, in := range inputs {
+		if path.Base(in) == index.ManifestName {
+			in = storage.Dir(in)
+		}
+		if in = standIn(f, in); !slices.Contains(list, in) {
+			list = append(list, in)
+		}
+	}
+	return list
+}
+
 func walkOf(f format.Input, r Request) walk.Request {
-	w := walk.Request{FS: r.FS, Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs, Follow: r.Follow}
+	w := walk.Request{FS: r.FS, Inputs: r.Inputs, FilesFrom: r.FilesFrom, Jobs: 4 * r.Jobs, Follow: r.Follow, Roots: f.Roots}
 	switch f.Name {
 	default:
 		w.Keep = func(base string) bool { return f.Sniff(nil, base) }

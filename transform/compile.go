@@ -4,21 +4,31 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
 	"github.com/shardify/shardify/transform/expr"
 )
 
 // Compile is flow.Compile.
 func Compile(list []plan.Op, env flow.Env) (*flow.Pipeline, error) {
-	return CompileWith(nil)(list, env)
+	return CompileWith(Side{})(list, env)
 }
 
-// CompileWith is Compile with the tables of joins, by the texts of JoinSpec.
-func CompileWith(tables map[string]*JoinTable) flow.Compile {
-	return func(list []plan.Op, env flow.Env) (*flow.Pipeline, error) { return compile(list, env, tables) }
+// Side is what operations read beside the inputs, by their texts: those of JoinSpec and
+// TokenizeSpec.
+type Side struct {
+	Tables     map[string]*JoinTable
+	Tokenizers map[string]*Tokenizer
+	// Scratch is where surveys keep what is too much for memory; nil is the system's folder.
+	Scratch storage.Store
 }
 
-func compile(list []plan.Op, env flow.Env, tables map[string]*JoinTable) (*flow.Pipeline, error) {
-	c := compiler{tables: tables, env: env, pipe: &flow.Pipeline{}, defs: map[string]*expr.Expr{}}
+// CompileWith is Compile with what operations read beside the inputs.
+func CompileWith(side Side) flow.Compile {
+	return func(list []plan.Op, env flow.Env) (*flow.Pipeline, error) { return compile(list, env, side) }
+}
+
+func compile(list []plan.Op, env flow.Env, side Side) (*flow.Pipeline, error) {
+	c := compiler{side: side, env: env, pipe: &flow.Pipeline{}, defs: map[string]*expr.Expr{}}
 	if err := c.lookAhead(list); err != nil {
 		return nil, err
 	}
@@ -43,11 +53,11 @@ func compile(list []plan.Op, env flow.Env, tables map[string]*JoinTable) (*flow.
 }
 
 type compiler struct {
-	env    flow.Env
-	tables map[string]*JoinTable
-	pipe   *flow.Pipeline
-	defs   map[string]*expr.Expr
-	stack  *stackFields
+	env   flow.Env
+	side  Side
+	pipe  *flow.Pipeline
+	defs  map[string]*expr.Expr
+	stack *stackFields
 }
 
 // lookAhead reads what earlier operations must know of later ones.

@@ -57,6 +57,8 @@ func TestTransformsConform(t *testing.T) {
 		},
 		"where all":   func() (shardify.Transform, error) { return newWhere("id >= 0 || true", nil) },
 		"where none":  func() (shardify.Transform, error) { return newWhere("1 > 2", nil) },
+		"patch":       func() (shardify.Transform, error) { return newPatch("1=1") },
+		"patch pad":   func() (shardify.Transform, error) { return newPatch("1=1,0=3,edge=pad") },
 		"define":      func() (shardify.Transform, error) { return newDefine("ht=sum(abs(Jet_eta))") },
 		"define list": func() (shardify.Transform, error) { return newDefine("p=Jet_pt*cosh(Jet_eta) + eta") },
 		"define miss": func() (shardify.Transform, error) { return newDefine("first:i32=Jet_id[0]") },

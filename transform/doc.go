@@ -13,7 +13,7 @@
 //
 // Operations run in the order of the table, whatever the order in which they are given:
 //
-//	set -> fraction -> where -> (split) -> copies -> augment -> define -> nan -> encode
+//	set -> fraction -> where -> (split) -> copies -> patch -> augment -> define -> nan -> encode
 //	-> sort -> (fields read for others go) -> stack -> pad -> rename -> cast -> pack
 //
 // Map of the files:

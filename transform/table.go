@@ -14,22 +14,26 @@ import (
 
 // Names of the operations, which are those of their flags and recipe keys.
 const (
-	Join     = "join"
-	Set      = "set"
-	Fraction = "fraction"
-	Where    = "where"
-	Copies   = "copies"
-	Augment  = "augment"
-	Define   = "define"
-	NaN      = "nan"
-	Encode   = "encode"
-	Pick     = "pick"
-	Sort     = "sort"
-	Stack    = "stack"
-	Pad      = "pad"
-	Rename   = "rename"
-	Cast     = "cast"
-	Pack     = "pack"
+	Join           = "join"
+	Set            = "set"
+	Fraction       = "fraction"
+	Where          = "where"
+	DropDuplicates = "drop-duplicates"
+	Copies         = "copies"
+	Patch          = "patch"
+	Augment        = "augment"
+	Define         = "define"
+	NaN            = "nan"
+	Encode         = "encode"
+	Tokenize       = "tokenize"
+	Pick           = "pick"
+	Sort           = "sort"
+	Stack          = "stack"
+	Pad            = "pad"
+	Rename         = "rename"
+	Cast           = "cast"
+	Pack           = "pack"
+	Sequences      = "sequences"
 )
 
 // Kind is a line of the table: one kind of operation.
@@ -76,7 +80,7 @@ var Table = []Kind{
 		looks: looked(func(text string) (*tableJoin, error) { return newTableJoin(text, nil) }),
 		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 			shown, _, _ := strings.Cut(text, tableLine)
-			return stage(newTableJoin(text, c.tables[shown]))
+			return stage(newTableJoin(text, c.side.Tables[shown]))
 		}},
 	{Name: Set, Value: "NAME=VALUE@GLOB", Example: "label=1@sig/*.root", Help: "a field that is constant for each input", More: "without @GLOB for all other inputs",
 		texts: byName, rules: setRules, looks: looked(parseName),
@@ -93,8 +97,19 @@ var Table = []Kind{
 		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 			return stage(newWhere(text, c.defs))
 		}},
+	{Name: DropDuplicates, Value: "FIELD,...", Example: "text", Help: "of samples with the same value, byte for byte, the first alone", More: "of all inputs; they are found when the plan is made",
+		looks: looked(newDropDuplicates),
+		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
+			d, err := newDropDuplicates(text)
+			if err == nil {
+				d.scratch = c.side.Scratch
+			}
+			return stage(d, err)
+		}},
 	{Name: Copies, Value: "N", Example: "4", Help: "N samples of each one, which --augment changes differently", More: "with splits only in train", phase: middle,
 		texts: copiesTexts, stage: copies},
+	{Name: Patch, Value: "DIM=SIZE,...[,overlap=N][,edge=drop|shift|pad][,wrap=DIM]", Example: "latitude=64,longitude=64,overlap=8", Help: "samples are patches of grids, row by row", More: "a dimension is a name or a number, 0 the first; edge says what becomes of the rest, wrap goes round; the field patch has the place", phase: middle,
+		stage: ofText(newPatch)},
 	{Name: Augment, Value: "[SPLIT:]NAME[=VALUE][,KEY=VALUE]...", Example: "train:noise=x,sigma=0.1", Help: "change images and arrays at random, resize, normalise", More: "the list: shardify formats --augment", phase: middle,
 		stage: augmentation},
 	{Name: Define, Value: "NAME=EXPRESSION", Example: "ht=sum(Jet_pt)", Help: "a computed field", phase: middle,
@@ -106,6 +121,12 @@ var Table = []Kind{
 		}},
 	{Name: Encode, Value: "FIELD", Example: "particle", Help: "codes 0, 1, ... for the values of a text or integer field", phase: middle, keeps: true,
 		texts: commaList, looks: looked(newEncode), stage: ofText(newEncode)},
+	{Name: Tokenize, Value: "FIELD=FILE[ KEY=VALUE]...", Example: "text=tokenizer.json append-eod=<|endoftext|>", Help: "texts as token ids", More: "also bos=, eos=, max-tokens=N, template=add, empty=drop, special=as-text, pattern=NAME for ranks of tiktoken", phase: middle, keeps: true,
+		looks: looked(func(text string) (*tokenizeField, error) { return newTokenize(text, nil) }),
+		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
+			shown, _, _ := strings.Cut(text, tableLine)
+			return stage(newTokenize(text, c.side.Tokenizers[shown]))
+		}},
 	{Name: Pick, Value: "NAME=K[,...]", Example: "pulses=128,prefer=!auxiliary", Help: "K elements of longer lists, drawn, in their order", More: "first, last or top=[-]FIELD instead of drawing; those that prefer=[!]FIELD marks never lose to others", phase: middle,
 		looks: looked(func(text string) (*pickLists, error) { return newPick(text, nil) }),
 		stage: func(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
@@ -123,6 +144,8 @@ var Table = []Kind{
 		texts: joined(","), looks: looked(newCast), stage: ofText(newCast)},
 	{Name: Pack, Value: "NAME=GLOB,...", Example: "features=ht,MET_*", Help: "scalars as one field", phase: last, keeps: true,
 		texts: joined("\n"), looks: looked(newPack), stage: ofText(newPack)},
+	{Name: Sequences, Value: "FIELD=LENGTH[,best-fit|concat]", Example: "text=2048,best-fit", Help: "documents of tokens packed into sequences of one length, and their lens", More: "best-fit cuts none that fits; concat fills all; also pad=TOKEN (0), last=drop", phase: last, keeps: true,
+		texts: once("sequences"), looks: looked(newSequences), stage: packer},
 }
 
 // Lookup finds a line of the table; nil if there is none of that name.
@@ -172,6 +195,13 @@ func ofText[T shardify.Transform](make func(string) (T, error)) func(*compiler, 
 	return func(_ *compiler, text string, _ ruleRuns) (flow.Stage, error) { return stage(make(text)) }
 }
 
+// packer is what makes sequences.
+func packer(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
+	s, err := newSequences(text)
+	c.pipe.Packer = s
+	return flow.Stage{}, err
+}
+
 func copies(c *compiler, text string, _ ruleRuns) (flow.Stage, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -201,6 +231,16 @@ func joined(sep string) func([]string) ([]string, error) {
 // commaList makes an operation of each word.
 func commaList(values []string) ([]string, error) {
 	return strings.FieldsFunc(strings.Join(values, ","), func(r rune) bool { return r == ',' }), nil
+}
+
+// once takes one value.
+func once(name string) func([]string) ([]string, error) {
+	return func(values []string) ([]string, error) {
+		if len(values) > 1 {
+			return nil, fmt.Errorf("--%s is there %d times", name, len(values))
+		}
+		return values, nil
+	}
 }
 
 func copiesTexts(values []string) ([]string, error) {

@@ -53,7 +53,7 @@ func TestTheDocsHaveTheOrder(t *testing.T) {
 		if !strings.Contains(string(b), "`--"+name+"`") {
 			t.Errorf("docs/shape.md says nothing of --%s", name)
 		}
-		if name == transform.Where {
+		if name == transform.DropDuplicates {
 			order = append(order, "split")
 		}
 	}

@@ -1,20 +1,25 @@
 package transform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/key"
 	"github.com/shardify/shardify/plan"
 )
+
+// JoinTable is a table that --join takes columns of.
+type JoinTable = key.Table
 
 // JoinSpec is a value of --join: columns of a table, by a key.
 type JoinSpec struct {
 	Name    string   // the fields are NAME_COLUMN; "" takes the names of the columns
 	Table   string   // a file, or what else has rows
-	Field   string   // of the samples
-	Key     string   // of the table
+	Fields  []string // of the samples
+	Keys    []string // of the table
 	Take    []string // columns; nil is all
 	Missing string   // JoinFail, JoinDrop, JoinFill
 }
@@ -30,11 +35,11 @@ const (
 // plan was made.
 const tableLine = "\ntable: "
 
-// ParseJoin parses [NAME=]TABLE[ on=FIELD[=KEY]][ take=COLUMN,...][ missing=fail|drop|fill].
+// ParseJoin parses [NAME=]TABLE[ on=FIELD[=KEY],...][ take=COLUMN,...][ missing=fail|drop|fill].
 func ParseJoin(text string) (j JoinSpec, err error) {
 	text, _, _ = strings.Cut(text, tableLine)
 	bad := func() error {
-		return said("join", text, fmt.Errorf("want [NAME=]TABLE on=KEY[ take=COLUMN,...][ missing=fail|drop|fill], as in --join 'truth=truth.parquet on=event_id'"))
+		return said("join", text, fmt.Errorf("want [NAME=]TABLE on=KEY,...[ take=COLUMN,...][ missing=fail|drop|fill], as in --join 'truth=truth.parquet on=event_id'"))
 	}
 	words, on := strings.Fields(text), ""
 	j.Missing = JoinFail
@@ -55,14 +60,19 @@ func ParseJoin(text string) (j JoinSpec, err error) {
 	}
 	rest := strings.Join(words, " ")
 	j.Name, j.Table = cutName(rest)
-	j.Field, j.Key, _ = strings.Cut(on, "=")
-	if j.Key == "" {
-		j.Key = j.Field
+	for _, pair := range strings.Split(on, ",") {
+		field, key, _ := strings.Cut(pair, "=")
+		j.Fields, j.Keys = append(j.Fields, field), append(j.Keys, cmp.Or(key, field))
 	}
-	if j.Table == "" || j.Field == "" || j.Missing != JoinFail && j.Missing != JoinDrop && j.Missing != JoinFill || slices.Contains(j.Take, "") {
+	if j.Table == "" || slices.Contains(j.Fields, "") || twice(j.Fields) || twice(j.Keys) || j.Missing != JoinFail && j.Missing != JoinDrop && j.Missing != JoinFill || slices.Contains(j.Take, "") {
 		return j, bad()
 	}
 	return j, nil
+}
+
+// twice tells whether a name stands twice in a list.
+func twice(names []string) bool {
+	return len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names)
 }
 
 // cutName separates NAME=TABLE. Paths may have a =, too.
@@ -73,8 +83,9 @@ func cutName(text string) (name, table string) {
 	return "", text
 }
 
-// Opened is an operation that joins a table, which must be the same whenever it is carried out.
-func Opened(op plan.Op, t *JoinTable) plan.Op { op.Text += tableLine + t.Digest; return op }
+// Opened is an operation that reads a file beside the inputs, which must be the same whenever
+// it is carried out.
+func Opened(op plan.Op, digest string) plan.Op { op.Text += tableLine + digest; return op }
 
 // Text is the value that ParseJoin reads.
 func (j JoinSpec) Text() string {
@@ -87,7 +98,11 @@ func (j JoinSpec) Text() string {
 			table = "./" + table
 		}
 	}
-	return fmt.Sprintf("%s on=%s=%s take=%s missing=%s", table, j.Field, j.Key, strings.Join(j.Take, ","), j.Missing)
+	var on []string
+	for i := range j.Fields {
+		on = append(on, j.Fields[i]+"="+j.Keys[i])
+	}
+	return fmt.Sprintf("%s on=%s take=%s missing=%s", table, strings.Join(on, ","), strings.Join(j.Take, ","), j.Missing)
 }
 
 // made is the field of a column.
@@ -102,16 +117,17 @@ func (j *JoinSpec) made(column string) string {
 type tableJoin struct {
 	JoinSpec
 	text  string
-	table *JoinTable
-	col   int // the key
+	table *key.Table
+	keys  []int  // columns
+	lists []bool // by key: it has one for each element
+	col   int    // the first key that is a list, -1 if there is none
 	n     int
-	lists bool
 	group []int             // columns counted like the key
 	cols  []shardify.Column // of a table in memory, as they are taken
 	out   []shardify.Field
 }
 
-func newTableJoin(text string, table *JoinTable) (*tableJoin, error) {
+func newTableJoin(text string, table *key.Table) (*tableJoin, error) {
 	spec, err := ParseJoin(text)
 	if err != nil {
 		return nil, err
@@ -124,7 +140,7 @@ func newTableJoin(text string, table *JoinTable) (*tableJoin, error) {
 }
 
 func (j *tableJoin) fields() (f fields) {
-	f.named = []string{j.Field}
+	f.named = slices.Clone(j.Fields)
 	for _, c := range j.Take {
 		f.made = append(f.made, j.made(c))
 	}
@@ -136,62 +152,126 @@ func (j *tableJoin) Schema(in []shardify.Field) ([]shardify.Field, error) {
 	if j.table == nil {
 		return nil, shardify.Unsupported("--join '%s': the table is not open", j.text)
 	}
-	i, err := lookup(in, j.Field)
-	if err != nil {
-		return nil, within(j.text, err)
-	}
-	f := in[i]
-	j.col, j.n, j.group = i, len(in), nil
-	text := f.DType == shardify.U8 && f.Media != "" && f.Media != "image"
-	j.lists = f.Levels == 1+btoi(text)
-	if text != j.table.text {
-		kind := func(text bool) string {
-			if text {
-				return "text"
-			}
-			return "numbers"
+	j.keys, j.lists, j.col, j.n, j.group = nil, nil, -1, len(in), nil
+	for p, name := range j.Fields {
+		i, err := lookup(in, name)
+		if err == nil {
+			err = j.key(in, i, p)
 		}
-		return nil, within(j.text, fmt.Errorf("%s is %s in the table and %s in the samples", j.Key, kind(j.table.text), kind(text)))
-	}
-	if f.Levels > 2 || f.Levels-btoi(text) > 1 || len(f.Shape) > 0 || f.Ragged {
-		return nil, within(j.text, fmt.Errorf("%s is neither a key nor a list of keys", f.Name))
+		if err != nil {
+			return nil, within(j.text, err)
+		}
 	}
 	out := slices.Clone(in)
-	j.cols, j.out = slices.Clone(j.table.cols), nil
-	for i, c := range j.table.fields {
+	j.cols, j.out = slices.Clone(j.table.Cols), nil
+	for i, c := range j.table.Fields {
 		if err := taken(out, j.made(c.Name)); err != nil {
 			return nil, within(j.text, fmt.Errorf("%w: give the table a name, as in --join t=TABLE", err))
 		}
 		to := c
 		to.Name, to.Counter = j.made(c.Name), ""
-		if to.Nullable = c.Nullable || j.Missing == JoinFill; j.lists {
+		if to.Nullable = c.Nullable || j.Missing == JoinFill; j.col >= 0 {
 			if err := j.element(&c); err != nil {
 				return nil, within(j.text, err)
 			}
-			to.Nullable, to.Levels, to.Counter = false, to.Levels+1, f.Counter
-			if to.Counter == "" {
-				to.Counter = f.Name
-			}
+			to.Nullable, to.Levels, to.Counter = false, to.Levels+1, counterOf(&in[j.col])
 		}
 		if j.cols != nil && !c.Nullable && j.Missing != JoinFill {
 			j.cols[i].Valid = nil
 		}
 		j.out, out = append(j.out, to), append(out, to)
 	}
-	if j.lists {
+	if j.col >= 0 {
+		f := &in[j.col]
 		for k := range in {
-			if k == i || f.Counter != "" && in[k].Counter == f.Counter {
+			if k == j.col || f.Counter != "" && in[k].Counter == f.Counter {
 				if in[k].Ragged || in[k].Media != "" && in[k].Levels == 1 {
 					continue
 				}
 				j.group = append(j.group, k)
 			}
 		}
-		if f.Counter == "" {
-			out[i].Counter = f.Name
-		}
+		out[j.col].Counter = counterOf(f)
 	}
 	return out, nil
+}
+
+// counterOf is the counter of a list.
+func counterOf(f *shardify.Field) string { return cmp.Or(f.Counter, f.Name) }
+
+// key makes field i key p.
+func (j *tableJoin) key(in []shardify.Field, i, p int) error {
+	f, text := &in[i], textKey(&in[i])
+	if p >= len(j.table.Texts) || text != j.table.Texts[p] {
+		kind := func(text bool) string {
+			if text {
+				return "text"
+			}
+			return "numbers"
+		}
+		return fmt.Errorf("%s is %s in the table and %s in the samples", j.Keys[p], kind(!text), kind(text))
+	}
+	if f.Levels > 2 || f.Levels-btoi(text) > 1 || len(f.Shape) > 0 || f.Ragged {
+		return fmt.Errorf("%s is neither a key nor a list of keys", f.Name)
+	}
+	list := f.Levels == 1+btoi(text)
+	if list && j.col >= 0 && (f.Counter == "" || f.Counter != in[j.col].Counter) {
+		return fmt.Errorf("%s and %s are lists that need not have the same lengths: they have no counter in common", in[j.col].Name, f.Name)
+	}
+	if list && j.col < 0 {
+		j.col = i
+	}
+	j.keys, j.lists = append(j.keys, i), append(j.lists, list)
+	return nil
+}
+
+// textKey tells whether the values of a field, or of its lists, are texts.
+func textKey(f *shardify.Field) bool {
+	return f.DType == shardify.U8 && f.Media != "" && f.Media != "image"
+}
+
+// keysOf reads the keys of a batch, how many they are, and tells those that can have no row.
+func (j *tableJoin) keysOf(b *shardify.Batch, mem *shardify.Arena) (k key.Column, n int, never []int32, err error) {
+	n = b.Samples
+	var owner []int32
+	if j.col >= 0 {
+		o := b.Columns[j.col].Offsets[0]
+		n = int(o[b.Samples])
+		if slices.Contains(j.lists, false) {
+			owner = shardify.View[int32](mem.Alloc(4 * n))
+			for i := range b.Samples {
+				for at := o[i]; at < o[i+1]; at++ {
+					owner[at] = int32(i)
+				}
+			}
+		}
+	}
+	parts, repeated := make([]key.Column, len(j.keys)), make([]bool, len(j.keys))
+	for p, i := range j.keys {
+		if repeated[p] = owner != nil && !j.lists[p]; repeated[p] {
+			var none []int32
+			parts[p], none = key.ValuesOf(&b.Columns[i], b.Samples, j.table.Texts[p], mem)
+			o := b.Columns[j.col].Offsets[0]
+			for _, sample := range none {
+				for at := o[sample]; at < o[sample+1]; at++ {
+					never = append(never, int32(at))
+				}
+			}
+			continue
+		}
+		if j.lists[p] && i != j.col {
+			if err := sameLengths(b, j.col, i); err != nil {
+				return k, 0, nil, err
+			}
+		}
+		var none []int32
+		parts[p], none = key.ValuesOf(&b.Columns[i], n, j.table.Texts[p], mem)
+		never = append(never, none...)
+	}
+	if len(parts) == 1 {
+		return parts[0], n, never, nil
+	}
+	return key.Join(parts, n, repeated, owner), n, never, nil
 }
 
 // element refuses columns that have no place in lists, which have none for missing values.
@@ -218,22 +298,25 @@ func unmarked(c *shardify.Column) {
 	c.Valid = nil
 }
 
-// Cost is the new columns, a row number for each key, and a copy of what is left.
+// Cost is the new columns, places of keys and rows, and a copy of what is left. Rows of a file
+// are copied before they are put in order, texts into memory that doubles.
 func (j *tableJoin) Cost([]shardify.Field) shardify.Cost {
-	var each float64
-	for i := range j.table.fields {
-		f := &j.table.fields[i]
-		each += float64(f.ElemBytes()) + 16
-		if j.cols != nil {
-			each += float64(len(j.cols[i].Data)) / float64(j.table.rows+1)
-		} else if f.Levels > 0 {
-			each += 64
+	each := j.table.RowBytes()
+	for i := range j.table.Fields {
+		if each++; j.table.Fields[i].Levels > 0 {
+			each += 8
 		}
 	}
-	if j.table.file != nil {
-		each *= 3 // rows are copied before they are put in order
+	if j.table.InFile() {
+		for i := range j.table.Fields {
+			if each++; j.table.Fields[i].Levels > 0 {
+				each += 8 + 2*j.table.RowBytes()
+			}
+		}
+		each += j.table.RowBytes() + 16
 	}
-	if j.lists {
+	each += 24
+	if j.col >= 0 {
 		return shardify.Cost{Growth: 3 + float64(each/4), Sample: 16}
 	}
 	return shardify.Cost{Growth: 1, Sample: int64(each) + 32}
@@ -244,35 +327,34 @@ func (j *tableJoin) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*sh
 	if err := match(b, j.n); err != nil {
 		return nil, err
 	}
-	key := &b.Columns[j.col]
-	n := b.Samples
-	if j.lists {
-		n = int(key.Offsets[0][b.Samples])
-	}
-	f, err := j.table.find(key, n, j.cols, mem)
+	keys, n, never, err := j.keysOf(b, mem)
 	if err != nil {
 		return nil, err
 	}
-	used := shardify.Count{Name: "join " + j.Table + ": rows that nothing used", Of: int64(j.table.rows), Used: new(shardify.RowSet)}
-	used.Used.Add(f.rows, f.none(), f.used)
-	if f.missing > 0 {
+	f, err := j.table.Find(&keys, n, never, j.cols, mem)
+	if err != nil {
+		return nil, err
+	}
+	used := shardify.Count{Name: "join " + j.Table + ": rows that nothing used", Of: int64(j.table.Rows), Used: new(shardify.RowSet)}
+	used.Used.Add(f.Rows, f.None(), f.Used)
+	if f.Missing > 0 {
 		if j.Missing == JoinFail {
-			return nil, j.none(b, f, mem)
+			return nil, j.none(b, f, &keys, never)
 		}
 		if j.Missing == JoinDrop {
-			if b, f.rows, err = j.drop(b, f, mem); err != nil {
+			if b, f.Rows, err = j.drop(b, f, mem); err != nil {
 				return nil, err
 			}
 		}
 	}
-	t, err := f.from.Take(f.rows, mem)
+	t, err := f.From.Take(f.Rows, mem)
 	if err != nil {
 		return nil, err
 	}
 	out := fork(b)
 	for i := range t.Columns {
 		c := t.Columns[i]
-		if j.lists {
+		if j.col >= 0 {
 			unmarked(&c)
 			c.Offsets = append([][]int64{b.Columns[j.col].Offsets[0]}, c.Offsets...)
 		}
@@ -281,56 +363,46 @@ func (j *tableJoin) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) (*sh
 		}
 		out.Columns = append(out.Columns, c)
 	}
-	if j.lists {
-		out.Columns[j.col].Counter = j.out0(b)
+	if j.col >= 0 {
+		out.Columns[j.col].Counter = counterOf(&b.Columns[j.col].Field)
 	}
-	if f.missing > 0 {
+	if f.Missing > 0 {
 		what := "samples"
-		if j.lists {
+		if j.col >= 0 {
 			what = "elements"
 		}
-		count(out, int64(f.missing), "join %s: %s without a row", j.Table, what)
+		count(out, int64(f.Missing), "join %s: %s without a row", j.Table, what)
 	}
 	out.Counts = append(out.Counts, used)
 	return out, nil
 }
 
-// out0 is the counter of the key.
-func (j *tableJoin) out0(b *shardify.Batch) string {
-	if f := &b.Columns[j.col]; f.Counter != "" {
-		return f.Counter
-	}
-	return j.Field
-}
-
 // none is the error about the first key without a row.
-func (j *tableJoin) none(b *shardify.Batch, f *found, mem *shardify.Arena) error {
-	i := slices.Index(f.rows, f.none())
-	c := &b.Columns[j.col]
+func (j *tableJoin) none(b *shardify.Batch, f *key.Found, keys *key.Column, never []int32) error {
+	i := slices.Index(f.Rows, f.None())
 	sample := i
-	if j.lists {
-		for sample = 0; c.Offsets[0][sample+1] <= int64(i); sample++ {
+	if j.col >= 0 {
+		for sample = 0; b.Columns[j.col].Offsets[0][sample+1] <= int64(i); sample++ {
 		}
 	}
-	keys, never := keysOf(c, len(f.rows), j.table.text, mem)
 	shown := "that is missing or no whole number"
 	if !slices.Contains(never, int32(i)) {
 		shown = keys.Shown(i)
 	}
-	err := shardify.Mismatch("%s %s has no row in %s; missing=drop leaves such out, missing=fill marks them", j.Field, shown, j.Table)
+	err := shardify.Mismatch("%s %s has no row in %s; missing=drop leaves such out, missing=fill marks them", strings.Join(j.Fields, ","), shown, j.Table)
 	return atSample(err, b, sample)
 }
 
 // drop leaves out the samples, or the elements, without a row.
-func (j *tableJoin) drop(b *shardify.Batch, f *found, mem *shardify.Arena) (*shardify.Batch, []int32, error) {
-	rows, none := f.rows, f.none()
+func (j *tableJoin) drop(b *shardify.Batch, f *key.Found, mem *shardify.Arena) (*shardify.Batch, []int32, error) {
+	rows, none := f.Rows, f.None()
 	kept := shardify.View[int32](mem.Alloc(4 * len(rows)))[:0]
 	for _, r := range rows {
 		if r != none {
 			kept = append(kept, r)
 		}
 	}
-	if !j.lists {
+	if j.col < 0 {
 		keep := mem.Alloc(b.Samples)
 		for i, r := range rows {
 			keep[i] = byte(btoi(r != none))
@@ -361,4 +433,11 @@ func (j *tableJoin) drop(b *shardify.Batch, f *found, mem *shardify.Arena) (*sha
 		to.Offsets[0] = offsets
 	}
 	return out, kept, nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

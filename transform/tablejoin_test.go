@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/key"
 	"github.com/shardify/shardify/transform/transformtest"
 )
 
@@ -41,36 +42,43 @@ func aligned(c shardify.Column, mem *shardify.Arena) shardify.Column {
 	return c
 }
 
-func tableOfKeys(t *testing.T, keys ...int64) *JoinTable {
+func tableOfKeys(t *testing.T, keys ...int64) *key.Table {
 	t.Helper()
 	var v []int64
 	var w []string
 	for _, k := range keys {
 		v, w = append(v, 10*k), append(w, fmt.Sprint("w", k))
 	}
-	table, err := NewJoinTable(ints("k", keys...), []shardify.Column{ints("v", v...), words("w", w...)}, len(keys))
+	table, err := key.NewTable([]shardify.Column{ints("k", keys...)}, []shardify.Column{ints("v", v...), words("w", w...)}, len(keys))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return table
 }
 
+// scratch is a file in memory.
+type scratch struct{ bytes.Buffer }
+
+func (s *scratch) ReadAt(b []byte, at int64) (int, error) {
+	return bytes.NewReader(s.Bytes()).ReadAt(b, at)
+}
+
 // inFile is a table in a file, of the same rows: they come by key.
-func inFile(t *testing.T, key shardify.Column, cols []shardify.Column, texts []string) *JoinTable {
+func inFile(t *testing.T, by shardify.Column, cols []shardify.Column, texts []string) *key.Table {
 	t.Helper()
-	var file bytes.Buffer
+	var file scratch
 	mem := arena(t)
-	b := &shardify.Batch{Samples: len(texts), Columns: append(slices.Clone(cols), key)}
+	b := &shardify.Batch{Samples: len(texts), Columns: append(slices.Clone(cols), by)}
 	order := make([]int32, b.Samples)
 	for i := range order {
 		order[i] = int32(i)
 	}
-	if nums := shardify.View[int64](key.Data); key.Levels == 0 {
+	if nums := shardify.View[int64](by.Data); by.Levels == 0 {
 		slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(nums[a], nums[b]) })
 	} else {
 		slices.SortFunc(order, func(a, b int32) int { return strings.Compare(texts[a], texts[b]) })
 	}
-	w := NewJoinWriter(key.Name, &file, nil)
+	w := key.NewWriter([]string{by.Name}, &file, &file)
 	for rest := order; len(rest) > 0; {
 		n := min(len(rest), 7)
 		part, err := b.Take(rest[:n], mem)
@@ -86,7 +94,6 @@ func inFile(t *testing.T, key shardify.Column, cols []shardify.Column, texts []s
 	if err != nil {
 		t.Fatal(err)
 	}
-	table.file.in = bytes.NewReader(file.Bytes())
 	return table
 }
 
@@ -120,7 +127,7 @@ func TestJoinsFromAFileAreThoseInMemory(t *testing.T) {
 			texts[k] = fmt.Sprintf("k%d", keys[k])
 		}
 		mem := arena(t)
-		key, have := ints("k", keys...), []int64{}
+		by, have := ints("k", keys...), []int64{}
 		for range rng.IntN(60) {
 			have = append(have, rng.Int64N(3*int64(rows))-60)
 		}
@@ -130,7 +137,7 @@ func TestJoinsFromAFileAreThoseInMemory(t *testing.T) {
 			for _, k := range have {
 				list = append(list, fmt.Sprintf("k%d", k))
 			}
-			key, on = words("k", texts...), words("k", list...)
+			by, on = words("k", texts...), words("k", list...)
 		}
 		cols := func() []shardify.Column {
 			x := ints("v", v...)
@@ -143,19 +150,19 @@ func TestJoinsFromAFileAreThoseInMemory(t *testing.T) {
 			}
 			return []shardify.Column{x, words("w", w...)}
 		}()
-		file := inFile(t, key, cols, texts)
-		table, err := NewJoinTable(key, slices.Clone(cols), rows)
+		file := inFile(t, by, cols, texts)
+		table, err := key.NewTable([]shardify.Column{by}, slices.Clone(cols), rows)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if table.Digest != file.Digest || table.rows != file.rows {
-			t.Fatalf("digests %s and %s of %d and %d rows", table.Digest, file.Digest, table.rows, file.rows)
+		if table.Digest != file.Digest || table.Rows != file.Rows {
+			t.Fatalf("digests %s and %s of %d and %d rows", table.Digest, file.Digest, table.Rows, file.Rows)
 		}
 		text := "t=table on=k take=v,w missing=" + []string{JoinDrop, JoinFill}[rng.IntN(2)]
 		b := &shardify.Batch{Samples: len(have), Columns: []shardify.Column{on}}
 		var outs [2]*shardify.Batch
 		var schemas [2]string
-		for n, table := range []*JoinTable{table, file} {
+		for n, table := range []*key.Table{table, file} {
 			j := made[*tableJoin](t)(newTableJoin(text, table))
 			fields, err := j.Schema(schemaOf(b))
 			if err != nil {
@@ -182,6 +189,21 @@ func TestJoinsFromAFileAreThoseInMemory(t *testing.T) {
 		if last(outs[0]) != last(outs[1]) {
 			t.Fatalf("case %d: other rows were used", i)
 		}
+	}
+}
+
+// TestKeysBeyondThoseOfAFile: an unsigned key that signed keys of a file cannot have is named as it is.
+func TestKeysBeyondThoseOfAFile(t *testing.T) {
+	table := inFile(t, ints("k", -1, 3), []shardify.Column{ints("v", 1, 2)}, []string{"", ""})
+	on := ints("k", 3, -1)
+	on.DType = shardify.U64
+	b := &shardify.Batch{Samples: 2, Columns: []shardify.Column{aligned(on, arena(t))}}
+	j := made[*tableJoin](t)(newTableJoin("t=table on=k", table))
+	if _, err := j.Schema(schemaOf(b)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Apply(b, 0, arena(t)); err == nil || !strings.Contains(err.Error(), "k 18446744073709551615 has no row") {
+		t.Error(err)
 	}
 }
 
@@ -240,6 +262,145 @@ func TestJoinsFindWhatAMapFinds(t *testing.T) {
 		if i != out.Samples {
 			t.Fatalf("%d samples, want %d", out.Samples, i)
 		}
+	}
+}
+
+// TestJoinsByTwoKeys finds what a map finds: numbers and texts, of samples and of lists, in tables
+// in memory and in files.
+func TestJoinsByTwoKeys(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	type pair struct {
+		run int64
+		id  string
+	}
+	for i := range 200 {
+		draw := func() pair {
+			return pair{rng.Int64N(7) - 3, []string{"", "a", "a\x00", "a\x00b", "\xff", "b"}[rng.IntN(6)]}
+		}
+		var table []pair
+		rows := map[pair]int64{}
+		for range rng.IntN(40) {
+			if p := draw(); rows[p] == 0 {
+				table = append(table, p)
+				rows[p] = int64(len(table))
+			}
+		}
+		slices.SortFunc(table, func(a, b pair) int { return cmp.Or(cmp.Compare(a.run, b.run), strings.Compare(a.id, b.id)) })
+		var runs, v []int64
+		var ids []string
+		for _, p := range table {
+			runs, ids, v = append(runs, p.run), append(ids, p.id), append(v, 10*rows[p])
+		}
+		by := []shardify.Column{ints("r", runs...), words("i", ids...)}
+		memory, err := key.NewTable(by, []shardify.Column{ints("v", v...)}, len(table))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file scratch
+		w := key.NewWriter([]string{"r", "i"}, &file, &file)
+		if err := w.Add(&shardify.Batch{Samples: len(table), Columns: append(by, ints("v", v...))}, func(i int) int64 { return int64(i) }); err != nil {
+			t.Fatal(err)
+		}
+		sorted, err := w.Table()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sorted.Digest != memory.Digest {
+			t.Fatal("digests differ")
+		}
+		mem := arena(t)
+		n := 1 + rng.IntN(30)
+		owner := make([]int64, n) // of each element, where the ids are a list
+		o, list := []int64{0}, i%3 > 0
+		b := &shardify.Batch{Samples: n}
+		if list {
+			for at := 0; at < n; {
+				m := rng.IntN(min(4, n-at) + 1)
+				for k := range m {
+					owner[at+k] = int64(len(o)) - 1
+				}
+				at += m
+				o = append(o, int64(at))
+			}
+			b.Samples = len(o) - 1
+		}
+		var have []pair
+		runs, ids = nil, nil
+		for k := range n {
+			p := draw()
+			if list && i%3 == 1 && k > 0 && owner[k] == owner[k-1] {
+				p.run = have[k-1].run
+			}
+			have, ids = append(have, p), append(ids, p.id)
+		}
+		switch i % 3 {
+		case 1: // a run for each sample
+			runs = make([]int64, b.Samples)
+			for k, p := range have {
+				runs[owner[k]] = p.run
+			}
+		default:
+			for _, p := range have {
+				runs = append(runs, p.run)
+			}
+		}
+		r, id := aligned(ints("run", runs...), mem), words("id", ids...)
+		if list {
+			id.Levels, id.Offsets, id.Counter = 2, [][]int64{o, id.Offsets[0]}, "hits"
+		}
+		if i%3 == 2 {
+			r.Levels, r.Offsets, r.Counter = 1, [][]int64{o}, "hits"
+		}
+		b.Columns = []shardify.Column{r, id}
+		for _, table := range []*key.Table{memory, sorted} {
+			j := made[*tableJoin](t)(newTableJoin("t=table on=run=r,id=i take=v missing=drop", table))
+			fields, err := j.Schema(schemaOf(b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := j.Apply(b, 0, mem)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := out.Match(fields); err != nil {
+				t.Fatal(err)
+			}
+			var want []int64
+			for _, p := range have {
+				if rows[p] > 0 {
+					want = append(want, 10*rows[p])
+				}
+			}
+			if got := shardify.View[int64](out.Columns[2].Data); !slices.Equal(got, want) {
+				t.Fatalf("case %d: %v, want %v", i, got, want)
+			}
+			if len(want) == len(have) {
+				continue
+			}
+			j = made[*tableJoin](t)(newTableJoin("t=table on=run=r,id=i take=v", table))
+			if _, err := j.Schema(schemaOf(b)); err != nil {
+				t.Fatal(err)
+			}
+			first := have[slices.IndexFunc(have, func(p pair) bool { return rows[p] == 0 })]
+			if _, err := j.Apply(b, 0, mem); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("run,id %d, %q has no row", first.run, first.id)) {
+				t.Fatalf("case %d: %v", i, err)
+			}
+		}
+	}
+	x := &shardify.Batch{Samples: 1, Columns: []shardify.Column{ints("a", 1, 2), ints("b", 3, 4)}}
+	for i := range x.Columns {
+		x.Columns[i].Levels, x.Columns[i].Offsets = 1, [][]int64{{0, 2}}
+	}
+	table, err := key.NewTable([]shardify.Column{ints("a", 1, 1, 2), ints("b", 1, 2, 1)}, []shardify.Column{ints("v", 1, 2, 3)}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := made[*tableJoin](t)(newTableJoin("t=table on=a,b take=v", table))
+	if _, err := j.Schema(schemaOf(x)); err == nil || !strings.Contains(err.Error(), "no counter in common") {
+		t.Error(err)
+	}
+	if _, err := key.NewTable([]shardify.Column{ints("a", 1, 1, 1), ints("b", 1, 2, 1)}, nil, 3); err == nil || !strings.Contains(err.Error(), "a,b 1, 1 stands in rows 0 and 2") {
+		t.Error(err)
 	}
 }
 
@@ -302,7 +463,7 @@ func TestTablesThatAreRefused(t *testing.T) {
 	gap.Valid = []byte{1, 0}
 	list := ints("k", 1, 2)
 	list.Levels, list.Offsets = 1, [][]int64{{0, 1, 2}}
-	for want, key := range map[string]shardify.Column{
+	for want, by := range map[string]shardify.Column{
 		"k 5 stands in rows 0 and 1":       ints("k", 5, 5),
 		"k 1 stands in rows 0 and 1":       ints("k", 1, 1),
 		`k "a" stands in rows 0 and 1`:     words("k", "a", "a"),
@@ -311,25 +472,25 @@ func TestTablesThatAreRefused(t *testing.T) {
 		"k is a list":                      list,
 		"k 99999999 stands in rows 0 and ": ints("k", 99999999, 99999999),
 	} {
-		if _, err := NewJoinTable(key, []shardify.Column{ints("v", 1, 2)}, 2); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := key.NewTable([]shardify.Column{by}, []shardify.Column{ints("v", 1, 2)}, 2); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	for _, text := range []string{"", "on=k", "t=", "table", "table on=k missing=never", "table on=k take=a,,b"} {
+	for _, text := range []string{"", "on=k", "t=", "table", "table on=k missing=never", "table on=k take=a,,b", "table on=k,", "table on=k,k", "table on=a=k,b=k"} {
 		if _, err := ParseJoin(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
-	if j, err := ParseJoin("truth=/data/my table.parquet on=event=id take=a,b missing=drop"); err != nil || j.Table != "/data/my table.parquet" || j.Name != "truth" || j.Field != "event" || j.Key != "id" || len(j.Take) != 2 {
+	if j, err := ParseJoin("truth=/data/my table.parquet on=event=id take=a,b missing=drop"); err != nil || j.Table != "/data/my table.parquet" || j.Name != "truth" || j.Text() != "truth=/data/my table.parquet on=event=id take=a,b missing=drop" || len(j.Take) != 2 {
 		t.Errorf("%+v %v", j, err)
 	}
 	for _, table := range []string{"year=2024", "a=b.parquet", "t.parquet", "/data/run=5/t.parquet"} {
-		j, err := ParseJoin((JoinSpec{Table: table, Field: "e", Key: "e", Take: []string{"x"}, Missing: JoinFail}).Text())
+		j, err := ParseJoin((JoinSpec{Table: table, Fields: []string{"e"}, Keys: []string{"e"}, Take: []string{"x"}, Missing: JoinFail}).Text())
 		if err != nil || j.Name != "" || strings.TrimPrefix(j.Table, "./") != table {
 			t.Errorf("%s: %+v, %v", table, j, err)
 		}
 	}
-	if j, err := ParseJoin("/data/run=5/t.parquet on=event"); err != nil || j.Table != "/data/run=5/t.parquet" || j.Key != "event" {
+	if j, err := ParseJoin("/data/run=5/t.parquet on=event"); err != nil || j.Table != "/data/run=5/t.parquet" || j.Keys[0] != "event" {
 		t.Errorf("%+v %v", j, err)
 	}
 }

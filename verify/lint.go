@@ -129,7 +129,7 @@ func (l *lint) files(paths []string) (files []string, err error) {
 			return nil, &fs.PathError{Op: "open", Path: p, Err: errors.New("not a regular file")}
 		}
 		err = filepath.WalkDir(p+string(filepath.Separator), func(name string, e fs.DirEntry, err error) error {
-			if err == nil && e.Type().IsRegular() && l.named(name) != nil {
+			if err == nil && e.Type().IsRegular() && (l.named(name) != nil || l.begins(name)) {
 				files = append(files, name)
 			}
 			return err
@@ -144,7 +144,29 @@ func (l *lint) files(paths []string) (files []string, err error) {
 // named is the format of the files whose names end like this one, nil if none is checked.
 func (l *lint) named(name string) *format.Output {
 	ext := strings.ToLower(filepath.Ext(name))
-	return l.format(func(f *format.Output) bool { return f.Ext == ext })
+	return l.format(func(f *format.Output) bool { return f.Lint.Ext == "" && f.Ext == ext })
+}
+
+// begins tells a file that is checked if it begins as one of a format with the extension of
+// its name does. One that cannot be read is not known to be one.
+func (l *lint) begins(name string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	if l.format(func(f *format.Output) bool { return f.Lint.Ext == ext }) == nil {
+		return false
+	}
+	f, _, err := local.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return l.sniffed(f) != nil
+}
+
+// sniffed is the format of a file by its first bytes.
+func (l *lint) sniffed(f io.ReaderAt) *format.Output {
+	var head [512]byte
+	n, _ := f.ReadAt(head[:], 0)
+	return l.format(func(f *format.Output) bool { return f.Lint.Sniff(head[:n]) })
 }
 
 func (l *lint) format(is func(*format.Output) bool) *format.Output {
@@ -175,12 +197,10 @@ func (l *lint) file(ctx context.Context, name string) error {
 func (l *lint) check(ctx context.Context, name string, f io.ReaderAt, size int64) error {
 	kind := l.named(name)
 	if kind == nil {
-		var head [512]byte
-		n, _ := f.ReadAt(head[:], 0)
-		kind = l.format(func(f *format.Output) bool { return f.Lint.Sniff(head[:n]) })
+		kind = l.sniffed(f)
 	}
 	if kind == nil {
-		return shardify.Unsupported("neither a tar nor a safetensors file by its name and first bytes")
+		return shardify.Unsupported("neither a tar nor a safetensors file nor an index of Megatron-LM by its name and first bytes")
 	}
 	buf := bufferPool.Get().(*buffers)
 	defer bufferPool.Put(buf)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardify/shardify"
+	megatronindex "github.com/shardify/shardify/index/megatron"
 	"github.com/shardify/shardify/verify/problem"
 	"github.com/shardify/shardify/writers/writertest"
 )
@@ -85,6 +87,43 @@ func TestLintNamesWhatLoadersMisread(t *testing.T) {
 				t.Errorf("%s %+v", r.State, r.Counts)
 			}
 		})
+	}
+}
+
+// TestLintOfPairsOfMegatron: tokens and documents are held against the index.
+func TestLintOfPairsOfMegatron(t *testing.T) {
+	lengths := []int32{3, 0, 2}
+	idx, bin := megatronindex.Append(nil, shardify.U16, lengths), make([]byte, 10)
+	damaged := func(at int, v byte) []byte { b := slices.Clone(idx); b[at] = v; return b }
+	for _, c := range []struct {
+		name, want string
+		idx, bin   []byte
+	}{
+		{"good", "", idx, bin},
+		{"more tokens", "the data have 12", idx, append(slices.Clone(bin), 0, 0)},
+		{"one more for each document", "BlendCorpus", idx, append(slices.Clone(bin), make([]byte, 6)...)},
+		{"place", "begins at byte 4", damaged(34+12+8, 4), bin},
+		{"document", "document 1 of 3 begins", damaged(34+36+8, 9), bin},
+		{"cut", "take", idx[:len(idx)-1], bin},
+		{"no tokens", "the tokens beside it", idx, nil},
+	} {
+		dir := t.TempDir()
+		for name, b := range map[string][]byte{"a.idx": c.idx, "a.bin": c.bin, "other.idx": []byte("v1.2 1\n")} {
+			if b == nil {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := Lint(context.Background(), []string{dir}, Options{})
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		found := slices.ContainsFunc(r.Problems, func(p problem.Problem) bool { return strings.Contains(p.String(), c.want) })
+		if r.OK() != (c.want == "") || !r.OK() && !found || r.Counts.Shards != 1 {
+			t.Errorf("%s: %d files, want %q:%s", c.name, r.Counts.Shards, c.want, list(r))
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ shardify inspect photos-shards --card photos-shards/README.md --croissant photos
 		fs.StringVar(&f.croissant, "croissant", "", "write the metadata of a data set as Croissant (JSON-LD) to `FILE`")
 	})
 	cli.CompleteSettings(c, &f.s)
-	cli.ShortHelp(c, "from", "columns", "stats", "html", "duplicates", "sample", "card", "croissant")
+	cli.ShortHelp(c, "from", "columns", "stats", "html", "npy", "duplicates", "sample", "card", "croissant")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && f.s.From != "synth" {
 			return shardify.Hint(shardify.Usage("no input"), "for example: shardify inspect photos/")

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/readers"
@@ -15,9 +13,6 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 		return p.describe(f, inputs)
 	}
 	r, err := pipeline.InspectRequest(ctx, f.s, inputs, f.sample.option)
-	if errors.Is(err, shardify.ErrUnsupported) && len(inputs) == 1 && f.sample.number < 0 && !f.stats.wanted() && pipeline.WrittenOnly(inputs[0]) {
-		return p.inspectSet(inputs[0])
-	}
 	if err != nil {
 		return err
 	}
@@ -26,7 +21,7 @@ func (p *program) inspect(ctx context.Context, f *inspectFlags, inputs []string)
 		return p.inspectSample(ctx, r, f.sample.number)
 	case f.stats.wanted():
 		return p.stats(ctx, f.stats, r)
-	case len(inputs) == 1 && len(f.s.Columns) == 0 && readers.IsSet(r.Format.Name):
+	case len(inputs) == 1 && len(f.s.Columns) == 0 && !f.sample.option && (readers.IsSet(r.Format.Name) || pipeline.MadeHere(inputs[0], r.Format.Name)):
 		return p.inspectSet(inputs[0])
 	}
 	rep, err := inspect.Inputs(ctx, r)

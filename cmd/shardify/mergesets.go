@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cli"
-	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,12 +41,7 @@ shardify merge-sets run2024 run2025 -o both --link`,
 
 func (p *program) mergeSets(ctx context.Context, s pipeline.MergeSettings) error {
 	s.Hooks = p.hooks(ctx, nil)
-	s.Planned = func(plan pipeline.SetsPlan) {
-		p.Note("%-9s%s in %s, %s", "merge", printable.Of(plan.Samples, "sample"), printable.Of(int64(plan.Shards), "shard"), shardify.FormatSize(plan.Bytes))
-		if plan.Changed > 0 {
-			p.Note("%-9s%s: %s", "rewrite", printable.Of(int64(plan.Changed), "shard"), plan.Why)
-		}
-	}
+	s.Planned = p.NoteMerge
 	r, err := pipeline.MergeSets(ctx, s)
 	if err == nil {
 		p.SetDone(r)

@@ -12,10 +12,10 @@ import (
 
 // statsFlags ask for a pass over the data.
 type statsFlags struct {
-	stats   bool
-	html    string
-	s       pipeline.StatsSettings
-	running pipeline.Settings
+	stats     bool
+	html, npy string
+	s         pipeline.StatsSettings
+	running   pipeline.Settings
 }
 
 func addStats(fs *pflag.FlagSet) *statsFlags {
@@ -23,6 +23,7 @@ func addStats(fs *pflag.FlagSet) *statsFlags {
 	cli.Grouped(fs, "Statistics", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.stats, "stats", false, "read all data once: extremes, quantiles, histograms, class balance, lengths, NaN, missing values")
 		fs.StringVar(&f.html, "html", "", "write the statistics as one self-contained page to `FILE`.html, with charts and images")
+		fs.StringVar(&f.npy, "npy", "", "write mean, std, min and max of each field, or of each of its channels, as arrays of NumPy into the folder `DIR`")
 		fs.BoolVar(&f.s.Duplicates, "duplicates", false, "look for samples that are there more than once; takes 32 bytes of memory a sample")
 		cli.AddKeys(fs, &f.running, "jobs", "memory")
 		fs.Lookup("jobs").Usage = "parts read at the same time; the cores of the machine or allocation if left out"
@@ -30,7 +31,7 @@ func addStats(fs *pflag.FlagSet) *statsFlags {
 	return f
 }
 
-func (f *statsFlags) wanted() bool { return f.stats || f.s.Duplicates || f.html != "" }
+func (f *statsFlags) wanted() bool { return f.stats || f.s.Duplicates || f.html != "" || f.npy != "" }
 
 // thumbnails is how many images of a field a page shows.
 const thumbnails = 24
@@ -52,5 +53,8 @@ func (p *program) stats(ctx context.Context, f *statsFlags, r inspect.Request) (
 	if err != nil {
 		return err
 	}
-	return p.Statistics(rep, r, time.Since(start), file, f.html)
+	if err := p.Statistics(rep, r, time.Since(start), file, f.html); err != nil || f.npy == "" {
+		return err
+	}
+	return p.StatisticsNPY(rep, f.npy)
 }

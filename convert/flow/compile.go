@@ -4,6 +4,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/storage"
 )
 
 // Env is what operations are compiled for.
@@ -44,8 +45,9 @@ type Router interface {
 
 // Pipeline is what happens to samples between reader and sinks:
 //
-//	read -> Before (set, fraction, where) -> split -> copies ->
-//	After (augment, define, encode, stack, sort, pad, rename, cast, pack, drop helpers)
+//	read -> Before (set, fraction, where, drop-duplicates) -> split -> copies ->
+//	After (augment, define, encode, stack, sort, pad, rename, cast, pack, drop helpers) ->
+//	Packer (sequences)
 //
 // Its transforms may be used from several goroutines at once.
 type Pipeline struct {
@@ -58,6 +60,28 @@ type Pipeline struct {
 	// CopySplits names the splits whose samples are copied; nil is all of them.
 	CopySplits []string
 	After      []Stage
+	// Packer makes other samples of those of each shard, in the end; nil: they stay what they are.
+	Packer Packer
+}
+
+// Packer makes sequences of samples, each of parts of several. What is in a sequence follows
+// from the samples of one shard of the plan and split, in their order: so it depends on the plan
+// alone.
+type Packer interface {
+	Schema(in []shardify.Field) ([]shardify.Field, error)
+	// New begins a shard. What is not kept in memory is in a scratch file of the store. emit is
+	// given the sequences, in batches that are valid during the call.
+	New(store storage.Store, pool *shardify.Pool, emit func(*shardify.Batch, *shardify.Arena) error) Packing
+	// Memory is what a Packing takes at most.
+	Memory() int64
+}
+
+// Packing is the sequences of one shard, made by one goroutine.
+type Packing interface {
+	Add(b *shardify.Batch) error
+	End() error
+	Counts() []shardify.Count
+	Close() error
 }
 
 // Compile makes a pipeline of operations. The same operations and Env make the same

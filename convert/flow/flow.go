@@ -17,9 +17,12 @@ type Flow struct {
 	after  []stage
 	Splits []string // of the plan; one nameless without
 	Copies []int    // of each split's samples, at least 1
+	Times  []int    // how many samples become of one, by split: copies, and what stages make
 	Schema []shardify.Field
 	cost   cost
-	Plain  bool // samples pass as they were read
+	Plain  bool             // samples pass as they were read
+	Packer Packer           // nil without
+	packed []shardify.Field // what it makes
 }
 
 // stage is a transform in its place.
@@ -58,7 +61,7 @@ func New(p *plan.Plan, compile Compile) (*Flow, error) {
 	} else if len(p.Helpers) > 0 {
 		pipe.After = []Stage{{Transform: DropFields(p.Helpers...)}}
 	}
-	f := &Flow{plan: p, Splits: p.SplitNames(), router: pipe.Router}
+	f := &Flow{plan: p, Splits: p.SplitNames(), router: pipe.Router, Packer: pipe.Packer}
 	if len(f.Splits) == 0 {
 		f.Splits = []string{""}
 	}
@@ -151,6 +154,15 @@ func (f *Flow) Chain(from int) error {
 			}
 		}
 	}
+	f.Times = slices.Clone(f.Copies)
+	for _, s := range slices.Concat(f.before, f.after) {
+		m, ok := s.Transform.(shardify.Multiplier)
+		for k := range f.Times {
+			if ok && (s.on == nil || s.on[k]) {
+				f.Times[k] *= m.Multiplies()
+			}
+		}
+	}
 	if f.stages() == len(f.before) {
 		if err := f.routable(now[0]); err != nil {
 			return err
@@ -161,7 +173,21 @@ func (f *Flow) Chain(from int) error {
 		return err
 	}
 	f.costs()
-	return nil
+	return f.packs()
+}
+
+// packs fixes the schema of sequences.
+func (f *Flow) packs() (err error) {
+	switch {
+	case f.Packer == nil:
+		return nil
+	case f.plan.Provenance:
+		return shardify.Misuse("--provenance: a sequence holds parts of several samples")
+	case f.MostCopies() > 1:
+		return shardify.Misuse("--copies: sequences are made of each sample once")
+	}
+	f.packed, err = f.Packer.Schema(f.Schema)
+	return shardify.Misused(err)
 }
 
 // agreed is the schema that all of some splits have; nil is all splits.
@@ -243,7 +269,7 @@ func (f *Flow) costs() {
 	for i := range f.before {
 		add(&f.before[i])
 	}
-	if n := float64(f.MostCopies()); n > 1 {
+	if n := float64(slices.Max(f.Copies)); n > 1 {
 		size.byte, size.sample = float64(size.byte*n), float64(size.sample*n)
 		c.byte, c.sample = c.byte+size.byte, c.sample+size.sample+float64(ids*n)
 	}
@@ -305,6 +331,9 @@ func Bind(p *plan.Plan, compile Compile) (*Flow, error) {
 
 // Output is the schema that sinks see.
 func (f *Flow) Output() []shardify.Field {
+	if f.Packer != nil {
+		return f.packed
+	}
 	if f.plan.Provenance {
 		return append(slices.Clip(f.Schema), plan.OriginOf(f.MostCopies() > 1))
 	}
@@ -334,7 +363,7 @@ func names(schema []shardify.Field) []string {
 }
 
 // MostCopies is how many copies a sample has at most.
-func (f *Flow) MostCopies() int { return slices.Max(f.Copies) }
+func (f *Flow) MostCopies() int { return slices.Max(f.Times) }
 
 // Memory is what samples of so many bytes take on their way, beside themselves.
 func (f *Flow) Memory(samples int, bytes int64) int64 { return f.cost.of(samples, bytes) }

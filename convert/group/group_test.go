@@ -201,6 +201,10 @@ func load(t *testing.T, s *Source, rng *rand.Rand) (out [][]row) {
 			if int64(b.Samples) != hi-lo {
 				t.Fatalf("%d samples for [%d, %d)", b.Samples, lo, hi)
 			}
+			_, n, ok := s.Items(plan.Sub(sp, lo, hi))
+			if have := find(b, "x").Offsets[0][b.Samples]; ok != (s.parts == nil && s.keys.listed == nil && !s.opts.DropNulls && hi-lo == sp.Samples()) || ok && n != have {
+				t.Fatalf("%d items of [%d, %d), %v, want %d", n, lo, hi, ok, have)
+			}
 			out = append(out, samples(b)...)
 			mem.Release()
 			lo = hi

@@ -1,6 +1,8 @@
 package group
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -15,6 +17,24 @@ type Listing struct {
 	Keys []shardify.Column // those of Grouping.From.Columns
 	Cols []shardify.Column // further fields of the samples
 	Rows int
+	// Beyond memory, ByKey has the numbers of rows by key, and ByRow the keys and other columns
+	// by number. Cols are then without rows, and so are Keys that are those of samples.
+	ByKey, ByRow *Table
+}
+
+// Table is a table that rows are found in.
+type Table = key.Table
+
+// Close ends the use of files that the table is in.
+func (t *Listing) Close() error {
+	if t == nil || t.ByRow == nil {
+		return nil
+	}
+	err := t.ByRow.Close()
+	if t.ByKey != nil {
+		err = errors.Join(err, t.ByKey.Close())
+	}
+	return err
 }
 
 // listed finds the samples of rows in a table.
@@ -22,7 +42,8 @@ type listed struct {
 	table Listing
 	from  *plan.From
 	view  view       // of the keys
-	index *key.Index // rows of the table by key; nil with ranges
+	index *key.Index // rows of the table by key; nil with ranges, and beyond memory
+	pool  *shardify.Pool
 	// Where the table says which rows a sample has: ranges, rising.
 	ranges []rowRange
 	base   []int64 // rows in front of each input
@@ -36,7 +57,7 @@ type rowRange struct {
 
 // newListed takes over a table.
 func (s *Source) newListed(t *Listing) error {
-	l := &listed{table: *t, from: s.opts.From}
+	l := &listed{table: *t, from: s.opts.From, pool: shardify.NewPool(1)}
 	s.keys.listed = l
 	if t.Rows >= math.MaxInt32 {
 		return shardify.Unsupported("--samples-from: a table of %d rows; at most %d", t.Rows, math.MaxInt32-1)
@@ -53,6 +74,9 @@ func (s *Source) newListed(t *Listing) error {
 		}
 		c.Name = s.opts.Keys[i]
 		k.names, b.Columns = append(k.names, c.Name), append(b.Columns, c)
+	}
+	if t.ByKey != nil {
+		return nil
 	}
 	if err := k.read(&l.view, b); err != nil {
 		return shardify.Annotate(err, "--samples-from", l.from.Table, "")
@@ -102,6 +126,57 @@ func (v *view) joined(cols []column) (k key.Column) {
 	return key.Column{Data: v.text, Ends: v.ends}
 }
 
+// byKey tells that rows are found by their keys, not by ranges.
+func (l *listed) byKey() bool { return l.index != nil || l.table.ByKey != nil }
+
+// find makes the samples of rows their keys.
+func (l *listed) find(v *view) error {
+	c := &v.cols[0]
+	if l.index != nil {
+		v.rows = slices.Grow(v.rows[:0], v.n)[:v.n]
+		keys := v.joined(v.own)
+		l.index.Find(v.rows, &keys, -1)
+		for i, r := range v.rows {
+			c.vals[i] = uint64(r)
+		}
+		return nil
+	}
+	mem := l.pool.Overdraft()
+	defer mem.Release()
+	parts := make([]key.Column, len(v.own))
+	for p := range v.own {
+		from, to := &v.own[p], &parts[p]
+		if from.offs != nil {
+			to.Data, to.Ends = from.data, from.offs
+			continue
+		}
+		to.Signed, to.Nums = from.flip != 0, shardify.View[uint64](mem.Alloc(8*v.n))
+		for i, x := range from.vals[:v.n] {
+			to.Nums[i] = x ^ from.flip
+		}
+	}
+	if len(parts) > 1 {
+		parts[0] = key.Join(parts, v.n, nil, nil)
+	}
+	var never []int32
+	for i, none := range v.none {
+		if none != 0 {
+			never = append(never, int32(i))
+		}
+	}
+	f, err := l.table.ByKey.Find(&parts[0], v.n, never, nil, mem)
+	if err != nil {
+		return err
+	}
+	none := f.None()
+	for i, r := range f.Rows {
+		if c.vals[i] = math.MaxUint64; r != none {
+			c.vals[i] = uint64(f.Used[r])
+		}
+	}
+	return nil
+}
+
 // number makes the samples of rows their keys.
 func (l *listed) number(v *view, b *shardify.Batch) error {
 	if len(v.cols) != 1 {
@@ -109,12 +184,9 @@ func (l *listed) number(v *view, b *shardify.Batch) error {
 	}
 	c := &v.cols[0]
 	c.vals = slices.Grow(c.vals[:0], v.n)[:v.n]
-	if l.index != nil {
-		v.rows = slices.Grow(v.rows[:0], v.n)[:v.n]
-		keys := v.joined(v.own)
-		l.index.Find(v.rows, &keys, -1)
-		for i, r := range v.rows {
-			c.vals[i] = uint64(r)
+	if l.byKey() {
+		if err := l.find(v); err != nil {
+			return err
 		}
 	} else {
 		k := 0
@@ -139,7 +211,7 @@ func (l *listed) number(v *view, b *shardify.Batch) error {
 		}
 		if !l.from.DropUnused {
 			text := "the row belongs to no sample of " + l.from.Table
-			if l.index != nil {
+			if l.byKey() {
 				keys := v.joined(v.own)
 				text = "the key " + keys.Shown(i) + " has no row in " + l.from.Table
 				if len(v.own) > 1 {
@@ -211,26 +283,70 @@ func (l *listed) setRanges(units []unit) error {
 	return nil
 }
 
-// identity is who sample i is.
-func (l *listed) identity(k *keys, i int) int64 {
-	if l.index == nil {
-		return int64(i)
+// identities tell who n samples from the first on are, given their fields.
+func (l *listed) identities(k *keys, first int64, n int, fields *shardify.Batch, tell func(i int, id int64)) error {
+	v, at := &l.view, first
+	if l.table.ByKey != nil {
+		own := keys{names: k.names}
+		b := shardify.Batch{Samples: n}
+		for i, c := range fields.Columns[:len(k.names)] {
+			c.Name = k.names[i]
+			b.Columns = append(b.Columns, c)
+		}
+		if v, at = new(view), 0; n > 0 {
+			if err := own.read(v, &b); err != nil {
+				return err
+			}
+		}
 	}
-	return k.identity(&l.view, i)
+	for i := range n {
+		if !l.byKey() {
+			tell(i, first+int64(i))
+		} else {
+			tell(i, k.identity(v, int(at)+i))
+		}
+	}
+	return nil
 }
 
 // fields is the columns of samples that come from the table, of n samples from the first on.
 func (l *listed) fields(first int64, n int, mem *shardify.Arena) (*shardify.Batch, error) {
+	b := &shardify.Batch{Samples: l.table.Rows}
+	if l.byKey() {
+		b.Columns = append(b.Columns, l.table.Keys...)
+	}
+	b.Columns = append(b.Columns, l.table.Cols...)
 	rows := shardify.View[int32](mem.Alloc(4 * n))
 	for i := range rows {
 		rows[i] = int32(first) + int32(i)
 	}
-	b := &shardify.Batch{Samples: l.table.Rows}
-	if l.index != nil {
-		b.Columns = append(b.Columns, l.table.Keys...)
+	if l.table.ByRow == nil {
+		return b.Take(rows, mem)
 	}
-	b.Columns = append(b.Columns, l.table.Cols...)
-	return b.Take(rows, mem)
+	beside := mem.Beside()
+	defer beside.Release()
+	numbers := key.Column{Nums: shardify.View[uint64](beside.Alloc(8 * n)), Signed: true}
+	for i := range numbers.Nums {
+		numbers.Nums[i] = uint64(first) + uint64(i)
+	}
+	f, err := l.table.ByRow.Find(&numbers, n, nil, nil, beside)
+	if err != nil {
+		return nil, err
+	}
+	if f.Missing > 0 {
+		return nil, fmt.Errorf("rows of %s are not in its scratch file", l.from.Table)
+	}
+	out, err := f.From.Take(f.Rows, mem)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.Columns {
+		c := &out.Columns[i]
+		if c.Field = b.Columns[i].Field; !c.Nullable {
+			c.Valid = nil
+		}
+	}
+	return out, nil
 }
 
 // spread numbers samples that have no rows with those that follow them in the table; the last

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/key"
 	"github.com/shardify/shardify/plan"
 )
 
@@ -196,10 +198,82 @@ func TestSamplesAreThoseOfATable(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(again)
+		large := inFiles(t, &l, len(o.Keys) > 0)
+		again, err = New(t.Context(), src, tableOf(rows), o, false, state, Env{Listing: large})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(again)
+		fresh, err := New(t.Context(), src, tableOf(rows), o, false, nil, Env{Keys: src, Pool: shardify.NewPool(1 << 20), Jobs: 2, Listing: large})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, err := fresh.State(); err != nil || !bytes.Equal(other, state) {
+			t.Fatalf("case %d: a table in files makes another plan: %v", i, err)
+		}
 	}
 	if gathered == 0 || empty == 0 || dropped == 0 {
 		t.Errorf("%d gathered, %d samples without rows, %d rows dropped", gathered, empty, dropped)
 	}
+}
+
+// scratchFile is a file in memory.
+type scratchFile struct{ bytes.Buffer }
+
+func (s *scratchFile) ReadAt(b []byte, at int64) (int, error) {
+	return bytes.NewReader(s.Bytes()).ReadAt(b, at)
+}
+
+// inFiles is a table in scratch files.
+func inFiles(t *testing.T, l *Listing, keyed bool) *Listing {
+	t.Helper()
+	pool := shardify.NewPool(1 << 20)
+	made := func(by []string, cols []shardify.Column, order []int32) *Table {
+		var file scratchFile
+		w := key.NewWriter(by, &file, &file)
+		b, err := (&shardify.Batch{Samples: l.Rows, Columns: cols}).Take(order, pool.Overdraft())
+		if err == nil {
+			err = w.Add(b, func(i int) int64 { return int64(order[i]) })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := w.Table()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+	out := &Listing{Rows: l.Rows, Cols: empty(l.Cols), Keys: l.Keys}
+	var numbers []int64
+	var order []int32
+	for i := range l.Rows {
+		numbers, order = append(numbers, int64(i)), append(order, int32(i))
+	}
+	rows := []shardify.Column{integers("#row", numbers)}
+	if !keyed {
+		out.ByRow = made([]string{"#row"}, append(rows, l.Cols...), order)
+		return out
+	}
+	out.ByRow = made([]string{"#row"}, append(append(rows, l.Keys...), l.Cols...), order)
+	var k keys
+	for _, c := range l.Keys {
+		k.names = append(k.names, c.Name)
+	}
+	var v view
+	if err := k.read(&v, &shardify.Batch{Samples: l.Rows, Columns: l.Keys}); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return v.compare(int(a), int(b)) })
+	out.ByKey, out.Keys = made(k.names, l.Keys, order), empty(l.Keys)
+	return out
+}
+
+func empty(cols []shardify.Column) (out []shardify.Column) {
+	for i := range cols {
+		out = append(out, cols[i].Empty())
+	}
+	return out
 }
 
 // TestRowsThatAreLeftOutAreNotReadAgain: units of which no row belongs to a sample are read when
@@ -251,7 +325,7 @@ func TestSortedRefusesAKeyOfManyRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer drop()
-		return n, Sorted(t.Context(), src, tableOf(rows), "key", Env{Keys: src, Pool: shardify.NewPool(1 << 20), Jobs: 2}, store, func(b *shardify.Batch) error { n += b.Samples; return nil })
+		return n, Sorted(t.Context(), src, tableOf(rows), []string{"key"}, Env{Keys: src, Pool: shardify.NewPool(1 << 20), Jobs: 2}, store, func(b *shardify.Batch) error { n += b.Samples; return nil })
 	}
 	if n, err := sorted(); err != nil || n != 3*sampled {
 		t.Error(n, err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/numeric"
@@ -47,10 +46,7 @@ func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 	if s.parts != nil {
 		return r.collected(ctx, sp, mem)
 	}
-	k := sort.Search(len(s.units), func(k int) bool {
-		u := &s.units[k]
-		return u.span.Input > sp.Input || u.span.Input == sp.Input && u.first+u.groups > sp.Lo
-	})
+	k := s.unitOf(sp)
 	if k == len(s.units) || s.units[k].span.Input != sp.Input || s.units[k].span.Run != sp.Run || sp.Run != r.run ||
 		sp.Lo < s.units[k].first || sp.Hi <= sp.Lo || sp.Hi > s.units[k].first+s.units[k].groups {
 		return nil, fmt.Errorf("grouped rows: no span [%d, %d) of input %d, run %d", sp.Lo, sp.Hi, sp.Input, sp.Run)
@@ -224,14 +220,9 @@ func (s *Source) group(rows *shardify.Batch, v *view, starts []int64, first int6
 		if at >= 0 {
 			out.IDs[i].Input = rows.ID(at).Input
 		}
-		if l := s.keys.listed; l != nil {
-			out.IDs[i].Sample = l.identity(&s.keys, int(first)+i)
-		} else {
+		if s.keys.listed == nil {
 			out.IDs[i].Sample = s.keys.identity(v, at)
 		}
-	}
-	if n > 0 {
-		out.First = out.IDs[0]
 	}
 	fixed := shardify.Batch{Samples: rows.Samples, First: rows.First, IDs: rows.IDs}
 	for i := range rows.Columns {
@@ -248,12 +239,17 @@ func (s *Source) group(rows *shardify.Batch, v *view, starts []int64, first int6
 	var taken *shardify.Batch
 	var err error
 	if l := s.keys.listed; l != nil {
-		taken, err = l.fields(first, n, mem)
+		if taken, err = l.fields(first, n, mem); err == nil {
+			err = l.identities(&s.keys, first, n, taken, func(i int, id int64) { out.IDs[i].Sample = id })
+		}
 	} else {
 		taken, err = fixed.Take(firsts, mem)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if n > 0 {
+		out.First = out.IDs[0]
 	}
 	next := 0
 	for i := range rows.Columns {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -13,8 +14,8 @@ import (
 
 // Sorted hands on the rows of a table by rising key: as they stand if they do, else by scratch
 // files in the store. A key may come again, but not so often that its rows take much memory.
-func Sorted(ctx context.Context, rows shardify.Source, table *format.Table, field string, env Env, store storage.Store, do func(b *shardify.Batch) error) error {
-	s := &Source{rows: rows, table: table, opts: plan.Grouping{Keys: []string{field}}, keys: keys{names: []string{field}}, in: rows.Schema(), out: rows.Schema()}
+func Sorted(ctx context.Context, rows shardify.Source, table *format.Table, fields []string, env Env, store storage.Store, do func(b *shardify.Batch) error) error {
+	s := &Source{rows: rows, table: table, opts: plan.Grouping{Keys: fields}, keys: keys{names: fields}, in: rows.Schema(), out: rows.Schema()}
 	defer s.spool.close()
 	if err := s.named(); err != nil {
 		return err
@@ -105,7 +106,7 @@ func (c *scanner) many(all []found) error {
 	slices.SortFunc(list, func(a, b sample) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.row, b.row)) })
 	for i := manyKeys; i < len(list); i++ {
 		if a, b := list[i-manyKeys], list[i-manyKeys+1]; a.key == list[i].key {
-			return shardify.Mismatch("%s is the same in rows %d and %d, and in many others: a key must have one row", c.s.opts.Keys[0], a.row, b.row)
+			return shardify.Mismatch("%s is the same in rows %d and %d, and in many others: a key must have one row", strings.Join(c.s.opts.Keys, ","), a.row, b.row)
 		}
 	}
 	return nil

@@ -3,9 +3,11 @@ package group
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"sort"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -59,8 +61,8 @@ type unit struct {
 	mark   uint32        // of the keys of the first and the last of them
 }
 
-// New makes samples of the rows of a source. It takes over the source, unless there is an
-// error. state is what State gave when the plan was made; nil looks at the keys.
+// New makes samples of the rows of a source. It takes over the source, and the table whose rows
+// are the samples, unless there is an error. state is what State gave when the plan was made; nil looks at the keys.
 func New(ctx context.Context, rows shardify.Source, table *format.Table, o plan.Grouping, fill bool, state []byte, env Env) (*Source, error) {
 	s := &Source{rows: rows, table: table, opts: o, keys: keys{names: o.Keys, perFile: o.PerFile, drop: o.DropNulls, hint: true}, in: rows.Schema(), fill: fill}
 	if format.HasFiles(rows) {
@@ -117,11 +119,13 @@ func Open(ctx context.Context, p *plan.Plan, table *format.Table, jobs int, open
 	}
 	rows, err := open(ctx, a)
 	if err != nil {
+		env.Listing.Close()
 		return nil, err
 	}
 	x, err := New(ctx, rows, table, *p.Grouping, Fills(a.Options), p.State, env)
 	if err != nil {
 		rows.Close()
+		env.Listing.Close()
 		return nil, err
 	}
 	return x, nil
@@ -316,10 +320,37 @@ func (s *Source) restore(state []byte) error {
 	return fmt.Errorf("%d samples, the table has %d: %w", samples, most, shardify.ErrChanged)
 }
 
+// Items implements format.ItemCounter: rows are the items.
+func (s *Source) Items(sp shardify.Span) (counter string, n int64, ok bool) {
+	if s.parts != nil || s.opts.DropNulls || s.keys.listed != nil {
+		return "", 0, false
+	}
+	k := s.unitOf(sp)
+	if k == len(s.units) || sp.Lo != s.units[k].first || sp.Samples() != s.units[k].groups {
+		return "", 0, false
+	}
+	for p := range s.pieces(k) {
+		n += p.Samples()
+	}
+	return s.opts.Name, n, true
+}
+
+// unitOf is the number of the unit in which the first sample of a span begins.
+func (s *Source) unitOf(sp shardify.Span) int {
+	return sort.Search(len(s.units), func(k int) bool {
+		u := &s.units[k]
+		return u.span.Input > sp.Input || u.span.Input == sp.Input && u.first+u.groups > sp.Lo
+	})
+}
+
 // Close implements shardify.Source.
 func (s *Source) Close() error {
 	s.spool.close()
-	return s.rows.Close()
+	err := s.rows.Close()
+	if l := s.keys.listed; l != nil {
+		err = errors.Join(err, l.table.Close())
+	}
+	return err
 }
 
 // Leftovers implements format.Reporter.
@@ -346,11 +377,11 @@ func (s *Source) Reopen() {
 }
 
 // ObjectName implements format.ObjectNamer.
-func (s *Source) ObjectName(input, object uint32) string {
+func (s *Source) ObjectName(input, object uint32) (file, name string) {
 	if n, ok := s.rows.(format.ObjectNamer); ok {
 		return n.ObjectName(input, object)
 	}
-	return ""
+	return "", ""
 }
 
 // LargestPiece implements format.Piecer.

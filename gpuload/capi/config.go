@@ -15,34 +15,36 @@ import (
 
 // config is what shardify_open reads: gpuload.Config as JSON, and the data sets.
 type config struct {
-	Paths     []string  `json:"paths"`
-	Mix       []float64 `json:"mix"`
-	Columns   []string  `json:"columns"`
-	Keys      bool      `json:"keys"`
-	Batch     int       `json:"batch"`
-	Shuffle   string    `json:"shuffle"`
-	Window    int64     `json:"window"`
-	Streams   int       `json:"streams"`
-	Seed      uint64    `json:"seed"`
-	Epoch     int       `json:"epoch"`
-	Last      string    `json:"last"`
-	Rank      int       `json:"rank"`
-	World     int       `json:"world"`
-	Balance   string    `json:"balance"`
-	Samples   int64     `json:"samples"`
-	Device    string    `json:"device"`
-	Tier      string    `json:"tier"`
-	Memory    size      `json:"memory"`
-	DeviceMem size      `json:"device_memory"`
-	Stage     string    `json:"stage"`
-	KeepStage bool      `json:"keep_stage"`
-	Cache     string    `json:"cache"`
-	CacheSize size      `json:"cache_size"`
-	Local     int       `json:"local_ranks"`
-	Depth     int       `json:"depth"`
-	Workers   int       `json:"workers"`
-	Verify    string    `json:"verify"`
-	Synthetic bool      `json:"synthetic"`
+	Paths   []string  `json:"paths"`
+	Mix     []float64 `json:"mix"`
+	Columns []string  `json:"columns"`
+	Keys    bool      `json:"keys"`
+	Batch   int       `json:"batch"`
+	Shuffle string    `json:"shuffle"`
+	Window  string    `json:"window"`
+	// ShuffleWindow is how many samples a batch of a block shuffle is drawn from.
+	ShuffleWindow int64  `json:"shuffle_window"`
+	Streams       int    `json:"streams"`
+	Seed          uint64 `json:"seed"`
+	Epoch         int    `json:"epoch"`
+	Last          string `json:"last"`
+	Rank          int    `json:"rank"`
+	World         int    `json:"world"`
+	Balance       string `json:"balance"`
+	Samples       int64  `json:"samples"`
+	Device        string `json:"device"`
+	Tier          string `json:"tier"`
+	Memory        size   `json:"memory"`
+	DeviceMem     size   `json:"device_memory"`
+	Stage         string `json:"stage"`
+	KeepStage     bool   `json:"keep_stage"`
+	Cache         string `json:"cache"`
+	CacheSize     size   `json:"cache_size"`
+	Local         int    `json:"local_ranks"`
+	Depth         int    `json:"depth"`
+	Workers       int    `json:"workers"`
+	Verify        string `json:"verify"`
+	Synthetic     bool   `json:"synthetic"`
 	// Numbers has a GPU write the samples' numbers down: a tensor more.
 	Numbers bool `json:"numbers"`
 	// Trace is the file that the timeline goes to.
@@ -96,7 +98,7 @@ func decodeConfig(b []byte) (*config, error) {
 // loaderConfig is the configuration without its trace.
 func (c *config) loaderConfig() gpuload.Config {
 	g := gpuload.Config{
-		Columns: c.Columns, Keys: c.Keys, Batch: c.Batch, Shuffle: gpuload.Shuffle(c.Shuffle), Window: c.Window, Streams: c.Streams,
+		Columns: c.Columns, Keys: c.Keys, Batch: c.Batch, Shuffle: gpuload.Shuffle(c.Shuffle), Window: c.Window, ShuffleWindow: c.ShuffleWindow, Streams: c.Streams,
 		Seed: c.Seed, Epoch: c.Epoch, Last: gpuload.Last(c.Last), Rank: c.Rank, World: c.World, Mix: c.Mix, Balance: c.Balance, Samples: c.Samples,
 		Tier: gpuload.Tier(c.Tier), Memory: int64(c.Memory), DeviceMemory: int64(c.DeviceMem), LocalRanks: c.Local, Stage: c.Stage, KeepStage: c.KeepStage, Cache: c.Cache, CacheSize: int64(c.CacheSize),
 		Depth: c.Depth, Group: c.Group, Workers: c.Workers, Verify: gpuload.Verify(c.Verify), Synthetic: c.Synthetic, Device: c.Device, Numbers: c.Numbers,

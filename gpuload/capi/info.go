@@ -45,6 +45,14 @@ type tensorInfo struct {
 	get func(*gpuload.Batch) (gpuload.Tensor, error)
 }
 
+// samples is those that there are.
+func (l *loader) samples() int64 {
+	if w := l.Window(); w != nil {
+		return w.Len()
+	}
+	return l.set.Len()
+}
+
 // describe lists the tensors of every batch: each once, though columns with one
 // counter share their offsets.
 func (l *loader) describe(numbers bool) {
@@ -82,7 +90,11 @@ func (l *loader) describe(numbers bool) {
 			c.Offsets1 = add(shardify.I64, nil, "lists", (*gpuload.Batch).Offsets1, f.Name)
 		}
 		if f.Nullable {
-			c.Valid = add(shardify.Bool, nil, "samples", (*gpuload.Batch).Valid, f.Name)
+			var inner []int
+			if l.Window() != nil { // for each row of a window
+				inner = f.Shape[:1]
+			}
+			c.Valid = add(shardify.Bool, inner, "samples", (*gpuload.Batch).Valid, f.Name)
 		}
 		columns = append(columns, c)
 	}
@@ -91,7 +103,7 @@ func (l *loader) describe(numbers bool) {
 		at = add(shardify.I64, nil, "samples", func(b *gpuload.Batch, _ string) (gpuload.Tensor, error) { return b.Numbers() }, "")
 	}
 	l.info = info{
-		Schema: schema, Columns: columns, Tensors: l.tensors, Numbers: at, Steps: l.Steps(), Group: l.Loader.Together(), Samples: l.set.Len(), Length: l.Order().Len(), Strided: l.Strided(), Slots: l.slots,
+		Schema: schema, Columns: columns, Tensors: l.tensors, Numbers: at, Steps: l.Steps(), Group: l.Loader.Together(), Samples: l.samples(), Length: l.Order().Len(), Strided: l.Strided(), Slots: l.slots,
 		Device: l.Device().Device, Tier: string(l.Stats().Tier), Notes: l.Notes(), State: l.State(),
 	}
 }

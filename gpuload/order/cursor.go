@@ -74,10 +74,7 @@ func (c *Cursor) At(q int64) int64 {
 		o, stream := c.shape.byStreams.div(q)
 		item = c.sample(&c.parts[0], c.epoch, stream, o)
 	}
-	if c.indices != nil {
-		return c.indices[item]
-	}
-	return item
+	return c.Item(item)
 }
 
 // Fill is the samples at positions q, q+stride, ... It is At, many times faster: the
@@ -99,9 +96,14 @@ func (c *Cursor) Fill(ids []int64, q, stride int64) {
 			c.passOf(&c.parts[0], c.epoch).all.list(ids)
 		}
 	}
-	if c.indices != nil {
+	switch {
+	case c.indices != nil:
 		for j, v := range ids {
 			ids[j] = c.indices[v]
+		}
+	case c.spans != nil:
+		for j, v := range ids {
+			ids[j] = c.spans.at(v)
 		}
 	}
 }

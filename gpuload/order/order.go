@@ -57,6 +57,7 @@ type Order struct {
 	length  int64 // positions of an epoch
 	parts   []part
 	indices []int64
+	spans   *spans
 	mix     *mixer
 	draw    *weighted
 	balance *balanced
@@ -73,8 +74,13 @@ type Config struct {
 	// batch is drawn, samples of a block, and streams.
 	Window, Block, Streams int64
 	Indices                []int64
-	Mix                    []float64
-	Weights                []float64
+	// Spans, if set, are the samples to draw from where Indices do not say it. Those of one of
+	// the Parts follow each other; Parts are then numbers of samples to draw from.
+	Spans []Span
+	// About joins the text of the order: what it is an order of.
+	About   string
+	Mix     []float64
+	Weights []float64
 	// Labels, if set, are of all items to draw from.
 	Labels []int64
 	// Samples is the length of an epoch with Mix, Weights or Labels; 0 is that of
@@ -128,8 +134,13 @@ func (o *Order) setItems(c *Config) error {
 		total += n
 	}
 	o.items = total
+	if c.Indices == nil && c.Spans != nil {
+		if o.spans = newSpans(c.Spans); o.spans.len() != total {
+			return fmt.Errorf("%d samples to draw from, of %d", o.spans.len(), total)
+		}
+	}
 	for i, v := range c.Indices {
-		if v < 0 || v >= total {
+		if v < 0 || c.Spans == nil && v >= total {
 			return fmt.Errorf("index %d is %d, there are %d samples", i, v, total)
 		}
 	}
@@ -179,6 +190,9 @@ func (o *Order) setDraws(c *Config) (err error) {
 func (o *Order) describe(c *Config) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s samples=%d", o.shuffle, o.length)
+	if c.About != "" {
+		fmt.Fprintf(&b, " %s", c.About)
+	}
 	if o.shuffle == Block && o.draw == nil && o.balance == nil {
 		fmt.Fprintf(&b, " window=%d block=%d streams=%d", o.shape.window*o.shape.streams, o.shape.block, o.shape.streams)
 	}
@@ -224,8 +238,11 @@ func (o *Order) Items() int64 { return o.items }
 
 // Item is the number of the i-th sample to draw from.
 func (o *Order) Item(i int64) int64 {
-	if o.indices != nil {
+	switch {
+	case o.indices != nil:
 		return o.indices[i]
+	case o.spans != nil:
+		return o.spans.at(i)
 	}
 	return i
 }

@@ -90,6 +90,9 @@ func (w *Windows) Runs(runs []Run, key Key, first int64) []Run {
 
 // run appends items [item, item+n), cut wherever indices jump.
 func (o *Order) run(runs []Run, item, n, row int64) []Run {
+	if o.spans != nil {
+		return o.spans.runs(runs, item, n, row)
+	}
 	if o.indices == nil {
 		return append(runs, Run{item, n, row})
 	}

@@ -125,6 +125,62 @@ func parseDate(s string, c *calendar) (moment, bool) {
 	return moment{days*86400 + sec, ns}, true
 }
 
+// parsePeriod reads a date of which all behind the year may be missing, and gives where it
+// begins and where the next one does.
+func parsePeriod(text string, c *calendar) (from, to moment, ok bool) {
+	p := &dateParser{s: strings.ToLower(strings.TrimSpace(text))}
+	date := [3]int64{p.signed(), 1, 1}
+	given := 1
+	for ; given < 3 && p.take("-"); given++ {
+		date[given] = p.number()
+	}
+	y, m, d := date[0], date[1], date[2]
+	if p.bad || m < 1 || m > 12 || d < 1 {
+		return from, to, false
+	}
+	day := func(y, m, d int64) moment {
+		n, exists := c.days(y, m, d)
+		ok = exists
+		return moment{86400 * n, 0}
+	}
+	from = day(y, m, d)
+	if !ok {
+		return from, to, false
+	}
+	switch {
+	case given == 1:
+		to = day(y+1, 1, 1)
+	case given == 2 && m == 12:
+		to = day(y+1, 1, 1)
+	case given == 2:
+		to = day(y, m+1, 1)
+	default:
+		length := int64(86400)
+		rest := p.s
+		sec, ns := p.clock()
+		if p.s == "z" {
+			p.s = ""
+		}
+		switch colons := strings.Count(rest, ":"); {
+		case strings.Trim(rest, " z") == "":
+		case strings.Contains(rest, "."):
+			length = 0
+		case colons == 0:
+			length = 3600
+		case colons == 1:
+			length = 60
+		default:
+			length = 1
+		}
+		if from.sec, from.ns = from.sec+sec, ns; length == 0 {
+			to = from.plus(0, 1)
+		} else {
+			to = from.plus(length, 0)
+		}
+	}
+	return from, to, ok && !p.bad && p.s == ""
+}
+
 type dateParser struct {
 	s   string
 	bad bool

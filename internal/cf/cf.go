@@ -140,6 +140,9 @@ func (d *Decoder) mask(get func(string) (Attribute, bool)) {
 			if name == "_FillValue" && d.stored != d.From {
 				v = reread(v, d.stored)
 			}
+			if slices.Contains(d.fills, v) { // both attributes say the same
+				continue
+			}
 			d.fills = append(d.fills, v)
 			if r := float64(float32(v.Float)); d.From == shardify.F32 && v.DType == shardify.F64 && r != v.Float && !math.IsInf(r, 0) {
 				d.note("%s %v is of type f64 and no value of f32: it matches none", name, v.Float)

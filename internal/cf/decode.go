@@ -7,7 +7,7 @@ import (
 )
 
 // Decode decodes values from src into dst. Both are aligned to their types; their
-// lengths are those of equally many values.
+// lengths are those of equally many values. Where From and To are one type, they may be one.
 func (d *Decoder) Decode(dst, src []byte) error {
 	switch {
 	case d.clock != nil:
@@ -20,9 +20,11 @@ func (d *Decoder) Decode(dst, src []byte) error {
 			}
 		}
 	case d.float == shardify.F32:
-		toFloats(shardify.View[float32](dst), src, d)
+		n := d.quick(dst, src)
+		toFloats(shardify.View[float32](dst)[n:], src[n*d.stored.Size():], d)
 	case d.float == shardify.F64:
-		toFloats(shardify.View[float64](dst), src, d)
+		n := d.quick(dst, src)
+		toFloats(shardify.View[float64](dst)[n:], src[n*d.stored.Size():], d)
 	default:
 		copy(dst, src)
 	}
@@ -68,16 +70,26 @@ func unpack[T floats, S shardify.Number](dst []T, src []S, d *Decoder) {
 		offset = T(d.offset)
 	}
 	nan := T(math.NaN())
+	if fill, some, ok := small[S](d); ok && d.scaled && d.shifted { // packed data, in one pass
+		for i, v := range src {
+			x := T(v)
+			if some && v == fill {
+				x = nan
+			}
+			dst[i] = T(x*scale) + offset
+		}
+		return
+	}
 	switch {
 	case len(d.fills) == 0:
 		for i, v := range src {
 			dst[i] = T(v)
 		}
 	case len(d.fills) == 1:
-		fill := d.fills[0].Float
+		fill := fillOf[T](d)
 		for i, v := range src {
 			x := T(v)
-			if float64(x) == fill {
+			if x == fill {
 				x = nan
 			}
 			dst[i] = x
@@ -108,4 +120,26 @@ func unpack[T floats, S shardify.Number](dst []T, src []S, d *Decoder) {
 			dst[i] = x + offset
 		}
 	}
+}
+
+// fillOf is the only fill value, or NaN, which equals nothing, where no value of T is it.
+func fillOf[T floats](d *Decoder) T {
+	if fill := T(d.fills[0].Float); float64(fill) == d.fills[0].Float {
+		return fill
+	}
+	return T(math.NaN())
+}
+
+// small is the fill value of integers of 16 bits and less, of which every one is a float of its
+// own; some is false if there is none, and ok for other types or several fill values.
+func small[S shardify.Number](d *Decoder) (fill S, some, ok bool) {
+	if !d.stored.IsInt() || d.stored.Size() > 2 || len(d.fills) > 1 {
+		return fill, false, false
+	}
+	if len(d.fills) == 0 {
+		return fill, false, true
+	}
+	f := d.fills[0].Float
+	n := int64(f)
+	return S(n), float64(n) == f && int64(S(n)) == n, true
 }

@@ -309,3 +309,38 @@ func (m moment) plus(sec, ns int64) moment {
 	m.sec += sec
 	return m
 }
+
+// Period is the times that a date names in a calendar: all of a year, a month, a day, an hour,
+// a minute or a second. lo and hi are the first and the last of them, counted in a unit since
+// 1970; ok is false for what is no date.
+func Period(text, name string, u Unit) (lo, hi int64, ok bool) {
+	c, ok := calendars[name]
+	if !ok {
+		return 0, 0, false
+	}
+	from, to, ok := parsePeriod(text, c)
+	if !ok {
+		return 0, 0, false
+	}
+	if to.ns--; to.ns < 0 { // the last nanosecond
+		to.sec, to.ns = to.sec-1, to.ns+1e9
+	}
+	if u == Seconds {
+		if from.ns > 0 {
+			from.sec++
+		}
+		return from.sec, to.sec, true
+	}
+	return from.clamped(), to.clamped(), true
+}
+
+// clamped is the nanoseconds, or the first or last that there are.
+func (m moment) clamped() int64 {
+	if n, ok := m.nanoseconds(); ok {
+		return n
+	}
+	if m.sec < 0 {
+		return NaT + 1
+	}
+	return math.MaxInt64
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/stage"
@@ -34,6 +35,20 @@ func (o *IO) NotePlan(x *pipeline.Prepared) {
 	}
 	for _, l := range PlanLines(x) {
 		o.NoteLine("%s", l)
+	}
+}
+
+// NoteMerge tells what a merge of sets will do.
+func (o *IO) NoteMerge(m pipeline.SetsPlan) {
+	o.Note("%-9s%s in %s, %s", "merge", printable.Of(m.Samples, "sample"), printable.Of(int64(m.Shards), "shard"), shardify.FormatSize(m.Bytes))
+	if m.Changed > 0 {
+		o.Note("%-9s%s: %s", "rewrite", printable.Of(int64(m.Changed), "shard"), m.Why)
+	}
+	for _, name := range m.Windows {
+		o.Note("%-9s%s is left out: not all of the sets have it, of the same rows", "window", name)
+	}
+	for _, l := range index.LostCoords(m.Coords) {
+		o.Note("%-9s%s", "left out", inspect.Leftover(l))
 	}
 }
 
@@ -92,7 +107,11 @@ func trainFolder(output string, m *index.Manifest) string {
 // happened tells what the operations did to samples and values.
 func (o *IO) happened(m *index.Manifest) {
 	if m.Dropped > 0 {
-		of := m.Samples - m.Copied + m.Dropped
+		kept := m.Samples
+		if m.Documents > 0 {
+			kept = m.Documents
+		}
+		of := kept - m.Copied + m.Dropped
 		o.Result("kept: %s of %s, %s", printable.Count(of-m.Dropped), printable.Of(of, "sample"), printable.Percent(float64(of-m.Dropped)/float64(of)))
 	}
 	for _, c := range m.Counts {

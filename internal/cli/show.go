@@ -20,7 +20,7 @@ func PlanLines(p *pipeline.Prepared) []string {
 	f := p.Facts()
 	var out []string
 	line := func(label, format string, args ...any) {
-		out = append(out, fmt.Sprintf("%-9s", label)+fmt.Sprintf(format, args...))
+		out = append(out, fmt.Sprintf("%-8s ", label)+fmt.Sprintf(format, args...))
 	}
 	if readers.IsSet(f.Input) { // InputBytes are those of the manifests
 		line("input", "%s, %s (%s)", f.Input, printable.Of(f.Inputs, "data set"), p.FromWhy)

@@ -16,7 +16,7 @@ import (
 func orderLines(p *pipeline.Prepared, line func(label, format string, args ...any)) {
 	x := p.Plan
 	for _, f := range x.Findings {
-		line("found", "%s: %s", f.What, shorten(f.Result))
+		line("found", "%s: %s", f.What, shorten(f.Brief()))
 	}
 	if x.Split != nil && len(x.Split.Inputs) > 0 {
 		line("split", "%s: %s", x.Split, strings.Join(x.SplitNames(), ", "))

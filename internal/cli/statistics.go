@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -46,4 +48,28 @@ func (o *IO) Statistics(rep *stats.Report, r inspect.Request, took time.Duration
 	}
 	o.Result("\nwrote %s", name)
 	return nil
+}
+
+// StatisticsNPY writes the figures as arrays into a folder.
+func (o *IO) StatisticsNPY(rep *stats.Report, dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	n := 0
+	err := inspect.NPY(rep, func(name string, data []byte) error {
+		n++
+		f, err := CreateFile(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		defer f.Abort()
+		if _, err := f.Write(data); err != nil {
+			return err
+		}
+		return f.Commit()
+	})
+	if err == nil {
+		o.Result("\nwrote %s into %s", printable.Of(int64(n), "array"), dir)
+	}
+	return err
 }

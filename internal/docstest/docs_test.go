@@ -14,7 +14,7 @@ import (
 // pages are run in this order, in one folder: later ones use what earlier ones
 // made. docs/recipe-hep.md has a test of its own.
 var pages = []string{
-	"README.md", "docs/inputs.md", "docs/prepare.md", "docs/reading.md", "docs/quickstart.md", "docs/inspect.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md", "docs/hdf5.md", "docs/root.md", "docs/parquet.md", "docs/tables.md", "docs/shape.md", "docs/shuffle-and-split.md", "docs/augment.md", "docs/reshard.md",
+	"README.md", "docs/inputs.md", "docs/prepare.md", "docs/reading.md", "docs/quickstart.md", "docs/inspect.md", "docs/layouts.md", "docs/from-webdataset.md", "docs/from-numpy.md", "docs/hdf5.md", "docs/zarr.md", "docs/root.md", "docs/parquet.md", "docs/tables.md", "docs/shape.md", "docs/shuffle-and-split.md", "docs/augment.md", "docs/reshard.md",
 	"docs/from-pytorch.md", "docs/from-mosaicml.md", "docs/ddp.md", "docs/bench.md", "docs/stage.md", "docs/sizes-and-quotas.md", "docs/job-failed.md", "docs/troubleshooting.md", "docs/decisions.md",
 	"docs/recipe-calorimeter.md",
 }
@@ -138,7 +138,7 @@ func TestDocumentedCommandsRunAsTyped(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(work, "photos"), os.DirFS(filepath.Join(demo, "digits"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"digits.npz", "digits.h5", "digits.parquet", "digits.csv", "calo.hdf5", "HZZ.root"} {
+	for _, name := range []string{"digits.npz", "digits.h5", "digits.zarr.zip", "digits.parquet", "digits.csv", "calo.hdf5", "HZZ.root"} {
 		give("testdata/demo/"+name, filepath.Join(demo, name))
 	}
 	give("readers/hdf5/testdata/anndata.h5ad", filepath.Join(work, "cells.h5ad"))

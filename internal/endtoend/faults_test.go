@@ -250,7 +250,7 @@ func loaded(path string) (batches []xxh3.Uint128, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := set.Loader(gpuload.Config{Batch: 64, Shuffle: gpuload.Block, Window: 512, Streams: 2, Seed: 3, Device: "host", Tier: gpuload.TierStream})
+	l, err := set.Loader(gpuload.Config{Batch: 64, Shuffle: gpuload.Block, ShuffleWindow: 512, Streams: 2, Seed: 3, Device: "host", Tier: gpuload.TierStream})
 	if err != nil {
 		return nil, err
 	}

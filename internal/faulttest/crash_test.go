@@ -3,6 +3,7 @@
 package faulttest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -31,10 +32,21 @@ func TestCrashAtEveryCall(t *testing.T) {
 	}
 	total := 0
 	shuffle := []string{"--shuffle", "global", "--split", "train=0.6,val=0.4"}
+	rows, truth := filepath.Join(t.TempDir(), "rows.csv"), filepath.Join(t.TempDir(), "truth.csv")
+	a, b := "k,x\n", "k,e\n"
+	for i := range 90 {
+		a += fmt.Sprintf("%d,%d.5\n", i*7%31, i)
+		b += fmt.Sprintf("%d,%d\n", 89-i, i)
+	}
+	if err := errors.Join(os.WriteFile(rows, []byte(a), 0o644), os.WriteFile(truth, []byte(b), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	grouped := []string{"--group-rows", "k", "--join", truth + " on=k"}
 	for _, c := range []struct {
 		name, in, format string
 		flags            []string
 	}{
+		{"rows-mmap-grouped", rows, "mmap", grouped}, {"rows-wds-listed", rows, "wds", []string{"--group-rows", "k", "--samples-from", truth}},
 		{"files-wds", folder, "wds", nil}, {"files-mmap", folder, "mmap", nil}, {"npy-wds", array, "wds", nil}, {"npy-mmap", array, "mmap", nil},
 		{"files-wds-shuffled", folder, "wds", shuffle}, {"npy-mmap-shuffled", array, "mmap", append(shuffle, "--scratch", filepath.Join(t.TempDir(), "scratch"))},
 		{"npy-mmap-block", array, "mmap", []string{"--shuffle", "block", "--provenance"}},

@@ -5,6 +5,7 @@ package faulttest
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -79,6 +80,7 @@ func Cases(t testing.TB) []Case {
 		{Name: "root-mmap", In: []string{root}, Flags: []string{"--shard-samples", "120", "--format", "mmap", "--object", "Events"}},
 		{Name: "parquet-mmap", In: []string{parquet}, Flags: []string{"--shard-samples", "100", "--format", "mmap"}},
 		{Name: "npz-mmap-global-split", In: []string{npz}, Flags: with("--format", "mmap", "--shuffle", "global", "--split", "train=0.6,val=0.4")},
+		{Name: "jsonl-megatron-tokens", In: []string{Texts(t, 25)}, Flags: with("--columns", "text", "--tokenize", "text="+Ranks(t)+" pattern=gpt2 append-eod=300", "--format", "megatron")},
 		{Name: "files-wds-global", In: []string{tree}, Flags: with("--format", "wds", "--shuffle", "global", "--provenance")},
 	}
 }
@@ -164,6 +166,29 @@ func NPZ(t testing.TB, n int) string {
 		t.Fatal(err)
 	}
 	return file(t, "a.npz", b.Bytes())
+}
+
+// Texts makes JSON lines of n texts.
+func Texts(t testing.TB, n int) string {
+	t.Helper()
+	var b []byte
+	for i := range n {
+		b = fmt.Appendf(b, "{\"id\": %d, \"text\": %q}\n", i, strings.Repeat("It was the age of foolishness. ", i))
+	}
+	return file(t, "texts.jsonl", b)
+}
+
+// Ranks makes a tokenizer of bytes and a few words.
+func Ranks(t testing.TB) string {
+	t.Helper()
+	var b []byte
+	for i := range 256 {
+		b = fmt.Appendf(b, "%s %d\n", base64.StdEncoding.EncodeToString([]byte{byte(i)}), i)
+	}
+	for i, word := range []string{"It", " w", "as", " was", "th", "ag"} {
+		b = fmt.Appendf(b, "%s %d\n", base64.StdEncoding.EncodeToString([]byte(word)), 256+i)
+	}
+	return file(t, "ranks.tiktoken", b)
 }
 
 func file(t testing.TB, name string, b []byte) string {

@@ -20,7 +20,7 @@ func tasks(t *testing.T) {
 		rounds = 40
 	}
 	all := Cases(t)
-	for _, name := range []string{"root-mmap", "hdf5-mmap", "npz-mmap", "files-wds", "parquet-mmap", "npz-mmap-global-split"} {
+	for _, name := range []string{"root-mmap", "hdf5-mmap", "npz-mmap", "files-wds", "parquet-mmap", "npz-mmap-global-split", "jsonl-megatron-tokens"} {
 		c := Find(t, all, name)
 		s := &taskTally{r: rand.New(rand.NewPCG(7, uint64(len(name))))}
 		want := c.Want(t)

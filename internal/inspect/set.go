@@ -57,9 +57,32 @@ func (s *Set) WriteText(w io.Writer) {
 		lines = append(lines, fmt.Sprintf("%s  %s, %s", x.Name, printable.Of(x.Samples, "sample"), shardify.FormatSize(x.Bytes)))
 	}
 	section(w, "shards:", lines)
+	section(w, "coordinates:", coordLines(m))
+	section(w, "windows:", windowLines(m))
 	section(w, "recipe:", recipeLines(m))
 	section(w, "left out:", leftOutLines(m))
 	section(w, "skipped:", skippedLines(m))
+}
+
+func coordLines(m *index.Manifest) (lines []string) {
+	for _, key := range slices.Sorted(maps.Keys(m.Coords)) {
+		c := m.Coords[key]
+		text := fmt.Sprintf("%s  %s: %s", key, printable.Of(int64(c.Len()), c.DType+" value"), index.CoordText(&c))
+		if unit := c.Attrs["unit"]; unit != "" {
+			text += "  (" + unit + ")"
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
+func windowLines(m *index.Manifest) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(m.Windows)) {
+		v := m.Windows[name]
+		lo, hi := v.Span()
+		lines = append(lines, fmt.Sprintf("%s  %s of %d+%d rows, from %d to %+d of the anchor, in %s  (%s)", name, printable.Of(v.Len(), "window"), len(v.In), len(v.Out), lo, hi, printable.Of(int64(len(v.Anchors)), "run"), v.Window))
+	}
+	return lines
 }
 
 func recipeLines(m *index.Manifest) (lines []string) {

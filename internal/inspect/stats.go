@@ -43,6 +43,9 @@ func WriteStats(w io.Writer, r *stats.Report) {
 func fieldRows(f *stats.Field) (rows [][]string) {
 	if f.Values != nil {
 		rows = append(rows, summaryRow(f.Name, f.Type, f.Values, notesOf(f, f.Values)))
+		for _, c := range f.Channels {
+			rows = append(rows, channelRow(f.Name, &c))
+		}
 	}
 	if f.Lengths != nil {
 		name, note := lengthName(f), ""
@@ -77,6 +80,17 @@ func summaryRow(name, typ string, s *stats.Summary, note string) []string {
 	for i, v := range []string{exact(s.Min.String()), printable.Value(s.At(0.01)), printable.Value(s.At(0.5)), printable.Value(s.At(0.99)), exact(s.Max.String()), valueOrNone(s.Mean), valueOrNone(s.Std),
 		spark(s.Histogram)} {
 		row[3+i] = v
+	}
+	return row
+}
+
+func channelRow(field string, c *stats.Channel) []string {
+	row := []string{field + "[" + c.Name + "]", "", printable.Count(c.Values.Count), "", "", "", "", "", "", "", "", ""}
+	if c.Values.Count > 0 {
+		row[3], row[7], row[8], row[9] = exact(c.Values.Min.String()), exact(c.Values.Max.String()), valueOrNone(c.Values.Mean), valueOrNone(c.Values.Std)
+	}
+	if c.Values.NaN > 0 {
+		row[11] = printable.Count(c.Values.NaN) + " NaN"
 	}
 	return row
 }

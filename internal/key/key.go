@@ -3,9 +3,11 @@ package key
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/numeric"
@@ -64,6 +66,67 @@ type Column struct {
 	Signed bool
 	Data   []byte  // or texts
 	Ends   []int64 // one more than there are texts; nil for numbers
+	parts  []part  // of keys that Join made
+}
+
+// part is one of several columns that make keys.
+type part struct{ text, signed bool }
+
+// Join is keys of n rows that several columns make: texts whose order is that of the keys,
+// column by column. Columns of which each value is for several rows name its place by owner.
+func Join(cols []Column, n int, repeated []bool, owner []int32) Column {
+	out := Column{Ends: make([]int64, 1, n+1)}
+	for p := range cols {
+		out.parts = append(out.parts, part{cols[p].Ends != nil, cols[p].Signed})
+	}
+	for i := range n {
+		for p := range cols {
+			c, at := &cols[p], i
+			if repeated != nil && repeated[p] {
+				at = int(owner[i])
+			}
+			if c.Ends == nil {
+				sign := byte(1)
+				if c.Signed && int64(c.Nums[at]) < 0 {
+					sign = 0
+				}
+				out.Data = binary.BigEndian.AppendUint64(append(out.Data, sign), c.Nums[at])
+				continue
+			}
+			for _, b := range c.Text(at) {
+				if out.Data = append(out.Data, b); b == 0 {
+					out.Data = append(out.Data, 0xff)
+				}
+			}
+			out.Data = append(out.Data, 0, 0)
+		}
+		out.Ends = append(out.Ends, int64(len(out.Data)))
+	}
+	return out
+}
+
+// shown is the parts of a key for people.
+func (c *Column) shown(b []byte) string {
+	var words []string
+	for _, p := range c.parts {
+		if !p.text {
+			n := binary.BigEndian.Uint64(b[1:])
+			if b = b[9:]; p.signed {
+				words = append(words, strconv.FormatInt(int64(n), 10))
+			} else {
+				words = append(words, strconv.FormatUint(n, 10))
+			}
+			continue
+		}
+		var text []byte
+		for ; b[0] != 0 || b[1] != 0; b = b[1:] {
+			if text = append(text, b[0]); b[0] == 0 {
+				b = b[1:]
+			}
+		}
+		b, words = b[2:], append(words, strconv.Quote(string(text)))
+	}
+	return strings.Join(words, ", ")
 }
 
 // Text is that of key i.
@@ -72,6 +135,8 @@ func (c *Column) Text(i int) []byte { return c.Data[c.Ends[i]:c.Ends[i+1]] }
 // Shown is key i for people.
 func (c *Column) Shown(i int) string {
 	switch {
+	case c.parts != nil:
+		return c.shown(c.Text(i))
 	case c.Ends != nil:
 		return strconv.Quote(string(c.Text(i)))
 	case c.Signed:

@@ -2,10 +2,11 @@ package labels
 
 import (
 	"fmt"
-	"path"
+	"slices"
 	"strings"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/key"
 )
 
 // By is a kind of name that samples have.
@@ -32,13 +33,14 @@ type Names func(k int, by By, do func(name []byte))
 
 // Joined is a table in the order of the samples.
 type Joined struct {
-	Columns []Column
+	Columns []shardify.Column
 	By      By
 	// Bare are samples without labels; they are marked as missing. Unused are names of
 	// rows that no sample has, and how many.
 	Bare   Listed
 	Unused Listed
-	has    []bool
+	order  []int32 // rows of the samples; that behind the last one has no values
+	table  *Table
 }
 
 // Listed counts what it has examples of.
@@ -74,76 +76,101 @@ func (l *Listed) String() string {
 
 // Join finds the row of each sample, by the kind of name under which most are found.
 func (t *Table) Join(samples int, names Names) (*Joined, error) {
-	rows, err := t.index()
-	if err != nil {
-		return nil, err
-	}
-	best, most := ByPath, -1
+	var best *rowsBy
 	for by := range kinds {
-		n := 0
-		for k := range samples {
-			if row, _ := find(rows, k, by, names); row >= 0 {
-				n++
-			}
+		x, err := t.find(by, samples, names)
+		if err != nil {
+			return nil, err
 		}
-		if n > most {
-			best, most = by, n
+		if best == nil || x.found > best.found {
+			best = x
 		}
-		if n == samples {
+		if x.found == samples {
 			break
 		}
 	}
-	return t.by(best, samples, names, rows)
+	return t.join(best, names)
 }
 
-// find returns the row of a sample, or -1; two are reported as such.
-func find(rows map[string]int32, k int, by By, names Names) (row int32, two bool) {
-	row = -1
-	names(k, by, func(name []byte) {
-		r, ok := rows[string(name)]
-		if !ok {
-			return
+// rowsBy is the rows that samples have by one kind of name.
+type rowsBy struct {
+	by    By
+	order []int32 // by sample
+	found int
+	two   int // the first sample with several rows, -1 if there is none
+}
+
+// findAtOnce is how many samples are looked for at once.
+const findAtOnce = 4096
+
+// find looks for the rows of all samples.
+func (t *Table) find(by By, samples int, names Names) (*rowsBy, error) {
+	none := int32(t.rows.Rows)
+	x := &rowsBy{by: by, order: make([]int32, samples), two: -1}
+	pool := shardify.NewPool(1 << 20)
+	var keys key.Column
+	var owner []int
+	for k := 0; k < samples; {
+		keys.Data, keys.Ends, owner = keys.Data[:0], append(keys.Ends[:0], 0), owner[:0]
+		for end := min(k+findAtOnce, samples); k < end; k++ {
+			x.order[k] = none
+			names(k, by, func(name []byte) {
+				keys.Data = append(keys.Data, name...)
+				keys.Ends, owner = append(keys.Ends, int64(len(keys.Data))), append(owner, k)
+			})
 		}
-		two = two || row >= 0 && row != r
-		row = r
-	})
-	return row, two
+		mem := pool.Overdraft()
+		f, err := t.rows.Find(&keys, len(owner), nil, nil, mem)
+		if err != nil {
+			mem.Release()
+			return nil, err
+		}
+		for i, row := range f.Rows {
+			at := &x.order[owner[i]]
+			switch {
+			case row == none:
+			case *at == none:
+				*at = row
+				x.found++
+			case *at != row && x.two < 0:
+				x.two = owner[i]
+			}
+		}
+		mem.Release()
+	}
+	return x, nil
 }
 
-// by joins by one kind of name.
-func (t *Table) by(by By, samples int, names Names, rows map[string]int32) (*Joined, error) {
-	j := &Joined{By: by, has: make([]bool, samples)}
-	order := make([]int32, samples)
-	taken := make([]int32, len(t.keys)) // by sample+1
+// join joins by one kind of name.
+func (t *Table) join(x *rowsBy, names Names) (*Joined, error) {
+	if x.two >= 0 {
+		return nil, shardify.Mismatch("sample %s has several rows: its files are named by more than one", nameOf(x.two, names))
+	}
+	j := &Joined{By: x.by, order: x.order, table: t}
+	none := int32(t.rows.Rows)
+	taken := make([]int32, none) // by sample+1
 	var doubled Listed
-	for k := range samples {
-		row, two := find(rows, k, by, names)
-		order[k], j.has[k] = row, row >= 0
+	for k, row := range x.order {
 		switch {
-		case row < 0:
+		case row == none:
 			j.Bare.add(func() string { return nameOf(k, names) })
-		case two:
-			return nil, shardify.Mismatch("sample %s has several rows: its files are named by more than one", nameOf(k, names))
 		case taken[row] > 0:
 			doubled.add(func() string {
-				return fmt.Sprintf("%s for %s and %s", t.keys[row], nameOf(int(taken[row])-1, names), nameOf(k, names))
+				return fmt.Sprintf("%s for %s and %s", t.names.Text(int(row)), nameOf(int(taken[row])-1, names), nameOf(k, names))
 			})
 		default:
 			taken[row] = int32(k) + 1
 		}
 	}
 	if doubled.Count > 0 {
-		return nil, shardify.Mismatch("rows that are of several samples by %s: %s; names with their folders tell them apart", by, doubled.String())
+		return nil, shardify.Mismatch("rows that are of several samples by %s: %s; names with their folders tell them apart", x.by, doubled.String())
 	}
 	for row, s := range taken {
 		if s == 0 {
-			j.Unused.add(func() string { return t.keys[row] })
+			j.Unused.add(func() string { return string(t.names.Text(row)) })
 		}
 	}
-	for i := range t.Columns {
-		j.Columns = append(j.Columns, t.Columns[i].pick(order))
-	}
-	return j, nil
+	return j, j.take()
 }
 
 // nameOf is what a sample is called in errors.
@@ -157,62 +184,26 @@ func nameOf(k int, names Names) string {
 	return text
 }
 
-// index finds rows by name, without what says nothing about it.
-func (t *Table) index() (map[string]int32, error) {
-	rows := make(map[string]int32, len(t.keys))
-	var twice Listed
-	for i, key := range t.keys {
-		name := strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(key, "\\", "/")), "/")
-		if _, ok := rows[name]; ok {
-			twice.add(func() string { return fmt.Sprintf("%.80q", key) })
-			continue
-		}
-		rows[name] = int32(i)
-	}
-	if twice.Count > 0 {
-		return nil, shardify.Annotate(shardify.Mismatch("names that stand in several rows: %s", twice.String()), "read", t.File, t.Key)
-	}
-	return rows, nil
-}
-
-// pick takes the rows of the samples; -1 is a missing one.
-func (c *Column) pick(order []int32) Column {
-	out := Column{Field: c.Field}
-	out.Field.Nullable = false
-	for k, row := range order {
-		if row < 0 || c.missing != nil && c.missing[row] {
-			out.mark(k, len(order))
-		}
-		switch {
-		case row < 0 && c.ints != nil:
-			out.ints = append(out.ints, 0)
-		case row < 0 && c.floats != nil:
-			out.floats = append(out.floats, 0)
-		case row < 0:
-			out.texts = append(out.texts, "")
-		case c.ints != nil:
-			out.ints = append(out.ints, c.ints[row])
-		case c.floats != nil:
-			out.floats = append(out.floats, c.floats[row])
-		default:
-			out.texts = append(out.texts, c.texts[row])
+// take takes the rows of the samples.
+func (j *Joined) take() error {
+	all := shardify.Batch{Samples: j.table.rows.Rows + 1, Columns: j.table.rows.Cols}
+	cols, err := all.TakeColumns(j.order, shardify.NewPool(1).Overdraft()) // which stays
+	for i := range cols {
+		c := &cols[i]
+		if c.Nullable = slices.Contains(c.Valid, 0); !c.Nullable {
+			c.Valid = nil
 		}
 	}
-	return out
+	j.Columns = cols
+	return err
 }
 
 // Has tells whether sample k has labels.
-func (j *Joined) Has(k int) bool { return j.has[k] }
+func (j *Joined) Has(k int) bool { return j.order[k] != int32(j.table.rows.Rows) }
 
 // Keep leaves only the samples that have labels.
-func (j *Joined) Keep() {
-	var order []int32
-	for k, ok := range j.has {
-		if ok {
-			order = append(order, int32(k))
-		}
-	}
-	for i := range j.Columns {
-		j.Columns[i] = j.Columns[i].pick(order)
-	}
+func (j *Joined) Keep() error {
+	none := int32(j.table.rows.Rows)
+	j.order = slices.DeleteFunc(j.order, func(row int32) bool { return row == none })
+	return j.take()
 }

@@ -1,13 +1,12 @@
-// Package labels reads tables of labels (CSV, TSV, JSON lines, Parquet) and joins them
-// to samples by name.
+// Package labels joins tables of labels (CSV, TSV, JSON lines, Parquet) to samples by name.
 //
-//	t, err := labels.Read(ctx, local.Files, "labels.csv", "file")
+//	t, err := labels.Read(ctx, local.Files, "labels.csv", "file", jobs)
 //	j, err := t.Join(samples, names)         // names(k, do) gives do the names of sample k
-//	col := j.Columns[0].Batch(lo, hi, mem)   // the values of samples [lo, hi)
+//	col := labels.Batch(&j.Columns[0], lo, hi, mem)   // the values of samples [lo, hi)
 //
-// Types are inferred from all values of a column: whole numbers, numbers, text, in
-// this order. What was joined is part of a source's state, so that the bytes that are
-// written depend on the labels and not on where they stood.
+// The readers of the formats read the tables, and say what types there are; package key finds
+// the rows. What was joined is part of a source's state, so that the bytes that are written
+// depend on the labels and not on where they stood.
 package labels
 
 import (
@@ -15,131 +14,211 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/key"
+	"github.com/shardify/shardify/internal/numeric"
+	"github.com/shardify/shardify/readers/csv"
+	"github.com/shardify/shardify/readers/jsonl"
+	"github.com/shardify/shardify/readers/parquet"
 	"github.com/shardify/shardify/storage"
 )
 
-// maxFile bounds a table: it is held in memory as a whole.
-const maxFile = 2 << 30
+// A table is held in memory as a whole: of a file of maxFile bytes, decoded maxTable.
+const (
+	maxFile  = 2 << 30
+	maxTable = 4 << 30
+)
+
+// readBytes is how much of a table is read at once, about.
+const readBytes = 4 << 20
 
 // Table is a table of labels.
 type Table struct {
-	File    string
-	Key     string
-	Columns []Column // without the key
+	File string
+	Key  string
 	// Left names columns that cannot be labels, and why.
-	Left []format.Leftover
-	keys []string // of each row, as in the file
+	Left  []format.Leftover
+	sort  bool       // columns by name
+	names key.Column // of the rows, as in the file
+	rows  *key.Table // by their names, without what says nothing about samples
 }
 
-// Column has a value for each row, or, after Join, for each sample.
-type Column struct {
-	Field   shardify.Field
-	ints    []int64 // of whole numbers and booleans
-	floats  []float64
-	texts   []string
-	missing []bool // nil: none
-}
+// Fields are the columns beside the key.
+func (t *Table) Fields() []shardify.Field { return t.rows.Fields }
 
-// Extensions are those of the files that can be read.
-var Extensions = []string{".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"}
+// formats are those that can be read.
+var formats = []*format.Input{&csv.Format, &jsonl.Format, &parquet.Format}
 
-// IsTable tells whether a name has one of the Extensions.
-func IsTable(name string) bool {
-	ext := strings.ToLower(filepath.Ext(name))
-	for _, e := range Extensions {
-		if ext == e {
-			return true
+// formatOf is the format of a table; nil if it is none that can be read.
+func formatOf(name string) *format.Input {
+	for _, f := range formats {
+		if f.Sniff(nil, name) {
+			return f
 		}
 	}
-	return false
+	return nil
 }
 
+// IsTable tells whether a name is that of a table.
+func IsTable(name string) bool { return formatOf(name) != nil }
+
 // Read reads a table. key is the column with the names of samples.
-func Read(ctx context.Context, fs storage.FS, name, key string) (*Table, error) {
-	t, err := read(ctx, fs, name, key)
-	if err != nil {
+func Read(ctx context.Context, fs storage.FS, name, key string, jobs int) (*Table, error) {
+	t := &Table{File: name, Key: key}
+	if err := t.read(ctx, fs, jobs); err != nil {
 		return nil, shardify.Annotate(err, "read", name, "")
 	}
 	return t, nil
 }
 
-func read(ctx context.Context, fs storage.FS, name, key string) (*Table, error) {
-	f, err := fs.Open(ctx, name)
+func (t *Table) read(ctx context.Context, fs storage.FS, jobs int) error {
+	f, err := fs.Open(ctx, t.File)
 	if errors.Is(err, storage.ErrNotFile) {
-		return nil, shardify.Unsupported("%v", storage.ErrNotFile)
+		return shardify.Unsupported("%v", storage.ErrNotFile)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer f.Close()
-	if f.Size() > maxFile {
-		return nil, shardify.Unsupported("a table of labels of %s; at most %s are read", shardify.FormatSize(f.Size()), shardify.FormatSize(maxFile))
+	at := f.Stamp()
+	f.Close()
+	if at.Size > maxFile {
+		return shardify.Unsupported("a table of labels of %s; at most %s are read", shardify.FormatSize(at.Size), shardify.FormatSize(maxFile))
 	}
-	in := &whole{f: f}
-	t := &Table{File: name, Key: key}
-	switch ext := strings.ToLower(filepath.Ext(name)); ext {
-	case ".csv":
-		err = t.separated(ctx, in, ',')
-	case ".tsv":
-		err = t.separated(ctx, in, '\t')
-	case ".jsonl", ".ndjson":
-		err = t.jsonLines(ctx, in)
-	case ".parquet":
-		err = t.parquet(ctx, fs, f.Stamp())
-	default:
-		err = shardify.Unsupported("labels in a file %s; %s are read", ext, strings.Join(Extensions, ", "))
+	in := formatOf(t.File)
+	if in == nil {
+		return shardify.Unsupported("labels in a file %s; CSV, TSV, JSON lines and Parquet are read", filepath.Ext(t.File))
 	}
-	if in.err != nil { // not the text is bad
-		return nil, in.err
+	table := &format.Table{Roots: []string{t.File}, FS: fs}
+	table.Append(0, "", at.Size, at.ModTime)
+	t.sort = in == &jsonl.Format
+	a := format.OpenArgs{Table: table, Jobs: jobs, Options: format.Options{}}
+	switch {
+	case in == &csv.Format && t.Key != "" && !strings.ContainsAny(t.Key, `,*?[\`):
+		a.Options["csv"] = "types=" + t.Key + ":text" // names are what they look like
+	case in != &csv.Format:
+		a.Options["null-items"] = "fill" // lists are no labels
+	}
+	src, err := in.Open(ctx, a)
+	if err != nil {
+		return table.Locate(err)
+	}
+	defer src.Close()
+	if r, ok := src.(format.Reporter); ok {
+		t.Left = r.Leftovers()
+	}
+	return table.Locate(t.load(ctx, src))
+}
+
+// load reads the rows.
+func (t *Table) load(ctx context.Context, src shardify.Source) error {
+	schema := src.Schema()
+	if t.Key == "" || shardify.FieldIndex(schema, t.Key) < 0 {
+		return t.noKey(schema)
+	}
+	all, rows, err := key.ReadAll(ctx, src, readBytes, maxTable)
+	if errors.Is(err, key.ErrTooLarge) {
+		return shardify.Unsupported("a table of labels of more than %s", shardify.FormatSize(maxTable))
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(t.keys) == 0 {
-		return nil, shardify.Mismatch("no row of labels")
+	if rows == 0 {
+		return shardify.Mismatch("no row of labels")
 	}
-	if len(t.Columns) == 0 {
-		return nil, shardify.Mismatch("no column of labels beside %s%s", key, t.why())
-	}
-	for i := range t.Columns {
-		if err := shardify.ValidName(t.Columns[i].Field.Name); err != nil {
-			return nil, err
+	var cols []shardify.Column
+	var names shardify.Column
+	for i := range all {
+		c := &all[i]
+		why := unfit(&c.Field)
+		switch {
+		case c.Name == t.Key && (why != "" || c.DType.IsFloat() || c.DType == shardify.Bool):
+			return shardify.Mismatch("the names in %s: %s", t.Key, cmp.Or(why, "they are neither text nor whole numbers"))
+		case c.Name == t.Key:
+			if k := slices.Index(c.Valid, 0); k >= 0 {
+				return shardify.Corrupt(-1, "row %d has no name under %q", k, t.Key)
+			}
+			names = texts(c, rows)
+		case why != "":
+			t.Left = append(t.Left, format.Leftover{Name: c.Name, Reason: why})
+		default:
+			if err := shardify.ValidName(c.Name); err != nil {
+				return err
+			}
+			widen(c, rows)
+			cols = append(cols, *c)
 		}
 	}
-	return t, nil
-}
-
-// whole reads a file once, to the end that it had when it was opened, and remembers what
-// went wrong: parsers take it for damage of the text, or for its end.
-type whole struct {
-	f   storage.File
-	at  int64
-	err error
-}
-
-func (w *whole) Read(b []byte) (int, error) {
-	left := w.f.Size() - w.at
-	if left == 0 || w.err != nil {
-		return 0, cmp.Or(w.err, io.EOF)
+	if t.sort { // objects have no order
+		slices.SortFunc(cols, func(a, b shardify.Column) int { return strings.Compare(a.Name, b.Name) })
 	}
-	n, err := w.f.ReadAt(b[:min(int64(len(b)), left)], w.at)
-	at := w.at
-	w.at += int64(n)
+	if len(cols) == 0 {
+		return shardify.Mismatch("no column of labels beside %s%s", t.Key, t.why())
+	}
+	t.names = key.Column{Data: names.Data, Ends: names.Offsets[0]}
+	if t.rows, err = key.NewTable([]shardify.Column{cleaned(&names, rows)}, cols, rows); err != nil {
+		return shardify.Annotate(err, "read", t.File, t.Key)
+	}
+	return nil
+}
+
+// unfit says why a field is not a label.
+func unfit(f *shardify.Field) string {
+	if key.IsText(f) && f.Media == "txt" || f.Levels == 0 && len(f.Shape) == 0 {
+		return ""
+	}
+	return "it is neither a number nor text"
+}
+
+// texts is a column of texts, or of whole numbers as texts.
+func texts(c *shardify.Column, rows int) shardify.Column {
+	if c.Levels > 0 {
+		return *c
+	}
+	out := (&shardify.Field{Name: c.Name, DType: shardify.U8, Levels: 1, Media: "txt"}).Empty()
+	nums := make([]uint64, rows)
+	signed, _ := key.Numbers(nums, c, nil) // whole ones have no bad values
+	for _, n := range nums {
+		if signed {
+			out.Data = strconv.AppendInt(out.Data, int64(n), 10)
+		} else {
+			out.Data = strconv.AppendUint(out.Data, n, 10)
+		}
+		out.Offsets[0] = append(out.Offsets[0], int64(len(out.Data)))
+	}
+	return out
+}
+
+// cleaned is names without what says nothing about samples.
+func cleaned(names *shardify.Column, rows int) shardify.Column {
+	out := names.Field.Empty()
+	for i := range rows {
+		name := string(names.Data[names.Offsets[0][i]:names.Offsets[0][i+1]])
+		name = strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, "\\", "/")), "/")
+		out.Data = append(out.Data, name...)
+		out.Offsets[0] = append(out.Offsets[0], int64(len(out.Data)))
+	}
+	return out
+}
+
+// widen gives numbers the types that labels have.
+func widen(c *shardify.Column, rows int) {
+	to := shardify.I64
 	switch {
-	case int64(n) == min(int64(len(b)), left):
-		return n, nil
-	case err == nil || err == io.EOF:
-		w.err = shardify.Corrupt(w.at, "the file ends here, it had %d bytes", w.f.Size())
-	default:
-		w.err = &shardify.Error{Sample: -1, Offset: at, Err: err}
+	case c.Levels > 0, c.DType == shardify.Bool, c.DType == shardify.U64:
+		return
+	case c.DType.IsFloat():
+		to = shardify.F64
 	}
-	return n, w.err
+	data := make([]byte, 8*rows)
+	numeric.Convert(data, to, c.Data, c.DType)
+	c.DType, c.Data = to, data
 }
 
 // why says what was left out.
@@ -151,14 +230,23 @@ func (t *Table) why() string {
 }
 
 // noKey is the error about a key that is none of the columns.
-func noKey(key string, columns []string) error {
-	const most = 12
-	names := strings.Join(columns[:min(len(columns), most)], ", ")
-	if len(columns) > most {
-		names += ", ..."
+func (t *Table) noKey(schema []shardify.Field) error {
+	for _, l := range t.Left {
+		if l.Name == t.Key {
+			return shardify.Mismatch("the names in %s: %s", t.Key, l.Reason)
+		}
 	}
-	if key == "" {
+	const most = 12
+	var list []string
+	for i := range schema[:min(len(schema), most)] {
+		list = append(list, schema[i].Name)
+	}
+	if len(schema) > most {
+		list = append(list, "...")
+	}
+	names := strings.Join(list, ", ")
+	if t.Key == "" {
 		return shardify.Mismatch("--key COLUMN must say which column has the names of the samples: %s", names)
 	}
-	return shardify.Mismatch("no column %q; there is %s", key, names)
+	return shardify.Mismatch("no column %q; there is %s", t.Key, names)
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 func ascii(b []byte) bool {
@@ -29,18 +30,14 @@ func (p *Piece) Check(cure string) error {
 	if at := bytes.IndexByte(p.Data, 0); at >= 0 {
 		return p.Corrupt(at, "a zero byte")
 	}
-	if ascii(p.Data) || utf8.Valid(p.Data) {
+	if ascii(p.Data) {
 		return nil
 	}
-	at := 0
-	for at < len(p.Data) {
-		r, n := utf8.DecodeRune(p.Data[at:])
-		if r == utf8.RuneError && n == 1 {
-			break
-		}
-		at += n
+	at, why := printable.NotUTF8(p.Data)
+	if at < 0 {
+		return nil
 	}
-	e := shardify.Unsupported("line %d is not UTF-8%s", p.LineAt(at), cure)
+	e := shardify.Unsupported("line %d is not UTF-8 (%s)%s", p.LineAt(at), why, cure)
 	e.Offset = p.Off + int64(at)
 	return e
 }

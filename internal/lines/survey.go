@@ -70,6 +70,24 @@ type failed struct {
 	err    error
 }
 
+// away bounds how many files of other machines that have more than a piece are surveyed at the
+// same time: many files are looked at together, since they wait for answers, and each of these
+// takes several pieces of memory.
+var away = make(chan struct{}, 8)
+
+// turn waits until a file may be surveyed, and returns what ends that.
+func turn(ctx context.Context, f storage.File) (end func(), err error) {
+	if _, ok := storage.As[storage.Forgetter](f); !ok || f.Size() <= pieceBytes {
+		return func() {}, nil
+	}
+	select {
+	case away <- struct{}{}:
+		return func() { <-away }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // run is a Survey at work.
 type run struct {
 	*Survey
@@ -85,6 +103,11 @@ type run struct {
 
 // Run surveys a file. Of several errors it returns the first one in the file.
 func (s Survey) Run(ctx context.Context, f storage.File) (*Index, error) {
+	end, err := turn(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	t, err := open(ctx, f, f.Size(), s.Encoding)
 	if err != nil {
 		return nil, err
@@ -98,10 +121,10 @@ func (s Survey) Run(ctx context.Context, f storage.File) (*Index, error) {
 	for w := range s.Workers {
 		g.Go(func() error { return r.work(w) })
 	}
-	var end int64
+	var size int64
 	g.Go(func() (err error) {
 		defer close(r.pieces)
-		end, err = r.cut(ctx)
+		size, err = r.cut(ctx)
 		return err
 	})
 	err = g.Wait()
@@ -111,7 +134,7 @@ func (s Survey) Run(ctx context.Context, f storage.File) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{Off: append(r.off, end), Row: append(r.row, 0), Serial: t.serial}
+	x := &Index{Off: append(r.off, size), Row: append(r.row, 0), Serial: t.serial}
 	sum := int64(0)
 	for i, n := range x.Row {
 		x.Row[i] = sum

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -47,7 +48,7 @@ func open(ctx context.Context, f storage.File, size int64, encoding string) (*te
 		return nil, err
 	}
 	head, t := buf[:n], &text{}
-	src := &source{ctx: ctx, r: io.NewSectionReader(f, 0, size)}
+	src := &source{ctx: ctx, r: io.NewSectionReader(f, 0, size), left: size}
 	t.r = src
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
@@ -92,10 +93,12 @@ func (t *text) mark() error {
 var errWide = shardify.Unsupported("text in UTF-16, as spreadsheets write it: save it as UTF-8")
 
 // source is the bytes of a file, until a context ends. It keeps the error of a read that failed,
-// which is no damage of what is packed in it.
+// which is no damage of what is packed in it. A file that ends before its size has changed: its
+// last records would be missing, or cut in a place that looks like an end.
 type source struct {
 	ctx    context.Context
 	r      io.Reader
+	left   int64
 	failed error
 }
 
@@ -105,6 +108,10 @@ func (r *source) Read(b []byte) (int, error) {
 		return 0, r.failed
 	}
 	n, err := r.r.Read(b)
+	r.left -= int64(n)
+	if err == io.EOF && r.left > 0 {
+		err = fmt.Errorf("%w: it ends %d bytes before its size", shardify.ErrChanged, r.left)
+	}
 	if err != nil && err != io.EOF {
 		r.failed = err
 	}

@@ -68,6 +68,9 @@ func (s *Set) Finish(in *Input, b *shardify.Batch, mem *shardify.Arena) (*shardi
 		}
 		c.Field = want
 	}
+	if s.outer != nil {
+		s.stackBatch(b, mem)
+	}
 	return b, nil
 }
 

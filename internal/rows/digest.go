@@ -17,6 +17,7 @@ type surveyed struct {
 	at      []int32
 	bytes   []int64
 	alike   []string
+	coords  []Coord
 	left    []format.Leftover
 	void    []string
 	borders []byte
@@ -32,7 +33,7 @@ func (c *collector) digest(facts *Facts) (*surveyed, error) {
 		return nil, shardify.Corrupt(-1, "claims %d samples", facts.Samples)
 	}
 	n := len(facts.Fields)
-	s := &surveyed{left: slices.Clone(facts.Left), fields: make([]shardify.Field, 0, n), at: make([]int32, 0, n), bytes: make([]int64, 0, n)}
+	s := &surveyed{left: slices.Clone(facts.Left), coords: facts.Coords, fields: make([]shardify.Field, 0, n), at: make([]int32, 0, n), bytes: make([]int64, 0, n)}
 	seen := make(map[string]bool, n)
 	var twice []string
 	for i := range facts.Fields {

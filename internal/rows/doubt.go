@@ -79,6 +79,30 @@ func (r *Readings) Doubtful() bool {
 	return r.Files > 1 && r.Rows > r.Files && (single && rank > 1 || r.Equal && rank > 2)
 }
 
+// Readings are those of inputs that are read by rows.
+func (s *Set) Readings(arrays []Array) *Readings {
+	r := &Readings{Rows: s.Samples(), Equal: true, Arrays: arrays}
+	n := int64(-1)
+	for in := range s.Inputs() {
+		r.Files++
+		r.Equal = r.Equal && (n < 0 || in.Samples == n)
+		n = in.Samples
+	}
+	return r
+}
+
+// Settle leaves it to the user what a sample is, where nothing says it. If users have chosen rows
+// it notes the other way.
+func (r *Readings) Settle(chosen bool) (notes []string, err error) {
+	switch {
+	case !r.Doubtful():
+		return nil, nil
+	case chosen:
+		return []string{r.Note()}, nil
+	}
+	return nil, r.Ask()
+}
+
 // Ask is the error that leaves the choice to the user.
 func (r *Readings) Ask() error {
 	return &format.Doubt{

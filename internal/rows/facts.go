@@ -5,12 +5,13 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/grid"
 )
 
 // Format is what the package must know of a format.
 type Format struct {
 	Name string // in errors: "HDF5"
-	// Look surveys one file, with metadata alone. It reports the fields that want
+	// Look surveys one file, with metadata and coordinates alone. It reports the fields that want
 	// has, and no others; what has no form that is read goes to Facts.Left, what is
 	// damaged to Facts.Damaged. An error means that the file is bad: all bad files are
 	// gathered in one error. Look is called from several goroutines. OpenFile opens
@@ -28,6 +29,8 @@ type Format struct {
 	// Beside is a field that the format may add to those of the files; "" for none. It may
 	// be the only one.
 	Beside string
+	// Channels are fields that are made of those of the files; nil without.
+	Channels *grid.Channels
 }
 
 // Facts is what a format's survey says about one file. It belongs to the package
@@ -40,7 +43,9 @@ type Facts struct {
 	// the first file is the order of the schema; their index is what Input.Field
 	// gives back. (The schema has the field's name, too: a reader may go by it.)
 	// The companion of a Ragged field comes with it, asked for or not.
-	Fields  []Field
+	Fields []Field
+	// Coords are the coordinates of their dimensions, where there are several files.
+	Coords  []Coord
 	Borders Borders
 	// Left names fields that were wanted and are left out, and why: they have no form
 	// that is read (Leftover.Unreadable), or are no columns of the samples. Where other

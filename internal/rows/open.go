@@ -22,7 +22,7 @@ func Open(ctx context.Context, a format.OpenArgs, f Format) (*Set, error) {
 		if err := s.decode(a.State); err != nil {
 			return nil, shardify.Annotate(err, "open", "", "survey of the plan")
 		}
-		return s, nil
+		return s, s.stack(f.Channels)
 	}
 	want, err := NewWanted(a.Columns)
 	if err != nil {
@@ -41,7 +41,7 @@ func Open(ctx context.Context, a format.OpenArgs, f Format) (*Set, error) {
 		return nil, err
 	}
 	s.lines, s.piece, s.parts, s.skipped = c.lines, c.piece, c.parts, c.skippedInputs()
-	return s, nil
+	return s, s.stack(f.Channels)
 }
 
 // OpenFile opens a regular file for reading; anything else is refused. A file that has not size

@@ -19,7 +19,8 @@ type Set struct {
 	oversize int64
 	beside   bool // there is a field beside those of the files
 
-	schema  []shardify.Field
+	schema  []shardify.Field // of what is read
+	outer   []outer          // the fields, where some are made of others; else nil
 	layouts []mapped
 	entries []entry
 	borders [][]byte
@@ -32,6 +33,7 @@ type Set struct {
 	lines   []string // about the first input
 	piece   piece    // the largest of all inputs, after a survey
 	parts   parts
+	coords  map[string][]dimension // by field, after a survey
 }
 
 // piece is a part of an input that is decoded whole.
@@ -88,7 +90,20 @@ func (s *Set) measure(mapping []from) mapped {
 }
 
 // Schema implements shardify.Source.
-func (s *Set) Schema() []shardify.Field { return slices.Clone(s.schema) }
+func (s *Set) Schema() []shardify.Field {
+	if s.outer == nil {
+		return slices.Clone(s.schema)
+	}
+	out := make([]shardify.Field, len(s.outer))
+	for i, o := range s.outer {
+		if o.stack != nil {
+			out[i] = o.stack.field
+		} else {
+			out[i] = s.schema[o.column]
+		}
+	}
+	return out
+}
 
 // Leftovers implements format.Reporter: fields and files that are left out.
 func (s *Set) Leftovers() []format.Leftover { return slices.Clone(s.left) }

@@ -74,10 +74,11 @@ const none = 1<<32 - 1
 type layout struct {
 	empty  bool // they have no samples
 	fields []shardify.Field
-	at     []int32 // index of each field in Facts.Fields
-	bytes  []int64 // of jagged fields, summed over the files
-	varies []bool  // the shape differs from file to file
-	alike  alike   // lists that are equally long
+	at     []int32            // index of each field in Facts.Fields
+	bytes  []int64            // of jagged fields, summed over the files
+	varies []bool             // the shape differs from file to file
+	alike  alike              // lists that are equally long
+	coords map[string]courses // by field
 	left   []leftField
 	void   []string
 
@@ -257,7 +258,7 @@ func (c *collector) add(e *entry, facts *Facts, s *surveyed) error {
 		id = uint32(len(c.layouts))
 		c.byKey[string(s.key)] = id
 		c.layouts = append(c.layouts, &layout{
-			empty: facts.Samples == 0, fields: s.fields, at: s.at, void: s.void, bytes: make([]int64, len(s.fields)), varies: make([]bool, len(s.fields)),
+			empty: facts.Samples == 0, fields: s.fields, at: s.at, void: s.void, bytes: make([]int64, len(s.fields)), varies: make([]bool, len(s.fields)), coords: map[string]courses{},
 		})
 	}
 	e.layout = id
@@ -272,6 +273,12 @@ func (l *layout) join(input uint32, s *surveyed, isNew bool) (jagged int64) {
 	l.first = slices.Insert(l.first, at, input)
 	l.first = l.first[:min(len(l.first), shown)]
 	l.alike = l.alike.refine(s.alike)
+	for i := range s.coords {
+		x := &s.coords[i]
+		all := l.coords[x.Field].at(x.Dim)
+		all[x.Dim].add(given{input, x.Name, x.Values})
+		l.coords[x.Field] = all
+	}
 	for i := range s.fields {
 		f := &s.fields[i]
 		if n := s.bytes[i]; n > 0 {

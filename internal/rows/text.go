@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // CheckText refuses texts and JSON that are not UTF-8. The column is of samples from first
@@ -19,10 +20,12 @@ func CheckText(c *shardify.Column, first int64) error {
 	last := len(c.Offsets) - 1
 	ends := c.Offsets[last]
 	for i := 0; i+1 < len(ends); i++ {
-		if utf8.Valid(c.Data[ends[i]:ends[i+1]]) {
+		text := c.Data[ends[i]:ends[i+1]]
+		at, why := printable.NotUTF8(text)
+		if at < 0 {
 			continue
 		}
-		e := shardify.Unsupported("text %.40q is not UTF-8; with --text bytes strings are bytes", c.Data[ends[i]:ends[i+1]])
+		e := shardify.Unsupported("text %.40q is not UTF-8; with --text bytes strings are bytes (byte %d: %s)", text, at, why)
 		e.Field, e.Sample = c.Name, first+int64(i)
 		if last == 1 {
 			n, _ := slices.BinarySearch(c.Offsets[0], int64(i)+1)

@@ -74,10 +74,6 @@ func (u *Unifier) Field(name string, k *Kinds) (f shardify.Field, notes []string
 	if what == "" {
 		return f, u.changes(name, &f, k.all), true
 	}
-	if len(u.wrong) == listed {
-		u.more++
-		return f, nil, false
-	}
 	var sides []string
 	for _, x := range k.all {
 		sides = append(sides, fmt.Sprintf("%s in %s", x.text(what), x.in.text(u.Table)))
@@ -85,8 +81,17 @@ func (u *Unifier) Field(name string, k *Kinds) (f shardify.Field, notes []string
 	if n := len(sides) - listed; n > 0 {
 		sides = append(sides[:listed], fmt.Sprintf("and %d more", n))
 	}
-	u.wrong = append(u.wrong, fmt.Sprintf("field %s differs in %s: %s", name, what, strings.Join(sides, ", ")))
+	u.refuse(fmt.Sprintf("field %s differs in %s: %s", name, what, strings.Join(sides, ", ")))
 	return f, nil, false
+}
+
+// refuse makes a text part of the error.
+func (u *Unifier) refuse(text string) {
+	if len(u.wrong) == listed {
+		u.more++
+	} else {
+		u.wrong = append(u.wrong, text)
+	}
 }
 
 // Err is one error about all fields that differ, with what to do about it.
@@ -119,6 +124,7 @@ func (m *merger) unify() error {
 		}
 		m.notes = append(m.notes, notes...)
 	}
+	m.sameGrids(&u)
 	return u.Err(LeaveOut)
 }
 

@@ -1,6 +1,7 @@
 package sets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ const (
 type Extension struct {
 	Base    *Set
 	Staging string
+	// Lost are coordinates that Fits found the set to lose: only it or only the inputs have them.
+	Lost []string
 	// Steps, if set, has what Publish waits for.
 	Steps *stall.Board
 	dir   string
@@ -178,6 +181,12 @@ func (e *Extension) Fits(ctx context.Context, p *plan.Plan, src shardify.Source)
 	if _, err := e.labels(p.Schema); err != nil {
 		return err
 	}
+	more := p.Manifest()
+	var coords index.JoinedCoords
+	if err := cmp.Or(coords.Add(m), coords.Add(&more)); err != nil {
+		return shardify.Annotate(err, "extend", e.dir, "")
+	}
+	_, e.Lost = coords.Of()
 	k, ok := src.(format.Keyer)
 	if !m.Keyed || !ok {
 		return nil

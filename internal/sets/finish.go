@@ -58,7 +58,7 @@ func (f *finisher) manifests(ctx context.Context, root *index.Manifest, names []
 	root.Splits = map[string]index.Split{}
 	for i, m := range made {
 		// What operations did is told of all splits together, in the root.
-		m.Dropped, m.Copied, m.Counts, m.Skipped = 0, 0, nil, nil
+		m.Dropped, m.Copied, m.Documents, m.Counts, m.Skipped = 0, 0, 0, nil, nil
 		if _, err := m.Encode(); err != nil {
 			return nil, err
 		}

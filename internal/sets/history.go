@@ -15,7 +15,7 @@ func join(m *index.Manifest, parts []index.Part) {
 	m.Parts = parts
 	m.Inputs, m.Recipe = joinInputs(parts), maps.Clone(parts[0].Recipe)
 	m.Operations, m.Surveys = parts[0].Operations, parts[0].Surveys
-	m.Dropped, m.Copied, m.Counts, m.Skipped, m.LeftOut = 0, 0, nil, nil, nil
+	m.Dropped, m.Copied, m.Documents, m.Counts, m.Skipped, m.LeftOut = 0, 0, 0, nil, nil, nil
 	for i := range parts {
 		p := &parts[i]
 		maps.DeleteFunc(m.Recipe, func(k, v string) bool { w, ok := p.Recipe[k]; return !ok || w != v })
@@ -27,6 +27,7 @@ func join(m *index.Manifest, parts []index.Part) {
 		}
 		m.Dropped += p.Dropped
 		m.Copied += p.Copied
+		m.Documents += p.Documents
 		for _, c := range p.Counts {
 			m.Counts = addCount(m.Counts, c)
 		}

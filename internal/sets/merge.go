@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/stall"
 	"github.com/shardify/shardify/storage"
@@ -43,6 +44,10 @@ type MergePlan struct {
 	Shards, Changed int
 	Why             string // why shards are rewritten
 	Complete        bool   // it is done already
+	// Windows are views that are left out: not all of the sets have them, or not of the same rows.
+	Windows []string
+	// Coords are coordinates that are left out: not all of the sets have them.
+	Coords []string
 }
 
 // journalName is what marks a folder as the output of a merge: the digests of the
@@ -55,6 +60,8 @@ type merger struct {
 	sets  []*Set
 	parts []index.Part
 	plan  MergePlan
+	// coords are those that all of the sets have.
+	coords map[string]format.Coord
 	// By split, "" without.
 	names []string
 	into  map[string]*assembly
@@ -129,14 +136,22 @@ func same(a, b string) bool {
 // fit compares the sets with the first one.
 func (m *merger) fit() error {
 	first := m.sets[0]
+	var coords index.JoinedCoords
+	if err := coords.Add(first.Manifest); err != nil {
+		return err
+	}
 	for _, s := range m.sets[1:] {
 		if (len(s.Splits) > 0) != (len(first.Splits) > 0) {
 			return mismatch(s.Dir, "only one of this and %s has splits", first.Dir)
+		}
+		if err := coords.Add(s.Manifest); err != nil {
+			return shardify.Annotate(err, "merge", s.Dir, "")
 		}
 		if err := sameSurveys(s.Dir, first.Manifest.AsParts()[0].Surveys, s.Manifest.AsParts()[0].Surveys); err != nil {
 			return err
 		}
 	}
+	m.coords, m.plan.Coords = coords.Of()
 	for _, s := range m.sets {
 		if len(s.Splits) == 0 {
 			m.add("", s)
@@ -146,6 +161,7 @@ func (m *merger) fit() error {
 		}
 	}
 	m.names = slices.Sorted(maps.Keys(m.into))
+	m.plan.Windows = m.lostWindows()
 	// Splits have one schema, whether or not each set has all of them.
 	var all *Set
 	for _, name := range m.names {
@@ -339,6 +355,35 @@ func (m *merger) check(ctx context.Context) error {
 	return nil
 }
 
+// windows are the views that all sets of a split have.
+func (a *assembly) windows() map[string]index.View {
+	var from []*index.Manifest
+	for _, s := range a.from {
+		from = append(from, s.Manifest)
+	}
+	all, _ := index.JoinWindows(from...)
+	return all
+}
+
+// lostWindows are the views of any set that the merged one has not, by split.
+func (m *merger) lostWindows() (lost []string) {
+	for _, name := range m.names {
+		a := m.into[name]
+		kept, any := a.windows(), map[string]bool{}
+		for _, s := range a.from {
+			for v := range s.Manifest.Windows {
+				any[v] = true
+			}
+		}
+		for _, v := range slices.Sorted(maps.Keys(any)) {
+			if _, ok := kept[v]; !ok {
+				lost = append(lost, storage.Join(name, v))
+			}
+		}
+	}
+	return lost
+}
+
 func publish(ctx context.Context, s storage.Store, name string, b []byte) error {
 	f, err := s.Create(name)
 	if err != nil {
@@ -359,9 +404,10 @@ func (m *merger) finish(ctx context.Context, out *local.Dir) (*index.Manifest, e
 		return nil, err
 	}
 	root := *m.sets[0].Manifest
-	root.Shards, root.Files, root.Splits, root.Samples, root.Bytes, root.Previous = nil, nil, nil, 0, 0, ""
+	root.Shards, root.Files, root.Splits, root.Windows, root.Samples, root.Bytes, root.Previous = nil, nil, nil, nil, 0, 0, ""
 	join(&root, m.parts)
 	root.Schema = m.into[m.names[0]].schema
+	root.Coords = m.coords
 	var made []*index.Manifest
 	for _, name := range m.names {
 		a := m.into[name]
@@ -372,6 +418,7 @@ func (m *merger) finish(ctx context.Context, out *local.Dir) (*index.Manifest, e
 			parts = append(parts, s.Manifest.AsParts()...)
 		}
 		join(&one, parts)
+		one.Windows = a.windows()
 		for i := range a.moves {
 			one.Shards = append(one.Shards, cut(a.moves[i].as, name))
 		}

@@ -1,6 +1,7 @@
 package sets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,17 @@ func (e *Extension) publish(ctx context.Context, out *local.Dir, staged *Set, jo
 		return nil, err
 	}
 	names := e.splits()
-	root := extended(e.Base.Manifest, staged.Manifest, e.Base.Manifest.AsParts()[0].Surveys)
+	for _, name := range names { // before any shard has its name
+		if add := staged.of(name); add != nil {
+			if _, err := extended(e.Base.of(name).Manifest, add.Manifest, nil); err != nil {
+				return nil, shardify.Annotate(err, "extend", e.dir, "")
+			}
+		}
+	}
+	root, err := extended(e.Base.Manifest, staged.Manifest, e.Base.Manifest.AsParts()[0].Surveys)
+	if err != nil {
+		return nil, err
+	}
 	if err := e.keep(ctx, out, names); err != nil {
 		return nil, err
 	}
@@ -119,7 +130,10 @@ func (e *Extension) publish(ctx context.Context, out *local.Dir, staged *Set, jo
 		if add == nil {
 			return nil, mismatch(e.dir, "the new shards have no split %s", name)
 		}
-		one := extended(old.Manifest, add.Manifest, root.Parts[0].Surveys)
+		one, err := extended(old.Manifest, add.Manifest, root.Parts[0].Surveys)
+		if err != nil {
+			return nil, err
+		}
 		moves, err := follow(old, add, name)
 		if err == nil {
 			err = c.carry(ctx, moves)
@@ -156,14 +170,24 @@ func (s *Set) of(split string) *Set {
 }
 
 // extended is what a manifest says about its making with one part more.
-func extended(old, add *index.Manifest, surveys []index.Survey) *index.Manifest {
+func extended(old, add *index.Manifest, surveys []index.Survey) (*index.Manifest, error) {
 	m := *old
 	m.Shards, m.Files, m.Splits, m.Samples, m.Bytes = nil, nil, nil, 0, 0
+	var lost []string
+	if m.Windows, lost = index.JoinWindows(old, add); lost != nil {
+		v, w := old.Windows[lost[0]], add.Windows[lost[0]]
+		return nil, shardify.Mismatch("window %s is of rows %v and %v from the anchor in the set, but %v and %v in the new shards: are their rows as far apart?", lost[0], v.In, v.Out, w.In, w.Out)
+	}
+	var coords index.JoinedCoords
+	if err := cmp.Or(coords.Add(old), coords.Add(add)); err != nil {
+		return nil, err
+	}
+	m.Coords, _ = coords.Of()
 	m.Previous = old.Digest
 	part := add.AsParts()[0]
 	part.Surveys = surveys // the same as of the others: nothing was found out anew
 	join(&m, append(slices.Clone(old.AsParts()), part))
-	return &m
+	return &m, nil
 }
 
 // follow names the shards that come behind those of a set.

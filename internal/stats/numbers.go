@@ -24,6 +24,7 @@ type Numbers struct {
 	minInt, maxInt   int64
 	minUint, maxUint uint64
 	dtype            shardify.DType
+	plain            bool // without a sketch: extremes and moments alone
 }
 
 func newNumbers(d shardify.DType) *Numbers {
@@ -33,7 +34,7 @@ func newNumbers(d shardify.DType) *Numbers {
 // part is an empty one that can be merged.
 func (n *Numbers) part() *Numbers {
 	p := newNumbers(n.dtype)
-	p.pivot, p.pivoted = n.pivot, n.pivoted
+	p.pivot, p.pivoted, p.plain = n.pivot, n.pivoted, n.plain
 	return p
 }
 
@@ -63,7 +64,9 @@ func (n *Numbers) add(x float64) {
 	d := x - n.pivot
 	n.sum += d
 	n.sumOfSqs += float64(d * d)
-	n.sketch.add(d)
+	if !n.plain {
+		n.sketch.add(d)
+	}
 }
 
 // column adds the values in data.
@@ -134,7 +137,9 @@ func values[T shardify.Number](n *Numbers, v []T) {
 		d := x - pivot
 		sum += d
 		sumOfSqs += float64(d * d)
-		n.sketch.add(d)
+		if !n.plain {
+			n.sketch.add(d)
+		}
 	}
 	n.Min, n.Max = lo, hi
 	n.Count += int64(count)

@@ -21,15 +21,23 @@ type Report struct {
 
 // Field is what was found of one field.
 type Field struct {
-	Name    string         `json:"name"`
-	Type    string         `json:"type"`
-	Missing int64          `json:"missing,omitempty"`
-	Values  *Summary       `json:"values,omitempty"`
-	Lengths *Summary       `json:"lengths,omitempty"` // of lists in elements, of opaque data in bytes
-	Inner   *Summary       `json:"inner_lengths,omitempty"`
-	Classes []Class        `json:"classes,omitempty"`
-	Images  *Images        `json:"images,omitempty"`
-	Field   shardify.Field `json:"-"`
+	Name    string   `json:"name"`
+	Type    string   `json:"type"`
+	Missing int64    `json:"missing,omitempty"`
+	Values  *Summary `json:"values,omitempty"`
+	Lengths *Summary `json:"lengths,omitempty"` // of lists in elements, of opaque data in bytes
+	Inner   *Summary `json:"inner_lengths,omitempty"`
+	Classes []Class  `json:"classes,omitempty"`
+	// Channels are the places of the first dimension, where it is that of channels.
+	Channels []Channel      `json:"channels,omitempty"`
+	Images   *Images        `json:"images,omitempty"`
+	Field    shardify.Field `json:"-"`
+}
+
+// Channel is what was found of a channel: no quantiles, and no histogram.
+type Channel struct {
+	Name   string   `json:"name"`
+	Values *Summary `json:"values"`
 }
 
 // Summary is what was found of numbers. Extremes are exact: a 64-bit integer is more than
@@ -90,6 +98,9 @@ func (s *Set) Report() *Report {
 		if m := c.images; m != nil {
 			x.Images = &Images{Types: maps.Clone(m.types), Unreadable: m.bad, Width: m.width.summary(), Height: m.height.summary(), Thumbnails: m.thumbs}
 		}
+		for k, name := range Channels(f)[:len(c.channels)] {
+			x.Channels = append(x.Channels, Channel{name, c.channels[k].summary()})
+		}
 		r.Fields = append(r.Fields, x)
 	}
 	if s.o.Duplicates > 0 {
@@ -107,11 +118,14 @@ func (n *Numbers) summary() *Summary {
 		return x
 	}
 	x.Mean, x.Std = finite(n.Mean()), finite(n.Std())
+	lo, hi := n.extremes()
+	x.Min, x.Max = json.Number(lo), json.Number(hi)
+	if n.plain {
+		return x
+	}
 	if h := n.Histogram(Bins); h.Counts != nil {
 		x.Histogram = &h
 	}
-	lo, hi := n.extremes()
-	x.Min, x.Max = json.Number(lo), json.Number(hi)
 	for _, q := range quantiles {
 		x.Quantiles = append(x.Quantiles, QuantileOf{q, n.Quantile(q)})
 	}

@@ -63,6 +63,8 @@ type column struct {
 	inner   *Numbers // of lists in lists
 	classes *Classes
 	images  *images
+	// channels are the numbers of each place of the first dimension.
+	channels []*Numbers
 }
 
 type digest struct {
@@ -101,6 +103,11 @@ func New(schema []shardify.Field, o Options) *Set {
 		if f.Media == "" {
 			c.numbers = newNumbers(f.DType)
 		}
+		for range Channels(f) {
+			n := newNumbers(f.DType)
+			n.plain = true
+			c.channels = append(c.channels, n)
+		}
 		if f.Levels > 0 {
 			c.lengths = newNumbers(shardify.I64)
 		}
@@ -132,6 +139,9 @@ func (s *Set) Part(first int64) *Set {
 			if *n[0] != nil {
 				*n[1] = (*n[0]).part()
 			}
+		}
+		for k, n := range from.channels {
+			to.channels[k] = n.part()
 		}
 	}
 	return p
@@ -174,6 +184,7 @@ func (c *column) add(s *Set, col *shardify.Column, samples int) {
 			c.present(col, samples)
 		}
 	}
+	c.ofChannels(col, samples)
 	if c.classes != nil {
 		c.classes.column(col, samples)
 	}
@@ -284,6 +295,9 @@ func (s *Set) Merge(p *Set) error {
 			if n[0] != nil {
 				n[0].merge(n[1])
 			}
+		}
+		for k, n := range from.channels {
+			to.channels[k].merge(n)
 		}
 		if to.classes != nil {
 			to.classes.merge(from.classes)

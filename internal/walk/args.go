@@ -21,6 +21,7 @@ type argument struct {
 	folder  *folder // of a folder
 	root    int
 	rel     string // of a file, below its root
+	inside  string // of a folder that is one input: the file that stands for it
 	pattern []string
 	size    int64
 	mtime   int64
@@ -76,6 +77,12 @@ func (w *walker) classify(ctx context.Context, text string) argument {
 	} else {
 		st, err = w.fs().Stat(ctx, text)
 	}
+	if err != nil || st.Type == storage.Folder {
+		if name, info, ok := w.rootOf(ctx, text); ok {
+			a.inside, a.size, a.mtime = name, info.Size, info.ModTime
+			return a
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		a.err = w.missing(text)
@@ -86,9 +93,7 @@ func (w *walker) classify(ctx context.Context, text string) argument {
 		a.err = reasonOf(err)
 	case st.Type == storage.Folder:
 		a.folder = &folder{root: text}
-		if !w.AnyKind {
-			a.err = foreignFolder(text)
-		}
+		a.err = w.foreignFolder(text)
 	case st.Type == storage.Regular:
 		if !w.AnyKind && (w.Keep == nil || !w.Keep(filepath.Base(text))) { // a .mat file may be HDF5
 			a.err = foreignFile(text)
@@ -101,6 +106,16 @@ func (w *walker) classify(ctx context.Context, text string) argument {
 		a.err = errPipe
 	}
 	return a
+}
+
+// rootOf finds the file that stands for a folder, if the folder is one input.
+func (w *walker) rootOf(ctx context.Context, folder string) (name string, info storage.Info, ok bool) {
+	for _, name := range w.Roots {
+		if info, err := w.fs().Stat(ctx, storage.Join(folder, name)); err == nil && info.Type == storage.Regular {
+			return name, info, true
+		}
+	}
+	return "", info, false
 }
 
 // missing tells why a name that does not exist is no input; nil if it is a
@@ -153,7 +168,7 @@ func (w *walker) overlaps(args []argument) {
 		}
 		a := &args[p.i]
 		if n := len(above); n > 0 {
-			if q := &args[above[n-1].i]; q.folder != nil || (len(above[n-1].path) == len(p.path) && a.pattern == nil) {
+			if q := &args[above[n-1].i]; q.folder != nil || q.inside != "" || (len(above[n-1].path) == len(p.path) && a.pattern == nil) {
 				a.err = fmt.Errorf("given twice: it is in %s, too", Quote(q.text))
 				continue
 			}
@@ -172,7 +187,7 @@ func within(p, dir []string) bool { return len(p) >= len(dir) && slices.Equal(p[
 func (w *walker) roots(args []argument) {
 	shared := map[string]*shared{}
 	for i := range args {
-		if a := &args[i]; a.err == nil && a.folder == nil && a.pattern == nil {
+		if a := &args[i]; a.err == nil && a.folder == nil && a.pattern == nil && !(a.inside != "" && unnamed(a.text)) {
 			key, dir := climb(a.text)
 			s := shared[key]
 			if s == nil {
@@ -192,15 +207,25 @@ func (w *walker) roots(args []argument) {
 			var dir string
 			dir, a.pattern = splitPattern(a.pattern)
 			a.root = w.root(dir)
+		case a.inside != "" && unnamed(a.text):
+			a.root, a.rel = w.root(a.text), a.inside
 		default:
 			key, _ := climb(a.text)
 			s := shared[key]
 			if s.root < 0 {
 				s.root = w.root(s.path(key))
 			}
-			a.root, a.rel = s.root, s.below(key, a.text)
+			if a.root, a.rel = s.root, s.below(key, a.text); a.inside != "" {
+				a.rel += "/" + a.inside
+			}
 		}
 	}
+}
+
+// unnamed tells a path that has no name of its own in its folder.
+func unnamed(text string) bool {
+	base := filepath.Base(text)
+	return base == "." || base == ".." || base == string(filepath.Separator)
 }
 
 func (w *walker) root(path string) int {

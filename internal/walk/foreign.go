@@ -12,7 +12,7 @@ type foreignKind struct{ ext, cure string }
 
 // foreignFolders is the same for folders.
 var foreignFolders = []foreignKind{
-	{".zarr", `in Python: numpy.savez("x.npz", **zarr.open_group("x.zarr"))`},
+	{".zarr", "a Zarr store is converted by itself: shardify convert x.zarr"},
 	{".lmdb", "the Python package lmdb reads it; write one file per value"},
 }
 
@@ -43,13 +43,18 @@ var foreignKinds = []foreignKind{
 // converts it.
 func foreignFile(name string) error { return foreign(name, foreignKinds) }
 
-func foreignFolder(name string) error { return foreign(name, foreignFolders) }
+func (w *walker) foreignFolder(name string) error {
+	if w.AnyKind || w.Roots != nil && w.Keep != nil && w.Keep(filepath.Base(name)) {
+		return nil
+	}
+	return foreign(name, foreignFolders)
+}
 
 func foreign(name string, kinds []foreignKind) error {
 	ext := strings.ToLower(path.Ext(filepath.ToSlash(strings.TrimRight(name, "/"))))
 	for _, k := range kinds {
 		if k.ext == ext {
-			return shardify.Unsupported("%s is not a kind of input; %s", ext, k.cure)
+			return shardify.Unsupported("%s is not a kind of input here; %s", ext, k.cure)
 		}
 	}
 	return nil

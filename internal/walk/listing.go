@@ -99,8 +99,8 @@ func (w *walker) read(ctx context.Context, f *folder) error {
 	if len(path) > longest {
 		return fmt.Errorf("path of more than %d bytes: %w", longest, fs.ErrInvalid)
 	}
-	if !w.AnyKind && f.parent != nil {
-		if err := foreignFolder(f.rel); err != nil {
+	if f.parent != nil {
+		if err := w.foreignFolder(f.rel); err != nil {
 			return err
 		}
 	}
@@ -138,7 +138,11 @@ func (w *walker) entries(ctx context.Context, d folders.Folder, f *folder) error
 		}
 		l.told = append(l.told, told{at, size, mtime})
 	}
+	root := len(w.Roots)
 	err := d.List(ctx, *buf, tell, func(name []byte, t dirfd.Type) error {
+		if i := slices.Index(w.Roots[:root], string(name)); i >= 0 && t != dirfd.Folder && f.wanted == nil {
+			root = i
+		}
 		if (f.wanted != nil && !f.wanted(name, t)) || l.left.litter(name) || (t == dirfd.File && !w.keep(&l.left, name)) {
 			return nil
 		}
@@ -151,6 +155,11 @@ func (w *walker) entries(ctx context.Context, d folders.Folder, f *folder) error
 	})
 	if err != nil {
 		return err
+	}
+	if root < len(w.Roots) {
+		name := w.Roots[root]
+		*l = listing{names: []byte(name), entries: []entry{{0, uint8(len(name)), dirfd.Unknown}}}
+		return nil
 	}
 	w.usual.entries.Store(int64(min(len(l.entries), usualEntries)))
 	w.usual.names.Store(int64(min(len(l.names), usualNames)))

@@ -47,11 +47,14 @@ type Request struct {
 	// or in a list is one for the format; nil takes all. What it refuses is
 	// counted by extension. It is called from several goroutines.
 	Keep func(base string) bool
+	// Roots: a folder with a file of such a name is one input, for which the first of them
+	// stands. Nothing below it is listed.
+	Roots []string
 	// NoStat leaves sizes unknown: a list of a million files then costs its
 	// directories only.
 	NoStat bool
 	// AnyKind takes files and folders of kinds that no reader understands (.csv,
-	// .zarr): for opaque copies.
+	// .lmdb): for opaque copies.
 	AnyKind bool
 	// Follow takes what links found in folders lead to, wherever that is; without it only
 	// what is below the same input, and other links are refused. Inputs themselves, and

@@ -198,7 +198,7 @@ func TestEveryBadInputIsListedInOneError(t *testing.T) {
 	if bad.Count != 15 || len(bad.First) != listed {
 		t.Errorf("%d bad inputs, %d spelled out: %v", bad.Count, len(bad.First), err)
 	}
-	for _, want := range []string{"15 inputs", "dangling: link to nothing (not fetched yet?", "pipe: a pipe", "socket: a pipe", "device: a pipe", "zarr.open_group", "and 7 more"} {
+	for _, want := range []string{"15 inputs", "dangling: link to nothing (not fetched yet?", "pipe: a pipe", "socket: a pipe", "device: a pipe", "shardify convert x.zarr", "and 7 more"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in: %v", want, err)
 		}
@@ -232,7 +232,7 @@ func TestForeignInputsNameTheirTool(t *testing.T) {
 	dir := tree(t, "a.tfrecord", "b.csv", "c.zarr/x", "d/x.tfrecord", "e/x.tar.bz2", "e/x.nc")
 	for in, want := range map[string]string{
 		"xrootd://eospublic.cern.ch//a.root": "xrdcp", "s3a://bucket": "aws s3 sync", "ftp://x.org/a.npz": "wget", "gcs://b": "gcloud storage", "weird://x": "rclone",
-		filepath.Join(dir, "a.tfrecord"): "package tfrecord", filepath.Join(dir, "c.zarr") + "/": "zarr.open",
+		filepath.Join(dir, "a.tfrecord"): "package tfrecord", filepath.Join(dir, "c.zarr") + "/": "convert x.zarr",
 		filepath.Join(dir, "d"): "package tfrecord", filepath.Join(dir, "e", "x.tar.bz2"): "bunzip2", filepath.Join(dir, "e", "x.nc"): "nccopy",
 	} {
 		_, _, err := Walk(context.Background(), Request{Inputs: []string{in}, Keep: func(n string) bool { return strings.HasSuffix(n, ".npz") }})
@@ -466,4 +466,34 @@ func FuzzFilesFrom(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestFoldersThatAreOneInput: the first of the files that make a folder one stands for it, and
+// nothing below it is listed.
+func TestFoldersThatAreOneInput(t *testing.T) {
+	dir := tree(t, "a.zarr/.zgroup", "a.zarr/zarr.json", "a.zarr/x/zarr.json", "a.zarr/x/c/0", "deep/b/.zarray", "deep/b/0.0", "deep/c.txt")
+	r := Request{Roots: []string{"zarr.json", ".zarray", ".zgroup"}, Keep: func(base string) bool { return base != "c.txt" }}
+	for _, c := range []struct {
+		inputs []string
+		want   []string
+	}{
+		{[]string{dir}, []string{"a.zarr/zarr.json", "deep/b/.zarray"}},
+		{[]string{filepath.Join(dir, "a.zarr")}, []string{"a.zarr/zarr.json"}},
+		{[]string{filepath.Join(dir, "a.zarr") + "/", filepath.Join(dir, "deep", "b")}, []string{"a.zarr/zarr.json", "deep/b/.zarray"}},
+		{[]string{filepath.Join(dir, "*.zarr")}, []string{"a.zarr/zarr.json"}},
+	} {
+		r.Inputs = c.inputs
+		got, _, err := Walk(t.Context(), r)
+		if err != nil {
+			t.Fatal(c.inputs, err)
+		}
+		equal(t, names(got), c.want)
+		if got.Size(0) < 0 {
+			t.Errorf("%q: size %d", c.inputs, got.Size(0))
+		}
+	}
+	r.Inputs = []string{filepath.Join(dir, "a.zarr"), filepath.Join(dir, "a.zarr", "x")}
+	if _, _, err := Walk(t.Context(), r); err == nil || !strings.Contains(err.Error(), "given twice") {
+		t.Errorf("a folder in one that is an input: %v", err)
+	}
 }

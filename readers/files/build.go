@@ -24,7 +24,7 @@ type builder struct {
 	labelled bool
 	labels   []string // its classes; nil without it
 	m        *matrix
-	joined   []labels.Column // of --labels FILE, in the order of the samples
+	joined   []shardify.Column // of --labels FILE, in the order of the samples
 	left     []format.Leftover
 	part     bool  // of the inputs: it may be that no sample is left of it
 	total    int64 // then the samples of all parts
@@ -71,7 +71,7 @@ func build(ctx context.Context, a format.OpenArgs, options format.Options) (*con
 		return nil, err
 	}
 	b.all = b.g.members()
-	table, err := b.readLabels(ctx)
+	table, err := b.readLabels(ctx, a.Jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +110,8 @@ func (b *builder) choose(columns []string, table *labels.Table) error {
 		available = append(available, b.all[i].Field)
 	}
 	if table != nil {
-		for i := range table.Columns {
-			available = append(available, table.Columns[i].Field.Name)
+		for _, f := range table.Fields() {
+			available = append(available, f.Name)
 		}
 	}
 	want, err := wanted(columns, available)

@@ -20,7 +20,7 @@ func isTable(mode string) bool {
 }
 
 // readLabels reads the table of --labels FILE; nil without one.
-func (b *builder) readLabels(ctx context.Context) (*labels.Table, error) {
+func (b *builder) readLabels(ctx context.Context, jobs int) (*labels.Table, error) {
 	mode, key := b.options[optLabels], b.options[optKey]
 	switch {
 	case !isTable(mode) && key != "":
@@ -30,13 +30,13 @@ func (b *builder) readLabels(ctx context.Context) (*labels.Table, error) {
 	case !labels.IsTable(mode):
 		return nil, shardify.Unsupported("--labels %q: want auto, none, folder or a file .csv, .tsv, .jsonl or .parquet", mode)
 	}
-	t, err := labels.Read(ctx, storages.Of(b.table), mode, key)
+	t, err := labels.Read(ctx, storages.Of(b.table), mode, key, jobs)
 	if err != nil {
 		return nil, err
 	}
-	for i := range t.Columns {
+	for _, f := range t.Fields() {
 		for j := range b.all {
-			if b.all[j].Field == t.Columns[i].Field.Name {
+			if b.all[j].Field == f.Name {
 				return nil, shardify.Annotate(shardify.Mismatch("there are files *.%s, and there is a column %s", b.all[j].Field, b.all[j].Field), "read", mode, "")
 			}
 		}
@@ -63,7 +63,9 @@ func (b *builder) joinLabels(t *labels.Table) error {
 	}
 	if j.Bare.Count > 0 && missing == "drop" {
 		b.left = append(b.left, format.Leftover{Name: j.Bare.First[0], Reason: "samples without labels (--missing drop)", Count: j.Bare.Count})
-		b.keep(j)
+		if err := b.keep(j); err != nil {
+			return err
+		}
 	}
 	if b.m.samples == 0 {
 		return shardify.Mismatch("no sample has labels: nothing is left by --missing drop")
@@ -100,7 +102,7 @@ func (b *builder) sampleNames(k int, by labels.By, do func(name []byte)) {
 }
 
 // keep leaves out the samples without labels.
-func (b *builder) keep(j *labels.Joined) {
+func (b *builder) keep(j *labels.Joined) error {
 	m := &matrix{members: b.m.members}
 	for k := range b.m.samples {
 		if !j.Has(k) {
@@ -114,5 +116,5 @@ func (b *builder) keep(j *labels.Joined) {
 	}
 	m.simplify(b.table.Len())
 	b.m = m
-	j.Keep()
+	return j.Keep()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/storage/local/dirfd"
 )
 
@@ -285,7 +286,7 @@ func (r *reader) batch(s shardify.Span, mem *shardify.Arena) *shardify.Batch {
 		case ext:
 			col.Data = c.data
 		case joined:
-			col = r.joined[r.fields[j].member].Batch(s.Lo, s.Hi, mem)
+			col = labels.Batch(&r.joined[r.fields[j].member], s.Lo, s.Hi, mem)
 		default:
 			if col.Framed = r.frame != nil; !col.Framed {
 				col.Data = c.data[:c.pos]

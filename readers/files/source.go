@@ -18,7 +18,7 @@ type content struct {
 	survey
 	names  *names
 	m      *matrix
-	joined []labels.Column // of --labels FILE
+	joined []shardify.Column // of --labels FILE
 	left   []format.Leftover
 }
 
@@ -171,7 +171,7 @@ func (s *source) sampleBytes(k int64) int64 {
 		case ext:
 			n++
 		case joined:
-			n += s.joined[f.member].Bytes(k)
+			n += labels.Bytes(&s.joined[f.member], k)
 		default:
 			n += 8
 			if s.schema[i].Nullable {

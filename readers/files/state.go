@@ -51,7 +51,7 @@ func (s *source) State() ([]byte, error) {
 	b := binary.AppendUvarint(nil, uint64(len(head)))
 	b = append(b, head...)
 	b = appendFiles(b, s.m.files)
-	return labels.AppendState(appendFiles(b, s.m.first), s.joined), nil
+	return labels.AppendState(appendFiles(b, s.m.first), s.joined, s.m.samples), nil
 }
 
 // appendFiles writes each file number as the step from the one before, which is

@@ -239,12 +239,9 @@ func (j *spanRead) object(ctx context.Context, o *look.BlobObject, cols []colPla
 	case j.in.blob.Mode == look.ByFile:
 		s.Lo, s.Hi, s.Per, inner = 0, a.Rows, a.Rows, a.Dims
 	case o.Once:
-		s.Lo, s.Hi, repeat = 0, 1, j.span.Samples()
+		s.Lo, s.Hi, s.Per, s.Kept, inner, repeat = 0, a.Rows, a.Rows, true, a.Dims, j.span.Samples()
 	case a.Rows != j.in.samples:
 		return errChanged("%d rows, had %d", a.Rows, j.in.samples)
-	}
-	if o.Once && len(a.Dims) > 0 {
-		return errChanged("dimensions %v", a.Dims)
 	}
 	if err := j.parts(o, &s, cols, inner); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/labels"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/look"
@@ -49,6 +50,8 @@ var options = slices.Concat([]format.Option{
 		Help: "follow links and read raw data in other files below the input's folder"},
 	{Name: "cf", Kind: format.KindEnum, Default: "on", Values: []string{"on", "off"},
 		Help: "on: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); off: keep stored values"},
+	grid.SelOption,
+	grid.ChannelsOption,
 	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
 		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
 }, labels.Options)
@@ -91,25 +94,12 @@ type source struct {
 
 // ask leaves it to the user what a sample is, where rows are not the only way to read
 // several files.
-func (s *source) ask(c *look.Choice) error {
+func (s *source) ask(c *look.Choice) (err error) {
 	if c == nil || c.Mode != look.ByAxis || c.Arrays == nil {
 		return nil
 	}
-	r := rows.Readings{Rows: s.Samples(), Equal: true, Arrays: c.Arrays}
-	n := int64(-1)
-	for in := range s.Inputs() {
-		r.Files++
-		r.Equal = r.Equal && (n < 0 || in.Samples == n)
-		n = in.Samples
-	}
-	switch {
-	case !r.Doubtful():
-	case s.opts.Sample != string(look.ByAxis):
-		return r.Ask()
-	default:
-		s.doubt = []string{r.Note()}
-	}
-	return nil
+	s.doubt, err = s.Readings(c.Arrays).Settle(s.opts.Sample == string(look.ByAxis))
+	return err
 }
 
 func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
@@ -118,18 +108,20 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		return nil, err
 	}
 	a.Options = o
+	opts, err := look.NewSettings(o)
+	if err != nil {
+		return nil, err
+	}
+	a.Columns, opts.Alone = opts.Channels.Columns(a.Columns)
 	want, err := rows.NewWanted(a.Columns)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{want: want, table: a.Table}
-	if s.opts, err = look.NewSettings(o); err != nil {
-		return nil, err
-	}
-	s.opts.Splits, s.opts.Skip = a.Splits, a.SkipDamaged
+	s := &source{want: want, table: a.Table, opts: opts}
+	s.opts.Splits, s.opts.Skip, s.opts.Several = a.Splits, a.SkipDamaged, a.Table.Len() > 1
 	sv := &survey{fs: storages.Of(a.Table), opts: s.opts, inputs: a.Table.Len(), missing: o[rows.Option.Name], want: want}
 	defer sv.close()
-	f := rows.Format{Name: "HDF5", Look: sv.look, Key: s.opts.Key(), Ragged: true}
+	f := rows.Format{Name: "HDF5", Look: sv.look, Key: s.opts.Key(), Ragged: true, Channels: opts.Channels}
 	if a.State == nil {
 		if err := sv.decide(ctx, a); err != nil {
 			return nil, err
@@ -145,6 +137,9 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	s.Set, err = rows.Open(ctx, a, f)
 	if e := sv.twice(ctx, a); e != nil {
 		return nil, e // also where it is why the inputs differ
+	}
+	if err == nil && a.State == nil {
+		err = s.opts.Sel.Rest(a.Table.Paths())
 	}
 	if err != nil {
 		return nil, err

@@ -21,4 +21,8 @@ var Format = format.Input{
 	Sniff: dataset.Sniffer(index.FormatMmap),
 	Sets:  true,
 	Open:  Open,
+
+	Options: []format.Option{viewOption},
 }
+
+var viewOption = format.Option{Name: "view", Kind: format.KindString, Quiet: true, Help: "`NAME[,out=N]`: samples are the windows of a view of the set, whose rows are copied into each"}

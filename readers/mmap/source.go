@@ -20,6 +20,8 @@ type survey struct {
 	Schema []shardify.Field `json:"schema"`
 	Keyed  bool             `json:"keyed"`
 	Inputs [][]shard        `json:"inputs"` // as the table
+	// Views are, by input, what the samples are, if not rows.
+	Views []index.View `json:"views,omitempty"`
 }
 
 // shard is the manifest's record of one shard, and where its samples begin.
@@ -34,6 +36,8 @@ type source struct {
 	layout *index.Layout
 	schema []shardify.Field // the wanted fields
 	wanted []int            // their places in survey.Schema
+	coords map[string]format.Coord
+	lost   []string // coordinates that only some of the sets have
 }
 
 // Open reads the manifests, or takes what a plan has kept of them.
@@ -43,7 +47,7 @@ func Open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 		if err := json.Unmarshal(a.State, &s.survey); err != nil || len(s.Inputs) != a.Table.Len() {
 			return nil, shardify.Corrupt(-1, "state of %d inputs for a table of %d: %v", len(s.Inputs), a.Table.Len(), err)
 		}
-	} else if err := s.read(ctx); err != nil {
+	} else if err := s.read(ctx, a.Options.Value(&viewOption)); err != nil {
 		return nil, err
 	}
 	var err error
@@ -58,6 +62,9 @@ func Open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if s.schema, s.wanted, err = dataset.Project(s.survey.Schema, a.Columns); err != nil {
 		return nil, err
 	}
+	if len(s.survey.Views) > 0 {
+		return newViewed(s)
+	}
 	return s, nil
 }
 
@@ -69,9 +76,12 @@ func (s *source) shardPath(input int, name string) string {
 }
 
 // read surveys the inputs: manifests, and the sizes of the shards they name.
-func (s *source) read(ctx context.Context) error {
+func (s *source) read(ctx context.Context, view string) error {
 	sets, err := dataset.OpenAll(ctx, s.table, index.FormatMmap)
 	if err != nil {
+		return err
+	}
+	if s.coords, s.lost, err = dataset.Coords(sets); err != nil {
 		return err
 	}
 	s.survey.Schema, s.survey.Keyed = sets[0].Schema, sets[0].Keyed
@@ -84,6 +94,9 @@ func (s *source) read(ctx context.Context) error {
 			}
 		}
 		s.Inputs = append(s.Inputs, shards)
+	}
+	if view != "" {
+		return s.choose(view, sets)
 	}
 	return nil
 }
@@ -129,6 +142,12 @@ func (s *source) sampleBytes(fields []shardify.Field, offsets bool) (n int64) {
 	return n
 }
 
+// Coords implements format.Gridded, after a survey.
+func (s *source) Coords() map[string]format.Coord { return s.coords }
+
+// Leftovers implements format.Reporter, after a survey.
+func (s *source) Leftovers() []format.Leftover { return index.LostCoords(s.lost) }
+
 func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }
 
 func (s *source) State() ([]byte, error) { return json.Marshal(&s.survey) }
@@ -140,12 +159,12 @@ func (s *source) object(shard, tensor int) (uint32, bool) {
 }
 
 // ObjectName is the shard and tensor of a proof.
-func (s *source) ObjectName(input, object uint32) string {
+func (s *source) ObjectName(input, object uint32) (file, name string) {
 	n := uint32(len(s.layout.Tensors))
 	if int(input) >= len(s.Inputs) || int(object/n) >= len(s.Inputs[input]) {
-		return ""
+		return "", ""
 	}
-	return s.Inputs[input][object/n].Name + " tensor " + s.layout.Tensors[object%n].Name
+	return s.shardPath(int(input), s.Inputs[input][object/n].Name), "tensor " + s.layout.Tensors[object%n].Name
 }
 
 func (s *source) Close() error { return nil }

@@ -183,14 +183,9 @@ func (b *groupBuilder) ask(g *group) error {
 			r.Arrays = append(r.Arrays, rows.Array{Name: a.Key, Type: a.Item.Text, Shape: a.Shape})
 		}
 	}
-	switch {
-	case !r.Doubtful():
-	case b.firm:
-		b.notes = append(b.notes, r.Note())
-	default:
-		return r.Ask()
-	}
-	return nil
+	notes, err := r.Settle(b.firm)
+	b.notes = append(b.notes, notes...)
+	return err
 }
 
 // alike tells whether all files have as many samples.

@@ -220,15 +220,15 @@ func (s *source) Notes() []string { return slices.Clone(s.notes) }
 
 // ObjectName implements format.ObjectNamer: objects are the arrays, counted
 // over all groups.
-func (s *source) ObjectName(_, object uint32) string {
+func (s *source) ObjectName(_, object uint32) (file, name string) {
 	n := int(object)
 	for _, g := range s.groups {
 		if n < len(g.columns) {
-			return g.columns[n].key + ".npy"
+			return "", g.columns[n].key + ".npy"
 		}
 		n -= len(g.columns)
 	}
-	return ""
+	return "", ""
 }
 
 // Close implements shardify.Source. Readers hold their files themselves.

@@ -128,8 +128,10 @@ func (s *suite) proofs(t *testing.T) {
 			t.Errorf("target %d: %v", target, err)
 		}
 		for _, p := range all {
-			if n, ok := src.(format.ObjectNamer); ok && n.ObjectName(p.Input, p.Object) == "" {
-				t.Errorf("input %d object %d has no name", p.Input, p.Object)
+			if n, ok := src.(format.ObjectNamer); ok {
+				if _, name := n.ObjectName(p.Input, p.Object); name == "" {
+					t.Errorf("input %d object %d has no name", p.Input, p.Object)
+				}
 			}
 		}
 	}

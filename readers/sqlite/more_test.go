@@ -1,13 +1,17 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -238,6 +242,49 @@ func TestSizesThatAreClaimed(t *testing.T) {
 		}
 		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
 			t.Errorf("%s: %d bytes of memory", what, n)
+		}
+	}
+}
+
+// TestNaNIsNull as SQLite has it, which never writes one: in the bytes of another writer.
+func TestNaNIsNull(t *testing.T) {
+	const mark = 12345.671875
+	name := made(t, "n.db", "CREATE TABLE a(x REAL, y, z)", "INSERT INTO a VALUES (1.5, 2.5, 3), (12345.671875, 12345.671875, 12345.671875), (-2.5, 1.5, 4)")
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var old, nan [8]byte
+	binary.BigEndian.PutUint64(old[:], math.Float64bits(mark))
+	for _, bits := range []uint64{0x7ff8 << 48, 0xfff0<<48 | 1, 0x7ff0 << 48} {
+		binary.BigEndian.PutUint64(nan[:], bits)
+		if err := os.WriteFile(name, bytes.ReplaceAll(b, old[:], nan[:]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		src, err := openWith(nil, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "[f:0x1.8000000000000p+0 <nil> f:-0x1.4000000000000p+1] [3 <nil> 4]"
+		if bits == 0x7ff0<<48 {
+			want = "[f:0x1.8000000000000p+0 f:inf f:-0x1.4000000000000p+1] [f:0x1.8000000000000p+1 f:inf f:0x1.0000000000000p+2]"
+		}
+		if x := texts(t, src, 1000); fmt.Sprint(x["x"], " ", x["z"]) != want || fmt.Sprint(x["y"][1]) != x["x"][1] {
+			t.Errorf("%x: %v, want %s", bits, x, want)
+		}
+		src.Close()
+	}
+}
+
+// TestAViewWithoutEnd is an error after a while, with rows and without.
+func TestAViewWithoutEnd(t *testing.T) {
+	defer func(old time.Duration) { viewTime = old }(viewTime)
+	viewTime = 200 * time.Millisecond
+	const endless = "CREATE VIEW v AS WITH RECURSIVE k(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM k) SELECT %s AS i FROM k"
+	for _, what := range []string{"i", "sum(i)"} {
+		name := made(t, "v.db", fmt.Sprintf(endless, what))
+		if _, err := openWith(format.Options{optObject: "v"}, name); !errors.Is(err, shardify.ErrUnsupported) || !strings.Contains(err.Error(), "view v has no end after 200ms") {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }

@@ -233,7 +233,7 @@ func (r *reader) walk(ctx context.Context, sp shardify.Span, mem *shardify.Arena
 						binary.LittleEndian.PutUint64(x.Data[8*row:], math.Float64bits(float64(whole(c.row[v.off:], v.serial))))
 						continue
 					}
-					if x.DType == shardify.F64 {
+					if x.DType == shardify.F64 && !isNaN(c.row[v.off:]) {
 						binary.LittleEndian.PutUint64(x.Data[8*row:], be.Uint64(c.row[v.off:]))
 						continue
 					}

@@ -128,6 +128,9 @@ func (c *cursor) cell(x *field) (cell, error) {
 			return cell{Class: class, Bits: uint64(whole(b, v.serial))}, nil
 		}
 	case sqlite.TypeFloat:
+		if err == nil && isNaN(b) {
+			return cell{Class: sqlite.TypeNull}, nil
+		}
 		if err == nil {
 			return cell{Class: class, Bits: be.Uint64(b)}, nil
 		}
@@ -136,6 +139,9 @@ func (c *cursor) cell(x *field) (cell, error) {
 	}
 	return cell{}, err
 }
+
+// isNaN tells whether a floating-point number is one that SQLite never writes, and takes for NULL.
+func isNaN(b []byte) bool { return be.Uint64(b)<<1 > 0x7ff<<53 }
 
 // float is a number as one.
 func (x *cell) float() float64 {

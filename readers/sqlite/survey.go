@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"zombiezen.com/go/sqlite"
@@ -94,7 +96,7 @@ func (s *survey) look(ctx context.Context, declared bool, jobs int) error {
 		}
 	}
 	if s.view {
-		return s.step()
+		return s.step(ctx)
 	}
 	t := s.tree(s.root, s.index)
 	t.met = make([]atomic.Uint32, t.pages/32+1)
@@ -161,6 +163,10 @@ func (s *survey) part(ctx context.Context, c *cursor, p *part) error {
 				y.note(added, p.rows)
 			default:
 				v := c.cols[x.at]
+				if v.serial == 7 && isNaN(c.row[v.off:]) {
+					y.note(sqlite.TypeNull, p.rows)
+					continue
+				}
 				if y.note(v.class(), p.rows); v.serial == 6 {
 					y.noteWhole(int64(be.Uint64(c.row[v.off:])))
 				} else if v.serial >= 12 {
@@ -191,8 +197,17 @@ func (s *survey) join() error {
 	return nil
 }
 
+// viewTime is how long it may take to step through a view: one with a recursion may have no end.
+var viewTime = 10 * time.Minute
+
+var errEndless = errors.New("no end")
+
 // step looks at the rows of a view.
-func (s *survey) step() error {
+func (s *survey) step(ctx context.Context) error {
+	in, stop := context.WithTimeoutCause(ctx, viewTime, errEndless)
+	defer stop()
+	s.conn.SetInterrupt(in.Done())
+	defer s.conn.SetInterrupt(ctx.Done())
 	p := part{}
 	err := s.each(s.query(s.columns), func(r *sqlite.Stmt) error {
 		p.rows++
@@ -208,6 +223,10 @@ func (s *survey) step() error {
 		return nil
 	})
 	s.parts = []part{p}
+	if err != nil && context.Cause(in) == errEndless {
+		err = shardify.Hint(shardify.Unsupported("view %s has no end after %v and %d rows: does its recursion end?", s.table.name, viewTime, p.rows),
+			"make a table of it, which is read faster, too: CREATE TABLE t AS SELECT * FROM "+quote(s.table.name))
+	}
 	return err
 }
 

@@ -36,6 +36,8 @@ type source struct {
 	tar    *dataset.Tar
 	schema []shardify.Field // the wanted fields
 	wanted []int            // their places in survey.Schema
+	coords map[string]format.Coord
+	lost   []string // coordinates that only some of the sets have
 	// overhead is the bytes of a sample in the tar less those in memory.
 	overhead int64
 }
@@ -79,6 +81,9 @@ func (s *source) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.coords, s.lost, err = dataset.Coords(sets); err != nil {
+		return err
+	}
 	s.survey.Schema, s.survey.Keyed, s.Members = sets[0].Schema, sets[0].Keyed, sets[0].Members
 	for i, m := range sets {
 		var shards []shard
@@ -115,6 +120,12 @@ func (s *source) number(input int) error {
 	}
 	return nil
 }
+
+// Coords implements format.Gridded, after a survey.
+func (s *source) Coords() map[string]format.Coord { return s.coords }
+
+// Leftovers implements format.Reporter, after a survey.
+func (s *source) Leftovers() []format.Leftover { return index.LostCoords(s.lost) }
 
 func (s *source) Schema() []shardify.Field { return slices.Clone(s.schema) }
 

@@ -13,23 +13,25 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/megatron"
 	"github.com/shardify/shardify/storage"
 )
 
 // Format is the line in the table of writers.
 var Format = format.Output{
-	Name:  "megatron",
+	Name:  index.FormatMegatron,
 	Help:  "Megatron: token sequences as .bin and .idx, one field of integers",
-	Ext:   ".bin",
+	Ext:   megatron.DataExt,
 	Check: check,
 	SampleBytes: func([]shardify.Field, bool) (int64, float64) {
 		return 0, 1 // the index is a file of its own
 	},
 	New:    newSink,
 	Verify: verify,
+	Lint:   &linter,
 	Owns: func(name string) bool {
 		base := path.Base(name)
-		return strings.HasPrefix(base, "shard-") && strings.HasSuffix(base, indexExt)
+		return strings.HasPrefix(base, "shard-") && strings.HasSuffix(base, megatron.IndexExt)
 	},
 	Hint: func(folder string, quote func(string) string) string {
 		return "train with " + quote(strings.TrimSuffix(folder, "/")+"/shard-000000") + " as a data prefix of Megatron-LM (one for each shard)"
@@ -57,7 +59,7 @@ func tokens(schema []shardify.Field) error {
 		return shardify.Mismatch("field %s holds %s, not tokens: tokenize it first", f.Name, f.Media)
 	case f.Nullable:
 		return shardify.Mismatch("field %s: missing sequences cannot be written", f.Name)
-	case !f.DType.IsInt() || typeCode(f.DType) == 0:
+	case !f.DType.IsInt() || megatron.TypeCode(f.DType) == 0:
 		return shardify.Unsupported("field %s: tokens of type %s; use --cast for u16 (vocabularies below 65,536), i32 or i64", f.Name, f.DType)
 	}
 	return nil
@@ -162,8 +164,8 @@ func (s *sink) commit(ctx context.Context) (sh shardify.Shard, err error) {
 	if err := s.flush(); err != nil {
 		return sh, err
 	}
-	idx := indexOf(s.spec.Schema[0].DType, s.lengths)
-	name := strings.TrimSuffix(s.spec.Name, Format.Ext) + indexExt
+	idx := megatron.Append(nil, s.spec.Schema[0].DType, s.lengths)
+	name := megatron.Index(s.spec.Name)
 	f, err := s.store.Create(name)
 	if err != nil {
 		return sh, err

@@ -6,9 +6,10 @@
 //	[8+n, EOF)    tensors by falling item size, then name
 //
 // Where the number of samples decides the size of a tensor, its place is known
-// before the first sample and it is written there at once. So is the first
-// tensor whose size depends on the data. The others grow in scratch files and
-// are moved behind it when the shard is complete.
+// before the first sample and it is written there at once. So are lists whose
+// items the plan has counted, and the first tensor whose size depends on the
+// data. The others grow in scratch files and are moved behind it when the shard
+// is complete.
 package mmap
 
 import (
@@ -25,6 +26,7 @@ var Format = format.Output{
 	Help:         "whole columns as tensors, one safetensors file per shard; opens without copying",
 	Ext:          ".safetensors",
 	Streams:      true,
+	Views:        true,
 	Check:        check,
 	SampleBytes:  sampleBytes,
 	ScratchBytes: scratchBytes,

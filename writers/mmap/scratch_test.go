@@ -1,6 +1,8 @@
 package mmap
 
 import (
+	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/shardify/shardify"
@@ -74,4 +76,44 @@ func part(schema []shardify.Field, n, each int) *shardify.Batch {
 		b.Columns = append(b.Columns, c)
 	}
 	return b
+}
+
+// TestListsThatWereCountedAreNotSpilled: they are written in place, with the same bytes; another
+// count is an error.
+func TestListsThatWereCountedAreNotSpilled(t *testing.T) {
+	const n, each = 3000, 100
+	schema := []shardify.Field{{Name: "a", DType: shardify.U8, Levels: 1, Counter: "rows"}, {Name: "b", DType: shardify.U8, Levels: 1, Counter: "rows"}, {Name: "y", DType: shardify.U8}}
+	write := func(items map[string]int64) (b []byte, spilled bool, err error) {
+		mem := memory.New()
+		k, err := New(mem, format.ShardSpec{Name: "s.safetensors", Schema: schema, Samples: n, Exact: true, Items: items})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer k.Abort()
+		for range 3 {
+			b := part(schema, n/3, each)
+			for c := range b.Columns {
+				for i := range b.Columns[c].Data {
+					b.Columns[c].Data[i] = byte(i*(c+3) + i>>8)
+				}
+			}
+			if err := k.Write(b); err != nil {
+				return nil, false, err
+			}
+		}
+		spilled = k.(*sink).spill != nil
+		_, err = k.Commit(t.Context())
+		return mem.Files()["s.safetensors"], spilled, err
+	}
+	want, spilled, err := write(nil)
+	if err != nil || !spilled {
+		t.Fatal(spilled, err)
+	}
+	got, spilled, err := write(map[string]int64{"rows": n * each})
+	if err != nil || spilled || !bytes.Equal(got, want) {
+		t.Errorf("spilled %v, equal %v, %v", spilled, bytes.Equal(got, want), err)
+	}
+	if _, _, err := write(map[string]int64{"rows": n*each + 1}); !errors.Is(err, shardify.ErrSchema) {
+		t.Error(err)
+	}
 }

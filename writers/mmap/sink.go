@@ -55,12 +55,13 @@ func (s *sink) place() error {
 	var err error
 	for i := range s.tensors {
 		t := &s.tensors[i]
-		*t = tensor{sink: s, size: size, at: -1}
+		*t = tensor{sink: s, size: size, at: -1, lo: -1}
 		if known {
-			t.at = lo
+			t.at, t.lo = lo, lo
 		}
-		if known = known && s.spec.Exact && s.layout.Known(i); known {
-			if lo, err = s.layout.End(i, lo, s.layout.Count(i, s.spec.Samples)); err != nil {
+		count, ok := s.planned(i)
+		if known = known && ok; known {
+			if lo, err = s.layout.End(i, lo, count); err != nil {
 				return err
 			}
 		}
@@ -73,6 +74,26 @@ func (s *sink) place() error {
 		}
 	}
 	return nil
+}
+
+// planned is how many steps tensor i will have, where that is known.
+func (s *sink) planned(i int) (count int64, ok bool) {
+	if s.layout.Known(i) {
+		return s.layout.Count(i, s.spec.Samples), s.spec.Exact
+	}
+	t := &s.layout.Tensors[i]
+	if t.Column < 0 { // the keys
+		return 0, false
+	}
+	f := &s.spec.Schema[t.Column]
+	items, ok := s.spec.Items[f.Counter]
+	switch {
+	case t.Lead == index.LeadLists:
+		return items + 1, ok
+	case f.Levels == 1:
+		return items, ok
+	}
+	return 0, false
 }
 
 // placeAll gives the other tensors their places too, when the first batch is the
@@ -247,6 +268,9 @@ func (s *sink) commit(ctx context.Context) (sh shardify.Shard, err error) {
 			return sh, err
 		}
 		t := &s.tensors[i]
+		if t.lo >= 0 && t.lo != end {
+			return sh, shardify.Mismatch("lists have not as many items as planned: %s begins at byte %d, planned was %d", s.layout.Tensors[i].Name, end, t.lo)
+		}
 		if err := t.finish(end); err != nil {
 			return sh, err
 		}

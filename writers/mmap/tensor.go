@@ -21,6 +21,7 @@ func bufferSize(n int) int { return min(max(buffers/n, 4<<10), 256<<10) &^ 4095 
 type tensor struct {
 	sink  *sink
 	at    int64          // where the next bytes go in the file; -1 into the spill
+	lo    int64          // where it begins, as planned; -1 if it is not
 	spill []local.Extent // parts of the sink's scratch file
 	buf   []byte
 	size  int // of buf at most

@@ -25,25 +25,31 @@ type castScratch struct {
 
 var castScratches = sync.Pool{New: func() any { return new(castScratch) }}
 
-// rows converts rows of src, of size bytes each, to dst one after the other.
-func (k *Caster) rows(dst, src []byte, size int, rows []int64) {
+// rows converts rows of src, of size bytes, to dst one after the other: each rows from every one
+// of the list on.
+func (k *Caster) rows(dst, src []byte, size, each int, rows []int64) {
 	if size == 0 || len(rows) == 0 {
 		return
 	}
 	m := castScratches.Get().(*castScratch)
 	defer castScratches.Put(m)
-	out := size / k.From.Size() * k.To.Size()
-	if size > castBytes/2 {
+	long := size * each
+	out := long / k.From.Size() * k.To.Size()
+	if long > castBytes/2 {
 		for j, r := range rows {
-			k.run(m, dst[j*out:(j+1)*out], src[int(r)*size:(int(r)+1)*size])
+			k.run(m, dst[j*out:(j+1)*out], src[int(r)*size:int(r)*size+long])
 		}
 		return
 	}
 	raw := shardify.Bytes(m.raw[:])
-	for n := castBytes / size; len(rows) > 0; rows = rows[n:] {
+	for n := castBytes / long; len(rows) > 0; rows = rows[n:] {
 		n = min(n, len(rows))
-		copyRows(raw, src, size, rows[:n])
-		k.run(m, dst[:n*out], raw[:n*size])
+		if each > 1 {
+			copySpans(raw, src, size, each, rows[:n])
+		} else {
+			copyRows(raw, src, size, rows[:n])
+		}
+		k.run(m, dst[:n*out], raw[:n*long])
 		dst = dst[n*out:]
 	}
 }

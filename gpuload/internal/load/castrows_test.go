@@ -187,7 +187,7 @@ func TestCastsAreAsDefined(t *testing.T) {
 					list[i] = int64(v)
 				}
 				out := shardify.Bytes(make([]uint64, rows*elems))[:rows*elems*to.Size()]
-				k.rows(out, b, elems*from.Size(), list)
+				k.rows(out, b, elems*from.Size(), 1, list)
 				for i := range rows * elems {
 					have, v, _ := word(out, to, i)
 					want := castWant(b, k, ids[i/elems]*elems+i%elems, i%elems)
@@ -224,7 +224,7 @@ func TestLongRowsAreCastByChannels(t *testing.T) {
 				src[i] = byte(i * 7)
 			}
 			out := make([]float32, 3*n)
-			k.rows(shardify.Bytes(out), src, n, []int64{1, 0, 1})
+			k.rows(shardify.Bytes(out), src, n, 1, []int64{1, 0, 1})
 			for i, v := range out {
 				row := []int{1, 0, 1}[i/n]
 				if want := castWant(src, k, row*n+i%n, i%n); math.Float32bits(v) != uint32(want) {

@@ -6,12 +6,16 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// Segment is rows of a table that follow each other in a batch, from row at on.
+// Segment is rows of a table that follow each other in a batch, from row at on. Each of Rows
+// stands for so many rows from it on: for one if Each is 0.
 type Segment struct {
 	From *Table
 	Rows []int64
 	At   int64
+	Each int64
 }
+
+func (s *Segment) each() int64 { return max(s.Each, 1) }
 
 // gatherSplit is the bytes from which a batch is worth more than one goroutine.
 const gatherSplit = 4 << 20
@@ -58,7 +62,7 @@ func LayOutBatch(t *Table, rows int64, from []Segment) error {
 func CopyBatch(c *Crew, t *Table, from []Segment, skip []bool) error {
 	n := int64(0)
 	for i := range from {
-		n += int64(len(from[i].Rows))
+		n += int64(len(from[i].Rows)) * from[i].each()
 	}
 	parts := min(max(t.Size()/gatherSplit, 1), 64, max(n, 1))
 	err := c.Each(int(parts), func(k int) error {
@@ -85,11 +89,13 @@ func gatherLengths(t *Table, i int, from []Segment) {
 	to := t.Int64s(i)
 	at, k := int64(0), 1
 	for j := range from {
-		o := from[j].From.Int64s(i)
+		o, each := from[j].From.Int64s(i), from[j].each()
 		for _, r := range from[j].Rows {
-			at += o[r+1] - o[r]
-			to[k] = at
-			k++
+			for e := r; e < r+each; e++ {
+				at += o[e+1] - o[e]
+				to[k] = at
+				k++
+			}
 		}
 	}
 	for ; k < len(to); k++ {
@@ -108,8 +114,9 @@ func gatherLists(t *Table, i int, from []Segment) error {
 	at, k := int64(0), 1
 	for j := range from {
 		lists, o := from[j].From.Int64s(outer), from[j].From.Int64s(i)
+		each := from[j].each()
 		for _, r := range from[j].Rows {
-			for e := lists[r]; e < lists[r+1]; e++ {
+			for e := lists[r]; e < lists[r+each]; e++ {
 				at += o[e+1] - o[e]
 				to[k] = at
 				k++
@@ -123,11 +130,14 @@ func gatherLists(t *Table, i int, from []Segment) error {
 func gatherPart(t *Table, from []Segment, lo, hi int64, skip []bool) {
 	past := hasRows && t.Size() >= pastBatch
 	for _, s := range from {
-		a, b := max(lo-s.At, 0), min(hi-s.At, int64(len(s.Rows)))
+		// Several rows that belong together are copied with the first of them.
+		each := s.each()
+		a, b := (max(lo-s.At, 0)+each-1)/each, min((max(hi-s.At, 0)+each-1)/each, int64(len(s.Rows)))
 		if a >= b {
 			continue
 		}
 		rows := s.Rows[a:b]
+		a, b = a*each, b*each
 		for i := range t.Layout.Tensors {
 			spec := &t.Layout.Tensors[i]
 			if skip != nil && skip[i] {
@@ -138,21 +148,23 @@ func gatherPart(t *Table, from []Segment, lo, hi int64, skip []bool) {
 				to, row := t.Part(i, s.At+a, s.At+b), int(s.From.Layout.Tensors[i].Row)
 				switch k := t.Caster(i); {
 				case k != nil:
-					k.rows(to, s.From.Bytes(i), row, rows)
-				case past && row >= pastRow:
-					copyRowsPast(to, s.From.Bytes(i), row, rows)
+					k.rows(to, s.From.Bytes(i), row, int(each), rows)
+				case past && row*int(each) >= pastRow:
+					copyRowsPast(to, s.From.Bytes(i), row, int(each), rows)
+				case each > 1:
+					copySpans(to, s.From.Bytes(i), row, int(each), rows)
 				default:
 					copyRows(to, s.From.Bytes(i), row, rows)
 				}
 			case index.LeadElements:
-				copyLists(t, s.From, i, s.At+a, rows)
+				copyLists(t, s.From, i, s.At+a, each, rows)
 			}
 		}
 	}
 }
 
-// copyLists copies the elements of rows of another table to rows from at on.
-func copyLists(t, from *Table, i int, at int64, rows []int64) {
+// copyLists copies the elements of rows of another table, each times so many, to rows from at on.
+func copyLists(t, from *Table, i int, at, each int64, rows []int64) {
 	c, row, k := t.Layout.ColumnOf(i), from.Layout.Tensors[i].Row, t.Caster(i)
 	outer := from.Int64s(c.Offsets)
 	to := t.Int64s(c.Offsets)[at]
@@ -163,7 +175,7 @@ func copyLists(t, from *Table, i int, at int64, rows []int64) {
 	}
 	dst, src := t.Bytes(i)[to*t.Layout.Tensors[i].Row:], from.Bytes(i)
 	for _, r := range rows {
-		lo, hi := outer[r], outer[r+1]
+		lo, hi := outer[r], outer[r+each]
 		if inner != nil {
 			lo, hi = inner[lo], inner[hi]
 		}
@@ -184,7 +196,7 @@ func copyRows(dst, src []byte, size int, rows []int64) {
 	if size == 0 || len(rows) == 0 {
 		return
 	}
-	checkRows(dst, src, size, rows)
+	checkRows(dst, src, size, 1, rows)
 	d, s := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
 	switch {
 	case size < 64: // the processor has several of them under way
@@ -220,15 +232,39 @@ func copyStretches(d, s unsafe.Pointer, size int, rows []int64) {
 	copyStretch(d, s, size, rows)
 }
 
-// checkRows panics where copying rows would leave src or dst.
-func checkRows(dst, src []byte, size int, rows []int64) {
-	limit := uint64(len(src) / size)
+// copySpans is copyRows for each rows that follow each other from a row on.
+func copySpans(dst, src []byte, size, each int, rows []int64) {
+	n := size * each
+	if n == 0 || len(rows) == 0 {
+		return
+	}
+	checkRows(dst, src, size, each, rows)
+	s := unsafe.Pointer(unsafe.SliceData(src))
+	lines := min((n+63)/64, 4)
+	ahead := max(32/lines, 2048/n, 1)
+	prefetchRows(s, &rows[0], min(ahead, len(rows)), size, lines)
+	for len(rows) > 0 {
+		k := min(ahead, len(rows))
+		if k < len(rows) {
+			prefetchRows(s, &rows[k], min(ahead, len(rows)-k), size, lines)
+		}
+		for _, r := range rows[:k] {
+			copy(dst[:n], src[int(r)*size:])
+			dst = dst[n:]
+		}
+		rows = rows[k:]
+	}
+}
+
+// checkRows panics where copying rows, each times so many, would leave src or dst.
+func checkRows(dst, src []byte, size, each int, rows []int64) {
+	limit := uint64(max(len(src)/size-each+1, 0))
 	for _, r := range rows {
 		if uint64(r) >= limit {
 			panic("gpuload: gather of a row outside of its table")
 		}
 	}
-	if len(dst) < len(rows)*size {
+	if len(dst) < len(rows)*each*size {
 		panic("gpuload: gather into too small a slot")
 	}
 }
@@ -241,12 +277,13 @@ const pastBatch, pastRow = 8 << 20, 4 << 10
 // pastPiece is what is copied by one call, which cannot be interrupted.
 const pastPiece = 1 << 20
 
-// copyRowsPast is copyRows past the caches.
-func copyRowsPast(dst, src []byte, size int, rows []int64) {
-	checkRows(dst, src, size, rows)
+// copyRowsPast is copySpans past the caches.
+func copyRowsPast(dst, src []byte, size, each int, rows []int64) {
+	checkRows(dst, src, size, each, rows)
+	n := size * each
 	for j, r := range rows {
-		to, from := dst[j*size:(j+1)*size], src[int(r)*size:(int(r)+1)*size]
-		head := min(int(-Address(to)&15), size)
+		to, from := dst[j*n:(j+1)*n], src[int(r)*size:int(r)*size+n]
+		head := min(int(-Address(to)&15), n)
 		copy(to[:head], from)
 		for to, from = to[head:], from[head:]; len(to) >= 64; {
 			n := min(len(to)&^63, pastPiece)

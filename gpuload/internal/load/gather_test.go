@@ -61,10 +61,49 @@ func TestCopyRowsOfEverySize(t *testing.T) {
 // rowCopies is the ways of copying rows that this processor has.
 func rowCopies() map[string]func(dst, src []byte, size int, rows []int64) {
 	ways := map[string]func(dst, src []byte, size int, rows []int64){"copyRows": copyRows}
+	for name, f := range spanCopies() {
+		ways[name] = func(dst, src []byte, size int, rows []int64) { f(dst, src, size, 1, rows) }
+	}
+	return ways
+}
+
+func spanCopies() map[string]func(dst, src []byte, size, each int, rows []int64) {
+	ways := map[string]func(dst, src []byte, size, each int, rows []int64){"copySpans": copySpans}
 	if hasRows {
 		ways["copyRowsPast"] = copyRowsPast
 	}
 	return ways
+}
+
+func TestRowsThatFollowEachOtherAreCopiedTogether(t *testing.T) {
+	src := make([]byte, 1<<16)
+	for i := range src {
+		src[i] = byte(i * 7 >> 3)
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for name, f := range spanCopies() {
+		for range 200 {
+			size, each, n := 1+r.IntN(200), 1+r.IntN(9), r.IntN(40)
+			var rows []int64
+			var want []byte
+			for range n {
+				row := r.IntN(len(src)/size - each + 1)
+				rows, want = append(rows, int64(row)), append(want, src[row*size:(row+each)*size]...)
+			}
+			dst := make([]byte, len(want))
+			if f(dst, src, size, each, rows); !bytes.Equal(dst, want) {
+				t.Fatalf("%s: %d times %d rows of %d bytes", name, n, each, size)
+			}
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Fatalf("%s: rows beyond the last one", name)
+					}
+				}()
+				f(make([]byte, size*each), src, size, each, []int64{int64(len(src)/size - each + 1)})
+			}()
+		}
+	}
 }
 
 // TestRowsOutsideAreRefused: a row that does not exist is a bug of ours and never read.

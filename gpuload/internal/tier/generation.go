@@ -15,6 +15,9 @@ type generation struct {
 	samples []order.Run
 	runs    []load.Run // of samples
 	load    load.Reader
+	// at is, by row of the generation, the table's row of its anchor, and rows those of the table.
+	at   []int64
+	rows int64
 	// copies is runs in the pinned tier, where the generation comes from there.
 	copies []device.CopyRun
 }
@@ -33,7 +36,7 @@ func (g *generation) read(ctx context.Context, w *Windows, key order.Key) error 
 	if err := w.shards.Prepare(ctx, g.runs); err != nil {
 		return err
 	}
-	return tell(w.dev, g.load.Load(ctx, g.Table, w.Rows(), g.runs), g.Table)
+	return tell(w.dev, g.load.Load(ctx, g.Table, g.rows, g.runs), g.Table)
 }
 
 // store copies a generation from the pinned tier into the device's memory: runs of
@@ -56,9 +59,35 @@ func (g *generation) store(w *Windows, key order.Key) error {
 func (g *generation) plan(w *Windows, key order.Key) {
 	g.samples = w.Runs(g.samples[:0], key, g.first)
 	g.runs = g.runs[:0]
+	if g.rows = w.Windows.Rows(); w.View != nil {
+		g.windows(w)
+		return
+	}
 	for _, r := range g.samples {
 		g.runs = w.shards.Runs(g.runs, r.Sample, r.N, r.Row)
 	}
+}
+
+// windows finds the rows of a generation of anchors: those of anchors near each other once.
+func (g *generation) windows(w *Windows) {
+	if g.at == nil {
+		g.at = make([]int64, g.rows)
+	}
+	lo, hi := w.View.Lo, w.View.Hi
+	from, to, base := int64(0), int64(0), int64(0) // rows of the set that follow each other, and the table's row of the first
+	for _, r := range g.samples {
+		first, end := r.Sample+lo, r.Sample+r.N+hi
+		if first < from || first > to || to == from {
+			g.runs = w.shards.Runs(g.runs, from, to-from, base)
+			from, to, base = first, first, base+to-from
+		}
+		to = max(to, end)
+		for i := range r.N {
+			g.at[r.Row+i] = base + r.Sample + i - from
+		}
+	}
+	g.runs = w.shards.Runs(g.runs, from, to-from, base)
+	g.rows = base + to - from
 }
 
 // Segments finds the rows of a batch in its generations.
@@ -70,6 +99,11 @@ func (w *Windows) Segments(list []load.Segment, s *order.Step, cur *order.Cursor
 			return nil, err
 		}
 		at = w.Fill(rows, s, cur, at, key, g.first)
+		if w.View != nil {
+			for j, row := range rows[start:at.Row] {
+				rows[start+j] = g.at[row]
+			}
+		}
 		list = append(list, load.Segment{From: g.Table, Rows: rows[start:at.Row], At: int64(start)})
 	}
 	return list, nil

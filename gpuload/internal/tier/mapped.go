@@ -62,6 +62,33 @@ func (m *Mapped) Close() {
 	m.files, m.tables = nil, nil
 }
 
+// Windows finds the rows of windows, each of them from a row on, in the shards. Those that go
+// from one shard to the next come in parts.
+func (m *Mapped) Windows(list []load.Segment, starts []int64, each int64) []load.Segment {
+	s := m.Set.Starts
+	for j, i := 0, 0; j < len(starts); {
+		if r := starts[j]; r < s[i] || r >= s[i+1] {
+			i = m.Set.Number(r)
+		}
+		lo, hi, first := s[i], s[i+1], j
+		for ; j < len(starts) && starts[j] >= lo && starts[j]+each <= hi; j++ {
+			starts[j] -= lo
+		}
+		if j > first {
+			list = append(list, load.Segment{From: m.tables[i], Rows: starts[first:j], At: int64(first) * each, Each: each})
+			continue
+		}
+		for r, end := starts[j], starts[j]+each; r < end; i++ {
+			if n := min(end, s[i+1]) - r; n > 0 {
+				list = append(list, load.Segment{From: m.tables[i], Rows: []int64{r - s[i]}, At: int64(j+1)*each - (end - r), Each: n})
+				r += n
+			}
+		}
+		j, i = j+1, 0
+	}
+	return list
+}
+
 // Segments finds the rows of samples in the shards.
 func (m *Mapped) Segments(list []load.Segment, ids, rows []int64) []load.Segment {
 	for j := 0; j < len(ids); {

@@ -21,6 +21,8 @@ type Windows struct {
 	// done is told of a generation that was read: since when, its number and bytes.
 	done func(start, k, bytes int64)
 	From *Pinned // where the samples come from; nil is the shards
+	// View is what a sample is, if not a row.
+	View *load.View
 
 	mu      sync.Mutex
 	changed *sync.Cond

@@ -478,7 +478,49 @@ def wide():
     os.remove("wide.h5")
 
 
+def gridded(name, first, n):
+    """Steps of 6 h on a grid whose latitudes fall, in every layout."""
+    scales = {"time": (np.arange(first, first + 6 * n, 6, dtype="<i4"), {"units": "hours since 2018-01-01"}),
+              "level": (np.array([1000, 850, 500], "<i4"), {"units": "hPa"}),
+              "latitude": (np.arange(90, -91, -30, dtype="<f4"), {"units": "degrees_north"}),
+              "longitude": (np.arange(0, 360, 30, dtype="<f4"), {"units": "degrees_east"}),
+              "kind": (np.array([b"a", b"bc", b"d"]), {})}
+    with new(name) as f:
+        for key, (values, attrs) in scales.items():
+            f[key] = values
+            f[key].make_scale(key)
+            for k, v in attrs.items():
+                f[key].attrs[k] = np.bytes_(v)
+
+        def put(name, dims, dtype, **kw):
+            d = f.create_dataset(name, data=count([len(f[k]) for k in dims], dtype), **kw)
+            for i, k in enumerate(dims):
+                d.dims[i].attach_scale(f[k])
+            return d
+
+        near, deep = ("time", "latitude", "longitude"), ("time", "level", "latitude", "longitude")
+        put("plain", near, "<f4")
+        put("plain_deep", deep, ">i4")
+        put("step", near, "<f4", chunks=(1, 7, 12), compression="gzip")
+        put("deep", deep, "<i4", chunks=(8, 2, 3, 5), compression="gzip", shuffle=True)
+        put("stored", deep, "<i4", chunks=(3, 3, 7, 4))
+        put("last", near + ("level",), "<i4", chunks=(8, 3, 5, 3), compression="gzip")
+        put("one_chunk", near, "<u2", chunks=(n, 7, 12), compression="gzip")
+        put("kinds", ("time", "kind"), "<u2", chunks=(7, 2), compression="gzip")
+        put("series", ("time",), "<i8")
+        packed = put("packed", near, "<i2", chunks=(16, 4, 6), compression="gzip")
+        packed.attrs["scale_factor"], packed.attrs["add_offset"], packed.attrs["_FillValue"] = np.float32(0.5), np.float32(100), np.int16(-1)
+        put("lsm", ("latitude", "longitude"), "<f4")
+        holes = f.create_dataset("holes", (n, 7), "<i4", chunks=(4, 3), compression="gzip", fillvalue=-5)
+        holes.dims[0].attach_scale(f["time"])
+        holes.dims[1].attach_scale(f["latitude"])
+        holes[4:8, 3:6] = count((n, 7), "<i4")[4:8, 3:6]
+        f["free"] = count((n,), "<i4")
+
+
 if __name__ == "__main__":
+    gridded("grid_a.nc", 0, 40)
+    gridded("grid_b.nc", 240, 22)
     rows("rows_a.h5", 23)
     rows("rows_b.h5", 9, libver="latest")
     types("types.h5")

@@ -1,14 +1,20 @@
 package array
 
 import (
+	"slices"
+
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 	"github.com/shardify/shardify/storage"
 )
 
 // Announce tells the file where rows [lo, hi) are, except those that w keeps decoded.
 func (a *Array) Announce(w *Buffers, lo, hi int64) {
-	if _, ok := storage.As[storage.Announcer](a.File.in); !ok || hi <= lo || a.base != nil || a.ready() != nil {
+	if _, ok := storage.As[storage.Announcer](a.File.in); !ok || hi <= lo || a.ready() != nil {
 		return // errors come with the reads
+	}
+	if a.base != nil {
+		a.announceTurned(w, lo, hi)
+		return
 	}
 	storage.Announce(a.File.in, func(yield func(storage.Range) bool) {
 		l := &a.Set.Layout
@@ -20,7 +26,7 @@ func (a *Array) Announce(w *Buffers, lo, hi int64) {
 			return
 		}
 		for row := lo / c.dims[0]; row*c.dims[0] < hi; row++ {
-			if w.keeps(c, row) {
+			if w.keeps(a, row*c.dims[0]) {
 				continue
 			}
 			for n := row * c.inner; n < (row+1)*c.inner; n++ {
@@ -41,11 +47,30 @@ func (a *Array) Announce(w *Buffers, lo, hi int64) {
 	})
 }
 
-func (w *Buffers) keeps(c *chunks, row int64) bool {
-	for i := range w.kept {
-		if w.kept[i].c == c && w.kept[i].row == row {
-			return true
+// announceTurned tells where the parts of rows [lo, hi) are, of which a part is taken or whose
+// axes are turned.
+func (a *Array) announceTurned(w *Buffers, lo, hi int64) {
+	if at, n, ok := a.stretch(lo, hi); ok {
+		a.base.Announce(w, at, at+n)
+	} else if a.base.chunks != nil {
+		if start, end := a.block(lo); w.keeps(a, start) {
+			lo = end
 		}
+		if lo >= hi {
+			return
+		}
+		jobs, _ := a.chunkJobs(w, lo, hi)
+		storage.Announce(a.File.in, func(yield func(storage.Range) bool) {
+			for i := range jobs {
+				if !yield(storage.Range{Off: jobs[i].Addr, Len: jobs[i].Size}) {
+					return
+				}
+			}
+		})
 	}
-	return false
+}
+
+// keeps tells whether the row of chunks that begins with a row is kept.
+func (w *Buffers) keeps(a *Array, row int64) bool {
+	return slices.ContainsFunc(w.kept, func(k kept) bool { return k.a == a && k.row == row })
 }

@@ -2,16 +2,14 @@ package array
 
 import (
 	"context"
-	"encoding/binary"
 	"io"
 	"math"
 	"sync"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
-
-var le = binary.LittleEndian
 
 // Array is a data set ready to be read, by several readers at once. Rows are its
 // first dimension; a data set of rank 0 has one.
@@ -37,6 +35,7 @@ type Array struct {
 	base    *Array
 	Order   *Order
 	strides []int64
+	places  []grid.Places // what is taken of each stored axis
 }
 
 // New takes the measures of a data set.
@@ -126,6 +125,18 @@ func (a *Array) Read(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) 
 		return a.File.ReadFull(dst, l.Addr+lo*a.RowBytes)
 	}
 	return shardify.Unsupported("layout class %d", a.Set.Layout.Class)
+}
+
+// ReadKept is Read for an array that is needed again as a whole: w keeps it, unless it is large.
+func (a *Array) ReadKept(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error {
+	if a.Rows*a.RowBytes > KeepRow || a.Set.Layout.Class != h5.Chunked {
+		return a.Read(ctx, w, dst, lo, hi)
+	}
+	data, err := a.keep(ctx, w, 0, a.Rows, a.Read)
+	if err == nil {
+		copy(dst, data[lo*a.RowBytes:])
+	}
+	return err
 }
 
 // LargeClaim is from where on a data set must show bytes in the file before

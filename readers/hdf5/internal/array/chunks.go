@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/filter"
+	"github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -44,10 +45,10 @@ type job struct {
 	n int64 // its number
 }
 
-// kept is a decoded row of chunks.
+// kept is a decoded row of chunks, or what is taken of it.
 type kept struct {
-	c    *chunks
-	row  int64
+	a    *Array
+	row  int64 // of the array, the first
 	data []byte
 }
 
@@ -158,7 +159,7 @@ func (c *chunks) read(ctx context.Context, w *Buffers, dst []byte, lo, hi int64)
 		row := lo / c0
 		start, end := row*c0, min((row+1)*c0, c.a.Rows)
 		if part := lo > start || hi < end; part && !c.plain && (end-start)*rowBytes <= KeepRow {
-			data, err := c.keep(ctx, w, row, start, end)
+			data, err := c.a.keep(ctx, w, start, end, c.readRows)
 			if err != nil {
 				return err
 			}
@@ -179,23 +180,23 @@ func (c *chunks) read(ctx context.Context, w *Buffers, dst []byte, lo, hi int64)
 	return nil
 }
 
-// keep returns a decoded row of chunks, which a reader has once.
-func (c *chunks) keep(ctx context.Context, w *Buffers, row, start, end int64) ([]byte, error) {
+// keep returns rows [start, end), those of a row of chunks, which a reader has once.
+func (a *Array) keep(ctx context.Context, w *Buffers, start, end int64, read func(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error) ([]byte, error) {
 	for i := range w.kept {
-		if k := w.kept[i]; k.c == c && k.row == row {
+		if k := w.kept[i]; k.a == a && k.row == start {
 			return k.data, nil
 		}
 	}
 	var data []byte
 	for i := range w.kept {
-		if w.kept[i].c == c { // the row before: no longer wanted
+		if w.kept[i].a == a { // the row before: no longer wanted
 			data = w.kept[i].data
 			w.bytes -= int64(cap(data))
 			w.kept = slices.Delete(w.kept, i, i+1)
 			break
 		}
 	}
-	n := (end - start) * c.a.RowBytes
+	n := (end - start) * a.RowBytes
 	for len(w.kept) > 0 && w.bytes+n > w.keep {
 		if data == nil {
 			data = w.kept[0].data
@@ -205,10 +206,10 @@ func (c *chunks) keep(ctx context.Context, w *Buffers, row, start, end int64) ([
 	if err := w.Grow(ctx, &data, n); err != nil {
 		return nil, err
 	}
-	if err := c.readRows(ctx, w, data, start, end); err != nil {
+	if err := read(ctx, w, data, start, end); err != nil {
 		return nil, err
 	}
-	w.kept = append(w.kept, kept{c, row, data})
+	w.kept = append(w.kept, kept{a, start, data})
 	w.bytes += int64(cap(data))
 	return data, nil
 }
@@ -396,26 +397,7 @@ func (c *chunks) placeInner(dst, src []byte, d int, coord []int64) {
 func (c *chunks) placeRuns(dst, src []byte, d int, count int64, coord []int64) {
 	origin := coord[c.run] * c.dims[c.run]
 	n := min(c.dims[c.run], c.a.Dims[c.run]-origin) * c.from[c.run]
-	dst = dst[origin*c.to[c.run]:]
-	tos, froms := c.to[d], c.from[d]
-	var to, from int64
-	switch n { // single values, as where a chunk holds one channel
-	case 4:
-		for range count {
-			le.PutUint32(dst[to:], le.Uint32(src[from:]))
-			to, from = to+tos, from+froms
-		}
-	case 8:
-		for range count {
-			le.PutUint64(dst[to:], le.Uint64(src[from:]))
-			to, from = to+tos, from+froms
-		}
-	default:
-		for range count {
-			copy(dst[to:to+n], src[from:from+n])
-			to, from = to+tos, from+froms
-		}
-	}
+	grid.Copy(dst[origin*c.to[c.run]:], src, count, n, c.to[d], c.from[d])
 }
 
 // at says in which chunk an error is.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
 )
 
@@ -15,6 +16,25 @@ type Order struct {
 	Perm    []int `json:"perm"`              // stored axes, in the order that they are read in
 	Squeeze bool  `json:"squeeze,omitempty"` // axes of length 1 behind the first are dropped
 	Text    bool  `json:"text,omitempty"`    // 16-bit codes along the last axis are a text
+	// Picks is what is taken of each stored axis; nil is all of all axes.
+	Picks []grid.Pick `json:"picks,omitempty"`
+}
+
+// As is the order of axes as they are stored.
+func As(rank int) *Order {
+	o := &Order{}
+	for k := range rank {
+		o.Perm = append(o.Perm, k)
+	}
+	return o
+}
+
+// pick is what is taken of a stored axis.
+func (o *Order) pick(k int) grid.Pick {
+	if k >= len(o.Picks) {
+		return nil
+	}
+	return o.Picks[k]
 }
 
 // Axis is the stored axis whose rows are read.
@@ -46,14 +66,20 @@ func (a *Array) turned(how *Order) (*Array, error) {
 	if len(how.Perm) != rank || rank == 0 {
 		return nil, shardify.Mismatch("changed since the plan, or damaged: it has %d axes", rank)
 	}
-	b := &Array{File: a.File, Path: a.Path, Set: a.Set, Elem: a.Elem, Rows: 1, RowElems: 1, base: a, Order: how, strides: make([]int64, rank)}
+	b := &Array{File: a.File, Path: a.Path, Set: a.Set, Elem: a.Elem, Rows: 1, RowElems: 1, base: a, Order: how, strides: make([]int64, rank), places: make([]grid.Places, rank)}
 	step := a.Elem
 	for i := rank - 1; i >= 0; i-- {
-		b.strides[how.Perm[i]] = step
-		step *= a.Dims[how.Perm[i]]
+		k := how.Perm[i]
+		p := how.pick(k)
+		if err := p.Check(a.Dims[k]); err != nil {
+			return nil, err
+		}
+		b.places[k] = p.Places(a.Dims[k])
+		b.strides[k] = step
+		step *= p.Len(a.Dims[k])
 	}
 	for i, k := range how.Perm {
-		switch n := a.Dims[k]; {
+		switch n := how.pick(k).Len(a.Dims[k]); {
 		case how.Text && i == rank-1:
 			b.Elem *= n
 		case i > 0 && how.Squeeze && n == 1:
@@ -81,86 +107,56 @@ func (a *Array) readTurned(ctx context.Context, w *Buffers, dst []byte, lo, hi i
 	if err := b.ready(); err != nil {
 		return err
 	}
+	if at, n, ok := a.stretch(lo, hi); ok {
+		return a.atRow(b.Read(ctx, w, dst, at, at+n))
+	}
 	switch l := &a.Set.Layout; {
 	case b.chunks != nil:
-		return a.turnChunks(ctx, w, dst, lo, hi)
+		return a.readBlocks(ctx, w, dst, lo, hi)
 	case l.Class == h5.Contiguous && l.Addr != h5.Undefined && b.pieces == nil:
 		return a.turnContiguous(ctx, w, dst, lo, hi)
 	}
 	axis := a.Order.Perm[0]
-	first, last := int64(0), b.Rows
-	if axis == 0 {
-		first, last = lo, hi
-	}
 	step := max(turnBytes/max(b.RowBytes, 1), 1)
-	for r := first; r < last; r += step {
-		n := min(step, last-r)
+	shape, origin := slices.Clone(b.Dims), make([]int64, len(b.Dims))
+	for r := int64(0); r < b.Rows; r += step {
+		n := min(step, b.Rows-r)
+		if shape[0], origin[0] = n, r; len(a.portions(0, r, r+n, lo, hi)) == 0 {
+			if axis == 0 && r > 0 && a.Order.Picks == nil {
+				break
+			}
+			continue
+		}
 		if err := w.Grow(ctx, &w.turn, n*b.RowBytes); err != nil {
 			return err
 		}
 		if err := b.Read(ctx, w, w.turn, r, r+n); err != nil {
 			return err
 		}
-		shape := slices.Clone(b.Dims)
-		shape[0] = n
-		origin := make([]int64, len(shape))
-		origin[0] = r
-		a.scatter(dst, w.turn, origin, shape, shape, lo, hi)
+		a.scatter(dst, w.turn, 0, origin, shape, shape, lo, hi)
 	}
 	return nil
 }
 
-// turnContiguous reads the runs of rows [lo, hi), those that lie near each other at once.
-func (a *Array) turnContiguous(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error {
-	b, axis := a.base, a.Order.Perm[0]
-	inner := dimsBytes(b.Dims[axis+1:], b.Elem)
-	outer := dimsBytes(b.Dims[:axis], 1)
-	stride := b.Dims[axis] * inner
-	shape := slices.Clone(b.Dims)
-	for k := range axis {
-		shape[k] = 1
-	}
-	origin := make([]int64, len(shape))
-	for lo0, step := lo, max(turnBytes/max(inner, 1), 1); lo0 < hi; lo0 += step {
-		n := min(step, hi-lo0)
-		run := n * inner
-		together := int64(1)
-		if stride-run < gap {
-			together = max(turnBytes/max(stride, 1), 1)
+// chunkJobs lists the stored chunks that hold a part of rows [lo, hi), by place in the file.
+// missing: there are others, which were never written.
+func (a *Array) chunkJobs(w *Buffers, lo, hi int64) (jobs []job, missing bool) {
+	c := a.base.chunks
+	axes := make([][]int64, len(c.dims)) // the chunks along each that are touched
+	jobs = w.jobs[:0]
+	for d, size := range c.dims {
+		from, to := int64(0), a.places[d].Len
+		if d == a.Order.Perm[0] {
+			from, to = lo, hi
 		}
-		shape[axis], origin[axis] = n, lo0
-		for o := int64(0); o < outer; o += together {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			m := min(together, outer-o)
-			if err := w.Grow(ctx, &w.turn, (m-1)*stride+run); err != nil {
-				return err
-			}
-			if err := b.File.ReadFull(w.turn, a.Set.Layout.Addr+o*stride+lo0*inner); err != nil {
-				return err
-			}
-			for k := range m {
-				for d, at := axis-1, o+k; d >= 0; d-- {
-					origin[d], at = at%b.Dims[d], at/b.Dims[d]
-				}
-				a.scatter(dst, w.turn[k*stride:], origin, shape, shape, lo, hi)
-			}
+		if axes[d] = a.places[d].Blocks(from, to, size); len(axes[d]) == 0 {
+			return jobs, false
 		}
 	}
-	return nil
-}
-
-// turnChunks decodes the chunks that hold a part of rows [lo, hi), each once.
-func (a *Array) turnChunks(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error {
-	c, axis := a.base.chunks, a.Order.Perm[0]
-	jobs, missing := w.jobs[:0], false
-	from, to := make([]int64, len(c.dims)), slices.Clone(c.table.Grid)
-	from[axis], to[axis] = lo/c.dims[axis], (hi-1)/c.dims[axis]+1
-	for at := slices.Clone(from); ; {
+	for at := make([]int, len(axes)); ; {
 		n := int64(0)
 		for d, g := range c.table.Grid {
-			n = n*g + at[d]
+			n = n*g + axes[d][at[d]]
 		}
 		if k, ok := c.table.Get(n); ok {
 			jobs = append(jobs, job{k, n})
@@ -169,36 +165,72 @@ func (a *Array) turnChunks(ctx context.Context, w *Buffers, dst []byte, lo, hi i
 		}
 		d := len(at) - 1
 		for ; d >= 0; d-- {
-			if at[d]++; at[d] < to[d] {
+			if at[d]++; at[d] < len(axes[d]) {
 				break
 			}
-			at[d] = from[d]
+			at[d] = 0
 		}
 		if d < 0 {
 			break
 		}
 	}
 	w.jobs = jobs
+	slices.SortFunc(jobs, byPlace)
+	return jobs, missing
+}
+
+// readBlocks reads rows [lo, hi). Blocks that are needed in part are kept, as the next span
+// needs the other part.
+func (a *Array) readBlocks(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error {
+	partial := func(start, end int64) bool {
+		return (lo > start || hi < end) && !a.base.chunks.plain && (end-start)*a.RowBytes <= KeepRow
+	}
+	for lo < hi {
+		start, end := a.block(lo)
+		if partial(start, end) {
+			data, err := a.keep(ctx, w, start, end, a.turnChunks)
+			if err != nil {
+				return err
+			}
+			n := min(hi, end) - lo
+			copy(dst[:n*a.RowBytes], data[(lo-start)*a.RowBytes:])
+			dst, lo = dst[n*a.RowBytes:], lo+n
+			continue
+		}
+		stop := hi
+		if start, end := a.block(hi - 1); start > lo && partial(start, end) {
+			stop = start
+		}
+		if err := a.turnChunks(ctx, w, dst[:(stop-lo)*a.RowBytes], lo, stop); err != nil {
+			return err
+		}
+		dst, lo = dst[(stop-lo)*a.RowBytes:], stop
+	}
+	return nil
+}
+
+// turnChunks decodes the chunks that hold a part of rows [lo, hi), each once.
+func (a *Array) turnChunks(ctx context.Context, w *Buffers, dst []byte, lo, hi int64) error {
+	c := a.base.chunks
+	jobs, missing := a.chunkJobs(w, lo, hi)
 	if missing {
 		Fill(dst, a.Set.Fill)
 	}
-	slices.SortFunc(jobs, byPlace)
-	coord := make([]int64, len(c.dims))
+	coord, shape := make([]int64, len(c.dims)), make([]int64, len(c.dims))
 	for _, j := range jobs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		data, err := c.whole(ctx, w, j)
 		if err != nil {
-			return c.at(err, j)
+			return a.atRow(c.at(err, j))
 		}
 		c.table.Coord(j.n, coord)
-		shape := make([]int64, len(coord))
 		for d := range coord {
 			coord[d] *= c.dims[d]
 			shape[d] = min(c.dims[d], a.base.Dims[d]-coord[d])
 		}
-		a.scatter(dst, data, coord, shape, c.dims, lo, hi)
+		a.scatter(dst, data, 0, coord, shape, c.dims, lo, hi)
 	}
 	return nil
 }
@@ -223,69 +255,4 @@ func (c *chunks) whole(ctx context.Context, w *Buffers, j job) ([]byte, error) {
 		w.Decoded[c.a]++
 	}
 	return c.apart(ctx, w, j, w.in)
-}
-
-// scatter puts a block of the stored array, that begins at origin and whose rows have the
-// lengths of full, into rows [lo, hi) of the turned one.
-func (a *Array) scatter(dst, src []byte, origin, shape, full []int64, lo, hi int64) {
-	axis := a.Order.Perm[0]
-	from := strides(full, a.base.Elem)
-	n := slices.Clone(shape)
-	to := int64(0)
-	for d := range n {
-		first, last := origin[d], origin[d]+n[d]
-		if d == axis {
-			first, last = max(first, lo), min(last, hi)
-			if first >= last {
-				return
-			}
-			to -= lo * a.strides[d]
-			src = src[(first-origin[d])*from[d]:]
-		}
-		n[d] = last - first
-		to += first * a.strides[d]
-	}
-	scatterFrom(dst[to:], src, n, from, a.strides, a.base.Elem)
-}
-
-func scatterFrom(dst, src []byte, n, from, to []int64, elem int64) {
-	if len(n) > 1 {
-		for i := range n[0] {
-			scatterFrom(dst[i*to[0]:], src[i*from[0]:], n[1:], from[1:], to[1:], elem)
-		}
-		return
-	}
-	count, step := n[0], to[0]
-	if step == elem {
-		copy(dst[:count*elem], src)
-		return
-	}
-	var at int64
-	switch elem {
-	case 1:
-		for i := range count {
-			dst[at] = src[i]
-			at += step
-		}
-	case 2:
-		for i := range count {
-			le.PutUint16(dst[at:], le.Uint16(src[2*i:]))
-			at += step
-		}
-	case 4:
-		for i := range count {
-			le.PutUint32(dst[at:], le.Uint32(src[4*i:]))
-			at += step
-		}
-	case 8:
-		for i := range count {
-			le.PutUint64(dst[at:], le.Uint64(src[8*i:]))
-			at += step
-		}
-	default:
-		for i := range count {
-			copy(dst[at:at+elem], src[i*elem:])
-			at += step
-		}
-	}
 }

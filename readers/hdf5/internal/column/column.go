@@ -24,6 +24,7 @@ type Stretch struct {
 	Lo, Hi int64 // rows
 	Per    int64 // rows of one sample
 	Wide   bool  // a leaf is a part of a row, not of an element
+	Kept   bool  // other spans need the same rows
 }
 
 // Work is the memory of one reader, reused from span to span.
@@ -63,13 +64,12 @@ func (s *Stretch) Read(ctx context.Context, w *Work, data [][]byte) error {
 	if elem, _ := s.elems(); len(s.Parts) == 1 && s.Parts[0].Leaf.Whole(elem) {
 		return s.readInPlace(ctx, w, data[s.Parts[0].Column])
 	}
-	step := s.step()
 	for lo := s.Lo; lo < s.Hi; {
-		hi := min((lo/step+1)*step, s.Hi)
+		hi := min(s.A.Stop(lo, max(batchBytes/max(s.A.RowBytes, 1), 1)), s.Hi)
 		if err := w.Grow(ctx, &w.raw, (hi-lo)*s.A.RowBytes); err != nil {
 			return err
 		}
-		if err := s.A.Read(ctx, &w.Buffers, w.raw, lo, hi); err != nil {
+		if err := s.rows(ctx, w, w.raw, lo, hi); err != nil {
 			return err
 		}
 		for _, p := range s.Parts {
@@ -89,6 +89,13 @@ func (s *Stretch) Read(ctx context.Context, w *Work, data [][]byte) error {
 	return nil
 }
 
+func (s *Stretch) rows(ctx context.Context, w *Work, dst []byte, lo, hi int64) error {
+	if s.Kept {
+		return s.A.ReadKept(ctx, &w.Buffers, dst, lo, hi)
+	}
+	return s.A.Read(ctx, &w.Buffers, dst, lo, hi)
+}
+
 // elems are the bytes that leaves are parts of, and how many of them a row has.
 func (s *Stretch) elems() (size, n int64) {
 	if s.Wide {
@@ -97,20 +104,10 @@ func (s *Stretch) elems() (size, n int64) {
 	return s.A.Elem, s.A.RowElems
 }
 
-// step is the rows of one batch: whole rows of chunks if there are chunks.
-func (s *Stretch) step() int64 {
-	n := max(batchBytes/max(s.A.RowBytes, 1), 1)
-	if c := s.A.Set.Layout.ChunkDims; len(c) > 0 {
-		c := c[s.A.Axis()]
-		n = max(n/c, 1) * c
-	}
-	return n
-}
-
 func (s *Stretch) readInPlace(ctx context.Context, w *Work, dst []byte) error {
 	n := &s.Parts[0].Leaf.Num
 	dst = dst[:(s.Hi-s.Lo)*s.A.RowBytes]
-	if err := s.A.Read(ctx, &w.Buffers, dst, s.Lo, s.Hi); err != nil {
+	if err := s.rows(ctx, w, dst, s.Lo, s.Hi); err != nil {
 		return err
 	}
 	if n.Truth || n.Big && n.Size > 1 {

@@ -36,7 +36,7 @@ type BlobObject struct {
 	Wide   bool   `json:"wide,omitempty"`   // leaves are columns of its rows
 	Item   bool   `json:"item,omitempty"`   // Path is a group whose data sets are samples
 	Bytes  bool   `json:"bytes,omitempty"`  // the whole of a data set is one value of bytes
-	Once   bool   `json:"once,omitempty"`   // rank 0: one value for all samples of the file
+	Once   bool   `json:"once,omitempty"`   // one value for all samples of the file
 
 	How *array.Order `json:"how,omitempty"` // in which order its axes are read
 	column.Decode

@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify/readers/hdf5/internal/naming"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/cf"
 	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 )
 
 // Mode is what one sample is.

@@ -5,12 +5,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/shardify/shardify/readers/hdf5/internal/naming"
-
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 )
 
 // Columns of one type stand in a pandas frame as a block: a member values_block_k of a

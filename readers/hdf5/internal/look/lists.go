@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify/readers/hdf5/internal/naming"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 )
 
 // offsetWords are the names of offsets, alone or behind that of their lists.

@@ -9,13 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify/readers/hdf5/internal/naming"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 )
 
 // Facts describes a file as the choice says.
@@ -26,6 +25,11 @@ func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*rows.Fact
 			return nil, err
 		}
 	}
+	taken, err := t.take(ctx, c, opts)
+	if err != nil {
+		return nil, err
+	}
+	why += taken
 	if c.Mode == ByAxis {
 		if t.listErr != nil {
 			return nil, t.listErr
@@ -35,10 +39,9 @@ func (t *Tree) Facts(ctx context.Context, c *Choice, opts *Settings) (*rows.Fact
 	}
 	f := &factory{tree: t, choice: c, opts: opts, facts: &rows.Facts{Size: t.File.Size, Borders: rows.Borders{Every: 1}},
 		blob: Blob{Mode: c.Mode, Parent: c.parent, Stem: c.stem, Number: c.numbered, Why: why}}
-	var err error
 	switch c.Mode {
 	case ByAxis:
-		err = f.byAxis()
+		err = f.byAxis(ctx)
 	case ByFile:
 		err = f.byFile()
 	case ByItem:
@@ -69,13 +72,25 @@ type factory struct {
 	blob   Blob
 }
 
-func (f *factory) byAxis() error {
+func (f *factory) byAxis(ctx context.Context) error {
 	n := int64(-1)
 	var first *object
 	var in []*object
 	for i := range f.tree.objects {
 		o := &f.tree.objects[i]
 		why := cmp.Or(f.choice.left[o.path], f.tree.note(o), f.choice.otherDimension(o))
+		if f.choice.repeated(o, f.opts) {
+			if err := f.backed(o, math.MaxInt64, new(int64)); err != nil {
+				return shardify.Annotate(err, "", "", o.path)
+			}
+			if err := f.addRows(ctx, o, o.dims, true); err != nil {
+				return err
+			}
+			continue
+		}
+		if why == "" && f.opts.Alone && !f.opts.Channels.Has(o.field()) && !(o.scale && len(o.dims) == 1) {
+			why = "not among --channels; --columns adds it"
+		}
 		if why != "" {
 			if o.exact() {
 				return shardify.Annotate(shardify.Mismatch("%s", why), "", "", o.path)
@@ -106,7 +121,7 @@ func (f *factory) byAxis() error {
 	}
 	f.facts.Samples = max(n, 0)
 	for _, o := range in {
-		if err := f.add(o, o.path, o.inner(), len(o.dims) == 0); err != nil {
+		if err := f.addRows(ctx, o, o.inner(), len(o.dims) == 0); err != nil {
 			return err
 		}
 	}
@@ -141,6 +156,15 @@ func (f *factory) byFile() error {
 		}
 	}
 	return nil
+}
+
+// addRows is add where samples are rows: all inputs must have the same coordinates.
+func (f *factory) addRows(ctx context.Context, o *object, inner []int64, once bool) error {
+	first := len(f.facts.Fields)
+	if err := f.add(o, o.path, inner, once); err != nil {
+		return err
+	}
+	return f.facts.Compare(f.tree.arrayOf(ctx, o, f.choice, f.opts), o.picks, first, f.opts.Several)
 }
 
 // add makes fields of the leaves of a data set.
@@ -198,6 +222,13 @@ func (f *factory) add(o *object, name string, inner []int64, once bool) error {
 			if err := o.sparseField(&field); err != nil {
 				return shardify.Annotate(err, "", "", o.matrix.Group)
 			}
+		}
+		if n := len(inner); n > 0 && len(o.axes) >= n && o.lists == nil {
+			var names []string
+			for _, a := range o.axes[len(o.axes)-n:] {
+				names = append(names, a.name)
+			}
+			field.NameDims(names)
 		}
 		f.decoded(field.Name, &w.leaf)
 		b.Leaves = append(b.Leaves, w.index)
@@ -264,34 +295,23 @@ var SlabBytes int64 = 512 << 20
 
 // borders finds where spans may be cut without decoding a chunk twice.
 func (f *factory) borders(in []*object) error {
-	perRow := int64(0)
+	var units []rows.Unit
 	for _, o := range in {
-		if len(o.dims) > 0 && o.dims[0] > 0 {
-			perRow += o.bytes / o.dims[0]
+		if len(o.dims) > 0 {
+			units = append(units, rows.Unit{RowBytes: o.rowBytes(), Rows: o.unit})
 		}
 	}
-	perRow = max(perRow, 1)
-	order := slices.Clone(in)
-	slices.SortStableFunc(order, func(a, b *object) int { return compareBytes(b, a) })
-	unit := int64(1)
-	for _, o := range order {
-		if len(o.dims) == 0 || o.unit <= 1 {
-			continue
-		}
-		joined := lcm(unit, o.unit)
-		switch {
-		case joined <= 4<<20/perRow, unit == 1:
-			unit = joined
-		case o.rowBytes()*o.unit > array.KeepRow && joined <= SlabBytes/perRow:
-			unit = joined
-		}
+	picked := f.tree.rows
+	n := f.facts.Samples
+	if picked != nil { // units are of stored rows
+		n = math.MaxInt64
 	}
-	if unit > f.facts.Samples {
-		unit = max(f.facts.Samples, 1)
+	f.facts.Borders = rows.JoinUnits(units, n, SlabBytes, array.KeepRow)
+	unit, perRow := f.facts.Borders.Every, rows.PerRow(units)
+	if picked != nil && unit > 1 {
+		f.facts.Borders = rows.Borders{At: picked.Borders(unit), Inside: f.facts.Borders.Inside}
 	}
-	f.facts.Borders.Every = unit
-	if rows := SlabBytes / perRow; unit > rows {
-		f.facts.Borders.Inside = max(rows, 1)
+	if f.facts.Borders.Inside > 0 {
 		unit = f.facts.Borders.Inside
 	}
 	var sum int64
@@ -308,17 +328,6 @@ func (o *object) rowBytes() int64 {
 		return o.bytes
 	}
 	return o.bytes / max(o.dims[0], 1)
-}
-
-func compareBytes(a, b *object) int {
-	x, y := a.rowBytes()*a.unit, b.rowBytes()*b.unit
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
 }
 
 // backed refuses claims of memory without bytes behind them, of n rows or all.
@@ -342,16 +351,4 @@ func (o *object) rowCount() int64 {
 		return 1
 	}
 	return o.dims[0]
-}
-
-// lcm is the least common multiple, or a large number.
-func lcm(a, b int64) int64 {
-	x, y := a, b
-	for y != 0 {
-		x, y = y, x%y
-	}
-	if a/x > math.MaxInt64/b {
-		return math.MaxInt64
-	}
-	return a / x * b
 }

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardify/shardify/readers/hdf5/internal/naming"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/array"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 )
 
 // object is a data set found in a file, with what the choice of samples needs.
@@ -40,6 +40,7 @@ type object struct {
 	text      bool         // the same, of characters
 	how       *array.Order // in which order its axes are read; nil as stored
 	stored    *object      // itself, before they were turned
+	picks     []grid.Pick  // what is taken of each dimension; nil without a selection
 
 	// Of a folded tree: the sparse matrix that it is a part of, and why it is no column.
 	matrix *column.Matrix
@@ -72,6 +73,8 @@ type Tree struct {
 	bounded   map[string]string         // where bounds of a data set should be: the data set
 	media     string                    // of texts
 	tables    map[int64]int64           // bytes of MATLAB's matrices, by their rows
+	rows      grid.Pick                 // of the samples' dimension, which are taken; nil is all
+	coords    grid.Memo[int64]          // by the address of the first scale
 
 	categories map[string]string // of AnnData: where the names are that a data set's codes stand for
 }
@@ -96,7 +99,7 @@ const (
 func Scan(ctx context.Context, f *column.File, opts *Settings, want *rows.Wanted, c *Choice) (*Tree, error) {
 	t := &Tree{File: f, want: want, media: opts.media, frames: map[string]bool{}, tables: map[int64]int64{},
 		sparse: map[string]*column.Matrix{}, bounded: map[string]string{}, categories: map[string]string{},
-		lists: map[string]*column.Lists{}, listNotes: map[string]string{}, dims: dimensions{scales: map[int64]scale{}, others: map[int64]string{}}}
+		lists: map[string]*column.Lists{}, listNotes: map[string]string{}, dims: dimensions{scales: map[int64]scale{}, others: map[int64]string{}}, coords: grid.Memo[int64]{}}
 	root, err := f.H5.Object(f.H5.Root, "/")
 	if err != nil {
 		return nil, err

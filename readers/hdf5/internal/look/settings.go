@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/grid"
 	"github.com/shardify/shardify/internal/rows"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 )
@@ -22,6 +23,11 @@ type Settings struct {
 	media    string
 	cf       bool
 	axis     int // of the samples, or rows.AutoAxis
+	Sel      *grid.Selection
+	Several  bool // there are several inputs
+	Channels *grid.Channels
+	// Alone: of other fields only the coordinate of the samples is read.
+	Alone bool
 }
 
 // NewSettings reads the options of the format.
@@ -29,6 +35,12 @@ func NewSettings(o format.Options) (*Settings, error) {
 	s := &Settings{Sample: o["sample"], External: o.Bool("external"), media: element.MediaText, cf: o["cf"] != "off", lists: o["lists"] != "off", frame: o["frame"]}
 	var err error
 	if s.axis, err = rows.ParseAxis(o[rows.AxisOption]); err != nil {
+		return nil, err
+	}
+	if s.Sel, err = grid.Parse(o[grid.SelOption.Name]); err != nil {
+		return nil, err
+	}
+	if s.Channels, err = grid.ParseChannels(o[grid.ChannelsOption.Name]); err != nil {
 		return nil, err
 	}
 	if o["text"] == "bytes" {
@@ -97,5 +109,12 @@ func matchPrefix(glob, p string, n int) bool {
 
 // Key is what the survey depends on beside the files.
 func (s *Settings) Key() string {
-	return fmt.Sprintf("hdf5 6 object=%q sample=%s external=%v text=%s cf=%v lists=%v frame=%s axis=%d", s.Objects, s.Sample, s.External, s.media, s.cf, s.lists, s.frame, s.axis)
+	key := fmt.Sprintf("hdf5 6 object=%q sample=%s external=%v text=%s cf=%v lists=%v frame=%s axis=%d", s.Objects, s.Sample, s.External, s.media, s.cf, s.lists, s.frame, s.axis)
+	if s.Sel != nil {
+		key += fmt.Sprintf(" sel=%q", s.Sel.Text())
+	}
+	if s.Channels != nil {
+		key += fmt.Sprintf(" channels=%q alone=%v", s.Channels.Text, s.Alone)
+	}
+	return key
 }

@@ -6,12 +6,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/shardify/shardify/readers/hdf5/internal/naming"
-
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/readers/hdf5/internal/column"
 	"github.com/shardify/shardify/readers/hdf5/internal/element"
 	"github.com/shardify/shardify/readers/hdf5/internal/h5"
+	"github.com/shardify/shardify/readers/hdf5/internal/naming"
 )
 
 // SparseColumns is where the fields of a sparse matrix say how many columns it has.

@@ -51,7 +51,7 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 // classes into one or the other.
 const (
 	firstBytes = 4 << 10
-	tailBytes  = 16 << 10
+	tailBytes  = 8 << 10
 )
 
 func (f *File) open() error {

@@ -16,12 +16,13 @@ type Node struct {
 
 // Array is what the metadata say of an array.
 type Array struct {
-	Shape []int64
-	Chunk []int64 // shape of a chunk: of a shard, where chunks are shards
-	Inner []int64 // shape of what is decoded at once
-	Dims  []string
-	Type  Type
-	Fill  []byte // of one element; nil of texts and lists is an empty one
+	Shape  []int64
+	Chunk  []int64 // shape of a chunk: of a shard, where chunks are shards
+	Inner  []int64 // shape of what Part decodes at once: of the chunks in a shard, else of a chunk
+	Dims   []string
+	Type   Type
+	Fill   []byte // of one element; nil of texts and lists is an empty one
+	NoFill bool   // format 2 has fill_value null
 
 	prefix    string // of keys: "c", or nothing
 	separator string
@@ -167,9 +168,7 @@ func parse2(o object, n *Node) (*Array, error) {
 	if a.Fill, err = a.Type.fill(o["fill_value"]); err != nil {
 		return nil, err
 	}
-	if o["fill_value"] == nil && !a.Type.Varies() {
-		n.Notes = append(n.Notes, "fill_value is null: what was never written is 0")
-	}
+	a.NoFill = o["fill_value"] == nil
 	return a, nil
 }
 
@@ -247,8 +246,8 @@ func parse3(o object) (*Array, error) {
 	if a.Type.Kind == Blob && a.chain.textual {
 		a.Type.Kind = Text
 	}
-	if a.Inner = a.chain.inner; a.Inner == nil {
-		a.Inner = a.Chunk
+	if a.Inner = a.Chunk; a.Sharded() {
+		a.Inner = a.chain.inner
 	}
 	fill, ok := o["fill_value"]
 	if !ok {

@@ -74,6 +74,52 @@ func (a *Array) Values(dst [][]byte, stored []byte, s *Scratch) error {
 	return a.chain.values(dst, stored, a.Fill, s)
 }
 
+// Sharded tells whether chunks are shards whose inner chunks can be read one by one.
+func (a *Array) Sharded() bool {
+	return a.chain.shard != nil && len(a.chain.steps) == 0 && a.chain.order == nil
+}
+
+// IndexAt is where the index of a shard of size bytes is.
+func (a *Array) IndexAt(size int64) (off, n int64, err error) {
+	off, err = a.chain.shard.at(size)
+	return off, a.chain.shard.indexSize(), err
+}
+
+// Index reads the index of a shard of size bytes: its inner chunks in C order.
+func (a *Array) Index(index []byte, size int64) ([]Entry, error) {
+	all := make([]Entry, 0, a.chain.shard.count)
+	err := a.chain.shard.entries(index, size, func(_ int64, e Entry) error { all = append(all, e); return nil })
+	return all, err
+}
+
+func (a *Array) part() *chain {
+	if a.Sharded() {
+		return a.chain.shard.chain
+	}
+	return a.chain
+}
+
+// PartElements are the elements of what Part decodes at once.
+func (a *Array) PartElements() int64 { return a.part().elements }
+
+// Part is Decode for an inner chunk of a shard, and for a chunk that is none.
+func (a *Array) Part(dst, stored []byte, s *Scratch) error {
+	return a.part().decode(dst, stored, a.Fill, s)
+}
+
+// PartValues is Values for the same.
+func (a *Array) PartValues(dst [][]byte, stored []byte, s *Scratch) error {
+	return a.part().values(dst, stored, a.Fill, s)
+}
+
+// Memory is the bytes that s holds.
+func (s *Scratch) Memory() int64 {
+	if s == nil {
+		return 0
+	}
+	return int64(cap(s.buf[0])+cap(s.buf[1])+cap(s.one)+cap(s.turned)) + s.filter.Memory() + s.inner.Memory()
+}
+
 func (c *chain) decode(dst, src, fill []byte, s *Scratch) error {
 	last := dst
 	if c.order != nil {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"encoding/binary"
+	"fmt"
 	"hash/adler32"
 	"testing"
 )
@@ -75,4 +76,28 @@ func TestBase64OfMoreThanAChunk(t *testing.T) {
 // TestMutationsOfChunks decodes damaged chunks: an error or values, nothing else.
 func TestMutationsOfChunks(t *testing.T) {
 	mutate(t) // SHARDIFY_MUTATIONS: how many
+}
+
+// TestIndexesHaveABound: an index is in memory as a whole.
+func TestIndexesHaveABound(t *testing.T) {
+	for n, good := range map[int]bool{1 << 20: true, 1 << 30: false} {
+		_, err := Parse3(fmt.Appendf(nil, `{"zarr_format": 3, "node_type": "array", "shape": [%d], "data_type": "uint8", "fill_value": 0,
+			"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [%d]}}, "chunk_key_encoding": {"name": "default"},
+			"codecs": [{"name": "sharding_indexed", "configuration": {"chunk_shape": [1], "codecs": [{"name": "bytes"}],
+				"index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}}]}`, n, n))
+		if (err == nil) != good {
+			t.Errorf("%d entries: %v", n, err)
+		}
+	}
+}
+
+// TestElementsHaveABound: metadata of a few bytes make no fill_value of a gigabyte.
+func TestElementsHaveABound(t *testing.T) {
+	for n, good := range map[int]bool{1 << 20: true, 1 << 30: false} {
+		_, err := Parse3(fmt.Appendf(nil, `{"zarr_format": 3, "node_type": "array", "shape": [4], "fill_value": "", "data_type": {"name": "fixed_length_utf32", "configuration": {"length_bytes": %d}},
+			"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [3]}}, "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}`, n))
+		if (err == nil) != good {
+			t.Errorf("elements of %d bytes: %v", n, err)
+		}
+	}
 }

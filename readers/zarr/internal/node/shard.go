@@ -24,6 +24,7 @@ type shard struct {
 
 const (
 	maxNested = 4
+	maxIndex  = 1 << 24 // entries, which are in memory for each open shard
 	neverSet  = math.MaxUint64
 )
 
@@ -60,7 +61,7 @@ func newShard(t Type, shape []int64, o object, depth int) (*shard, error) {
 	if err := s.indexCodecs(o["index_codecs"]); err != nil {
 		return nil, err
 	}
-	if s.count > 1<<36 {
+	if s.count > maxIndex {
 		return nil, shardify.Corrupt(-1, "sharding_indexed: an index of %d entries", s.count)
 	}
 	codecs, _ := o["codecs"].([]any)
@@ -103,20 +104,34 @@ func (s *shard) indexSize() int64 {
 	return n
 }
 
-// index checks the index of a shard of size bytes, and calls f for each inner chunk; n is
-// -1 of one that was never written.
-func (s *shard) index(p []byte, f func(i, off, n int64) error) error {
-	size, width := int64(len(p)), s.indexSize()
+// Entry is where an inner chunk is in its shard; Len is -1 of one that was never written.
+type Entry struct{ Off, Len int64 }
+
+// at is where the index of a shard of size bytes begins.
+func (s *shard) at(size int64) (int64, error) {
+	width := s.indexSize()
 	if width > size {
-		return shardify.Corrupt(0, "a shard of %d bytes has an index of %d", size, width)
+		return 0, shardify.Corrupt(0, "a shard of %d bytes has an index of %d", size, width)
 	}
-	at, lo, hi := size-width, int64(0), size-width
 	if s.start {
-		at, lo, hi = 0, width, size
+		return 0, nil
 	}
-	table := p[at : at+16*s.count]
+	return size - width, nil
+}
+
+// entries checks the index of a shard of size bytes, and calls f for each inner chunk.
+func (s *shard) entries(p []byte, size int64, f func(i int64, e Entry) error) error {
+	at, err := s.at(size)
+	if err != nil {
+		return err
+	}
+	lo, hi := int64(0), at
+	if s.start {
+		lo, hi = s.indexSize(), size
+	}
+	table := p[:16*s.count]
 	if s.crc {
-		stored := binary.LittleEndian.Uint32(p[at+16*s.count:])
+		stored := binary.LittleEndian.Uint32(p[16*s.count:])
 		if got := crc32.Checksum(table, castagnoli); got != stored {
 			return shardify.Corrupt(at+16*s.count, "crc32c of the index is %08x, stored %08x", got, stored)
 		}
@@ -128,7 +143,7 @@ func (s *shard) index(p []byte, f func(i, off, n int64) error) error {
 			off, n = binary.BigEndian.Uint64(e), binary.BigEndian.Uint64(e[8:])
 		}
 		if off == neverSet && n == neverSet {
-			if err := f(i, 0, -1); err != nil {
+			if err := f(i, Entry{0, -1}); err != nil {
 				return err
 			}
 			continue
@@ -136,11 +151,20 @@ func (s *shard) index(p []byte, f func(i, off, n int64) error) error {
 		if off > uint64(hi) || n > uint64(hi)-off || off < uint64(lo) {
 			return shardify.Corrupt(at+16*i, "inner chunk %d: %d bytes at %d, the shard has them from %d to %d", i, n, off, lo, hi)
 		}
-		if err := f(i, int64(off), int64(n)); err != nil {
+		if err := f(i, Entry{int64(off), int64(n)}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// index is entries of a whole shard.
+func (s *shard) index(p []byte, f func(i, off, n int64) error) error {
+	at, err := s.at(int64(len(p)))
+	if err != nil {
+		return err
+	}
+	return s.entries(p[at:at+s.indexSize()], int64(len(p)), func(i int64, e Entry) error { return f(i, e.Off, e.Len) })
 }
 
 func (s *shard) decode(dst, src, fill []byte, scratch *Scratch) error {

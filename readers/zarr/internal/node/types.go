@@ -51,7 +51,8 @@ type Member struct {
 // Varies tells whether elements have no fixed size.
 func (t *Type) Varies() bool { return t.Kind >= Text }
 
-const maxItem = 1 << 30
+// maxItem is the most bytes of one element: fill_value has that size, whatever the chunks have.
+const maxItem = 1 << 24
 
 var numbers = map[string]shardify.DType{
 	"b1": shardify.Bool, "i1": shardify.I8, "i2": shardify.I16, "i4": shardify.I32, "i8": shardify.I64,

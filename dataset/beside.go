@@ -1,0 +1,106 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
+)
+
+// Besides are the manifests that stand beside files of a format that other programs write, too.
+// It may be used from several goroutines.
+type Besides struct {
+	Format string
+	mu     sync.Mutex
+	sets   map[string]*index.Manifest // by folder; nil where there is none
+}
+
+// Of is the manifest in the folder of a file; nil if the file is not of a set of ours.
+func (b *Besides) Of(ctx context.Context, in storage.FS, file string) (*index.Manifest, error) {
+	dir := storage.Dir(file)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m, ok := b.sets[dir]
+	if ok {
+		return m, nil
+	}
+	name := ManifestPath(dir)
+	m, err := readManifest(ctx, in, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		m = nil
+	case err != nil:
+		return nil, shardify.Annotate(err, "open", name, "")
+	case m.Format != b.Format || len(m.Splits) > 0:
+		m = nil // its shards are in other folders
+	}
+	if b.sets == nil {
+		b.sets = map[string]*index.Manifest{}
+	}
+	b.sets[dir] = m
+	return m, nil
+}
+
+// Record is a shard's record in the manifest, by the name of its file or of one that belongs to
+// it.
+func Record(m *index.Manifest, name string) *shardify.Shard {
+	for i := range m.Shards {
+		s := &m.Shards[i]
+		if s.Name == name {
+			return s
+		}
+		for _, f := range s.Files {
+			if f.Name == name {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// Whole refuses a table that has some shards of a set of ours and not all, and a folder of splits.
+func (b *Besides) Whole(ctx context.Context, t *format.Table) error {
+	at := storages.Of(t)
+	found := map[*index.Manifest]int{}
+	folders := map[*index.Manifest]string{}
+	for i := range t.Len() {
+		m, err := b.Of(ctx, at, t.Path(i))
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			found[m]++
+			folders[m] = storage.Dir(t.Path(i))
+		}
+	}
+	for m, n := range found {
+		want := 0
+		for i := range m.Shards {
+			if m.Shards[i].Samples > 0 {
+				want++
+			}
+		}
+		if n != want {
+			return shardify.Annotate(shardify.Mismatch("%d of the %d shards of a data set: name its folder alone; if it was named, shards are missing or others came beside them", n, want), "open", folders[m], "")
+		}
+	}
+	return b.NoSplits(ctx, t)
+}
+
+// NoSplits refuses a folder of splits.
+func (b *Besides) NoSplits(ctx context.Context, t *format.Table) error {
+	at := storages.Of(t)
+	for _, root := range t.Roots {
+		m, err := readManifest(ctx, at, ManifestPath(root))
+		if err == nil && len(m.Splits) > 0 {
+			return shardify.Annotate(errSplits(m), "open", ManifestPath(root), "")
+		}
+	}
+	return nil
+}

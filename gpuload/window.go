@@ -1,0 +1,212 @@
+package gpuload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/gpuload/internal/load"
+	"github.com/shardify/shardify/gpuload/order"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/view"
+)
+
+// window is the views of all inputs as one.
+type window struct {
+	index.View
+	spans []order.Span
+	parts []int64 // windows of each input
+}
+
+// Windows are the names of the views that all inputs have.
+func (d *Dataset) Windows() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.inputs[0].Windows)), func(name string) bool {
+		return slices.ContainsFunc(d.inputs, func(in *input) bool { _, ok := in.Windows[name]; return !ok })
+	})
+}
+
+// window finds the windows that a text asks for. No window goes from one input to the next.
+func (d *Dataset) window(text string) (*window, error) {
+	spec, err := view.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	w := &window{}
+	for i, in := range d.inputs {
+		var v *index.View
+		if spec.View != "" {
+			v, err = spec.Of(in.Windows)
+		} else {
+			v, err = d.build(in, &spec)
+		}
+		if err != nil {
+			return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
+		}
+		switch {
+		case i == 0 || len(w.Anchors) == 0 && len(v.Anchors) > 0:
+			w.In, w.Out = v.In, v.Out
+		case len(v.Anchors) > 0 && !view.Alike(&w.View, v):
+			err := shardify.Mismatch("window %q is of rows %v and %v from the anchor, but %v and %v in %s", text, v.In, v.Out, w.In, w.Out, d.inputs[0].Path)
+			return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
+		}
+		for _, a := range v.Anchors {
+			w.spans = append(w.spans, order.Span{First: in.lo + a.Lo, N: a.Len(), Step: a.Step})
+			w.Anchors = append(w.Anchors, index.Anchors{Lo: in.lo + a.Lo, Hi: in.lo + a.Hi, Step: a.Step})
+		}
+		w.parts = append(w.parts, v.Len())
+	}
+	if w.Len() == 0 {
+		return nil, shardify.Mismatch("window %q: none of %d rows is an anchor of a whole window", text, d.samples)
+	}
+	return w, nil
+}
+
+// build makes a view of an input's rows.
+func (d *Dataset) build(in *input, spec *view.Spec) (*index.View, error) {
+	r := view.Rows{N: in.Samples}
+	at := int64(0)
+	for _, p := range in.Parts {
+		if at > 0 {
+			r.Borders = append(r.Borders, at)
+		}
+		at += p.Samples
+	}
+	if spec.Axis != "" {
+		f, err := view.Axis(in.Schema, spec.Axis)
+		if err != nil {
+			return nil, err
+		}
+		one := &Dataset{inputs: []*input{{in.Set, 0}}, samples: in.Samples}
+		verify := load.VerifyOpen // ranks must not read different values
+		if in.Format == index.FormatWDS {
+			verify = load.VerifyNone // that would be the whole tar
+		}
+		b, valid, err := one.readFixed(f, allRuns, in.Samples, verify)
+		if err != nil {
+			return nil, err
+		}
+		r.Values, r.Nanos = view.Values(f, b, valid)
+	}
+	v, _, err := spec.Build(r)
+	return v, err
+}
+
+// noteNumbers says where windows are of neighbours in a set whose rows were moved or left out.
+func (l *Loader) noteNumbers() {
+	spec, err := view.Parse(l.cfg.Window)
+	if err != nil || spec.View != "" || spec.Axis != "" {
+		return
+	}
+	for _, in := range l.set.inputs {
+		made := map[string]string{"shuffle": in.Recipe["shuffle"], "split": in.Recipe["split"]}
+		for _, op := range in.Operations {
+			if op.Op == "where" || op.Op == "fraction" {
+				made[op.Op] = op.Text
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(made)) {
+			if v := made[key]; v != "" && v != "none" {
+				l.note("window %s takes neighbours by their numbers, and %s was made with --%s %s: rows that follow each other there may not do so in its inputs; AXIS=%s chooses rows by the values of a field", l.cfg.Window, in.Path, key, v, l.cfg.Window)
+				return
+			}
+		}
+	}
+}
+
+// about is what of the windows decides the order.
+func (w *window) about() string { return fmt.Sprintf("windows=%016x", w.Digest()) }
+
+// rows are all anchors.
+func (w *window) rows() []int64 {
+	list := make([]int64, 0, w.Len())
+	for _, a := range w.Anchors {
+		for r := a.Lo; r < a.Hi; r += a.Step {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// indices checks that rows are anchors.
+func (w *window) indices(list []int64) error {
+	for i, v := range list {
+		k, ok := slices.BinarySearchFunc(w.Anchors, v, func(a index.Anchors, v int64) int {
+			switch {
+			case v < a.Lo:
+				return 1
+			case v >= a.Hi:
+				return -1
+			}
+			return 0
+		})
+		if !ok || (v-w.Anchors[k].Lo)%w.Anchors[k].Step != 0 {
+			return fmt.Errorf("index %d is row %d, which is no anchor of a window", i, v)
+		}
+	}
+	return nil
+}
+
+// projectView chooses the delivered fields of windows, and the fields of rows that they take.
+func (l *Loader) projectView() (rows []shardify.Field, wanted func(string) bool, err error) {
+	schema := l.set.inputs[0].Schema
+	var all []shardify.Field
+	for i := range schema {
+		next := schema[i]
+		next.Name += index.NextSuffix
+		all = append(all, schema[i], next)
+	}
+	fields, _, err := dataset.Project(all, l.cfg.Columns)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, globs := map[string]bool{}, []string{}
+	for i := range fields {
+		names[fields[i].Name] = true
+	}
+	for i := range schema {
+		if names[schema[i].Name] || len(l.window.Out) > 0 && names[schema[i].Name+index.NextSuffix] {
+			globs = append(globs, quoteGlob(schema[i].Name))
+		}
+	}
+	if len(globs) == 0 {
+		return nil, nil, shardify.Misuse("columns: none of the window's fields is wanted")
+	}
+	rows, err = l.set.project(globs)
+	return rows, func(name string) bool { return names[name] }, err
+}
+
+// windowed lays the batches of windows out.
+func (l *Loader) windowed(wanted func(string) bool) error {
+	var err error
+	if l.view, err = load.NewView(l.out, &l.window.View, wanted); err != nil {
+		return err
+	}
+	l.rows, l.out = l.out, l.view.Layout
+	l.columns = l.columns[:0]
+	for i := range l.out.Schema {
+		l.columns = append(l.columns, l.out.Schema[i].Name)
+	}
+	return nil
+}
+
+// Window is what the rows of a window are, and its anchors over all inputs; nil without
+// Config.Window.
+func (l *Loader) Window() *index.View {
+	if l.window == nil {
+		return nil
+	}
+	return &l.window.View
+}
+
+// windowRows appends where the windows of anchors have their rows: those of one side, one window
+// after the other.
+func windowRows(rows []int64, anchors []int64, starts []int64) []int64 {
+	for _, a := range anchors {
+		for _, s := range starts {
+			rows = append(rows, a+s)
+		}
+	}
+	return rows
+}

@@ -1,0 +1,118 @@
+#include "textflag.h"
+
+// The loops of decode.go for whole turns of 16 values. Missing values become NaN before
+// they are scaled, as there.
+
+// func maskF32AVX2(dst, src *byte, n int, fill, nan float32)
+TEXT ·maskF32AVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS fill+24(FP), Y14
+	VBROADCASTSS nan+28(FP), Y15
+
+turnM32:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VCMPPS $0, Y14, Y0, Y2
+	VCMPPS $0, Y14, Y1, Y3
+	VBLENDVPS Y2, Y15, Y0, Y0
+	VBLENDVPS Y3, Y15, Y1, Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JNZ  turnM32
+	VZEROUPPER
+	RET
+
+// func maskF64AVX2(dst, src *byte, n int, fill, nan float64)
+TEXT ·maskF64AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSD fill+24(FP), Y14
+	VBROADCASTSD nan+32(FP), Y15
+
+turnM64:
+	VMOVUPD (SI), Y0
+	VMOVUPD 32(SI), Y1
+	VCMPPD $0, Y14, Y0, Y2
+	VCMPPD $0, Y14, Y1, Y3
+	VBLENDVPD Y2, Y15, Y0, Y0
+	VBLENDVPD Y3, Y15, Y1, Y1
+	VMOVUPD Y0, (DI)
+	VMOVUPD Y1, 32(DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $8, CX
+	JNZ  turnM64
+	VZEROUPPER
+	RET
+
+// func unpackF32AVX2(dst, src *byte, n int, scale, offset, nan float32, fill int32)
+TEXT ·unpackF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSS scale+24(FP), Y12
+	VBROADCASTSS offset+28(FP), Y13
+	VBROADCASTSS nan+32(FP), Y15
+	VBROADCASTSS fill+36(FP), Y14
+
+turnU32:
+	VPMOVSXWD (SI), Y0
+	VPMOVSXWD 16(SI), Y1
+	VPCMPEQD Y14, Y0, Y2
+	VPCMPEQD Y14, Y1, Y3
+	VCVTDQ2PS Y0, Y0
+	VCVTDQ2PS Y1, Y1
+	VBLENDVPS Y2, Y15, Y0, Y0
+	VBLENDVPS Y3, Y15, Y1, Y1
+	VMULPS Y12, Y0, Y0
+	VMULPS Y12, Y1, Y1
+	VADDPS Y13, Y0, Y0
+	VADDPS Y13, Y1, Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ $32, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JNZ  turnU32
+	VZEROUPPER
+	RET
+
+// func unpackF64AVX2(dst, src *byte, n int, scale, offset, nan float64, fill int32)
+TEXT ·unpackF64AVX2(SB), NOSPLIT, $0-52
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	VBROADCASTSD scale+24(FP), Y12
+	VBROADCASTSD offset+32(FP), Y13
+	VBROADCASTSD nan+40(FP), Y15
+	VBROADCASTSS fill+48(FP), X14
+
+turnU64:
+	VPMOVSXWD (SI), X0
+	VPMOVSXWD 8(SI), X1
+	VPCMPEQD X14, X0, X2
+	VPCMPEQD X14, X1, X3
+	VPMOVSXDQ X2, Y2
+	VPMOVSXDQ X3, Y3
+	VCVTDQ2PD X0, Y0
+	VCVTDQ2PD X1, Y1
+	VBLENDVPD Y2, Y15, Y0, Y0
+	VBLENDVPD Y3, Y15, Y1, Y1
+	VMULPD Y12, Y0, Y0
+	VMULPD Y12, Y1, Y1
+	VADDPD Y13, Y0, Y0
+	VADDPD Y13, Y1, Y1
+	VMOVUPD Y0, (DI)
+	VMOVUPD Y1, 32(DI)
+	ADDQ $16, SI
+	ADDQ $64, DI
+	SUBQ $8, CX
+	JNZ  turnU64
+	VZEROUPPER
+	RET

@@ -1,0 +1,167 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardify/shardify/gpuload"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/corpus"
+)
+
+// TestWindowsAndPatchesOfTheCorpus are samples that other programs have made of a store.
+func TestWindowsAndPatchesOfTheCorpus(t *testing.T) {
+	dir := filepath.Join(corpus.Dir(t, "zarr"), "cf")
+	b, err := os.ReadFile(filepath.Join(dir, "windows.json"))
+	if err != nil {
+		t.Skip(err)
+	}
+	type array struct {
+		Shape  []int64
+		SHA256 string `json:"sha256_le"`
+	}
+	var want struct {
+		Store string
+		Cases []struct {
+			Name, Flags string
+			Samples     int
+			X           array
+			Y           *array
+			Dropped     []int
+		}
+	}
+	if err := json.Unmarshal(b, &want); err != nil {
+		t.Fatal(err)
+	}
+	done := 0
+	for _, c := range want.Cases {
+		flag, value, _ := strings.Cut(c.Flags, " ")
+		s := Settings{Inputs: []string{filepath.Join(dir, want.Store)}, Output: filepath.Join(t.TempDir(), "set"), Format: "mmap", Columns: []string{"2m_temperature", "time"}, ShardSamples: 7, Sync: "none", Jobs: 2}
+		switch flag {
+		case "--window":
+			s.Window = []string{value}
+		case "--patch":
+			s.Patch = []string{value}
+		default:
+			continue
+		}
+		for _, k := range c.Dropped {
+			s.Where = append(s.Where, "time != "+itoa(1514764800+int64(k)*6*3600))
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			if _, err := Convert(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if flag == "--window" {
+				copied := Settings{Inputs: []string{s.Output}, Output: filepath.Join(t.TempDir(), "wds"), Format: "wds", ShardSamples: 9, Options: map[string]string{"view": "window"}, Sync: "none", Jobs: 2}
+				if _, err := Convert(t.Context(), copied); err != nil {
+					t.Fatal(err)
+				}
+				x, y, n := samplesOf(t, copied.Output, "", 1)
+				if n != c.Samples || !slices.Equal(x.Shape, c.X.Shape) || x.sum() != c.X.SHA256 || y.sum() != c.Y.SHA256 {
+					t.Errorf("copied: %d samples of %v, want %d of %v; or other values", n, x.Shape, c.Samples, c.X.Shape)
+				}
+			}
+			for _, world := range []int{1, 2, 4} {
+				for _, window := range slices.Compact([]string{value, "window"}) {
+					if flag != "--window" {
+						window = ""
+					}
+					x, y, n := samplesOf(t, s.Output, window, world)
+					if n != c.Samples || !slices.Equal(x.Shape, c.X.Shape) || x.sum() != c.X.SHA256 {
+						t.Errorf("world %d: %d samples of %v, want %d of %v; or other values", world, n, x.Shape, c.Samples, c.X.Shape)
+					}
+					if c.Y != nil && (!slices.Equal(y.Shape, c.Y.Shape) || y.sum() != c.Y.SHA256) {
+						t.Errorf("world %d: targets of %v, want %v; or other values", world, y.Shape, c.Y.Shape)
+					}
+				}
+			}
+		})
+		done++
+	}
+	if done != 8 {
+		t.Errorf("%d cases", done)
+	}
+}
+
+func itoa(n int64) string { b, _ := json.Marshal(n); return string(b) }
+
+// gathered is a field of all samples, by their numbers.
+type gathered struct {
+	Shape []int64
+	rows  map[int64][]byte
+}
+
+func (g *gathered) sum() string {
+	h := sha256.New()
+	var ids []int64
+	for id := range g.rows {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		h.Write(g.rows[id])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (g *gathered) add(t *testing.T, b *gpuload.Batch, name string) {
+	x, err := b.Tensor(name)
+	if err != nil {
+		return
+	}
+	if g.rows == nil {
+		g.Shape, g.rows = x.Shape[1:], map[int64][]byte{}
+	}
+	size := len(x.Data) / b.Batch()
+	for i, id := range b.IDs()[:b.Rows()] {
+		if _, ok := g.rows[id]; ok {
+			t.Errorf("sample %d twice", id)
+		}
+		g.rows[id] = slices.Clone(x.Data[i*size : (i+1)*size])
+	}
+}
+
+// samplesOf loads a set on all ranks of a world, each of which stops and goes on after every step.
+func samplesOf(t *testing.T, dir, window string, world int) (x, y gathered, n int) {
+	set, err := gpuload.Open(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank := range world {
+		c := gpuload.Config{Batch: 24 / world, Rank: rank, World: world, Last: gpuload.Pad, Shuffle: gpuload.Global, Window: window, Device: "host", Tier: gpuload.TierStream}
+		for state := (*gpuload.State)(nil); ; {
+			l, err := set.Loader(c)
+			if err == nil && state != nil {
+				err = l.Restore(*state)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := l.Next(context.Background())
+			if err == io.EOF || err == nil && state != nil && b.Epoch() > 0 {
+				l.Close()
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.add(t, b, "2m_temperature")
+			y.add(t, b, "2m_temperature"+index.NextSuffix)
+			n += b.Rows()
+			s := l.State()
+			state = &s
+			b.Release()
+			l.Close()
+		}
+	}
+	return x, y, n
+}

@@ -1,0 +1,442 @@
+package mds
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/dataset"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
+)
+
+// source is many sets as one table.
+type source struct {
+	*rows.Set
+	handles *rows.Handles[*set]
+	fs      storage.FS
+	bytes   bool // texts are bytes
+	sets    dataset.Besides
+}
+
+var errState = fmt.Errorf("%w: the index is another one than at the survey", shardify.ErrChanged)
+
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	opts, err := format.CheckOptions(options, a.Options)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{fs: storages.Of(a.Table), bytes: opts[optText] == "bytes", sets: dataset.Besides{Format: index.FormatMDS}}
+	if a.State == nil {
+		if err := s.sets.NoSplits(ctx, a.Table); err != nil {
+			return nil, err
+		}
+	}
+	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
+	s.Set, err = rows.Open(ctx, a, rows.Format{Name: "MDS", Look: s.look, Key: "1\x00" + opts[optText]})
+	if err != nil {
+		return nil, err
+	}
+	s.handles = rows.NewHandles(func(ctx context.Context, f storage.File, in *rows.Input) (*set, error) {
+		x, err := s.openSet(ctx, f, in.Path())
+		if err == nil && x.samples != in.Samples {
+			return nil, errState
+		}
+		return x, err
+	})
+	return s, nil
+}
+
+// openSet parses an index and settles what its columns are.
+func (s *source) openSet(ctx context.Context, f storage.File, path string) (*set, error) {
+	x, err := parse(f)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.sets.Of(ctx, s.fs, path)
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		if m.Samples != x.samples {
+			return nil, shardify.Corrupt(-1, "%d samples, the manifest says %d", x.samples, m.Samples)
+		}
+		for i := range x.columns {
+			c := &x.columns[i]
+			k := shardify.FieldIndex(m.Schema, c.field.Name)
+			if k < 0 {
+				continue // the names of samples
+			}
+			rank := 0
+			if j := shardify.FieldIndex(m.Schema, c.field.Name+shardify.ShapeSuffix); m.Schema[k].Ragged && j >= 0 && len(m.Schema[j].Shape) == 1 {
+				rank = m.Schema[j].Shape[0]
+			}
+			if err := c.restore(&m.Schema[k], rank); err != nil {
+				return nil, err
+			}
+		}
+		return x, nil
+	}
+	return x, s.settle(ctx, x, storage.Dir(path))
+}
+
+// settle looks at the first sample, where columns are arrays of any shape.
+func (s *source) settle(ctx context.Context, x *set, dir string) error {
+	if s.bytes {
+		for i := range x.columns {
+			if f := &x.columns[i].field; f.Media == "txt" {
+				f.Media = "bin"
+			}
+		}
+	}
+	if !slices.ContainsFunc(x.columns, func(c column) bool { return c.kind == kindArray }) {
+		return nil
+	}
+	for i := range x.shards {
+		sh := &x.shards[i]
+		if sh.Samples == 0 {
+			continue
+		}
+		o, err := s.openShard(ctx, dir, sh, func(int64) error { return nil })
+		if err != nil {
+			return err
+		}
+		defer o.close()
+		var r reader
+		vals, err := r.values(x, o, 0, 1)
+		if err != nil {
+			return err
+		}
+		for k := range x.columns {
+			if c := &x.columns[k]; c.kind == kindArray {
+				v := vals[k][0]
+				if err := c.settle(r.buf[v.lo:v.hi]); err != nil {
+					return shardify.Amend(err, func(e *shardify.Error) { e.Field, e.Sample = c.field.Name, 0 })
+				}
+			}
+		}
+		return nil
+	}
+	for k := range x.columns { // no samples: any type will do
+		if c := &x.columns[k]; c.kind == kindArray {
+			c.kind, c.why = kindLeft, "there is no array that would tell its type"
+		}
+	}
+	return nil
+}
+
+// look surveys one set.
+func (s *source) look(ctx context.Context, path string, want *rows.Wanted) (*rows.Facts, error) {
+	f, err := rows.OpenFile(ctx, s.fs, path, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	x, err := s.openSet(ctx, f, path)
+	if err != nil {
+		return nil, err
+	}
+	facts := &rows.Facts{Samples: x.samples, Size: f.Size()}
+	total, packed := int64(0), false
+	for i := range x.shards {
+		sh := &x.shards[i]
+		total += sh.Raw.Bytes
+		facts.Borders.At = append(facts.Borders.At, sh.lo+sh.Samples)
+		p, err := s.packed(ctx, storage.Dir(path), sh)
+		if err != nil {
+			return nil, err
+		}
+		if packed = packed || p; p && sh.Raw.Bytes > facts.PieceBytes {
+			facts.Piece, facts.PieceBytes = "shard "+sh.Zip.Name, sh.Raw.Bytes
+		}
+	}
+	if facts.Borders.At = slices.Compact(facts.Borders.At); !packed {
+		facts.Borders.Inside = 1 // a compressed shard is decoded whole
+	}
+	facts.Lines = []string{fmt.Sprintf("%d shards, %s unpacked", len(x.shards), shardify.FormatSize(total))}
+	if packed {
+		facts.Lines[0] += ", compressed by zstd"
+	}
+	variable := int64(0)
+	for i := range x.columns {
+		if c := &x.columns[i]; c.fixed < 0 {
+			variable++
+		} else {
+			total -= x.samples * c.fixed
+		}
+	}
+	for i := range x.columns {
+		c := &x.columns[i]
+		if hit, _ := want.Match(c.field.Name); !hit {
+			continue
+		}
+		if c.kind == kindLeft {
+			facts.Left = append(facts.Left, format.Leftover{Name: c.field.Name, Reason: c.why, Unreadable: true})
+			continue
+		}
+		facts.Fields = append(facts.Fields, rows.Field{Field: c.field, Bytes: max(total, 0) / max(variable, 1)})
+		if c.field.Ragged {
+			facts.Fields = append(facts.Fields, rows.Field{Field: shardify.Field{Name: c.field.Name + shardify.ShapeSuffix, DType: shardify.I64, Shape: []int{c.rank}}})
+		}
+	}
+	return facts, nil
+}
+
+// Close implements shardify.Source.
+func (s *source) Close() error { return s.handles.Close() }
+
+// Reopen implements format.Reopener.
+func (s *source) Reopen() { s.handles.Reopen() }
+
+// Reader implements shardify.Source.
+func (s *source) Reader(run uint32) (shardify.Reader, error) {
+	if run != 0 {
+		return nil, fmt.Errorf("mds: there is no run %d", run)
+	}
+	return &reader{s: s}, nil
+}
+
+// reader reads spans. It keeps the shard that a span ends in for the next one.
+type reader struct {
+	s       *source
+	handle  *rows.Handle[*set]
+	in      uint32
+	shard   *openShard
+	buf     []byte // of the samples at hand
+	ends    []uint32
+	vals    [][]value // by column
+	scratch shardify.Scratch
+	closed  bool
+}
+
+// Close implements shardify.Reader.
+func (r *reader) Close() error {
+	r.drop()
+	r.scratch.Close()
+	r.closed = true
+	return nil
+}
+
+func (r *reader) drop() {
+	r.shard.close()
+	if r.handle != nil {
+		r.handle.Release()
+	}
+	r.shard, r.handle, r.buf = nil, nil, nil
+}
+
+// Read implements shardify.Reader.
+func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	if r.closed {
+		return nil, errors.New("mds: Read after Close")
+	}
+	in, b, err := r.s.Begin(ctx, sp, mem)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.read(ctx, &in, sp, b, mem); err != nil {
+		r.drop()
+		return nil, shardify.Annotate(err, "read", in.Name(), "")
+	}
+	return r.s.Finish(&in, b, mem)
+}
+
+func (r *reader) read(ctx context.Context, in *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	if r.handle == nil || r.in != in.Index {
+		r.drop()
+		h, err := r.s.handles.Acquire(ctx, in)
+		if err != nil {
+			return err
+		}
+		r.handle, r.in = h, in.Index
+	}
+	x := r.handle.Value
+	columns := make([]*column, len(b.Columns))
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		if in.Field(i) < 0 || shardify.Companion(r.s.Set.Schema(), i) {
+			continue
+		}
+		k := slices.IndexFunc(x.columns, func(x column) bool { return x.field.Name == c.Name })
+		if k < 0 || x.columns[k].field.DType != c.DType || x.columns[k].field.Levels != c.Levels || !slices.Equal(x.columns[k].field.Shape, c.Shape) {
+			return errState
+		}
+		columns[i] = &x.columns[k]
+	}
+	k := sort.Search(len(x.shards), func(k int) bool { return x.shards[k].lo+x.shards[k].Samples > sp.Lo })
+	if k == len(x.shards) {
+		return errState
+	}
+	if x.shards[k].lo+x.shards[k].Samples >= sp.Hi {
+		return r.part(ctx, x, k, in, sp.Lo, sp.Hi, columns, b, mem)
+	}
+	return r.parts(ctx, x, k, in, sp, columns, b, mem)
+}
+
+// parts reads a span of several shards: each into columns of its own, which are then joined.
+func (r *reader) parts(ctx context.Context, x *set, k int, in *rows.Input, sp shardify.Span, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
+	var list []*shardify.Batch
+	for lo := sp.Lo; lo < sp.Hi; k++ {
+		if k == len(x.shards) {
+			return errState
+		}
+		hi := min(sp.Hi, x.shards[k].lo+x.shards[k].Samples)
+		if hi <= lo {
+			continue
+		}
+		part := &shardify.Batch{Samples: int(hi - lo), Columns: slices.Clone(b.Columns)}
+		if err := r.part(ctx, x, k, in, lo, hi, columns, part, mem); err != nil {
+			return err
+		}
+		list = append(list, part)
+		lo = hi
+	}
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		size := 0
+		for _, p := range list {
+			size += len(p.Columns[i].Data)
+		}
+		if columns[i] == nil && size == 0 {
+			continue
+		}
+		c.Data = mem.Alloc(size)
+		at := 0
+		for _, p := range list {
+			at += copy(c.Data[at:], p.Columns[i].Data)
+		}
+		for level := range c.Levels {
+			n := 0
+			for _, p := range list {
+				n += len(p.Columns[i].Offsets[level]) - 1
+			}
+			o := mem.Int64s(n + 1)
+			o[0], n = 0, 0
+			for _, p := range list {
+				base := o[n]
+				for _, v := range p.Columns[i].Offsets[level][1:] {
+					n++
+					o[n] = base + v
+				}
+			}
+			c.Offsets = append(c.Offsets, o)
+		}
+	}
+	return nil
+}
+
+// part reads samples [lo, hi), which are in one shard.
+func (r *reader) part(ctx context.Context, x *set, k int, in *rows.Input, lo, hi int64, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
+	sh := &x.shards[k]
+	if r.shard == nil || r.shard.lo != sh.lo || r.shard.n != sh.Samples {
+		r.shard.close()
+		r.shard = nil
+		o, err := r.s.openShard(ctx, storage.Dir(in.Path()), sh, func(n int64) error { return r.scratch.Hold(ctx, mem, n+int64(cap(r.buf))) })
+		if err != nil {
+			return err
+		}
+		r.shard = o
+	}
+	err := r.decode(ctx, x, lo-sh.lo, hi-sh.lo, columns, b, mem)
+	if err != nil {
+		err = shardify.Amend(err, func(e *shardify.Error) {
+			if e.Object = "shard " + sh.Raw.Name; e.Sample >= 0 {
+				e.Sample += sh.lo
+			}
+		})
+	}
+	return err
+}
+
+func (r *reader) decode(ctx context.Context, x *set, lo, hi int64, columns []*column, b *shardify.Batch, mem *shardify.Arena) error {
+	vals, err := r.values(x, r.shard, lo, hi)
+	if err != nil {
+		return err
+	}
+	if err := r.scratch.Hold(ctx, mem, r.shard.bytes+int64(cap(r.buf))); err != nil {
+		return err
+	}
+	for i, c := range columns {
+		if c == nil {
+			continue
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		to := &b.Columns[i]
+		var shape *shardify.Column
+		if to.Ragged {
+			shape = &b.Columns[i+1]
+		}
+		k := slices.IndexFunc(x.columns, func(x column) bool { return x.field.Name == c.field.Name })
+		if err := c.decode(r.buf, vals[k], to, shape, mem); err != nil {
+			return shardify.Amend(err, func(e *shardify.Error) {
+				if e.Field = c.field.Name; e.Sample >= 0 {
+					e.Sample += lo
+				}
+			})
+		}
+		if err := rows.CheckText(to, lo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values reads samples [lo, hi) of a shard into r.buf and finds their values, by column.
+func (r *reader) values(x *set, o *openShard, lo, hi int64) ([][]value, error) {
+	var err error
+	if r.ends, err = o.places(r.ends, lo, hi); err != nil {
+		return nil, err
+	}
+	first := int64(r.ends[0])
+	r.buf = slices.Grow(r.buf[:0], int(int64(r.ends[hi-lo])-first))[:int64(r.ends[hi-lo])-first]
+	if err := index.ReadFull(o, r.buf, first); err != nil {
+		return nil, err
+	}
+	if r.vals == nil {
+		r.vals = make([][]value, len(x.columns))
+	}
+	r.vals = slices.Grow(r.vals[:0], len(x.columns))[:len(x.columns)]
+	heads := int64(0)
+	for i := range x.columns {
+		r.vals[i] = slices.Grow(r.vals[i][:0], int(hi-lo))
+		if x.columns[i].fixed < 0 {
+			heads += 4
+		}
+	}
+	for i := range hi - lo {
+		at, end := int64(r.ends[i])-first, int64(r.ends[i+1])-first
+		if end-at < heads {
+			return nil, sampleError(lo+i, first+at, "sample of %d bytes", end-at)
+		}
+		head, v := at, at+heads
+		for k := range x.columns {
+			size := x.columns[k].fixed
+			if size < 0 {
+				size = int64(binary.LittleEndian.Uint32(r.buf[head:]))
+				head += 4
+			}
+			if size > end-v {
+				return nil, sampleError(lo+i, first+at, "column %s of %d bytes in a sample of %d", x.columns[k].field.Name, size, end-at)
+			}
+			r.vals[k] = append(r.vals[k], value{v, v + size})
+			v += size
+		}
+		if v != end {
+			return nil, sampleError(lo+i, first+at, "values take %d bytes of a sample of %d", v-at, end-at)
+		}
+	}
+	return r.vals, nil
+}
+
+func sampleError(sample, at int64, text string, args ...any) error {
+	return shardify.Amend(shardify.Corrupt(at, text, args...), func(e *shardify.Error) { e.Sample = sample })
+}

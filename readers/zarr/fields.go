@@ -1,0 +1,286 @@
+package zarr
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/cf"
+	"github.com/shardify/shardify/readers/zarr/internal/node"
+	"github.com/shardify/shardify/readers/zarr/internal/store"
+)
+
+// leaf is what one field gets of an element.
+type leaf struct {
+	name string // of a member, "" for the whole element
+	off  int
+	typ  node.Type
+	dims []int64 // of the member
+	cf   *cf.Decoder
+}
+
+// leavesOf lists the leaves of a type.
+func leavesOf(t *node.Type) []leaf {
+	var out []leaf
+	var add func(t *node.Type, l leaf)
+	add = func(t *node.Type, l leaf) {
+		if t.Kind != node.Struct {
+			l.typ = *t
+			out = append(out, l)
+			return
+		}
+		for i := range t.Fields {
+			m := &t.Fields[i]
+			sub := leaf{name: join(l.name, m.Name), off: l.off + m.Offset, dims: slices.Concat(l.dims, m.Shape)}
+			add(&m.Type, sub)
+		}
+	}
+	add(t, leaf{})
+	return out
+}
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "/" + b
+}
+
+// text tells elements that are texts of some length.
+func (l *leaf) text() bool {
+	return l.typ.Kind == node.Fixed || l.typ.Kind == node.FixedU || l.typ.Varies()
+}
+
+// values is how many elements of the type the leaf has in an element of the array.
+func (l *leaf) values() int64 {
+	n := int64(1)
+	for _, d := range l.dims {
+		n *= d
+	}
+	return n
+}
+
+// field is the schema entry, of an array with the dimensions inner within a sample.
+func (l *leaf) field(name, media string, inner []int64) (shardify.Field, error) {
+	f := shardify.Field{Name: name, DType: l.typ.DType}
+	inner = slices.Concat(inner, l.dims)
+	switch l.typ.Kind {
+	case node.Complex:
+		inner = append(inner, 2)
+		f.Attrs = map[string]string{"complex": "true"}
+	case node.Raw:
+		f.DType, inner = shardify.U8, append(inner, int64(l.typ.Size))
+		f.Attrs = map[string]string{"void": "true"}
+	case node.Time, node.Duration:
+		unit := l.typ.Unit
+		if l.typ.Scale > 1 {
+			unit = strconv.FormatInt(l.typ.Scale, 10) + unit
+		}
+		if f.Attrs = map[string]string{"time": unit}; l.typ.Kind == node.Duration {
+			f.Attrs["delta"] = "true"
+		}
+	case node.Text, node.FixedU:
+		f.DType, f.Media = shardify.U8, media
+	case node.Blob, node.Fixed:
+		f.DType, f.Media = shardify.U8, "bin"
+	}
+	if l.cf != nil {
+		f.DType = l.cf.To
+	}
+	if l.text() {
+		if f.Levels = 1; len(inner) > 0 {
+			f.Levels = 2
+		}
+		return f, f.Validate()
+	}
+	for _, n := range inner {
+		if n > 1<<40 {
+			return f, shardify.Unsupported("dimensions %v", inner)
+		}
+		f.Shape = append(f.Shape, int(n))
+	}
+	return f, f.Validate()
+}
+
+// decode finds out what the attributes of an array make of its numbers.
+func (l *leaf) decode(a *store.Array, of map[string]any) error {
+	if l.typ.Kind != node.Number || l.name != "" {
+		return nil
+	}
+	var err error
+	l.cf, err = cf.New(l.typ.DType, func(name string) (cf.Attribute, bool) {
+		if name == "_FillValue" && a.Format == 2 && !a.NoFill { // is the fill_value, for xarray
+			return cf.Attribute{Numbers: []cf.Value{valueOf(a.Fill, l.typ.DType)}}, true
+		}
+		v, ok := a.Attributes[name]
+		if !ok && (name == "units" || name == "calendar") {
+			v, ok = of[name]
+		}
+		if !ok {
+			return cf.Attribute{}, false
+		}
+		if s, is := v.(string); is && name == "_FillValue" && l.typ.DType.IsFloat() {
+			if f, ok := fillOf(s); ok {
+				return cf.Attribute{Numbers: []cf.Value{{DType: l.typ.DType, Float: f}}}, true
+			}
+		}
+		x, ok := attribute(v)
+		if strings.HasSuffix(name, "_value") || name == "_FillValue" { // numbers of Python, which take the array's type
+			for i := range x.Numbers {
+				if l.typ.DType == shardify.F32 {
+					x.Numbers[i] = cf.Value{DType: shardify.F32, Float: float64(float32(x.Numbers[i].Float))}
+				}
+			}
+		}
+		return x, ok
+	})
+	return err
+}
+
+// attribute is a value of JSON as CF's attributes are.
+func attribute(v any) (cf.Attribute, bool) {
+	switch v := v.(type) {
+	case string:
+		return cf.Attribute{Text: v}, true
+	case json.Number:
+		if n, ok := number(v); ok {
+			return cf.Attribute{Numbers: []cf.Value{n}}, true
+		}
+	case []any:
+		var a cf.Attribute
+		for _, x := range v {
+			n, ok := x.(json.Number)
+			if !ok {
+				return a, false
+			}
+			y, ok := number(n)
+			if !ok {
+				return a, false
+			}
+			a.Numbers = append(a.Numbers, y)
+		}
+		return a, len(a.Numbers) > 0
+	case bool:
+		return cf.Attribute{Text: strconv.FormatBool(v)}, true
+	}
+	return cf.Attribute{}, false
+}
+
+// number: with a point it is f64, else i64.
+func number(v json.Number) (cf.Value, bool) {
+	if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+		return cf.Value{DType: shardify.I64, Float: float64(n), Int: n}, true
+	}
+	if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+		return cf.Value{DType: shardify.U64, Float: float64(n), Int: int64(n)}, true
+	}
+	f, err := v.Float64()
+	return cf.Value{DType: shardify.F64, Float: f}, err == nil
+}
+
+// keptAttrs are the attributes of arrays that go into the schema, by the name they get there.
+var keptAttrs = map[string]string{
+	"units": "unit", "long_name": "long_name", "standard_name": "standard_name", "description": "description",
+	"scale_factor": "scale_factor", "add_offset": "add_offset", "_FillValue": "_FillValue", "missing_value": "missing_value",
+	"valid_min": "valid_min", "valid_max": "valid_max", "calendar": "calendar",
+}
+
+const maxAttr = 1 << 10
+
+// attributes are what the store says about a field.
+func (l *leaf) attributes(a *store.Array, f *shardify.Field) {
+	attrs := f.Attrs
+	set := func(name, text string) {
+		if attrs == nil {
+			attrs = map[string]string{}
+		}
+		attrs[name] = text
+	}
+	for name, v := range a.Attributes {
+		to := keptAttrs[name]
+		if text := textOf(v); to != "" && attrs[to] == "" && text != "" && len(text) <= maxAttr && utf8.ValidString(text) && !strings.ContainsRune(text, 0) {
+			set(to, text)
+		}
+	}
+	if l.cf != nil {
+		for _, name := range l.cf.Applied {
+			delete(attrs, keptAttrs[name])
+		}
+		if calendar, ok := l.cf.Time(); ok {
+			if set("time", l.cf.Into().Name()); calendar != "" {
+				set("calendar", calendar)
+			}
+		}
+	}
+	values, names := strings.Fields(textOf(a.Attributes["flag_values"])), strings.Fields(textOf(a.Attributes["flag_meanings"]))
+	if f.DType.IsInt() && len(values) > 0 && len(values) == len(names) && a.Attributes["flag_masks"] == nil {
+		var pairs []string
+		for i := range names {
+			pairs = append(pairs, names[i]+"="+values[i])
+		}
+		set("enum", strings.Join(pairs, "\n"))
+	}
+	f.Attrs = attrs
+}
+
+// textOf writes a simple attribute, one text or some numbers; "" for any other.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case []any:
+		var parts []string
+		for _, x := range v {
+			n, ok := x.(json.Number)
+			if !ok || len(parts) > 1<<10 {
+				return ""
+			}
+			parts = append(parts, n.String())
+		}
+		return strings.Join(parts, " ")
+	}
+	return ""
+}
+
+// listed tells whether a text can be one of a list in an attribute.
+func listed(s string) bool {
+	return utf8.ValidString(s) && len(s) <= maxAttr && !strings.ContainsAny(s, shardify.LabelSeparator+"\x00")
+}
+
+// textsOf is a list of texts; nil of any other value.
+func textsOf(v any) (out []string) {
+	l, _ := v.([]any)
+	for _, x := range l {
+		s, ok := x.(string)
+		if !ok || !listed(s) || len(out) > 1<<14 {
+			return nil
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// take appends the value of a text at p, an element of a fixed size.
+func (l *leaf) take(dst, p []byte) ([]byte, error) {
+	if l.typ.Kind == node.Fixed {
+		return append(dst, bytes.TrimRight(p, "\x00")...), nil
+	}
+	end := len(p)
+	for end >= 4 && le.Uint32(p[end-4:]) == 0 {
+		end -= 4
+	}
+	for ; len(p) >= 4 && end > 0; p, end = p[4:], end-4 {
+		r := le.Uint32(p)
+		if r > utf8.MaxRune || !utf8.ValidRune(rune(r)) {
+			return dst, shardify.Corrupt(-1, "text has the code %#x, which is no character", r)
+		}
+		dst = utf8.AppendRune(dst, rune(r))
+	}
+	return dst, nil
+}

@@ -1,0 +1,399 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	sel "github.com/shardify/shardify/internal/grid"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/zarr/internal/store"
+	"github.com/shardify/shardify/storage"
+	"github.com/shardify/shardify/storage/storages"
+)
+
+// Format is the readers' table's line for Zarr.
+var Format = format.Input{
+	Name:    "zarr",
+	Help:    "Zarr stores of formats 2 and 3: folders, zip files",
+	Sniff:   sniff,
+	Beside:  true,
+	Roots:   store.Roots,
+	Options: options,
+	Open:    open,
+	Outline: outline,
+}
+
+const (
+	byAxis = rows.SampleAxis
+	byFile = rows.SampleFile
+)
+
+var options = []format.Option{
+	{Name: "object", Kind: format.KindString,
+		Help: "arrays or groups to read, as globs of their paths separated by commas: /train/*"},
+	{Name: rows.SampleOption, Kind: format.KindEnum, Default: "auto", Values: []string{"auto", byAxis, byFile},
+		Help: "what one sample is: a row of the arrays (axis 0), or a whole store"},
+	{Name: rows.AxisOption, Kind: format.KindString, Default: "auto",
+		Help: "the axis of the samples in arrays of two axes or more, 0 being the first and -1 the last: auto is 0"},
+	rows.Option,
+	{Name: "missing-chunks", Kind: format.KindEnum, Default: "auto", Values: []string{"auto", "fail", "fill"},
+		Help: "chunks that a store does not have. fill: they are the array's fill_value; fail: an error; auto: fail where an array ends early"},
+	{Name: "cf", Kind: format.KindEnum, Default: "on", Values: []string{"on", "off"},
+		Help: "on: decode values as their CF attributes say (scale_factor, add_offset, _FillValue, times); off: keep stored values"},
+	{Name: "text", Kind: format.KindEnum, Default: "utf8", Values: []string{"utf8", "bytes"},
+		Help: "utf8: strings are text and must be UTF-8; bytes: strings are any bytes"},
+	sel.SelOption,
+	sel.ChannelsOption,
+}
+
+func sniff(head []byte, name string) bool {
+	if slices.Contains(store.Roots, name) {
+		return true
+	}
+	ext := strings.ToLower(path.Ext(name))
+	return ext == ".zarr" || ext == ".zip" && (head == nil || strings.HasPrefix(string(head), "PK"))
+}
+
+// settings are the options, read.
+type settings struct {
+	objects []string // globs; none means all
+	sample  string   // auto, byAxis or byFile
+	axis    int      // of the samples, or rows.AutoAxis
+	chunks  string   // of missing-chunks
+	cf      bool
+	media   string // of texts
+
+	sel      *sel.Selection
+	channels *sel.Channels
+	alone    bool // of other fields only the coordinate of the samples is read
+}
+
+func newSettings(o format.Options) (*settings, error) {
+	s := &settings{sample: o[rows.SampleOption], chunks: o["missing-chunks"], cf: o["cf"] != "off", media: "txt"}
+	if o["text"] == "bytes" {
+		s.media = "bin"
+	}
+	var err error
+	if s.axis, err = rows.ParseAxis(o[rows.AxisOption]); err != nil {
+		return nil, err
+	}
+	if s.sel, err = sel.Parse(o[sel.SelOption.Name]); err != nil {
+		return nil, err
+	}
+	if s.channels, err = sel.ParseChannels(o[sel.ChannelsOption.Name]); err != nil {
+		return nil, err
+	}
+	for p := range strings.SplitSeq(o["object"], ",") {
+		if p = strings.TrimSpace(p); p == "" {
+			continue
+		}
+		p = strings.TrimPrefix(path.Clean("/"+p), "/")
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, fmt.Errorf("--object %q: %w", p, err)
+		}
+		s.objects = append(s.objects, p)
+	}
+	return s, nil
+}
+
+func (s *settings) key() string {
+	key := fmt.Sprintf("zarr 1 object=%q sample=%s axis=%d chunks=%s cf=%v text=%s", s.objects, s.sample, s.axis, s.chunks, s.cf, s.media)
+	if s.sel != nil || s.channels != nil {
+		key += fmt.Sprintf(" sel=%q channels=%q alone=%v", s.sel.Text(), s.channels.Value(), s.alone)
+	}
+	return key
+}
+
+// choice is which arrays are looked at.
+func (s *settings) choice() *store.Choice {
+	if len(s.objects) == 0 || slices.Contains(s.objects, "") {
+		return nil
+	}
+	c := &store.Choice{In: func(p string) bool { return s.matches(p, false) }, Through: func(p string) bool { return s.matches(p, true) }}
+	if !slices.ContainsFunc(s.objects, func(g string) bool { return strings.ContainsAny(g, `*?[\`) }) {
+		c.Literal = s.objects
+	}
+	return c
+}
+
+// matches tells whether a glob is of an array's path or of a group above it; with above also
+// whether it may be of something below the path.
+func (s *settings) matches(p string, above bool) bool {
+	parts := strings.Split(p, "/")
+	for _, g := range s.objects {
+		globs := strings.Split(g, "/")
+		n := min(len(globs), len(parts))
+		if len(globs) > len(parts) && !above {
+			continue
+		}
+		same := func(i int) bool { ok, _ := path.Match(globs[i], parts[i]); return ok || globs[i] == parts[i] }
+		ok := true
+		for i := 0; i < n && ok; i++ {
+			ok = same(i)
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// source implements shardify.Source.
+type source struct {
+	*rows.Set
+	fs      storage.FS
+	opts    *settings
+	handles *rows.Handles[*input]
+	doubt   []string // another reading of the inputs
+}
+
+func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+	o, err := format.CheckOptions(options, a.Options)
+	if err != nil {
+		return nil, err
+	}
+	a.Options = o
+	s := &source{fs: storages.Of(a.Table)}
+	if s.opts, err = newSettings(o); err != nil {
+		return nil, err
+	}
+	a.Columns, s.opts.alone = s.opts.channels.Columns(a.Columns)
+	sv := &survey{fs: s.fs, opts: s.opts, inputs: a.Table.Len()}
+	if a.State == nil {
+		if err := sv.decide(ctx, a); err != nil {
+			return nil, err
+		}
+	}
+	defer sv.drop()
+	if s.Set, err = rows.Open(ctx, a, rows.Format{Name: "Zarr", Look: sv.look, Key: s.opts.key(), Ragged: true, Channels: s.opts.channels}); err != nil {
+		return nil, err
+	}
+	if a.State == nil {
+		if err := s.opts.sel.Rest(a.Table.Paths()); err != nil {
+			return nil, err
+		}
+	}
+	if s.doubt, err = sv.ask(s.Set); err != nil {
+		return nil, err
+	}
+	s.handles = rows.NewHandles(s.openInput)
+	return s, nil
+}
+
+// Describe implements format.Describer.
+func (s *source) Describe() []string {
+	return append(s.Notes(), s.Set.Describe()[len(s.Set.Notes()):]...)
+}
+
+// Notes implements format.Noter: what the samples are comes first, then what is said of the
+// first store, and of others what is not said of one before.
+func (s *source) Notes() []string {
+	var out []string
+	said, more, name := map[string]bool{}, 0, ""
+	for in := range s.Inputs() {
+		b, err := readBlob(in.Blob)
+		if err != nil {
+			continue
+		}
+		if len(out) == 0 {
+			out = append(out, b.Why)
+		} else {
+			name = in.Name() + ": "
+		}
+		for _, note := range b.Notes {
+			if said[note] {
+				continue
+			}
+			if said[note] = true; name != "" {
+				more++
+			}
+			if more <= maxNotes {
+				out = append(out, name+note)
+			}
+		}
+	}
+	if more > maxNotes {
+		out = append(out, fmt.Sprintf("%d more notes of other stores", more-maxNotes))
+	}
+	return append(append(out, s.doubt...), s.Set.Notes()...)
+}
+
+// maxNotes is the most notes of stores other than the first.
+const maxNotes = 8
+
+// Close implements shardify.Source.
+func (s *source) Close() error { return s.handles.Close() }
+
+// Reopen implements format.Reopener.
+func (s *source) Reopen() { s.handles.Reopen() }
+
+// Reader implements shardify.Source.
+func (s *source) Reader(run uint32) (shardify.Reader, error) {
+	if run != 0 {
+		return nil, fmt.Errorf("zarr: there is no run %d", run)
+	}
+	return &reader{src: s}, nil
+}
+
+// reader implements shardify.Reader.
+type reader struct {
+	src    *source
+	work   work
+	closed bool
+}
+
+// Close implements shardify.Reader.
+func (r *reader) Close() error {
+	r.closed = true
+	r.work.scratch.Close()
+	r.work = work{}
+	return nil
+}
+
+// Read implements shardify.Reader.
+func (r *reader) Read(ctx context.Context, sp shardify.Span, mem *shardify.Arena) (*shardify.Batch, error) {
+	if r.closed {
+		return nil, errors.New("zarr: Read after Close")
+	}
+	in, b, err := r.src.Begin(ctx, sp, mem)
+	if err != nil {
+		return nil, err
+	}
+	h, err := r.src.handles.Acquire(ctx, &in)
+	if err != nil {
+		return nil, shardify.Annotate(err, "read", in.Name(), "")
+	}
+	defer h.Release()
+	if err = r.work.begin(ctx, mem); err == nil {
+		err = r.span(h.Value, &in, sp, b, mem)
+		if e := r.work.end(); err == nil {
+			err = e
+		}
+	}
+	if err != nil {
+		return nil, shardify.Annotate(err, "read", in.Name(), "")
+	}
+	return r.src.Finish(&in, b, mem)
+}
+
+// span reads the columns array by array.
+func (r *reader) span(in *input, at *rows.Input, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	cols := make([][]int, len(in.grids))
+	for i := range b.Columns {
+		f := at.Field(i)
+		if f < 0 {
+			continue
+		}
+		if f >= len(in.fields) {
+			return shardify.Corrupt(-1, "state of Zarr inputs: no field %d", f)
+		}
+		cols[in.fields[f].object] = append(cols[in.fields[f].object], i)
+	}
+	for k, g := range in.grids {
+		if len(cols[k]) == 0 {
+			continue
+		}
+		if err := r.array(in, at, k, g, cols[k], sp, b, mem); err != nil {
+			return shardify.Amend(err, func(e *shardify.Error) {
+				if e.Object == "" {
+					e.Object = g.Path
+				}
+				if in.blob.Mode == byFile && e.Sample >= 0 {
+					e.Sample = 0
+				}
+			})
+		}
+	}
+	return nil
+}
+
+// array reads the columns that one array has.
+func (r *reader) array(in *input, at *rows.Input, k int, g *grid, cols []int, sp shardify.Span, b *shardify.Batch, mem *shardify.Arena) error {
+	lo, hi, repeat, inner := sp.Lo, sp.Hi, int64(1), g.inner()
+	switch {
+	case in.blob.Mode == byFile:
+		if lo, hi = 0, g.rows; len(g.order) > 0 {
+			inner = g.shape
+		}
+	case in.blob.Objects[k].Once:
+		if lo, hi, repeat = 0, g.rows, sp.Samples(); len(g.order) > 0 {
+			inner = g.shape
+		}
+	}
+	targets := make([]target, len(cols))
+	for i, c := range cols {
+		col, t := &b.Columns[c], &targets[i]
+		t.leaf = &in.leaves[k][in.fields[at.Field(c)].leaf]
+		f, err := t.leaf.field("x", r.src.opts.media, inner)
+		if err != nil || f.DType != col.DType || f.Levels != col.Levels || !slices.Equal(f.Shape, col.Shape) {
+			return fmt.Errorf("%w: array %s", shardify.ErrChanged, g.Path)
+		}
+		if !t.leaf.text() {
+			t.size = t.leaf.values() * int64(t.leaf.width(f.DType))
+		}
+		if err := t.room(g, hi-lo, func(n int64) ([]byte, error) { return mem.Alloc(int(n * repeat))[:n], nil }); err != nil {
+			return err
+		}
+	}
+	if err := r.work.read(in, g, lo, hi, targets); err != nil {
+		return err
+	}
+	for i, c := range cols {
+		if err := targets[i].column(&b.Columns[c], b.Samples, repeat, sp.Lo, mem); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// width is the bytes of a value in a column.
+func (l *leaf) width(t shardify.DType) int {
+	if l.cf != nil {
+		return t.Size()
+	}
+	return l.typ.Size
+}
+
+// column hands over what was read.
+func (t *target) column(c *shardify.Column, samples int, repeat, first int64, mem *shardify.Arena) error {
+	if !t.leaf.text() {
+		n := len(t.data)
+		c.Data = t.data[:n*int(repeat)]
+		if repeat > 1 {
+			fill(c.Data, c.Data[:n])
+		}
+		return nil
+	}
+	per := len(t.vals) / max(samples/int(repeat), 1) // of a sample
+	unit := int64(max(c.ElemBytes(), 1))
+	total := int64(0)
+	for _, v := range t.vals {
+		if (v.hi-v.lo)%unit != 0 {
+			return shardify.Corrupt(-1, "a list of %d bytes, in elements of %d", v.hi-v.lo, unit)
+		}
+		total += v.hi - v.lo
+	}
+	c.Data = mem.Alloc(int(total * repeat))
+	ends := mem.Int64s(len(t.vals)*int(repeat) + 1)
+	ends[0] = 0
+	at := int64(0)
+	for i := range len(t.vals) * int(repeat) {
+		v := t.vals[i%len(t.vals)]
+		at += int64(copy(c.Data[at:], t.text[v.lo:v.hi]))
+		ends[i+1] = at / unit
+	}
+	if c.Offsets = [][]int64{ends}; c.Levels == 2 {
+		lists := mem.Int64s(samples + 1)
+		for i := range lists {
+			lists[i] = int64(i * per)
+		}
+		c.Offsets = [][]int64{lists, ends}
+	}
+	return rows.CheckText(c, first)
+}

@@ -1,0 +1,729 @@
+package zarr
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/cf"
+	"github.com/shardify/shardify/internal/dims"
+	sel "github.com/shardify/shardify/internal/grid"
+	"github.com/shardify/shardify/internal/rows"
+	"github.com/shardify/shardify/readers/zarr/internal/node"
+	"github.com/shardify/shardify/readers/zarr/internal/store"
+	"github.com/shardify/shardify/storage"
+)
+
+// survey looks into the inputs.
+type survey struct {
+	fs     storage.FS
+	opts   *settings
+	inputs int
+	choice *choice
+
+	mu   sync.Mutex
+	kept *tree // of the first input, which is not scanned twice
+	path string
+}
+
+// choice is what samples are.
+type choice struct {
+	mode      string
+	dimension string // of rows, "" without a name
+	rows      int64
+	why       string
+	times     map[string]cf.Unit // what times are counted in
+	arrays    []rows.Array       // of rows that only their equal number speaks for
+}
+
+// object is an array that may be fields.
+type object struct {
+	*grid
+	leaves []leaf
+	bytes  int64
+	coord  bool           // the coordinate of its dimension
+	of     map[string]any // attributes of the array that it has the bounds of
+
+	why     string     // it is no column
+	repeats bool       // its values are for all samples together
+	picks   []sel.Pick // what is taken of each dimension
+	front   int        // the dimension that comes behind the samples', 0: as stored
+}
+
+// tree is a store with its arrays.
+type tree struct {
+	*store.Tree
+	in      *input
+	objects []object
+	broken  []rows.Damage
+	left    []format.Leftover
+	path    string
+	several bool // there are other inputs
+	coords  sel.Memo[*object]
+
+	must      bool     // a chunk that is missing is damage
+	uncounted []string // arrays whose chunks nobody has counted
+}
+
+func (t *tree) close() { t.in.Close() }
+
+// scan opens a store and lists its arrays.
+func (s *survey) scan(ctx context.Context, name string) (*tree, error) {
+	f, err := rows.OpenFile(ctx, s.fs, name, -1)
+	if err != nil {
+		return nil, err
+	}
+	files, err := store.Open(ctx, s.fs, name, f)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	t := &tree{in: newInput(f, files), path: name, several: s.inputs > 1, must: s.opts.chunks == "fail", coords: sel.Memo[*object]{}}
+	if t.Tree, err = store.Scan(ctx, files, s.opts.choice()); err != nil {
+		t.close()
+		return nil, err
+	}
+	t.left = t.Left
+	for i := range t.Arrays {
+		if err := t.add(&t.Arrays[i], s.opts); err != nil {
+			t.close()
+			return nil, err
+		}
+	}
+	t.bounds(s.opts)
+	return t, nil
+}
+
+// leave notes an array that is not read: damage is to be known before anything follows from it.
+func (t *tree) leave(p string, err error) error {
+	switch {
+	case errors.Is(err, shardify.ErrUnsupported):
+		t.left = append(t.left, format.Leftover{Name: p, Reason: format.Reason(err), Unreadable: true})
+	case errors.Is(err, shardify.ErrCorrupt):
+		t.broken = append(t.broken, rows.Damage{Object: cmp.Or(p, "/"), Err: err})
+	default:
+		return err
+	}
+	return nil
+}
+
+func (t *tree) add(a *store.Array, opts *settings) error {
+	if a.Err != nil {
+		return t.leave(a.Path, a.Err)
+	}
+	axis := 0
+	if len(a.Shape) > 1 && opts.sample != byFile {
+		var ok bool
+		if axis, ok = rows.PlaceOfAxis(opts.axis, len(a.Shape)); !ok {
+			return t.leave(a.Path, shardify.Unsupported("there is no axis %d", opts.axis))
+		}
+	}
+	o := object{grid: gridOf(a, axis, 0), leaves: leavesOf(&a.Type)}
+	o.coord = len(a.Dims) == 1 && a.Dims[0] != "" && a.Dims[0] == path.Base(a.Path)
+	o.bytes = satMul(satMul(o.rows, o.elems), int64(max(a.Type.Size, 8)))
+	if opts.cf {
+		for i := range o.leaves {
+			if err := o.leaves[i].decode(a, nil); err != nil {
+				return t.leave(a.Path, err)
+			}
+		}
+	}
+	for _, note := range a.Notes {
+		t.Notes = append(t.Notes, cmp.Or(a.Path, "the array")+": "+note)
+	}
+	t.objects = append(t.objects, o)
+	return nil
+}
+
+// bounds gives arrays that hold bounds of others the units of those.
+func (t *tree) bounds(opts *settings) {
+	byPath := map[string]*object{}
+	for i := range t.objects {
+		byPath[t.objects[i].Path] = &t.objects[i]
+	}
+	for i := range t.objects {
+		o := &t.objects[i]
+		name, _ := o.Attributes["bounds"].(string)
+		b := byPath[join(strings.TrimPrefix(path.Dir(o.Path), "."), name)]
+		if !opts.cf || name == "" || b == nil || len(b.leaves) != 1 || b.leaves[0].cf != nil {
+			continue
+		}
+		of := map[string]any{}
+		for _, k := range []string{"units", "calendar"} {
+			if v, ok := o.Attributes[k].(string); ok {
+				of[k] = v
+			}
+		}
+		if b.leaves[0].decode(b.Array, of) == nil && b.leaves[0].cf != nil {
+			b.of = of
+		}
+	}
+}
+
+// dim is the name of dimension d of the rows.
+func (o *object) dim(d int) string {
+	if len(o.Dims) == 0 || len(o.order) == 0 {
+		return ""
+	}
+	return o.Dims[o.order[d]]
+}
+
+// nameDims tells the names of the dimensions of a field's elements, the last n of the rows'.
+func (o *object) nameDims(f *shardify.Field, n int) {
+	if n == 0 || len(o.order) < n || len(o.Dims) != len(o.order) {
+		return
+	}
+	var names []string
+	for _, d := range o.order[len(o.order)-n:] {
+		names = append(names, o.Dims[d])
+	}
+	f.NameDims(names)
+}
+
+func (o *object) single() bool { return len(o.order) == 0 }
+
+// time tells whether an array counts time.
+func (o *object) time() bool {
+	units, _ := o.Attributes["units"].(string)
+	return strings.Contains(strings.ToLower(units), " since ") || o.Type.Kind == node.Time
+}
+
+// choose decides what the samples are, by these arrays. before is the choice for the inputs
+// before, nil for the first.
+func choose(objects []object, opts *settings, inputs int, before *choice) (*choice, error) {
+	if opts.sample == byFile || before != nil && before.mode == byFile {
+		return &choice{mode: byFile, why: "each store is one sample, as asked for"}, nil
+	}
+	var arrays []dims.Array
+	time, several := map[string]bool{}, 0
+	for i := range objects {
+		o := &objects[i]
+		a := dims.Array{Bytes: o.bytes, Coord: o.coord}
+		if !o.single() {
+			a.Shape = o.shape
+			several++
+		}
+		for d := range o.Dims {
+			a.Names = append(a.Names, o.dim(d))
+		}
+		if o.coord && o.time() {
+			time[o.Dims[0]] = true
+		}
+		arrays = append(arrays, a)
+	}
+	if before != nil && before.dimension != "" {
+		for i := range objects {
+			if o := &objects[i]; !o.single() && o.dim(0) == before.dimension {
+				return &choice{mode: byAxis, dimension: before.dimension, rows: o.rows, why: before.why}, nil
+			}
+		}
+	}
+	firm := opts.sample == byAxis
+	if all := dims.Find(arrays); all != nil {
+		if l, why := all.Choose(time, firm, firm || inputs == 1); l != nil {
+			return &choice{mode: byAxis, dimension: l.Name, rows: l.Rows, why: "samples are rows: dimension " + l.Name + ", " + strings.ReplaceAll(why, "data sets", "arrays")}, nil
+		}
+	} else if n, why := common(objects, firm || inputs == 1); why != "" {
+		c := &choice{mode: byAxis, rows: n, why: "samples are rows: " + why}
+		if why == sharedAxis {
+			for i := range objects {
+				o := &objects[i]
+				if !o.single() {
+					c.arrays = append(c.arrays, rows.Array{Name: o.Path, Shape: o.shape})
+				} else {
+					c.arrays = append(c.arrays, rows.Array{Name: o.Path})
+				}
+			}
+		}
+		return c, nil
+	}
+	if several == 0 {
+		return nil, shardify.Mismatch("there are single values alone: %s; --sample file makes each store one sample", shapes(objects))
+	}
+	return nil, shardify.Mismatch("the arrays have no common first dimension: %s; --object or --columns selects some that have, --sample file makes each store one sample", shapes(objects))
+}
+
+const sharedAxis = "axis 0, which all arrays share"
+
+// common finds the length that all arrays share, or those that hold nine tenths of the bytes.
+func common(objects []object, firm bool) (n int64, why string) {
+	bytes, count := map[int64]int64{}, map[int64]int{}
+	var total, best int64
+	several := 0
+	for i := range objects {
+		o := &objects[i]
+		if total += o.bytes; o.single() {
+			continue
+		}
+		several++
+		bytes[o.rows] += o.bytes
+		if count[o.rows]++; bytes[o.rows] >= bytes[best] {
+			best = o.rows
+		}
+	}
+	switch {
+	case several > 0 && count[best] == several && (best != 1 || firm):
+		return best, sharedAxis
+	case best > 1 && count[best] > 1 && bytes[best] >= total-total/10:
+		return best, "axis 0 of the arrays that hold nearly all bytes"
+	}
+	return 0, ""
+}
+
+// shapes lists arrays with their dimensions.
+func shapes(objects []object) string {
+	var parts []string
+	for i := range objects {
+		o := &objects[i]
+		if len(parts) == 20 {
+			parts = append(parts, fmt.Sprintf("and %d more", len(objects)-i))
+			break
+		}
+		s := fmt.Sprintf("%s %v", cmp.Or(o.Path, "the array"), o.Array.Shape)
+		if len(o.Dims) > 0 {
+			s += " (" + strings.Join(o.Dims, ", ") + ")"
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// maxLooks bounds the inputs that are tried for what the samples are.
+const maxLooks = 64
+
+// decide finds what the samples are from the first input that tells.
+func (s *survey) decide(ctx context.Context, a format.OpenArgs) error {
+	var first error
+	for i := range min(a.Table.Len(), maxLooks) {
+		err := s.decideBy(ctx, a, i)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if first = cmp.Or(first, shardify.Annotate(err, "open", a.Table.Shown(i), "")); !errors.Is(err, shardify.ErrCorrupt) {
+			break
+		}
+	}
+	return first
+}
+
+func (s *survey) decideBy(ctx context.Context, a format.OpenArgs, i int) error {
+	t, err := s.scan(ctx, a.Table.Path(i))
+	if err != nil {
+		return err
+	}
+	want, err := rows.NewWanted(a.Columns)
+	if err == nil {
+		s.choice, err = t.decide(s, want)
+	}
+	if err == nil {
+		s.choice.times, err = t.times(ctx)
+	}
+	if err != nil {
+		t.close()
+		return err
+	}
+	s.kept, s.path = t, a.Table.Path(i)
+	return nil
+}
+
+// decide chooses by all arrays, whatever the columns: a column alone must have the samples that
+// it has among the others. Where all of these say nothing of it, it decides.
+func (t *tree) decide(s *survey, want *rows.Wanted) (*choice, error) {
+	if bad := t.damaged(want); len(bad) > 0 {
+		return nil, shardify.Annotate(bad[0].Err, "", "", bad[0].Object)
+	}
+	if len(t.objects) == 0 {
+		return nil, t.nothing(s.opts)
+	}
+	c, err := choose(t.objects, s.opts, s.inputs, nil)
+	if want.All() {
+		return c, err
+	}
+	var some []object
+	in := false
+	for i := range t.objects {
+		o := &t.objects[i]
+		if hit, _ := o.wanted(want); hit {
+			some = append(some, *o)
+			in = in || c != nil && c.leaves(o) == ""
+		}
+	}
+	if in || len(some) == 0 {
+		return c, err
+	}
+	if alone, e := choose(some, s.opts, s.inputs, nil); e == nil {
+		return alone, nil
+	}
+	return c, err
+}
+
+func (t *tree) nothing(opts *settings) error {
+	if len(t.left) > 0 {
+		return shardify.Unsupported("no array that can be read; %s: %s", cmp.Or(t.left[0].Name, "the array"), t.left[0].Reason)
+	}
+	if len(opts.objects) > 0 {
+		return shardify.Misuse("there is no array %s", strings.Join(opts.objects, ", "))
+	}
+	return shardify.Unsupported("the store has no arrays")
+}
+
+// wanted tells whether some leaf of an array is wanted, and whether by name.
+func (o *object) wanted(want *rows.Wanted) (hit, exact bool) {
+	for i := range o.leaves {
+		h, e := want.Match(o.names(&o.leaves[i])...)
+		hit, exact = hit || h, exact || e
+	}
+	return hit, exact
+}
+
+// names are the forms in which users may write the name of a field: the first is its own.
+func (o *object) names(l *leaf) []string {
+	p := cmp.Or(o.Path, "data")
+	if l.name == "" {
+		return []string{p, "/" + p}
+	}
+	return []string{join(p, l.name), "/" + join(p, l.name), p, l.name}
+}
+
+// damaged is the damage that concerns wanted fields.
+func (t *tree) damaged(want *rows.Wanted) []rows.Damage {
+	return slices.DeleteFunc(slices.Clone(t.broken), func(d rows.Damage) bool {
+		hit, _ := want.Match(strings.TrimPrefix(d.Object, "/"), d.Object)
+		return !hit
+	})
+}
+
+// leaves says why an array is no column, "" if it is.
+func (c *choice) leaves(o *object) string {
+	switch first := o.dim(0); {
+	case c.mode == byFile || o.single():
+		return ""
+	case c.dimension != "" && first != "" && first != c.dimension:
+		return "its first dimension is " + first + ", the samples are " + c.dimension
+	case o.rows != c.rows:
+		return fmt.Sprintf("its first dimension is %d, the samples are %d", o.rows, c.rows)
+	}
+	return ""
+}
+
+func (s *survey) take(name string) *tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.kept
+	if t == nil || s.path != name {
+		return nil
+	}
+	s.kept = nil
+	return t
+}
+
+// drop closes the store that is kept and that nobody has looked at.
+func (s *survey) drop() {
+	if t := s.take(s.path); t != nil {
+		t.close()
+	}
+}
+
+// look implements rows.Format.
+func (s *survey) look(ctx context.Context, name string, want *rows.Wanted) (*rows.Facts, error) {
+	t := s.take(name)
+	if t == nil {
+		var err error
+		if t, err = s.scan(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	defer t.close()
+	if bad := t.damaged(want); len(bad) > 0 {
+		return &rows.Facts{Size: t.in.file.Size(), Damaged: bad}, nil
+	}
+	c := s.choice
+	if s.inputs > 1 && c.mode == byAxis {
+		own, err := choose(t.objects, s.opts, s.inputs, c)
+		if err != nil && len(t.objects) > 0 {
+			return nil, err
+		} else if err == nil && (own.mode != c.mode || own.dimension != c.dimension) {
+			return nil, shardify.Mismatch("%s, but in the first input %s", own.why, c.why)
+		} else if err == nil {
+			own.times, c = c.times, own
+		}
+	}
+	return t.facts(ctx, s, c, want)
+}
+
+// ask leaves it to the user what a sample is, where rows are not the only way to read several
+// stores.
+func (s *survey) ask(set *rows.Set) (doubt []string, err error) {
+	if s.choice == nil || s.choice.mode != byAxis || s.choice.arrays == nil {
+		return nil, nil
+	}
+	return set.Readings(s.choice.arrays).Settle(s.opts.sample == byAxis)
+}
+
+// facts describes a store as the choice says.
+func (t *tree) facts(ctx context.Context, s *survey, c *choice, want *rows.Wanted) (*rows.Facts, error) {
+	f := &rows.Facts{Samples: 1, Size: t.in.file.Size()}
+	if c.mode == byAxis {
+		f.Samples = c.rows
+	}
+	taken, err := s.opts.taker(ctx, t, c)
+	if err != nil {
+		return nil, err
+	}
+	if c.mode == byAxis && taken.Rows != nil {
+		f.Samples = taken.Rows.Len(c.rows)
+	}
+	b := blob{Mode: c.mode, Why: c.why + taken.Why, Notes: t.Notes}
+	for _, l := range t.left {
+		if hit, _ := want.Match(l.Name, "/"+l.Name); hit || want.All() {
+			f.Left = append(f.Left, l)
+		}
+	}
+	var units []rows.Unit
+	for i := range t.objects {
+		o := &t.objects[i]
+		hit, exact := o.wanted(want)
+		if !hit {
+			continue
+		}
+		why, same := o.why, o.repeats
+		if why == "" && s.opts.alone && !s.opts.channels.Has(cmp.Or(o.Path, "data")) && !(o.coord && c.dimension != "" && o.Dims[0] == c.dimension) {
+			why = "not among --channels; --columns adds it"
+		}
+		if why != "" && !same {
+			if exact {
+				return nil, shardify.Annotate(shardify.Mismatch("%s", why), "", "", o.Path)
+			}
+			f.Left = append(f.Left, format.Leftover{Name: o.Path, Reason: why})
+			continue
+		}
+		once := c.mode == byAxis && (o.single() || same)
+		if c.mode == byAxis && !once && o.rows != f.Samples {
+			return nil, shardify.Annotate(shardify.Mismatch("--sel takes %d of the samples and all %d rows of this array, whose first dimension has no name; --columns leaves it out", f.Samples, o.rows), "", "", o.Path)
+		}
+		x := blobObject{Path: o.Path, Digest: o.Digest, Once: once, Units: o.of, Picks: o.picks, Front: o.front}
+		if len(o.order) > 0 {
+			x.Axis = o.order[0]
+		}
+		there, err := t.chunks(ctx, o, s.opts, &b)
+		if err != nil {
+			if err := leftOrErr(err, exact, o.Path, f); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		x.Whole = there
+		first := len(f.Fields)
+		for k := range o.leaves {
+			if err := t.field(o, k, c, s.opts, want, f, &b, &x); err != nil {
+				return nil, err
+			}
+		}
+		if len(x.Leaves) == 0 {
+			continue
+		}
+		if c.mode == byAxis {
+			if err := f.Compare(t.arrayOf(ctx, o, c), o.picks, first, t.several); err != nil {
+				return nil, err
+			}
+		}
+		b.Objects = append(b.Objects, x)
+		if !x.Once && c.mode == byAxis {
+			units = append(units, rows.Unit{RowBytes: o.bytes / max(o.rows, 1), Rows: o.part[0]})
+		}
+		if n := satMul(o.PartElements(), int64(max(o.Type.Size, 8))); n > f.PieceBytes {
+			f.Piece, f.PieceBytes = "a chunk of "+cmp.Or(o.Path, "the array"), n
+		}
+		f.Lines = append(f.Lines, o.describe())
+	}
+	t.noteUncounted(s.opts, &b)
+	t.anemoi(f, &b)
+	if f.Borders = (rows.Borders{Every: 1}); c.mode == byAxis {
+		f.Borders = rows.JoinUnits(units, f.Samples, slabBytes, keepRow)
+		if taken.Rows != nil { // units are of stored rows
+			f.Borders = rows.JoinUnits(units, math.MaxInt64, slabBytes, keepRow)
+			if f.Borders.Every > 1 {
+				f.Borders = rows.Borders{At: taken.Rows.Borders(f.Borders.Every), Inside: f.Borders.Inside}
+			}
+		}
+	}
+	f.Blob, err = json.Marshal(&b)
+	return f, err
+}
+
+// anemoi reads what the root of a data set of anemoi says: the names of the variables that data
+// stacks, and dates without data.
+func (t *tree) anemoi(f *rows.Facts, b *blob) {
+	root := t.Groups[""]
+	names := textsOf(root["variables"])
+	i := slices.IndexFunc(t.objects, func(o object) bool { return o.Path == "data" })
+	if dates := textsOf(root["missing_dates"]); i >= 0 && len(names) > 0 && len(dates) > 0 {
+		b.Notes = append(b.Notes, fmt.Sprintf("missing_dates of the store names %d dates, as %.40q: their rows have no data", len(dates), dates[0]))
+	}
+	if i < 0 || b.Mode != byAxis || len(t.objects[i].order) < 2 || t.objects[i].order[1] != 1 || len(t.objects[i].picks) > 0 && t.objects[i].picks[1] != nil {
+		return // the variables are not what comes first in a row, or others
+	}
+	for i := range f.Fields {
+		x := &f.Fields[i]
+		if x.Name == "data" && len(x.Shape) > 0 && len(names) == x.Shape[0] && len(names) > 0 {
+			x.Attrs = maps.Clone(x.Attrs)
+			if x.Attrs == nil {
+				x.Attrs = map[string]string{}
+			}
+			x.Attrs["channels"] = strings.Join(names, shardify.LabelSeparator)
+		}
+	}
+}
+
+// slabBytes bounds what is decoded together; rows of chunks larger than that are decoded more
+// than once.
+const slabBytes = 512 << 20
+
+// leftOrErr leaves an array out by name, unless it was asked for.
+func leftOrErr(err error, exact bool, name string, f *rows.Facts) error {
+	if exact || !errors.Is(err, errNoChunks) {
+		return shardify.Annotate(err, "", "", name)
+	}
+	f.Left = append(f.Left, format.Leftover{Name: name, Reason: format.Reason(err), Unreadable: true})
+	return nil
+}
+
+// field adds the field of a leaf.
+func (t *tree) field(o *object, k int, c *choice, opts *settings, want *rows.Wanted, f *rows.Facts, b *blob, x *blobObject) error {
+	l := &o.leaves[k]
+	hit, exact := want.Match(o.names(l)...)
+	if !hit {
+		return nil
+	}
+	inner := o.inner()
+	if (c.mode == byFile || o.repeats) && !o.single() {
+		inner = o.shape
+	}
+	if l.cf != nil {
+		if _, ok := l.cf.Time(); ok {
+			x.Time = cmp.Or(c.times[o.Path], l.cf.Into())
+			l.inUnit(x.Time)
+		}
+	}
+	name := o.names(l)[0]
+	field, err := l.field(name, opts.media, inner)
+	if err != nil {
+		if exact {
+			return shardify.Annotate(err, "", "", o.Path)
+		}
+		f.Left = append(f.Left, format.Leftover{Name: name, Reason: format.Reason(err), Unreadable: true})
+		return nil
+	}
+	l.attributes(o.Array, &field)
+	o.nameDims(&field, len(inner))
+	if l.cf != nil {
+		if !l.cf.Plain() {
+			text := name + " " + l.cf.Describe()
+			if o.Format == 2 && !o.NoFill && l.typ.DType.IsInt() && slices.Contains(l.cf.Applied, "_FillValue") {
+				text += fmt.Sprintf("; in format 2 the fill_value, %d, counts as missing: --cf off keeps it", valueOf(o.Fill, l.typ.DType).Int)
+			}
+			b.Notes = append(b.Notes, text)
+		}
+		for _, note := range l.cf.Notes {
+			b.Notes = append(b.Notes, name+": "+note)
+		}
+	}
+	x.Leaves = append(x.Leaves, k)
+	bytes := int64(0)
+	if l.text() {
+		bytes = satMul(satMul(o.rows, o.elems), int64(max(l.typ.Size, 24))*l.values())
+	}
+	f.Fields = append(f.Fields, rows.Field{Field: field, Bytes: bytes})
+	return nil
+}
+
+func (o *object) describe() string {
+	s := fmt.Sprintf("%s %s %v", cmp.Or(o.Path, "the array"), o.Type.Name, o.Array.Shape)
+	if len(o.Dims) > 0 {
+		s += " (" + strings.Join(o.Dims, ", ") + ")"
+	}
+	return s + ", " + o.grid.String()
+}
+
+// maxTimes bounds the bytes that are read to see whether times are whole seconds.
+const maxTimes = 1 << 20
+
+// times finds the unit that the times of a set are counted in: by the store that decides what
+// the samples are, so that all have one.
+func (t *tree) times(ctx context.Context) (map[string]cf.Unit, error) {
+	out := map[string]cf.Unit{}
+	for i := range t.objects {
+		o := &t.objects[i]
+		d := o.leaves[0].cf
+		if len(o.leaves) != 1 || d == nil {
+			continue
+		}
+		if _, ok := d.Time(); !ok {
+			continue
+		}
+		if out[o.Path] = d.Into(); d.Into() == cf.Seconds || o.bytes > maxTimes || o.PartElements() > sel.MaxBytes/8/4 || o.rows == 0 {
+			continue
+		}
+		plain := o.leaves[0]
+		plain.cf = nil
+		x := []target{{leaf: &plain, size: int64(o.Type.Size), data: make([]byte, o.rows*o.elems*int64(o.Type.Size))}}
+		w := work{ctx: ctx}
+		if err := w.read(t.in, o.grid, 0, o.rows, x); err == nil && d.Whole(x[0].data) {
+			out[o.Path] = cf.Seconds
+		} else if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	return out, nil
+}
+
+func satMul(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
+}
+
+func readBlob(p []byte) (*blob, error) {
+	b := &blob{}
+	return b, json.Unmarshal(p, b)
+}
+
+// outline lists the arrays of a store, whether or not they make one table, and what cannot be
+// read.
+func outline(ctx context.Context, fs storage.FS, name string) ([]string, error) {
+	o, err := format.CheckOptions(options, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &survey{fs: fs}
+	if s.opts, err = newSettings(o); err != nil {
+		return nil, err
+	}
+	t, err := s.scan(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	var out []string
+	for i := range t.objects {
+		out = append(out, t.objects[i].describe())
+	}
+	for _, l := range t.left {
+		out = append(out, l.Name+": "+l.Reason)
+	}
+	for _, d := range t.broken {
+		out = append(out, fmt.Sprintf("%s: %v", d.Object, d.Err))
+	}
+	return append(out, t.Notes...), nil
+}
