@@ -7,7 +7,7 @@ VENV     = build/venv
 PYTHON  ?= $(VENV)/bin/python
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-remote bench-augment bench-tables pictures site golden golden-bytes dist wheel release clean
+.PHONY: help build licences demo test test-go test-plain test-race test-programs test-long test-python test-arm64 pylib test-peers servers lint fuzz mutate crash faults netfaults objects cache slurm scale bench bench-against bench-loader bench-remote bench-augment bench-tables bench-tokens bench-grids pictures site golden golden-bytes dist wheel release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,7 +45,8 @@ PROGRAM_TESTS = internal/faulttest|internal/docstest|internal/endtoend|internal/
 # -race makes a test ten times slower, and finds what goroutines do to each other. These packages
 # start some, or their tests call a helper that does. What ALONE names
 # reads or computes one thing after the other. All tests run without -race too, where memory and allocations are as in use.
-RACE = $$(grep -rlE --include='*.go' --exclude-dir=build '\bgo (func\b|[A-Za-z_.]+\()|\.Go\(|/(readertest|transformtest)"' . | xargs -n 1 dirname | sort -u | grep -vE '$(PROGRAM_TESTS)')
+# Scripts of commands and tokenizers are left out: what goroutines share there is tested below pipeline and in transform; make test-long has all.
+RACE = $$(grep -rlE --include='*.go' --exclude-dir=build '\bgo (func\b|[A-Za-z_.]+\()|\.Go\(|/(readertest|transformtest)"' . | xargs -n 1 dirname | sort -u | grep -vE '$(PROGRAM_TESTS)|^./cmd/|^./internal/tokenize$$')
 ALONE = Mutat|Flip|Corpus|Damage|Hostile|Fuzz|AgreeWith|CastsKeep|Rotations|PTX|Figures|Faults|LargerThan|LeadAstray
 
 # As the programs are built, so that packages are compiled once for both.
@@ -99,7 +100,7 @@ pylib: ## python/shardify/_shardify.so, which shardify.Loader loads (needs a C c
 test-python: build
 	@sh python/test.sh $(VENV)
 
-test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read what we write; h5py, uproot, pandas, polars and sqlite3 agree on what we read
+test-peers: build ## webdataset, wids, safetensors, datasets, Energon, tar read what we write; h5py, zarr, uproot, pandas, polars and sqlite3 agree on what we read, tokenizers, sentencepiece and tiktoken on ids
 	python3 python/tests/peers/run.py --shardify bin/shardify --work build/peers
 
 # internal/servertest starts what is here. minio takes five minutes of a processor.
@@ -126,7 +127,7 @@ fuzz: ## run every fuzz target for FUZZTIME each
 
 MUTATIONS ?= 1000000
 mutate: ## MUTATIONS damaged inputs through every parser
-	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTATIONS) go test -count=1 -timeout 4h -v -run 'Mutat' ./readers/... ./index/... ./verify/... ./internal/inflate/... ./internal/filter ./internal/jpeg ./internal/png
+	SHARDIFY_LONG=1 SHARDIFY_MUTATIONS=$(MUTATIONS) go test -count=1 -timeout 4h -v -run 'Mutat' ./readers/... ./index/... ./verify/... ./internal/inflate/... ./internal/filter ./internal/tokenize ./internal/jpeg ./internal/png
 
 crash: build ## kill a conversion at each of its state-changing system calls (Linux, amd64)
 	SHARDIFY_LONG=1 go test -count=1 -timeout 2h -v -run Crash ./internal/faulttest
@@ -172,6 +173,17 @@ bench-augment: build ## bench/AUGMENT.md: --augment against Pillow, torchvision 
 bench-tables: build ## bench/TABLES.md: CSV, Feather and SQLite against pyarrow, polars, pandas and sqlite3 on the same files
 	@[ -x build/bench/tables-venv/bin/python ] || { python3 -m venv build/bench/tables-venv && build/bench/tables-venv/bin/python -m pip install --quiet --disable-pip-version-check pandas pyarrow polars; }
 	SHARDIFY=bin/shardify build/bench/tables-venv/bin/python bench/tables.py build/bench/tables --out bench/TABLES.md
+
+bench-tokens: build ## bench/TOKENS.md: --tokenize against tokenizers, tiktoken, sentencepiece, datatrove and a Megatron-style script; SIZE=1000 MB of text
+	@[ -x build/bench/tokens-venv/bin/python ] || { python3 -m venv build/bench/tokens-venv && build/bench/tokens-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy zstandard tokenizers tiktoken sentencepiece datatrove orjson; }
+	CGO_ENABLED=0 go test -c -o build/bench/encode ./internal/tokenize
+	SHARDIFY=$(CURDIR)/bin/shardify ENCODE=$(CURDIR)/build/bench/encode build/bench/tokens-venv/bin/python bench/tokens.py build/bench/tokens --size $(or $(SIZE),1000) --out bench/TOKENS.md
+
+# xbatcher's part is a DataLoader of PyTorch.
+bench-grids: build ## bench/GRIDS.md: Zarr and NetCDF-4 into windows, against tensorstore, zarr-python and xbatcher (5 GB of disk); STEPS=300 ROUNDS=3 is shorter
+	@[ -x build/bench/grids-venv/bin/python ] || { python3 -m venv build/bench/grids-venv && build/bench/grids-venv/bin/python -m pip install --quiet --disable-pip-version-check numpy zarr numcodecs tensorstore xarray xbatcher netCDF4 torch; }
+	@SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so sh python/pylib.sh $(CURDIR)/build/bench/_shardify.so
+	SHARDIFY=bin/shardify SHARDIFY_LIBRARY=$(CURDIR)/build/bench/_shardify.so PYTHONPATH=python build/bench/grids-venv/bin/python bench/grids.py build/bench/grids --steps $(or $(STEPS),1000) --rounds $(or $(ROUNDS),5) --out bench/GRIDS.md
 
 pictures: build pylib ## docs/pictures: the way of the data, and what the commands of README.md print (needs torch; PYTHON=path)
 	@$(PYTHON) docs/pictures.py

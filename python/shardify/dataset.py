@@ -95,6 +95,12 @@ class Dataset(Generic[T]):
             raise ValueError("%d data sets have as many manifests: use .manifests" % len(self._manifests))
         return self.manifests[0]
 
+    @property
+    def coords(self) -> Dict[str, npt.NDArray[Any]]:
+        """The values of the dimensions that fields have, by the name of the dimension (`field(NAME).dims`),
+        or by "FIELD:DIMENSION" where fields differ. Texts are arrays of str."""
+        return mf.coords(self._manifests)
+
     def field(self, name: str) -> Field:
         for f in self.schema:
             if f.name == name:

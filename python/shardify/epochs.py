@@ -37,7 +37,7 @@ class Epoch:
             raise StopIteration
         made, result = got
         if loader._sends:
-            result = loader._sent(result)
+            result = loader._sent(made)
         if self._turn == loader._turn:
             loader._at, loader._begun = made.place, True
         return result

@@ -27,28 +27,30 @@ GROUPED = ("torch", "numpy")
 class Made:
     """A batch that is not yet the loop's."""
 
-    __slots__ = ("place", "batch", "images")
+    __slots__ = ("place", "batch", "images", "bad")
 
     def __init__(self, place: Tuple[int, int]) -> None:
         self.place = place  # the epoch, and the position behind the batch
         self.batch = LoaderBatch()
         self.images: Any = ()
+        self.bad: Dict[int, str] = {}  # why rows have no image
 
     def take_images(self, plan: Plan, s: Any) -> None:
         self.images = [(p, s.array(p.values), s.array(p.offsets)) for p in plan.images]
 
-    def decode(self, plan: Plan, skipped: Any, arrive: bool) -> None:
-        """Pixels of the images; samples with damaged ones are left out where `skipped` is there. They stay on the
-        host unless they are to arrive."""
+    def decode(self, skips: bool) -> None:
+        """Pixels of the images, on any thread; the damaged ones are an error, or noted."""
         out = self.batch
-        bad: Optional[Dict[int, str]] = None if skipped is None else {}
         for part, values, offsets in self.images:
-            part.decode(out, values, offsets, out.ids, out.epoch, bad)
-            if arrive:
-                part.arrive(out)
+            part.decode(out, values, offsets, out.ids, out.epoch, self.bad if skips else None)
         self.images = ()
-        if bad and skipped is not None:
-            skipped.take_out(out, plan, bad)
+
+    def arrive(self, plan: Plan, skipped: Any) -> None:
+        """Sends pixels to where the batch is, and leaves out the samples whose images are damaged."""
+        for part in plan.images:
+            part.arrive(self.batch)
+        if self.bad:
+            skipped.take_out(self.batch, plan, self.bad)
 
 
 class Parting:

@@ -72,7 +72,11 @@ class Loader(Generic[B]):
     columns        only these fields, as names or globs
     keys           the samples' own names as "__key__"
     shuffle        "none"; "block": fast from any storage; "global": every order is possible
-    window         block: samples from which a batch is drawn
+    window         samples are windows of rows: the name of a view that the set has, or rows around an anchor,
+                   "time=2+1,step=6h,lead=1d,stride=1d" by the values of a field or "3+1" by number; a dict of
+                   name, or axis, in and out, and step, lead, stride. A field comes as "x" [batch, in, ...] and
+                   "x.next" [batch, out, ...]; `columns` chooses by these names; ids are the anchors' rows
+    shuffle_window  block: samples from which a batch is drawn
     streams        block: parts of the set that are read side by side
     seed, epoch    of the order; the epoch to begin with
     last           "drop" samples that fill no batch; "pad" them with zeros to a whole batch; "short": a
@@ -132,7 +136,8 @@ class Loader(Generic[B]):
         columns: Union[None, str, Sequence[str]] = None,
         keys: bool = False,
         shuffle: Shuffle = "none",
-        window: Optional[int] = None,
+        window: Union[None, str, Mapping[str, Any], int] = None,
+        shuffle_window: Optional[int] = None,
         streams: Optional[int] = None,
         seed: int = 0,
         epoch: int = 0,
@@ -199,6 +204,7 @@ class Loader(Generic[B]):
         loaderconfig.choice("on_error", on_error, OnError)
         deep: int = _DEPTH if depth is None else loaderconfig.whole("depth", depth)
         seed = loaderconfig.whole("seed", seed, bits=64)
+        rows, drawn_from = loaderconfig.window(window, loaderconfig.whole("shuffle_window", shuffle_window))
         config = {
             "paths": folders,
             "mix": mix,
@@ -206,7 +212,8 @@ class Loader(Generic[B]):
             "keys": bool(keys),
             "batch": self.batch_size,
             "shuffle": order,
-            "window": loaderconfig.whole("window", window),
+            "window": rows,
+            "shuffle_window": drawn_from,
             "streams": loaderconfig.whole("streams", streams),
             "seed": seed,
             "epoch": loaderconfig.whole("epoch", epoch),
@@ -257,7 +264,7 @@ class Loader(Generic[B]):
         if transform_threads is None:
             # On a GPU the stream of the loop's thread counts, which another thread does not have: it sends
             # there what the library decoded ahead, and transforms.
-            self._sends = self._plan.on_device and self._skipped is None and all(p.on_host for p in self._plan.images)
+            self._sends = self._plan.on_device and all(p.on_host for p in self._plan.images)
             transform_threads = 1 if decoders and (self._sends or not self._plan.on_device) else 0
         self.transform, self._threads = transform, int(transform_threads)
         self._notes: List[str] = list(info["notes"] or ())
@@ -441,15 +448,16 @@ class Loader(Generic[B]):
             return out
         if made.images:
             start = time.perf_counter()
-            made.decode(self._plan, self._skipped, not self._sends)
+            made.decode(self._skipped is not None)
+            if not self._sends:
+                made.arrive(self._plan, self._skipped)
             self._seconds["decode"] += time.perf_counter() - start
         return out if self._sends else self._transformed(out)
 
-    def _sent(self, out: Any) -> Any:
+    def _sent(self, made: Made) -> Any:
         """On the loop's thread, what `_finish` left to it."""
-        for part in self._plan.images:
-            part.arrive(out)
-        return self._transformed(out)
+        made.arrive(self._plan, self._skipped)
+        return self._transformed(made.batch)
 
     def _transformed(self, out: Any) -> Any:
         if self.transform is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from operator import index
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union, get_args
 
@@ -81,6 +82,33 @@ def whole(name: str, n: Any, least: int = 0, bits: int = 63) -> Any:
     if not least <= i < 1 << bits:
         raise ValueError("%s=%d: want %d or more%s" % (name, i, least, "" if i < least else ", less than 2^%d" % bits))
     return i
+
+
+def window(given: Any, drawn_from: Any) -> Tuple[Optional[str], Any]:
+    """The text of a window of rows, and from how many samples a batch of a block shuffle is drawn,
+    which window= was once."""
+    if given is None or isinstance(given, str):
+        return given, drawn_from
+    if isinstance(given, Mapping):
+        return _window_text(dict(given)), drawn_from
+    n = whole("window", given)
+    if drawn_from is not None:
+        raise ValueError("window=%d: a window of rows is text, such as \"3+1\"" % n)
+    warnings.warn("Loader(window=%d) is now shuffle_window=%d; window= says which rows make a sample" % (n, n), FutureWarning, stacklevel=3)
+    return None, n
+
+
+def _window_text(given: Dict[str, Any]) -> str:
+    unknown = set(given) - {"name", "axis", "in", "out", "step", "lead", "stride"}
+    if unknown:
+        raise ValueError("window: no %s; there is name, axis, in, out, step, lead and stride" % ", ".join(sorted(unknown)))
+    out = given.get("out")
+    if "name" in given:
+        return "%s%s" % (given["name"], "" if out is None else ",out=%d" % whole("out", out))
+    if "in" not in given:
+        raise ValueError("window: want the name of a view, or in= rows of a window")
+    text = "%s%d+%d" % ("%s=" % given["axis"] if given.get("axis") else "", whole("in", given["in"], 1), whole("out", out or 0))
+    return text + "".join(",%s=%s" % (key, given[key]) for key in ("step", "lead", "stride") if given.get(key) is not None)
 
 
 def globs(columns: Union[None, str, Sequence[str]]) -> List[str]:

@@ -8,7 +8,10 @@ import os
 import re
 import stat
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Tuple
+from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+import numpy.typing as npt
 
 from . import remote, xxh3
 from .errors import CorruptError, NotADatasetError, SchemaError, UnsupportedError, corrupt
@@ -234,6 +237,58 @@ def _parse(folder: str, raw: Dict[str, Any], digest: str) -> Manifest:
         digest=digest,
         raw=raw,
     )
+
+
+COORD_TYPES: Dict[str, Any] = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "txt": np.str_}
+
+
+_WEIGHTS = re.compile(r"(.*)\.weight_(?:cos|area)", re.DOTALL)
+
+
+def coords(manifests: Sequence[Manifest]) -> Dict[str, npt.NDArray[Any]]:
+    """The coordinates that all data sets have. Other values for one name are an error."""
+    first: Dict[str, Tuple[npt.NDArray[Any], Manifest]] = {}
+    have: Dict[str, int] = {}
+    for m in manifests:
+        more = _coords(m)
+        for key in sorted(more):
+            values, known = first.setdefault(key, (more[key], m))
+            have[key] = have.get(key, 0) + 1
+            weights = _WEIGHTS.fullmatch(key)  # of latitudes that are compared themselves
+            if weights and weights[1] in more and weights[1] in first:
+                continue
+            if not _same(values, more[key]):
+                raise SchemaError(
+                    "the coordinate %s has other values in %s than in %s" % (key, m.folder, known.folder)
+                )
+    return {key: values for key, (values, _) in first.items() if have[key] == len(manifests)}
+
+
+def _coords(m: Manifest) -> Dict[str, npt.NDArray[Any]]:
+    out = {}
+    for key, c in (m.raw.get("coords") or {}).items():
+        try:
+            kind = COORD_TYPES[c["dtype"]]
+            values = [float("nan") if v is None else v for v in c["values"]]
+            if any(isinstance(v, str) != (kind is np.str_) for v in values):
+                raise ValueError("values that are not %s" % c["dtype"])
+            out[key] = np.array(values, kind)
+        except (TypeError, ValueError, KeyError, OverflowError) as e:
+            raise corrupt(os.path.join(m.folder, NAME), "coordinate %s: %s" % (key, e)) from None
+    return out
+
+
+def _same(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
+    """Types and differences of rounding do not count."""
+    if a.shape != b.shape or a.dtype.kind == "U" or b.dtype.kind == "U" or a.dtype.kind == b.dtype.kind == "i":
+        return a.dtype.kind == b.dtype.kind and np.array_equal(a, b)
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    steps = np.abs(np.diff(x))
+    near = min(1e-6 * np.abs(x[~np.isnan(x)]).max(initial=0), steps[steps > 0].min(initial=np.inf) / 10)
+    same = (np.abs(x - y) <= near) | (np.isnan(x) & np.isnan(y))
+    if np.float32 in (a.dtype, b.dtype):
+        same |= a.astype(np.float32) == b.astype(np.float32)
+    return bool(same.all())
 
 
 def check_files(m: Manifest) -> None:

@@ -84,6 +84,13 @@ class Field:
         names = [] if text is None else text.split("\n")
         return names if self.shape and self.shape[-1] == len(names) else []
 
+    @property
+    def dims(self) -> List[str]:
+        """The names of the dimensions, if the inputs have them: ["latitude", "longitude"]."""
+        text = self.attrs.get("dims")
+        names = [] if text is None else text.split("\n")
+        return names if len(names) == len(self.shape) and not self.levels else []
+
     def describe(self) -> str:
         """The field in words, as errors and repr show it."""
         parts = [self.dtype if not self.media else self.media]

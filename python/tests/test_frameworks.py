@@ -82,11 +82,11 @@ def test_the_table_has_every_section():
 @needs_library
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_runs(section, digits):
-    for lang, text in re.findall(r"```(python|sh)\n(.*?)```", SECTIONS[section], re.S):
-        used = modules(text)
-        for m in used:
-            if version(m) is None:
-                pytest.skip("%s is not installed" % m)
+    blocks = [(lang, text, modules(text)) for lang, text in re.findall(r"```(python|sh)\n(.*?)```", SECTIONS[section], re.S)]
+    for m in sum((used for _, _, used in blocks), []):
+        if version(m) is None:
+            pytest.skip("%s is not installed" % m)
+    for lang, text, used in blocks:
         path = os.path.dirname(os.path.abspath(PROGRAM)) + os.pathsep + os.environ["PATH"]
         env = dict(os.environ, PATH=path, PYTHONPATH=PYTHON, HF_HUB_OFFLINE="1", HF_HOME=str(digits / "hf"), CUDA_VISIBLE_DEVICES="")
         command = [sys.executable, "-c", text] if lang == "python" else ["sh", "-e", "-c", text]

@@ -20,9 +20,9 @@ pytestmark = needs_library
 
 WAYS = [
     ("none", {}),
-    ("block", {"window": 24, "streams": 3}),
+    ("block", {"shuffle_window": 24, "streams": 3}),
     ("global", {}),
-    ("block", {"tier": "stream", "window": 24}),
+    ("block", {"tier": "stream", "shuffle_window": 24}),
 ]
 GOLDEN = os.path.join(os.path.dirname(__file__), "..", "..", "gpuload", "order", "testdata", "order.golden")
 
@@ -297,7 +297,7 @@ def _block_order(n, window, block, streams, seed, epoch):
 def test_block_order_is_as_documented(tmp_path, n, window, streams):
     path = numbered(tmp_path / "s", n)
     with shardify.Loader(
-        path, 1, shuffle="block", window=window, streams=streams, seed=9, epoch=2, framework="numpy"
+        path, 1, shuffle="block", shuffle_window=window, streams=streams, seed=9, epoch=2, framework="numpy"
     ) as loader:
         order = dict(w.split("=") for w in loader.state_dict()["order"].split()[1:])
         assert order["streams"] == str(streams)
@@ -316,7 +316,7 @@ def test_resumed_at_every_step_it_is_the_unbroken_run(tmp_path, shuffle, threads
             path,
             4,
             shuffle=shuffle,
-            window=16,
+            shuffle_window=16,
             streams=2,
             framework="numpy",
             seed=5,
@@ -344,7 +344,7 @@ def test_resumed_at_every_step_it_is_the_unbroken_run(tmp_path, shuffle, threads
 
 def test_a_state_moves_to_another_world_and_batch_size(tmp_path):
     path = numbered(tmp_path / "s", 60)
-    with shardify.Loader(path, 6, shuffle="block", window=24, streams=6, framework="numpy") as one:
+    with shardify.Loader(path, 6, shuffle="block", shuffle_window=24, streams=6, framework="numpy") as one:
         run = [sorted(b) for b in numbers(one)]
         one.set_epoch(0)
         it = iter(one)
@@ -354,7 +354,7 @@ def test_a_state_moves_to_another_world_and_batch_size(tmp_path):
     got = [[] for _ in range(14)]
     for rank in range(3):
         with shardify.Loader(
-            path, 1, shuffle="block", window=24, streams=6, framework="numpy", rank=rank, world_size=3
+            path, 1, shuffle="block", shuffle_window=24, streams=6, framework="numpy", rank=rank, world_size=3
         ) as loader:
             loader.load_state_dict(state)
             assert loader.remaining == 14
@@ -376,7 +376,7 @@ def test_global_steps_are_those_of_every_world_size(tmp_path, shuffle):
                 path,
                 24 // world,
                 shuffle=shuffle,
-                window=48,
+                shuffle_window=48,
                 streams=12,
                 framework="numpy",
                 rank=rank,

@@ -166,7 +166,7 @@ def plain(v):
 def floats(v, f):
     return shardify.bf16_to_f32(v) if f.dtype == "bf16" else v
 
-ways = dict(shuffle="global"), dict(shuffle="block", window=24, streams=3, tier="stream"), dict(tier="pinned")
+ways = dict(shuffle="global"), dict(shuffle="block", shuffle_window=24, streams=3, tier="stream"), dict(tier="pinned")
 for framework, copy in (Own, True), (Own, False), (Filling, True):
     frameworks._ALL["dlpack"] = framework
     for kw in ways:
@@ -200,7 +200,7 @@ def test_the_gpu_writes_the_ids_down(driver, tmp_path):
         driver,
         """
 path = %r
-ways = dict(tier="pinned"), dict(shuffle="global", tier="pinned"), dict(shuffle="global", tier="device", device_memory="1MiB"), dict(shuffle="block", window=24, streams=3, tier="stream")
+ways = dict(tier="pinned"), dict(shuffle="global", tier="pinned"), dict(shuffle="global", tier="device", device_memory="1MiB"), dict(shuffle="block", shuffle_window=24, streams=3, tier="stream")
 for framework, copy in (Own, True), (Own, False), (Filling, True):
     frameworks._ALL["dlpack"] = framework
     for last in "pad", "short":
@@ -765,7 +765,7 @@ def test_a_gpu_that_fails_says_so(driver, tmp_path):
         driver,
         """
 path = %r
-way = dict(framework="dlpack", device="cuda:0", tier="stream", window=16, shuffle="block")
+way = dict(framework="dlpack", device="cuda:0", tier="stream", shuffle_window=16, shuffle="block")
 calls = (b"cuMemAlloc_v2", b"2"), (b"cuMemcpyHtoDAsync_v2", b"700"), (b"cuEventRecord", b"700"), (b"cuStreamWaitEvent", b"700")
 for name, code in calls:
     for n in 1, 5, 20:

@@ -21,7 +21,7 @@ pytestmark = [
 WAYS = [
     {"shuffle": "none"},
     {"shuffle": "global", "tier": "pinned"},
-    {"shuffle": "block", "window": 24, "streams": 3, "tier": "stream"},
+    {"shuffle": "block", "shuffle_window": 24, "streams": 3, "tier": "stream"},
     {"shuffle": "global", "tier": "device", "device_memory": "1GiB"},
 ]
 

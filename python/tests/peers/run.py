@@ -45,6 +45,9 @@ ENVIRONMENTS: Dict[str, Dict[str, List[str]]] = {
     "parquet": {
         "pip": ["pyarrow==26.0.1", "pandas==3.1.1", "polars==2.1.0", "duckdb==2.0.0", "fastparquet==2026.9.0"]
     },
+    "zarr": {"pip": ["zarr==3.1.6", "numcodecs==0.16.6", "xarray==2026.9.0", "netCDF4==1.7.5.1.post1"]},
+    "tokens": {"pip": ["tokenizers==0.23.3", "sentencepiece==0.2.3", "tiktoken==0.14.0"]},
+    "preprocess": {"pip": ["tokenizers==0.23.3"], "bare": ["megatron-core==0.16.1"], "torch": ["needed"]},
     "shape": {"pip": ["h5py==3.16.0", "uproot==5.7.7", "awkward==2.14.0"]},
     "hdf5": {
         "pip": ["h5py==3.16.0", "hdf5plugin==7.1.0", "tables==3.11.1", "pandas==3.1.1", "netCDF4==1.7.5.1.post1"]
@@ -68,6 +71,10 @@ PEERS = {
     "groups": "parquet",
     "tables": "parquet",
     "shape": "shape",
+    "zarr": "zarr",
+    "grid": "zarr",
+    "tokens": "tokens",
+    "preprocess": "preprocess",
 }
 # Data set -> arguments of convert. HF datasets wants the same members in every
 # sample, so images of two types are a set of their own that it is not shown.
