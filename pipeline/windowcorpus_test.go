@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,7 +18,9 @@ import (
 	"github.com/shardify/shardify/internal/corpus"
 )
 
-// TestWindowsAndPatchesOfTheCorpus are samples that other programs have made of a store.
+// TestWindowsAndPatchesOfTheCorpus are samples that other programs have made of a store: windows,
+// patches, channels and selections, from the set and from a copy, by all ranks of several worlds, each
+// of which stops and goes on after every step.
 func TestWindowsAndPatchesOfTheCorpus(t *testing.T) {
 	dir := filepath.Join(corpus.Dir(t, "zarr"), "cf")
 	b, err := os.ReadFile(filepath.Join(dir, "windows.json"))
@@ -44,15 +47,32 @@ func TestWindowsAndPatchesOfTheCorpus(t *testing.T) {
 	done := 0
 	for _, c := range want.Cases {
 		flag, value, _ := strings.Cut(c.Flags, " ")
-		s := Settings{Inputs: []string{filepath.Join(dir, want.Store)}, Output: filepath.Join(t.TempDir(), "set"), Format: "mmap", Columns: []string{"2m_temperature", "time"}, ShardSamples: 7, Sync: "none", Jobs: 2}
+		field := "2m_temperature"
+		s := Settings{Inputs: []string{filepath.Join(dir, want.Store)}, Output: filepath.Join(t.TempDir(), "set"), Format: "mmap", ShardSamples: 7, Options: map[string]string{}, Sync: "none", Jobs: 2}
+		windows := []string{""}
+		shape := c.X.Shape
 		switch flag {
 		case "--window":
-			s.Window = []string{value}
+			s.Window, windows = []string{value}, []string{value, "window"}
 		case "--patch":
 			s.Patch = []string{value}
+		case "--sel":
+			// Places count from 0, and the words behind are not of the flag.
+			s.Options["sel"] = strings.Replace(value, "::4 from the third on (12 UTC)", "[2::4]", 1)
+			if strings.HasPrefix(value, "level=") {
+				field = "geopotential"
+			}
+		case "--channels":
+			s.Options["channels"] = value
+			field, _, _ = strings.Cut(value, "=")
+		case "--sample":
+			// A chunk has one step: its rows are the samples, without a dimension of 1.
+			field, shape = "geopotential", shape[1:]
 		default:
+			t.Errorf("%s: nothing is known of %s", c.Name, flag)
 			continue
 		}
+		s.Columns = []string{field, "time"}
 		for _, k := range c.Dropped {
 			s.Where = append(s.Where, "time != "+itoa(1514764800+int64(k)*6*3600))
 		}
@@ -60,39 +80,39 @@ func TestWindowsAndPatchesOfTheCorpus(t *testing.T) {
 			if _, err := Convert(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if flag == "--window" {
-				copied := Settings{Inputs: []string{s.Output}, Output: filepath.Join(t.TempDir(), "wds"), Format: "wds", ShardSamples: 9, Options: map[string]string{"view": "window"}, Sync: "none", Jobs: 2}
+			check := func(what, dir, window string, world int) {
+				x, y, n := samplesOf(t, dir, field, window, world)
+				if n != c.Samples || !slices.Equal(x.Shape, shape) || x.sum() != c.X.SHA256 {
+					t.Errorf("%s: %d samples of %v, want %d of %v; or other values", what, n, x.Shape, c.Samples, shape)
+				}
+				if c.Y != nil && (!slices.Equal(y.Shape, c.Y.Shape) || y.sum() != c.Y.SHA256) {
+					t.Errorf("%s: targets of %v, want %v; or other values", what, y.Shape, c.Y.Shape)
+				}
+			}
+			for _, format := range []string{"wds", "mmap"} { // windows are copied, rows written anew
+				copied := Settings{Inputs: []string{s.Output}, Output: filepath.Join(t.TempDir(), format), Format: format, ShardSamples: 9, Sync: "none", Jobs: 2}
+				if flag == "--window" {
+					copied.Options = map[string]string{"view": "window"}
+				}
 				if _, err := Convert(t.Context(), copied); err != nil {
 					t.Fatal(err)
 				}
-				x, y, n := samplesOf(t, copied.Output, "", 1)
-				if n != c.Samples || !slices.Equal(x.Shape, c.X.Shape) || x.sum() != c.X.SHA256 || y.sum() != c.Y.SHA256 {
-					t.Errorf("copied: %d samples of %v, want %d of %v; or other values", n, x.Shape, c.Samples, c.X.Shape)
-				}
+				check("copied to "+format, copied.Output, "", 2)
 			}
 			for _, world := range []int{1, 2, 4} {
-				for _, window := range slices.Compact([]string{value, "window"}) {
-					if flag != "--window" {
-						window = ""
-					}
-					x, y, n := samplesOf(t, s.Output, window, world)
-					if n != c.Samples || !slices.Equal(x.Shape, c.X.Shape) || x.sum() != c.X.SHA256 {
-						t.Errorf("world %d: %d samples of %v, want %d of %v; or other values", world, n, x.Shape, c.Samples, c.X.Shape)
-					}
-					if c.Y != nil && (!slices.Equal(y.Shape, c.Y.Shape) || y.sum() != c.Y.SHA256) {
-						t.Errorf("world %d: targets of %v, want %v; or other values", world, y.Shape, c.Y.Shape)
-					}
+				for _, window := range windows {
+					check("world "+itoa(int64(world))+" "+window, s.Output, window, world)
 				}
 			}
 		})
 		done++
 	}
-	if done != 8 {
+	if done != 16 {
 		t.Errorf("%d cases", done)
 	}
 }
 
-func itoa(n int64) string { b, _ := json.Marshal(n); return string(b) }
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // gathered is a field of all samples, by their numbers.
 type gathered struct {
@@ -131,13 +151,19 @@ func (g *gathered) add(t *testing.T, b *gpuload.Batch, name string) {
 }
 
 // samplesOf loads a set on all ranks of a world, each of which stops and goes on after every step.
-func samplesOf(t *testing.T, dir, window string, world int) (x, y gathered, n int) {
+func samplesOf(t *testing.T, dir, field, window string, world int) (x, y gathered, n int) {
 	set, err := gpuload.Open(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for rank := range world {
 		c := gpuload.Config{Batch: 24 / world, Rank: rank, World: world, Last: gpuload.Pad, Shuffle: gpuload.Global, Window: window, Device: "host", Tier: gpuload.TierStream}
+		switch world { // ways to gather windows
+		case 1:
+			c.Shuffle, c.Streams = gpuload.Block, 2
+		case 2:
+			c.Tier = gpuload.TierPinned
+		}
 		for state := (*gpuload.State)(nil); ; {
 			l, err := set.Loader(c)
 			if err == nil && state != nil {
@@ -154,8 +180,8 @@ func samplesOf(t *testing.T, dir, window string, world int) (x, y gathered, n in
 			if err != nil {
 				t.Fatal(err)
 			}
-			x.add(t, b, "2m_temperature")
-			y.add(t, b, "2m_temperature"+index.NextSuffix)
+			x.add(t, b, field)
+			y.add(t, b, field+index.NextSuffix)
 			n += b.Rows()
 			s := l.State()
 			state = &s

@@ -7,9 +7,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -332,6 +334,32 @@ func TestCorpusOfBadStores(t *testing.T) {
 			t.Errorf("%s: %v is of no kind", at, err)
 		}
 	}
+	if status, err := os.ReadFile("/proc/self/status"); err == nil {
+		_, peak, _ := strings.Cut(string(status), "VmHWM:")
+		peak, _, _ = strings.Cut(peak, "kB")
+		t.Logf("%s %s KiB", mostMemory, strings.TrimSpace(peak))
+	}
+}
+
+const mostMemory = "most memory:"
+
+// TestCorpusOfBadStoresTakesLittleMemory: what they claim to hold is never allocated. A process of
+// its own reads all of them.
+func TestCorpusOfBadStoresTakesLittleMemory(t *testing.T) {
+	corpus.Dir(t, "zarr")
+	out, err := exec.Command(os.Args[0], "-test.run=^TestCorpusOfBadStores$", "-test.v").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	_, told, ok := strings.Cut(string(out), mostMemory)
+	if !ok {
+		t.Skip("no /proc/self/status")
+	}
+	var peak int
+	if _, err := fmt.Sscan(told, &peak); err != nil || peak > 64<<10 {
+		t.Errorf("%d KiB, %v", peak, err)
+	}
+	t.Logf("%d KiB", peak)
 }
 
 func isKind(err error) bool {

@@ -125,15 +125,13 @@ func (l *leaf) decode(a *store.Array, of map[string]any) error {
 		}
 		if s, is := v.(string); is && name == "_FillValue" && l.typ.DType.IsFloat() {
 			if f, ok := fillOf(s); ok {
-				return cf.Attribute{Numbers: []cf.Value{{DType: l.typ.DType, Float: f}}}, true
+				return cf.Attribute{Numbers: []cf.Value{{DType: shardify.F64, Float: f}}}, true
 			}
 		}
 		x, ok := attribute(v)
-		if strings.HasSuffix(name, "_value") || name == "_FillValue" { // numbers of Python, which take the array's type
+		if name == "_FillValue" && a.Format == 3 && l.typ.DType == shardify.F32 { // xarray reads none of these numbers: one of the array
 			for i := range x.Numbers {
-				if l.typ.DType == shardify.F32 {
-					x.Numbers[i] = cf.Value{DType: shardify.F32, Float: float64(float32(x.Numbers[i].Float))}
-				}
+				x.Numbers[i] = cf.Value{DType: shardify.F32, Float: float64(float32(x.Numbers[i].Float))}
 			}
 		}
 		return x, ok

@@ -181,3 +181,35 @@ func TestCoordinatesWithoutChunks(t *testing.T) {
 		}
 	}
 }
+
+// TestFillValuesOfAnotherPrecision: a missing_value that no f32 is matches none, as for xarray, and is
+// told. A number as _FillValue of format 3, which xarray does not read, is one of the array.
+func TestFillValuesOfAnotherPrecision(t *testing.T) {
+	data := shardify.Bytes([]float32{1, 1e20, 3, -999})
+	for _, c := range []struct {
+		version, nan int
+		attr         string
+		value        float64
+	}{{2, 0, "missing_value", 1e20}, {3, 0, "missing_value", 1e20}, {2, 1, "missing_value", -999}, {3, 1, "_FillValue", 1e20}} {
+		dir := writeStore(t, c.version, map[string]*madeArray{"x": {dtype: "<f4", size: 4, shape: []int{4}, chunk: []int{4}, data: data, attrs: map[string]any{c.attr: c.value}}})
+		src, err := openStores(t, nil, nil, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := readertest.Load(src, 1<<20)
+		notes := strings.Join(src.(format.Noter).Notes(), "\n")
+		src.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		nan := 0
+		for _, v := range shardify.View[float32](all.ByName["x"].Data) {
+			if v != v {
+				nan++
+			}
+		}
+		if nan != c.nan || strings.Contains(notes, "matches none") != (c.nan == 0) {
+			t.Errorf("%+v: %d are missing: %s", c, nan, notes)
+		}
+	}
+}
