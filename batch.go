@@ -84,7 +84,7 @@ type Batch struct {
 	Keys *Column
 	// Proofs are checksums over parts of the input, for the pipeline to join.
 	Proofs []Proof
-	// Counts are what transforms have to tell.
+	// Counts are what readers and transforms have to tell.
 	Counts []Count
 	// Frame, if set, is how Framed holds the values of the columns that are marked
 	// Framed. The receiver may write to the free bytes.

@@ -89,9 +89,7 @@ func (m *collected) receipt(p *plan.Plan, r *plan.Receipt) {
 		}
 		m.documents[i] += n
 	}
-	for _, c := range r.Counts {
-		m.Counts = flow.AddCount(m.Counts, c)
-	}
+	m.Counts = flow.AddCounts(m.Counts, r.Counts...)
 	if r.Splits == nil {
 		m.shard(r.Shard)
 		return

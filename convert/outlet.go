@@ -110,7 +110,7 @@ func (k *sinks) pack(r *plan.Receipt) error {
 		}
 		for _, c := range p.Counts() {
 			if c.N > 0 {
-				r.Counts = flow.AddCount(r.Counts, c)
+				r.Counts = flow.AddCounts(r.Counts, c)
 			}
 		}
 	}

@@ -16,6 +16,9 @@ type Input struct {
 	// Sniff tells from the first bytes (up to 512) and the base name whether
 	// this format reads the file.
 	Sniff func(head []byte, name string) bool
+	// Asked: the format is chosen where somebody names it alone; Sniff then tells what of a
+	// folder it reads.
+	Asked bool
 	// Beside: files of the format often stand beside samples of other kinds, as tables about them.
 	// In a folder they decide nothing unless they are most of what is there.
 	Beside bool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/shardify/shardify"
@@ -129,7 +130,7 @@ func (r *Result) Incomplete() error {
 	if s.Object != "" {
 		where += " " + s.Object
 	}
-	if s.Lo < s.Hi {
+	if s.Lo < s.Hi && !strings.HasPrefix(s.Object, "line ") { // a line that is left out is no sample
 		where = fmt.Sprintf("%s at sample %d", where, s.Lo)
 	}
 	what := printable.Of(r.Skipped(), "sample")

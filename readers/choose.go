@@ -191,7 +191,7 @@ func (at place) detectFile(name string) (f format.Input, why string, err error) 
 	}
 	base := filepath.Base(name)
 	for _, f := range Formats {
-		if f.Sniff != nil && f.Sniff(head[:n], base) {
+		if f.Sniff != nil && !f.Asked && f.Sniff(head[:n], base) {
 			return f, "first bytes and name of " + base, nil
 		}
 	}
@@ -212,7 +212,7 @@ func (at place) detectFile(name string) (f format.Input, why string, err error) 
 
 func byName(base string) (f format.Input, why string, err error) {
 	for _, f := range Formats {
-		if f.Sniff != nil && f.Sniff(nil, base) {
+		if f.Sniff != nil && !f.Asked && f.Sniff(nil, base) {
 			return f, "name " + base, nil
 		}
 	}
@@ -315,7 +315,7 @@ func (c *census) together() {
 func container(base string) (name string, ok bool) {
 	for i := range Formats {
 		f := &Formats[i]
-		if f.Name != "files" && !f.Sets && f.Sniff != nil && f.Sniff(nil, base) {
+		if f.Name != "files" && !f.Sets && !f.Asked && f.Sniff != nil && f.Sniff(nil, base) {
 			return f.Name, true
 		}
 	}

@@ -23,13 +23,14 @@ import (
 	"github.com/shardify/shardify/readers/sqlite"
 	"github.com/shardify/shardify/readers/synth"
 	"github.com/shardify/shardify/readers/tar"
+	"github.com/shardify/shardify/readers/text"
 	"github.com/shardify/shardify/readers/wds"
 	"github.com/shardify/shardify/readers/zarr"
 )
 
 // Formats is every input format. The first whose Sniff says yes is chosen, so
 // what takes most comes last.
-var Formats = []format.Input{npz.Format, hdf5.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, megatron.Format, tar.Format, csv.Format, jsonl.Format, files.Format, synth.Format}
+var Formats = []format.Input{npz.Format, hdf5.Format, root.Format, parquet.Format, arrow.Format, sqlite.Format, zarr.Format, mmap.Format, wds.Format, mds.Format, megatron.Format, tar.Format, csv.Format, jsonl.Format, files.Format, text.Format, synth.Format}
 
 // Lookup finds a format by name.
 func Lookup(name string) (format.Input, bool) {

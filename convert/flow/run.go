@@ -30,27 +30,27 @@ func (t *Tally) Add(o *Tally) {
 	for i, n := range o.Written {
 		t.Written[i] += n
 	}
-	for _, c := range o.Counts {
-		t.Counts = AddCount(t.Counts, c)
-	}
+	t.Counts = AddCounts(t.Counts, o.Counts...)
 	t.Skipped = append(t.Skipped, o.Skipped...)
 }
 
-// AddCount adds to the count of the same name. They are in the order of their names:
+// AddCounts adds to the counts of the same names. They are in the order of their names:
 // which comes first must not depend on how batches are cut.
-func AddCount(list []shardify.Count, c shardify.Count) []shardify.Count {
-	i, ok := slices.BinarySearchFunc(list, c.Name, func(x shardify.Count, name string) int { return strings.Compare(x.Name, name) })
-	if !ok {
-		list = slices.Insert(list, i, shardify.Count{Name: c.Name})
-	}
-	x := &list[i]
-	x.N += c.N
-	if c.Of > 0 {
-		if x.Used == nil {
-			x.Used = new(shardify.RowSet)
+func AddCounts(list []shardify.Count, more ...shardify.Count) []shardify.Count {
+	for _, c := range more {
+		i, ok := slices.BinarySearchFunc(list, c.Name, func(x shardify.Count, name string) int { return strings.Compare(x.Name, name) })
+		if !ok {
+			list = slices.Insert(list, i, shardify.Count{Name: c.Name})
 		}
-		x.Used.Merge(c.Used)
-		x.Of, x.N = c.Of, c.Of-x.Used.Len()
+		x := &list[i]
+		x.N += c.N
+		if c.Of > 0 {
+			if x.Used == nil {
+				x.Used = new(shardify.RowSet)
+			}
+			x.Used.Merge(c.Used)
+			x.Of, x.N = c.Of, c.Of-x.Used.Len()
+		}
 	}
 	return list
 }
@@ -96,6 +96,7 @@ func (f *Flow) NewSurveyor(src shardify.Source, pool *shardify.Pool, share int64
 // out to emit, split by split, and adds to sum what became of the samples. Of a plain flow
 // emit is given the batch itself, and no arena.
 func (r *Runner) Run(ctx context.Context, b *shardify.Batch, sum *Tally, emit func(split int, b *shardify.Batch, mem *shardify.Arena) error) error {
+	sum.Counts = AddCounts(sum.Counts, b.Counts...)
 	if r.f.Plain {
 		sum.Written[0] += int64(b.Samples)
 		return emit(0, b, nil)
@@ -306,9 +307,7 @@ func (r *Runner) apply(s *stage, b *shardify.Batch, mem *shardify.Arena, t *Tall
 	if err != nil {
 		return nil, shardify.Annotate(err, r.f.opName(s), r.f.inputOf(b, err), "")
 	}
-	for _, c := range out.Counts {
-		t.Counts = AddCount(t.Counts, c)
-	}
+	t.Counts = AddCounts(t.Counts, out.Counts...)
 	if err := r.account(b, out, t); err != nil {
 		return nil, r.f.named(s, err)
 	}

@@ -3,9 +3,14 @@ package lines
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/internal/printable"
 )
 
@@ -24,22 +29,71 @@ func ascii(b []byte) bool {
 	return true
 }
 
+func valid(b []byte) bool { return ascii(b) || utf8.Valid(b) }
+
 // Check refuses zero bytes and what is not UTF-8, naming the line. cure says what to do about
 // the latter.
-func (p *Piece) Check(cure string) error {
-	if at := bytes.IndexByte(p.Data, 0); at >= 0 {
-		return p.Corrupt(at, "a zero byte")
+func (p *Piece) Check(cure string) error { return p.CheckRecord(0, len(p.Data), cure) }
+
+// CheckRecord is Check of Data[lo:hi].
+func (p *Piece) CheckRecord(lo, hi int, cure string) error {
+	b := p.Data[lo:hi]
+	if at := bytes.IndexByte(b, 0); at >= 0 {
+		return p.Corrupt(lo+at, "a zero byte")
 	}
-	if ascii(p.Data) {
+	if p.Dirty || ascii(b) {
 		return nil
 	}
-	at, why := printable.NotUTF8(p.Data)
+	at, why := printable.NotUTF8(b)
 	if at < 0 {
 		return nil
 	}
+	at += lo
 	e := shardify.Unsupported("line %d is not UTF-8 (%s)%s", p.LineAt(at), why, cure)
 	e.Offset = p.Off + int64(at)
 	return e
+}
+
+// Cure is what to say to Check where bad UTF-8 is replaced or left out on request.
+const Cure = "; --bad-utf8 replace writes U+FFFD in its place, --on-error skip leaves it out"
+
+// Leave leaves the record at Data[at] out, which a survey found to be damaged.
+func (p *Piece) Leave(at int, why error) {
+	p.lost = append(p.lost, Left{p.Off + int64(at), p.LineAt(at), why})
+}
+
+// Left tells whether the record at Data[at] is left out.
+func (p *Piece) Left(at int) bool {
+	if len(p.left) == 0 {
+		return false
+	}
+	_, found := slices.BinarySearch(p.left, p.Off+int64(at))
+	return found
+}
+
+// Skipped lists records that are left out, for the manifest: the first ones each, the others
+// together. They are no samples, so that they are numbered behind those of the file.
+func (x *Index) Skipped() (out []format.Skip) {
+	const most = 1000
+	n := x.Rows()
+	for i := range x.Left {
+		l := &x.Left[i]
+		s := format.Skip{Object: fmt.Sprintf("line %d", l.Line), Lo: n, Hi: n + 1, Reason: l.Why.Error()}
+		if e, ok := errors.AsType[*shardify.Error](l.Why); ok {
+			if s.Reason = e.Err.Error(); e.Offset >= 0 {
+				s.Reason += fmt.Sprintf(" (at byte %d)", e.Offset)
+			}
+		}
+		if rest, ok := strings.CutPrefix(s.Reason, s.Object); ok {
+			s.Reason = strings.TrimLeft(rest, ": ")
+		}
+		if rest := int64(len(x.Left) - i); i == most && rest > 1 {
+			s.Hi, s.Reason = n+rest, fmt.Sprintf("%s; and %d more records behind it", s.Reason, rest-1)
+			return append(out, s)
+		}
+		out, n = append(out, s), n+1
+	}
+	return out
 }
 
 // Corrupt is the error of what stands at Data[at], with its line where that is known.

@@ -11,7 +11,8 @@ import (
 func (x *Index) Borders() rows.Borders { return rows.Borders{At: x.Row[1:], Inside: 1} }
 
 // Append encodes the index behind what a format keeps of a file: the length of that, the number
-// of pieces times 2 plus 1 if it is serial, and the differences of offsets and rows.
+// of pieces times 2 plus 1 if it is serial, the differences of offsets and rows, and those of
+// the places of records that are left out.
 func (x *Index) Append(own []byte) []byte {
 	b := binary.AppendUvarint(nil, uint64(len(own)))
 	b = append(b, own...)
@@ -25,6 +26,11 @@ func (x *Index) Append(own []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(x.Off[i]-off))
 		b = binary.AppendUvarint(b, uint64(x.Row[i]-row))
 		off, row = x.Off[i], x.Row[i]
+	}
+	off = 0
+	for _, l := range x.Left {
+		b = binary.AppendUvarint(b, uint64(l.Off-off))
+		off = l.Off
 	}
 	return b
 }
@@ -66,8 +72,17 @@ func decode(b []byte, size, rows int64) (own []byte, x *Index, err error) {
 		}
 		x.Off[i], x.Row[i] = at[0], at[1]
 	}
-	if x.Row[0] != 0 || x.Rows() != rows || len(rest) > 0 || !serial && x.Off[0] > size {
+	if x.Row[0] != 0 || x.Rows() != rows || !serial && x.Off[0] > size {
 		return nil, nil, errBlob
+	}
+	left := int64(0)
+	for len(rest) > 0 {
+		d, k := binary.Uvarint(rest)
+		if k <= 0 || d > uint64(x.Off[n-1]-left) || d == 0 && len(x.left) > 0 {
+			return nil, nil, errBlob
+		}
+		rest, left = rest[k:], left+int64(d)
+		x.left = append(x.left, left)
 	}
 	return own, x, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 
 	"github.com/shardify/shardify"
@@ -28,6 +29,8 @@ type Parser interface {
 // Source is many files as one table. A file that can be read in order alone is a run.
 type Source struct {
 	*rows.Runs
+	// Replace: what is not UTF-8 is no error, and pieces that have such are Dirty.
+	Replace  bool
 	encoding string
 	parser   func(own []byte, in *rows.Input, columns []shardify.Column) (Parser, error)
 	handles  *rows.Handles[*file]
@@ -214,7 +217,12 @@ func (r *reader) load(ctx context.Context, k int, mem *shardify.Arena) error {
 	case b[n-1] != '\n':
 		b = append(b, '\n')
 	}
-	r.piece, r.at = Piece{Data: b, Off: x.Off[k], Line: -1}, k
+	r.piece, r.at = Piece{Data: b, Off: x.Off[k], Line: -1, Dirty: r.s.Replace && !valid(b)}, k
+	if len(x.left) > 0 {
+		lo, _ := slices.BinarySearch(x.left, x.Off[k])
+		hi, _ := slices.BinarySearch(x.left, x.Off[k+1])
+		r.piece.left = x.left[lo:hi]
+	}
 	return nil
 }
 

@@ -31,8 +31,12 @@ type Piece struct {
 	Data []byte
 	Off  int64 // of Data in the text
 	Line int64 // lines before it; -1 if nobody counted
+	// Dirty: not all of it is UTF-8, and what is not is replaced.
+	Dirty bool
 
 	number int
+	lost   []Left  // while the survey looks at it
+	left   []int64 // places in the text of records that are left out
 }
 
 // LineAt is the number of the line that Data[at] lies in, from 1; 0 if unknown.
@@ -48,6 +52,11 @@ type Survey struct {
 	Workers  int
 	Encoding string
 	Quotes   Quotes
+	// End is where the first record of b ends that ends at from or behind; -1 if there is none. b
+	// begins with a record. nil: records are lines, but for Quotes.
+	End func(b []byte, from int) int
+	// Replace: what is not UTF-8 is no error of Piece.Check.
+	Replace bool
 	// Head sees the first piece before anybody else, and says how many bytes of it are no records.
 	Head func(p *Piece) (int, error)
 	// Work counts the records of a piece, and learns from them. It is called from several
@@ -59,6 +68,15 @@ type Survey struct {
 type Index struct {
 	Off, Row []int64
 	Serial   bool
+	Left     []Left // in order
+
+	left []int64 // Left as the plan keeps it
+}
+
+// Left is a record that is left out, since it is damaged.
+type Left struct {
+	Off, Line int64
+	Why       error
 }
 
 // Rows in the whole file.
@@ -98,6 +116,7 @@ type run struct {
 	mu   sync.Mutex
 	off  []int64
 	row  []int64
+	left []Left
 	errs []failed
 }
 
@@ -134,7 +153,8 @@ func (s Survey) Run(ctx context.Context, f storage.File) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{Off: append(r.off, size), Row: append(r.row, 0), Serial: t.serial}
+	slices.SortFunc(r.left, func(a, b Left) int { return cmp.Compare(a.Off, b.Off) })
+	x := &Index{Off: append(r.off, size), Row: append(r.row, 0), Serial: t.serial, Left: r.left}
 	sum := int64(0)
 	for i, n := range x.Row {
 		x.Row[i] = sum
@@ -145,8 +165,11 @@ func (s Survey) Run(ctx context.Context, f storage.File) (*Index, error) {
 
 func (r *run) work(w int) error {
 	for p := range r.pieces {
+		p.Dirty = r.Replace && !valid(p.Data)
 		n, err := r.Work(w, p)
 		r.mu.Lock()
+		r.left = append(r.left, p.lost...)
+		p.lost = p.lost[:0]
 		if r.row[p.number] = n; err != nil {
 			r.errs = append(r.errs, failed{p.number, err})
 		}
@@ -199,7 +222,11 @@ func (r *run) cut(ctx context.Context) (end int64, err error) {
 		r.off, r.row = append(r.off, p.Off), append(r.row, 0)
 		r.mu.Unlock()
 		if long { // unless the worker finds a quote that is not closed, which counts
-			err = shardify.Corrupt(p.Off, "line %d or a quoted cell behind it has no end within %s", p.Line+1, shardify.FormatSize(maxPiece))
+			what := "line %d or a quoted cell behind it"
+			if r.End != nil {
+				what = "the text behind line %d"
+			}
+			err = shardify.Corrupt(p.Off, what+" has no end within %s", p.Line+1, shardify.FormatSize(maxPiece))
 		}
 		select {
 		case r.pieces <- p:
@@ -240,7 +267,13 @@ func (r *run) fill(p *Piece) (at int, long bool, err error) {
 		skip = r.Quotes.Skip
 	}
 	for {
-		if at := r.Quotes.end(p.Data, skip, pieceBytes); at >= 0 {
+		at := -1
+		if r.End != nil {
+			at = r.End(p.Data, pieceBytes)
+		} else {
+			at = r.Quotes.end(p.Data, skip, pieceBytes)
+		}
+		if at >= 0 {
 			return at, false, nil
 		}
 		if eof {

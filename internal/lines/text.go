@@ -90,6 +90,42 @@ func (t *text) mark() error {
 	return nil
 }
 
+// Text is the whole text of a file, in order.
+type Text struct{ *text }
+
+// Open begins a text.
+func Open(ctx context.Context, f storage.File, encoding string) (Text, error) {
+	t, err := open(ctx, f, f.Size(), encoding)
+	return Text{t}, err
+}
+
+// Read implements io.Reader.
+func (t Text) Read(b []byte) (int, error) { return t.r.Read(b) }
+
+// Close ends it; the file stays open.
+func (t Text) Close() { t.close() }
+
+// Off is how many bytes before it are a mark.
+func (t Text) Off() int64 { return t.off }
+
+// All is all of it, which had n bytes.
+func (t Text) All(mem *shardify.Arena, n int64) ([]byte, error) {
+	b := mem.Alloc(int(n))
+	if _, err := io.ReadFull(t, b); err == io.EOF || err == io.ErrUnexpectedEOF {
+		return nil, shardify.Corrupt(-1, "the text ends early")
+	} else if err != nil {
+		return nil, err
+	}
+	var more [1]byte
+	switch _, err := io.ReadFull(t, more[:]); {
+	case err == nil:
+		return nil, fmt.Errorf("%w: the text goes on where it ended", shardify.ErrChanged)
+	case err != io.EOF:
+		return nil, err
+	}
+	return b, nil
+}
+
 var errWide = shardify.Unsupported("text in UTF-16, as spreadsheets write it: save it as UTF-8")
 
 // source is the bytes of a file, until a context ends. It keeps the error of a read that failed,

@@ -17,6 +17,12 @@ type skipped struct {
 	err     error
 }
 
+// lost is records of an input that are left out.
+type lost struct {
+	input   uint32
+	records []format.Skip
+}
+
 // examine checks what a format says about a file, damage first: numbers that follow from
 // it are no reasons.
 func (c *collector) examine(facts *Facts) ([]*surveyed, error) {
@@ -102,6 +108,13 @@ func (c *collector) skippedInputs() []format.Skip {
 			}
 		}
 		out = append(out, x)
+	}
+	slices.SortFunc(c.lost, func(a, b lost) int { return cmp.Compare(a.input, b.input) })
+	for _, l := range c.lost {
+		for _, x := range l.records {
+			x.Input = c.table.Unique(int(l.input))
+			out = append(out, x)
+		}
 	}
 	return out
 }

@@ -54,6 +54,9 @@ type Facts struct {
 	// Damaged is what was wanted and contradicts its format. It ends the survey, unless
 	// damaged inputs are to be skipped.
 	Damaged []Damage
+	// Skipped are records that the file's readers leave out since they are damaged: they are
+	// listed, Input is not set.
+	Skipped []format.Skip
 	// Void names wanted fields that the file has without a type, as it holds nothing but
 	// missing values of them. Where other files have values, they are missing in this one;
 	// where none has, they are left out.

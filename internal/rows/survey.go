@@ -65,6 +65,7 @@ type collector struct {
 	foreign failures
 	skips   bool // damaged inputs are left out
 	skipped []skipped
+	lost    []lost
 }
 
 // none is the layout of a file that is not in the set.
@@ -194,6 +195,9 @@ func (c *collector) look(ctx context.Context, input uint32) error {
 	case parts == nil:
 		c.foreign.add(input, errText(facts.Foreign))
 	default:
+		if len(facts.Skipped) > 0 {
+			c.lost = append(c.lost, lost{input, facts.Skipped})
+		}
 		return c.addAll(input, facts, parts)
 	}
 	return nil

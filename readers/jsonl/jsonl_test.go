@@ -374,3 +374,70 @@ func FuzzState(f *testing.F) {
 		return Format.Open(context.Background(), format.OpenArgs{Table: table, State: state})
 	})
 }
+
+// TestDamagedLines are errors, left out, or made UTF-8.
+func TestDamagedLines(t *testing.T) {
+	good := `{"a":"one","n":[1]}` + "\n"
+	data := "{\"a\":\"t\xffwo\xe2\x82\"}\n" + good + `{"a":tru}` + "\n\n" + good + `{"a":"\ud800z","b":"x` + "\xc3\xa4" + `"}` + "\n" + `{"a":"x","a":"y"}` + "\n"
+	open := func(data string, skip, mend bool, state []byte) (shardify.Source, error) {
+		o := format.Options{}
+		if mend {
+			o["bad-utf8"] = "replace"
+		}
+		return Format.Open(context.Background(), format.OpenArgs{Table: tableOf(put(t, "a.jsonl", data), put(t, "b.jsonl.gz", gz(data))), Options: o, SkipDamaged: skip, State: state, Jobs: 2})
+	}
+	texts := func(src shardify.Source) (all []string, counts int64) {
+		i := shardify.FieldIndex(src.Schema(), "a")
+		readertest.Each(t, src, readertest.Spans(t, src, 1), func(b *shardify.Batch) {
+			c := &b.Columns[i]
+			for k := range b.Samples {
+				all = append(all, string(c.Data[c.Offsets[0][k]:c.Offsets[0][k+1]]))
+			}
+			for _, n := range b.Counts {
+				counts += n.N
+			}
+		})
+		return all, counts
+	}
+	var e *shardify.Error
+	if _, err := open(data, false, false, nil); !errors.As(err, &e) || e.Offset != 7 || !strings.Contains(err.Error(), "line 1 is not UTF-8") || !strings.Contains(err.Error(), "--bad-utf8 replace") {
+		t.Error(err)
+	}
+	src, err := open(data, true, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := texts(src); !reflect.DeepEqual(got, []string{"one", "one", "one", "one"}) || len(src.Schema()) != 2 {
+		t.Errorf("%q, %v", got, src.Schema())
+	}
+	var where []string
+	for _, s := range src.(format.Skipper).Skipped() {
+		where = append(where, fmt.Sprintf("%s %s %d", filepath.Base(s.Input), s.Object, s.Hi-s.Lo))
+	}
+	if got := strings.Join(where, ", "); got != "a.jsonl line 1 1, a.jsonl line 3 1, a.jsonl line 6 1, a.jsonl line 7 1, b.jsonl.gz line 1 1, b.jsonl.gz line 3 1, b.jsonl.gz line 6 1, b.jsonl.gz line 7 1" {
+		t.Error(got)
+	}
+	state, err := src.(interface{ State() ([]byte, error) }).State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src.Close()
+	if src, err = open(data, true, false, state); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := texts(src); len(got) != 4 {
+		t.Errorf("of a state: %q", got)
+	}
+	src.Close()
+	lines := strings.SplitAfter(data, "\n")
+	if src, err = open(lines[0]+lines[1]+lines[5], false, true, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, n := texts(src); n != 6 || !reflect.DeepEqual(got[:3], []string{"t\uFFFDwo\uFFFD", "one", "\uFFFDz"}) {
+		t.Errorf("%q, %d replaced", got, n)
+	}
+	src.Close()
+	if _, err := open(lines[0]+lines[2], true, false, nil); !errors.Is(err, shardify.ErrUnsupported) {
+		t.Errorf("no line is right: %v", err)
+	}
+}

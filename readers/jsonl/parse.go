@@ -1,7 +1,6 @@
 package jsonl
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -28,10 +27,12 @@ type sink struct {
 	valid []byte // nil while none is missing
 	rows  int    // samples before the one at hand
 	keep  []byte // of valid
+
+	replaced int64 // U+FFFD in the place of what is not UTF-8
 }
 
 func (k *sink) reset() {
-	k.data, k.valid, k.rows = k.data[:0], nil, 0
+	k.data, k.valid, k.rows, k.replaced = k.data[:0], nil, 0, 0
 	for i := range k.ends {
 		k.ends[i] = append(k.ends[i][:0], 0)
 	}
@@ -137,7 +138,7 @@ func (x *parser) Held() (n int64) {
 	for _, k := range x.sinks {
 		n += int64(cap(k.data)+cap(k.keep)) + 8*int64(cap(k.ends[0])+cap(k.ends[1]))
 	}
-	return n + int64(cap(x.plain))
+	return n + int64(cap(x.plain)+cap(x.mended))
 }
 
 // Begin implements lines.Parser.
@@ -153,11 +154,11 @@ func (x *parser) Parse(p *lines.Piece, skip, take int64, last bool) error {
 	x.p, x.b = p, p.Data
 	i, err := 0, error(nil)
 	for n := range skip + take {
-		if i = next(x.b, i); i < 0 {
+		if i = next(p, i); i < 0 {
 			return lines.Changed(p)
 		}
 		if n < skip {
-			i += bytes.IndexByte(x.b[i:], '\n') + 1
+			i = behind(x.b, i)
 			continue
 		}
 		if i, err = x.record(i, &x.root); err != nil {
@@ -167,17 +168,21 @@ func (x *parser) Parse(p *lines.Piece, skip, take int64, last bool) error {
 			k.rows++
 		}
 	}
-	if last && next(x.b, i) >= 0 {
+	if last && next(p, i) >= 0 {
 		return lines.Changed(p)
 	}
 	return nil
 }
 
-// next is where the next line that is not blank has its first value; -1 if there is none.
-func next(b []byte, i int) int {
-	for ; i < len(b); i++ {
+// next is where the next line that is not blank, nor left out, has its first value; -1 if there
+// is none.
+func next(p *lines.Piece, i int) int {
+	for b := p.Data; i < len(b); i++ {
 		if c := b[i]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {
-			return i
+			if !p.Left(i) {
+				return i
+			}
+			i = behind(b, i) - 1
 		}
 	}
 	return -1
@@ -213,6 +218,9 @@ func (x *parser) End(b *shardify.Batch, mem *shardify.Arena) error {
 		}
 		if err := rows.CheckText(c, 0); err != nil {
 			return err
+		}
+		if k.replaced > 0 {
+			b.Counts = append(b.Counts, shardify.Count{Name: lines.Replaced(k.name), N: k.replaced})
 		}
 	}
 	return nil

@@ -21,6 +21,10 @@ type scanner struct {
 	fill   bool // missing items of lists are stored
 	stamp  int64
 	plain  []byte
+
+	mend     bool // what is not UTF-8 is replaced
+	mended   []byte
+	replaced int64 // in the text that was read last
 }
 
 func (s *scanner) wrong(i int, what string, args ...any) error { return s.p.Corrupt(i, what, args...) }
@@ -77,6 +81,7 @@ func (s *scanner) value(i int, n *node, depth int) (int, error) {
 			n.sizes += int64(len(t))
 			if n.sink != nil {
 				n.sink.text(t)
+				n.sink.replaced += s.replaced
 			}
 		}
 		return end, s.misfit(n, text, i)
@@ -394,6 +399,16 @@ func (s *scanner) learnNumber(t []byte, m uint64, digits int, neg, whole bool, n
 
 // text reads the string at i; it is valid until the next call.
 func (s *scanner) text(i int) (t []byte, end int, err error) {
+	s.replaced = 0
+	if t, end, err = s.string(i); s.p.Dirty && err == nil {
+		var n int64
+		s.mended, n = lines.Valid(s.mended[:0], t)
+		t, s.replaced = s.mended, s.replaced+n
+	}
+	return t, end, err
+}
+
+func (s *scanner) string(i int) (t []byte, end int, err error) {
 	b := s.b
 	i++
 	for end = i; b[end] != '"'; end++ {
@@ -443,10 +458,13 @@ func (s *scanner) escaped(from, i int) (t []byte, end int, err error) {
 			if b[i] == '\\' {
 				low, ok = hex(b, i+1)
 			}
-			if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
+			if r = utf16.DecodeRune(r, low); ok && r != utf8.RuneError {
+				i += 6
+			} else if r = utf8.RuneError; s.mend {
+				s.replaced++
+			} else {
 				return nil, 0, s.wrong(i, "half a pair of surrogates")
 			}
-			i += 6
 		}
 		t = utf8.AppendRune(t, r)
 	}

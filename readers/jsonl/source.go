@@ -1,8 +1,10 @@
 package jsonl
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -29,6 +31,7 @@ const optItems = "null-items"
 var options = []format.Option{
 	{Name: optItems, Kind: format.KindEnum, Default: "fail", Values: []string{"fail", "fill"},
 		Help: "missing items inside of lists: refuse, or write NaN, 0 or an empty value"},
+	lines.BadUTF8,
 	rows.Option,
 }
 
@@ -53,6 +56,8 @@ type source struct {
 	*lines.Source
 	fs    storage.FS
 	fill  bool
+	skip  bool                              // damaged lines are left out
+	mend  bool                              // what is not UTF-8 is replaced
 	found map[string]lines.Found[*surveyed] // by path, while the inputs are surveyed
 	all   *node                             // what is in all inputs
 }
@@ -62,19 +67,25 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{fs: storages.Of(a.Table), fill: opts[optItems] == "fill"}
+	s := &source{fs: storages.Of(a.Table), fill: opts[optItems] == "fill", skip: a.SkipDamaged, mend: opts.Value(&lines.BadUTF8) == "replace"}
 	if a.State == nil {
 		if err := s.survey(ctx, &a); err != nil {
 			return nil, err
 		}
 	}
 	a.Options = format.Options{rows.Option.Name: opts[rows.Option.Name]}
-	set, err := rows.Open(ctx, a, rows.Format{Name: "JSON lines", Look: s.look, Key: "1\x00" + opts[optItems]})
+	key := "1\x00" + opts[optItems]
+	if s.mend {
+		key += "\x00replace"
+	}
+	set, err := rows.Open(ctx, a, rows.Format{Name: "JSON lines", Look: s.look, Key: key})
 	if err != nil {
 		return nil, err
 	}
 	s.found, s.all = nil, nil
-	s.Source, err = lines.NewSource(set, lines.UTF8, s.parser)
+	if s.Source, err = lines.NewSource(set, lines.UTF8, s.parser); err == nil {
+		s.Source.Replace = s.mend
+	}
 	return s, err
 }
 
@@ -82,6 +93,7 @@ func open(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
 type learner struct {
 	scanner
 	root *node
+	skip bool // damaged lines are left out
 }
 
 func newRoot() *node { return &node{first: 1 << 62, stamp: -1} }
@@ -94,12 +106,15 @@ func (s *source) surveyFile(ctx context.Context, path string, workers int) (*sur
 	defer f.Close()
 	learners := make([]learner, workers)
 	for i := range learners {
-		learners[i] = learner{scanner{learns: true}, newRoot()}
+		learners[i] = learner{scanner: scanner{learns: true, mend: s.mend}, root: newRoot(), skip: s.skip}
 	}
 	x := &surveyed{size: f.Size(), root: newRoot()}
-	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
+	x.index, err = lines.Survey{Workers: workers, Encoding: lines.UTF8, Replace: s.mend, Work: func(w int, p *lines.Piece) (int64, error) { return learners[w].piece(p) }}.Run(ctx, f)
 	if err != nil {
 		return nil, err
+	}
+	if left := x.index.Left; len(left) > 0 && x.index.Rows() == 0 { // most likely it is none of the format
+		return nil, left[0].Why
 	}
 	for i := range learners {
 		x.root.merge(learners[i].root, 0)
@@ -109,14 +124,19 @@ func (s *source) surveyFile(ctx context.Context, path string, workers int) (*sur
 
 // piece looks at all lines of a piece.
 func (l *learner) piece(p *lines.Piece) (records int64, err error) {
-	if err := p.Check(""); err != nil {
-		return 0, err
+	cure := lines.Cure
+	if l.skip {
+		cure = ""
+	}
+	bad := p.Check(cure)
+	if bad != nil && !l.skip {
+		return 0, bad
 	}
 	l.p, l.b = p, p.Data
 	counted := 0
 	l.line = p.Line + 1
 	for i := 0; ; records++ {
-		if i = next(l.b, i); i < 0 {
+		if i = next(p, i); i < 0 {
 			return records, nil
 		}
 		for ; counted < i; counted++ {
@@ -124,13 +144,39 @@ func (l *learner) piece(p *lines.Piece) (records int64, err error) {
 				l.line++
 			}
 		}
-		if i, err = l.record(i, l.root); err != nil {
-			return records, err
+		from := i
+		if l.skip {
+			err = l.sound(i, bad != nil)
+		}
+		if err == nil {
+			i, err = l.record(i, l.root)
+		}
+		if err != nil {
+			if !l.skip || !errors.Is(err, shardify.ErrCorrupt) && !errors.Is(err, shardify.ErrUnsupported) {
+				return records, err
+			}
+			p.Leave(from, err)
+			i, err = behind(l.b, from), nil
+			records--
 		}
 		l.line++
 		counted = i
 	}
 }
+
+// sound is the error of a line that nothing is to be learned from.
+func (l *learner) sound(i int, check bool) error {
+	if check {
+		if err := l.p.CheckRecord(i, behind(l.b, i), ""); err != nil {
+			return err
+		}
+	}
+	_, err := l.record(i, nil)
+	return err
+}
+
+// behind is where the line after b[i] begins.
+func behind(b []byte, i int) int { return i + bytes.IndexByte(b[i:], '\n') + 1 }
 
 // survey looks at all inputs: the schema is the union of them.
 func (s *source) survey(ctx context.Context, a *format.OpenArgs) error {
@@ -167,7 +213,7 @@ func (s *source) look(ctx context.Context, name string, want *rows.Wanted) (*row
 	if all.bad != nil {
 		return nil, all.bad
 	}
-	facts := &rows.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders(), Left: all.left, Void: all.void}
+	facts := &rows.Facts{Samples: x.index.Rows(), Size: x.size, Borders: x.index.Borders(), Left: all.left, Void: all.void, Skipped: x.index.Skipped()}
 	bytes := map[string]int64{}
 	for i := range own.leaves {
 		bytes[own.leaves[i].name] = own.leaves[i].bytes
@@ -192,7 +238,7 @@ func (s *source) parser(own []byte, in *rows.Input, columns []shardify.Column) (
 	if json.Unmarshal(own, &leaves) != nil {
 		return nil, errState
 	}
-	x := &parser{scanner: scanner{fill: s.fill}}
+	x := &parser{scanner: scanner{fill: s.fill, mend: s.mend}}
 	x.root.stamp = -1
 	for i := range columns {
 		c, k := &columns[i], in.Field(i)
