@@ -14,11 +14,11 @@ import (
 	"github.com/shardify/shardify/storage"
 )
 
-// absent is fs.ErrNotExist that says what stands in place of a data set.
-type absent struct{ why string }
+// absentSet is fs.ErrNotExist that says what stands in place of a data set.
+type absentSet struct{ why string }
 
-func (e *absent) Error() string { return "no data set: " + e.why }
-func (e *absent) Unwrap() error { return fs.ErrNotExist }
+func (e *absentSet) Error() string { return "no data set: " + e.why }
+func (e *absentSet) Unwrap() error { return fs.ErrNotExist }
 
 // Absent tells why there is no manifest of this name, where err says no more than that
 // there is none; else it is err.
@@ -30,13 +30,16 @@ func Absent(ctx context.Context, in storage.FS, name string, err error) error {
 	dir := storage.Dir(name)
 	switch st, e := in.Stat(ctx, dir); {
 	case e != nil:
-		return &absent{at.noFolder(dir)}
+		return &absentSet{at.noFolder(dir)}
 	case st.Type != storage.Folder:
-		return &absent{"a file, not a folder of shards: shardify convert makes one of what it reads"}
+		return &absentSet{"a file, not a folder of shards: shardify convert makes one of what it reads"}
 	case at.is(storage.Folder, dir, storage.Private), at.is(storage.Folder, dir, "../"+storage.Private) && !at.is(storage.Regular, dir, "../"+index.ManifestName):
-		return &absent{"the conversion is not finished: run its command again; shardify status tells what is missing"}
+		return &absentSet{"the conversion is not finished: run its command again; shardify status tells what is missing"}
 	}
-	return &absent{"the folder has no " + index.ManifestName + ": shardify convert INPUT -o FOLDER makes one"}
+	if at.is(storage.Regular, dir, "index.json") {
+		return &absentSet{"the folder has an index.json, as sets of MosaicML Streaming have: shardify convert " + dir + " -o FOLDER makes shards of it"}
+	}
+	return &absentSet{"the folder has no " + index.ManifestName + ": shardify convert INPUT -o FOLDER makes one"}
 }
 
 // noFolder also tells that a split was meant which the set does not have.

@@ -7,12 +7,16 @@ import (
 	"github.com/shardify/shardify/index"
 )
 
-// Mmap is an mmap shard whose header is what the manifest says. It may be used
-// concurrently.
+// Mmap is an mmap shard whose header is what the manifest says, or a pair of Megatron-LM (OpenPair),
+// which has the same tensors. It may be used concurrently.
 type Mmap struct {
 	*index.MmapShard
 	File io.ReaderAt
+	pair *pair
 }
+
+// Placed reports whether tensor i stands in the file as it is read.
+func (s *Mmap) Placed(i int) bool { return s.pair == nil || s.Tensors[i].Lead != index.LeadOffsets }
 
 // OpenMmap holds the header of an mmap shard of size bytes against its record in the
 // manifest and the layout of the set.
@@ -24,12 +28,15 @@ func OpenMmap(r io.ReaderAt, size int64, record *shardify.Shard, set *index.Layo
 	if head.SchemaText() != set.SchemaText() || head.Keyed != set.Keyed {
 		return nil, shardify.Corrupt(-1, "the schema in the header is not that of the manifest")
 	}
-	return &Mmap{head, r}, nil
+	return &Mmap{MmapShard: head, File: r}, nil
 }
 
 // Read fills b with tensor i from step lo of its first dimension on, and checks the
 // values as Check does.
 func (s *Mmap) Read(b []byte, i int, lo int64) error {
+	if !s.Placed(i) {
+		return s.pair.offsets(shardify.View[int64](b), lo)
+	}
 	if err := ReadFull(s.File, b, s.at(i, lo)); err != nil {
 		return shardify.Annotate(err, "", "", s.Tensors[i].Name)
 	}

@@ -22,10 +22,21 @@ type Set struct {
 	FS     storage.FS
 	Path   string // the folder or the manifest, as given
 	Layout *index.Layout
+	// Foreign: there is no manifest; it was made of the files that are there, and its shards have no
+	// digests.
+	Foreign bool
+}
+
+// Where is what errors name: the manifest, or what stands for it.
+func (s *Set) Where() string {
+	if s.Foreign {
+		return s.Path
+	}
+	return ManifestPath(s.Path)
 }
 
 // Open reads the manifest of a data set of shards of one of these formats. A set of
-// splits is none: each of its folders is one.
+// splits is none: each of its folders is one. Pairs of Megatron-LM need no manifest.
 func Open(ctx context.Context, in storage.FS, path string, formats ...string) (*Set, error) {
 	s, err := open(ctx, in, path, formats)
 	return s, shardify.Annotate(err, "open", ManifestPath(path), "")
@@ -34,14 +45,19 @@ func Open(ctx context.Context, in storage.FS, path string, formats ...string) (*
 func open(ctx context.Context, in storage.FS, path string, formats []string) (*Set, error) {
 	name := ManifestPath(path)
 	m, err := readManifest(ctx, in, name)
-	if err != nil {
-		return nil, Absent(ctx, in, name, err)
+	if absent := Absent(ctx, in, name, err); err != nil {
+		if _, none := absent.(*absentSet); none && slices.Contains(formats, index.FormatMegatron) {
+			if s, err := openPairs(ctx, in, path); s != nil || err != nil {
+				return s, err
+			}
+		}
+		return nil, absent
 	}
 	switch {
 	case len(m.Splits) > 0:
 		return nil, errSplits(m)
 	case !slices.Contains(formats, m.Format):
-		return nil, shardify.Unsupported("a data set of %s shards: want %s", m.Format, strings.Join(formats, " or "))
+		return nil, shardify.Unsupported("a data set of %s shards: want %s; shardify convert %s -o FOLDER makes others of it", m.Format, strings.Join(formats, " or "), Folder(path))
 	}
 	s := &Set{Manifest: m, FS: in, Path: path}
 	s.Layout, err = index.NewLayout(m.Schema, m.Keyed)

@@ -161,8 +161,8 @@ func (x *TarIndex) all(record *shardify.Shard) ([]int64, error) {
 	return entries, shardify.Annotate(err, "open", x.name, "")
 }
 
-// CheckTar compares all bytes of a tar with its digest.
-func CheckTar(r io.ReaderAt, record *shardify.Shard) error {
+// CheckDigest compares all bytes of a tar with its digest.
+func CheckDigest(r io.ReaderAt, record *shardify.Shard) error {
 	c, err := NewChecker(record.Digest)
 	if err != nil {
 		return err

@@ -81,6 +81,14 @@ func (l *Loader) sources() error {
 			l.scrub = &load.Scrubber{Set: l.shards, Rank: l.cfg.Rank, World: l.cfg.World, Delivered: l.stats.delivered.Load}
 		}
 	}
+	if k := slices.IndexFunc(l.set.inputs, func(in *input) bool { return in.Foreign }); k >= 0 {
+		if l.tier == TierStaged {
+			return shardify.Unsupported("tier staged of %s, which has no %s: shardify convert makes a data set of it", l.set.inputs[k].Path, index.ManifestName)
+		}
+		if l.cfg.Verify != load.VerifyNone {
+			l.note("%s has no %s: its index was checked, but there are no checksums of its tokens", l.set.inputs[k].Path, index.ManifestName)
+		}
+	}
 	if l.tier == TierStaged {
 		l.stage = stage.NewShared(l.cfg.Stage, l.set.fingerprint, l.set.sets(), verifier, l.cfg.KeepStage)
 		l.note("tier staged: %s in %s", shardify.FormatSize(l.set.Bytes()), l.stage.Dir())

@@ -42,14 +42,14 @@ func (d *Dataset) window(text string) (*window, error) {
 			v, err = d.build(in, &spec)
 		}
 		if err != nil {
-			return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
+			return nil, shardify.Annotate(err, "open", in.Where(), "")
 		}
 		switch {
 		case i == 0 || len(w.Anchors) == 0 && len(v.Anchors) > 0:
 			w.In, w.Out = v.In, v.Out
 		case len(v.Anchors) > 0 && !view.Alike(&w.View, v):
 			err := shardify.Mismatch("window %q is of rows %v and %v from the anchor, but %v and %v in %s", text, v.In, v.Out, w.In, w.Out, d.inputs[0].Path)
-			return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
+			return nil, shardify.Annotate(err, "open", in.Where(), "")
 		}
 		for _, a := range v.Anchors {
 			w.spans = append(w.spans, order.Span{First: in.lo + a.Lo, N: a.Len(), Step: a.Step})

@@ -123,6 +123,14 @@ func ReadHead(r io.ReaderAt, size int64) (h Head, err error) {
 	return h, nil
 }
 
+// ReadIndex reads the head of an index of size bytes, and what its sequences take in the data.
+func ReadIndex(r io.ReaderAt, size int64) (h Head, data int64, err error) {
+	if h, err = ReadHead(r, size); err == nil {
+		data, err = h.Bytes(r)
+	}
+	return h, data, err
+}
+
 func (h *Head) places() int64    { return headBytes + 4*h.Sequences }
 func (h *Head) documents() int64 { return headBytes + 12*h.Sequences }
 func (h *Head) end() int64       { return headBytes + 12*h.Sequences + 8*(h.Documents+1) }
@@ -233,6 +241,31 @@ func (w *Walk) Lengths(ctx context.Context, r io.ReaderAt, h *Head, lo, hi, size
 	}
 	if lo < hi && at != size {
 		return 0, h.Differs(at, size)
+	}
+	return start, nil
+}
+
+// Offsets turns the sequences that documents begin with, and the one behind the last, into the tokens
+// before them, counted from the first document on, and returns the byte of the data, of size bytes,
+// where that begins. It refuses what Lengths refuses.
+func (w *Walk) Offsets(ctx context.Context, r io.ReaderAt, h *Head, ends []int64, size int64) (start int64, err error) {
+	n := len(ends) - 1
+	total, seq, k := int64(0), ends[0], 0
+	start, err = w.Lengths(ctx, r, h, ends[0], ends[n], size, func(length int32) {
+		for ; ends[k+1] <= seq; k++ { // empty documents before it, and the one that ends here
+			ends[k+1] = total
+		}
+		total += int64(length)
+		seq++
+	})
+	if err != nil {
+		return 0, err
+	}
+	if ends[0] == h.Sequences {
+		start = size
+	}
+	for ends[0] = 0; k < n; k++ {
+		ends[k+1] = total
 	}
 	return start, nil
 }

@@ -40,6 +40,7 @@ var mayOpen = []struct{ file, why string }{
 	{"internal/corpus/*.go", "tests"},
 	{"internal/fakecuda/*.go", "tests"},
 	{"*/*test/*.go", "tests"},
+	{"index/megatron/megatrontest/*.go", "tests"},
 	{"testdata/demo/*.go", "an example"},
 	{"bench/licences/*.go", "licences of modules"},
 }

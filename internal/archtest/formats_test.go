@@ -25,11 +25,13 @@ var named = []struct {
 	{"index/megatron/*.go", ".bin", "has the bytes of its pairs"},
 	{"readers/mds/*.go", "FormatMDS mds .mds index.json", "reads what writers/mds and Streaming write"},
 	{"readers/megatron/*.go", "FormatMegatron", "reads what writers/megatron writes"},
-	{"readers/megatron/*.go", ".tar", "an .idx that is no index of tokens"},
+	{"dataset/pair.go", ".tar", "an .idx that is no index of tokens"},
+	{"dataset/*.go", "FormatMegatron", "opens pairs that have no manifest"},
+	{"dataset/absent.go", "index.json", "says what a folder of MosaicML Streaming is"},
 	{"readers/tar/*.go", ".tar", "reads tars from any tool"},
 	{"readers/choose.go", ".tar", "the stem of a.tar.gz is a"},
-	{"gpuload/*.go", "FormatMmap FormatWDS", "the loader reads two formats of shards, without the table"},
-	{"gpuload/internal/load/*.go", "FormatWDS", "as above"},
+	{"gpuload/*.go", "FormatMmap FormatWDS FormatMegatron", "the loader reads three formats of shards, without the table"},
+	{"gpuload/internal/load/*.go", "FormatWDS FormatMegatron", "as above"},
 }
 
 // TestFormatsAreNamedInTheirFolders: a new output format is its folder and one line of the

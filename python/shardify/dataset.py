@@ -6,7 +6,7 @@ from bisect import bisect_right
 from fnmatch import fnmatchcase
 from functools import partial
 from operator import index
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Optional, Sequence, Tuple, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Optional, Sequence, Tuple, Type, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from . import remote
 from .batch import Batch, Sample
 from .errors import SchemaError, UnsupportedError, printable
 from .layout import counter_of
+from .megatron import PairShard
 from .mmapshard import MmapShard
 from .readers import gather
 from .schema import KEY, KEY_FIELD, Field, differences, part_of, visible
@@ -33,6 +34,8 @@ else:
 
 Transform = Callable[[Sample], Any]
 AnyShard = Union[MmapShard, TarShard]
+# Shards that have columns, by the format of their set.
+SHARDS: Dict[str, Type[MmapShard]] = {"mmap": MmapShard, "megatron": PairShard}
 
 
 def _open_limit() -> int:
@@ -70,7 +73,7 @@ class Dataset(Generic[T]):
         self._names = [f.name for f in wanted]
         self._shards = [(m, shard) for m in self._manifests for shard in m.shards]
         self._starts = starts_of([shard.samples for _, shard in self._shards])
-        self._columnar = all(m.format == "mmap" for m in self._manifests)
+        self._columnar = all(m.format in SHARDS for m in self._manifests)
         self._limit = _open_limit()
         self._open: Dict[int, AnyShard] = {}
 
@@ -208,7 +211,7 @@ class Dataset(Generic[T]):
             m, record = self._shards[k]
             by_name = {f.name: f for f in m.fields + (KEY_FIELD,)}
             wanted = [by_name.get(name) or _part(m, name) for name in self._names]
-            shard = MmapShard(m, record, wanted) if m.format == "mmap" else TarShard(m, record, wanted)
+            shard = SHARDS.get(m.format, TarShard)(m, record, wanted)
             # Dropping the oldest closes its file once nothing refers to its arrays. Other threads
             # may open shards meanwhile.
             for oldest in list(self._open)[: max(0, len(self._open) - self._limit + 1)]:
@@ -227,8 +230,8 @@ class Dataset(Generic[T]):
         """All values of one field, without reading them: np.memmap when one shard
         holds them, else a `Concat`; a `JaggedColumn` when lengths differ.
 
-        Values are as stored: bf16 as the bits in u16 (see bf16_to_f32). Only mmap
-        sets have columns.
+        Values are as stored: bf16 as the bits in u16 (see bf16_to_f32). Sets of
+        tars have no columns.
         """
         f = self.field(name)
         if not self._columnar:
@@ -341,7 +344,7 @@ def _part(m: mf.Manifest, name: str) -> Field:
     part = part_of(m.fields, name)
     if part is None:
         raise SchemaError("%s has no field %s" % (m.folder, name))
-    if m.format != "mmap":
+    if m.format not in SHARDS:
         whole = part.part[0] if part.part else ""
         raise UnsupportedError("columns=[%r]: a wds set gives %s whole: sample[%r] is a part of it" % (name, whole, name))
     return part

@@ -171,6 +171,11 @@ def _absent(folder: str) -> NotADatasetError:
                 "%s: the conversion is not finished: run the same `shardify convert` again, "
                 "or `shardify merge %s` when all tasks are done" % (folder, begun)
             )
+    if os.path.isfile(os.path.join(folder, "index.json")):
+        return NotADatasetError(
+            "%s: no %s, but an index.json, as sets of MosaicML Streaming have: `shardify convert %s -o DIR` makes shards of it"
+            % (folder, NAME, folder)
+        )
     hint = "; %s is one" % parent if whole else ""
     return NotADatasetError(
         "%s: no %s, so this is not a shardify data set%s; `shardify convert INPUT -o DIR` makes one"

@@ -6,10 +6,10 @@ import os
 from typing import Any, Callable, Optional, Sequence, Union, overload
 
 from . import manifest as mf
-from . import remote
+from . import megatron, remote
 from .batch import Sample
 from .dataset import Dataset, T
-from .errors import SchemaError, UnsupportedError, corrupt
+from .errors import NotADatasetError, SchemaError, UnsupportedError, corrupt
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -45,7 +45,8 @@ def open(
     check: bool = True,
 ) -> Dataset[Any]:
     """Open a data set, or several of one schema as one, in the order given. Folders may be
-    addresses: s3://bucket/set, https://server/set.
+    addresses: s3://bucket/set, https://server/set. Pairs of .bin and .idx, as Megatron-LM, NeMo and
+    BlendCorpus write them, are a data set with the field "tokens": of a folder, or one that is named.
 
     split      which part of a set that has splits: "train"
     columns    only these fields, as names or globs: others are not read
@@ -69,11 +70,20 @@ def load(path: Path, split: Optional[str], check: bool) -> mf.Manifest:
         check = False  # the size of a file is compared when it is read
     elif os.path.basename(folder) == mf.NAME and os.path.isfile(folder):
         folder = os.path.dirname(folder) or "."
-    m = mf.load(folder)
+    try:
+        m = mf.load(folder)
+    except NotADatasetError:
+        pairs = None if remote.is_remote(folder) else megatron.find(folder if split is None else os.path.join(folder, split))
+        if pairs is None:
+            raise
+        return pairs
     if m.splits or split is not None:
         m = _split(m, folder, split)
-    if m.format not in ("mmap", "wds"):
-        raise UnsupportedError("%s: format %r is for others; this package reads mmap and wds" % (folder, m.format))
+    if m.format not in ("mmap", "wds", "megatron"):
+        raise UnsupportedError(
+            "%s: a data set of %s shards; this package reads mmap, wds and megatron: `shardify convert %s -o DIR` makes others of it"
+            % (folder, m.format, folder)
+        )
     if check:
         mf.check_files(m)
     return m

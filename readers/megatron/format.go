@@ -9,14 +9,12 @@
 package megatron
 
 import (
-	"path"
 	"strings"
 
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/megatron"
-	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/internal/rows"
 )
 
@@ -51,7 +49,7 @@ var ours = dataset.Sniffer(index.FormatMegatron)
 
 func sniff(head []byte, name string) bool {
 	if head == nil {
-		return path.Ext(name) == megatron.IndexExt && !strings.HasSuffix(name, ".tar"+tar.IndexExt)
+		return dataset.IsPairIndex(name)
 	}
 	return megatron.IsIndex(head) || strings.HasPrefix(string(head), "TNTIDX\x00\x00") || ours(head, name)
 }

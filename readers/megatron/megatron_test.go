@@ -8,73 +8,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index/megatron"
+	"github.com/shardify/shardify/index/megatron/megatrontest"
 	"github.com/shardify/shardify/readers/readertest"
 	"github.com/shardify/shardify/storage/storages"
 )
-
-// corpus is documents of sequences of tokens.
-type corpus [][][]uint64
-
-// pairOf is a pair as Megatron-LM writes it, field by field.
-func pairOf(d shardify.DType, docs corpus, modes bool) (bin, idx []byte) {
-	var lengths, places, ends, mode []byte
-	sequences := uint64(0)
-	ends = binary.LittleEndian.AppendUint64(ends, 0)
-	for _, doc := range docs {
-		for _, seq := range doc {
-			lengths = binary.LittleEndian.AppendUint32(lengths, uint32(len(seq)))
-			places = binary.LittleEndian.AppendUint64(places, uint64(len(bin)))
-			mode = append(mode, byte(len(seq)%3))
-			for _, v := range seq {
-				bin = append(bin, binary.LittleEndian.AppendUint64(nil, v)[:d.Size()]...)
-			}
-			sequences++
-		}
-		ends = binary.LittleEndian.AppendUint64(ends, sequences)
-	}
-	idx = append([]byte("MMIDIDX\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00"), megatron.TypeCode(d))
-	idx = binary.LittleEndian.AppendUint64(idx, sequences)
-	idx = binary.LittleEndian.AppendUint64(idx, uint64(len(docs))+1)
-	idx = slices.Concat(idx, lengths, places, ends)
-	if modes {
-		idx = append(idx, mode...)
-	}
-	return bin, idx
-}
-
-// texts are documents, with empty ones and empty sequences among them.
-func texts(rng *rand.Rand, n int) (docs corpus) {
-	for range n {
-		doc := make([][]uint64, rng.IntN(4))
-		for i := range doc {
-			doc[i] = make([]uint64, rng.IntN(9))
-			for k := range doc[i] {
-				doc[i][k] = rng.Uint64() >> 49
-			}
-		}
-		docs = append(docs, doc)
-	}
-	return docs
-}
-
-func write(t testing.TB, dir, stem string, bin, idx []byte) string {
-	t.Helper()
-	name := filepath.Join(dir, stem+".idx")
-	for n, b := range map[string][]byte{name: idx, filepath.Join(dir, stem+".bin"): bin} {
-		if err := os.WriteFile(n, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return name
-}
 
 func openFiles(sample string, columns []string, state []byte, files ...string) (shardify.Source, error) {
 	table := &format.Table{Roots: files}
@@ -93,8 +36,8 @@ func TestConformance(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
 	for i := range 3 {
-		bin, idx := pairOf(shardify.U16, texts(rng, 60+i), true)
-		files = append(files, write(t, dir, fmt.Sprint(i), bin, idx))
+		bin, idx := megatrontest.Pair(shardify.U16, megatrontest.Documents(rng, 60+i), true)
+		files = append(files, megatrontest.Write(t, dir, fmt.Sprint(i), bin, idx))
 	}
 	for _, sample := range []string{byDocument, bySequence} {
 		t.Run(sample, func(t *testing.T) {
@@ -110,9 +53,9 @@ func TestConformance(t *testing.T) {
 func TestValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, d := range []shardify.DType{shardify.U8, shardify.I8, shardify.I16, shardify.I32, shardify.I64, shardify.F64, shardify.F32, shardify.U16} {
-		docs := texts(rng, 5000)
-		bin, idx := pairOf(d, docs, false)
-		file := write(t, t.TempDir(), "a", bin, idx)
+		docs := megatrontest.Documents(rng, 5000)
+		bin, idx := megatrontest.Pair(d, docs, false)
+		file := megatrontest.Write(t, t.TempDir(), "a", bin, idx)
 		for _, sample := range []string{byDocument, bySequence} {
 			var want [][]byte
 			at := 0
@@ -158,8 +101,8 @@ func put(b []byte, at int, v uint64, n int) []byte {
 }
 
 func TestDamageIsNamed(t *testing.T) {
-	docs := corpus{{{11, 12, 13}}, {{21, 22}, {23}}, {}, {{31}}}
-	bin, idx := pairOf(shardify.U16, docs, false)
+	docs := megatrontest.Corpus{{{11, 12, 13}}, {{21, 22}, {23}}, {}, {{31}}}
+	bin, idx := megatrontest.Pair(shardify.U16, docs, false)
 	const s = 4 // sequences
 	appended := bytes.Clone(bin)
 	for range docs {
@@ -186,13 +129,13 @@ func TestDamageIsNamed(t *testing.T) {
 		{"more data", "the data have", append(bytes.Clone(bin), 1, 2), idx},
 		{"BlendCorpus", "--append-eod does not count them", appended, idx},
 	} {
-		file := write(t, t.TempDir(), "a", c.bin, c.idx)
+		file := megatrontest.Write(t, t.TempDir(), "a", c.bin, c.idx)
 		_, err := readertest.Walk(func(context.Context) (shardify.Source, error) { return openFiles(byDocument, nil, nil, file) }, 1<<20, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "a.idx") || !isKind(err) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
-	file := write(t, t.TempDir(), "a", bin, idx)
+	file := megatrontest.Write(t, t.TempDir(), "a", bin, idx)
 	if err := os.Remove(megatron.Data(file)); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +151,7 @@ func isKind(err error) bool {
 // TestMutations damages pairs. What is read without an error has as many tokens as the data.
 func TestMutations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	bin, good := pairOf(shardify.I32, texts(rng, 40), true)
+	bin, good := megatrontest.Pair(shardify.I32, megatrontest.Documents(rng, 40), true)
 	m := readertest.Mutants{Format: "megatron", Quick: 2000, Seeds: 1, Kind: isKind, Make: func(rng *rand.Rand) readertest.Mutant {
 		idx := bytes.Clone(good)
 		for range 1 + rng.IntN(2) {

@@ -61,11 +61,7 @@ func (p *pair) samples(apart bool) int64 {
 
 // openPair takes the index, which stays the caller's on an error, and opens the data.
 func (s *source) openPair(ctx context.Context, f storage.File, path string) (*pair, error) {
-	h, err := megatron.ReadHead(f, f.Size())
-	if err != nil {
-		return nil, err
-	}
-	want, err := h.Bytes(f)
+	h, want, err := megatron.ReadIndex(f, f.Size())
 	if err != nil {
 		return nil, err
 	}
@@ -251,20 +247,10 @@ func (r *reader) tokens(ctx context.Context, p *pair, c *shardify.Column, ends [
 	}
 	n := len(ends) - 1
 	offsets := mem.Int64s(n + 1)
-	total, seq, k := int64(0), ends[0], 0
-	offsets[0] = 0
-	start, err := r.walk.Lengths(ctx, p.File, &p.Head, ends[0], ends[n], p.data.Size(), func(length int32) {
-		for ; ends[k+1] <= seq; k++ { // empty documents before it, and the one that ends here
-			offsets[k+1] = total
-		}
-		total += int64(length)
-		seq++
-	})
+	copy(offsets, ends)
+	start, err := r.walk.Offsets(ctx, p.File, &p.Head, offsets, p.data.Size())
 	if err != nil {
 		return err
-	}
-	for ; k < n; k++ {
-		offsets[k+1] = total
 	}
 	if c.Levels > 0 {
 		c.Offsets = [][]int64{offsets}
@@ -275,7 +261,7 @@ func (r *reader) tokens(ctx context.Context, p *pair, c *shardify.Column, ends [
 			}
 		}
 	}
-	c.Data = mem.Alloc(int(total) * c.DType.Size())
+	c.Data = mem.Alloc(int(offsets[n]) * c.DType.Size())
 	return index.ReadFull(p.data, c.Data, start)
 }
 

@@ -77,7 +77,7 @@ func (s *Shards) fetch(h *OpenShard) error {
 		return nil
 	}
 	ranges := []storage.Range{{Len: h.Record.Bytes}}
-	if h.Tar == nil {
+	if !h.Whole() {
 		ranges = ranges[:0]
 		tensors := slices.Clone(h.Tensors)
 		slices.SortFunc(tensors, func(a, b int) int { return cmp.Compare(h.Mmap.Places[a].Lo, h.Mmap.Places[b].Lo) })
@@ -116,7 +116,7 @@ func (s *Shards) fetch(h *OpenShard) error {
 // Bytes is at most what fetch reads of a shard: what is wanted, and what lies between it and is
 // fetched with it. It is exact where no size depends on the data.
 func (s *Shards) Bytes(sh *Shard) int64 {
-	if sh.Tar != nil {
+	if sh.Whole() {
 		return sh.Record.Bytes
 	}
 	l := sh.Layout

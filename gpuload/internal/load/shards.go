@@ -16,6 +16,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/index/megatron"
 	"github.com/shardify/shardify/index/tar"
 	"github.com/shardify/shardify/storage"
 )
@@ -103,12 +104,13 @@ func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shard
 	for k, in := range sets {
 		s.files[in] = storage.NewBound(in.FS)
 		var tar *tarFormat
-		if in.Format == index.FormatWDS {
+		switch in.Format {
+		case index.FormatWDS:
 			var err error
 			if tar, err = newTarFormat(in, layout); err != nil {
-				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
+				return nil, shardify.Annotate(err, "open", in.Where(), "")
 			}
-		} else {
+		default:
 			for i := range in.Layout.Tensors {
 				name := in.Layout.Tensors[i].Name
 				s.wanted[in] = append(s.wanted[in], slices.ContainsFunc(layout.Tensors, func(t index.TensorSpec) bool { return t.Name == name }))
@@ -117,7 +119,7 @@ func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shard
 		for i := range in.Shards {
 			r := &in.Shards[i]
 			if err := plausible(in, r); err != nil {
-				return nil, shardify.Annotate(err, "open", dataset.ManifestPath(in.Path), "")
+				return nil, shardify.Annotate(err, "open", in.Where(), "")
 			}
 			s.Shards = append(s.Shards, &Shard{Set: in, Number: k, Record: r, Path: dataset.FilePath(in.Path, r.Name), Lo: at, Tar: tar, place: len(s.Shards)})
 			s.Starts = append(s.Starts, at)
@@ -150,11 +152,17 @@ func plausible(in *dataset.Set, r *shardify.Shard) error {
 	if variable {
 		each += 8
 	}
-	if in.Format == index.FormatWDS {
+	room := r.Bytes
+	switch {
+	case in.Format == index.FormatWDS:
 		each = tar.Block
+	case in.Format == index.FormatMegatron && variable: // documents may be empty: they are in the index
+		if room = 0; len(r.Files) > 0 {
+			room = r.Files[0].Bytes
+		}
 	}
-	if r.Samples < 0 || r.Samples > r.Bytes/max(each, 1) {
-		return shardify.Corrupt(-1, "shard %s: %d samples in %d bytes", r.Name, r.Samples, r.Bytes)
+	if r.Samples < 0 || r.Samples > room/max(each, 1) {
+		return shardify.Corrupt(-1, "shard %s: %d samples in %d bytes", r.Name, r.Samples, room)
 	}
 	return nil
 }
@@ -233,7 +241,15 @@ const Restat = 200e6
 // changed tells whether the file was written to since it was opened.
 func (h *OpenShard) changed() bool {
 	st, err := storage.Now(h.File)
-	return err != nil || !sameStamp(&st, &h.stamp)
+	if err != nil || !sameStamp(&st, &h.stamp) {
+		return true
+	}
+	if p, ok := h.File.(*pair); ok {
+		was := p.index.Stamp()
+		st, err = storage.Now(p.index)
+		return err != nil || !sameStamp(&st, &was)
+	}
+	return false
 }
 
 func sameStamp(a, b *storage.Stamp) bool {
@@ -353,10 +369,45 @@ func (s *Shards) checks(h *OpenShard) bool {
 	return h.Fetched() || s.Verify == VerifyOpen && !sh.verified || s.Verify != VerifyNone && sh.suspect
 }
 
-// openMmap checks size, header and schema of an mmap shard, and finds the wanted
-// tensors.
+// pair is the tokens of a pair of Megatron-LM, with the index that belongs to them.
+type pair struct {
+	storage.File
+	index storage.File
+}
+
+// Unwrap is the tokens.
+func (p *pair) Unwrap() any { return p.File }
+
+// Close closes both files.
+func (p *pair) Close() error { return errors.Join(p.File.Close(), p.index.Close()) }
+
+// openPair opens and checks the index of a pair.
+func (s *Shards) openPair(h *OpenShard) (*dataset.Mmap, error) {
+	name := megatron.Index(h.Path)
+	idx, err := storage.OpenOwn(s.context(), s.files[h.Set], name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, shardify.Annotate(dataset.Missing(h.Record.Files[0].Bytes), "open", name, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.File = &pair{h.File, idx}
+	m, err := dataset.OpenPair(h.File, idx, h.Record, h.Layout)
+	if err != nil && dataset.Again(idx, err) {
+		m, err = dataset.OpenPair(h.File, idx, h.Record, h.Layout)
+	}
+	return m, err
+}
+
+// openMmap checks size, header and schema of an mmap shard, or a pair of Megatron-LM, and finds the
+// wanted tensors.
 func (s *Shards) openMmap(h *OpenShard) (err error) {
-	if h.Mmap, err = dataset.OpenMmap(h.File, h.Record.Bytes, h.Record, h.Layout); err != nil {
+	if h.Format == index.FormatMegatron {
+		h.Mmap, err = s.openPair(h)
+	} else {
+		h.Mmap, err = dataset.OpenMmap(h.File, h.Record.Bytes, h.Record, h.Layout)
+	}
+	if err != nil {
 		return err
 	}
 	h.Mmap.File = h
@@ -411,10 +462,21 @@ func (s *Shards) openTar(h *OpenShard) (err error) {
 	return read()
 }
 
-// check compares the data of the wanted tensors with their checksums; of a tar, all data.
+// Whole reports whether a shard has one digest of all of its bytes, and not one of each tensor.
+func (sh *Shard) Whole() bool { return sh.Tar != nil || sh.Format == index.FormatMegatron }
+
+// checkWhole compares the digest of a shard. Files that others wrote have none.
+func (h *OpenShard) checkWhole(r io.ReaderAt) error {
+	if h.Foreign {
+		return nil
+	}
+	return dataset.CheckDigest(r, h.Record)
+}
+
+// check compares the data of the wanted tensors with their checksums; of a tar or pair, all data.
 func (h *OpenShard) check(r io.ReaderAt) error {
-	if h.Tar != nil {
-		return dataset.CheckTar(r, h.Record)
+	if h.Whole() {
+		return h.checkWhole(r)
 	}
 	buf := make([]byte, 1<<20)
 	for _, j := range h.Tensors {
@@ -456,8 +518,8 @@ func RowBytes(fields []shardify.Field) (n int64, variable bool) {
 // tensor, so many rows. Offsets, which memory has in another form, and tars are read once
 // more.
 func (h *OpenShard) CheckRead(sum func(i int) (crc uint32, rows int64)) error {
-	if h.Tar != nil {
-		return dataset.CheckTar(h, h.Record)
+	if h.Whole() {
+		return h.checkWhole(h)
 	}
 	var buf []byte
 	for i, j := range h.Tensors {

@@ -45,6 +45,13 @@ func (m *Mapped) openShard(i int, sh *load.Shard) error {
 	t.Rows = sh.Record.Samples
 	for k, j := range h.Tensors {
 		t.Counts[k] = h.Mmap.Counts[j]
+		if !h.Mmap.Placed(j) {
+			t.Data[k] = shardify.Bytes(make([]int64, t.Counts[k]))
+			if err := h.Mmap.Read(t.Data[k], j, 0); err != nil {
+				return err
+			}
+			continue
+		}
 		t.Data[k] = m.files[i][h.Mmap.Places[j].Lo:h.Mmap.Places[j].Hi]
 		if err := h.Mmap.Check(t.Data[k], j, 0); err != nil {
 			return err

@@ -125,7 +125,7 @@ func (r *resident) check(t *load.Table, runs []load.Run) error {
 		if run.Lo == 0 {
 			clear(r.sums)
 		}
-		if run.Sh.Tar == nil {
+		if !run.Sh.Whole() {
 			for i := range t.Layout.Tensors {
 				lo, hi := t.Span(i, run.Row, run.Row+run.Hi-run.Lo)
 				r.sums[i] = index.CRC32C(r.sums[i], t.Part(i, lo, hi))
