@@ -156,7 +156,7 @@ var table = []row{
 	{"gpuload/order", "loader", ""},
 	{"internal/cluster", "application", "index internal/host internal/printable internal/suggest plan shardify storage storage/local storage/storages"},
 	{"internal/inspect", "application", "augment dataset format index index/npy internal/exif internal/half internal/page internal/printable internal/stats plan readers shardify storage/local storage/storages"},
-	{"internal/sets", "application", "convert/flow dataset format index internal/stall plan readers shardify storage storage/local verify writers"},
+	{"internal/sets", "application", "convert/flow dataset format index index/megatron internal/stall plan readers shardify storage storage/local verify writers"},
 	{"internal/trainer", "application", "gpuload internal/page internal/printable shardify"},
 	{"pipeline", "application", "convert convert/flow convert/group convert/window dataset format index index/view internal/cluster internal/exif internal/host internal/inspect internal/key internal/printable internal/sets internal/stall internal/stats internal/suggest internal/value plan readers shardify stage storage storage/local storage/storages transform transform/expr verify writers"},
 	{"verify", "application", "convert convert/flow convert/group dataset format index index/tar internal/host internal/minisign internal/printable plan readers shardify storage storage/local storage/memory storage/storages verify/problem writers"},

@@ -101,6 +101,19 @@ func TestIDsOfTheReference(t *testing.T) {
 	}
 }
 
+// TestDigitsOfANewerUnicode: Digits takes numbers alone that the patterns do not know. The ids are
+// those of tokenizers 0.23.3.
+func TestDigitsOfANewerUnicode(t *testing.T) {
+	tok, err := Load(corpus(t, "good/bl-digits.json")[""], Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := tok.NewEncoder().Append(nil, []byte("\U00011de5't"))
+	if want := []int32{173, 240, 116, 99, 519}; err != nil || !slices.Equal(ids, want) {
+		t.Errorf("%d, want %d, %v", ids, want, err)
+	}
+}
+
 // TestBrokenTokenizersAreRefused names what is wrong, and where.
 func TestBrokenTokenizersAreRefused(t *testing.T) {
 	files := corpus(t, "broken/")

@@ -292,11 +292,11 @@ func capitalsAndSmall(s []byte, i int) int {
 // nextDigits is one number, or what has none.
 func nextDigits(s []byte, i int) int {
 	k, n := at(s, i)
-	if k&number != 0 {
+	if k&numeric != 0 {
 		return i + n
 	}
 	for i += n; i < len(s); i += n {
-		if k, n = at(s, i); k&number != 0 {
+		if k, n = at(s, i); k&numeric != 0 {
 			break
 		}
 	}

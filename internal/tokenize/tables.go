@@ -12,7 +12,7 @@ import (
 //go:embed tables/*.txt
 var tableFiles embed.FS
 
-// Classes of characters, as bits of tables/classes.txt.
+// Classes of characters, as bits of tables/classes.txt, and one more.
 const (
 	letter  = 1 << iota // L
 	number              // N
@@ -20,6 +20,7 @@ const (
 	upper               // Lu Lt Lm Lo M
 	lower               // Ll Lm Lo M
 	newline             // CR LF
+	numeric             // what Digits takes alone: tables/numeric.txt
 )
 
 // props has a byte for every character, in blocks of 256 that are kept once.
@@ -61,6 +62,7 @@ var loadClasses = sync.OnceFunc(func() {
 			must(err)
 			mark(all, lo, hi, byte(bits))
 		})
+		eachRange("numeric", func(lo, hi rune, _ string) { mark(all, lo, hi, numeric) })
 	})
 	for i := range rune(utf8.RuneSelf) {
 		ascii[i] = class.of(i)

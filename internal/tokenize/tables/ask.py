@@ -26,6 +26,12 @@ def marks():
     write("bert_marks", "ranges that BertNormalizer removes as accents", {c: "" for c in CHARS if n.normalize_str("a" + chr(c)) == "a"})
 
 
+def numbers():
+    from tokenizers import pre_tokenizers
+    d = pre_tokenizers.Digits(individual_digits=True)
+    write("numeric", "ranges of characters that Digits takes alone: N of Unicode 17.0", {c: "" for c in CHARS if len(d.pre_tokenize_str("a" + chr(c) + "b")) == 3})
+
+
 def words():
     """An added token that must be a word of its own is not found beside such a character."""
     t = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
@@ -114,4 +120,4 @@ def clusters():
     write("graphemes", "ranges by what they do to extended grapheme clusters: " + clusters.__doc__.split(": ", 1)[1].rstrip("."), got)
 
 
-marks(), words(), classes(), clusters()
+marks(), numbers(), words(), classes(), clusters()

@@ -1,10 +1,12 @@
-"""Megatron's IndexedDataset reads .bin and .idx pairs: every sequence."""
+"""Megatron's IndexedDataset reads .bin and .idx pairs: every sequence, and what blend weighs."""
 
 from __future__ import annotations
 
 import glob
 import importlib.util
+import json
 import os
+import subprocess
 import sys
 import types
 from typing import Any
@@ -45,5 +47,32 @@ def tokens() -> str:
     return "tokens: %d sequences, %d tokens" % (at, total)
 
 
+def blend() -> str:
+    """The file list, cut as BlendCorpus cuts it, has the shares of the tokens that Megatron's module counts."""
+    module = indexed_dataset()
+    top = folder("tokens-megatron")
+    work = os.environ["TMPDIR"]
+    out, meta = os.path.join(work, "blend.txt"), os.path.join(work, "blend.json")
+    command = [os.environ["SHARDIFY"], "blend", "one=" + top, "two=" + top, "--epochs", "two=2.5", "-o", out, "--meta", meta, "-q"]
+    subprocess.run(command, check=True)
+    files, sizes, total = [], {}, 0.0
+    with open(out) as fin:
+        for f in fin.readlines():
+            w, fname, c = f.split()
+            files.append((float(w), fname, c))
+            sizes[fname] = int(sum(module.IndexedDataset(fname).sequence_lengths))
+            total += sizes[fname] * {"one": 1, "two": 2.5}[c]
+    for w, fname, c in files:
+        want = sizes[fname] * {"one": 1, "two": 2.5}[c] / total
+        assert w == want, (fname, c, w, want)
+    with open(meta) as fin:
+        entries = json.load(fin)
+    assert [e["data_prefix"] for e in entries] == [f[1] for f in files]
+    for e in entries:
+        ds = module.IndexedDataset(e["data_prefix"])
+        assert e["total_num_docs"] == len(ds.document_indices) - 1 and e["total_num_tokens"] == sizes[e["data_prefix"]], e
+    return "blend: %d pairs of %d tokens have their shares" % (len(files), sum(sizes.values()))
+
+
 if __name__ == "__main__":
-    main([("megatron-core 0.16.1", tokens)])
+    main([("megatron-core 0.16.1", tokens), ("megatron-core 0.16.1, blend", blend)])

@@ -30,7 +30,7 @@ def words_of(good: str) -> List[str]:
 
 SPACES = list(" \t\n\r\v\f\x1c\x1f\x85\xa0\u1680\u180e\u2003\u200b\u2028\u202f\u3000\ufeff") + ["\r\n", "  ", "    ", "\n\n", " \n", "\n "]
 SHORT = "'s 'S '\u017f 't 'RE 're 'vE 'll 'lL 'D \u2019s ' '' 'l 'r 'x 'K 'M".split()
-DIGITS = list("0123456789\u0663\u096a\u1099\u2167\u00b2\u00bd\u2460\u3007\U0001d7d8") + ["1234567", "12 345", "1.5e-7"]
+DIGITS = list("0123456789\u0663\u096a\u1099\u2167\u00b2\u00bd\u2460\u3007\U0001d7d8\U00011de5\U00016ff4") + ["1234567", "12 345", "1.5e-7"]
 MARKS = "\u00e9 e\u0301 \ufb01 \u017f \u212a \u212b \u0130 \u0131 \u00df \u1e9e \u02b0 \u01c5 \u00aa \u0301 \u0316 \u0345 \u093c \u094d \u093f \u200d \u200c \ufe0f \uff76\uff9e \u337f \u2460".split()
 MARKS += "\ufdfa \uac01 \u1100\u1161\u11a8 \u1100 \u1161 \uac00 \u1e9b\u0323 a\u0300\u0316 \u0f77 \u0f71\u0f72 \u0344 \u0958 \u09cb \u0dde \U0001d160 \u0600 \u0600a \u00a9\u200d\u00a9 \u0915\u094d\u0915 \U0001f600\u0301".split()
 SCRIPTS = "\u041f\u0440\u0438\u0432\u0435\u0442 \u4f60\u597d \u65e5\u672c\u8a9e \ud55c\uad6d\uc5b4 \u0645\u0631\u062d\u0628\u0627 \u0e44\u0e17\u0e22 \u0939\u093f\u0928\u094d\u0926\u0940 \u0395\u03bb\u03bb\u03ac\u03b4\u03b1".split()
