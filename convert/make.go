@@ -35,7 +35,9 @@ type Request struct {
 	Split   *plan.Split // nil: one data set
 	// Grouping is how Source makes samples of rows; nil: it gives samples.
 	Grouping *plan.Grouping
-	Shuffle  string // ShuffleNone, ShuffleBlock, ShuffleGlobal; "" is none
+	// Windowing is how Source makes windows of rows, to which it does Ops.
+	Windowing *plan.Windowing
+	Shuffle   string // ShuffleNone, ShuffleBlock, ShuffleGlobal; "" is none
 	// Provenance adds the field OriginField and the list InputsName.
 	Provenance bool
 	// Pool and Jobs are for surveys, which read data when the plan is made. Known is an
@@ -60,7 +62,7 @@ type Request struct {
 func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 	p := &plan.Plan{
 		Version: plan.Version, Input: r.Input, Columns: r.Args.Columns, InputOptions: r.Args.Options,
-		Recipe: r.Recipe, Grouping: r.Grouping, OnError: r.OnError, MaxSample: r.MaxSample, Schema: r.Source.Schema(), Table: r.Args.Table,
+		Recipe: r.Recipe, Grouping: r.Grouping, Windowing: r.Windowing, OnError: r.OnError, MaxSample: r.MaxSample, Schema: r.Source.Schema(), Table: r.Args.Table,
 	}
 	r.setOutput(p)
 	if p.OnError == "" {

@@ -100,7 +100,7 @@ var Keys = []Key{
 	opKey(transform.Pack, func(s *Settings) Value { return (*value.Texts)(&s.Pack) }),
 	opKey(transform.Sequences, func(s *Settings) Value { return (*value.Texts)(&s.Sequences) }),
 
-	{"window", "", GroupOrder, "`[AXIS=]IN+OUT[,step=,lead=,stride=,name=]`: samples are windows of rows in order, chosen by the values of a field; rows are stored once", func(s *Settings) Value { return (*value.Texts)(&s.Window) }},
+	{"window", "", GroupOrder, "`[AXIS=]IN+OUT[,step=,lead=,stride=,name=]`: samples are windows of rows in order, chosen by the values of a field; mmap shards store rows once, others a copy for each window", func(s *Settings) Value { return (*value.Texts)(&s.Window) }},
 	{"shuffle", "", GroupOrder, "samples as they come, mixed in each shard, or over all", func(s *Settings) Value {
 		return value.OneOf(&s.Shuffle, plan.ShuffleNone, plan.ShuffleBlock, plan.ShuffleGlobal)
 	}},

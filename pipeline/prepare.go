@@ -302,8 +302,12 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 		return shardify.Usage("%v", err)
 	}
 	s.beside.seal(list)
+	windowing, err := s.windows(ctx, p, src, o, list)
+	if err != nil {
+		return s.leftError(err, o.Source)
+	}
 	p.Plan, err = s.makePlan(ctx, p, src, o, convert.Request{
-		Grouping: s.grouping, Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
+		Grouping: s.grouping, Windowing: windowing, Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
 		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, MaxSample: s.MaxSample, Lo: s.Range.Lo, Hi: s.Range.Hi,
 		OnError: s.OnError, Recipe: s.recipe(),
 		Seed: s.Seed, Ops: list, Compile: misused(s.compiler()), Helpers: p.helpers, Split: s.split, Shuffle: s.Shuffle,

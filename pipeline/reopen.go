@@ -9,6 +9,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert"
 	"github.com/shardify/shardify/convert/group"
+	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/internal/printable"
 	"github.com/shardify/shardify/plan"
 	"github.com/shardify/shardify/readers"
@@ -60,6 +61,8 @@ func (p *Prepared) OpenSource(ctx context.Context) (err error) {
 		return nil
 	}
 	p.Plan.Table.FS = storage.NewBound(storages.Files)
-	p.Job.Source, err = group.Open(ctx, p.Plan, p.Plan.Table, p.Jobs, src.Open, listing(p.Memory, p.Jobs, p.Plan.ScratchPath))
+	p.Job.Source, err = window.Reopen(ctx, p.Plan, p.Plan.Table, p.Job.Compile, func(of *plan.Plan) (shardify.Source, error) {
+		return group.Open(ctx, of, of.Table, p.Jobs, src.Open, listing(p.Memory, p.Jobs, of.ScratchPath))
+	})
 	return err
 }

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +12,8 @@ import (
 	"github.com/shardify/shardify/index/view"
 	"github.com/shardify/shardify/internal/value"
 	"github.com/shardify/shardify/plan"
+	"github.com/shardify/shardify/readers"
+	"github.com/shardify/shardify/writers"
 )
 
 // checkWindow refuses windows that other settings leave no rows in order for.
@@ -25,7 +29,7 @@ func (s *Settings) checkWindow(split *plan.Split) error {
 	if s.Copies > 1 {
 		return shardify.Usage("--window and --copies exclude each other: the copies of a row stand at the same place")
 	}
-	if s.Shuffle != "" && s.Shuffle != plan.ShuffleNone {
+	if s.Shuffle != "" && s.Shuffle != plan.ShuffleNone && !s.copied() {
 		return shardify.Usage("--window and --shuffle %s exclude each other: a window is of rows in order; the loader shuffles windows", s.Shuffle)
 	}
 	if split != nil && !split.Named() && split.GroupBy == "" {
@@ -34,6 +38,9 @@ func (s *Settings) checkWindow(split *plan.Split) error {
 	}
 	if len(s.Patch) > 0 {
 		return shardify.Usage("--window and --patch exclude each other: the patches of a row have the same time")
+	}
+	if s.copied() {
+		return s.checkCopied(specs, split)
 	}
 	for i := range specs {
 		if specs[i].Axis != "" {
@@ -52,7 +59,7 @@ func (s *Settings) moves(split *plan.Split) string {
 		name string
 		on   bool
 	}{
-		{"split", split != nil}, {"where", len(s.Where) > 0}, {"fraction", len(s.Fraction) > 0}, {"augment", len(s.Augment) > 0},
+		{"split", split != nil}, {"where", len(s.Where) > 0}, {"fraction", len(s.Fraction) > 0}, {"drop-duplicates", len(s.DropDuplicates) > 0}, {"augment", len(s.Augment) > 0},
 		{"join ... missing=drop", drops(s.Join)}, {"nan drop", drops(s.NaN)}, {"tokenize ... empty=drop", drops(s.Tokenize)},
 		{"on-error skip", s.OnError == plan.OnErrorSkip}, {"group-rows", s.GroupRows != ""}, {"samples-from", s.SamplesFrom != ""},
 	} {
@@ -73,11 +80,11 @@ func drops(texts []string) bool {
 // checkAxes refuses windows by fields that the plan's samples do not have.
 func checkAxes(p *plan.Plan, sink *format.Output) error {
 	specs, err := window.Specs(p)
-	if err != nil || len(specs) == 0 {
+	if err != nil || len(specs) == 0 || p.Windowing != nil {
 		return err
 	}
 	if !sink.Views {
-		return shardify.Unsupported("windows of rows in shards of %s: want mmap", p.Output)
+		return shardify.Hint(shardify.Unsupported("windows of rows in shards of %s", p.Output), "--format "+p.Output+" copies rows into each window; --format mmap stores them once")
 	}
 	for i := range specs {
 		if err := specs[i].Fits(p.Schema); err != nil {
@@ -85,4 +92,60 @@ func checkAxes(p *plan.Plan, sink *format.Output) error {
 		}
 	}
 	return nil
+}
+
+// copied tells whether rows are copied into windows: shards of the format have no rows to point at.
+func (s *Settings) copied() bool {
+	sink, ok := writers.Lookup(s.Format)
+	return ok && !sink.Views && len(s.Window) > 0
+}
+
+// windows makes windows of the rows that were opened, if they are copied.
+func (s *Settings) windows(ctx context.Context, p *Prepared, src format.Input, o *readers.Opened, list []plan.Op) (*plan.Windowing, error) {
+	if !s.copied() {
+		return nil, nil
+	}
+	of := &plan.Plan{Windowing: &plan.Windowing{Window: s.Window[0]}, Ops: list, Helpers: p.helpers, Seed: s.Seed, Split: s.split, Table: o.Args.Table}
+	if s.split != nil {
+		split := *s.split
+		split.Parts, split.Inputs = slices.Clone(split.Parts), slices.Clone(split.Inputs)
+		if err := split.ByInput(o.Args.Table); err != nil {
+			return nil, err
+		}
+		of.Split = &split
+	}
+	x, err := window.Open(ctx, o.Source, of, misused(s.compiler()), shardify.NewPool(poolLimit(p.Memory)), func(columns []string) (shardify.Source, error) {
+		a := o.Args
+		a.Columns = columns
+		axis, err := src.Open(ctx, a)
+		return axis, a.Table.Locate(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.Source, p.Job.Source = x, x
+	return of.Windowing, nil
+}
+
+// checkCopied refuses what rows cannot be copied into windows with.
+func (s *Settings) checkCopied(specs []view.Spec, split *plan.Split) error {
+	text := specs[0].Text
+	named := split
+	if split != nil && split.Named() && !split.Objects {
+		named = nil
+	}
+	reason := ""
+	switch {
+	case len(specs) > 1:
+		reason = "samples are the windows of one --window"
+	case named != nil:
+		reason = "only --split-from by input tells the split of a row before it is read"
+	case s.moves(named) != "":
+		reason = "--" + s.moves(named) + " may leave rows out or move them, which is known when they are read"
+	}
+	if reason == "" {
+		return nil
+	}
+	return shardify.Hint(shardify.Usage("--window %s with --format %s: %s", text, s.Format, reason),
+		fmt.Sprintf("in two steps: shardify convert INPUT -o ROWS --format mmap --window %s; shardify convert ROWS -o OUT --format %s --view %s", text, s.Format, specs[0].Name))
 }

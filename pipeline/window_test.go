@@ -200,7 +200,6 @@ func TestWindowsThatOtherSettingsExclude(t *testing.T) {
 		{Settings{Window: []string{"name"}}, "IN+OUT"},
 		{Settings{Window: []string{"t=1+1"}}, "no field t"},
 		{Settings{Window: []string{"time=1+1,lead=6h"}}, "no times"},
-		{Settings{Window: []string{"time=1+1"}, Format: "wds"}, "want mmap"},
 	} {
 		s := c.s
 		s.Inputs, s.Output, s.Sync, s.Jobs = []string{filepath.Join(in, "a.csv")}, filepath.Join(t.TempDir(), "set"), "none", 1

@@ -99,6 +99,14 @@ func TestWindowsAndPatchesOfTheCorpus(t *testing.T) {
 				}
 				check("copied to "+format, copied.Output, "", 2)
 			}
+			if flag == "--window" && len(s.Where) == 0 {
+				once := s
+				once.Output, once.Format = filepath.Join(t.TempDir(), "once"), "wds"
+				if _, err := Convert(t.Context(), once); err != nil {
+					t.Fatal(err)
+				}
+				check("copied in one step", once.Output, "", 1)
+			}
 			for _, world := range []int{1, 2, 4} {
 				for _, window := range windows {
 					check("world "+itoa(int64(world))+" "+window, s.Output, window, world)

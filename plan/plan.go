@@ -37,6 +37,12 @@ type Grouping struct {
 	From      *From `json:"from,omitempty"`
 }
 
+// Windowing is how rows become samples that are windows of them, where shards have no rows to
+// point at. Operations and helpers of such a plan are those of the rows.
+type Windowing struct {
+	Window string `json:"window"`
+}
+
 // From is a table whose rows are the samples, in its order. Its path is the last of
 // Plan.Tables.
 type From struct {
@@ -108,6 +114,7 @@ type Plan struct {
 	// Documents is the schema of the samples that sequences are made of; nil: samples stay samples.
 	Documents  []shardify.Field `json:"documents,omitempty"`
 	Grouping   *Grouping        `json:"grouping,omitempty"`
+	Windowing  *Windowing       `json:"windowing,omitempty"`
 	Split      *Split           `json:"split,omitempty"`
 	Shuffle    string           `json:"shuffle,omitempty"` // ShuffleBlock, ShuffleGlobal
 	Provenance bool             `json:"provenance,omitempty"`

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/group"
+	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/format"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/plan"
@@ -110,9 +111,11 @@ func (c *comparison) open(ctx context.Context) error {
 		}
 	}
 	c.now = table
-	c.source, err = group.Open(ctx, p, table, c.o.Jobs, func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
-		return openSource(ctx, c.o, p.Input, a)
-	}, c.o.Listing)
+	c.source, err = window.Reopen(ctx, p, table, c.o.Compile, func(of *plan.Plan) (shardify.Source, error) {
+		return group.Open(ctx, of, table, c.o.Jobs, func(ctx context.Context, a format.OpenArgs) (shardify.Source, error) {
+			return openSource(ctx, c.o, of.Input, a)
+		}, c.o.Listing)
+	})
 	if x, ok := c.source.(format.Collector); ok && err == nil {
 		var scratch storage.Store
 		if c.o.Scratch != "" {

@@ -49,7 +49,9 @@ func (c cost) of(samples int, bytes int64) int64 {
 // New makes the flow of a plan, without its schemas.
 func New(p *plan.Plan, compile Compile) (*Flow, error) {
 	pipe := &Pipeline{}
-	if len(p.Ops) > 0 {
+	switch {
+	case p.Windowing != nil: // the source does them to rows
+	case len(p.Ops) > 0:
 		if compile == nil {
 			return nil, fmt.Errorf("the plan has operations, and nobody to compile them")
 		}
@@ -58,7 +60,7 @@ func New(p *plan.Plan, compile Compile) (*Flow, error) {
 		if pipe, err = compile(p.Ops, env); err != nil {
 			return nil, err
 		}
-	} else if len(p.Helpers) > 0 {
+	case len(p.Helpers) > 0:
 		pipe.After = []Stage{{Transform: DropFields(p.Helpers...)}}
 	}
 	f := &Flow{plan: p, Splits: p.SplitNames(), router: pipe.Router, Packer: pipe.Packer}

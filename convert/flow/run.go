@@ -117,6 +117,15 @@ func (r *Runner) Run(ctx context.Context, b *shardify.Batch, sum *Tally, emit fu
 	return nil
 }
 
+// Whole takes a batch of one split through the stages, in memory that the caller has.
+func (r *Runner) Whole(b *shardify.Batch, split int, mem *shardify.Arena, sum *Tally) (*shardify.Batch, error) {
+	outs, err := r.compute(owned(r.src, b), 0, b.Samples, mem, sum)
+	if err != nil {
+		return nil, err
+	}
+	return outs[split], nil
+}
+
 // part runs samples [lo, hi) of a batch. Nothing is emitted before all of them are
 // through, so that a failure may be tried again in halves.
 func (r *Runner) part(ctx context.Context, b *shardify.Batch, lo, hi int, sum *Tally, emit func(int, *shardify.Batch, *shardify.Arena) error) error {

@@ -540,7 +540,7 @@ func (s *Source) Collect(ctx context.Context, spans []shardify.Span, pool *shard
 	if !slices.Contains(wanted, false) {
 		wanted = nil
 	}
-	c := &scanner{s: s, src: s.rows, pool: pool, jobs: max(jobs, 1)}
+	c := &scanner{s: s, src: s.Rows, pool: pool, jobs: max(jobs, 1)}
 	if s.spool.views == nil {
 		s.spool.views = make(chan *view, c.jobs)
 		for range c.jobs {

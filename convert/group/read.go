@@ -13,7 +13,7 @@ import (
 
 // Reader implements shardify.Source.
 func (s *Source) Reader(run uint32) (shardify.Reader, error) {
-	r, err := s.rows.Reader(run)
+	r, err := s.Rows.Reader(run)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (r *reader) reader(run uint32) (shardify.Reader, error) {
 		r.other.Close()
 	}
 	var err error
-	r.other, err = r.s.rows.Reader(run)
+	r.other, err = r.s.Rows.Reader(run)
 	r.after = run
 	return r.other, err
 }

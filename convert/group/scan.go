@@ -40,8 +40,8 @@ type scanner struct {
 }
 
 func (s *Source) scanner(env Env) scanner {
-	c := scanner{s, s.rows, env.Pool, max(env.Jobs, 1), len(s.opts.Keys) == 0}
-	if _, ok := s.rows.(format.Ranger); ok && env.Keys != nil {
+	c := scanner{s, s.Rows, env.Pool, max(env.Jobs, 1), len(s.opts.Keys) == 0}
+	if _, ok := s.Rows.(format.Ranger); ok && env.Keys != nil {
 		c.src = env.Keys
 	}
 	return c
@@ -163,7 +163,7 @@ func (s *Source) note(all []found, rows, samples, spanning int64) {
 	}
 	for i, why := range []string{"without a key", "of no sample"} {
 		if lost[i] > 0 {
-			s.left = append(s.left, format.Leftover{Name: "rows", Reason: fmt.Sprintf("%d %s", lost[i], why)})
+			s.Left = append(s.Left, format.Leftover{Name: "rows", Reason: fmt.Sprintf("%d %s", lost[i], why)})
 		}
 	}
 	by := strings.Join(s.opts.Keys, ", ")
@@ -178,7 +178,7 @@ func (s *Source) note(all []found, rows, samples, spanning int64) {
 	if spanning > 0 && s.parts == nil {
 		text += fmt.Sprintf("; %d go on in another file", spanning)
 	}
-	s.notes = append(s.notes, text)
+	s.Says = append(s.Says, text)
 }
 
 // each hands the rows of every unit to do, with their keys: those of a chunk of units in
@@ -247,7 +247,7 @@ func (c *scanner) chunk(ctx context.Context, lo, hi int, do func(k int, b *shard
 	defer r.Close()
 	for k := lo; k < hi; k++ {
 		sp := c.s.units[k].span
-		if c.src != c.s.rows {
+		if c.src != c.s.Rows {
 			sp.Bytes = min(sp.Bytes, 16*sp.Samples()*int64(len(c.s.opts.Keys)))
 		}
 		mem, err := c.pool.Grant(ctx, sp.Bytes+sp.Bytes/4)

@@ -15,7 +15,7 @@ import (
 // Sorted hands on the rows of a table by rising key: as they stand if they do, else by scratch
 // files in the store. A key may come again, but not so often that its rows take much memory.
 func Sorted(ctx context.Context, rows shardify.Source, table *format.Table, fields []string, env Env, store storage.Store, do func(b *shardify.Batch) error) error {
-	s := &Source{rows: rows, table: table, opts: plan.Grouping{Keys: fields}, keys: keys{names: fields}, in: rows.Schema(), out: rows.Schema()}
+	s := &Source{Around: format.Around{Rows: rows}, table: table, opts: plan.Grouping{Keys: fields}, keys: keys{names: fields}, in: rows.Schema(), out: rows.Schema()}
 	defer s.spool.close()
 	if err := s.named(); err != nil {
 		return err
@@ -33,7 +33,7 @@ func Sorted(ctx context.Context, rows shardify.Source, table *format.Table, fiel
 	if err != nil {
 		return err
 	}
-	c.src = s.rows
+	c.src = s.Rows
 	if proven, _ := s.join(all); proven {
 		for lo := 0; lo < len(s.units); {
 			hi := c.runFrom(lo)

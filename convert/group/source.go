@@ -28,7 +28,7 @@ type Env struct {
 
 // Source is samples of the rows of another source.
 type Source struct {
-	rows    shardify.Source
+	format.Around
 	table   *format.Table
 	opts    plan.Grouping
 	keys    keys
@@ -37,8 +37,6 @@ type Source struct {
 	fill    bool // missing values in lists are 0, NaN or empty
 	units   []unit
 	parts   *parts // of rows that are collected first; nil if they stand together
-	notes   []string
-	left    []format.Leftover
 	spool   spool
 }
 
@@ -64,7 +62,7 @@ type unit struct {
 // New makes samples of the rows of a source. It takes over the source, and the table whose rows
 // are the samples, unless there is an error. state is what State gave when the plan was made; nil looks at the keys.
 func New(ctx context.Context, rows shardify.Source, table *format.Table, o plan.Grouping, fill bool, state []byte, env Env) (*Source, error) {
-	s := &Source{rows: rows, table: table, opts: o, keys: keys{names: o.Keys, perFile: o.PerFile, drop: o.DropNulls, hint: true}, in: rows.Schema(), fill: fill}
+	s := &Source{Around: format.Around{Rows: rows}, table: table, opts: o, keys: keys{names: o.Keys, perFile: o.PerFile, drop: o.DropNulls, hint: true}, in: rows.Schema(), fill: fill}
 	if format.HasFiles(rows) {
 		return nil, shardify.Misuse("--group-rows: the samples are files, not rows of a table")
 	}
@@ -214,7 +212,7 @@ func (s *Source) Spans(ctx context.Context, _ int64) iter.Seq2[shardify.Span, er
 // pieces is the rows of the samples that begin in unit k: its own, and those in the units that
 // follow. What can be read at once is one piece.
 func (s *Source) pieces(k int) iter.Seq[shardify.Span] {
-	_, any := s.rows.(format.Ranger)
+	_, any := s.Rows.(format.Ranger)
 	return func(yield func(shardify.Span) bool) {
 		u := &s.units[k]
 		at := plan.Sub(u.span, u.span.Lo+u.head, u.span.Hi)
@@ -259,12 +257,9 @@ const stateVersion = 1
 
 // State implements format.Stater.
 func (s *Source) State() ([]byte, error) {
-	var inner []byte
-	if st, ok := s.rows.(format.Stater); ok {
-		var err error
-		if inner, err = st.State(); err != nil {
-			return nil, err
-		}
+	inner, err := s.InnerState()
+	if err != nil {
+		return nil, err
 	}
 	b := binary.AppendUvarint([]byte{stateVersion}, uint64(len(inner)))
 	b = append(b, inner...)
@@ -346,56 +341,9 @@ func (s *Source) unitOf(sp shardify.Span) int {
 // Close implements shardify.Source.
 func (s *Source) Close() error {
 	s.spool.close()
-	err := s.rows.Close()
+	err := s.Rows.Close()
 	if l := s.keys.listed; l != nil {
 		err = errors.Join(err, l.table.Close())
 	}
 	return err
-}
-
-// Leftovers implements format.Reporter.
-func (s *Source) Leftovers() []format.Leftover {
-	if l, ok := s.rows.(format.Reporter); ok {
-		return append(slices.Clone(l.Leftovers()), s.left...)
-	}
-	return s.left
-}
-
-// Skipped implements format.Skipper.
-func (s *Source) Skipped() []format.Skip {
-	if l, ok := s.rows.(format.Skipper); ok {
-		return l.Skipped()
-	}
-	return nil
-}
-
-// Reopen implements format.Reopener.
-func (s *Source) Reopen() {
-	if r, ok := s.rows.(format.Reopener); ok {
-		r.Reopen()
-	}
-}
-
-// ObjectName implements format.ObjectNamer.
-func (s *Source) ObjectName(input, object uint32) (file, name string) {
-	if n, ok := s.rows.(format.ObjectNamer); ok {
-		return n.ObjectName(input, object)
-	}
-	return "", ""
-}
-
-// LargestPiece implements format.Piecer.
-func (s *Source) LargestPiece() (what string, bytes int64) {
-	if p, ok := s.rows.(format.Piecer); ok {
-		return p.LargestPiece()
-	}
-	return "", 0
-}
-
-// Notes implements format.Noter.
-func (s *Source) Notes() []string {
-	if n, ok := s.rows.(format.Noter); ok {
-		return append(slices.Clone(n.Notes()), s.notes...)
-	}
-	return s.notes
 }

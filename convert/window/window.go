@@ -1,5 +1,6 @@
-// Package window finds the windows of a set that was just made: whoever made its shards, their rows
-// are looked at together.
+// Package window makes windows of rows. Those of a set that was just made become a view of it,
+// whoever made its shards (window.go). For shards of other formats a source makes samples of the
+// windows of another source's rows (source.go, read.go).
 package window
 
 import (
@@ -29,7 +30,7 @@ func Specs(p *plan.Plan) ([]view.Spec, error) {
 // Views adds the plan's windows to the manifest of its set, or of a split, in store.
 func Views(p *plan.Plan, store storage.Store, m *index.Manifest) error {
 	specs, err := Specs(p)
-	if err != nil || len(specs) == 0 {
+	if err != nil || len(specs) == 0 || p.Windowing != nil {
 		return err
 	}
 	m.Windows = map[string]index.View{}
