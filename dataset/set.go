@@ -25,6 +25,17 @@ type Set struct {
 	// Foreign: there is no manifest; it was made of the files that are there, and its shards have no
 	// digests.
 	Foreign bool
+	// Stored is the set as it is on disk, where this one has other samples (Flat); else nil.
+	Stored *Set
+	tensor string // of Flat: which of Stored it has
+}
+
+// OnDisk is the set as it is on disk.
+func (s *Set) OnDisk() *Set {
+	if s.Stored != nil {
+		return s.Stored
+	}
+	return s
 }
 
 // Where is what errors name: the manifest, or what stands for it.

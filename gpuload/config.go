@@ -74,6 +74,13 @@ type Config struct {
 	// NAME [IN, ...] and NAME.next [OUT, ...]; Columns, of these names, choose. IDs are the
 	// anchors' row numbers, as are Indices.
 	Window string
+	// Tokens makes samples of one length of the stream of tokens that the lists of a field are, one
+	// after the other: "text=2048,offset=random,labels=shift". Sample i of a shard begins at token
+	// i*2048 + offset: offset is a number below the length, 0 if left out, or random, another one for
+	// each sample in each epoch. No sample goes from one shard to the next; IDs are the numbers of
+	// first tokens, without a random offset. labels=shift delivers "labels", too: the tokens that
+	// follow each. It wants mmap shards or pairs of Megatron-LM, and no Window.
+	Tokens string
 	// ShuffleWindow is from how many samples a global batch of a Block shuffle is drawn.
 	// It is part of the order. By default it is samples of 256 MiB.
 	ShuffleWindow int64

@@ -443,3 +443,38 @@ func TestMakersOnTheDevice(t *testing.T) {
 		}
 	}
 }
+
+// TestTokensOnTheDevice: samples of a stream of tokens are on a device what they are on the host.
+func TestTokensOnTheDevice(t *testing.T) {
+	useDevice(t)
+	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMegatron, schema: "tok:u16*", samples: 200, shard: 45, seed: 3}))
+	eachWay(t, func(t *testing.T, c Config) {
+		c.Batch, c.Last, c.Tokens, c.Cast = 7, Pad, "16,offset=random,labels=shift", map[string]Cast{"tok": {DType: shardify.I64}}
+		c.Device = "host"
+		host := mustLoader(t, d, c)
+		c.Device = "cuda:0"
+		l := mustLoader(t, d, c)
+		for range host.Steps() {
+			want, err := host.Next(bg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := l.Next(bg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			have := fetch(t, b)
+			for _, name := range []string{"tok", "labels"} {
+				x, err := have.Tensor(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if w := want.Host(name); !slices.Equal(x.Data, w) || len(w) != 7*16*8 {
+					t.Fatalf("step %d, %s: %x, want %x", b.Index(), name, x.Data, w)
+				}
+			}
+			want.Release()
+			b.Release()
+		}
+	})
+}

@@ -57,6 +57,14 @@ func Open(ctx context.Context, paths ...string) (*Dataset, error) {
 	return d, nil
 }
 
+// stored are the sets as they are on disk.
+func (d *Dataset) stored() (list []*dataset.Set) {
+	for _, in := range d.inputs {
+		list = append(list, in.OnDisk())
+	}
+	return list
+}
+
 func (d *Dataset) sets() (list []*dataset.Set) {
 	for _, in := range d.inputs {
 		list = append(list, in.Set)

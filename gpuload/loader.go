@@ -27,6 +27,7 @@ type Loader struct {
 	out     *index.Layout  // of what is delivered
 	rows    *index.Layout  // of a window's rows as they are delivered
 	window  *window        // nil: each row is a sample
+	stream  *stream        // of Config.Tokens; else nil
 	view    *load.View     // of window
 	casts   []*load.Caster // by tensor; nil if there are none
 	shards  *load.Shards

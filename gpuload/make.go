@@ -65,6 +65,12 @@ func (m *maker) fromWindows(s *slot) error {
 		return err
 	}
 	if m.view != nil {
+		if m.window.slack > 0 {
+			m.items(s)
+			for _, g := range s.segments {
+				m.move(g.Rows, s.ids[g.At:], s.Epoch)
+			}
+		}
 		return m.gatherSides(s, func(side *load.Side, list []load.Segment) []load.Segment {
 			for _, g := range s.segments {
 				list = m.sideOf(side, list, g.From, g.Rows, g.At)
@@ -84,12 +90,30 @@ func (m *maker) fromPinned(s *slot) error {
 		return m.onDevice(g, s, r)
 	}
 	if m.view != nil {
-		m.items(s)
+		anchors := m.moved(s)
 		return m.gatherSides(s, func(side *load.Side, list []load.Segment) []load.Segment {
-			return m.sideOf(side, list, m.pinned.Table, s.ids[:s.Rows], 0)
+			return m.sideOf(side, list, m.pinned.Table, anchors, 0)
 		})
 	}
 	return m.gather(m.allPinned(s))
+}
+
+// moved is where the windows of a batch have their anchors, in rows of the set.
+func (m *maker) moved(s *slot) []int64 {
+	m.items(s)
+	if m.window.slack == 0 {
+		return s.ids[:s.Rows]
+	}
+	m.anchors = append(m.anchors[:0], s.ids[:s.Rows]...)
+	m.move(m.anchors, s.ids, s.Epoch)
+	return m.anchors
+}
+
+// move moves rows, which are those of samples.
+func (m *maker) move(rows, ids []int64, epoch int) {
+	for j := range rows {
+		rows[j] += m.order.Offset(epoch, ids[j], m.window.slack)
+	}
 }
 
 // gatherSides makes a batch of windows; from says where a side's rows are.
@@ -226,13 +250,14 @@ func (m *maker) convert(s *slot) error {
 }
 
 func (m *maker) fromMapped(s *slot) error {
-	m.items(s)
 	if m.view != nil {
+		anchors := m.moved(s)
 		return m.gatherSides(s, func(side *load.Side, list []load.Segment) []load.Segment {
-			m.starts = windowRows(m.starts, s.ids[:s.Rows], side.Starts)
+			m.starts = windowRows(m.starts, anchors, side.Starts)
 			return m.mapped.Windows(list, m.starts, side.Each)
 		})
 	}
+	m.items(s)
 	s.segments = m.mapped.Segments(s.segments[:0], s.ids[:s.Rows], m.rows)
 	return m.gather(s)
 }
@@ -240,24 +265,24 @@ func (m *maker) fromMapped(s *slot) error {
 // directWindows reads the rows of a batch's windows and gathers them. Windows that follow each
 // other have their rows read once.
 func (m *maker) directWindows(s *slot) error {
-	v := m.view
+	v, ids := m.view, m.moved(s)
 	m.runs, m.rows = m.runs[:0], m.rows[:s.Rows]
 	m.dense = m.dense[:0]
 	at, span := int64(0), v.Hi-v.Lo+1
 	for j := 0; j < s.Rows; {
 		n := int64(1)
-		for j+int(n) < s.Rows && s.ids[j+int(n)] == s.ids[j]+n {
+		for j+int(n) < s.Rows && ids[j+int(n)] == ids[j]+n {
 			n++
 		}
 		dense := n-1+span <= n*int64(len(v.Distances))
 		if dense {
-			m.runs = m.shards.Runs(m.runs, s.ids[j]+v.Lo, n-1+span, at)
+			m.runs = m.shards.Runs(m.runs, ids[j]+v.Lo, n-1+span, at)
 		}
 		for k := range n {
 			m.dense = append(m.dense, dense)
 			if m.rows[j+int(k)] = at + k - v.Lo; !dense {
 				m.rows[j+int(k)] = at
-				at = m.apart(s.ids[j]+k, at)
+				at = m.apart(ids[j]+k, at)
 			}
 		}
 		if dense {

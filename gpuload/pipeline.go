@@ -341,6 +341,7 @@ type maker struct {
 	starts   []int64
 	segments []load.Segment
 	dense    []bool
+	anchors  []int64
 	at       *slot // that is being made on a device
 }
 

@@ -42,7 +42,7 @@ func (l *Loader) plan() error {
 		return err
 	}
 	l.shards.Used = &l.stats.usage
-	if l.order, err = l.set.order(&l.cfg, l.window); err != nil {
+	if l.order, err = l.set.order(&l.cfg, l.window, l.stream); err != nil {
 		return err
 	}
 	l.steps = order.Steps{
@@ -65,6 +65,12 @@ func (l *Loader) plan() error {
 
 // fields are those of a row that are read; wanted tells which of a window's are.
 func (l *Loader) fields() (fields []shardify.Field, wanted func(name string) bool, err error) {
+	if l.cfg.Tokens != "" {
+		if err := l.streamed(); err != nil {
+			return nil, nil, err
+		}
+		return l.projectView()
+	}
 	if l.cfg.Window == "" {
 		fields, err = l.set.project(l.cfg.Columns)
 		return fields, nil, err
@@ -80,7 +86,7 @@ func (l *Loader) note(format string, args ...any) {
 }
 
 // order makes the order that a configuration describes.
-func (d *Dataset) order(c *Config, w *window) (*order.Order, error) {
+func (d *Dataset) order(c *Config, w *window, s *stream) (*order.Order, error) {
 	o := order.Config{
 		Shuffle: c.Shuffle, Seed: c.Seed, Parts: d.Inputs(),
 		Indices: c.Indices, Mix: c.Mix, Weights: c.Weights, Samples: c.Samples,
@@ -95,8 +101,8 @@ func (d *Dataset) order(c *Config, w *window) (*order.Order, error) {
 			indices = w.rows()
 		}
 	}
-	d.shape(c, &o)
-	if w != nil { // windows of a block share rows
+	d.shape(c, &o, d.each(s))
+	if w != nil && s == nil { // windows of a block share rows
 		lo, hi := w.Span()
 		o.Block = max(o.Block, sharedSpans*(hi-lo+1))
 	}
@@ -116,8 +122,7 @@ const sharedSpans = 8
 
 // shape chooses window, block and streams of a Block shuffle from the manifests
 // alone.
-func (d *Dataset) shape(c *Config, o *order.Config) {
-	each := d.sampleBytes()
+func (d *Dataset) shape(c *Config, o *order.Config, each int64) {
 	least := int64(0)
 	for _, n := range o.Parts {
 		least += n

@@ -90,7 +90,7 @@ func (l *Loader) sources() error {
 		}
 	}
 	if l.tier == TierStaged {
-		l.stage = stage.NewShared(l.cfg.Stage, l.set.fingerprint, l.set.sets(), verifier, l.cfg.KeepStage)
+		l.stage = stage.NewShared(l.cfg.Stage, l.set.fingerprint, l.set.stored(), verifier, l.cfg.KeepStage)
 		l.note("tier staged: %s in %s", shardify.FormatSize(l.set.Bytes()), l.stage.Dir())
 	}
 	switch {

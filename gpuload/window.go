@@ -18,6 +18,16 @@ type window struct {
 	index.View
 	spans []order.Span
 	parts []int64 // windows of each input
+	// Of Config.Tokens: windows are moved by less than slack rows, others in each epoch.
+	slack int64
+}
+
+// next is the name of what follows the anchors, of a field.
+func (l *Loader) next(name string) string {
+	if l.stream != nil {
+		return labelsName
+	}
+	return name + index.NextSuffix
 }
 
 // Windows are the names of the views that all inputs have.
@@ -116,7 +126,13 @@ func (l *Loader) noteNumbers() {
 }
 
 // about is what of the windows decides the order.
-func (w *window) about() string { return fmt.Sprintf("windows=%016x", w.Digest()) }
+func (w *window) about() string {
+	text := fmt.Sprintf("windows=%016x", w.Digest())
+	if w.slack > 0 {
+		text += fmt.Sprintf(" offset=%d", w.slack)
+	}
+	return text
+}
 
 // rows are all anchors.
 func (w *window) rows() []int64 {
@@ -154,8 +170,10 @@ func (l *Loader) projectView() (rows []shardify.Field, wanted func(string) bool,
 	var all []shardify.Field
 	for i := range schema {
 		next := schema[i]
-		next.Name += index.NextSuffix
-		all = append(all, schema[i], next)
+		next.Name = l.next(next.Name)
+		if all = append(all, schema[i]); len(l.window.Out) > 0 || l.stream == nil {
+			all = append(all, next)
+		}
 	}
 	fields, _, err := dataset.Project(all, l.cfg.Columns)
 	if err != nil {
@@ -166,7 +184,7 @@ func (l *Loader) projectView() (rows []shardify.Field, wanted func(string) bool,
 		names[fields[i].Name] = true
 	}
 	for i := range schema {
-		if names[schema[i].Name] || len(l.window.Out) > 0 && names[schema[i].Name+index.NextSuffix] {
+		if names[schema[i].Name] || len(l.window.Out) > 0 && names[l.next(schema[i].Name)] {
 			globs = append(globs, quoteGlob(schema[i].Name))
 		}
 	}
@@ -180,9 +198,10 @@ func (l *Loader) projectView() (rows []shardify.Field, wanted func(string) bool,
 // windowed lays the batches of windows out.
 func (l *Loader) windowed(wanted func(string) bool) error {
 	var err error
-	if l.view, err = load.NewView(l.out, &l.window.View, wanted); err != nil {
+	if l.view, err = load.NewView(l.out, &l.window.View, l.next, wanted); err != nil {
 		return err
 	}
+	l.view.Slack = max(l.window.slack-1, 0)
 	l.rows, l.out = l.out, l.view.Layout
 	l.columns = l.columns[:0]
 	for i := range l.out.Schema {

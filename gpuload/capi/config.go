@@ -22,6 +22,7 @@ type config struct {
 	Batch   int       `json:"batch"`
 	Shuffle string    `json:"shuffle"`
 	Window  string    `json:"window"`
+	Tokens  string    `json:"tokens"`
 	// ShuffleWindow is how many samples a batch of a block shuffle is drawn from.
 	ShuffleWindow int64  `json:"shuffle_window"`
 	Streams       int    `json:"streams"`
@@ -98,7 +99,7 @@ func decodeConfig(b []byte) (*config, error) {
 // loaderConfig is the configuration without its trace.
 func (c *config) loaderConfig() gpuload.Config {
 	g := gpuload.Config{
-		Columns: c.Columns, Keys: c.Keys, Batch: c.Batch, Shuffle: gpuload.Shuffle(c.Shuffle), Window: c.Window, ShuffleWindow: c.ShuffleWindow, Streams: c.Streams,
+		Columns: c.Columns, Keys: c.Keys, Batch: c.Batch, Shuffle: gpuload.Shuffle(c.Shuffle), Window: c.Window, Tokens: c.Tokens, ShuffleWindow: c.ShuffleWindow, Streams: c.Streams,
 		Seed: c.Seed, Epoch: c.Epoch, Last: gpuload.Last(c.Last), Rank: c.Rank, World: c.World, Mix: c.Mix, Balance: c.Balance, Samples: c.Samples,
 		Tier: gpuload.Tier(c.Tier), Memory: int64(c.Memory), DeviceMemory: int64(c.DeviceMem), LocalRanks: c.Local, Stage: c.Stage, KeepStage: c.KeepStage, Cache: c.Cache, CacheSize: int64(c.CacheSize),
 		Depth: c.Depth, Group: c.Group, Workers: c.Workers, Verify: gpuload.Verify(c.Verify), Synthetic: c.Synthetic, Device: c.Device, Numbers: c.Numbers,

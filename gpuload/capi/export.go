@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 	"unsafe"
 
@@ -185,6 +186,46 @@ func goIDsAt(handle C.uint64_t, epoch, from C.int64_t, ids *C.int64_t, n C.int64
 		to, err := list((*int64)(ids), n)
 		if err == nil {
 			l.idsAt(int64(epoch), int64(from), to)
+		}
+		return ok, err
+	})
+}
+
+//export goDocuments
+func goDocuments(lens *C.int32_t, n C.int64_t, offsets *C.int64_t, rows, stored, length C.int64_t, cu *C.int32_t, room C.int64_t, positions *C.int32_t, found *C.int64_t, errText **C.char) C.int {
+	return try(errText, func() (int, error) {
+		if rows < 0 || stored < 0 || stored > math.MaxInt32 || length < 0 || length > stored {
+			return failed, fmt.Errorf("%d rows of %d tokens of %d", rows, length, stored)
+		}
+		in, err := list((*int32)(lens), n)
+		if err != nil {
+			return failed, err
+		}
+		at, err := list((*int64)(offsets), rows+1)
+		if err != nil {
+			return failed, err
+		}
+		to, err := list((*int32)(cu), room)
+		if err != nil {
+			return failed, err
+		}
+		d, err := gpuload.FindDocuments(to[:0:len(to)], in, at, int(stored), int(length))
+		if err != nil {
+			return failed, err
+		}
+		if len(d.CuSeqlens) > len(to) {
+			return failed, fmt.Errorf("%d stretches, there is room for %d", len(d.CuSeqlens), len(to))
+		}
+		if positions != nil {
+			p, err := list((*int32)(positions), rows*length)
+			if err != nil {
+				return failed, err
+			}
+			d.Positions(p)
+		}
+		out, err := list((*int64)(found), 2)
+		if err == nil {
+			out[0], out[1] = int64(len(d.CuSeqlens)), int64(d.MaxSeqlen)
 		}
 		return ok, err
 	})

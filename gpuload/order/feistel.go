@@ -30,6 +30,8 @@ const (
 	forDraw               // weighted draws
 	forClasses            // the classes of one round
 	forMembers            // the members of a class
+	// 8 and 9 are of package images.
+	forOffset = 10 // where a sample of a stream begins
 )
 
 // rounds of the Feistel network. With halves of three bits and more, six give

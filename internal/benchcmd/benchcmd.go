@@ -24,7 +24,7 @@ type flags struct {
 	batch, epochs, steps, seconds value.Count
 	shuffleWindow, workers, depth value.Count
 	ranks                         value.Count
-	window                        string
+	window, tokens                string
 	stepMS                        float64
 	seed                          uint64
 	memory, deviceMemory          value.Memory
@@ -93,6 +93,7 @@ func (f *flags) add(fs *pflag.FlagSet) {
 		fs.VarP(&f.batch, "batch", "b", "samples of a batch; 256 if left out, or all that there are")
 		fs.Var(f.shuffle, "shuffle", "order of the samples")
 		fs.StringVar(&f.window, "window", "", "samples are windows of rows: `NAME` of a view, AXIS=IN+OUT[,step=,lead=,stride=] or IN+OUT")
+		fs.StringVar(&f.tokens, "tokens", "", "samples are stretches of the tokens of all documents: `FIELD=LENGTH[,offset=random|N][,labels=shift]`")
 		fs.Var(&f.shuffleWindow, "shuffle-window", "samples from which a batch of a block shuffle is drawn; those of 256 MiB if left out")
 		fs.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that decides the order")
 	})
@@ -146,7 +147,7 @@ func (f *flags) options(set *gpuload.Dataset) (trainer.Options, error) {
 	}
 	o := trainer.Options{
 		Load: gpuload.Config{
-			Columns: value.Trimmed(f.columns), Cast: casts, Batch: batch, Shuffle: gpuload.Shuffle(f.shuffle.String()), Window: f.window, ShuffleWindow: int64(f.shuffleWindow), Seed: f.seed,
+			Columns: value.Trimmed(f.columns), Cast: casts, Batch: batch, Shuffle: gpuload.Shuffle(f.shuffle.String()), Window: f.window, Tokens: f.tokens, ShuffleWindow: int64(f.shuffleWindow), Seed: f.seed,
 			Tier: gpuload.Tier(f.tier.String()), Memory: int64(f.memory), DeviceMemory: int64(f.deviceMemory), Stage: f.stage, Depth: depth,
 			Workers: int(f.workers), Verify: gpuload.Verify(f.check.String()), Synthetic: f.synthetic, Device: f.device,
 		},

@@ -29,7 +29,7 @@ from .errors import (
     UsageError,
 )
 
-ABI = 8
+ABI = 9
 VARIABLE = "SHARDIFY_LIBRARY"
 OK, END, AGAIN, ERROR, FORKED = 0, 1, 2, -1, -2
 
@@ -79,6 +79,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "take": [c_uint64, c_uint64, c_void_p, c_void_p, c_int64, _error],
     "ids": [c_uint64, c_void_p, c_int64, _error],
     "ids_at": [c_uint64, c_int64, c_int64, c_void_p, c_int64, _error],
+    "documents": [c_void_p, c_int64, c_void_p, c_int64, c_int64, c_int64, c_void_p, c_int64, c_void_p, c_void_p, _error],
     "ready": [c_uint64, c_uint64, _error],
     "use": [c_uint64, c_uint64, c_int, _error],
     "release": [c_uint64, _error],
@@ -133,6 +134,7 @@ class Library:
     take: Any
     ids: Any
     ids_at: Any
+    documents: Any
     ready: Any
     release: Any
     use: Any

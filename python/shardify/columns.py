@@ -239,6 +239,7 @@ class Plan:
         jagged: str,
         pad_value: float,
         decoders: Dict[str, Any],
+        more: Any = None,
     ) -> None:
         self.framework, self.jagged, self.pad_value = framework, jagged, pad_value
         self.numbers: int = info["numbers"]  # the tensor of device_ids, or -1
@@ -251,6 +252,10 @@ class Plan:
         self.parts: List[Part] = []
         for f in ([KEY_FIELD] if KEY in places else []) + shown:
             self.parts.append(self._part(f, places, decoders))
+        if more is not None and more.any:
+            from .sequences import Sequences  # which needs this module
+
+            self.parts.append(Sequences(more, self.parts, self.specs, framework))
         self.images = [p for p in self.parts if isinstance(p, Images)]
         self.objects = [p for p in self.parts if isinstance(p, Objects)]
         wanted = {i for p in self.parts for i in p.tensors()}

@@ -13,7 +13,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
-from . import amounts, clib, loaderconfig, options, outputs, ranks, skipping
+from . import amounts, clib, loaderconfig, options, outputs, ranks, sequences, skipping
 from .columns import Plan
 from .delivery import Delivery
 from .epochs import Epoch
@@ -21,7 +21,7 @@ from .errors import ClosedError, UnsupportedError
 from .frameworks import choose, device_name
 from .groups import GROUPED, Made
 from .loaderbatch import LoaderBatch
-from .options import Backend, Decode, Ids, Jagged, Last, OnError, Shuffle, Size, Tier, Verify
+from .options import Backend, Decode, Documents, Ids, Jagged, Labels, Last, OnError, Shuffle, Size, Tier, Verify
 from .schema import Field, parse_schema
 
 if TYPE_CHECKING:
@@ -76,6 +76,15 @@ class Loader(Generic[B]):
                    "time=2+1,step=6h,lead=1d,stride=1d" by the values of a field or "3+1" by number; a dict of
                    name, or axis, in and out, and step, lead, stride. A field comes as "x" [batch, in, ...] and
                    "x.next" [batch, out, ...]; `columns` chooses by these names; ids are the anchors' rows
+    tokens         samples of one length of the stream that the tokens of all documents of a shard are: 2048, or
+                   "text=2048,offset=random". Sample i begins at token i*2048 + offset: N, or random, another one
+                   for each sample in each epoch. ids are the numbers of first tokens, without a random offset
+    labels         "shift": the tokens come as [batch, n - 1], and as "labels" those that follow each; with tokens=
+                   both are [batch, n]. "same": "labels" is the tokens, for models that shift them
+    label_pad      labels=: the number, such as -100, where no token is to be foretold from others of its document
+                   before it, as the field lens of --sequences says: padding, and the first token of each
+    documents      of sequences with lens: True, or some of "position_ids" [batch, n], which begin at 0 with each
+                   document; "cu_seqlens", with "max_seqlen"; "mask" [batch, 1, n, n] of attention within documents
     shuffle_window  block: samples from which a batch is drawn
     streams        block: parts of the set that are read side by side
     seed, epoch    of the order; the epoch to begin with
@@ -137,6 +146,10 @@ class Loader(Generic[B]):
         keys: bool = False,
         shuffle: Shuffle = "none",
         window: Union[None, str, Mapping[str, Any], int] = None,
+        tokens: Union[None, int, str] = None,
+        labels: Optional[Labels] = None,
+        label_pad: Optional[int] = None,
+        documents: Union[bool, Documents, Sequence[Documents]] = False,
         shuffle_window: Optional[int] = None,
         streams: Optional[int] = None,
         seed: int = 0,
@@ -205,6 +218,7 @@ class Loader(Generic[B]):
         deep: int = _DEPTH if depth is None else loaderconfig.whole("depth", depth)
         seed = loaderconfig.whole("seed", seed, bits=64)
         rows, drawn_from = loaderconfig.window(window, loaderconfig.whole("shuffle_window", shuffle_window))
+        stream, more = sequences.stream(tokens, sequences.wanted(labels, label_pad, documents))
         config = {
             "paths": folders,
             "mix": mix,
@@ -213,6 +227,7 @@ class Loader(Generic[B]):
             "batch": self.batch_size,
             "shuffle": order,
             "window": rows,
+            "tokens": stream,
             "shuffle_window": drawn_from,
             "streams": loaderconfig.whole("streams", streams),
             "seed": seed,
@@ -239,7 +254,7 @@ class Loader(Generic[B]):
             "numbers": ids == "device" and name != "host",
             "trace": None if trace is None else os.fspath(trace),
             "grow": kind.grows and name != "host",
-            "group": self._GROUP if name == "host" and kind.name in GROUPED and not fixed else 0,
+            "group": self._GROUP if name == "host" and kind.name in GROUPED and not fixed and not more.any else 0,
             "cast": loaderconfig.casts(cast),
         }
         self._delivery = made = Delivery(config, loaderconfig.indices(indices), loaderconfig.weights(weights))
@@ -250,7 +265,7 @@ class Loader(Generic[B]):
             self.framework = kind.name
             decoders = loaderconfig.decoders(decode, resize, crop, fields, seed)
             self._skipped = skipping.made(on_error, decoders, kind.name, folders, self._last == "pad")
-            self._plan = Plan(info, fields, kind(info["device"]), jagged, pad_value, decoders)
+            self._plan = Plan(info, fields, kind(info["device"]), jagged, pad_value, decoders, more)
             to = None
             if fixed:
                 to = outputs.Outputs(self._plan, self.batch_size, out, loaderconfig.whole("ring", ring), made.place)

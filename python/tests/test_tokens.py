@@ -140,3 +140,179 @@ def test_what_cannot_be_read_is_named(tmp_path):
     if not why_not():
         with pytest.raises(shardify.NotADatasetError, match="MosaicML.*convert"):
             shardify.Loader(str(tmp_path / "mds"), 2)
+
+
+M = (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mix64(x):
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & M
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & M
+    return x ^ x >> 31
+
+
+def derive(seed, *words):
+    h = mix64(seed + GOLDEN & M)
+    for w in words:
+        h = mix64(h ^ mix64(w + GOLDEN & M))
+    return h
+
+
+def offset(seed, epoch, sample, n):
+    """As docs/loader.md, section 11 says."""
+    return mix64(derive(seed, epoch, 10) + GOLDEN * (sample + 1) & M) % n
+
+
+@pytest.fixture(params=["pairs", "mmap"])
+def tokens(tmp_path, request):
+    """A set, and the tokens of each shard."""
+    streams = []
+    for k in range(3):
+        docs = corpus(k, 60)
+        pair(str(tmp_path / "in" / ("p%d" % k)), docs)
+        streams.append(np.concatenate(joined(docs)))
+    path = str(tmp_path / "in")
+    if request.param == "mmap":
+        out = str(tmp_path / "out")
+        shardify.convert(path, out, format="mmap", shard_samples=60)
+        path = out
+    return path, streams
+
+
+@needs_library
+@pytest.mark.parametrize("shuffle", ["none", "block", "global"])
+@pytest.mark.parametrize("tier", ["pinned", "stream"])
+@pytest.mark.parametrize("how", ["", ",offset=3", ",offset=random"])
+def test_samples_of_the_stream_of_tokens(tokens, shuffle, tier, how):
+    path, streams = tokens
+    n, seed = 16, 5
+    starts = np.cumsum([0] + [len(s) for s in streams])
+    whole = np.concatenate(streams)
+    most = n - 1 if "random" in how else 3 if how else 0
+    want = {int(a) + (most if how == ",offset=3" else 0) + i * n for a, s in zip(starts, streams) for i in range((len(s) - most - 1) // n)}
+    options = dict(tokens="tokens=16" + how, labels="shift", shuffle=shuffle, tier=tier, seed=seed, last="short", cast={"tokens": "i64"})
+    moved = 0
+    with shardify.Loader(path, 4, framework="numpy", **options) as loader:
+        for epoch in range(2):
+            seen = []
+            for b in loader:
+                assert b["tokens"].shape == b["labels"].shape == (len(b.ids), n) and b["tokens"].dtype == np.int64
+                for k, i in enumerate(b.ids.tolist()):
+                    at = i + (offset(seed, epoch, i, n) if "random" in how else 0)
+                    moved += at != i
+                    assert np.array_equal(b["tokens"][k], whole[at : at + n]) and np.array_equal(b["labels"][k], whole[at + 1 : at + n + 1])
+                    seen.append(i)
+            assert sorted(seen) == sorted(want)
+        assert (moved > len(want)) == ("random" in how)
+        state = loader.state_dict()
+    if "random" in how:
+        with shardify.Loader(path, 4, framework="numpy", **{**options, "tokens": "tokens=16"}) as loader:
+            with pytest.raises(shardify.StateError):
+                loader.load_state_dict(state)
+
+
+def packed(tmp_path, pad=0, how="best-fit"):
+    """Sequences of 17 tokens, and what each sample holds."""
+    docs = corpus(7, 80, 40000)
+    pair(str(tmp_path / "in" / "a"), docs)
+    out = str(tmp_path / "packed")
+    shardify.convert(str(tmp_path / "in"), out, format="mmap", sequences="tokens=17,%s,pad=%d" % (how, pad))
+    return out, shardify.open(out)
+
+
+FRAMEWORKS = ["numpy", "torch"]
+
+
+def framework(name):
+    if name == "torch":
+        pytest.importorskip("torch")
+    return dict(framework=name, device="cpu")
+
+
+@needs_library
+@pytest.mark.parametrize("name", FRAMEWORKS)
+@pytest.mark.parametrize("labels", [None, "same", "shift"])
+@pytest.mark.parametrize("shuffle", ["none", "block"])
+def test_documents_of_sequences(tmp_path, name, labels, shuffle):
+    path, ds = packed(tmp_path)
+    more = dict(labels=labels, label_pad=-100) if labels else {}
+    n = 16 if labels == "shift" else 17
+    with shardify.Loader(path, 4, shuffle=shuffle, documents=["position_ids", "cu_seqlens", "mask"], cast={"tokens": "i64"}, **more, **framework(name)) as loader:
+        batches = 0
+        for b in loader:
+            cu, position, mask, rest = [], [], np.zeros((len(b.ids), 1, n, n), bool), []
+            for k, i in enumerate(b.ids.tolist()):
+                lens = ds[i]["lens"].tolist()
+                document = np.repeat(np.arange(len(lens)), lens).tolist()
+                document = np.array(document + [-1] * (17 - len(document)))  # -1 is padding
+                at = 0
+                for d in range(n):
+                    at = 0 if d and document[d] != document[d - 1] else at
+                    if at == 0:
+                        cu.append(k * n + d)
+                    position.append(at)
+                    at += 1
+                    mask[k, 0, d, : d + 1] = document[: d + 1] == document[d]
+                tokens = ds[i]["tokens"].astype(int)
+                first = np.array([d == 0 or document[d] != document[d - 1] for d in range(17)]) | (document < 0)
+                y = np.where(first, -100, tokens)
+                rest.append((tokens[:n], y[17 - n :]))
+            cu.append(len(b.ids) * n)
+            assert np.array_equal(np.asarray(b["cu_seqlens"]), cu) and b["max_seqlen"] == max(np.diff(cu))
+            assert str(b["cu_seqlens"].dtype).endswith("int32") and str(b["position_ids"].dtype).endswith("int32")
+            assert np.array_equal(np.asarray(b["position_ids"]), np.reshape(position, (-1, n)))
+            assert np.array_equal(np.asarray(b["mask"]), mask)
+            for k, (x, y) in enumerate(rest):
+                assert np.array_equal(np.asarray(b["tokens"])[k], x)
+                if labels:
+                    assert np.array_equal(np.asarray(b["labels"])[k], y)
+            batches += 1
+        assert batches > 3
+
+
+@needs_library
+def test_rows_of_padding_are_one_document(tmp_path):
+    path, ds = packed(tmp_path)
+    n = len(ds)
+    with shardify.Loader(path, n + 2, last="pad", documents=True, labels="same", label_pad=-100, cast={"tokens": "i32"}, framework="numpy") as loader:
+        b = next(iter(loader))
+    assert "mask" not in b and b["cu_seqlens"].tolist()[-3:] == [n * 17, (n + 1) * 17, (n + 2) * 17]
+    assert (b["labels"][n:] == -100).all() and (b["position_ids"][n:] == np.arange(17)).all() and (b["tokens"][n:] == 0).all()
+
+
+@needs_library
+def test_labels_without_lens(tmp_path):
+    path, ds = packed(tmp_path, how="concat")
+    for name in FRAMEWORKS:
+        with shardify.Loader(path, 3, labels="shift", columns=["tokens"], cast={"tokens": "i32"}, **framework(name)) as loader:
+            for b in loader:
+                for k, i in enumerate(b.ids):
+                    assert np.array_equal(np.asarray(b["tokens"])[k], ds[int(i)]["tokens"][:-1]) and np.array_equal(np.asarray(b["labels"])[k], ds[int(i)]["tokens"][1:])
+    with shardify.Loader(path, 3, tokens="tokens=8", labels="same", framework="numpy") as loader:
+        b = next(iter(loader))
+        assert b["labels"] is b["tokens"] and b["tokens"].shape == (3, 8)
+
+
+@needs_library
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (dict(labels="next"), "shift, same"),
+        (dict(label_pad=-100), "for labels="),
+        (dict(labels="shift", label_pad=-100), "cast="),
+        (dict(labels="shift", label_pad=-100, columns=["tokens"], cast={"tokens": "i64"}), "lens"),
+        (dict(documents=True, columns=["tokens"]), "lens"),
+        (dict(documents=["segments"]), "position_ids"),
+        (dict(documents=True, tokens=4), "no lens"),
+        (dict(tokens=True), "want 2048"),
+        (dict(tokens=0), "of 1 to"),
+        (dict(tokens=4, window="1+1"), "give one"),
+        (dict(labels="shift", columns=["lens"]), "there are none"),
+        (dict(documents=True, ring=2), "fixed size"),
+    ],
+)
+def test_wrong_arguments_are_named(tmp_path, options, words):
+    path, _ = packed(tmp_path)
+    with pytest.raises((ValueError, shardify.ShardifyError), match=words):
+        shardify.Loader(path, 2, framework="numpy", **options)

@@ -28,7 +28,8 @@ const maxOpen = 128
 type Shard struct {
 	*dataset.Set
 	Record *shardify.Shard
-	Number int // of its input
+	stored *shardify.Shard // Record as the file has it: of Set.OnDisk
+	Number int             // of its input
 	Path   string
 	Lo     int64 // its first sample in the Dataset
 	Tar    *tarFormat
@@ -121,7 +122,7 @@ func NewShards(sets []*dataset.Set, layout *index.Layout, verify Verify) (*Shard
 			if err := plausible(in, r); err != nil {
 				return nil, shardify.Annotate(err, "open", in.Where(), "")
 			}
-			s.Shards = append(s.Shards, &Shard{Set: in, Number: k, Record: r, Path: dataset.FilePath(in.Path, r.Name), Lo: at, Tar: tar, place: len(s.Shards)})
+			s.Shards = append(s.Shards, &Shard{Set: in, Number: k, Record: r, stored: &in.OnDisk().Shards[i], Path: dataset.FilePath(in.Path, r.Name), Lo: at, Tar: tar, place: len(s.Shards)})
 			s.Starts = append(s.Starts, at)
 			at += r.Samples
 		}
@@ -392,9 +393,9 @@ func (s *Shards) openPair(h *OpenShard) (*dataset.Mmap, error) {
 		return nil, err
 	}
 	h.File = &pair{h.File, idx}
-	m, err := dataset.OpenPair(h.File, idx, h.Record, h.Layout)
+	m, err := dataset.OpenPair(h.File, idx, h.stored, h.OnDisk().Layout)
 	if err != nil && dataset.Again(idx, err) {
-		m, err = dataset.OpenPair(h.File, idx, h.Record, h.Layout)
+		m, err = dataset.OpenPair(h.File, idx, h.stored, h.OnDisk().Layout)
 	}
 	return m, err
 }
@@ -405,7 +406,12 @@ func (s *Shards) openMmap(h *OpenShard) (err error) {
 	if h.Format == index.FormatMegatron {
 		h.Mmap, err = s.openPair(h)
 	} else {
-		h.Mmap, err = dataset.OpenMmap(h.File, h.Record.Bytes, h.Record, h.Layout)
+		h.Mmap, err = dataset.OpenMmap(h.File, h.Record.Bytes, h.stored, h.OnDisk().Layout)
+	}
+	if err == nil && h.Stored != nil {
+		if h.Mmap, err = h.Mmap.Flat(h.Set); err == nil && h.Mmap.Samples != h.Record.Samples {
+			err = shardify.Corrupt(-1, "%d elements, there were %d", h.Mmap.Samples, h.Record.Samples)
+		}
 	}
 	if err != nil {
 		return err

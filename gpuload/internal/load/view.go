@@ -16,6 +16,8 @@ type View struct {
 	// of them in rising order.
 	Lo, Hi    int64
 	Distances []int64
+	// Slack is by how many rows more a window may be moved behind its anchor.
+	Slack int64
 }
 
 // Side is one of the two parts of a window. Its rows are runs of Each rows, which begin at Starts
@@ -31,9 +33,10 @@ type Side struct {
 // Rows is the rows of a window.
 func (s *Side) Rows() int64 { return int64(len(s.Starts)) * s.Each }
 
-// NewView is the windows of a view over rows of a layout. Fields that are in columns (globs of the
-// delivered names; empty is all) become [rows, ...].
-func NewView(rows *index.Layout, v *index.View, wanted func(name string) bool) (*View, error) {
+// NewView is the windows of a view over rows of a layout. Fields whose delivered names are wanted
+// become [rows, ...]; next makes the name of the second side.
+func NewView(rows *index.Layout, v *index.View, next func(name string) string, wanted func(name string) bool) (*View, error) {
+	name := [2]func(string) string{func(name string) string { return name }, next}
 	w := &View{Distances: slices.Clone(v.In)}
 	w.Lo, w.Hi = v.Span()
 	w.Distances = append(w.Distances, v.Out...)
@@ -42,9 +45,9 @@ func NewView(rows *index.Layout, v *index.View, wanted func(name string) bool) (
 	var schema []shardify.Field
 	sides := [][]int64{v.In, v.Out}
 	for i := range rows.Schema {
-		for k, suffix := range []string{"", index.NextSuffix} {
+		for k := range sides {
 			f := rows.Schema[i]
-			if f.Name += suffix; len(sides[k]) == 0 || !wanted(f.Name) {
+			if f.Name = name[k](f.Name); len(sides[k]) == 0 || !wanted(f.Name) {
 				continue
 			}
 			if err := windowed(&f, len(sides[k])); err != nil {
@@ -60,9 +63,9 @@ func NewView(rows *index.Layout, v *index.View, wanted func(name string) bool) (
 	if w.Layout, err = index.NewLayout(schema, false); err != nil {
 		return nil, err
 	}
-	for k, suffix := range []string{"", index.NextSuffix} {
+	for k := range sides {
 		if len(sides[k]) > 0 {
-			w.Sides = append(w.Sides, w.side(rows, sides[k], suffix))
+			w.Sides = append(w.Sides, w.side(rows, sides[k], name[k]))
 		}
 	}
 	return w, nil
@@ -88,7 +91,7 @@ func windowed(f *shardify.Field, n int) error {
 }
 
 // side finds the runs of a window's rows and the places of its tensors.
-func (w *View) side(rows *index.Layout, at []int64, suffix string) Side {
+func (w *View) side(rows *index.Layout, at []int64, name func(string) string) Side {
 	s := Side{Each: 1, Starts: at, rows: rows, place: make([]int, len(rows.Tensors)), absent: make([]bool, len(rows.Tensors))}
 	if starts, each := runsOf(at); each > 1 {
 		s.Starts, s.Each = starts, each
@@ -102,7 +105,7 @@ func (w *View) side(rows *index.Layout, at []int64, suffix string) Side {
 		}
 	}
 	for i := range rows.Schema {
-		k := shardify.FieldIndex(w.Layout.Schema, rows.Schema[i].Name+suffix)
+		k := shardify.FieldIndex(w.Layout.Schema, name(rows.Schema[i].Name))
 		if k < 0 {
 			continue
 		}

@@ -73,7 +73,7 @@ func (g *generation) windows(w *Windows) {
 	if g.at == nil {
 		g.at = make([]int64, g.rows)
 	}
-	lo, hi := w.View.Lo, w.View.Hi
+	lo, hi := w.View.Lo, w.View.Hi+w.View.Slack
 	from, to, base := int64(0), int64(0), int64(0) // rows of the set that follow each other, and the table's row of the first
 	for _, r := range g.samples {
 		first, end := r.Sample+lo, r.Sample+r.N+hi
