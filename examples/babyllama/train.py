@@ -36,7 +36,7 @@ class Layer(nn.Module):
         q, k, v = self.qkv(self.norm1(x)).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
         rotate = lambda a: torch.view_as_real(torch.view_as_complex(a.unflatten(-1, (-1, 2)).contiguous()) * turn[:, None]).flatten(-2)
         scores = rotate(q) @ rotate(k).transpose(-2, -1) / (WIDTH // HEADS) ** 0.5
-        a = scores.masked_fill(~mask[:, None], float("-inf")).softmax(-1) @ v
+        a = scores.masked_fill(~mask, float("-inf")).softmax(-1) @ v
         x = x + self.out(a.transpose(1, 2).flatten(-2))
         h = self.norm2(x)
         return x + self.down(F.silu(self.gate(h)) * self.up(h))
@@ -49,26 +49,13 @@ class Llama(nn.Module):
         self.layers = nn.ModuleList(Layer() for _ in range(2))
         nn.init.normal_(self.embed.weight, std=0.02)
 
-    def forward(self, ids, document, position):
+    def forward(self, ids, position, mask):
         angle = position[..., None] * 10000.0 ** -(torch.arange(0, WIDTH // HEADS, 2) * HEADS / WIDTH)
         turn = torch.polar(torch.ones_like(angle), angle)
-        n = ids.shape[1]
-        mask = (document[:, :, None] == document[:, None, :]) & torch.ones(n, n, dtype=torch.bool).tril()
         x = self.embed(ids)
         for layer in self.layers:
             x = layer(x, turn, mask)
         return self.norm(x) @ self.embed.weight.T
-
-
-def documents(values, offsets, length):
-    """The document of each token of a batch, counted from 1, and its place there; 0 is padding."""
-    document, position = torch.zeros(len(offsets) - 1, length, dtype=torch.long), torch.zeros(len(offsets) - 1, length, dtype=torch.long)
-    for i in range(len(offsets) - 1):
-        at = 0
-        for k, n in enumerate(values[offsets[i] : offsets[i + 1]].tolist()):
-            document[i, at : at + n], position[i, at : at + n] = k + 1, torch.arange(n)
-            at += n
-    return document, position
 
 
 torch.manual_seed(0)
@@ -76,7 +63,9 @@ torch.set_num_threads(1)
 net = Llama()
 opt = torch.optim.AdamW(net.parameters(), 2e-3)
 losses = []
-with shardify.Loader(sys.argv[1], 16, shuffle="block", seed=1, drop_last=True) as loader:
+# A token is to be foretold from those of its document before it: other labels are -100, which cross_entropy leaves out.
+packed = dict(labels="shift", label_pad=-100, documents=["position_ids", "mask"], cast={"text": "i64"})
+with shardify.Loader(sys.argv[1], 16, shuffle="block", seed=1, drop_last=True, **packed) as loader:
     if checkpoint and os.path.exists(checkpoint):
         saved = torch.load(checkpoint, weights_only=False)
         net.load_state_dict(saved["net"])
@@ -85,12 +74,8 @@ with shardify.Loader(sys.argv[1], 16, shuffle="block", seed=1, drop_last=True) a
         losses = saved["losses"]
     while len(losses) < steps:
         for batch in loader:
-            ids = torch.as_tensor(batch["text"]).long()
-            document, position = documents(batch["lens"]["values"], batch["lens"]["offsets"].tolist(), ids.shape[1])
-            # A token is to be foretold from those of its document before it.
-            wanted = (document[:, 1:] == document[:, :-1]) & (document[:, 1:] > 0)
-            logits = net(ids[:, :-1], document[:, :-1], position[:, :-1])
-            loss = F.cross_entropy(logits[wanted], ids[:, 1:][wanted])
+            logits = net(batch["text"], batch["position_ids"], batch["mask"])
+            loss = F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())
             opt.zero_grad()
             loss.backward()
             opt.step()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -316,3 +319,51 @@ def test_wrong_arguments_are_named(tmp_path, options, words):
     path, _ = packed(tmp_path)
     with pytest.raises((ValueError, shardify.ShardifyError), match=words):
         shardify.Loader(path, 2, framework="numpy", **options)
+
+
+RUN = """
+import hashlib, json, os, signal, sys
+import shardify
+out, state, stop = sys.argv[1], sys.argv[2], int(sys.argv[3])
+data = {"foreign": 0.5, "pairs": 0.3, "mmap": 0.2}
+with shardify.Loader(data, 8, tokens="16,offset=random", labels="shift", shuffle="block", streams=4, seed=3, samples=240, drop_last=True, cast={"tokens": "i64"}, framework="numpy") as loader:
+    if os.path.exists(state):
+        with open(state) as f:
+            loader.load_state_dict(json.load(f))
+    with open(out, "a") as log:
+        while loader.epoch < 3:
+            for b in loader:
+                print(loader.epoch, b.index, hashlib.sha1(b["tokens"].tobytes() + b["labels"].tobytes()).hexdigest(), b.ids.tolist(), file=log, flush=True)
+                with open(state + ".tmp", "w") as f:
+                    json.dump(loader.state_dict(), f)
+                os.replace(state + ".tmp", state)
+                stop -= 1
+                if stop == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@needs_library
+def test_a_mixture_of_token_sets_goes_on_where_it_was_killed(tmp_path):
+    for k, name in enumerate(["foreign", "in", "more"]):
+        pair(str(tmp_path / name / "a_text_document"), corpus(k, 300 + 50 * k))
+    shardify.convert(str(tmp_path / "in"), str(tmp_path / "pairs"), format="megatron", shard_samples=90)
+    shardify.convert(str(tmp_path / "more"), str(tmp_path / "mmap"), format="mmap", shard_samples=70)
+    (tmp_path / "run.py").write_text(RUN)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def run(name, stop):
+        return subprocess.run([sys.executable, "run.py", name + ".log", name + ".json", str(stop)], cwd=str(tmp_path), env=env).returncode
+
+    def lines(name):
+        rows = (line.split(" ", 2) for line in (tmp_path / (name + ".log")).read_text().splitlines())
+        return [rest for _, _, rest in rows]  # the number of a step counts from where a run began
+
+    assert run("whole", -1) == 0
+    assert run("killed", 7) == run("killed", 38) == -signal.SIGKILL and run("killed", -1) == 0
+    want = lines("whole")
+    assert len(want) == 3 * 30 and len(set(want)) == len(want) and lines("killed") == want
+    # Half of all samples are of the first set, whose tokens have the first numbers.
+    first = len(np.concatenate(joined(corpus(0, 300))))
+    shares = [int(i) < first for line in want for i in line.split("[")[1].rstrip("]").split(",")]
+    assert abs(sum(shares) - len(shares) // 2) <= 4  # one for each stream
