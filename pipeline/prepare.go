@@ -128,8 +128,11 @@ func prepare(ctx context.Context, s Settings) (p *Prepared, err error) {
 	if err := s.space(p); err != nil {
 		return nil, err
 	}
-	if p.State == StateNew && !p.Plan.InParts() && !s.shape.Orients() {
-		p.turned = exif.Look(ctx, opened.Source, exif.PlanImages, nil)
+	if p.State == StateNew && !p.Plan.InParts() {
+		p.beside = append(p.beside, s.fertility(ctx, opened.Source, p.Plan.Samples)...)
+		if !s.shape.Orients() {
+			p.turned = exif.Look(ctx, opened.Source, exif.PlanImages, nil)
+		}
 	}
 	p.finish(s.compiler())
 	return p, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,6 +108,23 @@ func OpenTokenizer(t TokenizeSpec, data []byte) (*Tokenizer, error) {
 		out.Notes = append(out.Notes, t.File+": "+n)
 	}
 	return out, nil
+}
+
+// Measure adds what becomes of some texts, without what is put around them.
+func (t *Tokenizer) Measure(r *tokenize.Rates, texts iter.Seq[[]byte]) error {
+	enc := t.tok.NewEncoder()
+	var ids []int32
+	for text := range texts {
+		var err error
+		if ids, err = enc.Append(ids[:0], text); err != nil {
+			return err
+		}
+		r.Documents++
+		r.Bytes += int64(len(text))
+		r.Words += tokenize.Words(text)
+		r.Tokens += int64(len(ids))
+	}
+	return nil
 }
 
 // idType is the type of ids below size: u16 where trainers expect it, else i32.
@@ -263,13 +281,14 @@ func (t *tokenizeField) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) 
 	in, to := &b.Columns[t.col], &out.Columns[t.col]
 	lists := mem.Int64s(b.Samples + 1)
 	w.data, lists[0] = w.data[:0], 0
-	var empty, cut int64
+	var empty, cut, words int64
 	seen := w.enc.Counts()
 	for i := range b.Samples {
 		text := in.Data[in.Offsets[0][i]:in.Offsets[0][i+1]]
 		if in.Valid != nil && in.Valid[i] == 0 {
 			text = nil
 		}
+		words += tokenize.Words(text)
 		ids, err := w.enc.Append(append(w.ids[:0], t.before...), text)
 		if err != nil {
 			return nil, atSample(within(t.text, err), b, i)
@@ -294,8 +313,10 @@ func (t *tokenizeField) Apply(b *shardify.Batch, _ uint64, mem *shardify.Arena) 
 	to.Data = mem.Alloc(len(w.data))
 	copy(to.Data, w.data)
 	now := w.enc.Counts()
-	count(out, lists[b.Samples], "tokenize %s: tokens", t.Field)
-	count(out, in.Offsets[0][b.Samples], "tokenize %s: bytes of text", t.Field)
+	count(out, int64(b.Samples)-empty, tokenize.CountDocuments, t.Field)
+	count(out, lists[b.Samples], tokenize.CountTokens, t.Field)
+	count(out, in.Offsets[0][b.Samples], tokenize.CountBytes, t.Field)
+	count(out, words, tokenize.CountWords, t.Field)
 	count(out, now.Unknown-seen.Unknown, "tokenize %s: unknown characters", t.Field)
 	count(out, now.Dropped-seen.Dropped, "tokenize %s: characters that have no token, left out", t.Field)
 	count(out, now.Special-seen.Special, "tokenize %s: added tokens in texts", t.Field)

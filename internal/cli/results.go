@@ -12,6 +12,7 @@ import (
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/inspect"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/internal/tokenize"
 	"github.com/shardify/shardify/pipeline"
 	"github.com/shardify/shardify/stage"
 )
@@ -116,6 +117,9 @@ func (o *IO) happened(m *index.Manifest) {
 	}
 	for _, c := range m.Counts {
 		o.Result("  %s: %s", c.Name, printable.Count(c.N))
+	}
+	for _, l := range tokenize.RatesOf(m.Counts) {
+		o.Result("  %s", l)
 	}
 }
 

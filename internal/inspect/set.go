@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/internal/tokenize"
 )
 
 // Set describes a data set by its manifest.
@@ -60,6 +62,7 @@ func (s *Set) WriteText(w io.Writer) {
 	section(w, "coordinates:", coordLines(m))
 	section(w, "windows:", windowLines(m))
 	section(w, "recipe:", recipeLines(m))
+	section(w, "counts:", countLines(m))
 	section(w, "left out:", leftOutLines(m))
 	section(w, "skipped:", skippedLines(m))
 }
@@ -90,6 +93,18 @@ func recipeLines(m *index.Manifest) (lines []string) {
 		lines = append(lines, k+" "+m.Recipe[k])
 	}
 	return lines
+}
+
+// countLines is what operations did, of all parts of the set.
+func countLines(m *index.Manifest) (lines []string) {
+	var all []shardify.Count
+	for _, p := range m.AsParts() {
+		all = flow.AddCounts(all, p.Counts...)
+	}
+	for _, c := range all {
+		lines = append(lines, c.Name+": "+printable.Count(c.N))
+	}
+	return append(lines, tokenize.RatesOf(all)...)
 }
 
 func leftOutLines(m *index.Manifest) (lines []string) {

@@ -140,7 +140,7 @@ func (x *pairs) list(dir string) (bins, dirs []string, set bool, err error) {
 		case strings.HasPrefix(e.Name, "."):
 		case e.Type == storage.Folder:
 			dirs = append(dirs, name)
-		case strings.HasSuffix(e.Name, megatron.IndexExt):
+		case dataset.IsPairIndex(e.Name):
 			bins = append(bins, megatron.Data(name))
 		}
 	}

@@ -1,0 +1,76 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/internal/glance"
+	"github.com/shardify/shardify/internal/printable"
+	"github.com/shardify/shardify/internal/tokenize"
+	"github.com/shardify/shardify/transform"
+)
+
+// planTexts is how many texts are tokenized when a plan is made.
+const planTexts = 64
+
+// fertility says how many tokens the texts of some samples become, and about how many all have.
+// What cannot be read or tokenized is left to those who do all; so are fields that operations make.
+func (s *Settings) fertility(ctx context.Context, src shardify.Source, samples int64) (notes []string) {
+	schema := src.Schema()
+	for _, text := range s.shape[transform.Tokenize] {
+		spec, err := transform.ParseTokenize(text)
+		i := shardify.FieldIndex(schema, spec.Field)
+		if err != nil || i < 0 || schema[i].Levels != 1 || !format.IsText(schema[i].Media) {
+			continue
+		}
+		var r tokenize.Rates
+		if with := s.beside.side.Tokenizers[spec.Text()]; measure(ctx, src, i, with, &r) != nil || r.Documents == 0 {
+			continue
+		}
+		all := rounded(float64(r.Tokens) / float64(r.Documents) * float64(samples))
+		notes = append(notes, fmt.Sprintf("%s: %s in %s looked at, about %s in all", spec.Field, r, printable.Of(r.Documents, "text"), printable.Of(all, "token")))
+	}
+	return notes
+}
+
+// rounded is a number of two digits and zeros.
+func rounded(x float64) int64 {
+	unit := math.Pow10(max(int(math.Log10(max(x, 1)))-1, 0))
+	return int64(math.Round(x/unit) * unit)
+}
+
+// measure tokenizes field i of some samples.
+func measure(ctx context.Context, src shardify.Source, i int, with *transform.Tokenizer, r *tokenize.Rates) error {
+	list := glance.Spread(ctx, src, planTexts)
+	if len(list) == 0 {
+		list = glance.First(ctx, src, planTexts)
+	}
+	for _, sp := range list {
+		one, err := src.Reader(sp.Run)
+		if err != nil {
+			return err
+		}
+		defer one.Close()
+		b, done := glance.Read(ctx, one, sp)
+		if b == nil {
+			done()
+			continue
+		}
+		c := &b.Columns[i]
+		err = with.Measure(r, func(yield func([]byte) bool) {
+			for k := range b.Samples {
+				if lo, hi := c.Range(k, k+1); !yield(c.Data[lo:hi]) {
+					return
+				}
+			}
+		})
+		done()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
