@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/format"
@@ -30,16 +29,19 @@ func (s *Settings) fertility(ctx context.Context, src shardify.Source, samples i
 		if with := s.beside.side.Tokenizers[spec.Text()]; measure(ctx, src, i, with, &r) != nil || r.Documents == 0 {
 			continue
 		}
-		all := rounded(float64(r.Tokens) / float64(r.Documents) * float64(samples))
+		all := rounded(int64(float64(r.Tokens) / float64(r.Documents) * float64(samples)))
 		notes = append(notes, fmt.Sprintf("%s: %s in %s looked at, about %s in all", spec.Field, r, printable.Of(r.Documents, "text"), printable.Of(all, "token")))
 	}
 	return notes
 }
 
 // rounded is a number of two digits and zeros.
-func rounded(x float64) int64 {
-	unit := math.Pow10(max(int(math.Log10(max(x, 1)))-1, 0))
-	return int64(math.Round(x/unit) * unit)
+func rounded(n int64) int64 {
+	unit := int64(1)
+	for n/unit >= 100 {
+		unit *= 10
+	}
+	return (n + unit/2) / unit * unit
 }
 
 // measure tokenizes field i of some samples.
