@@ -62,12 +62,15 @@ func measure(ctx context.Context, src shardify.Source, i int, with *transform.To
 			continue
 		}
 		c := &b.Columns[i]
-		err = with.Measure(r, func(yield func([]byte) bool) {
+		texts := func(yield func([]byte) bool) {
 			for k := range b.Samples {
 				if lo, hi := c.Range(k, k+1); !yield(c.Data[lo:hi]) {
 					return
 				}
 			}
+		}
+		err = with.Measure(texts, func(bytes, words, tokens int64) {
+			r.Documents, r.Bytes, r.Words, r.Tokens = r.Documents+1, r.Bytes+bytes, r.Words+words, r.Tokens+tokens
 		})
 		done()
 		if err != nil {

@@ -110,8 +110,8 @@ func OpenTokenizer(t TokenizeSpec, data []byte) (*Tokenizer, error) {
 	return out, nil
 }
 
-// Measure adds what becomes of some texts, without what is put around them.
-func (t *Tokenizer) Measure(r *tokenize.Rates, texts iter.Seq[[]byte]) error {
+// Measure tells of each text how many bytes, words and tokens it has, without what is put around.
+func (t *Tokenizer) Measure(texts iter.Seq[[]byte], tell func(bytes, words, tokens int64)) error {
 	enc := t.tok.NewEncoder()
 	var ids []int32
 	for text := range texts {
@@ -119,10 +119,7 @@ func (t *Tokenizer) Measure(r *tokenize.Rates, texts iter.Seq[[]byte]) error {
 		if ids, err = enc.Append(ids[:0], text); err != nil {
 			return err
 		}
-		r.Documents++
-		r.Bytes += int64(len(text))
-		r.Words += tokenize.Words(text)
-		r.Tokens += int64(len(ids))
+		tell(int64(len(text)), tokenize.Words(text), int64(len(ids)))
 	}
 	return nil
 }
