@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -12,12 +13,19 @@ import (
 // NPY calls write with arrays of the figures of each field of numbers: NAME.mean.npy, NAME.std.npy,
 // NAME.min.npy and NAME.max.npy, f32. Where a field has channels, there is a number for each, in a
 // shape that goes with the field's ([C, 1, 1]); else one alone.
+// Two fields whose files would have one name are an error.
 func NPY(r *stats.Report, write func(name string, data []byte) error) error {
+	taken := map[string]string{}
 	for i := range r.Fields {
 		f := &r.Fields[i]
 		if f.Values == nil {
 			continue
 		}
+		stem := strings.ReplaceAll(f.Name, "/", ".")
+		if other, ok := taken[stem]; ok {
+			return fmt.Errorf("fields %s and %s would have the same file %s.mean.npy: choose one by --columns", other, f.Name, stem)
+		}
+		taken[stem] = f.Name
 		all, dims := []*stats.Summary{f.Values}, []int64(nil)
 		if len(f.Channels) > 0 {
 			all = nil
@@ -35,7 +43,7 @@ func NPY(r *stats.Report, write func(name string, data []byte) error) error {
 				values[at] = float32(figure(s, k))
 			}
 			data := append(npy.AppendHeader(nil, shardify.F32, dims), shardify.Bytes(values)...)
-			if err := write(strings.ReplaceAll(f.Name, "/", ".")+"."+kind+".npy", data); err != nil {
+			if err := write(stem+"."+kind+".npy", data); err != nil {
 				return err
 			}
 		}
