@@ -47,7 +47,7 @@ PROGRAM_TESTS = internal/faulttest|internal/docstest|internal/endtoend|internal/
 # reads or computes one thing after the other. All tests run without -race too, where memory and allocations are as in use.
 # Scripts of commands and tokenizers are left out: what goroutines share there is tested below pipeline and in transform; make test-long has all.
 RACE = $$(grep -rlE --include='*.go' --exclude-dir=build '\bgo (func\b|[A-Za-z_.]+\()|\.Go\(|/(readertest|transformtest)"' . | xargs -n 1 dirname | sort -u | grep -vE '$(PROGRAM_TESTS)|^./cmd/|^./internal/tokenize$$')
-ALONE = Mutat|Flip|Corpus|Damage|Hostile|Fuzz|AgreeWith|CastsKeep|Rotations|PTX|Figures|Faults|LargerThan|LeadAstray
+ALONE = Mutat|Flip|Corpus|Damage|Hostile|Fuzz|AgreeWith|CastsKeep|Rotations|PTX|Figures|Faults|LargerThan|LeadAstray|DeflatedArchives|Refus|TreesOfSeveral|QuotesIn|AnyCut|StemsWhatever|Scattered|Moveaxis|JoinsBy|JoinsFind|ReverseAxes|WhatABatchCosts|TwoMillion|IsUniform|IsBinomial|AreAsDefined|CopyRows|AListOfPositions|EveryWorldHas|ThereAndBack|ExactNumbers
 
 # As the programs are built, so that packages are compiled once for both.
 test-plain test-programs: export CGO_ENABLED = 0

@@ -1,0 +1,5 @@
+//go:build !race
+
+package transformtest
+
+const raced = false
