@@ -9,6 +9,8 @@
 //	files.go    opening the files that a manifest names, of the size on record
 //	project.go  the fields that globs choose
 //	mmap.go     Mmap: tensors of an mmap shard, with their offsets and booleans checked
+//	pair.go     pairs of Megatron-LM as shards of the same tensors; sets of pairs without a manifest
+//	flat.go     Flat: the elements of all lists of a set as its samples
 //	tar.go      Tar, TarIndex: which members a sample has in a tar, and where samples begin
 //	walk.go     Walk: the members of a sample, checked, and their values
 //	check.go    checkers: digests and checksums of a file that passes through

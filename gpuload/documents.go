@@ -1,6 +1,7 @@
 package gpuload
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/shardify/shardify"
@@ -56,6 +57,19 @@ func (d *Documents) Positions(to []int32) {
 		part := to[d.CuSeqlens[i]:d.CuSeqlens[i+1]]
 		for k := range part {
 			part[k] = int32(k)
+		}
+	}
+}
+
+// Mask writes, for rows of length tokens, which tokens each of a row sees: 1 for those of its stretch up to
+// itself, else 0, length of them for each.
+func (d *Documents) Mask(to []byte, length int) {
+	clear(to)
+	ones := bytes.Repeat([]byte{1}, min(int(d.MaxSeqlen), length))
+	for i := range len(d.CuSeqlens) - 1 {
+		lo, hi := int(d.CuSeqlens[i]), int(d.CuSeqlens[i+1])
+		for at := lo; at < hi; at++ {
+			copy(to[at*length+lo%length:], ones[:at-lo+1])
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package gpuload
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"testing"
@@ -18,6 +19,19 @@ func TestDocumentsOfSequences(t *testing.T) {
 	d.Positions(to)
 	if want := []int32{0, 1, 2, 0, 1, 0, 1, 2, 3, 4, 0, 0, 1, 2, 3, 0, 1, 2, 3, 4}; !slices.Equal(to, want) {
 		t.Errorf("positions %v, want %v", to, want)
+	}
+	mask := bytes.Repeat([]byte{9}, 20*5)
+	d.Mask(mask, 5)
+	for i := range 20 {
+		for k := range 5 {
+			j, sees := i/5*5+k, byte(0)
+			if j <= i && i-j <= int(to[i]) {
+				sees = 1
+			}
+			if mask[i*5+k] != sees {
+				t.Errorf("token %d sees token %d: %d", i, j, mask[i*5+k])
+			}
+		}
 	}
 	// Without the last token of each: documents are cut there.
 	if d, err = FindDocuments(d.CuSeqlens, lens, offsets, 5, 3); err != nil || !slices.Equal(d.CuSeqlens, []int32{0, 3, 6, 7, 9, 12}) || d.MaxSeqlen != 3 {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -331,4 +332,33 @@ func resident(t *testing.T, name string) (n int64) {
 		t.Fatal(err)
 	}
 	return n << 10
+}
+
+// TestRemotePairsAreChecked: as above, of pairs of Megatron-LM and of streams of their tokens.
+func TestRemotePairsAreChecked(t *testing.T) {
+	for _, kind := range []string{index.FormatMegatron, index.FormatMmap} {
+		dir := makeSet(t, setOptions{format: kind, schema: "tok:u16*", samples: 2000, shard: 50, seed: 3})
+		local := mustOpen(t, dir)
+		for name, c := range map[string]Config{
+			"block":  {Batch: 50, Shuffle: Block, ShuffleWindow: 500, Seed: 1},
+			"pinned": {Batch: 50, Shuffle: Global, Tier: TierPinned},
+			"tokens": {Batch: 50, Shuffle: Global, Tokens: "16,offset=random,labels=shift"},
+			"order":  {Batch: 50, Tokens: "16", Memory: 4 * local.Bytes() / 40},
+		} {
+			f := &flipper{files: http.FileServer(http.Dir(dir)), every: 7}
+			s := httptest.NewServer(f)
+			want, got := digests(t, local, c), digests(t, mustOpen(t, s.URL), c)
+			if s.Close(); !slices.Equal(got, want) || len(got) == 0 || f.flips.Load() < 3 {
+				t.Errorf("%s, %s: %d batches, want %d, with %d flips", kind, name, len(got), len(want), f.flips.Load())
+			}
+		}
+	}
+	pairs, _ := makePairs(t, shardify.I32, 200, 300)
+	s := httptest.NewServer(http.FileServer(http.Dir(pairs)))
+	defer s.Close()
+	for _, c := range []Config{{Batch: 20, Shuffle: Global}, {Batch: 20, Tokens: "16", Shuffle: Block}} {
+		if want, got := digests(t, mustOpen(t, pairs), c), digests(t, mustOpen(t, s.URL), c); !slices.Equal(got, want) || len(got) == 0 {
+			t.Errorf("pairs of others: %d batches, want %d", len(got), len(want))
+		}
+	}
 }

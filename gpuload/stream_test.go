@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -189,6 +191,28 @@ func TestStreamsRefused(t *testing.T) {
 		c.more.Tokens, c.more.Batch = c.tokens, 1
 		if _, err := mustOpen(t, c.dir).Loader(c.more); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", c.tokens, err, c.want)
+		}
+	}
+}
+
+// TestStreamsDamaged: a token that changed is found, in every tier, and a shard that has other tokens.
+func TestStreamsDamaged(t *testing.T) {
+	for _, kind := range []string{index.FormatMmap, index.FormatMegatron} {
+		dir := makeSet(t, setOptions{format: kind, schema: "tok:u16*", samples: 50, shard: 50})
+		name := filepath.Join(dir, mustOpen(t, dir).inputs[0].Shards[0].Name)
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)-4]++
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, tier := range []Tier{TierPinned, TierStream} {
+			l := mustLoader(t, mustOpen(t, dir), Config{Batch: 2, Tokens: "8", Tier: tier})
+			if _, err := l.Next(bg); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s, tier %s: %v", kind, tier, err)
+			}
 		}
 	}
 }

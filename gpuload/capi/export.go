@@ -192,7 +192,7 @@ func goIDsAt(handle C.uint64_t, epoch, from C.int64_t, ids *C.int64_t, n C.int64
 }
 
 //export goDocuments
-func goDocuments(lens *C.int32_t, n C.int64_t, offsets *C.int64_t, rows, stored, length C.int64_t, cu *C.int32_t, room C.int64_t, positions *C.int32_t, found *C.int64_t, errText **C.char) C.int {
+func goDocuments(lens *C.int32_t, n C.int64_t, offsets *C.int64_t, rows, stored, length C.int64_t, cu *C.int32_t, room C.int64_t, positions *C.int32_t, mask *C.uint8_t, found *C.int64_t, errText **C.char) C.int {
 	return try(errText, func() (int, error) {
 		if rows < 0 || stored < 0 || stored > math.MaxInt32 || length < 0 || length > stored {
 			return failed, fmt.Errorf("%d rows of %d tokens of %d", rows, length, stored)
@@ -222,6 +222,13 @@ func goDocuments(lens *C.int32_t, n C.int64_t, offsets *C.int64_t, rows, stored,
 				return failed, err
 			}
 			d.Positions(p)
+		}
+		if mask != nil {
+			m, err := list((*byte)(mask), rows*length*length)
+			if err != nil {
+				return failed, err
+			}
+			d.Mask(m, int(length))
 		}
 		out, err := list((*int64)(found), 2)
 		if err == nil {

@@ -89,10 +89,11 @@ int shardify_ids_at(uint64_t loader, int64_t epoch, int64_t from, int64_t *ids, 
 
 // shardify_documents finds the documents of rows of `stored` tokens, of which a batch has the first `length`: those of row i
 // have lens[offsets[i]] to lens[offsets[i + 1]] tokens. cu gets where each begins among the tokens of all rows, padding behind
-// them as one more, and the number of tokens; positions, unless it is null, the place of each token in its document. found is
-// how many of cu there are, and the length of the longest.
+// them as one more, and the number of tokens; positions, unless it is null, the place of each token in its document; mask, unless it is
+// null, for each token `length` bytes: 1 for the tokens of its row that are of its document and not behind it. found is how many of cu
+// there are, and the length of the longest.
 int shardify_documents(const int32_t *lens, int64_t n, const int64_t *offsets, int64_t rows, int64_t stored, int64_t length,
-                       int32_t *cu, int64_t room, int32_t *positions, int64_t *found, char **error);
+                       int32_t *cu, int64_t room, int32_t *positions, uint8_t *mask, int64_t *found, char **error);
 
 // shardify_ready makes another stream of the device wait for the batch's data.
 int shardify_ready(uint64_t batch, uint64_t stream, char **error);

@@ -35,8 +35,8 @@ int shardify_fetch(uint64_t loader, int64_t timeout_ms, uint64_t stream, int64_t
 int shardify_place(uint64_t loader, uint64_t address, char **error) { HERE(goPlace(loader, address, error)); }
 
 int shardify_documents(const int32_t *lens, int64_t n, const int64_t *offsets, int64_t rows, int64_t stored, int64_t length,
-                       int32_t *cu, int64_t room, int32_t *positions, int64_t *found, char **error) {
-    HERE(goDocuments((int32_t *)lens, n, (int64_t *)offsets, rows, stored, length, cu, room, positions, found, error));
+                       int32_t *cu, int64_t room, int32_t *positions, uint8_t *mask, int64_t *found, char **error) {
+    HERE(goDocuments((int32_t *)lens, n, (int64_t *)offsets, rows, stored, length, cu, room, positions, mask, found, error));
 }
 
 int shardify_take(uint64_t batch, uint64_t stream, int64_t *to, int64_t *bytes, int64_t n, char **error) {

@@ -79,7 +79,7 @@ _FUNCTIONS: Dict[str, Any] = {
     "take": [c_uint64, c_uint64, c_void_p, c_void_p, c_int64, _error],
     "ids": [c_uint64, c_void_p, c_int64, _error],
     "ids_at": [c_uint64, c_int64, c_int64, c_void_p, c_int64, _error],
-    "documents": [c_void_p, c_int64, c_void_p, c_int64, c_int64, c_int64, c_void_p, c_int64, c_void_p, c_void_p, _error],
+    "documents": [c_void_p, c_int64, c_void_p, c_int64, c_int64, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_void_p, _error],
     "ready": [c_uint64, c_uint64, _error],
     "use": [c_uint64, c_uint64, c_int, _error],
     "release": [c_uint64, _error],

@@ -123,7 +123,7 @@ class PairShard(MmapShard):
             raise corrupt(path, why % (len(x.documents) - 1, x.dtype, shard.samples, f.dtype))
         # The documents' ends: one more than there are.
         ends = np.append(x.places, x.bytes)
-        self._offsets = ends[x.documents] // x.width
+        self._offsets: npt.NDArray[Any] = ends[x.documents] // x.width
         count, kind = shard.bytes // x.width, DTYPES[f.dtype][1]
         if f.levels:
             self.tensors = {f.name + "#values": Tensor(kind, (count,), 0), counter_of(f) + "#offsets": Tensor("I64", (shard.samples + 1,), 0)}

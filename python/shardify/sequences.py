@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import clib
-from .columns import Part, Source, damaged
+from .blocks import Blocks
+from .columns import Part, Source
 from .errors import SchemaError, UnsupportedError
 from .frameworks import Framework, Spec
 from .options import Documents, Labels
@@ -81,6 +82,7 @@ class Sequences(Part):
         super().__init__(Field(LABELS, f.dtype, f.shape), -1, -1, -1, -1)
         self.wanted, self.framework, self.tokens = w, framework, tokens[0].name
         self.stored = f.shape[0]
+        self.blocks = Blocks()  # of masks
         self.length = self.stored - (w.labels == "shift")
         self.lens: Optional[Part] = None
         if w.documents or w.pad is not None:
@@ -105,67 +107,71 @@ class Sequences(Part):
         if self.lens is not None:
             lens, offsets = s.array(self.lens.values), s.array(self.lens.offsets)
         if self.wanted.labels:
-            self._labels(out, s, rows, lens, offsets)
+            self._labels(out, rows, lens, offsets)
         if not self.wanted.documents:
             return
         assert lens is not None and offsets is not None
         names = self.wanted.documents
-        cu, longest, position = self._find(s, rows, lens, offsets, self.length, "position_ids" in names)
+        position = np.empty((rows, self.length), np.int32) if "position_ids" in names else None
+        mask: Optional[Array] = None
+        if "mask" in names and self.framework.number < 0:
+            block = self.blocks.get(rows * self.length**2, False)
+            mask = block.array(0, (rows, 1, self.length, self.length), np.dtype(np.bool_))
+        cu, longest = self._find(rows, lens, offsets, self.length, position, mask)
         if position is not None:
             out["position_ids"] = self._send(position, _I32)
         if "cu_seqlens" in names:
             out["cu_seqlens"], out["max_seqlen"] = self._send(cu, _I32), longest
         if "mask" in names:
-            out["mask"] = self._mask(cu, rows)
+            out["mask"] = self._mask(cu, rows) if mask is None else self._send(mask, _BOOL)
 
-    def _find(self, s: Source, rows: int, lens: Array, offsets: Array, length: int, positions: bool) -> Tuple[Array, int, Optional[Array]]:
+    def _find(
+        self, rows: int, lens: Array, offsets: Array, length: int, position: Optional[Array] = None, mask: Optional[Array] = None
+    ) -> Tuple[Array, int]:
+        """cu_seqlens and max_seqlen of the first `length` tokens of each row; position and mask are filled."""
         lib = clib.load()
-        cu = np.empty(len(lens) + rows + 1, np.int32)
-        position = np.empty((rows, length), np.int32) if positions else None
-        found = np.zeros(2, np.int64)
+        cu, found = np.empty(len(lens) + rows + 1, np.int32), np.zeros(2, np.int64)
         lens, offsets = np.ascontiguousarray(lens, np.int32), np.ascontiguousarray(offsets, np.int64)
-        # An array without elements has an address, too.
-        to = None if position is None else position.ctypes.data
+        to = [None if a is None else a.ctypes.data for a in (position, mask)]
         lib.call(
-            lib.documents, lens.ctypes.data, len(lens), offsets.ctypes.data, rows, self.stored, length, cu.ctypes.data, len(cu), to, found.ctypes.data
+            lib.documents, lens.ctypes.data, len(lens), offsets.ctypes.data, rows, self.stored, length, cu.ctypes.data, len(cu), *to, found.ctypes.data
         )
-        return cu[: found[0]], int(found[1]), position
+        return cu[: found[0]], int(found[1])
 
-    def _labels(self, out: Dict[str, Any], s: Source, rows: int, lens: Optional[Array], offsets: Optional[Array]) -> None:
+    def _labels(self, out: Dict[str, Any], rows: int, lens: Optional[Array], offsets: Optional[Array]) -> None:
         whole = out[self.tokens]
         shift = self.wanted.labels == "shift"
         labels = whole
         if shift:
             out[self.tokens] = _whole(whole[:, :-1])
-            labels = _whole(whole[:, 1:])
+            labels = whole[:, 1:] if self.wanted.pad is not None else _whole(whole[:, 1:])
         if self.wanted.pad is not None:
             assert lens is not None and offsets is not None
-            nothing = self._nothing(s, rows, lens, offsets)
-            if shift:
-                nothing = nothing[:, 1:]
+            nothing = self._nothing(rows, lens, offsets)
+            if self.framework.name == "torch":
+                there = self._send(nothing, _BOOL)
+                labels = labels.masked_fill(there[:, 1:] if shift else there, self.wanted.pad)
             else:
-                labels = labels.clone() if self.framework.name == "torch" else labels.copy()
-            labels[self._send(np.ascontiguousarray(nothing), _BOOL)] = self.wanted.pad
+                labels = np.where(nothing[:, 1:] if shift else nothing, labels.dtype.type(self.wanted.pad), labels)
         out[LABELS] = labels
 
-    def _nothing(self, s: Source, rows: int, lens: Array, offsets: Array) -> Array:
+    def _nothing(self, rows: int, lens: Array, offsets: Array) -> Array:
         """The tokens that nothing before them in their document foretells, and padding."""
-        cu, _, _ = self._find(s, rows, lens, offsets, self.stored, False)
+        cu, _ = self._find(rows, lens, offsets, self.stored)
         first: Array = np.zeros(rows * self.stored, np.bool_)
         first[cu[:-1]] = True
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(lens, dtype=np.int64)])
         used = sums[offsets[1:]] - sums[offsets[:-1]]
-        return first.reshape(rows, self.stored) | (np.arange(self.stored) >= used[:, None])
+        nothing: Array = first.reshape(rows, self.stored) | (np.arange(self.stored) >= used[:, None])
+        return nothing
 
     def _mask(self, cu: Array, rows: int) -> Any:
-        """[rows, 1, length, length]: true where a token sees another: of its document, and not behind it."""
+        """On a GPU, [rows, 1, length, length]: true where a token sees another: of its document, and not behind it."""
         length = self.length
         number = np.repeat(np.arange(len(cu) - 1, dtype=np.int32), np.diff(cu)).reshape(rows, length)
-        if self.framework.name == "torch":
-            torch: Any = self.framework.torch  # type: ignore[attr-defined]
-            t = self._send(number, _I32)
-            return (t[:, None, :, None] == t[:, None, None, :]) & torch.ones(length, length, dtype=torch.bool, device=t.device).tril()
-        return (number[:, None, :, None] == number[:, None, None, :]) & np.tri(length, dtype=np.bool_)
+        torch: Any = self.framework.torch  # type: ignore[attr-defined]
+        t = self._send(number, _I32)
+        return (t[:, None, :, None] == t[:, None, None, :]) & torch.ones(length, length, dtype=torch.bool, device=t.device).tril()
 
     def _send(self, a: Array, spec: Spec) -> Any:
         """An array where the batch is."""
