@@ -1,6 +1,6 @@
 """Times text that becomes tokens, against the libraries of the tokenizers and scripts of them.
 
-    python3 bench/tokens.py WORK [--size 1000] [--sample 8] [--rounds 3] [--only NAME,...] [--out FILE.md]
+    python3 bench/tokens.py WORK [--size 1000] [--part 20] [--sample 8] [--rounds 5] [--only NAME,...] [--out FILE.md]
 
 SHARDIFY names the program, ENCODE the compiled tests of internal/tokenize, whose BenchmarkTexts
 makes ids. tokenizers, tiktoken, sentencepiece, numpy and zstandard are wanted, datatrove is timed
@@ -13,9 +13,13 @@ size (MB). The tokenizers are trained on them; the files of ranks have the same 
     gpt2, cl100k, bert, unigram, llama      tokenizer.json: MB of text per second of one processor
     gpt2-ranks, cl100k-ranks                the same tokens as ranks of tiktoken
     sp-unigram, sp-bpe                      .model of SentencePiece
-    megatron                                JSON lines with zstd to a pair of Megatron, two jobs or workers
+    megatron                                JSON lines with zstd to a pair of Megatron, two jobs or workers;
+                                            scripts get a part (MB), or they would take hours
+    merge                                   50 sets of megatron shards become one, against cp of the same bytes
+    fill                                    how full sequences of some lengths are
 
-Contenders of a case must make the same ids, or the same .bin.
+Contenders of a case must make the same ids, or the same .bin. megatron and merge take a round less
+than half of the others'.
 """
 
 import argparse
@@ -40,6 +44,7 @@ from run import head
 SHARDIFY, ENCODE = os.environ.get("SHARDIFY", "shardify"), os.environ.get("ENCODE", "")
 CL100K = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+SETS, LENGTHS = 50, (512, 2048, 8192)
 TOKENS, EOD = 32000, "<|endoftext|>"
 
 
@@ -66,13 +71,13 @@ def go_texts():
         yield "\n".join(re.sub(r"^[ \t]*// ?", "", b, flags=re.M) for b in blocks if len(b) > 150)
 
 
-def make(work, size, sample):
+def make(work, size, part, sample):
     """The texts, a sample of them, and the tokenizers."""
     import zstandard
 
     docs = [d for texts in (python_texts(), go_texts()) for d in texts if len(d) > 200]
     rng = random.Random(1)
-    for name, most in ("sample.jsonl", sample), ("quarter.jsonl.zst", size // 4), ("texts.jsonl.zst", size):
+    for name, most in ("sample.jsonl", sample), ("part.jsonl.zst", part), ("quarter.jsonl.zst", size // 4), ("texts.jsonl.zst", size):
         order, n = [], 0
         with open(os.path.join(work, name), "wb") as f:
             out = zstandard.ZstdCompressor(level=3).stream_writer(f, closefd=False) if name.endswith("zst") else f
@@ -85,6 +90,8 @@ def make(work, size, sample):
             if out is not f:
                 out.close()
     train(work, docs)
+    for i in range(SETS):
+        subprocess.run([SHARDIFY, "convert", "--from", "synth", "--schema", "tokens:u16[2048]", "--samples", "2500", "--synth-seed", str(i), "-o", os.path.join(work, "sets", "set-%02d" % i), "--format", "megatron", "--sync", "none", "-q"], stdout=subprocess.DEVNULL, check=True)
     return sum(len(d.encode()) for d in docs)
 
 
@@ -222,14 +229,40 @@ def programs(work):
     """Contender -> command that writes below out, and how many MB of text it is given."""
     at = lambda name: os.path.join(work, name)
     ours = lambda name: [SHARDIFY, "convert", at(name), "-o", at("out"), "-q", "--sync", "none", "--jobs", "2", "--shard-size", "1TiB", "--columns", "text", "--format", "megatron", "--tokenize", "text=%s append-eod=%s empty=drop" % (at("gpt2.json"), EOD)]
-    script = lambda name: [sys.executable, at(name), at("texts.jsonl.zst"), at("gpt2.json"), at("out"), EOD]
+    script = lambda name: [sys.executable, at(name), at("part.jsonl.zst"), at("gpt2.json"), at("out"), EOD]
     for name, text in ("script.py", SCRIPT), ("trove.py", TROVE):
         with open(at(name), "w") as f:
             f.write(text)
-    out = {"shardify": ours("texts.jsonl.zst"), "shardify, a quarter": ours("quarter.jsonl.zst"), "script, 2 workers": script("script.py")}
+    out = {"shardify": ours("texts.jsonl.zst"), "shardify, a quarter": ours("quarter.jsonl.zst"), "shardify, a part": ours("part.jsonl.zst"), "script, 2 workers, a part": script("script.py")}
     if importlib.util.find_spec("datatrove"):
-        out["datatrove, 1 task"] = script("trove.py")
+        out["datatrove, 1 task, a part"] = script("trove.py")
     return out
+
+
+def merges(work):
+    """Contender -> command that makes one folder of all sets."""
+    sets, out = sorted(glob.glob(os.path.join(work, "sets", "*"))), os.path.join(work, "out")
+    ours = [SHARDIFY, "merge-sets", *sets, "-o", out, "--sync", "none", "-q"]
+    return {"shardify merge-sets --unchecked": ours + ["--unchecked"], "shardify merge-sets, which reads all twice": ours, "cp -r": ["cp", "-r", os.path.join(work, "sets"), out]}
+
+
+def fill(work):
+    """How full sequences are: rows of a table."""
+    rows = ["| length | best-fit: padding | documents cut | concat: documents cut |", "|---|---|---|---|"]
+    for n in LENGTHS:
+        cells = []
+        for how in "best-fit", "concat":
+            out = os.path.join(work, "out")
+            events.run([SHARDIFY, "convert", os.path.join(work, "part.jsonl.zst"), "-o", out, "-q", "--sync", "none", "--columns", "text", "--shard-size", "1GiB", "--tokenize", "text=%s append-eod=%s empty=drop" % (os.path.join(work, "gpt2.json"), EOD), "--sequences", "text=%d,%s" % (n, how)], work)
+            with open(os.path.join(out, "shardify.json")) as f:
+                m = json.load(f)
+            count = {c["name"].split(": ", 1)[1]: c["n"] for c in m["counts"] if c["name"].startswith("sequences")}
+            cut = sum(v for k, v in count.items() if "documents cut" in k or "longer than" in k)
+            if how == "best-fit":
+                cells.append("%.2f %%" % (100 * sum(v for k, v in count.items() if "padding" in k) / (m["samples"] * n)))
+            cells.append("%.1f %%" % (100 * cut / count["documents"]))
+        rows.append("| %d | %s |" % (n, " | ".join(cells)))
+    return rows
 
 
 def digest(path):
@@ -251,16 +284,17 @@ def main():
     a.add_argument("work")
     a.add_argument("--size", type=int, default=1000)
     a.add_argument("--sample", type=int, default=8)
-    a.add_argument("--rounds", type=int, default=3)
+    a.add_argument("--part", type=int, default=20)
+    a.add_argument("--rounds", type=int, default=5)
     a.add_argument("--only", default="")
     a.add_argument("--out")
     a = a.parse_args()
     work = os.path.abspath(a.work)
     os.makedirs(work, exist_ok=True)
     machine, load = head(), os.getloadavg()[0]
-    mark = os.path.join(work, "made-%d-%d" % (a.size, a.sample))
+    mark = os.path.join(work, "made-%d-%d-%d" % (a.size, a.part, a.sample))
     if not os.path.exists(mark):
-        n = make(work, a.size * 10**6, a.sample * 10**6)
+        n = make(work, a.size * 10**6, a.part * 10**6, a.sample * 10**6)
         with open(mark, "w") as f:
             f.write(str(n))
     with open(mark) as f:
@@ -270,18 +304,23 @@ def main():
     chosen = lambda name: not a.only or name in a.only.split(",")
     small = {k: v for k, v in encoders(work).items() if chosen(k)}
     large = programs(work) if chosen("megatron") else {}
-    seen, peak, sums = {}, {}, {}
-    for _ in range(a.rounds):
+    joins = merges(work) if chosen("merge") else {}
+    sets = sum(os.path.getsize(f) for f in glob.glob(os.path.join(work, "sets", "*", "*"))) / 1e6
+    seen, peak, sums, fewer = {}, {}, {}, (a.rounds + 1) // 2
+    for k in range(a.rounds):
         for case, contenders in small.items():
             for who, command in contenders.items():
                 r = encode(command)
                 seen.setdefault((case, who), []).append((r["cpu"], r["wall"]))
                 sums.setdefault(case, set()).add(r["sum"])
-        for who, command in large.items():
+        for who, command in joins.items() if k < fewer else ():
+            *times, _ = events.run(command, work)
+            seen.setdefault(("merge", who), []).append(times)
+        for who, command in large.items() if k < fewer else ():
             *times, rss = events.run(command, work)
             seen.setdefault(("megatron", who), []).append(times)
             peak[who] = max(peak.get(who, 0), rss)
-            if who in ("shardify", "script, 2 workers"):
+            if who in ("shardify, a part", "script, 2 workers, a part"):
                 for ext in ".bin", ".idx":
                     sums.setdefault("megatron" + ext, set()).add(digest(os.path.join(work, "out", "shard-000000" + ext)))
     for case, s in sums.items():
@@ -290,21 +329,29 @@ def main():
     rows = ["| case | | MB per s of processor | MB per s of wall | shardify is faster: processor, wall |", "|---|---|---|---|---|"]
     ours = {}
     for (case, who), times in seen.items():
-        size = mb if case != "megatron" else a.size / 4 if "quarter" in who else a.size
+        size = mb
+        if case == "merge":
+            size = sets
+        elif case == "megatron":
+            size = a.size / 4 if "quarter" in who else a.part if "part" in who else a.size
         cpu, wall = (size / statistics.median(t[i] for t in times) for i in range(2))
         base = ours.setdefault(case, (cpu, wall))
         rows.append("| %s | %s | %.2f | %.2f | %s |" % (case, who, cpu, wall, "" if "shardify" in who else "%.1f, %.1f" % (base[0] / cpu, base[1] / wall)))
     if peak:
         rows += ["", "Most memory: " + ", ".join("%s %.0f MiB" % x for x in peak.items()) + "; of the script and datatrove, that of the largest of their processes."]
+    if joins:
+        rows += ["", "`merge`: %d sets, %.0f MB." % (SETS, sets)]
+    if chosen("fill"):
+        rows += ["", "Sequences of the documents of `part` (`--sequences`), GPT-2's pattern:", ""] + fill(work)
     print("\n".join(rows))
     if a.out:
         with open(a.out, "w") as f:
-            f.write(HEAD % (machine, a.rounds, mb, a.size, distinct, load, os.getloadavg()[0], "\n".join(rows)))
+            f.write(HEAD % (machine, a.rounds, fewer, mb, a.size, a.part, distinct, load, os.getloadavg()[0], "\n".join(rows)))
 
 
 HEAD = """# Text to tokens
 
-%s `make bench-tokens`: medians of %d rounds, in which the contenders take turns. A sample of %.1f MB of English prose is encoded by one thread; `megatron` is %d MB, made of %.1f MB of distinct documents in random order. Both contenders of a case make the same ids, and the pairs of Megatron have the same bytes. The load of the machine was %.1f at the start and %.1f at the end: where it is more than its cores, wall times are worth nothing, and times of the processor are longer than alone.
+%s `make bench-tokens`: medians of %d rounds (%d of `megatron` and `merge`), in which the contenders take turns. A sample of %.1f MB of English prose is encoded by one thread; `megatron` is %d MB (scripts get a part of %d MB), made of %.1f MB of distinct documents in random order. Both contenders of a case make the same ids, and the pairs of Megatron have the same bytes. The load of the machine was %.1f at the start and %.1f at the end: where it is more than its cores, wall times are worth nothing, and times of the processor are longer than alone.
 
 %s
 """
