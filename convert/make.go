@@ -78,7 +78,9 @@ func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 		p.LeftOut = l.Leftovers()
 	}
 	if g, ok := r.Source.(format.Gridded); ok {
-		p.Coords = format.KeptCoords(g.Coords(), p.Schema)
+		var left []format.Leftover
+		p.Coords, left = format.KeptCoords(g.Coords(), p.Schema)
+		p.LeftOut = slices.Concat(p.LeftOut, left)
 	}
 	if s, ok := r.Source.(format.Skipper); ok {
 		p.Skipped = s.Skipped()

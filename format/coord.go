@@ -238,19 +238,22 @@ func withoutNull[T any](text []byte) ([]T, error) {
 }
 
 // KeptCoords is those of the coordinates that dimensions of the fields have, in the order of the
-// fields, as many as a set keeps.
-func KeptCoords(all map[string]Coord, schema []shardify.Field) (kept map[string]Coord) {
+// fields, as many as a set keeps, and those that it does not.
+func KeptCoords(all map[string]Coord, schema []shardify.Field) (kept map[string]Coord, left []Leftover) {
 	total, texts := 0, 0
+	seen := map[string]bool{}
 	keep := func(key string) bool {
 		c, ok := all[key]
-		if _, have := kept[key]; !ok || have {
+		if !ok || seen[key] {
 			return ok
 		}
+		seen[key] = true
 		size := 0
 		for _, s := range c.Texts {
 			size += len(s)
 		}
 		if total+c.Len() > MaxCoordTotal || texts+size > MaxCoordText {
+			left = append(left, Leftover{Name: "coordinate " + key, Reason: fmt.Sprintf("all coordinates of a set have up to %d values and %d bytes of text", MaxCoordTotal, MaxCoordText)})
 			return true
 		}
 		if kept == nil {
@@ -270,5 +273,5 @@ func KeptCoords(all map[string]Coord, schema []shardify.Field) (kept map[string]
 			keep(key + WeightArea)
 		}
 	}
-	return kept
+	return kept, left
 }

@@ -39,10 +39,10 @@ func TestKeptCoordinatesAreThoseOfTheFields(t *testing.T) {
 	all := map[string]Coord{"lat": one, "lon": one, "x:lon": {DType: CoordI64, Ints: []int64{3, 4}}}
 	x := shardify.Field{Name: "x", DType: shardify.F32, Shape: []int{2, 2}}
 	x.NameDims([]string{"lat", "lon"})
-	if kept := KeptCoords(all, []shardify.Field{x}); len(kept) != 2 || kept["x:lon"].Ints[0] != 3 || kept["lat"].Ints[0] != 1 {
+	if kept, _ := KeptCoords(all, []shardify.Field{x}); len(kept) != 2 || kept["x:lon"].Ints[0] != 3 || kept["lat"].Ints[0] != 1 {
 		t.Errorf("%v", kept)
 	}
-	if kept := KeptCoords(all, []shardify.Field{{Name: "y", DType: shardify.F32, Shape: []int{2}}}); kept != nil {
+	if kept, _ := KeptCoords(all, []shardify.Field{{Name: "y", DType: shardify.F32, Shape: []int{2}}}); kept != nil {
 		t.Errorf("of a field without names: %v", kept)
 	}
 }
@@ -69,7 +69,7 @@ func TestTextsOfAllCoordinatesAreBounded(t *testing.T) {
 	for _, dim := range x.Dims() {
 		all[dim] = Coord{DType: CoordText, Texts: []string{strings.Repeat(dim, MaxCoordText/2)}}
 	}
-	if kept := KeptCoords(all, []shardify.Field{x}); len(kept) != 2 || kept["c"].Texts != nil {
+	if kept, left := KeptCoords(all, []shardify.Field{x}); len(kept) != 2 || kept["c"].Texts != nil || len(left) != 1 || left[0].Name != "coordinate c" {
 		t.Errorf("%d coordinates are kept", len(kept))
 	}
 }

@@ -18,7 +18,7 @@ func (p *Plan) Manifest() index.Manifest {
 		Format: p.Output, Keyed: p.Keyed, Schema: p.Schema, Recipe: p.recipe(), LeftOut: slices.Concat(p.LeftOut, p.Outside),
 		Shards: []shardify.Shard{}, Inputs: p.inputs(),
 	}
-	m.Coords = format.KeptCoords(p.Coords, p.Schema)
+	m.Coords, _ = format.KeptCoords(p.Coords, p.Schema)
 	for _, o := range p.Ops {
 		m.Operations = append(m.Operations, index.Operation{Op: o.Name, Text: o.Text})
 	}
