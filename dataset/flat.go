@@ -7,7 +7,6 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
-	"github.com/shardify/shardify/index/megatron"
 )
 
 // headers is how many shards are asked at the same time how long their lists are.
@@ -69,7 +68,7 @@ func (s *Set) elements(ctx context.Context, sh *shardify.Shard, i int) (int64, e
 		return 0, context.Cause(ctx)
 	case f.Levels == 0:
 		return sh.Samples * int64(f.Elem()), nil
-	case megatron.IsData(sh.Name):
+	case s.Format == index.FormatMegatron:
 		return sh.Bytes / int64(f.DType.Size()), nil
 	}
 	for n := 0; ; n++ {

@@ -56,7 +56,7 @@ func (p *pair) offsets(dst []int64, lo int64) error {
 // OpenPair holds an index and the size of its tokens against the record of the pair and the layout
 // of its set: a shard whose offsets are those of the index.
 func OpenPair(tokens, idx storage.File, record *shardify.Shard, set *index.Layout) (*Mmap, error) {
-	beside, err := indexOf(record)
+	beside, err := IndexOf(record)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func (p *pair) fixed(n int32) error {
 	return err
 }
 
-// indexOf is the record of the index that belongs to a pair.
-func indexOf(record *shardify.Shard) (*shardify.File, error) {
+// IndexOf is the record of the index that belongs to a pair.
+func IndexOf(record *shardify.Shard) (*shardify.File, error) {
 	for i := range record.Files {
 		if strings.HasSuffix(record.Files[i].Name, megatron.IndexExt) {
 			return &record.Files[i], nil

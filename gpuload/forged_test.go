@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -105,6 +106,48 @@ func TestForgedTarMembers(t *testing.T) {
 		l := mustLoader(t, mustOpen(t, dir), Config{Batch: 4, Tier: TierStream, Verify: load.VerifyNone})
 		if err := readAll(l, nil); !errors.Is(err, shardify.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("member %s: %v", c.what, err)
+		}
+	}
+}
+
+// TestForgedPairs: a manifest that says something else than the pairs is found, without a panic and
+// before memory is taken for what it says.
+func TestForgedPairs(t *testing.T) {
+	for what, change := range map[string]func(m *index.Manifest){
+		"no index":       func(m *index.Manifest) { m.Shards[0].Files = nil },
+		"more documents": func(m *index.Manifest) { m.Shards[0].Samples++; m.Samples++ },
+		"many documents": func(m *index.Manifest) { m.Shards[0].Samples += 1 << 40; m.Samples += 1 << 40 },
+		"another type":   func(m *index.Manifest) { m.Schema[0].DType = shardify.I32 },
+		"one length":     func(m *index.Manifest) { m.Schema[0].Levels, m.Schema[0].Shape = 0, []int{3} },
+	} {
+		for _, schema := range []string{"tok:u16*", "tok:u16[5]"} {
+			dir := makeSet(t, setOptions{format: index.FormatMegatron, schema: schema, samples: 40, shard: 20})
+			name := filepath.Join(dir, index.ManifestName)
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := index.DecodeManifest(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(m)
+			if b, err = m.Encode(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []Config{{Batch: 4}, {Batch: 4, Tier: TierStream, Verify: VerifyNone}, {Batch: 1, Tier: TierPinned, Tokens: "2"}} {
+				l, err := mustOpen(t, dir).Loader(c)
+				if err == nil {
+					err = readAll(l, nil)
+					l.Close()
+				}
+				if !errors.Is(err, shardify.ErrCorrupt) {
+					t.Errorf("%s, %s, %+v: %v", what, schema, c.Tokens, err)
+				}
+			}
 		}
 	}
 }

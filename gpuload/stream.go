@@ -16,7 +16,7 @@ import (
 const labelsName = "labels"
 
 // maxStream is the most tokens of a sample.
-const maxStream = 1 << 24
+const maxStream = 1 << 20
 
 // stream is what Config.Tokens asks for.
 type stream struct {

@@ -48,9 +48,6 @@ func TypeCode(d shardify.DType) byte {
 // IsIndex tells an index by its first bytes.
 func IsIndex(head []byte) bool { return strings.HasPrefix(string(head), Magic) }
 
-// IsData tells the name of tokens.
-func IsData(name string) bool { return strings.HasSuffix(name, DataExt) }
-
 // Data is the name of the tokens that an index belongs to.
 func Data(name string) string { return strings.TrimSuffix(name, IndexExt) + DataExt }
 

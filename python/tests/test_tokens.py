@@ -367,3 +367,16 @@ def test_a_mixture_of_token_sets_goes_on_where_it_was_killed(tmp_path):
     first = len(np.concatenate(joined(corpus(0, 300))))
     shares = [int(i) < first for line in want for i in line.split("[")[1].rstrip("]").split(",")]
     assert abs(sum(shares) - len(shares) // 2) <= 4  # one for each stream
+
+
+@needs_library
+def test_splits_of_pairs(tmp_path):
+    pair(str(tmp_path / "in" / "a"), corpus(1, 400))
+    out = str(tmp_path / "out")
+    shardify.convert(str(tmp_path / "in"), out, format="megatron", split="train=0.8,val=0.2", shard_samples=90)
+    sizes = {name: len(shardify.open(out, split=name)) for name in ("train", "val")}
+    assert 250 < sizes["train"] < 400 and sum(sizes.values()) == 400
+    with shardify.Loader(out, 8, split="train", framework="numpy", last="short") as loader:
+        assert sum(b.rows for b in loader) == sizes["train"]
+    with pytest.raises(shardify.SchemaError, match="train, val"):
+        shardify.open(out)

@@ -158,8 +158,9 @@ func plausible(in *dataset.Set, r *shardify.Shard) error {
 	case in.Format == index.FormatWDS:
 		each = tar.Block
 	case in.Format == index.FormatMegatron && variable: // documents may be empty: they are in the index
-		if room = 0; len(r.Files) > 0 {
-			room = r.Files[0].Bytes
+		room = 0
+		if f, err := dataset.IndexOf(r); err == nil {
+			room = f.Bytes
 		}
 	}
 	if r.Samples < 0 || r.Samples > room/max(each, 1) {
@@ -384,10 +385,14 @@ func (p *pair) Close() error { return errors.Join(p.File.Close(), p.index.Close(
 
 // openPair opens and checks the index of a pair.
 func (s *Shards) openPair(h *OpenShard) (*dataset.Mmap, error) {
+	record, err := dataset.IndexOf(h.stored)
+	if err != nil {
+		return nil, err
+	}
 	name := megatron.Index(h.Path)
 	idx, err := storage.OpenOwn(s.context(), s.files[h.Set], name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, shardify.Annotate(dataset.Missing(h.Record.Files[0].Bytes), "open", name, "")
+		return nil, shardify.Annotate(dataset.Missing(record.Bytes), "open", name, "")
 	}
 	if err != nil {
 		return nil, err
