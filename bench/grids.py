@@ -8,12 +8,14 @@ codes of 16 bits as in ERA5; 1000 steps of 6 hours are 2.1 GB. The contenders of
 after the other in each round, with two jobs or threads each. Medians of processor and wall time
 are printed, also as multiples of shardify's; --out keeps them as a table.
 
-    lz4, zstd        a store that becomes mmap shards with a view of windows: chunks of one step, Blosc
-                     with LZ4 in format 2, Zstandard in shards of 100 steps in format 3. tensorstore
-                     and zarr-python only read it
+    lz4, blosc-zstd, a store that becomes mmap shards with a view of windows: chunks of one step, Blosc
+    zstd             with LZ4 or Zstandard in format 2, Zstandard in shards of 100 steps in format 3.
+                     tensorstore and zarr-python only read it
     lz4-mask         lz4 with the fill_value that zarr-python gives it, 0, which counts as missing
     windows-lz4,     windows of one and one step at random, in batches of 4, from the view by Loader and
-    windows-zstd     from the store
+    windows-zstd     from the store: the time of all batches but the first, and in the rows -first until
+                     that one is there, with all that is opened, and read beforehand, for it. shardify-stream
+                     reads the batches from the shards' files, shardify the whole set at first
     packed, packed-raw    NetCDF-4 of codes, deflated and plain, with --cf on and off
     rows             windows of small rows at random, and np.take of as many
 """
@@ -30,6 +32,7 @@ import sys
 from events import run
 
 SHARDIFY = os.environ.get("SHARDIFY", "shardify")
+STORES = "lz4", "lz4-mask", "blosc-zstd", "zstd"
 NAMES = ["t2m", "u10", "v10", "msl", "z500", "t850", "q700", "tcwv"]
 LAT, LON = 181, 360
 STEP_BYTES = len(NAMES) * LAT * LON * 4
@@ -63,7 +66,7 @@ def make(work, steps):
 
     times = np.arange(steps) * 6
     stores = {}
-    for name in "lz4", "lz4-mask", "zstd":
+    for name in STORES:
         g = zarr.open_group(os.path.join(work, name + ".zarr"), mode="w", zarr_format=3 if name == "zstd" else 2)
         stores[name] = g
         values = {"time": times, "latitude": np.linspace(90, -90, LAT), "longitude": np.arange(LON) * 1.0}
@@ -77,7 +80,7 @@ def make(work, steps):
             if name == "zstd":
                 kind = {"dimension_names": dims, "chunks": (1, LAT, LON), "shards": (100, LAT, LON), "compressors": ZstdCodec(level=3), "fill_value": 0.0}
             else:
-                kind = {"attributes": {"_ARRAY_DIMENSIONS": dims}, "chunks": (1, LAT, LON), "compressors": numcodecs.Blosc("lz4", 5, numcodecs.Blosc.SHUFFLE)}
+                kind = {"attributes": {"_ARRAY_DIMENSIONS": dims}, "chunks": (1, LAT, LON), "compressors": numcodecs.Blosc("zstd" if name == "blosc-zstd" else "lz4", 3 if name == "blosc-zstd" else 5, numcodecs.Blosc.SHUFFLE)}
                 kind["fill_value"] = 0.0 if name == "lz4-mask" else float("nan")
             g.create_array(v, shape=(steps, LAT, LON), dtype="f4", **kind)
     packed = {n: netCDF4.Dataset(os.path.join(work, n + ".nc"), "w") for n in ("packed", "packed-raw")}
@@ -107,11 +110,20 @@ NAMES = %r
 def cpu(): u = resource.getrusage(resource.RUSAGE_SELF); c = resource.getrusage(resource.RUSAGE_CHILDREN); return u.ru_utime + u.ru_stime + c.ru_utime + c.ru_stime
 def told(f):
     c, w = cpu(), time.time(); n = f(); print(json.dumps({"cpu": cpu() - c, "wall": time.time() - w, "bytes": n}))
+def batches(f):
+    c, w, n = cpu(), time.time(), 0
+    for k, size in enumerate(f()):
+        if k == 0:
+            first = [cpu() - c, time.time() - w]
+            c, w = cpu(), time.time()
+        else: n += size
+        if k == BATCHES: break
+    print(json.dumps({"cpu": cpu() - c, "wall": time.time() - w, "bytes": n, "first": first}))
 """
 TENSORSTORE = """
 import tensorstore as ts
 context = ts.Context({"data_copy_concurrency": {"limit": 2}, "file_io_concurrency": {"limit": 2}, "cache_pool": {"total_bytes_limit": 0}})
-def opened(p): return [ts.open({"driver": "zarr3" if p.endswith("zstd.zarr") else "zarr", "kvstore": {"driver": "file", "path": p + "/" + v}}, context=context).result() for v in NAMES]
+def opened(p): return [ts.open({"driver": "zarr3" if p.endswith("/zstd.zarr") else "zarr", "kvstore": {"driver": "file", "path": p + "/" + v}}, context=context).result() for v in NAMES]
 """
 READ = {
     "tensorstore": TENSORSTORE + """
@@ -130,27 +142,25 @@ def work():
     return n
 told(work)""",
 }
-WINDOWS = {
-    "shardify": """
+LOADER = """
 import shardify
 def work():
-    n = 0
-    with shardify.Loader(%r, 4, window="window", shuffle="global", seed=1, framework="numpy", workers=2, verify="none") as loader:
-        for k, b in enumerate(loader):
-            n += sum(b[v].nbytes + b[v + ".next"].nbytes for v in NAMES)
-            if k + 1 == BATCHES: break
-    return n
-told(work)""",
+    with shardify.Loader(%%r, 4, window="window", shuffle="global", seed=1, framework="numpy", workers=2, verify="none", tier="%s") as loader:
+        while True:
+            for b in loader: yield sum(b[v].nbytes + b[v + ".next"].nbytes for v in NAMES)
+batches(work)"""
+WINDOWS = {
+    "shardify": LOADER % "auto",
+    "shardify-stream": LOADER % "stream",
     "tensorstore": TENSORSTORE + """
-all_ = opened(%r); at = random.Random(1)
+at = random.Random(1)
 def work():
-    n = 0
-    for _ in range(BATCHES):
+    all_ = opened(%r)
+    while True:
         anchors = [at.randrange(all_[0].shape[0] - 1) for _ in range(4)]
         reads = [[a[t : t + 2].read() for t in anchors] for a in all_]
-        for r in reads: n += np.stack([x.result() for x in r]).nbytes
-    return n
-told(work)""",
+        yield sum(np.stack([x.result() for x in r]).nbytes for r in reads)
+batches(work)""",
     "xbatcher": """
 import xarray, xbatcher, torch
 class Windows(torch.utils.data.Dataset):
@@ -160,16 +170,13 @@ class Windows(torch.utils.data.Dataset):
         b = self.g[i]
         return {v: torch.as_tensor(b[v].values) for v in NAMES}
 torch.set_num_threads(2)
-d = xarray.open_zarr(%r, chunks=None, consolidated=False)[NAMES]
-g = xbatcher.BatchGenerator(d, {"time": 2}, input_overlap={"time": 1}, preload_batch=False)
-loader = torch.utils.data.DataLoader(Windows(g), batch_size=4, shuffle=True)
 def work():
-    n = 0
-    for k, b in enumerate(loader):
-        n += sum(b[v].numel() * 4 for v in NAMES)
-        if k + 1 == BATCHES: break
-    return n
-told(work)""",
+    d = xarray.open_zarr(%r, chunks=None, consolidated=False)[NAMES]
+    g = xbatcher.BatchGenerator(d, {"time": 2}, input_overlap={"time": 1}, preload_batch=False)
+    loader = torch.utils.data.DataLoader(Windows(g), batch_size=4, shuffle=True)
+    while True:
+        for b in loader: yield sum(b[v].numel() * 4 for v in NAMES)
+batches(work)""",
 }
 ROWS = {
     "shardify": """
@@ -192,12 +199,12 @@ told(work)""",
 
 
 def told(command, work):
-    """What a contender says of itself, without its start and imports."""
+    """What a contender says of itself, without its start and imports; of batches also until the first."""
     p = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if p.returncode:
         sys.exit("%s: exit code %d" % (command[:2], p.returncode))
     seen = json.loads(p.stdout.splitlines()[-1])
-    return seen["cpu"], seen["wall"]
+    return (seen["cpu"], seen["wall"], *seen.get("first", ()))
 
 
 def cases(work, batches):
@@ -205,12 +212,12 @@ def cases(work, batches):
     python = lambda text, *paths: (told, [sys.executable, "-c", PYTHON_HEAD % (NAMES,) + "BATCHES = %d\n" % batches + text % paths])
     convert = lambda name, *more: (run, [SHARDIFY, "convert", at(name), "-o", at("out"), "-q", "--sync", "none", "--jobs", "2", *more])
     out = {}
-    for s in "lz4", "lz4-mask", "zstd":
+    for s in STORES:
         store = at(s + ".zarr")
         out[s] = {"shardify": convert(s + ".zarr", "--window", "time=1+1")}
         out[s].update({n: python(t, store) for n, t in READ.items()})
-        if s != "lz4-mask":
-            out["windows-" + s] = {n: python(t, at("view") if n == "shardify" else store) for n, t in WINDOWS.items()}
+        if s in ("lz4", "zstd"):
+            out["windows-" + s] = {n: python(t, at("view") if n.startswith("shardify") else store) for n, t in WINDOWS.items()}
     for s in "packed", "packed-raw":
         out[s] = {"--cf " + cf: convert(s + ".nc", "--cf", cf) for cf in ("off", "on")}
     out["rows"] = {"shardify": python(ROWS["shardify"], at("rows-view")), "np.take": python(ROWS["np.take"], at("rows.npy"))}
@@ -256,7 +263,10 @@ def main():
     for _ in range(a.rounds):
         for k, v in chosen.items():
             for n, (measure, command) in v.items():
-                seen[k][n].append(measure(command, a.work)[:2])
+                figures = measure(command, a.work)
+                seen[k][n].append(figures[:2])
+                if len(figures) == 4:
+                    seen.setdefault(k + "-first", {}).setdefault(n, []).append(figures[2:])
     rows = ["| case | | processor | wall | times the first's processor, wall |", "|---|---|---|---|---|"]
     for k, v in seen.items():
         base = None

@@ -269,12 +269,14 @@ func (m *maker) directWindows(s *slot) error {
 	m.runs, m.rows = m.runs[:0], m.rows[:s.Rows]
 	m.dense = m.dense[:0]
 	at, span := int64(0), v.Hi-v.Lo+1
+	shared := false
 	for j := 0; j < s.Rows; {
 		n := int64(1)
 		for j+int(n) < s.Rows && ids[j+int(n)] == ids[j]+n {
 			n++
 		}
 		dense := n-1+span <= n*int64(len(v.Distances))
+		shared = shared || dense && n > 1
 		if dense {
 			m.runs = m.shards.Runs(m.runs, ids[j]+v.Lo, n-1+span, at)
 		}
@@ -291,6 +293,9 @@ func (m *maker) directWindows(s *slot) error {
 		j += int(n)
 	}
 	err := m.shards.Prepare(m.ctx, m.runs)
+	if err == nil && m.straight && !shared {
+		return m.readSides(s, ids)
+	}
 	if err == nil {
 		err = m.load.Load(m.ctx, m.raw, at, m.runs)
 	}
@@ -309,6 +314,25 @@ func (m *maker) directWindows(s *slot) error {
 		}
 		return append(list, load.Segment{From: m.raw, Rows: m.starts, Each: side.Each})
 	})
+}
+
+// readSides reads the rows of a batch's windows where they are to be.
+func (m *maker) readSides(s *slot, anchors []int64) error {
+	err := s.table.Reset(s.Size)
+	for i := range m.view.Sides {
+		side, at := &m.view.Sides[i], int64(0)
+		m.runs = m.runs[:0]
+		for _, a := range anchors {
+			for _, o := range side.Starts {
+				m.runs = m.shards.Runs(m.runs, a+o, side.Each, at)
+				at += side.Each
+			}
+		}
+		if err == nil {
+			err = side.Read(m.ctx, &m.load, s.sides[i], s.table, s.Size, m.runs)
+		}
+	}
+	return err
 }
 
 // apart reads the rows of one window, and no others, to row at on. It returns the row behind them.

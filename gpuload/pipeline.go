@@ -342,6 +342,7 @@ type maker struct {
 	segments []load.Segment
 	dense    []bool
 	anchors  []int64
+	straight bool  // they are long, and read where they are to be
 	at       *slot // that is being made on a device
 }
 
@@ -349,6 +350,12 @@ func (p *pipeline) newMaker() *maker {
 	m := &maker{pipeline: p, load: load.Reader{Shards: p.shards, Crew: p.crew}, rows: make([]int64, p.steps.Most())}
 	if p.casts != nil || p.view != nil {
 		m.raw = load.NewTable(p.layout, load.HostMemory{}, &p.stats.usage)
+	}
+	if p.view != nil {
+		m.straight = p.shards.Shards[0].Tar == nil
+		for i := range p.view.Sides {
+			m.straight = m.straight && p.view.Sides[i].Straight(p.casts)
+		}
 	}
 	return m
 }

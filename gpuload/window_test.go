@@ -109,6 +109,22 @@ func TestEveryWindowOnceAndBitExact(t *testing.T) {
 	}
 }
 
+// TestWindowsOfLongRows are read where they are to be, or copied past the caches: those of shards'
+// borders and of padded batches, too.
+func TestWindowsOfLongRows(t *testing.T) {
+	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[40001],y:u8[70000],z:i16[9]", samples: 31, shard: 7})
+	want := contents(t, index.FormatMmap, dir)
+	d := mustOpen(t, dir)
+	for text, n := range map[string]int{"1+1": 30, "2+2,step=2,lead=1": 26, "3": 29} {
+		eachWay(t, func(t *testing.T, c Config) {
+			c.Batch, c.Last, c.Workers, c.Window = 24, Pad, 2, text
+			if all := slices.Concat(epochAnchors(t, mustLoader(t, d, c), want)...); len(all) != n {
+				t.Errorf("%s: %d windows, want %d", text, len(all), n)
+			}
+		})
+	}
+}
+
 func TestWindowsOfEveryWorldAreTheSameGlobalSteps(t *testing.T) {
 	const global = 24
 	dir := makeSet(t, setOptions{format: index.FormatMmap, schema: "x:f32[2],h:i16*", samples: 301, shard: 40})

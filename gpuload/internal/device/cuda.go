@@ -276,7 +276,7 @@ func (d *CUDA) Gather(crew *load.Crew, s *Slot, r *Rows) error {
 	if err != nil {
 		return err
 	}
-	return load.CopyBatch(crew, t, host, c.gathered)
+	return load.CopyBatch(crew, t, host, c.gathered, t.Size())
 }
 
 // byEngine tells whether the copy engine is the better choice for a column: for long rows in

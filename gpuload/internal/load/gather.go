@@ -26,7 +26,7 @@ func Gather(c *Crew, t *Table, rows int64, from []Segment) error {
 	if err := LayOutBatch(t, rows, from); err != nil {
 		return err
 	}
-	return CopyBatch(c, t, from, nil)
+	return CopyBatch(c, t, from, nil, t.Size())
 }
 
 // LayOutBatch sets the offsets and the sizes of a batch.
@@ -58,15 +58,15 @@ func LayOutBatch(t *Table, rows int64, from []Segment) error {
 }
 
 // CopyBatch copies the data of a batch that was laid out, but for the tensors that
-// are in skip.
-func CopyBatch(c *Crew, t *Table, from []Segment, skip []bool) error {
+// are in skip. t is all of the batch, or a part of one of size bytes.
+func CopyBatch(c *Crew, t *Table, from []Segment, skip []bool, size int64) error {
 	n := int64(0)
 	for i := range from {
 		n += int64(len(from[i].Rows)) * from[i].each()
 	}
 	parts := min(max(t.Size()/gatherSplit, 1), 64, max(n, 1))
 	err := c.Each(int(parts), func(k int) error {
-		gatherPart(t, from, n*int64(k)/parts, n*int64(k+1)/parts, skip)
+		gatherPart(t, from, n*int64(k)/parts, n*int64(k+1)/parts, skip, size >= pastBatch)
 		return nil
 	})
 	if n < t.Rows {
@@ -126,9 +126,9 @@ func gatherLists(t *Table, i int, from []Segment) error {
 	return nil
 }
 
-// gatherPart copies the data of rows [lo, hi) of a batch.
-func gatherPart(t *Table, from []Segment, lo, hi int64, skip []bool) {
-	past := hasRows && t.Size() >= pastBatch
+// gatherPart copies the data of rows [lo, hi) of a batch, past the caches where that is worth it.
+func gatherPart(t *Table, from []Segment, lo, hi int64, skip []bool, past bool) {
+	past = past && hasRows
 	for _, s := range from {
 		// Several rows that belong together are copied with the first of them.
 		each := s.each()

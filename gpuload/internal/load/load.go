@@ -213,6 +213,9 @@ func (s *span) fill(l *Reader, t *Table) error {
 		return s.fillTar(l, t)
 	}
 	for i := range l.Layout.Tensors {
+		if t.Absent != nil && t.Absent[i] {
+			continue
+		}
 		lo, hi, to := s.Lo, s.Hi, s.Row
 		switch l.Layout.Tensors[i].Lead {
 		case index.LeadOffsets, index.LeadLists:

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -149,17 +150,61 @@ func (s *Side) Table(batch *Table, casts []*Caster) *Table {
 // Gather makes a batch of windows, rows of them with padding. t is Table of it; from says where
 // the rows of the windows are, which follow each other.
 func (s *Side) Gather(c *Crew, t, batch *Table, windows int64, from []Segment) error {
+	s.lend(t, batch)
+	err := LayOutBatch(t, windows*s.Rows(), from)
+	if err == nil {
+		err = CopyBatch(c, t, from, s.absent, batch.Size())
+	}
+	if s.take(t, batch); err != nil {
+		return err
+	}
+	return s.lists(t, batch)
+}
+
+// longRow is from how many bytes of a row, a tensor, the windows of a batch are read where they
+// are to be: shorter rows take less time when those of a window are read at once, and copied.
+const longRow = 16 << 10
+
+// Straight tells whether Read can read windows of these rows, and is the better choice.
+func (s *Side) Straight(casts []*Caster) bool {
+	size, n := int64(0), int64(0)
+	for i := range s.rows.Tensors {
+		if s.rows.Tensors[i].Lead != index.LeadSamples || casts != nil && casts[i] != nil {
+			return false
+		}
+		if s.place[i] >= 0 {
+			size, n = size+s.rows.Tensors[i].Row, n+1
+		}
+	}
+	return size >= n*longRow
+}
+
+// Read is Gather for windows whose rows are in shards; runs say where.
+func (s *Side) Read(ctx context.Context, l *Reader, t, batch *Table, windows int64, runs []Run) error {
+	s.lend(t, batch)
+	err := l.Load(ctx, t, windows*s.Rows(), runs)
+	if err == nil {
+		n := int64(0)
+		for i := range runs {
+			n += runs[i].Hi - runs[i].Lo
+		}
+		t.Zero(n)
+	}
+	s.take(t, batch)
+	return err
+}
+
+// lend gives a side's table the memory of the batch, take gives it back: lists may have got other
+// memory.
+func (s *Side) lend(t, batch *Table) {
 	for i, k := range s.place {
 		if k >= 0 {
 			t.Data[i] = batch.Data[k]
 		}
 	}
-	rows := windows * s.Rows()
-	err := LayOutBatch(t, rows, from)
-	if err == nil {
-		err = CopyBatch(c, t, from, s.absent)
-	}
-	// Lists may have got other memory.
+}
+
+func (s *Side) take(t, batch *Table) {
 	for i, k := range s.place {
 		if k < 0 {
 			continue
@@ -168,10 +213,6 @@ func (s *Side) Gather(c *Crew, t, batch *Table, windows int64, from []Segment) e
 			batch.Counts[k] = t.Counts[i]
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return s.lists(t, batch)
 }
 
 // lists makes the lists of rows lists of windows.
