@@ -79,6 +79,26 @@ func (files) OpenBelow(ctx context.Context, folder, name string) (storage.File, 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	f := openBelow(folder, name)
+	if f == nil {
+		var err error
+		if f, err = openRoot(folder, name); err != nil {
+			return nil, err
+		}
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = NotFile(name, st.Mode())
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &input{f, stampOf(st)}, nil
+}
+
+// openRoot is OpenBelow part by part of the name.
+func openRoot(folder, name string) (*os.File, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
@@ -97,18 +117,7 @@ func (files) OpenBelow(ctx context.Context, folder, name string) (storage.File, 
 	if !st.Mode().IsRegular() {
 		return nil, NotFile(name, st.Mode())
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|nonBlock, 0)
-	if err != nil {
-		return nil, err
-	}
-	if st, err = f.Stat(); err == nil && !st.Mode().IsRegular() {
-		err = NotFile(name, st.Mode())
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &input{f, stampOf(st)}, nil
+	return root.OpenFile(name, os.O_RDONLY|nonBlock, 0)
 }
 
 func (files) Stat(ctx context.Context, name string) (storage.Info, error) {

@@ -12,6 +12,9 @@ const (
 	// piece is how much is summed and written at a time: it stays in the
 	// processor's cache between the two.
 	piece = 512 << 10
+	// straight is from how much at a time nothing is gathered but for the rest of a page.
+	straight = 64 << 10
+	page     = 4 << 10
 )
 
 // bufferSize is the share of one of n tensors.
@@ -34,31 +37,47 @@ type tensor struct {
 // gathered; much goes to the file from the caller's memory.
 func (t *tensor) write(b []byte, rows int64) error {
 	t.rows += rows
-	if len(t.buf)+len(b) < t.size {
-		t.crc = index.CRC32C(t.crc, b)
-		t.buf = append(t.buf, b...)
-		return nil
+	if len(b) >= min(straight, t.size) {
+		return t.writeMuch(b)
 	}
-	if n := len(t.buf); n > 0 {
-		top := min(t.size-n, len(b)) // fill it, so that writes stay aligned
-		t.crc = index.CRC32C(t.crc, b[:top])
-		t.buf = append(t.buf, b[:top]...)
+	if n := len(t.buf); n+len(b) >= t.size {
+		top := t.size - n // fill it, so that writes stay aligned
+		t.gather(b[:top])
 		b = b[top:]
 		if err := t.flush(); err != nil {
 			return err
 		}
 	}
-	for len(b) >= t.size {
-		n := min(len(b), piece)
+	t.gather(b)
+	return nil
+}
+
+// writeMuch completes the page that is gathered, and writes all whole pages that follow.
+func (t *tensor) writeMuch(b []byte) error {
+	at := max(t.at, 0) + int64(len(t.buf))
+	if top := min(int(-at&(page-1)), len(b)); len(t.buf) > 0 {
+		t.gather(b[:top])
+		b, at = b[top:], at+int64(top)
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	whole := max(len(b)-int((at+int64(len(b)))&(page-1)), 0)
+	for whole > 0 {
+		n := min(whole, piece)
 		t.crc = index.CRC32C(t.crc, b[:n])
 		if err := t.put(b[:n]); err != nil {
 			return err
 		}
-		b = b[n:]
+		b, whole = b[n:], whole-n
 	}
+	t.gather(b)
+	return nil
+}
+
+func (t *tensor) gather(b []byte) {
 	t.crc = index.CRC32C(t.crc, b)
 	t.buf = append(t.buf, b...)
-	return nil
 }
 
 func (t *tensor) flush() error {
