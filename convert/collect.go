@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -138,6 +139,9 @@ func (j *Job) complete(ctx context.Context, store storage.Store, m *index.Manife
 	if err := window.Views(p, store, m); err != nil {
 		return err
 	}
+	if err := static(ctx, p, j.Store, store, m); err != nil {
+		return err
+	}
 	if !p.Provenance {
 		return nil
 	}
@@ -160,6 +164,9 @@ func (j *Job) finishSplits(ctx context.Context, m *collected) (err error) {
 		if m.Files, err = j.Sink.FinishSplits(ctx, j.Store, m.finished(j.Plan)); err != nil {
 			return err
 		}
+	}
+	if p := j.Plan.Static; p != nil {
+		m.Files = append(m.Files, p.File)
 	}
 	if err := storage.Flush(ctx, j.Store); err != nil {
 		return err
@@ -186,4 +193,24 @@ func (m *collected) finished(p *plan.Plan) (out []format.FinishedSplit) {
 		out = append(out, f)
 	}
 	return out
+}
+
+// static adds the file of static fields to a manifest. It was published with the plan; each split
+// has a copy.
+func static(ctx context.Context, of *plan.Plan, root, store storage.Store, m *index.Manifest) error {
+	p := of.Static
+	if p == nil {
+		return nil
+	}
+	m.Files = append(m.Files, p.File)
+	b, err := plan.ReadFile(root, p.File.Name)
+	if err == nil {
+		err = index.Holds(&p.File, b)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = shardify.Hint(err, "convert again with --fresh: it is made with the plan")
+	}
+	if err == nil && of.Split != nil {
+		err = publish(ctx, store, p.File.Name, b)
+	}
+	return shardify.Annotate(err, "read", p.File.Name, "")
 }

@@ -38,6 +38,8 @@ type Request struct {
 	// Windowing is how Source makes windows of rows, to which it does Ops.
 	Windowing *plan.Windowing
 	Shuffle   string // ShuffleNone, ShuffleBlock, ShuffleGlobal; "" is none
+	// Static is the fields that are the same for all samples; nil without.
+	Static *plan.Static
 	// Provenance adds the field OriginField and the list InputsName.
 	Provenance bool
 	// Pool and Jobs are for surveys, which read data when the plan is made. Known is an
@@ -62,7 +64,7 @@ type Request struct {
 func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 	p := &plan.Plan{
 		Version: plan.Version, Input: r.Input, Columns: r.Args.Columns, InputOptions: r.Args.Options,
-		Recipe: r.Recipe, Grouping: r.Grouping, Windowing: r.Windowing, OnError: r.OnError, MaxSample: r.MaxSample, Schema: r.Source.Schema(), Table: r.Args.Table,
+		Recipe: r.Recipe, Grouping: r.Grouping, Windowing: r.Windowing, Static: r.Static, OnError: r.OnError, MaxSample: r.MaxSample, Schema: r.Source.Schema(), Table: r.Args.Table,
 	}
 	r.setOutput(p)
 	if p.OnError == "" {
@@ -76,6 +78,9 @@ func MakePlan(ctx context.Context, r Request) (*plan.Plan, error) {
 	}
 	if l, ok := r.Source.(format.Reporter); ok {
 		p.LeftOut = l.Leftovers()
+	}
+	if p.Static != nil {
+		p.LeftOut = slices.DeleteFunc(slices.Clone(p.LeftOut), func(l format.Leftover) bool { return shardify.FieldIndex(p.Static.Schema, l.Name) >= 0 })
 	}
 	if g, ok := r.Source.(format.Gridded); ok {
 		var left []format.Leftover

@@ -97,6 +97,13 @@ func (d *Dataset) Coords() (map[string]format.Coord, error) {
 	return all, err
 }
 
+// Static are the fields that are the same for all samples, as columns of one sample; nil without.
+// Sets of other ones are an error.
+func (d *Dataset) Static(ctx context.Context) ([]shardify.Column, error) {
+	list, _, err := dataset.Static(ctx, d.sets())
+	return list, err
+}
+
 // Keyed reports whether the samples have names of their own.
 func (d *Dataset) Keyed() bool { return d.inputs[0].Keyed }
 

@@ -55,6 +55,8 @@ type Manifest struct {
 	Coords map[string]format.Coord `json:"coords,omitempty"`
 	// Documents are the samples that sequences were made of; 0: samples stayed samples.
 	Documents int64 `json:"documents,omitempty"`
+	// Static is the fields that are the same for all samples.
+	Static *Static `json:"static,omitempty"`
 	// Windows are views of the rows, by name.
 	Windows map[string]View `json:"windows,omitempty"`
 	// Splits are the subfolders of a split set; such a manifest has no Shards.

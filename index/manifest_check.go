@@ -47,6 +47,11 @@ func (m *Manifest) check() error {
 	if err := m.checkParts(); err != nil {
 		return err
 	}
+	if m.Static != nil {
+		if err := m.Static.check(m.Files); err != nil {
+			return err
+		}
+	}
 	if err := m.checkWindows(); err != nil {
 		return err
 	}

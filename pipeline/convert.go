@@ -64,6 +64,9 @@ func (p *Prepared) convert(ctx context.Context) (*Result, error) {
 	end := p.begin(p.Plan.Task(0, 1), p.Plan.Gathers)
 	defer end()
 	start := time.Now()
+	if err := p.publishStatic(ctx); err != nil {
+		return nil, err
+	}
 	m, err := p.Job.Convert(ctx)
 	if err != nil {
 		return nil, p.removed(p.hintSkip(ctx, err))
@@ -87,7 +90,9 @@ func Plan(ctx context.Context, s Settings) (*Prepared, error) {
 		return nil, err
 	}
 	storage.EndWrites(ctx, p.Store)
-	err = p.Clear()
+	if err = p.Clear(); err == nil {
+		err = p.publishStatic(ctx)
+	}
 	if err == nil {
 		err = p.Plan.Publish(ctx, p.Store)
 	}

@@ -102,6 +102,9 @@ func (p *Prepared) extend(ctx context.Context, e *sets.Extension) (err error) {
 		return err
 	}
 	defer p.begin(p.Plan.Task(0, 1), p.Plan.Gathers)()
+	if err = p.publishStatic(ctx); err != nil {
+		return err
+	}
 	if _, err = p.Job.Convert(ctx); err != nil {
 		return err
 	}
@@ -147,6 +150,7 @@ func settingsOf(dir string, m *index.Manifest) (Settings, error) {
 	if v := r[window.Key]; v != "" {
 		s.Window = strings.Split(v, "\n")
 	}
+	s.Static = words(r["static"])
 	for _, o := range parts[0].Operations {
 		if op := (plan.Op{Name: o.Op, Text: o.Text}); readsBeside(op) {
 			return refuse("it was made with --%s %s: convert the further inputs with it, and use merge-sets", o.Op, transform.Shown(op)[0])

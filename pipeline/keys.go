@@ -71,6 +71,7 @@ var Keys = []Key{
 	{"fresh", "", GroupOutput, "remove an earlier conversion in the output folder first", func(s *Settings) Value { return (*value.Bool)(&s.Fresh) }},
 
 	{"columns", "", GroupSelection, "`GLOB,...`: only fields that match; !GLOB leaves out those that match", func(s *Settings) Value { return (*value.List)(&s.Columns) }},
+	{"static", "", GroupSelection, "`FIELD,...`: fields of HDF5, NetCDF-4, Zarr or npz files that are the same for all samples, such as a land-sea mask: stored once in the set", func(s *Settings) Value { return (*value.List)(&s.Static) }},
 	{"limit", "", GroupSelection, "only the first N samples", func(s *Settings) Value { return (*value.Count)(&s.Limit) }},
 	{"range", "", GroupSelection, "only samples LO up to but without HI, counted over all inputs", func(s *Settings) Value { return &s.Range }},
 	{"max-sample", "", GroupSelection, "refuse samples that take more decoded; " + shardify.FormatSize(convert.DefaultMaxSample) + " if left out", func(s *Settings) Value { return (*value.Size)(&s.MaxSample) }},

@@ -15,7 +15,7 @@ import (
 // input to shard in order, each on its own, and all of them.
 func (s *Settings) inParts() bool {
 	ordered := s.Shuffle == "" || s.Shuffle == plan.ShuffleNone
-	return !s.Whole && s.grouping == nil && s.shape.Empty() && s.split == nil && ordered && !s.Provenance && !s.copied() &&
+	return !s.Whole && s.grouping == nil && s.shape.Empty() && s.split == nil && ordered && !s.Provenance && !s.copied() && len(s.Static) == 0 &&
 		s.ShardSamples == 0 && s.Limit == 0 && s.Range == Range{}
 }
 

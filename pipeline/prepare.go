@@ -56,7 +56,8 @@ type Prepared struct {
 	Warnings           []string
 	Litter             []format.Leftover // left out, but not worth recording
 
-	alone   bool // this process does all of it
+	alone   bool   // this process does all of it
+	static  []byte // the file of static fields; nil after Reopen
 	hooks   Hooks
 	room    room      // where the output is
 	turned  string    // about images with an EXIF tag
@@ -309,8 +310,13 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 	if err != nil {
 		return s.leftError(err, o.Source)
 	}
+	static, content, err := s.static(ctx, p, src, o)
+	if err != nil {
+		return err
+	}
+	p.static = content
 	p.Plan, err = s.makePlan(ctx, p, src, o, convert.Request{
-		Grouping: s.grouping, Windowing: windowing, Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
+		Grouping: s.grouping, Windowing: windowing, Static: static, Input: src.Name, Source: o.Source, Args: o.Args, Output: sink, Options: options,
 		ShardSize: s.ShardSize, ShardSamples: s.ShardSamples, Limit: s.Limit, MaxSample: s.MaxSample, Lo: s.Range.Lo, Hi: s.Range.Hi,
 		OnError: s.OnError, Recipe: s.recipe(),
 		Seed: s.Seed, Ops: list, Compile: misused(s.compiler()), Helpers: p.helpers, Split: s.split, Shuffle: s.Shuffle,
@@ -321,6 +327,9 @@ func (s *Settings) plan(ctx context.Context, p *Prepared, src format.Input, o *r
 		return s.leftError(err, o.Source)
 	}
 	p.Plan.Tables, p.beside = s.beside.paths, s.beside.notes
+	if static != nil {
+		p.beside = append(p.beside, staticNote(static, p.Plan.Samples))
+	}
 	if s.samples != "" {
 		p.Plan.Tables = append(p.Plan.Tables, s.samples)
 	}
@@ -383,7 +392,7 @@ func (s *Settings) recipe() map[string]string {
 			r[name] = fmt.Sprint(n)
 		}
 	}
-	for name, text := range map[string]string{"range": s.Range.String(), "group-rows": s.GroupRows, "group-index": s.GroupIndex, "once": strings.Join(s.Once, ",")} {
+	for name, text := range map[string]string{"range": s.Range.String(), "group-rows": s.GroupRows, "group-index": s.GroupIndex, "once": strings.Join(s.Once, ","), "static": strings.Join(s.Static, ",")} {
 		if text != "" {
 			r[name] = text
 		}

@@ -39,6 +39,7 @@ type Settings struct {
 	Once             []string
 
 	Columns   []string
+	Static    []string // fields that are the same for all samples
 	Limit     int64
 	Range     Range
 	MaxSample int64
@@ -131,7 +132,7 @@ func (s *Settings) complete() (err error) {
 	s.OnError = cmp.Or(s.OnError, plan.OnErrorFail)
 	s.Shuffle = cmp.Or(s.Shuffle, plan.ShuffleNone)
 	s.Sync = cmp.Or(s.Sync, string(local.SyncShard))
-	s.Columns, s.Identity = value.Trimmed(s.Columns), value.Trimmed(s.Identity)
+	s.Columns, s.Identity, s.Static = value.Trimmed(s.Columns), value.Trimmed(s.Identity), value.Trimmed(s.Static)
 	s.Inputs = slices.Clone(s.Inputs)
 	for i, in := range s.Inputs {
 		s.Inputs[i] = storages.Plain(in)

@@ -19,6 +19,9 @@ func (p *Plan) Manifest() index.Manifest {
 		Shards: []shardify.Shard{}, Inputs: p.inputs(),
 	}
 	m.Coords, _ = format.KeptCoords(p.Coords, p.Schema)
+	if p.Static != nil {
+		m.Static = &p.Static.Static
+	}
 	for _, o := range p.Ops {
 		m.Operations = append(m.Operations, index.Operation{Op: o.Name, Text: o.Text})
 	}

@@ -67,12 +67,12 @@ func (p *Plan) Makes(name string, output *format.Output) bool {
 	if p.Shuffle == ShuffleGlobal {
 		n = p.Gathers
 	}
-	return p.owns(name, output) && err == nil && i < n
+	return p.owns(name, output) && (err == nil && i < n || name == index.StaticName)
 }
 
 // ownsInSet is owns for a name below the folder of one data set.
 func (p *Plan) ownsInSet(name string, output *format.Output) bool {
-	if p.Provenance && name == InputsName || output.Owns != nil && output.Owns(name) {
+	if p.Provenance && name == InputsName || p.Static != nil && name == index.StaticName || output.Owns != nil && output.Owns(name) {
 		return true
 	}
 	return strings.HasPrefix(path.Base(name), "shard-") && strings.HasSuffix(name, p.Ext)

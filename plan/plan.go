@@ -43,6 +43,12 @@ type Windowing struct {
 	Window string `json:"window"`
 }
 
+// Static is what manifests say of static fields, and the record of their file.
+type Static struct {
+	index.Static
+	File shardify.File `json:"file"`
+}
+
 // From is a table whose rows are the samples, in its order. Its path is the last of
 // Plan.Tables.
 type From struct {
@@ -100,6 +106,9 @@ type Plan struct {
 	LeftOut       []format.Leftover `json:"left_out,omitempty"`
 	// Coords are the coordinates of the fields' dimensions.
 	Coords map[string]format.Coord `json:"coords,omitempty"`
+	// Static is the fields that are the same for all samples, in a file that is published before
+	// the plan.
+	Static *Static `json:"static,omitempty"`
 	// Skipped are damaged inputs that the survey left out, as OnErrorSkip wants.
 	Skipped      []index.Skip `json:"skipped,omitempty"`
 	Samples      int64        `json:"samples"`

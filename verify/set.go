@@ -186,7 +186,7 @@ func (s *set) ourSummary(name string) bool {
 // beside tells the names of files for a whole set, and of those beside shards: of its format,
 // or of any while nothing tells which it is.
 func (s *set) beside(name string) bool {
-	return name == plan.InputsName || slices.ContainsFunc(s.o.Sinks, func(f format.Output) bool {
+	return name == plan.InputsName || name == index.StaticName || slices.ContainsFunc(s.o.Sinks, func(f format.Output) bool {
 		return f.Owns != nil && (s.format == "" || s.format == f.Name) && f.Owns(name)
 	})
 }

@@ -159,7 +159,7 @@ var table = []row{
 	{"internal/inspect", "application", "augment convert/flow dataset format index index/npy internal/exif internal/half internal/page internal/printable internal/stats internal/tokenize plan readers shardify storage/local storage/storages"},
 	{"internal/sets", "application", "convert/flow dataset format index index/megatron internal/stall plan readers shardify storage storage/local verify writers"},
 	{"internal/trainer", "application", "gpuload internal/page internal/printable shardify"},
-	{"pipeline", "application", "convert convert/flow convert/group convert/window dataset format index index/view internal/cluster internal/exif internal/glance internal/host internal/inspect internal/key internal/printable internal/sets internal/stall internal/stats internal/suggest internal/tokenize internal/value plan readers shardify stage storage storage/local storage/storages transform transform/expr verify writers"},
+	{"pipeline", "application", "convert convert/flow convert/group convert/window dataset format index index/view internal/cluster internal/exif internal/glance internal/grid internal/host internal/inspect internal/key internal/printable internal/sets internal/stall internal/stats internal/suggest internal/tokenize internal/value plan readers shardify stage storage storage/local storage/memory storage/storages transform transform/expr verify writers"},
 	{"verify", "application", "convert convert/flow convert/group convert/window dataset format index index/tar internal/host internal/minisign internal/printable plan readers shardify storage storage/local storage/memory storage/storages verify/problem writers"},
 	{"bench/delay", "tests", "internal/netfault"},
 	{"bench/licences", "commands", ""},

@@ -48,6 +48,9 @@ func (o *IO) NoteMerge(m pipeline.SetsPlan) {
 	for _, name := range m.Windows {
 		o.Note("%-9s%s is left out: not all of the sets have it, of the same rows", "window", name)
 	}
+	for _, name := range m.Static {
+		o.Note("%-9s%s is left out: not all of the sets have it", "static", name)
+	}
 	for _, l := range index.LostCoords(m.Coords) {
 		o.Note("%-9s%s", "left out", inspect.Leftover(l))
 	}

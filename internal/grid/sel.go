@@ -388,3 +388,18 @@ func (it *item) places(n int64) Pick {
 	}
 	return Pick{{lo, (hi-lo-1)/step + 1, step}}
 }
+
+// Only is what a value of --sel says of some dimensions, "" for nothing.
+func Only(text string, dims []string) (string, error) {
+	s, err := Parse(text)
+	if err != nil || s == nil {
+		return "", err
+	}
+	var parts []string
+	for _, c := range s.clauses {
+		if slices.ContainsFunc(dims, func(dim string) bool { return s.clause(dim) == c }) {
+			parts = append(parts, c.dim+"="+c.text)
+		}
+	}
+	return strings.Join(parts, ","), nil
+}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
@@ -60,6 +61,7 @@ func (s *Set) WriteText(w io.Writer) {
 	}
 	section(w, "shards:", lines)
 	section(w, "coordinates:", coordLines(m))
+	section(w, "static fields, once in the set:", staticLines(m))
 	section(w, "windows:", windowLines(m))
 	section(w, "recipe:", recipeLines(m))
 	section(w, "counts:", countLines(m))
@@ -75,6 +77,17 @@ func coordLines(m *index.Manifest) (lines []string) {
 			text += "  (" + unit + ")"
 		}
 		lines = append(lines, text)
+	}
+	return lines
+}
+
+func staticLines(m *index.Manifest) (lines []string) {
+	if m.Static == nil {
+		return nil
+	}
+	for i := range m.Static.Schema {
+		f := &m.Static.Schema[i]
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s  %s, %s  %s", f.Name, TypeOf(f), shardify.FormatSize(int64(f.ElemBytes())), notes(f))))
 	}
 	return lines
 }

@@ -187,6 +187,12 @@ func (e *Extension) Fits(ctx context.Context, p *plan.Plan, src shardify.Source)
 		return shardify.Annotate(err, "extend", e.dir, "")
 	}
 	_, e.Lost = coords.Of()
+	if p.Static != nil {
+		more.Files = []shardify.File{p.Static.File}
+	}
+	if err := sameStatic(m, &more); err != nil {
+		return shardify.Annotate(err, "extend", e.dir, "")
+	}
 	k, ok := src.(format.Keyer)
 	if !m.Keyed || !ok {
 		return nil

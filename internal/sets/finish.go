@@ -16,8 +16,39 @@ import (
 
 // finisher writes what tells readers of a set.
 type finisher struct {
-	store local.Replacer
-	dir   *local.Dir
+	store  local.Replacer
+	dir    *local.Dir
+	static []byte // the file of static fields; nil without
+}
+
+// putStatic publishes the file of static fields, and names it in the manifest.
+func (f *finisher) putStatic(ctx context.Context, to storage.Store, m *index.Manifest) error {
+	if f.static == nil {
+		m.Static = nil
+		return nil
+	}
+	m.Files = append(m.Files, shardify.File{Name: index.StaticName, Bytes: int64(len(f.static)), Digest: index.DigestOf(f.static)})
+	return publish(ctx, to, index.StaticName, f.static)
+}
+
+// staticOf is the file of the static fields that the manifests of sets have in common, of the
+// first of the sets; lost names those that only some of them have.
+func staticOf(list ...*Set) (b []byte, lost []string, err error) {
+	var j index.JoinedStatic
+	for _, s := range list {
+		if err := j.Add(s.Manifest); err != nil {
+			return nil, nil, shardify.Annotate(err, "merge", s.Dir, "")
+		}
+	}
+	of, lost := j.Of()
+	if of == nil {
+		return nil, lost, nil
+	}
+	name := filepath.Join(list[0].Dir, index.StaticName)
+	if b, err = local.ReadOwn(name, maxFile); err == nil {
+		err = index.Holds(of.StaticFile(), b)
+	}
+	return b, nil, shardify.Annotate(err, "read", name, "")
 }
 
 // beside sums up a manifest, and publishes what foreign loaders want and the list of
@@ -38,6 +69,9 @@ func (f *finisher) beside(ctx context.Context, split string, m *index.Manifest, 
 		if err != nil {
 			return err
 		}
+	}
+	if err := f.putStatic(ctx, to, m); err != nil {
+		return err
 	}
 	if lines != nil {
 		if err := publish(ctx, to, plan.InputsName, lines); err != nil {
@@ -68,6 +102,9 @@ func (f *finisher) manifests(ctx context.Context, root *index.Manifest, names []
 	}
 	var err error
 	if root.Files, err = f.lists(ctx, root, names, made); err != nil {
+		return nil, err
+	}
+	if err := f.putStatic(ctx, f.store, root); err != nil {
 		return nil, err
 	}
 	for i, m := range made {

@@ -46,6 +46,8 @@ type MergePlan struct {
 	Complete        bool   // it is done already
 	// Windows are views that are left out: not all of the sets have them, or not of the same rows.
 	Windows []string
+	// Static are static fields that are left out: not all of the sets have them.
+	Static []string
 	// Coords are coordinates that are left out: not all of the sets have them.
 	Coords []string
 }
@@ -60,6 +62,8 @@ type merger struct {
 	sets  []*Set
 	parts []index.Part
 	plan  MergePlan
+	// static is the file of the static fields that all of the sets have; nil without.
+	static []byte
 	// coords are those that all of the sets have.
 	coords map[string]format.Coord
 	// By split, "" without.
@@ -152,6 +156,10 @@ func (m *merger) fit() error {
 		}
 	}
 	m.coords, m.plan.Coords = coords.Of()
+	var err error
+	if m.static, m.plan.Static, err = staticOf(m.sets...); err != nil {
+		return err
+	}
 	for _, s := range m.sets {
 		if len(s.Splits) == 0 {
 			m.add("", s)
@@ -398,7 +406,7 @@ func publish(ctx context.Context, s storage.Store, name string, b []byte) error 
 
 // finish writes what stands beside the shards, then the manifests.
 func (m *merger) finish(ctx context.Context, out *local.Dir) (*index.Manifest, error) {
-	f := finisher{store: local.Replacer{Dir: out}, dir: out}
+	f := finisher{store: local.Replacer{Dir: out}, dir: out, static: m.static}
 	lines, err := m.inputLines()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
@@ -104,7 +105,11 @@ func (e *Extension) Sweep() error {
 
 func (e *Extension) publish(ctx context.Context, out *local.Dir, staged *Set, jobs int) (*index.Manifest, error) {
 	c := carrier{store: out, link: true, jobs: jobs, steps: e.Steps}
-	f := finisher{store: local.Replacer{Dir: out}, dir: out}
+	static, _, err := staticOf(e.Base, staged)
+	if err != nil {
+		return nil, err
+	}
+	f := finisher{store: local.Replacer{Dir: out}, dir: out, static: static}
 	lines, err := e.lines(staged)
 	if err != nil {
 		return nil, err
@@ -183,11 +188,24 @@ func extended(old, add *index.Manifest, surveys []index.Survey) (*index.Manifest
 		return nil, err
 	}
 	m.Coords, _ = coords.Of()
+	if err := sameStatic(old, add); err != nil {
+		return nil, err
+	}
 	m.Previous = old.Digest
 	part := add.AsParts()[0]
 	part.Surveys = surveys // the same as of the others: nothing was found out anew
 	join(&m, append(slices.Clone(old.AsParts()), part))
 	return &m, nil
+}
+
+// sameStatic refuses new samples with other static fields than the set's.
+func sameStatic(old, add *index.Manifest) error {
+	var j index.JoinedStatic
+	err := cmp.Or(j.Add(old), j.Add(add))
+	if _, lost := j.Of(); err == nil && len(lost) > 0 {
+		err = shardify.Mismatch("only one of the set and the new shards has the static fields %s", strings.Join(lost, ", "))
+	}
+	return err
 }
 
 // follow names the shards that come behind those of a set.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import manifest as mf
-from . import remote
+from . import remote, static
 from .batch import Batch, Sample
 from .errors import SchemaError, UnsupportedError, printable
 from .layout import counter_of
@@ -103,6 +103,12 @@ class Dataset(Generic[T]):
         """The values of the dimensions that fields have, by the name of the dimension (`field(NAME).dims`),
         or by "FIELD:DIMENSION" where fields differ. Texts are arrays of str."""
         return mf.coords(self._manifests)
+
+    @property
+    def static(self) -> Dict[str, npt.NDArray[Any]]:
+        """The fields that are the same for all samples, as `convert --static` stored them: a land-sea
+        mask, the height of the ground."""
+        return static.values(self._manifests)
 
     def field(self, name: str) -> Field:
         for f in self.schema:

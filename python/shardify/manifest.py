@@ -204,7 +204,7 @@ def _inside(folder: str, name: Any) -> str:
     return os.path.join(folder, *parts)
 
 
-def _parse_shard(folder: str, entry: Dict[str, Any]) -> Shard:
+def parse_shard(folder: str, entry: Dict[str, Any]) -> Shard:
     name = entry["name"]
     files = tuple(
         (_inside(folder, f["name"]), _int(f["bytes"], "bytes of %s" % f["name"]), str(f.get("digest", "")))
@@ -220,7 +220,7 @@ def _parse_shard(folder: str, entry: Dict[str, Any]) -> Shard:
 
 
 def _parse(folder: str, raw: Dict[str, Any], digest: str) -> Manifest:
-    shards = tuple(_parse_shard(folder, s) for s in raw["shards"])
+    shards = tuple(parse_shard(folder, s) for s in raw["shards"])
     splits = raw.get("splits") or {}
     members = raw.get("members") or {}
     if not isinstance(splits, dict) or not isinstance(members, dict):
