@@ -55,6 +55,8 @@ func TestFormatIsFoundByFirstBytesThenNameThenCensus(t *testing.T) {
 		{"wds set by its manifest", map[string]string{"s/shardify.json": "{\n  \"shardify\": 1,\n  \"format\": \"wds\","}, []string{"s/shardify.json"}, "wds", ""},
 		{"folder of arrays", map[string]string{"d/1.npz": zipf, "d/e/2.npy": npy, "d/README.txt": ""}, []string{"d"}, "npz", "2 of 3 files"},
 		{"folder of images", map[string]string{"d/a/1.jpg": "", "d/b/2.png": ""}, []string{"d"}, "files", "folder of files"},
+		{"folder of texts", map[string]string{"d/a/1.txt": "x\n", "d/b/2.txt": "y\n"}, []string{"d"}, "files", "folder of files"},
+		{"a text, of which nobody says what a sample is", map[string]string{"x.txt": "x\n"}, []string{"x.txt"}, "", "neither the first bytes nor the name"},
 		{"arrays beside images of one stem are members", map[string]string{"d/1.jpg": "", "d/1.npy": npy, "d/2.jpg": "", "d/2.npy": npy}, []string{"d"}, "files", "one stem"},
 		{"litter does not count", map[string]string{"d/1.npz": zipf, "d/._1.npz": "", "d/.DS_Store": "", "d/Thumbs.db": "", "d/.x": ""}, []string{"d"}, "npz", "1 of 1"},
 		{"a Zarr store by its root", map[string]string{"d/zarr.json": "", "d/x/c/0": ""}, []string{"d"}, "zarr", "folder with zarr.json"},

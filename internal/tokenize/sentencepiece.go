@@ -409,6 +409,7 @@ type spNormalizer struct {
 	remove bool
 	mark   []byte
 	plain  [utf8.RuneSelf]bool // characters that stay what they are before another of ASCII
+	inWord [256]bool           // those of them that are not spaces
 }
 
 func (f *spModel) normalizer() (*spNormalizer, error) {
@@ -432,6 +433,7 @@ func (f *spModel) normalizer() (*spNormalizer, error) {
 	}
 	for c := range n.plain {
 		n.plain[c] = (n.user == nil || n.user.first[c] == 0) && (n.table == nil || !n.table.begins(byte(c)))
+		n.inWord[c] = n.plain[c] && c != ' '
 	}
 	return n, nil
 }
@@ -476,6 +478,16 @@ func (n *spNormalizer) apply(dst, s []byte, limit int) ([]byte, error) {
 	}
 	afterSpace := n.remove
 	for len(s) > 0 {
+		same := 0
+		for same+1 < len(s) && n.inWord[s[same]] && s[same+1] < utf8.RuneSelf {
+			same++
+		}
+		if same > 0 {
+			if dst, s, afterSpace = append(dst, s[:same]...), s[same:], false; len(dst) > limit {
+				return nil, tooLong()
+			}
+			continue
+		}
 		to, k := n.next(s)
 		if k < 0 {
 			return nil, shardify.Corrupt(-1, "normalizer_spec: precompiled_charsmap looks for texts of more than %d bytes", maxKey)

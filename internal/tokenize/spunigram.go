@@ -38,9 +38,9 @@ func (m *spUnigram) encode(e *Encoder, s []byte) {
 			}
 			continue
 		}
-		from, unknown := len(e.out), e.counts.Unknown+e.fallen
-		sum = m.run(e, w, sum)
-		if k := len(e.out) - from; k <= cacheIDs && unknown == e.counts.Unknown+e.fallen && m.clear(w) {
+		from, unknown, clear := len(e.out), e.counts.Unknown+e.fallen, false
+		sum, clear = m.word(e, w, sum)
+		if k := len(e.out) - from; k <= cacheIDs && clear && unknown == e.counts.Unknown+e.fallen {
 			slot.keep(w, e.out[from:])
 		}
 	}
@@ -58,42 +58,58 @@ func wordEnd(s, mark []byte) int {
 	return len(s)
 }
 
-// clear tells whether the best way through a word of at most cacheWord bytes does not depend
-// on rounding, with sums of two and more ways that are exact.
-func (m *spUnigram) clear(w []byte) bool {
-	var best, second [cacheWord + 1]float64
-	for i := range best {
-		best[i], second[i] = math.Inf(-1), math.Inf(-1)
+// way is the best way to a place in a word, and sums of the two best ones that are exact.
+type way struct{ best, second float64 }
+
+// word is run for a word of at most cacheWord bytes, whose sums do not reach the floor. clear tells
+// whether the best way does not depend on rounding, and so not on the sum before the word.
+func (m *spUnigram) word(e *Encoder, w []byte, sum float32) (end float32, clear bool) {
+	var nodes [cacheWord + 1]node[float32]
+	var ways [cacheWord + 1]way
+	for i := range nodes[:len(w)+1] {
+		nodes[i].from = -1
+		ways[i] = way{math.Inf(-1), math.Inf(-1)}
 	}
-	best[0] = 0
-	put := func(i, j int, score float64) {
-		for _, sum := range [2]float64{best[i] + score, second[i] + score} {
-			if sum > best[j] {
-				best[j], sum = sum, best[j]
-			}
-			second[j] = max(second[j], sum)
-		}
-	}
+	nodes[0], ways[0].best = node[float32]{score: sum}, 0
 	chars := 0
 	for i := 0; i < len(w); chars++ {
-		n, single, at := 1, false, uint32(0)
+		n, here, single, at := 1, nodes[i].score, false, uint32(0)
 		if w[i] >= utf8.RuneSelf {
 			_, n = utf8.DecodeRune(w[i:])
 		}
 		for j := i; j < len(w); {
-			if at = m.tokens.step(at, w[j]); at == 0 {
+			var v int32
+			if at, v = m.tokens.next(at, w[j]); at == 0 {
 				break
 			}
-			j++
-			if v := m.tokens.value[at]; v >= 0 {
-				put(i, j, float64(m.scores[v]))
-				single = single || j == i+n
+			if j++; v < 0 {
+				continue
 			}
+			score := m.scores[v]
+			if t := &nodes[j]; t.from < 0 || score+here > t.score {
+				*t = node[float32]{score + here, int32(i), v}
+			}
+			ways[j].also(&ways[i], float64(score))
+			single = single || j == i+n
 		}
 		if !single {
-			put(i, i+n, float64(m.unkIs))
+			if t := &nodes[i+n]; t.from < 0 || m.unkIs+here > t.score {
+				*t = node[float32]{m.unkIs + here, int32(i), m.unk}
+			}
+			ways[i+n].also(&ways[i], float64(m.unkIs))
 		}
 		i += n
 	}
-	return best[len(w)]-second[len(w)] > 2*halfStep*float64(chars+1)
+	m.back(e, w, nodes[:len(w)+1])
+	last := &ways[len(w)]
+	return nodes[len(w)].score, last.best-last.second > 2*halfStep*float64(chars+1)
+}
+
+// also adds the ways that go on from another place.
+func (w *way) also(from *way, score float64) {
+	if sum := from.best + score; sum > w.best {
+		w.best, w.second = sum, max(w.best, from.second+score)
+	} else {
+		w.second = max(w.second, sum)
+	}
 }

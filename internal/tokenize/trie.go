@@ -13,6 +13,7 @@ type trie struct {
 type edge struct {
 	from  uint64 // node<<8 | byte
 	child uint32 // 0 is an empty slot
+	value int32  // of the child
 }
 
 func newTrie() *trie { return &trie{value: []int32{-1}, edges: make([]edge, 64)} }
@@ -38,9 +39,22 @@ func (t *trie) step(node uint32, c byte) uint32 {
 	return 0
 }
 
+// next is the node that follows by c, 0 if there is none, and its value.
+func (t *trie) next(node uint32, c byte) (child uint32, value int32) {
+	if node == 0 {
+		child = t.first[c]
+		return child, t.value[child]
+	}
+	from := uint64(node)<<8 | uint64(c)
+	if s := t.slot(from); s.from == from {
+		return s.child, s.value
+	}
+	return 0, -1
+}
+
 // add gives a word a value; the first one that it was given stays.
 func (t *trie) add(w []byte, value int32) {
-	node := uint32(0)
+	node, before := uint32(0), uint32(0)
 	for _, c := range w {
 		child := t.step(node, c)
 		if child == 0 {
@@ -48,10 +62,14 @@ func (t *trie) add(w []byte, value int32) {
 			t.value = append(t.value, -1)
 			t.link(node, c, child)
 		}
-		node = child
+		node, before = child, node
 	}
-	if t.value[node] < 0 {
-		t.value[node] = value
+	if t.value[node] >= 0 {
+		return
+	}
+	t.value[node] = value
+	if before != 0 {
+		t.slot(uint64(before)<<8 | uint64(w[len(w)-1])).value = value
 	}
 }
 
@@ -70,7 +88,7 @@ func (t *trie) link(node uint32, c byte, child uint32) {
 		}
 	}
 	from := uint64(node)<<8 | uint64(c)
-	*t.slot(from) = edge{from, child}
+	*t.slot(from) = edge{from, child, -1}
 	t.n++
 }
 
@@ -83,10 +101,11 @@ func (t *trie) longest(s []byte) (value int32, n int) {
 func (t *trie) longestFrom(node uint32, s []byte) (value int32, n int) {
 	value = -1
 	for i, c := range s {
-		if node = t.step(node, c); node == 0 {
+		var v int32
+		if node, v = t.next(node, c); node == 0 {
 			break
 		}
-		if v := t.value[node]; v >= 0 {
+		if v >= 0 {
 			value, n = v, i+1
 		}
 	}

@@ -59,12 +59,11 @@ func (m *unigram[F]) run(e *Encoder, w []byte, sum F) F {
 		}
 		at := uint32(0)
 		for j := i; j < len(w); {
-			if at = m.tokens.step(at, w[j]); at == 0 {
+			var v int32
+			if at, v = m.tokens.next(at, w[j]); at == 0 {
 				break
 			}
-			j++
-			v := m.tokens.value[at]
-			if v < 0 {
+			if j++; v < 0 {
 				continue
 			}
 			sum := m.scores[v] + here
