@@ -30,6 +30,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -279,6 +280,12 @@ def encode(command):
     return json.loads(next(line for line in text.splitlines() if line.startswith("{")))
 
 
+def made(mark, work, a):
+    n = make(work, a.size * 10**6, a.part * 10**6, a.sample * 10**6)
+    with open(mark, "w") as f:
+        f.write(str(n))
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("work")
@@ -294,9 +301,10 @@ def main():
     machine, load = head(), os.getloadavg()[0]
     mark = os.path.join(work, "made-%d-%d-%d" % (a.size, a.part, a.sample))
     if not os.path.exists(mark):
-        n = make(work, a.size * 10**6, a.part * 10**6, a.sample * 10**6)
-        with open(mark, "w") as f:
-            f.write(str(n))
+        # By another process: programs count the most memory of who began them as theirs.
+        child = multiprocessing.get_context("fork").Process(target=made, args=(mark, work, a))
+        child.start()
+        child.join()
     with open(mark) as f:
         distinct = int(f.read()) / 1e6
     with open(os.path.join(work, "sample.jsonl"), encoding="utf-8") as f:

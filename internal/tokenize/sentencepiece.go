@@ -278,6 +278,7 @@ func (f *spModel) unigram(vocab map[string]int32, unk int32, bytes *[256]int32) 
 			}
 		}
 	}
+	m.tokens.pack()
 	m.unkIs = least - unknownPenalty
 	if m.low = m.floor - float32(cacheWord*min(m.unkIs, -1)); p.bounded {
 		m.mark = p.mark

@@ -8,6 +8,14 @@ type trie struct {
 	edges []edge
 	n     int
 	value []int32 // by node: what was added, or -1; node 0 is the root
+	units []unit  // after pack
+}
+
+// unit is a node of a packed trie, which is a double array: the child by byte c is unit base^c, if
+// that has the node for a parent.
+type unit struct {
+	base, parent uint32
+	value        int32
 }
 
 type edge struct {
@@ -41,6 +49,13 @@ func (t *trie) step(node uint32, c byte) uint32 {
 
 // next is the node that follows by c, 0 if there is none, and its value.
 func (t *trie) next(node uint32, c byte) (child uint32, value int32) {
+	if t.units != nil {
+		child = t.units[node].base ^ uint32(c)
+		if u := &t.units[child]; u.parent == node {
+			return child, u.value
+		}
+		return 0, -1
+	}
 	if node == 0 {
 		child = t.first[c]
 		return child, t.value[child]
@@ -110,4 +125,101 @@ func (t *trie) longestFrom(node uint32, s []byte) (value int32, n int) {
 		}
 	}
 	return value, n
+}
+
+const (
+	unitBlock = 256 // children of a node are in one block
+	unitTries = 256 // places that are looked at for several children before there is a new block
+	noParent  = 1<<32 - 1
+)
+
+// pack makes next fast; nothing can be added any more, and step knows no words.
+func (t *trie) pack() {
+	first := make([]uint32, len(t.value)+1) // of the children of each node in list
+	t.each(func(from uint64, _ uint32) { first[from>>8+1]++ })
+	for i := 1; i < len(first); i++ {
+		first[i] += first[i-1]
+	}
+	at := make([]uint32, len(t.value)) // the place in list at first, then the unit of each node
+	copy(at, first)
+	list := make([]branch, first[len(t.value)])
+	t.each(func(from uint64, child uint32) {
+		list[at[from>>8]] = branch{child, byte(from)}
+		at[from>>8]++
+	})
+	clear(at)
+	t.edges = nil // before there is room for units
+	p := packer{units: make([]unit, 0, len(t.value)+unitBlock), free: 1}
+	p.grow()
+	p.units[0].parent = noParent - 1 // the root is nobody's child, and is not free
+	for node := range t.value {
+		children := list[first[node]:first[node+1]]
+		if len(children) == 0 {
+			continue
+		}
+		base := p.place(children)
+		p.units[at[node]].base = base
+		for i := range children {
+			k := base ^ uint32(children[i].by)
+			p.units[k] = unit{0, at[node], t.value[children[i].child]}
+			at[children[i].child] = k
+		}
+	}
+	*t = trie{units: p.units}
+}
+
+// each calls f with node<<8 | byte and the child of all edges.
+func (t *trie) each(f func(from uint64, child uint32)) {
+	for c, child := range t.first {
+		if child != 0 {
+			f(uint64(c), child)
+		}
+	}
+	for _, s := range t.edges {
+		if s.child != 0 {
+			f(s.from, s.child)
+		}
+	}
+}
+
+// branch is a child of a node.
+type branch struct {
+	child uint32
+	by    byte
+}
+
+// packer makes the units of a trie.
+type packer struct {
+	units []unit
+	free  uint32 // no unit before it is free
+}
+
+func (p *packer) grow() {
+	for range unitBlock {
+		p.units = append(p.units, unit{parent: noParent, value: -1})
+	}
+}
+
+// place is a base for which the units of all children are free.
+func (p *packer) place(children []branch) uint32 {
+	for int(p.free) < len(p.units) && p.units[p.free].parent != noParent {
+		p.free++
+	}
+	tries := 0
+	for k := p.free; int(k) < len(p.units) && tries < unitTries; k++ {
+		if p.units[k].parent != noParent {
+			continue
+		}
+		tries++
+		base, ok := k^uint32(children[0].by), true
+		for i := 1; i < len(children) && ok; i++ {
+			ok = p.units[base^uint32(children[i].by)].parent == noParent
+		}
+		if ok {
+			return base
+		}
+	}
+	base := uint32(len(p.units))
+	p.grow()
+	return base
 }

@@ -199,6 +199,7 @@ func (t *Tokenizer) parseUnigram(raw json.RawMessage) error {
 			m.tokens.add([]byte(s.token), int32(i))
 		}
 	}
+	m.tokens.pack()
 	m.unkIs = least - unknownPenalty
 	m.named = func(s []byte) (int32, bool) { id, ok := vocab[string(s)]; return id, ok }
 	if f.ByteFallback {
