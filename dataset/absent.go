@@ -15,7 +15,10 @@ import (
 )
 
 // absentSet is fs.ErrNotExist that says what stands in place of a data set.
-type absentSet struct{ why string }
+type absentSet struct {
+	why   string
+	begun bool // a conversion into the folder is not finished
+}
 
 func (e *absentSet) Error() string { return "no data set: " + e.why }
 func (e *absentSet) Unwrap() error { return fs.ErrNotExist }
@@ -30,16 +33,16 @@ func Absent(ctx context.Context, in storage.FS, name string, err error) error {
 	dir := storage.Dir(name)
 	switch st, e := in.Stat(ctx, dir); {
 	case e != nil:
-		return &absentSet{at.noFolder(dir)}
+		return &absentSet{why: at.noFolder(dir)}
 	case st.Type != storage.Folder:
-		return &absentSet{"a file, not a folder of shards: shardify convert makes one of what it reads"}
-	case at.is(storage.Folder, dir, storage.Private), at.is(storage.Folder, dir, "../"+storage.Private) && !at.is(storage.Regular, dir, "../"+index.ManifestName):
-		return &absentSet{"the conversion is not finished: run its command again; shardify status tells what is missing"}
+		return &absentSet{why: "a file, not a folder of shards: shardify convert makes one of what it reads"}
+	case at.begun(dir):
+		return &absentSet{why: "the conversion is not finished: run its command again; shardify status tells what is missing", begun: true}
 	}
 	if at.is(storage.Regular, dir, "index.json") {
-		return &absentSet{"the folder has an index.json, as sets of MosaicML Streaming have: shardify convert " + dir + " -o FOLDER makes shards of it"}
+		return &absentSet{why: "the folder has an index.json, as sets of MosaicML Streaming have: shardify convert " + dir + " -o FOLDER makes shards of it"}
 	}
-	return &absentSet{"the folder has no " + index.ManifestName + ": shardify convert INPUT -o FOLDER makes one"}
+	return &absentSet{why: "the folder has no " + index.ManifestName + ": shardify convert INPUT -o FOLDER makes one"}
 }
 
 // noFolder also tells that a split was meant which the set does not have.
@@ -60,6 +63,11 @@ func (at place) noFolder(dir string) string {
 type place struct {
 	ctx context.Context
 	in  storage.FS
+}
+
+// begun tells whether a conversion into a folder, or into the set that it is a split of, is not finished.
+func (at place) begun(dir string) bool {
+	return at.is(storage.Folder, dir, storage.Private) || at.is(storage.Folder, dir, "../"+storage.Private) && !at.is(storage.Regular, dir, "../"+index.ManifestName)
 }
 
 // is tells whether a name from a folder on is of a type.

@@ -161,14 +161,6 @@ func openPairs(ctx context.Context, in storage.FS, path string) (*Set, error) {
 	}
 	if file != "" {
 		root, path = storage.Dir(file), file
-		b := Besides{Format: index.FormatMegatron}
-		m, err := b.Of(ctx, in, file)
-		if err != nil {
-			return nil, err
-		}
-		if m != nil && Record(m, filepath.Base(file)) != nil {
-			return nil, shardify.Mismatch("%s is of a data set: name its folder", filepath.Base(file))
-		}
 	}
 	t, _, err := walk.Walk(ctx, walk.Request{FS: in, Inputs: []string{path}, Keep: IsPairIndex, NoStat: true, AnyKind: true})
 	if errors.Is(err, walk.ErrNone) {
@@ -184,8 +176,12 @@ func openPairs(ctx context.Context, in storage.FS, path string) (*Set, error) {
 func madeOf(ctx context.Context, in storage.FS, root string, t *format.Table) (*Set, error) {
 	m := &index.Manifest{Version: 1, Format: index.FormatMegatron}
 	var h xxh3.Hasher
+	sets := Besides{Format: index.FormatMegatron}
 	for i := range t.Len() {
 		path := t.Path(i)
+		if err := alone(ctx, in, &sets, path); err != nil {
+			return nil, shardify.Annotate(err, "open", path, "")
+		}
 		sh, d, err := survey(ctx, in, path, t.Name(i))
 		if err != nil {
 			return nil, shardify.Annotate(err, "open", path, "")
@@ -206,6 +202,21 @@ func madeOf(ctx context.Context, in storage.FS, root string, t *format.Table) (*
 	var err error
 	s.Layout, err = index.NewLayout(m.Schema, false)
 	return s, err
+}
+
+// alone refuses a pair that is of a data set, or of one in the making: others of it may be elsewhere, or
+// not be there yet.
+func alone(ctx context.Context, in storage.FS, sets *Besides, path string) error {
+	m, err := sets.Of(ctx, in, path)
+	switch {
+	case err != nil:
+		return err
+	case m != nil && Record(m, filepath.Base(path)) != nil:
+		return shardify.Mismatch("it is of a data set: name its folder")
+	case place{ctx, in}.begun(storage.Dir(path)):
+		return shardify.Mismatch("the conversion into this folder is not finished: run its command again; shardify status tells what is missing")
+	}
+	return nil
 }
 
 // survey reads the index of a pair from its first entry to the last.

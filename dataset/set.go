@@ -57,7 +57,7 @@ func open(ctx context.Context, in storage.FS, path string, formats []string) (*S
 	name := ManifestPath(path)
 	m, err := readManifest(ctx, in, name)
 	if absent := Absent(ctx, in, name, err); err != nil {
-		if _, none := absent.(*absentSet); none && slices.Contains(formats, index.FormatMegatron) {
+		if a, none := absent.(*absentSet); none && !a.begun && slices.Contains(formats, index.FormatMegatron) {
 			if s, err := openPairs(ctx, in, path); s != nil || err != nil {
 				return s, err
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/index"
 )
 
 func TestDocumentsOfSequences(t *testing.T) {
@@ -44,5 +45,23 @@ func TestDocumentsOfSequences(t *testing.T) {
 	}
 	if _, err := FindDocuments(nil, nil, make([]int64, 1<<20), 1<<20, 1<<20); !errors.Is(err, shardify.ErrUnsupported) {
 		t.Errorf("more than an i32 counts: %v", err)
+	}
+}
+
+// TestDocumentsOfABatch: lengths that cannot be are damage, and columns that are none are refused.
+func TestDocumentsOfABatch(t *testing.T) {
+	d := mustOpen(t, makeSet(t, setOptions{format: index.FormatMmap, schema: "tok:u16[9],lens:i32*,x:i64*", samples: 20, shard: 20}))
+	b, err := mustLoader(t, d, Config{Batch: 20}).Next(bg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Documents("lens", 9); !errors.Is(err, shardify.ErrCorrupt) {
+		t.Errorf("lengths at random: %v", err)
+	}
+	if _, err := b.Documents("x", 9); !errors.Is(err, shardify.ErrSchema) {
+		t.Errorf("numbers of another type: %v", err)
+	}
+	if _, err := b.Documents("none", 9); err == nil {
+		t.Error("no column: no error")
 	}
 }

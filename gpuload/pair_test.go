@@ -190,3 +190,27 @@ func TestPairsDamaged(t *testing.T) {
 		}
 	}
 }
+
+// TestPairsOfSets: shards of a set, and of one in the making, are no pairs of their own: some would
+// be left out silently.
+func TestPairsOfSets(t *testing.T) {
+	top := t.TempDir()
+	ours := makeSet(t, setOptions{format: index.FormatMegatron, schema: "tok:u16*", samples: 10, shard: 5})
+	if err := os.CopyFS(filepath.Join(top, "below"), os.DirFS(ours)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(bg, top); err == nil || !strings.Contains(err.Error(), "name its folder") {
+		t.Errorf("above a set: %v", err)
+	}
+	if err := os.Rename(filepath.Join(top, "below", index.ManifestName), filepath.Join(top, "kept")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(top, "below", ".shardify"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{top, filepath.Join(top, "below"), filepath.Join(top, "below", "shard-000000")} {
+		if _, err := Open(bg, dir); err == nil || !strings.Contains(err.Error(), "not finished") {
+			t.Errorf("%s, in the making: %v", dir, err)
+		}
+	}
+}

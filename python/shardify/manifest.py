@@ -156,6 +156,16 @@ def _check_digest(path: str, text: bytes) -> str:
     return stored
 
 
+def unfinished(folder: str) -> Optional[str]:
+    """The folder of the conversion that is not finished, of a data set or a split of it; None: it is."""
+    parent = os.path.dirname(os.path.abspath(folder))
+    whole = os.path.isfile(os.path.join(parent, NAME))
+    for begun in (folder, parent if not whole else folder):  # a split is begun with all of its set
+        if os.path.isdir(os.path.join(begun, ".shardify")):
+            return begun
+    return None
+
+
 def _absent(folder: str) -> NotADatasetError:
     if os.path.isfile(folder):
         if os.path.isfile(os.path.join(os.path.dirname(folder), NAME)):
@@ -165,12 +175,12 @@ def _absent(folder: str) -> NotADatasetError:
         return NotADatasetError("%s: no such folder" % folder)
     parent = os.path.dirname(os.path.abspath(folder))
     whole = os.path.isfile(os.path.join(parent, NAME))
-    for begun in (folder, parent if not whole else folder):  # a split is begun with all of its set
-        if os.path.isdir(os.path.join(begun, ".shardify")):
-            return NotADatasetError(
-                "%s: the conversion is not finished: run the same `shardify convert` again, "
-                "or `shardify merge %s` when all tasks are done" % (folder, begun)
-            )
+    begun = unfinished(folder)
+    if begun is not None:
+        return NotADatasetError(
+            "%s: the conversion is not finished: run the same `shardify convert` again, "
+            "or `shardify merge %s` when all tasks are done" % (folder, begun)
+        )
     if os.path.isfile(os.path.join(folder, "index.json")):
         return NotADatasetError(
             "%s: no %s, but an index.json, as sets of MosaicML Streaming have: `shardify convert %s -o DIR` makes shards of it"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from . import remote
 from .errors import SchemaError, UnsupportedError, corrupt
 from .layout import Tensor, counter_of
-from .manifest import NAME, Manifest, Shard
+from .manifest import NAME, Manifest, Shard, unfinished
 from .mmapshard import MmapShard, map_file
 from .readers import Reader
 from .schema import DTYPES, Field
@@ -172,11 +172,15 @@ def find(path: str) -> Optional[Manifest]:
         if not os.path.isfile(only):
             return None
         folder = os.path.dirname(only) or "."
-        if os.path.isfile(os.path.join(folder, NAME)):
-            raise SchemaError("%s is of a data set: open its folder" % only)
     files = [only] if only else sorted(_below(path), key=lambda p: _natural(os.path.relpath(p, path)))
     if not files:
         return None
+    for at in sorted({os.path.dirname(name) or "." for name in files}):
+        # Others of the set may be elsewhere, or not be there yet.
+        if os.path.isfile(os.path.join(at, NAME)):
+            raise SchemaError("%s: its pairs are of a data set: open its folder" % at)
+        if unfinished(at) is not None:
+            return None  # the caller says what is missing
     shards, first = [], ""
     for name in files:
         size = os.path.getsize(name)

@@ -380,3 +380,19 @@ def test_splits_of_pairs(tmp_path):
         assert sum(b.rows for b in loader) == sizes["train"]
     with pytest.raises(shardify.SchemaError, match="train, val"):
         shardify.open(out)
+
+
+@needs_library
+def test_pairs_of_a_set_are_not_opened_one_by_one(tmp_path):
+    pair(str(tmp_path / "in" / "a"), corpus(1, 40))
+    below = tmp_path / "top" / "below"
+    shardify.convert(str(tmp_path / "in"), str(below), format="megatron", shard_samples=9)
+    with pytest.raises(shardify.SchemaError, match="open its folder"):
+        shardify.open(str(tmp_path / "top"))
+    os.remove(str(below / "shardify.json"))
+    os.makedirs(str(below / ".shardify"), exist_ok=True)
+    for path in (below, tmp_path / "top", below / "shard-000000"):
+        with pytest.raises(shardify.NotADatasetError):
+            shardify.open(str(path))
+    with pytest.raises(shardify.NotADatasetError, match="not finished"):
+        shardify.open(str(below))
