@@ -396,3 +396,43 @@ def test_pairs_of_a_set_are_not_opened_one_by_one(tmp_path):
             shardify.open(str(path))
     with pytest.raises(shardify.NotADatasetError, match="not finished"):
         shardify.open(str(below))
+
+
+def test_documents_without_tokens(tmp_path):
+    pair(str(tmp_path / "a"), [[], [[]], []])
+    pair(str(tmp_path / "b"), [])
+    pair(str(tmp_path / "c"), [[[1, 2]], []])
+    ds = shardify.open(str(tmp_path))
+    assert [s["tokens"].tolist() for s in ds] == [[], [], [], [1, 2], []] and ds.column("tokens")[3].tolist() == [1, 2]
+    if not why_not():
+        with shardify.Loader(str(tmp_path), 5, framework="numpy") as loader:
+            b = next(iter(loader))
+            assert b["tokens"]["values"].tolist() == [1, 2] and b["tokens"]["offsets"].tolist() == [0, 0, 0, 0, 2, 2]
+        with shardify.Loader(str(tmp_path), 1, tokens=2, framework="numpy") as loader:
+            assert [b["tokens"].tolist() for b in loader] == [[[1, 2]]]
+
+
+def test_mutated_indexes_give_errors_or_tokens_of_the_file(tmp_path):
+    rng = np.random.default_rng(3)
+    docs = corpus(5, 12)
+    whole = np.concatenate(joined(docs))
+    path = str(tmp_path / "a")
+    pair(path, docs)
+    with open(path + ".idx", "rb") as f:
+        good = f.read()
+    refused = 0
+    for _ in range(300):
+        bad = bytearray(good)
+        for _ in range(rng.integers(1, 3)):
+            bad[rng.integers(len(bad))] = rng.integers(256)
+        with open(path + ".idx", "wb") as f:
+            f.write(bad)
+        try:
+            ds = shardify.open(path)
+            got = [s["tokens"] for s in ds]
+        except shardify.ShardifyError:
+            refused += 1
+            continue
+        # Another type, or documents that end elsewhere: all tokens are there, in order.
+        assert b"".join(t.tobytes() for t in got) == whole.astype("u2").tobytes()
+    assert refused > 250
