@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/shardify/shardify/internal/crc32c"
 )
 
 // DigestPrefix stands before the 32 hexadecimal digits of a digest.
@@ -116,13 +118,9 @@ func isHex(s string) bool {
 	return err == nil && s == strings.ToLower(s)
 }
 
-// castagnoli is the table of CRC-32C; hash/crc32 then uses the processor's
-// instruction.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // CRC32C continues a CRC-32C (Castagnoli, as in the mmap shards' headers) over
 // b. Begin with 0.
-func CRC32C(crc uint32, b []byte) uint32 { return crc32.Update(crc, castagnoli, b) }
+func CRC32C(crc uint32, b []byte) uint32 { return crc32c.Update(crc, b) }
 
 // CombineCRC32 is the CRC-32 of a followed by b, from the CRC-32 of each and the
 // length of b. poly is crc32.IEEE or crc32.Castagnoli; another one panics.

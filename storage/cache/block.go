@@ -3,8 +3,9 @@ package cache
 import (
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"io"
+
+	"github.com/shardify/shardify/internal/crc32c"
 )
 
 // A block is a header, the checksums of its pieces, that of both, and the bytes.
@@ -15,12 +16,9 @@ const (
 	mostBytes  = 1 << 30 // of a block
 )
 
-var (
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-	errDamaged = errors.New("the block is damaged")
-)
+var errDamaged = errors.New("the block is damaged")
 
-func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+func checksum(b []byte) uint32 { return crc32c.Update(0, b) }
 
 func pieces(n int64) int64 { return (n + pieceBytes - 1) / pieceBytes }
 

@@ -3,14 +3,12 @@ package xrootd
 import (
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 
+	"github.com/shardify/shardify/internal/crc32c"
 	"github.com/shardify/shardify/storage/remote"
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+func checksum(b []byte) uint32 { return crc32c.Update(0, b) }
 
 const pageBytes = 4096
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/codec"
+	"github.com/shardify/shardify/internal/crc32c"
 	"github.com/shardify/shardify/internal/filter"
 	"github.com/shardify/shardify/internal/half"
 	"github.com/shardify/shardify/internal/inflate"
@@ -214,8 +215,6 @@ func first(dst []byte, n int, err error) ([]byte, error) {
 	return dst[:n], nil
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // checksum adds a codec that puts a checksum before or behind the data.
 func (b *builder) checksum(id string, o object) error {
 	start := id == "crc32" || id == "adler32"
@@ -245,7 +244,7 @@ func (b *builder) checksum(id string, o object) error {
 		case "crc32":
 			sum = crc32.ChecksumIEEE(data)
 		case "crc32c":
-			sum = crc32.Checksum(data, castagnoli)
+			sum = crc32c.Update(0, data)
 		case "adler32":
 			sum = adler32.Checksum(data)
 		default:

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/internal/corpus"
+	"github.com/shardify/shardify/internal/crc32c"
 	"github.com/shardify/shardify/readers/readertest"
 )
 
@@ -176,7 +176,7 @@ func (s *shard) damagedIndex(r *rand.Rand, p []byte) []byte {
 		order.PutUint64(half, v)
 	}
 	if s.crc && r.IntN(16) > 0 {
-		binary.LittleEndian.PutUint32(index[16*s.count:], crc32.Checksum(index[:16*s.count], castagnoli))
+		binary.LittleEndian.PutUint32(index[16*s.count:], crc32c.Update(0, index[:16*s.count]))
 	}
 	return p
 }

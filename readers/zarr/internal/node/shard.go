@@ -2,10 +2,10 @@ package node
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"math"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/internal/crc32c"
 )
 
 // shard decodes a chunk that holds smaller ones, and an index of where they are:
@@ -132,7 +132,7 @@ func (s *shard) entries(p []byte, size int64, f func(i int64, e Entry) error) er
 	table := p[:16*s.count]
 	if s.crc {
 		stored := binary.LittleEndian.Uint32(p[16*s.count:])
-		if got := crc32.Checksum(table, castagnoli); got != stored {
+		if got := crc32c.Update(0, table); got != stored {
 			return shardify.Corrupt(at+16*s.count, "crc32c of the index is %08x, stored %08x", got, stored)
 		}
 	}

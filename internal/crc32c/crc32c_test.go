@@ -1,0 +1,61 @@
+package crc32c
+
+import (
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestSumsAreThoseOfTheLibrary, for all lengths around blocks and starts in memory, from any sum on.
+func TestSumsAreThoseOfTheLibrary(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	b := make([]byte, 3*most)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	check := func(lo, hi int, sum uint32) {
+		if have, want := Update(sum, b[lo:hi]), crc32.Update(sum, table, b[lo:hi]); have != want {
+			t.Fatalf("bytes %d to %d from %08x on: %08x, want %08x", lo, hi, sum, have, want)
+		}
+	}
+	for n := least - 2; n < least+3*block; n++ {
+		check(0, n, 0)
+		check(n%64, n%64+n, r.Uint32())
+	}
+	for range 200 {
+		lo := r.IntN(len(b))
+		check(lo, lo+r.IntN(len(b)-lo), r.Uint32())
+	}
+	for _, n := range []int{most, most + block, most + block + 1, 2*most + 2*block, len(b)} {
+		check(0, n, 0xffffffff)
+	}
+	if Update(0, []byte("123456789")) != 0xe3069283 {
+		t.Error("the sum of the catalogue of CRCs")
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	b := make([]byte, 2*least)
+	if n := testing.AllocsPerRun(10, func() { Update(0, b) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	for _, n := range []int{least, 256 << 10} {
+		p := make([]byte, n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.SetBytes(int64(n))
+			for b.Loop() {
+				Update(0, p)
+			}
+		})
+		b.Run(fmt.Sprint(n, " by hash/crc32"), func(b *testing.B) {
+			b.SetBytes(int64(n))
+			for b.Loop() {
+				crc32.Update(0, table, p)
+			}
+		})
+	}
+}
