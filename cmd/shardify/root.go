@@ -11,7 +11,7 @@ func newRoot(p *program) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "shardify COMMAND",
 		Short: "convert data sets into shards that training reads fast",
-		Long: `Reads folders of files and images, NPZ and NumPy, HDF5, ROOT, Parquet, Arrow, SQLite, CSV and JSON files, WebDataset tars and its own shards; writes
+		Long: `Reads folders of files and images, NPZ and NumPy, HDF5, ROOT, Parquet, Arrow, SQLite, CSV, JSON and text files, WebDataset tars and its own shards; writes
 shards that are mapped into memory (mmap) or WebDataset tars (wds), with an index, checksums and a manifest, or shards for MosaicML
 Streaming (mds) and Megatron.
 
