@@ -100,13 +100,14 @@ func (s *Settings) copied() bool {
 	return ok && !sink.Views && len(s.Window) > 0
 }
 
-// windows makes windows of the rows that were opened, if they are copied.
+// windows makes windows of the rows that were opened, if they are copied, and tells how many a
+// view has, if that is known beforehand.
 func (s *Settings) windows(ctx context.Context, p *Prepared, src format.Input, o *readers.Opened, list []plan.Op) (*plan.Windowing, error) {
-	if !s.copied() {
+	if len(s.Window) == 0 || o.More != nil {
 		return nil, nil
 	}
 	of := &plan.Plan{Windowing: &plan.Windowing{Window: s.Window[0]}, Ops: list, Helpers: p.helpers, Seed: s.Seed, Split: s.split, Table: o.Args.Table}
-	if s.split != nil {
+	if s.split != nil && s.split.Named() && !s.split.Objects {
 		split := *s.split
 		split.Parts, split.Inputs = slices.Clone(split.Parts), slices.Clone(split.Inputs)
 		if err := split.ByInput(o.Args.Table); err != nil {
@@ -114,17 +115,44 @@ func (s *Settings) windows(ctx context.Context, p *Prepared, src format.Input, o
 		}
 		of.Split = &split
 	}
-	x, err := window.Open(ctx, o.Source, of, misused(s.compiler()), shardify.NewPool(poolLimit(p.Memory)), func(columns []string) (shardify.Source, error) {
+	open := func(columns []string) (shardify.Source, error) {
 		a := o.Args
 		a.Columns = columns
 		axis, err := src.Open(ctx, a)
 		return axis, a.Table.Locate(err)
-	})
+	}
+	pool := shardify.NewPool(poolLimit(p.Memory))
+	if !s.copied() {
+		return nil, s.lookAtWindows(ctx, o.Source, of, pool, open)
+	}
+	x, err := window.Open(ctx, o.Source, of, misused(s.compiler()), pool, open)
 	if err != nil {
 		return nil, err
 	}
 	o.Source, p.Job.Source = x, x
 	return of.Windowing, nil
+}
+
+// lookAtWindows notes how many windows there are, where the axis can be read by itself and
+// nothing that happens to rows changes it.
+func (s *Settings) lookAtWindows(ctx context.Context, rows shardify.Source, of *plan.Plan, pool *shardify.Pool, open func([]string) (shardify.Source, error)) error {
+	_, apart := rows.(format.Ranger)
+	grids := slices.ContainsFunc(rows.Schema(), func(f shardify.Field) bool { return f.Dims() != nil }) // of a table the axis is all of the text, perhaps
+	if !apart || !grids || len(of.Ops) > 0 || len(of.Helpers) > 0 || s.split != nil && of.Split == s.split || s.grouping != nil || s.OnError == plan.OnErrorSkip || s.Limit > 0 || s.Range != (Range{}) {
+		return nil
+	}
+	for _, text := range s.Window {
+		spec, err := view.Parse(text)
+		if err != nil || spec.Axis == "" {
+			continue
+		}
+		found, err := window.Look(ctx, rows, of, spec, pool, open)
+		if err != nil {
+			return err
+		}
+		s.beside.notes = append(s.beside.notes, found.Note(&spec))
+	}
+	return nil
 }
 
 // checkCopied refuses what rows cannot be copied into windows with.

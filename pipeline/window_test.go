@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/verify"
 )
 
 // hours writes a table of rows at these hours; v is unique.
@@ -195,7 +196,7 @@ func TestWindowsThatOtherSettingsExclude(t *testing.T) {
 		{Settings{Window: []string{"1+1"}, OnError: "skip"}, "--on-error skip"},
 		// Of several settings the first of the list is named, each time.
 		{Settings{Window: []string{"1+1"}, Where: []string{"v > 3"}, Fraction: []string{"0.5"}, OnError: "skip", GroupRows: "v"}, "--where"},
-		{Settings{Window: []string{"1+1"}, SplitFrom: "train=a*,val=b*", Where: []string{"v > 3"}, OnError: "skip"}, "--split"},
+		{Settings{Window: []string{"1+1"}, SplitFrom: "train=a.zarr/*,val=b.zarr/*", Where: []string{"v > 3"}, OnError: "skip"}, "--split"},
 		{Settings{Window: []string{"time=1+1", "time=2+1"}}, "both named window"},
 		{Settings{Window: []string{"name"}}, "IN+OUT"},
 		{Settings{Window: []string{"t=1+1"}}, "no field t"},
@@ -208,6 +209,96 @@ func TestWindowsThatOtherSettingsExclude(t *testing.T) {
 		}
 		if _, err := Convert(t.Context(), s); err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, shardify.ErrCorrupt) {
 			t.Errorf("%v: %v", c.s.Window, err)
+		}
+	}
+}
+
+// TestPlansSayHowManyWindowsThereAre: by position there are more, which cross gaps.
+func TestPlansSayHowManyWindowsThereAre(t *testing.T) {
+	in := t.TempDir()
+	store := maskedStore(t, filepath.Join(in, "a.zarr"), 0, 40, make([]float32, 6))
+	later := maskedStore(t, filepath.Join(in, "b.zarr"), 45, 10, make([]float32, 6))
+	hours(t, in, "a.csv", sixHourly(40, 10, 11))
+	for _, c := range []struct {
+		s    Settings
+		want string
+	}{
+		{Settings{Inputs: []string{store}, Format: "mmap", Window: []string{"time=1+1"}}, "39 windows of time=1+1: none crosses a gap of time"},
+		{Settings{Inputs: []string{store, later}, Format: "mmap", Window: []string{"time=1+1"}}, "48 windows of time=1+1: of 49 by position 1 crosses a gap of time"},
+		{Settings{Inputs: []string{store, later}, Format: "mmap", Window: []string{"time=2+2"}}, "44 windows of time=2+2: of 47 by position 3 cross gaps of time"},
+		{Settings{Inputs: []string{store, later}, Format: "mmap", Window: []string{"time=2+2"}, SplitFrom: "train=a.zarr/*,val=b.zarr/*"}, "44 windows of time=2+2: none crosses a gap of time"},
+		{Settings{Inputs: []string{store, later}, Format: "wds", Window: []string{"time=2+2"}}, "44 windows of 4 rows each are copied from 50 rows: 3.52 times the bytes; as a view of mmap shards rows are stored once"},
+		{Settings{Inputs: []string{filepath.Join(in, "a.csv")}, Format: "mds", Window: []string{"time=1+1"}}, "36 windows of time=1+1: of 37 by position 1 crosses a gap of time"},
+	} {
+		var notes []string
+		c.s.Output, c.s.Sync, c.s.Jobs, c.s.Dry = filepath.Join(t.TempDir(), "set"), "none", 1, true
+		c.s.Hooks.Planned = func(p *Prepared) { notes = p.Facts().Notes }
+		if _, err := Convert(t.Context(), c.s); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(notes, c.want) {
+			t.Errorf("%v of %v: %q, want %q", c.s.Window, c.s.Inputs, notes, c.want)
+		}
+	}
+}
+
+// TestVerifyFindsWrongAnchors by the values of the axis, of sets that were merged and extended,
+// too.
+func TestVerifyFindsWrongAnchors(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	hours(t, in, "a.csv", sixHourly(40, 10, 11))
+	hours(t, in, "b.csv", sixHourly(20, 7))
+	var sets []string
+	for _, name := range []string{"a", "b"} {
+		s := Settings{Inputs: []string{filepath.Join(in, name+".csv")}, Output: filepath.Join(out, name), Format: "mmap", ShardSamples: 7, Window: []string{"time=2+1,lead=2,stride=3", "3,name=three"}, Sync: "none", Jobs: 1}
+		if _, err := Convert(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		sets = append(sets, s.Output)
+	}
+	if _, err := MergeSets(t.Context(), MergeSettings{Inputs: sets, Output: filepath.Join(out, "ab"), Jobs: 1, Sync: "none"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Extend(t.Context(), sets[1], Settings{Inputs: []string{filepath.Join(in, "a.csv")}, Jobs: 1, Sync: "none"}, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range append(sets, filepath.Join(out, "ab")) {
+		problems := func() []string {
+			r, err := Verify(t.Context(), []string{dir}, verify.Options{}, Hooks{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var list []string
+			for _, p := range r.Problems {
+				list = append(list, p.What)
+			}
+			return list
+		}
+		if list := problems(); list != nil {
+			t.Errorf("%s: %q", filepath.Base(dir), list)
+		}
+		whole, _ := manifestOf(t, dir)
+		for what, change := range map[string]func(v *index.View){
+			"is left out":                 func(v *index.View) { v.Anchors = v.Anchors[1:] },
+			"there is no window":          func(v *index.View) { v.Anchors[0].Hi += 3 },
+			"from the anchor":             func(v *index.View) { v.Out = []int64{1} },
+			"by the values of time there": func(v *index.View) { v.Anchors[len(v.Anchors)-1].Step = 1 },
+		} {
+			m := *whole
+			v := m.Windows["window"]
+			v.Anchors = slices.Clone(v.Anchors)
+			change(&v)
+			m.Windows = map[string]index.View{"window": v, "three": m.Windows["three"]}
+			b, err := m.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, index.ManifestName), b, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if list := problems(); len(list) != 1 || !strings.Contains(list[0], what) || !strings.HasPrefix(list[0], "window window: ") {
+				t.Errorf("%s: want %q, is %q", filepath.Base(dir), what, list)
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/shardify/shardify"
+	"github.com/shardify/shardify/convert/window"
 	"github.com/shardify/shardify/dataset"
 	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/storage"
@@ -25,6 +26,26 @@ func (s *set) checkOther(ctx context.Context) {
 		}
 		s.checkFile(&s.other[i])
 	}
+}
+
+// checkViews compares the anchors of views with the values of their axes.
+func (s *set) checkViews() {
+	if s.manifest == nil || len(s.manifest.Windows) == 0 {
+		return
+	}
+	err := window.Verify(s.store, s.manifest, func(name, what string) {
+		s.add(problem.New(problem.LevelStructure, problem.KindMismatch, index.ManifestName, "window "+name+": "+what))
+	})
+	if err != nil && !s.anyBad() { // what is wrong with a shard is said of the shard
+		s.addError(problem.LevelStructure, index.ManifestName, fmt.Errorf("windows: %w", err))
+	}
+}
+
+// anyBad tells whether problems were found.
+func (s *set) anyBad() bool {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	return len(s.c.report.Problems) > 0
 }
 
 func (s *set) checkFile(f *otherFile) {

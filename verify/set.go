@@ -111,6 +111,7 @@ func (s *set) run(ctx context.Context) error {
 	}
 	s.diagnose()
 	s.checkOther(ctx)
+	s.checkViews()
 	if err := s.explain(ctx); err != nil {
 		return err
 	}

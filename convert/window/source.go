@@ -11,6 +11,7 @@ import (
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/convert/flow"
 	"github.com/shardify/shardify/format"
+	"github.com/shardify/shardify/index"
 	"github.com/shardify/shardify/index/view"
 	"github.com/shardify/shardify/internal/key"
 	"github.com/shardify/shardify/internal/varint"
@@ -90,10 +91,28 @@ func Open(ctx context.Context, rows shardify.Source, p *plan.Plan, compile flow.
 	if err := s.findAxis(ctx, p, pool, open); err != nil {
 		return nil, err
 	}
-	if err := s.build(p); err != nil {
-		return nil, err
+	return s, s.build()
+}
+
+// Look finds how many windows the rows of a plan without operations have, which a set is to keep
+// as a view. open is that of Open.
+func Look(ctx context.Context, rows shardify.Source, p *plan.Plan, spec view.Spec, pool *shardify.Pool, open func(columns []string) (shardify.Source, error)) (view.Found, error) {
+	s := &Source{Around: format.Around{Rows: rows}, table: p.Table, spec: spec, column: -1, made: -1}
+	err := s.operations(p, nil)
+	if err == nil {
+		err = spec.Fits(s.flow.Schema)
 	}
-	return s, nil
+	if err == nil {
+		err = s.units(ctx, p.Split)
+	}
+	if err == nil {
+		err = s.findAxis(ctx, p, pool, open)
+	}
+	if err != nil {
+		return view.Found{}, err
+	}
+	_, found, err := s.find()
+	return found, err
 }
 
 // operations makes what is done to rows.
@@ -204,9 +223,34 @@ func (s *Source) changes() error {
 	return shardify.Misuse("--window %s: operations change field %s, by whose values windows are found before rows are read", s.spec.Text, s.spec.Axis)
 }
 
-// build finds the windows of each split, and numbers them by input.
-func (s *Source) build(p *plan.Plan) error {
-	windows, rows := int64(0), int64(0)
+// build makes samples of the windows of each split, and numbers them by input.
+func (s *Source) build() error {
+	views, found, err := s.find()
+	if err != nil {
+		return err
+	}
+	rows := int64(0)
+	for k := range s.sets {
+		set := &s.sets[k]
+		set.Numbered = view.NewNumbered(views[k])
+		if set.samples, err = view.NewSamples(s.flow.Schema, views[k]); err != nil {
+			return err
+		}
+		rows += set.rows
+	}
+	s.schema = s.sets[0].samples.Schema
+	for i := range s.inputs {
+		in := &s.inputs[i]
+		set := &s.sets[in.set]
+		in.first = set.Below(in.at)
+		in.n = set.Below(in.at+in.rows) - in.first
+	}
+	s.Says = append(s.Says, found.Note(&s.spec), s.sets[0].samples.Note(found.Windows, rows))
+	return nil
+}
+
+// find finds the windows of each split, and what they are together.
+func (s *Source) find() (views []*index.View, all view.Found, err error) {
 	borders := make([][]int64, len(s.sets))
 	for i := range s.inputs {
 		if in := &s.inputs[i]; in.at > 0 {
@@ -217,33 +261,22 @@ func (s *Source) build(p *plan.Plan) error {
 		set := &s.sets[k]
 		r := view.Rows{N: set.rows, Borders: borders[k]}
 		if s.column >= 0 {
+			f := s.flow.Schema[s.made]
 			data, valid := s.axis.data, s.axis.valid
 			if len(s.sets) > 1 {
-				data, valid = s.axis.of(set, s.flow.Schema[s.made].DType.Size())
+				data, valid = s.axis.of(set, f.DType.Size())
 			}
-			f := s.flow.Schema[s.made]
 			r.Borders = nil
 			r.Values, r.Nanos = view.Values(&f, data, valid)
 		}
 		v, found, err := s.spec.Build(r)
 		if err != nil {
-			return err
+			return nil, all, err
 		}
-		set.Numbered = view.NewNumbered(v)
-		if set.samples, err = view.NewSamples(s.flow.Schema, v); err != nil {
-			return err
-		}
-		windows, rows = windows+found.Windows, rows+set.rows
+		views = append(views, v)
+		all.Windows, all.ByPosition, all.Gaps = all.Windows+found.Windows, all.ByPosition+found.ByPosition, all.Gaps+found.Gaps
 	}
-	s.schema = s.sets[0].samples.Schema
-	for i := range s.inputs {
-		in := &s.inputs[i]
-		set := &s.sets[in.set]
-		in.first = set.Below(in.at)
-		in.n = set.Below(in.at+in.rows) - in.first
-	}
-	s.Says = append(s.Says, s.sets[0].samples.Note(windows, rows))
-	return nil
+	return views, all, nil
 }
 
 // of are the values of the rows of a split.

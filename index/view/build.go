@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardify/shardify"
 	"github.com/shardify/shardify/index"
+	"github.com/shardify/shardify/internal/printable"
 )
 
 // Rows is what is known of the rows of a set.
@@ -29,6 +30,21 @@ type Found struct {
 	Spacing int64
 	// Gaps are how often neighbours have another one.
 	Gaps int64
+}
+
+// Note says how many windows there are, and how many there were by position.
+func (f *Found) Note(s *Spec) string {
+	text := fmt.Sprintf("%s of %s", printable.Of(f.Windows, "window"), s.Text)
+	lost := f.ByPosition - f.Windows
+	switch {
+	case s.Axis == "" || lost < 0:
+		return text
+	case lost == 0:
+		return text + ": none crosses a gap of " + s.Axis
+	case lost == 1:
+		return fmt.Sprintf("%s: of %s by position 1 crosses a gap of %s", text, printable.Count(f.ByPosition), s.Axis)
+	}
+	return fmt.Sprintf("%s: of %s by position %s cross gaps of %s", text, printable.Count(f.ByPosition), printable.Count(lost), s.Axis)
 }
 
 // Build finds the windows of a Spec without a View.

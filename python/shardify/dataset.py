@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import manifest as mf
-from . import remote, static
+from . import remote, static, windows
 from .batch import Batch, Sample
 from .errors import SchemaError, UnsupportedError, printable
 from .layout import counter_of
@@ -109,6 +109,11 @@ class Dataset(Generic[T]):
         """The fields that are the same for all samples, as `convert --static` stored them: a land-sea
         mask, the height of the ground."""
         return static.values(self._manifests)
+
+    @property
+    def windows(self) -> Dict[str, windows.Windows]:
+        """The views that `convert --window` kept, by name: ds.windows["window"][i] has the rows of a window."""
+        return windows.views(self, self._manifests)
 
     def field(self, name: str) -> Field:
         for f in self.schema:

@@ -108,3 +108,29 @@ def test_views_of_the_set(tmp_path):
         got = [int(a) for b in l for a in b.ids]
         assert next(iter(l))["x.next"].shape == (3, 1, 3)
     assert got == [a for run in views["long"]["anchors"] for a in range(run[0], run[1], run[2])]
+
+
+def test_windows_without_a_loader(tmp_path):
+    path, x, keep = series(tmp_path, window=["time=2+1,lead=12h", "time=1+3,name=long,stride=5", "3,name=three"])
+    ds = shardify.open(path)
+    assert sorted(ds.windows) == ["long", "three", "window"]
+    w = ds.windows["window"]
+    want = [i for i in range(1, len(keep) - 2) if keep[i + 2] - keep[i - 1] == 3]
+    assert w.ids.tolist() == want and len(w) == len(want) == 32
+    for i, a in enumerate(want):
+        assert set(w[i]) == {"x", "x.next", "time", "time.next", "y", "y.next"}
+        assert np.array_equal(w[i]["x"], x[a - 1 : a + 1]) and np.array_equal(w[i]["x.next"], x[a + 2 : a + 3])
+        inside = a % 7 > 0  # no border of shards between its rows
+        assert np.shares_memory(w[i]["x"], w[i]["x"]) is inside and w[i]["y"].tolist() == [a - 1, a]
+    assert np.array_equal(w[-1]["x"], w[len(w) - 1]["x"]) and len(w[2:5]) == 3
+    assert [set(v) for v in ds.windows["three"][:1]] == [{"x", "time", "y"}] and ds.windows["three"][0]["x"].shape == (3, 3)
+    assert ds.windows["long"][0]["x.next"].shape == (3, 3)
+    with pytest.raises(IndexError, match="window 32 of 32"):
+        w[32]
+    both = shardify.open([path, path], columns=["x"]).windows["window"]
+    assert len(both) == 64 and both.ids[32] == want[0] + len(keep) and np.array_equal(both[32]["x"], w[0]["x"]) and set(both[0]) == {"x", "x.next"}
+    with shardify.Loader(path, 5, window="window", last="pad", framework="numpy", device="cpu") as loader:
+        for b in loader:
+            for i, a in enumerate(b.ids[: b.rows]):
+                for name, values in w[want.index(a)].items():
+                    assert np.array_equal(np.asarray(b[name])[i], values)
