@@ -41,12 +41,18 @@ func TestCrashAtEveryCall(t *testing.T) {
 	if err := errors.Join(os.WriteFile(rows, []byte(a), 0o644), os.WriteFile(truth, []byte(b), 0o644)); err != nil {
 		t.Fatal(err)
 	}
+	grid, err := filepath.Abs("../../readers/hdf5/testdata/grid_a.nc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	windows := []string{"--columns", "plain,time", "--window", "time=2+1,lead=1d", "--static", "lsm"}
 	grouped := []string{"--group-rows", "k", "--join", truth + " on=k"}
 	for _, c := range []struct {
 		name, in, format string
 		flags            []string
 	}{
 		{"rows-mmap-grouped", rows, "mmap", grouped}, {"rows-wds-listed", rows, "wds", []string{"--group-rows", "k", "--samples-from", truth}},
+		{"grid-mmap-windows", grid, "mmap", windows}, {"grid-wds-windows", grid, "wds", append(windows, "--shuffle", "global")}, {"grid-mds-windows", grid, "mds", windows},
 		{"files-wds", folder, "wds", nil}, {"files-mmap", folder, "mmap", nil}, {"npy-wds", array, "wds", nil}, {"npy-mmap", array, "mmap", nil},
 		{"files-wds-shuffled", folder, "wds", shuffle}, {"npy-mmap-shuffled", array, "mmap", append(shuffle, "--scratch", filepath.Join(t.TempDir(), "scratch"))},
 		{"npy-mmap-block", array, "mmap", []string{"--shuffle", "block", "--provenance"}},
