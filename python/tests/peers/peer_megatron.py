@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import importlib.util
 import json
@@ -15,6 +16,7 @@ import numpy as np
 from expect import folder, main
 
 
+@functools.lru_cache(maxsize=None)
 def indexed_dataset() -> Any:
     """Megatron's module, without the packages around it, which want a newer PyTorch."""
     spec = importlib.util.find_spec("megatron")
@@ -60,7 +62,8 @@ def blend() -> str:
         for f in fin.readlines():
             w, fname, c = f.split()
             files.append((float(w), fname, c))
-            sizes[fname] = int(sum(module.IndexedDataset(fname).sequence_lengths))
+            ds = module.IndexedDataset(fname)  # its arrays live as long as it does
+            sizes[fname] = int(sum(ds.sequence_lengths))
             total += sizes[fname] * {"one": 1, "two": 2.5}[c]
     for w, fname, c in files:
         want = sizes[fname] * {"one": 1, "two": 2.5}[c] / total
@@ -74,5 +77,41 @@ def blend() -> str:
     return "blend: %d pairs of %d tokens have their shares" % (len(files), sum(sizes.values()))
 
 
+def opened() -> str:
+    """shardify.open, and the Loader where its library is, read what Megatron's builder wrote, as its reader does."""
+    import torch
+
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+    import shardify
+    from shardify import clib
+
+    module = indexed_dataset()
+    rng = np.random.default_rng(1)
+    count = 0
+    for kind in (np.uint16, np.int32):
+        prefix = os.path.join(os.environ["TMPDIR"], "opened-%s" % np.dtype(kind).name)
+        builder = module.IndexedDatasetBuilder(prefix + ".bin", dtype=kind)
+        for _ in range(300):
+            lengths = rng.integers(0, 40, rng.integers(0, 4)).tolist()
+            builder.add_document(torch.from_numpy(rng.integers(0, 60000, sum(lengths))), lengths)
+        builder.finalize(prefix + ".idx")
+        theirs = module.IndexedDataset(prefix)
+        borders = list(theirs.document_indices)
+        docs = [np.concatenate([np.zeros(0, kind)] + [np.asarray(theirs[k]) for k in range(a, b)]) for a, b in zip(borders, borders[1:])]
+        ds = shardify.open(prefix)
+        assert len(ds) == len(docs) == 300
+        for i, want in enumerate(docs):
+            got = ds[i]["tokens"]
+            assert got.dtype == want.dtype == kind and np.array_equal(got, want), i
+        whole = np.concatenate(docs)
+        if os.path.exists(clib.path()):
+            with shardify.Loader(prefix, 8, tokens=64, labels="shift", shuffle="global", last="short", framework="numpy") as loader:
+                for b in loader:
+                    for k, at in enumerate(b.ids):
+                        assert np.array_equal(b["tokens"][k], whole[at : at + 64]) and np.array_equal(b["labels"][k], whole[at + 1 : at + 65])
+        count += len(whole)
+    return "opened: 600 documents of %d tokens" % count
+
+
 if __name__ == "__main__":
-    main([("megatron-core 0.16.1", tokens), ("megatron-core 0.16.1, blend", blend)])
+    main([("megatron-core 0.16.1", tokens), ("megatron-core 0.16.1, blend", blend), ("megatron-core 0.16.1, opened", opened)])
